@@ -1,0 +1,119 @@
+# ptqtools: make, make check, make demo; make help lists the rest
+
+VERSION  := $(shell cat VERSION)
+PREFIX   ?= /usr/local
+CC       := gcc
+CFLAGS   ?= -O3 -g
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+
+# Debian names; the OpenMP build of OpenBLAS shares its thread pool with ours.
+BUILD_PACKAGES := gcc libc6-dev pkg-config libhdf5-dev libopenblas-openmp-dev liblapacke-dev libjansson-dev gnuplot-nox
+CHECK_PACKAGES := perl hdf5-tools python3-h5py libcmocka-dev cppcheck shellcheck man-db
+
+BLAS     := $(firstword $(wildcard /usr/lib/*/openblas-openmp))
+CPPFLAGS += -std=c17 -D_GNU_SOURCE -DPTQ_VERSION='"$(VERSION)"' -Ilib \
+	$(shell pkg-config --cflags hdf5 jansson 2>/dev/null) -I$(subst /usr/lib,/usr/include,$(BLAS))
+LDLIBS   := $(shell pkg-config --libs hdf5 jansson 2>/dev/null) -L$(BLAS) -Wl,-rpath,$(BLAS) -lopenblas -llapacke -lm
+ifdef SAN
+CFLAGS   := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+BUILD    := build/san
+else
+BUILD    := build
+endif
+COMPILE   = $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) -fopenmp -MMD -MP
+
+SOURCES  := $(wildcard lib/*/*.c)
+OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
+TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
+TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
+SCRIPTS  := $(wildcard tests/*.t)
+
+.PHONY: all help check lint demo bench docs install clean packages check-packages
+.DELETE_ON_ERROR:
+
+ifdef SAN
+PROGRAMS := $(TOOLS:%=$(BUILD)/bin/%)
+else
+PROGRAMS := $(TOOLS:%=bin/%)
+endif
+
+# What is missing is installed before the compiler runs: a second make sees the new paths.
+ifeq ($(strip $(BLAS))$(shell pkg-config --exists hdf5 jansson 2>/dev/null || echo missing),$(strip $(BLAS)))
+ifneq ($(BLAS),)
+READY := yes
+endif
+endif
+
+all:
+ifeq ($(READY),yes)
+	@$(MAKE) --no-print-directory programs
+else
+	@$(MAKE) --no-print-directory packages
+	@$(MAKE) --no-print-directory programs
+endif
+
+.PHONY: programs test-programs
+programs: $(PROGRAMS)
+test-programs: programs $(TESTS)
+
+help:
+	@echo 'make            build the tools into bin/ (installs missing libraries first)'
+	@echo 'make demo       the main job on the embedded model: a table and a plot'
+	@echo 'make check      every test; SAN=1 with sanitizers'
+	@echo 'make lint       warnings, cppcheck, shellcheck, layers, man pages'
+	@echo 'make install    into PREFIX=$(PREFIX)'
+	@echo 'make clean      remove what was built'
+
+packages:
+	@tests/packages $(BUILD_PACKAGES)
+
+check-packages:
+	@tests/packages $(BUILD_PACKAGES) $(CHECK_PACKAGES)
+
+$(BUILD)/libptq.a: $(OBJECTS)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/%.o: %.c VERSION
+	@mkdir -p $(@D)
+	$(COMPILE) -c -o $@ $<
+
+ifdef SAN
+$(BUILD)/bin/%: $(BUILD)/bin/%.o $(BUILD)/libptq.a
+else
+bin/%: $(BUILD)/bin/%.o $(BUILD)/libptq.a
+endif
+	$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
+
+$(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptq.a
+	$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
+
+.PRECIOUS: $(BUILD)/%.o
+-include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d)
+
+# One test at a time would waste nothing but patience; the tools use the threads themselves.
+check: check-packages
+	@$(MAKE) --no-print-directory test-programs
+	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) prove -e '' $(SCRIPTS) $(TESTS)
+
+lint: check-packages
+	@$(MAKE) --no-print-directory test-programs BUILD=build/lint CFLAGS='-O1 -Werror' PROGRAMS='$(TOOLS:%=build/lint/bin/%.o)'
+	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability \
+		--suppress=missingIncludeSystem -DPTQ_VERSION='""' -Ilib lib bin
+	shellcheck -x tests/*.t tests/*.sh tests/packages pipelines/*.sh .ci/run
+	@tests/layers
+	@tests/pages
+
+demo: all
+	@pipelines/dpq-table4.sh
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/ptqtools/data \
+		$(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
+	install -m 755 $(TOOLS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(wildcard pipelines/*.sh) $(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
+	install -m 644 $(wildcard data/*.json data/*.safetensors) $(DESTDIR)$(PREFIX)/share/ptqtools/data
+
+clean:
+	rm -rf build $(TOOLS:%=bin/%)

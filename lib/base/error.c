@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* error.c -- how a tool stops and how it speaks; see error.h */
+#include "base/error.h"
+#include "base/progress.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+const char *program = "ptqtools";
+bool quiet, verbose;
+
+enum { STOPS = 4, ALIGN = 64, HUGE_PAGE = 2 << 20 };
+static void (*stop[STOPS])(void);
+static int stops;
+
+static void run_stops(void)
+{
+	while (stops)
+		stop[--stops]();
+}
+
+static void on_signal(int number)
+{
+	static const char bus[] = ": an input file shrank or could not be read while it was in use\n";
+
+	run_stops();
+	if (number == SIGBUS) {
+		if (write(2, program, strlen(program)) < 0 || write(2, bus, sizeof bus - 1) < 0)
+			_exit(1);
+		_exit(1);
+	}
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+void at_stop(void (*fn)(void))
+{
+	static const int fatal[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGBUS };
+
+	if (!stops) {
+		for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) {
+			struct sigaction now;
+
+			if (!sigaction(fatal[i], NULL, &now) && now.sa_handler == SIG_DFL)
+				signal(fatal[i], on_signal);
+		}
+		signal(SIGXFSZ, SIG_IGN);	/* ulimit -f: write() says EFBIG instead */
+		atexit(run_stops);
+	}
+	if (stops < STOPS)
+		stop[stops++] = fn;
+}
+
+static void say(const char *prefix, const char *fmt, va_list ap)
+{
+	int e = errno;
+	size_t n = strlen(fmt);
+
+	progress_clear();
+	flockfile(stderr);
+	fprintf(stderr, "%s: %s", program, prefix);
+	vfprintf(stderr, fmt, ap);
+	if (n && fmt[n - 1] == ':')
+		fprintf(stderr, " %s", strerror(e));
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+/* Threads of a parallel region may fail together: the first one speaks and leaves. */
+static void leave(int status)
+{
+	run_stops();
+	fflush(stdout);
+	_exit(status);
+}
+
+static void once(void)
+{
+	static volatile int begun;
+
+	if (__atomic_exchange_n(&begun, 1, __ATOMIC_SEQ_CST))
+		for (;;)
+			pause();
+}
+
+void die(const char *fmt, ...)
+{
+	va_list ap;
+
+	once();
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+	leave(1);
+	__builtin_unreachable();
+}
+
+void misuse(const char *fmt, ...)
+{
+	va_list ap;
+
+	once();
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "try '%s --help'\n", program);
+	leave(2);
+	__builtin_unreachable();
+}
+
+void warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (quiet)
+		return;
+	va_start(ap, fmt);
+	say("warning: ", fmt, ap);
+	va_end(ap);
+}
+
+void *xalloc(size_t n, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > PTRDIFF_MAX - HUGE_PAGE)
+		die("an allocation of %zu x %zu bytes is too large", n, size);
+	if (!bytes)
+		bytes = 1;
+	if (posix_memalign(&p, bytes >= 4 * HUGE_PAGE ? HUGE_PAGE : ALIGN, bytes))
+		die("cannot allocate %zu MiB: out of memory", bytes >> 20);
+	if (bytes >= 4 * HUGE_PAGE)
+		madvise(p, bytes, MADV_HUGEPAGE);
+	memset(p, 0, bytes);
+	return p;
+}
+
+char *xformat(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, fmt);
+	if (vasprintf(&s, fmt, ap) < 0)
+		die("out of memory");
+	va_end(ap);
+	return s;
+}

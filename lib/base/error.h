@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * error.h -- how a tool stops and how it speaks
+ *
+ * Exit status: 0 done, 1 the data or the system failed, 2 wrong usage. A
+ * message is one line on standard error, "TOOL: the thing: what is wrong, what
+ * was wanted"; lower case, no full stop. A format that ends in ':' gets the
+ * system's reason (errno) appended.
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+#include <stdbool.h>
+#include <stddef.h>
+
+extern const char *program;		/* name of the tool, set by option_parse() */
+extern bool quiet, verbose;		/* -q, -v */
+
+_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* silent under -q */
+
+/* Called once by die(), misuse() and fatal signals, and at exit: removes unfinished files. */
+void at_stop(void (*fn)(void));
+
+/*
+ * n elements of size bytes, zeroed, 64-byte aligned, never NULL: dies when
+ * memory is short or n·size overflows. Large ones ask for huge pages.
+ * Returned by free().
+ */
+void *xalloc(size_t n, size_t size);
+char *xformat(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* free() it */
+#endif

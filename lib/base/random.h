@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * random.h -- keyed random streams: the k-th number of stream (seed, name) is
+ * a pure function of the three, whatever the order or the thread
+ *
+ * Philox 4x32-10 (Salmon et al., SC 2011): key from the seed and a hash of the
+ * name, counter k. Neighbouring seeds give unrelated streams.
+ */
+#ifndef BASE_RANDOM_H
+#define BASE_RANDOM_H
+#include <stdint.h>
+struct random_stream { uint32_t key[2]; uint64_t name; };
+struct random_stream random_open(uint64_t seed, const char *name);
+uint64_t random_bits(const struct random_stream *r, uint64_t k);	/* 64 independent bits */
+double random_uniform(const struct random_stream *r, uint64_t k);	/* [0, 1), 53 bits */
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hdf5.c -- see hdf5.h */
+#include "io/hdf5.h"
+#include "base/error.h"
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static hid_t little[TENSOR_TYPES], big[TENSOR_TYPES];
+
+static hid_t half(hid_t from, size_t exponent, size_t mantissa, size_t bias)
+{
+	hid_t t = H5Tcopy(from);
+
+	if (H5Tset_fields(t, 15, mantissa, exponent, 0, mantissa) < 0 || H5Tset_size(t, 2) < 0 || H5Tset_ebias(t, bias) < 0)
+		die("this HDF5 library cannot describe 16-bit floating point");
+	return t;
+}
+
+void hdf5_init(void)
+{
+	if (little[TENSOR_F32])
+		return;
+	if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0)
+		die("the HDF5 library does not start");
+	H5dont_atexit();
+	for (int e = 0; e < 2; e++) {
+		hid_t *t = e ? big : little;
+
+		t[TENSOR_F32] = e ? H5T_IEEE_F32BE : H5T_IEEE_F32LE;
+		t[TENSOR_F64] = e ? H5T_IEEE_F64BE : H5T_IEEE_F64LE;
+		t[TENSOR_F16] = half(t[TENSOR_F32], 5, 10, 15);
+		t[TENSOR_BF16] = half(t[TENSOR_F32], 8, 7, 127);
+		t[TENSOR_U8] = e ? H5T_STD_U8BE : H5T_STD_U8LE;
+		t[TENSOR_I8] = e ? H5T_STD_I8BE : H5T_STD_I8LE;
+		t[TENSOR_U16] = e ? H5T_STD_U16BE : H5T_STD_U16LE;
+		t[TENSOR_I16] = e ? H5T_STD_I16BE : H5T_STD_I16LE;
+		t[TENSOR_U32] = e ? H5T_STD_U32BE : H5T_STD_U32LE;
+		t[TENSOR_I32] = e ? H5T_STD_I32BE : H5T_STD_I32LE;
+		t[TENSOR_U64] = e ? H5T_STD_U64BE : H5T_STD_U64LE;
+		t[TENSOR_I64] = e ? H5T_STD_I64BE : H5T_STD_I64LE;
+	}
+}
+
+hid_t hdf5_type(enum tensor_type type)
+{
+	return little[type];
+}
+
+enum tensor_type hdf5_type_of(hid_t type, bool *exact)
+{
+	for (int t = TENSOR_F32; t < TENSOR_TYPES; t++) {
+		*exact = H5Tequal(type, little[t]) > 0;
+		if (*exact || H5Tequal(type, big[t]) > 0)
+			return (enum tensor_type)t;
+	}
+	*exact = false;
+	return TENSOR_ANY;
+}
+
+void buffer_grow(struct buffer *b, size_t need)
+{
+	const size_t step = 2 << 20;
+	size_t room = b->room;
+	void *p;
+
+	if (need <= room)
+		return;
+	if (need > SIZE_MAX / 2)
+		die("an image of %zu bytes is too large", need);
+	if (room < need)
+		room = room + room / 4 > need ? room + room / 4 : need;
+	room = (room + step - 1) & ~(step - 1);
+	p = b->data ? mremap(b->data, b->room, room, MREMAP_MAYMOVE) :
+		mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		die("cannot allocate %zu MiB for an HDF5 image:", room >> 20);
+	madvise(p, room, MADV_HUGEPAGE);
+	b->data = p;
+	b->room = room;
+}
+
+void buffer_free(struct buffer *b)
+{
+	if (b->data)
+		munmap(b->data, b->room);
+	*b = (struct buffer){ 0 };
+}
+
+static void *image_malloc(size_t n, H5FD_file_image_op_t op, void *user)
+{
+	struct buffer *b = user;
+
+	(void)op;
+	buffer_grow(b, n);
+	return b->data;
+}
+
+static void *image_realloc(void *p, size_t n, H5FD_file_image_op_t op, void *user)
+{
+	(void)p;
+	return image_malloc(n, op, user);
+}
+
+static void *image_memcpy(void *to, const void *from, size_t n, H5FD_file_image_op_t op, void *user)
+{
+	(void)op, (void)user;
+	return to == from ? to : memcpy(to, from, n);
+}
+
+static herr_t image_free(void *p, H5FD_file_image_op_t op, void *user)
+{
+	(void)p, (void)op, (void)user;
+	return 0;
+}
+
+static void *user_copy(void *user)
+{
+	return user;
+}
+
+static herr_t user_free(void *user)
+{
+	(void)user;
+	return 0;
+}
+
+hid_t hdf5_memory_plist(struct buffer *b)
+{
+	H5FD_file_image_callbacks_t cb = { image_malloc, image_memcpy, image_realloc, image_free, user_copy, user_free, b };
+	hid_t p = H5Pcreate(H5P_FILE_ACCESS);
+
+	if (p < 0 || H5Pset_fapl_core(p, 2 << 20, 0) < 0 || H5Pset_file_image_callbacks(p, &cb) < 0)
+		die("this HDF5 library cannot keep files in memory");
+	return p;
+}
+
+char *hdf5_join(const char *path, const char *name)
+{
+	return xformat("%s/%s", strcmp(path, "/") ? path : "", name);
+}
+
+int natural_compare(const char *a, const char *b)
+{
+	while (*a && *b) {
+		if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+			size_t m, n;
+			int c;
+
+			while (*a == '0' && isdigit((unsigned char)a[1]))
+				a++;
+			while (*b == '0' && isdigit((unsigned char)b[1]))
+				b++;
+			m = strspn(a, "0123456789");
+			n = strspn(b, "0123456789");
+			if (m != n)
+				return m < n ? -1 : 1;
+			c = strncmp(a, b, m);
+			if (c)
+				return c;
+			a += m, b += n;
+			continue;
+		}
+		if (*a != *b)
+			return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+		a++, b++;
+	}
+	return *a ? 1 : *b ? -1 : 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+	int c = natural_compare(x, y);
+
+	return c ? c : strcmp(x, y);
+}
+
+struct listing { const struct image *image; const char *path; char **name; size_t n; };
+
+static herr_t list_one(hid_t group, const char *name, const H5L_info_t *info, void *arg)
+{
+	struct listing *l = arg;
+
+	(void)group;
+	if (info->type != H5L_TYPE_HARD)
+		die("%s: %s/%s: is a soft or external link; only hard links are read", l->image->name,
+			strcmp(l->path, "/") ? l->path : "", name);
+	if (!(l->n & (l->n + 1)) || !l->name) {
+		l->name = realloc(l->name, (2 * l->n + 2) * sizeof *l->name);
+		if (!l->name)
+			die("out of memory");
+	}
+	l->name[l->n++] = xformat("%s", name);
+	return 0;
+}
+
+char **hdf5_children(const struct image *image, const char *path, size_t *n)
+{
+	struct listing l = { .image = image, .path = path };
+	hid_t group = H5Gopen2(image->file, path, H5P_DEFAULT);
+
+	if (group < 0 || H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, list_one, &l) < 0)
+		die("%s: %s: cannot list this group; the file is damaged", image->name, path);
+	H5Gclose(group);
+	if (l.n)
+		qsort(l.name, l.n, sizeof *l.name, compare_names);
+	*n = l.n;
+	return l.name;
+}
+
+void hdf5_free_names(char **name, size_t n)
+{
+	while (n)
+		free(name[--n]);
+	free(name);
+}
+
+H5O_info_t hdf5_info(const struct image *image, const char *path)
+{
+	H5O_info_t info;
+
+	if (H5Oget_info_by_name(image->file, path, &info, H5P_DEFAULT) < 0)
+		die("%s: %s: cannot be opened; the file is damaged", image->name, path);
+	return info;
+}
+
+bool hdf5_text_attribute(hid_t object, const char *name, char **text)
+{
+	hid_t a, t, s;
+	bool ok = false;
+
+	*text = NULL;
+	if (H5Aexists(object, name) <= 0 || (a = H5Aopen(object, name, H5P_DEFAULT)) < 0)
+		return false;
+	t = H5Aget_type(a);
+	s = H5Aget_space(a);
+	if (H5Tget_class(t) == H5T_STRING && H5Sget_simple_extent_npoints(s) == 1) {
+		if (H5Tis_variable_str(t) > 0) {
+			char *v = NULL;
+			hid_t m = H5Tcopy(H5T_C_S1);
+
+			H5Tset_size(m, H5T_VARIABLE);
+			H5Tset_cset(m, H5Tget_cset(t));
+			ok = H5Aread(a, m, &v) >= 0 && v;
+			if (ok)
+				*text = xformat("%s", v);
+			if (v)
+				H5free_memory(v);
+			H5Tclose(m);
+		} else {
+			size_t n = H5Tget_size(t);
+
+			*text = xalloc(n + 1, 1);
+			ok = H5Aread(a, t, *text) >= 0;
+		}
+	}
+	H5Sclose(s), H5Tclose(t), H5Aclose(a);
+	if (!ok) {
+		free(*text);
+		*text = NULL;
+	}
+	return ok;
+}

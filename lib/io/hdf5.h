@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * hdf5.h -- what image-read.c and image-write.c share: HDF5 types, images in
+ * memory, trees walked in natural order
+ */
+#ifndef IO_HDF5_H
+#define IO_HDF5_H
+#define H5_USE_110_API
+#include <hdf5.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include "io/image.h"
+
+/* Memory that grows without a copy of its pages (mremap). */
+struct buffer { unsigned char *data; size_t room; };
+void buffer_grow(struct buffer *b, size_t need);
+void buffer_free(struct buffer *b);
+
+/* An object met in an input file that has more than one name. */
+struct shared { haddr_t address; char *path; size_t part; };
+struct shared_list { struct shared *item; size_t n; };
+
+struct image {
+	const char *name;		/* of the file, for messages */
+	const unsigned char *base;	/* the HDF5 image */
+	size_t length;
+	hid_t file;
+	size_t part, parts;
+	bool framed;			/* the image is this part and nothing else */
+	char **member;			/* objects of the part: each with all that is below it */
+	size_t members;
+	struct group { char *path; haddr_t address; struct image *owner; } *group;
+	size_t groups;
+	bool listed;			/* group[] is filled */
+	struct shared_list *shared;	/* links met in earlier parts and this one; framed images have none */
+	void **copy;			/* converted data */
+	size_t copies;
+	struct image *also;		/* a stream in a file, opened as a whole: the next image */
+};
+
+void hdf5_init(void);				/* handlers off; types made */
+hid_t hdf5_type(enum tensor_type type);		/* little-endian file type, kept open */
+enum tensor_type hdf5_type_of(hid_t type, bool *exact);	/* TENSOR_ANY: none of ours; exact: as hdf5_type has it */
+char *hdf5_join(const char *path, const char *name);	/* "/a" + "b"; free() it */
+/* Names of a group's members in natural order; dies on links that are not hard. */
+char **hdf5_children(const struct image *image, const char *path, size_t *n);
+void hdf5_free_names(char **name, size_t n);
+H5O_info_t hdf5_info(const struct image *image, const char *path);	/* dies if there is none */
+bool hdf5_text_attribute(hid_t object, const char *name, char **text);	/* false: absent or no string */
+int natural_compare(const char *a, const char *b);	/* digits compare as numbers */
+
+/* The members of each part of a whole file, by its layout. */
+struct plan { char ***member; size_t *members, parts; };
+void plan_make(struct plan *plan, const struct image *image, image_layout *layout);
+void plan_free(struct plan *plan);
+
+void image_all_members(struct image *image);	/* the part is everything below the root */
+void image_note_shared(struct image *image);	/* adds the part's links to image->shared */
+void image_forget(struct image *image);		/* frees what was converted and listed */
+
+hid_t hdf5_memory_plist(struct buffer *b);	/* access list: the image in *b */
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * image.c -- what an image holds: attributes, strings, tensors, groups; see image.h
+ *
+ * A tensor is a view of the image's memory once its place has been checked to
+ * lie inside it; data of another byte order or layout is converted.
+ */
+#include "io/hdf5.h"
+#include "base/error.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH = 32 };
+
+void image_forget(struct image *image)
+{
+	while (image->copies)
+		free(image->copy[--image->copies]);
+	free(image->copy);
+	for (size_t i = 0; i < image->groups; i++)
+		free(image->group[i].path);
+	free(image->group);
+	image->copy = NULL;
+	image->group = NULL;
+	image->groups = 0;
+	image->listed = false;
+}
+
+void image_all_members(struct image *image)
+{
+	size_t n;
+	char **name = hdf5_children(image, "/", &n);
+
+	image->member = xalloc(n + 1, sizeof *image->member);
+	for (size_t i = 0; i < n; i++)
+		image->member[i] = hdf5_join("/", name[i]);
+	image->members = n;
+	hdf5_free_names(name, n);
+}
+
+const char *image_name(const struct image *image)
+{
+	return image->name;
+}
+
+size_t image_part(const struct image *image)
+{
+	return image->part;
+}
+
+size_t image_parts(const struct image *image)
+{
+	return image->parts;
+}
+
+/* The image of the chain that has the object, or NULL. Every step is looked at: H5Lexists wants the folders to be there. */
+static const struct image *owner(const struct image *image, const char *path)
+{
+	for (; image; image = image->also) {
+		char *p = xformat("%s", path);
+		bool ok = true;
+
+		for (char *s = strchr(p + 1, '/'); ok && s; s = strchr(s + 1, '/')) {
+			*s = 0;
+			ok = H5Lexists(image->file, p, H5P_DEFAULT) > 0;
+			*s = '/';
+		}
+		ok = ok && (!strcmp(p, "/") || (H5Lexists(image->file, p, H5P_DEFAULT) > 0 &&
+			H5Oexists_by_name(image->file, p, H5P_DEFAULT) > 0));
+		free(p);
+		if (ok)
+			return image;
+	}
+	return NULL;
+}
+
+bool image_has(const struct image *image, const char *path)
+{
+	return owner(image, path) != NULL;
+}
+
+char *image_text(const struct image *image, const char *path, const char *name)
+{
+	char *text = NULL;
+	hid_t o;
+
+	image = owner(image, path);
+	if (!image)
+		return NULL;
+	o = H5Oopen(image->file, path, H5P_DEFAULT);
+	if (o < 0)
+		die("%s: %s: cannot be opened; the file is damaged", image->name, path);
+	hdf5_text_attribute(o, name, &text);
+	H5Oclose(o);
+	return text;
+}
+
+double image_number(const struct image *image, const char *path, const char *name, double otherwise)
+{
+	double v = otherwise;
+	hid_t o, a, s, t;
+
+	image = owner(image, path);
+	if (!image)
+		return otherwise;
+	o = H5Oopen(image->file, path, H5P_DEFAULT);
+	if (o < 0)
+		die("%s: %s: cannot be opened; the file is damaged", image->name, path);
+	if (H5Aexists(o, name) > 0 && (a = H5Aopen(o, name, H5P_DEFAULT)) >= 0) {
+		s = H5Aget_space(a);
+		t = H5Aget_type(a);
+		if (H5Sget_simple_extent_npoints(s) != 1 || (H5Tget_class(t) != H5T_INTEGER && H5Tget_class(t) != H5T_FLOAT) ||
+		    H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
+			die("%s: %s: attribute %s is not one number", image->name, path, name);
+		H5Tclose(t), H5Sclose(s), H5Aclose(a);
+	}
+	H5Oclose(o);
+	return v;
+}
+
+char *image_string(const struct image *image, const char *path)
+{
+	hid_t ds, t, s;
+	char *text = NULL;
+
+	image = owner(image, path);
+	if (!image)
+		return NULL;
+	ds = H5Dopen2(image->file, path, H5P_DEFAULT);
+	if (ds < 0)
+		die("%s: %s: is no dataset", image->name, path);
+	t = H5Dget_type(ds);
+	s = H5Dget_space(ds);
+	if (H5Tget_class(t) != H5T_STRING || H5Sget_simple_extent_npoints(s) != 1)
+		die("%s: %s: is no string", image->name, path);
+	if (H5Tis_variable_str(t) > 0) {
+		char *v = NULL;
+		hid_t m = H5Tcopy(H5T_C_S1);
+
+		H5Tset_size(m, H5T_VARIABLE);
+		H5Tset_cset(m, H5Tget_cset(t));
+		if (H5Dread(ds, m, H5S_ALL, H5S_ALL, H5P_DEFAULT, &v) < 0 || !v)
+			die("%s: %s: cannot be read; the file is damaged", image->name, path);
+		text = xformat("%s", v);
+		H5free_memory(v);
+		H5Tclose(m);
+	} else {
+		size_t n = H5Tget_size(t);
+
+		if (n > image->length)
+			die("%s: %s: is longer than the file; the file is damaged", image->name, path);
+		text = xalloc(n + 1, 1);
+		if (H5Dread(ds, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) < 0)
+			die("%s: %s: cannot be read; the file is damaged", image->name, path);
+	}
+	H5Sclose(s), H5Tclose(t), H5Dclose(ds);
+	return text;
+}
+
+char *image_config(const struct image *image)
+{
+	return image_string(image, "/config");
+}
+
+/* ---- tensors ---- */
+
+static void *keep(struct image *image, void *p)
+{
+	image->copy = realloc(image->copy, (image->copies + 1) * sizeof *image->copy);
+	if (!image->copy)
+		die("out of memory");
+	return image->copy[image->copies++] = p;
+}
+
+static bool is_float(enum tensor_type t)
+{
+	return t >= TENSOR_F32 && t <= TENSOR_F64;
+}
+
+/* What the data becomes in memory, or TENSOR_ANY where it cannot: HDF5 is not asked to convert 16-bit floats. */
+static enum tensor_type becomes(enum tensor_type stored, enum tensor_type wanted)
+{
+	if (wanted == TENSOR_ANY)
+		return stored == TENSOR_F64 ? TENSOR_F32 : stored;
+	if (stored == wanted || (!is_float(stored) && !is_float(wanted)))
+		return wanted;
+	if (is_float(stored) && is_float(wanted) && tensor_size(stored) >= 4 && tensor_size(wanted) >= 4)
+		return wanted;
+	return TENSOR_ANY;
+}
+
+static bool view(struct image *image, const char *path, hid_t ds, struct tensor *t)
+{
+	size_t bytes = tensor_count(t) * tensor_size(t->type);
+	haddr_t at = H5Dget_offset(ds);
+
+	if (at == HADDR_UNDEF)
+		return false;
+	if (at > image->length || bytes > image->length - at)
+		die("%s: %s: lies outside the file; the file is damaged", image->name, path);
+	if (((uintptr_t)image->base + at) % tensor_size(t->type))
+		return false;
+	t->data = (void *)(uintptr_t)(image->base + at);
+	return true;
+}
+
+static void shape(const struct image *image, const char *path, hid_t ds, int rank, const size_t dim[], struct tensor *t)
+{
+	hid_t s = H5Dget_space(ds);
+	hsize_t d[H5S_MAX_RANK];
+	size_t n = 1;
+	bool fits;
+
+	t->rank = H5Sget_simple_extent_type(s) == H5S_NULL ? -1 : H5Sget_simple_extent_ndims(s);
+	if (t->rank < 0 || t->rank > TENSOR_RANK)
+		die("%s: %s: has %d dimensions", image->name, path, t->rank);
+	H5Sget_simple_extent_dims(s, d, NULL);
+	H5Sclose(s);
+	fits = rank < 0 || t->rank == rank;
+	for (int i = 0; i < t->rank; i++) {
+		t->dim[i] = (size_t)d[i];
+		if (__builtin_mul_overflow(n, t->dim[i], &n) || n > PTRDIFF_MAX / 8)
+			die("%s: %s: has impossible dimensions; the file is damaged", image->name, path);
+		fits &= rank < 0 || !dim || i >= rank || !dim[i] || dim[i] == t->dim[i];
+	}
+	if (!fits) {
+		char is[128] = "", want[128] = "";
+
+		for (int i = 0; i < t->rank; i++)
+			sprintf(is + strlen(is), "%s%zu", i ? ", " : "", t->dim[i]);
+		for (int i = 0; i < rank; i++)
+			if (dim && dim[i])
+				sprintf(want + strlen(want), "%s%zu", i ? ", " : "", dim[i]);
+			else
+				sprintf(want + strlen(want), "%s:", i ? ", " : "");
+		die("%s: %s: has shape [%s], [%s] was wanted", image->name, path, is, want);
+	}
+}
+
+bool image_find(const struct image *from, const char *path, enum tensor_type type, int rank, const size_t dim[],
+	struct tensor *t)
+{
+	struct image *image = (struct image *)(uintptr_t)owner(from, path);
+	enum tensor_type stored;
+	hid_t ds, ty, pl;
+	bool exact;
+
+	*t = (struct tensor){ 0 };
+	if (!image)
+		return false;
+	ds = H5Dopen2(image->file, path, H5P_DEFAULT);
+	if (ds < 0)
+		die("%s: %s: is no dataset that can be read", image->name, path);
+	ty = H5Dget_type(ds);
+	pl = H5Dget_create_plist(ds);
+	stored = hdf5_type_of(ty, &exact);
+	if (stored == TENSOR_ANY)
+		die("%s: %s: has an element type that is not known here", image->name, path);
+	t->type = becomes(stored, type);
+	if (t->type == TENSOR_ANY)
+		die("%s: %s: is %s, %s was wanted", image->name, path, tensor_name(stored), tensor_name(type));
+	if (H5Pget_layout(pl) == H5D_VIRTUAL || H5Pget_external_count(pl) > 0)
+		die("%s: %s: is stored in other files; only data of the file itself is read", image->name, path);
+	shape(image, path, ds, rank, dim, t);
+	if (!exact || stored != t->type || H5Pget_layout(pl) != H5D_CONTIGUOUS || !view(image, path, ds, t)) {
+		size_t n = tensor_count(t);
+
+		if (n / 4096 > image->length)	/* more than any filter makes of so few bytes */
+			die("%s: %s: is larger than its file can hold; the file is damaged", image->name, path);
+		t->data = keep(image, xalloc(n, tensor_size(t->type)));
+		if (n && H5Dread(ds, hdf5_type(t->type), H5S_ALL, H5S_ALL, H5P_DEFAULT, t->data) < 0)
+			die("%s: %s: cannot be read; the file is damaged", image->name, path);
+	}
+	H5Pclose(pl), H5Tclose(ty), H5Dclose(ds);
+	return true;
+}
+
+struct tensor image_tensor(const struct image *image, const char *path, enum tensor_type type, int rank, const size_t dim[])
+{
+	struct tensor t;
+
+	if (!image_find(image, path, type, rank, dim, &t))
+		die("%s: %s: is missing", image->name, path);
+	return t;
+}
+
+/* ---- walks ---- */
+
+struct walk { struct image *head, *image; bool note; };
+
+static void add_group(struct walk *w, const char *path, haddr_t address)
+{
+	struct image *h = w->head;
+
+	h->group = realloc(h->group, (h->groups + 1) * sizeof *h->group);
+	if (!h->group)
+		die("out of memory");
+	h->group[h->groups++] = (struct group){ xformat("%s", path), address, w->image };
+}
+
+static void note_link(const struct image *image, const char *path, haddr_t address)
+{
+	struct shared_list *l = image->shared;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->item[i].address == address)
+			return;
+	l->item = realloc(l->item, (l->n + 1) * sizeof *l->item);
+	if (!l->item)
+		die("out of memory");
+	l->item[l->n++] = (struct shared){ address, xformat("%s", path), image->part };
+}
+
+static void walk(struct walk *w, const char *path, int depth)
+{
+	H5O_info_t info = hdf5_info(w->image, path);
+	bool has_data = false;
+	char **name;
+	size_t n;
+
+	if (depth > DEPTH)
+		die("%s: %s: is nested too deeply", w->image->name, path);
+	if (w->note && info.rc > 1)
+		note_link(w->image, path, info.addr);
+	if (info.type != H5O_TYPE_GROUP)
+		return;
+	name = hdf5_children(w->image, path, &n);
+	for (size_t i = 0; i < n && !has_data; i++) {
+		char *child = hdf5_join(path, name[i]);
+
+		has_data = hdf5_info(w->image, child).type == H5O_TYPE_DATASET;
+		free(child);
+	}
+	if (has_data && !w->note)
+		add_group(w, path, info.addr);
+	for (size_t i = 0; i < n; i++) {
+		char *child = hdf5_join(path, name[i]);
+
+		walk(w, child, depth + 1);
+		free(child);
+	}
+	hdf5_free_names(name, n);
+}
+
+void image_note_shared(struct image *image)
+{
+	struct walk w = { image, image, true };
+
+	for (size_t i = 0; i < image->members; i++)
+		walk(&w, image->member[i], 0);
+}
+
+static void list_groups(const struct image *from)
+{
+	struct image *head = (struct image *)(uintptr_t)from;
+
+	if (head->listed)
+		return;
+	for (struct image *i = head; i; i = i->also) {
+		struct walk w = { head, i, false };
+
+		for (size_t m = 0; m < i->members; m++)
+			walk(&w, i->member[m], 0);
+	}
+	head->listed = true;
+}
+
+void image_groups(const struct image *image, void (*visit)(void *arg, const char *group), void *arg)
+{
+	list_groups(image);
+	for (size_t i = 0; i < image->groups; i++)
+		visit(arg, image->group[i].path);
+}
+
+char *image_same(const struct image *image, const char *group)
+{
+	list_groups(image);
+	for (size_t i = 0; i < image->groups; i++)
+		if (!strcmp(image->group[i].path, group))
+			for (size_t k = 0; k < i; k++)
+				if (image->group[k].address == image->group[i].address && image->group[k].owner == image->group[i].owner)
+					return xformat("%s", image->group[k].path);
+	return xformat("%s", group);
+}
+
+const char *image_kind(const struct image *image)
+{
+	static char kind[32];
+	char *text = image_text(image, "/", "ptq_kind");
+
+	snprintf(kind, sizeof kind, "%s", text ? text : "");
+	free(text);
+	return kind;
+}

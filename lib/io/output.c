@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * output.c -- a result as a stream of images or as one file; see image.h
+ *
+ * Both are written through HDF5: a stream image in memory, then to the pipe in
+ * one go; a file under a temporary name beside its own, synced and renamed
+ * when it is whole. Standard output that is a regular file opened at its start
+ * is reopened and gets one file too.
+ */
+#include "io/hdf5.h"
+#include "base/error.h"
+#include "base/option.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ALIGN = 64, STEP = 1 << 20, DEPTH = 32 };
+
+struct output {
+	char *name;			/* for messages */
+	char *path, *temporary;		/* NULL where standard output or a device is written */
+	const char *kind;
+	int fd;				/* of a stream; -1: one file */
+	hid_t file;
+	struct buffer buffer;
+	size_t part, parts, next;
+	bool open;			/* between begin and end */
+	char **done;			/* objects copied with something left out */
+	size_t dones;
+	struct shared_list links;	/* objects of this part with several names: address in `from` */
+};
+
+static char *unfinished;		/* removed when the program stops */
+
+static void remove_unfinished(void)
+{
+	if (unfinished)
+		unlink(unfinished);
+}
+
+static void fail(const struct output *out)
+{
+	die(errno ? "%s: cannot write:" : "%s: cannot write", out->name);
+}
+
+/* ---- opening ---- */
+
+static mode_t mode_of_new_file(const char *path)
+{
+	struct stat st;
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return stat(path, &st) ? 0666 & ~mask : st.st_mode & 07777;
+}
+
+static void open_file(struct output *out, const char *path)
+{
+	char *real = realpath(path, NULL), *copy;	/* a symbolic link keeps being one */
+	int fd;
+
+	out->path = real ? real : xformat("%s", path);
+	copy = xformat("%s", out->path);
+	out->temporary = xformat("%s/.ptq.XXXXXX", dirname(copy));
+	free(copy);
+	fd = mkostemp(out->temporary, O_CLOEXEC);
+	if (fd < 0)
+		die("%s: cannot create a file beside it:", path);
+	unfinished = out->temporary;
+	if (fchmod(fd, mode_of_new_file(out->path)))
+		die("%s: cannot set its mode:", out->temporary);
+	close(fd);
+	at_stop(remove_unfinished);
+}
+
+static bool starts_a_file(int fd)
+{
+	struct stat st;
+	int flags = fcntl(fd, F_GETFL);
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && flags >= 0 && !(flags & O_APPEND) && lseek(fd, 0, SEEK_CUR) == 0;
+}
+
+static hid_t create(const char *path, hid_t access)
+{
+	hid_t creation = H5Pcreate(H5P_FILE_CREATE), file;
+
+	/* One format whatever the library's version; no times; every dataset aligned, so that it can be mapped. */
+	if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 || H5Pset_alignment(access, ALIGN, ALIGN) < 0 ||
+	    H5Pset_small_data_block_size(access, 0) < 0 || H5Pset_obj_track_times(creation, false) < 0)
+		die("this HDF5 library is too old");
+	errno = 0;
+	file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
+	H5Pclose(creation);
+	return file;
+}
+
+struct output *output_open(const char *path, const char *kind)
+{
+	struct output *out = xalloc(1, sizeof *out);
+	bool standard = !path || !strcmp(path, "-");
+	struct stat st;
+	hid_t access;
+	char *place;
+
+	hdf5_init();
+	setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
+	out->name = xformat("%s", standard ? "<stdout>" : path);
+	out->kind = kind;
+	out->fd = out->file = -1;
+	if (standard && isatty(1))
+		misuse("standard output is a terminal: use -o FILE or a pipe");
+	if (!standard && !stat(path, &st) && S_ISDIR(st.st_mode))
+		die("%s: is a directory, a file name was wanted", path);
+	if (!standard && !stat(path, &st) && !S_ISREG(st.st_mode)) {
+		out->fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (out->fd < 0)
+			die("%s: cannot open:", path);
+		if (isatty(out->fd))
+			misuse("%s is a terminal: HDF5 is not written to it", path);
+		return out;
+	}
+	if (standard && !starts_a_file(1)) {
+		out->fd = 1;
+		return out;
+	}
+	if (!standard)
+		open_file(out, path);
+	place = standard ? xformat("/proc/self/fd/1") : xformat("%s", out->temporary);
+	access = H5Pcreate(H5P_FILE_ACCESS);
+	out->file = create(place, access);
+	if (out->file < 0)
+		die("%s: cannot create the HDF5 file:", out->name);
+	H5Pclose(access);
+	free(place);
+	return out;
+}
+
+/* ---- attributes and datasets ---- */
+
+static hid_t object(struct output *out, const char *path)
+{
+	hid_t o = H5Oopen(out->file, path, H5P_DEFAULT);
+
+	if (o < 0)
+		die("%s: %s: is not there to take an attribute", out->name, path);
+	return o;
+}
+
+static void make_group(struct output *out, const char *path)
+{
+	hid_t creation, g;
+	char *parent, *slash;
+
+	if (!strcmp(path, "/") || H5Lexists(out->file, path, H5P_DEFAULT) > 0)
+		return;
+	parent = xformat("%s", path);
+	slash = strrchr(parent, '/');
+	*slash = 0;
+	if (*parent)
+		make_group(out, parent);
+	free(parent);
+	creation = H5Pcreate(H5P_GROUP_CREATE);
+	H5Pset_obj_track_times(creation, false);
+	g = H5Gcreate2(out->file, path, H5P_DEFAULT, creation, H5P_DEFAULT);
+	if (g < 0)
+		fail(out);
+	H5Gclose(g), H5Pclose(creation);
+}
+
+static void make_parent(struct output *out, const char *path)
+{
+	char *parent = xformat("%s", path);
+	char *slash = strrchr(parent, '/');
+
+	if (!slash)
+		die("%s: %s: is no absolute path", out->name, path);
+	*slash = 0;
+	if (*parent)
+		make_group(out, parent);
+	free(parent);
+}
+
+static void put_attribute(struct output *out, const char *path, const char *name, hid_t file_type, hid_t type, const void *value)
+{
+	hid_t o = object(out, path), s = H5Screate(H5S_SCALAR), a;
+
+	if (H5Aexists(o, name) > 0)
+		H5Adelete(o, name);
+	errno = 0;
+	a = H5Acreate2(o, name, file_type, s, H5P_DEFAULT, H5P_DEFAULT);
+	if (a < 0 || H5Awrite(a, type, value) < 0 || H5Aclose(a) < 0)
+		fail(out);
+	H5Sclose(s), H5Oclose(o);
+}
+
+void output_text(struct output *out, const char *path, const char *name, const char *value)
+{
+	hid_t t = H5Tcopy(H5T_C_S1);
+
+	H5Tset_size(t, H5T_VARIABLE);
+	H5Tset_cset(t, H5T_CSET_UTF8);
+	put_attribute(out, path, name, t, t, &value);
+	H5Tclose(t);
+}
+
+void output_number(struct output *out, const char *path, const char *name, double value)
+{
+	put_attribute(out, path, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
+}
+
+void output_integer(struct output *out, const char *path, const char *name, int64_t value)
+{
+	put_attribute(out, path, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+}
+
+static void put_dataset(struct output *out, const char *path, hid_t type, hid_t space, const void *data)
+{
+	hid_t creation = H5Pcreate(H5P_DATASET_CREATE), d;
+
+	make_parent(out, path);
+	H5Pset_obj_track_times(creation, false);
+	H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
+	H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
+	errno = 0;
+	d = H5Dcreate2(out->file, path, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+	if (d < 0 || (data && H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) || H5Dclose(d) < 0)
+		fail(out);
+	H5Pclose(creation);
+}
+
+void output_write(struct output *out, const char *path, struct tensor t)
+{
+	hsize_t dim[TENSOR_RANK];
+	hid_t s;
+
+	for (int i = 0; i < t.rank; i++)
+		dim[i] = t.dim[i];
+	s = t.rank ? H5Screate_simple(t.rank, dim, NULL) : H5Screate(H5S_SCALAR);
+	put_dataset(out, path, hdf5_type(t.type), s, tensor_count(&t) ? t.data : NULL);
+	H5Sclose(s);
+}
+
+void output_string(struct output *out, const char *path, const char *text)
+{
+	hid_t t = H5Tcopy(H5T_C_S1), s = H5Screate(H5S_SCALAR);
+
+	H5Tset_size(t, strlen(text) ? strlen(text) : 1);
+	H5Tset_strpad(t, H5T_STR_NULLPAD);
+	H5Tset_cset(t, H5T_CSET_UTF8);
+	put_dataset(out, path, t, s, text);
+	H5Sclose(s), H5Tclose(t);
+}
+
+void output_link(struct output *out, const char *path, const char *same)
+{
+	make_parent(out, path);
+	if (H5Lcreate_hard(out->file, same, out->file, path, H5P_DEFAULT, H5P_DEFAULT) < 0)
+		die("%s: %s: cannot be linked to %s", out->name, path, same);
+}
+
+/* ---- parts ---- */
+
+static void write_full(struct output *out, const void *from, size_t n)
+{
+	for (size_t put = 0; put < n;) {
+		ssize_t w = write(out->fd, (const char *)from + put, n - put < STEP ? n - put : STEP);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			die("%s: cannot write:", out->name);
+		put += (size_t)w;
+	}
+}
+
+void output_start(struct output *out, size_t part, size_t parts)
+{
+	if (out->open || part != out->next || part >= parts || (out->parts && parts != out->parts))
+		die("%s: part %zu of %zu written out of order", out->name, part, parts);
+	out->open = true;
+	out->part = part;
+	out->parts = parts;
+	if (out->fd >= 0) {
+		hid_t access;
+
+		if (out->buffer.data)	/* what a smaller image leaves over must not show up in its gaps */
+			memset(out->buffer.data, 0, out->buffer.room);
+		access = hdf5_memory_plist(&out->buffer);
+		out->file = create("output", access);
+		if (out->file < 0)
+			die("%s: cannot create an HDF5 image", out->name);
+		H5Pclose(access);
+	}
+	if (out->fd >= 0 || !part) {
+		output_text(out, "/", "ptq_kind", out->kind);
+		output_text(out, "/", "ptq_version", "1");
+	}
+	if (!part)
+		output_text(out, "/", "history", option_history());
+	if (out->fd >= 0) {
+		output_integer(out, "/", "part", (int64_t)part);
+		output_integer(out, "/", "parts", (int64_t)parts);
+	}
+}
+
+static void copy_attributes(struct output *out, const struct image *from, const char *path, bool root);
+
+void output_begin(struct output *out, const struct image *from)
+{
+	char *old;
+
+	output_start(out, from->part, from->parts);
+	if (from->part)
+		return;
+	if (!strcmp(image_kind(from), out->kind))
+		copy_attributes(out, from, "/", true);
+	old = image_text(from, "/", "history");
+	if (old) {
+		char *both = xformat("%s\n%s", option_history(), old);
+
+		output_text(out, "/", "history", both);
+		free(both);
+		free(old);
+	}
+}
+
+void output_history(struct output *out, const char *option, const struct image *second)
+{
+	char *name = xformat("history:%s", option), *old = image_text(second, "/", "history");
+
+	if (out->part == 0 && old)
+		output_text(out, "/", name, old);
+	free(name);
+	free(old);
+}
+
+static void forget_part(struct output *out)
+{
+	hdf5_free_names(out->done, out->dones);
+	out->done = NULL;
+	out->dones = 0;
+	for (size_t i = 0; i < out->links.n; i++)
+		free(out->links.item[i].path);
+	free(out->links.item);
+	out->links = (struct shared_list){ 0 };
+}
+
+void output_end(struct output *out)
+{
+	ssize_t n;
+
+	forget_part(out);
+	out->open = false;
+	out->next++;
+	if (out->fd < 0)
+		return;
+	errno = 0;
+	if (H5Fflush(out->file, H5F_SCOPE_GLOBAL) < 0 || (n = H5Fget_file_image(out->file, NULL, 0)) < 0 || H5Fclose(out->file) < 0)
+		fail(out);
+	out->file = -1;
+	write_full(out, out->buffer.data, (size_t)n);
+}
+
+static void sync_and_rename(struct output *out)
+{
+	int fd = open(out->temporary, O_RDONLY | O_CLOEXEC);
+	char *copy = xformat("%s", out->path);
+
+	if (fd < 0 || fsync(fd) || close(fd))
+		die("%s: cannot sync:", out->name);
+	if (rename(out->temporary, out->path))
+		die("%s: cannot replace:", out->name);
+	unfinished = NULL;
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		fsync(fd);	/* a file system without it has nothing better */
+		close(fd);
+	}
+	free(copy);
+}
+
+void output_close(struct output *out)
+{
+	if (out->open || out->next != out->parts)
+		die("%s: only %zu of %zu parts were written", out->name, out->next, out->parts);
+	if (out->fd < 0) {
+		errno = 0;
+		if (H5Fclose(out->file) < 0)
+			fail(out);
+		if (out->path)
+			sync_and_rename(out);
+	} else if (close(out->fd))
+		die("%s: cannot close:", out->name);
+	buffer_free(&out->buffer);
+	free(out->name);
+	free(out->path);
+	free(out->temporary);
+	free(out);
+}
+
+/* ---- copies ---- */
+
+struct attributes { struct output *out; const struct image *from; const char *path; hid_t to; bool root; };
+
+static bool is_ours(const char *name)
+{
+	static const char *const own[] = { "ptq_kind", "ptq_version", "history", "part", "parts" };
+
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		if (!strcmp(name, own[i]))
+			return true;
+	return false;
+}
+
+static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *info, void *arg)
+{
+	struct attributes *c = arg;
+	hid_t a, t, s, b;
+	size_t n, size;
+	void *value;
+	bool ok;
+
+	(void)info;
+	if ((c->root && is_ours(name)) || H5Aexists(c->to, name) > 0)
+		return 0;
+	a = H5Aopen(from, name, H5P_DEFAULT);
+	t = H5Aget_type(a);
+	s = H5Aget_space(a);
+	n = (size_t)H5Sget_simple_extent_npoints(s);
+	size = H5Tget_size(t);
+	if (a < 0 || t < 0 || s < 0 || !size || n > c->from->length / size + 1)
+		die("%s: %s: attribute %s is damaged", c->from->name, c->path, name);
+	value = xalloc(n, size);
+	ok = H5Aread(a, t, value) >= 0;
+	errno = 0;
+	b = H5Acreate2(c->to, name, t, s, H5P_DEFAULT, H5P_DEFAULT);
+	ok = ok && b >= 0 && H5Awrite(b, t, value) >= 0;
+	if (!ok)
+		die("%s: %s: attribute %s cannot be copied to %s", c->from->name, c->path, name, c->out->name);
+	H5Dvlen_reclaim(t, s, H5P_DEFAULT, value);
+	free(value);
+	H5Aclose(b), H5Sclose(s), H5Tclose(t), H5Aclose(a);
+	return 0;
+}
+
+static void copy_attributes(struct output *out, const struct image *from, const char *path, bool root)
+{
+	struct attributes c = { out, from, path, object(out, path), root };
+	hid_t o = H5Oopen(from->file, path, H5P_DEFAULT);
+
+	if (o < 0 || H5Aiterate2(o, H5_INDEX_NAME, H5_ITER_INC, NULL, copy_attribute, &c) < 0)
+		die("%s: %s: its attributes cannot be read; the file is damaged", from->name, path);
+	H5Oclose(o), H5Oclose(c.to);
+}
+
+/* Whether the dataset at `there` of the output file holds what `path` of the input does. */
+static bool same_data(struct output *out, const char *there, const struct image *from, const char *path)
+{
+	enum { CHUNK = 1 << 20 };
+	struct tensor t = image_tensor(from, path, TENSOR_ANY, -1, NULL);
+	hid_t d, s, ty;
+	hsize_t dim[H5S_MAX_RANK];
+	bool same;
+
+	if (H5Lexists(out->file, there, H5P_DEFAULT) <= 0 || (d = H5Dopen2(out->file, there, H5P_DEFAULT)) < 0)
+		return false;
+	s = H5Dget_space(d);
+	ty = H5Dget_type(d);
+	same = H5Tequal(ty, hdf5_type(t.type)) > 0 && H5Sget_simple_extent_ndims(s) == t.rank;
+	if (same) {
+		H5Sget_simple_extent_dims(s, dim, NULL);
+		for (int i = 0; i < t.rank; i++)
+			same &= dim[i] == t.dim[i];
+	}
+	if (same && t.rank == 2) {
+		size_t row = t.dim[1] * tensor_size(t.type), rows = row ? CHUNK / row + 1 : 1;
+		void *b = xalloc(rows, row);
+
+		for (size_t i = 0; same && i < t.dim[0]; i += rows) {
+			size_t m = t.dim[0] - i < rows ? t.dim[0] - i : rows;
+			hsize_t start[2] = { i, 0 }, count[2] = { m, t.dim[1] };
+			hid_t mem = H5Screate_simple(2, count, NULL);
+
+			H5Sselect_hyperslab(s, H5S_SELECT_SET, start, NULL, count, NULL);
+			same = H5Dread(d, ty, mem, s, H5P_DEFAULT, b) >= 0 && !memcmp(b, (char *)t.data + i * row, m * row);
+			H5Sclose(mem);
+		}
+		free(b);
+	} else
+		same = false;
+	H5Tclose(ty), H5Sclose(s), H5Dclose(d);
+	return same;
+}
+
+/*
+ * A dataset that an earlier part has too (a tied head): on a stream it travels
+ * as a copy that says whose, in a file it is a hard link again, if it is still the same.
+ */
+static char *tied_to(const struct image *from, const char *path, const H5O_info_t *info)
+{
+	if (info->rc > 1 && from->shared)
+		for (size_t i = 0; i < from->shared->n; i++)
+			if (from->shared->item[i].address == info->addr && from->shared->item[i].part < from->part)
+				return xformat("%s", from->shared->item[i].path);
+	return image_text(from, path, "tied_to");
+}
+
+static void copy_dataset(struct output *out, const struct image *from, const char *path, const H5O_info_t *info)
+{
+	char *tie = tied_to(from, path, info);
+	hid_t p;
+
+	if (tie && out->fd < 0 && same_data(out, tie, from, path))
+		output_link(out, path, tie);
+	else {
+		p = H5Pcreate(H5P_OBJECT_COPY);
+		errno = 0;
+		if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0) {
+			if (errno)
+				fail(out);
+			die("%s: %s: cannot be copied to %s", from->name, path, out->name);
+		}
+		H5Pclose(p);
+		if (tie && out->fd >= 0)
+			output_text(out, path, "tied_to", tie);
+	}
+	free(tie);
+}
+
+static bool listed(const char *const list[], const char *word)
+{
+	for (; list && *list; list++)
+		if (!strcmp(*list, word))
+			return true;
+	return false;
+}
+
+static bool is_done(const struct output *out, const char *path)
+{
+	for (size_t i = 0; i < out->dones; i++)
+		if (!strcmp(out->done[i], path))
+			return true;
+	return false;
+}
+
+static void copy(struct output *out, const struct image *from, const char *path, const char *const skip[],
+	const char *const except[], int depth)
+{
+	H5O_info_t info = hdf5_info(from, path);
+	char **name;
+	size_t n;
+
+	if (depth > DEPTH)
+		die("%s: %s: is nested too deeply", from->name, path);
+	if (listed(except, path) || (except && is_done(out, path)))
+		return;
+	if (info.rc > 1) {	/* a hard link to what this part has already */
+		struct shared_list *l = &out->links;
+
+		for (size_t i = 0; i < l->n; i++)
+			if (l->item[i].address == info.addr && H5Lexists(out->file, path, H5P_DEFAULT) <= 0 &&
+			    H5Lexists(out->file, l->item[i].path, H5P_DEFAULT) > 0) {
+				output_link(out, path, l->item[i].path);
+				return;
+			}
+		l->item = realloc(l->item, (l->n + 1) * sizeof *l->item);
+		if (!l->item)
+			die("out of memory");
+		l->item[l->n++] = (struct shared){ info.addr, xformat("%s", path), from->part };
+	}
+	if (info.type == H5O_TYPE_DATASET) {
+		make_parent(out, path);
+		if (H5Lexists(out->file, path, H5P_DEFAULT) <= 0)
+			copy_dataset(out, from, path, &info);
+		return;
+	}
+	if (info.type != H5O_TYPE_GROUP)
+		die("%s: %s: is neither a group nor a dataset", from->name, path);
+	make_group(out, path);
+	copy_attributes(out, from, path, false);
+	name = hdf5_children(from, path, &n);
+	for (size_t i = 0; i < n; i++) {
+		char *child = hdf5_join(path, name[i]);
+
+		if (!listed(skip, name[i]))
+			copy(out, from, child, NULL, except, depth + 1);
+		free(child);
+	}
+	hdf5_free_names(name, n);
+}
+
+void output_copy(struct output *out, const struct image *from, const char *path, const char *const skip[])
+{
+	copy(out, from, path, skip, NULL, 0);
+	out->done = realloc(out->done, (out->dones + 1) * sizeof *out->done);
+	if (!out->done)
+		die("out of memory");
+	out->done[out->dones++] = xformat("%s", path);
+}
+
+void output_rest(struct output *out, const struct image *from, const char *const except[])
+{
+	static const char *const none[] = { NULL };
+
+	for (size_t i = 0; i < from->members; i++)
+		copy(out, from, from->member[i], NULL, except ? except : none, 0);
+}
+
+void output_pass(struct output *out, const struct image *image)
+{
+	if (out->fd >= 0 && image->framed && image->part) {
+		if (out->open || image->part != out->next || image->parts != out->parts)
+			die("%s: part %zu of %zu written out of order", out->name, image->part, image->parts);
+		write_full(out, image->base, image->length);
+		out->next++;
+		return;
+	}
+	output_begin(out, image);
+	output_rest(out, image, NULL);
+	output_end(out);
+}

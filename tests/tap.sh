@@ -1,0 +1,37 @@
+# shellcheck shell=sh
+# tap.sh -- sourced by every test: a scratch directory, ok, no, is, skip, and a plan at the end
+#
+# The tools are on PATH; $top is the project, $shared the folder of trial data
+# (real models and texts) or empty: tests that want it call need_shared.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+n=0 bad=0
+tmp=$(mktemp -d) && cd "$tmp" || exit 1
+trap 'rm -rf "$tmp"' EXIT
+PATH=${PTQ_BIN:-$top/bin}:$PATH
+export LC_ALL=C
+shared=${PTQ_SHARED:-$top/../shared}/data
+[ -d "$shared" ] || shared=
+
+# ok NAME COMMAND...: the command succeeds
+ok() {
+	n=$((n + 1)); what=$1; shift
+	if "$@" >ok.out 2>ok.err; then echo "ok $n - $what"
+	else bad=1; echo "not ok $n - $what"; sed 's/^/# /' ok.out ok.err; fi
+}
+# no NAME STATUS PATTERN COMMAND...: the command fails with this status and one line that matches the pattern
+no() {
+	n=$((n + 1)); what=$1 status=$2 pattern=$3; shift 3
+	"$@" >no.out 2>no.err </dev/null; got=$?
+	lines=$(grep -vc "^try '" no.err)
+	if [ "$got" = "$status" ] && [ "$lines" = 1 ] && grep -Eq -- "$pattern" no.err; then echo "ok $n - $what"
+	else
+		bad=1; echo "not ok $n - $what"
+		echo "# status $got, wanted $status; message, wanted one line like '$pattern':"; sed 's/^/# /' no.err
+	fi
+}
+is() { ok "$1" test "$2" = "$3"; }
+# skip NAME WHY
+skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+py() { /usr/bin/python3 "$@"; }
+done_testing() { echo "1..$n"; exit $bad; }
