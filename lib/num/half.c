@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * half.c -- see half.h
+ *
+ * On the bits, without branches, so that the compiler makes vectors of it: the
+ * exponent is moved by an integer addition, subnormals go through a float
+ * addition whose last place is the half's smallest step.
+ */
+#include "num/half.h"
+#include <string.h>
+
+/* No floating-point exception is looked at, so branches may become selects, and loops vectors. */
+#pragma GCC optimize ("no-trapping-math")
+
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+
+static inline float bits_float(uint32_t u)
+{
+	float x;
+
+	memcpy(&x, &u, sizeof x);
+	return x;
+}
+
+static inline uint32_t float_bits(float x)
+{
+	uint32_t u;
+
+	memcpy(&u, &x, sizeof u);
+	return u;
+}
+
+CLONES
+static void f16_widen(size_t n, float y[restrict n], const uint16_t x[restrict n])
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t h = x[i], u = (h & 0x7fff) << 13, e = u & 0x0f800000;
+		uint32_t normal = u + (112u << 23), special = u + (224u << 23);
+		uint32_t small = float_bits(bits_float(u + (113u << 23)) - 0x1p-14f);
+
+		u = e == 0x0f800000 ? special : e == 0 ? small : normal;
+		y[i] = bits_float(u | (h & 0x8000) << 16);
+	}
+}
+
+CLONES
+static void bf16_widen(size_t n, float y[restrict n], const uint16_t x[restrict n])
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = bits_float((uint32_t)x[i] << 16);
+}
+
+CLONES
+static void f16_narrow(size_t n, uint16_t y[restrict n], const float x[restrict n])
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t u = float_bits(x[i]), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+		uint32_t normal = (a - (112u << 23) + 0xfff + (a >> 13 & 1)) >> 13;
+		uint32_t small = float_bits(bits_float(a < 0x38800000 ? a : 0) + 0.5f) - 0x3f000000;
+		uint32_t nan = 0x7e00 | (a >> 13 & 0x3ff), h;
+
+		h = a < 0x38800000 ? small : normal;
+		h = a > 0x477fffff ? 0x7c00 : h;
+		h = a > 0x7f800000 ? nan : h;
+		y[i] = (uint16_t)(h | sign);
+	}
+}
+
+CLONES
+static void bf16_narrow(size_t n, uint16_t y[restrict n], const float x[restrict n])
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t u = float_bits(x[i]), nan = u >> 16 | 0x40;
+		uint32_t h = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+
+		y[i] = (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? nan : h);
+	}
+}
+
+void half_widen(size_t n, float y[n], const void *x, enum half_type type)
+{
+	switch (type) {
+	case HALF_NONE: memcpy(y, x, n * sizeof *y); break;
+	case HALF_F16: f16_widen(n, y, x); break;
+	case HALF_BF16: bf16_widen(n, y, x); break;
+	}
+}
+
+void half_narrow(size_t n, uint16_t y[n], const float x[n], enum half_type type)
+{
+	switch (type) {
+	case HALF_NONE: break;
+	case HALF_F16: f16_narrow(n, y, x); break;
+	case HALF_BF16: bf16_narrow(n, y, x); break;
+	}
+}

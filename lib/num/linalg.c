@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * linalg.c -- matrix products, norms and exponentials in fixed tiles; see linalg.h
+ *
+ * Sums in float run over 16 partial sums, which a compiler that may not
+ * reorder them still turns into vectors; the order is the same on every
+ * processor, and without contraction to fused operations so are the bits.
+ * exp: n = round(x / ln 2), then a polynomial in x - n ln 2 (Cephes expf).
+ */
+#include "num/linalg.h"
+#include "base/thread.h"
+#include <assert.h>
+#include <cblas.h>
+#include <math.h>
+#include <stdint.h>
+#pragma GCC optimize ("no-trapping-math")	/* changes no value; without it comparisons keep loops scalar */
+
+/* Constants, not options: results depend on them. */
+enum { TILE_M = 256, TILE_N = 384, TILE_GRAM = 384, LANES = 16, ROWS = 16 };
+
+/* Work below which starting threads costs more than it saves: products of a matrix product, numbers of a pass. */
+enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CLONES
+#endif
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+void linalg_init(void)
+{
+	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
+	openblas_set_num_threads(1);
+}
+
+static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
+	const float x[m][k], const float w[n][k], const float *bias, bool add)
+{
+	for (size_t i = 0; bias && i < m; i++)
+		for (size_t j = 0; j < n; j++)
+			y[i][j] = add ? y[i][j] + bias[j] : bias[j];
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)k, 1, x[0], (int)k, w[0], (int)k,
+		add || bias ? 1 : 0, y[0], (int)stride);
+}
+
+void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
+	const float x[m][k], const float w[n][k], const float *bias, bool add)
+{
+	size_t rows = (m + TILE_M - 1) / TILE_M, columns = (n + TILE_N - 1) / TILE_N;
+
+	#pragma omp parallel for num_threads(threads) if (m * n * k > FEW_PRODUCTS) schedule(dynamic) collapse(2)
+	for (size_t tj = 0; tj < columns; tj++)
+		for (size_t ti = 0; ti < rows; ti++) {
+			size_t i = ti * TILE_M, j = tj * TILE_N;
+
+			product_tile(least(TILE_M, m - i), least(TILE_N, n - j), k, stride,
+				(float (*)[stride])&y[i][j], &x[i], &w[j], bias ? bias + j : NULL, add);
+		}
+}
+
+void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n])
+{
+	size_t tiles = (n + TILE_GRAM - 1) / TILE_GRAM;
+
+	#pragma omp parallel for num_threads(threads) if (blocks * m * n * n > FEW_PRODUCTS) schedule(dynamic) collapse(2)
+	for (size_t ti = 0; ti < tiles; ti++)
+		for (size_t tj = 0; tj < tiles; tj++) {
+			size_t i = ti * TILE_GRAM, j = tj * TILE_GRAM, ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j);
+			float p[TILE_GRAM][TILE_GRAM];
+
+			for (size_t s = 0; tj >= ti && s < blocks; s++) {
+				cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)ni, (int)nj, (int)m, 1,
+					&x[s][0][i], (int)n, &x[s][0][j], (int)n, 0, p[0], TILE_GRAM);
+				for (size_t a = 0; a < ni; a++)
+					for (size_t b = 0; b < nj; b++)
+						h[i + a][j + b] += (double)p[a][b];
+			}
+		}
+}
+
+void linalg_mirror(size_t n, float y[n][n], const double h[n][n])
+{
+	#pragma omp parallel for num_threads(threads) if (n * n > FEW) schedule(dynamic, 16)
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < n; j++)
+			y[i][j] = (float)(j >= i ? h[i][j] : h[j][i]);
+}
+
+static float fold(const float sum[LANES])
+{
+	float s = 0;
+
+	for (size_t i = 0; i < LANES; i++)
+		s += sum[i];
+	return s;
+}
+
+CLONES static float sum_of(size_t n, const float x[n])
+{
+	float sum[LANES] = { 0 };
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		for (size_t j = 0; j < LANES; j++)
+			sum[j] += x[i + j];
+	for (; i < n; i++)
+		sum[i % LANES] += x[i];
+	return fold(sum);
+}
+
+CLONES static float sum_of_squares(size_t n, const float x[n], float mean)
+{
+	float sum[LANES] = { 0 };
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		for (size_t j = 0; j < LANES; j++)
+			sum[j] += (x[i + j] - mean) * (x[i + j] - mean);
+	for (; i < n; i++)
+		sum[i % LANES] += (x[i] - mean) * (x[i] - mean);
+	return fold(sum);
+}
+
+static void norm_row(size_t n, float y[n], const float x[n], float mean, const float gain[n], const float *shift, double eps)
+{
+	float scale = (float)(1 / sqrt((double)sum_of_squares(n, x, mean) / (double)n + eps));
+
+	for (size_t i = 0; i < n; i++)
+		y[i] = (x[i] - mean) * scale * gain[i] + (shift ? shift[i] : 0);
+}
+
+void linalg_rmsnorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n], const float *shift, double eps)
+{
+	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
+	for (size_t i = 0; i < m; i++)
+		norm_row(n, y[i], x[i], 0, gain, shift, eps);
+}
+
+void linalg_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n], const float *shift, double eps)
+{
+	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
+	for (size_t i = 0; i < m; i++)
+		norm_row(n, y[i], x[i], sum_of(n, x[i]) / (float)n, gain, shift, eps);
+}
+
+static inline float exp_of(float x)
+{
+	const float round = 0x1.8p23f;
+	float n, r, p;
+	union { float f; uint32_t u; } two;
+
+	x = x < -87.0f ? -87.0f : x;
+	x = x > 88.0f ? 88.0f : x;
+	n = (x * 1.44269504f + round) - round;
+	r = x - n * 0.693359375f + n * 2.12194440e-4f;
+	p = 1.9875691500e-4f;
+	p = p * r + 1.3981999507e-3f;
+	p = p * r + 8.3334519073e-3f;
+	p = p * r + 4.1665795894e-2f;
+	p = p * r + 1.6666665459e-1f;
+	p = p * r + 5.0000001201e-1f;
+	p = p * r * r + r + 1;
+	two.u = (uint32_t)((int32_t)n + 127) << 23;
+	return p * two.f;
+}
+
+CLONES float linalg_exp(size_t n, float x[n], float shift)
+{
+	for (size_t i = 0; i < n; i++)
+		x[i] = exp_of(x[i] - shift);
+	return sum_of(n, x);
+}
+
+CLONES double linalg_sum_exp(size_t n, const float x[n], float shift)
+{
+	double sum[LANES] = { 0 }, s = 0;
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		for (size_t j = 0; j < LANES; j++)
+			sum[j] += (double)exp_of(x[i + j] - shift);
+	for (; i < n; i++)
+		sum[i % LANES] += (double)exp_of(x[i] - shift);
+	for (size_t j = 0; j < LANES; j++)
+		s += sum[j];
+	return s;
+}
+
+CLONES float linalg_max(size_t n, const float x[n])
+{
+	float max[LANES], top = -INFINITY;
+	size_t i = 0;
+
+	for (size_t j = 0; j < LANES; j++)
+		max[j] = -INFINITY;
+	for (; i + LANES <= n; i += LANES)
+		for (size_t j = 0; j < LANES; j++)
+			max[j] = x[i + j] > max[j] ? x[i + j] : max[j];
+	for (; i < n; i++)
+		max[0] = x[i] > max[0] ? x[i] : max[0];
+	for (size_t j = 0; j < LANES; j++)
+		top = max[j] > top ? max[j] : top;
+	return top;
+}
+
+CLONES void linalg_silu(size_t n, float y[n], const float x[n])
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = x[i] / (1 + exp_of(-x[i]));
+}
+
+void linalg_gelu(size_t n, float y[n], const float x[n])
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = 0.5f * x[i] * (1 + erff(x[i] * 0.70710678f));
+}
+
+CLONES void linalg_gelu_tanh(size_t n, float y[n], const float x[n])
+{
+	/* ½(1 + tanh z) = 1 / (1 + e^-2z) */
+	for (size_t i = 0; i < n; i++) {
+		float z = 0.79788456f * (x[i] + 0.044715f * x[i] * x[i] * x[i]);
+
+		y[i] = x[i] / (1 + exp_of(-2 * z));
+	}
+}
+
+CLONES void linalg_times(size_t n, float y[n], const float x[n])
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] *= x[i];
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * linear.h -- the linear layer, plain or quantized: views of what a file holds
+ *
+ * y = x Ŵᵀ + b. A quantized layer has one truth, its codes and parameters;
+ * Ŵ is always rebuilt from them:
+ *	Ŵ_oi = FP8((grid[code_oi] - zero_og)·scale_og)·scale8_o
+ * where g is the group of column i, and FP8(·), with saturation at `saturate`,
+ * and scale8 are there only if the layer has a compute format (DPQ eq. 10, 11).
+ */
+#ifndef QUANT_LINEAR_H
+#define QUANT_LINEAR_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "num/format.h"
+#include "num/half.h"
+
+enum act_mode { ACT_NONE, ACT_STATIC_TENSOR, ACT_STATIC_MODALITY, ACT_DYNAMIC_TOKEN };
+
+struct linear {
+	size_t out, in;
+	const float *bias;		/* [out] or NULL */
+
+	const void *weight;		/* [out][in], the plain layer; NULL once quantized */
+	enum half_type weight_type;
+
+	const uint8_t *codes;		/* [out][in], original column order */
+	const float *scale;		/* [out][groups]; per tensor: one value */
+	const uint8_t *zero;		/* likewise; asymmetric formats only, else NULL */
+	struct format storage;
+	long group;			/* columns a group; 0: per channel; -1: per tensor */
+	size_t groups;			/* columns of scale and zero */
+	const int32_t *group_index;	/* [in], or NULL: column / group */
+
+	struct format compute;		/* name[0] == 0: 16-bit arithmetic */
+	float saturate;			/* largest |dequantized| in FP8 units; 0: the format's top */
+	const float *scale8;		/* [scales8] */
+	size_t scales8;			/* 1 or out */
+
+	enum act_mode act_mode;
+	struct format act_format;
+	const float *act_scale;		/* [modalities] */
+	size_t modalities;
+};
+
+/* The group of a column: group_index[i], i/group, or 0. */
+size_t linear_group(const struct linear *l, size_t column);
+/* How many groups a row of `in` columns has: ceil(in/group), 1 per channel and per tensor. */
+size_t linear_groups(size_t in, long group);
+
+/* Effective weight Ŵ in float, rows [first, first + n). */
+void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
+
+/*
+ * What the layer's arithmetic makes of its input: y = x, or x rounded to
+ * act_format under act_scale[modality of the token] (modality NULL: all 0), or
+ * under a scale of the token's own, max|x|/top (dynamic). y may be x.
+ */
+void linear_input(const struct linear *l, size_t tokens, float y[tokens][l->in], const float x[tokens][l->in],
+	const uint8_t *modality);
+#endif

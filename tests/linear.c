@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* linear -- the effective weight and the rounded input of a layer, against their formulas element by element */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "quant/linear.h"
+
+enum { OUT = 5, IN = 300, TOKENS = 4 };
+
+static uint8_t codes[OUT][IN], zero[OUT * IN];
+static float scale[OUT * IN], scale8[OUT], w[OUT][IN];
+static int32_t group_index[IN];
+
+static struct linear layer(const char *storage, const char *compute, long group)
+{
+	struct linear l = { .out = OUT, .in = IN, .codes = codes[0], .scale = scale, .group = group,
+		.groups = linear_groups(IN, group), .scale8 = scale8, .scales8 = 1 };
+
+	assert_true(format_parse(&l.storage, storage));
+	if (compute)
+		assert_true(format_parse(&l.compute, compute));
+	if (l.storage.asymmetric)
+		l.zero = zero;
+	for (int i = 0; i < OUT * IN; i++) {
+		codes[i / IN][i % IN] = (uint8_t)(i * 7 % (1 << l.storage.bits));
+		zero[i] = (uint8_t)(i * 5 % (1 << l.storage.bits));
+		scale[i] = (float)(1 + i % 11) * 3.7f;
+	}
+	for (int i = 0; i < OUT; i++)
+		scale8[i] = (float)(i + 1) / 3;
+	return l;
+}
+
+static void check(const struct linear *l)
+{
+	memset(w, 0, sizeof w);
+	linear_weight(l, 1, OUT - 1, w);
+	for (size_t o = 1; o < OUT; o++)
+		for (size_t i = 0; i < IN; i++) {
+			size_t g = l->group == -1 ? 0 : l->group == 0 ? o
+				: o * l->groups + (l->group_index ? (size_t)group_index[i] : i / (size_t)l->group);
+			float v = (l->storage.grid[codes[o][i]] - (l->zero ? zero[g] : 0)) * scale[g], one = 1;
+
+			if (l->compute.kind) {
+				uint8_t c;
+
+				format_encode(&l->compute, 1, &c, &v, &one, NULL);
+				v = l->compute.grid[c];
+				if (l->saturate > 0)
+					v = fmaxf(-l->saturate, fminf(l->saturate, v));
+				v *= scale8[l->scales8 > 1 ? o : 0];
+			}
+			assert_true(w[o - 1][i] == v);
+		}
+}
+
+static void weights(void **unused)
+{
+	static const char *const storages[] = { "uint4", "int4", "uint8", "uint1", "e4m3fn" };
+	static const char *const computes[] = { NULL, "e4m3fn", "e4m3ieee" };
+	static const long groups[] = { 32, 128, 1000, 0, -1 };
+
+	(void)unused;
+	for (int s = 0; s < 5; s++)
+		for (int c = 0; c < 3; c++)
+			for (int g = 0; g < 5; g++) {
+				struct linear l = layer(storages[s], computes[c], groups[g]);
+
+				check(&l);
+				l.scales8 = OUT;
+				check(&l);
+				l.saturate = 224;
+				check(&l);
+				for (int i = 0; i < IN; i++)
+					group_index[i] = (int32_t)((size_t)(i * 17) % l.groups);
+				l.group_index = group_index;
+				if (groups[g] > 0)
+					check(&l);
+			}
+}
+
+static void group_counts(void **unused)
+{
+	struct linear l = { .in = 10, .group = 4 };
+
+	(void)unused;
+	assert_int_equal(linear_groups(10, 4), 3);
+	assert_int_equal(linear_groups(8, 4), 2);
+	assert_int_equal(linear_groups(8, 100), 1);
+	assert_int_equal(linear_groups(8, 0), 1);
+	assert_int_equal(linear_groups(8, -1), 1);
+	assert_int_equal(linear_group(&l, 3), 0);
+	assert_int_equal(linear_group(&l, 9), 2);
+	l.group = -1;
+	assert_int_equal(linear_group(&l, 9), 0);
+	l.group = 0;
+	assert_int_equal(linear_group(&l, 9), 0);
+}
+
+static void plain(void **unused)
+{
+	static uint16_t half[OUT][IN];
+	struct linear l = { .out = OUT, .in = IN, .weight = half, .weight_type = HALF_BF16 };
+	static float f[OUT][IN];
+
+	(void)unused;
+	for (int i = 0; i < OUT * IN; i++)
+		half[i / IN][i % IN] = (uint16_t)(0x3f80 + i % 128);
+	linear_weight(&l, 2, 2, w);
+	assert_true(w[0][0] == 1 + (2 * IN % 128) / 128.f && w[1][5] == 1 + ((3 * IN + 5) % 128) / 128.f);
+	for (int i = 0; i < OUT * IN; i++)
+		f[i / IN][i % IN] = (float)i;
+	l.weight = f;
+	l.weight_type = HALF_NONE;
+	linear_weight(&l, 4, 1, w);
+	assert_true(w[0][299] == 4 * IN + 299);
+}
+
+static void inputs(void **unused)
+{
+	static float x[TOKENS][IN], y[TOKENS][IN], want[TOKENS][IN];
+	const float act_scale[] = { 0.01f, 0.5f };
+	const uint8_t modality[TOKENS] = { 1, 0, 1, 0 };
+	struct linear l = { .out = OUT, .in = IN, .act_scale = act_scale, .modalities = 2 };
+
+	(void)unused;
+	assert_true(format_parse(&l.act_format, "e4m3ieee"));
+	for (int t = 0; t < TOKENS - 1; t++)	/* the last token stays 0 */
+		for (int i = 0; i < IN; i++)
+			x[t][i] = (float)sin(i + 100 * t) * (float)(t + 1) * 3;
+	linear_input(&l, TOKENS, y, (const float (*)[IN])x, NULL);
+	assert_memory_equal(y, x, sizeof x);
+	for (int mode = ACT_STATIC_TENSOR; mode <= ACT_DYNAMIC_TOKEN; mode++) {
+		l.act_mode = (enum act_mode)mode;
+		for (int t = 0; t < TOKENS; t++) {
+			float s = mode == ACT_STATIC_TENSOR ? act_scale[0] : act_scale[modality[t]], top = 0;
+
+			for (int i = 0; i < IN; i++)
+				top = fmaxf(top, fabsf(x[t][i]));
+			if (mode == ACT_DYNAMIC_TOKEN)
+				s = top > 0 ? top / 240 : 1;
+			format_round(&l.act_format, IN, want[t], x[t], s, 0);
+			if (mode == ACT_DYNAMIC_TOKEN)
+				for (int i = 0; i < IN; i++)
+					assert_true(fabsf(want[t][i] - x[t][i]) <= fabsf(x[t][i]) / 15 + top * 1e-5f);
+		}
+		linear_input(&l, TOKENS, y, (const float (*)[IN])x, modality);
+		assert_memory_equal(y, want, sizeof y);
+		memcpy(y, x, sizeof y);
+		linear_input(&l, TOKENS, y, (const float (*)[IN])y, modality);
+		assert_memory_equal(y, want, sizeof y);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(weights), cmocka_unit_test(group_counts), cmocka_unit_test(plain), cmocka_unit_test(inputs),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,924 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * solver -- the error-compensated solver against SPEC sections 3 to 6 in plain
+ * float64 loops: no blocks, a dense inverse, values of FP8 from a list
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/thread.h"
+#include "quant/linear.h"
+#include "quant/order.h"
+#include "quant/solver.h"
+
+void openblas_set_num_threads(int n);
+
+/* --- data: correlated activations with outlier channels, weights with outliers, dead channels --- */
+
+static uint64_t state;
+
+static double uniform(void)
+{
+	uint64_t z = state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return ((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static double normal(void)
+{
+	double u = uniform();
+
+	return sqrt(-2 * log(1 - u)) * cos(2 * M_PI * uniform());
+}
+
+struct data {
+	size_t m, n;
+	float *w, *h;
+};
+
+static struct data make(size_t m, size_t n, size_t tokens, size_t dead)
+{
+	struct data d = { m, n, malloc(m * n * sizeof(float)), malloc(n * n * sizeof(float)) };
+	double *sum = calloc(n * n, sizeof *sum), *x = malloc(n * sizeof *x), *gain = malloc(n * sizeof *gain);
+
+	state = 1000 * n + m;
+	for (size_t i = 0; i < n; i++)
+		gain[i] = exp(normal() * 0.8);
+	for (size_t i = 0; i < dead; i++)
+		gain[(i * 37 + 5) % n] = 0;
+	for (size_t t = 0; t < tokens; t++) {
+		double common = normal(), last = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			last = 0.6 * last + 0.8 * normal();
+			x[i] = gain[i] * (last + 0.3 * common);
+		}
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = 0; k < n; k++)
+				sum[i * n + k] += x[i] * x[k];
+	}
+	for (size_t i = 0; i < n * n; i++)
+		d.h[i] = (float)sum[i];
+	for (size_t i = 0; i < m * n; i++)
+		d.w[i] = (float)(0.02 * normal() * (uniform() < 0.01 ? 5 : 1));
+	free(sum);
+	free(x);
+	free(gain);
+	return d;
+}
+
+static void drop(struct data *d)
+{
+	free(d->w);
+	free(d->h);
+}
+
+/* --- the reference --- */
+
+/* Nearest value of an 8-bit float format, ties to the even code, from the list of its values. */
+static double fp8(const struct format *f, double x, double limit)
+{
+	static double list[128];
+	static char name[12];
+	static int n;
+	double a = fabs(x);
+	int low = 0, high;
+
+	if (strcmp(name, f->name) != 0) {
+		strcpy(name, f->name);
+		for (n = 0; n < 128; n++) {
+			int e = n >> 3, m = n & 7;
+
+			list[n] = e ? ldexp(8 + m, e - 10) : ldexp(m, -9);
+			if (list[n] > (strcmp(name, "e4m3fn") == 0 ? 448 : 240))
+				break;
+		}
+	}
+	high = n - 1;
+	if (a >= list[high])
+		return copysign(fmin(list[high], limit), x);
+	while (high - low > 1) {
+		int mid = (low + high) / 2;
+
+		if (list[mid] <= a)
+			low = mid;
+		else
+			high = mid;
+	}
+	if (a - list[low] > list[high] - a || (a - list[low] == list[high] - a && low % 2))
+		low = high;
+	return copysign(fmin(list[low], limit), x);
+}
+
+struct pair {
+	double s;
+	int z;
+};
+
+static int code_of(const struct format *f, double x, struct pair p)
+{
+	double top = (1 << f->n) - 1, half = (1 << (f->n - 1)) - 1;
+
+	if (!f->asymmetric)
+		return (int)(fmin(fmax(nearbyint(x / p.s), -half), half) + half);
+	return (int)fmin(fmax(nearbyint(x / p.s) + p.z, 0), top);
+}
+
+static double value_of(const struct format *f, int code, struct pair p)
+{
+	return (code - (f->asymmetric ? p.z : (1 << (f->n - 1)) - 1)) * p.s;
+}
+
+static struct pair pair_of(const struct format *f, double min, double max)
+{
+	double top = (1 << f->n) - 1, half = (1 << (f->n - 1)) - 1;
+
+	min = fmin(min, 0);
+	max = fmax(max, 0);
+	if (max == min)
+		return (struct pair){ 1, 0 };
+	if (!f->asymmetric)
+		return (struct pair){ (float)(fmax(-min, max) / half), 0 };
+	return (struct pair){ (float)((max - min) / top), (int)nearbyint(-min * top / (max - min)) };
+}
+
+static double loss_of(const struct format *f, size_t n, const double x[n], struct pair p, double enough)
+{
+	double loss = 0;
+
+	for (size_t i = 0; i < n && loss < enough; i++)
+		loss += pow(fabs(value_of(f, code_of(f, x[i], p), p) - x[i]), 2.4);
+	return loss;
+}
+
+static struct pair best_of(const struct solver *s, size_t n, const double x[n])
+{
+	double min = 0, max = 0, least = INFINITY;
+	struct pair best = { 1, 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		min = fmin(min, x[i]);
+		max = fmax(max, x[i]);
+	}
+	for (int i = 0; i < (s->search == SEARCH_MSE ? 80 : 1); i++) {
+		struct pair p = pair_of(&s->storage, min * (1 - i / 100.0), max * (1 - i / 100.0));
+		double loss;
+
+		p.z = pair_of(&s->storage, min, max).z;		/* p cancels: without its rounding */
+		loss = loss_of(&s->storage, n, x, p, least);
+
+		if (loss < least) {
+			least = loss;
+			best = p;
+		}
+	}
+	return best;
+}
+
+static size_t group_columns(const struct solver *s, size_t n)
+{
+	return s->group <= 0 || (size_t)s->group > n ? n : (size_t)s->group;
+}
+
+/* UᵀU = (P (H + λ mean) Pᵀ)⁻¹ by Gauss-Jordan and a plain Cholesky. */
+static bool inverse_factor(size_t n, double u[n][n], size_t full, const float h[full][full], const int32_t column[n],
+	double lambda)
+{
+	double mean = 0, (*a)[2 * n] = malloc(n * sizeof *a);
+	bool good = true;
+
+	for (size_t i = 0; i < n; i++)
+		mean += h[column[i]][column[i]] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++) {
+			a[i][k] = h[column[i]][column[k]] + (i == k) * lambda * mean;
+			a[i][n + k] = i == k;
+		}
+	/* Pivots of a symmetric matrix without exchanges are positive exactly if it is. */
+	for (size_t i = 0; i < n && good; i++) {
+		double d = a[i][i];
+
+		good = d > 0;
+		for (size_t k = 0; k < 2 * n; k++)
+			a[i][k] /= d;
+		for (size_t r = 0; r < n; r++) {
+			double f = a[r][i];
+
+			if (r != i && f != 0)
+				for (size_t k = 0; k < 2 * n; k++)
+					a[r][k] -= f * a[i][k];
+		}
+	}
+	for (size_t i = 0; i < n && good; i++)
+		for (size_t k = 0; k < n; k++) {
+			double v = k >= i ? a[i][n + k] : 0;
+
+			for (size_t r = 0; r < i && k >= i; r++)
+				v -= u[r][i] * u[r][k];
+			u[i][k] = k < i ? 0 : k == i ? sqrt(v) : v / u[i][i];
+		}
+	free(a);
+	return good;
+}
+
+struct answer {
+	uint8_t *codes, *zero;
+	float *scale, *scale8;
+	int32_t *index;
+	struct solver_report report;
+	size_t groups;
+};
+
+static struct answer answer_new(const struct solver *s, size_t m, size_t n)
+{
+	struct answer a = { .groups = linear_groups(n, s->group) };
+
+	a.codes = calloc(m * n, 1);
+	a.zero = calloc(m * a.groups, 1);
+	a.scale = calloc(m * a.groups, sizeof *a.scale);
+	a.scale8 = calloc(m, sizeof *a.scale8);
+	a.index = calloc(n, sizeof *a.index);
+	return a;
+}
+
+static void answer_free(struct answer *a)
+{
+	free(a->codes);
+	free(a->zero);
+	free(a->scale);
+	free(a->scale8);
+	free(a->index);
+}
+
+static void reference_row(const struct solver *s, size_t n, size_t live, const int32_t column[n],
+	const int32_t group[n], const double x0[n], const double u[live][live], uint8_t codes[n], struct pair pair[],
+	size_t groups, bool tensor)
+{
+	const bool fp = s->compute.kind, solve = s->compensate != COMPENSATE_NONE;
+	const double limit = s->saturate > 0 ? s->saturate : 1e9;
+	double *w = malloc(n * sizeof *w), *seen = malloc(n * sizeof *seen), *x = malloc(n * sizeof *x);
+	bool *fitted = calloc(groups, sizeof *fitted);
+	size_t count;
+
+	memcpy(w, x0, n * sizeof *w);		/* by position */
+	memcpy(seen, x0, n * sizeof *seen);	/* what group parameters are taken from */
+	for (size_t i = 0; i < live; i++) {
+		size_t g = (size_t)group[i];
+		struct pair *p = &pair[g];
+		double v, y, e;
+
+		if (solve && !s->static_groups && s->group_view == VIEW_EXACT)
+			memcpy(seen, w, n * sizeof *seen);
+		if (solve && !s->static_groups && s->group_view == VIEW_BLOCK && i % 128 == 0)
+			memcpy(seen, w, n * sizeof *seen);
+		if (!tensor && !fitted[g]) {
+			count = 0;
+			for (size_t k = 0; k < n; k++)
+				if (group[k] == group[i])
+					x[count++] = s->round_first && fp ? fp8(&s->compute, seen[k], 1e9) : seen[k];
+			*p = best_of(s, count, x);
+			fitted[g] = true;
+		}
+		v = s->round_first && fp ? fp8(&s->compute, w[i], 1e9) : w[i];
+		codes[column[i]] = (uint8_t)code_of(&s->storage, v, *p);
+		y = (float)value_of(&s->storage, codes[column[i]], *p);
+		if (fp && s->compensate == COMPENSATE_BOTH)
+			y = fp8(&s->compute, y, limit);
+		if (!solve)
+			continue;
+		e = (w[i] - y) / u[i][i];
+		for (size_t k = i + 1; k < live; k++)
+			w[k] -= e * u[i][k];
+	}
+	for (size_t i = live; i < n; i++) {
+		if (!tensor && !fitted[group[i]])
+			pair[group[i]] = (struct pair){ 1, 0 };
+		codes[column[i]] = (uint8_t)code_of(&s->storage, 0, pair[group[i]]);
+	}
+	free(w);
+	free(seen);
+	free(x);
+	free(fitted);
+}
+
+/* SPEC to the letter; false if the ladder ends. */
+static bool reference(const struct solver *s, const struct data *d, const int32_t *order, struct answer *a)
+{
+	const size_t m = d->m, n = d->n, size = group_columns(s, n);
+	const bool solve = s->compensate != COMPENSATE_NONE;
+	static const double ladder[] = { 1, 2, 5, 10, 20, 50, 100 };
+	int32_t *column = malloc(n * sizeof *column), *group = malloc(n * sizeof *group);
+	bool *seen = calloc(n, sizeof *seen), stand = true, good = !solve;
+	struct pair *pair = malloc(a->groups * sizeof *pair), tensor = { 1, 0 };
+	double *s8 = malloc(m * sizeof *s8), *x, all = 0;
+	size_t live = 0, at;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t c = order ? (size_t)order[i] : i, g = c / size;
+
+		if (i && order && (size_t)order[i - 1] / size != g && seen[g])
+			stand = false;
+		seen[g] = true;
+		if (!solve || d->h[c * n + c] > 0)
+			column[live++] = (int32_t)c;
+	}
+	at = live;
+	for (size_t i = 0; i < n; i++) {
+		size_t c = order ? (size_t)order[i] : i;
+
+		if (solve && d->h[c * n + c] == 0)
+			column[at++] = (int32_t)c;
+	}
+	for (size_t i = 0; i < n; i++) {
+		group[i] = (int32_t)((stand || s->static_groups ? (size_t)column[i] : i) / size);
+		a->index[column[i]] = group[i];
+	}
+	a->report = (struct solver_report){ .dead = n - live, .moved = !stand && !s->static_groups };
+
+	double (*u)[live] = malloc(live * sizeof *u);
+
+	for (size_t i = 0; !good && i < 7; i++) {
+		a->report.lambda = s->damp * ladder[i];
+		good = inverse_factor(live, u, n, (const float (*)[n])d->h, column, a->report.lambda);
+	}
+
+	x = calloc(m * n, sizeof *x);
+	for (size_t r = 0; r < m; r++) {
+		double top = 0;
+
+		for (size_t i = 0; i < live; i++)
+			top = fmax(top, fabs(d->w[r * n + (size_t)column[i]]));
+		s8[r] = top;
+		all = fmax(all, top);
+	}
+	for (size_t r = 0; r < m; r++) {
+		if (!s->scale8_channel)
+			s8[r] = all;
+		s8[r] /= s->z_top;
+		if (s->pow2_scale && s8[r] > 0)
+			s8[r] = exp2(ceil(log2(s8[r])));
+		s8[r] = !s->compute.kind || s8[r] == 0 ? 1 : (float)fmax(s8[r], s->min_scale8);
+		a->scale8[r] = (float)s8[r];
+		for (size_t i = 0; i < live; i++)
+			x[r * n + i] = d->w[r * n + (size_t)column[i]] / s8[r];
+	}
+	if (s->group == -1) {
+		double *v = malloc(m * n * sizeof *v);
+
+		for (size_t i = 0; i < m * n; i++)
+			v[i] = s->round_first && s->compute.kind ? fp8(&s->compute, x[i], 1e9) : x[i];
+		tensor = best_of(s, m * n, v);
+		free(v);
+	}
+	for (size_t r = 0; r < m && good; r++) {
+		pair[0] = tensor;
+		reference_row(s, n, live, column, group, x + r * n, (const double (*)[live])u, a->codes + r * n, pair,
+			a->groups, s->group == -1);
+		for (size_t g = 0; g < a->groups; g++) {
+			a->scale[r * a->groups + g] = (float)pair[g].s;
+			a->zero[r * a->groups + g] = (uint8_t)pair[g].z;
+		}
+	}
+	free(u);
+	free(x);
+	free(s8);
+	free(pair);
+	free(column);
+	free(group);
+	free(seen);
+	return good;
+}
+
+/* --- the solver, and what its answer is held against --- */
+
+static struct answer run(const struct solver *s, const struct data *d, const int32_t *order)
+{
+	struct answer a = answer_new(s, d->m, d->n);
+	size_t bytes = solver_work(s, d->m, d->n);
+	void *work = malloc(bytes);
+
+	memset(work, 0xff, bytes);	/* nothing may hang on what was there */
+	assert_int_equal(solver_run(s, d->m, d->n, (void *)a.codes, a.scale, a.zero, a.scale8, a.index, &a.report,
+		(void *)d->w, (void *)d->h, order, work), SOLVER_DONE);
+	free(work);
+	return a;
+}
+
+static struct linear layer_of(const struct solver *s, const struct data *d, const struct answer *a)
+{
+	return (struct linear){
+		.out = d->m, .in = d->n, .codes = a->codes, .scale = a->scale,
+		.zero = s->storage.asymmetric ? a->zero : NULL, .storage = s->storage, .group = s->group,
+		.groups = a->groups, .group_index = a->report.moved ? a->index : NULL, .compute = s->compute,
+		.saturate = s->saturate, .scale8 = a->scale8, .scales8 = s->scale8_channel ? d->m : 1,
+	};
+}
+
+/* The report, recomputed from what a file would hold. */
+static void check_report(const struct solver *s, const struct data *d, const struct answer *a)
+{
+	const size_t m = d->m, n = d->n;
+	const struct linear l = layer_of(s, d, a);
+	float (*y)[n] = malloc(m * sizeof *y);
+	double top = 0, bottom = 0, mse = 0;
+
+	linear_weight(&l, 0, m, y);
+	for (size_t r = 0; r < m; r++) {
+		const float *w = d->w + r * n;
+
+		for (size_t i = 0; i < n; i++) {
+			double he = 0, hw = 0;
+
+			for (size_t k = 0; k < n; k++) {
+				he += (double)d->h[i * n + k] * ((double)w[k] - y[r][k]);
+				hw += (double)d->h[i * n + k] * w[k];
+			}
+			top += he * ((double)w[i] - y[r][i]);
+			bottom += hw * w[i];
+			mse += ((double)w[i] - y[r][i]) * ((double)w[i] - y[r][i]);
+		}
+	}
+	assert_true(fabs(a->report.error / (top / bottom) - 1) < 2e-3);
+	assert_true(fabs(a->report.mse / (mse / (double)(m * n)) - 1) < 1e-4);
+	free(y);
+}
+
+static double worst, total_equal, total_codes;
+static int cases;
+
+static void compare(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
+{
+	struct answer want = answer_new(s, d->m, d->n), got;
+	size_t equal = 0, close = 0, scales = s->group == -1 ? 1 : d->m * want.groups, size = d->m * d->n;
+	double rate;
+
+	assert_true(reference(s, d, order, &want));
+	got = run(s, d, order);
+	for (size_t i = 0; i < size; i++)
+		equal += want.codes[i] == got.codes[i];
+	for (size_t i = 0; i < scales; i++)
+		close += fabs(got.scale[i] / want.scale[i] - 1) < 1e-5
+			&& (!s->storage.asymmetric || got.zero[i] == want.zero[i]);
+	rate = 1 - (double)equal / (double)size;
+	if (getenv("VERBOSE") || rate >= 1e-3)
+		fprintf(stderr, "# %-60s %6zu of %zu codes differ, %zu of %zu scales\n", what, size - equal, size,
+			scales - close, scales);
+	worst = fmax(worst, rate);
+	total_equal += (double)equal;
+	total_codes += (double)size;
+	cases++;
+	assert_true(rate < 1e-3);
+	assert_true((double)(scales - close) <= 2e-3 * (double)scales + 1);
+	assert_int_equal(got.report.dead, want.report.dead);
+	assert_int_equal(got.report.moved, want.report.moved);
+	assert_true(s->compensate == COMPENSATE_NONE || got.report.lambda == want.report.lambda);
+	assert_memory_equal(got.index, want.index, d->n * sizeof *got.index);
+	if (s->compute.kind)
+		for (size_t i = 0; i < (s->scale8_channel ? d->m : 1); i++)
+			assert_true(got.scale8[i] == want.scale8[i]);
+	check_report(s, d, &got);
+	answer_free(&want);
+	answer_free(&got);
+}
+
+static struct solver setting(const char *storage, const char *compute, long group, enum recipe recipe)
+{
+	struct solver s = { .group = group, .damp = 0.01 };
+
+	assert_true(format_parse(&s.storage, storage));
+	if (compute)
+		assert_true(format_parse(&s.compute, compute));
+	solver_recipe(&s, recipe);
+	return s;
+}
+
+/* Columns by the diagonal of H. */
+static int32_t *ordered(const struct data *d, enum order_kind kind, enum order_key key, size_t group)
+{
+	int32_t *order = malloc(d->n * sizeof *order);
+	float *diag = malloc(d->n * sizeof *diag);
+	void *work = malloc(order_work(d->n));
+
+	for (size_t i = 0; i < d->n; i++)
+		diag[i] = d->h[i * d->n + i];
+	assert_int_equal(order_columns(d->n, order, diag, kind, key, group, work), 0);
+	free(diag);
+	free(work);
+	return order;
+}
+
+static const char *const computes[] = { NULL, "e4m3fn", "e4m3ieee" };
+
+static void methods(void **unused)
+{
+	struct data d = make(96, 320, 400, 7);
+	char what[128];
+
+	(void)unused;
+	for (size_t c = 0; c < 3; c++)
+		for (int r = RECIPE_LATE; r <= RECIPE_INC; r++)
+			for (int k = COMPENSATE_BOTH; k <= COMPENSATE_NONE; k++) {
+				struct solver s = setting("uint4", computes[c], 128, (enum recipe)r);
+
+				s.compensate = (enum compensate)k;
+				sprintf(what, "compute %s recipe %s compensate %s", computes[c] ? computes[c] : "none",
+					recipes[r], compensates[k]);
+				compare(what, &s, &d, NULL);
+			}
+	drop(&d);
+}
+
+static void orders(void **unused)
+{
+	struct data d = make(64, 256, 400, 9);
+	char what[128];
+
+	(void)unused;
+	for (size_t c = 0; c < 2; c++)
+		for (int r = RECIPE_LATE; r <= RECIPE_INC; r++) {
+			struct solver s = setting("uint4", computes[c], 32, (enum recipe)r);
+
+			for (int key = ORDER_MAX; key <= ORDER_TOP10; key++) {
+				int32_t *order = ordered(&d, ORDER_GAR, (enum order_key)key, 32);
+
+				sprintf(what, "gar %s compute %zu recipe %s", order_keys[key], c, recipes[r]);
+				compare(what, &s, &d, order);
+				free(order);
+			}
+			for (int fixed = 0; fixed < 2; fixed++) {
+				int32_t *order = ordered(&d, ORDER_FULL, ORDER_MAX, 0);
+
+				s.static_groups = fixed;
+				sprintf(what, "full%s compute %zu recipe %s", fixed ? " static" : "", c, recipes[r]);
+				compare(what, &s, &d, order);
+				free(order);
+			}
+		}
+	drop(&d);
+}
+
+static void groups(void **unused)
+{
+	static const long sizes[] = { 32, 96, 128, 160, 48, 1000, 0, -1 };
+	struct data d = make(64, 320, 500, 5);
+	char what[128];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		for (size_t c = 0; c < 3; c += 2)
+			for (int view = VIEW_EXACT; view <= VIEW_ORIGINAL; view++)
+				for (int kind = ORDER_NONE; kind <= ORDER_GAR; kind++) {
+					struct solver s = setting("uint4", computes[c], sizes[i], RECIPE_LATE);
+					int32_t *order = ordered(&d, (enum order_kind)kind, ORDER_MAX,
+						sizes[i] > 0 ? (size_t)sizes[i] : 0);
+
+					s.group_view = (enum group_view)view;
+					s.search = view == VIEW_BLOCK ? SEARCH_MINMAX : SEARCH_MSE;
+					sprintf(what, "group %ld compute %zu view %s order %s", sizes[i], c,
+						group_views[view], order_kinds[kind]);
+					compare(what, &s, &d, order);
+					free(order);
+				}
+	drop(&d);
+}
+
+static void formats(void **unused)
+{
+	static const char *const names[] = {
+		"uint1", "uint2", "uint3", "uint4", "uint5", "uint8", "int2", "int3", "int4", "int6", "int8"
+	};
+	struct data d = make(64, 256, 400, 3);
+	char what[128];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		for (size_t c = 0; c < 3; c++)
+			for (int how = SEARCH_MINMAX; how <= SEARCH_MSE; how++)
+				for (int first = 0; first < (c ? 2 : 1); first++) {
+					struct solver s = setting(names[i], computes[c], 64, RECIPE_LATE);
+
+					s.search = (enum search)how;
+					s.round_first = first;
+					sprintf(what, "%s compute %zu %s%s", names[i], c, searches[how],
+						first ? " round first" : "");
+					compare(what, &s, &d, NULL);
+				}
+	drop(&d);
+}
+
+static void second_level(void **unused)
+{
+	struct data d = make(96, 256, 400, 3);
+	char what[128];
+
+	(void)unused;
+	memset(d.w + 3 * d.n, 0, d.n * sizeof *d.w);
+	for (size_t c = 1; c < 3; c++)
+		for (int channel = 0; channel < 2; channel++)
+			for (int power = 0; power < 2; power++)
+				for (int r = RECIPE_LATE; r <= RECIPE_INC; r++)
+					for (long g = -1; g < 128; g += 64) {
+						struct solver s = setting("uint4", computes[c], g < 0 ? g : g + 1,
+							(enum recipe)r);
+
+						s.scale8_channel = channel;
+						s.pow2_scale = power;
+						sprintf(what, "compute %zu channel %d pow2 %d recipe %s group %ld", c,
+							channel, power, recipes[r], s.group);
+						compare(what, &s, &d, NULL);
+					}
+	drop(&d);
+}
+
+static void agreement(void **unused)
+{
+	(void)unused;
+	fprintf(stderr, "# %d settings, worst %.4f %%, all %.5f %% of codes differ\n", cases, 100 * worst,
+		100 * (1 - total_equal / total_codes));
+	assert_true(1 - total_equal / total_codes < 1e-4);
+}
+
+/* --- the rest --- */
+
+static void any_threads(void **unused)
+{
+	struct data d = make(600, 200, 300, 4);
+	static const long sizes[] = { 32, 0, -1 };
+
+	(void)unused;
+	for (size_t i = 0; i < 3; i++) {
+		struct solver s = setting("uint4", "e4m3fn", sizes[i], RECIPE_LATE);
+		struct answer one = run(&s, &d, NULL);
+
+		for (threads = 2; threads <= 3; threads++) {
+			struct answer more = run(&s, &d, NULL);
+
+			assert_memory_equal(one.codes, more.codes, d.m * d.n);
+			assert_memory_equal(one.scale, more.scale, d.m * one.groups * sizeof *one.scale);
+			assert_memory_equal(one.zero, more.zero, d.m * one.groups);
+			assert_memory_equal(&one.report, &more.report, sizeof one.report);
+			answer_free(&more);
+		}
+		threads = 1;
+		answer_free(&one);
+	}
+	drop(&d);
+}
+
+static void dead_channels(void **unused)
+{
+	struct data d = make(64, 128, 300, 0);
+	struct solver s = setting("uint4", "e4m3fn", 32, RECIPE_LATE);
+	struct answer a;
+	struct linear l;
+	float (*y)[d.n] = malloc(d.m * sizeof *y);
+
+	(void)unused;
+	for (size_t i = 0; i < d.n; i++)
+		for (size_t k = 0; k < d.n; k++)
+			if ((k >= 40 && k < 64) || (i >= 40 && i < 64) || i >= 96 || k >= 96)
+				d.h[i * d.n + k] = 0;
+	for (size_t r = 0; r < d.m; r++)
+		d.w[r * d.n + 50] = 100;	/* an outlier that never counts: nor for s₈ */
+	a = run(&s, &d, NULL);
+	assert_int_equal(a.report.dead, 24 + 32);
+	assert_true(a.scale8[0] < 0.01);
+	l = layer_of(&s, &d, &a);
+	linear_weight(&l, 0, d.m, y);
+	for (size_t r = 0; r < d.m; r++)
+		for (size_t i = 0; i < d.n; i++)
+			assert_true((y[r][i] == 0) || !((i >= 40 && i < 64) || i >= 96));
+	answer_free(&a);
+
+	s.compensate = COMPENSATE_NONE;		/* rounding to nearest keeps them */
+	a = run(&s, &d, NULL);
+	assert_int_equal(a.report.dead, 0);
+	l = layer_of(&s, &d, &a);
+	linear_weight(&l, 0, d.m, y);
+	assert_true(y[0][50] > 90);
+	answer_free(&a);
+
+	s.compensate = COMPENSATE_BOTH;		/* nothing ever fired */
+	memset(d.h, 0, d.n * d.n * sizeof *d.h);
+	a = run(&s, &d, NULL);
+	assert_int_equal(a.report.dead, d.n);
+	assert_true(isnan(a.report.error));
+	for (size_t i = 0; i < d.m * d.n; i++)
+		assert_int_equal(a.codes[i], 0);
+	answer_free(&a);
+	free(y);
+	drop(&d);
+}
+
+static void damping_ladder(void **unused)
+{
+	struct data d = make(64, 64, 300, 0);
+	struct solver s = setting("uint4", NULL, 32, RECIPE_LATE);
+	size_t n = d.n;
+
+	(void)unused;
+	/* H = I - c vvᵀ: smallest eigenvalue 1 - c n; damping λ (1 - c) saves it where λ (1 - c) > c n - 1. */
+	for (double lack = 0.005; lack < 0.9; lack *= 3) {
+		double c = (1 + lack) / (double)n;
+		struct answer want = answer_new(&s, d.m, n), got;
+
+		for (size_t i = 0; i < n * n; i++)
+			d.h[i] = (float)((i % (n + 1) == 0) - c);
+		got = run(&s, &d, NULL);
+		assert_true(reference(&s, &d, NULL, &want));
+		assert_true(got.report.lambda == want.report.lambda);
+		assert_true(got.report.lambda * (1 - c) > lack - 1e-5 && (lack < 0.01 || got.report.lambda > 0.01));
+		answer_free(&want);
+		answer_free(&got);
+	}
+	drop(&d);
+}
+
+static enum solver_status status(const struct solver *s, const struct data *d, const int32_t *order, size_t *index)
+{
+	struct answer a = answer_new(s, d->m, d->n);
+	void *work = malloc(solver_work(s, d->m, d->n));
+	enum solver_status result = solver_run(s, d->m, d->n, (void *)a.codes, a.scale, a.zero, a.scale8, a.index,
+		&a.report, (void *)d->w, (void *)d->h, order, work);
+
+	*index = a.report.index;
+	answer_free(&a);
+	free(work);
+	return result;
+}
+
+static void bad_data(void **unused)
+{
+	struct data d = make(32, 64, 200, 0);
+	struct solver s = setting("uint4", NULL, 32, RECIPE_LATE);
+	int32_t *order = ordered(&d, ORDER_FULL, ORDER_MAX, 0);
+	size_t n = d.n, at;
+	float keep;
+
+	(void)unused;
+	keep = d.h[5 * n + 5];
+	d.h[5 * n + 5] = -1;
+	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_DIAGONAL);
+	assert_int_equal(at, 5);
+	d.h[5 * n + 5] = NAN;
+	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_DIAGONAL);
+	d.h[5 * n + 5] = INFINITY;
+	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_DIAGONAL);
+	d.h[5 * n + 5] = keep;
+	keep = d.h[9 * n + 2];
+	d.h[9 * n + 2] = NAN;
+	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_HESSIAN);
+	assert_int_equal(at, 9);
+	d.h[9 * n + 2] = -INFINITY;
+	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_HESSIAN);
+	d.h[9 * n + 2] = keep;
+	keep = d.w[7 * n + 60];
+	d.w[7 * n + 60] = NAN;
+	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_WEIGHT);
+	assert_int_equal(at, 7);
+	d.w[7 * n + 60] = keep;
+	assert_int_equal(status(&s, &d, order, &at), SOLVER_DONE);
+	order[11] = order[10];
+	assert_int_equal(status(&s, &d, order, &at), SOLVER_BAD_ORDER);
+	assert_int_equal(at, 11);
+	order[11] = -1;
+	assert_int_equal(status(&s, &d, order, &at), SOLVER_BAD_ORDER);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++)
+			d.h[i * n + k] = i == k ? 1 : -1;
+	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_NOT_POSITIVE);
+	assert_true(strlen(solver_text(SOLVER_NOT_POSITIVE)) > 0);
+	free(order);
+	drop(&d);
+}
+
+static void all_zero(void **unused)
+{
+	struct data d = make(70, 64, 200, 0);
+	struct solver s = setting("uint4", "e4m3ieee", 32, RECIPE_LATE);
+	struct answer a;
+
+	(void)unused;
+	memset(d.w, 0, d.m * d.n * sizeof *d.w);
+	a = run(&s, &d, NULL);
+	assert_true(a.scale8[0] == 1);
+	for (size_t i = 0; i < d.m * a.groups; i++)
+		assert_true(a.scale[i] == 1 && a.zero[i] == 0);
+	for (size_t i = 0; i < d.m * d.n; i++)
+		assert_int_equal(a.codes[i], 0);
+	assert_true(a.report.mse == 0 && isnan(a.report.error));
+	answer_free(&a);
+	drop(&d);
+}
+
+/* Rounding to nearest needs no H; FP8 as the storage form (W8A8). */
+static void no_hessian(void **unused)
+{
+	struct data d = make(64, 96, 200, 0);
+	struct solver s = setting("e4m3fn", NULL, -1, RECIPE_LATE);
+	struct answer a;
+	float *h = d.h, top = 0;
+
+	(void)unused;
+	s.compensate = COMPENSATE_NONE;
+	s.search = SEARCH_MINMAX;
+	d.h = NULL;
+	a = run(&s, &d, NULL);
+	assert_true(isnan(a.report.error) && a.report.lambda == 0);
+	for (size_t i = 0; i < d.m * d.n; i++)
+		top = fmaxf(top, fabsf(d.w[i]));
+	assert_true(a.scale[0] == (float)(top / 448.0));
+	for (size_t i = 0; i < d.m * d.n; i++)
+		assert_true(s.storage.grid[a.codes[i]] == fp8(&s.storage, (float)(d.w[i] / (double)a.scale[0]), 1e9));
+	answer_free(&a);
+	d.h = h;
+	drop(&d);
+}
+
+/* SPEC section 6: a third of the codes differ between the views at g = 32; compensation pays. */
+static void sense(void **unused)
+{
+	struct data d = make(64, 256, 600, 0);
+	struct solver s = setting("uint4", "e4m3fn", 32, RECIPE_LATE);
+	struct answer exact = run(&s, &d, NULL), block, none, storage;
+	size_t differ = 0;
+
+	(void)unused;
+	s.group_view = VIEW_BLOCK;
+	block = run(&s, &d, NULL);
+	for (size_t i = 0; i < d.m * d.n; i++)
+		differ += exact.codes[i] != block.codes[i];
+	assert_true(differ > d.m * d.n / 10);
+	s.group_view = VIEW_EXACT;
+	s.compensate = COMPENSATE_STORAGE;
+	storage = run(&s, &d, NULL);
+	s.compensate = COMPENSATE_NONE;
+	none = run(&s, &d, NULL);
+	assert_true(exact.report.error < storage.report.error);
+	assert_true(storage.report.error < none.report.error);
+	answer_free(&exact);
+	answer_free(&block);
+	answer_free(&storage);
+	answer_free(&none);
+	drop(&d);
+}
+
+/* SPEC section 3: a symmetric group gives z = 7.5 → 8, also where the search has shrunk it. */
+static void symmetric_groups(void **unused)
+{
+	struct data d = make(64, 64, 100, 0);
+	struct solver s = setting("uint4", NULL, 32, RECIPE_LATE);
+	struct answer a;
+
+	(void)unused;
+	for (size_t i = 0; i < d.m * d.n; i += 2)
+		d.w[i + 1] = -d.w[i];
+	s.compensate = COMPENSATE_NONE;
+	a = run(&s, &d, NULL);
+	for (size_t i = 0; i < d.m * a.groups; i++)
+		assert_int_equal(a.zero[i], 8);
+	answer_free(&a);
+	drop(&d);
+}
+
+static void recipe_rows(void **unused)
+{
+	struct solver s = setting("uint4", "e4m3ieee", 32, RECIPE_INC);
+
+	(void)unused;
+	assert_true(s.z_top == 224 && s.saturate == 224 && s.min_scale8 == 0x1p-16f);
+	assert_int_equal(s.group_view, VIEW_ORIGINAL);
+	assert_int_equal(s.search, SEARCH_MINMAX);
+	solver_recipe(&s, RECIPE_PAPER);
+	assert_true(s.z_top == 240 && s.round_first && s.pow2_scale && s.min_scale8 == 0);
+	s = setting("uint4", "e4m3fn", 32, RECIPE_INC);
+	assert_true(s.z_top == 416);
+	solver_recipe(&s, RECIPE_LATE);
+	assert_true(s.z_top == 448 && !s.round_first);
+	assert_int_equal(s.search, SEARCH_MSE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recipe_rows), cmocka_unit_test(methods), cmocka_unit_test(orders),
+		cmocka_unit_test(groups), cmocka_unit_test(formats), cmocka_unit_test(second_level),
+		cmocka_unit_test(agreement), cmocka_unit_test(any_threads), cmocka_unit_test(dead_channels),
+		cmocka_unit_test(damping_ladder), cmocka_unit_test(bad_data), cmocka_unit_test(all_zero),
+		cmocka_unit_test(no_hessian), cmocka_unit_test(sense), cmocka_unit_test(symmetric_groups),
+	};
+
+	openblas_set_num_threads(1);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
