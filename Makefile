@@ -99,7 +99,7 @@ check: check-packages
 lint: check-packages
 	@$(MAKE) --no-print-directory test-programs BUILD=build/lint CFLAGS='-O1 -Werror' PROGRAMS='$(TOOLS:%=build/lint/bin/%.o)'
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability \
-		--suppress=missingIncludeSystem -DPTQ_VERSION='""' -Ilib lib bin
+		--suppress=missingIncludeSystem --library=tests/cppcheck.cfg -DPTQ_VERSION='""' -Ilib lib bin
 	shellcheck -x tests/*.t tests/*.sh tests/packages pipelines/*.sh .ci/run
 	@tests/layers
 	@tests/pages

@@ -57,19 +57,22 @@ void at_stop(void (*fn)(void))
 		stop[stops++] = fn;
 }
 
+/* One line, whatever a damaged file has put into the names that it quotes. */
 static void say(const char *prefix, const char *fmt, va_list ap)
 {
 	int e = errno;
 	size_t n = strlen(fmt);
+	char *text = NULL;
 
 	progress_clear();
-	flockfile(stderr);
-	fprintf(stderr, "%s: %s", program, prefix);
-	vfprintf(stderr, fmt, ap);
-	if (n && fmt[n - 1] == ':')
-		fprintf(stderr, " %s", strerror(e));
-	fputc('\n', stderr);
-	funlockfile(stderr);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	for (char *s = text; s && *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 127)
+			*s = '?';
+	fprintf(stderr, "%s: %s%s%s%s\n", program, prefix, text ? text : "out of memory",
+		n && fmt[n - 1] == ':' ? " " : "", n && fmt[n - 1] == ':' ? strerror(e) : "");
+	free(text);
 }
 
 /* Threads of a parallel region may fail together: the first one speaks and leaves. */

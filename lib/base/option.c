@@ -310,15 +310,15 @@ bool option_layer(const char *path)
 
 	for (size_t i = 0; i < layers.n; i++) {
 		const char *glob = layers.text[i];
-		bool not = *glob == '!';
+		bool exclude = *glob == '!';
 		bool hit;
 
-		glob += not;
+		glob += exclude;
 		hit = !fnmatch(glob + (*glob == '/'), path + (*path == '/'), 0);
-		if (not && hit)
+		if (exclude && hit)
 			return false;
-		any |= !not;
-		match |= !not && hit;
+		any |= !exclude;
+		match |= !exclude && hit;
 	}
 	return match || !any;
 }

@@ -3,6 +3,8 @@
 #include "io/hdf5.h"
 #include "base/error.h"
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,9 +62,24 @@ enum tensor_type hdf5_type_of(hid_t type, bool *exact)
 	return TENSOR_ANY;
 }
 
+/* A file's room is allocated before it is mapped: a full disk shows here, not as a fault on a page. */
+static size_t file_room(const struct buffer *b, size_t room, size_t need)
+{
+	int e = posix_fallocate(b->fd, 0, (off_t)room);
+
+	if (e == ENOSPC || e == EFBIG) {	/* there may still be what is needed at least */
+		room = need;
+		e = posix_fallocate(b->fd, 0, (off_t)room);
+	}
+	errno = e;
+	if (e)
+		die("%s: cannot write:", b->name);
+	return room;
+}
+
 void buffer_grow(struct buffer *b, size_t need)
 {
-	const size_t step = 2 << 20;
+	const size_t step = 2 << 20, page = 4096;
 	size_t room = b->room;
 	void *p;
 
@@ -70,14 +87,16 @@ void buffer_grow(struct buffer *b, size_t need)
 		return;
 	if (need > SIZE_MAX / 2)
 		die("an image of %zu bytes is too large", need);
-	if (room < need)
-		room = room + room / 4 > need ? room + room / 4 : need;
+	room = room + room / 4 > need ? room + room / 4 : need;
 	room = (room + step - 1) & ~(step - 1);
+	if (b->name)
+		room = file_room(b, room, (need + page - 1) & ~(page - 1));
 	p = b->data ? mremap(b->data, b->room, room, MREMAP_MAYMOVE) :
-		mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, room, PROT_READ | PROT_WRITE, b->name ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, b->name ? b->fd : -1, 0);
 	if (p == MAP_FAILED)
 		die("cannot allocate %zu MiB for an HDF5 image:", room >> 20);
-	madvise(p, room, MADV_HUGEPAGE);
+	if (!b->name)
+		madvise(p, room, MADV_HUGEPAGE);
 	b->data = p;
 	b->room = room;
 }
@@ -135,6 +154,26 @@ hid_t hdf5_memory_plist(struct buffer *b)
 	if (p < 0 || H5Pset_fapl_core(p, 2 << 20, 0) < 0 || H5Pset_file_image_callbacks(p, &cb) < 0)
 		die("this HDF5 library cannot keep files in memory");
 	return p;
+}
+
+size_t hdf5_length(const char *name, const unsigned char h[HDF5_HEAD])
+{
+	int version = h[8];
+	int width = version < 2 ? h[13] : h[9], base = version == 0 ? 24 : version == 1 ? 28 : 12;
+	int end = version == 0 ? 40 : version == 1 ? 44 : 28;
+	uint64_t n = 0, b = 0;
+
+	if (memcmp(h, "\211HDF\r\n\032\n", 8))
+		die("%s: is no HDF5 file", name);
+	if (version > 3 || width != 8)
+		die("%s: has an HDF5 superblock that cannot be read (version %d, %d-byte addresses)", name, version, width);
+	for (int i = 7; i >= 0; i--)
+		n = n << 8 | h[end + i], b = b << 8 | h[base + i];
+	if (b)
+		die("%s: has an HDF5 user block; store it without one", name);
+	if (n < HDF5_HEAD || n > PTRDIFF_MAX)
+		die("%s: has an HDF5 superblock with an impossible length", name);
+	return n;
 }
 
 char *hdf5_join(const char *path, const char *name)

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include "io/image.h"
 
-/* Memory that grows without a copy of its pages (mremap). */
-struct buffer { unsigned char *data; size_t room; };
+/* Memory that grows without a copy of its pages (mremap): anonymous, or of a file, which grows with it. */
+struct buffer { unsigned char *data; size_t room; int fd; const char *name; };	/* name: of the file; NULL: anonymous */
 void buffer_grow(struct buffer *b, size_t need);
 void buffer_free(struct buffer *b);
 
@@ -57,6 +57,10 @@ void plan_free(struct plan *plan);
 void image_all_members(struct image *image);	/* the part is everything below the root */
 void image_note_shared(struct image *image);	/* adds the part's links to image->shared */
 void image_forget(struct image *image);		/* frees what was converted and listed */
+
+enum { HDF5_HEAD = 56 };	/* bytes that hold any superblock */
+/* Length of the image that begins with h, from its superblock; dies on one that cannot be read. */
+size_t hdf5_length(const char *name, const unsigned char h[HDF5_HEAD]);
 
 hid_t hdf5_memory_plist(struct buffer *b);	/* access list: the image in *b */
 #endif

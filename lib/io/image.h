@@ -99,6 +99,8 @@ void output_text(struct output *out, const char *path, const char *name, const c
 void output_number(struct output *out, const char *path, const char *name, double value);
 void output_integer(struct output *out, const char *path, const char *name, int64_t value);
 void output_link(struct output *out, const char *path, const char *same);	/* hard link to an object of this part */
+/* Data that an earlier part has under `same`: a hard link in a file, on a stream a copy with the attribute tied_to. */
+void output_tied(struct output *out, const char *path, struct tensor t, const char *same);
 /* History of a second input, as root attribute history:<option>; call between begin and end of part 0. */
 void output_history(struct output *out, const char *option, const struct image *second);
 

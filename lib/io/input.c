@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD = 56, STEP = 1 << 20 };
+enum { STEP = 1 << 20 };
 static const size_t SPOOL = (size_t)1 << 30;	/* larger images on a pipe go through a file */
 
 struct input {
@@ -54,27 +54,6 @@ static size_t read_full(const char *name, int fd, void *to, size_t n)
 		got += (size_t)r;
 	}
 	return got;
-}
-
-/* Length of the image whose first bytes are h[0..HEAD), from its superblock; checks what every reader relies on. */
-static size_t image_length(const char *name, const unsigned char h[HEAD])
-{
-	int version = h[8];
-	int width = version < 2 ? h[13] : h[9], base = version == 0 ? 24 : version == 1 ? 28 : 12;
-	int end = version == 0 ? 40 : version == 1 ? 44 : 28;
-	uint64_t n = 0, b = 0;
-
-	if (memcmp(h, "\211HDF\r\n\032\n", 8))
-		die("%s: is no HDF5 file", name);
-	if (version > 3 || width != 8)
-		die("%s: has an HDF5 superblock that cannot be read (version %d, %d-byte addresses)", name, version, width);
-	for (int i = 7; i >= 0; i--)
-		n = n << 8 | h[end + i], b = b << 8 | h[base + i];
-	if (b)
-		die("%s: has an HDF5 user block; store it without one", name);
-	if (n < HEAD || n > PTRDIFF_MAX)
-		die("%s: has an HDF5 superblock with an impossible length", name);
-	return n;
 }
 
 static int unlinked_file(void)
@@ -120,16 +99,16 @@ static void cut(const char *name, size_t have, size_t want)
 /* The next image of a pipe: false at the end. */
 static bool read_image(struct input *in)
 {
-	unsigned char head[HEAD];
-	size_t got = read_full(in->name, in->fd, head, HEAD), n, room = STEP;
+	unsigned char head[HDF5_HEAD];
+	size_t got = read_full(in->name, in->fd, head, HDF5_HEAD), n, room = STEP;
 
 	if (!got)
 		return false;
 	if (got < 9 || memcmp(head, "\211HDF\r\n\032\n", 8))
 		die("%s: is no HDF5 file or stream", in->name);
-	if (got < HEAD)
-		cut(in->name, got, HEAD);
-	n = image_length(in->name, head);
+	if (got < HDF5_HEAD)
+		cut(in->name, got, HDF5_HEAD);
+	n = hdf5_length(in->name, head);
 	if (in->map)
 		munmap((void *)(uintptr_t)in->map, in->length);
 	in->map = NULL;
@@ -137,8 +116,8 @@ static bool read_image(struct input *in)
 		int fd = unlinked_file();
 
 		buffer_grow(&in->buffer, STEP);
-		write_full(in->name, fd, head, HEAD);
-		for (size_t left = n - HEAD; left; left -= got) {
+		write_full(in->name, fd, head, HDF5_HEAD);
+		for (size_t left = n - HDF5_HEAD; left; left -= got) {
 			got = read_full(in->name, in->fd, in->buffer.data, left < STEP ? left : STEP);
 			if (!got)
 				cut(in->name, n - left, n);
@@ -149,12 +128,12 @@ static bool read_image(struct input *in)
 		in->image.base = in->map;
 		close(fd);
 	} else {
-		for (got = HEAD; got < n; room *= 2) {	/* memory follows the bytes, not the promise */
+		for (got = HDF5_HEAD; got < n; room *= 2) {	/* memory follows the bytes, not the promise */
 			size_t want = n - got < room ? n - got : room, r;
 
 			buffer_grow(&in->buffer, got + want);
-			if (got == HEAD)
-				memcpy(in->buffer.data, head, HEAD);
+			if (got == HDF5_HEAD)
+				memcpy(in->buffer.data, head, HDF5_HEAD);
 			r = read_full(in->name, in->fd, in->buffer.data + got, want);
 			got += r;
 			if (r < want)
@@ -170,14 +149,14 @@ static bool read_image(struct input *in)
 
 static void open_image(struct image *image)
 {
-	struct buffer view = { (unsigned char *)image->base, SIZE_MAX };	/* read-only, never grown */
+	struct buffer view = { .data = (unsigned char *)image->base, .room = SIZE_MAX };	/* read-only, never grown */
 	hid_t p = hdf5_memory_plist(&view);
 	static unsigned opened;
 	char *name;
 
 	if (H5Pset_file_image(p, (void *)(uintptr_t)image->base, image->length) < 0)
 		die("%s: the HDF5 library refuses this image", image->name);
-	name = xformat("input %u", ++opened);	/* the core driver tells files apart by name */
+	name = xformat("/dev/null/input %u", ++opened);	/* told apart by name; one that no file can have */
 	image->file = H5Fopen(name, H5F_ACC_RDONLY, p);
 	if (image->file < 0)
 		die("%s: cannot be opened; the file is damaged", image->name);
@@ -263,13 +242,13 @@ static size_t regular_size(int fd)
 /* The image at `used` of a mapped file: false at its end. */
 static bool next_mapped(const char *name, const unsigned char *map, size_t length, size_t *used, struct image *image)
 {
-	unsigned char head[HEAD] = { 0 };
+	unsigned char head[HDF5_HEAD] = { 0 };
 	size_t left = length - *used, n;
 
 	if (!left)
 		return false;
-	memcpy(head, map + *used, left < HEAD ? left : HEAD);
-	n = image_length(name, head);
+	memcpy(head, map + *used, left < HDF5_HEAD ? left : HDF5_HEAD);
+	n = hdf5_length(name, head);
 	if (n > left)
 		cut(name, left, n);
 	image->base = map + *used;

@@ -2,10 +2,11 @@
 /*
  * output.c -- a result as a stream of images or as one file; see image.h
  *
- * Both are written through HDF5: a stream image in memory, then to the pipe in
- * one go; a file under a temporary name beside its own, synced and renamed
- * when it is whole. Standard output that is a regular file opened at its start
- * is reopened and gets one file too.
+ * HDF5 writes to memory in both cases: of an image, which then goes to the pipe
+ * in one go, or of a mapped file, so that no write inside the library can fail
+ * (it does not always survive that). A file grows under a temporary name beside
+ * its own, synced and renamed when it is whole. Standard output that is a
+ * regular file opened at its start is reopened and gets one file too.
  */
 #include "io/hdf5.h"
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,7 +30,7 @@ struct output {
 	const char *kind;
 	int fd;				/* of a stream; -1: one file */
 	hid_t file;
-	struct buffer buffer;
+	struct buffer buffer;		/* the image, or the file */
 	size_t part, parts, next;
 	bool open;			/* between begin and end */
 	char **done;			/* objects copied with something left out */
@@ -37,16 +39,19 @@ struct output {
 };
 
 static char *unfinished;		/* removed when the program stops */
+static int unfinished_fd = -1;		/* standard output: emptied */
 
 static void remove_unfinished(void)
 {
 	if (unfinished)
 		unlink(unfinished);
+	if (unfinished_fd >= 0 && ftruncate(unfinished_fd, 0))
+		return;
 }
 
 static void fail(const struct output *out)
 {
-	die(errno ? "%s: cannot write:" : "%s: cannot write", out->name);
+	die("%s: the HDF5 library cannot write this", out->name);
 }
 
 /* ---- opening ---- */
@@ -63,20 +68,18 @@ static mode_t mode_of_new_file(const char *path)
 static void open_file(struct output *out, const char *path)
 {
 	char *real = realpath(path, NULL), *copy;	/* a symbolic link keeps being one */
-	int fd;
 
 	out->path = real ? real : xformat("%s", path);
 	copy = xformat("%s", out->path);
 	out->temporary = xformat("%s/.ptq.XXXXXX", dirname(copy));
 	free(copy);
-	fd = mkostemp(out->temporary, O_CLOEXEC);
-	if (fd < 0)
+	at_stop(remove_unfinished);
+	out->buffer.fd = mkostemp(out->temporary, O_CLOEXEC);
+	if (out->buffer.fd < 0)
 		die("%s: cannot create a file beside it:", path);
 	unfinished = out->temporary;
-	if (fchmod(fd, mode_of_new_file(out->path)))
+	if (fchmod(out->buffer.fd, mode_of_new_file(out->path)))
 		die("%s: cannot set its mode:", out->temporary);
-	close(fd);
-	at_stop(remove_unfinished);
 }
 
 static bool starts_a_file(int fd)
@@ -87,18 +90,18 @@ static bool starts_a_file(int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && flags >= 0 && !(flags & O_APPEND) && lseek(fd, 0, SEEK_CUR) == 0;
 }
 
-static hid_t create(const char *path, hid_t access)
+static void create(struct output *out)
 {
-	hid_t creation = H5Pcreate(H5P_FILE_CREATE), file;
+	hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = hdf5_memory_plist(&out->buffer);
 
 	/* One format whatever the library's version; no times; every dataset aligned, so that it can be mapped. */
 	if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 || H5Pset_alignment(access, ALIGN, ALIGN) < 0 ||
 	    H5Pset_small_data_block_size(access, 0) < 0 || H5Pset_obj_track_times(creation, false) < 0)
 		die("this HDF5 library is too old");
-	errno = 0;
-	file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
-	H5Pclose(creation);
-	return file;
+	out->file = H5Fcreate("/dev/null/output", H5F_ACC_TRUNC, creation, access);
+	if (out->file < 0)
+		die("%s: cannot create an HDF5 image", out->name);
+	H5Pclose(creation), H5Pclose(access);
 }
 
 struct output *output_open(const char *path, const char *kind)
@@ -106,11 +109,8 @@ struct output *output_open(const char *path, const char *kind)
 	struct output *out = xalloc(1, sizeof *out);
 	bool standard = !path || !strcmp(path, "-");
 	struct stat st;
-	hid_t access;
-	char *place;
 
 	hdf5_init();
-	setenv("HDF5_USE_FILE_LOCKING", "FALSE", 1);
 	out->name = xformat("%s", standard ? "<stdout>" : path);
 	out->kind = kind;
 	out->fd = out->file = -1;
@@ -130,15 +130,15 @@ struct output *output_open(const char *path, const char *kind)
 		out->fd = 1;
 		return out;
 	}
-	if (!standard)
+	if (standard) {
+		at_stop(remove_unfinished);
+		unfinished_fd = out->buffer.fd = open("/proc/self/fd/1", O_RDWR | O_CLOEXEC);
+		if (out->buffer.fd < 0 || ftruncate(out->buffer.fd, 0))
+			die("<stdout>: cannot be opened for reading and writing; use -o FILE:");
+	} else
 		open_file(out, path);
-	place = standard ? xformat("/proc/self/fd/1") : xformat("%s", out->temporary);
-	access = H5Pcreate(H5P_FILE_ACCESS);
-	out->file = create(place, access);
-	if (out->file < 0)
-		die("%s: cannot create the HDF5 file:", out->name);
-	H5Pclose(access);
-	free(place);
+	out->buffer.name = out->name;
+	create(out);
 	return out;
 }
 
@@ -193,7 +193,6 @@ static void put_attribute(struct output *out, const char *path, const char *name
 
 	if (H5Aexists(o, name) > 0)
 		H5Adelete(o, name);
-	errno = 0;
 	a = H5Acreate2(o, name, file_type, s, H5P_DEFAULT, H5P_DEFAULT);
 	if (a < 0 || H5Awrite(a, type, value) < 0 || H5Aclose(a) < 0)
 		fail(out);
@@ -228,7 +227,6 @@ static void put_dataset(struct output *out, const char *path, hid_t type, hid_t 
 	H5Pset_obj_track_times(creation, false);
 	H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
 	H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
-	errno = 0;
 	d = H5Dcreate2(out->file, path, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
 	if (d < 0 || (data && H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) || H5Dclose(d) < 0)
 		fail(out);
@@ -265,6 +263,16 @@ void output_link(struct output *out, const char *path, const char *same)
 		die("%s: %s: cannot be linked to %s", out->name, path, same);
 }
 
+void output_tied(struct output *out, const char *path, struct tensor t, const char *same)
+{
+	if (out->fd < 0)
+		output_link(out, path, same);
+	else {
+		output_write(out, path, t);
+		output_text(out, path, "tied_to", same);
+	}
+}
+
 /* ---- parts ---- */
 
 static void write_full(struct output *out, const void *from, size_t n)
@@ -288,15 +296,9 @@ void output_start(struct output *out, size_t part, size_t parts)
 	out->part = part;
 	out->parts = parts;
 	if (out->fd >= 0) {
-		hid_t access;
-
 		if (out->buffer.data)	/* what a smaller image leaves over must not show up in its gaps */
 			memset(out->buffer.data, 0, out->buffer.room);
-		access = hdf5_memory_plist(&out->buffer);
-		out->file = create("output", access);
-		if (out->file < 0)
-			die("%s: cannot create an HDF5 image", out->name);
-		H5Pclose(access);
+		create(out);
 	}
 	if (out->fd >= 0 || !part) {
 		output_text(out, "/", "ptq_kind", out->kind);
@@ -352,28 +354,32 @@ static void forget_part(struct output *out)
 	out->links = (struct shared_list){ 0 };
 }
 
+/* The HDF5 image is whole: its length, which is settled, and written to the superblock, when the library closes it. */
+static size_t finish(struct output *out)
+{
+	if (H5Fclose(out->file) < 0)
+		die("%s: cannot finish the HDF5 image", out->name);
+	out->file = -1;
+	return hdf5_length(out->name, out->buffer.data);
+}
+
 void output_end(struct output *out)
 {
-	ssize_t n;
-
 	forget_part(out);
 	out->open = false;
 	out->next++;
-	if (out->fd < 0)
-		return;
-	errno = 0;
-	if (H5Fflush(out->file, H5F_SCOPE_GLOBAL) < 0 || (n = H5Fget_file_image(out->file, NULL, 0)) < 0 || H5Fclose(out->file) < 0)
-		fail(out);
-	out->file = -1;
-	write_full(out, out->buffer.data, (size_t)n);
+	if (out->fd >= 0)
+		write_full(out, out->buffer.data, finish(out));
+	else	/* written pages are the system's to keep or drop, not ours to hold */
+		madvise(out->buffer.data, out->buffer.room, MADV_DONTNEED);
 }
 
 static void sync_and_rename(struct output *out)
 {
-	int fd = open(out->temporary, O_RDONLY | O_CLOEXEC);
 	char *copy = xformat("%s", out->path);
+	int fd;
 
-	if (fd < 0 || fsync(fd) || close(fd))
+	if (fsync(out->buffer.fd))
 		die("%s: cannot sync:", out->name);
 	if (rename(out->temporary, out->path))
 		die("%s: cannot replace:", out->name);
@@ -391,11 +397,13 @@ void output_close(struct output *out)
 	if (out->open || out->next != out->parts)
 		die("%s: only %zu of %zu parts were written", out->name, out->next, out->parts);
 	if (out->fd < 0) {
-		errno = 0;
-		if (H5Fclose(out->file) < 0)
-			fail(out);
+		if (ftruncate(out->buffer.fd, (off_t)finish(out)))
+			die("%s: cannot write:", out->name);
 		if (out->path)
 			sync_and_rename(out);
+		unfinished_fd = -1;
+		if (close(out->buffer.fd))
+			die("%s: cannot close:", out->name);
 	} else if (close(out->fd))
 		die("%s: cannot close:", out->name);
 	buffer_free(&out->buffer);
@@ -439,7 +447,6 @@ static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *inf
 		die("%s: %s: attribute %s is damaged", c->from->name, c->path, name);
 	value = xalloc(n, size);
 	ok = H5Aread(a, t, value) >= 0;
-	errno = 0;
 	b = H5Acreate2(c->to, name, t, s, H5P_DEFAULT, H5P_DEFAULT);
 	ok = ok && b >= 0 && H5Awrite(b, t, value) >= 0;
 	if (!ok)
@@ -521,12 +528,8 @@ static void copy_dataset(struct output *out, const struct image *from, const cha
 		output_link(out, path, tie);
 	else {
 		p = H5Pcreate(H5P_OBJECT_COPY);
-		errno = 0;
-		if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0) {
-			if (errno)
-				fail(out);
+			if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0)
 			die("%s: %s: cannot be copied to %s", from->name, path, out->name);
-		}
 		H5Pclose(p);
 		if (tie && out->fd >= 0)
 			output_text(out, path, "tied_to", tie);

@@ -10,13 +10,13 @@ enum { DEPTH = 32 };
 
 static void add_member(struct plan *plan, size_t part, const char *path)
 {
-	char ***m = &plan->member[part];
 	size_t n = plan->members[part]++;
+	char **m = realloc(plan->member[part], (n + 1) * sizeof *m);
 
-	*m = realloc(*m, (n + 1) * sizeof **m);
-	if (!*m)
+	if (!m)
 		die("out of memory");
-	(*m)[n] = xformat("%s", path);
+	m[n] = xformat("%s", path);
+	plan->member[part] = m;
 }
 
 static bool all_digits(const char *s)

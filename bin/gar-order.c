@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gar-order -- the order in which a layer's columns are quantized
+ *
+ * Group-aware reordering (DPQ section 3.2, appendix A): columns by descending
+ * diag H inside each group, groups by descending key, so that what matters is
+ * quantized first and scales still belong to neighbouring columns. Also full
+ * reordering (GPTQ's act-order) and none.
+ */
+#include <stdlib.h>
+#include "base/error.h"
+#include "base/option.h"
+#include "io/image.h"
+#include "model/config.h"
+#include "model/order.h"
+
+static const struct tool tool = {
+	.name = "gar-order",
+	.brief = "the order in which a layer's columns are quantized",
+	.operands = "[HESSIAN]",
+	.max_operands = 1,
+	.about = "Reads Hessians (hessian-accum), writes <layer>/order: position -> original column.",
+	.examples = "  gar-order --group 128 < hess.h5 > order.h5\n  gar-order --order full hess.h5 -o full.h5",
+};
+
+int main(int argc, char *argv[])
+{
+	int order = ORDER_GAR, key = ORDER_MAX;
+	size_t group = 128, n, done = 0;
+	const struct option_row rows[] = {
+		{ 0, "order", OPTION_CHOICE, &order, NULL, "kind of order", order_kinds, NULL, false },
+		{ 0, "key", OPTION_CHOICE, &key, NULL, "what of its diagonal ranks a group", order_keys, NULL, false },
+		{ 'g', "group", OPTION_SIZE, &group, "G", "columns a group", NULL, NULL, false },
+		OPTION_LAYERS,
+		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+	};
+	const char **operand = option_parse(argc, argv, &tool, rows, &n);
+
+	if (!group)
+		misuse("--group: 0 columns make no group");
+
+	struct input *in = input_open(operand[0], model_layout, "hessian");
+	struct output *out = output_open(output_path, "order");
+	struct image *image;
+
+	while ((image = input_next(in))) {
+		char *config = image_part(image) ? NULL : image_config(image);
+
+		output_begin(out, image);
+		if (!image_part(image)) {
+			output_text(out, "/", "order", order_kinds[order]);
+			output_text(out, "/", "key", order_keys[key]);
+			output_integer(out, "/", "group", (int64_t)group);
+			if (config)
+				output_string(out, "/config", config);
+		}
+		done += order_part(out, image, (enum order_kind)order, (enum order_key)key, group);
+		output_end(out);
+		free(config);
+	}
+	if (!done)
+		die("%s: holds no layer%s", input_name(in), option_layers_given() ? " that --layers selects" : " with a hessian");
+	output_close(out);
+	input_close(in);
+	return 0;
+}

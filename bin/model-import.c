@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * model-import -- a Hugging Face folder as a model: a stream of parts, or one file
+ *
+ * config.json and tokenizer.json are kept verbatim; the safetensors' names
+ * change dots into slashes: model.norm.weight is /model/norm/weight.
+ */
+#include "base/error.h"
+#include "base/option.h"
+#include "io/image.h"
+#include "model/import.h"
+#include <string.h>
+
+static const struct tool tool = {
+	.name = "model-import",
+	.brief = "a Hugging Face folder (config.json, safetensors, tokenizer.json) as a model",
+	.operands = "FOLDER",
+	.max_operands = 1,
+	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes\n"
+		"every tensor as it is stored, under its name with slashes for dots. Shapes are held\n"
+		"against config.json; NaN and infinite weights are refused.",
+	.examples = "  model-import stories260K -o stories.h5\n"
+		"  model-import stories260K | tensor-stats",
+};
+
+int main(int argc, char *argv[])
+{
+	static const struct option_row rows[] = { { .type = OPTION_END } };
+	size_t n;
+	const char **folder = option_parse(argc, argv, &tool, rows, &n);
+	struct output *out;
+
+	if (!strcmp(*folder, "-"))
+		misuse("a folder is wanted");
+	out = output_open(output_path, "model");
+	import_folder(out, *folder);
+	output_close(out);
+	return 0;
+}

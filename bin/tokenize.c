@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tokenize -- text as token ids, without a BOS
+ *
+ * /tokens holds the ids, /bytes how many bytes of the text each stands for.
+ * With --bytes every byte is its own id, and NUL stands as BOS, as byte-level
+ * models have it.
+ */
+#include "base/error.h"
+#include "base/option.h"
+#include "io/image.h"
+#include "io/text.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char *model;
+static bool bytes, special;
+
+static const struct tool tool = {
+	.name = "tokenize",
+	.brief = "text as token ids",
+	.operands = "[TEXT]",
+	.max_operands = 1,
+	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration\n"
+		"do, by their --convention). Text need not be valid UTF-8. Give one of --model and --bytes.",
+	.examples = "  tokenize --model stories.h5 tinystories.txt -o tokens.h5\n"
+		"  echo 'Once upon a time' | tokenize --model stories.h5 | h5dump -d /tokens /dev/stdin",
+};
+
+static const struct option_row rows[] = {
+	{ 0, "model", OPTION_FILE, &model, "MODEL", "use the tokenizer of this model", NULL, NULL, false },
+	{ 0, "bytes", OPTION_BOOL, &bytes, NULL, "ids are bytes, 0 to 255", NULL, NULL, false },
+	{ 0, "special", OPTION_BOOL, &special, NULL, "read special tokens (<s>, ...) in the text", NULL, NULL, false },
+	{ .type = OPTION_END }
+};
+
+struct vocabulary { size_t size; long bos; bool add_bos; };
+
+/* Ids by the model's tokenizer; the config knows how many there are, and the BOS of a tokenizer that adds none. */
+static struct tokens by_model(struct vocabulary *v, const struct image *image, size_t n, const char text[n])
+{
+	char *json = image_string(image, "/tokenizer"), *config = image_config(image);
+	char *name = xformat("%s: /tokenizer", image_name(image));
+	struct tokenizer *t;
+	struct tokens k;
+
+	if (!json)
+		die("%s: is not there; the model was imported without a tokenizer.json", name);
+	t = tokenizer_read(name, json);
+	*v = (struct vocabulary){ tokenizer_vocab(t), tokenizer_bos(t), tokenizer_bos(t) >= 0 };
+	if (config) {
+		struct config c = config_read(image);
+
+		v->size = c.vocab;
+		if (v->bos < 0)
+			v->bos = c.bos;
+		config_free(&c);
+	}
+	k = tokenizer_encode(t, n, text, special);
+	for (size_t i = 0; i < k.n; i++)
+		if ((size_t)k.id[i] >= v->size)
+			die("%s: id %d is not below the %zu of the model's vocabulary", name, k.id[i], v->size);
+	tokenizer_close(t);
+	free(name);
+	free(config);
+	free(json);
+	return k;
+}
+
+int main(int argc, char *argv[])
+{
+	size_t operands, n;
+	const char *path = *option_parse(argc, argv, &tool, rows, &operands);
+	struct vocabulary v = { 256, 0, true };
+	struct image *image = NULL;
+	struct output *out;
+	struct tokens k;
+	char *text;
+
+	if (!model == !bytes)
+		misuse("exactly one of --model and --bytes is wanted");
+	if (bytes && special)
+		misuse("--special goes with --model");
+	out = output_open(output_path, "tokens");
+	text = text_read(path, SIZE_MAX / 4, &n);
+	if (!n)
+		die("%s: the text is empty", strcmp(path, "-") ? path : "<stdin>");
+	if (model)
+		image = image_open(model, "model");
+	k = image ? by_model(&v, image, n, text) : tokens_of_bytes(n, text);
+	free(text);
+
+	output_start(out, 0, 1);
+	if (image)
+		output_history(out, "model", image);
+	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
+	output_integer(out, "/tokens", "bos_id", v.bos);
+	output_integer(out, "/tokens", "add_bos", v.add_bos);
+	output_integer(out, "/tokens", "vocab", (int64_t)v.size);
+	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));
+	output_end(out);
+	output_close(out);
+	tokens_free(&k);
+	if (image)
+		image_close(image);
+	return 0;
+}

@@ -1,0 +1,129 @@
+#!/bin/sh
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+model=$top/tests/ref/llama-gqa.h5 other=$top/tests/ref/llama-tied.h5
+
+py - "$model" "$other" <<'PY'
+import h5py, numpy as np, shutil, sys
+model, other = sys.argv[1:]
+r = np.random.default_rng(1)
+def root(f, kind): f.attrs["ptq_kind"], f.attrs["ptq_version"] = kind, "1"
+with h5py.File("tokens.h5", "w") as f:
+    root(f, "tokens")
+    d = f.create_dataset("tokens", data=r.integers(3, 60, 2000).astype("i4"))
+    d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
+# a layer without a model, with a channel that never fires and a row of zeros
+w, x = r.standard_normal((24, 100)).astype("f4"), r.standard_normal((400, 100)) @ r.standard_normal((100, 100))
+x[:, 7] = 0; w[3] = 0
+with h5py.File("layer.h5", "w") as f: root(f, "model"); f["a/weight"], f["a/note"] = w, np.arange(3)
+def hessian(path, h, count=400, absmax=np.abs(x).max(0)):
+    with h5py.File(path, "w") as f:
+        root(f, "hessian")
+        f["a/hessian"], f["a/count"], f["a/absmax"], f["a/mean_abs"] = h.astype("f4"), np.int64(count), absmax.astype("f4"), absmax.astype("f4")
+h = x.T @ x
+hessian("hess.h5", h); hessian("none-seen.h5", h, 0); hessian("small.h5", h[:50, :50], absmax=np.ones(50))
+bad = h.copy(); bad[5, 9] = bad[9, 5] = np.nan; hessian("nan-hess.h5", bad)
+bad = h.copy(); bad[5, 9] = np.inf; hessian("inf-hess.h5", bad)
+bad = -h; bad[np.arange(100), np.arange(100)] = np.diag(h); hessian("indefinite.h5", bad * 100 - 99 * np.diag(np.diag(bad)))
+hessian("singular.h5", np.ones((100, 100)))
+hessian("absmax.h5", h, absmax=np.full(100, np.nan))
+with h5py.File("nan.h5", "w") as f: root(f, "model"); v = w.copy(); v[2, 3] = np.nan; f["a/weight"] = v
+with h5py.File("inf.h5", "w") as f: root(f, "model"); v = w.copy(); v[2, 3] = np.inf; f["a/weight"] = v
+with h5py.File("int.h5", "w") as f: root(f, "model"); f["a/weight"] = np.ones((4, 4), "i4")
+with h5py.File("no-layer.h5", "w") as f: root(f, "model"); f["a/norm"] = np.ones(4, "f4")
+with h5py.File("kind.h5", "w") as f: f["a/weight"] = w
+with h5py.File("version.h5", "w") as f: root(f, "model"); f.attrs["ptq_version"] = "2"; f["a/weight"] = w
+with h5py.File("external.h5", "w") as f: root(f, "model"); f["a/weight"] = h5py.ExternalLink("layer.h5", "/a/weight")
+with h5py.File("big-endian.h5", "w") as f: root(f, "model"); f["a/weight"] = w.astype(">f4")
+with h5py.File("chunked.h5", "w") as f: root(f, "model"); f.create_dataset("a/weight", data=w.astype("f8"), chunks=(8, 50), compression=1)
+with h5py.File("order-bad.h5", "w") as f: root(f, "order"); f["a/order"] = np.zeros(100, "i4")
+with h5py.File("order-short.h5", "w") as f: root(f, "order"); f["a/order"] = np.arange(50, dtype="i4")
+PY
+attr() { py -c 'import h5py,sys; print(h5py.File(sys.argv[1])[sys.argv[2]].attrs[sys.argv[3]])' "$@"; }
+shape() { py -c 'import h5py,sys; d = h5py.File(sys.argv[1])[sys.argv[2]]; print(d.shape, d.dtype)' "$@"; }
+same() { py -c 'import h5py,sys; a, b = (h5py.File(p)[sys.argv[3]][...] for p in sys.argv[1:3]); sys.exit(not (a == b).all())' "$@"; }
+
+# one layer, every way
+dpq-run -q --compensate none --group 32 layer.h5 -o rtn.h5
+is 'codes' "$(shape rtn.h5 a/codes)" '(24, 100) uint8'
+is 'scales, with a short last group' "$(shape rtn.h5 a/scale)" '(24, 4) float32'
+is 'zero points' "$(shape rtn.h5 a/zero)" '(24, 4) uint8'
+is 'storage' "$(attr rtn.h5 a storage) $(attr rtn.h5 a group) $(attr rtn.h5 a bits)" 'uint4 32 4'
+is 'the weight is gone, what is not ours stays' "$(h5ls rtn.h5/a | cut -d' ' -f1 | xargs)" 'codes note scale zero'
+for how in '--group 32' '--group channel' '--group tensor' '--storage int3 --group 32' '--storage uint8' '--storage e4m3fn --group tensor' \
+	'--group 32 --compute e4m3fn' '--group 32 --compute e4m3ieee --recipe inc' '--group 32 --compute e4m3fn --recipe paper --scale8 channel' \
+	'--group 32 --group-view block --scale-search mse' '--group 1000'; do
+	# shellcheck disable=SC2086
+	ok "dpq-run $how" dpq-run --hessian hess.h5 $how layer.h5 -o x.h5
+done
+gar-order --order full --group 32 hess.h5 -o full.h5; gar-order --group 32 hess.h5 -o gar.h5
+dpq-run -q --hessian hess.h5 --order full.h5 --group 32 layer.h5 -o x.h5; is 'full order carries its groups' "$(shape x.h5 a/group_index)" '(100,) int32'
+dpq-run -q --hessian hess.h5 --order full.h5 --group 32 --static-groups layer.h5 -o x.h5; is 'static groups carry none' "$(h5ls x.h5/a | grep -c group_index)" 0
+dpq-run -q --hessian hess.h5 --order gar.h5 --group 32 layer.h5 -o x.h5; is 'nor does gar' "$(h5ls x.h5/a | grep -c group_index)" 0
+is 'the history of second inputs is kept' "$(attr x.h5 / history:order | head -1)" "gar-order $(cat "$top/VERSION") --group 32"
+ok 'other byte orders' dpq-run -q --compensate none --group 32 big-endian.h5 -o be.h5; ok '... give the same codes' same be.h5 rtn.h5 a/codes
+ok 'chunked, compressed doubles' dpq-run -q --compensate none --group 32 chunked.h5 -o ch.h5; ok '... give the same codes' same ch.h5 rtn.h5 a/codes
+dpq-run --hessian singular.h5 layer.h5 -o x.h5 2>report; ok 'a singular Hessian is damped' grep -q '^/a' report
+
+# a model, through pipes and files, twice, on one thread and on three
+w='--ctx 50 --convention bos'
+# shellcheck disable=SC2086
+{
+	hessian-accum --tokens tokens.h5 $w "$model" -o mh.h5
+	gar-order --group 16 < mh.h5 > mo.h5
+	q="-q --hessian mh.h5 --order mo.h5 --group 16 --compute e4m3fn"
+	dpq-run $q "$model" -o file.h5
+	eval-ppl --tokens tokens.h5 $w file.h5 > through-file
+	dpq-run $q < "$model" | eval-ppl --tokens tokens.h5 $w > through-pipe
+	cat "$model" | dpq-run $q | cat | eval-ppl --tokens tokens.h5 $w > through-cat
+	dpq-run $q -j 1 "$model" -o one.h5; dpq-run $q -j 3 "$model" -o three.h5
+	dpq-run $q "$model" | cat > stream1; dpq-run $q "$model" | cat > stream2
+	hessian-accum --tokens tokens.h5 $w -j 3 "$model" -o mh3.h5
+}
+ok 'a pipe gives what files give' cmp through-file through-pipe
+ok 'a piped file too' cmp through-file through-cat
+ok 'the same bytes on one thread and on three' cmp one.h5 three.h5
+ok 'and twice' cmp file.h5 one.h5
+ok 'streams too' cmp stream1 stream2
+ok 'Hessians do not depend on the threads' cmp mh.h5 mh3.h5
+ok 'a stream in a file is read' eval-ppl --tokens tokens.h5 $w stream1
+ok 'h5py reads it' py -c 'import h5py; f = h5py.File("file.h5"); assert f["model/layers/1/mlp/up_proj/scale8"].shape == (1,)'
+ok 'h5dump reads it' h5dump -H file.h5
+dpq-run -q --compensate none --layers '*/q_proj' --layers '!*/1/*' "$model" -o x.h5
+is '--layers' "$(h5ls -r x.h5 | grep -c codes)" 1
+
+# what must fail, with one line, leaving nothing
+run() { dpq-run -q "$@" -o bad.h5; }
+no 'no Hessian' 2 '--hessian FILE is needed' run layer.h5
+no 'a missing file' 1 'nothing.h5: cannot open: No such file' run --hessian nothing.h5 layer.h5
+no 'a Hessian of other widths' 1 'small.h5: /a/hessian: has shape \[50, 50\], \[100, 100\] was wanted' run --hessian small.h5 layer.h5
+no 'the Hessian of another model' 1 "hess.h5: /model/layers/0/.*is missing" run --hessian hess.h5 "$model"
+no 'no token was seen' 1 'no token was seen' run --hessian none-seen.h5 layer.h5
+no 'NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' run --hessian nan-hess.h5 layer.h5
+no 'infinity in the Hessian' 1 'inf-hess.h5: /a/hessian' run --hessian inf-hess.h5 layer.h5
+no 'an indefinite Hessian' 1 'indefinite.h5: /a/hessian' run --hessian indefinite.h5 layer.h5
+no 'NaN in absmax' 1 'absmax.h5: /a/absmax' run --hessian absmax.h5 --compute e4m3fn layer.h5
+no 'NaN in a weight' 1 'nan.h5: /a/weight' run --hessian hess.h5 nan.h5
+no 'infinity in a weight' 1 'inf.h5: /a/weight' run --compensate none inf.h5
+no 'an integer weight' 1 'int.h5: /a/weight' run --compensate none int.h5
+no 'no linear layer' 1 'no-layer.h5: holds no linear layer' run --compensate none no-layer.h5
+no 'no kind' 1 "kind.h5: has no attribute ptq_kind, 'model' was wanted" run --compensate none kind.h5
+no 'another version' 1 "ptq_version '2'" run --compensate none version.h5
+no 'an external link' 1 'external.h5: /a/weight: is a soft or external link' run --compensate none external.h5
+no 'an order that is none' 1 'order-bad.h5: /a/order' run --hessian hess.h5 --order order-bad.h5 layer.h5
+no 'an order of another width' 1 'order-short.h5: /a/order: has shape' run --hessian hess.h5 --order order-short.h5 layer.h5
+no 'another group than the order has' 1 'gar.h5: was made for groups of 32 columns' run --hessian hess.h5 --order gar.h5 layer.h5
+no 'quantized already' 1 'is quantized already' run --compensate none rtn.h5
+no 'an unknown format' 2 "no format 'int9'" run --compensate none --storage int9 layer.h5
+no 'an unknown group' 2 "neither a number of columns" run --compensate none --group x layer.h5
+no 'a kind of file that is not asked for' 1 "'tokens', 'model' was wanted" run --compensate none tokens.h5
+size=$(stat -c %s stream1)
+head -c $((size / 2)) stream1 > cut; no 'a stream cut in the middle' 1 'cut: is cut short' eval-ppl --tokens tokens.h5 --ctx 50 cut
+head -c 5000 "$model" > cutfile; no 'a file cut short' 1 'cutfile: is cut short' run --compensate none cutfile
+head -c 3000 /dev/urandom > junk; no 'junk' 1 'junk: is no HDF5' run --compensate none junk
+no 'a full disk' 1 'No space left' sh -c "dpq-run -q --compensate none '$model' > /dev/full"
+# shellcheck disable=SC2016
+no 'a full file system' 1 'cannot write|No space left' sh -c 'ulimit -f 20; trap "" XFSZ; dpq-run -q --compensate none "$1" -o bad.h5' sh "$model"
+no 'a directory as output' 1 'is a directory' dpq-run -q --compensate none layer.h5 -o .
+is 'nothing under the final name, nothing beside it' "$(ls -A | grep -c -e '^bad.h5' -e '^\.ptq')" 0
+done_testing

@@ -1,0 +1,135 @@
+#!/bin/sh
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+model=$top/tests/ref/llama-gqa.h5
+
+py - "$model" <<'PY'
+import h5py, json, numpy as np, shutil, sys
+r = np.random.default_rng(1)
+def tokens(path, ids, bos=1, add=1, size=None):
+    with h5py.File(path, "w") as f:
+        f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
+        d = f.create_dataset("tokens", data=np.array(ids, "i4"))
+        d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = bos, add, 61
+        if size is not None: f["bytes"] = np.array(size, "u2")
+ids = r.integers(3, 61, 500)
+tokens("t.h5", ids); tokens("b.h5", ids, size=np.full(500, 2)); tokens("high.h5", [3, 61]); tokens("neg.h5", [3, -1])
+tokens("short.h5", ids[:3]); tokens("no-bos.h5", ids, -1, 0)
+def change(path, edit=None, **config):
+    shutil.copy(sys.argv[1], path)
+    with h5py.File(path, "r+") as f:
+        c = json.loads(f["config"][()]); c.update(config); del f["config"]
+        f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
+        if edit: edit(f)
+change("arch.h5", architectures=["OddForCausalLM"]); change("rope.h5", rope_scaling={"rope_type": "yarn", "factor": 2})
+change("heads.h5", num_attention_heads=5, head_dim=None); change("groups.h5", num_key_value_heads=3)
+change("deep.h5", num_hidden_layers=3); change("shallow.h5", num_hidden_layers=1); change("vocab.h5", vocab_size=62)
+change("act.h5", hidden_act="relu7"); change("wide.h5", hidden_size=10**9)
+change("no-head.h5", lambda f: f.__delitem__("lm_head"), tie_word_embeddings=True)
+change("no-q.h5", lambda f: f.__delitem__("model/layers/1/self_attn/q_proj/weight"))
+def nan(f): f["model/layers/0/mlp/up_proj/weight"][2, 3] = np.nan
+def inf(f): f["model/layers/0/input_layernorm/weight"][3] = np.inf
+def branch(f): f["model/layers/0/mlp/up_proj/branch_a"] = np.zeros((2, 32), "f4")
+def big(f): f["model/norm/weight"][...] = 3e38
+change("nan.h5", nan); change("inf.h5", inf); change("branch.h5", branch); change("big.h5", big)
+def half(f):
+    for name in ("q_proj", "k_proj"):
+        p = "model/layers/1/self_attn/%s/weight" % name; w = f[p][...].astype("f2"); del f[p]; f[p] = w
+change("half.h5", half)
+with h5py.File("junk.h5", "w") as f: f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"; f["config"] = "{"
+PY
+run() { eval-ppl --ctx 20 --convention bos "$@"; }
+
+run --tokens t.h5 "$model" >a
+is 'what is printed' "$(cut -f1 a | xargs)" 'tokens nll nll_se ppl'
+is 'targets' "$(sed -n 's/^tokens.//p' a)" 494
+run --tokens b.h5 "$model" >b
+is 'with the length of the text' "$(cut -f1 b | xargs)" 'tokens nll nll_se ppl bits_per_byte'
+ok 'bits a byte' py -c 'from math import log
+v = {k: float(x) for k, x in map(str.split, open("b"))}; assert abs(v["bits_per_byte"] - v["nll"] / log(2) / 2) < 1e-6'
+run --tokens b.h5 --json "$model" >j
+ok 'JSON' py -c 'import json; v = json.load(open("j")); assert v["tokens"] == 494 and abs(v["ppl"]) > 1'
+for how in '-j 1' '-j 3' '--memory 0'; do
+	# shellcheck disable=SC2086
+	run --tokens t.h5 $how "$model" >x
+	ok "the same with $how" cmp x a
+done
+# shellcheck disable=SC2002
+cat "$model" | run --tokens t.h5 >x
+ok 'the same from a pipe' cmp x a
+run --tokens t.h5 "$model" -o r.h5 >/dev/null
+ok 'the record' py -c 'import h5py; f = h5py.File("r.h5"); assert f.attrs["ptq_kind"] == "result"
+assert f["nll_of_target"].shape == (494,) and abs(f["nll_of_target"][...].mean() - f["nll"][0]) < 1e-12'
+is 'gptq: one BOS, the tail dropped' "$(eval-ppl --ctx 20 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))
+is 'gptq without BOS' "$(eval-ppl --ctx 20 --tokens no-bos.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))
+is '--limit' "$(run --limit 57 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" 57
+ok 'f16 weights' run --tokens t.h5 half.h5
+
+no 'tokens are wanted' 2 '^eval-ppl: --tokens' run "$model"
+no 'one model' 2 'operand|argument|more' run --tokens t.h5 "$model" "$model"
+no 'a window of one id' 2 'ctx' eval-ppl --ctx 1 --tokens t.h5 "$model"
+no 'not a tokens file' 1 'model' run --tokens "$model" "$model"
+no 'an id beyond the vocabulary' 1 'high.h5: /tokens: id 61 at 1 ' eval-ppl --ctx 2 --tokens high.h5 "$model"
+no 'a negative id' 1 'neg.h5: /tokens: id -1 at 1 ' eval-ppl --ctx 2 --tokens neg.h5 "$model"
+no 'too few ids' 1 'short.h5: /tokens: 3 ids do not fill' run --tokens short.h5 "$model"
+no 'bos without one' 1 'no-bos.h5: /tokens: names no bos_id' run --tokens no-bos.h5 "$model"
+no 'an unknown architecture' 1 "arch.h5: /config: unknown architecture 'OddForCausalLM'; known are Llama" run --tokens t.h5 arch.h5
+no 'rotary scaling' 1 "rope.h5: /config: rotary scaling 'yarn' is not supported; supported are default, linear, llama3" run --tokens t.h5 rope.h5
+no 'heads' 1 'heads.h5: /config: hidden size 32 is not a multiple of 5' run --tokens t.h5 heads.h5
+no 'groups of heads' 1 'groups.h5: /config: 4 attention heads' run --tokens t.h5 groups.h5
+no 'an absurd size' 1 "wide.h5: /config: 'hidden_size' must be" run --tokens t.h5 wide.h5
+no 'an activation' 1 "act.h5: /config: unknown activation 'relu7'" run --tokens t.h5 act.h5
+no 'a block is missing' 1 'deep.h5: holds 2 blocks, the config says 3' run --tokens t.h5 deep.h5
+no 'a block too many' 1 'layers/1.*config knows 1' run --tokens t.h5 shallow.h5
+no 'another vocabulary' 1 'vocab.h5: /model/embed_tokens/weight: has shape' run --tokens t.h5 vocab.h5
+no 'no head' 1 'no-head.h5: /lm_head: is missing; a tied head' run --tokens t.h5 no-head.h5
+no 'no weight' 1 'no-q.h5: /model/layers/1/self_attn/q_proj: ' run --tokens t.h5 no-q.h5
+no 'NaN' 1 'nan.h5: /model/layers/0/mlp/up_proj/weight: holds infinite or undefined' run --tokens t.h5 nan.h5
+no 'infinity' 1 'inf.h5: /model/layers/0/input_layernorm/weight: holds' run --tokens t.h5 inf.h5
+no 'a branch that is not read' 1 'branch.h5: /model/layers/0/mlp/up_proj/branch_a: ' run --tokens t.h5 branch.h5
+no 'overflow' 1 'overflow' run --tokens t.h5 big.h5
+no 'no JSON' 1 'junk.h5: /config: not JSON' run --tokens t.h5 junk.h5
+no 'no room for hidden states' 1 '/nowhere' env TMPDIR=/nowhere eval-ppl --ctx 20 --tokens t.h5 --memory 0 "$model"
+
+# quantized layers that are not what they should be
+dpq-run -q --compensate none --group 16 "$model" -o q.h5
+ok 'a quantized model' run --tokens t.h5 q.h5
+py - <<'PY'
+import h5py, numpy as np, shutil
+def change(path, edit):
+    shutil.copy("q.h5", path)
+    with h5py.File(path, "r+") as f: edit(f["model/layers/1/mlp/up_proj"])
+def put(g, name, value): del g[name]; g[name] = value
+change("code.h5", lambda g: put(g, "codes", np.full((44, 32), 16, "u1")))
+change("scale.h5", lambda g: g.__delitem__("scale")); change("zero.h5", lambda g: put(g, "zero", np.zeros((44, 3), "u1")))
+change("minus.h5", lambda g: put(g, "scale", np.full((44, 2), -1, "f4"))); change("group.h5", lambda g: g.attrs.__delitem__("group"))
+change("format.h5", lambda g: g.attrs.__setitem__("storage", "int99")); change("act.h5", lambda g: g.attrs.__setitem__("act_mode", "odd"))
+change("index.h5", lambda g: g.__setitem__("group_index", np.full(32, 2, "i4")))
+change("eight.h5", lambda g: g.attrs.__setitem__("compute", "e4m3fn"))
+change("packed.h5", lambda g: (g.__delitem__("codes"), g.__setitem__("packed", np.zeros((44, 5), "u4"))))
+change("online.h5", lambda g: g.attrs.__setitem__("online_hadamard", 32))
+PY
+up=/model/layers/1/mlp/up_proj
+no 'a code the format lacks' 1 "code.h5: $up/codes: holds code 16, uint4 has 16" run --tokens t.h5 code.h5
+no 'no scale' 1 "scale.h5: $up/scale: is missing" run --tokens t.h5 scale.h5
+no 'zeros of another shape' 1 "zero.h5: $up/zero: has shape" run --tokens t.h5 zero.h5
+no 'a negative scale' 1 "minus.h5: $up/scale: holds -1" run --tokens t.h5 minus.h5
+no 'no group size' 1 "group.h5: $up: attribute group" run --tokens t.h5 group.h5
+no 'no such format' 1 "format.h5: $up: storage 'int99' is no number format" run --tokens t.h5 format.h5
+no 'no such mode' 1 "act.h5: $up: act_mode 'odd'" run --tokens t.h5 act.h5
+no 'a group that is not there' 1 "index.h5: $up/group_index: column 0 is in group 2 of 2" run --tokens t.h5 index.h5
+no 'no second scale' 1 "eight.h5: $up/scale8: is missing" run --tokens t.h5 eight.h5
+no 'packed codes' 1 "packed.h5: $up: is packed" run --tokens t.h5 packed.h5
+no 'an online rotation' 1 "online.h5: $up: layers with online_hadamard" run --tokens t.h5 online.h5
+
+# SPEC section 10
+for pair in stories260K:2.04588577 babyllama-105:1.09542030; do
+	name=${pair%:*}
+	if [ -z "$shared" ]; then skip "$name" 'no ../shared/data'; continue; fi
+	model-import -q "$shared/$name" -o m.h5 && tokenize -q --model m.h5 "$shared/tinystories.txt" -o tokens.h5
+	eval-ppl --tokens tokens.h5 --ctx 256 --convention bos --limit 4096 m.h5 >out
+	echo "# $name: $(xargs <out), wanted nll ${pair#*:}"
+	ok "$name" py -c 'import sys
+v = {k: float(x) for k, x in map(str.split, open("out"))}; assert v["tokens"] == 4080 and abs(v["nll"] - float(sys.argv[1])) < 1e-5' "${pair#*:}"
+done
+done_testing

@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * forward -- the model layer against reference logits of transformers
+ * (tests/ref/make.py), attention against its formula in double, windows and
+ * perplexity against numbers worked out by hand
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "eval/perplexity.h"
+#include "io/image.h"
+#include "model/attention.h"
+#include "model/calibrate.h"
+#include "model/forward.h"
+#include "model/resident.h"
+#include "model/sample.h"
+#include "num/linalg.h"
+
+static const char *const models[] = {
+	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window", "mistral-window", "gpt2",
+};
+enum { MODELS = sizeof models / sizeof *models };
+
+static struct random_stream stream;
+static uint64_t drawn;
+
+static void fill(size_t n, float *x)
+{
+	for (size_t i = 0; i < n; i++)
+		x[i] = (float)(4 * random_uniform(&stream, drawn++) - 2);
+}
+
+static double difference(size_t n, const float a[n], const float b[n])
+{
+	double worst = 0, top = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+		top = fmax(top, fabs((double)b[i]));
+	}
+	return worst / top;
+}
+
+/* The reference files stand beside this test's source, wherever it is run from. */
+static char *ref(const char *name)
+{
+	const char *folder = getenv("PTQ_REF");
+
+	return folder ? xformat("%s/%s.h5", folder, name) : xformat("tests/ref/%s.h5", name);
+}
+
+struct reference {
+	struct image *image;
+	struct config config;
+	struct windows windows;
+	const float *logits;
+	size_t rows;
+};
+
+static struct reference open_reference(const char *name)
+{
+	char *path = ref(name);
+	struct reference r = { .image = image_open(path, "model") };
+	struct tensor t = image_tensor(r.image, "/test/tokens", TENSOR_I32, 2, NULL);
+	size_t n = t.dim[0], ctx = t.dim[1], shape[3] = { n, ctx, 0 };
+
+	r.config = config_read(r.image);
+	shape[2] = r.config.vocab;
+	r.logits = image_tensor(r.image, "/test/logits", TENSOR_F32, 3, shape).data;
+	r.rows = n * ctx;
+	r.windows = (struct windows){ .n = n, .ctx = ctx, .id = t.data, .first = xalloc(n, sizeof(size_t)),
+		.end = xalloc(n, sizeof(size_t)), .source = xalloc(n, sizeof(int64_t)), .targets = n * (ctx - 1) };
+	for (size_t i = 0; i < n; i++) {
+		r.windows.first[i] = 1;
+		r.windows.end[i] = ctx;
+	}
+	free(path);
+	return r;
+}
+
+static void close_reference(struct reference *r)
+{
+	free(r->windows.first);
+	free(r->windows.end);
+	free(r->windows.source);
+	config_free(&r->config);
+	image_close(r->image);
+}
+
+static float *all_logits(struct reference *r, size_t memory, size_t chunk)
+{
+	struct forward *f = forward_open(&r->config, &r->windows, memory);
+	struct head head = head_read(r->image, &r->config, false);
+	float *y = xalloc(r->rows * r->config.vocab, sizeof *y);
+
+	if (chunk)
+		f->chunk = chunk;
+	assert_true(forward_part(f, r->image, NULL));
+	forward_logits(f, &head, 0, r->rows, (float (*)[r->config.vocab])y);
+	head_free(&head);
+	forward_close(f);
+	return y;
+}
+
+static void logits_of_references(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < MODELS; i++) {
+		struct reference r = open_reference(models[i]);
+		float *y = all_logits(&r, SIZE_MAX, 0), *z = all_logits(&r, 0, 0);
+		double d = difference(r.rows * r.config.vocab, y, r.logits);
+
+		print_message("# %-16s largest relative difference %.2g\n", models[i], d);
+		assert_true(d < 1e-4);
+		assert_memory_equal(y, z, r.rows * r.config.vocab * sizeof *y);	/* hidden states in a file */
+		free(y);
+		free(z);
+		close_reference(&r);
+	}
+}
+
+static void scores_are_those_of_the_logits(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < MODELS; i++) {
+		struct reference r = open_reference(models[i]);
+		struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
+		struct head head = head_read(r.image, &r.config, true);
+		double *nll = xalloc(r.windows.targets, sizeof *nll), worst = 0;
+		size_t vocab = r.config.vocab, ctx = r.windows.ctx, k = 0;
+
+		r.windows.first[0] = 5;		/* targets need not begin at 1 */
+		r.windows.end[1] = 20;
+		forward_part(f, r.image, NULL);
+		forward_score(f, &head, nll);
+		for (size_t w = 0; w < r.windows.n; w++)
+			for (size_t p = r.windows.first[w]; p < r.windows.end[w]; p++) {
+				const float *y = r.logits + (w * ctx + p - 1) * vocab;
+				double sum = 0;
+
+				for (size_t v = 0; v < vocab; v++)
+					sum += exp((double)y[v]);
+				worst = fmax(worst, fabs(nll[k++] - (log(sum) - (double)y[r.windows.id[w * ctx + p]])));
+			}
+		assert_true(worst < 1e-4);
+		head_free(&head);
+		forward_close(f);
+		free(nll);
+		close_reference(&r);
+	}
+}
+
+/* Token by token, and in uneven pieces, behind a cache: the same logits as all at once. */
+static void steps_are_the_whole(void **unused)
+{
+	static const size_t pieces[] = { 1, 1, 5, 1, 12, 3, 1, 1, 12 };
+
+	(void)unused;
+	for (size_t i = 0; i < MODELS; i++) {
+		struct reference r = open_reference(models[i]);
+		size_t n = r.windows.n, ctx = r.windows.ctx, vocab = r.config.vocab, past = 0;
+		struct resident model = resident_open(r.image, &r.config);
+		struct work work = work_make(&r.config, n * 12, ctx);
+		struct cache cache = cache_make(&r.config, n, ctx);
+		float *y = xalloc(n * vocab, sizeof *y), *all = all_logits(&r, SIZE_MAX, 0);
+		double worst = 0;
+
+		for (size_t k = 0; k < sizeof pieces / sizeof *pieces; past += pieces[k++]) {
+			int32_t id[2 * 12];
+
+			for (size_t s = 0; s < n; s++)
+				memcpy(id + s * pieces[k], r.windows.id + s * ctx + past, pieces[k] * sizeof *id);
+			resident_step(&model, &work, &cache, n, pieces[k], (float (*)[vocab])y, (const int32_t (*)[pieces[k]])id);
+			for (size_t s = 0; s < n; s++)
+				worst = fmax(worst, difference(vocab, y + s * vocab, all + (s * ctx + past + pieces[k] - 1) * vocab));
+		}
+		assert_int_equal(past, ctx);
+		print_message("# %-16s steps against whole %.2g\n", models[i], worst);
+		assert_true(worst < 1e-5);
+		free(y);
+		free(all);
+		cache_free(&cache);
+		work_free(&work);
+		resident_close(&model);
+		close_reference(&r);
+	}
+}
+
+static void threads_do_not_matter(void **unused)
+{
+	struct reference r = open_reference("llama-gqa");
+	float *one, *three;
+
+	(void)unused;
+	threads = 1;
+	one = all_logits(&r, SIZE_MAX, 0);
+	threads = 3;
+	three = all_logits(&r, SIZE_MAX, 0);
+	threads_init(0);
+	assert_memory_equal(one, three, r.rows * r.config.vocab * sizeof *one);
+	free(one);
+	free(three);
+	close_reference(&r);
+}
+
+static double plain_attention(const struct attention *a, const struct attention_rows *r, size_t n, size_t past)
+{
+	size_t d = a->head_dim;
+	double worst = 0, *p = xalloc(past + n, sizeof *p);
+
+	for (size_t h = 0; h < a->heads; h++)
+		for (size_t i = 0; i < n; i++) {
+			const float *q = r->q + i * r->q_stride + h * d;
+			size_t kv = h / (a->heads / a->kv_heads) * d, at = past + i;
+			double sum = 0;
+
+			for (size_t j = 0; j <= at; j++) {
+				double dot = 0;
+
+				for (size_t k = 0; k < d; k++)
+					dot += (double)q[k] * (double)r->k[j * r->kv_stride + kv + k];
+				p[j] = a->window && at - j >= a->window ? 0 : exp(dot / sqrt((double)d));
+				sum += p[j];
+			}
+			for (size_t k = 0; k < d; k++) {
+				double y = 0;
+
+				for (size_t j = 0; j <= at; j++)
+					y += p[j] / sum * (double)r->v[j * r->kv_stride + kv + k];
+				worst = fmax(worst, fabs(y - (double)r->y[i * r->y_stride + h * d + k]));
+			}
+		}
+	free(p);
+	return worst;
+}
+
+static void attention_is_its_formula(void **unused)
+{
+	static const struct { struct attention a; size_t n, past; } rows[] = {
+		{ { 4, 2, 8, 0 }, 1, 0 }, { { 4, 2, 8, 0 }, 37, 0 }, { { 3, 1, 7, 0 }, 129, 0 }, { { 2, 2, 16, 0 }, 300, 0 },
+		{ { 2, 1, 16, 0 }, 257, 256 }, { { 6, 3, 4, 5 }, 131, 0 }, { { 2, 1, 8, 200 }, 513, 0 }, { { 2, 2, 8, 1 }, 150, 3 },
+		{ { 4, 1, 8, 0 }, 1, 700 }, { { 4, 4, 8, 64 }, 1, 700 }, { { 2, 1, 64, 300 }, 140, 333 }, { { 1, 1, 128, 0 }, 256, 1 },
+	};
+	double all = 0;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct attention *a = &rows[i].a;
+		size_t n = rows[i].n, past = rows[i].past, qs = a->heads * a->head_dim + 3, ks = 2 * a->kv_heads * a->head_dim + 1;
+		size_t ys = a->heads * a->head_dim + 2;
+		float *q = xalloc(2 * n * qs, sizeof *q), *k = xalloc(2 * (past + n) * ks, sizeof *k), *y = xalloc(2 * n * ys, sizeof *y);
+		struct attention_rows r[2];
+
+		fill(2 * n * qs, q);
+		fill(2 * (past + n) * ks, k);
+		for (size_t s = 0; s < 2; s++)
+			r[s] = (struct attention_rows){ y + s * n * ys, q + s * n * qs, k + s * (past + n) * ks,
+				k + s * (past + n) * ks + a->kv_heads * a->head_dim, ys, qs, ks };
+		attention(a, 2, n, past, r);
+		for (size_t s = 0; s < 2; s++)
+			all = fmax(all, plain_attention(a, &r[s], n, past));
+		for (size_t t = 0; t < 2 * n; t++)	/* nothing beyond the rows */
+			assert_true(y[t * ys + ys - 1] == 0 && y[t * ys + ys - 2] == 0);
+		free(q);
+		free(k);
+		free(y);
+	}
+	print_message("# attention against double %.2g\n", all);
+	assert_true(all < 5e-6);
+}
+
+/* What a site's observer sees, summed, is Σ x xᵀ; all chunks and shards of windows give it. */
+static void calibration_sums(void **unused)
+{
+	struct reference r = open_reference("llama-gqa");
+	struct calibration k = calibrate_begin(r.image, &r.config);
+	struct observer observer = calibrate_observer(&k);
+	struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
+	const struct hessian *q, *up, *down;
+
+	(void)unused;
+	assert_int_equal(k.list.n, 14);
+	forward_part(f, r.image, &observer);
+	q = calibrate_find(&k, "/model/layers/1/self_attn/q_proj");
+	up = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
+	down = calibrate_find(&k, "/model/layers/0/mlp/down_proj");
+	assert_ptr_equal(q, calibrate_find(&k, "/model/layers/1/self_attn/v_proj"));
+	assert_ptr_equal(up, calibrate_find(&k, "/model/layers/1/mlp/gate_proj"));
+	assert_null(calibrate_find(&k, "/lm_head"));
+	assert_int_equal(q->count, r.rows);
+	assert_int_equal(down->in, r.config.intermediate);
+
+	/* An RMS norm without its gain has mean square 1 (eps aside): Σ_j H_jj / gain_j² = count · hidden. */
+	float *gain = layer_vector(r.image, "/model/layers/1/input_layernorm/weight", r.config.hidden);
+	double trace = 0;
+
+	for (size_t j = 0; j < q->in; j++)
+		trace += q->sum[j * q->in + j] / ((double)gain[j] * (double)gain[j]);
+	assert_true(fabs(trace / (double)(r.rows * q->in) - 1) < 1e-4);
+	free(gain);
+	forward_close(f);
+	calibrate_end(&k);
+	close_reference(&r);
+}
+
+static void gram_is_its_formula(void **unused)
+{
+	enum { BLOCKS = 3, ROWS = 5, N = 389 };		/* more than a tile */
+	static float x[BLOCKS][ROWS][N], y[N][N];
+	static double h[N][N];
+	double worst = 0;
+
+	(void)unused;
+	fill(sizeof x / sizeof(float), x[0][0]);
+	linalg_gram(BLOCKS, ROWS, N, h, (const float (*)[ROWS][N])x);
+	linalg_mirror(N, y, (const double (*)[N])h);
+	for (size_t i = 0; i < N; i++)
+		for (size_t j = 0; j < N; j++) {
+			double sum = 0;
+
+			for (size_t b = 0; b < BLOCKS; b++)
+				for (size_t t = 0; t < ROWS; t++)
+					sum += (double)x[b][t][i] * (double)x[b][t][j];
+			worst = fmax(worst, fabs(sum - (double)y[i][j]));
+			assert_true(y[i][j] == y[j][i]);
+		}
+	assert_true(worst < 1e-5);
+}
+
+static void products_and_exponentials(void **unused)
+{
+	enum { M = 259, N = 391, K = 17, STRIDE = 400 };
+	static float x[M][K], w[N][K], y[M][STRIDE], bias[N], e[1000];
+	double worst = 0;
+
+	(void)unused;
+	fill(M * K, x[0]);
+	fill(N * K, w[0]);
+	fill(N, bias);
+	for (int add = 0; add < 2; add++) {
+		linalg_product(M, N, K, STRIDE, y, (const float (*)[K])x, (const float (*)[K])w, bias, add);
+		for (size_t i = 0; i < M; i++)
+			for (size_t j = 0; j < N; j++) {
+				double sum = (double)bias[j];
+
+				for (size_t k = 0; k < K; k++)
+					sum += (double)x[i][k] * (double)w[j][k];
+				worst = fmax(worst, fabs((add + 1) * sum - (double)y[i][j]));
+			}
+	}
+	assert_true(worst < 5e-5);
+	assert_true(y[0][N] == 0 && y[M - 1][STRIDE - 1] == 0);
+	worst = 0;
+	for (int i = 0; i < 1000; i++)
+		e[i] = (float)(-i * 0.08);
+	linalg_exp(1000, e, 0);
+	for (int i = 0; i < 1000; i++)
+		worst = fmax(worst, fabs((double)e[i] / exp((double)(float)(-i * 0.08)) - 1));
+	assert_true(worst < 3e-7);
+	for (size_t i = 0; i < 1000; i++)
+		e[i] = i == 998 ? 7 : -(float)i;
+	assert_true(linalg_max(1000, e) == 7 && linalg_max(0, e) == -INFINITY);
+	e[0] = 100, e[1] = -100, e[2] = 0;
+	linalg_silu(3, y[0], e);
+	assert_true(y[0][0] == 100 && fabsf(y[0][1]) < 1e-30f && y[0][2] == 0);
+}
+
+static void windows_by_convention(void **unused)
+{
+	int32_t id[20];
+	uint16_t bytes[20];
+	struct tokens t = { 20, id, bytes, 99, true, 100 };
+	struct windows w;
+
+	(void)unused;
+	for (int i = 0; i < 20; i++)
+		id[i] = i, bytes[i] = (uint16_t)(i + 1);
+
+	w = windows_cut("x", &t, 0, 5);		/* gptq: 99 0 1 2 3 | 4 ... 8 | 9 ... 13 | 14 ... 18, 19 dropped */
+	assert_int_equal(w.n, 4);
+	assert_int_equal(w.targets, 16);
+	assert_int_equal(w.id[0], 99);
+	assert_int_equal(w.id[1], 0);
+	assert_int_equal(w.id[5], 4);
+	assert_int_equal(w.id[19], 18);
+	assert_int_equal(w.source[0], -1);
+	assert_int_equal(w.source[1], 4);
+	assert_int_equal(w.bytes, (1 + 2 + 3 + 4) + (6 + 7 + 8 + 9) + (11 + 12 + 13 + 14) + (16 + 17 + 18 + 19));
+	windows_shard(&w, 2, 3);
+	assert_int_equal(w.n, 1);
+	assert_int_equal(w.id[0], 4);
+	assert_int_equal(w.targets, 4);
+	windows_free(&w);
+
+	t.add_bos = false;			/* 0 ... 4 | 5 ... 9 | ... */
+	w = windows_cut("x", &t, 0, 5);
+	assert_int_equal(w.n, 4);
+	assert_int_equal(w.id[0], 0);
+	assert_int_equal(w.id[19], 19);
+	windows_free(&w);
+
+	w = windows_cut("x", &t, 1, 5);		/* bos: 99 0 1 2 3 | 99 4 5 6 7 | ... */
+	assert_int_equal(w.n, 5);
+	assert_int_equal(w.targets, 20);
+	assert_int_equal(w.id[5], 99);
+	assert_int_equal(w.id[6], 4);
+	assert_int_equal(w.bytes, 20 * 21 / 2);
+	windows_free(&w);
+
+	t.bytes = NULL;
+	w = windows_cut("x", &t, 1, 21);
+	assert_int_equal(w.n, 1);
+	assert_int_equal(w.bytes, 0);
+	windows_free(&w);
+}
+
+static void perplexity_of_known_numbers(void **unused)
+{
+	const double nll[4] = { 1, 2, 3, 6 };
+	struct perplexity p = perplexity_of(4, nll, 6);
+
+	(void)unused;
+	assert_int_equal(p.tokens, 4);
+	assert_true(fabs(p.nll - 3) < 1e-15 && fabs(p.ppl - exp(3)) < 1e-12);
+	assert_true(fabs(p.nll_se - sqrt((50.0 / 4 - 9) / 3)) < 1e-15);
+	assert_true(fabs(p.bits_per_byte - 12 / (log(2) * 6)) < 1e-15);
+	assert_true(isnan(perplexity_of(4, nll, 0).bits_per_byte));
+}
+
+static void samples(void **unused)
+{
+	const float logit[4] = { 0, (float)log(2), -INFINITY, 0 };
+
+	(void)unused;
+	assert_int_equal(sample_one(4, logit, 0, 0.9), 1);
+	assert_int_equal(sample_one(4, logit, 1, 0), 0);
+	assert_int_equal(sample_one(4, logit, 1, 0.2499), 0);
+	assert_int_equal(sample_one(4, logit, 1, 0.2501), 1);
+	assert_int_equal(sample_one(4, logit, 1, 0.7499), 1);
+	assert_int_equal(sample_one(4, logit, 1, 0.7501), 3);
+	assert_int_equal(sample_one(4, logit, 1, 0.9999999999999999), 3);
+}
+
+static struct linear written_and_read(const struct linear *l, struct layer *layer, struct image **image)
+{
+	char path[] = "/tmp/ptq-forward-XXXXXX";
+	struct output *out;
+
+	close(mkstemp(path));
+	out = output_open(path, "model");
+	output_start(out, 0, 1);
+	layer_write(out, NULL, "/a/b", l);
+	output_end(out);
+	output_close(out);
+	*image = image_open(path, "model");
+	*layer = layer_read(*image, "/a/b", l->out, l->in);
+	unlink(path);
+	return layer->linear;
+}
+
+/* What was written is what is read: every member, and so the effective weight and the rounded input. */
+static void layers_through_files(void **unused)
+{
+	enum { OUT = 6, IN = 13, GROUPS = 3 };
+	uint8_t codes[OUT * IN], zero[OUT * GROUPS];
+	float scale[OUT * GROUPS], scale8[OUT], act[2] = { 0.01f, 0.02f }, bias[OUT], x[4][IN], a[OUT][IN], b[OUT][IN], p[4][IN], q[4][IN];
+	int32_t index[IN];
+	uint16_t half[OUT * IN];
+	struct linear l = { .out = OUT, .in = IN, .codes = codes, .scale = scale, .zero = zero, .bias = bias, .groups = GROUPS };
+
+	(void)unused;
+	for (int i = 0; i < OUT * IN; i++)
+		codes[i] = (uint8_t)(random_bits(&stream, drawn++) % 16), half[i] = (uint16_t)(0x3c00 + i);
+	for (int i = 0; i < OUT * GROUPS; i++)
+		scale[i] = 0.1f + (float)i, zero[i] = (uint8_t)(i % 16);
+	for (int i = 0; i < OUT; i++)
+		scale8[i] = 0.5f + (float)i;
+	for (int i = 0; i < IN; i++)
+		index[i] = i * 7 % GROUPS;
+	fill(OUT, bias);
+	fill(4 * IN, x[0]);
+	for (int how = 0; how < 16; how++) {
+		struct linear y;
+		struct layer layer;
+		struct image *image;
+
+		assert_true(format_parse(&l.storage, how & 1 ? "int5" : "uint4"));
+		l.zero = how & 1 ? NULL : zero;
+		l.group = how % 3 == 0 ? 5 : how % 3 == 1 ? 0 : -1;
+		l.groups = linear_groups(IN, l.group);
+		l.group_index = how % 3 == 0 && how & 2 ? index : NULL;
+		l.compute = (struct format){ 0 };
+		if (how & 4)
+			assert_true(format_parse(&l.compute, "e4m3ieee"));
+		l.saturate = how & 8 ? 224 : 240;
+		l.scale8 = scale8;
+		l.scales8 = how & 8 ? OUT : 1;
+		l.act_mode = (enum act_mode)(how % 4);
+		assert_true(format_parse(&l.act_format, "e4m3fn"));
+		l.act_scale = act;
+		l.modalities = 2;
+		y = written_and_read(&l, &layer, &image);
+		linear_weight(&l, 0, OUT, a);
+		linear_weight(&y, 0, OUT, b);
+		linear_input(&l, 4, p, (const float (*)[IN])x, NULL);
+		linear_input(&y, 4, q, (const float (*)[IN])x, NULL);
+		assert_memory_equal(a, b, sizeof a);
+		assert_memory_equal(p, q, sizeof p);
+		assert_memory_equal(y.bias, bias, sizeof bias);
+		assert_string_equal(y.storage.name, l.storage.name);
+		assert_true(y.act_mode == l.act_mode && y.group == l.group);
+		layer_free(&layer);
+		image_close(image);
+	}
+	for (int how = HALF_F16; how <= HALF_BF16; how++) {
+		struct linear plain = { .out = OUT, .in = IN, .weight = half, .weight_type = (enum half_type)how }, y;
+		struct layer layer;
+		struct image *image;
+
+		y = written_and_read(&plain, &layer, &image);
+		assert_true(y.weight_type == plain.weight_type && !y.bias && !y.codes && y.act_mode == ACT_NONE);
+		assert_memory_equal(y.weight, half, sizeof half);
+		layer_free(&layer);
+		image_close(image);
+	}
+}
+
+/* A layer that takes another's place changes what comes out, and back again. */
+static void blocks_take_other_layers(void **unused)
+{
+	enum { N = 11 };
+	struct reference r = open_reference("llama-gqa");
+	struct block *b = block_read(r.image, &r.config, 0);
+	struct work work = work_make(&r.config, N, N);
+	size_t hidden = r.config.hidden, bytes = N * hidden * sizeof(float);
+	struct linear old = b->site[SITE_MLP].layer[1].linear, other = old;
+	float *zeros = xalloc(old.out * old.in, sizeof *zeros), *x = xalloc(3, bytes);
+	static const char up[] = "/model/layers/0/mlp/up_proj";
+
+	(void)unused;
+	fill(N * hidden, x);
+	memcpy(x + N * hidden, x, bytes);
+	memcpy(x + 2 * N * hidden, x, bytes);
+	block_forward(b, &work, 1, N, (float (*)[hidden])x, NULL, NULL);
+	other.weight = zeros;
+	block_replace(b, up, &other);
+	block_forward(b, &work, 1, N, (float (*)[hidden])(x + N * hidden), NULL, NULL);
+	block_replace(b, up, &old);
+	block_forward(b, &work, 1, N, (float (*)[hidden])(x + 2 * N * hidden), NULL, NULL);
+	assert_memory_not_equal(x, x + N * hidden, bytes);
+	assert_memory_equal(x, x + 2 * N * hidden, bytes);
+	free(zeros);
+	free(x);
+	work_free(&work);
+	block_free(b);
+	close_reference(&r);
+}
+
+static struct config parse(const char *more)
+{
+	char *text = xformat("{\"architectures\": [\"%s\"], \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		"\"intermediate_size\": 100, \"num_hidden_layers\": 3, \"vocab_size\": 50%s}",
+		strstr(more, "qwen") ? "Qwen2ForCausalLM" : strstr(more, "sliding") ? "MistralForCausalLM" : "LlamaForCausalLM", more);
+	struct config c = config_parse("x", text);
+
+	free(text);
+	return c;
+}
+
+static void configs(void **unused)
+{
+	struct config c = parse("");
+	size_t block, row;
+	double f[8];
+
+	(void)unused;
+	assert_int_equal(c.kv_heads, 4);
+	assert_int_equal(c.head_dim, 16);
+	assert_int_equal(c.bos, -1);
+	assert_int_equal(config_out(&c, ROLE_QKV), 192);
+	assert_true(config_find(&c, "/model/layers/12/mlp/up_proj", &block, &row) && block == 12 && row == 5);
+	assert_false(config_find(&c, "/model/layers/12/mlp/up_projx", &block, &row));
+	assert_false(config_find(&c, "/model/layers/x/mlp/up_proj", &block, &row));
+	assert_false(config_find(&c, "/model/layersx/1/mlp/up_proj", &block, &row));
+	assert_true(config_block(&c, "/model/layers/7", &block) && block == 7);
+
+	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7, \"head_dim\": null");
+	config_rope(&c, f);
+	assert_true(f[0] == 1 && fabs(f[4] - 0.1) < 1e-15);
+	assert_true(c.eos_count == 2 && c.eos[1] == 5 && c.bos == 7);
+
+	c = parse(", \"sliding_window\": 9");
+	assert_true(config_window(&c, 0) == 9 && config_window(&c, 2) == 9);
+	c = parse(", \"sliding_window\": null");
+	assert_int_equal(config_window(&c, 0), 0);
+	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\", \"use_sliding_window\": true, \"max_window_layers\": 2");
+	assert_true(config_window(&c, 1) == 0 && config_window(&c, 2) == 9);
+	config_free(&c);
+	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\"");
+	assert_int_equal(config_window(&c, 2), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(logits_of_references),
+		cmocka_unit_test(scores_are_those_of_the_logits),
+		cmocka_unit_test(steps_are_the_whole),
+		cmocka_unit_test(threads_do_not_matter),
+		cmocka_unit_test(attention_is_its_formula),
+		cmocka_unit_test(calibration_sums),
+		cmocka_unit_test(gram_is_its_formula),
+		cmocka_unit_test(products_and_exponentials),
+		cmocka_unit_test(windows_by_convention),
+		cmocka_unit_test(perplexity_of_known_numbers),
+		cmocka_unit_test(samples),
+		cmocka_unit_test(layers_through_files),
+		cmocka_unit_test(blocks_take_other_layers),
+		cmocka_unit_test(configs),
+	};
+
+	threads_init(0);
+	linalg_init();
+	stream = random_open(1, "forward");
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

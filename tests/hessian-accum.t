@@ -1,0 +1,100 @@
+#!/bin/sh
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+model=$top/tests/ref/llama-gqa.h5
+
+py - <<'PY'
+import h5py, numpy as np
+r = np.random.default_rng(1)
+def root(f, kind): f.attrs["ptq_kind"], f.attrs["ptq_version"] = kind, "1"
+with h5py.File("t.h5", "w") as f:
+    root(f, "tokens")
+    d = f.create_dataset("tokens", data=r.integers(3, 61, 1000).astype("i4"))
+    d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
+x = r.standard_normal((70, 33)).astype("f4")
+with h5py.File("act.h5", "w") as f:
+    root(f, "activations")
+    f["a/input"], f["b/input"] = x, x.astype("f2"); f["c"] = f["a"]
+with h5py.File("int.h5", "w") as f: root(f, "activations"); f["a/input"] = np.ones((4, 4), "i4")
+with h5py.File("nan.h5", "w") as f: root(f, "activations"); y = x.copy(); y[3, 4] = np.nan; f["a/input"] = y
+PY
+cat >near.py <<'PY'
+import h5py, numpy as np, sys
+a, b = (h5py.File(p) for p in sys.argv[1:3])
+limit, names = float(sys.argv[3]), []
+def look(name, d):
+    if isinstance(d, h5py.Dataset) and name != "config":
+        x, y = a[name][...].astype("f8"), d[...].astype("f8"); names.append(name)
+        assert x.shape == y.shape and np.abs(x - y).max() <= limit * np.abs(x).max(), name
+b.visititems(look)
+assert names
+PY
+run() { hessian-accum --ctx 32 --tokens t.h5 "$@"; }
+
+run "$model" -o h.h5
+ok 'all layers, in pairs that share' py -c 'import h5py, numpy as np
+f = h5py.File("h.h5"); assert f.attrs["ptq_kind"] == "hessian" and "config" in f
+for i in "01":
+    b = f["model/layers/" + i]; q = b["self_attn/q_proj"]
+    assert q == b["self_attn/k_proj"] == b["self_attn/v_proj"] and b["mlp/up_proj"] == b["mlp/gate_proj"] and q != b["mlp/up_proj"]
+    for g, n in ((q, 32), (b["self_attn/o_proj"], 32), (b["mlp/up_proj"], 32), (b["mlp/down_proj"], 44)):
+        h = g["hessian"][...]
+        assert h.dtype == "f4" and h.shape == (n, n) and (h == h.T).all() and np.linalg.eigvalsh(h.astype("f8")).min() > -1e-3 * h.max()
+        assert g["count"][()] == 31 * 32 and g["count"].dtype == "i8"
+        assert g["absmax"].shape == g["mean_abs"].shape == (n,) and (g["mean_abs"][...] <= g["absmax"][...]).all()
+        assert (np.diag(h) >= g["absmax"][...] ** 2 * 0.999).all() and (np.diag(h) <= 31 * 32 * g["absmax"][...] ** 2 * 1.001).all()
+assert "lm_head" not in f and "embed_tokens" not in f["model"]'
+# by transformers' arithmetic in double: the first block's attention input is the norm of the embeddings
+ok 'the numbers' py - "$model" <<'PY'
+import h5py, numpy as np, sys
+m, f = h5py.File(sys.argv[1]), h5py.File("h.h5")
+ids = np.concatenate([[1], h5py.File("t.h5")["tokens"][...]])[:31 * 32]
+e = m["model/embed_tokens/weight"][...].astype("f8")[ids]
+x = e / np.sqrt((e ** 2).mean(1, keepdims=True) + 1e-5) * m["model/layers/0/input_layernorm/weight"][...]
+g = f["model/layers/0/self_attn/q_proj"]
+for name, want in (("hessian", x.T @ x), ("absmax", np.abs(x).max(0)), ("mean_abs", np.abs(x).mean(0))):
+    assert np.abs(g[name][...] - want).max() < 1e-6 * np.abs(want).max(), name
+PY
+for how in '-j 1' '-j 3' '--memory 0'; do
+	# shellcheck disable=SC2086
+	run $how "$model" -o x.h5
+	ok "the same with $how" cmp x.h5 h.h5
+done
+# shellcheck disable=SC2002
+cat "$model" | run | hessian-accum -o x.h5
+ok 'the same through pipes' py near.py x.h5 h.h5 0
+for i in 1 2 3; do run --shard $i/3 "$model" -o s$i.h5; done
+hessian-accum s1.h5 s2.h5 s3.h5 -o s.h5
+ok 'three shards add up to the whole' py near.py h.h5 s.h5 1e-6
+ok 'and keep what is shared' py -c 'import h5py; b = h5py.File("s.h5")["model/layers/1"]; assert b["self_attn/q_proj"] == b["self_attn/v_proj"] != b["mlp/up_proj"]'
+hessian-accum s1.h5 -o x.h5
+ok 'the sum of one' py near.py s1.h5 x.h5 0
+run --layers '*down_proj' "$model" -o d.h5
+is '--layers' "$(h5ls -r d.h5 | grep -c 'hessian.*{44, 44}')$(h5ls -r d.h5 | grep -c hessian)" 22
+run --layers '!*down_proj' "$model" -o d.h5
+is 'embeddings and head are not asked for by what is excluded' "$(h5ls -r d.h5 | grep -c 'lm_head\|embed')" 0
+run --layers '*lm_head' "$model" -o d.h5
+is 'the head, where it is asked for' "$(h5ls -r d.h5 | grep -c /lm_head/hessian)" 1
+
+hessian-accum --ctx 16 act.h5 -o a.h5
+ok 'activations' py -c 'import h5py, numpy as np
+x, f = h5py.File("act.h5"), h5py.File("a.h5")
+for n in "ab":
+    v = x[n]["input"][...].astype("f8"); assert np.abs(f[n]["hessian"][...] - v.T @ v).max() < 1e-4 and f[n]["count"][()] == 70
+assert f["a"] == f["c"]'
+for i in 1 2; do hessian-accum --ctx 16 --shard $i/2 act.h5 -o s$i.h5; done
+hessian-accum s1.h5 s2.h5 -o s.h5
+ok 'their shards' py near.py a.h5 s.h5 1e-6
+
+no 'tokens are wanted' 2 '^hessian-accum: --tokens FILE is wanted' hessian-accum "$model"
+no 'tokens are not wanted' 2 'goes with a model' hessian-accum --tokens t.h5 act.h5
+no 'a shard' 2 "shard: '4/3'" run --shard 4/3 "$model"
+no 'a shard of nothing' 2 "shard: 'x'" run --shard x "$model"
+no 'an empty shard' 1 'shard 40/40 is empty' run --shard 40/40 "$model"
+no 'a model among Hessians' 1 'model' hessian-accum h.h5 "$model"
+no 'other layers' 1 'd.h5' hessian-accum h.h5 d.h5
+no 'other models' 1 'parts|layers' hessian-accum h.h5 a.h5
+no 'integers' 1 'int.h5: /a/input: is int32' hessian-accum int.h5
+no 'NaN' 1 '/a: input 4 ' hessian-accum nan.h5
+ok 'nothing is left behind' sh -c '! ls ./*.tmp 2>/dev/null | grep .'
+done_testing

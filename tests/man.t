@@ -1,0 +1,19 @@
+#!/bin/sh
+# Every example of the man pages and of --help runs, in the order of a first session.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+ln -s "$top/data" data && cp "$top/README.md" .
+
+examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1.1" | grep -v '^\.E' | sed 's/\\-/-/g'; }
+for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run eval-ppl; do
+	ok "$t.1 has examples" test -n "$(examples $t)"
+	examples $t > script
+	ok "the examples of $t.1 run" bash -euo pipefail script
+	"$t" --help > help; ok "$t --help" test -s help
+	sed -n '/^Examples:/,$p' help | sed 1d > script
+	ok "the examples of $t --help run" bash -euo pipefail script
+	is "$t --version" "$("$t" -V)" "$t (ptqtools) $(cat "$top/VERSION")"
+	no "$t refuses an unknown option" 2 'there is no option --nonsense' "$t" --nonsense
+	ok "$t fits a screen of 100 columns" awk 'length > 118 { bad = 1 } END { exit bad }' help
+done
+done_testing

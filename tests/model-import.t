@@ -1,0 +1,281 @@
+#!/bin/sh
+# shellcheck source=tests/tap.sh
+. "${0%/*}/tap.sh"
+export OMP_NUM_THREADS=1
+
+if ! py -c 'import h5py, numpy' 2>/dev/null; then
+	skip 'model-import' 'no h5py'
+	done_testing
+fi
+
+# Folders in Hugging Face form: one that is right, and one a fault.
+cat >make.py <<'PY'
+import json, os, shutil, struct, sys
+import numpy as np
+sys.path.insert(0, '.')
+C = dict(architectures=['LlamaForCausalLM'], model_type='llama', hidden_size=8, intermediate_size=12, num_hidden_layers=11,
+    num_attention_heads=2, num_key_value_heads=1, head_dim=4, vocab_size=10, max_position_embeddings=16, rms_norm_eps=1e-5,
+    rope_theta=10000.0, hidden_act='silu', tie_word_embeddings=True, bos_token_id=1)
+dice = np.random.default_rng(1)
+def rand(*s): return dice.standard_normal(s).astype('f4')
+def llama():
+    t = {'model.embed_tokens.weight': rand(10, 8), 'model.norm.weight': rand(8)}
+    for i in range(11):
+        p = f'model.layers.{i}.'
+        for n, s in dict(q=(8, 8), k=(4, 8), v=(4, 8), o=(8, 8)).items(): t[f'{p}self_attn.{n}_proj.weight'] = rand(*s)
+        for n, s in dict(gate=(12, 8), up=(12, 8), down=(8, 12)).items(): t[f'{p}mlp.{n}_proj.weight'] = rand(*s)
+        t[p + 'input_layernorm.weight'] = rand(8)
+        t[p + 'post_attention_layernorm.weight'] = rand(8)
+    return t
+def data(a, dtype):
+    if dtype == 'BF16': return (np.ascontiguousarray(a, 'f4').view('u4') >> 16).astype('u2').tobytes()
+    return np.ascontiguousarray(a, {'F32': 'f4', 'F16': 'f2', 'I64': 'i8', 'F64': 'f8'}[dtype]).tobytes()
+def entries(tensors, dtypes={}, dtype='F32'):
+    h, body = {'__metadata__': {'format': 'pt'}}, b''
+    for n, a in tensors.items():
+        d = dtypes.get(n, dtype)
+        b = data(a, d)
+        h[n] = dict(dtype=d, shape=list(a.shape), data_offsets=[len(body), len(body) + len(b)])
+        body += b
+    return h, body
+def put(path, h, body, pad=True):
+    h = h if isinstance(h, bytes) else json.dumps(h).encode()
+    if pad: h += b' ' * (-len(h) % 8)
+    open(path, 'wb').write(struct.pack('<Q', len(h)) + h + body)
+def folder(name, config=C, tokenizer='{"model": {}}'):
+    os.mkdir(name)
+    json.dump(config, open(name + '/config.json', 'w'))
+    if tokenizer: open(name + '/tokenizer.json', 'w').write(tokenizer)
+    return name + '/model.safetensors'
+T = llama()
+def make():
+    put(folder('good'), *entries(T))
+    put(folder('odd'), *(lambda h, b: (json.dumps(h).encode() + b' ' * ((1 - len(json.dumps(h))) % 8), b, False))(*entries(T)))
+    put(folder('half'), *entries(T, dtype='F16'))
+    put(folder('brain'), *entries(T, dtype='BF16'))
+    put(folder('own-head'), *entries(T | {'lm_head.weight': rand(10, 8)}))
+    put(folder('untied', C | {'tie_word_embeddings': False}), *entries(T | {'lm_head.weight': rand(10, 8)}))
+    put(folder('no-head', C | {'tie_word_embeddings': False}), *entries(T))
+    put(folder('buffers'), *entries(T | {f'model.layers.{i}.self_attn.rotary_emb.inv_freq': rand(2) for i in range(11)}))
+    put(folder('extra'), *entries(T | {'model.layers.3.extra.weight': rand(3), 'scale': rand(1), 'ids': rand(2)}, {'ids': 'I64'}))
+    put(folder('missing'), *entries({k: v for k, v in T.items() if k != 'model.layers.10.mlp.up_proj.weight'}))
+    put(folder('shape'), *entries(T | {'model.layers.2.mlp.up_proj.weight': rand(8, 12)}))
+    put(folder('type'), *entries(T, {'model.norm.weight': 'F64'}))
+    for name, value in dict(nan=np.nan, inf=-np.inf).items():
+        w = T['model.norm.weight'].copy(); w[5] = value
+        put(folder(name), *entries(T | {'model.norm.weight': w}))
+        put(folder(name + '16'), *entries(T | {'model.norm.weight': w}, dtype='BF16'))
+    put(folder('unknown', C | {'architectures': ['OtherModel'], 'model_type': 'other'}), *entries(T))
+    put(folder('no-tokenizer', C, None), *entries(T))
+    put(folder('slash'), *entries(T | {'a/b.c': rand(1)}))
+    put(folder('dots'), *entries(T | {'a..c': rand(1)}))
+    put(folder('config-tensor'), *entries(T | {'config': rand(1)}))
+    put(folder('both'), *entries(T | {'a.b': rand(1), 'a.b.c': rand(1)}))
+    folder('empty')
+    names = sorted(T)
+    for shard, bad in (('shards', 0), ('shard-lies', 1), ('shard-outside', 2), ('shard-twice', 3), ('shard-gone', 4)):
+        f = folder(shard)
+        file = {n: f'model-0000{1 + i % 3}-of-00003.safetensors' for i, n in enumerate(names)}
+        for k in set(file.values()):
+            put(f'{shard}/{k}', *entries({n: T[n] for n in names if file[n] == k or (bad == 3 and n == 'model.norm.weight')}))
+        if bad == 1: file['model.norm.weight'] = file[names[0] if file[names[0]] != file['model.norm.weight'] else names[1]]
+        if bad == 2: file['model.norm.weight'] = '../good/model.safetensors'
+        if bad == 4: os.remove(f'{shard}/model-00002-of-00003.safetensors')
+        json.dump({'metadata': {}, 'weight_map': file}, open(f + '.index.json', 'w'))
+    def fault(name, change):
+        h, b = entries(T)
+        h, b = change(h, b) or (h, b)
+        put(folder(name), h, b)
+    first, second = list(T)[:2]
+    fault('overlap', lambda h, b: (h | {second: h[second] | {'data_offsets': [0, 32]}}, b))
+    fault('outside', lambda h, b: (h | {first: h[first] | {'data_offsets': [len(b), len(b) + 320]}}, b))
+    fault('backward', lambda h, b: (h | {first: h[first] | {'data_offsets': [320, 0]}}, b))
+    fault('negative', lambda h, b: (h | {first: h[first] | {'shape': [-10, -8]}}, b))
+    fault('product', lambda h, b: (h | {first: h[first] | {'shape': [1 << 62, 1 << 62]}}, b))
+    fault('long', lambda h, b: (h | {first: h[first] | {'shape': [10, 9]}}, b))
+    fault('real', lambda h, b: (h | {first: h[first] | {'shape': [10.0, 8]}}, b))
+    fault('cut', lambda h, b: (h, b[:-4]))
+    fault('more', lambda h, b: (h, b + b'1234'))
+    fault('list', lambda h, b: (b'[]', b))
+    fault('junk', lambda h, b: (b'{"a": ', b))
+    fault('twice', lambda h, b: (b'{' + json.dumps(h)[1:-1].encode() + b',' + json.dumps({first: h[first]})[1:].encode(), b))
+    fault('deep', lambda h, b: (b'[' * 100000, b))
+    f = folder('header'); open(f, 'wb').write(struct.pack('<Q', 1 << 62) + b'{}' * 100)
+    f = folder('tiny'); open(f, 'wb').write(b'abc')
+    g = dict(architectures=['GPT2LMHeadModel'], model_type='gpt2', n_embd=8, n_head=2, n_layer=2, n_positions=6, vocab_size=10)
+    G = {'wte.weight': rand(10, 8), 'wpe.weight': rand(6, 8), 'ln_f.weight': rand(8), 'ln_f.bias': rand(8)}
+    for i in range(2):
+        for n, s in {'attn.c_attn': (8, 24), 'attn.c_proj': (8, 8), 'mlp.c_fc': (8, 32), 'mlp.c_proj': (32, 8)}.items():
+            G[f'h.{i}.{n}.weight'], G[f'h.{i}.{n}.bias'] = rand(*s), rand(s[1])
+        for n in ('ln_1', 'ln_2'): G[f'h.{i}.{n}.weight'], G[f'h.{i}.{n}.bias'] = rand(8), rand(8)
+        G[f'h.{i}.attn.bias'] = rand(1, 1, 6, 6)
+    put(folder('gpt2', g), *entries(G))
+    put(folder('gpt2-prefix', g), *entries({'transformer.' + k: v for k, v in G.items()}))
+    return G
+if __name__ == '__main__': make()
+PY
+py make.py
+
+# same FOLDER FILE: every tensor of the folder is in the file, bit for bit
+cat >same.py <<'PY'
+import glob, h5py, json, struct, sys
+import numpy as np
+folder, out = sys.argv[1:3]
+f = h5py.File(out)
+seen = set()
+for path in sorted(glob.glob(folder + '/*.safetensors')):
+    raw = open(path, 'rb').read()
+    n = struct.unpack('<Q', raw[:8])[0]
+    for name, e in json.loads(raw[8:8 + n]).items():
+        if name == '__metadata__': continue
+        d = f[name.replace('.', '/')]
+        b, e2 = e['data_offsets']
+        buf = np.empty(d.shape, dtype=d.dtype)
+        assert list(d.shape) == e['shape'], name
+        if e['dtype'] == 'BF16':
+            buf, want = d[...], (np.frombuffer(raw[8 + n + b:8 + n + e2], 'u2').astype('u4') << 16).view('f4')
+            assert d.id.get_type().get_size() == 2 and (buf.ravel().astype('f4') == want).all(), name
+        else: assert d[...].tobytes() == raw[8 + n + b:8 + n + e2], name
+        seen.add('/' + name.replace('.', '/'))
+all = []
+f.visititems(lambda p, o: all.append('/' + p) if isinstance(o, h5py.Dataset) else None)
+assert set(all) - seen <= {'/config', '/tokenizer', '/lm_head/weight'}, set(all) - seen
+assert f['config'][()].decode() == open(folder + '/config.json').read()
+assert f['tokenizer'][()].decode() == open(folder + '/tokenizer.json').read()
+assert f.attrs['ptq_kind'] == 'model'
+PY
+
+for f in good odd half brain untied shards; do
+	ok "$f: imports" model-import $f -o $f.h5
+	ok "$f: every tensor as it was" py same.py $f $f.h5
+done
+ok 'an unaligned file gives the same bytes' cmp good.h5 odd.h5
+ok 'shards give the same bytes' cmp good.h5 shards.h5
+model-import good >stdout.h5
+ok 'standard output that is a file' cmp good.h5 stdout.h5
+
+ok 'a tied head holds the embedding' py -c '
+import h5py; f = h5py.File("good.h5")
+assert (f["lm_head/weight"][...] == f["model/embed_tokens/weight"][...]).all()'
+ok 'a tied head is a hard link in a file' py -c '
+import h5py; f = h5py.File("good.h5")
+assert f["lm_head/weight"] == f["model/embed_tokens/weight"]'
+
+model-import good | cat >good.stream
+is 'a stream: root, embeddings, 11 blocks in natural order, tail' "$(py - <<'PY'
+import h5py, io
+raw, at, out = open('good.stream', 'rb').read(), 0, []
+while at < len(raw):
+    size = int.from_bytes(raw[at + 28:at + 36], 'little')    # end of file address, superblock version 2
+    f = h5py.File(io.BytesIO(raw[at:at + size]))
+    assert f.attrs['part'] == len(out) and f.attrs['parts'] == 14
+    names = []
+    f.visititems(lambda p, o: names.append(p) if isinstance(o, h5py.Dataset) else None)
+    out.append(names)
+    at += size
+    if 'lm_head' in f: print(f['lm_head/weight'].attrs['tied_to'], end=' ')
+print(out[0], out[1], [o[0].split('/')[2] for o in out[2:13]], {len(o) for o in out[2:13]}, out[13])
+PY
+)" "/model/embed_tokens/weight ['config', 'tokenizer'] ['model/embed_tokens/weight'] ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '10'] {9} ['lm_head/weight', 'model/norm/weight']"
+
+model-import own-head -o own-head.h5 2>warning
+is 'a head that the config ties is left out, with a warning' "$(grep -c 'lm_head.weight: differs from the embedding' warning)" 1
+ok 'and is the embedding' py -c '
+import h5py; f = h5py.File("own-head.h5")
+assert (f["lm_head/weight"][...] == f["model/embed_tokens/weight"][...]).all()'
+model-import buffers -o buffers.h5 2>warning
+is 'inverse frequencies are dropped in silence' "$(wc -c <warning)" 0
+ok 'and are not there' cmp good.h5 buffers.h5
+model-import extra -o extra.h5 2>warning
+is 'strangers are passed on with a warning' "$(grep -c 'has no such tensor; it is passed on' warning) $(grep -c 'ids: .*left out' warning)" '2 1'
+ok 'and are there' py -c 'import h5py; f = h5py.File("extra.h5"); f["model/layers/3/extra/weight"]; f["scale"]'
+model-import extra -q -o extra2.h5 2>warning
+is 'not under -q' "$(wc -c <warning)" 0
+model-import no-tokenizer -o no-tokenizer.h5 2>warning
+is 'a folder without a tokenizer: a warning' "$(grep -c 'has no tokenizer.json' warning)" 1
+
+for f in gpt2 gpt2-prefix; do
+	ok "$f: imports" model-import $f -o $f.h5
+done
+ok 'GPT-2: with and without its prefix the same' cmp gpt2.h5 gpt2-prefix.h5
+ok 'GPT-2: Conv1D is transposed, the mask is not there' py -c '
+import h5py, numpy as np, struct, json
+raw = open("gpt2/model.safetensors", "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+f = h5py.File("gpt2.h5")
+for name, e in json.loads(raw[8:8 + n]).items():
+    if name == "__metadata__" or name.endswith(".attn.bias"): continue
+    b, end = e["data_offsets"]
+    a = np.frombuffer(raw[8 + n + b:8 + n + end], "f4").reshape(e["shape"])
+    if ".c_" in name and a.ndim == 2: a = a.T
+    assert (f["transformer/" + name.replace(".", "/")][...] == a).all(), name
+assert "bias" not in f["transformer/h/0/attn"]'
+
+bad() { no "$1" 1 "$2" model-import "$1" -o no.h5; }
+bad missing 'model.layers.10.mlp.up_proj.weight: is missing, a LlamaForCausalLM needs it'
+bad no-head 'lm_head.weight: is missing'
+bad shape 'shape/model.safetensors: model.layers.2.mlp.up_proj.weight: its shape is not the \[12, 8\] of config.json'
+bad type 'model.norm.weight: is stored as F64; F32, F16 or BF16 was wanted'
+for f in nan inf nan16 inf16; do bad $f 'model.norm.weight: element 5 is NaN or infinite'; done
+bad unknown "unknown architecture 'OtherModel'"
+bad slash 'a/b.c'
+bad dots 'a\.\.c'
+bad config-tensor "'config': no tensor can have this name"
+bad both 'a.b: is a tensor, and a part of the name of a.b.c'
+bad empty 'has neither model.safetensors nor model.safetensors.index.json'
+bad shard-lies 'model.norm.weight: is not in'
+bad shard-outside 'model.norm.weight: the name of a file in the same folder'
+bad shard-twice 'model.norm.weight: the tensor stands in'
+bad shard-gone 'model-00002-of-00003.safetensors: cannot open: No such file'
+bad overlap 'overlap'
+bad outside 'are not within'
+bad backward 'are not within'
+bad negative 'not a whole number'
+bad product 'the shape overflows'
+bad long '320 bytes of data, its shape of F32 takes 360'
+bad real 'not a whole number'
+bad cut 'are not within the [0-9]* bytes of data: the file is cut or damaged'
+bad more '4 bytes behind the last tensor'
+bad list 'is not a JSON object'
+bad junk 'not valid JSON'
+bad twice 'not valid JSON: duplicate'
+bad deep 'not valid JSON'
+bad header "the header's length"
+bad tiny 'too short'
+bad missing-folder 'cannot open: No such file'
+bad good/config.json 'is a file; a Hugging Face folder'
+ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
+no 'no operand' 2 'a folder is wanted' model-import
+no 'two operands' 2 'one operand too many' model-import good half
+
+# Headers and configs with bytes changed: done or refused in one line, never a crash.
+cat >fuzz.py <<'PY'
+import os, random, subprocess, sys
+dice = random.Random(3)
+raw, config = open('good/model.safetensors', 'rb').read(), open('good/config.json', 'rb').read()
+header = 8 + int.from_bytes(raw[:8], 'little')
+os.mkdir('fuzz'); open('fuzz/tokenizer.json', 'w').write('{}')
+wrong = 0
+for i in range(120):
+    a, c = bytearray(raw), bytearray(config)
+    for _ in range(dice.randint(1, 4)):
+        if i % 4: a[dice.randrange(8, header) if dice.random() < .95 else dice.randrange(8)] = dice.choice(b'0123456789[]{},:"-. eE\x00\xff\n')
+        else: c[dice.randrange(len(c))] = dice.choice(b'0123456789[]{},:"-. ')
+    open('fuzz/model.safetensors', 'wb').write(a); open('fuzz/config.json', 'wb').write(c)
+    r = subprocess.run(['model-import', '-q', 'fuzz', '-o', 'fuzz.h5'], stderr=subprocess.PIPE)
+    if r.returncode not in (0, 1) or (r.returncode and r.stderr.count(b'\n') != 1):
+        wrong += 1
+        print(i, r.returncode, r.stderr.decode(errors='replace')[:2000])
+sys.exit(wrong > 0)
+PY
+ok 'changed bytes' py fuzz.py
+
+if [ "$shared" ]; then
+	for f in stories260K babyllama-105; do
+		ok "$f: imports" model-import "$shared/$f" -o $f.h5
+		ok "$f: every tensor as it was" py same.py "$shared/$f" $f.h5
+	done
+else
+	skip 'real models' 'no shared data'
+fi
+done_testing

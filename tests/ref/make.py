@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reference tensors for tests/forward.c: small random models run by transformers.
+
+Float32, eager attention, fixed seeds. Each file is a model (config, weights as
+an HDF5 tree) with the datasets /test/tokens [n, t] and /test/logits [n, t,
+vocab] beside it. Usage: make.py [FOLDER], default the folder of this file.
+"""
+import json
+import pathlib
+import sys
+
+import h5py
+import numpy as np
+import torch
+import transformers
+
+SMALL = dict(hidden_size=32, intermediate_size=44, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, vocab_size=61, max_position_embeddings=128, bos_token_id=1,
+             eos_token_id=2, rms_norm_eps=1e-5, attn_implementation="eager", initializer_range=0.25)
+
+ROWS = {
+    "llama-gqa": ("Llama", dict(tie_word_embeddings=False)),
+    "llama-rope": ("Llama", dict(tie_word_embeddings=False, num_hidden_layers=1, head_dim=12,
+                                 rope_theta=500000.0,
+                                 rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0,
+                                                   high_freq_factor=4.0, original_max_position_embeddings=64))),
+    "llama-linear": ("Llama", dict(tie_word_embeddings=False, num_hidden_layers=1, attention_bias=True,
+                                   mlp_bias=True, rope_scaling=dict(rope_type="linear", factor=2.5))),
+    "llama-tied": ("Llama", dict(tie_word_embeddings=True, num_key_value_heads=4)),
+    "qwen2-bias": ("Qwen2", dict(tie_word_embeddings=False)),
+    "qwen2-window": ("Qwen2", dict(tie_word_embeddings=False, use_sliding_window=True, sliding_window=5,
+                                   max_window_layers=1)),
+    "gpt2": ("GPT2", dict(n_embd=32, n_layer=2, n_head=4, n_positions=64, vocab_size=61, bos_token_id=1, eos_token_id=2,
+                          initializer_range=0.25, attn_implementation="eager")),
+    "mistral-window": ("Mistral", dict(tie_word_embeddings=False, sliding_window=7, num_key_value_heads=1)),
+}
+
+
+def write(path, model, tokens, logits, old_rope):
+    config = json.loads(model.config.to_json_string())
+    config["architectures"] = [type(model).__name__]
+    if old_rope and "rope_parameters" in config:        # as transformers 4 wrote it
+        rope = config.pop("rope_parameters")
+        config["rope_theta"] = rope.pop("rope_theta", 10000.0)
+        config["rope_scaling"] = rope if rope.get("rope_type", "default") != "default" else None
+    with h5py.File(path, "w", track_order=False) as f:
+        f.attrs["ptq_kind"] = "model"
+        f.attrs["ptq_version"] = "1"
+        f.attrs["history"] = "tests/ref/make.py"
+        f.create_dataset("config", data=json.dumps(config, indent=1), dtype=h5py.string_dtype())
+        state = dict(model.state_dict())
+        state["lm_head.weight"] = model.lm_head.weight
+        for name, t in sorted(state.items()):
+            if ".attn.c_" in name or ".mlp.c_" in name:     # Conv1D: stored [out, in] here
+                t = t.T if t.dim() == 2 else t
+            f.create_dataset(name.replace(".", "/"), data=t.detach().contiguous().numpy().astype("f4"), track_times=False)
+        f.create_dataset("test/tokens", data=tokens.numpy().astype("i4"), track_times=False)
+        f.create_dataset("test/logits", data=logits.numpy().astype("f4"), track_times=False)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
+    for seed, (name, (kind, changes)) in enumerate(ROWS.items()):
+        torch.manual_seed(seed)
+        config = getattr(transformers, kind + "Config")(**(changes if kind == "GPT2" else {**SMALL, **changes}))
+        model = getattr(transformers, kind + ("LMHeadModel" if kind == "GPT2" else "ForCausalLM"))(config).float().eval()
+        with torch.no_grad():
+            for key, p in model.named_parameters():     # gains near 1 and biases near 0 would hide mistakes
+                if key.endswith("bias"):
+                    p.normal_(0, 0.5)
+                elif p.dim() == 1:
+                    p.uniform_(0.5, 1.5)
+            tokens = torch.randint(0, config.vocab_size, (2, 37))
+            logits = model(tokens, use_cache=False).logits
+        write(folder / (name + ".h5"), model, tokens, logits, old_rope=seed % 2 == 0)
+        print(name, float(np.abs(logits.numpy()).max()), (folder / (name + ".h5")).stat().st_size)
+
+
+main()

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tokenizer.c -- ids against those of the `tokenizers` library (ref/tokenizer.json),
+ * bytes a token, text that is no UTF-8, long stretches, hostile files
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "io/text.h"
+#include "text/tokenizer.h"
+
+static const char llama[] = "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": ["
+	"{\"type\": \"Prepend\", \"prepend\": \"\u2581\"},"
+	"{\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"\u2581\"}]},"
+	"\"pre_tokenizer\": %s, \"post_processor\": {\"type\": \"Sequence\", \"processors\": [{"
+	"\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"<s>\"}}, {\"Sequence\": {\"id\": \"A\"}}],"
+	"\"special_tokens\": {\"<s>\": {\"id\": \"<s>\", \"ids\": [1]}}}]},"
+	"\"added_tokens\": [{\"id\": 1, \"content\": \"<s>\", \"special\": true, \"normalized\": false},"
+	"{\"id\": 20, \"content\": \"[x]\", \"special\": false, \"normalized\": false}],"
+	"\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": %s, \"byte_fallback\": %s, \"fuse_unk\": true,"
+	"\"vocab\": {\"<unk>\": 0, \"<s>\": 1, \"\u2581\": 2, \"a\": 3, \"b\": 4, \"\u2581a\": 5, \"ab\": 6, \"aa\": 7,"
+	" \"aaaa\": 8, \"\u00e9\": 9%s}, \"merges\": [\"\u2581 a\", \"a b\", [\"a\", \"a\"], \"aa aa\"]}}";
+
+/* The tokenizer above: with all byte tokens from id 100 on, or with "<unk>", or with neither. */
+static char *own(bool bytes, bool unknown)
+{
+	char list[256 * 16] = "", *json;
+
+	for (int i = 0; bytes && i < 256; i++)
+		sprintf(list + strlen(list), ", \"<0x%02X>\": %d", i, 100 + i);
+	json = xformat(llama, "null", unknown ? "\"<unk>\"" : "null", bytes ? "true" : "false", list);
+	return json;
+}
+
+static struct tokens encode(const char *json, size_t n, const char *text, bool special)
+{
+	struct tokenizer *t = tokenizer_read("test", json);
+	char *exact = malloc(n ? n : 1);	/* so that a sanitizer sees a read behind the text */
+	struct tokens k;
+
+	memcpy(exact, text, n);
+	k = tokenizer_encode(t, n, exact, special);
+	free(exact);
+	tokenizer_close(t);
+	return k;
+}
+
+static void check(bool bytes, const char *text, size_t n, bool special, size_t wanted, const int id[], const int length[])
+{
+	char *json = own(bytes, true);
+	struct tokens k = encode(json, n, text, special);
+
+	assert_int_equal(k.n, wanted);
+	for (size_t i = 0; i < k.n; i++) {
+		assert_int_equal(k.id[i], id[i]);
+		assert_int_equal(k.bytes[i], length[i]);
+	}
+	tokens_free(&k);
+	free(json);
+}
+
+#define CHECK(bytes, text, special, ids, lengths) do { \
+	const int id_[] = ids, length_[] = lengths; \
+	check(bytes, text, sizeof text - 1, special, sizeof id_ / sizeof *id_, id_, length_); \
+} while (0)
+#define LIST(...) { __VA_ARGS__ }
+
+static void lengths_of_tokens(void **state)
+{
+	(void)state;
+	CHECK(true, "a", false, LIST(5), LIST(1));			/* the prepended mark counts nothing */
+	CHECK(true, " a", false, LIST(2, 5), LIST(0, 2));		/* a space is a byte */
+	CHECK(true, "b\u2581a", false, LIST(2, 4, 5), LIST(0, 1, 4));	/* a mark in the text is three */
+	CHECK(true, "\u00e9", false, LIST(2, 9), LIST(0, 2));
+	CHECK(true, "\U0001f600", false, LIST(2, 340, 259, 252, 228), LIST(0, 1, 1, 1, 1));
+	CHECK(false, "\U0001f600xa", false, LIST(2, 0, 3), LIST(0, 5, 1));	/* unknown ones are fused */
+	CHECK(true, "[x]a<s>", false, LIST(20, 5, 160, 215, 162), LIST(3, 1, 1, 1, 1));
+	CHECK(true, "a<s>a", true, LIST(5, 1, 5), LIST(1, 3, 1));
+	CHECK(true, "a\0a", false, LIST(5, 100, 3), LIST(1, 1, 1));
+}
+
+static void text_that_is_no_utf8(void **state)
+{
+	(void)state;
+	CHECK(true, "a\xff", false, LIST(5, 355), LIST(1, 1));
+	CHECK(true, "\xc3", false, LIST(2, 295), LIST(0, 1));			/* cut */
+	CHECK(true, "\xc3" "a", false, LIST(2, 295, 3), LIST(0, 1, 1));
+	CHECK(true, "\xc1\x81", false, LIST(2, 293, 229), LIST(0, 1, 1));	/* overlong */
+	CHECK(true, "\xed\xa0\x80", false, LIST(2, 337, 260, 228), LIST(0, 1, 1, 1));	/* a surrogate */
+	CHECK(false, "\xff\xfe" "a", false, LIST(2, 0, 3), LIST(0, 2, 1));
+}
+
+static void empty_text(void **state)
+{
+	char *json = own(true, true);
+	struct tokens k = encode(json, 0, "", false);
+
+	(void)state;
+	assert_int_equal(k.n, 0);
+	tokens_free(&k);
+	free(json);
+}
+
+static void start_and_size(void **state)
+{
+	char *json = own(true, true);
+	struct tokenizer *t = tokenizer_read("test", json);
+
+	(void)state;
+	assert_int_equal(tokenizer_bos(t), 1);
+	assert_int_equal(tokenizer_vocab(t), 356);
+	tokenizer_close(t);
+	free(json);
+}
+
+/* Nothing can be cut in a run of one letter: a million symbols in one heap. */
+static void long_stretch(void **state)
+{
+	enum { N = 1 << 20 };
+	char *text = malloc(N), *json = own(false, true);
+	struct tokens k;
+
+	(void)state;
+	memset(text, 'a', N);
+	k = encode(json, N, text, false);
+	assert_int_equal(k.n, 1 + (N - 4) / 4 + 2);	/* _a, aaaa ..., aa, a */
+	assert_int_equal(k.id[0], 5);
+	assert_int_equal(k.id[1], 8);
+	assert_int_equal(k.id[k.n - 2], 7);
+	assert_int_equal(k.id[k.n - 1], 3);
+	tokens_free(&k);
+	free(json);
+	free(text);
+}
+
+/* --- against the library --- */
+
+static json_t *reference(void)
+{
+	json_t *r = json_load_file("tests/ref/tokenizer.json", 0, NULL);
+
+	assert_non_null(r);
+	return r;
+}
+
+static void compare(const char *name, const char *json, const json_t *strings, const json_t *record)
+{
+	struct tokenizer *t = tokenizer_read(name, json);
+	size_t good = 0, n = json_array_size(strings);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *text = json_string_value(json_array_get(strings, i));
+
+		for (int special = 0; special < 2; special++) {
+			char key[32];
+			const json_t *ids;
+			struct tokens k;
+			size_t bytes = 0;
+			bool same;
+
+			snprintf(key, sizeof key, "%zu", i);
+			ids = special ? json_object_get(json_object_get(record, "special"), key) : NULL;
+			if (!ids)
+				ids = json_array_get(json_object_get(record, "plain"), i);
+			k = tokenizer_encode(t, strlen(text), text, special);
+			same = k.n == json_array_size(ids);
+			for (size_t j = 0; same && j < k.n; j++) {
+				same = k.id[j] == json_integer_value(json_array_get(ids, j));
+				bytes += k.bytes[j];
+			}
+			if (!same || bytes != strlen(text))
+				print_message("# %s: string %zu, special %d\n", name, i, special);
+			good += same && bytes == strlen(text);
+			tokens_free(&k);
+		}
+	}
+	assert_int_equal(good, 2 * n);
+	tokenizer_close(t);
+}
+
+static void same_ids_small(void **state)
+{
+	json_t *r = reference(), *record;
+	const char *name;
+
+	(void)state;
+	json_object_foreach(json_object_get(r, "small"), name, record) {
+		char *json = json_dumps(json_object_get(record, "json"), 0);
+
+		compare(name, json, json_object_get(r, "strings"), record);
+		free(json);
+	}
+	json_decref(r);
+}
+
+static void same_ids_shared(void **state)
+{
+	const char *shared = getenv("PTQ_SHARED");
+	json_t *r = reference(), *record;
+	const char *name;
+	size_t found = 0;
+
+	(void)state;
+	json_object_foreach(json_object_get(r, "shared"), name, record) {
+		char *path = xformat("%s/data/%s/tokenizer.json", shared ? shared : "../shared", name), *json;
+		size_t n;
+
+		if (!access(path, R_OK)) {
+			json = text_read(path, 1 << 20, &n);
+			compare(name, json, json_object_get(r, "strings"), record);
+			free(json);
+			found++;
+		}
+		free(path);
+	}
+	json_decref(r);
+	if (!found)
+		skip();
+}
+
+/* --- files and texts that must be refused: one line, status 1 --- */
+
+/* Exit status of reading json and encoding text in a child, what it said in line. */
+static int attempt(const char *json, size_t n, const char *text, size_t size, char line[size])
+{
+	int fd[2], status;
+	size_t have = 0;
+	ssize_t got;
+	pid_t pid;
+
+	assert_int_equal(pipe(fd), 0);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		struct tokens k;
+
+		dup2(fd[1], 2);
+		k = encode(json, n, text, true);
+		tokens_free(&k);
+		_exit(0);
+	}
+	close(fd[1]);
+	while ((got = read(fd[0], line + have, size - 1 - have)) > 0)
+		have += (size_t)got;
+	line[have] = '\0';
+	close(fd[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void refused(const char *json, size_t n, const char *text, const char *why)
+{
+	char line[1024];
+	int status = attempt(json, n, text, sizeof line, line);
+
+	if (status != 1 || !strstr(line, why) || strchr(line, '\n') != line + strlen(line) - 1)
+		fail_msg("status %d, said '%s', wanted '%s'", status, line, why);
+}
+
+static void what_is_refused(void **state)
+{
+	enum { LONG = 70000 };
+	char *json = own(false, false), *text = malloc(LONG);
+	const char *end;
+
+	(void)state;
+	refused("", 0, "", "not valid JSON");
+	refused("[]", 0, "", "no tokenizer.json");
+	refused("{\"model\": {\"type\": \"Unigram\"}}", 0, "", "kind Unigram is not supported; SentencePiece-style BPE is");
+	refused("{\"model\": {\"type\": \"BPE\"}, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": "
+		"[{\"type\": \"Split\"}, {\"type\": \"ByteLevel\"}]}}", 0, "",
+		"kind byte-level (GPT-2, Llama 3, Qwen) is not supported; SentencePiece-style BPE is");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1, \"b\": 1}, \"merges\": []}}", 0, "", "two tokens have the id 1");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}, \"merges\": []}}", 0, "", "'a': its id");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [\"a a\"]}}", 0, "", "'aa', or a part of it");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [\"a\"]}}", 0, "", "number 0 is neither");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [], \"dropout\": 0.1}}", 0, "", "dropout");
+	refused(json, 3, "a c", "neither a token for 'c' nor an unknown token");
+	refused(json, 3, "a \xff", "neither a token for '?'");
+	end = own(false, true);
+	memset(text, 'z', LONG);
+	refused(end, LONG, text, "more than 65535 bytes");
+	free((char *)end);
+	free(json);
+	free(text);
+}
+
+static const char *const strange[] = { "null", "true", "-1", "7", "99999999999", "1e300", "\"\"", "\"\\u2581\"", "[]", "{}",
+	"[[[1]]]", "{\"type\": \"Sequence\", \"normalizers\": [3], \"pretokenizers\": {}, \"processors\": [[]]}" };
+
+/* Puts every strange value in the place of every value of root, one at a time. */
+static void disturb(json_t *root, json_t *node)
+{
+	const char *key;
+	json_t *child;
+	void *next;
+
+	json_object_foreach_safe(node, next, key, child) {
+		char *name = xformat("%s", key);
+
+		json_incref(child);
+		for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+			char line[4096], *text;
+			int status;
+
+			json_object_set_new(node, name, json_loads(strange[i], JSON_DECODE_ANY, NULL));
+			text = json_dumps(root, 0);
+			status = attempt(text, 8, "a <s>[x]\xff", sizeof line, line);
+			if (status && (status != 1 || strchr(line, '\n') != line + strlen(line) - 1))
+				fail_msg("%s = %s: status %d, said '%s'", name, strange[i], status, line);
+			free(text);
+		}
+		json_object_set_new(node, name, child);
+		disturb(root, child);
+		free(name);
+	}
+	for (size_t i = 0; i < json_array_size(node); i++) {
+		child = json_incref(json_array_get(node, i));
+		json_array_set_new(node, i, json_loads("{\"type\": 3, \"id\": []}", 0, NULL));
+		{
+			char line[4096], *text = json_dumps(root, 0);
+			int status = attempt(text, 1, "a", sizeof line, line);
+
+			if (status && (status != 1 || strchr(line, '\n') != line + strlen(line) - 1))
+				fail_msg("element %zu: status %d, said '%s'", i, status, line);
+			free(text);
+		}
+		json_array_set_new(node, i, child);
+		disturb(root, child);
+	}
+}
+
+static void hostile_files(void **state)
+{
+	char *json = own(false, true);
+	json_t *root = json_loads(json, 0, NULL);
+	char deep[5000], line[1024];
+
+	(void)state;
+	json_object_set_new(root, "pre_tokenizer",
+		json_loads("{\"type\": \"Metaspace\", \"replacement\": \"\\u2581\", \"prepend_scheme\": \"first\", \"split\": true}", 0, NULL));
+	disturb(root, root);
+	memset(deep, '[', sizeof deep);
+	deep[sizeof deep - 1] = '\0';
+	assert_int_equal(attempt(deep, 1, "a", sizeof line, line), 1);
+	for (size_t i = 0; i < strlen(json); i += 7) {	/* cut */
+		char c = json[i];
+
+		json[i] = '\0';
+		assert_int_equal(attempt(json, 1, "a", sizeof line, line), 1);
+		json[i] = c;
+	}
+	json_decref(root);
+	free(json);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lengths_of_tokens),
+		cmocka_unit_test(text_that_is_no_utf8),
+		cmocka_unit_test(empty_text),
+		cmocka_unit_test(start_and_size),
+		cmocka_unit_test(long_stretch),
+		cmocka_unit_test(same_ids_small),
+		cmocka_unit_test(same_ids_shared),
+		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(hostile_files),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
