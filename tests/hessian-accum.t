@@ -90,6 +90,7 @@ no 'tokens are wanted' 2 '^hessian-accum: --tokens FILE is wanted' hessian-accum
 no 'tokens are not wanted' 2 'goes with a model' hessian-accum --tokens t.h5 act.h5
 no 'a shard' 2 "shard: '4/3'" run --shard 4/3 "$model"
 no 'a shard of nothing' 2 "shard: 'x'" run --shard x "$model"
+no 'a shard of Hessians' 2 'summed whole' hessian-accum --shard 1/2 h.h5
 no 'an empty shard' 1 'shard 40/40 is empty' run --shard 40/40 "$model"
 no 'a model among Hessians' 1 'model' hessian-accum h.h5 "$model"
 no 'other layers' 1 'd.h5' hessian-accum h.h5 d.h5

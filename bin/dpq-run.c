@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * dpq-run -- quantize the weights of a model: RTN, GPTQ, DPQ
+ *
+ * Column by column in a given order, the error of each made good by those that
+ * follow: w_j -= (w_i - ŵ_i) U_ij / U_ii (GPTQ; DPQ eq. 12), where with a
+ * compute format ŵ is what the hardware makes of the stored code (DPQ eq. 10, 11).
+ */
+#include <math.h>
+#include <string.h>
+#include "base/option.h"
+#include "io/image.h"
+#include "model/quantize.h"
+#include "num/linalg.h"
+
+static const struct tool tool = {
+	.name = "dpq-run",
+	.brief = "quantize the weights of a model: RTN, GPTQ, DPQ",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Replaces the weight of every linear layer by codes, scales and zero points.",
+	.examples = "  dpq-run --compensate none model.h5 -o rtn.h5\n"
+		"  dpq-run --hessian hess.h5 --order order.h5 --compute e4m3fn < model.h5 | eval-ppl --tokens test.h5",
+};
+
+static const char *const yes_no[] = { "no", "yes", NULL }, *const scale8s[] = { "tensor", "channel", NULL };
+static const char *const act_modes[] = { "none", "static-tensor", "static-modality", "dynamic-token", NULL };
+
+int main(int argc, char *argv[])
+{
+	const char *storage = "uint4", *compute = "none", *group = "128", *hessian = NULL, *order = NULL;
+	int compensate = COMPENSATE_BOTH, recipe = RECIPE_LATE, search = -1, round_first = -1, view = -1, pow2 = -1, scale8 = 0, act = -1;
+	double top = NAN, saturate = NAN;
+	struct quantize q = { .solver.damp = 0.01 };
+	struct solver *s = &q.solver;
+	const struct option_row rows[] = {
+		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", "Hessians of the layers, from hessian-accum", NULL, NULL, false },
+		{ 0, "order", OPTION_FILE, &order, "FILE", "order of the columns, from gar-order; default: as they stand", NULL, NULL, false },
+		{ 0, "storage", OPTION_TEXT, &storage, "FORMAT", "format of the codes", NULL, NULL, false },
+		{ 'g', "group", OPTION_TEXT, &group, "G|channel|tensor", "columns that share a scale", NULL, NULL, false },
+		{ 0, "compute", OPTION_TEXT, &compute, "none|FORMAT", "format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ", NULL, NULL, false },
+		{ 0, "compensate", OPTION_CHOICE, &compensate, NULL, "which error later columns make good", compensates, NULL, false },
+		{ 0, "recipe", OPTION_CHOICE, &recipe, NULL, "defaults of the choices below; inc is the released code", recipes, NULL, false },
+		{ 0, "", OPTION_HEADING, NULL, NULL, "Choices that override the recipe", NULL, NULL, false },
+		{ 0, "scale-search", OPTION_CHOICE, &search, NULL, "range of a group as it is, or of least error", searches, NULL, false },
+		{ 0, "round-first", OPTION_CHOICE, &round_first, NULL, "round to the compute format before coding", yes_no, NULL, false },
+		{ 0, "group-view", OPTION_CHOICE, &view, NULL, "weights that a group's parameters come from", group_views, NULL, false },
+		{ 0, "static-groups", OPTION_BOOL, &s->static_groups, NULL, "parameters of the original groups, whatever the order", NULL, NULL, false },
+		{ 0, "scale8", OPTION_CHOICE, &scale8, NULL, "how many FP8 scales a weight has", scale8s, NULL, false },
+		{ 0, "pow2-scale", OPTION_CHOICE, &pow2, NULL, "FP8 scales rounded up to powers of two", yes_no, NULL, false },
+		{ 0, "top", OPTION_REAL, &top, "Z", "FP8 scales are max|x|/Z; default: the recipe's", NULL, NULL, false },
+		{ 0, "saturate", OPTION_REAL, &saturate, "V", "largest FP8 magnitude of a weight; default: the recipe's", NULL, NULL, false },
+		{ 0, "act-mode", OPTION_CHOICE, &act, NULL, "how activations are rounded to the compute format", act_modes, NULL, false },
+		{ 0, "damp", OPTION_REAL, &s->damp, "LAMBDA", "added to the diagonal, times its mean", NULL, NULL, false },
+		OPTION_LAYERS,
+		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+	};
+	size_t n;
+	const char **operand = option_parse(argc, argv, &tool, rows, &n);
+
+	quantize_format(&s->storage, "storage", storage);
+	if (strcmp(compute, "none"))
+		quantize_format(&s->compute, "compute", compute);
+	s->group = quantize_group(group);
+	s->compensate = (enum compensate)compensate;
+	solver_recipe(s, (enum recipe)recipe);
+	if (search >= 0) s->search = (enum search)search;
+	if (round_first >= 0) s->round_first = round_first;
+	if (view >= 0) s->group_view = (enum group_view)view;
+	if (pow2 >= 0) s->pow2_scale = pow2;
+	if (top > 0) s->z_top = (float)top;
+	if (saturate > 0) s->saturate = (float)saturate;
+	s->scale8_channel = scale8;
+	q.act_mode = act >= 0 ? (enum act_mode)act : s->compute.kind ? ACT_STATIC_TENSOR : ACT_NONE;
+
+	linalg_init();
+	q.hessian = hessian ? image_open(hessian, "hessian") : NULL;
+	q.order = order ? image_open(order, "order") : NULL;
+	quantize_check(&q);
+
+	struct input *in = input_open(operand[0], model_layout, "model");
+	struct output *out = output_open(output_path, "model");
+	struct config config = { 0 };
+	bool known = false;
+	struct image *image;
+
+	while ((image = input_next(in))) {
+		if (!image_part(image) && (known = image_has(image, "/config")))
+			config = config_read(image);
+
+		quantize_part(&q, out, image, known ? &config : NULL);
+	}
+	quantize_end(&q, input_name(in));
+	output_close(out);
+	input_close(in);
+	return 0;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sample-tokens -- text drawn from a model itself
+ *
+ *	p(id) ∝ exp(logit / temperature), BOS and EOS excluded
+ *
+ * Sequences of --ctx ids that begin with BOS; what follows it goes to the
+ * tokens file, one sequence after the other, so that eval-ppl --convention bos
+ * with the same --ctx sees each as it was drawn. Calibration and test data
+ * where there is no corpus.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/option.h"
+#include "base/progress.h"
+#include "io/image.h"
+#include "model/sample.h"
+#include "model/windows.h"
+#include "num/linalg.h"
+
+static const struct tool tool = {
+	.name = "sample-tokens",
+	.brief = "token ids drawn from a model",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are --tokens of them. "
+		"Random numbers belong to the place in the result, not to the order of the work.",
+	.examples = "  sample-tokens --tokens 20000 --ctx 256 --seed 7 model.h5 -o drawn.h5\n"
+		"  eval-ppl --tokens drawn.h5 --ctx 256 --convention bos model.h5",
+};
+
+static void write_tokens(struct output *out, const struct image *model, const struct config *c, size_t n, int32_t id[n])
+{
+	enum { BYTES = 256 };
+	uint16_t *one = xalloc(n, sizeof *one);
+
+	for (size_t i = 0; i < n; i++)
+		one[i] = 1;
+	output_start(out, 0, 1);
+	output_history(out, "model", model);
+	output_write(out, "/tokens", tensor_1d(TENSOR_I32, id, n));
+	output_integer(out, "/tokens", "bos_id", c->bos);
+	output_integer(out, "/tokens", "add_bos", 1);
+	output_integer(out, "/tokens", "vocab", (int64_t)c->vocab);
+	if (c->vocab == BYTES)
+		output_write(out, "/bytes", tensor_1d(TENSOR_U16, one, n));
+	output_end(out);
+	free(one);
+}
+
+int main(int argc, char *argv[])
+{
+	size_t n = 16384, ctx = 0, operands;
+	double temperature = 1;
+	const struct option_row rows[] = {
+		{ 'n', "tokens", OPTION_SIZE, &n, "N", "ids to draw", NULL, NULL, false },
+		{ 0, "temperature", OPTION_REAL, &temperature, "T", "0: always the likeliest", NULL, NULL, false },
+		{ 'c', "ctx", OPTION_SIZE, &ctx, "N", "ids a sequence, BOS included (default: the model's positions, at most 2048)",
+			NULL, NULL, false },
+		OPTION_SEED,
+		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+	};
+	const char **operand = option_parse(argc, argv, &tool, rows, &operands);
+
+	linalg_init();
+	if (!n)
+		misuse("--tokens: nothing to draw");
+	if (temperature < 0)
+		misuse("--temperature must not be negative");
+
+	struct image *image = image_open(operand[0], "model");
+	struct config config = config_read(image);
+	struct output *out = output_open(output_path, "tokens");
+	int32_t *id = xalloc(n, sizeof *id);
+
+	if (config.bos < 0)
+		die("%s: /config: names no bos_token_id to begin with", image_name(image));
+	sample_tokens(image, &config, windows_ctx(ctx, config.positions), temperature, seed, n, id);
+	progress_clear();
+	write_tokens(out, image, &config, n, id);
+	output_close(out);
+	image_close(image);
+	config_free(&config);
+	free(id);
+	return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * config.h -- what a model is: its config.json, and the row of its architecture
+ *
+ * An architecture is a row of a table in config.c: where its tensors stand in
+ * the tree, what its blocks are made of, and which linear layers share an
+ * input. A block is
+ *	x += output(attention(input(norm(x))))
+ *	x += down(act(gate) · up), or down(act(up)), of norm(x)
+ * and the products of one shared input ("site") stand side by side in one row,
+ * so that a fused query-key-value layer is just a site with one layer.
+ */
+#ifndef MODEL_CONFIG_H
+#define MODEL_CONFIG_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "io/image.h"
+
+enum norm_kind { NORM_RMS, NORM_LAYER };
+enum position_kind { POSITION_ROPE, POSITION_LEARNED };
+enum mlp_kind { MLP_GATED, MLP_PLAIN };
+enum act_kind { ACT_SILU, ACT_GELU, ACT_GELU_TANH };
+
+/* What a linear layer makes; its width follows from the config. */
+enum role { ROLE_Q, ROLE_K, ROLE_V, ROLE_QKV, ROLE_OUTPUT, ROLE_GATE, ROLE_UP, ROLE_DOWN, ROLES };
+
+/* Inputs that linear layers share, in the order in which a block meets them; SITE_HEAD is after all blocks. */
+enum site_name { SITE_ATTENTION, SITE_OUTPUT, SITE_MLP, SITE_DOWN, SITES, SITE_HEAD = SITES };
+
+enum { LINEARS = 8, EOS = 8 };
+
+struct config;
+
+struct linear_row {
+	const char *name;		/* below the block: "self_attn/q_proj"; NULL ends the list */
+	enum role role;
+	enum site_name site;		/* rows of a site are neighbours, in the order of their outputs */
+};
+
+struct architecture {
+	const char *name, *model_type;	/* "LlamaForCausalLM", "llama" */
+	const char *const *layout;	/* parts of a stream, see image.h */
+	const char *embedding;		/* group of weight [vocab, hidden] */
+	const char *position;		/* group of weight [positions, hidden], or NULL */
+	const char *blocks;		/* group whose numbered children are the blocks */
+	const char *norm[2];		/* below the block: before attention, before the MLP */
+	const char *final_norm, *head;
+	enum norm_kind norm_kind;
+	enum position_kind position_kind;
+	enum mlp_kind mlp_kind;
+	struct linear_row linear[LINEARS + 1];
+	bool bias[ROLES];		/* layers that have a bias whatever the config says */
+	bool tied;			/* tie_word_embeddings, where the config is silent */
+	const struct key_row *keys;	/* names in config.json that differ from Llama's, or NULL */
+	void (*adjust)(struct config *c, const void *json);	/* what is special, or NULL */
+};
+
+enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
+
+struct config {
+	const struct architecture *arch;
+	size_t hidden, heads, kv_heads, head_dim, intermediate, blocks, vocab, positions;
+	double eps;
+	enum act_kind act;
+	bool tied;
+	bool bias[ROLES];		/* must have a bias; others may have one, the tree decides */
+	size_t window;			/* attention sees the last `window` positions, its own included; 0: all */
+	bool *windowed;			/* [blocks]: blocks that the window holds for; NULL: all */
+	enum rope_kind rope;
+	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
+	long bos, eos[EOS];		/* bos: -1 if there is none */
+	size_t eos_count;
+};
+
+/* From the text of config.json; dies, naming `name` and /config, on what it does not know. */
+struct config config_parse(const char *name, const char *text);
+/* From an image that carries /config, dies if it does not. */
+struct config config_read(const struct image *image);
+void config_free(struct config *c);
+
+/* How a model's file is cut into parts (an image_layout): NULL if there is no config. */
+const char *const *model_layout(const char *config);
+
+/* Outputs of a layer, inputs of a site. */
+size_t config_out(const struct config *c, enum role role);
+size_t config_in(const struct config *c, enum site_name site);
+/* Window of a block, 0 if it sees everything. */
+size_t config_window(const struct config *c, size_t block);
+/* Frequencies of the rotary pairs, radians a position: theta^(-2i/head_dim), scaled as config says. */
+void config_rope(const struct config *c, double frequency[c->head_dim / 2]);
+
+/* "/model/layers/3/self_attn/q_proj"; free() it. */
+char *config_path(const struct config *c, size_t block, const char *name);
+/* Whether the path is one of the architecture's linear layers; which. */
+bool config_find(const struct config *c, const char *path, size_t *block, size_t *row);
+/* Whether the path stands in a block; which. */
+bool config_block(const struct config *c, const char *path, size_t *block);
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * forward.h -- a model run over all windows, part by part as it streams in
+ *
+ * The hidden states of all windows are the work space: a part of the model
+ * (embeddings, a block) is loaded once, all windows go through it, and it can
+ * be forgotten. They are held in memory up to a limit and in an unlinked file
+ * under $TMPDIR (default /var/tmp) beyond it. The head ends it: negative
+ * log-likelihoods of the targets, or logits.
+ */
+#ifndef MODEL_FORWARD_H
+#define MODEL_FORWARD_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "io/image.h"
+#include "model/block.h"
+#include "model/config.h"
+#include "model/windows.h"
+
+/* Rows of floats, zeroed, in memory or in a file. */
+struct hidden {
+	size_t rows, width, bytes;
+	float *x;			/* [rows][width] */
+	bool mapped;
+};
+struct hidden hidden_make(size_t rows, size_t width, size_t limit);
+void hidden_free(struct hidden *h);
+
+struct forward {
+	const struct config *config;
+	const struct windows *windows;
+	struct hidden hidden;		/* [windows · ctx][hidden] */
+	struct work work;
+	size_t chunk;			/* windows that go through a block at once */
+	bool embedded, placed, normed;
+	size_t blocks;			/* done */
+};
+
+/* memory: bytes of hidden states that stay in memory. config and windows must outlive it. */
+struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory);
+void forward_close(struct forward *f);
+
+/*
+ * Runs whatever the image holds of embeddings and blocks; the parts must come
+ * in order. observer may be NULL. Returns whether it also has the head, before
+ * which all blocks must be done.
+ */
+bool forward_part(struct forward *f, const struct image *image, const struct observer *observer);
+/* One block over all windows; keep false: only look, leave the hidden states as they are. */
+void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer);
+/* The hidden states become the inputs of the output layer, once; forward_score() does it too. */
+void forward_head(struct forward *f, const struct head *h, const struct observer *observer);
+/* -log p of each target, nats, window by window: log Σ exp(logits) - logit, sums in double. */
+void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets]);
+/* All logits of rows first .. first + n - 1 (row: window · ctx + position). */
+void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n, float y[n][f->config->vocab]);
+
+/* Embeddings of ids in x[n][hidden], and the learned positions added where the architecture has them. */
+void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in], const int32_t id[n]);
+/* Row i is at position past + i mod period. */
+void embed_positions(const struct layer *position, size_t n, float x[n][position->linear.in], size_t past, size_t period);
+#endif

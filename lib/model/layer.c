@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* layer.c -- linear layers in a file; see layer.h */
+#include "model/layer.h"
+#include "base/error.h"
+#include "base/option.h"
+#include "base/thread.h"
+#include <fnmatch.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const modes[] = {
+	[ACT_STATIC_TENSOR] = "static-tensor", [ACT_STATIC_MODALITY] = "static-modality",
+	[ACT_DYNAMIC_TOKEN] = "dynamic-token",
+};
+
+/* What a group may hold that changes the product and that this reader does not apply: wrong numbers else. */
+static const char *const members_unknown[] = { "branch_a", "branch_b", "split_index", "split_weight" };
+
+/* path/name in a buffer that the next call reuses */
+static const char *member(const char *path, const char *name)
+{
+	static _Thread_local char *buffer[2];
+	static _Thread_local int turn;
+
+	turn = !turn;
+	free(buffer[turn]);
+	return buffer[turn] = xformat("%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", name);
+}
+
+static enum half_type half_of(const struct image *image, const char *path, enum tensor_type type)
+{
+	switch (type) {
+	case TENSOR_F32:	return HALF_NONE;
+	case TENSOR_F16:	return HALF_F16;
+	case TENSOR_BF16:	return HALF_BF16;
+	default:
+		die("%s: %s: is %s, f32, f16 or bf16 was wanted", image_name(image), path, tensor_name(type));
+	}
+}
+
+/* The largest exponent there is: all ones say infinity or NaN. */
+static bool finite_chunk(size_t n, const void *x, enum half_type type)
+{
+	if (type == HALF_NONE) {
+		const uint32_t *u = x;
+		uint32_t top = 0;
+
+		for (size_t i = 0; i < n; i++)
+			top = (u[i] & 0x7fffffff) > top ? u[i] & 0x7fffffff : top;
+		return top < 0x7f800000;
+	} else {
+		const uint16_t *u = x;
+		uint16_t top = 0;
+
+		for (size_t i = 0; i < n; i++)
+			top = (u[i] & 0x7fff) > top ? u[i] & 0x7fff : top;
+		return top < (type == HALF_F16 ? 0x7c00 : 0x7f80);
+	}
+}
+
+static void check_finite(const struct image *image, const char *path, size_t n, const void *x, enum half_type type)
+{
+	enum { CHUNK = 1 << 16 };
+	size_t bytes = type == HALF_NONE ? 4 : 2, chunks = (n + CHUNK - 1) / CHUNK;
+	int bad = 0;
+
+	#pragma omp parallel for num_threads(threads) schedule(static) reduction(|:bad) if (chunks > 8)
+	for (size_t i = 0; i < chunks; i++) {
+		size_t left = n - i * CHUNK;
+
+		bad |= !finite_chunk(left < CHUNK ? left : CHUNK, (const char *)x + i * CHUNK * bytes, type);
+	}
+	if (bad)
+		die("%s: %s: holds infinite or undefined numbers (NaN)", image_name(image), path);
+}
+
+float *layer_vector(const struct image *image, const char *path, size_t n)
+{
+	struct tensor t;
+	enum half_type type;
+	float *y;
+
+	if (!image_find(image, path, TENSOR_ANY, 1, &n, &t))
+		return NULL;
+	type = half_of(image, path, t.type);
+	check_finite(image, path, t.dim[0], t.data, type);
+	y = xalloc(t.dim[0], sizeof *y);
+	half_widen(t.dim[0], y, t.data, type);
+	return y;
+}
+
+static void read_format(const struct image *image, const char *path, const char *name, struct format *f)
+{
+	char *text = image_text(image, path, name);
+
+	if (!text)
+		die("%s: %s: has no attribute %s", image_name(image), path, name);
+	if (!format_parse(f, text))
+		die("%s: %s: %s '%s' is no number format; known are %s", image_name(image), path, name, text, format_list());
+	free(text);
+}
+
+static void check_codes(const struct image *image, const char *path, const struct linear *l)
+{
+	size_t rows = l->out, n = l->in;
+	unsigned limit = 1u << l->storage.bits, top = 0;
+
+	if (l->storage.bits >= 8)
+		return;
+	#pragma omp parallel for num_threads(threads) schedule(static) reduction(max:top) if (rows * n > 1 << 19)
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < n; j++)
+			top = l->codes[i * n + j] > top ? l->codes[i * n + j] : top;
+	if (top >= limit)
+		die("%s: %s: holds code %u, %s has %u", image_name(image), member(path, "codes"), top, l->storage.name, limit);
+}
+
+static void check_positive(const struct image *image, const char *path, const float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!(x[i] > 0) || isinf(x[i]))
+			die("%s: %s: holds %g, positive scales were wanted", image_name(image), path, (double)x[i]);
+}
+
+static void read_groups(const struct image *image, const char *path, struct linear *l)
+{
+	size_t shape[2] = { l->out, 0 };
+	double group = image_number(image, path, "group", NAN);
+
+	if (!(group >= -1) || group > 1e9 || group != floor(group))
+		die("%s: %s: attribute group must be -1 (tensor), 0 (channel) or the columns of a group", image_name(image), path);
+	l->group = (long)group;
+	l->groups = shape[1] = linear_groups(l->in, l->group);
+	if (l->group < 0) {
+		struct tensor t = image_tensor(image, member(path, "scale"), TENSOR_F32, -1, NULL);
+
+		if (tensor_count(&t) != 1)
+			die("%s: %s: must be one value for a scale per tensor", image_name(image), member(path, "scale"));
+		l->scale = t.data;
+		check_positive(image, member(path, "scale"), l->scale, 1);
+	} else {
+		l->scale = image_tensor(image, member(path, "scale"), TENSOR_F32, 2, shape).data;
+		check_positive(image, member(path, "scale"), l->scale, l->out * l->groups);
+	}
+	if (l->storage.asymmetric && l->group < 0) {
+		struct tensor t = image_tensor(image, member(path, "zero"), TENSOR_U8, -1, NULL);
+
+		if (tensor_count(&t) != 1)
+			die("%s: %s: must be one value for a scale per tensor", image_name(image), member(path, "zero"));
+		l->zero = t.data;
+	} else if (l->storage.asymmetric)
+		l->zero = image_tensor(image, member(path, "zero"), TENSOR_U8, 2, shape).data;
+}
+
+static void read_group_index(const struct image *image, const char *path, struct linear *l)
+{
+	struct tensor t;
+
+	if (!image_find(image, member(path, "group_index"), TENSOR_I32, 1, &l->in, &t))
+		return;
+	l->group_index = t.data;
+	for (size_t i = 0; i < l->in; i++)
+		if (l->group_index[i] < 0 || (size_t)l->group_index[i] >= l->groups)
+			die("%s: %s: column %zu is in group %d of %zu", image_name(image), member(path, "group_index"),
+				i, l->group_index[i], l->groups);
+}
+
+static void read_compute(const struct image *image, const char *path, struct linear *l)
+{
+	char *text = image_text(image, path, "compute");
+	struct tensor t;
+
+	if (text && strcmp(text, "none")) {
+		read_format(image, path, "compute", &l->compute);
+		t = image_tensor(image, member(path, "scale8"), TENSOR_F32, 1, NULL);
+		l->scale8 = t.data;
+		l->scales8 = t.dim[0];
+		if (l->scales8 != 1 && l->scales8 != l->out)
+			die("%s: %s: has %zu values, 1 or %zu were wanted", image_name(image), member(path, "scale8"),
+				l->scales8, l->out);
+		check_positive(image, member(path, "scale8"), l->scale8, l->scales8);
+		l->saturate = (float)image_number(image, path, "saturate", 0);
+		if (!(l->saturate >= 0))
+			die("%s: %s: attribute saturate must not be negative", image_name(image), path);
+	}
+	free(text);
+}
+
+static void read_quantized(const struct image *image, const char *path, struct linear *l, const size_t want[2])
+{
+	struct tensor t = image_tensor(image, member(path, "codes"), TENSOR_U8, 2, want);
+
+	l->out = t.dim[0];
+	l->in = t.dim[1];
+	l->codes = t.data;
+	read_format(image, path, "storage", &l->storage);
+	check_codes(image, path, l);
+	read_groups(image, path, l);
+	read_group_index(image, path, l);
+	read_compute(image, path, l);
+}
+
+static void read_activation(const struct image *image, const char *path, struct linear *l)
+{
+	char *mode = image_text(image, path, "act_mode");
+	struct tensor t;
+
+	if (mode) {
+		for (size_t i = ACT_STATIC_TENSOR; i <= ACT_DYNAMIC_TOKEN; i++)
+			if (!strcmp(mode, modes[i]))
+				l->act_mode = (enum act_mode)i;
+		if (l->act_mode == ACT_NONE)
+			die("%s: %s: act_mode '%s' is not known; known are %s, %s, %s", image_name(image), path, mode,
+				modes[ACT_STATIC_TENSOR], modes[ACT_STATIC_MODALITY], modes[ACT_DYNAMIC_TOKEN]);
+		read_format(image, path, "act_format", &l->act_format);
+		if (l->act_mode != ACT_DYNAMIC_TOKEN) {
+			t = image_tensor(image, member(path, "act_scale"), TENSOR_F32, 1, NULL);
+			l->act_scale = t.data;
+			l->modalities = t.dim[0];
+			if (l->modalities < 1)
+				die("%s: %s: is empty", image_name(image), member(path, "act_scale"));
+			check_positive(image, member(path, "act_scale"), l->act_scale, l->modalities);
+		}
+		free(mode);
+	}
+}
+
+struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in)
+{
+	struct layer y = { .path = xformat("%s", path) };
+	struct linear *l = &y.linear;
+	const size_t want[2] = { out, in };
+	struct tensor t;
+
+	for (size_t i = 0; i < sizeof members_unknown / sizeof *members_unknown; i++)
+		if (image_has(image, member(path, members_unknown[i])))
+			die("%s: %s: layers with this are not supported here", image_name(image), member(path, members_unknown[i]));
+	if (image_number(image, path, "online_hadamard", 0) > 1)
+		die("%s: %s: layers with online_hadamard are not supported here", image_name(image), path);
+	if (image_find(image, member(path, "weight"), TENSOR_ANY, 2, want, &t)) {
+		l->out = t.dim[0];
+		l->in = t.dim[1];
+		l->weight = t.data;
+		l->weight_type = half_of(image, member(path, "weight"), t.type);
+		check_finite(image, member(path, "weight"), l->out * l->in, l->weight, l->weight_type);
+	} else if (image_has(image, member(path, "codes")))
+		read_quantized(image, path, l, want);
+	else if (image_has(image, member(path, "packed")))
+		die("%s: %s: is packed; exmy-pack --unpack makes it codes", image_name(image), path);
+	else
+		die("%s: %s: has neither weight nor codes: no linear layer", image_name(image), path);
+	if (!l->out || !l->in)
+		die("%s: %s: has no rows or no columns", image_name(image), path);
+	if (image_find(image, member(path, "bias"), TENSOR_ANY, 1, &l->out, &t)) {
+		if (t.type != TENSOR_F32)
+			y.own = layer_vector(image, member(path, "bias"), l->out);
+		else
+			check_finite(image, member(path, "bias"), l->out, t.data, HALF_NONE);
+		l->bias = y.own ? y.own : t.data;
+	}
+	read_activation(image, path, l);
+	return y;
+}
+
+void layer_free(struct layer *l)
+{
+	free(l->path);
+	free(l->own);
+	l->path = NULL;
+	l->own = NULL;
+}
+
+static void put(struct output *out, const char *path, const char *name, enum tensor_type type, const void *data,
+	int rank, const size_t dim[])
+{
+	output_write(out, member(path, name), tensor_of(type, (void *)(uintptr_t)data, rank, dim));
+}
+
+static void write_quantized(struct output *out, const char *path, const struct linear *l)
+{
+	const size_t codes[2] = { l->out, l->in }, scales[2] = { l->group < 0 ? 1 : l->out, l->groups };
+	int rank = l->group < 0 ? 1 : 2;
+
+	put(out, path, "codes", TENSOR_U8, l->codes, 2, codes);
+	put(out, path, "scale", TENSOR_F32, l->scale, rank, scales);
+	if (l->storage.asymmetric)
+		put(out, path, "zero", TENSOR_U8, l->zero, rank, scales);
+	if (l->group_index)
+		put(out, path, "group_index", TENSOR_I32, l->group_index, 1, &l->in);
+	output_text(out, path, "storage", l->storage.name);
+	output_integer(out, path, "group", l->group);
+	output_integer(out, path, "bits", l->storage.bits);
+	output_text(out, path, "compute", l->compute.name[0] ? l->compute.name : "none");
+	if (!l->compute.name[0])
+		return;
+	put(out, path, "scale8", TENSOR_F32, l->scale8, 1, &l->scales8);
+	output_number(out, path, "saturate", (double)(l->saturate > 0 ? l->saturate : l->compute.top));
+}
+
+void layer_write(struct output *out, const struct image *from, const char *path, const struct linear *l)
+{
+	static const enum tensor_type halves[] = { [HALF_NONE] = TENSOR_F32, [HALF_F16] = TENSOR_F16, [HALF_BF16] = TENSOR_BF16 };
+	static const char *const ours[] = { "weight", "codes", "packed", "scale", "zero", "group_index", "scale8", "act_scale", NULL };
+	const size_t shape[2] = { l->out, l->in };
+	char *group = xformat("%s", path);
+
+	if (from)
+		output_copy(out, from, group, ours);
+	if (l->weight)
+		put(out, group, "weight", halves[l->weight_type], l->weight, 2, shape);
+	else
+		write_quantized(out, group, l);
+	if (!from && l->bias)
+		put(out, group, "bias", TENSOR_F32, l->bias, 1, &l->out);
+	if (l->act_mode != ACT_NONE) {
+		output_text(out, group, "act_format", l->act_format.name);
+		output_text(out, group, "act_mode", modes[l->act_mode]);
+		if (l->act_mode != ACT_DYNAMIC_TOKEN)
+			put(out, group, "act_scale", TENSOR_F32, l->act_scale, 1, &l->modalities);
+	}
+	free(group);
+}
+
+struct walk {
+	const struct image *image;
+	const struct config *config;
+	struct layer_list list;
+};
+
+/* Not "!GLOB": only what --layers asks for by name or pattern brings in embeddings and heads. */
+static bool asked_for(const char *path)
+{
+	for (size_t i = 0; i < layers.n; i++) {
+		const char *glob = layers.text[i];
+
+		if (*glob != '!' && !fnmatch(glob, path + (*glob != '/'), 0))
+			return true;
+	}
+	return false;
+}
+
+static bool is_linear(const struct image *image, const char *path)
+{
+	struct tensor t;
+
+	return image_has(image, member(path, "codes")) || image_has(image, member(path, "packed")) ||
+		(image_find(image, member(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
+}
+
+static void visit(void *arg, const char *path)
+{
+	struct walk *w = arg;
+	size_t block, row;
+	bool known = w->config && config_find(w->config, path, &block, &row);
+
+	if (!option_layer(path) || !(known || !w->config || asked_for(path)) || !is_linear(w->image, path))
+		return;
+	w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
+	if (!w->list.path)
+		die("out of memory");
+	w->list.path[w->list.n++] = xformat("%s", path);
+}
+
+struct layer_list layer_list(const struct image *image, const struct config *c)
+{
+	struct walk w = { .image = image, .config = c };
+
+	image_groups(image, visit, &w);
+	return w.list;
+}
+
+void layer_list_free(struct layer_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->path[i]);
+	free(l->path);
+	*l = (struct layer_list){ 0 };
+}
+
+bool layer_listed(const struct layer_list *l, const char *path)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->path[i], path))
+			return true;
+	return false;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * layer.h -- linear layers in a file: which there are, reading one, writing one
+ *
+ * A linear layer is a group (SPEC section 1): `weight`, or `codes`, `scale`,
+ * `zero` with the attributes that say how they are meant. Every shape is
+ * checked; what cannot be read stops the tool with "FILE: PATH: ...".
+ */
+#ifndef MODEL_LAYER_H
+#define MODEL_LAYER_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "io/image.h"
+#include "model/config.h"
+#include "quant/linear.h"
+
+struct layer {
+	char *path;		/* of the group */
+	struct linear linear;	/* views of the image, valid as long as it is */
+	float *own;		/* a bias that had to be widened, or NULL */
+};
+
+/* out, in: extents that are wanted, 0 for any. */
+struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in);
+void layer_free(struct layer *l);
+
+/*
+ * Writes what `l` holds as the group `path`: a plain layer's weight, or codes
+ * and parameters. With `from`, the other members and attributes of its group
+ * (bias, what this module does not know) are copied first.
+ */
+void layer_write(struct output *out, const struct image *from, const char *path, const struct linear *l);
+
+/* A vector of f32, f16 or bf16 as float; free() it. n: the extent wanted. NULL if there is none. */
+float *layer_vector(const struct image *image, const char *path, size_t n);
+
+struct layer_list {
+	size_t n;
+	char **path;
+};
+
+/*
+ * The linear layers of the part that --layers selects, in natural order. With
+ * a config: those of the architecture's row, and an embedding or a head only
+ * if a GLOB of --layers matches it. Without (NULL): every group that has a
+ * two-dimensional `weight`, or `codes`, or `packed`.
+ */
+struct layer_list layer_list(const struct image *image, const struct config *c);
+void layer_list_free(struct layer_list *l);
+bool layer_listed(const struct layer_list *l, const char *path);
+#endif

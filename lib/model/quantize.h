@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * quantize.h -- a layer of a file through the solver: its weight, Hessian and
+ * order in, its codes and parameters out
+ */
+#ifndef MODEL_QUANTIZE_H
+#define MODEL_QUANTIZE_H
+#include "io/image.h"
+#include "model/config.h"
+#include "quant/linear.h"
+#include "quant/solver.h"
+
+struct quantize {
+	struct solver solver;
+	enum act_mode act_mode;		/* of layers that get a compute format */
+	struct image *hessian, *order;	/* NULL: none given */
+	double logs;			/* of the errors reported, and how many there were */
+	size_t reported, done;
+};
+
+/* Values of options; misuse, naming the option, where they mean nothing. */
+void quantize_format(struct format *f, const char *option, const char *name);
+long quantize_group(const char *text);		/* columns, "channel" (0) or "tensor" (-1) */
+
+/* Whether options and files fit together: dies or misuses. */
+void quantize_check(const struct quantize *q);
+
+/*
+ * Quantizes the layers of a part that --layers selects, reports each on
+ * standard error, and copies the rest; a part that has none is passed on.
+ * Activation scales are max|X|/Z over the calibration tokens (DPQ eq. 13).
+ * Dies on a weight, Hessian or order that does not fit, naming file and path.
+ */
+void quantize_part(struct quantize *q, struct output *out, const struct image *image, const struct config *config);
+/* The report's last line, the geometric mean of the errors; dies if there was no layer in `name`. */
+void quantize_end(struct quantize *q, const char *name);
+#endif
