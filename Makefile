@@ -100,7 +100,7 @@ lint: check-packages
 	@$(MAKE) --no-print-directory test-programs BUILD=build/lint CFLAGS='-O1 -Werror' PROGRAMS='$(TOOLS:%=build/lint/bin/%.o)'
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability \
 		--suppress=missingIncludeSystem --library=tests/cppcheck.cfg -DPTQ_VERSION='""' -Ilib lib bin
-	shellcheck -x tests/*.t tests/*.sh tests/packages pipelines/*.sh .ci/run
+	shellcheck -x -S warning tests/*.t tests/*.sh tests/packages pipelines/*.sh .ci/run
 	@tests/layers
 	@tests/pages
 

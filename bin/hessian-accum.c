@@ -27,9 +27,10 @@ static const struct tool tool = {
 	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, absmax and mean_abs; "
 		"layers that share an input share one Hessian. A file of activations, <layer>/input, is taken as it is. Several "
 		"Hessian files are summed in the order given.",
-	.examples = "  hessian-accum --tokens text.h5 --ctx 512 model.h5 -o hessian.h5\n"
-		"  hessian-accum --tokens text.h5 --shard 2/4 model.h5 -o part2.h5\n"
-		"  hessian-accum part1.h5 part2.h5 part3.h5 part4.h5 -o hessian.h5",
+	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
+		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 1/2 model.h5 -o one.h5\n"
+		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 2/2 model.h5 -o two.h5\n"
+		"  hessian-accum one.h5 two.h5 -o both.h5",
 };
 
 static const char *tokens_path, *shard_text = "1/1";

@@ -19,8 +19,8 @@ static const struct tool tool = {
 	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes\n"
 		"every tensor as it is stored, under its name with slashes for dots. Shapes are held\n"
 		"against config.json; NaN and infinite weights are refused.",
-	.examples = "  model-import stories260K -o stories.h5\n"
-		"  model-import stories260K | tensor-stats",
+	.examples = "  model-import data/prose -o model.h5\n"
+		"  model-import data/prose | dpq-run -q --compensate none -o rtn.h5",
 };
 
 int main(int argc, char *argv[])

@@ -26,8 +26,8 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are --tokens of them. "
 		"Random numbers belong to the place in the result, not to the order of the work.",
-	.examples = "  sample-tokens --tokens 20000 --ctx 256 --seed 7 model.h5 -o drawn.h5\n"
-		"  eval-ppl --tokens drawn.h5 --ctx 256 --convention bos model.h5",
+	.examples = "  sample-tokens --tokens 2040 --ctx 256 --seed 1 model.h5 -o calib.h5\n"
+		"  sample-tokens --tokens 2040 --ctx 256 --seed 2 model.h5 -o test.h5",
 };
 
 static void write_tokens(struct output *out, const struct image *model, const struct config *c, size_t n, int32_t id[n])

@@ -25,8 +25,7 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration\n"
 		"do, by their --convention). Text need not be valid UTF-8. Give one of --model and --bytes.",
-	.examples = "  tokenize --model stories.h5 tinystories.txt -o tokens.h5\n"
-		"  echo 'Once upon a time' | tokenize --model stories.h5 | h5dump -d /tokens /dev/stdin",
+	.examples = "  tokenize --bytes README.md -o text.h5",
 };
 
 static const struct option_row rows[] = {

@@ -118,12 +118,13 @@ no 'an unknown format' 2 "no format 'int9'" run --compensate none --storage int9
 no 'an unknown group' 2 "neither a number of columns" run --compensate none --group x layer.h5
 no 'a kind of file that is not asked for' 1 "'tokens', 'model' was wanted" run --compensate none tokens.h5
 size=$(stat -c %s stream1)
-head -c $((size / 2)) stream1 > cut; no 'a stream cut in the middle' 1 'cut: is cut short' eval-ppl --tokens tokens.h5 --ctx 50 cut
+head -c $((size / 2)) stream1 > half-stream
+no 'a stream cut in the middle' 1 "half-stream: is cut short" eval-ppl --tokens tokens.h5 --ctx 50 half-stream
 head -c 5000 "$model" > cutfile; no 'a file cut short' 1 'cutfile: is cut short' run --compensate none cutfile
 head -c 3000 /dev/urandom > junk; no 'junk' 1 'junk: is no HDF5' run --compensate none junk
 no 'a full disk' 1 'No space left' sh -c "dpq-run -q --compensate none '$model' > /dev/full"
 # shellcheck disable=SC2016
 no 'a full file system' 1 'cannot write|No space left' sh -c 'ulimit -f 20; trap "" XFSZ; dpq-run -q --compensate none "$1" -o bad.h5' sh "$model"
 no 'a directory as output' 1 'is a directory' dpq-run -q --compensate none layer.h5 -o .
-is 'nothing under the final name, nothing beside it' "$(ls -A | grep -c -e '^bad.h5' -e '^\.ptq')" 0
+is 'nothing under the final name, nothing beside it' "$(find . -name bad.h5 -o -name ".ptq*")" ""
 done_testing

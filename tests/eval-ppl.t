@@ -13,7 +13,7 @@ def tokens(path, ids, bos=1, add=1, size=None):
         d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = bos, add, 61
         if size is not None: f["bytes"] = np.array(size, "u2")
 ids = r.integers(3, 61, 500)
-tokens("t.h5", ids); tokens("b.h5", ids, size=np.full(500, 2)); tokens("high.h5", [3, 61]); tokens("neg.h5", [3, -1])
+tokens("t.h5", ids); tokens("other.h5", ids[::-1]); tokens("b.h5", ids, size=np.full(500, 2)); tokens("high.h5", [3, 61]); tokens("neg.h5", [3, -1])
 tokens("short.h5", ids[:3]); tokens("no-bos.h5", ids, -1, 0)
 def change(path, edit=None, **config):
     shutil.copy(sys.argv[1], path)
@@ -59,7 +59,15 @@ cat "$model" | run --tokens t.h5 >x
 ok 'the same from a pipe' cmp x a
 run --tokens t.h5 "$model" -o r.h5 >/dev/null
 ok 'the record' py -c 'import h5py; f = h5py.File("r.h5"); assert f.attrs["ptq_kind"] == "result"
-assert f["nll_of_target"].shape == (494,) and abs(f["nll_of_target"][...].mean() - f["nll"][0]) < 1e-12'
+assert f["nll_of_target"].shape == (494,) and abs(f["nll_of_target"][...].mean() - f.attrs["nll"]) < 1e-12'
+dpq-run -q --compensate none --group 8 "$model" >rtn.h5
+run --tokens t.h5 rtn.h5 -o q.h5 >/dev/null
+run --tokens t.h5 rtn.h5 --paired r.h5 >p
+ok 'paired differences' py -c 'import h5py; a, b = (h5py.File(f)["nll_of_target"][...] for f in ("q.h5", "r.h5")); d = a - b
+v = dict(map(str.split, open("p"))); se = ((d * d).mean() - d.mean() ** 2) ** 0.5 / 493 ** 0.5
+assert abs(float(v["paired_delta"]) - d.mean()) < 1e-6 and abs(float(v["paired_delta_se"]) - se) < 1e-3 * se'
+no 'paired with other windows' 1 'r.h5: /nll_of_target: has shape .494., .475. was wanted' eval-ppl --ctx 20 --tokens t.h5 --paired r.h5 "$model"
+no 'paired with other tokens' 1 'r.h5: /target: is over other tokens' run --tokens other.h5 --paired r.h5 "$model"
 is 'gptq: one BOS, the tail dropped' "$(eval-ppl --ctx 20 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))
 is 'gptq without BOS' "$(eval-ppl --ctx 20 --tokens no-bos.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))
 is '--limit' "$(run --limit 57 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" 57

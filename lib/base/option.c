@@ -78,11 +78,32 @@ static void help_rows(const struct option_row *rows)
 	}
 }
 
+/* Words of a paragraph in lines of at most 80 columns. */
+static void wrap(const char *text)
+{
+	size_t column = 0;
+
+	for (const char *s = text; *s;) {
+		size_t n = strcspn(s, " \n");
+
+		if (column && column + 1 + n > 80) {
+			putchar('\n');
+			column = 0;
+		}
+		column += (size_t)printf("%s%.*s", column ? " " : "", (int)n, s);
+		s += n;
+		s += strspn(s, " \n");
+	}
+	putchar('\n');
+}
+
 static void help(const struct tool *t, const struct option_row *rows)
 {
 	printf("usage: %s [OPTION]... %s\n%s\n", t->name, t->operands, t->brief);
-	if (t->about)
-		printf("\n%s\n", t->about);
+	if (t->about) {
+		putchar('\n');
+		wrap(t->about);
+	}
 	if (rows->type != OPTION_END && rows->type != OPTION_HEADING)
 		printf("\nOptions:\n");
 	help_rows(rows);

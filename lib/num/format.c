@@ -70,10 +70,11 @@ static inline float integer_float(float x)
 
 static bool int_fill(struct format *f)
 {
-	int half = 1 << (f->n - 1);
+	int half;
 
 	if (f->n < 2 || f->n > 8)
 		return false;
+	half = 1 << (f->n - 1);
 	f->bits = f->n;
 	f->top = half - 1;
 	for (int c = 0; c < 2 * half - 1; c++)

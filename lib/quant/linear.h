@@ -33,7 +33,7 @@ struct linear {
 	size_t groups;			/* columns of scale and zero */
 	const int32_t *group_index;	/* [in], or NULL: column / group */
 
-	struct format compute;		/* name[0] == 0: 16-bit arithmetic */
+	struct format compute;		/* kind NULL: 16-bit arithmetic */
 	float saturate;			/* largest |dequantized| in FP8 units; 0: the format's top */
 	const float *scale8;		/* [scales8] */
 	size_t scales8;			/* 1 or out */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* record.c -- see record.h */
+#include "eval/record.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "eval/perplexity.h"
+
+struct output *record_open(const char *path, const struct image *model, const struct image *tokens)
+{
+	struct output *out = path ? output_open(path, "result") : NULL;
+
+	if (!out)
+		return NULL;
+	output_start(out, 0, 1);
+	output_history(out, "model", model);
+	output_history(out, "tokens", tokens);
+	return out;
+}
+
+static int32_t *targets_of(const struct windows *w)
+{
+	int32_t *id = xalloc(w->targets, sizeof *id);
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		for (size_t p = w->first[i]; p < w->end[i]; p++)
+			id[n++] = w->id[i * w->ctx + p];
+	return id;
+}
+
+void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
+	const double nll[w->targets])
+{
+	int32_t *id;
+
+	if (!out)
+		return;
+	id = targets_of(w);
+	output_write(out, "/target", tensor_1d(TENSOR_I32, id, w->targets));
+	output_write(out, "/nll_of_target", tensor_1d(TENSOR_F64, (void *)(uintptr_t)nll, w->targets));
+	for (size_t i = 0; i < n; i++)
+		output_number(out, "/", answer[i].name, answer[i].value);
+	output_end(out);
+	output_close(out);
+	free(id);
+}
+
+struct paired record_paired(const char *path, const struct windows *w, const double nll[w->targets])
+{
+	struct image *record = image_open(path, "result");
+	size_t n = w->targets;
+	const double *before = image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &n).data;
+	const int32_t *theirs = image_tensor(record, "/target", TENSOR_I32, 1, &n).data;
+	int32_t *ours = targets_of(w);
+	double *d = xalloc(n, sizeof *d);
+	struct perplexity p;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ours[i] != theirs[i])
+			die("%s: /target: is over other tokens: target %zu is %d, not %d", path, i, theirs[i], ours[i]);
+		d[i] = nll[i] - before[i];
+	}
+	p = perplexity_of(n, d, 0);
+	free(d), free(ours);
+	image_close(record);
+	return (struct paired){ p.nll, p.nll_se };
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * record.h -- the full record of a measurement: every target's negative
+ * log-likelihood beside the numbers that sum it up
+ */
+#ifndef EVAL_RECORD_H
+#define EVAL_RECORD_H
+#include <stddef.h>
+#include "base/table.h"
+#include "io/image.h"
+#include "model/windows.h"
+
+/* Begun while the first part of the model, which has its history, is at hand. path NULL: no record, returns NULL. */
+struct output *record_open(const char *path, const struct image *model, const struct image *tokens);
+/* /target int32 and /nll_of_target f64 [targets], and each number as a root attribute; closes the record. Nothing with NULL. */
+void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
+	const double nll[w->targets]);
+
+struct paired { double delta, delta_se; };
+/*
+ * Mean of nll - nll' over the targets and its standard error
+ * √((mean d² - mean² d)/(n - 1)), nll' from an earlier record. Dies unless that
+ * is over the same targets.
+ */
+struct paired record_paired(const char *path, const struct windows *w, const double nll[w->targets]);
+#endif
