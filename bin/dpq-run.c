@@ -93,5 +93,11 @@ int main(int argc, char *argv[])
 	quantize_end(&q, input_name(in));
 	output_close(out);
 	input_close(in);
+	if (known)
+		config_free(&config);
+	if (q.hessian)
+		image_close(q.hessian);
+	if (q.order)
+		image_close(q.order);
 	return 0;
 }

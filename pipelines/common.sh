@@ -15,7 +15,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 embedded=$here/../data/prose
 name=$1 source=${2:-$embedded} test=${3:-} calib=${4:-}
 
-key() { { cat "$(command -v dpq-run)" "$(command -v hessian-accum)" "$(command -v eval-ppl)"; for f in "$@"; do
+key() { { echo "${PTQ_GROUP-} ${PTQ_LIMIT-} ${PTQ_TOKENS-}"; cat "$(command -v dpq-run)" "$(command -v hessian-accum)" "$(command -v eval-ppl)"; for f in "$@"; do
 	if [ -d "$f" ]; then cat "$f/config.json" "$f"/*.safetensors; elif [ -f "$f" ]; then cat "$f"; fi; done; } | cksum | cut -d' ' -f1; }
 work=${PTQ_RESULTS:-$PWD/results}/$name/$(key "$source" "$test" "$calib")
 mkdir -p "$work"

@@ -190,6 +190,7 @@ int main(int argc, char *argv[])
 		cmocka_unit_test(bad_input),
 	};
 	char folder[] = "/tmp/ptq-image.XXXXXX";
+	char *clean;
 	int failed;
 
 	if (argc > 1 && !strcmp(argv[1], "pass"))
@@ -200,7 +201,10 @@ int main(int argc, char *argv[])
 	make("m.h5");
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	if (chdir("/") || system(xformat("rm -rf %s", folder)))
+	clean = xformat("rm -rf %s", folder);
+	if (chdir("/") || system(clean))
 		return 1;
+	free(clean);
+	free((void *)(uintptr_t)self);
 	return failed;
 }
