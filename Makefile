@@ -20,6 +20,10 @@ BUILD    := build/san
 else
 BUILD    := build
 endif
+# V=1 shows the commands
+ifndef V
+Q := @
+endif
 COMPILE   = $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) -fopenmp -MMD -MP
 
 SOURCES  := $(wildcard lib/*/*.c)
@@ -28,7 +32,7 @@ TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
 TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 SCRIPTS  := $(wildcard tests/*.t)
 
-.PHONY: all help check lint demo bench docs install clean packages check-packages
+.PHONY: all help check lint demo install clean packages check-packages
 .DELETE_ON_ERROR:
 
 ifdef SAN
@@ -38,11 +42,7 @@ PROGRAMS := $(TOOLS:%=bin/%)
 endif
 
 # What is missing is installed before the compiler runs: a second make sees the new paths.
-ifeq ($(strip $(BLAS))$(shell pkg-config --exists hdf5 jansson 2>/dev/null || echo missing),$(strip $(BLAS)))
-ifneq ($(BLAS),)
-READY := yes
-endif
-endif
+READY := $(if $(BLAS),$(shell pkg-config --exists hdf5 jansson 2>/dev/null && echo yes))
 
 all:
 ifeq ($(READY),yes)
@@ -54,7 +54,9 @@ endif
 
 .PHONY: programs test-programs
 programs: $(PROGRAMS)
+	@:
 test-programs: programs $(TESTS)
+	@:
 
 help:
 	@echo 'make            build the tools into bin/ (installs missing libraries first)'
@@ -72,26 +74,28 @@ check-packages:
 
 $(BUILD)/libptq.a: $(OBJECTS)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/%.o: %.c VERSION
 	@mkdir -p $(@D)
-	$(COMPILE) -c -o $@ $<
+	$(if $(Q),@echo "  CC    $<")
+	$(Q)$(COMPILE) -c -o $@ $<
 
 ifdef SAN
 $(BUILD)/bin/%: $(BUILD)/bin/%.o $(BUILD)/libptq.a
 else
 bin/%: $(BUILD)/bin/%.o $(BUILD)/libptq.a
 endif
-	$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptq.a
-	$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
 
 .PRECIOUS: $(BUILD)/%.o
 -include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d)
 
-# One test at a time would waste nothing but patience; the tools use the threads themselves.
 check: check-packages
 	@$(MAKE) --no-print-directory test-programs
 	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) prove -e '' $(SCRIPTS) $(TESTS)
@@ -108,12 +112,12 @@ demo: all
 	@pipelines/dpq-table4.sh
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/ptqtools/data \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/ptqtools/data/prose \
 		$(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
 	install -m 755 $(TOOLS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(wildcard pipelines/*.sh) $(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
-	install -m 644 $(wildcard data/*.json data/*.safetensors) $(DESTDIR)$(PREFIX)/share/ptqtools/data
+	install -m 644 $(wildcard data/prose/*.json data/prose/*.safetensors) $(DESTDIR)$(PREFIX)/share/ptqtools/data/prose
 
 clean:
 	rm -rf build $(TOOLS:%=bin/%)

@@ -8,6 +8,7 @@
 # was made from the same inputs and is not made again.
 #
 #   once FILE COMMAND...   run COMMAND -o FILE unless FILE is there
+#   show FILE              a table with its columns aligned
 #   each                   run the command lines on standard input: one after the other, or as
 #                          $PTQ_EACH says (PTQ_EACH='parallel -j4', or a script that submits to Slurm)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,6 +23,8 @@ mkdir -p "$work"
 
 say() { echo "$name: $*" >&2; }
 once() { local out=$1; shift; [ -e "$out" ] || { "$@" -o "$out.part" && mv "$out.part" "$out"; }; }
+show() { awk -F '\t' 'FNR == NR { for (i = 1; i <= NF; i++) if (length($i) > w[i]) w[i] = length($i); next }
+	{ for (i = 1; i <= NF; i++) printf "%-*s%s", w[i] + 2, $i, i < NF ? "" : "\n" }' "$1" "$1"; }
 each() { ${PTQ_EACH:-bash -euo pipefail}; }
 tokens() {	# tokens OUT IN SEED: a token file from a token file, a text, or the model
 	if [ -z "$2" ]; then once "$1" sample-tokens --tokens "${PTQ_TOKENS:-32640}" --ctx 256 --seed "$3" "$model"

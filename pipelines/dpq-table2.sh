@@ -50,7 +50,7 @@ done | each
 			END { print s, m, e, v["nll"], v["paired_delta"], v["paired_delta_se"], v["ppl"] }' "$out.layers" "$out.tsv"
 	done
 } >table2.tsv
-column -t -s $'\t' table2.tsv
+show table2.tsv
 
 gnuplot <<'G'
 set style data boxes; set boxwidth 0.6; set style fill solid 0.8 border lc "black"

@@ -40,7 +40,7 @@ paper() { case $1 in W4A16-full) echo 6.597 5.45;; W4A16-gar) echo 6.600 5.48;; 
 			print s, o, e, v["nll"], v["paired_delta"], v["paired_delta_se"], v["ppl"], 100 * (1 - exp(-v["paired_delta"])), p, r }' $scheme-$order.layers $scheme-$order.tsv
 	done; done
 } >table4.tsv
-column -t table4.tsv
+show table4.tsv
 
 gnuplot <<'G'
 set style data histogram; set style histogram errorbars gap 1 lw 1.5; set style fill solid 0.9 border lc "black"; set linetype 1 lc "#4477aa"; set linetype 2 lc "#cc6677"

@@ -22,6 +22,9 @@ Usage:
   pip install torch safetensors numpy
   python3 train.py --steps N            train N steps; cosine over the steps
   python3 train.py --minutes M          train M minutes; cosine over the clock
+  python3 train.py --minutes 86 --replay losses.tsv --out again
+                                        the delivered run once more: as many steps, with
+                                        the clock of that run taken from its log
 
 Everything is written below --out (by default the folder of this script), the
 text and the checkpoints below --work (by default a folder "work" in it).  The
@@ -321,7 +324,7 @@ def export(model, folder):
 
 @torch.no_grad()
 def evaluate(loss_fn, rows, device, amp, batch=32):
-    """Mean loss in nats per byte; whole batches only while training, so that shapes stay the same."""
+    """Mean loss in nats per byte."""
     total = n = 0
     for i in range(0, len(rows), batch):
         part = rows[i:i + batch].to(device)
@@ -349,6 +352,7 @@ def main():
     ap.add_argument("--work", default=None)
     ap.add_argument("--steps", type=int, default=0)
     ap.add_argument("--minutes", type=float, default=0)
+    ap.add_argument("--replay", help="losses.tsv of an earlier --minutes run: use its clock instead of this one's")
     ap.add_argument("--batch-tokens", type=int, default=8192)
     ap.add_argument("--long-from", type=float, default=0.6, help="share of the run after which windows are 512 long")
     ap.add_argument("--lr", type=float, default=2.5e-3)
@@ -365,6 +369,11 @@ def main():
     a = ap.parse_args()
     if not a.steps and not a.minutes:
         ap.error("say --steps or --minutes")
+    if a.replay:
+        if not a.minutes:
+            ap.error("--replay needs the --minutes of the earlier run")
+        old = np.loadtxt(a.replay, skiprows=1, usecols=(0, 3), ndmin=2)
+        old_steps, old_seconds = np.r_[0, old[:, 0]], np.r_[0, old[:, 1]]
     work = a.work or os.path.join(here, "work")
     os.makedirs(work, exist_ok=True)
     os.makedirs(a.out, exist_ok=True)
@@ -405,7 +414,11 @@ def main():
 
     while True:
         spent = time.time() - begun
-        done = step / a.steps if a.steps else spent / (60 * a.minutes)
+        if a.replay:
+            done = 1.0 if step >= old_steps[-1] else \
+                min(np.interp(step, old_steps, old_seconds) / (60 * a.minutes), 0.999999)
+        else:
+            done = step / a.steps if a.steps else spent / (60 * a.minutes)
         if done >= 1:
             break
         length = 512 if done >= a.long_from else 256

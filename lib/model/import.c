@@ -446,8 +446,8 @@ void import_folder(struct output *out, const char *folder)
 		m.origin++;
 	if (!access(tokenizer, F_OK))
 		m.tokenizer_text = read_member(folder, "tokenizer.json", TOKENIZER_MOST);
-	else
-		warn("%s: has no tokenizer.json: the model will not be able to read text", folder);
+	else if (m.config.vocab != 256)	/* bytes need none */
+		warn("%s: has no tokenizer.json: tokenize will not know this model's text", folder);
 
 	m.files = safetensors_open(folder);
 	list_items(&m);
