@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hdf5.h -- what image-read.c and image-write.c share: HDF5 types, images in
- * memory, trees walked in natural order
+ * hdf5.h -- what the files behind image.h share: HDF5 types, images in memory,
+ * trees walked in natural order
  */
 #ifndef IO_HDF5_H
 #define IO_HDF5_H
@@ -37,6 +37,27 @@ struct image {
 	size_t copies;
 	struct image *also;		/* a stream in a file, opened as a whole: the next image */
 };
+
+struct output {
+	char *name;			/* for messages */
+	char *path, *temporary;		/* NULL where standard output or a device is written */
+	const char *kind;
+	int fd;				/* of a stream; -1: one file */
+	hid_t file;
+	struct buffer buffer;		/* the image, or the file */
+	size_t part, parts, next;
+	bool open;			/* between begin and end */
+	char **done;			/* objects copied with something left out */
+	size_t dones;
+	struct shared_list links;	/* objects of this part with several names: address in `from` */
+};
+
+/* What copy.c needs of output.c and the other way round. */
+hid_t output_object(struct output *out, const char *path);	/* open; dies if it is not there */
+void output_group(struct output *out, const char *path);	/* makes it, and those on the way */
+void output_parent(struct output *out, const char *path);	/* makes the group that path stands in */
+/* Attributes of an object that its copy does not have yet; root: not those that every file has of its own. */
+void output_attributes(struct output *out, const struct image *from, const char *path, bool root);
 
 void hdf5_init(void);				/* handlers off; types made */
 hid_t hdf5_type(enum tensor_type type);		/* little-endian file type, kept open */

@@ -8,6 +8,7 @@
  */
 #include "io/hdf5.h"
 #include "base/error.h"
+#include "base/scratch.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -56,19 +57,6 @@ static size_t read_full(const char *name, int fd, void *to, size_t n)
 	return got;
 }
 
-static int unlinked_file(void)
-{
-	const char *dir = getenv("TMPDIR");
-	char *path = xformat("%s/ptqtools.XXXXXX", dir && *dir ? dir : "/var/tmp");
-	int fd = mkostemp(path, O_CLOEXEC);
-
-	if (fd < 0)
-		die("%s: cannot create a temporary file (set TMPDIR to a folder with room):", path);
-	unlink(path);
-	free(path);
-	return fd;
-}
-
 static void write_full(const char *name, int fd, const void *from, size_t n)
 {
 	for (size_t put = 0; put < n;) {
@@ -113,7 +101,7 @@ static bool read_image(struct input *in)
 		munmap((void *)(uintptr_t)in->map, in->length);
 	in->map = NULL;
 	if (n > SPOOL) {
-		int fd = unlinked_file();
+		int fd = scratch_file();
 
 		buffer_grow(&in->buffer, STEP);
 		write_full(in->name, fd, head, HDF5_HEAD);
@@ -381,7 +369,7 @@ struct whole { int fd; const unsigned char *map; size_t length; char *name; stru
 static int spool(const char *name, int fd, size_t *length)
 {
 	struct buffer b = { 0 };
-	int to = unlinked_file();
+	int to = scratch_file();
 	size_t n;
 
 	buffer_grow(&b, STEP);

@@ -22,21 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ALIGN = 64, STEP = 1 << 20, DEPTH = 32 };
-
-struct output {
-	char *name;			/* for messages */
-	char *path, *temporary;		/* NULL where standard output or a device is written */
-	const char *kind;
-	int fd;				/* of a stream; -1: one file */
-	hid_t file;
-	struct buffer buffer;		/* the image, or the file */
-	size_t part, parts, next;
-	bool open;			/* between begin and end */
-	char **done;			/* objects copied with something left out */
-	size_t dones;
-	struct shared_list links;	/* objects of this part with several names: address in `from` */
-};
+enum { ALIGN = 64, STEP = 1 << 20 };
 
 static char *unfinished;		/* removed when the program stops */
 static int unfinished_fd = -1;		/* standard output: emptied */
@@ -144,7 +130,7 @@ struct output *output_open(const char *path, const char *kind)
 
 /* ---- attributes and datasets ---- */
 
-static hid_t object(struct output *out, const char *path)
+hid_t output_object(struct output *out, const char *path)
 {
 	hid_t o = H5Oopen(out->file, path, H5P_DEFAULT);
 
@@ -153,7 +139,7 @@ static hid_t object(struct output *out, const char *path)
 	return o;
 }
 
-static void make_group(struct output *out, const char *path)
+void output_group(struct output *out, const char *path)
 {
 	hid_t creation, g;
 	char *parent, *slash;
@@ -164,7 +150,7 @@ static void make_group(struct output *out, const char *path)
 	slash = strrchr(parent, '/');
 	*slash = 0;
 	if (*parent)
-		make_group(out, parent);
+		output_group(out, parent);
 	free(parent);
 	creation = H5Pcreate(H5P_GROUP_CREATE);
 	H5Pset_obj_track_times(creation, false);
@@ -174,7 +160,7 @@ static void make_group(struct output *out, const char *path)
 	H5Gclose(g), H5Pclose(creation);
 }
 
-static void make_parent(struct output *out, const char *path)
+void output_parent(struct output *out, const char *path)
 {
 	char *parent = xformat("%s", path);
 	char *slash = strrchr(parent, '/');
@@ -183,13 +169,13 @@ static void make_parent(struct output *out, const char *path)
 		die("%s: %s: is no absolute path", out->name, path);
 	*slash = 0;
 	if (*parent)
-		make_group(out, parent);
+		output_group(out, parent);
 	free(parent);
 }
 
 static void put_attribute(struct output *out, const char *path, const char *name, hid_t file_type, hid_t type, const void *value)
 {
-	hid_t o = object(out, path), s = H5Screate(H5S_SCALAR), a;
+	hid_t o = output_object(out, path), s = H5Screate(H5S_SCALAR), a;
 
 	if (H5Aexists(o, name) > 0)
 		H5Adelete(o, name);
@@ -223,7 +209,7 @@ static void put_dataset(struct output *out, const char *path, hid_t type, hid_t 
 {
 	hid_t creation = H5Pcreate(H5P_DATASET_CREATE), d;
 
-	make_parent(out, path);
+	output_parent(out, path);
 	H5Pset_obj_track_times(creation, false);
 	H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
 	H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
@@ -258,7 +244,7 @@ void output_string(struct output *out, const char *path, const char *text)
 
 void output_link(struct output *out, const char *path, const char *same)
 {
-	make_parent(out, path);
+	output_parent(out, path);
 	if (H5Lcreate_hard(out->file, same, out->file, path, H5P_DEFAULT, H5P_DEFAULT) < 0)
 		die("%s: %s: cannot be linked to %s", out->name, path, same);
 }
@@ -312,8 +298,6 @@ void output_start(struct output *out, size_t part, size_t parts)
 	}
 }
 
-static void copy_attributes(struct output *out, const struct image *from, const char *path, bool root);
-
 void output_begin(struct output *out, const struct image *from)
 {
 	char *old;
@@ -322,7 +306,7 @@ void output_begin(struct output *out, const struct image *from)
 	if (from->part)
 		return;
 	if (!strcmp(image_kind(from), out->kind))
-		copy_attributes(out, from, "/", true);
+		output_attributes(out, from, "/", true);
 	old = image_text(from, "/", "history");
 	if (old) {
 		char *both = xformat("%s\n%s", option_history(), old);
@@ -411,209 +395,6 @@ void output_close(struct output *out)
 	free(out->path);
 	free(out->temporary);
 	free(out);
-}
-
-/* ---- copies ---- */
-
-struct attributes { struct output *out; const struct image *from; const char *path; hid_t to; bool root; };
-
-static bool is_ours(const char *name)
-{
-	static const char *const own[] = { "ptq_kind", "ptq_version", "history", "part", "parts" };
-
-	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-		if (!strcmp(name, own[i]))
-			return true;
-	return false;
-}
-
-static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *info, void *arg)
-{
-	struct attributes *c = arg;
-	hid_t a, t, s, b;
-	size_t n, size;
-	void *value;
-	bool ok;
-
-	(void)info;
-	if ((c->root && is_ours(name)) || H5Aexists(c->to, name) > 0)
-		return 0;
-	a = H5Aopen(from, name, H5P_DEFAULT);
-	t = H5Aget_type(a);
-	s = H5Aget_space(a);
-	n = (size_t)H5Sget_simple_extent_npoints(s);
-	size = H5Tget_size(t);
-	if (a < 0 || t < 0 || s < 0 || !size || n > c->from->length / size + 1)
-		die("%s: %s: attribute %s is damaged", c->from->name, c->path, name);
-	value = xalloc(n, size);
-	ok = H5Aread(a, t, value) >= 0;
-	b = H5Acreate2(c->to, name, t, s, H5P_DEFAULT, H5P_DEFAULT);
-	ok = ok && b >= 0 && H5Awrite(b, t, value) >= 0;
-	if (!ok)
-		die("%s: %s: attribute %s cannot be copied to %s", c->from->name, c->path, name, c->out->name);
-	H5Dvlen_reclaim(t, s, H5P_DEFAULT, value);
-	free(value);
-	H5Aclose(b), H5Sclose(s), H5Tclose(t), H5Aclose(a);
-	return 0;
-}
-
-static void copy_attributes(struct output *out, const struct image *from, const char *path, bool root)
-{
-	struct attributes c = { out, from, path, object(out, path), root };
-	hid_t o = H5Oopen(from->file, path, H5P_DEFAULT);
-
-	if (o < 0 || H5Aiterate2(o, H5_INDEX_NAME, H5_ITER_INC, NULL, copy_attribute, &c) < 0)
-		die("%s: %s: its attributes cannot be read; the file is damaged", from->name, path);
-	H5Oclose(o), H5Oclose(c.to);
-}
-
-/* Whether the dataset at `there` of the output file holds what `path` of the input does. */
-static bool same_data(struct output *out, const char *there, const struct image *from, const char *path)
-{
-	enum { CHUNK = 1 << 20 };
-	struct tensor t = image_tensor(from, path, TENSOR_ANY, -1, NULL);
-	hid_t d, s, ty;
-	hsize_t dim[H5S_MAX_RANK];
-	bool same;
-
-	if (H5Lexists(out->file, there, H5P_DEFAULT) <= 0 || (d = H5Dopen2(out->file, there, H5P_DEFAULT)) < 0)
-		return false;
-	s = H5Dget_space(d);
-	ty = H5Dget_type(d);
-	same = H5Tequal(ty, hdf5_type(t.type)) > 0 && H5Sget_simple_extent_ndims(s) == t.rank;
-	if (same) {
-		H5Sget_simple_extent_dims(s, dim, NULL);
-		for (int i = 0; i < t.rank; i++)
-			same &= dim[i] == t.dim[i];
-	}
-	if (same && t.rank == 2) {
-		size_t row = t.dim[1] * tensor_size(t.type), rows = row ? CHUNK / row + 1 : 1;
-		void *b = xalloc(rows, row);
-
-		for (size_t i = 0; same && i < t.dim[0]; i += rows) {
-			size_t m = t.dim[0] - i < rows ? t.dim[0] - i : rows;
-			hsize_t start[2] = { i, 0 }, count[2] = { m, t.dim[1] };
-			hid_t mem = H5Screate_simple(2, count, NULL);
-
-			H5Sselect_hyperslab(s, H5S_SELECT_SET, start, NULL, count, NULL);
-			same = H5Dread(d, ty, mem, s, H5P_DEFAULT, b) >= 0 && !memcmp(b, (char *)t.data + i * row, m * row);
-			H5Sclose(mem);
-		}
-		free(b);
-	} else
-		same = false;
-	H5Tclose(ty), H5Sclose(s), H5Dclose(d);
-	return same;
-}
-
-/*
- * A dataset that an earlier part has too (a tied head): on a stream it travels
- * as a copy that says whose, in a file it is a hard link again, if it is still the same.
- */
-static char *tied_to(const struct image *from, const char *path, const H5O_info_t *info)
-{
-	if (info->rc > 1 && from->shared)
-		for (size_t i = 0; i < from->shared->n; i++)
-			if (from->shared->item[i].address == info->addr && from->shared->item[i].part < from->part)
-				return xformat("%s", from->shared->item[i].path);
-	return image_text(from, path, "tied_to");
-}
-
-static void copy_dataset(struct output *out, const struct image *from, const char *path, const H5O_info_t *info)
-{
-	char *tie = tied_to(from, path, info);
-	hid_t p;
-
-	if (tie && out->fd < 0 && same_data(out, tie, from, path))
-		output_link(out, path, tie);
-	else {
-		p = H5Pcreate(H5P_OBJECT_COPY);
-			if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0)
-			die("%s: %s: cannot be copied to %s", from->name, path, out->name);
-		H5Pclose(p);
-		if (tie && out->fd >= 0)
-			output_text(out, path, "tied_to", tie);
-	}
-	free(tie);
-}
-
-static bool listed(const char *const list[], const char *word)
-{
-	for (; list && *list; list++)
-		if (!strcmp(*list, word))
-			return true;
-	return false;
-}
-
-static bool is_done(const struct output *out, const char *path)
-{
-	for (size_t i = 0; i < out->dones; i++)
-		if (!strcmp(out->done[i], path))
-			return true;
-	return false;
-}
-
-static void copy(struct output *out, const struct image *from, const char *path, const char *const skip[],
-	const char *const except[], int depth)
-{
-	H5O_info_t info = hdf5_info(from, path);
-	char **name;
-	size_t n;
-
-	if (depth > DEPTH)
-		die("%s: %s: is nested too deeply", from->name, path);
-	if (listed(except, path) || (except && is_done(out, path)))
-		return;
-	if (info.rc > 1) {	/* a hard link to what this part has already */
-		struct shared_list *l = &out->links;
-
-		for (size_t i = 0; i < l->n; i++)
-			if (l->item[i].address == info.addr && H5Lexists(out->file, path, H5P_DEFAULT) <= 0 &&
-			    H5Lexists(out->file, l->item[i].path, H5P_DEFAULT) > 0) {
-				output_link(out, path, l->item[i].path);
-				return;
-			}
-		l->item = realloc(l->item, (l->n + 1) * sizeof *l->item);
-		if (!l->item)
-			die("out of memory");
-		l->item[l->n++] = (struct shared){ info.addr, xformat("%s", path), from->part };
-	}
-	if (info.type == H5O_TYPE_DATASET) {
-		make_parent(out, path);
-		if (H5Lexists(out->file, path, H5P_DEFAULT) <= 0)
-			copy_dataset(out, from, path, &info);
-		return;
-	}
-	if (info.type != H5O_TYPE_GROUP)
-		die("%s: %s: is neither a group nor a dataset", from->name, path);
-	make_group(out, path);
-	copy_attributes(out, from, path, false);
-	name = hdf5_children(from, path, &n);
-	for (size_t i = 0; i < n; i++) {
-		char *child = hdf5_join(path, name[i]);
-
-		if (!listed(skip, name[i]))
-			copy(out, from, child, NULL, except, depth + 1);
-		free(child);
-	}
-	hdf5_free_names(name, n);
-}
-
-void output_copy(struct output *out, const struct image *from, const char *path, const char *const skip[])
-{
-	copy(out, from, path, skip, NULL, 0);
-	out->done = realloc(out->done, (out->dones + 1) * sizeof *out->done);
-	if (!out->done)
-		die("out of memory");
-	out->done[out->dones++] = xformat("%s", path);
-}
-
-void output_rest(struct output *out, const struct image *from, const char *const except[])
-{
-	static const char *const none[] = { NULL };
-
-	for (size_t i = 0; i < from->members; i++)
-		copy(out, from, from->member[i], NULL, except ? except : none, 0);
 }
 
 void output_pass(struct output *out, const struct image *image)

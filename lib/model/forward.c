@@ -3,6 +3,7 @@
 #include "model/forward.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/scratch.h"
 #include "base/thread.h"
 #include "num/linalg.h"
 #include <errno.h>
@@ -21,27 +22,17 @@ enum { CHUNK = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 8192, ROWS = 16, FEW = 1 <<
 
 static float *map_file(size_t bytes)
 {
-	const char *folder = getenv("TMPDIR");
-	char *path;
+	int fd = scratch_file(), e;
 	void *p;
-	int fd, e;
 
-	if (!folder || !*folder)
-		folder = "/var/tmp";
-	path = xformat("%s/ptq-hidden-XXXXXX", folder);
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		die("%s: cannot create a file for %zu MiB of hidden states:", folder, bytes >> 20);
-	unlink(path);
 	e = posix_fallocate(fd, 0, (off_t)bytes);	/* now, or a full disk is a signal later */
 	errno = e;
 	if (e)
-		die("%s: no room for %zu MiB of hidden states (--memory, TMPDIR):", folder, bytes >> 20);
+		die("%s: no room for %zu MiB of hidden states (--memory, TMPDIR):", scratch_folder(), bytes >> 20);
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
-		die("%s: cannot map %zu MiB of hidden states:", folder, bytes >> 20);
+		die("%s: cannot map %zu MiB of hidden states:", scratch_folder(), bytes >> 20);
 	close(fd);
-	free(path);
 	return p;
 }
 
