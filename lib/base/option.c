@@ -42,7 +42,6 @@ static void show_default(const struct option_row *o)
 {
 	switch (o->type) {
 	case OPTION_SIZE: if (*(size_t *)o->var) printf(" [%zu]", *(size_t *)o->var); break;
-	case OPTION_INT: printf(" [%ld]", *(long *)o->var); break;
 	case OPTION_REAL: if (!isnan(*(double *)o->var)) printf(" [%g]", *(double *)o->var); break;
 	case OPTION_TEXT: if (*(const char **)o->var) printf(" [%s]", *(const char **)o->var); break;
 	case OPTION_CHOICE: if (*(int *)o->var >= 0) printf(" [%s]", o->choices[*(int *)o->var]); break;
@@ -161,11 +160,6 @@ static void set(const struct option_row *o, const char *s)
 		break;
 	case OPTION_SIZE:
 		*(size_t *)o->var = size_of(o, s);
-		break;
-	case OPTION_INT:
-		*(long *)o->var = strtol(s, &end, 10);
-		if (end == s || *end || errno)
-			misuse("--%s: '%s' is not a whole number", o->name, s);
 		break;
 	case OPTION_REAL:
 		*(double *)o->var = strtod(s, &end);

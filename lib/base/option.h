@@ -16,7 +16,6 @@ enum option_type {
 	OPTION_END, OPTION_HEADING,
 	OPTION_BOOL,		/* bool: given or not; the name "no-x" is not made up */
 	OPTION_SIZE,		/* size_t; accepts a suffix K, M, G (binary) */
-	OPTION_INT,		/* long */
 	OPTION_REAL,		/* double, finite */
 	OPTION_TEXT,		/* const char * */
 	OPTION_CHOICE,		/* int: index of the word in `choices` */
