@@ -1,327 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tokenizer.c -- tokenizer.json and its BPE; see tokenizer.h
+ * tokenizer.c -- reading tokenizer.json; see tokenizer.h
  *
- * A text runs through: added tokens cut out · normalizer · added tokens that
- * want normalized text · pre-tokenizer · BPE of each word. Every byte on its
- * way carries how many bytes of the text it stands for, so that a token knows
- * its length whatever the normalizer did.
+ * What is read fills struct tokenizer (encode.h), which encode.c runs. A part of
+ * a type that is not known is refused, by name.
  *
- * Such tokenizers often have no words: a whole text is one. It is cut between
- * two characters that stand at the seam of no merge; nothing can join them, so
- * the ids are the same, and each stretch is short. Merges of a stretch are
- * taken from a heap by (rank, place): O(n log n) also where nothing can be cut.
+ * Source: https://github.com/huggingface/tokenizers (the serialization of each part).
  */
 #include "text/tokenizer.h"
+#include "text/encode.h"
 #include "base/error.h"
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	NONE = -1,
-	SEAM_BITS = 20,
-	NEST = 16,		/* Sequences in Sequences */
-	LONGEST = 512,		/* bytes of an added token */
-};
+enum { NEST = 16 };	/* Sequences in Sequences */
 
-/* Strings to ids; linear probing, at most half full. */
-struct words {
-	size_t mask;
-	struct word { const char *text; uint32_t length; int32_t id; } *slot;
-};
-
-struct merges {
-	size_t mask;
-	struct merge { int32_t left, right, rank, id; } *slot;	/* rank < 0: free */
-};
-
-/* A text on its way: bytes, and for each how many bytes of the original it stands for. */
-struct buffer {
-	size_t n, room;
-	char *text;
-	uint16_t *weight;
-};
-
-struct step {
-	void (*run)(const struct step *s, struct buffer *b, struct buffer *spare, bool first);
-	char *from, *to;
-	size_t from_length, to_length;
-	enum scheme { SCHEME_ALWAYS, SCHEME_FIRST, SCHEME_NEVER } scheme;
-};
-
-struct steps {
-	size_t n;
-	struct step *step;
-};
-
-struct added { int32_t id; bool special, lstrip, rstrip; };
-
-/* Added tokens that are looked for in the raw text, or in the normalized one. */
-struct finder {
-	struct words words;	/* content → index into added */
-	bool first[256], length[LONGEST + 1];
-	size_t longest;
-};
-
-struct tokenizer {
-	const char *name;
-	json_t *root;		/* owns the strings of the tables */
-	struct words vocab;
-	struct merges merges;
-	uint64_t *seam;		/* may two characters stand at the seam of a merge? one bit a hash */
-	bool uncut;		/* merges of other things than characters: do not cut */
-	struct steps normalizer, pretokenizer;
-	char *delimiter;	/* a word starts at each, or NULL: one word */
-	struct finder raw, normal;
-	struct added *added;
-	char **owned;		/* normalized contents */
-	size_t addeds, size;
-	bool fallback, fuse_unknown, ignore_merges;
-	int32_t byte[256], unknown, bos;
-};
-
-/* --- tables --- */
-
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
-	x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
-	return x ^ x >> 32;
-}
-
-static uint64_t hash(const char *s, size_t n)
-{
-	uint64_t h = n;
-
-	for (; n >= 8; s += 8, n -= 8) {
-		uint64_t w;
-
-		memcpy(&w, s, 8);
-		h = mix(h ^ w);
-	}
-	for (size_t i = 0; i < n; i++)
-		h = h << 8 ^ h >> 56 ^ (unsigned char)s[i];
-	return mix(h);
-}
-
-static size_t table_size(size_t n)
-{
-	size_t size = 16;
-
-	while (size < 2 * n)
-		size *= 2;
-	return size;
-}
-
-static struct words words_make(size_t n)
-{
-	size_t size = table_size(n);
-
-	return (struct words){ size - 1, xalloc(size, sizeof(struct word)) };
-}
-
-static struct word *words_slot(const struct words *w, const char *s, size_t n)
-{
-	size_t i = hash(s, n) & w->mask;
-
-	while (w->slot[i].text && (w->slot[i].length != n || memcmp(w->slot[i].text, s, n)))
-		i = (i + 1) & w->mask;
-	return w->slot + i;
-}
-
-static int32_t words_find(const struct words *w, const char *s, size_t n)
-{
-	const struct word *slot = words_slot(w, s, n);
-
-	return slot->text ? slot->id : NONE;
-}
-
-static void words_put(struct words *w, const char *s, size_t n, int32_t id)
-{
-	*words_slot(w, s, n) = (struct word){ s, (uint32_t)n, id };
-}
-
-static struct merge *merges_slot(const struct merges *m, int32_t left, int32_t right)
-{
-	size_t i = mix((uint64_t)(uint32_t)left << 32 | (uint32_t)right) & m->mask;
-
-	while (m->slot[i].rank >= 0 && (m->slot[i].left != left || m->slot[i].right != right))
-		i = (i + 1) & m->mask;
-	return m->slot + i;
-}
-
-/* --- UTF-8 --- */
-
-/* Bytes of the character at s; 1 for a byte that starts none. */
-static size_t character(const char *s, size_t n, bool *valid)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	size_t length = *u < 0x80 ? 1 : *u < 0xc2 ? 0 : *u < 0xe0 ? 2 : *u < 0xf0 ? 3 : *u < 0xf5 ? 4 : 0;
-
-	*valid = length && length <= n;
-	for (size_t i = 1; *valid && i < length; i++)
-		*valid = (u[i] & 0xc0) == 0x80;
-	/* overlong forms, surrogates, beyond U+10FFFF */
-	if (*valid && ((*u == 0xe0 && u[1] < 0xa0) || (*u == 0xed && u[1] > 0x9f) ||
-		       (*u == 0xf0 && u[1] < 0x90) || (*u == 0xf4 && u[1] > 0x8f)))
-		*valid = false;
-	return *valid ? length : 1;
-}
-
-/* First and last character of a string that is not empty: where they start and how long they are. */
-static uint64_t last_character(const char *s, size_t n)
-{
-	size_t i = n - 1;
-
-	while (i && n - i < 4 && (s[i] & 0xc0) == 0x80)
-		i--;
-	return hash(s + i, n - i);
-}
-
-static uint64_t first_character(const char *s, size_t n)
-{
-	bool valid;
-
-	return hash(s, character(s, n, &valid));
-}
-
-/* Bytes of white space (Unicode's property) at s, or 0. */
-static size_t space(const char *s, size_t n)
-{
-	static const char *const spaces[] = { "\t", "\n", "\v", "\f", "\r", " ", "\xc2\x85", "\u00a0", "\u1680",
-		"\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",
-		"\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000" };
-
-	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
-		if (strlen(spaces[i]) <= n && !memcmp(s, spaces[i], strlen(spaces[i])))
-			return strlen(spaces[i]);
-	return 0;
-}
-
-/* --- buffers and steps --- */
-
-static void *grown(void *p, size_t n, size_t size)
-{
-	size_t bytes;
-
-	if (__builtin_mul_overflow(n, size, &bytes) || !(p = realloc(p, bytes ? bytes : 1)))
-		die("out of memory");
-	return p;
-}
-
-static void buffer_room(struct buffer *b, size_t n)
-{
-	if (b->n + n <= b->room)
-		return;
-	b->room = b->room + b->room / 2 + n;
-	b->text = grown(b->text, b->room, 1);
-	b->weight = grown(b->weight, b->room, sizeof *b->weight);
-}
-
-/* Appends n bytes that stand together for `weight` bytes of the text; the first byte carries them. */
-static void buffer_put(struct buffer *b, size_t n, const char *s, size_t weight)
-{
-	if (weight > UINT16_MAX)
-		die("the normalizer joins more than %d bytes of the text into one", UINT16_MAX);
-	buffer_room(b, n);
-	memcpy(b->text + b->n, s, n);
-	memset(b->weight + b->n, 0, n * sizeof *b->weight);
-	b->weight[b->n] = (uint16_t)weight;
-	b->n += n;
-}
-
-static void buffer_copy(struct buffer *b, const struct buffer *from, size_t begin, size_t n)
-{
-	if (!n)
-		return;
-	buffer_room(b, n);
-	memcpy(b->text + b->n, from->text + begin, n);
-	memcpy(b->weight + b->n, from->weight + begin, n * sizeof *b->weight);
-	b->n += n;
-}
-
-static void buffer_swap(struct buffer *a, struct buffer *b)
-{
-	struct buffer c = *a;
-
-	*a = *b;
-	*b = c;
-}
-
-static void buffer_free(struct buffer *b)
-{
-	free(b->text);
-	free(b->weight);
-}
-
-static bool starts_with(const struct buffer *b, const char *s, size_t n)
-{
-	return b->n >= n && !memcmp(b->text, s, n);
-}
-
-static void run_prepend(const struct step *s, struct buffer *b, struct buffer *spare, bool first)
-{
-	(void)first;
-	if (!b->n)
-		return;
-	spare->n = 0;
-	buffer_put(spare, s->to_length, s->to, 0);
-	buffer_copy(spare, b, 0, b->n);
-	buffer_swap(b, spare);
-}
-
-static void run_replace(const struct step *s, struct buffer *b, struct buffer *spare, bool first)
-{
-	size_t done = 0;
-
-	(void)first;
-	spare->n = 0;
-	for (;;) {
-		const char *hit = memmem(b->text + done, b->n - done, s->from, s->from_length);
-		size_t at = hit ? (size_t)(hit - b->text) : b->n, weight = 0;
-
-		buffer_copy(spare, b, done, at - done);
-		if (!hit)
-			break;
-		for (size_t i = 0; i < s->from_length; i++)
-			weight += b->weight[at + i];
-		buffer_put(spare, s->to_length, s->to, weight);
-		done = at + s->from_length;
-	}
-	buffer_swap(b, spare);
-}
-
-static void run_metaspace(const struct step *s, struct buffer *b, struct buffer *spare, bool first)
-{
-	run_replace(s, b, spare, first);
-	if ((s->scheme == SCHEME_ALWAYS || (s->scheme == SCHEME_FIRST && first)) && !starts_with(b, s->to, s->to_length))
-		run_prepend(s, b, spare, first);
-}
-
-static void run_steps(const struct steps *s, struct buffer *b, struct buffer *spare, bool first)
-{
-	for (size_t i = 0; i < s->n; i++)
-		s->step[i].run(s->step + i, b, spare, first);
-}
-
-static struct step *add_step(struct steps *s)
-{
-	s->step = grown(s->step, s->n + 1, sizeof *s->step);
-	s->step[s->n] = (struct step){ 0 };
-	return s->step + s->n++;
-}
-
-static void free_steps(struct steps *s)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		free(s->step[i].from);
-		free(s->step[i].to);
-	}
-	free(s->step);
-}
-
-/* --- reading tokenizer.json --- */
+/* --- reading --- */
 
 static const json_t *absent(const json_t *v)
 {
@@ -375,20 +71,12 @@ static const char *type_of(const struct tokenizer *t, const json_t *o, const cha
 	return type;
 }
 
-static void set_strings(struct step *s, const char *from, const char *to)
-{
-	s->from_length = strlen(from);
-	s->to_length = strlen(to);
-	s->from = xformat("%s", from);
-	s->to = xformat("%s", to);
-}
-
 static void read_prepend(struct tokenizer *t, const json_t *o)
 {
-	struct step *s = add_step(&t->normalizer);
+	struct step *s = steps_add(&t->normalizer);
 
-	set_strings(s, "", wanted_string(t, o, "prepend"));
-	s->run = run_prepend;
+	step_strings(s, "", wanted_string(t, o, "prepend"));
+	s->run = step_prepend;
 }
 
 static void read_replace(struct tokenizer *t, const json_t *o)
@@ -398,16 +86,16 @@ static void read_replace(struct tokenizer *t, const json_t *o)
 
 	if (!pattern || !json_object_get(pattern, "String"))
 		die("%s: normalizer Replace: a pattern of kind String was wanted", t->name);
-	s = add_step(&t->normalizer);
-	set_strings(s, wanted_string(t, pattern, "String"), wanted_string(t, o, "content"));
-	s->run = run_replace;
+	s = steps_add(&t->normalizer);
+	step_strings(s, wanted_string(t, pattern, "String"), wanted_string(t, o, "content"));
+	s->run = step_replace;
 }
 
 static void read_metaspace(struct tokenizer *t, const json_t *o)
 {
 	const char *scheme = string(t, o, "prepend_scheme");
 	const char *replacement = wanted_string(t, o, "replacement");
-	struct step *s = add_step(&t->pretokenizer);
+	struct step *s = steps_add(&t->pretokenizer);
 
 	if (!flag(t, o, "add_prefix_space", true))
 		scheme = "never";
@@ -419,8 +107,8 @@ static void read_metaspace(struct tokenizer *t, const json_t *o)
 		s->scheme = SCHEME_NEVER;
 	else
 		die("%s: Metaspace: prepend_scheme %s is none of always, first, never", t->name, scheme);
-	set_strings(s, " ", replacement);
-	s->run = run_metaspace;
+	step_strings(s, " ", replacement);
+	s->run = step_metaspace;
 	if (flag(t, o, "split", true)) {
 		if (t->delimiter)
 			die("%s: two pre-tokenizers split the text, one was wanted", t->name);
@@ -549,11 +237,6 @@ static bool merge_parts(const json_t *v, const char *part[2], size_t length[2])
 	return length[0] && length[1];
 }
 
-static size_t seam_bit(uint64_t left, uint64_t right)
-{
-	return mix(left + 3 * right) >> (64 - SEAM_BITS);
-}
-
 static bool is_byte_token(const struct tokenizer *t, int32_t id)
 {
 	for (int i = 0; i < 256; i++)
@@ -565,7 +248,7 @@ static bool is_byte_token(const struct tokenizer *t, int32_t id)
 static void read_merge(struct tokenizer *t, const json_t *v, size_t rank)
 {
 	const char *part[2];
-	size_t length[2], bit;
+	size_t length[2];
 	int32_t id[2], whole;
 	char *joined;
 
@@ -580,8 +263,7 @@ static void read_merge(struct tokenizer *t, const json_t *v, size_t rank)
 	free(joined);
 	*merges_slot(&t->merges, id[0], id[1]) = (struct merge){ id[0], id[1], (int32_t)rank, whole };
 
-	bit = seam_bit(last_character(part[0], length[0]), first_character(part[1], length[1]));
-	t->seam[bit / 64] |= (uint64_t)1 << bit % 64;
+	seams_put(t->seam, part[0], length[0], part[1], length[1]);
 	for (int i = 0; i < 2; i++)
 		t->uncut |= id[i] == t->unknown || (t->fallback && part[i][0] == '<' && is_byte_token(t, id[i]));
 }
@@ -589,14 +271,12 @@ static void read_merge(struct tokenizer *t, const json_t *v, size_t rank)
 static void read_merges(struct tokenizer *t, const json_t *model)
 {
 	const json_t *merges = member(t, model, "merges", JSON_ARRAY);
-	size_t n = json_array_size(merges), size = table_size(n);
+	size_t n = json_array_size(merges);
 
 	if (!merges || n >= INT32_MAX)
 		die("%s: model: it has no list of merges", t->name);
-	t->merges = (struct merges){ size - 1, xalloc(size, sizeof(struct merge)) };
-	for (size_t i = 0; i < size; i++)
-		t->merges.slot[i].rank = NONE;
-	t->seam = xalloc(((size_t)1 << SEAM_BITS) / 64, sizeof *t->seam);
+	t->merges = merges_make(n);
+	t->seam = seams_make();
 	for (size_t i = 0; i < n; i++) {
 		const json_t *v = json_array_get(merges, i);
 		const char *s = json_string_value(v);
@@ -632,14 +312,14 @@ static void read_added_token(struct tokenizer *t, const json_t *o, size_t index)
 		die("%s: added_tokens: '%s': single_word is not supported", t->name, text);
 	note_id(t, a->id);
 	if (flag(t, o, "normalized", !a->special)) {
-		struct buffer b = { 0 }, spare = { 0 };
+		struct weighted b = { 0 }, spare = { 0 };
 
-		buffer_put(&b, strlen(text), text, 0);
-		run_steps(&t->normalizer, &b, &spare, true);
+		weighted_put(&b, strlen(text), text, 0);
+		steps_run(&t->normalizer, &b, &spare, true);
 		t->owned[index] = xformat("%.*s", (int)b.n, b.text);
 		finder_put(t, &t->normal, t->owned[index], b.n, (int32_t)index);
-		buffer_free(&b);
-		buffer_free(&spare);
+		weighted_free(&b);
+		weighted_free(&spare);
 	} else {
 		finder_put(t, &t->raw, text, strlen(text), (int32_t)index);
 	}
@@ -794,8 +474,8 @@ void tokenizer_close(struct tokenizer *t)
 {
 	for (size_t i = 0; i < t->addeds; i++)
 		free(t->owned[i]);
-	free_steps(&t->normalizer);
-	free_steps(&t->pretokenizer);
+	steps_free(&t->normalizer);
+	steps_free(&t->pretokenizer);
 	free(t->owned);
 	free(t->added);
 	free(t->delimiter);
@@ -816,341 +496,4 @@ int32_t tokenizer_bos(const struct tokenizer *t)
 size_t tokenizer_vocab(const struct tokenizer *t)
 {
 	return t->size;
-}
-
-/* --- BPE --- */
-
-struct symbol {
-	int32_t id;
-	uint32_t previous, next;	/* UINT32_MAX: none */
-	uint32_t bytes;
-	bool gone;
-};
-
-struct candidate { int32_t rank; uint32_t at; int32_t id; };
-
-/* One encoding under way. */
-struct encoder {
-	const struct tokenizer *t;
-	bool special;
-	struct tokens out;
-	size_t room;
-	struct symbol *symbol;
-	size_t symbols, symbol_room;
-	struct candidate *heap;
-	size_t heaps, heap_room;
-	size_t unknown_bytes;	/* of the unknown characters that wait to be fused */
-	bool unknown;
-};
-
-static void put_token(struct encoder *e, int32_t id, size_t bytes)
-{
-	if (e->out.n == e->room) {
-		e->room += e->room / 2 + 256;
-		e->out.id = grown(e->out.id, e->room, sizeof *e->out.id);
-		e->out.bytes = grown(e->out.bytes, e->room, sizeof *e->out.bytes);
-	}
-	if (bytes > UINT16_MAX)
-		die("%s: token %zu of the text (id %d) stands for more than %d bytes of the text", e->t->name, e->out.n, id, UINT16_MAX);
-	e->out.id[e->out.n] = id;
-	e->out.bytes[e->out.n++] = (uint16_t)bytes;
-}
-
-static bool before(struct candidate a, struct candidate b)
-{
-	return a.rank != b.rank ? a.rank < b.rank : a.at < b.at;
-}
-
-static void push(struct encoder *e, uint32_t left, uint32_t right)
-{
-	const struct merge *m = merges_slot(&e->t->merges, e->symbol[left].id, e->symbol[right].id);
-	struct candidate c = { m->rank, left, m->id };
-	size_t i;
-
-	if (m->rank < 0)
-		return;
-	if (e->heaps == e->heap_room)
-		e->heap = grown(e->heap, e->heap_room = 2 * e->heap_room + 64, sizeof *e->heap);
-	for (i = e->heaps++; i && before(c, e->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		e->heap[i] = e->heap[(i - 1) / 2];
-	e->heap[i] = c;
-}
-
-static struct candidate pop(struct encoder *e)
-{
-	struct candidate top = e->heap[0], c = e->heap[--e->heaps];
-	size_t i = 0, child;
-
-	for (; (child = 2 * i + 1) < e->heaps; i = child) {
-		child += child + 1 < e->heaps && before(e->heap[child + 1], e->heap[child]);
-		if (!before(e->heap[child], c))
-			break;
-		e->heap[i] = e->heap[child];
-	}
-	e->heap[i] = c;
-	return top;
-}
-
-/* Merges the waiting symbols, lowest rank first, and puts what is left into the result. */
-static void flush(struct encoder *e)
-{
-	struct symbol *s = e->symbol;
-	size_t n = e->symbols;
-
-	for (size_t i = 1; i < n; i++)
-		push(e, (uint32_t)i - 1, (uint32_t)i);
-	while (e->heaps) {
-		struct candidate c = pop(e);
-		struct symbol *left = s + c.at, *right;
-		const struct merge *m;
-
-		if (left->gone || left->next == UINT32_MAX)
-			continue;
-		right = s + left->next;
-		m = merges_slot(&e->t->merges, left->id, right->id);
-		if (m->rank < 0 || m->id != c.id)	/* the pair has changed since */
-			continue;
-		left->id = c.id;
-		left->bytes += right->bytes;
-		left->next = right->next;
-		right->gone = true;
-		if (left->next != UINT32_MAX) {
-			s[left->next].previous = c.at;
-			push(e, c.at, left->next);
-		}
-		if (left->previous != UINT32_MAX)
-			push(e, left->previous, c.at);
-	}
-	for (size_t i = 0; i < n; i++)
-		if (!s[i].gone)
-			put_token(e, s[i].id, s[i].bytes);
-	e->symbols = 0;
-}
-
-static void put_symbol(struct encoder *e, int32_t id, size_t bytes)
-{
-	struct symbol *s;
-
-	if (e->symbols == e->symbol_room)
-		e->symbol = grown(e->symbol, e->symbol_room = 2 * e->symbol_room + 64, sizeof *e->symbol);
-	if (bytes > UINT32_MAX || e->symbols >= UINT32_MAX - 1)
-		die("%s: the text has a stretch of 4 GiB without a place to cut it", e->t->name);
-	s = e->symbol + e->symbols;
-	*s = (struct symbol){ id, e->symbols ? (uint32_t)e->symbols - 1 : UINT32_MAX, UINT32_MAX, (uint32_t)bytes, false };
-	if (e->symbols)
-		s[-1].next = (uint32_t)e->symbols;
-	e->symbols++;
-}
-
-static void put_unknown(struct encoder *e)
-{
-	if (e->unknown)
-		put_symbol(e, e->t->unknown, e->unknown_bytes);
-	e->unknown = false;
-	e->unknown_bytes = 0;
-}
-
-static size_t sum(size_t n, const uint16_t weight[n])
-{
-	size_t w = 0;
-
-	for (size_t i = 0; i < n; i++)
-		w += weight[i];
-	return w;
-}
-
-static bool has_byte_tokens(const struct tokenizer *t, size_t n, const char *s)
-{
-	for (size_t i = 0; i < n; i++)
-		if (t->byte[(unsigned char)s[i]] < 0)
-			return false;
-	return t->fallback;
-}
-
-/* A character of n bytes as a symbol, as byte tokens, or as unknown. */
-static void put_character(struct encoder *e, size_t n, const char *s, const uint16_t weight[n], bool valid)
-{
-	const struct tokenizer *t = e->t;
-	int32_t id = valid ? words_find(&t->vocab, s, n) : NONE;
-
-	if (id >= 0) {
-		put_unknown(e);
-		put_symbol(e, id, sum(n, weight));
-	} else if (has_byte_tokens(t, n, s)) {
-		size_t rest = sum(n, weight);
-
-		put_unknown(e);
-		for (size_t i = 0; i < n; i++) {	/* one byte each where the character is the text's own */
-			size_t w = i + 1 < n && rest ? 1 : rest;
-
-			put_symbol(e, t->byte[(unsigned char)s[i]], w);
-			rest -= w;
-		}
-	} else if (t->unknown >= 0) {
-		if (!t->fuse_unknown)
-			put_unknown(e);
-		e->unknown = true;
-		e->unknown_bytes += sum(n, weight);
-	} else {
-		die("%s: there is neither a token for '%.*s' nor an unknown token", t->name, valid ? (int)n : 1, valid ? s : "?");
-	}
-}
-
-static void encode_word(struct encoder *e, size_t n, const char *s, const uint16_t weight[n])
-{
-	const struct tokenizer *t = e->t;
-	int32_t id = t->ignore_merges ? words_find(&t->vocab, s, n) : NONE;
-	uint64_t last = 0;
-
-	if (id >= 0) {
-		put_token(e, id, sum(n, weight));
-		return;
-	}
-	for (size_t i = 0, length; i < n; i += length) {
-		bool valid;
-		uint64_t here;
-
-		length = character(s + i, n - i, &valid);
-		here = hash(s + i, length);
-		if (e->symbols && !t->uncut && !e->unknown) {
-			size_t bit = seam_bit(last, here);
-
-			if (!(t->seam[bit / 64] >> bit % 64 & 1))
-				flush(e);
-		}
-		put_character(e, length, s + i, weight + i, valid);
-		last = here;
-	}
-	put_unknown(e);
-	flush(e);
-}
-
-static void encode_words(struct encoder *e, size_t n, const char *s, const uint16_t weight[n])
-{
-	size_t d = e->t->delimiter ? strlen(e->t->delimiter) : 0;
-
-	while (n) {
-		const char *next = d && n > d ? memmem(s + 1, n - 1, e->t->delimiter, d) : NULL;
-		size_t length = next ? (size_t)(next - s) : n;
-
-		encode_word(e, length, s, weight);
-		s += length;
-		weight += length;
-		n -= length;
-	}
-}
-
-/* --- added tokens --- */
-
-/* The longest added token at the start of s; NONE if there is none. */
-static int32_t finder_match(const struct finder *f, size_t n, const char *s, size_t *length)
-{
-	if (!f->first[(unsigned char)*s])
-		return NONE;
-	for (size_t l = n < f->longest ? n : f->longest; l; l--) {
-		int32_t index = f->length[l] ? words_find(&f->words, s, l) : NONE;
-
-		if (index >= 0) {
-			*length = l;
-			return index;
-		}
-	}
-	return NONE;
-}
-
-/*
- * Calls piece for the stretches between added tokens, and puts the tokens into
- * the result. weight NULL: every byte counts one.
- */
-static void split_added(struct encoder *e, const struct finder *f, size_t n, const char *s, const uint16_t *weight,
-	bool first, void (*piece)(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first))
-{
-	size_t done = 0, length;
-
-	for (size_t i = 0; f->longest && i < n; i += length) {
-		int32_t index = finder_match(f, n - i, s + i, &length);
-		const struct added *a = e->t->added + index;
-		size_t begin = i, end, w;
-
-		if (index < 0)
-			length = 1;
-		if (index < 0 || (a->special && !e->special))
-			continue;
-		end = i + length;
-		if (a->lstrip)
-			for (size_t k = i; k-- > done;)	/* back over white space, character by character */
-				if ((s[k] & 0xc0) != 0x80) {
-					if (space(s + k, begin - k) != begin - k)
-						break;
-					begin = k;
-				}
-		while (a->rstrip && end < n && (w = space(s + end, n - end)))
-			end += w;
-		if (begin > done)
-			piece(e, begin - done, s + done, weight ? weight + done : NULL, first && !done);
-		put_token(e, a->id, weight ? sum(end - begin, weight + begin) : end - begin);
-		done = end;
-		length = end - i;
-	}
-	if (done < n)
-		piece(e, n - done, s + done, weight ? weight + done : NULL, first && !done);
-}
-
-static void encode_normal(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first)
-{
-	const struct steps *steps = &e->t->pretokenizer;
-	struct buffer b = { 0 }, spare = { 0 };
-
-	if (!steps->n) {
-		encode_words(e, n, s, weight);
-		return;
-	}
-	buffer_copy(&b, &(struct buffer){ .text = (char *)s, .weight = (uint16_t *)weight }, 0, n);
-	run_steps(steps, &b, &spare, first);
-	buffer_free(&spare);
-	encode_words(e, b.n, b.text, b.weight);
-	buffer_free(&b);
-}
-
-static void encode_raw(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first)
-{
-	struct buffer b = { 0 }, spare = { 0 };
-
-	(void)weight;
-	buffer_room(&b, n);
-	memcpy(b.text, s, n);
-	for (b.n = 0; b.n < n; b.n++)
-		b.weight[b.n] = 1;
-	run_steps(&e->t->normalizer, &b, &spare, first);
-	buffer_free(&spare);
-	split_added(e, &e->t->normal, b.n, b.text, b.weight, first, encode_normal);
-	buffer_free(&b);
-}
-
-struct tokens tokenizer_encode(const struct tokenizer *t, size_t n, const char text[n], bool special)
-{
-	struct encoder e = { .t = t, .special = special };
-
-	split_added(&e, &t->raw, n, text, NULL, true, encode_raw);
-	free(e.symbol);
-	free(e.heap);
-	return e.out;
-}
-
-void tokens_free(struct tokens *tokens)
-{
-	free(tokens->id);
-	free(tokens->bytes);
-	*tokens = (struct tokens){ 0 };
-}
-
-struct tokens tokens_of_bytes(size_t n, const char text[n])
-{
-	struct tokens k = { n, grown(NULL, n, sizeof *k.id), grown(NULL, n, sizeof *k.bytes) };
-
-	for (size_t i = 0; i < n; i++) {
-		k.id[i] = (unsigned char)text[i];
-		k.bytes[i] = 1;
-	}
-	return k;
 }

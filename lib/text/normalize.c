@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * normalize.c -- normalizers and Metaspace; see normalize.h
+ */
+#include "text/normalize.h"
+#include "base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+void *text_grown(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || !(p = realloc(p, bytes ? bytes : 1)))
+		die("out of memory");
+	return p;
+}
+
+void weighted_room(struct weighted *b, size_t n)
+{
+	if (b->n + n <= b->room)
+		return;
+	b->room = b->room + b->room / 2 + n;
+	b->text = text_grown(b->text, b->room, 1);
+	b->weight = text_grown(b->weight, b->room, sizeof *b->weight);
+}
+
+void weighted_put(struct weighted *b, size_t n, const char *s, size_t weight)
+{
+	if (weight > UINT16_MAX)
+		die("the normalizer joins more than %d bytes of the text into one", UINT16_MAX);
+	weighted_room(b, n);
+	memcpy(b->text + b->n, s, n);
+	memset(b->weight + b->n, 0, n * sizeof *b->weight);
+	b->weight[b->n] = (uint16_t)weight;
+	b->n += n;
+}
+
+void weighted_copy(struct weighted *b, const struct weighted *from, size_t begin, size_t n)
+{
+	if (!n)
+		return;
+	weighted_room(b, n);
+	memcpy(b->text + b->n, from->text + begin, n);
+	memcpy(b->weight + b->n, from->weight + begin, n * sizeof *b->weight);
+	b->n += n;
+}
+
+static void weighted_swap(struct weighted *a, struct weighted *b)
+{
+	struct weighted c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+void weighted_free(struct weighted *b)
+{
+	free(b->text);
+	free(b->weight);
+}
+
+static bool starts_with(const struct weighted *b, const char *s, size_t n)
+{
+	return b->n >= n && !memcmp(b->text, s, n);
+}
+
+void step_prepend(const struct step *s, struct weighted *b, struct weighted *spare, bool first)
+{
+	(void)first;
+	if (!b->n)
+		return;
+	spare->n = 0;
+	weighted_put(spare, s->to_length, s->to, 0);
+	weighted_copy(spare, b, 0, b->n);
+	weighted_swap(b, spare);
+}
+
+void step_replace(const struct step *s, struct weighted *b, struct weighted *spare, bool first)
+{
+	size_t done = 0;
+
+	(void)first;
+	spare->n = 0;
+	for (;;) {
+		const char *hit = memmem(b->text + done, b->n - done, s->from, s->from_length);
+		size_t at = hit ? (size_t)(hit - b->text) : b->n, weight = 0;
+
+		weighted_copy(spare, b, done, at - done);
+		if (!hit)
+			break;
+		for (size_t i = 0; i < s->from_length; i++)
+			weight += b->weight[at + i];
+		weighted_put(spare, s->to_length, s->to, weight);
+		done = at + s->from_length;
+	}
+	weighted_swap(b, spare);
+}
+
+void step_metaspace(const struct step *s, struct weighted *b, struct weighted *spare, bool first)
+{
+	step_replace(s, b, spare, first);
+	if ((s->scheme == SCHEME_ALWAYS || (s->scheme == SCHEME_FIRST && first)) && !starts_with(b, s->to, s->to_length))
+		step_prepend(s, b, spare, first);
+}
+
+void steps_run(const struct steps *s, struct weighted *b, struct weighted *spare, bool first)
+{
+	for (size_t i = 0; i < s->n; i++)
+		s->step[i].run(s->step + i, b, spare, first);
+}
+
+void step_strings(struct step *s, const char *from, const char *to)
+{
+	s->from_length = strlen(from);
+	s->to_length = strlen(to);
+	s->from = xformat("%s", from);
+	s->to = xformat("%s", to);
+}
+
+struct step *steps_add(struct steps *s)
+{
+	s->step = text_grown(s->step, s->n + 1, sizeof *s->step);
+	s->step[s->n] = (struct step){ 0 };
+	return s->step + s->n++;
+}
+
+void steps_free(struct steps *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->step[i].from);
+		free(s->step[i].to);
+	}
+	free(s->step);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * vocabulary.h -- hash tables of a tokenizer: tokens, merges, and seams
+ *
+ * Internal to lib/text. Tables are open, with linear probing, at most half
+ * full, and made for a number of entries that must not be exceeded. Strings in
+ * them stay the caller's. free() their slots.
+ *
+ * Seams: the pairs of characters (c, d) such that some merge (x c, d y) exists.
+ * Kept as a set of hashes of the pairs, one bit each: it may say yes where there
+ * is none, never no where there is one.
+ */
+#ifndef TEXT_VOCABULARY_H
+#define TEXT_VOCABULARY_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { NONE = -1 };	/* no such id, rank or index */
+
+/* Strings to ids. */
+struct words {
+	size_t mask;
+	struct word { const char *text; uint32_t length; int32_t id; } *slot;	/* text NULL: free */
+};
+
+/* Pairs of ids to the rank of their merge and the id that it gives. */
+struct merges {
+	size_t mask;
+	struct merge { int32_t left, right, rank, id; } *slot;	/* rank < 0: free */
+};
+
+uint64_t text_hash(const char *s, size_t n);
+
+struct words words_make(size_t n);
+int32_t words_find(const struct words *w, const char *s, size_t n);	/* or NONE */
+void words_put(struct words *w, const char *s, size_t n, int32_t id);	/* replaces an equal string */
+
+struct merges merges_make(size_t n);
+/* The slot of a pair, or the free one where it would go. */
+struct merge *merges_slot(const struct merges *m, int32_t left, int32_t right);
+
+/* Bytes of the UTF-8 character at s, of n > 0 bytes; 1 and not valid for a byte that starts none. */
+size_t utf8_character(const char *s, size_t n, bool *valid);
+
+uint64_t *seams_make(void);
+/* Notes the seam of a merge of two strings that are not empty. */
+void seams_put(uint64_t *seam, const char *left, size_t n, const char *right, size_t m);
+/* Whether two characters, by text_hash, may stand at the seam of a merge. */
+bool seams_have(const uint64_t *seam, uint64_t left, uint64_t right);
+#endif
