@@ -15,12 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* No floating-point exception is looked at, so branches may become selects, and loops vectors. */
-#pragma GCC optimize ("no-trapping-math")
-
-/* Elementwise loops without contraction: every copy gives the same bits. */
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#include "num/clones.h"
 
 enum { CHUNK = 256 };
 

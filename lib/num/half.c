@@ -8,11 +8,7 @@
  */
 #include "num/half.h"
 #include <string.h>
-
-/* No floating-point exception is looked at, so branches may become selects, and loops vectors. */
-#pragma GCC optimize ("no-trapping-math")
-
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#include "num/clones.h"
 
 static inline float bits_float(uint32_t u)
 {

@@ -10,11 +10,7 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-/* No floating-point exception is looked at, so branches may become selects, and loops vectors. */
-#pragma GCC optimize ("no-trapping-math")
-
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#include "num/clones.h"
 
 enum { LANES = SEARCH_LANES, STEPS = SEARCH_STEPS, ROWS = 32 };
 static const double NEAR = 1e-4;

@@ -9,25 +9,18 @@
  * date. That compensation is kept apart from the weights and added in double,
  * so that a code does not hang on the rounding of intermediate weights.
  *
- * U = J L⁻¹ J, J the reversal, from one Cholesky factorization J(H + λ)J = L Lᵀ;
- * H is divided by its mean diagonal, which changes no code.
+ * U is taken from factor.h, s₈ from scale.h, order, groups and work area from job.h.
  */
 #include "quant/solver.h"
 #include <cblas.h>
-#include <float.h>
-#include <lapacke.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 #include "base/thread.h"
-#include "quant/linear.h"
-
-/* No floating-point exception is looked at, so branches may become selects, and loops vectors. */
-#pragma GCC optimize ("no-trapping-math")
-
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-
-enum { BLOCK = 128, LANES = SEARCH_LANES, PANEL = 256, STRIP = 16, CHUNK = 32 };
+#include "quant/factor.h"
+#include "quant/job.h"
+#include "quant/scale.h"
+#include "num/clones.h"
 
 const char *const compensates[] = {
 	[COMPENSATE_BOTH] = "both", [COMPENSATE_STORAGE] = "storage", [COMPENSATE_NONE] = "none", NULL
@@ -58,9 +51,6 @@ static const char *const texts[] = {
 	[SOLVER_NOT_POSITIVE] = "the Hessian is not positive definite, even damped 100-fold",
 };
 
-/* λ is raised by these factors, each on the undamped H (SPEC section 4). */
-static const double ladder[] = { 1, 2, 5, 10, 20, 50, 100 };
-
 void solver_recipe(struct solver *s, enum recipe recipe)
 {
 	s->group_view = recipe_rows[recipe].view;
@@ -79,384 +69,11 @@ const char *solver_text(enum solver_status status)
 	return texts[status];
 }
 
-/* What a panel of rows needs. */
-struct area {
-	float (*w)[PANEL];		/* [n] by column: weights, then W - Ŵ */
-	float (*d)[PANEL];		/* [live] by position: what earlier blocks add, in FP8 units */
-	uint8_t (*code)[PANEL];		/* [n] by column */
-	float (*scale)[PANEL];		/* [groups] */
-	uint8_t (*zero)[PANEL];
-	float (*member)[LANES];		/* [largest group] */
-	float (*e)[PANEL];		/* [BLOCK] */
-	float (*y)[PANEL];
-	float (*u)[BLOCK];		/* [BLOCK]: the block of U, transposed */
-	double (*x)[LANES];		/* [BLOCK]: weights of the block in FP8 units */
-	double *scale8;			/* [PANEL] */
-};
-
-struct job {
-	const struct solver *s;
-	size_t m, n;
-	size_t live;			/* columns to quantize; dead ones stand behind them in the order */
-	size_t groups, largest;
-	bool moved;			/* groups are cut from the order */
-	bool late;			/* parameters are taken when a group's first column is reached */
-	const float *w, *h;
-
-	int32_t *column;		/* [n] position → column */
-	int32_t *group;			/* [n] position → group */
-	int32_t *first, *member;	/* [groups + 1], [live]: live positions of each group */
-	double *factor;			/* [live][live] */
-	float *u;			/* [live][live] */
-	double *pivot;			/* [live] U_ii */
-	float *low, *high, *scale8;	/* [m] of a row */
-	double *strip_loss;		/* [strips][SEARCH_STEPS] */
-	double *sum;			/* [panels][3] */
-	float tensor_scale;
-	uint8_t tensor_zero;
-	struct area *area;		/* [threads] */
-};
-
-static size_t ceil_div(size_t a, size_t b)
-{
-	return (a + b - 1) / b;
-}
-
-static void *take(char *base, size_t *used, size_t n, size_t size)
-{
-	size_t at = *used;
-
-	*used += (n * size + 63) & ~(size_t)63;
-	return base ? base + at : NULL;
-}
-
-/* Cuts the work area up; returns its size. base NULL: only that. */
-static size_t lay_out(struct job *j, const struct solver *s, size_t m, size_t n, char *base)
-{
-	const bool solve = s->compensate != COMPENSATE_NONE, tensor = s->group == -1;
-	struct area a;
-	size_t used = 0;
-
-	j->groups = linear_groups(n, s->group);
-	j->largest = s->group > 0 && (size_t)s->group < n ? (size_t)s->group : n;
-	j->column = take(base, &used, n, sizeof *j->column);
-	j->group = take(base, &used, n, sizeof *j->group);
-	j->first = take(base, &used, j->groups + 1, sizeof *j->first);
-	j->member = take(base, &used, n, sizeof *j->member);
-	j->factor = take(base, &used, solve ? n * n : 0, sizeof *j->factor);
-	j->u = take(base, &used, solve ? n * n : 0, sizeof *j->u);
-	j->pivot = take(base, &used, n, sizeof *j->pivot);
-	j->low = take(base, &used, m, sizeof *j->low);
-	j->high = take(base, &used, m, sizeof *j->high);
-	j->scale8 = take(base, &used, m, sizeof *j->scale8);
-	j->strip_loss = take(base, &used, tensor ? ceil_div(m, STRIP) * SEARCH_STEPS : 0, sizeof *j->strip_loss);
-	j->sum = take(base, &used, ceil_div(m, PANEL) * 3, sizeof *j->sum);
-	j->area = take(base, &used, (size_t)threads, sizeof *j->area);
-	for (int t = 0; t < threads; t++) {
-		a.w = take(base, &used, n, sizeof *a.w);
-		a.d = take(base, &used, n, sizeof *a.d);
-		a.code = take(base, &used, n, sizeof *a.code);
-		a.scale = take(base, &used, j->groups, sizeof *a.scale);
-		a.zero = take(base, &used, j->groups, sizeof *a.zero);
-		a.member = take(base, &used, tensor ? 0 : j->largest, sizeof *a.member);
-		a.e = take(base, &used, BLOCK, sizeof *a.e);
-		a.y = take(base, &used, BLOCK, sizeof *a.y);
-		a.u = take(base, &used, BLOCK, sizeof *a.u);
-		a.x = take(base, &used, BLOCK, sizeof *a.x);
-		a.scale8 = take(base, &used, PANEL, sizeof *a.scale8);
-		if (base)
-			j->area[t] = a;
-	}
-	return used;
-}
-
 size_t solver_work(const struct solver *s, size_t m, size_t n)
 {
 	struct job j;
 
-	return lay_out(&j, s, m, n, NULL) + 63;
-}
-
-/* --- the plan: order, groups, dead channels --- */
-
-static enum solver_status check_hessian(const struct job *j, size_t *index)
-{
-	for (size_t i = 0; i < j->n; i++) {
-		const float *h = j->h + i * j->n;
-		float bad = 0;
-
-		if (!(h[i] >= 0) || !isfinite(h[i])) {
-			*index = i;
-			return SOLVER_BAD_DIAGONAL;
-		}
-		#pragma omp simd reduction(+:bad)
-		for (size_t k = 0; k < j->n; k++)
-			bad += h[k] - h[k];
-		if (bad != 0) {
-			*index = i;
-			return SOLVER_BAD_HESSIAN;
-		}
-	}
-	return SOLVER_DONE;
-}
-
-/* Whether each group of original columns stands together in the order. */
-static bool groups_stand(const struct job *j, const int32_t order[], int32_t seen[])
-{
-	size_t last = j->groups;
-
-	memset(seen, 0, j->groups * sizeof *seen);
-	for (size_t i = 0; i < j->n; i++) {
-		size_t g = (size_t)order[i] / j->largest;
-
-		if (g == last)
-			continue;
-		if (seen[g])
-			return false;
-		seen[last = g] = 1;
-	}
-	return true;
-}
-
-static enum solver_status plan(struct job *j, const int32_t order[], size_t *index)
-{
-	const struct solver *s = j->s;
-	const bool solve = s->compensate != COMPENSATE_NONE;
-	size_t last = j->n;
-	bool stand = true;
-
-	if (order) {
-		memset(j->member, 0, j->n * sizeof *j->member);
-		for (size_t i = 0; i < j->n; i++)
-			if (order[i] < 0 || (size_t)order[i] >= j->n || j->member[order[i]]++) {
-				*index = i;
-				return SOLVER_BAD_ORDER;
-			}
-		stand = groups_stand(j, order, j->first);
-	}
-	j->moved = !stand && !s->static_groups;
-	j->late = solve && j->groups > 1 && s->group_view != VIEW_ORIGINAL && !s->static_groups;
-
-	j->live = 0;
-	for (size_t i = 0; i < j->n; i++) {
-		int32_t c = order ? order[i] : (int32_t)i;
-
-		if (!solve || j->h[(size_t)c * j->n + (size_t)c] > 0)
-			j->column[j->live++] = c;
-	}
-	for (size_t i = j->n; i-- > 0;) {
-		int32_t c = order ? order[i] : (int32_t)i;
-
-		if (solve && !(j->h[(size_t)c * j->n + (size_t)c] > 0))
-			j->column[--last] = c;
-	}
-
-	memset(j->first, 0, (j->groups + 1) * sizeof *j->first);
-	for (size_t i = 0; i < j->n; i++) {
-		j->group[i] = (int32_t)((j->moved ? i : (size_t)j->column[i]) / j->largest);
-		if (i < j->live)
-			j->first[j->group[i] + 1]++;
-	}
-	for (size_t g = 0; g < j->groups; g++)
-		j->first[g + 1] += j->first[g];
-	for (size_t i = j->live; i-- > 0;)
-		j->member[--j->first[j->group[i] + 1]] = (int32_t)i;
-	/* The loop above left each group's start one place too far right. */
-	memmove(j->first, j->first + 1, j->groups * sizeof *j->first);
-	j->first[j->groups] = (int32_t)j->live;
-	return SOLVER_DONE;
-}
-
-/* --- the factor --- */
-
-/* J(PHPᵀ/mean + λ)J, lower triangle, and its Cholesky factor; returns the pivot that failed, from 1. */
-static size_t factorize(const struct job *j, double mean, double lambda)
-{
-	const size_t n = j->live;
-	lapack_int info;
-
-	#pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
-	for (size_t i = 0; i < n; i++) {
-		const float *h = j->h + (size_t)j->column[n - 1 - i] * j->n;
-		double *a = j->factor + i * n;
-
-		for (size_t k = 0; k <= i; k++)
-			a[k] = h[j->column[n - 1 - k]] / mean;
-		a[i] += lambda;
-	}
-	/* Column-major upper is row-major lower. */
-	info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (lapack_int)n, j->factor, (lapack_int)n);
-	if (info == 0)
-		info = LAPACKE_dtrtri_work(LAPACK_COL_MAJOR, 'U', 'N', (lapack_int)n, j->factor, (lapack_int)n);
-	return (size_t)info;
-}
-
-static enum solver_status factor(const struct job *j, double *lambda, size_t *index)
-{
-	const size_t n = j->live;
-	double mean = 0;
-	size_t info = 1;
-
-	for (size_t i = 0; i < n; i++)
-		mean += j->h[(size_t)j->column[i] * (j->n + 1)];
-	mean /= n ? n : 1;
-	for (size_t i = 0; info && i < sizeof ladder / sizeof *ladder; i++) {
-		*lambda = j->s->damp * ladder[i];
-		info = n ? factorize(j, mean, *lambda) : 0;
-	}
-	if (info) {
-		*index = (size_t)j->column[n - info];
-		return SOLVER_NOT_POSITIVE;
-	}
-	#pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
-	for (size_t i = 0; i < n; i++) {
-		const double *a = j->factor + (n - 1 - i) * n;
-
-		for (size_t k = i; k < n; k++)
-			j->u[i * n + k] = (float)a[n - 1 - k];
-		j->pivot[i] = a[n - 1 - i];
-	}
-	return SOLVER_DONE;
-}
-
-/* --- scales of rows and of the tensor --- */
-
-static enum solver_status ranges(const struct job *j, size_t *index)
-{
-	size_t bad = j->m;
-
-	#pragma omp parallel for schedule(dynamic, STRIP) num_threads(threads) reduction(min:bad)
-	for (size_t i = 0; i < j->m; i++) {
-		const float *w = j->w + i * j->n;
-		float low = 0, high = 0, nan = 0;
-
-		for (size_t k = 0; k < j->n; k++)
-			nan += w[k] - w[k];
-		if (nan != 0 && i < bad)
-			bad = i;
-		for (size_t k = 0; k < j->live; k++) {
-			float v = w[j->column[k]];
-
-			low = v < low ? v : low;
-			high = v > high ? v : high;
-		}
-		j->low[i] = low;
-		j->high[i] = high;
-	}
-	*index = bad;
-	return bad < j->m ? SOLVER_BAD_WEIGHT : SOLVER_DONE;
-}
-
-/* DPQ eq. 6 and section 2.2 */
-static float fp8_scale(const struct solver *s, float top)
-{
-	double scale = (double)top / (s->z_top > 0 ? s->z_top : s->compute.top);
-	float result;
-	int e;
-
-	if (s->pow2_scale && scale > 0)
-		scale = frexp(scale, &e) == 0.5 ? scale : ldexp(1, e);
-	result = (float)scale;
-	if (result > 0)
-		return result > s->min_scale8 ? result : s->min_scale8;
-	return 1;
-}
-
-static void scale_rows(const struct job *j)
-{
-	float all = 0;
-
-	for (size_t i = 0; i < j->m; i++)
-		all = fmaxf(all, fmaxf(-j->low[i], j->high[i]));
-	for (size_t i = 0; i < j->m; i++) {
-		float top = j->s->scale8_channel ? fmaxf(-j->low[i], j->high[i]) : all;
-
-		j->scale8[i] = j->s->compute.kind ? fp8_scale(j->s, top) : 1;
-	}
-}
-
-static void round_first(const struct solver *s, size_t n, float x[n])
-{
-	if (s->round_first && s->compute.kind)
-		format_round(&s->compute, n, x, x, 1, 0);
-}
-
-/* Losses of all factors over a chunk of weights are added to loss. */
-static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const float x[CHUNK][LANES], double low,
-	double high)
-{
-	float scale[LANES], unit[LANES];
-	uint8_t zero[LANES];
-	double part[LANES];
-
-	format_fit(f, &scale[0], &zero[0], low, high);
-	for (size_t l = 0; l < LANES; l++)
-		unit[l] = fminf(1 / scale[0], FLT_MAX);
-	for (size_t i = 0; i < SEARCH_STEPS; i++) {
-		search_pair(f, i, &scale[0], &zero[0], low, high);
-		for (size_t l = 0; l < LANES; l++) {
-			scale[l] = scale[0];
-			zero[l] = f->asymmetric ? zero[0] : 0;
-		}
-		search_loss(f, CHUNK, part, x, scale, zero, unit);
-		for (size_t l = 0; l < LANES; l++)
-			loss[i] += part[l];
-	}
-}
-
-/* One scale and zero for the whole matrix. */
-static void fit_tensor(struct job *j)
-{
-	const struct solver *s = j->s;
-	double low = 0, high = 0, least = INFINITY;
-	size_t best = 0;
-
-	for (size_t i = 0; i < j->m; i++) {
-		low = fmin(low, j->low[i] / (double)j->scale8[i]);
-		high = fmax(high, j->high[i] / (double)j->scale8[i]);
-	}
-	if (s->round_first && s->compute.kind) {
-		float end[2] = { (float)low, (float)high };
-
-		round_first(s, 2, end);
-		low = end[0];
-		high = end[1];
-	}
-	if (s->search == SEARCH_MSE) {
-		const size_t strips = ceil_div(j->m, STRIP);
-
-		memset(j->strip_loss, 0, strips * SEARCH_STEPS * sizeof *j->strip_loss);
-		#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-		for (size_t b = 0; b < strips; b++) {
-			float x[CHUNK][LANES], *flat = x[0];
-			size_t used = 0, end = (b + 1) * STRIP < j->m ? (b + 1) * STRIP : j->m;
-
-			for (size_t i = b * STRIP; i < end; i++)
-				for (size_t k = 0; k < j->live; k++) {
-					flat[used++] = (float)(j->w[i * j->n + (size_t)j->column[k]]
-						/ (double)j->scale8[i]);
-					if (used < CHUNK * LANES && (i + 1 < end || k + 1 < j->live))
-						continue;
-					memset(flat + used, 0, (CHUNK * LANES - used) * sizeof *flat);
-					round_first(s, used, flat);
-					add_losses(&s->storage, j->strip_loss + b * SEARCH_STEPS,
-						(const float (*)[LANES])x, low, high);
-					used = 0;
-				}
-		}
-		for (size_t i = 0; i < SEARCH_STEPS; i++) {
-			double loss = 0;
-
-			for (size_t b = 0; b < strips; b++)
-				loss += j->strip_loss[b * SEARCH_STEPS + i];
-			if (loss < least) {
-				least = loss;
-				best = i;
-			}
-		}
-	}
-	j->tensor_zero = 0;
-	search_pair(&s->storage, best, &j->tensor_scale, &j->tensor_zero, low, high);
+	return job_lay_out(&j, s, m, n, NULL) + 63;
 }
 
 /* --- lanes of a panel --- */
@@ -544,7 +161,7 @@ static void fit_group(const struct job *j, const struct area *a, size_t group, s
 			weigh(x, a->w[c] + l0, a->d[p] + l0, a->scale8 + l0);
 		if (s->round_first && s->compute.kind) {
 			narrow(a->member[i], x);
-			round_first(s, LANES, a->member[i]);
+			scale_round_first(s, LANES, a->member[i]);
 			for (size_t l = 0; l < LANES; l++)
 				x[l] = a->member[i][l];
 		}
@@ -566,7 +183,7 @@ static void take_column(const struct job *j, const struct area *a, size_t p, siz
 
 	if (fp8 && s->round_first) {
 		narrow(y, x);
-		round_first(s, LANES, y);
+		scale_round_first(s, LANES, y);
 		for (size_t l = 0; l < LANES; l++)
 			rounded[l] = y[l];
 	}
@@ -758,17 +375,18 @@ enum solver_status solver_run(const struct solver *s, size_t m, size_t n, uint8_
 	double total[3] = { 0 };
 
 	*report = (struct solver_report){ .error = NAN };
-	lay_out(&j, s, m, n, (char *)work + (-(uintptr_t)work & 63));
-	if ((h && (status = check_hessian(&j, &report->index))) || (status = plan(&j, order, &report->index))
-		|| (status = ranges(&j, &report->index)))
+	job_lay_out(&j, s, m, n, (char *)work + (-(uintptr_t)work & 63));
+	if ((h && (status = factor_check(n, j.h, &report->index))) || (status = job_plan(&j, order, &report->index))
+		|| (status = scale_ranges(&j, &report->index)))
 		return status;
-	if (s->compensate != COMPENSATE_NONE && (status = factor(&j, &report->lambda, &report->index)))
+	if (s->compensate != COMPENSATE_NONE && (status = factor_run(n, j.live, j.u, j.pivot, &report->lambda,
+			&report->index, j.h, j.column, s->damp, j.factor)))
 		return status;
 	report->dead = n - j.live;
 	report->moved = j.moved;
 	scale_rows(&j);
 	if (s->group == -1)
-		fit_tensor(&j);
+		scale_tensor(&j);
 
 	#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
 	for (size_t p = 0; p < panels; p++) {

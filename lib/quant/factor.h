@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * factor.h -- what a solver takes from the second moments H: its live columns and the factor U
+ *
+ *	UᵀU = (P H Pᵀ/mean + λ·I)⁻¹, U upper triangular, mean that of the live diagonal,
+ * P the order of the columns. λ is the damping times 1, 2, 5, 10, 20, 50, 100:
+ * the first with which H is positive definite (SPEC section 4).
+ *
+ * Source: GPTQ (Frantar et al., 2022), section 3.3.
+ */
+#ifndef QUANT_FACTOR_H
+#define QUANT_FACTOR_H
+#include <stddef.h>
+#include <stdint.h>
+#include "quant/solver.h"
+
+/* Whether H is finite, its diagonal not negative; else *index is the row at fault. */
+enum solver_status factor_check(size_t n, const float h[n * n], size_t *index);
+
+/*
+ * column: position → column, in the given order (NULL: as they stand), but
+ * columns that never fired (H_ii = 0) behind all others. Returns how many are
+ * live. h NULL: all of them.
+ */
+size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t *order);
+
+/*
+ * u: U, of which only the upper triangle is written; pivot: U_ii; lambda: the λ
+ * taken. work: [live][live]. SOLVER_NOT_POSITIVE: *index is the column at fault.
+ */
+enum solver_status factor_run(size_t n, size_t live, float u[live * live], double pivot[live], double *lambda,
+	size_t *index, const float h[n * n], const int32_t column[live], double damp, double work[live * live]);
+#endif
