@@ -284,11 +284,6 @@ const char *safetensors_at(const struct safetensors *s, size_t i)
 	return s->entry[i].name;
 }
 
-bool safetensors_has(const struct safetensors *s, const char *name)
-{
-	return find(s, name);
-}
-
 const char *safetensors_file(const struct safetensors *s, const char *name)
 {
 	const struct entry *e = find(s, name);

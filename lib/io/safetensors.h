@@ -30,7 +30,6 @@ void safetensors_close(struct safetensors *s);
 size_t safetensors_count(const struct safetensors *s);
 const char *safetensors_at(const struct safetensors *s, size_t i);
 
-bool safetensors_has(const struct safetensors *s, const char *name);
 const char *safetensors_file(const struct safetensors *s, const char *name);	/* the file it stands in, or NULL */
 
 /* Type and extents without the data (NULL): type TENSOR_ANY where safetensors_tensor() would refuse it, for its type

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "num/bits.h"
 #include "num/clones.h"
 
 enum { CHUNK = 256 };
@@ -33,22 +34,6 @@ struct format_kind {
 	int x, y, bias;			/* 8-bit floats */
 	float top;
 };
-
-static float bits_float(uint32_t u)
-{
-	float x;
-
-	memcpy(&x, &u, sizeof x);
-	return x;
-}
-
-static inline uint32_t float_bits(float x)
-{
-	uint32_t u;
-
-	memcpy(&u, &x, sizeof u);
-	return u;
-}
 
 /* --- integers --- */
 

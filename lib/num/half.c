@@ -8,23 +8,8 @@
  */
 #include "num/half.h"
 #include <string.h>
+#include "num/bits.h"
 #include "num/clones.h"
-
-static inline float bits_float(uint32_t u)
-{
-	float x;
-
-	memcpy(&x, &u, sizeof x);
-	return x;
-}
-
-static inline uint32_t float_bits(float x)
-{
-	uint32_t u;
-
-	memcpy(&u, &x, sizeof u);
-	return u;
-}
 
 CLONES
 static void f16_widen(size_t n, float y[restrict n], const uint16_t x[restrict n])
