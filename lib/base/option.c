@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* option.c -- option tables: parse, help, history; see option.h */
 #include "base/option.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include <errno.h>
@@ -305,6 +306,7 @@ const char **option_parse(int argc, char *argv[], const struct tool *tool, const
 	if (*n > tool->max_operands)
 		misuse("there is one operand too many: %s", argv[optind + (int)tool->max_operands]);
 	threads_init((int)thread_count);
+	cpu_check();
 	write_history(tool, rows, value);
 	atexit(say_memory);
 	if (!*n && tool->max_operands) {

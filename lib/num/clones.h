@@ -1,17 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * clones.h -- elementwise loops in several vector widths, chosen when the program starts
+ * clones.h -- elementwise loops in several vector widths, chosen by base/cpu.h
  *
- * CLONES before a function compiles it for AVX-512, AVX2 and plain x86-64. Such
- * loops have no contraction (-std=c17): every copy gives the same bits. Include
- * it after all other headers: its pragma holds for what follows.
+ *	CLONES(static, float, total, (size_t n, const float x[n]), (n, x))
+ *	{ ... }
  *
- * Source: GCC manual, function attribute target_clones.
+ * compiles the body for AVX-512, AVX2 and plain x86-64 (or any other machine)
+ * and defines total() as the one of them that fits. Such loops have no
+ * contraction (-std=c17): every copy gives the same bits. Include it after all
+ * other headers: its pragma holds for what follows.
  */
 #ifndef NUM_CLONES_H
 #define NUM_CLONES_H
+#include "base/cpu.h"
 /* No floating-point exception is looked at, so branches may become selects, and loops vectors. */
 #pragma GCC optimize ("no-trapping-math")
 
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#ifdef __x86_64__
+#define CLONES(linkage, type, name, parameters, arguments) \
+	static inline __attribute__((always_inline)) type name##_body parameters; \
+	__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512"))) \
+	static type name##_avx512 parameters { return name##_body arguments; } \
+	__attribute__((target("avx2"))) \
+	static type name##_avx2 parameters { return name##_body arguments; } \
+	__attribute__((noinline)) static type name##_plain parameters { return name##_body arguments; } \
+	linkage type name parameters \
+	{ \
+		switch (cpu) { \
+		case CPU_AVX512: return name##_avx512 arguments; \
+		case CPU_AVX2: return name##_avx2 arguments; \
+		default: return name##_plain arguments; \
+		} \
+	} \
+	static inline __attribute__((always_inline)) type name##_body parameters
+#else
+#define CLONES(linkage, type, name, parameters, arguments) linkage type name parameters
+#endif
 #endif

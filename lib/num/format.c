@@ -82,9 +82,8 @@ static inline uint8_t int_code(double x, float scale, double z, double top)
 	return (uint8_t)(int)(integer(q) + z);
 }
 
-CLONES
-static void int_encode(const struct format *f, size_t n, uint8_t code[n], const double x[n], const float scale[n],
-	const uint8_t *zero)
+CLONES(static, void, int_encode, (const struct format *f, size_t n, uint8_t code[n], const double x[n],
+	const float scale[n], const uint8_t *zero), (f, n, code, x, scale, zero))
 {
 	const double top = f->top;
 
@@ -98,8 +97,8 @@ static void int_encode(const struct format *f, size_t n, uint8_t code[n], const 
 			code[i] = int_code(x[i], scale[i], top, 2 * top);
 }
 
-CLONES
-static void int_round(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit)
+CLONES(static, void, int_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
+	float limit), (f, n, y, x, scale, limit))
 {
 	const double s = scale, high = limit, low = f->asymmetric ? 0 : -high;
 
@@ -113,9 +112,9 @@ static void int_round(const struct format *f, size_t n, float y[n], const float 
 	}
 }
 
-CLONES
-static void int_nearest(const struct format *f, size_t n, size_t lanes, float y[n][lanes], const float x[n][lanes],
-	const float scale[lanes], const float inverse[lanes], const uint8_t *zero)
+CLONES(static, void, int_nearest, (const struct format *f, size_t n, size_t lanes, float y[n][lanes],
+	const float x[n][lanes], const float scale[lanes], const float inverse[lanes], const uint8_t *zero),
+	(f, n, lanes, y, x, scale, inverse, zero))
 {
 	const float top = f->asymmetric ? f->top : 2 * f->top;
 	float low[CHUNK], high[CHUNK];
@@ -189,9 +188,8 @@ static inline float float_nearest(struct float_shape s, float a)
 	return a != a ? a : y;
 }
 
-CLONES
-static void float_encode(const struct format *f, size_t n, uint8_t code[n], const double x[n], const float scale[n],
-	const uint8_t *zero)
+CLONES(static, void, float_encode, (const struct format *f, size_t n, uint8_t code[n], const double x[n],
+	const float scale[n], const uint8_t *zero), (f, n, code, x, scale, zero))
 {
 	const struct float_shape s = float_shape(f->kind);
 	const float top = f->top;
@@ -212,8 +210,8 @@ static void float_encode(const struct format *f, size_t n, uint8_t code[n], cons
 	}
 }
 
-CLONES
-static void float_round(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit)
+CLONES(static, void, float_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
+	float limit), (f, n, y, x, scale, limit))
 {
 	const struct float_shape s = float_shape(f->kind);
 
@@ -226,9 +224,9 @@ static void float_round(const struct format *f, size_t n, float y[n], const floa
 	}
 }
 
-CLONES
-static void float_values(const struct format *f, size_t n, size_t lanes, float y[n][lanes], const float x[n][lanes],
-	const float scale[lanes], const float inverse[lanes], const uint8_t *zero)
+CLONES(static, void, float_values, (const struct format *f, size_t n, size_t lanes, float y[n][lanes],
+	const float x[n][lanes], const float scale[lanes], const float inverse[lanes], const uint8_t *zero),
+	(f, n, lanes, y, x, scale, inverse, zero))
 {
 	const struct float_shape s = float_shape(f->kind);
 	const float top = f->top;
@@ -321,9 +319,8 @@ void format_encode(const struct format *f, size_t n, uint8_t code[n], const floa
 	}
 }
 
-CLONES
-void format_decode(const struct format *f, size_t n, float x[n], const uint8_t code[n], const float scale[n],
-	const uint8_t *zero)
+CLONES(, void, format_decode, (const struct format *f, size_t n, float x[n], const uint8_t code[n],
+	const float scale[n], const uint8_t *zero), (f, n, x, code, scale, zero))
 {
 	if (f->asymmetric)
 		for (size_t i = 0; i < n; i++)
@@ -358,9 +355,8 @@ void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][l
 	f->kind->nearest(f, n, lanes, y, x, scale, inverse, zero);
 }
 
-CLONES
-void format_fit_all(const struct format *f, size_t n, float scale[n], uint8_t *zero, const double min[n],
-	const double max[n])
+CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n], uint8_t *zero,
+	const double min[n], const double max[n]), (f, n, scale, zero, min, max))
 {
 	const double top = f->top;
 

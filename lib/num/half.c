@@ -11,8 +11,7 @@
 #include "num/bits.h"
 #include "num/clones.h"
 
-CLONES
-static void f16_widen(size_t n, float y[restrict n], const uint16_t x[restrict n])
+CLONES(static, void, f16_widen, (size_t n, float y[restrict n], const uint16_t x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t h = x[i], u = (h & 0x7fff) << 13, e = u & 0x0f800000;
@@ -24,15 +23,13 @@ static void f16_widen(size_t n, float y[restrict n], const uint16_t x[restrict n
 	}
 }
 
-CLONES
-static void bf16_widen(size_t n, float y[restrict n], const uint16_t x[restrict n])
+CLONES(static, void, bf16_widen, (size_t n, float y[restrict n], const uint16_t x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] = bits_float((uint32_t)x[i] << 16);
 }
 
-CLONES
-static void f16_narrow(size_t n, uint16_t y[restrict n], const float x[restrict n])
+CLONES(static, void, f16_narrow, (size_t n, uint16_t y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t u = float_bits(x[i]), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
@@ -47,8 +44,7 @@ static void f16_narrow(size_t n, uint16_t y[restrict n], const float x[restrict 
 	}
 }
 
-CLONES
-static void bf16_narrow(size_t n, uint16_t y[restrict n], const float x[restrict n])
+CLONES(static, void, bf16_narrow, (size_t n, uint16_t y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t u = float_bits(x[i]), nan = u >> 16 | 0x40;

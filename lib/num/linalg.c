@@ -13,19 +13,13 @@
 #include <cblas.h>
 #include <math.h>
 #include <stdint.h>
-#pragma GCC optimize ("no-trapping-math")	/* changes no value; without it comparisons keep loops scalar */
+#include "num/clones.h"
 
 /* Constants, not options: results depend on them. */
 enum { TILE_M = 256, TILE_N = 384, TILE_GRAM = 384, LANES = 16, ROWS = 16 };
 
 /* Work below which starting threads costs more than it saves: products of a matrix product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CLONES
-#endif
 
 static size_t least(size_t a, size_t b)
 {
@@ -100,7 +94,7 @@ static float fold(const float sum[LANES])
 	return s;
 }
 
-CLONES static float sum_of(size_t n, const float x[n])
+CLONES(static, float, sum_of, (size_t n, const float x[n]), (n, x))
 {
 	float sum[LANES] = { 0 };
 	size_t i = 0;
@@ -113,7 +107,7 @@ CLONES static float sum_of(size_t n, const float x[n])
 	return fold(sum);
 }
 
-CLONES static float sum_of_squares(size_t n, const float x[n], float mean)
+CLONES(static, float, sum_of_squares, (size_t n, const float x[n], float mean), (n, x, mean))
 {
 	float sum[LANES] = { 0 };
 	size_t i = 0;
@@ -169,14 +163,14 @@ static inline float exp_of(float x)
 	return p * two.f;
 }
 
-CLONES float linalg_exp(size_t n, float x[n], float shift)
+CLONES(, float, linalg_exp, (size_t n, float x[n], float shift), (n, x, shift))
 {
 	for (size_t i = 0; i < n; i++)
 		x[i] = exp_of(x[i] - shift);
 	return sum_of(n, x);
 }
 
-CLONES double linalg_sum_exp(size_t n, const float x[n], float shift)
+CLONES(, double, linalg_sum_exp, (size_t n, const float x[n], float shift), (n, x, shift))
 {
 	double sum[LANES] = { 0 }, s = 0;
 	size_t i = 0;
@@ -191,7 +185,7 @@ CLONES double linalg_sum_exp(size_t n, const float x[n], float shift)
 	return s;
 }
 
-CLONES float linalg_max(size_t n, const float x[n])
+CLONES(, float, linalg_max, (size_t n, const float x[n]), (n, x))
 {
 	float max[LANES], top = -INFINITY;
 	size_t i = 0;
@@ -208,7 +202,7 @@ CLONES float linalg_max(size_t n, const float x[n])
 	return top;
 }
 
-CLONES void linalg_silu(size_t n, float y[n], const float x[n])
+CLONES(, void, linalg_silu, (size_t n, float y[n], const float x[n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] = x[i] / (1 + exp_of(-x[i]));
@@ -220,7 +214,7 @@ void linalg_gelu(size_t n, float y[n], const float x[n])
 		y[i] = 0.5f * x[i] * (1 + erff(x[i] * 0.70710678f));
 }
 
-CLONES void linalg_gelu_tanh(size_t n, float y[n], const float x[n])
+CLONES(, void, linalg_gelu_tanh, (size_t n, float y[n], const float x[n]), (n, y, x))
 {
 	/* ½(1 + tanh z) = 1 / (1 + e^-2z) */
 	for (size_t i = 0; i < n; i++) {
@@ -230,7 +224,7 @@ CLONES void linalg_gelu_tanh(size_t n, float y[n], const float x[n])
 	}
 }
 
-CLONES void linalg_times(size_t n, float y[n], const float x[n])
+CLONES(, void, linalg_times, (size_t n, float y[n], const float x[n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] *= x[i];

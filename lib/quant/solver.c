@@ -79,8 +79,8 @@ size_t solver_work(const struct solver *s, size_t m, size_t n)
 /* --- lanes of a panel --- */
 
 /* x = w/s₈ + d */
-CLONES
-static void weigh(double x[LANES], const float w[LANES], const float d[LANES], const double scale8[LANES])
+CLONES(static, void, weigh, (double x[LANES], const float w[LANES], const float d[LANES],
+	const double scale8[LANES]), (x, w, d, scale8))
 {
 	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++)
@@ -88,8 +88,7 @@ static void weigh(double x[LANES], const float w[LANES], const float d[LANES], c
 }
 
 /* x -= Σ_i u_i e_i */
-CLONES
-static void compensate(size_t n, double x[LANES], const float e[n][PANEL], const float u[n])
+CLONES(static, void, compensate, (size_t n, double x[LANES], const float e[n][PANEL], const float u[n]), (n, x, e, u))
 {
 	typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
 	wide a = { 0 }, b = a, c = a, d = a;
@@ -113,8 +112,8 @@ static void compensate(size_t n, double x[LANES], const float e[n][PANEL], const
 }
 
 /* Takes a member of a group: its value in float, and the range widened to hold it. */
-CLONES
-static void widen(float y[LANES], double low[LANES], double high[LANES], const double x[LANES])
+CLONES(static, void, widen, (float y[LANES], double low[LANES], double high[LANES], const double x[LANES]),
+	(y, low, high, x))
 {
 	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++) {
@@ -124,8 +123,7 @@ static void widen(float y[LANES], double low[LANES], double high[LANES], const d
 	}
 }
 
-CLONES
-static void narrow(float y[LANES], const double x[LANES])
+CLONES(static, void, narrow, (float y[LANES], const double x[LANES]), (y, x))
 {
 	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++)
@@ -133,9 +131,8 @@ static void narrow(float y[LANES], const double x[LANES])
 }
 
 /* e = (x - target)/pivot; w becomes w - ŷ·s₈ in the float arithmetic of linear_weight(). */
-CLONES
-static void errors(float e[LANES], float w[LANES], const double x[LANES], const float target[LANES],
-	const float y[LANES], const double scale8[LANES], double pivot)
+CLONES(static, void, errors, (float e[LANES], float w[LANES], const double x[LANES], const float target[LANES],
+	const float y[LANES], const double scale8[LANES], double pivot), (e, w, x, target, y, scale8, pivot))
 {
 	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++) {

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cpu.c -- see cpu.h */
+#include "base/cpu.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+
+static const char *const names[] = { [CPU_PLAIN] = "plain", [CPU_AVX2] = "avx2", [CPU_AVX512] = "avx512" };
+enum { CPUS = sizeof names / sizeof *names };
+
+enum cpu cpu;
+bool cpu_bf16;
+static enum cpu widest;
+static int wanted = -1;			/* CPUS: no such name */
+
+__attribute__((constructor))
+static void cpu_init(void)
+{
+	const char *name = getenv("PTQ_CPU");
+
+#ifdef __x86_64__
+	__builtin_cpu_init();
+	if (__builtin_cpu_supports("avx2"))
+		widest = CPU_AVX2;
+	if (widest && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+		widest = CPU_AVX512;
+#endif
+	cpu = widest;
+	for (wanted = name && *name ? 0 : -1; wanted >= 0 && wanted < CPUS && strcmp(names[wanted], name); wanted++)
+		;
+	if (wanted >= 0 && wanted <= (int)widest)
+		cpu = (enum cpu)wanted;
+#ifdef __x86_64__
+	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
+#endif
+}
+
+void cpu_check(void)
+{
+	if (wanted == CPUS)
+		misuse("PTQ_CPU: '%s' is none of plain, avx2, avx512", getenv("PTQ_CPU"));
+	if (wanted > (int)widest)
+		misuse("PTQ_CPU: this processor has no %s, only %s", names[wanted], names[widest]);
+}

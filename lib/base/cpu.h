@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * cpu.h -- which kernels run: plain x86-64 (or any machine), AVX2, AVX-512
+ *
+ * The widest that the processor has, or what PTQ_CPU=plain|avx2|avx512 says.
+ */
+#ifndef BASE_CPU_H
+#define BASE_CPU_H
+#include <stdbool.h>
+
+enum cpu { CPU_PLAIN, CPU_AVX2, CPU_AVX512 };
+extern enum cpu cpu;			/* known before main() */
+extern bool cpu_bf16;			/* AVX512_BF16, under avx512 only */
+
+/* Misuse if PTQ_CPU asks for what does not exist or the processor does not have. */
+void cpu_check(void);
+#endif
