@@ -11,6 +11,7 @@
 #include "num/bf16.h"
 #include "base/thread.h"
 #include "num/half.h"
+#include "num/linalg.h"
 #include <cblas.h>
 #include <string.h>
 #ifdef __x86_64__
@@ -275,12 +276,6 @@ static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GR
 	}
 }
 
-CLONES(static, void, add_row, (size_t n, double y[restrict n], const float x[restrict n]), (n, y, x))
-{
-	for (size_t i = 0; i < n; i++)
-		y[i] += (double)x[i];
-}
-
 void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n])
 {
 	#pragma omp parallel for num_threads(threads) if (blocks * m * n * n > FEW_PRODUCTS) schedule(dynamic) collapse(2)
@@ -293,7 +288,7 @@ void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t
 				for (size_t c = 0; c < least(TILE_GRAM, n - i); c++) {
 					size_t d = i == j ? c : 0;
 
-					add_row(least(TILE_GRAM, n - j) - d, &h[i + c][j + d], &y[c][d]);
+					linalg_sum(least(TILE_GRAM, n - j) - d, &h[i + c][j + d], &y[c][d]);
 				}
 			}
 		}
