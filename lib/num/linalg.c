@@ -103,6 +103,17 @@ static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM]
 	}
 }
 
+CLONES(, void, linalg_magnitude, (size_t n, double sum[restrict n], float max[restrict n], const float x[restrict n]),
+	(n, sum, max, x))
+{
+	for (size_t i = 0; i < n; i++) {
+		float a = fabsf(x[i]);
+
+		sum[i] += (double)a;
+		max[i] = a > max[i] ? a : max[i];
+	}
+}
+
 CLONES(, void, linalg_sum, (size_t n, double y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++)
