@@ -15,6 +15,12 @@ x = r.standard_normal((70, 33)).astype("f4")
 with h5py.File("act.h5", "w") as f:
     root(f, "activations")
     f["a/input"], f["b/input"] = x, x.astype("f2"); f["c"] = f["a"]
+b = h5py.h5t.IEEE_F16LE.copy(); b.set_fields(15, 7, 8, 0, 7); b.set_ebias(127)
+bits = (x.view("u4") >> 16).astype("u2")
+with h5py.File("bf16.h5", "w") as f:
+    root(f, "activations"); f.create_group("a"); f.create_group("b")
+    d = h5py.h5d.create(f.id, b"a/input", b, h5py.h5s.create_simple(x.shape)); d.write(h5py.h5s.ALL, h5py.h5s.ALL, bits, b)
+    f["b/input"] = (bits.astype("u4") << 16).view("f4")
 with h5py.File("int.h5", "w") as f: root(f, "activations"); f["a/input"] = np.ones((4, 4), "i4")
 with h5py.File("nan.h5", "w") as f: root(f, "activations"); y = x.copy(); y[3, 4] = np.nan; f["a/input"] = y
 PY
@@ -82,6 +88,16 @@ x, f = h5py.File("act.h5"), h5py.File("a.h5")
 for n in "ab":
     v = x[n]["input"][...].astype("f8"); assert np.abs(f[n]["hessian"][...] - v.T @ v).max() < 1e-4 and f[n]["count"][()] == 70
 assert f["a"] == f["c"]'
+# both within (ctx + 2) 2^-24 Σ |x| |x| of the truth, where products of bf16 are exact, and rounded once more
+for cpu in plain ''; do
+	PTQ_CPU=$cpu hessian-accum --ctx 16 bf16.h5 -o b.h5
+	ok "bf16 activations as the same in f32, kernels '$cpu'" py -c 'import h5py, numpy as np
+f, x = h5py.File("b.h5"), abs(h5py.File("bf16.h5")["b/input"][...].astype("f8"))
+a, b = f["a"], f["b"]
+assert (abs(a["hessian"][...].astype("f8") - b["hessian"][...]) <= (2 * 18 + 2) * 2.0 ** -24 * (x.T @ x)).all()
+assert a["count"][()] == 70 and a["hessian"][...].any()
+for n in "absmax", "mean_abs": assert (a[n][...] == b[n][...]).all(), n'
+done
 for i in 1 2; do hessian-accum --ctx 16 --shard $i/2 act.h5 -o s$i.h5; done
 hessian-accum s1.h5 s2.h5 -o s.h5
 ok 'their shards' py near.py a.h5 s.h5 1e-6

@@ -4,12 +4,14 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/thread.h"
+#include "num/bf16.h"
+#include "num/half.h"
 #include "num/linalg.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 64, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
+enum { COLUMNS = 512, ROWS = 4096, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
 
 static size_t least(size_t a, size_t b)
 {
@@ -30,22 +32,36 @@ void hessian_free(struct hessian *h)
 	*h = (struct hessian){ 0 };
 }
 
-void hessian_add(struct hessian *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in])
+static void add_magnitudes(struct hessian *h, size_t rows, const void *x, enum half_type type)
 {
-	size_t n = h->in, rows = windows * tokens;
-	const float (*row)[n] = x[0];
+	size_t n = h->in;
 
-	linalg_gram(windows, tokens, n, (double (*)[n])h->sum, x);
 	#pragma omp parallel for num_threads(threads) schedule(static) if (rows * n > FEW)
 	for (size_t j = 0; j < n; j += COLUMNS)
-		for (size_t i = 0; i < rows; i++)
-			for (size_t k = j; k < least(n, j + COLUMNS); k++) {
-				float a = fabsf(row[i][k]);
+		for (size_t i = 0; i < rows; i++) {
+			size_t columns = least(COLUMNS, n - j);
+			const float *row = (const float *)x + i * n + j;
+			float wide[COLUMNS];
 
-				h->absolute[k] += (double)a;
-				h->absmax[k] = a > h->absmax[k] ? a : h->absmax[k];
+			if (type == HALF_BF16) {
+				half_widen(columns, wide, (const uint16_t *)x + i * n + j, type);
+				row = wide;
 			}
+			linalg_magnitude(columns, &h->absolute[j], &h->absmax[j], row);
+		}
 	h->count += rows;
+}
+
+void hessian_add(struct hessian *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in])
+{
+	linalg_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
+	add_magnitudes(h, windows * tokens, x, HALF_NONE);
+}
+
+void hessian_add_bf16(struct hessian *h, size_t windows, size_t tokens, const uint16_t x[windows][tokens][h->in])
+{
+	bf16_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
+	add_magnitudes(h, windows * tokens, x, HALF_BF16);
 }
 
 void hessian_add_file(struct hessian *h, const struct image *image, const char *layer)
@@ -217,27 +233,43 @@ static bool linked(struct output *out, const struct image *image, const struct l
 	return yes;
 }
 
+/* Adds windows of m rows each that follow each other; wide: room for them as f32 where they are f16. */
+static void add_windows(struct hessian *h, size_t windows, size_t m, const void *x, enum tensor_type type, float *wide)
+{
+	size_t n = h->in;
+
+	if (type == TENSOR_BF16) {
+		hessian_add_bf16(h, windows, m, (const uint16_t (*)[m][n])x);
+		return;
+	}
+	if (type == TENSOR_F16) {
+		half_widen(windows * m * n, wide, x, HALF_F16);
+		x = wide;
+	}
+	hessian_add(h, windows, m, (const float (*)[m][n])x);
+}
+
 static void activations_of(struct output *out, const struct image *image, const char *layer, size_t ctx, size_t limit,
 	size_t shard, size_t shards)
 {
 	char *path = xformat("%s/input", layer);
 	struct tensor t = image_tensor(image, path, TENSOR_ANY, 2, NULL);
 	size_t rows = limit && limit < t.dim[0] ? limit : t.dim[0], n = t.dim[1];
+	size_t most = shards == 1 && ctx < ROWS ? ROWS / ctx : 1;	/* windows at once */
 	struct hessian h = hessian_make(n);
-	float *x = xalloc(least(ctx, rows) * n, sizeof *x);
-	enum half_type type = t.type == TENSOR_F16 ? HALF_F16 : t.type == TENSOR_BF16 ? HALF_BF16 : HALF_NONE;
+	float *wide = t.type == TENSOR_F16 ? xalloc(least(most * ctx, rows) * n, sizeof *wide) : NULL;
 
-	if (t.type != TENSOR_F32 && type == HALF_NONE)
+	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
 		die("%s: %s: is %s, f32, f16 or bf16 was wanted", image_name(image), path, tensor_name(t.type));
-	for (size_t i = (shard - 1) * ctx; i < rows; i += shards * ctx) {
+	for (size_t i = (shard - 1) * ctx, windows; i < rows; i += windows * shards * ctx) {
 		size_t m = least(ctx, rows - i);
 
-		half_widen(m * n, x, (const char *)t.data + i * n * tensor_size(t.type), type);
-		hessian_add(&h, 1, m, (const float (*)[m][n])x);
+		windows = least(most, (rows - i) / m);
+		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type, wide);
 	}
 	hessian_write(out, layer, &h);
 	hessian_free(&h);
-	free(x);
+	free(wide);
 	free(path);
 }
 
