@@ -97,14 +97,12 @@ static void close_reference(struct reference *r)
 	image_close(r->image);
 }
 
-static float *all_logits(struct reference *r, size_t memory, size_t chunk)
+static float *all_logits(struct reference *r, size_t memory)
 {
 	struct forward *f = forward_open(&r->config, &r->windows, memory);
 	struct head head = head_read(r->image, &r->config, false);
 	float *y = xalloc(r->rows * r->config.vocab, sizeof *y);
 
-	if (chunk)
-		f->chunk = chunk;
 	assert_true(forward_part(f, r->image, NULL));
 	forward_logits(f, &head, 0, r->rows, (float (*)[r->config.vocab])y);
 	head_free(&head);
@@ -117,7 +115,7 @@ static void logits_of_references(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
-		float *y = all_logits(&r, SIZE_MAX, 0), *z = all_logits(&r, 0, 0);
+		float *y = all_logits(&r, SIZE_MAX), *z = all_logits(&r, 0);
 		double d = difference(r.rows * r.config.vocab, y, r.logits);
 
 		print_message("# %-16s largest relative difference %.2g\n", models[i], d);
@@ -170,9 +168,9 @@ static void steps_are_the_whole(void **unused)
 		struct reference r = open_reference(models[i]);
 		size_t n = r.windows.n, ctx = r.windows.ctx, vocab = r.config.vocab, past = 0;
 		struct resident model = resident_open(r.image, &r.config);
-		struct work work = work_make(&r.config, n * 12, ctx);
+		struct work work = work_make(&r.config, n * 12, n * 12, ctx);
 		struct cache cache = cache_make(&r.config, n, ctx);
-		float *y = xalloc(n * vocab, sizeof *y), *all = all_logits(&r, SIZE_MAX, 0);
+		float *y = xalloc(n * vocab, sizeof *y), *all = all_logits(&r, SIZE_MAX);
 		double worst = 0;
 
 		for (size_t k = 0; k < sizeof pieces / sizeof *pieces; past += pieces[k++]) {
@@ -203,9 +201,9 @@ static void threads_do_not_matter(void **unused)
 
 	(void)unused;
 	threads = 1;
-	one = all_logits(&r, SIZE_MAX, 0);
+	one = all_logits(&r, SIZE_MAX);
 	threads = 3;
-	three = all_logits(&r, SIZE_MAX, 0);
+	three = all_logits(&r, SIZE_MAX);
 	threads_init(0);
 	assert_memory_equal(one, three, r.rows * r.config.vocab * sizeof *one);
 	free(one);
@@ -541,7 +539,7 @@ static void blocks_take_other_layers(void **unused)
 	enum { N = 11 };
 	struct reference r = open_reference("llama-gqa");
 	struct block *b = block_read(r.image, &r.config, 0);
-	struct work work = work_make(&r.config, N, N);
+	struct work work = work_make(&r.config, N, N, N);
 	size_t hidden = r.config.hidden, bytes = N * hidden * sizeof(float);
 	struct linear old = b->site[SITE_MLP].layer[1].linear, other = old;
 	float *zeros = xalloc(old.out * old.in, sizeof *zeros), *x = xalloc(3, bytes);
