@@ -198,7 +198,8 @@ void block_forward(const struct block *b, struct work *w, size_t sequences, size
 	}
 }
 
-void observe(const struct observer *o, size_t block, enum site_name site, size_t sequences, size_t tokens, size_t in, const float *x)
+void observe(const struct observer *o, size_t block, enum site_name site, size_t sequences, size_t tokens, size_t in,
+	const float *x)
 {
 	if (o)
 		o->see(o->arg, block, site, sequences, tokens, in, x);

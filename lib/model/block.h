@@ -42,7 +42,8 @@ struct observer {
 	void (*see)(void *arg, size_t block, enum site_name site, size_t sequences, size_t tokens, size_t in, const float *x);
 	void *arg;
 };
-void observe(const struct observer *o, size_t block, enum site_name site, size_t sequences, size_t tokens, size_t in, const float *x);
+void observe(const struct observer *o, size_t block, enum site_name site, size_t sequences, size_t tokens, size_t in,
+	const float *x);
 
 /* Keys (turned already) and values of all blocks, [blocks][sequences][capacity][width]. */
 struct cache {

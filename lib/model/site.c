@@ -77,7 +77,8 @@ static const void *input_of(const struct site *s, const struct linear *l, size_t
 	return room->y;
 }
 
-void site_apply(const struct site *s, size_t m, size_t stride, float y[m][stride], const float x[m][s->in], struct room *room, bool add)
+void site_apply(const struct site *s, size_t m, size_t stride, float y[m][stride], const float x[m][s->in], struct room *room,
+	bool add)
 {
 	const void *input = NULL;
 

@@ -38,5 +38,6 @@ struct room {
 };
 
 /* y[m][stride] = x wᵀ + bias, or y += with `add`. */
-void site_apply(const struct site *s, size_t m, size_t stride, float y[m][stride], const float x[m][s->in], struct room *room, bool add);
+void site_apply(const struct site *s, size_t m, size_t stride, float y[m][stride], const float x[m][s->in], struct room *room,
+	bool add);
 #endif
