@@ -20,7 +20,7 @@
 #pragma GCC optimize ("no-thread-jumps")
 
 /* Constants, not options: results depend on them. */
-enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 512, ROWS_GRAM = 640, LANES = 16, ROWS = 16 };
+enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640, LANES = 16, ROWS = 16 };
 
 /* Work below which starting threads costs more than it saves: products of a matrix product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
