@@ -54,16 +54,16 @@ void quantize_check(const struct quantize *q)
 	free(kind);
 }
 
-static const float *layer_hessian(const struct quantize *q, const char *path, size_t n)
+const float *quantize_hessian(const struct image *hessian, const char *layer, size_t n)
 {
-	char *at = xformat("%s/hessian", path), *count = xformat("%s/count", path);
+	char *at = xformat("%s/hessian", layer), *count = xformat("%s/count", layer);
 	struct tensor h;
 
-	if (!image_find(q->hessian, at, TENSOR_F32, 2, (size_t[]){ n, n }, &h))
+	if (!image_find(hessian, at, TENSOR_F32, 2, (size_t[]){ n, n }, &h))
 		die("%s: %s: is missing; the layer was not calibrated, or this is the Hessian of another model",
-			image_name(q->hessian), at);
-	if (*(const int64_t *)image_tensor(q->hessian, count, TENSOR_I64, 0, NULL).data <= 0)
-		die("%s: %s: says that no token was seen", image_name(q->hessian), count);
+			image_name(hessian), at);
+	if (*(const int64_t *)image_tensor(hessian, count, TENSOR_I64, 0, NULL).data <= 0)
+		die("%s: %s: says that no token was seen", image_name(hessian), count);
 	free(at), free(count);
 	return h.data;
 }
@@ -112,7 +112,7 @@ static struct solver_report quantize_layer(const struct quantize *q, struct outp
 	struct layer layer = layer_read(image, path, 0, 0);
 	struct linear *l = &layer.linear;
 	size_t m = l->out, n = l->in, groups = linear_groups(n, s->group), scales = s->group < 0 ? 1 : m * groups;
-	const float *hessian = q->hessian && s->compensate != COMPENSATE_NONE ? layer_hessian(q, path, n) : NULL;
+	const float *hessian = q->hessian && s->compensate != COMPENSATE_NONE ? quantize_hessian(q->hessian, path, n) : NULL;
 	const int32_t *order = q->order ? layer_order(q, path, n) : NULL;
 	bool compute = s->compute.kind != NULL;
 	struct solver_report report;
@@ -125,7 +125,7 @@ static struct solver_report quantize_layer(const struct quantize *q, struct outp
 		char *at = xformat("%s/hessian", path);
 
 		if (image_has(q->hessian, at))
-			hessian = layer_hessian(q, path, n);
+			hessian = quantize_hessian(q->hessian, path, n);
 		free(at);
 	}
 
