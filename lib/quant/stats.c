@@ -39,7 +39,9 @@ size_t stats_work(size_t m, size_t n)
 /* One of the calling thread's three tiles. */
 static float *tile_of(void *work, size_t m, size_t n, size_t which)
 {
-	return (float *)((char *)work + rows_bytes(m)) + ((size_t)omp_get_thread_num() * 3 + which) * tile_floats(n);
+	void *tiles = (char *)work + rows_bytes(m);
+
+	return (float *)tiles + ((size_t)omp_get_thread_num() * 3 + which) * tile_floats(n);
 }
 
 static size_t least(size_t a, size_t b)
