@@ -13,6 +13,8 @@
 #include <cblas.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <strings.h>
 #include "num/clones.h"
 
 /* Constants, not options: results depend on them. */
@@ -26,8 +28,36 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* Of OpenBLAS, where it was built to choose among kernels. */
+void gotoblas_dynamic_init(void) __attribute__((weak));
+void gotoblas_dynamic_quit(void) __attribute__((weak));
+
+/*
+ * OpenBLAS knows processors by their model number, and gives those that are
+ * newer than itself its oldest kernels (0.3.21 on a Xeon of 2023: a fifth of the
+ * speed). It is told what the processor can do, unless the user has.
+ */
+static void wake_kernels(void)
+{
+	static const char *const fits[][4] = {
+		[CPU_PLAIN] = { NULL }, [CPU_AVX2] = { "Haswell", "Zen", "Excavator", NULL },
+		[CPU_AVX512] = { "SkylakeX", "Cooperlake", "SapphireRapids", NULL },
+	};
+	const char *core = openblas_get_corename(), *const *fit = fits[cpu_widest];
+
+	if (!*fit || !gotoblas_dynamic_init || !gotoblas_dynamic_quit || getenv("OPENBLAS_CORETYPE"))
+		return;
+	for (const char *const *f = fit; *f; f++)
+		if (!strcasecmp(*f, core))
+			return;
+	setenv("OPENBLAS_CORETYPE", *fit, 1);
+	gotoblas_dynamic_quit();
+	gotoblas_dynamic_init();
+}
+
 void linalg_init(void)
 {
+	wake_kernels();
 	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
 	openblas_set_num_threads(1);
 }
