@@ -8,6 +8,8 @@
  *			(FPE2M2 figure 9; the sigma of its error curves)
  *	kurtosis	mean (w - μ)⁴ / (mean (w - μ)²)², 3 for a Gaussian
  *	incoherence	max|w| √(mn) / ‖W‖_F (QuIP, definition 1)
+ * and of a file of Hessians, for the inputs of every layer, mean squares over
+ * tokens by channel: mean, median, largest.
  */
 #include "base/option.h"
 #include "eval/record.h"
@@ -17,11 +19,13 @@
 static const struct tool tool = {
 	.name = "tensor-stats",
 	.brief = "what the weights of a model are like",
-	.operands = "[MODEL]",
+	.operands = "[MODEL | HESSIAN]",
 	.max_operands = 1,
 	.about = "Prints for every linear layer its storage, bits a weight, sigma, standard deviation, kurtosis, largest\n"
-		"magnitude and incoherence, of the effective weight where the layer is quantized; a last row for all.",
-	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 | tensor-stats --layers '*/down_proj'",
+		"magnitude and incoherence, of the effective weight where the layer is quantized; a last row for all.\n"
+		"Of a file of Hessians: how large the inputs of every layer are, by channel.",
+	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 | tensor-stats --layers '*/down_proj'\n"
+		"  tensor-stats hess.h5",
 };
 
 int main(int argc, char *argv[])
@@ -37,10 +41,10 @@ int main(int argc, char *argv[])
 
 	linalg_init();
 
-	struct input *in = input_open(operand[0], model_layout, "model");
+	struct input *in = input_open(operand[0], model_layout, "model|hessian");
 	struct image *image = input_next(in);
 	struct output *out = record_open(output_path, image, NULL);
-	struct survey survey = survey_begin();
+	struct survey survey = survey_begin(image_kind(image));
 	struct config config = { 0 };
 
 	if ((known = image_has(image, "/config")))

@@ -82,11 +82,26 @@ dpq-run -q --compensate none --layers '*/0/mlp/*' "$model" | tensor-stats -j 3 >
 dpq-run -q --compensate none --layers '*/0/mlp/*' "$model" -o q.h5; tensor-stats -j 1 q.h5 >y
 ok 'a stream too, on any number of threads' cmp x y
 
+# of Hessians
+py - <<'PY'
+import h5py, numpy as np
+def hessian(path, diag, count=4):
+    with h5py.File(path, "w") as f:
+        f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"; n = len(diag)
+        f["a/hessian"], f["a/count"] = np.diag(np.float32(diag)), np.int64(count); f["a/absmax"] = f["a/mean_abs"] = np.arange(n, dtype="f4")
+hessian("h.h5", [4, 0, 8, 80]); hessian("h-minus.h5", [1, -1]); hessian("h-nan.h5", [1, float("nan")]); hessian("h-none.h5", [1, 1], 0)
+PY
+is 'Hessians: by hand' "$(tensor-stats h.h5 | xargs)" 'layer tokens inputs dead square_mean square_median square_max absmax /a 4 4 1 5.75 1.5 20 3'
+no 'a negative diagonal' 1 'h-minus.h5: /a/hessian: diagonal element 1 is -1' tensor-stats h-minus.h5
+no 'NaN on the diagonal' 1 'h-nan.h5: /a/hessian: diagonal element 1 is nan' tensor-stats h-nan.h5
+no 'no tokens' 1 'h-none.h5: /a/count: says that no token was seen' tensor-stats h-none.h5
+no 'no Hessian selected' 1 'h.h5: holds no linear layer that --layers selects' tensor-stats --layers b h.h5
+
 no 'NaN' 1 'nan.h5: /b/weight: holds infinite or undefined' tensor-stats nan.h5
 no 'no layer' 1 'none.h5: holds no linear layer$' tensor-stats none.h5
 no 'no layer selected' 1 'w.h5: holds no linear layer that --layers selects' tensor-stats --layers c w.h5
-no 'no kind' 1 "kind.h5: has no attribute ptq_kind, 'model' was wanted" tensor-stats kind.h5
-no 'another kind' 1 "r.h5: holds a 'result', 'model' was wanted" tensor-stats r.h5
+no 'no kind' 1 "kind.h5: has no attribute ptq_kind, 'model.hessian' was wanted" tensor-stats kind.h5
+no 'another kind' 1 "r.h5: holds a 'result', 'model" tensor-stats r.h5
 no 'two models' 2 'one operand too many' tensor-stats w.h5 w.h5
 no 'a full disk' 1 'stdout.*cannot write' sh -c 'tensor-stats w.h5 >/dev/full'
 head -c 3000 w.h5 >cut.h5; no 'a file cut short' 1 'cut.h5: is cut short' tensor-stats cut.h5
