@@ -13,6 +13,8 @@
 #include <cblas.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include "num/clones.h"
 
 /* Constants, not options: results depend on them. */
@@ -26,9 +28,31 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* In builds of OpenBLAS for many processors only. */
+extern void gotoblas_dynamic_init(void) __attribute__((weak)), gotoblas_dynamic_quit(void) __attribute__((weak));
+
+/* A processor newer than the library runs on kernels of 2004, five times slower: name what it can do, unless the user has. */
+static void choose_kernels(void)
+{
+#ifdef __x86_64__
+	bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+	bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+
+	if (!avx2 || !gotoblas_dynamic_init || !gotoblas_dynamic_quit || strcmp(openblas_get_corename(), "Prescott") ||
+	    getenv("OPENBLAS_CORETYPE"))
+		return;
+	setenv("OPENBLAS_CORETYPE", avx512 ? "SkylakeX" : "Haswell", 0);
+	gotoblas_dynamic_quit();
+	gotoblas_dynamic_init();
+	unsetenv("OPENBLAS_CORETYPE");
+#endif
+}
+
 void linalg_init(void)
 {
 	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
+	choose_kernels();
 	openblas_set_num_threads(1);
 }
 

@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One thread inside BLAS; call once after option_parse(). Asserts that BLAS is the OpenMP build, whose threads are ours. */
+/*
+ * One thread inside BLAS, and its kernels for this processor; call once after
+ * option_parse(). Asserts that BLAS is the OpenMP build, whose threads are ours.
+ */
 void linalg_init(void);
 
 /* y = x wᵀ + bias, or y += with `add`; bias NULL: none. A row of y starts every `stride` ≥ n numbers. */
