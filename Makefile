@@ -32,7 +32,7 @@ TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
 TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 SCRIPTS  := $(wildcard tests/*.t)
 
-.PHONY: all help check bench lint demo install clean packages check-packages
+.PHONY: all help check bench bench-memory lint demo install clean packages check-packages
 .DELETE_ON_ERROR:
 
 ifdef SAN
@@ -62,6 +62,7 @@ help:
 	@echo 'make            build the tools into bin/ (installs missing libraries first)'
 	@echo 'make demo       the main job on the embedded model: a table and a plot'
 	@echo 'make bench      every rate against the limit of the machine and against its peers'
+	@echo 'make bench-memory  peak memory of each tool on a model of a billion parameters'
 	@echo 'make check      every test; SAN=1 with sanitizers'
 	@echo 'make lint       warnings, cppcheck, shellcheck, layers, man pages'
 	@echo 'make install    into PREFIX=$(PREFIX)'
@@ -109,11 +110,14 @@ bench: all
 	@$(MAKE) --no-print-directory $(BUILD)/tests/bench/kernels
 	@tests/bench/run
 
+bench-memory: all
+	@tests/bench/memory
+
 lint: check-packages
 	@$(MAKE) --no-print-directory test-programs BUILD=build/lint CFLAGS='-O1 -Werror' PROGRAMS='$(TOOLS:%=build/lint/bin/%.o)'
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability \
 		--suppress=missingIncludeSystem --library=tests/cppcheck.cfg -DPTQ_VERSION='""' -Ilib lib bin
-	shellcheck -x -S warning tests/*.t tests/*.sh tests/packages tests/bench/run pipelines/*.sh .ci/run
+	shellcheck -x -S warning tests/*.t tests/*.sh tests/packages tests/bench/run tests/bench/memory pipelines/*.sh .ci/run
 	@tests/layers
 	@tests/pages
 

@@ -186,6 +186,8 @@ static void quantize_list(struct quantize *q, struct output *out, const struct i
 
 		progress(list->path[i], i, list->n);
 		r = quantize_layer(q, out, image, list->path[i]);
+		if (q->hessian)
+			image_drop(q->hessian);
 		report_row(&table, list->path[i], (double[]){ r.error, r.mse, r.lambda, (double)r.dead, now() - start });
 		if (r.error > 0) {
 			q->logs += log(r.error);

@@ -2,7 +2,7 @@
 /*
  * kernels -- what this processor can do, and what the library does with it, in one process
  *
- *	kernels [-r RUNS] peak|sgemm|solver|hessian...
+ *	kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|work...
  *
  * Prints `row<TAB>column<TAB>value`, medians of RUNS measurements that alternate
  * between limit and ours. Operations counted, a multiplication and an addition
@@ -345,8 +345,21 @@ static void run_hessian(void)
 	free(x);
 }
 
+/* Bytes of the solver's work space for the shapes of a Llama of 70 billion parameters. */
+static void run_work(void)
+{
+	static const size_t shape[][2] = { { 8192, 8192 }, { 1024, 8192 }, { 28672, 8192 }, { 8192, 28672 } };
+	struct solver s = { .group = 128, .damp = 0.01 };
+
+	format_parse(&s.storage, "uint4");
+	format_parse(&s.compute, "e4m3fn");
+	solver_recipe(&s, RECIPE_LATE);
+	for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+		printf("work-%zux%zu\tbytes\t%zu\n", shape[i][0], shape[i][1], solver_work(&s, shape[i][0], shape[i][1]));
+}
+
 static const struct { const char *name; void (*run)(void); } parts[] = {
-	{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver }, { "hessian", run_hessian },
+	{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver }, { "hessian", run_hessian }, { "work", run_work },
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
@@ -361,14 +374,18 @@ int main(int argc, char *argv[])
 		else if (c == 'j')
 			wanted = atoi(optarg);
 		else
-			misuse("kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian...");
+			misuse("kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|work...");
 	if (runs < 1 || runs > RUNS)
 		misuse("-r: from 1 to %d were wanted", RUNS);
 	threads_init(wanted);
 	linalg_init();
 	for (; optind < argc; optind++)
-		for (int i = 0; i < PARTS; i++)
-			if (!strcmp(argv[optind], parts[i].name))
+		for (int i = 0; ; i++)
+			if (i == PARTS)
+				misuse("there is no part '%s'", argv[optind]);
+			else if (!strcmp(argv[optind], parts[i].name)) {
 				parts[i].run();
+				break;
+			}
 	return 0;
 }

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a Llama of 70 billion parameters needs: bytes, operations, hours, peak memory.
+
+    plan.py KERNELS BENCH.tsv [FILE.md]
+
+KERNELS is the program build/tests/bench/kernels, asked for the bytes of the
+solver's work space; rates are those of BENCH.tsv. Prints tables, or puts them into
+FILE.md between the lines <!-- plan --> and <!-- /plan -->.
+"""
+import csv
+import pathlib
+import subprocess
+import sys
+
+HIDDEN, BLOCKS, KV, INTERMEDIATE, GROUP = 8192, 80, 8 * 128, 28672, 128
+VOCAB = {"Llama 2": 32000, "Llama 3": 128256}
+WINDOWS, CTX = 128, 2048                        # calibration as the papers have it
+TOKENS = WINDOWS * CTX
+LAYERS = [("q", HIDDEN, HIDDEN), ("k", KV, HIDDEN), ("v", KV, HIDDEN), ("o", HIDDEN, HIDDEN),
+          ("gate", INTERMEDIATE, HIDDEN), ("up", INTERMEDIATE, HIDDEN), ("down", HIDDEN, INTERMEDIATE)]
+SITES = [("q, k, v", HIDDEN), ("o", HIDDEN), ("gate, up", HIDDEN), ("down", INTERMEDIATE)]
+SMALL = dict(hidden=768, blocks=12, intermediate=2048, vocab=32000)     # the model of the bench
+
+
+page = []                                       # lines
+
+
+def gb(bytes_):
+    return f"{bytes_ / 1e9:.2f} GB"
+
+
+def hours(seconds):
+    return f"{seconds / 3600:.2f} h" if seconds >= 360 else f"{seconds:.0f} s"
+
+
+def table(head, rows):
+    page.extend(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)])
+    page.extend("| " + " | ".join(map(str, r)) + " |" for r in rows)
+    page.append("")
+
+
+kernels = sys.argv[1]
+lines = pathlib.Path(sys.argv[2]).read_text().splitlines()
+ours = {r["row"]: float(r["ours"]) for r in csv.DictReader((x for x in lines if x[0] != "#"), delimiter="\t", quoting=csv.QUOTE_NONE)}
+work = {r[0]: int(r[2]) for r in (x.split("\t") for x in subprocess.run([kernels, "work"], check=True, capture_output=True, text=True).stdout.splitlines())}
+
+small = 2 * (SMALL["blocks"] * (4 * SMALL["hidden"]**2 + 3 * SMALL["hidden"] * SMALL["intermediate"]) + SMALL["hidden"] * SMALL["vocab"])
+rate = {
+    "forward": ours["eval-ppl-2048"] * (small + SMALL["blocks"] * 4 * SMALL["hidden"] * (2048 + 1) / 2) * 1e-9,
+    "Hessians": ours["hessian-f32"],
+    "solver": (4096**3 + 4096**3 / 3) / ours["dpq-mse-4096x4096"] * 1e-9,
+}
+f32_file = SMALL["blocks"] * (4 * SMALL["hidden"]**2 + 3 * SMALL["hidden"] * SMALL["intermediate"]) * 4 + 2 * SMALL["vocab"] * SMALL["hidden"] * 4
+bytes_rate = {"import": f32_file / ours["model-import"], "rtn": f32_file / ours["rtn"]}
+
+weights = sum(m * n for _, m, n in LAYERS)
+quantized = sum(m * n + m * -(-n // GROUP) * 5 for _, m, n in LAYERS)
+sums = sum(n * n for _, n in SITES)
+
+page.append("Parts of the stream, in this order, and what else is kept:\n")
+rows = [(f"embeddings, head (each), {name}", f"vocab · hidden · 2 = {v} · {HIDDEN} · 2", gb(v * HIDDEN * 2)) for name, v in VOCAB.items()]
+rows += [("one block, bf16", f"{weights} weights · 2", gb(weights * 2)),
+         ("all 80 blocks, bf16", "", gb(weights * 2 * BLOCKS)),
+         ("one block, quantized", "codes 1 byte, scale 4 and zero 1 a group of 128", gb(quantized)),
+         ("all 80 blocks, quantized", "", gb(quantized * BLOCKS)),
+         ("Hessian of the attention, output, gate-up inputs (each)", f"{HIDDEN}² · 4", gb(HIDDEN**2 * 4)),
+         ("Hessian of the down projection's input", f"{INTERMEDIATE}² · 4", gb(INTERMEDIATE**2 * 4)),
+         ("Hessians of one block", "three and one", gb(sums * 4)),
+         ("Hessians of all blocks", "", gb(sums * 4 * BLOCKS)),
+         (f"hidden states of {WINDOWS} windows of {CTX}", f"{TOKENS} · {HIDDEN} · 4, in $TMPDIR beyond --memory", gb(TOKENS * HIDDEN * 4))]
+table(["what", "bytes", "size"], rows)
+
+forward = 2 * weights + 4 * HIDDEN * (CTX + 1) / 2
+solve = sum(m * n * n + n**3 / 3 for _, m, n in LAYERS)
+head = 2 * HIDDEN * VOCAB["Llama 2"]
+model = weights * 2 * BLOCKS + 2 * VOCAB["Llama 2"] * HIDDEN * 2
+steps = [
+    ("model-import", "", f"{gb(model)} at {bytes_rate['import'] / 1e9:.2f} GB/s", model / bytes_rate["import"]),
+    ("hessian-accum: forward", f"{forward:.3g} a token and block · {TOKENS} · {BLOCKS} = {forward * TOKENS * BLOCKS:.3g}",
+     f"{rate['forward']:.0f} GF/s (eval-ppl-2048)", forward * TOKENS * BLOCKS / rate["forward"] * 1e-9),
+    ("hessian-accum: Hessians", f"Σ n² · {TOKENS} · {BLOCKS} = {sums * TOKENS * BLOCKS:.3g}",
+     f"{rate['Hessians']:.0f} GF/s (hessian-f32)", sums * TOKENS * BLOCKS / rate["Hessians"] * 1e-9),
+    ("dpq-run, DPQ with search", f"Σ (m n² + n³/3) · {BLOCKS} = {solve * BLOCKS:.3g}",
+     f"{rate['solver']:.0f} GF/s (dpq-mse-4096x4096)", solve * BLOCKS / rate["solver"] * 1e-9),
+    ("dpq-run --compensate none", "", f"{gb(model)} at {bytes_rate['rtn'] / 1e9:.2f} GB/s (rtn)", model / bytes_rate["rtn"]),
+    (f"eval-ppl, {TOKENS} tokens", f"({forward:.3g} · {BLOCKS} + {head:.3g}) · {TOKENS} = {(forward * BLOCKS + head) * TOKENS:.3g}",
+     f"{rate['forward']:.0f} GF/s", (forward * BLOCKS + head) * TOKENS / rate["forward"] * 1e-9),
+]
+page.append("Operations and hours on one machine like that of bench.tsv:\n")
+table(["step", "operations", "rate", "time"], [(a, b, c, hours(t)) for a, b, c, t in steps])
+
+block = weights * 4
+tile = 2048 * (HIDDEN + HIDDEN + 2 * INTERMEDIATE) * 4        # states and what lies between two products, one chunk
+page.append("Peak memory of a process (memory of its own; pages of files it reads come and go):\n")
+table(["process", "is", "size"], [
+    ("hessian-accum, a block", "weights in float; sums in double of all four inputs; a chunk of states",
+     f"{gb(block)} + {gb(sums * 8)} + {gb(tile)} = {gb(block + sums * 8 + tile)}"),
+    ("the same while it writes", "sums in double, the largest in float",
+     f"{gb(sums * 8)} + {gb(INTERMEDIATE**2 * 4)} = {gb(sums * 8 + INTERMEDIATE**2 * 4)}"),
+    ("hessian-accum --layers '*down_proj'", "the same with one input",
+     f"{gb(block + INTERMEDIATE**2 * 8 + tile)}"),
+    ("hessian-accum --layers '!*down_proj'", "the same with the other three",
+     f"{gb(block + 3 * HIDDEN**2 * 8 + tile)}"),
+] + [(f"dpq-run, a layer {m} × {n}", "weight in float, codes, scales, work of the solver; the Hessian is mapped",
+      f"{gb(m * n * 5 + m * n // GROUP * 9)} + {gb(work[f'work-{m}x{n}'])} = {gb(m * n * 5 + m * n // GROUP * 9 + work[f'work-{m}x{n}'])}")
+     for m, n in sorted({(m, n) for _, m, n in LAYERS}, key=lambda x: x[0] * x[1] * x[1])] + [
+    ("dpq-run on a pipe, beside it", "one quantized block, built in memory", gb(quantized)),
+    ("eval-ppl, a block", "weights in float; a chunk of states; hidden states up to --memory (512 MiB)",
+     f"{gb(block)} + {gb(tile)} + {gb(1 << 29)} = {gb(block + tile + (1 << 29))}"),
+])
+text = "\n".join(page).rstrip("\n")
+if len(sys.argv) > 3:
+    path = pathlib.Path(sys.argv[3])
+    old = path.read_text()
+    path.write_text(old.split("<!-- plan -->")[0] + "<!-- plan -->\n" + text + "\n<!-- /plan -->" + old.split("<!-- /plan -->")[1])
+else:
+    print(text)
