@@ -61,8 +61,11 @@ static void fill(size_t n, float x[n], const char *name, float scale)
 	struct random_stream r = random_open(1, name);
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
-	for (size_t i = 0; i < n; i++)
-		x[i] = scale * (float)(random_uniform(&r, i) + random_uniform(&r, n + i) - 1);
+	for (size_t i = 0; i < n; i++) {	/* the sum of two uniform numbers */
+		uint64_t bits = random_bits(&r, i);
+
+		x[i] = scale * ((float)(bits >> 32) + (float)(bits & UINT32_MAX) - 0x1p32f) * 0x1p-32f;
+	}
 }
 
 /* ---- peaks ---- */
@@ -129,6 +132,12 @@ static double peak(struct peak p)
 	#pragma omp parallel num_threads(threads)
 	half = p.run(ROUNDS) > 0 ? 0.5f : 0;
 	return p.flops * ROUNDS * threads / (omp_get_wtime() - start) * 1e-9;
+}
+
+/* Products of bf16 by the dot product of pairs, or widened: on some processors the former is the slower one. */
+static double peak_of_bf16(void)
+{
+	return fmax(peak(peak_f32()), peak_dot().run ? peak(peak_dot()) : 0);
 }
 
 /* ---- OpenBLAS on all threads ---- */
@@ -328,7 +337,7 @@ static void run_hessian(void)
 		for (size_t k = 0; k < WINDOWS; k++)
 			hessian_add(&h, 1, WINDOW, (const float (*)[WINDOW][SIDE])(x + k * WINDOW * SIDE));
 		add(&rate, work / (omp_get_wtime() - start));
-		add(&limit16, peak(peak_dot().run ? peak_dot() : peak_f32()));
+		add(&limit16, peak_of_bf16());
 		start = omp_get_wtime();
 		for (size_t k = 0; k < WINDOWS; k++)
 			bf16_gram(1, WINDOW, SIDE, (double (*)[SIDE])h16.sum, (const uint16_t (*)[WINDOW][SIDE])(half_x + k * WINDOW * SIDE));
