@@ -147,32 +147,51 @@ static void same_bits(void **unused)
 		free(y[i]), free(h[i]);
 }
 
-static bool has;			/* what the processor can */
+static enum cpu wide;			/* what the processor can */
+static bool pairs;
 
-static int widened(void **unused)
+static int by_blas(void **unused)
 {
 	(void)unused;
+	cpu = CPU_PLAIN;
 	cpu_bf16 = false;
 	return 0;
 }
 
-static int dotted(void **unused)
+static int by_floats(void **unused)
 {
 	(void)unused;
-	cpu_bf16 = has;
+	cpu = wide;
+	cpu_bf16 = false;
 	return 0;
 }
 
-#define EITHER(test) { #test ", widened", test, widened, NULL, NULL }, { #test ", by dot products of pairs", test, dotted, NULL, NULL }
+static int by_pairs(void **unused)
+{
+	(void)unused;
+	cpu = wide;
+	cpu_bf16 = pairs;
+	return 0;
+}
+
+#define EACH(test) \
+	{ #test " by BLAS", test, by_blas, NULL, NULL }, \
+	{ #test " by fused products of floats", test, by_floats, NULL, NULL }, \
+	{ #test " by dot products of pairs", test, by_pairs, NULL, NULL }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { EITHER(products), EITHER(grams), EITHER(same_bits) };
+	const struct CMUnitTest tests[] = { EACH(products), EACH(grams), EACH(same_bits) };
 
-	has = cpu_bf16;
+	wide = cpu;
+#ifdef __x86_64__
+	pairs = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
+#endif
 	linalg_init();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	if (!has)
-		printf("# SKIP dot products of pairs: this processor, or PTQ_CPU, has none\n");
+	if (wide < CPU_AVX512)
+		printf("# SKIP fused products of floats: this processor, or PTQ_CPU, has no AVX-512\n");
+	if (!pairs)
+		printf("# SKIP dot products of pairs: this processor, or PTQ_CPU, has no AVX512_BF16\n");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,14 @@ ok 'three shards add up to the whole' py near.py h.h5 s.h5 1e-6
 ok 'and keep what is shared' py -c 'import h5py; b = h5py.File("s.h5")["model/layers/1"]; assert b["self_attn/q_proj"] == b["self_attn/v_proj"] != b["mlp/up_proj"]'
 hessian-accum s1.h5 -o x.h5
 ok 'the sum of one' py near.py s1.h5 x.h5 0
+run --compute-type bf16 "$model" -o bf.h5
+run --compute-type bf16 -j 1 "$model" -o x.h5
+ok 'bf16: the same with -j 1' py near.py x.h5 bf.h5 0
+# an input behind at most 13 layers, each of factors within 2^-9 of theirs, and its square
+ok 'bf16: near the Hessians of f32' py near.py h.h5 bf.h5 0.1
+ok 'bf16: inputs are rounded' py -c 'import h5py, numpy as np
+for p, whole in (("h.h5", False), ("bf.h5", True)):
+    a = h5py.File(p)["model/layers/1/mlp/down_proj/absmax"][...].view("u4"); assert (a % 65536 == 0).all() == whole'
 run --layers '*down_proj' "$model" -o d.h5
 is '--layers' "$(h5ls -r d.h5 | grep -c 'hessian.*{44, 44}')$(h5ls -r d.h5 | grep -c hessian)" 22
 run --layers '!*down_proj' "$model" -o d.h5
@@ -82,6 +90,10 @@ x, f = h5py.File("act.h5"), h5py.File("a.h5")
 for n in "ab":
     v = x[n]["input"][...].astype("f8"); assert np.abs(f[n]["hessian"][...] - v.T @ v).max() < 1e-4 and f[n]["count"][()] == 70
 assert f["a"] == f["c"]'
+hessian-accum --ctx 16 --compute-type bf16 act.h5 -o bf.h5
+ok 'activations in bf16' py -c 'import h5py, numpy as np
+x = h5py.File("act.h5")["a/input"][...].view("u4"); x = ((x + 0x7fff + (x >> 16 & 1)) & 0xffff0000).view("f4").astype("f8")
+assert np.abs(h5py.File("bf.h5")["a/hessian"][...] - x.T @ x).max() < 1e-4'
 for i in 1 2; do hessian-accum --ctx 16 --shard $i/2 act.h5 -o s$i.h5; done
 hessian-accum s1.h5 s2.h5 -o s.h5
 ok 'their shards' py near.py a.h5 s.h5 1e-6
@@ -91,6 +103,7 @@ no 'tokens are not wanted' 2 'goes with a model' hessian-accum --tokens t.h5 act
 no 'a shard' 2 "shard: '4/3'" run --shard 4/3 "$model"
 no 'a shard of nothing' 2 "shard: 'x'" run --shard x "$model"
 no 'a shard of Hessians' 2 'summed whole' hessian-accum --shard 1/2 h.h5
+no 'arithmetic of a sum' 2 'summed whole' hessian-accum --compute-type bf16 h.h5
 no 'an empty shard' 1 'shard 40/40 is empty' run --shard 40/40 "$model"
 no 'a model among Hessians' 1 'model' hessian-accum h.h5 "$model"
 no 'other layers' 1 'd.h5' hessian-accum h.h5 d.h5

@@ -8,9 +8,8 @@
 static const char *const names[] = { [CPU_PLAIN] = "plain", [CPU_AVX2] = "avx2", [CPU_AVX512] = "avx512" };
 enum { CPUS = sizeof names / sizeof *names };
 
-enum cpu cpu;
+enum cpu cpu, cpu_widest;
 bool cpu_bf16;
-static enum cpu widest;
 static int wanted = -1;			/* CPUS: no such name */
 
 __attribute__((constructor))
@@ -21,18 +20,19 @@ static void cpu_init(void)
 #ifdef __x86_64__
 	__builtin_cpu_init();
 	if (__builtin_cpu_supports("avx2"))
-		widest = CPU_AVX2;
-	if (widest && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		cpu_widest = CPU_AVX2;
+	if (cpu_widest && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-		widest = CPU_AVX512;
+		cpu_widest = CPU_AVX512;
 #endif
-	cpu = widest;
+	cpu = cpu_widest;
 	for (wanted = name && *name ? 0 : -1; wanted >= 0 && wanted < CPUS && strcmp(names[wanted], name); wanted++)
 		;
-	if (wanted >= 0 && wanted <= (int)widest)
+	if (wanted >= 0 && wanted <= (int)cpu_widest)
 		cpu = (enum cpu)wanted;
 #ifdef __x86_64__
-	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
+	/* Intel's does the two products of a pair in the time of four fused ones. */
+	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
 #endif
 }
 
@@ -40,6 +40,6 @@ void cpu_check(void)
 {
 	if (wanted == CPUS)
 		misuse("PTQ_CPU: '%s' is none of plain, avx2, avx512", getenv("PTQ_CPU"));
-	if (wanted > (int)widest)
-		misuse("PTQ_CPU: this processor has no %s, only %s", names[wanted], names[widest]);
+	if (wanted > (int)cpu_widest)
+		misuse("PTQ_CPU: this processor has no %s, only %s", names[wanted], names[cpu_widest]);
 }

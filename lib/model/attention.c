@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE_Q = 128, TILE_K = 256, FEW_PRODUCTS = 1 << 20 };	/* threads only for more than that */
+enum { TILE_Q = 128, TILE_K = 512, FEW_PRODUCTS = 1 << 20 };	/* threads only for more than that */
 
 static size_t least(size_t a, size_t b)
 {

@@ -2,14 +2,13 @@
 /*
  * bf16.c -- products of bfloat16 matrices; see bf16.h
  *
- * A tile of the result is cut along k into blocks of PAIRS pairs. Of a block,
- * both sides lie packed in panels, [pair][PANEL_M] and [pair][PANEL_N]: a panel
- * of the right side stays in the first cache while those of the left side
- * stream past it, and a PANEL_M × PANEL_N piece of the result is summed in
- * registers.
+ * With AVX-512, a tile of the result is cut along k into blocks of STEPS
+ * lanes of 32 bits: pairs of numbers where the processor multiplies pairs, else
+ * numbers widened to float. A panel of the right side, [STEPS][PANEL_N], stays
+ * in the first cache while those of the left side stream past it, and a piece
+ * PANEL_M × PANEL_N of the result is summed in registers.
  */
 #include "num/bf16.h"
-#include "base/cpu.h"
 #include "base/thread.h"
 #include "num/half.h"
 #include <cblas.h>
@@ -17,9 +16,10 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
+#include "num/clones.h"
 
-/* Constants, not options: results depend on PAIRS. */
-enum { PANEL_M = 8, PANEL_N = 32, PAIRS = 256, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384 };
+/* Constants, not options: results depend on STEPS. Rows of the left side are PAD lanes apart, lest they share a cache set. */
+enum { PANEL_M = 8, PANEL_N = 32, STEPS = 256, PAD = 16, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384 };
 /* Products below which starting threads costs more than it saves. */
 enum { FEW_PRODUCTS = 1 << 22 };
 
@@ -28,133 +28,178 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static size_t panels(size_t n, size_t width)
+static size_t halves(size_t k)
 {
-	return (n + width - 1) / width;
+	return (k + 1) / 2;
 }
 
-/* Neighbours 2p and 2p + 1 of a row of k numbers, the lower one in the lower half. */
-static uint32_t pair(size_t k, const uint16_t row[k], size_t p)
+static size_t up(size_t n, size_t unit)
 {
-	return row[2 * p] | (2 * p + 1 < k ? (uint32_t)row[2 * p + 1] << 16 : 0);
-}
-
-/* Pairs first .. first + pairs - 1 of n ≤ width rows that follow each other, as one panel. */
-static void pack_rows(size_t width, size_t n, size_t k, size_t first, size_t pairs, uint32_t y[pairs][width], const uint16_t x[n][k])
-{
-	for (size_t i = 0; i < width; i++)
-		for (size_t p = 0; p < pairs; p++)
-			y[p][i] = i < n ? pair(k, x[i], first + p) : 0;
-}
-
-/* The same of columns j .. j + n - 1, pairs of rows. */
-static void pack_columns(size_t width, size_t n, size_t m, size_t stride, size_t first, size_t pairs, uint32_t y[pairs][width],
-	const uint16_t x[m][stride], size_t j)
-{
-	for (size_t p = 0; p < pairs; p++) {
-		size_t i = 2 * (first + p);
-
-		for (size_t a = 0; a < width; a++)
-			y[p][a] = a >= n ? 0 : x[i][j + a] | (i + 1 < m ? (uint32_t)x[i + 1][j + a] << 16 : 0);
-	}
+	return (n + unit - 1) / unit * unit;
 }
 
 size_t bf16_packed(size_t n, size_t k)
 {
-	return panels(n, PANEL_N) * PANEL_N * panels(k, 2);
+	return up(n, PANEL_N) * halves(k);
 }
 
 void bf16_pack(size_t n, size_t k, uint32_t packed[], const uint16_t w[n][k])
 {
-	size_t pairs = panels(k, 2);
-
 	#pragma omp parallel for num_threads(threads) if (n * k > FEW_PRODUCTS / 64) schedule(static)
-	for (size_t j = 0; j < n; j += PANEL_N)
-		pack_rows(PANEL_N, least(PANEL_N, n - j), k, 0, pairs, (uint32_t (*)[PANEL_N])(packed + j * pairs), &w[j]);
+	for (size_t j = 0; j < n; j += PANEL_N) {
+		uint32_t (*y)[PANEL_N] = (uint32_t (*)[PANEL_N])(packed + j * halves(k));
+
+		for (size_t i = 0; i < PANEL_N; i++)
+			for (size_t p = 0; p < halves(k); p++)
+				y[p][i] = j + i >= n ? 0 : w[j + i][2 * p] | (2 * p + 1 < k ? (uint32_t)w[j + i][2 * p + 1] << 16 : 0);
+	}
 }
 
-/* ---- a piece: y[m][n] += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N ---- */
+/* ---- lanes ---- */
+
+/* Pairs as they are packed, widened: the lower number of each, then the upper one. */
+CLONES(static, void, widen_pairs, (size_t pairs, size_t stride, uint32_t y[2 * pairs][stride], const uint32_t x[pairs][PANEL_N]),
+	(pairs, stride, y, x))
+{
+	for (size_t p = 0; p < pairs; p++)
+		for (size_t i = 0; i < PANEL_N; i++) {
+			y[2 * p][i] = x[p][i] << 16;
+			y[2 * p + 1][i] = x[p][i] & 0xffff0000;
+		}
+}
+
+CLONES(static, void, widen_row, (size_t n, uint32_t y[restrict n], const uint16_t x[restrict n]), (n, y, x))
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = (uint32_t)x[i] << 16;
+}
+
+/* One row of the left side. */
+static void lanes_of_row(size_t n, uint32_t y[n], const uint16_t x[n])
+{
+	if (!cpu_bf16) {
+		widen_row(n, y, x);
+		return;
+	}
+	y[halves(n) - 1] = 0;
+	memcpy(y, x, n * sizeof *x);
+}
+
+static inline __attribute__((always_inline)) void panel_of_columns(size_t width, bool pairs, size_t n, size_t m, size_t stride,
+	uint32_t y[][width], const uint16_t x[m][stride])
+{
+	for (size_t r = 0; r < m; r += pairs ? 2 : 1, y++)
+		for (size_t i = 0; i < width; i++) {
+			uint32_t low = i < n ? x[r][i] : 0, high = i < n && r + 1 < m ? x[r + 1][i] : 0;
+
+			y[0][i] = pairs ? low | high << 16 : low << 16;
+		}
+}
+
+/* n ≤ width columns of m rows as a panel; the panel's other columns are zero. */
+CLONES(static, void, lanes_of_columns, (size_t width, bool pairs, size_t n, size_t m, size_t stride, uint32_t y[][width],
+	const uint16_t x[m][stride]), (width, pairs, n, m, stride, y, x))
+{
+	if (n < width)
+		panel_of_columns(width, pairs, n, m, stride, y, x);
+	else if (width == PANEL_M)
+		panel_of_columns(PANEL_M, pairs, PANEL_M, m, stride, (uint32_t (*)[PANEL_M])y, x);
+	else
+		panel_of_columns(PANEL_N, pairs, PANEL_N, m, stride, (uint32_t (*)[PANEL_N])y, x);
+}
+
+/* ---- a piece: y[m][n] += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i of a stands at a[i · row + s · step] ---- */
 
 #ifdef __x86_64__
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
-static void piece(size_t m, size_t n, size_t pairs, size_t stride, float *y, const uint32_t a[pairs][PANEL_M],
-	const uint32_t b[pairs][PANEL_N])
+#define PIECE(name, features, MULTIPLY) \
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq" features))) \
+static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, const uint32_t *a, \
+	const uint32_t b[steps][PANEL_N]) \
+{ \
+	__mmask16 mask[2] = { (__mmask16)((1u << least(n, 16)) - 1), (__mmask16)((1u << (n - least(n, 16))) - 1) }; \
+	__m512 sum[PANEL_M][2]; \
+\
+	for (int i = 0; i < PANEL_M; i++) \
+		sum[i][0] = sum[i][1] = _mm512_setzero_ps(); \
+	for (size_t s = 0; s < steps; s++, a += step) { \
+		__m512i b0 = _mm512_loadu_si512(&b[s][0]), b1 = _mm512_loadu_si512(&b[s][16]); \
+\
+		for (int i = 0; i < PANEL_M; i++) { \
+			__m512i ai = _mm512_set1_epi32((int)a[(size_t)i * row]); \
+\
+			sum[i][0] = MULTIPLY(sum[i][0], ai, b0); \
+			sum[i][1] = MULTIPLY(sum[i][1], ai, b1); \
+		} \
+	} \
+	for (int i = 0; i < PANEL_M; i++) \
+		for (int j = 0; j < 2; j++) \
+			if ((size_t)i < m && mask[j]) { \
+				float *to = y + (size_t)i * stride + j * 16; \
+\
+				_mm512_mask_storeu_ps(to, mask[j], _mm512_add_ps(_mm512_maskz_loadu_ps(mask[j], to), sum[i][j])); \
+			} \
+}
+#define OF_PAIRS(sum, x, y) _mm512_dpbf16_ps(sum, (__m512bh)(x), (__m512bh)(y))
+#define OF_FLOATS(sum, x, y) _mm512_fmadd_ps((__m512)(x), (__m512)(y), sum)
+PIECE(piece_of_pairs, ",avx512bf16", OF_PAIRS)
+PIECE(piece_of_floats, "", OF_FLOATS)
+
+static void piece(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, const uint32_t *a,
+	const uint32_t b[steps][PANEL_N])
 {
-	__mmask16 left = (__mmask16)((1u << least(n, 16)) - 1), right = (__mmask16)((1u << (n - least(n, 16))) - 1);
-	__m512 sum[PANEL_M][2];
-
-	for (int i = 0; i < PANEL_M; i++)
-		sum[i][0] = sum[i][1] = _mm512_setzero_ps();
-	for (size_t p = 0; p < pairs; p++) {
-		__m512bh b0 = (__m512bh)_mm512_loadu_si512(&b[p][0]), b1 = (__m512bh)_mm512_loadu_si512(&b[p][16]);
-
-		for (int i = 0; i < PANEL_M; i++) {
-			__m512bh ai = (__m512bh)_mm512_set1_epi32((int)a[p][i]);
-
-			sum[i][0] = _mm512_dpbf16_ps(sum[i][0], ai, b0);
-			sum[i][1] = _mm512_dpbf16_ps(sum[i][1], ai, b1);
-		}
-	}
-	for (int i = 0; i < PANEL_M; i++)
-		if ((size_t)i < m) {
-			float *row = y + (size_t)i * stride;
-
-			_mm512_mask_storeu_ps(row, left, _mm512_add_ps(_mm512_maskz_loadu_ps(left, row), sum[i][0]));
-			if (right)
-				_mm512_mask_storeu_ps(row + 16, right, _mm512_add_ps(_mm512_maskz_loadu_ps(right, row + 16), sum[i][1]));
-		}
+	(cpu_bf16 ? piece_of_pairs : piece_of_floats)(m, n, steps, stride, y, row, step, a, b);
 }
 #else
-static void piece(size_t m, size_t n, size_t pairs, size_t stride, float *y, const uint32_t a[pairs][PANEL_M],
-	const uint32_t b[pairs][PANEL_N])
+static void piece(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, const uint32_t *a,
+	const uint32_t b[steps][PANEL_N])
 {
-	(void)m, (void)n, (void)pairs, (void)stride, (void)y, (void)a, (void)b;
+	(void)m, (void)n, (void)steps, (void)stride, (void)y, (void)row, (void)step, (void)a, (void)b;
 }
 #endif
 
 /* ---- products ---- */
 
-static void product_packed(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k], const uint32_t packed[])
+static void product_by_pieces(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k],
+	const uint32_t packed[])
 {
-	size_t all = panels(k, 2);
-	uint32_t a[TILE_M / PANEL_M][PAIRS * PANEL_M];
+	size_t block = STEPS * (cpu_bf16 ? 2 : 1);
+	uint32_t a[TILE_M][STEPS + PAD], own[STEPS][PANEL_N];
 
-	for (size_t first = 0; first < all; first += PAIRS) {
-		size_t pairs = least(PAIRS, all - first);
+	memset(a[m], 0, (up(m, PANEL_M) - m) * sizeof a[m]);
+	for (size_t first = 0; first < k; first += block) {
+		size_t numbers = least(block, k - first), steps = cpu_bf16 ? halves(numbers) : numbers;
 
-		for (size_t i = 0; i < m; i += PANEL_M)
-			pack_rows(PANEL_M, least(PANEL_M, m - i), k, first, pairs, (uint32_t (*)[PANEL_M])a[i / PANEL_M], &x[i]);
-		for (size_t j = 0; j < n; j += PANEL_N)
+		for (size_t i = 0; i < m; i++)
+			lanes_of_row(numbers, a[i], &x[i][first]);
+		for (size_t j = 0; j < n; j += PANEL_N) {
+			const uint32_t (*b)[PANEL_N] = (const uint32_t (*)[PANEL_N])(packed + j * halves(k) + first / 2 * PANEL_N);
+
+			if (!cpu_bf16) {
+				widen_pairs(halves(numbers), PANEL_N, own, b);
+				b = (const uint32_t (*)[PANEL_N])own;
+			}
 			for (size_t i = 0; i < m; i += PANEL_M)
-				piece(least(PANEL_M, m - i), least(PANEL_N, n - j), pairs, stride, &y[i][j],
-					(const uint32_t (*)[PANEL_M])a[i / PANEL_M],
-					(const uint32_t (*)[PANEL_N])(packed + j * all + first * PANEL_N));
+				piece(least(PANEL_M, m - i), least(PANEL_N, n - j), steps, stride, &y[i][j], STEPS + PAD, 1, a[i], b);
+		}
 	}
 }
 
-static void product_widened(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k], const uint32_t packed[])
+static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k],
+	const uint32_t packed[])
 {
-	size_t all = panels(k, 2);
-	float a[TILE_M][2 * PAIRS], b[2 * PAIRS][TILE_N];
+	union { uint32_t lane[TILE_M][STEPS]; float number[TILE_M][STEPS]; } a;
+	union { uint32_t lane[STEPS][TILE_N]; float number[STEPS][TILE_N]; } b;
 
-	for (size_t first = 0; first < all; first += PAIRS) {
-		size_t pairs = least(PAIRS, all - first), wide = least(2 * pairs, k - 2 * first);
+	for (size_t first = 0; first < k; first += STEPS) {
+		size_t steps = least(STEPS, k - first);
 
 		for (size_t i = 0; i < m; i++)
-			half_widen(wide, a[i], &x[i][2 * first], HALF_BF16);
+			widen_row(steps, a.lane[i], &x[i][first]);
 		for (size_t j = 0; j < n; j += PANEL_N)
-			for (size_t p = 0; p < pairs; p++) {
-				const uint32_t *from = packed + j * all + (first + p) * PANEL_N;
-
-				for (size_t i = 0; i < PANEL_N; i++) {
-					uint32_t u[2] = { from[i] << 16, from[i] & 0xffff0000 };
-
-					memcpy(&b[2 * p][j + i], &u[0], sizeof u[0]);
-					memcpy(&b[2 * p + 1][j + i], &u[1], sizeof u[1]);
-				}
-			}
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)wide, 1, a[0], 2 * PAIRS,
-			b[0], TILE_N, 1, y[0], (int)stride);
+			widen_pairs(halves(steps), TILE_N, (uint32_t (*)[TILE_N])&b.lane[0][j],
+				(const uint32_t (*)[PANEL_N])(packed + j * halves(k) + first / 2 * PANEL_N));
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)steps, 1, a.number[0], STEPS,
+			b.number[0], TILE_N, 1, y[0], (int)stride);
 	}
 }
 
@@ -164,10 +209,7 @@ static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m]
 	for (size_t i = 0; (bias || !add) && i < m; i++)
 		for (size_t j = 0; j < n; j++)
 			y[i][j] = (add ? y[i][j] : 0) + (bias ? bias[j] : 0);
-	if (cpu_bf16)
-		product_packed(m, n, k, stride, y, x, packed);
-	else
-		product_widened(m, n, k, stride, y, x, packed);
+	(cpu == CPU_AVX512 ? product_by_pieces : product_by_blas)(m, n, k, stride, y, x, packed);
 }
 
 void bf16_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
@@ -177,37 +219,39 @@ void bf16_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride
 	for (size_t j = 0; j < n; j += TILE_N)
 		for (size_t i = 0; i < m; i += TILE_M)
 			product_tile(least(TILE_M, m - i), least(TILE_N, n - j), k, stride, (float (*)[stride])&y[i][j], &x[i],
-				packed + j * panels(k, 2), bias ? bias + j : NULL, add);
+				packed + j * halves(k), bias ? bias + j : NULL, add);
 }
 
 /* ---- Hessians ---- */
 
-static void gram_packed(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM], const uint16_t x[m][n])
+/* y = the product of columns i and j, counted from 0, of a tile each; what lies below the diagonal may be missing. */
+static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM], const uint16_t x[m][n])
 {
-	size_t all = panels(m, 2), ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j);
-	uint32_t a[TILE_GRAM / PANEL_M][PAIRS * PANEL_M], b[PAIRS * PANEL_N];
+	size_t ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j), block = STEPS * (cpu_bf16 ? 2 : 1);
+	uint32_t a[TILE_GRAM / PANEL_M][STEPS][PANEL_M], b[STEPS][PANEL_N];
 
-	for (size_t first = 0; first < all; first += PAIRS) {
-		size_t pairs = least(PAIRS, all - first);
+	for (size_t first = 0; first < m; first += block) {
+		size_t rows = least(block, m - first), steps = cpu_bf16 ? halves(rows) : rows;
 
 		for (size_t c = 0; c < ni; c += PANEL_M)
-			pack_columns(PANEL_M, least(PANEL_M, ni - c), m, n, first, pairs, (uint32_t (*)[PANEL_M])a[c / PANEL_M], x, i + c);
+			lanes_of_columns(PANEL_M, cpu_bf16, least(PANEL_M, ni - c), rows, n, a[c / PANEL_M],
+				(const uint16_t (*)[n])&x[first][i + c]);
 		for (size_t d = 0; d < nj; d += PANEL_N) {
-			pack_columns(PANEL_N, least(PANEL_N, nj - d), m, n, first, pairs, (uint32_t (*)[PANEL_N])b, x, j + d);
+			lanes_of_columns(PANEL_N, cpu_bf16, least(PANEL_N, nj - d), rows, n, b, (const uint16_t (*)[n])&x[first][j + d]);
 			for (size_t c = 0; c < ni && i + c < j + d + PANEL_N; c += PANEL_M)
-				piece(least(PANEL_M, ni - c), least(PANEL_N, nj - d), pairs, TILE_GRAM, &y[c][d],
-					(const uint32_t (*)[PANEL_M])a[c / PANEL_M], (const uint32_t (*)[PANEL_N])b);
+				piece(least(PANEL_M, ni - c), least(PANEL_N, nj - d), steps, TILE_GRAM, &y[c][d], 1, PANEL_M,
+					a[c / PANEL_M][0], (const uint32_t (*)[PANEL_N])b);
 		}
 	}
 }
 
-static void gram_widened(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM], const uint16_t x[m][n])
+static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM], const uint16_t x[m][n])
 {
 	size_t ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j);
-	float a[2 * PAIRS][TILE_GRAM], b[2 * PAIRS][TILE_GRAM];
+	float a[STEPS][TILE_GRAM], b[STEPS][TILE_GRAM];
 
-	for (size_t first = 0; first < m; first += 2 * PAIRS) {
-		size_t rows = least(2 * PAIRS, m - first);
+	for (size_t first = 0; first < m; first += STEPS) {
+		size_t rows = least(STEPS, m - first);
 
 		for (size_t r = 0; r < rows; r++) {
 			half_widen(ni, a[r], &x[first + r][i], HALF_BF16);
@@ -216,6 +260,12 @@ static void gram_widened(size_t m, size_t n, size_t i, size_t j, float y[TILE_GR
 		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)ni, (int)nj, (int)rows, 1, a[0], TILE_GRAM,
 			b[0], TILE_GRAM, 1, y[0], TILE_GRAM);
 	}
+}
+
+CLONES(static, void, add_row, (size_t n, double y[restrict n], const float x[restrict n]), (n, y, x))
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] += (double)x[i];
 }
 
 void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n])
@@ -227,13 +277,12 @@ void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t
 
 			for (size_t s = 0; j >= i && s < blocks; s++) {
 				memset(y, 0, sizeof y);
-				if (cpu_bf16)
-					gram_packed(m, n, i, j, y, x[s]);
-				else
-					gram_widened(m, n, i, j, y, x[s]);
-				for (size_t c = 0; c < least(TILE_GRAM, n - i); c++)
-					for (size_t d = i == j ? c : 0; d < least(TILE_GRAM, n - j); d++)
-						h[i + c][j + d] += (double)y[c][d];
+				(cpu == CPU_AVX512 ? gram_by_pieces : gram_by_blas)(m, n, i, j, y, x[s]);
+				for (size_t c = 0; c < least(TILE_GRAM, n - i); c++) {
+					size_t d = i == j ? c : 0;
+
+					add_row(least(TILE_GRAM, n - j) - d, &h[i + c][j + d], &y[c][d]);
+				}
 			}
 		}
 }

@@ -3,9 +3,9 @@
  * bf16.h -- products of bfloat16 matrices, their sums in float
  *
  * A product of two bf16 numbers is exact in float; only the sums round. By the
- * processor's own dot product of pairs (AVX512_BF16) where base/cpu.h says so,
- * else widened and by BLAS: the two differ in the order of a sum and in what is
- * below 2^-126, which the dot product takes for zero:
+ * processor's dot product of pairs (AVX512_BF16) where that is the quicker, by
+ * AVX-512 on widened numbers, or by BLAS on them, as base/cpu.h says. They differ
+ * in the order of a sum, and the dot product takes what is below 2^-126 for zero:
  *
  *	|y - x wᵀ| ≤ 2 (k + 2) 2^-24 Σ |x| |w| + k 2^-126 (1 + max |x| + max |w|)
  *

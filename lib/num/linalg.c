@@ -14,11 +14,13 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
+#include <strings.h>
 #include "num/clones.h"
+/* Or the bounds of exp_of() become cases of their own, computed for every number and slow where they underflow. */
+#pragma GCC optimize ("no-thread-jumps")
 
 /* Constants, not options: results depend on them. */
-enum { TILE_M = 256, TILE_N = 384, TILE_GRAM = 384, LANES = 16, ROWS = 16 };
+enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 384, LANES = 16, ROWS = 16 };
 
 /* Work below which starting threads costs more than it saves: products of a matrix product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
@@ -28,31 +30,37 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* In builds of OpenBLAS for many processors only. */
-extern void gotoblas_dynamic_init(void) __attribute__((weak)), gotoblas_dynamic_quit(void) __attribute__((weak));
+/* Of OpenBLAS, where it was built to choose among kernels. */
+void gotoblas_dynamic_init(void) __attribute__((weak));
+void gotoblas_dynamic_quit(void) __attribute__((weak));
 
-/* A processor newer than the library runs on kernels of 2004, five times slower: name what it can do, unless the user has. */
-static void choose_kernels(void)
+/*
+ * OpenBLAS knows processors by their model number, and gives those that are
+ * newer than itself its oldest kernels (0.3.21 on a Xeon of 2023: a fifth of the
+ * speed). It is told what the processor can do, unless the user has.
+ */
+static void wake_kernels(void)
 {
-#ifdef __x86_64__
-	bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-	bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	static const char *const fits[][4] = {
+		[CPU_PLAIN] = { NULL }, [CPU_AVX2] = { "Haswell", "Zen", "Excavator", NULL },
+		[CPU_AVX512] = { "SkylakeX", "Cooperlake", "SapphireRapids", NULL },
+	};
+	const char *core = openblas_get_corename(), *const *fit = fits[cpu_widest];
 
-	if (!avx2 || !gotoblas_dynamic_init || !gotoblas_dynamic_quit || strcmp(openblas_get_corename(), "Prescott") ||
-	    getenv("OPENBLAS_CORETYPE"))
+	if (!*fit || !gotoblas_dynamic_init || !gotoblas_dynamic_quit || getenv("OPENBLAS_CORETYPE"))
 		return;
-	setenv("OPENBLAS_CORETYPE", avx512 ? "SkylakeX" : "Haswell", 0);
+	for (const char *const *f = fit; *f; f++)
+		if (!strcasecmp(*f, core))
+			return;
+	setenv("OPENBLAS_CORETYPE", *fit, 1);
 	gotoblas_dynamic_quit();
 	gotoblas_dynamic_init();
-	unsetenv("OPENBLAS_CORETYPE");
-#endif
 }
 
 void linalg_init(void)
 {
+	wake_kernels();
 	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
-	choose_kernels();
 	openblas_set_num_threads(1);
 }
 
@@ -69,16 +77,14 @@ static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m]
 void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const float x[m][k], const float w[n][k], const float *bias, bool add)
 {
-	size_t rows = (m + TILE_M - 1) / TILE_M, columns = (n + TILE_N - 1) / TILE_N;
+	size_t columns = (n + TILE_N - 1) / TILE_N;
+	size_t wide = columns ? (n / columns + ALIGN_N) / ALIGN_N * ALIGN_N : 1;	/* equal tiles */
 
 	#pragma omp parallel for num_threads(threads) if (m * n * k > FEW_PRODUCTS) schedule(dynamic) collapse(2)
-	for (size_t tj = 0; tj < columns; tj++)
-		for (size_t ti = 0; ti < rows; ti++) {
-			size_t i = ti * TILE_M, j = tj * TILE_N;
-
-			product_tile(least(TILE_M, m - i), least(TILE_N, n - j), k, stride,
+	for (size_t j = 0; j < n; j += wide)
+		for (size_t i = 0; i < m; i += TILE_M)
+			product_tile(least(TILE_M, m - i), least(wide, n - j), k, stride,
 				(float (*)[stride])&y[i][j], &x[i], &w[j], bias ? bias + j : NULL, add);
-		}
 }
 
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n])
@@ -109,13 +115,12 @@ void linalg_mirror(size_t n, float y[n][n], const double h[n][n])
 			y[i][j] = (float)(j >= i ? h[i][j] : h[j][i]);
 }
 
-static float fold(const float sum[LANES])
+static inline float fold(float sum[LANES])
 {
-	float s = 0;
-
-	for (size_t i = 0; i < LANES; i++)
-		s += sum[i];
-	return s;
+	for (size_t n = LANES / 2; n; n /= 2)
+		for (size_t i = 0; i < n; i++)
+			sum[i] += sum[i + n];
+	return sum[0];
 }
 
 CLONES(static, float, sum_of, (size_t n, const float x[n]), (n, x))
@@ -189,9 +194,15 @@ static inline float exp_of(float x)
 
 CLONES(, float, linalg_exp, (size_t n, float x[n], float shift), (n, x, shift))
 {
-	for (size_t i = 0; i < n; i++)
-		x[i] = exp_of(x[i] - shift);
-	return sum_of(n, x);
+	float sum[LANES] = { 0 };
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		for (size_t j = 0; j < LANES; j++)
+			sum[j] += x[i + j] = exp_of(x[i + j] - shift);
+	for (size_t j = 0; i < n; i++, j++)
+		sum[j] += x[i] = exp_of(x[i] - shift);
+	return fold(sum);
 }
 
 CLONES(, double, linalg_sum_exp, (size_t n, const float x[n], float shift), (n, x, shift))
@@ -211,22 +222,24 @@ CLONES(, double, linalg_sum_exp, (size_t n, const float x[n], float shift), (n, 
 
 CLONES(, float, linalg_max, (size_t n, const float x[n]), (n, x))
 {
-	float max[LANES], top = -INFINITY;
+	enum { MANY = 4 * LANES };	/* the order does not matter here */
+	float max[MANY];
 	size_t i = 0;
 
-	for (size_t j = 0; j < LANES; j++)
+	for (size_t j = 0; j < MANY; j++)
 		max[j] = -INFINITY;
-	for (; i + LANES <= n; i += LANES)
-		for (size_t j = 0; j < LANES; j++)
+	for (; i + MANY <= n; i += MANY)
+		for (size_t j = 0; j < MANY; j++)
 			max[j] = x[i + j] > max[j] ? x[i + j] : max[j];
-	for (; i < n; i++)
-		max[0] = x[i] > max[0] ? x[i] : max[0];
-	for (size_t j = 0; j < LANES; j++)
-		top = max[j] > top ? max[j] : top;
-	return top;
+	for (size_t j = 0; i < n; i++, j++)
+		max[j] = x[i] > max[j] ? x[i] : max[j];
+	for (size_t k = MANY / 2; k; k /= 2)
+		for (size_t j = 0; j < k; j++)
+			max[j] = max[j + k] > max[j] ? max[j + k] : max[j];
+	return max[0];
 }
 
-CLONES(, void, linalg_silu, (size_t n, float y[n], const float x[n]), (n, y, x))
+CLONES(, void, linalg_silu, (size_t n, float y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] = x[i] / (1 + exp_of(-x[i]));
@@ -238,7 +251,7 @@ void linalg_gelu(size_t n, float y[n], const float x[n])
 		y[i] = 0.5f * x[i] * (1 + erff(x[i] * 0.70710678f));
 }
 
-CLONES(, void, linalg_gelu_tanh, (size_t n, float y[n], const float x[n]), (n, y, x))
+CLONES(, void, linalg_gelu_tanh, (size_t n, float y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	/* ½(1 + tanh z) = 1 / (1 + e^-2z) */
 	for (size_t i = 0; i < n; i++) {
@@ -248,7 +261,7 @@ CLONES(, void, linalg_gelu_tanh, (size_t n, float y[n], const float x[n]), (n, y
 	}
 }
 
-CLONES(, void, linalg_times, (size_t n, float y[n], const float x[n]), (n, y, x))
+CLONES(, void, linalg_times, (size_t n, float y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] *= x[i];
