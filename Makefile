@@ -55,7 +55,7 @@ endif
 .PHONY: programs test-programs
 programs: $(PROGRAMS)
 	@:
-test-programs: programs $(TESTS)
+test-programs: programs $(TESTS) $(BUILD)/tests/bench/kernels
 	@:
 
 help:
