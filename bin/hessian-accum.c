@@ -98,16 +98,17 @@ int main(int argc, char *argv[])
 		misuse("--tokens FILE is wanted for a model");
 	if (!model && tokens_path)
 		misuse("--tokens goes with a model; %s is of kind %s", input_name(in[0]), image_kind(image[0]));
-	if ((shards > 1 || compute_type) && !strcmp(image_kind(image[0]), "hessian"))
-		misuse("--shard and --compute-type go with a model or activations; Hessian files are summed whole");
+	if (!model && compute_type)
+		misuse("--compute-type goes with a model; activations are taken as they are");
+	if (shards > 1 && !strcmp(image_kind(image[0]), "hessian"))
+		misuse("--shard goes with a model or activations; Hessian files are summed whole");
 
 	struct output *out = output_open(output_path, "hessian");
 
 	if (model)
 		of_model(out, in[0], image[0]);
 	else
-		calibrate_files(out, n, in, image, &(struct calibrate_cut){ windows_ctx(ctx, 0), limit, shard, shards,
-			(enum compute_type)compute_type });
+		calibrate_files(out, n, in, image, &(struct calibrate_cut){ windows_ctx(ctx, 0), limit, shard, shards });
 	progress_clear();
 	output_close(out);
 	for (size_t i = 0; i < n; i++)

@@ -402,20 +402,27 @@ static void calibration_sums(void **unused)
 	close_reference(&r);
 }
 
-/* Hessians for bf16 are those of rounded inputs; so are the magnitudes, which bf16 holds exactly. */
+/* What a model in bf16 feeds a site is rounded for its Hessian; so are the magnitudes, which bf16 holds exactly. */
 static void hessians_of_rounded_inputs(void **unused)
 {
-	enum { WINDOWS = 3, TOKENS = 37, N = 70 };
+	enum { WINDOWS = 3, TOKENS = 37, N = 32 };
 	static float x[WINDOWS][TOKENS][N], wide[N];
 	static uint16_t narrow[N];
 	static double want[N][N], absolute[N];
-	struct hessian h = hessian_make(N);
+	struct reference r = open_reference("llama-gqa");
+	struct calibration k;
+	struct observer observer;
+	const struct hessian *h;
 	float absmax[N] = { 0 };
 
 	(void)unused;
+	r.config.compute_type = COMPUTE_BF16;
+	k = calibrate_begin(r.image, &r.config);
+	observer = calibrate_observer(&k);
 	fill(WINDOWS * TOKENS * N, x[0][0]);
-	hessian_add_bf16(&h, WINDOWS, TOKENS, (const float (*)[TOKENS][N])x);
-	assert_int_equal(h.count, WINDOWS * TOKENS);
+	observe(&observer, 1, SITE_MLP, WINDOWS, TOKENS, N, x[0][0]);
+	h = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
+	assert_int_equal(h->count, WINDOWS * TOKENS);
 	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {
 		half_narrow(N, narrow, x[0][t], HALF_BF16);
 		half_widen(N, wide, narrow, HALF_BF16);
@@ -428,10 +435,11 @@ static void hessians_of_rounded_inputs(void **unused)
 	}
 	for (size_t i = 0; i < N; i++)	/* a float sum of a window's products, each at most 4 */
 		for (size_t j = i; j < N; j++)
-			assert_true(fabs(h.sum[i * N + j] - want[i][j]) <= WINDOWS * 2 * (TOKENS + 2) * 0x1p-24 * TOKENS * 4);
-	assert_memory_equal(h.absmax, absmax, sizeof absmax);
-	assert_memory_equal(h.absolute, absolute, sizeof absolute);
-	hessian_free(&h);
+			assert_true(fabs(h->sum[i * N + j] - want[i][j]) <= WINDOWS * 2 * (TOKENS + 2) * 0x1p-24 * TOKENS * 4);
+	assert_memory_equal(h->absmax, absmax, sizeof absmax);
+	assert_memory_equal(h->absolute, absolute, sizeof absolute);
+	calibrate_end(&k);
+	close_reference(&r);
 }
 
 static void gram_is_its_formula(void **unused)

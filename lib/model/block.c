@@ -14,11 +14,10 @@ static size_t most(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-struct block *block_read(const struct image *image, const struct config *c, size_t index)
+static void fill(struct block *b, const struct image *image, size_t index)
 {
-	struct block *b = xalloc(1, sizeof *b);
+	const struct config *c = b->config;
 
-	b->config = c;
 	b->index = index;
 	for (int i = 0; i < 2; i++) {
 		char *path = config_path(c, index, c->arch->norm[i]);
@@ -28,7 +27,24 @@ struct block *block_read(const struct image *image, const struct config *c, size
 	}
 	for (int i = 0; i < SITES; i++)
 		site_read(&b->site[i], image, c, index, (enum site_name)i);
+}
+
+struct block *block_read(const struct image *image, const struct config *c, size_t index)
+{
+	struct block *b = xalloc(1, sizeof *b);
+
+	b->config = c;
+	fill(b, image, index);
 	return b;
+}
+
+void block_next(struct block *b, const struct image *image, size_t index)
+{
+	for (int i = 0; i < 2; i++)
+		norm_free(&b->norm[i]);
+	for (int i = 0; i < SITES; i++)
+		site_empty(&b->site[i]);
+	fill(b, image, index);
 }
 
 void block_free(struct block *b)

@@ -28,6 +28,8 @@ struct block {
 /* Block `index` of an image; the image must stay as long as the block does. */
 struct block *block_read(const struct image *image, const struct config *c, size_t index);
 void block_free(struct block *b);
+/* Another block of the same model in its place and, as far as it fits, in its memory. */
+void block_next(struct block *b, const struct image *image, size_t index);
 /* Another layer in the place of the one at `path`, of the same shape: what a quantizer made of it. */
 void block_replace(struct block *b, const char *path, const struct linear *l);
 

@@ -3,8 +3,12 @@
 #include "model/calibrate.h"
 #include "base/error.h"
 #include "base/option.h"
+#include "model/weight.h"
+#include "num/half.h"
 #include <stdlib.h>
 #include <string.h>
+
+enum { ROWS = 4096 };	/* of raw activations at once, where windows are shorter */
 
 static size_t least(size_t a, size_t b)
 {
@@ -42,8 +46,14 @@ static void see(void *arg, size_t block, enum site_name site, size_t windows, si
 	struct calibration *k = arg;
 	struct hessian *h = &k->site[site == SITE_HEAD ? k->config->blocks * SITES : block * SITES + site];
 
-	if (h->in)
-		(k->config->compute_type == COMPUTE_BF16 ? hessian_add_bf16 : hessian_add)(h, windows, tokens, (const float (*)[tokens][in])x);
+	if (h->in && k->config->compute_type == COMPUTE_BF16) {
+		uint16_t *narrow = xalloc(windows * tokens * in, sizeof *narrow);
+
+		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, windows * tokens, narrow, (const float (*)[in])x);
+		hessian_add_bf16(h, windows, tokens, (const uint16_t (*)[tokens][in])narrow);
+		free(narrow);
+	} else if (h->in)
+		hessian_add(h, windows, tokens, (const float (*)[tokens][in])x);
 }
 
 struct observer calibrate_observer(struct calibration *k)
@@ -138,26 +148,42 @@ static bool linked(struct output *out, const struct image *image, const struct l
 	return yes;
 }
 
+/* Adds windows of m rows each that follow each other; wide: room for them as f32 where they are f16. */
+static void add_windows(struct hessian *h, size_t windows, size_t m, const void *x, enum tensor_type type, float *wide)
+{
+	size_t n = h->in;
+
+	if (type == TENSOR_BF16) {
+		hessian_add_bf16(h, windows, m, (const uint16_t (*)[m][n])x);
+		return;
+	}
+	if (type == TENSOR_F16) {
+		half_widen(windows * m * n, wide, x, HALF_F16);
+		x = wide;
+	}
+	hessian_add(h, windows, m, (const float (*)[m][n])x);
+}
+
 static void activations_of(struct output *out, const struct image *image, const char *layer, const struct calibrate_cut *cut)
 {
 	char *path = xformat("%s/input", layer);
 	struct tensor t = image_tensor(image, path, TENSOR_ANY, 2, NULL);
 	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0], n = t.dim[1], ctx = cut->ctx;
+	size_t most = cut->shards == 1 && ctx < ROWS ? ROWS / ctx : 1;	/* windows at once */
 	struct hessian h = hessian_make(n);
-	float *x = xalloc(least(ctx, rows) * n, sizeof *x);
-	enum half_type type = t.type == TENSOR_F16 ? HALF_F16 : t.type == TENSOR_BF16 ? HALF_BF16 : HALF_NONE;
+	float *wide = t.type == TENSOR_F16 ? xalloc(least(most * ctx, rows) * n, sizeof *wide) : NULL;
 
-	if (t.type != TENSOR_F32 && type == HALF_NONE)
+	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
 		die("%s: %s: is %s, f32, f16 or bf16 was wanted", image_name(image), path, tensor_name(t.type));
-	for (size_t i = (cut->shard - 1) * ctx; i < rows; i += cut->shards * ctx) {
+	for (size_t i = (cut->shard - 1) * ctx, windows; i < rows; i += windows * cut->shards * ctx) {
 		size_t m = least(ctx, rows - i);
 
-		half_widen(m * n, x, (const char *)t.data + i * n * tensor_size(t.type), type);
-		(cut->type == COMPUTE_BF16 ? hessian_add_bf16 : hessian_add)(&h, 1, m, (const float (*)[m][n])x);
+		windows = least(most, (rows - i) / m);
+		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type, wide);
 	}
 	hessian_write(out, layer, &h);
 	hessian_free(&h);
-	free(x);
+	free(wide);
 	free(path);
 }
 

@@ -30,10 +30,9 @@ void calibrate_end(struct calibration *k);
 void calibrate_part(struct output *out, struct forward *run, const struct image *image);
 
 /* How tokens are cut: windows of ctx (the last of raw activations may be shorter), of the first `limit` tokens (0: all),
- * every `shards`-th from the shard-th on (counted from 1), and the type that products are computed in. */
+ * every `shards`-th from the shard-th on (counted from 1). */
 struct calibrate_cut {
 	size_t ctx, limit, shard, shards;
-	enum compute_type type;
 };
 
 /*

@@ -45,6 +45,8 @@ static void free_works(struct forward *f)
 
 void forward_close(struct forward *f)
 {
+	if (f->block)
+		block_free(f->block);
 	hidden_free(&f->hidden);
 	free_works(f);
 	free(f);
@@ -189,16 +191,17 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 static void run_block(struct forward *f, const struct image *image, size_t i, const struct observer *observer)
 {
 	const struct config *c = f->config;
-	struct block *b;
 
 	if (!f->embedded || (c->arch->position && !f->placed))
 		die("%s: %s/%zu: comes before the embeddings", image_name(image), c->arch->blocks, i);
 	if (i != f->blocks)
 		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order", image_name(image),
 			c->arch->blocks, i, f->blocks);
-	b = block_read(image, c, i);
-	forward_block(f, b, true, observer);
-	block_free(b);
+	if (f->block)
+		block_next(f->block, image, i);
+	else
+		f->block = block_read(image, c, i);
+	forward_block(f, f->block, true, observer);
 	f->blocks++;
 }
 
@@ -215,6 +218,10 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 	if (found.head && f->blocks != c->blocks)
 		die("%s: holds %zu blocks, the config says %zu", image_name(image), f->blocks, c->blocks);
 	free(found.block);
+	if (f->blocks == c->blocks && f->block) {
+		block_free(f->block);
+		f->block = NULL;
+	}
 	return found.head;
 }
 

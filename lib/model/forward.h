@@ -28,6 +28,7 @@ struct forward {
 	struct hidden hidden;		/* [windows · ctx][hidden] */
 	size_t works;
 	struct work *work;		/* [works], one a thread */
+	struct block *block;		/* the last one, until all are done: its memory serves the next */
 	bool embedded, placed, normed;
 	size_t blocks;			/* done */
 };

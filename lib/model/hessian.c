@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { COLUMNS = 64, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
+enum { COLUMNS = 512, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
 
 static size_t least(size_t a, size_t b)
 {
@@ -30,45 +30,36 @@ void hessian_free(struct hessian *h)
 	*h = (struct hessian){ 0 };
 }
 
-static void add_magnitudes(struct hessian *h, size_t rows, const float x[rows][h->in])
+static void add_magnitudes(struct hessian *h, size_t rows, const void *x, enum half_type type)
 {
 	size_t n = h->in;
 
 	#pragma omp parallel for num_threads(threads) schedule(static) if (rows * n > FEW)
 	for (size_t j = 0; j < n; j += COLUMNS)
-		for (size_t i = 0; i < rows; i++)
-			for (size_t k = j; k < least(n, j + COLUMNS); k++) {
-				float a = fabsf(x[i][k]);
+		for (size_t i = 0; i < rows; i++) {
+			size_t columns = least(COLUMNS, n - j);
+			const float *row = (const float *)x + i * n + j;
+			float wide[COLUMNS];
 
-				h->absolute[k] += (double)a;
-				h->absmax[k] = a > h->absmax[k] ? a : h->absmax[k];
+			if (type == HALF_BF16) {
+				half_widen(columns, wide, (const uint16_t *)x + i * n + j, type);
+				row = wide;
 			}
+			linalg_magnitude(columns, &h->absolute[j], &h->absmax[j], row);
+		}
 	h->count += rows;
 }
 
 void hessian_add(struct hessian *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in])
 {
 	linalg_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
-	add_magnitudes(h, windows * tokens, x[0]);
+	add_magnitudes(h, windows * tokens, x, HALF_NONE);
 }
 
-void hessian_add_bf16(struct hessian *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in])
+void hessian_add_bf16(struct hessian *h, size_t windows, size_t tokens, const uint16_t x[windows][tokens][h->in])
 {
-	size_t n = h->in;
-	float *wide = xalloc(tokens * n, sizeof *wide);
-	uint16_t *narrow = xalloc(tokens * n, sizeof *narrow);
-
-	for (size_t k = 0; k < windows; k++) {
-		#pragma omp parallel for num_threads(threads) schedule(static) if (tokens * n > FEW)
-		for (size_t i = 0; i < tokens; i++) {
-			half_narrow(n, narrow + i * n, x[k][i], HALF_BF16);
-			half_widen(n, wide + i * n, narrow + i * n, HALF_BF16);
-		}
-		bf16_gram(1, tokens, n, (double (*)[n])h->sum, (const uint16_t (*)[tokens][n])narrow);
-		add_magnitudes(h, tokens, (const float (*)[n])wide);
-	}
-	free(wide);
-	free(narrow);
+	bf16_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
+	add_magnitudes(h, windows * tokens, x, HALF_BF16);
 }
 
 void hessian_add_file(struct hessian *h, const struct image *image, const char *layer)

@@ -23,8 +23,7 @@ struct hessian {
 struct hessian hessian_make(size_t in);
 void hessian_free(struct hessian *h);
 void hessian_add(struct hessian *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in]);
-/* Of x rounded to bfloat16, which is what a layer multiplies that computes in it (num/bf16.h). */
-void hessian_add_bf16(struct hessian *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in]);
+void hessian_add_bf16(struct hessian *h, size_t windows, size_t tokens, const uint16_t x[windows][tokens][h->in]);
 /* Adds what a file of kind hessian holds for the layer. */
 void hessian_add_file(struct hessian *h, const struct image *image, const char *layer);
 /* hessian = the symmetric sum in float, absmax, mean_abs: [in][in], [in], [in]. Dies, naming `layer`, if not finite. */

@@ -18,6 +18,7 @@ void site_set(struct site *s, size_t i, const struct linear *l)
 
 void site_read(struct site *s, const struct image *image, const struct config *c, size_t index, enum site_name site)
 {
+	void *memory = s->weight[0];
 	size_t bytes = 0, end = 0;
 
 	s->type = c->compute_type;
@@ -37,18 +38,30 @@ void site_read(struct site *s, const struct image *image, const struct config *c
 		bytes += weight_size(s->type, l->linear.out, s->in);
 		free(path);
 	}
+	if (!memory || s->bytes != bytes) {
+		free(memory);
+		memory = xalloc(bytes, 1);
+	}
+	s->bytes = bytes;
 	for (size_t i = 0; i < s->layers; end += weight_size(s->type, s->layer[i++].linear.out, s->in))
-		s->weight[i] = i ? (char *)s->weight[0] + end : xalloc(bytes, 1);
+		s->weight[i] = (char *)memory + end;
 	for (size_t i = 0; i < s->layers; i++)
 		site_set(s, i, &s->layer[i].linear);
 }
 
-void site_free(struct site *s)
+void site_empty(struct site *s)
 {
 	for (size_t i = 0; i < s->layers; i++)
 		layer_free(&s->layer[i]);
-	free(s->weight[0]);
 	free(s->bias);
+	*s = (struct site){ .bytes = s->bytes, .weight = { s->weight[0] } };
+}
+
+void site_free(struct site *s)
+{
+	site_empty(s);
+	free(s->weight[0]);
+	*s = (struct site){ 0 };
 }
 
 static const void *input_of(const struct site *s, const struct linear *l, size_t m, const float x[m][s->in], struct room *room)

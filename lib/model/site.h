@@ -19,12 +19,14 @@ struct site {
 	size_t in, out, layers;
 	struct layer layer[LINEARS];
 	size_t at[LINEARS];		/* first output of each layer */
+	size_t bytes;			/* of the weights */
 	void *weight[LINEARS];		/* of each layer, as weight_make() makes it; in f32 one after the other */
 	float *bias;			/* [out] or NULL */
 };
 
-/* The layers of a block that stand at the site; the image must stay as long as they do. */
+/* The layers of a block that stand at the site; the image must stay as long as they do. s: zeroed, or emptied. */
 void site_read(struct site *s, const struct image *image, const struct config *c, size_t index, enum site_name site);
+void site_empty(struct site *s);	/* keeps the memory of the weights for the next ones */
 void site_free(struct site *s);
 /* Another layer in the place of layer i. */
 void site_set(struct site *s, size_t i, const struct linear *l);

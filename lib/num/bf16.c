@@ -11,6 +11,7 @@
 #include "num/bf16.h"
 #include "base/thread.h"
 #include "num/half.h"
+#include "num/linalg.h"
 #include <cblas.h>
 #include <string.h>
 #ifdef __x86_64__
@@ -18,8 +19,8 @@
 #endif
 #include "num/clones.h"
 
-/* Constants, not options: results depend on STEPS. Rows of the left side are PAD lanes apart, lest they share a cache set. */
-enum { PANEL_M = 8, PANEL_N = 32, STEPS = 256, PAD = 16, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384 };
+/* Constants, not options: results depend on STEPS. Room for more, lest rows and panels share a cache set. */
+enum { PANEL_M = 8, PANEL_N = 32, STEPS = 256, ROOM = STEPS + 2, PAD = 16, AHEAD = 16, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384 };
 /* Products below which starting threads costs more than it saves. */
 enum { FEW_PRODUCTS = 1 << 22 };
 
@@ -85,42 +86,56 @@ static void lanes_of_row(size_t n, uint32_t y[n], const uint16_t x[n])
 	memcpy(y, x, n * sizeof *x);
 }
 
-static inline __attribute__((always_inline)) void panel_of_columns(size_t width, bool pairs, size_t n, size_t m, size_t stride,
-	uint32_t y[][width], const uint16_t x[m][stride])
+/* n columns of m rows in panels, y[panel][step][width], the last panel filled up with zeros. */
+static inline __attribute__((always_inline)) void panels_of_columns(size_t width, bool pairs, size_t n, size_t m, size_t stride,
+	uint32_t y[][ROOM][width], const uint16_t x[m][stride])
 {
-	for (size_t r = 0; r < m; r += pairs ? 2 : 1, y++)
-		for (size_t i = 0; i < width; i++) {
-			uint32_t low = i < n ? x[r][i] : 0, high = i < n && r + 1 < m ? x[r + 1][i] : 0;
+	for (size_t r = 0; r < m; r += pairs ? 2 : 1) {
+		const uint16_t *low = x[r], *high = r + 1 < m ? x[r + 1] : low;
+		uint32_t both = r + 1 < m ? 0xffff : 0;
+		size_t s = pairs ? r / 2 : r, j = 0;
 
-			y[0][i] = pairs ? low | high << 16 : low << 16;
-		}
+		for (size_t i = 0; r + AHEAD < m && i < n; i += 32)
+			__builtin_prefetch(&x[r + AHEAD][i]);
+		for (size_t i = 0; pairs && r + AHEAD + 1 < m && i < n; i += 32)
+			__builtin_prefetch(&x[r + AHEAD + 1][i]);
+		for (; j + width <= n; j += width)
+			for (size_t i = 0; i < width; i++)
+				y[j / width][s][i] = pairs ? low[j + i] | (high[j + i] & both) << 16 : (uint32_t)low[j + i] << 16;
+		for (size_t i = 0; j < n && i < width; i++)
+			y[j / width][s][i] = j + i >= n ? 0 : pairs ? low[j + i] | (high[j + i] & both) << 16 : (uint32_t)low[j + i] << 16;
+	}
 }
 
-/* n ≤ width columns of m rows as a panel; the panel's other columns are zero. */
-CLONES(static, void, lanes_of_columns, (size_t width, bool pairs, size_t n, size_t m, size_t stride, uint32_t y[][width],
-	const uint16_t x[m][stride]), (width, pairs, n, m, stride, y, x))
+CLONES(static, void, left_lanes, (bool pairs, size_t n, size_t m, size_t stride, uint32_t y[][ROOM][PANEL_M],
+	const uint16_t x[m][stride]), (pairs, n, m, stride, y, x))
 {
-	if (n < width)
-		panel_of_columns(width, pairs, n, m, stride, y, x);
-	else if (width == PANEL_M)
-		panel_of_columns(PANEL_M, pairs, PANEL_M, m, stride, (uint32_t (*)[PANEL_M])y, x);
-	else
-		panel_of_columns(PANEL_N, pairs, PANEL_N, m, stride, (uint32_t (*)[PANEL_N])y, x);
+	panels_of_columns(PANEL_M, pairs, n, m, stride, y, x);
 }
 
-/* ---- a piece: y[m][n] += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i of a stands at a[i · row + s · step] ---- */
+CLONES(static, void, right_lanes, (bool pairs, size_t n, size_t m, size_t stride, uint32_t y[][ROOM][PANEL_N],
+	const uint16_t x[m][stride]), (pairs, n, m, stride, y, x))
+{
+	panels_of_columns(PANEL_N, pairs, n, m, stride, y, x);
+}
+
+/* ---- a piece: y[m][n] = or += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i of a stands at a[i · row + s · step] ---- */
 
 #ifdef __x86_64__
 #define PIECE(name, features, MULTIPLY) \
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq" features))) \
 static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, const uint32_t *a, \
-	const uint32_t b[steps][PANEL_N]) \
+	const uint32_t b[steps][PANEL_N], bool add) \
 { \
 	__mmask16 mask[2] = { (__mmask16)((1u << least(n, 16)) - 1), (__mmask16)((1u << (n - least(n, 16))) - 1) }; \
 	__m512 sum[PANEL_M][2]; \
 \
 	for (int i = 0; i < PANEL_M; i++) \
 		sum[i][0] = sum[i][1] = _mm512_setzero_ps(); \
+	for (size_t i = 0; i < m; i++) { \
+		__builtin_prefetch(y + i * stride, 1); \
+		__builtin_prefetch(y + i * stride + n - 1, 1); \
+	} \
 	for (size_t s = 0; s < steps; s++, a += step) { \
 		__m512i b0 = _mm512_loadu_si512(&b[s][0]), b1 = _mm512_loadu_si512(&b[s][16]); \
 \
@@ -136,7 +151,8 @@ static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size
 			if ((size_t)i < m && mask[j]) { \
 				float *to = y + (size_t)i * stride + j * 16; \
 \
-				_mm512_mask_storeu_ps(to, mask[j], _mm512_add_ps(_mm512_maskz_loadu_ps(mask[j], to), sum[i][j])); \
+				sum[i][j] = _mm512_add_ps(sum[i][j], _mm512_maskz_loadu_ps(add ? mask[j] : 0, to)); \
+				_mm512_mask_storeu_ps(to, mask[j], sum[i][j]); \
 			} \
 }
 #define OF_PAIRS(sum, x, y) _mm512_dpbf16_ps(sum, (__m512bh)(x), (__m512bh)(y))
@@ -145,25 +161,25 @@ PIECE(piece_of_pairs, ",avx512bf16", OF_PAIRS)
 PIECE(piece_of_floats, "", OF_FLOATS)
 
 static void piece(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, const uint32_t *a,
-	const uint32_t b[steps][PANEL_N])
+	const uint32_t b[steps][PANEL_N], bool add)
 {
-	(cpu_bf16 ? piece_of_pairs : piece_of_floats)(m, n, steps, stride, y, row, step, a, b);
+	(cpu_bf16 ? piece_of_pairs : piece_of_floats)(m, n, steps, stride, y, row, step, a, b, add);
 }
 #else
 static void piece(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, const uint32_t *a,
-	const uint32_t b[steps][PANEL_N])
+	const uint32_t b[steps][PANEL_N], bool add)
 {
-	(void)m, (void)n, (void)steps, (void)stride, (void)y, (void)row, (void)step, (void)a, (void)b;
+	(void)m, (void)n, (void)steps, (void)stride, (void)y, (void)row, (void)step, (void)a, (void)b, (void)add;
 }
 #endif
 
 /* ---- products ---- */
 
 static void product_by_pieces(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k],
-	const uint32_t packed[])
+	const uint32_t packed[], bool add)
 {
 	size_t block = STEPS * (cpu_bf16 ? 2 : 1);
-	uint32_t a[TILE_M][STEPS + PAD], own[STEPS][PANEL_N];
+	_Alignas(64) uint32_t a[TILE_M][STEPS + PAD], own[STEPS][PANEL_N];
 
 	memset(a[m], 0, (up(m, PANEL_M) - m) * sizeof a[m]);
 	for (size_t first = 0; first < k; first += block) {
@@ -179,13 +195,14 @@ static void product_by_pieces(size_t m, size_t n, size_t k, size_t stride, float
 				b = (const uint32_t (*)[PANEL_N])own;
 			}
 			for (size_t i = 0; i < m; i += PANEL_M)
-				piece(least(PANEL_M, m - i), least(PANEL_N, n - j), steps, stride, &y[i][j], STEPS + PAD, 1, a[i], b);
+				piece(least(PANEL_M, m - i), least(PANEL_N, n - j), steps, stride, &y[i][j], STEPS + PAD, 1, a[i], b,
+					add || first);
 		}
 	}
 }
 
 static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k],
-	const uint32_t packed[])
+	const uint32_t packed[], bool add)
 {
 	union { uint32_t lane[TILE_M][STEPS]; float number[TILE_M][STEPS]; } a;
 	union { uint32_t lane[STEPS][TILE_N]; float number[STEPS][TILE_N]; } b;
@@ -199,17 +216,17 @@ static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y
 			widen_pairs(halves(steps), TILE_N, (uint32_t (*)[TILE_N])&b.lane[0][j],
 				(const uint32_t (*)[PANEL_N])(packed + j * halves(k) + first / 2 * PANEL_N));
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)steps, 1, a.number[0], STEPS,
-			b.number[0], TILE_N, 1, y[0], (int)stride);
+			b.number[0], TILE_N, add || first ? 1 : 0, y[0], (int)stride);
 	}
 }
 
 static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k],
 	const uint32_t packed[], const float *bias, bool add)
 {
-	for (size_t i = 0; (bias || !add) && i < m; i++)
+	for (size_t i = 0; bias && i < m; i++)
 		for (size_t j = 0; j < n; j++)
-			y[i][j] = (add ? y[i][j] : 0) + (bias ? bias[j] : 0);
-	(cpu == CPU_AVX512 ? product_by_pieces : product_by_blas)(m, n, k, stride, y, x, packed);
+			y[i][j] = add ? y[i][j] + bias[j] : bias[j];
+	(cpu == CPU_AVX512 ? product_by_pieces : product_by_blas)(m, n, k, stride, y, x, packed, add || bias);
 }
 
 void bf16_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
@@ -228,20 +245,17 @@ void bf16_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride
 static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM], const uint16_t x[m][n])
 {
 	size_t ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j), block = STEPS * (cpu_bf16 ? 2 : 1);
-	uint32_t a[TILE_GRAM / PANEL_M][STEPS][PANEL_M], b[STEPS][PANEL_N];
+	_Alignas(64) uint32_t a[TILE_GRAM / PANEL_M][ROOM][PANEL_M], b[TILE_GRAM / PANEL_N][ROOM][PANEL_N];
 
 	for (size_t first = 0; first < m; first += block) {
 		size_t rows = least(block, m - first), steps = cpu_bf16 ? halves(rows) : rows;
 
-		for (size_t c = 0; c < ni; c += PANEL_M)
-			lanes_of_columns(PANEL_M, cpu_bf16, least(PANEL_M, ni - c), rows, n, a[c / PANEL_M],
-				(const uint16_t (*)[n])&x[first][i + c]);
-		for (size_t d = 0; d < nj; d += PANEL_N) {
-			lanes_of_columns(PANEL_N, cpu_bf16, least(PANEL_N, nj - d), rows, n, b, (const uint16_t (*)[n])&x[first][j + d]);
+		left_lanes(cpu_bf16, ni, rows, n, a, (const uint16_t (*)[n])&x[first][i]);
+		right_lanes(cpu_bf16, nj, rows, n, b, (const uint16_t (*)[n])&x[first][j]);
+		for (size_t d = 0; d < nj; d += PANEL_N)
 			for (size_t c = 0; c < ni && i + c < j + d + PANEL_N; c += PANEL_M)
 				piece(least(PANEL_M, ni - c), least(PANEL_N, nj - d), steps, TILE_GRAM, &y[c][d], 1, PANEL_M,
-					a[c / PANEL_M][0], (const uint32_t (*)[PANEL_N])b);
-		}
+					a[c / PANEL_M][0], (const uint32_t (*)[PANEL_N])b[d / PANEL_N], first);
 	}
 }
 
@@ -258,14 +272,8 @@ static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GR
 			half_widen(nj, b[r], &x[first + r][j], HALF_BF16);
 		}
 		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)ni, (int)nj, (int)rows, 1, a[0], TILE_GRAM,
-			b[0], TILE_GRAM, 1, y[0], TILE_GRAM);
+			b[0], TILE_GRAM, first ? 1 : 0, y[0], TILE_GRAM);
 	}
-}
-
-CLONES(static, void, add_row, (size_t n, double y[restrict n], const float x[restrict n]), (n, y, x))
-{
-	for (size_t i = 0; i < n; i++)
-		y[i] += (double)x[i];
 }
 
 void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n])
@@ -273,15 +281,14 @@ void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t
 	#pragma omp parallel for num_threads(threads) if (blocks * m * n * n > FEW_PRODUCTS) schedule(dynamic) collapse(2)
 	for (size_t i = 0; i < n; i += TILE_GRAM)
 		for (size_t j = 0; j < n; j += TILE_GRAM) {
-			float y[TILE_GRAM][TILE_GRAM];
+			_Alignas(64) float y[TILE_GRAM][TILE_GRAM];
 
 			for (size_t s = 0; j >= i && s < blocks; s++) {
-				memset(y, 0, sizeof y);
 				(cpu == CPU_AVX512 ? gram_by_pieces : gram_by_blas)(m, n, i, j, y, x[s]);
 				for (size_t c = 0; c < least(TILE_GRAM, n - i); c++) {
 					size_t d = i == j ? c : 0;
 
-					add_row(least(TILE_GRAM, n - j) - d, &h[i + c][j + d], &y[c][d]);
+					linalg_sum(least(TILE_GRAM, n - j) - d, &h[i + c][j + d], &y[c][d]);
 				}
 			}
 		}

@@ -10,7 +10,7 @@
  *	|y - x wᵀ| ≤ 2 (k + 2) 2^-24 Σ |x| |w| + k 2^-126 (1 + max |x| + max |w|)
  *
  * Tiles are constants, threads take tiles: results do not depend on the number
- * of threads. Matrices are row-major, of bf16 bits (num/half.h).
+ * of threads. Matrices are row-major, of bf16 bits (num/half.h); no size is 0.
  */
 #ifndef NUM_BF16_H
 #define NUM_BF16_H

@@ -20,7 +20,7 @@
 #pragma GCC optimize ("no-thread-jumps")
 
 /* Constants, not options: results depend on them. */
-enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 384, LANES = 16, ROWS = 16 };
+enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 512, ROWS_GRAM = 640, LANES = 16, ROWS = 16 };
 
 /* Work below which starting threads costs more than it saves: products of a matrix product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
@@ -78,7 +78,7 @@ void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stri
 	const float x[m][k], const float w[n][k], const float *bias, bool add)
 {
 	size_t columns = (n + TILE_N - 1) / TILE_N;
-	size_t wide = columns ? (n / columns + ALIGN_N) / ALIGN_N * ALIGN_N : 1;	/* equal tiles */
+	size_t wide = columns ? ((n - 1) / columns / ALIGN_N + 1) * ALIGN_N : 1;	/* nearly equal ones */
 
 	#pragma omp parallel for num_threads(threads) if (m * n * k > FEW_PRODUCTS) schedule(dynamic) collapse(2)
 	for (size_t j = 0; j < n; j += wide)
@@ -87,22 +87,53 @@ void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stri
 				(float (*)[stride])&y[i][j], &x[i], &w[j], bias ? bias + j : NULL, add);
 }
 
+/* p = xᵀx of columns i and j of x, counted from 0, of a tile each; of a tile on the diagonal only the upper triangle. */
+static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM][TILE_GRAM], const float x[m][n])
+{
+	int ni = (int)least(TILE_GRAM, n - i), nj = (int)least(TILE_GRAM, n - j);
+
+	for (size_t s = 0; s < m; s += ROWS_GRAM) {
+		int rows = (int)least(ROWS_GRAM, m - s);
+
+		if (i == j)
+			cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, ni, rows, 1, &x[s][i], (int)n, s ? 1 : 0, p[0], TILE_GRAM);
+		else
+			cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, ni, nj, rows, 1, &x[s][i], (int)n, &x[s][j], (int)n,
+				s ? 1 : 0, p[0], TILE_GRAM);
+	}
+}
+
+CLONES(, void, linalg_magnitude, (size_t n, double sum[restrict n], float max[restrict n], const float x[restrict n]),
+	(n, sum, max, x))
+{
+	for (size_t i = 0; i < n; i++) {
+		float a = fabsf(x[i]);
+
+		sum[i] += (double)a;
+		max[i] = a > max[i] ? a : max[i];
+	}
+}
+
+CLONES(, void, linalg_sum, (size_t n, double y[restrict n], const float x[restrict n]), (n, y, x))
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] += (double)x[i];
+}
+
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n])
 {
-	size_t tiles = (n + TILE_GRAM - 1) / TILE_GRAM;
-
 	#pragma omp parallel for num_threads(threads) if (blocks * m * n * n > FEW_PRODUCTS) schedule(dynamic) collapse(2)
-	for (size_t ti = 0; ti < tiles; ti++)
-		for (size_t tj = 0; tj < tiles; tj++) {
-			size_t i = ti * TILE_GRAM, j = tj * TILE_GRAM, ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j);
+	for (size_t i = 0; i < n; i += TILE_GRAM)
+		for (size_t j = 0; j < n; j += TILE_GRAM) {
 			float p[TILE_GRAM][TILE_GRAM];
 
-			for (size_t s = 0; tj >= ti && s < blocks; s++) {
-				cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)ni, (int)nj, (int)m, 1,
-					&x[s][0][i], (int)n, &x[s][0][j], (int)n, 0, p[0], TILE_GRAM);
-				for (size_t a = 0; a < ni; a++)
-					for (size_t b = 0; b < nj; b++)
-						h[i + a][j + b] += (double)p[a][b];
+			for (size_t s = 0; j >= i && s < blocks; s++) {
+				gram_tile(m, n, i, j, p, x[s]);
+				for (size_t a = 0; a < least(TILE_GRAM, n - i); a++) {
+					size_t b = i == j ? a : 0;
+
+					linalg_sum(least(TILE_GRAM, n - j) - b, &h[i + a][j + b], &p[a][b]);
+				}
 			}
 		}
 }
