@@ -14,8 +14,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "model/calibrate.h"
-#include "num/bf16.h"
+#include "model/hessian.h"
 #include "num/half.h"
 #include "num/linalg.h"
 #include "quant/solver.h"
@@ -340,7 +339,7 @@ static void run_hessian(void)
 		add(&limit16, peak_of_bf16());
 		start = omp_get_wtime();
 		for (size_t k = 0; k < WINDOWS; k++)
-			bf16_gram(1, WINDOW, SIDE, (double (*)[SIDE])h16.sum, (const uint16_t (*)[WINDOW][SIDE])(half_x + k * WINDOW * SIDE));
+			hessian_add_bf16(&h16, 1, WINDOW, (const uint16_t (*)[WINDOW][SIDE])(half_x + k * WINDOW * SIDE));
 		add(&rate16, work / (omp_get_wtime() - start));
 	}
 	print("hessian-f32", "limit", &limit);
