@@ -41,18 +41,20 @@ def table(head, rows):
 
 
 kernels = sys.argv[1]
-lines = pathlib.Path(sys.argv[2]).read_text().splitlines()
-ours = {r["row"]: float(r["ours"]) for r in csv.DictReader((x for x in lines if x[0] != "#"), delimiter="\t", quoting=csv.QUOTE_NONE)}
+bench = pathlib.Path(sys.argv[2])
+lines = [x for x in bench.read_text().splitlines() if x[:1] != "#"] if bench.exists() else []
+ours = {r["row"]: float(r["ours"]) for r in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)}
 work = {r[0]: int(r[2]) for r in (x.split("\t") for x in subprocess.run([kernels, "work"], check=True, capture_output=True, text=True).stdout.splitlines())}
 
 small = 2 * (SMALL["blocks"] * (4 * SMALL["hidden"]**2 + 3 * SMALL["hidden"] * SMALL["intermediate"]) + SMALL["hidden"] * SMALL["vocab"])
-rate = {
-    "forward": ours["eval-ppl-2048"] * (small + SMALL["blocks"] * 4 * SMALL["hidden"] * (2048 + 1) / 2) * 1e-9,
-    "Hessians": ours["hessian-f32"],
-    "solver": (4096**3 + 4096**3 / 3) / ours["dpq-mse-4096x4096"] * 1e-9,
-}
+small += SMALL["blocks"] * 4 * SMALL["hidden"] * (2048 + 1) / 2
 f32_file = SMALL["blocks"] * (4 * SMALL["hidden"]**2 + 3 * SMALL["hidden"] * SMALL["intermediate"]) * 4 + 2 * SMALL["vocab"] * SMALL["hidden"] * 4
-bytes_rate = {"import": f32_file / ours["model-import"], "rtn": f32_file / ours["rtn"]}
+# What is done a second, by the rows that were measured
+rate = {}
+for row, amount in {"eval-ppl-2048": small, "hessian-f32": 1e9}.items():
+    rate[row] = ours[row] * amount if row in ours else None
+for row, amount in {"dpq-mse-4096x4096": 4096**3 + 4096**3 / 3, "model-import": f32_file, "rtn": f32_file}.items():
+    rate[row] = amount / ours[row] if row in ours else None
 
 weights = sum(m * n for _, m, n in LAYERS)
 quantized = sum(m * n + m * -(-n // GROUP) * 5 for _, m, n in LAYERS)
@@ -75,39 +77,42 @@ forward = 2 * weights + 4 * HIDDEN * (CTX + 1) / 2
 solve = sum(m * n * n + n**3 / 3 for _, m, n in LAYERS)
 head = 2 * HIDDEN * VOCAB["Llama 2"]
 model = weights * 2 * BLOCKS + 2 * VOCAB["Llama 2"] * HIDDEN * 2
-steps = [
-    ("model-import", "", f"{gb(model)} at {bytes_rate['import'] / 1e9:.2f} GB/s", model / bytes_rate["import"]),
+steps = [                                       # what, operations or bytes, by the rate of which row
+    ("model-import", f"{gb(model)} read", model, "model-import"),
     ("hessian-accum: forward", f"{forward:.3g} a token and block · {TOKENS} · {BLOCKS} = {forward * TOKENS * BLOCKS:.3g}",
-     f"{rate['forward']:.0f} GF/s (eval-ppl-2048)", forward * TOKENS * BLOCKS / rate["forward"] * 1e-9),
-    ("hessian-accum: Hessians", f"Σ n² · {TOKENS} · {BLOCKS} = {sums * TOKENS * BLOCKS:.3g}",
-     f"{rate['Hessians']:.0f} GF/s (hessian-f32)", sums * TOKENS * BLOCKS / rate["Hessians"] * 1e-9),
-    ("dpq-run, DPQ with search", f"Σ (m n² + n³/3) · {BLOCKS} = {solve * BLOCKS:.3g}",
-     f"{rate['solver']:.0f} GF/s (dpq-mse-4096x4096)", solve * BLOCKS / rate["solver"] * 1e-9),
-    ("dpq-run --compensate none", "", f"{gb(model)} at {bytes_rate['rtn'] / 1e9:.2f} GB/s (rtn)", model / bytes_rate["rtn"]),
+     forward * TOKENS * BLOCKS, "eval-ppl-2048"),
+    ("hessian-accum: Hessians", f"Σ n² · {TOKENS} · {BLOCKS} = {sums * TOKENS * BLOCKS:.3g}", sums * TOKENS * BLOCKS, "hessian-f32"),
+    ("dpq-run, DPQ with search", f"Σ (m n² + n³/3) · {BLOCKS} = {solve * BLOCKS:.3g}", solve * BLOCKS, "dpq-mse-4096x4096"),
+    ("dpq-run --compensate none", f"{gb(model)} read", model, "rtn"),
     (f"eval-ppl, {TOKENS} tokens", f"({forward:.3g} · {BLOCKS} + {head:.3g}) · {TOKENS} = {(forward * BLOCKS + head) * TOKENS:.3g}",
-     f"{rate['forward']:.0f} GF/s", (forward * BLOCKS + head) * TOKENS / rate["forward"] * 1e-9),
+     (forward * BLOCKS + head) * TOKENS, "eval-ppl-2048"),
 ]
-page.append("Operations and hours on one machine like that of bench.tsv:\n")
-table(["step", "operations", "rate", "time"], [(a, b, c, hours(t)) for a, b, c, t in steps])
+page.append("Operations, or bytes, and time on one machine like that of bench.tsv:\n")
+table(["step", "operations or bytes", "a second, by the row", "time"],
+      [(a, b, f"{rate[row]:.3g} ({row})" if rate[row] else f"? ({row})", hours(amount / rate[row]) if rate[row] else "?")
+       for a, b, amount, row in steps])
 
 block = weights * 4
-tile = 2048 * (HIDDEN + HIDDEN + 2 * INTERMEDIATE) * 4        # states and what lies between two products, one chunk
+QKV, PIECE, THREADS = HIDDEN + 2 * KV, 512, 2
+# States between two products: normed, wide and middle, of 2048 tokens at once; the MLP in pieces where nobody looks
+seen = 4 * 2048 * (HIDDEN + 2 * INTERMEDIATE + INTERMEDIATE)
+unseen = 4 * (2048 * HIDDEN + max(2048 * QKV, PIECE * 2 * INTERMEDIATE) + max(2048 * HIDDEN, PIECE * INTERMEDIATE))
 page.append("Peak memory of a process (memory of its own; pages of files it reads come and go):\n")
 table(["process", "is", "size"], [
     ("hessian-accum, a block", "weights in float; sums in double of all four inputs; a chunk of states",
-     f"{gb(block)} + {gb(sums * 8)} + {gb(tile)} = {gb(block + sums * 8 + tile)}"),
-    ("the same while it writes", "sums in double, the largest in float",
-     f"{gb(sums * 8)} + {gb(INTERMEDIATE**2 * 4)} = {gb(sums * 8 + INTERMEDIATE**2 * 4)}"),
-    ("hessian-accum --layers '*down_proj'", "the same with one input",
-     f"{gb(block + INTERMEDIATE**2 * 8 + tile)}"),
-    ("hessian-accum --layers '!*down_proj'", "the same with the other three",
-     f"{gb(block + 3 * HIDDEN**2 * 8 + tile)}"),
+     f"{gb(block)} + {gb(sums * 8)} + {gb(seen)} = {gb(block + sums * 8 + seen)}"),
+    ("the same while it writes", "and the largest sum in float",
+     f"{gb(block + sums * 8 + seen)} + {gb(INTERMEDIATE**2 * 4)} = {gb(block + sums * 8 + seen + INTERMEDIATE**2 * 4)}"),
+    ("hessian-accum --layers '*down_proj'", "the same with one input, while it writes",
+     f"{gb(block + INTERMEDIATE**2 * 12 + seen)}"),
+    ("hessian-accum --layers '!*down_proj'", "the same with the other three, while it writes",
+     f"{gb(block + HIDDEN**2 * (3 * 8 + 4) + seen)}"),
 ] + [(f"dpq-run, a layer {m} × {n}", "weight in float, codes, scales, work of the solver; the Hessian is mapped",
       f"{gb(m * n * 5 + m * n // GROUP * 9)} + {gb(work[f'work-{m}x{n}'])} = {gb(m * n * 5 + m * n // GROUP * 9 + work[f'work-{m}x{n}'])}")
      for m, n in sorted({(m, n) for _, m, n in LAYERS}, key=lambda x: x[0] * x[1] * x[1])] + [
     ("dpq-run on a pipe, beside it", "one quantized block, built in memory", gb(quantized)),
-    ("eval-ppl, a block", "weights in float; a chunk of states; hidden states up to --memory (512 MiB)",
-     f"{gb(block)} + {gb(tile)} + {gb(1 << 29)} = {gb(block + tile + (1 << 29))}"),
+    ("eval-ppl, a block", f"weights in float; a chunk of states for each of {THREADS} threads; hidden states up to --memory (512 MiB)",
+     f"{gb(block)} + {gb(THREADS * unseen)} + {gb(1 << 29)} = {gb(block + THREADS * unseen + (1 << 29))}"),
 ])
 text = "\n".join(page).rstrip("\n")
 if len(sys.argv) > 3:
