@@ -32,7 +32,7 @@ TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
 TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 SCRIPTS  := $(wildcard tests/*.t)
 
-.PHONY: all help check lint demo install clean packages check-packages
+.PHONY: all help check bench bench-memory lint demo install clean packages check-packages
 .DELETE_ON_ERROR:
 
 ifdef SAN
@@ -55,12 +55,14 @@ endif
 .PHONY: programs test-programs
 programs: $(PROGRAMS)
 	@:
-test-programs: programs $(TESTS)
+test-programs: programs $(TESTS) $(BUILD)/tests/bench/kernels
 	@:
 
 help:
 	@echo 'make            build the tools into bin/ (installs missing libraries first)'
 	@echo 'make demo       the main job on the embedded model: a table and a plot'
+	@echo 'make bench      every rate against the limit of the machine and against its peers'
+	@echo 'make bench-memory  peak memory of each tool on a model of a billion parameters'
 	@echo 'make check      every test; SAN=1 with sanitizers'
 	@echo 'make lint       warnings, cppcheck, shellcheck, layers, man pages'
 	@echo 'make install    into PREFIX=$(PREFIX)'
@@ -93,18 +95,29 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
 
+$(BUILD)/tests/bench/kernels: $(BUILD)/tests/bench/kernels.o $(BUILD)/libptq.a
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
+
 .PRECIOUS: $(BUILD)/%.o
--include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d)
+-include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(BUILD)/tests/bench/kernels.d
 
 check: check-packages
 	@$(MAKE) --no-print-directory test-programs
 	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) prove -e '' $(SCRIPTS) $(TESTS)
 
+bench: all
+	@$(MAKE) --no-print-directory $(BUILD)/tests/bench/kernels
+	@tests/bench/run
+
+bench-memory: all
+	@tests/bench/memory
+
 lint: check-packages
 	@$(MAKE) --no-print-directory test-programs BUILD=build/lint CFLAGS='-O1 -Werror' PROGRAMS='$(TOOLS:%=build/lint/bin/%.o)'
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability \
 		--suppress=missingIncludeSystem --library=tests/cppcheck.cfg -DPTQ_VERSION='""' -Ilib lib bin
-	shellcheck -x -S warning tests/*.t tests/*.sh tests/packages pipelines/*.sh .ci/run
+	shellcheck -x -S warning tests/*.t tests/*.sh tests/packages tests/bench/run tests/bench/memory pipelines/*.sh .ci/run
 	@tests/layers
 	@tests/pages
 

@@ -52,6 +52,8 @@ const char *input_name(const struct input *in);
 /* A second input, or one that is needed again and again: the whole tree at once, spooled when it is a pipe. */
 struct image *image_open(const char *path, const char *kind);
 void image_close(struct image *image);
+/* Of an image_open(): gives the memory of what was looked at back. Views stay valid, and are read from the file again. */
+void image_drop(const struct image *image);
 
 const char *image_name(const struct image *image);	/* for messages */
 size_t image_part(const struct image *image), image_parts(const struct image *image);

@@ -79,6 +79,13 @@ static const unsigned char *map_file(const char *name, int fd, size_t n)
 	return p;
 }
 
+/* Pages that were looked at count as ours until they are given back; looked at again, they are read again. */
+static void drop_pages(const unsigned char *map, size_t n)
+{
+	if (map)
+		madvise((void *)(uintptr_t)map, n, MADV_DONTNEED);
+}
+
 static void cut(const char *name, size_t have, size_t want)
 {
 	die("%s: is cut short: %zu of %zu bytes", name, have, want);
@@ -298,6 +305,7 @@ struct image *input_next(struct input *in)
 	struct image *image = &in->image;
 	bool first = !in->next && image->file < 0;
 
+	drop_pages(in->map, in->length);
 	if (in->plan.parts) {	/* a whole file: the next part of its plan */
 		image_forget(image);
 		if (in->next == in->parts) {
@@ -419,6 +427,13 @@ struct image *image_open(const char *path, const char *kind)
 		die("%s: the stream has %zu parts of %zu", w->name, seen, parts);
 	w->first.parts = 1;
 	return &w->first;
+}
+
+void image_drop(const struct image *image)
+{
+	const struct whole *w = (const struct whole *)((const char *)image - offsetof(struct whole, first));
+
+	drop_pages(w->map, w->length);
 }
 
 void image_close(struct image *image)

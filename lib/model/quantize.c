@@ -202,6 +202,8 @@ static void quantize_some(struct quantize *q, struct output *out, const struct i
 		task[i].solver = layer[i];
 		end_layer(q, out, image, &task[i]);
 	}
+	if (q->hessian)
+		image_drop(q->hessian);
 }
 
 static void quantize_list(struct quantize *q, struct output *out, const struct image *image, const struct layer_list *list)

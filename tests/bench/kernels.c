@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * kernels -- what this processor can do, and what the library does with it, in one process
+ *
+ *	kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|work...
+ *
+ * Prints `row<TAB>column<TAB>value`, medians of RUNS measurements that alternate
+ * between limit and ours. Operations counted, a multiplication and an addition
+ * as two:
+ *	solver of m rows and n columns	m n² + n³/3	(the updates and one Cholesky factor)
+ *	Hessian of n inputs, k tokens	n² k		(its upper triangle)
+ * The floating-point peak is a loop over registers, on every thread at once.
+ */
+#include "base/error.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "model/hessian.h"
+#include "num/half.h"
+#include "num/linalg.h"
+#include "quant/solver.h"
+#include <cblas.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+enum { RUNS = 32, SIDE = 4096, ACCUMULATORS = 12, ROUNDS = 1 << 22 };
+static int runs = 5;
+
+/* ---- samples ---- */
+
+struct samples { int n; double value[RUNS]; };
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void add(struct samples *s, double value)
+{
+	s->value[s->n++] = value;
+}
+
+static void print(const char *row, const char *column, struct samples *s)
+{
+	qsort(s->value, (size_t)s->n, sizeof *s->value, compare);
+	printf("%s\t%s\t%.5g\n", row, column, s->n % 2 ? s->value[s->n / 2] : (s->value[s->n / 2 - 1] + s->value[s->n / 2]) / 2);
+	fflush(stdout);
+}
+
+static void fill(size_t n, float x[n], const char *name, float scale)
+{
+	struct random_stream r = random_open(1, name);
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < n; i++) {	/* the sum of two uniform numbers */
+		uint64_t bits = random_bits(&r, i);
+
+		x[i] = scale * ((float)(bits >> 32) + (float)(bits & UINT32_MAX) - 0x1p32f) * 0x1p-32f;
+	}
+}
+
+/* ---- peaks ---- */
+
+static volatile float half = 0.5f;	/* not known to the compiler, which might fold rounds */
+
+/* Sums that start apart, so that none is saved, enough of them to hide the latency. */
+#define PEAK(name, isa, vector, set, step, lowest) \
+	isa static float name(size_t rounds) \
+	{ \
+		vector b = set(half), a[ACCUMULATORS]; \
+		float sum = 0; \
+	\
+		for (int j = 0; j < ACCUMULATORS; j++) \
+			a[j] = set((float)j); \
+		for (size_t i = 0; i < rounds; i++) \
+			for (int j = 0; j < ACCUMULATORS; j++) \
+				a[j] = step(a[j], b); \
+		for (int j = 0; j < ACCUMULATORS; j++) \
+			sum += lowest(a[j]); \
+		return sum; \
+	}
+
+typedef float four __attribute__((vector_size(16)));
+#define SET_PLAIN(x) ((four){ 0 } + (x))
+#define STEP_PLAIN(a, b) ((a) * (b) + (b))
+#define LOWEST_PLAIN(a) ((a)[0])
+PEAK(peak_plain, , four, SET_PLAIN, STEP_PLAIN, LOWEST_PLAIN)
+#ifdef __x86_64__
+#define STEP_AVX2(a, b) _mm256_fmadd_ps(a, b, b)
+#define STEP_AVX512(a, b) _mm512_fmadd_ps(a, b, b)
+#define STEP_BF16(a, b) _mm512_dpbf16_ps(a, (__m512bh)(b), (__m512bh)(b))
+PEAK(peak_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256_set1_ps, STEP_AVX2, _mm256_cvtss_f32)
+PEAK(peak_avx512, __attribute__((target("avx512f"))), __m512, _mm512_set1_ps, STEP_AVX512, _mm512_cvtss_f32)
+PEAK(peak_bf16, __attribute__((target("avx512f,avx512bf16"))), __m512, _mm512_set1_ps, STEP_BF16, _mm512_cvtss_f32)
+#endif
+
+struct peak { float (*run)(size_t rounds); double flops; };	/* of one round */
+
+static struct peak peak_f32(void)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx512f"))
+		return (struct peak){ peak_avx512, 2 * 16 * ACCUMULATORS };
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		return (struct peak){ peak_avx2, 2 * 8 * ACCUMULATORS };
+#endif
+	return (struct peak){ peak_plain, 2 * 4 * ACCUMULATORS };
+}
+
+static struct peak peak_dot(void)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx512bf16"))
+		return (struct peak){ peak_bf16, 2 * 32 * ACCUMULATORS };
+#endif
+	return (struct peak){ 0 };
+}
+
+static double peak(struct peak p)
+{
+	double start = omp_get_wtime();
+
+	#pragma omp parallel num_threads(threads)
+	half = p.run(ROUNDS) > 0 ? 0.5f : 0;
+	return p.flops * ROUNDS * threads / (omp_get_wtime() - start) * 1e-9;
+}
+
+/* Products of bf16 by the dot product of pairs, or widened: on some processors the former is the slower one. */
+static double peak_of_bf16(void)
+{
+	return fmax(peak(peak_f32()), peak_dot().run ? peak(peak_dot()) : 0);
+}
+
+/* ---- OpenBLAS on all threads ---- */
+
+struct square { float *a, *b, *c; };
+
+static struct square square_make(void)
+{
+	struct square s = { xalloc(SIDE * SIDE, sizeof(float)), xalloc(SIDE * SIDE, sizeof(float)), xalloc(SIDE * SIDE, sizeof(float)) };
+
+	fill(SIDE * SIDE, s.a, "a", 1);
+	fill(SIDE * SIDE, s.b, "b", 1);
+	return s;
+}
+
+static void square_free(struct square *s)
+{
+	free(s->a);
+	free(s->b);
+	free(s->c);
+}
+
+static double sgemm(const struct square *s)
+{
+	double start;
+
+	openblas_set_num_threads(threads);
+	start = omp_get_wtime();
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SIDE, SIDE, SIDE, 1, s->a, SIDE, s->b, SIDE, 0, s->c, SIDE);
+	start = omp_get_wtime() - start;
+	openblas_set_num_threads(1);
+	return 2.0 * SIDE * SIDE * SIDE / start * 1e-9;
+}
+
+static double ssyrk(const struct square *s)
+{
+	double start;
+
+	openblas_set_num_threads(threads);
+	start = omp_get_wtime();
+	cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, SIDE, SIDE, 1, s->a, SIDE, 0, s->c, SIDE);
+	start = omp_get_wtime() - start;
+	openblas_set_num_threads(1);
+	return 1.0 * SIDE * SIDE * SIDE / start * 1e-9;
+}
+
+static double copy(const struct square *s)
+{
+	double start = omp_get_wtime();
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < SIDE; i++)
+		memcpy(s->c + i * SIDE, s->a + i * SIDE, SIDE * sizeof *s->c);
+	return 2.0 * SIDE * SIDE * sizeof *s->c / (omp_get_wtime() - start) * 1e-9;
+}
+
+/* ---- what is measured ---- */
+
+static void run_peak(void)
+{
+	struct square s = square_make();
+	struct samples f32 = { 0 }, bf16 = { 0 }, bytes = { 0 };
+
+	for (int i = 0; i < runs; i++) {
+		add(&f32, peak(peak_f32()));
+		if (peak_dot().run)
+			add(&bf16, peak(peak_dot()));
+		add(&bytes, copy(&s));
+	}
+	print("peak-f32", "ours", &f32);
+	if (bf16.n)
+		print("peak-bf16", "ours", &bf16);
+	print("copy", "ours", &bytes);
+	square_free(&s);
+}
+
+static void run_sgemm(void)
+{
+	struct square s = square_make();
+	struct samples f32 = { 0 }, gemm = { 0 }, syrk = { 0 };
+
+	sgemm(&s);
+	for (int i = 0; i < runs; i++) {
+		add(&f32, peak(peak_f32()));
+		add(&gemm, sgemm(&s));
+		add(&syrk, ssyrk(&s));
+	}
+	print("sgemm", "limit", &f32);
+	print("sgemm", "ours", &gemm);
+	print("ssyrk", "limit", &f32);
+	print("ssyrk", "ours", &syrk);
+	square_free(&s);
+}
+
+/* Second moments of inputs that correlate and differ in size, as a model's do. */
+static float *moments(size_t n)
+{
+	float *x = xalloc(n * n, sizeof *x), *h = xalloc(n * n, sizeof *h);
+	double *sum = xalloc(n * n, sizeof *sum);
+
+	fill(n * n, x, "x", 1);
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 1; j < n; j++)
+			x[i * n + j] = 0.5f * x[i * n + j - 1] + x[i * n + j] * (j % 64 ? 1 : 8);
+	linalg_gram(1, n, n, (double (*)[n])sum, (const float (*)[n][n])x);
+	linalg_mirror(n, (float (*)[n])h, (const double (*)[n])sum);
+	free(sum);
+	free(x);
+	return h;
+}
+
+struct variant { const char *name; enum search search; bool dpq; };
+static const struct variant variants[] = {
+	{ "gptq-%zux%zu", SEARCH_MINMAX, false }, { "dpq-%zux%zu", SEARCH_MINMAX, true },
+	{ "gptq-mse-%zux%zu", SEARCH_MSE, false }, { "dpq-mse-%zux%zu", SEARCH_MSE, true },
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+/* Seconds of one layer, in groups of 128 columns of 4 bits. */
+static double solve(const struct variant *v, size_t m, size_t n, const float *w, const float *h)
+{
+	struct solver s = { .group = 128, .damp = 0.01 };
+	size_t groups = (n + 127) / 128;
+	uint8_t *codes = xalloc(m * n, 1), *zero = xalloc(m * groups, 1);
+	float *scale = xalloc(m * groups, sizeof *scale), scale8;
+	int32_t *index = xalloc(n, sizeof *index);
+	const struct linear linear = { .out = m, .in = n, .weight = w };
+	struct solver_layer layer = { .weight = &linear, .h = h, .codes = codes, .scale = scale, .zero = zero,
+		.scale8 = &scale8, .group_index = index };
+	double start = omp_get_wtime();
+	void *work;
+
+	format_parse(&s.storage, "uint4");
+	if (v->dpq)
+		format_parse(&s.compute, "e4m3fn");
+	solver_recipe(&s, RECIPE_LATE);
+	s.search = v->search;
+	work = xalloc(solver_work(&s, 1, &layer), 1);
+	solver_run(&s, 1, &layer, work);
+	start = omp_get_wtime() - start;
+	if (layer.report.status)
+		die("%s", solver_text(layer.report.status));
+	free(work);
+	free(index);
+	free(scale);
+	free(zero);
+	free(codes);
+	return start;
+}
+
+static void solver_rows(size_t m, size_t n)
+{
+	float *w = xalloc(m * n, sizeof *w), *h = moments(n);
+	struct samples time[VARIANTS] = { 0 }, limit = { 0 };
+	double flops = (double)m * (double)n * (double)n + pow((double)n, 3) / 3;
+	char row[64];
+
+	fill(m * n, w, "w", 0.02f);
+	for (int i = 0; i < runs; i++) {
+		add(&limit, flops / peak(peak_f32()) * 1e-9);
+		for (int v = 0; v < VARIANTS; v++)
+			add(&time[v], solve(&variants[v], m, n, w, h));
+	}
+	for (int v = 0; v < VARIANTS; v++) {
+		snprintf(row, sizeof row, variants[v].name, m, n);
+		print(row, "limit", variants[v].dpq ? &time[v - 1] : &limit);
+		print(row, "ours", &time[v]);
+	}
+	free(w);
+	free(h);
+}
+
+static void run_solver(void)
+{
+	solver_rows(4096, 4096);
+	solver_rows(11008, 4096);
+}
+
+/* As calibration runs: the windows that go through a block together, one after another to 131072 tokens. */
+static void run_hessian(void)
+{
+	enum { WINDOW = 2048, WINDOWS = 8, TOKENS = 131072 };
+	size_t rows = WINDOW * WINDOWS;
+	float *x = xalloc(rows * SIDE, sizeof *x);
+	uint16_t *half_x = xalloc(rows * SIDE, sizeof *half_x);
+	struct square s = square_make();
+	struct hessian h = hessian_make(SIDE), h16 = hessian_make(SIDE);
+	struct samples rate = { 0 }, limit = { 0 }, rate16 = { 0 }, limit16 = { 0 };
+	double start, work = (double)SIDE * SIDE * (double)rows * 1e-9;
+
+	fill(rows * SIDE, x, "x", 1);
+	half_narrow(rows * SIDE, half_x, x, HALF_BF16);
+	ssyrk(&s);
+	for (size_t i = 0; i < TOKENS; i += rows) {
+		add(&limit, ssyrk(&s));
+		start = omp_get_wtime();
+		for (size_t k = 0; k < WINDOWS; k++)
+			hessian_add(&h, 1, WINDOW, (const float (*)[WINDOW][SIDE])(x + k * WINDOW * SIDE));
+		add(&rate, work / (omp_get_wtime() - start));
+		add(&limit16, peak_of_bf16());
+		start = omp_get_wtime();
+		for (size_t k = 0; k < WINDOWS; k++)
+			hessian_add_bf16(&h16, 1, WINDOW, (const uint16_t (*)[WINDOW][SIDE])(half_x + k * WINDOW * SIDE));
+		add(&rate16, work / (omp_get_wtime() - start));
+	}
+	print("hessian-f32", "limit", &limit);
+	print("hessian-f32", "ours", &rate);
+	print("hessian-bf16", "limit", &limit16);
+	print("hessian-bf16", "ours", &rate16);
+	hessian_free(&h);
+	hessian_free(&h16);
+	square_free(&s);
+	free(half_x);
+	free(x);
+}
+
+/* Bytes of the solver's work space for a block of a Llama of 70 billion parameters, whose layers it takes together. */
+static void run_work(void)
+{
+	static const struct { size_t out, in; char input; } shape[] = {
+		{ 8192, 8192, 1 }, { 1024, 8192, 1 }, { 1024, 8192, 1 }, { 8192, 8192, 2 }, { 28672, 8192, 3 },
+		{ 28672, 8192, 3 }, { 8192, 28672, 4 },
+	};
+	enum { LAYERS = sizeof shape / sizeof *shape };
+	static const float input[5];		/* stand for the Hessians, of which only the address counts */
+	struct linear linear[LAYERS];
+	struct solver_layer layer[LAYERS];
+	struct solver s = { .group = 128, .damp = 0.01 };
+
+	format_parse(&s.storage, "uint4");
+	format_parse(&s.compute, "e4m3fn");
+	solver_recipe(&s, RECIPE_LATE);
+	for (size_t i = 0; i < LAYERS; i++) {
+		linear[i] = (struct linear){ .out = shape[i].out, .in = shape[i].in };
+		layer[i] = (struct solver_layer){ .weight = &linear[i], .h = &input[(int)shape[i].input] };
+	}
+	printf("work-70b-block\tbytes\t%zu\n", solver_work(&s, LAYERS, layer));
+}
+
+static const struct { const char *name; void (*run)(void); } parts[] = {
+	{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver }, { "hessian", run_hessian }, { "work", run_work },
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+int main(int argc, char *argv[])
+{
+	int c, wanted = 0;
+
+	program = "kernels";
+	while ((c = getopt(argc, argv, "r:j:")) != -1)
+		if (c == 'r')
+			runs = atoi(optarg);
+		else if (c == 'j')
+			wanted = atoi(optarg);
+		else
+			misuse("kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|work...");
+	if (runs < 1 || runs > RUNS)
+		misuse("-r: from 1 to %d were wanted", RUNS);
+	threads_init(wanted);
+	linalg_init();
+	for (; optind < argc; optind++)
+		for (int i = 0; ; i++)
+			if (i == PARTS)
+				misuse("there is no part '%s'", argv[optind]);
+			else if (!strcmp(argv[optind], parts[i].name)) {
+				parts[i].run();
+				break;
+			}
+	return 0;
+}
