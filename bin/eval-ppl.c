@@ -39,7 +39,7 @@ static const struct tool tool = {
 static struct {
 	const char *tokens, *paired;
 	size_t ctx, limit, memory;
-	int convention;
+	int convention, compute_type;
 	bool json;
 } set = { .memory = (size_t)512 << 20 };
 
@@ -49,6 +49,7 @@ static const struct option_row rows[] = {
 	{ 0, "convention", OPTION_CHOICE, &set.convention, "NAME", "how the text is cut into windows", windows_conventions, NULL, false },
 	{ 0, "limit", OPTION_SIZE, &set.limit, "N", "only the first N ids (0: all)", NULL, NULL, false },
 	{ 0, "paired", OPTION_FILE, &set.paired, "FILE", "differences from an earlier record (-o) over the same tokens", NULL, NULL, false },
+	{ 0, "compute-type", OPTION_CHOICE, &set.compute_type, "NAME", "arithmetic of the linear products", compute_types, NULL, false },
 	{ 0, "memory", OPTION_SIZE, &set.memory, "BYTES", "hidden states beyond this go to a file in $TMPDIR", NULL, NULL, true },
 	{ 0, "json", OPTION_BOOL, &set.json, NULL, "print one JSON object", NULL, NULL, true },
 	{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
@@ -70,6 +71,8 @@ int main(int argc, char *argv[])
 	struct tokens tokens = tokens_read(file, config.vocab, set.limit);
 	size_t ctx = windows_ctx(set.ctx, config.positions);
 	struct windows windows = windows_cut(image_name(file), &tokens, set.convention, ctx);
+
+	config.compute_type = (enum compute_type)set.compute_type;
 	struct forward *run = forward_open(&config, &windows, set.memory);
 	struct output *out = record_open(output_path, image, file);
 	double *nll = xalloc(windows.targets, sizeof *nll);

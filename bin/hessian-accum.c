@@ -35,7 +35,7 @@ static const struct tool tool = {
 
 static const char *tokens_path, *shard_text = "1/1";
 static size_t ctx, limit, memory = (size_t)512 << 20, shard, shards;
-static int convention;
+static int convention, compute_type;
 
 static const struct option_row rows[] = {
 	{ 't', "tokens", OPTION_FILE, &tokens_path, "FILE", "token ids of the calibration text", NULL, NULL, false },
@@ -43,6 +43,7 @@ static const struct option_row rows[] = {
 	{ 0, "convention", OPTION_CHOICE, &convention, "NAME", "how the text is cut into windows", windows_conventions, NULL, false },
 	{ 0, "limit", OPTION_SIZE, &limit, "N", "only the first N ids (0: all)", NULL, NULL, false },
 	{ 0, "shard", OPTION_TEXT, &shard_text, "I/N", "only windows I, I + N, ..., counted from 1", NULL, NULL, false },
+	{ 0, "compute-type", OPTION_CHOICE, &compute_type, "NAME", "arithmetic of the linear products", compute_types, NULL, false },
 	{ 0, "memory", OPTION_SIZE, &memory, "BYTES", "hidden states beyond this go to a file in $TMPDIR", NULL, NULL, true },
 	OPTION_LAYERS,
 	{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
@@ -55,55 +56,23 @@ static void of_model(struct output *out, struct input *in, struct image *image)
 	struct tokens tokens = tokens_read(file, config.vocab, limit);
 	struct windows windows = windows_cut(image_name(file), &tokens, convention, windows_ctx(ctx, config.positions));
 
+	config.compute_type = (enum compute_type)compute_type;
 	windows_shard(&windows, shard, shards);
 	struct forward *run = forward_open(&config, &windows, memory);
 
 	for (; image; image = input_next(in)) {
-		struct calibration k = calibrate_begin(image, &config);
-		struct observer observer = calibrate_observer(&k);
-
 		output_begin(out, image);
 		if (!image_part(image)) {
 			output_copy(out, image, "/config", NULL);
 			output_history(out, "tokens", file);
 		}
-		if (forward_part(run, image, &observer) && calibrate_find(&k, config.arch->head)) {
-			struct head head = head_read(image, &config, false);
-
-			forward_head(run, &head, &observer);
-			head_free(&head);
-		}
-		calibrate_write(&k, out);
-		calibrate_end(&k);
+		calibrate_part(out, run, image);
 		output_end(out);
 	}
 	forward_close(run);
 	windows_free(&windows);
 	config_free(&config);
 	image_close(file);
-}
-
-/* Activations, or Hessian files side by side. */
-static void of_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n])
-{
-	bool hessian = !strcmp(image_kind(image[0]), "hessian");
-
-	for (; image[0]; image[0] = input_next(in[0])) {
-		for (size_t i = 1; i < n; i++) {
-			if (image_part(image[0]))
-				image[i] = input_next(in[i]);
-			if (!image[i] || image_parts(image[i]) != image_parts(image[0]))
-				die("%s: is not cut into the same parts as %s", input_name(in[i]), input_name(in[0]));
-		}
-		output_begin(out, image[0]);
-		if (!image_part(image[0]) && image_has(image[0], "/config"))
-			output_copy(out, image[0], "/config", NULL);
-		if (hessian)
-			calibrate_sum(out, n, image);
-		else
-			calibrate_activations(out, image[0], windows_ctx(ctx, 0), limit, shard, shards);
-		output_end(out);
-	}
 }
 
 int main(int argc, char *argv[])
@@ -129,7 +98,8 @@ int main(int argc, char *argv[])
 		misuse("--tokens FILE is wanted for a model");
 	if (!model && tokens_path)
 		misuse("--tokens goes with a model; %s is of kind %s", input_name(in[0]), image_kind(image[0]));
-
+	if (!model && compute_type)
+		misuse("--compute-type goes with a model; activations are taken as they are");
 	if (shards > 1 && !strcmp(image_kind(image[0]), "hessian"))
 		misuse("--shard goes with a model or activations; Hessian files are summed whole");
 
@@ -138,7 +108,7 @@ int main(int argc, char *argv[])
 	if (model)
 		of_model(out, in[0], image[0]);
 	else
-		of_files(out, n, in, image);
+		calibrate_files(out, n, in, image, &(struct calibrate_cut){ windows_ctx(ctx, 0), limit, shard, shards });
 	progress_clear();
 	output_close(out);
 	for (size_t i = 0; i < n; i++)

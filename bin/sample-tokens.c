@@ -53,11 +53,13 @@ int main(int argc, char *argv[])
 {
 	size_t n = 16384, ctx = 0, operands;
 	double temperature = 1;
+	int compute_type = COMPUTE_F32;
 	const struct option_row rows[] = {
 		{ 'n', "tokens", OPTION_SIZE, &n, "N", "ids to draw", NULL, NULL, false },
 		{ 0, "temperature", OPTION_REAL, &temperature, "T", "0: always the likeliest", NULL, NULL, false },
 		{ 'c', "ctx", OPTION_SIZE, &ctx, "N", "ids a sequence, BOS included (default: the model's positions, at most 2048)",
 			NULL, NULL, false },
+		{ 0, "compute-type", OPTION_CHOICE, &compute_type, "NAME", "arithmetic of the linear products", compute_types, NULL, false },
 		OPTION_SEED,
 		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
 	};
@@ -74,6 +76,7 @@ int main(int argc, char *argv[])
 	struct output *out = output_open(output_path, "tokens");
 	int32_t *id = xalloc(n, sizeof *id);
 
+	config.compute_type = (enum compute_type)compute_type;
 	if (config.bos < 0)
 		die("%s: /config: names no bos_token_id to begin with", image_name(image));
 	sample_tokens(image, &config, windows_ctx(ctx, config.positions), temperature, seed, n, id);

@@ -130,6 +130,44 @@ no 'no second scale' 1 "eight.h5: $up/scale8: is missing" run --tokens t.h5 eigh
 no 'packed codes' 1 "packed.h5: $up: is packed" run --tokens t.h5 packed.h5
 no 'an online rotation' 1 "online.h5: $up: layers with online_hadamard" run --tokens t.h5 online.h5
 
+# Large enough for tiles and chunks: 1, 3, 4 and 60 windows; fewer chunks than threads, some left over, two tiles of weights of the head
+py - <<'PY'
+import h5py, json, numpy as np
+r, h, n, v = np.random.default_rng(3), 256, 700, 8300
+with h5py.File("wide.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
+    c = dict(architectures=["LlamaForCausalLM"], hidden_size=h, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        intermediate_size=n, vocab_size=v, max_position_embeddings=2048, rms_norm_eps=1e-5, tie_word_embeddings=False)
+    f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
+    def put(p, *shape): f[p + "/weight"] = (r.standard_normal(shape) * 0.05).astype("f4")
+    put("model/embed_tokens", v, h); put("lm_head", v, h); f["model/norm/weight"] = np.ones(h, "f4")
+    for b in ("model/layers/0/", "model/layers/1/"):
+        for p, o, i in (("q", h, h), ("k", h // 2, h), ("v", h // 2, h), ("o", h, h)): put(b + "self_attn/%s_proj" % p, o, i)
+        for p, o, i in (("gate", n, h), ("up", n, h), ("down", h, n)): put(b + "mlp/%s_proj" % p, o, i)
+        for p in ("input_layernorm", "post_attention_layernorm"): f[b + p + "/weight"] = np.ones(h, "f4")
+with h5py.File("wide-tokens.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
+    f["tokens"] = r.integers(0, v, 2100).astype("i4")
+PY
+for type in f32 bf16; do
+	for ctx in 2000 700 512 35; do
+		for j in 1 2 3; do
+			eval-ppl -j $j --compute-type $type --ctx $ctx --tokens wide-tokens.h5 wide.h5 -o $j.h5 >/dev/null
+		done
+		ok "$type, windows of $ctx: the same with 1, 2, 3 threads" py -c 'import h5py
+a, b, c = (h5py.File(p)["nll_of_target"][...] for p in ("1.h5", "2.h5", "3.h5")); assert len(a) and (a == b).all() and (a == c).all()'
+		mv 1.h5 $type-$ctx.h5
+	done
+done
+# seven layers a block and the head, each of factors within 2^-9 of theirs
+ok 'bf16 is near f32, and not it' py - <<'PY'
+import h5py, numpy as np
+for ctx in (2000, 700, 512, 35):
+    a, b = (h5py.File("%s-%d.h5" % (t, ctx))["nll_of_target"][...] for t in ("f32", "bf16"))
+    d = np.abs(a - b).max(); assert 1e-4 < d < 15 * 2 ** -8 * np.abs(a).max(), d
+PY
+no 'no such arithmetic' 2 'compute-type' run --compute-type f16 --tokens t.h5 "$model"
+
 # SPEC section 10
 for pair in stories260K:2.04588577 babyllama-105:1.09542030; do
 	name=${pair%:*}

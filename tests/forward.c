@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
@@ -24,6 +25,8 @@
 #include "model/forward.h"
 #include "model/resident.h"
 #include "model/sample.h"
+#include "model/weight.h"
+#include "num/half.h"
 #include "num/linalg.h"
 
 static const char *const models[] = {
@@ -97,14 +100,12 @@ static void close_reference(struct reference *r)
 	image_close(r->image);
 }
 
-static float *all_logits(struct reference *r, size_t memory, size_t chunk)
+static float *all_logits(struct reference *r, size_t memory)
 {
 	struct forward *f = forward_open(&r->config, &r->windows, memory);
 	struct head head = head_read(r->image, &r->config, false);
 	float *y = xalloc(r->rows * r->config.vocab, sizeof *y);
 
-	if (chunk)
-		f->chunk = chunk;
 	assert_true(forward_part(f, r->image, NULL));
 	forward_logits(f, &head, 0, r->rows, (float (*)[r->config.vocab])y);
 	head_free(&head);
@@ -117,7 +118,7 @@ static void logits_of_references(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
-		float *y = all_logits(&r, SIZE_MAX, 0), *z = all_logits(&r, 0, 0);
+		float *y = all_logits(&r, SIZE_MAX), *z = all_logits(&r, 0);
 		double d = difference(r.rows * r.config.vocab, y, r.logits);
 
 		print_message("# %-16s largest relative difference %.2g\n", models[i], d);
@@ -170,9 +171,9 @@ static void steps_are_the_whole(void **unused)
 		struct reference r = open_reference(models[i]);
 		size_t n = r.windows.n, ctx = r.windows.ctx, vocab = r.config.vocab, past = 0;
 		struct resident model = resident_open(r.image, &r.config);
-		struct work work = work_make(&r.config, n * 12, ctx);
+		struct work work = work_make(&r.config, n * 12, n * 12, ctx);
 		struct cache cache = cache_make(&r.config, n, ctx);
-		float *y = xalloc(n * vocab, sizeof *y), *all = all_logits(&r, SIZE_MAX, 0);
+		float *y = xalloc(n * vocab, sizeof *y), *all = all_logits(&r, SIZE_MAX);
 		double worst = 0;
 
 		for (size_t k = 0; k < sizeof pieces / sizeof *pieces; past += pieces[k++]) {
@@ -203,14 +204,102 @@ static void threads_do_not_matter(void **unused)
 
 	(void)unused;
 	threads = 1;
-	one = all_logits(&r, SIZE_MAX, 0);
+	one = all_logits(&r, SIZE_MAX);
 	threads = 3;
-	three = all_logits(&r, SIZE_MAX, 0);
+	three = all_logits(&r, SIZE_MAX);
 	threads_init(0);
 	assert_memory_equal(one, three, r.rows * r.config.vocab * sizeof *one);
 	free(one);
 	free(three);
 	close_reference(&r);
+}
+
+/*
+ * The bf16 pass by the processor's own kernels and by widened products, which
+ * differ in the order of sums, in the last places of a float. That moves some
+ * input from one side of a bf16 tie to the other: a step of 2^-8 of one among
+ * at least 32 inputs of an output, so by far less than 2^-8 of the largest logit.
+ * From the float pass it differs by seven layers a block and the head, each the
+ * product of factors that are within 2^-9 of theirs.
+ */
+static void bf16_is_the_rounded_pass(void **unused)
+{
+	const enum cpu kind = cpu;
+	const bool pairs = cpu_bf16;
+
+	(void)unused;
+	for (size_t i = 0; i < MODELS; i++) {
+		struct reference r = open_reference(models[i]);
+		size_t n = r.rows * r.config.vocab;
+		float *own, *plain;
+		double d, e;
+
+		r.config.compute_type = COMPUTE_BF16;
+		own = all_logits(&r, SIZE_MAX);
+		cpu = CPU_PLAIN, cpu_bf16 = false;	/* products by BLAS */
+		plain = all_logits(&r, SIZE_MAX);
+		cpu = kind, cpu_bf16 = pairs;
+		d = difference(n, own, plain), e = difference(n, own, r.logits);
+		print_message("# %-16s bf16: kernels apart by %.2g, from float by %.2g\n", models[i], d, e);
+		assert_true(d < 0x1p-9);
+		assert_true(e > 1e-4 && e < (double)(7 * r.config.blocks + 1) * 0x1p-8);
+		free(own);
+		free(plain);
+		close_reference(&r);
+	}
+}
+
+/* Rounded once to bf16, product by product: what weight_product() gives is Σ x̂ effective in double, within num/bf16.h's bound. */
+static void bf16_products_of_layers(void **unused)
+{
+	enum { OUT = 75, IN = 67, M = 40, GROUPS = 5 };
+	static float weight[OUT][IN], effective[OUT][IN], x[M][IN], rounded[M][IN], y[M][OUT], scale[OUT * GROUPS], bias[OUT];
+	static uint8_t codes[OUT * IN], zero[OUT * GROUPS];
+	static uint16_t half[OUT * IN], narrow[OUT * IN];
+	void *packed = xalloc(weight_size(COMPUTE_BF16, OUT, IN), 1), *input = xalloc(input_size(COMPUTE_BF16, M, IN), 1);
+
+	(void)unused;
+	fill(OUT * IN, weight[0]);
+	fill(M * IN, x[0]);
+	fill(OUT, bias);
+	half_narrow(OUT * IN, half, (float *)weight, HALF_BF16);
+	for (int i = 0; i < OUT * IN; i++)
+		codes[i] = (uint8_t)(random_bits(&stream, drawn++) % 16);
+	for (int i = 0; i < OUT * GROUPS; i++)
+		scale[i] = 0.013f * (float)(i + 1), zero[i] = (uint8_t)(i % 16);
+	for (int how = 0; how < 5; how++) {	/* f32, bf16, f16, quantized, quantized with rounded inputs */
+		struct linear l = { .out = OUT, .in = IN, .weight = how ? half : (void *)weight,
+			.weight_type = how == 1 ? HALF_BF16 : how == 2 ? HALF_F16 : HALF_NONE };
+
+		if (how == 2)
+			half_narrow(OUT * IN, half, (float *)weight, HALF_F16);
+		if (how >= 3) {
+			l = (struct linear){ .out = OUT, .in = IN, .codes = codes, .scale = scale, .zero = zero, .group = 16, .groups = GROUPS };
+			assert_true(format_parse(&l.storage, "uint4") && format_parse(&l.act_format, "e4m3fn"));
+			l.act_mode = how == 4 ? ACT_DYNAMIC_TOKEN : ACT_NONE;
+		}
+		weight_make(COMPUTE_BF16, &l, 0, OUT, packed);
+		input_make(COMPUTE_BF16, &l, M, input, (const float (*)[IN])x);
+		weight_product(COMPUTE_BF16, M, OUT, IN, OUT, y, input, packed, bias, false);
+		linear_weight(&l, 0, OUT, effective);
+		half_narrow(OUT * IN, narrow, (float *)effective, HALF_BF16);
+		half_widen(OUT * IN, (float *)effective, narrow, HALF_BF16);
+		linear_input(&l, M, rounded, (const float (*)[IN])x, NULL);
+		half_narrow(M * IN, narrow, (float *)rounded, HALF_BF16);
+		half_widen(M * IN, (float *)rounded, narrow, HALF_BF16);
+		for (size_t i = 0; i < M; i++)
+			for (size_t j = 0; j < OUT; j++) {
+				double sum = (double)bias[j], size = fabs(sum);
+
+				for (size_t k = 0; k < IN; k++) {
+					sum += (double)rounded[i][k] * (double)effective[j][k];
+					size += fabs((double)rounded[i][k] * (double)effective[j][k]);
+				}
+				assert_true(fabs(sum - (double)y[i][j]) <= 2 * (IN + 2) * 0x1p-24 * size);
+			}
+	}
+	free(packed);
+	free(input);
 }
 
 static double plain_attention(const struct attention *a, const struct attention_rows *r, size_t n, size_t past)
@@ -309,6 +398,46 @@ static void calibration_sums(void **unused)
 	assert_true(fabs(trace / (double)(r.rows * q->in) - 1) < 1e-4);
 	free(gain);
 	forward_close(f);
+	calibrate_end(&k);
+	close_reference(&r);
+}
+
+/* What a model in bf16 feeds a site is rounded for its Hessian; so are the magnitudes, which bf16 holds exactly. */
+static void hessians_of_rounded_inputs(void **unused)
+{
+	enum { WINDOWS = 3, TOKENS = 37, N = 32 };
+	static float x[WINDOWS][TOKENS][N], wide[N];
+	static uint16_t narrow[N];
+	static double want[N][N], absolute[N];
+	struct reference r = open_reference("llama-gqa");
+	struct calibration k;
+	struct observer observer;
+	const struct hessian *h;
+	float absmax[N] = { 0 };
+
+	(void)unused;
+	r.config.compute_type = COMPUTE_BF16;
+	k = calibrate_begin(r.image, &r.config);
+	observer = calibrate_observer(&k);
+	fill(WINDOWS * TOKENS * N, x[0][0]);
+	observe(&observer, 1, SITE_MLP, WINDOWS, TOKENS, N, x[0][0]);
+	h = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
+	assert_int_equal(h->count, WINDOWS * TOKENS);
+	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {
+		half_narrow(N, narrow, x[0][t], HALF_BF16);
+		half_widen(N, wide, narrow, HALF_BF16);
+		for (size_t i = 0; i < N; i++) {
+			absolute[i] += fabs((double)wide[i]);
+			absmax[i] = fmaxf(absmax[i], fabsf(wide[i]));
+			for (size_t j = i; j < N; j++)
+				want[i][j] += (double)wide[i] * (double)wide[j];
+		}
+	}
+	for (size_t i = 0; i < N; i++)	/* a float sum of a window's products, each at most 4 */
+		for (size_t j = i; j < N; j++)
+			assert_true(fabs(h->sum[i * N + j] - want[i][j]) <= WINDOWS * 2 * (TOKENS + 2) * 0x1p-24 * TOKENS * 4);
+	assert_memory_equal(h->absmax, absmax, sizeof absmax);
+	assert_memory_equal(h->absolute, absolute, sizeof absolute);
 	calibrate_end(&k);
 	close_reference(&r);
 }
@@ -541,7 +670,7 @@ static void blocks_take_other_layers(void **unused)
 	enum { N = 11 };
 	struct reference r = open_reference("llama-gqa");
 	struct block *b = block_read(r.image, &r.config, 0);
-	struct work work = work_make(&r.config, N, N);
+	struct work work = work_make(&r.config, N, N, N);
 	size_t hidden = r.config.hidden, bytes = N * hidden * sizeof(float);
 	struct linear old = b->site[SITE_MLP].layer[1].linear, other = old;
 	float *zeros = xalloc(old.out * old.in, sizeof *zeros), *x = xalloc(3, bytes);
@@ -617,8 +746,11 @@ int main(void)
 		cmocka_unit_test(scores_are_those_of_the_logits),
 		cmocka_unit_test(steps_are_the_whole),
 		cmocka_unit_test(threads_do_not_matter),
+		cmocka_unit_test(bf16_is_the_rounded_pass),
+		cmocka_unit_test(bf16_products_of_layers),
 		cmocka_unit_test(attention_is_its_formula),
 		cmocka_unit_test(calibration_sums),
+		cmocka_unit_test(hessians_of_rounded_inputs),
 		cmocka_unit_test(gram_is_its_formula),
 		cmocka_unit_test(products_and_exponentials),
 		cmocka_unit_test(windows_by_convention),

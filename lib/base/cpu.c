@@ -19,7 +19,7 @@ static void cpu_init(void)
 
 #ifdef __x86_64__
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx2"))
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 		cpu_widest = CPU_AVX2;
 	if (cpu_widest && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
@@ -31,7 +31,8 @@ static void cpu_init(void)
 	if (wanted >= 0 && wanted <= (int)cpu_widest)
 		cpu = (enum cpu)wanted;
 #ifdef __x86_64__
-	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");
+	/* Intel's does the two products of a pair in the time of four fused ones. */
+	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
 #endif
 }
 

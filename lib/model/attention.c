@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE_Q = 128, TILE_K = 256, FEW_PRODUCTS = 1 << 20 };	/* threads only for more than that */
+enum { TILE_Q = 256, TILE_K = 512, DIAGONAL = 64, FEW_PRODUCTS = 1 << 20 };	/* threads only for more than that */
 
 static size_t least(size_t a, size_t b)
 {
@@ -47,25 +47,27 @@ static void tile(const struct attention *a, size_t head, size_t i, size_t m, siz
 {
 	size_t d = a->head_dim, kv = head / (a->heads / a->kv_heads);
 	size_t first = a->window && past + i + 1 > a->window ? past + i + 1 - a->window : 0, end = past + i + m;
+	size_t split = m > DIAGONAL ? past + i : end;	/* narrow tiles of keys where some queries see none of them */
 	const float *q = r->q + i * r->q_stride + head * d, *k = r->k + kv * d, *v = r->v + kv * d;
 	float *y = r->y + i * r->y_stride + head * d;
 	float s[TILE_Q][TILE_K], max[TILE_Q], sum[TILE_Q] = { 0 };
 
 	for (size_t t = 0; t < m; t++)
 		max[t] = -INFINITY;
-	for (size_t j = first; j < end; j += TILE_K) {
-		size_t n = least(TILE_K, end - j);
+	for (size_t j = first, n; j < end; j += n) {
+		size_t skip = j > past + i ? j - past - i : 0;	/* queries before all of these keys */
 
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)d, (float)(1 / sqrt((double)d)),
-			q, (int)r->q_stride, k + j * r->kv_stride, (int)r->kv_stride, 0, s[0], TILE_K);
-		for (size_t t = 0; t < m; t++) {
+		n = j < split ? least(TILE_K, split - j) : least(DIAGONAL, end - j);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(m - skip), (int)n, (int)d, (float)(1 / sqrt((double)d)),
+			q + skip * r->q_stride, (int)r->q_stride, k + j * r->kv_stride, (int)r->kv_stride, 0, s[skip], TILE_K);
+		for (size_t t = skip; t < m; t++) {
 			float factor = row_of_tile(n, s[t], j, past + i + t, a->window, &max[t], &sum[t]);
 
 			if (j > first && factor != 1)
 				scale(d, y + t * r->y_stride, factor);
 		}
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)d, (int)n, 1, s[0], TILE_K,
-			v + j * r->kv_stride, (int)r->kv_stride, j > first ? 1 : 0, y, (int)r->y_stride);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)(m - skip), (int)d, (int)n, 1, s[skip], TILE_K,
+			v + j * r->kv_stride, (int)r->kv_stride, j > first ? 1 : 0, y + skip * r->y_stride, (int)r->y_stride);
 	}
 	for (size_t t = 0; t < m; t++)
 		scale(d, y + t * r->y_stride, 1 / sum[t]);

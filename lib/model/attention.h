@@ -5,7 +5,8 @@
  *	y_i = Σ_j softmax_j(q_i · k_j / √head_dim) v_j,   j ≤ i, i - j < window
  *
  * in tiles of queries by keys with a running maximum and sum (Milakov and
- * Gimelshein 2018; Dao 2022), never a whole matrix of scores. The same code
+ * Gimelshein 2018; Dao 2022), never a whole matrix of scores, and narrow ones on
+ * the diagonal, where a part of each is not wanted. The same code
  * serves whole windows and new tokens behind a cache of keys and values.
  */
 #ifndef MODEL_ATTENTION_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* block.c -- the pieces of a transformer in memory; see block.h */
+/* block.c -- a block of a transformer in memory; see block.h */
 #include "model/block.h"
 #include "base/error.h"
 #include "base/thread.h"
@@ -14,137 +14,10 @@ static size_t most(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/* ---- norms ---- */
-
-struct norm norm_read(const struct image *image, const char *path, const struct config *c)
+static void fill(struct block *b, const struct image *image, size_t index)
 {
-	struct norm y = { .kind = c->arch->norm_kind, .n = c->hidden, .eps = c->eps };
-	char *kind = image_text(image, path, "norm"), *gain = xformat("%s/weight", path), *shift = xformat("%s/bias", path);
+	const struct config *c = b->config;
 
-	if (kind && !strcmp(kind, "rms"))
-		y.kind = NORM_RMS;
-	else if (kind && !strcmp(kind, "layer"))
-		y.kind = NORM_LAYER;
-	else if (kind)
-		die("%s: %s: attribute norm is '%s', rms or layer was wanted", image_name(image), path, kind);
-	y.gain = layer_vector(image, gain, c->hidden);
-	if (!y.gain)
-		die("%s: %s: is missing", image_name(image), gain);
-	y.shift = layer_vector(image, shift, c->hidden);
-	free(kind);
-	free(gain);
-	free(shift);
-	return y;
-}
-
-void norm_free(struct norm *n)
-{
-	free(n->gain);
-	free(n->shift);
-	*n = (struct norm){ 0 };
-}
-
-void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n])
-{
-	if (n->kind == NORM_RMS)
-		linalg_rmsnorm(m, n->n, y, x, n->gain, n->shift, n->eps);
-	else
-		linalg_layernorm(m, n->n, y, x, n->gain, n->shift, n->eps);
-}
-
-/* ---- linear layers that share an input ---- */
-
-static void effective_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in])
-{
-	size_t tiles = (n + ROWS - 1) / ROWS;
-
-	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW) schedule(static)
-	for (size_t t = 0; t < tiles; t++) {
-		size_t i = t * ROWS;
-
-		linear_weight(l, first + i, n - i < ROWS ? n - i : ROWS, &w[i]);
-	}
-}
-
-static void rounded_input(const struct linear *l, size_t m, float y[m][l->in], const float x[m][l->in])
-{
-	size_t tiles = (m + ROWS - 1) / ROWS;
-
-	#pragma omp parallel for num_threads(threads) if (m * l->in > FEW) schedule(static)
-	for (size_t t = 0; t < tiles; t++) {
-		size_t i = t * ROWS;
-
-		linear_input(l, m - i < ROWS ? m - i : ROWS, &y[i], &x[i], NULL);
-	}
-}
-
-static void site_set(struct site *s, size_t i, const struct linear *l)
-{
-	effective_weight(l, 0, l->out, (float (*)[l->in])(s->weight + s->at[i] * s->in));
-	if (l->bias && !s->bias)
-		s->bias = xalloc(s->out, sizeof *s->bias);
-	if (l->bias)
-		memcpy(s->bias + s->at[i], l->bias, l->out * sizeof *l->bias);
-}
-
-static void site_read(struct site *s, const struct image *image, const struct config *c, size_t index, enum site_name site)
-{
-	s->in = config_in(c, site);
-	for (const struct linear_row *row = c->arch->linear; row->name; row++) {
-		struct layer *l = &s->layer[s->layers];
-		char *path;
-
-		if (row->site != site)
-			continue;
-		path = config_path(c, index, row->name);
-		*l = layer_read(image, path, config_out(c, row->role), s->in);
-		if (c->bias[row->role] && !l->linear.bias)
-			die("%s: %s/bias: is missing; this model's layers of the kind have one", image_name(image), path);
-		s->at[s->layers++] = s->out;
-		s->out += l->linear.out;
-		free(path);
-	}
-	s->weight = xalloc(s->out * s->in, sizeof *s->weight);
-	for (size_t i = 0; i < s->layers; i++)
-		site_set(s, i, &s->layer[i].linear);
-}
-
-static void site_free(struct site *s)
-{
-	for (size_t i = 0; i < s->layers; i++)
-		layer_free(&s->layer[i]);
-	free(s->weight);
-	free(s->bias);
-}
-
-/* y[m][stride] = or += x wᵀ + bias; layers whose input is not rounded are one product. */
-static void site_apply(const struct site *s, size_t m, size_t stride, float y[m][stride], const float x[m][s->in],
-	float *rounded, bool add)
-{
-	for (size_t i = 0, j; i < s->layers; i = j) {
-		const struct linear *l = &s->layer[i].linear;
-		size_t at = s->at[i], end;
-		const float *input = x[0];
-
-		for (j = i + 1; l->act_mode == ACT_NONE && j < s->layers && s->layer[j].linear.act_mode == ACT_NONE; j++)
-			;
-		end = j < s->layers ? s->at[j] : s->out;
-		if (l->act_mode != ACT_NONE) {
-			rounded_input(l, m, (float (*)[l->in])rounded, x);
-			input = rounded;
-		}
-		linalg_product(m, end - at, s->in, stride, (float (*)[stride])&y[0][at], (const float (*)[s->in])input,
-			(const float (*)[s->in])(s->weight + at * s->in), s->bias ? s->bias + at : NULL, add);
-	}
-}
-
-/* ---- blocks ---- */
-
-struct block *block_read(const struct image *image, const struct config *c, size_t index)
-{
-	struct block *b = xalloc(1, sizeof *b);
-
-	b->config = c;
 	b->index = index;
 	for (int i = 0; i < 2; i++) {
 		char *path = config_path(c, index, c->arch->norm[i]);
@@ -154,7 +27,24 @@ struct block *block_read(const struct image *image, const struct config *c, size
 	}
 	for (int i = 0; i < SITES; i++)
 		site_read(&b->site[i], image, c, index, (enum site_name)i);
+}
+
+struct block *block_read(const struct image *image, const struct config *c, size_t index)
+{
+	struct block *b = xalloc(1, sizeof *b);
+
+	b->config = c;
+	fill(b, image, index);
 	return b;
+}
+
+void block_next(struct block *b, const struct image *image, size_t index)
+{
+	for (int i = 0; i < 2; i++)
+		norm_free(&b->norm[i]);
+	for (int i = 0; i < SITES; i++)
+		site_empty(&b->site[i]);
+	fill(b, image, index);
 }
 
 void block_free(struct block *b)
@@ -176,7 +66,6 @@ void block_replace(struct block *b, const char *path, const struct linear *l)
 				continue;
 			if (old->linear.out != l->out || old->linear.in != l->in)
 				die("%s: a layer of another shape cannot take its place", path);
-			old->linear = *l;
 			site_set(&b->site[k], i, l);
 			return;
 		}
@@ -200,10 +89,10 @@ void cache_free(struct cache *k)
 	*k = (struct cache){ 0 };
 }
 
-struct work work_make(const struct config *c, size_t tokens, size_t positions)
+struct work work_make(const struct config *c, size_t tokens, size_t piece, size_t positions)
 {
-	size_t qkv = config_out(c, ROLE_QKV), q = c->heads * c->head_dim;
-	struct work w = { .tokens = tokens };
+	size_t qkv = config_out(c, ROLE_QKV), q = c->heads * c->head_dim, n = c->intermediate;
+	struct work w = { .tokens = tokens, .piece = piece };
 
 	if (c->arch->position_kind == POSITION_ROPE) {
 		double *frequency = xalloc(c->head_dim / 2, sizeof *frequency);
@@ -213,9 +102,8 @@ struct work work_make(const struct config *c, size_t tokens, size_t positions)
 		free(frequency);
 	}
 	w.normed = xalloc(tokens, c->hidden * sizeof *w.normed);
-	w.wide = xalloc(tokens, most(qkv, 2 * c->intermediate) * sizeof *w.wide);
-	w.middle = xalloc(tokens, most(q, c->intermediate) * sizeof *w.middle);
-	w.rounded = xalloc(tokens, most(c->hidden, most(q, c->intermediate)) * sizeof *w.rounded);
+	w.wide = xalloc(most(tokens * qkv, piece * (c->arch->mlp_kind == MLP_GATED ? 2 * n : n)), sizeof *w.wide);
+	w.middle = xalloc(most(tokens * q, piece * n), sizeof *w.middle);
 	w.rows = xalloc(tokens, sizeof *w.rows);
 	return w;
 }
@@ -226,7 +114,7 @@ void work_free(struct work *w)
 	free(w->normed);
 	free(w->wide);
 	free(w->middle);
-	free(w->rounded);
+	free(w->input.y);
 	free(w->rows);
 	*w = (struct work){ 0 };
 }
@@ -276,19 +164,11 @@ static void activate(const struct config *c, size_t m, float *y, const float *x)
 	}
 }
 
-static void look(const struct observer *o, size_t block, enum site_name site, size_t sequences, size_t tokens, size_t in, const float *x)
-{
-	if (o && o->see)
-		o->see(o->arg, block, site, sequences, tokens, in, x);
-}
-
-static void run_site(const struct block *b, enum site_name site, struct work *w, size_t sequences, size_t n, size_t stride,
-	float *y, const float *x, bool add, const struct observer *observer)
+static void run_site(const struct block *b, enum site_name site, struct work *w, size_t m, float *y, const float *x, bool add)
 {
 	const struct site *s = &b->site[site];
 
-	look(observer, b->index, site, sequences, n, s->in, x);
-	site_apply(s, sequences * n, stride, (float (*)[stride])y, (const float (*)[s->in])x, w->rounded, add);
+	site_apply(s, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x, &w->input, add);
 }
 
 void block_forward(const struct block *b, struct work *w, size_t sequences, size_t n,
@@ -296,74 +176,31 @@ void block_forward(const struct block *b, struct work *w, size_t sequences, size
 {
 	const struct config *c = b->config;
 	const struct attention a = { c->heads, c->kv_heads, c->head_dim, config_window(c, b->index) };
-	size_t m = sequences * n, hidden = c->hidden;
+	size_t m = sequences * n, hidden = c->hidden, piece = observer ? m : w->piece;
 	float (*normed)[hidden] = (float (*)[hidden])w->normed;
 
 	norm_apply(&b->norm[0], m, normed, x);
-	run_site(b, SITE_ATTENTION, w, sequences, n, b->site[SITE_ATTENTION].out, w->wide, w->normed, false, observer);
+	observe(observer, b->index, SITE_ATTENTION, sequences, n, hidden, w->normed);
+	run_site(b, SITE_ATTENTION, w, m, w->wide, w->normed, false);
 	place_rows(b, w, sequences, n, cache);
 	attention(&a, sequences, n, cache ? cache->past : 0, w->rows);
-	run_site(b, SITE_OUTPUT, w, sequences, n, hidden, x[0], w->middle, true, observer);
+	observe(observer, b->index, SITE_OUTPUT, sequences, n, c->heads * c->head_dim, w->middle);
+	run_site(b, SITE_OUTPUT, w, m, x[0], w->middle, true);
 
-	norm_apply(&b->norm[1], m, normed, x);
-	run_site(b, SITE_MLP, w, sequences, n, b->site[SITE_MLP].out, w->wide, w->normed, false, observer);
-	activate(c, m, w->middle, w->wide);
-	run_site(b, SITE_DOWN, w, sequences, n, hidden, x[0], w->middle, true, observer);
-}
-
-/* ---- head ---- */
-
-struct head head_read(const struct image *image, const struct config *c, bool keep)
-{
-	struct head h = { .config = c };
-
-	if (!image_has(image, c->arch->head))
-		die("%s: %s: is missing%s", image_name(image), c->arch->head,
-			c->tied ? "; a tied head is stored as a hard link to the embeddings, import the model anew" : "");
-	h.norm = norm_read(image, c->arch->final_norm, c);
-	h.layer = layer_read(image, c->arch->head, c->vocab, c->hidden);
-	if (keep) {
-		h.weight = xalloc(c->vocab * c->hidden, sizeof *h.weight);
-		effective_weight(&h.layer.linear, 0, c->vocab, (float (*)[c->hidden])h.weight);
+	for (size_t i = 0, rows; i < m; i += rows) {
+		rows = m - i < piece ? m - i : piece;
+		norm_apply(&b->norm[1], rows, normed, (const float (*)[hidden])x[i]);
+		observe(observer, b->index, SITE_MLP, sequences, n, hidden, w->normed);
+		run_site(b, SITE_MLP, w, rows, w->wide, w->normed, false);
+		activate(c, rows, w->middle, w->wide);
+		observe(observer, b->index, SITE_DOWN, sequences, n, c->intermediate, w->middle);
+		run_site(b, SITE_DOWN, w, rows, x[i], w->middle, true);
 	}
-	return h;
 }
 
-void head_free(struct head *h)
+void observe(const struct observer *o, size_t block, enum site_name site, size_t sequences, size_t tokens, size_t in,
+	const float *x)
 {
-	norm_free(&h->norm);
-	layer_free(&h->layer);
-	free(h->weight);
-	h->weight = NULL;
-}
-
-void head_input(const struct head *h, size_t sequences, size_t n, float y[sequences * n][h->norm.n],
-	const float x[sequences * n][h->norm.n], const struct observer *observer)
-{
-	size_t m = sequences * n;
-
-	norm_apply(&h->norm, m, y, x);
-	look(observer, h->config->blocks, SITE_HEAD, sequences, n, h->norm.n, y[0]);
-	if (h->layer.linear.act_mode != ACT_NONE)
-		rounded_input(&h->layer.linear, m, y, (const float (*)[h->norm.n])y);
-}
-
-const float *head_weight(const struct head *h, size_t first, size_t n, float *own)
-{
-	const struct linear *l = &h->layer.linear;
-
-	if (h->weight)
-		return h->weight + first * l->in;
-	if (l->weight && l->weight_type == HALF_NONE)
-		return (const float *)l->weight + first * l->in;
-	effective_weight(l, first, n, (float (*)[l->in])own);
-	return own;
-}
-
-void head_logits(const struct head *h, size_t m, size_t first, size_t n, float y[m][n], const float x[m][h->norm.n],
-	const float w[n][h->norm.n])
-{
-	const float *bias = h->layer.linear.bias;
-
-	linalg_product(m, n, h->norm.n, n, y, x, w, bias ? bias + first : NULL, false);
+	if (o)
+		o->see(o->arg, block, site, sequences, tokens, in, x);
 }

@@ -3,106 +3,16 @@
 #include "model/calibrate.h"
 #include "base/error.h"
 #include "base/option.h"
-#include "base/thread.h"
-#include "num/linalg.h"
-#include <math.h>
+#include "model/weight.h"
+#include "num/half.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 64, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
+enum { ROWS = 4096 };	/* of raw activations at once, where windows are shorter */
 
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
-}
-
-struct hessian hessian_make(size_t in)
-{
-	return (struct hessian){ .in = in, .sum = xalloc(in * in, sizeof(double)),
-		.absolute = xalloc(in, sizeof(double)), .absmax = xalloc(in, sizeof(float)) };
-}
-
-void hessian_free(struct hessian *h)
-{
-	free(h->sum);
-	free(h->absolute);
-	free(h->absmax);
-	*h = (struct hessian){ 0 };
-}
-
-void hessian_add(struct hessian *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in])
-{
-	size_t n = h->in, rows = windows * tokens;
-	const float (*row)[n] = x[0];
-
-	linalg_gram(windows, tokens, n, (double (*)[n])h->sum, x);
-	#pragma omp parallel for num_threads(threads) schedule(static) if (rows * n > FEW)
-	for (size_t j = 0; j < n; j += COLUMNS)
-		for (size_t i = 0; i < rows; i++)
-			for (size_t k = j; k < least(n, j + COLUMNS); k++) {
-				float a = fabsf(row[i][k]);
-
-				h->absolute[k] += (double)a;
-				h->absmax[k] = a > h->absmax[k] ? a : h->absmax[k];
-			}
-	h->count += rows;
-}
-
-void hessian_add_file(struct hessian *h, const struct image *image, const char *layer)
-{
-	size_t n = h->in, square[2] = { n, n };
-	char *path[4] = { xformat("%s/hessian", layer), xformat("%s/count", layer), xformat("%s/absmax", layer),
-		xformat("%s/mean_abs", layer) };
-	const float *sum = image_tensor(image, path[0], TENSOR_F32, 2, square).data;
-	struct tensor t = image_tensor(image, path[1], TENSOR_I64, -1, NULL);
-	const float *absmax = image_tensor(image, path[2], TENSOR_F32, 1, &n).data;
-	const float *mean = image_tensor(image, path[3], TENSOR_F32, 1, &n).data;
-	int64_t count = tensor_count(&t) == 1 ? *(const int64_t *)t.data : 0;
-
-	if (count < 1)
-		die("%s: %s: must be one positive number", image_name(image), path[1]);
-	#pragma omp parallel for num_threads(threads) schedule(static)
-	for (size_t i = 0; i < n; i++) {
-		for (size_t j = i; j < n; j++)
-			h->sum[i * n + j] += (double)sum[i * n + j];
-		h->absolute[i] += (double)mean[i] * (double)count;
-		h->absmax[i] = absmax[i] > h->absmax[i] ? absmax[i] : h->absmax[i];
-	}
-	h->count += (uint64_t)count;
-	for (int i = 0; i < 4; i++)
-		free(path[i]);
-}
-
-void hessian_finish(const struct hessian *h, const char *layer, float hessian[h->in][h->in], float mean_abs[h->in])
-{
-	if (!h->count)
-		die("%s: has seen no tokens", layer);
-	for (size_t i = 0; i < h->in; i++) {
-		if (!isfinite((float)h->sum[i * h->in + i]))
-			die("%s: input %zu overflows: the sum of its squares is not finite", layer, i);
-		mean_abs[i] = (float)(h->absolute[i] / (double)h->count);
-	}
-	linalg_mirror(h->in, hessian, (const double (*)[h->in])h->sum);
-}
-
-void hessian_write(struct output *out, const char *layer, const struct hessian *h)
-{
-	size_t n = h->in;
-	float *hessian = xalloc(n * n, sizeof *hessian), *mean = xalloc(n, sizeof *mean);
-	int64_t count = (int64_t)h->count;
-	struct tensor scalar = tensor_of(TENSOR_I64, &count, 0, NULL);
-	char *path[4] = { xformat("%s/hessian", layer), xformat("%s/count", layer), xformat("%s/absmax", layer),
-		xformat("%s/mean_abs", layer) };
-
-	hessian_finish(h, layer, (float (*)[n])hessian, mean);
-	output_write(out, path[0], tensor_2d(TENSOR_F32, hessian, n, n));
-	output_write(out, path[1], scalar);
-	output_write(out, path[2], tensor_1d(TENSOR_F32, h->absmax, n));
-	output_write(out, path[3], tensor_1d(TENSOR_F32, mean, n));
-	for (int i = 0; i < 4; i++)
-		free(path[i]);
-	free(hessian);
-	free(mean);
 }
 
 /* ---- of a model ---- */
@@ -136,7 +46,13 @@ static void see(void *arg, size_t block, enum site_name site, size_t windows, si
 	struct calibration *k = arg;
 	struct hessian *h = &k->site[site == SITE_HEAD ? k->config->blocks * SITES : block * SITES + site];
 
-	if (h->in)
+	if (h->in && k->config->compute_type == COMPUTE_BF16) {
+		uint16_t *narrow = xalloc(windows * tokens * in, sizeof *narrow);
+
+		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, windows * tokens, narrow, (const float (*)[in])x);
+		hessian_add_bf16(h, windows, tokens, (const uint16_t (*)[tokens][in])narrow);
+		free(narrow);
+	} else if (h->in)
 		hessian_add(h, windows, tokens, (const float (*)[tokens][in])x);
 }
 
@@ -179,6 +95,21 @@ void calibrate_end(struct calibration *k)
 	layer_list_free(&k->list);
 }
 
+void calibrate_part(struct output *out, struct forward *run, const struct image *image)
+{
+	struct calibration k = calibrate_begin(image, run->config);
+	struct observer observer = calibrate_observer(&k);
+
+	if (forward_part(run, image, &observer) && calibrate_find(&k, run->config->arch->head)) {
+		struct head head = head_read(image, run->config, false);
+
+		forward_head(run, &head, &observer);
+		head_free(&head);
+	}
+	calibrate_write(&k, out);
+	calibrate_end(&k);
+}
+
 /* ---- of files ---- */
 
 struct wanted { const struct image *image; const char *member; struct layer_list list; };
@@ -217,41 +148,56 @@ static bool linked(struct output *out, const struct image *image, const struct l
 	return yes;
 }
 
-static void activations_of(struct output *out, const struct image *image, const char *layer, size_t ctx, size_t limit,
-	size_t shard, size_t shards)
+/* Adds windows of m rows each that follow each other; wide: room for them as f32 where they are f16. */
+static void add_windows(struct hessian *h, size_t windows, size_t m, const void *x, enum tensor_type type, float *wide)
+{
+	size_t n = h->in;
+
+	if (type == TENSOR_BF16) {
+		hessian_add_bf16(h, windows, m, (const uint16_t (*)[m][n])x);
+		return;
+	}
+	if (type == TENSOR_F16) {
+		half_widen(windows * m * n, wide, x, HALF_F16);
+		x = wide;
+	}
+	hessian_add(h, windows, m, (const float (*)[m][n])x);
+}
+
+static void activations_of(struct output *out, const struct image *image, const char *layer, const struct calibrate_cut *cut)
 {
 	char *path = xformat("%s/input", layer);
 	struct tensor t = image_tensor(image, path, TENSOR_ANY, 2, NULL);
-	size_t rows = limit && limit < t.dim[0] ? limit : t.dim[0], n = t.dim[1];
+	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0], n = t.dim[1], ctx = cut->ctx;
+	size_t most = cut->shards == 1 && ctx < ROWS ? ROWS / ctx : 1;	/* windows at once */
 	struct hessian h = hessian_make(n);
-	float *x = xalloc(least(ctx, rows) * n, sizeof *x);
-	enum half_type type = t.type == TENSOR_F16 ? HALF_F16 : t.type == TENSOR_BF16 ? HALF_BF16 : HALF_NONE;
+	float *wide = t.type == TENSOR_F16 ? xalloc(least(most * ctx, rows) * n, sizeof *wide) : NULL;
 
-	if (t.type != TENSOR_F32 && type == HALF_NONE)
+	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
 		die("%s: %s: is %s, f32, f16 or bf16 was wanted", image_name(image), path, tensor_name(t.type));
-	for (size_t i = (shard - 1) * ctx; i < rows; i += shards * ctx) {
+	for (size_t i = (cut->shard - 1) * ctx, windows; i < rows; i += windows * cut->shards * ctx) {
 		size_t m = least(ctx, rows - i);
 
-		half_widen(m * n, x, (const char *)t.data + i * n * tensor_size(t.type), type);
-		hessian_add(&h, 1, m, (const float (*)[m][n])x);
+		windows = least(most, (rows - i) / m);
+		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type, wide);
 	}
 	hessian_write(out, layer, &h);
 	hessian_free(&h);
-	free(x);
+	free(wide);
 	free(path);
 }
 
-void calibrate_activations(struct output *out, const struct image *image, size_t ctx, size_t limit, size_t shard, size_t shards)
+static void add_activations(struct output *out, const struct image *image, const struct calibrate_cut *cut)
 {
 	struct layer_list list = groups_with(image, "input");
 
 	for (size_t i = 0; i < list.n; i++)
 		if (!linked(out, image, &list, i))
-			activations_of(out, image, list.path[i], ctx, limit, shard, shards);
+			activations_of(out, image, list.path[i], cut);
 	layer_list_free(&list);
 }
 
-void calibrate_sum(struct output *out, size_t n, struct image *const image[n])
+static void add_hessians(struct output *out, size_t n, struct image *const image[n])
 {
 	struct layer_list list = groups_with(image[0], "hessian");
 
@@ -277,4 +223,26 @@ void calibrate_sum(struct output *out, size_t n, struct image *const image[n])
 		free(path);
 	}
 	layer_list_free(&list);
+}
+
+void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n], const struct calibrate_cut *cut)
+{
+	bool hessian = !strcmp(image_kind(image[0]), "hessian");
+
+	for (; image[0]; image[0] = input_next(in[0])) {
+		for (size_t i = 1; i < n; i++) {
+			if (image_part(image[0]))
+				image[i] = input_next(in[i]);
+			if (!image[i] || image_parts(image[i]) != image_parts(image[0]))
+				die("%s: is not cut into the same parts as %s", input_name(in[i]), input_name(in[0]));
+		}
+		output_begin(out, image[0]);
+		if (!image_part(image[0]) && image_has(image[0], "/config"))
+			output_copy(out, image[0], "/config", NULL);
+		if (hessian)
+			add_hessians(out, n, image);
+		else
+			add_activations(out, image[0], cut);
+		output_end(out);
+	}
 }

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const compute_types[] = { [COMPUTE_F32] = "f32", [COMPUTE_BF16] = "bf16", NULL };
+
 struct key_row { const char *ours, *theirs; };
 
 static void mistral_window(struct config *c, const void *json);

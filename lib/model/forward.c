@@ -3,61 +3,21 @@
 #include "model/forward.h"
 #include "base/error.h"
 #include "base/progress.h"
-#include "base/scratch.h"
 #include "base/thread.h"
+#include "model/weight.h"
 #include "num/linalg.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-/* Constants, not options: results depend on them. */
-enum { CHUNK = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 8192, ROWS = 16, FEW = 1 << 16 };
-
-/* ---- hidden states ---- */
-
-static float *map_file(size_t bytes)
-{
-	int fd = scratch_file(), e;
-	void *p;
-
-	e = posix_fallocate(fd, 0, (off_t)bytes);	/* now, or a full disk is a signal later */
-	errno = e;
-	if (e)
-		die("%s: no room for %zu MiB of hidden states (--memory, TMPDIR):", scratch_folder(), bytes >> 20);
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		die("%s: cannot map %zu MiB of hidden states:", scratch_folder(), bytes >> 20);
-	close(fd);
-	return p;
-}
-
-struct hidden hidden_make(size_t rows, size_t width, size_t limit)
-{
-	struct hidden h = { .rows = rows, .width = width };
-
-	if (__builtin_mul_overflow(rows, width, &h.bytes) || __builtin_mul_overflow(h.bytes, sizeof *h.x, &h.bytes) ||
-	    h.bytes > PTRDIFF_MAX)
-		die("hidden states of %zu tokens are too large", rows);
-	h.mapped = h.bytes > limit;
-	h.x = h.mapped ? map_file(h.bytes) : xalloc(rows * width, sizeof *h.x);
-	return h;
-}
-
-void hidden_free(struct hidden *h)
-{
-	if (h->mapped)
-		munmap(h->x, h->bytes);
-	else
-		free(h->x);
-	*h = (struct hidden){ 0 };
-}
-
-/* ---- the run ---- */
+/*
+ * Constants, not options: results depend on them. Tokens that one thread takes
+ * through a block, and that all threads take through it for an observer; rows
+ * and entries of the vocabulary that are one tile of logits, entries whose
+ * weights are made at once.
+ */
+enum { CHUNK = 512, OBSERVED = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192, ROWS = 16, FEW = 1 << 16 };
 
 static size_t least(size_t a, size_t b)
 {
@@ -70,17 +30,39 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 
 	f->config = c;
 	f->windows = w;
-	f->chunk = least(w->n, w->ctx < CHUNK ? CHUNK / w->ctx : 1);
 	f->hidden = hidden_make(w->n * w->ctx, c->hidden, memory);
-	f->work = work_make(c, f->chunk * w->ctx, w->ctx);
 	return f;
+}
+
+static void free_works(struct forward *f)
+{
+	for (size_t i = 0; i < f->works; i++)
+		work_free(&f->work[i]);
+	free(f->work);
+	f->works = 0;
+	f->work = NULL;
 }
 
 void forward_close(struct forward *f)
 {
+	if (f->block)
+		block_free(f->block);
 	hidden_free(&f->hidden);
-	work_free(&f->work);
+	free_works(f);
 	free(f);
+}
+
+/* n work spaces for so many windows each. */
+static void make_works(struct forward *f, size_t n, size_t windows, size_t piece)
+{
+	size_t tokens = windows * f->windows->ctx;
+
+	if (f->works == n && f->work[0].tokens == tokens && f->work[0].piece == piece)
+		return;
+	free_works(f);
+	f->work = xalloc(n, sizeof *f->work);
+	for (f->works = 0; f->works < n; f->works++)
+		f->work[f->works] = work_make(f->config, tokens, piece, f->windows->ctx);
 }
 
 void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in], const int32_t id[n])
@@ -112,21 +94,52 @@ void embed_positions(const struct layer *position, size_t n, float x[n][position
 	free(row);
 }
 
+/* Windows i .. i + n - 1. */
+static void run_windows(struct forward *f, const struct block *b, struct work *w, size_t i, size_t n, float *copy,
+	const struct observer *observer)
+{
+	size_t ctx = f->windows->ctx, hidden = f->config->hidden;
+	float *x = f->hidden.x + i * ctx * hidden;
+
+	if (copy)
+		x = memcpy(copy, x, n * ctx * hidden * sizeof *x);
+	#pragma omp critical
+	progress(f->config->arch->blocks + 1, b->index * f->windows->n + i, f->config->blocks * f->windows->n);
+	block_forward(b, w, n, ctx, (float (*)[hidden])x, NULL, observer);
+}
+
+/* Whole windows that make up so many tokens, at least one, at most all. */
+static size_t windows_of(const struct forward *f, size_t tokens)
+{
+	return least(f->windows->n, f->windows->ctx < tokens ? tokens / f->windows->ctx : 1);
+}
+
+static void observe_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
+{
+	size_t ctx = f->windows->ctx, n = f->windows->n, chunk = windows_of(f, OBSERVED);
+	float *copy = keep ? NULL : xalloc(chunk * ctx, f->config->hidden * sizeof *copy);
+
+	make_works(f, 1, chunk, chunk * ctx);
+	for (size_t i = 0; i < n; i += chunk)
+		run_windows(f, b, &f->work[0], i, least(chunk, n - i), copy, observer);
+	free(copy);
+}
+
 void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
 {
-	size_t ctx = f->windows->ctx, hidden = f->config->hidden, n = f->windows->n;
-	float *copy = keep ? NULL : xalloc(f->chunk * ctx, hidden * sizeof *copy);
+	size_t n = f->windows->n, chunk = windows_of(f, CHUNK), chunks = (n + chunk - 1) / chunk, width = (size_t)threads;
+	size_t alone = chunks - chunks % width;
 
-	for (size_t i = 0; i < n; i += f->chunk) {
-		size_t windows = least(f->chunk, n - i);
-		float *x = f->hidden.x + i * ctx * hidden;
-
-		progress(f->config->arch->blocks + 1, b->index * n + i, f->config->blocks * n);
-		if (!keep)
-			x = memcpy(copy, x, windows * ctx * hidden * sizeof *x);
-		block_forward(b, &f->work, windows, ctx, (float (*)[hidden])x, NULL, observer);
+	if (observer || !keep) {
+		observe_block(f, b, keep, observer);
+		return;
 	}
-	free(copy);
+	make_works(f, alone ? width : 1, chunk, least(CHUNK, chunk * f->windows->ctx));
+	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
+	for (size_t i = 0; i < alone; i++)
+		run_windows(f, b, &f->work[omp_get_thread_num()], i * chunk, least(chunk, n - i * chunk), NULL, NULL);
+	for (size_t i = alone; i < chunks; i++)	/* fewer than threads: all of them at each */
+		run_windows(f, b, &f->work[0], i * chunk, least(chunk, n - i * chunk), NULL, NULL);
 }
 
 /* What of the model stands in this part: a part of a file may see the rest of the file too. */
@@ -178,16 +191,17 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 static void run_block(struct forward *f, const struct image *image, size_t i, const struct observer *observer)
 {
 	const struct config *c = f->config;
-	struct block *b;
 
 	if (!f->embedded || (c->arch->position && !f->placed))
 		die("%s: %s/%zu: comes before the embeddings", image_name(image), c->arch->blocks, i);
 	if (i != f->blocks)
 		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order", image_name(image),
 			c->arch->blocks, i, f->blocks);
-	b = block_read(image, c, i);
-	forward_block(f, b, true, observer);
-	block_free(b);
+	if (f->block)
+		block_next(f->block, image, i);
+	else
+		f->block = block_read(image, c, i);
+	forward_block(f, f->block, true, observer);
 	f->blocks++;
 }
 
@@ -204,6 +218,10 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 	if (found.head && f->blocks != c->blocks)
 		die("%s: holds %zu blocks, the config says %zu", image_name(image), f->blocks, c->blocks);
 	free(found.block);
+	if (f->blocks == c->blocks && f->block) {
+		block_free(f->block);
+		f->block = NULL;
+	}
 	return found.head;
 }
 
@@ -211,11 +229,11 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer)
 {
-	size_t hidden = f->config->hidden, ctx = f->windows->ctx, n = f->windows->n;
+	size_t hidden = f->config->hidden, ctx = f->windows->ctx, n = f->windows->n, chunk = windows_of(f, OBSERVED);
 	float (*x)[hidden] = (float (*)[hidden])f->hidden.x;
 
-	for (size_t i = 0; i < n && !f->normed; i += f->chunk)
-		head_input(h, least(f->chunk, n - i), ctx, &x[i * ctx], (const float (*)[hidden])&x[i * ctx], observer);
+	for (size_t i = 0; i < n && !f->normed; i += chunk)
+		head_norm(h, least(chunk, n - i), ctx, &x[i * ctx], (const float (*)[hidden])&x[i * ctx], observer);
 	f->normed = true;
 }
 
@@ -240,38 +258,55 @@ static int64_t target_of(const struct windows *w, size_t i)
 	return p >= w->first[window] && p < w->end[window] ? w->id[i + 1] : -1;
 }
 
-static void score_tile(struct forward *f, const struct head *h, struct running *r, size_t first, size_t n, float *logits,
-	const float *w)
+/* Rows i .. i + m - 1 over entries first .. first + n - 1, whose weights are w. */
+static void score_rows(const struct forward *f, const struct head *h, struct running *r, size_t i, size_t m, size_t first,
+	size_t n, const void *w, float *logits, void *own)
 {
-	size_t hidden = f->config->hidden, rows = f->hidden.rows;
+	size_t hidden = f->config->hidden;
+	const void *x = head_input(h, m, (const float (*)[hidden])(f->hidden.x + i * hidden), own);
 
-	for (size_t i = 0; i < rows; i += HEAD_ROWS) {
-		size_t m = least(HEAD_ROWS, rows - i);
-
-		head_logits(h, m, first, n, (float (*)[n])logits, (const float (*)[hidden])(f->hidden.x + i * hidden),
-			(const float (*)[hidden])w);
-		#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
+	for (size_t v = 0, wide; v < n; v += wide) {
+		wide = least(HEAD_COLUMNS, n - v);
+		head_logits(h, m, first + v, wide, (float (*)[wide])logits, x, (const char *)w + weight_size(h->type, v, hidden));
 		for (size_t k = 0; k < m; k++)
 			if (target_of(f->windows, i + k) >= 0)
-				run_row(&r[i + k], n, logits + k * n, first, target_of(f->windows, i + k));
+				run_row(&r[i + k], wide, logits + k * wide, first + v, target_of(f->windows, i + k));
+	}
+}
+
+static void score_all(struct forward *f, const struct head *h, struct running *r, void *own)
+{
+	size_t rows = f->hidden.rows, vocab = f->config->vocab;
+
+	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
+		size_t n = least(HEAD_WEIGHTS, vocab - v);
+		const void *w = head_weight(h, v, n, own);
+
+		progress("head", v, vocab);
+		#pragma omp parallel num_threads(threads)
+		{
+			float *logits = xalloc(HEAD_ROWS * HEAD_COLUMNS, sizeof *logits);
+			void *input = xalloc(input_size(h->type, HEAD_ROWS, f->config->hidden), 1);
+
+			#pragma omp for schedule(dynamic)
+			for (size_t i = 0; i < rows; i += HEAD_ROWS)
+				score_rows(f, h, r, i, least(HEAD_ROWS, rows - i), v, n, w, logits, input);
+			free(logits);
+			free(input);
+		}
 	}
 }
 
 void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets])
 {
-	size_t rows = f->hidden.rows, vocab = f->config->vocab, k = 0, wide = least(HEAD_COLUMNS, vocab);
+	size_t rows = f->hidden.rows, k = 0;
 	struct running *r = xalloc(rows, sizeof *r);
-	float *logits = xalloc(HEAD_ROWS * wide, sizeof *logits), *own = xalloc(wide * f->config->hidden, sizeof *own);
+	void *own = xalloc(weight_size(h->type, least(HEAD_WEIGHTS, f->config->vocab), f->config->hidden), 1);
 
 	forward_head(f, h, NULL);
 	for (size_t i = 0; i < rows; i++)
 		r[i].max = -INFINITY;
-	for (size_t v = 0; v < vocab; v += HEAD_COLUMNS) {
-		size_t n = least(HEAD_COLUMNS, vocab - v);
-
-		progress("head", v, vocab);
-		score_tile(f, h, r, v, n, logits, head_weight(h, v, n, own));
-	}
+	score_all(f, h, r, own);
 	for (size_t i = 0; i < rows; i++) {
 		if (target_of(f->windows, i) < 0)
 			continue;
@@ -282,20 +317,20 @@ void forward_score(struct forward *f, const struct head *h, double nll[f->window
 		k++;
 	}
 	free(r);
-	free(logits);
 	free(own);
 }
 
 void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n, float y[n][f->config->vocab])
 {
-	size_t hidden = f->config->hidden;
-	float *x = xalloc(n * hidden, sizeof *x), *own = xalloc(f->config->vocab * hidden, sizeof *own);
+	size_t hidden = f->config->hidden, vocab = f->config->vocab;
+	float *x = xalloc(n * hidden, sizeof *x);
+	void *input = xalloc(input_size(h->type, n, hidden), 1), *own = xalloc(weight_size(h->type, vocab, hidden), 1);
 
 	memcpy(x, f->hidden.x + first * hidden, n * hidden * sizeof *x);
 	if (!f->normed)
-		head_input(h, 1, n, (float (*)[hidden])x, (const float (*)[hidden])x, NULL);
-	head_logits(h, n, 0, f->config->vocab, y, (const float (*)[hidden])x,
-		(const float (*)[hidden])head_weight(h, 0, f->config->vocab, own));
+		head_norm(h, 1, n, (float (*)[hidden])x, (const float (*)[hidden])x, NULL);
+	head_logits(h, n, 0, vocab, y, head_input(h, n, (const float (*)[hidden])x, input), head_weight(h, 0, vocab, own));
 	free(x);
+	free(input);
 	free(own);
 }

@@ -4,9 +4,11 @@
  *
  * The hidden states of all windows are the work space: a part of the model
  * (embeddings, a block) is loaded once, all windows go through it, and it can
- * be forgotten. They are held in memory up to a limit and in an unlinked file
- * under $TMPDIR (default /var/tmp) beyond it. The head ends it: negative
- * log-likelihoods of the targets, or logits.
+ * be forgotten. Each thread takes some windows at a time through a block; where
+ * there are fewer such chunks than threads, and for an observer, who wants
+ * windows in their order, all threads work at one. Products are cut into the
+ * same tiles either way. The head ends it: negative log-likelihoods of the
+ * targets, or logits.
  */
 #ifndef MODEL_FORWARD_H
 #define MODEL_FORWARD_H
@@ -16,23 +18,17 @@
 #include "io/image.h"
 #include "model/block.h"
 #include "model/config.h"
+#include "model/head.h"
+#include "model/hidden.h"
 #include "model/windows.h"
-
-/* Rows of floats, zeroed, in memory or in a file. */
-struct hidden {
-	size_t rows, width, bytes;
-	float *x;			/* [rows][width] */
-	bool mapped;
-};
-struct hidden hidden_make(size_t rows, size_t width, size_t limit);
-void hidden_free(struct hidden *h);
 
 struct forward {
 	const struct config *config;
 	const struct windows *windows;
 	struct hidden hidden;		/* [windows · ctx][hidden] */
-	struct work work;
-	size_t chunk;			/* windows that go through a block at once */
+	size_t works;
+	struct work *work;		/* [works], one a thread */
+	struct block *block;		/* the last one, until all are done: its memory serves the next */
 	bool embedded, placed, normed;
 	size_t blocks;			/* done */
 };
@@ -47,7 +43,7 @@ void forward_close(struct forward *f);
  * which all blocks must be done.
  */
 bool forward_part(struct forward *f, const struct image *image, const struct observer *observer);
-/* One block over all windows; keep false: only look, leave the hidden states as they are. */
+/* One block over all windows; keep false: let the observer look, leave the hidden states as they are. */
 void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer);
 /* The hidden states become the inputs of the output layer, once; forward_score() does it too. */
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer);

@@ -4,12 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/error.h"
 #include "base/option.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "model/layer.h"
+
+enum { TOGETHER = 8 };
 
 void quantize_format(struct format *f, const char *option, const char *name)
 {
@@ -96,101 +97,118 @@ static float static_scale(const struct quantize *q, const char *path, size_t n)
 	return s->pow2_scale ? (float)exp2(ceil(log2((double)scale))) : scale;
 }
 
-static _Noreturn void fail(const struct quantize *q, const struct image *image, const char *path, enum solver_status status,
-	const struct solver_report *r)
+static _Noreturn void fail(const struct quantize *q, const struct image *image, const char *path, const struct solver_report *r)
 {
-	bool weight = status == SOLVER_BAD_WEIGHT;
-	const struct image *file = weight ? image : status == SOLVER_BAD_ORDER ? q->order : q->hessian;
+	bool weight = r->status == SOLVER_BAD_WEIGHT;
+	const struct image *file = weight ? image : r->status == SOLVER_BAD_ORDER ? q->order : q->hessian;
 
-	die("%s: %s/%s: %s (at %zu)", image_name(file), path, weight ? "weight" : status == SOLVER_BAD_ORDER ? "order" : "hessian",
-		solver_text(status), r->index);
+	die("%s: %s/%s: %s (at %zu)", image_name(file), path, weight ? "weight" : r->status == SOLVER_BAD_ORDER ? "order" : "hessian",
+		solver_text(r->status), r->index);
 }
 
-static struct solver_report quantize_layer(const struct quantize *q, struct output *out, const struct image *image, const char *path)
+/* A layer on its way: as it was read, and what the solver is given and gives. */
+struct task {
+	struct layer layer;
+	struct solver_layer solver;
+};
+
+static void begin_layer(const struct quantize *q, struct task *t, const struct image *image, const char *path)
 {
 	const struct solver *s = &q->solver;
-	struct layer layer = layer_read(image, path, 0, 0);
-	struct linear *l = &layer.linear;
-	size_t m = l->out, n = l->in, groups = linear_groups(n, s->group), scales = s->group < 0 ? 1 : m * groups;
-	const float *hessian = q->hessian && s->compensate != COMPENSATE_NONE ? quantize_hessian(q->hessian, path, n) : NULL;
-	const int32_t *order = q->order ? layer_order(q, path, n) : NULL;
-	bool compute = s->compute.kind != NULL;
-	struct solver_report report;
-	enum solver_status status;
-	float act_scale;
+
+	t->layer = layer_read(image, path, 0, 0);
+	const struct linear *l = &t->layer.linear;
+	size_t m = l->out, n = l->in, scales = s->group < 0 ? 1 : m * linear_groups(n, s->group);
 
 	if (!l->weight)
 		die("%s: %s: is quantized already, a plain weight was wanted", image_name(image), path);
-	if (q->hessian && !hessian) {	/* rounding to nearest: only to report the error */
+	t->solver = (struct solver_layer){ .weight = l, .order = q->order ? layer_order(q, path, n) : NULL };
+	if (q->hessian && s->compensate != COMPENSATE_NONE)
+		t->solver.h = quantize_hessian(q->hessian, path, n);
+	else if (q->hessian) {	/* rounding to nearest: only to report the error */
 		char *at = xformat("%s/hessian", path);
 
 		if (image_has(q->hessian, at))
-			hessian = quantize_hessian(q->hessian, path, n);
+			t->solver.h = quantize_hessian(q->hessian, path, n);
 		free(at);
 	}
+	t->solver.codes = xalloc(m, n);
+	t->solver.scale = xalloc(scales, sizeof *t->solver.scale);
+	t->solver.zero = xalloc(scales, 1);
+	t->solver.scale8 = xalloc(m, sizeof *t->solver.scale8);
+	t->solver.group_index = xalloc(n, sizeof *t->solver.group_index);
+}
 
-	float *w = xalloc(m * n, sizeof *w), *scale = xalloc(scales, sizeof *scale), *scale8 = xalloc(m, sizeof *scale8);
-	uint8_t *codes = xalloc(m, n), *zero = xalloc(scales, 1);
-	int32_t *group_index = xalloc(n, sizeof *group_index);
-	void *work = xalloc(solver_work(s, m, n), 1);
-
-	linear_weight(l, 0, m, (float (*)[n])w);
-	status = solver_run(s, m, n, (uint8_t (*)[n])codes, scale, zero, scale8, group_index, &report,
-		(const float (*)[n])w, (const float (*)[n])hessian, order, work);
-	if (status != SOLVER_DONE)
-		fail(q, image, path, status, &report);
+static void end_layer(const struct quantize *q, struct output *out, const struct image *image, struct task *t)
+{
+	const struct solver *s = &q->solver;
+	const struct solver_layer *y = &t->solver;
+	struct linear *l = &t->layer.linear;
+	float act_scale;
 
 	l->weight = NULL;
-	l->codes = codes;
-	l->scale = scale;
-	l->zero = s->storage.asymmetric ? zero : NULL;
+	l->codes = y->codes;
+	l->scale = y->scale;
+	l->zero = s->storage.asymmetric ? y->zero : NULL;
 	l->storage = s->storage;
 	l->group = s->group;
-	l->groups = groups;
-	l->group_index = report.moved ? group_index : NULL;
-	if (compute) {
+	l->groups = linear_groups(l->in, s->group);
+	l->group_index = y->report.moved ? y->group_index : NULL;
+	if (s->compute.kind) {
 		l->compute = s->compute;
 		l->saturate = s->saturate;
-		l->scale8 = scale8;
-		l->scales8 = s->scale8_channel ? m : 1;
+		l->scale8 = y->scale8;
+		l->scales8 = s->scale8_channel ? l->out : 1;
 		l->act_mode = q->act_mode;
 		l->act_format = s->compute;
 		if (q->act_mode == ACT_STATIC_TENSOR) {
-			act_scale = static_scale(q, path, n);
+			act_scale = static_scale(q, t->layer.path, l->in);
 			l->act_scale = &act_scale;
 			l->modalities = 1;
 		}
 	}
-	layer_write(out, image, path, l);
-	free(w), free(scale), free(scale8), free(codes), free(zero), free(group_index), free(work);
-	layer_free(&layer);
-	return report;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	layer_write(out, image, t->layer.path, l);
+	free(y->codes), free(y->scale), free(y->zero), free(y->scale8), free(y->group_index);
+	layer_free(&t->layer);
 }
 
 static const char *const columns[] = { "error", "mse", "lambda", "dead", "seconds" };
 static struct report table = { .column = columns, .columns = sizeof columns / sizeof *columns };
 
-static void quantize_list(struct quantize *q, struct output *out, const struct image *image, const struct layer_list *list)
+/* At most TOGETHER layers: those of a block overlap, and their results are in memory at once. */
+static void quantize_some(struct quantize *q, struct output *out, const struct image *image, size_t n, char *const path[n])
 {
-	for (size_t i = 0; i < list->n; i++) {
-		double start = now();
-		struct solver_report r;
+	struct task task[TOGETHER];
+	struct solver_layer layer[TOGETHER];
+	void *work;
 
-		progress(list->path[i], i, list->n);
-		r = quantize_layer(q, out, image, list->path[i]);
-		report_row(&table, list->path[i], (double[]){ r.error, r.mse, r.lambda, (double)r.dead, now() - start });
-		if (r.error > 0) {
-			q->logs += log(r.error);
+	for (size_t i = 0; i < n; i++) {
+		begin_layer(q, &task[i], image, path[i]);
+		layer[i] = task[i].solver;
+	}
+	work = xalloc(solver_work(&q->solver, n, layer), 1);
+	solver_run(&q->solver, n, layer, work);
+	free(work);
+	for (size_t i = 0; i < n; i++) {
+		const struct solver_report *r = &layer[i].report;
+
+		if (r->status != SOLVER_DONE)
+			fail(q, image, path[i], r);
+		report_row(&table, path[i], (double[]){ r->error, r->mse, r->lambda, (double)r->dead, r->seconds });
+		if (r->error > 0) {
+			q->logs += log(r->error);
 			q->reported++;
 		}
+		task[i].solver = layer[i];
+		end_layer(q, out, image, &task[i]);
+	}
+}
+
+static void quantize_list(struct quantize *q, struct output *out, const struct image *image, const struct layer_list *list)
+{
+	for (size_t i = 0; i < list->n; i += TOGETHER) {
+		progress(list->path[i], i, list->n);
+		quantize_some(q, out, image, list->n - i < TOGETHER ? list->n - i : TOGETHER, list->path + i);
 	}
 	q->done += list->n;
 }

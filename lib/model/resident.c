@@ -3,6 +3,7 @@
 #include "model/resident.h"
 #include "base/error.h"
 #include "model/forward.h"
+#include "model/weight.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	size_t hidden = r->config->hidden;
 	float *x = xalloc(sequences * n, hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
+	void *input = xalloc(input_size(r->head.type, sequences, hidden), 1);
 
 	embed_tokens(&r->embedding, sequences * n, row, id[0]);
 	if (r->position.path)
@@ -45,8 +47,9 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	cache->past += n;
 	for (size_t s = 0; s < sequences; s++)
 		memmove(row[s], row[s * n + n - 1], sizeof row[s]);
-	head_input(&r->head, sequences, 1, row, (const float (*)[hidden])x, NULL);
-	head_logits(&r->head, sequences, 0, r->config->vocab, logits, (const float (*)[hidden])x,
-		(const float (*)[hidden])r->head.weight);
+	head_norm(&r->head, sequences, 1, row, (const float (*)[hidden])x, NULL);
+	head_logits(&r->head, sequences, 0, r->config->vocab, logits,
+		head_input(&r->head, sequences, (const float (*)[hidden])x, input), r->head.weight);
 	free(x);
+	free(input);
 }

@@ -9,6 +9,8 @@
 #include "io/image.h"
 #include "model/block.h"
 #include "model/config.h"
+#include "model/head.h"
+#include "model/layer.h"
 
 struct resident {
 	const struct config *config;

@@ -100,7 +100,7 @@ void sample_tokens(const struct image *image, const struct config *c, size_t ctx
 
 	#pragma omp parallel num_threads(threads)
 	{
-		struct work work = work_make(c, batch, ctx);
+		struct work work = work_make(c, batch, batch, ctx);
 		struct cache cache = cache_make(c, batch, ctx);
 		float *logits = xalloc(batch * c->vocab, sizeof *logits);
 		int32_t *next = xalloc(batch, sizeof *next);

@@ -6,8 +6,8 @@
  *	{ ... }
  *
  * compiles the body for AVX-512, AVX2 and plain x86-64 (or any other machine)
- * and defines total() as the one of them that fits. Such loops have no
- * contraction (-std=c17): every copy gives the same bits. Include it after all
+ * and defines total() as the one of them that fits. Without contraction
+ * (-std=c17) every copy gives the same bits. Include it after all
  * other headers: its pragma holds for what follows.
  */
 #ifndef NUM_CLONES_H
@@ -21,7 +21,7 @@
 	static inline __attribute__((always_inline)) type name##_body parameters; \
 	__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512"))) \
 	static type name##_avx512 parameters { return name##_body arguments; } \
-	__attribute__((target("avx2"))) \
+	__attribute__((target("avx2,fma"))) \
 	static type name##_avx2 parameters { return name##_body arguments; } \
 	__attribute__((noinline)) static type name##_plain parameters { return name##_body arguments; } \
 	linkage type name parameters \

@@ -16,9 +16,11 @@
 #include <stdlib.h>
 #include <strings.h>
 #include "num/clones.h"
+/* Or the bounds of exp_of() become cases of their own, computed for every number and slow where they underflow. */
+#pragma GCC optimize ("no-thread-jumps")
 
 /* Constants, not options: results depend on them. */
-enum { TILE_M = 256, TILE_N = 384, TILE_GRAM = 384, LANES = 16, ROWS = 16 };
+enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640, LANES = 16, ROWS = 16 };
 
 /* Work below which starting threads costs more than it saves: products of a matrix product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
@@ -75,34 +77,63 @@ static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m]
 void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const float x[m][k], const float w[n][k], const float *bias, bool add)
 {
-	size_t rows = (m + TILE_M - 1) / TILE_M, columns = (n + TILE_N - 1) / TILE_N;
+	size_t columns = (n + TILE_N - 1) / TILE_N;
+	size_t wide = columns ? ((n - 1) / columns / ALIGN_N + 1) * ALIGN_N : 1;	/* nearly equal ones */
 
 	#pragma omp parallel for num_threads(threads) if (m * n * k > FEW_PRODUCTS) schedule(dynamic) collapse(2)
-	for (size_t tj = 0; tj < columns; tj++)
-		for (size_t ti = 0; ti < rows; ti++) {
-			size_t i = ti * TILE_M, j = tj * TILE_N;
-
-			product_tile(least(TILE_M, m - i), least(TILE_N, n - j), k, stride,
+	for (size_t j = 0; j < n; j += wide)
+		for (size_t i = 0; i < m; i += TILE_M)
+			product_tile(least(TILE_M, m - i), least(wide, n - j), k, stride,
 				(float (*)[stride])&y[i][j], &x[i], &w[j], bias ? bias + j : NULL, add);
-		}
+}
+
+/* p = xᵀx of columns i and j of x, counted from 0, of a tile each; of a tile on the diagonal only the upper triangle. */
+static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM][TILE_GRAM], const float x[m][n])
+{
+	int ni = (int)least(TILE_GRAM, n - i), nj = (int)least(TILE_GRAM, n - j);
+
+	for (size_t s = 0; s < m; s += ROWS_GRAM) {
+		int rows = (int)least(ROWS_GRAM, m - s);
+
+		if (i == j)
+			cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, ni, rows, 1, &x[s][i], (int)n, s ? 1 : 0, p[0], TILE_GRAM);
+		else
+			cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, ni, nj, rows, 1, &x[s][i], (int)n, &x[s][j], (int)n,
+				s ? 1 : 0, p[0], TILE_GRAM);
+	}
+}
+
+CLONES(, void, linalg_magnitude, (size_t n, double sum[restrict n], float max[restrict n], const float x[restrict n]),
+	(n, sum, max, x))
+{
+	for (size_t i = 0; i < n; i++) {
+		float a = fabsf(x[i]);
+
+		sum[i] += (double)a;
+		max[i] = a > max[i] ? a : max[i];
+	}
+}
+
+CLONES(, void, linalg_sum, (size_t n, double y[restrict n], const float x[restrict n]), (n, y, x))
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] += (double)x[i];
 }
 
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n])
 {
-	size_t tiles = (n + TILE_GRAM - 1) / TILE_GRAM;
-
 	#pragma omp parallel for num_threads(threads) if (blocks * m * n * n > FEW_PRODUCTS) schedule(dynamic) collapse(2)
-	for (size_t ti = 0; ti < tiles; ti++)
-		for (size_t tj = 0; tj < tiles; tj++) {
-			size_t i = ti * TILE_GRAM, j = tj * TILE_GRAM, ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j);
+	for (size_t i = 0; i < n; i += TILE_GRAM)
+		for (size_t j = 0; j < n; j += TILE_GRAM) {
 			float p[TILE_GRAM][TILE_GRAM];
 
-			for (size_t s = 0; tj >= ti && s < blocks; s++) {
-				cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)ni, (int)nj, (int)m, 1,
-					&x[s][0][i], (int)n, &x[s][0][j], (int)n, 0, p[0], TILE_GRAM);
-				for (size_t a = 0; a < ni; a++)
-					for (size_t b = 0; b < nj; b++)
-						h[i + a][j + b] += (double)p[a][b];
+			for (size_t s = 0; j >= i && s < blocks; s++) {
+				gram_tile(m, n, i, j, p, x[s]);
+				for (size_t a = 0; a < least(TILE_GRAM, n - i); a++) {
+					size_t b = i == j ? a : 0;
+
+					linalg_sum(least(TILE_GRAM, n - j) - b, &h[i + a][j + b], &p[a][b]);
+				}
 			}
 		}
 }
@@ -115,13 +146,12 @@ void linalg_mirror(size_t n, float y[n][n], const double h[n][n])
 			y[i][j] = (float)(j >= i ? h[i][j] : h[j][i]);
 }
 
-static float fold(const float sum[LANES])
+static inline float fold(float sum[LANES])
 {
-	float s = 0;
-
-	for (size_t i = 0; i < LANES; i++)
-		s += sum[i];
-	return s;
+	for (size_t n = LANES / 2; n; n /= 2)
+		for (size_t i = 0; i < n; i++)
+			sum[i] += sum[i + n];
+	return sum[0];
 }
 
 CLONES(static, float, sum_of, (size_t n, const float x[n]), (n, x))
@@ -195,9 +225,15 @@ static inline float exp_of(float x)
 
 CLONES(, float, linalg_exp, (size_t n, float x[n], float shift), (n, x, shift))
 {
-	for (size_t i = 0; i < n; i++)
-		x[i] = exp_of(x[i] - shift);
-	return sum_of(n, x);
+	float sum[LANES] = { 0 };
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		for (size_t j = 0; j < LANES; j++)
+			sum[j] += x[i + j] = exp_of(x[i + j] - shift);
+	for (size_t j = 0; i < n; i++, j++)
+		sum[j] += x[i] = exp_of(x[i] - shift);
+	return fold(sum);
 }
 
 CLONES(, double, linalg_sum_exp, (size_t n, const float x[n], float shift), (n, x, shift))
@@ -217,22 +253,24 @@ CLONES(, double, linalg_sum_exp, (size_t n, const float x[n], float shift), (n, 
 
 CLONES(, float, linalg_max, (size_t n, const float x[n]), (n, x))
 {
-	float max[LANES], top = -INFINITY;
+	enum { MANY = 4 * LANES };	/* the order does not matter here */
+	float max[MANY];
 	size_t i = 0;
 
-	for (size_t j = 0; j < LANES; j++)
+	for (size_t j = 0; j < MANY; j++)
 		max[j] = -INFINITY;
-	for (; i + LANES <= n; i += LANES)
-		for (size_t j = 0; j < LANES; j++)
+	for (; i + MANY <= n; i += MANY)
+		for (size_t j = 0; j < MANY; j++)
 			max[j] = x[i + j] > max[j] ? x[i + j] : max[j];
-	for (; i < n; i++)
-		max[0] = x[i] > max[0] ? x[i] : max[0];
-	for (size_t j = 0; j < LANES; j++)
-		top = max[j] > top ? max[j] : top;
-	return top;
+	for (size_t j = 0; i < n; i++, j++)
+		max[j] = x[i] > max[j] ? x[i] : max[j];
+	for (size_t k = MANY / 2; k; k /= 2)
+		for (size_t j = 0; j < k; j++)
+			max[j] = max[j + k] > max[j] ? max[j + k] : max[j];
+	return max[0];
 }
 
-CLONES(, void, linalg_silu, (size_t n, float y[n], const float x[n]), (n, y, x))
+CLONES(, void, linalg_silu, (size_t n, float y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] = x[i] / (1 + exp_of(-x[i]));
@@ -244,7 +282,7 @@ void linalg_gelu(size_t n, float y[n], const float x[n])
 		y[i] = 0.5f * x[i] * (1 + erff(x[i] * 0.70710678f));
 }
 
-CLONES(, void, linalg_gelu_tanh, (size_t n, float y[n], const float x[n]), (n, y, x))
+CLONES(, void, linalg_gelu_tanh, (size_t n, float y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	/* ½(1 + tanh z) = 1 / (1 + e^-2z) */
 	for (size_t i = 0; i < n; i++) {
@@ -254,7 +292,7 @@ CLONES(, void, linalg_gelu_tanh, (size_t n, float y[n], const float x[n]), (n, y
 	}
 }
 
-CLONES(, void, linalg_times, (size_t n, float y[n], const float x[n]), (n, y, x))
+CLONES(, void, linalg_times, (size_t n, float y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] *= x[i];

@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One thread inside BLAS; call once after option_parse(). Asserts that BLAS is the OpenMP build, whose threads are ours. */
+/*
+ * One thread inside BLAS, and its kernels for this processor; call once after
+ * option_parse(). Asserts that BLAS is the OpenMP build, whose threads are ours.
+ */
 void linalg_init(void);
 
 /* y = x wᵀ + bias, or y += with `add`; bias NULL: none. A row of y starts every `stride` ≥ n numbers. */
@@ -23,6 +26,9 @@ void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stri
  * block in float, the sum over blocks in double and in their order.
  */
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n]);
+void linalg_sum(size_t n, double y[restrict n], const float x[restrict n]);	/* y += x */
+/* sum += |x|, max = the larger of max and |x|; NaN is never the larger. */
+void linalg_magnitude(size_t n, double sum[restrict n], float max[restrict n], const float x[restrict n]);
 /* Lower triangle from the upper one, rounded to float. */
 void linalg_mirror(size_t n, float y[n][n], const double h[n][n]);
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * factor.h -- what a solver takes from the second moments H: its live columns and the factor U
+ * factor.h -- what a solver takes from the second moments H: its live columns and the factor R
  *
- *	UᵀU = (P H Pᵀ/mean + λ·I)⁻¹, U upper triangular, mean that of the live diagonal,
+ *	R Rᵀ = P H Pᵀ/mean + λ·I, R upper triangular, mean that of the live diagonal,
  * P the order of the columns. λ is the damping times 1, 2, 5, 10, 20, 50, 100:
- * the first with which H is positive definite (SPEC section 4).
+ * the first with which H is positive definite (SPEC section 4). GPTQ's U, with
+ * UᵀU the inverse, is R⁻¹: no inverse of H is ever formed.
+ *
+ * In float, as H is stored: the factor is that of a matrix within rounding of it.
+ * Work is cut into OpenMP tasks of fixed size, so that a caller that stands in a
+ * parallel region shares it out, and the result does not depend on threads.
  *
  * Source: GPTQ (Frantar et al., 2022), section 3.3.
  */
@@ -25,9 +30,12 @@ enum solver_status factor_check(size_t n, const float h[n * n], size_t *index);
 size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t *order);
 
 /*
- * u: U, of which only the upper triangle is written; pivot: U_ii; lambda: the λ
- * taken. work: [live][live]. SOLVER_NOT_POSITIVE: *index is the column at fault.
+ * r: R in the upper triangle, scratch below it; mean, lambda: what was divided by
+ * and added. SOLVER_NOT_POSITIVE: *index is the column at fault.
  */
-enum solver_status factor_run(size_t n, size_t live, float u[live * live], double pivot[live], double *lambda,
-	size_t *index, const float h[n * n], const int32_t column[live], double damp, double work[live * live]);
+enum solver_status factor_run(size_t n, size_t live, float r[live * live], double *mean, double *lambda,
+	size_t *index, const float h[n * n], const int32_t column[live], double damp);
+
+/* v = (S⁻¹)ᵀ, lower triangle, of the triangle S = R[first .. first + n - 1] on the diagonal; zero above it. */
+void factor_inverse(size_t n, float v[n][n], size_t live, const float r[live * live], size_t first, double work[n][n]);
 #endif

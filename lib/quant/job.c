@@ -6,51 +6,122 @@
 #include "quant/factor.h"
 #include "quant/linear.h"
 
-static void *take(char *base, size_t *used, size_t n, size_t size)
-{
-	size_t at = *used;
+/* A piece of the work area, that starts on a cache line. */
+struct pieces {
+	char *base;
+	size_t used;
+};
 
-	*used += (n * size + 63) & ~(size_t)63;
-	return base ? base + at : NULL;
+static void *take(struct pieces *p, size_t n, size_t size)
+{
+	size_t at = p->used;
+
+	p->used += (n * size + 63) & ~(size_t)63;
+	return p->base ? p->base + at : NULL;
 }
 
-size_t job_lay_out(struct job *j, const struct solver *s, size_t m, size_t n, char *base)
+static bool same_job(const struct solver_layer *a, const struct solver_layer *b)
 {
-	const bool solve = s->compensate != COMPENSATE_NONE, tensor = s->group == -1;
-	struct area a;
-	size_t used = 0;
+	const size_t n = a->weight->in;
 
-	j->groups = linear_groups(n, s->group);
+	return n == b->weight->in && a->h == b->h && (a->order == b->order ||
+		(a->order && b->order && !memcmp(a->order, b->order, n * sizeof *a->order)));
+}
+
+/* Columns of the widest span that job_plan() can make: dead channels may shift groups against blocks. */
+static size_t widest(const struct solver *s, size_t n, size_t group)
+{
+	if (s->group_view == VIEW_ORIGINAL || s->static_groups || group == n)
+		return SPAN;
+	return s->group_view == VIEW_BLOCK ? n : group > SPAN ? group : SPAN;
+}
+
+static void lay_out_job(struct pieces *p, struct job *j, const struct solver *s, const struct solver_layer *l)
+{
+	const bool solve = s->compensate != COMPENSATE_NONE;
+	const size_t n = l->weight->in;
+
+	*j = (struct job){ .s = s, .n = n, .h = l->h, .order = l->order, .groups = linear_groups(n, s->group) };
 	j->largest = s->group > 0 && (size_t)s->group < n ? (size_t)s->group : n;
-	j->column = take(base, &used, n, sizeof *j->column);
-	j->group = take(base, &used, n, sizeof *j->group);
-	j->first = take(base, &used, j->groups + 1, sizeof *j->first);
-	j->member = take(base, &used, n, sizeof *j->member);
-	j->factor = take(base, &used, solve ? n * n : 0, sizeof *j->factor);
-	j->u = take(base, &used, solve ? n * n : 0, sizeof *j->u);
-	j->pivot = take(base, &used, n, sizeof *j->pivot);
-	j->low = take(base, &used, m, sizeof *j->low);
-	j->high = take(base, &used, m, sizeof *j->high);
-	j->scale8 = take(base, &used, m, sizeof *j->scale8);
-	j->strip_loss = take(base, &used, tensor ? ceil_div(m, STRIP) * SEARCH_STEPS : 0, sizeof *j->strip_loss);
-	j->sum = take(base, &used, ceil_div(m, PANEL) * 3, sizeof *j->sum);
-	j->area = take(base, &used, (size_t)threads, sizeof *j->area);
-	for (int t = 0; t < threads; t++) {
-		a.w = take(base, &used, n, sizeof *a.w);
-		a.d = take(base, &used, n, sizeof *a.d);
-		a.code = take(base, &used, n, sizeof *a.code);
-		a.scale = take(base, &used, j->groups, sizeof *a.scale);
-		a.zero = take(base, &used, j->groups, sizeof *a.zero);
-		a.member = take(base, &used, tensor ? 0 : j->largest, sizeof *a.member);
-		a.e = take(base, &used, BLOCK, sizeof *a.e);
-		a.y = take(base, &used, BLOCK, sizeof *a.y);
-		a.u = take(base, &used, BLOCK, sizeof *a.u);
-		a.x = take(base, &used, BLOCK, sizeof *a.x);
-		a.scale8 = take(base, &used, PANEL, sizeof *a.scale8);
+	j->widest = widest(s, n, j->largest);
+	j->column = take(p, n, sizeof *j->column);
+	j->group = take(p, n, sizeof *j->group);
+	j->first = take(p, j->groups + 1, sizeof *j->first);
+	j->member = take(p, n, sizeof *j->member);
+	j->span = take(p, ceil_div(n, SPAN) + j->groups, sizeof *j->span);
+	j->r = take(p, solve ? n * n : 0, sizeof *j->r);
+	j->v = take(p, solve ? j->widest * n : 0, sizeof *j->v);
+	j->inverse = take(p, solve ? j->widest * j->widest : 0, sizeof *j->inverse);
+}
+
+static void lay_out_rows(struct pieces *p, struct rows *r, struct solver_layer *l, bool tensor)
+{
+	const size_t m = l->weight->out;
+
+	*r = (struct rows){ .layer = l, .m = m };
+	r->low = take(p, m, sizeof *r->low);
+	r->high = take(p, m, sizeof *r->high);
+	r->scale8 = take(p, m, sizeof *r->scale8);
+	r->strip_loss = take(p, tensor ? ceil_div(m, STRIP) * SEARCH_STEPS : 0, sizeof *r->strip_loss);
+	r->sum = take(p, ceil_div(m, PANEL), sizeof *r->sum);
+	r->seconds = take(p, ceil_div(m, PANEL), sizeof *r->seconds);
+}
+
+size_t job_lay_out(struct batch *batch, const struct solver *s, size_t count, struct solver_layer layer[count], char *base)
+{
+	struct pieces p = { .base = base };
+	struct job one, *job = take(&p, count, sizeof *job);
+	struct rows none, *rows = take(&p, count, sizeof *rows);
+	size_t n = 0, groups = 0, largest = 0, wide = 0;
+
+	*batch = (struct batch){ .layers = count, .job = job, .rows = rows };
+	for (size_t i = 0; i < count; i++) {
+		bool fresh = !i || !same_job(&layer[i - 1], &layer[i]);
+
+		if (fresh) {
+			lay_out_job(&p, base ? &job[batch->jobs] : &one, s, &layer[i]);
+			if (base)
+				one = job[batch->jobs];
+			batch->jobs++;
+		}
+		lay_out_rows(&p, base ? &rows[i] : &none, &layer[i], s->group == -1);
 		if (base)
-			j->area[t] = a;
+			rows[i].job = &job[batch->jobs - 1];
+		n = one.n > n ? one.n : n;
+		groups = one.groups > groups ? one.groups : groups;
+		largest = one.largest > largest ? one.largest : largest;
+		wide = one.widest > wide ? one.widest : wide;
 	}
-	return used;
+	batch->area = take(&p, (size_t)threads, sizeof *batch->area);
+	for (int t = 0; t < threads; t++) {
+		struct area a;
+
+		a.strip = take(&p, STRIP * n, sizeof *a.strip);
+		a.w = take(&p, n, sizeof *a.w);
+		a.e = take(&p, n, sizeof *a.e);
+		a.d = take(&p, wide, sizeof *a.d);
+		a.b = take(&p, BLOCK, sizeof *a.b);
+		a.code = take(&p, n, sizeof *a.code);
+		a.scale = take(&p, groups, sizeof *a.scale);
+		a.zero = take(&p, groups, sizeof *a.zero);
+		a.member = take(&p, s->group == -1 ? 0 : largest, sizeof *a.member);
+		a.y = take(&p, SPAN, sizeof *a.y);
+		a.x = take(&p, BLOCK, sizeof *a.x);
+		a.scale8 = take(&p, PANEL, sizeof *a.scale8);
+		if (base)
+			batch->area[t] = a;
+	}
+	return p.used;
+}
+
+const float *job_strip(const struct rows *l, const struct area *a, size_t row, size_t n)
+{
+	const struct linear *w = l->layer->weight;
+
+	if (w->weight && w->weight_type == HALF_NONE)
+		return (const float *)w->weight + row * w->in;
+	linear_weight(w, row, n, (float (*)[w->in])a->strip);
+	return a->strip;
 }
 
 /* Whether each group of original columns stands together in the order. */
@@ -71,10 +142,75 @@ static bool groups_stand(const struct job *j, const int32_t order[], int32_t see
 	return true;
 }
 
-enum solver_status job_plan(struct job *j, const int32_t *order, size_t *index)
+/* Where the group of position p ends in the order. */
+static size_t group_end(const struct job *j, size_t p)
+{
+	size_t end = p;
+
+	while (end < j->live && j->group[end] == j->group[p])
+		end++;
+	return end;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Where the last group ends that does so within `wide` columns; 0: none does. */
+static size_t whole_groups(const struct job *j, size_t first, size_t wide)
+{
+	size_t end = least(first + wide, j->live), p = first;
+
+	while (p < end && group_end(j, p) <= end)
+		p = group_end(j, p);
+	return p > first ? p : 0;
+}
+
+/*
+ * Parameters that wait for compensation are taken from weights that all earlier
+ * columns, or blocks, have compensated: a span must hold what a group needs.
+ */
+static size_t span_end(const struct job *j, size_t first)
+{
+	size_t end = least(first + SPAN, j->live), p = first;
+
+	if (!j->late)
+		return end;
+	if (j->s->group_view == VIEW_EXACT) {
+		end = whole_groups(j, first, SPAN);
+		return end ? end : group_end(j, first);
+	}
+	for (; p < end; p = group_end(j, p))	/* whole blocks, which cut no group */
+		while (end < group_end(j, p))
+			end = least(end + BLOCK, j->live);
+	return end;
+}
+
+size_t job_block_end(const struct job *j, const struct span *span, size_t first)
+{
+	size_t end = j->late && j->s->group_view == VIEW_EXACT ? whole_groups(j, first, BLOCK) : 0;
+
+	return least(end ? end : first + BLOCK, span->last);
+}
+
+static void plan_spans(struct job *j)
+{
+	float *v = j->v;
+
+	j->spans = 0;
+	for (size_t first = 0, last; first < j->live; first = last) {
+		last = span_end(j, first);
+		j->span[j->spans++] = (struct span){ first, last, v };
+		v = v ? v + (last - first) * (last - first) : NULL;
+	}
+}
+
+enum solver_status job_plan(struct job *j, size_t *index)
 {
 	const struct solver *s = j->s;
 	const bool solve = s->compensate != COMPENSATE_NONE;
+	const int32_t *order = j->order;
 	bool stand = true;
 
 	if (order) {
@@ -103,5 +239,6 @@ enum solver_status job_plan(struct job *j, const int32_t *order, size_t *index)
 	/* The loop above left each group's start one place too far right. */
 	memmove(j->first, j->first + 1, j->groups * sizeof *j->first);
 	j->first[j->groups] = (int32_t)j->live;
+	plan_spans(j);
 	return SOLVER_DONE;
 }

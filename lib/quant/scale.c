@@ -8,36 +8,57 @@
 #include "quant/scale.h"
 #include <float.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
-#include "base/thread.h"
 #include "num/clones.h"
 
 enum { CHUNK = 32 };
 
-enum solver_status scale_ranges(const struct job *j, size_t *index)
+/* Of a row: the live columns' range, 0 in it, and NaN if a weight is not finite. */
+CLONES(static, float, row_range, (size_t n, size_t live, float *low, float *high, const float w[n],
+	const int32_t column[n]), (n, live, low, high, w, column))
 {
-	size_t bad = j->m;
+	float min = 0, max = 0, nan = 0;
 
-	#pragma omp parallel for schedule(dynamic, STRIP) num_threads(threads) reduction(min:bad)
-	for (size_t i = 0; i < j->m; i++) {
-		const float *w = j->w + i * j->n;
-		float low = 0, high = 0, nan = 0;
-
-		for (size_t k = 0; k < j->n; k++)
-			nan += w[k] - w[k];
-		if (nan != 0 && i < bad)
-			bad = i;
-		for (size_t k = 0; k < j->live; k++) {
-			float v = w[j->column[k]];
-
-			low = v < low ? v : low;
-			high = v > high ? v : high;
+	#pragma omp simd reduction(+:nan)
+	for (size_t k = 0; k < n; k++)
+		nan += w[k] - w[k];
+	if (live == n)
+		#pragma omp simd reduction(min:min) reduction(max:max)
+		for (size_t k = 0; k < n; k++) {
+			min = w[k] < min ? w[k] : min;
+			max = w[k] > max ? w[k] : max;
 		}
-		j->low[i] = low;
-		j->high[i] = high;
+	for (size_t k = 0; live < n && k < live; k++) {
+		float v = w[column[k]];
+
+		min = v < min ? v : min;
+		max = v > max ? v : max;
 	}
+	*low = min;
+	*high = max;
+	return nan;
+}
+
+enum solver_status scale_ranges(struct rows *l, const struct area *area, size_t *index)
+{
+	const struct job *j = l->job;
+	const size_t n = j->n, m = l->m;
+	size_t bad = m;
+
+	#pragma omp taskloop grainsize(1) shared(bad)
+	for (size_t b = 0; b < m; b += PANEL)
+		for (size_t i = b; i < b + PANEL && i < m; i += STRIP) {
+			const size_t rows = m - i < STRIP ? m - i : STRIP;
+			const float *w = job_strip(l, &area[omp_get_thread_num()], i, rows);
+
+			for (size_t r = 0; r < rows; r++)
+				if (row_range(n, j->live, &l->low[i + r], &l->high[i + r], w + r * n, j->column) != 0)
+					#pragma omp critical (scale_ranges)
+					bad = i + r < bad ? i + r : bad;
+		}
 	*index = bad;
-	return bad < j->m ? SOLVER_BAD_WEIGHT : SOLVER_DONE;
+	return bad < m ? SOLVER_BAD_WEIGHT : SOLVER_DONE;
 }
 
 /* DPQ eq. 6 and section 2.2 */
@@ -55,16 +76,17 @@ static float fp8_scale(const struct solver *s, float top)
 	return 1;
 }
 
-void scale_rows(const struct job *j)
+void scale_rows(struct rows *l)
 {
+	const struct solver *s = l->job->s;
 	float all = 0;
 
-	for (size_t i = 0; i < j->m; i++)
-		all = fmaxf(all, fmaxf(-j->low[i], j->high[i]));
-	for (size_t i = 0; i < j->m; i++) {
-		float top = j->s->scale8_channel ? fmaxf(-j->low[i], j->high[i]) : all;
+	for (size_t i = 0; i < l->m; i++)
+		all = fmaxf(all, fmaxf(-l->low[i], l->high[i]));
+	for (size_t i = 0; i < l->m; i++) {
+		float top = s->scale8_channel ? fmaxf(-l->low[i], l->high[i]) : all;
 
-		j->scale8[i] = j->s->compute.kind ? fp8_scale(j->s, top) : 1;
+		l->scale8[i] = s->compute.kind ? fp8_scale(s, top) : 1;
 	}
 }
 
@@ -91,21 +113,43 @@ static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const 
 			scale[l] = scale[0];
 			zero[l] = f->asymmetric ? zero[0] : 0;
 		}
-		search_loss(f, CHUNK, part, x, scale, zero, unit);
+		search_loss(f, CHUNK, part, x, scale, zero, unit, NULL);
 		for (size_t l = 0; l < LANES; l++)
 			loss[i] += part[l];
 	}
 }
 
-void scale_tensor(struct job *j)
+/* Losses of all factors over rows i .. i + rows - 1. */
+static void strip_losses(const struct rows *l, double loss[SEARCH_STEPS], size_t i, size_t rows, const float *w,
+	double low, double high)
 {
-	const struct solver *s = j->s;
+	const struct job *j = l->job;
+	float x[CHUNK][LANES], *flat = x[0];
+	size_t used = 0;
+
+	memset(loss, 0, SEARCH_STEPS * sizeof *loss);
+	for (size_t r = 0; r < rows; r++)
+		for (size_t k = 0; k < j->live; k++) {
+			flat[used++] = (float)(w[r * j->n + (size_t)j->column[k]] / (double)l->scale8[i + r]);
+			if (used < CHUNK * LANES && (r + 1 < rows || k + 1 < j->live))
+				continue;
+			memset(flat + used, 0, (CHUNK * LANES - used) * sizeof *flat);
+			scale_round_first(j->s, used, flat);
+			add_losses(&j->s->storage, loss, (const float (*)[LANES])x, low, high);
+			used = 0;
+		}
+}
+
+void scale_tensor(struct rows *l, const struct area *area)
+{
+	const struct solver *s = l->job->s;
+	const size_t strips = ceil_div(l->m, STRIP);
 	double low = 0, high = 0, least = INFINITY;
 	size_t best = 0;
 
-	for (size_t i = 0; i < j->m; i++) {
-		low = fmin(low, j->low[i] / (double)j->scale8[i]);
-		high = fmax(high, j->high[i] / (double)j->scale8[i]);
+	for (size_t i = 0; i < l->m; i++) {
+		low = fmin(low, l->low[i] / (double)l->scale8[i]);
+		high = fmax(high, l->high[i] / (double)l->scale8[i]);
 	}
 	if (s->round_first && s->compute.kind) {
 		float end[2] = { (float)low, (float)high };
@@ -115,38 +159,24 @@ void scale_tensor(struct job *j)
 		high = end[1];
 	}
 	if (s->search == SEARCH_MSE) {
-		const size_t strips = ceil_div(j->m, STRIP);
-
-		memset(j->strip_loss, 0, strips * SEARCH_STEPS * sizeof *j->strip_loss);
-		#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+		#pragma omp taskloop grainsize(1)
 		for (size_t b = 0; b < strips; b++) {
-			float x[CHUNK][LANES], *flat = x[0];
-			size_t used = 0, end = (b + 1) * STRIP < j->m ? (b + 1) * STRIP : j->m;
+			const size_t i = b * STRIP, rows = l->m - i < STRIP ? l->m - i : STRIP;
 
-			for (size_t i = b * STRIP; i < end; i++)
-				for (size_t k = 0; k < j->live; k++) {
-					flat[used++] = (float)(j->w[i * j->n + (size_t)j->column[k]]
-						/ (double)j->scale8[i]);
-					if (used < CHUNK * LANES && (i + 1 < end || k + 1 < j->live))
-						continue;
-					memset(flat + used, 0, (CHUNK * LANES - used) * sizeof *flat);
-					scale_round_first(s, used, flat);
-					add_losses(&s->storage, j->strip_loss + b * SEARCH_STEPS,
-						(const float (*)[LANES])x, low, high);
-					used = 0;
-				}
+			strip_losses(l, l->strip_loss + b * SEARCH_STEPS, i, rows,
+				job_strip(l, &area[omp_get_thread_num()], i, rows), low, high);
 		}
 		for (size_t i = 0; i < SEARCH_STEPS; i++) {
 			double loss = 0;
 
 			for (size_t b = 0; b < strips; b++)
-				loss += j->strip_loss[b * SEARCH_STEPS + i];
+				loss += l->strip_loss[b * SEARCH_STEPS + i];
 			if (loss < least) {
 				least = loss;
 				best = i;
 			}
 		}
 	}
-	j->tensor_zero = 0;
-	search_pair(&s->storage, best, &j->tensor_scale, &j->tensor_zero, low, high);
+	l->tensor_zero = 0;
+	search_pair(&s->storage, best, &l->tensor_scale, &l->tensor_zero, low, high);
 }

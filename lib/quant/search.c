@@ -3,19 +3,27 @@
  * search.c -- see search.h
  *
  * All factors are tried in float, |d|^2.4 = d²·m^0.4·2^(0.4 e) with polynomials
- * for d = m·2^e; factors within NEAR of the best are then weighed in double, so
- * that the choice is the definition's and not the approximation's.
+ * for d = m·2^e, good to 6e-7, and sums of ROWS to 1e-6; one that already loses
+ * more than the best on every lane is given up. Factors that come near the best
+ * are then weighed in double, so that the choice is the definition's and not the
+ * approximation's, whatever kernels run.
  */
 #include "quant/search.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
 #include "num/clones.h"
+#pragma GCC optimize ("fp-contract=fast")	/* of approximations only; see above */
 
-enum { LANES = SEARCH_LANES, STEPS = SEARCH_STEPS, ROWS = 32 };
-static const double NEAR = 1e-4;
+enum { LANES = SEARCH_LANES, STEPS = SEARCH_STEPS, ROWS = 16 };
 
 const char *const searches[] = { [SEARCH_MINMAX] = "minmax", [SEARCH_MSE] = "mse", NULL };
+
+/* How far two losses can be off: the above, and |d| by the rounding of x̂, at most 2ᵇⁱᵗˢ cells of 6e-8. */
+static double near(const struct format *f)
+{
+	return 1e-5 + 1e-6 * (1 << f->bits);
+}
 
 static double factor(size_t i)
 {
@@ -72,13 +80,22 @@ CLONES(static, void, add_powers, (size_t n, float sum[LANES], const float y[n][L
 			sum[l] += power(fabsf(y[k][l] - x[k][l]) * unit[l]);
 }
 
+static bool all_beyond(const double loss[LANES], const double limit[LANES])
+{
+	bool yes = true;
+
+	for (size_t l = 0; l < LANES; l++)
+		yes &= loss[l] > limit[l];
+	return yes;
+}
+
 void search_loss(const struct format *f, size_t n, double loss[LANES], const float x[n][LANES],
-	const float scale[LANES], const uint8_t zero[LANES], const float unit[LANES])
+	const float scale[LANES], const uint8_t zero[LANES], const float unit[LANES], const double *limit)
 {
 	float y[ROWS][LANES], sum[LANES];
 
 	memset(loss, 0, LANES * sizeof *loss);
-	for (size_t k = 0; k < n; k += ROWS) {
+	for (size_t k = 0; k < n && !(limit && all_beyond(loss, limit)); k += ROWS) {
 		size_t c = n - k < ROWS ? n - k : ROWS;
 
 		memset(sum, 0, sizeof sum);
@@ -122,17 +139,17 @@ static size_t choose(const struct format *f, size_t n, size_t lane, const double
 	const float x[n][LANES], double low, double high)
 {
 	double least = INFINITY, limit, exact = INFINITY;
-	size_t best = 0, near = 0;
+	size_t best = 0, candidates = 0;
 
 	for (size_t i = 0; i < STEPS; i++)
 		if (loss[i][lane] < least) {
 			least = loss[i][lane];
 			best = i;
 		}
-	limit = least * (1 + NEAR);
+	limit = least * (1 + near(f));
 	for (size_t i = 0; i < STEPS; i++)
-		near += loss[i][lane] <= limit;
-	if (near < 2 || least == 0)
+		candidates += loss[i][lane] <= limit;
+	if (candidates < 2 || least == 0)
 		return best;
 	for (size_t i = 0; i < STEPS; i++) {
 		float scale;
@@ -154,17 +171,21 @@ static size_t choose(const struct format *f, size_t n, size_t lane, const double
 void search_fit(const struct format *f, enum search how, size_t n, float scale[LANES], uint8_t zero[LANES],
 	const float x[n][LANES], const double low[LANES], const double high[LANES])
 {
-	double loss[STEPS][LANES];
+	double loss[STEPS][LANES], limit[LANES];
 	float unit[LANES], shrunk[LANES];
 
 	format_fit_all(f, LANES, scale, zero, low, high);
 	if (how == SEARCH_MINMAX)
 		return;
-	for (size_t l = 0; l < LANES; l++)
+	for (size_t l = 0; l < LANES; l++) {
 		unit[l] = fminf(1 / scale[l], FLT_MAX);
+		limit[l] = INFINITY;
+	}
 	for (size_t i = 0; i < STEPS; i++) {
 		shrink(f, i, shrunk, low, high);
-		search_loss(f, n, loss[i], x, shrunk, zero, unit);
+		search_loss(f, n, loss[i], x, shrunk, zero, unit, limit);
+		for (size_t l = 0; l < LANES; l++)
+			limit[l] = fmin(limit[l], loss[i][l] * (1 + near(f)));
 	}
 	for (size_t l = 0; l < LANES; l++) {
 		size_t i = choose(f, n, l, (const double (*)[LANES])loss, x, low[l], high[l]);

@@ -28,8 +28,10 @@ void search_fit(const struct format *f, enum search how, size_t n, float scale[S
 
 /*
  * Σ_k (|x̂ - x|·unit)^2.4 of each lane, to about 1e-6; unit brings the errors
- * to a moderate size, so that small weights do not underflow.
+ * to a moderate size, so that small weights do not underflow. Where every lane
+ * is beyond its limit it stops: the sums are then partial, and beyond (NULL: no limit).
  */
 void search_loss(const struct format *f, size_t n, double loss[SEARCH_LANES], const float x[n][SEARCH_LANES],
-	const float scale[SEARCH_LANES], const uint8_t zero[SEARCH_LANES], const float unit[SEARCH_LANES]);
+	const float scale[SEARCH_LANES], const uint8_t zero[SEARCH_LANES], const float unit[SEARCH_LANES],
+	const double *limit);
 #endif

@@ -3,13 +3,18 @@
  * solver.c -- see solver.h
  *
  * Threads take panels of PANEL rows. A panel is transposed, so that rows are
- * the lanes of every loop and an order is a choice of rows. Columns go in
- * blocks of BLOCK: inside a block each column sums up what the earlier ones
- * left it, after it one product brings the panel's remaining columns up to
- * date. That compensation is kept apart from the weights and added in double,
- * so that a code does not hang on the rounding of intermediate weights.
+ * the lanes of every loop and an order is a choice of rows. Columns go in spans:
+ * what all earlier columns leave to a span F is one product,
+ *	w_F += (W - Ŵ)_earlier R_earlier,F (R_F)⁻¹,
+ * which is GPTQ's running update taken at once, without the inverse of H. Inside
+ * a span, in blocks of BLOCK, U = (R_F)⁻¹ works as in the textbook. Compensation
+ * is kept apart from the weights and added in double, so that a code does not
+ * hang on the rounding of intermediate weights.
  *
- * U is taken from factor.h, s₈ from scale.h, order, groups and work area from job.h.
+ * The report's tr(E H Eᵀ) is Σ e² - λ ΣE², as E = e U (all in H's unit); where
+ * that cancels, or E is not what was compensated, it is taken from its definition.
+ *
+ * R is taken from factor.h, s₈ from scale.h, order, groups and work area from job.h.
  */
 #include "quant/solver.h"
 #include <cblas.h>
@@ -69,11 +74,11 @@ const char *solver_text(enum solver_status status)
 	return texts[status];
 }
 
-size_t solver_work(const struct solver *s, size_t m, size_t n)
+size_t solver_work(const struct solver *s, size_t count, struct solver_layer layer[count])
 {
-	struct job j;
+	struct batch b;
 
-	return job_lay_out(&j, s, m, n, NULL) + 63;
+	return job_lay_out(&b, s, count, layer, NULL) + 63;
 }
 
 /* --- lanes of a panel --- */
@@ -130,21 +135,47 @@ CLONES(static, void, narrow, (float y[LANES], const double x[LANES]), (y, x))
 		y[l] = (float)x[l];
 }
 
-/* e = (x - target)/pivot; w becomes w - ŷ·s₈ in the float arithmetic of linear_weight(). */
-CLONES(static, void, errors, (float e[LANES], float w[LANES], const double x[LANES], const float target[LANES],
-	const float y[LANES], const double scale8[LANES], double pivot), (e, w, x, target, y, scale8, pivot))
+/* x - target over the pivot U_ii = 1/r; w/s₈ - target; w becomes w - ŷ·s₈ in the float arithmetic of linear_weight(). */
+CLONES(static, void, errors, (float b[LANES], float e[LANES], float w[LANES], const double x[LANES],
+	const float target[LANES], const float y[LANES], const double scale8[LANES], double r),
+	(b, e, w, x, target, y, scale8, r))
 {
 	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++) {
-		e[l] = (float)((x[l] - target[l]) / pivot);
+		b[l] = (float)((x[l] - target[l]) * r);
+		e[l] = (float)(w[l] / scale8[l] - target[l]);
 		w[l] -= y[l] * (float)scale8[l];
 	}
 }
 
-/* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x, all
- * others are w/s₈ + d. */
-static void fit_group(const struct job *j, const struct area *a, size_t group, size_t l0, size_t first, size_t last)
+CLONES(static, void, remainder_only, (float w[LANES], const float y[LANES], const double scale8[LANES]), (w, y, scale8))
 {
+	#pragma omp simd
+	for (size_t l = 0; l < LANES; l++)
+		w[l] -= y[l] * (float)scale8[l];
+}
+
+/* Σ (x s₈)² over rows of lanes. */
+CLONES(static, double, squares, (size_t n, size_t lanes, const float x[n][PANEL], const double scale8[PANEL]),
+	(n, lanes, x, scale8))
+{
+	double sum[PANEL] = { 0 }, total = 0;
+
+	for (size_t i = 0; i < n; i++)
+		#pragma omp simd
+		for (size_t l = 0; l < lanes; l++)
+			sum[l] += (double)x[i][l] * x[i][l];
+	for (size_t l = 0; l < lanes; l++)
+		total += sum[l] * (scale8 ? scale8[l] * scale8[l] : 1);
+	return total;
+}
+
+/* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x; of others
+ * those of the span have w/s₈ + d, the rest w/s₈. */
+static void fit_group(const struct job *j, const struct area *a, const struct span *span, size_t group, size_t l0,
+	size_t first, size_t last)
+{
+	static const float nothing[LANES];
 	const struct solver *s = j->s;
 	const size_t from = (size_t)j->first[group], n = (size_t)j->first[group + 1] - from;
 	double low[LANES] = { 0 }, high[LANES] = { 0 }, x[LANES];
@@ -155,7 +186,7 @@ static void fit_group(const struct job *j, const struct area *a, size_t group, s
 		if (p >= first && p < last)
 			memcpy(x, a->x[p - first], sizeof x);
 		else
-			weigh(x, a->w[c] + l0, a->d[p] + l0, a->scale8 + l0);
+			weigh(x, a->w[c] + l0, span ? a->d[p - span->first] + l0 : nothing, a->scale8 + l0);
 		if (s->round_first && s->compute.kind) {
 			narrow(a->member[i], x);
 			scale_round_first(s, LANES, a->member[i]);
@@ -168,8 +199,8 @@ static void fit_group(const struct job *j, const struct area *a, size_t group, s
 		(const float (*)[LANES])a->member, low, high);
 }
 
-/* Quantizes the column at position p, weights x. */
-static void take_column(const struct job *j, const struct area *a, size_t p, size_t l0, float e[LANES],
+/* Quantizes the column at position p, weights x; its error over the pivot to b. */
+static void take_column(const struct job *j, const struct area *a, size_t p, size_t l0, float b[LANES],
 	double x[LANES])
 {
 	const struct solver *s = j->s;
@@ -188,57 +219,38 @@ static void take_column(const struct job *j, const struct area *a, size_t p, siz
 		a->scale[g] + l0, a->zero[g] + l0);
 	if (fp8)
 		format_round(&s->compute, LANES, dual, y, 1, s->saturate);
-	errors(e, a->w[c] + l0, x, fp8 && s->compensate != COMPENSATE_STORAGE ? dual : y, fp8 ? dual : y,
-		a->scale8 + l0, s->compensate == COMPENSATE_NONE ? 1 : j->pivot[p]);
+	if (s->compensate == COMPENSATE_NONE)
+		remainder_only(a->w[c] + l0, fp8 ? dual : y, a->scale8 + l0);
+	else
+		errors(b, a->e[p] + l0, a->w[c] + l0, x, fp8 && s->compensate != COMPENSATE_STORAGE ? dual : y,
+			fp8 ? dual : y, a->scale8 + l0, j->r[p * (j->live + 1)]);
 }
 
-/* Where the group of position p ends in the order. */
-static size_t group_end(const struct job *j, size_t p)
-{
-	size_t end = p;
-
-	while (end < j->live && j->group[end] == j->group[p])
-		end++;
-	return end;
-}
-
-/* A block holds whole groups where their parameters need all earlier columns; a large group is cut. */
-static size_t block_end(const struct job *j, size_t first)
-{
-	size_t end = first, full = first + BLOCK < j->live ? first + BLOCK : j->live;
-
-	if (!j->late || j->s->group_view == VIEW_BLOCK)
-		return full;
-	while (end < full && group_end(j, end) <= full)
-		end = group_end(j, end);
-	return end > first ? end : full;
-}
-
-/* One block of columns for LANES rows from lane l0. */
-static void take_block(const struct job *j, const struct area *a, size_t l0, size_t first, size_t last)
+/* One block of a span's columns for LANES rows from lane l0. */
+static void take_block(const struct job *j, const struct area *a, const struct span *span, size_t l0, size_t first,
+	size_t last)
 {
 	const bool solve = j->s->compensate != COMPENSATE_NONE, exact = j->s->group_view == VIEW_EXACT;
+	const size_t at = first - span->first, width = span->last - span->first;
+	const float *v = solve ? span->v + at * (width + 1) : NULL;	/* the block's triangle */
+	const float (*b)[PANEL] = (const float (*)[PANEL])(a->b[0] + l0);
 	size_t done = 0;		/* columns of the block whose errors the current group has in x already */
 
 	for (size_t p = first; p < last; p++)
-		weigh(a->x[p - first], a->w[j->column[p]] + l0, a->d[p] + l0, a->scale8 + l0);
+		weigh(a->x[p - first], a->w[j->column[p]] + l0, a->d[p - span->first] + l0, a->scale8 + l0);
 	for (size_t p = first; p < last; p++) {
 		const size_t k = p - first;
 
 		if (j->late && (p == 0 || j->group[p] != j->group[p - 1])) {
-			size_t end = group_end(j, p);
-
-			if (exact) {
-				for (size_t q = p; q < end && q < last; q++)
-					compensate(k, a->x[q - first], (const float (*)[PANEL])(a->e[0] + l0),
-						a->u[q - first]);
+			for (size_t q = p; exact && q < last && j->group[q] == j->group[p]; q++)
+				compensate(k, a->x[q - first], b, v + (q - first) * width);
+			if (exact)
 				done = k;
-			}
-			fit_group(j, a, (size_t)j->group[p], l0, first, exact ? last : first);
+			fit_group(j, a, span, (size_t)j->group[p], l0, first, exact ? last : first);
 		}
 		if (solve)
-			compensate(k - done, a->x[k], (const float (*)[PANEL])(a->e[done] + l0), a->u[k] + done);
-		take_column(j, a, p, l0, a->e[k] + l0, a->x[k]);
+			compensate(k - done, a->x[k], b + done, v + k * width + done);
+		take_column(j, a, p, l0, a->b[k] + l0, a->x[k]);
 	}
 }
 
@@ -248,8 +260,8 @@ static double energy(const struct job *j, const struct area *a, size_t lanes)
 	const int n = (int)j->n, m = (int)lanes;
 	double sum = 0;
 
-	for (int b = 0; b < n; b += BLOCK) {
-		const int size = n - b < BLOCK ? n - b : BLOCK, rest = n - b - size;
+	for (int b = 0; b < n; b += SPAN) {
+		const int size = n - b < SPAN ? n - b : SPAN, rest = n - b - size;
 		const float *h = j->h + (size_t)b * j->n + (size_t)b;
 
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, m, size, 1, h, n, a->w[b], PANEL,
@@ -269,55 +281,60 @@ static double energy(const struct job *j, const struct area *a, size_t lanes)
 	return sum;
 }
 
-static void load(const struct job *j, const struct area *a, size_t row, size_t rows, size_t lanes)
+static void load(const struct rows *l, const struct area *a, size_t row, size_t rows, size_t lanes)
 {
-	for (size_t b = 0; b < j->n; b += LANES) {
-		size_t end = b + LANES < j->n ? b + LANES : j->n;
+	const size_t n = l->job->n;
 
-		for (size_t l = 0; l < lanes; l++)
-			for (size_t c = b; c < end; c++)
-				a->w[c][l] = l < rows ? j->w[(row + l) * j->n + c] : 0;
+	for (size_t s = 0; s < lanes; s += STRIP) {
+		const size_t have = s < rows ? (rows - s < STRIP ? rows - s : STRIP) : 0;
+		const float *w = have ? job_strip(l, a, row + s, have) : NULL;
+
+		for (size_t c = 0; c < n; c++)
+			for (size_t i = 0; i < STRIP; i++)
+				a->w[c][s + i] = i < have ? w[i * n + c] : 0;
 	}
-	for (size_t l = 0; l < lanes; l++)
-		a->scale8[l] = l < rows ? j->scale8[row + l] : 1;
-	for (size_t p = 0; p < j->live; p++)
-		memset(a->d[p], 0, lanes * sizeof a->d[p][0]);
+	for (size_t i = 0; i < lanes; i++)
+		a->scale8[i] = i < rows ? l->scale8[row + i] : 1;
 }
 
-static void store(const struct job *j, const struct area *a, size_t row, size_t rows, uint8_t *codes, float *scale,
-	uint8_t *zero)
+static void store(const struct rows *l, const struct area *a, size_t row, size_t rows)
 {
+	const struct job *j = l->job;
+	const struct solver_layer *to = l->layer;
+
 	for (size_t b = 0; b < j->n; b += LANES) {
 		size_t end = b + LANES < j->n ? b + LANES : j->n;
 
-		for (size_t l = 0; l < rows; l++)
+		for (size_t i = 0; i < rows; i++)
 			for (size_t c = b; c < end; c++)
-				codes[(row + l) * j->n + c] = a->code[c][l];
+				to->codes[(row + i) * j->n + c] = a->code[c][i];
 	}
 	if (j->s->group == -1)
 		return;
-	for (size_t l = 0; l < rows; l++)
+	for (size_t i = 0; i < rows; i++)
 		for (size_t g = 0; g < j->groups; g++) {
-			scale[(row + l) * j->groups + g] = a->scale[g][l];
+			to->scale[(row + i) * j->groups + g] = a->scale[g][i];
 			if (j->s->storage.asymmetric)
-				zero[(row + l) * j->groups + g] = a->zero[g][l];
+				to->zero[(row + i) * j->groups + g] = a->zero[g][i];
 		}
 }
 
 /* Parameters that do not wait for compensation. */
-static void fit_early(const struct job *j, const struct area *a, size_t lanes)
+static void fit_early(const struct rows *r, const struct area *a, size_t lanes)
 {
+	const struct job *j = r->job;
+
 	for (size_t g = 0; g < j->groups; g++) {
 		if (j->s->group == -1) {
 			for (size_t l = 0; l < lanes; l++) {
-				a->scale[g][l] = j->tensor_scale;
-				a->zero[g][l] = j->tensor_zero;
+				a->scale[g][l] = r->tensor_scale;
+				a->zero[g][l] = r->tensor_zero;
 			}
 			continue;
 		}
 		if (!j->late || j->first[g] == j->first[g + 1])
 			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
-				fit_group(j, a, g, l0, 0, 0);
+				fit_group(j, a, NULL, g, l0, 0, 0);
 	}
 }
 
@@ -333,81 +350,166 @@ static void take_dead(const struct job *j, const struct area *a, size_t lanes)
 				a->scale[j->group[p]] + l0, a->zero[j->group[p]] + l0);
 }
 
-/* Quantizes rows row .. row + rows; sum: tr(W H Wᵀ), tr(E H Eᵀ), Σ E². */
-static void take_panel(const struct job *j, const struct area *a, size_t row, size_t rows, double sum[3])
+/* What all earlier columns leave to a span. */
+static void start_span(const struct job *j, const struct area *a, const struct span *span, size_t lanes)
 {
-	const size_t lanes = ceil_div(rows, LANES) * LANES, n = j->live;
-	const bool solve = j->s->compensate != COMPENSATE_NONE;
+	const int width = (int)(span->last - span->first), m = (int)lanes;
 
-	load(j, a, row, rows, lanes);
-	sum[0] = j->h ? energy(j, a, lanes) : 0;
-	fit_early(j, a, lanes);
-	for (size_t first = 0, last; first < n; first = last) {
-		last = block_end(j, first);
-		for (size_t i = first; solve && i < last; i++)
-			for (size_t k = i + 1; k < last; k++)
-				a->u[k - first][i - first] = j->u[i * n + k];
-		for (size_t l0 = 0; l0 < lanes; l0 += LANES)
-			take_block(j, a, l0, first, last);
-		if (solve && last < n)
-			cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)(n - last), (int)lanes,
-				(int)(last - first), -1, j->u + first * n + last, (int)n, a->e[0], PANEL,
-				1, a->d[last], PANEL);
+	if (j->s->compensate == COMPENSATE_NONE || !span->first) {
+		memset(a->d, 0, (size_t)width * sizeof *a->d);
+		return;
 	}
-	take_dead(j, a, lanes);
-	sum[1] = j->h ? energy(j, a, lanes) : 0;
-	sum[2] = 0;
-	for (size_t c = 0; c < j->n; c++)
-		for (size_t l = 0; l < rows; l++)
-			sum[2] += (double)a->w[c][l] * a->w[c][l];
+	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, width, m, (int)span->first, 1, j->r + span->first,
+		(int)j->live, a->e[0], PANEL, 0, a->d[0], PANEL);
+	cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, width, m, 1, span->v, width,
+		a->d[0], PANEL);
 }
 
-enum solver_status solver_run(const struct solver *s, size_t m, size_t n, uint8_t codes[m][n], float *scale,
-	uint8_t *zero, float *scale8, int32_t group_index[n], struct solver_report *report,
-	const float w[m][n], const float (*h)[n], const int32_t *order, void *work)
+/* Quantizes rows row .. row + rows; sum: tr(W H Wᵀ), tr(E H Eᵀ), Σ E². */
+static void take_panel(const struct rows *r, const struct area *a, size_t row, size_t rows, double sum[3])
 {
-	struct job j = { .s = s, .m = m, .n = n, .w = w[0], .h = h ? h[0] : NULL };
-	const size_t panels = ceil_div(m, PANEL);
+	const struct job *j = r->job;
+	const size_t lanes = ceil_div(rows, LANES) * LANES;
+	const bool solve = j->s->compensate != COMPENSATE_NONE;
+	double damped = 0, left;
+
+	load(r, a, row, rows, lanes);
+	sum[0] = j->h ? energy(j, a, lanes) : 0;
+	fit_early(r, a, lanes);
+	for (const struct span *span = j->span; span < j->span + j->spans; span++) {
+		const size_t width = span->last - span->first;
+
+		start_span(j, a, span, lanes);
+		for (size_t first = span->first, last; first < span->last; first = last) {
+			const size_t at = first - span->first;
+			size_t size, rest;
+
+			last = job_block_end(j, span, first);
+			size = last - first;
+			rest = span->last - last;
+			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
+				take_block(j, a, span, l0, first, last);
+			if (solve)
+				damped += squares(size, lanes, (const float (*)[PANEL])a->b, a->scale8);
+			if (solve && rest)
+				cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rest, (int)lanes, (int)size, -1,
+					span->v + (at + size) * width + at, (int)width, a->b[0], PANEL,
+					1, a->d[at + size], PANEL);
+		}
+	}
+	take_dead(j, a, lanes);
+	sum[2] = squares(j->n, lanes, (const float (*)[PANEL])a->w, NULL);
+	left = damped - j->lambda * (solve ? squares(j->live, lanes, (const float (*)[PANEL])a->e, a->scale8) : 0);
+	if (!j->h)
+		sum[1] = 0;
+	else if (left > 0.01 * damped && (j->s->compensate == COMPENSATE_BOTH || !j->s->compute.kind))
+		sum[1] = left * j->mean;
+	else
+		sum[1] = energy(j, a, lanes);
+}
+
+/* --- layers --- */
+
+/* What the layers of a job share. */
+static enum solver_status prepare(struct job *j, struct solver_report *report)
+{
+	const struct solver *s = j->s;
 	enum solver_status status;
+
+	if ((j->h && (status = factor_check(j->n, j->h, &report->index))) || (status = job_plan(j, &report->index)))
+		return status;
+	if (s->compensate == COMPENSATE_NONE)
+		return SOLVER_DONE;
+	status = factor_run(j->n, j->live, j->r, &j->mean, &j->lambda, &report->index, j->h, j->column, s->damp);
+	for (size_t i = 0; !status && i < j->spans; i++) {
+		const size_t width = j->span[i].last - j->span[i].first;
+
+		factor_inverse(width, (float (*)[width])j->span[i].v, j->live, j->r, j->span[i].first,
+			(double (*)[width])j->inverse);
+	}
+	return status;
+}
+
+static void finish(const struct rows *r)
+{
+	const struct job *j = r->job;
+	const struct solver *s = j->s;
+	struct solver_layer *l = r->layer;
 	double total[3] = { 0 };
 
-	*report = (struct solver_report){ .error = NAN };
-	job_lay_out(&j, s, m, n, (char *)work + (-(uintptr_t)work & 63));
-	if ((h && (status = factor_check(n, j.h, &report->index))) || (status = job_plan(&j, order, &report->index))
-		|| (status = scale_ranges(&j, &report->index)))
-		return status;
-	if (s->compensate != COMPENSATE_NONE && (status = factor_run(n, j.live, j.u, j.pivot, &report->lambda,
-			&report->index, j.h, j.column, s->damp, j.factor)))
-		return status;
-	report->dead = n - j.live;
-	report->moved = j.moved;
-	scale_rows(&j);
-	if (s->group == -1)
-		scale_tensor(&j);
-
-	#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-	for (size_t p = 0; p < panels; p++) {
-		const struct area *a = &j.area[omp_get_thread_num()];
-		const size_t row = p * PANEL, rows = m - row < PANEL ? m - row : PANEL;
-
-		take_panel(&j, a, row, rows, j.sum + p * 3);
-		store(&j, a, row, rows, codes[0], scale, zero);
-	}
-
-	for (size_t p = 0; p < panels; p++)
+	for (size_t p = 0; p < ceil_div(r->m, PANEL); p++) {
 		for (size_t i = 0; i < 3; i++)
-			total[i] += j.sum[p * 3 + i];
+			total[i] += r->sum[p][i];
+		l->report.seconds += r->seconds[p];
+	}
 	if (total[0] > 0)
-		report->error = total[1] / total[0];
-	report->mse = total[2] / ((double)m * (double)n);
+		l->report.error = total[1] / total[0];
+	l->report.mse = total[2] / ((double)r->m * (double)j->n);
+	l->report.lambda = j->lambda;
+	l->report.dead = j->n - j->live;
+	l->report.moved = j->moved;
 	if (s->group == -1) {
-		*scale = j.tensor_scale;
+		*l->scale = r->tensor_scale;
 		if (s->storage.asymmetric)
-			*zero = j.tensor_zero;
+			*l->zero = r->tensor_zero;
 	}
 	if (s->compute.kind)
-		memcpy(scale8, j.scale8, (s->scale8_channel ? m : 1) * sizeof *scale8);
-	for (size_t i = 0; i < n; i++)
-		group_index[j.column[i]] = j.group[i];
-	return SOLVER_DONE;
+		memcpy(l->scale8, r->scale8, (s->scale8_channel ? r->m : 1) * sizeof *l->scale8);
+	for (size_t i = 0; i < j->n; i++)
+		l->group_index[j->column[i]] = j->group[i];
+}
+
+static void run_layer(struct rows *r, const struct area *area)
+{
+	struct solver_report *report = &r->layer->report;
+	const double start = omp_get_wtime();
+
+	if ((report->status = scale_ranges(r, area, &report->index)))
+		return;
+	scale_rows(r);
+	if (r->job->s->group == -1)
+		scale_tensor(r, area);
+	report->seconds += omp_get_wtime() - start;
+	#pragma omp taskloop grainsize(1)
+	for (size_t row = 0; row < r->m; row += PANEL) {
+		const size_t p = row / PANEL, rows = r->m - row < PANEL ? r->m - row : PANEL;
+		const double begin = omp_get_wtime();
+
+		take_panel(r, &area[omp_get_thread_num()], row, rows, r->sum[p]);
+		store(r, &area[omp_get_thread_num()], row, rows);
+		r->seconds[p] = omp_get_wtime() - begin;
+	}
+	finish(r);
+}
+
+static void run_job(const struct batch *b, struct job *j)
+{
+	struct solver_report shared = { .error = NAN };
+	struct rows *first = b->rows;
+	const double start = omp_get_wtime();
+
+	while (first->job != j)
+		first++;
+	shared.status = prepare(j, &shared);
+	for (struct rows *r = first; r < b->rows + b->layers && r->job == j; r++) {
+		r->layer->report = shared;
+		if (r == first)
+			r->layer->report.seconds = omp_get_wtime() - start;
+		if (!shared.status)
+			#pragma omp task
+			run_layer(r, b->area);
+	}
+	#pragma omp taskwait
+}
+
+void solver_run(const struct solver *s, size_t count, struct solver_layer layer[count], void *work)
+{
+	struct batch b;
+
+	job_lay_out(&b, s, count, layer, (char *)work + (-(uintptr_t)work & 63));
+	#pragma omp parallel num_threads(threads)
+	#pragma omp single
+	for (size_t i = 0; i < b.jobs; i++)
+		#pragma omp task
+		run_job(&b, &b.job[i]);
 }

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "num/format.h"
+#include "quant/linear.h"
 #include "quant/search.h"
 
 /* Which error later columns make good: of what the hardware computes; of the stored value before
@@ -64,34 +65,46 @@ enum solver_status {
 const char *solver_text(enum solver_status status);	/* "the order is not a permutation of the columns" */
 
 struct solver_report {
+	enum solver_status status;
+	size_t index;			/* where, when it failed */
 	double lambda;			/* damping used; 0 without compensation */
 	double error;			/* tr(E H Eᵀ)/tr(W H Wᵀ), E = W - Ŵ; NaN without H or where W H Wᵀ = 0 */
 	double mse;			/* mean (W - Ŵ)² */
+	double seconds;			/* of work, over all threads; the factor by the clock, for the first layer that has it */
 	size_t dead;			/* channels that never fired and got weight 0 */
 	bool moved;			/* groups follow the order: the layer must carry group_index */
-	size_t index;			/* where, when it failed */
 };
 
-/* Bytes of work for a layer of m rows and n columns under the present number of `threads`. */
-size_t solver_work(const struct solver *s, size_t m, size_t n);
+/* A layer to quantize, m = weight->out rows and n = weight->in columns. */
+struct solver_layer {
+	const struct linear *weight;	/* its effective weight is quantized */
+	/*
+	 * [n][n] Σ x xᵀ over the calibration tokens, or any multiple of it: only ratios
+	 * count. NULL, with COMPENSATE_NONE only: no error is reported.
+	 */
+	const float *h;
+	const int32_t *order;		/* [n] position → column; NULL: as they stand */
+
+	uint8_t *codes;			/* [m][n], in original column order */
+	/* [m][groups] with groups = linear_groups(n, group), one value per tensor; zero is
+	 * written for asymmetric formats only, else may be NULL. */
+	float *scale;
+	uint8_t *zero;
+	float *scale8;			/* [m] with scale8_channel, else [1]; NULL without a compute format */
+	int32_t *group_index;		/* [n] the group of each column; the layer needs it only if report.moved */
+	struct solver_report report;
+};
 
 /*
- * codes: in original column order. scale, zero: [m][groups] with groups =
- * linear_groups(n, group), one value per tensor; zero is written for asymmetric
- * formats only, else may be NULL. scale8: [m] with scale8_channel, else [1];
- * NULL without a compute format. group_index: the group of each column; the
- * layer needs it only if report->moved.
+ * Groups are those of the original columns if each stands together in the
+ * order, or with static_groups; otherwise they are cut from the order. Dead
+ * channels (H_ii = 0) go last with weight 0.
  *
- * h: Σ x xᵀ over the calibration tokens, or any multiple of it: only ratios
- * count. NULL, with COMPENSATE_NONE only: no error is reported. order: position
- * → column; NULL: as they stand. Groups are those of the original columns if
- * each stands together in the order, or with static_groups; otherwise they are
- * cut from the order. Dead channels (H_ii = 0) go last with weight 0.
- *
- * BLAS must be on one thread (linalg_init()). The result does not depend on
- * `threads`.
+ * Layers that follow each other with the same h and order share its factor; the
+ * factor of one overlaps the columns of another. BLAS must be on one thread
+ * (linalg_init()). No result depends on `threads`, nor on which layers are
+ * taken together. work: solver_work() bytes, for the present number of `threads`.
  */
-enum solver_status solver_run(const struct solver *s, size_t m, size_t n, uint8_t codes[m][n], float *scale,
-	uint8_t *zero, float *scale8, int32_t group_index[n], struct solver_report *report,
-	const float w[m][n], const float (*h)[n], const int32_t *order, void *work);
+size_t solver_work(const struct solver *s, size_t count, struct solver_layer layer[count]);
+void solver_run(const struct solver *s, size_t count, struct solver_layer layer[count], void *work);
 #endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * site.h -- linear layers that share an input, side by side
+ *
+ * Their outputs stand in one row, and in f32 their weights in one matrix, so
+ * that they are one product. Inputs are rounded as the layers say
+ * (quant/linear.h). Rows of x are tokens.
+ */
+#ifndef MODEL_SITE_H
+#define MODEL_SITE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "io/image.h"
+#include "model/config.h"
+#include "model/layer.h"
+
+struct site {
+	enum compute_type type;
+	size_t in, out, layers;
+	struct layer layer[LINEARS];
+	size_t at[LINEARS];		/* first output of each layer */
+	size_t bytes;			/* of the weights */
+	void *weight[LINEARS];		/* of each layer, as weight_make() makes it; in f32 one after the other */
+	float *bias;			/* [out] or NULL */
+};
+
+/* The layers of a block that stand at the site; the image must stay as long as they do. s: zeroed, or emptied. */
+void site_read(struct site *s, const struct image *image, const struct config *c, size_t index, enum site_name site);
+void site_empty(struct site *s);	/* keeps the memory of the weights for the next ones */
+void site_free(struct site *s);
+/* Another layer in the place of layer i. */
+void site_set(struct site *s, size_t i, const struct linear *l);
+
+/* Room for inputs that had to be rounded; grows as it is needed, free() y. */
+struct room {
+	size_t bytes;
+	void *y;
+};
+
+/* y[m][stride] = x wᵀ + bias, or y += with `add`. */
+void site_apply(const struct site *s, size_t m, size_t stride, float y[m][stride], const float x[m][s->in], struct room *room,
+	bool add);
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * bf16.h -- products of bfloat16 matrices, their sums in float
+ *
+ * A product of two bf16 numbers is exact in float; only the sums round. By the
+ * processor's dot product of pairs (AVX512_BF16) where that is the quicker, by
+ * AVX-512 on widened numbers, or by BLAS on them, as base/cpu.h says. They differ
+ * in the order of a sum, and the dot product takes what is below 2^-126 for zero:
+ *
+ *	|y - x wᵀ| ≤ 2 (k + 2) 2^-24 Σ |x| |w| + k 2^-126 (1 + max |x| + max |w|)
+ *
+ * Tiles are constants, threads take tiles: results do not depend on the number
+ * of threads. Matrices are row-major, of bf16 bits (num/half.h); no size is 0.
+ */
+#ifndef NUM_BF16_H
+#define NUM_BF16_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The right side of a product is packed once and then used for many rows of x:
+ * pairs of neighbours in k, 32 rows of w side by side, zeros at the ends.
+ */
+size_t bf16_packed(size_t n, size_t k);			/* pairs */
+void bf16_pack(size_t n, size_t k, uint32_t packed[], const uint16_t w[n][k]);	/* [bf16_packed(n, k)]; quicker at 64 bytes */
+
+/* y = x wᵀ + bias, or y += with `add`; bias NULL: none. A row of y starts every `stride` ≥ n numbers. */
+void bf16_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
+	const uint16_t x[m][k], const uint32_t packed[], const float *bias, bool add);
+
+/*
+ * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of rows: the product of a
+ * block in float, the sum over blocks in double and in their order.
+ */
+void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n]);
+#endif

@@ -1,0 +1,40 @@
+#!/bin/sh
+# The same bytes from every tool: again, with any number of threads, whichever kernels run.
+# PTQ_CPU picks our kernels; BLAS keeps its own.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+printf 'It was a bright cold day in April, and the clocks were striking thirteen.\n' >text
+
+# run FOLDER THREADS
+run() (
+	mkdir -p "$1" && cd "$1" || exit 1
+	j="-q -j $2"
+	model-import $j "$top/data/prose" -o model.h5 &&
+	tokenize $j --bytes ../text -o text.h5 &&
+	sample-tokens $j --tokens 1020 --ctx 256 --seed 1 model.h5 -o tokens.h5 &&
+	hessian-accum $j --tokens tokens.h5 --ctx 256 --convention bos model.h5 -o hess.h5 &&
+	gar-order $j hess.h5 -o order.h5 &&
+	dpq-run $j --compensate none model.h5 -o rtn.h5 &&
+	dpq-run $j --hessian hess.h5 --order order.h5 --scale-search minmax model.h5 -o gptq.h5 &&
+	dpq-run $j --hessian hess.h5 --group 64 --compute e4m3fn --recipe paper <model.h5 >dpq.h5 &&
+	eval-ppl $j --tokens tokens.h5 --ctx 256 --convention bos dpq.h5 >ppl
+)
+same() { for f in first/*; do cmp "$f" "$1/${f##*/}" || return 1; done; }
+
+ok 'every tool runs' run first 2
+for j in 2 1 3; do
+	ok "-j $j after -j 2" run again $j
+	ok "-j $j gives the same bytes" same again
+	rm -rf again
+done
+for c in plain avx2 avx512; do
+	case $c in plain) flag=flags ;; avx2) flag='flags.* avx2' ;; avx512) flag='flags.* avx512f .*avx512bw' ;; esac
+	if grep -Eq "^$flag" /proc/cpuinfo 2>/dev/null; then
+		export PTQ_CPU=$c
+		ok "$c kernels" run $c 2
+		ok "$c kernels give the same bytes" same $c
+	else skip "$c kernels" "the processor has none"; fi
+done
+no 'unknown kernels' 2 "PTQ_CPU: 'sse' is none of plain, avx2, avx512" env PTQ_CPU=sse dpq-run
+done_testing
