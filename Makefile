@@ -8,7 +8,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 
 # Debian names; the OpenMP build of OpenBLAS shares its thread pool with ours.
 BUILD_PACKAGES := gcc libc6-dev pkg-config libhdf5-dev libopenblas-openmp-dev liblapacke-dev libjansson-dev gnuplot-nox
-CHECK_PACKAGES := perl hdf5-tools python3-h5py libcmocka-dev cppcheck shellcheck man-db
+CHECK_PACKAGES := perl hdf5-tools python3-h5py libcmocka-dev cppcheck shellcheck man-db valgrind
 
 BLAS     := $(firstword $(wildcard /usr/lib/*/openblas-openmp))
 CPPFLAGS += -std=c17 -D_GNU_SOURCE -DPTQ_VERSION='"$(VERSION)"' -Ilib \
@@ -20,6 +20,7 @@ BUILD    := build/san
 else
 BUILD    := build
 endif
+comma    := ,
 # V=1 shows the commands
 ifndef V
 Q := @
@@ -31,6 +32,9 @@ OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
 TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 SCRIPTS  := $(wildcard tests/*.t)
+READERS  := safetensors tokenizer image
+FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
+FAULT    := $(BUILD)/tests/fault/fault
 
 .PHONY: all help check bench bench-memory lint demo install clean packages check-packages
 .DELETE_ON_ERROR:
@@ -52,10 +56,10 @@ else
 	@$(MAKE) --no-print-directory programs
 endif
 
-.PHONY: programs test-programs
+.PHONY: programs test-programs fuzz fuzz-programs valgrind
 programs: $(PROGRAMS)
 	@:
-test-programs: programs $(TESTS) $(BUILD)/tests/bench/kernels
+test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BUILD)/tests/bench/kernels
 	@:
 
 help:
@@ -64,6 +68,8 @@ help:
 	@echo 'make bench      every rate against the limit of the machine and against its peers'
 	@echo 'make bench-memory  peak memory of each tool on a model of a billion parameters'
 	@echo 'make check      every test; SAN=1 with sanitizers'
+	@echo 'make valgrind   short tests and every tool under valgrind'
+	@echo 'make fuzz       libFuzzer programs of the readers (clang)'
 	@echo 'make lint       warnings, cppcheck, shellcheck, layers, man pages'
 	@echo 'make install    into PREFIX=$(PREFIX)'
 	@echo 'make clean      remove what was built'
@@ -99,12 +105,41 @@ $(BUILD)/tests/bench/kernels: $(BUILD)/tests/bench/kernels.o $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
 
+# Fuzzers of the readers: with main.c for the tests, with libFuzzer by `make fuzz`.
+FUZZ_MAIN = $(BUILD)/tests/fuzz/main.o
+FUZZ     := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+WRAP     := $(foreach f,malloc calloc realloc free strdup mmap munmap mremap,-Wl$(comma)--wrap=$f)
+
+$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/survive.o $(FUZZ_MAIN) $(BUILD)/libptq.a
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CFLAGS) $(WRAP) -fopenmp -o $@ $^ $(LDLIBS) $(FUZZ_LIBS)
+
+# build/clang/fuzz/READER FOLDER: see docs/robustness.md
+fuzz:
+	@$(MAKE) --no-print-directory BUILD=build/clang CC=clang CFLAGS='$(FUZZ)' FUZZ_MAIN= \
+		FUZZ_LIBS='-fsanitize=fuzzer -Wl,--wrap=hdf5_try_apart' fuzz-programs
+fuzz-programs: $(FUZZERS)
+
+# Calls of the C library that fail.
+$(FAULT): $(BUILD)/tests/fault/fault.o | $(BUILD)/tests/fault/shim.so
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CFLAGS) -o $@ $^
+
+$(BUILD)/tests/fault/shim.so: tests/fault/shim.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CPPFLAGS) -O1 -g $(WARNINGS) -shared -fPIC -o $@ $<
+
 .PRECIOUS: $(BUILD)/%.o
--include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(BUILD)/tests/bench/kernels.d
+-include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(wildcard $(BUILD)/tests/*/*.d)
 
 check: check-packages
 	@$(MAKE) --no-print-directory test-programs
-	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) prove -e '' $(SCRIPTS) $(TESTS)
+	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) PTQ_BUILD=$(abspath $(BUILD)) prove -e '' $(SCRIPTS) $(TESTS) $(FAULT)
+
+valgrind: test-programs
+	@PTQ_BIN=$(abspath bin) PTQ_BUILD=$(abspath $(BUILD)) prove -v tests/valgrind.sh
 
 bench: all
 	@$(MAKE) --no-print-directory $(BUILD)/tests/bench/kernels

@@ -41,7 +41,7 @@ static void on_signal(int number)
 
 void at_stop(void (*fn)(void))
 {
-	static const int fatal[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGBUS };
+	static const int fatal[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL };
 
 	if (!stops) {
 		for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) {

@@ -13,8 +13,6 @@
 
 enum { DEPTH = 32 };
 
-struct attributes { struct output *out; const struct image *from; const char *path; hid_t to; bool root; };
-
 static bool is_ours(const char *name)
 {
 	static const char *const own[] = { "ptq_kind", "ptq_version", "history", "part", "parts" };
@@ -25,44 +23,44 @@ static bool is_ours(const char *name)
 	return false;
 }
 
-static herr_t copy_attribute(hid_t from, const char *name, const H5A_info_t *info, void *arg)
+static void copy_attribute(struct output *out, const struct image *from, const char *path, hid_t a, hid_t to, bool root)
 {
-	struct attributes *c = arg;
-	hid_t a, t, s, b;
-	size_t n, size;
+	hid_t t = hdf5_id(H5Aget_type(a), from->name, path), s = hdf5_id(H5Aget_space(a), from->name, path), b;
+	ssize_t length = H5Aget_name(a, 0, NULL);
+	char *name = xalloc(length < 0 ? 1 : (size_t)length + 1, 1);
+	hssize_t n = H5Sget_simple_extent_npoints(s);
+	size_t size = H5Tget_size(t);
 	void *value;
-	bool ok;
 
-	(void)info;
-	if ((c->root && is_ours(name)) || H5Aexists(c->to, name) > 0)
-		return 0;
-	a = H5Aopen(from, name, H5P_DEFAULT);
-	t = H5Aget_type(a);
-	s = H5Aget_space(a);
-	n = (size_t)H5Sget_simple_extent_npoints(s);
-	size = H5Tget_size(t);
-	if (a < 0 || t < 0 || s < 0 || !size || n > c->from->length / size + 1)
-		die("%s: %s: attribute %s is damaged", c->from->name, c->path, name);
-	value = xalloc(n, size);
-	ok = H5Aread(a, t, value) >= 0;
-	b = H5Acreate2(c->to, name, t, s, H5P_DEFAULT, H5P_DEFAULT);
-	ok = ok && b >= 0 && H5Awrite(b, t, value) >= 0;
-	if (!ok)
-		die("%s: %s: attribute %s cannot be copied to %s", c->from->name, c->path, name, c->out->name);
-	H5Dvlen_reclaim(t, s, H5P_DEFAULT, value);
-	free(value);
-	H5Aclose(b), H5Sclose(s), H5Tclose(t), H5Aclose(a);
-	return 0;
+	if (length < 0 || H5Aget_name(a, (size_t)length + 1, name) < 0 || n < 0 || !size || (size_t)n > from->length / size + 1)
+		die("%s: %s: attribute %s is damaged", from->name, path, name);
+	if ((!root || !is_ours(name)) && !hdf5_yes(H5Aexists(to, name), out->name, path)) {
+		value = xalloc((size_t)n, size);
+		if (H5Aread(a, t, value) < 0 || (b = H5Acreate2(to, name, t, s, H5P_DEFAULT, H5P_DEFAULT)) < 0 || H5Awrite(b, t, value) < 0)
+			die("%s: %s: attribute %s cannot be copied to %s", from->name, path, name, out->name);
+		H5Dvlen_reclaim(t, s, H5P_DEFAULT, value);
+		free(value);
+		H5Aclose(b);
+	}
+	free(name);
+	H5Sclose(s), H5Tclose(t);
 }
 
 void output_attributes(struct output *out, const struct image *from, const char *path, bool root)
 {
-	struct attributes c = { out, from, path, output_object(out, path), root };
-	hid_t o = H5Oopen(from->file, path, H5P_DEFAULT);
+	hid_t to = output_object(out, path), o = H5Oopen(from->file, path, H5P_DEFAULT), a;
+	H5O_info_t info;
 
-	if (o < 0 || H5Aiterate2(o, H5_INDEX_NAME, H5_ITER_INC, NULL, copy_attribute, &c) < 0)
+	if (o < 0 || H5Oget_info2(o, &info, H5O_INFO_NUM_ATTRS) < 0)
 		die("%s: %s: its attributes cannot be read; the file is damaged", from->name, path);
-	H5Oclose(o), H5Oclose(c.to);
+	for (hsize_t i = 0; i < info.num_attrs; i++) {
+		a = H5Aopen_by_idx(o, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+		if (a < 0)
+			die("%s: %s: its attributes cannot be read; the file is damaged", from->name, path);
+		copy_attribute(out, from, path, a, to, root);
+		H5Aclose(a);
+	}
+	H5Oclose(o), H5Oclose(to);
 }
 
 /* Whether the dataset at `there` of the output file holds what `path` of the input does. */
@@ -74,13 +72,14 @@ static bool same_data(struct output *out, const char *there, const struct image 
 	hsize_t dim[H5S_MAX_RANK];
 	bool same;
 
-	if (H5Lexists(out->file, there, H5P_DEFAULT) <= 0 || (d = H5Dopen2(out->file, there, H5P_DEFAULT)) < 0)
+	if (!output_has(out, there))
 		return false;
-	s = H5Dget_space(d);
-	ty = H5Dget_type(d);
-	same = H5Tequal(ty, hdf5_type(t.type)) > 0 && H5Sget_simple_extent_ndims(s) == t.rank;
+	d = hdf5_id(H5Dopen2(out->file, there, H5P_DEFAULT), out->name, there);
+	s = hdf5_id(H5Dget_space(d), out->name, there);
+	ty = hdf5_id(H5Dget_type(d), out->name, there);
+	same = hdf5_yes(H5Tequal(ty, hdf5_type(t.type)), out->name, there) && H5Sget_simple_extent_ndims(s) == t.rank;
 	if (same) {
-		H5Sget_simple_extent_dims(s, dim, NULL);
+		hdf5_id(H5Sget_simple_extent_dims(s, dim, NULL), out->name, there);
 		for (int i = 0; i < t.rank; i++)
 			same &= dim[i] == t.dim[i];
 	}
@@ -91,10 +90,11 @@ static bool same_data(struct output *out, const char *there, const struct image 
 		for (size_t i = 0; same && i < t.dim[0]; i += rows) {
 			size_t m = t.dim[0] - i < rows ? t.dim[0] - i : rows;
 			hsize_t start[2] = { i, 0 }, count[2] = { m, t.dim[1] };
-			hid_t mem = H5Screate_simple(2, count, NULL);
+			hid_t mem = hdf5_id(H5Screate_simple(2, count, NULL), out->name, there);
 
-			H5Sselect_hyperslab(s, H5S_SELECT_SET, start, NULL, count, NULL);
-			same = H5Dread(d, ty, mem, s, H5P_DEFAULT, b) >= 0 && !memcmp(b, (char *)t.data + i * row, m * row);
+			hdf5_id(H5Sselect_hyperslab(s, H5S_SELECT_SET, start, NULL, count, NULL), out->name, there);
+			hdf5_id(H5Dread(d, ty, mem, s, H5P_DEFAULT, b), out->name, there);
+			same = !memcmp(b, (char *)t.data + i * row, m * row);
 			H5Sclose(mem);
 		}
 		free(b);
@@ -120,13 +120,15 @@ static char *tied_to(const struct image *from, const char *path, const H5O_info_
 static void copy_dataset(struct output *out, const struct image *from, const char *path, const H5O_info_t *info)
 {
 	char *tie = tied_to(from, path, info);
-	hid_t p;
+	hid_t p = H5Dopen2(from->file, path, H5P_DEFAULT);
 
+	if (H5Dclose(p) < 0)	/* H5Ocopy() does not survive one without a type */
+		die("%s: %s: cannot be opened; the file is damaged", from->name, path);
 	if (tie && out->fd < 0 && same_data(out, tie, from, path))
 		output_link(out, path, tie);
 	else {
-		p = H5Pcreate(H5P_OBJECT_COPY);
-			if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0)
+		p = hdf5_id(H5Pcreate(H5P_OBJECT_COPY), out->name, path);
+		if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0)
 			die("%s: %s: cannot be copied to %s", from->name, path, out->name);
 		H5Pclose(p);
 		if (tie && out->fd >= 0)
@@ -166,8 +168,7 @@ static void copy(struct output *out, const struct image *from, const char *path,
 		struct shared_list *l = &out->links;
 
 		for (size_t i = 0; i < l->n; i++)
-			if (l->item[i].address == info.addr && H5Lexists(out->file, path, H5P_DEFAULT) <= 0 &&
-			    H5Lexists(out->file, l->item[i].path, H5P_DEFAULT) > 0) {
+			if (l->item[i].address == info.addr && !output_has(out, path) && output_has(out, l->item[i].path)) {
 				output_link(out, path, l->item[i].path);
 				return;
 			}
@@ -178,7 +179,7 @@ static void copy(struct output *out, const struct image *from, const char *path,
 	}
 	if (info.type == H5O_TYPE_DATASET) {
 		output_parent(out, path);
-		if (H5Lexists(out->file, path, H5P_DEFAULT) <= 0)
+		if (!output_has(out, path))
 			copy_dataset(out, from, path, &info);
 		return;
 	}

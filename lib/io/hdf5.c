@@ -16,18 +16,27 @@ static hid_t half(hid_t from, size_t exponent, size_t mantissa, size_t bias)
 {
 	hid_t t = H5Tcopy(from);
 
-	if (H5Tset_fields(t, 15, mantissa, exponent, 0, mantissa) < 0 || H5Tset_size(t, 2) < 0 || H5Tset_ebias(t, bias) < 0)
+	if (t < 0 || H5Tset_fields(t, 15, mantissa, exponent, 0, mantissa) < 0 || H5Tset_size(t, 2) < 0 || H5Tset_ebias(t, bias) < 0)
 		die("this HDF5 library cannot describe 16-bit floating point");
 	return t;
+}
+
+/* The library calls exit(-1) where an identifier finds no memory. */
+static void gave_up(int status, void *arg)
+{
+	(void)arg;
+	if (status < 0 || status > 2)
+		die("the HDF5 library gives up; memory is short");
 }
 
 void hdf5_init(void)
 {
 	if (little[TENSOR_F32])
 		return;
+	on_exit(gave_up, NULL);
+	H5dont_atexit();	/* what is open is closed by then; must come first */
 	if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0)
 		die("the HDF5 library does not start");
-	H5dont_atexit();
 	for (int e = 0; e < 2; e++) {
 		hid_t *t = e ? big : little;
 
@@ -46,16 +55,52 @@ void hdf5_init(void)
 	}
 }
 
+static _Noreturn void refuse(const char *file, const char *path)
+{
+	die("%s: %s: the HDF5 library fails here; the file is damaged, or memory is short", file, path);
+}
+
+hid_t hdf5_id(hid_t id, const char *file, const char *path)
+{
+	if (id < 0)
+		refuse(file, path);
+	return id;
+}
+
+bool hdf5_yes(htri_t answer, const char *file, const char *path)
+{
+	if (answer < 0)
+		refuse(file, path);
+	return answer > 0;
+}
+
+bool hdf5_has(hid_t file, const char *path, const char *name)
+{
+	char *p = xformat("%s", path);
+	bool there = true;
+
+	for (char *s = p; there && s && strcmp(p, "/");) {
+		s = strchr(s + 1, '/');
+		if (s)
+			*s = 0;
+		there = hdf5_yes(H5Lexists(file, p, H5P_DEFAULT), name, path);
+		if (s)
+			*s = '/';
+	}
+	free(p);
+	return there;
+}
+
 hid_t hdf5_type(enum tensor_type type)
 {
 	return little[type];
 }
 
-enum tensor_type hdf5_type_of(hid_t type, bool *exact)
+enum tensor_type hdf5_type_of(hid_t type, bool *exact, const char *file, const char *path)
 {
 	for (int t = TENSOR_F32; t < TENSOR_TYPES; t++) {
-		*exact = H5Tequal(type, little[t]) > 0;
-		if (*exact || H5Tequal(type, big[t]) > 0)
+		*exact = hdf5_yes(H5Tequal(type, little[t]), file, path);
+		if (*exact || hdf5_yes(H5Tequal(type, big[t]), file, path))
 			return (enum tensor_type)t;
 	}
 	*exact = false;
@@ -156,6 +201,22 @@ hid_t hdf5_memory_plist(struct buffer *b)
 	return p;
 }
 
+hid_t hdf5_open(const struct image *image)
+{
+	struct buffer view = { .data = (unsigned char *)(uintptr_t)image->base, .room = SIZE_MAX };	/* read-only, never grown */
+	hid_t p = hdf5_memory_plist(&view), file;
+	static unsigned opened;
+	char *name;
+
+	if (H5Pset_file_image(p, (void *)(uintptr_t)image->base, image->length) < 0)
+		die("%s: the HDF5 library refuses this image", image->name);
+	name = xformat("/dev/null/input %u", ++opened);	/* told apart by name; one that no file can have */
+	file = H5Fopen(name, H5F_ACC_RDONLY, p);
+	H5Pclose(p);
+	free(name);
+	return file;
+}
+
 size_t hdf5_length(const char *name, const unsigned char h[HDF5_HEAD])
 {
 	int version = h[8];
@@ -217,16 +278,17 @@ static int compare_names(const void *a, const void *b)
 	return c ? c : strcmp(x, y);
 }
 
-struct listing { const struct image *image; const char *path; char **name; size_t n; };
+struct listing { char **name, *soft; size_t n; };
 
 static herr_t list_one(hid_t group, const char *name, const H5L_info_t *info, void *arg)
 {
 	struct listing *l = arg;
 
 	(void)group;
-	if (info->type != H5L_TYPE_HARD)
-		die("%s: %s/%s: is a soft or external link; only hard links are read", l->image->name,
-			strcmp(l->path, "/") ? l->path : "", name);
+	if (info->type != H5L_TYPE_HARD) {
+		l->soft = xformat("%s", name);
+		return 1;
+	}
 	if (!(l->n & (l->n + 1)) || !l->name) {
 		l->name = realloc(l->name, (2 * l->n + 2) * sizeof *l->name);
 		if (!l->name)
@@ -238,11 +300,13 @@ static herr_t list_one(hid_t group, const char *name, const H5L_info_t *info, vo
 
 char **hdf5_children(const struct image *image, const char *path, size_t *n)
 {
-	struct listing l = { .image = image, .path = path };
-	hid_t group = H5Gopen2(image->file, path, H5P_DEFAULT);
+	struct listing l = { 0 };
+	hid_t group = hdf5_id(H5Gopen2(image->file, path, H5P_DEFAULT), image->name, path);
 
-	if (group < 0 || H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, list_one, &l) < 0)
+	if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, list_one, &l) < 0)
 		die("%s: %s: cannot list this group; the file is damaged", image->name, path);
+	if (l.soft)
+		die("%s: %s: is a soft or external link; only hard links are read", image->name, hdf5_join(path, l.soft));
 	H5Gclose(group);
 	if (l.n)
 		qsort(l.name, l.n, sizeof *l.name, compare_names);
@@ -264,42 +328,4 @@ H5O_info_t hdf5_info(const struct image *image, const char *path)
 	if (H5Oget_info_by_name(image->file, path, &info, H5P_DEFAULT) < 0)
 		die("%s: %s: cannot be opened; the file is damaged", image->name, path);
 	return info;
-}
-
-bool hdf5_text_attribute(hid_t object, const char *name, char **text)
-{
-	hid_t a, t, s;
-	bool ok = false;
-
-	*text = NULL;
-	if (H5Aexists(object, name) <= 0 || (a = H5Aopen(object, name, H5P_DEFAULT)) < 0)
-		return false;
-	t = H5Aget_type(a);
-	s = H5Aget_space(a);
-	if (H5Tget_class(t) == H5T_STRING && H5Sget_simple_extent_npoints(s) == 1) {
-		if (H5Tis_variable_str(t) > 0) {
-			char *v = NULL;
-			hid_t m = H5Tcopy(H5T_C_S1);
-
-			H5Tset_size(m, H5T_VARIABLE);
-			H5Tset_cset(m, H5Tget_cset(t));
-			ok = H5Aread(a, m, &v) >= 0 && v;
-			if (ok)
-				*text = xformat("%s", v);
-			if (v)
-				H5free_memory(v);
-			H5Tclose(m);
-		} else {
-			size_t n = H5Tget_size(t);
-
-			*text = xalloc(n + 1, 1);
-			ok = H5Aread(a, t, *text) >= 0;
-		}
-	}
-	H5Sclose(s), H5Tclose(t), H5Aclose(a);
-	if (!ok) {
-		free(*text);
-		*text = NULL;
-	}
-	return ok;
 }

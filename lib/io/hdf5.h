@@ -54,6 +54,7 @@ struct output {
 
 /* What copy.c needs of output.c and the other way round. */
 hid_t output_object(struct output *out, const char *path);	/* open; dies if it is not there */
+bool output_has(struct output *out, const char *path);
 void output_group(struct output *out, const char *path);	/* makes it, and those on the way */
 void output_parent(struct output *out, const char *path);	/* makes the group that path stands in */
 /* Attributes of an object that its copy does not have yet; root: not those that every file has of its own. */
@@ -61,13 +62,17 @@ void output_attributes(struct output *out, const struct image *from, const char 
 
 void hdf5_init(void);				/* handlers off; types made */
 hid_t hdf5_type(enum tensor_type type);		/* little-endian file type, kept open */
-enum tensor_type hdf5_type_of(hid_t type, bool *exact);	/* TENSOR_ANY: none of ours; exact: as hdf5_type has it */
+/* TENSOR_ANY: none of ours; exact: as hdf5_type has it */
+enum tensor_type hdf5_type_of(hid_t type, bool *exact, const char *file, const char *path);
+/* What the library answers; a failure is neither no nor absent: they die, naming file and path. */
+hid_t hdf5_id(hid_t id, const char *file, const char *path);
+bool hdf5_has(hid_t file, const char *path, const char *name);	/* a link, and the folders on the way; name: of the file */
+bool hdf5_yes(htri_t answer, const char *file, const char *path);
 char *hdf5_join(const char *path, const char *name);	/* "/a" + "b"; free() it */
 /* Names of a group's members in natural order; dies on links that are not hard. */
 char **hdf5_children(const struct image *image, const char *path, size_t *n);
 void hdf5_free_names(char **name, size_t n);
 H5O_info_t hdf5_info(const struct image *image, const char *path);	/* dies if there is none */
-bool hdf5_text_attribute(hid_t object, const char *name, char **text);	/* false: absent or no string */
 int natural_compare(const char *a, const char *b);	/* digits compare as numbers */
 
 /* The members of each part of a whole file, by its layout. */
@@ -83,5 +88,9 @@ enum { HDF5_HEAD = 56 };	/* bytes that hold any superblock */
 /* Length of the image that begins with h, from its superblock; dies on one that cannot be read. */
 size_t hdf5_length(const char *name, const unsigned char h[HDF5_HEAD]);
 
+hid_t hdf5_open(const struct image *image);	/* read-only, through memory; negative on failure */
+void hdf5_try(const struct image *image);	/* what the library must survive */
+void hdf5_try_apart(const struct image *image);	/* in a process of its own; dies if that does */
+void hdf5_check(const struct image *image);	/* of an image that is open; dies on strings that lead nowhere */
 hid_t hdf5_memory_plist(struct buffer *b);	/* access list: the image in *b */
 #endif

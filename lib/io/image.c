@@ -55,24 +55,13 @@ size_t image_parts(const struct image *image)
 	return image->parts;
 }
 
-/* The image of the chain that has the object, or NULL. Every step is looked at: H5Lexists wants the folders to be there. */
+/* The image of the chain that has the object, or NULL. */
 static const struct image *owner(const struct image *image, const char *path)
 {
-	for (; image; image = image->also) {
-		char *p = xformat("%s", path);
-		bool ok = true;
-
-		for (char *s = strchr(p + 1, '/'); ok && s; s = strchr(s + 1, '/')) {
-			*s = 0;
-			ok = H5Lexists(image->file, p, H5P_DEFAULT) > 0;
-			*s = '/';
-		}
-		ok = ok && (!strcmp(p, "/") || (H5Lexists(image->file, p, H5P_DEFAULT) > 0 &&
-			H5Oexists_by_name(image->file, p, H5P_DEFAULT) > 0));
-		free(p);
-		if (ok)
+	for (; image; image = image->also)
+		if (hdf5_has(image->file, path, image->name) && (!strcmp(path, "/") ||
+		    hdf5_yes(H5Oexists_by_name(image->file, path, H5P_DEFAULT), image->name, path)))
 			return image;
-	}
 	return NULL;
 }
 
@@ -81,49 +70,79 @@ bool image_has(const struct image *image, const char *path)
 	return owner(image, path) != NULL;
 }
 
+/* The one string of an attribute or a dataset, or NULL where it holds something else. */
+static char *read_string(const struct image *image, const char *path, hid_t object)
+{
+	bool attribute = H5Iget_type(object) == H5I_ATTR;
+	hid_t t = hdf5_id(attribute ? H5Aget_type(object) : H5Dget_type(object), image->name, path);
+	hid_t s = hdf5_id(attribute ? H5Aget_space(object) : H5Dget_space(object), image->name, path);
+	bool variable = hdf5_yes(H5Tis_variable_str(t), image->name, path);
+	size_t n = variable ? 0 : H5Tget_size(t);
+	hid_t memory = hdf5_id(H5Tcopy(t), image->name, path);
+	char *text = NULL, *v = NULL;
+	void *to = &v;
+
+	if (H5Tget_class(t) == H5T_STRING && H5Sget_simple_extent_npoints(s) == 1) {
+		if (n > image->length)
+			die("%s: %s: is longer than the file; the file is damaged", image->name, path);
+		if (!variable)
+			to = text = xalloc(n + 1, 1);
+		if ((attribute ? H5Aread(object, memory, to) : H5Dread(object, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to)) < 0)
+			die("%s: %s: cannot be read; the file is damaged", image->name, path);
+		if (v)
+			text = xformat("%s", v);
+		H5free_memory(v);
+	}
+	H5Tclose(memory), H5Sclose(s), H5Tclose(t);
+	return text;
+}
+
+/* An attribute, if the object has it. */
+static bool open_attribute(const struct image *image, const char *path, const char *name, hid_t *a)
+{
+	hid_t o = hdf5_id(H5Oopen(image->file, path, H5P_DEFAULT), image->name, path);
+	bool there = hdf5_yes(H5Aexists(o, name), image->name, path);
+
+	if (there)
+		*a = hdf5_id(H5Aopen(o, name, H5P_DEFAULT), image->name, path);
+	H5Oclose(o);
+	return there;
+}
+
 char *image_text(const struct image *image, const char *path, const char *name)
 {
-	char *text = NULL;
-	hid_t o;
+	char *text;
+	hid_t a;
 
 	image = owner(image, path);
-	if (!image)
+	if (!image || !open_attribute(image, path, name, &a))
 		return NULL;
-	o = H5Oopen(image->file, path, H5P_DEFAULT);
-	if (o < 0)
-		die("%s: %s: cannot be opened; the file is damaged", image->name, path);
-	hdf5_text_attribute(o, name, &text);
-	H5Oclose(o);
+	text = read_string(image, path, a);
+	H5Aclose(a);
 	return text;
 }
 
 double image_number(const struct image *image, const char *path, const char *name, double otherwise)
 {
 	double v = otherwise;
-	hid_t o, a, s, t;
+	hid_t a, s, t;
 
 	image = owner(image, path);
-	if (!image)
+	if (!image || !open_attribute(image, path, name, &a))
 		return otherwise;
-	o = H5Oopen(image->file, path, H5P_DEFAULT);
-	if (o < 0)
-		die("%s: %s: cannot be opened; the file is damaged", image->name, path);
-	if (H5Aexists(o, name) > 0 && (a = H5Aopen(o, name, H5P_DEFAULT)) >= 0) {
-		s = H5Aget_space(a);
-		t = H5Aget_type(a);
-		if (H5Sget_simple_extent_npoints(s) != 1 || (H5Tget_class(t) != H5T_INTEGER && H5Tget_class(t) != H5T_FLOAT) ||
-		    H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
-			die("%s: %s: attribute %s is not one number", image->name, path, name);
-		H5Tclose(t), H5Sclose(s), H5Aclose(a);
-	}
-	H5Oclose(o);
+	s = hdf5_id(H5Aget_space(a), image->name, path);
+	t = hdf5_id(H5Aget_type(a), image->name, path);
+	if (H5Sget_simple_extent_npoints(s) != 1 || (H5Tget_class(t) != H5T_INTEGER && H5Tget_class(t) != H5T_FLOAT) ||
+	    H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
+		die("%s: %s: attribute %s is not one number", image->name, path, name);
+	H5Tclose(t), H5Sclose(s), H5Aclose(a);
 	return v;
 }
 
 char *image_string(const struct image *image, const char *path)
 {
-	hid_t ds, t, s;
-	char *text = NULL;
+	hid_t ds;
+	char *text;
 
 	image = owner(image, path);
 	if (!image)
@@ -131,31 +150,10 @@ char *image_string(const struct image *image, const char *path)
 	ds = H5Dopen2(image->file, path, H5P_DEFAULT);
 	if (ds < 0)
 		die("%s: %s: is no dataset", image->name, path);
-	t = H5Dget_type(ds);
-	s = H5Dget_space(ds);
-	if (H5Tget_class(t) != H5T_STRING || H5Sget_simple_extent_npoints(s) != 1)
+	text = read_string(image, path, ds);
+	if (!text)
 		die("%s: %s: is no string", image->name, path);
-	if (H5Tis_variable_str(t) > 0) {
-		char *v = NULL;
-		hid_t m = H5Tcopy(H5T_C_S1);
-
-		H5Tset_size(m, H5T_VARIABLE);
-		H5Tset_cset(m, H5Tget_cset(t));
-		if (H5Dread(ds, m, H5S_ALL, H5S_ALL, H5P_DEFAULT, &v) < 0 || !v)
-			die("%s: %s: cannot be read; the file is damaged", image->name, path);
-		text = xformat("%s", v);
-		H5free_memory(v);
-		H5Tclose(m);
-	} else {
-		size_t n = H5Tget_size(t);
-
-		if (n > image->length)
-			die("%s: %s: is longer than the file; the file is damaged", image->name, path);
-		text = xalloc(n + 1, 1);
-		if (H5Dread(ds, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) < 0)
-			die("%s: %s: cannot be read; the file is damaged", image->name, path);
-	}
-	H5Sclose(s), H5Tclose(t), H5Dclose(ds);
+	H5Dclose(ds);
 	return text;
 }
 
@@ -208,7 +206,7 @@ static bool view(struct image *image, const char *path, hid_t ds, struct tensor 
 
 static void shape(const struct image *image, const char *path, hid_t ds, int rank, const size_t dim[], struct tensor *t)
 {
-	hid_t s = H5Dget_space(ds);
+	hid_t s = hdf5_id(H5Dget_space(ds), image->name, path);
 	hsize_t d[H5S_MAX_RANK];
 	size_t n = 1;
 	bool fits;
@@ -216,7 +214,7 @@ static void shape(const struct image *image, const char *path, hid_t ds, int ran
 	t->rank = H5Sget_simple_extent_type(s) == H5S_NULL ? -1 : H5Sget_simple_extent_ndims(s);
 	if (t->rank < 0 || t->rank > TENSOR_RANK)
 		die("%s: %s: has %d dimensions", image->name, path, t->rank);
-	H5Sget_simple_extent_dims(s, d, NULL);
+	hdf5_id(H5Sget_simple_extent_dims(s, d, NULL), image->name, path);
 	H5Sclose(s);
 	fits = rank < 0 || t->rank == rank;
 	for (int i = 0; i < t->rank; i++) {
@@ -253,9 +251,9 @@ bool image_find(const struct image *from, const char *path, enum tensor_type typ
 	ds = H5Dopen2(image->file, path, H5P_DEFAULT);
 	if (ds < 0)
 		die("%s: %s: is no dataset that can be read", image->name, path);
-	ty = H5Dget_type(ds);
-	pl = H5Dget_create_plist(ds);
-	stored = hdf5_type_of(ty, &exact);
+	ty = hdf5_id(H5Dget_type(ds), image->name, path);
+	pl = hdf5_id(H5Dget_create_plist(ds), image->name, path);
+	stored = hdf5_type_of(ty, &exact, image->name, path);
 	if (stored == TENSOR_ANY)
 		die("%s: %s: has an element type that is not known here", image->name, path);
 	t->type = becomes(stored, type);
@@ -288,7 +286,7 @@ struct tensor image_tensor(const struct image *image, const char *path, enum ten
 
 /* ---- walks ---- */
 
-struct walk { struct image *head, *image; bool note; };
+struct walk { struct image *head, *image; bool note; size_t paths; };
 
 static void add_group(struct walk *w, const char *path, haddr_t address)
 {
@@ -322,6 +320,8 @@ static void walk(struct walk *w, const char *path, int depth)
 
 	if (depth > DEPTH)
 		die("%s: %s: is nested too deeply", w->image->name, path);
+	if (++w->paths > w->image->length / 4 + 1000)	/* links to links make of 32 groups 2^32 paths */
+		die("%s: %s: has more paths than a file of its size can need; its links are damaged", w->image->name, path);
 	if (w->note && info.rc > 1)
 		note_link(w->image, path, info.addr);
 	if (info.type != H5O_TYPE_GROUP)
@@ -346,7 +346,7 @@ static void walk(struct walk *w, const char *path, int depth)
 
 void image_note_shared(struct image *image)
 {
-	struct walk w = { image, image, true };
+	struct walk w = { image, image, true, 0 };
 
 	for (size_t i = 0; i < image->members; i++)
 		walk(&w, image->member[i], 0);
@@ -359,7 +359,7 @@ static void list_groups(const struct image *from)
 	if (head->listed)
 		return;
 	for (struct image *i = head; i; i = i->also) {
-		struct walk w = { head, i, false };
+		struct walk w = { head, i, false, 0 };
 
 		for (size_t m = 0; m < i->members; m++)
 			walk(&w, i->member[m], 0);

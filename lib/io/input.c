@@ -11,6 +11,7 @@
 #include "base/scratch.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,27 +145,25 @@ static bool read_image(struct input *in)
 
 static void open_image(struct image *image)
 {
-	struct buffer view = { .data = (unsigned char *)image->base, .room = SIZE_MAX };	/* read-only, never grown */
-	hid_t p = hdf5_memory_plist(&view);
-	static unsigned opened;
-	char *name;
-
-	if (H5Pset_file_image(p, (void *)(uintptr_t)image->base, image->length) < 0)
-		die("%s: the HDF5 library refuses this image", image->name);
-	name = xformat("/dev/null/input %u", ++opened);	/* told apart by name; one that no file can have */
-	image->file = H5Fopen(name, H5F_ACC_RDONLY, p);
+	hdf5_try_apart(image);
+	image->file = hdf5_open(image);
 	if (image->file < 0)
 		die("%s: cannot be opened; the file is damaged", image->name);
-	H5Pclose(p);
-	free(name);
+	hdf5_check(image);
 }
 
+/* A count that the root may have; -1 stands for none. */
 static bool integer_attribute(const struct image *image, const char *name, size_t *value)
 {
 	double v = image_number(image, "/", name, -1);
 
-	*value = v >= 0 && v < 1e15 ? (size_t)v : 0;
-	return v >= 0;
+	*value = 0;
+	if (v == -1)
+		return false;
+	if (!(v >= 0 && v < 1e15) || v != floor(v))
+		die("%s: /: attribute %s is %g, a count was wanted", image->name, name, v);
+	*value = (size_t)v;
+	return true;
 }
 
 static bool one_of(const char *list, const char *word)
@@ -243,6 +242,8 @@ static bool next_mapped(const char *name, const unsigned char *map, size_t lengt
 	if (!left)
 		return false;
 	memcpy(head, map + *used, left < HDF5_HEAD ? left : HDF5_HEAD);
+	if (left < HDF5_HEAD && !memcmp(head, "\211HDF\r\n\032\n", 8))
+		cut(name, left, HDF5_HEAD);
 	n = hdf5_length(name, head);
 	if (n > left)
 		cut(name, left, n);
@@ -294,7 +295,7 @@ static void check_frame(struct input *in)
 		die("%s: an image of the stream has no attributes part and parts", in->name);
 	if (!in->parts)
 		in->parts = image->parts;
-	if (image->parts != in->parts || image->part != in->next)
+	if (image->parts != in->parts || image->part != in->next || image->part >= image->parts)
 		die("%s: part %zu of %zu stands where part %zu of %zu was wanted: the stream is out of order or incomplete",
 			in->name, image->part, image->parts, in->next, in->parts);
 	image_all_members(image);

@@ -40,6 +40,13 @@ static void fail(const struct output *out)
 	die("%s: the HDF5 library cannot write this", out->name);
 }
 
+static hid_t made(const struct output *out, hid_t id)
+{
+	if (id < 0)
+		fail(out);
+	return id;
+}
+
 /* ---- opening ---- */
 
 static mode_t mode_of_new_file(const char *path)
@@ -78,7 +85,7 @@ static bool starts_a_file(int fd)
 
 static void create(struct output *out)
 {
-	hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = hdf5_memory_plist(&out->buffer);
+	hid_t creation = made(out, H5Pcreate(H5P_FILE_CREATE)), access = hdf5_memory_plist(&out->buffer);
 
 	/* One format whatever the library's version; no times; every dataset aligned, so that it can be mapped. */
 	if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 || H5Pset_alignment(access, ALIGN, ALIGN) < 0 ||
@@ -139,12 +146,17 @@ hid_t output_object(struct output *out, const char *path)
 	return o;
 }
 
+bool output_has(struct output *out, const char *path)
+{
+	return hdf5_has(out->file, path, out->name);
+}
+
 void output_group(struct output *out, const char *path)
 {
 	hid_t creation, g;
 	char *parent, *slash;
 
-	if (!strcmp(path, "/") || H5Lexists(out->file, path, H5P_DEFAULT) > 0)
+	if (output_has(out, path))
 		return;
 	parent = xformat("%s", path);
 	slash = strrchr(parent, '/');
@@ -152,12 +164,11 @@ void output_group(struct output *out, const char *path)
 	if (*parent)
 		output_group(out, parent);
 	free(parent);
-	creation = H5Pcreate(H5P_GROUP_CREATE);
-	H5Pset_obj_track_times(creation, false);
-	g = H5Gcreate2(out->file, path, H5P_DEFAULT, creation, H5P_DEFAULT);
-	if (g < 0)
-		fail(out);
-	H5Gclose(g), H5Pclose(creation);
+	creation = made(out, H5Pcreate(H5P_GROUP_CREATE));
+	made(out, H5Pset_obj_track_times(creation, false));
+	g = made(out, H5Gcreate2(out->file, path, H5P_DEFAULT, creation, H5P_DEFAULT));
+	made(out, H5Gclose(g));
+	H5Pclose(creation);
 }
 
 void output_parent(struct output *out, const char *path)
@@ -175,22 +186,23 @@ void output_parent(struct output *out, const char *path)
 
 static void put_attribute(struct output *out, const char *path, const char *name, hid_t file_type, hid_t type, const void *value)
 {
-	hid_t o = output_object(out, path), s = H5Screate(H5S_SCALAR), a;
+	hid_t o = output_object(out, path), s = made(out, H5Screate(H5S_SCALAR)), a;
 
-	if (H5Aexists(o, name) > 0)
-		H5Adelete(o, name);
-	a = H5Acreate2(o, name, file_type, s, H5P_DEFAULT, H5P_DEFAULT);
-	if (a < 0 || H5Awrite(a, type, value) < 0 || H5Aclose(a) < 0)
-		fail(out);
-	H5Sclose(s), H5Oclose(o);
+	if (hdf5_yes(H5Aexists(o, name), out->name, path))
+		made(out, H5Adelete(o, name));
+	a = made(out, H5Acreate2(o, name, file_type, s, H5P_DEFAULT, H5P_DEFAULT));
+	made(out, H5Awrite(a, type, value));
+	made(out, H5Aclose(a));
+	made(out, H5Oclose(o));
+	H5Sclose(s);
 }
 
 void output_text(struct output *out, const char *path, const char *name, const char *value)
 {
-	hid_t t = H5Tcopy(H5T_C_S1);
+	hid_t t = made(out, H5Tcopy(H5T_C_S1));
 
-	H5Tset_size(t, H5T_VARIABLE);
-	H5Tset_cset(t, H5T_CSET_UTF8);
+	made(out, H5Tset_size(t, H5T_VARIABLE));
+	made(out, H5Tset_cset(t, H5T_CSET_UTF8));
 	put_attribute(out, path, name, t, t, &value);
 	H5Tclose(t);
 }
@@ -207,15 +219,16 @@ void output_integer(struct output *out, const char *path, const char *name, int6
 
 static void put_dataset(struct output *out, const char *path, hid_t type, hid_t space, const void *data)
 {
-	hid_t creation = H5Pcreate(H5P_DATASET_CREATE), d;
+	hid_t creation = made(out, H5Pcreate(H5P_DATASET_CREATE)), d;
 
 	output_parent(out, path);
-	H5Pset_obj_track_times(creation, false);
-	H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER);
-	H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);
-	d = H5Dcreate2(out->file, path, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-	if (d < 0 || (data && H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) || H5Dclose(d) < 0)
-		fail(out);
+	made(out, H5Pset_obj_track_times(creation, false));
+	made(out, H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER));
+	made(out, H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY));
+	d = made(out, H5Dcreate2(out->file, path, type, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+	if (data)
+		made(out, H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data));
+	made(out, H5Dclose(d));
 	H5Pclose(creation);
 }
 
@@ -226,25 +239,25 @@ void output_write(struct output *out, const char *path, struct tensor t)
 
 	for (int i = 0; i < t.rank; i++)
 		dim[i] = t.dim[i];
-	s = t.rank ? H5Screate_simple(t.rank, dim, NULL) : H5Screate(H5S_SCALAR);
+	s = made(out, t.rank ? H5Screate_simple(t.rank, dim, NULL) : H5Screate(H5S_SCALAR));
 	put_dataset(out, path, hdf5_type(t.type), s, tensor_count(&t) ? t.data : NULL);
 	H5Sclose(s);
 }
 
 static void put_strings(struct output *out, const char *path, hid_t space, size_t size, const char *data)
 {
-	hid_t t = H5Tcopy(H5T_C_S1);
+	hid_t t = made(out, H5Tcopy(H5T_C_S1));
 
-	H5Tset_size(t, size ? size : 1);
-	H5Tset_strpad(t, H5T_STR_NULLPAD);
-	H5Tset_cset(t, H5T_CSET_UTF8);
+	made(out, H5Tset_size(t, size ? size : 1));
+	made(out, H5Tset_strpad(t, H5T_STR_NULLPAD));
+	made(out, H5Tset_cset(t, H5T_CSET_UTF8));
 	put_dataset(out, path, t, space, data);
 	H5Sclose(space), H5Tclose(t);
 }
 
 void output_string(struct output *out, const char *path, const char *text)
 {
-	put_strings(out, path, H5Screate(H5S_SCALAR), strlen(text), text);
+	put_strings(out, path, made(out, H5Screate(H5S_SCALAR)), strlen(text), text);
 }
 
 void output_strings(struct output *out, const char *path, size_t n, const char *const text[n])
@@ -257,7 +270,7 @@ void output_strings(struct output *out, const char *path, size_t n, const char *
 	all = xalloc(n, size);
 	for (size_t i = 0; i < n; i++)
 		memcpy(all + i * size, text[i], strlen(text[i]));
-	put_strings(out, path, H5Screate_simple(1, (hsize_t[]){ n }, NULL), size, all);
+	put_strings(out, path, made(out, H5Screate_simple(1, (hsize_t[]){ n }, NULL)), size, all);
 	free(all);
 }
 

@@ -64,11 +64,13 @@ static void plan_object(struct planner *p, const char *path, int depth)
 			return;
 		}
 		if (m == 2) {
-			size_t at = p->first[i];
+			size_t at = p->first[i], end = i + 1 < p->patterns ? p->first[i + 1] : p->plan->parts;
 
 			if (number)	/* its place among its brothers */
-				while (p->plan->members[at])
+				while (at < end && p->plan->members[at])
 					at++;
+			if (at == end)
+				die("%s: %s: is listed but cannot be found; the file is damaged", p->image->name, path);
 			add_member(p->plan, at, path);
 			return;
 		}

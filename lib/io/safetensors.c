@@ -129,7 +129,8 @@ static void check_cover(const struct file *f, size_t n, struct entry e[n])
 {
 	size_t at = f->data;
 
-	qsort(e, n, sizeof *e, by_begin);
+	if (n)
+		qsort(e, n, sizeof *e, by_begin);
 	for (size_t i = 0; i < n; at = e[i++].end)
 		if (e[i].begin != at)
 			die("%s: %s: its data %s", f->path, e[i].name,
@@ -187,7 +188,7 @@ static void read_file(struct safetensors *s, size_t index)
 		read_entry(f, s->entry + s->entries++, value);
 	}
 	json_decref(root);
-	check_cover(f, s->entries - first, s->entry + first);
+	check_cover(f, s->entries - first, s->entry ? s->entry + first : NULL);
 }
 
 static size_t add_file(struct safetensors *s, const char *name)

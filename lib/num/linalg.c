@@ -8,6 +8,7 @@
  * exp: n = round(x / ln 2), then a polynomial in x - n ln 2 (Cephes expf).
  */
 #include "num/linalg.h"
+#include "num/openblas.h"
 #include "base/thread.h"
 #include <assert.h>
 #include <cblas.h>
@@ -62,6 +63,7 @@ void linalg_init(void)
 	wake_kernels();
 	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
 	openblas_set_num_threads(1);
+	openblas_buffers();
 }
 
 static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* room.c -- see room.h */
+#include "base/room.h"
+#include "base/error.h"
+#include <errno.h>
+#include <sys/mman.h>
+
+/* Each holds the ones behind it: what is mapped is given back on the way out. */
+static bool fits(size_t n, size_t bytes)
+{
+	void *p = n ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
+	bool all;
+
+	if (p == MAP_FAILED)
+		return false;
+	all = !n || fits(n - 1, bytes);
+	if (p)
+		munmap(p, bytes);
+	return all;
+}
+
+void room_need(size_t n, size_t bytes, const char *whose)
+{
+	if (fits(n, bytes))
+		return;
+	errno = ENOMEM;
+	die("%s needs %zu times %zu MiB of address space (ulimit -v; fewer with -j 1 and OPENBLAS_NUM_THREADS=1):",
+		whose, n, bytes >> 20);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * probe.c -- whether the HDF5 library survives an image; see hdf5.h
+ *
+ * A damaged image can make the library crash, write where it must not, or never
+ * come back (docs/robustness.md has what was found). Two things stand before it:
+ *
+ * Strings of variable length are looked at from outside. The library copies as
+ * many bytes as the heap says into as many as the reference says; both are
+ * compared here. The bytes of a reference come out of the library through a
+ * conversion of our own that converts nothing.
+ *
+ * For the rest, a child process goes first through everything but the numbers,
+ * with the calls that will be made here.
+ *
+ * Source: HDF5 File Format Specification 3.0, III.E (global heap), VIII.E.
+ */
+#include "io/hdf5.h"
+#include "base/error.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SECONDS = 5 };			/* of processor time; 10 000 tensors take less than half a second */
+enum { REFERENCE = 16, HEAP_HEAD = 16, OBJECT_HEAD = 16, HEAP_LEAST = 4096 };
+static const size_t SMALL = 1 << 24;	/* bytes: what is larger are numbers */
+
+static hid_t raw = -1;			/* a reference as bytes */
+
+struct probe { const struct image *image; bool read; const char *what; char *path, *name; };
+
+static uint64_t number(const unsigned char *p, int bytes)
+{
+	uint64_t v = 0;
+
+	while (bytes--)
+		v = v << 8 | p[bytes];
+	return v;
+}
+
+/* Whether a string of that length is object `index` of the heap at `at`, and the heap whole. */
+static bool heap_holds(const struct image *image, uint64_t at, uint64_t index, uint64_t length)
+{
+	const unsigned char *heap = image->base + at;
+	uint64_t size, need;
+	bool found = false;
+
+	if (at > image->length || image->length - at < HEAP_LEAST || memcmp(heap, "GCOL\1", 5))
+		return false;
+	size = number(heap + 8, 8);
+	if (size < HEAP_LEAST || size > image->length - at)
+		return false;
+	for (uint64_t i = HEAP_HEAD; size - i >= OBJECT_HEAD; i += need) {
+		uint64_t object = number(heap + i, 2), bytes = number(heap + i + 8, 8), left = size - i;
+
+		if (bytes > left)
+			return false;
+		need = object ? OBJECT_HEAD + (bytes + 7) / 8 * 8 : bytes;
+		if (need < OBJECT_HEAD || need > left)
+			return false;
+		found |= object && object == index && bytes == length;
+	}
+	return found;
+}
+
+static herr_t keep_bytes(hid_t from, hid_t to, H5T_cdata_t *c, size_t n, size_t stride, size_t background_stride,
+	void *buffer, void *background, hid_t plist)
+{
+	(void)from, (void)n, (void)stride, (void)background_stride, (void)buffer, (void)background, (void)plist;
+	if (c->command == H5T_CONV_INIT) {
+		c->need_bkg = H5T_BKG_NO;
+		return H5Tget_size(to) == REFERENCE ? 0 : -1;
+	}
+	return 0;
+}
+
+static void init(void)
+{
+	hid_t string;
+
+	if (raw >= 0)
+		return;
+	string = H5Tcopy(H5T_C_S1);
+	raw = H5Tcreate(H5T_OPAQUE, REFERENCE);
+	if (H5Tset_size(string, H5T_VARIABLE) < 0 || H5Tregister(H5T_PERS_SOFT, "reference", string, raw, keep_bytes) < 0)
+		die("this HDF5 library takes no conversions");
+	H5Tclose(string);
+}
+
+/* Memory for the values, or NULL where there are none, or too many. */
+static void *values(hid_t type, hid_t space)
+{
+	hssize_t n = H5Sget_simple_extent_npoints(space);
+	size_t size = H5Tget_size(type);
+
+	return n > 0 && size && (size_t)n <= SMALL / size ? calloc((size_t)n, size) : NULL;
+}
+
+static bool nests_strings(hid_t type)
+{
+	H5T_class_t is = H5Tget_class(type);
+
+	return H5Tdetect_class(type, H5T_VLEN) > 0 || H5Tdetect_class(type, H5T_REFERENCE) > 0 ||
+		(is != H5T_STRING && H5Tdetect_class(type, H5T_STRING) > 0);
+}
+
+/* What is wrong with the values of an attribute or dataset, or NULL. */
+static const char *fault(const struct image *image, hid_t object, hid_t type, hid_t space)
+{
+	static const char damaged[] = "holds a string that is damaged";
+	bool attribute = H5Iget_type(object) == H5I_ATTR;
+	hssize_t n = H5Sget_simple_extent_npoints(space);
+	const char *what = NULL;
+	unsigned char *r;
+
+	if (type < 0 || space < 0 || n < 0)
+		return "is damaged";
+	if (nests_strings(type))
+		return "has a type that is not read here (references, or strings within others)";
+	if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) <= 0 || !n)
+		return NULL;
+	if ((size_t)n > image->length / REFERENCE || !(r = calloc((size_t)n, REFERENCE)))
+		return damaged;
+	if ((attribute ? H5Aread(object, raw, r) : H5Dread(object, raw, H5S_ALL, H5S_ALL, H5P_DEFAULT, r)) < 0)
+		what = damaged;
+	for (size_t i = 0; i < (size_t)n && !what; i++) {
+		const unsigned char *p = r + i * REFERENCE;
+		uint64_t at = number(p + 4, 8);
+
+		if (at && !heap_holds(image, at, number(p + 12, 4), number(p, 4)))
+			what = damaged;
+	}
+	free(r);
+	return what;
+}
+
+static herr_t try_attribute(hid_t object, const char *name, const H5A_info_t *info, void *arg)
+{
+	struct probe *p = arg;
+	hid_t a = H5Aopen(object, name, H5P_DEFAULT), t = H5Aget_type(a), s = H5Aget_space(a);
+	const char *what = fault(p->image, a, t, s);
+	void *value = p->read && !what ? values(t, s) : NULL;
+
+	(void)info;
+	if (value && H5Aread(a, t, value) >= 0)
+		H5Dvlen_reclaim(t, s, H5P_DEFAULT, value);
+	free(value);
+	H5Sclose(s), H5Tclose(t), H5Aclose(a);
+	if (!what || p->read)
+		return 0;
+	p->what = what;
+	p->name = xformat(": attribute %s", name);
+	return 1;
+}
+
+static herr_t try_dataset(struct probe *p, hid_t d)
+{
+	hid_t t = H5Dget_type(d), s = H5Dget_space(d), c = H5Dget_create_plist(d);
+	bool here = c >= 0 && H5Pget_external_count(c) == 0 && H5Pget_layout(c) != H5D_VIRTUAL;
+	const char *what = here ? fault(p->image, d, t, s) : NULL;
+	void *value = NULL;
+
+	if (p->read && here && !what && (H5Pget_layout(c) != H5D_CONTIGUOUS || H5Tget_class(t) == H5T_STRING))
+		value = values(t, s);
+	H5Dget_offset(d);
+	if (value && H5Dread(d, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0)
+		H5Dvlen_reclaim(t, s, H5P_DEFAULT, value);
+	free(value);
+	H5Pclose(c), H5Sclose(s), H5Tclose(t);
+	if (!what || p->read)
+		return 0;
+	p->what = what;
+	return 1;
+}
+
+static herr_t try_object(hid_t file, const char *path, const H5O_info_t *info, void *arg)
+{
+	struct probe *p = arg;
+	hid_t o = H5Oopen(file, path, H5P_DEFAULT);
+	herr_t stop = H5Aiterate2(o, H5_INDEX_NAME, H5_ITER_INC, NULL, try_attribute, p);
+
+	if (stop < 0 && !p->read)
+		p->what = "cannot be read; the file is damaged", stop = 1;
+	if (stop <= 0)
+		stop = info->type == H5O_TYPE_DATASET ? try_dataset(p, o) : 0;
+	H5Oclose(o);
+	if (p->what)
+		p->path = xformat("/%s", strcmp(path, ".") ? path : "");
+	return stop;
+}
+
+void hdf5_try(const struct image *image)
+{
+	struct probe p = { .image = image, .read = true };
+	hid_t file = hdf5_open(image);
+
+	init();
+	if (file >= 0)
+		H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, &p, H5O_INFO_BASIC);
+	H5Fclose(file);
+}
+
+static _Noreturn void try_alone(const struct image *image)
+{
+	struct rlimit none = { 0, 0 }, time = { SECONDS, SECONDS };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setrlimit(RLIMIT_CORE, &none);
+	setrlimit(RLIMIT_CPU, &time);
+	close(2);			/* the library may have last words */
+	hdf5_try(image);
+	_exit(0);
+}
+
+void hdf5_try_apart(const struct image *image)
+{
+	int status;
+	pid_t child;
+
+	signal(SIGCHLD, SIG_DFL);	/* who started us may have it ignored */
+	child = fork();
+	if (child < 0)
+		die("%s: cannot start a process that looks whether it is damaged:", image->name);
+	if (!child)
+		try_alone(image);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			die("%s: cannot wait for the process that looks whether it is damaged:", image->name);
+	if (status)
+		die("%s: the HDF5 library %s this file; it is damaged", image->name,
+			WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL) ?
+			"comes to no end with" : "crashes on");
+}
+
+void hdf5_check(const struct image *image)
+{
+	struct probe p = { .image = image };
+
+	init();
+	if (H5Ovisit2(image->file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, &p, H5O_INFO_BASIC) < 0)
+		die("%s: its groups cannot be gone through; the file is damaged", image->name);
+	if (p.what)
+		die("%s: %s%s: %s", image->name, p.path, p.name ? p.name : "", p.what);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * openblas.c -- see openblas.h
+ *
+ * OpenBLAS (0.3.21, blas_memory_alloc()) asks for a buffer again and again for
+ * ever where there is no memory: for one a thread of its own when it is loaded,
+ * and for one a call that runs at the same time. So room is looked for first,
+ * before it is initialized too: .preinit_array of a program runs before any
+ * library's constructors.
+ *
+ * Source: OpenBLAS 0.3.21, driver/others/memory.c; System V ABI, "Initialization
+ * and Termination Functions".
+ */
+#include "num/openblas.h"
+#include "base/error.h"
+#include "base/room.h"
+#include "base/thread.h"
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFERS = 64 };				/* a Debian build has no more threads */
+static const size_t BUFFER = (128 << 20) + 4096;	/* of the largest kernels */
+
+/* Of OpenBLAS, not in its header. */
+void *blas_memory_alloc(int position) __attribute__((weak));
+void blas_memory_free(void *buffer) __attribute__((weak));
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The first of the variables that holds a number above 0, or 0: OpenBLAS's own order. */
+static size_t wanted_threads(char *env[])
+{
+	static const char *const names[] = { "OPENBLAS_NUM_THREADS=", "GOTO_NUM_THREADS=", "OMP_NUM_THREADS=" };
+
+	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+		for (char **e = env; *e; e++)
+			if (!strncmp(*e, names[k], strlen(names[k])) && atoi(*e + strlen(names[k])) > 0)
+				return (size_t)atoi(*e + strlen(names[k]));
+	return 0;
+}
+
+static void before_openblas(int argc, char *argv[], char *env[])
+{
+	size_t n = wanted_threads(env), processors = 1;
+	cpu_set_t set;
+
+	if (!sched_getaffinity(0, sizeof set, &set))
+		processors = (size_t)CPU_COUNT(&set);
+	if (argc && strrchr(argv[0], '/'))
+		program = strrchr(argv[0], '/') + 1;
+	room_need(least(n ? n : processors, least(processors, BUFFERS)), BUFFER, "OpenBLAS");
+}
+
+__attribute__((section(".preinit_array"), used))
+static void (*const run_before_openblas)(int argc, char *argv[], char *env[]) = before_openblas;
+
+void openblas_buffers(void)
+{
+	size_t n = least((size_t)threads, BUFFERS);
+	void *buffer[BUFFERS];
+
+	room_need(n, BUFFER, "OpenBLAS");
+	if (!blas_memory_alloc || !blas_memory_free)
+		return;
+	for (size_t i = 0; i < n; i++)
+		buffer[i] = blas_memory_alloc(0);
+	while (n)
+		blas_memory_free(buffer[--n]);
+}

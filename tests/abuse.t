@@ -1,0 +1,245 @@
+#!/bin/sh
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+# what the tools have in common: bad files, cut streams, full disks, signals; single tools have their own tests
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+mkdir out
+model-import -q "$top/tests/tiny" -o model.h5
+sample-tokens -q --tokens 32 --ctx 8 model.h5 -o tokens.h5
+hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
+dpq-run -q --compensate none --group 4 model.h5 -o quantized.h5
+printf 'once on\n' >text
+clean() { test -z "$(ls -A out)"; }
+# each FILE: every tool that reads HDF5, with FILE as its input
+tool() {	# tool NAME FILE
+	case $1 in
+	dpq-run) set -- dpq-run -q --compensate none "$2" -o out/r ;;
+	hessian-accum) set -- hessian-accum -q --tokens tokens.h5 --ctx 8 "$2" -o out/r ;;
+	eval-ppl) set -- eval-ppl -q --tokens tokens.h5 --ctx 8 "$2" -o out/r ;;
+	gar-order) set -- gar-order -q "$2" -o out/r ;;
+	sample-tokens) set -- sample-tokens -q --tokens 8 --ctx 8 "$2" -o out/r ;;
+	tokenize) set -- tokenize -q --model "$2" text -o out/r ;;
+	esac
+	timeout 20 "$@"
+}
+readers='dpq-run hessian-accum eval-ppl gar-order sample-tokens tokenize'
+
+# --- files ---
+: >empty
+mkdir folder
+for t in $readers; do
+	no "$t: an empty file" 1 'empty: is empty, an HDF5 file was wanted' tool $t empty
+	no "$t: a folder" 1 'folder: is a directory|is a folder' tool $t folder
+	no "$t: a file that is not there" 1 'nothing: cannot open: No such file' tool $t nothing
+done
+cp model.h5 locked.h5; chmod 0 locked.h5; chmod 755 .
+as_other="setpriv --reuid 65534 --clear-groups"
+if [ "$(id -u)" != 0 ]; then as_other=; fi
+if $as_other test -x "$(command -v gar-order)" 2>/dev/null && $as_other test -r "$tmp" 2>/dev/null; then
+	no 'a file without permission' 1 'locked.h5: cannot open: Permission denied' $as_other gar-order locked.h5 -o /dev/null
+	no 'a folder without permission' 1 "cannot create a file beside it: Permission denied" $as_other \
+		dpq-run -q --compensate none model.h5 -o "$tmp/out/r"
+else
+	skip 'a file without permission' 'another user cannot be had, or does not reach the tools'
+	skip 'a folder without permission' 'another user cannot be had, or does not reach the tools'
+fi
+
+# --- HDF5 that means no good ---
+py - <<'PY'
+import h5py, numpy as np, shutil, struct
+def change(path, make, source="model.h5"):
+    shutil.copy(source, path)
+    with h5py.File(path, "r+") as f: make(f)
+def replace(f, path, value=None, **how):
+    del f[path]
+    f.create_dataset(path, data=value, **how)
+W = "model/layers/0/mlp/up_proj/weight"
+change("huge.h5", lambda f: replace(f, W, shape=(1 << 40, 1 << 30), dtype="f4", chunks=(1, 1024)))
+change("rank.h5", lambda f: replace(f, W, np.zeros((1,) * 32, "f4")))
+change("null.h5", lambda f: replace(f, W, h5py.Empty("f4")))
+change("compound.h5", lambda f: replace(f, W, np.zeros((2, 2), [("a", "f4"), ("b", "f4")])))
+change("text.h5", lambda f: replace(f, W, "a text"))
+change("texts.h5", lambda f: replace(f, "config", np.array(["a", "b"], dtype=object), dtype=h5py.string_dtype()))
+change("integer.h5", lambda f: replace(f, "config", 5))
+change("group.h5", lambda f: (f.pop("config"), f.create_group("config")))
+change("soft.h5", lambda f: (f.pop(W), f.__setitem__(W, h5py.SoftLink("/model/layers/1/mlp/up_proj/weight"))))
+change("outside.h5", lambda f: (f.pop(W), f.__setitem__(W, h5py.ExternalLink("model.h5", "/" + W))))
+def virtual(f):
+    del f[W]
+    v = h5py.VirtualLayout((16, 8), "f4"); v[...] = h5py.VirtualSource("model.h5", W, (16, 8))
+    f.create_virtual_dataset(W, v)
+change("virtual.h5", virtual)
+def elsewhere(f):
+    del f[W]
+    space = h5py.h5s.create_simple((16, 8)); c = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    c.set_external(b"/etc/passwd", 0, 512)
+    h5py.h5d.create(f.id, W.encode(), h5py.h5t.IEEE_F32LE, space, c)
+change("elsewhere.h5", elsewhere)
+change("kind.h5", lambda f: f.attrs.__setitem__("ptq_kind", 5))
+change("long-kind.h5", lambda f: f.attrs.__setitem__("ptq_kind", "x" * 30000))
+change("cycle.h5", lambda f: f["model/layers/0"].__setitem__("again", f["model"]))
+def ladder(f):
+    g = f["model/layers/0"]
+    for i in range(28):
+        n = f.create_group(f"rungs/{i}")
+        g["a"], g["b"], g = n, n, n
+change("ladder.h5", ladder)
+change("deep.h5", lambda f: f.create_group("/".join("x" * 60)))
+for name, value in (("many", 1e300), ("nan", float("nan")), ("half", 2.5), ("7", 7), ("0", 0)):
+    change(f"parts-{name}.h5", lambda f: (f.attrs.__setitem__("part", 0), f.attrs.__setitem__("parts", value)))
+for name, group in (("minus", -7), ("many", 1e300), ("half", 2.5)):
+    change(f"columns-{name}.h5", lambda f: f["model/layers/0/mlp/up_proj"].attrs.__setitem__("group", group), "quantized.h5")
+# the address of a dataset, its length, the end of the file
+def patch(path, make):
+    raw = bytearray(open("model.h5", "rb").read()); make(raw); open(path, "wb").write(raw)
+with h5py.File("model.h5") as f: at, size = f[W].id.get_offset(), f[W].id.get_storage_size()
+layout = open("model.h5", "rb").read().index(struct.pack("<QQ", at, size))
+patch("address.h5", lambda r: struct.pack_into("<Q", r, layout, len(r) - 8))
+patch("far.h5", lambda r: struct.pack_into("<Q", r, layout, 1 << 62))
+patch("length.h5", lambda r: struct.pack_into("<Q", r, layout + 8, 1 << 62))
+PY
+hostile() { no "HDF5: $1" 1 "$1.h5: ${3:-.*}$2" tool "${4:-dpq-run}" "$1.h5"; }
+hostile huge 'larger than its file can hold|impossible dimensions|cannot be read'
+hostile rank 'has 32 dimensions|has shape'
+hostile null 'has -1 dimensions|has shape'
+hostile compound 'has an element type that is not known'
+hostile text 'has an element type that is not known|type'
+hostile texts '/config: is no string'
+hostile integer '/config: is no string'
+hostile group '/config: is no dataset'
+hostile soft 'is a soft or external link'
+hostile outside 'is a soft or external link'
+hostile virtual 'is stored in other files'
+hostile elsewhere 'is stored in other files'
+hostile kind "has no attribute ptq_kind, 'model' was wanted"
+hostile long-kind "'model' was wanted"
+hostile cycle 'is nested too deeply|more paths'
+hostile ladder 'has more paths than a file of its size can need'
+hostile deep 'is nested too deeply'
+hostile address 'lies outside the file|cannot be'
+hostile far 'lies outside the file|cannot be'
+hostile length 'cannot be|damaged'
+for v in many nan half; do hostile parts-$v 'attribute parts is .*, a count was wanted'; done
+hostile parts-7 'the stream ends after 1 of 7 parts'
+hostile parts-0 'part 0 of 0'
+for v in minus many half; do hostile columns-$v 'attribute group must be' '' eval-ppl; done
+ok 'a group larger than the layer is one group' sh -c "
+	dpq-run -q --compensate none --group 1000 model.h5 -o big.h5 && dpq-run -q --compensate none --group 16 model.h5 -o same.h5 &&
+	h5dump -d /model/layers/0/mlp/up_proj/codes big.h5 | tail -n +2 >a && h5dump -d /model/layers/0/mlp/up_proj/codes same.h5 | tail -n +2 >b && cmp a b"
+for f in "$top"/tests/fuzz/finds/image/*; do
+	for t in dpq-run gar-order; do
+		no "$t: ${f##*/}, found by fuzzing" 1 'damaged|ptq_kind|hessian|nested|paths|short|parts' tool $t "$f"
+	done
+done
+ok 'nothing is left behind' clean
+
+# --- text ---
+printf 'on\377\300\200\355\240\200\364\220\200\200 once' >bytes
+ok 'a text that is no UTF-8' tokenize -q --model model.h5 bytes -o ids.h5
+ok 'every byte of it is a token' py -c 'import h5py; assert int(h5py.File("ids.h5")["bytes"][...].sum()) == len(open("bytes", "rb").read())'
+
+# --- streams ---
+model-import -q "$top/tests/tiny" | cat >stream
+py - <<'PY'
+raw, images = open("stream", "rb").read(), []
+while raw:
+    n = int.from_bytes(raw[28:36], "little")
+    images.append(raw[:n]); raw = raw[n:]
+a = images
+def put(name, *parts): open(name, "wb").write(b"".join(parts))
+put("missing", *a[:2], *a[3:]); put("twice", *a[:3], *a[2:]); put("swapped", a[0], a[2], a[1], *a[3:])
+put("first", *a[1:]); put("last", *a[:-1]); put("more", *a, a[-1]); put("again", *a, *a); put("one", a[0])
+put("cut", b"".join(a)[:-100]); put("junk", *a, b"\0" * 100); put("head", *a[:-1], a[-1][:20]); put("inside", *a[:2], b"x", *a[2:])
+PY
+through() { dpq-run -q --compensate none -o out/r; }
+for s in missing:part twice:part swapped:part first:part last:'stream ends after' more:'goes on after' again:'goes on after' \
+	one:'stream ends after' cut:'cut short' junk:'no HDF5|cut short|goes on' head:'cut short' inside:'no HDF5'; do
+	name=${s%%:*} pattern=${s#*:}
+	no "a stream from a file: $name" 1 "$pattern" tool dpq-run "$name"
+	no "a stream from a pipe: $name" 1 "$pattern" sh -c "cat $name | dpq-run -q --compensate none -o out/r"
+	no "a stream as a second input: $name" 1 "$pattern|has . parts|wanted" sh -c "cat $name | tokenize -q --model /dev/stdin text -o out/r"
+done
+ok 'nothing is left behind' clean
+
+# --- places that are full, closed, or too small ---
+for c in "model-import -q '$top/tests/tiny'" 'tokenize -q --model model.h5 text' 'dpq-run -q --compensate none model.h5' \
+	'hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5' 'gar-order -q hessian.h5' 'sample-tokens -q --tokens 8 --ctx 8 model.h5' \
+	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5'; do
+	no "/dev/full: ${c%% *}" 1 'No space left' sh -c "$c >/dev/full"
+done
+no 'help to a full disk' 1 '' sh -c 'dpq-run --help >/dev/full || { echo told >&2; exit 1; }'
+no 'ulimit -f' 1 'cannot write: File too large' sh -c 'ulimit -f 20; exec dpq-run -q --compensate none model.h5 -o out/r'
+if unshare -m true 2>/dev/null; then
+	mkdir small
+	no 'a small tmpfs' 1 'cannot write: No space left' unshare -m sh -c 'mount -t tmpfs -o size=16k none small &&
+		{ dpq-run -q --compensate none model.h5 -o small/r; s=$?; test -z "$(ls -A small)" || echo left; exit $s; }'
+else
+	skip 'a small tmpfs' 'mounting is not allowed here'
+fi
+no 'no room for temporary files' 1 '/proc: cannot create a temporary file' \
+	sh -c 'cat hessian.h5 | TMPDIR=/proc dpq-run -q --hessian /dev/stdin --group 4 model.h5 -o out/r'
+# gone NAME COMMAND: the reader of its pipe has left: SIGPIPE, and not a word
+gone() {
+	{ sleep 0.1; sh -c "$2" 2>said; echo $? >status; } | :
+	is "$1" "$(cat status) $(cat said)" '141 '
+}
+gone 'the reader went away: a model' "model-import -q '$top/tests/tiny'"
+gone 'the reader went away: a stream' 'dpq-run -q --compensate none stream'
+gone 'the reader went away: numbers' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5'
+no 'the reader went away, SIGPIPE ignored' 1 'cannot write: Broken pipe' sh -c \
+	"trap '' PIPE; { sleep 0.1; model-import -q '$top/tests/tiny' || echo \$? >&3; } 3>status | :; exit \$(cat status)"
+ok 'nothing is left behind' clean
+
+# --- too little address space: done or refused in one line, never without end ---
+short() {	# short KIB COMMAND...
+	kib=$1; shift
+	# shellcheck disable=SC3045
+	(ulimit -v "$kib" && exec timeout 20 "$@") >short.out 2>short.err
+	s=$?
+	case $s in
+	0) rm -f out/r ;;
+	127) grep -q 'shared librar' short.err || echo "$kib KiB: $s $(cat short.err)" ;;	# the loader, before the program
+	1) test "$(wc -l <short.err)" = 1 && clean || echo "$kib KiB: $s $(cat short.err)" ;;
+	*) echo "$kib KiB: $s $(cat short.err)" ;;
+	esac
+}
+if PTQ_SAN=$(nm -D "$(command -v dpq-run)" 2>/dev/null | grep -c __asan_init) && [ "$PTQ_SAN" != 0 ]; then
+	skip 'ulimit -v' 'the address sanitizer takes terabytes of it'
+else
+	for kib in 20000 60000 80000 100000 150000 250000 300000 400000 420000 440000 460000 480000 500000 600000 900000; do
+		short $kib dpq-run -q -j1 --hessian hessian.h5 --group 4 model.h5 -o out/r
+		short $kib hessian-accum -q -j2 --tokens tokens.h5 --ctx 8 model.h5 -o out/r
+		short $((kib / 10)) tokenize -q --model model.h5 text -o out/r
+	done >address
+	is 'ulimit -v' "$(cat address)" ''
+fi
+
+# --- signals at many moments ---
+py - <<'PY'
+import h5py, numpy as np
+r = np.random.default_rng(1)
+with h5py.File("wide.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
+    for i in range(6): f[f"a/{i}/weight"] = r.standard_normal((512, 512)).astype("f4")
+PY
+long() { dpq-run -q -j2 --compensate none --scale-search mse --group 64 wide.h5 -o "$1"; }
+long whole.h5
+hit=0 wrong=
+for signal in TERM INT HUP KILL; do
+	for i in 0 1 2 3 4 5 6 7 8 9 10 11; do
+		rm -rf out; mkdir out
+		# not in a function: the signal is for the tool
+		dpq-run -q -j2 --compensate none --scale-search mse --group 64 wide.h5 -o out/r 2>said & pid=$!
+		sleep "0.0$((i * 8 / 10))$((i * 8 % 10))"
+		kill -$signal $pid 2>/dev/null
+		wait $pid 2>/dev/null; s=$?
+		[ $s -gt 128 ] && hit=$((hit + 1))
+		[ ! -e out/r ] || cmp -s out/r whole.h5 || wrong="$wrong $signal $i: another file;"
+		[ $s = 0 ] || [ ! -e out/r ] || [ $signal = KILL ] || wrong="$wrong $signal $i: status $s and a file;"
+		[ $signal = KILL ] || [ -z "$(find out -type f ! -name r)" ] || wrong="$wrong $signal $i: something left;"
+	done
+done
+is 'signals at many moments: no file, or the whole one' "$wrong" ''
+ok "some of them in time ($hit of 48)" test $hit -ge 8
+rm -rf out; mkdir out
+done_testing

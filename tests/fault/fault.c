@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * fault.c -- every call of write, fsync, rename, mmap, malloc, ... of the tools
+ * fails once
+ *
+ * Each tool runs on the smallest model, with shim.c before its libraries, and
+ * the first call of a function fails, then the second, until a run has no call
+ * left to fail. Of functions that are called thousands of times (malloc): the
+ * first FIRST, then SAMPLES more at even distances, or all with FAULT=all. A run
+ * must end by itself within SECONDS and either
+ *	say why in one line, with status 1 or 2, leave nothing in the folder of
+ *	the result, and nothing on the pipe that the next tool takes for a result
+ * or	leave the same bytes as an undisturbed run, with status 0: what a library
+ *	got over, or a call whose failure means nothing.
+ * Where the call was a library's own, the library may crash on it or speak for
+ * itself (HDF5 1.10 does); how often is shown. The folder must be clean then too.
+ *
+ * Prints TAP; runs in the project's folder. Needs PTQ_BIN, the folder of the
+ * tools. usage: fault [RUN [FUNCTION]]
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FIRST = 24, SAMPLES = 10, SECONDS = 30, MOST = 1 << 20 };
+
+/* The result goes to out/r; "|": standard output is a pipe that is read here. */
+static const struct { const char *name, *command; bool pipe; } runs[] = {
+	{ "model-import", "model-import -q tiny -o out/r", false },
+	{ "model-import, pipe", "model-import -q tiny", true },
+	{ "tokenize", "tokenize -q --model model.h5 text -o out/r", false },
+	{ "hessian-accum", "hessian-accum -q -j1 --tokens tokens.h5 --ctx 8 model.h5 -o out/r", false },
+	{ "gar-order", "gar-order -q --group 4 hessian.h5 -o out/r", false },
+	{ "dpq-run", "dpq-run -q -j1 --compensate none --group 4 model.h5 -o out/r", false },
+	{ "dpq-run, pipe", "dpq-run -q -j1 --hessian hessian.h5 --group 4 --compute e4m3fn stream.h5", true },
+	{ "eval-ppl", "eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 quantized.h5 -o out/r", false },
+};
+static const char *const functions[] = { "write", "fsync", "rename", "ftruncate", "posix_fallocate", "read", "fork", "mmap", "malloc" };
+
+struct end { int status; bool reached, late, library; size_t lines, left; char line[256], who[64]; unsigned char *data; size_t n; };
+
+static char shim[4096];
+static int number, bad;
+
+static _Noreturn void give_up(const char *what)
+{
+	printf("Bail out! %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void ok(bool good, const char *fmt, const char *run, const char *function, long done)
+{
+	printf("%sok %d - ", good ? "" : "not ", ++number);
+	printf(fmt, run, function, done);
+	putchar('\n');
+	fflush(stdout);
+	bad |= !good;
+}
+
+static unsigned char *load(const char *path, size_t *n)
+{
+	unsigned char *p = malloc(MOST);
+	FILE *f = fopen(path, "rb");
+
+	*n = 0;
+	if (!p)
+		give_up("memory");
+	if (f) {
+		*n = fread(p, 1, MOST, f);
+		fclose(f);
+	}
+	return p;
+}
+
+/* Files in out/; they go, for the next run. */
+static size_t clear_folder(void)
+{
+	DIR *d = opendir("out");
+	size_t n = 0;
+
+	for (struct dirent *e; d && (e = readdir(d));)
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			n++, unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	return n;
+}
+
+static void exec(const char *command, bool to_pipe, const char *function, long at)
+{
+	char *word[32], *copy = strdup(command), k[32];
+	size_t n = 0;
+	int out = open(to_pipe ? "piped" : "stdout", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+	int err = open("stderr", O_WRONLY | O_CREAT | O_TRUNC, 0600), in = open("/dev/null", O_RDONLY);
+
+	for (char *w = strtok(copy, " "); w && n < 31; w = strtok(NULL, " "))
+		word[n++] = w;
+	word[n] = NULL;
+	snprintf(k, sizeof k, "%ld", at);
+	setenv("PTQ_FAIL", function, 1);
+	setenv("PTQ_FAIL_AT", k, 1);
+	setenv("PTQ_FAIL_MARK", "mark", 1);
+	setenv("LD_PRELOAD", shim, 1);
+	dup2(in, 0), dup2(out, 1), dup2(err, 2);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+	alarm(SECONDS);			/* kept by exec */
+	execvp(word[0], word);
+	_exit(127);
+}
+
+static struct end run(const char *command, bool to_pipe, const char *function, long at)
+{
+	struct end e = { 0 };
+	pid_t child;
+	FILE *f;
+
+	unlink("mark");
+	clear_folder();
+	child = fork();
+	if (child < 0)
+		give_up("fork");
+	if (!child)
+		exec(command, to_pipe, function, at);
+	if (waitpid(child, &e.status, 0) < 0)
+		give_up("wait");
+	e.late = WIFSIGNALED(e.status) && WTERMSIG(e.status) == SIGALRM;
+	e.reached = !access("mark", F_OK);
+	f = fopen("mark", "r");
+	e.library = f && fgets(e.who, sizeof e.who, f) && strncmp(command, e.who, strlen(e.who));
+	if (f)
+		fclose(f);
+	e.data = load(to_pipe ? "piped" : "out/r", &e.n);
+	f = fopen("stderr", "r");
+	for (char line[256]; f && fgets(line, sizeof line, f); e.lines++)
+		memcpy(e.line, line, sizeof line);
+	if (f)
+		fclose(f);
+	e.left = clear_folder();
+	return e;
+}
+
+/* Whether a stream that was cut would be taken for whole: only the undisturbed one is. */
+static bool same(const struct end *a, const struct end *b)
+{
+	return a->n == b->n && !memcmp(a->data, b->data, a->n);
+}
+
+/* Status 1 or 2 and one line. */
+static bool clean(const struct end *e)
+{
+	return WIFEXITED(e->status) && (WEXITSTATUS(e->status) == 1 || WEXITSTATUS(e->status) == 2) && e->lines == 1;
+}
+
+static const char *wrong(const struct end *e, const struct end *good, bool to_pipe)
+{
+	if (e->late)
+		return "comes to no end";
+	if (!e->status)
+		return same(e, good) ? NULL : "status 0, and another result";
+	if (e->library && same(e, good) && e->left <= 1)
+		return NULL;		/* the result was there before */
+	if (!to_pipe && e->left)
+		return "something is left behind";
+	if (to_pipe && same(e, good))
+		return "the whole result, and a failure";
+	return !e->library && !clean(e) ? "no clean end" : NULL;
+}
+
+static void each(const char *name, const char *command, bool to_pipe, const char *function, const struct end *good)
+{
+	bool all = getenv("FAULT") && !strcmp(getenv("FAULT"), "all");
+	long done = 0, faults = 0, theirs = 0, last = 1 << 24, low = FIRST, step = 1;
+
+	/* how many calls there are: what is sampled is spread over them */
+	while (!all && last - low > FIRST / 4 && low < last) {
+		long k = last == 1 << 24 ? 2 * low : (low + last) / 2;
+		struct end e = run(command, to_pipe, function, k);
+
+		free(e.data);
+		*(e.reached ? &low : &last) = k;
+	}
+	if (!all && last - FIRST > SAMPLES)
+		step = (last - FIRST) / SAMPLES;
+	for (long k = 1;; k += k < FIRST ? 1 : step) {
+		struct end e = run(command, to_pipe, function, k);
+		const char *what = e.reached || e.late ? wrong(&e, good, to_pipe) : NULL;
+		bool end = !e.reached;
+
+		if (what && ++faults < 20)
+			printf("# %s: %s number %ld of %s: %s: status %d, %zu lines: %s%s", name, function, k, e.who, what, e.status,
+				e.lines, e.line, e.lines ? "" : "\n");
+		theirs += e.reached && e.library && e.status && !clean(&e);
+		free(e.data);
+		if (end)
+			break;
+		done++;
+	}
+	ok(!faults, "%s: %s fails, %ld times", name, function, done);
+	if (theirs)
+		printf("# %s: %s: in %ld of them a library stopped the program, or spoke itself\n", name, function, theirs);
+}
+
+/* The inputs, in a folder of their own; the tools are on PATH, and the shim known. */
+static void prepare(const char *self, char folder[])
+{
+	const char *bin = getenv("PTQ_BIN");
+	char *tools = bin ? realpath(bin, NULL) : NULL, *tiny = realpath("tests/tiny", NULL), *program = realpath(self, NULL);
+	char *path;
+
+	if (!tools || !tiny || !program || !mkdtemp(folder) || asprintf(&path, "%s:%s", tools, getenv("PATH")) < 0)
+		give_up("PTQ_BIN, tests/tiny");
+	*strrchr(program, '/') = 0;
+	snprintf(shim, sizeof shim, "%s/shim.so", program);
+	setenv("PATH", path, 1);
+	setenv("OPENBLAS_NUM_THREADS", "1", 1);
+	if (access(shim, R_OK) || chdir(folder) || symlink(tiny, "tiny") ||
+	    system("mkdir out && model-import -q tiny -o model.h5 && printf 'once on\\377\\n' >text &&"
+		"model-import -q tiny | cat >stream.h5 &&"
+		"sample-tokens -q -j1 --tokens 32 --ctx 8 model.h5 -o tokens.h5 &&"
+		"hessian-accum -q -j1 --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5 &&"
+		"dpq-run -q -j1 --compensate none --group 4 model.h5 -o quantized.h5"))
+		give_up("the inputs");
+	free(tools), free(tiny), free(program), free(path);
+}
+
+int main(int argc, char *argv[])
+{
+	const char *only = argc > 1 ? argv[1] : "", *what = argc > 2 ? argv[2] : "";
+	char folder[] = "/tmp/fault.XXXXXX", *clean_up = NULL;
+
+#ifdef __SANITIZE_ADDRESS__
+	printf("1..0 # SKIP the sanitizer has a malloc of its own\n");
+	return 0;
+#endif
+	prepare(argv[0], folder);
+	for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+		struct end good;
+
+		if (*only && strcmp(runs[i].name, only))
+			continue;
+		good = run(runs[i].command, runs[i].pipe, "none", 0);
+		if (good.status || !good.n)
+			ok(false, "%s: undisturbed%s", runs[i].name, "", 0);
+		for (size_t k = 0; !good.status && k < sizeof functions / sizeof *functions; k++)
+			if (!*what || !strcmp(what, functions[k]))
+				each(runs[i].name, runs[i].command, runs[i].pipe, functions[k], &good);
+		free(good.data);
+	}
+	printf("1..%d\n", number);
+	if (chdir("/") || asprintf(&clean_up, "rm -rf '%s'", folder) < 0 || system(clean_up))
+		return 1;
+	free(clean_up);
+	return bad;
+}

@@ -1,0 +1,13 @@
+#!/bin/sh
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+# what fuzzers started from and what they found, as it is and changed a little, the same every time
+programs=${PTQ_BUILD:-$top/build}/fuzz
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0:allocator_may_return_null=1" OMP_NUM_THREADS=1
+for reader in safetensors:4000 tokenizer:4000 image:500; do
+	name=${reader%:*} runs=${reader#*:}
+	set -- "$top/tests/fuzz/seeds/$name"/* "$top/tests/fuzz/finds/$name"/*
+	[ -e "$top/tests/fuzz/finds/$name" ] || set -- "$top/tests/fuzz/seeds/$name"/*
+	ok "$name: $# files and $runs runs" timeout 120 "$programs/$name" "$runs" "$@"
+done
+done_testing

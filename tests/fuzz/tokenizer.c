@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* tokenizer.c -- any bytes as a tokenizer.json, and a text through it; the same bytes as a config.json */
+#include "survive.h"
+#include "base/error.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct run { const char *json, *text; size_t n; bool special; struct tokenizer *t; };
+
+static void encode(void *arg)
+{
+	struct run *r = arg;
+	struct tokens k = tokenizer_encode(r->t, r->n, r->text, r->special);
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < k.n; i++) {
+		if (k.id[i] < 0 || (size_t)k.id[i] >= tokenizer_vocab(r->t))
+			abort();
+		bytes += k.bytes[i];
+	}
+	if (bytes != r->n)
+		abort();
+	tokens_free(&k);
+}
+
+static void tokenizer(void *arg)
+{
+	static const char text[] = " Once upon a time, <s>\xe2\x96\x81there </s>  was\n\xc3\xa4 <unk>\xff\xc3 caf\xc3\xa9 \xf0\x9f\x98\x80 aaaaaaab";
+	struct run *r = arg;
+
+	r->t = tokenizer_read("fuzz", r->json);
+	for (int special = 0; special < 2; special++) {
+		struct run fixed = { r->json, text, sizeof text - 1, special, r->t }, own = { r->json, r->json, r->n, special, r->t };
+
+		attempt(encode, &fixed);
+		attempt(encode, &own);
+	}
+	tokenizer_close(r->t);
+}
+
+static void config(void *arg)
+{
+	struct run *r = arg;
+	struct config c = config_parse("fuzz", r->json);
+	size_t block, row;
+	double *frequency;
+
+	config_find(&c, r->json, &block, &row);
+	if (c.arch->position_kind == POSITION_ROPE) {
+		frequency = xalloc(c.head_dim / 2, sizeof *frequency);
+		config_rope(&c, frequency);
+		free(frequency);
+	}
+	for (size_t i = 0; i < c.blocks; i += 1 + c.blocks / 8)
+		config_window(&c, i);
+	config_free(&c);
+	if (!model_layout(r->json))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	char *json = malloc(n + 1);
+	struct run r = { .json = json };
+
+	if (!json)
+		return 0;
+	memcpy(json, data, n);
+	json[n] = 0;
+	r.n = n < 300 ? n : 300;
+	attempt(tokenizer, &r);
+	attempt(config, &r);
+	survive_forget();
+	free(json);
+	return 0;
+}

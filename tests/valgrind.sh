@@ -1,0 +1,35 @@
+#!/bin/sh
+# valgrind.sh -- `make valgrind`: the unit tests that are short, and every tool on the smallest model, to a file and
+# to a pipe; a read or a write out of place and a decision on a value never set are errors
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+build=${PTQ_BUILD:-$top/build}
+# valgrind 3.19 knows no AVX-512
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_CORETYPE=Haswell PTQ_CPU="${PTQ_CPU:-avx2}"
+grind() { valgrind -q --error-exitcode=99 "$@"; }
+through_pipe() { { grind "$@"; echo $? >status; } | cat >piped && test -s piped && test "$(cat status)" = 0; }
+unit() { cd "$top" && grind "$build/tests/$1"; }
+
+for t in format half linear order tokenizer image; do
+	ok "tests/$t.c" unit $t
+	cd "$tmp" || exit 1
+done
+printf 'once on\377\n' >text
+# run NAME[, MORE] ARGUMENT...
+run() { name=$1; shift; ok "$name" grind "$(command -v "${name%%,*}")" -q "$@"; }
+pipe() { name=$1; shift; ok "$name, pipe" through_pipe "$(command -v "$name")" -q "$@"; }
+run model-import "$top/tests/tiny" -o model.h5
+run tokenize --model model.h5 text -o ids.h5
+run sample-tokens --tokens 32 --ctx 8 model.h5 -o tokens.h5
+run hessian-accum --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
+run gar-order --group 4 hessian.h5 -o order.h5
+run 'dpq-run, RTN' --compensate none --group 4 model.h5 -o rtn.h5
+run 'dpq-run, DPQ' --hessian hessian.h5 --order order.h5 --group 4 --compute e4m3fn model.h5 -o dpq.h5
+run eval-ppl --tokens tokens.h5 --ctx 8 dpq.h5 -o result.h5
+pipe model-import "$top/tests/tiny"
+cp piped stream
+pipe dpq-run --compensate none --group 4 stream
+for reader in safetensors tokenizer; do
+	ok "$reader, what fuzzing started from" grind "$build/fuzz/$reader" 200 "$top/tests/fuzz/seeds/$reader"/*
+done
+done_testing
