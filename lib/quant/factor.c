@@ -90,7 +90,7 @@ static size_t take_tile(size_t n, float a[n * n], size_t i, size_t j)
 static size_t factorize(size_t n, float a[n * n])
 {
 	size_t failed = 0;
-	float origin;
+	float origin = 0;
 
 	#pragma omp taskgroup
 	for (size_t j = 0; j * TILE < n; j++)
