@@ -12,7 +12,7 @@ set -euo pipefail
 # shellcheck source=pipelines/common.sh
 . "$(dirname "$0")/common.sh" dpq-table2 "$@"
 cd "$work"
-group=${PTQ_GROUP:-128} window=(--ctx 256 --convention bos) limit=(${PTQ_LIMIT:+--limit "$PTQ_LIMIT"})
+group=${PTQ_GROUP:-128} limit=(${PTQ_LIMIT:+--limit "$PTQ_LIMIT"})
 
 say "calibrating"
 once hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" "${limit[@]}" "$model"

@@ -11,7 +11,7 @@ set -euo pipefail
 # shellcheck source=pipelines/common.sh
 . "$(dirname "$0")/common.sh" dpq-table4 "$@"
 cd "$work"
-group=${PTQ_GROUP:-128} window=(--ctx 256 --convention bos)
+group=${PTQ_GROUP:-128}
 
 say "calibrating"
 once hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" "$model"

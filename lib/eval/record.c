@@ -14,7 +14,8 @@ struct output *record_open(const char *path, const struct image *model, const st
 		return NULL;
 	output_start(out, 0, 1);
 	output_history(out, "model", model);
-	output_history(out, "tokens", tokens);
+	if (tokens)
+		output_history(out, "tokens", tokens);
 	return out;
 }
 

@@ -10,7 +10,8 @@
 #include "io/image.h"
 #include "model/windows.h"
 
-/* Begun while the first part of the model, which has its history, is at hand. path NULL: no record, returns NULL. */
+/* Begun while the first part of the model, which has its history, is at hand. path NULL: no record, returns NULL.
+ * tokens may be NULL. */
 struct output *record_open(const char *path, const struct image *model, const struct image *tokens);
 /* /target int32 and /nll_of_target f64 [targets], and each number as a root attribute; closes the record. Nothing with NULL. */
 void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,

@@ -95,6 +95,7 @@ void output_pass(struct output *out, const struct image *image);
 
 void output_write(struct output *out, const char *path, struct tensor t);	/* makes the groups on the way */
 void output_string(struct output *out, const char *path, const char *text);	/* a dataset */
+void output_strings(struct output *out, const char *path, size_t n, const char *const text[n]);	/* a dataset [n] */
 void output_text(struct output *out, const char *path, const char *name, const char *value);	/* an attribute */
 void output_number(struct output *out, const char *path, const char *name, double value);
 void output_integer(struct output *out, const char *path, const char *name, int64_t value);

@@ -231,15 +231,34 @@ void output_write(struct output *out, const char *path, struct tensor t)
 	H5Sclose(s);
 }
 
-void output_string(struct output *out, const char *path, const char *text)
+static void put_strings(struct output *out, const char *path, hid_t space, size_t size, const char *data)
 {
-	hid_t t = H5Tcopy(H5T_C_S1), s = H5Screate(H5S_SCALAR);
+	hid_t t = H5Tcopy(H5T_C_S1);
 
-	H5Tset_size(t, strlen(text) ? strlen(text) : 1);
+	H5Tset_size(t, size ? size : 1);
 	H5Tset_strpad(t, H5T_STR_NULLPAD);
 	H5Tset_cset(t, H5T_CSET_UTF8);
-	put_dataset(out, path, t, s, text);
-	H5Sclose(s), H5Tclose(t);
+	put_dataset(out, path, t, space, data);
+	H5Sclose(space), H5Tclose(t);
+}
+
+void output_string(struct output *out, const char *path, const char *text)
+{
+	put_strings(out, path, H5Screate(H5S_SCALAR), strlen(text), text);
+}
+
+void output_strings(struct output *out, const char *path, size_t n, const char *const text[n])
+{
+	size_t size = 1;
+	char *all;
+
+	for (size_t i = 0; i < n; i++)
+		size = strlen(text[i]) > size ? strlen(text[i]) : size;
+	all = xalloc(n, size);
+	for (size_t i = 0; i < n; i++)
+		memcpy(all + i * size, text[i], strlen(text[i]));
+	put_strings(out, path, H5Screate_simple(1, (hsize_t[]){ n }, NULL), size, all);
+	free(all);
 }
 
 void output_link(struct output *out, const char *path, const char *same)

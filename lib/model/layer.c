@@ -29,7 +29,7 @@ static const char *member(const char *path, const char *name)
 	return buffer[turn] = xformat("%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", name);
 }
 
-static enum half_type half_of(const struct image *image, const char *path, enum tensor_type type)
+enum half_type layer_half(const struct image *image, const char *path, enum tensor_type type)
 {
 	switch (type) {
 	case TENSOR_F32:	return HALF_NONE;
@@ -84,7 +84,7 @@ float *layer_vector(const struct image *image, const char *path, size_t n)
 
 	if (!image_find(image, path, TENSOR_ANY, 1, &n, &t))
 		return NULL;
-	type = half_of(image, path, t.type);
+	type = layer_half(image, path, t.type);
 	check_finite(image, path, t.dim[0], t.data, type);
 	y = xalloc(t.dim[0], sizeof *y);
 	half_widen(t.dim[0], y, t.data, type);
@@ -243,7 +243,7 @@ struct layer layer_read(const struct image *image, const char *path, size_t out,
 		l->out = t.dim[0];
 		l->in = t.dim[1];
 		l->weight = t.data;
-		l->weight_type = half_of(image, member(path, "weight"), t.type);
+		l->weight_type = layer_half(image, member(path, "weight"), t.type);
 		check_finite(image, member(path, "weight"), l->out * l->in, l->weight, l->weight_type);
 	} else if (image_has(image, member(path, "codes")))
 		read_quantized(image, path, l, want);

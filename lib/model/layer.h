@@ -31,6 +31,8 @@ void layer_free(struct layer *l);
  */
 void layer_write(struct output *out, const struct image *from, const char *path, const struct linear *l);
 
+/* What a weight may be stored as: dies on other types, naming path. */
+enum half_type layer_half(const struct image *image, const char *path, enum tensor_type type);
 /* A vector of f32, f16 or bf16 as float; free() it. n: the extent wanted. NULL if there is none. */
 float *layer_vector(const struct image *image, const char *path, size_t n);
 

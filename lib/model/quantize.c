@@ -55,16 +55,16 @@ void quantize_check(const struct quantize *q)
 	free(kind);
 }
 
-static const float *layer_hessian(const struct quantize *q, const char *path, size_t n)
+const float *quantize_hessian(const struct image *hessian, const char *layer, size_t n)
 {
-	char *at = xformat("%s/hessian", path), *count = xformat("%s/count", path);
+	char *at = xformat("%s/hessian", layer), *count = xformat("%s/count", layer);
 	struct tensor h;
 
-	if (!image_find(q->hessian, at, TENSOR_F32, 2, (size_t[]){ n, n }, &h))
+	if (!image_find(hessian, at, TENSOR_F32, 2, (size_t[]){ n, n }, &h))
 		die("%s: %s: is missing; the layer was not calibrated, or this is the Hessian of another model",
-			image_name(q->hessian), at);
-	if (*(const int64_t *)image_tensor(q->hessian, count, TENSOR_I64, 0, NULL).data <= 0)
-		die("%s: %s: says that no token was seen", image_name(q->hessian), count);
+			image_name(hessian), at);
+	if (*(const int64_t *)image_tensor(hessian, count, TENSOR_I64, 0, NULL).data <= 0)
+		die("%s: %s: says that no token was seen", image_name(hessian), count);
 	free(at), free(count);
 	return h.data;
 }
@@ -124,12 +124,12 @@ static void begin_layer(const struct quantize *q, struct task *t, const struct i
 		die("%s: %s: is quantized already, a plain weight was wanted", image_name(image), path);
 	t->solver = (struct solver_layer){ .weight = l, .order = q->order ? layer_order(q, path, n) : NULL };
 	if (q->hessian && s->compensate != COMPENSATE_NONE)
-		t->solver.h = layer_hessian(q, path, n);
+		t->solver.h = quantize_hessian(q->hessian, path, n);
 	else if (q->hessian) {	/* rounding to nearest: only to report the error */
 		char *at = xformat("%s/hessian", path);
 
 		if (image_has(q->hessian, at))
-			t->solver.h = layer_hessian(q, path, n);
+			t->solver.h = quantize_hessian(q->hessian, path, n);
 		free(at);
 	}
 	t->solver.codes = xalloc(m, n);

@@ -22,6 +22,9 @@ struct quantize {
 void quantize_format(struct format *f, const char *option, const char *name);
 long quantize_group(const char *text);		/* columns, "channel" (0) or "tensor" (-1) */
 
+/* The Hessian of a layer with n inputs, [n][n]; dies, naming file and path, where there is none that fits. */
+const float *quantize_hessian(const struct image *hessian, const char *layer, size_t n);
+
 /* Whether options and files fit together: dies or misuses. */
 void quantize_check(const struct quantize *q);
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tensor-diff -- how far the weights of a model are from a reference's
+ *
+ * For every linear layer, of effective weights, with E = W - Ŵ, W the reference's:
+ *	mse		mean E²
+ *	weight_error	‖E‖²/‖W‖²
+ *	sqnr		-10 log₁₀ ‖E‖²/‖W‖², dB
+ *	largest		max |E|
+ *	output_error	tr(E H Eᵀ)/tr(W H Wᵀ), as dpq-run reports it
+ * and a row for every other weight and bias that differs.
+ */
+#include <stdio.h>
+#include "base/error.h"
+#include "base/option.h"
+#include "eval/compare.h"
+#include "eval/record.h"
+#include "num/linalg.h"
+
+static const struct tool tool = {
+	.name = "tensor-diff",
+	.brief = "how far the weights of a model are from a reference's",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Prints for every linear layer how far its effective weight is from that of the reference: mean squared\n"
+		"error, ‖E‖²/‖W‖², the same in dB, the largest difference, and with --hessian the relative output error.\n"
+		"Of norms, embeddings and biases those that differ get a row. The status is 0 whether models differ or not.",
+	.examples = "  tensor-diff --reference model.h5 rtn.h5\n"
+		"  dpq-run -q --hessian hess.h5 model.h5 | tensor-diff --reference model.h5 --hessian hess.h5",
+};
+
+int main(int argc, char *argv[])
+{
+	const char *reference = NULL, *hessian = NULL;
+	bool json = false, known;
+	const struct option_row rows[] = {
+		{ 'r', "reference", OPTION_FILE, &reference, "FILE", "the model that is taken as exact", NULL, NULL, false },
+		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", "Hessians of the layers, from hessian-accum", NULL, NULL, false },
+		OPTION_LAYERS,
+		{ 0, "json", OPTION_BOOL, &json, NULL, "print JSON", NULL, NULL, true },
+		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+	};
+	size_t n;
+	const char **operand = option_parse(argc, argv, &tool, rows, &n);
+
+	linalg_init();
+	if (!reference)
+		misuse("--reference FILE is wanted");
+
+	struct compare compare = compare_begin(image_open(reference, "model"), hessian ? image_open(hessian, "hessian") : NULL);
+	struct input *in = input_open(operand[0], model_layout, "model");
+	struct image *image = input_next(in);
+	struct output *out = record_open(output_path, image, NULL);
+	struct config config = { 0 };
+
+	if (out) {
+		output_history(out, "reference", compare.reference);
+		if (hessian)
+			output_history(out, "hessian", compare.hessian);
+	}
+	if ((known = image_has(image, "/config")))
+		config = config_read(image);
+	for (; image; image = input_next(in))
+		compare_part(&compare, image, known ? &config : NULL);
+	compare_end(&compare, input_name(in));
+	sheet_write(&compare.sheet, out);
+	sheet_print(&compare.sheet, json);
+	if (!quiet)
+		fprintf(stderr, "%s: of %zu other weights and biases %zu differ\n", program, compare.others, compare.differ);
+
+	image_close(compare.reference);
+	if (compare.hessian)
+		image_close(compare.hessian);
+	compare_free(&compare);
+	input_close(in);
+	if (known)
+		config_free(&config);
+	return 0;
+}

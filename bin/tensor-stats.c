@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tensor-stats -- what the weights of a model are like
+ *
+ * For every linear layer, plain or quantized (then of its effective weight):
+ *	bits		bits a weight, with codes, scales and zero points
+ *	sigma		std(w_i)/max|w_i| of an output channel: mean, least, largest
+ *			(FPE2M2 figure 9; the sigma of its error curves)
+ *	kurtosis	mean (w - μ)⁴ / (mean (w - μ)²)², 3 for a Gaussian
+ *	incoherence	max|w| √(mn) / ‖W‖_F (QuIP, definition 1)
+ * and of a file of Hessians, for the inputs of every layer, mean squares over
+ * tokens by channel: mean, median, largest.
+ */
+#include "base/option.h"
+#include "eval/record.h"
+#include "eval/survey.h"
+#include "num/linalg.h"
+
+static const struct tool tool = {
+	.name = "tensor-stats",
+	.brief = "what the weights of a model are like",
+	.operands = "[MODEL | HESSIAN]",
+	.max_operands = 1,
+	.about = "Prints for every linear layer its storage, bits a weight, sigma, standard deviation, kurtosis, largest\n"
+		"magnitude and incoherence, of the effective weight where the layer is quantized; a last row for all.\n"
+		"Of a file of Hessians: how large the inputs of every layer are, by channel.",
+	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 | tensor-stats --layers '*/down_proj'\n"
+		"  tensor-stats hess.h5",
+};
+
+int main(int argc, char *argv[])
+{
+	bool json = false, known;
+	const struct option_row rows[] = {
+		OPTION_LAYERS,
+		{ 0, "json", OPTION_BOOL, &json, NULL, "print JSON", NULL, NULL, true },
+		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+	};
+	size_t n;
+	const char **operand = option_parse(argc, argv, &tool, rows, &n);
+
+	linalg_init();
+
+	struct input *in = input_open(operand[0], model_layout, "model|hessian");
+	struct image *image = input_next(in);
+	struct output *out = record_open(output_path, image, NULL);
+	struct survey survey = survey_begin(image_kind(image));
+	struct config config = { 0 };
+
+	if ((known = image_has(image, "/config")))
+		config = config_read(image);
+	for (; image; image = input_next(in))
+		survey_part(&survey, image, known ? &config : NULL);
+	survey_end(&survey, input_name(in));
+	sheet_write(&survey.sheet, out);
+	sheet_print(&survey.sheet, json);
+	sheet_free(&survey.sheet);
+	input_close(in);
+	if (known)
+		config_free(&config);
+	return 0;
+}

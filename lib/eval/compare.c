@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* compare.c -- see compare.h */
+#include "eval/compare.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/option.h"
+#include "base/progress.h"
+#include "eval/survey.h"
+#include "model/layer.h"
+#include "model/quantize.h"
+#include "quant/stats.h"
+
+static const struct sheet_column columns[] = {
+	{ "tensor", SHEET_TEXT }, { "storage", SHEET_TEXT }, { "mse", SHEET_REAL }, { "weight_error", SHEET_REAL },
+	{ "sqnr", SHEET_REAL }, { "largest", SHEET_REAL }, { "output_error", SHEET_REAL },
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* A part of the model, or the whole reference, on its way through its groups. */
+struct walk {
+	struct compare *c;
+	const struct image *image;
+	struct layer_list list;
+	const char *other;		/* name of the file that lacks what is missed */
+};
+
+struct compare compare_begin(struct image *reference, struct image *hessian)
+{
+	return (struct compare){ .sheet = { .columns = hessian ? COLUMNS : COLUMNS - 1, .column = columns },
+		.reference = reference, .hessian = hessian };
+}
+
+static bool is_seen(const struct compare *c, const char *path)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->seen[i], path))
+			return true;
+	return false;
+}
+
+static void see(struct compare *c, const char *group, const char *member)
+{
+	c->seen = realloc(c->seen, (c->n + 1) * sizeof *c->seen);
+	if (!c->seen)
+		die("out of memory");
+	c->seen[c->n++] = xformat("%s/%s", group, member);
+}
+
+static bool has(const struct image *image, const char *group, const char *member)
+{
+	char *path = xformat("%s/%s", group, member);
+	bool yes = image_has(image, path);
+
+	free(path);
+	return yes;
+}
+
+static void add_row(struct compare *c, const char *path, const struct linear *l, const struct weight_difference *d)
+{
+	sheet_row(&c->sheet, (union sheet_value[]){ { path }, { survey_storage(l) }, { .number = d->mse },
+		{ .number = d->error }, { .number = d->sqnr }, { .number = d->largest }, { .number = d->output } });
+}
+
+static void take_layer(struct walk *w, const char *group)
+{
+	struct compare *c = w->c;
+	struct layer ours = layer_read(w->image, group, 0, 0);
+	const struct linear *l = &ours.linear;
+	void *work = xalloc(stats_work(l->out, l->in), 1);
+	const float *h = c->hessian && has(c->hessian, group, "hessian") ? quantize_hessian(c->hessian, group, l->in) : NULL;
+	struct weight_difference d;
+	struct layer theirs;
+
+	if (!has(c->reference, group, "weight") && !has(c->reference, group, "codes"))
+		die("%s: %s: is missing; %s has it", image_name(c->reference), group, image_name(w->image));
+	theirs = layer_read(c->reference, group, l->out, l->in);
+	if (!stats_difference(&theirs.linear, l, h, &d, work))
+		die("%s: %s/hessian: gives sums that are not finite", image_name(c->hessian), group);
+	add_row(c, group, l, &d);
+	see(c, group, "weight");
+	see(c, group, "codes");
+	for (size_t i = 0; i < 3; i++) {
+		double x = (double[]){ d.mse, d.error, d.output }[i];
+
+		if (x > 0 && !isinf(x)) {
+			c->logs[i] += log(x);
+			c->counts[i]++;
+		}
+	}
+	c->layers++;
+	c->hessians += h != NULL;
+	free(work);
+	layer_free(&ours), layer_free(&theirs);
+}
+
+/* Any tensor as a matrix of its own type. */
+static struct linear matrix_of(const struct image *image, const char *path, const struct tensor *t)
+{
+	size_t rows = t->rank > 1 ? t->dim[0] : 1;
+
+	return (struct linear){ .out = rows, .in = rows ? tensor_count(t) / rows : 0, .weight = t->data,
+		.weight_type = layer_half(image, path, t->type) };
+}
+
+/* What stands on one side only differs. */
+static void miss(struct walk *w, const char *path)
+{
+	warn("%s: %s: is missing; %s has it", w->other, path, image_name(w->image));
+	w->c->others++;
+	w->c->differ++;
+}
+
+static void take_other(struct walk *w, const char *group, const char *member)
+{
+	struct compare *c = w->c;
+	char *path = xformat("%s/%s", group, member);
+	struct weight_difference d;
+	struct tensor our, their;
+
+	if (image_has(w->image, path) && !image_has(c->reference, path))
+		miss(w, path);
+	else if (image_find(w->image, path, TENSOR_ANY, -1, NULL, &our)) {
+		struct linear ours = matrix_of(w->image, path, &our), theirs;
+		void *work = xalloc(stats_work(ours.out, ours.in), 1);
+
+		their = image_tensor(c->reference, path, TENSOR_ANY, our.rank, our.dim);
+		theirs = matrix_of(c->reference, path, &their);
+		stats_difference(&theirs, &ours, NULL, &d, work);
+		if (tensor_count(&our) && !isfinite(d.mse))
+			die("%s: %s: holds infinite or undefined numbers (NaN), or %s does", image_name(w->image), path,
+				image_name(c->reference));
+		if (d.largest > 0) {
+			add_row(c, path, &ours, &d);
+			c->differ++;
+		}
+		c->others++;
+		see(c, group, member);
+		free(work);
+	}
+	free(path);
+}
+
+static void visit_model(void *arg, const char *group)
+{
+	struct walk *w = arg;
+
+	if (!option_layer(group))
+		return;
+	progress(group, 0, 0);
+	if (layer_listed(&w->list, group) || has(w->image, group, "codes"))
+		take_layer(w, group);
+	else
+		take_other(w, group, "weight");
+	take_other(w, group, "bias");
+}
+
+void compare_part(struct compare *c, const struct image *image, const struct config *config)
+{
+	struct walk w = { c, image, layer_list(image, config), image_name(c->reference) };
+
+	image_groups(image, visit_model, &w);
+	layer_list_free(&w.list);
+}
+
+static void visit_reference(void *arg, const char *group)
+{
+	static const char *const members[] = { "weight", "codes", "bias" };
+	struct walk *w = arg;
+
+	for (size_t i = 0; i < sizeof members / sizeof *members && option_layer(group); i++) {
+		char *path = xformat("%s/%s", group, members[i]);
+
+		if (image_has(w->image, path) && !is_seen(w->c, path)) {
+			if (layer_listed(&w->list, group) && strcmp(members[i], "bias"))
+				die("%s: %s: is missing; %s has it", w->other, group, image_name(w->image));
+			miss(w, path);
+		}
+		free(path);
+	}
+}
+
+void compare_end(struct compare *c, const char *name)
+{
+	struct walk w = { .c = c, .image = c->reference, .other = name };
+	bool known = image_has(c->reference, "/config");
+	struct config config = { 0 };
+	double mean[3];
+
+	if (known)
+		config = config_read(c->reference);
+	w.list = layer_list(c->reference, known ? &config : NULL);
+	image_groups(c->reference, visit_reference, &w);
+	layer_list_free(&w.list);
+	if (known)
+		config_free(&config);
+	if (!c->layers)
+		die("%s: holds no linear layer%s", name, option_layers_given() ? " that --layers selects" : "");
+	if (c->hessian && !c->hessians)
+		die("%s: holds no Hessian of a layer of %s", image_name(c->hessian), name);
+	for (size_t i = 0; i < 3; i++)
+		mean[i] = exp(c->logs[i] / (double)c->counts[i]);
+	sheet_sum(&c->sheet, (union sheet_value[]){ { "geometric mean" }, { "-" }, { .number = mean[0] }, { .number = mean[1] },
+		{ .number = -10 * log10(mean[1]) }, { .number = NAN }, { .number = mean[2] } });
+}
+
+void compare_free(struct compare *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->seen[i]);
+	free(c->seen);
+	sheet_free(&c->sheet);
+}

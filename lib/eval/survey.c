@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* survey.c -- see survey.h */
+#include "eval/survey.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/option.h"
+#include "base/progress.h"
+#include "model/layer.h"
+#include "model/quantize.h"
+#include "quant/stats.h"
+
+static const struct sheet_column model_columns[] = {
+	{ "layer", SHEET_TEXT }, { "storage", SHEET_TEXT }, { "group", SHEET_TEXT }, { "compute", SHEET_TEXT },
+	{ "rows", SHEET_INTEGER }, { "columns", SHEET_INTEGER }, { "bits", SHEET_REAL },
+	{ "sigma", SHEET_REAL }, { "sigma_min", SHEET_REAL }, { "sigma_max", SHEET_REAL }, { "deviation", SHEET_REAL },
+	{ "kurtosis", SHEET_REAL }, { "absmax", SHEET_REAL }, { "incoherence", SHEET_REAL },
+};
+
+static const struct sheet_column hessian_columns[] = {
+	{ "layer", SHEET_TEXT }, { "tokens", SHEET_INTEGER }, { "inputs", SHEET_INTEGER }, { "dead", SHEET_INTEGER },
+	{ "square_mean", SHEET_REAL }, { "square_median", SHEET_REAL }, { "square_max", SHEET_REAL }, { "absmax", SHEET_REAL },
+};
+
+struct survey survey_begin(const char *kind)
+{
+	bool model = !strcmp(kind, "model");
+
+	return (struct survey){ .sheet = { .column = model ? model_columns : hessian_columns,
+		.columns = model ? sizeof model_columns / sizeof *model_columns : sizeof hessian_columns / sizeof *hessian_columns } };
+}
+
+const char *survey_storage(const struct linear *l)
+{
+	static const enum tensor_type types[] = { [HALF_NONE] = TENSOR_F32, [HALF_F16] = TENSOR_F16, [HALF_BF16] = TENSOR_BF16 };
+
+	return l->weight ? tensor_name(types[l->weight_type]) : l->storage.name;
+}
+
+static char *group_of(const struct linear *l)
+{
+	if (l->weight)
+		return xformat("-");
+	return l->group > 0 ? xformat("%ld", l->group) : xformat(l->group ? "tensor" : "channel");
+}
+
+static void add_layer(struct survey *s, const struct image *image, const char *path)
+{
+	struct layer layer = layer_read(image, path, 0, 0);
+	const struct linear *l = &layer.linear;
+	void *work = xalloc(stats_work(l->out, l->in), 1);
+	double bits = stats_bits(l), weights = (double)l->out * (double)l->in;
+	char *group = group_of(l);
+	struct weight_stats w;
+
+	stats_weight(l, &w, work);
+	sheet_row(&s->sheet, (union sheet_value[]){ { path }, { survey_storage(l) }, { group },
+		{ l->compute.kind ? l->compute.name : "none" }, { .number = (double)l->out }, { .number = (double)l->in },
+		{ .number = bits }, { .number = w.sigma }, { .number = w.sigma_min }, { .number = w.sigma_max },
+		{ .number = w.deviation }, { .number = w.kurtosis }, { .number = w.absmax }, { .number = w.incoherence } });
+	s->weights += weights;
+	s->bits += bits * weights;
+	s->absmax = fmax(s->absmax, w.absmax);
+	free(group), free(work);
+	layer_free(&layer);
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct visit { struct survey *s; const struct image *image; };
+
+static void visit_hessian(void *arg, const char *path)
+{
+	struct visit *v = arg;
+	char *at = xformat("%s/hessian", path), *count_at = xformat("%s/count", path), *absmax_at = xformat("%s/absmax", path);
+	struct tensor t;
+
+	if (option_layer(path) && image_find(v->image, at, TENSOR_F32, 2, NULL, &t)) {
+		size_t n = t.dim[1], dead = 0;
+		const float (*h)[n] = (const void *)quantize_hessian(v->image, path, n);
+		const float *absmax = image_tensor(v->image, absmax_at, TENSOR_F32, 1, &n).data;
+		double count = (double)*(const int64_t *)image_tensor(v->image, count_at, TENSOR_I64, 0, NULL).data;
+		double *square = xalloc(n, sizeof *square), sum = 0, top = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			square[i] = (double)h[i][i] / count;
+			if (!(square[i] >= 0 && isfinite(square[i])))
+				die("%s: %s: diagonal element %zu is %g, a sum of squares was wanted", image_name(v->image), at, i, (double)h[i][i]);
+			sum += square[i];
+			dead += !(square[i] > 0);
+			top = fmax(top, (double)absmax[i]);
+		}
+		qsort(square, n, sizeof *square, ascending);
+		sheet_row(&v->s->sheet, (union sheet_value[]){ { path }, { .number = count }, { .number = (double)n },
+			{ .number = (double)dead }, { .number = sum / (double)n }, { .number = (square[(n - 1) / 2] + square[n / 2]) / 2 },
+			{ .number = square[n - 1] }, { .number = top } });
+		free(square);
+	}
+	free(at), free(count_at), free(absmax_at);
+}
+
+void survey_part(struct survey *s, const struct image *image, const struct config *config)
+{
+	struct layer_list list = { 0 };
+
+	if (s->sheet.column == model_columns)
+		list = layer_list(image, config);
+	else
+		image_groups(image, visit_hessian, &(struct visit){ s, image });
+	for (size_t i = 0; i < list.n; i++) {
+		progress(list.path[i], i, list.n);
+		add_layer(s, image, list.path[i]);
+	}
+	layer_list_free(&list);
+}
+
+void survey_end(struct survey *s, const char *name)
+{
+	const union sheet_value not = { .number = NAN };
+
+	if (!s->sheet.rows)
+		die("%s: holds no linear layer%s", name, option_layers_given() ? " that --layers selects" : "");
+	if (s->sheet.column == hessian_columns)
+		return;
+	sheet_sum(&s->sheet, (union sheet_value[]){ { "all" }, { "-" }, { "-" }, { "-" }, not, not, { .number = s->bits / s->weights },
+		not, not, not, not, not, { .number = s->absmax }, not });
+}

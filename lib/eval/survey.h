@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * survey.h -- what the linear layers of a model are like, or their inputs by
+ * a Hessian file, a row each
+ */
+#ifndef EVAL_SURVEY_H
+#define EVAL_SURVEY_H
+#include "io/image.h"
+#include "io/sheet.h"
+#include "model/config.h"
+#include "quant/linear.h"
+
+struct survey {
+	struct sheet sheet;
+	double weights, bits, absmax;	/* of all layers: how many, bits they take, the largest */
+};
+
+struct survey survey_begin(const char *kind);	/* "model" or "hessian" */
+/* The layers of a part that --layers selects; config NULL: there is none. */
+void survey_part(struct survey *s, const struct image *image, const struct config *config);
+/* Of a model the last row: bits a weight over all layers, and the largest weight. Dies if there was no layer in `name`. */
+void survey_end(struct survey *s, const char *name);
+
+/* "bf16", "uint4" */
+const char *survey_storage(const struct linear *l);
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * stats.c -- see stats.h
+ *
+ * Moments are taken about the mean of each row and moved to the mean μ of all:
+ * with d = mean_i - μ,
+ *	Σ (w - μ)² = m₂ + n d²,  Σ (w - μ)⁴ = m₄ + 4 d m₃ + 6 d² m₂ + n d⁴.
+ */
+#include "quant/stats.h"
+#include <cblas.h>
+#include <math.h>
+#include <omp.h>
+#include "base/thread.h"
+
+/* Rows that are decoded together; results do not depend on it but for the products with H. */
+enum { TILE = 64 };
+
+struct moments { double mean, m2, m3, m4, top; };
+struct distances { double e2, w2, top, ehe, whw; };
+
+/* A row leaves one of these behind; each thread's three tiles follow. */
+_Static_assert(sizeof(struct moments) == sizeof(struct distances), "rows of one size");
+
+static size_t rows_bytes(size_t m)
+{
+	return (m * sizeof(struct moments) + 63) & ~(size_t)63;
+}
+
+static size_t tile_floats(size_t n)
+{
+	return (TILE * n + 15) & ~(size_t)15;
+}
+
+size_t stats_work(size_t m, size_t n)
+{
+	return rows_bytes(m) + (size_t)threads * 3 * tile_floats(n) * sizeof(float);
+}
+
+/* One of the calling thread's three tiles. */
+static float *tile_of(void *work, size_t m, size_t n, size_t which)
+{
+	void *tiles = (char *)work + rows_bytes(m);
+
+	return (float *)tiles + ((size_t)omp_get_thread_num() * 3 + which) * tile_floats(n);
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct moments moments_of(size_t n, const float w[n])
+{
+	struct moments r = { 0 };
+	double sum = 0, m2 = 0, m3 = 0, m4 = 0;
+	float top = 0;
+
+	#pragma omp simd reduction(+:sum) reduction(max:top)
+	for (size_t i = 0; i < n; i++) {
+		float a = fabsf(w[i]);
+
+		sum += (double)w[i];
+		top = a > top ? a : top;
+	}
+	r.mean = sum / (double)n;
+	r.top = (double)top;
+	#pragma omp simd reduction(+:m2, m3, m4)
+	for (size_t i = 0; i < n; i++) {
+		double d = (double)w[i] - r.mean, q = d * d;
+
+		m2 += q;
+		m3 += q * d;
+		m4 += q * q;
+	}
+	r.m2 = m2, r.m3 = m3, r.m4 = m4;
+	return r;
+}
+
+void stats_weight(const struct linear *l, struct weight_stats *s, void *work)
+{
+	const size_t m = l->out, n = l->in;
+	const double count = (double)m * (double)n;
+	struct moments *row = work;
+	double mean = 0, m2 = 0, m4 = 0;
+	size_t live = 0;
+
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (m > TILE)
+	for (size_t t = 0; t < m; t += TILE) {
+		float (*w)[n] = (float (*)[n])tile_of(work, m, n, 0);
+		size_t rows = least(TILE, m - t);
+
+		linear_weight(l, t, rows, w);
+		for (size_t i = 0; i < rows; i++)
+			row[t + i] = moments_of(n, w[i]);
+	}
+	*s = (struct weight_stats){ .sigma_min = INFINITY };
+	for (size_t i = 0; i < m; i++) {
+		mean += row[i].mean;
+		s->absmax = fmax(s->absmax, row[i].top);
+	}
+	mean /= (double)m;
+	for (size_t i = 0; i < m; i++) {
+		double d = row[i].mean - mean, sigma = sqrt(row[i].m2 / (double)n) / row[i].top;
+
+		m2 += row[i].m2 + (double)n * d * d;
+		m4 += row[i].m4 + 4 * d * row[i].m3 + 6 * d * d * row[i].m2 + (double)n * d * d * d * d;
+		if (!(row[i].top > 0))
+			continue;
+		live++;
+		s->sigma += sigma;
+		s->sigma_min = fmin(s->sigma_min, sigma);
+		s->sigma_max = fmax(s->sigma_max, sigma);
+	}
+	s->deviation = sqrt(m2 / count);
+	s->kurtosis = m2 > 0 ? m4 * count / (m2 * m2) : NAN;
+	s->incoherence = live ? s->absmax * sqrt(count / (m2 + count * mean * mean)) : NAN;
+	s->sigma /= (double)live;
+	if (!live)
+		s->sigma = s->sigma_min = s->sigma_max = NAN;
+}
+
+/* e becomes w - v. */
+static struct distances distances_of(size_t n, float e[n], const float w[n], const float v[n])
+{
+	double e2 = 0, w2 = 0, top = 0;
+
+	#pragma omp simd reduction(+:e2, w2) reduction(max:top)
+	for (size_t i = 0; i < n; i++) {
+		double d = (double)w[i] - (double)v[i], a = fabs(d);
+
+		e2 += d * d;
+		w2 += (double)w[i] * (double)w[i];
+		top = a > top ? a : top;
+		e[i] = (float)d;
+	}
+	return (struct distances){ .e2 = e2, .w2 = w2, .top = top };
+}
+
+static double dot(size_t n, const float x[n], const float y[n])
+{
+	double s = 0;
+
+	#pragma omp simd reduction(+:s)
+	for (size_t i = 0; i < n; i++)
+		s += (double)x[i] * (double)y[i];
+	return s;
+}
+
+/* x H, row by row */
+static void times(size_t rows, size_t n, float y[rows][n], const float x[rows][n], const float *h)
+{
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)n, (int)n, 1, x[0], (int)n, h, (int)n,
+		0, y[0], (int)n);
+}
+
+static void take_tile(const struct linear *w, const struct linear *v, const float *h, size_t first, size_t rows,
+	struct distances row[rows], float a[rows][w->in], float b[rows][w->in], float c[rows][w->in])
+{
+	const size_t n = w->in;
+
+	linear_weight(w, first, rows, a);
+	linear_weight(v, first, rows, b);
+	for (size_t i = 0; i < rows; i++)
+		row[i] = distances_of(n, b[i], a[i], b[i]);
+	if (!h)
+		return;
+	times(rows, n, c, (const float (*)[n])a, h);
+	for (size_t i = 0; i < rows; i++)
+		row[i].whw = dot(n, a[i], c[i]);
+	times(rows, n, c, (const float (*)[n])b, h);
+	for (size_t i = 0; i < rows; i++)
+		row[i].ehe = dot(n, b[i], c[i]);
+}
+
+bool stats_difference(const struct linear *w, const struct linear *v, const float *h, struct weight_difference *d,
+	void *work)
+{
+	const size_t m = w->out, n = w->in;
+	struct distances *row = work, sum = { 0 };
+
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (m > TILE)
+	for (size_t t = 0; t < m; t += TILE)
+		take_tile(w, v, h, t, least(TILE, m - t), row + t, (float (*)[n])tile_of(work, m, n, 0),
+			(float (*)[n])tile_of(work, m, n, 1), (float (*)[n])tile_of(work, m, n, 2));
+	for (size_t i = 0; i < m; i++) {
+		sum.e2 += row[i].e2;
+		sum.w2 += row[i].w2;
+		sum.ehe += row[i].ehe;
+		sum.whw += row[i].whw;
+		sum.top = fmax(sum.top, row[i].top);
+	}
+	d->mse = sum.e2 / ((double)m * (double)n);
+	d->error = sum.e2 / sum.w2;
+	d->sqnr = -10 * log10(d->error);
+	d->largest = sum.top;
+	d->output = h && sum.whw > 0 ? sum.ehe / sum.whw : NAN;
+	return isfinite(sum.ehe + sum.whw);
+}
+
+double stats_bits(const struct linear *l)
+{
+	const double rows = (double)l->out, count = rows * (double)l->in;
+	const double scales = l->group < 0 ? 1 : rows * (double)l->groups;
+	double bits = count * l->storage.bits + scales * 32;
+
+	if (l->weight)
+		return l->weight_type == HALF_NONE ? 32 : 16;
+	if (l->zero)
+		bits += scales * l->storage.bits;
+	if (l->compute.kind)
+		bits += (double)l->scales8 * 32;
+	if (l->group_index)
+		bits += (double)l->in * ceil(log2((double)l->groups));
+	return bits / count;
+}
