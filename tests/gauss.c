@@ -98,14 +98,16 @@ static void search(void **unused)
 {
 	const struct format a = get("e2m1"), b = get("e1m2"), c = get("e3m0");
 	const struct gauss g = gauss_of(&a), h = gauss_of(&b), k = gauss_of(&c);
-	double x = gauss_crossover(&g, &h, 0.02, 2), y = gauss_crossover(&g, &k, 0.01, 2), best = gauss_best(&g, 0.01, 2);
+	double x = gauss_crossover(&g, &h, 0.02, 2), y = gauss_crossover(&g, &k, 0.01, 2), best = gauss_best(&g, 2, (const struct gauss *const []){ &h, &k }, 0.01, 2);
 
 	(void)unused;
 	assert_true(fabs(gauss_error(&g, x) / gauss_error(&h, x) - 1) < 1e-8);
 	assert_true(gauss_error(&g, x * 0.9) < gauss_error(&h, x * 0.9) && gauss_error(&g, x * 1.1) > gauss_error(&h, x * 1.1));
 	assert_true(fabs(gauss_error(&g, y) / gauss_error(&k, y) - 1) < 1e-8);
 	for (double s = 0.012; s < 2; s *= 1.05)
-		assert_true(gauss_error(&g, s) / gauss_second_moment(s) >= gauss_error(&g, best) / gauss_second_moment(best) * (1 - 1e-12));
+		assert_true(gauss_error(&g, s) / fmin(gauss_error(&h, s), gauss_error(&k, s)) >=
+			gauss_error(&g, best) / fmin(gauss_error(&h, best), gauss_error(&k, best)) * (1 - 1e-9));
+	assert_true(best > y && best < x);
 	assert_true(isnan(gauss_crossover(&g, &g, 0.02, 2)));
 }
 

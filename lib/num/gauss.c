@@ -115,10 +115,16 @@ double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t se
 /* --- minima and crossovers, in log σ --- */
 
 struct pair { const struct gauss *g, *h; };
+struct lead { const struct gauss *g, *const *other; size_t others; };
 
-static double relative(double t, void *arg)
+static double behind(double t, void *arg)
 {
-	return log(gauss_error(arg, exp(t)) / gauss_second_moment(exp(t)));
+	const struct lead *l = arg;
+	double least = INFINITY;
+
+	for (size_t i = 0; i < l->others; i++)
+		least = fmin(least, gauss_error(l->other[i], exp(t)));
+	return log(gauss_error(l->g, exp(t)) / least);
 }
 
 static double ratio(double t, void *arg)
@@ -128,16 +134,17 @@ static double ratio(double t, void *arg)
 	return log(gauss_error(p->g, exp(t)) / gauss_error(p->h, exp(t)));
 }
 
-double gauss_best(const struct gauss *g, double low, double high)
+double gauss_best(const struct gauss *g, size_t others, const struct gauss *const other[others], double low, double high)
 {
 	const double step = (log(high) - log(low)) / STEPS;
-	gsl_function f = { relative, (void *)(uintptr_t)g };
+	struct lead lead = { g, other, others };
+	gsl_function f = { behind, &lead };
 	gsl_min_fminimizer *m;
 	double least = INFINITY, best;
 	int at = 0;
 
 	for (int i = 0; i <= STEPS; i++) {
-		double e = relative(log(low) + i * step, f.params);
+		double e = behind(log(low) + i * step, &lead);
 
 		if (e < least) {
 			least = e;

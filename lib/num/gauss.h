@@ -29,8 +29,8 @@ double gauss_second_moment(double sigma);		/* E[x²] of the truncated distributi
 /* The mean over n weights drawn, rounded by format_quantize(), and its standard error. */
 double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t seed, double *se);
 
-/* Where in low .. high the relative error is least; low or high where it has no minimum inside. */
-double gauss_best(const struct gauss *g, double low, double high);
+/* Where in low .. high the format leads the others by most: its error against the least of theirs. */
+double gauss_best(const struct gauss *g, size_t others, const struct gauss *const other[others], double low, double high);
 /* The first σ in low .. high where the errors of two formats are equal and change order; NaN if there is none. */
 double gauss_crossover(const struct gauss *g, const struct gauss *h, double low, double high);
 #endif
