@@ -284,38 +284,64 @@ void sweep_part(struct sweep *s, const struct image *image, const struct config 
 
 /* --- the figure --- */
 
+/* Rows of a sheet that are of the format, as two columns of numbers: a data block of gnuplot's. */
+static void say_block(struct plot *p, const char *kind, size_t f, const struct sheet *t, size_t name, size_t x, const struct format *format)
+{
+	plot_say(p, "$%s%zu << E\n", kind, f);
+	for (size_t r = 0; r < t->rows; r++) {
+		const union sheet_value *v = t->value + r * t->columns;
+
+		if (!strcmp(v[name].text, format->name))
+			plot_say(p, "%.9g %.9g\n", v[x].number, v[x + 1].number);
+	}
+	plot_say(p, "E\n");
+}
+
+/* The formats of one width. */
+static void say_panel(struct plot *p, const struct sweep *s, int bits, bool first)
+{
+	const bool points = s->error.rows;
+	int line = 0;
+
+	plot_say(p, "set title '%d bits'\nset ylabel '%s'\nplot ", bits, first ? "mean squared error, largest weight = 1" : "");
+	for (size_t f = 0; f < s->formats; f++) {
+		if (s->format[f].bits != bits)
+			continue;
+		plot_say(p, "%s$c%zu with lines linewidth 2 linecolor %d title '%s'", line ? ", " : "", f, line + 1, s->format[f].name);
+		line++;
+		if (points)
+			plot_say(p, ", $e%zu with points pointtype 7 pointsize 0.4 linecolor %d notitle", f, line);
+	}
+	plot_say(p, "\n");
+}
+
 void sweep_plot(const struct sweep *s, const char *path, double low, double high)
 {
-	const struct sheet *c = &s->curve, *e = &s->error;
-	struct plot p = plot_open(path, 900, 600);
+	bool seen[9] = { false }, first = true;
+	struct plot p;
+	int panels = 0;
 
-	plot_say(&p, "set logscale xy\nset xlabel 'sigma of the weights, with the largest of a channel at 1'\n"
-		"set ylabel 'mean squared error, with the largest weight at 1'\nset key outside right\nset grid\n"
-		"set title 'Error of number formats on Gaussian weights%s'\n", e->rows ? ", and on the layers of a model (points)" : "");
+	for (size_t f = 0; f < s->formats; f++) {
+		panels += !seen[s->format[f].bits];
+		seen[s->format[f].bits] = true;
+	}
+	p = plot_open(path, 60 + 360 * panels, 420);
+	for (size_t f = 0; f < s->formats; f++) {
+		say_block(&p, "c", f, &s->curve, 0, 2, &s->format[f]);
+		if (s->error.rows)
+			say_block(&p, "e", f, &s->error, 1, 2, &s->format[f]);
+	}
+	plot_say(&p, "set multiplot layout 1,%d title 'Error of number formats on Gaussian weights%s'\n"
+		"set logscale xy\nset format y '10^{%%T}'\nset xlabel 'sigma of the weights, largest = 1'\nset key bottom right\nset grid\n",
+		panels, s->error.rows ? "; points: layers of the model" : "");
 	if (high > low)
 		plot_say(&p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
-			"set label 1 'sigmas of models' at %g, graph 0.03 center textcolor rgb '#606060'\n", low, high, sqrt(low * high));
-	for (size_t f = 0; f < s->formats; f++) {
-		plot_say(&p, "$c%zu << E\n", f);
-		for (size_t r = 0; r < c->rows; r++)
-			if (!strcmp(c->value[r * c->columns].text, s->format[f].name))
-				plot_say(&p, "%.9g %.9g\n", c->value[r * c->columns + 2].number, c->value[r * c->columns + 3].number);
-		plot_say(&p, "E\n");
-		if (e->rows)
-			plot_say(&p, "$e%zu << E\n", f);
-		for (size_t r = 0; r < e->rows; r++)
-			if (!strcmp(e->value[r * e->columns + 1].text, s->format[f].name))
-				plot_say(&p, "%.9g %.9g\n", e->value[r * e->columns + 2].number, e->value[r * e->columns + 3].number);
-		if (e->rows)
-			plot_say(&p, "E\n");
-	}
-	plot_say(&p, "plot ");
-	for (size_t f = 0; f < s->formats; f++) {
-		plot_say(&p, "%s$c%zu with lines linewidth 2 linecolor %zu dashtype %d title '%s'", f ? ", " : "", f, f + 1,
-			s->format[f].bits % 3 + 1, s->format[f].name);
-		if (e->rows)
-			plot_say(&p, ", $e%zu with points pointtype 7 pointsize 0.4 linecolor %zu notitle", f, f + 1);
-	}
-	plot_say(&p, "\n");
+			"set label 1 'models' at %g, graph 0.97 center textcolor rgb '#606060'\n", low, high, sqrt(low * high));
+	for (int bits = 1; bits <= 8; bits++)
+		if (seen[bits]) {
+			say_panel(&p, s, bits, first);
+			first = false;
+		}
+	plot_say(&p, "unset multiplot\n");
 	plot_close(&p);
 }
