@@ -41,8 +41,11 @@ struct plot plot_open(const char *path, int width, int height)
 	struct plot p = { .path = path, .part = xformat("%s.part", path) };
 	char *name = quoted(p.part);
 
+	p.pipe = fopen(p.part, "w");	/* whether it can be made at all: gnuplot says it in many lines */
+	if (!p.pipe || fclose(p.pipe))
+		die("%s: cannot write:", path);
 	signal(SIGPIPE, SIG_IGN);	/* a gnuplot that goes away is told by plot_close() */
-	p.pipe = popen("gnuplot", "w");
+	p.pipe = popen("gnuplot 2>/dev/null", "w");
 	if (!p.pipe)
 		die("gnuplot: cannot start:");
 	plot_say(&p, "set terminal %s size %g, %g\nset output %s\n", types[type].terminal, width * types[type].unit,
@@ -63,9 +66,9 @@ void plot_say(struct plot *p, const char *format, ...)
 void plot_close(struct plot *p)
 {
 	plot_say(p, "set output\n");
-	if (pclose(p->pipe) || access(p->part, F_OK)) {
+	if (pclose(p->pipe)) {
 		unlink(p->part);
-		die("%s: gnuplot could not make it; is gnuplot installed, and the folder writable?", p->path);
+		die("%s: gnuplot could not make it; is gnuplot installed?", p->path);
 	}
 	if (rename(p->part, p->path))
 		die("%s: cannot be put in its place:", p->path);

@@ -114,6 +114,13 @@ double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t se
 
 /* --- minima and crossovers, in log σ --- */
 
+/* What GSL finds wrong comes back as a value; it shall not end the program. */
+__attribute__((constructor))
+static void quiet(void)
+{
+	gsl_set_error_handler_off();
+}
+
 struct pair { const struct gauss *g, *h; };
 struct lead { const struct gauss *g, *const *other; size_t others; };
 
