@@ -17,6 +17,10 @@
 static const char *const names[] = {
 	"int2", "int3", "int4", "int5", "int6", "int7", "int8",
 	"uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7", "uint8",
+	"nf2", "nf3", "nf4", "nf5", "nf6", "nf7", "nf8",
+	"e0m1", "e0m2", "e0m3", "e0m4", "e0m5", "e0m6", "e0m7",
+	"e1m0", "e1m1", "e1m2", "e1m3", "e1m4", "e1m5", "e1m6", "e2m0", "e2m1", "e2m2", "e2m3", "e2m4", "e2m5",
+	"e3m0", "e3m1", "e3m2", "e3m3", "e3m4", "e4m0", "e4m1", "e4m2", "e4m3", "e5m0", "e5m1", "e5m2", "e6m0", "e6m1",
 	"e4m3fn", "e4m3ieee", "e5m2ieee",
 };
 enum { NAMES = sizeof names / sizeof *names };
@@ -32,7 +36,7 @@ static struct format get(const char *name)
 static void parse(void **unused)
 {
 	static const char *const bad[] = {
-		"", "int", "int1", "int9", "int04", "int4x", "uint0", "uint9", "uint", "float", "e4m3", "e4m3fnx", "xint4",
+		"", "int", "int1", "int9", "int04", "int4x", "uint0", "uint9", "uint", "float", "e0m0", "e7m0", "e3m5", "e4m4", "e2m", "em2", "nf1", "nf9", "e4m3fnx", "xint4",
 		"int99999999999", "int-4", "int 4", "auint4",
 	};
 	struct format f;
@@ -51,7 +55,8 @@ static void parse(void **unused)
 		assert_false(format_parse(&f, bad[i]));
 		assert_null(f.kind);
 	}
-	assert_string_equal(format_list(), "int2..int8, uint1..uint8, e4m3fn, e4m3ieee, e5m2ieee");
+	assert_string_equal(format_list(), "int2..int8, uint1..uint8, e<x>m<y> (1 <= x + y <= 7, x <= 6), nf2..nf8, "
+		"e4m3fn, e4m3ieee, e5m2ieee");
 }
 
 static void grids(void **unused)
@@ -97,21 +102,35 @@ static size_t values(const struct format *f, struct value list[256])
 	return n;
 }
 
-/* An independent nearest: by distance in double, ties to the code that is even. The codes of int<N> count
- * from -Q, so there the value decides. */
+/* Which of two neighbours a tie goes to, by SPEC section 3. */
+static bool tie_goes_up(const struct format *f, struct value low, struct value high)
+{
+	double step;
+
+	if (f->away)
+		return fabs(high.v) > fabs(low.v);
+	if (f->name[0] == 'n')				/* the rank */
+		return high.code % 2 == 0;
+	if (f->name[0] != 'e')				/* the integer; codes of int<N> count from -Q */
+		return fmod(high.v, 2) == 0;
+	/* of ⌊x/v⌉, v = 2^⌊log₂|x|⌋ / 2^y, or the smallest step */
+	step = fmin(fabs(low.v), fabs(high.v));
+	step = ldexp(1, (int)fmax(step > 0 ? logb(step) : -999, 1 - f->bias) - f->y);
+	return fmod(high.v / step, 2) == 0;
+}
+
+/* An independent nearest: by distance in double. */
 static struct value nearest(const struct format *f, size_t n, const struct value list[n], double x)
 {
-	struct value best = list[0];
+	size_t i = 1;
 
-	x = fmax(-1e6, fmin(1e6, x));		/* far away all distances are the same */
-	for (size_t i = 1; i < n; i++) {
-		double now = fabs(x - list[i].v), before = fabs(x - best.v);
-		bool even = f->bits == 8 && f->name[0] == 'e' ? list[i].code % 2 == 0 : fmod(list[i].v, 2) == 0;
-
-		if (now < before || (now == before && even))
-			best = list[i];
-	}
-	return best;
+	while (i < n && list[i].v <= x)
+		i++;
+	if (i == n || x <= list[i - 1].v)
+		return list[i - 1];
+	if (x - list[i - 1].v == list[i].v - x)
+		return list[tie_goes_up(f, list[i - 1], list[i]) ? i : i - 1];
+	return list[x - list[i - 1].v < list[i].v - x ? i - 1 : i];
 }
 
 static void check(const struct format *f, size_t n, const struct value list[n], float x)
@@ -135,19 +154,31 @@ static void check(const struct format *f, size_t n, const struct value list[n], 
 	assert_true(y == want.v);
 	lane[0][0] = x;
 	format_nearest(f, 1, 1, back, (const float (*)[1])lane, &one, &zero);
-	assert_true(back[0][0] == want.v);
+	/* A search may take either neighbour at a tie. */
+	assert_true(back[0][0] == want.v || fabs(back[0][0] - wide) == fabs(want.v - wide));
+}
+
+static size_t count(const struct format *f)
+{
+	size_t codes = (size_t)1 << f->bits;
+
+	if (!strncmp(f->name, "uint", 4) || f->name[0] == 'n')
+		return codes;
+	if (f->name[0] == 'i' || strchr(f->name, 'm') == f->name + strlen(f->name) - 2)
+		return codes - 1;		/* one zero */
+	return f->top == 448 ? 253 : f->top == 240 ? 239 : 247;
 }
 
 static void rounding(void **unused)
 {
 	(void)unused;
-	for (size_t k = 0; k < NAMES; k++) {
-		const struct format f = get(names[k]);
+	for (size_t k = 0; k < 2 * NAMES; k++) {
+		struct format f = get(names[k / 2]);
 		struct value list[256];
 		size_t n = values(&f, list);
 
-		assert_int_equal(n, f.name[0] == 'u' ? 1 << f.n : f.name[0] == 'i' ? (1 << f.n) - 1
-			: f.top == 448 ? 253 : f.top == 240 ? 239 : 247);
+		format_ties(&f, k % 2);
+		assert_int_equal(n, count(&f));
 		for (size_t i = 0; i < n; i++) {
 			float v = list[i].v, m = i + 1 < n ? (v + list[i + 1].v) / 2 : 2 * v + 1;
 
@@ -167,6 +198,129 @@ static void rounding(void **unused)
 	}
 }
 
+/* Just beside a tie, closer than a float can say: x/s is taken in double. */
+static void beside_ties(void **unused)
+{
+	(void)unused;
+	for (size_t k = 0; k < 2 * NAMES; k++) {
+		struct format f = get(names[k / 2]);
+		struct value list[256];
+		size_t n = values(&f, list);
+		const float one = 1;
+		const uint8_t zero = 0;
+
+		format_ties(&f, k % 2);
+		for (size_t i = 0; i + 1 < n; i++) {
+			double m = ((double)list[i].v + list[i + 1].v) / 2, x[3] = { nextafter(m, -INFINITY), m, nextafter(m, INFINITY) };
+
+			for (int t = 0; t < 3; t++) {
+				uint8_t code;
+				float y;
+
+				format_quantize(&f, 1, &code, &y, &x[t], &one, &zero);
+				assert_true(y == nearest(&f, n, list, x[t]).v);
+			}
+		}
+	}
+}
+
+/* FPE2M2 section 3.1 and SPEC section 3. */
+static void exmy(void **unused)
+{
+	static const float e2m1[] = { 0, 1, 2, 3, 4, 6, 8, 12 }, e4m0[] = { 0, 2, 4, 8 };
+	static const float e2m2[] = { 0, .5f, 1, 1.5f, 2, 2.5f, 3, 3.5f, 4, 5, 6, 7, 8, 10, 12, 14 };
+	static const struct { const char *name; double x, even, away; } ties[] = {
+		{ "e2m2", 4.5, 4, 5 }, { "e2m2", 9, 8, 10 }, { "e2m2", 13, 12, 14 }, { "e4m0", 3, 4, 4 }, { "e4m0", 6, 8, 8 },
+	};
+
+	(void)unused;
+	for (int c = 0; c < 16; c++) {
+		assert_true(get("e2m2").grid[c] == e2m2[c] && get("e2m2").grid[c + 16] == -e2m2[c]);
+		assert_true(c > 7 || get("e2m1").grid[c] == e2m1[c]);
+		assert_true(c > 3 || get("e4m0").grid[c] == e4m0[c]);
+	}
+	assert_true(get("e4m0").top == 32768 && get("e2m2").top == 14 && get("e1m3").top == 3.75f);
+	assert_true(!signbit(get("e2m2").grid[16]));
+	for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
+		for (int away = 0; away < 2; away++) {
+			struct format f = get(ties[i].name);
+			const float one = 1;
+			uint8_t code;
+			float y;
+
+			format_ties(&f, away);
+			format_quantize(&f, 1, &code, &y, &ties[i].x, &one, NULL);
+			assert_true(y == (away ? ties[i].away : ties[i].even));
+		}
+}
+
+/* E1M3 with s = max/3.75 is int5 bit for bit. */
+static void e1m3_is_int5(void **unused)
+{
+	const struct format e = get("e1m3"), i5 = get("int5");
+	uint32_t state = 1;
+
+	(void)unused;
+	for (int r = 0; r < 1000; r++) {
+		float top = 0, x[100], y[100], z[100], scale[100], other[100];
+		uint8_t code[100];
+
+		for (int i = 0; i < 100; i++) {
+			state = state * 1664525 + 1013904223;
+			x[i] = (float)((state >> 8) % 6001) / 3000 - 1;	/* ties among them */
+			top = fmaxf(top, fabsf(x[i]));
+		}
+		format_fit(&e, scale, NULL, -top, top);
+		format_fit(&i5, other, NULL, -top, top);
+		for (int i = 1; i < 100; i++) {
+			scale[i] = scale[0];
+			other[i] = other[0];
+		}
+		format_encode(&e, 100, code, x, scale, NULL);
+		format_decode(&e, 100, y, code, scale, NULL);
+		format_encode(&i5, 100, code, x, other, NULL);
+		format_decode(&i5, 100, z, code, other, NULL);
+		assert_memory_equal(y, z, sizeof y);
+	}
+}
+
+/* QLoRA's published values of NF4, to its four or more digits. */
+static void quantiles(void **unused)
+{
+	static const double nf4[16] = {
+		-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+		-0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+		0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1,
+	};
+
+	(void)unused;
+	for (int c = 0; c < 16; c++)
+		assert_true(fabs(get("nf4").grid[c] - nf4[c]) < 1e-6);
+	for (int n = 2; n <= 8; n++) {
+		char name[4] = { 'n', 'f', (char)('0' + n), 0 };
+		const struct format f = get(name);
+
+		assert_true(f.grid[0] == -1 && f.grid[(1 << n) - 1] == 1 && f.grid[(1 << (n - 1)) - 1] == 0);
+		for (int c = 1; c < 1 << n; c++)
+			assert_true(f.grid[c] > f.grid[c - 1]);
+	}
+}
+
+static void closest(void **unused)
+{
+	static const char *const pairs[][2] = {
+		{ "e2n2", "e2m2" }, { "fp4", "nf4" }, { "in4", "int4" }, { "E2M", "e2m0" }, { "e4m3fm", "e4m3fn" }, { "uint44", "uint4" },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		char *name = format_closest(pairs[i][0]);
+
+		assert_string_equal(name, pairs[i][1]);
+		free(name);
+	}
+}
+
 /* A scale is divided by, in vectors and in what is left over; NaN makes no NaN code. */
 static void scales(void **unused)
 {
@@ -183,7 +337,7 @@ static void scales(void **unused)
 
 		for (int i = 0; i < N; i++) {
 			scale[i] = (float)exp2((i * 37 % 41) / 3.0 - 10);
-			zero[i] = (uint8_t)(i * 13 % ((int)f.top + 1));
+			zero[i] = f.asymmetric ? (uint8_t)(i * 13 % ((int)f.top + 1)) : 0;
 			x[i] = wide[i] = (float)sin(i) * scale[i] * f.top * 1.1f;
 		}
 		format_encode(&f, N, code, x, scale, zero);
@@ -196,8 +350,7 @@ static void scales(void **unused)
 
 				assert_true(code[i] == c && y[i] == (float)(c - zero[i]) * scale[i]);
 			} else {
-				assert_true(f.grid[code[i]] == nearest(&f, n, list, f.bits == 8 && f.top > 200
-					? (float)q : q).v);
+				assert_true(f.grid[code[i]] == nearest(&f, n, list, q).v);
 				assert_true(y[i] == f.grid[code[i]] * scale[i]);
 			}
 		}
@@ -274,7 +427,8 @@ static void fit(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse), cmocka_unit_test(grids), cmocka_unit_test(rounding), cmocka_unit_test(scales),
+		cmocka_unit_test(parse), cmocka_unit_test(grids), cmocka_unit_test(rounding), cmocka_unit_test(beside_ties), cmocka_unit_test(exmy),
+		cmocka_unit_test(e1m3_is_int5), cmocka_unit_test(quantiles), cmocka_unit_test(closest), cmocka_unit_test(scales),
 		cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
 	};
 

@@ -133,11 +133,11 @@ void sheet_print(const struct sheet *s, bool json)
 		die("<stdout>: cannot write:");
 }
 
-static void write_column(const struct sheet *s, size_t column, struct output *out)
+static void write_column(const struct sheet *s, size_t column, struct output *out, const char *group)
 {
 	const size_t n = s->rows - s->summed;
 	const union sheet_value *v = s->value + column;
-	char *path = xformat("/%s", s->column[column].name);
+	char *path = xformat("%s/%s", group, s->column[column].name);
 	const char **text = xalloc(n, sizeof *text);
 	int64_t *integer = xalloc(n, sizeof *integer);
 	double *real = xalloc(n, sizeof *real);
@@ -168,12 +168,21 @@ void sheet_write(const struct sheet *s, struct output *out)
 	if (!out)
 		return;
 	for (size_t c = 0; c < s->columns; c++)
-		write_column(s, c, out);
+		write_column(s, c, out, "");
 	for (size_t c = 0; s->summed && c < s->columns; c++)
 		if (applies(s, n, c))
 			output_number(out, "/", s->column[c].name, s->value[n * s->columns + c].number);
 	output_end(out);
 	output_close(out);
+}
+
+void sheet_put(const struct sheet *s, struct output *out, const char *group)
+{
+	char *path = xformat("/%s", group);
+
+	for (size_t c = 0; s->rows && c < s->columns; c++)
+		write_column(s, c, out, path);
+	free(path);
 }
 
 void sheet_free(struct sheet *s)

@@ -33,5 +33,7 @@ void sheet_print(const struct sheet *s, bool json);
 /* A dataset a column: strings, int64, or f64; numbers of the last row, where it sums up: root attributes. Closes
  * the output. Nothing with NULL. */
 void sheet_write(const struct sheet *s, struct output *out);
+/* The columns as datasets of a group, in an output that goes on; nothing of an empty sheet. */
+void sheet_put(const struct sheet *s, struct output *out, const char *group);
 void sheet_free(struct sheet *s);
 #endif

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/thread.h"
+#include "quant/pack.h"
 #include <fnmatch.h>
 #include <math.h>
 #include <stdint.h>
@@ -107,7 +108,7 @@ static void check_codes(const struct image *image, const char *path, const struc
 	size_t rows = l->out, n = l->in;
 	unsigned limit = 1u << l->storage.bits, top = 0;
 
-	if (l->storage.bits >= 8)
+	if (!l->codes || l->storage.bits >= 8)	/* packed ones cannot be too large */
 		return;
 	#pragma omp parallel for num_threads(threads) schedule(static) reduction(max:top) if (rows * n > 1 << 19)
 	for (size_t i = 0; i < rows; i++)
@@ -188,14 +189,35 @@ static void read_compute(const struct image *image, const char *path, struct lin
 	free(text);
 }
 
+static void read_packed(const struct image *image, const char *path, struct linear *l, const size_t want[2])
+{
+	double columns = image_number(image, member(path, "packed"), "columns", NAN);
+	struct tensor t;
+	size_t shape[2] = { want[0], 0 };
+
+	if (!(columns >= 1) || columns > 1e9 || columns != floor(columns) || (want[1] && columns != (double)want[1]))
+		die("%s: %s: attribute columns must be how many columns are packed%s", image_name(image), member(path, "packed"),
+			want[1] ? ", and what the model says" : "");
+	l->in = (size_t)columns;
+	shape[1] = pack_words(l->storage.bits, l->in);
+	t = image_tensor(image, member(path, "packed"), TENSOR_U32, 2, shape);
+	l->out = t.dim[0];
+	l->packed = t.data;
+}
+
 static void read_quantized(const struct image *image, const char *path, struct linear *l, const size_t want[2])
 {
-	struct tensor t = image_tensor(image, member(path, "codes"), TENSOR_U8, 2, want);
+	struct tensor t;
 
-	l->out = t.dim[0];
-	l->in = t.dim[1];
-	l->codes = t.data;
 	read_format(image, path, "storage", &l->storage);
+	if (image_has(image, member(path, "packed")))
+		read_packed(image, path, l, want);
+	else {
+		t = image_tensor(image, member(path, "codes"), TENSOR_U8, 2, want);
+		l->out = t.dim[0];
+		l->in = t.dim[1];
+		l->codes = t.data;
+	}
 	check_codes(image, path, l);
 	read_groups(image, path, l);
 	read_group_index(image, path, l);
@@ -245,10 +267,8 @@ struct layer layer_read(const struct image *image, const char *path, size_t out,
 		l->weight = t.data;
 		l->weight_type = layer_half(image, member(path, "weight"), t.type);
 		check_finite(image, member(path, "weight"), l->out * l->in, l->weight, l->weight_type);
-	} else if (image_has(image, member(path, "codes")))
+	} else if (image_has(image, member(path, "codes")) || image_has(image, member(path, "packed")))
 		read_quantized(image, path, l, want);
-	else if (image_has(image, member(path, "packed")))
-		die("%s: %s: is packed; exmy-pack --unpack makes it codes", image_name(image), path);
 	else
 		die("%s: %s: has neither weight nor codes: no linear layer", image_name(image), path);
 	if (!l->out || !l->in)
@@ -280,10 +300,15 @@ static void put(struct output *out, const char *path, const char *name, enum ten
 
 static void write_quantized(struct output *out, const char *path, const struct linear *l)
 {
-	const size_t codes[2] = { l->out, l->in }, scales[2] = { l->group < 0 ? 1 : l->out, l->groups };
+	const size_t codes[2] = { l->out, l->in }, packed[2] = { l->out, pack_words(l->storage.bits, l->in) };
+	const size_t scales[2] = { l->group < 0 ? 1 : l->out, l->groups };
 	int rank = l->group < 0 ? 1 : 2;
 
-	put(out, path, "codes", TENSOR_U8, l->codes, 2, codes);
+	if (l->packed) {
+		put(out, path, "packed", TENSOR_U32, l->packed, 2, packed);
+		output_integer(out, member(path, "packed"), "columns", (int64_t)l->in);
+	} else
+		put(out, path, "codes", TENSOR_U8, l->codes, 2, codes);
 	put(out, path, "scale", TENSOR_F32, l->scale, rank, scales);
 	if (l->storage.asymmetric)
 		put(out, path, "zero", TENSOR_U8, l->zero, rank, scales);

@@ -15,7 +15,7 @@ enum { TOGETHER = 8 };
 void quantize_format(struct format *f, const char *option, const char *name)
 {
 	if (!format_parse(f, name))
-		misuse("--%s: there is no format '%s'; known are %s", option, name, format_list());
+		misuse("--%s: there is no format '%s'; did you mean %s? Known are %s", option, name, format_closest(name), format_list());
 }
 
 long quantize_group(const char *text)

@@ -3,17 +3,22 @@
  * format.c -- see format.h
  *
  * Integers: q = clamp(⌊x/s⌉ + z, 0, top), x/s in double; int<N> is stored with
- * the fixed zero point Q = 2ᴺ⁻¹ - 1. 8-bit floats: sign, exponent, mantissa of
- * the nearest value, rounded on the bits of an IEEE single: a normal number by
- * adding half a last place, a subnormal one by adding a number so large that
- * its own last place is the format's smallest step.
+ * the fixed zero point Q = 2ᴺ⁻¹ - 1. Floats: sign, exponent, mantissa of the
+ * nearest value, rounded on the bits of an IEEE number: a normal one by adding
+ * half a last place, a subnormal one by adding a number so large that its own
+ * last place is the format's smallest step. nf<N>: the rank of the nearest
+ * quantile, by halving a list of midpoints.
  *
- * Sources: DPQ eq. 1, 3; Micikevicius et al., FP8 formats for deep learning (2022).
+ * Sources: DPQ eq. 1, 3; FPE2M2 section 3.1; Micikevicius et al., FP8 formats for
+ * deep learning (2022); QLoRA (Dettmers et al., 2023), appendix E.
  */
 #include "num/format.h"
 #include <ctype.h>
+#include <gsl/gsl_cdf.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "num/bits.h"
 #include "num/clones.h"
@@ -31,8 +36,9 @@ struct format_kind {
 	void (*nearest)(const struct format *f, size_t n, size_t lanes, float y[n][lanes], const float x[n][lanes],
 		const float scale[lanes], const float inverse[lanes], const uint8_t *zero);
 	bool asymmetric;
-	int x, y, bias;			/* 8-bit floats */
+	int x, y, bias;			/* 8-bit floats of hardware */
 	float top;
+	bool keeps_zero;		/* has a negative zero */
 };
 
 /* --- integers --- */
@@ -46,6 +52,15 @@ static inline double integer(double x)
 static inline float integer_float(float x)
 {
 	return x + 0x1.8p23f - 0x1.8p23f;
+}
+
+/* The same with ties away from zero. */
+static inline double integer_away(double x)
+{
+	double even = integer(x), rest = x - even;
+
+	even += rest == 0.5 && x > 0 ? 1 : 0;
+	return even - (rest == -0.5 && x < 0 ? 1 : 0);
 }
 
 static bool int_fill(struct format *f)
@@ -73,34 +88,36 @@ static bool uint_fill(struct format *f)
 	return true;
 }
 
-static inline uint8_t int_code(double x, float scale, double z, double top)
+static inline uint8_t int_code(double x, float scale, double z, double top, bool away)
 {
 	double q = x / scale;
 
 	q = q > -z ? q : -z;
 	q = q < top - z ? q : top - z;
-	return (uint8_t)(int)(integer(q) + z);
+	return (uint8_t)(int)((away ? integer_away(q) : integer(q)) + z);
 }
 
 CLONES(static, void, int_encode, (const struct format *f, size_t n, uint8_t code[n], const double x[n],
 	const float scale[n], const uint8_t *zero), (f, n, code, x, scale, zero))
 {
 	const double top = f->top;
+	const bool away = f->away;
 
 	if (f->asymmetric)
 		#pragma omp simd
 		for (size_t i = 0; i < n; i++)
-			code[i] = int_code(x[i], scale[i], zero[i], top);
+			code[i] = int_code(x[i], scale[i], zero[i], top, away);
 	else
 		#pragma omp simd
 		for (size_t i = 0; i < n; i++)
-			code[i] = int_code(x[i], scale[i], top, 2 * top);
+			code[i] = int_code(x[i], scale[i], top, 2 * top, away);
 }
 
 CLONES(static, void, int_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
 	float limit), (f, n, y, x, scale, limit))
 {
 	const double s = scale, high = limit, low = f->asymmetric ? 0 : -high;
+	const bool away = f->away;
 
 	#pragma omp simd
 	for (size_t i = 0; i < n; i++) {
@@ -108,7 +125,7 @@ CLONES(static, void, int_round, (const struct format *f, size_t n, float y[n], c
 
 		q = q < low ? low : q;
 		q = q > high ? high : q;
-		y[i] = (float)integer(q) * scale;
+		y[i] = (float)(away ? integer_away(q) : integer(q)) * scale;
 	}
 }
 
@@ -134,45 +151,68 @@ CLONES(static, void, int_nearest, (const struct format *f, size_t n, size_t lane
 		}
 }
 
-/* --- 8-bit floats --- */
+/* --- floats --- */
 
 static bool float_fill(struct format *f)
 {
-	const struct format_kind *k = f->kind;
-
-	f->x = k->x;
-	f->y = k->y;
-	f->bits = 1 + k->x + k->y;
-	f->top = k->top;
+	f->bits = 1 + f->x + f->y;
 	for (int c = 0; c < 1 << (f->bits - 1); c++) {
-		int e = c >> k->y, m = c & ((1 << k->y) - 1);
-		double v = e ? ldexp((1 << k->y) + m, e - k->bias - k->y) : ldexp(m, 1 - k->bias - k->y);
+		int e = c >> f->y, m = c & ((1 << f->y) - 1);
+		double v = e ? ldexp((1 << f->y) + m, e - f->bias - f->y) : ldexp(m, 1 - f->bias - f->y);
 
-		if (v > k->top)
+		if (v > f->top)
 			break;
-		f->grid[c] = v;
-		f->grid[c | 1 << (f->bits - 1)] = -v;
+		f->grid[c] = (float)v;
+		f->grid[c | 1 << (f->bits - 1)] = c || f->kind->keeps_zero ? (float)-v : 0;
 	}
 	return true;
 }
 
-/* What rounding needs of a kind, kept out of the loops. */
+static bool hardware_fill(struct format *f)
+{
+	f->x = f->kind->x;
+	f->y = f->kind->y;
+	f->bias = f->kind->bias;
+	f->top = f->kind->top;
+	return float_fill(f);
+}
+
+/* FPE2M2 section 3.1: bias 0, and every code is a number. */
+static bool exmy_fill(struct format *f)
+{
+	if (f->x + f->y < 1 || f->x + f->y > 7 || f->x > 6)
+		return false;
+	f->bias = 0;
+	f->top = (float)(f->x ? ldexp((2 << f->y) - 1, (1 << f->x) - 1 - f->y) : ldexp((1 << f->y) - 1, 1 - f->y));
+	return float_fill(f);
+}
+
+/* What rounding needs of a format, kept out of the loops. */
 struct float_shape {
-	int shift;			/* bits of a single's mantissa that go */
+	int shift, wide_shift;			/* bits of a single's and a double's mantissa that go */
 	uint32_t half, mask, rebias;
-	float normal, magic, per_step;	/* smallest normal number; see above; 1 / smallest step */
+	uint64_t wide_half, wide_mask, wide_rebias;
+	float normal, magic, half_step;		/* smallest normal number; see above; half the smallest step */
+	double wide_magic, per_step;		/* 1 / smallest step */
+	bool away, up;				/* ties away from zero; y = 0: up, to where ⌊x/v⌉ = 2 */
 };
 
-static inline struct float_shape float_shape(const struct format_kind *k)
+static inline struct float_shape float_shape(const struct format *f)
 {
-	struct float_shape s = { .shift = 23 - k->y };
+	struct float_shape s = { .shift = 23 - f->y, .wide_shift = 52 - f->y, .away = f->away };
 
+	s.up = f->away || f->y == 0;
 	s.half = (1u << (s.shift - 1)) - 1;
 	s.mask = ~((1u << s.shift) - 1);
-	s.rebias = (uint32_t)(127 - k->bias) << k->y;
-	s.normal = bits_float((uint32_t)(128 - k->bias) << 23);
-	s.magic = bits_float((uint32_t)(128 - k->bias - k->y + 23) << 23);
-	s.per_step = bits_float((uint32_t)(126 + k->bias + k->y) << 23);
+	s.rebias = (uint32_t)(127 - f->bias) << f->y;
+	s.wide_half = ((uint64_t)1 << (s.wide_shift - 1)) - 1;
+	s.wide_mask = ~(((uint64_t)1 << s.wide_shift) - 1);
+	s.wide_rebias = (uint64_t)(1023 - f->bias) << f->y;
+	s.normal = (float)ldexp(1, 1 - f->bias);
+	s.magic = (float)ldexp(1, 1 - f->bias - f->y + 23);
+	s.wide_magic = ldexp(1, 1 - f->bias - f->y + 52);
+	s.half_step = (float)ldexp(1, -f->bias - f->y);
+	s.per_step = ldexp(1, f->bias + f->y - 1);
 	return s;
 }
 
@@ -182,7 +222,21 @@ static inline float float_nearest(struct float_shape s, float a)
 	uint32_t u = float_bits(a);
 	float big, small = a + s.magic - s.magic, y;
 
-	u = (u + s.half + (u >> s.shift & 1)) & s.mask;
+	small += s.away && a - small == s.half_step ? 2 * s.half_step : 0;
+	u = (u + s.half + (s.up ? 1 : u >> s.shift & 1)) & s.mask;
+	memcpy(&big, &u, sizeof big);
+	y = a < s.normal ? small : big;
+	return a != a ? a : y;
+}
+
+static inline double float_nearest_wide(struct float_shape s, double a)
+{
+	uint64_t u;
+	double big, small = a + s.wide_magic - s.wide_magic, y;
+
+	memcpy(&u, &a, sizeof u);
+	small += s.away && a - small == s.half_step ? 2 * s.half_step : 0;
+	u = (u + s.wide_half + (s.up ? 1 : u >> s.wide_shift & 1)) & s.wide_mask;
 	memcpy(&big, &u, sizeof big);
 	y = a < s.normal ? small : big;
 	return a != a ? a : y;
@@ -191,21 +245,24 @@ static inline float float_nearest(struct float_shape s, float a)
 CLONES(static, void, float_encode, (const struct format *f, size_t n, uint8_t code[n], const double x[n],
 	const float scale[n], const uint8_t *zero), (f, n, code, x, scale, zero))
 {
-	const struct float_shape s = float_shape(f->kind);
-	const float top = f->top;
-	const int sign = f->bits - 1, x_y = f->kind->y;
+	const struct float_shape s = float_shape(f);
+	const double top = f->top;
+	const int sign = f->bits - 1, y = f->y;
+	const bool keeps_zero = f->kind->keeps_zero;
 
 	(void)zero;
 	#pragma omp simd
 	for (size_t i = 0; i < n; i++) {
-		float v = (float)(x[i] / scale[i]), a = float_nearest(s, fabsf(v));
-		uint32_t normal, small, c;
+		double v = x[i] / scale[i], a = float_nearest_wide(s, fabs(v));
+		uint64_t u, negative, normal, small, c;
 
 		a = a > top ? top : a;
-		normal = (float_bits(a) >> (23 - x_y)) - s.rebias;
-		small = (uint32_t)(int)((a < s.normal ? a : 0) * s.per_step);
+		memcpy(&u, &a, sizeof u);
+		memcpy(&negative, &v, sizeof negative);
+		normal = (u >> (52 - y)) - s.wide_rebias;
+		small = (uint64_t)(int)((a < s.normal ? a : 0) * s.per_step);
 		c = a < s.normal ? small : normal;
-		c |= float_bits(v) >> 31 << sign;
+		c |= keeps_zero || c ? negative >> 63 << sign : 0;
 		code[i] = (uint8_t)(v != v ? 0 : c);
 	}
 }
@@ -213,7 +270,7 @@ CLONES(static, void, float_encode, (const struct format *f, size_t n, uint8_t co
 CLONES(static, void, float_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
 	float limit), (f, n, y, x, scale, limit))
 {
-	const struct float_shape s = float_shape(f->kind);
+	const struct float_shape s = float_shape(f);
 
 	#pragma omp simd
 	for (size_t i = 0; i < n; i++) {
@@ -228,7 +285,7 @@ CLONES(static, void, float_values, (const struct format *f, size_t n, size_t lan
 	const float x[n][lanes], const float scale[lanes], const float inverse[lanes], const uint8_t *zero),
 	(f, n, lanes, y, x, scale, inverse, zero))
 {
-	const struct float_shape s = float_shape(f->kind);
+	const struct float_shape s = float_shape(f);
 	const float top = f->top;
 
 	(void)zero;
@@ -242,18 +299,93 @@ CLONES(static, void, float_values, (const struct format *f, size_t n, size_t lan
 		}
 }
 
+/* --- quantiles of the normal distribution --- */
+
+/* Where x passes to the next code. */
+static void quantile_edges(struct format *f)
+{
+	const int n = 1 << f->bits;
+
+	for (int c = 0; c + 1 < n; c++) {
+		double middle = ((double)f->grid[c] + f->grid[c + 1]) / 2;
+		bool tie_goes_up = f->away ? middle > 0 : c % 2;
+
+		f->edge[c] = tie_goes_up ? middle : nextafter(middle, INFINITY);
+	}
+}
+
+static bool quantile_fill(struct format *f)
+{
+	const int half = 1 << (f->n - 1);
+	const double o = ((1 - 0.5 / (2 * half - 1)) + (1 - 0.25 / half)) / 2, top = gsl_cdf_ugaussian_Pinv(o);
+
+	if (f->n < 2 || f->n > 8)
+		return false;
+	f->bits = f->n;
+	f->top = 1;
+	for (int i = 0; i < half; i++)		/* positives: half of them, negatives: one less */
+		f->grid[2 * half - 1 - i] = (float)(gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / half) / top);
+	for (int i = 0; i + 1 < half; i++)
+		f->grid[i] = (float)(-gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / (half - 1)) / top);
+	quantile_edges(f);
+	return true;
+}
+
+static inline uint32_t quantile_rank(const double edge[256], int bits, double x)
+{
+	uint32_t c = 0;
+
+	for (int b = bits - 1; b >= 0; b--)
+		c += (uint32_t)(x >= edge[c + (1u << b) - 1]) << b;
+	return c;
+}
+
+CLONES(static, void, quantile_encode, (const struct format *f, size_t n, uint8_t code[n], const double x[n],
+	const float scale[n], const uint8_t *zero), (f, n, code, x, scale, zero))
+{
+	(void)zero;
+	for (size_t i = 0; i < n; i++)
+		code[i] = (uint8_t)quantile_rank(f->edge, f->bits, x[i] / scale[i]);
+}
+
+CLONES(static, void, quantile_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
+	float limit), (f, n, y, x, scale, limit))
+{
+	for (size_t i = 0; i < n; i++) {
+		float v = f->grid[quantile_rank(f->edge, f->bits, (double)x[i] / scale)];
+
+		v = v > limit ? limit : v;
+		v = v < -limit ? -limit : v;
+		y[i] = x[i] != x[i] ? x[i] : v * scale;
+	}
+}
+
+CLONES(static, void, quantile_nearest, (const struct format *f, size_t n, size_t lanes, float y[n][lanes],
+	const float x[n][lanes], const float scale[lanes], const float inverse[lanes], const uint8_t *zero),
+	(f, n, lanes, y, x, scale, inverse, zero))
+{
+	(void)zero;
+	for (size_t i = 0; i < n; i++)
+		for (size_t l = 0; l < lanes; l++)
+			y[i][l] = f->grid[quantile_rank(f->edge, f->bits, (double)x[i][l] * inverse[l])] * scale[l];
+}
+
 /* --- kinds --- */
 
 #define INTEGERS .encode = int_encode, .round = int_round, .nearest = int_nearest
-#define FLOATS .fill = float_fill, .encode = float_encode, .round = float_round, .nearest = float_values
+#define FLOATS .encode = float_encode, .round = float_round, .nearest = float_values
+#define HARDWARE FLOATS, .fill = hardware_fill, .keeps_zero = true
+#define QUANTILES .encode = quantile_encode, .round = quantile_round, .nearest = quantile_nearest
 
 /* ROW(name, what there is of it, how it works) */
 #define KINDS(ROW) \
 	ROW("int#", "int2..int8", .fill = int_fill, INTEGERS) \
 	ROW("uint#", "uint1..uint8", .fill = uint_fill, INTEGERS, .asymmetric = true) \
-	ROW("e4m3fn", "e4m3fn", FLOATS, .x = 4, .y = 3, .bias = 7, .top = 448) \
-	ROW("e4m3ieee", "e4m3ieee", FLOATS, .x = 4, .y = 3, .bias = 7, .top = 240) \
-	ROW("e5m2ieee", "e5m2ieee", FLOATS, .x = 5, .y = 2, .bias = 15, .top = 57344)
+	ROW("e#m#", "e<x>m<y> (1 <= x + y <= 7, x <= 6)", .fill = exmy_fill, FLOATS) \
+	ROW("nf#", "nf2..nf8", .fill = quantile_fill, QUANTILES) \
+	ROW("e4m3fn", "e4m3fn", HARDWARE, .x = 4, .y = 3, .bias = 7, .top = 448) \
+	ROW("e4m3ieee", "e4m3ieee", HARDWARE, .x = 4, .y = 3, .bias = 7, .top = 240) \
+	ROW("e5m2ieee", "e5m2ieee", HARDWARE, .x = 5, .y = 2, .bias = 15, .top = 57344)
 
 #define KIND(n, list, ...) { .name = n, __VA_ARGS__ },
 static const struct format_kind kinds[] = { KINDS(KIND) };
@@ -303,6 +435,56 @@ bool format_parse(struct format *f, const char *name)
 	}
 	*f = (struct format){ .bits = 0 };
 	return false;
+}
+
+void format_ties(struct format *f, bool away)
+{
+	f->away = away;
+	if (f->kind->fill == quantile_fill)
+		quantile_edges(f);
+}
+
+/* Levenshtein's distance of names of at most MOST letters; case does not matter. */
+static int distance(const char *a, const char *b)
+{
+	enum { MOST = 15 };
+	int row[MOST + 1];
+
+	for (int j = 0; j <= MOST; j++)
+		row[j] = j;
+	for (int i = 0; a[i] && i < MOST; i++) {
+		int before = row[0]++;
+
+		for (int j = 0; b[j] && j < MOST; j++) {
+			int change = before + (tolower((unsigned char)a[i]) != b[j]);
+			int shorter = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
+
+			before = row[j + 1];
+			row[j + 1] = change < shorter ? change : shorter;
+		}
+	}
+	return row[strnlen(b, MOST)];
+}
+
+char *format_closest(const char *name)
+{
+	struct format f, best = { .bits = 0 };
+	int least = INT_MAX;
+
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		for (int i = 0; i < 100; i++) {
+			const int number[2] = { strchr(kinds[k].name, '#') == strrchr(kinds[k].name, '#') ? i % 10 : i / 10, i % 10 };
+			char candidate[24] = "";
+			size_t at = 0, used = 0;
+
+			for (const char *c = kinds[k].name; *c; c++)
+				candidate[at++] = *c == '#' ? (char)('0' + number[used++]) : *c;
+			if (format_parse(&f, candidate) && distance(name, f.name) < least) {
+				least = distance(name, f.name);
+				best = f;
+			}
+		}
+	return strdup(best.name);
 }
 
 void format_encode(const struct format *f, size_t n, uint8_t code[n], const float x[n], const float scale[n],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * format.h -- number formats of at most 8 bits: int<N>, uint<N>, e4m3fn, e4m3ieee, e5m2ieee
+ * format.h -- number formats of at most 8 bits: int<N>, uint<N>, e<x>m<y>, nf<N>, e4m3fn, e4m3ieee, e5m2ieee
  *
  * A format is a list of values, one a code; a stored number is
  *	x̂ = (grid[code] - zero) · scale,
@@ -22,17 +22,23 @@ struct format {
 	float top;			/* largest value; asymmetric: the largest code */
 	float grid[256];		/* value of a code; codes that are not used repeat 0 */
 	const struct format_kind *kind;
-	int n, x, y;			/* parameters of the kind */
+	int n, x, y, bias;		/* parameters of the kind */
+	bool away;			/* ties go away from zero, not to even */
+	double edge[256];		/* nf<N>: edge[c] is the least x whose code is above c */
 };
 
 /* Fills *f; false if there is no such format. Case does not matter. */
 bool format_parse(struct format *f, const char *name);
+/* Ties away from zero, for all that follows; or to even again. */
+void format_ties(struct format *f, bool away);
+/* The name of a format that is closest to what was written; free() it. */
+char *format_closest(const char *name);
 /* What formats there are, for messages: "int2..int8, uint1..uint8, ..." */
 const char *format_list(void);
 
 /*
- * Codes of x under scale and zero, one each: the nearest value of x/scale, ties
- * to even, saturating (SPEC 3; x/scale in double for the integers). zero is
+ * Codes of x under scale and zero, one each: the nearest value of x/scale, taken in
+ * double, ties to even (of ⌊x/v⌉, v the step there; of the rank for nf<N>), saturating (SPEC 3). zero is
  * read only for asymmetric formats, else may be NULL.
  */
 void format_encode(const struct format *f, size_t n, uint8_t code[n], const float x[n],

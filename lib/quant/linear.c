@@ -3,6 +3,7 @@
 #include "quant/linear.h"
 #include <math.h>
 #include <string.h>
+#include "quant/pack.h"
 
 enum { CHUNK = 256 };
 
@@ -18,12 +19,23 @@ size_t linear_groups(size_t in, long group)
 	return group > 0 && in ? (in - 1) / (size_t)group + 1 : 1;
 }
 
+/* Codes of a row from column i on, i a multiple of CHUNK; own: room for them where they are packed. */
+static const uint8_t *codes_of(const struct linear *l, size_t row, size_t i, size_t n, uint8_t own[CHUNK])
+{
+	const int bits = l->storage.bits;
+
+	if (l->codes)
+		return l->codes + row * l->in + i;
+	pack_unrow(bits, n, own, l->packed + row * pack_words(bits, l->in) + pack_words(bits, i));
+	return own;
+}
+
 static void weight_row(const struct linear *l, size_t row, float w[])
 {
 	const size_t first = l->group == -1 ? 0 : row * l->groups;
 	const float scale8 = l->compute.kind ? l->scale8[l->scales8 > 1 ? row : 0] : 1;
 	float scale[CHUNK];
-	uint8_t zero[CHUNK];
+	uint8_t zero[CHUNK], own[CHUNK];
 
 	for (size_t i = 0; i < l->in; i += CHUNK) {
 		size_t n = l->in - i < CHUNK ? l->in - i : CHUNK;
@@ -34,7 +46,7 @@ static void weight_row(const struct linear *l, size_t row, float w[])
 			scale[j] = l->scale[g];
 			zero[j] = l->zero ? l->zero[g] : 0;
 		}
-		format_decode(&l->storage, n, w + i, l->codes + row * l->in + i, scale, zero);
+		format_decode(&l->storage, n, w + i, codes_of(l, row, i, n, own), scale, zero);
 		if (!l->compute.kind)
 			continue;
 		format_round(&l->compute, n, w + i, w + i, 1, l->saturate);

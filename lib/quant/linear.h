@@ -25,7 +25,8 @@ struct linear {
 	const void *weight;		/* [out][in], the plain layer; NULL once quantized */
 	enum half_type weight_type;
 
-	const uint8_t *codes;		/* [out][in], original column order */
+	const uint8_t *codes;		/* [out][in], original column order; NULL where they are packed */
+	const uint32_t *packed;		/* [out][pack_words(bits, in)] (quant/pack.h), or NULL */
 	const float *scale;		/* [out][groups]; per tensor: one value */
 	const uint8_t *zero;		/* likewise; asymmetric formats only, else NULL */
 	struct format storage;

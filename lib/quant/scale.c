@@ -106,7 +106,7 @@ static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const 
 
 	format_fit(f, &scale[0], &zero[0], low, high);
 	for (size_t l = 0; l < LANES; l++)
-		unit[l] = fminf(1 / scale[0], FLT_MAX);
+		unit[l] = fminf(16 / f->top / scale[0], FLT_MAX);
 	for (size_t i = 0; i < SEARCH_STEPS; i++) {
 		search_pair(f, i, &scale[0], &zero[0], low, high);
 		for (size_t l = 0; l < LANES; l++) {

@@ -178,7 +178,7 @@ void search_fit(const struct format *f, enum search how, size_t n, float scale[L
 	if (how == SEARCH_MINMAX)
 		return;
 	for (size_t l = 0; l < LANES; l++) {
-		unit[l] = fminf(1 / scale[l], FLT_MAX);
+		unit[l] = fminf(16 / f->top / scale[l], FLT_MAX);
 		limit[l] = INFINITY;
 	}
 	for (size_t i = 0; i < STEPS; i++) {

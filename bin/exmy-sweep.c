@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * exmy-sweep -- the error of number formats against the spread of the weights
+ *
+ *	error(sigma) = E[(x - x̂)²],  x ~ N(0, sigma²) truncated to [-1, 1],
+ * the grid scaled to the same range: exact, from Gaussian partial moments, and by
+ * sampling on request; the sigma where each format is at its best, and those
+ * where two change order. With a model: the sigma of its channels, layer by
+ * layer, and each format's error on the real weights. FPE2M2 figures 3 and 9.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/option.h"
+#include "eval/sweep.h"
+
+static const struct tool tool = {
+	.name = "exmy-sweep",
+	.brief = "the error of number formats against the spread of the weights",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Computes the mean squared error of number formats on Gaussian weights of each sigma, all scaled so that the\n"
+		"largest weight is 1. With a MODEL (- for standard input) also the sigma of its output channels and the error\n"
+		"of each format on them. Writes a file of kind sweep; --tsv prints one of its tables instead.",
+	.examples = "  exmy-sweep --formats int5,e1m3,e2m2,e3m1 --tsv\n  exmy-sweep --tsv --table crossover\n"
+		"  exmy-sweep --formats int4,e2m1,nf4 --plot errors.svg -o sweep.h5 model.h5",
+};
+
+static const char *const tables[] = { "curve", "best", "crossover", "layer", "error", NULL };
+static const char *const ties[] = { "even", "away", NULL };
+
+int main(int argc, char *argv[])
+{
+	const char *formats = "e1m2,e2m1,e3m0,e1m3,e2m2,e3m1,e4m0,e1m4,e2m3,e3m2,e4m1", *sigmas = "0.02:0.5:0.01", *plot = NULL;
+	const char *band = "0.12:0.28";
+	size_t samples = 0, n;
+	int table = 0, tie = 0;
+	bool tsv = false, has_config = false;
+	double low, high;
+	char end;
+	const struct option_row rows[] = {
+		{ 0, "formats", OPTION_TEXT, &formats, "LIST", "formats, separated by commas", NULL, NULL, false },
+		{ 0, "sigma", OPTION_TEXT, &sigmas, "LIST", "LOW:HIGH:STEP, or numbers separated by commas", NULL, NULL, false },
+		{ 0, "ties", OPTION_CHOICE, &tie, NULL, "where a weight halfway between two values goes", ties, NULL, false },
+		{ 0, "monte-carlo", OPTION_SIZE, &samples, "N", "also by sampling N weights for each point", NULL, NULL, false },
+		OPTION_SEED,
+		OPTION_LAYERS,
+		{ 0, "tsv", OPTION_BOOL, &tsv, NULL, "print a table instead of writing a file to standard output", NULL, NULL, true },
+		{ 0, "table", OPTION_CHOICE, &table, NULL, "which table --tsv prints", tables, NULL, true },
+		{ 0, "plot", OPTION_TEXT, &plot, "FILE", "draw the curves (.svg, .png, .pdf)", NULL, NULL, true },
+		{ 0, "band", OPTION_TEXT, &band, "LOW:HIGH", "sigmas that the plot shades as those of models", NULL, NULL, true },
+		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+	};
+	const char **operand = option_parse(argc, argv, &tool, rows, &n);
+	bool model = strcmp(operand[0], "-") || !strcmp(argv[argc - 1], "-");
+
+	if (sscanf(band, "%lf:%lf%c", &low, &high, &end) != 2)
+		misuse("--band: '%s' is not LOW:HIGH", band);
+	struct sweep s = sweep_begin(formats, tie);
+	struct input *in = model ? input_open(operand[0], model_layout, "model") : NULL;
+	struct image *image = in ? input_next(in) : NULL;
+	struct output *out = tsv && !output_path ? NULL : output_open(output_path, "sweep");
+	struct config config = { 0 };
+	double *sigma = sweep_sigmas(sigmas, &n);
+
+	if (out) {
+		output_start(out, 0, 1);
+		if (image)
+			output_history(out, "model", image);
+	}
+	sweep_gauss(&s, n, sigma, samples, seed);
+	if (image && (has_config = image_has(image, "/config")))
+		config = config_read(image);
+	for (; image; image = input_next(in))
+		sweep_part(&s, image, has_config ? &config : NULL);
+
+	const struct sheet *sheet[] = { &s.curve, &s.best, &s.crossover, &s.layer, &s.error };
+
+	for (size_t i = 0; out && i < sizeof sheet / sizeof *sheet; i++)
+		sheet_put(sheet[i], out, tables[i]);
+	if (out) {
+		output_end(out);
+		output_close(out);
+	}
+	if (tsv)
+		sheet_print(sheet[table], false);
+	if (plot)
+		sweep_plot(&s, plot, low, high);
+	if (in)
+		input_close(in);
+	if (has_config)
+		config_free(&config);
+	free(sigma);
+	sweep_free(&s);
+	return 0;
+}

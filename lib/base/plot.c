@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* plot.c -- see plot.h */
+#include "base/plot.h"
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/error.h"
+
+static const struct { const char *end, *terminal; double unit; } types[] = {
+	{ ".svg", "svg font 'sans,14' background 'white'", 1 }, { ".png", "pngcairo font 'sans,11'", 1 },
+	{ ".pdf", "pdfcairo font 'sans,11'", 1 / 100.0 },
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+static size_t type_of(const char *path)
+{
+	for (size_t i = 0; i < TYPES; i++)
+		if (strlen(path) > strlen(types[i].end) && !strcmp(path + strlen(path) - strlen(types[i].end), types[i].end))
+			return i;
+	misuse("%s: a plot ends in .svg, .png or .pdf", path);
+}
+
+/* gnuplot's strings: quotes are doubled. */
+static char *quoted(const char *text)
+{
+	char *y = xalloc(2 * strlen(text) + 3, 1), *to = y;
+
+	*to++ = '\'';
+	for (; *text; *to++ = *text++)
+		if (*text == '\'')
+			*to++ = '\'';
+	*to = '\'';
+	return y;
+}
+
+struct plot plot_open(const char *path, int width, int height)
+{
+	const size_t type = type_of(path);
+	struct plot p = { .path = path, .part = xformat("%s.part", path) };
+	char *name = quoted(p.part);
+
+	p.pipe = fopen(p.part, "w");	/* whether it can be made at all: gnuplot says it in many lines */
+	if (!p.pipe || fclose(p.pipe))
+		die("%s: cannot write:", path);
+	signal(SIGPIPE, SIG_IGN);	/* a gnuplot that goes away is told by plot_close() */
+	p.pipe = popen("gnuplot 2>/dev/null", "w");
+	if (!p.pipe)
+		die("gnuplot: cannot start:");
+	plot_say(&p, "set terminal %s size %g, %g\nset output %s\n", types[type].terminal, width * types[type].unit,
+		height * types[type].unit, name);
+	free(name);
+	return p;
+}
+
+void plot_say(struct plot *p, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(p->pipe, format, args);
+	va_end(args);
+}
+
+void plot_close(struct plot *p)
+{
+	plot_say(p, "set output\n");
+	if (pclose(p->pipe)) {
+		unlink(p->part);
+		die("%s: gnuplot could not make it; is gnuplot installed?", p->path);
+	}
+	if (rename(p->part, p->path))
+		die("%s: cannot be put in its place:", p->path);
+	free(p->part);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sweep.c -- see sweep.h */
+#include "eval/sweep.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/plot.h"
+#include "base/progress.h"
+#include "base/thread.h"
+#include "model/layer.h"
+#include "model/quantize.h"
+#include "num/gauss.h"
+
+enum { CHUNK = 256 };
+static const double LEAST = 1e-3, MOST = 2;	/* sigmas among which minima and crossovers are looked for */
+
+static const struct sheet_column curve_columns[] = {
+	{ "format", SHEET_TEXT }, { "bits", SHEET_INTEGER }, { "sigma", SHEET_REAL }, { "error", SHEET_REAL },
+	{ "relative", SHEET_REAL }, { "sampled", SHEET_REAL }, { "sampled_se", SHEET_REAL },
+};
+static const struct sheet_column best_columns[] = {
+	{ "format", SHEET_TEXT }, { "bits", SHEET_INTEGER }, { "sigma", SHEET_REAL }, { "error", SHEET_REAL }, { "lead", SHEET_REAL },
+};
+static const struct sheet_column crossover_columns[] = {
+	{ "below", SHEET_TEXT }, { "above", SHEET_TEXT }, { "bits", SHEET_INTEGER }, { "sigma", SHEET_REAL }, { "error", SHEET_REAL },
+};
+static const struct sheet_column layer_columns[] = {
+	{ "layer", SHEET_TEXT }, { "channels", SHEET_INTEGER }, { "zero_channels", SHEET_INTEGER }, { "mean", SHEET_REAL },
+	{ "deviation", SHEET_REAL }, { "least", SHEET_REAL }, { "quarter", SHEET_REAL }, { "median", SHEET_REAL },
+	{ "three_quarters", SHEET_REAL }, { "largest", SHEET_REAL },
+};
+static const struct sheet_column error_columns[] = {
+	{ "layer", SHEET_TEXT }, { "format", SHEET_TEXT }, { "sigma", SHEET_REAL }, { "error", SHEET_REAL }, { "relative", SHEET_REAL },
+};
+#define SHEET(c) { .column = c, .columns = sizeof c / sizeof *c }
+
+struct sweep sweep_begin(const char *names, bool ties_away)
+{
+	struct sweep s = { .curve = SHEET(curve_columns), .best = SHEET(best_columns), .crossover = SHEET(crossover_columns),
+		.layer = SHEET(layer_columns), .error = SHEET(error_columns) };
+	char *copy = xformat("%s", names), *rest = copy, *name;
+
+	s.format = xalloc(strlen(names) / 2 + 1, sizeof *s.format);
+	while ((name = strsep(&rest, ","))) {
+		quantize_format(&s.format[s.formats], "formats", name);
+		format_ties(&s.format[s.formats++], ties_away);
+	}
+	free(copy);
+	return s;
+}
+
+void sweep_free(struct sweep *s)
+{
+	struct sheet *const sheet[] = { &s->curve, &s->best, &s->crossover, &s->layer, &s->error };
+
+	for (size_t i = 0; i < sizeof sheet / sizeof *sheet; i++)
+		sheet_free(sheet[i]);
+	free(s->format);
+	*s = (struct sweep){ 0 };
+}
+
+double *sweep_sigmas(const char *text, size_t *n)
+{
+	double low, high, step, *sigma;
+	char end;
+
+	*n = 0;
+	if (strchr(text, ':')) {
+		if (sscanf(text, "%lf:%lf:%lf%c", &low, &high, &step, &end) != 3 || !(low > 0) || !(high >= low) || !(step > 0) ||
+		    (high - low) / step > 1e6)
+			misuse("--sigma: '%s' is not LOW:HIGH:STEP with 0 < LOW <= HIGH and 0 < STEP", text);
+		sigma = xalloc((size_t)((high - low) / step) + 2, sizeof *sigma);
+		while (low + (double)*n * step <= high + 1e-9 * step) {
+			sigma[*n] = low + (double)*n * step;
+			++*n;
+		}
+		return sigma;
+	}
+	sigma = xalloc(strlen(text) / 2 + 1, sizeof *sigma);
+	do {
+		int used = 0;
+
+		if (sscanf(text, "%lf%n", &sigma[*n], &used) != 1 || !(sigma[*n] > 0) || isinf(sigma[*n]) ||
+		    (text[used] && text[used] != ','))
+			misuse("--sigma: '%s' is not a list of numbers above 0", text);
+		++*n;
+		text += used;
+	} while (*text++);
+	return sigma;
+}
+
+/* --- Gaussian weights --- */
+
+static void add_best(struct sweep *s, const struct gauss g[])
+{
+	const struct gauss **other = xalloc(s->formats, sizeof *other);
+
+	for (size_t f = 0; f < s->formats; f++) {
+		size_t n = 0;
+		double best, error, least = INFINITY;
+
+		for (size_t i = 0; i < s->formats; i++)
+			if (i != f && s->format[i].bits == s->format[f].bits)
+				other[n++] = &g[i];
+		if (!n)
+			continue;
+		best = gauss_best(&g[f], n, other, LEAST, MOST);
+		error = gauss_error(&g[f], best);
+		for (size_t i = 0; i < n; i++)
+			least = fmin(least, gauss_error(other[i], best));
+		sheet_row(&s->best, (union sheet_value[]){ { s->format[f].name }, { .number = s->format[f].bits },
+			{ .number = best }, { .number = error }, { .number = least / error } });
+	}
+	free(other);
+}
+
+void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t seed)
+{
+	struct gauss *g = xalloc(s->formats, sizeof *g);
+	double (*sampled)[2] = xalloc(s->formats * n, sizeof *sampled);
+
+	for (size_t f = 0; f < s->formats; f++)
+		g[f] = gauss_of(&s->format[f]);
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (samples)
+	for (size_t i = 0; i < s->formats * n; i++) {
+		sampled[i][0] = sampled[i][1] = NAN;
+		if (samples)
+			sampled[i][0] = gauss_sampled(&s->format[i / n], sigma[i % n], samples, seed, &sampled[i][1]);
+	}
+	for (size_t f = 0; f < s->formats; f++) {
+		union sheet_value name = { s->format[f].name }, bits = { .number = s->format[f].bits };
+
+		for (size_t i = 0; i < n; i++) {
+			double e = gauss_error(&g[f], sigma[i]);
+
+			sheet_row(&s->curve, (union sheet_value[]){ name, bits, { .number = sigma[i] }, { .number = e },
+				{ .number = e / gauss_second_moment(sigma[i]) }, { .number = sampled[f * n + i][0] },
+				{ .number = sampled[f * n + i][1] } });
+		}
+	}
+	add_best(s, g);
+	for (size_t a = 0; a < s->formats; a++)
+		for (size_t b = a + 1; b < s->formats; b++) {
+			double from = LEAST, x;
+
+			if (s->format[a].bits != s->format[b].bits)
+				continue;
+			while (!isnan(x = gauss_crossover(&g[a], &g[b], from, MOST))) {
+				double beyond = x * (1 + 1e-6);
+				bool swap = gauss_error(&g[a], beyond) < gauss_error(&g[b], beyond);
+
+				sheet_row(&s->crossover, (union sheet_value[]){ { s->format[swap ? b : a].name },
+					{ s->format[swap ? a : b].name }, { .number = s->format[a].bits }, { .number = x },
+					{ .number = gauss_error(&g[a], x) } });
+				from = beyond;
+			}
+		}
+	free(g);
+	free(sampled);
+}
+
+/* --- a model --- */
+
+static int ascending(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double quantile(size_t n, const double x[n], double q)
+{
+	double at = q * (double)(n - 1);
+	size_t i = (size_t)at;
+
+	return i + 1 < n ? x[i] + (at - (double)i) * (x[i + 1] - x[i]) : x[n - 1];
+}
+
+/* Mean of (w - ŵ)² of a channel in units of its largest weight. */
+static double channel_error(const struct format *f, size_t n, const float w[n], double min, double max)
+{
+	float scale[CHUNK], y[CHUNK];
+	uint8_t zero[CHUNK], code[CHUNK];
+	double x[CHUNK], sum = 0, top = fmax(-min, max);
+
+	for (size_t i = 0; i < CHUNK; i++)
+		format_fit(f, &scale[i], &zero[i], min, max);
+	for (size_t k = 0; k < n; k += CHUNK) {
+		size_t c = n - k < CHUNK ? n - k : CHUNK;
+
+		for (size_t i = 0; i < c; i++)
+			x[i] = (double)w[k + i];
+		format_quantize(f, c, code, y, x, scale, zero);
+		for (size_t i = 0; i < c; i++)
+			sum += (x[i] - y[i]) * (x[i] - y[i]);
+	}
+	return sum / (double)n / (top * top);
+}
+
+/* One channel: its sigma, mean square, and the error of each format, all on [-1, 1]; 0 where the channel is zero. */
+static void take_channel(const struct sweep *s, size_t n, const float w[n], double out[2 + s->formats])
+{
+	double min = 0, max = 0, sum = 0, squares = 0, top;
+
+	memset(out, 0, (2 + s->formats) * sizeof *out);
+	for (size_t i = 0; i < n; i++) {
+		double v = (double)w[i];
+
+		min = fmin(min, v);
+		max = fmax(max, v);
+		sum += v;
+		squares += v * v;
+	}
+	top = fmax(-min, max);
+	if (!isfinite(squares))
+		out[0] = NAN;
+	if (!(top > 0) || isnan(out[0]))
+		return;
+	out[1] = squares / (double)n / (top * top);
+	sum /= (double)n * top;
+	out[0] = sqrt(fmax(out[1] - sum * sum, 0));
+	for (size_t f = 0; f < s->formats; f++)
+		out[2 + f] = channel_error(&s->format[f], n, w, min, max);
+}
+
+static void take_layer(struct sweep *s, const struct image *image, const char *path)
+{
+	struct layer layer = layer_read(image, path, 0, 0);
+	const size_t m = layer.linear.out, n = layer.linear.in, wide = 2 + s->formats;
+	double (*channel)[wide] = xalloc(m, sizeof *channel), *sigma = xalloc(m, sizeof *sigma), mean[wide], squares = 0;
+	size_t live = 0;
+
+	#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
+	for (size_t i = 0; i < m; i++) {
+		float *w = malloc(n * sizeof *w);
+
+		if (!w)
+			die("out of memory");
+		linear_weight(&layer.linear, i, 1, (float (*)[n])w);
+		take_channel(s, n, w, channel[i]);
+		free(w);
+	}
+	memset(mean, 0, sizeof mean);
+	for (size_t i = 0; i < m; i++) {
+		if (isnan(channel[i][0]))
+			die("%s: %s/weight: row %zu holds what is not finite", image_name(image), path, i);
+		if (!(channel[i][1] > 0))
+			continue;
+		sigma[live++] = channel[i][0];
+		squares += channel[i][0] * channel[i][0];
+		for (size_t k = 0; k < wide; k++)
+			mean[k] += channel[i][k];
+	}
+	if (live) {
+		for (size_t k = 0; k < wide; k++)
+			mean[k] /= (double)live;
+		qsort(sigma, live, sizeof *sigma, ascending);
+		sheet_row(&s->layer, (union sheet_value[]){ { path }, { .number = (double)m }, { .number = (double)(m - live) },
+			{ .number = mean[0] }, { .number = sqrt(fmax(squares / (double)live - mean[0] * mean[0], 0)) },
+			{ .number = sigma[0] }, { .number = quantile(live, sigma, 0.25) }, { .number = quantile(live, sigma, 0.5) },
+			{ .number = quantile(live, sigma, 0.75) }, { .number = sigma[live - 1] } });
+		for (size_t f = 0; f < s->formats; f++)
+			sheet_row(&s->error, (union sheet_value[]){ { path }, { s->format[f].name }, { .number = mean[0] },
+				{ .number = mean[2 + f] }, { .number = mean[2 + f] / mean[1] } });
+	} else
+		warn("%s: %s: is all zero and has no sigma", image_name(image), path);
+	free(channel);
+	free(sigma);
+	layer_free(&layer);
+}
+
+void sweep_part(struct sweep *s, const struct image *image, const struct config *config)
+{
+	struct layer_list list = layer_list(image, config);
+
+	for (size_t i = 0; i < list.n; i++) {
+		progress(list.path[i], i, list.n);
+		take_layer(s, image, list.path[i]);
+	}
+	layer_list_free(&list);
+}
+
+/* --- the figure --- */
+
+/* Rows of a sheet that are of the format, as two columns of numbers: a data block of gnuplot's. */
+static void say_block(struct plot *p, const char *kind, size_t f, const struct sheet *t, size_t name, size_t x, const struct format *format)
+{
+	plot_say(p, "$%s%zu << E\n", kind, f);
+	for (size_t r = 0; r < t->rows; r++) {
+		const union sheet_value *v = t->value + r * t->columns;
+
+		if (!strcmp(v[name].text, format->name))
+			plot_say(p, "%.9g %.9g\n", v[x].number, v[x + 1].number);
+	}
+	plot_say(p, "E\n");
+}
+
+/* The formats of one width. */
+static void say_panel(struct plot *p, const struct sweep *s, int bits, bool first)
+{
+	const bool points = s->error.rows;
+	int line = 0;
+
+	plot_say(p, "set title '%d bits'\nset ylabel '%s'\nplot ", bits, first ? "mean squared error, largest weight = 1" : "");
+	for (size_t f = 0; f < s->formats; f++) {
+		if (s->format[f].bits != bits)
+			continue;
+		plot_say(p, "%s$c%zu with lines linewidth 2 linecolor %d title '%s'", line ? ", " : "", f, line + 1, s->format[f].name);
+		line++;
+		if (points)
+			plot_say(p, ", $e%zu with points pointtype 7 pointsize 0.4 linecolor %d notitle", f, line);
+	}
+	plot_say(p, "\n");
+}
+
+void sweep_plot(const struct sweep *s, const char *path, double low, double high)
+{
+	bool seen[9] = { false }, first = true;
+	struct plot p;
+	int panels = 0;
+
+	for (size_t f = 0; f < s->formats; f++) {
+		panels += !seen[s->format[f].bits];
+		seen[s->format[f].bits] = true;
+	}
+	p = plot_open(path, 60 + 360 * panels, 420);
+	for (size_t f = 0; f < s->formats; f++) {
+		say_block(&p, "c", f, &s->curve, 0, 2, &s->format[f]);
+		if (s->error.rows)
+			say_block(&p, "e", f, &s->error, 1, 2, &s->format[f]);
+	}
+	plot_say(&p, "set multiplot layout 1,%d title 'Error of number formats on Gaussian weights%s'\n"
+		"set logscale xy\nset format y '10^{%%T}'\nset xlabel 'sigma of the weights, largest = 1'\nset key bottom right\nset grid\n",
+		panels, s->error.rows ? "; points: layers of the model" : "");
+	if (high > low)
+		plot_say(&p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
+			"set label 1 'models' at %g, graph 0.97 center textcolor rgb '#606060'\n", low, high, sqrt(low * high));
+	for (int bits = 1; bits <= 8; bits++)
+		if (seen[bits]) {
+			say_panel(&p, s, bits, first);
+			first = false;
+		}
+	plot_say(&p, "unset multiplot\n");
+	plot_close(&p);
+}

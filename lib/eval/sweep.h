@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sweep.h -- number formats against the spread of weights: tables
+ *
+ * Weights and grids are scaled to [-1, 1] by the largest weight of an output
+ * channel; sigma is the standard deviation of what comes out, error the mean
+ * squared difference there (FPE2M2 figures 3 and 9).
+ */
+#ifndef EVAL_SWEEP_H
+#define EVAL_SWEEP_H
+#include <stddef.h>
+#include <stdint.h>
+#include "io/image.h"
+#include "io/sheet.h"
+#include "model/config.h"
+#include "num/format.h"
+
+struct sweep {
+	size_t formats;
+	struct format *format;
+	/*
+	 * Of Gaussian weights: curve is format, bits, sigma, error, error over the weights' variance, and by
+	 * sampling with its standard error; best is the sigma where a format leads the others of as many bits by
+	 * most, lead their least error over its own; crossover is where two of as many bits change order.
+	 */
+	struct sheet curve, best, crossover;
+	/* Of a model: sigma over the channels of a layer, and the error of each format there, one scale a channel. */
+	struct sheet layer, error;
+};
+
+/* names: separated by commas; dies on one that is no format, with the closest. */
+struct sweep sweep_begin(const char *names, bool ties_away);
+void sweep_free(struct sweep *s);
+
+/* "LOW:HIGH:STEP" or numbers separated by commas, all > 0; free() them. */
+double *sweep_sigmas(const char *text, size_t *n);
+/* samples: weights drawn for each point; 0: none. */
+void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t seed);
+/* The linear layers of a part that --layers selects. Dies on a weight that is not finite. */
+void sweep_part(struct sweep *s, const struct image *image, const struct config *config);
+
+/*
+ * To a file that gnuplot makes, SVG, PNG or PDF by its name: errors against sigma, with the points of the model's layers
+ * if there are any; low .. high is shaded as the band of sigmas that models have.
+ */
+void sweep_plot(const struct sweep *s, const char *path, double low, double high);
+#endif

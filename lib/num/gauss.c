@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gauss.c -- see gauss.h
+ *
+ * With a = edge/σ, φ the density and M0 = Φ(b) - Φ(a): the moments of a cell are
+ * M1 = σ(φ(a) - φ(b)) and M2 = σ²(M0 + aφ(a) - bφ(b)). Cells on the right of 0
+ * are mirrored, so that M0 is a difference of small tails. Minima and crossovers
+ * are bracketed on a grid of log σ and closed in on by GSL.
+ */
+#include "num/gauss.h"
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_min.h>
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_roots.h>
+#include <math.h>
+#include <stdlib.h>
+#include "base/random.h"
+
+enum { STEPS = 400, ROUNDS = 100, CHUNK = 256 };
+static const double CLOSE = 1e-10;
+
+static int ascending(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+struct gauss gauss_of(const struct format *f)
+{
+	struct gauss g = { .n = 0 };
+	double all[256];
+	float scale;
+	uint8_t zero = 0;
+
+	format_fit(f, &scale, &zero, -1, 1);
+	for (int c = 0; c < 1 << f->bits; c++)
+		all[c] = ((double)f->grid[c] - (f->asymmetric ? zero : 0)) * scale;
+	qsort(all, (size_t)1 << f->bits, sizeof *all, ascending);
+	for (int c = 0; c < 1 << f->bits; c++)
+		if (!c || all[c] > g.value[g.n - 1])
+			g.value[g.n++] = all[c];
+	g.edge[0] = -1;
+	for (size_t i = 1; i < g.n; i++)
+		g.edge[i] = fmin(fmax((g.value[i - 1] + g.value[i]) / 2, -1), 1);
+	g.edge[g.n] = 1;
+	return g;
+}
+
+/* ∫ (x - v)² of the density N(0, σ²) from a to b, not normalized. */
+static double cell(double a, double b, double v, double sigma)
+{
+	double m0, m1, m2, p, q;
+
+	if (b <= a)
+		return 0;
+	if (isinf(sigma))
+		return ((b - v) * (b - v) * (b - v) - (a - v) * (a - v) * (a - v)) / 3;
+	if (a + b > 0)
+		return cell(-b, -a, -v, sigma);
+	p = gsl_ran_ugaussian_pdf(a / sigma);
+	q = gsl_ran_ugaussian_pdf(b / sigma);
+	m0 = gsl_cdf_ugaussian_P(b / sigma) - gsl_cdf_ugaussian_P(a / sigma);
+	m1 = sigma * (p - q);
+	m2 = sigma * sigma * (m0 + a / sigma * p - b / sigma * q);
+	return fmax(m2 - 2 * v * m1 + v * v * m0, 0);
+}
+
+static double mass(double sigma)
+{
+	return isinf(sigma) ? 2 : 1 - 2 * gsl_cdf_ugaussian_P(-1 / sigma);
+}
+
+double gauss_error(const struct gauss *g, double sigma)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		sum += cell(g->edge[i], g->edge[i + 1], g->value[i], sigma);
+	return sum / mass(sigma);
+}
+
+double gauss_second_moment(double sigma)
+{
+	return 2 * cell(-1, 0, 0, sigma) / mass(sigma);
+}
+
+double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t seed, double *se)
+{
+	const struct random_stream r = random_open(seed, f->name);
+	double low = gsl_cdf_ugaussian_P(-1 / sigma), sum = 0, squares = 0, x[CHUNK];
+	float scale[CHUNK], y[CHUNK];
+	uint8_t zero[CHUNK], code[CHUNK];
+
+	for (size_t i = 0; i < CHUNK; i++)
+		format_fit(f, &scale[i], &zero[i], -1, 1);
+	for (size_t k = 0; k < n; k += CHUNK) {
+		size_t c = n - k < CHUNK ? n - k : CHUNK;
+
+		for (size_t i = 0; i < c; i++)
+			x[i] = sigma * gsl_cdf_ugaussian_Pinv(low + (1 - 2 * low) * random_uniform(&r, k + i));
+		format_quantize(f, c, code, y, x, scale, zero);
+		for (size_t i = 0; i < c; i++) {
+			double e = (x[i] - y[i]) * (x[i] - y[i]);
+
+			sum += e;
+			squares += e * e;
+		}
+	}
+	*se = sqrt((squares / (double)n - sum / (double)n * (sum / (double)n)) / ((double)n - 1));
+	return sum / (double)n;
+}
+
+/* --- minima and crossovers, in log σ --- */
+
+/* What GSL finds wrong comes back as a value; it shall not end the program. */
+__attribute__((constructor))
+static void quiet(void)
+{
+	gsl_set_error_handler_off();
+}
+
+struct pair { const struct gauss *g, *h; };
+struct lead { const struct gauss *g, *const *other; size_t others; };
+
+static double behind(double t, void *arg)
+{
+	const struct lead *l = arg;
+	double least = INFINITY;
+
+	for (size_t i = 0; i < l->others; i++)
+		least = fmin(least, gauss_error(l->other[i], exp(t)));
+	return log(gauss_error(l->g, exp(t)) / least);
+}
+
+static double ratio(double t, void *arg)
+{
+	const struct pair *p = arg;
+
+	return log(gauss_error(p->g, exp(t)) / gauss_error(p->h, exp(t)));
+}
+
+double gauss_best(const struct gauss *g, size_t others, const struct gauss *const other[others], double low, double high)
+{
+	const double step = (log(high) - log(low)) / STEPS;
+	struct lead lead = { g, other, others };
+	gsl_function f = { behind, &lead };
+	gsl_min_fminimizer *m;
+	double least = INFINITY, best;
+	int at = 0;
+
+	for (int i = 0; i <= STEPS; i++) {
+		double e = behind(log(low) + i * step, &lead);
+
+		if (e < least) {
+			least = e;
+			at = i;
+		}
+	}
+	best = log(low) + at * step;
+	m = gsl_min_fminimizer_alloc(gsl_min_fminimizer_brent);
+	if (m && at > 0 && at < STEPS && !gsl_min_fminimizer_set(m, &f, best, best - step, best + step)) {
+		for (int i = 0; i < ROUNDS && !gsl_min_fminimizer_iterate(m) &&
+		     gsl_min_fminimizer_x_upper(m) - gsl_min_fminimizer_x_lower(m) > CLOSE; i++)
+			;
+		best = gsl_min_fminimizer_x_minimum(m);
+	}
+	gsl_min_fminimizer_free(m);
+	return exp(best);
+}
+
+double gauss_crossover(const struct gauss *g, const struct gauss *h, double low, double high)
+{
+	const double step = (log(high) - log(low)) / STEPS;
+	struct pair pair = { g, h };
+	gsl_function f = { ratio, &pair };
+	gsl_root_fsolver *s;
+	double root = NAN, before = ratio(log(low), &pair);
+
+	for (int i = 1; i <= STEPS && isnan(root); i++) {
+		double a = log(low) + (i - 1) * step, now = ratio(a + step, &pair);
+
+		if (before * now < 0 && (s = gsl_root_fsolver_alloc(gsl_root_fsolver_brent))) {
+			gsl_root_fsolver_set(s, &f, a, a + step);
+			for (int k = 0; k < ROUNDS && !gsl_root_fsolver_iterate(s) &&
+			     gsl_root_fsolver_x_upper(s) - gsl_root_fsolver_x_lower(s) > CLOSE; k++)
+				;
+			root = exp(gsl_root_fsolver_root(s));
+			gsl_root_fsolver_free(s);
+		}
+		before = now;
+	}
+	return root;
+}
