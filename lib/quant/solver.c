@@ -83,13 +83,21 @@ size_t solver_work(const struct solver *s, size_t count, struct solver_layer lay
 
 /* --- lanes of a panel --- */
 
-/* x = w/s₈ + d */
-CLONES(static, void, weigh, (double x[LANES], const float w[LANES], const float d[LANES],
-	const double scale8[LANES]), (x, w, d, scale8))
+/* x = w/s₈ + d; scale8 NULL: 1, d NULL: 0 */
+CLONES(static, void, weigh, (double x[LANES], const float w[LANES], const float *d, const double *scale8), (x, w, d, scale8))
 {
-	#pragma omp simd
-	for (size_t l = 0; l < LANES; l++)
-		x[l] = w[l] / scale8[l] + d[l];
+	if (scale8)
+		#pragma omp simd
+		for (size_t l = 0; l < LANES; l++)
+			x[l] = w[l] / scale8[l];
+	else
+		#pragma omp simd
+		for (size_t l = 0; l < LANES; l++)
+			x[l] = w[l];
+	if (d)
+		#pragma omp simd
+		for (size_t l = 0; l < LANES; l++)
+			x[l] += d[l];
 }
 
 /* x -= Σ_i u_i e_i */
@@ -137,22 +145,29 @@ CLONES(static, void, narrow, (float y[LANES], const double x[LANES]), (y, x))
 
 /* x - target over the pivot U_ii = 1/r; w/s₈ - target; w becomes w - ŷ·s₈ in the float arithmetic of linear_weight(). */
 CLONES(static, void, errors, (float b[LANES], float e[LANES], float w[LANES], const double x[LANES],
-	const float target[LANES], const float y[LANES], const double scale8[LANES], double r),
+	const float target[LANES], const float y[LANES], const double *scale8, double r),
 	(b, e, w, x, target, y, scale8, r))
 {
 	#pragma omp simd
-	for (size_t l = 0; l < LANES; l++) {
+	for (size_t l = 0; l < LANES; l++)
 		b[l] = (float)((x[l] - target[l]) * r);
-		e[l] = (float)(w[l] / scale8[l] - target[l]);
-		w[l] -= y[l] * (float)scale8[l];
-	}
+	if (scale8)
+		#pragma omp simd
+		for (size_t l = 0; l < LANES; l++) {
+			e[l] = (float)(w[l] / scale8[l] - target[l]);
+			w[l] -= y[l] * (float)scale8[l];
+		}
+	else
+		#pragma omp simd
+		for (size_t l = 0; l < LANES; l++)
+			e[l] = w[l] -= target[l];
 }
 
-CLONES(static, void, remainder_only, (float w[LANES], const float y[LANES], const double scale8[LANES]), (w, y, scale8))
+CLONES(static, void, remainder_only, (float w[LANES], const float y[LANES], const double *scale8), (w, y, scale8))
 {
 	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++)
-		w[l] -= y[l] * (float)scale8[l];
+		w[l] -= scale8 ? y[l] * (float)scale8[l] : y[l];
 }
 
 /* Σ (x s₈)² over rows of lanes. */
@@ -170,12 +185,17 @@ CLONES(static, double, squares, (size_t n, size_t lanes, const float x[n][PANEL]
 	return total;
 }
 
+/* s₈ of rows from lane l0 on, or NULL where it is 1. */
+static const double *scales8(const struct job *j, const struct area *a, size_t l0)
+{
+	return j->s->compute.kind ? a->scale8 + l0 : NULL;
+}
+
 /* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x; of others
  * those of the span have w/s₈ + d, the rest w/s₈. */
 static void fit_group(const struct job *j, const struct area *a, const struct span *span, size_t group, size_t l0,
 	size_t first, size_t last)
 {
-	static const float nothing[LANES];
 	const struct solver *s = j->s;
 	const size_t from = (size_t)j->first[group], n = (size_t)j->first[group + 1] - from;
 	double low[LANES] = { 0 }, high[LANES] = { 0 }, x[LANES];
@@ -186,7 +206,7 @@ static void fit_group(const struct job *j, const struct area *a, const struct sp
 		if (p >= first && p < last)
 			memcpy(x, a->x[p - first], sizeof x);
 		else
-			weigh(x, a->w[c] + l0, span ? a->d[p - span->first] + l0 : nothing, a->scale8 + l0);
+			weigh(x, a->w[c] + l0, span ? a->d[p - span->first] + l0 : NULL, scales8(j, a, l0));
 		if (s->round_first && s->compute.kind) {
 			narrow(a->member[i], x);
 			scale_round_first(s, LANES, a->member[i]);
@@ -220,10 +240,10 @@ static void take_column(const struct job *j, const struct area *a, size_t p, siz
 	if (fp8)
 		format_round(&s->compute, LANES, dual, y, 1, s->saturate);
 	if (s->compensate == COMPENSATE_NONE)
-		remainder_only(a->w[c] + l0, fp8 ? dual : y, a->scale8 + l0);
+		remainder_only(a->w[c] + l0, fp8 ? dual : y, scales8(j, a, l0));
 	else
 		errors(b, a->e[p] + l0, a->w[c] + l0, x, fp8 && s->compensate != COMPENSATE_STORAGE ? dual : y,
-			fp8 ? dual : y, a->scale8 + l0, j->r[p * (j->live + 1)]);
+			fp8 ? dual : y, scales8(j, a, l0), j->r[p * (j->live + 1)]);
 }
 
 /* One block of a span's columns for LANES rows from lane l0. */
@@ -237,7 +257,8 @@ static void take_block(const struct job *j, const struct area *a, const struct s
 	size_t done = 0;		/* columns of the block whose errors the current group has in x already */
 
 	for (size_t p = first; p < last; p++)
-		weigh(a->x[p - first], a->w[j->column[p]] + l0, a->d[p - span->first] + l0, a->scale8 + l0);
+		weigh(a->x[p - first], a->w[j->column[p]] + l0, solve && first ? a->d[p - span->first] + l0 : NULL,
+			scales8(j, a, l0));
 	for (size_t p = first; p < last; p++) {
 		const size_t k = p - first;
 
@@ -355,7 +376,9 @@ static void start_span(const struct job *j, const struct area *a, const struct s
 {
 	const int width = (int)(span->last - span->first), m = (int)lanes;
 
-	if (j->s->compensate == COMPENSATE_NONE || !span->first) {
+	if (j->s->compensate == COMPENSATE_NONE)
+		return;
+	if (!span->first) {
 		memset(a->d, 0, (size_t)width * sizeof *a->d);
 		return;
 	}
