@@ -222,7 +222,7 @@ static void write_history(const struct tool *t, const struct option_row *rows, c
 			put_quoted(f, value[i]);
 		}
 	}
-	if (fclose(f))
+	if (ferror(f) || fclose(f) || !history)	/* the last of them is where a failure to make it shorter shows */
 		die("out of memory");
 }
 

@@ -125,7 +125,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The format wants the data covered once: what overlaps or is left out is damage. */
-static void check_cover(const struct file *f, size_t n, struct entry e[n])
+static void check_cover(const struct file *f, size_t n, struct entry *e)
 {
 	size_t at = f->data;
 
