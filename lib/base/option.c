@@ -222,7 +222,7 @@ static void write_history(const struct tool *t, const struct option_row *rows, c
 			put_quoted(f, value[i]);
 		}
 	}
-	if (ferror(f) || fclose(f) || !history)	/* the last of them is where a failure to make it shorter shows */
+	if (ferror(f) || fclose(f) || !history)	/* NULL: it was to be shortened, and that failed */
 		die("out of memory");
 }
 
