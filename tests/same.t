@@ -18,7 +18,11 @@ run() (
 	dpq-run $j --compensate none model.h5 -o rtn.h5 &&
 	dpq-run $j --hessian hess.h5 --order order.h5 --scale-search minmax model.h5 -o gptq.h5 &&
 	dpq-run $j --hessian hess.h5 --group 64 --compute e4m3fn --recipe paper <model.h5 >dpq.h5 &&
-	eval-ppl $j --tokens tokens.h5 --ctx 256 --convention bos dpq.h5 >ppl
+	eval-ppl $j --tokens tokens.h5 --ctx 256 --convention bos dpq.h5 >ppl &&
+	tensor-stats $j dpq.h5 >stats &&
+	tensor-diff $j --reference model.h5 --hessian hess.h5 dpq.h5 >diff &&
+	exmy-pack $j rtn.h5 -o packed.h5 &&
+	exmy-sweep $j --formats e2m2,int5 --sigma 0.1,0.2 --monte-carlo 1000 model.h5 -o sweep.h5
 )
 same() { for f in first/*; do cmp "$f" "$1/${f##*/}" || return 1; done; }
 
@@ -36,5 +40,12 @@ for c in plain avx2 avx512; do
 		ok "$c kernels give the same bytes" same $c
 	else skip "$c kernels" "the processor has none"; fi
 done
+unset PTQ_CPU
+for j in 1 2 3; do
+	hessian-accum -q -j $j --compute-type bf16 --tokens first/tokens.h5 --ctx 256 first/model.h5 -o bf16-$j.h5
+	eval-ppl -q -j $j --compute-type bf16 --tokens first/tokens.h5 --ctx 256 first/model.h5 >bf16-$j
+done
+ok 'bf16: the same Hessians for any -j' eval 'cmp bf16-1.h5 bf16-2.h5 && cmp bf16-1.h5 bf16-3.h5'
+ok 'bf16: the same likelihood for any -j' eval 'cmp bf16-1 bf16-2 && cmp bf16-1 bf16-3'
 no 'unknown kernels' 2 "PTQ_CPU: 'sse' is none of plain, avx2, avx512" env PTQ_CPU=sse dpq-run
 done_testing
