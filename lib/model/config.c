@@ -330,11 +330,10 @@ void config_free(struct config *c)
 
 const char *const *model_layout(const char *config)
 {
-	json_error_t error;
-	json_t *json = config ? json_loads(config, 0, &error) : NULL;
+	json_t *json = config ? json_loads(config, 0, NULL) : NULL;
 	const struct architecture *arch = json ? find(json) : NULL;
 
-	if (config && !json && json_error_code(&error) <= json_error_out_of_memory)	/* unknown: memory too */
+	if (config && !json && json_loads(config, 0, NULL))	/* Jansson calls it a wrong token */
 		die("/config: out of memory");
 	json_decref(json);
 	return arch ? arch->layout : NULL;
