@@ -127,7 +127,7 @@ no 'no such format' 1 "format.h5: $up: storage 'int99' is no number format" run 
 no 'no such mode' 1 "act.h5: $up: act_mode 'odd'" run --tokens t.h5 act.h5
 no 'a group that is not there' 1 "index.h5: $up/group_index: column 0 is in group 2 of 2" run --tokens t.h5 index.h5
 no 'no second scale' 1 "eight.h5: $up/scale8: is missing" run --tokens t.h5 eight.h5
-no 'packed codes' 1 "packed.h5: $up: is packed" run --tokens t.h5 packed.h5
+no 'packed codes' 1 "packed.h5: $up/packed: attribute columns" run --tokens t.h5 packed.h5
 no 'an online rotation' 1 "online.h5: $up: layers with online_hadamard" run --tokens t.h5 online.h5
 
 # Large enough for tiles and chunks: 1, 3, 4 and 60 windows; fewer chunks than threads, some left over, two tiles of weights of the head
