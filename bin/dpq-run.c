@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include "base/error.h"
 #include "base/option.h"
 #include "io/image.h"
 #include "model/quantize.h"
@@ -73,6 +74,7 @@ int main(int argc, char *argv[])
 	s->scale8_channel = scale8;
 	q.act_mode = act >= 0 ? (enum act_mode)act : s->compute.kind ? ACT_STATIC_TENSOR : ACT_NONE;
 
+	s->no_error = quiet;
 	linalg_init();
 	q.hessian = hessian ? image_open(hessian, "hessian") : NULL;
 	q.order = order ? image_open(order, "order") : NULL;

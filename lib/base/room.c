@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 /* Each holds the ones behind it: what is mapped is given back on the way out. */
 static bool fits(size_t n, size_t bytes)
@@ -26,4 +27,25 @@ void room_need(size_t n, size_t bytes, const char *whose)
 	errno = ENOMEM;
 	die("%s needs %zu times %zu MiB of address space (ulimit -v; fewer with -j 1 and OPENBLAS_NUM_THREADS=1):",
 		whose, n, bytes >> 20);
+}
+
+enum { STACK = 4 << 20 };
+
+__attribute__((noinline))
+static void grow(void)
+{
+	volatile char bottom[STACK];
+
+	bottom[0] = 0;
+	(void)bottom[0];
+}
+
+void room_stack(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur < STACK / 2 * 3)
+		die("%d KiB of stack are needed, there may be %lu (ulimit -s)", STACK / 2 * 3 >> 10, (unsigned long)limit.rlim_cur >> 10);
+	room_need(1, STACK + STACK / 2, "the stack");
+	grow();
 }

@@ -9,4 +9,6 @@
 
 /* Dies unless n stretches of that many bytes can be mapped at once (ulimit -v); keeps none. whose: for the message. */
 void room_need(size_t n, size_t bytes, const char *whose);
+/* Grows the stack to what tiles on it need, or dies: later, where memory is short, it would be a signal. */
+void room_stack(void);
 #endif

@@ -9,6 +9,8 @@
  */
 #include "num/linalg.h"
 #include "num/openblas.h"
+#include "base/error.h"
+#include "base/room.h"
 #include "base/thread.h"
 #include <assert.h>
 #include <cblas.h>
@@ -53,7 +55,8 @@ static void wake_kernels(void)
 	for (const char *const *f = fit; *f; f++)
 		if (!strcasecmp(*f, core))
 			return;
-	setenv("OPENBLAS_CORETYPE", *fit, 1);
+	if (setenv("OPENBLAS_CORETYPE", *fit, 1))
+		die("out of memory");
 	gotoblas_dynamic_quit();
 	gotoblas_dynamic_init();
 }
@@ -64,6 +67,7 @@ void linalg_init(void)
 	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
 	openblas_set_num_threads(1);
 	openblas_buffers();
+	room_stack();
 }
 
 static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],

@@ -393,11 +393,11 @@ static void take_panel(const struct rows *r, const struct area *a, size_t row, s
 {
 	const struct job *j = r->job;
 	const size_t lanes = ceil_div(rows, LANES) * LANES;
-	const bool solve = j->s->compensate != COMPENSATE_NONE;
+	const bool solve = j->s->compensate != COMPENSATE_NONE, tell = j->h && !j->s->no_error;
 	double damped = 0, left;
 
 	load(r, a, row, rows, lanes);
-	sum[0] = j->h ? energy(j, a, lanes) : 0;
+	sum[0] = tell ? energy(j, a, lanes) : 0;
 	fit_early(r, a, lanes);
 	for (const struct span *span = j->span; span < j->span + j->spans; span++) {
 		const size_t width = span->last - span->first;
@@ -412,7 +412,7 @@ static void take_panel(const struct rows *r, const struct area *a, size_t row, s
 			rest = span->last - last;
 			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
 				take_block(j, a, span, l0, first, last);
-			if (solve)
+			if (solve && tell)
 				damped += squares(size, lanes, (const float (*)[PANEL])a->b, a->scale8);
 			if (solve && rest)
 				cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rest, (int)lanes, (int)size, -1,
@@ -422,10 +422,11 @@ static void take_panel(const struct rows *r, const struct area *a, size_t row, s
 	}
 	take_dead(j, a, lanes);
 	sum[2] = squares(j->n, lanes, (const float (*)[PANEL])a->w, NULL);
+	sum[1] = 0;
+	if (!tell)
+		return;
 	left = damped - j->lambda * (solve ? squares(j->live, lanes, (const float (*)[PANEL])a->e, a->scale8) : 0);
-	if (!j->h)
-		sum[1] = 0;
-	else if (left > 0.01 * damped && (j->s->compensate == COMPENSATE_BOTH || !j->s->compute.kind))
+	if (left > 0.01 * damped && (j->s->compensate == COMPENSATE_BOTH || !j->s->compute.kind))
 		sum[1] = left * j->mean;
 	else
 		sum[1] = energy(j, a, lanes);

@@ -248,17 +248,18 @@ static float *moments(size_t n)
 	return h;
 }
 
-struct variant { const char *name; enum search search; bool dpq; };
+struct variant { const char *name; enum search search; bool dpq, error; };
 static const struct variant variants[] = {
-	{ "gptq-%zux%zu", SEARCH_MINMAX, false }, { "dpq-%zux%zu", SEARCH_MINMAX, true },
-	{ "gptq-mse-%zux%zu", SEARCH_MSE, false }, { "dpq-mse-%zux%zu", SEARCH_MSE, true },
+	{ "gptq-%zux%zu", SEARCH_MINMAX, false, false }, { "dpq-%zux%zu", SEARCH_MINMAX, true, false },
+	{ "gptq-mse-%zux%zu", SEARCH_MSE, false, false }, { "dpq-mse-%zux%zu", SEARCH_MSE, true, false },
+	{ "gptq-error-%zux%zu", SEARCH_MINMAX, false, true },
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 /* Seconds of one layer, in groups of 128 columns of 4 bits. */
 static double solve(const struct variant *v, size_t m, size_t n, const float *w, const float *h)
 {
-	struct solver s = { .group = 128, .damp = 0.01 };
+	struct solver s = { .group = 128, .damp = 0.01, .no_error = !v->error };
 	size_t groups = (n + 127) / 128;
 	uint8_t *codes = xalloc(m * n, 1), *zero = xalloc(m * groups, 1);
 	float *scale = xalloc(m * groups, sizeof *scale), scale8;
