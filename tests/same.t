@@ -20,7 +20,7 @@ run() (
 	dpq-run $j --hessian hess.h5 --group 64 --compute e4m3fn --recipe paper <model.h5 >dpq.h5 &&
 	eval-ppl $j --tokens tokens.h5 --ctx 256 --convention bos dpq.h5 >ppl &&
 	tensor-stats $j dpq.h5 >stats &&
-	tensor-diff $j --reference model.h5 --hessian hess.h5 dpq.h5 >diff &&
+	tensor-diff $j --reference model.h5 --hessian hess.h5 dpq.h5 >changes &&
 	exmy-pack $j rtn.h5 -o packed.h5 &&
 	exmy-sweep $j --formats e2m2,int5 --sigma 0.1,0.2 --monte-carlo 1000 model.h5 -o sweep.h5
 )

@@ -156,3 +156,9 @@ char *xformat(const char *fmt, ...)
 	va_end(ap);
 	return s;
 }
+
+void xsetenv(const char *name, const char *value)
+{
+	if (setenv(name, value, 1))
+		die("out of memory");
+}

@@ -29,4 +29,5 @@ void at_stop(void (*fn)(void));
  */
 void *xalloc(size_t n, size_t size);
 char *xformat(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* free() it */
+void xsetenv(const char *name, const char *value);	/* replaces; dies where there is no memory */
 #endif

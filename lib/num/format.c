@@ -452,10 +452,10 @@ static int distance(const char *a, const char *b)
 
 	for (int j = 0; j <= MOST; j++)
 		row[j] = j;
-	for (int i = 0; a[i] && i < MOST; i++) {
+	for (int i = 0; i < MOST && a[i]; i++) {
 		int before = row[0]++;
 
-		for (int j = 0; b[j] && j < MOST; j++) {
+		for (int j = 0; j < MOST && b[j]; j++) {
 			int change = before + (tolower((unsigned char)a[i]) != b[j]);
 			int shorter = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
 

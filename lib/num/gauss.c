@@ -30,7 +30,7 @@ static int ascending(const void *a, const void *b)
 struct gauss gauss_of(const struct format *f)
 {
 	struct gauss g = { .n = 0 };
-	double all[256];
+	double all[256] = { 0 };
 	float scale;
 	uint8_t zero = 0;
 

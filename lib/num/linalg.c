@@ -55,8 +55,7 @@ static void wake_kernels(void)
 	for (const char *const *f = fit; *f; f++)
 		if (!strcasecmp(*f, core))
 			return;
-	if (setenv("OPENBLAS_CORETYPE", *fit, 1))
-		die("out of memory");
+	xsetenv("OPENBLAS_CORETYPE", *fit);
 	gotoblas_dynamic_quit();
 	gotoblas_dynamic_init();
 }
