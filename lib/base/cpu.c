@@ -4,13 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 static const char *const names[] = { [CPU_PLAIN] = "plain", [CPU_AVX2] = "avx2", [CPU_AVX512] = "avx512" };
 enum { CPUS = sizeof names / sizeof *names };
 
 enum cpu cpu, cpu_widest;
-bool cpu_bf16;
+bool cpu_bf16, cpu_half, cpu_dot;
 static int wanted = -1;			/* CPUS: no such name */
+
+#ifdef __x86_64__
+/* Not every compiler's __builtin_cpu_supports() knows it. */
+static bool has_f16c(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+#endif
 
 __attribute__((constructor))
 static void cpu_init(void)
@@ -33,6 +46,8 @@ static void cpu_init(void)
 #ifdef __x86_64__
 	/* Intel's does the two products of a pair in the time of four fused ones. */
 	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
+	cpu_half = has_f16c();
+	cpu_dot = __builtin_cpu_supports("avx512vnni");
 #endif
 }
 
