@@ -34,6 +34,7 @@ TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 SCRIPTS  := $(wildcard tests/*.t)
 READERS  := safetensors tokenizer image
 FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
+BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products
 FAULT    := $(BUILD)/tests/fault/fault
 
 .PHONY: all help check bench bench-memory lint demo install clean packages check-packages
@@ -59,7 +60,7 @@ endif
 .PHONY: programs test-programs fuzz fuzz-programs valgrind
 programs: $(PROGRAMS)
 	@:
-test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BUILD)/tests/bench/kernels
+test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BENCHES)
 	@:
 
 help:
@@ -101,7 +102,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
 
-$(BUILD)/tests/bench/kernels: $(BUILD)/tests/bench/kernels.o $(BUILD)/libptq.a
+$(BENCHES): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
 
@@ -142,7 +143,7 @@ valgrind: test-programs
 	@PTQ_BIN=$(abspath bin) PTQ_BUILD=$(abspath $(BUILD)) prove -v tests/valgrind.sh
 
 bench: all
-	@$(MAKE) --no-print-directory $(BUILD)/tests/bench/kernels
+	@$(MAKE) --no-print-directory $(BENCHES)
 	@tests/bench/run
 
 bench-memory: all

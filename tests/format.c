@@ -424,11 +424,48 @@ static void fit(void **unused)
 	}
 }
 
+/* Quotients beside a tie and on it: the quick way under one scale must see that it cannot know. */
+static void rounded_to_ties(void **unused)
+{
+	enum { N = 40 };
+
+	(void)unused;
+	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+		for (int away = 0; away < 2; away++) {
+			struct format f;
+			struct value list[256];
+			size_t n;
+
+			assert_true(format_parse(&f, names[k]));
+			format_ties(&f, away);
+			n = values(&f, list);
+			for (size_t v = 0; v + 1 < n; v++) {
+				float x[N], scale[N], y[N];
+				double wide[N];
+				uint8_t code[N], want[N], zero[N] = { 0 };
+
+				for (int i = 0; i < N; i++) {
+					scale[i] = (float)(1 + (int)(v * 17 + k) % 31 * 0.0137) * exp2f((float)((int)v % 7 - 3));
+					x[i] = (float)((list[v].v + list[v + 1].v) / 2 * scale[i]);
+					x[i] = i % 3 ? nextafterf(x[i], i % 3 == 1 ? INFINITY : -INFINITY) : x[i];
+					wide[i] = x[i];
+				}
+				format_quantize(&f, N, want, y, wide, scale, zero);
+				for (int i = 0; i < N; i += 8) {
+					format_encode_group(&f, 8, code + i, x + i, scale[0], 0);
+					for (int j = i; j < i + 8; j++)
+						format_encode_group(&f, 1, code + j, x + j, scale[0], 0);
+				}
+				assert_memory_equal(code, want, N);
+			}
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse), cmocka_unit_test(grids), cmocka_unit_test(rounding), cmocka_unit_test(beside_ties), cmocka_unit_test(exmy),
-		cmocka_unit_test(e1m3_is_int5), cmocka_unit_test(quantiles), cmocka_unit_test(closest), cmocka_unit_test(scales),
+		cmocka_unit_test(e1m3_is_int5), cmocka_unit_test(quantiles), cmocka_unit_test(closest), cmocka_unit_test(scales), cmocka_unit_test(rounded_to_ties),
 		cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
 	};
 

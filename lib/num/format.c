@@ -14,6 +14,7 @@
  */
 #include "num/format.h"
 #include <ctype.h>
+#include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <limits.h>
 #include <math.h>
@@ -23,7 +24,7 @@
 #include "num/bits.h"
 #include "num/clones.h"
 
-enum { CHUNK = 256 };
+enum { CHUNK = 256, LONG = 512 };
 
 struct format_kind {
 	const char *name;		/* '#' stands for a number: n, or x and y */
@@ -31,6 +32,9 @@ struct format_kind {
 	/* Codes of x[i] under scale[i], zero[i]. */
 	void (*encode)(const struct format *f, size_t n, uint8_t code[n], const double x[n], const float scale[n],
 		const uint8_t *zero);
+	/* The same of x · (1/scale) in float, NULL if there is none: false if a product is so close to a tie that the quotient
+	 * may be beyond it, or on it. */
+	bool (*encode_fast)(const struct format *f, size_t n, uint8_t code[n], const float x[n], float inverse, uint8_t zero);
 	void (*round)(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit);
 	/* y = nearest(x·inverse) · scale under the zero of each lane, in float throughout. */
 	void (*nearest)(const struct format *f, size_t n, size_t lanes, float y[n][lanes], const float x[n][lanes],
@@ -111,6 +115,30 @@ CLONES(static, void, int_encode, (const struct format *f, size_t n, uint8_t code
 		#pragma omp simd
 		for (size_t i = 0; i < n; i++)
 			code[i] = int_code(x[i], scale[i], top, 2 * top, away);
+}
+
+/* 1/scale and the product are each rounded by at most 2⁻²⁴ of themselves: within 4 last places of the quotient. */
+static const float doubt = 0x1p-22f;
+
+CLONES(static, bool, int_encode_fast, (const struct format *f, size_t n, uint8_t code[restrict n], const float x[restrict n],
+	float inverse, uint8_t zero), (f, n, code, x, inverse, zero))
+{
+	const float z = f->asymmetric ? zero : f->top, low = -z, high = (f->asymmetric ? f->top : 2 * f->top) - z;
+	const float margin = doubt * 2 * f->top;
+	uint32_t farthest = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		float q = x[i] * inverse, nearest;
+		uint32_t rest;
+
+		q = q > low ? q : low;
+		q = q < high ? q : high;
+		nearest = integer_float(q);
+		rest = float_bits(fabsf(q - nearest));
+		farthest = rest > farthest ? rest : farthest;
+		code[i] = (uint8_t)(int)(nearest + z);
+	}
+	return farthest <= float_bits(0.5f - margin);
 }
 
 CLONES(static, void, int_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
@@ -197,6 +225,16 @@ struct float_shape {
 	bool away, up;				/* ties away from zero; y = 0: up, to where ⌊x/v⌉ = 2 */
 };
 
+/* 2ᵉ, a normal number */
+static inline double power(int e)
+{
+	uint64_t u = (uint64_t)(1023 + e) << 52;
+	double x;
+
+	memcpy(&x, &u, sizeof x);
+	return x;
+}
+
 static inline struct float_shape float_shape(const struct format *f)
 {
 	struct float_shape s = { .shift = 23 - f->y, .wide_shift = 52 - f->y, .away = f->away };
@@ -208,11 +246,11 @@ static inline struct float_shape float_shape(const struct format *f)
 	s.wide_half = ((uint64_t)1 << (s.wide_shift - 1)) - 1;
 	s.wide_mask = ~(((uint64_t)1 << s.wide_shift) - 1);
 	s.wide_rebias = (uint64_t)(1023 - f->bias) << f->y;
-	s.normal = (float)ldexp(1, 1 - f->bias);
-	s.magic = (float)ldexp(1, 1 - f->bias - f->y + 23);
-	s.wide_magic = ldexp(1, 1 - f->bias - f->y + 52);
-	s.half_step = (float)ldexp(1, -f->bias - f->y);
-	s.per_step = ldexp(1, f->bias + f->y - 1);
+	s.normal = (float)power(1 - f->bias);
+	s.magic = (float)power(1 - f->bias - f->y + 23);
+	s.wide_magic = power(1 - f->bias - f->y + 52);
+	s.half_step = (float)power(-f->bias - f->y);
+	s.per_step = power(f->bias + f->y - 1);
 	return s;
 }
 
@@ -265,6 +303,35 @@ CLONES(static, void, float_encode, (const struct format *f, size_t n, uint8_t co
 		c |= keeps_zero || c ? negative >> 63 << sign : 0;
 		code[i] = (uint8_t)(v != v ? 0 : c);
 	}
+}
+
+/* A subnormal number has the step of the first normal ones, so that it can be rounded as one of them, 1 further on. */
+CLONES(static, bool, float_encode_fast, (const struct format *f, size_t n, uint8_t code[restrict n], const float x[restrict n],
+	float inverse, uint8_t zero), (f, n, code, x, inverse, zero))
+{
+	const struct float_shape s = float_shape(f);
+	const float normal = s.normal;
+	const uint32_t tie = s.half + 1, rest = ~s.mask, rebias = s.rebias, further = rebias + (1u << f->y);
+	const uint32_t minus = 1u << (f->bits - 1), keeps_zero = f->kind->keeps_zero;
+	const uint32_t top = (f->top < normal ? float_bits(f->top + normal) >> s.shift : (float_bits(f->top) >> s.shift) + (1u << f->y)) - further;
+	const uint32_t by = tie - (rebias << s.shift), by_less = tie - (further << s.shift);
+	const int shift = s.shift, down = 32 - f->bits;
+	uint32_t closest = UINT32_MAX, largest = 0;
+
+	(void)zero;
+	for (size_t i = 0; i < n; i++) {	/* codes of numbers without their signs grow with them */
+		const float v = x[i] * inverse, a = fabsf(v);
+		const uint32_t u = float_bits(a < normal ? a + normal : a);
+		uint32_t c = (u + (a < normal ? by_less : by)) >> shift;
+		uint32_t from_tie = (u & rest) - (tie - 4);
+
+		closest = from_tie < closest ? from_tie : closest;
+		largest = u > largest ? u : largest;
+		c = c < top ? c : top;
+		c |= c | keeps_zero ? float_bits(v) >> down & minus : 0;
+		code[i] = (uint8_t)c;
+	}
+	return closest > 8 && largest <= float_bits(INFINITY);
 }
 
 CLONES(static, void, float_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
@@ -372,8 +439,8 @@ CLONES(static, void, quantile_nearest, (const struct format *f, size_t n, size_t
 
 /* --- kinds --- */
 
-#define INTEGERS .encode = int_encode, .round = int_round, .nearest = int_nearest
-#define FLOATS .encode = float_encode, .round = float_round, .nearest = float_values
+#define INTEGERS .encode = int_encode, .encode_fast = int_encode_fast, .round = int_round, .nearest = int_nearest
+#define FLOATS .encode = float_encode, .encode_fast = float_encode_fast, .round = float_round, .nearest = float_values
 #define HARDWARE FLOATS, .fill = hardware_fill, .keeps_zero = true
 #define QUANTILES .encode = quantile_encode, .round = quantile_round, .nearest = quantile_nearest
 
@@ -498,6 +565,24 @@ void format_encode(const struct format *f, size_t n, uint8_t code[n], const floa
 		for (size_t j = 0; j < c; j++)
 			wide[j] = x[i + j];
 		f->kind->encode(f, c, code + i, wide, scale + i, zero ? zero + i : NULL);
+	}
+}
+
+void format_encode_group(const struct format *f, size_t n, uint8_t code[n], const float x[n], float scale, uint8_t zero)
+{
+	const float inverse = 1 / scale;
+	const bool fast = f->kind->encode_fast && inverse >= FLT_MIN && inverse <= FLT_MAX;
+	float scales[CHUNK];
+	uint8_t zeros[CHUNK];
+
+	for (size_t i = 0, m; i < n; i += m) {
+		m = n - i < LONG ? n - i : LONG;
+		if (fast && f->kind->encode_fast(f, m, code + i, x + i, inverse, zero))
+			continue;
+		m = n - i < CHUNK ? n - i : CHUNK;
+		for (size_t j = 0; j < m; j++)
+			scales[j] = scale, zeros[j] = zero;
+		format_encode(f, m, code + i, x + i, scales, zeros);
 	}
 }
 

@@ -43,6 +43,8 @@ const char *format_list(void);
  */
 void format_encode(const struct format *f, size_t n, uint8_t code[n], const float x[n],
 	const float scale[n], const uint8_t *zero);
+/* The same under one scale and zero, and quicker. */
+void format_encode_group(const struct format *f, size_t n, uint8_t code[n], const float x[n], float scale, uint8_t zero);
 /* x = (grid[code] - zero) · scale in float. */
 void format_decode(const struct format *f, size_t n, float x[n], const uint8_t code[n],
 	const float scale[n], const uint8_t *zero);

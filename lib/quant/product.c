@@ -138,7 +138,14 @@ void product_input(const struct product *p, size_t m, void *y, const float x[m][
 
 /* ---- rows: y[m] of one row of words, without unit ---- */
 
-static void row_plain(const struct product *p, size_t m, float y[m], const uint32_t *w, const float *scale, const uint8_t *zero,
+/* The last words of a row, filled up to a whole chunk's. */
+static inline void tail_of(uint32_t tail[20], const uint32_t *w, size_t n)
+{
+	memset(tail, 0, 20 * sizeof *tail);
+	memcpy(tail, w, n * sizeof *w);
+}
+
+static void row_plain(const struct product *p, size_t m, float *y, const uint32_t *w, const float *scale, const uint8_t *zero,
 	const float *input)
 {
 	const struct linear *l = p->l;
@@ -164,7 +171,16 @@ static void row_plain(const struct product *p, size_t m, float y[m], const uint3
 		}
 	}
 	for (size_t t = 0; t < m; t++)
-		y[t] = ((sum[t][0] + sum[t][1]) + (sum[t][2] + sum[t][3])) + ((sum[t][4] + sum[t][5]) + (sum[t][6] + sum[t][7]));
+		y[t * PANEL] = ((sum[t][0] + sum[t][1]) + (sum[t][2] + sum[t][3])) + ((sum[t][4] + sum[t][5]) + (sum[t][6] + sum[t][7]));
+}
+
+static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
+	const uint8_t *zero, const float *input)
+{
+	const size_t words = pack_words(p->l->storage.bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups;
+
+	for (size_t o = 0; o < n; o++)
+		row_plain(p, m, &y[0][o], w + o * words, scale + o * step, zero ? zero + o * step : NULL, input);
 }
 
 #ifdef __x86_64__
@@ -294,13 +310,13 @@ TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int 
 #define FIXED __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,prefer-vector-width=512")))
 
 /* Values of 32 codes as integers: four of word lanes' codes in the low bits of each half, the fifth bit beside them. */
-FIXED static inline __attribute__((always_inline)) __m512i integers(int bits, int k, __m512i low, __m512i top, __m512i table, __m512i zero)
+FIXED static inline __attribute__((always_inline)) __m512i integers(int bits, int k, __m512i low, __m512i top, __m512i table)
 {
 	__m512i code = _mm512_srli_epi32(low, 4 * k);
 
 	if (bits == 5)			/* where the mask is 0 the low bits */
-		code = _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x00100010), _mm512_srli_epi32(top, 11 - k), code, 0xca);
-	return _mm512_sub_epi16(_mm512_permutexvar_epi16(code, table), zero);
+		code = _mm512_ternarylogic_epi32(_mm512_srli_epi32(top, 11 - k), code, _mm512_set1_epi32(0x00100010), 0xe4);
+	return _mm512_permutexvar_epi16(code, table);
 }
 
 FIXED static inline __m512i dot(const __m512i v[4], const int16_t x[4][32])
@@ -330,39 +346,41 @@ FIXED static inline void fixed_parameters(const struct product *p, const float *
 }
 
 FIXED static inline __attribute__((always_inline)) void fixed_row(const struct product *p, int bits, bool narrow, bool offset, size_t m,
-	float y[m], const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
+	float *y, const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
 {
-	const size_t in = p->l->in, chunks = chunks_of(in), words = (size_t)bits * 4, whole = in / CHUNK, column = input_column(in);
-	const long group = p->l->group;
-	const bool uneven = group > 0 && group % CHUNK;
+	const size_t in = p->l->in, chunks = chunks_of(in), words = (size_t)bits * 4, column = input_column(in);
+	const size_t whole = pack_words(bits, in) / words, each = p->l->group > 0 ? (size_t)p->l->group / CHUNK : chunks;
+	const bool uneven = p->l->group > 0 && p->l->group % CHUNK;
 	const __m512i table = _mm512_loadu_si512(p->integer);
 	__m512 sum[PRODUCT_FEW], s = _mm512_set1_ps(scale[0]);
 	__m512i z = _mm512_set1_epi16(offset ? zero[0] : 0);
+	size_t next = each, g = 0;
+	uint32_t tail[20];
 
+	if (whole < chunks)
+		tail_of(tail, w + whole * words, pack_words(bits, in) - whole * words);
 	for (size_t t = 0; t < m; t++)
 		sum[t] = _mm512_setzero_ps();
 	for (size_t c = 0; c < chunks; c++, w += words) {
+		const uint32_t *from = c < whole ? w : tail;
 		const float *x = input;
-		uint32_t tail[20] = { 0 };
-		const uint32_t *from = w;
 		__m512i low, top, v[4];
 
 		__builtin_prefetch((const char *)w + AHEAD);
 		if (bits == 5 && c % 2)
 			__builtin_prefetch((const char *)w + AHEAD + 64);
-		if (c >= whole)
-			from = memcpy(tail, w, (pack_words(bits, in) - whole * words) * sizeof *w);
 		low = avx512_low(from, bits), top = avx512_top(from, bits);
 		if (uneven)
 			fixed_parameters(p, scale, zero, c, &s, &z);
-		else if (group > 0) {
-			size_t g = c * CHUNK / (size_t)group;
-
-			s = _mm512_set1_ps(scale[g]);
+		else if (c == next) {
+			s = _mm512_set1_ps(scale[++g]);
 			z = _mm512_set1_epi16(offset ? zero[g] : 0);
+			next += each;
 		}
 		for (int k = 0; k < 4; k++)
-			v[k] = integers(bits, k, low, top, table, z);
+			v[k] = integers(bits, k, low, top, table);
+		for (int k = 0; offset && k < 4; k++)
+			v[k] = _mm512_sub_epi16(v[k], z);
 		for (size_t t = 0; t < m; t++, x += column) {
 			const int16_t (*half)[4][32] = (const int16_t (*)[4][32])(x + c * CHUNK);
 			__m512 a = _mm512_cvtepi32_ps(dot(v, half[0]));
@@ -373,16 +391,25 @@ FIXED static inline __attribute__((always_inline)) void fixed_row(const struct p
 		}
 	}
 	for (size_t t = 0; t < m; t++)
-		y[t] = _mm512_reduce_add_ps(sum[t]);
+		y[t * PANEL] = _mm512_reduce_add_ps(sum[t]);
+}
+
+FIXED static inline __attribute__((always_inline)) void fixed_some(const struct product *p, int bits, bool narrow, bool offset, size_t m,
+	size_t n, float y[m][PANEL], const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
+{
+	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups;
+
+	for (size_t o = 0; o < n; o++)
+		fixed_row(p, bits, narrow, offset, m, &y[0][o], w + o * words, scale + o * step, offset ? zero + o * step : NULL, input);
 }
 
 #define ROWS(bits, narrow, offset) \
 	if (m == 1) \
-		fixed_row(p, bits, narrow, offset, 1, y, w, scale, zero, input); \
+		fixed_some(p, bits, narrow, offset, 1, n, y, w, scale, zero, input); \
 	else \
-		fixed_row(p, bits, narrow, offset, m, y, w, scale, zero, input); \
+		fixed_some(p, bits, narrow, offset, m, n, y, w, scale, zero, input); \
 	break
-FIXED static void row_fixed(const struct product *p, size_t m, float y[m], const uint32_t *w, const float *scale,
+FIXED static void rows_fixed(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
 	const uint8_t *zero, const float *input)
 {
 	switch ((p->l->storage.bits == 5) + 2 * p->narrow + 4 * (zero != NULL)) {
@@ -399,17 +426,17 @@ FIXED static void row_fixed(const struct product *p, size_t m, float y[m], const
 #undef ROWS
 #endif
 
-static void row(const struct product *p, size_t m, float y[m], const uint32_t *w, const float *scale, const uint8_t *zero,
-	const float *input)
+static void rows(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
+	const uint8_t *zero, const float *input)
 {
 #ifdef __x86_64__
 	if (p->way == PRODUCT_FIXED)
-		row_fixed(p, m, y, w, scale, zero, input);
+		rows_fixed(p, m, n, y, w, scale, zero, input);
 	else if (p->way != PRODUCT_PLAIN)
-		(cpu == CPU_AVX512 ? avx512_any : avx2_any)(p, m, y, w, scale, zero, input);
+		(cpu == CPU_AVX512 ? avx512_rows : avx2_rows)(p, m, n, y, w, scale, zero, input);
 	else
 #endif
-		row_plain(p, m, y, w, scale, zero, input);
+		rows_plain(p, m, n, y, w, scale, zero, input);
 }
 
 void product_run(const struct product *p, size_t m, size_t stride, float y[m][stride], const void *input, const float *bias, bool add)
@@ -418,15 +445,15 @@ void product_run(const struct product *p, size_t m, size_t stride, float y[m][st
 	const size_t words = pack_words(l->storage.bits, l->in);
 
 	#pragma omp parallel for num_threads(threads) if (l->out * l->in > FEW_PRODUCTS) schedule(dynamic)
-	for (size_t first = 0; first < l->out; first += PANEL)
-		for (size_t o = first; o < l->out && o < first + PANEL; o++) {
-			size_t g = l->group == -1 ? 0 : o * l->groups;
-			float own[PRODUCT_FEW];
+	for (size_t first = 0; first < l->out; first += PANEL) {
+		size_t n = l->out - first < PANEL ? l->out - first : PANEL, g = l->group == -1 ? 0 : first * l->groups;
+		float own[PRODUCT_FEW][PANEL];
 
-			row(p, m, own, l->packed + o * words, l->scale + g, l->zero ? l->zero + g : NULL, input);
-			for (size_t t = 0; t < m; t++)
-				y[t][o] = own[t] * p->unit + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
-		}
+		rows(p, m, n, own, l->packed + first * words, l->scale + g, l->zero ? l->zero + g : NULL, input);
+		for (size_t t = 0; t < m; t++)
+			for (size_t i = 0, o = first; i < n; i++, o++)
+				y[t][o] = own[t][i] * p->unit + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
+	}
 }
 
 /* ---- which way ---- */

@@ -51,36 +51,36 @@ TARGET static inline void NAME(parameters)(const struct product *p, const float 
 }
 
 TARGET static inline __attribute__((always_inline)) void NAME(row)(const struct product *p, enum product_way way, int bits,
-	size_t m, float y[m], const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
+	size_t m, float *y, const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
 {
 	const size_t in = p->l->in, chunks = (in + 8 * LANES - 1) / (8 * LANES), words = (size_t)bits * LANES / 4;
 	const size_t whole = pack_words(bits, in) / words, column = input_column(in);
-	const long group = p->l->group;
-	const bool narrow = group > 0 && group % (8 * LANES);
+	const size_t each = p->l->group > 0 ? (size_t)p->l->group / (8 * LANES) : chunks;
+	const bool narrow = p->l->group > 0 && p->l->group % (8 * LANES);
+	size_t next = each, g = 0;
+	uint32_t tail[20];
 	FLOATS sum[PRODUCT_FEW], s[2] = { SPLAT(scale[0]), SPLAT(scale[0]) }, z = SPLAT(zero ? zero[0] : -p->table[0]);
 
+	if (whole < chunks)
+		tail_of(tail, w + whole * words, pack_words(bits, in) - whole * words);
 	for (size_t t = 0; t < m; t++)
 		sum[t] = ZERO;
 	for (size_t c = 0; c < chunks; c++, w += words) {
+		const uint32_t *from = c < whole ? w : tail;
 		const float *x = input + c * 8 * LANES;
-		uint32_t tail[20] = { 0 };
-		const uint32_t *from = w;
 		FLOATS v[8];
 		INTS low, top;
 
 		__builtin_prefetch((const char *)w + AHEAD);
 		if (bits * LANES > 64 && c % 2)
 			__builtin_prefetch((const char *)w + AHEAD + 64);
-		if (c >= whole)
-			from = memcpy(tail, w, (pack_words(bits, in) - whole * words) * sizeof *w);
 		low = LOW_WORDS(from, bits), top = TOP_WORDS(from, bits);
 		if (narrow)
 			NAME(parameters)(p, scale, zero, c, s, &z);
-		else if (group > 0) {
-			size_t g = c * 8 * LANES / (size_t)group;
-
-			s[0] = s[1] = SPLAT(scale[g]);
+		else if (c == next) {
+			s[0] = s[1] = SPLAT(scale[++g]);
 			z = SPLAT(zero ? zero[g] : -p->table[0]);
+			next += each;
 		}
 		for (int k = 0; k < 4; k++)
 			NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
@@ -95,27 +95,34 @@ TARGET static inline __attribute__((always_inline)) void NAME(row)(const struct 
 		}
 	}
 	for (size_t t = 0; t < m; t++)
-		y[t] = TOTAL(sum[t]);
+		y[t * PANEL] = TOTAL(sum[t]);
 }
 
-#define ROW(way, bits) \
-	if (m == 1) \
-		NAME(row)(p, way, bits, 1, y, w, scale, zero, input); \
-	else \
-		NAME(row)(p, way, bits, m, y, w, scale, zero, input); \
-	break
-TARGET static void NAME(any)(const struct product *p, size_t m, float y[m], const uint32_t *w, const float *scale,
-	const uint8_t *zero, const float *input)
+TARGET static inline __attribute__((always_inline)) void NAME(some)(const struct product *p, enum product_way way, int bits,
+	size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
 {
-	const bool five = p->l->storage.bits == 5;
+	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups;
 
-	switch ((int)p->way * 2 + five) {
-	case 2 * PRODUCT_HALF: ROW(PRODUCT_HALF, 4);
-	case 2 * PRODUCT_HALF + 1: ROW(PRODUCT_HALF, 5);
-	case 2 * PRODUCT_INTEGER: ROW(PRODUCT_INTEGER, 4);
-	case 2 * PRODUCT_INTEGER + 1: ROW(PRODUCT_INTEGER, 5);
-	case 2 * PRODUCT_TABLE: ROW(PRODUCT_TABLE, 4);
-	case 2 * PRODUCT_TABLE + 1: ROW(PRODUCT_TABLE, 5);
+	for (size_t o = 0; o < n; o++)
+		NAME(row)(p, way, bits, m, &y[0][o], w + o * words, scale + o * step, zero ? zero + o * step : NULL, input);
+}
+
+#define ROWS(way, bits) \
+	if (m == 1) \
+		NAME(some)(p, way, bits, 1, n, y, w, scale, zero, input); \
+	else \
+		NAME(some)(p, way, bits, m, n, y, w, scale, zero, input); \
+	break
+TARGET static void NAME(rows)(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w,
+	const float *scale, const uint8_t *zero, const float *input)
+{
+	switch ((int)p->way * 2 + (p->l->storage.bits == 5)) {
+	case 2 * PRODUCT_HALF: ROWS(PRODUCT_HALF, 4);
+	case 2 * PRODUCT_HALF + 1: ROWS(PRODUCT_HALF, 5);
+	case 2 * PRODUCT_INTEGER: ROWS(PRODUCT_INTEGER, 4);
+	case 2 * PRODUCT_INTEGER + 1: ROWS(PRODUCT_INTEGER, 5);
+	case 2 * PRODUCT_TABLE: ROWS(PRODUCT_TABLE, 4);
+	case 2 * PRODUCT_TABLE + 1: ROWS(PRODUCT_TABLE, 5);
 	}
 }
-#undef ROW
+#undef ROWS

@@ -24,6 +24,7 @@
 #include "base/thread.h"
 #include "quant/factor.h"
 #include "quant/job.h"
+#include "quant/round.h"
 #include "quant/scale.h"
 #include "num/clones.h"
 
@@ -421,6 +422,7 @@ static void take_panel(const struct rows *r, const struct area *a, size_t row, s
 		}
 	}
 	take_dead(j, a, lanes);
+	store(r, a, row, rows);
 	sum[2] = squares(j->n, lanes, (const float (*)[PANEL])a->w, NULL);
 	sum[1] = 0;
 	if (!tell)
@@ -430,6 +432,32 @@ static void take_panel(const struct rows *r, const struct area *a, size_t row, s
 		sum[1] = left * j->mean;
 	else
 		sum[1] = energy(j, a, lanes);
+}
+
+/* --- rows --- */
+
+/* Nothing that a row's columns must wait for, or that is asked of a panel. */
+static bool rows_alone(const struct job *j)
+{
+	const struct solver *s = j->s;
+
+	return s->compensate == COMPENSATE_NONE && !s->compute.kind && s->search == SEARCH_MINMAX && s->group != -1 && !j->moved &&
+		(!j->h || s->no_error);
+}
+
+static void round_rows(const struct rows *r, const struct area *a, size_t row, size_t rows, double sum[3])
+{
+	const struct job *j = r->job;
+	const struct solver_layer *to = r->layer;
+
+	sum[0] = sum[1] = sum[2] = 0;
+	for (size_t o = row; o < row + rows; o++) {
+		const float *w = job_strip(r, a, o, 1);
+		uint8_t *zero = j->s->storage.asymmetric ? to->zero + o * j->groups : NULL;
+
+		round_row(&j->s->storage, j->n, j->largest, to->codes + o * j->n, to->scale + o * j->groups, zero, w);
+		sum[2] += round_error(&j->s->storage, j->n, j->largest, to->codes + o * j->n, to->scale + o * j->groups, zero, w);
+	}
 }
 
 /* --- layers --- */
@@ -499,8 +527,10 @@ static void run_layer(struct rows *r, const struct area *area)
 		const size_t p = row / PANEL, rows = r->m - row < PANEL ? r->m - row : PANEL;
 		const double begin = omp_get_wtime();
 
-		take_panel(r, &area[omp_get_thread_num()], row, rows, r->sum[p]);
-		store(r, &area[omp_get_thread_num()], row, rows);
+		if (rows_alone(r->job))
+			round_rows(r, &area[omp_get_thread_num()], row, rows, r->sum[p]);
+		else
+			take_panel(r, &area[omp_get_thread_num()], row, rows, r->sum[p]);
 		r->seconds[p] = omp_get_wtime() - begin;
 	}
 	finish(r);

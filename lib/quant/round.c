@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* round.c -- see round.h */
+#include "quant/round.h"
+#include "num/clones.h"
+
+enum { CHUNK = 256, LONG = 512, SUMS = 16, WIDE = 64 };
+
+/* Least and largest, and 0; as many at once as hide the latency. */
+CLONES(static, void, range, (size_t n, float ends[2], const float w[n]), (n, ends, w))
+{
+	float low[WIDE] = { 0 }, high[WIDE] = { 0 };
+
+	for (size_t i = 0; i + WIDE <= n; i += WIDE)
+		for (size_t k = 0; k < WIDE; k++) {
+			low[k] = w[i + k] < low[k] ? w[i + k] : low[k];
+			high[k] = w[i + k] > high[k] ? w[i + k] : high[k];
+		}
+	for (size_t i = n / WIDE * WIDE; i < n; i++) {
+		low[0] = w[i] < low[0] ? w[i] : low[0];
+		high[0] = w[i] > high[0] ? w[i] : high[0];
+	}
+	for (size_t k = 1; k < WIDE; k++) {
+		low[0] = low[k] < low[0] ? low[k] : low[0];
+		high[0] = high[k] > high[0] ? high[k] : high[0];
+	}
+	ends[0] = low[0], ends[1] = high[0];
+}
+
+/* In float as the layer's arithmetic has it, the squares in double, in an order that no vector width changes. */
+CLONES(static, double, squares, (size_t n, const float x[n], const float y[n]), (n, x, y))
+{
+	double sum[SUMS] = { 0 }, total = 0;
+
+	for (size_t i = 0; i + SUMS <= n; i += SUMS)
+		for (size_t k = 0; k < SUMS; k++) {
+			float d = x[i + k] - y[i + k];
+
+			sum[k] += (double)d * d;
+		}
+	for (size_t i = n / SUMS * SUMS; i < n; i++)
+		sum[i % SUMS] += ((double)x[i] - y[i]) * ((double)x[i] - y[i]);
+	for (size_t k = 0; k < SUMS; k++)
+		total += sum[k];
+	return total;
+}
+
+void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], float scale[], uint8_t zero[], const float w[n])
+{
+	for (size_t first = 0, g = 0; first < n; first += group, g++) {
+		const size_t m = n - first < group ? n - first : group;
+		uint8_t offset = 0;
+		float ends[2];
+
+		range(m, ends, w + first);
+		format_fit(f, &scale[g], &offset, ends[0], ends[1]);
+		if (f->asymmetric)
+			zero[g] = offset;
+		for (size_t i = first; i < first + m; i += LONG) {
+			const size_t few = first + m - i < LONG ? first + m - i : LONG;
+
+			for (size_t k = 0; k < few; k += 16)	/* the next row, while this one is rounded */
+				__builtin_prefetch(w + n + i + k);
+			format_encode_group(f, few, code + i, w + i, scale[g], offset);
+		}
+	}
+}
+
+double round_error(const struct format *f, size_t n, size_t group, const uint8_t code[n], const float scale[], const uint8_t zero[],
+	const float w[n])
+{
+	float s[CHUNK], y[CHUNK];
+	uint8_t z[CHUNK];
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i += CHUNK) {
+		const size_t m = n - i < CHUNK ? n - i : CHUNK;
+
+		for (size_t k = 0; k < m; k++) {
+			s[k] = scale[(i + k) / group];
+			z[k] = f->asymmetric ? zero[(i + k) / group] : 0;
+		}
+		format_decode(f, m, y, code + i, s, z);
+		sum += squares(m, w + i, y);
+	}
+	return sum;
+}
