@@ -113,6 +113,8 @@ change("scale.h5", lambda g: g.__delitem__("scale")); change("zero.h5", lambda g
 change("minus.h5", lambda g: put(g, "scale", np.full((44, 2), -1, "f4"))); change("group.h5", lambda g: g.attrs.__delitem__("group"))
 change("format.h5", lambda g: g.attrs.__setitem__("storage", "int99")); change("act.h5", lambda g: g.attrs.__setitem__("act_mode", "odd"))
 change("index.h5", lambda g: g.__setitem__("group_index", np.full(32, 2, "i4")))
+change("act-zero.h5", lambda g: g.attrs.update(act_format="uint8", act_mode="dynamic-token"))
+change("compute-zero.h5", lambda g: g.attrs.__setitem__("compute", "uint8"))
 change("eight.h5", lambda g: g.attrs.__setitem__("compute", "e4m3fn"))
 change("packed.h5", lambda g: (g.__delitem__("codes"), g.__setitem__("packed", np.zeros((44, 5), "u4"))))
 change("online.h5", lambda g: g.attrs.__setitem__("online_hadamard", 32))
@@ -125,6 +127,8 @@ no 'a negative scale' 1 "minus.h5: $up/scale: holds -1" run --tokens t.h5 minus.
 no 'no group size' 1 "group.h5: $up: attribute group" run --tokens t.h5 group.h5
 no 'no such format' 1 "format.h5: $up: storage 'int99' is no number format" run --tokens t.h5 format.h5
 no 'no such mode' 1 "act.h5: $up: act_mode 'odd'" run --tokens t.h5 act.h5
+no 'activations with a zero point' 1 "act-zero.h5: $up: act_format 'uint8' has a zero point" run --tokens t.h5 act-zero.h5
+no 'arithmetic with a zero point' 1 "compute-zero.h5: $up: compute 'uint8' has a zero point" run --tokens t.h5 compute-zero.h5
 no 'a group that is not there' 1 "index.h5: $up/group_index: column 0 is in group 2 of 2" run --tokens t.h5 index.h5
 no 'no second scale' 1 "eight.h5: $up/scale8: is missing" run --tokens t.h5 eight.h5
 no 'packed codes' 1 "packed.h5: $up/packed: attribute columns" run --tokens t.h5 packed.h5
