@@ -28,7 +28,7 @@ paper() { case $1 in int4-channel) echo 48.5;; int4-group) echo 69.4;; int4-gptq
 show figure2.tsv
 
 group=$group gnuplot <<'G'
-set datafile separator "\t"; set border 3; set tics nomirror; set grid; set bars 0.4; set logscale y; set format y "10^{%T}"; set xrange [2.9:8.6]
+set datafile separator "\t"; set border 3; set tics nomirror; set grid; set bars 0.4; set logscale y; set format y "10^{%T}"; set xrange [2.9:*]
 group = system("echo $group"); how(k) = word("channel group gptq", k); name(k) = k == 1 ? "a scale a row" : k == 2 ? "groups of ".group : "GPTQ, a scale a row"
 of(f, k) = "< awk -F '\t' '$1 == \"".f."\" && $2 == \"".how(k)."\"' figure2.tsv | sort -t '\t' -k 4,4g"
 array point[3] = [7, 5, 9]; color(f) = f eq "INT" ? "#4477aa" : "#cc3311"; low = 1e-5
