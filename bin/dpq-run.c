@@ -25,12 +25,13 @@ static const struct tool tool = {
 };
 
 static const char *const yes_no[] = { "no", "yes", NULL }, *const scale8s[] = { "tensor", "channel", NULL };
-static const char *const act_modes[] = { "none", "static-tensor", "static-modality", "dynamic-token", NULL };
+static const char *const ties[] = { "even", "away", NULL }, *const act_modes[] = { "none", "static-tensor", "dynamic-token", NULL };
+static const enum act_mode act_mode[] = { ACT_NONE, ACT_STATIC_TENSOR, ACT_DYNAMIC_TOKEN };
 
 int main(int argc, char *argv[])
 {
-	const char *storage = "uint4", *compute = "none", *group = "128", *hessian = NULL, *order = NULL;
-	int compensate = COMPENSATE_BOTH, recipe = RECIPE_LATE, search = -1, round_first = -1, view = -1, pow2 = -1, scale8 = 0, act = -1;
+	const char *storage = "uint4", *compute = "none", *group = "128", *hessian = NULL, *order = NULL, *act_format = NULL;
+	int compensate = COMPENSATE_BOTH, recipe = RECIPE_LATE, search = -1, round_first = -1, view = -1, pow2 = -1, scale8 = 0, act = -1, tie = 0;
 	double top = NAN, saturate = NAN;
 	struct quantize q = { .solver.damp = 0.01 };
 	struct solver *s = &q.solver;
@@ -51,7 +52,9 @@ int main(int argc, char *argv[])
 		{ 0, "pow2-scale", OPTION_CHOICE, &pow2, NULL, "FP8 scales rounded up to powers of two", yes_no, NULL, false },
 		{ 0, "top", OPTION_REAL, &top, "Z", "FP8 scales are max|x|/Z; default: the recipe's", NULL, NULL, false },
 		{ 0, "saturate", OPTION_REAL, &saturate, "V", "largest FP8 magnitude of a weight; default: the recipe's", NULL, NULL, false },
-		{ 0, "act-mode", OPTION_CHOICE, &act, NULL, "how activations are rounded to the compute format", act_modes, NULL, false },
+		{ 0, "act-format", OPTION_TEXT, &act_format, "FORMAT", "format of activations; default: that of the arithmetic", NULL, NULL, false },
+		{ 0, "act-mode", OPTION_CHOICE, &act, NULL, "which scales activations are rounded under", act_modes, NULL, false },
+		{ 0, "ties", OPTION_CHOICE, &tie, NULL, "where a weight halfway between two values goes", ties, NULL, false },
 		{ 0, "damp", OPTION_REAL, &s->damp, "LAMBDA", "added to the diagonal, times its mean", NULL, NULL, false },
 		OPTION_LAYERS,
 		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
@@ -60,6 +63,7 @@ int main(int argc, char *argv[])
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 
 	quantize_format(&s->storage, "storage", storage);
+	format_ties(&s->storage, tie);
 	if (strcmp(compute, "none"))
 		quantize_format(&s->compute, "compute", compute);
 	s->group = quantize_group(group);
@@ -72,7 +76,7 @@ int main(int argc, char *argv[])
 	if (top > 0) s->z_top = (float)top;
 	if (saturate > 0) s->saturate = (float)saturate;
 	s->scale8_channel = scale8;
-	q.act_mode = act >= 0 ? (enum act_mode)act : s->compute.kind ? ACT_STATIC_TENSOR : ACT_NONE;
+	quantize_inputs(&q, act_format, act >= 0 ? (int)act_mode[act] : -1, pow2);
 
 	s->no_error = quiet;
 	linalg_init();

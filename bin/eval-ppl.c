@@ -8,18 +8,20 @@
  *	nll_se = √((mean nll² - mean² nll) / (n - 1))
  *	bits_per_byte = Σ nll / (ln 2 · bytes of the targets)
  * and, paired with an earlier record token by token, the mean difference and its standard error.
+ * Against another model, which streams in beside it, also the divergence of the two (lib/eval/divergence.h).
  * Conventions of cutting a text: SPEC section 10.
  */
-#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "base/option.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "eval/divergence.h"
 #include "eval/perplexity.h"
 #include "eval/record.h"
 #include "io/image.h"
-#include "model/forward.h"
+#include "model/run.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -29,15 +31,19 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Cuts the tokens of a text into windows, runs the model over all of them, and prints the mean negative\n"
 		"log-likelihood of the targets in nats, its standard error, the perplexity, and bits a byte where the\n"
-		"tokens file knows the length of the text. -o keeps the likelihood of every target.",
+		"tokens file knows the length of the text. -o keeps the likelihood of every target. --against adds the\n"
+		"divergence from another model, such as the one that was quantized: KL(other || model), how often both\n"
+		"have the same token on top, and how the probability of the target has changed.",
 	.examples = "  eval-ppl --tokens test.h5 --ctx 256 --convention bos model.h5 -o plain.h5\n"
 		"  dpq-run -q --compensate none model.h5 |\n"
-		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --paired plain.h5",
+		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --paired plain.h5\n"
+		"  dpq-run -q --compensate none model.h5 |\n"
+		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --against model.h5",
 };
 
 /* Everything the command line says. */
 static struct {
-	const char *tokens, *paired;
+	const char *tokens, *paired, *against;
 	size_t ctx, limit, memory;
 	int convention, compute_type;
 	bool json;
@@ -49,11 +55,22 @@ static const struct option_row rows[] = {
 	{ 0, "convention", OPTION_CHOICE, &set.convention, "NAME", "how the text is cut into windows", windows_conventions, NULL, false },
 	{ 0, "limit", OPTION_SIZE, &set.limit, "N", "only the first N ids (0: all)", NULL, NULL, false },
 	{ 0, "paired", OPTION_FILE, &set.paired, "FILE", "differences from an earlier record (-o) over the same tokens", NULL, NULL, false },
+	{ 0, "against", OPTION_FILE, &set.against, "MODEL", "divergence from another model of the same vocabulary", NULL, NULL, false },
 	{ 0, "compute-type", OPTION_CHOICE, &set.compute_type, "NAME", "arithmetic of the linear products", compute_types, NULL, false },
 	{ 0, "memory", OPTION_SIZE, &set.memory, "BYTES", "hidden states beyond this go to a file in $TMPDIR", NULL, NULL, true },
 	{ 0, "json", OPTION_BOOL, &set.json, NULL, "print one JSON object", NULL, NULL, true },
 	{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
 };
+
+static void check(const char *model)
+{
+	if (!set.tokens)
+		misuse("--tokens FILE is wanted");
+	if (set.against && set.paired)
+		misuse("--against and --paired both give paired_delta: one of them is wanted");
+	if (set.against && !strcmp(set.against, "-") && !strcmp(model, "-"))
+		misuse("MODEL and --against are both standard input: a name for one of them is wanted");
+}
 
 int main(int argc, char *argv[])
 {
@@ -61,54 +78,51 @@ int main(int argc, char *argv[])
 	const char **operand = option_parse(argc, argv, &tool, rows, &operands);
 
 	linalg_init();
-	if (!set.tokens)
-		misuse("--tokens FILE is wanted");
+	check(operand[0]);
 
+	enum compute_type type = (enum compute_type)set.compute_type;
 	struct image *file = image_open(set.tokens, "tokens");
-	struct input *in = input_open(operand[0], model_layout, "model");
-	struct image *image = input_next(in);
-	struct config config = config_read(image);
-	struct tokens tokens = tokens_read(file, config.vocab, set.limit);
-	size_t ctx = windows_ctx(set.ctx, config.positions);
-	struct windows windows = windows_cut(image_name(file), &tokens, set.convention, ctx);
-
-	config.compute_type = (enum compute_type)set.compute_type;
-	struct forward *run = forward_open(&config, &windows, set.memory);
-	struct output *out = record_open(output_path, image, file);
+	struct run *model = run_open(operand[0], type), *against = set.against ? run_open(set.against, type) : NULL;
+	struct run *both[] = { model, against };
+	size_t models = against ? 2 : 1;
+	struct tokens tokens = tokens_read(file, model->config.vocab, set.limit);
+	struct windows windows = windows_cut(image_name(file), &tokens, set.convention,
+		windows_ctx(set.ctx, model->config.positions));
+	struct output *out = record_open(output_path, model->image);
 	double *nll = xalloc(windows.targets, sizeof *nll);
-	bool scored = false;
+	struct divergence divergence = { 0 };
 
-	for (; image; image = input_next(in)) {
-		if (!forward_part(run, image, NULL))
-			continue;
-		struct head head = head_read(image, &config, false);
-
-		forward_score(run, &head, nll);
-		head_free(&head);
-		scored = true;
+	record_input(out, "tokens", file);
+	if (against) {
+		run_match(model, against);
+		record_input(out, "against", against->image);
 	}
-	if (!scored)
-		die("%s: %s: is missing; the model has no head", input_name(in), config.arch->final_norm);
+	for (size_t k = 0; k < models; k++)
+		run_begin(both[k], &windows, set.memory / models);
+	run_to_heads(models, both);
+	if (against)
+		divergence = divergence_of(model->forward, &model->head, against->forward, &against->head, nll);
+	else
+		forward_score(model->forward, &model->head, nll);
+	for (size_t k = 0; k < models; k++)
+		run_close(both[k]);
 	progress_clear();
 
 	struct perplexity p = perplexity_of(windows.targets, nll, windows.bytes);
-	struct answer answer[] = { { "tokens", (double)p.tokens, 0 }, { "nll", p.nll, 9 }, { "nll_se", p.nll_se, 4 },
-		{ "ppl", p.ppl, 8 }, { "bits_per_byte", p.bits_per_byte, 8 }, { 0 }, { 0 } };
-	size_t numbers = isnan(p.bits_per_byte) ? 4 : 5;
+	struct answer answer[PERPLEXITY_ANSWERS + DIVERGENCE_ANSWERS];
+	size_t numbers = perplexity_answer(&p, answer);
 
-	if (set.paired) {
-		struct paired d = record_paired(set.paired, &windows, nll);
-
-		answer[numbers++] = (struct answer){ "paired_delta", d.delta, 6 };
-		answer[numbers++] = (struct answer){ "paired_delta_se", d.delta_se, 4 };
+	if (set.paired)
+		numbers += paired_answer(record_paired(set.paired, &windows, nll), answer + numbers);
+	if (against) {
+		numbers += divergence_answer(&divergence, answer + numbers);
+		divergence_write(out, &divergence);
 	}
 	record_write(out, numbers, answer, &windows, nll);
 	table_answer(numbers, answer, set.json);
-	input_close(in);
 	image_close(file);
-	forward_close(run);
 	windows_free(&windows);
-	config_free(&config);
+	divergence_free(&divergence);
 	free(nll);
 	return 0;
 }

@@ -49,7 +49,7 @@ int main(int argc, char *argv[])
 		{ 0, "tsv", OPTION_BOOL, &tsv, NULL, "print a table instead of writing a file to standard output", NULL, NULL, true },
 		{ 0, "table", OPTION_CHOICE, &table, NULL, "which table --tsv prints", tables, NULL, true },
 		{ 0, "plot", OPTION_TEXT, &plot, "FILE", "draw the curves (.svg, .png, .pdf)", NULL, NULL, true },
-		{ 0, "band", OPTION_TEXT, &band, "LOW:HIGH", "sigmas that the plot shades as those of models", NULL, NULL, true },
+		{ 0, "band", OPTION_TEXT, &band, "LOW:HIGH", "sigmas of models: shaded in the plot, channels counted", NULL, NULL, false },
 		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
 	};
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
@@ -57,7 +57,7 @@ int main(int argc, char *argv[])
 
 	if (sscanf(band, "%lf:%lf%c", &low, &high, &end) != 2)
 		misuse("--band: '%s' is not LOW:HIGH", band);
-	struct sweep s = sweep_begin(formats, tie);
+	struct sweep s = sweep_begin(formats, tie, low, high);
 	struct input *in = model ? input_open(operand[0], model_layout, "model") : NULL;
 	struct image *image = in ? input_next(in) : NULL;
 	struct output *out = tsv && !output_path ? NULL : output_open(output_path, "sweep");
@@ -74,6 +74,7 @@ int main(int argc, char *argv[])
 		config = config_read(image);
 	for (; image; image = input_next(in))
 		sweep_part(&s, image, has_config ? &config : NULL);
+	sweep_end(&s);
 
 	const struct sheet *sheet[] = { &s.curve, &s.best, &s.crossover, &s.layer, &s.error };
 
@@ -86,7 +87,7 @@ int main(int argc, char *argv[])
 	if (tsv)
 		sheet_print(sheet[table], false);
 	if (plot)
-		sweep_plot(&s, plot, low, high);
+		sweep_plot(&s, plot);
 	if (in)
 		input_close(in);
 	if (has_config)

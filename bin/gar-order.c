@@ -13,6 +13,7 @@
 #include "io/image.h"
 #include "model/config.h"
 #include "model/order.h"
+#include "model/quantize.h"
 
 static const struct tool tool = {
 	.name = "gar-order",
@@ -26,18 +27,17 @@ static const struct tool tool = {
 int main(int argc, char *argv[])
 {
 	int order = ORDER_GAR, key = ORDER_MAX;
-	size_t group = 128, n, done = 0;
+	const char *text = "128";
+	size_t n, done = 0;
 	const struct option_row rows[] = {
 		{ 0, "order", OPTION_CHOICE, &order, NULL, "kind of order", order_kinds, NULL, false },
 		{ 0, "key", OPTION_CHOICE, &key, NULL, "what of its diagonal ranks a group", order_keys, NULL, false },
-		{ 'g', "group", OPTION_SIZE, &group, "G", "columns a group", NULL, NULL, false },
+		{ 'g', "group", OPTION_TEXT, &text, "G|channel|tensor", "columns that share a scale", NULL, NULL, false },
 		OPTION_LAYERS,
 		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
 	};
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
-
-	if (!group)
-		misuse("--group: 0 columns make no group");
+	long group = quantize_group(text);
 
 	struct input *in = input_open(operand[0], model_layout, "hessian");
 	struct output *out = output_open(output_path, "order");
@@ -50,11 +50,11 @@ int main(int argc, char *argv[])
 		if (!image_part(image)) {
 			output_text(out, "/", "order", order_kinds[order]);
 			output_text(out, "/", "key", order_keys[key]);
-			output_integer(out, "/", "group", (int64_t)group);
+			output_integer(out, "/", "group", group);
 			if (config)
 				output_string(out, "/config", config);
 		}
-		done += order_part(out, image, (enum order_kind)order, (enum order_key)key, group);
+		done += order_part(out, image, (enum order_kind)order, (enum order_key)key, group > 0 ? (size_t)group : 0);
 		output_end(out);
 		free(config);
 	}

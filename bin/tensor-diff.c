@@ -50,7 +50,7 @@ int main(int argc, char *argv[])
 	struct compare compare = compare_begin(image_open(reference, "model"), hessian ? image_open(hessian, "hessian") : NULL);
 	struct input *in = input_open(operand[0], model_layout, "model");
 	struct image *image = input_next(in);
-	struct output *out = record_open(output_path, image, NULL);
+	struct output *out = record_open(output_path, image);
 	struct config config = { 0 };
 
 	if (out) {

@@ -43,7 +43,7 @@ int main(int argc, char *argv[])
 
 	struct input *in = input_open(operand[0], model_layout, "model|hessian");
 	struct image *image = input_next(in);
-	struct output *out = record_open(output_path, image, NULL);
+	struct output *out = record_open(output_path, image);
 	struct survey survey = survey_begin(image_kind(image));
 	struct config config = { 0 };
 

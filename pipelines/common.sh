@@ -8,6 +8,7 @@
 # was made from the same inputs and is not made again.
 #
 #   once FILE COMMAND...   run COMMAND -o FILE unless FILE is there
+#   keep FILE COMMAND...   run COMMAND >FILE unless FILE is there
 #   show FILE              a table with its columns aligned
 #   measure RUN BASE OPTION...   the command that quantizes with these options and measures, unless it was run:
 #                          RUN.layers, RUN.tsv, paired by token with BASE, which keeps its record
@@ -21,13 +22,14 @@ embedded=$here/../data/prose
 window=(--ctx 256 --convention bos)	# of every evaluation
 name=$1 source=${2:-$embedded} test=${3:-} calib=${4:-}
 
-key() { { echo "${PTQ_GROUP-} ${PTQ_LIMIT-} ${PTQ_TOKENS-}"; for t in dpq-run gar-order hessian-accum eval-ppl; do cat "$(command -v $t)"; done; for f in "$@"; do
+key() { { echo "${PTQ_GROUP-} ${PTQ_LIMIT-} ${PTQ_TOKENS-}"; for t in dpq-run gar-order hessian-accum eval-ppl exmy-sweep tensor-stats tensor-diff; do cat "$(command -v $t)"; done; for f in "$@"; do
 	if [ -d "$f" ]; then cat "$f/config.json" "$f"/*.safetensors; elif [ -f "$f" ]; then cat "$f"; fi; done; } | cksum | cut -d' ' -f1; }
 work=${PTQ_RESULTS:-$PWD/results}/$name/$(key "$source" "$test" "$calib")
 mkdir -p "$work"
 
 say() { echo "$name: $*" >&2; }
 once() { local out=$1; shift; [ -e "$out" ] || { "$@" -o "$out.part" && mv "$out.part" "$out"; }; }
+keep() { local out=$1; shift; [ -e "$out" ] || { "$@" >"$out.part" && mv "$out.part" "$out"; }; }
 show() { awk -F '\t' 'FNR == NR { for (i = 1; i <= NF; i++) if (length($i) > w[i]) w[i] = length($i); next }
 	{ for (i = 1; i <= NF; i++) printf "%-*s%s", w[i] + 2, $i, i < NF ? "" : "\n" }' "$1" "$1"; }
 each() { ${PTQ_EACH:-bash -euo pipefail}; }

@@ -29,6 +29,10 @@ hessian("singular.h5", np.ones((100, 100)))
 hessian("absmax.h5", h, absmax=np.full(100, np.nan))
 with h5py.File("nan.h5", "w") as f: root(f, "model"); v = w.copy(); v[2, 3] = np.nan; f["a/weight"] = v
 with h5py.File("inf.h5", "w") as f: root(f, "model"); v = w.copy(); v[2, 3] = np.inf; f["a/weight"] = v
+v = np.zeros((3, 8), "f4"); v[0] = 14, 4.5, 9, 13, -4.5, -9, -13, .25; v[1] = 7, .5, 1.5, 2.5, -.5, -1.5, 3, 0
+with h5py.File("ties.h5", "w") as f: root(f, "model"); f["a/weight"] = v
+with h5py.File("act.h5", "w") as f:
+    root(f, "model"); f["a/weight"], f["a/act_scale"] = w, np.float32([.25]); f["a"].attrs.update(act_format="int8", act_mode="static-tensor")
 with h5py.File("int.h5", "w") as f: root(f, "model"); f["a/weight"] = np.ones((4, 4), "i4")
 with h5py.File("no-layer.h5", "w") as f: root(f, "model"); f["a/norm"] = np.ones(4, "f4")
 with h5py.File("kind.h5", "w") as f: f["a/weight"] = w
@@ -65,6 +69,67 @@ ok 'other byte orders' dpq-run -q --compensate none --group 32 big-endian.h5 -o 
 ok 'chunked, compressed doubles' dpq-run -q --compensate none --group 32 chunked.h5 -o ch.h5; ok '... give the same codes' same ch.h5 rtn.h5 a/codes
 dpq-run --hessian singular.h5 layer.h5 -o x.h5 2>report; ok 'a singular Hessian is damped' grep -q '^/a' report
 
+gar-order --group channel hess.h5 -o channel.h5; gar-order --order full hess.h5 -o full.h5
+ok 'where a row shares a scale gar is full' same channel.h5 full.h5 a/order
+dpq-run -q --hessian hess.h5 --order channel.h5 --group channel --storage e2m2 layer.h5 -o x.h5; is '... and carries nothing' "$(h5ls x.h5/a | cut -d' ' -f1 | xargs)" 'codes note scale'
+
+# floats and quantiles: codes against the nearest value of a list, again in numpy
+cat >nearest.py <<'PY'
+import h5py, numpy as np, sys
+from statistics import NormalDist
+def grid(name):	# value of each code
+    if name[0] == "e":
+        x, y = int(name[1]), int(name[3]); c = np.arange(2 ** (x + y)); e, m = c >> y, c % 2 ** y
+        v = np.where(e > 0, 2.0 ** e * (1 + m / 2 ** y), m / 2 ** (y - 1)); return np.concatenate([v, -v])
+    n = int(name[-1])
+    if name[0] == "i": return np.arange(2 ** n - 1) - (2.0 ** (n - 1) - 1)
+    h = 2 ** (n - 1); o = .5 * ((1 - 1 / (2 * (2 ** n - 1))) + (1 - .5 ** (n + 1))); q = NormalDist().inv_cdf
+    up = [q(p) for p in np.linspace(o, .5, h + 1)[:-1]]; down = [-q(p) for p in np.linspace(o, .5, h)[:-1]]
+    return np.float32(np.array(down + [0] + up[::-1]) / up[0]).astype("f8")
+name = sys.argv[2]; f = h5py.File(sys.argv[1]); w = h5py.File("layer.h5")["a/weight"][...].astype("f8")
+g, s, c = grid(name), f["a/scale"][...].astype("f8"), f["a/codes"][...]
+group = f["a"].attrs["group"]; s = np.full(w.shape, s.item()) if group < 0 else np.repeat(s, group if group else 100, 1)[:, :100]
+assert f["a"].attrs["storage"] == name and (group < 0 or (s[3] == 1).all()) and (g[c[3]] == 0).all() and "zero" not in f["a"]
+if group == 0: assert np.array_equal(f["a/scale"][:, 0], np.where(np.abs(w).max(1) > 0, np.abs(w).max(1) / g.max(), 1).astype("f4"))
+off = np.abs(g[c] * s - w); least = np.abs(g * s[..., None] - w[..., None]).min(2)
+assert (off <= least + 1e-12).all() and len(np.unique(c)) > min(len(g), 16) / 2, (off - least).max()
+PY
+for f in e2m1 e1m3 e2m2 e3m1 e2m3 e3m3 e0m4 e1m6 nf3 nf4 nf5 int5; do
+	for g in channel tensor 32; do
+		dpq-run -q --compensate none --scale-search minmax --storage $f --group $g layer.h5 -o x.h5
+		ok "$f, group $g: every code is the nearest, a row of zeros has scale 1 and stays zero" py nearest.py x.h5 $f
+	done
+	ok "GPTQ with $f" dpq-run -q --hessian hess.h5 --order gar.h5 --group 32 --storage $f layer.h5 -o x.h5
+	ok "DPQ with $f" dpq-run -q --hessian hess.h5 --order gar.h5 --group 32 --storage $f --compute e4m3fn layer.h5 -o x.h5
+done
+codes() { py -c 'import h5py,sys; print(*(c for r in h5py.File(sys.argv[1])["a/codes"][:2] for c in r))' "$1"; }
+q='-q --compensate none --scale-search minmax --group channel'
+# shellcheck disable=SC2086
+{
+	dpq-run $q --storage e2m2 ties.h5 -o x.h5; is 'ties to even: 4.5 to 4, 9 to 8, 13 to 12, 1/4 to 0' "$(codes x.h5 | cut -d' ' -f1-8)" '15 8 12 14 24 28 30 0'
+	dpq-run $q --storage e2m2 --ties away ties.h5 -o x.h5; is 'ties away: to 5, 10, 14, 1/2' "$(codes x.h5 | cut -d' ' -f1-8)" '15 9 13 15 25 29 31 1'
+	dpq-run $q --storage int4 ties.h5 -o x.h5; is 'integers: to even' "$(codes x.h5 | cut -d' ' -f9-16)" '14 7 9 9 7 5 10 7'
+	dpq-run $q --storage int4 --ties away ties.h5 -o x.h5; is '... and away' "$(codes x.h5 | cut -d' ' -f9-16)" '14 8 9 10 6 5 10 7'
+}
+
+# activations have a format of their own
+act() { py -c 'import h5py,sys; g = h5py.File(sys.argv[1])["a"]; a = g.attrs; print(a.get("act_format"), a.get("act_mode"), *(g["act_scale"] if "act_scale" in g else []))' "$1"; }
+scale() { py -c 'import h5py,sys,numpy as np; s = np.float32(h5py.File("hess.h5")["a/absmax"][...].max() / np.float32(sys.argv[1])); print(np.float32(2 ** np.ceil(np.log2(s))) if len(sys.argv) > 2 else s)' "$@"; }
+q='-q --hessian hess.h5 --group 32'
+# shellcheck disable=SC2086
+{
+	dpq-run $q --act-format int8 layer.h5 -o x.h5; is 'int8 activations of a weight-only layer' "$(act x.h5) $(attr x.h5 a compute)" "int8 static-tensor $(scale 127) none"
+	dpq-run $q --act-format e2m3 --storage e2m2 layer.h5 -o x.h5; is 'a small float' "$(act x.h5)" "e2m3 static-tensor $(scale 15)"
+	dpq-run $q --act-format int8 --pow2-scale yes layer.h5 -o x.h5; is 'a power of two where one is asked for' "$(act x.h5)" "int8 static-tensor $(scale 127 2)"
+	dpq-run $q --act-format int8 --compute e4m3fn layer.h5 -o x.h5; is 'another format than the arithmetic has' "$(act x.h5) $(attr x.h5 a compute)" "int8 static-tensor $(scale 127) e4m3fn"
+	dpq-run $q --compute e4m3fn layer.h5 -o x.h5; is 'that of the arithmetic, with its power of two' "$(act x.h5)" "e4m3fn static-tensor $(scale 448 2)"
+	dpq-run $q --compute e4m3fn --act-format e4m3fn layer.h5 -o y.h5; ok '... named or not' same x.h5 y.h5 a/act_scale
+}
+dpq-run -q --compensate none --act-format e3m4 --act-mode dynamic-token layer.h5 -o x.h5; is 'scales by token need no calibration' "$(act x.h5)" 'e3m4 dynamic-token'
+dpq-run -q --compensate none --storage e2m2 act.h5 -o x.h5; is 'what the model says of activations stays' "$(act x.h5)" 'int8 static-tensor 0.25'
+dpq-run -q --compensate none --act-mode none act.h5 -o x.h5; is '... unless they are not to be rounded' "$(act x.h5)" 'None None'
+dpq-run -q --compensate none --compute e4m3fn --act-mode none act.h5 -o x.h5; is '... with FP8 arithmetic, too' "$(act x.h5)" 'None None'
+
 # a model, through pipes and files, twice, on one thread and on three
 w='--ctx 50 --convention bos'
 # shellcheck disable=SC2086
@@ -89,6 +154,35 @@ ok 'Hessians do not depend on the threads' cmp mh.h5 mh3.h5
 ok 'a stream in a file is read' eval-ppl --tokens tokens.h5 $w stream1
 ok 'h5py reads it' py -c 'import h5py; f = h5py.File("file.h5"); assert f["model/layers/1/mlp/up_proj/scale8"].shape == (1,)'
 ok 'h5dump reads it' h5dump -H file.h5
+# E1M3 under max/3.75 is int5: every code of every layer, whatever compensates it
+cat >mapped.py <<'PY'
+import h5py, numpy as np, sys
+a, b = (h5py.File(p) for p in sys.argv[1:3]); layers = []
+a.visititems(lambda n, g: layers.append(n) if isinstance(g, h5py.Group) and "codes" in g else None)
+for n in layers:
+    c = a[n]["codes"][...].astype(int); e, m = c >> 3 & 1, c & 7; value = np.where(c >> 4, -1, 1) * np.where(e, 2 * (1 + m / 8), m / 4)
+    assert (value * 4 == b[n]["codes"][...].astype(int) - 15).all() and (a[n]["scale"][...] == b[n]["scale"][...] * 4).all(), n
+print(len(layers))
+PY
+model-import -q "$top/data/prose" -o prose.h5
+for f in e1m3 int5; do
+	dpq-run -q --compensate none --scale-search minmax --group channel --storage $f prose.h5 -o rtn-$f.h5
+	dpq-run -q --hessian mh.h5 --order mo.h5 --group 16 --storage $f "$model" -o gptq-$f.h5
+	dpq-run -q --hessian mh.h5 --order mo.h5 --group 16 --storage $f --compute e4m3fn "$model" -o dpq-$f.h5
+done
+is 'E1M3 is int5 in every code of the embedded model' "$(py mapped.py rtn-e1m3.h5 rtn-int5.h5)" "$(h5ls -r prose.h5 | grep -c '_proj/weight')"
+ok '... by GPTQ with a scale search' py mapped.py gptq-e1m3.h5 gptq-int5.h5
+ok '... by DPQ' py mapped.py dpq-e1m3.h5 dpq-int5.h5
+# shellcheck disable=SC2086
+nll() { dpq-run -q --hessian mh.h5 "$@" "$model" | eval-ppl --tokens tokens.h5 $w | awk '$1 == "nll" { print $2 }'; }
+q='--storage int8 --group channel' plain=$(nll --storage int8 --group channel)
+# shellcheck disable=SC2086
+for mode in static-tensor dynamic-token; do
+	ok "activations in int8 and in e1m6, which is int8, $mode: near each other, not the unrounded" awk -v p="$plain" -v a="$(nll $q --act-mode $mode --act-format int8)" \
+		-v b="$(nll $q --act-mode $mode --act-format e1m6)" -v c="$(nll $q --act-mode $mode --act-format e2m1)" \
+		'BEGIN { exit !(a != p && (a - b) ^ 2 < 1e-10 && (a - p) ^ 2 < (c - p) ^ 2) }'
+done
+
 dpq-run -q --compensate none --layers '*/q_proj' --layers '!*/1/*' "$model" -o x.h5
 is '--layers' "$(h5ls -r x.h5 | grep -c codes)" 1
 
@@ -105,6 +199,15 @@ no 'an indefinite Hessian' 1 'indefinite.h5: /a/hessian' run --hessian indefinit
 no 'NaN in absmax' 1 'absmax.h5: /a/absmax' run --hessian absmax.h5 --compute e4m3fn layer.h5
 no 'NaN in a weight' 1 'nan.h5: /a/weight' run --hessian hess.h5 nan.h5
 no 'infinity in a weight' 1 'inf.h5: /a/weight' run --compensate none inf.h5
+no 'NaN, quantized to a small float' 1 'nan.h5: /a/weight: holds infinite or undefined' run --hessian hess.h5 --storage e2m2 --group channel nan.h5
+no 'infinity, quantized to a small float' 1 'inf.h5: /a/weight: holds infinite or undefined' run --compensate none --storage e2m2 --group channel inf.h5
+no 'infinity, to quantiles' 1 'inf.h5: /a/weight: holds infinite or undefined' run --compensate none --storage nf4 --group tensor inf.h5
+no 'activations with a zero point' 2 'act-format: uint8 has a zero point' run --hessian hess.h5 --act-format uint8 layer.h5
+no 'arithmetic with a zero point' 2 'compute: uint8 has a zero point' run --hessian hess.h5 --compute uint8 layer.h5
+no 'a mode without a format' 2 'act-mode needs a format' run --hessian hess.h5 --act-mode dynamic-token layer.h5
+no 'a format without a mode' 2 'act-format has no meaning with --act-mode none' run --hessian hess.h5 --act-mode none --act-format int8 layer.h5
+no 'static scales without calibration' 2 'come from --hessian' run --compensate none --act-format int8 layer.h5
+no 'an unknown format of activations' 2 "act-format: there is no format 'int9'" run --hessian hess.h5 --act-format int9 layer.h5
 no 'an integer weight' 1 'int.h5: /a/weight' run --compensate none int.h5
 no 'no linear layer' 1 'no-layer.h5: holds no linear layer' run --compensate none no-layer.h5
 no 'no kind' 1 "kind.h5: has no attribute ptq_kind, 'model' was wanted" run --compensate none kind.h5
@@ -112,7 +215,7 @@ no 'another version' 1 "ptq_version '2'" run --compensate none version.h5
 no 'an external link' 1 'external.h5: /a/weight: is a soft or external link' run --compensate none external.h5
 no 'an order that is none' 1 'order-bad.h5: /a/order' run --hessian hess.h5 --order order-bad.h5 layer.h5
 no 'an order of another width' 1 'order-short.h5: /a/order: has shape' run --hessian hess.h5 --order order-short.h5 layer.h5
-no 'another group than the order has' 1 'gar.h5: was made for groups of 32 columns' run --hessian hess.h5 --order gar.h5 layer.h5
+no 'another group than the order has' 1 'gar.h5: was made with --group 32, this is --group 128' run --hessian hess.h5 --order gar.h5 layer.h5
 no 'quantized already' 1 'is quantized already' run --compensate none rtn.h5
 no 'an unknown format' 2 "no format 'int9'" run --compensate none --storage int9 layer.h5
 no 'an unknown group' 2 "neither a number of columns" run --compensate none --group x layer.h5

@@ -8,6 +8,7 @@ r = np.random.default_rng(1)
 def root(f): f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
 w = r.standard_normal((40, 300)).astype("f4"); w[3] = 0
 with h5py.File("w.h5", "w") as f: root(f); f["a/weight"] = w; f["zero/weight"] = np.zeros((4, 8), "f4")
+with h5py.File("two.h5", "w") as f: root(f); f["a/weight"] = w; f["b/weight"] = r.laplace(size=(7, 90)).astype("f4")
 w[5, 6] = np.inf
 with h5py.File("inf.h5", "w") as f: root(f); f["a/weight"] = w
 PY
@@ -25,7 +26,7 @@ exmy-sweep --tsv --sigma 0.1,0.2 --formats e2m2,int4 --monte-carlo 20000 --seed 
 ok 'samples lie within four standard errors' awk 'NR > 1 && ($6 - $4) ^ 2 > 16 * $7 ^ 2 { exit 1 }' sampled
 ok 'a sample has a standard error' awk 'NR > 1 && !($7 > 0) { exit 1 }' sampled
 
-exmy-sweep --formats e2m2,int5 w.h5 -o sweep.h5 2>err
+exmy-sweep --formats e2m2,int5 --band 0.3:0.35 w.h5 -o sweep.h5 2>err
 cat >check.py <<'PY'
 import h5py, numpy as np
 w = h5py.File("w.h5")["a/weight"][...].astype("f8"); s = h5py.File("sweep.h5")
@@ -34,15 +35,26 @@ live = w[np.abs(w).max(1) > 0]; x = live / np.abs(live).max(1, keepdims=True); s
 row = {k: v[0] for k, v in s["layer"].items()}
 assert row["channels"] == 40 and row["zero_channels"] == 1
 for k, v in dict(mean=sigma.mean(), deviation=sigma.std(), least=sigma.min(), quarter=np.quantile(sigma, .25), median=np.median(sigma),
-        three_quarters=np.quantile(sigma, .75), largest=sigma.max()).items(): assert abs(row[k] - v) < 1e-6, (k, row[k], v)
+        twentieth=np.quantile(sigma, .05), three_quarters=np.quantile(sigma, .75), nineteen_twentieths=np.quantile(sigma, .95), largest=sigma.max(),
+        in_band=((sigma >= .3) & (sigma <= .35)).mean()).items(): assert abs(row[k] - v) < 1e-6, (k, row[k], v)
 step = np.abs(live).max(1, keepdims=True) / 15
 error = (((np.rint(live / step) * step - live) / np.abs(live).max(1, keepdims=True)) ** 2).mean(1).mean()
 i = [n for n, f in enumerate(s["error/format"].asstr()) if f == "int5"][0]
 assert abs(s["error/error"][i] / error - 1) < 1e-5, (s["error/error"][i], error)
 PY
 ok 'the sigma of channels and the error of int5, again in numpy' py check.py
+exmy-sweep -q --tsv --table layer two.h5 >layers
+cat >all.py <<'PY'
+import h5py, numpy as np
+x = [r / np.abs(r).max() for n in "ab" for r in h5py.File("two.h5")[n]["weight"][...].astype("f8") if r.any()]; sigma = np.array([r.std() for r in x])
+head, *rows = (l.rstrip("\n").split("\t") for l in open("layers")); last = dict(zip(head, rows[-1]))
+assert len(rows) == 3 and last["layer"] == "all" and last["channels"] == "47" and last["zero_channels"] == "1", last
+for k, v in dict(mean=sigma.mean(), deviation=sigma.std(), twentieth=np.quantile(sigma, .05), median=np.median(sigma), nineteen_twentieths=np.quantile(sigma, .95),
+        in_band=((sigma >= .12) & (sigma <= .28)).mean()).items(): assert abs(float(last[k]) - v) < 1e-5, (k, last[k], v)
+PY
+ok 'channels of all layers together' py all.py
 ok 'a layer of zeros is named' grep -q 'zero: is all zero' err
-cp sweep.h5 once.h5; exmy-sweep -j 1 -q --formats e2m2,int5 - <w.h5 >piped.h5
+cp sweep.h5 once.h5; exmy-sweep -j 1 -q --formats e2m2,int5 --band 0.3:0.35 - <w.h5 >piped.h5
 ok 'a pipe gives the same' h5diff --exclude-attribute / once.h5 piped.h5
 exmy-sweep -q --tsv --formats e2m2 --plot plot.svg >out
 ok 'a plot' grep -q '</svg>' plot.svg

@@ -42,6 +42,6 @@ no 'a Hessian that is not square' 1 'has 3 rows and 4 columns' gar-order flat.h5
 no 'a file of another kind' 1 "o.h5: holds an 'order', 'hessian' was wanted" gar-order o.h5 -o x.h5
 no 'no layer selected' 1 'holds no layer that --layers selects' gar-order --layers nothing figure1.h5 -o x.h5
 no 'an unknown key' 2 "'best' is not one of max, mean, sum, median, top10" gar-order --key best figure1.h5 -o x.h5
-no 'group 0' 2 'make no group' gar-order --group 0 figure1.h5 -o x.h5
+no 'group 0' 2 'neither a number of columns' gar-order --group 0 figure1.h5 -o x.h5
 ok 'nothing stands under the final name' test ! -e x.h5
 done_testing

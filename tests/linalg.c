@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "base/cpu.h"
 #include "base/thread.h"
 #include "num/linalg.h"
 
@@ -184,11 +185,48 @@ static void norms(void **unused)
 	free(x), free(gain), free(shift), free(y);
 }
 
+/* Each exponential alone, the sums of many with a tail, and the same bits from every kind of kernels. */
+static void exponentials_in_double(void **unused)
+{
+	enum { N = 531 };
+	const enum cpu kind = cpu;
+	float *x = numbers(N), *y = numbers(N), zero = 0;
+	double sum[3], first[3] = { 0 }, want[3] = { 0 };
+
+	(void)unused;
+	for (int i = 0; i < 70800; i++) {
+		float u = -0.01f * (float)i, v = -700 - u;
+
+		linalg_sum_exp_pair(1, sum, &u, 0, &v, 0);
+		assert_true(fabs(sum[0] / exp((double)u) - 1) <= 0x1p-51 && fabs(sum[1] / exp((double)v) - 1) <= (v > -708 ? 0x1p-51 : 1e-3));
+		assert_true(sum[2] == sum[0] * ((double)u - (double)v));
+		if (v > 0)
+			break;
+	}
+	linalg_sum_exp_pair(1, sum, &zero, 1e4f, &(float){ -INFINITY }, 0);
+	assert_true(sum[0] > 0 && sum[0] < 1e-307 && sum[1] > 0 && sum[1] < 1e-307);	/* bounded below, never a zero */
+	for (size_t i = 0; i < N; i++) {
+		double e = exp((double)x[i] - 2);
+
+		want[0] += e, want[1] += exp((double)y[i] - 3), want[2] += e * ((double)x[i] - (double)y[i]);
+	}
+	for (cpu = CPU_PLAIN; cpu <= cpu_widest; cpu++) {
+		linalg_sum_exp_pair(N, sum, x, 2, y, 3);
+		for (int k = 0; k < 3; k++)
+			assert_true(fabs(sum[k] - want[k]) <= N * 0x1p-52 * (k < 2 ? want[k] : 4 * want[0]));
+		if (cpu > CPU_PLAIN)
+			assert_memory_equal(sum, first, sizeof sum);
+		memcpy(first, sum, sizeof sum);
+	}
+	cpu = kind;
+	free(x), free(y);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(products), cmocka_unit_test(grams), cmocka_unit_test(windows_are_summed_in_double),
-		cmocka_unit_test(same_bits), cmocka_unit_test(magnitudes), cmocka_unit_test(norms),
+		cmocka_unit_test(same_bits), cmocka_unit_test(magnitudes), cmocka_unit_test(norms), cmocka_unit_test(exponentials_in_double),
 	};
 
 	linalg_init();

@@ -157,10 +157,53 @@ static void inputs(void **unused)
 	}
 }
 
+/* Every kind of format of activations against the nearest of its values: y/s as close to x/s as any is. */
+static void input_formats(void **unused)
+{
+	static const char *const names[] = { "e2m1", "e2m2", "e2m3", "e3m4", "e4m0", "e4m3", "e5m2", "e0m5", "e4m3fn", "e4m3ieee", "e5m2ieee",
+		"int2", "int4", "int8", "nf4", "nf8" };
+	static float x[TOKENS][IN], y[TOKENS][IN];
+	struct linear l = { .out = OUT, .in = IN, .modalities = 1 };
+	float act_scale;
+
+	(void)unused;
+	l.act_scale = &act_scale;
+	for (int t = 0; t < TOKENS; t++)
+		for (int i = 0; i < IN; i++)
+			x[t][i] = (float)(sin(i * 1.7 + 100 * t) * exp(sin(i * 0.3) * 4)) * (float)t;
+	for (size_t f = 0; f < sizeof names / sizeof *names; f++)
+		for (int dynamic = 0; dynamic < 2; dynamic++) {
+			assert_true(format_parse(&l.act_format, names[f]));
+			l.act_mode = dynamic ? ACT_DYNAMIC_TOKEN : ACT_STATIC_TENSOR;
+			act_scale = 40 / l.act_format.top;	/* some lie beyond */
+			linear_input(&l, TOKENS, y, (const float (*)[IN])x, NULL);
+			for (int t = 0; t < TOKENS; t++) {
+				float top = 0, s;
+
+				for (int i = 0; i < IN; i++)
+					top = fmaxf(top, fabsf(x[t][i]));
+				s = !dynamic ? act_scale : top > 0 ? top / l.act_format.top : 1;
+				for (int i = 0; i < IN; i++) {
+					double v = (double)x[t][i] / (double)s, least = INFINITY, other = INFINITY;
+
+					for (int c = 0; c < 256; c++) {
+						float value = l.act_format.grid[c] * s;
+
+						least = fmin(least, fabs((double)l.act_format.grid[c] - v));
+						other = fmin(other, fabs((double)value - (double)y[t][i]));
+					}
+					assert_true(other == 0);	/* it is one of the values */
+					assert_true(fabs((double)y[t][i] / (double)s - v) <= least + fabs(v) * 2e-7);
+				}
+			}
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(weights), cmocka_unit_test(group_counts), cmocka_unit_test(plain), cmocka_unit_test(inputs),
+		cmocka_unit_test(input_formats),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

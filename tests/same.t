@@ -19,6 +19,7 @@ run() (
 	dpq-run $j --hessian hess.h5 --order order.h5 --scale-search minmax model.h5 -o gptq.h5 &&
 	dpq-run $j --hessian hess.h5 --group 64 --compute e4m3fn --recipe paper <model.h5 >dpq.h5 &&
 	eval-ppl $j --tokens tokens.h5 --ctx 256 --convention bos dpq.h5 >ppl &&
+	eval-ppl $j --tokens tokens.h5 --ctx 256 --convention bos --against model.h5 dpq.h5 -o against.h5 >against &&
 	tensor-stats $j dpq.h5 >stats &&
 	tensor-diff $j --reference model.h5 --hessian hess.h5 dpq.h5 >changes &&
 	exmy-pack $j rtn.h5 -o packed.h5 &&
@@ -43,9 +44,9 @@ done
 unset PTQ_CPU
 for j in 1 2 3; do
 	hessian-accum -q -j $j --compute-type bf16 --tokens first/tokens.h5 --ctx 256 first/model.h5 -o bf16-$j.h5
-	eval-ppl -q -j $j --compute-type bf16 --tokens first/tokens.h5 --ctx 256 first/model.h5 >bf16-$j
+	eval-ppl -q -j $j --compute-type bf16 --tokens first/tokens.h5 --ctx 256 first/rtn.h5 --against first/model.h5 >bf16-$j
 done
 ok 'bf16: the same Hessians for any -j' eval 'cmp bf16-1.h5 bf16-2.h5 && cmp bf16-1.h5 bf16-3.h5'
-ok 'bf16: the same likelihood for any -j' eval 'cmp bf16-1 bf16-2 && cmp bf16-1 bf16-3'
+ok 'bf16: the same likelihood and divergence for any -j' eval 'cmp bf16-1 bf16-2 && cmp bf16-1 bf16-3'
 no 'unknown kernels' 2 "PTQ_CPU: 'sse' is none of plain, avx2, avx512" env PTQ_CPU=sse dpq-run
 done_testing

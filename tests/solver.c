@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <gsl/gsl_cdf.h>
 
 #include "base/thread.h"
 #include "num/linalg.h"
@@ -124,24 +125,113 @@ struct pair {
 	int z;
 };
 
-static int code_of(const struct format *f, double x, struct pair p)
+/* FPE2M2 section 3.1, SPEC section 3: bias 0, every code a number; x = y = 0: no such format. */
+static bool is_exmy(const struct format *f, int *x, int *y)
 {
-	double top = (1 << f->n) - 1, half = (1 << (f->n - 1)) - 1;
+	const char *s = f->name;
 
+	*x = s[1] - '0';
+	*y = s[3] - '0';
+	return s[0] == 'e' && s[2] == 'm' && !s[4];
+}
+
+static double exmy_value(int y, int code)
+{
+	int e = code >> y, m = code & ((1 << y) - 1);
+
+	return e ? ldexp(1 + ldexp(m, -y), e) : ldexp(m, 1 - y);
+}
+
+/* Q = min(⌊a/v⌉ v, largest), v the step at a, as a code without its sign. */
+static int exmy_code(const struct format *f, int x, int y, double a)
+{
+	int codes = 1 << (x + y), e;
+	double v = ldexp(1, ilogb(fmax(a, 2)) - y), steps = f->away ? round(a / v) : nearbyint(a / v);
+	double q = fmin(steps * v, exmy_value(y, codes - 1));
+
+	e = q < 2 ? 0 : ilogb(q);
+	return e ? (e << y) + (int)ldexp(q / ldexp(1, e) - 1, y) : (int)ldexp(q, y - 1);
+}
+
+/* QLoRA's quantiles, ascending. */
+static const double *quantiles(const struct format *f)
+{
+	static double list[256];
+	static int n;
+
+	if (n == f->n)
+		return list;
+	n = f->n;
+
+	int half = 1 << (n - 1);
+	double o = 0.5 * ((1 - 1 / (2.0 * (2 * half - 1))) + (1 - 1 / (4.0 * half))), top = gsl_cdf_ugaussian_Pinv(o);
+
+	for (int i = 0; i < half; i++)
+		list[2 * half - 1 - i] = (float)(gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / half) / top);
+	list[half - 1] = 0;
+	for (int i = 0; i < half - 1; i++)
+		list[i] = (float)(-gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / (half - 1)) / top);
+	return list;
+}
+
+/* The nearest; between two of them the even rank, or that which is farther from zero. */
+static int quantile_code(const struct format *f, double x)
+{
+	const double *list = quantiles(f);
+	int low = 0, high = (1 << f->n) - 1;
+
+	while (high - low > 1) {
+		int mid = (low + high) / 2;
+
+		if (list[mid] <= x)
+			low = mid;
+		else
+			high = mid;
+	}
+
+	double gain = fabs(list[low] - x) - fabs(list[high] - x);
+
+	return gain > 0 || (gain == 0 && (f->away ? x > 0 : high % 2 == 0)) ? high : low;
+}
+
+static int code_of(const struct format *f, double value, struct pair p)
+{
+	double top = (1 << f->n) - 1, half = (1 << (f->n - 1)) - 1, q = value / p.s, whole = f->away ? round(q) : nearbyint(q);
+	int x, y, code;
+
+	if (is_exmy(f, &x, &y)) {
+		code = exmy_code(f, x, y, fabs(q));
+		return code && q < 0 ? code | 1 << (x + y) : code;
+	}
+	if (f->name[0] == 'n')
+		return quantile_code(f, q);
 	if (!f->asymmetric)
-		return (int)(fmin(fmax(nearbyint(x / p.s), -half), half) + half);
-	return (int)fmin(fmax(nearbyint(x / p.s) + p.z, 0), top);
+		return (int)(fmin(fmax(whole, -half), half) + half);
+	return (int)fmin(fmax(whole + p.z, 0), top);
 }
 
 static double value_of(const struct format *f, int code, struct pair p)
 {
+	int x, y, size;
+
+	if (is_exmy(f, &x, &y)) {
+		size = 1 << (x + y);
+		return (code & size ? -1 : 1) * exmy_value(y, code & (size - 1)) * p.s;
+	}
+	if (f->name[0] == 'n')
+		return quantiles(f)[code] * p.s;
 	return (code - (f->asymmetric ? p.z : (1 << (f->n - 1)) - 1)) * p.s;
 }
 
 static struct pair pair_of(const struct format *f, double min, double max)
 {
 	double top = (1 << f->n) - 1, half = (1 << (f->n - 1)) - 1;
+	int x, y;
 
+	if (is_exmy(f, &x, &y))
+		half = exmy_value(y, (1 << (x + y)) - 1);
+	else if (f->name[0] == 'n')
+		half = 1;
 	min = fmin(min, 0);
 	max = fmax(max, 0);
 	if (max == min)
@@ -633,6 +723,87 @@ static void formats(void **unused)
 	drop(&d);
 }
 
+static const char *const floats[] = { "e2m1", "e3m0", "e1m3", "e2m2", "e3m1", "e4m0", "e2m3", "e0m4", "e3m4", "nf4", "nf5" };
+enum { FLOATS = sizeof floats / sizeof *floats };
+
+/* Floats and quantiles: every group with every order, for both kinds of arithmetic. */
+static void float_groups(void **unused)
+{
+	static const long sizes[] = { 32, 96, 0, -1 };
+	struct data d = make(48, 256, 400, 5);
+	char what[128];
+
+	(void)unused;
+	for (size_t f = 0; f < FLOATS; f++)
+		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+			for (size_t c = 0; c < 2; c++)
+				for (int how = 0; how < 4; how++) {
+					static const enum order_kind kind[] = { ORDER_NONE, ORDER_GAR, ORDER_FULL, ORDER_FULL };
+					struct solver s = setting(floats[f], computes[c], sizes[i], RECIPE_LATE);
+					int32_t *order = ordered(&d, kind[how], ORDER_MAX, sizes[i] > 0 ? (size_t)sizes[i] : 0);
+
+					s.static_groups = how == 3;
+					s.search = (f + i + (size_t)how) % 2 ? SEARCH_MSE : SEARCH_MINMAX;
+					sprintf(what, "%s group %ld compute %zu order %s%s %s", floats[f], sizes[i], c,
+						order_kinds[kind[how]], how == 3 ? " static" : "", searches[s.search]);
+					compare(what, &s, &d, order);
+					free(order);
+				}
+	drop(&d);
+}
+
+/* ... by every recipe, with every kind of compensation and view, and ties away from zero. */
+static void float_methods(void **unused)
+{
+	struct data d = make(48, 256, 400, 5);
+	char what[128];
+
+	(void)unused;
+	for (size_t f = 0; f < FLOATS; f++)
+		for (int r = RECIPE_LATE; r <= RECIPE_INC; r++)
+			for (int k = COMPENSATE_BOTH; k <= COMPENSATE_NONE; k++) {
+				struct solver s = setting(floats[f], computes[(f + (size_t)k) % 3], 64, (enum recipe)r);
+
+				s.compensate = (enum compensate)k;
+				s.group_view = (enum group_view)((f + (size_t)r) % 3);
+				format_ties(&s.storage, (f + (size_t)r + (size_t)k) % 2);
+				sprintf(what, "%s compute %zu recipe %s compensate %s view %s ties %s", floats[f], (f + (size_t)k) % 3,
+					recipes[r], compensates[k], group_views[s.group_view], s.storage.away ? "away" : "even");
+				compare(what, &s, &d, NULL);
+			}
+	drop(&d);
+}
+
+/* Weights halfway between two values of E2M2, and of int5 under the scale 1 that 15 gives: both ways to break the tie. */
+static void ties(void **unused)
+{
+	static const float x[2][8] = { { 14, 4.5f, 9, 13, -4.5f, -9, -13, 0.25f }, { 15, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 0 } };
+	static const float want[2][2][8] = {
+		{ { 14, 4, 8, 12, -4, -8, -12, 0 }, { 14, 5, 10, 14, -5, -10, -14, 0.5f } },
+		{ { 15, 0, 2, 2, 0, -2, -2, 0 }, { 15, 1, 2, 3, -1, -2, -3, 0 } },
+	};
+
+	(void)unused;
+	for (int f = 0; f < 2; f++)
+		for (int away = 0; away < 2; away++) {
+			struct data d = { 1, 8, (float *)(uintptr_t)x[f], NULL };
+			struct solver s = setting(f ? "int5" : "e2m2", NULL, 0, RECIPE_LATE);
+			struct answer a;
+			struct linear l;
+			float y[1][8];
+
+			s.compensate = COMPENSATE_NONE;
+			s.search = SEARCH_MINMAX;
+			format_ties(&s.storage, away);
+			a = run(&s, &d, NULL);
+			l = layer_of(&s, &d, &a);
+			linear_weight(&l, 0, 1, y);
+			for (int i = 0; i < 8; i++)
+				assert_true(y[0][i] == want[f][away][i]);
+			answer_free(&a);
+		}
+}
+
 static void second_level(void **unused)
 {
 	struct data d = make(96, 256, 400, 3);
@@ -861,20 +1032,25 @@ static void bad_data(void **unused)
 
 static void all_zero(void **unused)
 {
+	static const char *const names[] = { "uint4", "int5", "e2m2", "e4m0", "nf5", "e4m3fn" };
+	static const long sizes[] = { 32, 0, -1 };
 	struct data d = make(70, 64, 200, 0);
-	struct solver s = setting("uint4", "e4m3ieee", 32, RECIPE_LATE);
-	struct answer a;
 
 	(void)unused;
 	memset(d.w, 0, d.m * d.n * sizeof *d.w);
-	a = run(&s, &d, NULL);
-	assert_true(a.scale8[0] == 1);
-	for (size_t i = 0; i < d.m * a.groups; i++)
-		assert_true(a.scale[i] == 1 && a.zero[i] == 0);
-	for (size_t i = 0; i < d.m * d.n; i++)
-		assert_int_equal(a.codes[i], 0);
-	assert_true(a.report.mse == 0 && isnan(a.report.error));
-	answer_free(&a);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		for (size_t k = 0; k < 3; k++) {
+			struct solver s = setting(names[i], "e4m3ieee", sizes[k], RECIPE_LATE);
+			struct answer a = run(&s, &d, NULL);
+
+			assert_true(a.scale8[0] == 1);
+			for (size_t g = 0; g < (sizes[k] < 0 ? 1 : d.m * a.groups); g++)
+				assert_true(a.scale[g] == 1 && a.zero[g] == 0);
+			for (size_t c = 0; c < d.m * d.n; c++)
+				assert_true(s.storage.grid[a.codes[c]] == 0);
+			assert_true(a.report.mse == 0 && isnan(a.report.error));
+			answer_free(&a);
+		}
 	drop(&d);
 }
 
@@ -970,6 +1146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recipe_rows), cmocka_unit_test(methods), cmocka_unit_test(orders),
 		cmocka_unit_test(groups), cmocka_unit_test(formats), cmocka_unit_test(second_level),
+		cmocka_unit_test(float_groups), cmocka_unit_test(float_methods), cmocka_unit_test(ties),
 		cmocka_unit_test(agreement), cmocka_unit_test(any_threads), cmocka_unit_test(together), cmocka_unit_test(dead_channels),
 		cmocka_unit_test(damping_ladder), cmocka_unit_test(bad_data), cmocka_unit_test(all_zero),
 		cmocka_unit_test(no_hessian), cmocka_unit_test(sense), cmocka_unit_test(symmetric_groups),

@@ -26,6 +26,7 @@ run gar-order --group 4 hessian.h5 -o order.h5
 run 'dpq-run, RTN' --compensate none --group 4 model.h5 -o rtn.h5
 run 'dpq-run, DPQ' --hessian hessian.h5 --order order.h5 --group 4 --compute e4m3fn model.h5 -o dpq.h5
 run eval-ppl --tokens tokens.h5 --ctx 8 dpq.h5 -o result.h5
+run 'eval-ppl, against' --tokens tokens.h5 --ctx 8 dpq.h5 --against model.h5 -o against.h5
 pipe model-import "$top/tests/tiny"
 cp piped stream
 pipe dpq-run --compensate none --group 4 stream

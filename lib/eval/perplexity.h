@@ -10,6 +10,7 @@
 #define EVAL_PERPLEXITY_H
 #include <stddef.h>
 #include <stdint.h>
+#include "base/table.h"
 
 struct perplexity {
 	size_t tokens;			/* targets */
@@ -19,4 +20,13 @@ struct perplexity {
 
 /* bytes: of the text of all targets, 0 if not known. n ≥ 1. */
 struct perplexity perplexity_of(size_t n, const double nll[n], uint64_t bytes);
+
+enum { PERPLEXITY_ANSWERS = 5, PAIRED_ANSWERS = 2 };
+/* Rows of an answer; how many: bits_per_byte only where it is known. */
+size_t perplexity_answer(const struct perplexity *p, struct answer answer[PERPLEXITY_ANSWERS]);
+
+struct paired { double delta, delta_se; };
+/* Mean of nll - nll' over the same targets and its standard error √((mean d² - mean² d)/(n - 1)). */
+struct paired perplexity_paired(size_t n, const double nll[n], const double before[n]);
+size_t paired_answer(struct paired p, struct answer answer[PAIRED_ANSWERS]);
 #endif

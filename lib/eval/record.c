@@ -4,9 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include "base/error.h"
-#include "eval/perplexity.h"
 
-struct output *record_open(const char *path, const struct image *model, const struct image *tokens)
+struct output *record_open(const char *path, const struct image *model)
 {
 	struct output *out = path ? output_open(path, "result") : NULL;
 
@@ -14,9 +13,13 @@ struct output *record_open(const char *path, const struct image *model, const st
 		return NULL;
 	output_start(out, 0, 1);
 	output_history(out, "model", model);
-	if (tokens)
-		output_history(out, "tokens", tokens);
 	return out;
+}
+
+void record_input(struct output *out, const char *option, const struct image *input)
+{
+	if (out)
+		output_history(out, option, input);
 }
 
 static int32_t *targets_of(const struct windows *w)
@@ -54,16 +57,13 @@ struct paired record_paired(const char *path, const struct windows *w, const dou
 	const double *before = image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &n).data;
 	const int32_t *theirs = image_tensor(record, "/target", TENSOR_I32, 1, &n).data;
 	int32_t *ours = targets_of(w);
-	double *d = xalloc(n, sizeof *d);
-	struct perplexity p;
+	struct paired p;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (ours[i] != theirs[i])
 			die("%s: /target: is over other tokens: target %zu is %d, not %d", path, i, theirs[i], ours[i]);
-		d[i] = nll[i] - before[i];
-	}
-	p = perplexity_of(n, d, 0);
-	free(d), free(ours);
+	p = perplexity_paired(n, nll, before);
+	free(ours);
 	image_close(record);
-	return (struct paired){ p.nll, p.nll_se };
+	return p;
 }

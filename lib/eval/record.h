@@ -7,21 +7,18 @@
 #define EVAL_RECORD_H
 #include <stddef.h>
 #include "base/table.h"
+#include "eval/perplexity.h"
 #include "io/image.h"
 #include "model/windows.h"
 
-/* Begun while the first part of the model, which has its history, is at hand. path NULL: no record, returns NULL.
- * tokens may be NULL. */
-struct output *record_open(const char *path, const struct image *model, const struct image *tokens);
+/* Begun while the first part of the model, which has its history, is at hand. path NULL: no record, returns NULL. */
+struct output *record_open(const char *path, const struct image *model);
+/* The history of another input, by the name of its option, likewise from its first part. Nothing with NULL. */
+void record_input(struct output *out, const char *option, const struct image *input);
 /* /target int32 and /nll_of_target f64 [targets], and each number as a root attribute; closes the record. Nothing with NULL. */
 void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
 	const double nll[w->targets]);
 
-struct paired { double delta, delta_se; };
-/*
- * Mean of nll - nll' over the targets and its standard error
- * √((mean d² - mean² d)/(n - 1)), nll' from an earlier record. Dies unless that
- * is over the same targets.
- */
+/* Against the likelihoods of an earlier record. Dies unless that is over the same targets. */
 struct paired record_paired(const char *path, const struct windows *w, const double nll[w->targets]);
 #endif

@@ -28,17 +28,18 @@ static const struct sheet_column crossover_columns[] = {
 };
 static const struct sheet_column layer_columns[] = {
 	{ "layer", SHEET_TEXT }, { "channels", SHEET_INTEGER }, { "zero_channels", SHEET_INTEGER }, { "mean", SHEET_REAL },
-	{ "deviation", SHEET_REAL }, { "least", SHEET_REAL }, { "quarter", SHEET_REAL }, { "median", SHEET_REAL },
-	{ "three_quarters", SHEET_REAL }, { "largest", SHEET_REAL },
+	{ "deviation", SHEET_REAL }, { "least", SHEET_REAL }, { "twentieth", SHEET_REAL }, { "quarter", SHEET_REAL },
+	{ "median", SHEET_REAL }, { "three_quarters", SHEET_REAL }, { "nineteen_twentieths", SHEET_REAL }, { "largest", SHEET_REAL },
+	{ "in_band", SHEET_REAL },
 };
 static const struct sheet_column error_columns[] = {
 	{ "layer", SHEET_TEXT }, { "format", SHEET_TEXT }, { "sigma", SHEET_REAL }, { "error", SHEET_REAL }, { "relative", SHEET_REAL },
 };
 #define SHEET(c) { .column = c, .columns = sizeof c / sizeof *c }
 
-struct sweep sweep_begin(const char *names, bool ties_away)
+struct sweep sweep_begin(const char *names, bool ties_away, double low, double high)
 {
-	struct sweep s = { .curve = SHEET(curve_columns), .best = SHEET(best_columns), .crossover = SHEET(crossover_columns),
+	struct sweep s = { .low = low, .high = high, .curve = SHEET(curve_columns), .best = SHEET(best_columns), .crossover = SHEET(crossover_columns),
 		.layer = SHEET(layer_columns), .error = SHEET(error_columns) };
 	char *copy = xformat("%s", names), *rest = copy, *name;
 
@@ -58,6 +59,7 @@ void sweep_free(struct sweep *s)
 	for (size_t i = 0; i < sizeof sheet / sizeof *sheet; i++)
 		sheet_free(sheet[i]);
 	free(s->format);
+	free(s->sigma);
 	*s = (struct sweep){ 0 };
 }
 
@@ -225,11 +227,39 @@ static void take_channel(const struct sweep *s, size_t n, const float w[n], doub
 		out[2 + f] = channel_error(&s->format[f], n, w, min, max);
 }
 
+/* The row of n live channels, of m there are; sorts their sigmas. */
+static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, double sigma[n])
+{
+	double mean = 0, deviation = 0, inside = 0;
+
+	qsort(sigma, n, sizeof *sigma, ascending);
+	for (size_t i = 0; i < n; i++) {
+		mean += sigma[i] / (double)n;
+		inside += sigma[i] >= s->low && sigma[i] <= s->high;
+	}
+	for (size_t i = 0; i < n; i++)
+		deviation += (sigma[i] - mean) * (sigma[i] - mean) / (double)n;
+	sheet_row(&s->layer, (union sheet_value[]){ { name }, { .number = (double)m }, { .number = (double)(m - n) },
+		{ .number = mean }, { .number = sqrt(deviation) }, { .number = sigma[0] }, { .number = quantile(n, sigma, 0.05) },
+		{ .number = quantile(n, sigma, 0.25) }, { .number = quantile(n, sigma, 0.5) }, { .number = quantile(n, sigma, 0.75) },
+		{ .number = quantile(n, sigma, 0.95) }, { .number = sigma[n - 1] }, { .number = inside / (double)n } });
+}
+
+static void keep_sigmas(struct sweep *s, size_t m, size_t n, const double sigma[n])
+{
+	s->sigma = realloc(s->sigma, (s->live + n) * sizeof *s->sigma);
+	if (!s->sigma)
+		die("out of memory");
+	memcpy(s->sigma + s->live, sigma, n * sizeof *sigma);
+	s->live += n;
+	s->channels += m;
+}
+
 static void take_layer(struct sweep *s, const struct image *image, const char *path)
 {
 	struct layer layer = layer_read(image, path, 0, 0);
 	const size_t m = layer.linear.out, n = layer.linear.in, wide = 2 + s->formats;
-	double (*channel)[wide] = xalloc(m, sizeof *channel), *sigma = xalloc(m, sizeof *sigma), mean[wide], squares = 0;
+	double (*channel)[wide] = xalloc(m, sizeof *channel), *sigma = xalloc(m, sizeof *sigma), mean[wide];
 	size_t live = 0;
 
 	#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
@@ -249,18 +279,14 @@ static void take_layer(struct sweep *s, const struct image *image, const char *p
 		if (!(channel[i][1] > 0))
 			continue;
 		sigma[live++] = channel[i][0];
-		squares += channel[i][0] * channel[i][0];
 		for (size_t k = 0; k < wide; k++)
 			mean[k] += channel[i][k];
 	}
 	if (live) {
 		for (size_t k = 0; k < wide; k++)
 			mean[k] /= (double)live;
-		qsort(sigma, live, sizeof *sigma, ascending);
-		sheet_row(&s->layer, (union sheet_value[]){ { path }, { .number = (double)m }, { .number = (double)(m - live) },
-			{ .number = mean[0] }, { .number = sqrt(fmax(squares / (double)live - mean[0] * mean[0], 0)) },
-			{ .number = sigma[0] }, { .number = quantile(live, sigma, 0.25) }, { .number = quantile(live, sigma, 0.5) },
-			{ .number = quantile(live, sigma, 0.75) }, { .number = sigma[live - 1] } });
+		keep_sigmas(s, m, live, sigma);
+		add_sigmas(s, path, m, live, sigma);
 		for (size_t f = 0; f < s->formats; f++)
 			sheet_row(&s->error, (union sheet_value[]){ { path }, { s->format[f].name }, { .number = mean[0] },
 				{ .number = mean[2 + f] }, { .number = mean[2 + f] / mean[1] } });
@@ -280,6 +306,12 @@ void sweep_part(struct sweep *s, const struct image *image, const struct config 
 		take_layer(s, image, list.path[i]);
 	}
 	layer_list_free(&list);
+}
+
+void sweep_end(struct sweep *s)
+{
+	if (s->live)
+		add_sigmas(s, "all", s->channels, s->live, s->sigma);
 }
 
 /* --- the figure --- */
@@ -315,7 +347,7 @@ static void say_panel(struct plot *p, const struct sweep *s, int bits, bool firs
 	plot_say(p, "\n");
 }
 
-void sweep_plot(const struct sweep *s, const char *path, double low, double high)
+void sweep_plot(const struct sweep *s, const char *path)
 {
 	bool seen[9] = { false }, first = true;
 	struct plot p;
@@ -334,9 +366,9 @@ void sweep_plot(const struct sweep *s, const char *path, double low, double high
 	plot_say(&p, "set multiplot layout 1,%d title 'Error of number formats on Gaussian weights%s'\n"
 		"set logscale xy\nset format y '10^{%%T}'\nset xlabel 'sigma of the weights, largest = 1'\nset key bottom right\nset grid\n",
 		panels, s->error.rows ? "; points: layers of the model" : "");
-	if (high > low)
+	if (s->high > s->low)
 		plot_say(&p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
-			"set label 1 'models' at %g, graph 0.97 center textcolor rgb '#606060'\n", low, high, sqrt(low * high));
+			"set label 1 'models' at %g, graph 0.97 center textcolor rgb '#606060'\n", s->low, s->high, sqrt(s->low * s->high));
 	for (int bits = 1; bits <= 8; bits++)
 		if (seen[bits]) {
 			say_panel(&p, s, bits, first);

@@ -24,12 +24,18 @@ struct sweep {
 	 * most, lead their least error over its own; crossover is where two of as many bits change order.
 	 */
 	struct sheet curve, best, crossover;
-	/* Of a model: sigma over the channels of a layer, and the error of each format there, one scale a channel. */
+	/*
+	 * Of a model: sigma over the channels of a layer, how it is spread and what share of them lies in low .. high,
+	 * and over those of all; the error of each format there, one scale a channel.
+	 */
 	struct sheet layer, error;
+	double low, high;
+	double *sigma;			/* [live] of all channels so far that are not zero, of `channels` there are */
+	size_t live, channels;
 };
 
 /* names: separated by commas; dies on one that is no format, with the closest. */
-struct sweep sweep_begin(const char *names, bool ties_away);
+struct sweep sweep_begin(const char *names, bool ties_away, double low, double high);
 void sweep_free(struct sweep *s);
 
 /* "LOW:HIGH:STEP" or numbers separated by commas, all > 0; free() them. */
@@ -38,10 +44,12 @@ double *sweep_sigmas(const char *text, size_t *n);
 void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t seed);
 /* The linear layers of a part that --layers selects. Dies on a weight that is not finite. */
 void sweep_part(struct sweep *s, const struct image *image, const struct config *config);
+/* After the last part: the row of all channels. */
+void sweep_end(struct sweep *s);
 
 /*
  * To a file that gnuplot makes, SVG, PNG or PDF by its name: errors against sigma, with the points of the model's layers
  * if there are any; low .. high is shaded as the band of sigmas that models have.
  */
-void sweep_plot(const struct sweep *s, const char *path, double low, double high);
+void sweep_plot(const struct sweep *s, const char *path);
 #endif

@@ -13,17 +13,16 @@
 
 enum { DEPTH = 32 };
 
-static bool is_ours(const char *name)
+static bool listed(const char *const list[], const char *word)
 {
-	static const char *const own[] = { "ptq_kind", "ptq_version", "history", "part", "parts" };
-
-	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-		if (!strcmp(name, own[i]))
+	for (; list && *list; list++)
+		if (!strcmp(*list, word))
 			return true;
 	return false;
 }
 
-static void copy_attribute(struct output *out, const struct image *from, const char *path, hid_t a, hid_t to, bool root)
+static void copy_attribute(struct output *out, const struct image *from, const char *path, hid_t a, hid_t to,
+	const char *const skip[])
 {
 	hid_t t = hdf5_id(H5Aget_type(a), from->name, path), s = hdf5_id(H5Aget_space(a), from->name, path), b;
 	ssize_t length = H5Aget_name(a, 0, NULL);
@@ -34,7 +33,7 @@ static void copy_attribute(struct output *out, const struct image *from, const c
 
 	if (length < 0 || H5Aget_name(a, (size_t)length + 1, name) < 0 || n < 0 || !size || (size_t)n > from->length / size + 1)
 		die("%s: %s: attribute %s is damaged", from->name, path, name);
-	if ((!root || !is_ours(name)) && !hdf5_yes(H5Aexists(to, name), out->name, path)) {
+	if (!listed(skip, name) && !hdf5_yes(H5Aexists(to, name), out->name, path)) {
 		value = xalloc((size_t)n, size);
 		if (H5Aread(a, t, value) < 0 || (b = H5Acreate2(to, name, t, s, H5P_DEFAULT, H5P_DEFAULT)) < 0 || H5Awrite(b, t, value) < 0)
 			die("%s: %s: attribute %s cannot be copied to %s", from->name, path, name, out->name);
@@ -46,7 +45,7 @@ static void copy_attribute(struct output *out, const struct image *from, const c
 	H5Sclose(s), H5Tclose(t);
 }
 
-void output_attributes(struct output *out, const struct image *from, const char *path, bool root)
+void output_attributes(struct output *out, const struct image *from, const char *path, const char *const skip[])
 {
 	hid_t to = output_object(out, path), o = H5Oopen(from->file, path, H5P_DEFAULT), a;
 	H5O_info_t info;
@@ -57,7 +56,7 @@ void output_attributes(struct output *out, const struct image *from, const char 
 		a = H5Aopen_by_idx(o, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
 		if (a < 0)
 			die("%s: %s: its attributes cannot be read; the file is damaged", from->name, path);
-		copy_attribute(out, from, path, a, to, root);
+		copy_attribute(out, from, path, a, to, skip);
 		H5Aclose(a);
 	}
 	H5Oclose(o), H5Oclose(to);
@@ -137,14 +136,6 @@ static void copy_dataset(struct output *out, const struct image *from, const cha
 	free(tie);
 }
 
-static bool listed(const char *const list[], const char *word)
-{
-	for (; list && *list; list++)
-		if (!strcmp(*list, word))
-			return true;
-	return false;
-}
-
 static bool is_done(const struct output *out, const char *path)
 {
 	for (size_t i = 0; i < out->dones; i++)
@@ -186,7 +177,7 @@ static void copy(struct output *out, const struct image *from, const char *path,
 	if (info.type != H5O_TYPE_GROUP)
 		die("%s: %s: is neither a group nor a dataset", from->name, path);
 	output_group(out, path);
-	output_attributes(out, from, path, false);
+	output_attributes(out, from, path, skip);
 	name = hdf5_children(from, path, &n);
 	for (size_t i = 0; i < n; i++) {
 		char *child = hdf5_join(path, name[i]);

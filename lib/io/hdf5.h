@@ -57,8 +57,8 @@ hid_t output_object(struct output *out, const char *path);	/* open; dies if it i
 bool output_has(struct output *out, const char *path);
 void output_group(struct output *out, const char *path);	/* makes it, and those on the way */
 void output_parent(struct output *out, const char *path);	/* makes the group that path stands in */
-/* Attributes of an object that its copy does not have yet; root: not those that every file has of its own. */
-void output_attributes(struct output *out, const struct image *from, const char *path, bool root);
+/* Attributes of an object that its copy does not have yet, but for those in skip (NULL-terminated, or NULL). */
+void output_attributes(struct output *out, const struct image *from, const char *path, const char *const skip[]);
 
 void hdf5_init(void);				/* handlers off; types made */
 hid_t hdf5_type(enum tensor_type type);		/* little-endian file type, kept open */

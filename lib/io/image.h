@@ -108,7 +108,7 @@ void output_tied(struct output *out, const char *path, struct tensor t, const ch
 void output_history(struct output *out, const char *option, const struct image *second);
 
 /* Copy an object with everything below and its attributes; hard links within the part stay links. skip: names of
- * direct members to leave out, NULL-terminated, or NULL. */
+ * direct members and attributes to leave out, NULL-terminated, or NULL. */
 void output_copy(struct output *out, const struct image *from, const char *path, const char *const skip[]);
 /* Copy whatever of the part `from` has not been written yet under its path. Groups listed in `except`
  * (NULL-terminated paths, or NULL) are left out whole. */

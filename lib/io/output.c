@@ -332,13 +332,14 @@ void output_start(struct output *out, size_t part, size_t parts)
 
 void output_begin(struct output *out, const struct image *from)
 {
+	static const char *const own[] = { "ptq_kind", "ptq_version", "history", "part", "parts", NULL };
 	char *old;
 
 	output_start(out, from->part, from->parts);
 	if (from->part)
 		return;
 	if (!strcmp(image_kind(from), out->kind))
-		output_attributes(out, from, "/", true);
+		output_attributes(out, from, "/", own);
 	old = image_text(from, "/", "history");
 	if (old) {
 		char *both = xformat("%s\n%s", option_history(), old);

@@ -4,9 +4,8 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/thread.h"
+#include "model/score.h"
 #include "model/weight.h"
-#include "num/linalg.h"
-#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
  * weights are made at once.
  */
 enum { CHUNK = 512, OBSERVED = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192, ROWS = 16, FEW = 1 << 16 };
+enum { MODELS = 2 };	/* side by side, at most */
 
 static size_t least(size_t a, size_t b)
 {
@@ -237,87 +237,104 @@ void forward_head(struct forward *f, const struct head *h, const struct observer
 	f->normed = true;
 }
 
-/* Of one row so far: largest logit, Σ exp(logit - max), the target's logit. */
-struct running { float max; double sum, target; };
+/* A tile of weights of each model, and the logits and inputs of one thread. */
+struct tiles {
+	size_t models;
+	struct forward *const *f;
+	const struct head *const *h;
+	const void *w[MODELS];
+	forward_visit *visit;
+	void *arg;
+};
 
-static void run_row(struct running *r, size_t n, const float y[n], size_t first, int64_t target)
+/* Rows i .. i + m - 1 over entries first .. first + n - 1, whose weights are t->w. */
+static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, size_t n, float *logits[], void *own[])
 {
-	float max = fmaxf(r->max, linalg_max(n, y));
+	const void *x[MODELS];
 
-	r->sum = r->sum * exp((double)r->max - (double)max) + linalg_sum_exp(n, y, max);
-	r->max = max;
-	if (target >= (int64_t)first && target < (int64_t)(first + n))
-		r->target = (double)y[target - (int64_t)first];
-}
+	for (size_t k = 0; k < t->models; k++) {
+		size_t hidden = t->f[k]->config->hidden;
 
-/* Id that row i predicts, or -1 where it is no target. */
-static int64_t target_of(const struct windows *w, size_t i)
-{
-	size_t window = i / w->ctx, p = i % w->ctx + 1;
-
-	return p >= w->first[window] && p < w->end[window] ? w->id[i + 1] : -1;
-}
-
-/* Rows i .. i + m - 1 over entries first .. first + n - 1, whose weights are w. */
-static void score_rows(const struct forward *f, const struct head *h, struct running *r, size_t i, size_t m, size_t first,
-	size_t n, const void *w, float *logits, void *own)
-{
-	size_t hidden = f->config->hidden;
-	const void *x = head_input(h, m, (const float (*)[hidden])(f->hidden.x + i * hidden), own);
-
+		x[k] = head_input(t->h[k], m, (const float (*)[hidden])(t->f[k]->hidden.x + i * hidden), own[k]);
+	}
 	for (size_t v = 0, wide; v < n; v += wide) {
 		wide = least(HEAD_COLUMNS, n - v);
-		head_logits(h, m, first + v, wide, (float (*)[wide])logits, x, (const char *)w + weight_size(h->type, v, hidden));
-		for (size_t k = 0; k < m; k++)
-			if (target_of(f->windows, i + k) >= 0)
-				run_row(&r[i + k], wide, logits + k * wide, first + v, target_of(f->windows, i + k));
+		for (size_t k = 0; k < t->models; k++)
+			head_logits(t->h[k], m, first + v, wide, (float (*)[wide])logits[k], x[k],
+				(const char *)t->w[k] + weight_size(t->h[k]->type, v, t->f[k]->config->hidden));
+		t->visit(t->arg, i, m, first + v, wide, (const float *const *)logits);
 	}
 }
 
-static void score_all(struct forward *f, const struct head *h, struct running *r, void *own)
+/* All rows over these entries. */
+static void tile_columns(const struct tiles *t, size_t first, size_t n)
 {
-	size_t rows = f->hidden.rows, vocab = f->config->vocab;
+	size_t rows = t->f[0]->hidden.rows;
 
-	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
-		size_t n = least(HEAD_WEIGHTS, vocab - v);
-		const void *w = head_weight(h, v, n, own);
+	#pragma omp parallel num_threads(threads)
+	{
+		float *logits[MODELS];
+		void *own[MODELS];
 
-		progress("head", v, vocab);
-		#pragma omp parallel num_threads(threads)
-		{
-			float *logits = xalloc(HEAD_ROWS * HEAD_COLUMNS, sizeof *logits);
-			void *input = xalloc(input_size(h->type, HEAD_ROWS, f->config->hidden), 1);
-
-			#pragma omp for schedule(dynamic)
-			for (size_t i = 0; i < rows; i += HEAD_ROWS)
-				score_rows(f, h, r, i, least(HEAD_ROWS, rows - i), v, n, w, logits, input);
-			free(logits);
-			free(input);
+		for (size_t k = 0; k < t->models; k++) {
+			logits[k] = xalloc(HEAD_ROWS * HEAD_COLUMNS, sizeof *logits[k]);
+			own[k] = xalloc(input_size(t->h[k]->type, HEAD_ROWS, t->f[k]->config->hidden), 1);
 		}
+		#pragma omp for schedule(dynamic)
+		for (size_t i = 0; i < rows; i += HEAD_ROWS)
+			tile_rows(t, i, least(HEAD_ROWS, rows - i), first, n, logits, own);
+		for (size_t k = 0; k < t->models; k++)
+			free(logits[k]), free(own[k]);
+	}
+}
+
+void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models], forward_visit *visit,
+	void *arg)
+{
+	size_t vocab = f[0]->config->vocab;
+	struct tiles t = { .models = models, .f = f, .h = h, .visit = visit, .arg = arg };
+	void *own[MODELS];
+
+	for (size_t k = 0; k < models; k++) {
+		forward_head(f[k], h[k], NULL);
+		own[k] = xalloc(weight_size(h[k]->type, least(HEAD_WEIGHTS, vocab), f[k]->config->hidden), 1);
+	}
+	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
+		progress("head", v, vocab);
+		for (size_t k = 0; k < models; k++)
+			t.w[k] = head_weight(h[k], v, least(HEAD_WEIGHTS, vocab - v), own[k]);
+		tile_columns(&t, v, least(HEAD_WEIGHTS, vocab - v));
+	}
+	for (size_t k = 0; k < models; k++)
+		free(own[k]);
+}
+
+struct scored { const struct windows *windows; struct score *score; };
+
+static void score_tile(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[])
+{
+	struct scored *s = arg;
+
+	for (size_t k = 0; k < m; k++) {
+		int64_t target = windows_target(s->windows, row + k);
+
+		if (target >= 0)
+			score_add(&s->score[row + k], n, y[0] + k * n, first, (size_t)target);
 	}
 }
 
 void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets])
 {
 	size_t rows = f->hidden.rows, k = 0;
-	struct running *r = xalloc(rows, sizeof *r);
-	void *own = xalloc(weight_size(h->type, least(HEAD_WEIGHTS, f->config->vocab), f->config->hidden), 1);
+	struct scored s = { f->windows, xalloc(rows, sizeof *s.score) };
 
-	forward_head(f, h, NULL);
 	for (size_t i = 0; i < rows; i++)
-		r[i].max = -INFINITY;
-	score_all(f, h, r, own);
-	for (size_t i = 0; i < rows; i++) {
-		if (target_of(f->windows, i) < 0)
-			continue;
-		nll[k] = log(r[i].sum) + (double)r[i].max - r[i].target;
-		if (!isfinite(nll[k]))
-			die("the model gives %g as the likelihood of position %zu of window %zu: its numbers overflow",
-				nll[k], i % f->windows->ctx + 1, i / f->windows->ctx);
-		k++;
-	}
-	free(r);
-	free(own);
+		s.score[i] = score_begin();
+	forward_tiles(1, &f, &h, score_tile, &s);
+	for (size_t i = 0; i < rows; i++)
+		if (windows_target(f->windows, i) >= 0)
+			nll[k++] = score_nll(&s.score[i], "the model", f->windows, i);
+	free(s.score);
 }
 
 void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n, float y[n][f->config->vocab])

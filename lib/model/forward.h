@@ -47,6 +47,16 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer);
 /* The hidden states become the inputs of the output layer, once; forward_score() does it too. */
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer);
+/*
+ * The logits of one or two models over the same windows, side by side, tile by
+ * tile over the vocabulary that they share: visit() gets y[k][m][n] of model k, for rows
+ * row .. row + m - 1 and entries first .. first + n - 1. Threads call it, for
+ * different rows; the tiles of a row come in order, the same for any number of
+ * threads.
+ */
+typedef void forward_visit(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[]);
+void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models], forward_visit *visit,
+	void *arg);
 /* -log p of each target, nats, window by window: log Σ exp(logits) - logit, sums in double. */
 void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets]);
 /* All logits of rows first .. first + n - 1 (row: window · ctx + position). */

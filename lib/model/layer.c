@@ -103,6 +103,14 @@ static void read_format(const struct image *image, const char *path, const char 
 	free(text);
 }
 
+/* A format that numbers are rounded to in passing: it has no zero point to go with it. */
+static void read_rounded(const struct image *image, const char *path, const char *name, struct format *f)
+{
+	read_format(image, path, name, f);
+	if (f->asymmetric)
+		die("%s: %s: %s '%s' has a zero point; a format without one was wanted", image_name(image), path, name, f->name);
+}
+
 static void check_codes(const struct image *image, const char *path, const struct linear *l)
 {
 	size_t rows = l->out, n = l->in;
@@ -174,7 +182,7 @@ static void read_compute(const struct image *image, const char *path, struct lin
 	struct tensor t;
 
 	if (text && strcmp(text, "none")) {
-		read_format(image, path, "compute", &l->compute);
+		read_rounded(image, path, "compute", &l->compute);
 		t = image_tensor(image, member(path, "scale8"), TENSOR_F32, 1, NULL);
 		l->scale8 = t.data;
 		l->scales8 = t.dim[0];
@@ -236,7 +244,7 @@ static void read_activation(const struct image *image, const char *path, struct 
 		if (l->act_mode == ACT_NONE)
 			die("%s: %s: act_mode '%s' is not known; known are %s, %s, %s", image_name(image), path, mode,
 				modes[ACT_STATIC_TENSOR], modes[ACT_STATIC_MODALITY], modes[ACT_DYNAMIC_TOKEN]);
-		read_format(image, path, "act_format", &l->act_format);
+		read_rounded(image, path, "act_format", &l->act_format);
 		if (l->act_mode != ACT_DYNAMIC_TOKEN) {
 			t = image_tensor(image, member(path, "act_scale"), TENSOR_F32, 1, NULL);
 			l->act_scale = t.data;
@@ -327,7 +335,8 @@ static void write_quantized(struct output *out, const char *path, const struct l
 void layer_write(struct output *out, const struct image *from, const char *path, const struct linear *l)
 {
 	static const enum tensor_type halves[] = { [HALF_NONE] = TENSOR_F32, [HALF_F16] = TENSOR_F16, [HALF_BF16] = TENSOR_BF16 };
-	static const char *const ours[] = { "weight", "codes", "packed", "scale", "zero", "group_index", "scale8", "act_scale", NULL };
+	static const char *const ours[] = { "weight", "codes", "packed", "scale", "zero", "group_index", "scale8", "act_scale",
+		"storage", "group", "bits", "compute", "saturate", "act_format", "act_mode", NULL };
 	const size_t shape[2] = { l->out, l->in };
 	char *group = xformat("%s", path);
 

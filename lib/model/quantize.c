@@ -32,6 +32,42 @@ long quantize_group(const char *text)
 	return g;
 }
 
+/* A format that numbers are rounded to in passing: it has no zero point to go with it. */
+static void rounded_format(const struct format *f, const char *option)
+{
+	if (f->asymmetric)
+		misuse("--%s: %s has a zero point; a format without one was wanted", option, f->name);
+}
+
+void quantize_inputs(struct quantize *q, const char *format, int mode, int pow2)
+{
+	const struct solver *s = &q->solver;
+
+	rounded_format(&s->compute, "compute");
+	q->act_format = s->compute;
+	q->act_top = s->z_top;
+	q->act_pow2 = s->pow2_scale;
+	if (format) {
+		quantize_format(&q->act_format, "act-format", format);
+		rounded_format(&q->act_format, "act-format");
+	}
+	if (strcmp(q->act_format.name, s->compute.name)) {
+		q->act_top = q->act_format.top;
+		q->act_pow2 = pow2 > 0;
+	}
+	if (format && mode == ACT_NONE)
+		misuse("--act-format has no meaning with --act-mode none");
+	if (!q->act_format.kind && mode > ACT_NONE)
+		misuse("--act-mode needs a format, from --act-format or --compute");
+	q->says_inputs = mode >= 0 || q->act_format.kind;
+	q->act_mode = mode >= 0 ? (enum act_mode)mode : q->act_format.kind ? ACT_STATIC_TENSOR : ACT_NONE;
+}
+
+static char *group_name(double group)
+{
+	return group > 0 ? xformat("%g", group) : xformat("%s", group < 0 ? "tensor" : "channel");
+}
+
 void quantize_check(const struct quantize *q)
 {
 	const struct solver *s = &q->solver;
@@ -50,8 +86,8 @@ void quantize_check(const struct quantize *q)
 	kind = image_text(q->order, "/", "order");
 	group = image_number(q->order, "/", "group", -2);
 	if (kind && !strcmp(kind, "gar") && group != (double)s->group)
-		die("%s: was made for groups of %g columns, --group says %ld: make the order again with the same --group",
-			image_name(q->order), group, s->group);
+		die("%s: was made with --group %s, this is --group %s: make the order again with the same", image_name(q->order),
+			group_name(group), group_name((double)s->group));
 	free(kind);
 }
 
@@ -80,7 +116,6 @@ static const int32_t *layer_order(const struct quantize *q, const char *path, si
 
 static float static_scale(const struct quantize *q, const char *path, size_t n)
 {
-	const struct solver *s = &q->solver;
 	char *at = xformat("%s/absmax", path);
 	const float *absmax = image_tensor(q->hessian, at, TENSOR_F32, 1, &n).data;
 	float top = 0, scale;
@@ -91,10 +126,10 @@ static float static_scale(const struct quantize *q, const char *path, size_t n)
 		top = absmax[i] > top ? absmax[i] : top;
 	}
 	free(at);
-	scale = top / (s->z_top > 0 ? s->z_top : s->compute.top);
+	scale = top / q->act_top;
 	if (!(scale > 0))
 		return 1;
-	return s->pow2_scale ? (float)exp2(ceil(log2((double)scale))) : scale;
+	return q->act_pow2 ? (float)exp2(ceil(log2((double)scale))) : scale;
 }
 
 static _Noreturn void fail(const struct quantize *q, const struct image *image, const char *path, const struct solver_report *r)
@@ -159,13 +194,15 @@ static void end_layer(const struct quantize *q, struct output *out, const struct
 		l->saturate = s->saturate;
 		l->scale8 = y->scale8;
 		l->scales8 = s->scale8_channel ? l->out : 1;
+	}
+	if (q->says_inputs) {
 		l->act_mode = q->act_mode;
-		l->act_format = s->compute;
-		if (q->act_mode == ACT_STATIC_TENSOR) {
-			act_scale = static_scale(q, t->layer.path, l->in);
-			l->act_scale = &act_scale;
-			l->modalities = 1;
-		}
+		l->act_format = q->act_format;
+	}
+	if (q->act_mode == ACT_STATIC_TENSOR) {
+		act_scale = static_scale(q, t->layer.path, l->in);
+		l->act_scale = &act_scale;
+		l->modalities = 1;
 	}
 	layer_write(out, image, t->layer.path, l);
 	free(y->codes), free(y->scale), free(y->zero), free(y->scale8), free(y->group_index);

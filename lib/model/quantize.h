@@ -12,7 +12,11 @@
 
 struct quantize {
 	struct solver solver;
-	enum act_mode act_mode;		/* of layers that get a compute format */
+	bool says_inputs;		/* how inputs are rounded; otherwise what the model says of that stays */
+	enum act_mode act_mode;
+	struct format act_format;
+	float act_top;			/* static scales are max|X|/act_top, */
+	bool act_pow2;			/* up to powers of two */
 	struct image *hessian, *order;	/* NULL: none given */
 	double logs;			/* of the errors reported, and how many there were */
 	size_t reported, done;
@@ -20,7 +24,13 @@ struct quantize {
 
 /* Values of options; misuse, naming the option, where they mean nothing. */
 void quantize_format(struct format *f, const char *option, const char *name);
-long quantize_group(const char *text);		/* columns, "channel" (0) or "tensor" (-1) */
+long quantize_group(const char *text);		/* columns, or 0 for "channel", -1 for "tensor" */
+/*
+ * How inputs are rounded, with the solver's recipe set: format NULL is that of the
+ * arithmetic, with its Z and its powers of two; any other has its own top and, but
+ * for pow2 > 0, scales of any value. mode < 0: static-tensor where there is a format.
+ */
+void quantize_inputs(struct quantize *q, const char *format, int mode, int pow2);
 
 /* The Hessian of a layer with n inputs, [n][n]; dies, naming file and path, where there is none that fits. */
 const float *quantize_hessian(const struct image *hessian, const char *layer, size_t n);

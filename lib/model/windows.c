@@ -97,6 +97,13 @@ struct windows windows_cut(const char *name, const struct tokens *t, int convent
 	return w;
 }
 
+int64_t windows_target(const struct windows *w, size_t row)
+{
+	size_t window = row / w->ctx, p = row % w->ctx + 1;
+
+	return p >= w->first[window] && p < w->end[window] ? w->id[row + 1] : -1;
+}
+
 void windows_shard(struct windows *w, size_t i, size_t n)
 {
 	size_t kept = 0;

@@ -41,6 +41,8 @@ extern const char *const windows_conventions[];
 size_t windows_ctx(size_t ctx, size_t positions);
 /* Dies when the tokens do not fill one window, or the convention needs a BOS that the file does not name. */
 struct windows windows_cut(const char *name, const struct tokens *t, int convention, size_t ctx);
+/* Id that position `row` of all windows (window · ctx + position) predicts, or -1 where that is no target. */
+int64_t windows_target(const struct windows *w, size_t row);
 /* Keeps windows i, i + n, i + 2n, ... counted from 1. */
 void windows_shard(struct windows *w, size_t i, size_t n);
 void windows_free(struct windows *w);

@@ -39,6 +39,7 @@ struct format_kind {
 	/* y = nearest(x·inverse) · scale under the zero of each lane, in float throughout. */
 	void (*nearest)(const struct format *f, size_t n, size_t lanes, float y[n][lanes], const float x[n][lanes],
 		const float scale[lanes], const float inverse[lanes], const uint8_t *zero);
+	void (*ties)(struct format *f);	/* what is kept of f->away beside it; NULL: nothing */
 	bool asymmetric;
 	int x, y, bias;			/* 8-bit floats of hardware */
 	float top;
@@ -442,7 +443,7 @@ CLONES(static, void, quantile_nearest, (const struct format *f, size_t n, size_t
 #define INTEGERS .encode = int_encode, .encode_fast = int_encode_fast, .round = int_round, .nearest = int_nearest
 #define FLOATS .encode = float_encode, .encode_fast = float_encode_fast, .round = float_round, .nearest = float_values
 #define HARDWARE FLOATS, .fill = hardware_fill, .keeps_zero = true
-#define QUANTILES .encode = quantile_encode, .round = quantile_round, .nearest = quantile_nearest
+#define QUANTILES .encode = quantile_encode, .round = quantile_round, .nearest = quantile_nearest, .ties = quantile_edges
 
 /* ROW(name, what there is of it, how it works) */
 #define KINDS(ROW) \
@@ -507,8 +508,8 @@ bool format_parse(struct format *f, const char *name)
 void format_ties(struct format *f, bool away)
 {
 	f->away = away;
-	if (f->kind->fill == quantile_fill)
-		quantile_edges(f);
+	if (f->kind->ties)
+		f->kind->ties(f);
 }
 
 /* Levenshtein's distance of names of at most MOST letters; case does not matter. */

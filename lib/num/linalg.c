@@ -5,7 +5,8 @@
  * Sums in float run over 16 partial sums, which a compiler that may not
  * reorder them still turns into vectors; the order is the same on every
  * processor, and without contraction to fused operations so are the bits.
- * exp: n = round(x / ln 2), then a polynomial in x - n ln 2 (Cephes expf).
+ * exp: n = round(x / ln 2), then a polynomial in x - n ln 2: in float that of
+ * Cephes expf, in double the Taylor sum, whose rest is below 2^-52.
  */
 #include "num/linalg.h"
 #include "num/openblas.h"
@@ -254,6 +255,59 @@ CLONES(, double, linalg_sum_exp, (size_t n, const float x[n], float shift), (n, 
 	for (size_t j = 0; j < LANES; j++)
 		s += sum[j];
 	return s;
+}
+
+/* Of x ≤ 0. */
+static inline double exp_of_double(double x)
+{
+	const double round = 0x1.8p52;
+	double n, r, p;
+	union { double f; uint64_t u; } two;
+
+	x = x < -708 ? -708 : x;
+	two.f = x * 0x1.71547652b82fep0 + round;	/* n in its last places */
+	n = two.f - round;
+	r = x - n * 0x1.62e42feep-1 - n * 0x1.a39ef35793c76p-33;
+	p = 1.0 / 479001600;
+	p = p * r + 1.0 / 39916800;
+	p = p * r + 1.0 / 3628800;
+	p = p * r + 1.0 / 362880;
+	p = p * r + 1.0 / 40320;
+	p = p * r + 1.0 / 5040;
+	p = p * r + 1.0 / 720;
+	p = p * r + 1.0 / 120;
+	p = p * r + 1.0 / 24;
+	p = p * r + 1.0 / 6;
+	p = p * r + 0.5;
+	p = p * r * r + r + 1;
+	two.u = (two.u + 1023) << 52;
+	return p * two.f;
+}
+
+CLONES(, void, linalg_sum_exp_pair, (size_t n, double sum[3], const float x[n], float a, const float y[n], float b),
+	(n, sum, x, a, y, b))
+{
+	double ex[LANES] = { 0 }, ey[LANES] = { 0 }, d[LANES] = { 0 };
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		for (size_t j = 0; j < LANES; j++) {
+			double u = (double)x[i + j], v = (double)y[i + j], e = exp_of_double(u - (double)a);
+
+			ex[j] += e;
+			ey[j] += exp_of_double(v - (double)b);
+			d[j] += e * (u - v);
+		}
+	for (; i < n; i++) {
+		double u = (double)x[i], v = (double)y[i], e = exp_of_double(u - (double)a);
+
+		ex[i % LANES] += e;
+		ey[i % LANES] += exp_of_double(v - (double)b);
+		d[i % LANES] += e * (u - v);
+	}
+	sum[0] = sum[1] = sum[2] = 0;
+	for (size_t j = 0; j < LANES; j++)
+		sum[0] += ex[j], sum[1] += ey[j], sum[2] += d[j];
 }
 
 CLONES(, float, linalg_max, (size_t n, const float x[n]), (n, x))

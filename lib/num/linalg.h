@@ -42,6 +42,11 @@ void linalg_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], co
 float linalg_exp(size_t n, float x[n], float shift);
 float linalg_max(size_t n, const float x[n]);		/* -infinity for n = 0; NaN counts as nothing */
 double linalg_sum_exp(size_t n, const float x[n], float shift);	/* Σ exp(x - shift), in double */
+/*
+ * sum = { Σ exp(x - a), Σ exp(y - b), Σ exp(x - a) (x - y) }, the exponentials
+ * too in double, to 2 units in the last place. What is below e^-708 is e^-708.
+ */
+void linalg_sum_exp_pair(size_t n, double sum[3], const float x[n], float a, const float y[n], float b);
 
 /* x / (1 + e^-x); ½ x (1 + erf(x/√2)); the same by its tanh approximation. y and x do not overlap. */
 void linalg_silu(size_t n, float y[n], const float x[n]);

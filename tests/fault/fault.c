@@ -43,6 +43,7 @@ static const struct { const char *name, *command; bool pipe; } runs[] = {
 	{ "dpq-run", "dpq-run -q -j1 --compensate none --group 4 model.h5 -o out/r", false },
 	{ "dpq-run, pipe", "dpq-run -q -j1 --hessian hessian.h5 --group 4 --compute e4m3fn stream.h5", true },
 	{ "eval-ppl", "eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 quantized.h5 -o out/r", false },
+	{ "eval-ppl, against", "eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 stream.h5 --against model.h5 -o out/r", false },
 };
 static const char *const functions[] = { "write", "fsync", "rename", "ftruncate", "posix_fallocate", "read", "fork", "mmap", "malloc" };
 

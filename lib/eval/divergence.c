@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* divergence.c -- see divergence.h */
+#include "eval/divergence.h"
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "eval/perplexity.h"
+#include "model/score.h"
+#include "num/linalg.h"
+
+/*
+ * A row of one model so far. The score's exponentials are floats, good for a
+ * likelihood; a divergence of 1e-6 is a difference of two such logarithms, so
+ * its sums are apart, of exponentials in double.
+ */
+struct side { struct score score; size_t top; double sum; };
+struct row { struct side model, against; double difference; };
+struct rows { const struct windows *windows; struct row *row; };
+
+static size_t first_of(size_t n, const float y[n], float value)
+{
+	size_t i = 0;
+
+	while (i + 1 < n && y[i] != value)
+		i++;
+	return i;
+}
+
+/* Returns what sums over earlier tiles have to be multiplied by. */
+static double side_add(struct side *s, size_t n, const float y[n], size_t first, size_t target)
+{
+	float before = s->score.max;
+
+	score_add(&s->score, n, y, first, target);
+	if (s->score.max > before)
+		s->top = first + first_of(n, y, s->score.max);
+	return exp((double)before - (double)s->score.max);
+}
+
+static void row_add(struct row *r, size_t n, const float m[n], const float a[n], size_t first, size_t target)
+{
+	double model = side_add(&r->model, n, m, first, target), against = side_add(&r->against, n, a, first, target), sum[3];
+
+	linalg_sum_exp_pair(n, sum, a, r->against.score.max, m, r->model.score.max);
+	r->against.sum = r->against.sum * against + sum[0];
+	r->model.sum = r->model.sum * model + sum[1];
+	r->difference = r->difference * against + sum[2];
+}
+
+static void add_tile(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[])
+{
+	struct rows *r = arg;
+
+	for (size_t k = 0; k < m; k++) {
+		int64_t target = windows_target(r->windows, row + k);
+
+		if (target >= 0)
+			row_add(&r->row[row + k], n, y[0] + k * n, y[1] + k * n, first, (size_t)target);
+	}
+}
+
+static double divergence_of_row(const struct row *r, const struct windows *w, size_t i)
+{
+	const struct side *m = &r->model, *a = &r->against;
+	double kl = r->difference / a->sum + (log(m->sum) - log(a->sum)) + ((double)m->score.max - (double)a->score.max);
+
+	if (!isfinite(kl))
+		die("the models give %g as the divergence at position %zu of window %zu: their numbers overflow", kl,
+			i % w->ctx + 1, i / w->ctx);
+	return kl > 0 ? kl : 0;
+}
+
+struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *against,
+	const struct head *against_head, double nll[f->windows->targets])
+{
+	const struct windows *w = f->windows;
+	size_t n = w->targets, k = 0;
+	struct divergence d = { n, nll, xalloc(n, sizeof *d.against), xalloc(n, sizeof *d.kl), xalloc(n, 1) };
+	struct rows r = { w, xalloc(f->hidden.rows, sizeof *r.row) };
+
+	for (size_t i = 0; i < f->hidden.rows; i++)
+		r.row[i].model.score = r.row[i].against.score = score_begin();
+	forward_tiles(2, (struct forward *[]){ f, against }, (const struct head *[]){ h, against_head }, add_tile, &r);
+	for (size_t i = 0; i < f->hidden.rows; i++) {
+		if (windows_target(w, i) < 0)
+			continue;
+		nll[k] = score_nll(&r.row[i].model.score, "the model", w, i);
+		d.against[k] = score_nll(&r.row[i].against.score, "the model of --against", w, i);
+		d.kl[k] = divergence_of_row(&r.row[i], w, i);
+		d.agrees[k++] = r.row[i].model.top == r.row[i].against.top;
+	}
+	free(r.row);
+	return d;
+}
+
+void divergence_free(struct divergence *d)
+{
+	free(d->against), free(d->kl), free(d->agrees);
+}
+
+/* ---- numbers of it ---- */
+
+/* Rows for the mean of x[n] and, where it has a name, for its standard error. */
+static struct answer *put_mean(struct answer *a, const char *name, const char *error, size_t n, const double x[n])
+{
+	struct perplexity p = perplexity_of(n, x, 0);
+
+	*a++ = (struct answer){ name, p.nll, 6 };
+	if (error)
+		*a++ = (struct answer){ error, p.nll_se, 4 };
+	return a;
+}
+
+struct percentile { const char *name; double percent; };
+
+/* x[n] comes back sorted. */
+static struct answer *put_percentiles(struct answer *a, size_t rows, const struct percentile row[rows], size_t n, double x[n])
+{
+	gsl_sort(x, 1, n);
+	for (size_t i = 0; i < rows; i++)
+		*a++ = (struct answer){ row[i].name, gsl_stats_quantile_from_sorted_data(x, 1, n, row[i].percent / 100), 6 };
+	return a;
+}
+
+size_t divergence_answer(const struct divergence *d, struct answer answer[DIVERGENCE_ANSWERS])
+{
+	static const struct percentile of_kl[] = { { "kl_median", 50 }, { "kl_99", 99 }, { "kl_99_9", 99.9 }, { "kl_max", 100 } };
+	static const struct percentile of_p[] = { { "delta_p_1", 1 }, { "delta_p_5", 5 }, { "delta_p_25", 25 },
+		{ "delta_p_median", 50 }, { "delta_p_75", 75 }, { "delta_p_95", 95 }, { "delta_p_99", 99 } };
+	double *x = xalloc(d->n, sizeof *x), squares = 0;
+	struct answer *a = answer;
+
+	for (size_t i = 0; i < d->n; i++)
+		x[i] = d->kl[i];
+	a = put_mean(a, "kl", "kl_se", d->n, x);
+	a = put_percentiles(a, sizeof of_kl / sizeof *of_kl, of_kl, d->n, x);
+	for (size_t i = 0; i < d->n; i++)
+		x[i] = d->agrees[i];
+	a = put_mean(a, "top_agreement", "top_agreement_se", d->n, x);
+	for (size_t i = 0; i < d->n; i++) {
+		x[i] = exp(-d->nll[i]) - exp(-d->against[i]);
+		squares += x[i] * x[i];
+	}
+	a = put_mean(a, "delta_p", NULL, d->n, x);
+	*a++ = (struct answer){ "delta_p_rms", sqrt(squares / (double)d->n), 6 };
+	a = put_percentiles(a, sizeof of_p / sizeof *of_p, of_p, d->n, x);
+	a += paired_answer(perplexity_paired(d->n, d->nll, d->against), a);
+	free(x);
+	return (size_t)(a - answer);
+}
+
+void divergence_write(struct output *out, const struct divergence *d)
+{
+	if (!out)
+		return;
+	output_write(out, "/nll_of_against", tensor_1d(TENSOR_F64, d->against, d->n));
+	output_write(out, "/kl", tensor_1d(TENSOR_F64, d->kl, d->n));
+	output_write(out, "/top_agrees", tensor_1d(TENSOR_U8, d->agrees, d->n));
+}

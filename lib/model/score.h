@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* score.h -- the negative log-likelihood of a target, from logits that come tile by tile */
+#ifndef MODEL_SCORE_H
+#define MODEL_SCORE_H
+#include <stddef.h>
+#include "model/windows.h"
+
+/* Of one row so far: largest logit, Σ exp(logit - max), the target's logit. */
+struct score { float max; double sum, target; };
+
+struct score score_begin(void);
+/* Logits of entries first .. first + n - 1. */
+void score_add(struct score *s, size_t n, const float y[n], size_t first, size_t target);
+/* log Σ exp(logits) - the target's logit, nats. Dies with the position of `row` where that is not finite; who: "the model". */
+double score_nll(const struct score *s, const char *who, const struct windows *w, size_t row);
+#endif

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# fpe2m2-table4.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 table 4: what groups and GPTQ add to INT4, E2M1, INT5, E2M2
+#
+# A scale a row; a scale for PTQ_GROUP (128) columns; GPTQ with a scale a row.
+# E2Mx is paired with itself with a scale a row, INT with E2Mx of the same width
+# and treatment. paper: average accuracy over eight tasks of Qwen2.5-7B-Instruct.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=pipelines/fpe2m2-common.sh
+. "$here/fpe2m2-common.sh"
+quantized {int4,e2m1,int5,e2m2}-{channel,group,gptq}
+
+{
+	printf 'format\tscales\t%b\tpaper\n' "$columns"
+	while read -r format how accuracy; do
+		printf '%s\t%s\t%s\t%s\n' "$format" "$how" "$([ "$format" = unquantized ] && unquantized || row "$format-$how")" "$accuracy"
+	done <<'P'
+unquantized - 72.7
+int4 channel 48.5
+int4 group 69.4
+int4 gptq 67.2
+e2m1 channel 69.5
+e2m1 group 71.2
+e2m1 gptq 70.6
+int5 channel 70.1
+int5 group 71.4
+int5 gptq 71.5
+e2m2 channel 72.9
+e2m2 group 72.7
+e2m2 gptq 72.2
+P
+} >table4.tsv
+show table4.tsv
+picture table4 "Rounded to nearest with a scale a row, with groups of $group, and by GPTQ with a scale a row" 'strcol(1).", ".strcol(2)' 3 "paper: accuracy of Qwen2.5-7B, %"
+say "table: $work/table4.tsv  plot: $work/table4.svg, $work/table4.png"
