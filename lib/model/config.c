@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const compute_types[] = { [COMPUTE_F32] = "f32", [COMPUTE_BF16] = "bf16", NULL };
+const char *const compute_types[] = { [COMPUTE_F32] = "f32", [COMPUTE_BF16] = "bf16", [COMPUTE_INT16] = "int16", NULL };
 
 struct key_row { const char *ours, *theirs; };
 

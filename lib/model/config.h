@@ -57,7 +57,7 @@ struct architecture {
 };
 
 /* Arithmetic of the linear products: what a tool's --compute-type says, not the model. */
-enum compute_type { COMPUTE_F32, COMPUTE_BF16 };
+enum compute_type { COMPUTE_F32, COMPUTE_BF16, COMPUTE_INT16 };
 extern const char *const compute_types[];	/* their names, NULL-terminated, for an OPTION_CHOICE */
 
 enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
@@ -75,7 +75,9 @@ struct config {
 	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
 	long bos, eos[EOS];		/* bos: -1 if there is none */
 	size_t eos_count;
-	enum compute_type compute_type;	/* set by whoever runs the model */
+	/* Set by whoever runs the model. */
+	enum compute_type compute_type;
+	bool few;			/* products have few columns: weights that are packed stay packed (quant/product.h) */
 };
 
 /* From the text of config.json; dies, naming `name` and /config, on what it does not know. */

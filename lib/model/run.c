@@ -3,6 +3,7 @@
 #include "model/run.h"
 #include <stdlib.h>
 #include "base/error.h"
+#include "quant/product.h"
 
 struct run *run_open(const char *path, enum compute_type type)
 {
@@ -24,6 +25,7 @@ void run_match(const struct run *model, const struct run *against)
 
 void run_begin(struct run *r, const struct windows *w, size_t memory)
 {
+	r->config.few = w->n * w->ctx <= PRODUCT_FEW;
 	r->forward = forward_open(&r->config, w, memory);
 }
 

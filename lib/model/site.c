@@ -9,19 +9,27 @@
 void site_set(struct site *s, size_t i, const struct linear *l)
 {
 	s->layer[i].linear = *l;
-	weight_make(s->type, l, 0, l->out, s->weight[i]);
+	if (!s->packed[i])
+		weight_make(s->type, l, 0, l->out, s->weight[i]);
 	if (l->bias && !s->bias)
 		s->bias = xalloc(s->out, sizeof *s->bias);
 	if (l->bias)
 		memcpy(s->bias + s->at[i], l->bias, l->out * sizeof *l->bias);
 }
 
+/* Products in bfloat16 are not made of packed words. */
+static bool takes_packed(struct site *s, size_t i)
+{
+	return s->few && s->type != COMPUTE_BF16 &&
+		product_make(&s->product[i], &s->layer[i].linear, PRODUCT_BEST, s->type == COMPUTE_INT16);
+}
+
 void site_read(struct site *s, const struct image *image, const struct config *c, size_t index, enum site_name site)
 {
-	void *memory = s->weight[0];
 	size_t bytes = 0, end = 0;
 
 	s->type = c->compute_type;
+	s->few = c->few;
 	s->in = config_in(c, site);
 	for (const struct linear_row *row = c->arch->linear; row->name; row++) {
 		struct layer *l = &s->layer[s->layers];
@@ -33,18 +41,23 @@ void site_read(struct site *s, const struct image *image, const struct config *c
 		*l = layer_read(image, path, config_out(c, row->role), s->in);
 		if (c->bias[row->role] && !l->linear.bias)
 			die("%s: %s/bias: is missing; this model's layers of the kind have one", image_name(image), path);
-		s->at[s->layers++] = s->out;
+		s->at[s->layers] = s->out;
+		s->packed[s->layers] = takes_packed(s, s->layers);
+		if (!s->packed[s->layers++])
+			bytes += weight_size(s->type, l->linear.out, s->in);
 		s->out += l->linear.out;
-		bytes += weight_size(s->type, l->linear.out, s->in);
 		free(path);
 	}
-	if (!memory || s->bytes != bytes) {
-		free(memory);
-		memory = xalloc(bytes, 1);
+	if (s->bytes != bytes) {
+		free(s->memory);
+		s->memory = bytes ? xalloc(bytes, 1) : NULL;
 	}
 	s->bytes = bytes;
-	for (size_t i = 0; i < s->layers; end += weight_size(s->type, s->layer[i++].linear.out, s->in))
-		s->weight[i] = (char *)memory + end;
+	for (size_t i = 0; i < s->layers; i++)
+		if (!s->packed[i]) {
+			s->weight[i] = (char *)s->memory + end;
+			end += weight_size(s->type, s->layer[i].linear.out, s->in);
+		}
 	for (size_t i = 0; i < s->layers; i++)
 		site_set(s, i, &s->layer[i].linear);
 }
@@ -54,27 +67,52 @@ void site_empty(struct site *s)
 	for (size_t i = 0; i < s->layers; i++)
 		layer_free(&s->layer[i]);
 	free(s->bias);
-	*s = (struct site){ .bytes = s->bytes, .weight = { s->weight[0] } };
+	*s = (struct site){ .bytes = s->bytes, .memory = s->memory };
 }
 
 void site_free(struct site *s)
 {
 	site_empty(s);
-	free(s->weight[0]);
+	free(s->memory);
 	*s = (struct site){ 0 };
+}
+
+static void *room_of(struct room *room, size_t bytes)
+{
+	if (room->bytes < bytes) {
+		free(room->y);
+		room->y = xalloc(bytes, 1);
+		room->bytes = bytes;
+	}
+	return room->y;
 }
 
 static const void *input_of(const struct site *s, const struct linear *l, size_t m, const float x[m][s->in], struct room *room)
 {
+	void *y;
+
 	if (input_same(s->type, l))
 		return x;
-	if (room->bytes < input_size(s->type, m, s->in)) {
-		free(room->y);
-		room->bytes = input_size(s->type, m, s->in);
-		room->y = xalloc(room->bytes, 1);
+	y = room_of(room, input_size(s->type, m, s->in));
+	input_make(s->type, l, m, y, x);
+	return y;
+}
+
+static void apply_packed(const struct site *s, size_t i, size_t m, size_t stride, float y[m][stride], const float x[m][s->in],
+	struct room *room, bool add)
+{
+	for (size_t t = 0, n; t < m; t += n) {
+		n = m - t < PRODUCT_FEW ? m - t : PRODUCT_FEW;
+		product_apply(&s->product[i], n, stride, (float (*)[stride])&y[t][s->at[i]], &x[t],
+			room_of(room, product_room(n, s->in)), s->layer[i].linear.bias, add);
 	}
-	input_make(s->type, l, m, room->y, x);
-	return room->y;
+}
+
+/* Whether two layers can be one product of one input. */
+static bool together(const struct site *s, size_t i, size_t j)
+{
+	return s->type != COMPUTE_BF16 && !s->packed[i] && !s->packed[j] && s->layer[i].linear.act_mode == ACT_NONE &&
+		s->layer[j].linear.act_mode == ACT_NONE;
 }
 
 void site_apply(const struct site *s, size_t m, size_t stride, float y[m][stride], const float x[m][s->in], struct room *room,
@@ -85,12 +123,16 @@ void site_apply(const struct site *s, size_t m, size_t stride, float y[m][stride
 	for (size_t i = 0, j; i < s->layers; i = j) {
 		const struct linear *l = &s->layer[i].linear;
 		size_t at = s->at[i];
-		bool plain = l->act_mode == ACT_NONE, same = i && plain && s->layer[i - 1].linear.act_mode == ACT_NONE;
 
-		if (!same)
-			input = input_of(s, l, m, x, room);
-		for (j = i + 1; s->type == COMPUTE_F32 && plain && j < s->layers && s->layer[j].linear.act_mode == ACT_NONE; j++)
+		for (j = i + 1; j < s->layers && together(s, i, j); j++)
 			;
+		if (s->packed[i]) {
+			apply_packed(s, i, m, stride, y, x, room, add);
+			input = NULL;
+			continue;
+		}
+		if (!input || l->act_mode != ACT_NONE || s->layer[i - 1].linear.act_mode != ACT_NONE)
+			input = input_of(s, l, m, x, room);
 		weight_product(s->type, m, (j < s->layers ? s->at[j] : s->out) - at, s->in, stride, (float (*)[stride])&y[0][at],
 			input, s->weight[i], s->bias ? s->bias + at : NULL, add);
 	}

@@ -2,9 +2,10 @@
 /*
  * site.h -- linear layers that share an input, side by side
  *
- * Their outputs stand in one row, and in f32 their weights in one matrix, so
- * that they are one product. Inputs are rounded as the layers say
- * (quant/linear.h). Rows of x are tokens.
+ * Their outputs stand in one row, and in f32 and int16 their weights in one
+ * matrix, so that they are one product. Inputs are rounded as the layers say
+ * (quant/linear.h). Rows of x are tokens. Packed weights are multiplied as they
+ * are where config->few says that products have few columns.
  */
 #ifndef MODEL_SITE_H
 #define MODEL_SITE_H
@@ -13,14 +14,19 @@
 #include "io/image.h"
 #include "model/config.h"
 #include "model/layer.h"
+#include "quant/product.h"
 
 struct site {
 	enum compute_type type;
+	bool few;
 	size_t in, out, layers;
 	struct layer layer[LINEARS];
 	size_t at[LINEARS];		/* first output of each layer */
+	bool packed[LINEARS];		/* multiplied as it is, by product[] */
+	struct product product[LINEARS];
 	size_t bytes;			/* of the weights */
-	void *weight[LINEARS];		/* of each layer, as weight_make() makes it; in f32 one after the other */
+	void *memory;			/* that they stand in */
+	void *weight[LINEARS];		/* of each other layer, as weight_make() makes it, one after the other */
 	float *bias;			/* [out] or NULL */
 };
 

@@ -6,6 +6,7 @@
 #include "num/bf16.h"
 #include "num/half.h"
 #include "num/linalg.h"
+#include "quant/product.h"
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -73,6 +74,13 @@ static void narrow_rows(const struct linear *l, size_t m, uint16_t y[m][l->in], 
 	free(rounded);
 }
 
+static void float_rows(enum compute_type type, const struct linear *l, size_t m, float y[m][l->in], const float x[m][l->in])
+{
+	linear_input(l, m, y, x, NULL);
+	for (size_t t = 0; type == COMPUTE_INT16 && t < m; t++)
+		product_narrow(l->in, y[t], y[t]);
+}
+
 void input_make(enum compute_type type, const struct linear *l, size_t m, void *y, const float x[m][l->in])
 {
 	#pragma omp parallel for num_threads(threads) if (m * l->in > FEW) schedule(static)
@@ -80,14 +88,15 @@ void input_make(enum compute_type type, const struct linear *l, size_t m, void *
 		if (type == COMPUTE_BF16)
 			narrow_rows(l, least(ROWS, m - i), (uint16_t (*)[l->in])((uint16_t *)y + i * l->in), &x[i]);
 		else
-			linear_input(l, least(ROWS, m - i), (float (*)[l->in])((float *)y + i * l->in), &x[i], NULL);
+			float_rows(type, l, least(ROWS, m - i), (float (*)[l->in])((float *)y + i * l->in), &x[i]);
 }
 
 void weight_product(enum compute_type type, size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const void *x, const void *w, const float *bias, bool add)
 {
 	switch (type) {
-	case COMPUTE_F32: linalg_product(m, n, k, stride, y, x, w, bias, add); break;
+	case COMPUTE_F32:
+	case COMPUTE_INT16: linalg_product(m, n, k, stride, y, x, w, bias, add); break;
 	case COMPUTE_BF16: bf16_product(m, n, k, stride, y, x, w, bias, add); break;
 	}
 }

@@ -4,6 +4,7 @@
  *
  *	f32	y = x wᵀ
  *	bf16	y = x wᵀ of x and w rounded to bfloat16, sums in float (num/bf16.h)
+ *	int16	y = x wᵀ of x rounded to 16-bit integers under a scale of each 128 columns (quant/product.h)
  *
  * What is multiplied is made once, for many products: the weight as rows of
  * float or as packed panels of bf16, the input as rows of float or of bf16.

@@ -456,6 +456,24 @@ void product_run(const struct product *p, size_t m, size_t stride, float y[m][st
 	}
 }
 
+size_t product_room(size_t m, size_t in)
+{
+	return product_input_size(m, in) + m * in * sizeof(float);
+}
+
+void product_apply(const struct product *p, size_t m, size_t stride, float y[m][stride], const float x[m][p->l->in], void *room,
+	const float *bias, bool add)
+{
+	const size_t in = p->l->in;
+	float (*rounded)[in] = (float (*)[in])((char *)room + product_input_size(m, in));
+	const bool plain = p->l->act_mode == ACT_NONE;
+
+	if (!plain)
+		linear_input(p->l, m, rounded, x, NULL);
+	product_input(p, m, room, plain ? x : (const float (*)[in])rounded);
+	product_run(p, m, stride, y, room, bias, add);
+}
+
 /* ---- which way ---- */
 
 /* Codes whose bits, shifted, are a half-precision number 2⁻¹⁵ times the value. */

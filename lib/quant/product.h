@@ -61,6 +61,10 @@ void product_input(const struct product *p, size_t m, void *y, const float x[m][
 /* y[m][stride] = x Ŵᵀ + bias of all rows, or y += with `add`; bias NULL: none. */
 void product_run(const struct product *p, size_t m, size_t stride, float y[m][stride], const void *input, const float *bias,
 	bool add);
+/* Both, of inputs as the layer's arithmetic has them (linear_input()); room: product_room() bytes, aligned as xalloc() does. */
+size_t product_room(size_t m, size_t in);
+void product_apply(const struct product *p, size_t m, size_t stride, float y[m][stride], const float x[m][p->l->in], void *room,
+	const float *bias, bool add);
 /* The rounding of product_input() alone: y = x to 16 bits by 128 columns; y may be x. */
 void product_narrow(size_t n, float y[n], const float x[n]);
 #endif
