@@ -317,11 +317,12 @@ static void quantile_edges(struct format *f)
 
 static bool quantile_fill(struct format *f)
 {
+	if (f->n < 2 || f->n > 8)
+		return false;
+
 	const int half = 1 << (f->n - 1);
 	const double o = ((1 - 0.5 / (2 * half - 1)) + (1 - 0.25 / half)) / 2, top = gsl_cdf_ugaussian_Pinv(o);
 
-	if (f->n < 2 || f->n > 8)
-		return false;
 	f->bits = f->n;
 	f->top = 1;
 	for (int i = 0; i < half; i++)		/* positives: half of them, negatives: one less */
