@@ -424,7 +424,7 @@ static void hessians_of_rounded_inputs(void **unused)
 	h = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
 	assert_int_equal(h->count, WINDOWS * TOKENS);
 	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {
-		half_narrow(N, narrow, x[0][t], HALF_BF16);
+		half_narrow(N, narrow, x[t / TOKENS][t % TOKENS], HALF_BF16);
 		half_widen(N, wide, narrow, HALF_BF16);
 		for (size_t i = 0; i < N; i++) {
 			absolute[i] += fabs((double)wide[i]);
