@@ -31,7 +31,7 @@
 #include <stdint.h>
 #include "quant/linear.h"
 
-/* Columns up to which a product from packed words beats unpacking them once and sgemm (docs/results/bench.md). */
+/* Columns up to which a product from packed words beats unpacking them once and sgemm (docs/results/fpe2m2-figure7.tsv). */
 enum { PRODUCT_FEW = 16, PRODUCT_CHUNK = 128 };
 
 enum product_way { PRODUCT_PLAIN, PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_FIXED, PRODUCT_BEST };
