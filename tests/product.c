@@ -62,10 +62,10 @@ static void drop(struct linear *l)
 	free((void *)(uintptr_t)l->packed), free((void *)(uintptr_t)l->scale), free((void *)(uintptr_t)l->zero);
 }
 
-/* Roundings of a sum of in columns: of a way's partial sums, of the sum of those, of the parts at the end and of Ŵ. */
+/* Roundings of a sum of in columns, from product.h: of partial sums, of the parts at the end and of Ŵ. */
 static double roundings(const struct product *p)
 {
-	return (p->way == PRODUCT_PLAIN ? 2 * (double)p->l->in / 32 : (double)p->l->in / (8 * p->lanes)) + 16;
+	return (double)p->l->in / (p->many == PRODUCT_PLAIN ? 16 : p->lanes) + 16;
 }
 
 static void check(const struct product *p, size_t m, bool add)
@@ -103,7 +103,7 @@ static void check(const struct product *p, size_t m, bool add)
 			}
 			if (!(fabs(y[t][o] - start - want) <= ldexp(roundings(p) * (size + fabs(start)), -24) + ldexp(fixed, -30)))
 				fail_msg("%s, cpu %d, way %d, %zu columns in groups of %ld, %zu inputs%s: %g, not %g", l->storage.name, (int)cpu,
-					(int)p->way, in, l->group, m, p->narrow ? " of 16 bits" : "", (double)y[t][o] - start, want);
+					(int)(m > 2 ? p->many : p->few), in, l->group, m, p->narrow ? " of 16 bits" : "", (double)y[t][o] - start, want);
 		}
 		for (size_t o = OUT; o < stride; o++)
 			assert_true(y[t][o] == (float)(t + o));
@@ -128,12 +128,14 @@ static void ways(void **unused)
 					struct linear l = layer(formats[f], columns[c], groups[g]);
 
 					for (int k = 0; k < 2 * PRODUCT_BEST; k++) {
+						static const size_t some[] = { 1, 2, 3, PRODUCT_FEW };
 						struct product p;
 
 						if (!product_make(&p, &l, (enum product_way)(k / 2), k % 2))
 							continue;
-						done[cpu][p.way]++;
-						check(&p, 1 + (c + g + (size_t)k) % 3 * (PRODUCT_FEW - 1) / 2, f % 2);
+						done[cpu][p.few]++;
+						check(&p, 1, f % 2);
+						check(&p, some[(c + g + (size_t)k) % 4], f % 2);
 					}
 					drop(&l);
 				}
@@ -146,7 +148,7 @@ static void ways(void **unused)
 		assert_int_equal(done[c][PRODUCT_HALF], vectors * 9 * one);
 		assert_int_equal(done[c][PRODUCT_INTEGER], vectors * 4 * one);
 		assert_int_equal(done[c][PRODUCT_TABLE], vectors * (FORMATS - 2) * one);
-		assert_int_equal(done[c][PRODUCT_FIXED], (c == CPU_AVX512 && cpu_dot) * (FORMATS - 3) * one);
+		assert_int_equal(done[c][PRODUCT_FIXED], (c == CPU_AVX512 && cpu_dot) * (FORMATS - 5) * one);
 	}
 	if (native < CPU_AVX512 || !cpu_half || !cpu_dot)
 		print_message("# SKIP: this processor, or PTQ_CPU, has not all of avx2, f16c, avx512, avx512vnni\n");
@@ -177,32 +179,36 @@ static void others(void **unused)
 	}
 }
 
-/* Bytes do not depend on threads; what is not finite shows; zeros are zeros. */
+/* What is not finite shows, in its own column only; zeros are zeros. */
 static void edges(void **unused)
 {
-	enum { IN = 256 };
+	enum { IN = 256, MOST = 3 };
 	const enum cpu native = cpu;
 	static const float odd[] = { INFINITY, -INFINITY, NAN, 0, 1e-44f };
 
 	(void)unused;
 	for (cpu = CPU_PLAIN; cpu <= native; cpu++)
-		for (int k = 0; k < 2 * (int)(sizeof odd / sizeof *odd); k++) {
-			struct linear l = layer("e2m2", IN, 128);
-			float x[1][IN] = { 0 }, y[1][OUT], input[2 * IN];
-			struct product p;
+		for (size_t m = 1; m <= MOST; m++)
+			for (int k = 0; k < 2 * (int)(sizeof odd / sizeof *odd); k++) {
+				struct linear l = layer("e2m2", IN, 128);
+				float x[MOST][IN] = { { 0 } }, y[MOST][OUT];
+				void *input = xalloc(product_input_size(m, IN), 1);
+				struct product p;
 
-			assert_true(product_make(&p, &l, PRODUCT_BEST, k % 2));
-			assert_true(product_input_size(1, IN) <= sizeof input);
-			x[0][IN - 1] = odd[k / 2];
-			product_input(&p, 1, input, x);
-			product_run(&p, 1, OUT, y, input, NULL, false);
-			for (size_t o = 0; o < OUT; o++)
-				assert_true(isfinite(odd[k / 2]) ? fabsf(y[0][o]) < 1e-40f : !isfinite(y[0][o]));
-			drop(&l);
-		}
+				assert_true(product_make(&p, &l, PRODUCT_BEST, k % 2));
+				x[m - 1][IN - 1] = odd[k / 2];
+				product_input(&p, m, input, (const float (*)[IN])x);
+				product_run(&p, m, OUT, y, input, NULL, false);
+				for (size_t t = 0; t < m; t++)
+					for (size_t o = 0; o < OUT; o++)
+						assert_true(t < m - 1 || isfinite(odd[k / 2]) ? fabsf(y[t][o]) < 1e-40f : !isfinite(y[t][o]));
+				drop(&l);
+				free(input);
+			}
 	cpu = native;
 }
 
+/* Bytes do not depend on threads. */
 static void many_threads(void **unused)
 {
 	enum { IN = 512, ROWS = 1000 };
@@ -236,17 +242,17 @@ static void many_threads(void **unused)
 /* Rounding to 16 bits by hand: at most half of a step of the chunk's, and exactly where it is a multiple. */
 static void narrow(void **unused)
 {
+	enum { TOP = 127 * 256 + 127 };
+	const float step = 2.0f / TOP;
 	float x[200], y[200];
 
 	(void)unused;
 	for (int i = 0; i < 200; i++)
-		x[i] = i < 128 ? (float)(i * 517 % 65535 - 32767) : uniform();
-	x[5] = 32767, x[130] = -2, x[140] = 2.0f / 32767 * 2.5f;
+		x[i] = i < 128 ? (float)(i * 517 % (2 * TOP + 1) - TOP) : uniform();
+	x[5] = TOP, x[6] = -TOP, x[130] = -2, x[140] = step * 2.5f;
 	product_narrow(200, y, x);
 	assert_memory_equal(x, y, 128 * sizeof *x);
 	for (int i = 128; i < 200; i++) {
-		float step = 2.0f / 32767;
-
 		assert_true(fabsf(x[i] - y[i]) <= step / 2 * 1.001f);
 		assert_true(fabsf(y[i] / step - rintf(y[i] / step)) < 0.01f);
 	}

@@ -47,7 +47,7 @@ static void cpu_init(void)
 	/* Intel's does the two products of a pair in the time of four fused ones. */
 	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
 	cpu_half = has_f16c();
-	cpu_dot = __builtin_cpu_supports("avx512vnni");
+	cpu_dot = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
 #endif
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * bits.h -- a float as its 32 bits, and back
+ *
+ * Always inline: a call out of a function for AVX would go over to SSE and back.
  */
 #ifndef NUM_BITS_H
 #define NUM_BITS_H
 #include <stdint.h>
 #include <string.h>
 
-static inline float bits_float(uint32_t u)
+static inline __attribute__((always_inline)) float bits_float(uint32_t u)
 {
 	float x;
 
@@ -15,7 +17,7 @@ static inline float bits_float(uint32_t u)
 	return x;
 }
 
-static inline uint32_t float_bits(float x)
+static inline __attribute__((always_inline)) uint32_t float_bits(float x)
 {
 	uint32_t u;
 

@@ -3,6 +3,7 @@
 #include "quant/product.h"
 #include "base/cpu.h"
 #include "base/thread.h"
+#include "num/bits.h"
 #include "num/half.h"
 #include "quant/pack.h"
 #include <math.h>
@@ -13,46 +14,69 @@
 #include "num/clones.h"
 
 /* Constants, not options. Bytes of weights that are asked for ahead: the processor's own prefetching ends at each page. */
-enum { CHUNK = PRODUCT_CHUNK, BLOCK = 32, AHEAD = 6144, PANEL = 128, FEW_PRODUCTS = 1 << 18, HALF_TOP = 32767, LARGEST = 2048 };
+enum {
+	CHUNK = PRODUCT_CHUNK, BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048, PANEL = 128,
+	FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
+	NARROW_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31, FIXED_FEW = 2,
+};
+
+/* Values over the half-precision numbers that codes make. */
+#define HALF_UNIT 0x1p15f
+
+/*
+ * Columns of a chunk in fixed point, by PRODUCT_FIXED: x = scale·unit·(d₀2¹⁶ + d₁2⁸ + d₂ + d₃2⁻⁸), or scale·unit·(d₀2⁸ + d₁)
+ * of 16 bits. Weights are multiplied as v + offset ≥ 0; base holds -offset·Σx of each lane.
+ */
+struct fixed_input { int8_t digit[4][CHUNK]; int32_t base[2][16]; float scale, unused[15]; };
 
 static size_t chunks_of(size_t in)
 {
 	return (in + CHUNK - 1) / CHUNK;
 }
 
-/* Floats that an input takes: its columns, filled up to whole chunks, and a scale of each chunk. */
-static size_t input_column(size_t in)
+/* Chunks of so many columns in a group, or more than there are. */
+static size_t chunks_of_group(const struct linear *l, size_t chunk)
 {
-	return chunks_of(in) * CHUNK + (chunks_of(in) + 15) / 16 * 16;
+	return l->group > 0 ? (size_t)l->group / chunk : l->in;
 }
 
+/* Inputs are [chunk][column] of either 128 floats or a struct fixed_input. */
 size_t product_input_size(size_t m, size_t in)
 {
-	return m * input_column(in) * sizeof(float);
+	return m * chunks_of(in) * sizeof(struct fixed_input);
+}
+
+static enum product_way way_of(const struct product *p, size_t m)
+{
+	return m <= FIXED_FEW ? p->few : p->many;
 }
 
 /* ---- activations ---- */
 
+/* max|x|, in the order of bits, where infinity and NaN are last. */
 static inline float largest(size_t n, const float x[n])
 {
-	float top = 0;
+	uint32_t top = 0;
 
-	for (size_t i = 0; i < n; i++)
-		top = fabsf(x[i]) > top || x[i] != x[i] ? fabsf(x[i]) : top;	/* NaN stays */
-	return top;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t u = float_bits(x[i]) & 0x7fffffff;
+
+		top = u > top ? u : top;
+	}
+	return bits_float(top);
 }
 
 /* Nearest integers of x / scale, and the scale, which is not finite if x is not; ties to even. */
-CLONES(static, float, narrow_chunk, (size_t n, float q[n], const float x[n]), (n, q, x))
+CLONES(static, float, narrow_integers, (size_t n, int32_t q[n], const float x[n]), (n, q, x))
 {
-	const float top = largest(n, x), scale = top > 0 ? top / HALF_TOP : top * 0;
+	const float top = largest(n, x), scale = top > 0 ? top / NARROW_TOP : top * 0;
 	const bool zero = !(scale > 0) || isinf(scale);
 
 	for (size_t i = 0; i < n; i++) {
 		float v = zero ? 0 : x[i] / scale;
 
-		v = v < -HALF_TOP ? -HALF_TOP : v > HALF_TOP ? HALF_TOP : v;
-		q[i] = v + 0x1.8p23f - 0x1.8p23f;
+		v = v < -NARROW_TOP ? -NARROW_TOP : v > NARROW_TOP ? NARROW_TOP : v;
+		q[i] = (int32_t)(v + 0x1.8p23f - 0x1.8p23f);
 	}
 	return scale;
 }
@@ -61,82 +85,114 @@ void product_narrow(size_t n, float y[n], const float x[n])
 {
 	for (size_t i = 0; i < n; i += CHUNK) {
 		size_t few = n - i < CHUNK ? n - i : CHUNK;
-		float scale = narrow_chunk(few, y + i, x + i);
+		int32_t q[CHUNK];
+		float scale = narrow_integers(few, q, x + i);
 
-		for (size_t j = i; j < i + few; j++)
-			y[j] *= scale;
+		for (size_t j = 0; j < few; j++)
+			y[i + j] = (float)q[j] * scale;
 	}
 }
 
-/* high + low·2⁻¹⁵ = x · 32767/max, rounded to 31 bits, which is exact enough for float. */
-CLONES(static, float, fixed_chunk, (size_t n, int16_t high[n], int16_t low[n], const float x[n]), (n, high, low, x))
-{
-	const float top = largest(n, x);
-	const double by = top > 0 && isfinite(top) ? (double)HALF_TOP * 32768 / (double)top : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		double v = by > 0 ? (double)x[i] * by : 0;
-		int32_t q = (int32_t)(v + (v < 0 ? -0.5 : 0.5)), h = (q + (1 << 14)) >> 15;
-
-		high[i] = (int16_t)h;
-		low[i] = (int16_t)(q - h * 32768);
-	}
-	return top / HALF_TOP;
-}
-
-/* Where column i of a chunk goes: code i of its word is in half h of step k. */
-static size_t place(const struct product *p, size_t i)
+/* Where column i of a chunk goes: floats by steps of two vectors, in which code i of its word is in half h of step k; bytes by nibbles. */
+static size_t place(const struct product *p, enum product_way way, size_t i)
 {
 	const size_t lanes = (size_t)p->lanes, word = i / 8, code = i % 8, chunk = word / lanes * lanes * 8;
 	const size_t k = p->l->storage.bits == 5 ? code / 2 : code % 4, h = p->l->storage.bits == 5 ? code % 2 : code / 4;
 
-	if (lanes == 1)
-		return i;
-	return chunk + 2 * k * lanes + (p->pairs ? word % lanes * 2 + h : h * lanes + word % lanes);
+	switch (way) {
+	case PRODUCT_PLAIN: return i;
+	case PRODUCT_FIXED: return k % 2 * CHUNK / 2 + 4 * word + 2 * h + k / 2;
+	case PRODUCT_HALF: return chunk + 2 * k * lanes + word % lanes * 2 + h;
+	default: return chunk + 2 * k * lanes + h * lanes + word % lanes;
+	}
 }
 
-static void place_fixed(const struct product *p, size_t n, float *y, const float *x, const uint8_t to[CHUNK], float *scale)
+#ifdef __x86_64__
+#define FIXED __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,prefer-vector-width=512")))
+#define FIXED_INLINE FIXED static inline __attribute__((always_inline))
+
+/* Nearest integers of x·FIXED_TOP/max, and the scale of their steps. */
+FIXED_INLINE float fixed_integers(size_t n, int32_t q[n], const float x[n])
 {
-	int16_t (*half)[CHUNK] = (int16_t (*)[CHUNK])y, high[CHUNK] = { 0 }, low[CHUNK] = { 0 };
-	float q[CHUNK];
+	const float top = largest(n, x);
+	const double by = top > 0 && isfinite(top) ? FIXED_TOP / (double)top : 0;
 
-	if (p->narrow) {
-		*scale = narrow_chunk(n, q, x);
-		for (size_t i = 0; i < n; i++)
-			high[i] = (int16_t)q[i];
-	} else
-		*scale = fixed_chunk(n, high, low, x);
-	for (size_t i = 0; i < CHUNK; i++)
-		half[0][to[i]] = high[i], half[1][to[i]] = low[i];
+	for (size_t i = 0; i < n; i++) {
+		double v = by > 0 ? (double)x[i] * by : 0;
+
+		q[i] = (int32_t)(v + (v < 0 ? -0.5 : 0.5));
+	}
+	return top / (FIXED_TOP >> 8);
 }
+
+/* -offset·Σ of the columns of each word. */
+FIXED_INLINE void fixed_base(int32_t base[16], int32_t offset, const int32_t q[CHUNK])
+{
+	for (size_t word = 0; word < 16; word++) {
+		uint32_t sum = 0;
+
+		for (size_t i = 0; i < 8; i++)
+			sum += (uint32_t)q[8 * word + i];
+		base[word] = (int32_t)(-(uint32_t)offset * sum);
+	}
+}
+
+/* from: the column that goes to each place. */
+FIXED static void fixed_place(const struct product *p, size_t n, struct fixed_input *y, const float *x, const uint8_t from[CHUNK])
+{
+	int32_t q[CHUNK] = { 0 };
+
+	y->scale = p->unit * (p->narrow ? narrow_integers(n, q, x) : fixed_integers(n, q, x));
+	fixed_base(y->base[0], p->offset, q);
+	for (int d = p->narrow ? 1 : 3; d >= 0; d--) {
+		int8_t digit[CHUNK];
+		int32_t last[CHUNK];
+
+		for (size_t i = 0; i < CHUNK; i++) {
+			last[i] = digit[i] = (int8_t)q[i];
+			q[i] = (q[i] - last[i]) / 256;
+		}
+		if (d == 3) {
+			fixed_base(y->base[1], p->offset, last);
+			fixed_base(y->base[0], p->offset, q);
+		}
+		for (size_t i = 0; i < CHUNK; i += 64)
+			_mm512_storeu_si512(y->digit[d] + i, _mm512_permutex2var_epi8(_mm512_loadu_si512(digit), _mm512_loadu_si512(from + i),
+				_mm512_loadu_si512(digit + 64)));
+	}
+}
+#endif
 
 void product_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
 {
-	const size_t in = p->l->in, chunks = chunks_of(in), column = input_column(in);
-	uint8_t to[CHUNK];
+	const size_t in = p->l->in, chunks = chunks_of(in);
+	const enum product_way way = way_of(p, m);
+	uint8_t from[CHUNK];
 
 	for (size_t i = 0; i < CHUNK; i++)
-		to[i] = (uint8_t)place(p, i);
-	for (size_t t = 0; t < m; t++)
-		for (size_t c = 0; c < chunks; c++) {
-			float *chunk = (float *)y + t * column + c * CHUNK, *scale = (float *)y + t * column + chunks * CHUNK + c;
+		from[place(p, way, i)] = (uint8_t)i;
+	#pragma omp parallel for num_threads(threads) if (m * in > FEW_INPUTS) schedule(static)
+	for (size_t c = 0; c < chunks; c++)
+		for (size_t t = 0; t < m; t++) {
 			size_t n = in - c * CHUNK < CHUNK ? in - c * CHUNK : CHUNK;
-			float own[CHUNK] = { 0 };
+			float own[CHUNK] = { 0 }, *chunk = (float *)y + (c * m + t) * CHUNK;
 
-			if (p->way == PRODUCT_FIXED) {
-				place_fixed(p, n, chunk, x[t] + c * CHUNK, to, scale);
+#ifdef __x86_64__
+			if (way == PRODUCT_FIXED) {
+				fixed_place(p, n, (struct fixed_input *)y + c * m + t, x[t] + c * CHUNK, from);
 				continue;
 			}
+#endif
 			if (p->narrow)
 				product_narrow(n, own, x[t] + c * CHUNK);
 			else
 				memcpy(own, x[t] + c * CHUNK, n * sizeof *own);
 			for (size_t i = 0; i < CHUNK; i++)
-				chunk[to[i]] = own[i];
+				chunk[i] = own[from[i]];
 		}
 }
 
-/* ---- rows: y[m] of one row of words, without unit ---- */
+/* ---- rows: y[m] of one row of words ---- */
 
 /* The last words of a row, filled up to a whole chunk's. */
 static inline void tail_of(uint32_t tail[20], const uint32_t *w, size_t n)
@@ -161,7 +217,7 @@ static void row_plain(const struct product *p, size_t m, float *y, const uint32_
 		for (size_t j = 0; j < BLOCK; j++)
 			v[j] = p->table[code[j]] - (zero ? zero[g] : 0);
 		for (size_t t = 0; t < m; t++) {
-			const float *x = input + t * input_column(l->in) + i;
+			const float *x = input + (i / CHUNK * m + t) * CHUNK + i % CHUNK;
 			float part[8] = { 0 };
 
 			for (size_t j = 0; j < BLOCK; j++)
@@ -185,6 +241,7 @@ static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][P
 
 #ifdef __x86_64__
 #define LANES 8
+#define TILE 4
 #define TARGET __attribute__((target("avx2,fma,f16c")))
 #define NAME(x) avx2_##x
 #define FLOATS __m256
@@ -192,18 +249,20 @@ static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][P
 #define ZERO _mm256_setzero_ps()
 #define SPLAT _mm256_set1_ps
 #define LOAD _mm256_loadu_ps
+#define STORE _mm256_storeu_ps
 #define FMA _mm256_fmadd_ps
 #define ADD _mm256_add_ps
 #define SUB _mm256_sub_ps
+#define MUL _mm256_mul_ps
 #define AND _mm256_and_si256
-#define OR _mm256_or_si256
+#define MERGE(mask, a, b) _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b))
 #define LEFT _mm256_slli_epi32
 #define RIGHT _mm256_srli_epi32
 #define SHIFT_BY(v, n) _mm256_srlv_epi32(_mm256_sllv_epi32(v, WORD((n) > 0 ? (n) : 0)), WORD((n) < 0 ? -(n) : 0))
 #define WORD(i) _mm256_set1_epi32(i)
 #define TO_FLOAT _mm256_cvtepi32_ps
 #define HALVES(v, upper) _mm256_cvtph_ps((upper) ? _mm256_extracti128_si256(v, 1) : _mm256_castsi256_si128(v))
-#define LOOKUP(table, v, bits) _mm256_i32gather_ps(table, v, 4)
+#define LOOKUP(table, v, bits) _mm256_i32gather_ps(table, _mm256_and_si256(v, WORD((bits) == 5 ? 31 : 15)), 4)
 #define LOW_WORDS avx2_low
 #define TOP_WORDS avx2_top
 #define TOTAL avx2_total
@@ -233,6 +292,7 @@ TARGET static inline float avx2_total(FLOATS v)
 #include "quant/product_float.h"
 
 #undef LANES
+#undef TILE
 #undef TARGET
 #undef NAME
 #undef FLOATS
@@ -240,11 +300,13 @@ TARGET static inline float avx2_total(FLOATS v)
 #undef ZERO
 #undef SPLAT
 #undef LOAD
+#undef STORE
 #undef FMA
 #undef ADD
 #undef SUB
+#undef MUL
 #undef AND
-#undef OR
+#undef MERGE
 #undef LEFT
 #undef RIGHT
 #undef SHIFT_BY
@@ -256,6 +318,7 @@ TARGET static inline float avx2_total(FLOATS v)
 #undef TOP_WORDS
 #undef TOTAL
 #define LANES 16
+#define TILE 8
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
 #define NAME(x) avx512_##x
 #define FLOATS __m512
@@ -263,11 +326,13 @@ TARGET static inline float avx2_total(FLOATS v)
 #define ZERO _mm512_setzero_ps()
 #define SPLAT _mm512_set1_ps
 #define LOAD _mm512_loadu_ps
+#define STORE _mm512_storeu_ps
 #define FMA _mm512_fmadd_ps
 #define ADD _mm512_add_ps
 #define SUB _mm512_sub_ps
+#define MUL _mm512_mul_ps
 #define AND _mm512_and_si512
-#define OR _mm512_or_si512
+#define MERGE(mask, a, b) _mm512_ternarylogic_epi32(a, b, mask, 0xe4)
 #define LEFT _mm512_slli_epi32
 #define RIGHT _mm512_srli_epi32
 #define SHIFT_BY(v, n) _mm512_rolv_epi32(v, WORD(n))
@@ -307,110 +372,126 @@ TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int 
 
 /* ---- fixed point ---- */
 
-#define FIXED __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,prefer-vector-width=512")))
-
-/* Values of 32 codes as integers: four of word lanes' codes in the low bits of each half, the fifth bit beside them. */
-FIXED static inline __attribute__((always_inline)) __m512i integers(int bits, int k, __m512i low, __m512i top, __m512i table)
+/* The chunk's weights as bytes: those of the words' even nibbles and those of the odd; fifth bits go to bit 4 of their bytes. */
+FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, __m512i table)
 {
-	__m512i code = _mm512_srli_epi32(low, 4 * k);
+	const __m512i low = avx512_low(w, bits);
 
-	if (bits == 5)			/* where the mask is 0 the low bits */
-		code = _mm512_ternarylogic_epi32(_mm512_srli_epi32(top, 11 - k), code, _mm512_set1_epi32(0x00100010), 0xe4);
-	return _mm512_permutexvar_epi16(code, table);
+	v[0] = low, v[1] = _mm512_srli_epi16(low, 4);
+	if (bits == 5) {
+		const __m512i at = _mm512_setr_epi32(0, 0, 0, 0, 5, 5, 5, 5, 10, 10, 10, 10, 15, 15, 15, 15);
+		const __m512i even = _mm512_broadcast_i64x2(_mm_set_epi64x(0x0d0f1d1f11130103, 0x15170507191b090b));
+		const __m512i odd = _mm512_sub_epi8(even, _mm512_set1_epi8(1)), fifth = _mm512_set1_epi8(16);
+		const __m512i top = _mm512_permutexvar_epi32(at, _mm512_loadu_si512(w + 4));
+
+		v[0] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(even, top), v[0], fifth, 0xe4);	/* the mask's of the first */
+		v[1] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(odd, top), v[1], fifth, 0xe4);
+	}
+	v[0] = _mm512_permutexvar_epi8(v[0], table);
+	v[1] = _mm512_permutexvar_epi8(v[1], table);
 }
 
-FIXED static inline __m512i dot(const __m512i v[4], const int16_t x[4][32])
+FIXED_INLINE __m512i dot(__m512i sum, const __m512i v[2], const int8_t x[CHUNK])
 {
-	__m512i a = _mm512_dpwssd_epi32(_mm512_setzero_si512(), v[0], _mm512_loadu_si512(x[0]));
-	__m512i b = _mm512_dpwssd_epi32(_mm512_setzero_si512(), v[1], _mm512_loadu_si512(x[1]));
-
-	a = _mm512_dpwssd_epi32(a, v[2], _mm512_loadu_si512(x[2]));
-	b = _mm512_dpwssd_epi32(b, v[3], _mm512_loadu_si512(x[3]));
-	return _mm512_add_epi32(a, b);
+	return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, v[0], _mm512_loadu_si512(x)), v[1], _mm512_loadu_si512(x + CHUNK / 2));
 }
 
-FIXED static inline void fixed_parameters(const struct product *p, const float *scale, const uint8_t *zero, size_t chunk,
-	__m512 *s, __m512i *z)
+/* Σ v x of each lane, less what the weights' offset adds. */
+FIXED_INLINE __m512 chunk_sum(bool narrow, const __m512i v[2], const struct fixed_input *x)
 {
-	float value[16];
-	int32_t offset[16];
+	const __m512i zero = _mm512_setzero_si512();
+	__m512i a = dot(zero, v, x->digit[0]), b = dot(narrow ? _mm512_load_si512(x->base[0]) : zero, v, x->digit[1]);
+
+	a = _mm512_add_epi32(_mm512_slli_epi32(a, 8), b);
+	if (narrow)
+		return _mm512_cvtepi32_ps(a);
+	b = dot(_mm512_load_si512(x->base[0]), v, x->digit[2]);
+	return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot(_mm512_load_si512(x->base[1]), v, x->digit[3])), _mm512_set1_ps(0x1p-8f),
+		_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(a, 8), b)));
+}
+
+/* Scales and zero points of a chunk's words, which may be of several groups. */
+FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear *l, const float *scale, const uint8_t *zero,
+	size_t chunk, float s[16], int32_t z[16])
+{
+	const size_t group = l->group > 0 ? (size_t)l->group : l->in;
 
 	for (size_t i = 0; i < 16; i++) {
-		size_t g = (chunk * 16 + i) * 8 / (size_t)p->l->group;
+		size_t g = (chunk * 16 + i) * 8 / group;
 
-		g = g < p->l->groups ? g : p->l->groups - 1;	/* padding: its inputs are 0 */
-		value[i] = scale[g];
-		offset[i] = zero ? zero[g] * 0x10001 : 0;
+		g = g < l->groups ? g : l->groups - 1;	/* padding: its inputs are 0 */
+		s[i] = scale[g];
+		z[i] = zero ? zero[g] * 0x1010101 : 0;
 	}
-	*s = _mm512_loadu_ps(value), *z = _mm512_loadu_si512(offset);
 }
 
-FIXED static inline __attribute__((always_inline)) void fixed_row(const struct product *p, int bits, bool narrow, bool offset, size_t m,
-	float *y, const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
+/* Rows 0, d, 2d and 3d: memory answers four requests in different places sooner than four in one. */
+FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, bool offset, size_t m, size_t d, float y[m][PANEL],
+	const uint32_t *w, const float *scale, const uint8_t *zero, const struct fixed_input *x)
 {
-	const size_t in = p->l->in, chunks = chunks_of(in), words = (size_t)bits * 4, column = input_column(in);
-	const size_t whole = pack_words(bits, in) / words, each = p->l->group > 0 ? (size_t)p->l->group / CHUNK : chunks;
+	const size_t chunks = chunks_of(p->l->in), words = (size_t)bits * 4, all = pack_words(bits, p->l->in), whole = all / words;
+	const size_t each = chunks_of_group(p->l, CHUNK), step = p->l->group == -1 ? 0 : p->l->groups;
 	const bool uneven = p->l->group > 0 && p->l->group % CHUNK;
 	const __m512i table = _mm512_loadu_si512(p->integer);
-	__m512 sum[PRODUCT_FEW], s = _mm512_set1_ps(scale[0]);
-	__m512i z = _mm512_set1_epi16(offset ? zero[0] : 0);
-	size_t next = each, g = 0;
-	uint32_t tail[20];
+	__m512 sum[STREAMS][FIXED_FEW];
 
-	if (whole < chunks)
-		tail_of(tail, w + whole * words, pack_words(bits, in) - whole * words);
-	for (size_t t = 0; t < m; t++)
-		sum[t] = _mm512_setzero_ps();
-	for (size_t c = 0; c < chunks; c++, w += words) {
-		const uint32_t *from = c < whole ? w : tail;
-		const float *x = input;
-		__m512i low, top, v[4];
+	for (size_t r = 0; r < STREAMS; r++)
+		for (size_t t = 0; t < m; t++)
+			sum[r][t] = _mm512_setzero_ps();
+	for (size_t c = 0, g = 0, left = each; c < chunks; c++, x += m) {
+		#pragma GCC unroll 4
+		for (size_t r = 0; r < STREAMS; r++) {
+			const uint32_t *from = w + r * d * all + c * words;
+			const size_t at = r * d * step;
+			uint32_t tail[20];
+			__m512i v[2], z;
+			__m512 s;
 
-		__builtin_prefetch((const char *)w + AHEAD);
-		if (bits == 5 && c % 2)
-			__builtin_prefetch((const char *)w + AHEAD + 64);
-		low = avx512_low(from, bits), top = avx512_top(from, bits);
-		if (uneven)
-			fixed_parameters(p, scale, zero, c, &s, &z);
-		else if (c == next) {
-			s = _mm512_set1_ps(scale[++g]);
-			z = _mm512_set1_epi16(offset ? zero[g] : 0);
-			next += each;
+			__builtin_prefetch((const char *)from + AHEAD_STREAM);
+			if (bits == 5 && c % 2)
+				__builtin_prefetch((const char *)from + AHEAD_STREAM + 64);
+			s = _mm512_set1_ps(scale[at + g]), z = _mm512_set1_epi8((char)(offset ? zero[at + g] : 0));
+			if (__builtin_expect(uneven || c == whole, false)) {
+				float own[16];
+				int32_t zeros[16];
+
+				fixed_parameters(p->l, scale + at, offset ? zero + at : NULL, c, own, zeros);
+				s = _mm512_loadu_ps(own), z = _mm512_loadu_si512(zeros);
+				if (c == whole)
+					tail_of(tail, from, all - whole * words), from = tail;
+			}
+			weights(v, bits, from, table);
+			for (int k = 0; offset && k < 2; k++)
+				v[k] = _mm512_sub_epi8(v[k], z);
+			for (size_t t = 0; t < m; t++)
+				sum[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(s, _mm512_set1_ps(x[t].scale)), chunk_sum(narrow, v, x + t), sum[r][t]);
 		}
-		for (int k = 0; k < 4; k++)
-			v[k] = integers(bits, k, low, top, table);
-		for (int k = 0; offset && k < 4; k++)
-			v[k] = _mm512_sub_epi16(v[k], z);
-		for (size_t t = 0; t < m; t++, x += column) {
-			const int16_t (*half)[4][32] = (const int16_t (*)[4][32])(x + c * CHUNK);
-			__m512 a = _mm512_cvtepi32_ps(dot(v, half[0]));
-
-			if (!narrow)
-				a = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot(v, half[1])), _mm512_set1_ps(0x1p-15f), a);
-			sum[t] = _mm512_fmadd_ps(_mm512_mul_ps(s, _mm512_set1_ps(x[chunks * CHUNK + c])), a, sum[t]);
-		}
+		if (!--left)
+			left = each, g++;
 	}
-	for (size_t t = 0; t < m; t++)
-		y[t * PANEL] = _mm512_reduce_add_ps(sum[t]);
+	for (size_t r = 0; r < STREAMS; r++)
+		for (size_t t = 0; t < m; t++)
+			y[t][r * d] = _mm512_reduce_add_ps(sum[r][t]);
 }
 
-FIXED static inline __attribute__((always_inline)) void fixed_some(const struct product *p, int bits, bool narrow, bool offset, size_t m,
-	size_t n, float y[m][PANEL], const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
+FIXED_INLINE void fixed_some(const struct product *p, int bits, bool narrow, bool offset, size_t m, size_t n, float y[m][PANEL],
+	const uint32_t *w, const float *scale, const uint8_t *zero, const struct fixed_input *x)
 {
-	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups;
+	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups, d = n / STREAMS;
 
-	for (size_t o = 0; o < n; o++)
-		fixed_row(p, bits, narrow, offset, m, &y[0][o], w + o * words, scale + o * step, offset ? zero + o * step : NULL, input);
+	for (size_t o = 0; o < n; o += o + 1 == d ? (STREAMS - 1) * d + 1 : 1)	/* what is left over is done four times */
+		fixed_streams(p, bits, narrow, offset, m, o < d ? d : 0, (float (*)[PANEL])&y[0][o], w + o * words, scale + o * step,
+			offset ? zero + o * step : NULL, x);
 }
 
 #define ROWS(bits, narrow, offset) \
 	if (m == 1) \
-		fixed_some(p, bits, narrow, offset, 1, n, y, w, scale, zero, input); \
+		fixed_some(p, bits, narrow, offset, 1, n, y, w, scale, zero, x); \
 	else \
-		fixed_some(p, bits, narrow, offset, m, n, y, w, scale, zero, input); \
+		fixed_some(p, bits, narrow, offset, 2, n, y, w, scale, zero, x); \
 	break
 FIXED static void rows_fixed(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
-	const uint8_t *zero, const float *input)
+	const uint8_t *zero, const struct fixed_input *x)
 {
 	switch ((p->l->storage.bits == 5) + 2 * p->narrow + 4 * (zero != NULL)) {
 	case 0: ROWS(4, false, false);
@@ -427,13 +508,15 @@ FIXED static void rows_fixed(const struct product *p, size_t m, size_t n, float 
 #endif
 
 static void rows(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
-	const uint8_t *zero, const float *input)
+	const uint8_t *zero, const void *input)
 {
+	const enum product_way way = way_of(p, m);
+
 #ifdef __x86_64__
-	if (p->way == PRODUCT_FIXED)
+	if (way == PRODUCT_FIXED)
 		rows_fixed(p, m, n, y, w, scale, zero, input);
-	else if (p->way != PRODUCT_PLAIN)
-		(cpu == CPU_AVX512 ? avx512_rows : avx2_rows)(p, m, n, y, w, scale, zero, input);
+	else if (way != PRODUCT_PLAIN)
+		(cpu == CPU_AVX512 ? avx512_rows : avx2_rows)(p, way, m, n, y, w, scale, zero, input);
 	else
 #endif
 		rows_plain(p, m, n, y, w, scale, zero, input);
@@ -452,7 +535,7 @@ void product_run(const struct product *p, size_t m, size_t stride, float y[m][st
 		rows(p, m, n, own, l->packed + first * words, l->scale + g, l->zero ? l->zero + g : NULL, input);
 		for (size_t t = 0; t < m; t++)
 			for (size_t i = 0, o = first; i < n; i++, o++)
-				y[t][o] = own[t][i] * p->unit + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
+				y[t][o] = own[t][i] + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
 	}
 }
 
@@ -483,13 +566,12 @@ static bool is_half(struct product *p)
 	const int magnitude = 1 << (f->bits - 1);
 
 	p->shift = 10 - f->y;
-	p->unit = 0x1p15f;
 	for (int c = 0; c < 1 << f->bits; c++) {
 		uint16_t half = (uint16_t)((c & (magnitude - 1)) << p->shift);
 		float v;
 
 		half_widen(1, &v, &half, HALF_F16);
-		if (v * p->unit != fabsf(f->grid[c]) || (c < magnitude ? v < 0 : f->grid[c] > 0))
+		if (v * HALF_UNIT != fabsf(f->grid[c]) || (c < magnitude ? v < 0 : f->grid[c] > 0))
 			return false;
 	}
 	return true;
@@ -507,7 +589,7 @@ static bool is_integer(const struct product *p)
 	return codes <= 1 << f->bits;
 }
 
-/* Values that are integers of at most LARGEST times a power of two. */
+/* Values that are small integers times a power of two; offset makes them, less any zero point, positive. */
 static bool is_fixed(struct product *p)
 {
 	const struct format *f = &p->l->storage;
@@ -515,44 +597,57 @@ static bool is_fixed(struct product *p)
 	for (p->unit = 0x1p8f; p->unit >= 0x1p-8f; p->unit /= 2) {
 		bool fits = !f->asymmetric || p->unit == 1;
 
+		p->offset = 0;
 		for (int c = 0; c < 32; c++) {
 			float v = p->table[c] / p->unit;
 
-			fits &= fabsf(v) <= LARGEST && v == rintf(v);
-			p->integer[c] = (int16_t)(fits ? v : 0);
+			fits &= fabsf(v) <= FIXED_LARGEST && v == rintf(v);
+			p->offset = fits && fabsf(v) > (float)p->offset ? (int)fabsf(v) : p->offset;
 		}
+		for (int c = 0; fits && c < 64; c++)
+			p->integer[c] = (uint8_t)((int)(p->table[c % 32] / p->unit) + p->offset);
 		if (fits)
 			return true;
 	}
 	return false;
 }
 
-static bool has_way(struct product *p, enum product_way way)
+static bool is_way(struct product *p, enum product_way way)
 {
 	const bool wide = cpu == CPU_AVX512, vectors = cpu >= CPU_AVX2 && cpu_half;
 
-	p->way = way;
-	p->pairs = way == PRODUCT_HALF || way == PRODUCT_FIXED;
-	p->lanes = way == PRODUCT_PLAIN ? 1 : wide ? 16 : 8;
 	switch (way) {
 	case PRODUCT_FIXED: return wide && cpu_dot && is_fixed(p);
 	case PRODUCT_HALF: return vectors && is_half(p);
-	case PRODUCT_INTEGER: p->unit = 1; return vectors && is_integer(p);
-	case PRODUCT_TABLE: p->unit = 1; return vectors && !p->l->storage.asymmetric;
-	default: p->unit = 1; return way == PRODUCT_PLAIN;
+	case PRODUCT_INTEGER: return vectors && is_integer(p);
+	case PRODUCT_TABLE: return vectors && !p->l->storage.asymmetric;
+	default: return way == PRODUCT_PLAIN;
 	}
 }
 
+/* From the quickest to the slowest, for few columns and for more. */
+static const enum product_way best[2][PRODUCT_BEST] = {
+	{ PRODUCT_FIXED, PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_PLAIN },
+	{ PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_PLAIN },
+};
+
 bool product_make(struct product *p, const struct linear *l, enum product_way way, bool narrow)
 {
-	*p = (struct product){ .l = l, .narrow = narrow };
+	const enum product_way *few = best[0], *many = best[1];
+
+	*p = (struct product){ .l = l, .narrow = narrow, .lanes = cpu == CPU_AVX512 ? 16 : 8 };
 	if (!l->packed || (l->storage.bits != 4 && l->storage.bits != 5) || l->compute.kind || l->group_index ||
 	    (l->group > 0 && l->group % BLOCK))
 		return false;
 	for (int c = 0; c < 32; c++)
 		p->table[c] = l->storage.grid[c & ((1 << l->storage.bits) - 1)];
-	if (way != PRODUCT_BEST)
-		return has_way(p, way);
-	return has_way(p, PRODUCT_FIXED) || has_way(p, PRODUCT_HALF) || has_way(p, PRODUCT_INTEGER) || has_way(p, PRODUCT_TABLE) ||
-		has_way(p, PRODUCT_PLAIN);
+	if (way != PRODUCT_BEST && !is_way(p, way))
+		return false;
+	while (!is_way(p, *few))
+		few++;
+	while (!is_way(p, *many))
+		many++;
+	p->few = way == PRODUCT_BEST ? *few : way;
+	p->many = way == PRODUCT_BEST || way == PRODUCT_FIXED ? *many : way;
+	return true;
 }

@@ -38,13 +38,13 @@ enum product_way { PRODUCT_PLAIN, PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, 
 
 struct product {
 	const struct linear *l;
-	enum product_way way;
+	enum product_way few, many;	/* of one or two columns, and of more */
 	bool narrow;			/* activations are rounded to 16 bits */
 	int lanes, shift;		/* words that are taken together; half: 10 - y */
-	bool pairs;			/* inputs stand in the order of the halves of words */
-	float unit;			/* the sum is this times too small */
 	float table[32];		/* value of each code */
-	int16_t integer[32];		/* value / unit */
+	float unit;			/* fixed: of the integers */
+	int offset;
+	uint8_t integer[64];		/* value / unit + offset, twice */
 };
 
 /*

@@ -2,127 +2,179 @@
 /*
  * product_float.h -- rows of a product in float; product.c includes it once for each vector width
  *
- * Wanted: LANES, TARGET, NAME(x), FLOATS, INTS, and of either: ZERO, SPLAT(f), LOAD(f), FMA, ADD, SUB, AND, OR, LEFT(v, n),
- * RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31, right by -n), WORD(i), TO_FLOAT, HALVES(v, upper), LOOKUP(table, v, bits),
- * LOW_WORDS(w), TOP_WORDS(w), TOTAL.
+ * One column is multiplied as its weights are made. For more, a chunk's weights of TILE rows are made once, with their
+ * scales, into the first cache, and columns are taken in twos, with the tile's sums in registers.
+ *
+ * Wanted: LANES, TILE, TARGET, NAME(x), FLOATS, INTS, and of either: ZERO, SPLAT(f), LOAD(f), STORE(f, v), FMA, ADD, SUB,
+ * MUL, AND, MERGE(mask, a, b) (a where the mask is 1, else b), LEFT(v, n), RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31,
+ * right by -n), WORD(i), TO_FLOAT, HALVES(v, upper), LOOKUP(table, v, bits), LOW_WORDS(w), TOP_WORDS(w), TOTAL.
  */
+#define INLINE TARGET static inline __attribute__((always_inline))
 
 /* Step k's two vectors of values. low: the low four bits of LANES words' codes; top: fifth bits, code 2k's at bit 15 - k. */
-TARGET static inline __attribute__((always_inline)) void NAME(step)(const struct product *p, enum product_way way, int bits,
-	int k, FLOATS v[2], INTS low, INTS top, FLOATS zero)
+INLINE void NAME(step)(const struct product *p, enum product_way way, int bits, int k, FLOATS v[2], INTS low, INTS top, FLOATS zero)
 {
-	const int sign = bits == 5 ? k : 12 - 4 * k;
-
 	if (way == PRODUCT_HALF) {
 		INTS magnitude = AND(SHIFT_BY(low, p->shift - 4 * k), WORD((bits == 5 ? 0x000f000f : 0x00070007) << p->shift));
-		INTS half = OR(magnitude, AND(LEFT(top, sign), WORD((int)0x80008000)));
+		INTS half = MERGE(WORD((int)0x80008000), LEFT(top, bits == 5 ? k : 12 - 4 * k), magnitude);
 
 		v[0] = HALVES(half, 0);
 		v[1] = HALVES(half, 1);
 		return;
 	}
 	for (int h = 0; h < 2; h++) {
-		INTS code = AND(RIGHT(low, 4 * k + 16 * h), WORD(15));
+		INTS code = RIGHT(low, 4 * k + 16 * h);
 
 		if (bits == 5)
-			code = OR(code, AND(RIGHT(top, 11 - k + 16 * h), WORD(16)));
-		v[h] = way == PRODUCT_INTEGER ? SUB(TO_FLOAT(code), zero) : LOOKUP(p->table, code, bits);
+			code = MERGE(WORD(16), RIGHT(top, 11 - k + 16 * h), code);
+		if (way == PRODUCT_INTEGER)
+			v[h] = SUB(TO_FLOAT(AND(code, WORD(bits == 5 ? 31 : 15))), zero);
+		else
+			v[h] = LOOKUP(p->table, code, bits);
 	}
 }
 
 /* Scales of the two vectors of a step, and zero points, where groups are narrower than a chunk. */
-TARGET static inline void NAME(parameters)(const struct product *p, const float *scale, const uint8_t *zero, size_t chunk,
+TARGET static void NAME(parameters)(const struct product *p, bool pairs, size_t chunk, const float *scale, const uint8_t *zero,
 	FLOATS s[2], FLOATS *z)
 {
 	float value[3][LANES];
 
-	for (size_t i = 0; i < LANES; i++) {
-		size_t word[2] = { p->pairs ? i / 2 : i, p->pairs ? (LANES + i) / 2 : i };
-
-		for (int h = 0; h < 2; h++) {
-			size_t g = (chunk * LANES + word[h]) * 8 / (size_t)p->l->group;
+	for (size_t i = 0; i < LANES; i++)
+		for (size_t h = 0; h < 2; h++) {
+			size_t word = pairs ? (h * LANES + i) / 2 : i, g = (chunk * LANES + word) * 8 / (size_t)p->l->group;
 
 			g = g < p->l->groups ? g : p->l->groups - 1;	/* padding: its inputs are 0 */
 			value[h][i] = scale[g];
 			value[2][i] = zero ? zero[g] : -p->table[0];
 		}
-	}
 	s[0] = LOAD(value[0]), s[1] = LOAD(value[1]), *z = LOAD(value[2]);
 }
 
-TARGET static inline __attribute__((always_inline)) void NAME(row)(const struct product *p, enum product_way way, int bits,
-	size_t m, float *y, const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
+/* The values of a chunk and their scales; w: the row's words. g: the chunk's group where that is no narrower. */
+INLINE void NAME(chunk)(const struct product *p, enum product_way way, int bits, size_t chunk, size_t g, const uint32_t *w,
+	const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
 {
-	const size_t in = p->l->in, chunks = (in + 8 * LANES - 1) / (8 * LANES), words = (size_t)bits * LANES / 4;
-	const size_t whole = pack_words(bits, in) / words, column = input_column(in);
-	const size_t each = p->l->group > 0 ? (size_t)p->l->group / (8 * LANES) : chunks;
-	const bool narrow = p->l->group > 0 && p->l->group % (8 * LANES);
-	size_t next = each, g = 0;
+	const size_t words = (size_t)bits * LANES / 4, at = chunk * words, all = pack_words(bits, p->l->in);
 	uint32_t tail[20];
-	FLOATS sum[PRODUCT_FEW], s[2] = { SPLAT(scale[0]), SPLAT(scale[0]) }, z = SPLAT(zero ? zero[0] : -p->table[0]);
+	INTS low, top;
+	FLOATS z;
 
-	if (whole < chunks)
-		tail_of(tail, w + whole * words, pack_words(bits, in) - whole * words);
-	for (size_t t = 0; t < m; t++)
-		sum[t] = ZERO;
-	for (size_t c = 0; c < chunks; c++, w += words) {
-		const uint32_t *from = c < whole ? w : tail;
-		const float *x = input + c * 8 * LANES;
-		FLOATS v[8];
-		INTS low, top;
-
-		__builtin_prefetch((const char *)w + AHEAD);
-		if (bits * LANES > 64 && c % 2)
-			__builtin_prefetch((const char *)w + AHEAD + 64);
-		low = LOW_WORDS(from, bits), top = TOP_WORDS(from, bits);
-		if (narrow)
-			NAME(parameters)(p, scale, zero, c, s, &z);
-		else if (c == next) {
-			s[0] = s[1] = SPLAT(scale[++g]);
-			z = SPLAT(zero ? zero[g] : -p->table[0]);
-			next += each;
-		}
-		for (int k = 0; k < 4; k++)
-			NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
-		for (size_t t = 0; t < m; t++, x += column) {
-			FLOATS a = ZERO, b = ZERO;
-
-			for (int k = 0; k < 4; k++) {
-				a = FMA(v[2 * k], LOAD(x + 2 * k * LANES), a);
-				b = FMA(v[2 * k + 1], LOAD(x + (2 * k + 1) * LANES), b);
-			}
-			sum[t] = narrow ? FMA(s[1], b, FMA(s[0], a, sum[t])) : FMA(s[0], ADD(a, b), sum[t]);
-		}
+	for (size_t i = 0; i < words; i += 16)
+		__builtin_prefetch((const char *)(w + at + i) + AHEAD);
+	if (at + words > all)
+		tail_of(tail, w + at, all - at);
+	w = at + words > all ? tail : w + at;
+	low = LOW_WORDS(w, bits), top = TOP_WORDS(w, bits);
+	if (p->l->group > 0 && p->l->group % (8 * LANES))
+		NAME(parameters)(p, way == PRODUCT_HALF, chunk, scale, zero, s, &z);
+	else {
+		s[0] = s[1] = SPLAT(scale[g]);
+		z = SPLAT(zero ? zero[g] : -p->table[0]);
 	}
-	for (size_t t = 0; t < m; t++)
-		y[t * PANEL] = TOTAL(sum[t]);
+	for (int k = 0; k < 4; k++)
+		NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
 }
 
-TARGET static inline __attribute__((always_inline)) void NAME(some)(const struct product *p, enum product_way way, int bits,
-	size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale, const uint8_t *zero, const float *input)
+INLINE float NAME(vector)(const struct product *p, enum product_way way, int bits, const uint32_t *w, const float *scale,
+	const uint8_t *zero, const float *x)
 {
+	const size_t chunks = (p->l->in + 8 * LANES - 1) / (8 * LANES), each = chunks_of_group(p->l, 8 * LANES);
+	FLOATS sum = ZERO, v[8], s[2];
+
+	for (size_t c = 0, g = 0, next = each; c < chunks; c++, x += 8 * LANES) {
+		FLOATS a = ZERO, b = ZERO;
+
+		if (c == next)
+			g++, next += each;
+		NAME(chunk)(p, way, bits, c, g, w, scale, zero, v, s);
+		for (int k = 0; k < 4; k++) {
+			a = FMA(v[2 * k], LOAD(x + 2 * k * LANES), a);
+			b = FMA(v[2 * k + 1], LOAD(x + (2 * k + 1) * LANES), b);
+		}
+		sum = FMA(s[0], a, FMA(s[1], b, sum));
+	}
+	return TOTAL(sum);
+}
+
+/* The tile's sums of n columns over a chunk. */
+INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][TILE][LANES], const float x[n][CHUNK])
+{
+	FLOATS a[2][TILE];
+
+	for (size_t t = 0; t < n; t++)
+		for (size_t r = 0; r < TILE; r++)
+			a[t][r] = LOAD(sum[t][r]);
+	for (size_t k = 0; k < 8; k++)
+		for (size_t r = 0; r < TILE; r++)
+			for (size_t t = 0; t < n; t++)
+				a[t][r] = FMA(LOAD(v[k][r]), LOAD(x[t] + k * LANES), a[t][r]);
+	for (size_t t = 0; t < n; t++)
+		for (size_t r = 0; r < TILE; r++)
+			STORE(sum[t][r], a[t][r]);
+}
+
+INLINE void NAME(tile)(const struct product *p, enum product_way way, int bits, size_t m, size_t n, float y[m][PANEL],
+	const uint32_t *w, const float *scale, const uint8_t *zero, const float x[][CHUNK])
+{
+	const size_t chunks = (p->l->in + 8 * LANES - 1) / (8 * LANES), each = chunks_of_group(p->l, 8 * LANES);
 	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups;
+	float sum[PRODUCT_FEW][TILE][LANES] = { { { 0 } } }, value[8][TILE][LANES] = { { { 0 } } };
 
-	for (size_t o = 0; o < n; o++)
-		NAME(row)(p, way, bits, m, &y[0][o], w + o * words, scale + o * step, zero ? zero + o * step : NULL, input);
+	for (size_t c = 0, g = 0, next = each; c < chunks; c++) {
+		const float (*part)[CHUNK] = (const float (*)[CHUNK])(x[c * 8 * LANES / CHUNK * m] + c * 8 * LANES % CHUNK);
+		size_t t = 0;
+
+		if (c == next)
+			g++, next += each;
+		for (size_t r = 0; r < n; r++) {
+			FLOATS v[8], s[2];
+
+			NAME(chunk)(p, way, bits, c, g, w + r * words, scale + r * step, zero ? zero + r * step : NULL, v, s);
+			for (size_t k = 0; k < 8; k++)
+				STORE(value[k][r], MUL(v[k], s[k % 2]));
+		}
+		for (; t + 2 <= m; t += 2)
+			NAME(columns)(2, sum + t, value, part + t);
+		if (t < m)
+			NAME(columns)(1, sum + t, value, part + t);
+	}
+	for (size_t t = 0; t < m; t++)
+		for (size_t r = 0; r < n; r++)
+			y[t][r] = TOTAL(LOAD(sum[t][r]));
 }
 
-#define ROWS(way, bits) \
-	if (m == 1) \
-		NAME(some)(p, way, bits, 1, n, y, w, scale, zero, input); \
-	else \
-		NAME(some)(p, way, bits, m, n, y, w, scale, zero, input); \
-	break
-TARGET static void NAME(rows)(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w,
-	const float *scale, const uint8_t *zero, const float *input)
+INLINE void NAME(some)(const struct product *p, enum product_way way, int bits, size_t m, size_t n, float y[m][PANEL],
+	const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
 {
-	switch ((int)p->way * 2 + (p->l->storage.bits == 5)) {
-	case 2 * PRODUCT_HALF: ROWS(PRODUCT_HALF, 4);
-	case 2 * PRODUCT_HALF + 1: ROWS(PRODUCT_HALF, 5);
-	case 2 * PRODUCT_INTEGER: ROWS(PRODUCT_INTEGER, 4);
-	case 2 * PRODUCT_INTEGER + 1: ROWS(PRODUCT_INTEGER, 5);
-	case 2 * PRODUCT_TABLE: ROWS(PRODUCT_TABLE, 4);
-	case 2 * PRODUCT_TABLE + 1: ROWS(PRODUCT_TABLE, 5);
+	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups, tile = m == 1 ? 1 : TILE;
+
+	for (size_t o = 0; o < n; o += tile) {
+		const uint32_t *own = w + o * words;
+		const float *s = scale + o * step;
+		const uint8_t *z = zero ? zero + o * step : NULL;
+
+		if (m == 1)
+			y[0][o] = NAME(vector)(p, way, bits, own, s, z, x);
+		else
+			NAME(tile)(p, way, bits, m, n - o < TILE ? n - o : TILE, (float (*)[PANEL])&y[0][o], own, s, z,
+				(const float (*)[CHUNK])x);
+	}
+	for (size_t t = 0; way == PRODUCT_HALF && t < m; t++)
+		for (size_t o = 0; o < n; o++)
+			y[t][o] *= HALF_UNIT;
+}
+
+TARGET static void NAME(rows)(const struct product *p, enum product_way way, size_t m, size_t n, float y[m][PANEL],
+	const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
+{
+	switch ((int)way * 2 + (p->l->storage.bits == 5)) {
+	case 2 * PRODUCT_HALF: NAME(some)(p, PRODUCT_HALF, 4, m, n, y, w, scale, zero, x); break;
+	case 2 * PRODUCT_HALF + 1: NAME(some)(p, PRODUCT_HALF, 5, m, n, y, w, scale, zero, x); break;
+	case 2 * PRODUCT_INTEGER: NAME(some)(p, PRODUCT_INTEGER, 4, m, n, y, w, scale, zero, x); break;
+	case 2 * PRODUCT_INTEGER + 1: NAME(some)(p, PRODUCT_INTEGER, 5, m, n, y, w, scale, zero, x); break;
+	case 2 * PRODUCT_TABLE: NAME(some)(p, PRODUCT_TABLE, 4, m, n, y, w, scale, zero, x); break;
+	case 2 * PRODUCT_TABLE + 1: NAME(some)(p, PRODUCT_TABLE, 5, m, n, y, w, scale, zero, x); break;
 	}
 }
-#undef ROWS
+#undef INLINE
