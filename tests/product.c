@@ -65,7 +65,7 @@ static void drop(struct linear *l)
 /* Roundings of a sum of in columns, from product.h: of partial sums, of the parts at the end and of Ŵ. */
 static double roundings(const struct product *p)
 {
-	return (double)p->l->in / (p->many == PRODUCT_PLAIN ? 16 : p->lanes) + 16;
+	return (double)p->l->in / (p->way == PRODUCT_PLAIN ? 16 : p->lanes) + 16;
 }
 
 static void check(const struct product *p, size_t m, bool add)
@@ -101,9 +101,9 @@ static void check(const struct product *p, size_t m, bool add)
 				size += fabs((double)w[o * in + i] * rounded[i]);
 				fixed += fabs((double)w[o * in + i]) * top;
 			}
-			if (!(fabs(y[t][o] - start - want) <= ldexp(roundings(p) * (size + fabs(start)), -24) + ldexp(fixed, -30)))
+			if (!(fabs(y[t][o] - start - want) <= ldexp(roundings(p) * (size + fabs(start)), -24) + ldexp(fixed, -31)))
 				fail_msg("%s, cpu %d, way %d, %zu columns in groups of %ld, %zu inputs%s: %g, not %g", l->storage.name, (int)cpu,
-					(int)(m > 2 ? p->many : p->few), in, l->group, m, p->narrow ? " of 16 bits" : "", (double)y[t][o] - start, want);
+					(int)p->way, in, l->group, m, p->narrow ? " of 16 bits" : "", (double)y[t][o] - start, want);
 		}
 		for (size_t o = OUT; o < stride; o++)
 			assert_true(y[t][o] == (float)(t + o));
@@ -133,7 +133,7 @@ static void ways(void **unused)
 
 						if (!product_make(&p, &l, (enum product_way)(k / 2), k % 2))
 							continue;
-						done[cpu][p.few]++;
+						done[cpu][p.way]++;
 						check(&p, 1, f % 2);
 						check(&p, some[(c + g + (size_t)k) % 4], f % 2);
 					}

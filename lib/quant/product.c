@@ -17,7 +17,7 @@
 enum {
 	CHUNK = PRODUCT_CHUNK, BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048, PANEL = 128,
 	FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
-	NARROW_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31, FIXED_FEW = 2,
+	NARROW_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31,
 };
 
 /* Values over the half-precision numbers that codes make. */
@@ -34,21 +34,16 @@ static size_t chunks_of(size_t in)
 	return (in + CHUNK - 1) / CHUNK;
 }
 
-/* Chunks of so many columns in a group, or more than there are. */
+/* Chunks of so many columns of one group, where groups are whole chunks; or more than there are. */
 static size_t chunks_of_group(const struct linear *l, size_t chunk)
 {
-	return l->group > 0 ? (size_t)l->group / chunk : l->in;
+	return l->group > 0 && (size_t)l->group % chunk == 0 ? (size_t)l->group / chunk : l->in;
 }
 
 /* Inputs are [chunk][column] of either 128 floats or a struct fixed_input. */
 size_t product_input_size(size_t m, size_t in)
 {
 	return m * chunks_of(in) * sizeof(struct fixed_input);
-}
-
-static enum product_way way_of(const struct product *p, size_t m)
-{
-	return m <= FIXED_FEW ? p->few : p->many;
 }
 
 /* ---- activations ---- */
@@ -94,12 +89,12 @@ void product_narrow(size_t n, float y[n], const float x[n])
 }
 
 /* Where column i of a chunk goes: floats by steps of two vectors, in which code i of its word is in half h of step k; bytes by nibbles. */
-static size_t place(const struct product *p, enum product_way way, size_t i)
+static size_t place(const struct product *p, size_t i)
 {
 	const size_t lanes = (size_t)p->lanes, word = i / 8, code = i % 8, chunk = word / lanes * lanes * 8;
 	const size_t k = p->l->storage.bits == 5 ? code / 2 : code % 4, h = p->l->storage.bits == 5 ? code % 2 : code / 4;
 
-	switch (way) {
+	switch (p->way) {
 	case PRODUCT_PLAIN: return i;
 	case PRODUCT_FIXED: return k % 2 * CHUNK / 2 + 4 * word + 2 * h + k / 2;
 	case PRODUCT_HALF: return chunk + 2 * k * lanes + word % lanes * 2 + h;
@@ -166,11 +161,10 @@ FIXED static void fixed_place(const struct product *p, size_t n, struct fixed_in
 void product_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
 {
 	const size_t in = p->l->in, chunks = chunks_of(in);
-	const enum product_way way = way_of(p, m);
 	uint8_t from[CHUNK];
 
 	for (size_t i = 0; i < CHUNK; i++)
-		from[place(p, way, i)] = (uint8_t)i;
+		from[place(p, i)] = (uint8_t)i;
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_INPUTS) schedule(static)
 	for (size_t c = 0; c < chunks; c++)
 		for (size_t t = 0; t < m; t++) {
@@ -178,7 +172,7 @@ void product_input(const struct product *p, size_t m, void *y, const float x[m][
 			float own[CHUNK] = { 0 }, *chunk = (float *)y + (c * m + t) * CHUNK;
 
 #ifdef __x86_64__
-			if (way == PRODUCT_FIXED) {
+			if (p->way == PRODUCT_FIXED) {
 				fixed_place(p, n, (struct fixed_input *)y + c * m + t, x[t] + c * CHUNK, from);
 				continue;
 			}
@@ -277,7 +271,7 @@ TARGET static inline INTS avx2_top(const uint32_t *w, int bits)
 {
 	if (bits == 4)
 		return avx2_low(w, bits);
-	return _mm256_sllv_epi32(_mm256_setr_epi32((int)w[4], (int)w[4], (int)w[4], (int)w[4], (int)w[9], (int)w[9], (int)w[9], (int)w[9]),
+	return _mm256_sllv_epi32(_mm256_permutevar8x32_epi32(_mm256_loadu_si256((const void *)(w + 2)), _mm256_setr_epi32(2, 2, 2, 2, 7, 7, 7, 7)),
 		_mm256_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12));
 }
 
@@ -433,45 +427,52 @@ FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, 
 	const size_t each = chunks_of_group(p->l, CHUNK), step = p->l->group == -1 ? 0 : p->l->groups;
 	const bool uneven = p->l->group > 0 && p->l->group % CHUNK;
 	const __m512i table = _mm512_loadu_si512(p->integer);
-	__m512 sum[STREAMS][FIXED_FEW];
+	__m512 sum[PRODUCT_FEW][STREAMS];
 
-	for (size_t r = 0; r < STREAMS; r++)
-		for (size_t t = 0; t < m; t++)
-			sum[r][t] = _mm512_setzero_ps();
+	for (size_t t = 0; t < m; t++)
+		for (size_t r = 0; r < STREAMS; r++)
+			sum[t][r] = _mm512_setzero_ps();
 	for (size_t c = 0, g = 0, left = each; c < chunks; c++, x += m) {
+		__m512i v[STREAMS][2];
+		__m512 s[STREAMS];
+
 		#pragma GCC unroll 4
 		for (size_t r = 0; r < STREAMS; r++) {
 			const uint32_t *from = w + r * d * all + c * words;
 			const size_t at = r * d * step;
 			uint32_t tail[20];
-			__m512i v[2], z;
-			__m512 s;
+			__m512i z;
 
 			__builtin_prefetch((const char *)from + AHEAD_STREAM);
 			if (bits == 5 && c % 2)
 				__builtin_prefetch((const char *)from + AHEAD_STREAM + 64);
-			s = _mm512_set1_ps(scale[at + g]), z = _mm512_set1_epi8((char)(offset ? zero[at + g] : 0));
+			s[r] = _mm512_set1_ps(scale[at + g]), z = _mm512_set1_epi8((char)(offset ? zero[at + g] : 0));
 			if (__builtin_expect(uneven || c == whole, false)) {
 				float own[16];
 				int32_t zeros[16];
 
 				fixed_parameters(p->l, scale + at, offset ? zero + at : NULL, c, own, zeros);
-				s = _mm512_loadu_ps(own), z = _mm512_loadu_si512(zeros);
+				s[r] = _mm512_loadu_ps(own), z = _mm512_loadu_si512(zeros);
 				if (c == whole)
 					tail_of(tail, from, all - whole * words), from = tail;
 			}
-			weights(v, bits, from, table);
+			weights(v[r], bits, from, table);
 			for (int k = 0; offset && k < 2; k++)
-				v[k] = _mm512_sub_epi8(v[k], z);
-			for (size_t t = 0; t < m; t++)
-				sum[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(s, _mm512_set1_ps(x[t].scale)), chunk_sum(narrow, v, x + t), sum[r][t]);
+				v[r][k] = _mm512_sub_epi8(v[r][k], z);
+		}
+		for (size_t t = 0; t < m; t++) {
+			const __m512 by = _mm512_set1_ps(x[t].scale);
+
+			#pragma GCC unroll 4
+			for (size_t r = 0; r < STREAMS; r++)
+				sum[t][r] = _mm512_fmadd_ps(_mm512_mul_ps(s[r], by), chunk_sum(narrow, v[r], x + t), sum[t][r]);
 		}
 		if (!--left)
 			left = each, g++;
 	}
-	for (size_t r = 0; r < STREAMS; r++)
-		for (size_t t = 0; t < m; t++)
-			y[t][r * d] = _mm512_reduce_add_ps(sum[r][t]);
+	for (size_t t = 0; t < m; t++)
+		for (size_t r = 0; r < STREAMS; r++)
+			y[t][r * d] = _mm512_reduce_add_ps(sum[t][r]);
 }
 
 FIXED_INLINE void fixed_some(const struct product *p, int bits, bool narrow, bool offset, size_t m, size_t n, float y[m][PANEL],
@@ -488,7 +489,7 @@ FIXED_INLINE void fixed_some(const struct product *p, int bits, bool narrow, boo
 	if (m == 1) \
 		fixed_some(p, bits, narrow, offset, 1, n, y, w, scale, zero, x); \
 	else \
-		fixed_some(p, bits, narrow, offset, 2, n, y, w, scale, zero, x); \
+		fixed_some(p, bits, narrow, offset, m, n, y, w, scale, zero, x); \
 	break
 FIXED static void rows_fixed(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
 	const uint8_t *zero, const struct fixed_input *x)
@@ -510,13 +511,11 @@ FIXED static void rows_fixed(const struct product *p, size_t m, size_t n, float 
 static void rows(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
 	const uint8_t *zero, const void *input)
 {
-	const enum product_way way = way_of(p, m);
-
 #ifdef __x86_64__
-	if (way == PRODUCT_FIXED)
+	if (p->way == PRODUCT_FIXED)
 		rows_fixed(p, m, n, y, w, scale, zero, input);
-	else if (way != PRODUCT_PLAIN)
-		(cpu == CPU_AVX512 ? avx512_rows : avx2_rows)(p, way, m, n, y, w, scale, zero, input);
+	else if (p->way != PRODUCT_PLAIN)
+		(cpu == CPU_AVX512 ? avx512_rows : avx2_rows)(p, p->way, m, n, y, w, scale, zero, input);
 	else
 #endif
 		rows_plain(p, m, n, y, w, scale, zero, input);
@@ -625,29 +624,16 @@ static bool is_way(struct product *p, enum product_way way)
 	}
 }
 
-/* From the quickest to the slowest, for few columns and for more. */
-static const enum product_way best[2][PRODUCT_BEST] = {
-	{ PRODUCT_FIXED, PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_PLAIN },
-	{ PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_PLAIN },
-};
-
 bool product_make(struct product *p, const struct linear *l, enum product_way way, bool narrow)
 {
-	const enum product_way *few = best[0], *many = best[1];
-
 	*p = (struct product){ .l = l, .narrow = narrow, .lanes = cpu == CPU_AVX512 ? 16 : 8 };
 	if (!l->packed || (l->storage.bits != 4 && l->storage.bits != 5) || l->compute.kind || l->group_index ||
 	    (l->group > 0 && l->group % BLOCK))
 		return false;
 	for (int c = 0; c < 32; c++)
 		p->table[c] = l->storage.grid[c & ((1 << l->storage.bits) - 1)];
-	if (way != PRODUCT_BEST && !is_way(p, way))
-		return false;
-	while (!is_way(p, *few))
-		few++;
-	while (!is_way(p, *many))
-		many++;
-	p->few = way == PRODUCT_BEST ? *few : way;
-	p->many = way == PRODUCT_BEST || way == PRODUCT_FIXED ? *many : way;
+	for (p->way = way == PRODUCT_BEST ? 0 : way; !is_way(p, p->way); p->way++)
+		if (way != PRODUCT_BEST)
+			return false;
 	return true;
 }

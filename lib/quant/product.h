@@ -14,15 +14,16 @@
  *		which is the same: it is a power of two) makes them the values
  *	integer	codes that count: the code as an integer, less the zero point
  *	table	any grid, looked up: in registers with AVX-512, in memory with AVX2
- *	fixed	grids of small integers times a power of two, with AVX-512: looked up
- *		as 16-bit integers in one register and multiplied with activations in
- *		fixed point, 31 bits below the largest of each 128 columns (or 16), in
- *		pairs, sums of 128 columns exact
+ *	fixed	grids of small integers times a power of two, with AVX-512 of bytes: looked up
+ *		as bytes in one register and multiplied with activations in fixed point, four
+ *		signed bytes each, 30 bits below the largest of each 128 columns (or two
+ *		bytes); sums of 128 columns are exact
  *
  * Which way is the quickest depends on the processor (base/cpu.h) and the format.
- * They differ by the rounding of their sums in float, |y - ŷ| ≤ (in/16 + 16)·2⁻²⁴·Σ|Ŵ||x|
- * and less in wider vectors; none depends on the number of threads. Codes that the
- * format does not have give any finite value.
+ * They differ by the rounding of their sums in float, |y - ŷ| ≤ (in/8 + 16)·2⁻²⁴·Σ|Ŵ||x|
+ * and half of that in wider vectors, and fixed by max|x|·2⁻³¹·Σ|Ŵ| of each 128 columns.
+ * None depends on the number of threads. Codes that the format does not have give any
+ * finite value.
  */
 #ifndef QUANT_PRODUCT_H
 #define QUANT_PRODUCT_H
@@ -34,23 +35,25 @@
 /* Columns up to which a product from packed words beats unpacking them once and sgemm (docs/results/fpe2m2-figure7.tsv). */
 enum { PRODUCT_FEW = 16, PRODUCT_CHUNK = 128 };
 
-enum product_way { PRODUCT_PLAIN, PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_FIXED, PRODUCT_BEST };
+/* The quickest first. */
+enum product_way { PRODUCT_FIXED, PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_PLAIN, PRODUCT_BEST };
 
 struct product {
 	const struct linear *l;
-	enum product_way few, many;	/* of one or two columns, and of more */
+	enum product_way way;
 	bool narrow;			/* activations are rounded to 16 bits */
 	int lanes, shift;		/* words that are taken together; half: 10 - y */
 	float table[32];		/* value of each code */
-	float unit;			/* fixed: of the integers */
-	int offset;
-	uint8_t integer[64];		/* value / unit + offset, twice */
+	float unit;			/* fixed: what its integers count */
+	int offset;			/* that makes them positive */
+	uint8_t integer[64];		/* value/unit + offset, twice */
 };
 
 /*
  * How to multiply the layer, which must stay. narrow: activations are rounded to 16-bit integers under a scale
- * max|x|/32767 of each 128 columns. False: the layer is not packed in 4 or 5 bits, or in groups that are not of whole
- * blocks of 32 columns as they stand, or has arithmetic narrower than 16 bits; or the way is not for it or the processor.
+ * max|x|/32639 of each 128 columns (two signed bytes hold 127·256 + 127). False: the layer is not packed in 4 or 5 bits, or in
+ * groups that are not of whole blocks of 32 columns as they stand, or has arithmetic narrower than 16 bits; or the way is not
+ * for it or the processor.
  */
 bool product_make(struct product *p, const struct linear *l, enum product_way way, bool narrow);
 

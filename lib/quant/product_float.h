@@ -34,65 +34,82 @@ INLINE void NAME(step)(const struct product *p, enum product_way way, int bits, 
 	}
 }
 
-/* Scales of the two vectors of a step, and zero points, where groups are narrower than a chunk. */
-TARGET static void NAME(parameters)(const struct product *p, bool pairs, size_t chunk, const float *scale, const uint8_t *zero,
-	FLOATS s[2], FLOATS *z)
+/* Scales of the two vectors of a step, and zero points, of a chunk that may be of several groups. */
+TARGET __attribute__((noinline)) static void NAME(parameters)(const struct product *p, size_t chunk, const float *scale,
+	const uint8_t *zero, float s[2][LANES], float z[LANES])
 {
-	float value[3][LANES];
+	const size_t group = p->l->group > 0 ? (size_t)p->l->group : p->l->in;
 
 	for (size_t i = 0; i < LANES; i++)
 		for (size_t h = 0; h < 2; h++) {
-			size_t word = pairs ? (h * LANES + i) / 2 : i, g = (chunk * LANES + word) * 8 / (size_t)p->l->group;
+			size_t word = p->way == PRODUCT_HALF ? (h * LANES + i) / 2 : i, g = (chunk * LANES + word) * 8 / group;
 
 			g = g < p->l->groups ? g : p->l->groups - 1;	/* padding: its inputs are 0 */
-			value[h][i] = scale[g];
-			value[2][i] = zero ? zero[g] : -p->table[0];
+			s[h][i] = scale[g];
+			z[i] = zero ? zero[g] : -p->table[0];
 		}
-	s[0] = LOAD(value[0]), s[1] = LOAD(value[1]), *z = LOAD(value[2]);
 }
 
-/* The values of a chunk and their scales; w: the row's words. g: the chunk's group where that is no narrower. */
-INLINE void NAME(chunk)(const struct product *p, enum product_way way, int bits, size_t chunk, size_t g, const uint32_t *w,
-	const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
+/* The values of a chunk and their scales. whole: it is of group g and has all its words. */
+INLINE void NAME(chunk)(const struct product *p, enum product_way way, int bits, bool whole, size_t chunk, size_t g,
+	const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
 {
-	const size_t words = (size_t)bits * LANES / 4, at = chunk * words, all = pack_words(bits, p->l->in);
+	const size_t words = (size_t)bits * LANES / 4;
+	FLOATS z = SPLAT(way == PRODUCT_INTEGER && zero ? zero[g] : -p->table[0]);
 	uint32_t tail[20];
 	INTS low, top;
-	FLOATS z;
 
-	for (size_t i = 0; i < words; i += 16)
-		__builtin_prefetch((const char *)(w + at + i) + AHEAD);
-	if (at + words > all)
-		tail_of(tail, w + at, all - at);
-	w = at + words > all ? tail : w + at;
-	low = LOW_WORDS(w, bits), top = TOP_WORDS(w, bits);
-	if (p->l->group > 0 && p->l->group % (8 * LANES))
-		NAME(parameters)(p, way == PRODUCT_HALF, chunk, scale, zero, s, &z);
-	else {
-		s[0] = s[1] = SPLAT(scale[g]);
-		z = SPLAT(zero ? zero[g] : -p->table[0]);
+	s[0] = s[1] = SPLAT(scale[g]);
+	w += chunk * words;
+	if (__builtin_expect(!whole, false)) {
+		const size_t all = pack_words(bits, p->l->in) - chunk * words;
+		float own[3][LANES];
+
+		NAME(parameters)(p, chunk, scale, zero, own, own[2]);
+		s[0] = LOAD(own[0]), s[1] = LOAD(own[1]), z = LOAD(own[2]);
+		tail_of(tail, w, all < words ? all : words);
+		w = tail;
 	}
+	low = LOW_WORDS(w, bits), top = TOP_WORDS(w, bits);
+	#pragma GCC unroll 4
 	for (int k = 0; k < 4; k++)
 		NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
+}
+
+/* Where a product's chunks and groups lie. */
+struct NAME(walk) { size_t chunks, whole, each; };
+
+static inline struct NAME(walk) NAME(walk)(const struct product *p, int bits)
+{
+	const size_t chunk = 8 * LANES;
+
+	return (struct NAME(walk)){
+		.chunks = (p->l->in + chunk - 1) / chunk,
+		.whole = p->l->group > 0 && (size_t)p->l->group % chunk ? 0 : pack_words(bits, p->l->in) / ((size_t)bits * LANES / 4),
+		.each = chunks_of_group(p->l, chunk),
+	};
 }
 
 INLINE float NAME(vector)(const struct product *p, enum product_way way, int bits, const uint32_t *w, const float *scale,
 	const uint8_t *zero, const float *x)
 {
-	const size_t chunks = (p->l->in + 8 * LANES - 1) / (8 * LANES), each = chunks_of_group(p->l, 8 * LANES);
+	const struct NAME(walk) walk = NAME(walk)(p, bits);
 	FLOATS sum = ZERO, v[8], s[2];
 
-	for (size_t c = 0, g = 0, next = each; c < chunks; c++, x += 8 * LANES) {
+	for (size_t c = 0, g = 0, left = walk.each; c < walk.chunks; c++, x += 8 * LANES) {
 		FLOATS a = ZERO, b = ZERO;
 
-		if (c == next)
-			g++, next += each;
-		NAME(chunk)(p, way, bits, c, g, w, scale, zero, v, s);
+		for (int i = 0; i < bits * LANES / 4; i += 16)
+			__builtin_prefetch((const char *)(w + c * (size_t)(bits * LANES / 4) + i) + AHEAD);
+		NAME(chunk)(p, way, bits, c < walk.whole, c, g, w, scale, zero, v, s);
+		#pragma GCC unroll 4
 		for (int k = 0; k < 4; k++) {
 			a = FMA(v[2 * k], LOAD(x + 2 * k * LANES), a);
 			b = FMA(v[2 * k + 1], LOAD(x + (2 * k + 1) * LANES), b);
 		}
 		sum = FMA(s[0], a, FMA(s[1], b, sum));
+		if (!--left)
+			left = walk.each, g++;
 	}
 	return TOTAL(sum);
 }
@@ -105,7 +122,9 @@ INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][
 	for (size_t t = 0; t < n; t++)
 		for (size_t r = 0; r < TILE; r++)
 			a[t][r] = LOAD(sum[t][r]);
+	#pragma GCC unroll 8
 	for (size_t k = 0; k < 8; k++)
+		#pragma GCC unroll 8
 		for (size_t r = 0; r < TILE; r++)
 			for (size_t t = 0; t < n; t++)
 				a[t][r] = FMA(LOAD(v[k][r]), LOAD(x[t] + k * LANES), a[t][r]);
@@ -114,23 +133,25 @@ INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][
 			STORE(sum[t][r], a[t][r]);
 }
 
-INLINE void NAME(tile)(const struct product *p, enum product_way way, int bits, size_t m, size_t n, float y[m][PANEL],
+/* Rows 0, d .. (n - 1)d. */
+INLINE void NAME(tile)(const struct product *p, enum product_way way, int bits, size_t m, size_t n, size_t d, float y[m][PANEL],
 	const uint32_t *w, const float *scale, const uint8_t *zero, const float x[][CHUNK])
 {
-	const size_t chunks = (p->l->in + 8 * LANES - 1) / (8 * LANES), each = chunks_of_group(p->l, 8 * LANES);
-	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups;
-	float sum[PRODUCT_FEW][TILE][LANES] = { { { 0 } } }, value[8][TILE][LANES] = { { { 0 } } };
+	const struct NAME(walk) walk = NAME(walk)(p, bits);
+	const size_t words = d * pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : d * p->l->groups;
+	_Alignas(64) float sum[PRODUCT_FEW][TILE][LANES] = { { { 0 } } }, value[8][TILE][LANES] = { { { 0 } } };
 
-	for (size_t c = 0, g = 0, next = each; c < chunks; c++) {
+	for (size_t c = 0, g = 0, left = walk.each; c < walk.chunks; c++) {
 		const float (*part)[CHUNK] = (const float (*)[CHUNK])(x[c * 8 * LANES / CHUNK * m] + c * 8 * LANES % CHUNK);
 		size_t t = 0;
 
-		if (c == next)
-			g++, next += each;
 		for (size_t r = 0; r < n; r++) {
 			FLOATS v[8], s[2];
 
-			NAME(chunk)(p, way, bits, c, g, w + r * words, scale + r * step, zero ? zero + r * step : NULL, v, s);
+			for (int i = 0; i < bits * LANES / 4; i += 16)
+				__builtin_prefetch((const char *)(w + r * words + c * (size_t)(bits * LANES / 4) + i) + AHEAD_STREAM);
+			NAME(chunk)(p, way, bits, c < walk.whole, c, g, w + r * words, scale + r * step, zero ? zero + r * step : NULL, v, s);
+			#pragma GCC unroll 8
 			for (size_t k = 0; k < 8; k++)
 				STORE(value[k][r], MUL(v[k], s[k % 2]));
 		}
@@ -138,27 +159,27 @@ INLINE void NAME(tile)(const struct product *p, enum product_way way, int bits, 
 			NAME(columns)(2, sum + t, value, part + t);
 		if (t < m)
 			NAME(columns)(1, sum + t, value, part + t);
+		if (!--left)
+			left = walk.each, g++;
 	}
 	for (size_t t = 0; t < m; t++)
 		for (size_t r = 0; r < n; r++)
-			y[t][r] = TOTAL(LOAD(sum[t][r]));
+			y[t][r * d] = TOTAL(LOAD(sum[t][r]));
 }
 
 INLINE void NAME(some)(const struct product *p, enum product_way way, int bits, size_t m, size_t n, float y[m][PANEL],
 	const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
 {
-	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups, tile = m == 1 ? 1 : TILE;
+	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups, d = n / TILE;
 
-	for (size_t o = 0; o < n; o += tile) {
-		const uint32_t *own = w + o * words;
-		const float *s = scale + o * step;
-		const uint8_t *z = zero ? zero + o * step : NULL;
+	for (size_t o = 0; m == 1 && o < n; o++)
+		y[0][o] = NAME(vector)(p, way, bits, w + o * words, scale + o * step, zero ? zero + o * step : NULL, x);
+	for (size_t o = 0, next; m > 1 && o < n; o = next) {
+		const bool whole = o < d;
 
-		if (m == 1)
-			y[0][o] = NAME(vector)(p, way, bits, own, s, z, x);
-		else
-			NAME(tile)(p, way, bits, m, n - o < TILE ? n - o : TILE, (float (*)[PANEL])&y[0][o], own, s, z,
-				(const float (*)[CHUNK])x);
+		NAME(tile)(p, way, bits, m, whole ? TILE : n - o, whole ? d : 1, (float (*)[PANEL])&y[0][o], w + o * words,
+			scale + o * step, zero ? zero + o * step : NULL, (const float (*)[CHUNK])x);
+		next = !whole ? n : o + 1 == d ? TILE * d : o + 1;
 	}
 	for (size_t t = 0; way == PRODUCT_HALF && t < m; t++)
 		for (size_t o = 0; o < n; o++)

@@ -11,37 +11,23 @@
  *	Hessian of n inputs, k tokens	n² k		(its upper triangle)
  * The floating-point peak is a loop over registers, on every thread at once.
  */
-#include "base/error.h"
+#include "bench.h"
 #include "base/random.h"
-#include "base/thread.h"
 #include "model/hessian.h"
 #include "num/half.h"
-#include "num/linalg.h"
 #include "quant/solver.h"
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
-enum { RUNS = 32, SIDE = 4096, ACCUMULATORS = 12, ROUNDS = 1 << 22 };
-static int runs = 5;
+enum { SIDE = 4096, ACCUMULATORS = 12, ROUNDS = 1 << 22 };
 
 /* ---- samples ---- */
 
-struct samples { int n; double value[RUNS]; };
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+struct samples { size_t n; double value[RUNS]; };
 
 static void add(struct samples *s, double value)
 {
@@ -50,8 +36,7 @@ static void add(struct samples *s, double value)
 
 static void print(const char *row, const char *column, struct samples *s)
 {
-	qsort(s->value, (size_t)s->n, sizeof *s->value, compare);
-	printf("%s\t%s\t%.5g\n", row, column, s->n % 2 ? s->value[s->n / 2] : (s->value[s->n / 2 - 1] + s->value[s->n / 2]) / 2);
+	printf("%s\t%s\t%.5g\n", row, column, bench_median(s->n, s->value));
 	fflush(stdout);
 }
 
@@ -377,34 +362,12 @@ static void run_work(void)
 	printf("work-70b-block\tbytes\t%zu\n", solver_work(&s, LAYERS, layer));
 }
 
-static const struct { const char *name; void (*run)(void); } parts[] = {
-	{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver }, { "hessian", run_hessian }, { "work", run_work },
-};
-enum { PARTS = sizeof parts / sizeof *parts };
-
 int main(int argc, char *argv[])
 {
-	int c, wanted = 0;
+	static const struct part parts[] = {
+		{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver }, { "hessian", run_hessian }, { "work", run_work },
+	};
 
-	program = "kernels";
-	while ((c = getopt(argc, argv, "r:j:")) != -1)
-		if (c == 'r')
-			runs = atoi(optarg);
-		else if (c == 'j')
-			wanted = atoi(optarg);
-		else
-			misuse("kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|work...");
-	if (runs < 1 || runs > RUNS)
-		misuse("-r: from 1 to %d were wanted", RUNS);
-	threads_init(wanted);
-	linalg_init();
-	for (; optind < argc; optind++)
-		for (int i = 0; ; i++)
-			if (i == PARTS)
-				misuse("there is no part '%s'", argv[optind]);
-			else if (!strcmp(argv[optind], parts[i].name)) {
-				parts[i].run();
-				break;
-			}
-	return 0;
+	runs = 5;
+	return bench_main(argc, argv, "kernels", sizeof parts / sizeof *parts, parts);
 }

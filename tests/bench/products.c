@@ -9,42 +9,22 @@
  * in a ring of twice the last cache, so that each comes from memory.
  * pack rounds a matrix of float to E2M2 by channels and packs it, beside a copy.
  */
+#include "bench.h"
 #include "base/cpu.h"
-#include "base/error.h"
 #include "base/random.h"
-#include "base/thread.h"
 #include "num/half.h"
-#include "num/linalg.h"
 #include "quant/pack.h"
 #include "quant/product.h"
 #include "quant/round.h"
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
-enum { RUNS = 101, OUT = 11008, IN = 4096, GROUP = 128, PANEL = 128, MOST = PRODUCT_FEW, AHEAD = 2048 };
-static int runs = 25;
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double t[])
-{
-	qsort(t, (size_t)runs, sizeof *t, compare);
-	return runs % 2 ? t[runs / 2] : (t[runs / 2 - 1] + t[runs / 2]) / 2;
-}
+enum { OUT = 11008, IN = 4096, GROUP = 128, PANEL = 128, MOST = PRODUCT_FEW, AHEAD = 2048 };
 
 static void *huge(size_t bytes)
 {
@@ -65,6 +45,8 @@ static void ring_make(void)
 {
 	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 
+	if (ring.memory)
+		return;
 	ring.bytes = 2 * (size_t)(cache > 0 ? cache : 64 << 20);
 	ring.bytes = (ring.bytes < (size_t)OUT * IN * 4 * 2 ? (size_t)OUT * IN * 4 * 2 : ring.bytes) & ~(size_t)63;
 	ring.memory = huge(ring.bytes + 2 * AHEAD);
@@ -237,7 +219,7 @@ static void measure(size_t m, const struct plain plain[PLAIN], double seconds[PL
 				t[k][r] = s;
 		}
 	for (int k = 0; k < PLAIN + PACKED; k++)
-		seconds[k] = median(t[k]);
+		seconds[k] = bench_median((size_t)runs, t[k]);
 	free(x), free(y), free(input), free(t);
 }
 
@@ -268,6 +250,7 @@ static void run_gemv(void)
 	const struct plain *plain = plain_rows();
 	double s[PLAIN + PACKED], rate;
 
+	ring_make();
 	measure(1, plain, s);
 	rate = (double)bytes_of(0, plain) / s[0];
 	printf("read\tours\t%.5g\n", rate * 1e-9);
@@ -296,7 +279,7 @@ static double run_sgemm(size_t m, float *y, const float *x)
 		t[r] = omp_get_wtime() - t[r];
 	}
 	openblas_set_num_threads(1);
-	return median(t);
+	return bench_median((size_t)runs, t);
 }
 
 static void run_batch(void)
@@ -304,6 +287,7 @@ static void run_batch(void)
 	const struct plain *plain = plain_rows();
 	float *x = xalloc(MOST * IN, sizeof *x), *y = xalloc(MOST * OUT, sizeof *y);
 
+	ring_make();
 	printf("format\tcolumns\tseconds\tbytes\tflops\n");
 	for (size_t m = 1; m <= MOST; m += m < 4 ? 1 : m < 8 ? 2 : 4) {
 		double s[PLAIN + PACKED];
@@ -364,39 +348,13 @@ static void run_pack(void)
 		if (r >= 0)
 			copy[r] = c, ours[r] = t;
 	}
-	printf("pack-e2m2\tours\t%.5g\npack-e2m2\tlimit\t%.5g\n", 1e-9 * OUT * IN / median(ours), 1e-9 * OUT * IN / median(copy));
+	printf("pack-e2m2\tours\t%.5g\npack-e2m2\tlimit\t%.5g\n", 1e-9 * OUT * IN / bench_median((size_t)runs, ours), 1e-9 * OUT * IN / bench_median((size_t)runs, copy));
 	free(from), free(to), free(scale);
 }
 
-static const struct { const char *name; void (*run)(void); } parts[] = {
-	{ "gemv", run_gemv }, { "batch", run_batch }, { "pack", run_pack },
-};
-enum { PARTS = sizeof parts / sizeof *parts };
-
 int main(int argc, char *argv[])
 {
-	int c, wanted = 0;
+	static const struct part parts[] = { { "gemv", run_gemv }, { "batch", run_batch }, { "pack", run_pack } };
 
-	program = "products";
-	while ((c = getopt(argc, argv, "r:j:")) != -1)
-		if (c == 'r')
-			runs = atoi(optarg);
-		else if (c == 'j')
-			wanted = atoi(optarg);
-		else
-			misuse("products [-r RUNS] [-j THREADS] gemv|batch|pack...");
-	if (runs < 1 || runs > RUNS)
-		misuse("-r: from 1 to %d were wanted", RUNS);
-	threads_init(wanted);
-	linalg_init();
-	ring_make();
-	for (; optind < argc; optind++)
-		for (int i = 0; ; i++)
-			if (i == PARTS)
-				misuse("there is no part '%s'", argv[optind]);
-			else if (!strcmp(argv[optind], parts[i].name)) {
-				parts[i].run();
-				break;
-			}
-	return 0;
+	return bench_main(argc, argv, "products", sizeof parts / sizeof *parts, parts);
 }
