@@ -18,6 +18,7 @@ bool quiet, verbose;
 enum { STOPS = 4, ALIGN = 64, HUGE_PAGE = 2 << 20 };
 static void (*stop[STOPS])(void);
 static int stops;
+static volatile sig_atomic_t settled;
 
 static void run_stops(void)
 {
@@ -29,6 +30,8 @@ static void on_signal(int number)
 {
 	static const char bus[] = ": an input file shrank or could not be read while it was in use\n";
 
+	if (settled && (number == SIGINT || number == SIGTERM || number == SIGHUP))
+		return;
 	run_stops();
 	if (number == SIGBUS) {
 		if (write(2, program, strlen(program)) < 0 || write(2, bus, sizeof bus - 1) < 0)
@@ -55,6 +58,11 @@ void at_stop(void (*fn)(void))
 	}
 	if (stops < STOPS)
 		stop[stops++] = fn;
+}
+
+void settle(void)
+{
+	settled = true;
 }
 
 /* One line, whatever a damaged file has put into the names that it quotes. */

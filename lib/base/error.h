@@ -21,6 +21,8 @@ void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* silent
 
 /* Called once by die(), misuse() and fatal signals, and at exit: removes unfinished files. */
 void at_stop(void (*fn)(void));
+/* The result gets its name now: who interrupts comes too late, and the status will say so. */
+void settle(void);
 
 /*
  * n elements of size bytes, zeroed, 64-byte aligned, never NULL: dies when

@@ -398,6 +398,7 @@ static void sync_and_rename(struct output *out)
 
 	if (fsync(out->buffer.fd))
 		die("%s: cannot sync:", out->name);
+	settle();
 	if (rename(out->temporary, out->path))
 		die("%s: cannot replace:", out->name);
 	unfinished = NULL;
@@ -418,6 +419,8 @@ void output_close(struct output *out)
 			die("%s: cannot write:", out->name);
 		if (out->path)
 			sync_and_rename(out);
+		else
+			settle();
 		unfinished_fd = -1;
 		if (close(out->buffer.fd))
 			die("%s: cannot close:", out->name);
