@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Constants, not options: sequences that are stepped together, and what their keys and values may take. */
+/* Constants, not options: sequences that are stepped together, at most, and what their keys and values may take. */
 enum { BATCH = 32 };
 static const size_t CACHE = (size_t)1 << 30;
 
@@ -94,11 +94,13 @@ void sample_tokens(const struct image *image, const struct config *c, size_t ctx
 {
 	size_t length = ctx - 1, sequences = (n + length - 1) / length;
 	size_t one = 2 * c->blocks * ctx * c->kv_heads * c->head_dim * sizeof(float);
-	size_t batch = least(sequences, least(BATCH, one < CACHE ? CACHE / one : 1));
+	size_t most = least(BATCH, one < CACHE ? CACHE / one : 1), batches = (sequences + most - 1) / most;
+	size_t batch = (sequences + batches - 1) / batches;
 	struct resident model = resident_open(image, c);
 	struct job j = { c, &model, random_open(seed, "sample-tokens"), temperature, length, sequences, batch, n, 0, id };
 
-	#pragma omp parallel num_threads(threads)
+	/* A batch is one thread's; with fewer batches than threads products are divided. */
+	#pragma omp parallel num_threads((int)least((size_t)threads, batches))
 	{
 		struct work work = work_make(c, batch, batch, ctx);
 		struct cache cache = cache_make(c, batch, ctx);

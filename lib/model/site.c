@@ -102,7 +102,9 @@ static void apply_packed(const struct site *s, size_t i, size_t m, size_t stride
 	struct room *room, bool add)
 {
 	for (size_t t = 0, n; t < m; t += n) {
-		n = m - t < PRODUCT_FEW ? m - t : PRODUCT_FEW;
+		size_t parts = (m - t + PRODUCT_FEW - 1) / PRODUCT_FEW;
+
+		n = (m - t + parts - 1) / parts;
 		product_apply(&s->product[i], n, stride, (float (*)[stride])&y[t][s->at[i]], &x[t],
 			room_of(room, product_room(n, s->in)), s->layer[i].linear.bias, add);
 	}
