@@ -77,6 +77,10 @@ void at_stop(void (*fn)(void))
 	(void)fn;
 }
 
+void settle(void)
+{
+}
+
 void *xalloc(size_t n, size_t size)
 {
 	size_t bytes;
