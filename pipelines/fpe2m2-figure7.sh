@@ -5,12 +5,15 @@
 # sequences are decoded together. Times come from the measuring program of the
 # source tree, build/tests/bench/products (`make bench` builds it), or from
 # PTQ_PRODUCTS. Left: how many times faster than fp16 in the same run; right: the
-# same as operations a second over the roofline of the machine, bytes of weights
-# at the measured rate of reading. PTQ_RUNS: measurements of each (15).
+# same as operations a second under the roofline of the machine: bytes of weights
+# at the measured rate of reading, and the peak of fp32, which `kernels` beside that
+# program measures. PTQ_RUNS: measurements of each (15).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 products=${PTQ_PRODUCTS:-$here/../build/tests/bench/products}
-[ -x "$products" ] || { echo "fpe2m2-figure7: $products is not there: make bench builds it, or PTQ_PRODUCTS names it" >&2; exit 1; }
+for program in "$products" "${products%/*}/kernels"; do
+	[ -x "$program" ] || { echo "fpe2m2-figure7: $program is not there: make bench builds it, or PTQ_PRODUCTS names it" >&2; exit 1; }
+done
 work=${PTQ_RESULTS:-$PWD/results}/fpe2m2-figure7
 mkdir -p "$work" && cd "$work"
 
@@ -21,11 +24,13 @@ awk -F '\t' -v OFS='\t' '
 	FNR == NR { s[$1, $2] = $3; next }
 	FNR > 1 && $1 != "read" { printf "%s\t%s\t%.4g\t%.3g\t%.4g\t%.4g\n", $1, $2, 1e3 * $3, s["f16", $2] / $3, 1e-9 * $5 / $3, $5 / $4 }
 ' batch.tsv batch.tsv >figure7.tsv
+[ -e peak.tsv ] || { "${products%/*}/kernels" peak >peak.part && mv peak.part peak.tsv; }
+peak=$(awk -F '\t' '$1 == "peak-f32" && $2 == "ours" { print $3 }' peak.tsv)	# GF/s
 rate=$(awk -F '\t' '$1 == "read" && $2 == 1 { print 1e-9 * $4 / $3 }' batch.tsv)	# GB/s
 
-RATE=$rate gnuplot <<'G'
+RATE=$rate PEAK=$peak gnuplot <<'G'
 set datafile separator "\t"; set border 3; set tics nomirror; set grid
-rate = real(system("echo $RATE"))
+rate = real(system("echo $RATE")); peak = real(system("echo $PEAK"))
 formats = "e2m2 e2m2-int16 e2m2-half int5 nf5 e2m1 int4 bf16 f32 sgemm"
 name(f) = f eq "e2m2-int16" ? "E2M2, 16-bit activations" : f eq "e2m2-half" ? "E2M2, the paper's conversion" : f eq "sgemm" ? "float, sgemm" : f
 do for [i=1:10] { set linetype i lw 2 pt i ps 0.8 }
@@ -38,7 +43,8 @@ do for [t in "svg png"] {
 	plot 1 lt -1 dt 2 title "fp16", for [i=1:10] "< grep '^".word(formats, i)."\t' figure7.tsv" using 2:4 with linespoints lt i title name(word(formats, i)) noenhanced
 	set key bottom right; set xlabel "operations a byte of weights"; set ylabel "10⁹ operations a second"
 	set logscale xy; set xrange [0.4:60]; set yrange [10:1000]; set xtics autofreq
-	plot rate * x lt -1 dt 2 title sprintf("memory: %.1f GB/s", rate), \
+	plot rate * x < peak ? rate * x : peak lt -1 dt 2 title sprintf("memory: %.1f GB/s; fp32: %.0f · 10⁹/s", rate, peak), \
+		"< grep '^f16\t' figure7.tsv" using 6:5 with linespoints lt -1 pt 12 title "fp16", \
 		for [i=1:10] "< grep '^".word(formats, i)."\t' figure7.tsv" using 6:5 with linespoints lt i notitle
 	unset multiplot
 }

@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include "quant/linear.h"
 
-/* Columns up to which a product from packed words beats unpacking them once and sgemm (docs/results/fpe2m2-figure7.tsv). */
+/* Columns up to which products from packed words beat sgemm of weights that were unpacked before (docs/results/fpe2m2-figure7.tsv). */
 enum { PRODUCT_FEW = 16, PRODUCT_CHUNK = 128 };
 
 /* The quickest first. */
