@@ -118,8 +118,8 @@ int main(int argc, char *argv[])
 		numbers += divergence_answer(&divergence, answer + numbers);
 		divergence_write(out, &divergence);
 	}
-	record_write(out, numbers, answer, &windows, nll);
 	table_answer(numbers, answer, set.json);
+	record_write(out, numbers, answer, &windows, nll);
 	image_close(file);
 	windows_free(&windows);
 	divergence_free(&divergence);

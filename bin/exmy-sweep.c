@@ -80,14 +80,14 @@ int main(int argc, char *argv[])
 
 	for (size_t i = 0; out && i < sizeof sheet / sizeof *sheet; i++)
 		sheet_put(sheet[i], out, tables[i]);
-	if (out) {
-		output_end(out);
-		output_close(out);
-	}
 	if (tsv)
 		sheet_print(sheet[table], false);
 	if (plot)
 		sweep_plot(&s, plot);
+	if (out) {
+		output_end(out);
+		output_close(out);
+	}
 	if (in)
 		input_close(in);
 	if (has_config)

@@ -52,8 +52,8 @@ int main(int argc, char *argv[])
 	for (; image; image = input_next(in))
 		survey_part(&survey, image, known ? &config : NULL);
 	survey_end(&survey, input_name(in));
-	sheet_write(&survey.sheet, out);
 	sheet_print(&survey.sheet, json);
+	sheet_write(&survey.sheet, out);
 	sheet_free(&survey.sheet);
 	input_close(in);
 	if (known)

@@ -177,6 +177,7 @@ def change(path, edit):
 def put(g, name, value): del g[name]; g[name] = value
 change("code.h5", lambda g: put(g, "codes", np.full((44, 32), 16, "u1")))
 change("scale.h5", lambda g: g.__delitem__("scale")); change("zero.h5", lambda g: put(g, "zero", np.zeros((44, 3), "u1")))
+change("sixteen.h5", lambda g: put(g, "zero", np.full((44, 2), 16, "u1")))
 change("minus.h5", lambda g: put(g, "scale", np.full((44, 2), -1, "f4"))); change("group.h5", lambda g: g.attrs.__delitem__("group"))
 change("format.h5", lambda g: g.attrs.__setitem__("storage", "int99")); change("act.h5", lambda g: g.attrs.__setitem__("act_mode", "odd"))
 change("index.h5", lambda g: g.__setitem__("group_index", np.full(32, 2, "i4")))
@@ -188,6 +189,7 @@ change("online.h5", lambda g: g.attrs.__setitem__("online_hadamard", 32))
 PY
 up=/model/layers/1/mlp/up_proj
 no 'a code the format lacks' 1 "code.h5: $up/codes: holds code 16, uint4 has 16" run --tokens t.h5 code.h5
+no 'a zero point the format lacks' 1 "sixteen.h5: $up/zero: holds zero point 16, the largest code of uint4 is 15" run --tokens t.h5 sixteen.h5
 no 'no scale' 1 "scale.h5: $up/scale: is missing" run --tokens t.h5 scale.h5
 no 'zeros of another shape' 1 "zero.h5: $up/zero: has shape" run --tokens t.h5 zero.h5
 no 'a negative scale' 1 "minus.h5: $up/scale: holds -1" run --tokens t.h5 minus.h5

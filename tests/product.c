@@ -16,7 +16,7 @@
 
 static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "e3m0", "nf4",
 	"int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
-enum { FORMATS = sizeof formats / sizeof *formats, OUT = 7 };
+enum { FORMATS = sizeof formats / sizeof *formats, MOST = 131 };
 
 static struct random_stream noise;
 static uint64_t drawn;
@@ -27,10 +27,10 @@ static float uniform(void)
 }
 
 /* A packed layer of codes that the format has, each of them; free with drop(). */
-static struct linear layer(const char *format, size_t in, long group)
+static struct linear layer(const char *format, size_t out, size_t in, long group)
 {
-	struct linear l = { .out = OUT, .in = in, .group = group, .groups = linear_groups(in, group) };
-	size_t words, values = OUT * l.groups;
+	struct linear l = { .out = out, .in = in, .group = group, .groups = linear_groups(in, group) };
+	size_t words, values = (group < 0 ? 1 : out) * l.groups;
 	uint8_t *code, *zero;
 	uint32_t *packed;
 	float *scale;
@@ -39,9 +39,9 @@ static struct linear layer(const char *format, size_t in, long group)
 	assert_true(format_parse(&l.storage, format));
 	words = pack_words(l.storage.bits, in);
 	codes = (1 << l.storage.bits) - (strncmp(format, "int", 3) == 0);
-	code = xalloc(in, 1), packed = xalloc(OUT * words, sizeof *packed);
+	code = xalloc(in, 1), packed = xalloc(out * words, sizeof *packed);
 	scale = xalloc(values, sizeof *scale), zero = xalloc(values, 1);
-	for (size_t o = 0; o < OUT; o++) {
+	for (size_t o = 0; o < out; o++) {
 		for (size_t i = 0; i < in; i++)
 			code[i] = (uint8_t)((size_t)codes > in ? (size_t)(random_uniform(&noise, drawn++) * codes) : (o + i * 7) % (size_t)codes);
 		pack_row(l.storage.bits, in, packed + o * words, code);
@@ -65,15 +65,15 @@ static void drop(struct linear *l)
 /* Roundings of a sum of in columns, from product.h: of partial sums, of the parts at the end and of Ŵ. */
 static double roundings(const struct product *p)
 {
-	return (double)p->l->in / (p->way == PRODUCT_PLAIN ? 16 : p->lanes) + 16;
+	return (double)p->l->in / (p->way == PRODUCT_PLAIN ? 16 : p->way == PRODUCT_FIXED ? 128 : p->lanes) + 16;
 }
 
 static void check(const struct product *p, size_t m, bool add)
 {
 	const struct linear *l = p->l;
-	const size_t in = l->in, stride = OUT + 3;
-	float *x = xalloc(m * in, sizeof *x), *w = xalloc(OUT * in, sizeof *w), *rounded = xalloc(in, sizeof *x);
-	float y[PRODUCT_FEW][OUT + 3], bias[OUT];
+	const size_t in = l->in, out = l->out, stride = out + 3;
+	float *x = xalloc(m * in, sizeof *x), *w = xalloc(out * in, sizeof *w), *rounded = xalloc(in, sizeof *x);
+	float (*y)[stride] = xalloc(m, sizeof *y), bias[MOST];
 	void *input = xalloc(product_input_size(m, in), 1);
 
 	for (size_t i = 0; i < m * in; i++)
@@ -81,16 +81,16 @@ static void check(const struct product *p, size_t m, bool add)
 	for (size_t t = 0; t < m; t++)
 		for (size_t o = 0; o < stride; o++)
 			y[t][o] = (float)(t + o);
-	for (size_t o = 0; o < OUT; o++)
+	for (size_t o = 0; o < out; o++)
 		bias[o] = uniform();
-	linear_weight(l, 0, OUT, (float (*)[in])w);
+	linear_weight(l, 0, out, (float (*)[in])w);
 	product_input(p, m, input, (const float (*)[in])x);
 	product_run(p, m, stride, y, input, add ? NULL : bias, add);
 	for (size_t t = 0; t < m; t++) {
 		memcpy(rounded, x + t * in, in * sizeof *x);
 		if (p->narrow)
 			product_narrow(in, rounded, rounded);
-		for (size_t o = 0; o < OUT; o++) {
+		for (size_t o = 0; o < out; o++) {
 			double want = 0, size = 0, fixed = 0, top = 0, start = add ? (double)(t + o) : (double)bias[o];
 
 			for (size_t i = 0; i < in; i++) {
@@ -105,13 +105,14 @@ static void check(const struct product *p, size_t m, bool add)
 				fail_msg("%s, cpu %d, way %d, %zu columns in groups of %ld, %zu inputs%s: %g, not %g", l->storage.name, (int)cpu,
 					(int)p->way, in, l->group, m, p->narrow ? " of 16 bits" : "", (double)y[t][o] - start, want);
 		}
-		for (size_t o = OUT; o < stride; o++)
+		for (size_t o = out; o < stride; o++)
 			assert_true(y[t][o] == (float)(t + o));
 	}
-	free(x), free(w), free(rounded), free(input);
+	free(x), free(w), free(y), free(rounded), free(input);
 }
 
 static const size_t columns[] = { 1, 31, 33, 64, 128, 129, 300, 1024 };
+static const size_t rows[] = { 1, 7, 19, MOST };
 static const long groups[] = { 0, -1, 32, 64, 96, 128, 160, 256 };
 
 /* Each way, wherever it is one; which formats it must be there for. */
@@ -125,7 +126,7 @@ static void ways(void **unused)
 		for (size_t f = 0; f < FORMATS; f++)
 			for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
 				for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-					struct linear l = layer(formats[f], columns[c], groups[g]);
+					struct linear l = layer(formats[f], rows[(c + 3 * g + f) % 4], columns[c], groups[g]);
 
 					for (int k = 0; k < 2 * PRODUCT_BEST; k++) {
 						static const size_t some[] = { 1, 2, 3, PRODUCT_FEW };
@@ -151,7 +152,7 @@ static void ways(void **unused)
 		assert_int_equal(done[c][PRODUCT_FIXED], (c == CPU_AVX512 && cpu_dot) * (FORMATS - 5) * one);
 	}
 	if (native < CPU_AVX512 || !cpu_half || !cpu_dot)
-		print_message("# SKIP: this processor, or PTQ_CPU, has not all of avx2, f16c, avx512, avx512vnni\n");
+		print_message("# SKIP: this processor, or PTQ_CPU, has not all of avx2, f16c, avx512, avx512vnni, avx512vbmi\n");
 }
 
 /* What is left to the unpacked product. */
@@ -159,7 +160,7 @@ static void others(void **unused)
 {
 	static const char *const wide[] = { "int3", "e2m3", "e4m3fn" };
 	const int32_t index[64] = { 0 };
-	struct linear l = layer("e2m2", 64, 32);
+	struct linear l = layer("e2m2", 7, 64, 32);
 	struct product p;
 
 	(void)unused;
@@ -173,7 +174,7 @@ static void others(void **unused)
 	assert_false(product_make(&p, &l, PRODUCT_BEST, false));
 	drop(&l);
 	for (int i = 0; i < 3; i++) {
-		l = layer(wide[i], 64, 0);
+		l = layer(wide[i], 7, 64, 0);
 		assert_false(product_make(&p, &l, PRODUCT_BEST, false));
 		drop(&l);
 	}
@@ -182,16 +183,16 @@ static void others(void **unused)
 /* What is not finite shows, in its own column only; zeros are zeros. */
 static void edges(void **unused)
 {
-	enum { IN = 256, MOST = 3 };
+	enum { IN = 256, OUT = 7, COLUMNS = 3 };
 	const enum cpu native = cpu;
 	static const float odd[] = { INFINITY, -INFINITY, NAN, 0, 1e-44f };
 
 	(void)unused;
 	for (cpu = CPU_PLAIN; cpu <= native; cpu++)
-		for (size_t m = 1; m <= MOST; m++)
+		for (size_t m = 1; m <= COLUMNS; m++)
 			for (int k = 0; k < 2 * (int)(sizeof odd / sizeof *odd); k++) {
-				struct linear l = layer("e2m2", IN, 128);
-				float x[MOST][IN] = { { 0 } }, y[MOST][OUT];
+				struct linear l = layer("e2m2", OUT, IN, 128);
+				float x[COLUMNS][IN] = { { 0 } }, y[COLUMNS][OUT];
 				void *input = xalloc(product_input_size(m, IN), 1);
 				struct product p;
 
@@ -208,35 +209,40 @@ static void edges(void **unused)
 	cpu = native;
 }
 
-/* Bytes do not depend on threads. */
+/* Bytes do not depend on threads, with one column and with so many that inputs are divided, too. */
 static void many_threads(void **unused)
 {
-	enum { IN = 512, ROWS = 1000 };
-	struct linear l = layer("int5", IN * ROWS / OUT, 0);
-	float *x = xalloc(IN, sizeof *x), y[2][1][ROWS];
-	float *scale = xalloc(ROWS, sizeof *scale);
-	struct product p;
+	enum { IN = 1024, OUT = 1001, COLUMNS = PRODUCT_FEW };
+	static const char *const some[] = { "int5", "e2m2", "nf4", "e4m0" };
+	const enum cpu native = cpu;
 	const int before = threads;
+	float *x = xalloc(COLUMNS * IN, sizeof *x);
 
 	(void)unused;
-	for (size_t i = 0; i < ROWS; i++)
-		scale[i] = 1 + (float)i;
-	free((void *)(uintptr_t)l.scale);
-	l.out = ROWS - 1, l.in = IN, l.groups = 1, l.scale = scale;
-	for (size_t i = 0; i < IN; i++)
+	for (size_t i = 0; i < COLUMNS * IN; i++)
 		x[i] = uniform();
-	for (threads = 1; threads <= 3; threads += 2) {
-		void *input = xalloc(product_input_size(1, IN), 1);
+	for (cpu = CPU_PLAIN; cpu <= native; cpu++)
+		for (size_t f = 0; f < sizeof some / sizeof *some; f++) {
+			struct linear l = layer(some[f], OUT, IN, 256);
 
-		assert_true(product_make(&p, &l, PRODUCT_BEST, false));
-		product_input(&p, 1, input, (const float (*)[IN])x);
-		product_run(&p, 1, ROWS, y[threads / 2], input, NULL, false);
-		free(input);
-	}
+			for (size_t m = 1; m <= COLUMNS; m += COLUMNS - 1) {
+				float (*y[2])[OUT] = { xalloc(m, sizeof **y), xalloc(m, sizeof **y) };
+				void *input = xalloc(product_input_size(m, IN), 1);
+				struct product p;
+
+				assert_true(product_make(&p, &l, PRODUCT_BEST, false));
+				for (threads = 1; threads <= 3; threads += 2) {
+					product_input(&p, m, input, (const float (*)[IN])x);
+					product_run(&p, m, OUT, y[threads / 2], input, NULL, false);
+				}
+				assert_memory_equal(y[0], y[1], m * sizeof **y);
+				free(input), free(y[0]), free(y[1]);
+			}
+			drop(&l);
+		}
 	threads = before;
-	assert_memory_equal(y[0][0], y[1][0], (ROWS - 1) * sizeof(float));
+	cpu = native;
 	free(x);
-	drop(&l);
 }
 
 /* Rounding to 16 bits by hand: at most half of a step of the chunk's, and exactly where it is a multiple. */

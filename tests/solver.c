@@ -225,13 +225,13 @@ static double value_of(const struct format *f, int code, struct pair p)
 
 static struct pair pair_of(const struct format *f, double min, double max)
 {
-	double top = (1 << f->n) - 1, half = (1 << (f->n - 1)) - 1;
+	double top = (1 << f->n) - 1, half = 1;
 	int x, y;
 
 	if (is_exmy(f, &x, &y))
 		half = exmy_value(y, (1 << (x + y)) - 1);
-	else if (f->name[0] == 'n')
-		half = 1;
+	else if (f->name[0] != 'n')
+		half = (1 << (f->n - 1)) - 1;
 	min = fmin(min, 0);
 	max = fmax(max, 0);
 	if (max == min)

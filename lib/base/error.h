@@ -21,7 +21,7 @@ void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* silent
 
 /* Called once by die(), misuse() and fatal signals, and at exit: removes unfinished files. */
 void at_stop(void (*fn)(void));
-/* The result gets its name now: who interrupts comes too late, and the status will say so. */
+/* The result gets its name now, which a tool does last: who interrupts comes too late, and the status will say so. */
 void settle(void);
 
 /*

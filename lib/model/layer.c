@@ -126,6 +126,18 @@ static void check_codes(const struct image *image, const char *path, const struc
 		die("%s: %s: holds code %u, %s has %u", image_name(image), member(path, "codes"), top, l->storage.name, limit);
 }
 
+/* So that a packed product may take code - zero for a small number. */
+static void check_zeros(const struct image *image, const char *path, const struct linear *l, size_t n)
+{
+	unsigned top = 0;
+
+	for (size_t i = 0; i < n; i++)
+		top = l->zero[i] > top ? l->zero[i] : top;
+	if ((float)top > l->storage.top)
+		die("%s: %s: holds zero point %u, the largest code of %s is %g", image_name(image), member(path, "zero"), top,
+			l->storage.name, (double)l->storage.top);
+}
+
 static void check_positive(const struct image *image, const char *path, const float *x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -161,6 +173,8 @@ static void read_groups(const struct image *image, const char *path, struct line
 		l->zero = t.data;
 	} else if (l->storage.asymmetric)
 		l->zero = image_tensor(image, member(path, "zero"), TENSOR_U8, 2, shape).data;
+	if (l->zero)
+		check_zeros(image, path, l, l->group < 0 ? 1 : l->out * l->groups);
 }
 
 static void read_group_index(const struct image *image, const char *path, struct linear *l)

@@ -99,7 +99,7 @@ void sample_tokens(const struct image *image, const struct config *c, size_t ctx
 	struct resident model = resident_open(image, c);
 	struct job j = { c, &model, random_open(seed, "sample-tokens"), temperature, length, sequences, batch, n, 0, id };
 
-	/* A batch is one thread's; with fewer batches than threads products are divided. */
+	/* A batch is one thread's; where there is but one, its products are divided. */
 	#pragma omp parallel num_threads((int)least((size_t)threads, batches))
 	{
 		struct work work = work_make(c, batch, batch, ctx);

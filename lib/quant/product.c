@@ -24,8 +24,8 @@ enum {
 #define HALF_UNIT 0x1p15f
 
 /*
- * Columns of a chunk in fixed point, by PRODUCT_FIXED: x = scale·unit·(d₀2¹⁶ + d₁2⁸ + d₂ + d₃2⁻⁸), or scale·unit·(d₀2⁸ + d₁)
- * of 16 bits. Weights are multiplied as v + offset ≥ 0; base holds -offset·Σx of each lane.
+ * Columns of a chunk in fixed point, by PRODUCT_FIXED: x unit = scale·(d₀2¹⁶ + d₁2⁸ + d₂ + d₃2⁻⁸), or scale·(d₀2⁸ + d₁)
+ * of 16 bits. Weights are multiplied as w/unit + offset ≥ 0; base holds -offset·Σ of each lane's columns.
  */
 struct fixed_input { int8_t digit[4][CHUNK]; int32_t base[2][16]; float scale, unused[15]; };
 
@@ -245,7 +245,6 @@ static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][P
 #define LOAD _mm256_loadu_ps
 #define STORE _mm256_storeu_ps
 #define FMA _mm256_fmadd_ps
-#define ADD _mm256_add_ps
 #define SUB _mm256_sub_ps
 #define MUL _mm256_mul_ps
 #define AND _mm256_and_si256
@@ -296,7 +295,6 @@ TARGET static inline float avx2_total(FLOATS v)
 #undef LOAD
 #undef STORE
 #undef FMA
-#undef ADD
 #undef SUB
 #undef MUL
 #undef AND
@@ -322,7 +320,6 @@ TARGET static inline float avx2_total(FLOATS v)
 #define LOAD _mm512_loadu_ps
 #define STORE _mm512_storeu_ps
 #define FMA _mm512_fmadd_ps
-#define ADD _mm512_add_ps
 #define SUB _mm512_sub_ps
 #define MUL _mm512_mul_ps
 #define AND _mm512_and_si512
@@ -415,7 +412,7 @@ FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear
 
 		g = g < l->groups ? g : l->groups - 1;	/* padding: its inputs are 0 */
 		s[i] = scale[g];
-		z[i] = zero ? zero[g] * 0x1010101 : 0;
+		z[i] = zero ? (int32_t)(zero[g] * 0x1010101u) : 0;
 	}
 }
 
@@ -624,6 +621,12 @@ static bool is_way(struct product *p, enum product_way way)
 	}
 }
 
+/* A table in memory is slower than arithmetic, one in a register quicker. */
+static const enum product_way quickest[2][4] = {
+	{ PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_PLAIN },
+	{ PRODUCT_FIXED, PRODUCT_TABLE, PRODUCT_INTEGER, PRODUCT_PLAIN },
+};
+
 bool product_make(struct product *p, const struct linear *l, enum product_way way, bool narrow)
 {
 	*p = (struct product){ .l = l, .narrow = narrow, .lanes = cpu == CPU_AVX512 ? 16 : 8 };
@@ -632,8 +635,10 @@ bool product_make(struct product *p, const struct linear *l, enum product_way wa
 		return false;
 	for (int c = 0; c < 32; c++)
 		p->table[c] = l->storage.grid[c & ((1 << l->storage.bits) - 1)];
-	for (p->way = way == PRODUCT_BEST ? 0 : way; !is_way(p, p->way); p->way++)
-		if (way != PRODUCT_BEST)
-			return false;
+	p->way = way;
+	if (way != PRODUCT_BEST)
+		return is_way(p, way);
+	for (const enum product_way *best = quickest[cpu == CPU_AVX512]; !is_way(p, p->way = *best); best++)
+		;
 	return true;
 }

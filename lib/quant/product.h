@@ -17,11 +17,12 @@
  *	fixed	grids of small integers times a power of two, with AVX-512 of bytes: looked up
  *		as bytes in one register and multiplied with activations in fixed point, four
  *		signed bytes each, 30 bits below the largest of each 128 columns (or two
- *		bytes); sums of 128 columns are exact
+ *		bytes); sums of 8 columns are exact
  *
  * Which way is the quickest depends on the processor (base/cpu.h) and the format.
  * They differ by the rounding of their sums in float, |y - ŷ| ≤ (in/8 + 16)·2⁻²⁴·Σ|Ŵ||x|
- * and half of that in wider vectors, and fixed by max|x|·2⁻³¹·Σ|Ŵ| of each 128 columns.
+ * and half of that in wider vectors; fixed by (in/128 + 16)·2⁻²⁴·Σ|Ŵ||x| and max|x|·2⁻³¹·Σ|Ŵ|
+ * of each 128 columns, as long as max|x| > 10⁻³⁰ there.
  * None depends on the number of threads. Codes that the format does not have give any
  * finite value.
  */
@@ -35,8 +36,7 @@
 /* Columns up to which products from packed words beat sgemm of weights that were unpacked before (docs/results/fpe2m2-figure7.tsv). */
 enum { PRODUCT_FEW = 16, PRODUCT_CHUNK = 128 };
 
-/* The quickest first. */
-enum product_way { PRODUCT_FIXED, PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_PLAIN, PRODUCT_BEST };
+enum product_way { PRODUCT_PLAIN, PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_FIXED, PRODUCT_BEST };
 
 struct product {
 	const struct linear *l;

@@ -5,7 +5,7 @@
  * One column is multiplied as its weights are made. For more, a chunk's weights of TILE rows are made once, with their
  * scales, into the first cache, and columns are taken in twos, with the tile's sums in registers.
  *
- * Wanted: LANES, TILE, TARGET, NAME(x), FLOATS, INTS, and of either: ZERO, SPLAT(f), LOAD(f), STORE(f, v), FMA, ADD, SUB,
+ * Wanted: LANES, TILE, TARGET, NAME(x), FLOATS, INTS, and of either: ZERO, SPLAT(f), LOAD(f), STORE(f, v), FMA, SUB,
  * MUL, AND, MERGE(mask, a, b) (a where the mask is 1, else b), LEFT(v, n), RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31,
  * right by -n), WORD(i), TO_FLOAT, HALVES(v, upper), LOOKUP(table, v, bits), LOW_WORDS(w), TOP_WORDS(w), TOTAL.
  */
