@@ -194,9 +194,15 @@ static int quantile_code(const struct format *f, double x)
 	return gain > 0 || (gain == 0 && (f->away ? x > 0 : high % 2 == 0)) ? high : low;
 }
 
+/* Largest code of a symmetric integer, counted from its zero. */
+static int half_of(const struct format *f)
+{
+	return (1 << (f->n - 1)) - 1;
+}
+
 static int code_of(const struct format *f, double value, struct pair p)
 {
-	double top = (1 << f->n) - 1, half = (1 << (f->n - 1)) - 1, q = value / p.s, whole = f->away ? round(q) : nearbyint(q);
+	double top = (1 << f->n) - 1, q = value / p.s, whole = f->away ? round(q) : nearbyint(q);
 	int x, y, code;
 
 	if (is_exmy(f, &x, &y)) {
@@ -206,7 +212,7 @@ static int code_of(const struct format *f, double value, struct pair p)
 	if (f->name[0] == 'n')
 		return quantile_code(f, q);
 	if (!f->asymmetric)
-		return (int)(fmin(fmax(whole, -half), half) + half);
+		return (int)(fmin(fmax(whole, -half_of(f)), half_of(f)) + half_of(f));
 	return (int)fmin(fmax(whole + p.z, 0), top);
 }
 
@@ -220,7 +226,7 @@ static double value_of(const struct format *f, int code, struct pair p)
 	}
 	if (f->name[0] == 'n')
 		return quantiles(f)[code] * p.s;
-	return (code - (f->asymmetric ? p.z : (1 << (f->n - 1)) - 1)) * p.s;
+	return (code - (f->asymmetric ? p.z : half_of(f))) * p.s;
 }
 
 static struct pair pair_of(const struct format *f, double min, double max)
@@ -231,7 +237,7 @@ static struct pair pair_of(const struct format *f, double min, double max)
 	if (is_exmy(f, &x, &y))
 		half = exmy_value(y, (1 << (x + y)) - 1);
 	else if (f->name[0] != 'n')
-		half = (1 << (f->n - 1)) - 1;
+		half = half_of(f);
 	min = fmin(min, 0);
 	max = fmax(max, 0);
 	if (max == min)
