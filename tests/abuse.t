@@ -226,7 +226,7 @@ with h5py.File("wide.h5", "w") as f:
 PY
 long() { dpq-run -q -j2 --compensate none --scale-search mse --group 64 wide.h5 -o "$1"; }
 long whole.h5
-few= wrong=
+few='' wrong=''
 for signal in TERM INT HUP KILL; do
 	hit=0
 	for i in 0 1 2 3 4 5 6 7 8 9 10 11; do
