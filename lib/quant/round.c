@@ -75,9 +75,12 @@ double round_error(const struct format *f, size_t n, size_t group, const uint8_t
 	for (size_t i = 0; i < n; i += CHUNK) {
 		const size_t m = n - i < CHUNK ? n - i : CHUNK;
 
-		for (size_t k = 0; k < m; k++) {
-			s[k] = scale[(i + k) / group];
-			z[k] = f->asymmetric ? zero[(i + k) / group] : 0;
+		for (size_t k = 0; k < m; ) {
+			const size_t g = (i + k) / group, end = (g + 1) * group - i;
+			const uint8_t offset = f->asymmetric ? zero[g] : 0;
+
+			for (; k < m && k < end; k++)
+				s[k] = scale[g], z[k] = offset;
 		}
 		format_decode(f, m, y, code + i, s, z);
 		sum += squares(m, w + i, y);
