@@ -15,8 +15,8 @@
 
 /* Constants, not options. Bytes of weights that are asked for ahead: the processor's own prefetching ends at each page. */
 enum {
-	CHUNK = PRODUCT_CHUNK, BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048, PANEL = 128,
-	FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
+	CHUNK = PRODUCT_CHUNK, BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048, PANEL = 1024,
+	ROWS_OF_TILES = 32, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
 	NARROW_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31,
 };
 
@@ -518,14 +518,22 @@ static void rows(const struct product *p, size_t m, size_t n, float y[m][PANEL],
 		rows_plain(p, m, n, y, w, scale, zero, input);
 }
 
+/* Rows that a thread takes at once: many, as their streams start anew each time, and each thread as often; whole tiles. */
+static size_t panel(size_t out)
+{
+	const size_t all = (size_t)threads, parts = all * ((out + all * PANEL - 1) / (all * PANEL)), n = (out + parts - 1) / parts;
+
+	return (n + ROWS_OF_TILES - 1) / ROWS_OF_TILES * ROWS_OF_TILES;
+}
+
 void product_run(const struct product *p, size_t m, size_t stride, float y[m][stride], const void *input, const float *bias, bool add)
 {
 	const struct linear *l = p->l;
-	const size_t words = pack_words(l->storage.bits, l->in);
+	const size_t words = pack_words(l->storage.bits, l->in), rows_at_once = panel(l->out);
 
 	#pragma omp parallel for num_threads(threads) if (l->out * l->in > FEW_PRODUCTS) schedule(dynamic)
-	for (size_t first = 0; first < l->out; first += PANEL) {
-		size_t n = l->out - first < PANEL ? l->out - first : PANEL, g = l->group == -1 ? 0 : first * l->groups;
+	for (size_t first = 0; first < l->out; first += rows_at_once) {
+		size_t n = l->out - first < rows_at_once ? l->out - first : rows_at_once, g = l->group == -1 ? 0 : first * l->groups;
 		float own[PRODUCT_FEW][PANEL];
 
 		rows(p, m, n, own, l->packed + first * words, l->scale + g, l->zero ? l->zero + g : NULL, input);
