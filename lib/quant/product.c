@@ -102,90 +102,6 @@ static size_t place(const struct product *p, size_t i)
 	}
 }
 
-#ifdef __x86_64__
-#define FIXED __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,prefer-vector-width=512")))
-#define FIXED_INLINE FIXED static inline __attribute__((always_inline))
-
-/* Nearest integers of x·FIXED_TOP/max, and the scale of their steps. */
-FIXED_INLINE float fixed_integers(size_t n, int32_t q[n], const float x[n])
-{
-	const float top = largest(n, x);
-	const double by = top > 0 && isfinite(top) ? FIXED_TOP / (double)top : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		double v = by > 0 ? (double)x[i] * by : 0;
-
-		q[i] = (int32_t)(v + (v < 0 ? -0.5 : 0.5));
-	}
-	return top / (FIXED_TOP >> 8);
-}
-
-/* -offset·Σ of the columns of each word. */
-FIXED_INLINE void fixed_base(int32_t base[16], int32_t offset, const int32_t q[CHUNK])
-{
-	for (size_t word = 0; word < 16; word++) {
-		uint32_t sum = 0;
-
-		for (size_t i = 0; i < 8; i++)
-			sum += (uint32_t)q[8 * word + i];
-		base[word] = (int32_t)(-(uint32_t)offset * sum);
-	}
-}
-
-/* from: the column that goes to each place. */
-FIXED static void fixed_place(const struct product *p, size_t n, struct fixed_input *y, const float *x, const uint8_t from[CHUNK])
-{
-	int32_t q[CHUNK] = { 0 };
-
-	y->scale = p->unit * (p->narrow ? narrow_integers(n, q, x) : fixed_integers(n, q, x));
-	fixed_base(y->base[0], p->offset, q);
-	for (int d = p->narrow ? 1 : 3; d >= 0; d--) {
-		int8_t digit[CHUNK];
-		int32_t last[CHUNK];
-
-		for (size_t i = 0; i < CHUNK; i++) {
-			last[i] = digit[i] = (int8_t)q[i];
-			q[i] = (q[i] - last[i]) / 256;
-		}
-		if (d == 3) {
-			fixed_base(y->base[1], p->offset, last);
-			fixed_base(y->base[0], p->offset, q);
-		}
-		for (size_t i = 0; i < CHUNK; i += 64)
-			_mm512_storeu_si512(y->digit[d] + i, _mm512_permutex2var_epi8(_mm512_loadu_si512(digit), _mm512_loadu_si512(from + i),
-				_mm512_loadu_si512(digit + 64)));
-	}
-}
-#endif
-
-void product_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
-{
-	const size_t in = p->l->in, chunks = chunks_of(in);
-	uint8_t from[CHUNK];
-
-	for (size_t i = 0; i < CHUNK; i++)
-		from[place(p, i)] = (uint8_t)i;
-	#pragma omp parallel for num_threads(threads) if (m * in > FEW_INPUTS) schedule(static)
-	for (size_t c = 0; c < chunks; c++)
-		for (size_t t = 0; t < m; t++) {
-			size_t n = in - c * CHUNK < CHUNK ? in - c * CHUNK : CHUNK;
-			float own[CHUNK] = { 0 }, *chunk = (float *)y + (c * m + t) * CHUNK;
-
-#ifdef __x86_64__
-			if (p->way == PRODUCT_FIXED) {
-				fixed_place(p, n, (struct fixed_input *)y + c * m + t, x[t] + c * CHUNK, from);
-				continue;
-			}
-#endif
-			if (p->narrow)
-				product_narrow(n, own, x[t] + c * CHUNK);
-			else
-				memcpy(own, x[t] + c * CHUNK, n * sizeof *own);
-			for (size_t i = 0; i < CHUNK; i++)
-				chunk[i] = own[from[i]];
-		}
-}
-
 /* ---- rows: y[m] of one row of words ---- */
 
 /* The last words of a row, filled up to a whole chunk's. */
@@ -361,149 +277,38 @@ TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int 
 
 #include "quant/product_float.h"
 
-/* ---- fixed point ---- */
-
-/* The chunk's weights as bytes: those of the words' even nibbles and those of the odd; fifth bits go to bit 4 of their bytes. */
-FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, __m512i table)
-{
-	const __m512i low = avx512_low(w, bits);
-
-	v[0] = low, v[1] = _mm512_srli_epi16(low, 4);
-	if (bits == 5) {
-		const __m512i at = _mm512_setr_epi32(0, 0, 0, 0, 5, 5, 5, 5, 10, 10, 10, 10, 15, 15, 15, 15);
-		const __m512i even = _mm512_broadcast_i64x2(_mm_set_epi64x(0x0d0f1d1f11130103, 0x15170507191b090b));
-		const __m512i odd = _mm512_sub_epi8(even, _mm512_set1_epi8(1)), fifth = _mm512_set1_epi8(16);
-		const __m512i top = _mm512_permutexvar_epi32(at, _mm512_loadu_si512(w + 4));
-
-		v[0] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(even, top), v[0], fifth, 0xe4);	/* the mask's of the first */
-		v[1] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(odd, top), v[1], fifth, 0xe4);
-	}
-	v[0] = _mm512_permutexvar_epi8(v[0], table);
-	v[1] = _mm512_permutexvar_epi8(v[1], table);
-}
-
-FIXED_INLINE __m512i dot(__m512i sum, const __m512i v[2], const int8_t x[CHUNK])
-{
-	return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, v[0], _mm512_loadu_si512(x)), v[1], _mm512_loadu_si512(x + CHUNK / 2));
-}
-
-/* Σ v x of each lane, less what the weights' offset adds. */
-FIXED_INLINE __m512 chunk_sum(bool narrow, const __m512i v[2], const struct fixed_input *x)
-{
-	const __m512i zero = _mm512_setzero_si512();
-	__m512i a = dot(zero, v, x->digit[0]), b = dot(narrow ? _mm512_load_si512(x->base[0]) : zero, v, x->digit[1]);
-
-	a = _mm512_add_epi32(_mm512_slli_epi32(a, 8), b);
-	if (narrow)
-		return _mm512_cvtepi32_ps(a);
-	b = dot(_mm512_load_si512(x->base[0]), v, x->digit[2]);
-	return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot(_mm512_load_si512(x->base[1]), v, x->digit[3])), _mm512_set1_ps(0x1p-8f),
-		_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(a, 8), b)));
-}
-
-/* Scales and zero points of a chunk's words, which may be of several groups. */
-FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear *l, const float *scale, const uint8_t *zero,
-	size_t chunk, float s[16], int32_t z[16])
-{
-	const size_t group = l->group > 0 ? (size_t)l->group : l->in;
-
-	for (size_t i = 0; i < 16; i++) {
-		size_t g = (chunk * 16 + i) * 8 / group;
-
-		g = g < l->groups ? g : l->groups - 1;	/* padding: its inputs are 0 */
-		s[i] = scale[g];
-		z[i] = zero ? (int32_t)(zero[g] * 0x1010101u) : 0;
-	}
-}
-
-/* Rows 0, d, 2d and 3d: memory answers four requests in different places sooner than four in one. */
-FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, bool offset, size_t m, size_t d, float y[m][PANEL],
-	const uint32_t *w, const float *scale, const uint8_t *zero, const struct fixed_input *x)
-{
-	const size_t chunks = chunks_of(p->l->in), words = (size_t)bits * 4, all = pack_words(bits, p->l->in), whole = all / words;
-	const size_t each = chunks_of_group(p->l, CHUNK), step = p->l->group == -1 ? 0 : p->l->groups;
-	const bool uneven = p->l->group > 0 && p->l->group % CHUNK;
-	const __m512i table = _mm512_loadu_si512(p->integer);
-	__m512 sum[PRODUCT_FEW][STREAMS];
-
-	for (size_t t = 0; t < m; t++)
-		for (size_t r = 0; r < STREAMS; r++)
-			sum[t][r] = _mm512_setzero_ps();
-	for (size_t c = 0, g = 0, left = each; c < chunks; c++, x += m) {
-		__m512i v[STREAMS][2];
-		__m512 s[STREAMS];
-
-		#pragma GCC unroll 4
-		for (size_t r = 0; r < STREAMS; r++) {
-			const uint32_t *from = w + r * d * all + c * words;
-			const size_t at = r * d * step;
-			uint32_t tail[20];
-			__m512i z;
-
-			__builtin_prefetch((const char *)from + AHEAD_STREAM);
-			if (bits == 5 && c % 2)
-				__builtin_prefetch((const char *)from + AHEAD_STREAM + 64);
-			s[r] = _mm512_set1_ps(scale[at + g]), z = _mm512_set1_epi8((char)(offset ? zero[at + g] : 0));
-			if (__builtin_expect(uneven || c == whole, false)) {
-				float own[16];
-				int32_t zeros[16];
-
-				fixed_parameters(p->l, scale + at, offset ? zero + at : NULL, c, own, zeros);
-				s[r] = _mm512_loadu_ps(own), z = _mm512_loadu_si512(zeros);
-				if (c == whole)
-					tail_of(tail, from, all - whole * words), from = tail;
-			}
-			weights(v[r], bits, from, table);
-			for (int k = 0; offset && k < 2; k++)
-				v[r][k] = _mm512_sub_epi8(v[r][k], z);
-		}
-		for (size_t t = 0; t < m; t++) {
-			const __m512 by = _mm512_set1_ps(x[t].scale);
-
-			#pragma GCC unroll 4
-			for (size_t r = 0; r < STREAMS; r++)
-				sum[t][r] = _mm512_fmadd_ps(_mm512_mul_ps(s[r], by), chunk_sum(narrow, v[r], x + t), sum[t][r]);
-		}
-		if (!--left)
-			left = each, g++;
-	}
-	for (size_t t = 0; t < m; t++)
-		for (size_t r = 0; r < STREAMS; r++)
-			y[t][r * d] = _mm512_reduce_add_ps(sum[t][r]);
-}
-
-FIXED_INLINE void fixed_some(const struct product *p, int bits, bool narrow, bool offset, size_t m, size_t n, float y[m][PANEL],
-	const uint32_t *w, const float *scale, const uint8_t *zero, const struct fixed_input *x)
-{
-	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups, d = n / STREAMS;
-
-	for (size_t o = 0; o < n; o += o + 1 == d ? (STREAMS - 1) * d + 1 : 1)	/* what is left over is done four times */
-		fixed_streams(p, bits, narrow, offset, m, o < d ? d : 0, (float (*)[PANEL])&y[0][o], w + o * words, scale + o * step,
-			offset ? zero + o * step : NULL, x);
-}
-
-#define ROWS(bits, narrow, offset) \
-	if (m == 1) \
-		fixed_some(p, bits, narrow, offset, 1, n, y, w, scale, zero, x); \
-	else \
-		fixed_some(p, bits, narrow, offset, m, n, y, w, scale, zero, x); \
-	break
-FIXED static void rows_fixed(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
-	const uint8_t *zero, const struct fixed_input *x)
-{
-	switch ((p->l->storage.bits == 5) + 2 * p->narrow + 4 * (zero != NULL)) {
-	case 0: ROWS(4, false, false);
-	case 1: ROWS(5, false, false);
-	case 2: ROWS(4, true, false);
-	case 3: ROWS(5, true, false);
-	case 4: ROWS(4, false, true);
-	case 5: ROWS(5, false, true);
-	case 6: ROWS(4, true, true);
-	case 7: ROWS(5, true, true);
-	}
-}
-#undef ROWS
+#include "quant/product_fixed.h"
 #endif
+
+/* ---- all of it ---- */
+
+void product_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
+{
+	const size_t in = p->l->in, chunks = chunks_of(in);
+	uint8_t from[CHUNK];
+
+	for (size_t i = 0; i < CHUNK; i++)
+		from[place(p, i)] = (uint8_t)i;
+	#pragma omp parallel for num_threads(threads) if (m * in > FEW_INPUTS) schedule(static)
+	for (size_t c = 0; c < chunks; c++)
+		for (size_t t = 0; t < m; t++) {
+			size_t n = in - c * CHUNK < CHUNK ? in - c * CHUNK : CHUNK;
+			float own[CHUNK] = { 0 }, *chunk = (float *)y + (c * m + t) * CHUNK;
+
+#ifdef __x86_64__
+			if (p->way == PRODUCT_FIXED) {
+				fixed_place(p, n, (struct fixed_input *)y + c * m + t, x[t] + c * CHUNK, from);
+				continue;
+			}
+#endif
+			if (p->narrow)
+				product_narrow(n, own, x[t] + c * CHUNK);
+			else
+				memcpy(own, x[t] + c * CHUNK, n * sizeof *own);
+			for (size_t i = 0; i < CHUNK; i++)
+				chunk[i] = own[from[i]];
+		}
+}
 
 static void rows(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
 	const uint8_t *zero, const void *input)
