@@ -25,6 +25,23 @@ is 'E2M2 has 6 bits with a scale for 32 columns, 5.5 with one of 16 bits' "$(cel
 is 'the unquantized model does not diverge from itself' "$(cell "$(at table1.tsv)" unquantized kl)" 0
 is 'E2M1 is best to 0.384' "$(cell "$(at figure3.tsv)" 4 best_to)" 0.384118
 is '36 runs and the model' "$(rows "$(at figure2.tsv)")" '37 even'
+# figure 7 measures for a minute: here of times that are known, by programs that only print
+mkdir programs
+cat >programs/products <<'SH'
+#!/bin/sh
+printf 'format\tcolumns\tseconds\tbytes\tflops\n'
+for m in 1 2 16; do
+	printf 'read\t%s\t0.002\t80000000\t0\nf16\t%s\t0.004\t80000000\t%s00000000\n' $m $m $m
+	for f in e2m2 e2m2-int16 e2m2-half int5 nf5 e2m1 int4 bf16 f32 sgemm; do printf '%s\t%s\t0.002\t26000000\t%s00000000\n' $f $m $m; done
+done
+SH
+printf '#!/bin/sh\nprintf "peak-f32\\tours\\t400\\n"\n' >programs/kernels
+chmod +x programs/products programs/kernels
+ok fpe2m2-figure7 env PTQ_PRODUCTS="$tmp/programs/products" "$top/pipelines/fpe2m2-figure7.sh"
+t=$(at figure7.tsv)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... 33 rows' "$(rows "$t")" '33 even'
+is '... how many times fp16, operations a second and a byte' "$(cell "$t" e2m2 times_fp16) $(cell "$t" e2m2 gflops) $(cell "$t" e2m2 flops_a_byte)" '2 50 3.846'
 touch stamp; sleep 0.1
 ok 'a second time' "$top/pipelines/fpe2m2-table1.sh" "$model" tokens.h5 tokens.h5
 is '... nothing is quantized' "$(find results -name '*channel.*' -newer stamp)" ''

@@ -40,6 +40,12 @@ static size_t chunks_of_group(const struct linear *l, size_t chunk)
 	return l->group > 0 && (size_t)l->group % chunk == 0 ? (size_t)l->group / chunk : l->in;
 }
 
+/* Of a word of 8 codes; padding, whose inputs are 0, is in the last one. */
+static size_t group_of(const struct linear *l, size_t word)
+{
+	return linear_group(l, 8 * word < l->in ? 8 * word : l->in - 1);
+}
+
 /* Inputs are [chunk][column] of either 128 floats or a struct fixed_input. */
 size_t product_input_size(size_t m, size_t in)
 {
@@ -317,7 +323,7 @@ static void rows(const struct product *p, size_t m, size_t n, float y[m][PANEL],
 	if (p->way == PRODUCT_FIXED)
 		rows_fixed(p, m, n, y, w, scale, zero, input);
 	else if (p->way != PRODUCT_PLAIN)
-		(cpu == CPU_AVX512 ? avx512_rows : avx2_rows)(p, p->way, m, n, y, w, scale, zero, input);
+		(cpu == CPU_AVX512 ? avx512_rows : avx2_rows)(p, m, n, y, w, scale, zero, input);
 	else
 #endif
 		rows_plain(p, m, n, y, w, scale, zero, input);

@@ -37,19 +37,18 @@ FIXED static void fixed_place(const struct product *p, size_t n, struct fixed_in
 	int32_t q[CHUNK] = { 0 };
 
 	y->scale = p->unit * (p->narrow ? narrow_integers(n, q, x) : fixed_integers(n, q, x));
-	fixed_base(y->base[0], p->offset, q);
 	for (int d = p->narrow ? 1 : 3; d >= 0; d--) {
 		int8_t digit[CHUNK];
 		int32_t last[CHUNK];
 
+		if (d == (p->narrow ? 1 : 2))
+			fixed_base(y->base[0], p->offset, q);
 		for (size_t i = 0; i < CHUNK; i++) {
 			last[i] = digit[i] = (int8_t)q[i];
 			q[i] = (q[i] - last[i]) / 256;
 		}
-		if (d == 3) {
+		if (d == 3)
 			fixed_base(y->base[1], p->offset, last);
-			fixed_base(y->base[0], p->offset, q);
-		}
 		for (size_t i = 0; i < CHUNK; i += 64)
 			_mm512_storeu_si512(y->digit[d] + i, _mm512_permutex2var_epi8(_mm512_loadu_si512(digit), _mm512_loadu_si512(from + i),
 				_mm512_loadu_si512(digit + 64)));
@@ -98,12 +97,9 @@ FIXED_INLINE __m512 chunk_sum(bool narrow, const __m512i v[2], const struct fixe
 FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear *l, const float *scale, const uint8_t *zero,
 	size_t chunk, float s[16], int32_t z[16])
 {
-	const size_t group = l->group > 0 ? (size_t)l->group : l->in;
-
 	for (size_t i = 0; i < 16; i++) {
-		size_t g = (chunk * 16 + i) * 8 / group;
+		size_t g = group_of(l, chunk * 16 + i);
 
-		g = g < l->groups ? g : l->groups - 1;	/* padding: its inputs are 0 */
 		s[i] = scale[g];
 		z[i] = zero ? (int32_t)(zero[g] * 0x1010101u) : 0;
 	}

@@ -38,13 +38,10 @@ INLINE void NAME(step)(const struct product *p, enum product_way way, int bits, 
 TARGET __attribute__((noinline)) static void NAME(parameters)(const struct product *p, size_t chunk, const float *scale,
 	const uint8_t *zero, float s[2][LANES], float z[LANES])
 {
-	const size_t group = p->l->group > 0 ? (size_t)p->l->group : p->l->in;
-
 	for (size_t i = 0; i < LANES; i++)
 		for (size_t h = 0; h < 2; h++) {
-			size_t word = p->way == PRODUCT_HALF ? (h * LANES + i) / 2 : i, g = (chunk * LANES + word) * 8 / group;
+			size_t g = group_of(p->l, chunk * LANES + (p->way == PRODUCT_HALF ? (h * LANES + i) / 2 : i));
 
-			g = g < p->l->groups ? g : p->l->groups - 1;	/* padding: its inputs are 0 */
 			s[h][i] = scale[g];
 			z[i] = zero ? zero[g] : -p->table[0];
 		}
@@ -186,10 +183,10 @@ INLINE void NAME(some)(const struct product *p, enum product_way way, int bits, 
 			y[t][o] *= HALF_UNIT;
 }
 
-TARGET static void NAME(rows)(const struct product *p, enum product_way way, size_t m, size_t n, float y[m][PANEL],
-	const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
+TARGET static void NAME(rows)(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w,
+	const float *scale, const uint8_t *zero, const float *x)
 {
-	switch ((int)way * 2 + (p->l->storage.bits == 5)) {
+	switch ((int)p->way * 2 + (p->l->storage.bits == 5)) {
 	case 2 * PRODUCT_HALF: NAME(some)(p, PRODUCT_HALF, 4, m, n, y, w, scale, zero, x); break;
 	case 2 * PRODUCT_HALF + 1: NAME(some)(p, PRODUCT_HALF, 5, m, n, y, w, scale, zero, x); break;
 	case 2 * PRODUCT_INTEGER: NAME(some)(p, PRODUCT_INTEGER, 4, m, n, y, w, scale, zero, x); break;
