@@ -36,28 +36,28 @@ int main(int argc, char *argv[])
 	struct quantize q = { .solver.damp = 0.01 };
 	struct solver *s = &q.solver;
 	const struct option_row rows[] = {
-		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", "Hessians of the layers, from hessian-accum", NULL, NULL, false },
-		{ 0, "order", OPTION_FILE, &order, "FILE", "order of the columns, from gar-order; default: as they stand", NULL, NULL, false },
-		{ 0, "storage", OPTION_TEXT, &storage, "FORMAT", "format of the codes", NULL, NULL, false },
-		{ 'g', "group", OPTION_TEXT, &group, "G|channel|tensor", "columns that share a scale", NULL, NULL, false },
-		{ 0, "compute", OPTION_TEXT, &compute, "none|FORMAT", "format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ", NULL, NULL, false },
-		{ 0, "compensate", OPTION_CHOICE, &compensate, NULL, "which error later columns make good", compensates, NULL, false },
-		{ 0, "recipe", OPTION_CHOICE, &recipe, NULL, "defaults of the choices below; inc is the released code", recipes, NULL, false },
-		{ 0, "", OPTION_HEADING, NULL, NULL, "Choices that override the recipe", NULL, NULL, false },
-		{ 0, "scale-search", OPTION_CHOICE, &search, NULL, "range of a group as it is, or of least error", searches, NULL, false },
-		{ 0, "round-first", OPTION_CHOICE, &round_first, NULL, "round to the compute format before coding", yes_no, NULL, false },
-		{ 0, "group-view", OPTION_CHOICE, &view, NULL, "weights that a group's parameters come from", group_views, NULL, false },
-		{ 0, "static-groups", OPTION_BOOL, &s->static_groups, NULL, "parameters of the original groups, whatever the order", NULL, NULL, false },
-		{ 0, "scale8", OPTION_CHOICE, &scale8, NULL, "how many FP8 scales a weight has", scale8s, NULL, false },
-		{ 0, "pow2-scale", OPTION_CHOICE, &pow2, NULL, "FP8 scales rounded up to powers of two", yes_no, NULL, false },
-		{ 0, "top", OPTION_REAL, &top, "Z", "FP8 scales are max|x|/Z; default: the recipe's", NULL, NULL, false },
-		{ 0, "saturate", OPTION_REAL, &saturate, "V", "largest FP8 magnitude of a weight; default: the recipe's", NULL, NULL, false },
-		{ 0, "act-format", OPTION_TEXT, &act_format, "FORMAT", "format of activations; default: that of the arithmetic", NULL, NULL, false },
-		{ 0, "act-mode", OPTION_CHOICE, &act, NULL, "which scales activations are rounded under", act_modes, NULL, false },
-		{ 0, "ties", OPTION_CHOICE, &tie, NULL, "where a weight halfway between two values goes", ties, NULL, false },
-		{ 0, "damp", OPTION_REAL, &s->damp, "LAMBDA", "added to the diagonal, times its mean", NULL, NULL, false },
+		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", .help = "Hessians of the layers, from hessian-accum" },
+		{ 0, "order", OPTION_FILE, &order, "FILE", .help = "order of the columns, from gar-order; default: as they stand" },
+		{ 0, "storage", OPTION_TEXT, &storage, "FORMAT", .help = "format of the codes" },
+		{ 'g', "group", OPTION_TEXT, &group, "G|channel|tensor", .help = "columns that share a scale" },
+		{ 0, "compute", OPTION_TEXT, &compute, "none|FORMAT", .help = "format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ" },
+		{ 0, "compensate", OPTION_CHOICE, &compensate, NULL, .help = "which error later columns make good", .choices = compensates },
+		{ 0, "recipe", OPTION_CHOICE, &recipe, NULL, .help = "defaults of the choices below; inc is the released code", .choices = recipes },
+		{ 0, "", OPTION_HEADING, NULL, NULL, .help = "Choices that override the recipe" },
+		{ 0, "scale-search", OPTION_CHOICE, &search, NULL, .help = "range of a group as it is, or of least error", .choices = searches },
+		{ 0, "round-first", OPTION_CHOICE, &round_first, NULL, .help = "round to the compute format before coding", .choices = yes_no },
+		{ 0, "group-view", OPTION_CHOICE, &view, NULL, .help = "weights that a group's parameters come from", .choices = group_views },
+		{ 0, "static-groups", OPTION_BOOL, &s->static_groups, NULL, .help = "parameters of the original groups, whatever the order" },
+		{ 0, "scale8", OPTION_CHOICE, &scale8, NULL, .help = "how many FP8 scales a weight has", .choices = scale8s },
+		{ 0, "pow2-scale", OPTION_CHOICE, &pow2, NULL, .help = "FP8 scales rounded up to powers of two", .choices = yes_no },
+		{ 0, "top", OPTION_REAL, &top, "Z", .help = "FP8 scales are max|x|/Z; default: the recipe's" },
+		{ 0, "saturate", OPTION_REAL, &saturate, "V", .help = "largest FP8 magnitude of a weight; default: the recipe's" },
+		{ 0, "act-format", OPTION_TEXT, &act_format, "FORMAT", .help = "format of activations; default: that of the arithmetic" },
+		{ 0, "act-mode", OPTION_CHOICE, &act, NULL, .help = "which scales activations are rounded under", .choices = act_modes },
+		{ 0, "ties", OPTION_CHOICE, &tie, NULL, .help = "where a weight halfway between two values goes", .choices = ties },
+		{ 0, "damp", OPTION_REAL, &s->damp, "LAMBDA", .help = "added to the diagonal, times its mean", .most = 1e6 },
 		OPTION_LAYERS,
-		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+		{ .type = OPTION_END },
 	};
 	size_t n;
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
@@ -73,15 +73,16 @@ int main(int argc, char *argv[])
 	if (round_first >= 0) s->round_first = round_first;
 	if (view >= 0) s->group_view = (enum group_view)view;
 	if (pow2 >= 0) s->pow2_scale = pow2;
-	if (top > 0) s->z_top = (float)top;
-	if (saturate > 0) s->saturate = (float)saturate;
+	quantize_top(s, "top", top, &s->z_top);
+	quantize_top(s, "saturate", saturate, &s->saturate);
 	s->scale8_channel = scale8;
+	quantize_idle(&q, act_format, act >= 0 ? (int)act_mode[act] : -1);
 	quantize_inputs(&q, act_format, act >= 0 ? (int)act_mode[act] : -1, pow2);
 
 	s->no_error = quiet;
 	linalg_init();
 	q.hessian = hessian ? image_open(hessian, "hessian") : NULL;
-	q.order = order ? image_open(order, "order") : NULL;
+	q.order = order && s->compensate != COMPENSATE_NONE ? image_open(order, "order") : NULL;
 	quantize_check(&q);
 
 	struct input *in = input_open(operand[0], model_layout, "model");

@@ -8,11 +8,10 @@
  *	nll_se = √((mean nll² - mean² nll) / (n - 1))
  *	bits_per_byte = Σ nll / (ln 2 · bytes of the targets)
  * and, paired with an earlier record token by token, the mean difference and its standard error.
- * Against another model, which streams in beside it, also the divergence of the two (lib/eval/divergence.h).
+ * With a reference, a model which streams in beside it, also the divergence of the two (lib/eval/divergence.h).
  * Conventions of cutting a text: SPEC section 10.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "base/error.h"
 #include "base/option.h"
 #include "base/progress.h"
@@ -31,46 +30,37 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Cuts the tokens of a text into windows, runs the model over all of them, and prints the mean negative\n"
 		"log-likelihood of the targets in nats, its standard error, the perplexity, and bits a byte where the\n"
-		"tokens file knows the length of the text. -o keeps the likelihood of every target. --against adds the\n"
-		"divergence from another model, such as the one that was quantized: KL(other || model), how often both\n"
+		"tokens file knows the length of the text. -o keeps the likelihood of every target. --reference adds the\n"
+		"divergence from another model, such as the one that was quantized: KL(reference || model), how often both\n"
 		"have the same token on top, and how the probability of the target has changed.",
 	.examples = "  eval-ppl --tokens test.h5 --ctx 256 --convention bos model.h5 -o plain.h5\n"
 		"  dpq-run -q --compensate none model.h5 |\n"
 		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --paired plain.h5\n"
 		"  dpq-run -q --compensate none model.h5 |\n"
-		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --against model.h5",
+		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --reference model.h5",
 };
 
 /* Everything the command line says. */
 static struct {
-	const char *tokens, *paired, *against;
+	const char *tokens, *paired, *reference;
 	size_t ctx, limit, memory;
 	int convention, compute_type;
-	bool json;
+	bool json, force_tokens;
 } set = { .memory = (size_t)512 << 20 };
 
 static const struct option_row rows[] = {
-	{ 't', "tokens", OPTION_FILE, &set.tokens, "FILE", "token ids of the text", NULL, NULL, false },
-	{ 'c', "ctx", OPTION_SIZE, &set.ctx, "N", "ids a window (default: the model's positions, at most 2048)", NULL, NULL, false },
-	{ 0, "convention", OPTION_CHOICE, &set.convention, "NAME", "how the text is cut into windows", windows_conventions, NULL, false },
-	{ 0, "limit", OPTION_SIZE, &set.limit, "N", "only the first N ids (0: all)", NULL, NULL, false },
-	{ 0, "paired", OPTION_FILE, &set.paired, "FILE", "differences from an earlier record (-o) over the same tokens", NULL, NULL, false },
-	{ 0, "against", OPTION_FILE, &set.against, "MODEL", "divergence from another model of the same vocabulary", NULL, NULL, false },
-	{ 0, "compute-type", OPTION_CHOICE, &set.compute_type, "NAME", "arithmetic of the linear products", compute_types, NULL, false },
-	{ 0, "memory", OPTION_SIZE, &set.memory, "BYTES", "hidden states beyond this go to a file in $TMPDIR", NULL, NULL, true },
-	{ 0, "json", OPTION_BOOL, &set.json, NULL, "print one JSON object", NULL, NULL, true },
-	{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+	{ 't', "tokens", OPTION_FILE, &set.tokens, "FILE", .help = "token ids of the text" },
+	{ 'c', "ctx", OPTION_SIZE, &set.ctx, "N", .help = "ids a window (default: the model's positions, at most 2048)", .least = 2, .most = WINDOWS_LONGEST },
+	{ 0, "convention", OPTION_CHOICE, &set.convention, "NAME", .help = "how the text is cut into windows", .choices = windows_conventions },
+	{ 0, "limit", OPTION_SIZE, &set.limit, "N", .help = "only the first N ids (0: all)" },
+	{ 0, "paired", OPTION_FILE, &set.paired, "FILE", .help = "differences from an earlier record (-o) over the same tokens" },
+	{ 0, "reference", OPTION_FILE, &set.reference, "MODEL", .help = "divergence from this model, of the same vocabulary", .alias = "against" },
+	{ 0, "compute-type", OPTION_CHOICE, &set.compute_type, "NAME", .help = "arithmetic of the linear products", .choices = compute_types },
+	OPTION_FORCE_TOKENS(&set.force_tokens),
+	{ 0, "memory", OPTION_SIZE, &set.memory, "BYTES", .help = "hidden states beyond this go to a file in $TMPDIR", .neutral = true },
+	{ 0, "json", OPTION_BOOL, &set.json, NULL, .help = "print one JSON object", .neutral = true },
+	{ .type = OPTION_END },
 };
-
-static void check(const char *model)
-{
-	if (!set.tokens)
-		misuse("--tokens FILE is wanted");
-	if (set.against && set.paired)
-		misuse("--against and --paired both give paired_delta: one of them is wanted");
-	if (set.against && !strcmp(set.against, "-") && !strcmp(model, "-"))
-		misuse("MODEL and --against are both standard input: a name for one of them is wanted");
-}
 
 int main(int argc, char *argv[])
 {
@@ -78,30 +68,35 @@ int main(int argc, char *argv[])
 	const char **operand = option_parse(argc, argv, &tool, rows, &operands);
 
 	linalg_init();
-	check(operand[0]);
+	if (!set.tokens)
+		misuse("--tokens FILE is wanted");
+	if (set.reference && set.paired)
+		misuse("--reference and --paired both give paired_delta: one of them is wanted");
+	output_answer(output_path);
 
 	enum compute_type type = (enum compute_type)set.compute_type;
 	struct image *file = image_open(set.tokens, "tokens");
-	struct run *model = run_open(operand[0], type), *against = set.against ? run_open(set.against, type) : NULL;
-	struct run *both[] = { model, against };
-	size_t models = against ? 2 : 1;
-	struct tokens tokens = tokens_read(file, model->config.vocab, set.limit);
+	struct run *model = run_open(operand[0], type), *reference = set.reference ? run_open(set.reference, type) : NULL;
+	struct run *both[] = { model, reference };
+	size_t models = reference ? 2 : 1;
+	struct tokens tokens = tokens_read(file, model->image, model->config.vocab, set.force_tokens, set.limit);
 	struct windows windows = windows_cut(image_name(file), &tokens, set.convention,
 		windows_ctx(set.ctx, model->config.positions));
+	struct image *before = set.paired ? record_earlier(set.paired, &windows) : NULL;
 	struct output *out = record_open(output_path, model->image);
 	double *nll = xalloc(windows.targets, sizeof *nll);
 	struct divergence divergence = { 0 };
 
 	record_input(out, "tokens", file);
-	if (against) {
-		run_match(model, against);
-		record_input(out, "against", against->image);
+	if (reference) {
+		run_match(model, reference);
+		record_input(out, "reference", reference->image);
 	}
 	for (size_t k = 0; k < models; k++)
 		run_begin(both[k], &windows, set.memory / models);
 	run_to_heads(models, both);
-	if (against)
-		divergence = divergence_of(model->forward, &model->head, against->forward, &against->head, nll);
+	if (reference)
+		divergence = divergence_of(model->forward, &model->head, reference->forward, &reference->head, nll);
 	else
 		forward_score(model->forward, &model->head, nll);
 	for (size_t k = 0; k < models; k++)
@@ -112,15 +107,17 @@ int main(int argc, char *argv[])
 	struct answer answer[PERPLEXITY_ANSWERS + DIVERGENCE_ANSWERS];
 	size_t numbers = perplexity_answer(&p, answer);
 
-	if (set.paired)
-		numbers += paired_answer(record_paired(set.paired, &windows, nll), answer + numbers);
-	if (against) {
+	if (before)
+		numbers += paired_answer(record_paired(before, windows.targets, nll), answer + numbers);
+	if (reference) {
 		numbers += divergence_answer(&divergence, answer + numbers);
 		divergence_write(out, &divergence);
 	}
 	table_answer(numbers, answer, set.json);
 	record_write(out, numbers, answer, &windows, nll);
 	image_close(file);
+	if (before)
+		image_close(before);
 	windows_free(&windows);
 	divergence_free(&divergence);
 	free(nll);

@@ -25,31 +25,25 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
-	bool unpack = false, known = false;
+	bool unpack = false;
 	const struct option_row rows[] = {
-		{ 0, "unpack", OPTION_BOOL, &unpack, NULL, "make codes of a packed model", NULL, NULL, false },
+		{ 0, "unpack", OPTION_BOOL, &unpack, NULL, .help = "make codes of a packed model" },
 		OPTION_LAYERS,
-		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+		{ .type = OPTION_END },
 	};
 	size_t n, done = 0;
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 	struct input *in = input_open(operand[0], model_layout, "model");
 	struct output *out = output_open(output_path, "model");
-	struct config config = { 0 };
 	struct image *image;
 
-	while ((image = input_next(in))) {
-		if (!image_part(image) && (known = image_has(image, "/config")))
-			config = config_read(image);
-		done += pack_part(out, image, known ? &config : NULL, unpack);
-	}
+	while ((image = input_next(in)))
+		done += pack_part(out, image, unpack);
 	if (!done)
 		die("%s: holds no layer %s%s", input_name(in), unpack ? "that is packed" : "with codes; dpq-run makes them",
 			option_layers_given() ? " among those that --layers selects" : "");
 	progress_clear();
 	output_close(out);
 	input_close(in);
-	if (known)
-		config_free(&config);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/option.h"
+#include "base/plot.h"
 #include "eval/sweep.h"
 
 static const struct tool tool = {
@@ -20,6 +21,7 @@ static const struct tool tool = {
 	.brief = "the error of number formats against the spread of the weights",
 	.operands = "[MODEL]",
 	.max_operands = 1,
+	.optional = true,
 	.about = "Computes the mean squared error of number formats on Gaussian weights of each sigma, all scaled so that the\n"
 		"largest weight is 1. With a MODEL (- for standard input) also the sigma of its output channels and the error\n"
 		"of each format on them. Writes a file of kind sweep; --tsv prints one of its tables instead.",
@@ -27,7 +29,8 @@ static const struct tool tool = {
 		"  exmy-sweep --formats int4,e2m1,nf4 --plot errors.svg -o sweep.h5 model.h5",
 };
 
-static const char *const tables[] = { "curve", "best", "crossover", "layer", "error", NULL };
+enum { CURVE, BEST, CROSSOVER, LAYER, ERROR };
+static const char *const tables[] = { [CURVE] = "curve", [BEST] = "best", [CROSSOVER] = "crossover", [LAYER] = "layer", [ERROR] = "error", NULL };
 static const char *const ties[] = { "even", "away", NULL };
 
 int main(int argc, char *argv[])
@@ -36,33 +39,40 @@ int main(int argc, char *argv[])
 	const char *band = "0.12:0.28";
 	size_t samples = 0, n;
 	int table = 0, tie = 0;
-	bool tsv = false, has_config = false;
+	bool tsv = false, json = false, has_config = false;
 	double low, high;
-	char end;
 	const struct option_row rows[] = {
-		{ 0, "formats", OPTION_TEXT, &formats, "LIST", "formats, separated by commas", NULL, NULL, false },
-		{ 0, "sigma", OPTION_TEXT, &sigmas, "LIST", "LOW:HIGH:STEP, or numbers separated by commas", NULL, NULL, false },
-		{ 0, "ties", OPTION_CHOICE, &tie, NULL, "where a weight halfway between two values goes", ties, NULL, false },
-		{ 0, "monte-carlo", OPTION_SIZE, &samples, "N", "also by sampling N weights for each point", NULL, NULL, false },
+		{ 0, "formats", OPTION_TEXT, &formats, "LIST", .help = "formats, separated by commas" },
+		{ 0, "sigma", OPTION_TEXT, &sigmas, "LIST", .help = "LOW:HIGH:STEP, or numbers separated by commas" },
+		{ 0, "ties", OPTION_CHOICE, &tie, NULL, .help = "where a weight halfway between two values goes", .choices = ties },
+		{ 0, "monte-carlo", OPTION_SIZE, &samples, "N", .help = "also by sampling N weights for each point" },
 		OPTION_SEED,
 		OPTION_LAYERS,
-		{ 0, "tsv", OPTION_BOOL, &tsv, NULL, "print a table instead of writing a file to standard output", NULL, NULL, true },
-		{ 0, "table", OPTION_CHOICE, &table, NULL, "which table --tsv prints", tables, NULL, true },
-		{ 0, "plot", OPTION_TEXT, &plot, "FILE", "draw the curves (.svg, .png, .pdf)", NULL, NULL, true },
-		{ 0, "band", OPTION_TEXT, &band, "LOW:HIGH", "sigmas of models: shaded in the plot, channels counted", NULL, NULL, false },
-		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+		{ 0, "tsv", OPTION_BOOL, &tsv, NULL, .help = "print a table instead of writing a file to standard output", .neutral = true },
+		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "likewise, as JSON", .neutral = true },
+		{ 0, "table", OPTION_CHOICE, &table, NULL, .help = "which table is printed", .choices = tables, .neutral = true },
+		{ 0, "plot", OPTION_TEXT, &plot, "FILE", .help = "draw the curves (.svg, .png, .pdf)", .neutral = true },
+		{ 0, "band", OPTION_TEXT, &band, "LOW:HIGH", .help = "sigmas of models: shaded in the plot, channels counted" },
+		{ .type = OPTION_END },
 	};
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
-	bool model = strcmp(operand[0], "-") || !strcmp(argv[argc - 1], "-");
+	const bool model = n > 0, print = tsv || json, of_model = table == LAYER || table == ERROR;
 
-	if (sscanf(band, "%lf:%lf%c", &low, &high, &end) != 2)
-		misuse("--band: '%s' is not LOW:HIGH", band);
+	option_idle(4, (struct option_idle[]){ { !model, "layers", "no MODEL" }, { !samples, "seed", "no --monte-carlo" },
+		{ !model && !plot, "band", "neither MODEL nor --plot" }, { !print, "table", "neither --tsv nor --json" } });
+	if (print && of_model && !model)
+		misuse("--table %s is of a MODEL, and none is named", tables[table]);
+	if (plot)
+		plot_check(plot);
+	if (print)
+		output_answer(output_path);
+	sweep_band(band, &low, &high);
 	struct sweep s = sweep_begin(formats, tie, low, high);
+	double *sigma = sweep_sigmas(sigmas, &n);
 	struct input *in = model ? input_open(operand[0], model_layout, "model") : NULL;
 	struct image *image = in ? input_next(in) : NULL;
-	struct output *out = tsv && !output_path ? NULL : output_open(output_path, "sweep");
+	struct output *out = print && !output_path ? NULL : output_open(output_path, "sweep");
 	struct config config = { 0 };
-	double *sigma = sweep_sigmas(sigmas, &n);
 
 	if (out) {
 		output_start(out, 0, 1);
@@ -76,12 +86,12 @@ int main(int argc, char *argv[])
 		sweep_part(&s, image, has_config ? &config : NULL);
 	sweep_end(&s);
 
-	const struct sheet *sheet[] = { &s.curve, &s.best, &s.crossover, &s.layer, &s.error };
+	const struct sheet *sheet[] = { [CURVE] = &s.curve, [BEST] = &s.best, [CROSSOVER] = &s.crossover, [LAYER] = &s.layer, [ERROR] = &s.error };
 
 	for (size_t i = 0; out && i < sizeof sheet / sizeof *sheet; i++)
 		sheet_put(sheet[i], out, tables[i]);
-	if (tsv)
-		sheet_print(sheet[table], false);
+	if (print)
+		sheet_print(sheet[table], json);
 	if (plot)
 		sweep_plot(&s, plot);
 	if (out) {

@@ -30,14 +30,16 @@ int main(int argc, char *argv[])
 	const char *text = "128";
 	size_t n, done = 0;
 	const struct option_row rows[] = {
-		{ 0, "order", OPTION_CHOICE, &order, NULL, "kind of order", order_kinds, NULL, false },
-		{ 0, "key", OPTION_CHOICE, &key, NULL, "what of its diagonal ranks a group", order_keys, NULL, false },
-		{ 'g', "group", OPTION_TEXT, &text, "G|channel|tensor", "columns that share a scale", NULL, NULL, false },
+		{ 0, "order", OPTION_CHOICE, &order, NULL, .help = "kind of order", .choices = order_kinds },
+		{ 0, "key", OPTION_CHOICE, &key, NULL, .help = "what of its diagonal ranks a group", .choices = order_keys },
+		{ 'g', "group", OPTION_TEXT, &text, "G|channel|tensor", .help = "columns that share a scale" },
 		OPTION_LAYERS,
-		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+		{ .type = OPTION_END },
 	};
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 	long group = quantize_group(text);
+
+	option_idle(1, &(struct option_idle){ order != ORDER_GAR, "key", "--order none or full" });
 
 	struct input *in = input_open(operand[0], model_layout, "hessian");
 	struct output *out = output_open(output_path, "order");
@@ -49,7 +51,8 @@ int main(int argc, char *argv[])
 		output_begin(out, image);
 		if (!image_part(image)) {
 			output_text(out, "/", "order", order_kinds[order]);
-			output_text(out, "/", "key", order_keys[key]);
+			if (order == ORDER_GAR)
+				output_text(out, "/", "key", order_keys[key]);
 			output_integer(out, "/", "group", group);
 			if (config)
 				output_string(out, "/config", config);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/number.h"
 #include "base/option.h"
 #include "base/progress.h"
 #include "io/image.h"
@@ -36,26 +37,29 @@ static const struct tool tool = {
 static const char *tokens_path, *shard_text = "1/1";
 static size_t ctx, limit, memory = (size_t)512 << 20, shard, shards;
 static int convention, compute_type;
+static bool force_tokens;
 
 static const struct option_row rows[] = {
-	{ 't', "tokens", OPTION_FILE, &tokens_path, "FILE", "token ids of the calibration text", NULL, NULL, false },
-	{ 'c', "ctx", OPTION_SIZE, &ctx, "N", "ids a window (default: the model's positions, at most 2048)", NULL, NULL, false },
-	{ 0, "convention", OPTION_CHOICE, &convention, "NAME", "how the text is cut into windows", windows_conventions, NULL, false },
-	{ 0, "limit", OPTION_SIZE, &limit, "N", "only the first N ids (0: all)", NULL, NULL, false },
-	{ 0, "shard", OPTION_TEXT, &shard_text, "I/N", "only windows I, I + N, ..., counted from 1", NULL, NULL, false },
-	{ 0, "compute-type", OPTION_CHOICE, &compute_type, "NAME", "arithmetic of the linear products", compute_types, NULL, false },
-	{ 0, "memory", OPTION_SIZE, &memory, "BYTES", "hidden states beyond this go to a file in $TMPDIR", NULL, NULL, true },
+	{ 't', "tokens", OPTION_FILE, &tokens_path, "FILE", .help = "token ids of the calibration text" },
+	{ 'c', "ctx", OPTION_SIZE, &ctx, "N", .help = "ids a window (default: the model's positions, at most 2048)", .least = 2, .most = WINDOWS_LONGEST },
+	{ 0, "convention", OPTION_CHOICE, &convention, "NAME", .help = "how the text is cut into windows", .choices = windows_conventions },
+	{ 0, "limit", OPTION_SIZE, &limit, "N", .help = "only the first N ids (0: all)" },
+	{ 0, "shard", OPTION_TEXT, &shard_text, "I/N", .help = "only windows I, I + N, ..., counted from 1" },
+	{ 0, "compute-type", OPTION_CHOICE, &compute_type, "NAME", .help = "arithmetic of the linear products", .choices = compute_types },
+	OPTION_FORCE_TOKENS(&force_tokens),
+	{ 0, "memory", OPTION_SIZE, &memory, "BYTES", .help = "hidden states beyond this go to a file in $TMPDIR", .neutral = true },
 	OPTION_LAYERS,
-	{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+	{ .type = OPTION_END },
 };
 
 static void of_model(struct output *out, struct input *in, struct image *image)
 {
 	struct image *file = image_open(tokens_path, "tokens");
 	struct config config = config_read(image);
-	struct tokens tokens = tokens_read(file, config.vocab, limit);
+	struct tokens tokens = tokens_read(file, image, config.vocab, force_tokens, limit);
 	struct windows windows = windows_cut(image_name(file), &tokens, convention, windows_ctx(ctx, config.positions));
 
+	calibrate_check(&config, input_name(in));
 	config.compute_type = (enum compute_type)compute_type;
 	windows_shard(&windows, shard, shards);
 	struct forward *run = forward_open(&config, &windows, memory);
@@ -79,10 +83,11 @@ int main(int argc, char *argv[])
 {
 	size_t n;
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
-	char end;
+	const char *end = number_size(shard_text, &shard);
 
 	linalg_init();
-	if (sscanf(shard_text, "%zu/%zu%c", &shard, &shards, &end) != 2 || strchr(shard_text, '-') || !shard || shard > shards)
+	end = end && *end == '/' ? number_size(end + 1, &shards) : NULL;
+	if (!end || *end || !shard || shard > shards)
 		misuse("--shard: '%s' is not I/N with 1 <= I <= N", shard_text);
 
 	struct input **in = xalloc(n, sizeof(struct input *));
@@ -92,15 +97,15 @@ int main(int argc, char *argv[])
 		in[i] = input_open(operand[i], model_layout, n > 1 ? "hessian" : "model|activations|hessian");
 		image[i] = input_next(in[i]);
 	}
-	bool model = !strcmp(image_kind(image[0]), "model");
+	const bool model = !strcmp(image_kind(image[0]), "model"), sum = !strcmp(image_kind(image[0]), "hessian");
 
+	option_idle(2, (struct option_idle[]){ { !model, "convention compute-type force-tokens", "no model is run" },
+		{ sum, "ctx limit", "Hessian files are summed whole" } });
 	if (model && !tokens_path)
 		misuse("--tokens FILE is wanted for a model");
 	if (!model && tokens_path)
 		misuse("--tokens goes with a model; %s is of kind %s", input_name(in[0]), image_kind(image[0]));
-	if (!model && compute_type)
-		misuse("--compute-type goes with a model; activations are taken as they are");
-	if (shards > 1 && !strcmp(image_kind(image[0]), "hessian"))
+	if (shards > 1 && sum)
 		misuse("--shard goes with a model or activations; Hessian files are summed whole");
 
 	struct output *out = output_open(output_path, "hessian");

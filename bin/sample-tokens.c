@@ -24,15 +24,16 @@ static const struct tool tool = {
 	.brief = "token ids drawn from a model",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are --tokens of them. "
+	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are --length of them. "
 		"Random numbers belong to the place in the result, not to the order of the work.",
-	.examples = "  sample-tokens --tokens 2040 --ctx 256 --seed 1 model.h5 -o calib.h5\n"
-		"  sample-tokens --tokens 2040 --ctx 256 --seed 2 model.h5 -o test.h5",
+	.examples = "  sample-tokens --length 2040 --ctx 256 --seed 1 model.h5 -o calib.h5\n"
+		"  sample-tokens --length 2040 --ctx 256 --seed 2 model.h5 -o test.h5",
 };
 
 static void write_tokens(struct output *out, const struct image *model, const struct config *c, size_t n, int32_t id[n])
 {
 	enum { BYTES = 256 };
+	char *tokenizer = image_has(model, "/tokenizer") ? image_string(model, "/tokenizer") : NULL;
 	uint16_t *one = xalloc(n, sizeof *one);
 
 	for (size_t i = 0; i < n; i++)
@@ -40,13 +41,12 @@ static void write_tokens(struct output *out, const struct image *model, const st
 	output_start(out, 0, 1);
 	output_history(out, "model", model);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, id, n));
-	output_integer(out, "/tokens", "bos_id", c->bos);
-	output_integer(out, "/tokens", "add_bos", 1);
-	output_integer(out, "/tokens", "vocab", (int64_t)c->vocab);
+	tokens_describe(out, tokenizer, c->bos, true, c->vocab);
 	if (c->vocab == BYTES)
 		output_write(out, "/bytes", tensor_1d(TENSOR_U16, one, n));
 	output_end(out);
 	free(one);
+	free(tokenizer);
 }
 
 int main(int argc, char *argv[])
@@ -55,21 +55,18 @@ int main(int argc, char *argv[])
 	double temperature = 1;
 	int compute_type = COMPUTE_F32;
 	const struct option_row rows[] = {
-		{ 'n', "tokens", OPTION_SIZE, &n, "N", "ids to draw", NULL, NULL, false },
-		{ 0, "temperature", OPTION_REAL, &temperature, "T", "0: always the likeliest", NULL, NULL, false },
-		{ 'c', "ctx", OPTION_SIZE, &ctx, "N", "ids a sequence, BOS included (default: the model's positions, at most 2048)",
-			NULL, NULL, false },
-		{ 0, "compute-type", OPTION_CHOICE, &compute_type, "NAME", "arithmetic of the linear products", compute_types, NULL, false },
+		{ 'n', "length", OPTION_SIZE, &n, "N", .help = "ids to draw", .least = 1, .most = 1e12, .alias = "tokens" },
+		{ 0, "temperature", OPTION_REAL, &temperature, "T", .help = "divides the logits; 0: always the likeliest", .most = 1e6 },
+		{ 'c', "ctx", OPTION_SIZE, &ctx, "N", .help = "ids a sequence, BOS included (default: the model's positions, at most 2048)",
+			.least = 2, .most = WINDOWS_LONGEST },
+		{ 0, "compute-type", OPTION_CHOICE, &compute_type, "NAME", .help = "arithmetic of the linear products", .choices = compute_types },
 		OPTION_SEED,
-		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+		{ .type = OPTION_END },
 	};
 	const char **operand = option_parse(argc, argv, &tool, rows, &operands);
 
 	linalg_init();
-	if (!n)
-		misuse("--tokens: nothing to draw");
-	if (temperature < 0)
-		misuse("--temperature must not be negative");
+	option_idle(1, &(struct option_idle){ !(temperature > 0), "seed", "--temperature 0" });
 
 	struct image *image = image_open(operand[0], "model");
 	struct config config = config_read(image);

@@ -34,16 +34,17 @@ int main(int argc, char *argv[])
 	const char *reference = NULL, *hessian = NULL;
 	bool json = false, known;
 	const struct option_row rows[] = {
-		{ 'r', "reference", OPTION_FILE, &reference, "FILE", "the model that is taken as exact", NULL, NULL, false },
-		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", "Hessians of the layers, from hessian-accum", NULL, NULL, false },
+		{ 'r', "reference", OPTION_FILE, &reference, "FILE", .help = "the model that is taken as exact" },
+		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", .help = "Hessians of the layers, from hessian-accum" },
 		OPTION_LAYERS,
-		{ 0, "json", OPTION_BOOL, &json, NULL, "print JSON", NULL, NULL, true },
-		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print JSON", .neutral = true },
+		{ .type = OPTION_END },
 	};
 	size_t n;
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 
 	linalg_init();
+	output_answer(output_path);
 	if (!reference)
 		misuse("--reference FILE is wanted");
 

@@ -33,13 +33,14 @@ int main(int argc, char *argv[])
 	bool json = false, known;
 	const struct option_row rows[] = {
 		OPTION_LAYERS,
-		{ 0, "json", OPTION_BOOL, &json, NULL, "print JSON", NULL, NULL, true },
-		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print JSON", .neutral = true },
+		{ .type = OPTION_END },
 	};
 	size_t n;
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 
 	linalg_init();
+	output_answer(output_path);
 
 	struct input *in = input_open(operand[0], model_layout, "model|hessian");
 	struct image *image = input_next(in);

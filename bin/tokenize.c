@@ -6,11 +6,13 @@
  * With --bytes every byte is its own id, and NUL stands as BOS, as byte-level
  * models have it.
  */
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/option.h"
 #include "io/image.h"
 #include "io/text.h"
 #include "model/config.h"
+#include "model/windows.h"
 #include "text/tokenizer.h"
 #include <stdlib.h>
 #include <string.h>
@@ -29,26 +31,26 @@ static const struct tool tool = {
 };
 
 static const struct option_row rows[] = {
-	{ 0, "model", OPTION_FILE, &model, "MODEL", "use the tokenizer of this model", NULL, NULL, false },
-	{ 0, "bytes", OPTION_BOOL, &bytes, NULL, "ids are bytes, 0 to 255", NULL, NULL, false },
-	{ 0, "special", OPTION_BOOL, &special, NULL, "read special tokens (<s>, ...) in the text", NULL, NULL, false },
+	{ 0, "model", OPTION_FILE, &model, "MODEL", .help = "use the tokenizer of this model" },
+	{ 0, "bytes", OPTION_BOOL, &bytes, NULL, .help = "ids are bytes, 0 to 255" },
+	{ 0, "special", OPTION_BOOL, &special, NULL, .help = "read special tokens (<s>, ...) in the text" },
 	{ .type = OPTION_END }
 };
 
-struct vocabulary { size_t size; long bos; bool add_bos; };
+struct vocabulary { size_t size; long bos; bool add_bos; char *text; };	/* text: of tokenizer.json, or NULL */
 
 /* Ids by the model's tokenizer; the config knows how many there are, and the BOS of a tokenizer that adds none. */
-static struct tokens by_model(struct vocabulary *v, const struct image *image, size_t n, const char text[n])
+static struct encoding by_model(struct vocabulary *v, const struct image *image, size_t n, const char text[n])
 {
 	char *json = image_string(image, "/tokenizer"), *config = image_config(image);
 	char *name = xformat("%s: /tokenizer", image_name(image));
 	struct tokenizer *t;
-	struct tokens k;
+	struct encoding k;
 
 	if (!json)
 		die("%s: is not there; the model was imported without a tokenizer.json", name);
 	t = tokenizer_read(name, json);
-	*v = (struct vocabulary){ tokenizer_vocab(t), tokenizer_bos(t), tokenizer_bos(t) >= 0 };
+	*v = (struct vocabulary){ tokenizer_vocab(t), tokenizer_bos(t), tokenizer_bos(t) >= 0, json };
 	if (config) {
 		struct config c = config_read(image);
 
@@ -64,7 +66,6 @@ static struct tokens by_model(struct vocabulary *v, const struct image *image, s
 	tokenizer_close(t);
 	free(name);
 	free(config);
-	free(json);
 	return k;
 }
 
@@ -72,36 +73,36 @@ int main(int argc, char *argv[])
 {
 	size_t operands, n;
 	const char *path = *option_parse(argc, argv, &tool, rows, &operands);
-	struct vocabulary v = { 256, 0, true };
+	struct vocabulary v = { 256, 0, true, NULL };
 	struct image *image = NULL;
 	struct output *out;
-	struct tokens k;
-	char *text;
+	struct encoding k;
+	char *text, *digest;
 
 	if (!model == !bytes)
 		misuse("exactly one of --model and --bytes is wanted");
-	if (bytes && special)
-		misuse("--special goes with --model");
+	option_idle(1, &(struct option_idle){ bytes, "special", "--bytes" });
 	out = output_open(output_path, "tokens");
 	text = text_read(path, SIZE_MAX / 4, &n);
 	if (!n)
 		die("%s: the text is empty", strcmp(path, "-") ? path : "<stdin>");
 	if (model)
 		image = image_open(model, "model");
-	k = image ? by_model(&v, image, n, text) : tokens_of_bytes(n, text);
-	free(text);
+	k = image ? by_model(&v, image, n, text) : encoding_of_bytes(n, text);
+	digest = digest_of(n, text);
+	option_history_note("text-sha256", digest);
+	free(text), free(digest);
 
 	output_start(out, 0, 1);
 	if (image)
 		output_history(out, "model", image);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
-	output_integer(out, "/tokens", "bos_id", v.bos);
-	output_integer(out, "/tokens", "add_bos", v.add_bos);
-	output_integer(out, "/tokens", "vocab", (int64_t)v.size);
+	tokens_describe(out, v.text, v.bos, v.add_bos, v.size);
 	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));
 	output_end(out);
 	output_close(out);
-	tokens_free(&k);
+	encoding_free(&k);
+	free(v.text);
 	if (image)
 		image_close(image);
 	return 0;

@@ -5,7 +5,7 @@
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 mkdir out
 model-import -q "$top/tests/tiny" -o model.h5
-sample-tokens -q --tokens 32 --ctx 8 model.h5 -o tokens.h5
+sample-tokens -q --length 32 --ctx 8 model.h5 -o tokens.h5
 hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 dpq-run -q --compensate none --group 4 model.h5 -o quantized.h5
 printf 'once on\n' >text
@@ -16,9 +16,9 @@ tool() {	# tool NAME FILE
 	dpq-run) set -- dpq-run -q --compensate none "$2" -o out/r ;;
 	hessian-accum) set -- hessian-accum -q --tokens tokens.h5 --ctx 8 "$2" -o out/r ;;
 	eval-ppl) set -- eval-ppl -q --tokens tokens.h5 --ctx 8 "$2" -o out/r ;;
-	eval-ppl-against) set -- eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --against "$2" -o out/r ;;
+	eval-ppl-against) set -- eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference "$2" -o out/r ;;
 	gar-order) set -- gar-order -q "$2" -o out/r ;;
-	sample-tokens) set -- sample-tokens -q --tokens 8 --ctx 8 "$2" -o out/r ;;
+	sample-tokens) set -- sample-tokens -q --length 8 --ctx 8 "$2" -o out/r ;;
 	tokenize) set -- tokenize -q --model "$2" text -o out/r ;;
 	esac
 	timeout 20 "$@"
@@ -158,18 +158,19 @@ for s in missing:part twice:part swapped:part first:part last:'stream ends after
 	name=${s%%:*} pattern=${s#*:}
 	no "a stream from a file: $name" 1 "$pattern" tool dpq-run "$name"
 	no "a stream from a pipe: $name" 1 "$pattern" sh -c "cat $name | dpq-run -q --compensate none -o out/r"
-	no "a stream to compare with: $name" 1 "$pattern" eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --against "$name" -o out/r
+	no "a stream to compare with: $name" 1 "$pattern" eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference "$name" -o out/r
 	no "a stream as a second input: $name" 1 "$pattern|has . parts|wanted" sh -c "cat $name | tokenize -q --model /dev/stdin text -o out/r"
 done
 ok 'nothing is left behind' clean
 
 # --- places that are full, closed, or too small ---
 for c in "model-import -q '$top/tests/tiny'" 'tokenize -q --model model.h5 text' 'dpq-run -q --compensate none model.h5' \
-	'hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5' 'gar-order -q hessian.h5' 'sample-tokens -q --tokens 8 --ctx 8 model.h5' \
-	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --against quantized.h5'; do
+	'hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5' 'gar-order -q hessian.h5' 'sample-tokens -q --length 8 --ctx 8 model.h5' \
+	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference quantized.h5'; do
 	no "/dev/full: ${c%% *}" 1 'No space left' sh -c "$c >/dev/full"
 done
-no 'help to a full disk' 1 '' sh -c 'dpq-run --help >/dev/full || { echo told >&2; exit 1; }'
+no 'help to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --help >/dev/full'
+no 'the version to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --version >/dev/full'
 no 'ulimit -f' 1 'cannot write: File too large' sh -c 'ulimit -f 20; exec dpq-run -q --compensate none model.h5 -o out/r'
 if unshare -m true 2>/dev/null; then
 	mkdir small

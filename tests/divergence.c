@@ -151,7 +151,7 @@ static size_t held_against_whole(struct made *m, struct made *a, const struct wi
 			kl += exp((double)((long double)p[v] - lp)) * (double)(((long double)p[v] - lp) - ((long double)q[v] - lq));
 		assert_true(d.kl[k] >= 0 && fabs(d.kl[k] - kl) <= bound);
 		assert_true(fabs(d.nll[k] - (double)(lq - (long double)q[target])) < 3e-7);
-		assert_true(fabs(d.against[k] - (double)(lp - (long double)p[target])) < 3e-7);
+		assert_true(fabs(d.reference[k] - (double)(lp - (long double)p[target])) < 3e-7);
 		assert_int_equal(d.agrees[k], top(vocab, q) == top(vocab, p));
 		*largest = fmax(*largest, d.kl[k]);
 		agree += d.agrees[k++];
@@ -160,7 +160,7 @@ static size_t held_against_whole(struct made *m, struct made *a, const struct wi
 	forward_score(m->f, &m->h, alone);
 	assert_memory_equal(nll, alone, d.n * sizeof *nll);
 	forward_score(a->f, &a->h, alone);
-	assert_memory_equal(d.against, alone, d.n * sizeof *alone);
+	assert_memory_equal(d.reference, alone, d.n * sizeof *alone);
 	divergence_free(&d);
 	free(whole.y[0]), free(whole.y[1]), free(nll), free(alone);
 	return agree;
@@ -228,7 +228,7 @@ static void a_model_is_no_divergence_from_itself(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < d.n; i++)
-		assert_true(d.kl[i] == 0 && d.agrees[i] == 1 && d.nll[i] == d.against[i]);
+		assert_true(d.kl[i] == 0 && d.agrees[i] == 1 && d.nll[i] == d.reference[i]);
 	divergence_free(&d);
 	unmake(m), unmake(same);
 	windows_free(&w);
@@ -270,7 +270,7 @@ static void the_other_model_weighs(void **unused)
 	a->weight[0] = logf(9);
 	d = divergence_of(m->f, &m->h, a->f, &a->h, &nll);
 	assert_true(fabs(d.kl[0] - (0.9 * log(0.9 / 0.5) + 0.1 * log(0.1 / 0.5))) < 1e-7);
-	assert_true(fabs(nll - log(2)) < 1e-7 && fabs(d.against[0] - log(10)) < 1e-6);
+	assert_true(fabs(nll - log(2)) < 1e-7 && fabs(d.reference[0] - log(10)) < 1e-6);
 	assert_true(d.agrees[0]);		/* of two equal logits the first is on top */
 	divergence_free(&d);
 	d = divergence_of(a->f, &a->h, m->f, &m->h, &nll);

@@ -205,7 +205,7 @@ no 'infinity, to quantiles' 1 'inf.h5: /a/weight: holds infinite or undefined' r
 no 'activations with a zero point' 2 'act-format: uint8 has a zero point' run --hessian hess.h5 --act-format uint8 layer.h5
 no 'arithmetic with a zero point' 2 'compute: uint8 has a zero point' run --hessian hess.h5 --compute uint8 layer.h5
 no 'a mode without a format' 2 'act-mode needs a format' run --hessian hess.h5 --act-mode dynamic-token layer.h5
-no 'a format without a mode' 2 'act-format has no meaning with --act-mode none' run --hessian hess.h5 --act-mode none --act-format int8 layer.h5
+warns 'a format without a mode' '--act-format .--act-mode none.' dpq-run --hessian hess.h5 --act-mode none --act-format int8 layer.h5 -o noact.h5
 no 'static scales without calibration' 2 'come from --hessian' run --compensate none --act-format int8 layer.h5
 no 'an unknown format of activations' 2 "act-format: there is no format 'int9'" run --hessian hess.h5 --act-format int9 layer.h5
 no 'an integer weight' 1 'int.h5: /a/weight' run --compensate none int.h5
@@ -228,6 +228,6 @@ head -c 3000 /dev/urandom > junk; no 'junk' 1 'junk: is no HDF5' run --compensat
 no 'a full disk' 1 'No space left' sh -c "dpq-run -q --compensate none '$model' > /dev/full"
 # shellcheck disable=SC2016
 no 'a full file system' 1 'cannot write|No space left' sh -c 'ulimit -f 20; trap "" XFSZ; dpq-run -q --compensate none "$1" -o bad.h5' sh "$model"
-no 'a directory as output' 1 'is a directory' dpq-run -q --compensate none layer.h5 -o .
+no 'a directory as output' 1 'is a folder' dpq-run -q --compensate none layer.h5 -o .
 is 'nothing under the final name, nothing beside it' "$(find . -name bad.h5 -o -name ".ptq*")" ""
 done_testing

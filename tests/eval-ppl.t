@@ -66,22 +66,22 @@ run --tokens t.h5 rtn.h5 --paired r.h5 >p
 ok 'paired differences' py -c 'import h5py; a, b = (h5py.File(f)["nll_of_target"][...] for f in ("q.h5", "r.h5")); d = a - b
 v = dict(map(str.split, open("p"))); se = ((d * d).mean() - d.mean() ** 2) ** 0.5 / 493 ** 0.5
 assert abs(float(v["paired_delta"]) - d.mean()) < 1e-6 and abs(float(v["paired_delta_se"]) - se) < 1e-3 * se'
-no 'paired with other windows' 1 'r.h5: /nll_of_target: has shape .494., .475. was wanted' eval-ppl --ctx 20 --tokens t.h5 --paired r.h5 "$model"
+no 'paired with other windows' 1 'r.h5: /target: is over other tokens, or other windows: 494 targets, not 475' eval-ppl --ctx 20 --tokens t.h5 --paired r.h5 "$model"
 no 'paired with other tokens' 1 'r.h5: /target: is over other tokens' run --tokens other.h5 --paired r.h5 "$model"
 
 # against another model: the numbers and the record by their formulas, and what each gives alone
-run --tokens t.h5 rtn.h5 --against "$model" -o against.h5 >k
+run --tokens t.h5 rtn.h5 --reference "$model" -o against.h5 >k
 is 'what is printed against a model' "$(cut -f1 k | xargs)" "tokens nll nll_se ppl kl kl_se kl_median kl_99 kl_99_9 kl_max \
 top_agreement top_agreement_se delta_p delta_p_rms delta_p_1 delta_p_5 delta_p_25 delta_p_median delta_p_75 delta_p_95 delta_p_99 \
 paired_delta paired_delta_se"
 ok 'both likelihoods are those of the models alone' py -c 'import h5py
 f, q, r = (h5py.File(n) for n in ("against.h5", "q.h5", "r.h5")); n = "nll_of_target"
-assert (f[n][...] == q[n][...]).all() and (f["nll_of_against"][...] == r[n][...]).all() and (f["target"][...] == q["target"][...]).all()'
+assert (f[n][...] == q[n][...]).all() and (f["nll_of_reference"][...] == r[n][...]).all() and (f["target"][...] == q["target"][...]).all()'
 is 'the paired difference is that of --paired' "$(tail -n 2 k)" "$(tail -n 2 p)"
 ok 'numbers against a model' py - <<'PY'
 import h5py, numpy as np
 f = h5py.File("against.h5"); v = {a: float(b) for a, b in map(str.split, open("k"))}
-kl, top, d = f["kl"][...], f["top_agrees"][...], np.exp(-f["nll_of_target"][...]) - np.exp(-f["nll_of_against"][...])
+kl, top, d = f["kl"][...], f["top_agrees"][...], np.exp(-f["nll_of_target"][...]) - np.exp(-f["nll_of_reference"][...])
 se = lambda x: np.sqrt(x.var() / (len(x) - 1))
 want = dict(kl=kl.mean(), kl_se=se(kl), kl_max=kl.max(), top_agreement=top.mean(), top_agreement_se=se(top), delta_p=d.mean(),
     delta_p_rms=np.sqrt((d * d).mean()), kl_median=np.median(kl), kl_99=np.percentile(kl, 99), kl_99_9=np.percentile(kl, 99.9),
@@ -89,28 +89,28 @@ want = dict(kl=kl.mean(), kl_se=se(kl), kl_max=kl.max(), top_agreement=top.mean(
 assert kl.min() > 0 and 0 < top.mean() < 1 and f["top_agrees"].dtype == "u1"
 for name, x in want.items(): assert abs(v[name] - x) <= 1e-3 * abs(x) and abs(f.attrs[name] - x) <= 1e-9 * abs(x) + 1e-15, (name, v[name], x)
 PY
-run --json --tokens t.h5 rtn.h5 --against "$model" >j
+run --json --tokens t.h5 rtn.h5 --reference "$model" >j
 ok 'JSON against a model' py -c 'import json; v, k = json.load(open("j")), dict(map(str.split, open("k")))
 assert list(v) == list(k) and all(float(k[n]) == v[n] for n in k)'
-run --tokens t.h5 "$model" --against "$model" >x
+run --tokens t.h5 "$model" --reference "$model" >x
 is 'a model against itself: exactly nothing' "$(sed -n '/^kl/,$p' x | cut -f2 | xargs)" "$(sed -n '/^kl/,$p' x | cut -f1 | sed 's/^top_agreement$/1/; t; s/.*/0/' | xargs)"
-run --tokens t.h5 --against "$model" <rtn.h5 >x && ok 'the model from standard input' cmp x k
+run --tokens t.h5 --reference "$model" <rtn.h5 >x && ok 'the model from standard input' cmp x k
 # shellcheck disable=SC2002
-cat "$model" | run --tokens t.h5 rtn.h5 --against - >x
+cat "$model" | run --tokens t.h5 rtn.h5 --reference - >x
 ok 'the other from a pipe' cmp x k
 # shellcheck disable=SC2016
-bash -c 'eval-ppl --ctx 20 --convention bos --tokens t.h5 <(dpq-run -q --compensate none --group 8 "$1") --against <(cat "$1")' x "$model" >x
+bash -c 'eval-ppl --ctx 20 --convention bos --tokens t.h5 <(dpq-run -q --compensate none --group 8 "$1") --reference <(cat "$1")' x "$model" >x
 ok 'both from pipes' cmp x k
-run --tokens t.h5 --memory 0 rtn.h5 --against "$model" >x && ok 'hidden states of both in files' cmp x k
+run --tokens t.h5 --memory 0 rtn.h5 --reference "$model" >x && ok 'hidden states of both in files' cmp x k
 for other in gpt2 llama-rope qwen2-bias; do	# other architectures, another number of blocks
 	run --tokens t.h5 "$top/tests/ref/$other.h5" -o o.h5 >/dev/null
-	run --tokens t.h5 "$top/tests/ref/$other.h5" --against "$model" -o x.h5 >/dev/null
+	run --tokens t.h5 "$top/tests/ref/$other.h5" --reference "$model" -o x.h5 >/dev/null
 	ok "$other against llama-gqa" py -c 'import h5py
 f, o, r = (h5py.File(n) for n in ("x.h5", "o.h5", "r.h5")); n = "nll_of_target"
-assert (f[n][...] == o[n][...]).all() and (f["nll_of_against"][...] == r[n][...]).all() and f["kl"][...].min() > 0'
+assert (f[n][...] == o[n][...]).all() and (f["nll_of_reference"][...] == r[n][...]).all() and f["kl"][...].min() > 0'
 done
 for type in f32 bf16; do
-	for j in 1 2 3; do run -j $j --compute-type $type --tokens t.h5 rtn.h5 --against "$model" -o $j.h5 >$j; done
+	for j in 1 2 3; do run -j $j --compute-type $type --tokens t.h5 rtn.h5 --reference "$model" -o $j.h5 >$j; done
 	ok "$type against a model: the same bytes with 1, 2, 3 threads" eval 'cmp 1.h5 2.h5 && cmp 1.h5 3.h5 && cmp 1 2 && cmp 1 3'
 done
 dpq-run -q --compensate none --group 8 "$model" | cat >stream
@@ -122,18 +122,18 @@ open("early", "wb").write(b"".join(parts[:-1])); open("twice", "wb").write(b"".j
 PY
 mkdir refused
 echo once >text
-against() { run --tokens t.h5 "$model" --against "$1" -o refused/r; }
+against() { run --tokens t.h5 "$model" --reference "$1" -o refused/r; }
 for file in clipped:'is cut short' early:'the stream ends after' twice:'goes on after' nothing:'cannot open: No such file' text:'no HDF5' \
 	no-head.h5:'/lm_head: is missing' deep.h5:'holds 2 blocks, the config says 3' no-q.h5:'q_proj' nan.h5:'holds infinite'; do
 	no "the other model: ${file%%:*}" 1 "^eval-ppl: ${file%%:*}: .*${file#*:}" against "${file%%:*}"
-	no "the model, against another: ${file%%:*}" 1 "^eval-ppl: ${file%%:*}: .*${file#*:}" run --tokens t.h5 "${file%%:*}" --against "$model" -o refused/r
+	no "the model, against another: ${file%%:*}" 1 "^eval-ppl: ${file%%:*}: .*${file#*:}" run --tokens t.h5 "${file%%:*}" --reference "$model" -o refused/r
 done
-no 'the other model overflows' 1 'the model of --against gives .*position 1 of window 0: its numbers overflow' against big.h5
+no 'the other model overflows' 1 'big.h5: gives .*position 1 of window 0: its numbers overflow' against big.h5
 no 'another vocabulary against a model' 1 "vocab.h5: /config: has a vocabulary of 62, .*llama-gqa.h5 one of 61: compare likelihoods only, by -o and --paired" against vocab.h5
 is 'nothing is left of them' "$(ls -A refused)" ''
-no 'both from standard input' 2 'MODEL and --against are both standard input' run --tokens t.h5 --against -
-no 'against and paired' 2 '--against and --paired both' run --tokens t.h5 --against "$model" --paired r.h5 "$model"
-no 'fewer positions' 1 '/wpe: holds 64 positions, the context needs 100: a smaller --ctx' eval-ppl --ctx 100 --tokens t.h5 "$model" --against "$top/tests/ref/gpt2.h5"
+no 'both from standard input' 2 'standard input is named twice' sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
+no 'a reference and paired' 2 '--reference and --paired both' run --tokens t.h5 --reference "$model" --paired r.h5 "$model"
+no 'fewer positions' 1 '/wpe: holds 64 positions, the context needs 100: a smaller --ctx' eval-ppl --ctx 100 --tokens t.h5 "$model" --reference "$top/tests/ref/gpt2.h5"
 
 is 'gptq: one BOS, the tail dropped' "$(eval-ppl --ctx 20 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))
 is 'gptq without BOS' "$(eval-ppl --ctx 20 --tokens no-bos.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))
@@ -156,7 +156,7 @@ no 'an absurd size' 1 "wide.h5: /config: 'hidden_size' must be" run --tokens t.h
 no 'an activation' 1 "act.h5: /config: unknown activation 'relu7'" run --tokens t.h5 act.h5
 no 'a block is missing' 1 'deep.h5: holds 2 blocks, the config says 3' run --tokens t.h5 deep.h5
 no 'a block too many' 1 'layers/1.*config knows 1' run --tokens t.h5 shallow.h5
-no 'another vocabulary' 1 'vocab.h5: /model/embed_tokens/weight: has shape' run --tokens t.h5 vocab.h5
+no 'another vocabulary' 1 't.h5: /tokens: made for a vocabulary of 61, vocab.h5 has 62' run --tokens t.h5 vocab.h5
 no 'no head' 1 'no-head.h5: /lm_head: is missing; a tied head' run --tokens t.h5 no-head.h5
 no 'no weight' 1 'no-q.h5: /model/layers/1/self_attn/q_proj: ' run --tokens t.h5 no-q.h5
 no 'NaN' 1 'nan.h5: /model/layers/0/mlp/up_proj/weight: holds infinite or undefined' run --tokens t.h5 nan.h5
@@ -188,7 +188,7 @@ change("packed.h5", lambda g: (g.__delitem__("codes"), g.__setitem__("packed", n
 change("online.h5", lambda g: g.attrs.__setitem__("online_hadamard", 32))
 PY
 up=/model/layers/1/mlp/up_proj
-no 'a code the format lacks' 1 "code.h5: $up/codes: holds code 16, uint4 has 16" run --tokens t.h5 code.h5
+no 'a code the format lacks' 1 "code.h5: $up/codes: holds code 16, which stands for no value of uint4" run --tokens t.h5 code.h5
 no 'a zero point the format lacks' 1 "sixteen.h5: $up/zero: holds zero point 16, the largest code of uint4 is 15" run --tokens t.h5 sixteen.h5
 no 'no scale' 1 "scale.h5: $up/scale: is missing" run --tokens t.h5 scale.h5
 no 'zeros of another shape' 1 "zero.h5: $up/zero: has shape" run --tokens t.h5 zero.h5
@@ -233,7 +233,7 @@ a, b, c = (h5py.File(p)["nll_of_target"][...] for p in ("1.h5", "2.h5", "3.h5"))
 		mv 1.h5 $type-$ctx.h5
 	done
 done
-for j in 1 3; do eval-ppl -j $j --ctx 700 --tokens wide-tokens.h5 wide.h5 --against wide-int8.h5 -o $j.h5 >/dev/null; done
+for j in 1 3; do eval-ppl -j $j --ctx 700 --tokens wide-tokens.h5 wide.h5 --reference wide-int8.h5 -o $j.h5 >/dev/null; done
 ok 'two tiles of weights against a model: the same with 1, 3 threads' cmp 1.h5 3.h5
 ok 'the likelihood of the model is that of it alone' py -c 'import h5py
 a, b = (h5py.File(p)["nll_of_target"][...] for p in ("1.h5", "f32-700.h5")); assert (a == b).all() and h5py.File("1.h5")["kl"][...].min() > 0'

@@ -26,8 +26,8 @@ for f in uint4 int4 e2m1 nf4 int5 e2m2 e4m0 nf5; do
 	dpq-run -q --compensate none --storage $f --group channel "$model" | tee codes.h5 | exmy-pack -o packed.h5
 	ok "$f: products from packed words" near "$(nll packed.h5)" "$(nll codes.h5)" 1e-5
 	ok "$f: with 16-bit activations" near "$(nll --compute-type int16 packed.h5)" "$(nll --compute-type int16 codes.h5)" 1e-4
-	sample-tokens --tokens 62 --ctx 32 --temperature 0 codes.h5 -o a.h5
-	sample-tokens --tokens 62 --ctx 32 --temperature 0 packed.h5 -o b.h5
+	sample-tokens --length 62 --ctx 32 --temperature 0 codes.h5 -o a.h5
+	sample-tokens --length 62 --ctx 32 --temperature 0 packed.h5 -o b.h5
 	ok "$f: the same greedy tokens" h5diff a.h5 b.h5 /tokens
 done
 ok '16-bit activations round' test "$(nll --compute-type int16 codes.h5)" != "$(nll codes.h5)"

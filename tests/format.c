@@ -309,7 +309,7 @@ static void quantiles(void **unused)
 static void closest(void **unused)
 {
 	static const char *const pairs[][2] = {
-		{ "e2n2", "e2m2" }, { "fp4", "nf4" }, { "in4", "int4" }, { "E2M", "e2m0" }, { "e4m3fm", "e4m3fn" }, { "uint44", "uint4" },
+		{ "e2n2", "e2m2" }, { "fp4", "e2m1" }, { "FP8", "e4m3fn" }, { "mxfp4", "e2m1" }, { "in4", "int4" }, { "E2M", "e2m0" }, { "e4m3fm", "e4m3fn" }, { "uint44", "uint4" },
 	};
 
 	(void)unused;
@@ -319,6 +319,8 @@ static void closest(void **unused)
 		assert_string_equal(name, pairs[i][1]);
 		free(name);
 	}
+	assert_null(format_closest("e8m8"));
+	assert_null(format_closest("junk"));
 }
 
 /* A scale is divided by, in vectors and in what is left over; NaN makes no NaN code. */

@@ -115,12 +115,12 @@ no 'tokens are not wanted' 2 'goes with a model' hessian-accum --tokens t.h5 act
 no 'a shard' 2 "shard: '4/3'" run --shard 4/3 "$model"
 no 'a shard of nothing' 2 "shard: 'x'" run --shard x "$model"
 no 'a shard of Hessians' 2 'summed whole' hessian-accum --shard 1/2 h.h5
-no 'arithmetic of what is not run' 2 'compute-type goes with a model' hessian-accum --compute-type bf16 act.h5
+warns 'arithmetic of what is not run' 'without effect here: --compute-type .no model is run.' hessian-accum --compute-type bf16 act.h5 -o arithmetic.h5
 no 'an empty shard' 1 'shard 40/40 is empty' run --shard 40/40 "$model"
 no 'a model among Hessians' 1 'model' hessian-accum h.h5 "$model"
 no 'other layers' 1 'd.h5' hessian-accum h.h5 d.h5
 no 'other models' 1 'parts|layers' hessian-accum h.h5 a.h5
 no 'integers' 1 'int.h5: /a/input: is int32' hessian-accum int.h5
-no 'NaN' 1 '/a: input 4 ' hessian-accum nan.h5
+no 'NaN' 1 'nan.h5: /a: input 4: ' hessian-accum nan.h5
 ok 'nothing is left behind' sh -c '! ls ./*.tmp 2>/dev/null | grep .'
 done_testing

@@ -29,11 +29,11 @@ static const char *const *layout(const char *config)
 
 static int pass(int argc, char *argv[])
 {
-	static const struct tool tool = { "pass", "copy a model", "[MODEL]", 1, NULL, NULL };
+	static const struct tool tool = { .name = "pass", .brief = "copy a model", .operands = "[MODEL]", .max_operands = 1 };
 	bool rebuild = false;
 	const struct option_row rows[] = {
-		{ 0, "rebuild", OPTION_BOOL, &rebuild, NULL, "write every part anew", NULL, NULL, false },
-		{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+		{ 0, "rebuild", OPTION_BOOL, &rebuild, NULL, .help = "write every part anew" },
+		{ .type = OPTION_END },
 	};
 	size_t n;
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);

@@ -12,14 +12,14 @@ run() (
 	j="-q -j $2"
 	model-import $j "$top/data/prose" -o model.h5 &&
 	tokenize $j --bytes ../text -o text.h5 &&
-	sample-tokens $j --tokens 1020 --ctx 256 --seed 1 model.h5 -o tokens.h5 &&
+	sample-tokens $j --length 1020 --ctx 256 --seed 1 model.h5 -o tokens.h5 &&
 	hessian-accum $j --tokens tokens.h5 --ctx 256 --convention bos model.h5 -o hess.h5 &&
 	gar-order $j hess.h5 -o order.h5 &&
 	dpq-run $j --compensate none model.h5 -o rtn.h5 &&
 	dpq-run $j --hessian hess.h5 --order order.h5 --scale-search minmax model.h5 -o gptq.h5 &&
 	dpq-run $j --hessian hess.h5 --group 64 --compute e4m3fn --recipe paper <model.h5 >dpq.h5 &&
 	eval-ppl $j --tokens tokens.h5 --ctx 256 --convention bos dpq.h5 >ppl &&
-	eval-ppl $j --tokens tokens.h5 --ctx 256 --convention bos --against model.h5 dpq.h5 -o against.h5 >against &&
+	eval-ppl $j --tokens tokens.h5 --ctx 256 --convention bos --reference model.h5 dpq.h5 -o against.h5 >against &&
 	tensor-stats $j dpq.h5 >stats &&
 	tensor-diff $j --reference model.h5 --hessian hess.h5 dpq.h5 >changes &&
 	exmy-pack $j rtn.h5 -o packed.h5 &&
@@ -44,7 +44,7 @@ done
 unset PTQ_CPU
 for j in 1 2 3; do
 	hessian-accum -q -j $j --compute-type bf16 --tokens first/tokens.h5 --ctx 256 first/model.h5 -o bf16-$j.h5
-	eval-ppl -q -j $j --compute-type bf16 --tokens first/tokens.h5 --ctx 256 first/rtn.h5 --against first/model.h5 >bf16-$j
+	eval-ppl -q -j $j --compute-type bf16 --tokens first/tokens.h5 --ctx 256 first/rtn.h5 --reference first/model.h5 >bf16-$j
 done
 ok 'bf16: the same Hessians for any -j' eval 'cmp bf16-1.h5 bf16-2.h5 && cmp bf16-1.h5 bf16-3.h5'
 ok 'bf16: the same likelihood and divergence for any -j' eval 'cmp bf16-1 bf16-2 && cmp bf16-1 bf16-3'

@@ -4,21 +4,21 @@
 model=$top/tests/ref/llama-gqa.h5
 run() { sample-tokens --ctx 21 "$@"; }
 
-run --tokens 3000 "$model" -o a.h5
+run --length 3000 "$model" -o a.h5
 ok 'what is written' py -c 'import h5py, numpy as np
 f = h5py.File("a.h5"); t = f["tokens"]
 assert f.attrs["ptq_kind"] == "tokens" and t.shape == (3000,) and t.dtype == "i4" and "bytes" not in f
 assert (t.attrs["bos_id"], t.attrs["add_bos"], t.attrs["vocab"]) == (1, 1, 61)
 i = t[...]; assert i.min() >= 0 and i.max() < 61 and not np.isin(i, (1, 2)).any() and len(np.unique(i)) > 40'
-run --tokens 3000 "$model" -o b.h5; ok 'the same again' cmp a.h5 b.h5
-run -j 3 --tokens 3000 "$model" -o b.h5; ok 'the same with other threads' cmp a.h5 b.h5
-run --seed 1 --tokens 3000 "$model" -o b.h5; no 'another seed, another text' 1 differ sh -c 'cmp a.h5 b.h5 >&2'
-run --tokens 2345 "$model" -o b.h5
+run --length 3000 "$model" -o b.h5; ok 'the same again' cmp a.h5 b.h5
+run -j 3 --length 3000 "$model" -o b.h5; ok 'the same with other threads' cmp a.h5 b.h5
+run --seed 1 --length 3000 "$model" -o b.h5; no 'another seed, another text' 1 differ sh -c 'cmp a.h5 b.h5 >&2'
+run --length 2345 "$model" -o b.h5
 ok 'fewer are the first of more' py -c 'import h5py; a, b = (h5py.File(p)["tokens"][...] for p in ("a.h5", "b.h5")); assert (a[:2345] == b).all()'
 # shellcheck disable=SC2002
-cat "$model" | run --tokens 3000 | cat >b.h5
+cat "$model" | run --length 3000 | cat >b.h5
 ok 'through pipes' py -c 'import h5py; a, b = (h5py.File(p)["tokens"][...] for p in ("a.h5", "b.h5")); assert (a == b).all()'
-run --tokens 40 --temperature 0 "$model" -o g.h5
+run --length 40 --temperature 0 "$model" -o g.h5
 ok 'temperature 0: each sequence the same' py -c 'import h5py; t = h5py.File("g.h5")["tokens"][...]; assert (t[:20] == t[20:]).all()'
 # a model scores its own text as its entropy says: mean nll of drawn ids = mean entropy; far from what other text gets
 own=$(eval-ppl --ctx 21 --convention bos --tokens a.h5 "$model" | awk '/^nll\t/ { print $2 }')
@@ -38,11 +38,11 @@ with h5py.File("none.h5", "r+") as f:
     f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
 PY
 no 'no BOS' 1 'none.h5: /config: names no bos_token_id' run none.h5
-no 'nothing' 2 'tokens' run --tokens 0 "$model"
+no 'nothing' 2 'length' run --length 0 "$model"
 no 'a negative temperature' 2 'temperature' run --temperature -1 "$model"
 
 if [ -z "$shared" ]; then skip 'stories260K' 'no ../shared/data'; else
-	model-import -q "$shared/stories260K" -o m.h5 && sample-tokens --tokens 2550 --ctx 256 m.h5 -o s.h5
+	model-import -q "$shared/stories260K" -o m.h5 && sample-tokens --length 2550 --ctx 256 m.h5 -o s.h5
 	nll=$(eval-ppl --tokens s.h5 --ctx 256 --convention bos m.h5 | awk '/^nll\t/ { print $2 }')
 	ok "stories260K scores its own text ($nll)" awk "BEGIN { exit !($nll > 1.1 && $nll < 1.5) }"
 fi

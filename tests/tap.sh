@@ -30,6 +30,13 @@ no() {
 		echo "# status $got, wanted $status; message, wanted one line like '$pattern':"; sed 's/^/# /' no.err
 	fi
 }
+# warns NAME PATTERN COMMAND...: the command succeeds, with one warning, which matches the pattern
+warns() {
+	n=$((n + 1)); what=$1 pattern=$2; shift 2
+	"$@" >warns.out 2>warns.err </dev/null; got=$?
+	if [ "$got" = 0 ] && [ "$(grep -c ': warning: ' warns.err)" = 1 ] && grep -Eq -- ": warning: .*$pattern" warns.err; then echo "ok $n - $what"
+	else bad=1; echo "not ok $n - $what"; echo "# status $got; wanted one warning like '$pattern':"; sed 's/^/# /' warns.err; fi
+}
 is() { ok "$1" test "$2" = "$3"; }
 # skip NAME WHY
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }

@@ -28,7 +28,7 @@ no 'no such text' 1 'missing: cannot open: No such file' tokenize --bytes missin
 no 'a folder' 1 'is a folder' tokenize --bytes . -o no.h5
 no 'neither --model nor --bytes' 2 'exactly one of --model and --bytes' tokenize text -o no.h5
 no 'both --model and --bytes' 2 'exactly one of --model and --bytes' tokenize --bytes --model x.h5 text -o no.h5
-no '--special without a model' 2 '--special goes with --model' tokenize --bytes --special text -o no.h5
+warns '--special without a model' 'without effect here: --special .--bytes.' tokenize --bytes --special text -o special.h5
 no 'no such model' 1 'missing.h5' tokenize --model missing.h5 text -o no.h5
 no 'tokens are no model' 1 'bytes.h5' tokenize --model bytes.h5 text -o no.h5
 

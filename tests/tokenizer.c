@@ -41,11 +41,11 @@ static char *own(bool bytes, bool unknown)
 	return json;
 }
 
-static struct tokens encode(const char *json, size_t n, const char *text, bool special)
+static struct encoding encode(const char *json, size_t n, const char *text, bool special)
 {
 	struct tokenizer *t = tokenizer_read("test", json);
 	char *exact = malloc(n ? n : 1);	/* so that a sanitizer sees a read behind the text */
-	struct tokens k;
+	struct encoding k;
 
 	memcpy(exact, text, n);
 	k = tokenizer_encode(t, n, exact, special);
@@ -57,14 +57,14 @@ static struct tokens encode(const char *json, size_t n, const char *text, bool s
 static void check(bool bytes, const char *text, size_t n, bool special, size_t wanted, const int id[], const int length[])
 {
 	char *json = own(bytes, true);
-	struct tokens k = encode(json, n, text, special);
+	struct encoding k = encode(json, n, text, special);
 
 	assert_int_equal(k.n, wanted);
 	for (size_t i = 0; i < k.n; i++) {
 		assert_int_equal(k.id[i], id[i]);
 		assert_int_equal(k.bytes[i], length[i]);
 	}
-	tokens_free(&k);
+	encoding_free(&k);
 	free(json);
 }
 
@@ -102,11 +102,11 @@ static void text_that_is_no_utf8(void **state)
 static void empty_text(void **state)
 {
 	char *json = own(true, true);
-	struct tokens k = encode(json, 0, "", false);
+	struct encoding k = encode(json, 0, "", false);
 
 	(void)state;
 	assert_int_equal(k.n, 0);
-	tokens_free(&k);
+	encoding_free(&k);
 	free(json);
 }
 
@@ -127,7 +127,7 @@ static void long_stretch(void **state)
 {
 	enum { N = 1 << 20 };
 	char *text = malloc(N), *json = own(false, true);
-	struct tokens k;
+	struct encoding k;
 
 	(void)state;
 	memset(text, 'a', N);
@@ -137,7 +137,7 @@ static void long_stretch(void **state)
 	assert_int_equal(k.id[1], 8);
 	assert_int_equal(k.id[k.n - 2], 7);
 	assert_int_equal(k.id[k.n - 1], 3);
-	tokens_free(&k);
+	encoding_free(&k);
 	free(json);
 	free(text);
 }
@@ -163,7 +163,7 @@ static void compare(const char *name, const char *json, const json_t *strings, c
 		for (int special = 0; special < 2; special++) {
 			char key[32];
 			const json_t *ids;
-			struct tokens k;
+			struct encoding k;
 			size_t bytes = 0;
 			bool same;
 
@@ -180,7 +180,7 @@ static void compare(const char *name, const char *json, const json_t *strings, c
 			if (!same || bytes != strlen(text))
 				print_message("# %s: string %zu, special %d\n", name, i, special);
 			good += same && bytes == strlen(text);
-			tokens_free(&k);
+			encoding_free(&k);
 		}
 	}
 	assert_int_equal(good, 2 * n);
@@ -241,11 +241,11 @@ static int attempt(const char *json, size_t n, const char *text, size_t size, ch
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		struct tokens k;
+		struct encoding k;
 
 		dup2(fd[1], 2);
 		k = encode(json, n, text, true);
-		tokens_free(&k);
+		encoding_free(&k);
 		_exit(0);
 	}
 	close(fd[1]);

@@ -20,13 +20,13 @@ run() { name=$1; shift; ok "$name" grind "$(command -v "${name%%,*}")" -q "$@"; 
 pipe() { name=$1; shift; ok "$name, pipe" through_pipe "$(command -v "$name")" -q "$@"; }
 run model-import "$top/tests/tiny" -o model.h5
 run tokenize --model model.h5 text -o ids.h5
-run sample-tokens --tokens 32 --ctx 8 model.h5 -o tokens.h5
+run sample-tokens --length 32 --ctx 8 model.h5 -o tokens.h5
 run hessian-accum --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 run gar-order --group 4 hessian.h5 -o order.h5
 run 'dpq-run, RTN' --compensate none --group 4 model.h5 -o rtn.h5
 run 'dpq-run, DPQ' --hessian hessian.h5 --order order.h5 --group 4 --compute e4m3fn model.h5 -o dpq.h5
 run eval-ppl --tokens tokens.h5 --ctx 8 dpq.h5 -o result.h5
-run 'eval-ppl, against' --tokens tokens.h5 --ctx 8 dpq.h5 --against model.h5 -o against.h5
+run 'eval-ppl, against' --tokens tokens.h5 --ctx 8 dpq.h5 --reference model.h5 -o against.h5
 pipe model-import "$top/tests/tiny"
 cp piped stream
 pipe dpq-run --compensate none --group 4 stream

@@ -26,11 +26,18 @@ static void run_stops(void)
 		stop[--stops]();
 }
 
+/* What the program does to itself; the rest comes from outside. */
+static bool is_fault(int number)
+{
+	return number == SIGBUS || number == SIGSEGV || number == SIGABRT || number == SIGFPE || number == SIGILL ||
+		number == SIGTRAP || number == SIGSYS || number == SIGPIPE;
+}
+
 static void on_signal(int number)
 {
 	static const char bus[] = ": an input file shrank or could not be read while it was in use\n";
 
-	if (settled && (number == SIGINT || number == SIGTERM || number == SIGHUP))
+	if (settled && !is_fault(number))
 		return;
 	run_stops();
 	if (number == SIGBUS) {
@@ -42,22 +49,40 @@ static void on_signal(int number)
 	raise(number);
 }
 
+/* Those that by default do not end a process. */
+static bool is_harmless(int number)
+{
+	return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH || number == SIGTSTP ||
+		number == SIGTTIN || number == SIGTTOU;
+}
+
+void catch_signals(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	for (int number = 1; number <= SIGRTMAX; number++) {
+		struct sigaction now;
+
+		if (!is_harmless(number) && !sigaction(number, NULL, &now) && now.sa_handler == SIG_DFL)
+			signal(number, on_signal);	/* fails of those that cannot be caught */
+	}
+	signal(SIGXFSZ, SIG_IGN);	/* ulimit -f: write() says EFBIG instead */
+	atexit(run_stops);
+}
+
 void at_stop(void (*fn)(void))
 {
-	static const int fatal[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL };
-
-	if (!stops) {
-		for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) {
-			struct sigaction now;
-
-			if (!sigaction(fatal[i], NULL, &now) && now.sa_handler == SIG_DFL)
-				signal(fatal[i], on_signal);
-		}
-		signal(SIGXFSZ, SIG_IGN);	/* ulimit -f: write() says EFBIG instead */
-		atexit(run_stops);
-	}
+	catch_signals();
 	if (stops < STOPS)
 		stop[stops++] = fn;
+}
+
+void forget_stops(void)
+{
+	stops = 0;
 }
 
 void settle(void)

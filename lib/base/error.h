@@ -19,8 +19,12 @@ _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* silent under -q */
 
-/* Called once by die(), misuse() and fatal signals, and at exit: removes unfinished files. */
+/* From here on every signal that ends a process runs what at_stop() has been given; a file that shrinks is told in a line. */
+void catch_signals(void);
+/* Called once by die(), misuse() and such signals, and at exit: removes unfinished files. */
 void at_stop(void (*fn)(void));
+/* In a child process: nothing that is the parent's is removed. */
+void forget_stops(void);
 /* The result gets its name now, which a tool does last: who interrupts comes too late, and the status will say so. */
 void settle(void);
 

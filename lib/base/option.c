@@ -3,11 +3,10 @@
 #include "base/option.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/thread.h"
-#include <errno.h>
 #include <fnmatch.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,17 +20,21 @@ const char *output_path;
 
 enum { ROWS = 64, FIRST = 256 };
 static size_t thread_count;
-static char *history;
+static const struct tool *tool;
+static const struct option_row *table;
+static const char *given[ROWS];		/* the value of each row, as it was given last, or NULL */
+static char *history, *note;
 
 static const struct option_row common[] = {
-	{ 0, "", OPTION_HEADING, NULL, NULL, "Common options", NULL, NULL, false },
-	{ 'o', "output", OPTION_FILE, &output_path, "FILE", "write FILE, whole or not at all, instead of standard output", NULL, NULL, true },
-	{ 'j', "threads", OPTION_SIZE, &thread_count, "N", "threads (default: what the machine grants); the result does not depend on it", NULL, NULL, true },
-	{ 'q', "quiet", OPTION_BOOL, &quiet, NULL, "no progress, tables or warnings", NULL, NULL, true },
-	{ 'v', "verbose", OPTION_BOOL, &verbose, NULL, "say more, and the peak memory at the end", NULL, NULL, true },
-	{ 'h', "help", OPTION_BOOL, NULL, NULL, "show this", NULL, NULL, true },
-	{ 'V', "version", OPTION_BOOL, NULL, NULL, "show the version", NULL, NULL, true },
-	{ 0, NULL, OPTION_END, NULL, NULL, NULL, NULL, NULL, false },
+	{ 0, "", OPTION_HEADING, NULL, NULL, .help = "Common options" },
+	{ 'o', "output", OPTION_FILE, &output_path, "FILE", .help = "write FILE, whole or not at all, instead of standard output", .neutral = true },
+	{ 'j', "threads", OPTION_SIZE, &thread_count, "N",
+		.help = "threads, at most 8 a processor (default: what the machine grants); changes no result", .neutral = true },
+	{ 'q', "quiet", OPTION_BOOL, &quiet, NULL, .help = "no progress, tables or warnings", .neutral = true },
+	{ 'v', "verbose", OPTION_BOOL, &verbose, NULL, .help = "say more, and the peak memory at the end", .neutral = true },
+	{ 'h', "help", OPTION_BOOL, NULL, NULL, .help = "show this", .neutral = true },
+	{ 'V', "version", OPTION_BOOL, NULL, NULL, .help = "show the version", .neutral = true },
+	{ .type = OPTION_END },
 };
 
 static bool takes_argument(const struct option_row *o)
@@ -39,10 +42,17 @@ static bool takes_argument(const struct option_row *o)
 	return o->type != OPTION_BOOL;
 }
 
+static void show_size(size_t n)
+{
+	bool mega = n && !(n % (1 << 20));
+
+	printf(mega ? " [%zuM]" : " [%zu]", mega ? n >> 20 : n);
+}
+
 static void show_default(const struct option_row *o)
 {
 	switch (o->type) {
-	case OPTION_SIZE: if (*(size_t *)o->var) printf(" [%zu]", *(size_t *)o->var); break;
+	case OPTION_SIZE: if (*(size_t *)o->var) show_size(*(size_t *)o->var); break;
 	case OPTION_REAL: if (!isnan(*(double *)o->var)) printf(" [%g]", *(double *)o->var); break;
 	case OPTION_TEXT: if (*(const char **)o->var) printf(" [%s]", *(const char **)o->var); break;
 	case OPTION_CHOICE: if (*(int *)o->var >= 0) printf(" [%s]", o->choices[*(int *)o->var]); break;
@@ -97,7 +107,14 @@ static void wrap(const char *text)
 	putchar('\n');
 }
 
-static void help(const struct tool *t, const struct option_row *rows)
+static _Noreturn void told(void)
+{
+	if (fflush(stdout) || ferror(stdout))
+		die("<stdout>: cannot write:");
+	exit(0);
+}
+
+static _Noreturn void help(const struct tool *t, const struct option_row *rows)
 {
 	printf("usage: %s [OPTION]... %s\n%s\n", t->name, t->operands, t->brief);
 	if (t->about) {
@@ -110,7 +127,7 @@ static void help(const struct tool *t, const struct option_row *rows)
 	help_rows(common);
 	if (t->examples)
 		printf("\nExamples:\n%s\n", t->examples);
-	exit(fflush(stdout) || ferror(stdout) ? 1 : 0);
+	told();
 }
 
 static int choice(const struct option_row *o, const char *s)
@@ -127,33 +144,57 @@ static int choice(const struct option_row *o, const char *s)
 	misuse("--%s: '%s' is not one of %s", o->name, s, all);
 }
 
+/* The text is what it must be, but it is no number, or out of range. */
+static _Noreturn void no_number(const struct option_row *o, const char *s)
+{
+	const char *kind = o->type == OPTION_SIZE ? "a whole number" : "a number";
+	const char *suffixes = o->type == OPTION_SIZE ? "; K, M, G after it: times 2^10, 2^20, 2^30" : "";
+
+	if (o->most > 0)
+		misuse("--%s: '%s' is not %s from %.15g to %.15g%s", o->name, s, kind, o->least, o->most, suffixes);
+	if (o->least > 0)
+		misuse("--%s: '%s' is not %s from %.15g on%s", o->name, s, kind, o->least, suffixes);
+	misuse("--%s: '%s' is not %s%s", o->name, s, kind, suffixes);
+}
+
 static size_t size_of(const struct option_row *o, const char *s)
 {
-	char *end;
-	uintmax_t v;
+	size_t v = 0;
+	const char *end = number_size(s, &v);
 	int shift = 0;
 
-	errno = 0;
-	v = strtoumax(s, &end, 10);
-	if (*end && strchr("KMG", *end))
+	if (end && *end && strchr("KMG", *end))
 		shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
-	if (end == s || *end || errno || *s == '-' || v > SIZE_MAX >> shift)
-		misuse("--%s: '%s' is not a whole number", o->name, s);
-	return (size_t)v << shift;
+	if (!end || *end || v > SIZE_MAX >> shift)
+		no_number(o, s);
+	v <<= shift;
+	if ((double)v < o->least || (o->most > 0 && (double)v > o->most))
+		no_number(o, s);
+	return v;
+}
+
+static double real_of(const struct option_row *o, const char *s)
+{
+	double v = 0;
+	const char *end = number_real(s, &v);
+
+	if (!end || *end || (o->most > 0 && !(v >= o->least && v <= o->most)))
+		no_number(o, s);
+	return v;
 }
 
 static void set(const struct option_row *o, const char *s)
 {
-	char *end = NULL;
-
-	errno = 0;
-	if (o->given)
-		*o->given = true;
 	switch (o->type) {
 	case OPTION_BOOL:
 		*(bool *)o->var = true;
 		break;
-	case OPTION_TEXT: case OPTION_FILE:
+	case OPTION_FILE:
+		if (!*s)
+			misuse("--%s: the name of a file was wanted, not an empty word", o->name);
+		*(const char **)o->var = s;
+		break;
+	case OPTION_TEXT:
 		*(const char **)o->var = s;
 		break;
 	case OPTION_CHOICE:
@@ -163,9 +204,7 @@ static void set(const struct option_row *o, const char *s)
 		*(size_t *)o->var = size_of(o, s);
 		break;
 	case OPTION_REAL:
-		*(double *)o->var = strtod(s, &end);
-		if (end == s || *end || errno || !isfinite(*(double *)o->var))
-			misuse("--%s: '%s' is not a number", o->name, s);
+		*(double *)o->var = real_of(o, s);
 		break;
 	case OPTION_LIST: {
 		struct option_list *l = o->var;
@@ -193,19 +232,65 @@ static void put_quoted(FILE *f, const char *s)
 	fputc('\'', f);
 }
 
+/* The row of the table that has this name, or NULL. */
+static const struct option_row *named(const char *name, size_t n)
+{
+	for (const struct option_row *o = table; o->type != OPTION_END; o++)
+		if (o->type != OPTION_HEADING && strlen(o->name) == n && !strncmp(o->name, name, n))
+			return o;
+	return NULL;
+}
+
+bool option_given(const char *name)
+{
+	const struct option_row *o = named(name, strlen(name));
+
+	return o && given[o - table];
+}
+
+void option_idle(size_t n, const struct option_idle row[n])
+{
+	char *said = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		char *these = NULL;
+
+		for (const char *s = row[i].names; row[i].idle && *s; s += strcspn(s, " "), s += strspn(s, " ")) {
+			const struct option_row *o = named(s, strcspn(s, " "));
+			char *before = these;
+
+			if (!o || !given[o - table])
+				continue;
+			given[o - table] = NULL;
+			these = xformat("%s%s--%s", before ? before : "", before ? ", " : "", o->name);
+			free(before);
+		}
+		if (these) {
+			char *before = said;
+
+			said = xformat("%s%s%s (%s)", before ? before : "", before ? "; " : "", these, row[i].why);
+			free(before);
+		}
+		free(these);
+	}
+	if (said)
+		warn("without effect here: %s", said);
+	free(said);
+}
+
 /* One form for one meaning: rows in table order, values as they were given last. */
-static void write_history(const struct tool *t, const struct option_row *rows, const char *const value[])
+static void write_history(void)
 {
 	size_t n;
 	FILE *f = open_memstream(&history, &n);
 
 	if (!f)
 		die("out of memory");
-	fprintf(f, "%s %s", t->name, PTQ_VERSION);
-	for (size_t i = 0; rows[i].type != OPTION_END; i++) {
-		const struct option_row *o = rows + i;
+	fprintf(f, "%s %s", tool->name, PTQ_VERSION);
+	for (size_t i = 0; table[i].type != OPTION_END; i++) {
+		const struct option_row *o = table + i;
 
-		if (!value[i] || o->neutral || o->type == OPTION_FILE)
+		if (!given[i] || o->neutral || o->type == OPTION_FILE)
 			continue;
 		if (o->type == OPTION_LIST) {
 			const struct option_list *l = o->var;
@@ -219,16 +304,28 @@ static void write_history(const struct tool *t, const struct option_row *rows, c
 		fprintf(f, " --%s", o->name);
 		if (takes_argument(o)) {
 			fputc(' ', f);
-			put_quoted(f, value[i]);
+			put_quoted(f, given[i]);
 		}
 	}
+	if (note)
+		fputs(note, f);
 	if (ferror(f) || fclose(f) || !history)	/* NULL: it was to be shortened, and that failed */
 		die("out of memory");
 }
 
 const char *option_history(void)
 {
+	if (!history && tool)
+		write_history();
 	return history ? history : program;
+}
+
+void option_history_note(const char *name, const char *value)
+{
+	char *before = note;
+
+	note = xformat("%s %s:%s", before ? before : "", name, value);
+	free(before);
 }
 
 static void say_memory(void)
@@ -240,17 +337,28 @@ static void say_memory(void)
 			(double)u.ru_utime.tv_sec + 1e-6 * (double)u.ru_utime.tv_usec);
 }
 
-static size_t add_rows(struct option *lng, char *shrt, const struct option_row *rows, int first)
+/* The rows of a table for getopt_long(), and their earlier names; *at: how many there are so far. */
+static void add_rows(struct option lng[], size_t *at, char *shrt, const struct option_row *rows, int first)
 {
-	size_t n = 0;
-
-	for (; rows[n].type != OPTION_END; n++) {
+	for (int n = 0; rows[n].type != OPTION_END; n++) {
 		const struct option_row *o = rows + n;
 
-		lng[n] = (struct option){ o->type == OPTION_HEADING ? "\1" : o->name, takes_argument(o), NULL, first + (int)n };
+		if (o->type == OPTION_HEADING)
+			continue;
+		lng[(*at)++] = (struct option){ o->name, takes_argument(o), NULL, first + n };
+		if (o->alias)
+			lng[(*at)++] = (struct option){ o->alias, takes_argument(o), NULL, first + n };
 		if (o->key)
 			sprintf(shrt + strlen(shrt), "%c%s", o->key, takes_argument(o) ? ":" : "");
 	}
+}
+
+static size_t rows_of(const struct option_row *rows)
+{
+	size_t n = 0;
+
+	while (rows[n].type != OPTION_END)
+		n++;
 	return n;
 }
 
@@ -268,48 +376,70 @@ static const struct option_row *row_of(int c, const struct option_row *rows, siz
 	return NULL;
 }
 
-const char **option_parse(int argc, char *argv[], const struct tool *tool, const struct option_row *rows, size_t *n)
+/* getopt_long() has refused a word: why. */
+static _Noreturn void refuse(int c, const char *word, const struct option lng[])
+{
+	const char *name = word + 2;
+	size_t n = strcspn(name, "="), found = 0;
+	char *could = NULL;
+
+	if (c == ':')
+		misuse("%s needs an argument", word);
+	if (optopt && optopt < FIRST)
+		misuse("there is no option -%c", optopt);
+	if (optopt)
+		misuse("%.*s takes no argument", (int)n + 2, word);
+	for (; lng->name; lng++)
+		if (!strncmp(lng->name, name, n)) {
+			char *before = could;
+
+			could = xformat("%s%s--%s", before ? before : "", found++ ? ", " : "", lng->name);
+			free(before);
+		}
+	if (found > 1)
+		misuse("--%.*s could be each of %s", (int)n, name, could);
+	misuse("there is no option %s", word);
+}
+
+const char **option_parse(int argc, char *argv[], const struct tool *t, const struct option_row *rows, size_t *n)
 {
 	static const char *standard_input[] = { "-", NULL };
 	struct option lng[ROWS] = { 0 };
 	char shrt[2 * ROWS + 2] = ":";
-	const char *value[ROWS] = { 0 };
-	size_t own;
+	size_t own = rows_of(rows), all = 0;
 	int c;
 
 	setlocale(LC_ALL, "C");
-	program = tool->name;
-	own = add_rows(lng, shrt, rows, FIRST);
-	add_rows(lng + own, shrt, common, FIRST + (int)own);
+	program = t->name;
+	tool = t;
+	table = rows;
+	catch_signals();
+	add_rows(lng, &all, shrt, rows, FIRST);
+	add_rows(lng, &all, shrt, common, FIRST + (int)own);
 
 	while (optind <= argc && (c = getopt_long(argc, argv, shrt, lng, NULL)) != -1) {
 		const struct option_row *o;
 
-		if (c == ':')
-			misuse("%s needs an argument", argv[optind - 1]);
-		if (c == '?' && optopt && optopt < FIRST)
-			misuse("there is no option -%c", optopt);
-		if (c == '?')
-			misuse(optopt ? "%s takes no argument" : "there is no option %s", argv[optind - 1]);
+		if (c == ':' || c == '?')
+			refuse(c, argv[optind - 1], lng);
 		o = row_of(c, rows, own);
 		if (o->key == 'h' && !o->var)
-			help(tool, rows);
+			help(t, rows);
 		if (o->key == 'V' && !o->var) {
-			printf("%s (ptqtools) %s\n", tool->name, PTQ_VERSION);
-			exit(fflush(stdout) ? 1 : 0);
+			printf("%s (ptqtools) %s\n", t->name, PTQ_VERSION);
+			told();
 		}
 		set(o, optarg);
 		if (o >= rows && o < rows + own)
-			value[o - rows] = optarg ? optarg : "";
+			given[o - rows] = optarg ? optarg : "";
 	}
 	*n = (size_t)(argc - optind);
-	if (*n > tool->max_operands)
-		misuse("there is one operand too many: %s", argv[optind + (int)tool->max_operands]);
-	threads_init((int)thread_count);
+	if (*n > t->max_operands)
+		misuse("there is one operand too many: %s", argv[optind + (int)t->max_operands]);
+	threads_init(thread_count);
 	cpu_check();
-	write_history(tool, rows, value);
 	atexit(say_memory);
-	if (!*n && tool->max_operands) {
+	if (!*n && t->max_operands && !t->optional) {
 		*n = 1;
 		return standard_input;
 	}

@@ -36,8 +36,9 @@ struct option_row {
 	const char *arg;	/* what --help calls the argument */
 	const char *help;
 	const char *const *choices;	/* NULL-terminated, for OPTION_CHOICE */
-	bool *given;		/* set to true when the option is given; may be NULL */
+	double least, most;	/* range of a number, ends included; most 0: no upper end */
 	bool neutral;		/* cannot change the result: stays out of the history */
+	const char *alias;	/* an earlier name that is still understood, or NULL */
 };
 
 extern struct option_list layers;	/* --layers GLOB, !GLOB */
@@ -45,27 +46,45 @@ extern uint64_t seed;			/* --seed N */
 extern const char *output_path;		/* -o FILE; NULL: standard output */
 
 #define OPTION_LAYERS { 0, "layers", OPTION_LIST, &layers, "GLOB", \
-	"only layers whose path matches; !GLOB excludes; may be repeated", NULL, NULL, false }
-#define OPTION_SEED { 0, "seed", OPTION_SIZE, &seed, "N", "seed of the random numbers", NULL, NULL, false }
+	.help = "only layers whose path matches; !GLOB excludes; may be repeated" }
+#define OPTION_SEED { 0, "seed", OPTION_SIZE, &seed, "N", .help = "seed of the random numbers" }
 
 struct tool {
 	const char *name, *brief;	/* "eval-ppl", "perplexity of a model on a text" */
 	const char *operands;		/* as usage shows them: "[MODEL]" */
 	size_t max_operands;		/* more are a misuse; SIZE_MAX: any number */
+	bool optional;			/* without operands there is no input; otherwise it is standard input */
 	const char *about;		/* a paragraph for --help: what it computes, from what */
 	const char *examples;		/* lines for --help, each a command that runs */
 };
 
 /*
- * Parses argv, sets `program`, handles -h and -V, exits with status 2 on
- * misuse. Returns the operands and stores how many in *n; with none it gives
- * {"-"} and n = 1 if max_operands > 0.
+ * Parses argv, sets `program`, catches signals, handles -h and -V, exits with
+ * status 2 on misuse. Returns the operands and stores how many in *n; with none
+ * it gives {"-"} and n = 1 if max_operands > 0 and they are not optional. rows
+ * must stay as long as options are asked for.
  */
 const char **option_parse(int argc, char *argv[], const struct tool *tool,
 	const struct option_row *rows, size_t *n);
 
-/* "TOOL VERSION --name value ...": given options that can change the result, in table order. */
+/* Whether the option of this name was given. */
+bool option_given(const char *name);
+
+/*
+ * Options that have no effect under the others: where `idle` holds, those of
+ * `names` (blanks between them) that were given are named in a warning, one line
+ * for all rows, and stay out of the history. Before the history is asked for.
+ */
+struct option_idle {
+	bool idle;
+	const char *names, *why;	/* "damp group-view", "--compensate none" */
+};
+void option_idle(size_t n, const struct option_idle row[n]);
+
+/* "TOOL VERSION --name value ...": given options that can change the result, in table order, under their first names. */
 const char *option_history(void);
+/* Adds " name:value" to it: what is known of an input that is no HDF5 file. */
+void option_history_note(const char *name, const char *value);
 
 /* Whether --layers selects the path: some GLOB matches, or none was given, and no !GLOB matches.
  * A leading '/' in a GLOB is optional; '*' crosses '/'. */

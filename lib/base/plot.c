@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/error.h"
 
 static const struct { const char *end, *terminal; double unit; } types[] = {
@@ -20,6 +19,14 @@ static size_t type_of(const char *path)
 		if (strlen(path) > strlen(types[i].end) && !strcmp(path + strlen(path) - strlen(types[i].end), types[i].end))
 			return i;
 	misuse("%s: a plot ends in .svg, .png or .pdf", path);
+}
+
+void plot_check(const char *path)
+{
+	type_of(path);
+	for (const char *s = path; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 127)
+			misuse("%s: has a control character in its name, which gnuplot would read as commands", path);
 }
 
 /* gnuplot's strings: quotes are doubled. */
@@ -38,12 +45,9 @@ static char *quoted(const char *text)
 struct plot plot_open(const char *path, int width, int height)
 {
 	const size_t type = type_of(path);
-	struct plot p = { .path = path, .part = xformat("%s.part", path) };
-	char *name = quoted(p.part);
+	struct plot p = { .file = replace_open(path) };
+	char *name = quoted(p.file.temporary);
 
-	p.pipe = fopen(p.part, "w");	/* whether it can be made at all: gnuplot says it in many lines */
-	if (!p.pipe || fclose(p.pipe))
-		die("%s: cannot write:", path);
 	signal(SIGPIPE, SIG_IGN);	/* a gnuplot that goes away is told by plot_close() */
 	p.pipe = popen("gnuplot 2>/dev/null", "w");
 	if (!p.pipe)
@@ -66,11 +70,8 @@ void plot_say(struct plot *p, const char *format, ...)
 void plot_close(struct plot *p)
 {
 	plot_say(p, "set output\n");
-	if (pclose(p->pipe)) {
-		unlink(p->part);
-		die("%s: gnuplot could not make it; is gnuplot installed?", p->path);
-	}
-	if (rename(p->part, p->path))
-		die("%s: cannot be put in its place:", p->path);
-	free(p->part);
+	if (pclose(p->pipe))
+		die("%s: gnuplot could not make it; is gnuplot installed?", p->file.path);
+	replace_sync(&p->file);
+	replace_done(&p->file);
 }

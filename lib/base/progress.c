@@ -11,6 +11,7 @@ static bool shown;
 void progress(const char *what, size_t done, size_t total)
 {
 	static double last = -1;
+	static size_t ended;		/* the end that stands on the line */
 	static int terminal = -1;
 	struct timespec t;
 	double now;
@@ -21,9 +22,10 @@ void progress(const char *what, size_t done, size_t total)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-	if (now - last < 0.1 && done < total)
+	if (done < total ? now - last < 0.1 : shown && total && ended == total)
 		return;
 	last = now;
+	ended = done < total ? 0 : total;
 	shown = true;
 	if (total)
 		fprintf(stderr, "\r%s: %s %zu/%zu\033[K", program, what, done, total);

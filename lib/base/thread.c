@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* thread.c -- see thread.h */
 #include "base/thread.h"
+#include "base/error.h"
 #include <omp.h>
 #include <stdio.h>
+
+enum { MOST = 8 };	/* threads a processor */
 
 int threads = 1;
 
@@ -21,14 +24,20 @@ static int cgroup_share(void)
 	return n;
 }
 
-void threads_init(int wanted)
+void threads_init(size_t wanted)
 {
-	int share = cgroup_share();
+	int share = cgroup_share(), processors = omp_get_num_procs();
+	size_t most = MOST * (size_t)processors;
 
-	threads = wanted;
-	if (wanted <= 0) {
-		threads = omp_get_num_procs();
-		if (share > 0 && share < threads)
-			threads = share;
-	}
+	if (!wanted)
+		threads = share > 0 && share < processors ? share : processors;
+	else
+		threads = (int)(wanted < most ? wanted : most);
+	if (wanted > most && verbose)
+		fprintf(stderr, "%s: %d threads, not %zu: at most %d a processor\n", program, threads, wanted, MOST);
+}
+
+int threads_for(size_t pieces)
+{
+	return pieces < (size_t)threads ? pieces ? (int)pieces : 1 : threads;
 }

@@ -7,6 +7,9 @@
  */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
+#include <stddef.h>
 extern int threads;		/* set by -j; default: what the machine grants (affinity, cgroup) */
-void threads_init(int wanted);	/* 0: the default */
+void threads_init(size_t wanted);	/* 0: the default; at most 8 a processor */
+/* Threads for so many pieces of work: at least one. */
+int threads_for(size_t pieces);
 #endif

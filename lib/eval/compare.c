@@ -48,6 +48,17 @@ static void see(struct compare *c, const char *group, const char *member)
 	c->seen[c->n++] = xformat("%s/%s", group, member);
 }
 
+/* What a tensor of a group may stand as; what is not the bias is one and the same effective weight. */
+enum { BIAS, MEMBERS = 4 };
+static const char *const members[MEMBERS] = { [BIAS] = "bias", "weight", "codes", "packed" };
+
+static void see_layer(struct compare *c, const char *group)
+{
+	for (size_t i = 0; i < MEMBERS; i++)
+		if (i != BIAS)
+			see(c, group, members[i]);
+}
+
 static bool has(const struct image *image, const char *group, const char *member)
 {
 	char *path = xformat("%s/%s", group, member);
@@ -73,14 +84,13 @@ static void take_layer(struct walk *w, const char *group)
 	struct weight_difference d;
 	struct layer theirs;
 
-	if (!has(c->reference, group, "weight") && !has(c->reference, group, "codes"))
+	if (!layer_there(c->reference, group))
 		die("%s: %s: is missing; %s has it", image_name(c->reference), group, image_name(w->image));
 	theirs = layer_read(c->reference, group, l->out, l->in);
 	if (!stats_difference(&theirs.linear, l, h, &d, work))
 		die("%s: %s/hessian: gives sums that are not finite", image_name(c->hessian), group);
 	add_row(c, group, l, &d);
-	see(c, group, "weight");
-	see(c, group, "codes");
+	see_layer(c, group);
 	for (size_t i = 0; i < 3; i++) {
 		double x = (double[]){ d.mse, d.error, d.output }[i];
 
@@ -149,7 +159,7 @@ static void visit_model(void *arg, const char *group)
 	if (!option_layer(group))
 		return;
 	progress(group, 0, 0);
-	if (layer_listed(&w->list, group) || has(w->image, group, "codes"))
+	if (layer_listed(&w->list, group) || layer_quantized(w->image, group))
 		take_layer(w, group);
 	else
 		take_other(w, group, "weight");
@@ -166,14 +176,13 @@ void compare_part(struct compare *c, const struct image *image, const struct con
 
 static void visit_reference(void *arg, const char *group)
 {
-	static const char *const members[] = { "weight", "codes", "bias" };
 	struct walk *w = arg;
 
-	for (size_t i = 0; i < sizeof members / sizeof *members && option_layer(group); i++) {
+	for (size_t i = 0; i < MEMBERS && option_layer(group); i++) {
 		char *path = xformat("%s/%s", group, members[i]);
 
 		if (image_has(w->image, path) && !is_seen(w->c, path)) {
-			if (layer_listed(&w->list, group) && strcmp(members[i], "bias"))
+			if (layer_listed(&w->list, group) && i != BIAS)
 				die("%s: %s: is missing; %s has it", w->other, group, image_name(w->image));
 			miss(w, path);
 		}

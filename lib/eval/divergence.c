@@ -16,7 +16,7 @@
  * its sums are apart, of exponentials in double.
  */
 struct side { struct score score; size_t top; double sum; };
-struct row { struct side model, against; double difference; };
+struct row { struct side model, reference; double difference; };
 struct rows { const struct windows *windows; struct row *row; };
 
 static size_t first_of(size_t n, const float y[n], float value)
@@ -41,12 +41,12 @@ static double side_add(struct side *s, size_t n, const float y[n], size_t first,
 
 static void row_add(struct row *r, size_t n, const float m[n], const float a[n], size_t first, size_t target)
 {
-	double model = side_add(&r->model, n, m, first, target), against = side_add(&r->against, n, a, first, target), sum[3];
+	double model = side_add(&r->model, n, m, first, target), reference = side_add(&r->reference, n, a, first, target), sum[3];
 
-	linalg_sum_exp_pair(n, sum, a, r->against.score.max, m, r->model.score.max);
-	r->against.sum = r->against.sum * against + sum[0];
+	linalg_sum_exp_pair(n, sum, a, r->reference.score.max, m, r->model.score.max);
+	r->reference.sum = r->reference.sum * reference + sum[0];
 	r->model.sum = r->model.sum * model + sum[1];
-	r->difference = r->difference * against + sum[2];
+	r->difference = r->difference * reference + sum[2];
 }
 
 static void add_tile(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[])
@@ -63,7 +63,7 @@ static void add_tile(void *arg, size_t row, size_t m, size_t first, size_t n, co
 
 static double divergence_of_row(const struct row *r, const struct windows *w, size_t i)
 {
-	const struct side *m = &r->model, *a = &r->against;
+	const struct side *m = &r->model, *a = &r->reference;
 	double kl = r->difference / a->sum + (log(m->sum) - log(a->sum)) + ((double)m->score.max - (double)a->score.max);
 
 	if (!isfinite(kl))
@@ -72,24 +72,24 @@ static double divergence_of_row(const struct row *r, const struct windows *w, si
 	return kl > 0 ? kl : 0;
 }
 
-struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *against,
-	const struct head *against_head, double nll[f->windows->targets])
+struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *reference,
+	const struct head *reference_head, double nll[f->windows->targets])
 {
 	const struct windows *w = f->windows;
 	size_t n = w->targets, k = 0;
-	struct divergence d = { n, nll, xalloc(n, sizeof *d.against), xalloc(n, sizeof *d.kl), xalloc(n, 1) };
+	struct divergence d = { n, nll, xalloc(n, sizeof *d.reference), xalloc(n, sizeof *d.kl), xalloc(n, 1) };
 	struct rows r = { w, xalloc(f->hidden.rows, sizeof *r.row) };
 
 	for (size_t i = 0; i < f->hidden.rows; i++)
-		r.row[i].model.score = r.row[i].against.score = score_begin();
-	forward_tiles(2, (struct forward *[]){ f, against }, (const struct head *[]){ h, against_head }, add_tile, &r);
+		r.row[i].model.score = r.row[i].reference.score = score_begin();
+	forward_tiles(2, (struct forward *[]){ f, reference }, (const struct head *[]){ h, reference_head }, add_tile, &r);
 	for (size_t i = 0; i < f->hidden.rows; i++) {
 		if (windows_target(w, i) < 0)
 			continue;
-		nll[k] = score_nll(&r.row[i].model.score, "the model", w, i);
-		d.against[k] = score_nll(&r.row[i].against.score, "the model of --against", w, i);
+		nll[k] = score_nll(&r.row[i].model.score, f->name, w, i);
+		d.reference[k] = score_nll(&r.row[i].reference.score, reference->name, w, i);
 		d.kl[k] = divergence_of_row(&r.row[i], w, i);
-		d.agrees[k++] = r.row[i].model.top == r.row[i].against.top;
+		d.agrees[k++] = r.row[i].model.top == r.row[i].reference.top;
 	}
 	free(r.row);
 	return d;
@@ -97,7 +97,7 @@ struct divergence divergence_of(struct forward *f, const struct head *h, struct 
 
 void divergence_free(struct divergence *d)
 {
-	free(d->against), free(d->kl), free(d->agrees);
+	free(d->reference), free(d->kl), free(d->agrees);
 }
 
 /* ---- numbers of it ---- */
@@ -140,13 +140,13 @@ size_t divergence_answer(const struct divergence *d, struct answer answer[DIVERG
 		x[i] = d->agrees[i];
 	a = put_mean(a, "top_agreement", "top_agreement_se", d->n, x);
 	for (size_t i = 0; i < d->n; i++) {
-		x[i] = exp(-d->nll[i]) - exp(-d->against[i]);
+		x[i] = exp(-d->nll[i]) - exp(-d->reference[i]);
 		squares += x[i] * x[i];
 	}
 	a = put_mean(a, "delta_p", NULL, d->n, x);
 	*a++ = (struct answer){ "delta_p_rms", sqrt(squares / (double)d->n), 6 };
 	a = put_percentiles(a, sizeof of_p / sizeof *of_p, of_p, d->n, x);
-	a += paired_answer(perplexity_paired(d->n, d->nll, d->against), a);
+	a += paired_answer(perplexity_paired(d->n, d->nll, d->reference), a);
 	free(x);
 	return (size_t)(a - answer);
 }
@@ -155,7 +155,7 @@ void divergence_write(struct output *out, const struct divergence *d)
 {
 	if (!out)
 		return;
-	output_write(out, "/nll_of_against", tensor_1d(TENSOR_F64, d->against, d->n));
+	output_write(out, "/nll_of_reference", tensor_1d(TENSOR_F64, d->reference, d->n));
 	output_write(out, "/kl", tensor_1d(TENSOR_F64, d->kl, d->n));
 	output_write(out, "/top_agrees", tensor_1d(TENSOR_U8, d->agrees, d->n));
 }

@@ -23,7 +23,7 @@
 struct divergence {
 	size_t n;			/* targets */
 	const double *nll;		/* [n] of the model, a view */
-	double *against;		/* [n] of the other */
+	double *reference;		/* [n] of the other */
 	double *kl;			/* [n] nats; what rounding leaves below 0 is 0 */
 	uint8_t *agrees;		/* [n] 1: both have the same token on top, of equal ones the first */
 };
@@ -33,13 +33,13 @@ struct divergence {
  * nll and what is kept of the other are bit for bit as forward_score() gives
  * them. Dies on numbers that are not finite.
  */
-struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *against,
-	const struct head *against_head, double nll[f->windows->targets]);
+struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *reference,
+	const struct head *reference_head, double nll[f->windows->targets]);
 void divergence_free(struct divergence *d);
 
 enum { DIVERGENCE_ANSWERS = 19 };
 /* Means, standard errors of means as those of nll, and percentiles, linear between the two nearest targets; how many rows. */
 size_t divergence_answer(const struct divergence *d, struct answer answer[DIVERGENCE_ANSWERS]);
-/* /nll_of_against and /kl f64, /top_agrees uint8 [n]. Nothing with NULL. */
+/* /nll_of_reference and /kl f64, /top_agrees uint8 [n]. Nothing with NULL. */
 void divergence_write(struct output *out, const struct divergence *d);
 #endif

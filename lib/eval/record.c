@@ -50,20 +50,25 @@ void record_write(struct output *out, size_t n, const struct answer answer[n], c
 	free(id);
 }
 
-struct paired record_paired(const char *path, const struct windows *w, const double nll[w->targets])
+struct image *record_earlier(const char *path, const struct windows *w)
 {
 	struct image *record = image_open(path, "result");
 	size_t n = w->targets;
-	const double *before = image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &n).data;
-	const int32_t *theirs = image_tensor(record, "/target", TENSOR_I32, 1, &n).data;
+	struct tensor t = image_tensor(record, "/target", TENSOR_I32, 1, NULL);
+	const int32_t *theirs = t.data;
 	int32_t *ours = targets_of(w);
-	struct paired p;
 
+	if (t.dim[0] != n)
+		die("%s: /target: is over other tokens, or other windows: %zu targets, not %zu", path, t.dim[0], n);
 	for (size_t i = 0; i < n; i++)
 		if (ours[i] != theirs[i])
 			die("%s: /target: is over other tokens: target %zu is %d, not %d", path, i, theirs[i], ours[i]);
-	p = perplexity_paired(n, nll, before);
+	image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &n);
 	free(ours);
-	image_close(record);
-	return p;
+	return record;
+}
+
+struct paired record_paired(const struct image *record, size_t targets, const double nll[targets])
+{
+	return perplexity_paired(targets, nll, image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &targets).data);
 }

@@ -19,6 +19,8 @@ void record_input(struct output *out, const char *option, const struct image *in
 void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
 	const double nll[w->targets]);
 
-/* Against the likelihoods of an earlier record. Dies unless that is over the same targets. */
-struct paired record_paired(const char *path, const struct windows *w, const double nll[w->targets]);
+/* An earlier record. Dies unless it is over the same targets. */
+struct image *record_earlier(const char *path, const struct windows *w);
+/* Against its likelihoods. */
+struct paired record_paired(const struct image *record, size_t targets, const double nll[targets]);
 #endif

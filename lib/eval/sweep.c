@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/number.h"
 #include "base/plot.h"
 #include "base/progress.h"
 #include "base/thread.h"
@@ -13,7 +14,7 @@
 #include "model/quantize.h"
 #include "num/gauss.h"
 
-enum { CHUNK = 256 };
+enum { CHUNK = 256, POINTS = 1000000 };
 static const double LEAST = 1e-3, MOST = 2;	/* sigmas among which minima and crossovers are looked for */
 
 static const struct sheet_column curve_columns[] = {
@@ -63,16 +64,35 @@ void sweep_free(struct sweep *s)
 	*s = (struct sweep){ 0 };
 }
 
+/* The next number of a list, which `end` must follow ('\0': the list's end); NULL if it is not one. */
+static const char *next(const char *text, char end, double *value)
+{
+	const char *rest = text ? number_real(text, value) : NULL;
+
+	if (!rest || *rest != end)
+		return NULL;
+	return end ? rest + 1 : rest;
+}
+
+static double checked(double sigma)
+{
+	if (!(sigma >= SWEEP_LEAST && sigma <= SWEEP_MOST))
+		misuse("--sigma: %g is not from %g to %g", sigma, SWEEP_LEAST, SWEEP_MOST);
+	return sigma;
+}
+
 double *sweep_sigmas(const char *text, size_t *n)
 {
 	double low, high, step, *sigma;
-	char end;
+	const char *s = text;
 
 	*n = 0;
 	if (strchr(text, ':')) {
-		if (sscanf(text, "%lf:%lf:%lf%c", &low, &high, &step, &end) != 3 || !(low > 0) || !(high >= low) || !(step > 0) ||
-		    (high - low) / step > 1e6)
-			misuse("--sigma: '%s' is not LOW:HIGH:STEP with 0 < LOW <= HIGH and 0 < STEP", text);
+		if (!next(next(next(text, ':', &low), ':', &high), 0, &step) || high < low || step <= 0)
+			misuse("--sigma: '%s' is not LOW:HIGH:STEP with LOW <= HIGH and 0 < STEP", text);
+		checked(low), checked(high);
+		if ((high - low) / step > POINTS)
+			misuse("--sigma: '%s' has %.3g points, at most %d were wanted", text, (high - low) / step, POINTS);
 		sigma = xalloc((size_t)((high - low) / step) + 2, sizeof *sigma);
 		while (low + (double)*n * step <= high + 1e-9 * step) {
 			sigma[*n] = low + (double)*n * step;
@@ -81,16 +101,20 @@ double *sweep_sigmas(const char *text, size_t *n)
 		return sigma;
 	}
 	sigma = xalloc(strlen(text) / 2 + 1, sizeof *sigma);
-	do {
-		int used = 0;
-
-		if (sscanf(text, "%lf%n", &sigma[*n], &used) != 1 || !(sigma[*n] > 0) || isinf(sigma[*n]) ||
-		    (text[used] && text[used] != ','))
-			misuse("--sigma: '%s' is not a list of numbers above 0", text);
-		++*n;
-		text += used;
-	} while (*text++);
+	for (bool last = false; !last; ++*n) {
+		last = !strchr(s, ',');
+		s = next(s, last ? 0 : ',', &sigma[*n]);
+		if (!s)
+			misuse("--sigma: '%s' is not a list of numbers with commas between them", text);
+		checked(sigma[*n]);
+	}
 	return sigma;
+}
+
+void sweep_band(const char *text, double *low, double *high)
+{
+	if (!next(next(text, ':', low), 0, high) || !(*low >= 0 && *low <= *high))
+		misuse("--band: '%s' is not LOW:HIGH with 0 <= LOW <= HIGH", text);
 }
 
 /* --- Gaussian weights --- */

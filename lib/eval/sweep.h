@@ -38,8 +38,13 @@ struct sweep {
 struct sweep sweep_begin(const char *names, bool ties_away, double low, double high);
 void sweep_free(struct sweep *s);
 
-/* "LOW:HIGH:STEP" or numbers separated by commas, all > 0; free() them. */
+/* Sigmas that the formulas are good for. */
+#define SWEEP_LEAST 1e-6
+#define SWEEP_MOST 10.0
+/* "LOW:HIGH:STEP" or numbers separated by commas, misuse outside that range; free() them. */
 double *sweep_sigmas(const char *text, size_t *n);
+/* "LOW:HIGH", misuse for anything else. */
+void sweep_band(const char *text, double *low, double *high);
 /* samples: weights drawn for each point; 0: none. */
 void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t seed);
 /* The linear layers of a part that --layers selects. Dies on a weight that is not finite. */

@@ -116,6 +116,36 @@ static char *tied_to(const struct image *from, const char *path, const H5O_info_
 	return image_text(from, path, "tied_to");
 }
 
+/*
+ * Value by value what the library does not copy: a dataset in a format of later versions than the output's (h5py's
+ * libver="latest").
+ */
+static bool copy_values(struct output *out, const struct image *from, const char *path)
+{
+	hid_t d = hdf5_id(H5Dopen2(from->file, path, H5P_DEFAULT), from->name, path);
+	hid_t stored = hdf5_id(H5Dget_type(d), from->name, path), s = hdf5_id(H5Dget_space(d), from->name, path);
+	bool exact, done;
+	enum tensor_type ours = hdf5_type_of(stored, &exact, from->name, path);
+	hid_t t = hdf5_id(ours ? H5Tcopy(hdf5_type(ours)) : H5Tget_native_type(stored, H5T_DIR_DEFAULT), from->name, path);
+	hid_t c = H5Pcreate(H5P_DATASET_CREATE), to;
+	hssize_t n = H5Sget_simple_extent_npoints(s);
+	size_t size = H5Tget_size(t);
+	void *value;
+
+	if (n < 0 || !size || (size_t)n / 4096 > from->length / size)	/* more than any filter makes of so few bytes */
+		die("%s: %s: is larger than its file can hold; the file is damaged", from->name, path);
+	value = xalloc((size_t)n, size);
+	H5Pset_obj_track_times(c, false);
+	to = H5Dcreate2(out->file, path, t, s, H5P_DEFAULT, c, H5P_DEFAULT);
+	done = to >= 0 && H5Dread(d, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0 &&
+		H5Dwrite(to, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0 && H5Dclose(to) >= 0;
+	if (done)
+		H5Dvlen_reclaim(t, s, H5P_DEFAULT, value);
+	free(value);
+	H5Pclose(c), H5Tclose(t), H5Sclose(s), H5Tclose(stored), H5Dclose(d);
+	return done;
+}
+
 static void copy_dataset(struct output *out, const struct image *from, const char *path, const H5O_info_t *info)
 {
 	char *tie = tied_to(from, path, info);
@@ -127,8 +157,11 @@ static void copy_dataset(struct output *out, const struct image *from, const cha
 		output_link(out, path, tie);
 	else {
 		p = hdf5_id(H5Pcreate(H5P_OBJECT_COPY), out->name, path);
-		if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0)
-			die("%s: %s: cannot be copied to %s", from->name, path, out->name);
+		if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0) {
+			if (!copy_values(out, from, path))
+				die("%s: %s: cannot be copied to %s; its type or layout is of a later HDF5 library", from->name, path, out->name);
+			output_attributes(out, from, path, NULL);
+		}
 		H5Pclose(p);
 		if (tie && out->fd >= 0)
 			output_text(out, path, "tied_to", tie);

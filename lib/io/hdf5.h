@@ -9,6 +9,7 @@
 #include <hdf5.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/replace.h"
 #include "io/image.h"
 
 /* Memory that grows without a copy of its pages (mremap): anonymous, or of a file, which grows with it. */
@@ -40,9 +41,10 @@ struct image {
 
 struct output {
 	char *name;			/* for messages */
-	char *path, *temporary;		/* NULL where standard output or a device is written */
 	const char *kind;
 	int fd;				/* of a stream; -1: one file */
+	struct replace named;		/* the one file; path NULL: written where it is, */
+	int target;			/* through this descriptor */
 	hid_t file;
 	struct buffer buffer;		/* the image, or the file */
 	size_t part, parts, next;

@@ -189,6 +189,51 @@ static enum tensor_type becomes(enum tensor_type stored, enum tensor_type wanted
 	return TENSOR_ANY;
 }
 
+/* A value that the wanted type does not hold would be clamped, or become infinite. */
+static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to, void *value, void *result, void *arg)
+{
+	(void)from, (void)to, (void)value, (void)result;
+	if (what != H5T_CONV_EXCEPT_RANGE_HI && what != H5T_CONV_EXCEPT_RANGE_LOW)
+		return H5T_CONV_UNHANDLED;
+	*(bool *)arg = true;
+	return H5T_CONV_ABORT;
+}
+
+/* What the library lacks to read the data, or NULL. */
+static char *missing_filter(hid_t creation)
+{
+	int n = H5Pget_nfilters(creation);
+
+	for (int i = 0; i < n; i++) {
+		unsigned flags, config;
+		size_t values = 0;
+		char name[64] = "";
+		H5Z_filter_t filter = H5Pget_filter2(creation, (unsigned)i, &flags, &values, NULL, sizeof name, name, &config);
+
+		if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
+			return xformat("%s, filter %d", *name ? name : "unnamed", filter);
+	}
+	return NULL;
+}
+
+static void read_converted(const struct image *image, const char *path, hid_t ds, hid_t creation, enum tensor_type stored,
+	const struct tensor *t)
+{
+	hid_t how = hdf5_id(H5Pcreate(H5P_DATASET_XFER), image->name, path);
+	char *filter = missing_filter(creation);
+	bool beyond = false;
+
+	if (filter)
+		die("%s: %s: is compressed in a way this HDF5 library does not know (%s); store it with gzip or without", image->name, path, filter);
+	hdf5_id(H5Pset_type_conv_cb(how, refuse_range, &beyond), image->name, path);
+	if (tensor_count(t) && H5Dread(ds, hdf5_type(t->type), H5S_ALL, H5S_ALL, how, t->data) < 0) {
+		if (beyond)
+			die("%s: %s: holds %s values that %s does not", image->name, path, tensor_name(stored), tensor_name(t->type));
+		die("%s: %s: cannot be read; the file is damaged", image->name, path);
+	}
+	H5Pclose(how);
+}
+
 static bool view(struct image *image, const char *path, hid_t ds, struct tensor *t)
 {
 	size_t bytes = tensor_count(t) * tensor_size(t->type);
@@ -268,8 +313,7 @@ bool image_find(const struct image *from, const char *path, enum tensor_type typ
 		if (n / 4096 > image->length)	/* more than any filter makes of so few bytes */
 			die("%s: %s: is larger than its file can hold; the file is damaged", image->name, path);
 		t->data = keep(image, xalloc(n, tensor_size(t->type)));
-		if (n && H5Dread(ds, hdf5_type(t->type), H5S_ALL, H5S_ALL, H5P_DEFAULT, t->data) < 0)
-			die("%s: %s: cannot be read; the file is damaged", image->name, path);
+		read_converted(image, path, ds, pl, stored, t);
 	}
 	H5Pclose(pl), H5Tclose(ty), H5Dclose(ds);
 	return true;

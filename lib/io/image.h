@@ -84,8 +84,14 @@ bool image_find(const struct image *image, const char *path, enum tensor_type ty
 	int rank, const size_t dim[], struct tensor *t);	/* false if there is no such object */
 
 /* --- writing --- */
-/* path NULL or "-": standard output: a stream, or one file where it is a regular file opened at its start. */
+/*
+ * path NULL or "-": standard output; /dev/fd/N and its like: descriptor N. Such a one gets a stream, or one file
+ * where it is a regular file at its start; nothing is written to it before output_start(). Dies at once if nothing
+ * could be written there.
+ */
 struct output *output_open(const char *path, const char *kind);
+/* For tools whose answer is text on standard output: dies if it cannot go there, misuse if `path` (-o, may be NULL) is there too. */
+void output_answer(const char *path);
 /* The same part of the result as `from` is of the input. Part 0 gets the history: this command's line before from's. */
 void output_begin(struct output *out, const struct image *from);
 /* A part of a tree that starts here. */
@@ -104,7 +110,8 @@ void output_integer(struct output *out, const char *path, const char *name, int6
 void output_link(struct output *out, const char *path, const char *same);	/* hard link to an object of this part */
 /* Data that an earlier part has under `same`: a hard link in a file, on a stream a copy with the attribute tied_to. */
 void output_tied(struct output *out, const char *path, struct tensor t, const char *same);
-/* History of a second input, as root attribute history:<option>; call between begin and end of part 0. */
+/* History of a second input, as root attribute history:<option>, and of its own second inputs, as
+ * history:<option>:<theirs>; call between begin and end of part 0. */
 void output_history(struct output *out, const char *option, const struct image *second);
 
 /* Copy an object with everything below and its attributes; hard links within the part stay links. skip: names of

@@ -9,8 +9,8 @@
 #include "io/hdf5.h"
 #include "base/error.h"
 #include "base/scratch.h"
+#include "io/file.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -188,8 +188,10 @@ static void check_kind(const struct image *image, const char *kind)
 		die("%s: has no attribute ptq_kind, '%s' was wanted", image->name, kind);
 	if (!one_of(kind, is))
 		die("%s: holds %s '%s', '%s' was wanted", image->name, strchr("aeiou", *is) ? "an" : "a", is, kind);
-	if (!version || strcmp(version, "1"))
-		die("%s: has ptq_version '%s', '1' was wanted", image->name, version ? version : "");
+	if (!version)
+		die("%s: has no attribute ptq_version that is a string, '1' was wanted", image->name);
+	if (strcmp(version, "1"))
+		die("%s: has ptq_version '%s', '1' was wanted", image->name, version);
 	free(is);
 	free(version);
 }
@@ -204,26 +206,26 @@ static void close_image(struct image *image)
 
 /* ---- input ---- */
 
-
+/* A file that may hold HDF5. */
 static int open_path(const char *path, char **name)
 {
-	bool standard = !path || !strcmp(path, "-");
-	struct stat st;
-	int fd = standard ? 0 : open(path, O_RDONLY | O_CLOEXEC);
+	int fd = file_open(path, name);
 
-	*name = xformat("%s", standard ? "<stdin>" : path);
-	if (fd < 0)
-		die("%s: cannot open:", path);
-	if (fstat(fd, &st))
-		die("%s: cannot look at:", *name);
-	if (S_ISDIR(st.st_mode))
-		die("%s: is a directory, an HDF5 file was wanted", *name);
-	if (isatty(fd)) {
-		if (standard)
-			misuse("standard input is a terminal: name an HDF5 file or pipe one in");
+	if (isatty(fd) && !fd)
+		misuse("standard input is a terminal: name an HDF5 file or pipe one in");
+	if (isatty(fd))
 		die("%s: is a terminal, an HDF5 file was wanted", *name);
-	}
 	return fd;
+}
+
+/* Where standard input stands, as whoever had it before has left it; a mapping reads all the rest. */
+static size_t offset_of(int fd)
+{
+	off_t at = fd ? 0 : lseek(fd, 0, SEEK_CUR);
+
+	if (at >= 0 && !fd)
+		lseek(fd, 0, SEEK_END);
+	return at > 0 ? (size_t)at : 0;
 }
 
 static size_t regular_size(int fd)
@@ -231,6 +233,19 @@ static size_t regular_size(int fd)
 	struct stat st;
 
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) ? (size_t)st.st_size : SIZE_MAX;
+}
+
+/* HDF5 behind something else, at 512, 1024, 2048, ... */
+static bool has_user_block(const unsigned char *data, size_t n)
+{
+	static const unsigned char signature[8] = "\211HDF\r\n\032\n";
+
+	if (n >= sizeof signature && !memcmp(data, signature, sizeof signature))
+		return false;
+	for (size_t at = 512; at < n && n - at >= sizeof signature; at *= 2)
+		if (!memcmp(data + at, signature, sizeof signature))
+			return true;
+	return false;
 }
 
 /* The image at `used` of a mapped file: false at its end. */
@@ -244,6 +259,8 @@ static bool next_mapped(const char *name, const unsigned char *map, size_t lengt
 	memcpy(head, map + *used, left < HDF5_HEAD ? left : HDF5_HEAD);
 	if (left < HDF5_HEAD && !memcmp(head, "\211HDF\r\n\032\n", 8))
 		cut(name, left, HDF5_HEAD);
+	if (has_user_block(map + *used, left))
+		die("%s: has an HDF5 user block; store it without one", name);
 	n = hdf5_length(name, head);
 	if (n > left)
 		cut(name, left, n);
@@ -264,13 +281,14 @@ struct input *input_open(const char *path, image_layout *layout, const char *kin
 	in->kind = kind;
 	in->image = (struct image){ .name = in->name, .file = -1 };
 	size = regular_size(in->fd);
-	if (size == 0)
-		die("%s: is empty, an HDF5 file was wanted", in->name);
 	in->piped = size == SIZE_MAX;
-	if (!in->piped) {
-		in->map = map_file(in->name, in->fd, size);
-		in->length = size;
-	}
+	if (in->piped)
+		return in;
+	in->used = offset_of(in->fd);
+	if (in->used >= size)
+		die("%s: is empty, an HDF5 file was wanted", in->name);
+	in->map = map_file(in->name, in->fd, size);
+	in->length = size;
 	return in;
 }
 
@@ -403,8 +421,9 @@ struct image *image_open(const char *path, const char *kind)
 		if (w->fd > 0)
 			close(w->fd);
 		w->fd = to;
-	}
-	if (!w->length)
+	} else
+		used = offset_of(w->fd);
+	if (used >= w->length)
 		die("%s: is empty, an HDF5 file was wanted", w->name);
 	w->map = map_file(w->name, w->fd, w->length);
 	for (;;) {

@@ -4,16 +4,19 @@
  *
  * HDF5 writes to memory in both cases: of an image, which then goes to the pipe
  * in one go, or of a mapped file, so that no write inside the library can fail
- * (it does not always survive that). A file grows under a temporary name beside
- * its own, synced and renamed when it is whole. Standard output that is a
- * regular file opened at its start is reopened and gets one file too.
+ * (it does not always survive that). A file grows beside its name
+ * (base/replace.h). A descriptor that stands at the start of a regular file gets
+ * one file too, written where it is.
  */
 #include "io/hdf5.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/option.h"
+#include "base/standard.h"
+#include "io/file.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +27,11 @@
 
 enum { ALIGN = 64, STEP = 1 << 20 };
 
-static char *unfinished;		/* removed when the program stops */
-static int unfinished_fd = -1;		/* standard output: emptied */
+static int unfinished = -1;		/* a file written where it is: emptied when the program stops */
 
-static void remove_unfinished(void)
+static void empty_unfinished(void)
 {
-	if (unfinished)
-		unlink(unfinished);
-	if (unfinished_fd >= 0 && ftruncate(unfinished_fd, 0))
+	if (unfinished >= 0 && ftruncate(unfinished, 0))
 		return;
 }
 
@@ -49,38 +49,59 @@ static hid_t made(const struct output *out, hid_t id)
 
 /* ---- opening ---- */
 
-static mode_t mode_of_new_file(const char *path)
+/* The descriptor that a path stands for: 1 for none and "-"; -1: it is the name of a file. */
+static int descriptor_of(const char *path)
 {
-	struct stat st;
-	mode_t mask = umask(0);
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" }, *const names[] = { "/dev/stdin", "/dev/stdout", "/dev/stderr" };
+	size_t fd;
 
-	umask(mask);
-	return stat(path, &st) ? 0666 & ~mask : st.st_mode & 07777;
+	if (!path || !strcmp(path, "-"))
+		return 1;
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(path, names[i]))
+			return i;
+	for (int i = 0; i < 2; i++) {
+		size_t n = strlen(folders[i]);
+		const char *end = strncmp(path, folders[i], n) ? NULL : number_size(path + n, &fd);
+
+		if (end && !*end && fd <= INT_MAX)
+			return (int)fd;
+	}
+	return -1;
 }
 
-static void open_file(struct output *out, const char *path)
+/* A mapping of a file needs it readable, too. */
+static int open_again(int fd, const char *name)
 {
-	char *real = realpath(path, NULL), *copy;	/* a symbolic link keeps being one */
+	char *path = xformat("/proc/self/fd/%d", fd);
+	int again = open(path, O_RDWR | O_CLOEXEC);
 
-	out->path = real ? real : xformat("%s", path);
-	copy = xformat("%s", out->path);
-	out->temporary = xformat("%s/.ptq.XXXXXX", dirname(copy));
-	free(copy);
-	at_stop(remove_unfinished);
-	out->buffer.fd = mkostemp(out->temporary, O_CLOEXEC);
-	if (out->buffer.fd < 0)
-		die("%s: cannot create a file beside it:", path);
-	unfinished = out->temporary;
-	if (fchmod(out->buffer.fd, mode_of_new_file(out->path)))
-		die("%s: cannot set its mode:", out->temporary);
+	if (again < 0)
+		die("%s: cannot be opened for reading and writing; use -o FILE:", name);
+	free(path);
+	return again;
 }
 
+/* A regular file that is empty or is to be written over from its start, and not just added to. */
 static bool starts_a_file(int fd)
 {
 	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !(fcntl(fd, F_GETFL) & O_APPEND) && lseek(fd, 0, SEEK_CUR) == 0;
+}
+
+static void check_descriptor(int fd, const char *name)
+{
 	int flags = fcntl(fd, F_GETFL);
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && flags >= 0 && !(flags & O_APPEND) && lseek(fd, 0, SEEK_CUR) == 0;
+	if (standard_closed(fd) || (flags < 0 && errno == EBADF))
+		die("%s: is closed", name);
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		die("%s: is open for reading only, so nothing can be written there", name);
+	if (isatty(fd) && fd == 1)
+		misuse("standard output is a terminal: use -o FILE or a pipe");
+	if (isatty(fd))
+		misuse("%s is a terminal: HDF5 is not written to it", name);
 }
 
 static void create(struct output *out)
@@ -100,39 +121,42 @@ static void create(struct output *out)
 struct output *output_open(const char *path, const char *kind)
 {
 	struct output *out = xalloc(1, sizeof *out);
-	bool standard = !path || !strcmp(path, "-");
+	const int descriptor = descriptor_of(path);
 	struct stat st;
 
 	hdf5_init();
-	out->name = xformat("%s", standard ? "<stdout>" : path);
+	out->name = xformat("%s", descriptor == 1 ? "<stdout>" : path);
 	out->kind = kind;
-	out->fd = out->file = -1;
-	if (standard && isatty(1))
-		misuse("standard output is a terminal: use -o FILE or a pipe");
-	if (!standard && !stat(path, &st) && S_ISDIR(st.st_mode))
-		die("%s: is a directory, a file name was wanted", path);
-	if (!standard && !stat(path, &st) && !S_ISREG(st.st_mode)) {
+	out->fd = out->target = -1;
+	out->file = -1;
+	if (descriptor >= 0) {
+		check_descriptor(descriptor, out->name);
+		*(starts_a_file(descriptor) ? &out->target : &out->fd) = descriptor;
+	} else if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		out->fd = open(path, O_WRONLY | O_CLOEXEC);
 		if (out->fd < 0)
 			die("%s: cannot open:", path);
-		if (isatty(out->fd))
-			misuse("%s is a terminal: HDF5 is not written to it", path);
-		return out;
+		check_descriptor(out->fd, path);
+	} else {
+		out->named = replace_open(path);
+		out->buffer.fd = out->named.fd;
+		out->buffer.name = out->name;
 	}
-	if (standard && !starts_a_file(1)) {
-		out->fd = 1;
-		return out;
-	}
-	if (standard) {
-		at_stop(remove_unfinished);
-		unfinished_fd = out->buffer.fd = open("/proc/self/fd/1", O_RDWR | O_CLOEXEC);
-		if (out->buffer.fd < 0 || ftruncate(out->buffer.fd, 0))
-			die("<stdout>: cannot be opened for reading and writing; use -o FILE:");
-	} else
-		open_file(out, path);
-	out->buffer.name = out->name;
-	create(out);
 	return out;
+}
+
+void output_answer(const char *path)
+{
+	int flags = fcntl(1, F_GETFL);
+
+	if (standard_closed(1))
+		die("<stdout>: is closed, and the answer goes there");
+	if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY)
+		die("<stdout>: is open for reading only, and the answer goes there");
+	if (file_is_input(1))
+		die("<stdout>: is an input, and the answer goes there");
+	if (path && descriptor_of(path) == 1)
+		misuse("-o %s: standard output has the answer already; the name of a file was wanted", path);
 }
 
 /* ---- attributes and datasets ---- */
@@ -222,6 +246,8 @@ static void put_dataset(struct output *out, const char *path, hid_t type, hid_t 
 	hid_t creation = made(out, H5Pcreate(H5P_DATASET_CREATE)), d;
 
 	output_parent(out, path);
+	if (output_has(out, path))
+		die("%s: %s: is there already; an earlier part of the input holds it too", out->name, path);
 	made(out, H5Pset_obj_track_times(creation, false));
 	made(out, H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER));
 	made(out, H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY));
@@ -306,6 +332,23 @@ static void write_full(struct output *out, const void *from, size_t n)
 	}
 }
 
+/* All inputs are open by now: what is one of them is neither emptied nor written into. */
+static void begin_writing(struct output *out)
+{
+	const int fd = out->fd >= 0 ? out->fd : out->target;
+
+	if (fd >= 0 && file_is_input(fd))
+		die("%s: is an input, the result would destroy it; use -o FILE", out->name);
+	if (out->target < 0)
+		return;
+	out->buffer.fd = open_again(out->target, out->name);
+	out->buffer.name = out->name;
+	at_stop(empty_unfinished);
+	unfinished = out->buffer.fd;
+	if (ftruncate(out->buffer.fd, 0))
+		die("%s: cannot write:", out->name);
+}
+
 void output_start(struct output *out, size_t part, size_t parts)
 {
 	if (out->open || part != out->next || part >= parts || (out->parts && parts != out->parts))
@@ -313,11 +356,12 @@ void output_start(struct output *out, size_t part, size_t parts)
 	out->open = true;
 	out->part = part;
 	out->parts = parts;
-	if (out->fd >= 0) {
-		if (out->buffer.data)	/* what a smaller image leaves over must not show up in its gaps */
-			memset(out->buffer.data, 0, out->buffer.room);
+	if (!part)
+		begin_writing(out);
+	if (out->fd >= 0 && out->buffer.data)	/* what a smaller image leaves over must not show up in its gaps */
+		memset(out->buffer.data, 0, out->buffer.room);
+	if (out->fd >= 0 || !part)
 		create(out);
-	}
 	if (out->fd >= 0 || !part) {
 		output_text(out, "/", "ptq_kind", out->kind);
 		output_text(out, "/", "ptq_version", "1");
@@ -350,14 +394,32 @@ void output_begin(struct output *out, const struct image *from)
 	}
 }
 
+struct lineage { struct output *out; const struct image *from; const char *option; };
+
+static herr_t take_history(hid_t root, const char *name, const H5A_info_t *info, void *arg)
+{
+	static const char history[] = "history";
+	const size_t n = sizeof history - 1;
+	struct lineage *l = arg;
+	char *text, *ours;
+
+	(void)root, (void)info;
+	if (strncmp(name, history, n) || (name[n] && name[n] != ':') || !(text = image_text(l->from, "/", name)))
+		return 0;
+	ours = xformat("%s:%s%s", history, l->option, name + n);
+	output_text(l->out, "/", ours, text);
+	free(ours), free(text);
+	return 0;
+}
+
 void output_history(struct output *out, const char *option, const struct image *second)
 {
-	char *name = xformat("history:%s", option), *old = image_text(second, "/", "history");
+	hid_t root = hdf5_id(H5Gopen2(second->file, "/", H5P_DEFAULT), second->name, "/");
 
-	if (out->part == 0 && old)
-		output_text(out, "/", name, old);
-	free(name);
-	free(old);
+	if (out->part == 0 && H5Aiterate2(root, H5_INDEX_NAME, H5_ITER_INC, NULL, take_history,
+	    &(struct lineage){ out, second, option }) < 0)
+		die("%s: /: its attributes cannot be read; the file is damaged", second->name);
+	H5Gclose(root);
 }
 
 static void forget_part(struct output *out)
@@ -391,45 +453,24 @@ void output_end(struct output *out)
 		madvise(out->buffer.data, out->buffer.room, MADV_DONTNEED);
 }
 
-static void sync_and_rename(struct output *out)
-{
-	char *copy = xformat("%s", out->path);
-	int fd;
-
-	if (fsync(out->buffer.fd))
-		die("%s: cannot sync:", out->name);
-	settle();
-	if (rename(out->temporary, out->path))
-		die("%s: cannot replace:", out->name);
-	unfinished = NULL;
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		fsync(fd);	/* a file system without it has nothing better */
-		close(fd);
-	}
-	free(copy);
-}
-
 void output_close(struct output *out)
 {
 	if (out->open || out->next != out->parts)
 		die("%s: only %zu of %zu parts were written", out->name, out->next, out->parts);
-	if (out->fd < 0) {
-		if (ftruncate(out->buffer.fd, (off_t)finish(out)))
-			die("%s: cannot write:", out->name);
-		if (out->path)
-			sync_and_rename(out);
-		else
-			settle();
-		unfinished_fd = -1;
-		if (close(out->buffer.fd))
+	if (out->fd < 0 && ftruncate(out->buffer.fd, (off_t)finish(out)))
+		die("%s: cannot write:", out->name);
+	if (out->named.path) {
+		replace_sync(&out->named);
+		settle();
+		replace_done(&out->named);
+	} else {
+		settle();
+		unfinished = -1;
+		if (close(out->fd < 0 ? out->buffer.fd : out->fd))
 			die("%s: cannot close:", out->name);
-	} else if (close(out->fd))
-		die("%s: cannot close:", out->name);
+	}
 	buffer_free(&out->buffer);
 	free(out->name);
-	free(out->path);
-	free(out->temporary);
 	free(out);
 }
 

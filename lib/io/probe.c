@@ -210,6 +210,7 @@ static _Noreturn void try_alone(const struct image *image)
 {
 	struct rlimit none = { 0, 0 }, time = { SECONDS, SECONDS };
 
+	forget_stops();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &time);

@@ -2,6 +2,7 @@
 /* safetensors.c -- mapped tensors of a Hugging Face folder; see safetensors.h */
 #include "io/safetensors.h"
 #include "base/error.h"
+#include "io/file.h"
 #include "io/text.h"
 #include <fcntl.h>
 #include <jansson.h>
@@ -149,6 +150,7 @@ static size_t map_file(struct file *f)
 		die("%s: cannot open:", f->path);
 	if (!S_ISREG(st.st_mode))
 		die("%s: is not a regular file", f->path);
+	file_note(fd);
 	f->size = (size_t)st.st_size;
 	if (f->size < PREFIX + 2)
 		die("%s: %zu bytes are too short for a safetensors file", f->path, f->size);

@@ -2,11 +2,9 @@
 /* text.c -- a file as one string; see text.h */
 #include "io/text.h"
 #include "base/error.h"
+#include "io/file.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,18 +21,12 @@ static char *resized(const char *name, char *s, size_t n)
 
 char *text_read(const char *path, size_t most, size_t *n)
 {
-	bool standard = !path || !strcmp(path, "-");
-	const char *name = standard ? "<stdin>" : path;
-	int fd = standard ? 0 : open(path, O_RDONLY | O_CLOEXEC);
 	size_t have = 0, room = STEP;
 	struct stat st;
-	char *s;
+	char *name, *s;
+	int fd = file_open(path, &name);
 
-	if (fd < 0 || fstat(fd, &st))
-		die("%s: cannot open:", name);
-	if (S_ISDIR(st.st_mode))
-		die("%s: is a folder, a file was wanted", name);
-	if (S_ISREG(st.st_mode) && (size_t)st.st_size > room)
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (size_t)st.st_size > room)
 		room = (size_t)st.st_size;
 	if (room > most)
 		room = most;
@@ -56,8 +48,9 @@ char *text_read(const char *path, size_t most, size_t *n)
 			s = resized(name, s, room + 1);
 		}
 	}
-	if (!standard)
+	if (fd > 0)
 		close(fd);
+	free(name);
 	s[have] = '\0';
 	*n = have;
 	return s;

@@ -27,6 +27,21 @@ static size_t site_of(const struct config *c, const char *layer)
 	return strcmp(layer, c->arch->head) ? SIZE_MAX : c->blocks * SITES;
 }
 
+void calibrate_check(const struct config *c, const char *name)
+{
+	bool any = option_layer(c->arch->head);
+
+	for (size_t i = 0; i < c->blocks && !any; i++)
+		for (const struct linear_row *row = c->arch->linear; row->name && !any; row++) {
+			char *path = config_path(c, i, row->name);
+
+			any = option_layer(path);
+			free(path);
+		}
+	if (!any)
+		die("%s: holds no linear layer that --layers selects", name);
+}
+
 struct calibration calibrate_begin(const struct image *image, const struct config *c)
 {
 	struct calibration k = { .config = c, .list = layer_list(image, c) };
@@ -68,7 +83,7 @@ const struct hessian *calibrate_find(const struct calibration *k, const char *la
 	return s < SIZE_MAX && k->site[s].in ? &k->site[s] : NULL;
 }
 
-void calibrate_write(struct calibration *k, struct output *out)
+void calibrate_write(struct calibration *k, struct output *out, const char *file)
 {
 	const char **first = xalloc(k->config->blocks * SITES + 1, sizeof *first);
 
@@ -81,7 +96,7 @@ void calibrate_write(struct calibration *k, struct output *out)
 			output_link(out, k->list.path[i], first[s]);
 			continue;
 		}
-		hessian_write(out, k->list.path[i], &k->site[s]);
+		hessian_write(out, file, k->list.path[i], &k->site[s]);
 		first[s] = k->list.path[i];
 	}
 	free(first);
@@ -106,7 +121,7 @@ void calibrate_part(struct output *out, struct forward *run, const struct image 
 		forward_head(run, &head, &observer);
 		head_free(&head);
 	}
-	calibrate_write(&k, out);
+	calibrate_write(&k, out, image_name(image));
 	calibrate_end(&k);
 }
 
@@ -181,25 +196,28 @@ static void activations_of(struct output *out, const struct image *image, const 
 		windows = least(most, (rows - i) / m);
 		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type, wide);
 	}
-	hessian_write(out, layer, &h);
+	hessian_write(out, image_name(image), layer, &h);
 	hessian_free(&h);
 	free(wide);
 	free(path);
 }
 
-static void add_activations(struct output *out, const struct image *image, const struct calibrate_cut *cut)
+static size_t add_activations(struct output *out, const struct image *image, const struct calibrate_cut *cut)
 {
 	struct layer_list list = groups_with(image, "input");
+	const size_t found = list.n;
 
 	for (size_t i = 0; i < list.n; i++)
 		if (!linked(out, image, &list, i))
 			activations_of(out, image, list.path[i], cut);
 	layer_list_free(&list);
+	return found;
 }
 
-static void add_hessians(struct output *out, size_t n, struct image *const image[n])
+static size_t add_hessians(struct output *out, size_t n, struct image *const image[n])
 {
 	struct layer_list list = groups_with(image[0], "hessian");
+	const size_t found = list.n;
 
 	for (size_t k = 1; k < n; k++) {
 		struct layer_list other = groups_with(image[k], "hessian");
@@ -217,32 +235,38 @@ static void add_hessians(struct output *out, size_t n, struct image *const image
 			h = hessian_make(image_tensor(image[0], path, TENSOR_F32, 2, NULL).dim[0]);
 			for (size_t k = 0; k < n; k++)
 				hessian_add_file(&h, image[k], list.path[i]);
-			hessian_write(out, list.path[i], &h);
+			hessian_write(out, image_name(image[0]), list.path[i], &h);
 			hessian_free(&h);
 		}
 		free(path);
 	}
 	layer_list_free(&list);
+	return found;
 }
 
 void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n], const struct calibrate_cut *cut)
 {
-	bool hessian = !strcmp(image_kind(image[0]), "hessian");
+	const bool hessian = !strcmp(image_kind(image[0]), "hessian");
+	size_t done = 0;
 
 	for (; image[0]; image[0] = input_next(in[0])) {
 		for (size_t i = 1; i < n; i++) {
 			if (image_part(image[0]))
 				image[i] = input_next(in[i]);
 			if (!image[i] || image_parts(image[i]) != image_parts(image[0]))
-				die("%s: is not cut into the same parts as %s", input_name(in[i]), input_name(in[0]));
+				die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu", input_name(in[i]), input_name(in[0]),
+					image[i] ? image_parts(image[i]) : 0, image_parts(image[0]));
 		}
 		output_begin(out, image[0]);
 		if (!image_part(image[0]) && image_has(image[0], "/config"))
 			output_copy(out, image[0], "/config", NULL);
 		if (hessian)
-			add_hessians(out, n, image);
+			done += add_hessians(out, n, image);
 		else
-			add_activations(out, image[0], cut);
+			done += add_activations(out, image[0], cut);
 		output_end(out);
 	}
+	if (!done)
+		die("%s: holds no layer with %s%s", input_name(in[0]), hessian ? "a hessian" : "an input",
+			option_layers_given() ? " that --layers selects" : "");
 }

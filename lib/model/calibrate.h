@@ -14,6 +14,8 @@
 #include "model/hessian.h"
 #include "model/layer.h"
 
+/* Dies, naming the model, if --layers selects none of its linear layers: before the model is run. */
+void calibrate_check(const struct config *c, const char *name);
 /* The Hessians of one part of a model: of every layer that --layers selects. */
 struct calibration {
 	const struct config *config;
@@ -24,7 +26,7 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 struct observer calibrate_observer(struct calibration *k);
 /* The layer's Hessian, or NULL. */
 const struct hessian *calibrate_find(const struct calibration *k, const char *layer);
-void calibrate_write(struct calibration *k, struct output *out);
+void calibrate_write(struct calibration *k, struct output *out, const char *file);	/* file: of the model, for messages */
 void calibrate_end(struct calibration *k);
 /* All of it: runs what of the model stands in the part, and writes its Hessians. */
 void calibrate_part(struct output *out, struct forward *run, const struct image *image);
@@ -37,7 +39,8 @@ struct calibrate_cut {
 
 /*
  * From one file of kind activations, <layer>/input [tokens, in], or from n
- * files of kind hessian, summed in the order given. image: the first parts.
+ * files of kind hessian, summed in the order given. image: the first parts. Dies
+ * where there is no such layer.
  */
 void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n], const struct calibrate_cut *cut);
 #endif

@@ -30,6 +30,7 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 
 	f->config = c;
 	f->windows = w;
+	f->name = "the model";
 	f->hidden = hidden_make(w->n * w->ctx, c->hidden, memory);
 	return f;
 }
@@ -127,7 +128,7 @@ static void observe_block(struct forward *f, const struct block *b, bool keep, c
 
 void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
 {
-	size_t n = f->windows->n, chunk = windows_of(f, CHUNK), chunks = (n + chunk - 1) / chunk, width = (size_t)threads;
+	size_t n = f->windows->n, chunk = windows_of(f, CHUNK), chunks = (n + chunk - 1) / chunk, width = (size_t)threads_for(chunks);
 	size_t alone = chunks - chunks % width;
 
 	if (observer || !keep) {
@@ -135,7 +136,7 @@ void forward_block(struct forward *f, const struct block *b, bool keep, const st
 		return;
 	}
 	make_works(f, alone ? width : 1, chunk, least(CHUNK, chunk * f->windows->ctx));
-	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
+	#pragma omp parallel for num_threads((int)width) if (alone) schedule(dynamic)
 	for (size_t i = 0; i < alone; i++)
 		run_windows(f, b, &f->work[omp_get_thread_num()], i * chunk, least(chunk, n - i * chunk), NULL, NULL);
 	for (size_t i = alone; i < chunks; i++)	/* fewer than threads: all of them at each */
@@ -210,6 +211,7 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 	const struct config *c = f->config;
 	struct found found = { .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
 
+	f->name = image_name(image);
 	image_groups(image, look_for, &found);
 	embed(f, image, &found);
 	for (size_t i = 0; i < c->blocks; i++)
@@ -271,7 +273,7 @@ static void tile_columns(const struct tiles *t, size_t first, size_t n)
 {
 	size_t rows = t->f[0]->hidden.rows;
 
-	#pragma omp parallel num_threads(threads)
+	#pragma omp parallel num_threads(threads_for((rows + HEAD_ROWS - 1) / HEAD_ROWS))
 	{
 		float *logits[MODELS];
 		void *own[MODELS];
@@ -333,7 +335,7 @@ void forward_score(struct forward *f, const struct head *h, double nll[f->window
 	forward_tiles(1, &f, &h, score_tile, &s);
 	for (size_t i = 0; i < rows; i++)
 		if (windows_target(f->windows, i) >= 0)
-			nll[k++] = score_nll(&s.score[i], "the model", f->windows, i);
+			nll[k++] = score_nll(&s.score[i], f->name, f->windows, i);
 	free(s.score);
 }
 

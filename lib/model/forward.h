@@ -25,6 +25,7 @@
 struct forward {
 	const struct config *config;
 	const struct windows *windows;
+	const char *name;		/* of the model's file, for messages */
 	struct hidden hidden;		/* [windows · ctx][hidden] */
 	size_t works;
 	struct work *work;		/* [works], one a thread */

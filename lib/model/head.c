@@ -14,6 +14,7 @@ struct head head_read(const struct image *image, const struct config *c, bool ke
 			c->tied ? "; a tied head is stored as a hard link to the embeddings, import the model anew" : "");
 	h.norm = norm_read(image, c->arch->final_norm, c);
 	h.layer = layer_read(image, c->arch->head, c->vocab, c->hidden);
+	layer_runs(image, &h.layer);
 	if (keep) {
 		h.weight = xalloc(weight_size(h.type, c->vocab, c->hidden), 1);
 		weight_make(h.type, &h.layer.linear, 0, c->vocab, h.weight);

@@ -87,19 +87,19 @@ void hessian_add_file(struct hessian *h, const struct image *image, const char *
 		free(path[i]);
 }
 
-void hessian_finish(const struct hessian *h, const char *layer, float hessian[h->in][h->in], float mean_abs[h->in])
+void hessian_finish(const struct hessian *h, const char *file, const char *layer, float hessian[h->in][h->in], float mean_abs[h->in])
 {
 	if (!h->count)
-		die("%s: has seen no tokens", layer);
+		die("%s: %s: has seen no tokens", file, layer);
 	for (size_t i = 0; i < h->in; i++) {
 		if (!isfinite((float)h->sum[i * h->in + i]))
-			die("%s: input %zu overflows: the sum of its squares is not finite", layer, i);
+			die("%s: %s: input %zu: the sum of its squares is not finite: it overflows, or holds NaN or infinity", file, layer, i);
 		mean_abs[i] = (float)(h->absolute[i] / (double)h->count);
 	}
 	linalg_mirror(h->in, hessian, (const double (*)[h->in])h->sum);
 }
 
-void hessian_write(struct output *out, const char *layer, const struct hessian *h)
+void hessian_write(struct output *out, const char *file, const char *layer, const struct hessian *h)
 {
 	size_t n = h->in;
 	float *hessian = xalloc(n * n, sizeof *hessian), *mean = xalloc(n, sizeof *mean);
@@ -108,7 +108,7 @@ void hessian_write(struct output *out, const char *layer, const struct hessian *
 	char *path[4] = { xformat("%s/hessian", layer), xformat("%s/count", layer), xformat("%s/absmax", layer),
 		xformat("%s/mean_abs", layer) };
 
-	hessian_finish(h, layer, (float (*)[n])hessian, mean);
+	hessian_finish(h, file, layer, (float (*)[n])hessian, mean);
 	output_write(out, path[0], tensor_2d(TENSOR_F32, hessian, n, n));
 	output_write(out, path[1], scalar);
 	output_write(out, path[2], tensor_1d(TENSOR_F32, h->absmax, n));

@@ -26,7 +26,8 @@ void hessian_add(struct hessian *h, size_t windows, size_t tokens, const float x
 void hessian_add_bf16(struct hessian *h, size_t windows, size_t tokens, const uint16_t x[windows][tokens][h->in]);
 /* Adds what a file of kind hessian holds for the layer. */
 void hessian_add_file(struct hessian *h, const struct image *image, const char *layer);
-/* hessian = the symmetric sum in float, absmax, mean_abs: [in][in], [in], [in]. Dies, naming `layer`, if not finite. */
-void hessian_finish(const struct hessian *h, const char *layer, float hessian[h->in][h->in], float mean_abs[h->in]);
-void hessian_write(struct output *out, const char *layer, const struct hessian *h);
+/* hessian = the symmetric sum in float, absmax, mean_abs: [in][in], [in], [in]. Dies, naming file and layer, if not finite. */
+void hessian_finish(const struct hessian *h, const char *file, const char *layer, float hessian[h->in][h->in], float mean_abs[h->in]);
+/* file: what it was made from, for messages. */
+void hessian_write(struct output *out, const char *file, const char *layer, const struct hessian *h);
 #endif

@@ -111,19 +111,42 @@ static void read_rounded(const struct image *image, const char *path, const char
 		die("%s: %s: %s '%s' has a zero point; a format without one was wanted", image_name(image), path, name, f->name);
 }
 
+/* The largest of n codes under the mask. */
+static uint8_t largest(size_t n, const uint8_t code[n], uint8_t mask)
+{
+	uint8_t top = 0;
+
+	for (size_t j = 0; j < n; j++)
+		top = (code[j] & mask) > top ? code[j] & mask : top;
+	return top;
+}
+
+/* Every code must stand for a value: neither beyond the format's width nor NaN. */
 static void check_codes(const struct image *image, const char *path, const struct linear *l)
 {
-	size_t rows = l->out, n = l->in;
-	unsigned limit = 1u << l->storage.bits, top = 0;
+	const struct format *f = &l->storage;
+	const size_t rows = l->out, n = l->in, words = pack_words(f->bits, n);
+	const bool all = f->code_mask == 0xff && f->code_last == (1 << f->bits) - 1;
+	uint8_t top = 0;
 
-	if (!l->codes || l->storage.bits >= 8)	/* packed ones cannot be too large */
+	if (all && (l->packed || f->bits == 8))
 		return;
-	#pragma omp parallel for num_threads(threads) schedule(static) reduction(max:top) if (rows * n > 1 << 19)
-	for (size_t i = 0; i < rows; i++)
-		for (size_t j = 0; j < n; j++)
-			top = l->codes[i * n + j] > top ? l->codes[i * n + j] : top;
-	if (top >= limit)
-		die("%s: %s: holds code %u, %s has %u", image_name(image), member(path, "codes"), top, l->storage.name, limit);
+	#pragma omp parallel num_threads(threads) reduction(max:top) if (rows * n > 1 << 19)
+	{
+		uint8_t *row = l->packed ? xalloc(n, 1) : NULL, here;
+
+		#pragma omp for schedule(static)
+		for (size_t i = 0; i < rows; i++) {
+			if (row)
+				pack_unrow(f->bits, n, row, l->packed + i * words);
+			here = largest(n, row ? row : l->codes + i * n, f->code_mask);
+			top = here > top ? here : top;
+		}
+		free(row);
+	}
+	if (top > f->code_last)
+		die("%s: %s: holds code %u, which stands for no value of %s", image_name(image), member(path, l->packed ? "packed" : "codes"),
+			top, f->name);
 }
 
 /* So that a packed product may take code - zero for a small number. */
@@ -150,7 +173,7 @@ static void read_groups(const struct image *image, const char *path, struct line
 	size_t shape[2] = { l->out, 0 };
 	double group = image_number(image, path, "group", NAN);
 
-	if (!(group >= -1) || group > 1e9 || group != floor(group))
+	if (!(group >= -1) || group > LAYER_GROUP || group != floor(group))
 		die("%s: %s: attribute group must be -1 (tensor), 0 (channel) or the columns of a group", image_name(image), path);
 	l->group = (long)group;
 	l->groups = shape[1] = linear_groups(l->in, l->group);
@@ -195,6 +218,8 @@ static void read_compute(const struct image *image, const char *path, struct lin
 	char *text = image_text(image, path, "compute");
 	struct tensor t;
 
+	if ((!text || !strcmp(text, "none")) && image_has(image, member(path, "scale8")))
+		die("%s: %s: is there, but attribute compute names no format", image_name(image), member(path, "scale8"));
 	if (text && strcmp(text, "none")) {
 		read_rounded(image, path, "compute", &l->compute);
 		t = image_tensor(image, member(path, "scale8"), TENSOR_F32, 1, NULL);
@@ -230,8 +255,12 @@ static void read_packed(const struct image *image, const char *path, struct line
 static void read_quantized(const struct image *image, const char *path, struct linear *l, const size_t want[2])
 {
 	struct tensor t;
+	double bits;
 
 	read_format(image, path, "storage", &l->storage);
+	bits = image_number(image, path, "bits", l->storage.bits);
+	if (bits != l->storage.bits)
+		die("%s: %s: attribute bits is %g, %s has %d", image_name(image), path, bits, l->storage.name, l->storage.bits);
 	if (image_has(image, member(path, "packed")))
 		read_packed(image, path, l, want);
 	else {
@@ -271,6 +300,21 @@ static void read_activation(const struct image *image, const char *path, struct 
 	}
 }
 
+/* A layer has one truth: a weight, codes, or packed codes. */
+static void check_one_truth(const struct image *image, const char *path)
+{
+	static const char *const truths[] = { "weight", "codes", "packed" };
+	const char *first = NULL;
+
+	for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
+		if (!image_has(image, member(path, truths[i])))
+			continue;
+		if (first)
+			die("%s: %s: has both %s and %s: which of them is meant?", image_name(image), path, first, truths[i]);
+		first = truths[i];
+	}
+}
+
 struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in)
 {
 	struct layer y = { .path = xformat("%s", path) };
@@ -281,6 +325,7 @@ struct layer layer_read(const struct image *image, const char *path, size_t out,
 	for (size_t i = 0; i < sizeof members_unknown / sizeof *members_unknown; i++)
 		if (image_has(image, member(path, members_unknown[i])))
 			die("%s: %s: layers with this are not supported here", image_name(image), member(path, members_unknown[i]));
+	check_one_truth(image, path);
 	if (image_number(image, path, "online_hadamard", 0) > 1)
 		die("%s: %s: layers with online_hadamard are not supported here", image_name(image), path);
 	if (image_find(image, member(path, "weight"), TENSOR_ANY, 2, want, &t)) {
@@ -289,7 +334,7 @@ struct layer layer_read(const struct image *image, const char *path, size_t out,
 		l->weight = t.data;
 		l->weight_type = layer_half(image, member(path, "weight"), t.type);
 		check_finite(image, member(path, "weight"), l->out * l->in, l->weight, l->weight_type);
-	} else if (image_has(image, member(path, "codes")) || image_has(image, member(path, "packed")))
+	} else if (layer_quantized(image, path))
 		read_quantized(image, path, l, want);
 	else
 		die("%s: %s: has neither weight nor codes: no linear layer", image_name(image), path);
@@ -304,6 +349,13 @@ struct layer layer_read(const struct image *image, const char *path, size_t out,
 	}
 	read_activation(image, path, l);
 	return y;
+}
+
+void layer_runs(const struct image *image, const struct layer *l)
+{
+	if (l->linear.act_mode == ACT_STATIC_MODALITY && l->linear.modalities > 1)
+		die("%s: %s: has a scale of inputs for each of %zu modalities; which one a token has is not read yet", image_name(image),
+			l->path, l->linear.modalities);
 }
 
 void layer_free(struct layer *l)
@@ -389,11 +441,16 @@ static bool asked_for(const char *path)
 	return false;
 }
 
-static bool is_linear(const struct image *image, const char *path)
+bool layer_quantized(const struct image *image, const char *path)
+{
+	return image_has(image, member(path, "codes")) || image_has(image, member(path, "packed"));
+}
+
+bool layer_there(const struct image *image, const char *path)
 {
 	struct tensor t;
 
-	return image_has(image, member(path, "codes")) || image_has(image, member(path, "packed")) ||
+	return layer_quantized(image, path) ||
 		(image_find(image, member(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
 }
 
@@ -403,7 +460,7 @@ static void visit(void *arg, const char *path)
 	size_t block, row;
 	bool known = w->config && config_find(w->config, path, &block, &row);
 
-	if (!option_layer(path) || !(known || !w->config || asked_for(path)) || !is_linear(w->image, path))
+	if (!option_layer(path) || !(known || !w->config || asked_for(path)) || !layer_there(w->image, path))
 		return;
 	w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
 	if (!w->list.path)

@@ -22,6 +22,8 @@ struct layer {
 
 /* out, in: extents that are wanted, 0 for any. */
 struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in);
+/* Dies if a model with this layer cannot be run here. */
+void layer_runs(const struct image *image, const struct layer *l);
 void layer_free(struct layer *l);
 
 /*
@@ -35,6 +37,12 @@ void layer_write(struct output *out, const struct image *from, const char *path,
 enum half_type layer_half(const struct image *image, const char *path, enum tensor_type type);
 /* A vector of f32, f16 or bf16 as float; free() it. n: the extent wanted. NULL if there is none. */
 float *layer_vector(const struct image *image, const char *path, size_t n);
+
+/* Whether the group holds a linear layer, and a quantized one. */
+bool layer_there(const struct image *image, const char *path);
+bool layer_quantized(const struct image *image, const char *path);
+
+enum { LAYER_GROUP = 1000000000 };	/* columns of a group, at most */
 
 struct layer_list {
 	size_t n;

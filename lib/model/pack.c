@@ -39,14 +39,17 @@ static void unpack_layer(struct output *out, const struct image *image, struct l
 	free(codes);
 }
 
-size_t pack_part(struct output *out, const struct image *image, const struct config *config, bool unpack)
+size_t pack_part(struct output *out, const struct image *image, bool unpack)
 {
-	struct layer_list list = layer_list(image, config);
+	struct layer_list list = layer_list(image, NULL);	/* embeddings and heads too */
 	size_t done = 0;
 
 	for (size_t i = 0; i < list.n; i++) {
-		struct layer layer = layer_read(image, list.path[i], 0, 0);
+		struct layer layer;
 
+		if (!layer_quantized(image, list.path[i]))
+			continue;
+		layer = layer_read(image, list.path[i], 0, 0);
 		if (unpack ? layer.linear.packed != NULL : layer.linear.codes != NULL) {
 			if (!done++)
 				output_begin(out, image);

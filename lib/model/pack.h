@@ -7,9 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "io/image.h"
-#include "model/config.h"
 
-/* The layers of a part that --layers selects and that have codes (unpack: packed words); the rest is copied, a part
- * without any is passed on. Returns how many there were. */
-size_t pack_part(struct output *out, const struct image *image, const struct config *config, bool unpack);
+/* The layers of a part that --layers selects and that have codes (unpack: packed words), embeddings and heads
+ * among them; the rest is copied, a part without any is passed on. Returns how many there were. */
+size_t pack_part(struct output *out, const struct image *image, bool unpack);
 #endif

@@ -5,31 +5,39 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/number.h"
 #include "base/option.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "base/thread.h"
 #include "model/layer.h"
 
 enum { TOGETHER = 8 };
 
 void quantize_format(struct format *f, const char *option, const char *name)
 {
-	if (!format_parse(f, name))
-		misuse("--%s: there is no format '%s'; did you mean %s? Known are %s", option, name, format_closest(name), format_list());
+	if (!format_parse(f, name)) {
+		char *closest = format_closest(name);
+
+		misuse("--%s: there is no format '%s'%s%s%s; known are %s", option, name, closest ? "; did you mean " : "",
+			closest ? closest : "", closest ? "?" : "", format_list());
+	}
+	if (format_hint(f))
+		warn("--%s: %s is the format without infinities and bias (FPE2M2); FP8 is %s", option, f->name, format_hint(f));
 }
 
 long quantize_group(const char *text)
 {
-	char *end;
-	long g = strtol(text, &end, 10);
+	size_t g = 0;
+	const char *end = number_size(text, &g);
 
 	if (!strcmp(text, "channel"))
 		return 0;
 	if (!strcmp(text, "tensor"))
 		return -1;
-	if (end == text || *end || g <= 0)
-		misuse("--group: '%s' is neither a number of columns nor 'channel' nor 'tensor'", text);
-	return g;
+	if (!end || *end || !g || g > LAYER_GROUP)
+		misuse("--group: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'", text, LAYER_GROUP);
+	return (long)g;
 }
 
 /* A format that numbers are rounded to in passing: it has no zero point to go with it. */
@@ -39,11 +47,37 @@ static void rounded_format(const struct format *f, const char *option)
 		misuse("--%s: %s has a zero point; a format without one was wanted", option, f->name);
 }
 
+void quantize_top(const struct solver *s, const char *option, double value, float *to)
+{
+	if (isnan(value) || !s->compute.kind)
+		return;
+	if (!(value >= 1 && value <= (double)s->compute.top))
+		misuse("--%s: %g is not from 1 to %g, the largest value of %s", option, value, (double)s->compute.top, s->compute.name);
+	*to = (float)value;
+}
+
+void quantize_idle(const struct quantize *q, const char *format, int mode)
+{
+	const struct solver *s = &q->solver;
+	const bool solves = s->compensate != COMPENSATE_NONE, fp8 = s->compute.kind, rounds = fp8 || format || mode > ACT_NONE;
+	const bool scales = (mode < 0 && rounds) || mode == ACT_STATIC_TENSOR;	/* of inputs, from calibration */
+
+	option_idle(5, (struct option_idle[]){
+		{ !solves, "order static-groups group-view damp", "--compensate none" },
+		{ s->group <= 0, "static-groups group-view", "one group a row" },
+		{ !fp8, "round-first scale8 top saturate", "--compute none" },
+		{ !fp8 && !scales, "pow2-scale", "no FP8 scale and no static scale" },
+		{ mode == ACT_NONE, "act-format", "--act-mode none" },
+	});
+}
+
 void quantize_inputs(struct quantize *q, const char *format, int mode, int pow2)
 {
 	const struct solver *s = &q->solver;
 
 	rounded_format(&s->compute, "compute");
+	if (mode == ACT_NONE)
+		format = NULL;
 	q->act_format = s->compute;
 	q->act_top = s->z_top;
 	q->act_pow2 = s->pow2_scale;
@@ -55,8 +89,6 @@ void quantize_inputs(struct quantize *q, const char *format, int mode, int pow2)
 		q->act_top = q->act_format.top;
 		q->act_pow2 = pow2 > 0;
 	}
-	if (format && mode == ACT_NONE)
-		misuse("--act-format has no meaning with --act-mode none");
 	if (!q->act_format.kind && mode > ACT_NONE)
 		misuse("--act-mode needs a format, from --act-format or --compute");
 	q->says_inputs = mode >= 0 || q->act_format.kind;
@@ -77,30 +109,59 @@ void quantize_check(const struct quantize *q)
 
 	if (solves && !q->hessian)
 		misuse("--hessian FILE is needed (hessian-accum makes it), or --compensate none to round to nearest");
-	if (q->order && !solves)
-		misuse("--order has no meaning with --compensate none");
 	if (q->act_mode == ACT_STATIC_TENSOR && !q->hessian)
 		misuse("static activation scales come from --hessian FILE; give it, or --act-mode dynamic-token or none");
 	if (!q->order)
 		return;
 	kind = image_text(q->order, "/", "order");
 	group = image_number(q->order, "/", "group", -2);
+	if (kind && !strcmp(kind, "gar") && group < -1)
+		die("%s: has no attribute group; group-aware orders were made for one", image_name(q->order));
 	if (kind && !strcmp(kind, "gar") && group != (double)s->group)
 		die("%s: was made with --group %s, this is --group %s: make the order again with the same", image_name(q->order),
 			group_name(group), group_name((double)s->group));
 	free(kind);
 }
 
+/*
+ * Sums of products in float32 differ by the order of summation: far less than this share of √(H_ii H_jj), which
+ * bounds every element of a Σ x xᵀ.
+ */
+static const double ASYMMETRY = 1e-3;
+
+/* The first row that differs from its column, or n. */
+static size_t first_asymmetric(size_t n, const float h[n][n])
+{
+	enum { TILE = 64 };
+	size_t bad = n;
+
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(min:bad)
+	for (size_t i0 = 0; i0 < n; i0 += TILE)
+		for (size_t j0 = 0; j0 <= i0; j0 += TILE)
+			for (size_t i = i0; i < n && i < i0 + TILE; i++)
+				for (size_t j = j0; j < i && j < j0 + TILE; j++) {
+					double difference = (double)h[i][j] - (double)h[j][i];
+
+					if (difference != 0 && difference * difference > ASYMMETRY * ASYMMETRY * (double)h[i][i] * (double)h[j][j] && i < bad)
+						bad = i;
+				}
+	return bad;
+}
+
 const float *quantize_hessian(const struct image *hessian, const char *layer, size_t n)
 {
 	char *at = xformat("%s/hessian", layer), *count = xformat("%s/count", layer);
 	struct tensor h;
+	size_t bad;
 
 	if (!image_find(hessian, at, TENSOR_F32, 2, (size_t[]){ n, n }, &h))
 		die("%s: %s: is missing; the layer was not calibrated, or this is the Hessian of another model",
 			image_name(hessian), at);
 	if (*(const int64_t *)image_tensor(hessian, count, TENSOR_I64, 0, NULL).data <= 0)
 		die("%s: %s: says that no token was seen", image_name(hessian), count);
+	bad = first_asymmetric(n, h.data);
+	if (bad < n)
+		die("%s: %s: is not symmetric: row and column %zu differ", image_name(hessian), at, bad);
 	free(at), free(count);
 	return h.data;
 }
@@ -258,7 +319,7 @@ void quantize_part(struct quantize *q, struct output *out, const struct image *i
 
 	if (list.n || !image_part(image)) {
 		output_begin(out, image);
-		if (!image_part(image) && q->hessian)
+		if (!image_part(image) && q->hessian && (q->solver.compensate != COMPENSATE_NONE || q->act_mode == ACT_STATIC_TENSOR))
 			output_history(out, "hessian", q->hessian);
 		if (!image_part(image) && q->order)
 			output_history(out, "order", q->order);

@@ -25,6 +25,10 @@ struct quantize {
 /* Values of options; misuse, naming the option, where they mean nothing. */
 void quantize_format(struct format *f, const char *option, const char *name);
 long quantize_group(const char *text);		/* columns, or 0 for "channel", -1 for "tensor" */
+/* A value of --top or --saturate, NaN: not given, from 1 to the compute format's largest value; misuse outside. */
+void quantize_top(const struct solver *s, const char *option, double value, float *to);
+/* Warns of options that change nothing under the others; format, mode: as for quantize_inputs(). */
+void quantize_idle(const struct quantize *q, const char *format, int mode);
 /*
  * How inputs are rounded, with the solver's recipe set: format NULL is that of the
  * arithmetic, with its Z and its powers of two; any other has its own top and, but

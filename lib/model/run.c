@@ -16,11 +16,11 @@ struct run *run_open(const char *path, enum compute_type type)
 	return r;
 }
 
-void run_match(const struct run *model, const struct run *against)
+void run_match(const struct run *model, const struct run *reference)
 {
-	if (model->config.vocab != against->config.vocab)
+	if (model->config.vocab != reference->config.vocab)
 		die("%s: /config: has a vocabulary of %zu, %s one of %zu: compare likelihoods only, by -o and --paired",
-			input_name(against->in), against->config.vocab, input_name(model->in), model->config.vocab);
+			input_name(reference->in), reference->config.vocab, input_name(model->in), model->config.vocab);
 }
 
 void run_begin(struct run *r, const struct windows *w, size_t memory)

@@ -42,11 +42,17 @@ int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, d
 	return (int32_t)last;
 }
 
-static void draw(const struct config *c, size_t sequences, float logits[sequences][c->vocab], int32_t next[sequences],
+static void draw(const char *name, const struct config *c, size_t sequences, float logits[sequences][c->vocab], int32_t next[sequences],
 	double temperature, const struct random_stream *random, size_t first, size_t stride)
 {
 	for (size_t s = 0; s < sequences; s++) {
-		float *y = logits[s];
+		float *y = logits[s], nothing = 0;
+
+		#pragma omp simd reduction(+:nothing)
+		for (size_t i = 0; i < c->vocab; i++)
+			nothing += y[i] - y[i];
+		if (nothing != 0)	/* NaN */
+			die("%s: the model gives logits that are not finite: its numbers overflow", name);
 
 		if (c->bos >= 0)
 			y[c->bos] = -INFINITY;
@@ -58,6 +64,7 @@ static void draw(const struct config *c, size_t sequences, float logits[sequence
 }
 
 struct job {
+	const char *name;		/* of the model's file */
 	const struct config *c;
 	const struct resident *model;
 	struct random_stream random;
@@ -77,7 +84,7 @@ static void draw_batch(struct job *j, size_t first, struct work *work, struct ca
 		next[s] = (int32_t)c->bos;
 	for (size_t p = 0; p < steps; p++) {
 		resident_step(j->model, work, cache, here, 1, (float (*)[c->vocab])logits, (const int32_t (*)[1])next);
-		draw(c, here, (float (*)[c->vocab])logits, next, j->temperature, &j->random, first * j->length + p, j->length);
+		draw(j->name, c, here, (float (*)[c->vocab])logits, next, j->temperature, &j->random, first * j->length + p, j->length);
 		for (size_t s = 0; s < here; s++)
 			if ((first + s) * j->length + p < j->n)
 				j->id[(first + s) * j->length + p] = next[s];
@@ -97,10 +104,10 @@ void sample_tokens(const struct image *image, const struct config *c, size_t ctx
 	size_t most = least(BATCH, one < CACHE ? CACHE / one : 1), batches = (sequences + most - 1) / most;
 	size_t batch = (sequences + batches - 1) / batches;
 	struct resident model = resident_open(image, c);
-	struct job j = { c, &model, random_open(seed, "sample-tokens"), temperature, length, sequences, batch, n, 0, id };
+	struct job j = { image_name(image), c, &model, random_open(seed, "sample-tokens"), temperature, length, sequences, batch, n, 0, id };
 
 	/* A batch is one thread's; where there is but one, its products are divided. */
-	#pragma omp parallel num_threads((int)least((size_t)threads, batches))
+	#pragma omp parallel num_threads(threads_for(batches))
 	{
 		struct work work = work_make(c, batch, batch, ctx);
 		struct cache cache = cache_make(c, batch, ctx);

@@ -20,12 +20,12 @@ void score_add(struct score *s, size_t n, const float y[n], size_t first, size_t
 		s->target = (double)y[target - first];
 }
 
-double score_nll(const struct score *s, const char *who, const struct windows *w, size_t row)
+double score_nll(const struct score *s, const char *file, const struct windows *w, size_t row)
 {
 	double nll = log(s->sum) + (double)s->max - s->target;
 
 	if (!isfinite(nll))
-		die("%s gives %g as the likelihood of position %zu of window %zu: its numbers overflow", who, nll,
+		die("%s: gives %g as the likelihood of position %zu of window %zu: its numbers overflow", file, nll,
 			row % w->ctx + 1, row / w->ctx);
 	return nll;
 }

@@ -11,6 +11,6 @@ struct score { float max; double sum, target; };
 struct score score_begin(void);
 /* Logits of entries first .. first + n - 1. */
 void score_add(struct score *s, size_t n, const float y[n], size_t first, size_t target);
-/* log Σ exp(logits) - the target's logit, nats. Dies with the position of `row` where that is not finite; who: "the model". */
-double score_nll(const struct score *s, const char *who, const struct windows *w, size_t row);
+/* log Σ exp(logits) - the target's logit, nats. Dies with the position of `row` where that is not finite. */
+double score_nll(const struct score *s, const char *file, const struct windows *w, size_t row);
 #endif

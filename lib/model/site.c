@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-void site_set(struct site *s, size_t i, const struct linear *l)
+static void set_bias(struct site *s, size_t i)
 {
-	s->layer[i].linear = *l;
-	if (!s->packed[i])
-		weight_make(s->type, l, 0, l->out, s->weight[i]);
+	const struct linear *l = &s->layer[i].linear;
+
 	if (l->bias && !s->bias)
 		s->bias = xalloc(s->out, sizeof *s->bias);
 	if (l->bias)
 		memcpy(s->bias + s->at[i], l->bias, l->out * sizeof *l->bias);
+	else if (s->bias)
+		memset(s->bias + s->at[i], 0, l->out * sizeof *s->bias);
 }
 
 /* Products in bfloat16 are not made of packed words. */
@@ -24,10 +25,44 @@ static bool takes_packed(struct site *s, size_t i)
 		product_make(&s->product[i], &s->layer[i].linear, PRODUCT_BEST, s->type == COMPUTE_INT16);
 }
 
-void site_read(struct site *s, const struct image *image, const struct config *c, size_t index, enum site_name site)
+/* Room for the weights of all layers that are not packed, and the weights in it. */
+static void make_weights(struct site *s)
 {
 	size_t bytes = 0, end = 0;
 
+	for (size_t i = 0; i < s->layers; i++)
+		bytes += s->packed[i] ? 0 : weight_size(s->type, s->layer[i].linear.out, s->in);
+	if (s->bytes != bytes) {
+		free(s->memory);
+		s->memory = bytes ? xalloc(bytes, 1) : NULL;
+	}
+	s->bytes = bytes;
+	for (size_t i = 0; i < s->layers; i++) {
+		const struct linear *l = &s->layer[i].linear;
+
+		if (s->packed[i])
+			continue;
+		s->weight[i] = (char *)s->memory + end;
+		end += weight_size(s->type, l->out, s->in);
+		weight_make(s->type, l, 0, l->out, s->weight[i]);
+	}
+}
+
+void site_set(struct site *s, size_t i, const struct linear *l)
+{
+	const bool was = s->packed[i];
+
+	s->layer[i].linear = *l;
+	s->packed[i] = was && takes_packed(s, i);
+	if (was && !s->packed[i])
+		make_weights(s);
+	else if (!was)
+		weight_make(s->type, l, 0, l->out, s->weight[i]);
+	set_bias(s, i);
+}
+
+void site_read(struct site *s, const struct image *image, const struct config *c, size_t index, enum site_name site)
+{
 	s->type = c->compute_type;
 	s->few = c->few;
 	s->in = config_in(c, site);
@@ -39,27 +74,18 @@ void site_read(struct site *s, const struct image *image, const struct config *c
 			continue;
 		path = config_path(c, index, row->name);
 		*l = layer_read(image, path, config_out(c, row->role), s->in);
+		layer_runs(image, l);
 		if (c->bias[row->role] && !l->linear.bias)
 			die("%s: %s/bias: is missing; this model's layers of the kind have one", image_name(image), path);
 		s->at[s->layers] = s->out;
 		s->packed[s->layers] = takes_packed(s, s->layers);
-		if (!s->packed[s->layers++])
-			bytes += weight_size(s->type, l->linear.out, s->in);
+		s->layers++;
 		s->out += l->linear.out;
 		free(path);
 	}
-	if (s->bytes != bytes) {
-		free(s->memory);
-		s->memory = bytes ? xalloc(bytes, 1) : NULL;
-	}
-	s->bytes = bytes;
+	make_weights(s);
 	for (size_t i = 0; i < s->layers; i++)
-		if (!s->packed[i]) {
-			s->weight[i] = (char *)s->memory + end;
-			end += weight_size(s->type, s->layer[i].linear.out, s->in);
-		}
-	for (size_t i = 0; i < s->layers; i++)
-		site_set(s, i, &s->layer[i].linear);
+		set_bias(s, i);
 }
 
 void site_empty(struct site *s)

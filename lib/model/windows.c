@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* windows.c -- a tokens file, and how it is cut into windows; see windows.h */
 #include "model/windows.h"
+#include "base/digest.h"
 #include "base/error.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LARGEST_DEFAULT = 2048, LONGEST = 1 << 24 };
+enum { LARGEST_DEFAULT = 2048 };
 
 /* A row says what each window of a text of n ids is; bos is in the text's front already where `lead` says so. */
 struct convention {
@@ -21,11 +23,47 @@ static const struct convention conventions[] = {
 
 const char *const windows_conventions[] = { "gptq", "bos", NULL };
 
-struct tokens tokens_read(const struct image *image, size_t vocab, size_t limit)
+/* What a tool that evaluates reads of a tokens file takes every id at its usual place. */
+static void check_members(const struct image *image)
+{
+	static const char *const places[] = { "/sequence", "/position", "/index", "/modality" };
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (image_has(image, places[i]))
+			die("%s: %s: tokens with sequences, positions or modalities of their own are not read yet", image_name(image), places[i]);
+}
+
+static void check_maker(const struct image *image, const struct image *part, size_t ours, size_t vocab, bool force)
+{
+	char *theirs = image_text(image, "/tokens", "tokenizer_sha256");
+	char *text = theirs && image_has(part, "/tokenizer") ? image_string(part, "/tokenizer") : NULL;
+	char *digest = text ? digest_of(strlen(text), text) : NULL;
+
+	if (ours && ours != vocab && !force)
+		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu: tokenize the text for this model (--force-tokens takes them all the same)",
+			image_name(image), ours, image_name(part), vocab);
+	if (digest && strcmp(digest, theirs))
+		warn("%s: /tokens: made by another tokenizer than that of %s", image_name(image), image_name(part));
+	free(theirs), free(text), free(digest);
+}
+
+void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab)
+{
+	char *digest = tokenizer ? digest_of(strlen(tokenizer), tokenizer) : NULL;
+
+	output_integer(out, "/tokens", "bos_id", bos);
+	output_integer(out, "/tokens", "add_bos", add_bos);
+	output_integer(out, "/tokens", "vocab", (int64_t)vocab);
+	if (digest)
+		output_text(out, "/tokens", "tokenizer_sha256", digest);
+	free(digest);
+}
+
+struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force, size_t limit)
 {
 	struct tensor t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL), b;
 	struct tokens y = { .n = t.dim[0], .id = t.data };
-	double add = image_number(image, "/tokens", "add_bos", image_number(image, "/", "add_bos", 0));
+	double add = image_number(image, "/tokens", "add_bos", image_number(image, "/", "add_bos", NAN));
 	double bos = image_number(image, "/tokens", "bos_id", image_number(image, "/", "bos_id", -1));
 	double size = image_number(image, "/tokens", "vocab", image_number(image, "/", "vocab", 0));
 
@@ -33,9 +71,14 @@ struct tokens tokens_read(const struct image *image, size_t vocab, size_t limit)
 		die("%s: /tokens: attribute bos_id is no token id", image_name(image));
 	if (!(size >= 0) || size > INT32_MAX)
 		die("%s: /tokens: attribute vocab is no size", image_name(image));
+	if (isnan(add))
+		warn("%s: /tokens: has no attribute add_bos: no BOS is put before the text", image_name(image));
 	y.bos = (int32_t)bos;
-	y.add_bos = add != 0 && y.bos >= 0;
+	y.add_bos = add > 0 && y.bos >= 0;
 	y.vocab = (size_t)size;
+	check_members(image);
+	if (part)
+		check_maker(image, part, y.vocab, vocab, force);
 	if (image_find(image, "/bytes", TENSOR_U16, 1, &y.n, &b))
 		y.bytes = b.data;
 	if (limit && limit < y.n)
@@ -53,8 +96,8 @@ size_t windows_ctx(size_t ctx, size_t positions)
 {
 	if (!ctx)
 		ctx = positions && positions < LARGEST_DEFAULT ? positions : LARGEST_DEFAULT;
-	if (ctx < 2 || ctx > LONGEST)
-		misuse("--ctx must be from 2 to %d", LONGEST);
+	if (ctx < 2)
+		die("the model has %zu positions, a window takes 2 at least", positions);
 	if (positions && ctx > positions)
 		warn("--ctx %zu is longer than the %zu positions the model was made for", ctx, positions);
 	return ctx;

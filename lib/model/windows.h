@@ -22,8 +22,19 @@ struct tokens {
 	size_t vocab;			/* of the tokenizer; 0: not known */
 };
 
-/* Dies unless every id is below `vocab`, the model's (0: not checked). limit: first ids only; 0: all. */
-struct tokens tokens_read(const struct image *image, size_t vocab, size_t limit);
+/*
+ * The ids of a tokens file for a model, of which `part` is the first part (NULL: no model) and vocab the size of its
+ * vocabulary. Dies if an id is not below it, or if the file was made for a vocabulary of another size, unless `force`;
+ * warns if it was made by another tokenizer. limit: first ids only; 0: all.
+ */
+struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force, size_t limit);
+
+/* The attributes of /tokens, by tokenizer.json's text (NULL: none) and what it or the config says. */
+void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab);
+
+/* The row of --force-tokens. */
+#define OPTION_FORCE_TOKENS(var) { 0, "force-tokens", OPTION_BOOL, var, NULL, \
+	.help = "take tokens that were made for a vocabulary of another size" }
 
 struct windows {
 	size_t n, ctx;
@@ -37,6 +48,7 @@ struct windows {
 /* Names of the conventions, NULL-terminated, for an OPTION_CHOICE; the index is what windows_cut() takes. */
 extern const char *const windows_conventions[];
 
+enum { WINDOWS_LONGEST = 1 << 24 };
 /* The ctx that is meant when none is given: the model's, at most 2048. */
 size_t windows_ctx(size_t ctx, size_t positions);
 /* Dies when the tokens do not fill one window, or the convention needs a BOS that the file does not name. */

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "num/bits.h"
 #include "num/clones.h"
 
@@ -79,6 +80,7 @@ static bool int_fill(struct format *f)
 	f->top = half - 1;
 	for (int c = 0; c < 2 * half - 1; c++)
 		f->grid[c] = c - (half - 1);
+	f->code_last = (uint8_t)(2 * half - 2);
 	return true;
 }
 
@@ -203,7 +205,11 @@ static bool hardware_fill(struct format *f)
 	f->y = f->kind->y;
 	f->bias = f->kind->bias;
 	f->top = f->kind->top;
-	return float_fill(f);
+	float_fill(f);
+	f->code_mask = 0x7f;		/* above the largest value there are infinity and NaN */
+	for (f->code_last = 0; f->grid[f->code_last] < f->top; f->code_last++)
+		;
+	return true;
 }
 
 /* FPE2M2 section 3.1: bias 0, and every code is a number. */
@@ -499,8 +505,11 @@ bool format_parse(struct format *f, const char *name)
 		f->y = number[1];
 		for (i = 0; name[i] && i + 1 < sizeof f->name; i++)
 			f->name[i] = (char)tolower((unsigned char)name[i]);
-		if (kinds[k].fill(f))
-			return true;
+		if (!kinds[k].fill(f))
+			continue;
+		f->code_mask = f->code_mask ? f->code_mask : 0xff;
+		f->code_last = f->code_last ? f->code_last : (uint8_t)((1 << f->bits) - 1);
+		return true;
 	}
 	*f = (struct format){ .bits = 0 };
 	return false;
@@ -535,11 +544,26 @@ static int distance(const char *a, const char *b)
 	return row[strnlen(b, MOST)];
 }
 
+/* What other toolkits call a format, and what comes closest to it here. */
+static const char *const synonyms[][2] = {
+	{ "fp8", "e4m3fn" }, { "float8", "e4m3fn" }, { "float8_e4m3fn", "e4m3fn" }, { "fp8_e4m3", "e4m3fn" }, { "e4m3fnuz", "e4m3fn" },
+	{ "fp8_e5m2", "e5m2ieee" }, { "float8_e5m2", "e5m2ieee" }, { "fp4", "e2m1" }, { "mxfp4", "e2m1" }, { "nvfp4", "e2m1" },
+	{ "mxfp6", "e2m3" }, { "fp6", "e2m3" }, { "int1", "uint1" },
+};
+
+const char *format_hint(const struct format *f)
+{
+	return !strcmp(f->name, "e4m3") ? "e4m3fn" : !strcmp(f->name, "e5m2") ? "e5m2ieee" : NULL;
+}
+
 char *format_closest(const char *name)
 {
 	struct format f, best = { .bits = 0 };
 	int least = INT_MAX;
 
+	for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+		if (!strcasecmp(synonyms[i][0], name))
+			return strdup(synonyms[i][1]);
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
 		for (int i = 0; i < 100; i++) {
 			const int number[2] = { strchr(kinds[k].name, '#') == strrchr(kinds[k].name, '#') ? i % 10 : i / 10, i % 10 };
@@ -553,7 +577,7 @@ char *format_closest(const char *name)
 				best = f;
 			}
 		}
-	return strdup(best.name);
+	return 2 * least < (int)strlen(name) ? strdup(best.name) : NULL;	/* e8m8 is like every other pair of digits */
 }
 
 void format_encode(const struct format *f, size_t n, uint8_t code[n], const float x[n], const float scale[n],

@@ -20,7 +20,8 @@ struct format {
 	int bits;
 	bool asymmetric;		/* codes count from a zero point */
 	float top;			/* largest value; asymmetric: the largest code */
-	float grid[256];		/* value of a code; codes that are not used repeat 0 */
+	float grid[256];		/* value of a code; codes that stand for none repeat 0 */
+	uint8_t code_mask, code_last;	/* a code c stands for a value where (c & code_mask) <= code_last */
 	const struct format_kind *kind;
 	int n, x, y, bias;		/* parameters of the kind */
 	bool away;			/* ties go away from zero, not to even */
@@ -31,8 +32,10 @@ struct format {
 bool format_parse(struct format *f, const char *name);
 /* Ties away from zero, for all that follows; or to even again. */
 void format_ties(struct format *f, bool away);
-/* The name of a format that is closest to what was written; free() it. */
+/* The name of the format that was probably meant, or NULL if none is like it; free() it. */
 char *format_closest(const char *name);
+/* The FP8 format of hardware that is easily taken for this one (e4m3: e4m3fn), or NULL. */
+const char *format_hint(const struct format *f);
 /* What formats there are, for messages: "int2..int8, uint1..uint8, ..." */
 const char *format_list(void);
 

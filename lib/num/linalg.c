@@ -186,9 +186,11 @@ CLONES(static, float, sum_of_squares, (size_t n, const float x[n], float mean), 
 	return fold(sum);
 }
 
+/* A row whose squares overflow becomes NaN, not 0: what is made of it must not pass for numbers. */
 static void norm_row(size_t n, float y[n], const float x[n], float mean, const float gain[n], const float *shift, double eps)
 {
-	float scale = (float)(1 / sqrt((double)sum_of_squares(n, x, mean) / (double)n + eps));
+	const float squares = sum_of_squares(n, x, mean);
+	float scale = isfinite(squares) ? (float)(1 / sqrt((double)squares / (double)n + eps)) : NAN;
 
 	for (size_t i = 0; i < n; i++)
 		y[i] = (x[i] - mean) * scale * gain[i] + (shift ? shift[i] : 0);

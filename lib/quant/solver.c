@@ -494,7 +494,7 @@ static void finish(const struct rows *r)
 			total[i] += r->sum[p][i];
 		l->report.seconds += r->seconds[p];
 	}
-	if (total[0] > 0)
+	if (total[0] > 0 && isfinite(total[0]) && isfinite(total[1]))
 		l->report.error = total[1] / total[0];
 	l->report.mse = total[2] / ((double)r->m * (double)j->n);
 	l->report.lambda = j->lambda;

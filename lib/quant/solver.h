@@ -69,7 +69,7 @@ struct solver_report {
 	enum solver_status status;
 	size_t index;			/* where, when it failed */
 	double lambda;			/* damping used; 0 without compensation */
-	double error;			/* tr(E H Eᵀ)/tr(W H Wᵀ), E = W - Ŵ; NaN without H, with no_error, or where W H Wᵀ = 0 */
+	double error;			/* tr(E H Eᵀ)/tr(W H Wᵀ), E = W - Ŵ; NaN without H, with no_error, where W H Wᵀ = 0, or beyond float */
 	double mse;			/* mean (W - Ŵ)² */
 	double seconds;			/* of work, over all threads; the factor by the clock, for the first layer that has it */
 	size_t dead;			/* channels that never fired and got weight 0 */

@@ -32,7 +32,7 @@ struct candidate { int32_t rank; uint32_t at; int32_t id; };
 struct encoder {
 	const struct tokenizer *t;
 	bool special;
-	struct tokens out;
+	struct encoding out;
 	size_t room;
 	struct symbol *symbol;
 	size_t symbols, symbol_room;
@@ -335,7 +335,7 @@ static void encode_raw(struct encoder *e, size_t n, const char *s, const uint16_
 	weighted_free(&b);
 }
 
-struct tokens tokenizer_encode(const struct tokenizer *t, size_t n, const char text[n], bool special)
+struct encoding tokenizer_encode(const struct tokenizer *t, size_t n, const char text[n], bool special)
 {
 	struct encoder e = { .t = t, .special = special };
 
@@ -345,16 +345,16 @@ struct tokens tokenizer_encode(const struct tokenizer *t, size_t n, const char t
 	return e.out;
 }
 
-void tokens_free(struct tokens *tokens)
+void encoding_free(struct encoding *e)
 {
-	free(tokens->id);
-	free(tokens->bytes);
-	*tokens = (struct tokens){ 0 };
+	free(e->id);
+	free(e->bytes);
+	*e = (struct encoding){ 0 };
 }
 
-struct tokens tokens_of_bytes(size_t n, const char text[n])
+struct encoding encoding_of_bytes(size_t n, const char text[n])
 {
-	struct tokens k = { n, text_grown(NULL, n, sizeof *k.id), text_grown(NULL, n, sizeof *k.bytes) };
+	struct encoding k = { n, text_grown(NULL, n, sizeof *k.id), text_grown(NULL, n, sizeof *k.bytes) };
 
 	for (size_t i = 0; i < n; i++) {
 		k.id[i] = (unsigned char)text[i];

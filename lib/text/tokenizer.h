@@ -19,7 +19,7 @@
 
 struct tokenizer;
 
-struct tokens {
+struct encoding {
 	size_t n;
 	int32_t *id;
 	uint16_t *bytes;	/* bytes of the text that each token stands for; their sum is the text's length */
@@ -38,11 +38,11 @@ void tokenizer_close(struct tokenizer *t);
  * Dies on a character without a token where there is no unknown token, and on
  * a token of more than 65535 bytes of text.
  */
-struct tokens tokenizer_encode(const struct tokenizer *t, size_t n, const char text[n], bool special);
-void tokens_free(struct tokens *tokens);
+struct encoding tokenizer_encode(const struct tokenizer *t, size_t n, const char text[n], bool special);
+void encoding_free(struct encoding *e);
 
 /* Every byte of the text its own id 0..255, as byte-level models read it. */
-struct tokens tokens_of_bytes(size_t n, const char text[n]);
+struct encoding encoding_of_bytes(size_t n, const char text[n]);
 
 int32_t tokenizer_bos(const struct tokenizer *t);	/* what the post-processor puts first, or -1 */
 size_t tokenizer_vocab(const struct tokenizer *t);	/* largest id + 1, added tokens counted */

@@ -77,6 +77,14 @@ void at_stop(void (*fn)(void))
 	(void)fn;
 }
 
+void catch_signals(void)
+{
+}
+
+void forget_stops(void)
+{
+}
+
 void settle(void)
 {
 }

@@ -12,7 +12,7 @@ struct run { const char *json, *text; size_t n; bool special; struct tokenizer *
 static void encode(void *arg)
 {
 	struct run *r = arg;
-	struct tokens k = tokenizer_encode(r->t, r->n, r->text, r->special);
+	struct encoding k = tokenizer_encode(r->t, r->n, r->text, r->special);
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < k.n; i++) {
@@ -22,7 +22,7 @@ static void encode(void *arg)
 	}
 	if (bytes != r->n)
 		abort();
-	tokens_free(&k);
+	encoding_free(&k);
 }
 
 static void tokenizer(void *arg)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* number.c -- see number.h; strtod() and strtoul() would also take blanks, signs, hexadecimal and "nan" */
+#include "base/number.h"
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+const char *number_size(const char *text, size_t *value)
+{
+	uintmax_t v;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return NULL;
+	errno = 0;
+	v = strtoumax(text, &end, 10);
+	if (errno || v > SIZE_MAX)
+		return NULL;
+	*value = (size_t)v;
+	return end;
+}
+
+const char *number_real(const char *text, double *value)
+{
+	const char *digits = text + (*text == '-');
+	char *end;
+
+	if (!isdigit((unsigned char)digits[*digits == '.']) || (*digits && tolower((unsigned char)digits[1]) == 'x'))
+		return NULL;
+	errno = 0;
+	*value = strtod(text, &end);
+	return isfinite(*value) && (!errno || fabs(*value) < 1) ? end : NULL;	/* too small is 0 */
+}

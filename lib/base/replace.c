@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* replace.c -- see replace.h */
+#include "base/replace.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/error.h"
+
+enum { FILES = 4, LINKS = 40 };
+
+static char *volatile unfinished[FILES];	/* temporary names, for signals too */
+
+static void remove_unfinished(void)
+{
+	for (int i = 0; i < FILES; i++)
+		if (unfinished[i])
+			unlink(unfinished[i]);
+}
+
+static void remember(char *name)
+{
+	static bool asked;
+
+	if (!asked)
+		at_stop(remove_unfinished);
+	asked = true;
+	for (int i = 0; i < FILES; i++)
+		if (!unfinished[i]) {
+			unfinished[i] = name;
+			return;
+		}
+	die("%s: too many files are written at once", name);
+}
+
+static void forget(const char *name)
+{
+	for (int i = 0; i < FILES; i++)
+		if (unfinished[i] == name)
+			unfinished[i] = NULL;
+}
+
+/* The folder of a path, or what a link in it leads to; free() it. */
+static char *beside(const char *path, const char *name)
+{
+	char *copy = xformat("%s", path), *y = xformat("%s/%s", dirname(copy), name);
+
+	free(copy);
+	return y;
+}
+
+/* Where links lead, also to what is not there yet; free() it. */
+static char *follow(const char *path)
+{
+	char *at = xformat("%s", path), to[PATH_MAX];
+	ssize_t n;
+
+	for (int i = 0; (n = readlink(at, to, sizeof to - 1)) >= 0; i++) {
+		char *next;
+
+		to[n] = 0;
+		errno = ELOOP;
+		if (i == LINKS)
+			die("%s: cannot write:", path);
+		next = *to == '/' ? xformat("%s", to) : beside(at, to);
+		free(at);
+		at = next;
+	}
+	return at;
+}
+
+struct replace replace_open(const char *path)
+{
+	const size_t n = strlen(path);
+	struct replace r = { 0 };
+	struct stat st;
+	bool there;
+	mode_t mask;
+
+	if (!n)
+		misuse("an empty word names no file to write");
+	if (path[n - 1] == '/')
+		die("%s: names a folder, a file was wanted", path);
+	r.path = follow(path);
+	there = !stat(r.path, &st);
+	if (!there && errno != ENOENT)
+		die("%s: cannot write:", path);
+	if (there && S_ISDIR(st.st_mode))
+		die("%s: is a folder, the name of a file was wanted", path);
+	if (there && access(r.path, W_OK))
+		die("%s: cannot write:", path);
+	r.temporary = beside(r.path, ".ptq.XXXXXX");
+	r.fd = mkostemp(r.temporary, O_CLOEXEC);
+	if (r.fd < 0)
+		die("%s: cannot create a file beside it:", path);
+	remember(r.temporary);
+	mask = umask(0);
+	umask(mask);
+	if (fchmod(r.fd, there ? st.st_mode & 07777 : 0666 & ~mask))
+		die("%s: cannot set its mode:", r.temporary);
+	return r;
+}
+
+void replace_sync(const struct replace *r)
+{
+	if (fsync(r->fd))
+		die("%s: cannot sync:", r->path);
+}
+
+void replace_done(struct replace *r)
+{
+	char *folder = beside(r->path, ".");
+	int fd;
+
+	if (rename(r->temporary, r->path))
+		die("%s: cannot replace:", r->path);
+	forget(r->temporary);
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		fsync(fd);	/* a file system without it has nothing better */
+		close(fd);
+	}
+	if (close(r->fd))
+		die("%s: cannot close:", r->path);
+	free(folder);
+	free(r->path);
+	free(r->temporary);
+	*r = (struct replace){ 0 };
+}

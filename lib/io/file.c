@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* file.c -- see file.h */
+#include "io/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/error.h"
+#include "base/standard.h"
+
+static struct identity { dev_t device; ino_t inode; } *input;
+static size_t inputs;
+
+void file_note(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return;
+	input = realloc(input, (inputs + 1) * sizeof *input);
+	if (!input)
+		die("out of memory");
+	input[inputs++] = (struct identity){ st.st_dev, st.st_ino };
+}
+
+bool file_is_input(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	for (size_t i = 0; i < inputs; i++)
+		if (input[i].device == st.st_dev && input[i].inode == st.st_ino)
+			return true;
+	return false;
+}
+
+static int standard_input(void)
+{
+	static bool taken;
+
+	if (taken)
+		misuse("standard input is named twice, and can be read once: the name of a file for one of them was wanted");
+	taken = true;
+	if (standard_closed(0))
+		die("<stdin>: is closed");
+	return 0;
+}
+
+int file_open(const char *path, char **name)
+{
+	bool standard = !path || !strcmp(path, "-");
+	int fd = standard ? standard_input() : open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	*name = xformat("%s", standard ? "<stdin>" : path);
+	if (fd < 0 || fstat(fd, &st))
+		die("%s: cannot open:", *name);
+	if (S_ISDIR(st.st_mode))
+		die("%s: is a folder, a file was wanted", *name);
+	file_note(fd);
+	return fd;
+}
