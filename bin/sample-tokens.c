@@ -55,7 +55,7 @@ int main(int argc, char *argv[])
 	double temperature = 1;
 	int compute_type = COMPUTE_F32;
 	const struct option_row rows[] = {
-		{ 'n', "length", OPTION_SIZE, &n, "N", .help = "ids to draw", .least = 1, .most = 1e12, .alias = "tokens" },
+		{ 'n', "length", OPTION_SIZE, &n, "N", .help = "ids to draw", .least = 1, .most = 1 << 30, .alias = "tokens" },
 		{ 0, "temperature", OPTION_REAL, &temperature, "T", .help = "divides the logits; 0: always the likeliest", .most = 1e6 },
 		{ 'c', "ctx", OPTION_SIZE, &ctx, "N", .help = "ids a sequence, BOS included (default: the model's positions, at most 2048)",
 			.least = 2, .most = WINDOWS_LONGEST },

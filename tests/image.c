@@ -170,7 +170,7 @@ static void bad_input(void **state)
 	fails(1, "no HDF5", "$P junk");
 	fails(1, "is empty", "$P empty");
 	fails(1, "is empty", "$P < /dev/null");
-	fails(1, "directory", "$P .");
+	fails(1, "is a folder", "$P .");
 	fails(1, "No such file", "$P nothing");
 	fails(1, "No space left", "$P m.h5 > /dev/full");
 	fails(1, "No space left", "$P m.h5 -o /dev/full");

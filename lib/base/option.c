@@ -42,22 +42,38 @@ static bool takes_argument(const struct option_row *o)
 	return o->type != OPTION_BOOL;
 }
 
-static void show_size(size_t n)
+static char *size_text(size_t v)
 {
-	bool mega = n && !(n % (1 << 20));
-
-	printf(mega ? " [%zuM]" : " [%zu]", mega ? n >> 20 : n);
+	for (int shift = 30; v && shift >= 20; shift -= 10)
+		if (v % ((size_t)1 << shift) == 0)
+			return xformat("%zu%c", v >> shift, shift == 30 ? 'G' : 'M');
+	return xformat("%zu", v);
 }
 
-static void show_default(const struct option_row *o)
+/* "128", "512M", or nothing: what holds where the option is not given. */
+static char *default_of(const struct option_row *o)
 {
-	switch (o->type) {
-	case OPTION_SIZE: if (*(size_t *)o->var) show_size(*(size_t *)o->var); break;
-	case OPTION_REAL: if (!isnan(*(double *)o->var)) printf(" [%g]", *(double *)o->var); break;
-	case OPTION_TEXT: if (*(const char **)o->var) printf(" [%s]", *(const char **)o->var); break;
-	case OPTION_CHOICE: if (*(int *)o->var >= 0) printf(" [%s]", o->choices[*(int *)o->var]); break;
-	default: break;
+	switch (o->var ? o->type : OPTION_BOOL) {
+	case OPTION_SIZE:	return *(size_t *)o->var ? size_text(*(size_t *)o->var) : xformat("%s", "");
+	case OPTION_REAL:	return isnan(*(double *)o->var) ? xformat("%s", "") : xformat("%g", *(double *)o->var);
+	case OPTION_TEXT:	return xformat("%s", *(const char **)o->var ? *(const char **)o->var : "");
+	case OPTION_CHOICE:	return xformat("%s", *(int *)o->var >= 0 ? o->choices[*(int *)o->var] : "");
+	default:		return xformat("%s", "");
 	}
+}
+
+/* " [128]", " [0.01, 0 to 1000000]", " [2 to 16M]" */
+static void show_values(const struct option_row *o)
+{
+	char *value = default_of(o), *most = o->type == OPTION_SIZE ? size_text((size_t)o->most) : xformat("%.15g", o->most);
+
+	if (*value || o->most > 0)
+		printf(" [%s", value);
+	if (o->most > 0)
+		printf("%s%.15g to %s", *value ? ", " : "", o->least, most);
+	if (*value || o->most > 0)
+		putchar(']');
+	free(value), free(most);
 }
 
 static void help_rows(const struct option_row *rows)
@@ -82,8 +98,7 @@ static void help_rows(const struct option_row *rows)
 		else
 			printf("%-30s", left);
 		printf("%s", o->help);
-		if (o->var)
-			show_default(o);
+		show_values(o);
 		putchar('\n');
 	}
 }
@@ -125,6 +140,7 @@ static _Noreturn void help(const struct tool *t, const struct option_row *rows)
 		printf("\nOptions:\n");
 	help_rows(rows);
 	help_rows(common);
+	printf("\nWhole numbers may end in K, M or G: times 2^10, 2^20, 2^30.\n");
 	if (t->examples)
 		printf("\nExamples:\n%s\n", t->examples);
 	told();
@@ -148,13 +164,10 @@ static int choice(const struct option_row *o, const char *s)
 static _Noreturn void no_number(const struct option_row *o, const char *s)
 {
 	const char *kind = o->type == OPTION_SIZE ? "a whole number" : "a number";
-	const char *suffixes = o->type == OPTION_SIZE ? "; K, M, G after it: times 2^10, 2^20, 2^30" : "";
 
 	if (o->most > 0)
-		misuse("--%s: '%s' is not %s from %.15g to %.15g%s", o->name, s, kind, o->least, o->most, suffixes);
-	if (o->least > 0)
-		misuse("--%s: '%s' is not %s from %.15g on%s", o->name, s, kind, o->least, suffixes);
-	misuse("--%s: '%s' is not %s%s", o->name, s, kind, suffixes);
+		misuse("--%s: '%s' is not %s from %.15g to %.15g", o->name, s, kind, o->least, o->most);
+	misuse("--%s: '%s' is not %s%s", o->name, s, kind, strpbrk(s, "kmg") ? "; K, M or G may follow it" : "");
 }
 
 static size_t size_of(const struct option_row *o, const char *s)

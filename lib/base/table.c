@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+enum { ALL = 17 };	/* digits that say a double exactly */
+
 void table_answer(size_t n, const struct answer a[n], bool json)
 {
 	if (json)
@@ -19,7 +21,7 @@ void table_answer(size_t n, const struct answer a[n], bool json)
 		if (json && !isfinite(a[i].value))
 			fputs("null", stdout);
 		else if (a[i].digits)
-			printf("%.*g", a[i].digits, a[i].value);
+			printf("%.*g", json ? ALL : a[i].digits, a[i].value);
 		else
 			printf("%.0f", a[i].value);
 		if (!json)

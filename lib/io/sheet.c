@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 
-enum { DIGITS = 6, CELL = 32 };
+enum { DIGITS = 6, ALL = 17, CELL = 32 };	/* digits of a line; of JSON: a double exactly */
 
 void sheet_row(struct sheet *s, const union sheet_value value[])
 {
@@ -117,7 +117,7 @@ static void print_json(const struct sheet *s)
 	json_object_set_new(object, "rows", rows);
 	if (s->summed)
 		json_object_set_new(object, s->value[n * s->columns].text, row_json(s, n));
-	json_dumpf(object, stdout, JSON_REAL_PRECISION(DIGITS));
+	json_dumpf(object, stdout, JSON_REAL_PRECISION(ALL));
 	putchar('\n');
 	json_decref(object);
 }
