@@ -72,7 +72,6 @@ int main(int argc, char *argv[])
 		misuse("--tokens FILE is wanted");
 	if (set.reference && set.paired)
 		misuse("--reference and --paired both give paired_delta: one of them is wanted");
-	output_answer(output_path);
 
 	enum compute_type type = (enum compute_type)set.compute_type;
 	struct image *file = image_open(set.tokens, "tokens");

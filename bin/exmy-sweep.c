@@ -64,13 +64,13 @@ int main(int argc, char *argv[])
 		misuse("--table %s is of a MODEL, and none is named", tables[table]);
 	if (plot)
 		plot_check(plot);
-	if (print)
-		output_answer(output_path);
 	sweep_band(band, &low, &high);
 	struct sweep s = sweep_begin(formats, tie, low, high);
 	double *sigma = sweep_sigmas(sigmas, &n);
 	struct input *in = model ? input_open(operand[0], model_layout, "model") : NULL;
 	struct image *image = in ? input_next(in) : NULL;
+	if (print)
+		output_answer(output_path);
 	struct output *out = print && !output_path ? NULL : output_open(output_path, "sweep");
 	struct config config = { 0 };
 

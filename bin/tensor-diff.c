@@ -44,7 +44,6 @@ int main(int argc, char *argv[])
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 
 	linalg_init();
-	output_answer(output_path);
 	if (!reference)
 		misuse("--reference FILE is wanted");
 

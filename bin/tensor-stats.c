@@ -40,7 +40,6 @@ int main(int argc, char *argv[])
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 
 	linalg_init();
-	output_answer(output_path);
 
 	struct input *in = input_open(operand[0], model_layout, "model|hessian");
 	struct image *image = input_next(in);

@@ -7,8 +7,10 @@
 
 struct output *record_open(const char *path, const struct image *model)
 {
-	struct output *out = path ? output_open(path, "result") : NULL;
+	struct output *out;
 
+	output_answer(path);
+	out = path ? output_open(path, "result") : NULL;
 	if (!out)
 		return NULL;
 	output_start(out, 0, 1);

@@ -11,7 +11,8 @@
 #include "io/image.h"
 #include "model/windows.h"
 
-/* Begun while the first part of the model, which has its history, is at hand. path NULL: no record, returns NULL. */
+/* Of a tool whose answer is text (output_answer()); begun while the first part of the model, which has its history, is at
+ * hand. path NULL: no record, returns NULL. */
 struct output *record_open(const char *path, const struct image *model);
 /* The history of another input, by the name of its option, likewise from its first part. Nothing with NULL. */
 void record_input(struct output *out, const char *option, const struct image *input);

@@ -90,7 +90,8 @@ bool image_find(const struct image *image, const char *path, enum tensor_type ty
  * could be written there.
  */
 struct output *output_open(const char *path, const char *kind);
-/* For tools whose answer is text on standard output: dies if it cannot go there, misuse if `path` (-o, may be NULL) is there too. */
+/* For tools whose answer is text on standard output, when all inputs are open: dies if it cannot go there, misuse if
+ * `path` (-o, may be NULL) is there too. */
 void output_answer(const char *path);
 /* The same part of the result as `from` is of the input. Part 0 gets the history: this command's line before from's. */
 void output_begin(struct output *out, const struct image *from);

@@ -1,0 +1,127 @@
+#!/bin/sh
+# Standard input, output and error that are closed, read-only, or files that are inputs: what is read stays as it is, and
+# what is written is whole.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+mkdir in keep out
+cd in || exit 1
+printf 'once on\n' >text
+model-import -q "$top/tests/tiny" -o model.h5
+sample-tokens -q --length 32 --ctx 8 model.h5 -o tokens.h5
+hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
+gar-order -q --group 4 hessian.h5 -o order.h5
+dpq-run -q --compensate none --group 4 model.h5 -o codes.h5
+exmy-pack -q codes.h5 -o packed.h5
+eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o record.h5 >/dev/null
+cp -- * ../keep
+cd .. || exit 1
+unchanged() { diff -r in keep >/dev/null; }
+
+# What a tool is given, by a word; its answer: a file, or text on standard output.
+commands='model-import:file tokenize:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
+	gptq:file exmy-pack:file exmy-unpack:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
+	eval-ppl-reference:text eval-ppl-paired:text tensor-stats:text tensor-diff:text'
+arguments() {
+	case $1 in
+	model-import) echo "model-import $top/tests/tiny" ;;
+	tokenize) echo 'tokenize --model in/model.h5 in/text' ;;
+	sample-tokens) echo 'sample-tokens --length 8 --ctx 8 in/model.h5' ;;
+	hessian-accum) echo 'hessian-accum --tokens in/tokens.h5 --ctx 8 in/model.h5' ;;
+	hessian-sum) echo 'hessian-accum in/hessian.h5 in/hessian.h5' ;;
+	gar-order) echo 'gar-order --group 4 in/hessian.h5' ;;
+	rtn) echo 'dpq-run --compensate none --group 4 in/model.h5' ;;
+	gptq) echo 'dpq-run --group 4 --hessian in/hessian.h5 --order in/order.h5 in/model.h5' ;;
+	exmy-pack) echo 'exmy-pack in/codes.h5' ;;
+	exmy-unpack) echo 'exmy-pack --unpack in/packed.h5' ;;
+	exmy-sweep) echo 'exmy-sweep --formats int4 --sigma 0.1,0.2' ;;
+	exmy-sweep-model) echo 'exmy-sweep --formats int4 --sigma 0.1 in/model.h5' ;;
+	exmy-sweep-tsv) echo 'exmy-sweep --tsv --formats int4 --sigma 0.1,0.2' ;;
+	eval-ppl) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/model.h5' ;;
+	eval-ppl-reference) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/codes.h5 --reference in/model.h5' ;;
+	eval-ppl-paired) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/codes.h5 --paired in/record.h5' ;;
+	tensor-stats) echo 'tensor-stats in/codes.h5' ;;
+	tensor-diff) echo 'tensor-diff --reference in/model.h5 in/codes.h5' ;;
+	esac
+}
+# with CLOSED COMMAND...: with these of 0, 1, 2 closed, others as they are
+with() {
+	closed=$1; shift
+	case $closed in *0*) exec 0<&- ;; esac
+	case $closed in *1*) exec 1>&- ;; esac
+	case $closed in *2*) exec 2>&- ;; esac
+	exec timeout 20 "$@"
+}
+for entry in $commands; do
+	name=${entry%:*} kind=${entry#*:} bad_of=
+	# shellcheck disable=SC2046
+	set -- $(arguments "$name")
+	"$@" -o out/wanted >out/text 2>/dev/null
+	for closed in none 0 1 2 01 02 12 012; do
+		# to -o FILE: the whole result whatever is closed; answers need their standard output
+		rm -f out/r
+		( with $closed "$@" -o out/r >out/said 2>out/error ); s=$?
+		case $kind:$closed in
+		text:*1*) [ $s = 1 ] && [ ! -e out/r ] || bad_of="$bad_of $closed: status $s;" ;;
+		*) [ $s = 0 ] && cmp -s out/r out/wanted || bad_of="$bad_of $closed: status $s, or another result;" ;;
+		esac
+		[ "$kind:$s" != text:0 ] || cmp -s out/said out/text || bad_of="$bad_of $closed: another answer;"
+		# to standard output
+		( with $closed "$@" >out/r 2>out/error ); s=$?
+		case $kind:$closed in
+		*:*1*) [ $s = 1 ] && [ ! -s out/r ] || bad_of="$bad_of $closed, to standard output: status $s;" ;;
+		file:*) [ $s = 0 ] && cmp -s out/r out/wanted || bad_of="$bad_of $closed, to standard output: status $s, or another result;" ;;
+		text:*) [ $s = 0 ] && cmp -s out/r out/text || bad_of="$bad_of $closed, to standard output: status $s, or another answer;" ;;
+		esac
+		case $closed in *2*) ;; *1*) grep -q '<stdout>: is closed' out/error || bad_of="$bad_of $closed: $(cat out/error);" ;; esac
+		unchanged || bad_of="$bad_of $closed: an input has changed;"
+		[ -z "$(find . -name '.ptq*')" ] || bad_of="$bad_of $closed: something is left;"
+	done
+	is "$name: every combination of closed descriptors" "$bad_of" ''
+	rm -f out/*
+done
+for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run exmy-pack exmy-sweep eval-ppl tensor-stats tensor-diff; do
+	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
+done
+for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \
+	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' 'tokenize --bytes'; do
+	no "${c%% *}: input from a standard input that is closed" 1 '<stdin>: is closed' sh -c "$c -o out/r <&-"
+done
+
+# --- descriptors that are open, but not for this ---
+for c in 'gar-order -q in/hessian.h5' 'dpq-run -q --compensate none in/model.h5' 'exmy-pack -q in/codes.h5' \
+	'tensor-stats -q in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5'; do
+	f=${c##* }
+	no "${c%% *}: standard output that is its input, to read only" 1 'is open for reading only' sh -c "$c 1<$f"
+	no "${c%% *}: standard output that is its input, to read and write" 1 'is an input' sh -c "$c 1<>$f"
+	no "${c%% *}: standard output that adds to its input" 1 'is an input' sh -c "$c >>$f"
+	no "${c%% *}: standard output that is a second file's descriptor, its input" 1 'is an input|is open for reading only' sh -c "$c 3<>$f 1>&3"
+done
+no 'standard output is a second input' 1 'is an input' sh -c 'dpq-run -q --group 4 --hessian in/hessian.h5 in/model.h5 1<>in/hessian.h5'
+no 'standard output is the text' 1 'is an input' sh -c 'tokenize --bytes in/text 1<>in/text'
+no 'standard output is the standard input' 1 'is an input' sh -c 'dpq-run -q --compensate none <in/model.h5 1<>in/model.h5'
+cp "$top/tests/tiny/model.safetensors" "$top/tests/tiny/config.json" in; cp in/*.safetensors in/config.json keep
+no 'standard output is a weight of the folder' 1 'is an input' sh -c 'model-import -q in 1<>in/model.safetensors'
+ok 'no input has changed' unchanged
+printf AAA >add; ok 'added to a file by its descriptor' sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/stdout >>add'
+is '... behind what was there' "$(head -c 3 add)" AAA
+tail -c +4 add >stream; ok '... a stream' sh -c 'exmy-pack -q stream -o out/a && exmy-pack -q in/codes.h5 -o out/b && h5diff out/a out/b'
+for name in /dev/stdout /dev/fd/1 /proc/self/fd/1 -; do
+	ok "-o $name, a new file" sh -c "dpq-run -q --compensate none --group 4 in/model.h5 -o $name >out/r && cmp out/r in/codes.h5"
+done
+ok '-o /dev/fd/3' sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/fd/3 3>out/r && cmp out/r in/codes.h5'
+ok '... that is a pipe' sh -c '{ dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/fd/3 3>&1 >/dev/null; } | exmy-pack -q -o out/a && h5diff out/a out/b'
+no '-o a descriptor that is not open' 1 '/dev/fd/9: is closed' dpq-run -q --compensate none in/model.h5 -o /dev/fd/9
+no '-o a descriptor to read from' 1 '/dev/fd/4: is open for reading only' sh -c 'dpq-run -q --compensate none in/model.h5 -o /dev/fd/4 4<in/text'
+for c in 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' 'tensor-stats -q in/model.h5' 'exmy-sweep --tsv --formats int4' \
+	'tensor-diff --reference in/model.h5 in/codes.h5'; do
+	for name in - /dev/stdout /dev/fd/1; do
+		no "${c%% *} -o $name: where its answer goes" 2 'standard output has the answer already' sh -c "$c -o $name >out/x"
+	done
+done
+ok 'standard input is read from where it stands' sh -c '{ head -c 7 >/dev/null; tokenize --bytes -o out/a; } <in/text; h5dump -d /tokens out/a | grep -q "(0): 10"'
+no 'half a file on standard input' 1 'no HDF5' sh -c '{ head -c 100 >/dev/null; tensor-stats; } <in/model.h5'
+no 'what is left on standard input after a tool' 1 '<stdin>: is empty' sh -c '{ tensor-stats -q >/dev/null; tensor-stats; } <in/model.h5'
+ok 'no input has changed' unchanged
+is 'nothing is left behind' "$(find . -name '.ptq*')" ''
+done_testing

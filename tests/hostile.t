@@ -1,0 +1,313 @@
+#!/bin/sh
+# What users get wrong: numbers, names, roles of files, files of another model, files edited by hand. Each is refused in
+# one line that says what is wrong, or warned of; nothing comes out with status 0 that is not what was asked for.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+mkdir out
+printf 'once on\n' >text
+model-import -q "$top/tests/tiny" -o model.h5
+sample-tokens -q --length 64 --ctx 8 model.h5 -o tokens.h5
+hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
+gar-order -q --group 4 hessian.h5 -o order.h5
+dpq-run -q --compensate none --group 4 model.h5 -o codes.h5
+exmy-pack -q codes.h5 -o packed.h5
+exmy-sweep --formats int4 --sigma 0.1 -o sweep.h5
+eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o result.h5 >/dev/null
+evaluate() { eval-ppl -q --tokens tokens.h5 --ctx 8 "$@"; }
+rtn() { dpq-run -q --compensate none --group 4 "$@" -o out/r; }
+solve() { dpq-run -q --group 4 --hessian hessian.h5 "$@" model.h5 -o out/r; }
+
+# --- numbers ---
+numbers() {	# numbers TOOL OPTION REST VALUE...: each value is wrong usage, and the message names the option
+	t=$1 option=$2 rest=$3; shift 3
+	for value; do
+		# shellcheck disable=SC2086
+		no "$t --$option '$value'" 2 "^$t: (--$option|-[a-z]): " "$t" "--$option=$value" $rest -o out/r
+	done
+}
+sizes="'' ' 5' '5 ' +5 -1 0x10 1e3 5.0 five 5k K 5KK 99999999999999999999 18446744073709551616 17179869184G"
+eval "numbers eval-ppl ctx '--tokens tokens.h5 model.h5' 0 1 16777217 $sizes"
+eval "numbers eval-ppl limit '--tokens tokens.h5 model.h5' $sizes"
+eval "numbers hessian-accum memory '--tokens tokens.h5 model.h5' $sizes"
+eval "numbers sample-tokens length model.h5 0 1073741825 $sizes"
+eval "numbers sample-tokens seed model.h5 $sizes"
+eval "numbers gar-order threads hessian.h5 $sizes"
+reals="'' ' 1' '1 ' +1 0x1p3 nan inf -inf 1e999 1,5 one ."
+eval "numbers dpq-run damp '--hessian hessian.h5 model.h5' -1 1e39 1000001 $reals"
+eval "numbers sample-tokens temperature model.h5 -1 1e7 $reals"
+eval "numbers dpq-run top '--compute e4m3fn --hessian hessian.h5 model.h5' 0 -5 1e-30 1e30 449 $reals"
+eval "numbers dpq-run saturate '--compute e4m3fn --hessian hessian.h5 model.h5' 0 -3 1e-10 449 $reals"
+numbers dpq-run group '--compensate none model.h5' '' 0 -1 ' 32' +32 3.5 1000000001 2000000000 99999999999999999999 rows
+numbers gar-order group hessian.h5 '' 0 ' 32' +32 1000000001 99999999999999999999
+numbers hessian-accum shard '--tokens tokens.h5 model.h5' '' 1 1/ /2 0/2 3/2 ' 1/2' '1/ 2' +1/2 1/-2 1/2/3 1/2x
+numbers exmy-sweep sigma '--formats int4' '' 0 -0.1 nan 1e300 1e-300 ' 0.1' 0.1,,0.2 0.1, ,0.1 0.1:0.2 0.2:0.1:0.01 0.1:0.2:0 \
+	0.1:0.2:-1 0.1:0.2:1e-12 0.1:0.2:0.1:0.1 0:1:0.1
+numbers exmy-sweep band '--tsv model.h5' '' 0.1 0.2:0.1 -1:1 ' 0:1' 0:1: nan:1
+numbers exmy-sweep formats '' '' int4, ,int4 int4,,int5 e8m8
+is 'nothing of that made a file' "$(ls -A out)" ''
+
+# --- words ---
+no 'an abbreviation of two options' 2 '--comp could be each of --compute, --compensate' dpq-run --comp none
+ok 'an abbreviation of one' sh -c 'dpq-run -q --compen none model.h5 -o out/r && rm out/r'
+no 'a choice that is none' 2 "--recipe: 'best' is not one of late, paper, inc" dpq-run --recipe best
+no 'an argument that is missing' 2 '--group needs an argument' dpq-run --group
+no 'an argument too many' 2 '--static-groups takes no argument' dpq-run --static-groups=yes
+no 'an operand too many' 2 'one operand too many: codes.h5' eval-ppl --tokens tokens.h5 model.h5 codes.h5
+no 'no tokens' 2 '--tokens FILE is wanted' eval-ppl model.h5
+for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp4:e2m1 nvfp4:e2m1 int44:int4 e4m3fm:e4m3fn; do
+	no "format ${v%:*}: did you mean ${v#*:}?" 2 "did you mean ${v#*:}\\?" dpq-run --storage "${v%:*}"
+done
+no 'no format is like e8m8' 2 "no format 'e8m8'; known are" dpq-run --storage e8m8
+for v in e4m3:e4m3fn e5m2:e5m2ieee; do
+	warns "format ${v%:*} is not FP8" "FP8 is ${v#*:}" dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
+done
+no 'FILE that is an empty word' 2 '--hessian: the name of a file was wanted' dpq-run --hessian '' model.h5
+no '-o an empty word' 2 '--output: the name of a file was wanted' dpq-run -o '' model.h5
+no 'a table of a model without one' 2 '--table error is of a MODEL' exmy-sweep --tsv --table error
+no 'a plot whose name gnuplot would run' 2 'control character' exmy-sweep --plot "$(printf 'a\nsystem("touch PWN")\n#.svg')"
+no 'a plot of no kind' 2 'ends in .svg, .png or .pdf' exmy-sweep --plot x.gif
+ok '... runs nothing' test ! -e PWN
+ok 'standard input is no model of a sweep, unless named' exmy-sweep --tsv --formats int4 --sigma 0.1 -o out/r
+no '... named' 1 '<stdin>: is empty' exmy-sweep --formats int4 -o out/r -
+rm -f out/*
+
+# --- options without effect ---
+history() { h5dump -a /history "$1" | sed -n 's/.*(0): "//p' | sed 's/"$//'; }	# the last command
+warns 'rounding to nearest' 'without effect here: --order, --static-groups, --group-view, --damp .--compensate none.$' \
+	dpq-run --compensate none --group 4 --damp 0.5 --group-view block --static-groups --order nosuch model.h5 -o out/r
+is '... leaves them out of the history' "$(history out/r)" "dpq-run $(cat "$top/VERSION") --group 4 --compensate none"
+ok '... and changes nothing' sh -c 'h5diff out/r codes.h5'
+warns 'no FP8' '--round-first, --scale8, --top, --saturate .--compute none.; --pow2-scale' \
+	dpq-run --compensate none --group 4 --top 0 --saturate -3 --scale8 channel --pow2-scale yes --round-first yes model.h5 -o out/r
+ok '... and changes nothing' sh -c 'h5diff out/r codes.h5'
+warns 'one group a row' '--group-view .one group a row.' dpq-run --group channel --group-view block --hessian hessian.h5 model.h5 -o out/r
+warns 'formats of activations that are not rounded' '--act-format .--act-mode none.' dpq-run --compensate none --act-mode none --act-format int8 model.h5 -o out/r
+warns 'a key without groups' '--key .--order none or full.' gar-order --order full --key mean hessian.h5 -o out/r
+warns 'a seed where nothing is drawn' '--seed .--temperature 0.' sample-tokens --temperature 0 --seed 5 --length 8 --ctx 8 model.h5 -o out/r
+warns 'the sum of Hessians' '--convention .no model is run.; --ctx, --limit .Hessian' hessian-accum --ctx 5 --limit 3 --convention bos hessian.h5 -o out/r
+ok '... is whole' test -n "$(h5dump -d /model/layers/0/mlp/up_proj/count out/r | grep "$(h5dump -d /model/layers/0/mlp/up_proj/count hessian.h5 | grep '(0)')")"
+warns 'special tokens of bytes' '--special .--bytes.' tokenize --bytes --special text -o out/r
+warns 'a sweep without a model' '--layers .no MODEL.; --seed .no --monte-carlo.; --band .neither' exmy-sweep --layers x --seed 1 --band 0:1 --formats int4 -o out/r
+ok 'options with their earlier names' sh -c 'sample-tokens -q --tokens 8 --ctx 8 model.h5 -o out/a && sample-tokens -q --length 8 --ctx 8 model.h5 -o out/b && cmp out/a out/b &&
+	eval-ppl -q --tokens tokens.h5 --ctx 8 codes.h5 --against model.h5 -o out/c >out/d && eval-ppl -q --tokens tokens.h5 --ctx 8 codes.h5 --reference model.h5 -o out/e >out/f &&
+	cmp out/c out/e && cmp out/d out/f'
+is '... have the first ones in histories' "$(history out/a)" "sample-tokens $(cat "$top/VERSION") --length 8 --ctx 8"
+rm -f out/*
+
+# --- files in the roles of others ---
+kinds='model tokens hessian order sweep result'
+role() {	# role NAME KINDS COMMAND...: with each file of another kind in the place of @
+	name=$1 right=$2; shift 2
+	for kind in $kinds; do
+		case " $right " in *" $kind "*) continue ;; esac
+		words=
+		for w; do [ "$w" = @ ] && w=$kind.h5; words="$words $w"; done
+		# shellcheck disable=SC2086
+		no "$name: $kind" 1 "^${1%% *}: $kind.h5: holds an? '?$kind'?" $words
+	done
+}
+# the message has the kind first: holds a 'tokens', 'model' was wanted
+role 'dpq-run MODEL' model dpq-run -q --compensate none @ -o out/r
+role 'dpq-run --hessian' hessian dpq-run -q --hessian @ model.h5 -o out/r
+role 'dpq-run --order' order dpq-run -q --hessian hessian.h5 --order @ model.h5 -o out/r
+role 'gar-order' hessian gar-order -q @ -o out/r
+role 'hessian-accum' 'model hessian' hessian-accum -q @ -o out/r
+role 'hessian-accum, of several' hessian hessian-accum -q hessian.h5 @ -o out/r
+role 'hessian-accum --tokens' tokens hessian-accum -q --tokens @ --ctx 8 model.h5 -o out/r
+role 'sample-tokens' model sample-tokens -q --length 8 @ -o out/r
+role 'tokenize --model' model tokenize --model @ text -o out/r
+role 'eval-ppl MODEL' model eval-ppl -q --tokens tokens.h5 --ctx 8 @ -o out/r
+role 'eval-ppl --tokens' tokens eval-ppl -q --tokens @ --ctx 8 model.h5 -o out/r
+role 'eval-ppl --reference' model eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference @ -o out/r
+role 'eval-ppl --paired' result eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --paired @ -o out/r
+role 'exmy-pack' model exmy-pack -q @ -o out/r
+role 'exmy-sweep' model exmy-sweep -q --formats int4 @ -o out/r
+role 'tensor-stats' 'model hessian' tensor-stats -q @ -o out/r
+role 'tensor-diff MODEL' model tensor-diff -q --reference model.h5 @ -o out/r
+role 'tensor-diff --reference' model tensor-diff -q --reference @ model.h5 -o out/r
+role 'tensor-diff --hessian' hessian tensor-diff -q --reference model.h5 --hessian @ codes.h5 -o out/r
+no 'a folder as a model' 1 'tiny: is a folder' rtn "$top/tests/tiny"
+no 'a model file as a folder' 1 'model.h5: is a file' model-import -q model.h5 -o out/r
+no 'one standard input for two' 2 'standard input is named twice' sh -c 'tensor-diff --reference - <model.h5'
+no '... of Hessians' 2 'standard input is named twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'
+is 'nothing of that made a file' "$(ls -A out)" ''
+
+# --- files of another model, edited files ---
+py - <<'PY'
+import h5py, numpy as np, shutil
+U = "model/layers/0/mlp/up_proj"
+def change(path, source, make):
+    shutil.copy(source, path)
+    with h5py.File(path, "r+") as f: make(f)
+def replace(f, path, data, **how):
+    attrs = dict(f[path].attrs)
+    del f[path]
+    f.create_dataset(path, data=data, **how).attrs.update(attrs)
+def attribute(path, name, value): return lambda f: f[path].attrs.__setitem__(name, value)
+def remove(*paths): return lambda f: [f.__delitem__(p) for p in paths]
+plain = h5py.File("model.h5")
+# another vocabulary, tokenizer, context
+change("vocab.h5", "tokens.h5", attribute("tokens", "vocab", 999))
+change("digest.h5", "tokens.h5", attribute("tokens", "tokenizer_sha256", "0" * 64))
+def bare(f): [f["tokens"].attrs.__delitem__(k) for k in list(f["tokens"].attrs)]
+change("bare.h5", "tokens.h5", bare)
+change("wide.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("i8") + (1 << 32)))
+change("minus.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()] - 1000))
+change("real.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("f4")))
+for place, data in (("sequence", [0, 64]), ("position", range(64)), ("index", range(64)), ("modality", [0] * 64)):
+    change(f"{place}.h5", "tokens.h5", lambda f: f.__setitem__(place, np.array(data)))
+# Hessians and orders
+def hessian(make):
+    def do(f):
+        h = f[U + "/hessian"][()]; make(h); f[U + "/hessian"][...] = h
+    return do
+def wrong(h): h[0, 1] *= 3
+change("skew.h5", "hessian.h5", hessian(wrong))
+def large(h): h *= 3e38 / abs(h).max()
+change("large.h5", "hessian.h5", hessian(large))
+def nan(h): h[2, 3] = h[3, 2] = np.nan
+change("nan-hessian.h5", "hessian.h5", hessian(nan))
+change("small-hessian.h5", "hessian.h5", lambda f: replace(f, U + "/hessian", np.eye(3, dtype="f4")))
+change("no-count.h5", "hessian.h5", lambda f: f[U + "/count"].__setitem__((), 0))
+change("few-layers.h5", "hessian.h5", remove("model/layers/1"))
+change("no-group.h5", "order.h5", lambda f: f.attrs.__delitem__("group"))
+change("no-attributes.h5", "order.h5", lambda f: [f.attrs.__delitem__(k) for k in ("group", "order", "key")])
+change("twice-order.h5", "order.h5", lambda f: f[U + "/order"].__setitem__(0, f[U + "/order"][1]))
+# quantized layers
+change("both.h5", "codes.h5", lambda f: f.__setitem__(U + "/weight", plain[U + "/weight"][()]))
+change("two-codes.h5", "packed.h5", lambda f: f.__setitem__(U + "/codes", h5py.File("codes.h5")[U + "/codes"][()]))
+change("bits.h5", "codes.h5", attribute(U, "bits", 5))
+change("bits-none.h5", "codes.h5", lambda f: f[U].attrs.__delitem__("bits"))
+change("minus-codes.h5", "codes.h5", lambda f: replace(f, U + "/codes", f[U + "/codes"][()].astype("i8") - 5))
+change("large-codes.h5", "codes.h5", lambda f: replace(f, U + "/codes", f[U + "/codes"][()].astype("i4") + 256))
+change("signed-packed.h5", "packed.h5", lambda f: replace(f, U + "/packed", (f[U + "/packed"][()] | 1 << 31).astype("u4").view("i4")))
+change("small-packed.h5", "packed.h5", lambda f: replace(f, U + "/packed", (f[U + "/packed"][()] & 0x7fffffff).astype("i4")))
+change("scale8.h5", "codes.h5", lambda f: f.__setitem__(U + "/scale8", np.ones(1, "f4")))
+change("large-scale.h5", "codes.h5", lambda f: replace(f, U + "/scale", f[U + "/scale"][()].astype("f8") * 1e300))
+change("modality-scales.h5", "codes.h5", lambda f: (attribute(U, "act_mode", "static-modality")(f), attribute(U, "act_format", "int8")(f),
+    f.__setitem__(U + "/act_scale", np.ones(2, "f4"))))
+change("one-modality.h5", "codes.h5", lambda f: (attribute(U, "act_mode", "static-modality")(f), attribute(U, "act_format", "int8")(f),
+    f.__setitem__(U + "/act_scale", np.ones(1, "f4"))))
+# files
+change("number.h5", "model.h5", attribute("/", "ptq_version", 1))
+change("version.h5", "model.h5", attribute("/", "ptq_version", "2"))
+change("lzf.h5", "model.h5", lambda f: replace(f, U + "/weight", f[U + "/weight"][()], compression="lzf", chunks=(4, 4)))
+change("overflow.h5", "model.h5", lambda f: f["model/norm/weight"].__setitem__(..., f["model/norm/weight"][()] * 1e38))
+def huge(f):
+    f["model/embed_tokens/weight"][...] *= 1e30
+    f["model/layers/0/self_attn/o_proj/weight"][...] *= 1e8
+change("norm.h5", "model.h5", huge)
+with h5py.File("block.h5", "w", userblock_size=1024) as b:
+    for k, v in plain.attrs.items(): b.attrs[k] = v
+    for k in plain: plain.copy(k, b)
+with h5py.File("latest.h5", "w", libver="latest") as b:
+    for k, v in plain.attrs.items(): b.attrs[k] = v
+    for k in plain: plain.copy(k, b)
+    b["note"] = np.arange(3); b["note"].attrs["about"] = "a user's own"
+PY
+refused() { no "$1.h5" 1 "^[a-z-]*: $1.h5: .*$2" "$3" "$1.h5"; }
+of_tokens() { eval-ppl -q --tokens "$1" --ctx 8 model.h5 -o out/r; }
+of_hessian() { dpq-run -q --group 4 --hessian "$1" model.h5 -o out/r; }
+of_order() { dpq-run -q --group 4 --hessian hessian.h5 --order "$1" model.h5 -o out/r; }
+of_model() { eval-ppl -q --tokens tokens.h5 --ctx 8 "$1" -o out/r; }
+refused vocab 'made for a vocabulary of 999, model.h5 has' of_tokens
+no 'Hessians of tokens for another vocabulary' 1 'vocab.h5: .*made for a vocabulary of 999' hessian-accum -q --tokens vocab.h5 --ctx 8 model.h5 -o out/r
+ok '... by force' eval-ppl -q --force-tokens --tokens vocab.h5 --ctx 8 model.h5
+warns 'tokens of another tokenizer' 'made by another tokenizer' eval-ppl --tokens digest.h5 --ctx 8 model.h5
+warns 'tokens without attributes' 'no BOS is put before the text' eval-ppl --tokens bare.h5 --ctx 8 model.h5
+refused wide 'holds int64 values that int32 does not' of_tokens
+refused minus 'is not in the model.s vocabulary' of_tokens
+refused real 'is f32, int32 was wanted' of_tokens
+for place in sequence position index modality; do refused $place "/$place: .*not read yet" of_tokens; done
+refused skew 'hessian: is not symmetric: row and column 1' of_hessian
+refused nan-hessian 'not finite' of_hessian
+refused small-hessian 'has shape' of_hessian
+refused no-count 'no token was seen' of_hessian
+refused few-layers 'layers/1/.*is missing; the layer was not calibrated' of_hessian
+no 'Hessians of two models' 1 'few-layers.h5: .*(another model|holds)' hessian-accum -q hessian.h5 few-layers.h5 -o out/r
+ok 'a Hessian near the end of float' dpq-run --group 4 --hessian large.h5 --layers '*/0/mlp/up_proj' model.h5 -o out/large
+is '... whose error is not said to be 0' "$(dpq-run --group 4 --hessian large.h5 --layers '*/0/mlp/up_proj' model.h5 -o out/large 2>&1 | awk '$1 ~ /up_proj/ { print $2 == 0 }')" 0
+refused no-group 'has no attribute group' of_order
+ok 'an order without attributes' of_order no-attributes.h5
+no 'an order for another group' 1 'order.h5: was made with --group 4, this is --group 8' dpq-run -q --group 8 --hessian hessian.h5 --order order.h5 model.h5 -o out/r
+refused twice-order 'not a permutation' of_order
+refused both 'has both weight and codes' of_model
+refused two-codes 'has both codes and packed' of_model
+refused bits 'attribute bits is 5, uint4 has 4' of_model
+ok 'a layer that does not say its bits' of_model bits-none.h5
+refused minus-codes 'holds int64 values that uint8 does not' of_model
+refused large-codes 'holds int32 values that uint8 does not' of_model
+refused signed-packed 'holds int32 values that uint32 does not' of_model
+ok 'packed words as int32, all positive' of_model small-packed.h5
+refused scale8 'scale8: is there, but attribute compute names no format' of_model
+refused large-scale 'holds f64 values that f32 does not' of_model
+refused modality-scales 'scale of inputs for each of 2 modalities' of_model
+ok 'one modality' of_model one-modality.h5
+ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
+refused number 'no attribute ptq_version that is a string' of_model
+refused version "has ptq_version '2'" of_model
+refused lzf 'is compressed in a way this HDF5 library does not know' of_model
+refused block 'has an HDF5 user block' of_model
+refused overflow 'gives .*its numbers overflow' of_model
+refused norm 'gives .*its numbers overflow' of_model
+no 'drawn from a model that overflows' 1 'overflow.h5: the model gives logits that are not finite' sample-tokens -q --length 8 --ctx 8 overflow.h5 -o out/r
+no 'Hessians of a model that overflows' 1 'norm.h5: .*not finite' hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
+ok 'the newest format of HDF5' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 -o out/l && h5diff out/l codes.h5 /model /model && h5diff latest.h5 out/l /note'
+ok '... as a stream' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 | exmy-pack -q -o out/l && h5diff out/l packed.h5 /model /model'
+# codes that stand for no value
+for f in int4:15 int8:255 e4m3fn:127 e4m3fn:255 e4m3ieee:120 e5m2ieee:124 e5m2ieee:255 int5:31; do
+	dpq-run -q --compensate none --storage "${f%:*}" --group 4 model.h5 -o value.h5
+	py -c "
+import h5py
+with h5py.File('value.h5', 'r+') as f: f['model/layers/1/mlp/up_proj/codes'][3, 2] = ${f#*:}"
+	no "${f%:*} has no code ${f#*:}" 1 "value.h5: /model/layers/1/mlp/up_proj/codes: holds code .*, which stands for no value of ${f%:*}" of_model value.h5
+	no '... nor is it packed' 1 'stands for no value' exmy-pack -q value.h5 -o out/r
+done
+# every layer of codes, embeddings and head among them
+dpq-run -q --compensate none --group 4 --layers '*' model.h5 -o all.h5
+ok 'embeddings and head are packed too' sh -c 'exmy-pack -q all.h5 -o all-packed.h5 && ! h5ls -r all-packed.h5 | grep -q codes'
+ok '... and unpacked' sh -c 'exmy-pack -q --unpack all-packed.h5 -o all-codes.h5 && h5diff all.h5 all-codes.h5 /model /model'
+dpq-run -q --compensate none --group 4 --layers '*embed*' --layers '*lm_head*' model.h5 -o ends.h5
+ok '... where nothing else has codes' exmy-pack -q ends.h5 -o out/p
+for reference in packed:codes packed:packed codes:packed all-packed:all; do
+	tensor-diff --reference "${reference%:*}.h5" "${reference#*:}.h5" >table 2>&1; s=$?
+	is "the difference of ${reference#*:} from ${reference%:*}" "$s $(awk -F '\t' '$1 ~ "^/" && $3 != 0' table | wc -l) $(grep -c 'of 0 other\|0 differ' table)" '0 0 1'
+done
+ok 'the history tells of the inputs of inputs' sh -c 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o out/h && h5dump -A out/h | grep -q "history:hessian:tokens\"" &&
+	h5dump -A out/h | grep -q "history:hessian:tokens:model\""'
+tokenize --model model.h5 text -o out/t
+is '... and of the text' "$(history out/t)" "tokenize $(cat "$top/VERSION") text-sha256:$(sha256sum text | cut -d' ' -f1)"
+
+# --- late is too late: what can be refused before the work is ---
+# the models overflow, which shows in the end
+for c in "eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5" "sample-tokens -q --length 8 --ctx 8 overflow.h5" "hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5"; do
+	t=${c%% *}
+	no "$t: a folder that is not there" 1 'cannot create a file beside it' $c -o no/such/r
+	no "$t: the name of a folder" 1 'DIR/: names a folder' $c -o DIR/
+	no "$t: a name of 256 letters" 1 'File name too long' $c -o "$(printf %0256d 1)"
+done
+no 'paired with a file that is not there' 1 'nosuch.h5: cannot open' eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5 --paired nosuch.h5
+no 'paired with other windows' 1 'is over other tokens' eval-ppl -q --tokens tokens.h5 --ctx 4 overflow.h5 --paired result.h5
+no 'Hessians of no layer' 1 'model.h5: holds no linear layer that --layers selects' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*/mpl/*' model.h5 -o out/r
+no 'orders of no layer' 1 'holds no layer that --layers selects' gar-order -q --layers '*/mpl/*' hessian.h5 -o out/none
+no 'activations of no layer' 1 'holds no layer with a hessian that --layers selects' hessian-accum -q --layers '*/mpl/*' hessian.h5 -o out/none
+
+# --- names of results ---
+ln -s nowhere dangling
+ok 'a link that leads to nothing yet' sh -c 'gar-order -q hessian.h5 -o dangling && test -L dangling && test -f nowhere'
+ln -s loop-b loop-a; ln -s loop-a loop-b
+no 'links in a circle' 1 'cannot write: Too many levels' gar-order -q hessian.h5 -o loop-a
+mkdir far; ln -s ../out/deep far/link
+ok 'a link in another folder' sh -c 'gar-order -q hessian.h5 -o far/link && test -L far/link && test -f out/deep && test -z "$(ls -A far | grep -v link)"'
+echo old >locked; chmod 444 locked; chmod 777 .
+as_other="setpriv --reuid 65534 --clear-groups"
+[ "$(id -u)" = 0 ] || as_other=
+if $as_other test -x "$(command -v gar-order)" 2>/dev/null && $as_other test -r "$tmp" 2>/dev/null; then
+	no 'a file that may not be written' 1 'locked: cannot write: Permission denied' $as_other gar-order -q hessian.h5 -o locked
+else
+	skip 'a file that may not be written' 'another user cannot be had, or does not reach the tools'
+fi
+is '... is what it was' "$(cat locked)" old
+is 'nothing is left behind' "$(find . -name '.ptq*')" ''
+done_testing

@@ -1,0 +1,63 @@
+#!/bin/sh
+# Signals at random moments, over all tools: a result is whole or not there, and nothing is left beside it, but for SIGKILL.
+# PTQ_KILLS: how many (120).
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+model-import -q "$top/data/prose" -o model.h5
+sample-tokens -q --length 510 --ctx 256 model.h5 -o tokens.h5
+hessian-accum -q --tokens tokens.h5 --ctx 256 model.h5 -o hessian.h5
+gar-order -q hessian.h5 -o order.h5
+dpq-run -q --compensate none model.h5 -o codes.h5
+head -c 100000 "$top/data/prose/model.safetensors" >text
+cat >kill.py <<'PY'
+import collections, os, random, signal, subprocess, sys, time
+top, kills = sys.argv[1], int(sys.argv[2])
+random.seed(1)
+commands = [c.split() for c in f"""model-import -q {top}/data/prose
+tokenize --bytes text
+sample-tokens -q --length 64 --ctx 33 model.h5
+hessian-accum -q --tokens tokens.h5 --ctx 256 model.h5
+gar-order -q hessian.h5
+dpq-run -q --compensate none model.h5
+dpq-run -q --hessian hessian.h5 --order order.h5 --layers */0/* model.h5
+exmy-pack -q codes.h5
+exmy-sweep --formats int4,e2m1,nf4
+eval-ppl -q --tokens tokens.h5 --ctx 256 model.h5
+tensor-stats -q model.h5
+tensor-diff -q --reference model.h5 codes.h5""".split("\n")]
+signals = [signal.SIGKILL, signal.SIGTERM, signal.SIGQUIT, signal.SIGXCPU, signal.SIGUSR1, signal.SIGALRM]
+text = {"eval-ppl", "tensor-stats", "tensor-diff"}          # their answer is text: -o only
+def start(command, out):
+    if out == "-o": return subprocess.Popen(command + ["-o", "out/r"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open("out/r", "wb") as f: return subprocess.Popen(command, stdout=f, stderr=subprocess.DEVNULL)
+def result(): return open("out/r", "rb").read() if os.path.exists("out/r") else None
+def clear():
+    for name in os.listdir("out"): os.unlink("out/" + name)
+os.mkdir("out")
+whole, seconds, hit, left, wrong = [], [], collections.Counter(), 0, []
+for command in commands:
+    clear(); begin = time.time(); assert start(command, "-o").wait() == 0, command
+    seconds.append(time.time() - begin); whole.append(result())
+for i in range(kills):
+    k, number = i % len(commands), signals[(i // len(commands)) % len(signals)]
+    command, way = commands[k], "-o" if commands[k][0] in text or i // len(commands) // len(signals) % 3 else ">"
+    clear(); child = start(command, way)
+    time.sleep(random.uniform(0, 1.1 * seconds[k])); child.send_signal(number); status = child.wait()
+    what, name = result(), f"{' '.join(command)} {way}, {signal.Signals(number).name}, {i}"
+    others = [f for f in os.listdir("out") if f != "r"]
+    hit[number] += status != 0
+    if status == 0 and what != whole[k]: wrong.append(f"{name}: status 0 and not the whole result")
+    if status not in (0, -number): wrong.append(f"{name}: status {status}")
+    if way == "-o" and what not in (None, whole[k]): wrong.append(f"{name}: half a result under its name")
+    if way == ">" and number != signal.SIGKILL and what not in (b"", whole[k]): wrong.append(f"{name}: half a result in a file of the shell's")
+    if others and number != signal.SIGKILL: wrong.append(f"{name}: left {others}")
+    if status and way == "-o" and what is not None and number != signal.SIGKILL: wrong.append(f"{name}: a result, and status {status}")
+    left += bool(others)
+print(f"# {kills} signals, {sum(hit.values())} in time (" + ", ".join(f"{signal.Signals(n).name[3:]} {hit[n]}" for n in signals) + f"); after SIGKILL {left} temporary files were left")
+print("\n".join(wrong[:20]))
+sys.exit(bool(wrong) or min(hit.values()) < kills // len(signals) // 3)
+PY
+ok 'signals at random moments' py kill.py "$top" "${PTQ_KILLS:-120}"
+grep '^# ' ok.out
+done_testing
