@@ -42,7 +42,7 @@ table table4
 plot table4 <<'G'
 set style data histogram; set style histogram errorbars gap 1 lw 1.5; set style fill solid 0.9 border lc "black"; set linetype 1 lc "#4477aa"; set linetype 2 lc "#cc6677"
 set title "Rise of the negative log-likelihood by the order of quantization\n4-bit weights, groups of 128; bars: one paired standard error" noenhanced
-set ylabel "rise in nll, nats a token"; set yrange [0:*]; set key outside top center horizontal; set grid y; set border 3; set tics nomirror; set bmargin 4
+set ylabel "rise in nll, nats a token"; set yrange [*<0:0<*]; set key outside top center horizontal; set grid y; set border 3; set tics nomirror; set bmargin 4
 set xlabel "full: all columns by importance   gar: within and between groups   none: as they stand"
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 760,480 font "sans,14" background "white" } else { set terminal pngcairo size 760,480 font "sans,11" }
