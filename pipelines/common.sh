@@ -1,58 +1,150 @@
 # shellcheck shell=bash
-# common.sh NAME [MODEL [TEST [CALIBRATION]]] -- what every pipeline begins with
+# common.sh -- what every pipeline begins with
 #
-# MODEL is a Hugging Face folder or a model file (default: the embedded model);
-# TEST and CALIBRATION are token files or plain texts (default: sampled from
-# the model itself). Sets $model, $test, $calib, $work. Results live in
-# results/NAME/KEY, where KEY stands for the inputs and the tools: what is there
-# was made from the same inputs and is not made again.
-#
-#   once FILE COMMAND...   run COMMAND -o FILE unless FILE is there
+#   begin FOLDER [MODEL [TEST [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where model.h5 is the model
+#   arguments, enter       what begin is made of, for a pipeline without a model
+#   calibrate              makes calib.h5, test.h5, and the Hessians of calib.h5: hessian.h5
+#   once FILE COMMAND...   run COMMAND -o FILE, which is whole or not there at all, unless FILE is there
 #   keep FILE COMMAND...   run COMMAND >FILE unless FILE is there
-#   show FILE              a table with its columns aligned
 #   measure RUN BASE OPTION...   the command that quantizes with these options and measures, unless it was run:
 #                          RUN.layers, RUN.tsv, paired by token with BASE, which keeps its record
 #   compared RUN BASE      output error, its change from BASE's in % and the standard error of that over layers;
 #                          nll, its rise from reference.tsv, its change from BASE's and the standard error over tokens
 #   each                   run the command lines on standard input: one after the other, or as
 #                          $PTQ_EACH says (PTQ_EACH='parallel -j4', or a script that submits to Slurm)
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+#   table NAME             $part/NAME.tsv is whole: NAME.tsv, shown with its columns aligned
+#   plot NAME              gnuplot's commands on standard input, which write NAME.svg and NAME.png where `part` says
+#
+# KEY stands for all that a result depends on, so that what is there need not be made again. What is not yet whole
+# lies in $part, a folder that only this process has. A command line is text for any shell on any machine: the
+# names in it are plain ones in $work, wherever the inputs lie.
+shopt -s inherit_errexit
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 [ -x "$here/../bin/eval-ppl" ] && PATH=$here/../bin:$PATH
-embedded=$here/../data/prose
+tools=(dpq-run eval-ppl exmy-pack exmy-sweep gar-order hessian-accum model-import sample-tokens tensor-diff tensor-stats tokenize)
+settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS)	# those that change results
 window=(--ctx 256 --convention bos)	# of every evaluation
-name=$1 source=${2:-$embedded} test=${3:-} calib=${4:-}
+name=${0##*/} name=${name%.sh} model=
+read -ra runner <<<"${PTQ_EACH:-bash -euo pipefail}"
 
-key() { { echo "${PTQ_GROUP-} ${PTQ_LIMIT-} ${PTQ_TOKENS-}"; for t in dpq-run gar-order hessian-accum eval-ppl exmy-sweep tensor-stats tensor-diff; do cat "$(command -v $t)"; done; for f in "$@"; do
-	if [ -d "$f" ]; then cat "$f/config.json" "$f"/*.safetensors; elif [ -f "$f" ]; then cat "$f"; fi; done; } | cksum | cut -d' ' -f1; }
-work=${PTQ_RESULTS:-$PWD/results}/$name/$(key "$source" "$test" "$calib")
-mkdir -p "$work"
+say() { local line="$name: $*"; echo "${line//[[:cntrl:]]/?}" >&2; }
+fail() { say "${@:2}"; exit "$1"; }
+about_inputs() { cat <<'H'
 
-say() { echo "$name: $*" >&2; }
-once() { local out=$1; shift; [ -e "$out" ] || { "$@" -o "$out.part" && mv "$out.part" "$out"; }; }
-keep() { local out=$1; shift; [ -e "$out" ] || { "$@" >"$out.part" && mv "$out.part" "$out"; }; }
-show() { awk -F '\t' 'FNR == NR { for (i = 1; i <= NF; i++) if (length($i) > w[i]) w[i] = length($i); next }
-	{ for (i = 1; i <= NF; i++) printf "%-*s%s", w[i] + 2, $i, i < NF ? "" : "\n" }' "$1" "$1"; }
-each() { ${PTQ_EACH:-bash -euo pipefail}; }
+MODEL: a Hugging Face folder or a model file; without it the embedded model. TEST,
+CALIBRATION: token files or plain texts; without them, or '', PTQ_TOKENS ids sampled
+from the model. Results are kept by all of these in the folder PTQ_RESULTS (results).
+H
+}
+arguments() {	# arguments MOST ARGUMENT...: --help, and everything that is wrong whatever the inputs hold
+	local i
+	for i in "${@:2}"; do case $i in
+		-) fail 2 "$i: a file that can be read more than once was wanted" ;;
+		-h|--help) sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "$0"; [ "$1" = 0 ] || about_inputs; exit ;;
+		-*) fail 2 "$i: no such option; --help shows how it is used" ;;
+	esac; done
+	[ $# -le $(($1 + 1)) ] || fail 2 "${*: -1}: one argument too many; --help shows how it is used"
+	for i in PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS; do case $i=${!i-} in
+		"$i="|PTQ_GROUP=channel|PTQ_GROUP=tensor) ;;
+		*=*[!0-9]*) fail 2 "$i: '${!i}' is not a number" ;;
+	esac; done
+	for i in "${tools[@]}" gnuplot "${runner[0]}"; do command -v "$i" >/dev/null || fail 1 "$i: is not installed"; done
+}
+readable() {	# readable FILE...
+	local f
+	for f; do
+		[ -e "$f" ] || fail 1 "$f: no such file"
+		[ ! -d "$f" ] || fail 1 "$f: is a folder, a file was wanted"
+		[ -f "$f" ] || fail 1 "$f: is not a file that can be read more than once"
+		{ : <"$f"; } 2>/dev/null || fail 1 "$f: cannot be read"
+	done
+}
+is_hdf5() { head -c 4 "$1" | cmp -s - <(printf '\211HDF'); }
+sums() {	# sums ROLE FILE|FOLDER|'': what this input is; where it lies does not matter
+	local LC_ALL=C
+	echo "$1:"
+	if [ -d "$2" ]; then (cd "$2" && sha256sum -- *.json *.safetensors)
+	elif [ -n "$2" ]; then sha256sum <"$2"; fi
+}
+enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY; scripts that share a folder are called FOLDER...sh
+	local LC_ALL=C key
+	key=$({
+		echo "$2"
+		for s in "${settings[@]}"; do printf '%s=%s\0' "$s" "${!s-}"; done
+		type -P "${tools[@]}" | xargs -d '\n' cat | sha256sum
+		cd "$here" && sha256sum common.sh "$1"*.sh
+	} | sha256sum | cut -c 1-16)
+	work=${PTQ_RESULTS:-results}/$1/$key
+	[[ $work = /* ]] || work=$PWD/$work
+	[[ ${runner[0]} != */* ]] || runner[0]=$(realpath -- "${runner[0]}")
+	mkdir -p "$work"
+	cd "$work" || exit
+	part=$(mktemp -d part.XXXXXX)
+	trap leave EXIT
+	export PATH name work
+}
+begin() {
+	local folder=$1 f
+	shift
+	arguments 3 "$@"
+	model=${1:-$here/../data/prose} test=${2:-} calib=${3:-}
+	if [ -d "$model" ]; then readable "$model"/config.json "$model"/*.json "$model"/*.safetensors
+	else readable "$model"; is_hdf5 "$model" || fail 1 "$model: is no HDF5 file, a model or a Hugging Face folder was wanted"; fi
+	for f in "$test" "$calib"; do [ -z "$f" ] || readable "$f"; done
+	model=$(realpath -- "$model") test=${test:+$(realpath -- "$test")} calib=${calib:+$(realpath -- "$calib")}
+	model_state=$(state) model_sum=$(sums model "$model")
+	f=$(sums test "$test"; sums calibration "$calib")
+	enter "$folder" "$model_sum $f"
+	if [ -d "$model" ]; then once model.h5 model-import "$model"
+	else	# always anew: an older link may point at a place where another model lies by now
+		ln -s "$model" "$part/model.h5"
+		mv -f "$part/model.h5" .
+	fi
+}
+state() { stat -c '%i %s %y' "$model"; }
+leave() {	# a model file that was replaced while it was used: nothing here is what KEY says
+	rm -rf "$part"
+	if [ -f "$model" ] && [ "$(state)" != "$model_state" ] && [ "$(sums model "$model")" != "$model_sum" ]; then
+		rm -rf "$work"
+		fail 1 "$model: was replaced while it was used: the results are removed"
+	fi
+}
+
+once() { local out=$1; shift; [ -e "$out" ] || "$@" -o "$out"; }
+keep() { local out=$1; shift; [ -e "$out" ] || { "$@" >"$part/$out" && mv -f "$part/$out" "$out"; }; }
+tokens() {	# tokens OUT IN SEED: a token file from a token file, a text, or the model
+	if [ -z "$2" ]; then once "$1" sample-tokens --tokens "${PTQ_TOKENS:-32640}" --ctx 256 --seed "$3" model.h5
+	elif is_hdf5 "$2"; then keep "$1" cat "$2"
+	else once "$1" tokenize --model model.h5 "$2"; fi
+}
+calibrate() {
+	say "calibrating"
+	tokens calib.h5 "$calib" 1
+	tokens test.h5 "$test" 2
+	once hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} model.h5
+}
 measure() {
 	local run=$1 record="--paired $2.h5"
 	[ "$run" = "$2" ] && record="-o $2.h5"
 	shift 2
-	[ -e "$run.tsv" ] || echo "dpq-run --hessian hessian.h5 $* $model 2>$run.layers |" \
-		"eval-ppl --tokens test.h5 ${window[*]} $record >$run.part && mv $run.part $run.tsv"
+	[ -e "$run.tsv" ] || echo "dpq-run --hessian hessian.h5 $* model.h5 2>$part/$run.layers |" \
+		"eval-ppl --tokens test.h5 ${window[*]} $record >$part/$run.tsv &&" \
+		"mv -f $part/$run.layers $part/$run.tsv . || { grep ^dpq-run: $part/$run.layers >&2; exit 1; }"
 }
-compared() { paste "$1.layers" "$2.layers" | cat - reference.tsv <(sed 's/^/run /' "$1.tsv") | awk -v OFS='\t' -F '\t' '
+each() { "${runner[@]}"; }
+compared() { paste "$1.layers" "$2.layers" | awk -v OFS='\t' -F '\t' -v run="$1.tsv" '
+	FILENAME == run { v["run " $1] = $2; next }
 	/^\// && $2 > 0 { d = log($2 / $8); n++; sum += d; squares += d * d } { v[$1] = $2 }
 	END { m = sum / n; se = n > 1 ? sqrt((squares / n - m * m) / (n - 1)) : 0
 		print v["geometric mean"], 100 * (exp(m) - 1), 100 * exp(m) * se, v["run nll"], v["run nll"] - v["nll"],
-			v["run paired_delta"] + 0, v["run paired_delta_se"] + 0 }'; }
-tokens() {	# tokens OUT IN SEED: a token file from a token file, a text, or the model
-	if [ -z "$2" ]; then once "$1" sample-tokens --tokens "${PTQ_TOKENS:-32640}" --ctx 256 --seed "$3" "$model"
-	elif [ "$(head -c 4 "$2" | tail -c 3)" = HDF ]; then ln -sf "$(realpath "$2")" "$1"
-	else once "$1" tokenize --model "$model" "$2"; fi
+			v["run paired_delta"] + 0, v["run paired_delta_se"] + 0 }' - reference.tsv "$1.tsv"; }
+table() {
+	mv -f "$part/$1.tsv" .
+	awk -F '\t' 'FNR == NR { for (i = 1; i <= NF; i++) if (length($i) > w[i]) w[i] = length($i); next }
+	{ for (i = 1; i <= NF; i++) printf "%-*s%s", w[i] + 2, $i, i < NF ? "" : "\n" }' "$1.tsv" "$1.tsv"
 }
-
-model=$source
-if [ -d "$source" ]; then model=$work/model.h5; once "$model" model-import "$source"; fi
-tokens "$work/calib.h5" "$calib" 1; calib=$work/calib.h5
-tokens "$work/test.h5" "$test" 2; test=$work/test.h5
-export PATH name work model calib test
+plot() {
+	{ echo "part = '$part/'"; cat; } | gnuplot
+	mv -f "$part/$1.svg" "$part/$1.png" .
+	say "table: $work/$1.tsv  plot: $work/$1.svg, $work/$1.png"
+}

@@ -10,14 +10,13 @@
 # tokens of the calibration set only.
 set -euo pipefail
 # shellcheck source=pipelines/common.sh
-. "$(dirname "$0")/common.sh" dpq-table2 "$@"
-cd "$work"
-group=${PTQ_GROUP:-128} limit=(${PTQ_LIMIT:+--limit "$PTQ_LIMIT"})
+. "$(dirname "$0")/common.sh"
+begin "$name" "$@"
+group=${PTQ_GROUP:-128}
 
-say "calibrating"
-once hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" "${limit[@]}" "$model"
+calibrate
 for order in none gar full; do once $order.h5 gar-order --order $order --group "$group" hessian.h5; done
-once reference.h5 eval-ppl --tokens test.h5 "${window[@]}" "$model" >/dev/null
+once reference.h5 eval-ppl --tokens test.h5 "${window[@]}" model.h5 >/dev/null
 
 methods() { cat <<'M'
 W4A16	RTN	--compensate none
@@ -37,9 +36,7 @@ file() { echo "$*" | tr ' ' - | tr -cd 'A-Za-z0-9-'; }
 
 say "quantizing and measuring"
 methods | while IFS=$'\t' read -r scheme method options; do
-	out=$(file "$scheme $method")
-	[ -e "$out.tsv" ] || echo "dpq-run --group $group --hessian hessian.h5 $options $model 2>$out.layers |" \
-		"eval-ppl --tokens test.h5 ${window[*]} --paired reference.h5 >$out.part && mv $out.part $out.tsv"
+	measure "$(file "$scheme $method")" reference --group "$group" "$options"
 done | each
 
 {
@@ -49,19 +46,18 @@ done | each
 		awk -v OFS='\t' -F '\t' -v s="$scheme" -v m="$method" 'FNR == NR { e = $1 == "geometric mean" ? $2 : e; next } { v[$1] = $2 }
 			END { print s, m, e, v["nll"], v["paired_delta"], v["paired_delta_se"], v["ppl"] }' "$out.layers" "$out.tsv"
 	done
-} >table2.tsv
-show table2.tsv
+} >"$part/table2.tsv"
+table table2
 
-gnuplot <<'G'
+plot table2 <<'G'
 set style data boxes; set boxwidth 0.6; set style fill solid 0.8 border lc "black"
 set title "Relative output error of the weights by method (geometric mean over layers)" noenhanced
 set ylabel "tr(E H Eᵀ) / tr(W H Wᵀ)" noenhanced; set yrange [0:*]; set grid y; set border 3; set tics nomirror
 set xtics rotate by -35 noenhanced; set key off; set bmargin 9; set rmargin 18; set datafile separator "\t"
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 860,520 font "sans,13" background "white" } else { set terminal pngcairo size 860,520 font "sans,11" }
-	set output "table2.".t
+	set output part."table2.".t
 	plot "table2.tsv" using 0:3:xtic(sprintf("%s %s", strcol(1), strcol(2))) every ::1 lc "#4477aa"
 }
 G
-say "table: $work/table2.tsv  plot: $work/table2.svg, $work/table2.png"
 say "the paper (Llama-2-7B, mean accuracy of five tasks): BF16 68.64, DPQ 68.15, naive GPTQ 64.69, RTN 63.54"

@@ -9,26 +9,29 @@
 # at the measured rate of reading, and the peak of fp32, which `kernels` beside that
 # program measures. PTQ_RUNS: measurements of each (15).
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-products=${PTQ_PRODUCTS:-$here/../build/tests/bench/products}
-for program in "$products" "${products%/*}/kernels"; do
-	[ -x "$program" ] || { echo "fpe2m2-figure7: $program is not there: make bench builds it, or PTQ_PRODUCTS names it" >&2; exit 1; }
+# shellcheck source=pipelines/common.sh
+. "$(dirname "$0")/common.sh"
+arguments 0 "$@"
+products=$(realpath -m -- "${PTQ_PRODUCTS:-$here/../build/tests/bench/products}") kernels=${products%/*}/kernels
+for program in "$products" "$kernels"; do
+	[ -f "$program" ] && [ -x "$program" ] || fail 1 "$program: is not there: make bench builds it, or PTQ_PRODUCTS names it"
 done
-work=${PTQ_RESULTS:-$PWD/results}/fpe2m2-figure7
-mkdir -p "$work" && cd "$work"
+# Times are those of a machine, and of as many processors as it grants.
+enter "$name" "$(uname -n; nproc; sha256sum <"$products"; sha256sum <"$kernels")"
 
-echo "fpe2m2-figure7: measuring (a minute)" >&2
-[ -e batch.tsv ] || { "$products" -r "${PTQ_RUNS:-15}" batch >batch.part && mv batch.part batch.tsv; }
+say "measuring (a minute)"
+keep batch.tsv "$products" -r "${PTQ_RUNS:-15}" batch
 awk -F '\t' -v OFS='\t' '
 	NR == 1 { print "format", "columns", "ms", "times_fp16", "gflops", "flops_a_byte"; next }
 	FNR == NR { s[$1, $2] = $3; next }
 	FNR > 1 && $1 != "read" { printf "%s\t%s\t%.4g\t%.3g\t%.4g\t%.4g\n", $1, $2, 1e3 * $3, s["f16", $2] / $3, 1e-9 * $5 / $3, $5 / $4 }
-' batch.tsv batch.tsv >figure7.tsv
-[ -e peak.tsv ] || { "${products%/*}/kernels" peak >peak.part && mv peak.part peak.tsv; }
+' batch.tsv batch.tsv >"$part/figure7.tsv"
+mv -f "$part/figure7.tsv" .
+keep peak.tsv "$kernels" peak
 peak=$(awk -F '\t' '$1 == "peak-f32" && $2 == "ours" { print $3 }' peak.tsv)	# GF/s
 rate=$(awk -F '\t' '$1 == "read" && $2 == 1 { print 1e-9 * $4 / $3 }' batch.tsv)	# GB/s
 
-RATE=$rate PEAK=$peak gnuplot <<'G'
+RATE=$rate PEAK=$peak plot figure7 <<'G'
 set datafile separator "\t"; set border 3; set tics nomirror; set grid
 rate = real(system("echo $RATE")); peak = real(system("echo $PEAK"))
 formats = "e2m2 e2m2-int16 e2m2-half int5 nf5 e2m1 int4 bf16 f32 sgemm"
@@ -36,7 +39,7 @@ name(f) = f eq "e2m2-int16" ? "E2M2, 16-bit activations" : f eq "e2m2-half" ? "E
 do for [i=1:10] { set linetype i lw 2 pt i ps 0.8 }
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 1150,520 font "sans,13" background "white" } else { set terminal pngcairo size 1150,520 font "sans,11" }
-	set output "figure7.".t
+	set output part."figure7.".t
 	set multiplot layout 1,2 title "A packed matrix of 11008 × 4096 times a few columns, weights from memory" noenhanced
 	set key top right samplen 2; set xlabel "columns (sequences decoded together)"; set ylabel "times as fast as fp16 in the same run"
 	unset logscale; set xrange [0:17]; set yrange [0:4.5]; set xtics 1,3
@@ -49,5 +52,4 @@ do for [t in "svg png"] {
 	unset multiplot
 }
 G
-echo "fpe2m2-figure7: table: $work/figure7.tsv  plot: $work/figure7.svg, $work/figure7.png" >&2
-echo "fpe2m2-figure7: the paper (RTX 4070 Ti, H100) prints its figure without numbers: E2M2 close to INT5, NF5 behind" >&2
+say "the paper (RTX 4070 Ti, H100) prints its figure without numbers: E2M2 close to INT5, NF5 behind"

@@ -1,32 +1,32 @@
 #!/usr/bin/env bash
-# fpe2m2-figure9.sh [MODEL] -- FPE2M2 figure 9: the spread of the weights of a model's layers
+# fpe2m2-figure9.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 figure 9: the spread of the weights of a model's layers
 #
 # sigma: standard deviation of an output channel's weights over the largest of
 # them; its percentiles over the channels of every layer, and how many lie within
 # 0.12 to 0.28, where the paper finds 97 %. gaussian: what a channel of as many
 # normal weights has (its largest is at the median of such maxima), so that a
-# narrow layer has a large sigma whatever the model.
+# narrow layer has a large sigma whatever the model. TEST and CALIBRATION only say
+# whose folder of results it is.
 set -euo pipefail
-# shellcheck source=pipelines/common.sh
-. "$(dirname "$0")/common.sh" fpe2m2 "${1:-}" "" ""
-cd "$work"
+# shellcheck source=pipelines/fpe2m2-common.sh
+. "$(dirname "$0")/fpe2m2-common.sh"
 
 say "figure 9: sigma of every channel"
-keep layer.tsv exmy-sweep --tsv --table layer "$model"
-keep stats.tsv tensor-stats "$model"
-cut -f6 stats.tsv | grep -x '[0-9][0-9]*' | sort -nu | xargs -I{} gnuplot -e 'set print "-"; print sprintf("%d %.4f", {}, 1 / invnorm((1 + 0.5 ** (1.0 / {})) / 2))' >gaussian
+keep layer.tsv exmy-sweep --tsv --table layer model.h5
+keep reference.stats tensor-stats model.h5
+cut -f6 reference.stats | grep -x '[0-9][0-9]*' | sort -nu | xargs -I{} gnuplot -e 'set print "-"; print sprintf("%d %.4f", {}, 1 / invnorm((1 + 0.5 ** (1.0 / {})) / 2))' >"$part/gaussian"
 {
 	printf 'layer\tblock\tkind\tchannels\tinputs\tp5\tp25\tmedian\tp75\tp95\tin_band_percent\tgaussian\n'
-	awk -F '\t' -v OFS='\t' 'FILENAME == "gaussian" { split($0, g, " "); gaussian[g[1]] = g[2]; next }
+	awk -F '\t' -v OFS='\t' 'FILENAME ~ /gaussian$/ { split($0, g, " "); gaussian[g[1]] = g[2]; next }
 		FNR == 1 { for (i = 1; i <= NF; i++) column[i] = $i; next } { for (i = 1; i <= NF; i++) v[column[i]] = $i }
-		FILENAME == "stats.tsv" { inputs[$1] = v["columns"]; next }
+		FILENAME == "reference.stats" { inputs[$1] = v["columns"]; next }
 		{ block = match($1, /\/[0-9]+\//) ? substr($1, RSTART + 1, RLENGTH - 2) : 0; kind = $1; sub(/^.*\/[0-9]+\//, "", kind)
 		print $1, $1 == "all" ? "" : block, kind, v["channels"], $1 == "all" ? "" : inputs[$1], v["twentieth"], v["quarter"], v["median"],
-			v["three_quarters"], v["nineteen_twentieths"], 100 * v["in_band"], gaussian[inputs[$1]] }' gaussian stats.tsv layer.tsv
-} >figure9.tsv
-show figure9.tsv
+			v["three_quarters"], v["nineteen_twentieths"], 100 * v["in_band"], gaussian[inputs[$1]] }' "$part/gaussian" reference.stats layer.tsv
+} >"$part/figure9.tsv"
+table figure9
 
-gnuplot <<'G'
+plot figure9 <<'G'
 set datafile separator "\t"; set border 3; set tics nomirror; set grid y; set yrange [0:0.5]; set ytics 0.1; set style fill solid noborder
 kinds = system("awk -F '\t' 'NR > 1 && $1 != \"all\" && !($3 in seen) { seen[$3]; printf \"%s \", $3 }' figure9.tsv"); blocks = int(system("awk -F '\t' 'NR > 1 && $2 > m { m = $2 } END { print m + 0 }' figure9.tsv"))
 share = system("awk -F '\t' '$1 == \"all\" { printf \"%.1f\", $11 }' figure9.tsv")
@@ -36,7 +36,7 @@ set xrange [-0.4:blocks + 0.4]; step = blocks < 12 ? 1 : blocks < 40 ? 5 : 10; s
 set arrow 1 from graph 0, first 0.12 to graph 1, first 0.12 nohead front dt 3 lw 2 lc "#666666"; set arrow 2 from graph 0, first 0.28 to graph 1, first 0.28 nohead front dt 3 lw 2 lc "#666666"
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 1180,640 font "sans,13" background "white" } else { set terminal pngcairo size 1180,640 font "sans,11" }
-	set output "figure9.".t
+	set output part."figure9.".t
 	set multiplot layout down,across title "σ of the weights of an output channel (largest |w| = 1) over the blocks of the model; ".share." % of all channels within 0.12 to 0.28 (paper: 97 %)" noenhanced
 	set key off; set xlabel "block"
 	do for [k=1:words(kinds)] {
@@ -52,4 +52,3 @@ do for [t in "svg png"] {
 	set arrow 1 from graph 0, first 0.12 to graph 1, first 0.12 nohead front dt 3 lw 2 lc "#666666"; set arrow 2 from graph 0, first 0.28 to graph 1, first 0.28 nohead front dt 3 lw 2 lc "#666666"
 }
 G
-say "table: $work/figure9.tsv  plot: $work/figure9.svg, $work/figure9.png"

@@ -5,9 +5,8 @@
 # in the place of the paper's accuracies: paper_mean is the mean over its seven
 # models of their averages over eight tasks, paper_7b that of Qwen2.5-7B.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=pipelines/fpe2m2-common.sh
-. "$here/fpe2m2-common.sh"
+. "$(dirname "$0")/fpe2m2-common.sh"
 quantized int4-channel int5-channel nf5-channel e2m2-channel
 
 # Averages of Qwen2.5 3B, 7B, 14B, 72B, LLaMA3 8B, DPSK-DS-Qwen 14B, DPSK-DS-Llama 8B
@@ -22,10 +21,10 @@ P
 {
 	printf 'format\t%b\tpaper_mean\tpaper_7b\n' "$columns"
 	paper | while IFS=$'\t' read -r format accuracies; do
-		printf '%s\t%s\t%s\n' "$format" "$([ "$format" = unquantized ] && unquantized || row "$format-channel")" \
+		values=$(row "$format-channel")
+		printf '%s\t%s\t%s\n' "$format" "$values" \
 			"$(awk '{ for (i = 1; i <= NF; i++) s += $i; printf "%.2f\t%s", s / NF, $2 }' <<<"$accuracies")"
 	done
-} >table1.tsv
-show table1.tsv
+} >"$part/table1.tsv"
+table table1
 picture table1 "4 and 5 bits, a scale a row, rounded to nearest" 'strcol(1)' 2 "paper: mean accuracy of 7 models, %"
-say "table: $work/table1.tsv  plot: $work/table1.svg, $work/table1.png"

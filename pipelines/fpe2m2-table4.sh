@@ -5,15 +5,15 @@
 # E2Mx is paired with itself with a scale a row, INT with E2Mx of the same width
 # and treatment. paper: average accuracy over eight tasks of Qwen2.5-7B-Instruct.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=pipelines/fpe2m2-common.sh
-. "$here/fpe2m2-common.sh"
+. "$(dirname "$0")/fpe2m2-common.sh"
 quantized {int4,e2m1,int5,e2m2}-{channel,group,gptq}
 
 {
 	printf 'format\tscales\t%b\tpaper\n' "$columns"
 	while read -r format how accuracy; do
-		printf '%s\t%s\t%s\t%s\n' "$format" "$how" "$([ "$format" = unquantized ] && unquantized || row "$format-$how")" "$accuracy"
+		values=$(row "$format-$how")
+		printf '%s\t%s\t%s\t%s\n' "$format" "$how" "$values" "$accuracy"
 	done <<'P'
 unquantized - 72.7
 int4 channel 48.5
@@ -29,7 +29,6 @@ e2m2 channel 72.9
 e2m2 group 72.7
 e2m2 gptq 72.2
 P
-} >table4.tsv
-show table4.tsv
+} >"$part/table4.tsv"
+table table4
 picture table4 "Rounded to nearest with a scale a row, with groups of $group, and by GPTQ with a scale a row" 'strcol(1).", ".strcol(2)' 3 "paper: accuracy of Qwen2.5-7B, %"
-say "table: $work/table4.tsv  plot: $work/table4.svg, $work/table4.png"

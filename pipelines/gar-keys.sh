@@ -12,9 +12,10 @@
 # nll, paired by token. PTQ_LIMIT: first tokens of the calibration set only.
 set -euo pipefail
 # shellcheck source=pipelines/common.sh
-PTQ_TOKENS=${PTQ_TOKENS:-16320} . "$(dirname "$0")/common.sh" gar-keys "$@"
-cd "$work"
-group=${PTQ_GROUP:-32} limit=(${PTQ_LIMIT:+--limit "$PTQ_LIMIT"})
+. "$(dirname "$0")/common.sh"
+: "${PTQ_TOKENS:=16320}"
+begin "$name" "$@"
+group=${PTQ_GROUP:-32}
 
 orders() { cat <<'O'
 max	--key max
@@ -31,9 +32,8 @@ O
 
 take() { measure "$1-$2" "$1-max" --storage uint4 --group "$group" --compute "$([ $1 = W4A8 ] && echo e4m3fn || echo none)" --order "$2.order" "$3"; }
 
-say "calibrating"
-once hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" "${limit[@]}" "$model"
-[ -e reference.tsv ] || { eval-ppl --tokens test.h5 "${window[@]}" "$model" >reference.part && mv reference.part reference.tsv; }
+calibrate
+keep reference.tsv eval-ppl --tokens test.h5 "${window[@]}" model.h5
 # shellcheck disable=SC2086
 orders | while IFS=$'\t' read -r order options _; do once "$order.order" gar-order --group "$group" $options hessian.h5; done
 
@@ -44,19 +44,20 @@ orders | while IFS=$'\t' read -r order _ static; do for scheme in W4A16 W4A8; do
 {
 	printf 'scheme\torder\toutput_error\terror_percent\terror_percent_se\tnll\tnll_rise\tnll_delta\tnll_delta_se\n'
 	for scheme in W4A16 W4A8; do orders | while IFS=$'\t' read -r order _; do
-		printf '%s\t%s\t%s\n' $scheme "$order" "$(compared "$scheme-$order" $scheme-max)"
+		values=$(compared "$scheme-$order" $scheme-max)
+		printf '%s\t%s\t%s\n' $scheme "$order" "$values"
 	done; done
-} >keys.tsv
-show keys.tsv
+} >"$part/keys.tsv"
+table keys
 
-gnuplot <<'G'
+plot keys <<'G'
 set datafile separator "\t"; set border 3; set tics nomirror; set xtics scale 0 noenhanced; set grid y; set xzeroaxis lt -1; set xrange [-0.6:8.6]
 set linetype 1 lc "#4477aa" lw 2 pt 5; set linetype 2 lc "#cc6677" lw 2 pt 7; set bars 0.4; set lmargin 11; set bmargin 3
 label(o) = o eq "max" ? "max\n(paper)" : o[strlen(o)-5:] eq "static" ? o[:strlen(o)-7].",\nstatic" : o
 scheme(i) = word("W4A16 W4A8", i); about(i) = scheme(i).(i == 1 ? " (GPTQ, 16-bit arithmetic)" : " (DPQ, FP8 arithmetic)")
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 820,640 font "sans,13" background "white" } else { set terminal pngcairo size 820,640 font "sans,11" }
-	set output "keys.".t
+	set output part."keys.".t
 	set multiplot layout 2,1 title "4-bit weights quantized in different orders, against groups ranked by their largest diagonal (max)\nbars: one standard error, over layers and over tokens" noenhanced
 	do for [p=0:1] {
 		set ylabel p ? "change of the nll,\n1/1000 nat a token" : "change of the\noutput error, %"; if (p) { set key off } else { set key top left Left reverse }
@@ -66,5 +67,4 @@ do for [t in "svg png"] {
 	unset multiplot
 }
 G
-say "table: $work/keys.tsv  plot: $work/keys.svg, $work/keys.png"
 say "the paper (Llama-3.1-8B, perplexity, W4A16 and W4A8): full 6.597 6.679, gar by max 6.600 6.704, none 7.680 32.812"

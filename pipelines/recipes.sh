@@ -10,9 +10,10 @@
 # paired by token. PTQ_LIMIT: first tokens of the calibration set only.
 set -euo pipefail
 # shellcheck source=pipelines/common.sh
-PTQ_TOKENS=${PTQ_TOKENS:-16320} . "$(dirname "$0")/common.sh" recipes "$@"
-cd "$work"
-group=${PTQ_GROUP:-32} limit=(${PTQ_LIMIT:+--limit "$PTQ_LIMIT"})
+. "$(dirname "$0")/common.sh"
+: "${PTQ_TOKENS:=16320}"
+begin "$name" "$@"
+group=${PTQ_GROUP:-32}
 
 choices() { cat <<'C'
 late	late	--compute e4m3fn
@@ -32,10 +33,9 @@ C
 }
 take() { measure "$1" late --storage uint4 --group "$group" --order order.h5 "$2"; }
 
-say "calibrating"
-once hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" "${limit[@]}" "$model"
+calibrate
 once order.h5 gar-order --group "$group" hessian.h5
-[ -e reference.tsv ] || { eval-ppl --tokens test.h5 "${window[@]}" "$model" >reference.part && mv reference.part reference.tsv; }
+keep reference.tsv eval-ppl --tokens test.h5 "${window[@]}" model.h5
 
 say "quantizing and measuring"
 take late "--compute e4m3fn" | each
@@ -43,16 +43,19 @@ choices | while IFS=$'\t' read -r run _ options; do take "$run" "$options"; done
 
 {
 	printf 'run\tchoice\toutput_error\terror_percent\terror_percent_se\tnll\tnll_rise\tnll_delta\tnll_delta_se\n'
-	choices | while IFS=$'\t' read -r run choice _; do printf '%s\t%s\t%s\n' "$run" "$choice" "$(compared "$run" late)"; done
-} >recipes.tsv
-show recipes.tsv
+	choices | while IFS=$'\t' read -r run choice _; do
+		values=$(compared "$run" late)
+		printf '%s\t%s\t%s\n' "$run" "$choice" "$values"
+	done
+} >"$part/recipes.tsv"
+table recipes
 
-gnuplot <<'G'
+plot recipes <<'G'
 set datafile separator "\t"; set border 1; set tics nomirror; set ytics scale 0 noenhanced; set grid x y; set key off
 set bars 0.4; set yrange [-12.6:0.6]; set arrow 1 from 0, graph 0 to 0, graph 1 nohead lt -1
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 980,520 font "sans,13" background "white" } else { set terminal pngcairo size 980,520 font "sans,11" }
-	set output "recipes.".t
+	set output part."recipes.".t
 	set multiplot layout 1,2 title "Dual precision quantization: what a choice changes from the recipe late (bars: one standard error, over layers and over tokens)" noenhanced
 	set lmargin at screen 0.26; set rmargin at screen 0.60; set xlabel "change of the output error, %" noenhanced
 	plot "recipes.tsv" every ::1 using 4:(-$0):5:ytic(strcol(2)) with xerrorbars pt 7 ps 1.2 lw 2 lc "#4477aa"
@@ -61,4 +64,3 @@ do for [t in "svg png"] {
 	unset multiplot; set format y; unset ytics; set ytics scale 0 noenhanced
 }
 G
-say "table: $work/recipes.tsv  plot: $work/recipes.svg, $work/recipes.png"

@@ -1,25 +1,36 @@
 #!/bin/sh
-# Pipelines run to their end on a small model, give their tables, and make nothing twice.
+# Pipelines run to their end on a small model, give their tables, make nothing twice, and take nothing for what it is not.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-model=$top/tests/ref/llama-gqa.h5
+# everything by its name from here, in a folder whose name means something to shells
+# shellcheck disable=SC2016
+odd=$(printf 'it\047s "an" odd\n$HOME; `echo` & \\ *')
+mkdir "$odd"
+cd "$odd" || exit 1
+cp "$top/tests/ref/llama-gqa.h5" 'my model.h5'
 py - <<'PY'
 import h5py, numpy as np
-with h5py.File("tokens.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
-    d = f.create_dataset("tokens", data=np.random.default_rng(1).integers(3, 60, 1200).astype("i4"))
-    d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
+for seed, name in enumerate(["test it.h5", "calibrate it.h5"]):
+    with h5py.File(name, "w") as f:
+        f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
+        d = f.create_dataset("tokens", data=np.random.default_rng(seed).integers(3, 60, 1200).astype("i4"))
+        d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
 PY
-export PTQ_RESULTS="$tmp/results" PTQ_GROUP=16
+export PTQ_RESULTS='my results' PTQ_GROUP=16
+at() { find 'my results' -name "$1"; }
 cell() { awk -F '\t' -v row="$2" -v name="$3" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } $1 == row { print $c; exit }' "$1"; }
 rows() { awk -F '\t' 'NR == 1 { n = NF } NF != n { bad = 1 } END { print NR - 1, bad ? "ragged" : "even" }' "$1"; }
 for p in fpe2m2-figure3 fpe2m2-figure9 fpe2m2-table1 fpe2m2-table3 fpe2m2-table4 fpe2m2-figure2; do
-	ok "$p" "$top/pipelines/$p.sh" "$model" tokens.h5 tokens.h5
-	t=$(find results -name "${p#fpe2m2-}.tsv")
+	each=
+	[ $p = fpe2m2-figure2 ] && each='xargs -P 2 -d \n -n 1 sh -c'	# a line each, two at a time
+	ok "$p" env PTQ_EACH="$each" "$top/pipelines/$p.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+	t=$(at "${p#fpe2m2-}.tsv")
 	ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 	is '... whose rows all have their columns' "$(rows "$t" | cut -d' ' -f2)" even
 done
-at() { find results -name "$1"; }
+is 'all of them in one folder' "$(find 'my results' -mindepth 2 -maxdepth 2 | wc -l)" 1
+ok '... with each input in its place' sh -c 'cmp "my model.h5" "$1" && cmp "test it.h5" "$2" && cmp "calibrate it.h5" "$3"' sh \
+	"$(at model.h5)" "$(at test.h5)" "$(at calib.h5)"
 is 'E1M3 is int5' "$(cell "$(at table3.tsv)" e1m3 kl)" "$(cell "$(at table1.tsv)" int5 kl)"
 is 'E2M2 has 6 bits with a scale for 32 columns, 5.5 with one of 16 bits' "$(cell "$(at table1.tsv)" e2m2 bits | cut -c1-3) $(cell "$(at table1.tsv)" e2m2 bits_16_bit_scales | cut -c1-3)" '5.9 5.4'
 is 'the unquantized model does not diverge from itself' "$(cell "$(at table1.tsv)" unquantized kl)" 0
@@ -37,16 +48,154 @@ done
 SH
 printf '#!/bin/sh\nprintf "peak-f32\\tours\\t400\\n"\n' >programs/kernels
 chmod +x programs/products programs/kernels
-ok fpe2m2-figure7 env PTQ_PRODUCTS="$tmp/programs/products" "$top/pipelines/fpe2m2-figure7.sh"
+ok fpe2m2-figure7 env PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figure7.sh"
 t=$(at figure7.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 is '... 33 rows' "$(rows "$t")" '33 even'
 is '... how many times fp16, operations a second and a byte' "$(cell "$t" e2m2 times_fp16) $(cell "$t" e2m2 gflops) $(cell "$t" e2m2 flops_a_byte)" '2 50 3.846'
+ok '... measured otherwise' env PTQ_RUNS=2 PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figure7.sh"
+is '... which does not take its place' "$(at figure7.tsv | wc -l)" 2
 touch stamp; sleep 0.1
-ok 'a second time' "$top/pipelines/fpe2m2-table1.sh" "$model" tokens.h5 tokens.h5
-is '... nothing is quantized' "$(find results -name '*channel.*' -newer stamp)" ''
-touch stamp; sleep 0.1
-# shellcheck disable=SC2016
-ok 'a run that fails ends the pipeline' sh -c '! PTQ_GROUP=x "$1" "$2" tokens.h5 tokens.h5' sh "$top/pipelines/fpe2m2-table4.sh" "$model"
-is '... and no table is made of the rest' "$(find results -name 'table4.tsv' -newer stamp)" ''
+ok 'a second time' "$top/pipelines/fpe2m2-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+is '... nothing is quantized' "$(find 'my results' -name '*channel.*' -newer stamp)" ''
+
+cd "$tmp" || exit 1
+
+# --- from here on by tools that only print: numbers that depend on the model, and nothing where $FAILS names them ---
+mkdir tools tools/bin tools/data
+cp -r "$top/pipelines" tools
+cp -r "$top/tests/tiny" tools/data/prose
+for t in dpq-run eval-ppl exmy-pack exmy-sweep gar-order hessian-accum model-import sample-tokens tensor-diff tensor-stats tokenize; do
+	cat >tools/bin/$t <<'SH'
+#!/bin/sh
+case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac
+out=/dev/null last=
+for a; do [ "$last" = -o ] && out=$a; last=$a; done
+sum=$(cat model.h5 2>/dev/null | cksum | cut -c 1-6)
+case ${0##*/} in
+	dpq-run) printf '/layer\t0.%s\t1\t1\t1\t1\ngeometric mean\t0.%s\n' "$sum" "$sum" >&2 ;;
+	eval-ppl) printf 'nll\t1.%s\npaired_delta\t-0.1\npaired_delta_se\t0.01\n' "$sum" ;;
+esac
+[ "$out" = /dev/null ] || echo "${0##*/} $sum" >"$out"
+SH
+	chmod +x tools/bin/$t
+done
+p=$tmp/tools/pipelines/dpq-table4.sh
+cp "$top/tests/ref/llama-gqa.h5" m.h5
+unset PTQ_GROUP
+export FAILS=
+
+# --- the key of a folder ---
+cp -r "$top/tests/tiny" hf
+echo 'Once there was' >A
+echo 'another text' >B
+key() {	# key COMMAND...: the folder that the pipeline goes to; it makes nothing there
+	rm -rf keys
+	FAILS='model-import sample-tokens tokenize hessian-accum' PTQ_RESULTS=keys "$@" >/dev/null 2>&1
+	ls keys/*
+}
+key "$p" hf A B >first
+mkdir elsewhere
+cp -r hf elsewhere/llama
+cp A elsewhere/C
+is 'the same inputs by other names: the same key, of 16 digits' "$(cd elsewhere && key "$p" ./llama/ C ../B | tr 0-9a-f x)$(cd elsewhere && key "$p" ./llama/ C ../B)" "xxxxxxxxxxxxxxxx$(cat first)"
+{
+	cat first
+	key "$p" hf B A; key "$p" hf A; key "$p" hf '' A; key "$p" hf; key "$p" m.h5 A B
+	for s in PTQ_TOKENS PTQ_GROUP PTQ_LIMIT; do key env $s=16 "$p" hf A B; done
+	key env PTQ_CPU=plain "$p" hf A B
+	echo . >>B; key "$p" hf A B
+	for f in config.json tokenizer.json model.safetensors model.safetensors.index.json two.safetensors; do echo >>hf/$f; key "$p" hf A B; done
+	mv hf/two.safetensors hf/three.safetensors; key "$p" hf A B
+	for t in tools/bin/*; do echo '#' >>"$t"; key "$p" hf A B; done
+	for t in common.sh dpq-table4.sh; do echo '#' >>tools/pipelines/$t; key "$p" hf A B; done
+} >list
+is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 30'
+key "$p" hf A B >one
+echo '#' >>tools/pipelines/dpq-table2.sh
+is 'another script is changed: the same key' "$(key "$p" hf A B)" "$(cat one)"
+is "'' is the default" "$(key "$p" '' '' '')" "$(key "$p")"
+key "$tmp/tools/pipelines/fpe2m2-figure9.sh" hf A B >one
+echo '#' >>tools/pipelines/fpe2m2-figure3.sh
+ok 'a script is changed that shares its folder: another key' test "$(key "$tmp/tools/pipelines/fpe2m2-figure9.sh" hf A B)" != "$(cat one)"
+
+# --- what cannot be right is said before anything is made ---
+export PTQ_RESULTS="$tmp/none"
+mkfifo pipe
+mkdir bare
+cp hf/config.json bare
+cp A locked
+chmod 0 locked
+chmod 755 .
+no 'no model' 1 '^dpq-table4: nosuch: no such file$' "$p" nosuch
+no 'no test' 1 '^dpq-table4: nosuch: no such file$' "$p" hf nosuch
+no 'no calibration' 1 '^dpq-table4: nosuch: no such file$' "$p" '' '' nosuch
+no 'a folder as test' 1 '^dpq-table4: hf: is a folder' "$p" '' hf
+no 'a folder as calibration' 1 '^dpq-table4: hf: is a folder' "$p" '' '' hf
+no 'a model folder without a config' 1 '^dpq-table4: elsewhere/config.json: no such file$' "$p" elsewhere
+no 'a model folder without weights' 1 '^dpq-table4: bare/[*].safetensors: no such file$' "$p" bare
+no 'a text as model' 1 '^dpq-table4: A: is no HDF5 file' "$p" A
+no 'a pipe as model' 1 '^dpq-table4: pipe: .* more than once' "$p" pipe
+no 'standard input as model' 2 '^dpq-table4: -: .* more than once' "$p" -
+no 'a name of two lines' 1 '^dpq-table4: no.such: no such file$' "$p" "$(printf 'no\nsuch')"
+as_other="setpriv --reuid 65534 --clear-groups"
+[ "$(id -u)" = 0 ] || as_other=
+if $as_other test -r "$tmp/tools" 2>/dev/null; then
+	no 'a test without permission' 1 '^dpq-table4: locked: cannot be read$' $as_other "$p" m.h5 locked
+else
+	skip 'a test without permission' 'another user cannot be had, or does not reach the tools'
+fi
+for s in PTQ_GROUP PTQ_LIMIT PTQ_TOKENS; do no "$s is no number" 2 "^dpq-table4: $s: '1 x' is not a number" env "$s=1 x" "$p" hf; done
+no 'a runner that is not there' 1 '^dpq-table4: nosuch: is not installed' env PTQ_EACH='nosuch -j4' "$p" hf
+mkdir few
+for t in bash dirname realpath; do ln -s "$(command -v $t)" few/$t; done
+no 'no gnuplot' 1 '^dpq-table4: gnuplot: is not installed' env PATH="$tmp/few" "$p" hf
+for s in "$top"/pipelines/*.sh; do
+	name=${s##*/} name=${name%.sh}
+	case $name in *common) continue ;; esac
+	ok "$name --help" sh -c '"$1" A --help >help && "$1" -h | cmp - help' sh "$s"
+	is '... is how it begins' "$(head -n 1 help)" "$(sed -n '2s/# //p' "$s")"
+	no '... another option' 2 "^$name: --nosuch: no such option" "$s" --nosuch
+	no '... an argument too many' 2 "^$name: d: one argument too many" "$s" a b c d
+done
+ok 'all that leaves no folder of results' test ! -e none
+
+# --- what is not whole, or not of this model, is no result ---
+export PTQ_RESULTS="$tmp/again"
+p=$tmp/tools/pipelines/recipes.sh
+there() { find again -name "$1" | wc -l; }
+# its second line of those to be measured fails
+printf '#!/bin/sh\nsed "2s/eval-ppl/false/" | bash -euo pipefail\n' >second-fails
+# the first line is stopped half way and the pipeline is killed with it
+printf '#!/bin/sh\nread -r line\nsh -c "${line%%%%&&*}"\nkill -9 $(cat %s/pid)\n' "$tmp" >killed
+# in the middle of the first line the same pipeline runs from its beginning to its end
+printf '#!/bin/sh\nsed "1s|&&|\\&\\& PTQ_EACH= %s $PWD/model.h5 >/dev/null \\&\\&|" | bash -euo pipefail\n' "$p" >nested
+# the model is replaced before the first line
+printf '#!/bin/sh\ncp %s %s\nexec bash -euo pipefail\n' "$tmp/A" "$tmp/m.h5" >replaced
+chmod +x second-fails killed nested replaced
+
+ok 'a run that fails ends the pipeline' sh -c '! PTQ_EACH=./second-fails "$1" m.h5' sh "$p"
+is '... no table is made of the rest, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'inc-240.*') $(there 'part.*')" '0 1 0 0'
+ok '... and the next time it is made' "$p" m.h5
+cp "$(find again -name recipes.tsv)" whole.tsv
+rm -r again
+ok 'what a tool says against it is heard' sh -c '! FAILS=dpq-run "$1" m.h5 2>said && grep -q "^dpq-run: out of luck" said' sh "$p"
+rm -r again
+ok 'a pipeline that is killed' sh -c '! PTQ_EACH=./killed sh -c "echo \$\$ >pid; exec $1 m.h5"' sh "$p"
+is '... leaves nothing under a name of a result' "$(find again -name 'late.[lt]*' ! -path '*/part.*')" ''
+ok '... and the next time all is made' "$p" m.h5
+ok '... as it should be' cmp whole.tsv "$(find again -name recipes.tsv)"
+rm -r again
+ok 'two at a time' env PTQ_EACH=./nested "$p" m.h5
+ok '... do not disturb each other' cmp whole.tsv "$(find again -name recipes.tsv)"
+is '... in one folder' "$(find again/recipes -mindepth 1 -maxdepth 1 | wc -l)" 1
+mv m.h5 moved.h5
+cp A m.h5
+rm again/recipes/*/top.tsv
+ok 'a model that has moved, another where it was' "$p" moved.h5
+ok '... is the one that is used' cmp whole.tsv "$(find again -name recipes.tsv)"
+rm -r again
+cp moved.h5 m.h5
+ok 'a model that is replaced while it is used' sh -c '! PTQ_EACH=./replaced "$1" m.h5 2>said && grep -q "m.h5: was replaced" said' sh "$p"
+is '... leaves no results' "$(find again -type f)" ''
 done_testing
