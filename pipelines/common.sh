@@ -113,7 +113,7 @@ leave() {	# a model file that was replaced while it was used: nothing here is wh
 once() { local out=$1; shift; [ -e "$out" ] || "$@" -o "$out"; }
 keep() { local out=$1; shift; [ -e "$out" ] || { "$@" >"$part/$out" && mv -f "$part/$out" "$out"; }; }
 tokens() {	# tokens OUT IN SEED: a token file from a token file, a text, or the model
-	if [ -z "$2" ]; then once "$1" sample-tokens --tokens "${PTQ_TOKENS:-32640}" --ctx 256 --seed "$3" model.h5
+	if [ -z "$2" ]; then once "$1" sample-tokens --length "${PTQ_TOKENS:-32640}" --ctx 256 --seed "$3" model.h5
 	elif is_hdf5 "$2"; then keep "$1" cat "$2"
 	else once "$1" tokenize --model model.h5 "$2"; fi
 }

@@ -38,7 +38,7 @@ run() {	# the command that makes a run, unless it was made
 	[ -e "$1.tsv" ] || echo "dpq-run --storage ${1%-*} $(options "$1") --scale-search minmax --hessian hessian.h5 model.h5 -o $to.h5 2>$to.layers &&" \
 		"tensor-stats $to.h5 >$to.stats && tensor-diff -q --reference model.h5 $to.h5 >$to.diff &&" \
 		"eval-ppl --tokens test.h5 ${window[*]} $record $to.h5 >$to.paired &&" \
-		"eval-ppl --tokens test.h5 ${window[*]} --against model.h5 $to.h5 >$to.tsv && rm $to.h5 &&" \
+		"eval-ppl --tokens test.h5 ${window[*]} --reference model.h5 $to.h5 >$to.tsv && rm $to.h5 &&" \
 		"mv -f $to.layers $to.stats $to.diff $to.paired $to.tsv . || { grep ^dpq-run: $to.layers >&2; exit 1; }"
 }
 # Those that others are paired with come before them: E2Mx with a scale a row, then the other E2Mx.
