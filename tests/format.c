@@ -306,6 +306,23 @@ static void quantiles(void **unused)
 	}
 }
 
+/* Codes that stand for no value: the one beyond int<N>'s 2Q + 1, infinity and NaN of hardware's formats. */
+static void codes_without_a_value(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < NAMES; i++) {
+		const struct format f = get(names[i]);
+		const bool fn = !strcmp(f.name, "e4m3fn"), ieee = strstr(f.name, "ieee");
+		const int exponent = f.name[1] == '5' ? 0x7c : 0x78;	/* all ones */
+
+		for (int c = 0; c < 1 << f.bits; c++) {
+			bool none = f.name[0] == 'i' ? c == (1 << f.bits) - 1 : fn ? (c & 0x7f) == 0x7f : ieee && (c & exponent) == exponent;
+
+			assert_int_equal((c & f.code_mask) > f.code_last, none);
+		}
+	}
+}
+
 static void closest(void **unused)
 {
 	static const char *const pairs[][2] = {
@@ -467,7 +484,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse), cmocka_unit_test(grids), cmocka_unit_test(rounding), cmocka_unit_test(beside_ties), cmocka_unit_test(exmy),
-		cmocka_unit_test(e1m3_is_int5), cmocka_unit_test(quantiles), cmocka_unit_test(closest), cmocka_unit_test(scales), cmocka_unit_test(rounded_to_ties),
+		cmocka_unit_test(e1m3_is_int5), cmocka_unit_test(quantiles), cmocka_unit_test(codes_without_a_value), cmocka_unit_test(closest), cmocka_unit_test(scales), cmocka_unit_test(rounded_to_ties),
 		cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
 	};
 

@@ -28,6 +28,7 @@
 #include "model/weight.h"
 #include "num/half.h"
 #include "num/linalg.h"
+#include "quant/pack.h"
 
 static const char *const models[] = {
 	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window", "mistral-window", "gpt2",
@@ -695,6 +696,64 @@ static void blocks_take_other_layers(void **unused)
 	close_reference(&r);
 }
 
+/* y = x Ŵᵀ + b in double. */
+static void plain_product(const struct linear *l, size_t m, float y[m][l->out], const float x[m][l->in])
+{
+	float *w = xalloc(l->in, sizeof *w);
+
+	for (size_t o = 0; o < l->out; o++) {
+		linear_weight(l, o, 1, (float (*)[l->in])w);
+		for (size_t t = 0; t < m; t++) {
+			double sum = l->bias ? (double)l->bias[o] : 0;
+
+			for (size_t i = 0; i < l->in; i++)
+				sum += (double)w[i] * (double)x[t][i];
+			y[t][o] = (float)sum;
+		}
+	}
+	free(w);
+}
+
+/* A layer that is multiplied packed gives its place, and its bias, to another one, packed or not. */
+static void packed_layers_are_replaced(void **unused)
+{
+	enum { OUT = 24, IN = 64, M = 3 };
+	static float x[M][IN], y[M][OUT], wanted[M][OUT], scale[OUT], bias[OUT], dense[OUT * IN];
+	static uint32_t packed[2][OUT][8];
+	static uint8_t code[IN], zero[OUT];
+	struct linear l[3] = { { .out = OUT, .in = IN, .bias = bias, .scale = scale, .zero = zero, .groups = 1 } };
+	static const int next[] = { 1, 0, 2, 1, 2 };
+	struct site s = { .type = COMPUTE_F32, .few = true, .in = IN, .out = OUT, .layers = 1 };
+	struct room room = { 0 };
+
+	(void)unused;
+	fill(M * IN, x[0]), fill(OUT, bias), fill(OUT * IN, dense);
+	assert_true(format_parse(&l[0].storage, "uint4"));
+	for (size_t k = 0; k < 2; k++)
+		for (size_t o = 0; o < OUT; o++) {
+			scale[o] = 0.1f;
+			zero[o] = 7;
+			for (size_t i = 0; i < IN; i++)
+				code[i] = (uint8_t)(random_bits(&stream, drawn++) & 15);
+			pack_row(4, IN, packed[k][o], code);
+		}
+	l[1] = l[0];
+	l[0].packed = packed[0][0], l[1].packed = packed[1][0];
+	l[1].bias = NULL;
+	l[2] = (struct linear){ .out = OUT, .in = IN, .weight = dense };
+	s.layer[0].linear = l[0];
+	s.packed[0] = product_make(&s.product[0], &s.layer[0].linear, PRODUCT_BEST, false);
+	assert_true(s.packed[0]);
+	for (size_t k = 0; k < sizeof next / sizeof *next; k++) {
+		site_set(&s, 0, &l[next[k]]);
+		site_apply(&s, M, OUT, y, (const float (*)[IN])x, &room, false);
+		plain_product(&l[next[k]], M, wanted, (const float (*)[IN])x);
+		assert_true(difference(M * OUT, (const float *)y, (const float *)wanted) < IN * 0x1p-24);	/* sums in float */
+	}
+	free(room.y);
+	site_free(&s);
+}
+
 static struct config parse(const char *more)
 {
 	char *text = xformat("{\"architectures\": [\"%s\"], \"hidden_size\": 64, \"num_attention_heads\": 4, "
@@ -758,6 +817,7 @@ int main(void)
 		cmocka_unit_test(samples),
 		cmocka_unit_test(layers_through_files),
 		cmocka_unit_test(blocks_take_other_layers),
+		cmocka_unit_test(packed_layers_are_replaced),
 		cmocka_unit_test(configs),
 	};
 

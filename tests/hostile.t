@@ -293,6 +293,41 @@ no 'Hessians of no layer' 1 'model.h5: holds no linear layer that --layers selec
 no 'orders of no layer' 1 'holds no layer that --layers selects' gar-order -q --layers '*/mpl/*' hessian.h5 -o out/none
 no 'activations of no layer' 1 'holds no layer with a hessian that --layers selects' hessian-accum -q --layers '*/mpl/*' hessian.h5 -o out/none
 
+# --- streams and files that change under way ---
+model-import -q "$top/tests/tiny" | cat >stream
+py - <<'PY'
+import h5py
+raw, images = open("stream", "rb").read(), []
+while raw:
+    n = int.from_bytes(raw[28:36], "little")
+    images.append(raw[:n]); raw = raw[n:]
+images.insert(3, images[2])         # a block twice, all parts well numbered
+with open("doubled", "wb") as out:
+    for i, image in enumerate(images):
+        open("image.h5", "wb").write(image)
+        with h5py.File("image.h5", "r+") as f: f.attrs.modify("part", i), f.attrs.modify("parts", len(images))
+        out.write(open("image.h5", "rb").read())
+PY
+no 'a block twice in a stream, to a file' 1 'is there already; an earlier part of the input holds it too' rtn doubled
+no 'a block twice in a stream, run' 1 'block 1 was expected' of_model doubled
+mkfifo pipe
+shrinks() {	# shrinks NAME FILE COMMAND...: FILE becomes empty while the command waits for its model from a pipe
+	name=$1 file=$2; shift 2
+	cp "$file" shrinking.h5
+	"$@" <pipe >said 2>error & pid=$!
+	exec 3>pipe
+	head -c 300 model.h5 >&3
+	for _ in 1 2 3 4 5 6 7 8 9 10; do grep -q shrinking.h5 /proc/$pid/maps && break; sleep 0.1; done
+	: >shrinking.h5
+	tail -c +301 model.h5 >&3 2>/dev/null
+	exec 3>&-
+	wait $pid; s=$?
+	is "$name: an input that shrinks" "$s $(cat error)" "1 ${1##*/}: an input file shrank or could not be read while it was in use"
+}
+shrinks 'tensor-diff --reference' model.h5 tensor-diff -q --reference shrinking.h5
+shrinks 'eval-ppl --tokens' tokens.h5 eval-ppl -q --tokens shrinking.h5 --ctx 8
+shrinks 'dpq-run --hessian' hessian.h5 dpq-run -q --group 4 --hessian shrinking.h5 -o out/r
+
 # --- names of results ---
 ln -s nowhere dangling
 ok 'a link that leads to nothing yet' sh -c 'gar-order -q hessian.h5 -o dangling && test -L dangling && test -f nowhere'
