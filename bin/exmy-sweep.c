@@ -62,6 +62,8 @@ int main(int argc, char *argv[])
 		{ !model && !plot, "band", "neither MODEL nor --plot" }, { !print, "table", "neither --tsv nor --json" } });
 	if (print && of_model && !model)
 		misuse("--table %s is of a MODEL, and none is named", tables[table]);
+	if (plot && output_path && !strcmp(plot, output_path))
+		misuse("--plot and -o are both %s", plot);
 	if (plot)
 		plot_check(plot);
 	sweep_band(band, &low, &high);

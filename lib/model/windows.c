@@ -69,7 +69,7 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 
 	if (!(bos >= -1) || bos >= INT32_MAX || bos != (int32_t)bos)
 		die("%s: /tokens: attribute bos_id is no token id", image_name(image));
-	if (!(size >= 0) || size > INT32_MAX)
+	if (!(size >= 0) || size > INT32_MAX || size != floor(size))
 		die("%s: /tokens: attribute vocab is no size", image_name(image));
 	if (isnan(add))
 		warn("%s: /tokens: has no attribute add_bos: no BOS is put before the text", image_name(image));
