@@ -217,7 +217,7 @@ bad no-head 'lm_head.weight: is missing'
 bad shape 'shape/model.safetensors: model.layers.2.mlp.up_proj.weight: its shape is not the \[12, 8\] of config.json'
 bad type 'model.norm.weight: is stored as F64; F32, F16 or BF16 was wanted'
 for f in nan inf nan16 inf16; do bad $f 'model.norm.weight: element 5 is NaN or infinite'; done
-bad unknown "unknown architecture 'OtherModel'"
+bad unknown "unknown model_type 'other'; known are llama, mistral, "
 bad slash 'a/b.c'
 bad dots 'a\.\.c'
 bad config-tensor "'config': no tensor can have this name"
