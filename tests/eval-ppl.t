@@ -21,11 +21,12 @@ def change(path, edit=None, **config):
         c = json.loads(f["config"][()]); c.update(config); del f["config"]
         f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
         if edit: edit(f)
-change("arch.h5", architectures=["OddForCausalLM"]); change("rope.h5", rope_scaling={"rope_type": "yarn", "factor": 2})
+change("arch.h5", model_type="odd"); change("rope.h5", rope_scaling={"rope_type": "yarn", "factor": 2})
 change("heads.h5", num_attention_heads=5, head_dim=None); change("groups.h5", num_key_value_heads=3)
 change("deep.h5", num_hidden_layers=3); change("shallow.h5", num_hidden_layers=1); change("vocab.h5", vocab_size=62)
 change("act.h5", hidden_act="relu7"); change("wide.h5", hidden_size=10**9)
 change("no-head.h5", lambda f: f.__delitem__("lm_head"), tie_word_embeddings=True)
+change("no-embed.h5", lambda f: f.__delitem__("model/embed_tokens"))
 change("no-q.h5", lambda f: f.__delitem__("model/layers/1/self_attn/q_proj/weight"))
 def nan(f): f["model/layers/0/mlp/up_proj/weight"][2, 3] = np.nan
 def inf(f): f["model/layers/0/input_layernorm/weight"][3] = np.inf
@@ -36,6 +37,7 @@ def half(f):
     for name in ("q_proj", "k_proj"):
         p = "model/layers/1/self_attn/%s/weight" % name; w = f[p][...].astype("f2"); del f[p]; f[p] = w
 change("half.h5", half)
+change("bias.h5", lambda f: f.__setitem__("model/layers/1/mlp/up_proj/bias", np.ones(44, "f4")))
 with h5py.File("junk.h5", "w") as f: f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"; f["config"] = "{"
 PY
 run() { eval-ppl --ctx 20 --convention bos "$@"; }
@@ -139,6 +141,8 @@ is 'gptq: one BOS, the tail dropped' "$(eval-ppl --ctx 20 --tokens t.h5 "$model"
 is 'gptq without BOS' "$(eval-ppl --ctx 20 --tokens no-bos.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))
 is '--limit' "$(run --limit 57 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" 57
 ok 'f16 weights' run --tokens t.h5 half.h5
+no_bias=$(run --tokens t.h5 "$model") bias=$(run --tokens t.h5 bias.h5)
+ok 'a bias in the tree is used, whatever the config says' test "$bias" != "$no_bias"
 
 no 'tokens are wanted' 2 '^eval-ppl: --tokens' run "$model"
 no 'one model' 2 'operand|argument|more' run --tokens t.h5 "$model" "$model"
@@ -148,16 +152,22 @@ no 'an id beyond the vocabulary' 1 'high.h5: /tokens: id 61 at 1 ' eval-ppl --ct
 no 'a negative id' 1 'neg.h5: /tokens: id -1 at 1 ' eval-ppl --ctx 2 --tokens neg.h5 "$model"
 no 'too few ids' 1 'short.h5: /tokens: 3 ids do not fill' run --tokens short.h5 "$model"
 no 'bos without one' 1 'no-bos.h5: /tokens: names no bos_id' run --tokens no-bos.h5 "$model"
-no 'an unknown architecture' 1 "arch.h5: /config: unknown architecture 'OddForCausalLM'; known are Llama" run --tokens t.h5 arch.h5
+no 'an unknown architecture' 1 "arch.h5: /config: unknown model_type 'odd'; known are llama" run --tokens t.h5 arch.h5
 no 'rotary scaling' 1 "rope.h5: /config: rotary scaling 'yarn' is not supported; supported are default, linear, llama3" run --tokens t.h5 rope.h5
 no 'heads' 1 'heads.h5: /config: hidden size 32 is not a multiple of 5' run --tokens t.h5 heads.h5
 no 'groups of heads' 1 'groups.h5: /config: 4 attention heads' run --tokens t.h5 groups.h5
 no 'an absurd size' 1 "wide.h5: /config: 'hidden_size' must be" run --tokens t.h5 wide.h5
 no 'an activation' 1 "act.h5: /config: unknown activation 'relu7'" run --tokens t.h5 act.h5
 no 'a block is missing' 1 'deep.h5: holds 2 blocks, the config says 3' run --tokens t.h5 deep.h5
-no 'a block too many' 1 'layers/1.*config knows 1' run --tokens t.h5 shallow.h5
+no 'a block too many' 1 '^eval-ppl: shallow.h5: /model/layers/1.*the config knows 1' run --tokens t.h5 shallow.h5
 no 'another vocabulary' 1 't.h5: /tokens: made for a vocabulary of 61, vocab.h5 has 62' run --tokens t.h5 vocab.h5
 no 'no head' 1 'no-head.h5: /lm_head: is missing; a tied head' run --tokens t.h5 no-head.h5
+no 'no embeddings' 1 'no-embed.h5: /model/embed_tokens/weight: is missing; embeddings were wanted' run --tokens t.h5 no-embed.h5
+for f in wte wpe; do
+	cp "$top/tests/ref/gpt2.h5" no-$f.h5
+	py -c 'import h5py, sys; f = h5py.File(sys.argv[1], "r+"); del f[sys.argv[2]]' no-$f.h5 transformer/$f
+	no "no $f" 1 "no-$f.h5: /transformer/$f/weight: is missing; embeddings were wanted" run --tokens t.h5 no-$f.h5
+done
 no 'no weight' 1 'no-q.h5: /model/layers/1/self_attn/q_proj: ' run --tokens t.h5 no-q.h5
 no 'NaN' 1 'nan.h5: /model/layers/0/mlp/up_proj/weight: holds infinite or undefined' run --tokens t.h5 nan.h5
 no 'infinity' 1 'inf.h5: /model/layers/0/input_layernorm/weight: holds' run --tokens t.h5 inf.h5

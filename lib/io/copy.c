@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 32 };
-
 static bool listed(const char *const list[], const char *word)
 {
 	for (; list && *list; list++)
@@ -184,7 +182,7 @@ static void copy(struct output *out, const struct image *from, const char *path,
 	char **name;
 	size_t n;
 
-	if (depth > DEPTH)
+	if (depth > IMAGE_DEPTH)
 		die("%s: %s: is nested too deeply", from->name, path);
 	if (listed(except, path) || (except && is_done(out, path)))
 		return;

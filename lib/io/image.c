@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 32 };
-
 void image_forget(struct image *image)
 {
 	while (image->copies)
@@ -362,7 +360,7 @@ static void walk(struct walk *w, const char *path, int depth)
 	char **name;
 	size_t n;
 
-	if (depth > DEPTH)
+	if (depth > IMAGE_DEPTH)
 		die("%s: %s: is nested too deeply", w->image->name, path);
 	if (++w->paths > w->image->length / 4 + 1000)	/* links to links make of 32 groups 2^32 paths */
 		die("%s: %s: has more paths than a file of its size can need; its links are damaged", w->image->name, path);

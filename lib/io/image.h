@@ -28,6 +28,8 @@
 #include <stdint.h>
 #include "io/tensor.h"
 
+enum { IMAGE_DEPTH = 32 };	/* groups inside each other, more are taken for damage */
+
 struct image;			/* one part of a tree; valid until the next input_next() */
 struct input;
 struct output;

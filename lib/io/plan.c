@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH = 32 };
-
 static void add_member(struct plan *plan, size_t part, const char *path)
 {
 	size_t n = plan->members[part]++;
@@ -83,7 +81,7 @@ static void plan_children(struct planner *p, const char *path, int depth)
 	size_t n;
 	char **name = hdf5_children(p->image, path, &n);
 
-	if (depth > DEPTH)
+	if (depth > IMAGE_DEPTH)
 		die("%s: %s: is nested too deeply", p->image->name, path);
 	for (size_t i = 0; i < n; i++) {
 		char *child = hdf5_join(path, name[i]);

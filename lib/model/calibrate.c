@@ -22,7 +22,7 @@ static size_t site_of(const struct config *c, const char *layer)
 {
 	size_t block, row;
 
-	if (config_find(c, layer, &block, &row) && block < c->blocks)
+	if (config_find(c, layer, &block, &row))
 		return block * SITES + c->arch->linear[row].site;
 	return strcmp(layer, c->arch->head) ? SIZE_MAX : c->blocks * SITES;
 }

@@ -20,6 +20,8 @@
 enum norm_kind { NORM_RMS, NORM_LAYER };
 enum position_kind { POSITION_ROPE, POSITION_LEARNED };
 enum mlp_kind { MLP_GATED, MLP_PLAIN };
+/* Blocks that sliding_window holds for: none, all, those from max_window_layers on if use_sliding_window says so. */
+enum window_kind { WINDOW_NONE, WINDOW_ALL, WINDOW_LATE };
 enum act_kind { ACT_SILU, ACT_GELU, ACT_GELU_TANH };
 
 /* What a linear layer makes; its width follows from the config. */
@@ -49,11 +51,19 @@ struct architecture {
 	enum norm_kind norm_kind;
 	enum position_kind position_kind;
 	enum mlp_kind mlp_kind;
+	enum window_kind window_kind;
 	struct linear_row linear[LINEARS + 1];
 	bool bias[ROLES];		/* layers that have a bias whatever the config says */
-	bool tied;			/* tie_word_embeddings, where the config is silent */
+	bool bias_keys;			/* attention_bias and mlp_bias give the other layers one */
+	struct {			/* of keys that config.json does not have: the defaults of the class */
+		size_t vocab, hidden, blocks, heads;
+		size_t kv_heads;	/* 0: as many as heads */
+		size_t intermediate;	/* 0: 4 times hidden, for null too */
+		size_t positions;
+		long bos, eos;		/* -1: none */
+		bool tied;
+	} absent;
 	const struct key_row *keys;	/* names in config.json that differ from Llama's, or NULL */
-	void (*adjust)(struct config *c, const void *json);	/* what is special, or NULL */
 };
 
 /* Arithmetic of the linear products: what a tool's --compute-type says, not the model. */
@@ -68,7 +78,8 @@ struct config {
 	double eps;
 	enum act_kind act;
 	bool tied;
-	bool bias[ROLES];		/* must have a bias; others may have one, the tree decides */
+	bool quantized;			/* config.json speaks of a checkpoint that is stored quantized */
+	bool bias[ROLES];		/* must have a bias: those of the class; in a tree others may have one, it decides */
 	size_t window;			/* attention sees the last `window` positions, its own included; 0: all */
 	bool *windowed;			/* [blocks]: blocks that the window holds for; NULL: all */
 	enum rope_kind rope;
@@ -99,8 +110,8 @@ void config_rope(const struct config *c, double frequency[c->head_dim / 2]);
 
 /* "/model/layers/3/self_attn/q_proj"; free() it. */
 char *config_path(const struct config *c, size_t block, const char *name);
-/* Whether the path is one of the architecture's linear layers; which. */
+/* Whether the path is one of the linear layers of the config's blocks; which. */
 bool config_find(const struct config *c, const char *path, size_t *block, size_t *row);
-/* Whether the path stands in a block; which. */
+/* Whether the path stands in a block, be it beyond those of the config; which. */
 bool config_block(const struct config *c, const char *path, size_t *block);
 #endif

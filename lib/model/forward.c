@@ -145,6 +145,7 @@ void forward_block(struct forward *f, const struct block *b, bool keep, const st
 
 /* What of the model stands in this part: a part of a file may see the rest of the file too. */
 struct found {
+	const struct image *image;
 	const struct config *config;
 	bool embedding, position, head;
 	bool *block;			/* [blocks] */
@@ -162,8 +163,14 @@ static void look_for(void *arg, const char *path)
 	if (!config_block(y->config, path, &block))
 		return;
 	if (block >= y->config->blocks)
-		die("%s: the config knows %zu blocks", path, y->config->blocks);
+		die("%s: %s: the config knows %zu blocks", image_name(y->image), path, y->config->blocks);
 	y->block[block] = true;
+}
+
+/* The blocks, or the positions, are here and this should have come before them. */
+static _Noreturn void missing(const struct image *image, const char *group)
+{
+	die("%s: %s/weight: is missing; embeddings were wanted, before the blocks", image_name(image), group);
 }
 
 static void embed(struct forward *f, const struct image *image, const struct found *found)
@@ -181,7 +188,7 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 	}
 	if (found->position) {
 		if (!f->embedded)
-			die("%s: %s: comes before the embeddings", image_name(image), c->arch->position);
+			missing(image, c->arch->embedding);
 		l = layer_read(image, c->arch->position, 0, hidden);
 		embed_positions(&l, n, x, 0, f->windows->ctx);
 		layer_free(&l);
@@ -194,7 +201,7 @@ static void run_block(struct forward *f, const struct image *image, size_t i, co
 	const struct config *c = f->config;
 
 	if (!f->embedded || (c->arch->position && !f->placed))
-		die("%s: %s/%zu: comes before the embeddings", image_name(image), c->arch->blocks, i);
+		missing(image, f->embedded ? c->arch->position : c->arch->embedding);
 	if (i != f->blocks)
 		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order", image_name(image),
 			c->arch->blocks, i, f->blocks);
@@ -209,7 +216,7 @@ static void run_block(struct forward *f, const struct image *image, size_t i, co
 bool forward_part(struct forward *f, const struct image *image, const struct observer *observer)
 {
 	const struct config *c = f->config;
-	struct found found = { .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
+	struct found found = { .image = image, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
 
 	f->name = image_name(image);
 	image_groups(image, look_for, &found);

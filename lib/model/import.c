@@ -22,7 +22,8 @@ static const struct origin {
 	bool transposed;		/* linear weights are stored [in, out] */
 	const char *const *buffers;	/* names of what follows from the config */
 } origins[] = {
-	{ "gpt2", "transformer", true, (const char *const []){ "*.attn.bias", "*.attn.masked_bias", NULL } },
+	{ "gpt2", "transformer", true, (const char *const []){ "*.attn.bias", "*.attn.masked_bias", "*.crossattention.bias",
+		"*.crossattention.masked_bias", NULL } },
 	{ NULL, NULL, false, (const char *const []){ "*.rotary_emb.inv_freq", NULL } },
 };
 
@@ -31,7 +32,7 @@ struct item {
 	const char *name;	/* of the tensor in the files */
 	size_t pattern;		/* of the layout; 0 is part 0 */
 	size_t number;		/* what stands for '#' */
-	bool known, transposed;
+	bool known, unused, transposed;
 	const char *tied_to;
 };
 
@@ -68,21 +69,34 @@ static bool is_buffer(const struct import *m, const char *name)
 	return false;
 }
 
+/* Whether a tensor of that path stands below the dataset that is here. */
+static bool is_below(const char *path, const char *dataset)
+{
+	size_t n = strlen(dataset);
+
+	return !strncmp(path, dataset, n) && (path[n] == '/' || !path[n]);
+}
+
 /* "model.norm.weight" becomes "/model/norm/weight". */
 static char *path_of(const struct import *m, const char *name)
 {
 	const char *prefix = m->origin->prefix, *head = m->config.arch->head + 1;
 	bool add = prefix && strncmp(name, prefix, strlen(prefix)) && strncmp(name, head, strlen(head));
 	char *path = xformat("/%s%s%s", add ? prefix : "", add ? "." : "", name);
+	size_t groups = 0;
 
 	for (char *p = path + 1; *p; p++) {
 		if (*p == '/' || (unsigned char)*p < ' ' || (*p == '.' && (p[-1] == '/' || !p[1])))
 			die("%s: %s: a tensor's name was wanted: words with dots between them", m->folder, name);
 		if (*p == '.')
-			*p = '/';
+			*p = '/', groups++;
 	}
-	if (!path[1] || !strcmp(path, "/config") || !strcmp(path, "/tokenizer"))
-		die("%s: '%s': no tensor can have this name", m->folder, name);
+	if (!path[1])
+		die("%s: '': a tensor's name was wanted", m->folder);
+	if (is_below(path, "/config") || is_below(path, "/tokenizer"))
+		die("%s: '%s': no tensor can have this name: a model keeps the text of a JSON file there", m->folder, name);
+	if (groups > IMAGE_DEPTH)
+		die("%s: %s: is nested too deeply: %zu words, at most %d were wanted", m->folder, name, groups + 1, IMAGE_DEPTH + 1);
 	return path;
 }
 
@@ -104,8 +118,8 @@ static void place(const struct import *m, struct item *t)
 				return;
 			continue;
 		}
-		digits = strspn(t->path + n - 1, "0123456789");
-		if (strncmp(t->path, pattern, n - 1) || !digits || t->path[n - 1 + digits] != '/')
+		digits = strncmp(t->path, pattern, n - 1) ? 0 : strspn(t->path + n - 1, "0123456789");
+		if (!digits || t->path[n - 1 + digits] != '/')
 			continue;
 		if (digits > DIGITS || (digits > 1 && t->path[n - 1] == '0'))
 			die("%s: %s: a block's number was wanted after %.*s", m->folder, t->name, (int)n - 1, pattern);
@@ -160,73 +174,101 @@ static bool same(const struct tensor *a, const struct tensor *b)
 		!memcmp(a->data, b->data, tensor_count(a) * tensor_size(a->type));
 }
 
-/* The config wins over a stored head, as in transformers; who has changed it should know. */
+/* There is room for all tensors of the files and one more. */
+static struct item *add_item(struct import *m, char *path, const char *name)
+{
+	m->item[m->items] = (struct item){ .path = path, .name = name };
+	return m->item + m->items++;
+}
+
+/*
+ * As transformers 5 ties: whichever is missing is the other; if both are there
+ * and differ, the config is wrong, and both stay.
+ */
 static void tie_head(struct import *m)
 {
 	char *from = xformat("%s/weight", m->config.arch->embedding), *to = xformat("%s/weight", m->config.arch->head);
 	struct item *embedding = find(m, from), *head = find(m, to);
+	bool differ = false;
 
-	if (!embedding)
-		die("%s: %s: is missing", m->folder, from + 1);
-	if (head) {
-		if (safetensors_describe(m->files, head->name).type != TENSOR_ANY &&
-		    safetensors_describe(m->files, embedding->name).type != TENSOR_ANY) {
-			struct tensor a = safetensors_tensor(m->files, embedding->name), b = safetensors_tensor(m->files, head->name);
+	if (embedding && head) {
+		struct tensor a = safetensors_tensor(m->files, embedding->name), b = safetensors_tensor(m->files, head->name);
 
-			if (!same(&a, &b))
-				warn("%s: %s: differs from the embedding, but tie_word_embeddings is true: it is left out",
-					m->folder, head->name);
-			safetensors_release(m->files);
-		}
-		free(to);
-	} else {
-		head = m->item + m->items++;
-		head->path = to;
+		differ = !same(&a, &b);
+		safetensors_release(m->files);
 	}
+	if (differ)
+		warn("%s: %s: differs from the embedding: it is kept, although tie_word_embeddings is true", m->folder, head->name);
+	if (differ || (!embedding && !head)) {
+		free(from);
+		free(to);
+		return;
+	}
+	if (!embedding)
+		embedding = add_item(m, xformat("%s", from), head->name);
+	if (!head)
+		head = add_item(m, xformat("%s", to), embedding->name);
 	head->name = embedding->name;
 	head->tied_to = from;
+	free(to);
 	qsort(m->item, m->items, sizeof *m->item, by_path);
+}
+
+/* Says of n tensors, of which this is the first, why they are not in the model. */
+static void say_unused(const struct import *m, const char *first, size_t n, const char *why)
+{
+	if (n == 1)
+		warn("%s: %s: %s: it is left out", m->folder, first, why);
+	else if (n)
+		warn("%s: %s: %s: it and %zu more are left out", m->folder, first, why, n - 1);
 }
 
 static void list_items(struct import *m)
 {
-	size_t n = safetensors_count(m->files);
+	size_t n = safetensors_count(m->files), beyond = 0, block;
+	const char *first = NULL;
+	char *why = xformat("stands beyond the %zu blocks of config.json", m->config.blocks);
 
-	m->item = xalloc(n + 1, sizeof *m->item);	/* one more: a tied head */
+	m->item = xalloc(n + 1, sizeof *m->item);	/* one more: of a tied pair the files may hold one */
 	for (size_t i = 0; i < n; i++) {
 		const char *name = safetensors_at(m->files, i);
+		char *path;
 
-		if (!is_buffer(m, name))
-			m->item[m->items++] = (struct item){ .path = path_of(m, name), .name = name };
+		if (is_buffer(m, name))
+			continue;
+		path = path_of(m, name);
+		if (config_block(&m->config, path, &block) && block >= m->config.blocks) {
+			first = beyond++ ? first : name;
+			free(path);
+			continue;
+		}
+		add_item(m, path, name);
 	}
+	say_unused(m, first, beyond, why);
+	free(why);
 	qsort(m->item, m->items, sizeof *m->item, by_path);
-	check_paths(m);
 	if (m->config.tied)
 		tie_head(m);
+	check_paths(m);
 	for (size_t i = 0; i < m->items; i++)
 		place(m, m->item + i);
 }
 
 /* --- what the config says --- */
 
-enum need { OPTIONAL, NEEDED };
-
 /* The tensor GROUP/MEMBER, [rows, columns], or [rows] where columns is 0. */
-static struct item *expect(struct import *m, enum need need, const char *group, const char *name, size_t rows, size_t columns,
-	bool transposed)
+static void expect(struct import *m, const char *group, const char *name, size_t rows, size_t columns, bool transposed)
 {
 	char *path = xformat("%s/%s", group, name);
 	struct item *t = find(m, path);
 	struct tensor s;
 
-	if (!t && need == NEEDED) {
+	if (!t) {
 		for (char *p = path; *p; p++)
 			*p = *p == '/' ? '.' : *p;
 		die("%s: %s: is missing, a %s needs it", m->folder, path + 1, m->config.arch->name);
 	}
 	free(path);
-	if (!t)
-		return NULL;
 	t->known = true;
 	t->transposed = transposed;
 	s = safetensors_describe(m->files, t->name);
@@ -242,14 +284,25 @@ static struct item *expect(struct import *m, enum need need, const char *group, 
 		die("%s: %s: its shape is not the [%zu, %zu] of config.json", safetensors_file(m->files, t->name), t->name, rows, columns);
 	if (!columns && (s.rank != 1 || s.dim[0] != rows))
 		die("%s: %s: its shape is not the [%zu] of config.json", safetensors_file(m->files, t->name), t->name, rows);
-	return t;
+}
+
+/* A bias that the class has, or has not: readers of a tree would use it. */
+static void expect_bias(struct import *m, bool has, const char *group, size_t n)
+{
+	char *path = xformat("%s/bias", group);
+	struct item *t = find(m, path);
+
+	if (has)
+		expect(m, group, "bias", n, 0, false);
+	else if (t)
+		t->known = t->unused = true;
+	free(path);
 }
 
 static void expect_norm(struct import *m, const char *group)
 {
-	expect(m, NEEDED, group, "weight", m->config.hidden, 0, false);
-	if (m->config.arch->norm_kind == NORM_LAYER)
-		expect(m, NEEDED, group, "bias", m->config.hidden, 0, false);
+	expect(m, group, "weight", m->config.hidden, 0, false);
+	expect_bias(m, m->config.arch->norm_kind == NORM_LAYER, group, m->config.hidden);
 }
 
 static void expect_block(struct import *m, size_t block)
@@ -266,8 +319,8 @@ static void expect_block(struct import *m, size_t block)
 		char *path = config_path(c, block, l->name);
 		size_t out = config_out(c, l->role);
 
-		expect(m, NEEDED, path, "weight", out, config_in(c, l->site), m->origin->transposed);
-		expect(m, c->bias[l->role] ? NEEDED : OPTIONAL, path, "bias", out, 0, false);
+		expect(m, path, "weight", out, config_in(c, l->site), m->origin->transposed);
+		expect_bias(m, c->bias[l->role], path, out);
 		free(path);
 	}
 }
@@ -276,20 +329,22 @@ static void expect_model(struct import *m)
 {
 	const struct config *c = &m->config;
 
-	expect(m, NEEDED, c->arch->embedding, "weight", c->vocab, c->hidden, false);
+	expect(m, c->arch->embedding, "weight", c->vocab, c->hidden, false);
 	if (c->arch->position)
-		expect(m, NEEDED, c->arch->position, "weight", c->positions, c->hidden, false);
+		expect(m, c->arch->position, "weight", c->positions, c->hidden, false);
 	for (size_t i = 0; i < c->blocks; i++)
 		expect_block(m, i);
 	expect_norm(m, c->arch->final_norm);
-	expect(m, NEEDED, c->arch->head, "weight", c->vocab, c->hidden, false);
-	expect(m, OPTIONAL, c->arch->head, "bias", c->vocab, 0, false);
+	expect(m, c->arch->head, "weight", c->vocab, c->hidden, false);
+	expect_bias(m, false, c->arch->head, c->vocab);
 }
 
-/* Strangers pass, if they can be read. */
+/* Biases without a parameter stay behind; other strangers pass, if they can be read. */
 static void check_strangers(struct import *m)
 {
-	size_t kept = 0;
+	size_t kept = 0, unused = 0;
+	const char *first = NULL;
+	char *why = xformat("a %s of this config.json has no such bias", m->config.arch->name);
 
 	for (size_t i = 0; i < m->items; i++) {
 		struct item *t = m->item + i;
@@ -298,12 +353,16 @@ static void check_strangers(struct import *m)
 		if (!t->known)
 			warn("%s: %s: a %s has no such tensor; it is %s", m->folder, t->name, m->config.arch->name,
 				readable ? "passed on" : "left out: its type or rank cannot be read");
-		if (readable)
+		if (t->unused)
+			first = unused++ ? first : t->name;
+		if (readable && !t->unused)
 			m->item[kept++] = *t;
 		else
 			free(t->path);
 	}
 	m->items = kept;
+	say_unused(m, first, unused, why);
+	free(why);
 }
 
 /* --- writing --- */
@@ -441,6 +500,8 @@ void import_folder(struct output *out, const char *folder)
 		die("%s: is a file; a Hugging Face folder with config.json and safetensors was wanted", folder);
 	m.config_text = read_member(folder, "config.json", CONFIG_MOST);
 	m.config = config_parse(config, m.config_text);
+	if (m.config.quantized)
+		die("%s: 'quantization_config': the weights are stored quantized; a checkpoint of plain weights was wanted", config);
 	m.layout = m.config.arch->layout;
 	while (m.origin->model_type && strcmp(m.origin->model_type, m.config.arch->model_type))
 		m.origin++;

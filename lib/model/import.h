@@ -10,11 +10,13 @@
 /*
  * Writes every part of the model into out. Names change dots into slashes;
  * GPT-2's Conv1D weights are transposed; a tied head is written as a copy of
- * the embedding with the attribute `tied_to` (a stored head of a model that
- * its config ties is left out, as transformers does); buffers that follow from
- * the config are dropped. Tensors that the architecture does not know are
- * passed on with a warning. Dies where a tensor is missing, has another shape
- * than the config says, or holds NaN or infinite values.
+ * the embedding with the attribute `tied_to` (a stored head that differs from
+ * the embedding stays, with a warning, as in transformers); buffers that follow
+ * from the config are dropped. Biases that the class has no parameter for and
+ * blocks beyond those of the config are left out with a warning. Other tensors
+ * that the architecture does not know are passed on with one. Dies where a
+ * tensor is missing, has another shape than the config says, or holds NaN or
+ * infinite values, and where the checkpoint is stored quantized.
  */
 void import_folder(struct output *out, const char *folder);
 #endif

@@ -4,16 +4,20 @@
 
 Float32, eager attention, fixed seeds. Each file is a model (config, weights as
 an HDF5 tree) with the datasets /test/tokens [n, t] and /test/logits [n, t,
-vocab] beside it. Usage: make.py [FOLDER], default the folder of this file.
+vocab] beside it. checkpoints.h5 is for tests/model-import.t: likelihoods of the
+rows of checkpoints.py. Usage: make.py [FOLDER], default the folder of this file.
 """
 import json
 import pathlib
 import sys
+import tempfile
 
 import h5py
 import numpy as np
 import torch
 import transformers
+
+import checkpoints
 
 SMALL = dict(hidden_size=32, intermediate_size=44, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, vocab_size=61, max_position_embeddings=128, bos_token_id=1,
@@ -59,6 +63,19 @@ def write(path, model, tokens, logits, old_rope):
         f.create_dataset("test/logits", data=logits.numpy().astype("f4"), track_times=False)
 
 
+def write_checkpoints(path):
+    with h5py.File(path, "w", track_order=False) as f, tempfile.TemporaryDirectory() as tmp:
+        for name, row in checkpoints.ROWS.items():
+            row.write(tmp)
+            model = transformers.AutoModelForCausalLM.from_pretrained(tmp, dtype=torch.float32, attn_implementation="eager").eval()
+            ids = torch.tensor(row.ids).long().view(-1, row.ctx)
+            with torch.no_grad():
+                p = torch.log_softmax(model(ids, use_cache=False).logits.double(), -1)
+            nll = -p[:, :-1].gather(-1, ids[:, 1:, None]).flatten()
+            f.create_dataset(name, data=checkpoints.keep(nll.numpy()).astype("f4"), track_times=False)
+            print(name, type(model).__name__, float(nll.mean()))
+
+
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
     for seed, (name, (kind, changes)) in enumerate(ROWS.items()):
@@ -75,6 +92,7 @@ def main():
             logits = model(tokens, use_cache=False).logits
         write(folder / (name + ".h5"), model, tokens, logits, old_rope=seed % 2 == 0)
         print(name, float(np.abs(logits.numpy()).max()), (folder / (name + ".h5")).stat().st_size)
+    write_checkpoints(folder / "checkpoints.h5")
 
 
 main()

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Checkpoints whose config.json or tensors are spelled in another way than usual.
+
+What model-import makes of them is held against transformers: make.py loads
+the same folders there and keeps the likelihoods of their tokens in
+checkpoints.h5; model-import.t runs `checkpoints.py CHECKPOINTS.h5`, which
+prints a line a row. Weights are a hash of their names, so none are stored.
+"""
+import json
+import os
+import struct
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+
+LEFT_OUT = object()
+LLAMA = dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=16, intermediate_size=24,
+             num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=4, vocab_size=29,
+             max_position_embeddings=64, rms_norm_eps=1e-5)
+MISTRAL = LLAMA | dict(model_type="mistral", architectures=["MistralForCausalLM"], sliding_window=None)
+QWEN2 = LLAMA | dict(model_type="qwen2", architectures=["Qwen2ForCausalLM"])
+GPT2 = dict(model_type="gpt2", architectures=["GPT2LMHeadModel"], n_embd=16, n_layer=2, n_head=4, n_positions=48, vocab_size=29)
+LONG_WAVES = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0)
+ROPE = dict(theta=dict(rope_type="default", rope_theta=100.0), linear=dict(rope_type="linear", factor=2.5), llama3=LONG_WAVES,
+            inside=LONG_WAVES | dict(original_max_position_embeddings=200))
+LONG = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2)
+
+
+def tensor(name, *shape):
+    x = np.arange(np.prod(shape), dtype="u8") + np.uint64(zlib.crc32(name.encode()) << 24)
+    for by in (0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9):
+        x = (x ^ x >> np.uint64(30)) * np.uint64(by)
+    u = (x >> np.uint64(40)).astype("f4") / 2 ** 23 - 1
+    return (u if len(shape) == 2 else u / 2 + name.endswith("weight")).reshape(shape).astype("f4")
+
+
+def shapes(c, biases, blocks):
+    """Of all weights, and of biases where one of the words is in the name."""
+    h, i, v = c["hidden_size"], c["intermediate_size"], c["vocab_size"]
+    q, kv = c["num_attention_heads"] * c["head_dim"], c["num_key_value_heads"] * c["head_dim"]
+    s = {"model.embed_tokens": (v, h), "model.norm": (h,), "lm_head": (v, h)}
+    for b in range(blocks):
+        p = f"model.layers.{b}."
+        s |= {p + "input_layernorm": (h,), p + "post_attention_layernorm": (h,), p + "self_attn.q_proj": (q, h),
+              p + "self_attn.k_proj": (kv, h), p + "self_attn.v_proj": (kv, h), p + "self_attn.o_proj": (h, q),
+              p + "mlp.gate_proj": (i, h), p + "mlp.up_proj": (i, h), p + "mlp.down_proj": (h, i)}
+    return {g + ".weight": d for g, d in s.items()} | {g + ".bias": d[:1] for g, d in s.items() if any(w in g for w in biases)}
+
+
+def gpt2_shapes():
+    s = {"wte.weight": (29, 16), "wpe.weight": (48, 16), "ln_f.weight": (16,), "ln_f.bias": (16,)}
+    for b in range(2):
+        for n, d in {"attn.c_attn": (16, 48), "attn.c_proj": (16, 16), "mlp.c_fc": (16, 64), "mlp.c_proj": (64, 16)}.items():
+            s |= {f"h.{b}.{n}.weight": d, f"h.{b}.{n}.bias": d[1:]}
+        s |= {f"h.{b}.{n}.{m}": (16,) for n in ("ln_1", "ln_2") for m in ("weight", "bias")}
+    return {"transformer." + n: d for n, d in s.items()}
+
+
+class Row:
+    """config.json: base with changes. of: sizes of the tensors where config.json does not say them."""
+
+    def __init__(self, base, biases=(), blocks=2, drop=(), same=None, ids=48, ctx=48, of={}, **changes):
+        self.config = {k: v for k, v in (base | changes).items() if v is not LEFT_OUT}
+        self.ids, self.ctx = (np.abs(tensor("ids", 1, ids))[0] * base["vocab_size"]).astype("i4"), ctx
+        if base is QWEN2:
+            biases = (*biases, "q_proj", "k_proj", "v_proj")
+        self.shapes = gpt2_shapes() if base is GPT2 else shapes(base | {k: changes[k] for k in changes if k in SIZES} | of, biases, blocks)
+        self.tensors = {n: tensor(n, *d) for n, d in self.shapes.items() if n not in drop}
+        for name, other in (same or {}).items():
+            self.tensors[name] = self.tensors[other]
+
+    def write(self, folder):
+        os.makedirs(folder, exist_ok=True)
+        with open(folder + "/config.json", "w") as f:
+            json.dump(self.config, f)
+        header, body = {"__metadata__": {"format": "pt"}}, b""
+        for name, t in self.tensors.items():
+            header[name] = dict(dtype="F32", shape=t.shape, data_offsets=[len(body), len(body) + t.nbytes])
+            body += t.tobytes()
+        header = json.dumps(header).encode()
+        header += b" " * (-len(header) % 8)
+        with open(folder + "/model.safetensors", "wb") as f:
+            f.write(struct.pack("<Q", len(header)) + header + body)
+
+
+SIZES = "hidden_size", "intermediate_size", "num_attention_heads"
+HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+ALL = "proj", "norm", "lm_head"
+ROWS = {
+    # biases that the class has no parameter for
+    "llama, biases without a key": Row(LLAMA, ALL),
+    "llama, biases, attention_bias false": Row(LLAMA, ALL, attention_bias=False, mlp_bias=False),
+    "llama, biases, attention_bias": Row(LLAMA, ALL, attention_bias=True),
+    "llama, biases, mlp_bias": Row(LLAMA, ALL, mlp_bias=True),
+    "mistral, biases": Row(MISTRAL, ALL, attention_bias=True, mlp_bias=True),
+    "mistral, attention_bias without biases": Row(MISTRAL, attention_bias=True, mlp_bias=True),
+    "qwen2, more biases": Row(QWEN2, ALL, attention_bias=True),
+    "qwen2, attention_bias false": Row(QWEN2, attention_bias=False),
+    "gpt2, attention_bias false": Row(GPT2, attention_bias=False),
+    # windows
+    "mistral, layer_types": Row(MISTRAL, sliding_window=5, layer_types=["full_attention", "sliding_attention"]),
+    "ministral": Row(MISTRAL, model_type="ministral", sliding_window=5, layer_types=["sliding_attention", "attention"]),
+    "mistral, sliding_window": Row(MISTRAL, sliding_window=5),
+    "mistral, sliding_window null": Row(MISTRAL),
+    "mistral, no sliding_window": Row(MISTRAL, ids=4260, ctx=4260, **LONG, blocks=1, sliding_window=LEFT_OUT),
+    "qwen2, no sliding_window": Row(QWEN2, ids=4260, ctx=4260, **LONG, blocks=1, use_sliding_window=True, max_window_layers=0),
+    "qwen2, layer_types": Row(QWEN2, sliding_window=5, use_sliding_window=True, max_window_layers=0,
+                              layer_types=["sliding_attention", "full_attention"]),
+    "qwen2, max_window_layers": Row(QWEN2, sliding_window=5, use_sliding_window=True, max_window_layers=1),
+    "qwen2, use_sliding_window false": Row(QWEN2, sliding_window=5, use_sliding_window=False, max_window_layers=0),
+    "llama, windows not heeded": Row(LLAMA, sliding_window=5, use_sliding_window=True,
+                                     layer_types=["sliding_attention", "sliding_attention"]),
+    # rotary settings
+    "rope_scaling beside rope_parameters": Row(LLAMA, rope_parameters=ROPE["theta"], rope_scaling=ROPE["linear"]),
+    "rope_scaling and rope_theta beside rope_parameters": Row(LLAMA, rope_parameters=ROPE["theta"] | {"rope_theta": 7.0},
+                                                              rope_theta=300.0, rope_scaling=ROPE["linear"]),
+    "empty rope_scaling": Row(LLAMA, rope_parameters=ROPE["linear"] | {"rope_theta": 100.0}, rope_scaling={}),
+    "empty rope_parameters": Row(LLAMA, rope_parameters={}, rope_theta=100.0),
+    "rope_parameters without a type": Row(LLAMA, rope_parameters={"factor": 2.0}, rope_theta=100.0),
+    "rope_theta beside rope_parameters": Row(QWEN2, rope_parameters=ROPE["linear"], rope_theta=100.0),
+    "rope_theta inside and beside": Row(MISTRAL, rope_parameters=ROPE["theta"], rope_theta=7.0),
+    "original_max_position_embeddings beside": Row(LLAMA, rope_scaling=ROPE["llama3"], original_max_position_embeddings=1000),
+    "original_max_position_embeddings inside": Row(LLAMA, rope_scaling=ROPE["inside"]),
+    "original_max_position_embeddings twice": Row(LLAMA, rope_parameters=ROPE["inside"], original_max_position_embeddings=1000),
+    "original_max_position_embeddings nowhere": Row(LLAMA, rope_scaling=ROPE["llama3"], max_position_embeddings=LEFT_OUT),
+    "the same of mistral": Row(MISTRAL, rope_scaling=ROPE["llama3"], max_position_embeddings=LEFT_OUT),
+    "a part of the head, default kind": Row(LLAMA, rope_parameters=ROPE["theta"] | {"partial_rotary_factor": 0.5}),
+    "a part of the head that is all of it": Row(LLAMA, rope_scaling=ROPE["linear"], partial_rotary_factor=1.0),
+    # which class
+    "model_type against architectures": Row(LLAMA, model_type="mistral", sliding_window=5),
+    "another task's architecture": Row(LLAMA, architectures=["LlamaForSequenceClassification"]),
+    # tied heads
+    "tied, head differs": Row(LLAMA, tie_word_embeddings=True),
+    "tied, head the same": Row(LLAMA, tie_word_embeddings=True, same={HEAD: EMBEDDING}),
+    "tied, no head": Row(LLAMA, tie_word_embeddings=True, drop=[HEAD]),
+    "tied, no embedding": Row(LLAMA, tie_word_embeddings=True, drop=[EMBEDDING]),
+    "gpt2, tied by default": Row(GPT2),
+    # sizes
+    "more blocks than config.json says": Row(LLAMA, blocks=4),
+    "mistral, no num_key_value_heads": Row(MISTRAL, num_attention_heads=16, num_key_value_heads=LEFT_OUT,
+                                           of=dict(num_key_value_heads=8)),
+    "qwen2, no num_key_value_heads": Row(QWEN2, num_attention_heads=64, num_key_value_heads=LEFT_OUT, of=dict(num_key_value_heads=32)),
+    "qwen2, num_key_value_heads null": Row(QWEN2, num_key_value_heads=None, of=dict(num_key_value_heads=4)),
+    "llama, no num_key_value_heads": Row(LLAMA, num_key_value_heads=LEFT_OUT, of=dict(num_key_value_heads=4)),
+    "llama, head_dim null": Row(LLAMA, head_dim=None),
+    "gpt2, names of others": Row(GPT2, n_embd=5, hidden_size=16, n_head=LEFT_OUT, num_attention_heads=4, n_layer=LEFT_OUT,
+                                 num_hidden_layers=2, n_positions=LEFT_OUT, max_position_embeddings=48, rms_norm_eps=0.5,
+                                 hidden_act="silu", intermediate_size=3, num_key_value_heads=1, head_dim=2, n_inner=None),
+    "llama, gelu": Row(LLAMA, hidden_act="gelu_python"),
+}
+
+
+def keep(nll):
+    return nll[-64:]
+
+
+def main():
+    import h5py
+
+    run = dict(stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    with h5py.File(sys.argv[1]) as ref:
+        for name, row in ROWS.items():
+            row.write("row")
+            with h5py.File("row.tokens.h5", "w") as f:
+                f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
+                d = f.create_dataset("tokens", data=row.ids)
+                d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = -1, 0, row.config["vocab_size"]
+            for command in (["model-import", "-q", "row", "-o", "row.h5"],
+                            ["eval-ppl", "--tokens", "row.tokens.h5", "--ctx", str(row.ctx), "row.h5", "-o", "row.nll.h5"]):
+                done = subprocess.run(command, **run)
+                if done.returncode:
+                    break
+            if done.returncode:
+                print(name, done.stderr.decode(errors="replace").strip(), sep="\t")
+                continue
+            with h5py.File("row.nll.h5") as f:
+                worst = np.abs(keep(f["nll_of_target"][...]) - ref[name][...]).max()
+            print(name, "same" if worst < 1e-4 else f"differs by {worst:.2g}", sep="\t")
+
+
+if __name__ == "__main__":
+    main()
