@@ -37,7 +37,7 @@ FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
 BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products
 FAULT    := $(BUILD)/tests/fault/fault
 
-.PHONY: all help check bench bench-memory lint demo install clean packages check-packages
+.PHONY: all help check bench bench-memory lint docs demo install clean packages check-packages
 .DELETE_ON_ERROR:
 
 ifdef SAN
@@ -72,6 +72,7 @@ help:
 	@echo 'make valgrind   short tests and every tool under valgrind'
 	@echo 'make fuzz       libFuzzer programs of the readers (clang)'
 	@echo 'make lint       warnings, cppcheck, shellcheck, layers, man pages'
+	@echo 'make docs       OPTIONS of the man pages, as --help has them'
 	@echo 'make install    into PREFIX=$(PREFIX)'
 	@echo 'make clean      remove what was built'
 
@@ -153,9 +154,16 @@ lint: check-packages
 	@$(MAKE) --no-print-directory test-programs BUILD=build/lint CFLAGS='-O1 -Werror' PROGRAMS='$(TOOLS:%=build/lint/bin/%.o)'
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability \
 		--suppress=missingIncludeSystem --library=tests/cppcheck.cfg -DPTQ_VERSION='""' -Ilib lib bin
-	shellcheck -x -S warning tests/*.t tests/*.sh tests/packages tests/bench/run tests/bench/memory pipelines/*.sh .ci/run
+	shellcheck -x -S warning tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/bench/run tests/bench/memory pipelines/*.sh .ci/run
 	@tests/layers
-	@tests/pages
+	@$(MAKE) --no-print-directory programs
+	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) tests/pages
+
+# OPTIONS of the man pages, by asking the tools.
+docs: programs
+	@for t in $(TOOLS); do \
+		PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) docs/man/options $$t >$(BUILD)/page && cp $(BUILD)/page docs/man/$$t.1 || exit 1; \
+	done
 
 demo: all
 	@pipelines/dpq-table4.sh

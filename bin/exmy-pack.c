@@ -40,8 +40,8 @@ int main(int argc, char *argv[])
 	while ((image = input_next(in)))
 		done += pack_part(out, image, unpack);
 	if (!done)
-		die("%s: holds no layer %s%s", input_name(in), unpack ? "that is packed" : "with codes; dpq-run makes them",
-			option_layers_given() ? " among those that --layers selects" : "");
+		die("%s: holds no layer %s%s", input_name(in), unpack ? "that is packed" : "with codes",
+			option_layers_given() ? " among those that --layers selects" : unpack ? "" : "; dpq-run makes them");
 	progress_clear();
 	output_close(out);
 	input_close(in);

@@ -32,7 +32,7 @@ static const struct option_row common[] = {
 		.help = "threads, at most 8 a processor (default: what the machine grants); changes no result", .neutral = true },
 	{ 'q', "quiet", OPTION_BOOL, &quiet, NULL, .help = "no progress, tables or warnings", .neutral = true },
 	{ 'v', "verbose", OPTION_BOOL, &verbose, NULL, .help = "say more, and the peak memory at the end", .neutral = true },
-	{ 'h', "help", OPTION_BOOL, NULL, NULL, .help = "show this", .neutral = true },
+	{ 'h', "help", OPTION_BOOL, NULL, NULL, .help = "show the options", .neutral = true },
 	{ 'V', "version", OPTION_BOOL, NULL, NULL, .help = "show the version", .neutral = true },
 	{ .type = OPTION_END },
 };

@@ -47,7 +47,7 @@ extern const char *output_path;		/* -o FILE; NULL: standard output */
 
 #define OPTION_LAYERS { 0, "layers", OPTION_LIST, &layers, "GLOB", \
 	.help = "only layers whose path matches; !GLOB excludes; may be repeated" }
-#define OPTION_SEED { 0, "seed", OPTION_SIZE, &seed, "N", .help = "seed of the random numbers" }
+#define OPTION_SEED { 0, "seed", OPTION_SIZE, &seed, "N", .help = "seed of the random numbers (default: 0)" }
 
 struct tool {
 	const char *name, *brief;	/* "eval-ppl", "perplexity of a model on a text" */

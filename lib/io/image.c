@@ -130,7 +130,8 @@ double image_number(const struct image *image, const char *path, const char *nam
 		return otherwise;
 	s = hdf5_id(H5Aget_space(a), image->name, path);
 	t = hdf5_id(H5Aget_type(a), image->name, path);
-	if (H5Sget_simple_extent_npoints(s) != 1 || (H5Tget_class(t) != H5T_INTEGER && H5Tget_class(t) != H5T_FLOAT) ||
+	if (H5Sget_simple_extent_npoints(s) != 1 ||
+	    (H5Tget_class(t) != H5T_INTEGER && H5Tget_class(t) != H5T_FLOAT && H5Tget_class(t) != H5T_ENUM) ||	/* h5py's True */
 	    H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
 		die("%s: %s: attribute %s is not one number", image->name, path, name);
 	H5Tclose(t), H5Sclose(s), H5Aclose(a);

@@ -374,6 +374,40 @@ void output_start(struct output *out, size_t part, size_t parts)
 	}
 }
 
+struct lineage { struct output *out; const struct image *from; const char *prefix; };
+
+/* An input's history:X becomes history:PREFIX:X, and with a prefix its history history:PREFIX. */
+static herr_t take_history(hid_t root, const char *name, const H5A_info_t *info, void *arg)
+{
+	static const char history[] = "history";
+	const size_t n = sizeof history - 1;
+	struct lineage *l = arg;
+	char *text, *ours;
+
+	(void)root, (void)info;
+	if (strncmp(name, history, n) || (name[n] ? name[n] != ':' : !*l->prefix) || !(text = image_text(l->from, "/", name)))
+		return 0;
+	ours = xformat("%s%s%s%s", history, *l->prefix ? ":" : "", l->prefix, name + n);
+	output_text(l->out, "/", ours, text);
+	free(ours), free(text);
+	return 0;
+}
+
+static void take_histories(struct output *out, const struct image *from, const char *prefix)
+{
+	hid_t root = hdf5_id(H5Gopen2(from->file, "/", H5P_DEFAULT), from->name, "/");
+
+	if (H5Aiterate2(root, H5_INDEX_NAME, H5_ITER_INC, NULL, take_history, &(struct lineage){ out, from, prefix }) < 0)
+		die("%s: /: its attributes cannot be read; the file is damaged", from->name);
+	H5Gclose(root);
+}
+
+void output_history(struct output *out, const char *option, const struct image *second)
+{
+	if (out->part == 0)
+		take_histories(out, second, option);
+}
+
 void output_begin(struct output *out, const struct image *from)
 {
 	static const char *const own[] = { "ptq_kind", "ptq_version", "history", "part", "parts", NULL };
@@ -384,6 +418,8 @@ void output_begin(struct output *out, const struct image *from)
 		return;
 	if (!strcmp(image_kind(from), out->kind))
 		output_attributes(out, from, "/", own);
+	else
+		take_histories(out, from, "");
 	old = image_text(from, "/", "history");
 	if (old) {
 		char *both = xformat("%s\n%s", option_history(), old);
@@ -394,33 +430,6 @@ void output_begin(struct output *out, const struct image *from)
 	}
 }
 
-struct lineage { struct output *out; const struct image *from; const char *option; };
-
-static herr_t take_history(hid_t root, const char *name, const H5A_info_t *info, void *arg)
-{
-	static const char history[] = "history";
-	const size_t n = sizeof history - 1;
-	struct lineage *l = arg;
-	char *text, *ours;
-
-	(void)root, (void)info;
-	if (strncmp(name, history, n) || (name[n] && name[n] != ':') || !(text = image_text(l->from, "/", name)))
-		return 0;
-	ours = xformat("%s:%s%s", history, l->option, name + n);
-	output_text(l->out, "/", ours, text);
-	free(ours), free(text);
-	return 0;
-}
-
-void output_history(struct output *out, const char *option, const struct image *second)
-{
-	hid_t root = hdf5_id(H5Gopen2(second->file, "/", H5P_DEFAULT), second->name, "/");
-
-	if (out->part == 0 && H5Aiterate2(root, H5_INDEX_NAME, H5_ITER_INC, NULL, take_history,
-	    &(struct lineage){ out, second, option }) < 0)
-		die("%s: /: its attributes cannot be read; the file is damaged", second->name);
-	H5Gclose(root);
-}
 
 static void forget_part(struct output *out)
 {

@@ -258,6 +258,12 @@ void calibrate_files(struct output *out, size_t n, struct input *const in[n], st
 					image[i] ? image_parts(image[i]) : 0, image_parts(image[0]));
 		}
 		output_begin(out, image[0]);
+		for (size_t i = 1; !image_part(image[0]) && i < n; i++) {
+			char *input = xformat("input%zu", i + 1);
+
+			output_history(out, input, image[i]);
+			free(input);
+		}
 		if (!image_part(image[0]) && image_has(image[0], "/config"))
 			output_copy(out, image[0], "/config", NULL);
 		if (hessian)

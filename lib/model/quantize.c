@@ -19,8 +19,8 @@ void quantize_format(struct format *f, const char *option, const char *name)
 	if (!format_parse(f, name)) {
 		char *closest = format_closest(name);
 
-		misuse("--%s: there is no format '%s'%s%s%s; known are %s", option, name, closest ? "; did you mean " : "",
-			closest ? closest : "", closest ? "?" : "", format_list());
+		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, name, closest ? "did you mean " : "",
+			closest ? closest : "", closest ? "? " : "", format_list());
 	}
 	if (format_hint(f))
 		warn("--%s: %s is the format without infinities and bias (FPE2M2); FP8 is %s", option, f->name, format_hint(f));
