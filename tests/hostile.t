@@ -152,6 +152,8 @@ change("vocab.h5", "tokens.h5", attribute("tokens", "vocab", 999))
 change("digest.h5", "tokens.h5", attribute("tokens", "tokenizer_sha256", "0" * 64))
 def bare(f): [f["tokens"].attrs.__delitem__(k) for k in list(f["tokens"].attrs)]
 change("bare.h5", "tokens.h5", bare)
+change("true.h5", "tokens.h5", attribute("tokens", "add_bos", True))
+change("half.h5", "tokens.h5", attribute("tokens", "vocab", 61.5))
 change("wide.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("i8") + (1 << 32)))
 change("minus.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()] - 1000))
 change("real.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("f4")))
@@ -216,6 +218,9 @@ no 'Hessians of tokens for another vocabulary' 1 'vocab.h5: .*made for a vocabul
 ok '... by force' eval-ppl -q --force-tokens --tokens vocab.h5 --ctx 8 model.h5
 warns 'tokens of another tokenizer' 'made by another tokenizer' eval-ppl --tokens digest.h5 --ctx 8 model.h5
 warns 'tokens without attributes' 'no BOS is put before the text' eval-ppl --tokens bare.h5 --ctx 8 model.h5
+eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 >one; eval-ppl -q --tokens true.h5 --ctx 8 model.h5 >true
+ok 'True of h5py is 1' cmp one true
+refused half 'attribute vocab is no size' of_tokens
 refused wide 'holds int64 values that int32 does not' of_tokens
 refused minus 'is not in the model.s vocabulary' of_tokens
 refused real 'is f32, int32 was wanted' of_tokens
@@ -276,6 +281,8 @@ for reference in packed:codes packed:packed codes:packed all-packed:all; do
 done
 ok 'the history tells of the inputs of inputs' sh -c 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o out/h && h5dump -A out/h | grep -q "history:hessian:tokens\"" &&
 	h5dump -A out/h | grep -q "history:hessian:tokens:model\""'
+ok '... of orders, and of the others that are summed' sh -c 'dpq-run -q --group 4 --hessian hessian.h5 --order order.h5 model.h5 -o out/h && h5dump -A out/h | grep -q "history:order:tokens\"" &&
+	hessian-accum -q hessian.h5 hessian.h5 -o out/h && h5dump -A out/h | grep -q "history:input2:tokens\""'
 tokenize --model model.h5 text -o out/t
 is '... and of the text' "$(history out/t)" "tokenize $(cat "$top/VERSION") text-sha256:$(sha256sum text | cut -d' ' -f1)"
 
