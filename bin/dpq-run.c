@@ -92,9 +92,10 @@ int main(int argc, char *argv[])
 	struct image *image;
 
 	while ((image = input_next(in))) {
-		if (!image_part(image) && (known = image_has(image, "/config")))
+		if (!image_part(image) && (known = image_has(image, "/config"))) {
 			config = config_read(image);
-
+			quantize_check_layers(&q, &config, image);
+		}
 		quantize_part(&q, out, image, known ? &config : NULL);
 	}
 	quantize_end(&q, input_name(in));

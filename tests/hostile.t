@@ -294,6 +294,7 @@ for c in "eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5" "sample-tokens -q 
 	no "$t: the name of a folder" 1 'DIR/: names a folder' $c -o DIR/
 	no "$t: a name of 256 letters" 1 'File name too long' $c -o "$(printf %0256d 1)"
 done
+no 'a Hessian that is missing, of the last layer' 1 'few-layers.h5: .*layers/1/.*is missing' sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 | dpq-run -q --group 4 --hessian few-layers.h5 -o out/r' x "$top"
 no 'paired with a file that is not there' 1 'nosuch.h5: cannot open' eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5 --paired nosuch.h5
 no 'paired with other windows' 1 'is over other tokens' eval-ppl -q --tokens tokens.h5 --ctx 4 overflow.h5 --paired result.h5
 no 'Hessians of no layer' 1 'model.h5: holds no linear layer that --layers selects' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*/mpl/*' model.h5 -o out/r

@@ -3,26 +3,15 @@
 #include "io/file.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "base/error.h"
 #include "base/standard.h"
 
-static struct identity { dev_t device; ino_t inode; } *input;
+enum { MOST = 4096 };		/* more than shards of a model, or parts of a sum */
+
+static struct { dev_t device; ino_t inode; } input[MOST];
 static size_t inputs;
-
-void file_note(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return;
-	input = realloc(input, (inputs + 1) * sizeof *input);
-	if (!input)
-		die("out of memory");
-	input[inputs++] = (struct identity){ st.st_dev, st.st_ino };
-}
 
 bool file_is_input(int fd)
 {
@@ -30,10 +19,20 @@ bool file_is_input(int fd)
 
 	if (fstat(fd, &st))
 		return false;
-	for (size_t i = 0; i < inputs; i++)
+	for (size_t i = 0; i < inputs && i < MOST; i++)
 		if (input[i].device == st.st_dev && input[i].inode == st.st_ino)
 			return true;
 	return false;
+}
+
+void file_note(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || file_is_input(fd))
+		return;
+	input[inputs % MOST].device = st.st_dev;
+	input[inputs++ % MOST].inode = st.st_ino;
 }
 
 static int standard_input(void)

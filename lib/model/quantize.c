@@ -148,6 +148,34 @@ static size_t first_asymmetric(size_t n, const float h[n][n])
 	return bad;
 }
 
+static void check_there(const struct image *image, const char *layer, const char *member)
+{
+	char *path = xformat("%s/%s", layer, member);
+
+	if (image && !image_has(image, path))
+		die("%s: %s: is missing; the layer was not calibrated, or this is of another model", image_name(image), path);
+	free(path);
+}
+
+void quantize_check_layers(const struct quantize *q, const struct config *c, const struct image *image)
+{
+	const bool solves = q->solver.compensate != COMPENSATE_NONE;
+
+	if (image_parts(image) <= c->blocks)	/* some blocks of a model, by themselves */
+		return;
+	for (size_t i = 0; i < c->blocks; i++)
+		for (const struct linear_row *row = c->arch->linear; row->name; row++) {
+			char *path = config_path(c, i, row->name);
+
+			if (option_layer(path)) {
+				check_there(solves ? q->hessian : NULL, path, "hessian");
+				check_there(q->act_mode == ACT_STATIC_TENSOR ? q->hessian : NULL, path, "absmax");
+				check_there(q->order, path, "order");
+			}
+			free(path);
+		}
+}
+
 const float *quantize_hessian(const struct image *hessian, const char *layer, size_t n)
 {
 	char *at = xformat("%s/hessian", layer), *count = xformat("%s/count", layer);

@@ -42,6 +42,10 @@ const float *quantize_hessian(const struct image *hessian, const char *layer, si
 /* Whether options and files fit together: dies or misuses. */
 void quantize_check(const struct quantize *q);
 
+/* Dies if a layer of a whole model that --layers selects lacks its Hessian or its order: before the first is
+ * quantized. image: its first part. */
+void quantize_check_layers(const struct quantize *q, const struct config *c, const struct image *image);
+
 /*
  * Quantizes the layers of a part that --layers selects, reports each on
  * standard error, and copies the rest; a part that has none is passed on.
