@@ -25,7 +25,7 @@ static const struct tool tool = {
 };
 
 static const char *const yes_no[] = { "no", "yes", NULL }, *const scale8s[] = { "tensor", "channel", NULL };
-static const char *const ties[] = { "even", "away", NULL }, *const act_modes[] = { "none", "static-tensor", "dynamic-token", NULL };
+static const char *const act_modes[] = { "none", "static-tensor", "dynamic-token", NULL };
 static const enum act_mode act_mode[] = { ACT_NONE, ACT_STATIC_TENSOR, ACT_DYNAMIC_TOKEN };
 
 int main(int argc, char *argv[])
@@ -37,7 +37,7 @@ int main(int argc, char *argv[])
 	struct solver *s = &q.solver;
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", .help = "Hessians of the layers, from hessian-accum" },
-		{ 0, "order", OPTION_FILE, &order, "FILE", .help = "order of the columns, from gar-order; default: as they stand" },
+		{ 0, "order", OPTION_FILE, &order, "FILE", .help = "order of the columns, from gar-order (default: as they stand)" },
 		{ 0, "storage", OPTION_TEXT, &storage, "FORMAT", .help = "format of the codes" },
 		{ 'g', "group", OPTION_TEXT, &group, "G|channel|tensor", .help = "columns that share a scale" },
 		{ 0, "compute", OPTION_TEXT, &compute, "none|FORMAT", .help = "format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ" },
@@ -50,11 +50,11 @@ int main(int argc, char *argv[])
 		{ 0, "static-groups", OPTION_BOOL, &s->static_groups, NULL, .help = "parameters of the original groups, whatever the order" },
 		{ 0, "scale8", OPTION_CHOICE, &scale8, NULL, .help = "how many FP8 scales a weight has", .choices = scale8s },
 		{ 0, "pow2-scale", OPTION_CHOICE, &pow2, NULL, .help = "FP8 scales rounded up to powers of two", .choices = yes_no },
-		{ 0, "top", OPTION_REAL, &top, "Z", .help = "FP8 scales are max|x|/Z; default: the recipe's" },
-		{ 0, "saturate", OPTION_REAL, &saturate, "V", .help = "largest FP8 magnitude of a weight; default: the recipe's" },
-		{ 0, "act-format", OPTION_TEXT, &act_format, "FORMAT", .help = "format of activations; default: that of the arithmetic" },
+		{ 0, "top", OPTION_REAL, &top, "Z", .help = "FP8 scales are max|x|/Z, 1 <= Z <= the format's largest value (default: the recipe's)" },
+		{ 0, "saturate", OPTION_REAL, &saturate, "V", .help = "largest FP8 magnitude of a weight, in the same range (default: the recipe's)" },
+		{ 0, "act-format", OPTION_TEXT, &act_format, "FORMAT", .help = "format of activations (default: that of the arithmetic)" },
 		{ 0, "act-mode", OPTION_CHOICE, &act, NULL, .help = "which scales activations are rounded under", .choices = act_modes },
-		{ 0, "ties", OPTION_CHOICE, &tie, NULL, .help = "where a weight halfway between two values goes", .choices = ties },
+		{ 0, "ties", OPTION_CHOICE, &tie, NULL, .help = "where a weight halfway between two values goes", .choices = format_tie_names },
 		{ 0, "damp", OPTION_REAL, &s->damp, "LAMBDA", .help = "added to the diagonal, times its mean", .most = 1e6 },
 		OPTION_LAYERS,
 		{ .type = OPTION_END },
@@ -63,9 +63,10 @@ int main(int argc, char *argv[])
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 
 	quantize_format(&s->storage, "storage", storage);
+	quantize_hint(&s->storage, "storage");
 	format_ties(&s->storage, tie);
 	if (strcmp(compute, "none"))
-		quantize_format(&s->compute, "compute", compute);
+		quantize_format(&s->compute, "compute", compute), quantize_hint(&s->compute, "compute");
 	s->group = quantize_group(group);
 	s->compensate = (enum compensate)compensate;
 	solver_recipe(s, (enum recipe)recipe);
@@ -82,7 +83,7 @@ int main(int argc, char *argv[])
 	s->no_error = quiet;
 	linalg_init();
 	q.hessian = hessian ? image_open(hessian, "hessian") : NULL;
-	q.order = order && s->compensate != COMPENSATE_NONE ? image_open(order, "order") : NULL;
+	q.order = option_given("order") ? image_open(order, "order") : NULL;
 	quantize_check(&q);
 
 	struct input *in = input_open(operand[0], model_layout, "model");

@@ -50,14 +50,14 @@ static struct {
 
 static const struct option_row rows[] = {
 	{ 't', "tokens", OPTION_FILE, &set.tokens, "FILE", .help = "token ids of the text" },
-	{ 'c', "ctx", OPTION_SIZE, &set.ctx, "N", .help = "ids a window (default: the model's positions, at most 2048)", .least = 2, .most = WINDOWS_LONGEST },
-	{ 0, "convention", OPTION_CHOICE, &set.convention, "NAME", .help = "how the text is cut into windows", .choices = windows_conventions },
-	{ 0, "limit", OPTION_SIZE, &set.limit, "N", .help = "only the first N ids (0: all)" },
+	OPTION_CTX(&set.ctx),
+	OPTION_CONVENTION(&set.convention),
+	OPTION_LIMIT(&set.limit),
 	{ 0, "paired", OPTION_FILE, &set.paired, "FILE", .help = "differences from an earlier record (-o) over the same tokens" },
-	{ 0, "reference", OPTION_FILE, &set.reference, "MODEL", .help = "divergence from this model, of the same vocabulary", .alias = "against" },
-	{ 0, "compute-type", OPTION_CHOICE, &set.compute_type, "NAME", .help = "arithmetic of the linear products", .choices = compute_types },
+	{ 'r', "reference", OPTION_FILE, &set.reference, "MODEL", .help = "divergence from this model, of the same vocabulary", .alias = "against" },
+	OPTION_COMPUTE_TYPE(&set.compute_type),
 	OPTION_FORCE_TOKENS(&set.force_tokens),
-	{ 0, "memory", OPTION_SIZE, &set.memory, "BYTES", .help = "hidden states beyond this go to a file in $TMPDIR", .neutral = true },
+	OPTION_MEMORY(&set.memory),
 	{ 0, "json", OPTION_BOOL, &set.json, NULL, .help = "print one JSON object", .neutral = true },
 	{ .type = OPTION_END },
 };
@@ -87,6 +87,8 @@ int main(int argc, char *argv[])
 	struct divergence divergence = { 0 };
 
 	record_input(out, "tokens", file);
+	if (before)
+		record_input(out, "paired", before);
 	if (reference) {
 		run_match(model, reference);
 		record_input(out, "reference", reference->image);

@@ -39,7 +39,9 @@ int main(int argc, char *argv[])
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 	long group = quantize_group(text);
 
-	option_idle(1, &(struct option_idle){ order != ORDER_GAR, "key", "--order none or full" });
+	const bool gar = order == ORDER_GAR;
+
+	option_idle(1, &(struct option_idle){ !gar, "key group", "--order none or full" });
 
 	struct input *in = input_open(operand[0], model_layout, "hessian");
 	struct output *out = output_open(output_path, "order");
@@ -51,9 +53,10 @@ int main(int argc, char *argv[])
 		output_begin(out, image);
 		if (!image_part(image)) {
 			output_text(out, "/", "order", order_kinds[order]);
-			if (order == ORDER_GAR)
+			if (gar) {
 				output_text(out, "/", "key", order_keys[key]);
-			output_integer(out, "/", "group", group);
+				output_integer(out, "/", "group", group);
+			}
 			if (config)
 				output_string(out, "/config", config);
 		}

@@ -38,16 +38,17 @@ static const char *tokens_path, *shard_text = "1/1";
 static size_t ctx, limit, memory = (size_t)512 << 20, shard, shards;
 static int convention, compute_type;
 static bool force_tokens;
+enum { SHARDS = 1000000 };
 
 static const struct option_row rows[] = {
 	{ 't', "tokens", OPTION_FILE, &tokens_path, "FILE", .help = "token ids of the calibration text" },
-	{ 'c', "ctx", OPTION_SIZE, &ctx, "N", .help = "ids a window (default: the model's positions, at most 2048)", .least = 2, .most = WINDOWS_LONGEST },
-	{ 0, "convention", OPTION_CHOICE, &convention, "NAME", .help = "how the text is cut into windows", .choices = windows_conventions },
-	{ 0, "limit", OPTION_SIZE, &limit, "N", .help = "only the first N ids (0: all)" },
+	OPTION_CTX(&ctx),
+	OPTION_CONVENTION(&convention),
+	OPTION_LIMIT(&limit),
 	{ 0, "shard", OPTION_TEXT, &shard_text, "I/N", .help = "only windows I, I + N, ..., counted from 1" },
-	{ 0, "compute-type", OPTION_CHOICE, &compute_type, "NAME", .help = "arithmetic of the linear products", .choices = compute_types },
+	OPTION_COMPUTE_TYPE(&compute_type),
 	OPTION_FORCE_TOKENS(&force_tokens),
-	{ 0, "memory", OPTION_SIZE, &memory, "BYTES", .help = "hidden states beyond this go to a file in $TMPDIR", .neutral = true },
+	OPTION_MEMORY(&memory),
 	OPTION_LAYERS,
 	{ .type = OPTION_END },
 };
@@ -87,8 +88,8 @@ int main(int argc, char *argv[])
 
 	linalg_init();
 	end = end && *end == '/' ? number_size(end + 1, &shards) : NULL;
-	if (!end || *end || !shard || shard > shards)
-		misuse("--shard: '%s' is not I/N with 1 <= I <= N", shard_text);
+	if (!end || *end || !shard || shard > shards || shards > SHARDS)
+		misuse("--shard: '%s' is not I/N with 1 <= I <= N <= %d", shard_text, SHARDS);
 
 	struct input **in = xalloc(n, sizeof(struct input *));
 	struct image **image = xalloc(n, sizeof(struct image *));
@@ -99,8 +100,8 @@ int main(int argc, char *argv[])
 	}
 	const bool model = !strcmp(image_kind(image[0]), "model"), sum = !strcmp(image_kind(image[0]), "hessian");
 
-	option_idle(2, (struct option_idle[]){ { !model, "convention compute-type force-tokens", "no model is run" },
-		{ sum, "ctx limit", "Hessian files are summed whole" } });
+	option_idle(3, (struct option_idle[]){ { !model, "convention compute-type force-tokens memory", "no model is run" },
+		{ sum && shards == 1, "shard", "1/1 is all" }, { sum, "ctx limit", "Hessian files are summed whole" } });
 	if (model && !tokens_path)
 		misuse("--tokens FILE is wanted for a model");
 	if (!model && tokens_path)

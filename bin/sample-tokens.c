@@ -42,7 +42,7 @@ static void write_tokens(struct output *out, const struct image *model, const st
 	output_history(out, "model", model);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, id, n));
 	tokens_describe(out, tokenizer, c->bos, true, c->vocab);
-	if (c->vocab == BYTES)
+	if (!tokenizer && c->vocab == BYTES)
 		output_write(out, "/bytes", tensor_1d(TENSOR_U16, one, n));
 	output_end(out);
 	free(one);
@@ -57,9 +57,9 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		{ 'n', "length", OPTION_SIZE, &n, "N", .help = "ids to draw", .least = 1, .most = 1 << 30, .alias = "tokens" },
 		{ 0, "temperature", OPTION_REAL, &temperature, "T", .help = "divides the logits; 0: always the likeliest", .most = 1e6 },
-		{ 'c', "ctx", OPTION_SIZE, &ctx, "N", .help = "ids a sequence, BOS included (default: the model's positions, at most 2048)",
+		{ 'c', "ctx", OPTION_SIZE, &ctx, "N", .help = "ids per sequence, BOS included (default: the model's positions, at most 2048)",
 			.least = 2, .most = WINDOWS_LONGEST },
-		{ 0, "compute-type", OPTION_CHOICE, &compute_type, "NAME", .help = "arithmetic of the linear products", .choices = compute_types },
+		OPTION_COMPUTE_TYPE(&compute_type),
 		OPTION_SEED,
 		{ .type = OPTION_END },
 	};

@@ -34,7 +34,7 @@ int main(int argc, char *argv[])
 	const char *reference = NULL, *hessian = NULL;
 	bool json = false, known;
 	const struct option_row rows[] = {
-		{ 'r', "reference", OPTION_FILE, &reference, "FILE", .help = "the model that is taken as exact" },
+		{ 'r', "reference", OPTION_FILE, &reference, "MODEL", .help = "the model that is taken as exact" },
 		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", .help = "Hessians of the layers, from hessian-accum" },
 		OPTION_LAYERS,
 		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print JSON", .neutral = true },

@@ -12,7 +12,7 @@
 #include "io/image.h"
 #include "io/text.h"
 #include "model/config.h"
-#include "model/windows.h"
+#include "model/tokens.h"
 #include "text/tokenizer.h"
 #include <stdlib.h>
 #include <string.h>

@@ -33,7 +33,7 @@ about_inputs() { cat <<'H'
 
 MODEL: a Hugging Face folder or a model file; without it the embedded model. TEST,
 CALIBRATION: token files or plain texts; without them, or '', PTQ_TOKENS ids sampled
-from the model. Results are kept by all of these in the folder PTQ_RESULTS (results).
+from the model. Results are kept in PTQ_RESULTS (results), in one folder for each combination of these.
 H
 }
 arguments() {	# arguments MOST ARGUMENT...: --help, and everything that is wrong whatever the inputs hold
@@ -46,7 +46,7 @@ arguments() {	# arguments MOST ARGUMENT...: --help, and everything that is wrong
 	[ $# -le $(($1 + 1)) ] || fail 2 "${*: -1}: one argument too many; --help shows how it is used"
 	for i in PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS; do case $i=${!i-} in
 		"$i="|PTQ_GROUP=channel|PTQ_GROUP=tensor) ;;
-		*=*[!0-9]*) fail 2 "$i: '${!i}' is not a number" ;;
+		*=*[!0-9]*|*=0*) fail 2 "$i: '${!i}' is not a number above 0" ;;
 	esac; done
 	for i in "${tools[@]}" gnuplot "${runner[0]}"; do command -v "$i" >/dev/null || fail 1 "$i: is not installed"; done
 }

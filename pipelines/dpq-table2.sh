@@ -15,7 +15,7 @@ begin "$name" "$@"
 group=${PTQ_GROUP:-128}
 
 calibrate
-for order in none gar full; do once $order.h5 gar-order --order $order --group "$group" hessian.h5; done
+for order in none gar full; do once $order.h5 gar-order -q --order $order --group "$group" hessian.h5; done
 once reference.h5 eval-ppl --tokens test.h5 "${window[@]}" model.h5 >/dev/null
 
 methods() { cat <<'M'

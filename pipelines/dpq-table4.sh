@@ -19,7 +19,7 @@ once reference.h5 eval-ppl --tokens test.h5 "${window[@]}" model.h5 >/dev/null
 
 say "quantizing and measuring, six times"
 for order in none gar full; do
-	once $order.h5 gar-order --order $order --group "$group" hessian.h5
+	once $order.h5 gar-order -q --order $order --group "$group" hessian.h5
 	for scheme in W4A16 W4A8; do
 		[ $scheme = W4A8 ] && compute=e4m3fn || compute=none
 		measure $scheme-$order reference --storage uint4 --group "$group" --scale-search mse --compute $compute --order $order.h5

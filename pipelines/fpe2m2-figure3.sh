@@ -6,7 +6,7 @@
 # weights scaled to the same range; where E2Mx is the best of them, and where each
 # leads by most. Dots: layers of MODEL, each at the mean sigma of its channels.
 # Shaded: nine tenths of MODEL's channels; dotted: the paper's 0.12 to 0.28.
-# TEST and CALIBRATION only say whose folder of results it is.
+# TEST and CALIBRATION are not read; they only select the results folder.
 set -euo pipefail
 # shellcheck source=pipelines/fpe2m2-common.sh
 . "$(dirname "$0")/fpe2m2-common.sh"

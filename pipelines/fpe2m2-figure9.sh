@@ -5,8 +5,8 @@
 # them; its percentiles over the channels of every layer, and how many lie within
 # 0.12 to 0.28, where the paper finds 97 %. gaussian: what a channel of as many
 # normal weights has (its largest is at the median of such maxima), so that a
-# narrow layer has a large sigma whatever the model. TEST and CALIBRATION only say
-# whose folder of results it is.
+# narrow layer has a large sigma whatever the model. TEST and CALIBRATION are
+# not read; they only select the results folder.
 set -euo pipefail
 # shellcheck source=pipelines/fpe2m2-common.sh
 . "$(dirname "$0")/fpe2m2-common.sh"

@@ -35,7 +35,7 @@ take() { measure "$1-$2" "$1-max" --storage uint4 --group "$group" --compute "$(
 calibrate
 keep reference.tsv eval-ppl --tokens test.h5 "${window[@]}" model.h5
 # shellcheck disable=SC2086
-orders | while IFS=$'\t' read -r order options _; do once "$order.order" gar-order --group "$group" $options hessian.h5; done
+orders | while IFS=$'\t' read -r order options _; do once "$order.order" gar-order -q --group "$group" $options hessian.h5; done
 
 say "quantizing and measuring"
 for scheme in W4A16 W4A8; do take $scheme max ""; done | each

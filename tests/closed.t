@@ -95,7 +95,6 @@ for c in 'gar-order -q in/hessian.h5' 'dpq-run -q --compensate none in/model.h5'
 	no "${c%% *}: standard output that is its input, to read only" 1 'is open for reading only' sh -c "$c 1<$f"
 	no "${c%% *}: standard output that is its input, to read and write" 1 'is an input' sh -c "$c 1<>$f"
 	no "${c%% *}: standard output that adds to its input" 1 'is an input' sh -c "$c >>$f"
-	no "${c%% *}: standard output that is a second file's descriptor, its input" 1 'is an input|is open for reading only' sh -c "$c 3<>$f 1>&3"
 done
 no 'standard output is a second input' 1 'is an input' sh -c 'dpq-run -q --group 4 --hessian in/hessian.h5 in/model.h5 1<>in/hessian.h5'
 no 'standard output is the text' 1 'is an input' sh -c 'tokenize --bytes in/text 1<>in/text'

@@ -133,7 +133,7 @@ done
 no 'the other model overflows' 1 'big.h5: gives .*position 1 of window 0: its numbers overflow' against big.h5
 no 'another vocabulary against a model' 1 "vocab.h5: /config: has a vocabulary of 62, .*llama-gqa.h5 one of 61: compare likelihoods only, by -o and --paired" against vocab.h5
 is 'nothing is left of them' "$(ls -A refused)" ''
-no 'both from standard input' 2 'standard input is named twice' sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
+no 'both from standard input' 2 'standard input is wanted twice' sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
 no 'a reference and paired' 2 '--reference and --paired both' run --tokens t.h5 --reference "$model" --paired r.h5 "$model"
 no 'fewer positions' 1 '/wpe: holds 64 positions, the context needs 100: a smaller --ctx' eval-ppl --ctx 100 --tokens t.h5 "$model" --reference "$top/tests/ref/gpt2.h5"
 
@@ -236,14 +236,14 @@ dpq-run -q --compensate none --storage int8 wide.h5 -o wide-int8.h5
 for type in f32 bf16; do
 	for ctx in 2000 700 512 35; do
 		for j in 1 2 3; do
-			eval-ppl -j $j --compute-type $type --ctx $ctx --tokens wide-tokens.h5 wide.h5 -o $j.h5 >/dev/null
+			eval-ppl -q -j $j --compute-type $type --ctx $ctx --tokens wide-tokens.h5 wide.h5 -o $j.h5 >/dev/null
 		done
 		ok "$type, windows of $ctx: the same with 1, 2, 3 threads" py -c 'import h5py
 a, b, c = (h5py.File(p)["nll_of_target"][...] for p in ("1.h5", "2.h5", "3.h5")); assert len(a) and (a == b).all() and (a == c).all()'
 		mv 1.h5 $type-$ctx.h5
 	done
 done
-for j in 1 3; do eval-ppl -j $j --ctx 700 --tokens wide-tokens.h5 wide.h5 --reference wide-int8.h5 -o $j.h5 >/dev/null; done
+for j in 1 3; do eval-ppl -q -j $j --ctx 700 --tokens wide-tokens.h5 wide.h5 --reference wide-int8.h5 -o $j.h5 >/dev/null; done
 ok 'two tiles of weights against a model: the same with 1, 3 threads' cmp 1.h5 3.h5
 ok 'the likelihood of the model is that of it alone' py -c 'import h5py
 a, b = (h5py.File(p)["nll_of_target"][...] for p in ("1.h5", "f32-700.h5")); assert (a == b).all() and h5py.File("1.h5")["kl"][...].min() > 0'

@@ -61,8 +61,8 @@ ok 'a plot' grep -q '</svg>' plot.svg
 ok 'no part of a plot is left' test ! -e plot.svg.part
 
 no 'an unknown format is answered with the nearest and the list' 2 "no format 'e2n2'; did you mean e2m2.*nf2..nf8" exmy-sweep --formats e2n2
-no 'sigma 0' 2 "0 is not from 1e-06 to 10" exmy-sweep --tsv --sigma 0.1,0
-no 'a negative sigma' 2 "-0.1 is not from" exmy-sweep --tsv --sigma -0.1:0.5:0.1
+no 'sigma 0' 2 "0 is not a number from 1e-06 to 10" exmy-sweep --tsv --sigma 0.1,0
+no 'a negative sigma' 2 "-0.1 is not a number from" exmy-sweep --tsv --sigma -0.1:0.5:0.1
 no 'junk as sigma' 2 "is not a list of numbers" exmy-sweep --tsv --sigma 0.1,x
 no 'an infinite weight' 1 'a/weight: (row 5 )?holds' exmy-sweep --tsv inf.h5
 no 'a plot of an unknown kind' 2 'ends in .svg' exmy-sweep --tsv --plot x.gif

@@ -40,15 +40,17 @@ eval "numbers dpq-run top '--compute e4m3fn --hessian hessian.h5 model.h5' 0 -5 
 eval "numbers dpq-run saturate '--compute e4m3fn --hessian hessian.h5 model.h5' 0 -3 1e-10 449 $reals"
 numbers dpq-run group '--compensate none model.h5' '' 0 -1 ' 32' +32 3.5 1000000001 2000000000 99999999999999999999 rows
 numbers gar-order group hessian.h5 '' 0 ' 32' +32 1000000001 99999999999999999999
-numbers hessian-accum shard '--tokens tokens.h5 model.h5' '' 1 1/ /2 0/2 3/2 ' 1/2' '1/ 2' +1/2 1/-2 1/2/3 1/2x
+numbers hessian-accum shard '--tokens tokens.h5 model.h5' '' 1 1/ /2 0/2 3/2 ' 1/2' '1/ 2' +1/2 1/-2 1/2/3 1/2x 2/18446744073709551615 1/9007199254740992
 numbers exmy-sweep sigma '--formats int4' '' 0 -0.1 nan 1e300 1e-300 ' 0.1' 0.1,,0.2 0.1, ,0.1 0.1:0.2 0.2:0.1:0.01 0.1:0.2:0 \
-	0.1:0.2:-1 0.1:0.2:1e-12 0.1:0.2:0.1:0.1 0:1:0.1
+	0.1:0.2:-1 0.1:0.2:0.1:0.1 0:1:0.1
+no 'exmy-sweep: too many sigmas' 2 "'0.1:0.2:1e-12' has 1e.11 points, at most" exmy-sweep --sigma 0.1:0.2:1e-12 -o out/r
+numbers exmy-sweep monte-carlo '--formats int4' -1 1e3 2G 18446744073709551616
 numbers exmy-sweep band '--tsv model.h5' '' 0.1 0.2:0.1 -1:1 ' 0:1' 0:1: nan:1
 numbers exmy-sweep formats '' '' int4, ,int4 int4,,int5 e8m8
 is 'nothing of that made a file' "$(ls -A out)" ''
 
 # --- words ---
-no 'an abbreviation of two options' 2 '--comp could be each of --compute, --compensate' dpq-run --comp none
+no 'an abbreviation of two options' 2 '--comp is ambiguous: --compute, --compensate' dpq-run --comp none
 ok 'an abbreviation of one' sh -c 'dpq-run -q --compen none model.h5 -o out/r && rm out/r'
 no 'a choice that is none' 2 "--recipe: 'best' is not one of late, paper, inc" dpq-run --recipe best
 no 'an argument that is missing' 2 '--group needs an argument' dpq-run --group
@@ -60,7 +62,7 @@ for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp4:e2m1 nvfp4:e2m1 int44:int4 e4m3fm:e4
 done
 no 'no format is like e8m8' 2 "no format 'e8m8'; known are" dpq-run --storage e8m8
 for v in e4m3:e4m3fn e5m2:e5m2ieee; do
-	warns "format ${v%:*} is not FP8" "FP8 is ${v#*:}" dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
+	warns "format ${v%:*} is not FP8" "FP8 of hardware is ${v#*:}" dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
 done
 no 'FILE that is an empty word' 2 '--hessian: the name of a file was wanted' dpq-run --hessian '' model.h5
 no '-o an empty word' 2 '--output: the name of a file was wanted' dpq-run -o '' model.h5
@@ -81,11 +83,13 @@ ok '... and changes nothing' sh -c 'h5diff out/r codes.h5'
 warns 'no FP8' '--round-first, --scale8, --top, --saturate .--compute none.; --pow2-scale' \
 	dpq-run --compensate none --group 4 --top 0 --saturate -3 --scale8 channel --pow2-scale yes --round-first yes model.h5 -o out/r
 ok '... and changes nothing' sh -c 'h5diff out/r codes.h5'
-warns 'one group a row' '--group-view .one group a row.' dpq-run --group channel --group-view block --hessian hessian.h5 model.h5 -o out/r
+warns 'one group per row' '--group-view .one group per row.' dpq-run --group channel --group-view block --hessian hessian.h5 model.h5 -o out/r
+warns 'groups that are static' '--group-view .--static-groups.' dpq-run --group 4 --static-groups --group-view block --hessian hessian.h5 model.h5 -o out/r
+warns 'naive compensation without FP8' '--compensate .--compute none.' dpq-run --group 4 --compensate storage --hessian hessian.h5 model.h5 -o out/r
 warns 'formats of activations that are not rounded' '--act-format .--act-mode none.' dpq-run --compensate none --act-mode none --act-format int8 model.h5 -o out/r
-warns 'a key without groups' '--key .--order none or full.' gar-order --order full --key mean hessian.h5 -o out/r
+warns 'a key without groups' '--key, --group .--order none or full.' gar-order --order full --key mean --group 4 hessian.h5 -o out/r
 warns 'a seed where nothing is drawn' '--seed .--temperature 0.' sample-tokens --temperature 0 --seed 5 --length 8 --ctx 8 model.h5 -o out/r
-warns 'the sum of Hessians' '--convention .no model is run.; --ctx, --limit .Hessian' hessian-accum --ctx 5 --limit 3 --convention bos hessian.h5 -o out/r
+warns 'the sum of Hessians' '--convention .no model is run.; --shard .1/1 is all.; --ctx, --limit .Hessian' hessian-accum --ctx 5 --limit 3 --convention bos --shard 1/1 hessian.h5 -o out/r
 ok '... is whole' test -n "$(h5dump -d /model/layers/0/mlp/up_proj/count out/r | grep "$(h5dump -d /model/layers/0/mlp/up_proj/count hessian.h5 | grep '(0)')")"
 warns 'special tokens of bytes' '--special .--bytes.' tokenize --bytes --special text -o out/r
 warns 'a sweep without a model' '--layers .no MODEL.; --seed .no --monte-carlo.; --band .neither' exmy-sweep --layers x --seed 1 --band 0:1 --formats int4 -o out/r
@@ -129,8 +133,8 @@ role 'tensor-diff --reference' model tensor-diff -q --reference @ model.h5 -o ou
 role 'tensor-diff --hessian' hessian tensor-diff -q --reference model.h5 --hessian @ codes.h5 -o out/r
 no 'a folder as a model' 1 'tiny: is a folder' rtn "$top/tests/tiny"
 no 'a model file as a folder' 1 'model.h5: is a file' model-import -q model.h5 -o out/r
-no 'one standard input for two' 2 'standard input is named twice' sh -c 'tensor-diff --reference - <model.h5'
-no '... of Hessians' 2 'standard input is named twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'
+no 'one standard input for two' 2 'standard input is wanted twice' sh -c 'tensor-diff --reference - <model.h5'
+no '... of Hessians' 2 'standard input is wanted twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'
 is 'nothing of that made a file' "$(ls -A out)" ''
 
 # --- files of another model, edited files ---
@@ -221,7 +225,7 @@ warns 'tokens without attributes' 'no BOS is put before the text' eval-ppl --tok
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 >one; eval-ppl -q --tokens true.h5 --ctx 8 model.h5 >true
 ok 'True of h5py is 1' cmp one true
 refused half 'attribute vocab is no size' of_tokens
-refused wide 'holds int64 values that int32 does not' of_tokens
+refused wide 'holds int64 values that do not fit int32' of_tokens
 refused minus 'is not in the model.s vocabulary' of_tokens
 refused real 'is f32, int32 was wanted' of_tokens
 for place in sequence position index modality; do refused $place "/$place: .*not read yet" of_tokens; done
@@ -237,16 +241,16 @@ refused no-group 'has no attribute group' of_order
 ok 'an order without attributes' of_order no-attributes.h5
 no 'an order for another group' 1 'order.h5: was made with --group 4, this is --group 8' dpq-run -q --group 8 --hessian hessian.h5 --order order.h5 model.h5 -o out/r
 refused twice-order 'not a permutation' of_order
-refused both 'has both weight and codes' of_model
+refused both 'has both weight and codes; one of them was wanted' of_model
 refused two-codes 'has both codes and packed' of_model
 refused bits 'attribute bits is 5, uint4 has 4' of_model
 ok 'a layer that does not say its bits' of_model bits-none.h5
-refused minus-codes 'holds int64 values that uint8 does not' of_model
-refused large-codes 'holds int32 values that uint8 does not' of_model
-refused signed-packed 'holds int32 values that uint32 does not' of_model
+refused minus-codes 'holds int64 values that do not fit uint8' of_model
+refused large-codes 'holds int32 values that do not fit uint8' of_model
+refused signed-packed 'holds int32 values that do not fit uint32' of_model
 ok 'packed words as int32, all positive' of_model small-packed.h5
 refused scale8 'scale8: is there, but attribute compute names no format' of_model
-refused large-scale 'holds f64 values that f32 does not' of_model
+refused large-scale 'holds f64 values that do not fit f32' of_model
 refused modality-scales 'scale of inputs for each of 2 modalities' of_model
 ok 'one modality' of_model one-modality.h5
 ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
@@ -254,6 +258,7 @@ refused number 'no attribute ptq_version that is a string' of_model
 refused version "has ptq_version '2'" of_model
 refused lzf 'is compressed in a way this HDF5 library does not know' of_model
 refused block 'has an HDF5 user block' of_model
+no '... from a pipe' 1 'or begins with a user block' sh -c 'cat block.h5 | tensor-stats'
 refused overflow 'gives .*its numbers overflow' of_model
 refused norm 'gives .*its numbers overflow' of_model
 no 'drawn from a model that overflows' 1 'overflow.h5: the model gives logits that are not finite' sample-tokens -q --length 8 --ctx 8 overflow.h5 -o out/r
@@ -275,6 +280,8 @@ ok 'embeddings and head are packed too' sh -c 'exmy-pack -q all.h5 -o all-packed
 ok '... and unpacked' sh -c 'exmy-pack -q --unpack all-packed.h5 -o all-codes.h5 && h5diff all.h5 all-codes.h5 /model /model'
 dpq-run -q --compensate none --group 4 --layers '*embed*' --layers '*lm_head*' model.h5 -o ends.h5
 ok '... where nothing else has codes' exmy-pack -q ends.h5 -o out/p
+tensor-diff --reference all.h5 model.h5 >table 2>&1
+is 'an embedding with codes in the reference only' "$(grep -c '^/model/embed_tokens.*f32' table) $(grep -c missing table)" '1 0'
 for reference in packed:codes packed:packed codes:packed all-packed:all; do
 	tensor-diff --reference "${reference%:*}.h5" "${reference#*:}.h5" >table 2>&1; s=$?
 	is "the difference of ${reference#*:} from ${reference%:*}" "$s $(awk -F '\t' '$1 ~ "^/" && $3 != 0' table | wc -l) $(grep -c 'of 0 other\|0 differ' table)" '0 0 1'
@@ -294,10 +301,15 @@ for c in "eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5" "sample-tokens -q 
 	no "$t: the name of a folder" 1 'DIR/: names a folder' $c -o DIR/
 	no "$t: a name of 256 letters" 1 'File name too long' $c -o "$(printf %0256d 1)"
 done
+# the model ends in its first block: who looks for Hessians block by block would say so
 no 'a Hessian that is missing, of the last layer' 1 'few-layers.h5: .*layers/1/.*is missing' sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 | dpq-run -q --group 4 --hessian few-layers.h5 -o out/r' x "$top"
 no 'paired with a file that is not there' 1 'nosuch.h5: cannot open' eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5 --paired nosuch.h5
 no 'paired with other windows' 1 'is over other tokens' eval-ppl -q --tokens tokens.h5 --ctx 4 overflow.h5 --paired result.h5
-no 'Hessians of no layer' 1 'model.h5: holds no linear layer that --layers selects' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*/mpl/*' model.h5 -o out/r
+no 'Hessians of an embedding' 1 'holds no linear layer with inputs that --layers selects' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*embed*' model.h5 -o out/r
+no 'Hessians of what is left' 1 'holds no linear layer with inputs that --layers selects' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '!*_proj' model.h5 -o out/r
+no 'a Hessian of the head' 1 'hessian.h5: /.*(embed_tokens|lm_head)/hessian: is missing' sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 | dpq-run -q --group 4 --layers "*" --hessian hessian.h5 -o out/r' x "$top"
+no 'a sweep of no layer' 1 'model.h5: holds no linear layer that --layers selects' exmy-sweep -q --formats int4 --layers '*/mpl/*' model.h5 -o out/r
+no 'Hessians of no layer' 1 'model.h5: holds no linear layer with inputs that --layers selects' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*/mpl/*' model.h5 -o out/r
 no 'orders of no layer' 1 'holds no layer that --layers selects' gar-order -q --layers '*/mpl/*' hessian.h5 -o out/none
 no 'activations of no layer' 1 'holds no layer with a hessian that --layers selects' hessian-accum -q --layers '*/mpl/*' hessian.h5 -o out/none
 
@@ -325,7 +337,8 @@ shrinks() {	# shrinks NAME FILE COMMAND...: FILE becomes empty while the command
 	"$@" <pipe >said 2>error & pid=$!
 	exec 3>pipe
 	head -c 300 model.h5 >&3
-	for _ in 1 2 3 4 5 6 7 8 9 10; do grep -q shrinking.h5 /proc/$pid/maps && break; sleep 0.1; done
+	for _ in $(seq 100); do grep -q shrinking.h5 /proc/$pid/maps && break; sleep 0.1; done
+	grep -q shrinking.h5 /proc/$pid/maps || echo "$name: does not map its file within 10 s" >&2
 	: >shrinking.h5
 	tail -c +301 model.h5 >&3 2>/dev/null
 	exec 3>&-
@@ -335,6 +348,28 @@ shrinks() {	# shrinks NAME FILE COMMAND...: FILE becomes empty while the command
 shrinks 'tensor-diff --reference' model.h5 tensor-diff -q --reference shrinking.h5
 shrinks 'eval-ppl --tokens' tokens.h5 eval-ppl -q --tokens shrinking.h5 --ctx 8
 shrinks 'dpq-run --hessian' hessian.h5 dpq-run -q --group 4 --hessian shrinking.h5 -o out/r
+
+# --- threads, progress ---
+gar-order -q -v -j 1000000 hessian.h5 -o out/r 2>many; gar-order -q -j 1 hessian.h5 -o out/one
+is 'a million threads are eight per processor' "$(grep -c 'threads, not 1000000: at most 8 per processor' many)" 1
+ok '... and give the same' cmp out/r out/one
+eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -j 100000 >many; eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -j 1 >one
+ok '... so do likelihoods' cmp many one
+ok 'the end of progress is shown once' py - <<'PY'
+import os, pty, subprocess
+outer, inner = pty.openpty()
+child = subprocess.Popen(["sample-tokens", "--length", "600", "--ctx", "8", "model.h5", "-o", "out/r"], stderr=inner)
+os.close(inner)
+said = b""
+try:
+    while part := os.read(outer, 4096): said += part
+except OSError: pass
+assert child.wait() == 0 and said.count(b"600/600") == 1, said
+PY
+ok 'JSON has every digit' sh -c 'eval-ppl --json --tokens tokens.h5 --ctx 8 model.h5 -o out/r >json'
+is '... that the record has' "$(py -c 'import h5py, json; v, a = json.load(open("json")), h5py.File("out/r").attrs; print(all(v[k] == a[k] for k in v), len(v) > 3)')" 'True True'
+ok '... of tables too' sh -c 'tensor-stats --json model.h5 -o out/r >json'
+is '... that their file has' "$(py -c 'import h5py, json; v, f = json.load(open("json"))["rows"], h5py.File("out/r"); print(all(v[i]["sigma"] == x for i, x in enumerate(f["sigma"])), len(v))')" 'True 14'
 
 # --- names of results ---
 ln -s nowhere dangling

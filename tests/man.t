@@ -13,7 +13,8 @@ for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run eva
 	sed -n '/^Examples:/,$p' help | sed 1d > script
 	ok "the examples of $t --help run" bash -euo pipefail script
 	is "$t --version" "$("$t" -V)" "$t (ptqtools) $(cat "$top/VERSION")"
+	ok "$t.1 has the options of the tool: make docs" sh -c "PTQ_BIN=\$(dirname \$(command -v $t)) '$top/docs/man/options' $t | cmp - '$top/docs/man/$t.1'"
 	no "$t refuses an unknown option" 2 'there is no option --nonsense' "$t" --nonsense
-	ok "$t fits a screen of 100 columns" awk 'length > 118 { bad = 1 } END { exit bad }' help
+	ok "$t --help fits 118 columns" awk 'length > 118 { bad = 1 } END { exit bad }' help
 done
 done_testing

@@ -13,11 +13,12 @@ export LC_ALL=C
 shared=${PTQ_SHARED:-$top/../shared}/data
 [ -d "$shared" ] || shared=
 
+# What fails says why on standard error, which prove shows.
 # ok NAME COMMAND...: the command succeeds
 ok() {
 	n=$((n + 1)); what=$1; shift
 	if "$@" >ok.out 2>ok.err; then echo "ok $n - $what"
-	else bad=1; echo "not ok $n - $what"; sed 's/^/# /' ok.out ok.err; fi
+	else bad=1; echo "not ok $n - $what"; { echo "# $what"; sed 's/^/# /' ok.out ok.err; } >&2; fi
 }
 # no NAME STATUS PATTERN COMMAND...: the command fails with this status and one line that matches the pattern
 no() {
@@ -27,7 +28,7 @@ no() {
 	if [ "$got" = "$status" ] && [ "$lines" = 1 ] && grep -Eq -- "$pattern" no.err; then echo "ok $n - $what"
 	else
 		bad=1; echo "not ok $n - $what"
-		echo "# status $got, wanted $status; message, wanted one line like '$pattern':"; sed 's/^/# /' no.err
+		{ echo "# $what: status $got, wanted $status; message, wanted one line like '$pattern':"; sed 's/^/# /' no.err; } >&2
 	fi
 }
 # warns NAME PATTERN COMMAND...: the command succeeds, with one warning, which matches the pattern
@@ -35,9 +36,12 @@ warns() {
 	n=$((n + 1)); what=$1 pattern=$2; shift 2
 	"$@" >warns.out 2>warns.err </dev/null; got=$?
 	if [ "$got" = 0 ] && [ "$(grep -c ': warning: ' warns.err)" = 1 ] && grep -Eq -- ": warning: .*$pattern" warns.err; then echo "ok $n - $what"
-	else bad=1; echo "not ok $n - $what"; echo "# status $got; wanted one warning like '$pattern':"; sed 's/^/# /' warns.err; fi
+	else bad=1; echo "not ok $n - $what"; { echo "# $what: status $got; wanted one warning like '$pattern':"; sed 's/^/# /' warns.err; } >&2; fi
 }
-is() { ok "$1" test "$2" = "$3"; }
+is() {
+	n=$((n + 1))
+	if [ "$2" = "$3" ]; then echo "ok $n - $1"; else bad=1; echo "not ok $n - $1"; printf '# %s:\n# is     %s\n# wanted %s\n' "$1" "$2" "$3" >&2; fi
+}
 # skip NAME WHY
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 py() { /usr/bin/python3 "$@"; }

@@ -76,8 +76,9 @@ void catch_signals(void)
 void at_stop(void (*fn)(void))
 {
 	catch_signals();
-	if (stops < STOPS)
-		stop[stops++] = fn;
+	if (stops == STOPS)
+		die("more than %d functions clean up", STOPS);
+	stop[stops++] = fn;
 }
 
 void forget_stops(void)

@@ -21,11 +21,11 @@ void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* silent
 
 /* From here on every signal that ends a process runs what at_stop() has been given; a file that shrinks is told in a line. */
 void catch_signals(void);
-/* Called once by die(), misuse() and such signals, and at exit: removes unfinished files. */
+/* Registers a function that removes unfinished files: die(), misuse(), such signals and exit call it, once. */
 void at_stop(void (*fn)(void));
 /* In a child process: nothing that is the parent's is removed. */
 void forget_stops(void);
-/* The result gets its name now, which a tool does last: who interrupts comes too late, and the status will say so. */
+/* The result is about to get its name, which a tool does last: from here on signals from outside are ignored. */
 void settle(void);
 
 /*

@@ -29,7 +29,6 @@ const char *number_real(const char *text, double *value)
 
 	if (!isdigit((unsigned char)digits[*digits == '.']) || (*digits && tolower((unsigned char)digits[1]) == 'x'))
 		return NULL;
-	errno = 0;
 	*value = strtod(text, &end);
-	return isfinite(*value) && (!errno || fabs(*value) < 1) ? end : NULL;	/* too small is 0 */
+	return isfinite(*value) ? end : NULL;
 }

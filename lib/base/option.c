@@ -29,7 +29,7 @@ static const struct option_row common[] = {
 	{ 0, "", OPTION_HEADING, NULL, NULL, .help = "Common options" },
 	{ 'o', "output", OPTION_FILE, &output_path, "FILE", .help = "write FILE, whole or not at all, instead of standard output", .neutral = true },
 	{ 'j', "threads", OPTION_SIZE, &thread_count, "N",
-		.help = "threads, at most 8 a processor (default: what the machine grants); changes no result", .neutral = true },
+		.help = "threads, at most 8 per processor (default: what the machine grants); changes no result", .neutral = true },
 	{ 'q', "quiet", OPTION_BOOL, &quiet, NULL, .help = "no progress, tables or warnings", .neutral = true },
 	{ 'v', "verbose", OPTION_BOOL, &verbose, NULL, .help = "say more, and the peak memory at the end", .neutral = true },
 	{ 'h', "help", OPTION_BOOL, NULL, NULL, .help = "show the options", .neutral = true },
@@ -62,18 +62,27 @@ static char *default_of(const struct option_row *o)
 	}
 }
 
+/* "0 to 1000000", "2 to 16M"; NULL: any */
+static char *range_of(const struct option_row *o)
+{
+	char *most, *y;
+
+	if (!(o->most > 0))
+		return NULL;
+	most = o->type == OPTION_SIZE ? size_text((size_t)o->most) : xformat("%.15g", o->most);
+	y = xformat("%.15g to %s", o->least, most);
+	free(most);
+	return y;
+}
+
 /* " [128]", " [0.01, 0 to 1000000]", " [2 to 16M]" */
 static void show_values(const struct option_row *o)
 {
-	char *value = default_of(o), *most = o->type == OPTION_SIZE ? size_text((size_t)o->most) : xformat("%.15g", o->most);
+	char *value = default_of(o), *range = range_of(o);
 
-	if (*value || o->most > 0)
-		printf(" [%s", value);
-	if (o->most > 0)
-		printf("%s%.15g to %s", *value ? ", " : "", o->least, most);
-	if (*value || o->most > 0)
-		putchar(']');
-	free(value), free(most);
+	if (*value || range)
+		printf(" [%s%s%s]", value, *value && range ? ", " : "", range ? range : "");
+	free(value), free(range);
 }
 
 static void help_rows(const struct option_row *rows)
@@ -122,7 +131,7 @@ static void wrap(const char *text)
 	putchar('\n');
 }
 
-static _Noreturn void told(void)
+static _Noreturn void end_of_output(void)
 {
 	if (fflush(stdout) || ferror(stdout))
 		die("<stdout>: cannot write:");
@@ -143,7 +152,7 @@ static _Noreturn void help(const struct tool *t, const struct option_row *rows)
 	printf("\nWhole numbers may end in K, M or G: times 2^10, 2^20, 2^30.\n");
 	if (t->examples)
 		printf("\nExamples:\n%s\n", t->examples);
-	told();
+	end_of_output();
 }
 
 static int choice(const struct option_row *o, const char *s)
@@ -160,14 +169,19 @@ static int choice(const struct option_row *o, const char *s)
 	misuse("--%s: '%s' is not one of %s", o->name, s, all);
 }
 
-/* The text is what it must be, but it is no number, or out of range. */
+/* Not a number of this kind, or outside the range. */
 static _Noreturn void no_number(const struct option_row *o, const char *s)
 {
-	const char *kind = o->type == OPTION_SIZE ? "a whole number" : "a number";
+	const bool whole = o->type == OPTION_SIZE;
+	const char *kind = whole ? "a whole number" : "a number", *hint = whole && strpbrk(s, "kmg") ? "; K, M or G may follow it" : "";
+	char *range = range_of(o);
 
-	if (o->most > 0)
-		misuse("--%s: '%s' is not %s from %.15g to %.15g", o->name, s, kind, o->least, o->most);
-	misuse("--%s: '%s' is not %s%s", o->name, s, kind, strpbrk(s, "kmg") ? "; K, M or G may follow it" : "");
+	misuse("--%s: '%s' is not %s%s%s%s", o->name, s, kind, range ? " from " : "", range ? range : "", hint);
+}
+
+static bool in_range(const struct option_row *o, double v)
+{
+	return !(o->most > 0) || (v >= o->least && v <= o->most);
 }
 
 static size_t size_of(const struct option_row *o, const char *s)
@@ -181,7 +195,7 @@ static size_t size_of(const struct option_row *o, const char *s)
 	if (!end || *end || v > SIZE_MAX >> shift)
 		no_number(o, s);
 	v <<= shift;
-	if ((double)v < o->least || (o->most > 0 && (double)v > o->most))
+	if (!in_range(o, (double)v))
 		no_number(o, s);
 	return v;
 }
@@ -191,7 +205,7 @@ static double real_of(const struct option_row *o, const char *s)
 	double v = 0;
 	const char *end = number_real(s, &v);
 
-	if (!end || *end || (o->most > 0 && !(v >= o->least && v <= o->most)))
+	if (!end || *end || !in_range(o, v))
 		no_number(o, s);
 	return v;
 }
@@ -268,11 +282,13 @@ void option_idle(size_t n, const struct option_idle row[n])
 	for (size_t i = 0; i < n; i++) {
 		char *these = NULL;
 
-		for (const char *s = row[i].names; row[i].idle && *s; s += strcspn(s, " "), s += strspn(s, " ")) {
+		for (const char *s = row[i].names; *s; s += strcspn(s, " "), s += strspn(s, " ")) {
 			const struct option_row *o = named(s, strcspn(s, " "));
 			char *before = these;
 
-			if (!o || !given[o - table])
+			if (!o)
+				die("there is no option of the first of '%s'", s);
+			if (!row[i].idle || !given[o - table])
 				continue;
 			given[o - table] = NULL;
 			these = xformat("%s%s--%s", before ? before : "", before ? ", " : "", o->name);
@@ -291,7 +307,30 @@ void option_idle(size_t n, const struct option_idle row[n])
 	free(said);
 }
 
-/* One form for one meaning: rows in table order, values as they were given last. */
+/* 2K and 2048, 0.10 and 0.1 are one number; words stand as they were given. */
+static void put_value(FILE *f, const struct option_row *o, const char *s)
+{
+	char number[32];
+	double v;
+
+	if (o->type == OPTION_SIZE) {
+		fprintf(f, "%zu", *(size_t *)o->var);
+		return;
+	}
+	if (o->type != OPTION_REAL) {
+		put_quoted(f, s);
+		return;
+	}
+	v = *(double *)o->var;
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(number, sizeof number, "%.*g", digits, v);
+		if (!(strtod(number, NULL) < v) && !(strtod(number, NULL) > v))
+			break;
+	}
+	fputs(number, f);
+}
+
+/* Rows in table order, values as they were given last. */
 static void write_history(void)
 {
 	size_t n;
@@ -317,7 +356,7 @@ static void write_history(void)
 		fprintf(f, " --%s", o->name);
 		if (takes_argument(o)) {
 			fputc(' ', f);
-			put_quoted(f, given[i]);
+			put_value(f, o, given[i]);
 		}
 	}
 	if (note)
@@ -410,7 +449,7 @@ static _Noreturn void refuse(int c, const char *word, const struct option lng[])
 			free(before);
 		}
 	if (found > 1)
-		misuse("--%.*s could be each of %s", (int)n, name, could);
+		misuse("--%.*s is ambiguous: %s", (int)n, name, could);
 	misuse("there is no option %s", word);
 }
 
@@ -440,7 +479,7 @@ const char **option_parse(int argc, char *argv[], const struct tool *t, const st
 			help(t, rows);
 		if (o->key == 'V' && !o->var) {
 			printf("%s (ptqtools) %s\n", t->name, PTQ_VERSION);
-			told();
+			end_of_output();
 		}
 		set(o, optarg);
 		if (o >= rows && o < rows + own)

@@ -14,7 +14,7 @@
 
 enum option_type {
 	OPTION_END, OPTION_HEADING,
-	OPTION_BOOL,		/* bool: given or not; the name "no-x" is not made up */
+	OPTION_BOOL,		/* bool: true if given; there is no --no-NAME */
 	OPTION_SIZE,		/* size_t; accepts a suffix K, M, G (binary) */
 	OPTION_REAL,		/* double, finite */
 	OPTION_TEXT,		/* const char * */
@@ -36,7 +36,7 @@ struct option_row {
 	const char *arg;	/* what --help calls the argument */
 	const char *help;
 	const char *const *choices;	/* NULL-terminated, for OPTION_CHOICE */
-	double least, most;	/* range of a number, ends included; most 0: no upper end */
+	double least, most;	/* range of a number, ends included; most 0: any */
 	bool neutral;		/* cannot change the result: stays out of the history */
 	const char *alias;	/* an earlier name that is still understood, or NULL */
 };

@@ -21,14 +21,6 @@ static size_t type_of(const char *path)
 	misuse("%s: a plot ends in .svg, .png or .pdf", path);
 }
 
-void plot_check(const char *path)
-{
-	type_of(path);
-	for (const char *s = path; *s; s++)
-		if ((unsigned char)*s < ' ' || *s == 127)
-			misuse("%s: has a control character in its name, which gnuplot would read as commands", path);
-}
-
 /* gnuplot's strings: quotes are doubled. */
 static char *quoted(const char *text)
 {
@@ -42,20 +34,31 @@ static char *quoted(const char *text)
 	return y;
 }
 
-struct plot plot_open(const char *path, int width, int height)
+struct plot plot_open(const char *path)
 {
-	const size_t type = type_of(path);
-	struct plot p = { .file = replace_open(path) };
-	char *name = quoted(p.file.temporary);
+	struct plot p = { .type = type_of(path) };
 
+	for (const char *s = path; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 127)
+			misuse("%s: has a control character in its name, which gnuplot would read as commands", path);
+	if (system("command -v gnuplot >/dev/null 2>&1"))
+		die("%s: gnuplot is not installed, and draws it", path);
+	p.file = replace_open(path);
 	signal(SIGPIPE, SIG_IGN);	/* a gnuplot that goes away is told by plot_close() */
 	p.pipe = popen("gnuplot 2>/dev/null", "w");
 	if (!p.pipe)
 		die("gnuplot: cannot start:");
-	plot_say(&p, "set terminal %s size %g, %g\nset output %s\n", types[type].terminal, width * types[type].unit,
-		height * types[type].unit, name);
-	free(name);
 	return p;
+}
+
+void plot_begin(struct plot *p, int width, int height)
+{
+	const char *path = p->file.temporary;
+	char *here = xformat("%s%s", *path == '/' ? "" : "./", path), *name = quoted(here);	/* not "|command", nor "~user" */
+
+	plot_say(p, "set terminal %s size %g, %g\nset output %s\n", types[p->type].terminal, width * types[p->type].unit,
+		height * types[p->type].unit, name);
+	free(name), free(here);
 }
 
 void plot_say(struct plot *p, const char *format, ...)
@@ -71,7 +74,7 @@ void plot_close(struct plot *p)
 {
 	plot_say(p, "set output\n");
 	if (pclose(p->pipe))
-		die("%s: gnuplot could not make it; is gnuplot installed?", p->file.path);
+		die("%s: gnuplot could not make it", p->file.path);
 	replace_sync(&p->file);
 	replace_done(&p->file);
 }

@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include "base/replace.h"
 
-struct plot { FILE *pipe; struct replace file; };
+struct plot { FILE *pipe; struct replace file; size_t type; };	/* type: a row of plot.c's table */
 
-/* SVG, PNG or PDF by the name; misuse for any other, and for names that cannot be said to gnuplot. */
-void plot_check(const char *path);
-/* Width and height in pixels; path: checked. */
-struct plot plot_open(const char *path, int width, int height);
+/*
+ * SVG, PNG or PDF by the name; misuse for any other, and for names that cannot be said to gnuplot. Dies at once where
+ * there is no gnuplot, or nothing could be written.
+ */
+struct plot plot_open(const char *path);
+void plot_begin(struct plot *p, int width, int height);	/* pixels; before what is drawn */
 void plot_say(struct plot *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void plot_close(struct plot *p);
 #endif

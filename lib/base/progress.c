@@ -15,6 +15,7 @@ void progress(const char *what, size_t done, size_t total)
 	static int terminal = -1;
 	struct timespec t;
 	double now;
+	bool end;
 
 	if (terminal < 0)
 		terminal = isatty(2);
@@ -22,10 +23,11 @@ void progress(const char *what, size_t done, size_t total)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-	if (done < total ? now - last < 0.1 : shown && total && ended == total)
+	end = total && done >= total;
+	if (end ? shown && ended == total : now - last < 0.1)
 		return;
 	last = now;
-	ended = done < total ? 0 : total;
+	ended = end ? total : 0;
 	shown = true;
 	if (total)
 		fprintf(stderr, "\r%s: %s %zu/%zu\033[K", program, what, done, total);

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +47,7 @@ static void forget(const char *name)
 			unfinished[i] = NULL;
 }
 
-/* The folder of a path, or what a link in it leads to; free() it. */
+/* The path of `name` in the folder of `path`; free() it. */
 static char *beside(const char *path, const char *name)
 {
 	char *copy = xformat("%s", path), *y = xformat("%s/%s", dirname(copy), name);
@@ -79,12 +81,11 @@ struct replace replace_open(const char *path)
 	const size_t n = strlen(path);
 	struct replace r = { 0 };
 	struct stat st;
+	sigset_t all, before;
 	bool there;
 	mode_t mask;
 
-	if (!n)
-		misuse("an empty word names no file to write");
-	if (path[n - 1] == '/')
+	if (n && path[n - 1] == '/')
 		die("%s: names a folder, a file was wanted", path);
 	r.path = follow(path);
 	there = !stat(r.path, &st);
@@ -95,10 +96,14 @@ struct replace replace_open(const char *path)
 	if (there && access(r.path, W_OK))
 		die("%s: cannot write:", path);
 	r.temporary = beside(r.path, ".ptq.XXXXXX");
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);	/* who makes the file knows its name */
 	r.fd = mkostemp(r.temporary, O_CLOEXEC);
+	if (r.fd >= 0)
+		remember(r.temporary);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r.fd < 0)
 		die("%s: cannot create a file beside it:", path);
-	remember(r.temporary);
 	mask = umask(0);
 	umask(mask);
 	if (fchmod(r.fd, there ? st.st_mode & 07777 : 0666 & ~mask))

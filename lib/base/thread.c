@@ -34,7 +34,7 @@ void threads_init(size_t wanted)
 	else
 		threads = (int)(wanted < most ? wanted : most);
 	if (wanted > most && verbose)
-		fprintf(stderr, "%s: %d threads, not %zu: at most %d a processor\n", program, threads, wanted, MOST);
+		fprintf(stderr, "%s: %d threads, not %zu: at most %d per processor\n", program, threads, wanted, MOST);
 }
 
 int threads_for(size_t pieces)

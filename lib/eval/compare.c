@@ -48,7 +48,7 @@ static void see(struct compare *c, const char *group, const char *member)
 	c->seen[c->n++] = xformat("%s/%s", group, member);
 }
 
-/* What a tensor of a group may stand as; what is not the bias is one and the same effective weight. */
+/* Members that a tensor may be stored as; weight, codes and packed are one effective weight. */
 enum { BIAS, MEMBERS = 4 };
 static const char *const members[MEMBERS] = { [BIAS] = "bias", "weight", "codes", "packed" };
 
@@ -159,7 +159,7 @@ static void visit_model(void *arg, const char *group)
 	if (!option_layer(group))
 		return;
 	progress(group, 0, 0);
-	if (layer_listed(&w->list, group) || layer_quantized(w->image, group))
+	if (layer_listed(&w->list, group) || layer_quantized(w->image, group) || layer_quantized(w->c->reference, group))
 		take_layer(w, group);
 	else
 		take_other(w, group, "weight");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/number.h"
+#include "base/option.h"
 #include "base/plot.h"
 #include "base/progress.h"
 #include "base/thread.h"
@@ -77,7 +78,7 @@ static const char *next(const char *text, char end, double *value)
 static double checked(double sigma)
 {
 	if (!(sigma >= SWEEP_LEAST && sigma <= SWEEP_MOST))
-		misuse("--sigma: %g is not from %g to %g", sigma, SWEEP_LEAST, SWEEP_MOST);
+		misuse("--sigma: %g is not a number from %g to %g", sigma, SWEEP_LEAST, SWEEP_MOST);
 	return sigma;
 }
 
@@ -142,7 +143,7 @@ static void add_best(struct sweep *s, const struct gauss g[])
 	free(other);
 }
 
-void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t seed)
+void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number)
 {
 	struct gauss *g = xalloc(s->formats, sizeof *g);
 	double (*sampled)[2] = xalloc(s->formats * n, sizeof *sampled);
@@ -153,7 +154,7 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 	for (size_t i = 0; i < s->formats * n; i++) {
 		sampled[i][0] = sampled[i][1] = NAN;
 		if (samples)
-			sampled[i][0] = gauss_sampled(&s->format[i / n], sigma[i % n], samples, seed, &sampled[i][1]);
+			sampled[i][0] = gauss_sampled(&s->format[i / n], sigma[i % n], samples, number, &sampled[i][1]);
 	}
 	for (size_t f = 0; f < s->formats; f++) {
 		union sheet_value name = { s->format[f].name }, bits = { .number = s->format[f].bits };
@@ -332,10 +333,11 @@ void sweep_part(struct sweep *s, const struct image *image, const struct config 
 	layer_list_free(&list);
 }
 
-void sweep_end(struct sweep *s)
+void sweep_end(struct sweep *s, const char *name)
 {
-	if (s->live)
-		add_sigmas(s, "all", s->channels, s->live, s->sigma);
+	if (!s->live)
+		die("%s: holds no linear layer%s whose weights are not all zero", name, option_layers_given() ? " that --layers selects" : "");
+	add_sigmas(s, "all", s->channels, s->live, s->sigma);
 }
 
 /* --- the figure --- */
@@ -371,33 +373,32 @@ static void say_panel(struct plot *p, const struct sweep *s, int bits, bool firs
 	plot_say(p, "\n");
 }
 
-void sweep_plot(const struct sweep *s, const char *path)
+void sweep_plot(const struct sweep *s, struct plot *p)
 {
 	bool seen[9] = { false }, first = true;
-	struct plot p;
 	int panels = 0;
 
 	for (size_t f = 0; f < s->formats; f++) {
 		panels += !seen[s->format[f].bits];
 		seen[s->format[f].bits] = true;
 	}
-	p = plot_open(path, 60 + 360 * panels, 420);
+	plot_begin(p, 60 + 360 * panels, 420);
 	for (size_t f = 0; f < s->formats; f++) {
-		say_block(&p, "c", f, &s->curve, 0, 2, &s->format[f]);
+		say_block(p, "c", f, &s->curve, 0, 2, &s->format[f]);
 		if (s->error.rows)
-			say_block(&p, "e", f, &s->error, 1, 2, &s->format[f]);
+			say_block(p, "e", f, &s->error, 1, 2, &s->format[f]);
 	}
-	plot_say(&p, "set multiplot layout 1,%d title 'Error of number formats on Gaussian weights%s'\n"
+	plot_say(p, "set multiplot layout 1,%d title 'Error of number formats on Gaussian weights%s'\n"
 		"set logscale xy\nset format y '10^{%%T}'\nset xlabel 'sigma of the weights, largest = 1'\nset key bottom right\nset grid\n",
 		panels, s->error.rows ? "; points: layers of the model" : "");
 	if (s->high > s->low)
-		plot_say(&p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
+		plot_say(p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
 			"set label 1 'models' at %g, graph 0.97 center textcolor rgb '#606060'\n", s->low, s->high, sqrt(s->low * s->high));
 	for (int bits = 1; bits <= 8; bits++)
 		if (seen[bits]) {
-			say_panel(&p, s, bits, first);
+			say_panel(p, s, bits, first);
 			first = false;
 		}
-	plot_say(&p, "unset multiplot\n");
-	plot_close(&p);
+	plot_say(p, "unset multiplot\n");
+	plot_close(p);
 }

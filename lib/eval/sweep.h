@@ -10,6 +10,7 @@
 #define EVAL_SWEEP_H
 #include <stddef.h>
 #include <stdint.h>
+#include "base/plot.h"
 #include "io/image.h"
 #include "io/sheet.h"
 #include "model/config.h"
@@ -46,15 +47,15 @@ double *sweep_sigmas(const char *text, size_t *n);
 /* "LOW:HIGH", misuse for anything else. */
 void sweep_band(const char *text, double *low, double *high);
 /* samples: weights drawn for each point; 0: none. */
-void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t seed);
+void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number);
 /* The linear layers of a part that --layers selects. Dies on a weight that is not finite. */
 void sweep_part(struct sweep *s, const struct image *image, const struct config *config);
 /* After the last part: the row of all channels. */
-void sweep_end(struct sweep *s);
+void sweep_end(struct sweep *s, const char *name);	/* dies if `name`, the model, gave no row */
 
 /*
- * To a file that gnuplot makes, SVG, PNG or PDF by its name: errors against sigma, with the points of the model's layers
- * if there are any; low .. high is shaded as the band of sigmas that models have.
+ * Draws errors against sigma, with the points of the model's layers if there are any; low .. high is shaded as the band
+ * of sigmas that models have. Closes the plot.
  */
-void sweep_plot(const struct sweep *s, const char *path);
+void sweep_plot(const struct sweep *s, struct plot *p);
 #endif

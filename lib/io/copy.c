@@ -114,10 +114,7 @@ static char *tied_to(const struct image *from, const char *path, const H5O_info_
 	return image_text(from, path, "tied_to");
 }
 
-/*
- * Value by value what the library does not copy: a dataset in a format of later versions than the output's (h5py's
- * libver="latest").
- */
+/* H5Ocopy() refuses datasets in a later format (h5py's libver="latest"): their values are read and written. */
 static bool copy_values(struct output *out, const struct image *from, const char *path)
 {
 	hid_t d = hdf5_id(H5Dopen2(from->file, path, H5P_DEFAULT), from->name, path);
@@ -125,7 +122,7 @@ static bool copy_values(struct output *out, const struct image *from, const char
 	bool exact, done;
 	enum tensor_type ours = hdf5_type_of(stored, &exact, from->name, path);
 	hid_t t = hdf5_id(ours ? H5Tcopy(hdf5_type(ours)) : H5Tget_native_type(stored, H5T_DIR_DEFAULT), from->name, path);
-	hid_t c = H5Pcreate(H5P_DATASET_CREATE), to;
+	hid_t c = hdf5_id(H5Pcreate(H5P_DATASET_CREATE), out->name, path), to;
 	hssize_t n = H5Sget_simple_extent_npoints(s);
 	size_t size = H5Tget_size(t);
 	void *value;
@@ -133,7 +130,7 @@ static bool copy_values(struct output *out, const struct image *from, const char
 	if (n < 0 || !size || (size_t)n / 4096 > from->length / size)	/* more than any filter makes of so few bytes */
 		die("%s: %s: is larger than its file can hold; the file is damaged", from->name, path);
 	value = xalloc((size_t)n, size);
-	H5Pset_obj_track_times(c, false);
+	hdf5_id(H5Pset_obj_track_times(c, false), out->name, path);
 	to = H5Dcreate2(out->file, path, t, s, H5P_DEFAULT, c, H5P_DEFAULT);
 	done = to >= 0 && H5Dread(d, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0 &&
 		H5Dwrite(to, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0 && H5Dclose(to) >= 0;
@@ -157,7 +154,7 @@ static void copy_dataset(struct output *out, const struct image *from, const cha
 		p = hdf5_id(H5Pcreate(H5P_OBJECT_COPY), out->name, path);
 		if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0) {
 			if (!copy_values(out, from, path))
-				die("%s: %s: cannot be copied to %s; its type or layout is of a later HDF5 library", from->name, path, out->name);
+				die("%s: %s: cannot be copied to %s, nor its values; the file is damaged or of a later HDF5 library", from->name, path, out->name);
 			output_attributes(out, from, path, NULL);
 		}
 		H5Pclose(p);

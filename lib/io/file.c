@@ -40,7 +40,7 @@ static int standard_input(void)
 	static bool taken;
 
 	if (taken)
-		misuse("standard input is named twice, and can be read once: the name of a file for one of them was wanted");
+		misuse("standard input is wanted twice and can be read only once; name a file for one of the two");
 	taken = true;
 	if (standard_closed(0))
 		die("<stdin>: is closed");

@@ -227,7 +227,7 @@ static void read_converted(const struct image *image, const char *path, hid_t ds
 	hdf5_id(H5Pset_type_conv_cb(how, refuse_range, &beyond), image->name, path);
 	if (tensor_count(t) && H5Dread(ds, hdf5_type(t->type), H5S_ALL, H5S_ALL, how, t->data) < 0) {
 		if (beyond)
-			die("%s: %s: holds %s values that %s does not", image->name, path, tensor_name(stored), tensor_name(t->type));
+			die("%s: %s: holds %s values that do not fit %s", image->name, path, tensor_name(stored), tensor_name(t->type));
 		die("%s: %s: cannot be read; the file is damaged", image->name, path);
 	}
 	H5Pclose(how);

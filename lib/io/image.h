@@ -113,9 +113,9 @@ void output_integer(struct output *out, const char *path, const char *name, int6
 void output_link(struct output *out, const char *path, const char *same);	/* hard link to an object of this part */
 /* Data that an earlier part has under `same`: a hard link in a file, on a stream a copy with the attribute tied_to. */
 void output_tied(struct output *out, const char *path, struct tensor t, const char *same);
-/* History of a second input, as root attribute history:<option>, and of its own second inputs, as
- * history:<option>:<theirs>; call between begin and end of part 0. */
-void output_history(struct output *out, const char *option, const struct image *second);
+/* History of another input, as root attribute history:<input>, and of its own other inputs, as
+ * history:<input>:<theirs>; call between begin and end of part 0. */
+void output_history(struct output *out, const char *input, const struct image *from);
 
 /* Copy an object with everything below and its attributes; hard links within the part stay links. skip: names of
  * direct members and attributes to leave out, NULL-terminated, or NULL. */

@@ -101,7 +101,7 @@ static bool read_image(struct input *in)
 	if (!got)
 		return false;
 	if (got < 9 || memcmp(head, "\211HDF\r\n\032\n", 8))
-		die("%s: is no HDF5 file or stream", in->name);
+		die("%s: is no HDF5 file or stream, or begins with a user block", in->name);
 	if (got < HDF5_HEAD)
 		cut(in->name, got, HDF5_HEAD);
 	n = hdf5_length(in->name, head);
@@ -218,8 +218,8 @@ static int open_path(const char *path, char **name)
 	return fd;
 }
 
-/* Where standard input stands, as whoever had it before has left it; a mapping reads all the rest. */
-static size_t offset_of(int fd)
+/* Where standard input stands; moves it to the end, since the mapping reads the rest. */
+static size_t take_rest(int fd)
 {
 	off_t at = fd ? 0 : lseek(fd, 0, SEEK_CUR);
 
@@ -284,7 +284,7 @@ struct input *input_open(const char *path, image_layout *layout, const char *kin
 	in->piped = size == SIZE_MAX;
 	if (in->piped)
 		return in;
-	in->used = offset_of(in->fd);
+	in->used = take_rest(in->fd);
 	if (in->used >= size)
 		die("%s: is empty, an HDF5 file was wanted", in->name);
 	in->map = map_file(in->name, in->fd, size);
@@ -422,7 +422,7 @@ struct image *image_open(const char *path, const char *kind)
 			close(w->fd);
 		w->fd = to;
 	} else
-		used = offset_of(w->fd);
+		used = take_rest(w->fd);
 	if (used >= w->length)
 		die("%s: is empty, an HDF5 file was wanted", w->name);
 	w->map = map_file(w->name, w->fd, w->length);

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@
 
 enum { ALIGN = 64, STEP = 1 << 20 };
 
-static int unfinished = -1;		/* a file written where it is: emptied when the program stops */
+static volatile sig_atomic_t unfinished = -1;		/* a file written where it is: emptied when the program stops */
 
 static void empty_unfinished(void)
 {
@@ -90,14 +91,19 @@ static bool starts_a_file(int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !(fcntl(fd, F_GETFL) & O_APPEND) && lseek(fd, 0, SEEK_CUR) == 0;
 }
 
-static void check_descriptor(int fd, const char *name)
+static void check_writable(int fd, const char *name)
 {
 	int flags = fcntl(fd, F_GETFL);
 
 	if (standard_closed(fd) || (flags < 0 && errno == EBADF))
 		die("%s: is closed", name);
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
-		die("%s: is open for reading only, so nothing can be written there", name);
+		die("%s: is open for reading only", name);
+}
+
+static void check_descriptor(int fd, const char *name)
+{
+	check_writable(fd, name);
 	if (isatty(fd) && fd == 1)
 		misuse("standard output is a terminal: use -o FILE or a pipe");
 	if (isatty(fd))
@@ -147,14 +153,9 @@ struct output *output_open(const char *path, const char *kind)
 
 void output_answer(const char *path)
 {
-	int flags = fcntl(1, F_GETFL);
-
-	if (standard_closed(1))
-		die("<stdout>: is closed, and the answer goes there");
-	if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY)
-		die("<stdout>: is open for reading only, and the answer goes there");
+	check_writable(1, "<stdout>");
 	if (file_is_input(1))
-		die("<stdout>: is an input, and the answer goes there");
+		die("<stdout>: is an input, the answer would destroy it");
 	if (path && descriptor_of(path) == 1)
 		misuse("-o %s: standard output has the answer already; the name of a file was wanted", path);
 }
@@ -402,10 +403,11 @@ static void take_histories(struct output *out, const struct image *from, const c
 	H5Gclose(root);
 }
 
-void output_history(struct output *out, const char *option, const struct image *second)
+void output_history(struct output *out, const char *input, const struct image *from)
 {
-	if (out->part == 0)
-		take_histories(out, second, option);
+	if (!out->open || out->part)
+		die("%s: histories of inputs stand in part 0", out->name);
+	take_histories(out, from, input);
 }
 
 void output_begin(struct output *out, const struct image *from)

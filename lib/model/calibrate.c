@@ -27,19 +27,23 @@ static size_t site_of(const struct config *c, const char *layer)
 	return strcmp(layer, c->arch->head) ? SIZE_MAX : c->blocks * SITES;
 }
 
+struct wish { const struct config *config; bool any; };
+
+static void wish_for(void *arg, const char *path, size_t in)
+{
+	struct wish *w = arg;
+
+	(void)in;
+	w->any |= site_of(w->config, path) < SIZE_MAX;
+}
+
 void calibrate_check(const struct config *c, const char *name)
 {
-	bool any = option_layer(c->arch->head);
+	struct wish w = { c, false };
 
-	for (size_t i = 0; i < c->blocks && !any; i++)
-		for (const struct linear_row *row = c->arch->linear; row->name && !any; row++) {
-			char *path = config_path(c, i, row->name);
-
-			any = option_layer(path);
-			free(path);
-		}
-	if (!any)
-		die("%s: holds no linear layer that --layers selects", name);
+	layer_each(c, wish_for, &w);
+	if (!w.any)
+		die("%s: holds no linear layer with inputs that --layers selects", name);
 }
 
 struct calibration calibrate_begin(const struct image *image, const struct config *c)

@@ -84,7 +84,7 @@ static const struct { const char *name; enum act_kind act; } acts[] = {
 	{ "gelu_python_tanh", ACT_GELU_TANH }, { "gelu_accurate", ACT_GELU_TANH },
 };
 
-/* Switches that make another function of the model. */
+/* Switches that change what the model computes. */
 static const struct { const char *model_type, *key; bool supported; } switches[] = {
 	{ NULL, "is_causal", true },
 	{ "gpt2", "scale_attn_weights", true }, { "gpt2", "scale_attn_by_inverse_layer_idx", false },
@@ -185,7 +185,9 @@ static _Noreturn void unknown(const json_t *json)
 	for (size_t i = 0; i < ARCHITECTURES; i++)
 		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
 			type ? architectures[i].model_type : architectures[i].name);
-	die("%s: /config: unknown %s '%s'; known are %s", file, type ? "model_type" : "architecture", type ? type : name ? name : "",
+	if (!type && !name)
+		die("%s: /config: names neither model_type nor architectures; known are %s", file, known);
+	die("%s: /config: unknown %s '%s'; known are %s", file, type ? "model_type" : "architecture", type ? type : name,
 		known);
 }
 
@@ -324,7 +326,9 @@ static void parse_ids(struct config *c, const json_t *json)
 	if (json_is_array(bos))
 		bos = json_array_get(bos, 0);
 	c->bos = token_id(c, bos, c->arch->absent.bos);
-	for (size_t i = 0; i < n && c->eos_count < EOS; i++) {
+	if (n > EOS)
+		die("%s: /config: 'eos_token_id' lists %zu ids, at most %d were wanted", file, n, EOS);
+	for (size_t i = 0; i < n; i++) {
 		long id = token_id(c, json_is_array(eos) ? json_array_get(eos, i) : eos, c->arch->absent.eos);
 
 		if (id >= 0)
@@ -369,7 +373,7 @@ static void parse_sizes(struct config *c, const json_t *json)
 	if (a->position_kind == POSITION_ROPE && c->head_dim % 2)
 		die("%s: /config: head size %zu must be even for rotary positions", file, c->head_dim);
 	if (c->eps >= 1)
-		die("%s: /config: a norm's epsilon of %g is absurd", file, c->eps);
+		die("%s: /config: a norm's epsilon is %g, a number below 1 was wanted", file, c->eps);
 }
 
 struct config config_parse(const char *name, const char *text)
@@ -423,7 +427,7 @@ const char *const *model_layout(const char *config)
 	json_t *json = config ? json_loads(config, 0, NULL) : NULL;
 	const struct architecture *arch = json ? find(json) : NULL;
 
-	if (config && !json && json_loads(config, 0, NULL))	/* Jansson calls it a wrong token */
+	if (config && !json && json_loads(config, 0, NULL))	/* it parses the second time: memory was short */
 		die("/config: out of memory");
 	json_decref(json);
 	return arch ? arch->layout : NULL;

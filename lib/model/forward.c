@@ -128,7 +128,7 @@ static void observe_block(struct forward *f, const struct block *b, bool keep, c
 
 void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
 {
-	size_t n = f->windows->n, chunk = windows_of(f, CHUNK), chunks = (n + chunk - 1) / chunk, width = (size_t)threads_for(chunks);
+	size_t n = f->windows->n, chunk = windows_of(f, CHUNK), chunks = (n + chunk - 1) / chunk, width = (size_t)threads;
 	size_t alone = chunks - chunks % width;
 
 	if (observer || !keep) {
@@ -136,7 +136,7 @@ void forward_block(struct forward *f, const struct block *b, bool keep, const st
 		return;
 	}
 	make_works(f, alone ? width : 1, chunk, least(CHUNK, chunk * f->windows->ctx));
-	#pragma omp parallel for num_threads((int)width) if (alone) schedule(dynamic)
+	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
 	for (size_t i = 0; i < alone; i++)
 		run_windows(f, b, &f->work[omp_get_thread_num()], i * chunk, least(chunk, n - i * chunk), NULL, NULL);
 	for (size_t i = alone; i < chunks; i++)	/* fewer than threads: all of them at each */

@@ -16,7 +16,7 @@ static const char *const modes[] = {
 	[ACT_DYNAMIC_TOKEN] = "dynamic-token",
 };
 
-/* What a group may hold that changes the product and that this reader does not apply: wrong numbers else. */
+/* Members that change the product and that this reader does not apply. */
 static const char *const members_unknown[] = { "branch_a", "branch_b", "split_index", "split_weight" };
 
 /* path/name in a buffer that the next call reuses */
@@ -103,7 +103,7 @@ static void read_format(const struct image *image, const char *path, const char 
 	free(text);
 }
 
-/* A format that numbers are rounded to in passing: it has no zero point to go with it. */
+/* Values are only rounded to this format, so it must not have a zero point. */
 static void read_rounded(const struct image *image, const char *path, const char *name, struct format *f)
 {
 	read_format(image, path, name, f);
@@ -131,7 +131,7 @@ static void check_codes(const struct image *image, const char *path, const struc
 
 	if (all && (l->packed || f->bits == 8))
 		return;
-	#pragma omp parallel num_threads(threads) reduction(max:top) if (rows * n > 1 << 19)
+	#pragma omp parallel num_threads(threads_for(rows)) reduction(max:top) if (rows * n > 1 << 19)
 	{
 		uint8_t *row = l->packed ? xalloc(n, 1) : NULL, here;
 
@@ -173,7 +173,7 @@ static void read_groups(const struct image *image, const char *path, struct line
 	size_t shape[2] = { l->out, 0 };
 	double group = image_number(image, path, "group", NAN);
 
-	if (!(group >= -1) || group > LAYER_GROUP || group != floor(group))
+	if (!(group >= -1) || group > LAYER_GROUP_MOST || group != floor(group))
 		die("%s: %s: attribute group must be -1 (tensor), 0 (channel) or the columns of a group", image_name(image), path);
 	l->group = (long)group;
 	l->groups = shape[1] = linear_groups(l->in, l->group);
@@ -242,7 +242,7 @@ static void read_packed(const struct image *image, const char *path, struct line
 	struct tensor t;
 	size_t shape[2] = { want[0], 0 };
 
-	if (!(columns >= 1) || columns > 1e9 || columns != floor(columns) || (want[1] && columns != (double)want[1]))
+	if (!(columns >= 1) || columns > LAYER_GROUP_MOST || columns != floor(columns) || (want[1] && columns != (double)want[1]))
 		die("%s: %s: attribute columns must be how many columns are packed%s", image_name(image), member(path, "packed"),
 			want[1] ? ", and what the model says" : "");
 	l->in = (size_t)columns;
@@ -300,18 +300,18 @@ static void read_activation(const struct image *image, const char *path, struct 
 	}
 }
 
-/* A layer has one truth: a weight, codes, or packed codes. */
-static void check_one_truth(const struct image *image, const char *path)
+/* A layer is stored in one form. */
+static void check_one_form(const struct image *image, const char *path)
 {
-	static const char *const truths[] = { "weight", "codes", "packed" };
+	static const char *const forms[] = { "weight", "codes", "packed" };
 	const char *first = NULL;
 
-	for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
-		if (!image_has(image, member(path, truths[i])))
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		if (!image_has(image, member(path, forms[i])))
 			continue;
 		if (first)
-			die("%s: %s: has both %s and %s: which of them is meant?", image_name(image), path, first, truths[i]);
-		first = truths[i];
+			die("%s: %s: has both %s and %s; one of them was wanted", image_name(image), path, first, forms[i]);
+		first = forms[i];
 	}
 }
 
@@ -325,7 +325,7 @@ struct layer layer_read(const struct image *image, const char *path, size_t out,
 	for (size_t i = 0; i < sizeof members_unknown / sizeof *members_unknown; i++)
 		if (image_has(image, member(path, members_unknown[i])))
 			die("%s: %s: layers with this are not supported here", image_name(image), member(path, members_unknown[i]));
-	check_one_truth(image, path);
+	check_one_form(image, path);
 	if (image_number(image, path, "online_hadamard", 0) > 1)
 		die("%s: %s: layers with online_hadamard are not supported here", image_name(image), path);
 	if (image_find(image, member(path, "weight"), TENSOR_ANY, 2, want, &t)) {
@@ -454,13 +454,36 @@ bool layer_there(const struct image *image, const char *path)
 		(image_find(image, member(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
 }
 
+/* Whether --layers selects the path, if there is a linear layer. */
+static bool selected(const struct config *c, const char *path)
+{
+	size_t block, row;
+
+	return option_layer(path) && (!c || config_find(c, path, &block, &row) || asked_for(path));
+}
+
+void layer_each(const struct config *c, void (*visit)(void *arg, const char *path, size_t in), void *arg)
+{
+	const char *const ends[] = { c->arch->embedding, c->arch->head };
+
+	for (size_t i = 0; i < c->blocks; i++)
+		for (const struct linear_row *row = c->arch->linear; row->name; row++) {
+			char *path = config_path(c, i, row->name);
+
+			if (selected(c, path))
+				visit(arg, path, config_in(c, row->site));
+			free(path);
+		}
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (selected(c, ends[i]))
+			visit(arg, ends[i], c->hidden);
+}
+
 static void visit(void *arg, const char *path)
 {
 	struct walk *w = arg;
-	size_t block, row;
-	bool known = w->config && config_find(w->config, path, &block, &row);
 
-	if (!option_layer(path) || !(known || !w->config || asked_for(path)) || !layer_there(w->image, path))
+	if (!selected(w->config, path) || !layer_there(w->image, path))
 		return;
 	w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
 	if (!w->list.path)

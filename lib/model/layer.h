@@ -42,12 +42,18 @@ float *layer_vector(const struct image *image, const char *path, size_t n);
 bool layer_there(const struct image *image, const char *path);
 bool layer_quantized(const struct image *image, const char *path);
 
-enum { LAYER_GROUP = 1000000000 };	/* columns of a group, at most */
+enum { LAYER_GROUP_MOST = 1000000000 };	/* columns of a group, at most */
 
 struct layer_list {
 	size_t n;
 	char **path;
 };
+
+/*
+ * Every linear layer that --layers selects in a whole model of this config, and how many inputs it has: those of the
+ * architecture's row, and embedding and head if a GLOB matches them.
+ */
+void layer_each(const struct config *c, void (*visit)(void *arg, const char *path, size_t in), void *arg);
 
 /*
  * The linear layers of the part that --layers selects, in natural order. With

@@ -22,8 +22,12 @@ void quantize_format(struct format *f, const char *option, const char *name)
 		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, name, closest ? "did you mean " : "",
 			closest ? closest : "", closest ? "? " : "", format_list());
 	}
+}
+
+void quantize_hint(const struct format *f, const char *option)
+{
 	if (format_hint(f))
-		warn("--%s: %s is the format without infinities and bias (FPE2M2); FP8 is %s", option, f->name, format_hint(f));
+		warn("--%s: %s is FPE2M2's format, with bias 0 and without infinities; the FP8 of hardware is %s", option, f->name, format_hint(f));
 }
 
 long quantize_group(const char *text)
@@ -35,12 +39,12 @@ long quantize_group(const char *text)
 		return 0;
 	if (!strcmp(text, "tensor"))
 		return -1;
-	if (!end || *end || !g || g > LAYER_GROUP)
-		misuse("--group: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'", text, LAYER_GROUP);
+	if (!end || *end || !g || g > LAYER_GROUP_MOST)
+		misuse("--group: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'", text, LAYER_GROUP_MOST);
 	return (long)g;
 }
 
-/* A format that numbers are rounded to in passing: it has no zero point to go with it. */
+/* Values are only rounded to this format, so it must not have a zero point. */
 static void rounded_format(const struct format *f, const char *option)
 {
 	if (f->asymmetric)
@@ -52,19 +56,21 @@ void quantize_top(const struct solver *s, const char *option, double value, floa
 	if (isnan(value) || !s->compute.kind)
 		return;
 	if (!(value >= 1 && value <= (double)s->compute.top))
-		misuse("--%s: %g is not from 1 to %g, the largest value of %s", option, value, (double)s->compute.top, s->compute.name);
+		misuse("--%s: %g is not a number from 1 to %g, the largest value of %s", option, value, (double)s->compute.top, s->compute.name);
 	*to = (float)value;
 }
 
 void quantize_idle(const struct quantize *q, const char *format, int mode)
 {
 	const struct solver *s = &q->solver;
-	const bool solves = s->compensate != COMPENSATE_NONE, fp8 = s->compute.kind, rounds = fp8 || format || mode > ACT_NONE;
+	const bool none = s->compensate == COMPENSATE_NONE, fp8 = s->compute.kind, rounds = fp8 || format || mode > ACT_NONE;
 	const bool scales = (mode < 0 && rounds) || mode == ACT_STATIC_TENSOR;	/* of inputs, from calibration */
 
-	option_idle(5, (struct option_idle[]){
-		{ !solves, "order static-groups group-view damp", "--compensate none" },
-		{ s->group <= 0, "static-groups group-view", "one group a row" },
+	option_idle(7, (struct option_idle[]){
+		{ none, "order static-groups group-view damp", "--compensate none" },
+		{ s->group <= 0, "static-groups group-view", "one group per row" },
+		{ s->static_groups, "group-view", "--static-groups" },
+		{ s->compensate == COMPENSATE_STORAGE && !fp8, "compensate", "--compute none" },
 		{ !fp8, "round-first scale8 top saturate", "--compute none" },
 		{ !fp8 && !scales, "pow2-scale", "no FP8 scale and no static scale" },
 		{ mode == ACT_NONE, "act-format", "--act-mode none" },
@@ -83,6 +89,7 @@ void quantize_inputs(struct quantize *q, const char *format, int mode, int pow2)
 	q->act_pow2 = s->pow2_scale;
 	if (format) {
 		quantize_format(&q->act_format, "act-format", format);
+		quantize_hint(&q->act_format, "act-format");
 		rounded_format(&q->act_format, "act-format");
 	}
 	if (strcmp(q->act_format.name, s->compute.name)) {
@@ -91,7 +98,7 @@ void quantize_inputs(struct quantize *q, const char *format, int mode, int pow2)
 	}
 	if (!q->act_format.kind && mode > ACT_NONE)
 		misuse("--act-mode needs a format, from --act-format or --compute");
-	q->says_inputs = mode >= 0 || q->act_format.kind;
+	q->inputs_given = mode >= 0 || q->act_format.kind;
 	q->act_mode = mode >= 0 ? (enum act_mode)mode : q->act_format.kind ? ACT_STATIC_TENSOR : ACT_NONE;
 }
 
@@ -103,11 +110,10 @@ static char *group_name(double group)
 void quantize_check(const struct quantize *q)
 {
 	const struct solver *s = &q->solver;
-	bool solves = s->compensate != COMPENSATE_NONE;
 	char *kind;
 	double group;
 
-	if (solves && !q->hessian)
+	if (s->compensate != COMPENSATE_NONE && !q->hessian)
 		misuse("--hessian FILE is needed (hessian-accum makes it), or --compensate none to round to nearest");
 	if (q->act_mode == ACT_STATIC_TENSOR && !q->hessian)
 		misuse("static activation scales come from --hessian FILE; give it, or --act-mode dynamic-token or none");
@@ -148,50 +154,29 @@ static size_t first_asymmetric(size_t n, const float h[n][n])
 	return bad;
 }
 
-static void check_there(const struct image *image, const char *layer, const char *member)
-{
-	char *path = xformat("%s/%s", layer, member);
-
-	if (image && !image_has(image, path))
-		die("%s: %s: is missing; the layer was not calibrated, or this is of another model", image_name(image), path);
-	free(path);
-}
-
-void quantize_check_layers(const struct quantize *q, const struct config *c, const struct image *image)
-{
-	const bool solves = q->solver.compensate != COMPENSATE_NONE;
-
-	if (image_parts(image) <= c->blocks)	/* some blocks of a model, by themselves */
-		return;
-	for (size_t i = 0; i < c->blocks; i++)
-		for (const struct linear_row *row = c->arch->linear; row->name; row++) {
-			char *path = config_path(c, i, row->name);
-
-			if (option_layer(path)) {
-				check_there(solves ? q->hessian : NULL, path, "hessian");
-				check_there(q->act_mode == ACT_STATIC_TENSOR ? q->hessian : NULL, path, "absmax");
-				check_there(q->order, path, "order");
-			}
-			free(path);
-		}
-}
-
-const float *quantize_hessian(const struct image *hessian, const char *layer, size_t n)
+/* The Hessian of a layer, in shape. */
+static const float *find_hessian(const struct image *hessian, const char *layer, size_t n)
 {
 	char *at = xformat("%s/hessian", layer), *count = xformat("%s/count", layer);
 	struct tensor h;
-	size_t bad;
 
 	if (!image_find(hessian, at, TENSOR_F32, 2, (size_t[]){ n, n }, &h))
 		die("%s: %s: is missing; the layer was not calibrated, or this is the Hessian of another model",
 			image_name(hessian), at);
 	if (*(const int64_t *)image_tensor(hessian, count, TENSOR_I64, 0, NULL).data <= 0)
 		die("%s: %s: says that no token was seen", image_name(hessian), count);
-	bad = first_asymmetric(n, h.data);
-	if (bad < n)
-		die("%s: %s: is not symmetric: row and column %zu differ", image_name(hessian), at, bad);
 	free(at), free(count);
 	return h.data;
+}
+
+const float *quantize_hessian(const struct image *hessian, const char *layer, size_t n)
+{
+	const float *h = find_hessian(hessian, layer, n);
+	size_t bad = first_asymmetric(n, (const float (*)[n])h);
+
+	if (bad < n)
+		die("%s: %s/hessian: is not symmetric: row and column %zu differ", image_name(hessian), layer, bad);
+	return h;
 }
 
 static const int32_t *layer_order(const struct quantize *q, const char *path, size_t n)
@@ -201,6 +186,33 @@ static const int32_t *layer_order(const struct quantize *q, const char *path, si
 
 	free(at);
 	return order;
+}
+
+static bool solves(const struct quantize *q)
+{
+	return q->solver.compensate != COMPENSATE_NONE;
+}
+
+/* Whether the result depends on the Hessians; otherwise they only serve the report. */
+static bool needs_hessian(const struct quantize *q)
+{
+	return solves(q) || q->act_mode == ACT_STATIC_TENSOR;
+}
+
+static void look_for(void *arg, const char *path, size_t in)
+{
+	const struct quantize *q = arg;
+
+	if (needs_hessian(q))
+		find_hessian(q->hessian, path, in);
+	if (q->order)
+		layer_order(q, path, in);
+}
+
+void quantize_check_layers(struct quantize *q, const struct config *c, const struct image *image)
+{
+	if (image_parts(image) > c->blocks)	/* otherwise some blocks of a model, by themselves */
+		layer_each(c, look_for, q);
 }
 
 static float static_scale(const struct quantize *q, const char *path, size_t n)
@@ -247,7 +259,7 @@ static void begin_layer(const struct quantize *q, struct task *t, const struct i
 	if (!l->weight)
 		die("%s: %s: is quantized already, a plain weight was wanted", image_name(image), path);
 	t->solver = (struct solver_layer){ .weight = l, .order = q->order ? layer_order(q, path, n) : NULL };
-	if (q->hessian && s->compensate != COMPENSATE_NONE)
+	if (q->hessian && solves(q))
 		t->solver.h = quantize_hessian(q->hessian, path, n);
 	else if (q->hessian) {	/* rounding to nearest: only to report the error */
 		char *at = xformat("%s/hessian", path);
@@ -284,7 +296,7 @@ static void end_layer(const struct quantize *q, struct output *out, const struct
 		l->scale8 = y->scale8;
 		l->scales8 = s->scale8_channel ? l->out : 1;
 	}
-	if (q->says_inputs) {
+	if (q->inputs_given) {
 		l->act_mode = q->act_mode;
 		l->act_format = q->act_format;
 	}
@@ -347,7 +359,7 @@ void quantize_part(struct quantize *q, struct output *out, const struct image *i
 
 	if (list.n || !image_part(image)) {
 		output_begin(out, image);
-		if (!image_part(image) && q->hessian && (q->solver.compensate != COMPENSATE_NONE || q->act_mode == ACT_STATIC_TENSOR))
+		if (!image_part(image) && q->hessian && needs_hessian(q))
 			output_history(out, "hessian", q->hessian);
 		if (!image_part(image) && q->order)
 			output_history(out, "order", q->order);

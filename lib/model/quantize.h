@@ -12,7 +12,7 @@
 
 struct quantize {
 	struct solver solver;
-	bool says_inputs;		/* how inputs are rounded; otherwise what the model says of that stays */
+	bool inputs_given;		/* how inputs are rounded; otherwise what the model says of that stays */
 	enum act_mode act_mode;
 	struct format act_format;
 	float act_top;			/* static scales are max|X|/act_top, */
@@ -24,6 +24,8 @@ struct quantize {
 
 /* Values of options; misuse, naming the option, where they mean nothing. */
 void quantize_format(struct format *f, const char *option, const char *name);
+/* Warns where a format is easily taken for FP8 of hardware. */
+void quantize_hint(const struct format *f, const char *option);
 long quantize_group(const char *text);		/* columns, or 0 for "channel", -1 for "tensor" */
 /* A value of --top or --saturate, NaN: not given, from 1 to the compute format's largest value; misuse outside. */
 void quantize_top(const struct solver *s, const char *option, double value, float *to);
@@ -39,12 +41,12 @@ void quantize_inputs(struct quantize *q, const char *format, int mode, int pow2)
 /* The Hessian of a layer with n inputs, [n][n]; dies, naming file and path, where there is none that fits. */
 const float *quantize_hessian(const struct image *hessian, const char *layer, size_t n);
 
-/* Whether options and files fit together: dies or misuses. */
+/* Dies, or calls misuse(), unless options and files fit together. */
 void quantize_check(const struct quantize *q);
 
 /* Dies if a layer of a whole model that --layers selects lacks its Hessian or its order: before the first is
  * quantized. image: its first part. */
-void quantize_check_layers(const struct quantize *q, const struct config *c, const struct image *image);
+void quantize_check_layers(struct quantize *q, const struct config *c, const struct image *image);
 
 /*
  * Quantizes the layers of a part that --layers selects, reports each on

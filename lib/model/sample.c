@@ -46,12 +46,12 @@ static void draw(const char *name, const struct config *c, size_t sequences, flo
 	double temperature, const struct random_stream *random, size_t first, size_t stride)
 {
 	for (size_t s = 0; s < sequences; s++) {
-		float *y = logits[s], nothing = 0;
+		float *y = logits[s], not_finite = 0;	/* x - x is 0, or NaN for NaN and infinity */
 
-		#pragma omp simd reduction(+:nothing)
+		#pragma omp simd reduction(+:not_finite)
 		for (size_t i = 0; i < c->vocab; i++)
-			nothing += y[i] - y[i];
-		if (nothing != 0)	/* NaN */
+			not_finite += y[i] - y[i];
+		if (not_finite != 0)
 			die("%s: the model gives logits that are not finite: its numbers overflow", name);
 
 		if (c->bos >= 0)

@@ -515,6 +515,8 @@ bool format_parse(struct format *f, const char *name)
 	return false;
 }
 
+const char *const format_tie_names[] = { "even", "away", NULL };
+
 void format_ties(struct format *f, bool away)
 {
 	f->away = away;

@@ -72,7 +72,7 @@ size_t job_lay_out(struct batch *batch, const struct solver *s, size_t count, st
 	struct pieces p = { .base = base };
 	struct job one, *job = take(&p, count, sizeof *job);
 	struct rows none, *rows = take(&p, count, sizeof *rows);
-	size_t n = 0, groups = 0, largest = 0, wide = 0;
+	size_t n = 0, groups = 0, largest = 0, wide = 0, pieces = 0;
 
 	*batch = (struct batch){ .layers = count, .job = job, .rows = rows };
 	for (size_t i = 0; i < count; i++) {
@@ -87,13 +87,15 @@ size_t job_lay_out(struct batch *batch, const struct solver *s, size_t count, st
 		lay_out_rows(&p, base ? &rows[i] : &none, &layer[i], s->group == -1);
 		if (base)
 			rows[i].job = &job[batch->jobs - 1];
+		pieces += ceil_div(layer[i].weight->out, PANEL) + ceil_div(one.n, SPAN);	/* panels of rows, columns of tiles of a factor */
 		n = one.n > n ? one.n : n;
 		groups = one.groups > groups ? one.groups : groups;
 		largest = one.largest > largest ? one.largest : largest;
 		wide = one.widest > wide ? one.widest : wide;
 	}
-	batch->area = take(&p, (size_t)threads, sizeof *batch->area);
-	for (int t = 0; t < threads; t++) {
+	batch->threads = threads_for(pieces);
+	batch->area = take(&p, (size_t)batch->threads, sizeof *batch->area);
+	for (int t = 0; t < batch->threads; t++) {
 		struct area a;
 
 		a.strip = take(&p, STRIP * n, sizeof *a.strip);

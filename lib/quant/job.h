@@ -80,6 +80,7 @@ struct batch {
 	size_t jobs, layers;
 	struct job *job;		/* [jobs] */
 	struct rows *rows;		/* [layers], those of a job side by side */
+	int threads;			/* as many as there is work for */
 	struct area *area;		/* [threads] */
 };
 

@@ -561,7 +561,7 @@ void solver_run(const struct solver *s, size_t count, struct solver_layer layer[
 	struct batch b;
 
 	job_lay_out(&b, s, count, layer, (char *)work + (-(uintptr_t)work & 63));
-	#pragma omp parallel num_threads(threads)
+	#pragma omp parallel num_threads(b.threads)
 	#pragma omp single
 	for (size_t i = 0; i < b.jobs; i++)
 		#pragma omp task

@@ -33,7 +33,7 @@ static size_t tile_floats(size_t n)
 
 size_t stats_work(size_t m, size_t n)
 {
-	return rows_bytes(m) + (size_t)threads * 3 * tile_floats(n) * sizeof(float);
+	return rows_bytes(m) + (size_t)threads_for((m + TILE - 1) / TILE) * 3 * tile_floats(n) * sizeof(float);
 }
 
 /* One of the calling thread's three tiles. */
@@ -84,7 +84,7 @@ void stats_weight(const struct linear *l, struct weight_stats *s, void *work)
 	double mean = 0, m2 = 0, m4 = 0;
 	size_t live = 0;
 
-	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (m > TILE)
+	#pragma omp parallel for num_threads(threads_for((m + TILE - 1) / TILE)) schedule(dynamic)
 	for (size_t t = 0; t < m; t += TILE) {
 		float (*w)[n] = (float (*)[n])tile_of(work, m, n, 0);
 		size_t rows = least(TILE, m - t);
@@ -178,7 +178,7 @@ bool stats_difference(const struct linear *w, const struct linear *v, const floa
 	const size_t m = w->out, n = w->in;
 	struct distances *row = work, sum = { 0 };
 
-	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (m > TILE)
+	#pragma omp parallel for num_threads(threads_for((m + TILE - 1) / TILE)) schedule(dynamic)
 	for (size_t t = 0; t < m; t += TILE)
 		take_tile(w, v, h, t, least(TILE, m - t), row + t, (float (*)[n])tile_of(work, m, n, 0),
 			(float (*)[n])tile_of(work, m, n, 1), (float (*)[n])tile_of(work, m, n, 2));

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tokens.h -- a tokens file: ids, and what they were made for
+ */
+#ifndef MODEL_TOKENS_H
+#define MODEL_TOKENS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "io/image.h"
+
+struct tokens {
+	size_t n;
+	const int32_t *id;		/* [n], views of the file */
+	const uint16_t *bytes;		/* [n] length of each token's text, or NULL */
+	int32_t bos;			/* -1: the tokenizer has none */
+	bool add_bos;			/* the tokenizer puts it before a text */
+	size_t vocab;			/* of the tokenizer; 0: not known */
+};
+
+/*
+ * The ids of a tokens file for a model, of which `part` is the first part (NULL: no model) and vocab the size of its
+ * vocabulary. Dies if an id is not below it, or if the file was made for a vocabulary of another size, unless `force`;
+ * warns if it was made by another tokenizer. limit: first ids only; 0: all.
+ */
+struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force, size_t limit);
+
+/* The attributes of /tokens, by tokenizer.json's text (NULL: none) and what it or the config says. */
+void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab);
+
+/* The row of --force-tokens. */
+#define OPTION_FORCE_TOKENS(var) { 0, "force-tokens", OPTION_BOOL, var, NULL, \
+	.help = "take tokens that were made for a vocabulary of another size" }
+#endif
