@@ -19,6 +19,7 @@
 #include "eval/divergence.h"
 #include "eval/perplexity.h"
 #include "eval/record.h"
+#include "io/file.h"
 #include "io/image.h"
 #include "model/run.h"
 #include "num/linalg.h"
@@ -114,6 +115,7 @@ int main(int argc, char *argv[])
 		numbers += divergence_answer(&divergence, answer + numbers);
 		divergence_write(out, &divergence);
 	}
+	file_check();
 	table_answer(numbers, answer, set.json);
 	record_write(out, numbers, answer, &windows, nll);
 	image_close(file);

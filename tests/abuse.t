@@ -102,7 +102,7 @@ PY
 hostile() { no "HDF5: $1" 1 "$1.h5: ${3:-.*}$2" tool "${4:-dpq-run}" "$1.h5"; }
 hostile huge 'larger than its file can hold|impossible dimensions|cannot be read'
 hostile rank 'has 32 dimensions|has shape'
-hostile null 'has -1 dimensions|has shape'
+hostile null 'is an empty dataset'
 hostile compound 'has an element type that is not known'
 hostile text 'has an element type that is not known|type'
 hostile texts '/config: is no string'
@@ -112,7 +112,7 @@ hostile soft 'is a soft or external link'
 hostile outside 'is a soft or external link'
 hostile virtual 'is stored in other files'
 hostile elsewhere 'is stored in other files'
-hostile kind "has no attribute ptq_kind, 'model' was wanted"
+hostile kind 'attribute ptq_kind is not one text'
 hostile long-kind "'model' was wanted"
 hostile cycle 'is nested too deeply|more paths'
 hostile ladder 'has more paths than a file of its size can need'

@@ -638,7 +638,7 @@ static void layers_through_files(void **unused)
 		l.act_mode = (enum act_mode)(how % 4);
 		assert_true(format_parse(&l.act_format, "e4m3fn"));
 		l.act_scale = act;
-		l.modalities = 2;
+		l.modalities = l.act_mode == ACT_STATIC_MODALITY ? 2 : 1;
 		y = written_and_read(&l, &layer, &image);
 		linear_weight(&l, 0, OUT, a);
 		linear_weight(&y, 0, OUT, b);

@@ -68,6 +68,8 @@ no 'FILE that is an empty word' 2 '--hessian: the name of a file was wanted' dpq
 no '-o an empty word' 2 '--output: the name of a file was wanted' dpq-run -o '' model.h5
 no 'a table of a model without one' 2 '--table error is of a MODEL' exmy-sweep --tsv --table error
 no 'a plot whose name gnuplot would run' 2 'control character' exmy-sweep --plot "$(printf 'a\nsystem("touch PWN")\n#.svg')"
+mkdir fake; printf '#!/bin/sh\ncat >/dev/null\n' >fake/gnuplot; chmod +x fake/gnuplot
+no 'a gnuplot that draws nothing' 1 'gnuplot could not make it' env PATH="$tmp/fake:$PATH" exmy-sweep --formats int4 --sigma 0.1 --plot x.svg -o out/r
 no 'a plot of no kind' 2 'ends in .svg, .png or .pdf' exmy-sweep --plot x.gif
 ok '... runs nothing' test ! -e PWN
 ok 'standard input is no model of a sweep, unless named' exmy-sweep --tsv --formats int4 --sigma 0.1 -o out/r
@@ -195,6 +197,25 @@ change("modality-scales.h5", "codes.h5", lambda f: (attribute(U, "act_mode", "st
     f.__setitem__(U + "/act_scale", np.ones(2, "f4"))))
 change("one-modality.h5", "codes.h5", lambda f: (attribute(U, "act_mode", "static-modality")(f), attribute(U, "act_format", "int8")(f),
     f.__setitem__(U + "/act_scale", np.ones(1, "f4"))))
+def rounded(f, **how):
+    g = f[U]
+    for name, value in how.items():
+        if value is None: continue
+        if name == "act_scale": g[name] = np.full(value, 0.1, "f4")
+        else: g.attrs[name] = value
+change("mode-none.h5", "codes.h5", lambda f: rounded(f, act_format="int8", act_scale=1))
+change("mode-number.h5", "codes.h5", lambda f: rounded(f, act_format="int8", act_scale=1, act_mode=3))
+change("many-scales.h5", "codes.h5", lambda f: rounded(f, act_format="int8", act_scale=8, act_mode="static-tensor"))
+change("saturate.h5", "codes.h5", attribute(U, "saturate", 100.))
+change("storage.h5", "codes.h5", attribute(U, "storage", 5))
+change("misnamed.h5", "model.h5", lambda f: f.move(U + "/weight", U + "/wieght"))
+change("misnamed-codes.h5", "codes.h5", lambda f: f.move(U + "/codes", U + "/cods"))
+change("many-tokens.h5", "hessian.h5", lambda f: f[U + "/count"].__setitem__((), 2**63 - 1))
+change("no-bos.h5", "tokens.h5", lambda f: f["tokens"].attrs.__delitem__("bos_id"))
+change("add-five.h5", "tokens.h5", attribute("tokens", "add_bos", 5))
+with h5py.File("table.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
+    f["a\tb\nall/weight"] = np.ones((4, 8), "f4")
 # files
 change("number.h5", "model.h5", attribute("/", "ptq_version", 1))
 change("version.h5", "model.h5", attribute("/", "ptq_version", "2"))
@@ -254,7 +275,30 @@ refused large-scale 'holds f64 values that do not fit f32' of_model
 refused modality-scales 'scale of inputs for each of 2 modalities' of_model
 ok 'one modality' of_model one-modality.h5
 ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
-refused number 'no attribute ptq_version that is a string' of_model
+refused mode-none 'has no attribute act_mode' of_model
+refused mode-number 'attribute act_mode is not one text' of_model
+refused many-scales 'act_scale: has 8 values, 1 was wanted' of_model
+refused saturate 'attribute saturate is there, but compute names no format' of_model
+refused storage 'attribute storage is not one text' of_model
+dpq-run -q --compensate none --storage int5 --group 4 model.h5 -o int5.h5
+py -c "
+import h5py, numpy as np
+with h5py.File('int5.h5', 'r+') as f:
+    g = f['model/layers/0/mlp/up_proj']
+    g['zero'] = np.full(g['scale'].shape, 3, 'u1')"
+refused int5 'zero: is there, but int5 has no zero point' of_model
+for t in 'dpq-run -q --compensate none' 'tensor-stats -q' 'exmy-sweep -q --formats int4' 'hessian-accum -q --tokens tokens.h5 --ctx 8'; do
+	no "${t%% *}: a weight under another name" 1 'misnamed.h5: .*up_proj: has neither weight nor codes' $t misnamed.h5 -o out/r
+done
+no 'tensor-stats: codes under another name' 1 'up_proj: has neither weight nor codes' tensor-stats misnamed-codes.h5
+no 'more tokens than a count holds' 1 'count: is .*, too many together with the others' hessian-accum -q many-tokens.h5 hessian.h5 -o out/r
+no 'the sum of Hessians that are not finite' 1 'nan-hessian.h5: .*not finite' hessian-accum -q nan-hessian.h5 hessian.h5 -o out/r
+refused no-bos 'add_bos is 1, but there is no bos_id' of_tokens
+refused add-five 'add_bos is 5, 0 or 1 was wanted' of_tokens
+warns 'force without need' '--force-tokens .the vocabularies have one size.' eval-ppl --force-tokens --tokens tokens.h5 --ctx 8 model.h5
+is 'a name with a line in it is one row' "$(tensor-stats table.h5 | cut -f1 | sed 1d | xargs)" '/a?b?all all'
+is '... of a report, too' "$(dpq-run --compensate none table.h5 -o out/r 2>&1 | grep -c 'a?b?all')" 1
+refused number 'attribute ptq_version is not one text' of_model
 refused version "has ptq_version '2'" of_model
 refused lzf 'is compressed in a way this HDF5 library does not know' of_model
 refused block 'has an HDF5 user block' of_model
@@ -262,7 +306,7 @@ no '... from a pipe' 1 'or begins with a user block' sh -c 'cat block.h5 | tenso
 refused overflow 'gives .*its numbers overflow' of_model
 refused norm 'gives .*its numbers overflow' of_model
 no 'drawn from a model that overflows' 1 'overflow.h5: the model gives logits that are not finite' sample-tokens -q --length 8 --ctx 8 overflow.h5 -o out/r
-no 'Hessians of a model that overflows' 1 'norm.h5: .*not finite' hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
+no 'Hessians of a model that overflows' 1 'norm.h5: .*overflows' hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
 ok 'the newest format of HDF5' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 -o out/l && h5diff out/l codes.h5 /model /model && h5diff latest.h5 out/l /note'
 ok '... as a stream' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 | exmy-pack -q -o out/l && h5diff out/l packed.h5 /model /model'
 # codes that stand for no value
@@ -330,6 +374,19 @@ with open("doubled", "wb") as out:
 PY
 no 'a block twice in a stream, to a file' 1 'is there already; an earlier part of the input holds it too' rtn doubled
 no 'a block twice in a stream, run' 1 'block 1 was expected' of_model doubled
+for c in 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o hessian.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
+	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o model.h5' 'tokenize --bytes text -o text'; do
+	before=$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)
+	no "${c%% *}: an input of another kind as its result" 1 'is an input that holds' $c
+	is '... is what it was' "$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)" "$before"
+done
+cp model.h5 own.h5
+ok 'a model in the place of the one it was made from' sh -c 'dpq-run -q --compensate none --group 4 own.h5 -o own.h5 && h5diff own.h5 codes.h5 /model /model'
+cp hessian.h5 errors.h5
+rm -f out/*
+# shellcheck disable=SC2016
+is 'messages that would go into an input' "$(sh -c 'dpq-run --group 4 --hessian errors.h5 model.h5 -o out/r 2<>errors.h5; echo $?'; cmp errors.h5 hessian.h5 && ls out/r 2>&1)" "1
+ls: cannot access 'out/r': No such file or directory"
 mkfifo pipe
 shrinks() {	# shrinks NAME FILE COMMAND...: FILE becomes empty while the command waits for its model from a pipe
 	name=$1 file=$2; shift 2
@@ -345,6 +402,25 @@ shrinks() {	# shrinks NAME FILE COMMAND...: FILE becomes empty while the command
 	wait $pid; s=$?
 	is "$name: an input that shrinks" "$s $(cat error)" "1 ${1##*/}: an input file shrank or could not be read while it was in use"
 }
+changes() {	# changes NAME FILE COMMAND...: a byte of FILE is another while the command waits for its model
+	name=$1 file=$2; shift 2
+	cp "$file" changing.h5
+	"$@" <pipe >said 2>error & pid=$!
+	exec 3>pipe
+	head -c 300 model.h5 >&3
+	for _ in $(seq 100); do grep -q changing.h5 /proc/$pid/maps && break; sleep 0.1; done
+	py -c 'f = open("changing.h5", "r+b"); f.seek(-1, 2); b = f.read(1); f.seek(-1, 2); f.write(b)'
+	tail -c +301 model.h5 >&3
+	exec 3>&-
+	wait $pid; s=$?
+	is "$name: an input that changes" "$s $(cat error)" "1 ${1##*/}: changing.h5: was changed while it was read"
+	is '... and nothing said' "$(cat said)" ''
+}
+rm -f out/*
+changes 'tensor-diff --reference' model.h5 tensor-diff -q --reference changing.h5
+changes 'eval-ppl --tokens' tokens.h5 eval-ppl -q --tokens changing.h5 --ctx 8
+changes 'dpq-run --hessian' hessian.h5 dpq-run -q --group 4 --hessian changing.h5 -o out/r
+is '... and no result' "$(ls -A out)" ''
 shrinks 'tensor-diff --reference' model.h5 tensor-diff -q --reference shrinking.h5
 shrinks 'eval-ppl --tokens' tokens.h5 eval-ppl -q --tokens shrinking.h5 --ctx 8
 shrinks 'dpq-run --hessian' hessian.h5 dpq-run -q --group 4 --hessian shrinking.h5 -o out/r

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 const char *program = "ptqtools";
@@ -20,10 +22,22 @@ static void (*stop[STOPS])(void);
 static int stops;
 static volatile sig_atomic_t settled;
 
+/* Once, by whichever thread comes first; others wait for its end. With signals blocked, so that it is not interrupted by itself. */
 static void run_stops(void)
 {
+	static volatile int begun, ended;
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	if (__atomic_exchange_n(&begun, 1, __ATOMIC_SEQ_CST)) {
+		while (!ended)
+			usleep(1000);
+		return;
+	}
 	while (stops)
 		stop[--stops]();
+	ended = 1;
 }
 
 /* What the program does to itself; the rest comes from outside. */
@@ -36,17 +50,27 @@ static bool is_fault(int number)
 static void on_signal(int number)
 {
 	static const char bus[] = ": an input file shrank or could not be read while it was in use\n";
+	static volatile int begun;
+	sigset_t one;
 
 	if (settled && !is_fault(number))
 		return;
+	if (__atomic_exchange_n(&begun, 1, __ATOMIC_SEQ_CST))
+		for (;;)	/* another thread ends the process */
+			pause();
 	run_stops();
 	if (number == SIGBUS) {
-		if (write(2, program, strlen(program)) < 0 || write(2, bus, sizeof bus - 1) < 0)
+		const struct iovec line[] = { { (void *)(uintptr_t)program, strlen(program) }, { (void *)(uintptr_t)bus, sizeof bus - 1 } };
+
+		if (writev(2, line, 2) < 0)
 			_exit(1);
 		_exit(1);
 	}
 	signal(number, SIG_DFL);
+	sigemptyset(&one);
+	sigaddset(&one, number);
 	raise(number);
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
 }
 
 /* Those that by default do not end a process. */
@@ -59,15 +83,17 @@ static bool is_harmless(int number)
 void catch_signals(void)
 {
 	static bool done;
+	struct sigaction caught = { .sa_handler = on_signal };
 
 	if (done)
 		return;
 	done = true;
+	sigfillset(&caught.sa_mask);
 	for (int number = 1; number <= SIGRTMAX; number++) {
 		struct sigaction now;
 
 		if (!is_harmless(number) && !sigaction(number, NULL, &now) && now.sa_handler == SIG_DFL)
-			signal(number, on_signal);	/* fails of those that cannot be caught */
+			sigaction(number, &caught, NULL);	/* fails of those that cannot be caught */
 	}
 	signal(SIGXFSZ, SIG_IGN);	/* ulimit -f: write() says EFBIG instead */
 	atexit(run_stops);
@@ -189,6 +215,16 @@ char *xformat(const char *fmt, ...)
 		die("out of memory");
 	va_end(ap);
 	return s;
+}
+
+char *plain_text(const char *text)
+{
+	char *y = xformat("%s", text);
+
+	for (char *s = y; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 127)
+			*s = '?';
+	return y;
 }
 
 void xsetenv(const char *name, const char *value)

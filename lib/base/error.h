@@ -34,6 +34,8 @@ void settle(void);
  * Returned by free().
  */
 void *xalloc(size_t n, size_t size);
+/* The text with '?' for control characters, so that a name from a file is one cell of a table, or one line; free() it. */
+char *plain_text(const char *text);
 char *xformat(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* free() it */
 void xsetenv(const char *name, const char *value);	/* replaces; dies where there is no memory */
 #endif

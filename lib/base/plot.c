@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/error.h"
 
 static const struct { const char *end, *terminal; double unit; } types[] = {
@@ -72,8 +73,10 @@ void plot_say(struct plot *p, const char *format, ...)
 
 void plot_close(struct plot *p)
 {
+	struct stat st;
+
 	plot_say(p, "set output\n");
-	if (pclose(p->pipe))
+	if (pclose(p->pipe) || fstat(p->file.fd, &st) || !st.st_size)
 		die("%s: gnuplot could not make it", p->file.path);
 	replace_sync(&p->file);
 	replace_done(&p->file);

@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { ALL = 17 };	/* digits that say a double exactly */
@@ -36,6 +37,7 @@ void table_answer(size_t n, const struct answer a[n], bool json)
 void report_row(struct report *r, const char *name, const double value[])
 {
 	bool wide = isatty(2);
+	char *shown;
 
 	if (quiet)
 		return;
@@ -47,7 +49,9 @@ void report_row(struct report *r, const char *name, const double value[])
 		fputc('\n', stderr);
 		r->begun = true;
 	}
-	fprintf(stderr, wide ? "%-44s" : "%s", name);
+	shown = plain_text(name);
+	fprintf(stderr, wide ? "%-44s" : "%s", shown);
+	free(shown);
 	for (size_t i = 0; i < r->columns; i++)
 		if (isnan(value[i]))
 			fprintf(stderr, wide ? " %11s" : "\t%s", "-");

@@ -116,6 +116,8 @@ char *image_text(const struct image *image, const char *path, const char *name)
 	if (!image || !open_attribute(image, path, name, &a))
 		return NULL;
 	text = read_string(image, path, a);
+	if (!text)
+		die("%s: %s: attribute %s is not one text", image->name, path, name);
 	H5Aclose(a);
 	return text;
 }
@@ -257,7 +259,7 @@ static void shape(const struct image *image, const char *path, hid_t ds, int ran
 
 	t->rank = H5Sget_simple_extent_type(s) == H5S_NULL ? -1 : H5Sget_simple_extent_ndims(s);
 	if (t->rank < 0 || t->rank > TENSOR_RANK)
-		die("%s: %s: has %d dimensions", image->name, path, t->rank);
+		die(t->rank < 0 ? "%s: %s: is an empty dataset" : "%s: %s: has %d dimensions", image->name, path, t->rank);
 	hdf5_id(H5Sget_simple_extent_dims(s, d, NULL), image->name, path);
 	H5Sclose(s);
 	fits = rank < 0 || t->rank == rank;

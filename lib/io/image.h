@@ -69,7 +69,8 @@ void image_groups(const struct image *image, void (*visit)(void *arg, const char
 /* The path under which the same group was met first in this part (hard links), or the path itself; free() it. */
 char *image_same(const struct image *image, const char *group);
 
-/* Attributes of a group or dataset ("/" is the root). Text: NULL if absent, free() it. Number: absent gives `otherwise`. */
+/* Attributes of a group or dataset ("/" is the root), which die where they are of another type. Text: NULL if absent,
+ * free() it. Number: absent gives `otherwise`. */
 char *image_text(const struct image *image, const char *path, const char *name);
 double image_number(const struct image *image, const char *path, const char *name, double otherwise);
 

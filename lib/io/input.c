@@ -26,6 +26,7 @@ static const size_t SPOOL = (size_t)1 << 30;	/* larger images on a pipe go throu
 struct input {
 	char *name;
 	const char *kind;
+	char first[32];			/* the kind of the first image */
 	image_layout *layout;
 	int fd;
 	bool piped;
@@ -189,7 +190,7 @@ static void check_kind(const struct image *image, const char *kind)
 	if (!one_of(kind, is))
 		die("%s: holds %s '%s', '%s' was wanted", image->name, strchr("aeiou", *is) ? "an" : "a", is, kind);
 	if (!version)
-		die("%s: has no attribute ptq_version that is a string, '1' was wanted", image->name);
+		die("%s: has no attribute ptq_version, '1' was wanted", image->name);
 	if (strcmp(version, "1"))
 		die("%s: has ptq_version '%s', '1' was wanted", image->name, version);
 	free(is);
@@ -350,6 +351,11 @@ struct image *input_next(struct input *in)
 		die("%s: the stream goes on after its %zu parts", in->name, in->parts);
 	open_image(image);
 	check_kind(image, in->kind);
+	if (first && in->kind) {	/* and so must all that follow be */
+		snprintf(in->first, sizeof in->first, "%s", image_kind(image));
+		in->kind = in->first;
+		file_kind(in->fd, in->first);
+	}
 	image->framed = true;
 	if (first && !integer_attribute(image, "parts", &(size_t){ 0 })) {
 		image->framed = false;
@@ -410,7 +416,7 @@ struct image *image_open(const char *path, const char *kind)
 {
 	struct whole *w = xalloc(1, sizeof *w);
 	struct image *image = &w->first;
-	size_t used = 0, part, parts = 0, seen = 0;
+	size_t used = 0, part, all, parts = 0, seen = 0;
 
 	hdf5_init();
 	w->fd = open_path(path, &w->name);
@@ -431,11 +437,13 @@ struct image *image_open(const char *path, const char *kind)
 		next_mapped(w->name, w->map, w->length, &used, image);
 		open_image(image);
 		check_kind(image, kind);
+		file_kind(w->fd, image_kind(image));
 		image_all_members(image);
-		if (integer_attribute(image, "parts", &parts)) {
+		if (integer_attribute(image, "parts", &all)) {
 			image->framed = true;
-			if (!integer_attribute(image, "part", &part) || part != seen)
-				die("%s: part %zu stands where part %zu of %zu was wanted", w->name, part, seen, parts);
+			parts = seen ? parts : all;
+			if (!integer_attribute(image, "part", &part) || part != seen || all != parts)
+				die("%s: part %zu of %zu stands where part %zu of %zu was wanted", w->name, part, all, seen, parts);
 		} else
 			parts = 1;
 		seen++;

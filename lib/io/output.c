@@ -338,8 +338,12 @@ static void begin_writing(struct output *out)
 {
 	const int fd = out->fd >= 0 ? out->fd : out->target;
 
+	const char *kind = out->named.path ? file_input_kind(out->named.path) : NULL;
+
 	if (fd >= 0 && file_is_input(fd))
 		die("%s: is an input, the result would destroy it; use -o FILE", out->name);
+	if (kind && strcmp(kind, out->kind))	/* a model may replace the model that it was made from */
+		die("%s: is an input that holds %s%s, the result would destroy it", out->name, *kind ? "a " : "no ", *kind ? kind : out->kind);
 	if (out->target < 0)
 		return;
 	out->buffer.fd = open_again(out->target, out->name);
@@ -468,6 +472,7 @@ void output_close(struct output *out)
 {
 	if (out->open || out->next != out->parts)
 		die("%s: only %zu of %zu parts were written", out->name, out->next, out->parts);
+	file_check();
 	if (out->fd < 0 && ftruncate(out->buffer.fd, (off_t)finish(out)))
 		die("%s: cannot write:", out->name);
 	if (out->named.path) {

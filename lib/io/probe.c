@@ -219,8 +219,15 @@ static _Noreturn void try_alone(const struct image *image)
 	_exit(0);
 }
 
+static bool is_crash(int number)
+{
+	return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE || number == SIGILL;
+}
+
 void hdf5_try_apart(const struct image *image)
 {
+	struct rusage usage;
+	bool endless;
 	int status;
 	pid_t child;
 
@@ -230,13 +237,14 @@ void hdf5_try_apart(const struct image *image)
 		die("%s: cannot start a process that looks whether it is damaged:", image->name);
 	if (!child)
 		try_alone(image);
-	while (waitpid(child, &status, 0) < 0)
+	while (wait4(child, &status, 0, &usage) < 0)
 		if (errno != EINTR)
 			die("%s: cannot wait for the process that looks whether it is damaged:", image->name);
+	endless = WIFSIGNALED(status) && usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1 >= SECONDS;
+	if (status && !endless && WIFSIGNALED(status) && !is_crash(WTERMSIG(status)))
+		die("%s: the process that looks whether it is damaged was ended by signal %d", image->name, WTERMSIG(status));
 	if (status)
-		die("%s: the HDF5 library %s this file; it is damaged", image->name,
-			WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL) ?
-			"comes to no end with" : "crashes on");
+		die("%s: the HDF5 library %s this file; it is damaged", image->name, endless ? "comes to no end with" : "crashes on");
 }
 
 void hdf5_check(const struct image *image)

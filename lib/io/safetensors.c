@@ -150,7 +150,7 @@ static size_t map_file(struct file *f)
 		die("%s: cannot open:", f->path);
 	if (!S_ISREG(st.st_mode))
 		die("%s: is not a regular file", f->path);
-	file_note(fd);
+	file_note(fd, f->path);
 	f->size = (size_t)st.st_size;
 	if (f->size < PREFIX + 2)
 		die("%s: %zu bytes are too short for a safetensors file", f->path, f->size);

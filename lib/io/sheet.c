@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/progress.h"
+#include "io/file.h"
 
 enum { DIGITS = 6, ALL = 17, CELL = 32 };	/* digits of a line; of JSON: a double exactly */
 
@@ -76,8 +77,12 @@ static void print_lines(const struct sheet *s)
 	for (size_t c = 0; c < s->columns; c++)
 		printf("%*s%s", -width[c], s->column[c].name, c + 1 == s->columns ? "\n" : align ? "  " : "\t");
 	for (size_t r = 0; r < s->rows; r++)
-		for (size_t c = 0; c < s->columns; c++)
-			printf("%*s%s", -width[c], cell(s, r, c, room), c + 1 == s->columns ? "\n" : align ? "  " : "\t");
+		for (size_t c = 0; c < s->columns; c++) {
+			char *shown = plain_text(cell(s, r, c, room));
+
+			printf("%*s%s", -width[c], shown, c + 1 == s->columns ? "\n" : align ? "  " : "\t");
+			free(shown);
+		}
 	free(width);
 }
 
@@ -124,6 +129,7 @@ static void print_json(const struct sheet *s)
 
 void sheet_print(const struct sheet *s, bool json)
 {
+	file_check();
 	progress_clear();
 	if (json)
 		print_json(s);

@@ -82,6 +82,8 @@ void hessian_add_file(struct hessian *h, const struct image *image, const char *
 		h->absolute[i] += (double)mean[i] * (double)count;
 		h->absmax[i] = absmax[i] > h->absmax[i] ? absmax[i] : h->absmax[i];
 	}
+	if ((uint64_t)count > INT64_MAX - h->count)
+		die("%s: %s: is %ji, too many together with the others", image_name(image), path[1], (intmax_t)count);
 	h->count += (uint64_t)count;
 	for (int i = 0; i < 4; i++)
 		free(path[i]);
@@ -92,9 +94,19 @@ void hessian_finish(const struct hessian *h, const char *file, const char *layer
 	if (!h->count)
 		die("%s: %s: has seen no tokens", file, layer);
 	for (size_t i = 0; i < h->in; i++) {
-		if (!isfinite((float)h->sum[i * h->in + i]))
-			die("%s: %s: input %zu: the sum of its squares is not finite: it overflows, or holds NaN or infinity", file, layer, i);
+		double square = h->sum[i * h->in + i];
+
+		if (square < 0 || !isfinite((float)square))
+			die("%s: %s: input %zu: the sum of its squares is %g: it overflows, or is none", file, layer, i, square);
 		mean_abs[i] = (float)(h->absolute[i] / (double)h->count);
+	}
+	for (size_t i = 0; i < h->in; i++) {
+		double not_finite = 0;
+
+		for (size_t j = i; j < h->in; j++)
+			not_finite += h->sum[i * h->in + j] - h->sum[i * h->in + j];
+		if (not_finite != 0)
+			die("%s: %s: row %zu holds what is not finite", file, layer, i);
 	}
 	linalg_mirror(h->in, hessian, (const double (*)[h->in])h->sum);
 }

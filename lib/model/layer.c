@@ -196,6 +196,8 @@ static void read_groups(const struct image *image, const char *path, struct line
 		l->zero = t.data;
 	} else if (l->storage.asymmetric)
 		l->zero = image_tensor(image, member(path, "zero"), TENSOR_U8, 2, shape).data;
+	if (!l->storage.asymmetric && image_has(image, member(path, "zero")))
+		die("%s: %s: is there, but %s has no zero point", image_name(image), member(path, "zero"), l->storage.name);
 	if (l->zero)
 		check_zeros(image, path, l, l->group < 0 ? 1 : l->out * l->groups);
 }
@@ -220,6 +222,8 @@ static void read_compute(const struct image *image, const char *path, struct lin
 
 	if ((!text || !strcmp(text, "none")) && image_has(image, member(path, "scale8")))
 		die("%s: %s: is there, but attribute compute names no format", image_name(image), member(path, "scale8"));
+	if ((!text || !strcmp(text, "none")) && !isnan(image_number(image, path, "saturate", NAN)))
+		die("%s: %s: attribute saturate is there, but compute names no format", image_name(image), path);
 	if (text && strcmp(text, "none")) {
 		read_rounded(image, path, "compute", &l->compute);
 		t = image_tensor(image, member(path, "scale8"), TENSOR_F32, 1, NULL);
@@ -230,8 +234,8 @@ static void read_compute(const struct image *image, const char *path, struct lin
 				l->scales8, l->out);
 		check_positive(image, member(path, "scale8"), l->scale8, l->scales8);
 		l->saturate = (float)image_number(image, path, "saturate", 0);
-		if (!(l->saturate >= 0))
-			die("%s: %s: attribute saturate must not be negative", image_name(image), path);
+		if (!(l->saturate >= 0) || isinf(l->saturate))
+			die("%s: %s: attribute saturate is %g, a number from 0 on was wanted", image_name(image), path, (double)l->saturate);
 	}
 	free(text);
 }
@@ -277,9 +281,12 @@ static void read_quantized(const struct image *image, const char *path, struct l
 
 static void read_activation(const struct image *image, const char *path, struct linear *l)
 {
-	char *mode = image_text(image, path, "act_mode");
+	char *mode = image_text(image, path, "act_mode"), *format = image_text(image, path, "act_format");
 	struct tensor t;
 
+	if (!mode && (format || image_has(image, member(path, "act_scale"))))
+		die("%s: %s: says how inputs are rounded (act_format, act_scale), but has no attribute act_mode", image_name(image), path);
+	free(format);
 	if (mode) {
 		for (size_t i = ACT_STATIC_TENSOR; i <= ACT_DYNAMIC_TOKEN; i++)
 			if (!strcmp(mode, modes[i]))
@@ -292,8 +299,9 @@ static void read_activation(const struct image *image, const char *path, struct 
 			t = image_tensor(image, member(path, "act_scale"), TENSOR_F32, 1, NULL);
 			l->act_scale = t.data;
 			l->modalities = t.dim[0];
-			if (l->modalities < 1)
-				die("%s: %s: is empty", image_name(image), member(path, "act_scale"));
+			if (l->modalities < 1 || (l->act_mode == ACT_STATIC_TENSOR && l->modalities != 1))
+				die("%s: %s: has %zu values, %s was wanted", image_name(image), member(path, "act_scale"), l->modalities,
+					l->act_mode == ACT_STATIC_TENSOR ? "1" : "one per modality");
 			check_positive(image, member(path, "act_scale"), l->act_scale, l->modalities);
 		}
 		free(mode);
@@ -427,6 +435,7 @@ struct walk {
 	const struct image *image;
 	const struct config *config;
 	struct layer_list list;
+	bool *block;			/* [blocks]: those of which something stands in the part */
 };
 
 /* Not "!GLOB": only what --layers asks for by name or pattern brings in embeddings and heads. */
@@ -482,7 +491,10 @@ void layer_each(const struct config *c, void (*visit)(void *arg, const char *pat
 static void visit(void *arg, const char *path)
 {
 	struct walk *w = arg;
+	size_t block;
 
+	if (w->config && config_block(w->config, path, &block) && block < w->config->blocks)
+		w->block[block] = true;
 	if (!selected(w->config, path) || !layer_there(w->image, path))
 		return;
 	w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
@@ -493,9 +505,18 @@ static void visit(void *arg, const char *path)
 
 struct layer_list layer_list(const struct image *image, const struct config *c)
 {
-	struct walk w = { .image = image, .config = c };
+	struct walk w = { .image = image, .config = c, .block = xalloc(c ? c->blocks : 0, sizeof *w.block) };
 
 	image_groups(image, visit, &w);
+	for (size_t i = 0; c && i < c->blocks; i++)
+		for (const struct linear_row *row = c->arch->linear; w.block[i] && row->name; row++) {
+			char *path = config_path(c, i, row->name);
+
+			if (selected(c, path) && !layer_there(image, path))
+				die("%s: %s: has neither weight nor codes: no linear layer", image_name(image), path);
+			free(path);
+		}
+	free(w.block);
 	return w.list;
 }
 

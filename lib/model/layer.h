@@ -59,7 +59,7 @@ void layer_each(const struct config *c, void (*visit)(void *arg, const char *pat
  * The linear layers of the part that --layers selects, in natural order. With
  * a config: those of the architecture's row, and an embedding or a head only
  * if a GLOB of --layers matches it. Without (NULL): every group that has a
- * two-dimensional `weight`, or `codes`, or `packed`.
+ * two-dimensional `weight`, or `codes`, or `packed`. Dies where a block of the part lacks one of its layers.
  */
 struct layer_list layer_list(const struct image *image, const struct config *c);
 void layer_list_free(struct layer_list *l);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/option.h"
 
 /* Readers give every id its usual place, so files that say otherwise are refused. */
 static void check_members(const struct image *image)
@@ -23,6 +24,7 @@ static void check_maker(const struct image *image, const struct image *part, siz
 	char *text = theirs && image_has(part, "/tokenizer") ? image_string(part, "/tokenizer") : NULL;
 	char *digest = text ? digest_of(strlen(text), text) : NULL;
 
+	option_idle(1, &(struct option_idle){ !ours || ours == vocab, "force-tokens", "the vocabularies have one size" });
 	if (ours && ours != vocab && !force)
 		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu: tokenize the text for this model (--force-tokens takes them all the same)",
 			image_name(image), ours, image_name(part), vocab);
@@ -55,10 +57,14 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 		die("%s: /tokens: attribute bos_id is no token id", image_name(image));
 	if (!(size >= 0) || size > INT32_MAX || size != floor(size))
 		die("%s: /tokens: attribute vocab is no size", image_name(image));
+	if (!isnan(add) && add != 0 && add != 1)
+		die("%s: /tokens: attribute add_bos is %g, 0 or 1 was wanted", image_name(image), add);
+	if (add > 0 && bos < 0)
+		die("%s: /tokens: attribute add_bos is 1, but there is no bos_id", image_name(image));
 	if (isnan(add))
 		warn("%s: /tokens: has no attribute add_bos: no BOS is put before the text", image_name(image));
 	y.bos = (int32_t)bos;
-	y.add_bos = add > 0 && y.bos >= 0;
+	y.add_bos = add > 0;
 	y.vocab = (size_t)size;
 	check_members(image);
 	if (part)
