@@ -388,42 +388,30 @@ rm -f out/*
 is 'messages that would go into an input' "$(sh -c 'dpq-run --group 4 --hessian errors.h5 model.h5 -o out/r 2<>errors.h5; echo $?'; cmp errors.h5 hessian.h5 && ls out/r 2>&1)" "1
 ls: cannot access 'out/r': No such file or directory"
 mkfifo pipe
-shrinks() {	# shrinks NAME FILE COMMAND...: FILE becomes empty while the command waits for its model from a pipe
-	name=$1 file=$2; shift 2
-	cp "$file" shrinking.h5
+# meanwhile NAME FILE CHANGE SAYS COMMAND...: FILE, as input.h5, is changed while the command waits for its model from a pipe
+meanwhile() {
+	name=$1 file=$2 change=$3 says=$4; shift 4
+	cp "$file" input.h5; rm -f out/*
 	"$@" <pipe >said 2>error & pid=$!
 	exec 3>pipe
 	head -c 300 model.h5 >&3
-	for _ in $(seq 100); do grep -q shrinking.h5 /proc/$pid/maps && break; sleep 0.1; done
-	grep -q shrinking.h5 /proc/$pid/maps || echo "$name: does not map its file within 10 s" >&2
-	: >shrinking.h5
+	for _ in $(seq 100); do grep -q input.h5 /proc/$pid/maps && break; sleep 0.1; done
+	grep -q input.h5 /proc/$pid/maps || echo "$name: does not map its file within 10 s" >&2
+	$change
 	tail -c +301 model.h5 >&3 2>/dev/null
 	exec 3>&-
 	wait $pid; s=$?
-	is "$name: an input that shrinks" "$s $(cat error)" "1 ${1##*/}: an input file shrank or could not be read while it was in use"
+	is "$name" "$s $(cat error)" "1 ${1##*/}: $says"
+	is '... and no answer, no result' "$(cat said; ls -A out)" ''
 }
-changes() {	# changes NAME FILE COMMAND...: a byte of FILE is another while the command waits for its model
-	name=$1 file=$2; shift 2
-	cp "$file" changing.h5
-	"$@" <pipe >said 2>error & pid=$!
-	exec 3>pipe
-	head -c 300 model.h5 >&3
-	for _ in $(seq 100); do grep -q changing.h5 /proc/$pid/maps && break; sleep 0.1; done
-	py -c 'f = open("changing.h5", "r+b"); f.seek(-1, 2); b = f.read(1); f.seek(-1, 2); f.write(b)'
-	tail -c +301 model.h5 >&3
-	exec 3>&-
-	wait $pid; s=$?
-	is "$name: an input that changes" "$s $(cat error)" "1 ${1##*/}: changing.h5: was changed while it was read"
-	is '... and nothing said' "$(cat said)" ''
-}
-rm -f out/*
-changes 'tensor-diff --reference' model.h5 tensor-diff -q --reference changing.h5
-changes 'eval-ppl --tokens' tokens.h5 eval-ppl -q --tokens changing.h5 --ctx 8
-changes 'dpq-run --hessian' hessian.h5 dpq-run -q --group 4 --hessian changing.h5 -o out/r
-is '... and no result' "$(ls -A out)" ''
-shrinks 'tensor-diff --reference' model.h5 tensor-diff -q --reference shrinking.h5
-shrinks 'eval-ppl --tokens' tokens.h5 eval-ppl -q --tokens shrinking.h5 --ctx 8
-shrinks 'dpq-run --hessian' hessian.h5 dpq-run -q --group 4 --hessian shrinking.h5 -o out/r
+shrink() { : >input.h5; }
+touch_byte() { py -c 'f = open("input.h5", "r+b"); f.seek(-1, 2); b = f.read(1); f.seek(-1, 2); f.write(b)'; }
+for how in shrink touch_byte; do
+	[ $how = shrink ] && says='an input file shrank or could not be read while it was in use' || says='input.h5: was changed while it was read'
+	meanwhile "tensor-diff --reference: $how" model.h5 $how "$says" tensor-diff -q --reference input.h5
+	meanwhile "eval-ppl --tokens: $how" tokens.h5 $how "$says" eval-ppl -q --tokens input.h5 --ctx 8
+	meanwhile "dpq-run --hessian: $how" hessian.h5 $how "$says" dpq-run -q --group 4 --hessian input.h5 -o out/r
+done
 
 # --- threads, progress ---
 gar-order -q -v -j 1000000 hessian.h5 -o out/r 2>many; gar-order -q -j 1 hessian.h5 -o out/one
