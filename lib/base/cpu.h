@@ -8,6 +8,13 @@
 #define BASE_CPU_H
 #include <stdbool.h>
 
+/* What AVX-512 code is compiled for. clang has no such preference, and would ignore all of it. */
+#ifdef __clang__
+#define CPU_AVX512_TARGET "avx512f,avx512bw,avx512vl,avx512dq"
+#else
+#define CPU_AVX512_TARGET "avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512"
+#endif
+
 enum cpu { CPU_PLAIN, CPU_AVX2, CPU_AVX512 };
 extern enum cpu cpu;			/* known before main() */
 extern enum cpu cpu_widest;		/* that the processor has, whatever PTQ_CPU says */

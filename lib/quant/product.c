@@ -233,7 +233,7 @@ TARGET static inline float avx2_total(FLOATS v)
 #undef TOTAL
 #define LANES 16
 #define TILE 8
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
+#define TARGET __attribute__((target(CPU_AVX512_TARGET)))
 #define NAME(x) avx512_##x
 #define FLOATS __m512
 #define INTS __m512i

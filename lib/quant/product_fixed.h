@@ -2,7 +2,7 @@
 /*
  * product_fixed.h -- rows of a product in fixed point, of bytes, with AVX-512 (VNNI and VBMI); a part of product.c
  */
-#define FIXED __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,prefer-vector-width=512")))
+#define FIXED __attribute__((target("avx512vbmi,avx512vnni," CPU_AVX512_TARGET)))
 #define FIXED_INLINE FIXED static inline __attribute__((always_inline))
 
 /* Nearest integers of x·FIXED_TOP/max, and the scale of their steps. */
