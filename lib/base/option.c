@@ -287,7 +287,7 @@ void option_idle(size_t n, const struct option_idle row[n])
 			char *before = these;
 
 			if (!o)
-				die("there is no option of the first of '%s'", s);
+				die("option_idle(): no row is named as the first word of '%s'", s);
 			if (!row[i].idle || !given[o - table])
 				continue;
 			given[o - table] = NULL;

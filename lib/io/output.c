@@ -337,7 +337,6 @@ static void write_full(struct output *out, const void *from, size_t n)
 static void begin_writing(struct output *out)
 {
 	const int fd = out->fd >= 0 ? out->fd : out->target;
-
 	const char *kind = out->named.path ? file_input_kind(out->named.path) : NULL;
 
 	if (fd >= 0 && file_is_input(fd))
