@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "io/image.h"
-#include "model/quantize.h"
+#include "model/setting.h"
+#include "transform/quantize.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -26,7 +27,7 @@ static const struct tool tool = {
 
 static const char *const yes_no[] = { "no", "yes", NULL }, *const scale8s[] = { "tensor", "channel", NULL };
 static const char *const act_modes[] = { "none", "static-tensor", "dynamic-token", NULL };
-static const enum act_mode act_mode[] = { ACT_NONE, ACT_STATIC_TENSOR, ACT_DYNAMIC_TOKEN };
+static const enum input_mode act_mode[] = { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_DYNAMIC_TOKEN };
 
 int main(int argc, char *argv[])
 {
@@ -62,12 +63,12 @@ int main(int argc, char *argv[])
 	size_t n;
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
 
-	quantize_format(&s->storage, "storage", storage);
-	quantize_hint(&s->storage, "storage");
+	setting_format(&s->storage, "storage", storage);
+	setting_hint(&s->storage, "storage");
 	format_ties(&s->storage, tie);
 	if (strcmp(compute, "none"))
-		quantize_format(&s->compute, "compute", compute), quantize_hint(&s->compute, "compute");
-	s->group = quantize_group(group);
+		setting_format(&s->compute, "compute", compute), setting_hint(&s->compute, "compute");
+	s->group = setting_group(group);
 	s->compensate = (enum compensate)compensate;
 	solver_recipe(s, (enum recipe)recipe);
 	if (search >= 0) s->search = (enum search)search;

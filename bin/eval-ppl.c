@@ -15,13 +15,13 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/progress.h"
-#include "base/table.h"
+#include "base/report.h"
 #include "eval/divergence.h"
 #include "eval/perplexity.h"
 #include "eval/record.h"
 #include "io/file.h"
 #include "io/image.h"
-#include "model/run.h"
+#include "forward/run.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -116,7 +116,7 @@ int main(int argc, char *argv[])
 		divergence_write(out, &divergence);
 	}
 	file_check();
-	table_answer(numbers, answer, set.json);
+	report_answer(numbers, answer, set.json);
 	record_write(out, numbers, answer, &windows, nll);
 	image_close(file);
 	if (before)

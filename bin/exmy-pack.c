@@ -10,7 +10,7 @@
 #include "base/progress.h"
 #include "io/image.h"
 #include "model/layer.h"
-#include "model/pack.h"
+#include "transform/repack.h"
 
 static const struct tool tool = {
 	.name = "exmy-pack",

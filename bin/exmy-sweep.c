@@ -89,12 +89,12 @@ int main(int argc, char *argv[])
 	if (in)
 		sweep_end(&s, input_name(in));
 
-	const struct sheet *sheet[] = { [CURVE] = &s.curve, [BEST] = &s.best, [CROSSOVER] = &s.crossover, [LAYER] = &s.layer, [ERROR] = &s.error };
+	const struct table *all[] = { [CURVE] = &s.curve, [BEST] = &s.best, [CROSSOVER] = &s.crossover, [LAYER] = &s.layer, [ERROR] = &s.error };
 
-	for (size_t i = 0; out && i < sizeof sheet / sizeof *sheet; i++)
-		sheet_put(sheet[i], out, tables[i]);
+	for (size_t i = 0; out && i < sizeof all / sizeof *all; i++)
+		table_put(all[i], out, tables[i]);
 	if (print)
-		sheet_print(sheet[table], json);
+		table_print(all[table], json);
 	if (plot.pipe)
 		sweep_plot(&s, &plot);
 	if (out) {

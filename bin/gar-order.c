@@ -12,8 +12,8 @@
 #include "base/option.h"
 #include "io/image.h"
 #include "model/config.h"
-#include "model/order.h"
-#include "model/quantize.h"
+#include "transform/reorder.h"
+#include "model/setting.h"
 
 static const struct tool tool = {
 	.name = "gar-order",
@@ -37,7 +37,7 @@ int main(int argc, char *argv[])
 		{ .type = OPTION_END },
 	};
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
-	long group = quantize_group(text);
+	long group = setting_group(text);
 
 	const bool gar = order == ORDER_GAR;
 

@@ -16,8 +16,8 @@
 #include "base/option.h"
 #include "base/progress.h"
 #include "io/image.h"
-#include "model/calibrate.h"
-#include "model/forward.h"
+#include "forward/calibrate.h"
+#include "forward/forward.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {

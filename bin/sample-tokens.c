@@ -15,8 +15,8 @@
 #include "base/option.h"
 #include "base/progress.h"
 #include "io/image.h"
-#include "model/sample.h"
-#include "model/windows.h"
+#include "forward/sample.h"
+#include "forward/windows.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {

@@ -63,10 +63,10 @@ int main(int argc, char *argv[])
 	for (; image; image = input_next(in))
 		compare_part(&compare, image, known ? &config : NULL);
 	compare_end(&compare, input_name(in));
-	sheet_print(&compare.sheet, json);
+	table_print(&compare.table, json);
 	if (!quiet)
 		fprintf(stderr, "%s: of %zu other weights and biases %zu differ\n", program, compare.others, compare.differ);
-	sheet_write(&compare.sheet, out);
+	table_write(&compare.table, out);
 
 	image_close(compare.reference);
 	if (compare.hessian)

@@ -52,9 +52,9 @@ int main(int argc, char *argv[])
 	for (; image; image = input_next(in))
 		survey_part(&survey, image, known ? &config : NULL);
 	survey_end(&survey, input_name(in));
-	sheet_print(&survey.sheet, json);
-	sheet_write(&survey.sheet, out);
-	sheet_free(&survey.sheet);
+	table_print(&survey.table, json);
+	table_write(&survey.table, out);
+	table_free(&survey.table);
 	input_close(in);
 	if (known)
 		config_free(&config);

@@ -20,12 +20,12 @@
 #include "base/thread.h"
 #include "eval/perplexity.h"
 #include "io/image.h"
-#include "model/attention.h"
-#include "model/calibrate.h"
-#include "model/forward.h"
-#include "model/resident.h"
-#include "model/sample.h"
-#include "model/weight.h"
+#include "forward/attention.h"
+#include "forward/calibrate.h"
+#include "forward/forward.h"
+#include "forward/resident.h"
+#include "forward/sample.h"
+#include "forward/weight.h"
 #include "num/half.h"
 #include "num/linalg.h"
 #include "quant/pack.h"
@@ -276,8 +276,8 @@ static void bf16_products_of_layers(void **unused)
 			half_narrow(OUT * IN, half, (float *)weight, HALF_F16);
 		if (how >= 3) {
 			l = (struct linear){ .out = OUT, .in = IN, .codes = codes, .scale = scale, .zero = zero, .group = 16, .groups = GROUPS };
-			assert_true(format_parse(&l.storage, "uint4") && format_parse(&l.act_format, "e4m3fn"));
-			l.act_mode = how == 4 ? ACT_DYNAMIC_TOKEN : ACT_NONE;
+			assert_true(format_parse(&l.storage, "uint4") && format_parse(&l.input.format, "e4m3fn"));
+			l.input.mode = how == 4 ? INPUT_DYNAMIC_TOKEN : INPUT_AS_IS;
 		}
 		weight_make(COMPUTE_BF16, &l, 0, OUT, packed);
 		input_make(COMPUTE_BF16, &l, M, input, (const float (*)[IN])x);
@@ -369,14 +369,14 @@ static void attention_is_its_formula(void **unused)
 	assert_true(all < 5e-6);
 }
 
-/* What a site's observer sees, summed, is Σ x xᵀ; all chunks and shards of windows give it. */
+/* What a projection's observer sees, summed, is Σ x xᵀ; all chunks and shards of windows give it. */
 static void calibration_sums(void **unused)
 {
 	struct reference r = open_reference("llama-gqa");
 	struct calibration k = calibrate_begin(r.image, &r.config);
 	struct observer observer = calibrate_observer(&k);
 	struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
-	const struct hessian *q, *up, *down;
+	const struct moments *q, *up, *down;
 
 	(void)unused;
 	assert_int_equal(k.list.n, 14);
@@ -403,7 +403,7 @@ static void calibration_sums(void **unused)
 	close_reference(&r);
 }
 
-/* What a model in bf16 feeds a site is rounded for its Hessian; so are the magnitudes, which bf16 holds exactly. */
+/* What a model in bf16 feeds a projection is rounded for its Hessian; so are the magnitudes, which bf16 holds exactly. */
 static void hessians_of_rounded_inputs(void **unused)
 {
 	enum { WINDOWS = 3, TOKENS = 37, N = 32 };
@@ -413,7 +413,7 @@ static void hessians_of_rounded_inputs(void **unused)
 	struct reference r = open_reference("llama-gqa");
 	struct calibration k;
 	struct observer observer;
-	const struct hessian *h;
+	const struct moments *h;
 	float absmax[N] = { 0 };
 
 	(void)unused;
@@ -421,7 +421,7 @@ static void hessians_of_rounded_inputs(void **unused)
 	k = calibrate_begin(r.image, &r.config);
 	observer = calibrate_observer(&k);
 	fill(WINDOWS * TOKENS * N, x[0][0]);
-	observe(&observer, 1, SITE_MLP, WINDOWS, TOKENS, N, x[0][0]);
+	observe(&observer, 1, PROJECTION_GATE_UP, WINDOWS, TOKENS, N, x[0][0]);
 	h = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
 	assert_int_equal(h->count, WINDOWS * TOKENS);
 	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {
@@ -635,10 +635,10 @@ static void layers_through_files(void **unused)
 		l.saturate = how & 8 ? 224 : 240;
 		l.scale8 = scale8;
 		l.scales8 = how & 8 ? OUT : 1;
-		l.act_mode = (enum act_mode)(how % 4);
-		assert_true(format_parse(&l.act_format, "e4m3fn"));
-		l.act_scale = act;
-		l.modalities = l.act_mode == ACT_STATIC_MODALITY ? 2 : 1;
+		l.input.mode = (enum input_mode)(how % 4);
+		assert_true(format_parse(&l.input.format, "e4m3fn"));
+		l.input.scale = act;
+		l.input.modalities = l.input.mode == INPUT_STATIC_MODALITY ? 2 : 1;
 		y = written_and_read(&l, &layer, &image);
 		linear_weight(&l, 0, OUT, a);
 		linear_weight(&y, 0, OUT, b);
@@ -648,7 +648,7 @@ static void layers_through_files(void **unused)
 		assert_memory_equal(p, q, sizeof p);
 		assert_memory_equal(y.bias, bias, sizeof bias);
 		assert_string_equal(y.storage.name, l.storage.name);
-		assert_true(y.act_mode == l.act_mode && y.group == l.group);
+		assert_true(y.input.mode == l.input.mode && y.group == l.group);
 		layer_free(&layer);
 		image_close(image);
 	}
@@ -658,7 +658,7 @@ static void layers_through_files(void **unused)
 		struct image *image;
 
 		y = written_and_read(&plain, &layer, &image);
-		assert_true(y.weight_type == plain.weight_type && !y.bias && !y.codes && y.act_mode == ACT_NONE);
+		assert_true(y.weight_type == plain.weight_type && !y.bias && !y.codes && y.input.mode == INPUT_AS_IS);
 		assert_memory_equal(y.weight, half, sizeof half);
 		layer_free(&layer);
 		image_close(image);
@@ -673,7 +673,7 @@ static void blocks_take_other_layers(void **unused)
 	struct block *b = block_read(r.image, &r.config, 0);
 	struct work work = work_make(&r.config, N, N, N);
 	size_t hidden = r.config.hidden, bytes = N * hidden * sizeof(float);
-	struct linear old = b->site[SITE_MLP].layer[1].linear, other = old;
+	struct linear old = b->projection[PROJECTION_GATE_UP].layer[1].linear, other = old;
 	float *zeros = xalloc(old.out * old.in, sizeof *zeros), *x = xalloc(3, bytes);
 	static const char up[] = "/model/layers/0/mlp/up_proj";
 
@@ -723,7 +723,7 @@ static void packed_layers_are_replaced(void **unused)
 	static uint8_t code[IN], zero[OUT];
 	struct linear l[3] = { { .out = OUT, .in = IN, .bias = bias, .scale = scale, .zero = zero, .groups = 1 } };
 	static const int next[] = { 1, 0, 2, 1, 2 };
-	struct site s = { .type = COMPUTE_F32, .few = true, .in = IN, .out = OUT, .layers = 1 };
+	struct projection s = { .type = COMPUTE_F32, .few = true, .in = IN, .out = OUT, .layers = 1 };
 	struct room room = { 0 };
 
 	(void)unused;
@@ -745,13 +745,13 @@ static void packed_layers_are_replaced(void **unused)
 	s.packed[0] = product_make(&s.product[0], &s.layer[0].linear, PRODUCT_BEST, false);
 	assert_true(s.packed[0]);
 	for (size_t k = 0; k < sizeof next / sizeof *next; k++) {
-		site_set(&s, 0, &l[next[k]]);
-		site_apply(&s, M, OUT, y, (const float (*)[IN])x, &room, false);
+		projection_set(&s, 0, &l[next[k]]);
+		projection_apply(&s, M, OUT, y, (const float (*)[IN])x, &room, false);
 		plain_product(&l[next[k]], M, wanted, (const float (*)[IN])x);
 		assert_true(difference(M * OUT, (const float *)y, (const float *)wanted) < IN * 0x1p-24);	/* sums in float */
 	}
 	free(room.y);
-	site_free(&s);
+	projection_free(&s);
 }
 
 static struct config parse(const char *more)
@@ -796,14 +796,14 @@ static void configs(void **unused)
 	assert_true(c.eos_count == 0 && c.bos == -1);
 
 	c = parse(", \"sliding_window\": 9");
-	assert_true(config_window(&c, 0) == 9 && config_window(&c, 2) == 9);
+	assert_true(config_sliding_window(&c, 0) == 9 && config_sliding_window(&c, 2) == 9);
 	c = parse(", \"sliding_window\": null");
-	assert_int_equal(config_window(&c, 0), 0);
+	assert_int_equal(config_sliding_window(&c, 0), 0);
 	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\", \"use_sliding_window\": true, \"max_window_layers\": 2");
-	assert_true(config_window(&c, 1) == 0 && config_window(&c, 2) == 9);
+	assert_true(config_sliding_window(&c, 1) == 0 && config_sliding_window(&c, 2) == 9);
 	config_free(&c);
 	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\"");
-	assert_int_equal(config_window(&c, 2), 0);
+	assert_int_equal(config_sliding_window(&c, 2), 0);
 }
 
 /* Without any key but model_type: the defaults of transformers 5's classes, models/TYPE/configuration_TYPE.py. */
@@ -840,9 +840,9 @@ static void defaults_of_classes(void **unused)
 		assert_true(c.eps == wanted[i].eps && c.tied == wanted[i].tied && c.bos == wanted[i].bos);
 		assert_int_equal(c.eos_count, wanted[i].eos >= 0);
 		assert_true(!c.eos_count || c.eos[0] == wanted[i].eos);
-		assert_int_equal(config_window(&c, 0), wanted[i].window);
-		assert_int_equal(config_window(&c, c.blocks - 1), wanted[i].window);
-		assert_int_equal(c.act, i == 4 ? ACT_GELU_TANH : ACT_SILU);
+		assert_int_equal(config_sliding_window(&c, 0), wanted[i].window);
+		assert_int_equal(config_sliding_window(&c, c.blocks - 1), wanted[i].window);
+		assert_int_equal(c.activation, i == 4 ? ACTIVATION_GELU_TANH : ACTIVATION_SILU);
 		assert_true(!strcmp(wanted[i].type, "gpt2") || c.theta == 10000);
 		config_free(&c);
 		free(text);

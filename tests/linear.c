@@ -126,26 +126,26 @@ static void inputs(void **unused)
 	static float x[TOKENS][IN], y[TOKENS][IN], want[TOKENS][IN];
 	const float act_scale[] = { 0.01f, 0.5f };
 	const uint8_t modality[TOKENS] = { 1, 0, 1, 0 };
-	struct linear l = { .out = OUT, .in = IN, .act_scale = act_scale, .modalities = 2 };
+	struct linear l = { .out = OUT, .in = IN, .input.scale = act_scale, .input.modalities = 2 };
 
 	(void)unused;
-	assert_true(format_parse(&l.act_format, "e4m3ieee"));
+	assert_true(format_parse(&l.input.format, "e4m3ieee"));
 	for (int t = 0; t < TOKENS - 1; t++)	/* the last token stays 0 */
 		for (int i = 0; i < IN; i++)
 			x[t][i] = (float)sin(i + 100 * t) * (float)(t + 1) * 3;
 	linear_input(&l, TOKENS, y, (const float (*)[IN])x, NULL);
 	assert_memory_equal(y, x, sizeof x);
-	for (int mode = ACT_STATIC_TENSOR; mode <= ACT_DYNAMIC_TOKEN; mode++) {
-		l.act_mode = (enum act_mode)mode;
+	for (int mode = INPUT_STATIC_TENSOR; mode <= INPUT_DYNAMIC_TOKEN; mode++) {
+		l.input.mode = (enum input_mode)mode;
 		for (int t = 0; t < TOKENS; t++) {
-			float s = mode == ACT_STATIC_TENSOR ? act_scale[0] : act_scale[modality[t]], top = 0;
+			float s = mode == INPUT_STATIC_TENSOR ? act_scale[0] : act_scale[modality[t]], top = 0;
 
 			for (int i = 0; i < IN; i++)
 				top = fmaxf(top, fabsf(x[t][i]));
-			if (mode == ACT_DYNAMIC_TOKEN)
+			if (mode == INPUT_DYNAMIC_TOKEN)
 				s = top > 0 ? top / 240 : 1;
-			format_round(&l.act_format, IN, want[t], x[t], s, 0);
-			if (mode == ACT_DYNAMIC_TOKEN)
+			format_round(&l.input.format, IN, want[t], x[t], s, 0);
+			if (mode == INPUT_DYNAMIC_TOKEN)
 				for (int i = 0; i < IN; i++)
 					assert_true(fabsf(want[t][i] - x[t][i]) <= fabsf(x[t][i]) / 15 + top * 1e-5f);
 		}
@@ -163,33 +163,33 @@ static void input_formats(void **unused)
 	static const char *const names[] = { "e2m1", "e2m2", "e2m3", "e3m4", "e4m0", "e4m3", "e5m2", "e0m5", "e4m3fn", "e4m3ieee", "e5m2ieee",
 		"int2", "int4", "int8", "nf4", "nf8" };
 	static float x[TOKENS][IN], y[TOKENS][IN];
-	struct linear l = { .out = OUT, .in = IN, .modalities = 1 };
+	struct linear l = { .out = OUT, .in = IN, .input.modalities = 1 };
 	float act_scale;
 
 	(void)unused;
-	l.act_scale = &act_scale;
+	l.input.scale = &act_scale;
 	for (int t = 0; t < TOKENS; t++)
 		for (int i = 0; i < IN; i++)
 			x[t][i] = (float)(sin(i * 1.7 + 100 * t) * exp(sin(i * 0.3) * 4)) * (float)t;
 	for (size_t f = 0; f < sizeof names / sizeof *names; f++)
 		for (int dynamic = 0; dynamic < 2; dynamic++) {
-			assert_true(format_parse(&l.act_format, names[f]));
-			l.act_mode = dynamic ? ACT_DYNAMIC_TOKEN : ACT_STATIC_TENSOR;
-			act_scale = 40 / l.act_format.top;	/* some lie beyond */
+			assert_true(format_parse(&l.input.format, names[f]));
+			l.input.mode = dynamic ? INPUT_DYNAMIC_TOKEN : INPUT_STATIC_TENSOR;
+			act_scale = 40 / l.input.format.top;	/* some lie beyond */
 			linear_input(&l, TOKENS, y, (const float (*)[IN])x, NULL);
 			for (int t = 0; t < TOKENS; t++) {
 				float top = 0, s;
 
 				for (int i = 0; i < IN; i++)
 					top = fmaxf(top, fabsf(x[t][i]));
-				s = !dynamic ? act_scale : top > 0 ? top / l.act_format.top : 1;
+				s = !dynamic ? act_scale : top > 0 ? top / l.input.format.top : 1;
 				for (int i = 0; i < IN; i++) {
 					double v = (double)x[t][i] / (double)s, least = INFINITY, other = INFINITY;
 
 					for (int c = 0; c < 256; c++) {
-						float value = l.act_format.grid[c] * s;
+						float value = l.input.format.grid[c] * s;
 
-						least = fmin(least, fabs((double)l.act_format.grid[c] - v));
+						least = fmin(least, fabs((double)l.input.format.grid[c] - v));
 						other = fmin(other, fabs((double)value - (double)y[t][i]));
 					}
 					assert_true(other == 0);	/* it is one of the values */

@@ -8,13 +8,13 @@
 #include "base/option.h"
 #include "base/progress.h"
 #include "eval/survey.h"
+#include "model/hessian.h"
 #include "model/layer.h"
-#include "model/quantize.h"
 #include "quant/stats.h"
 
-static const struct sheet_column columns[] = {
-	{ "tensor", SHEET_TEXT }, { "storage", SHEET_TEXT }, { "mse", SHEET_REAL }, { "weight_error", SHEET_REAL },
-	{ "sqnr", SHEET_REAL }, { "largest", SHEET_REAL }, { "output_error", SHEET_REAL },
+static const struct table_column columns[] = {
+	{ "tensor", TABLE_TEXT }, { "storage", TABLE_TEXT }, { "mse", TABLE_REAL }, { "weight_error", TABLE_REAL },
+	{ "sqnr", TABLE_REAL }, { "largest", TABLE_REAL }, { "output_error", TABLE_REAL },
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -28,7 +28,7 @@ struct walk {
 
 struct compare compare_begin(struct image *reference, struct image *hessian)
 {
-	return (struct compare){ .sheet = { .columns = hessian ? COLUMNS : COLUMNS - 1, .column = columns },
+	return (struct compare){ .table = { .columns = hessian ? COLUMNS : COLUMNS - 1, .column = columns },
 		.reference = reference, .hessian = hessian };
 }
 
@@ -70,7 +70,7 @@ static bool has(const struct image *image, const char *group, const char *member
 
 static void add_row(struct compare *c, const char *path, const struct linear *l, const struct weight_difference *d)
 {
-	sheet_row(&c->sheet, (union sheet_value[]){ { path }, { survey_storage(l) }, { .number = d->mse },
+	table_row(&c->table, (union table_value[]){ { path }, { survey_storage(l) }, { .number = d->mse },
 		{ .number = d->error }, { .number = d->sqnr }, { .number = d->largest }, { .number = d->output } });
 }
 
@@ -80,7 +80,7 @@ static void take_layer(struct walk *w, const char *group)
 	struct layer ours = layer_read(w->image, group, 0, 0);
 	const struct linear *l = &ours.linear;
 	void *work = xalloc(stats_work(l->out, l->in), 1);
-	const float *h = c->hessian && has(c->hessian, group, "hessian") ? quantize_hessian(c->hessian, group, l->in) : NULL;
+	const float *h = c->hessian && has(c->hessian, group, "hessian") ? hessian_read(c->hessian, group, l->in) : NULL;
 	struct weight_difference d;
 	struct layer theirs;
 
@@ -210,7 +210,7 @@ void compare_end(struct compare *c, const char *name)
 		die("%s: holds no Hessian of a layer of %s", image_name(c->hessian), name);
 	for (size_t i = 0; i < 3; i++)
 		mean[i] = exp(c->logs[i] / (double)c->counts[i]);
-	sheet_sum(&c->sheet, (union sheet_value[]){ { "geometric mean" }, { "-" }, { .number = mean[0] }, { .number = mean[1] },
+	table_sum(&c->table, (union table_value[]){ { "geometric mean" }, { "-" }, { .number = mean[0] }, { .number = mean[1] },
 		{ .number = -10 * log10(mean[1]) }, { .number = NAN }, { .number = mean[2] } });
 }
 
@@ -219,5 +219,5 @@ void compare_free(struct compare *c)
 	for (size_t i = 0; i < c->n; i++)
 		free(c->seen[i]);
 	free(c->seen);
-	sheet_free(&c->sheet);
+	table_free(&c->table);
 }

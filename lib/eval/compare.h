@@ -9,11 +9,11 @@
 #ifndef EVAL_COMPARE_H
 #define EVAL_COMPARE_H
 #include "io/image.h"
-#include "io/sheet.h"
+#include "io/table.h"
 #include "model/config.h"
 
 struct compare {
-	struct sheet sheet;
+	struct table table;
 	struct image *reference, *hessian;	/* hessian NULL: no output error */
 	char **seen;			/* tensors that both have */
 	size_t n;

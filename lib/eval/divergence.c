@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "eval/perplexity.h"
-#include "model/score.h"
+#include "forward/score.h"
 #include "num/linalg.h"
 
 /*

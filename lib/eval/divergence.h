@@ -15,10 +15,10 @@
 #define EVAL_DIVERGENCE_H
 #include <stddef.h>
 #include <stdint.h>
-#include "base/table.h"
+#include "base/report.h"
 #include "io/image.h"
-#include "model/forward.h"
-#include "model/head.h"
+#include "forward/forward.h"
+#include "forward/head.h"
 
 struct divergence {
 	size_t n;			/* targets */

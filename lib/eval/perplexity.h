@@ -10,7 +10,7 @@
 #define EVAL_PERPLEXITY_H
 #include <stddef.h>
 #include <stdint.h>
-#include "base/table.h"
+#include "base/report.h"
 
 struct perplexity {
 	size_t tokens;			/* targets */

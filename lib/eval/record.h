@@ -6,10 +6,10 @@
 #ifndef EVAL_RECORD_H
 #define EVAL_RECORD_H
 #include <stddef.h>
-#include "base/table.h"
+#include "base/report.h"
 #include "eval/perplexity.h"
 #include "io/image.h"
-#include "model/windows.h"
+#include "forward/windows.h"
 
 /* Of a tool whose answer is text (output_answer()); begun while the first part of the model, which has its history, is at
  * hand. path NULL: no record, returns NULL. */

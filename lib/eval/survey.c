@@ -8,27 +8,27 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/progress.h"
+#include "model/hessian.h"
 #include "model/layer.h"
-#include "model/quantize.h"
 #include "quant/stats.h"
 
-static const struct sheet_column model_columns[] = {
-	{ "layer", SHEET_TEXT }, { "storage", SHEET_TEXT }, { "group", SHEET_TEXT }, { "compute", SHEET_TEXT },
-	{ "rows", SHEET_INTEGER }, { "columns", SHEET_INTEGER }, { "bits", SHEET_REAL },
-	{ "sigma", SHEET_REAL }, { "sigma_min", SHEET_REAL }, { "sigma_max", SHEET_REAL }, { "deviation", SHEET_REAL },
-	{ "kurtosis", SHEET_REAL }, { "absmax", SHEET_REAL }, { "incoherence", SHEET_REAL },
+static const struct table_column model_columns[] = {
+	{ "layer", TABLE_TEXT }, { "storage", TABLE_TEXT }, { "group", TABLE_TEXT }, { "compute", TABLE_TEXT },
+	{ "rows", TABLE_INTEGER }, { "columns", TABLE_INTEGER }, { "bits", TABLE_REAL },
+	{ "sigma", TABLE_REAL }, { "sigma_min", TABLE_REAL }, { "sigma_max", TABLE_REAL }, { "deviation", TABLE_REAL },
+	{ "kurtosis", TABLE_REAL }, { "absmax", TABLE_REAL }, { "incoherence", TABLE_REAL },
 };
 
-static const struct sheet_column hessian_columns[] = {
-	{ "layer", SHEET_TEXT }, { "tokens", SHEET_INTEGER }, { "inputs", SHEET_INTEGER }, { "dead", SHEET_INTEGER },
-	{ "square_mean", SHEET_REAL }, { "square_median", SHEET_REAL }, { "square_max", SHEET_REAL }, { "absmax", SHEET_REAL },
+static const struct table_column hessian_columns[] = {
+	{ "layer", TABLE_TEXT }, { "tokens", TABLE_INTEGER }, { "inputs", TABLE_INTEGER }, { "dead", TABLE_INTEGER },
+	{ "square_mean", TABLE_REAL }, { "square_median", TABLE_REAL }, { "square_max", TABLE_REAL }, { "absmax", TABLE_REAL },
 };
 
 struct survey survey_begin(const char *kind)
 {
 	bool model = !strcmp(kind, "model");
 
-	return (struct survey){ .sheet = { .column = model ? model_columns : hessian_columns,
+	return (struct survey){ .table = { .column = model ? model_columns : hessian_columns,
 		.columns = model ? sizeof model_columns / sizeof *model_columns : sizeof hessian_columns / sizeof *hessian_columns } };
 }
 
@@ -56,7 +56,7 @@ static void add_layer(struct survey *s, const struct image *image, const char *p
 	struct weight_stats w;
 
 	stats_weight(l, &w, work);
-	sheet_row(&s->sheet, (union sheet_value[]){ { path }, { survey_storage(l) }, { group },
+	table_row(&s->table, (union table_value[]){ { path }, { survey_storage(l) }, { group },
 		{ l->compute.kind ? l->compute.name : "none" }, { .number = (double)l->out }, { .number = (double)l->in },
 		{ .number = bits }, { .number = w.sigma }, { .number = w.sigma_min }, { .number = w.sigma_max },
 		{ .number = w.deviation }, { .number = w.kurtosis }, { .number = w.absmax }, { .number = w.incoherence } });
@@ -84,7 +84,7 @@ static void visit_hessian(void *arg, const char *path)
 
 	if (option_layer(path) && image_find(v->image, at, TENSOR_F32, 2, NULL, &t)) {
 		size_t n = t.dim[1], dead = 0;
-		const float (*h)[n] = (const void *)quantize_hessian(v->image, path, n);
+		const float (*h)[n] = (const void *)hessian_read(v->image, path, n);
 		const float *absmax = image_tensor(v->image, absmax_at, TENSOR_F32, 1, &n).data;
 		double count = (double)*(const int64_t *)image_tensor(v->image, count_at, TENSOR_I64, 0, NULL).data;
 		double *square = xalloc(n, sizeof *square), sum = 0, top = 0;
@@ -98,7 +98,7 @@ static void visit_hessian(void *arg, const char *path)
 			top = fmax(top, (double)absmax[i]);
 		}
 		qsort(square, n, sizeof *square, ascending);
-		sheet_row(&v->s->sheet, (union sheet_value[]){ { path }, { .number = count }, { .number = (double)n },
+		table_row(&v->s->table, (union table_value[]){ { path }, { .number = count }, { .number = (double)n },
 			{ .number = (double)dead }, { .number = sum / (double)n }, { .number = (square[(n - 1) / 2] + square[n / 2]) / 2 },
 			{ .number = square[n - 1] }, { .number = top } });
 		free(square);
@@ -110,7 +110,7 @@ void survey_part(struct survey *s, const struct image *image, const struct confi
 {
 	struct layer_list list = { 0 };
 
-	if (s->sheet.column == model_columns)
+	if (s->table.column == model_columns)
 		list = layer_list(image, config);
 	else
 		image_groups(image, visit_hessian, &(struct visit){ s, image });
@@ -123,12 +123,12 @@ void survey_part(struct survey *s, const struct image *image, const struct confi
 
 void survey_end(struct survey *s, const char *name)
 {
-	const union sheet_value not = { .number = NAN };
+	const union table_value not = { .number = NAN };
 
-	if (!s->sheet.rows)
+	if (!s->table.rows)
 		die("%s: holds no linear layer%s", name, option_layers_given() ? " that --layers selects" : "");
-	if (s->sheet.column == hessian_columns)
+	if (s->table.column == hessian_columns)
 		return;
-	sheet_sum(&s->sheet, (union sheet_value[]){ { "all" }, { "-" }, { "-" }, { "-" }, not, not, { .number = s->bits / s->weights },
+	table_sum(&s->table, (union table_value[]){ { "all" }, { "-" }, { "-" }, { "-" }, not, not, { .number = s->bits / s->weights },
 		not, not, not, not, not, { .number = s->absmax }, not });
 }

@@ -6,12 +6,12 @@
 #ifndef EVAL_SURVEY_H
 #define EVAL_SURVEY_H
 #include "io/image.h"
-#include "io/sheet.h"
+#include "io/table.h"
 #include "model/config.h"
 #include "quant/linear.h"
 
 struct survey {
-	struct sheet sheet;
+	struct table table;
 	double weights, bits, absmax;	/* of all layers: how many, bits they take, the largest */
 };
 

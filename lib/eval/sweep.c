@@ -12,30 +12,30 @@
 #include "base/progress.h"
 #include "base/thread.h"
 #include "model/layer.h"
-#include "model/quantize.h"
+#include "model/setting.h"
 #include "num/gauss.h"
 
 enum { CHUNK = 256, POINTS = 1000000 };
 static const double LEAST = 1e-3, MOST = 2;	/* sigmas among which minima and crossovers are looked for */
 
-static const struct sheet_column curve_columns[] = {
-	{ "format", SHEET_TEXT }, { "bits", SHEET_INTEGER }, { "sigma", SHEET_REAL }, { "error", SHEET_REAL },
-	{ "relative", SHEET_REAL }, { "sampled", SHEET_REAL }, { "sampled_se", SHEET_REAL },
+static const struct table_column curve_columns[] = {
+	{ "format", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL },
+	{ "relative", TABLE_REAL }, { "sampled", TABLE_REAL }, { "sampled_se", TABLE_REAL },
 };
-static const struct sheet_column best_columns[] = {
-	{ "format", SHEET_TEXT }, { "bits", SHEET_INTEGER }, { "sigma", SHEET_REAL }, { "error", SHEET_REAL }, { "lead", SHEET_REAL },
+static const struct table_column best_columns[] = {
+	{ "format", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL }, { "lead", TABLE_REAL },
 };
-static const struct sheet_column crossover_columns[] = {
-	{ "below", SHEET_TEXT }, { "above", SHEET_TEXT }, { "bits", SHEET_INTEGER }, { "sigma", SHEET_REAL }, { "error", SHEET_REAL },
+static const struct table_column crossover_columns[] = {
+	{ "below", TABLE_TEXT }, { "above", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL },
 };
-static const struct sheet_column layer_columns[] = {
-	{ "layer", SHEET_TEXT }, { "channels", SHEET_INTEGER }, { "zero_channels", SHEET_INTEGER }, { "mean", SHEET_REAL },
-	{ "deviation", SHEET_REAL }, { "least", SHEET_REAL }, { "twentieth", SHEET_REAL }, { "quarter", SHEET_REAL },
-	{ "median", SHEET_REAL }, { "three_quarters", SHEET_REAL }, { "nineteen_twentieths", SHEET_REAL }, { "largest", SHEET_REAL },
-	{ "in_band", SHEET_REAL },
+static const struct table_column layer_columns[] = {
+	{ "layer", TABLE_TEXT }, { "channels", TABLE_INTEGER }, { "zero_channels", TABLE_INTEGER }, { "mean", TABLE_REAL },
+	{ "deviation", TABLE_REAL }, { "least", TABLE_REAL }, { "twentieth", TABLE_REAL }, { "quarter", TABLE_REAL },
+	{ "median", TABLE_REAL }, { "three_quarters", TABLE_REAL }, { "nineteen_twentieths", TABLE_REAL }, { "largest", TABLE_REAL },
+	{ "in_band", TABLE_REAL },
 };
-static const struct sheet_column error_columns[] = {
-	{ "layer", SHEET_TEXT }, { "format", SHEET_TEXT }, { "sigma", SHEET_REAL }, { "error", SHEET_REAL }, { "relative", SHEET_REAL },
+static const struct table_column error_columns[] = {
+	{ "layer", TABLE_TEXT }, { "format", TABLE_TEXT }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL }, { "relative", TABLE_REAL },
 };
 #define SHEET(c) { .column = c, .columns = sizeof c / sizeof *c }
 
@@ -47,7 +47,7 @@ struct sweep sweep_begin(const char *names, bool ties_away, double low, double h
 
 	s.format = xalloc(strlen(names) / 2 + 1, sizeof *s.format);
 	while ((name = strsep(&rest, ","))) {
-		quantize_format(&s.format[s.formats], "formats", name);
+		setting_format(&s.format[s.formats], "formats", name);
 		format_ties(&s.format[s.formats++], ties_away);
 	}
 	free(copy);
@@ -56,10 +56,10 @@ struct sweep sweep_begin(const char *names, bool ties_away, double low, double h
 
 void sweep_free(struct sweep *s)
 {
-	struct sheet *const sheet[] = { &s->curve, &s->best, &s->crossover, &s->layer, &s->error };
+	struct table *const all[] = { &s->curve, &s->best, &s->crossover, &s->layer, &s->error };
 
-	for (size_t i = 0; i < sizeof sheet / sizeof *sheet; i++)
-		sheet_free(sheet[i]);
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		table_free(all[i]);
 	free(s->format);
 	free(s->sigma);
 	*s = (struct sweep){ 0 };
@@ -137,7 +137,7 @@ static void add_best(struct sweep *s, const struct gauss g[])
 		error = gauss_error(&g[f], best);
 		for (size_t i = 0; i < n; i++)
 			least = fmin(least, gauss_error(other[i], best));
-		sheet_row(&s->best, (union sheet_value[]){ { s->format[f].name }, { .number = s->format[f].bits },
+		table_row(&s->best, (union table_value[]){ { s->format[f].name }, { .number = s->format[f].bits },
 			{ .number = best }, { .number = error }, { .number = least / error } });
 	}
 	free(other);
@@ -157,12 +157,12 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 			sampled[i][0] = gauss_sampled(&s->format[i / n], sigma[i % n], samples, number, &sampled[i][1]);
 	}
 	for (size_t f = 0; f < s->formats; f++) {
-		union sheet_value name = { s->format[f].name }, bits = { .number = s->format[f].bits };
+		union table_value name = { s->format[f].name }, bits = { .number = s->format[f].bits };
 
 		for (size_t i = 0; i < n; i++) {
 			double e = gauss_error(&g[f], sigma[i]);
 
-			sheet_row(&s->curve, (union sheet_value[]){ name, bits, { .number = sigma[i] }, { .number = e },
+			table_row(&s->curve, (union table_value[]){ name, bits, { .number = sigma[i] }, { .number = e },
 				{ .number = e / gauss_second_moment(sigma[i]) }, { .number = sampled[f * n + i][0] },
 				{ .number = sampled[f * n + i][1] } });
 		}
@@ -178,7 +178,7 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 				double beyond = x * (1 + 1e-6);
 				bool swap = gauss_error(&g[a], beyond) < gauss_error(&g[b], beyond);
 
-				sheet_row(&s->crossover, (union sheet_value[]){ { s->format[swap ? b : a].name },
+				table_row(&s->crossover, (union table_value[]){ { s->format[swap ? b : a].name },
 					{ s->format[swap ? a : b].name }, { .number = s->format[a].bits }, { .number = x },
 					{ .number = gauss_error(&g[a], x) } });
 				from = beyond;
@@ -264,7 +264,7 @@ static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, do
 	}
 	for (size_t i = 0; i < n; i++)
 		deviation += (sigma[i] - mean) * (sigma[i] - mean) / (double)n;
-	sheet_row(&s->layer, (union sheet_value[]){ { name }, { .number = (double)m }, { .number = (double)(m - n) },
+	table_row(&s->layer, (union table_value[]){ { name }, { .number = (double)m }, { .number = (double)(m - n) },
 		{ .number = mean }, { .number = sqrt(deviation) }, { .number = sigma[0] }, { .number = quantile(n, sigma, 0.05) },
 		{ .number = quantile(n, sigma, 0.25) }, { .number = quantile(n, sigma, 0.5) }, { .number = quantile(n, sigma, 0.75) },
 		{ .number = quantile(n, sigma, 0.95) }, { .number = sigma[n - 1] }, { .number = inside / (double)n } });
@@ -313,7 +313,7 @@ static void take_layer(struct sweep *s, const struct image *image, const char *p
 		keep_sigmas(s, m, live, sigma);
 		add_sigmas(s, path, m, live, sigma);
 		for (size_t f = 0; f < s->formats; f++)
-			sheet_row(&s->error, (union sheet_value[]){ { path }, { s->format[f].name }, { .number = mean[0] },
+			table_row(&s->error, (union table_value[]){ { path }, { s->format[f].name }, { .number = mean[0] },
 				{ .number = mean[2 + f] }, { .number = mean[2 + f] / mean[1] } });
 	} else
 		warn("%s: %s: is all zero and has no sigma", image_name(image), path);
@@ -342,12 +342,12 @@ void sweep_end(struct sweep *s, const char *name)
 
 /* --- the figure --- */
 
-/* Rows of a sheet that are of the format, as two columns of numbers: a data block of gnuplot's. */
-static void say_block(struct plot *p, const char *kind, size_t f, const struct sheet *t, size_t name, size_t x, const struct format *format)
+/* Rows of a table that are of the format, as two columns of numbers: a data block of gnuplot's. */
+static void say_block(struct plot *p, const char *kind, size_t f, const struct table *t, size_t name, size_t x, const struct format *format)
 {
 	plot_say(p, "$%s%zu << E\n", kind, f);
 	for (size_t r = 0; r < t->rows; r++) {
-		const union sheet_value *v = t->value + r * t->columns;
+		const union table_value *v = t->value + r * t->columns;
 
 		if (!strcmp(v[name].text, format->name))
 			plot_say(p, "%.9g %.9g\n", v[x].number, v[x + 1].number);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "base/plot.h"
 #include "io/image.h"
-#include "io/sheet.h"
+#include "io/table.h"
 #include "model/config.h"
 #include "num/format.h"
 
@@ -24,12 +24,12 @@ struct sweep {
 	 * sampling with its standard error; best is the sigma where a format leads the others of as many bits by
 	 * most, lead their least error over its own; crossover is where two of as many bits change order.
 	 */
-	struct sheet curve, best, crossover;
+	struct table curve, best, crossover;
 	/*
 	 * Of a model: sigma over the channels of a layer, how it is spread and what share of them lies in low .. high,
 	 * and over those of all; the error of each format there, one scale a channel.
 	 */
-	struct sheet layer, error;
+	struct table layer, error;
 	double low, high;
 	double *sigma;			/* [live] of all channels so far that are not zero, of `channels` there are */
 	size_t live, channels;

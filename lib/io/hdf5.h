@@ -78,9 +78,9 @@ H5O_info_t hdf5_info(const struct image *image, const char *path);	/* dies if th
 int natural_compare(const char *a, const char *b);	/* digits compare as numbers */
 
 /* The members of each part of a whole file, by its layout. */
-struct plan { char ***member; size_t *members, parts; };
-void plan_make(struct plan *plan, const struct image *image, image_layout *layout);
-void plan_free(struct plan *plan);
+struct part_list { char ***member; size_t *members, parts; };
+void part_list_make(struct part_list *plan, const struct image *image, image_layout *layout);
+void part_list_free(struct part_list *plan);
 
 void image_all_members(struct image *image);	/* the part is everything below the root */
 void image_note_shared(struct image *image);	/* adds the part's links to image->shared */

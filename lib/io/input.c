@@ -35,7 +35,7 @@ struct input {
 	struct buffer buffer;		/* an image from a pipe */
 	struct image image;
 	struct shared_list shared;
-	struct plan plan;		/* of a whole file; parts 0: framed images */
+	struct part_list plan;		/* of a whole file; parts 0: framed images */
 	size_t next, parts;		/* the part wanted next, of how many; parts 0: not known yet */
 };
 
@@ -359,7 +359,7 @@ struct image *input_next(struct input *in)
 	image->framed = true;
 	if (first && !integer_attribute(image, "parts", &(size_t){ 0 })) {
 		image->framed = false;
-		plan_make(&in->plan, image, in->layout);
+		part_list_make(&in->plan, image, in->layout);
 		in->parts = in->plan.parts;
 		goto planned;
 	}
@@ -379,7 +379,7 @@ planned:
 void input_close(struct input *in)
 {
 	if (in->plan.parts) {
-		plan_free(&in->plan);
+		part_list_free(&in->plan);
 	} else if (in->image.framed && in->image.member)
 		hdf5_free_names(in->image.member, in->image.members);
 	for (size_t i = 0; i < in->shared.n; i++)

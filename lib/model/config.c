@@ -31,17 +31,17 @@ struct key_row {
 	.final_norm = "/model/norm", .head = "/lm_head", \
 	.norm_kind = NORM_RMS, .position_kind = POSITION_ROPE, .mlp_kind = MLP_GATED, \
 	.linear = { \
-		{ "self_attn/q_proj", ROLE_Q, SITE_ATTENTION }, \
-		{ "self_attn/k_proj", ROLE_K, SITE_ATTENTION }, \
-		{ "self_attn/v_proj", ROLE_V, SITE_ATTENTION }, \
-		{ "self_attn/o_proj", ROLE_OUTPUT, SITE_OUTPUT }, \
-		{ "mlp/gate_proj", ROLE_GATE, SITE_MLP }, \
-		{ "mlp/up_proj", ROLE_UP, SITE_MLP }, \
-		{ "mlp/down_proj", ROLE_DOWN, SITE_DOWN }, \
+		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV }, \
+		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV }, \
+		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV }, \
+		{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT }, \
+		{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP }, \
+		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP }, \
+		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN }, \
 	}
 
 #define MISTRAL \
-	LLAMA_TREE, .window_kind = WINDOW_ALL, \
+	LLAMA_TREE, .sliding_kind = SLIDING_ALL, \
 	.absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 8, .intermediate = 14336, \
 		.positions = 131072, .bos = 1, .eos = 2 }
 
@@ -51,7 +51,7 @@ static const struct architecture architectures[] = {
 		.bos = 1, .eos = 2 } },
 	{ .name = "MistralForCausalLM", .model_type = "mistral", MISTRAL },
 	{ .name = "MinistralForCausalLM", .model_type = "ministral", MISTRAL },	/* the same with layer_types */
-	{ .name = "Qwen2ForCausalLM", .model_type = "qwen2", LLAMA_TREE, .window_kind = WINDOW_LATE,
+	{ .name = "Qwen2ForCausalLM", .model_type = "qwen2", LLAMA_TREE, .sliding_kind = SLIDING_LATE,
 	  .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true },
 	  .absent = { .vocab = 151936, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 32, .intermediate = 22016,
 		.positions = 32768, .bos = -1, .eos = -1 } },
@@ -61,10 +61,10 @@ static const struct architecture architectures[] = {
 	  .norm = { "ln_1", "ln_2" }, .final_norm = "/transformer/ln_f", .head = "/lm_head",
 	  .norm_kind = NORM_LAYER, .position_kind = POSITION_LEARNED, .mlp_kind = MLP_PLAIN,
 	  .linear = {
-		{ "attn/c_attn", ROLE_QKV, SITE_ATTENTION },
-		{ "attn/c_proj", ROLE_OUTPUT, SITE_OUTPUT },
-		{ "mlp/c_fc", ROLE_UP, SITE_MLP },
-		{ "mlp/c_proj", ROLE_DOWN, SITE_DOWN },
+		{ "attn/c_attn", ROLE_QKV, PROJECTION_QKV },
+		{ "attn/c_proj", ROLE_OUTPUT, PROJECTION_OUTPUT },
+		{ "mlp/c_fc", ROLE_UP, PROJECTION_GATE_UP },
+		{ "mlp/c_proj", ROLE_DOWN, PROJECTION_DOWN },
 	  },
 	  .bias = { [ROLE_QKV] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true, [ROLE_DOWN] = true },
 	  .absent = { .vocab = 50257, .hidden = 768, .blocks = 12, .heads = 12, .positions = 1024, .bos = 50256, .eos = 50256,
@@ -78,10 +78,10 @@ static const struct architecture architectures[] = {
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 enum { WINDOW = 4096, FIRST_WINDOWED = 28 };	/* sliding_window, max_window_layers where they are absent */
 
-static const struct { const char *name; enum act_kind act; } acts[] = {
-	{ "silu", ACT_SILU }, { "swish", ACT_SILU }, { "gelu", ACT_GELU }, { "gelu_python", ACT_GELU },
-	{ "gelu_new", ACT_GELU_TANH }, { "gelu_pytorch_tanh", ACT_GELU_TANH }, { "gelu_fast", ACT_GELU_TANH },
-	{ "gelu_python_tanh", ACT_GELU_TANH }, { "gelu_accurate", ACT_GELU_TANH },
+static const struct { const char *name; enum activation act; } acts[] = {
+	{ "silu", ACTIVATION_SILU }, { "swish", ACTIVATION_SILU }, { "gelu", ACTIVATION_GELU }, { "gelu_python", ACTIVATION_GELU },
+	{ "gelu_new", ACTIVATION_GELU_TANH }, { "gelu_pytorch_tanh", ACTIVATION_GELU_TANH }, { "gelu_fast", ACTIVATION_GELU_TANH },
+	{ "gelu_python_tanh", ACTIVATION_GELU_TANH }, { "gelu_accurate", ACTIVATION_GELU_TANH },
 };
 
 /* Switches that change what the model computes. */
@@ -226,20 +226,20 @@ static bool *parse_types(const struct config *c, const json_t *json)
 
 static void parse_windows(struct config *c, const json_t *json)
 {
-	enum window_kind kind = c->arch->window_kind;
+	enum sliding_kind kind = c->arch->sliding_kind;
 	bool *windowed = parse_types(c, json);
 	json_t *first = json_object_get(json, "max_window_layers");
 
-	if (kind == WINDOW_NONE) {
+	if (kind == SLIDING_NONE) {
 		free(windowed);
 		return;
 	}
 	if (!json_is_null(json_object_get(json, "sliding_window")) &&
-	    (kind == WINDOW_ALL || get_bool(json, "use_sliding_window", false)))
+	    (kind == SLIDING_ALL || get_bool(json, "use_sliding_window", false)))
 		c->window = get_size(c, json, "sliding_window", WINDOW, 0, SIZE_MAX >> 1);
-	if (kind == WINDOW_LATE && first && !json_is_integer(first))
+	if (kind == SLIDING_LATE && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", file);
-	if (!windowed && kind == WINDOW_LATE && c->window) {
+	if (!windowed && kind == SLIDING_LATE && c->window) {
 		windowed = xalloc(c->blocks, sizeof *windowed);
 		for (size_t i = 0; i < c->blocks; i++)
 			windowed[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
@@ -302,7 +302,7 @@ static void parse_act(struct config *c, const json_t *json)
 
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
 		if (!strcmp(name, acts[i].name)) {
-			c->act = acts[i].act;
+			c->activation = acts[i].act;
 			return;
 		}
 		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", acts[i].name);
@@ -448,12 +448,12 @@ size_t config_out(const struct config *c, enum role role)
 	}
 }
 
-size_t config_in(const struct config *c, enum site_name site)
+size_t config_in(const struct config *c, enum projection_name projection)
 {
-	return site == SITE_OUTPUT ? c->heads * c->head_dim : site == SITE_DOWN ? c->intermediate : c->hidden;
+	return projection == PROJECTION_OUTPUT ? c->heads * c->head_dim : projection == PROJECTION_DOWN ? c->intermediate : c->hidden;
 }
 
-size_t config_window(const struct config *c, size_t block)
+size_t config_sliding_window(const struct config *c, size_t block)
 {
 	return !c->windowed || c->windowed[block] ? c->window : 0;
 }

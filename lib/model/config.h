@@ -7,8 +7,8 @@
  * input. A block is
  *	x += output(attention(input(norm(x))))
  *	x += down(act(gate) · up), or down(act(up)), of norm(x)
- * and the products of one shared input ("site") stand side by side in one row,
- * so that a fused query-key-value layer is just a site with one layer.
+ * and the products of one shared input (a "projection") stand side by side in one row,
+ * so that a fused query-key-value layer is just a projection with one layer.
  */
 #ifndef MODEL_CONFIG_H
 #define MODEL_CONFIG_H
@@ -21,14 +21,14 @@ enum norm_kind { NORM_RMS, NORM_LAYER };
 enum position_kind { POSITION_ROPE, POSITION_LEARNED };
 enum mlp_kind { MLP_GATED, MLP_PLAIN };
 /* Blocks that sliding_window holds for: none, all, those from max_window_layers on if use_sliding_window says so. */
-enum window_kind { WINDOW_NONE, WINDOW_ALL, WINDOW_LATE };
-enum act_kind { ACT_SILU, ACT_GELU, ACT_GELU_TANH };
+enum sliding_kind { SLIDING_NONE, SLIDING_ALL, SLIDING_LATE };
+enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 
 /* What a linear layer makes; its width follows from the config. */
 enum role { ROLE_Q, ROLE_K, ROLE_V, ROLE_QKV, ROLE_OUTPUT, ROLE_GATE, ROLE_UP, ROLE_DOWN, ROLES };
 
-/* Inputs that linear layers share, in the order in which a block meets them; SITE_HEAD is after all blocks. */
-enum site_name { SITE_ATTENTION, SITE_OUTPUT, SITE_MLP, SITE_DOWN, SITES, SITE_HEAD = SITES };
+/* Inputs that linear layers share, in the order in which a block meets them; PROJECTION_HEAD is after all blocks. */
+enum projection_name { PROJECTION_QKV, PROJECTION_OUTPUT, PROJECTION_GATE_UP, PROJECTION_DOWN, PROJECTIONS, PROJECTION_HEAD = PROJECTIONS };
 
 enum { LINEARS = 8, EOS = 8 };
 
@@ -37,7 +37,7 @@ struct config;
 struct linear_row {
 	const char *name;		/* below the block: "self_attn/q_proj"; NULL ends the list */
 	enum role role;
-	enum site_name site;		/* rows of a site are neighbours, in the order of their outputs */
+	enum projection_name projection;	/* rows of one are neighbours, in the order of their outputs */
 };
 
 struct architecture {
@@ -51,7 +51,7 @@ struct architecture {
 	enum norm_kind norm_kind;
 	enum position_kind position_kind;
 	enum mlp_kind mlp_kind;
-	enum window_kind window_kind;
+	enum sliding_kind sliding_kind;
 	struct linear_row linear[LINEARS + 1];
 	bool bias[ROLES];		/* layers that have a bias whatever the config says */
 	bool bias_keys;			/* attention_bias and mlp_bias give the other layers one */
@@ -78,7 +78,7 @@ struct config {
 	const struct architecture *arch;
 	size_t hidden, heads, kv_heads, head_dim, intermediate, blocks, vocab, positions;
 	double eps;
-	enum act_kind act;
+	enum activation activation;
 	bool tied;
 	bool quantized;			/* config.json speaks of a checkpoint that is stored quantized */
 	bool bias[ROLES];		/* must have a bias: those of the class; in a tree others may have one, it decides */
@@ -102,11 +102,11 @@ void config_free(struct config *c);
 /* How a model's file is cut into parts (an image_layout): NULL if there is no config. */
 const char *const *model_layout(const char *config);
 
-/* Outputs of a layer, inputs of a site. */
+/* Outputs of a layer, inputs of a projection. */
 size_t config_out(const struct config *c, enum role role);
-size_t config_in(const struct config *c, enum site_name site);
+size_t config_in(const struct config *c, enum projection_name projection);
 /* Window of a block, 0 if it sees everything. */
-size_t config_window(const struct config *c, size_t block);
+size_t config_sliding_window(const struct config *c, size_t block);
 /* Frequencies of the rotary pairs, radians a position: theta^(-2i/head_dim), scaled as config says. */
 void config_rope(const struct config *c, double frequency[c->head_dim / 2]);
 

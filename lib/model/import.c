@@ -319,7 +319,7 @@ static void expect_block(struct import *m, size_t block)
 		char *path = config_path(c, block, l->name);
 		size_t out = config_out(c, l->role);
 
-		expect(m, path, "weight", out, config_in(c, l->site), m->origin->transposed);
+		expect(m, path, "weight", out, config_in(c, l->projection), m->origin->transposed);
 		expect_bias(m, c->bias[l->role], path, out);
 		free(path);
 	}

@@ -12,8 +12,8 @@
 #include <string.h>
 
 static const char *const modes[] = {
-	[ACT_STATIC_TENSOR] = "static-tensor", [ACT_STATIC_MODALITY] = "static-modality",
-	[ACT_DYNAMIC_TOKEN] = "dynamic-token",
+	[INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_STATIC_MODALITY] = "static-modality",
+	[INPUT_DYNAMIC_TOKEN] = "dynamic-token",
 };
 
 /* Members that change the product and that this reader does not apply. */
@@ -288,21 +288,21 @@ static void read_activation(const struct image *image, const char *path, struct 
 		die("%s: %s: says how inputs are rounded (act_format, act_scale), but has no attribute act_mode", image_name(image), path);
 	free(format);
 	if (mode) {
-		for (size_t i = ACT_STATIC_TENSOR; i <= ACT_DYNAMIC_TOKEN; i++)
+		for (size_t i = INPUT_STATIC_TENSOR; i <= INPUT_DYNAMIC_TOKEN; i++)
 			if (!strcmp(mode, modes[i]))
-				l->act_mode = (enum act_mode)i;
-		if (l->act_mode == ACT_NONE)
+				l->input.mode = (enum input_mode)i;
+		if (l->input.mode == INPUT_AS_IS)
 			die("%s: %s: act_mode '%s' is not known; known are %s, %s, %s", image_name(image), path, mode,
-				modes[ACT_STATIC_TENSOR], modes[ACT_STATIC_MODALITY], modes[ACT_DYNAMIC_TOKEN]);
-		read_rounded(image, path, "act_format", &l->act_format);
-		if (l->act_mode != ACT_DYNAMIC_TOKEN) {
+				modes[INPUT_STATIC_TENSOR], modes[INPUT_STATIC_MODALITY], modes[INPUT_DYNAMIC_TOKEN]);
+		read_rounded(image, path, "act_format", &l->input.format);
+		if (l->input.mode != INPUT_DYNAMIC_TOKEN) {
 			t = image_tensor(image, member(path, "act_scale"), TENSOR_F32, 1, NULL);
-			l->act_scale = t.data;
-			l->modalities = t.dim[0];
-			if (l->modalities < 1 || (l->act_mode == ACT_STATIC_TENSOR && l->modalities != 1))
-				die("%s: %s: has %zu values, %s was wanted", image_name(image), member(path, "act_scale"), l->modalities,
-					l->act_mode == ACT_STATIC_TENSOR ? "1" : "one per modality");
-			check_positive(image, member(path, "act_scale"), l->act_scale, l->modalities);
+			l->input.scale = t.data;
+			l->input.modalities = t.dim[0];
+			if (l->input.modalities < 1 || (l->input.mode == INPUT_STATIC_TENSOR && l->input.modalities != 1))
+				die("%s: %s: has %zu values, %s was wanted", image_name(image), member(path, "act_scale"), l->input.modalities,
+					l->input.mode == INPUT_STATIC_TENSOR ? "1" : "one per modality");
+			check_positive(image, member(path, "act_scale"), l->input.scale, l->input.modalities);
 		}
 		free(mode);
 	}
@@ -361,9 +361,9 @@ struct layer layer_read(const struct image *image, const char *path, size_t out,
 
 void layer_runs(const struct image *image, const struct layer *l)
 {
-	if (l->linear.act_mode == ACT_STATIC_MODALITY && l->linear.modalities > 1)
+	if (l->linear.input.mode == INPUT_STATIC_MODALITY && l->linear.input.modalities > 1)
 		die("%s: %s: has a scale of inputs for each of %zu modalities; which one a token has is not read yet", image_name(image),
-			l->path, l->linear.modalities);
+			l->path, l->linear.input.modalities);
 }
 
 void layer_free(struct layer *l)
@@ -422,11 +422,11 @@ void layer_write(struct output *out, const struct image *from, const char *path,
 		write_quantized(out, group, l);
 	if (!from && l->bias)
 		put(out, group, "bias", TENSOR_F32, l->bias, 1, &l->out);
-	if (l->act_mode != ACT_NONE) {
-		output_text(out, group, "act_format", l->act_format.name);
-		output_text(out, group, "act_mode", modes[l->act_mode]);
-		if (l->act_mode != ACT_DYNAMIC_TOKEN)
-			put(out, group, "act_scale", TENSOR_F32, l->act_scale, 1, &l->modalities);
+	if (l->input.mode != INPUT_AS_IS) {
+		output_text(out, group, "act_format", l->input.format.name);
+		output_text(out, group, "act_mode", modes[l->input.mode]);
+		if (l->input.mode != INPUT_DYNAMIC_TOKEN)
+			put(out, group, "act_scale", TENSOR_F32, l->input.scale, 1, &l->input.modalities);
 	}
 	free(group);
 }
@@ -480,7 +480,7 @@ void layer_each(const struct config *c, void (*visit)(void *arg, const char *pat
 			char *path = config_path(c, i, row->name);
 
 			if (selected(c, path))
-				visit(arg, path, config_in(c, row->site));
+				visit(arg, path, config_in(c, row->projection));
 			free(path);
 		}
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)

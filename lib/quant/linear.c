@@ -72,25 +72,25 @@ static float token_scale(const struct linear *l, const float x[l->in])
 
 	for (size_t i = 0; i < l->in; i++)
 		top = fabsf(x[i]) > top ? fabsf(x[i]) : top;
-	top /= l->act_format.top;
+	top /= l->input.format.top;
 	return top > 0 ? top : 1;
 }
 
 void linear_input(const struct linear *l, size_t tokens, float y[tokens][l->in], const float x[tokens][l->in],
 	const uint8_t *modality)
 {
-	if (l->act_mode == ACT_NONE) {
+	if (l->input.mode == INPUT_AS_IS) {
 		memmove(y, x, tokens * sizeof *y);
 		return;
 	}
 	for (size_t t = 0; t < tokens; t++) {
 		float scale;
 
-		switch (l->act_mode) {
-		case ACT_DYNAMIC_TOKEN: scale = token_scale(l, x[t]); break;
-		case ACT_STATIC_MODALITY: scale = l->act_scale[modality ? modality[t] : 0]; break;
-		default: scale = l->act_scale[0];
+		switch (l->input.mode) {
+		case INPUT_DYNAMIC_TOKEN: scale = token_scale(l, x[t]); break;
+		case INPUT_STATIC_MODALITY: scale = l->input.scale[modality ? modality[t] : 0]; break;
+		default: scale = l->input.scale[0];
 		}
-		format_round(&l->act_format, l->in, y[t], x[t], scale, 0);
+		format_round(&l->input.format, l->in, y[t], x[t], scale, 0);
 	}
 }

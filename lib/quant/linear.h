@@ -16,7 +16,15 @@
 #include "num/format.h"
 #include "num/half.h"
 
-enum act_mode { ACT_NONE, ACT_STATIC_TENSOR, ACT_STATIC_MODALITY, ACT_DYNAMIC_TOKEN };
+enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_STATIC_MODALITY, INPUT_DYNAMIC_TOKEN };
+
+/* How a layer rounds its inputs (activation quantization). */
+struct input_scale {
+	enum input_mode mode;
+	struct format format;
+	const float *scale;		/* [modalities], static modes only */
+	size_t modalities;
+};
 
 struct linear {
 	size_t out, in;
@@ -39,10 +47,7 @@ struct linear {
 	const float *scale8;		/* [scales8] */
 	size_t scales8;			/* 1 or out */
 
-	enum act_mode act_mode;
-	struct format act_format;
-	const float *act_scale;		/* [modalities] */
-	size_t modalities;
+	struct input_scale input;
 };
 
 /* The group of a column: group_index[i], i/group, or 0. */
@@ -55,7 +60,7 @@ void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l-
 
 /*
  * What the layer's arithmetic makes of its input: y = x, or x rounded to
- * act_format under act_scale[modality of the token] (modality NULL: all 0), or
+ * format under scale[modality of the token] (modality NULL: all 0), or
  * under a scale of the token's own, max|x|/top (dynamic). y may be x.
  */
 void linear_input(const struct linear *l, size_t tokens, float y[tokens][l->in], const float x[tokens][l->in],

@@ -364,7 +364,7 @@ void product_apply(const struct product *p, size_t m, size_t stride, float y[m][
 {
 	const size_t in = p->l->in;
 	float (*rounded)[in] = (float (*)[in])((char *)room + product_input_size(m, in));
-	const bool plain = p->l->act_mode == ACT_NONE;
+	const bool plain = p->l->input.mode == INPUT_AS_IS;
 
 	if (!plain)
 		linear_input(p->l, m, rounded, x, NULL);

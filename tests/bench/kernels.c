@@ -13,7 +13,7 @@
  */
 #include "bench.h"
 #include "base/random.h"
-#include "model/hessian.h"
+#include "forward/moments.h"
 #include "num/half.h"
 #include "quant/solver.h"
 #include <cblas.h>
@@ -309,7 +309,7 @@ static void run_hessian(void)
 	float *x = xalloc(rows * SIDE, sizeof *x);
 	uint16_t *half_x = xalloc(rows * SIDE, sizeof *half_x);
 	struct square s = square_make();
-	struct hessian h = hessian_make(SIDE), h16 = hessian_make(SIDE);
+	struct moments h = moments_make(SIDE), h16 = moments_make(SIDE);
 	struct samples rate = { 0 }, limit = { 0 }, rate16 = { 0 }, limit16 = { 0 };
 	double start, work = (double)SIDE * SIDE * (double)rows * 1e-9;
 
@@ -320,20 +320,20 @@ static void run_hessian(void)
 		add(&limit, ssyrk(&s));
 		start = omp_get_wtime();
 		for (size_t k = 0; k < WINDOWS; k++)
-			hessian_add(&h, 1, WINDOW, (const float (*)[WINDOW][SIDE])(x + k * WINDOW * SIDE));
+			moments_add(&h, 1, WINDOW, (const float (*)[WINDOW][SIDE])(x + k * WINDOW * SIDE));
 		add(&rate, work / (omp_get_wtime() - start));
 		add(&limit16, peak_of_bf16());
 		start = omp_get_wtime();
 		for (size_t k = 0; k < WINDOWS; k++)
-			hessian_add_bf16(&h16, 1, WINDOW, (const uint16_t (*)[WINDOW][SIDE])(half_x + k * WINDOW * SIDE));
+			moments_add_bf16(&h16, 1, WINDOW, (const uint16_t (*)[WINDOW][SIDE])(half_x + k * WINDOW * SIDE));
 		add(&rate16, work / (omp_get_wtime() - start));
 	}
 	print("hessian-f32", "limit", &limit);
 	print("hessian-f32", "ours", &rate);
 	print("hessian-bf16", "limit", &limit16);
 	print("hessian-bf16", "ours", &rate16);
-	hessian_free(&h);
-	hessian_free(&h16);
+	moments_free(&h);
+	moments_free(&h16);
 	square_free(&s);
 	free(half_x);
 	free(x);

@@ -54,7 +54,7 @@ static void config(void *arg)
 		free(frequency);
 	}
 	for (size_t i = 0; i < c.blocks; i += 1 + c.blocks / 8)
-		config_window(&c, i);
+		config_sliding_window(&c, i);
 	config_free(&c);
 	if (!model_layout(r->json))
 		abort();

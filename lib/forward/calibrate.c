@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* calibrate.c -- Hessians of linear layers from what a model feeds them; see calibrate.h */
+#include "forward/calibrate.h"
+#include "base/error.h"
+#include "base/option.h"
+#include "forward/weight.h"
+#include "num/half.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 4096 };	/* of raw activations at once, where windows are shorter */
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- of a model ---- */
+
+/* The shared input of a layer, or SIZE_MAX: embeddings have none. */
+static size_t input_of(const struct config *c, const char *layer)
+{
+	size_t block, row;
+
+	if (config_find(c, layer, &block, &row))
+		return block * PROJECTIONS + c->arch->linear[row].projection;
+	return strcmp(layer, c->arch->head) ? SIZE_MAX : c->blocks * PROJECTIONS;
+}
+
+struct wish { const struct config *config; bool any; };
+
+static void wish_for(void *arg, const char *path, size_t in)
+{
+	struct wish *w = arg;
+
+	(void)in;
+	w->any |= input_of(w->config, path) < SIZE_MAX;
+}
+
+void calibrate_check(const struct config *c, const char *name)
+{
+	struct wish w = { c, false };
+
+	layer_each(c, wish_for, &w);
+	if (!w.any)
+		die("%s: holds no linear layer with inputs that --layers selects", name);
+}
+
+struct calibration calibrate_begin(const struct image *image, const struct config *c)
+{
+	struct calibration k = { .config = c, .list = layer_list(image, c) };
+
+	k.projection = xalloc(c->blocks * PROJECTIONS + 1, sizeof *k.projection);
+	for (size_t i = 0; i < k.list.n; i++) {
+		size_t s = input_of(c, k.list.path[i]);
+
+		if (s < SIZE_MAX && !k.projection[s].in)
+			k.projection[s] = moments_make(s == c->blocks * PROJECTIONS ? c->hidden : config_in(c, (enum projection_name)(s % PROJECTIONS)));
+	}
+	return k;
+}
+
+static void see(void *arg, size_t block, enum projection_name projection, size_t windows, size_t tokens, size_t in, const float *x)
+{
+	struct calibration *k = arg;
+	struct moments *h = &k->projection[projection == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + projection];
+
+	if (h->in && k->config->compute_type == COMPUTE_BF16) {
+		uint16_t *narrow = xalloc(windows * tokens * in, sizeof *narrow);
+
+		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, windows * tokens, narrow, (const float (*)[in])x);
+		moments_add_bf16(h, windows, tokens, (const uint16_t (*)[tokens][in])narrow);
+		free(narrow);
+	} else if (h->in)
+		moments_add(h, windows, tokens, (const float (*)[tokens][in])x);
+}
+
+struct observer calibrate_observer(struct calibration *k)
+{
+	return (struct observer){ see, k };
+}
+
+const struct moments *calibrate_find(const struct calibration *k, const char *layer)
+{
+	size_t s = input_of(k->config, layer);
+
+	return s < SIZE_MAX && k->projection[s].in ? &k->projection[s] : NULL;
+}
+
+void calibrate_write(struct calibration *k, struct output *out, const char *file)
+{
+	const char **first = xalloc(k->config->blocks * PROJECTIONS + 1, sizeof *first);
+
+	for (size_t i = 0; i < k->list.n; i++) {
+		size_t s = input_of(k->config, k->list.path[i]);
+
+		if (s == SIZE_MAX)
+			continue;
+		if (first[s]) {
+			output_link(out, k->list.path[i], first[s]);
+			continue;
+		}
+		moments_write(out, file, k->list.path[i], &k->projection[s]);
+		first[s] = k->list.path[i];
+	}
+	free(first);
+}
+
+void calibrate_end(struct calibration *k)
+{
+	for (size_t i = 0; i <= k->config->blocks * PROJECTIONS; i++)
+		moments_free(&k->projection[i]);
+	free(k->projection);
+	layer_list_free(&k->list);
+}
+
+void calibrate_part(struct output *out, struct forward *run, const struct image *image)
+{
+	struct calibration k = calibrate_begin(image, run->config);
+	struct observer observer = calibrate_observer(&k);
+
+	if (forward_part(run, image, &observer) && calibrate_find(&k, run->config->arch->head)) {
+		struct head head = head_read(image, run->config, false);
+
+		forward_head(run, &head, &observer);
+		head_free(&head);
+	}
+	calibrate_write(&k, out, image_name(image));
+	calibrate_end(&k);
+}
+
+/* ---- of files ---- */
+
+struct wanted { const struct image *image; const char *member; struct layer_list list; };
+
+static void visit(void *arg, const char *group)
+{
+	struct wanted *w = arg;
+	char *path = xformat("%s/%s", group, w->member);
+
+	if (option_layer(group) && image_has(w->image, path)) {
+		w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
+		if (!w->list.path)
+			die("out of memory");
+		w->list.path[w->list.n++] = xformat("%s", group);
+	}
+	free(path);
+}
+
+static struct layer_list groups_with(const struct image *image, const char *member)
+{
+	struct wanted w = { .image = image, .member = member };
+
+	image_groups(image, visit, &w);
+	return w.list;
+}
+
+/* Writes a link where the group stands in the file under an earlier name that is written already. */
+static bool linked(struct output *out, const struct image *image, const struct layer_list *list, size_t i)
+{
+	char *same = image_same(image, list->path[i]);
+	bool yes = strcmp(same, list->path[i]) && layer_listed(list, same);
+
+	if (yes)
+		output_link(out, list->path[i], same);
+	free(same);
+	return yes;
+}
+
+/* Adds windows of m rows each that follow each other; wide: room for them as f32 where they are f16. */
+static void add_windows(struct moments *h, size_t windows, size_t m, const void *x, enum tensor_type type, float *wide)
+{
+	size_t n = h->in;
+
+	if (type == TENSOR_BF16) {
+		moments_add_bf16(h, windows, m, (const uint16_t (*)[m][n])x);
+		return;
+	}
+	if (type == TENSOR_F16) {
+		half_widen(windows * m * n, wide, x, HALF_F16);
+		x = wide;
+	}
+	moments_add(h, windows, m, (const float (*)[m][n])x);
+}
+
+static void activations_of(struct output *out, const struct image *image, const char *layer, const struct calibrate_cut *cut)
+{
+	char *path = xformat("%s/input", layer);
+	struct tensor t = image_tensor(image, path, TENSOR_ANY, 2, NULL);
+	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0], n = t.dim[1], ctx = cut->ctx;
+	size_t most = cut->shards == 1 && ctx < ROWS ? ROWS / ctx : 1;	/* windows at once */
+	struct moments h = moments_make(n);
+	float *wide = t.type == TENSOR_F16 ? xalloc(least(most * ctx, rows) * n, sizeof *wide) : NULL;
+
+	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
+		die("%s: %s: is %s, f32, f16 or bf16 was wanted", image_name(image), path, tensor_name(t.type));
+	for (size_t i = (cut->shard - 1) * ctx, windows; i < rows; i += windows * cut->shards * ctx) {
+		size_t m = least(ctx, rows - i);
+
+		windows = least(most, (rows - i) / m);
+		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type, wide);
+	}
+	moments_write(out, image_name(image), layer, &h);
+	moments_free(&h);
+	free(wide);
+	free(path);
+}
+
+static size_t add_activations(struct output *out, const struct image *image, const struct calibrate_cut *cut)
+{
+	struct layer_list list = groups_with(image, "input");
+	const size_t found = list.n;
+
+	for (size_t i = 0; i < list.n; i++)
+		if (!linked(out, image, &list, i))
+			activations_of(out, image, list.path[i], cut);
+	layer_list_free(&list);
+	return found;
+}
+
+static size_t add_hessians(struct output *out, size_t n, struct image *const image[n])
+{
+	struct layer_list list = groups_with(image[0], "hessian");
+	const size_t found = list.n;
+
+	for (size_t k = 1; k < n; k++) {
+		struct layer_list other = groups_with(image[k], "hessian");
+
+		if (other.n != list.n)
+			die("%s: holds %zu layers in part %zu, %s has %zu", image_name(image[k]), other.n, image_part(image[0]),
+				image_name(image[0]), list.n);
+		layer_list_free(&other);
+	}
+	for (size_t i = 0; i < list.n; i++) {
+		char *path = xformat("%s/hessian", list.path[i]);
+		struct moments h;
+
+		if (!linked(out, image[0], &list, i)) {
+			h = moments_make(image_tensor(image[0], path, TENSOR_F32, 2, NULL).dim[0]);
+			for (size_t k = 0; k < n; k++)
+				moments_add_file(&h, image[k], list.path[i]);
+			moments_write(out, image_name(image[0]), list.path[i], &h);
+			moments_free(&h);
+		}
+		free(path);
+	}
+	layer_list_free(&list);
+	return found;
+}
+
+void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n], const struct calibrate_cut *cut)
+{
+	const bool hessian = !strcmp(image_kind(image[0]), "hessian");
+	size_t done = 0;
+
+	for (; image[0]; image[0] = input_next(in[0])) {
+		for (size_t i = 1; i < n; i++) {
+			if (image_part(image[0]))
+				image[i] = input_next(in[i]);
+			if (!image[i] || image_parts(image[i]) != image_parts(image[0]))
+				die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu", input_name(in[i]), input_name(in[0]),
+					image[i] ? image_parts(image[i]) : 0, image_parts(image[0]));
+		}
+		output_begin(out, image[0]);
+		for (size_t i = 1; !image_part(image[0]) && i < n; i++) {
+			char *input = xformat("input%zu", i + 1);
+
+			output_history(out, input, image[i]);
+			free(input);
+		}
+		if (!image_part(image[0]) && image_has(image[0], "/config"))
+			output_copy(out, image[0], "/config", NULL);
+		if (hessian)
+			done += add_hessians(out, n, image);
+		else
+			done += add_activations(out, image[0], cut);
+		output_end(out);
+	}
+	if (!done)
+		die("%s: holds no layer with %s%s", input_name(in[0]), hessian ? "a hessian" : "an input",
+			option_layers_given() ? " that --layers selects" : "");
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* forward.c -- a model run over all windows, part by part; see forward.h */
+#include "forward/forward.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/thread.h"
+#include "forward/score.h"
+#include "forward/weight.h"
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Constants, not options: results depend on them. Tokens that one thread takes
+ * through a block, and that all threads take through it for an observer; rows
+ * and entries of the vocabulary that are one tile of logits, entries whose
+ * weights are made at once.
+ */
+enum { CHUNK = 512, OBSERVED = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192, ROWS = 16, FEW = 1 << 16 };
+enum { MODELS = 2 };	/* side by side, at most */
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory)
+{
+	struct forward *f = xalloc(1, sizeof *f);
+
+	f->config = c;
+	f->windows = w;
+	f->name = "the model";
+	f->hidden = hidden_make(w->n * w->ctx, c->hidden, memory);
+	return f;
+}
+
+static void free_works(struct forward *f)
+{
+	for (size_t i = 0; i < f->works; i++)
+		work_free(&f->work[i]);
+	free(f->work);
+	f->works = 0;
+	f->work = NULL;
+}
+
+void forward_close(struct forward *f)
+{
+	if (f->block)
+		block_free(f->block);
+	hidden_free(&f->hidden);
+	free_works(f);
+	free(f);
+}
+
+/* n work spaces for so many windows each. */
+static void make_works(struct forward *f, size_t n, size_t windows, size_t piece)
+{
+	size_t tokens = windows * f->windows->ctx;
+
+	if (f->works == n && f->work[0].tokens == tokens && f->work[0].piece == piece)
+		return;
+	free_works(f);
+	f->work = xalloc(n, sizeof *f->work);
+	for (f->works = 0; f->works < n; f->works++)
+		f->work[f->works] = work_make(f->config, tokens, piece, f->windows->ctx);
+}
+
+void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in], const int32_t id[n])
+{
+	const struct linear *l = &embedding->linear;
+
+	for (size_t i = 0; i < n; i++)
+		if (id[i] < 0 || (size_t)id[i] >= l->out)
+			die("%s: token id %d is not in the vocabulary of %zu", embedding->path, id[i], l->out);
+	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW) schedule(static, ROWS)
+	for (size_t i = 0; i < n; i++)
+		linear_weight(l, (size_t)id[i], 1, &x[i]);
+}
+
+void embed_positions(const struct layer *position, size_t n, float x[n][position->linear.in], size_t past, size_t period)
+{
+	const struct linear *l = &position->linear;
+	float *row = xalloc(l->in, sizeof *row);
+
+	if (past + least(n, period) > l->out)
+		die("%s: holds %zu positions, the context needs %zu: a smaller --ctx", position->path, l->out,
+			past + least(n, period));
+	for (size_t p = 0; p < least(n, period); p++) {
+		linear_weight(l, past + p, 1, (float (*)[l->in])row);
+		for (size_t i = p; i < n; i += period)
+			for (size_t j = 0; j < l->in; j++)
+				x[i][j] += row[j];
+	}
+	free(row);
+}
+
+/* Windows i .. i + n - 1. */
+static void run_windows(struct forward *f, const struct block *b, struct work *w, size_t i, size_t n, float *copy,
+	const struct observer *observer)
+{
+	size_t ctx = f->windows->ctx, hidden = f->config->hidden;
+	float *x = f->hidden.x + i * ctx * hidden;
+
+	if (copy)
+		x = memcpy(copy, x, n * ctx * hidden * sizeof *x);
+	#pragma omp critical
+	progress(f->config->arch->blocks + 1, b->index * f->windows->n + i, f->config->blocks * f->windows->n);
+	block_forward(b, w, n, ctx, (float (*)[hidden])x, NULL, observer);
+}
+
+/* Whole windows that make up so many tokens, at least one, at most all. */
+static size_t windows_of(const struct forward *f, size_t tokens)
+{
+	return least(f->windows->n, f->windows->ctx < tokens ? tokens / f->windows->ctx : 1);
+}
+
+static void observe_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
+{
+	size_t ctx = f->windows->ctx, n = f->windows->n, chunk = windows_of(f, OBSERVED);
+	float *copy = keep ? NULL : xalloc(chunk * ctx, f->config->hidden * sizeof *copy);
+
+	make_works(f, 1, chunk, chunk * ctx);
+	for (size_t i = 0; i < n; i += chunk)
+		run_windows(f, b, &f->work[0], i, least(chunk, n - i), copy, observer);
+	free(copy);
+}
+
+void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
+{
+	size_t n = f->windows->n, chunk = windows_of(f, CHUNK), chunks = (n + chunk - 1) / chunk, width = (size_t)threads;
+	size_t alone = chunks - chunks % width;
+
+	if (observer || !keep) {
+		observe_block(f, b, keep, observer);
+		return;
+	}
+	make_works(f, alone ? width : 1, chunk, least(CHUNK, chunk * f->windows->ctx));
+	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
+	for (size_t i = 0; i < alone; i++)
+		run_windows(f, b, &f->work[omp_get_thread_num()], i * chunk, least(chunk, n - i * chunk), NULL, NULL);
+	for (size_t i = alone; i < chunks; i++)	/* fewer than threads: all of them at each */
+		run_windows(f, b, &f->work[0], i * chunk, least(chunk, n - i * chunk), NULL, NULL);
+}
+
+/* What of the model stands in this part: a part of a file may see the rest of the file too. */
+struct found {
+	const struct image *image;
+	const struct config *config;
+	bool embedding, position, head;
+	bool *block;			/* [blocks] */
+};
+
+static void look_for(void *arg, const char *path)
+{
+	struct found *y = arg;
+	const struct architecture *arch = y->config->arch;
+	size_t block;
+
+	y->embedding |= !strcmp(path, arch->embedding);
+	y->position |= arch->position && !strcmp(path, arch->position);
+	y->head |= !strcmp(path, arch->final_norm);
+	if (!config_block(y->config, path, &block))
+		return;
+	if (block >= y->config->blocks)
+		die("%s: %s: the config knows %zu blocks", image_name(y->image), path, y->config->blocks);
+	y->block[block] = true;
+}
+
+/* The blocks, or the positions, are here and this should have come before them. */
+static _Noreturn void missing(const struct image *image, const char *group)
+{
+	die("%s: %s/weight: is missing; embeddings were wanted, before the blocks", image_name(image), group);
+}
+
+static void embed(struct forward *f, const struct image *image, const struct found *found)
+{
+	const struct config *c = f->config;
+	size_t n = f->hidden.rows, hidden = c->hidden;
+	float (*x)[hidden] = (float (*)[hidden])f->hidden.x;
+	struct layer l;
+
+	if (found->embedding) {
+		l = layer_read(image, c->arch->embedding, c->vocab, hidden);
+		embed_tokens(&l, n, x, f->windows->id);
+		layer_free(&l);
+		f->embedded = true;
+	}
+	if (found->position) {
+		if (!f->embedded)
+			missing(image, c->arch->embedding);
+		l = layer_read(image, c->arch->position, 0, hidden);
+		embed_positions(&l, n, x, 0, f->windows->ctx);
+		layer_free(&l);
+		f->placed = true;
+	}
+}
+
+static void run_block(struct forward *f, const struct image *image, size_t i, const struct observer *observer)
+{
+	const struct config *c = f->config;
+
+	if (!f->embedded || (c->arch->position && !f->placed))
+		missing(image, f->embedded ? c->arch->position : c->arch->embedding);
+	if (i != f->blocks)
+		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order", image_name(image),
+			c->arch->blocks, i, f->blocks);
+	if (f->block)
+		block_next(f->block, image, i);
+	else
+		f->block = block_read(image, c, i);
+	forward_block(f, f->block, true, observer);
+	f->blocks++;
+}
+
+bool forward_part(struct forward *f, const struct image *image, const struct observer *observer)
+{
+	const struct config *c = f->config;
+	struct found found = { .image = image, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
+
+	f->name = image_name(image);
+	image_groups(image, look_for, &found);
+	embed(f, image, &found);
+	for (size_t i = 0; i < c->blocks; i++)
+		if (found.block[i])
+			run_block(f, image, i, observer);
+	if (found.head && f->blocks != c->blocks)
+		die("%s: holds %zu blocks, the config says %zu", image_name(image), f->blocks, c->blocks);
+	free(found.block);
+	if (f->blocks == c->blocks && f->block) {
+		block_free(f->block);
+		f->block = NULL;
+	}
+	return found.head;
+}
+
+/* ---- the head ---- */
+
+void forward_head(struct forward *f, const struct head *h, const struct observer *observer)
+{
+	size_t hidden = f->config->hidden, ctx = f->windows->ctx, n = f->windows->n, chunk = windows_of(f, OBSERVED);
+	float (*x)[hidden] = (float (*)[hidden])f->hidden.x;
+
+	for (size_t i = 0; i < n && !f->normed; i += chunk)
+		head_norm(h, least(chunk, n - i), ctx, &x[i * ctx], (const float (*)[hidden])&x[i * ctx], observer);
+	f->normed = true;
+}
+
+/* A tile of weights of each model, and the logits and inputs of one thread. */
+struct tiles {
+	size_t models;
+	struct forward *const *f;
+	const struct head *const *h;
+	const void *w[MODELS];
+	forward_visit *visit;
+	void *arg;
+};
+
+/* Rows i .. i + m - 1 over entries first .. first + n - 1, whose weights are t->w. */
+static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, size_t n, float *logits[], void *own[])
+{
+	const void *x[MODELS];
+
+	for (size_t k = 0; k < t->models; k++) {
+		size_t hidden = t->f[k]->config->hidden;
+
+		x[k] = head_input(t->h[k], m, (const float (*)[hidden])(t->f[k]->hidden.x + i * hidden), own[k]);
+	}
+	for (size_t v = 0, wide; v < n; v += wide) {
+		wide = least(HEAD_COLUMNS, n - v);
+		for (size_t k = 0; k < t->models; k++)
+			head_logits(t->h[k], m, first + v, wide, (float (*)[wide])logits[k], x[k],
+				(const char *)t->w[k] + weight_size(t->h[k]->type, v, t->f[k]->config->hidden));
+		t->visit(t->arg, i, m, first + v, wide, (const float *const *)logits);
+	}
+}
+
+/* All rows over these entries. */
+static void tile_columns(const struct tiles *t, size_t first, size_t n)
+{
+	size_t rows = t->f[0]->hidden.rows;
+
+	#pragma omp parallel num_threads(threads_for((rows + HEAD_ROWS - 1) / HEAD_ROWS))
+	{
+		float *logits[MODELS];
+		void *own[MODELS];
+
+		for (size_t k = 0; k < t->models; k++) {
+			logits[k] = xalloc(HEAD_ROWS * HEAD_COLUMNS, sizeof *logits[k]);
+			own[k] = xalloc(input_size(t->h[k]->type, HEAD_ROWS, t->f[k]->config->hidden), 1);
+		}
+		#pragma omp for schedule(dynamic)
+		for (size_t i = 0; i < rows; i += HEAD_ROWS)
+			tile_rows(t, i, least(HEAD_ROWS, rows - i), first, n, logits, own);
+		for (size_t k = 0; k < t->models; k++)
+			free(logits[k]), free(own[k]);
+	}
+}
+
+void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models], forward_visit *visit,
+	void *arg)
+{
+	size_t vocab = f[0]->config->vocab;
+	struct tiles t = { .models = models, .f = f, .h = h, .visit = visit, .arg = arg };
+	void *own[MODELS];
+
+	for (size_t k = 0; k < models; k++) {
+		forward_head(f[k], h[k], NULL);
+		own[k] = xalloc(weight_size(h[k]->type, least(HEAD_WEIGHTS, vocab), f[k]->config->hidden), 1);
+	}
+	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
+		progress("head", v, vocab);
+		for (size_t k = 0; k < models; k++)
+			t.w[k] = head_weight(h[k], v, least(HEAD_WEIGHTS, vocab - v), own[k]);
+		tile_columns(&t, v, least(HEAD_WEIGHTS, vocab - v));
+	}
+	for (size_t k = 0; k < models; k++)
+		free(own[k]);
+}
+
+struct scored { const struct windows *windows; struct score *score; };
+
+static void score_tile(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[])
+{
+	struct scored *s = arg;
+
+	for (size_t k = 0; k < m; k++) {
+		int64_t target = windows_target(s->windows, row + k);
+
+		if (target >= 0)
+			score_add(&s->score[row + k], n, y[0] + k * n, first, (size_t)target);
+	}
+}
+
+void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets])
+{
+	size_t rows = f->hidden.rows, k = 0;
+	struct scored s = { f->windows, xalloc(rows, sizeof *s.score) };
+
+	for (size_t i = 0; i < rows; i++)
+		s.score[i] = score_begin();
+	forward_tiles(1, &f, &h, score_tile, &s);
+	for (size_t i = 0; i < rows; i++)
+		if (windows_target(f->windows, i) >= 0)
+			nll[k++] = score_nll(&s.score[i], f->name, f->windows, i);
+	free(s.score);
+}
+
+void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n, float y[n][f->config->vocab])
+{
+	size_t hidden = f->config->hidden, vocab = f->config->vocab;
+	float *x = xalloc(n * hidden, sizeof *x);
+	void *input = xalloc(input_size(h->type, n, hidden), 1), *own = xalloc(weight_size(h->type, vocab, hidden), 1);
+
+	memcpy(x, f->hidden.x + first * hidden, n * hidden * sizeof *x);
+	if (!f->normed)
+		head_norm(h, 1, n, (float (*)[hidden])x, (const float (*)[hidden])x, NULL);
+	head_logits(h, n, 0, vocab, y, head_input(h, n, (const float (*)[hidden])x, input), head_weight(h, 0, vocab, own));
+	free(x);
+	free(input);
+	free(own);
+}

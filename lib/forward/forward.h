@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * forward.h -- a model run over all windows, part by part as it streams in
+ *
+ * The hidden states of all windows are the work space: a part of the model
+ * (embeddings, a block) is loaded once, all windows go through it, and it can
+ * be forgotten. Each thread takes some windows at a time through a block; where
+ * there are fewer such chunks than threads, and for an observer, who wants
+ * windows in their order, all threads work at one. Products are cut into the
+ * same tiles either way. The head ends it: negative log-likelihoods of the
+ * targets, or logits.
+ */
+#ifndef FORWARD_FORWARD_H
+#define FORWARD_FORWARD_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "io/image.h"
+#include "forward/block.h"
+#include "model/config.h"
+#include "forward/head.h"
+#include "forward/hidden.h"
+#include "forward/windows.h"
+
+struct forward {
+	const struct config *config;
+	const struct windows *windows;
+	const char *name;		/* of the model's file, for messages */
+	struct hidden hidden;		/* [windows · ctx][hidden] */
+	size_t works;
+	struct work *work;		/* [works], one a thread */
+	struct block *block;		/* the last one, until all are done: its memory serves the next */
+	bool embedded, placed, normed;
+	size_t blocks;			/* done */
+};
+
+/* memory: bytes of hidden states that stay in memory. config and windows must outlive it. */
+struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory);
+void forward_close(struct forward *f);
+
+/*
+ * Runs whatever the image holds of embeddings and blocks; the parts must come
+ * in order. observer may be NULL. Returns whether it also has the head, before
+ * which all blocks must be done.
+ */
+bool forward_part(struct forward *f, const struct image *image, const struct observer *observer);
+/* One block over all windows; keep false: let the observer look, leave the hidden states as they are. */
+void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer);
+/* The hidden states become the inputs of the output layer, once; forward_score() does it too. */
+void forward_head(struct forward *f, const struct head *h, const struct observer *observer);
+/*
+ * The logits of one or two models over the same windows, side by side, tile by
+ * tile over the vocabulary that they share: visit() gets y[k][m][n] of model k, for rows
+ * row .. row + m - 1 and entries first .. first + n - 1. Threads call it, for
+ * different rows; the tiles of a row come in order, the same for any number of
+ * threads.
+ */
+typedef void forward_visit(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[]);
+void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models], forward_visit *visit,
+	void *arg);
+/* -log p of each target, nats, window by window: log Σ exp(logits) - logit, sums in double. */
+void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets]);
+/* All logits of rows first .. first + n - 1 (row: window · ctx + position). */
+void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n, float y[n][f->config->vocab]);
+
+/* Embeddings of ids in x[n][hidden], and the learned positions added where the architecture has them. */
+void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in], const int32_t id[n]);
+/* Row i is at position past + i mod period. */
+void embed_positions(const struct layer *position, size_t n, float x[n][position->linear.in], size_t past, size_t period);
+#endif

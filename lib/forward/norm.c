@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* norm.c -- norms of rows, as a file holds them; see norm.h */
+#include "forward/norm.h"
+#include "base/error.h"
+#include "model/layer.h"
+#include "num/linalg.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct norm norm_read(const struct image *image, const char *path, const struct config *c)
+{
+	struct norm y = { .kind = c->arch->norm_kind, .n = c->hidden, .eps = c->eps };
+	char *kind = image_text(image, path, "norm"), *gain = xformat("%s/weight", path), *shift = xformat("%s/bias", path);
+
+	if (kind && !strcmp(kind, "rms"))
+		y.kind = NORM_RMS;
+	else if (kind && !strcmp(kind, "layer"))
+		y.kind = NORM_LAYER;
+	else if (kind)
+		die("%s: %s: attribute norm is '%s', rms or layer was wanted", image_name(image), path, kind);
+	y.gain = layer_vector(image, gain, c->hidden);
+	if (!y.gain)
+		die("%s: %s: is missing", image_name(image), gain);
+	y.shift = layer_vector(image, shift, c->hidden);
+	free(kind);
+	free(gain);
+	free(shift);
+	return y;
+}
+
+void norm_free(struct norm *n)
+{
+	free(n->gain);
+	free(n->shift);
+	*n = (struct norm){ 0 };
+}
+
+void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n])
+{
+	if (n->kind == NORM_RMS)
+		linalg_rmsnorm(m, n->n, y, x, n->gain, n->shift, n->eps);
+	else
+		linalg_layernorm(m, n->n, y, x, n->gain, n->shift, n->eps);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * norm.h -- norms of rows, as a file holds them
+ *
+ *	rms	x / √(mean x² + eps) · gain
+ *	layer	(x - mean) / √(variance + eps) · gain + shift
+ */
+#ifndef FORWARD_NORM_H
+#define FORWARD_NORM_H
+#include <stddef.h>
+#include "io/image.h"
+#include "model/config.h"
+
+struct norm {
+	enum norm_kind kind;		/* attribute `norm` of the group, else the architecture's */
+	size_t n;
+	double eps;
+	float *gain, *shift;		/* shift may be NULL */
+};
+struct norm norm_read(const struct image *image, const char *path, const struct config *c);
+void norm_free(struct norm *n);
+void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n]);	/* y may be x */
+#endif

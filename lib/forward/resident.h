@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * resident.h -- a whole model in memory, stepped token by token behind a cache
+ */
+#ifndef FORWARD_RESIDENT_H
+#define FORWARD_RESIDENT_H
+#include <stddef.h>
+#include <stdint.h>
+#include "io/image.h"
+#include "forward/block.h"
+#include "model/config.h"
+#include "forward/head.h"
+#include "model/layer.h"
+
+struct resident {
+	const struct config *config;
+	struct layer embedding, position;	/* position.path NULL: none */
+	struct block **block;			/* [blocks] */
+	struct head head;
+};
+
+/* The image holds the whole tree and must stay as long as the model does. */
+struct resident resident_open(const struct image *image, const struct config *c);
+void resident_close(struct resident *r);
+
+/*
+ * Logits after n more ids of each sequence, the last position only; the cache
+ * moves on by n. cache->past + n ≤ cache->capacity, sequences = cache->sequences,
+ * sequences · n ≤ w->tokens.
+ */
+void resident_step(const struct resident *r, struct work *w, struct cache *cache, size_t sequences, size_t n,
+	float logits[sequences][r->config->vocab], const int32_t id[sequences][n]);
+#endif

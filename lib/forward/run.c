@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* run.c -- see run.h */
+#include "forward/run.h"
+#include <stdlib.h>
+#include "base/error.h"
+#include "quant/product.h"
+
+struct run *run_open(const char *path, enum compute_type type)
+{
+	struct run *r = xalloc(1, sizeof *r);
+
+	r->in = input_open(path, model_layout, "model");
+	r->image = input_next(r->in);
+	r->config = config_read(r->image);
+	r->config.compute_type = type;
+	return r;
+}
+
+void run_match(const struct run *model, const struct run *reference)
+{
+	if (model->config.vocab != reference->config.vocab)
+		die("%s: /config: has a vocabulary of %zu, %s one of %zu: compare likelihoods only, by -o and --paired",
+			input_name(reference->in), reference->config.vocab, input_name(model->in), model->config.vocab);
+}
+
+void run_begin(struct run *r, const struct windows *w, size_t memory)
+{
+	r->config.few = w->n * w->ctx <= PRODUCT_FEW;
+	r->forward = forward_open(&r->config, w, memory);
+}
+
+/* The part at hand, and unless it has the head, the next one is. */
+static void advance(struct run *r)
+{
+	if (!r->image)
+		die("%s: %s: is missing; the model has no head", input_name(r->in), r->config.arch->final_norm);
+	r->ended = forward_part(r->forward, r->image, NULL);
+	if (r->ended)
+		r->head = head_read(r->image, &r->config, false);
+	else
+		r->image = input_next(r->in);
+}
+
+void run_to_heads(size_t models, struct run *const r[models])
+{
+	for (size_t left = models; left;)
+		for (size_t k = left = 0; k < models; k++) {
+			if (!r[k]->ended)
+				advance(r[k]);
+			left += !r[k]->ended;
+		}
+}
+
+void run_close(struct run *r)
+{
+	head_free(&r->head);
+	while ((r->image = input_next(r->in)))
+		forward_part(r->forward, r->image, NULL);
+	forward_close(r->forward);
+	config_free(&r->config);
+	input_close(r->in);
+	free(r);
+}

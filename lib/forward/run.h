@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * run.h -- models run over the same windows as they stream in, up to their heads
+ *
+ * The models advance in step, a part of one, then a part of the next, so that
+ * each may come from a pipe and only a block of each is at hand. Every function
+ * dies on bad data.
+ */
+#ifndef FORWARD_RUN_H
+#define FORWARD_RUN_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "io/image.h"
+#include "model/config.h"
+#include "forward/forward.h"
+#include "forward/head.h"
+
+struct run {
+	struct input *in;
+	struct image *image;		/* the part at hand */
+	struct config config;
+	struct forward *forward;
+	struct head head;
+	bool ended;			/* at the head */
+};
+
+/* The first part, and so the config, is at hand. path NULL or "-": standard input. */
+struct run *run_open(const char *path, enum compute_type type);
+/* Dies unless both have one size of vocabulary, as forward_tiles() wants it. */
+void run_match(const struct run *model, const struct run *reference);
+/* memory: bytes of hidden states that stay in memory. windows must outlive it. */
+void run_begin(struct run *r, const struct windows *w, size_t memory);
+/* All parts up to the heads, for forward_score() or forward_tiles(). */
+void run_to_heads(size_t models, struct run *const r[models]);
+/* Reads what follows the head first: a stream that is cut short there is an error too. */
+void run_close(struct run *r);
+#endif

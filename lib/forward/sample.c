@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sample.c -- token ids drawn from a model; see sample.h */
+#include "forward/sample.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "forward/resident.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* Constants, not options: sequences that are stepped together, at most, and what their keys and values may take. */
+enum { BATCH = 32 };
+static const size_t CACHE = (size_t)1 << 30;
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, double u)
+{
+	double sum = 0, part = 0;
+	size_t top = 0, last = 0;
+
+	for (size_t i = 1; i < vocab; i++)
+		if (logit[i] > logit[top])
+			top = i;
+	if (!(temperature > 0))
+		return (int32_t)top;
+	for (size_t i = 0; i < vocab; i++)
+		sum += exp(((double)logit[i] - (double)logit[top]) / temperature);
+	for (size_t i = 0; i < vocab; i++) {
+		double p = exp(((double)logit[i] - (double)logit[top]) / temperature);
+
+		part += p;
+		if (p > 0)
+			last = i;
+		if (p > 0 && part > u * sum)
+			return (int32_t)i;
+	}
+	return (int32_t)last;
+}
+
+static void draw(const char *name, const struct config *c, size_t sequences, float logits[sequences][c->vocab], int32_t next[sequences],
+	double temperature, const struct random_stream *random, size_t first, size_t stride)
+{
+	for (size_t s = 0; s < sequences; s++) {
+		float *y = logits[s], not_finite = 0;	/* x - x is 0, or NaN for NaN and infinity */
+
+		#pragma omp simd reduction(+:not_finite)
+		for (size_t i = 0; i < c->vocab; i++)
+			not_finite += y[i] - y[i];
+		if (not_finite != 0)
+			die("%s: the model gives logits that are not finite: its numbers overflow", name);
+
+		if (c->bos >= 0)
+			y[c->bos] = -INFINITY;
+		for (size_t i = 0; i < c->eos_count; i++)
+			if (c->eos[i] >= 0 && (size_t)c->eos[i] < c->vocab)
+				y[c->eos[i]] = -INFINITY;
+		next[s] = sample_one(c->vocab, y, temperature, random_uniform(random, first + s * stride));
+	}
+}
+
+struct job {
+	const char *name;		/* of the model's file */
+	const struct config *c;
+	const struct resident *model;
+	struct random_stream random;
+	double temperature;
+	size_t length, sequences, batch, n, done;
+	int32_t *id;
+};
+
+/* Sequences first .. first + batch - 1, token by token: one thread's work from beginning to end. */
+static void draw_batch(struct job *j, size_t first, struct work *work, struct cache *cache, float *logits, int32_t *next)
+{
+	const struct config *c = j->c;
+	size_t here = least(j->batch, j->sequences - first), steps = least(j->length, j->n - first * j->length);
+
+	cache->past = 0;
+	for (size_t s = 0; s < here; s++)
+		next[s] = (int32_t)c->bos;
+	for (size_t p = 0; p < steps; p++) {
+		resident_step(j->model, work, cache, here, 1, (float (*)[c->vocab])logits, (const int32_t (*)[1])next);
+		draw(j->name, c, here, (float (*)[c->vocab])logits, next, j->temperature, &j->random, first * j->length + p, j->length);
+		for (size_t s = 0; s < here; s++)
+			if ((first + s) * j->length + p < j->n)
+				j->id[(first + s) * j->length + p] = next[s];
+		#pragma omp critical
+		{
+			j->done += here;
+			progress("drawing", least(j->done, j->n), j->n);
+		}
+	}
+}
+
+void sample_tokens(const struct image *image, const struct config *c, size_t ctx, double temperature, uint64_t seed,
+	size_t n, int32_t id[n])
+{
+	size_t length = ctx - 1, sequences = (n + length - 1) / length;
+	size_t one = 2 * c->blocks * ctx * c->kv_heads * c->head_dim * sizeof(float);
+	size_t most = least(BATCH, one < CACHE ? CACHE / one : 1), batches = (sequences + most - 1) / most;
+	size_t batch = (sequences + batches - 1) / batches;
+	struct resident model = resident_open(image, c);
+	struct job j = { image_name(image), c, &model, random_open(seed, "sample-tokens"), temperature, length, sequences, batch, n, 0, id };
+
+	/* A batch is one thread's; where there is but one, its products are divided. */
+	#pragma omp parallel num_threads(threads_for(batches))
+	{
+		struct work work = work_make(c, batch, batch, ctx);
+		struct cache cache = cache_make(c, batch, ctx);
+		float *logits = xalloc(batch * c->vocab, sizeof *logits);
+		int32_t *next = xalloc(batch, sizeof *next);
+
+		#pragma omp for schedule(dynamic)
+		for (size_t first = 0; first < sequences; first += batch)
+			draw_batch(&j, first, &work, &cache, logits, next);
+		free(logits);
+		free(next);
+		cache_free(&cache);
+		work_free(&work);
+	}
+	resident_close(&model);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* score.c -- see score.h */
+#include "forward/score.h"
+#include <math.h>
+#include "base/error.h"
+#include "num/linalg.h"
+
+struct score score_begin(void)
+{
+	return (struct score){ .max = -INFINITY };
+}
+
+void score_add(struct score *s, size_t n, const float y[n], size_t first, size_t target)
+{
+	float max = fmaxf(s->max, linalg_max(n, y));
+
+	s->sum = s->sum * exp((double)s->max - (double)max) + linalg_sum_exp(n, y, max);
+	s->max = max;
+	if (target >= first && target < first + n)
+		s->target = (double)y[target - first];
+}
+
+double score_nll(const struct score *s, const char *file, const struct windows *w, size_t row)
+{
+	double nll = log(s->sum) + (double)s->max - s->target;
+
+	if (!isfinite(nll))
+		die("%s: gives %g as the likelihood of position %zu of window %zu: its numbers overflow", file, nll,
+			row % w->ctx + 1, row / w->ctx);
+	return nll;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* pack.c -- see pack.h */
+#include "transform/repack.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/thread.h"
+#include "model/layer.h"
+#include "quant/pack.h"
+
+static void pack_layer(struct output *out, const struct image *image, struct layer *layer)
+{
+	struct linear *l = &layer->linear;
+	const size_t words = pack_words(l->storage.bits, l->in);
+	uint32_t *packed = xalloc(l->out * words, sizeof *packed);
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < l->out; i++)
+		pack_row(l->storage.bits, l->in, packed + i * words, l->codes + i * l->in);
+	l->packed = packed;
+	l->codes = NULL;
+	layer_write(out, image, layer->path, l);
+	free(packed);
+}
+
+static void unpack_layer(struct output *out, const struct image *image, struct layer *layer)
+{
+	struct linear *l = &layer->linear;
+	const size_t words = pack_words(l->storage.bits, l->in);
+	uint8_t *codes = xalloc(l->out, l->in);
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < l->out; i++)
+		pack_unrow(l->storage.bits, l->in, codes + i * l->in, l->packed + i * words);
+	l->codes = codes;
+	l->packed = NULL;
+	layer_write(out, image, layer->path, l);
+	free(codes);
+}
+
+size_t pack_part(struct output *out, const struct image *image, bool unpack)
+{
+	struct layer_list list = layer_list(image, NULL);	/* embeddings and heads too */
+	size_t done = 0;
+
+	for (size_t i = 0; i < list.n; i++) {
+		struct layer layer;
+
+		if (!layer_quantized(image, list.path[i]))
+			continue;
+		layer = layer_read(image, list.path[i], 0, 0);
+		if (unpack ? layer.linear.packed != NULL : layer.linear.codes != NULL) {
+			if (!done++)
+				output_begin(out, image);
+			progress(list.path[i], i, list.n);
+			(unpack ? unpack_layer : pack_layer)(out, image, &layer);
+		}
+		layer_free(&layer);
+	}
+	if (!done && !image_part(image))
+		output_begin(out, image);
+	if (done || !image_part(image)) {
+		output_rest(out, image, NULL);
+		output_end(out);
+	} else
+		output_pass(out, image);
+	layer_list_free(&list);
+	return done;
+}
