@@ -372,6 +372,9 @@ static void parse_sizes(struct config *c, const json_t *json)
 			file, c->heads, c->kv_heads);
 	if (a->position_kind == POSITION_ROPE && c->head_dim % 2)
 		die("%s: /config: head size %zu must be even for rotary positions", file, c->head_dim);
+	c->parallel = a->residual == RESIDUAL_PARALLEL;
+	c->rotary = c->head_dim;
+	c->attention_scale = 1 / sqrt((double)c->head_dim);
 	if (c->eps >= 1)
 		die("%s: /config: a norm's epsilon is %g, a number below 1 was wanted", file, c->eps);
 }

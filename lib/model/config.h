@@ -18,6 +18,12 @@
 #include "io/image.h"
 
 enum norm_kind { NORM_RMS, NORM_LAYER };
+/* Norms of a block: of what a branch is fed, and of what it adds to the residual stream. */
+enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM_PLACES };
+/* Serial: the MLP sees what attention has added. Parallel: both see the block's input. */
+enum residual_kind { RESIDUAL_SERIAL, RESIDUAL_PARALLEL };
+/* Norms of queries and keys before they are turned: of each head, or of all heads together. */
+enum head_norm_kind { HEAD_NORM_NONE, HEAD_NORM_EACH, HEAD_NORM_ALL };
 enum position_kind { POSITION_ROPE, POSITION_LEARNED };
 enum mlp_kind { MLP_GATED, MLP_PLAIN };
 /* Blocks that sliding_window holds for: none, all, those from max_window_layers on if use_sliding_window says so. */
@@ -46,9 +52,13 @@ struct architecture {
 	const char *embedding;		/* group of weight [vocab, hidden] */
 	const char *position;		/* group of weight [positions, hidden], or NULL */
 	const char *blocks;		/* group whose numbered children are the blocks */
-	const char *norm[2];		/* below the block: before attention, before the MLP */
+	const char *norm[NORM_PLACES];	/* below the block; NULL: none (before the MLP: that of attention serves both) */
+	const char *head_norm[2];	/* below the block: of queries, of keys */
 	const char *final_norm, *head;
 	enum norm_kind norm_kind;
+	enum head_norm_kind head_norm_kind;
+	enum residual_kind residual;	/* where config.json has no use_parallel_residual */
+	bool rotary_interleaved;	/* pairs (x_2i, x_2i+1); otherwise (x_i, x_i+width/2) */
 	enum position_kind position_kind;
 	enum mlp_kind mlp_kind;
 	enum sliding_kind sliding_kind;
@@ -82,6 +92,10 @@ struct config {
 	bool tied;
 	bool quantized;			/* config.json speaks of a checkpoint that is stored quantized */
 	bool bias[ROLES];		/* must have a bias: those of the class; in a tree others may have one, it decides */
+	bool parallel;			/* residual branches; see enum residual_kind */
+	size_t rotary;			/* first channels of a head that are turned, even; the others stay */
+	double attention_scale;		/* of q · k: 1/√head_dim unless config.json says otherwise */
+	double attention_cap, logit_cap;	/* scores, and logits, become cap · tanh(s / cap); 0: as they are */
 	size_t window;			/* attention sees the last `window` positions, its own included; 0: all */
 	bool *windowed;			/* [blocks]: blocks that the window holds for; NULL: all */
 	enum rope_kind rope;
