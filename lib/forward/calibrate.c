@@ -60,19 +60,35 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 	return k;
 }
 
-static void see(void *arg, size_t block, enum projection_name projection, size_t windows, size_t tokens, size_t in, const float *x)
+/* Sequences from s on that have one length. */
+static size_t equals(const struct batch *batch, size_t s)
+{
+	size_t n = 1;
+
+	while (s + n < batch->sequences && batch->sequence[s + n].length == batch->sequence[s].length)
+		n++;
+	return n;
+}
+
+static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in, const float *x)
 {
 	struct calibration *k = arg;
-	struct moments *h = &k->projection[projection == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + projection];
+	struct moments *h = &k->projection[p == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + p];
+	const bool half = k->config->compute_type == COMPUTE_BF16;
+	uint16_t *narrow = h->in && half ? xalloc(batch->rows * in, sizeof *narrow) : NULL;
 
-	if (h->in && k->config->compute_type == COMPUTE_BF16) {
-		uint16_t *narrow = xalloc(windows * tokens * in, sizeof *narrow);
+	if (narrow)
+		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, batch->rows, narrow, (const float (*)[in])x);
+	for (size_t s = 0, n; h->in && s < batch->sequences; s += n) {
+		size_t tokens = batch->sequence[s].length, from = batch->sequence[s].first * in;
 
-		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, windows * tokens, narrow, (const float (*)[in])x);
-		moments_add_bf16(h, windows, tokens, (const uint16_t (*)[tokens][in])narrow);
-		free(narrow);
-	} else if (h->in)
-		moments_add(h, windows, tokens, (const float (*)[tokens][in])x);
+		n = equals(batch, s);
+		if (half)
+			moments_add_bf16(h, n, tokens, (const uint16_t (*)[tokens][in])(narrow + from));
+		else
+			moments_add(h, n, tokens, (const float (*)[tokens][in])(x + from));
+	}
+	free(narrow);
 }
 
 struct observer calibrate_observer(struct calibration *k)
