@@ -304,7 +304,7 @@ static void bf16_products_of_layers(void **unused)
 static void calibration_sums(void **unused)
 {
 	struct reference r = open_reference("llama-gqa");
-	struct calibration k = calibrate_begin(r.image, &r.config);
+	struct calibration k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 });
 	struct observer observer = calibrate_observer(&k);
 	struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
 	const struct moments *q, *up, *down;
@@ -349,7 +349,7 @@ static void hessians_of_rounded_inputs(void **unused)
 
 	(void)unused;
 	r.config.compute_type = COMPUTE_BF16;
-	k = calibrate_begin(r.image, &r.config);
+	k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 });
 	observer = calibrate_observer(&k);
 	fill(WINDOWS * TOKENS * N, x[0][0]);
 	/* windows of two lengths: each is a product of its own */
