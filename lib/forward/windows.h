@@ -17,6 +17,7 @@
 #include "model/tokens.h"
 
 struct windows {
+	const char *name;		/* of the tokens file, for messages */
 	size_t n, rows, longest;	/* windows, their tokens, the most of one */
 	struct sequence *sequence;	/* [n], one after the other from row 0 */
 	int32_t *id;			/* [rows] */
