@@ -41,7 +41,8 @@ ROWS = {
     "qwen3-window": ("Qwen3", dict(tie_word_embeddings=False, hidden_size=20, head_dim=10, use_sliding_window=True,
                                    sliding_window=5, max_window_layers=1)),
     "neox-parallel": ("GPTNeoX", dict(hidden_size=24, num_attention_heads=3)),
-    "neox-serial": ("GPTNeoX", dict(hidden_size=24, num_hidden_layers=1, use_parallel_residual=False, tie_word_embeddings=True,
+    "neox-serial": ("GPTNeoX", dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=1,
+                                    use_parallel_residual=False, tie_word_embeddings=True,
                                     rope_parameters=dict(rope_theta=500.0, partial_rotary_factor=0.5))),
 }
 
@@ -68,7 +69,10 @@ def write(path, model, tokens, logits, old_rope):
     config["architectures"] = [type(model).__name__]
     if old_rope and "rope_parameters" in config:        # as transformers 4 wrote it
         rope = config.pop("rope_parameters")
-        config["rope_theta"] = rope.pop("rope_theta", 10000.0)
+        neox = config["model_type"] == "gpt_neox"
+        config["rotary_emb_base" if neox else "rope_theta"] = rope.pop("rope_theta", 10000.0)
+        if neox:
+            config["rotary_pct"] = rope.pop("partial_rotary_factor")
         config["rope_scaling"] = rope if rope.get("rope_type", "default") != "default" else None
     with h5py.File(path, "w", track_order=False) as f:
         f.attrs["ptq_kind"] = "model"
