@@ -31,9 +31,9 @@ int main(int argc, char *argv[])
 	struct output *out;
 
 	if (!strcmp(*folder, "-"))
-		misuse("a folder is wanted");
+		misuse("standard input is no folder, expected a folder");
 	out = output_open(output_path, "model");
-	import_folder(out, *folder);
+	import_model(out, *folder);
 	output_close(out);
 	return 0;
 }
