@@ -351,7 +351,7 @@ wrong gpt2-heads 'hidden size 8 is not a multiple of 5 heads'
 wrong gpt2-alias "'hidden_size' must be a whole number"
 bad bad-quantized "config.json: 'quantization_config': the weights are stored quantized; a checkpoint of plain weights was wanted"
 
-no 'no operand' 2 'a folder is wanted' model-import
+no 'no operand' 2 'a folder was expected' model-import
 no 'two operands' 2 'one operand too many' model-import good half
 
 # Headers and configs with bytes changed: done or refused in one line, never a crash.
