@@ -25,8 +25,8 @@ static const struct tool tool = {
 
 static const char *const yes_no[] = { "no", "yes", NULL }, *const scale8s[] = { "tensor", "channel", NULL };
 static const char *const act_modes[] = {
-	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_DYNAMIC_TOKEN] = "dynamic-token",
-	NULL
+	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor",
+	[INPUT_DYNAMIC_TOKEN] = "dynamic-token", NULL
 };
 
 /* What the recipe decides, but for the choices that were given. */

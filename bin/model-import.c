@@ -30,9 +30,9 @@ int main(int argc, char *argv[])
 	struct output *out;
 
 	if (!strcmp(c.operand[0], "-"))
-		misuse("a folder was expected");
+		misuse("standard input is no folder, expected a folder");
 	out = output_open(c.output, "model");
-	import_folder(out, c.operand[0]);
+	import_model(out, c.operand[0]);
 	output_close(out);
 	return 0;
 }

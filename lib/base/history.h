@@ -6,7 +6,7 @@
 #define BASE_HISTORY_H
 #include "base/option.h"
 
-/* What the line is about, borrowed: the tool, its options, and the value that each was given last, or NULL. */
+/* What the line is about, borrowed: the tool, its options, the value that each was given last or NULL. */
 void history_begin(const struct tool *t, const struct option_row *rows, const char *const given[]);
 /*
  * "TOOL VERSION --name value ...": given options that can change the result, in table order, under their

@@ -141,7 +141,7 @@ static void set(const struct option_row *o, const char *text)
 		break;
 	case OPTION_FILE:
 		if (text && !*text)
-			misuse("--%s: the name is empty, that of a file was expected", o->name);
+			misuse("--%s: the name is empty, expected that of a file", o->name);
 		/* fall through */
 	case OPTION_TEXT:
 		*o->var.text = text;

@@ -29,7 +29,7 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 	struct forward *f = xalloc(1, sizeof *f);
 
 	if (w->position && w->positions > c->positions && w->positions > w->longest)
-		die("a token is at position %zu, the model has %zu positions", w->positions - 1, c->positions);
+		die("%s: /position: a token is at position %zu, the model has %zu positions", w->name, w->positions - 1, c->positions);
 	f->config = c;
 	f->windows = w;
 	f->name = "the model";

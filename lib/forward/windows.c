@@ -171,7 +171,7 @@ static void count(struct windows *w)
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx)
 {
-	struct cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx };
+	struct cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name = name };
 	size_t texts = t->sequences ? t->sequences : 1, most = t->n / (ctx - 1) + texts;
 
 	k.lead = k.c->lead && t->add_bos;

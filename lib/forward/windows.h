@@ -17,6 +17,7 @@
 #include "model/tokens.h"
 
 struct windows {
+	const char *name;		/* of the tokens file, for messages */
 	size_t n, rows, longest;	/* windows, their tokens, the most of one */
 	struct sequence *sequence;	/* [n], one after the other from row 0 */
 	int32_t *id;			/* [rows] */
@@ -56,6 +57,7 @@ void windows_free(struct windows *w);
 #define OPTION_CTX(var) { 'c', "ctx", OPTION_SIZE(var), "N", \
 	"ids per window (default: the model's positions, at most 2048)", .least = 2, .most = WINDOWS_LONGEST }
 #define OPTION_CONVENTION(var) { 0, "convention", \
-	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, "how the text is cut into windows", .otherwise = "gptq" }
+	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, \
+	"how the text is cut into windows", .otherwise = "gptq" }
 #define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
 #endif

@@ -125,7 +125,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* The format wants the data covered once: what overlaps or is left out is damage. */
+/* The format has the data covered once: what overlaps or is left out is damage. */
 static void check_cover(const struct file *f, size_t n, struct entry *e)
 {
 	size_t at = f->data;
@@ -236,12 +236,12 @@ static void read_index(struct safetensors *s, const char *path)
 		die("%s:%d: not valid JSON: %s", path, error.line, error.text);
 	map = json_object_get(root, "weight_map");
 	if (!json_is_object(map) || !json_object_size(map))
-		die("%s: weight_map: an object of tensor and file names was wanted", path);
+		die("%s: weight_map: expected an object of tensor and file names", path);
 	json_object_foreach(map, name, file) {
 		const char *f = json_string_value(file);
 
 		if (!f || !*f || strchr(f, '/'))
-			die("%s: weight_map: %s: the name of a file in the same folder was wanted", path, name);
+			die("%s: weight_map: %s: expected the name of a file in the same folder", path, name);
 		add_file(s, f);
 	}
 	for (size_t i = 0; i < s->files; i++)
@@ -294,7 +294,7 @@ const char *safetensors_file(const struct safetensors *s, const char *name)
 	return e ? s->file[e->file].path : NULL;
 }
 
-static const struct entry *wanted(const struct safetensors *s, const char *name)
+static const struct entry *entry_of(const struct safetensors *s, const char *name)
 {
 	const struct entry *e = find(s, name);
 
@@ -305,7 +305,7 @@ static const struct entry *wanted(const struct safetensors *s, const char *name)
 
 struct tensor safetensors_describe(const struct safetensors *s, const char *name)
 {
-	const struct entry *e = wanted(s, name);
+	const struct entry *e = entry_of(s, name);
 
 	if (!e->dtype || e->rank > TENSOR_RANK)
 		return (struct tensor){ .type = TENSOR_ANY };
@@ -314,14 +314,14 @@ struct tensor safetensors_describe(const struct safetensors *s, const char *name
 
 struct tensor safetensors_tensor(struct safetensors *s, const char *name)
 {
-	const struct entry *e = wanted(s, name);
+	const struct entry *e = entry_of(s, name);
 	const struct file *f = s->file + e->file;
 	unsigned char *data = f->map + e->begin;
 
 	if (!e->dtype || e->dtype->type == TENSOR_ANY)
-		die("%s: %s: is stored as %s; F32, F16 or BF16 was wanted", f->path, name, e->dtype_name);
+		die("%s: %s: is stored as %s, expected F32, F16 or BF16", f->path, name, e->dtype_name);
 	if (e->rank > TENSOR_RANK)
-		die("%s: %s: has %zu dimensions, at most %d were wanted", f->path, name, e->rank, TENSOR_RANK);
+		die("%s: %s: has %zu dimensions, expected at most %d", f->path, name, e->rank, TENSOR_RANK);
 	if ((uintptr_t)data % e->dtype->size) {
 		data = xalloc(e->end - e->begin, 1);
 		memcpy(data, f->map + e->begin, e->end - e->begin);

@@ -46,7 +46,7 @@ void setting_parse_group(void *group, const char *option, const char *text)
 	const bool channel = !strcmp(text, "channel"), tensor = !strcmp(text, "tensor");
 
 	if (!channel && !tensor && (!end || *end || !columns || columns > LAYER_GROUP_MOST))
-		misuse("--%s: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'", option,
-			text, LAYER_GROUP_MOST);
+		misuse("--%s: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'",
+			option, text, LAYER_GROUP_MOST);
 	*(long *)group = channel ? 0 : tensor ? -1 : (long)columns;
 }

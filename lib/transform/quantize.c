@@ -19,7 +19,7 @@ enum { TOGETHER = 8 };
 static void rounded_format(const struct format *f, const char *option)
 {
 	if (f->asymmetric)
-		misuse("--%s: %s has a zero point; a format without one was expected", option, f->name);
+		misuse("--%s: %s has a zero point, expected a format without one", option, f->name);
 }
 
 void quantize_top(const struct solver *s, const char *option, double value, float *to)

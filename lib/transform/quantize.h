@@ -24,7 +24,7 @@ struct quantize {
 	size_t reported, done;
 };
 
-/* A value of --top or --saturate, from 1 to the compute format's largest value, if there is one; misuse outside. */
+/* A value of --top or --saturate, from 1 to the largest of the compute format if there is one; misuse outside. */
 void quantize_top(const struct solver *s, const char *option, double value, float *to);
 /* Warns of options that change nothing under the others: what is set so far is as the options say. */
 void quantize_idle(const struct quantize *q);
