@@ -11,7 +11,7 @@
 #include "io/hdf5.h"
 #include "base/error.h"
 #include "base/number.h"
-#include "base/option.h"
+#include "base/history.h"
 #include "base/standard.h"
 #include "io/file.h"
 #include <errno.h>
@@ -371,7 +371,7 @@ void output_start(struct output *out, size_t part, size_t parts)
 		output_text(out, "/", "ptq_version", "1");
 	}
 	if (!part)
-		output_text(out, "/", "history", option_history());
+		output_text(out, "/", "history", history_line());
 	if (out->fd >= 0) {
 		output_integer(out, "/", "part", (int64_t)part);
 		output_integer(out, "/", "parts", (int64_t)parts);
@@ -427,7 +427,7 @@ void output_begin(struct output *out, const struct image *from)
 		take_histories(out, from, "");
 	old = image_text(from, "/", "history");
 	if (old) {
-		char *both = xformat("%s\n%s", option_history(), old);
+		char *both = xformat("%s\n%s", history_line(), old);
 
 		output_text(out, "/", "history", both);
 		free(both);
