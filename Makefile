@@ -120,7 +120,7 @@ $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/survive
 # build/clang/fuzz/READER FOLDER: see docs/robustness.md
 fuzz:
 	@$(MAKE) --no-print-directory BUILD=build/clang CC=clang CFLAGS='$(FUZZ)' FUZZ_MAIN= \
-		FUZZ_LIBS='-fsanitize=fuzzer -Wl,--wrap=hdf5_try_apart' fuzz-programs
+		FUZZ_LIBS='-fsanitize=fuzzer -Wl,--wrap=probe_apart' fuzz-programs
 fuzz-programs: $(FUZZERS)
 
 # Calls of the C library that fail.

@@ -52,23 +52,6 @@ static const struct dtype {
 	{ "F8_E4M3", 1, TENSOR_ANY }, { "F8_E5M2", 1, TENSOR_ANY },
 };
 
-static void *grown(void *p, size_t n, size_t size)
-{
-	p = realloc(p, n * size);
-	if (!p)
-		die("out of memory");
-	return p;
-}
-
-static char *copied(const char *s)
-{
-	char *c = strdup(s);
-
-	if (!c)
-		die("out of memory");
-	return c;
-}
-
 static size_t whole(const struct file *f, const char *name, const char *what, const json_t *v)
 {
 	if (!json_is_integer(v) || json_integer_value(v) < 0)
@@ -84,7 +67,7 @@ static void read_entry(const struct file *f, struct entry *e, const json_t *valu
 
 	if (!json_is_string(dtype) || !json_is_array(shape) || json_array_size(offsets) != 2)
 		die("%s: %s: the header entry lacks a dtype, a shape or two data_offsets", f->path, e->name);
-	e->dtype_name = copied(json_string_value(dtype));
+	e->dtype_name = xformat("%s", json_string_value(dtype));
 	for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
 		if (!strcmp(dtypes[i].name, e->dtype_name))
 			e->dtype = dtypes + i;
@@ -185,8 +168,8 @@ static void read_file(struct safetensors *s, size_t index)
 		if (!strcmp(name, "__metadata__"))
 			continue;
 		if (s->entries == s->room)
-			s->entry = grown(s->entry, s->room = 2 * s->room + 64, sizeof *s->entry);
-		s->entry[s->entries] = (struct entry){ .name = copied(name), .file = index };
+			s->entry = xgrow(s->entry, s->room = 2 * s->room + 64, sizeof *s->entry);
+		s->entry[s->entries] = (struct entry){ .name = xformat("%s", name), .file = index };
 		read_entry(f, s->entry + s->entries++, value);
 	}
 	json_decref(root);
@@ -202,7 +185,7 @@ static size_t add_file(struct safetensors *s, const char *name)
 			free(path);
 			return i;
 		}
-	s->file = grown(s->file, s->files + 1, sizeof *s->file);
+	s->file = xgrow(s->file, s->files + 1, sizeof *s->file);
 	s->file[s->files] = (struct file){ .path = path };
 	return s->files++;
 }
@@ -263,7 +246,7 @@ struct safetensors *safetensors_open(const char *folder)
 	char *single = xformat("%s/model.safetensors", folder);
 	char *index = xformat("%s/model.safetensors.index.json", folder);
 
-	s->folder = copied(folder);
+	s->folder = xformat("%s", folder);
 	if (!access(single, F_OK)) {
 		read_file(s, add_file(s, "model.safetensors"));
 		sort_entries(s);
@@ -325,7 +308,7 @@ struct tensor safetensors_tensor(struct safetensors *s, const char *name)
 	if ((uintptr_t)data % e->dtype->size) {
 		data = xalloc(e->end - e->begin, 1);
 		memcpy(data, f->map + e->begin, e->end - e->begin);
-		s->copy = grown(s->copy, s->copies + 1, sizeof *s->copy);
+		s->copy = xgrow(s->copy, s->copies + 1, sizeof *s->copy);
 		s->copy[s->copies++] = data;
 	}
 	return tensor_of(e->dtype->type, data, (int)e->rank, e->dim);

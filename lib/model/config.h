@@ -16,9 +16,10 @@ enum { EOS = 8 };
 
 /* Arithmetic of the linear products: what a tool's --compute-type says, not the model. */
 enum compute_type { COMPUTE_F32, COMPUTE_BF16, COMPUTE_INT16 };
-extern const char *const compute_types[];	/* their names, NULL-terminated, for an OPTION_CHOICE */
-#define OPTION_COMPUTE_TYPE(var) { 0, "compute-type", OPTION_CHOICE, var, "NAME", \
-	.help = "arithmetic of the linear products", .choices = compute_types }
+extern const char *const compute_types[];	/* their names, NULL-terminated */
+#define OPTION_COMPUTE_TYPE(var) { 0, "compute-type", \
+	OPTION_ENUM(enum compute_type, var, compute_types), NULL, \
+	"arithmetic of the linear products", .otherwise = "f32" }
 
 enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
 

@@ -286,7 +286,7 @@ static void read_activation(const struct image *image, const char *path, struct 
 		die("%s: %s: says how inputs are rounded (act_format, act_scale), but has no attribute act_mode", image_name(image), path);
 	free(format);
 	if (mode) {
-		for (size_t i = INPUT_STATIC_TENSOR; i <= INPUT_DYNAMIC_TOKEN; i++)
+		for (size_t i = INPUT_STATIC_TENSOR; i <= INPUT_STATIC_MODALITY; i++)
 			if (!strcmp(mode, modes[i]))
 				l->input.mode = (enum input_mode)i;
 		if (l->input.mode == INPUT_AS_IS)
