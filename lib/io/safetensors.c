@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* safetensors.c -- mapped tensors of a Hugging Face folder; see safetensors.h */
 #include "io/safetensors.h"
-#include "base/error.h"
-#include "io/file.h"
-#include "io/text.h"
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,6 +8,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "io/file.h"
+#include "io/text.h"
 
 enum { PREFIX = 8, HEADER_MOST = 100000000 };	/* the cap of the format's own reader */
 
@@ -47,8 +47,8 @@ static const struct dtype {
 } dtypes[] = {
 	{ "F32", 4, TENSOR_F32 }, { "F16", 2, TENSOR_F16 }, { "BF16", 2, TENSOR_BF16 },
 	{ "F64", 8, TENSOR_ANY }, { "I64", 8, TENSOR_ANY }, { "U64", 8, TENSOR_ANY },
-	{ "I32", 4, TENSOR_ANY }, { "U32", 4, TENSOR_ANY }, { "I16", 2, TENSOR_ANY }, { "U16", 2, TENSOR_ANY },
-	{ "I8", 1, TENSOR_ANY }, { "U8", 1, TENSOR_ANY }, { "BOOL", 1, TENSOR_ANY },
+	{ "I32", 4, TENSOR_ANY }, { "U32", 4, TENSOR_ANY }, { "I16", 2, TENSOR_ANY },
+	{ "U16", 2, TENSOR_ANY }, { "I8", 1, TENSOR_ANY }, { "U8", 1, TENSOR_ANY }, { "BOOL", 1, TENSOR_ANY },
 	{ "F8_E4M3", 1, TENSOR_ANY }, { "F8_E5M2", 1, TENSOR_ANY },
 };
 
@@ -85,11 +85,11 @@ static void read_entry(const struct file *f, struct entry *e, const json_t *valu
 	e->begin = whole(f, e->name, "data_offsets", json_array_get(offsets, 0));
 	e->end = whole(f, e->name, "data_offsets", json_array_get(offsets, 1));
 	if (e->begin > e->end || e->end > room)
-		die("%s: %s: data_offsets %zu..%zu are not within the %zu bytes of data: the file is cut or damaged",
-			f->path, e->name, e->begin, e->end, room);
+		die("%s: %s: data_offsets %zu..%zu are not within the %zu bytes of data: "
+			"the file is cut or damaged", f->path, e->name, e->begin, e->end, room);
 	if (e->dtype && e->end - e->begin != bytes)
-		die("%s: %s: %zu bytes of data, its shape of %s takes %zu", f->path, e->name, e->end - e->begin,
-			e->dtype_name, bytes);
+		die("%s: %s: %zu bytes of data, its shape of %s takes %zu", f->path, e->name,
+			e->end - e->begin, e->dtype_name, bytes);
 	e->begin += f->data;
 	e->end += f->data;
 }
@@ -145,8 +145,8 @@ static size_t map_file(struct file *f)
 	for (int i = PREFIX - 1; i >= 0; i--)
 		header = header << 8 | f->map[i];
 	if (header > HEADER_MOST || header > f->size - PREFIX)
-		die("%s: no safetensors file, or cut: the header's length is given as %ju, the file has %zu bytes",
-			f->path, (uintmax_t)header, f->size);
+		die("%s: no safetensors file, or cut: the header's length is given as %ju, "
+			"the file has %zu bytes", f->path, (uintmax_t)header, f->size);
 	f->data = PREFIX + (size_t)header;
 	return (size_t)header;
 }
@@ -203,8 +203,8 @@ static void sort_entries(struct safetensors *s)
 		qsort(s->entry, s->entries, sizeof *s->entry, by_name);
 	for (size_t i = 1; i < s->entries; i++)
 		if (!strcmp(s->entry[i - 1].name, s->entry[i].name))
-			die("%s: %s: the tensor stands in %s too", s->file[s->entry[i].file].path, s->entry[i].name,
-				s->file[s->entry[i - 1].file].path);
+			die("%s: %s: the tensor stands in %s too", s->file[s->entry[i].file].path,
+				s->entry[i].name, s->file[s->entry[i - 1].file].path);
 }
 
 static void read_index(struct safetensors *s, const char *path)
