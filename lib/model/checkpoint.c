@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "io/pattern.h"
 
 enum { DIGITS = 9 };
 
@@ -224,37 +225,26 @@ void checkpoint_close(struct checkpoint *k)
 	free(k->entry);
 }
 
-static bool is_numbered(const char *pattern)
-{
-	return pattern[strlen(pattern) - 1] == '#';
-}
-
-/* Sets the place of an entry in the layout. */
+/* Sets the place of an entry in the layout, which ends with "*". */
 static void place(const struct checkpoint *k, struct entry *t)
 {
-	const char *const *layout = k->config->arch->layout;
+	const char *const *layout = k->config->arch->layout, *number = NULL;
+	struct pattern p;
+	size_t i = 0, digits;
 
 	t->pattern = 0;
 	if (!strchr(t->path + 1, '/'))	/* datasets of the root stand in part 0 */
 		return;
-	for (size_t i = 0; layout[i]; i++) {
-		const char *pattern = layout[i];
-		size_t n = strlen(pattern), digits;
-
-		t->pattern = i + 1;
-		if (!strcmp(pattern, "*") || (!is_numbered(pattern) && is_below(t->path, pattern)))
-			return;
-		if (!is_numbered(pattern) || strncmp(t->path, pattern, n - 1))
-			continue;
-		digits = strspn(t->path + n - 1, "0123456789");
-		if (!digits || t->path[n - 1 + digits] != '/')
-			continue;
-		if (digits > DIGITS || (digits > 1 && t->path[n - 1] == '0'))
-			die("%s: %s: expected a block's number after %.*s", k->source->path, t->name,
-				(int)n - 1, pattern);
-		t->number = strtoul(t->path + n - 1, NULL, 10);
+	do
+		p = pattern_parse(layout[i++]);
+	while (pattern_match(&p, t->path, &number) != MATCH_WITHIN);
+	t->pattern = i;
+	if (!number)
 		return;
-	}
+	digits = strspn(number, "0123456789");
+	if (digits > DIGITS || (digits > 1 && *number == '0'))
+		die("%s: %s: expected a block's number after %.*s", k->source->path, t->name, (int)p.length, p.path);
+	t->number = strtoul(number, NULL, 10);
 }
 
 static int by_place(const void *a, const void *b)
@@ -277,7 +267,7 @@ size_t checkpoint_parts(struct checkpoint *k)
 		place(k, k->entry + t);
 	sort(k, by_place);
 	for (size_t p = 0; !p || layout[p - 1]; p++) {	/* pattern 0 is the root */
-		bool numbered = p && is_numbered(layout[p - 1]);
+		bool numbered = p && pattern_parse(layout[p - 1]).kind == PATTERN_NUMBERED;
 		size_t number = SIZE_MAX;
 
 		part += p && !numbered;		/* a part of its own, be it empty */
