@@ -22,7 +22,7 @@
 #include "io/probe.h"
 
 enum { STEP = 1 << 20 };		/* bytes that are read at once */
-static const size_t BUFFER_MOST = (size_t)1 << 30;	/* bytes; a larger image on a pipe goes through a file */
+static const size_t BUFFER_MOST = (size_t)1 << 30;	/* a larger image from a pipe goes through a file */
 
 struct input {
 	char *name;
@@ -216,7 +216,8 @@ static void check_kind(const struct image *image, const char *kind)
 	if (!is)
 		die("%s: has no attribute ptq_kind, '%s' was expected", image->name, kind);
 	if (!one_of(kind, is))
-		die("%s: holds %s '%s', '%s' was expected", image->name, strchr("aeiou", *is) ? "an" : "a", is, kind);
+		die("%s: holds %s '%s', '%s' was expected", image->name,
+			strchr("aeiou", *is) ? "an" : "a", is, kind);
 	if (!version)
 		die("%s: has no attribute ptq_version, '1' was expected", image->name);
 	if (strcmp(version, "1"))
@@ -233,12 +234,12 @@ static void check_frame(struct input *in, struct image *image)
 	if (!in->parts)
 		in->parts = image->parts;
 	if (image->parts != in->parts || image->part != in->next || image->part >= image->parts)
-		die("%s: part %zu of %zu stands where part %zu of %zu was expected: the stream is out of order or incomplete",
+		die("%s: part %zu of %zu stands where part %zu of %zu was expected; the stream is not whole",
 			in->name, image->part, image->parts, in->next, in->parts);
 	in->next++;
 }
 
-/* Opens the next image of the input; false at the end. The first one decides whether the input is a whole file. */
+/* Opens the next image; false at the end of the input. The first decides whether that is a whole file. */
 static bool open_image(struct input *in, struct image *image)
 {
 	const bool first = !in->image.base;
@@ -248,8 +249,8 @@ static bool open_image(struct input *in, struct image *image)
 		if (first)
 			die("%s: is empty, an HDF5 file or stream was expected", in->name);
 		if (in->next < in->parts)
-			die("%s: the stream ends after %zu of %zu parts: the command before stopped early", in->name,
-				in->next, in->parts);
+			die("%s: the stream ends after %zu of %zu parts: the command before stopped early",
+				in->name, in->next, in->parts);
 		return false;
 	}
 	if (in->whole)

@@ -22,7 +22,7 @@ static void add(struct part *p, const char *path)
 
 static void list_children(struct listing *l, const char *path, int depth);
 
-/* Adds an object to the first part whose pattern it matches, or goes on with its children where it leads to matches. */
+/* Adds an object to the first part whose pattern it matches, or, where it leads to matches, its children. */
 static void list_object(struct listing *l, const char *path, int depth)
 {
 	enum pattern_match match = MATCH_NONE;
@@ -35,7 +35,7 @@ static void list_object(struct listing *l, const char *path, int depth)
 		list_children(l, path, depth + 1);
 		return;
 	}
-	/* Without a pattern that matches, the last part takes it. Numbered children come in order, each to its own part. */
+	/* What matches nothing goes to the last part. Numbered children come in order, each to its part. */
 	at = match ? l->first[i] : l->list.parts - 1;
 	end = match ? l->first[i + 1] : l->list.parts;
 	while (number && at < end && l->list.part[at].n)
