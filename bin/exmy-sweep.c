@@ -15,6 +15,7 @@
 #include "base/option.h"
 #include "base/plot.h"
 #include "eval/sweep.h"
+#include "model/setting.h"
 
 static const struct tool tool = {
 	.name = "exmy-sweep",
@@ -29,53 +30,63 @@ static const struct tool tool = {
 		"  exmy-sweep --formats int4,e2m1,nf4 --plot errors.svg -o sweep.h5 model.h5",
 };
 
-enum { CURVE, BEST, CROSSOVER, LAYER, ERROR };
-static const char *const tables[] = { [CURVE] = "curve", [BEST] = "best", [CROSSOVER] = "crossover", [LAYER] = "layer", [ERROR] = "error", NULL };
+enum sweep_table { CURVE, BEST, CROSSOVER, LAYER, ERROR };
+static const char *const tables[] = {
+	[CURVE] = "curve", [BEST] = "best", [CROSSOVER] = "crossover", [LAYER] = "layer", [ERROR] = "error",
+	NULL
+};
 
 int main(int argc, char *argv[])
 {
-	const char *formats = "e1m2,e2m1,e3m0,e1m3,e2m2,e3m1,e4m0,e1m4,e2m3,e3m2,e4m1", *sigmas = "0.02:0.5:0.01", *plot_path = NULL;
-	const char *band = "0.12:0.28";
-	size_t samples = 0, points, n;
-	int table = 0, tie = 0;
-	bool tsv = false, json = false, has_config = false;
+	const char *formats, *sigmas, *plot_path, *band;
+	size_t samples, seed, points;
+	enum sweep_table table;
+	bool ties_away, tsv, json, has_config = false;
 	double low, high;
+	struct selection layers;
 	const struct option_row rows[] = {
-		{ 0, "formats", OPTION_TEXT, &formats, "LIST", .help = "formats, separated by commas" },
-		{ 0, "sigma", OPTION_TEXT, &sigmas, "LIST", .help = "LOW:HIGH:STEP, or numbers separated by commas" },
-		{ 0, "ties", OPTION_CHOICE, &tie, NULL, .help = "where a weight halfway between two values goes", .choices = format_tie_names },
-		{ 0, "monte-carlo", OPTION_SIZE, &samples, "N", .help = "also by sampling N weights for each point", .most = 1 << 30 },
-		OPTION_SEED,
-		OPTION_LAYERS,
-		{ 0, "tsv", OPTION_BOOL, &tsv, NULL, .help = "print a table instead of writing a file to standard output", .neutral = true },
-		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print the table as JSON", .neutral = true },
-		{ 0, "table", OPTION_CHOICE, &table, NULL, .help = "which table is printed", .choices = tables, .neutral = true },
-		{ 0, "plot", OPTION_FILE, &plot_path, "FILE", .help = "draw the curves (.svg, .png, .pdf)", .neutral = true },
-		{ 0, "band", OPTION_TEXT, &band, "LOW:HIGH", .help = "sigmas of models: shaded in the plot, channels counted" },
+		{ 0, "formats", OPTION_TEXT(&formats), "LIST", "formats, separated by commas",
+			.otherwise = "e1m2,e2m1,e3m0,e1m3,e2m2,e3m1,e4m0,e1m4,e2m3,e3m2,e4m1" },
+		{ 0, "sigma", OPTION_TEXT(&sigmas), "LIST", "LOW:HIGH:STEP, or numbers separated by commas",
+			.otherwise = "0.02:0.5:0.01" },
+		OPTION_TIES(&ties_away),
+		{ 0, "monte-carlo", OPTION_SIZE(&samples), "N",
+			"also by sampling N weights for each point", .most = 1 << 30 },
+		OPTION_SEED(&seed),
+		OPTION_LAYERS(&layers),
+		{ 0, "tsv", OPTION_BOOL(&tsv), NULL,
+			"print a table instead of writing a file to standard output", .neutral = true },
+		{ 0, "json", OPTION_BOOL(&json), NULL, "print the table as JSON", .neutral = true },
+		{ 0, "table", OPTION_CHOICE(&table, tables), NULL, "which table is printed",
+			.otherwise = "curve", .neutral = true },
+		{ 0, "plot", OPTION_FILE(&plot_path), "FILE", "draw the curves (.svg, .png, .pdf)",
+			.neutral = true },
+		{ 0, "band", OPTION_TEXT(&band), "LOW:HIGH",
+			"sigmas of models: shaded in the plot, channels counted", .otherwise = "0.12:0.28" },
 		{ .type = OPTION_END },
 	};
-	const char **operand = option_parse(argc, argv, &tool, rows, &n);
-	const bool model = n > 0, print = tsv || json, of_model = table == LAYER || table == ERROR;
+	struct command c = option_parse(argc, argv, &tool, rows);
+	const bool model = c.operands > 0, print = tsv || json, of_model = table == LAYER || table == ERROR;
 
 	option_idle(5, (struct option_idle[]){ { !model, "layers", "no MODEL" }, { !samples, "seed", "no --monte-carlo" },
 		{ !model && !plot_path, "band", "neither MODEL nor --plot" }, { !print, "table", "neither --tsv nor --json" },
 		{ json, "tsv", "--json" } });
 	if (print && of_model && !model)
 		misuse("--table %s is of a MODEL, and none is named", tables[table]);
-	if (plot_path && output_path && !strcmp(plot_path, output_path))
+	if (plot_path && c.output && !strcmp(plot_path, c.output))
 		misuse("--plot and -o are both %s", plot_path);
 	sweep_band(band, &low, &high);
-	struct sweep s = sweep_begin(formats, tie, low, high);
+	struct sweep s = sweep_begin(formats, ties_away, low, high, &layers);
 	double *sigma = sweep_sigmas(sigmas, &points);
-	struct input *in = model ? input_open(operand[0], model_layout, "model") : NULL;
+	struct input *in = model ? input_open(c.operand[0], model_layout, "model") : NULL;
 	struct image *image = in ? input_next(in) : NULL;
 	struct config config = { 0 };
 
 	if (image && (has_config = image_has(image, "/config")))
 		config = config_read(image);
 	if (print)
-		output_answer(output_path);
-	struct output *out = print && !output_path ? NULL : output_open(output_path, "sweep");
+		output_answer(c.output);
+	struct output *out = print && !c.output ? NULL : output_open(c.output, "sweep");
 	struct plot plot = plot_path ? plot_open(plot_path) : (struct plot){ .pipe = NULL };
 
 	if (out) {
@@ -89,7 +100,8 @@ int main(int argc, char *argv[])
 	if (in)
 		sweep_end(&s, input_name(in));
 
-	const struct table *all[] = { [CURVE] = &s.curve, [BEST] = &s.best, [CROSSOVER] = &s.crossover, [LAYER] = &s.layer, [ERROR] = &s.error };
+	const struct table *all[] = { [CURVE] = &s.curve, [BEST] = &s.best, [CROSSOVER] = &s.crossover,
+		[LAYER] = &s.layer, [ERROR] = &s.error };
 
 	for (size_t i = 0; out && i < sizeof all / sizeof *all; i++)
 		table_put(all[i], out, tables[i]);

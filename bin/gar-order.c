@@ -26,25 +26,26 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
-	int order = ORDER_GAR, key = ORDER_MAX;
-	const char *text = "128";
-	size_t n, done = 0;
+	enum order_kind order;
+	enum order_key key;
+	long group;
+	struct selection layers;
 	const struct option_row rows[] = {
-		{ 0, "order", OPTION_CHOICE, &order, NULL, .help = "kind of order", .choices = order_kinds },
-		{ 0, "key", OPTION_CHOICE, &key, NULL, .help = "what of its diagonal ranks a group", .choices = order_keys },
-		{ 'g', "group", OPTION_TEXT, &text, "G|channel|tensor", .help = "columns that share a scale" },
-		OPTION_LAYERS,
+		{ 0, "order", OPTION_CHOICE(&order, order_kinds), NULL, "kind of order", .otherwise = "gar" },
+		{ 0, "key", OPTION_CHOICE(&key, order_keys), NULL, "what of its diagonal ranks a group",
+			.otherwise = "max" },
+		OPTION_GROUP(&group),
+		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },
 	};
-	const char **operand = option_parse(argc, argv, &tool, rows, &n);
-	long group = setting_group(text);
-
+	struct command c = option_parse(argc, argv, &tool, rows);
 	const bool gar = order == ORDER_GAR;
+	size_t done = 0;
 
 	option_idle(1, &(struct option_idle){ !gar, "key group", "--order none or full" });
 
-	struct input *in = input_open(operand[0], model_layout, "hessian");
-	struct output *out = output_open(output_path, "order");
+	struct input *in = input_open(c.operand[0], model_layout, "hessian");
+	struct output *out = output_open(c.output, "order");
 	struct image *image;
 
 	while ((image = input_next(in))) {
@@ -60,12 +61,13 @@ int main(int argc, char *argv[])
 			if (config)
 				output_string(out, "/config", config);
 		}
-		done += order_part(out, image, (enum order_kind)order, (enum order_key)key, group > 0 ? (size_t)group : 0);
+		done += order_part(out, image, &layers, order, key,
+			group > 0 ? (size_t)group : 0);
 		output_end(out);
 		free(config);
 	}
 	if (!done)
-		die("%s: holds no layer%s", input_name(in), option_layers_given() ? " that --layers selects" : " with a hessian");
+		die("%s: holds no layer%s", input_name(in), layers.n ? selection_text(&layers) : " with a hessian");
 	output_close(out);
 	input_close(in);
 	return 0;

@@ -31,26 +31,27 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
-	const char *reference = NULL, *hessian = NULL;
-	bool json = false, known;
+	const char *reference, *hessian;
+	struct selection layers;
+	bool json, known;
 	const struct option_row rows[] = {
-		{ 'r', "reference", OPTION_FILE, &reference, "MODEL", .help = "the model that is taken as exact" },
-		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", .help = "Hessians of the layers, from hessian-accum" },
-		OPTION_LAYERS,
-		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print JSON", .neutral = true },
+		{ 'r', "reference", OPTION_FILE(&reference), "MODEL", "the model that is taken as exact" },
+		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
+		OPTION_LAYERS(&layers),
+		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};
-	size_t n;
-	const char **operand = option_parse(argc, argv, &tool, rows, &n);
+	struct command c = option_parse(argc, argv, &tool, rows);
 
 	linalg_init();
 	if (!reference)
-		misuse("--reference FILE is wanted");
+		misuse("--reference MODEL is expected");
 
-	struct compare compare = compare_begin(image_open(reference, "model"), hessian ? image_open(hessian, "hessian") : NULL);
-	struct input *in = input_open(operand[0], model_layout, "model");
+	struct compare compare = compare_begin(image_open(reference, "model"),
+		hessian ? image_open(hessian, "hessian") : NULL, &layers);
+	struct input *in = input_open(c.operand[0], model_layout, "model");
 	struct image *image = input_next(in);
-	struct output *out = record_open(output_path, image);
+	struct output *out = record_open(c.output, image);
 	struct config config = { 0 };
 
 	if (out) {

@@ -30,21 +30,21 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
-	bool json = false, known;
+	struct selection layers;
+	bool json, known;
 	const struct option_row rows[] = {
-		OPTION_LAYERS,
-		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print JSON", .neutral = true },
+		OPTION_LAYERS(&layers),
+		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};
-	size_t n;
-	const char **operand = option_parse(argc, argv, &tool, rows, &n);
+	struct command c = option_parse(argc, argv, &tool, rows);
 
 	linalg_init();
 
-	struct input *in = input_open(operand[0], model_layout, "model|hessian");
+	struct input *in = input_open(c.operand[0], model_layout, "model|hessian");
 	struct image *image = input_next(in);
-	struct output *out = record_open(output_path, image);
-	struct survey survey = survey_begin(image_kind(image));
+	struct output *out = record_open(c.output, image);
+	struct survey survey = survey_begin(image_kind(image), &layers);
 	struct config config = { 0 };
 
 	if ((known = image_has(image, "/config")))

@@ -3,8 +3,8 @@
  * error.h -- how a tool stops and how it speaks
  *
  * Exit status: 0 done, 1 the data or the system failed, 2 wrong usage. A
- * message is one line on standard error, "TOOL: the thing: what is wrong, what
- * was wanted"; lower case, no full stop. A format that ends in ':' gets the
+ * message is one line on standard error, "TOOL: the thing: what is wrong, expected
+ * what"; lower case, no full stop. A format that ends in ':' gets the
  * system's reason (errno) appended.
  */
 #ifndef BASE_ERROR_H

@@ -24,18 +24,18 @@ static int cgroup_share(void)
 	return n;
 }
 
-void threads_init(size_t n)
+void threads_init(size_t asked)
 {
 	int share = cgroup_share(), processors = omp_get_num_procs();
 	size_t most = PER_PROCESSOR * (size_t)processors;
 
-	if (!n)
+	if (!asked)
 		threads = share > 0 && share < processors ? share : processors;
 	else
-		threads = (int)(n < most ? n : most);
-	if (n > most && verbose)
-		fprintf(stderr, "%s: %d threads, not %zu: at most %d per processor\n", program, threads, n,
-			PER_PROCESSOR);
+		threads = (int)(asked < most ? asked : most);
+	if (asked > most && verbose)
+		fprintf(stderr, "%s: %d threads, not %zu: at most %d per processor\n", program, threads,
+			asked, PER_PROCESSOR);
 }
 
 int threads_for(size_t pieces)

@@ -10,8 +10,9 @@
 #include <stddef.h>
 
 extern int threads;
-/* Sets threads to n (-j), at most 8 per processor; 0: the processors that affinity and cgroup grant. */
-void threads_init(size_t n);
+/* Sets threads as asked (-j), at most 8 per processor; 0: the processors that affinity and cgroup grant. */
+void threads_init(size_t asked);
 /* Threads for that many pieces of work: at least one. */
 int threads_for(size_t pieces);
 #endif
+

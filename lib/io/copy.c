@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/option.h"
+#include "base/history.h"
 #include "io/output.h"
 
 static bool listed(const char *const list[], const char *word)
@@ -292,7 +292,7 @@ void output_begin(struct output *out, const struct image *from)
 		copy_histories(out, from, "");
 	old = image_text(from, "/", "history");
 	if (old) {
-		char *both = xformat("%s\n%s", option_history(), old);
+		char *both = xformat("%s\n%s", history_line(), old);
 
 		output_text(out, "/", "history", both);
 		free(both);

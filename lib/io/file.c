@@ -132,7 +132,7 @@ int file_open(const char *path, char **name)
 	if (fd < 0 || fstat(fd, &st))
 		die("%s: cannot open:", *name);
 	if (S_ISDIR(st.st_mode))
-		die("%s: is a folder, a file was expected", *name);
+		die("%s: is a folder, expected a file", *name);
 	file_note(fd, *name);
 	return fd;
 }

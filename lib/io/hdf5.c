@@ -182,7 +182,7 @@ size_t hdf5_length(const char *name, const unsigned char h[HDF5_HEAD])
 	if (!hdf5_signature(h, HDF5_HEAD))
 		die("%s: is not an HDF5 file", name);
 	if (version > 3 || width != 8)
-		die("%s: has HDF5 superblock version %d with %d-byte addresses; 0 to 3 with 8 were expected",
+		die("%s: has HDF5 superblock version %d with %d-byte addresses, expected 0 to 3 with 8",
 			name, version, width);
 	for (int i = 7; i >= 0; i--)
 		n = n << 8 | h[end + i], b = b << 8 | h[base + i];

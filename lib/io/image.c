@@ -213,7 +213,7 @@ static void read_converted(const struct image *image, const char *path, hid_t ds
 	bool beyond = false;
 
 	if (filter)
-		die("%s: %s: is compressed by %s, which this HDF5 library lacks; gzip or none was expected",
+		die("%s: %s: is compressed by %s, which this HDF5 library lacks, expected gzip or none",
 			image->name, path, filter);
 	hdf5_id(H5Pset_type_conv_cb(how, refuse_range, &beyond), image->name, path);
 	if (tensor_count(t) && H5Dread(ds, hdf5_type(t->type), H5S_ALL, H5S_ALL, how, t->data) < 0) {
@@ -279,7 +279,7 @@ static void read_shape(const struct image *image, const char *path, hid_t ds, in
 		fits &= rank < 0 || !dim || i >= rank || !dim[i] || dim[i] == t->dim[i];
 	}
 	if (!fits)
-		die("%s: %s: has shape %s, %s was expected", image->name, path,
+		die("%s: %s: has shape %s, expected %s", image->name, path,
 			shape_text(t->rank, t->dim, false, is), shape_text(rank, dim, true, expected));
 }
 
@@ -301,14 +301,14 @@ bool image_find(const struct image *from, const char *path, enum tensor_type typ
 	pl = hdf5_id(H5Dget_create_plist(ds), image->name, path);
 	stored = hdf5_type_of(ty, &exact, image->name, path);
 	if (stored == TENSOR_ANY)
-		die("%s: %s: has a type that is not read; floats, or integers of 8 to 64 bits, were expected",
+		die("%s: %s: has a type that is not read, expected floats, or integers of 8 to 64 bits",
 			image->name, path);
 	t->type = type_in_memory(stored, type);
 	if (t->type == TENSOR_ANY)
-		die("%s: %s: is %s, %s was expected", image->name, path, tensor_name(stored),
+		die("%s: %s: is %s, expected %s", image->name, path, tensor_name(stored),
 			tensor_name(type));
 	if (H5Pget_layout(pl) == H5D_VIRTUAL || H5Pget_external_count(pl) > 0)
-		die("%s: %s: is stored in other files; data in this one was expected", image->name, path);
+		die("%s: %s: is stored in other files, expected data in this one", image->name, path);
 	read_shape(image, path, ds, rank, dim, t);
 	if (!exact || stored != t->type || H5Pget_layout(pl) != H5D_CONTIGUOUS || !view(image, path, ds, t)) {
 		size_t n = tensor_count(t);

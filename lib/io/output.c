@@ -21,8 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/history.h"
 #include "base/number.h"
-#include "base/option.h"
 #include "base/standard.h"
 #include "io/file.h"
 
@@ -156,7 +156,7 @@ void output_answer(const char *path)
 	if (file_is_input(1))
 		die("<stdout>: is an input, the answer would destroy it");
 	if (path && descriptor_of(path) == 1)
-		misuse("-o %s: standard output gets the answer; the name of a file was expected", path);
+		misuse("-o %s: standard output gets the answer, expected the name of a file", path);
 }
 
 /* ---- attributes and datasets ---- */
@@ -357,7 +357,7 @@ void output_start(struct output *out, size_t part, size_t parts)
 		output_text(out, "/", "ptq_version", "1");
 	}
 	if (!part)
-		output_text(out, "/", "history", option_history());
+		output_text(out, "/", "history", history_line());
 	if (out->stream >= 0) {
 		output_integer(out, "/", "part", (int64_t)part);
 		output_integer(out, "/", "parts", (int64_t)parts);

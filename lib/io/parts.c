@@ -81,16 +81,12 @@ static size_t count_parts(const struct image *image, const struct pattern *p)
 struct part_list part_list_make(const struct image *image, image_layout *layout)
 {
 	char *config = image_config(image);
-	const char *const *text = layout ? layout(config) : NULL;
 	struct listing l = { .image = image, .list = { .parts = 1 } };
 
+	l.pattern = pattern_list(layout ? layout(config) : NULL, &l.patterns);
 	free(config);
-	while (text && text[l.patterns])
-		l.patterns++;
-	l.pattern = xalloc(l.patterns, sizeof *l.pattern);
 	l.first = xalloc(l.patterns + 1, sizeof *l.first);
 	for (size_t i = 0; i < l.patterns; i++) {
-		l.pattern[i] = pattern_parse(text[i]);
 		l.first[i] = l.list.parts;
 		l.list.parts += count_parts(image, &l.pattern[i]);
 	}

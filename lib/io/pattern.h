@@ -16,7 +16,8 @@ struct pattern {
 /* A path can lead to what the pattern matches ("/a"), or be a match or below one ("/a/3", "/a/3/c"). */
 enum pattern_match { MATCH_NONE, MATCH_LEADS, MATCH_WITHIN };
 
-struct pattern pattern_parse(const char *text);
+/* The patterns of a NULL-terminated list, or of none (NULL); free() them. */
+struct pattern *pattern_list(const char *const text[], size_t *n);
 /* number: where the digits of the match begin in path (up to its end or a slash); left alone if there are
  * none. */
 enum pattern_match pattern_match(const struct pattern *p, const char *path, const char **number);

@@ -222,12 +222,12 @@ static void read_index(struct safetensors *s, const char *path)
 		die("%s:%d: not valid JSON: %s", path, error.line, error.text);
 	map = json_object_get(root, "weight_map");
 	if (!json_is_object(map) || !json_object_size(map))
-		die("%s: weight_map: an object of tensor and file names was expected", path);
+		die("%s: weight_map: expected an object of tensor and file names", path);
 	json_object_foreach(map, name, file) {
 		const char *f = json_string_value(file);
 
 		if (!f || !*f || strchr(f, '/'))
-			die("%s: weight_map: %s: the name of a file in this folder was expected", path, name);
+			die("%s: weight_map: %s: expected the name of a file in the same folder", path, name);
 		add_file(s, f);
 	}
 	for (size_t i = 0; i < s->files; i++)
@@ -305,9 +305,9 @@ struct tensor safetensors_tensor(struct safetensors *s, const char *name)
 	unsigned char *data = f->map + e->begin;
 
 	if (!e->dtype || e->dtype->type == TENSOR_ANY)
-		die("%s: %s: is stored as %s; F32, F16 or BF16 was expected", f->path, name, e->dtype_name);
+		die("%s: %s: is stored as %s, expected F32, F16 or BF16", f->path, name, e->dtype_name);
 	if (e->rank > TENSOR_RANK)
-		die("%s: %s: has %zu dimensions, at most %d were expected", f->path, name, e->rank,
+		die("%s: %s: has %zu dimensions, expected at most %d", f->path, name, e->rank,
 			TENSOR_RANK);
 	if ((uintptr_t)data % e->dtype->size) {
 		data = xalloc(e->end - e->begin, 1);

@@ -50,7 +50,7 @@ static void put_token(struct encoder *e, int32_t id, size_t bytes)
 		e->out.bytes = xgrow(e->out.bytes, e->capacity, sizeof *e->out.bytes);
 	}
 	if (bytes > UINT16_MAX)
-		die("%s: token %zu (id %d) stands for %zu bytes of the text, at most %d were expected",
+		die("%s: token %zu (id %d) stands for %zu bytes of the text, expected at most %d",
 			e->t->name, e->out.n, id, bytes, UINT16_MAX);
 	e->out.id[e->out.n] = id;
 	e->out.bytes[e->out.n++] = (uint16_t)bytes;

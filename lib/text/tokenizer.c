@@ -55,7 +55,7 @@ static const char *required_string(const struct tokenizer *t, const json_t *o, c
 	const char *s = string(t, o, key);
 
 	if (!s || !*s)
-		die("%s: %s: a string that is not empty was expected", t->name, key);
+		die("%s: %s: expected a string that is not empty", t->name, key);
 	return s;
 }
 
@@ -85,7 +85,7 @@ static void read_replace(struct tokenizer *t, const json_t *o)
 	struct step *s;
 
 	if (!pattern || !json_object_get(pattern, "String"))
-		die("%s: normalizer Replace: a pattern of kind String was expected", t->name);
+		die("%s: normalizer Replace: expected a pattern of kind String", t->name);
 	s = steps_add(&t->normalizer);
 	step_strings(s, required_string(t, pattern, "String"), required_string(t, o, "content"));
 	s->run = step_replace;
@@ -111,7 +111,7 @@ static void read_metaspace(struct tokenizer *t, const json_t *o)
 	s->run = step_metaspace;
 	if (flag(t, o, "split", true)) {
 		if (t->delimiter)
-			die("%s: two pre-tokenizers split the text, one was expected", t->name);
+			die("%s: two pre-tokenizers split the text, expected one", t->name);
 		t->delimiter = xformat("%s", replacement);
 	}
 }
@@ -290,7 +290,7 @@ static void read_merges(struct tokenizer *t, const json_t *model)
 static void finder_put(struct tokenizer *t, struct finder *f, const char *s, size_t n, int32_t index)
 {
 	if (n > ADDED_MOST)
-		die("%s: added_tokens: number %d has a text of %zu bytes, at most %d were expected", t->name,
+		die("%s: added_tokens: number %d has a text of %zu bytes, expected at most %d", t->name,
 			index, n, ADDED_MOST);
 	words_put(&f->words, s, n, index);
 	f->first[(unsigned char)*s] = true;
@@ -357,7 +357,7 @@ static void read_template(struct tokenizer *t, const json_t *o)
 		if (json_array_size(ids) != 1)
 			die("%s: post_processor: number %zu is not a special token with one id", t->name, i);
 		if (t->bos != NONE)
-			die("%s: post_processor: puts several tokens before the text, one BOS was expected",
+			die("%s: post_processor: puts several tokens before the text, expected one BOS",
 				t->name);
 		t->bos = read_id(t, json_array_get(ids, 0), name);
 		note_id(t, t->bos);
@@ -374,7 +374,7 @@ static void read_bpe(struct tokenizer *t)
 	const json_t *dropout = absent(json_object_get(model, "dropout"));
 
 	if (dropout && json_number_value(dropout) != 0)
-		die("%s: model: dropout makes the ids random; null was expected", t->name);
+		die("%s: model: dropout makes the ids random, expected null", t->name);
 	for (size_t i = 0; i < 2; i++) {
 		const char *s = string(t, model, affix[i]);
 
