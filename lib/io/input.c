@@ -207,13 +207,10 @@ static bool one_of(const char *list, const char *word)
 
 static void check_kind(const struct image *image, const char *kind)
 {
-	char *is, *version;
+	const char *is = image_kind(image);
+	char *version = image_text(image, "/", "ptq_version");
 
-	if (!kind)
-		return;
-	is = image_text(image, "/", "ptq_kind");
-	version = image_text(image, "/", "ptq_version");
-	if (!is)
+	if (!*is)
 		die("%s: has no attribute ptq_kind, expected '%s'", image->name, kind);
 	if (!one_of(kind, is))
 		die("%s: holds %s '%s', expected '%s'", image->name,
@@ -222,7 +219,6 @@ static void check_kind(const struct image *image, const char *kind)
 		die("%s: has no attribute ptq_version, expected '1'", image->name);
 	if (strcmp(version, "1"))
 		die("%s: has ptq_version '%s', expected '1'", image->name, version);
-	free(is);
 	free(version);
 }
 
@@ -263,7 +259,8 @@ static bool open_image(struct input *in, struct image *image)
 	if (image->file < 0)
 		die("%s: cannot be opened; the file is damaged", image->name);
 	probe_strings(image);
-	check_kind(image, in->kind);
+	if (in->kind)
+		check_kind(image, in->kind);
 	if (first && in->kind) {	/* and all that follow must have the same */
 		snprintf(in->first, sizeof in->first, "%s", image_kind(image));
 		in->kind = in->first;

@@ -431,11 +431,6 @@ static bool is_bpe(const json_t *root)
 		json_object_get(model, "merges") && json_object_get(model, "vocab");
 }
 
-static bool is_any(const json_t *root)
-{
-	return root;
-}
-
 /* The first row that fits is the kind; read NULL: it is known, but not supported yet. */
 static const struct kind {
 	const char *name;
@@ -444,7 +439,7 @@ static const struct kind {
 } kinds[] = {
 	{ "byte-level (GPT-2, Llama 3, Qwen)", is_byte_level, NULL },
 	{ "SentencePiece-style BPE", is_bpe, read_bpe },
-	{ NULL, is_any, NULL },
+	{ NULL, NULL, NULL },
 };
 
 static _Noreturn void refuse(const struct tokenizer *t, const struct kind *k)
@@ -468,7 +463,7 @@ struct tokenizer *tokenizer_read(const char *name, const char *json)
 		die("%s:%d: not valid JSON: %s", name, error.line, error.text);
 	if (!json_is_object(t->root) || !json_is_object(json_object_get(t->root, "model")))
 		die("%s: is not a tokenizer.json: it has no object named model", name);
-	while (!k->is(t->root))
+	while (k->is && !k->is(t->root))
 		k++;
 	if (!k->read)
 		refuse(t, k);
