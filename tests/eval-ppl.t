@@ -125,7 +125,7 @@ PY
 mkdir refused
 echo once >text
 against() { run --tokens t.h5 "$model" --reference "$1" -o refused/r; }
-for file in clipped:'is cut short' early:'the stream ends after' twice:'goes on after' nothing:'cannot open: No such file' text:'no HDF5' \
+for file in clipped:'is cut short' early:'the stream ends after' twice:'goes on after' nothing:'cannot open: No such file' text:'not an HDF5' \
 	no-head.h5:'/lm_head: is missing' deep.h5:'holds 2 blocks, the config says 3' no-q.h5:'q_proj' nan.h5:'holds infinite'; do
 	no "the other model: ${file%%:*}" 1 "^eval-ppl: ${file%%:*}: .*${file#*:}" against "${file%%:*}"
 	no "the model, against another: ${file%%:*}" 1 "^eval-ppl: ${file%%:*}: .*${file#*:}" run --tokens t.h5 "${file%%:*}" --reference "$model" -o refused/r
@@ -133,7 +133,7 @@ done
 no 'the other model overflows' 1 'big.h5: gives .*position 1 of window 0: its numbers overflow' against big.h5
 no 'another vocabulary against a model' 1 "vocab.h5: /config: has a vocabulary of 62, .*llama-gqa.h5 one of 61: compare likelihoods only, by -o and --paired" against vocab.h5
 is 'nothing is left of them' "$(ls -A refused)" ''
-no 'both from standard input' 2 'standard input is wanted twice' sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
+no 'both from standard input' 2 'standard input is named twice' sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
 no 'a reference and paired' 2 '--reference and --paired both' run --tokens t.h5 --reference "$model" --paired r.h5 "$model"
 no 'fewer positions' 1 '/wpe: holds 64 positions, the context needs 100: a smaller --ctx' eval-ppl --ctx 100 --tokens t.h5 "$model" --reference "$top/tests/ref/gpt2.h5"
 

@@ -10,9 +10,7 @@ void selection_add(struct selection *s, const char *text)
 	const bool exclude = *text == '!';
 	const char *glob = text + exclude;
 
-	s->pattern = realloc(s->pattern, (s->n + 1) * sizeof *s->pattern);
-	if (!s->pattern)
-		die("out of memory");
+	s->pattern = xgrow(s->pattern, s->n + 1, sizeof *s->pattern);
 	s->pattern[s->n++] = (struct selection_pattern){ text, glob + (*glob == '/'), exclude };
 }
 

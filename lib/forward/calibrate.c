@@ -161,9 +161,7 @@ static void visit(void *arg, const char *group)
 	char *path = xformat("%s/%s", group, w->member);
 
 	if (selection_has(w->layers, group) && image_has(w->image, path)) {
-		w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
-		if (!w->list.path)
-			die("out of memory");
+		w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 		w->list.path[w->list.n++] = xformat("%s", group);
 	}
 	free(path);

@@ -486,9 +486,7 @@ static void visit(void *arg, const char *path)
 		w->block[block] = true;
 	if (!selected(w->config, w->layers, path) || !layer_there(w->image, path))
 		return;
-	w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
-	if (!w->list.path)
-		die("out of memory");
+	w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 	w->list.path[w->list.n++] = xformat("%s", path);
 }
 

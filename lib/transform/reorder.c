@@ -56,9 +56,7 @@ static void visit(void *arg, const char *group)
 			output_link(j->out, group, same);
 		else
 			write_order(j, group, path);
-		j->written = realloc(j->written, (j->done + 1) * sizeof *j->written);
-		if (!j->written)
-			die("out of memory");
+		j->written = xgrow(j->written, j->done + 1, sizeof *j->written);
 		j->written[j->done++] = xformat("%s", group);
 		free(same);
 	}
