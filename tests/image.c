@@ -166,7 +166,7 @@ static void bad_input(void **state)
 	fails(1, "part 1 of 15 stands where part 0 of 15", "$P tail");
 	fails(1, "goes on after", "$P twice");
 	fails(1, "goes on after", "cat double | $P");
-	fails(1, "no HDF5", "$P junk");
+	fails(1, "not an HDF5", "$P junk");
 	fails(1, "is empty", "$P empty");
 	fails(1, "is empty", "$P < /dev/null");
 	fails(1, "is a folder", "$P .");

@@ -34,6 +34,7 @@ void settle(void);
  * Returned by free().
  */
 void *xalloc(size_t n, size_t size);
+void *xgrow(void *p, size_t n, size_t size);	/* realloc() to n elements of size bytes; dies where there is no memory */
 /* The text with '?' for control characters, so that a name from a file is one cell of a table, or one line; free() it. */
 char *plain_text(const char *text);
 char *xformat(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* free() it */
