@@ -17,7 +17,7 @@ enum { TYPES = sizeof types / sizeof *types };
 static size_t type_of(const char *path)
 {
 	for (size_t i = 0; i < TYPES; i++)
-		if (strlen(path) > strlen(types[i].end) && !strcmp(path + strlen(path) - strlen(types[i].end), types[i].end))
+		if (strlen(path) > 4 && !strcmp(path + strlen(path) - 4, types[i].end))
 			return i;
 	misuse("%s: a plot ends in .svg, .png or .pdf", path);
 }
@@ -41,11 +41,11 @@ struct plot plot_open(const char *path)
 
 	for (const char *s = path; *s; s++)
 		if ((unsigned char)*s < ' ' || *s == 127)
-			misuse("%s: has a control character in its name, which gnuplot would read as commands", path);
+			misuse("%s: has a control character in its name: gnuplot would read commands", path);
 	if (system("command -v gnuplot >/dev/null 2>&1"))
 		die("%s: gnuplot is not installed, and draws it", path);
 	p.file = replace_open(path);
-	signal(SIGPIPE, SIG_IGN);	/* a gnuplot that goes away is told by plot_close() */
+	signal(SIGPIPE, SIG_IGN);	/* plot_close() reports a gnuplot that has ended */
 	p.pipe = popen("gnuplot 2>/dev/null", "w");
 	if (!p.pipe)
 		die("gnuplot: cannot start:");
@@ -55,10 +55,11 @@ struct plot plot_open(const char *path)
 void plot_begin(struct plot *p, int width, int height)
 {
 	const char *path = p->file.temporary;
-	char *here = xformat("%s%s", *path == '/' ? "" : "./", path), *name = quoted(here);	/* not "|command", nor "~user" */
+	/* "./", or gnuplot would read "|command" and "~user" */
+	char *here = xformat("%s%s", *path == '/' ? "" : "./", path), *name = quoted(here);
 
-	plot_say(p, "set terminal %s size %g, %g\nset output %s\n", types[p->type].terminal, width * types[p->type].unit,
-		height * types[p->type].unit, name);
+	plot_say(p, "set terminal %s size %g, %g\nset output %s\n", types[p->type].terminal,
+		width * types[p->type].unit, height * types[p->type].unit, name);
 	free(name), free(here);
 }
 

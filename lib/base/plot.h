@@ -12,8 +12,8 @@
 struct plot { FILE *pipe; struct replace file; size_t type; };	/* type: a row of plot.c's table */
 
 /*
- * SVG, PNG or PDF by the name; misuse for any other, and for names that cannot be said to gnuplot. Dies at once where
- * there is no gnuplot, or nothing could be written.
+ * SVG, PNG or PDF by the name; misuse for any other, and for names with control characters.
+ * Dies at once where there is no gnuplot, or nothing could be written.
  */
 struct plot plot_open(const char *path);
 void plot_begin(struct plot *p, int width, int height);	/* pixels; before what is drawn */

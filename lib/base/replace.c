@@ -97,7 +97,7 @@ struct replace replace_open(const char *path)
 		die("%s: cannot write:", path);
 	r.temporary = beside(r.path, ".ptq.XXXXXX");
 	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);	/* who makes the file knows its name */
+	pthread_sigmask(SIG_BLOCK, &all, &before);	/* a handler finds its name */
 	r.fd = mkostemp(r.temporary, O_CLOEXEC);
 	if (r.fd >= 0)
 		remember(r.temporary);
@@ -127,7 +127,7 @@ void replace_done(struct replace *r)
 	forget(r->temporary);
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
-		fsync(fd);	/* a file system without it has nothing better */
+		fsync(fd);	/* not every file system can: then the name may be lost with the power */
 		close(fd);
 	}
 	if (close(r->fd))

@@ -16,9 +16,9 @@ struct replace {
 /*
  * Dies if no file could get this name: an empty one, a folder, one too long, in
  * a folder that does not exist or may not be written, one that is there and may
- * not be written. Of a symbolic link what it leads to is replaced.
+ * not be written. A symbolic link stays, and what it leads to is replaced.
  */
 struct replace replace_open(const char *path);
-void replace_sync(const struct replace *r);	/* it is whole: onto the disk */
-void replace_done(struct replace *r);		/* and under its name; closes fd */
+void replace_sync(const struct replace *r);	/* the file is whole: brings it onto the disk */
+void replace_done(struct replace *r);		/* and gives it its name; closes fd */
 #endif

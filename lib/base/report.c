@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* table.c -- see table.h */
+/* report.c -- see report.h */
 #include "base/report.h"
-#include "base/error.h"
-#include "base/progress.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "base/progress.h"
 
 enum { ALL = 17 };	/* digits that say a double exactly */
 

@@ -19,7 +19,8 @@ int scratch_file(void)
 	int fd = mkostemp(path, O_CLOEXEC);
 
 	if (fd < 0)
-		die("%s: cannot create a temporary file (set TMPDIR to a folder with room):", scratch_folder());
+		die("%s: cannot create a temporary file (set TMPDIR to a folder with space):",
+			scratch_folder());
 	unlink(path);
 	free(path);
 	return fd;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* thread.c -- see thread.h */
 #include "base/thread.h"
-#include "base/error.h"
 #include <omp.h>
 #include <stdio.h>
+#include "base/error.h"
 
 enum { MOST = 8 };	/* threads a processor */
 

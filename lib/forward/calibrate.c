@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* calibrate.c -- Hessians of linear layers from what a model feeds them; see calibrate.h */
 #include "forward/calibrate.h"
+#include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "forward/weight.h"
 #include "num/half.h"
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROWS = 4096 };	/* of raw activations at once, where windows are shorter */
 

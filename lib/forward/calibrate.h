@@ -8,12 +8,12 @@
 #define FORWARD_CALIBRATE_H
 #include <stddef.h>
 #include "base/selection.h"
-#include "io/image.h"
 #include "forward/block.h"
-#include "model/config.h"
-#include "model/filter.h"
 #include "forward/forward.h"
 #include "forward/moments.h"
+#include "io/image.h"
+#include "model/config.h"
+#include "model/filter.h"
 #include "model/layer.h"
 
 /* Dies, naming the model, if none of its linear layers is selected: before the model is run. */
