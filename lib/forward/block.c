@@ -105,6 +105,7 @@ struct work work_make(const struct config *c, size_t tokens, size_t piece, size_
 	w.wide = xalloc(most(tokens * qkv, piece * (c->arch->mlp_kind == MLP_GATED ? 2 * n : n)), sizeof *w.wide);
 	w.middle = xalloc(most(tokens * q, piece * n), sizeof *w.middle);
 	w.rows = xalloc(tokens, sizeof *w.rows);
+	w.sequence = xalloc(tokens, sizeof *w.sequence);
 	return w;
 }
 
@@ -114,7 +115,8 @@ void work_free(struct work *w)
 	free(w->normed);
 	free(w->wide);
 	free(w->middle);
-	free(w->input.y);
+	free(w->input.memory);
+	free(w->sequence);
 	free(w->rows);
 	*w = (struct work){ 0 };
 }
@@ -164,11 +166,12 @@ static void activate(const struct config *c, size_t m, float *y, const float *x)
 	}
 }
 
-static void run_projection(const struct block *b, enum projection_name projection, struct work *w, size_t m, float *y, const float *x, bool add)
+static void run_projection(const struct block *b, enum projection_name projection, struct work *w, const struct batch *batch,
+	size_t first, size_t m, float *y, const float *x, const struct observer *observer, bool add)
 {
 	const struct projection *s = &b->projection[projection];
 
-	projection_apply(s, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x, &w->input, add);
+	projection_apply(s, batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x, &w->input, observer, add);
 }
 
 void block_forward(const struct block *b, struct work *w, size_t sequences, size_t n,
@@ -178,29 +181,21 @@ void block_forward(const struct block *b, struct work *w, size_t sequences, size
 	const struct attention a = { c->heads, c->kv_heads, c->head_dim, config_sliding_window(c, b->index) };
 	size_t m = sequences * n, hidden = c->hidden, piece = observer ? m : w->piece;
 	float (*normed)[hidden] = (float (*)[hidden])w->normed;
+	const struct batch batch = { .rows = m, .sequences = sequences, .sequence = w->sequence };
 
+	for (size_t s = 0; s < sequences; s++)
+		w->sequence[s] = (struct sequence){ .first = s * n, .length = n, .past = cache ? cache->past : 0 };
 	norm_apply(&b->norm[0], m, normed, x);
-	observe(observer, b->index, PROJECTION_QKV, sequences, n, hidden, w->normed);
-	run_projection(b, PROJECTION_QKV, w, m, w->wide, w->normed, false);
+	run_projection(b, PROJECTION_QKV, w, &batch, 0, m, w->wide, w->normed, observer, false);
 	place_rows(b, w, sequences, n, cache);
 	attention(&a, sequences, n, cache ? cache->past : 0, w->rows);
-	observe(observer, b->index, PROJECTION_OUTPUT, sequences, n, c->heads * c->head_dim, w->middle);
-	run_projection(b, PROJECTION_OUTPUT, w, m, x[0], w->middle, true);
+	run_projection(b, PROJECTION_OUTPUT, w, &batch, 0, m, x[0], w->middle, observer, true);
 
 	for (size_t i = 0, rows; i < m; i += rows) {
 		rows = m - i < piece ? m - i : piece;
 		norm_apply(&b->norm[1], rows, normed, (const float (*)[hidden])x[i]);
-		observe(observer, b->index, PROJECTION_GATE_UP, sequences, n, hidden, w->normed);
-		run_projection(b, PROJECTION_GATE_UP, w, rows, w->wide, w->normed, false);
+		run_projection(b, PROJECTION_GATE_UP, w, &batch, i, rows, w->wide, w->normed, observer, false);
 		activate(c, rows, w->middle, w->wide);
-		observe(observer, b->index, PROJECTION_DOWN, sequences, n, c->intermediate, w->middle);
-		run_projection(b, PROJECTION_DOWN, w, rows, x[i], w->middle, true);
+		run_projection(b, PROJECTION_DOWN, w, &batch, i, rows, x[i], w->middle, observer, true);
 	}
-}
-
-void observe(const struct observer *o, size_t block, enum projection_name projection, size_t sequences, size_t tokens, size_t in,
-	const float *x)
-{
-	if (o)
-		o->see(o->arg, block, projection, sequences, tokens, in, x);
 }

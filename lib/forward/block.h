@@ -33,18 +33,6 @@ void block_next(struct block *b, const struct image *image, size_t index);
 /* Another layer in the place of the one at `path`, of the same shape: what a quantizer made of it. */
 void block_replace(struct block *b, const char *path, const struct linear *l);
 
-/*
- * Sees the raw input of each projection, before any rounding of activations:
- * x[sequences][tokens][in]. For the head, block is the number of blocks. An
- * observer of NULL: nobody looks.
- */
-struct observer {
-	void (*see)(void *arg, size_t block, enum projection_name projection, size_t sequences, size_t tokens, size_t in, const float *x);
-	void *arg;
-};
-void observe(const struct observer *o, size_t block, enum projection_name projection, size_t sequences, size_t tokens, size_t in,
-	const float *x);
-
 /* Keys (turned already) and values of all blocks, [blocks][sequences][capacity][width]. */
 struct cache {
 	size_t sequences, capacity, width;
@@ -60,7 +48,8 @@ struct work {
 	size_t piece;			/* of them, that go through the MLP together, where no observer wants all */
 	struct rope rope;
 	float *normed, *wide, *middle;
-	struct room input;
+	struct workspace input;
+	struct sequence *sequence;	/* [tokens] */
 	struct attention_rows *rows;
 };
 struct work work_make(const struct config *c, size_t tokens, size_t piece, size_t positions);

@@ -3,7 +3,6 @@
 #include "forward/calibrate.h"
 #include "base/error.h"
 #include "base/option.h"
-#include "forward/weight.h"
 #include "num/half.h"
 #include <stdlib.h>
 #include <string.h>
@@ -60,16 +59,19 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 	return k;
 }
 
-static void see(void *arg, size_t block, enum projection_name projection, size_t windows, size_t tokens, size_t in, const float *x)
+static void see(void *arg, size_t block, enum projection_name projection, const struct batch *batch, size_t in, const float *x)
 {
+	const size_t windows = batch->sequences, tokens = batch->sequence[0].length;
 	struct calibration *k = arg;
 	struct moments *h = &k->projection[projection == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + projection];
 
-	if (h->in && k->config->compute_type == COMPUTE_BF16) {
-		uint16_t *narrow = xalloc(windows * tokens * in, sizeof *narrow);
+	const struct linear plain = { .in = in };
+	const struct product p = product_choose(&plain, k->config->compute_type, 0);
 
-		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, windows * tokens, narrow, (const float (*)[in])x);
-		moments_add_bf16(h, windows, tokens, (const uint16_t (*)[tokens][in])narrow);
+	if (h->in && p.row->input_type == HALF_BF16) {
+		void *narrow = xalloc(product_workspace(&p, batch->rows), 1);
+
+		moments_add_bf16(h, windows, tokens, product_input(&p, batch->rows, narrow, (const float (*)[in])x, NULL));
 		free(narrow);
 	} else if (h->in)
 		moments_add(h, windows, tokens, (const float (*)[tokens][in])x);

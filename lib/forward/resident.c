@@ -3,7 +3,6 @@
 #include "forward/resident.h"
 #include "base/error.h"
 #include "forward/forward.h"
-#include "forward/weight.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +36,8 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	size_t hidden = r->config->hidden;
 	float *x = xalloc(sequences * n, hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
-	void *input = xalloc(input_size(r->head.type, sequences, hidden), 1);
+	struct product p = head_product(&r->head, 0, r->config->vocab, NULL);
+	void *workspace = xalloc(product_workspace(&p, sequences), 1);
 
 	embed_tokens(&r->embedding, sequences * n, row, id[0]);
 	if (r->position.path)
@@ -47,9 +47,9 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	cache->past += n;
 	for (size_t s = 0; s < sequences; s++)
 		memmove(row[s], row[s * n + n - 1], sizeof row[s]);
-	head_norm(&r->head, sequences, 1, row, (const float (*)[hidden])x, NULL);
-	head_logits(&r->head, sequences, 0, r->config->vocab, logits,
-		head_input(&r->head, sequences, (const float (*)[hidden])x, input), r->head.weight);
+	head_norm(&r->head, &(struct batch){ .rows = sequences }, row, (const float (*)[hidden])x, NULL);
+	head_logits(&p, 0, r->config->vocab, sequences, logits,
+		product_input(&p, sequences, workspace, (const float (*)[hidden])x, NULL));
 	free(x);
-	free(input);
+	free(workspace);
 }

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const compute_types[] = { [COMPUTE_F32] = "f32", [COMPUTE_BF16] = "bf16", [COMPUTE_INT16] = "int16", NULL };
 
 struct key_row {
 	const char *ours, *theirs;	/* theirs NULL: the class has no such key */

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "io/image.h"
+#include "quant/product.h"
 
 enum norm_kind { NORM_RMS, NORM_LAYER };
 /* Norms of a block: of what a branch is fed, and of what it adds to the residual stream. */
@@ -76,12 +77,6 @@ struct architecture {
 	const struct key_row *keys;	/* names in config.json that differ from Llama's, or NULL */
 };
 
-/* Arithmetic of the linear products: what a tool's --compute-type says, not the model. */
-enum compute_type { COMPUTE_F32, COMPUTE_BF16, COMPUTE_INT16 };
-extern const char *const compute_types[];	/* their names, NULL-terminated, for an OPTION_CHOICE */
-#define OPTION_COMPUTE_TYPE(var) { 0, "compute-type", OPTION_CHOICE, var, "NAME", \
-	.help = "arithmetic of the linear products", .choices = compute_types }
-
 enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
 
 struct config {
@@ -103,8 +98,8 @@ struct config {
 	long bos, eos[EOS];		/* bos: -1 if there is none */
 	size_t eos_count;
 	/* Set by whoever runs the model. */
-	enum compute_type compute_type;
-	bool few;			/* products have few columns: weights that are packed stay packed (quant/product.h) */
+	enum compute_type compute_type;	/* what --compute-type says */
+	size_t rows;			/* of activations in a product, at most; 0: many (quant/product.h) */
 };
 
 /* From the text of config.json; dies, naming `name` and /config, on what it does not know. */
