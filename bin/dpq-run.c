@@ -8,7 +8,6 @@
  */
 #include "base/error.h"
 #include "base/option.h"
-#include "io/image.h"
 #include "model/setting.h"
 #include "num/linalg.h"
 #include "transform/quantize.h"
@@ -20,7 +19,8 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Replaces the weight of every linear layer by codes, scales and zero points.",
 	.examples = "  dpq-run --compensate none model.h5 -o rtn.h5\n"
-		"  dpq-run --hessian hess.h5 --order order.h5 --compute e4m3fn < model.h5 | eval-ppl --tokens test.h5",
+		"  dpq-run --hessian hess.h5 --order order.h5 --compute e4m3fn < model.h5 "
+		"| eval-ppl --tokens test.h5",
 };
 
 static const char *const yes_no[] = { "no", "yes", NULL }, *const scale8s[] = { "tensor", "channel", NULL };
@@ -54,6 +54,22 @@ static void decide(struct quantize *q, enum recipe recipe, double top, double sa
 	quantize_idle(q);
 	quantize_inputs(q);
 	s->no_error = quiet;
+}
+
+static void run(struct quantize *q, const struct command *c)
+{
+	quantize_check(q);
+	struct filter f = filter_open(c->operand[0], "model", c->output, "model");
+
+	filter_config(&f);
+	quantize_check_layers(q, &f);
+	model_filter(&f, quantize_part, q);
+	quantize_end(q, input_name(f.in));
+	filter_close(&f);
+	if (q->hessian)
+		image_close(q->hessian);
+	if (q->order)
+		image_close(q->order);
 }
 
 int main(int argc, char *argv[])
@@ -113,29 +129,6 @@ int main(int argc, char *argv[])
 	linalg_init();
 	q.hessian = hessian ? image_open(hessian, "hessian") : NULL;
 	q.order = option_given("order") ? image_open(order, "order") : NULL;
-	quantize_check(&q);
-
-	struct input *in = input_open(c.operand[0], model_layout, "model");
-	struct output *out = output_open(c.output, "model");
-	struct config config = { 0 };
-	bool known = false;
-	struct image *image;
-
-	while ((image = input_next(in))) {
-		if (!image_part(image) && (known = image_has(image, "/config"))) {
-			config = config_read(image);
-			quantize_check_layers(&q, &config, image);
-		}
-		quantize_part(&q, out, image, known ? &config : NULL);
-	}
-	quantize_end(&q, input_name(in));
-	output_close(out);
-	input_close(in);
-	if (known)
-		config_free(&config);
-	if (q.hessian)
-		image_close(q.hessian);
-	if (q.order)
-		image_close(q.order);
+	run(&q, &c);
 	return 0;
 }

@@ -2,7 +2,6 @@
 /* selection.c -- see selection.h */
 #include "base/selection.h"
 #include <fnmatch.h>
-#include <stdlib.h>
 #include "base/error.h"
 
 void selection_add(struct selection *s, const char *text)

@@ -83,10 +83,12 @@ void embed_positions(const struct layer *position, const struct batch *batch, fl
 	const struct linear *l = &position->linear;
 	int32_t *own = xalloc(batch->rows, sizeof *own);
 	const int32_t *at = batch_positions(batch, own);
+	size_t last = 0;
 
 	for (size_t i = 0; i < batch->rows; i++)
-		if ((size_t)at[i] >= l->out)
-			die("%s: holds %zu positions, the context needs %d: a smaller --ctx", position->path, l->out, at[i] + 1);
+		last = (size_t)at[i] > last ? (size_t)at[i] : last;
+	if (last >= l->out)
+		die("%s: holds %zu positions, the context needs %zu: a smaller --ctx", position->path, l->out, last + 1);
 	#pragma omp parallel num_threads(threads) if (batch->rows * l->in > FEW)
 	{
 		float *row = xalloc(l->in, sizeof *row);

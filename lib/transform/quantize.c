@@ -130,10 +130,10 @@ static void look_for(void *arg, const char *path, size_t in)
 		layer_order(q, path, in);
 }
 
-void quantize_check_layers(struct quantize *q, const struct config *c, const struct image *image)
+void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
-	if (image_parts(image) > c->blocks)	/* otherwise some blocks of a model, by themselves */
-		layer_each(c, q->layers, look_for, q);
+	if (f->config && image_parts(f->image) > f->config->blocks)	/* not some blocks by themselves */
+		layer_each(f->config, q->layers, look_for, q);
 }
 
 static float static_scale(const struct quantize *q, const char *path, size_t n)
@@ -274,9 +274,12 @@ static void quantize_list(struct quantize *q, struct output *out, const struct i
 	q->done += list->n;
 }
 
-void quantize_part(struct quantize *q, struct output *out, const struct image *image, const struct config *config)
+void quantize_part(void *arg, const struct filter *f)
 {
-	struct layer_list list = layer_list(image, config, q->layers);
+	struct quantize *q = arg;
+	const struct image *image = f->image;
+	struct output *out = f->out;
+	struct layer_list list = layer_list(image, f->config, q->layers);
 
 	if (list.n || !image_part(image)) {
 		output_begin(out, image);

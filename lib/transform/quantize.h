@@ -7,7 +7,7 @@
 #define TRANSFORM_QUANTIZE_H
 #include "base/selection.h"
 #include "io/image.h"
-#include "model/config.h"
+#include "model/filter.h"
 #include "quant/linear.h"
 #include "quant/solver.h"
 
@@ -40,8 +40,8 @@ void quantize_inputs(struct quantize *q);
 void quantize_check(const struct quantize *q);
 
 /* Dies if a layer of a whole model that is selected lacks its Hessian or its order: before the first is
- * quantized. image: its first part. */
-void quantize_check_layers(struct quantize *q, const struct config *c, const struct image *image);
+ * quantized. The first part is at hand. */
+void quantize_check_layers(struct quantize *q, const struct filter *f);
 
 /*
  * Quantizes the selected layers of a part, reports each on
@@ -49,7 +49,7 @@ void quantize_check_layers(struct quantize *q, const struct config *c, const str
  * Activation scales are max|X|/Z over the calibration tokens (DPQ eq. 13).
  * Dies on a weight, Hessian or order that does not fit, naming file and path.
  */
-void quantize_part(struct quantize *q, struct output *out, const struct image *image, const struct config *config);
+void quantize_part(void *quantize, const struct filter *f);
 /* The report's last line, the geometric mean of the errors; dies if there was no layer in `name`. */
 void quantize_end(struct quantize *q, const char *name);
 #endif
