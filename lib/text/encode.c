@@ -2,20 +2,18 @@
 /*
  * encode.c -- from a text to ids: added tokens, steps, BPE of each word; see encode.h
  *
- * BPE joins, again and again, the leftmost of the pairs of neighbours whose
- * merge has the lowest rank. Candidates wait in a heap by (rank, place); one
- * that has been overtaken is dropped when it is taken out: O(n log n) also where
- * nothing can be cut.
+ * BPE joins, again and again, the leftmost of the pairs of neighbours whose merge has the lowest rank.
+ * Candidates wait in a heap by (rank, place); one that has been overtaken is dropped when it is taken out:
+ * O(n log n) also where nothing can be cut.
  *
- * Such tokenizers often have no words: a whole text is one. It is cut between
- * two characters that stand at the seam of no merge; nothing can join them, so
- * the ids are the same, and each stretch is short.
+ * Such tokenizers often have no words: a whole text is one. It is cut between two characters that stand at
+ * the seam of no merge; nothing can join them, so the ids are the same, and each stretch is short.
  */
 #include "text/encode.h"
-#include "text/tokenizer.h"
-#include "base/error.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "text/tokenizer.h"
 
 /* --- BPE --- */
 
@@ -33,24 +31,25 @@ struct encoder {
 	const struct tokenizer *t;
 	bool special;
 	struct encoding out;
-	size_t room;
+	size_t capacity;	/* of out */
 	struct symbol *symbol;
-	size_t symbols, symbol_room;
+	size_t symbols, symbol_capacity;
 	struct candidate *heap;
-	size_t heaps, heap_room;
+	size_t heaps, heap_capacity;
 	size_t unknown_bytes;	/* of the unknown characters that wait to be fused */
 	bool unknown;
 };
 
 static void put_token(struct encoder *e, int32_t id, size_t bytes)
 {
-	if (e->out.n == e->room) {
-		e->room += e->room / 2 + 256;
-		e->out.id = xgrow(e->out.id, e->room, sizeof *e->out.id);
-		e->out.bytes = xgrow(e->out.bytes, e->room, sizeof *e->out.bytes);
+	if (e->out.n == e->capacity) {
+		e->capacity += e->capacity / 2 + 256;
+		e->out.id = xgrow(e->out.id, e->capacity, sizeof *e->out.id);
+		e->out.bytes = xgrow(e->out.bytes, e->capacity, sizeof *e->out.bytes);
 	}
 	if (bytes > UINT16_MAX)
-		die("%s: token %zu of the text (id %d) stands for more than %d bytes of the text", e->t->name, e->out.n, id, UINT16_MAX);
+		die("%s: token %zu of the text (id %d) stands for more than %d bytes of the text", e->t->name,
+			e->out.n, id, UINT16_MAX);
 	e->out.id[e->out.n] = id;
 	e->out.bytes[e->out.n++] = (uint16_t)bytes;
 }
@@ -68,8 +67,8 @@ static void push(struct encoder *e, uint32_t left, uint32_t right)
 
 	if (m->rank < 0)
 		return;
-	if (e->heaps == e->heap_room)
-		e->heap = xgrow(e->heap, e->heap_room = 2 * e->heap_room + 64, sizeof *e->heap);
+	if (e->heaps == e->heap_capacity)
+		e->heap = xgrow(e->heap, e->heap_capacity = 2 * e->heap_capacity + 64, sizeof *e->heap);
 	for (i = e->heaps++; i && before(c, e->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		e->heap[i] = e->heap[(i - 1) / 2];
 	e->heap[i] = c;
@@ -130,14 +129,18 @@ static void put_symbol(struct encoder *e, int32_t id, size_t bytes)
 {
 	struct symbol *s;
 
-	if (e->symbols == e->symbol_room)
-		e->symbol = xgrow(e->symbol, e->symbol_room = 2 * e->symbol_room + 64, sizeof *e->symbol);
+	if (e->symbols == e->symbol_capacity) {
+		e->symbol_capacity = 2 * e->symbol_capacity + 64;
+		e->symbol = xgrow(e->symbol, e->symbol_capacity, sizeof *e->symbol);
+	}
 	if (bytes > UINT32_MAX || e->symbols >= UINT32_MAX - 1)
 		die("%s: the text has a stretch of 4 GiB without a place to cut it", e->t->name);
 	s = e->symbol + e->symbols;
-	*s = (struct symbol){ id, e->symbols ? (uint32_t)e->symbols - 1 : UINT32_MAX, UINT32_MAX, (uint32_t)bytes, false };
-	if (e->symbols)
+	*s = (struct symbol){ id, UINT32_MAX, UINT32_MAX, (uint32_t)bytes, false };
+	if (e->symbols) {
+		s->previous = (uint32_t)e->symbols - 1;
 		s[-1].next = (uint32_t)e->symbols;
+	}
 	e->symbols++;
 }
 
@@ -179,7 +182,7 @@ static void put_character(struct encoder *e, size_t n, const char *s, const uint
 		size_t rest = sum(n, weight);
 
 		put_unknown(e);
-		for (size_t i = 0; i < n; i++) {	/* one byte each where the character is the text's own */
+		for (size_t i = 0; i < n; i++) {	/* one byte each where no step made the character */
 			size_t w = i + 1 < n && rest ? 1 : rest;
 
 			put_symbol(e, t->byte[(unsigned char)s[i]], w);
@@ -191,7 +194,8 @@ static void put_character(struct encoder *e, size_t n, const char *s, const uint
 		e->unknown = true;
 		e->unknown_bytes += sum(n, weight);
 	} else {
-		die("%s: there is neither a token for '%.*s' nor an unknown token", t->name, valid ? (int)n : 1, valid ? s : "?");
+		die("%s: there is neither a token for '%.*s' nor an unknown token", t->name,
+			valid ? (int)n : 1, valid ? s : "?");
 	}
 }
 
@@ -240,9 +244,9 @@ static void encode_words(struct encoder *e, size_t n, const char *s, const uint1
 /* Bytes of white space (Unicode's property) at s, or 0. */
 static size_t space(const char *s, size_t n)
 {
-	static const char *const spaces[] = { "\t", "\n", "\v", "\f", "\r", " ", "\xc2\x85", "\u00a0", "\u1680",
-		"\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",
-		"\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000" };
+	static const char *const spaces[] = { "\t", "\n", "\v", "\f", "\r", " ", "\xc2\x85", "\u00a0",
+		"\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007",
+		"\u2008", "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000" };
 
 	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
 		if (strlen(spaces[i]) <= n && !memcmp(s, spaces[i], strlen(spaces[i])))
@@ -267,11 +271,12 @@ static int32_t finder_match(const struct finder *f, size_t n, const char *s, siz
 }
 
 /*
- * Calls piece for the stretches between added tokens, and puts the tokens into
- * the result. weight NULL: every byte counts one.
+ * Calls piece for the stretches between added tokens, and puts the tokens into the result. weight NULL:
+ * every byte counts one.
  */
-static void split_added(struct encoder *e, const struct finder *f, size_t n, const char *s, const uint16_t *weight,
-	bool first, void (*piece)(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first))
+static void split_added(struct encoder *e, const struct finder *f,
+	size_t n, const char *s, const uint16_t *weight, bool first,
+	void (*piece)(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first))
 {
 	size_t done = 0, length;
 
@@ -325,7 +330,7 @@ static void encode_raw(struct encoder *e, size_t n, const char *s, const uint16_
 	struct weighted b = { 0 }, spare = { 0 };
 
 	(void)weight;
-	weighted_room(&b, n);
+	weighted_reserve(&b, n);
 	memcpy(b.text, s, n);
 	for (b.n = 0; b.n < n; b.n++)
 		b.weight[b.n] = 1;

@@ -2,21 +2,19 @@
 /*
  * encode.h -- a tokenizer as tokenizer.c reads it and encode.c runs it
  *
- * Internal to lib/text; tokenizer.h has the functions. A text runs through:
- * added tokens cut out · normalizer · added tokens that want normalized text ·
- * pre-tokenizer · BPE of each word.
+ * Internal to lib/text; tokenizer.h has the functions. A text runs through: added tokens cut out of the raw
+ * text · normalizer · added tokens cut out of the normalized text · pre-tokenizer · BPE of each word.
  *
- * Source: https://github.com/huggingface/tokenizers (models/bpe,
- * tokenizer/added_vocabulary).
+ * Source: https://github.com/huggingface/tokenizers (models/bpe, tokenizer/added_vocabulary).
  */
 #ifndef TEXT_ENCODE_H
 #define TEXT_ENCODE_H
-#include "text/normalize.h"
-#include "text/vocabulary.h"
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "text/normalize.h"
+#include "text/vocabulary.h"
 
 enum { LONGEST = 512 };	/* bytes of an added token */
 
@@ -34,8 +32,8 @@ struct tokenizer {
 	json_t *root;		/* owns the strings of the tables */
 	struct words vocab;
 	struct merges merges;
-	uint64_t *seam;		/* may two characters stand at the seam of a merge? one bit a hash */
-	bool uncut;		/* merges of other things than characters: do not cut */
+	uint64_t *seam;		/* whether two characters may stand at the seam of a merge: one bit a hash */
+	bool uncut;		/* merges of byte or unknown tokens: a text cannot be cut at its seams */
 	struct steps normalizer, pretokenizer;
 	char *delimiter;	/* a word starts at each, or NULL: one word */
 	struct finder raw, normal;

@@ -2,18 +2,18 @@
 /*
  * tokenizer.c -- reading tokenizer.json; see tokenizer.h
  *
- * What is read fills struct tokenizer (encode.h), which encode.c runs. A part of
- * a type that is not known is refused, by name.
+ * What is read fills struct tokenizer (encode.h), which encode.c runs. A part of a type that is not known
+ * is refused, by name.
  *
  * Source: https://github.com/huggingface/tokenizers (the serialization of each part).
  */
 #include "text/tokenizer.h"
-#include "text/encode.h"
-#include "base/error.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "text/encode.h"
 
 enum { NEST = 16 };	/* Sequences in Sequences */
 
@@ -50,12 +50,12 @@ static const char *string(const struct tokenizer *t, const json_t *o, const char
 	return json_string_value(member(t, o, key, JSON_STRING));
 }
 
-static const char *wanted_string(const struct tokenizer *t, const json_t *o, const char *key)
+static const char *expected_string(const struct tokenizer *t, const json_t *o, const char *key)
 {
 	const char *s = string(t, o, key);
 
 	if (!s || !*s)
-		die("%s: %s: a string that is not empty was wanted", t->name, key);
+		die("%s: %s: expected a string that is not empty", t->name, key);
 	return s;
 }
 
@@ -64,7 +64,7 @@ static const char *type_of(const struct tokenizer *t, const json_t *o, const cha
 	const char *type;
 
 	if (!json_is_object(o))
-		die("%s: %s: an object was wanted", t->name, what);
+		die("%s: %s: expected an object", t->name, what);
 	type = string(t, o, "type");
 	if (!type)
 		die("%s: %s: it has no type", t->name, what);
@@ -75,7 +75,7 @@ static void read_prepend(struct tokenizer *t, const json_t *o)
 {
 	struct step *s = steps_add(&t->normalizer);
 
-	step_strings(s, "", wanted_string(t, o, "prepend"));
+	step_strings(s, "", expected_string(t, o, "prepend"));
 	s->run = step_prepend;
 }
 
@@ -85,16 +85,16 @@ static void read_replace(struct tokenizer *t, const json_t *o)
 	struct step *s;
 
 	if (!pattern || !json_object_get(pattern, "String"))
-		die("%s: normalizer Replace: a pattern of kind String was wanted", t->name);
+		die("%s: normalizer Replace: expected a pattern of kind String", t->name);
 	s = steps_add(&t->normalizer);
-	step_strings(s, wanted_string(t, pattern, "String"), wanted_string(t, o, "content"));
+	step_strings(s, expected_string(t, pattern, "String"), expected_string(t, o, "content"));
 	s->run = step_replace;
 }
 
 static void read_metaspace(struct tokenizer *t, const json_t *o)
 {
 	const char *scheme = string(t, o, "prepend_scheme");
-	const char *replacement = wanted_string(t, o, "replacement");
+	const char *replacement = expected_string(t, o, "replacement");
 	struct step *s = steps_add(&t->pretokenizer);
 
 	if (!flag(t, o, "add_prefix_space", true))
@@ -111,7 +111,7 @@ static void read_metaspace(struct tokenizer *t, const json_t *o)
 	s->run = step_metaspace;
 	if (flag(t, o, "split", true)) {
 		if (t->delimiter)
-			die("%s: two pre-tokenizers split the text, one was wanted", t->name);
+			die("%s: two pre-tokenizers split the text, expected one", t->name);
 		t->delimiter = xformat("%s", replacement);
 	}
 }
@@ -140,7 +140,8 @@ static void read_pipeline(struct tokenizer *t, const json_t *o, const char *what
 		const json_t *array = member(t, o, list, JSON_ARRAY);
 
 		if (!array || depth > NEST)
-			die("%s: %s: the Sequence has no list of %s, or is nested too deeply", t->name, what, list);
+			die("%s: %s: the Sequence has no list of %s, or is nested too deeply", t->name,
+				what, list);
 		for (size_t i = 0; i < json_array_size(array); i++)
 			read_pipeline(t, json_array_get(array, i), what, list, readers, depth + 1);
 		return;
@@ -259,13 +260,15 @@ static void read_merge(struct tokenizer *t, const json_t *v, size_t rank)
 	id[1] = words_find(&t->vocab, part[1], length[1]);
 	whole = words_find(&t->vocab, joined, strlen(joined));
 	if (id[0] < 0 || id[1] < 0 || whole < 0)
-		die("%s: merges: number %zu: '%s', or a part of it, is not in the vocab", t->name, rank, joined);
+		die("%s: merges: number %zu: '%s', or a part of it, is not in the vocab", t->name,
+			rank, joined);
 	free(joined);
 	*merges_slot(&t->merges, id[0], id[1]) = (struct merge){ id[0], id[1], (int32_t)rank, whole };
 
 	seams_put(t->seam, part[0], length[0], part[1], length[1]);
 	for (int i = 0; i < 2; i++)
-		t->uncut |= id[i] == t->unknown || (t->fallback && part[i][0] == '<' && is_byte_token(t, id[i]));
+		t->uncut |= id[i] == t->unknown ||
+			(t->fallback && part[i][0] == '<' && is_byte_token(t, id[i]));
 }
 
 static void read_merges(struct tokenizer *t, const json_t *model)
@@ -289,7 +292,8 @@ static void read_merges(struct tokenizer *t, const json_t *model)
 static void finder_put(struct tokenizer *t, struct finder *f, const char *s, size_t n, int32_t index)
 {
 	if (n > LONGEST)
-		die("%s: added_tokens: number %d: its text has %zu bytes, at most %d were wanted", t->name, index, n, LONGEST);
+		die("%s: added_tokens: number %d: its text has %zu bytes, expected at most %d", t->name,
+			index, n, LONGEST);
 	words_put(&f->words, s, n, index);
 	f->first[(unsigned char)*s] = true;
 	f->length[n] = true;
@@ -344,7 +348,8 @@ static void read_template(struct tokenizer *t, const json_t *o)
 	const json_t *single = member(t, o, "single", JSON_ARRAY);
 
 	for (size_t i = 0; i < json_array_size(single); i++) {
-		const json_t *piece = json_object_get(json_array_get(single, i), "SpecialToken"), *entry, *ids;
+		const json_t *piece = json_object_get(json_array_get(single, i), "SpecialToken");
+		const json_t *entry, *ids;
 		const char *name = json_string_value(json_object_get(piece, "id"));
 
 		if (json_object_get(json_array_get(single, i), "Sequence"))
@@ -352,9 +357,11 @@ static void read_template(struct tokenizer *t, const json_t *o)
 		entry = name ? json_object_get(json_object_get(o, "special_tokens"), name) : NULL;
 		ids = json_object_get(entry, "ids");
 		if (json_array_size(ids) != 1)
-			die("%s: post_processor: single: number %zu is no special token with one id", t->name, i);
+			die("%s: post_processor: single: number %zu is no special token with one id",
+				t->name, i);
 		if (t->bos != NONE)
-			die("%s: post_processor: it puts several tokens before the text, one BOS was wanted", t->name);
+			die("%s: post_processor: it puts several tokens before the text, expected one BOS",
+				t->name);
 		t->bos = read_id(t, json_array_get(ids, 0), name);
 		note_id(t, t->bos);
 	}
@@ -369,7 +376,7 @@ static void read_bpe(struct tokenizer *t)
 	const json_t *dropout = absent(json_object_get(model, "dropout"));
 
 	if (dropout && json_number_value(dropout) != 0)
-		die("%s: model: dropout makes the ids random; null was wanted", t->name);
+		die("%s: model: dropout makes the ids random; expected null", t->name);
 	for (size_t i = 0; i < 2; i++) {
 		const char *s = string(t, model, affix[i]);
 
@@ -382,9 +389,11 @@ static void read_bpe(struct tokenizer *t)
 	read_vocab(t, model);
 	read_merges(t, model);
 	read_pipeline(t, json_object_get(t->root, "normalizer"), "normalizer", "normalizers", normalizers, 0);
-	read_pipeline(t, json_object_get(t->root, "pre_tokenizer"), "pre_tokenizer", "pretokenizers", pretokenizers, 0);
+	read_pipeline(t, json_object_get(t->root, "pre_tokenizer"), "pre_tokenizer", "pretokenizers",
+		pretokenizers, 0);
 	read_added(t);
-	read_pipeline(t, json_object_get(t->root, "post_processor"), "post_processor", "processors", processors, 0);
+	read_pipeline(t, json_object_get(t->root, "post_processor"), "post_processor", "processors",
+		processors, 0);
 }
 
 /* --- kinds --- */
@@ -422,7 +431,8 @@ static bool is_bpe(const json_t *root)
 	const char *type = json_string_value(json_object_get(model, "type"));
 
 	/* old files give no type */
-	return type ? !strcmp(type, "BPE") : json_object_get(model, "merges") && json_object_get(model, "vocab");
+	return type ? !strcmp(type, "BPE") :
+		json_object_get(model, "merges") && json_object_get(model, "vocab");
 }
 
 static bool is_any(const json_t *root)
@@ -445,8 +455,8 @@ static _Noreturn void refuse(const struct tokenizer *t, const struct kind *k)
 {
 	const char *type = json_string_value(json_object_get(json_object_get(t->root, "model"), "type"));
 
-	die("%s: a tokenizer of kind %s is not supported; %s is", t->name, k->name ? k->name : type ? type : "unknown",
-		kinds[1].name);
+	die("%s: a tokenizer of kind %s is not supported; %s is", t->name,
+		k->name ? k->name : type ? type : "unknown", kinds[1].name);
 }
 
 struct tokenizer *tokenizer_read(const char *name, const char *json)

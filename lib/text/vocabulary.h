@@ -2,13 +2,11 @@
 /*
  * vocabulary.h -- hash tables of a tokenizer: tokens, merges, and seams
  *
- * Internal to lib/text. Tables are open, with linear probing, at most half
- * full, and made for a number of entries that must not be exceeded. Strings in
- * them stay the caller's. free() their slots.
+ * Internal to lib/text. Tables are open, with linear probing, at most half full, and made for a number of
+ * entries that must not be exceeded. Strings in them stay the caller's. free() their slots.
  *
- * Seams: the pairs of characters (c, d) such that some merge (x c, d y) exists.
- * Kept as a set of hashes of the pairs, one bit each: it may say yes where there
- * is none, never no where there is one.
+ * Seams: the pairs of characters (c, d) such that some merge (x c, d y) exists. Kept as a set of hashes of
+ * the pairs, one bit each: it may say yes where there is none, never no where there is one.
  */
 #ifndef TEXT_VOCABULARY_H
 #define TEXT_VOCABULARY_H
