@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "base/thread.h"
 #include "num/linalg.h"
+#include "quant/member.h"
 #include "quant/stats.h"
 
 enum { M = 131, N = 77 };	/* two tiles of rows and three more; no multiple of a vector */
@@ -187,27 +188,29 @@ static void bits(void **unused)
 {
 	static const int32_t index[256];
 	static const uint8_t codes[1], zero[1];
+	static const float scale[1];
 	struct linear l = { .out = 64, .in = 256, .weight = w, .weight_type = HALF_BF16 };
 
 	(void)unused;
-	assert_true(stats_bits(&l) == 16);
+	assert_true(member_bits(members, &l) == 16);
 	l.weight_type = HALF_NONE;
-	assert_true(stats_bits(&l) == 32);
-	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .zero = zero, .group = 128, .groups = 2 };
+	assert_true(member_bits(members, &l) == 32);
+	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .zero = zero, .group = 128, .groups = 2 };
 	assert_true(format_parse(&l.storage, "uint4"));
-	assert_true(stats_bits(&l) == 4 + (32 + 4) / 128.);
+	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128.);
 	assert_true(format_parse(&l.compute, "e4m3fn"));
+	l.scale8 = scale;
 	l.scales8 = 1;
-	assert_true(stats_bits(&l) == 4 + (32 + 4) / 128. + 32. / (64 * 256));
+	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128. + 32. / (64 * 256));
 	l.scales8 = 64;
-	assert_true(stats_bits(&l) == 4 + (32 + 4) / 128. + 32. / 256);
+	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128. + 32. / 256);
 	l.group_index = index;		/* one of two groups: a bit a column */
-	assert_true(stats_bits(&l) == 4 + (32 + 4) / 128. + 32. / 256 + 1. / 64);
-	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .group = 0, .groups = 1 };
+	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128. + 32. / 256 + 1. / 64);
+	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .group = 0, .groups = 1 };
 	assert_true(format_parse(&l.storage, "int3"));
-	assert_true(stats_bits(&l) == 3 + 32 / 256.);
+	assert_true(member_bits(members, &l) == 3 + 32 / 256.);
 	l.group = -1;
-	assert_true(stats_bits(&l) == 3 + 32. / (64 * 256));
+	assert_true(member_bits(members, &l) == 3 + 32. / (64 * 256));
 }
 
 int main(void)

@@ -48,15 +48,12 @@ static void see(struct compare *c, const char *group, const char *member)
 	c->seen[c->n++] = xformat("%s/%s", group, member);
 }
 
-/* Members that a tensor may be stored as; weight, codes and packed are one effective weight. */
-enum { BIAS, MEMBERS = 4 };
-static const char *const members[MEMBERS] = { [BIAS] = "bias", "weight", "codes", "packed" };
-
+/* All forms of a weight are one effective weight. */
 static void see_layer(struct compare *c, const char *group)
 {
-	for (size_t i = 0; i < MEMBERS; i++)
-		if (i != BIAS)
-			see(c, group, members[i]);
+	for (const struct member *m = members; m->name; m++)
+		if (m->role == MEMBER_WEIGHT)
+			see(c, group, m->name);
 }
 
 static bool has(const struct image *image, const char *group, const char *member)
@@ -163,7 +160,9 @@ static void visit_model(void *arg, const char *group)
 		take_layer(w, group);
 	else
 		take_other(w, group, "weight");
-	take_other(w, group, "bias");
+	for (const struct member *m = members; m->name; m++)
+		if (m->role == MEMBER_TERM)
+			take_other(w, group, m->name);
 }
 
 void compare_part(struct compare *c, const struct image *image, const struct config *config)
@@ -178,11 +177,12 @@ static void visit_reference(void *arg, const char *group)
 {
 	struct walk *w = arg;
 
-	for (size_t i = 0; i < MEMBERS && option_layer(group); i++) {
-		char *path = xformat("%s/%s", group, members[i]);
+	for (const struct member *m = members; m->name && option_layer(group); m++) {
+		const bool compared = m->role == MEMBER_WEIGHT || m->role == MEMBER_TERM;
+		char *path = xformat("%s/%s", group, m->name);
 
-		if (image_has(w->image, path) && !is_seen(w->c, path)) {
-			if (layer_listed(&w->list, group) && i != BIAS)
+		if (compared && image_has(w->image, path) && !is_seen(w->c, path)) {
+			if (layer_listed(&w->list, group) && m->role == MEMBER_WEIGHT)
 				die("%s: %s: is missing; %s has it", w->other, group, image_name(w->image));
 			miss(w, path);
 		}

@@ -51,7 +51,7 @@ static void add_layer(struct survey *s, const struct image *image, const char *p
 	struct layer layer = layer_read(image, path, 0, 0);
 	const struct linear *l = &layer.linear;
 	void *work = xalloc(stats_work(l->out, l->in), 1);
-	double bits = stats_bits(l), weights = (double)l->out * (double)l->in;
+	double bits = member_bits(members, l), weights = (double)l->out * (double)l->in;
 	char *group = group_of(l);
 	struct weight_stats w;
 

@@ -165,8 +165,10 @@ char *image_config(const struct image *image)
 
 /* ---- tensors ---- */
 
-static void *keep(struct image *image, void *p)
+void *image_keep(const struct image *from, void *p)
 {
+	struct image *image = (struct image *)(uintptr_t)from;
+
 	image->copy = realloc(image->copy, (image->copies + 1) * sizeof *image->copy);
 	if (!image->copy)
 		die("out of memory");
@@ -313,7 +315,7 @@ bool image_find(const struct image *from, const char *path, enum tensor_type typ
 
 		if (n / 4096 > image->length)	/* more than any filter makes of so few bytes */
 			die("%s: %s: is larger than its file can hold; the file is damaged", image->name, path);
-		t->data = keep(image, xalloc(n, tensor_size(t->type)));
+		t->data = image_keep(image, xalloc(n, tensor_size(t->type)));
 		read_converted(image, path, ds, pl, stored, t);
 	}
 	H5Pclose(pl), H5Tclose(ty), H5Dclose(ds);

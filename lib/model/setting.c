@@ -5,22 +5,24 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/number.h"
-#include "model/layer.h"
+#include "quant/linear.h"
 
 void setting_format(struct format *f, const char *option, const char *name)
 {
 	if (!format_parse(f, name)) {
 		char *closest = format_closest(name);
 
-		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, name, closest ? "did you mean " : "",
-			closest ? closest : "", closest ? "? " : "", format_list());
+		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, name,
+			closest ? "did you mean " : "", closest ? closest : "", closest ? "? " : "",
+			format_list());
 	}
 }
 
 void setting_hint(const struct format *f, const char *option)
 {
 	if (format_hint(f))
-		warn("--%s: %s is FPE2M2's format, with bias 0 and without infinities; the FP8 of hardware is %s", option, f->name, format_hint(f));
+		warn("--%s: %s is FPE2M2's format, with bias 0 and without infinities; FP8 of hardware is %s",
+			option, f->name, format_hint(f));
 }
 
 long setting_group(const char *text)
@@ -32,7 +34,8 @@ long setting_group(const char *text)
 		return 0;
 	if (!strcmp(text, "tensor"))
 		return -1;
-	if (!end || *end || !g || g > LAYER_GROUP_MOST)
-		misuse("--group: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'", text, LAYER_GROUP_MOST);
+	if (!end || *end || !g || g > LINEAR_COLUMNS)
+		misuse("--group: '%s' is neither 'channel' nor 'tensor' nor a number of columns, from 1 to %d",
+			text, LINEAR_COLUMNS);
 	return (long)g;
 }

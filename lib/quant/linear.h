@@ -16,6 +16,8 @@
 #include "num/format.h"
 #include "num/half.h"
 
+enum { LINEAR_COLUMNS = 1000000000 };	/* of a layer or of a group, at most */
+
 enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_STATIC_MODALITY, INPUT_DYNAMIC_TOKEN };
 
 /* How a layer rounds its inputs (activation quantization). */
