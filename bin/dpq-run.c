@@ -34,7 +34,8 @@ int main(int argc, char *argv[])
 	const char *storage = "uint4", *compute = "none", *group = "128", *hessian = NULL, *order = NULL, *act_format = NULL;
 	int compensate = COMPENSATE_BOTH, recipe = RECIPE_LATE, search = -1, round_first = -1, view = -1, pow2 = -1, scale8 = 0, act = -1, tie = 0;
 	double top = NAN, saturate = NAN;
-	struct quantize q = { .solver.damp = 0.01 };
+	struct selection layers = { 0 };
+	struct quantize q = { .solver.damp = 0.01, .layers = &layers };
 	struct solver *s = &q.solver;
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", .help = "Hessians of the layers, from hessian-accum" },
@@ -57,7 +58,7 @@ int main(int argc, char *argv[])
 		{ 0, "act-mode", OPTION_CHOICE, &act, NULL, .help = "which scales activations are rounded under", .choices = act_modes },
 		{ 0, "ties", OPTION_CHOICE, &tie, NULL, .help = "where a weight halfway between two values goes", .choices = format_tie_names },
 		{ 0, "damp", OPTION_REAL, &s->damp, "LAMBDA", .help = "added to the diagonal, times its mean", .most = 1e6 },
-		OPTION_LAYERS,
+		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },
 	};
 	size_t n;

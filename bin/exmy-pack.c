@@ -25,10 +25,11 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
+	struct selection layers = { 0 };
 	bool unpack = false;
 	const struct option_row rows[] = {
 		{ 0, "unpack", OPTION_BOOL, &unpack, NULL, .help = "make codes of a packed model" },
-		OPTION_LAYERS,
+		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },
 	};
 	size_t n, done = 0;
@@ -38,10 +39,10 @@ int main(int argc, char *argv[])
 	struct image *image;
 
 	while ((image = input_next(in)))
-		done += pack_part(out, image, unpack);
+		done += pack_part(out, image, &layers, unpack);
 	if (!done)
 		die("%s: holds no layer %s%s", input_name(in), unpack ? "that is packed" : "with codes",
-			option_layers_given() ? " among those that --layers selects" : unpack ? "" : "; dpq-run makes them");
+			layers.n ? " among those that --layers selects" : unpack ? "" : "; dpq-run makes them");
 	progress_clear();
 	output_close(out);
 	input_close(in);

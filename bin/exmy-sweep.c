@@ -38,6 +38,7 @@ int main(int argc, char *argv[])
 	const char *band = "0.12:0.28";
 	size_t samples = 0, points, n;
 	int table = 0, tie = 0;
+	struct selection layers = { 0 };
 	bool tsv = false, json = false, has_config = false;
 	double low, high;
 	const struct option_row rows[] = {
@@ -46,7 +47,7 @@ int main(int argc, char *argv[])
 		{ 0, "ties", OPTION_CHOICE, &tie, NULL, .help = "where a weight halfway between two values goes", .choices = format_tie_names },
 		{ 0, "monte-carlo", OPTION_SIZE, &samples, "N", .help = "also by sampling N weights for each point", .most = 1 << 30 },
 		OPTION_SEED,
-		OPTION_LAYERS,
+		OPTION_LAYERS(&layers),
 		{ 0, "tsv", OPTION_BOOL, &tsv, NULL, .help = "print a table instead of writing a file to standard output", .neutral = true },
 		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print the table as JSON", .neutral = true },
 		{ 0, "table", OPTION_CHOICE, &table, NULL, .help = "which table is printed", .choices = tables, .neutral = true },
@@ -65,7 +66,7 @@ int main(int argc, char *argv[])
 	if (plot_path && output_path && !strcmp(plot_path, output_path))
 		misuse("--plot and -o are both %s", plot_path);
 	sweep_band(band, &low, &high);
-	struct sweep s = sweep_begin(formats, tie, low, high);
+	struct sweep s = sweep_begin(formats, tie, low, high, &layers);
 	double *sigma = sweep_sigmas(sigmas, &points);
 	struct input *in = model ? input_open(operand[0], model_layout, "model") : NULL;
 	struct image *image = in ? input_next(in) : NULL;

@@ -28,12 +28,13 @@ int main(int argc, char *argv[])
 {
 	int order = ORDER_GAR, key = ORDER_MAX;
 	const char *text = "128";
+	struct selection layers = { 0 };
 	size_t n, done = 0;
 	const struct option_row rows[] = {
 		{ 0, "order", OPTION_CHOICE, &order, NULL, .help = "kind of order", .choices = order_kinds },
 		{ 0, "key", OPTION_CHOICE, &key, NULL, .help = "what of its diagonal ranks a group", .choices = order_keys },
 		{ 'g', "group", OPTION_TEXT, &text, "G|channel|tensor", .help = "columns that share a scale" },
-		OPTION_LAYERS,
+		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },
 	};
 	const char **operand = option_parse(argc, argv, &tool, rows, &n);
@@ -60,12 +61,13 @@ int main(int argc, char *argv[])
 			if (config)
 				output_string(out, "/config", config);
 		}
-		done += order_part(out, image, (enum order_kind)order, (enum order_key)key, group > 0 ? (size_t)group : 0);
+		done += order_part(out, image, &layers, (enum order_kind)order, (enum order_key)key,
+			group > 0 ? (size_t)group : 0);
 		output_end(out);
 		free(config);
 	}
 	if (!done)
-		die("%s: holds no layer%s", input_name(in), option_layers_given() ? " that --layers selects" : " with a hessian");
+		die("%s: holds no layer%s", input_name(in), layers.n ? selection_text(&layers) : " with a hessian");
 	output_close(out);
 	input_close(in);
 	return 0;

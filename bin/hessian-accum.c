@@ -38,6 +38,7 @@ static const char *tokens_path, *shard_text = "1/1";
 static size_t ctx, limit, memory = (size_t)512 << 20, shard, shards;
 static int convention, compute_type;
 static bool force_tokens;
+static struct selection layers;
 enum { SHARDS = 1000000 };
 
 static const struct option_row rows[] = {
@@ -49,7 +50,7 @@ static const struct option_row rows[] = {
 	OPTION_COMPUTE_TYPE(&compute_type),
 	OPTION_FORCE_TOKENS(&force_tokens),
 	OPTION_MEMORY(&memory),
-	OPTION_LAYERS,
+	OPTION_LAYERS(&layers),
 	{ .type = OPTION_END },
 };
 
@@ -60,7 +61,7 @@ static void of_model(struct output *out, struct input *in, struct image *image)
 	struct tokens tokens = tokens_read(file, image, config.vocab, force_tokens, limit);
 	struct windows windows = windows_cut(image_name(file), &tokens, convention, windows_ctx(ctx, config.positions));
 
-	calibrate_check(&config, input_name(in));
+	calibrate_check(&config, &layers, input_name(in));
 	config.compute_type = (enum compute_type)compute_type;
 	windows_shard(&windows, shard, shards);
 	struct forward *run = forward_open(&config, &windows, memory);
@@ -71,7 +72,7 @@ static void of_model(struct output *out, struct input *in, struct image *image)
 			output_copy(out, image, "/config", NULL);
 			output_history(out, "tokens", file);
 		}
-		calibrate_part(out, run, image);
+		calibrate_part(out, run, image, &layers);
 		output_end(out);
 	}
 	forward_close(run);
@@ -114,7 +115,8 @@ int main(int argc, char *argv[])
 	if (model)
 		of_model(out, in[0], image[0]);
 	else
-		calibrate_files(out, n, in, image, &(struct calibrate_cut){ windows_ctx(ctx, 0), limit, shard, shards });
+		calibrate_files(out, n, in, image, &layers,
+			&(struct calibrate_cut){ windows_ctx(ctx, 0), limit, shard, shards });
 	progress_clear();
 	output_close(out);
 	for (size_t i = 0; i < n; i++)

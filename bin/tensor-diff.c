@@ -32,11 +32,12 @@ static const struct tool tool = {
 int main(int argc, char *argv[])
 {
 	const char *reference = NULL, *hessian = NULL;
+	struct selection layers = { 0 };
 	bool json = false, known;
 	const struct option_row rows[] = {
 		{ 'r', "reference", OPTION_FILE, &reference, "MODEL", .help = "the model that is taken as exact" },
 		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", .help = "Hessians of the layers, from hessian-accum" },
-		OPTION_LAYERS,
+		OPTION_LAYERS(&layers),
 		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};
@@ -47,7 +48,8 @@ int main(int argc, char *argv[])
 	if (!reference)
 		misuse("--reference FILE is wanted");
 
-	struct compare compare = compare_begin(image_open(reference, "model"), hessian ? image_open(hessian, "hessian") : NULL);
+	struct compare compare = compare_begin(image_open(reference, "model"),
+		hessian ? image_open(hessian, "hessian") : NULL, &layers);
 	struct input *in = input_open(operand[0], model_layout, "model");
 	struct image *image = input_next(in);
 	struct output *out = record_open(output_path, image);

@@ -30,9 +30,10 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
+	struct selection layers = { 0 };
 	bool json = false, known;
 	const struct option_row rows[] = {
-		OPTION_LAYERS,
+		OPTION_LAYERS(&layers),
 		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};
@@ -44,7 +45,7 @@ int main(int argc, char *argv[])
 	struct input *in = input_open(operand[0], model_layout, "model|hessian");
 	struct image *image = input_next(in);
 	struct output *out = record_open(output_path, image);
-	struct survey survey = survey_begin(image_kind(image));
+	struct survey survey = survey_begin(image_kind(image), &layers);
 	struct config config = { 0 };
 
 	if ((known = image_has(image, "/config")))

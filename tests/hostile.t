@@ -163,8 +163,14 @@ change("half.h5", "tokens.h5", attribute("tokens", "vocab", 61.5))
 change("wide.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("i8") + (1 << 32)))
 change("minus.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()] - 1000))
 change("real.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("f4")))
-for place, data in (("sequence", [0, 64]), ("position", range(64)), ("index", range(64)), ("modality", [0] * 64)):
-    change(f"{place}.h5", "tokens.h5", lambda f: f.__setitem__(place, np.array(data)))
+# places of tokens, of which there are 64
+for name, place, data in (("short-sequences", "sequence", [0, 8, 63]), ("no-sequences", "sequence", [0]), ("empty-sequence", "sequence", [0, 8, 8, 64]),
+        ("real-sequences", "sequence", [0.0, 64.0]), ("minus-position", "position", [-1] + [0] * 63), ("three-positions", "position", [[0] * 3] * 64),
+        ("far-position", "position", [1 << 20] * 64), ("few-positions", "position", range(63)), ("large-index", "index", range(1, 65)),
+        ("long-index", "index", range(64)), ("real-modality", "modality", [0.5] * 64), ("few-modalities", "modality", np.zeros(3, "u1"))):
+    change(f"{name}.h5", "tokens.h5", lambda f: f.__setitem__(place, np.array(data)))
+change("twice-index.h5", "tokens.h5", lambda f: (f.__setitem__("sequence", np.arange(0, 65, 8)), f.__setitem__("index", np.array([0, 1, 2, 2, 3, 4, 5, 6] * 8))))
+change("images.h5", "tokens.h5", lambda f: f.create_group("images").__setitem__("0", np.zeros((2, 2, 3), "u1")))
 # Hessians and orders
 def hessian(make):
     def do(f):
@@ -249,7 +255,20 @@ refused half 'attribute vocab is no size' of_tokens
 refused wide 'holds int64 values that do not fit int32' of_tokens
 refused minus 'is not in the model.s vocabulary' of_tokens
 refused real 'is f32, int32 was wanted' of_tokens
-for place in sequence position index modality; do refused $place "/$place: .*not read yet" of_tokens; done
+refused short-sequences '/sequence: offsets from 0 to the number of tokens, 64, expected' of_tokens
+refused no-sequences '/sequence: offsets from 0' of_tokens
+refused empty-sequence '/sequence: sequence 1 has no tokens' of_tokens
+refused real-sequences '/sequence: is f64' of_tokens
+refused minus-position '/position: token 0 has -1, a number from 0 to' of_tokens
+refused three-positions '/position: has 3 numbers a token' of_tokens
+refused far-position '/position: a token is at position 1048577, the model has' of_tokens
+refused few-positions '/position: one number a token expected' of_tokens
+refused large-index '/index: token 63 has 64, a number from 0 to 63' of_tokens
+refused long-index '/index: a sequence of 64 tokens was reordered and must fit into one window: --ctx 65' of_tokens
+no 'an index of two tokens' 1 'twice-index.h5: /index: two tokens of one sequence have index 2' eval-ppl -q --tokens twice-index.h5 --ctx 9 model.h5
+refused real-modality '/modality: is f64' of_tokens
+refused few-modalities '/modality: has shape' of_tokens
+refused images '/images: models here read tokens only' of_tokens
 refused skew 'hessian: is not symmetric: row and column 1' of_hessian
 refused nan-hessian 'not finite' of_hessian
 refused small-hessian 'has shape' of_hessian

@@ -4,8 +4,8 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "base/selection.h"
 #include "base/thread.h"
-#include <fnmatch.h>
 #include <getopt.h>
 #include <locale.h>
 #include <math.h>
@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-struct option_list layers;
 uint64_t seed;
 const char *output_path;
 
@@ -233,15 +232,9 @@ static void set(const struct option_row *o, const char *s)
 	case OPTION_REAL:
 		*(double *)o->var = real_of(o, s);
 		break;
-	case OPTION_LIST: {
-		struct option_list *l = o->var;
-
-		l->text = realloc(l->text, (l->n + 1) * sizeof *l->text);
-		if (!l->text)
-			die("out of memory");
-		l->text[l->n++] = s;
+	case OPTION_SELECTION:
+		selection_add(o->var, s);
 		break;
-	}
 	default:
 		break;
 	}
@@ -344,12 +337,12 @@ static void write_history(void)
 
 		if (!given[i] || o->neutral || o->type == OPTION_FILE)
 			continue;
-		if (o->type == OPTION_LIST) {
-			const struct option_list *l = o->var;
+		if (o->type == OPTION_SELECTION) {
+			const struct selection *l = o->var;
 
 			for (size_t k = 0; k < l->n; k++) {
 				fprintf(f, " --%s ", o->name);
-				put_quoted(f, l->text[k]);
+				put_quoted(f, l->pattern[k].text);
 			}
 			continue;
 		}
@@ -496,28 +489,4 @@ const char **option_parse(int argc, char *argv[], const struct tool *t, const st
 		return standard_input;
 	}
 	return (const char **)argv + optind;
-}
-
-bool option_layers_given(void)
-{
-	return layers.n > 0;
-}
-
-bool option_layer(const char *path)
-{
-	bool any = false, match = false;
-
-	for (size_t i = 0; i < layers.n; i++) {
-		const char *glob = layers.text[i];
-		bool exclude = *glob == '!';
-		bool hit;
-
-		glob += exclude;
-		hit = !fnmatch(glob + (*glob == '/'), path + (*path == '/'), 0);
-		if (exclude && hit)
-			return false;
-		any |= !exclude;
-		match |= !exclude && hit;
-	}
-	return match || !any;
 }

@@ -20,12 +20,7 @@ enum option_type {
 	OPTION_TEXT,		/* const char * */
 	OPTION_CHOICE,		/* int: index of the word in `choices` */
 	OPTION_FILE,		/* const char *: a second input; not in the history line */
-	OPTION_LIST,		/* struct option_list: may be repeated */
-};
-
-struct option_list {
-	size_t n;
-	const char **text;
+	OPTION_SELECTION,	/* struct selection: may be repeated */
 };
 
 struct option_row {
@@ -41,11 +36,10 @@ struct option_row {
 	const char *alias;	/* an earlier name that is still understood, or NULL */
 };
 
-extern struct option_list layers;	/* --layers GLOB, !GLOB */
 extern uint64_t seed;			/* --seed N */
 extern const char *output_path;		/* -o FILE; NULL: standard output */
 
-#define OPTION_LAYERS { 0, "layers", OPTION_LIST, &layers, "GLOB", \
+#define OPTION_LAYERS(var) { 0, "layers", OPTION_SELECTION, var, "GLOB", \
 	.help = "only layers whose path matches; !GLOB excludes; may be repeated" }
 #define OPTION_SEED { 0, "seed", OPTION_SIZE, &seed, "N", .help = "seed of the random numbers (default: 0)" }
 
@@ -85,9 +79,4 @@ void option_idle(size_t n, const struct option_idle row[n]);
 const char *option_history(void);
 /* Adds " name:value" to it: what is known of an input that is no HDF5 file. */
 void option_history_note(const char *name, const char *value);
-
-/* Whether --layers selects the path: some GLOB matches, or none was given, and no !GLOB matches.
- * A leading '/' in a GLOB is optional; '*' crosses '/'. */
-bool option_layer(const char *path);
-bool option_layers_given(void);
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/number.h"
-#include "base/option.h"
 #include "base/plot.h"
 #include "base/progress.h"
 #include "base/thread.h"
@@ -39,10 +38,11 @@ static const struct table_column error_columns[] = {
 };
 #define SHEET(c) { .column = c, .columns = sizeof c / sizeof *c }
 
-struct sweep sweep_begin(const char *names, bool ties_away, double low, double high)
+struct sweep sweep_begin(const char *names, bool ties_away, double low, double high,
+	const struct selection *layers)
 {
-	struct sweep s = { .low = low, .high = high, .curve = SHEET(curve_columns), .best = SHEET(best_columns), .crossover = SHEET(crossover_columns),
-		.layer = SHEET(layer_columns), .error = SHEET(error_columns) };
+	struct sweep s = { .layers = layers, .low = low, .high = high, .curve = SHEET(curve_columns),
+		.best = SHEET(best_columns), .crossover = SHEET(crossover_columns), .layer = SHEET(layer_columns), .error = SHEET(error_columns) };
 	char *copy = xformat("%s", names), *rest = copy, *name;
 
 	s.format = xalloc(strlen(names) / 2 + 1, sizeof *s.format);
@@ -324,7 +324,7 @@ static void take_layer(struct sweep *s, const struct image *image, const char *p
 
 void sweep_part(struct sweep *s, const struct image *image, const struct config *config)
 {
-	struct layer_list list = layer_list(image, config);
+	struct layer_list list = layer_list(image, config, s->layers);
 
 	for (size_t i = 0; i < list.n; i++) {
 		progress(list.path[i], i, list.n);
@@ -336,7 +336,8 @@ void sweep_part(struct sweep *s, const struct image *image, const struct config 
 void sweep_end(struct sweep *s, const char *name)
 {
 	if (!s->live)
-		die("%s: holds no linear layer%s whose weights are not all zero", name, option_layers_given() ? " that --layers selects" : "");
+		die("%s: holds no linear layer%s whose weights are not all zero", name,
+			selection_text(s->layers));
 	add_sigmas(s, "all", s->channels, s->live, s->sigma);
 }
 

@@ -2,7 +2,6 @@
 /* calibrate.c -- Hessians of linear layers from what a model feeds them; see calibrate.h */
 #include "forward/calibrate.h"
 #include "base/error.h"
-#include "base/option.h"
 #include "forward/weight.h"
 #include "num/half.h"
 #include <stdlib.h>
@@ -37,18 +36,19 @@ static void wish_for(void *arg, const char *path, size_t in)
 	w->any |= input_of(w->config, path) < SIZE_MAX;
 }
 
-void calibrate_check(const struct config *c, const char *name)
+void calibrate_check(const struct config *c, const struct selection *layers, const char *name)
 {
 	struct wish w = { c, false };
 
-	layer_each(c, wish_for, &w);
+	layer_each(c, layers, wish_for, &w);
 	if (!w.any)
 		die("%s: holds no linear layer with inputs that --layers selects", name);
 }
 
-struct calibration calibrate_begin(const struct image *image, const struct config *c)
+struct calibration calibrate_begin(const struct image *image, const struct config *c,
+	const struct selection *layers)
 {
-	struct calibration k = { .config = c, .list = layer_list(image, c) };
+	struct calibration k = { .config = c, .list = layer_list(image, c, layers) };
 
 	k.projection = xalloc(c->blocks * PROJECTIONS + 1, sizeof *k.projection);
 	for (size_t i = 0; i < k.list.n; i++) {
@@ -60,19 +60,35 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 	return k;
 }
 
-static void see(void *arg, size_t block, enum projection_name projection, size_t windows, size_t tokens, size_t in, const float *x)
+/* Sequences from s on that have one length. */
+static size_t equals(const struct batch *batch, size_t s)
+{
+	size_t n = 1;
+
+	while (s + n < batch->sequences && batch->sequence[s + n].length == batch->sequence[s].length)
+		n++;
+	return n;
+}
+
+static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in, const float *x)
 {
 	struct calibration *k = arg;
-	struct moments *h = &k->projection[projection == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + projection];
+	struct moments *h = &k->projection[p == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + p];
+	const bool half = k->config->compute_type == COMPUTE_BF16;
+	uint16_t *narrow = h->in && half ? xalloc(batch->rows * in, sizeof *narrow) : NULL;
 
-	if (h->in && k->config->compute_type == COMPUTE_BF16) {
-		uint16_t *narrow = xalloc(windows * tokens * in, sizeof *narrow);
+	if (narrow)
+		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, batch->rows, narrow, (const float (*)[in])x);
+	for (size_t s = 0, n; h->in && s < batch->sequences; s += n) {
+		size_t tokens = batch->sequence[s].length, from = batch->sequence[s].first * in;
 
-		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, windows * tokens, narrow, (const float (*)[in])x);
-		moments_add_bf16(h, windows, tokens, (const uint16_t (*)[tokens][in])narrow);
-		free(narrow);
-	} else if (h->in)
-		moments_add(h, windows, tokens, (const float (*)[tokens][in])x);
+		n = equals(batch, s);
+		if (half)
+			moments_add_bf16(h, n, tokens, (const uint16_t (*)[tokens][in])(narrow + from));
+		else
+			moments_add(h, n, tokens, (const float (*)[tokens][in])(x + from));
+	}
+	free(narrow);
 }
 
 struct observer calibrate_observer(struct calibration *k)
@@ -114,9 +130,10 @@ void calibrate_end(struct calibration *k)
 	layer_list_free(&k->list);
 }
 
-void calibrate_part(struct output *out, struct forward *run, const struct image *image)
+void calibrate_part(struct output *out, struct forward *run, const struct image *image,
+	const struct selection *layers)
 {
-	struct calibration k = calibrate_begin(image, run->config);
+	struct calibration k = calibrate_begin(image, run->config, layers);
 	struct observer observer = calibrate_observer(&k);
 
 	if (forward_part(run, image, &observer) && calibrate_find(&k, run->config->arch->head)) {
@@ -131,14 +148,19 @@ void calibrate_part(struct output *out, struct forward *run, const struct image 
 
 /* ---- of files ---- */
 
-struct wanted { const struct image *image; const char *member; struct layer_list list; };
+struct wanted {
+	const struct image *image;
+	const char *member;
+	const struct selection *layers;
+	struct layer_list list;
+};
 
 static void visit(void *arg, const char *group)
 {
 	struct wanted *w = arg;
 	char *path = xformat("%s/%s", group, w->member);
 
-	if (option_layer(group) && image_has(w->image, path)) {
+	if (selection_has(w->layers, group) && image_has(w->image, path)) {
 		w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
 		if (!w->list.path)
 			die("out of memory");
@@ -147,9 +169,10 @@ static void visit(void *arg, const char *group)
 	free(path);
 }
 
-static struct layer_list groups_with(const struct image *image, const char *member)
+static struct layer_list groups_with(const struct image *image, const char *member,
+	const struct selection *layers)
 {
-	struct wanted w = { .image = image, .member = member };
+	struct wanted w = { .image = image, .member = member, .layers = layers };
 
 	image_groups(image, visit, &w);
 	return w.list;
@@ -206,9 +229,10 @@ static void activations_of(struct output *out, const struct image *image, const 
 	free(path);
 }
 
-static size_t add_activations(struct output *out, const struct image *image, const struct calibrate_cut *cut)
+static size_t add_activations(struct output *out, const struct image *image, const struct selection *layers,
+	const struct calibrate_cut *cut)
 {
-	struct layer_list list = groups_with(image, "input");
+	struct layer_list list = groups_with(image, "input", layers);
 	const size_t found = list.n;
 
 	for (size_t i = 0; i < list.n; i++)
@@ -218,13 +242,14 @@ static size_t add_activations(struct output *out, const struct image *image, con
 	return found;
 }
 
-static size_t add_hessians(struct output *out, size_t n, struct image *const image[n])
+static size_t add_hessians(struct output *out, size_t n, struct image *const image[n],
+	const struct selection *layers)
 {
-	struct layer_list list = groups_with(image[0], "hessian");
+	struct layer_list list = groups_with(image[0], "hessian", layers);
 	const size_t found = list.n;
 
 	for (size_t k = 1; k < n; k++) {
-		struct layer_list other = groups_with(image[k], "hessian");
+		struct layer_list other = groups_with(image[k], "hessian", layers);
 
 		if (other.n != list.n)
 			die("%s: holds %zu layers in part %zu, %s has %zu", image_name(image[k]), other.n, image_part(image[0]),
@@ -248,7 +273,8 @@ static size_t add_hessians(struct output *out, size_t n, struct image *const ima
 	return found;
 }
 
-void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n], const struct calibrate_cut *cut)
+void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n],
+	const struct selection *layers, const struct calibrate_cut *cut)
 {
 	const bool hessian = !strcmp(image_kind(image[0]), "hessian");
 	size_t done = 0;
@@ -271,12 +297,12 @@ void calibrate_files(struct output *out, size_t n, struct input *const in[n], st
 		if (!image_part(image[0]) && image_has(image[0], "/config"))
 			output_copy(out, image[0], "/config", NULL);
 		if (hessian)
-			done += add_hessians(out, n, image);
+			done += add_hessians(out, n, image, layers);
 		else
-			done += add_activations(out, image[0], cut);
+			done += add_activations(out, image[0], layers, cut);
 		output_end(out);
 	}
 	if (!done)
 		die("%s: holds no layer with %s%s", input_name(in[0]), hessian ? "a hessian" : "an input",
-			option_layers_given() ? " that --layers selects" : "");
+			selection_text(layers));
 }

@@ -7,6 +7,7 @@
 #ifndef FORWARD_CALIBRATE_H
 #define FORWARD_CALIBRATE_H
 #include <stddef.h>
+#include "base/selection.h"
 #include "io/image.h"
 #include "forward/block.h"
 #include "model/config.h"
@@ -14,22 +15,24 @@
 #include "forward/moments.h"
 #include "model/layer.h"
 
-/* Dies, naming the model, if --layers selects none of its linear layers: before the model is run. */
-void calibrate_check(const struct config *c, const char *name);
-/* The Hessians of one part of a model: of every layer that --layers selects. */
+/* Dies, naming the model, if none of its linear layers is selected: before the model is run. */
+void calibrate_check(const struct config *c, const struct selection *layers, const char *name);
+/* The Hessians of one part of a model: of every layer that is selected. */
 struct calibration {
 	const struct config *config;
 	struct layer_list list;
 	struct moments *projection;		/* [blocks · PROJECTIONS + 1], the last one the head's; in = 0: not wanted */
 };
-struct calibration calibrate_begin(const struct image *image, const struct config *c);
+struct calibration calibrate_begin(const struct image *image, const struct config *c,
+	const struct selection *layers);
 struct observer calibrate_observer(struct calibration *k);
 /* The layer's Hessian, or NULL. */
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);
 void calibrate_write(struct calibration *k, struct output *out, const char *file);	/* file: of the model, for messages */
 void calibrate_end(struct calibration *k);
 /* All of it: runs what of the model stands in the part, and writes its Hessians. */
-void calibrate_part(struct output *out, struct forward *run, const struct image *image);
+void calibrate_part(struct output *out, struct forward *run, const struct image *image,
+	const struct selection *layers);
 
 /* How tokens are cut: windows of ctx (the last of raw activations may be shorter), of the first `limit` tokens (0: all),
  * every `shards`-th from the shard-th on (counted from 1). */
@@ -42,5 +45,6 @@ struct calibrate_cut {
  * files of kind hessian, summed in the order given. image: the first parts. Dies
  * where there is no such layer.
  */
-void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n], const struct calibrate_cut *cut);
+void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n],
+	const struct selection *layers, const struct calibrate_cut *cut);
 #endif

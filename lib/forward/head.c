@@ -12,7 +12,7 @@ struct head head_read(const struct image *image, const struct config *c, bool ke
 	if (!image_has(image, c->arch->head))
 		die("%s: %s: is missing%s", image_name(image), c->arch->head,
 			c->tied ? "; a tied head is stored as a hard link to the embeddings, import the model anew" : "");
-	h.norm = norm_read(image, c->arch->final_norm, c);
+	h.norm = norm_read(image, c->arch->final_norm, c, c->hidden);
 	h.layer = layer_read(image, c->arch->head, c->vocab, c->hidden);
 	layer_runs(image, &h.layer);
 	if (keep) {
@@ -30,11 +30,11 @@ void head_free(struct head *h)
 	h->weight = NULL;
 }
 
-void head_norm(const struct head *h, size_t sequences, size_t n, float y[sequences * n][h->norm.n],
-	const float x[sequences * n][h->norm.n], const struct observer *observer)
+void head_norm(const struct head *h, const struct batch *batch, float y[batch->rows][h->norm.n],
+	const float x[batch->rows][h->norm.n], const struct observer *observer)
 {
-	norm_apply(&h->norm, sequences * n, y, x);
-	observe(observer, h->config->blocks, PROJECTION_HEAD, sequences, n, h->norm.n, y[0]);
+	norm_apply(&h->norm, batch->rows, y, x);
+	observe(observer, h->config->blocks, PROJECTION_HEAD, batch, h->norm.n, y[0]);
 }
 
 const void *head_input(const struct head *h, size_t m, const float x[m][h->norm.n], void *own)

@@ -26,8 +26,8 @@ struct head head_read(const struct image *image, const struct config *c, bool ke
 void head_free(struct head *h);
 
 /* The norm of x, which the output layer is fed; y may be x. */
-void head_norm(const struct head *h, size_t sequences, size_t n, float y[sequences * n][h->norm.n],
-	const float x[sequences * n][h->norm.n], const struct observer *observer);
+void head_norm(const struct head *h, const struct batch *batch, float y[batch->rows][h->norm.n],
+	const float x[batch->rows][h->norm.n], const struct observer *observer);
 /* What it multiplies of head_norm()'s rows: these, or what is made of them in `own` of input_size() bytes. */
 const void *head_input(const struct head *h, size_t m, const float x[m][h->norm.n], void *own);
 /* The weights of entries first .. first + n - 1: a view, or made in `own` of weight_size() bytes. */

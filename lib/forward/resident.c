@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* resident.c -- a whole model in memory, stepped token by token; see resident.h */
 #include "forward/resident.h"
+#include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "forward/forward.h"
 #include "forward/weight.h"
-#include <stdlib.h>
-#include <string.h>
 
 struct resident resident_open(const struct image *image, const struct config *c)
 {
@@ -31,25 +31,24 @@ void resident_close(struct resident *r)
 	head_free(&r->head);
 }
 
-void resident_step(const struct resident *r, struct work *w, struct cache *cache, size_t sequences, size_t n,
-	float logits[sequences][r->config->vocab], const int32_t id[sequences][n])
+void resident_step(const struct resident *r, struct work *w, struct cache *cache, const struct batch *batch,
+	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows])
 {
-	size_t hidden = r->config->hidden;
-	float *x = xalloc(sequences * n, hidden * sizeof *x);
+	size_t hidden = r->config->hidden, n = batch->sequences;
+	float *x = xalloc(batch->rows, hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
-	void *input = xalloc(input_size(r->head.type, sequences, hidden), 1);
+	void *input = xalloc(input_size(r->head.type, n, hidden), 1);
 
-	embed_tokens(&r->embedding, sequences * n, row, id[0]);
+	embed_tokens(&r->embedding, batch->rows, row, id);
 	if (r->position.path)
-		embed_positions(&r->position, sequences * n, row, cache->past, n);
+		embed_positions(&r->position, batch, row);
 	for (size_t i = 0; i < r->config->blocks; i++)
-		block_forward(r->block[i], w, sequences, n, row, cache, NULL);
-	cache->past += n;
-	for (size_t s = 0; s < sequences; s++)
-		memmove(row[s], row[s * n + n - 1], sizeof row[s]);
-	head_norm(&r->head, sequences, 1, row, (const float (*)[hidden])x, NULL);
-	head_logits(&r->head, sequences, 0, r->config->vocab, logits,
-		head_input(&r->head, sequences, (const float (*)[hidden])x, input), r->head.weight);
+		block_forward(r->block[i], w, batch, row, cache, NULL);
+	for (size_t s = 0; s < n; s++)
+		memmove(row[s], row[batch->sequence[s].first + batch->sequence[s].length - 1], sizeof row[s]);
+	head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);
+	head_logits(&r->head, n, 0, r->config->vocab, logits, head_input(&r->head, n, (const float (*)[hidden])x, input),
+		r->head.weight);
 	free(x);
 	free(input);
 }

@@ -25,7 +25,7 @@ void run_match(const struct run *model, const struct run *reference)
 
 void run_begin(struct run *r, const struct windows *w, size_t memory)
 {
-	r->config.few = w->n * w->ctx <= PRODUCT_FEW;
+	r->config.few = w->rows <= PRODUCT_FEW;
 	r->forward = forward_open(&r->config, w, memory);
 }
 

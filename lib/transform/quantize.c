@@ -133,7 +133,7 @@ static void look_for(void *arg, const char *path, size_t in)
 void quantize_check_layers(struct quantize *q, const struct config *c, const struct image *image)
 {
 	if (image_parts(image) > c->blocks)	/* otherwise some blocks of a model, by themselves */
-		layer_each(c, look_for, q);
+		layer_each(c, q->layers, look_for, q);
 }
 
 static float static_scale(const struct quantize *q, const char *path, size_t n)
@@ -276,7 +276,7 @@ static void quantize_list(struct quantize *q, struct output *out, const struct i
 
 void quantize_part(struct quantize *q, struct output *out, const struct image *image, const struct config *config)
 {
-	struct layer_list list = layer_list(image, config);
+	struct layer_list list = layer_list(image, config, q->layers);
 
 	if (list.n || !image_part(image)) {
 		output_begin(out, image);
@@ -295,7 +295,7 @@ void quantize_part(struct quantize *q, struct output *out, const struct image *i
 void quantize_end(struct quantize *q, const char *name)
 {
 	if (!q->done)
-		die("%s: holds no linear layer%s", name, option_layers_given() ? " that --layers selects" : "");
+		die("%s: holds no linear layer%s", name, selection_text(q->layers));
 	if (q->reported)
 		report_row(&table, "geometric mean", (double[]){ exp(q->logs / (double)q->reported), NAN, NAN, NAN, NAN });
 }

@@ -5,6 +5,7 @@
  */
 #ifndef TRANSFORM_QUANTIZE_H
 #define TRANSFORM_QUANTIZE_H
+#include "base/selection.h"
 #include "io/image.h"
 #include "model/config.h"
 #include "quant/linear.h"
@@ -12,6 +13,7 @@
 
 struct quantize {
 	struct solver solver;
+	const struct selection *layers;
 	bool inputs_given;		/* how inputs are rounded; otherwise what the model says of that stays */
 	enum input_mode act_mode;
 	struct format act_format;
@@ -36,12 +38,12 @@ void quantize_inputs(struct quantize *q, const char *format, int mode, int pow2)
 /* Dies, or calls misuse(), unless options and files fit together. */
 void quantize_check(const struct quantize *q);
 
-/* Dies if a layer of a whole model that --layers selects lacks its Hessian or its order: before the first is
+/* Dies if a layer of a whole model that is selected lacks its Hessian or its order: before the first is
  * quantized. image: its first part. */
 void quantize_check_layers(struct quantize *q, const struct config *c, const struct image *image);
 
 /*
- * Quantizes the layers of a part that --layers selects, reports each on
+ * Quantizes the selected layers of a part, reports each on
  * standard error, and copies the rest; a part that has none is passed on.
  * Activation scales are max|X|/Z over the calibration tokens (DPQ eq. 13).
  * Dies on a weight, Hessian or order that does not fit, naming file and path.

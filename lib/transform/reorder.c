@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/option.h"
 
 struct job {
 	struct output *out;
 	const struct image *image;
+	const struct selection *layers;
 	enum order_kind kind;
 	enum order_key key;
 	size_t group, done;
@@ -50,7 +50,7 @@ static void visit(void *arg, const char *group)
 	struct job *j = arg;
 	char *source = xformat("%s/hessian", group), *path = xformat("%s/order", group), *same;
 
-	if (option_layer(group) && image_has(j->image, source)) {
+	if (selection_has(j->layers, group) && image_has(j->image, source)) {
 		same = image_same(j->image, group);
 		if (is_written(j, same))
 			output_link(j->out, group, same);
@@ -65,9 +65,10 @@ static void visit(void *arg, const char *group)
 	free(source), free(path);
 }
 
-size_t order_part(struct output *out, const struct image *image, enum order_kind kind, enum order_key key, size_t group)
+size_t order_part(struct output *out, const struct image *image, const struct selection *layers,
+	enum order_kind kind, enum order_key key, size_t group)
 {
-	struct job j = { out, image, kind, key, group, 0, NULL };
+	struct job j = { out, image, layers, kind, key, group, 0, NULL };
 
 	image_groups(image, visit, &j);
 	for (size_t i = 0; i < j.done; i++)

@@ -39,9 +39,9 @@ static void unpack_layer(struct output *out, const struct image *image, struct l
 	free(codes);
 }
 
-size_t pack_part(struct output *out, const struct image *image, bool unpack)
+size_t pack_part(struct output *out, const struct image *image, const struct selection *layers, bool unpack)
 {
-	struct layer_list list = layer_list(image, NULL);	/* embeddings and heads too */
+	struct layer_list list = layer_list(image, NULL, layers);	/* embeddings and heads too */
 	size_t done = 0;
 
 	for (size_t i = 0; i < list.n; i++) {
