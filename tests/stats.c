@@ -48,7 +48,7 @@ static void of_weight(size_t m, size_t n, float x[m][n])
 {
 	struct linear l = plain(x[0], m, n);
 	struct weight_stats s;
-	void *work = aligned_alloc(64, (stats_work(m, n) + 63) & ~(size_t)63);
+	void *work = aligned_alloc(64, (stats_workspace(m, n) + 63) & ~(size_t)63);
 	long double mean = 0, m2 = 0, m4 = 0, squares = 0, top = 0, sigma = 0, low = INFINITY, high = 0;
 	size_t live = 0;
 
@@ -105,7 +105,7 @@ static void degenerate(void **unused)
 	struct linear l = plain(same[0], 3, 5);
 	struct weight_stats s;
 	struct weight_difference d;
-	void *work = malloc(stats_work(3, 5));
+	void *work = malloc(stats_workspace(3, 5));
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++)
@@ -127,7 +127,7 @@ static void differences(void **unused)
 {
 	struct linear a = plain(w[0], M, N), b = plain(v[0], M, N);
 	struct weight_difference d;
-	void *work = malloc(stats_work(M, N));
+	void *work = malloc(stats_workspace(M, N));
 	long double e2 = 0, w2 = 0, top = 0, ehe = 0, whw = 0, size = 0, w_size = 0;
 
 	(void)unused;
@@ -174,7 +174,7 @@ static void any_number_of_threads(void **unused)
 		void *work;
 
 		threads = i ? 3 : 1;
-		work = malloc(stats_work(M, N));
+		work = malloc(stats_workspace(M, N));
 		stats_weight(&a, &s[i], work);
 		assert_true(stats_difference(&a, &b, h[0], &d[i], work));
 		free(work);

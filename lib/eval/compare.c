@@ -75,7 +75,7 @@ static void take_layer(struct walk *w, const char *group)
 	struct compare *c = w->c;
 	struct layer ours = layer_read(w->image, group, 0, 0);
 	const struct linear *l = &ours.linear;
-	void *work = xalloc(stats_work(l->out, l->in), 1);
+	void *work = xalloc(stats_workspace(l->out, l->in), 1);
 	const float *h = c->hessian && has(c->hessian, group, "hessian") ? hessian_read(c->hessian, group, l->in) : NULL;
 	struct weight_difference d;
 	struct layer theirs;
@@ -129,7 +129,7 @@ static void take_other(struct walk *w, const char *group, const char *member)
 		miss(w, path);
 	else if (image_find(w->image, path, TENSOR_ANY, -1, NULL, &our)) {
 		struct linear ours = matrix_of(w->image, path, &our), theirs;
-		void *work = xalloc(stats_work(ours.out, ours.in), 1);
+		void *work = xalloc(stats_workspace(ours.out, ours.in), 1);
 
 		their = image_tensor(c->reference, path, TENSOR_ANY, our.rank, our.dim);
 		theirs = matrix_of(c->reference, path, &their);

@@ -50,7 +50,7 @@ static void add_layer(struct survey *s, const struct image *image, const char *p
 {
 	struct layer layer = layer_read(image, path, 0, 0);
 	const struct linear *l = &layer.linear;
-	void *work = xalloc(stats_work(l->out, l->in), 1);
+	void *work = xalloc(stats_workspace(l->out, l->in), 1);
 	double bits = member_bits(members, l), weights = (double)l->out * (double)l->in;
 	char *group = group_of(l);
 	struct weight_stats w;

@@ -35,7 +35,7 @@ long setting_group(const char *text)
 	if (!strcmp(text, "tensor"))
 		return -1;
 	if (!end || *end || !g || g > LINEAR_COLUMNS)
-		misuse("--group: '%s' is neither 'channel' nor 'tensor' nor a number of columns, from 1 to %d",
+		misuse("--group: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'",
 			text, LINEAR_COLUMNS);
 	return (long)g;
 }

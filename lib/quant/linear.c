@@ -5,7 +5,7 @@
 #include <string.h>
 #include "quant/pack.h"
 
-enum { CHUNK = 256 };
+enum { COLUMNS_AT_ONCE = 256 };
 
 size_t linear_group(const struct linear *l, size_t column)
 {
@@ -19,26 +19,27 @@ size_t linear_groups(size_t in, long group)
 	return group > 0 && in ? (in - 1) / (size_t)group + 1 : 1;
 }
 
-/* Codes of a row from column i on, i a multiple of CHUNK; own: room for them where they are packed. */
-static const uint8_t *codes_of(const struct linear *l, size_t row, size_t i, size_t n, uint8_t own[CHUNK])
+/* Codes of a row from column i on, i a multiple of COLUMNS_AT_ONCE; unpacked where they are packed. */
+static const uint8_t *codes_of(const struct linear *l, size_t row, size_t i, size_t n,
+	uint8_t unpacked[COLUMNS_AT_ONCE])
 {
 	const int bits = l->storage.bits;
 
 	if (l->codes)
 		return l->codes + row * l->in + i;
-	pack_unrow(bits, n, own, l->packed + row * pack_words(bits, l->in) + pack_words(bits, i));
-	return own;
+	pack_unrow(bits, n, unpacked, l->packed + row * pack_words(bits, l->in) + pack_words(bits, i));
+	return unpacked;
 }
 
 static void weight_row(const struct linear *l, size_t row, float w[])
 {
 	const size_t first = l->group == -1 ? 0 : row * l->groups;
 	const float scale8 = l->compute.kind ? l->scale8[l->scales8 > 1 ? row : 0] : 1;
-	float scale[CHUNK];
-	uint8_t zero[CHUNK], own[CHUNK];
+	float scale[COLUMNS_AT_ONCE];
+	uint8_t zero[COLUMNS_AT_ONCE], unpacked[COLUMNS_AT_ONCE];
 
-	for (size_t i = 0; i < l->in; i += CHUNK) {
-		size_t n = l->in - i < CHUNK ? l->in - i : CHUNK;
+	for (size_t i = 0; i < l->in; i += COLUMNS_AT_ONCE) {
+		size_t n = l->in - i < COLUMNS_AT_ONCE ? l->in - i : COLUMNS_AT_ONCE;
 
 		for (size_t j = 0; j < n; j++) {
 			size_t g = first + linear_group(l, i + j);
@@ -46,7 +47,7 @@ static void weight_row(const struct linear *l, size_t row, float w[])
 			scale[j] = l->scale[g];
 			zero[j] = l->zero ? l->zero[g] : 0;
 		}
-		format_decode(&l->storage, n, w + i, codes_of(l, row, i, n, own), scale, zero);
+		format_decode(&l->storage, n, w + i, codes_of(l, row, i, n, unpacked), scale, zero);
 		if (!l->compute.kind)
 			continue;
 		format_round(&l->compute, n, w + i, w + i, 1, l->saturate);

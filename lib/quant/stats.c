@@ -31,7 +31,7 @@ static size_t tile_floats(size_t n)
 	return (TILE * n + 15) & ~(size_t)15;
 }
 
-size_t stats_work(size_t m, size_t n)
+size_t stats_workspace(size_t m, size_t n)
 {
 	const size_t tiles = 3 * (size_t)threads_for((m + TILE - 1) / TILE);
 

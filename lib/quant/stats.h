@@ -34,7 +34,7 @@ struct weight_difference {
 };
 
 /* Bytes of work for m rows and n columns under the present number of `threads`. */
-size_t stats_work(size_t m, size_t n);
+size_t stats_workspace(size_t m, size_t n);
 
 void stats_weight(const struct linear *l, struct weight_stats *s, void *work);
 /* w: the reference, of the extents of v. h: [n][n] or NULL. False if the sums with h are not finite. */

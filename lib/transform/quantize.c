@@ -179,7 +179,7 @@ static void begin_layer(const struct quantize *q, struct task *t, const struct i
 
 	if (!l->weight)
 		die("%s: %s: is quantized already, a plain weight was wanted", image_name(image), path);
-	t->solver = (struct solver_layer){ .weight = l, .order = q->order ? layer_order(q, path, n) : NULL };
+	t->solver = (struct solver_layer){ .weight = l, .settings = s, .order = q->order ? layer_order(q, path, n) : NULL };
 	if (q->hessian && solves(q))
 		t->solver.h = hessian_read(q->hessian, path, n);
 	else if (q->hessian) {	/* rounding to nearest: only to report the error */
@@ -245,8 +245,8 @@ static void quantize_some(struct quantize *q, struct output *out, const struct i
 		begin_layer(q, &task[i], image, path[i]);
 		layer[i] = task[i].solver;
 	}
-	work = xalloc(solver_work(&q->solver, n, layer), 1);
-	solver_run(&q->solver, n, layer, work);
+	work = xalloc(solver_workspace(n, layer), 1);
+	solver_run(n, layer, work);
 	free(work);
 	for (size_t i = 0; i < n; i++) {
 		const struct solver_report *r = &layer[i].report;

@@ -23,7 +23,7 @@ static void write_order(struct job *j, const char *group, const char *path)
 	const float (*hessian)[n] = h.data;
 	float *diag = xalloc(n, sizeof *diag);
 	int32_t *order = xalloc(n, sizeof *order);
-	void *work = xalloc(order_work(n), 1);
+	void *work = xalloc(order_workspace(n), 1);
 
 	if (h.dim[1] != n)
 		die("%s: %s: has %zu rows and %zu columns, a square was wanted", image_name(j->image), source, n, h.dim[1]);
