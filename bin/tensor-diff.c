@@ -31,40 +31,35 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
-	const char *reference = NULL, *hessian = NULL;
-	struct selection layers = { 0 };
-	bool json = false, known;
+	const char *reference, *hessian;
+	struct selection layers;
+	bool json;
 	const struct option_row rows[] = {
-		{ 'r', "reference", OPTION_FILE, &reference, "MODEL", .help = "the model that is taken as exact" },
-		{ 0, "hessian", OPTION_FILE, &hessian, "FILE", .help = "Hessians of the layers, from hessian-accum" },
+		{ 'r', "reference", OPTION_FILE(&reference), "MODEL", "the model that is taken as exact" },
+		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
 		OPTION_LAYERS(&layers),
-		{ 0, "json", OPTION_BOOL, &json, NULL, .help = "print JSON", .neutral = true },
+		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};
-	size_t n;
-	const char **operand = option_parse(argc, argv, &tool, rows, &n);
+	struct command c = option_parse(argc, argv, &tool, rows);
 
 	linalg_init();
 	if (!reference)
-		misuse("--reference FILE is wanted");
+		misuse("--reference MODEL is expected");
 
 	struct compare compare = compare_begin(image_open(reference, "model"),
 		hessian ? image_open(hessian, "hessian") : NULL, &layers);
-	struct input *in = input_open(operand[0], model_layout, "model");
-	struct image *image = input_next(in);
-	struct output *out = record_open(output_path, image);
-	struct config config = { 0 };
+	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
+	struct output *out = record_open(c.output, f.image);
 
 	if (out) {
 		output_history(out, "reference", compare.reference);
 		if (hessian)
 			output_history(out, "hessian", compare.hessian);
 	}
-	if ((known = image_has(image, "/config")))
-		config = config_read(image);
-	for (; image; image = input_next(in))
-		compare_part(&compare, image, known ? &config : NULL);
-	compare_end(&compare, input_name(in));
+	filter_config(&f);
+	model_filter(&f, compare_part, &compare);
+	compare_end(&compare, input_name(f.in));
 	table_print(&compare.table, json);
 	if (!quiet)
 		fprintf(stderr, "%s: of %zu other weights and biases %zu differ\n", program, compare.others, compare.differ);
@@ -74,8 +69,6 @@ int main(int argc, char *argv[])
 	if (compare.hessian)
 		image_close(compare.hessian);
 	compare_free(&compare);
-	input_close(in);
-	if (known)
-		config_free(&config);
+	filter_close(&f);
 	return 0;
 }

@@ -144,7 +144,7 @@ ok 'f16 weights' run --tokens t.h5 half.h5
 no_bias=$(run --tokens t.h5 "$model") bias=$(run --tokens t.h5 bias.h5)
 ok 'a bias in the tree is used, whatever the config says' test "$bias" != "$no_bias"
 
-no 'tokens are wanted' 2 '^eval-ppl: --tokens' run "$model"
+no 'tokens are expected' 2 '^eval-ppl: --tokens' run "$model"
 no 'one model' 2 'operand|argument|more' run --tokens t.h5 "$model" "$model"
 no 'a window of one id' 2 'ctx' eval-ppl --ctx 1 --tokens t.h5 "$model"
 no 'not a tokens file' 1 'model' run --tokens "$model" "$model"

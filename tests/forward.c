@@ -31,6 +31,7 @@
 
 static const char *const models[] = {
 	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window", "mistral-window", "gpt2",
+	"qwen3-window", "neox-parallel", "neox-serial",
 };
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -640,101 +641,6 @@ static void packed_layers_are_replaced(void **unused)
 	projection_free(&s);
 }
 
-static struct config parse(const char *more)
-{
-	char *text = xformat("{\"architectures\": [\"%s\"], \"hidden_size\": 64, \"num_attention_heads\": 4, "
-		"\"intermediate_size\": 100, \"num_hidden_layers\": 3, \"vocab_size\": 50%s%s}",
-		strstr(more, "qwen") ? "Qwen2ForCausalLM" : strstr(more, "sliding") ? "MistralForCausalLM" : "LlamaForCausalLM",
-		strstr(more, "sliding") ? ", \"num_key_value_heads\": 4" : "", more);
-	struct config c = config_parse("x", text);
-
-	free(text);
-	return c;
-}
-
-static void configs(void **unused)
-{
-	struct config c = parse("");
-	size_t block, row;
-	double f[8];
-
-	(void)unused;
-	assert_int_equal(c.kv_heads, 4);
-	assert_int_equal(c.head_dim, 16);
-	assert_int_equal(c.bos, 1);
-	assert_int_equal(config_out(&c, ROLE_QKV), 192);
-	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row) && block == 2 && row == 5);
-	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row));	/* the config has 3 blocks */
-	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block) && block == 3);
-	assert_false(config_find(&c, "/model/layers/2/mlp/up_projx", &block, &row));
-	assert_false(config_find(&c, "/model/layers/x/mlp/up_proj", &block, &row));
-	assert_false(config_find(&c, "/model/layersx/1/mlp/up_proj", &block, &row));
-	assert_true(config_block(&c, "/model/layers/7", &block) && block == 7);
-
-	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7, \"head_dim\": null");
-	config_rope(&c, f);
-	assert_true(f[0] == 1 && fabs(f[4] - 0.1) < 1e-15);
-	assert_true(c.eos_count == 2 && c.eos[1] == 5 && c.bos == 7);
-
-	c = parse(", \"eos_token_id\": [50, -1, 4], \"bos_token_id\": 50");
-	assert_true(c.eos_count == 1 && c.eos[0] == 4 && c.bos == -1);
-	c = parse(", \"eos_token_id\": null, \"bos_token_id\": null");
-	assert_true(c.eos_count == 0 && c.bos == -1);
-
-	c = parse(", \"sliding_window\": 9");
-	assert_true(config_sliding_window(&c, 0) == 9 && config_sliding_window(&c, 2) == 9);
-	c = parse(", \"sliding_window\": null");
-	assert_int_equal(config_sliding_window(&c, 0), 0);
-	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\", \"use_sliding_window\": true, \"max_window_layers\": 2");
-	assert_true(config_sliding_window(&c, 1) == 0 && config_sliding_window(&c, 2) == 9);
-	config_free(&c);
-	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\"");
-	assert_int_equal(config_sliding_window(&c, 2), 0);
-}
-
-/* Without any key but model_type: the defaults of transformers 5's classes, models/TYPE/configuration_TYPE.py. */
-static void defaults_of_classes(void **unused)
-{
-	static const struct {
-		const char *type;
-		size_t vocab, hidden, blocks, heads, kv_heads, head_dim, intermediate, positions;
-		double eps;
-		long bos, eos;
-		bool tied;
-		size_t window;
-	} wanted[] = {
-		{ "llama", 32000, 4096, 32, 32, 32, 128, 11008, 2048, 1e-6, 1, 2, false, 0 },
-		{ "mistral", 32000, 4096, 32, 32, 8, 128, 14336, 131072, 1e-6, 1, 2, false, 4096 },
-		{ "ministral", 32000, 4096, 32, 32, 8, 128, 14336, 131072, 1e-6, 1, 2, false, 4096 },
-		{ "qwen2", 151936, 4096, 32, 32, 32, 128, 22016, 32768, 1e-6, -1, -1, false, 0 },
-		{ "gpt2", 50257, 768, 12, 12, 12, 64, 3072, 1024, 1e-5, 50256, 50256, true, 0 },
-	};
-
-	(void)unused;
-	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-		char *text = xformat("{\"model_type\": \"%s\"}", wanted[i].type);
-		struct config c = config_parse("x", text);
-
-		assert_int_equal(c.vocab, wanted[i].vocab);
-		assert_int_equal(c.hidden, wanted[i].hidden);
-		assert_int_equal(c.blocks, wanted[i].blocks);
-		assert_int_equal(c.heads, wanted[i].heads);
-		assert_int_equal(c.kv_heads, wanted[i].kv_heads);
-		assert_int_equal(c.head_dim, wanted[i].head_dim);
-		assert_int_equal(c.intermediate, wanted[i].intermediate);
-		assert_int_equal(c.positions, wanted[i].positions);
-		assert_true(c.eps == wanted[i].eps && c.tied == wanted[i].tied && c.bos == wanted[i].bos);
-		assert_int_equal(c.eos_count, wanted[i].eos >= 0);
-		assert_true(!c.eos_count || c.eos[0] == wanted[i].eos);
-		assert_int_equal(config_sliding_window(&c, 0), wanted[i].window);
-		assert_int_equal(config_sliding_window(&c, c.blocks - 1), wanted[i].window);
-		assert_int_equal(c.activation, i == 4 ? ACTIVATION_GELU_TANH : ACTIVATION_SILU);
-		assert_true(!strcmp(wanted[i].type, "gpt2") || c.theta == 10000);
-		config_free(&c);
-		free(text);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -753,8 +659,6 @@ int main(void)
 		cmocka_unit_test(layers_through_files),
 		cmocka_unit_test(blocks_take_other_layers),
 		cmocka_unit_test(packed_layers_are_replaced),
-		cmocka_unit_test(configs),
-		cmocka_unit_test(defaults_of_classes),
 	};
 
 	threads_init(0);

@@ -56,7 +56,7 @@ no 'a choice that is none' 2 "--recipe: 'best' is not one of late, paper, inc" d
 no 'an argument that is missing' 2 '--group needs an argument' dpq-run --group
 no 'an argument too many' 2 '--static-groups takes no argument' dpq-run --static-groups=yes
 no 'an operand too many' 2 'one operand too many: codes.h5' eval-ppl --tokens tokens.h5 model.h5 codes.h5
-no 'no tokens' 2 '--tokens FILE is wanted' eval-ppl model.h5
+no 'no tokens' 2 '--tokens FILE is expected' eval-ppl model.h5
 for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp4:e2m1 nvfp4:e2m1 int44:int4 e4m3fm:e4m3fn; do
 	no "format ${v%:*}: did you mean ${v#*:}?" 2 "did you mean ${v#*:}\\?" dpq-run --storage "${v%:*}"
 done
@@ -64,8 +64,8 @@ no 'no format is like e8m8' 2 "no format 'e8m8'; known are" dpq-run --storage e8
 for v in e4m3:e4m3fn e5m2:e5m2ieee; do
 	warns "format ${v%:*} is not FP8" "FP8 of hardware is ${v#*:}" dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
 done
-no 'FILE that is an empty word' 2 '--hessian: the name of a file was wanted' dpq-run --hessian '' model.h5
-no '-o an empty word' 2 '--output: the name of a file was wanted' dpq-run -o '' model.h5
+no 'FILE that is an empty word' 2 '--hessian: the name is empty, expected that of a file' dpq-run --hessian '' model.h5
+no '-o an empty word' 2 '--output: the name is empty, expected that of a file' dpq-run -o '' model.h5
 no 'a table of a model without one' 2 '--table error is of a MODEL' exmy-sweep --tsv --table error
 no 'a plot whose name gnuplot would run' 2 'control character' exmy-sweep --plot "$(printf 'a\nsystem("touch PWN")\n#.svg')"
 mkdir fake; printf '#!/bin/sh\ncat >/dev/null\n' >fake/gnuplot; chmod +x fake/gnuplot

@@ -94,7 +94,7 @@ tensor-diff -q -r "$model" --layers '*/0/*' --layers '!*_proj' norm.h5 >x 2>err;
 is '--layers selects what is looked at' "$(tensor-diff -r "$model" --layers '*/0/*' norm.h5 2>&1 >x | tail -1; cut -f1 x | grep -c /0/)" "tensor-diff: of 2 other weights and biases 0 differ
 7"
 
-no 'a reference is wanted' 2 '--reference FILE is wanted' tensor-diff v.h5
+no 'a reference is expected' 2 '--reference MODEL is expected' tensor-diff v.h5
 no 'a layer that the reference lacks' 1 'w.h5: /c: is missing; two.h5 has it' tensor-diff -r w.h5 two.h5
 no 'a layer that the model lacks' 1 'w.h5: /c: is missing; two.h5 has it' tensor-diff -r two.h5 w.h5
 no 'a block without a layer' 1 'no-layer.h5: /model/layers/1/mlp/up_proj: (is missing; .*llama-gqa.h5 has it|has neither weight nor codes)' tensor-diff -r "$model" no-layer.h5

@@ -205,6 +205,15 @@ void *xalloc(size_t n, size_t size)
 	return p;
 }
 
+void *xgrow(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || !(p = realloc(p, bytes ? bytes : 1)))
+		die("out of memory");
+	return p;
+}
+
 char *xformat(const char *fmt, ...)
 {
 	va_list ap;

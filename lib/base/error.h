@@ -3,8 +3,8 @@
  * error.h -- how a tool stops and how it speaks
  *
  * Exit status: 0 done, 1 the data or the system failed, 2 wrong usage. A
- * message is one line on standard error, "TOOL: the thing: what is wrong, what
- * was wanted"; lower case, no full stop. A format that ends in ':' gets the
+ * message is one line on standard error, "TOOL: the thing: what is wrong, expected
+ * what"; lower case, no full stop. A format that ends in ':' gets the
  * system's reason (errno) appended.
  */
 #ifndef BASE_ERROR_H
@@ -34,6 +34,7 @@ void settle(void);
  * Returned by free().
  */
 void *xalloc(size_t n, size_t size);
+void *xgrow(void *p, size_t n, size_t size);	/* realloc() to n elements of size bytes; dies where there is no memory */
 /* The text with '?' for control characters, so that a name from a file is one cell of a table, or one line; free() it. */
 char *plain_text(const char *text);
 char *xformat(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* free() it */

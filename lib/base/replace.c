@@ -86,13 +86,13 @@ struct replace replace_open(const char *path)
 	mode_t mask;
 
 	if (n && path[n - 1] == '/')
-		die("%s: names a folder, a file was wanted", path);
+		die("%s: names a folder, expected a file", path);
 	r.path = follow(path);
 	there = !stat(r.path, &st);
 	if (!there && errno != ENOENT)
 		die("%s: cannot write:", path);
 	if (there && S_ISDIR(st.st_mode))
-		die("%s: is a folder, the name of a file was wanted", path);
+		die("%s: is a folder, expected the name of a file", path);
 	if (there && access(r.path, W_OK))
 		die("%s: cannot write:", path);
 	r.temporary = beside(r.path, ".ptq.XXXXXX");

@@ -24,17 +24,18 @@ static int cgroup_share(void)
 	return n;
 }
 
-void threads_init(size_t wanted)
+void threads_init(size_t asked)
 {
 	int share = cgroup_share(), processors = omp_get_num_procs();
 	size_t most = MOST * (size_t)processors;
 
-	if (!wanted)
+	if (!asked)
 		threads = share > 0 && share < processors ? share : processors;
 	else
-		threads = (int)(wanted < most ? wanted : most);
-	if (wanted > most && verbose)
-		fprintf(stderr, "%s: %d threads, not %zu: at most %d per processor\n", program, threads, wanted, MOST);
+		threads = (int)(asked < most ? asked : most);
+	if (asked > most && verbose)
+		fprintf(stderr, "%s: %d threads, not %zu: at most %d per processor\n",
+			program, threads, asked, MOST);
 }
 
 int threads_for(size_t pieces)

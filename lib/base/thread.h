@@ -9,7 +9,7 @@
 #define BASE_THREAD_H
 #include <stddef.h>
 extern int threads;		/* set by -j; default: what the machine grants (affinity, cgroup) */
-void threads_init(size_t wanted);	/* 0: the default; at most 8 per processor */
+void threads_init(size_t asked);	/* 0: the default; at most 8 per processor */
 /* Threads for so many pieces of work: at least one. */
 int threads_for(size_t pieces);
 #endif

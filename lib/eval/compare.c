@@ -164,11 +164,12 @@ static void visit_model(void *arg, const char *group)
 			take_other(w, group, m->name);
 }
 
-void compare_part(struct compare *c, const struct image *image, const struct config *config)
+void compare_part(void *arg, const struct filter *f)
 {
-	struct walk w = { c, image, layer_list(image, config, c->layers), image_name(c->reference) };
+	struct compare *c = arg;
+	struct walk w = { c, f->image, layer_list(f->image, f->config, c->layers), image_name(c->reference) };
 
-	image_groups(image, visit_model, &w);
+	image_groups(f->image, visit_model, &w);
 	layer_list_free(&w.list);
 }
 

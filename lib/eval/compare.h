@@ -11,7 +11,7 @@
 #include "base/selection.h"
 #include "io/image.h"
 #include "io/table.h"
-#include "model/config.h"
+#include "model/filter.h"
 
 struct compare {
 	struct table table;
@@ -27,7 +27,7 @@ struct compare {
 
 struct compare compare_begin(struct image *reference, struct image *hessian, const struct selection *layers);
 /* A part of the model. Dies on what the reference lacks or has in another shape, and on numbers that are not finite. */
-void compare_part(struct compare *c, const struct image *image, const struct config *config);
+void compare_part(void *compare, const struct filter *f);
 /*
  * The last row: geometric means over layers that differ, as dpq-run reports
  * them. Dies if there was no layer in `name`, or if the reference has a tensor

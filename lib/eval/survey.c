@@ -106,12 +106,14 @@ static void visit_hessian(void *arg, const char *path)
 	free(at), free(count_at), free(absmax_at);
 }
 
-void survey_part(struct survey *s, const struct image *image, const struct config *config)
+void survey_part(void *arg, const struct filter *f)
 {
+	struct survey *s = arg;
+	const struct image *image = f->image;
 	struct layer_list list = { 0 };
 
 	if (s->table.column == model_columns)
-		list = layer_list(image, config, s->layers);
+		list = layer_list(image, f->config, s->layers);
 	else
 		image_groups(image, visit_hessian, &(struct visit){ s, image });
 	for (size_t i = 0; i < list.n; i++) {

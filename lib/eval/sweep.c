@@ -42,7 +42,8 @@ struct sweep sweep_begin(const char *names, bool ties_away, double low, double h
 	const struct selection *layers)
 {
 	struct sweep s = { .layers = layers, .low = low, .high = high, .curve = SHEET(curve_columns),
-		.best = SHEET(best_columns), .crossover = SHEET(crossover_columns), .layer = SHEET(layer_columns), .error = SHEET(error_columns) };
+		.best = SHEET(best_columns), .crossover = SHEET(crossover_columns),
+		.layer = SHEET(layer_columns), .error = SHEET(error_columns) };
 	char *copy = xformat("%s", names), *rest = copy, *name;
 
 	s.format = xalloc(strlen(names) / 2 + 1, sizeof *s.format);
@@ -322,13 +323,14 @@ static void take_layer(struct sweep *s, const struct image *image, const char *p
 	layer_free(&layer);
 }
 
-void sweep_part(struct sweep *s, const struct image *image, const struct config *config)
+void sweep_part(void *arg, const struct filter *f)
 {
-	struct layer_list list = layer_list(image, config, s->layers);
+	struct sweep *s = arg;
+	struct layer_list list = layer_list(f->image, f->config, s->layers);
 
 	for (size_t i = 0; i < list.n; i++) {
 		progress(list.path[i], i, list.n);
-		take_layer(s, image, list.path[i]);
+		take_layer(s, f->image, list.path[i]);
 	}
 	layer_list_free(&list);
 }

@@ -11,6 +11,7 @@
 #include "io/image.h"
 #include "forward/block.h"
 #include "model/config.h"
+#include "model/filter.h"
 #include "forward/forward.h"
 #include "forward/moments.h"
 #include "model/layer.h"
@@ -31,8 +32,12 @@ const struct moments *calibrate_find(const struct calibration *k, const char *la
 void calibrate_write(struct calibration *k, struct output *out, const char *file);	/* file: of the model, for messages */
 void calibrate_end(struct calibration *k);
 /* All of it: runs what of the model stands in the part, and writes its Hessians. */
-void calibrate_part(struct output *out, struct forward *run, const struct image *image,
-	const struct selection *layers);
+struct calibrate {
+	struct forward *forward;
+	const struct selection *layers;
+	const struct image *tokens;		/* the file, for the history */
+};
+void calibrate_part(void *calibrate, const struct filter *f);
 
 /* How tokens are cut: windows of ctx (the last of raw activations may be shorter), of the first `limit` tokens (0: all),
  * every `shards`-th from the shard-th on (counted from 1). */
@@ -42,9 +47,9 @@ struct calibrate_cut {
 
 /*
  * From one file of kind activations, <layer>/input [tokens, in], or from n
- * files of kind hessian, summed in the order given. image: the first parts. Dies
- * where there is no such layer.
+ * files of kind hessian, summed in the order given, each with its first part at
+ * hand; the first has the output. Dies where there is no such layer.
  */
-void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n],
-	const struct selection *layers, const struct calibrate_cut *cut);
+void calibrate_files(size_t n, struct filter file[n], const struct selection *layers,
+	const struct calibrate_cut *cut);
 #endif

@@ -15,11 +15,11 @@ struct convention {
 };
 
 static const struct convention conventions[] = {
-	{ "gptq", true, false },
-	{ "bos", false, true },
+	[WINDOWS_GPTQ] = { "gptq", true, false },
+	[WINDOWS_BOS] = { "bos", false, true },
 };
 
-const char *const windows_conventions[] = { "gptq", "bos", NULL };
+const char *const windows_conventions[] = { [WINDOWS_GPTQ] = "gptq", [WINDOWS_BOS] = "bos", NULL };
 
 size_t windows_ctx(size_t ctx, size_t positions)
 {
@@ -168,7 +168,8 @@ static void count(struct windows *w)
 	}
 }
 
-struct windows windows_cut(const char *name, const struct tokens *t, int convention, size_t ctx)
+struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
+	size_t ctx)
 {
 	struct cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name = name };
 	size_t texts = t->sequences ? t->sequences : 1, most = t->n / (ctx - 1) + texts;

@@ -29,7 +29,8 @@ struct windows {
 	uint64_t bytes;			/* of the text of all targets; 0: not known */
 };
 
-/* Names of the conventions, NULL-terminated, for an OPTION_CHOICE; the index is what windows_cut() takes. */
+/* Names of the conventions, NULL-terminated. */
+enum windows_convention { WINDOWS_GPTQ, WINDOWS_BOS };
 extern const char *const windows_conventions[];
 
 enum { WINDOWS_LONGEST = 1 << 24 };
@@ -40,7 +41,8 @@ size_t windows_ctx(size_t ctx, size_t positions);
  * was reordered (/index) does not fit into one window, or two of its tokens have one index. A BOS that the convention
  * puts before a text is at position 0, is seen by all, has the modality of text, and moves the others' positions by one.
  */
-struct windows windows_cut(const char *name, const struct tokens *t, int convention, size_t ctx);
+struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
+	size_t ctx);
 /* Windows first .. first + n - 1 as a batch whose rows count from 0; own: room for their sequences. */
 struct batch windows_batch(const struct windows *w, size_t first, size_t n, struct sequence own[n]);
 /* From window `first` on, how many together have at most so many tokens: one at least. */
@@ -52,9 +54,10 @@ void windows_shard(struct windows *w, size_t i, size_t n);
 void windows_free(struct windows *w);
 
 /* Rows of options that tools share. */
-#define OPTION_CTX(var) { 'c', "ctx", OPTION_SIZE, var, "N", \
-	.help = "ids per window (default: the model's positions, at most 2048)", .least = 2, .most = WINDOWS_LONGEST }
-#define OPTION_CONVENTION(var) { 0, "convention", OPTION_CHOICE, var, "NAME", \
-	.help = "how the text is cut into windows", .choices = windows_conventions }
-#define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE, var, "N", .help = "only the first N ids (default: all)" }
+#define OPTION_CTX(var) { 'c', "ctx", OPTION_SIZE(var), "N", \
+	"ids per window (default: the model's positions, at most 2048)", .least = 2, .most = WINDOWS_LONGEST }
+#define OPTION_CONVENTION(var) { 0, "convention", \
+	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, \
+	"how the text is cut into windows", .otherwise = "gptq" }
+#define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
 #endif

@@ -8,7 +8,7 @@
  * sees parts in both cases: a file is cut along its layout. A tool is a loop
  *
  *	struct input *in = input_open(path, model_layout, "model");
- *	struct output *out = output_open(output_path, "model");
+ *	struct output *out = output_open(path, "model");
  *	struct image *image;
  *
  *	while ((image = input_next(in))) {

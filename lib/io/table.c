@@ -18,9 +18,7 @@ void table_row(struct table *s, const union table_value value[])
 {
 	union table_value *row;
 
-	s->value = realloc(s->value, (s->rows + 1) * s->columns * sizeof *s->value);
-	if (!s->value)
-		die("out of memory");
+	s->value = xgrow(s->value, (s->rows + 1) * s->columns, sizeof *s->value);
 	row = s->value + s->rows++ * s->columns;
 	for (size_t c = 0; c < s->columns; c++) {
 		row[c] = value[c];

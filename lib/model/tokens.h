@@ -34,6 +34,6 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab);
 
 /* The row of --force-tokens. */
-#define OPTION_FORCE_TOKENS(var) { 0, "force-tokens", OPTION_BOOL, var, NULL, \
-	.help = "take tokens that were made for a vocabulary of another size" }
+#define OPTION_FORCE_TOKENS(var) { 0, "force-tokens", OPTION_BOOL(var), NULL, \
+	"take tokens that were made for a vocabulary of another size" }
 #endif

@@ -18,7 +18,7 @@
 
 enum { LINEAR_COLUMNS = 1000000000 };	/* of a layer or of a group, at most */
 
-enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_STATIC_MODALITY, INPUT_DYNAMIC_TOKEN };
+enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_DYNAMIC_TOKEN, INPUT_STATIC_MODALITY };
 
 /* How a layer rounds its inputs (activation quantization). */
 struct input_scale {

@@ -204,8 +204,8 @@ static bool no_zero_point(const struct linear *l, size_t n, const void *x, char 
 /* --- the table, in the order of writing --- */
 
 static const char *const input_modes[] = {
-	[INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_STATIC_MODALITY] = "static-modality",
-	[INPUT_DYNAMIC_TOKEN] = "dynamic-token", NULL
+	[INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_DYNAMIC_TOKEN] = "dynamic-token",
+	[INPUT_STATIC_MODALITY] = "static-modality", NULL
 };
 
 static const char no_zero[] = "the storage format has no zero point";
@@ -249,7 +249,7 @@ const struct member members[] = {
 	{ "act_format", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_ANY, AT(input.format), .there = rounds_inputs,
 		.unless = no_mode, .sound = no_zero_point },
 	{ "act_mode", MEMBER_WORD, MEMBER_PARAMETER, FORM_ANY, AT(input.mode), .optional = true,
-		.words = input_modes, .meaning = "static-tensor, static-modality, dynamic-token" },
+		.words = input_modes, .meaning = "static-tensor, dynamic-token, static-modality" },
 	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale), .there = has_static_scale,
 		.unless = no_static, .rank = 1, .extent = { AT(input.modalities) }, .sound = one_a_modality },
 	{ "branch_a", .role = MEMBER_REFUSED }, { "branch_b", .role = MEMBER_REFUSED },

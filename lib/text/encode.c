@@ -46,8 +46,8 @@ static void put_token(struct encoder *e, int32_t id, size_t bytes)
 {
 	if (e->out.n == e->room) {
 		e->room += e->room / 2 + 256;
-		e->out.id = text_grown(e->out.id, e->room, sizeof *e->out.id);
-		e->out.bytes = text_grown(e->out.bytes, e->room, sizeof *e->out.bytes);
+		e->out.id = xgrow(e->out.id, e->room, sizeof *e->out.id);
+		e->out.bytes = xgrow(e->out.bytes, e->room, sizeof *e->out.bytes);
 	}
 	if (bytes > UINT16_MAX)
 		die("%s: token %zu of the text (id %d) stands for more than %d bytes of the text", e->t->name, e->out.n, id, UINT16_MAX);
@@ -69,7 +69,7 @@ static void push(struct encoder *e, uint32_t left, uint32_t right)
 	if (m->rank < 0)
 		return;
 	if (e->heaps == e->heap_room)
-		e->heap = text_grown(e->heap, e->heap_room = 2 * e->heap_room + 64, sizeof *e->heap);
+		e->heap = xgrow(e->heap, e->heap_room = 2 * e->heap_room + 64, sizeof *e->heap);
 	for (i = e->heaps++; i && before(c, e->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		e->heap[i] = e->heap[(i - 1) / 2];
 	e->heap[i] = c;
@@ -131,7 +131,7 @@ static void put_symbol(struct encoder *e, int32_t id, size_t bytes)
 	struct symbol *s;
 
 	if (e->symbols == e->symbol_room)
-		e->symbol = text_grown(e->symbol, e->symbol_room = 2 * e->symbol_room + 64, sizeof *e->symbol);
+		e->symbol = xgrow(e->symbol, e->symbol_room = 2 * e->symbol_room + 64, sizeof *e->symbol);
 	if (bytes > UINT32_MAX || e->symbols >= UINT32_MAX - 1)
 		die("%s: the text has a stretch of 4 GiB without a place to cut it", e->t->name);
 	s = e->symbol + e->symbols;
@@ -354,7 +354,7 @@ void encoding_free(struct encoding *e)
 
 struct encoding encoding_of_bytes(size_t n, const char text[n])
 {
-	struct encoding k = { n, text_grown(NULL, n, sizeof *k.id), text_grown(NULL, n, sizeof *k.bytes) };
+	struct encoding k = { n, xgrow(NULL, n, sizeof *k.id), xgrow(NULL, n, sizeof *k.bytes) };
 
 	for (size_t i = 0; i < n; i++) {
 		k.id[i] = (unsigned char)text[i];

@@ -7,22 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *text_grown(void *p, size_t n, size_t size)
-{
-	size_t bytes;
-
-	if (__builtin_mul_overflow(n, size, &bytes) || !(p = realloc(p, bytes ? bytes : 1)))
-		die("out of memory");
-	return p;
-}
-
 void weighted_room(struct weighted *b, size_t n)
 {
 	if (b->n + n <= b->room)
 		return;
 	b->room = b->room + b->room / 2 + n;
-	b->text = text_grown(b->text, b->room, 1);
-	b->weight = text_grown(b->weight, b->room, sizeof *b->weight);
+	b->text = xgrow(b->text, b->room, 1);
+	b->weight = xgrow(b->weight, b->room, sizeof *b->weight);
 }
 
 void weighted_put(struct weighted *b, size_t n, const char *s, size_t weight)
@@ -120,7 +111,7 @@ void step_strings(struct step *s, const char *from, const char *to)
 
 struct step *steps_add(struct steps *s)
 {
-	s->step = text_grown(s->step, s->n + 1, sizeof *s->step);
+	s->step = xgrow(s->step, s->n + 1, sizeof *s->step);
 	s->step[s->n] = (struct step){ 0 };
 	return s->step + s->n++;
 }

@@ -34,8 +34,6 @@ struct steps {
 	struct step *step;
 };
 
-void *text_grown(void *p, size_t n, size_t size);	/* realloc of n × size bytes; dies without memory */
-
 void weighted_room(struct weighted *b, size_t n);	/* for n bytes more */
 /* Appends n bytes that stand together for `weight` bytes of the text; the first byte carries them. */
 void weighted_put(struct weighted *b, size_t n, const char *s, size_t weight);
