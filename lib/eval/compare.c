@@ -55,15 +55,6 @@ static void see_layer(struct compare *c, const char *group)
 			see(c, group, m->name);
 }
 
-static bool has(const struct image *image, const char *group, const char *member)
-{
-	char *path = xformat("%s/%s", group, member);
-	bool yes = image_has(image, path);
-
-	free(path);
-	return yes;
-}
-
 static void add_row(struct compare *c, const char *path, const struct linear *l, const struct weight_difference *d)
 {
 	table_row(&c->table, (union table_value[]){ { path }, { survey_storage(l) }, { .number = d->mse },
@@ -76,10 +67,14 @@ static void take_layer(struct walk *w, const char *group)
 	struct layer ours = layer_read(w->image, group, 0, 0);
 	const struct linear *l = &ours.linear;
 	void *work = xalloc(stats_workspace(l->out, l->in), 1);
-	const float *h = c->hessian && has(c->hessian, group, "hessian") ? hessian_read(c->hessian, group, l->in) : NULL;
+	const float *h = NULL;
 	struct weight_difference d;
 	struct layer theirs;
 
+	if (c->hessian && hessian_there(c->hessian, group)) {
+		h = hessian_find(c->hessian, group, l->in).sum;
+		hessian_check(image_name(c->hessian), group, l->in, h);
+	}
 	if (!layer_there(c->reference, group))
 		die("%s: %s: is missing; %s has it", image_name(c->reference), group, image_name(w->image));
 	theirs = layer_read(c->reference, group, l->out, l->in);
