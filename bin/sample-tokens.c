@@ -79,7 +79,7 @@ int main(int argc, char *argv[])
 	int32_t *id = xalloc(n, sizeof *id);
 
 	config.compute_type = compute_type;
-	config.few = true;
+	config.rows = 1;	/* of each sequence, token by token */
 	if (config.bos < 0)
 		die("%s: /config: names no bos_token_id to begin with", image_name(image));
 	sample_tokens(image, &config, windows_ctx(ctx, config.positions), temperature, seed, n,
