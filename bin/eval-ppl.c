@@ -8,7 +8,7 @@
  *	nll_se = √((mean nll² - mean² nll) / (n - 1))
  *	bits_per_byte = Σ nll / (ln 2 · bytes of the targets)
  * and, paired with an earlier record token by token, the mean difference and its standard error.
- * With a reference, a model which streams in beside it, also the divergence of the two (lib/eval/divergence.h).
+ * With a reference, a model that streams in beside it, also the divergence of the two (eval/divergence.h).
  * Conventions of cutting a text: SPEC section 10.
  */
 #include <stdlib.h>
@@ -19,9 +19,9 @@
 #include "eval/divergence.h"
 #include "eval/perplexity.h"
 #include "eval/record.h"
+#include "forward/run.h"
 #include "io/file.h"
 #include "io/image.h"
-#include "forward/run.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -29,11 +29,12 @@ static const struct tool tool = {
 	.brief = "perplexity of a model on a text",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Cuts the tokens of a text into windows, runs the model over all of them, and prints the mean negative\n"
-		"log-likelihood of the targets in nats, its standard error, the perplexity, and bits a byte where the\n"
-		"tokens file knows the length of the text. -o keeps the likelihood of every target. --reference adds the\n"
-		"divergence from another model, such as the one that was quantized: KL(reference || model), how often both\n"
-		"have the same token on top, and how the probability of the target has changed.",
+	.about = "Cuts the tokens of a text into windows, runs the model over all of them, and prints the "
+		"mean negative log-likelihood of the targets in nats, its standard error, the perplexity, "
+		"and bits a byte where the tokens file knows the length of the text. -o keeps the "
+		"likelihood of every target. --reference adds the divergence from another model, such as "
+		"the one that was quantized: KL(reference || model), how often both have the same token on "
+		"top, and how the probability of the target has changed.",
 	.examples = "  eval-ppl --tokens test.h5 --ctx 256 --convention bos model.h5 -o plain.h5\n"
 		"  dpq-run -q --compensate none model.h5 |\n"
 		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --paired plain.h5\n"
@@ -41,51 +42,91 @@ static const struct tool tool = {
 		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --reference model.h5",
 };
 
-/* Everything the command line says. */
-static struct {
+/* What the command line says. */
+struct settings {
 	const char *tokens, *paired, *reference;
 	size_t ctx, limit, memory;
-	int convention, compute_type;
+	enum windows_convention convention;
+	enum compute_type compute_type;
 	bool json, force_tokens;
-} set = { .memory = (size_t)512 << 20 };
-
-static const struct option_row rows[] = {
-	{ 't', "tokens", OPTION_FILE, &set.tokens, "FILE", .help = "token ids of the text" },
-	OPTION_CTX(&set.ctx),
-	OPTION_CONVENTION(&set.convention),
-	OPTION_LIMIT(&set.limit),
-	{ 0, "paired", OPTION_FILE, &set.paired, "FILE", .help = "differences from an earlier record (-o) over the same tokens" },
-	{ 'r', "reference", OPTION_FILE, &set.reference, "MODEL", .help = "divergence from this model, of the same vocabulary", .alias = "against" },
-	OPTION_COMPUTE_TYPE(&set.compute_type),
-	OPTION_FORCE_TOKENS(&set.force_tokens),
-	OPTION_MEMORY(&set.memory),
-	{ 0, "json", OPTION_BOOL, &set.json, NULL, .help = "print one JSON object", .neutral = true },
-	{ .type = OPTION_END },
 };
+
+/* The likelihood of every target, and with a reference the divergence from it; closes the models. */
+static struct divergence measure(struct run *model, struct run *reference, const struct windows *w,
+	size_t memory, double nll[w->targets])
+{
+	struct run *both[] = { model, reference };
+	const size_t models = reference ? 2 : 1;
+	struct divergence d = { 0 };
+
+	for (size_t k = 0; k < models; k++)
+		run_begin(both[k], w, memory / models);
+	run_to_heads(models, both);
+	if (reference)
+		d = divergence_of(model->forward, &model->head, reference->forward, &reference->head, nll);
+	else
+		forward_score(model->forward, &model->head, nll);
+	for (size_t k = 0; k < models; k++)
+		run_close(both[k]);
+	progress_clear();
+	return d;
+}
+
+/* before: an earlier record, or NULL. */
+static void report(const struct settings *set, struct output *out, const struct windows *w,
+	const double nll[w->targets], const struct image *before, const struct divergence *d)
+{
+	struct perplexity p = perplexity_of(w->targets, nll, w->bytes);
+	struct answer answer[PERPLEXITY_ANSWERS + DIVERGENCE_ANSWERS];
+	size_t numbers = perplexity_answer(&p, answer);
+
+	if (before)
+		numbers += paired_answer(record_paired(before, w->targets, nll), answer + numbers);
+	if (set->reference) {
+		numbers += divergence_answer(d, answer + numbers);
+		divergence_write(out, d);
+	}
+	file_check();
+	report_answer(numbers, answer, set->json);
+	record_write(out, numbers, answer, w, nll);
+}
 
 int main(int argc, char *argv[])
 {
-	size_t operands;
-	const char **operand = option_parse(argc, argv, &tool, rows, &operands);
+	struct settings set;
+	const struct option_row rows[] = {
+		{ 't', "tokens", OPTION_FILE(&set.tokens), "FILE", "token ids of the text" },
+		OPTION_CTX(&set.ctx),
+		OPTION_CONVENTION(&set.convention),
+		OPTION_LIMIT(&set.limit),
+		{ 0, "paired", OPTION_FILE(&set.paired), "FILE",
+			"differences from an earlier record (-o) over the same tokens" },
+		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
+			"divergence from this model, of the same vocabulary", .alias = "against" },
+		OPTION_COMPUTE_TYPE(&set.compute_type),
+		OPTION_FORCE_TOKENS(&set.force_tokens),
+		OPTION_MEMORY(&set.memory),
+		{ 0, "json", OPTION_BOOL(&set.json), NULL, "print one JSON object", .neutral = true },
+		{ .type = OPTION_END },
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
 
 	linalg_init();
 	if (!set.tokens)
-		misuse("--tokens FILE is wanted");
+		misuse("--tokens FILE is expected");
 	if (set.reference && set.paired)
-		misuse("--reference and --paired both give paired_delta: one of them is wanted");
+		misuse("--reference and --paired both give paired_delta: one of them is expected");
 
-	enum compute_type type = (enum compute_type)set.compute_type;
 	struct image *file = image_open(set.tokens, "tokens");
-	struct run *model = run_open(operand[0], type), *reference = set.reference ? run_open(set.reference, type) : NULL;
-	struct run *both[] = { model, reference };
-	size_t models = reference ? 2 : 1;
-	struct tokens tokens = tokens_read(file, model->image, model->config.vocab, set.force_tokens, set.limit);
+	struct run *model = run_open(c.operand[0], set.compute_type);
+	struct run *reference = set.reference ? run_open(set.reference, set.compute_type) : NULL;
+	struct tokens tokens = tokens_read(file, model->image, model->config.vocab, set.force_tokens,
+		set.limit);
 	struct windows windows = windows_cut(image_name(file), &tokens, set.convention,
 		windows_ctx(set.ctx, model->config.positions));
 	struct image *before = set.paired ? record_earlier(set.paired, &windows) : NULL;
-	struct output *out = record_open(output_path, model->image);
+	struct output *out = record_open(c.output, model->image);
 	double *nll = xalloc(windows.targets, sizeof *nll);
-	struct divergence divergence = { 0 };
 
 	record_input(out, "tokens", file);
 	if (before)
@@ -94,30 +135,9 @@ int main(int argc, char *argv[])
 		run_match(model, reference);
 		record_input(out, "reference", reference->image);
 	}
-	for (size_t k = 0; k < models; k++)
-		run_begin(both[k], &windows, set.memory / models);
-	run_to_heads(models, both);
-	if (reference)
-		divergence = divergence_of(model->forward, &model->head, reference->forward, &reference->head, nll);
-	else
-		forward_score(model->forward, &model->head, nll);
-	for (size_t k = 0; k < models; k++)
-		run_close(both[k]);
-	progress_clear();
+	struct divergence divergence = measure(model, reference, &windows, set.memory, nll);
 
-	struct perplexity p = perplexity_of(windows.targets, nll, windows.bytes);
-	struct answer answer[PERPLEXITY_ANSWERS + DIVERGENCE_ANSWERS];
-	size_t numbers = perplexity_answer(&p, answer);
-
-	if (before)
-		numbers += paired_answer(record_paired(before, windows.targets, nll), answer + numbers);
-	if (reference) {
-		numbers += divergence_answer(&divergence, answer + numbers);
-		divergence_write(out, &divergence);
-	}
-	file_check();
-	report_answer(numbers, answer, set.json);
-	record_write(out, numbers, answer, &windows, nll);
+	report(&set, out, &windows, nll, before, &divergence);
 	image_close(file);
 	if (before)
 		image_close(before);

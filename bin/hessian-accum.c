@@ -8,14 +8,11 @@
  * of a model run over windows of tokens, or of activations from a file; or the
  * sum of several Hessian files, made by separate jobs with --shard. SPEC 4.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/number.h"
 #include "base/option.h"
-#include "base/progress.h"
-#include "io/image.h"
 #include "forward/calibrate.h"
 #include "forward/forward.h"
 #include "num/linalg.h"
@@ -25,101 +22,108 @@ static const struct tool tool = {
 	.brief = "Hessians of a model's linear layers over calibration tokens",
 	.operands = "[MODEL | ACTIVATIONS | HESSIAN...]",
 	.max_operands = SIZE_MAX,
-	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, absmax and mean_abs; "
-		"layers that share an input share one Hessian. A file of activations, <layer>/input, is taken as it is. Several "
-		"Hessian files are summed in the order given.",
+	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, "
+		"absmax and mean_abs; layers that share an input share one Hessian. A file of activations, "
+		"<layer>/input, is taken as it is. Several Hessian files are summed in the order given.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 1/2 model.h5 -o one.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 2/2 model.h5 -o two.h5\n"
 		"  hessian-accum one.h5 two.h5 -o both.h5",
 };
 
-static const char *tokens_path, *shard_text = "1/1";
-static size_t ctx, limit, memory = (size_t)512 << 20, shard, shards;
-static int convention, compute_type;
-static bool force_tokens;
 enum { SHARDS = 1000000 };
 
-static const struct option_row rows[] = {
-	{ 't', "tokens", OPTION_FILE, &tokens_path, "FILE", .help = "token ids of the calibration text" },
-	OPTION_CTX(&ctx),
-	OPTION_CONVENTION(&convention),
-	OPTION_LIMIT(&limit),
-	{ 0, "shard", OPTION_TEXT, &shard_text, "I/N", .help = "only windows I, I + N, ..., counted from 1" },
-	OPTION_COMPUTE_TYPE(&compute_type),
-	OPTION_FORCE_TOKENS(&force_tokens),
-	OPTION_MEMORY(&memory),
-	OPTION_LAYERS,
-	{ .type = OPTION_END },
+/* What the command line says. */
+struct settings {
+	const char *tokens;
+	struct calibrate_cut cut;
+	enum windows_convention convention;
+	enum compute_type compute_type;
+	bool force_tokens;
+	size_t memory;
+	struct selection layers;
 };
 
-static void of_model(struct output *out, struct input *in, struct image *image)
+static void parse_shard(void *var, const char *option, const char *text)
 {
-	struct image *file = image_open(tokens_path, "tokens");
-	struct config config = config_read(image);
-	struct tokens tokens = tokens_read(file, image, config.vocab, force_tokens, limit);
-	struct windows windows = windows_cut(image_name(file), &tokens, convention, windows_ctx(ctx, config.positions));
+	struct calibrate_cut *cut = var;
+	const char *end = number_size(text, &cut->shard);
 
-	calibrate_check(&config, input_name(in));
-	config.compute_type = (enum compute_type)compute_type;
-	windows_shard(&windows, shard, shards);
-	struct forward *run = forward_open(&config, &windows, memory);
+	end = end && *end == '/' ? number_size(end + 1, &cut->shards) : NULL;
+	if (!end || *end || !cut->shard || cut->shard > cut->shards || cut->shards > SHARDS)
+		misuse("--%s: '%s' is not I/N with 1 <= I <= N <= %d", option, text, SHARDS);
+}
 
-	for (; image; image = input_next(in)) {
-		output_begin(out, image);
-		if (!image_part(image)) {
-			output_copy(out, image, "/config", NULL);
-			output_history(out, "tokens", file);
-		}
-		calibrate_part(out, run, image);
-		output_end(out);
-	}
+static void of_model(const struct settings *set, struct filter *f)
+{
+	struct image *file = image_open(set->tokens, "tokens");
+	struct config config = config_read(f->image);
+	struct tokens tokens = tokens_read(file, f->image, config.vocab, set->force_tokens, set->cut.limit);
+	struct windows windows = windows_cut(image_name(file), &tokens, set->convention,
+		windows_ctx(set->cut.ctx, config.positions));
+
+	calibrate_check(&config, &set->layers, input_name(f->in));
+	config.compute_type = set->compute_type;
+	windows_shard(&windows, set->cut.shard, set->cut.shards);
+	struct forward *run = forward_open(&config, &windows, set->memory);
+
+	model_filter(f, calibrate_part, &(struct calibrate){ run, &set->layers, file });
 	forward_close(run);
 	windows_free(&windows);
 	config_free(&config);
 	image_close(file);
 }
 
+/* Options against the kind of the input. */
+static void check(const struct settings *set, const struct image *image)
+{
+	const bool model = !strcmp(image_kind(image), "model"), sum = !strcmp(image_kind(image), "hessian");
+
+	option_idle(3, (struct option_idle[]){
+		{ !model, "convention compute-type force-tokens memory", "no model is run" },
+		{ sum && set->cut.shards == 1, "shard", "1/1 is all" },
+		{ sum, "ctx limit", "Hessian files are summed whole" } });
+	if (model && !set->tokens)
+		misuse("--tokens FILE is expected for a model");
+	if (!model && set->tokens)
+		misuse("--tokens goes with a model; %s is of kind %s", image_name(image), image_kind(image));
+	if (set->cut.shards > 1 && sum)
+		misuse("--shard goes with a model or activations; Hessian files are summed whole");
+}
+
 int main(int argc, char *argv[])
 {
-	size_t n;
-	const char **operand = option_parse(argc, argv, &tool, rows, &n);
-	const char *end = number_size(shard_text, &shard);
+	struct settings set;
+	const struct option_row rows[] = {
+		{ 't', "tokens", OPTION_FILE(&set.tokens), "FILE", "token ids of the calibration text" },
+		OPTION_CTX(&set.cut.ctx),
+		OPTION_CONVENTION(&set.convention),
+		OPTION_LIMIT(&set.cut.limit),
+		{ 0, "shard", OPTION_PARSED(struct calibrate_cut, &set.cut, parse_shard), "I/N",
+			"only windows I, I + N, ..., counted from 1", .otherwise = "1/1" },
+		OPTION_COMPUTE_TYPE(&set.compute_type),
+		OPTION_FORCE_TOKENS(&set.force_tokens),
+		OPTION_MEMORY(&set.memory),
+		OPTION_LAYERS(&set.layers),
+		{ .type = OPTION_END },
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+	struct filter *file = xalloc(c.operands, sizeof *file);
 
 	linalg_init();
-	end = end && *end == '/' ? number_size(end + 1, &shards) : NULL;
-	if (!end || *end || !shard || shard > shards || shards > SHARDS)
-		misuse("--shard: '%s' is not I/N with 1 <= I <= N <= %d", shard_text, SHARDS);
-
-	struct input **in = xalloc(n, sizeof(struct input *));
-	struct image **image = xalloc(n, sizeof(struct image *));
-
-	for (size_t i = 0; i < n; i++) {
-		in[i] = input_open(operand[i], model_layout, n > 1 ? "hessian" : "model|activations|hessian");
-		image[i] = input_next(in[i]);
+	for (size_t i = 0; i < c.operands; i++)
+		file[i] = filter_open(c.operand[i],
+			c.operands > 1 ? "hessian" : "model|activations|hessian", NULL, NULL);
+	check(&set, file->image);
+	file->out = output_open(c.output, "hessian");
+	if (!strcmp(image_kind(file->image), "model"))
+		of_model(&set, file);
+	else {
+		set.cut.ctx = windows_ctx(set.cut.ctx, 0);
+		calibrate_files(c.operands, file, &set.layers, &set.cut);
 	}
-	const bool model = !strcmp(image_kind(image[0]), "model"), sum = !strcmp(image_kind(image[0]), "hessian");
-
-	option_idle(3, (struct option_idle[]){ { !model, "convention compute-type force-tokens memory", "no model is run" },
-		{ sum && shards == 1, "shard", "1/1 is all" }, { sum, "ctx limit", "Hessian files are summed whole" } });
-	if (model && !tokens_path)
-		misuse("--tokens FILE is wanted for a model");
-	if (!model && tokens_path)
-		misuse("--tokens goes with a model; %s is of kind %s", input_name(in[0]), image_kind(image[0]));
-	if (shards > 1 && sum)
-		misuse("--shard goes with a model or activations; Hessian files are summed whole");
-
-	struct output *out = output_open(output_path, "hessian");
-
-	if (model)
-		of_model(out, in[0], image[0]);
-	else
-		calibrate_files(out, n, in, image, &(struct calibrate_cut){ windows_ctx(ctx, 0), limit, shard, shards });
-	progress_clear();
-	output_close(out);
-	for (size_t i = 0; i < n; i++)
-		input_close(in[i]);
-	free(in);
-	free(image);
+	for (size_t i = 0; i < c.operands; i++)
+		filter_close(&file[i]);
+	free(file);
 	return 0;
 }

@@ -5,20 +5,20 @@
  * config.json and tokenizer.json are kept verbatim; the safetensors' names
  * change dots into slashes: model.norm.weight is /model/norm/weight.
  */
+#include <string.h>
 #include "base/error.h"
 #include "base/option.h"
 #include "io/image.h"
 #include "model/import.h"
-#include <string.h>
 
 static const struct tool tool = {
 	.name = "model-import",
 	.brief = "a Hugging Face folder (config.json, safetensors, tokenizer.json) as a model",
 	.operands = "FOLDER",
 	.max_operands = 1,
-	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes\n"
-		"every tensor as it is stored, under its name with slashes for dots. Shapes are held\n"
-		"against config.json; NaN and infinite weights are refused.",
+	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes every "
+		"tensor as it is stored, under its name with slashes for dots. Shapes are held against "
+		"config.json; NaN and infinite weights are refused.",
 	.examples = "  model-import data/prose -o model.h5\n"
 		"  model-import data/prose | dpq-run -q --compensate none -o rtn.h5",
 };
@@ -26,14 +26,13 @@ static const struct tool tool = {
 int main(int argc, char *argv[])
 {
 	static const struct option_row rows[] = { { .type = OPTION_END } };
-	size_t n;
-	const char **folder = option_parse(argc, argv, &tool, rows, &n);
+	struct command c = option_parse(argc, argv, &tool, rows);
 	struct output *out;
 
-	if (!strcmp(*folder, "-"))
-		misuse("a folder is wanted");
-	out = output_open(output_path, "model");
-	import_folder(out, *folder);
+	if (!strcmp(c.operand[0], "-"))
+		misuse("standard input is no folder, expected a folder");
+	out = output_open(c.output, "model");
+	import_model(out, c.operand[0]);
 	output_close(out);
 	return 0;
 }

@@ -14,9 +14,9 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/progress.h"
-#include "io/image.h"
 #include "forward/sample.h"
 #include "forward/windows.h"
+#include "io/image.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -24,13 +24,15 @@ static const struct tool tool = {
 	.brief = "token ids drawn from a model",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are --length of them. "
-		"Random numbers belong to the place in the result, not to the order of the work.",
+	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are "
+		"--length of them. Random numbers belong to the place in the result, not to the order of "
+		"the work.",
 	.examples = "  sample-tokens --length 2040 --ctx 256 --seed 1 model.h5 -o calib.h5\n"
 		"  sample-tokens --length 2040 --ctx 256 --seed 2 model.h5 -o test.h5",
 };
 
-static void write_tokens(struct output *out, const struct image *model, const struct config *c, size_t n, int32_t id[n])
+static void write_tokens(struct output *out, const struct image *model, const struct config *c, size_t n,
+	int32_t id[n])
 {
 	enum { BYTES = 256 };
 	char *tokenizer = image_has(model, "/tokenizer") ? image_string(model, "/tokenizer") : NULL;
@@ -51,33 +53,37 @@ static void write_tokens(struct output *out, const struct image *model, const st
 
 int main(int argc, char *argv[])
 {
-	size_t n = 16384, ctx = 0, operands;
-	double temperature = 1;
-	int compute_type = COMPUTE_F32;
+	size_t n, ctx, seed;
+	double temperature;
+	enum compute_type compute_type;
 	const struct option_row rows[] = {
-		{ 'n', "length", OPTION_SIZE, &n, "N", .help = "ids to draw", .least = 1, .most = 1 << 30, .alias = "tokens" },
-		{ 0, "temperature", OPTION_REAL, &temperature, "T", .help = "divides the logits; 0: always the likeliest", .most = 1e6 },
-		{ 'c', "ctx", OPTION_SIZE, &ctx, "N", .help = "ids per sequence, BOS included (default: the model's positions, at most 2048)",
+		{ 'n', "length", OPTION_SIZE(&n), "N", "ids to draw", .otherwise = "16384",
+			.least = 1, .most = 1 << 30, .alias = "tokens" },
+		{ 0, "temperature", OPTION_REAL(&temperature), "T",
+			"divides the logits; 0: always the likeliest", .otherwise = "1", .most = 1e6 },
+		{ 'c', "ctx", OPTION_SIZE(&ctx), "N",
+			"ids per sequence, BOS included (default: the model's positions, at most 2048)",
 			.least = 2, .most = WINDOWS_LONGEST },
 		OPTION_COMPUTE_TYPE(&compute_type),
-		OPTION_SEED,
+		OPTION_SEED(&seed),
 		{ .type = OPTION_END },
 	};
-	const char **operand = option_parse(argc, argv, &tool, rows, &operands);
+	struct command c = option_parse(argc, argv, &tool, rows);
 
 	linalg_init();
 	option_idle(1, &(struct option_idle){ !(temperature > 0), "seed", "--temperature 0" });
 
-	struct image *image = image_open(operand[0], "model");
+	struct image *image = image_open(c.operand[0], "model");
 	struct config config = config_read(image);
-	struct output *out = output_open(output_path, "tokens");
+	struct output *out = output_open(c.output, "tokens");
 	int32_t *id = xalloc(n, sizeof *id);
 
-	config.compute_type = (enum compute_type)compute_type;
+	config.compute_type = compute_type;
 	config.rows = 1;	/* of each sequence, token by token */
 	if (config.bos < 0)
 		die("%s: /config: names no bos_token_id to begin with", image_name(image));
-	sample_tokens(image, &config, windows_ctx(ctx, config.positions), temperature, seed, n, id);
+	sample_tokens(image, &config, windows_ctx(ctx, config.positions), temperature, seed, n,
+		id);
 	progress_clear();
 	write_tokens(out, image, &config, n, id);
 	output_close(out);

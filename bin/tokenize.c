@@ -6,41 +6,33 @@
  * With --bytes every byte is its own id, and NUL stands as BOS, as byte-level
  * models have it.
  */
+#include <stdlib.h>
+#include <string.h>
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/history.h"
 #include "base/option.h"
 #include "io/image.h"
 #include "io/text.h"
 #include "model/config.h"
 #include "model/tokens.h"
 #include "text/tokenizer.h"
-#include <stdlib.h>
-#include <string.h>
-
-static const char *model;
-static bool bytes, special;
 
 static const struct tool tool = {
 	.name = "tokenize",
 	.brief = "text as token ids",
 	.operands = "[TEXT]",
 	.max_operands = 1,
-	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration\n"
+	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration "
 		"do, by their --convention). Text need not be valid UTF-8. Give one of --model and --bytes.",
 	.examples = "  tokenize --bytes README.md -o text.h5",
 };
 
-static const struct option_row rows[] = {
-	{ 0, "model", OPTION_FILE, &model, "MODEL", .help = "use the tokenizer of this model" },
-	{ 0, "bytes", OPTION_BOOL, &bytes, NULL, .help = "ids are bytes, 0 to 255" },
-	{ 0, "special", OPTION_BOOL, &special, NULL, .help = "read special tokens (<s>, ...) in the text" },
-	{ .type = OPTION_END }
-};
-
 struct vocabulary { size_t size; long bos; bool add_bos; char *text; };	/* text: of tokenizer.json, or NULL */
 
-/* Ids by the model's tokenizer; the config knows how many there are, and the BOS of a tokenizer that adds none. */
-static struct encoding by_model(struct vocabulary *v, const struct image *image, size_t n, const char text[n])
+/* Ids by the model's tokenizer; its config says how many there are, and the BOS if the tokenizer does not. */
+static struct encoding by_model(struct vocabulary *v, const struct image *image, size_t n, const char text[n],
+	bool special)
 {
 	char *json = image_string(image, "/tokenizer"), *config = image_config(image);
 	char *name = xformat("%s: /tokenizer", image_name(image));
@@ -62,7 +54,8 @@ static struct encoding by_model(struct vocabulary *v, const struct image *image,
 	k = tokenizer_encode(t, n, text, special);
 	for (size_t i = 0; i < k.n; i++)
 		if ((size_t)k.id[i] >= v->size)
-			die("%s: id %d is not below the %zu of the model's vocabulary", name, k.id[i], v->size);
+			die("%s: id %d is not below the %zu of the model's vocabulary", name,
+				k.id[i], v->size);
 	tokenizer_close(t);
 	free(name);
 	free(config);
@@ -71,26 +64,35 @@ static struct encoding by_model(struct vocabulary *v, const struct image *image,
 
 int main(int argc, char *argv[])
 {
-	size_t operands, n;
-	const char *path = *option_parse(argc, argv, &tool, rows, &operands);
+	const char *model;
+	bool bytes, special;
+	const struct option_row rows[] = {
+		{ 0, "model", OPTION_FILE(&model), "MODEL", "use the tokenizer of this model" },
+		{ 0, "bytes", OPTION_BOOL(&bytes), NULL, "ids are bytes, 0 to 255" },
+		{ 0, "special", OPTION_BOOL(&special), NULL, "read special tokens (<s>, ...) in the text" },
+		{ .type = OPTION_END }
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+	const char *path = c.operand[0];
 	struct vocabulary v = { 256, 0, true, NULL };
 	struct image *image = NULL;
 	struct output *out;
 	struct encoding k;
 	char *text, *digest;
+	size_t n;
 
 	if (!model == !bytes)
-		misuse("exactly one of --model and --bytes is wanted");
+		misuse("exactly one of --model and --bytes is expected");
 	option_idle(1, &(struct option_idle){ bytes, "special", "--bytes" });
-	out = output_open(output_path, "tokens");
+	out = output_open(c.output, "tokens");
 	text = text_read(path, SIZE_MAX / 4, &n);
 	if (!n)
 		die("%s: the text is empty", strcmp(path, "-") ? path : "<stdin>");
 	if (model)
 		image = image_open(model, "model");
-	k = image ? by_model(&v, image, n, text) : encoding_of_bytes(n, text);
+	k = image ? by_model(&v, image, n, text, special) : encoding_of_bytes(n, text);
 	digest = digest_of(n, text);
-	option_history_note("text-sha256", digest);
+	history_note("text-sha256", digest);
 	free(text), free(digest);
 
 	output_start(out, 0, 1);

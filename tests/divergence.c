@@ -39,16 +39,17 @@ struct made {
 
 static struct windows make_windows(size_t n, size_t ctx, size_t vocab)
 {
-	struct windows w = { .n = n, .ctx = ctx, .id = xalloc(n * ctx, sizeof *w.id), .first = xalloc(n, sizeof *w.first),
-		.end = xalloc(n, sizeof *w.end), .source = xalloc(n, sizeof *w.source) };
+	int32_t *id = xalloc(n * ctx, sizeof *id);
+	struct windows w;
 
 	for (size_t i = 0; i < n * ctx; i++)
-		w.id[i] = (int32_t)(random_bits(&stream, drawn++) % vocab);
-	for (size_t i = 0; i < n; i++) {
-		w.first[i] = 1 + 3 * i;		/* targets need not begin at 1, nor go on to the end */
-		w.end[i] = ctx - 2 * i;
-		w.targets += w.end[i] - w.first[i];
-	}
+		id[i] = (int32_t)(random_bits(&stream, drawn++) % vocab);
+	w = windows_cut("x", &(struct tokens){ .n = n * ctx, .id = id, .bos = -1 }, 0, ctx);
+	free(id);
+	for (size_t i = 0; i < n; i++)		/* targets need not begin at 1, nor go on to the end */
+		for (size_t p = 0; p + 1 < ctx; p++)
+			if (p < 3 * i || p + 1 >= ctx - 2 * i)
+				w.target[i * ctx + p] = -1, w.targets--;
 	return w;
 }
 
@@ -132,7 +133,7 @@ static size_t top(size_t n, const float y[n])
 /* What divergence_of() gives is what the whole logits of both give. Returns how many targets agree, and the largest kl. */
 static size_t held_against_whole(struct made *m, struct made *a, const struct windows *w, double bound, double *largest)
 {
-	size_t vocab = m->config.vocab, rows = w->n * w->ctx, k = 0, agree = 0;
+	size_t vocab = m->config.vocab, rows = w->rows, k = 0, agree = 0;
 	struct whole whole = { { xalloc(rows * vocab, sizeof(float)), xalloc(rows * vocab, sizeof(float)) }, vocab };
 	double *nll = xalloc(w->targets, sizeof *nll), *alone = xalloc(w->targets, sizeof *alone);
 	struct divergence d = divergence_of(m->f, &m->h, a->f, &a->h, nll);
@@ -141,7 +142,7 @@ static size_t held_against_whole(struct made *m, struct made *a, const struct wi
 	forward_tiles(2, (struct forward *[]){ m->f, a->f }, (const struct head *[]){ &m->h, &a->h }, keep, &whole);
 	for (size_t i = 0; i < rows; i++) {
 		const float *q = whole.y[0] + i * vocab, *p = whole.y[1] + i * vocab;
-		int64_t target = windows_target(w, i);
+		int32_t target = w->target[i];
 		long double lq = log_sum(vocab, q), lp = log_sum(vocab, p);
 		double kl = 0;
 
@@ -260,7 +261,7 @@ static void threads_do_not_matter(void **unused)
 /* P = (0.9, 0.1) of the other model, Q = (0.5, 0.5): not the same as the other way round. */
 static void the_other_model_weighs(void **unused)
 {
-	struct windows w = { .n = 1, .ctx = 2, .id = (int32_t[]){ 0, 1 }, .first = (size_t[]){ 1 }, .end = (size_t[]){ 2 }, .targets = 1 };
+	struct windows w = windows_cut("x", &(struct tokens){ .n = 2, .id = (int32_t[]){ 0, 1 }, .bos = -1 }, 0, 2);
 	struct made *m = make(&w, 2, 1), *a = make(&w, 2, 1);
 	double nll;
 	struct divergence d;
@@ -276,6 +277,7 @@ static void the_other_model_weighs(void **unused)
 	d = divergence_of(a->f, &a->h, m->f, &m->h, &nll);
 	assert_true(fabs(d.kl[0] - (0.5 * log(0.5 / 0.9) + 0.5 * log(0.5 / 0.1))) < 1e-7);
 	divergence_free(&d);
+	windows_free(&w);
 	unmake(m), unmake(a);
 }
 

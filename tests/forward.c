@@ -20,7 +20,6 @@
 #include "base/thread.h"
 #include "eval/perplexity.h"
 #include "io/image.h"
-#include "forward/attention.h"
 #include "forward/calibrate.h"
 #include "forward/forward.h"
 #include "forward/resident.h"
@@ -31,6 +30,7 @@
 
 static const char *const models[] = {
 	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window", "mistral-window", "gpt2",
+	"qwen3-window", "neox-parallel", "neox-serial",
 };
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -81,21 +81,14 @@ static struct reference open_reference(const char *name)
 	shape[2] = r.config.vocab;
 	r.logits = image_tensor(r.image, "/test/logits", TENSOR_F32, 3, shape).data;
 	r.rows = n * ctx;
-	r.windows = (struct windows){ .n = n, .ctx = ctx, .id = t.data, .first = xalloc(n, sizeof(size_t)),
-		.end = xalloc(n, sizeof(size_t)), .source = xalloc(n, sizeof(int64_t)), .targets = n * (ctx - 1) };
-	for (size_t i = 0; i < n; i++) {
-		r.windows.first[i] = 1;
-		r.windows.end[i] = ctx;
-	}
+	r.windows = windows_cut(path, &(struct tokens){ .n = n * ctx, .id = t.data, .bos = -1 }, 0, ctx);
 	free(path);
 	return r;
 }
 
 static void close_reference(struct reference *r)
 {
-	free(r->windows.first);
-	free(r->windows.end);
-	free(r->windows.source);
+	windows_free(&r->windows);
 	config_free(&r->config);
 	image_close(r->image);
 }
@@ -138,21 +131,22 @@ static void scores_are_those_of_the_logits(void **unused)
 		struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
 		struct head head = head_read(r.image, &r.config, true);
 		double *nll = xalloc(r.windows.targets, sizeof *nll), worst = 0;
-		size_t vocab = r.config.vocab, ctx = r.windows.ctx, k = 0;
+		size_t vocab = r.config.vocab, k = 0;
 
-		r.windows.first[0] = 5;		/* targets need not begin at 1 */
-		r.windows.end[1] = 20;
+		for (size_t p = 0; p < 4; p++)		/* targets need not begin at 1 */
+			r.windows.target[p] = -1;
 		forward_part(f, r.image, NULL);
 		forward_score(f, &head, nll);
-		for (size_t w = 0; w < r.windows.n; w++)
-			for (size_t p = r.windows.first[w]; p < r.windows.end[w]; p++) {
-				const float *y = r.logits + (w * ctx + p - 1) * vocab;
-				double sum = 0;
+		for (size_t row = 0; row < r.windows.rows; row++) {
+			const float *y = r.logits + row * vocab;
+			double sum = 0;
 
-				for (size_t v = 0; v < vocab; v++)
-					sum += exp((double)y[v]);
-				worst = fmax(worst, fabs(nll[k++] - (log(sum) - (double)y[r.windows.id[w * ctx + p]])));
-			}
+			for (size_t v = 0; v < vocab; v++)
+				sum += exp((double)y[v]);
+			if (r.windows.target[row] >= 0)
+				worst = fmax(worst, fabs(nll[k++] - (log(sum) - (double)y[r.windows.target[row]])));
+		}
+		assert_int_equal(k, r.windows.targets - 4);
 		assert_true(worst < 1e-4);
 		head_free(&head);
 		forward_close(f);
@@ -169,7 +163,7 @@ static void steps_are_the_whole(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
-		size_t n = r.windows.n, ctx = r.windows.ctx, vocab = r.config.vocab, past = 0;
+		size_t n = r.windows.n, ctx = r.windows.longest, vocab = r.config.vocab, past = 0;
 		struct resident model = resident_open(r.image, &r.config);
 		struct work work = work_make(&r.config, n * 12, n * 12, ctx);
 		struct cache cache = cache_make(&r.config, n, ctx);
@@ -178,10 +172,14 @@ static void steps_are_the_whole(void **unused)
 
 		for (size_t k = 0; k < sizeof pieces / sizeof *pieces; past += pieces[k++]) {
 			int32_t id[2 * 12];
+			struct sequence sequence[2];
+			const struct batch batch = { .rows = n * pieces[k], .sequences = n, .sequence = sequence };
 
-			for (size_t s = 0; s < n; s++)
+			for (size_t s = 0; s < n; s++) {
 				memcpy(id + s * pieces[k], r.windows.id + s * ctx + past, pieces[k] * sizeof *id);
-			resident_step(&model, &work, &cache, n, pieces[k], (float (*)[vocab])y, (const int32_t (*)[pieces[k]])id);
+				sequence[s] = (struct sequence){ .first = s * pieces[k], .length = pieces[k], .past = past };
+			}
+			resident_step(&model, &work, &cache, &batch, (float (*)[vocab])y, id);
 			for (size_t s = 0; s < n; s++)
 				worst = fmax(worst, difference(vocab, y + s * vocab, all + (s * ctx + past + pieces[k] - 1) * vocab));
 		}
@@ -282,7 +280,8 @@ static void bf16_products_of_layers(void **unused)
 		p = product_choose(&l, COMPUTE_BF16, M);
 		packed = xalloc(product_size(&p, OUT), 1), input = xalloc(product_workspace(&p, M), 1);
 		product_make(&p, 0, OUT, packed);
-		product_run(&p, 0, OUT, M, OUT, y, product_input(&p, M, input, (const float (*)[IN])x, NULL), bias, false);
+		product_input(&p, M, input, (const float (*)[IN])x, NULL);
+		product_run(&p, 0, OUT, M, OUT, y, input, bias, false);
 		free(packed), free(input);
 		linear_weight(&l, 0, OUT, effective);
 		half_narrow(OUT * IN, narrow, (float *)effective, HALF_BF16);
@@ -303,77 +302,11 @@ static void bf16_products_of_layers(void **unused)
 	}
 }
 
-static double plain_attention(const struct attention *a, const struct attention_rows *r, size_t n, size_t past)
-{
-	size_t d = a->head_dim;
-	double worst = 0, *p = xalloc(past + n, sizeof *p);
-
-	for (size_t h = 0; h < a->heads; h++)
-		for (size_t i = 0; i < n; i++) {
-			const float *q = r->q + i * r->q_stride + h * d;
-			size_t kv = h / (a->heads / a->kv_heads) * d, at = past + i;
-			double sum = 0;
-
-			for (size_t j = 0; j <= at; j++) {
-				double dot = 0;
-
-				for (size_t k = 0; k < d; k++)
-					dot += (double)q[k] * (double)r->k[j * r->kv_stride + kv + k];
-				p[j] = a->window && at - j >= a->window ? 0 : exp(dot / sqrt((double)d));
-				sum += p[j];
-			}
-			for (size_t k = 0; k < d; k++) {
-				double y = 0;
-
-				for (size_t j = 0; j <= at; j++)
-					y += p[j] / sum * (double)r->v[j * r->kv_stride + kv + k];
-				worst = fmax(worst, fabs(y - (double)r->y[i * r->y_stride + h * d + k]));
-			}
-		}
-	free(p);
-	return worst;
-}
-
-static void attention_is_its_formula(void **unused)
-{
-	static const struct { struct attention a; size_t n, past; } rows[] = {
-		{ { 4, 2, 8, 0 }, 1, 0 }, { { 4, 2, 8, 0 }, 37, 0 }, { { 3, 1, 7, 0 }, 129, 0 }, { { 2, 2, 16, 0 }, 300, 0 },
-		{ { 2, 1, 16, 0 }, 257, 256 }, { { 6, 3, 4, 5 }, 131, 0 }, { { 2, 1, 8, 200 }, 513, 0 }, { { 2, 2, 8, 1 }, 150, 3 },
-		{ { 4, 1, 8, 0 }, 1, 700 }, { { 4, 4, 8, 64 }, 1, 700 }, { { 2, 1, 64, 300 }, 140, 333 }, { { 1, 1, 128, 0 }, 256, 1 },
-	};
-	double all = 0;
-
-	(void)unused;
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		const struct attention *a = &rows[i].a;
-		size_t n = rows[i].n, past = rows[i].past, qs = a->heads * a->head_dim + 3, ks = 2 * a->kv_heads * a->head_dim + 1;
-		size_t ys = a->heads * a->head_dim + 2;
-		float *q = xalloc(2 * n * qs, sizeof *q), *k = xalloc(2 * (past + n) * ks, sizeof *k), *y = xalloc(2 * n * ys, sizeof *y);
-		struct attention_rows r[2];
-
-		fill(2 * n * qs, q);
-		fill(2 * (past + n) * ks, k);
-		for (size_t s = 0; s < 2; s++)
-			r[s] = (struct attention_rows){ y + s * n * ys, q + s * n * qs, k + s * (past + n) * ks,
-				k + s * (past + n) * ks + a->kv_heads * a->head_dim, ys, qs, ks };
-		attention(a, 2, n, past, r);
-		for (size_t s = 0; s < 2; s++)
-			all = fmax(all, plain_attention(a, &r[s], n, past));
-		for (size_t t = 0; t < 2 * n; t++)	/* nothing beyond the rows */
-			assert_true(y[t * ys + ys - 1] == 0 && y[t * ys + ys - 2] == 0);
-		free(q);
-		free(k);
-		free(y);
-	}
-	print_message("# attention against double %.2g\n", all);
-	assert_true(all < 5e-6);
-}
-
 /* What a projection's observer sees, summed, is Σ x xᵀ; all chunks and shards of windows give it. */
 static void calibration_sums(void **unused)
 {
 	struct reference r = open_reference("llama-gqa");
-	struct calibration k = calibrate_begin(r.image, &r.config);
+	struct calibration k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 });
 	struct observer observer = calibrate_observer(&k);
 	struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
 	const struct moments *q, *up, *down;
@@ -415,17 +348,16 @@ static void hessians_of_rounded_inputs(void **unused)
 	struct observer observer;
 	const struct moments *h;
 	float absmax[N] = { 0 };
-	struct sequence sequence[WINDOWS];
-	const struct batch batch = { .rows = WINDOWS * TOKENS, .sequences = WINDOWS, .sequence = sequence };
 
 	(void)unused;
-	for (size_t i = 0; i < WINDOWS; i++)
-		sequence[i] = (struct sequence){ .first = i * TOKENS, .length = TOKENS };
 	r.config.compute_type = COMPUTE_BF16;
-	k = calibrate_begin(r.image, &r.config);
+	k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 });
 	observer = calibrate_observer(&k);
 	fill(WINDOWS * TOKENS * N, x[0][0]);
-	observe(&observer, 1, PROJECTION_GATE_UP, &batch, N, x[0][0]);
+	/* windows of two lengths: each is a product of its own */
+	observe(&observer, 1, PROJECTION_GATE_UP, &(struct batch){ .rows = WINDOWS * TOKENS, .sequences = WINDOWS + 1,
+		.sequence = (struct sequence[]){ { .length = TOKENS }, { .first = TOKENS, .length = TOKENS },
+			{ .first = 2 * TOKENS, .length = 5 }, { .first = 2 * TOKENS + 5, .length = TOKENS - 5 } } }, N, x[0][0]);
 	h = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
 	assert_int_equal(h->count, WINDOWS * TOKENS);
 	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {
@@ -507,55 +439,6 @@ static void products_and_exponentials(void **unused)
 	e[0] = 100, e[1] = -100, e[2] = 0;
 	linalg_silu(3, y[0], e);
 	assert_true(y[0][0] == 100 && fabsf(y[0][1]) < 1e-30f && y[0][2] == 0);
-}
-
-static void windows_by_convention(void **unused)
-{
-	int32_t id[20];
-	uint16_t bytes[20];
-	struct tokens t = { 20, id, bytes, 99, true, 100 };
-	struct windows w;
-
-	(void)unused;
-	for (int i = 0; i < 20; i++)
-		id[i] = i, bytes[i] = (uint16_t)(i + 1);
-
-	w = windows_cut("x", &t, 0, 5);		/* gptq: 99 0 1 2 3 | 4 ... 8 | 9 ... 13 | 14 ... 18, 19 dropped */
-	assert_int_equal(w.n, 4);
-	assert_int_equal(w.targets, 16);
-	assert_int_equal(w.id[0], 99);
-	assert_int_equal(w.id[1], 0);
-	assert_int_equal(w.id[5], 4);
-	assert_int_equal(w.id[19], 18);
-	assert_int_equal(w.source[0], -1);
-	assert_int_equal(w.source[1], 4);
-	assert_int_equal(w.bytes, (1 + 2 + 3 + 4) + (6 + 7 + 8 + 9) + (11 + 12 + 13 + 14) + (16 + 17 + 18 + 19));
-	windows_shard(&w, 2, 3);
-	assert_int_equal(w.n, 1);
-	assert_int_equal(w.id[0], 4);
-	assert_int_equal(w.targets, 4);
-	windows_free(&w);
-
-	t.add_bos = false;			/* 0 ... 4 | 5 ... 9 | ... */
-	w = windows_cut("x", &t, 0, 5);
-	assert_int_equal(w.n, 4);
-	assert_int_equal(w.id[0], 0);
-	assert_int_equal(w.id[19], 19);
-	windows_free(&w);
-
-	w = windows_cut("x", &t, 1, 5);		/* bos: 99 0 1 2 3 | 99 4 5 6 7 | ... */
-	assert_int_equal(w.n, 5);
-	assert_int_equal(w.targets, 20);
-	assert_int_equal(w.id[5], 99);
-	assert_int_equal(w.id[6], 4);
-	assert_int_equal(w.bytes, 20 * 21 / 2);
-	windows_free(&w);
-
-	t.bytes = NULL;
-	w = windows_cut("x", &t, 1, 21);
-	assert_int_equal(w.n, 1);
-	assert_int_equal(w.bytes, 0);
-	windows_free(&w);
 }
 
 static void perplexity_of_known_numbers(void **unused)
@@ -680,17 +563,18 @@ static void blocks_take_other_layers(void **unused)
 	struct linear old = b->projection[PROJECTION_GATE_UP].layer[1].linear, other = old;
 	float *zeros = xalloc(old.out * old.in, sizeof *zeros), *x = xalloc(3, bytes);
 	static const char up[] = "/model/layers/0/mlp/up_proj";
+	const struct batch batch = { .rows = N, .sequences = 1, .sequence = &(struct sequence){ .length = N } };
 
 	(void)unused;
 	fill(N * hidden, x);
 	memcpy(x + N * hidden, x, bytes);
 	memcpy(x + 2 * N * hidden, x, bytes);
-	block_forward(b, &work, 1, N, (float (*)[hidden])x, NULL, NULL);
+	block_forward(b, &work, &batch, (float (*)[hidden])x, NULL, NULL);
 	other.weight = zeros;
 	block_replace(b, up, &other);
-	block_forward(b, &work, 1, N, (float (*)[hidden])(x + N * hidden), NULL, NULL);
+	block_forward(b, &work, &batch, (float (*)[hidden])(x + N * hidden), NULL, NULL);
 	block_replace(b, up, &old);
-	block_forward(b, &work, 1, N, (float (*)[hidden])(x + 2 * N * hidden), NULL, NULL);
+	block_forward(b, &work, &batch, (float (*)[hidden])(x + 2 * N * hidden), NULL, NULL);
 	assert_memory_not_equal(x, x + N * hidden, bytes);
 	assert_memory_equal(x, x + 2 * N * hidden, bytes);
 	free(zeros);
@@ -758,101 +642,6 @@ static void packed_layers_are_replaced(void **unused)
 	projection_free(&s);
 }
 
-static struct config parse(const char *more)
-{
-	char *text = xformat("{\"architectures\": [\"%s\"], \"hidden_size\": 64, \"num_attention_heads\": 4, "
-		"\"intermediate_size\": 100, \"num_hidden_layers\": 3, \"vocab_size\": 50%s%s}",
-		strstr(more, "qwen") ? "Qwen2ForCausalLM" : strstr(more, "sliding") ? "MistralForCausalLM" : "LlamaForCausalLM",
-		strstr(more, "sliding") ? ", \"num_key_value_heads\": 4" : "", more);
-	struct config c = config_parse("x", text);
-
-	free(text);
-	return c;
-}
-
-static void configs(void **unused)
-{
-	struct config c = parse("");
-	size_t block, row;
-	double f[8];
-
-	(void)unused;
-	assert_int_equal(c.kv_heads, 4);
-	assert_int_equal(c.head_dim, 16);
-	assert_int_equal(c.bos, 1);
-	assert_int_equal(config_out(&c, ROLE_QKV), 192);
-	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row) && block == 2 && row == 5);
-	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row));	/* the config has 3 blocks */
-	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block) && block == 3);
-	assert_false(config_find(&c, "/model/layers/2/mlp/up_projx", &block, &row));
-	assert_false(config_find(&c, "/model/layers/x/mlp/up_proj", &block, &row));
-	assert_false(config_find(&c, "/model/layersx/1/mlp/up_proj", &block, &row));
-	assert_true(config_block(&c, "/model/layers/7", &block) && block == 7);
-
-	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7, \"head_dim\": null");
-	config_rope(&c, f);
-	assert_true(f[0] == 1 && fabs(f[4] - 0.1) < 1e-15);
-	assert_true(c.eos_count == 2 && c.eos[1] == 5 && c.bos == 7);
-
-	c = parse(", \"eos_token_id\": [50, -1, 4], \"bos_token_id\": 50");
-	assert_true(c.eos_count == 1 && c.eos[0] == 4 && c.bos == -1);
-	c = parse(", \"eos_token_id\": null, \"bos_token_id\": null");
-	assert_true(c.eos_count == 0 && c.bos == -1);
-
-	c = parse(", \"sliding_window\": 9");
-	assert_true(config_sliding_window(&c, 0) == 9 && config_sliding_window(&c, 2) == 9);
-	c = parse(", \"sliding_window\": null");
-	assert_int_equal(config_sliding_window(&c, 0), 0);
-	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\", \"use_sliding_window\": true, \"max_window_layers\": 2");
-	assert_true(config_sliding_window(&c, 1) == 0 && config_sliding_window(&c, 2) == 9);
-	config_free(&c);
-	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\"");
-	assert_int_equal(config_sliding_window(&c, 2), 0);
-}
-
-/* Without any key but model_type: the defaults of transformers 5's classes, models/TYPE/configuration_TYPE.py. */
-static void defaults_of_classes(void **unused)
-{
-	static const struct {
-		const char *type;
-		size_t vocab, hidden, blocks, heads, kv_heads, head_dim, intermediate, positions;
-		double eps;
-		long bos, eos;
-		bool tied;
-		size_t window;
-	} wanted[] = {
-		{ "llama", 32000, 4096, 32, 32, 32, 128, 11008, 2048, 1e-6, 1, 2, false, 0 },
-		{ "mistral", 32000, 4096, 32, 32, 8, 128, 14336, 131072, 1e-6, 1, 2, false, 4096 },
-		{ "ministral", 32000, 4096, 32, 32, 8, 128, 14336, 131072, 1e-6, 1, 2, false, 4096 },
-		{ "qwen2", 151936, 4096, 32, 32, 32, 128, 22016, 32768, 1e-6, -1, -1, false, 0 },
-		{ "gpt2", 50257, 768, 12, 12, 12, 64, 3072, 1024, 1e-5, 50256, 50256, true, 0 },
-	};
-
-	(void)unused;
-	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-		char *text = xformat("{\"model_type\": \"%s\"}", wanted[i].type);
-		struct config c = config_parse("x", text);
-
-		assert_int_equal(c.vocab, wanted[i].vocab);
-		assert_int_equal(c.hidden, wanted[i].hidden);
-		assert_int_equal(c.blocks, wanted[i].blocks);
-		assert_int_equal(c.heads, wanted[i].heads);
-		assert_int_equal(c.kv_heads, wanted[i].kv_heads);
-		assert_int_equal(c.head_dim, wanted[i].head_dim);
-		assert_int_equal(c.intermediate, wanted[i].intermediate);
-		assert_int_equal(c.positions, wanted[i].positions);
-		assert_true(c.eps == wanted[i].eps && c.tied == wanted[i].tied && c.bos == wanted[i].bos);
-		assert_int_equal(c.eos_count, wanted[i].eos >= 0);
-		assert_true(!c.eos_count || c.eos[0] == wanted[i].eos);
-		assert_int_equal(config_sliding_window(&c, 0), wanted[i].window);
-		assert_int_equal(config_sliding_window(&c, c.blocks - 1), wanted[i].window);
-		assert_int_equal(c.activation, i == 4 ? ACTIVATION_GELU_TANH : ACTIVATION_SILU);
-		assert_true(!strcmp(wanted[i].type, "gpt2") || c.theta == 10000);
-		config_free(&c);
-		free(text);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -862,19 +651,15 @@ int main(void)
 		cmocka_unit_test(threads_do_not_matter),
 		cmocka_unit_test(bf16_is_the_rounded_pass),
 		cmocka_unit_test(bf16_products_of_layers),
-		cmocka_unit_test(attention_is_its_formula),
 		cmocka_unit_test(calibration_sums),
 		cmocka_unit_test(hessians_of_rounded_inputs),
 		cmocka_unit_test(gram_is_its_formula),
 		cmocka_unit_test(products_and_exponentials),
-		cmocka_unit_test(windows_by_convention),
 		cmocka_unit_test(perplexity_of_known_numbers),
 		cmocka_unit_test(samples),
 		cmocka_unit_test(layers_through_files),
 		cmocka_unit_test(blocks_take_other_layers),
 		cmocka_unit_test(packed_layers_are_replaced),
-		cmocka_unit_test(configs),
-		cmocka_unit_test(defaults_of_classes),
 	};
 
 	threads_init(0);

@@ -110,7 +110,7 @@ for i in 1 2; do hessian-accum --ctx 16 --shard $i/2 act.h5 -o s$i.h5; done
 hessian-accum s1.h5 s2.h5 -o s.h5
 ok 'their shards' py near.py a.h5 s.h5 1e-6
 
-no 'tokens are wanted' 2 '^hessian-accum: --tokens FILE is wanted' hessian-accum "$model"
+no 'tokens are expected' 2 '^hessian-accum: --tokens FILE is expected' hessian-accum "$model"
 no 'tokens are not wanted' 2 'goes with a model' hessian-accum --tokens t.h5 act.h5
 no 'a shard' 2 "shard: '4/3'" run --shard 4/3 "$model"
 no 'a shard of nothing' 2 "shard: 'x'" run --shard x "$model"

@@ -56,7 +56,7 @@ no 'a choice that is none' 2 "--recipe: 'best' is not one of late, paper, inc" d
 no 'an argument that is missing' 2 '--group needs an argument' dpq-run --group
 no 'an argument too many' 2 '--static-groups takes no argument' dpq-run --static-groups=yes
 no 'an operand too many' 2 'one operand too many: codes.h5' eval-ppl --tokens tokens.h5 model.h5 codes.h5
-no 'no tokens' 2 '--tokens FILE is wanted' eval-ppl model.h5
+no 'no tokens' 2 '--tokens FILE is expected' eval-ppl model.h5
 for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp4:e2m1 nvfp4:e2m1 int44:int4 e4m3fm:e4m3fn; do
 	no "format ${v%:*}: did you mean ${v#*:}?" 2 "did you mean ${v#*:}\\?" dpq-run --storage "${v%:*}"
 done
@@ -64,8 +64,8 @@ no 'no format is like e8m8' 2 "no format 'e8m8'; known are" dpq-run --storage e8
 for v in e4m3:e4m3fn e5m2:e5m2ieee; do
 	warns "format ${v%:*} is not FP8" "FP8 of hardware is ${v#*:}" dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
 done
-no 'FILE that is an empty word' 2 '--hessian: the name of a file was wanted' dpq-run --hessian '' model.h5
-no '-o an empty word' 2 '--output: the name of a file was wanted' dpq-run -o '' model.h5
+no 'FILE that is an empty word' 2 '--hessian: the name is empty, expected that of a file' dpq-run --hessian '' model.h5
+no '-o an empty word' 2 '--output: the name is empty, expected that of a file' dpq-run -o '' model.h5
 no 'a table of a model without one' 2 '--table error is of a MODEL' exmy-sweep --tsv --table error
 no 'a plot whose name gnuplot would run' 2 'control character' exmy-sweep --plot "$(printf 'a\nsystem("touch PWN")\n#.svg')"
 mkdir fake; printf '#!/bin/sh\ncat >/dev/null\n' >fake/gnuplot; chmod +x fake/gnuplot
@@ -113,7 +113,7 @@ role() {	# role NAME KINDS COMMAND...: with each file of another kind in the pla
 		no "$name: $kind" 1 "^${1%% *}: $kind.h5: holds an? '?$kind'?" $words
 	done
 }
-# the message has the kind first: holds a 'tokens', 'model' was wanted
+# the message has the kind first: holds a 'tokens', expected 'model'
 role 'dpq-run MODEL' model dpq-run -q --compensate none @ -o out/r
 role 'dpq-run --hessian' hessian dpq-run -q --hessian @ model.h5 -o out/r
 role 'dpq-run --order' order dpq-run -q --hessian hessian.h5 --order @ model.h5 -o out/r
@@ -134,9 +134,9 @@ role 'tensor-diff MODEL' model tensor-diff -q --reference model.h5 @ -o out/r
 role 'tensor-diff --reference' model tensor-diff -q --reference @ model.h5 -o out/r
 role 'tensor-diff --hessian' hessian tensor-diff -q --reference model.h5 --hessian @ codes.h5 -o out/r
 no 'a folder as a model' 1 'tiny: is a folder' rtn "$top/tests/tiny"
-no 'a model file as a folder' 1 'model.h5: is a file' model-import -q model.h5 -o out/r
-no 'one standard input for two' 2 'standard input is wanted twice' sh -c 'tensor-diff --reference - <model.h5'
-no '... of Hessians' 2 'standard input is wanted twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'
+no 'a model file as a folder' 1 'model.h5: is no model to import, expected a Hugging Face folder' model-import -q model.h5 -o out/r
+no 'one standard input for two' 2 'standard input is named twice' sh -c 'tensor-diff --reference - <model.h5'
+no '... of Hessians' 2 'standard input is named twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'
 is 'nothing of that made a file' "$(ls -A out)" ''
 
 # --- files of another model, edited files ---
@@ -163,8 +163,14 @@ change("half.h5", "tokens.h5", attribute("tokens", "vocab", 61.5))
 change("wide.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("i8") + (1 << 32)))
 change("minus.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()] - 1000))
 change("real.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("f4")))
-for place, data in (("sequence", [0, 64]), ("position", range(64)), ("index", range(64)), ("modality", [0] * 64)):
-    change(f"{place}.h5", "tokens.h5", lambda f: f.__setitem__(place, np.array(data)))
+# places of tokens, of which there are 64
+for name, place, data in (("short-sequences", "sequence", [0, 8, 63]), ("no-sequences", "sequence", [0]), ("empty-sequence", "sequence", [0, 8, 8, 64]),
+        ("real-sequences", "sequence", [0.0, 64.0]), ("minus-position", "position", [-1] + [0] * 63), ("three-positions", "position", [[0] * 3] * 64),
+        ("far-position", "position", [1 << 20] * 64), ("few-positions", "position", range(63)), ("large-index", "index", range(1, 65)),
+        ("long-index", "index", range(64)), ("real-modality", "modality", [0.5] * 64), ("few-modalities", "modality", np.zeros(3, "u1"))):
+    change(f"{name}.h5", "tokens.h5", lambda f: f.__setitem__(place, np.array(data)))
+change("twice-index.h5", "tokens.h5", lambda f: (f.__setitem__("sequence", np.arange(0, 65, 8)), f.__setitem__("index", np.array([0, 1, 2, 2, 3, 4, 5, 6] * 8))))
+change("images.h5", "tokens.h5", lambda f: f.create_group("images").__setitem__("0", np.zeros((2, 2, 3), "u1")))
 # Hessians and orders
 def hessian(make):
     def do(f):
@@ -248,8 +254,21 @@ ok 'True of h5py is 1' cmp one true
 refused half 'attribute vocab is no size' of_tokens
 refused wide 'holds int64 values that do not fit int32' of_tokens
 refused minus 'is not in the model.s vocabulary' of_tokens
-refused real 'is f32, int32 was wanted' of_tokens
-for place in sequence position index modality; do refused $place "/$place: .*not read yet" of_tokens; done
+refused real 'is f32, expected int32' of_tokens
+refused short-sequences '/sequence: offsets from 0 to the number of tokens, 64, expected' of_tokens
+refused no-sequences '/sequence: offsets from 0' of_tokens
+refused empty-sequence '/sequence: sequence 1 has no tokens' of_tokens
+refused real-sequences '/sequence: is f64' of_tokens
+refused minus-position '/position: token 0 has -1, a number from 0 to' of_tokens
+refused three-positions '/position: has 3 numbers a token' of_tokens
+refused far-position '/position: a token is at position 1048577, the model has' of_tokens
+refused few-positions '/position: one number a token expected' of_tokens
+refused large-index '/index: token 63 has 64, a number from 0 to 63' of_tokens
+refused long-index '/index: a sequence of 64 tokens was reordered and must fit into one window: --ctx 65' of_tokens
+no 'an index of two tokens' 1 'twice-index.h5: /index: two tokens of one sequence have index 2' eval-ppl -q --tokens twice-index.h5 --ctx 9 model.h5
+refused real-modality '/modality: is f64' of_tokens
+refused few-modalities '/modality: has shape' of_tokens
+refused images '/images: models here read tokens only' of_tokens
 refused skew 'hessian: is not symmetric: row and column 1' of_hessian
 refused nan-hessian 'not finite' of_hessian
 refused small-hessian 'has shape' of_hessian
@@ -300,7 +319,7 @@ is 'a name with a line in it is one row' "$(tensor-stats table.h5 | cut -f1 | se
 is '... of a report, too' "$(dpq-run --compensate none table.h5 -o out/r 2>&1 | grep -c 'a?b?all')" 1
 refused number 'attribute ptq_version is not one text' of_model
 refused version "has ptq_version '2'" of_model
-refused lzf 'is compressed in a way this HDF5 library does not know' of_model
+refused lzf 'is compressed by filter 32000 (.*), which this HDF5 library lacks' of_model
 refused block 'has an HDF5 user block' of_model
 no '... from a pipe' 1 'or begins with a user block' sh -c 'cat block.h5 | tensor-stats'
 refused overflow 'gives .*its numbers overflow' of_model
@@ -372,7 +391,7 @@ with open("doubled", "wb") as out:
         with h5py.File("image.h5", "r+") as f: f.attrs.modify("part", i), f.attrs.modify("parts", len(images))
         out.write(open("image.h5", "rb").read())
 PY
-no 'a block twice in a stream, to a file' 1 'is there already; an earlier part of the input holds it too' rtn doubled
+no 'a block twice in a stream, to a file' 1 'exists already; an earlier part of the input holds it too' rtn doubled
 no 'a block twice in a stream, run' 1 'block 1 was expected' of_model doubled
 for c in 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o hessian.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o model.h5' 'tokenize --bytes text -o text'; do

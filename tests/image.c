@@ -30,15 +30,14 @@ static const char *const *layout(const char *config)
 static int pass(int argc, char *argv[])
 {
 	static const struct tool tool = { .name = "pass", .brief = "copy a model", .operands = "[MODEL]", .max_operands = 1 };
-	bool rebuild = false;
+	bool rebuild;
 	const struct option_row rows[] = {
-		{ 0, "rebuild", OPTION_BOOL, &rebuild, NULL, .help = "write every part anew" },
+		{ 0, "rebuild", OPTION_BOOL(&rebuild), NULL, "write every part anew" },
 		{ .type = OPTION_END },
 	};
-	size_t n;
-	const char **operand = option_parse(argc, argv, &tool, rows, &n);
-	struct input *in = input_open(operand[0], layout, "model");
-	struct output *out = output_open(output_path, "model");
+	struct command c = option_parse(argc, argv, &tool, rows);
+	struct input *in = input_open(c.operand[0], layout, "model");
+	struct output *out = output_open(c.output, "model");
 	struct image *image;
 
 	while ((image = input_next(in)))
@@ -164,10 +163,10 @@ static void bad_input(void **state)
 	fails(1, "cut short", "$P cutfile");
 	fails(1, "ends after 1 of 15 parts", "$P one");
 	fails(1, "ends after 1 of 15 parts", "cat one | $P");
-	fails(1, "part 1 of 15 stands where part 0 of 15", "$P tail");
+	fails(1, "has part 1 of 15, expected part 0 of 15", "$P tail");
 	fails(1, "goes on after", "$P twice");
 	fails(1, "goes on after", "cat double | $P");
-	fails(1, "no HDF5", "$P junk");
+	fails(1, "not an HDF5", "$P junk");
 	fails(1, "is empty", "$P empty");
 	fails(1, "is empty", "$P < /dev/null");
 	fails(1, "is a folder", "$P .");

@@ -137,7 +137,7 @@ static void inputs(void **unused)
 			x[t][i] = (float)sin(i + 100 * t) * (float)(t + 1) * 3;
 	linear_input(&l, TOKENS, y, (const float (*)[IN])x, NULL);
 	assert_memory_equal(y, x, sizeof x);
-	for (int mode = INPUT_STATIC_TENSOR; mode <= INPUT_DYNAMIC_TOKEN; mode++) {
+	for (int mode = INPUT_STATIC_TENSOR; mode <= INPUT_STATIC_MODALITY; mode++) {
 		l.input.mode = (enum input_mode)mode;
 		for (int t = 0; t < TOKENS; t++) {
 			float s = mode == INPUT_STATIC_TENSOR ? act_scale[0] : act_scale[modality[t]], top = 0;

@@ -139,7 +139,7 @@ static void check(struct projection *s)
 
 static void layers(void **unused)
 {
-	enum { NONE, TENSOR, EACH, TOKEN };	/* of enum input_mode */
+	enum { NONE, TENSOR, TOKEN, EACH };	/* of enum input_mode */
 	static const struct { int mode[LAYERS]; size_t scale[LAYERS]; } cases[] = {
 		{ { NONE, NONE, NONE }, { 0 } }, { { TENSOR, TENSOR, TENSOR }, { 0, 0, 0 } },
 		{ { TENSOR, TENSOR, TENSOR }, { 0, 1, 0 } }, { { EACH, EACH, EACH }, { 0, 0, 2 } },

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/option.h"
 #include "base/progress.h"
 #include "eval/survey.h"
 #include "model/hessian.h"
@@ -26,10 +25,10 @@ struct walk {
 	const char *other;		/* name of the file that lacks what is missed */
 };
 
-struct compare compare_begin(struct image *reference, struct image *hessian)
+struct compare compare_begin(struct image *reference, struct image *hessian, const struct selection *layers)
 {
 	return (struct compare){ .table = { .columns = hessian ? COLUMNS : COLUMNS - 1, .column = columns },
-		.reference = reference, .hessian = hessian };
+		.layers = layers, .reference = reference, .hessian = hessian };
 }
 
 static bool is_seen(const struct compare *c, const char *path)
@@ -42,9 +41,7 @@ static bool is_seen(const struct compare *c, const char *path)
 
 static void see(struct compare *c, const char *group, const char *member)
 {
-	c->seen = realloc(c->seen, (c->n + 1) * sizeof *c->seen);
-	if (!c->seen)
-		die("out of memory");
+	c->seen = xgrow(c->seen, c->n + 1, sizeof *c->seen);
 	c->seen[c->n++] = xformat("%s/%s", group, member);
 }
 
@@ -99,7 +96,7 @@ static void take_layer(struct walk *w, const char *group)
 			c->counts[i]++;
 		}
 	}
-	c->layers++;
+	c->compared++;
 	c->hessians += h != NULL;
 	free(work);
 	layer_free(&ours), layer_free(&theirs);
@@ -156,7 +153,7 @@ static void visit_model(void *arg, const char *group)
 {
 	struct walk *w = arg;
 
-	if (!option_layer(group))
+	if (!selection_has(w->c->layers, group))
 		return;
 	progress(group, 0, 0);
 	if (layer_listed(&w->list, group) || layer_quantized(w->image, group) || layer_quantized(w->c->reference, group))
@@ -166,11 +163,12 @@ static void visit_model(void *arg, const char *group)
 	take_other(w, group, "bias");
 }
 
-void compare_part(struct compare *c, const struct image *image, const struct config *config)
+void compare_part(void *arg, const struct filter *f)
 {
-	struct walk w = { c, image, layer_list(image, config), image_name(c->reference) };
+	struct compare *c = arg;
+	struct walk w = { c, f->image, layer_list(f->image, f->config, c->layers), image_name(c->reference) };
 
-	image_groups(image, visit_model, &w);
+	image_groups(f->image, visit_model, &w);
 	layer_list_free(&w.list);
 }
 
@@ -178,7 +176,7 @@ static void visit_reference(void *arg, const char *group)
 {
 	struct walk *w = arg;
 
-	for (size_t i = 0; i < MEMBERS && option_layer(group); i++) {
+	for (size_t i = 0; i < MEMBERS && selection_has(w->c->layers, group); i++) {
 		char *path = xformat("%s/%s", group, members[i]);
 
 		if (image_has(w->image, path) && !is_seen(w->c, path)) {
@@ -199,13 +197,13 @@ void compare_end(struct compare *c, const char *name)
 
 	if (known)
 		config = config_read(c->reference);
-	w.list = layer_list(c->reference, known ? &config : NULL);
+	w.list = layer_list(c->reference, known ? &config : NULL, c->layers);
 	image_groups(c->reference, visit_reference, &w);
 	layer_list_free(&w.list);
 	if (known)
 		config_free(&config);
-	if (!c->layers)
-		die("%s: holds no linear layer%s", name, option_layers_given() ? " that --layers selects" : "");
+	if (!c->compared)
+		die("%s: holds no linear layer%s", name, selection_text(c->layers));
 	if (c->hessian && !c->hessians)
 		die("%s: holds no Hessian of a layer of %s", image_name(c->hessian), name);
 	for (size_t i = 0; i < 3; i++)

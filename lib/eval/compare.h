@@ -4,28 +4,30 @@
  *
  * Every linear layer gets a row. Of the other weights and of the biases those
  * that differ get one, so that a table without them says that nothing else has
- * changed. Where --layers is given, only what it selects is looked at.
+ * changed. Only what is selected is looked at.
  */
 #ifndef EVAL_COMPARE_H
 #define EVAL_COMPARE_H
+#include "base/selection.h"
 #include "io/image.h"
 #include "io/table.h"
-#include "model/config.h"
+#include "model/filter.h"
 
 struct compare {
 	struct table table;
+	const struct selection *layers;
 	struct image *reference, *hessian;	/* hessian NULL: no output error */
 	char **seen;			/* tensors that both have */
 	size_t n;
-	size_t layers, hessians;	/* layers compared, and those that had a Hessian */
+	size_t compared, hessians;	/* layers, and those that had a Hessian */
 	size_t others, differ;		/* other weights and biases, and those that differ */
 	double logs[3];			/* of mse, error, output */
 	size_t counts[3];
 };
 
-struct compare compare_begin(struct image *reference, struct image *hessian);
+struct compare compare_begin(struct image *reference, struct image *hessian, const struct selection *layers);
 /* A part of the model. Dies on what the reference lacks or has in another shape, and on numbers that are not finite. */
-void compare_part(struct compare *c, const struct image *image, const struct config *config);
+void compare_part(void *compare, const struct filter *f);
 /*
  * The last row: geometric means over layers that differ, as dpq-run reports
  * them. Dies if there was no layer in `name`, or if the reference has a tensor

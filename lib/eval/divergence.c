@@ -54,7 +54,7 @@ static void add_tile(void *arg, size_t row, size_t m, size_t first, size_t n, co
 	struct rows *r = arg;
 
 	for (size_t k = 0; k < m; k++) {
-		int64_t target = windows_target(r->windows, row + k);
+		int32_t target = r->windows->target[row + k];
 
 		if (target >= 0)
 			row_add(&r->row[row + k], n, y[0] + k * n, y[1] + k * n, first, (size_t)target);
@@ -67,8 +67,7 @@ static double divergence_of_row(const struct row *r, const struct windows *w, si
 	double kl = r->difference / a->sum + (log(m->sum) - log(a->sum)) + ((double)m->score.max - (double)a->score.max);
 
 	if (!isfinite(kl))
-		die("the models give %g as the divergence at position %zu of window %zu: their numbers overflow", kl,
-			i % w->ctx + 1, i / w->ctx);
+		die("the models give %g as the divergence at %s: their numbers overflow", kl, windows_place(w, i));
 	return kl > 0 ? kl : 0;
 }
 
@@ -84,7 +83,7 @@ struct divergence divergence_of(struct forward *f, const struct head *h, struct 
 		r.row[i].model.score = r.row[i].reference.score = score_begin();
 	forward_tiles(2, (struct forward *[]){ f, reference }, (const struct head *[]){ h, reference_head }, add_tile, &r);
 	for (size_t i = 0; i < f->hidden.rows; i++) {
-		if (windows_target(w, i) < 0)
+		if (w->target[i] < 0)
 			continue;
 		nll[k] = score_nll(&r.row[i].model.score, f->name, w, i);
 		d.reference[k] = score_nll(&r.row[i].reference.score, reference->name, w, i);

@@ -29,9 +29,9 @@ static int32_t *targets_of(const struct windows *w)
 	int32_t *id = xalloc(w->targets, sizeof *id);
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->n; i++)
-		for (size_t p = w->first[i]; p < w->end[i]; p++)
-			id[n++] = w->id[i * w->ctx + p];
+	for (size_t i = 0; i < w->rows; i++)
+		if (w->target[i] >= 0)
+			id[n++] = w->target[i];
 	return id;
 }
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/option.h"
 #include "base/progress.h"
 #include "model/hessian.h"
 #include "model/layer.h"
@@ -24,11 +23,12 @@ static const struct table_column hessian_columns[] = {
 	{ "square_mean", TABLE_REAL }, { "square_median", TABLE_REAL }, { "square_max", TABLE_REAL }, { "absmax", TABLE_REAL },
 };
 
-struct survey survey_begin(const char *kind)
+struct survey survey_begin(const char *kind, const struct selection *layers)
 {
 	bool model = !strcmp(kind, "model");
 
-	return (struct survey){ .table = { .column = model ? model_columns : hessian_columns,
+	return (struct survey){ .layers = layers,
+		.table = { .column = model ? model_columns : hessian_columns,
 		.columns = model ? sizeof model_columns / sizeof *model_columns : sizeof hessian_columns / sizeof *hessian_columns } };
 }
 
@@ -82,7 +82,7 @@ static void visit_hessian(void *arg, const char *path)
 	char *at = xformat("%s/hessian", path), *count_at = xformat("%s/count", path), *absmax_at = xformat("%s/absmax", path);
 	struct tensor t;
 
-	if (option_layer(path) && image_find(v->image, at, TENSOR_F32, 2, NULL, &t)) {
+	if (selection_has(v->s->layers, path) && image_find(v->image, at, TENSOR_F32, 2, NULL, &t)) {
 		size_t n = t.dim[1], dead = 0;
 		const float (*h)[n] = (const void *)hessian_read(v->image, path, n);
 		const float *absmax = image_tensor(v->image, absmax_at, TENSOR_F32, 1, &n).data;
@@ -106,12 +106,14 @@ static void visit_hessian(void *arg, const char *path)
 	free(at), free(count_at), free(absmax_at);
 }
 
-void survey_part(struct survey *s, const struct image *image, const struct config *config)
+void survey_part(void *arg, const struct filter *f)
 {
+	struct survey *s = arg;
+	const struct image *image = f->image;
 	struct layer_list list = { 0 };
 
 	if (s->table.column == model_columns)
-		list = layer_list(image, config);
+		list = layer_list(image, f->config, s->layers);
 	else
 		image_groups(image, visit_hessian, &(struct visit){ s, image });
 	for (size_t i = 0; i < list.n; i++) {
@@ -126,7 +128,7 @@ void survey_end(struct survey *s, const char *name)
 	const union table_value not = { .number = NAN };
 
 	if (!s->table.rows)
-		die("%s: holds no linear layer%s", name, option_layers_given() ? " that --layers selects" : "");
+		die("%s: holds no linear layer%s", name, selection_text(s->layers));
 	if (s->table.column == hessian_columns)
 		return;
 	table_sum(&s->table, (union table_value[]){ { "all" }, { "-" }, { "-" }, { "-" }, not, not, { .number = s->bits / s->weights },

@@ -5,19 +5,21 @@
  */
 #ifndef EVAL_SURVEY_H
 #define EVAL_SURVEY_H
+#include "base/selection.h"
 #include "io/image.h"
 #include "io/table.h"
-#include "model/config.h"
+#include "model/filter.h"
 #include "quant/linear.h"
 
 struct survey {
 	struct table table;
+	const struct selection *layers;
 	double weights, bits, absmax;	/* of all layers: how many, bits they take, the largest */
 };
 
-struct survey survey_begin(const char *kind);	/* "model" or "hessian" */
-/* The layers of a part that --layers selects; config NULL: there is none. */
-void survey_part(struct survey *s, const struct image *image, const struct config *config);
+struct survey survey_begin(const char *kind, const struct selection *layers);	/* "model" or "hessian" */
+/* The selected layers of a part. */
+void survey_part(void *survey, const struct filter *f);
 /* Of a model the last row: bits a weight over all layers, and the largest weight. Dies if there was no layer in `name`. */
 void survey_end(struct survey *s, const char *name);
 

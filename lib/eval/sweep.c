@@ -7,7 +7,6 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/number.h"
-#include "base/option.h"
 #include "base/plot.h"
 #include "base/progress.h"
 #include "base/thread.h"
@@ -39,9 +38,11 @@ static const struct table_column error_columns[] = {
 };
 #define SHEET(c) { .column = c, .columns = sizeof c / sizeof *c }
 
-struct sweep sweep_begin(const char *names, bool ties_away, double low, double high)
+struct sweep sweep_begin(const char *names, bool ties_away, double low, double high,
+	const struct selection *layers)
 {
-	struct sweep s = { .low = low, .high = high, .curve = SHEET(curve_columns), .best = SHEET(best_columns), .crossover = SHEET(crossover_columns),
+	struct sweep s = { .layers = layers, .low = low, .high = high, .curve = SHEET(curve_columns),
+		.best = SHEET(best_columns), .crossover = SHEET(crossover_columns),
 		.layer = SHEET(layer_columns), .error = SHEET(error_columns) };
 	char *copy = xformat("%s", names), *rest = copy, *name;
 
@@ -272,9 +273,7 @@ static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, do
 
 static void keep_sigmas(struct sweep *s, size_t m, size_t n, const double sigma[n])
 {
-	s->sigma = realloc(s->sigma, (s->live + n) * sizeof *s->sigma);
-	if (!s->sigma)
-		die("out of memory");
+	s->sigma = xgrow(s->sigma, s->live + n, sizeof *s->sigma);
 	memcpy(s->sigma + s->live, sigma, n * sizeof *sigma);
 	s->live += n;
 	s->channels += m;
@@ -322,13 +321,14 @@ static void take_layer(struct sweep *s, const struct image *image, const char *p
 	layer_free(&layer);
 }
 
-void sweep_part(struct sweep *s, const struct image *image, const struct config *config)
+void sweep_part(void *arg, const struct filter *f)
 {
-	struct layer_list list = layer_list(image, config);
+	struct sweep *s = arg;
+	struct layer_list list = layer_list(f->image, f->config, s->layers);
 
 	for (size_t i = 0; i < list.n; i++) {
 		progress(list.path[i], i, list.n);
-		take_layer(s, image, list.path[i]);
+		take_layer(s, f->image, list.path[i]);
 	}
 	layer_list_free(&list);
 }
@@ -336,7 +336,8 @@ void sweep_part(struct sweep *s, const struct image *image, const struct config 
 void sweep_end(struct sweep *s, const char *name)
 {
 	if (!s->live)
-		die("%s: holds no linear layer%s whose weights are not all zero", name, option_layers_given() ? " that --layers selects" : "");
+		die("%s: holds no linear layer%s whose weights are not all zero", name,
+			selection_text(s->layers));
 	add_sigmas(s, "all", s->channels, s->live, s->sigma);
 }
 

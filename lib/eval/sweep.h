@@ -11,12 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/plot.h"
+#include "base/selection.h"
 #include "io/image.h"
 #include "io/table.h"
-#include "model/config.h"
+#include "model/filter.h"
 #include "num/format.h"
 
 struct sweep {
+	const struct selection *layers;	/* of a model */
 	size_t formats;
 	struct format *format;
 	/*
@@ -36,7 +38,8 @@ struct sweep {
 };
 
 /* names: separated by commas; dies on one that is no format, with the closest. */
-struct sweep sweep_begin(const char *names, bool ties_away, double low, double high);
+struct sweep sweep_begin(const char *names, bool ties_away, double low, double high,
+	const struct selection *layers);
 void sweep_free(struct sweep *s);
 
 /* Sigmas that the formulas are good for. */
@@ -48,8 +51,8 @@ double *sweep_sigmas(const char *text, size_t *n);
 void sweep_band(const char *text, double *low, double *high);
 /* samples: weights drawn for each point; 0: none. */
 void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number);
-/* The linear layers of a part that --layers selects. Dies on a weight that is not finite. */
-void sweep_part(struct sweep *s, const struct image *image, const struct config *config);
+/* The selected linear layers of a part. Dies on a weight that is not finite. */
+void sweep_part(void *sweep, const struct filter *f);
 /* After the last part: the row of all channels. */
 void sweep_end(struct sweep *s, const char *name);	/* dies if `name`, the model, gave no row */
 

@@ -2,41 +2,52 @@
 /*
  * attention.h -- causal attention of grouped heads, and rotary positions
  *
- *	y_i = Σ_j softmax_j(q_i · k_j / √head_dim) v_j,   j ≤ i, i - j < window
+ *	y_p = Σ_q softmax_q(cap(scale · x_p · k_q)) v_q,   index(q) ≤ index(p), index(p) - index(q) < sliding window
+ *	cap(s) = c tanh(s / c), or s where there is no soft-cap c
  *
  * in tiles of queries by keys with a running maximum and sum (Milakov and
- * Gimelshein 2018; Dao 2022), never a whole matrix of scores, and narrow ones on
- * the diagonal, where a part of each is not wanted. The same code
- * serves whole windows and new tokens behind a cache of keys and values.
+ * Gimelshein 2018; Dao 2022), never a whole matrix of scores; tiles are narrow
+ * on the diagonal, where a part of each is masked. The same code serves whole
+ * windows and new tokens behind a cache or a prefix of keys and values.
  */
 #ifndef FORWARD_ATTENTION_H
 #define FORWARD_ATTENTION_H
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct attention {
 	size_t heads, kv_heads, head_dim;
-	size_t window;			/* positions that a query sees, its own included; 0: all */
+	double scale;			/* of q · k, usually 1/√head_dim */
+	double cap;			/* soft-cap of scores; 0: none */
+	size_t sliding_window;		/* tokens that a query sees, its own included; 0: all */
 };
 
-/* One sequence: a row holds all heads side by side and starts every `stride` floats. */
+/* Rows of kv_heads · head_dim that start every `stride` floats. */
+struct attention_keys {
+	size_t n, stride;
+	const float *k, *v;		/* [n] rows */
+	const int32_t *index;		/* [n], or NULL: the usual ones (forward/batch.h) */
+};
+
+/* One sequence: a row holds all heads side by side. */
 struct attention_rows {
+	size_t n, y_stride, q_stride;
 	float *y;			/* [n] rows of heads · head_dim */
 	const float *q;			/* [n] rows of heads · head_dim */
-	const float *k, *v;		/* [past + n] rows of kv_heads · head_dim */
-	size_t y_stride, q_stride, kv_stride;
+	const int32_t *index;		/* [n], or NULL; where it is given, keys have theirs too */
+	struct attention_keys keys[2];	/* all that the queries may see, in order; the queries' own n are the last */
 };
-
-/* n queries of each sequence, at positions past .. past + n - 1. */
-void attention(const struct attention *a, size_t sequences, size_t n, size_t past,
-	const struct attention_rows rows[sequences]);
+void attention(const struct attention *a, size_t sequences, const struct attention_rows rows[sequences]);
 
 /* Cosines and sines of every position and frequency. */
 struct rope {
-	size_t positions, half;
+	size_t positions, half;		/* 2 · half channels of a head are turned */
+	bool interleaved;		/* pairs are (x_2i, x_2i+1); otherwise (x_i, x_i+half), as Hugging Face's rotate_half */
 	float *cosine, *sine;		/* [positions][half] */
 };
-struct rope rope_make(size_t positions, size_t half, const double frequency[half]);
+struct rope rope_make(size_t positions, size_t half, const double frequency[half], bool interleaved);
 void rope_free(struct rope *r);
-/* Turns pairs (x_i, x_i+half) of each head by the angle of the position, as Hugging Face's rotate_half does. */
-void rope_turn(const struct rope *r, size_t position, size_t heads, float x[heads][2 * r->half]);
+/* Turns the pairs of each head's first 2 · half channels by the angle of the position. */
+void rope_turn(const struct rope *r, size_t position, size_t heads, size_t head_dim, float x[heads][head_dim]);
 #endif

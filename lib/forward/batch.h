@@ -4,8 +4,8 @@
  *
  * Every matrix of activations comes with one. Images, reordered tokens (AIFS),
  * choices with a common context and sliding windows are kinds of batch, not kinds
- * of forward pass. A row p sees the row q of its sequence, and of the tokens
- * before it, where index(q) ≤ index(p) (SPEC section 9).
+ * of forward pass. Row p sees row q of its sequence, and the tokens before it,
+ * where index(q) ≤ index(p) (SPEC section 9).
  */
 #ifndef FORWARD_BATCH_H
 #define FORWARD_BATCH_H
@@ -14,16 +14,19 @@
 
 struct sequence {
 	size_t first, length;		/* rows first .. first + length - 1 */
-	size_t past;			/* tokens before them, which they see: in the cache, */
-	size_t prefix;			/* or, without one, rows prefix .. prefix + past - 1 of the batch, which sequences may share */
+	size_t past;			/* tokens before them, which they see: those in the cache, */
+	size_t prefix;			/* or without one rows prefix .. prefix + past - 1, which sequences may share */
 };
 
 struct batch {
 	size_t rows, sequences;
 	const struct sequence *sequence;	/* [sequences], in the order of their rows */
-	/* [rows] of each row; NULL, free of cost: the usual ones */
+	/* [rows], or NULL for the usual ones, which cost nothing: */
 	const int32_t *position;	/* past + place in the sequence */
 	const int32_t *index;		/* the same, for the mask */
-	const uint8_t *modality;	/* 0: which static scale its inputs are rounded under (quant/linear.h) */
+	const uint8_t *modality;	/* 0: which static scale inputs are rounded under (quant/linear.h) */
 };
+
+/* The position of every row: the batch's own, or the usual ones in `own`. */
+const int32_t *batch_positions(const struct batch *b, int32_t own[b->rows]);
 #endif

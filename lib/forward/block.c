@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* block.c -- a block of a transformer in memory; see block.h */
 #include "forward/block.h"
+#include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "base/thread.h"
 #include "num/linalg.h"
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
 
@@ -14,17 +14,27 @@ static size_t most(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
+/* The norm of that name below the block, or none where the architecture has no name for it. */
+static struct norm block_norm(const struct image *image, const struct config *c, size_t index, const char *name, size_t width)
+{
+	char *path = name ? config_path(c, index, name) : NULL;
+	struct norm y = path ? norm_read(image, path, c, width) : (struct norm){ .n = 0 };
+
+	free(path);
+	return y;
+}
+
 static void fill(struct block *b, const struct image *image, size_t index)
 {
 	const struct config *c = b->config;
+	const bool each = c->arch->head_norm_kind == HEAD_NORM_EACH;
 
 	b->index = index;
-	for (int i = 0; i < 2; i++) {
-		char *path = config_path(c, index, c->arch->norm[i]);
-
-		b->norm[i] = norm_read(image, path, c);
-		free(path);
-	}
+	for (int i = 0; i < NORM_PLACES; i++)
+		b->norm[i] = block_norm(image, c, index, c->arch->norm[i], c->hidden);
+	for (int i = 0; i < 2; i++)
+		b->head_norm[i] = block_norm(image, c, index, c->arch->head_norm[i],
+			(each ? 1 : i ? c->kv_heads : c->heads) * c->head_dim);
 	for (int i = 0; i < PROJECTIONS; i++)
 		projection_read(&b->projection[i], image, c, index, (enum projection_name)i);
 }
@@ -38,10 +48,17 @@ struct block *block_read(const struct image *image, const struct config *c, size
 	return b;
 }
 
+static void free_norms(struct block *b)
+{
+	for (int i = 0; i < NORM_PLACES; i++)
+		norm_free(&b->norm[i]);
+	for (int i = 0; i < 2; i++)
+		norm_free(&b->head_norm[i]);
+}
+
 void block_next(struct block *b, const struct image *image, size_t index)
 {
-	for (int i = 0; i < 2; i++)
-		norm_free(&b->norm[i]);
+	free_norms(b);
 	for (int i = 0; i < PROJECTIONS; i++)
 		projection_empty(&b->projection[i]);
 	fill(b, image, index);
@@ -49,8 +66,7 @@ void block_next(struct block *b, const struct image *image, size_t index)
 
 void block_free(struct block *b)
 {
-	for (int i = 0; i < 2; i++)
-		norm_free(&b->norm[i]);
+	free_norms(b);
 	for (int i = 0; i < PROJECTIONS; i++)
 		projection_free(&b->projection[i]);
 	free(b);
@@ -89,23 +105,33 @@ void cache_free(struct cache *k)
 	*k = (struct cache){ 0 };
 }
 
+/* Norms of a block's kind: which ones config.json's architecture has. */
+static bool has_norm(const struct config *c, enum norm_place place)
+{
+	return c->arch->norm[place] != NULL;
+}
+
 struct work work_make(const struct config *c, size_t tokens, size_t piece, size_t positions)
 {
 	size_t qkv = config_out(c, ROLE_QKV), q = c->heads * c->head_dim, n = c->intermediate;
 	struct work w = { .tokens = tokens, .piece = piece };
 
 	if (c->arch->position_kind == POSITION_ROPE) {
-		double *frequency = xalloc(c->head_dim / 2, sizeof *frequency);
+		double *frequency = xalloc(c->rotary / 2, sizeof *frequency);
 
 		config_rope(c, frequency);
-		w.rope = rope_make(positions, c->head_dim / 2, frequency);
+		w.rope = rope_make(positions, c->rotary / 2, frequency, c->arch->rotary_interleaved);
 		free(frequency);
 	}
 	w.normed = xalloc(tokens, c->hidden * sizeof *w.normed);
 	w.wide = xalloc(most(tokens * qkv, piece * (c->arch->mlp_kind == MLP_GATED ? 2 * n : n)), sizeof *w.wide);
 	w.middle = xalloc(most(tokens * q, piece * n), sizeof *w.middle);
+	if (c->parallel && has_norm(c, BEFORE_MLP))
+		w.second = xalloc(tokens, c->hidden * sizeof *w.second);
+	if (has_norm(c, AFTER_ATTENTION) || has_norm(c, AFTER_MLP))
+		w.branch = xalloc(tokens, c->hidden * sizeof *w.branch);
+	w.position = xalloc(tokens, sizeof *w.position);
 	w.rows = xalloc(tokens, sizeof *w.rows);
-	w.sequence = xalloc(tokens, sizeof *w.sequence);
 	return w;
 }
 
@@ -115,39 +141,72 @@ void work_free(struct work *w)
 	free(w->normed);
 	free(w->wide);
 	free(w->middle);
+	free(w->second);
+	free(w->branch);
+	free(w->position);
 	free(w->input.memory);
-	free(w->sequence);
 	free(w->rows);
 	*w = (struct work){ 0 };
 }
 
-/* Turns queries and keys, puts keys and values into the cache, and says where each sequence's rows are. */
-static void place_rows(const struct block *b, struct work *w, size_t sequences, size_t n, struct cache *cache)
+/* Norms and turns the queries and keys of a row. */
+static void place_row(const struct block *b, const struct work *w, size_t position, float *row)
 {
 	const struct config *c = b->config;
-	size_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim, stride = q + 2 * kv, past = cache ? cache->past : 0;
+	size_t d = c->head_dim, q = c->heads * d, kv = c->kv_heads * d;
 
-	#pragma omp parallel for num_threads(threads) if (sequences * n * stride > FEW) schedule(static, ROWS)
-	for (size_t t = 0; t < sequences * n; t++) {
-		float *row = w->wide + t * stride;
+	for (int i = 0; i < 2; i++) {
+		const struct norm *norm = &b->head_norm[i];
+		float (*x)[norm->n] = (float (*)[norm->n])(row + (i ? q : 0));
 
-		if (c->arch->position_kind == POSITION_ROPE)
-			rope_turn(&w->rope, past + t % n, c->heads + c->kv_heads, (float (*)[2 * w->rope.half])row);
-		if (cache) {
-			size_t to = ((b->index * cache->sequences + t / n) * cache->capacity + past + t % n) * kv;
+		if (norm->n)
+			norm_apply(norm, (i ? kv : q) / norm->n, x, (const float (*)[norm->n])x);
+	}
+	if (c->arch->position_kind == POSITION_ROPE)
+		rope_turn(&w->rope, position, c->heads + c->kv_heads, d, (float (*)[d])row);
+}
 
-			memcpy(cache->k + to, row + q, kv * sizeof *row);
-			memcpy(cache->v + to, row + q + kv, kv * sizeof *row);
+/* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache, if there is one. */
+static struct attention_rows rows_of(const struct block *b, const struct work *w, const struct batch *batch, size_t s,
+	struct cache *cache)
+{
+	const struct config *c = b->config;
+	const struct sequence *q = &batch->sequence[s];
+	const int32_t *index = batch->index;
+	size_t width = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim, stride = width + 2 * kv;
+	float *row = w->wide + q->first * stride, *prefix = w->wide + q->prefix * stride + width;
+	struct attention_rows y = { .n = q->length, .y = w->middle + q->first * width, .y_stride = width, .q = row,
+		.q_stride = stride, .index = index && !cache ? index + q->first : NULL };
+
+	if (cache) {
+		size_t from = (b->index * cache->sequences + s) * cache->capacity * kv;
+
+		for (size_t i = 0; i < q->length; i++) {
+			memcpy(cache->k + from + (q->past + i) * kv, row + i * stride + width, kv * sizeof *row);
+			memcpy(cache->v + from + (q->past + i) * kv, row + i * stride + width + kv, kv * sizeof *row);
 		}
+		y.keys[1] = (struct attention_keys){ q->past + q->length, kv, cache->k + from, cache->v + from, NULL };
+		return y;
 	}
-	for (size_t s = 0; s < sequences; s++) {
-		float *row = w->wide + s * n * stride;
-		size_t from = cache ? (b->index * cache->sequences + s) * cache->capacity * kv : 0;
+	y.keys[0] = (struct attention_keys){ q->past, stride, prefix, prefix + kv, index ? index + q->prefix : NULL };
+	y.keys[1] = (struct attention_keys){ q->length, stride, row + width, row + width + kv, y.index };
+	return y;
+}
 
-		w->rows[s] = (struct attention_rows){ .y = w->middle + s * n * q, .y_stride = q, .q = row, .q_stride = stride,
-			.k = cache ? cache->k + from : row + q, .v = cache ? cache->v + from : row + q + kv,
-			.kv_stride = cache ? kv : stride };
-	}
+static void attend(const struct block *b, struct work *w, const struct batch *batch, struct cache *cache)
+{
+	const struct config *c = b->config;
+	const struct attention a = { c->heads, c->kv_heads, c->head_dim, c->attention_scale, c->attention_cap,
+		config_sliding_window(c, b->index) };
+	const int32_t *position = batch_positions(batch, w->position);
+	size_t stride = config_out(c, ROLE_QKV);
+
+	#pragma omp parallel for num_threads(threads) if (batch->rows * stride > FEW) schedule(static, ROWS)
+	for (size_t t = 0; t < batch->rows; t++)
+		place_row(b, w, (size_t)position[t], w->wide + t * stride);
+	for (size_t s = 0; s < batch->sequences; s++)
+		w->rows[s] = rows_of(b, w, batch, s, cache);
+	attention(&a, batch->sequences, w->rows);
 }
 
 static void activate(const struct config *c, size_t m, float *y, const float *x)
@@ -166,36 +225,67 @@ static void activate(const struct config *c, size_t m, float *y, const float *x)
 	}
 }
 
-static void run_projection(const struct block *b, enum projection_name projection, struct work *w, const struct batch *batch,
-	size_t first, size_t m, float *y, const float *x, const struct observer *observer, bool add)
-{
-	const struct projection *s = &b->projection[projection];
+/* A block on its way: rows first .. first + m - 1 of the batch at once. */
+struct pass {
+	const struct block *b;
+	struct work *w;
+	const struct batch *batch;
+	const struct observer *observer;
+};
 
-	projection_apply(s, batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x, &w->input, observer, add);
+static void project(const struct pass *p, enum projection_name name, size_t first, size_t m, float *y, const float *x, bool add)
+{
+	const struct projection *s = &p->b->projection[name];
+
+	projection_apply(s, p->batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x, &p->w->input,
+		p->observer, add);
 }
 
-void block_forward(const struct block *b, struct work *w, size_t sequences, size_t n,
-	float x[sequences * n][b->config->hidden], struct cache *cache, const struct observer *observer)
+/* What the last projection of a branch adds to the residual stream, through the norm that stands behind the branch. */
+static void add_branch(const struct pass *p, enum projection_name name, enum norm_place after, size_t first, size_t m, float *x)
+{
+	const struct norm *norm = &p->b->norm[after];
+	size_t n = p->b->config->hidden;
+
+	project(p, name, first, m, norm->n ? p->w->branch : x, p->w->middle, !norm->n);
+	if (!norm->n)
+		return;
+	norm_apply(norm, m, (float (*)[n])p->w->branch, (const float (*)[n])p->w->branch);
+	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = i * n; j < (i + 1) * n; j++)
+			x[j] += p->w->branch[j];
+}
+
+/* The MLP of rows first .. first + m - 1; input NULL: the norm of x. */
+static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, const float *input)
+{
+	struct work *w = p->w;
+	size_t hidden = p->b->config->hidden;
+
+	if (!input)
+		norm_apply(&p->b->norm[BEFORE_MLP], m, (float (*)[hidden])w->normed, (const float (*)[hidden])x);
+	project(p, PROJECTION_GATE_UP, first, m, w->wide, input ? input : w->normed, false);
+	activate(p->b->config, m, w->middle, w->wide);
+	add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x);
+}
+
+void block_forward(const struct block *b, struct work *w, const struct batch *batch,
+	float x[batch->rows][b->config->hidden], struct cache *cache, const struct observer *observer)
 {
 	const struct config *c = b->config;
-	const struct attention a = { c->heads, c->kv_heads, c->head_dim, config_sliding_window(c, b->index) };
-	size_t m = sequences * n, hidden = c->hidden, piece = observer ? m : w->piece;
-	float (*normed)[hidden] = (float (*)[hidden])w->normed;
-	const struct batch batch = { .rows = m, .sequences = sequences, .sequence = w->sequence };
+	const struct pass p = { b, w, batch, observer };
+	size_t m = batch->rows, hidden = c->hidden, piece = observer ? m : w->piece;
+	const float *input = !c->parallel ? NULL : w->second ? w->second : w->normed;	/* of the MLP, known before attention */
 
-	for (size_t s = 0; s < sequences; s++)
-		w->sequence[s] = (struct sequence){ .first = s * n, .length = n, .past = cache ? cache->past : 0 };
-	norm_apply(&b->norm[0], m, normed, x);
-	run_projection(b, PROJECTION_QKV, w, &batch, 0, m, w->wide, w->normed, observer, false);
-	place_rows(b, w, sequences, n, cache);
-	attention(&a, sequences, n, cache ? cache->past : 0, w->rows);
-	run_projection(b, PROJECTION_OUTPUT, w, &batch, 0, m, x[0], w->middle, observer, true);
-
+	norm_apply(&b->norm[BEFORE_ATTENTION], m, (float (*)[hidden])w->normed, (const float (*)[hidden])x);
+	if (w->second)
+		norm_apply(&b->norm[BEFORE_MLP], m, (float (*)[hidden])w->second, (const float (*)[hidden])x);
+	project(&p, PROJECTION_QKV, 0, m, w->wide, w->normed, false);
+	attend(b, w, batch, cache);
+	add_branch(&p, PROJECTION_OUTPUT, AFTER_ATTENTION, 0, m, x[0]);
 	for (size_t i = 0, rows; i < m; i += rows) {
 		rows = m - i < piece ? m - i : piece;
-		norm_apply(&b->norm[1], rows, normed, (const float (*)[hidden])x[i]);
-		run_projection(b, PROJECTION_GATE_UP, w, &batch, i, rows, w->wide, w->normed, observer, false);
-		activate(c, rows, w->middle, w->wide);
-		run_projection(b, PROJECTION_DOWN, w, &batch, i, rows, x[i], w->middle, observer, true);
+		run_mlp(&p, i, rows, x[i], input ? input + i * hidden : NULL);
 	}
 }

@@ -2,26 +2,30 @@
 /*
  * block.h -- a block of a transformer in memory
  *
- *	x += output(attention(input(norm(x))))
- *	x += down(act(gate) · up), or down(act(up)), of norm(x)
+ *	serial		x += output(attention(qkv(norm(x)))), then x += mlp(norm(x))
+ *	parallel	x += output(attention(qkv(norm(x)))) + mlp(norm(x))
+ *	mlp(x)		down(act(gate x) · up x), or down(act(up x))
  *
- * Rows of x are tokens. It holds the effective weights of its linear layers in
- * the type that the model computes in.
+ * with norms of queries and keys, and of what a branch adds, where the architecture's
+ * row has them (model/config.h). Rows of x are tokens. A block holds the effective
+ * weights of its linear layers in the type that the model computes in.
  */
 #ifndef FORWARD_BLOCK_H
 #define FORWARD_BLOCK_H
 #include <stddef.h>
 #include <stdint.h>
-#include "io/image.h"
 #include "forward/attention.h"
-#include "model/config.h"
+#include "forward/batch.h"
 #include "forward/norm.h"
 #include "forward/projection.h"
+#include "io/image.h"
+#include "model/config.h"
 
 struct block {
 	const struct config *config;
 	size_t index;
-	struct norm norm[2];
+	struct norm norm[NORM_PLACES];		/* n = 0: none there */
+	struct norm head_norm[2];		/* of queries, of keys */
 	struct projection projection[PROJECTIONS];
 };
 
@@ -36,32 +40,32 @@ void block_replace(struct block *b, const char *path, const struct linear *l);
 /* Keys (turned already) and values of all blocks, [blocks][sequences][capacity][width]. */
 struct cache {
 	size_t sequences, capacity, width;
-	size_t past;			/* positions that are filled; whoever steps the model adds */
 	float *k, *v;
 };
 struct cache cache_make(const struct config *c, size_t sequences, size_t capacity);
 void cache_free(struct cache *k);
 
-/* Work space of a block for so many tokens at once, and the rotary table for so many positions. */
+/* Workspace of a block for so many tokens at once, and the rotary table for so many positions. */
 struct work {
 	size_t tokens;
 	size_t piece;			/* of them, that go through the MLP together, where no observer wants all */
 	struct rope rope;
 	float *normed, *wide, *middle;
+	float *second;			/* [tokens][hidden] the MLP's input of a parallel block with a norm of its own */
+	float *branch;			/* [tokens][hidden] what a branch adds, where it is normed before */
+	int32_t *position;
 	struct workspace input;
-	struct sequence *sequence;	/* [tokens] */
 	struct attention_rows *rows;
 };
 struct work work_make(const struct config *c, size_t tokens, size_t piece, size_t positions);
 void work_free(struct work *w);
 
 /*
- * x becomes the block's output: `sequences` of n tokens each, from position 0,
- * or behind cache->past positions (cache NULL: none), whose keys and values it
- * then fills. sequences · n must not exceed the tokens of work_make(), with an
- * observer its piece.
+ * x becomes the block's output. With a cache, sequence s of the batch sees the
+ * sequence[s].past rows of its place there, and fills the next ones; the index is
+ * then the usual one. The batch's rows must not exceed the tokens of work_make(),
+ * with an observer its piece.
  */
-void block_forward(const struct block *b, struct work *w, size_t sequences, size_t n,
-	float x[sequences * n][b->config->hidden], struct cache *cache, const struct observer *observer);
-
+void block_forward(const struct block *b, struct work *w, const struct batch *batch,
+	float x[batch->rows][b->config->hidden], struct cache *cache, const struct observer *observer);
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* calibrate.c -- Hessians of linear layers from what a model feeds them; see calibrate.h */
 #include "forward/calibrate.h"
-#include "base/error.h"
-#include "base/option.h"
-#include "num/half.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "num/half.h"
 
 enum { ROWS = 4096 };	/* of raw activations at once, where windows are shorter */
 
@@ -36,18 +35,19 @@ static void wish_for(void *arg, const char *path, size_t in)
 	w->any |= input_of(w->config, path) < SIZE_MAX;
 }
 
-void calibrate_check(const struct config *c, const char *name)
+void calibrate_check(const struct config *c, const struct selection *layers, const char *name)
 {
 	struct wish w = { c, false };
 
-	layer_each(c, wish_for, &w);
+	layer_each(c, layers, wish_for, &w);
 	if (!w.any)
 		die("%s: holds no linear layer with inputs that --layers selects", name);
 }
 
-struct calibration calibrate_begin(const struct image *image, const struct config *c)
+struct calibration calibrate_begin(const struct image *image, const struct config *c,
+	const struct selection *layers)
 {
-	struct calibration k = { .config = c, .list = layer_list(image, c) };
+	struct calibration k = { .config = c, .list = layer_list(image, c, layers) };
 
 	k.projection = xalloc(c->blocks * PROJECTIONS + 1, sizeof *k.projection);
 	for (size_t i = 0; i < k.list.n; i++) {
@@ -59,22 +59,37 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 	return k;
 }
 
-static void see(void *arg, size_t block, enum projection_name projection, const struct batch *batch, size_t in, const float *x)
+/* Sequences from s on that have one length. */
+static size_t equals(const struct batch *batch, size_t s)
 {
-	const size_t windows = batch->sequences, tokens = batch->sequence[0].length;
+	size_t n = 1;
+
+	while (s + n < batch->sequences && batch->sequence[s + n].length == batch->sequence[s].length)
+		n++;
+	return n;
+}
+
+static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in, const float *x)
+{
 	struct calibration *k = arg;
-	struct moments *h = &k->projection[projection == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + projection];
-
+	struct moments *h = &k->projection[p == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + p];
 	const struct linear plain = { .in = in };
-	const struct product p = product_choose(&plain, k->config->compute_type, 0);
+	const struct product product = product_choose(&plain, k->config->compute_type, 0);
+	const bool half = product.row->input_type == HALF_BF16;
+	uint16_t *narrow = h->in && half ? xalloc(product_workspace(&product, batch->rows), 1) : NULL;
 
-	if (h->in && p.row->input_type == HALF_BF16) {
-		void *narrow = xalloc(product_workspace(&p, batch->rows), 1);
+	if (narrow)
+		product_input(&product, batch->rows, narrow, (const float (*)[in])x, NULL);
+	for (size_t s = 0, n; h->in && s < batch->sequences; s += n) {
+		size_t tokens = batch->sequence[s].length, from = batch->sequence[s].first * in;
 
-		moments_add_bf16(h, windows, tokens, product_input(&p, batch->rows, narrow, (const float (*)[in])x, NULL));
-		free(narrow);
-	} else if (h->in)
-		moments_add(h, windows, tokens, (const float (*)[tokens][in])x);
+		n = equals(batch, s);
+		if (half)
+			moments_add_bf16(h, n, tokens, (const uint16_t (*)[tokens][in])(narrow + from));
+		else
+			moments_add(h, n, tokens, (const float (*)[tokens][in])(x + from));
+	}
+	free(narrow);
 }
 
 struct observer calibrate_observer(struct calibration *k)
@@ -116,42 +131,55 @@ void calibrate_end(struct calibration *k)
 	layer_list_free(&k->list);
 }
 
-void calibrate_part(struct output *out, struct forward *run, const struct image *image)
+void calibrate_part(void *arg, const struct filter *f)
 {
-	struct calibration k = calibrate_begin(image, run->config);
+	const struct calibrate *c = arg;
+	struct forward *run = c->forward;
+	const struct image *image = f->image;
+	struct calibration k = calibrate_begin(image, run->config, c->layers);
 	struct observer observer = calibrate_observer(&k);
 
+	output_begin(f->out, image);
+	if (!image_part(image)) {
+		output_copy(f->out, image, "/config", NULL);
+		output_history(f->out, "tokens", c->tokens);
+	}
 	if (forward_part(run, image, &observer) && calibrate_find(&k, run->config->arch->head)) {
 		struct head head = head_read(image, run->config, false);
 
 		forward_head(run, &head, &observer);
 		head_free(&head);
 	}
-	calibrate_write(&k, out, image_name(image));
+	calibrate_write(&k, f->out, image_name(image));
+	output_end(f->out);
 	calibrate_end(&k);
 }
 
 /* ---- of files ---- */
 
-struct wanted { const struct image *image; const char *member; struct layer_list list; };
+struct wanted {
+	const struct image *image;
+	const char *member;
+	const struct selection *layers;
+	struct layer_list list;
+};
 
 static void visit(void *arg, const char *group)
 {
 	struct wanted *w = arg;
 	char *path = xformat("%s/%s", group, w->member);
 
-	if (option_layer(group) && image_has(w->image, path)) {
-		w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
-		if (!w->list.path)
-			die("out of memory");
+	if (selection_has(w->layers, group) && image_has(w->image, path)) {
+		w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 		w->list.path[w->list.n++] = xformat("%s", group);
 	}
 	free(path);
 }
 
-static struct layer_list groups_with(const struct image *image, const char *member)
+static struct layer_list groups_with(const struct image *image, const char *member,
+	const struct selection *layers)
 {
-	struct wanted w = { .image = image, .member = member };
+	struct wanted w = { .image = image, .member = member, .layers = layers };
 
 	image_groups(image, visit, &w);
 	return w.list;
@@ -208,9 +236,10 @@ static void activations_of(struct output *out, const struct image *image, const 
 	free(path);
 }
 
-static size_t add_activations(struct output *out, const struct image *image, const struct calibrate_cut *cut)
+static size_t add_activations(struct output *out, const struct image *image, const struct selection *layers,
+	const struct calibrate_cut *cut)
 {
-	struct layer_list list = groups_with(image, "input");
+	struct layer_list list = groups_with(image, "input", layers);
 	const size_t found = list.n;
 
 	for (size_t i = 0; i < list.n; i++)
@@ -220,28 +249,30 @@ static size_t add_activations(struct output *out, const struct image *image, con
 	return found;
 }
 
-static size_t add_hessians(struct output *out, size_t n, struct image *const image[n])
+static size_t add_hessians(struct output *out, size_t n, const struct filter file[n],
+	const struct selection *layers)
 {
-	struct layer_list list = groups_with(image[0], "hessian");
+	const struct image *image = file->image;
+	struct layer_list list = groups_with(image, "hessian", layers);
 	const size_t found = list.n;
 
 	for (size_t k = 1; k < n; k++) {
-		struct layer_list other = groups_with(image[k], "hessian");
+		struct layer_list other = groups_with(file[k].image, "hessian", layers);
 
 		if (other.n != list.n)
-			die("%s: holds %zu layers in part %zu, %s has %zu", image_name(image[k]), other.n, image_part(image[0]),
-				image_name(image[0]), list.n);
+			die("%s: holds %zu layers in part %zu, %s has %zu", image_name(file[k].image),
+				other.n, image_part(image), image_name(image), list.n);
 		layer_list_free(&other);
 	}
 	for (size_t i = 0; i < list.n; i++) {
 		char *path = xformat("%s/hessian", list.path[i]);
 		struct moments h;
 
-		if (!linked(out, image[0], &list, i)) {
-			h = moments_make(image_tensor(image[0], path, TENSOR_F32, 2, NULL).dim[0]);
+		if (!linked(out, image, &list, i)) {
+			h = moments_make(image_tensor(image, path, TENSOR_F32, 2, NULL).dim[0]);
 			for (size_t k = 0; k < n; k++)
-				moments_add_file(&h, image[k], list.path[i]);
-			moments_write(out, image_name(image[0]), list.path[i], &h);
+				moments_add_file(&h, file[k].image, list.path[i]);
+			moments_write(out, image_name(image), list.path[i], &h);
 			moments_free(&h);
 		}
 		free(path);
@@ -250,35 +281,57 @@ static size_t add_hessians(struct output *out, size_t n, struct image *const ima
 	return found;
 }
 
-void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n], const struct calibrate_cut *cut)
+/* n files of which the first goes through the filter. */
+struct sum {
+	size_t n, done;
+	struct filter *file;
+	bool hessian;
+	const struct selection *layers;
+	const struct calibrate_cut *cut;
+};
+
+/* The other files' part that belongs to the first's. */
+static void advance(struct sum *s)
 {
-	const bool hessian = !strcmp(image_kind(image[0]), "hessian");
-	size_t done = 0;
+	const struct filter *first = s->file;
 
-	for (; image[0]; image[0] = input_next(in[0])) {
-		for (size_t i = 1; i < n; i++) {
-			if (image_part(image[0]))
-				image[i] = input_next(in[i]);
-			if (!image[i] || image_parts(image[i]) != image_parts(image[0]))
-				die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu", input_name(in[i]), input_name(in[0]),
-					image[i] ? image_parts(image[i]) : 0, image_parts(image[0]));
-		}
-		output_begin(out, image[0]);
-		for (size_t i = 1; !image_part(image[0]) && i < n; i++) {
-			char *input = xformat("input%zu", i + 1);
-
-			output_history(out, input, image[i]);
-			free(input);
-		}
-		if (!image_part(image[0]) && image_has(image[0], "/config"))
-			output_copy(out, image[0], "/config", NULL);
-		if (hessian)
-			done += add_hessians(out, n, image);
-		else
-			done += add_activations(out, image[0], cut);
-		output_end(out);
+	for (struct filter *f = s->file + 1; f < s->file + s->n; f++) {
+		if (image_part(first->image))
+			f->image = input_next(f->in);
+		if (!f->image || image_parts(f->image) != image_parts(first->image))
+			die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu",
+				input_name(f->in), input_name(first->in),
+				f->image ? image_parts(f->image) : 0, image_parts(first->image));
 	}
-	if (!done)
-		die("%s: holds no layer with %s%s", input_name(in[0]), hessian ? "a hessian" : "an input",
-			option_layers_given() ? " that --layers selects" : "");
+}
+
+static void add_part(void *arg, const struct filter *f)
+{
+	struct sum *s = arg;
+	const bool first = !image_part(f->image);
+
+	advance(s);
+	output_begin(f->out, f->image);
+	for (size_t i = 1; first && i < s->n; i++) {
+		char *input = xformat("input%zu", i + 1);
+
+		output_history(f->out, input, s->file[i].image);
+		free(input);
+	}
+	if (first && image_has(f->image, "/config"))
+		output_copy(f->out, f->image, "/config", NULL);
+	s->done += s->hessian ? add_hessians(f->out, s->n, s->file, s->layers) :
+		add_activations(f->out, f->image, s->layers, s->cut);
+	output_end(f->out);
+}
+
+void calibrate_files(size_t n, struct filter file[n], const struct selection *layers,
+	const struct calibrate_cut *cut)
+{
+	struct sum s = { n, 0, file, !strcmp(image_kind(file->image), "hessian"), layers, cut };
+
+	model_filter(file, add_part, &s);
+	if (!s.done)
+		die("%s: holds no layer with %s%s", input_name(file->in),
+			s.hessian ? "a hessian" : "an input", selection_text(layers));
 }

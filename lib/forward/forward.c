@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* forward.c -- a model run over all windows, part by part; see forward.h */
 #include "forward/forward.h"
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/thread.h"
 #include "forward/score.h"
-#include <omp.h>
-#include <stdlib.h>
-#include <string.h>
 
 /*
  * Constants, not options: results depend on them. Tokens that one thread takes
@@ -15,7 +15,7 @@
  * and entries of the vocabulary that are one tile of logits, entries whose
  * weights are made at once.
  */
-enum { CHUNK = 512, OBSERVED = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192, ROWS = 16, FEW = 1 << 16 };
+enum { TOKENS = 512, TOKENS_OBSERVED = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192, ROWS = 16, FEW = 1 << 16 };
 enum { MODELS = 2 };	/* side by side, at most */
 
 static size_t least(size_t a, size_t b)
@@ -27,10 +27,12 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 {
 	struct forward *f = xalloc(1, sizeof *f);
 
+	if (w->position && w->positions > c->positions && w->positions > w->longest)
+		die("%s: /position: a token is at position %zu, the model has %zu positions", w->name, w->positions - 1, c->positions);
 	f->config = c;
 	f->windows = w;
 	f->name = "the model";
-	f->hidden = hidden_make(w->n * w->ctx, c->hidden, memory);
+	f->hidden = hidden_make(w->rows, c->hidden, memory);
 	return f;
 }
 
@@ -52,17 +54,15 @@ void forward_close(struct forward *f)
 	free(f);
 }
 
-/* n work spaces for so many windows each. */
-static void make_works(struct forward *f, size_t n, size_t windows, size_t piece)
+/* n workspaces for so many tokens each. */
+static void make_works(struct forward *f, size_t n, size_t tokens, size_t piece)
 {
-	size_t tokens = windows * f->windows->ctx;
-
 	if (f->works == n && f->work[0].tokens == tokens && f->work[0].piece == piece)
 		return;
 	free_works(f);
 	f->work = xalloc(n, sizeof *f->work);
 	for (f->works = 0; f->works < n; f->works++)
-		f->work[f->works] = work_make(f->config, tokens, piece, f->windows->ctx);
+		f->work[f->works] = work_make(f->config, tokens, piece, f->windows->positions);
 }
 
 void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in], const int32_t id[n])
@@ -77,69 +77,97 @@ void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding-
 		linear_weight(l, (size_t)id[i], 1, &x[i]);
 }
 
-void embed_positions(const struct layer *position, size_t n, float x[n][position->linear.in], size_t past, size_t period)
+void embed_positions(const struct layer *position, const struct batch *batch, float x[batch->rows][position->linear.in])
 {
 	const struct linear *l = &position->linear;
-	float *row = xalloc(l->in, sizeof *row);
+	int32_t *own = xalloc(batch->rows, sizeof *own);
+	const int32_t *at = batch_positions(batch, own);
+	size_t last = 0;
 
-	if (past + least(n, period) > l->out)
-		die("%s: holds %zu positions, the context needs %zu: a smaller --ctx", position->path, l->out,
-			past + least(n, period));
-	for (size_t p = 0; p < least(n, period); p++) {
-		linear_weight(l, past + p, 1, (float (*)[l->in])row);
-		for (size_t i = p; i < n; i += period)
+	for (size_t i = 0; i < batch->rows; i++)
+		last = (size_t)at[i] > last ? (size_t)at[i] : last;
+	if (last >= l->out)
+		die("%s: holds %zu positions, the context needs %zu: a smaller --ctx", position->path, l->out, last + 1);
+	#pragma omp parallel num_threads(threads) if (batch->rows * l->in > FEW)
+	{
+		float *row = xalloc(l->in, sizeof *row);
+
+		#pragma omp for schedule(static, ROWS)
+		for (size_t i = 0; i < batch->rows; i++) {
+			linear_weight(l, (size_t)at[i], 1, (float (*)[l->in])row);
 			for (size_t j = 0; j < l->in; j++)
 				x[i][j] += row[j];
+		}
+		free(row);
 	}
-	free(row);
+	free(own);
 }
 
-/* Windows i .. i + n - 1. */
-static void run_windows(struct forward *f, const struct block *b, struct work *w, size_t i, size_t n, float *copy,
+/* Windows that go through a block together. */
+struct chunk { size_t first, n; };
+struct chunks { struct chunk *chunk; size_t n, tokens; };	/* tokens: the most of a chunk */
+
+/* Each of at most so many tokens, or of one window. */
+static struct chunks chunks_of(const struct windows *w, size_t tokens)
+{
+	struct chunks y = { .chunk = xalloc(w->n, sizeof *y.chunk) };
+
+	for (size_t first = 0, n, rows; first < w->n; first += n) {
+		n = windows_within(w, first, tokens);
+		rows = w->sequence[first + n - 1].first + w->sequence[first + n - 1].length - w->sequence[first].first;
+		y.chunk[y.n++] = (struct chunk){ first, n };
+		y.tokens = rows > y.tokens ? rows : y.tokens;
+	}
+	return y;
+}
+
+/* A chunk through a block; copy: room for its rows, which then stay as they are. */
+static void run_chunk(struct forward *f, const struct block *b, struct work *w, struct chunk k, float *copy,
 	const struct observer *observer)
 {
-	size_t ctx = f->windows->ctx, hidden = f->config->hidden;
-	float *x = f->hidden.x + i * ctx * hidden;
+	size_t hidden = f->config->hidden;
+	struct sequence *sequence = xalloc(k.n, sizeof *sequence);
+	struct batch batch = windows_batch(f->windows, k.first, k.n, sequence);
+	float *x = f->hidden.x + f->windows->sequence[k.first].first * hidden;
 
 	if (copy)
-		x = memcpy(copy, x, n * ctx * hidden * sizeof *x);
+		x = memcpy(copy, x, batch.rows * hidden * sizeof *x);
 	#pragma omp critical
-	progress(f->config->arch->blocks + 1, b->index * f->windows->n + i, f->config->blocks * f->windows->n);
-	block_forward(b, w, n, ctx, (float (*)[hidden])x, NULL, observer);
-}
-
-/* Whole windows that make up so many tokens, at least one, at most all. */
-static size_t windows_of(const struct forward *f, size_t tokens)
-{
-	return least(f->windows->n, f->windows->ctx < tokens ? tokens / f->windows->ctx : 1);
+	progress(f->config->arch->blocks + 1, b->index * f->windows->n + k.first, f->config->blocks * f->windows->n);
+	block_forward(b, w, &batch, (float (*)[hidden])x, NULL, observer);
+	free(sequence);
 }
 
 static void observe_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
 {
-	size_t ctx = f->windows->ctx, n = f->windows->n, chunk = windows_of(f, OBSERVED);
-	float *copy = keep ? NULL : xalloc(chunk * ctx, f->config->hidden * sizeof *copy);
+	struct chunks all = chunks_of(f->windows, TOKENS_OBSERVED);
+	float *copy = keep ? NULL : xalloc(all.tokens, f->config->hidden * sizeof *copy);
 
-	make_works(f, 1, chunk, chunk * ctx);
-	for (size_t i = 0; i < n; i += chunk)
-		run_windows(f, b, &f->work[0], i, least(chunk, n - i), copy, observer);
+	make_works(f, 1, all.tokens, all.tokens);
+	for (size_t i = 0; i < all.n; i++)
+		run_chunk(f, b, &f->work[0], all.chunk[i], copy, observer);
 	free(copy);
+	free(all.chunk);
 }
 
 void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
 {
-	size_t n = f->windows->n, chunk = windows_of(f, CHUNK), chunks = (n + chunk - 1) / chunk, width = (size_t)threads;
-	size_t alone = chunks - chunks % width;
+	struct chunks all = { 0 };
+	size_t width = (size_t)threads, alone;
 
 	if (observer || !keep) {
 		observe_block(f, b, keep, observer);
 		return;
 	}
-	make_works(f, alone ? width : 1, chunk, least(CHUNK, chunk * f->windows->ctx));
+	all = chunks_of(f->windows, TOKENS);
+	alone = all.n - all.n % width;
+	make_works(f, alone ? width : 1, all.tokens, least(TOKENS, all.tokens));
 	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
 	for (size_t i = 0; i < alone; i++)
-		run_windows(f, b, &f->work[omp_get_thread_num()], i * chunk, least(chunk, n - i * chunk), NULL, NULL);
-	for (size_t i = alone; i < chunks; i++)	/* fewer than threads: all of them at each */
-		run_windows(f, b, &f->work[0], i * chunk, least(chunk, n - i * chunk), NULL, NULL);
+		run_chunk(f, b, &f->work[omp_get_thread_num()], all.chunk[i], NULL, NULL);
+	for (size_t i = alone; i < all.n; i++)	/* fewer than threads: all of them at each */
+		run_chunk(f, b, &f->work[0], all.chunk[i], NULL, NULL);
+	free(all.chunk);
 }
 
 /* What of the model stands in this part: a part of a file may see the rest of the file too. */
@@ -172,6 +200,15 @@ static _Noreturn void missing(const struct image *image, const char *group)
 	die("%s: %s/weight: is missing; embeddings were wanted, before the blocks", image_name(image), group);
 }
 
+static void embed_all_positions(struct forward *f, const struct layer *position)
+{
+	struct sequence *sequence = xalloc(f->windows->n, sizeof *sequence);
+	struct batch all = windows_batch(f->windows, 0, f->windows->n, sequence);
+
+	embed_positions(position, &all, (float (*)[f->config->hidden])f->hidden.x);
+	free(sequence);
+}
+
 static void embed(struct forward *f, const struct image *image, const struct found *found)
 {
 	const struct config *c = f->config;
@@ -189,7 +226,7 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 		if (!f->embedded)
 			missing(image, c->arch->embedding);
 		l = layer_read(image, c->arch->position, 0, hidden);
-		embed_positions(&l, n, x, 0, f->windows->ctx);
+		embed_all_positions(f, &l);
 		layer_free(&l);
 		f->placed = true;
 	}
@@ -237,20 +274,22 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer)
 {
-	size_t hidden = f->config->hidden, ctx = f->windows->ctx, n = f->windows->n, chunk = windows_of(f, OBSERVED);
-	float (*x)[hidden] = (float (*)[hidden])f->hidden.x;
+	size_t hidden = f->config->hidden;
+	struct chunks all = { 0 };
 
-	struct sequence *sequence = xalloc(chunk, sizeof *sequence);
+	if (f->normed)
+		return;
+	all = chunks_of(f->windows, TOKENS_OBSERVED);
+	for (size_t i = 0; i < all.n; i++) {
+		struct chunk k = all.chunk[i];
+		struct sequence *sequence = xalloc(k.n, sizeof *sequence);
+		struct batch batch = windows_batch(f->windows, k.first, k.n, sequence);
+		float (*x)[hidden] = (float (*)[hidden])(f->hidden.x + f->windows->sequence[k.first].first * hidden);
 
-	for (size_t s = 0; s < chunk; s++)
-		sequence[s] = (struct sequence){ .first = s * ctx, .length = ctx };
-	for (size_t i = 0; i < n && !f->normed; i += chunk) {
-		size_t here = least(chunk, n - i);
-		const struct batch batch = { .rows = here * ctx, .sequences = here, .sequence = sequence };
-
-		head_norm(h, &batch, &x[i * ctx], (const float (*)[hidden])&x[i * ctx], observer);
+		head_norm(h, &batch, x, (const float (*)[hidden])x, observer);
+		free(sequence);
 	}
-	free(sequence);
+	free(all.chunk);
 	f->normed = true;
 }
 
@@ -271,8 +310,10 @@ static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, s
 
 	for (size_t k = 0; k < t->models; k++) {
 		size_t hidden = t->f[k]->config->hidden;
+		const uint8_t *modality = t->f[k]->windows->modality;
 
-		x[k] = product_input(&t->product[k], m, own[k], (const float (*)[hidden])(t->f[k]->hidden.x + i * hidden), NULL);
+		x[k] = product_input(&t->product[k], m, own[k], (const float (*)[hidden])(t->f[k]->hidden.x + i * hidden),
+			modality ? modality + i : NULL);
 	}
 	for (size_t v = 0, wide; v < n; v += wide) {
 		wide = least(HEAD_COLUMNS, n - v);
@@ -332,7 +373,7 @@ static void score_tile(void *arg, size_t row, size_t m, size_t first, size_t n, 
 	struct scored *s = arg;
 
 	for (size_t k = 0; k < m; k++) {
-		int64_t target = windows_target(s->windows, row + k);
+		int32_t target = s->windows->target[row + k];
 
 		if (target >= 0)
 			score_add(&s->score[row + k], n, y[0] + k * n, first, (size_t)target);
@@ -348,7 +389,7 @@ void forward_score(struct forward *f, const struct head *h, double nll[f->window
 		s.score[i] = score_begin();
 	forward_tiles(1, &f, &h, score_tile, &s);
 	for (size_t i = 0; i < rows; i++)
-		if (windows_target(f->windows, i) >= 0)
+		if (f->windows->target[i] >= 0)
 			nll[k++] = score_nll(&s.score[i], f->name, f->windows, i);
 	free(s.score);
 }
@@ -357,6 +398,7 @@ void forward_logits(struct forward *f, const struct head *h, size_t first, size_
 {
 	size_t hidden = f->config->hidden, vocab = f->config->vocab;
 	float *x = xalloc(n * hidden, sizeof *x);
+	const uint8_t *modality = f->windows->modality;
 	void *own = xalloc(head_workspace(h, vocab), 1), *input;
 	struct product p = head_product(h, 0, vocab, own);
 
@@ -364,7 +406,8 @@ void forward_logits(struct forward *f, const struct head *h, size_t first, size_
 	if (!f->normed)
 		head_norm(h, &(struct batch){ .rows = n }, (float (*)[hidden])x, (const float (*)[hidden])x, NULL);
 	input = xalloc(product_workspace(&p, n), 1);
-	head_logits(&p, 0, vocab, n, y, product_input(&p, n, input, (const float (*)[hidden])x, NULL));
+	head_logits(&p, 0, vocab, n, y, product_input(&p, n, input, (const float (*)[hidden])x,
+		modality ? modality + first : NULL));
 	free(x);
 	free(input);
 	free(own);

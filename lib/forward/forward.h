@@ -26,7 +26,7 @@ struct forward {
 	const struct config *config;
 	const struct windows *windows;
 	const char *name;		/* of the model's file, for messages */
-	struct hidden hidden;		/* [windows · ctx][hidden] */
+	struct hidden hidden;		/* [rows of the windows][hidden] */
 	size_t works;
 	struct work *work;		/* [works], one a thread */
 	struct block *block;		/* the last one, until all are done: its memory serves the next */
@@ -34,7 +34,8 @@ struct forward {
 	size_t blocks;			/* done */
 };
 
-/* memory: bytes of hidden states that stay in memory. config and windows must outlive it. */
+/* memory: bytes of hidden states that stay in memory. config and windows must outlive it. Dies where a token's position
+ * is beyond the model's. */
 struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory);
 void forward_close(struct forward *f);
 
@@ -60,11 +61,10 @@ void forward_tiles(size_t models, struct forward *const f[models], const struct 
 	void *arg);
 /* -log p of each target, nats, window by window: log Σ exp(logits) - logit, sums in double. */
 void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets]);
-/* All logits of rows first .. first + n - 1 (row: window · ctx + position). */
+/* All logits of rows first .. first + n - 1 of the windows. */
 void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n, float y[n][f->config->vocab]);
 
 /* Embeddings of ids in x[n][hidden], and the learned positions added where the architecture has them. */
 void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in], const int32_t id[n]);
-/* Row i is at position past + i mod period. */
-void embed_positions(const struct layer *position, size_t n, float x[n][position->linear.in], size_t past, size_t period);
+void embed_positions(const struct layer *position, const struct batch *batch, float x[batch->rows][position->linear.in]);
 #endif

@@ -16,7 +16,7 @@ struct head head_read(const struct image *image, const struct config *c, bool ke
 	if (!image_has(image, c->arch->head))
 		die("%s: %s: is missing%s", image_name(image), c->arch->head, !c->tied ? "" :
 			"; a tied head is stored as a hard link to the embeddings, import the model anew");
-	h.norm = norm_read(image, c->arch->final_norm, c);
+	h.norm = norm_read(image, c->arch->final_norm, c, c->hidden);
 	h.layer = layer_read(image, c->arch->head, c->vocab, c->hidden);
 	layer_runs(image, &h.layer);
 	if (keep) {

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct norm norm_read(const struct image *image, const char *path, const struct config *c)
+struct norm norm_read(const struct image *image, const char *path, const struct config *c, size_t width)
 {
-	struct norm y = { .kind = c->arch->norm_kind, .n = c->hidden, .eps = c->eps };
+	struct norm y = { .kind = c->arch->norm_kind, .n = width, .eps = c->eps };
 	char *kind = image_text(image, path, "norm"), *gain = xformat("%s/weight", path), *shift = xformat("%s/bias", path);
 
 	if (kind && !strcmp(kind, "rms"))
@@ -18,10 +18,10 @@ struct norm norm_read(const struct image *image, const char *path, const struct 
 		y.kind = NORM_LAYER;
 	else if (kind)
 		die("%s: %s: attribute norm is '%s', rms or layer was wanted", image_name(image), path, kind);
-	y.gain = layer_vector(image, gain, c->hidden);
+	y.gain = layer_vector(image, gain, width);
 	if (!y.gain)
 		die("%s: %s: is missing", image_name(image), gain);
-	y.shift = layer_vector(image, shift, c->hidden);
+	y.shift = layer_vector(image, shift, width);
 	free(kind);
 	free(gain);
 	free(shift);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* resident.c -- a whole model in memory, stepped token by token; see resident.h */
 #include "forward/resident.h"
-#include "base/error.h"
-#include "forward/forward.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "forward/forward.h"
 
 struct resident resident_open(const struct image *image, const struct config *c)
 {
@@ -30,26 +30,25 @@ void resident_close(struct resident *r)
 	head_free(&r->head);
 }
 
-void resident_step(const struct resident *r, struct work *w, struct cache *cache, size_t sequences, size_t n,
-	float logits[sequences][r->config->vocab], const int32_t id[sequences][n])
+void resident_step(const struct resident *r, struct work *w, struct cache *cache, const struct batch *batch,
+	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows])
 {
-	size_t hidden = r->config->hidden;
-	float *x = xalloc(sequences * n, hidden * sizeof *x);
+	size_t hidden = r->config->hidden, n = batch->sequences;
+	float *x = xalloc(batch->rows, hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
 	struct product p = head_product(&r->head, 0, r->config->vocab, NULL);
-	void *workspace = xalloc(product_workspace(&p, sequences), 1);
+	void *workspace = xalloc(product_workspace(&p, n), 1);
 
-	embed_tokens(&r->embedding, sequences * n, row, id[0]);
+	embed_tokens(&r->embedding, batch->rows, row, id);
 	if (r->position.path)
-		embed_positions(&r->position, sequences * n, row, cache->past, n);
+		embed_positions(&r->position, batch, row);
 	for (size_t i = 0; i < r->config->blocks; i++)
-		block_forward(r->block[i], w, sequences, n, row, cache, NULL);
-	cache->past += n;
-	for (size_t s = 0; s < sequences; s++)
-		memmove(row[s], row[s * n + n - 1], sizeof row[s]);
-	head_norm(&r->head, &(struct batch){ .rows = sequences }, row, (const float (*)[hidden])x, NULL);
-	head_logits(&p, 0, r->config->vocab, sequences, logits,
-		product_input(&p, sequences, workspace, (const float (*)[hidden])x, NULL));
+		block_forward(r->block[i], w, batch, row, cache, NULL);
+	for (size_t s = 0; s < n; s++)
+		memmove(row[s], row[batch->sequence[s].first + batch->sequence[s].length - 1], sizeof row[s]);
+	head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);
+	head_logits(&p, 0, r->config->vocab, n, logits,
+		product_input(&p, n, workspace, (const float (*)[hidden])x, NULL));
 	free(x);
 	free(workspace);
 }

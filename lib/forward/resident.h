@@ -24,10 +24,10 @@ struct resident resident_open(const struct image *image, const struct config *c)
 void resident_close(struct resident *r);
 
 /*
- * Logits after n more ids of each sequence, the last position only; the cache
- * moves on by n. cache->past + n ≤ cache->capacity, sequences = cache->sequences,
- * sequences · n ≤ w->tokens.
+ * Logits after more ids of each sequence, the last position only. Sequence s of
+ * the batch stands in the cache's place s, behind sequence[s].past tokens there:
+ * past + length ≤ cache->capacity, sequences ≤ cache->sequences, rows ≤ w->tokens.
  */
-void resident_step(const struct resident *r, struct work *w, struct cache *cache, size_t sequences, size_t n,
-	float logits[sequences][r->config->vocab], const int32_t id[sequences][n]);
+void resident_step(const struct resident *r, struct work *w, struct cache *cache, const struct batch *batch,
+	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows]);
 #endif

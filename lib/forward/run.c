@@ -24,7 +24,7 @@ void run_match(const struct run *model, const struct run *reference)
 
 void run_begin(struct run *r, const struct windows *w, size_t memory)
 {
-	r->config.rows = w->n * w->ctx;
+	r->config.rows = w->rows;
 	r->forward = forward_open(&r->config, w, memory);
 }
 

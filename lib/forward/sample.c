@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sample.c -- token ids drawn from a model; see sample.h */
 #include "forward/sample.h"
+#include <math.h>
+#include <stdlib.h>
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/random.h"
 #include "base/thread.h"
 #include "forward/resident.h"
-#include <math.h>
-#include <stdlib.h>
 
 /* Constants, not options: sequences that are stepped together, at most, and what their keys and values may take. */
-enum { BATCH = 32 };
+enum { SEQUENCES = 32 };
 static const size_t CACHE = (size_t)1 << 30;
 
 static size_t least(size_t a, size_t b)
@@ -69,22 +69,26 @@ struct job {
 	const struct resident *model;
 	struct random_stream random;
 	double temperature;
-	size_t length, sequences, batch, n, done;
+	size_t length, sequences, together, n, done;
 	int32_t *id;
 };
 
-/* Sequences first .. first + batch - 1, token by token: one thread's work from beginning to end. */
-static void draw_batch(struct job *j, size_t first, struct work *work, struct cache *cache, float *logits, int32_t *next)
+/* Sequences first .. first + together - 1, token by token: one thread's work from beginning to end. */
+static void draw_sequences(struct job *j, size_t first, struct work *work, struct cache *cache, float *logits, int32_t *next)
 {
 	const struct config *c = j->c;
-	size_t here = least(j->batch, j->sequences - first), steps = least(j->length, j->n - first * j->length);
+	size_t here = least(j->together, j->sequences - first), steps = least(j->length, j->n - first * j->length);
+	struct sequence sequence[SEQUENCES];
+	const struct batch batch = { .rows = here, .sequences = here, .sequence = sequence };
 
-	cache->past = 0;
 	for (size_t s = 0; s < here; s++)
 		next[s] = (int32_t)c->bos;
 	for (size_t p = 0; p < steps; p++) {
-		resident_step(j->model, work, cache, here, 1, (float (*)[c->vocab])logits, (const int32_t (*)[1])next);
-		draw(j->name, c, here, (float (*)[c->vocab])logits, next, j->temperature, &j->random, first * j->length + p, j->length);
+		for (size_t s = 0; s < here; s++)
+			sequence[s] = (struct sequence){ .first = s, .length = 1, .past = p };
+		resident_step(j->model, work, cache, &batch, (float (*)[c->vocab])logits, next);
+		draw(j->name, c, here, (float (*)[c->vocab])logits, next, j->temperature, &j->random, first * j->length + p,
+			j->length);
 		for (size_t s = 0; s < here; s++)
 			if ((first + s) * j->length + p < j->n)
 				j->id[(first + s) * j->length + p] = next[s];
@@ -101,22 +105,23 @@ void sample_tokens(const struct image *image, const struct config *c, size_t ctx
 {
 	size_t length = ctx - 1, sequences = (n + length - 1) / length;
 	size_t one = 2 * c->blocks * ctx * c->kv_heads * c->head_dim * sizeof(float);
-	size_t most = least(BATCH, one < CACHE ? CACHE / one : 1), batches = (sequences + most - 1) / most;
-	size_t batch = (sequences + batches - 1) / batches;
+	size_t most = least(SEQUENCES, one < CACHE ? CACHE / one : 1), batches = (sequences + most - 1) / most;
+	size_t together = (sequences + batches - 1) / batches;
 	struct resident model = resident_open(image, c);
-	struct job j = { image_name(image), c, &model, random_open(seed, "sample-tokens"), temperature, length, sequences, batch, n, 0, id };
+	struct job j = { image_name(image), c, &model, random_open(seed, "sample-tokens"), temperature, length, sequences, together, n, 0,
+		id };
 
 	/* A batch is one thread's; where there is but one, its products are divided. */
 	#pragma omp parallel num_threads(threads_for(batches))
 	{
-		struct work work = work_make(c, batch, batch, ctx);
-		struct cache cache = cache_make(c, batch, ctx);
-		float *logits = xalloc(batch * c->vocab, sizeof *logits);
-		int32_t *next = xalloc(batch, sizeof *next);
+		struct work work = work_make(c, together, together, ctx);
+		struct cache cache = cache_make(c, together, ctx);
+		float *logits = xalloc(together * c->vocab, sizeof *logits);
+		int32_t *next = xalloc(together, sizeof *next);
 
 		#pragma omp for schedule(dynamic)
-		for (size_t first = 0; first < sequences; first += batch)
-			draw_batch(&j, first, &work, &cache, logits, next);
+		for (size_t first = 0; first < sequences; first += together)
+			draw_sequences(&j, first, &work, &cache, logits, next);
 		free(logits);
 		free(next);
 		cache_free(&cache);

@@ -2,45 +2,62 @@
 /*
  * windows.h -- tokens cut into windows
  *
- * A window is `ctx` token ids that a model sees at once; its targets are the
- * ids at positions first .. end - 1, each predicted from the position before.
- * Conventions (SPEC section 10) are rows of a table in windows.c.
+ * A window is at most `ctx` token ids that a model sees at once, a sequence of its
+ * own; a target is an id that is predicted from the token before it. Conventions
+ * (SPEC section 10) are rows of a table in windows.c. A file without /sequence is one
+ * text, whose last ids that fill no window are dropped. Of a file with /sequence each
+ * sequence is cut by itself, and its last window may be shorter, down to one target.
  */
 #ifndef FORWARD_WINDOWS_H
 #define FORWARD_WINDOWS_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "forward/batch.h"
 #include "model/tokens.h"
 
 struct windows {
-	size_t n, ctx;
-	int32_t *id;			/* [n][ctx] */
-	size_t *first, *end;		/* [n] targets of each window */
-	int64_t *source;		/* [n] index in the tokens of position 0: -1 where that is the leading BOS, meaningless
-					 * where the window has a BOS of its own */
+	const char *name;		/* of the tokens file, for messages */
+	size_t n, rows, longest;	/* windows, their tokens, the most of one */
+	struct sequence *sequence;	/* [n], one after the other from row 0 */
+	int32_t *id;			/* [rows] */
+	int32_t *target;		/* [rows] the id that the row predicts; -1: none */
+	int32_t *position, *index;	/* [rows], NULL: the usual ones (forward/batch.h) */
+	uint8_t *modality;
+	size_t positions, modalities;	/* one more than the largest */
 	size_t targets;			/* of all windows */
 	uint64_t bytes;			/* of the text of all targets; 0: not known */
 };
 
-/* Names of the conventions, NULL-terminated, for an OPTION_CHOICE; the index is what windows_cut() takes. */
+/* Names of the conventions, NULL-terminated. */
+enum windows_convention { WINDOWS_GPTQ, WINDOWS_BOS };
 extern const char *const windows_conventions[];
 
 enum { WINDOWS_LONGEST = 1 << 24 };
 /* ctx, or if it is 0 the model's, at most 2048; warns where it exceeds the model's. */
 size_t windows_ctx(size_t ctx, size_t positions);
-/* Dies when the tokens do not fill one window, or the convention needs a BOS that the file does not name. */
-struct windows windows_cut(const char *name, const struct tokens *t, int convention, size_t ctx);
-/* Id that position `row` of all windows (window · ctx + position) predicts, or -1 where that is no target. */
-int64_t windows_target(const struct windows *w, size_t row);
+/*
+ * Dies when the tokens do not fill one window, the convention needs a BOS that the file does not name, a sequence that
+ * was reordered (/index) does not fit into one window, or two of its tokens have one index. A BOS that the convention
+ * puts before a text is at position 0, is seen by all, has the modality of text, and moves the others' positions by one.
+ */
+struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
+	size_t ctx);
+/* Windows first .. first + n - 1 as a batch whose rows count from 0; own: room for their sequences. */
+struct batch windows_batch(const struct windows *w, size_t first, size_t n, struct sequence own[n]);
+/* From window `first` on, how many together have at most so many tokens: one at least. */
+size_t windows_within(const struct windows *w, size_t first, size_t tokens);
+/* Window and place, for messages: "position 3 of window 7", counted from 1 and from 0; free() it. */
+char *windows_place(const struct windows *w, size_t row);
 /* Keeps windows i, i + n, i + 2n, ... counted from 1. */
 void windows_shard(struct windows *w, size_t i, size_t n);
 void windows_free(struct windows *w);
 
 /* Rows of options that tools share. */
-#define OPTION_CTX(var) { 'c', "ctx", OPTION_SIZE, var, "N", \
-	.help = "ids per window (default: the model's positions, at most 2048)", .least = 2, .most = WINDOWS_LONGEST }
-#define OPTION_CONVENTION(var) { 0, "convention", OPTION_CHOICE, var, "NAME", \
-	.help = "how the text is cut into windows", .choices = windows_conventions }
-#define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE, var, "N", .help = "only the first N ids (default: all)" }
+#define OPTION_CTX(var) { 'c', "ctx", OPTION_SIZE(var), "N", \
+	"ids per window (default: the model's positions, at most 2048)", .least = 2, .most = WINDOWS_LONGEST }
+#define OPTION_CONVENTION(var) { 0, "convention", \
+	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, \
+	"how the text is cut into windows", .otherwise = "gptq" }
+#define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
 #endif

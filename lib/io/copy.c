@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * copy.c -- objects of an input that a tool does not own, into its output; see image.h
+ * copy.c -- what a result takes over from an input: histories, objects a tool leaves alone; see image.h
  *
- * Member by member, so that some can be left out or have been written already.
- * What has several names within a part keeps them; what an earlier part has
- * too (a tied head) is a link in a file and a marked copy on a stream.
+ * Objects are copied member by member, so that some can be left out or have been
+ * written already. What has several names within a part keeps them; what an
+ * earlier part has too (a tied head) becomes a link in a file, and a copy with
+ * the attribute tied_to on a stream.
  */
-#include "io/hdf5.h"
-#include "base/error.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "base/history.h"
+#include "io/output.h"
 
 static bool listed(const char *const list[], const char *word)
 {
@@ -22,18 +24,21 @@ static bool listed(const char *const list[], const char *word)
 static void copy_attribute(struct output *out, const struct image *from, const char *path, hid_t a, hid_t to,
 	const char *const skip[])
 {
-	hid_t t = hdf5_id(H5Aget_type(a), from->name, path), s = hdf5_id(H5Aget_space(a), from->name, path), b;
+	hid_t t = hdf5_id(H5Aget_type(a), from->name, path), b;
+	hid_t s = hdf5_id(H5Aget_space(a), from->name, path);
 	ssize_t length = H5Aget_name(a, 0, NULL);
 	char *name = xalloc(length < 0 ? 1 : (size_t)length + 1, 1);
 	hssize_t n = H5Sget_simple_extent_npoints(s);
 	size_t size = H5Tget_size(t);
 	void *value;
 
-	if (length < 0 || H5Aget_name(a, (size_t)length + 1, name) < 0 || n < 0 || !size || (size_t)n > from->length / size + 1)
+	if (length < 0 || H5Aget_name(a, (size_t)length + 1, name) < 0 || n < 0 || !size ||
+	    (size_t)n > from->length / size + 1)
 		die("%s: %s: attribute %s is damaged", from->name, path, name);
 	if (!listed(skip, name) && !hdf5_yes(H5Aexists(to, name), out->name, path)) {
 		value = xalloc((size_t)n, size);
-		if (H5Aread(a, t, value) < 0 || (b = H5Acreate2(to, name, t, s, H5P_DEFAULT, H5P_DEFAULT)) < 0 || H5Awrite(b, t, value) < 0)
+		b = H5Aread(a, t, value) < 0 ? -1 : H5Acreate2(to, name, t, s, H5P_DEFAULT, H5P_DEFAULT);
+		if (b < 0 || H5Awrite(b, t, value) < 0)
 			die("%s: %s: attribute %s cannot be copied to %s", from->name, path, name, out->name);
 		H5Dvlen_reclaim(t, s, H5P_DEFAULT, value);
 		free(value);
@@ -43,7 +48,9 @@ static void copy_attribute(struct output *out, const struct image *from, const c
 	H5Sclose(s), H5Tclose(t);
 }
 
-void output_attributes(struct output *out, const struct image *from, const char *path, const char *const skip[])
+/* Copies the attributes of an object that its copy does not have yet, but for those in skip. */
+static void copy_attributes(struct output *out, const struct image *from, const char *path,
+	const char *const skip[])
 {
 	hid_t to = output_object(out, path), o = H5Oopen(from->file, path, H5P_DEFAULT), a;
 	H5O_info_t info;
@@ -60,75 +67,78 @@ void output_attributes(struct output *out, const struct image *from, const char 
 	H5Oclose(o), H5Oclose(to);
 }
 
-/* Whether the dataset at `there` of the output file holds what `path` of the input does. */
-static bool same_data(struct output *out, const char *there, const struct image *from, const char *path)
+/* Whether the dataset `there` of the output, which has the shape of t, holds its numbers. */
+static bool same_rows(struct output *out, const char *there, hid_t d, hid_t type, hid_t space,
+	const struct tensor *t)
 {
-	enum { CHUNK = 1 << 20 };
-	struct tensor t = image_tensor(from, path, TENSOR_ANY, -1, NULL);
-	hid_t d, s, ty;
-	hsize_t dim[H5S_MAX_RANK];
-	bool same;
+	enum { COMPARED = 1 << 20 };	/* bytes that are read at once */
+	size_t row = t->dim[1] * tensor_size(t->type), rows = row ? COMPARED / row + 1 : 1;
+	void *b = xalloc(rows, row);
+	bool same = true;
 
-	if (!output_has(out, there))
-		return false;
-	d = hdf5_id(H5Dopen2(out->file, there, H5P_DEFAULT), out->name, there);
-	s = hdf5_id(H5Dget_space(d), out->name, there);
-	ty = hdf5_id(H5Dget_type(d), out->name, there);
-	same = hdf5_yes(H5Tequal(ty, hdf5_type(t.type)), out->name, there) && H5Sget_simple_extent_ndims(s) == t.rank;
-	if (same) {
-		hdf5_id(H5Sget_simple_extent_dims(s, dim, NULL), out->name, there);
-		for (int i = 0; i < t.rank; i++)
-			same &= dim[i] == t.dim[i];
+	for (size_t i = 0; same && i < t->dim[0]; i += rows) {
+		size_t m = t->dim[0] - i < rows ? t->dim[0] - i : rows;
+		hsize_t start[2] = { i, 0 }, n[2] = { m, t->dim[1] };
+		hid_t memory = hdf5_id(H5Screate_simple(2, n, NULL), out->name, there);
+
+		hdf5_id(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, n, NULL), out->name, there);
+		hdf5_id(H5Dread(d, type, memory, space, H5P_DEFAULT, b), out->name, there);
+		same = !memcmp(b, (char *)t->data + i * row, m * row);
+		H5Sclose(memory);
 	}
-	if (same && t.rank == 2) {
-		size_t row = t.dim[1] * tensor_size(t.type), rows = row ? CHUNK / row + 1 : 1;
-		void *b = xalloc(rows, row);
-
-		for (size_t i = 0; same && i < t.dim[0]; i += rows) {
-			size_t m = t.dim[0] - i < rows ? t.dim[0] - i : rows;
-			hsize_t start[2] = { i, 0 }, count[2] = { m, t.dim[1] };
-			hid_t mem = hdf5_id(H5Screate_simple(2, count, NULL), out->name, there);
-
-			hdf5_id(H5Sselect_hyperslab(s, H5S_SELECT_SET, start, NULL, count, NULL), out->name, there);
-			hdf5_id(H5Dread(d, ty, mem, s, H5P_DEFAULT, b), out->name, there);
-			same = !memcmp(b, (char *)t.data + i * row, m * row);
-			H5Sclose(mem);
-		}
-		free(b);
-	} else
-		same = false;
-	H5Tclose(ty), H5Sclose(s), H5Dclose(d);
+	free(b);
 	return same;
 }
 
-/*
- * A dataset that an earlier part has too (a tied head): on a stream it travels
- * as a copy that says whose, in a file it is a hard link again, if it is still the same.
- */
+/* Whether the dataset `there` of the output is the matrix that `path` of the input is. */
+static bool same_data(struct output *out, const char *there, const struct image *from, const char *path)
+{
+	struct tensor t = image_tensor(from, path, TENSOR_ANY, -1, NULL);
+	hid_t d, space, type;
+	hsize_t dim[2];
+	bool same;
+
+	if (t.rank != 2 || !output_has(out, there))
+		return false;
+	d = hdf5_id(H5Dopen2(out->file, there, H5P_DEFAULT), out->name, there);
+	space = hdf5_id(H5Dget_space(d), out->name, there);
+	type = hdf5_id(H5Dget_type(d), out->name, there);
+	same = hdf5_yes(H5Tequal(type, hdf5_type(t.type)), out->name, there) &&
+		H5Sget_simple_extent_ndims(space) == 2 &&
+		hdf5_id(H5Sget_simple_extent_dims(space, dim, NULL), out->name, there) == 2 &&
+		dim[0] == t.dim[0] && dim[1] == t.dim[1] && same_rows(out, there, d, type, space, &t);
+	H5Tclose(type), H5Sclose(space), H5Dclose(d);
+	return same;
+}
+
+/* The name of a dataset in the earlier part that has it too, or NULL; free() it. */
 static char *tied_to(const struct image *from, const char *path, const H5O_info_t *info)
 {
-	if (info->rc > 1 && from->shared)
-		for (size_t i = 0; i < from->shared->n; i++)
-			if (from->shared->item[i].address == info->addr && from->shared->item[i].part < from->part)
-				return xformat("%s", from->shared->item[i].path);
+	const struct links none = { 0 }, *l = info->rc > 1 && from->links ? from->links : &none;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->item[i].address == info->addr && l->item[i].part < from->part)
+			return xformat("%s", l->item[i].path);
 	return image_text(from, path, "tied_to");
 }
 
-/* H5Ocopy() refuses datasets in a later format (h5py's libver="latest"): their values are read and written. */
+/* Copies a dataset by its values: H5Ocopy() refuses one in a later format (h5py's libver="latest"). */
 static bool copy_values(struct output *out, const struct image *from, const char *path)
 {
 	hid_t d = hdf5_id(H5Dopen2(from->file, path, H5P_DEFAULT), from->name, path);
-	hid_t stored = hdf5_id(H5Dget_type(d), from->name, path), s = hdf5_id(H5Dget_space(d), from->name, path);
+	hid_t stored = hdf5_id(H5Dget_type(d), from->name, path);
+	hid_t s = hdf5_id(H5Dget_space(d), from->name, path);
 	bool exact, done;
 	enum tensor_type ours = hdf5_type_of(stored, &exact, from->name, path);
-	hid_t t = hdf5_id(ours ? H5Tcopy(hdf5_type(ours)) : H5Tget_native_type(stored, H5T_DIR_DEFAULT), from->name, path);
+	hid_t t = hdf5_id(ours ? H5Tcopy(hdf5_type(ours)) : H5Tget_native_type(stored, H5T_DIR_DEFAULT),
+		from->name, path);
 	hid_t c = hdf5_id(H5Pcreate(H5P_DATASET_CREATE), out->name, path), to;
 	hssize_t n = H5Sget_simple_extent_npoints(s);
 	size_t size = H5Tget_size(t);
 	void *value;
 
-	if (n < 0 || !size || (size_t)n / 4096 > from->length / size)	/* more than any filter makes of so few bytes */
-		die("%s: %s: is larger than its file can hold; the file is damaged", from->name, path);
+	if (n < 0 || !size || (size_t)n / 4096 > from->length / size)	/* no filter expands bytes by more */
+		die("%s: %s: has more data than its file can hold; it is damaged", from->name, path);
 	value = xalloc((size_t)n, size);
 	hdf5_id(H5Pset_obj_track_times(c, false), out->name, path);
 	to = H5Dcreate2(out->file, path, t, s, H5P_DEFAULT, c, H5P_DEFAULT);
@@ -141,61 +151,59 @@ static bool copy_values(struct output *out, const struct image *from, const char
 	return done;
 }
 
-static void copy_dataset(struct output *out, const struct image *from, const char *path, const H5O_info_t *info)
+static void copy_dataset(struct output *out, const struct image *from, const char *path,
+	const H5O_info_t *info)
 {
 	char *tie = tied_to(from, path, info);
 	hid_t p = H5Dopen2(from->file, path, H5P_DEFAULT);
 
-	if (H5Dclose(p) < 0)	/* H5Ocopy() does not survive one without a type */
+	if (H5Dclose(p) < 0)	/* H5Ocopy() crashes on a dataset without a type */
 		die("%s: %s: cannot be opened; the file is damaged", from->name, path);
-	if (tie && out->fd < 0 && same_data(out, tie, from, path))
+	if (tie && out->stream < 0 && same_data(out, tie, from, path))
 		output_link(out, path, tie);
 	else {
 		p = hdf5_id(H5Pcreate(H5P_OBJECT_COPY), out->name, path);
 		if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0) {
 			if (!copy_values(out, from, path))
-				die("%s: %s: cannot be copied to %s, nor its values; the file is damaged or of a later HDF5 library", from->name, path, out->name);
-			output_attributes(out, from, path, NULL);
+				die("%s: %s: cannot be copied to %s; damaged, or of a later HDF5 library",
+					from->name, path, out->name);
+			copy_attributes(out, from, path, NULL);
 		}
 		H5Pclose(p);
-		if (tie && out->fd >= 0)
+		if (tie && out->stream >= 0)
 			output_text(out, path, "tied_to", tie);
 	}
 	free(tie);
 }
 
-static bool is_done(const struct output *out, const char *path)
+/* Links an object to its copy under another name in this part; if there is none, notes this one and fails. */
+static bool link_to_copy(struct output *out, const char *path, const H5O_info_t *info)
 {
-	for (size_t i = 0; i < out->dones; i++)
-		if (!strcmp(out->done[i], path))
+	const struct links *l = &out->links;
+
+	for (const struct link *i = l->item; i < l->item + l->n; i++)
+		if (i->address == info->addr && !output_has(out, path) && output_has(out, i->path)) {
+			output_link(out, path, i->path);
 			return true;
+		}
+	links_add(&out->links, info->addr, path, out->part);
 	return false;
 }
 
+/* Copies an object with all that is below it. except NULL: also what output_copy() was given before. */
 static void copy(struct output *out, const struct image *from, const char *path, const char *const skip[],
 	const char *const except[], int depth)
 {
-	H5O_info_t info = hdf5_info(from, path);
-	char **name;
+	H5O_info_t info = tree_info(from, path);
+	char **child;
 	size_t n;
 
 	if (depth > IMAGE_DEPTH)
 		die("%s: %s: is nested too deeply", from->name, path);
-	if (listed(except, path) || (except && is_done(out, path)))
+	if (listed(except, path) || (except && listed((const char *const *)out->copied, path)))
 		return;
-	if (info.rc > 1) {	/* a hard link to what this part has already */
-		struct shared_list *l = &out->links;
-
-		for (size_t i = 0; i < l->n; i++)
-			if (l->item[i].address == info.addr && !output_has(out, path) && output_has(out, l->item[i].path)) {
-				output_link(out, path, l->item[i].path);
-				return;
-			}
-		l->item = realloc(l->item, (l->n + 1) * sizeof *l->item);
-		if (!l->item)
-			die("out of memory");
-		l->item[l->n++] = (struct shared){ info.addr, xformat("%s", path), from->part };
-	}
+	if (info.rc > 1 && link_to_copy(out, path, &info))
+		return;
 	if (info.type == H5O_TYPE_DATASET) {
 		output_parent(out, path);
 		if (!output_has(out, path))
@@ -205,25 +213,20 @@ static void copy(struct output *out, const struct image *from, const char *path,
 	if (info.type != H5O_TYPE_GROUP)
 		die("%s: %s: is neither a group nor a dataset", from->name, path);
 	output_group(out, path);
-	output_attributes(out, from, path, skip);
-	name = hdf5_children(from, path, &n);
-	for (size_t i = 0; i < n; i++) {
-		char *child = hdf5_join(path, name[i]);
-
-		if (!listed(skip, name[i]))
-			copy(out, from, child, NULL, except, depth + 1);
-		free(child);
-	}
-	hdf5_free_names(name, n);
+	copy_attributes(out, from, path, skip);
+	child = tree_children(from, path, &n);
+	for (size_t i = 0; i < n; i++)
+		if (!listed(skip, strrchr(child[i], '/') + 1))
+			copy(out, from, child[i], NULL, except, depth + 1);
+	tree_free_paths(child, n);
 }
 
 void output_copy(struct output *out, const struct image *from, const char *path, const char *const skip[])
 {
 	copy(out, from, path, skip, NULL, 0);
-	out->done = realloc(out->done, (out->dones + 1) * sizeof *out->done);
-	if (!out->done)
-		die("out of memory");
-	out->done[out->dones++] = xformat("%s", path);
+	out->copied = xgrow(out->copied, out->copies + 2, sizeof *out->copied);
+	out->copied[out->copies++] = xformat("%s", path);
+	out->copied[out->copies] = NULL;
 }
 
 void output_rest(struct output *out, const struct image *from, const char *const except[])
@@ -232,4 +235,78 @@ void output_rest(struct output *out, const struct image *from, const char *const
 
 	for (size_t i = 0; i < from->members; i++)
 		copy(out, from, from->member[i], NULL, except ? except : none, 0);
+}
+
+/* --- parts and histories --- */
+
+struct lineage { struct output *out; const struct image *from; const char *prefix; };
+
+/* Copies history:X of an input as history:PREFIX:X; with a prefix also history as history:PREFIX. */
+static herr_t copy_history(hid_t root, const char *name, const H5A_info_t *info, void *arg)
+{
+	static const char history[] = "history";
+	const size_t n = sizeof history - 1;
+	struct lineage *l = arg;
+	char *text, *ours;
+
+	(void)root, (void)info;
+	if (strncmp(name, history, n) || (name[n] ? name[n] != ':' : !*l->prefix))
+		return 0;
+	text = image_text(l->from, "/", name);
+	if (!text)
+		return 0;
+	ours = xformat("%s%s%s%s", history, *l->prefix ? ":" : "", l->prefix, name + n);
+	output_text(l->out, "/", ours, text);
+	free(ours), free(text);
+	return 0;
+}
+
+static void copy_histories(struct output *out, const struct image *from, const char *prefix)
+{
+	hid_t root = hdf5_id(H5Gopen2(from->file, "/", H5P_DEFAULT), from->name, "/");
+	struct lineage l = { out, from, prefix };
+
+	if (H5Aiterate2(root, H5_INDEX_NAME, H5_ITER_INC, NULL, copy_history, &l) < 0)
+		die("%s: /: its attributes cannot be read; the file is damaged", from->name);
+	H5Gclose(root);
+}
+
+void output_history(struct output *out, const char *input, const struct image *from)
+{
+	if (!out->open || out->part)
+		die("%s: histories of inputs are written in part 0 only", out->name);
+	copy_histories(out, from, input);
+}
+
+void output_begin(struct output *out, const struct image *from)
+{
+	static const char *const set[] = { "ptq_kind", "ptq_version", "history", "part", "parts", NULL };
+	char *old;
+
+	output_start(out, from->part, from->parts);
+	if (from->part)
+		return;
+	if (!strcmp(image_kind(from), out->kind))
+		copy_attributes(out, from, "/", set);
+	else
+		copy_histories(out, from, "");
+	old = image_text(from, "/", "history");
+	if (old) {
+		char *both = xformat("%s\n%s", history_line(), old);
+
+		output_text(out, "/", "history", both);
+		free(both);
+		free(old);
+	}
+}
+
+void output_pass(struct output *out, const struct image *image)
+{
+	if (out->stream >= 0 && image->framed && image->part) {
+		output_image(out, image->part, image->parts, image->base, image->length);
+		return;
+	}
+	output_begin(out, image);
+	output_rest(out, image, NULL);
+	output_end(out);
 }

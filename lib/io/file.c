@@ -10,26 +10,31 @@
 #include "base/error.h"
 #include "base/standard.h"
 
-enum { MOST = 4096, KIND = 16 };	/* more than shards of a model, or parts of a sum */
+enum {
+	INPUTS = 4096,	/* that are remembered: more than a model has shards, or a sum parts */
+	KIND = 16,	/* bytes of the name of a kind */
+	STEP = 1 << 20	/* bytes of a read() or write() */
+};
 
+/* An input, as it was when it was opened. */
 static struct input {
 	dev_t device;
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
 	char *path, kind[KIND];
-} input[MOST];
+} input[INPUTS];
 static size_t inputs;
 
-static bool is(const struct input *i, const struct stat *st)
+static bool is_same(const struct input *i, const struct stat *st)
 {
 	return i->device == st->st_dev && i->inode == st->st_ino;
 }
 
 static struct input *find(const struct stat *st)
 {
-	for (size_t i = 0; i < inputs && i < MOST; i++)
-		if (is(&input[i], st))
+	for (size_t i = 0; i < inputs && i < INPUTS; i++)
+		if (is_same(&input[i], st))
 			return &input[i];
 	return NULL;
 }
@@ -62,12 +67,14 @@ void file_kind(int fd, const char *kind)
 		snprintf(i->kind, KIND, "%s", kind);
 }
 
-/* Messages would be written into the input: nobody hears of it but by the status. */
+/* Dies if standard error is the input, since messages would be written into it; so would this
+ * one: only the exit status tells. */
 static void check_error_output(const struct stat *st, const char *path)
 {
 	struct stat error;
 
-	if (fstat(2, &error) || error.st_dev != st->st_dev || error.st_ino != st->st_ino || (fcntl(2, F_GETFL) & O_ACCMODE) == O_RDONLY)
+	if (fstat(2, &error) || error.st_dev != st->st_dev || error.st_ino != st->st_ino ||
+	    (fcntl(2, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return;
 	close(2);
 	if (open("/", O_RDONLY | O_DIRECTORY) == 2)
@@ -84,19 +91,21 @@ void file_note(int fd, const char *path)
 	check_error_output(&st, path);
 	if (find(&st))
 		return;
-	input[inputs++ % MOST] = (struct input){ st.st_dev, st.st_ino, st.st_size, st.st_mtim, xformat("%s", path), "" };
+	input[inputs++ % INPUTS] =
+		(struct input){ st.st_dev, st.st_ino, st.st_size, st.st_mtim, xformat("%s", path), "" };
 }
 
 void file_check(void)
 {
-	for (size_t i = 0; i < inputs && i < MOST; i++) {
+	for (size_t i = 0; i < inputs && i < INPUTS; i++) {
 		const struct input *x = &input[i];
 		struct stat st;
 
-		/* another file by its name is another file: ours stays what it was */
-		if ((!strcmp(x->path, "<stdin>") ? fstat(0, &st) : stat(x->path, &st)) || !is(x, &st))
+		/* if its name now belongs to another file, ours is as it was */
+		if ((!strcmp(x->path, "<stdin>") ? fstat(0, &st) : stat(x->path, &st)) || !is_same(x, &st))
 			continue;
-		if (st.st_size != x->size || st.st_mtim.tv_sec != x->changed.tv_sec || st.st_mtim.tv_nsec != x->changed.tv_nsec)
+		if (st.st_size != x->size || st.st_mtim.tv_sec != x->changed.tv_sec ||
+		    st.st_mtim.tv_nsec != x->changed.tv_nsec)
 			die("%s: was changed while it was read", x->path);
 	}
 }
@@ -106,7 +115,7 @@ static int standard_input(void)
 	static bool taken;
 
 	if (taken)
-		misuse("standard input is wanted twice and can be read only once; name a file for one of the two");
+		misuse("standard input is named twice and can be read once; name a file for one of them");
 	taken = true;
 	if (standard_closed(0))
 		die("<stdin>: is closed");
@@ -123,7 +132,38 @@ int file_open(const char *path, char **name)
 	if (fd < 0 || fstat(fd, &st))
 		die("%s: cannot open:", *name);
 	if (S_ISDIR(st.st_mode))
-		die("%s: is a folder, a file was wanted", *name);
+		die("%s: is a folder, expected a file", *name);
 	file_note(fd, *name);
 	return fd;
+}
+
+size_t file_read(const char *name, int fd, void *to, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t r = read(fd, (char *)to + got, n - got < STEP ? n - got : STEP);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			die("%s: cannot read:", name);
+		if (!r)
+			break;
+		got += (size_t)r;
+	}
+	return got;
+}
+
+void file_write(const char *name, int fd, const void *from, size_t n)
+{
+	for (size_t put = 0; put < n;) {
+		ssize_t w = write(fd, (const char *)from + put, n - put < STEP ? n - put : STEP);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			die("%s: cannot write:", name);
+		put += (size_t)w;
+	}
 }

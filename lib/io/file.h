@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * file.h -- input files: opened for reading, and remembered, so that no result is written into one, or made of one that
- * has changed meanwhile
+ * file.h -- input files: opened, and remembered, so that no result is written into one of them, and none is
+ * made of one that changes while it is read
  */
 #ifndef IO_FILE_H
 #define IO_FILE_H
 #include <stdbool.h>
+#include <stddef.h>
 
-/* path NULL or "-": standard input, once. Stores what messages call it; free() that. Dies if it cannot be opened, or is a folder. */
+/* Opens path for reading; NULL or "-": standard input, which can be opened once. Stores the name for
+ * messages; free() it. Dies if the file cannot be opened, or is a folder. */
 int file_open(const char *path, char **name);
-/* Remembers the file behind a descriptor that was opened elsewhere, by its path: the last 4096 of them. */
+/* Reads n bytes, or fewer where the file ends; returns how many. name: for messages. */
+size_t file_read(const char *name, int fd, void *to, size_t n);
+void file_write(const char *name, int fd, const void *from, size_t n);
+/* Remembers an input that was opened elsewhere, by its path: the last 4096 of them. */
 void file_note(int fd, const char *path);
-/* What kind (ptq_kind) the file behind a descriptor turned out to hold. */
+/* Remembers the kind (ptq_kind) that the input behind a descriptor holds. */
 void file_kind(int fd, const char *kind);
 /* Whether the regular file behind a descriptor is an input. */
 bool file_is_input(int fd);
 /* The kind that the input of this name holds, "" if it holds none; NULL if it is no input. */
 const char *file_input_kind(const char *path);
-/* Dies if an input has been changed in place since it was opened: to be called before a result is shown or gets its name. */
+/* Dies if an input has been changed since it was opened; called before a result is shown or gets its name. */
 void file_check(void);
 #endif

@@ -1,42 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * image.c -- what an image holds: attributes, strings, tensors, groups; see image.h
+ * image.c -- what an image holds: attributes, strings, tensors; see image.h
  *
- * A tensor is a view of the image's memory once its place has been checked to
- * lie inside it; data of another byte order or layout is converted.
+ * A tensor is a view of the image's memory, once it has been checked to lie
+ * inside it; data of another byte order or layout is converted.
  */
-#include "io/hdf5.h"
-#include "base/error.h"
+#include "io/image.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void image_forget(struct image *image)
-{
-	while (image->copies)
-		free(image->copy[--image->copies]);
-	free(image->copy);
-	for (size_t i = 0; i < image->groups; i++)
-		free(image->group[i].path);
-	free(image->group);
-	image->copy = NULL;
-	image->group = NULL;
-	image->groups = 0;
-	image->listed = false;
-}
-
-void image_all_members(struct image *image)
-{
-	size_t n;
-	char **name = hdf5_children(image, "/", &n);
-
-	image->member = xalloc(n + 1, sizeof *image->member);
-	for (size_t i = 0; i < n; i++)
-		image->member[i] = hdf5_join("/", name[i]);
-	image->members = n;
-	hdf5_free_names(name, n);
-}
+#include "base/error.h"
+#include "io/tree.h"
 
 const char *image_name(const struct image *image)
 {
@@ -85,7 +60,8 @@ static char *read_string(const struct image *image, const char *path, hid_t obje
 			die("%s: %s: is longer than the file; the file is damaged", image->name, path);
 		if (!variable)
 			to = text = xalloc(n + 1, 1);
-		if ((attribute ? H5Aread(object, memory, to) : H5Dread(object, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to)) < 0)
+		if ((attribute ? H5Aread(object, memory, to) :
+		     H5Dread(object, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to)) < 0)
 			die("%s: %s: cannot be read; the file is damaged", image->name, path);
 		if (v)
 			text = xformat("%s", v);
@@ -95,7 +71,7 @@ static char *read_string(const struct image *image, const char *path, hid_t obje
 	return text;
 }
 
-/* An attribute, if the object has it. */
+/* Opens an attribute, if the object has it. */
 static bool open_attribute(const struct image *image, const char *path, const char *name, hid_t *a)
 {
 	hid_t o = hdf5_id(H5Oopen(image->file, path, H5P_DEFAULT), image->name, path);
@@ -125,6 +101,7 @@ char *image_text(const struct image *image, const char *path, const char *name)
 double image_number(const struct image *image, const char *path, const char *name, double otherwise)
 {
 	double v = otherwise;
+	H5T_class_t is;
 	hid_t a, s, t;
 
 	image = owner(image, path);
@@ -132,9 +109,9 @@ double image_number(const struct image *image, const char *path, const char *nam
 		return otherwise;
 	s = hdf5_id(H5Aget_space(a), image->name, path);
 	t = hdf5_id(H5Aget_type(a), image->name, path);
-	if (H5Sget_simple_extent_npoints(s) != 1 ||
-	    (H5Tget_class(t) != H5T_INTEGER && H5Tget_class(t) != H5T_FLOAT && H5Tget_class(t) != H5T_ENUM) ||	/* h5py's True */
-	    H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
+	is = H5Tget_class(t);	/* h5py stores True as an H5T_ENUM */
+	if ((is != H5T_INTEGER && is != H5T_FLOAT && is != H5T_ENUM) ||
+	    H5Sget_simple_extent_npoints(s) != 1 || H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
 		die("%s: %s: attribute %s is not one number", image->name, path, name);
 	H5Tclose(t), H5Sclose(s), H5Aclose(a);
 	return v;
@@ -150,10 +127,10 @@ char *image_string(const struct image *image, const char *path)
 		return NULL;
 	ds = H5Dopen2(image->file, path, H5P_DEFAULT);
 	if (ds < 0)
-		die("%s: %s: is no dataset", image->name, path);
+		die("%s: %s: is not a dataset", image->name, path);
 	text = read_string(image, path, ds);
 	if (!text)
-		die("%s: %s: is no string", image->name, path);
+		die("%s: %s: is not a string", image->name, path);
 	H5Dclose(ds);
 	return text;
 }
@@ -163,13 +140,22 @@ char *image_config(const struct image *image)
 	return image_string(image, "/config");
 }
 
+const char *image_kind(const struct image *image)
+{
+	static char kind[32];
+	char *text = image_text(image, "/", "ptq_kind");
+
+	snprintf(kind, sizeof kind, "%s", text ? text : "");
+	free(text);
+	return kind;
+}
+
 /* ---- tensors ---- */
 
+/* Keeps converted data until the image is left. */
 static void *keep(struct image *image, void *p)
 {
-	image->copy = realloc(image->copy, (image->copies + 1) * sizeof *image->copy);
-	if (!image->copy)
-		die("out of memory");
+	image->copy = xgrow(image->copy, image->copies + 1, sizeof *image->copy);
 	return image->copy[image->copies++] = p;
 }
 
@@ -178,20 +164,22 @@ static bool is_float(enum tensor_type t)
 	return t >= TENSOR_F32 && t <= TENSOR_F64;
 }
 
-/* What the data becomes in memory, or TENSOR_ANY where it cannot: HDF5 is not asked to convert 16-bit floats. */
-static enum tensor_type becomes(enum tensor_type stored, enum tensor_type wanted)
+/* The type that stored data has in memory if `type` is asked for. TENSOR_ANY: none, since HDF5 converts
+ * floats of 16 bits slowly, and some wrongly. */
+static enum tensor_type type_in_memory(enum tensor_type stored, enum tensor_type type)
 {
-	if (wanted == TENSOR_ANY)
+	if (type == TENSOR_ANY)
 		return stored == TENSOR_F64 ? TENSOR_F32 : stored;
-	if (stored == wanted || (!is_float(stored) && !is_float(wanted)))
-		return wanted;
-	if (is_float(stored) && is_float(wanted) && tensor_size(stored) >= 4 && tensor_size(wanted) >= 4)
-		return wanted;
+	if (stored == type || (!is_float(stored) && !is_float(type)))
+		return type;
+	if (is_float(stored) && is_float(type) && tensor_size(stored) >= 4 && tensor_size(type) >= 4)
+		return type;
 	return TENSOR_ANY;
 }
 
-/* A value that the wanted type does not hold would be clamped, or become infinite. */
-static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to, void *value, void *result, void *arg)
+/* Stops a conversion at a value that the new type cannot hold: HDF5 would clamp it, or make it infinite. */
+static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to, void *value, void *result,
+	void *arg)
 {
 	(void)from, (void)to, (void)value, (void)result;
 	if (what != H5T_CONV_EXCEPT_RANGE_HI && what != H5T_CONV_EXCEPT_RANGE_LOW)
@@ -200,41 +188,44 @@ static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to,
 	return H5T_CONV_ABORT;
 }
 
-/* What the library lacks to read the data, or NULL. */
+/* The filter that the library does not have and the data need, or NULL. */
 static char *missing_filter(hid_t creation)
 {
-	int n = H5Pget_nfilters(creation);
+	const unsigned n = (unsigned)H5Pget_nfilters(creation);
 
-	for (int i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		unsigned flags, config;
-		size_t values = 0;
+		size_t none = 0;
 		char name[64] = "";
-		H5Z_filter_t filter = H5Pget_filter2(creation, (unsigned)i, &flags, &values, NULL, sizeof name, name, &config);
+		H5Z_filter_t f = H5Pget_filter2(creation, i, &flags, &none, NULL, sizeof name, name, &config);
 
-		if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
-			return xformat("%s, filter %d", *name ? name : "unnamed", filter);
+		if (f >= 0 && H5Zfilter_avail(f) <= 0)
+			return xformat("filter %d (%s)", f, *name ? name : "unnamed");
 	}
 	return NULL;
 }
 
-static void read_converted(const struct image *image, const char *path, hid_t ds, hid_t creation, enum tensor_type stored,
-	const struct tensor *t)
+static void read_converted(const struct image *image, const char *path, hid_t ds, hid_t creation,
+	enum tensor_type stored, const struct tensor *t)
 {
 	hid_t how = hdf5_id(H5Pcreate(H5P_DATASET_XFER), image->name, path);
 	char *filter = missing_filter(creation);
 	bool beyond = false;
 
 	if (filter)
-		die("%s: %s: is compressed in a way this HDF5 library does not know (%s); store it with gzip or without", image->name, path, filter);
+		die("%s: %s: is compressed by %s, which this HDF5 library lacks, expected gzip or none",
+			image->name, path, filter);
 	hdf5_id(H5Pset_type_conv_cb(how, refuse_range, &beyond), image->name, path);
 	if (tensor_count(t) && H5Dread(ds, hdf5_type(t->type), H5S_ALL, H5S_ALL, how, t->data) < 0) {
 		if (beyond)
-			die("%s: %s: holds %s values that do not fit %s", image->name, path, tensor_name(stored), tensor_name(t->type));
+			die("%s: %s: holds %s values that do not fit %s", image->name, path,
+				tensor_name(stored), tensor_name(t->type));
 		die("%s: %s: cannot be read; the file is damaged", image->name, path);
 	}
 	H5Pclose(how);
 }
 
+/* Sets the data to their place in the image; false if they are not in one piece there, or not aligned. */
 static bool view(struct image *image, const char *path, hid_t ds, struct tensor *t)
 {
 	size_t bytes = tensor_count(t) * tensor_size(t->type);
@@ -250,16 +241,34 @@ static bool view(struct image *image, const char *path, hid_t ds, struct tensor 
 	return true;
 }
 
-static void shape(const struct image *image, const char *path, hid_t ds, int rank, const size_t dim[], struct tensor *t)
+/* "[2, 3]"; extents that are 0, and all where dim is NULL, are shown as ":" if free. */
+static char *shape_text(int rank, const size_t dim[], bool free, char text[128])
+{
+	size_t n = (size_t)sprintf(text, "[");
+
+	for (int i = 0; i < rank; i++)
+		if (free && (!dim || !dim[i]))
+			n += (size_t)sprintf(text + n, "%s:", i ? ", " : "");
+		else
+			n += (size_t)sprintf(text + n, "%s%zu", i ? ", " : "", dim[i]);
+	strcpy(text + n, "]");
+	return text;
+}
+
+/* Reads rank and extents; dies if they are not those expected. */
+static void read_shape(const struct image *image, const char *path, hid_t ds, int rank, const size_t dim[],
+	struct tensor *t)
 {
 	hid_t s = hdf5_id(H5Dget_space(ds), image->name, path);
 	hsize_t d[H5S_MAX_RANK];
+	char is[128], expected[128];
 	size_t n = 1;
 	bool fits;
 
 	t->rank = H5Sget_simple_extent_type(s) == H5S_NULL ? -1 : H5Sget_simple_extent_ndims(s);
 	if (t->rank < 0 || t->rank > TENSOR_RANK)
-		die(t->rank < 0 ? "%s: %s: is an empty dataset" : "%s: %s: has %d dimensions", image->name, path, t->rank);
+		die(t->rank < 0 ? "%s: %s: is an empty dataset" : "%s: %s: has %d dimensions",
+			image->name, path, t->rank);
 	hdf5_id(H5Sget_simple_extent_dims(s, d, NULL), image->name, path);
 	H5Sclose(s);
 	fits = rank < 0 || t->rank == rank;
@@ -269,22 +278,13 @@ static void shape(const struct image *image, const char *path, hid_t ds, int ran
 			die("%s: %s: has impossible dimensions; the file is damaged", image->name, path);
 		fits &= rank < 0 || !dim || i >= rank || !dim[i] || dim[i] == t->dim[i];
 	}
-	if (!fits) {
-		char is[128] = "", want[128] = "";
-
-		for (int i = 0; i < t->rank; i++)
-			sprintf(is + strlen(is), "%s%zu", i ? ", " : "", t->dim[i]);
-		for (int i = 0; i < rank; i++)
-			if (dim && dim[i])
-				sprintf(want + strlen(want), "%s%zu", i ? ", " : "", dim[i]);
-			else
-				sprintf(want + strlen(want), "%s:", i ? ", " : "");
-		die("%s: %s: has shape [%s], [%s] was wanted", image->name, path, is, want);
-	}
+	if (!fits)
+		die("%s: %s: has shape %s, expected %s", image->name, path,
+			shape_text(t->rank, t->dim, false, is), shape_text(rank, dim, true, expected));
 }
 
-bool image_find(const struct image *from, const char *path, enum tensor_type type, int rank, const size_t dim[],
-	struct tensor *t)
+bool image_find(const struct image *from, const char *path, enum tensor_type type, int rank,
+	const size_t dim[], struct tensor *t)
 {
 	struct image *image = (struct image *)(uintptr_t)owner(from, path);
 	enum tensor_type stored;
@@ -296,23 +296,25 @@ bool image_find(const struct image *from, const char *path, enum tensor_type typ
 		return false;
 	ds = H5Dopen2(image->file, path, H5P_DEFAULT);
 	if (ds < 0)
-		die("%s: %s: is no dataset that can be read", image->name, path);
+		die("%s: %s: is not a dataset that can be read", image->name, path);
 	ty = hdf5_id(H5Dget_type(ds), image->name, path);
 	pl = hdf5_id(H5Dget_create_plist(ds), image->name, path);
 	stored = hdf5_type_of(ty, &exact, image->name, path);
 	if (stored == TENSOR_ANY)
-		die("%s: %s: has an element type that is not known here", image->name, path);
-	t->type = becomes(stored, type);
+		die("%s: %s: has a type that is not read, expected floats, or integers of 8 to 64 bits",
+			image->name, path);
+	t->type = type_in_memory(stored, type);
 	if (t->type == TENSOR_ANY)
-		die("%s: %s: is %s, %s was wanted", image->name, path, tensor_name(stored), tensor_name(type));
+		die("%s: %s: is %s, expected %s", image->name, path, tensor_name(stored),
+			tensor_name(type));
 	if (H5Pget_layout(pl) == H5D_VIRTUAL || H5Pget_external_count(pl) > 0)
-		die("%s: %s: is stored in other files; only data of the file itself is read", image->name, path);
-	shape(image, path, ds, rank, dim, t);
+		die("%s: %s: is stored in other files, expected data in this one", image->name, path);
+	read_shape(image, path, ds, rank, dim, t);
 	if (!exact || stored != t->type || H5Pget_layout(pl) != H5D_CONTIGUOUS || !view(image, path, ds, t)) {
 		size_t n = tensor_count(t);
 
-		if (n / 4096 > image->length)	/* more than any filter makes of so few bytes */
-			die("%s: %s: is larger than its file can hold; the file is damaged", image->name, path);
+		if (n / 4096 > image->length)	/* no filter expands bytes by more */
+			die("%s: %s: has more data than its file can hold; it is damaged", image->name, path);
 		t->data = keep(image, xalloc(n, tensor_size(t->type)));
 		read_converted(image, path, ds, pl, stored, t);
 	}
@@ -320,122 +322,12 @@ bool image_find(const struct image *from, const char *path, enum tensor_type typ
 	return true;
 }
 
-struct tensor image_tensor(const struct image *image, const char *path, enum tensor_type type, int rank, const size_t dim[])
+struct tensor image_tensor(const struct image *image, const char *path, enum tensor_type type, int rank,
+	const size_t dim[])
 {
 	struct tensor t;
 
 	if (!image_find(image, path, type, rank, dim, &t))
 		die("%s: %s: is missing", image->name, path);
 	return t;
-}
-
-/* ---- walks ---- */
-
-struct walk { struct image *head, *image; bool note; size_t paths; };
-
-static void add_group(struct walk *w, const char *path, haddr_t address)
-{
-	struct image *h = w->head;
-
-	h->group = realloc(h->group, (h->groups + 1) * sizeof *h->group);
-	if (!h->group)
-		die("out of memory");
-	h->group[h->groups++] = (struct group){ xformat("%s", path), address, w->image };
-}
-
-static void note_link(const struct image *image, const char *path, haddr_t address)
-{
-	struct shared_list *l = image->shared;
-
-	for (size_t i = 0; i < l->n; i++)
-		if (l->item[i].address == address)
-			return;
-	l->item = realloc(l->item, (l->n + 1) * sizeof *l->item);
-	if (!l->item)
-		die("out of memory");
-	l->item[l->n++] = (struct shared){ address, xformat("%s", path), image->part };
-}
-
-static void walk(struct walk *w, const char *path, int depth)
-{
-	H5O_info_t info = hdf5_info(w->image, path);
-	bool has_data = false;
-	char **name;
-	size_t n;
-
-	if (depth > IMAGE_DEPTH)
-		die("%s: %s: is nested too deeply", w->image->name, path);
-	if (++w->paths > w->image->length / 4 + 1000)	/* links to links make of 32 groups 2^32 paths */
-		die("%s: %s: has more paths than a file of its size can need; its links are damaged", w->image->name, path);
-	if (w->note && info.rc > 1)
-		note_link(w->image, path, info.addr);
-	if (info.type != H5O_TYPE_GROUP)
-		return;
-	name = hdf5_children(w->image, path, &n);
-	for (size_t i = 0; i < n && !has_data; i++) {
-		char *child = hdf5_join(path, name[i]);
-
-		has_data = hdf5_info(w->image, child).type == H5O_TYPE_DATASET;
-		free(child);
-	}
-	if (has_data && !w->note)
-		add_group(w, path, info.addr);
-	for (size_t i = 0; i < n; i++) {
-		char *child = hdf5_join(path, name[i]);
-
-		walk(w, child, depth + 1);
-		free(child);
-	}
-	hdf5_free_names(name, n);
-}
-
-void image_note_shared(struct image *image)
-{
-	struct walk w = { image, image, true, 0 };
-
-	for (size_t i = 0; i < image->members; i++)
-		walk(&w, image->member[i], 0);
-}
-
-static void list_groups(const struct image *from)
-{
-	struct image *head = (struct image *)(uintptr_t)from;
-
-	if (head->listed)
-		return;
-	for (struct image *i = head; i; i = i->also) {
-		struct walk w = { head, i, false, 0 };
-
-		for (size_t m = 0; m < i->members; m++)
-			walk(&w, i->member[m], 0);
-	}
-	head->listed = true;
-}
-
-void image_groups(const struct image *image, void (*visit)(void *arg, const char *group), void *arg)
-{
-	list_groups(image);
-	for (size_t i = 0; i < image->groups; i++)
-		visit(arg, image->group[i].path);
-}
-
-char *image_same(const struct image *image, const char *group)
-{
-	list_groups(image);
-	for (size_t i = 0; i < image->groups; i++)
-		if (!strcmp(image->group[i].path, group))
-			for (size_t k = 0; k < i; k++)
-				if (image->group[k].address == image->group[i].address && image->group[k].owner == image->group[i].owner)
-					return xformat("%s", image->group[k].path);
-	return xformat("%s", group);
-}
-
-const char *image_kind(const struct image *image)
-{
-	static char kind[32];
-	char *text = image_text(image, "/", "ptq_kind");
-
-	snprintf(kind, sizeof kind, "%s", text ? text : "");
-	free(text);
-	return kind;
 }

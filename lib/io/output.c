@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * output.c -- a result as a stream of images or as one file; see image.h
+ * output.c -- a result as a stream of images or as one file; see image.h and output.h
  *
- * HDF5 writes to memory in both cases: of an image, which then goes to the pipe
- * in one go, or of a mapped file, so that no write inside the library can fail
- * (it does not always survive that). A file grows beside its name
- * (base/replace.h). A descriptor that stands at the start of a regular file gets
- * one file too, written where it is.
+ * HDF5 writes to memory in both cases: to an image, which is then written to the
+ * pipe, or to a mapped file, so that no write inside the library can fail, which
+ * it does not always survive. A file has a temporary name until it is whole
+ * (base/replace.h). A descriptor of a regular file that is at its start gets one
+ * file too, which is written in place.
  */
-#include "io/hdf5.h"
-#include "base/error.h"
-#include "base/number.h"
-#include "base/option.h"
-#include "base/standard.h"
-#include "io/file.h"
+#include "io/output.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,10 +20,15 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "base/history.h"
+#include "base/number.h"
+#include "base/standard.h"
+#include "io/file.h"
 
-enum { ALIGN = 64, STEP = 1 << 20 };
+enum { DATA_ALIGN = 64 };	/* bytes, of datasets */
 
-static volatile sig_atomic_t unfinished = -1;		/* a file written where it is: emptied when the program stops */
+static volatile sig_atomic_t unfinished = -1;	/* a file written in place: emptied if the program stops */
 
 static void empty_unfinished(void)
 {
@@ -36,24 +36,21 @@ static void empty_unfinished(void)
 		return;
 }
 
-static void fail(const struct output *out)
-{
-	die("%s: the HDF5 library cannot write this", out->name);
-}
-
+/* What a call has made; dies if it failed. */
 static hid_t made(const struct output *out, hid_t id)
 {
 	if (id < 0)
-		fail(out);
+		die("%s: the HDF5 library cannot write this", out->name);
 	return id;
 }
 
 /* ---- opening ---- */
 
-/* The descriptor that a path stands for: 1 for none and "-"; -1: it is the name of a file. */
+/* The descriptor that a path stands for: 1 for NULL and "-"; -1 for the name of a file. */
 static int descriptor_of(const char *path)
 {
-	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" }, *const names[] = { "/dev/stdin", "/dev/stdout", "/dev/stderr" };
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+	static const char *const names[] = { "/dev/stdin", "/dev/stdout", "/dev/stderr" };
 	size_t fd;
 
 	if (!path || !strcmp(path, "-"))
@@ -71,7 +68,7 @@ static int descriptor_of(const char *path)
 	return -1;
 }
 
-/* A mapping of a file needs it readable, too. */
+/* Opens the file of a descriptor for reading too, as a mapping needs it. */
 static int open_again(int fd, const char *name)
 {
 	char *path = xformat("/proc/self/fd/%d", fd);
@@ -83,12 +80,13 @@ static int open_again(int fd, const char *name)
 	return again;
 }
 
-/* A regular file that is empty or is to be written over from its start, and not just added to. */
+/* Whether a descriptor is of a regular file that will be written from its start, and not appended to. */
 static bool starts_a_file(int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !(fcntl(fd, F_GETFL) & O_APPEND) && lseek(fd, 0, SEEK_CUR) == 0;
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !(fcntl(fd, F_GETFL) & O_APPEND) &&
+		lseek(fd, 0, SEEK_CUR) == 0;
 }
 
 static void check_writable(int fd, const char *name)
@@ -114,8 +112,9 @@ static void create(struct output *out)
 {
 	hid_t creation = made(out, H5Pcreate(H5P_FILE_CREATE)), access = hdf5_memory_plist(&out->buffer);
 
-	/* One format whatever the library's version; no times; every dataset aligned, so that it can be mapped. */
-	if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 || H5Pset_alignment(access, ALIGN, ALIGN) < 0 ||
+	/* The same format from every library; no times; datasets aligned, so that they can be mapped. */
+	if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 ||
+	    H5Pset_alignment(access, DATA_ALIGN, DATA_ALIGN) < 0 ||
 	    H5Pset_small_data_block_size(access, 0) < 0 || H5Pset_obj_track_times(creation, false) < 0)
 		die("this HDF5 library is too old");
 	out->file = H5Fcreate("/dev/null/output", H5F_ACC_TRUNC, creation, access);
@@ -133,16 +132,16 @@ struct output *output_open(const char *path, const char *kind)
 	hdf5_init();
 	out->name = xformat("%s", descriptor == 1 ? "<stdout>" : path);
 	out->kind = kind;
-	out->fd = out->target = -1;
+	out->stream = out->target = -1;
 	out->file = -1;
 	if (descriptor >= 0) {
 		check_descriptor(descriptor, out->name);
-		*(starts_a_file(descriptor) ? &out->target : &out->fd) = descriptor;
+		*(starts_a_file(descriptor) ? &out->target : &out->stream) = descriptor;
 	} else if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-		out->fd = open(path, O_WRONLY | O_CLOEXEC);
-		if (out->fd < 0)
+		out->stream = open(path, O_WRONLY | O_CLOEXEC);
+		if (out->stream < 0)
 			die("%s: cannot open:", path);
-		check_descriptor(out->fd, path);
+		check_descriptor(out->stream, path);
 	} else {
 		out->named = replace_open(path);
 		out->buffer.fd = out->named.fd;
@@ -157,7 +156,7 @@ void output_answer(const char *path)
 	if (file_is_input(1))
 		die("<stdout>: is an input, the answer would destroy it");
 	if (path && descriptor_of(path) == 1)
-		misuse("-o %s: standard output has the answer already; the name of a file was wanted", path);
+		misuse("-o %s: standard output gets the answer, expected the name of a file", path);
 }
 
 /* ---- attributes and datasets ---- */
@@ -167,7 +166,7 @@ hid_t output_object(struct output *out, const char *path)
 	hid_t o = H5Oopen(out->file, path, H5P_DEFAULT);
 
 	if (o < 0)
-		die("%s: %s: is not there to take an attribute", out->name, path);
+		die("%s: %s: cannot be opened to write an attribute", out->name, path);
 	return o;
 }
 
@@ -179,16 +178,10 @@ bool output_has(struct output *out, const char *path)
 void output_group(struct output *out, const char *path)
 {
 	hid_t creation, g;
-	char *parent, *slash;
 
 	if (output_has(out, path))
 		return;
-	parent = xformat("%s", path);
-	slash = strrchr(parent, '/');
-	*slash = 0;
-	if (*parent)
-		output_group(out, parent);
-	free(parent);
+	output_parent(out, path);
 	creation = made(out, H5Pcreate(H5P_GROUP_CREATE));
 	made(out, H5Pset_obj_track_times(creation, false));
 	g = made(out, H5Gcreate2(out->file, path, H5P_DEFAULT, creation, H5P_DEFAULT));
@@ -202,14 +195,15 @@ void output_parent(struct output *out, const char *path)
 	char *slash = strrchr(parent, '/');
 
 	if (!slash)
-		die("%s: %s: is no absolute path", out->name, path);
+		die("%s: %s: is not an absolute path", out->name, path);
 	*slash = 0;
 	if (*parent)
 		output_group(out, parent);
 	free(parent);
 }
 
-static void put_attribute(struct output *out, const char *path, const char *name, hid_t file_type, hid_t type, const void *value)
+static void put_attribute(struct output *out, const char *path, const char *name, hid_t file_type, hid_t type,
+	const void *value)
 {
 	hid_t o = output_object(out, path), s = made(out, H5Screate(H5S_SCALAR)), a;
 
@@ -248,7 +242,7 @@ static void put_dataset(struct output *out, const char *path, hid_t type, hid_t 
 
 	output_parent(out, path);
 	if (output_has(out, path))
-		die("%s: %s: is there already; an earlier part of the input holds it too", out->name, path);
+		die("%s: %s: exists already; an earlier part of the input holds it too", out->name, path);
 	made(out, H5Pset_obj_track_times(creation, false));
 	made(out, H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER));
 	made(out, H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY));
@@ -310,7 +304,7 @@ void output_link(struct output *out, const char *path, const char *same)
 
 void output_tied(struct output *out, const char *path, struct tensor t, const char *same)
 {
-	if (out->fd < 0)
+	if (out->stream < 0)
 		output_link(out, path, same);
 	else {
 		output_write(out, path, t);
@@ -320,29 +314,17 @@ void output_tied(struct output *out, const char *path, struct tensor t, const ch
 
 /* ---- parts ---- */
 
-static void write_full(struct output *out, const void *from, size_t n)
-{
-	for (size_t put = 0; put < n;) {
-		ssize_t w = write(out->fd, (const char *)from + put, n - put < STEP ? n - put : STEP);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w < 0)
-			die("%s: cannot write:", out->name);
-		put += (size_t)w;
-	}
-}
-
-/* All inputs are open by now: what is one of them is neither emptied nor written into. */
+/* Called when all inputs are open: an output that is one of them is neither emptied nor written to. */
 static void begin_writing(struct output *out)
 {
-	const int fd = out->fd >= 0 ? out->fd : out->target;
+	const int fd = out->stream >= 0 ? out->stream : out->target;
 	const char *kind = out->named.path ? file_input_kind(out->named.path) : NULL;
 
 	if (fd >= 0 && file_is_input(fd))
 		die("%s: is an input, the result would destroy it; use -o FILE", out->name);
 	if (kind && strcmp(kind, out->kind))	/* a model may replace the model that it was made from */
-		die("%s: is an input that holds %s%s, the result would destroy it", out->name, *kind ? "a " : "no ", *kind ? kind : out->kind);
+		die("%s: is an input that holds %s%s, the result would destroy it", out->name,
+			*kind ? "a " : "no ", *kind ? kind : out->kind);
 	if (out->target < 0)
 		return;
 	out->buffer.fd = open_again(out->target, out->name);
@@ -353,101 +335,36 @@ static void begin_writing(struct output *out)
 		die("%s: cannot write:", out->name);
 }
 
-void output_start(struct output *out, size_t part, size_t parts)
+static void check_order(const struct output *out, size_t part, size_t parts)
 {
 	if (out->open || part != out->next || part >= parts || (out->parts && parts != out->parts))
-		die("%s: part %zu of %zu written out of order", out->name, part, parts);
+		die("%s: part %zu of %zu is written out of order", out->name, part, parts);
+}
+
+void output_start(struct output *out, size_t part, size_t parts)
+{
+	check_order(out, part, parts);
 	out->open = true;
 	out->part = part;
 	out->parts = parts;
 	if (!part)
 		begin_writing(out);
-	if (out->fd >= 0 && out->buffer.data)	/* what a smaller image leaves over must not show up in its gaps */
-		memset(out->buffer.data, 0, out->buffer.room);
-	if (out->fd >= 0 || !part)
+	if (out->stream >= 0 && out->buffer.data)	/* its gaps must not hold bytes of the last image */
+		memset(out->buffer.data, 0, out->buffer.capacity);
+	if (out->stream >= 0 || !part) {
 		create(out);
-	if (out->fd >= 0 || !part) {
 		output_text(out, "/", "ptq_kind", out->kind);
 		output_text(out, "/", "ptq_version", "1");
 	}
 	if (!part)
-		output_text(out, "/", "history", option_history());
-	if (out->fd >= 0) {
+		output_text(out, "/", "history", history_line());
+	if (out->stream >= 0) {
 		output_integer(out, "/", "part", (int64_t)part);
 		output_integer(out, "/", "parts", (int64_t)parts);
 	}
 }
 
-struct lineage { struct output *out; const struct image *from; const char *prefix; };
-
-/* An input's history:X becomes history:PREFIX:X, and with a prefix its history history:PREFIX. */
-static herr_t take_history(hid_t root, const char *name, const H5A_info_t *info, void *arg)
-{
-	static const char history[] = "history";
-	const size_t n = sizeof history - 1;
-	struct lineage *l = arg;
-	char *text, *ours;
-
-	(void)root, (void)info;
-	if (strncmp(name, history, n) || (name[n] ? name[n] != ':' : !*l->prefix) || !(text = image_text(l->from, "/", name)))
-		return 0;
-	ours = xformat("%s%s%s%s", history, *l->prefix ? ":" : "", l->prefix, name + n);
-	output_text(l->out, "/", ours, text);
-	free(ours), free(text);
-	return 0;
-}
-
-static void take_histories(struct output *out, const struct image *from, const char *prefix)
-{
-	hid_t root = hdf5_id(H5Gopen2(from->file, "/", H5P_DEFAULT), from->name, "/");
-
-	if (H5Aiterate2(root, H5_INDEX_NAME, H5_ITER_INC, NULL, take_history, &(struct lineage){ out, from, prefix }) < 0)
-		die("%s: /: its attributes cannot be read; the file is damaged", from->name);
-	H5Gclose(root);
-}
-
-void output_history(struct output *out, const char *input, const struct image *from)
-{
-	if (!out->open || out->part)
-		die("%s: histories of inputs stand in part 0", out->name);
-	take_histories(out, from, input);
-}
-
-void output_begin(struct output *out, const struct image *from)
-{
-	static const char *const own[] = { "ptq_kind", "ptq_version", "history", "part", "parts", NULL };
-	char *old;
-
-	output_start(out, from->part, from->parts);
-	if (from->part)
-		return;
-	if (!strcmp(image_kind(from), out->kind))
-		output_attributes(out, from, "/", own);
-	else
-		take_histories(out, from, "");
-	old = image_text(from, "/", "history");
-	if (old) {
-		char *both = xformat("%s\n%s", option_history(), old);
-
-		output_text(out, "/", "history", both);
-		free(both);
-		free(old);
-	}
-}
-
-
-static void forget_part(struct output *out)
-{
-	hdf5_free_names(out->done, out->dones);
-	out->done = NULL;
-	out->dones = 0;
-	for (size_t i = 0; i < out->links.n; i++)
-		free(out->links.item[i].path);
-	free(out->links.item);
-	out->links = (struct shared_list){ 0 };
-}
-
-/* The HDF5 image is whole: its length, which is settled, and written to the superblock, when the library closes it. */
+/* Closes the HDF5 image, which settles its length and writes it to the superblock; returns the length. */
 static size_t finish(struct output *out)
 {
 	if (H5Fclose(out->file) < 0)
@@ -458,13 +375,23 @@ static size_t finish(struct output *out)
 
 void output_end(struct output *out)
 {
-	forget_part(out);
+	tree_free_paths(out->copied, out->copies);
+	out->copied = NULL;
+	out->copies = 0;
+	links_free(&out->links);
 	out->open = false;
 	out->next++;
-	if (out->fd >= 0)
-		write_full(out, out->buffer.data, finish(out));
-	else	/* written pages are the system's to keep or drop, not ours to hold */
-		madvise(out->buffer.data, out->buffer.room, MADV_DONTNEED);
+	if (out->stream >= 0)
+		file_write(out->name, out->stream, out->buffer.data, finish(out));
+	else	/* written pages need not stay in our memory */
+		madvise(out->buffer.data, out->buffer.capacity, MADV_DONTNEED);
+}
+
+void output_image(struct output *out, size_t part, size_t parts, const void *image, size_t length)
+{
+	check_order(out, part, parts);
+	file_write(out->name, out->stream, image, length);
+	out->next++;
 }
 
 void output_close(struct output *out)
@@ -472,7 +399,7 @@ void output_close(struct output *out)
 	if (out->open || out->next != out->parts)
 		die("%s: only %zu of %zu parts were written", out->name, out->next, out->parts);
 	file_check();
-	if (out->fd < 0 && ftruncate(out->buffer.fd, (off_t)finish(out)))
+	if (out->stream < 0 && ftruncate(out->buffer.fd, (off_t)finish(out)))
 		die("%s: cannot write:", out->name);
 	if (out->named.path) {
 		replace_sync(&out->named);
@@ -481,24 +408,10 @@ void output_close(struct output *out)
 	} else {
 		settle();
 		unfinished = -1;
-		if (close(out->fd < 0 ? out->buffer.fd : out->fd))
+		if (close(out->stream < 0 ? out->buffer.fd : out->stream))
 			die("%s: cannot close:", out->name);
 	}
 	buffer_free(&out->buffer);
 	free(out->name);
 	free(out);
-}
-
-void output_pass(struct output *out, const struct image *image)
-{
-	if (out->fd >= 0 && image->framed && image->part) {
-		if (out->open || image->part != out->next || image->parts != out->parts)
-			die("%s: part %zu of %zu written out of order", out->name, image->part, image->parts);
-		write_full(out, image->base, image->length);
-		out->next++;
-		return;
-	}
-	output_begin(out, image);
-	output_rest(out, image, NULL);
-	output_end(out);
 }

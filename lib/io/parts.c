@@ -1,145 +1,107 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* parts.c -- how a whole file is cut into the parts of a stream; see image_layout in image.h */
-#include "io/hdf5.h"
-#include "base/error.h"
-#include <stdint.h>
+/* parts.c -- see parts.h */
+#include "io/parts.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "io/pattern.h"
 
-static void add_member(struct part_list *plan, size_t part, const char *path)
-{
-	size_t n = plan->members[part]++;
-	char **m = realloc(plan->member[part], (n + 1) * sizeof *m);
-
-	if (!m)
-		die("out of memory");
-	m[n] = xformat("%s", path);
-	plan->member[part] = m;
-}
-
-static bool all_digits(const char *s)
-{
-	return *s && !s[strspn(s, "0123456789")];
-}
-
-/* Does path match pattern: 0 no, 1 it is a folder on the way there, 2 whole. *number: what stands for '#'. */
-static int match(const char *pattern, const char *path, const char **number)
-{
-	size_t n = strlen(pattern), l = strlen(path);
-
-	if (n > 1 && pattern[n - 1] == '#') {
-		if (!strncmp(path, pattern, n - 1) && all_digits(path + n - 1)) {
-			*number = path + n - 1;
-			return 2;
-		}
-		n -= 2;		/* without "/#" */
-		return l <= n && !strncmp(pattern, path, l) && (pattern[l] == '/' || l == n);
-	}
-	if (!strcmp(pattern, path))
-		return 2;
-	return l < n && !strncmp(pattern, path, l) && pattern[l] == '/';
-}
-
-struct planner {
+/* A list under way. */
+struct listing {
 	const struct image *image;
-	struct part_list *plan;
-	const char *const *pattern;
-	size_t patterns, *first, rest;	/* first part of each pattern; the part of "*" */
+	struct part_list list;
+	struct pattern *pattern;
+	size_t patterns, *first;	/* first part of each pattern, and the end */
 };
 
-static void plan_children(struct planner *p, const char *path, int depth);
-
-/* Where an object goes: a part of a pattern, the rest, or deeper. */
-static void plan_object(struct planner *p, const char *path, int depth)
+static void add(struct part *p, const char *path)
 {
-	const char *number = NULL;
-
-	for (size_t i = 0; i < p->patterns; i++) {
-		int m = match(p->pattern[i], path, &number);
-
-		if (m == 1) {
-			plan_children(p, path, depth + 1);
-			return;
-		}
-		if (m == 2) {
-			size_t at = p->first[i], end = i + 1 < p->patterns ? p->first[i + 1] : p->plan->parts;
-
-			if (number)	/* its place among its brothers */
-				while (at < end && p->plan->members[at])
-					at++;
-			if (at == end)
-				die("%s: %s: is listed but cannot be found; the file is damaged", p->image->name, path);
-			add_member(p->plan, at, path);
-			return;
-		}
-	}
-	add_member(p->plan, p->rest, path);
+	p->path = xgrow(p->path, p->n + 1, sizeof *p->path);
+	p->path[p->n++] = xformat("%s", path);
 }
 
-static void plan_children(struct planner *p, const char *path, int depth)
+static void list_children(struct listing *l, const char *path, int depth);
+
+/* Adds an object to the first part whose pattern it matches, or, where it leads to matches, its children. */
+static void list_object(struct listing *l, const char *path, int depth)
+{
+	enum pattern_match match = MATCH_NONE;
+	const char *number = NULL;
+	size_t i = 0, at, end;
+
+	while (i < l->patterns && !(match = pattern_match(&l->pattern[i], path, &number)))
+		i++;
+	if (match == MATCH_LEADS) {
+		list_children(l, path, depth + 1);
+		return;
+	}
+	/* What matches nothing goes to the last part. Numbered children come in order, each to its part. */
+	at = match ? l->first[i] : l->list.parts - 1;
+	end = match ? l->first[i + 1] : l->list.parts;
+	while (number && at < end && l->list.part[at].n)
+		at++;
+	if (at == end)
+		die("%s: %s: is listed but cannot be found; the file is damaged", l->image->name, path);
+	add(&l->list.part[at], path);
+}
+
+static void list_children(struct listing *l, const char *path, int depth)
 {
 	size_t n;
-	char **name = hdf5_children(p->image, path, &n);
+	char **child = tree_children(l->image, path, &n);
 
 	if (depth > IMAGE_DEPTH)
-		die("%s: %s: is nested too deeply", p->image->name, path);
-	for (size_t i = 0; i < n; i++) {
-		char *child = hdf5_join(path, name[i]);
-
-		if (!strcmp(path, "/") && hdf5_info(p->image, child).type == H5O_TYPE_DATASET)
-			add_member(p->plan, 0, child);
+		die("%s: %s: is nested too deeply", l->image->name, path);
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(path, "/") && tree_info(l->image, child[i]).type == H5O_TYPE_DATASET)
+			add(&l->list.part[0], child[i]);
 		else
-			plan_object(p, child, depth);
-		free(child);
-	}
-	hdf5_free_names(name, n);
+			list_object(l, child[i], depth);
+	tree_free_paths(child, n);
 }
 
-/* How many numbered children the group before "/#" has. */
-static size_t count_numbered(const struct image *image, const char *pattern)
+/* How many parts a pattern takes: one, or one for each numbered child of its group. */
+static size_t count_parts(const struct image *image, const struct pattern *p)
 {
-	char *group = xformat("%.*s", (int)(strlen(pattern) - 2), pattern);
+	char *group = xformat("%.*s", (int)p->length, p->path), **child = NULL;
+	const char *number;
 	size_t n = 0, found = 0;
 
-	if (image_has(image, group)) {
-		char **name = hdf5_children(image, group, &n);
-
-		for (size_t i = 0; i < n; i++)
-			found += all_digits(name[i]);
-		hdf5_free_names(name, n);
-	}
+	if (p->kind != PATTERN_NUMBERED)
+		found = 1;
+	else if (image_has(image, group))
+		child = tree_children(image, group, &n);
+	for (size_t i = 0; i < n; i++)
+		found += pattern_match(p, child[i], &number) == MATCH_WITHIN;
+	tree_free_paths(child, n);
 	free(group);
 	return found;
 }
 
-void part_list_make(struct part_list *plan, const struct image *image, image_layout *layout)
+struct part_list part_list_make(const struct image *image, image_layout *layout)
 {
 	char *config = image_config(image);
-	const char *const *pattern = layout ? layout(config) : NULL;
-	struct planner p = { .image = image, .plan = plan, .pattern = pattern };
+	struct listing l = { .image = image, .list = { .parts = 1 } };
 
+	l.pattern = pattern_list(layout ? layout(config) : NULL, &l.patterns);
 	free(config);
-	while (pattern && pattern[p.patterns])
-		p.patterns++;
-	p.first = xalloc(p.patterns + 1, sizeof *p.first);
-	plan->parts = 1;
-	for (size_t i = 0; i < p.patterns; i++) {
-		p.first[i] = plan->parts;
-		plan->parts += pattern[i][strlen(pattern[i]) - 1] == '#' ? count_numbered(image, pattern[i]) : 1;
+	l.first = xalloc(l.patterns + 1, sizeof *l.first);
+	for (size_t i = 0; i < l.patterns; i++) {
+		l.first[i] = l.list.parts;
+		l.list.parts += count_parts(image, &l.pattern[i]);
 	}
-	if (p.patterns)
-		p.rest = plan->parts - 1;	/* "*" is the last pattern */
-	plan->member = xalloc(plan->parts, sizeof *plan->member);
-	plan->members = xalloc(plan->parts, sizeof *plan->members);
-	plan_children(&p, "/", 0);
-	free(p.first);
+	l.first[l.patterns] = l.list.parts;
+	l.list.part = xalloc(l.list.parts, sizeof *l.list.part);
+	list_children(&l, "/", 0);
+	free(l.first);
+	free(l.pattern);
+	return l.list;
 }
 
-void part_list_free(struct part_list *plan)
+void part_list_free(struct part_list *list)
 {
-	for (size_t i = 0; i < plan->parts; i++)
-		hdf5_free_names(plan->member[i], plan->members[i]);
-	free(plan->member);
-	free(plan->members);
-	*plan = (struct part_list){ 0 };
+	for (size_t i = 0; i < list->parts; i++)
+		tree_free_paths(list->part[i].path, list->part[i].n);
+	free(list->part);
+	*list = (struct part_list){ 0 };
 }

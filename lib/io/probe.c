@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * probe.c -- whether the HDF5 library survives an image; see hdf5.h
+ * probe.c -- whether the HDF5 library survives an image; see probe.h
  *
- * A damaged image can make the library crash, write where it must not, or never
- * come back (docs/robustness.md has what was found). Two things stand before it:
+ * A damaged image can make the library crash, write outside its memory, or loop
+ * without end (docs/robustness.md lists what was found). Two checks prevent it:
  *
- * Strings of variable length are looked at from outside. The library copies as
- * many bytes as the heap says into as many as the reference says; both are
- * compared here. The bytes of a reference come out of the library through a
- * conversion of our own that converts nothing.
+ * Strings of variable length are checked in the bytes of the image. A string is
+ * a reference (its length, and where it is in a heap) and an object of that
+ * heap; the library allocates the length of the reference and copies that of the
+ * object, so the two are compared here. A conversion that changes nothing gets
+ * the bytes of a reference out of the library.
  *
- * For the rest, a child process goes first through everything but the numbers,
- * with the calls that will be made here.
+ * For the rest, a child process makes the calls first that reading the image
+ * will make, on everything but large tables of numbers.
  *
  * Source: HDF5 File Format Specification 3.0, III.E (global heap), VIII.E.
  */
-#include "io/hdf5.h"
-#include "base/error.h"
+#include "io/probe.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -26,13 +26,15 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/error.h"
 
 enum { SECONDS = 5 };			/* of processor time; 10 000 tensors take less than half a second */
-enum { REFERENCE = 16, HEAP_HEAD = 16, OBJECT_HEAD = 16, HEAP_LEAST = 4096 };
-static const size_t SMALL = 1 << 24;	/* bytes: what is larger are numbers */
+enum { REFERENCE = 16, HEAP_HEAD = 16, OBJECT_HEAD = 16, HEAP_LEAST = 4096 };	/* bytes */
+static const size_t VALUES_MOST = 1 << 24;	/* bytes of values that are read; larger data are numbers */
 
-static hid_t raw = -1;			/* a reference as bytes */
+static hid_t raw = -1;			/* type of a reference as plain bytes */
 
+/* A walk over an image: read: read the values, too; otherwise find the first fault. */
 struct probe { const struct image *image; bool read; const char *what; char *path, *name; };
 
 static uint64_t number(const unsigned char *p, int bytes)
@@ -44,7 +46,7 @@ static uint64_t number(const unsigned char *p, int bytes)
 	return v;
 }
 
-/* Whether a string of that length is object `index` of the heap at `at`, and the heap whole. */
+/* Whether the heap at `at` is whole, and its object `index` has that length. */
 static bool heap_holds(const struct image *image, uint64_t at, uint64_t index, uint64_t length)
 {
 	const unsigned char *heap = image->base + at;
@@ -69,10 +71,11 @@ static bool heap_holds(const struct image *image, uint64_t at, uint64_t index, u
 	return found;
 }
 
-static herr_t keep_bytes(hid_t from, hid_t to, H5T_cdata_t *c, size_t n, size_t stride, size_t background_stride,
-	void *buffer, void *background, hid_t plist)
+/* A conversion from strings to raw that leaves the bytes as they are. */
+static herr_t keep_bytes(hid_t from, hid_t to, H5T_cdata_t *c, size_t n, size_t stride, size_t back_stride,
+	void *buffer, void *back, hid_t plist)
 {
-	(void)from, (void)n, (void)stride, (void)background_stride, (void)buffer, (void)background, (void)plist;
+	(void)from, (void)n, (void)stride, (void)back_stride, (void)buffer, (void)back, (void)plist;
 	if (c->command == H5T_CONV_INIT) {
 		c->need_bkg = H5T_BKG_NO;
 		return H5Tget_size(to) == REFERENCE ? 0 : -1;
@@ -88,18 +91,19 @@ static void init(void)
 		return;
 	string = H5Tcopy(H5T_C_S1);
 	raw = H5Tcreate(H5T_OPAQUE, REFERENCE);
-	if (H5Tset_size(string, H5T_VARIABLE) < 0 || H5Tregister(H5T_PERS_SOFT, "reference", string, raw, keep_bytes) < 0)
-		die("this HDF5 library takes no conversions");
+	if (H5Tset_size(string, H5T_VARIABLE) < 0 ||
+	    H5Tregister(H5T_PERS_SOFT, "reference", string, raw, keep_bytes) < 0)
+		die("this HDF5 library does not accept a conversion");
 	H5Tclose(string);
 }
 
-/* Memory for the values, or NULL where there are none, or too many. */
+/* Memory for the values; NULL if there are none, or too many. */
 static void *values(hid_t type, hid_t space)
 {
 	hssize_t n = H5Sget_simple_extent_npoints(space);
 	size_t size = H5Tget_size(type);
 
-	return n > 0 && size && (size_t)n <= SMALL / size ? calloc((size_t)n, size) : NULL;
+	return n > 0 && size && (size_t)n <= VALUES_MOST / size ? calloc((size_t)n, size) : NULL;
 }
 
 static bool nests_strings(hid_t type)
@@ -122,12 +126,13 @@ static const char *fault(const struct image *image, hid_t object, hid_t type, hi
 	if (type < 0 || space < 0 || n < 0)
 		return "is damaged";
 	if (nests_strings(type))
-		return "has a type that is not read here (references, or strings within others)";
+		return "has a type that is not read (references, or strings within others)";
 	if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) <= 0 || !n)
 		return NULL;
 	if ((size_t)n > image->length / REFERENCE || !(r = calloc((size_t)n, REFERENCE)))
 		return damaged;
-	if ((attribute ? H5Aread(object, raw, r) : H5Dread(object, raw, H5S_ALL, H5S_ALL, H5P_DEFAULT, r)) < 0)
+	if ((attribute ? H5Aread(object, raw, r) :
+	     H5Dread(object, raw, H5S_ALL, H5S_ALL, H5P_DEFAULT, r)) < 0)
 		what = damaged;
 	for (size_t i = 0; i < (size_t)n && !what; i++) {
 		const unsigned char *p = r + i * REFERENCE;
@@ -166,7 +171,8 @@ static herr_t try_dataset(struct probe *p, hid_t d)
 	const char *what = here ? fault(p->image, d, t, s) : NULL;
 	void *value = NULL;
 
-	if (p->read && here && !what && (H5Pget_layout(c) != H5D_CONTIGUOUS || H5Tget_class(t) == H5T_STRING))
+	if (p->read && here && !what &&
+	    (H5Pget_layout(c) != H5D_CONTIGUOUS || H5Tget_class(t) == H5T_STRING))
 		value = values(t, s);
 	H5Dget_offset(d);
 	if (value && H5Dread(d, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0)
@@ -195,10 +201,10 @@ static herr_t try_object(hid_t file, const char *path, const H5O_info_t *info, v
 	return stop;
 }
 
-void hdf5_try(const struct image *image)
+void probe_image(const struct image *image)
 {
 	struct probe p = { .image = image, .read = true };
-	hid_t file = hdf5_open(image);
+	hid_t file = hdf5_open(image->name, image->base, image->length);
 
 	init();
 	if (file >= 0)
@@ -214,46 +220,49 @@ static _Noreturn void try_alone(const struct image *image)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &time);
-	close(2);			/* the library may have last words */
-	hdf5_try(image);
+	close(2);			/* the library may print when it crashes */
+	probe_image(image);
 	_exit(0);
 }
 
 static bool is_crash(int number)
 {
-	return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE || number == SIGILL;
+	return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
+		number == SIGILL;
 }
 
-void hdf5_try_apart(const struct image *image)
+void probe_apart(const struct image *image)
 {
 	struct rusage usage;
 	bool endless;
 	int status;
 	pid_t child;
 
-	signal(SIGCHLD, SIG_DFL);	/* who started us may have it ignored */
+	signal(SIGCHLD, SIG_DFL);	/* where it is ignored, which is inherited, wait4() gets no status */
 	child = fork();
 	if (child < 0)
-		die("%s: cannot start a process that looks whether it is damaged:", image->name);
+		die("%s: cannot start the process that checks for damage:", image->name);
 	if (!child)
 		try_alone(image);
 	while (wait4(child, &status, 0, &usage) < 0)
 		if (errno != EINTR)
-			die("%s: cannot wait for the process that looks whether it is damaged:", image->name);
+			die("%s: cannot wait for the process that checks for damage:", image->name);
 	endless = WIFSIGNALED(status) && usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1 >= SECONDS;
 	if (status && !endless && WIFSIGNALED(status) && !is_crash(WTERMSIG(status)))
-		die("%s: the process that looks whether it is damaged was ended by signal %d", image->name, WTERMSIG(status));
+		die("%s: the process that checks for damage was ended by signal %d", image->name,
+			WTERMSIG(status));
 	if (status)
-		die("%s: the HDF5 library %s this file; it is damaged", image->name, endless ? "comes to no end with" : "crashes on");
+		die("%s: the HDF5 library %s this file; it is damaged", image->name,
+			endless ? "does not finish reading" : "crashes on");
 }
 
-void hdf5_check(const struct image *image)
+void probe_strings(const struct image *image)
 {
 	struct probe p = { .image = image };
 
 	init();
 	if (H5Ovisit2(image->file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, &p, H5O_INFO_BASIC) < 0)
-		die("%s: its groups cannot be gone through; the file is damaged", image->name);
+		die("%s: its groups cannot be listed; the file is damaged", image->name);
 	if (p.what)
 		die("%s: %s%s: %s", image->name, p.path, p.name ? p.name : "", p.what);
 }

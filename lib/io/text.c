@@ -1,52 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* text.c -- a file as one string; see text.h */
 #include "io/text.h"
-#include "base/error.h"
-#include "io/file.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "io/file.h"
 
-enum { STEP = 1 << 16 };
-
-static char *resized(const char *name, char *s, size_t n)
-{
-	char *t = realloc(s, n);
-
-	if (!t)
-		die("%s: out of memory", name);
-	return t;
-}
+enum { FIRST = 1 << 16 };	/* bytes that are asked for where the size is not known */
 
 char *text_read(const char *path, size_t most, size_t *n)
 {
-	size_t have = 0, room = STEP;
+	size_t have = 0, capacity = FIRST;
 	struct stat st;
 	char *name, *s;
 	int fd = file_open(path, &name);
 
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (size_t)st.st_size > room)
-		room = (size_t)st.st_size;
-	if (room > most)
-		room = most;
-	s = resized(name, NULL, room + 1);
-	for (;;) {
-		ssize_t got = read(fd, s + have, room + 1 - have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			die("%s: cannot read:", name);
-		if (!got)
-			break;
-		have += (size_t)got;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (size_t)st.st_size > capacity)
+		capacity = (size_t)st.st_size;
+	if (capacity > most)
+		capacity = most;
+	s = xgrow(NULL, capacity + 1, 1);
+	/* One byte more than fits is read, to tell a file that ends here from one that goes on. */
+	while ((have += file_read(name, fd, s + have, capacity + 1 - have)) > capacity) {
 		if (have > most)
 			die("%s: is larger than %zu MiB", name, most >> 20);
-		if (have > room) {
-			room = room > most / 2 ? most : 2 * room;
-			s = resized(name, s, room + 1);
-		}
+		capacity = capacity > most / 2 ? most : 2 * capacity;
+		s = xgrow(s, capacity + 1, 1);
 	}
 	if (fd > 0)
 		close(fd);

@@ -2,10 +2,8 @@
 /* layer.c -- linear layers in a file; see layer.h */
 #include "model/layer.h"
 #include "base/error.h"
-#include "base/option.h"
 #include "base/thread.h"
 #include "quant/pack.h"
-#include <fnmatch.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -288,7 +286,7 @@ static void read_activation(const struct image *image, const char *path, struct 
 		die("%s: %s: says how inputs are rounded (act_format, act_scale), but has no attribute act_mode", image_name(image), path);
 	free(format);
 	if (mode) {
-		for (size_t i = INPUT_STATIC_TENSOR; i <= INPUT_DYNAMIC_TOKEN; i++)
+		for (size_t i = INPUT_STATIC_TENSOR; i <= INPUT_STATIC_MODALITY; i++)
 			if (!strcmp(mode, modes[i]))
 				l->input.mode = (enum input_mode)i;
 		if (l->input.mode == INPUT_AS_IS)
@@ -434,21 +432,10 @@ void layer_write(struct output *out, const struct image *from, const char *path,
 struct walk {
 	const struct image *image;
 	const struct config *config;
+	const struct selection *layers;
 	struct layer_list list;
 	bool *block;			/* [blocks]: those of which something stands in the part */
 };
-
-/* Not "!GLOB": only what --layers asks for by name or pattern brings in embeddings and heads. */
-static bool asked_for(const char *path)
-{
-	for (size_t i = 0; i < layers.n; i++) {
-		const char *glob = layers.text[i];
-
-		if (*glob != '!' && !fnmatch(glob, path + (*glob != '/'), 0))
-			return true;
-	}
-	return false;
-}
 
 bool layer_quantized(const struct image *image, const char *path)
 {
@@ -463,15 +450,17 @@ bool layer_there(const struct image *image, const char *path)
 		(image_find(image, member(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
 }
 
-/* Whether --layers selects the path, if there is a linear layer. */
-static bool selected(const struct config *c, const char *path)
+/* Whether the path is selected, if it has a linear layer: an embedding or a head only if a GLOB matches it. */
+static bool selected(const struct config *c, const struct selection *layers, const char *path)
 {
 	size_t block, row;
 
-	return option_layer(path) && (!c || config_find(c, path, &block, &row) || asked_for(path));
+	return selection_has(layers, path) && (!c ||
+		config_find(c, path, &block, &row) || selection_names(layers, path));
 }
 
-void layer_each(const struct config *c, void (*visit)(void *arg, const char *path, size_t in), void *arg)
+void layer_each(const struct config *c, const struct selection *layers,
+	void (*visit)(void *arg, const char *path, size_t in), void *arg)
 {
 	const char *const ends[] = { c->arch->embedding, c->arch->head };
 
@@ -479,12 +468,12 @@ void layer_each(const struct config *c, void (*visit)(void *arg, const char *pat
 		for (const struct linear_row *row = c->arch->linear; row->name; row++) {
 			char *path = config_path(c, i, row->name);
 
-			if (selected(c, path))
+			if (selected(c, layers, path))
 				visit(arg, path, config_in(c, row->projection));
 			free(path);
 		}
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		if (selected(c, ends[i]))
+		if (selected(c, layers, ends[i]))
 			visit(arg, ends[i], c->hidden);
 }
 
@@ -495,24 +484,24 @@ static void visit(void *arg, const char *path)
 
 	if (w->config && config_block(w->config, path, &block) && block < w->config->blocks)
 		w->block[block] = true;
-	if (!selected(w->config, path) || !layer_there(w->image, path))
+	if (!selected(w->config, w->layers, path) || !layer_there(w->image, path))
 		return;
-	w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
-	if (!w->list.path)
-		die("out of memory");
+	w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 	w->list.path[w->list.n++] = xformat("%s", path);
 }
 
-struct layer_list layer_list(const struct image *image, const struct config *c)
+struct layer_list layer_list(const struct image *image, const struct config *c,
+	const struct selection *layers)
 {
-	struct walk w = { .image = image, .config = c, .block = xalloc(c ? c->blocks : 0, sizeof *w.block) };
+	struct walk w = { .image = image, .config = c, .layers = layers,
+		.block = xalloc(c ? c->blocks : 0, sizeof *w.block) };
 
 	image_groups(image, visit, &w);
 	for (size_t i = 0; c && i < c->blocks; i++)
 		for (const struct linear_row *row = c->arch->linear; w.block[i] && row->name; row++) {
 			char *path = config_path(c, i, row->name);
 
-			if (selected(c, path) && !layer_there(image, path))
+			if (selected(c, layers, path) && !layer_there(image, path))
 				die("%s: %s: has neither weight nor codes: no linear layer", image_name(image), path);
 			free(path);
 		}

@@ -10,6 +10,7 @@
 #define MODEL_LAYER_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/selection.h"
 #include "io/image.h"
 #include "model/config.h"
 #include "quant/linear.h"
@@ -50,18 +51,20 @@ struct layer_list {
 };
 
 /*
- * Every linear layer that --layers selects in a whole model of this config, and how many inputs it has: those of the
- * architecture's row, and embedding and head if a GLOB matches them.
+ * Every linear layer that is selected in a whole model of this config, and how many inputs it has: those of
+ * the architecture's row, and embedding and head if a GLOB of the selection matches them.
  */
-void layer_each(const struct config *c, void (*visit)(void *arg, const char *path, size_t in), void *arg);
+void layer_each(const struct config *c, const struct selection *layers,
+	void (*visit)(void *arg, const char *path, size_t in), void *arg);
 
 /*
- * The linear layers of the part that --layers selects, in natural order. With
+ * The linear layers of the part that are selected, in natural order. With
  * a config: those of the architecture's row, and an embedding or a head only
- * if a GLOB of --layers matches it. Without (NULL): every group that has a
+ * if a GLOB of the selection matches it. Without (NULL): every group that has a
  * two-dimensional `weight`, or `codes`, or `packed`. Dies where a block of the part lacks one of its layers.
  */
-struct layer_list layer_list(const struct image *image, const struct config *c);
+struct layer_list layer_list(const struct image *image, const struct config *c,
+	const struct selection *layers);
 void layer_list_free(struct layer_list *l);
 bool layer_listed(const struct layer_list *l, const char *path);
 #endif

@@ -20,19 +20,33 @@ void setting_format(struct format *f, const char *option, const char *name)
 void setting_hint(const struct format *f, const char *option)
 {
 	if (format_hint(f))
-		warn("--%s: %s is FPE2M2's format, with bias 0 and without infinities; the FP8 of hardware is %s", option, f->name, format_hint(f));
+		warn("--%s: %s is FPE2M2's format, with bias 0 and without infinities; "
+			"the FP8 of hardware is %s", option, f->name, format_hint(f));
 }
 
-long setting_group(const char *text)
+void setting_parse_format(void *format, const char *option, const char *text)
 {
-	size_t g = 0;
-	const char *end = number_size(text, &g);
+	setting_format(format, option, text);
+}
 
-	if (!strcmp(text, "channel"))
-		return 0;
-	if (!strcmp(text, "tensor"))
-		return -1;
-	if (!end || *end || !g || g > LAYER_GROUP_MOST)
-		misuse("--group: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'", text, LAYER_GROUP_MOST);
-	return (long)g;
+void setting_parse_format_or_none(void *format, const char *option, const char *text)
+{
+	struct format *f = format;
+
+	if (strcmp(text, "none"))
+		setting_format(f, option, text);
+	else
+		*f = (struct format){ 0 };
+}
+
+void setting_parse_group(void *group, const char *option, const char *text)
+{
+	size_t columns = 0;
+	const char *end = number_size(text, &columns);
+	const bool channel = !strcmp(text, "channel"), tensor = !strcmp(text, "tensor");
+
+	if (!channel && !tensor && (!end || *end || !columns || columns > LAYER_GROUP_MOST))
+		misuse("--%s: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'",
+			option, text, LAYER_GROUP_MOST);
+	*(long *)group = channel ? 0 : tensor ? -1 : (long)columns;
 }

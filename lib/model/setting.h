@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * setting.h -- words that several options take: formats, groups
+ * setting.h -- options of kinds that several tools have: formats, groups
  *
- * Each ends the program as a misuse, naming the option, where the word means nothing.
+ * A word that means nothing ends the program as a misuse, naming the option.
  */
 #ifndef MODEL_SETTING_H
 #define MODEL_SETTING_H
+#include "base/option.h"
 #include "num/format.h"
 
 void setting_format(struct format *f, const char *option, const char *name);
 /* Warns where a format is easily taken for FP8 of hardware. */
 void setting_hint(const struct format *f, const char *option);
-long setting_group(const char *text);		/* columns, or 0 for "channel", -1 for "tensor" */
+
+/* struct format; with OR_NONE "none" is one whose kind is NULL. */
+#define OPTION_FORMAT(var)		OPTION_PARSED(struct format, var, setting_parse_format)
+#define OPTION_FORMAT_OR_NONE(var)	OPTION_PARSED(struct format, var, setting_parse_format_or_none)
+void setting_parse_format(void *format, const char *option, const char *text);
+void setting_parse_format_or_none(void *format, const char *option, const char *text);
+
+/* bool, for format_ties() */
+#define OPTION_TIES(var) { 0, "ties", OPTION_EITHER(var, format_tie_names), NULL, \
+	"where a weight halfway between two values goes", .otherwise = "even" }
+
+/* long: columns that share a scale, or 0 for "channel", -1 for "tensor" */
+#define OPTION_GROUP(var) { 'g', "group", OPTION_PARSED(long, var, setting_parse_group), "G|channel|tensor", \
+	"columns that share a scale", .otherwise = "128" }
+void setting_parse_group(void *group, const char *option, const char *text);
 #endif

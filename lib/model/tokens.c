@@ -8,14 +8,62 @@
 #include "base/error.h"
 #include "base/option.h"
 
-/* Readers give every id its usual place, so files that say otherwise are refused. */
-static void check_members(const struct image *image)
-{
-	static const char *const places[] = { "/sequence", "/position", "/index", "/modality" };
+enum { PLACES = 1 << 24 };	/* positions, at most */
 
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-		if (image_has(image, places[i]))
-			die("%s: %s: tokens with sequences, positions or modalities of their own are not read yet", image_name(image), places[i]);
+/* A number a token, from 0 to most - 1, or NULL. */
+static const int32_t *read_places(const struct image *image, const char *path, size_t n, size_t most)
+{
+	struct tensor t;
+
+	if (!image_find(image, path, TENSOR_I32, -1, NULL, &t))
+		return NULL;
+	if (t.rank == 2)
+		die("%s: %s: has %zu numbers a token, as multimodal rotary positions do; models here take one", image_name(image),
+			path, t.dim[1]);
+	if (t.rank != 1 || t.dim[0] != n)
+		die("%s: %s: one number a token expected, for %zu tokens", image_name(image), path, n);
+	for (size_t i = 0; i < n; i++)
+		if (((const int32_t *)t.data)[i] < 0 || (size_t)((const int32_t *)t.data)[i] >= most)
+			die("%s: %s: token %zu has %d, a number from 0 to %zu expected", image_name(image), path, i,
+				((const int32_t *)t.data)[i], most - 1);
+	return t.data;
+}
+
+static void read_sequences(const struct image *image, struct tokens *y)
+{
+	struct tensor t;
+
+	if (!image_find(image, "/sequence", TENSOR_I64, 1, NULL, &t))
+		return;
+	y->sequence = t.data;
+	y->sequences = t.dim[0] ? t.dim[0] - 1 : 0;
+	if (!y->sequences || y->sequence[0] || y->sequence[y->sequences] != (int64_t)y->n)
+		die("%s: /sequence: offsets from 0 to the number of tokens, %zu, expected", image_name(image), y->n);
+	for (size_t i = 0; i < y->sequences; i++)
+		if (y->sequence[i + 1] <= y->sequence[i])
+			die("%s: /sequence: sequence %zu has no tokens", image_name(image), i);
+}
+
+/* Where each token stands, as far as the file says so. */
+static void read_place(const struct image *image, struct tokens *y)
+{
+	struct tensor t;
+
+	if (image_has(image, "/images"))
+		die("%s: /images: models here read tokens only", image_name(image));
+	read_sequences(image, y);
+	y->position = read_places(image, "/position", y->n, PLACES);
+	y->index = read_places(image, "/index", y->n, y->n);
+	if (image_find(image, "/modality", TENSOR_U8, 1, &y->n, &t))
+		y->modality = t.data;
+}
+
+/* The first n tokens only. */
+static void cut(struct tokens *y, size_t n)
+{
+	y->n = n;
+	while (y->sequences && (size_t)y->sequence[y->sequences - 1] >= n)
+		y->sequences--;
 }
 
 static void check_maker(const struct image *image, const struct image *part, size_t ours, size_t vocab, bool force)
@@ -66,13 +114,13 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 	y.bos = (int32_t)bos;
 	y.add_bos = add > 0;
 	y.vocab = (size_t)size;
-	check_members(image);
+	read_place(image, &y);
 	if (part)
 		check_maker(image, part, y.vocab, vocab, force);
 	if (image_find(image, "/bytes", TENSOR_U16, 1, &y.n, &b))
 		y.bytes = b.data;
 	if (limit && limit < y.n)
-		y.n = limit;
+		cut(&y, limit);
 	for (size_t i = 0; vocab && i < y.n; i++)
 		if (y.id[i] < 0 || (size_t)y.id[i] >= vocab)
 			die("%s: /tokens: id %d at %zu is not in the model's vocabulary of %zu: made by another tokenizer",

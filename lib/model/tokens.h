@@ -16,12 +16,17 @@ struct tokens {
 	int32_t bos;			/* -1: the tokenizer has none */
 	bool add_bos;			/* the tokenizer puts it before a text */
 	size_t vocab;			/* of the tokenizer; 0: not known */
+	/* The place of each token where the file says so, views; NULL: the usual one (SPEC section 1). */
+	size_t sequences;		/* texts of their own; 0: all are one */
+	const int64_t *sequence;	/* [sequences + 1] first token of each, then n */
+	const int32_t *position, *index;	/* [n], from 0 */
+	const uint8_t *modality;	/* [n] 0: text, 1: visual */
 };
 
 /*
  * The ids of a tokens file for a model, of which `part` is the first part (NULL: no model) and vocab the size of its
  * vocabulary. Dies if an id is not below it, or if the file was made for a vocabulary of another size, unless `force`;
- * warns if it was made by another tokenizer. limit: first ids only; 0: all.
+ * warns if it was made by another tokenizer. limit: first ids only; 0: all, and of the sequences those that they begin.
  */
 struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force, size_t limit);
 
@@ -29,6 +34,6 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab);
 
 /* The row of --force-tokens. */
-#define OPTION_FORCE_TOKENS(var) { 0, "force-tokens", OPTION_BOOL, var, NULL, \
-	.help = "take tokens that were made for a vocabulary of another size" }
+#define OPTION_FORCE_TOKENS(var) { 0, "force-tokens", OPTION_BOOL(var), NULL, \
+	"take tokens that were made for a vocabulary of another size" }
 #endif

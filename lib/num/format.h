@@ -30,7 +30,7 @@ struct format {
 
 /* Fills *f; false if there is no such format. Case does not matter. */
 bool format_parse(struct format *f, const char *name);
-extern const char *const format_tie_names[];	/* of an OPTION_CHOICE whose index is `away` */
+extern const char *const format_tie_names[];	/* "even", "away" */
 /* Ties away from zero, for all that follows; or to even again. */
 void format_ties(struct format *f, bool away);
 /* The name of the format that was probably meant, or NULL if none is like it; free() it. */

@@ -16,7 +16,7 @@
 #include "num/format.h"
 #include "num/half.h"
 
-enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_STATIC_MODALITY, INPUT_DYNAMIC_TOKEN };
+enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_DYNAMIC_TOKEN, INPUT_STATIC_MODALITY };
 
 /* How a layer rounds its inputs (activation quantization). */
 struct input_scale {

@@ -19,23 +19,25 @@ enum { TOGETHER = 8 };
 static void rounded_format(const struct format *f, const char *option)
 {
 	if (f->asymmetric)
-		misuse("--%s: %s has a zero point; a format without one was wanted", option, f->name);
+		misuse("--%s: %s has a zero point, expected a format without one", option, f->name);
 }
 
 void quantize_top(const struct solver *s, const char *option, double value, float *to)
 {
-	if (isnan(value) || !s->compute.kind)
+	if (!s->compute.kind)
 		return;
 	if (!(value >= 1 && value <= (double)s->compute.top))
-		misuse("--%s: %g is not a number from 1 to %g, the largest value of %s", option, value, (double)s->compute.top, s->compute.name);
+		misuse("--%s: %g is not a number from 1 to %g, the largest value of %s", option, value,
+			(double)s->compute.top, s->compute.name);
 	*to = (float)value;
 }
 
-void quantize_idle(const struct quantize *q, const char *format, int mode)
+void quantize_idle(const struct quantize *q)
 {
 	const struct solver *s = &q->solver;
-	const bool none = s->compensate == COMPENSATE_NONE, fp8 = s->compute.kind, rounds = fp8 || format || mode > INPUT_AS_IS;
-	const bool scales = (mode < 0 && rounds) || mode == INPUT_STATIC_TENSOR;	/* of inputs, from calibration */
+	const bool none = s->compensate == COMPENSATE_NONE, fp8 = s->compute.kind;
+	const bool as_is = q->inputs_given && q->act_mode == INPUT_AS_IS;
+	const bool scales = q->inputs_given ? q->act_mode == INPUT_STATIC_TENSOR : fp8 || q->act_format.kind;
 
 	option_idle(7, (struct option_idle[]){
 		{ none, "order static-groups group-view damp", "--compensate none" },
@@ -44,33 +46,31 @@ void quantize_idle(const struct quantize *q, const char *format, int mode)
 		{ s->compensate == COMPENSATE_STORAGE && !fp8, "compensate", "--compute none" },
 		{ !fp8, "round-first scale8 top saturate", "--compute none" },
 		{ !fp8 && !scales, "pow2-scale", "no FP8 scale and no static scale" },
-		{ mode == INPUT_AS_IS, "act-format", "--act-mode none" },
+		{ as_is, "act-format", "--act-mode none" },
 	});
 }
 
-void quantize_inputs(struct quantize *q, const char *format, int mode, int pow2)
+void quantize_inputs(struct quantize *q)
 {
 	const struct solver *s = &q->solver;
 
 	rounded_format(&s->compute, "compute");
-	if (mode == INPUT_AS_IS)
-		format = NULL;
-	q->act_format = s->compute;
-	q->act_top = s->z_top;
-	q->act_pow2 = s->pow2_scale;
-	if (format) {
-		setting_format(&q->act_format, "act-format", format);
+	if (!q->act_format.kind || (q->inputs_given && q->act_mode == INPUT_AS_IS))
+		q->act_format = s->compute;
+	else {
 		setting_hint(&q->act_format, "act-format");
 		rounded_format(&q->act_format, "act-format");
 	}
-	if (strcmp(q->act_format.name, s->compute.name)) {
+	q->act_top = s->z_top;
+	if (strcmp(q->act_format.name, s->compute.name))
 		q->act_top = q->act_format.top;
-		q->act_pow2 = pow2 > 0;
-	}
-	if (!q->act_format.kind && mode > INPUT_AS_IS)
+	else
+		q->act_pow2 = s->pow2_scale;
+	if (q->inputs_given && q->act_mode != INPUT_AS_IS && !q->act_format.kind)
 		misuse("--act-mode needs a format, from --act-format or --compute");
-	q->inputs_given = mode >= 0 || q->act_format.kind;
-	q->act_mode = mode >= 0 ? (enum input_mode)mode : q->act_format.kind ? INPUT_STATIC_TENSOR : INPUT_AS_IS;
+	if (!q->inputs_given)
+		q->act_mode = q->act_format.kind ? INPUT_STATIC_TENSOR : INPUT_AS_IS;
+	q->inputs_given |= q->act_format.kind != NULL;
 }
 
 static char *group_name(double group)
@@ -130,10 +130,10 @@ static void look_for(void *arg, const char *path, size_t in)
 		layer_order(q, path, in);
 }
 
-void quantize_check_layers(struct quantize *q, const struct config *c, const struct image *image)
+void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
-	if (image_parts(image) > c->blocks)	/* otherwise some blocks of a model, by themselves */
-		layer_each(c, look_for, q);
+	if (f->config && image_parts(f->image) > f->config->blocks)	/* not some blocks by themselves */
+		layer_each(f->config, q->layers, look_for, q);
 }
 
 static float static_scale(const struct quantize *q, const char *path, size_t n)
@@ -274,9 +274,12 @@ static void quantize_list(struct quantize *q, struct output *out, const struct i
 	q->done += list->n;
 }
 
-void quantize_part(struct quantize *q, struct output *out, const struct image *image, const struct config *config)
+void quantize_part(void *arg, const struct filter *f)
 {
-	struct layer_list list = layer_list(image, config);
+	struct quantize *q = arg;
+	const struct image *image = f->image;
+	struct output *out = f->out;
+	struct layer_list list = layer_list(image, f->config, q->layers);
 
 	if (list.n || !image_part(image)) {
 		output_begin(out, image);
@@ -295,7 +298,7 @@ void quantize_part(struct quantize *q, struct output *out, const struct image *i
 void quantize_end(struct quantize *q, const char *name)
 {
 	if (!q->done)
-		die("%s: holds no linear layer%s", name, option_layers_given() ? " that --layers selects" : "");
+		die("%s: holds no linear layer%s", name, selection_text(q->layers));
 	if (q->reported)
 		report_row(&table, "geometric mean", (double[]){ exp(q->logs / (double)q->reported), NAN, NAN, NAN, NAN });
 }

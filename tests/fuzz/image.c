@@ -6,7 +6,7 @@
  */
 #include "survive.h"
 #include "base/error.h"
-#include "io/hdf5.h"
+#include "io/probe.h"
 #include "model/config.h"
 #include "model/layer.h"
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 /* Under libFuzzer no process of its own: ten times as many runs, and a fault of the library is seen. */
-void __wrap_hdf5_try_apart(const struct image *image);
-void __wrap_hdf5_try_apart(const struct image *image)
+void __wrap_probe_apart(const struct image *image);
+void __wrap_probe_apart(const struct image *image)
 {
-	hdf5_try(image);
+	probe_image(image);
 }
 
 struct where { const struct image *image; const char *path; struct output *out; };
@@ -74,23 +74,21 @@ static void read_children(void *arg)
 {
 	struct where *w = arg;
 	size_t n;
-	char **name;
+	char **child;
 
 	for (const struct image *i = w->image; i; i = i->also) {
 		if (H5Lexists(i->file, w->path, H5P_DEFAULT) <= 0 && strcmp(w->path, "/"))
 			continue;
-		name = hdf5_children(i, w->path, &n);
+		child = tree_children(i, w->path, &n);
 		for (size_t k = 0; k < n; k++) {
-			char *path = hdf5_join(w->path, name[k]);
-			struct where child = { w->image, path, NULL };
+			struct where at = { w->image, child[k], NULL };
 
-			attempt(read_tensor, &child);
-			attempt(read_numbers, &child);
-			attempt(read_string, &child);
-			attempt(read_attributes, &child);
-			free(path);
+			attempt(read_tensor, &at);
+			attempt(read_numbers, &at);
+			attempt(read_string, &at);
+			attempt(read_attributes, &at);
 		}
-		hdf5_free_names(name, n);
+		tree_free_paths(child, n);
 	}
 }
 

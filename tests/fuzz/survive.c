@@ -98,7 +98,16 @@ void *xalloc(size_t n, size_t size)
 	return __wrap_calloc(bytes ? bytes : 1, 1);
 }
 
-/* Not looked after: some callers keep such a name from one call to the next. */
+void *xgrow(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > MOST)
+		die("an allocation of %zu x %zu bytes is too large", n, size);
+	return __wrap_realloc(p, bytes ? bytes : 1);
+}
+
+/* Not noted as allocated: some callers keep such a name from one call to the next. */
 char *xformat(const char *fmt, ...)
 {
 	va_list ap;

@@ -22,6 +22,9 @@ LLAMA = dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size
              max_position_embeddings=64, rms_norm_eps=1e-5)
 MISTRAL = LLAMA | dict(model_type="mistral", architectures=["MistralForCausalLM"], sliding_window=None)
 QWEN2 = LLAMA | dict(model_type="qwen2", architectures=["Qwen2ForCausalLM"])
+QWEN3 = LLAMA | dict(model_type="qwen3", architectures=["Qwen3ForCausalLM"], head_dim=6)
+NEOX = dict(model_type="gpt_neox", architectures=["GPTNeoXForCausalLM"], hidden_size=24, intermediate_size=20, num_hidden_layers=2,
+            num_attention_heads=3, vocab_size=29, max_position_embeddings=64)
 GPT2 = dict(model_type="gpt2", architectures=["GPT2LMHeadModel"], n_embd=16, n_layer=2, n_head=4, n_positions=48, vocab_size=29)
 LONG_WAVES = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0)
 ROPE = dict(theta=dict(rope_type="default", rope_theta=100.0), linear=dict(rope_type="linear", factor=2.5), llama3=LONG_WAVES,
@@ -42,15 +45,28 @@ def shapes(c, biases, blocks):
     h, i, v = c["hidden_size"], c["intermediate_size"], c["vocab_size"]
     q, kv = c["num_attention_heads"] * c["head_dim"], c["num_key_value_heads"] * c["head_dim"]
     s = {"model.embed_tokens": (v, h), "model.norm": (h,), "lm_head": (v, h)}
+    norms = ("q_norm", "k_norm") if c["model_type"] == "qwen3" else ()
     for b in range(blocks):
         p = f"model.layers.{b}."
         s |= {p + "input_layernorm": (h,), p + "post_attention_layernorm": (h,), p + "self_attn.q_proj": (q, h),
               p + "self_attn.k_proj": (kv, h), p + "self_attn.v_proj": (kv, h), p + "self_attn.o_proj": (h, q),
               p + "mlp.gate_proj": (i, h), p + "mlp.up_proj": (i, h), p + "mlp.down_proj": (h, i)}
+        s |= {p + "self_attn." + n: (c["head_dim"],) for n in norms}
     return {g + ".weight": d for g, d in s.items()} | {g + ".bias": d[:1] for g, d in s.items() if any(w in g for w in biases)}
 
 
-def gpt2_shapes():
+def neox_shapes(c):
+    h, i, v = c["hidden_size"], c["intermediate_size"], c["vocab_size"]
+    s = {"gpt_neox.final_layer_norm": (h,)}
+    for b in range(c["num_hidden_layers"]):
+        p = f"gpt_neox.layers.{b}."
+        s |= {p + "input_layernorm": (h,), p + "post_attention_layernorm": (h,), p + "attention.query_key_value": (3 * h, h),
+              p + "attention.dense": (h, h), p + "mlp.dense_h_to_4h": (i, h), p + "mlp.dense_4h_to_h": (h, i)}
+    s = {g + ".weight": d for g, d in s.items()} | {g + ".bias": d[:1] for g, d in s.items()}
+    return s | {"gpt_neox.embed_in.weight": (v, h), NEOX_HEAD: (v, h)}
+
+
+def gpt2_shapes(c):
     s = {"wte.weight": (29, 16), "wpe.weight": (48, 16), "ln_f.weight": (16,), "ln_f.bias": (16,)}
     for b in range(2):
         for n, d in {"attn.c_attn": (16, 48), "attn.c_proj": (16, 16), "mlp.c_fc": (16, 64), "mlp.c_proj": (64, 16)}.items():
@@ -60,15 +76,16 @@ def gpt2_shapes():
 
 
 class Row:
-    """config.json: base with changes. of: sizes of the tensors where config.json does not say them."""
+    """config.json: base with changes. of: sizes of the tensors where config.json does not say them. seed: other weights."""
 
-    def __init__(self, base, biases=(), blocks=2, drop=(), same=None, ids=48, ctx=48, of={}, **changes):
+    def __init__(self, base, biases=(), blocks=2, drop=(), same=None, ids=48, ctx=48, of={}, seed="", **changes):
         self.config = {k: v for k, v in (base | changes).items() if v is not LEFT_OUT}
         self.ids, self.ctx = (np.abs(tensor("ids", 1, ids))[0] * base["vocab_size"]).astype("i4"), ctx
         if base is QWEN2:
             biases = (*biases, "q_proj", "k_proj", "v_proj")
-        self.shapes = gpt2_shapes() if base is GPT2 else shapes(base | {k: changes[k] for k in changes if k in SIZES} | of, biases, blocks)
-        self.tensors = {n: tensor(n, *d) for n, d in self.shapes.items() if n not in drop}
+        sizes = base | {k: v for k, v in changes.items() if k in SIZES} | of
+        self.shapes = OTHER_SHAPES[base["model_type"]](sizes) if base in (GPT2, NEOX) else shapes(sizes, biases, blocks)
+        self.tensors = {n: tensor(seed + n, *d) for n, d in self.shapes.items() if n not in drop}
         for name, other in (same or {}).items():
             self.tensors[name] = self.tensors[other]
 
@@ -87,6 +104,8 @@ class Row:
 
 
 SIZES = "hidden_size", "intermediate_size", "num_attention_heads"
+OTHER_SHAPES = {"gpt2": gpt2_shapes, "gpt_neox": neox_shapes}
+NEOX_HEAD = "embed_out.weight"
 HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 ALL = "proj", "norm", "lm_head"
 ROWS = {
@@ -150,6 +169,45 @@ ROWS = {
                                  num_hidden_layers=2, n_positions=LEFT_OUT, max_position_embeddings=48, rms_norm_eps=0.5,
                                  hidden_act="silu", intermediate_size=3, num_key_value_heads=1, head_dim=2, n_inner=None),
     "llama, gelu": Row(LLAMA, hidden_act="gelu_python"),
+    # norms of query and key heads, heads of another width than hidden / heads
+    "qwen3": Row(QWEN3),
+    "qwen3, other weights": Row(QWEN3, seed="2"),
+    "qwen3, no head_dim": Row(QWEN3, head_dim=LEFT_OUT, num_attention_heads=2, num_key_value_heads=1,
+                              of=dict(head_dim=128, num_key_value_heads=1)),
+    "qwen3, one key head": Row(QWEN3, head_dim=10, hidden_size=12, num_attention_heads=5, num_key_value_heads=1,
+                               of=dict(head_dim=10, num_key_value_heads=1)),
+    "qwen3, no num_key_value_heads": Row(QWEN3, num_attention_heads=64, num_key_value_heads=LEFT_OUT,
+                                         of=dict(num_key_value_heads=32)),
+    "qwen3, biases": Row(QWEN3, ALL),
+    "qwen3, attention_bias": Row(QWEN3, ALL, attention_bias=True),
+    "qwen3, tied": Row(QWEN3, tie_word_embeddings=True, drop=[HEAD]),
+    "qwen3, sliding_window": Row(QWEN3, sliding_window=5, use_sliding_window=True, max_window_layers=1),
+    "qwen3, layer_types": Row(QWEN3, sliding_window=5, use_sliding_window=True, max_window_layers=0,
+                              layer_types=["full_attention", "sliding_attention"]),
+    "qwen3, use_sliding_window false": Row(QWEN3, sliding_window=5, max_window_layers=0),
+    "qwen3, llama3": Row(QWEN3, rope_scaling=ROPE["llama3"]),
+    "qwen3, epsilon": Row(QWEN3, rms_norm_eps=0.3),
+    # parallel residual, interleaved rows, a part of the head turned
+    "gpt_neox": Row(NEOX),
+    "gpt_neox, other weights": Row(NEOX, seed="2"),
+    "gpt_neox, serial": Row(NEOX, use_parallel_residual=False),
+    "gpt_neox, serial, other weights": Row(NEOX, use_parallel_residual=False, seed="2"),
+    "gpt_neox, more heads": Row(NEOX, hidden_size=40, num_attention_heads=5),
+    "gpt_neox, one head": Row(NEOX, hidden_size=8, num_attention_heads=1, intermediate_size=36),
+    "gpt_neox, tied": Row(NEOX, tie_word_embeddings=True, drop=[NEOX_HEAD]),
+    "gpt_neox, tied, serial": Row(NEOX, tie_word_embeddings=True, drop=[NEOX_HEAD], use_parallel_residual=False),
+    "gpt_neox, tied, head differs": Row(NEOX, tie_word_embeddings=True),
+    "gpt_neox, attention_bias": Row(NEOX, attention_bias=True),
+    "gpt_neox, attention_bias false": Row(NEOX, attention_bias=False),
+    "gpt_neox, gelu_new": Row(NEOX, hidden_act="gelu_new"),
+    "gpt_neox, epsilon": Row(NEOX, layer_norm_eps=0.3, rms_norm_eps=0.1),
+    "gpt_neox, rotary_pct": Row(NEOX, rotary_pct=0.5, rotary_emb_base=100),
+    "gpt_neox, rotary_pct of all": Row(NEOX, rotary_pct=1.0, use_parallel_residual=False),
+    "gpt_neox, rotary_pct that is rounded": Row(NEOX, rotary_pct=0.6),
+    "gpt_neox, inside": Row(NEOX, rope_parameters=ROPE["theta"] | dict(partial_rotary_factor=0.75), rotary_pct=0.5, rotary_emb_base=7),
+    "gpt_neox, names of others": Row(NEOX, rope_theta=7.0, partial_rotary_factor=0.75, num_key_value_heads=1),
+    "gpt_neox, linear": Row(NEOX, rope_scaling=ROPE["linear"], rotary_pct=0.5),
+    "gpt_neox, llama3": Row(NEOX, rope_scaling=ROPE["llama3"], rotary_pct=1.0),
 }
 
 

@@ -38,7 +38,30 @@ ROWS = {
     "gpt2": ("GPT2", dict(n_embd=32, n_layer=2, n_head=4, n_positions=64, vocab_size=61, bos_token_id=1, eos_token_id=2,
                           initializer_range=0.25, attn_implementation="eager")),
     "mistral-window": ("Mistral", dict(tie_word_embeddings=False, sliding_window=7, num_key_value_heads=1)),
+    "qwen3-window": ("Qwen3", dict(tie_word_embeddings=False, hidden_size=20, head_dim=10, use_sliding_window=True,
+                                   sliding_window=5, max_window_layers=1)),
+    "neox-parallel": ("GPTNeoX", dict(hidden_size=24, num_attention_heads=3)),
+    "neox-serial": ("GPTNeoX", dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=1,
+                                    use_parallel_residual=False, tie_word_embeddings=True,
+                                    rope_parameters=dict(rope_theta=500.0, partial_rotary_factor=0.5))),
 }
+
+
+def tree(model):
+    """Names and tensors as model-import writes them."""
+    state = {n: t.detach().numpy() for n, t in model.state_dict().items()}
+    state["lm_head.weight"] = model.lm_head.weight.detach().numpy()
+    if model.config.model_type == "gpt_neox":       # embed_out on disk; rows of a head: query, key, value
+        state["embed_out.weight"] = state.pop("lm_head.weight")
+        for name in [n for n in state if "query_key_value" in n]:
+            t = state.pop(name)
+            t = t.reshape(model.config.num_attention_heads, 3, -1, *t.shape[1:])
+            for i, part in enumerate(("q_proj", "k_proj", "v_proj")):
+                state[name.replace("query_key_value", part)] = t[:, i].reshape(-1, *t.shape[3:])
+    for name in state:
+        if ".attn.c_" in name or ".mlp.c_" in name:     # Conv1D: stored [out, in] here
+            state[name] = state[name].T
+    return sorted(state.items())
 
 
 def write(path, model, tokens, logits, old_rope):
@@ -46,19 +69,18 @@ def write(path, model, tokens, logits, old_rope):
     config["architectures"] = [type(model).__name__]
     if old_rope and "rope_parameters" in config:        # as transformers 4 wrote it
         rope = config.pop("rope_parameters")
-        config["rope_theta"] = rope.pop("rope_theta", 10000.0)
+        neox = config["model_type"] == "gpt_neox"
+        config["rotary_emb_base" if neox else "rope_theta"] = rope.pop("rope_theta", 10000.0)
+        if neox:
+            config["rotary_pct"] = rope.pop("partial_rotary_factor")
         config["rope_scaling"] = rope if rope.get("rope_type", "default") != "default" else None
     with h5py.File(path, "w", track_order=False) as f:
         f.attrs["ptq_kind"] = "model"
         f.attrs["ptq_version"] = "1"
         f.attrs["history"] = "tests/ref/make.py"
         f.create_dataset("config", data=json.dumps(config, indent=1), dtype=h5py.string_dtype())
-        state = dict(model.state_dict())
-        state["lm_head.weight"] = model.lm_head.weight
-        for name, t in sorted(state.items()):
-            if ".attn.c_" in name or ".mlp.c_" in name:     # Conv1D: stored [out, in] here
-                t = t.T if t.dim() == 2 else t
-            f.create_dataset(name.replace(".", "/"), data=t.detach().contiguous().numpy().astype("f4"), track_times=False)
+        for name, t in tree(model):
+            f.create_dataset(name.replace(".", "/"), data=np.ascontiguousarray(t, "f4"), track_times=False)
         f.create_dataset("test/tokens", data=tokens.numpy().astype("i4"), track_times=False)
         f.create_dataset("test/logits", data=logits.numpy().astype("f4"), track_times=False)
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* history.c -- see history.h */
+#include "base/history.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+
+static const struct tool *tool;
+static const struct option_row *rows;
+static const char *const *given;
+static char *line, *note;
+
+void history_begin(const struct tool *t, const struct option_row *table, const char *const values[])
+{
+	tool = t;
+	rows = table;
+	given = values;
+}
+
+static void put_quoted(FILE *f, const char *s)
+{
+	if (*s && !s[strcspn(s, " \t\n\"'\\$&|;<>()*?#~`[]{}!")]) {
+		fputs(s, f);
+		return;
+	}
+	fputc('\'', f);
+	for (; *s; s++)
+		*s == '\'' ? fputs("'\\''", f) : fputc(*s, f);
+	fputc('\'', f);
+}
+
+/* 2K and 2048, 0.10 and 0.1 are one number; words stand as they were given. */
+static void put_value(FILE *f, const struct option_row *o, const char *s)
+{
+	char number[32];
+	double v;
+
+	if (o->type == OPTION_SIZE) {
+		fprintf(f, "%zu", *o->var.size);
+		return;
+	}
+	if (o->type != OPTION_REAL) {
+		put_quoted(f, s);
+		return;
+	}
+	v = *o->var.real;
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(number, sizeof number, "%.*g", digits, v);
+		if (!(strtod(number, NULL) < v) && !(strtod(number, NULL) > v))
+			break;
+	}
+	fputs(number, f);
+}
+
+/* Rows in table order, values as they were given last. */
+static void write_line(void)
+{
+	size_t n;
+	FILE *f = open_memstream(&line, &n);
+
+	if (!f)
+		die("out of memory");
+	fprintf(f, "%s %s", tool->name, PTQ_VERSION);
+	for (size_t i = 0; rows[i].type != OPTION_END; i++) {
+		const struct option_row *o = rows + i;
+
+		if (!given[i] || o->neutral || o->type == OPTION_FILE)
+			continue;
+		if (o->type == OPTION_SELECTION) {
+			const struct selection *l = o->var.selection;
+
+			for (size_t k = 0; k < l->n; k++) {
+				fprintf(f, " --%s ", o->name);
+				put_quoted(f, l->pattern[k].text);
+			}
+			continue;
+		}
+		fprintf(f, " --%s", o->name);
+		if (option_has_argument(o)) {
+			fputc(' ', f);
+			put_value(f, o, given[i]);
+		}
+	}
+	if (note)
+		fputs(note, f);
+	if (ferror(f) || fclose(f) || !line)	/* NULL: shortening it failed */
+		die("out of memory");
+}
+
+const char *history_line(void)
+{
+	if (!line && tool)
+		write_line();
+	return line ? line : program;
+}
+
+void history_note(const char *name, const char *value)
+{
+	char *before = note;
+
+	note = xformat("%s %s:%s", before ? before : "", name, value);
+	free(before);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* selection.c -- see selection.h */
+#include "base/selection.h"
+#include <fnmatch.h>
+#include "base/error.h"
+
+void selection_add(struct selection *s, const char *text)
+{
+	const bool exclude = *text == '!';
+	const char *glob = text + exclude;
+
+	s->pattern = xgrow(s->pattern, s->n + 1, sizeof *s->pattern);
+	s->pattern[s->n++] = (struct selection_pattern){ text, glob + (*glob == '/'), exclude };
+}
+
+/* Whether a pattern of the kind matches; *any: whether there is one. */
+static bool matches(const struct selection *s, const char *path, bool exclude, bool *any)
+{
+	bool match = false;
+
+	*any = false;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->pattern[i].exclude == exclude) {
+			*any = true;
+			match |= !fnmatch(s->pattern[i].glob, path + (*path == '/'), 0);
+		}
+	return match;
+}
+
+bool selection_names(const struct selection *s, const char *path)
+{
+	bool any;
+
+	return matches(s, path, false, &any);
+}
+
+bool selection_has(const struct selection *s, const char *path)
+{
+	bool any;
+
+	return !matches(s, path, true, &any) && (matches(s, path, false, &any) || !any);
+}
+
+const char *selection_text(const struct selection *s)
+{
+	return s->n ? " that --layers selects" : "";
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * output.h -- the struct behind an output, and what copy.c needs of it
+ *
+ * output.c writes what it is given and knows no input; copy.c stands above it
+ * and takes over what an input has.
+ */
+#ifndef IO_OUTPUT_H
+#define IO_OUTPUT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/replace.h"
+#include "io/buffer.h"
+#include "io/tree.h"
+
+struct output {
+	char *name;			/* for messages */
+	const char *kind;
+	int stream;			/* the descriptor that gets images; -1: the result is one file */
+	struct replace named;		/* that file; path NULL: it has no name of its own, and */
+	int target;			/* is what this descriptor stands for */
+	hid_t file;
+	struct buffer buffer;		/* the image, or the file */
+	size_t part, parts, next;
+	bool open;			/* between begin and end */
+	char **copied;			/* paths that output_copy() was given in this part, NULL-terminated */
+	size_t copies;
+	struct links links;		/* objects of the input with several names: the first in this part */
+};
+
+hid_t output_object(struct output *out, const char *path);	/* opens it; dies if it does not exist */
+bool output_has(struct output *out, const char *path);
+void output_group(struct output *out, const char *path);	/* makes it, and those on the way */
+void output_parent(struct output *out, const char *path);	/* makes the group that path is a member of */
+/* Writes a part that is an image already, as it is; only to a stream. */
+void output_image(struct output *out, size_t part, size_t parts, const void *image, size_t length);
+#endif

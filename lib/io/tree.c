@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* tree.c -- see tree.h */
+#include "io/tree.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+
+void links_add(struct links *l, haddr_t address, const char *path, size_t part)
+{
+	l->item = xgrow(l->item, l->n + 1, sizeof *l->item);
+	l->item[l->n++] = (struct link){ address, xformat("%s", path), part };
+}
+
+void links_free(struct links *l)
+{
+	while (l->n)
+		free(l->item[--l->n].path);
+	free(l->item);
+	l->item = NULL;
+}
+
+/* Compares paths so that digits in them count as numbers. */
+static int natural_compare(const char *a, const char *b)
+{
+	static const char digits[] = "0123456789";
+
+	while (*a && *b) {
+		size_t m = strspn(a, digits), n = strspn(b, digits);
+		int c = (unsigned char)*a - (unsigned char)*b;
+
+		if (m && n) {
+			for (; m > 1 && *a == '0'; m--)
+				a++;
+			for (; n > 1 && *b == '0'; n--)
+				b++;
+			c = m < n ? -1 : m > n ? 1 : strncmp(a, b, m);
+		} else
+			m = n = 1;
+		if (c)
+			return c;
+		a += m, b += n;
+	}
+	return (*a != 0) - (*b != 0);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+	int c = natural_compare(x, y);
+
+	return c ? c : strcmp(x, y);
+}
+
+/* Paths of a group's members, or of the first that is not a hard link. */
+struct members { const char *group; char **path, *soft; size_t n; };
+
+static herr_t list_one(hid_t group, const char *name, const H5L_info_t *info, void *arg)
+{
+	struct members *m = arg;
+	char *path = xformat("%s/%s", strcmp(m->group, "/") ? m->group : "", name);
+
+	(void)group;
+	if (info->type != H5L_TYPE_HARD) {
+		m->soft = path;
+		return 1;
+	}
+	m->path = xgrow(m->path, m->n + 1, sizeof *m->path);
+	m->path[m->n++] = path;
+	return 0;
+}
+
+char **tree_children(const struct image *image, const char *path, size_t *n)
+{
+	struct members m = { .group = path };
+	hid_t group = hdf5_id(H5Gopen2(image->file, path, H5P_DEFAULT), image->name, path);
+
+	if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, list_one, &m) < 0)
+		die("%s: %s: cannot list this group; the file is damaged", image->name, path);
+	if (m.soft)
+		die("%s: %s: is a soft or external link; only hard links are read", image->name, m.soft);
+	H5Gclose(group);
+	if (m.n)
+		qsort(m.path, m.n, sizeof *m.path, compare_paths);
+	*n = m.n;
+	return m.path;
+}
+
+void tree_free_paths(char **path, size_t n)
+{
+	while (n)
+		free(path[--n]);
+	free(path);
+}
+
+H5O_info_t tree_info(const struct image *image, const char *path)
+{
+	H5O_info_t info;
+
+	if (H5Oget_info_by_name(image->file, path, &info, H5P_DEFAULT) < 0)
+		die("%s: %s: cannot be opened; the file is damaged", image->name, path);
+	return info;
+}
+
+void tree_forget(struct image *image)
+{
+	while (image->copies)
+		free(image->copy[--image->copies]);
+	free(image->copy);
+	for (size_t i = 0; i < image->groups; i++)
+		free(image->group[i].path);
+	free(image->group);
+	image->copy = NULL;
+	image->group = NULL;
+	image->groups = 0;
+	image->listed = false;
+}
+
+/* A walk over an image of the chain that begins with head: lists groups with datasets, or notes links. */
+struct walk { struct image *head, *image; bool note; size_t paths; };
+
+static void note_link(const struct image *image, const char *path, haddr_t address)
+{
+	for (size_t i = 0; i < image->links->n; i++)
+		if (image->links->item[i].address == address)
+			return;
+	links_add(image->links, address, path, image->part);
+}
+
+static void walk(struct walk *w, const char *path, int depth)
+{
+	H5O_info_t info = tree_info(w->image, path);
+	struct image *head = w->head;
+	char **child;
+	size_t n;
+
+	if (depth > IMAGE_DEPTH)
+		die("%s: %s: is nested too deeply", w->image->name, path);
+	/* A chain of 32 groups, each with two links to the next, has 2^32 paths. */
+	if (++w->paths > w->image->length / 4 + 1000)
+		die("%s: %s: has more paths than its file can need; links are damaged", w->image->name, path);
+	if (w->note && info.rc > 1)
+		note_link(w->image, path, info.addr);
+	if (info.type != H5O_TYPE_GROUP)
+		return;
+	child = tree_children(w->image, path, &n);
+	for (size_t i = 0; i < n && !w->note; i++)
+		if (tree_info(w->image, child[i]).type == H5O_TYPE_DATASET) {
+			head->group = xgrow(head->group, head->groups + 1, sizeof *head->group);
+			head->group[head->groups++] =
+				(struct group){ xformat("%s", path), info.addr, w->image };
+			break;
+		}
+	for (size_t i = 0; i < n; i++)
+		walk(w, child[i], depth + 1);
+	tree_free_paths(child, n);
+}
+
+void tree_note_links(struct image *image)
+{
+	struct walk w = { image, image, true, 0 };
+
+	for (size_t i = 0; i < image->members; i++)
+		walk(&w, image->member[i], 0);
+}
+
+static void list_groups(const struct image *from)
+{
+	struct image *head = (struct image *)(uintptr_t)from;
+
+	if (head->listed)
+		return;
+	for (struct image *i = head; i; i = i->also) {
+		struct walk w = { head, i, false, 0 };
+
+		for (size_t m = 0; m < i->members; m++)
+			walk(&w, i->member[m], 0);
+	}
+	head->listed = true;
+}
+
+void image_groups(const struct image *image, void (*visit)(void *arg, const char *group), void *arg)
+{
+	list_groups(image);
+	for (size_t i = 0; i < image->groups; i++)
+		visit(arg, image->group[i].path);
+}
+
+char *image_same(const struct image *image, const char *group)
+{
+	list_groups(image);
+	for (size_t i = 0; i < image->groups; i++)
+		if (!strcmp(image->group[i].path, group))
+			for (const struct group *g = image->group, *us = g + i; g < us; g++)
+				if (g->address == us->address && g->owner == us->owner)
+					return xformat("%s", g->path);
+	return xformat("%s", group);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * architecture.h -- the table of architectures: what the models of a class have in common
+ *
+ * A row says where tensors stand in the tree and how checkpoints keep them, what a
+ * block is made of, which linear layers share an input, and what its class in
+ * transformers makes of keys that config.json does not have. A block is, with norms
+ * where the row has some,
+ *	x += output(attention(norm(x)))
+ *	x += down(act(gate) · up), or down(act(up)), of norm(x)
+ * and the products of one shared input (a "projection") stand side by side in one row,
+ * so that a fused query-key-value layer is just a projection with one layer.
+ */
+#ifndef MODEL_ARCHITECTURE_H
+#define MODEL_ARCHITECTURE_H
+#include <stdbool.h>
+#include <stddef.h>
+
+enum norm_kind { NORM_RMS, NORM_LAYER };
+/* Norms of a block: of what a branch is fed, and of what it adds to the residual stream. */
+enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM_PLACES };
+/* Serial: the MLP sees what attention has added. Parallel: both see the block's input. */
+enum residual_kind { RESIDUAL_SERIAL, RESIDUAL_PARALLEL };
+/* Norms of queries and keys before they are turned: of each head, or of all heads together. */
+enum head_norm_kind { HEAD_NORM_NONE, HEAD_NORM_EACH, HEAD_NORM_ALL };
+enum position_kind { POSITION_ROPE, POSITION_LEARNED };
+enum mlp_kind { MLP_GATED, MLP_PLAIN };
+/* Blocks that sliding_window holds for: none, all, or from max_window_layers on if use_sliding_window. */
+enum sliding_kind { SLIDING_NONE, SLIDING_ALL, SLIDING_LATE };
+
+/* What a linear layer makes; its width follows from the config. */
+enum role { ROLE_Q, ROLE_K, ROLE_V, ROLE_QKV, ROLE_OUTPUT, ROLE_GATE, ROLE_UP, ROLE_DOWN, ROLES };
+
+/* Inputs that linear layers share, in the order in which a block meets them; the head's is behind all. */
+enum projection_name {
+	PROJECTION_QKV, PROJECTION_OUTPUT, PROJECTION_GATE_UP, PROJECTION_DOWN, PROJECTIONS,
+	PROJECTION_HEAD = PROJECTIONS
+};
+
+/* How a checkpoint keeps the rows (outputs) of a linear layer. */
+enum row_order {
+	ROWS_AS_IS,		/* [out, in] */
+	ROWS_TRANSPOSED,	/* [in, out], as Conv1D has them */
+	ROWS_FUSED,		/* one tensor for several layers: all rows of the first, then of the next */
+	ROWS_INTERLEAVED,	/* such a tensor for every head of keys, one after the other */
+};
+
+enum { LINEARS = 8 };
+
+struct linear_row {
+	const char *name;		/* below the block: "self_attn/q_proj"; NULL ends the list */
+	enum role role;
+	enum projection_name projection; /* rows of one are neighbours, in the order of their outputs */
+	enum row_order order;
+	const char *fused;		/* below the block: the checkpoint's layer with its rows, or NULL */
+};
+
+struct architecture {
+	const char *name, *model_type;	/* "LlamaForCausalLM", "llama" */
+
+	/* The tree. */
+	const char *const *layout;	/* parts of a stream, see image.h */
+	const char *embedding;		/* group of weight [vocab, hidden] */
+	const char *position;		/* group of weight [positions, hidden], or NULL */
+	const char *blocks;		/* group whose numbered children are the blocks */
+	const char *norm[NORM_PLACES];	/* below the block; NULL: none (BEFORE_MLP: attention's serves) */
+	const char *head_norm[2];	/* below the block: of queries, of keys */
+	const char *final_norm, *head;
+	struct linear_row linear[LINEARS + 1];
+
+	/* The checkpoint. */
+	const char *prefix;		/* first word of the names, which some leave out; NULL: none do */
+	const char *const *buffers;	/* patterns of tensors that follow from the config; ends with NULL */
+
+	/* The block. */
+	enum norm_kind norm_kind;
+	enum head_norm_kind head_norm_kind;
+	enum residual_kind residual;	/* where config.json has no parallel_key */
+	bool rotary_interleaved;	/* pairs (x_2i, x_2i+1); otherwise (x_i, x_i+width/2) */
+	enum position_kind position_kind;
+	enum mlp_kind mlp_kind;
+	enum sliding_kind sliding_kind;
+	bool bias[ROLES];		/* layers that have a bias, where config.json has no bias_key */
+
+	/* config.json. */
+	const char *bias_key[ROLES];	/* says whether such layers have a bias; NULL: there is no key */
+	const char *parallel_key;	/* says whether the residual is parallel; NULL: there is no key */
+	const struct key_row *keys;	/* names that differ from Llama's; ends with NULL, may be NULL */
+	const struct switch_row *switches;	/* ends with NULL, may be NULL */
+	struct {			/* values of absent keys */
+		size_t vocab, hidden, blocks, heads;
+		size_t kv_heads;	/* 0: as many as heads */
+		size_t head_dim;	/* 0: hidden / heads, for null too */
+		size_t intermediate;	/* 0: 4 times hidden, for null too */
+		size_t positions;
+		long bos, eos;		/* -1: none */
+		bool tied;
+		double eps;
+		double rotary;		/* part of a head that is turned; 0: all, there is no key */
+		const char *act;
+	} absent;
+};
+
+struct key_row {
+	const char *ours, *theirs;	/* theirs NULL: the class has no such key */
+	bool both;			/* ours is a name of the same, and wins */
+};
+
+/* A key that changes what the model computes. */
+struct switch_row {
+	const char *key;
+	bool supported;			/* the only value that is, and the default */
+};
+
+/* Ends with a row without a name. */
+extern const struct architecture architectures[];
+
+/* By model_type, as AutoModelForCausalLM; where that is NULL by the class that saved the model. */
+const struct architecture *architecture_find(const char *model_type, const char *name);
+#endif

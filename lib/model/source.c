@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* source.c -- the kinds of sources of a model; see source.h */
+#include "model/source.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "io/safetensors.h"
+#include "io/text.h"
+
+/* --- a Hugging Face folder --- */
+
+enum { CONFIG_MOST = 16 << 20, TOKENIZER_MOST = 1 << 30 };
+
+static char *read_text(const char *path, size_t most)
+{
+	size_t n;
+	char *text = text_read(path, most, &n);
+
+	if (!n || strlen(text) != n)
+		die("%s: is %s", path, n ? "no text: it has a NUL byte" : "empty");
+	return text;
+}
+
+static bool folder_fits(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static void folder_open(struct source *s)
+{
+	char *tokenizer = xformat("%s/tokenizer.json", s->path);
+
+	s->config_name = xformat("%s/config.json", s->path);
+	s->config = read_text(s->config_name, CONFIG_MOST);
+	if (!access(tokenizer, F_OK))
+		s->tokenizer = read_text(tokenizer, TOKENIZER_MOST);
+	s->data = safetensors_open(s->path);
+	free(tokenizer);
+}
+
+static void folder_close(struct source *s)
+{
+	safetensors_close(s->data);
+}
+
+static size_t folder_count(const struct source *s)
+{
+	return safetensors_count(s->data);
+}
+
+static const char *folder_at(const struct source *s, size_t i)
+{
+	return safetensors_at(s->data, i);
+}
+
+static const char *folder_file(const struct source *s, const char *name)
+{
+	return safetensors_file(s->data, name);
+}
+
+static struct tensor folder_describe(const struct source *s, const char *name)
+{
+	return safetensors_describe(s->data, name);
+}
+
+static struct tensor folder_read(struct source *s, const char *name)
+{
+	return safetensors_tensor(s->data, name);
+}
+
+static void folder_release(struct source *s)
+{
+	safetensors_release(s->data);
+}
+
+/* --- the table --- */
+
+static const struct source_kind kinds[] = {
+	{ "a Hugging Face folder with config.json and safetensors", folder_fits, folder_open, folder_close,
+	  folder_count, folder_at, folder_file, folder_describe, folder_read, folder_release },
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+struct source *source_open(const char *path)
+{
+	struct source *s = xalloc(1, sizeof *s);
+	char known[256] = "";
+
+	if (access(path, F_OK))
+		die("%s: cannot open:", path);
+	s->path = path;
+	for (size_t i = 0; i < KINDS; i++) {
+		size_t n = strlen(known);
+
+		if (kinds[i].fits(path)) {
+			s->kind = kinds + i;
+			s->kind->open(s);
+			return s;
+		}
+		snprintf(known + n, sizeof known - n, "%s%s", n ? " or " : "", kinds[i].what);
+	}
+	die("%s: is no model to import, expected %s", path, known);
+}
+
+void source_close(struct source *s)
+{
+	s->kind->close(s);
+	free(s->config);
+	free(s->config_name);
+	free(s->tokenizer);
+	free(s);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * batch -- tokens with a place: attention against its formula in double, windows
+ * against numbers worked out by hand, and a model that gives the same logits
+ * whatever sequences its tokens stand beside, behind or in what order
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "forward/attention.h"
+#include "forward/forward.h"
+#include "forward/windows.h"
+#include "io/image.h"
+#include "num/linalg.h"
+
+static struct random_stream stream;
+static uint64_t drawn;
+
+static void fill(size_t n, float *x)
+{
+	for (size_t i = 0; i < n; i++)
+		x[i] = (float)(4 * random_uniform(&stream, drawn++) - 2);
+}
+
+static size_t below(size_t n)
+{
+	return (size_t)(random_uniform(&stream, drawn++) * (double)n);
+}
+
+/* A random order of 0 .. n - 1. */
+static void shuffle(size_t n, int32_t order[n])
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t j = below(i + 1);
+
+		order[i] = order[j];
+		order[j] = (int32_t)i;
+	}
+}
+
+/* ---- attention ---- */
+
+/* Row q of the keys that a sequence sees, those before it first. */
+static const float *key_row(const struct attention_rows *r, size_t q, const float *(*of)(const struct attention_keys *))
+{
+	size_t before = r->keys[0].n;
+
+	return q < before ? of(&r->keys[0]) + q * r->keys[0].stride : of(&r->keys[1]) + (q - before) * r->keys[1].stride;
+}
+
+static const float *k_of(const struct attention_keys *keys) { return keys->k; }
+static const float *v_of(const struct attention_keys *keys) { return keys->v; }
+
+static bool sees(const struct attention *a, const struct attention_rows *r, size_t p, size_t q)
+{
+	size_t before = r->keys[0].n, past = before + r->keys[1].n - r->n;
+	int64_t at = r->index ? r->index[p] : (int64_t)(past + p);
+	int64_t key = !r->index ? (int64_t)q : q < before ? r->keys[0].index[q] : r->keys[1].index[q - before];
+
+	return key <= at && (!a->sliding_window || at - key < (int64_t)a->sliding_window);
+}
+
+/* The largest difference from the formula in attention.h, in double. */
+static double plain_attention(const struct attention *a, const struct attention_rows *r)
+{
+	size_t d = a->head_dim, keys = r->keys[0].n + r->keys[1].n;
+	double worst = 0, *weight = xalloc(keys, sizeof *weight);
+
+	for (size_t h = 0; h < a->heads; h++)
+		for (size_t p = 0; p < r->n; p++) {
+			size_t kv = h / (a->heads / a->kv_heads) * d;
+			double sum = 0;
+
+			for (size_t q = 0; q < keys; q++) {
+				double dot = 0;
+
+				for (size_t i = 0; i < d; i++)
+					dot += (double)r->q[p * r->q_stride + h * d + i] * (double)key_row(r, q, k_of)[kv + i];
+				dot *= a->scale;
+				dot = a->cap > 0 ? a->cap * tanh(dot / a->cap) : dot;
+				weight[q] = sees(a, r, p, q) ? exp(dot) : 0;
+				sum += weight[q];
+			}
+			for (size_t i = 0; i < d; i++) {
+				double y = 0;
+
+				for (size_t q = 0; q < keys; q++)
+					y += weight[q] / sum * (double)key_row(r, q, v_of)[kv + i];
+				worst = fmax(worst, fabs(y - (double)r->y[p * r->y_stride + h * d + i]));
+			}
+		}
+	free(weight);
+	return worst;
+}
+
+struct attention_case { size_t heads, kv_heads, head_dim, window, n, past; double cap; bool index; };
+
+/* Two sequences of different lengths that share what stands before them; as one run of keys, or as two. */
+static double attention_of(const struct attention_case *c, bool apart)
+{
+	const struct attention a = { c->heads, c->kv_heads, c->head_dim, 0.8 / sqrt((double)c->head_dim), c->cap, c->window };
+	size_t n[2] = { c->n, c->n / 2 + 1 }, qs = c->heads * c->head_dim + 3, ks = 2 * c->kv_heads * c->head_dim + 1;
+	size_t ys = c->heads * c->head_dim + 2, all = c->past + n[0] + n[1];
+	float *q = xalloc((n[0] + n[1]) * qs, sizeof *q), *k = xalloc(all * ks, sizeof *k), *y = xalloc((n[0] + n[1]) * ys, sizeof *y);
+	int32_t *index = xalloc(all, sizeof *index);
+	struct attention_rows r[2];
+	double worst = 0;
+
+	fill((n[0] + n[1]) * qs, q);
+	fill(all * ks, k);
+	shuffle(c->past + n[0], index);		/* the prefix and the first sequence share an order; any numbers will do */
+	for (size_t i = c->past + n[0]; i < all; i++)
+		index[i] = (int32_t)below(all);
+	for (size_t s = 0; s < 2; s++) {
+		size_t own = c->past + s * n[0], v = c->kv_heads * c->head_dim;
+		const int32_t *mine = c->index ? index + own : NULL, *before = c->index ? index : NULL;
+
+		r[s] = (struct attention_rows){ n[s], ys, qs, y + s * n[0] * ys, q + s * n[0] * qs, mine,
+			{ { c->past, ks, k, k + v, before }, { n[s], ks, k + own * ks, k + own * ks + v, mine } } };
+		if (!s && !apart)
+			r[s].keys[0] = (struct attention_keys){ 0 },
+			r[s].keys[1] = (struct attention_keys){ c->past + n[0], ks, k, k + v, before };
+	}
+	attention(&a, 2, r);
+	for (size_t s = 0; s < 2; s++)
+		worst = fmax(worst, plain_attention(&a, &r[s]));
+	for (size_t t = 0; t < n[0] + n[1]; t++)	/* nothing beyond the rows */
+		assert_true(y[t * ys + ys - 1] == 0 && y[t * ys + ys - 2] == 0);
+	free(q), free(k), free(y), free(index);
+	return worst;
+}
+
+static void attention_is_its_formula(void **unused)
+{
+	static const struct attention_case rows[] = {
+		{ 4, 2, 8, 0, 1, 0, 0, false }, { 4, 2, 8, 0, 37, 0, 0, false }, { 3, 1, 7, 0, 129, 0, 0, false },
+		{ 2, 2, 16, 0, 300, 0, 5, false }, { 2, 1, 16, 0, 257, 256, 0, false }, { 6, 3, 4, 5, 131, 0, 0, false },
+		{ 2, 1, 8, 200, 513, 0, 0, false }, { 2, 2, 8, 1, 150, 3, 0, false }, { 4, 1, 8, 0, 1, 700, 0, false },
+		{ 4, 4, 8, 64, 1, 700, 2, false }, { 2, 1, 64, 300, 140, 333, 0, false }, { 1, 1, 128, 0, 256, 1, 0, false },
+		{ 2, 1, 8, 0, 1, 0, 0, true }, { 2, 1, 8, 0, 90, 0, 0, true }, { 2, 2, 8, 0, 300, 40, 3, true },
+		{ 2, 1, 16, 33, 290, 70, 0, true }, { 1, 1, 8, 0, 70, 600, 0, true },
+	};
+	double worst = 0;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (int apart = 0; apart < 2; apart++)
+			worst = fmax(worst, attention_of(&rows[i], apart));
+	print_message("# attention against double %.2g\n", worst);
+	assert_true(worst < 5e-6);
+}
+
+/* Pairs of the first channels are turned by their angles, the others stay. */
+static void rotary_positions(void **unused)
+{
+	enum { HEADS = 3, DIM = 10, HALF = 3, POSITION = 5 };
+	const double frequency[HALF] = { 1, 0.25, 0.01 };
+	float x[HEADS][DIM], y[HEADS][DIM];
+
+	(void)unused;
+	for (int interleaved = 0; interleaved < 2; interleaved++) {
+		struct rope r = rope_make(POSITION + 1, HALF, frequency, interleaved);
+
+		fill(HEADS * DIM, x[0]);
+		memcpy(y, x, sizeof x);
+		rope_turn(&r, POSITION, HEADS, DIM, y);
+		for (size_t h = 0; h < HEADS; h++) {
+			for (size_t i = 0; i < HALF; i++) {
+				size_t a = interleaved ? 2 * i : i, b = interleaved ? 2 * i + 1 : i + HALF;
+				double c = cos(POSITION * frequency[i]), s = sin(POSITION * frequency[i]);
+
+				assert_true(fabs((double)y[h][a] - ((double)x[h][a] * c - (double)x[h][b] * s)) < 1e-6);
+				assert_true(fabs((double)y[h][b] - ((double)x[h][b] * c + (double)x[h][a] * s)) < 1e-6);
+			}
+			assert_memory_equal(y[h] + 2 * HALF, x[h] + 2 * HALF, (DIM - 2 * HALF) * sizeof(float));
+		}
+		rope_free(&r);
+	}
+}
+
+/* ---- windows ---- */
+
+static void is_rows(const char *what, const int32_t *y, size_t n, const int32_t *expected)
+{
+	for (size_t i = 0; i < n; i++)
+		if (y[i] != expected[i])
+			fail_msg("%s of row %zu is %d, %d expected", what, i, y[i], expected[i]);
+}
+
+static void windows_by_convention(void **unused)
+{
+	int32_t id[20];
+	uint16_t bytes[20];
+	struct tokens t = { .n = 20, .id = id, .bytes = bytes, .bos = 99, .add_bos = true, .vocab = 100 };
+	struct windows w;
+
+	(void)unused;
+	for (int i = 0; i < 20; i++)
+		id[i] = i, bytes[i] = (uint16_t)(i + 1);
+
+	w = windows_cut("x", &t, 0, 5);		/* gptq: 99 0 1 2 3 | 4 ... 8 | 9 ... 13 | 14 ... 18, 19 dropped */
+	assert_true(w.n == 4 && w.rows == 20 && w.longest == 5 && w.positions == 5 && w.targets == 16);
+	is_rows("id", w.id, 10, (int32_t[]){ 99, 0, 1, 2, 3, 4, 5, 6, 7, 8 });
+	is_rows("target", w.target, 10, (int32_t[]){ 0, 1, 2, 3, -1, 5, 6, 7, 8, -1 });
+	assert_int_equal(w.id[19], 18);
+	assert_int_equal(w.bytes, (1 + 2 + 3 + 4) + (6 + 7 + 8 + 9) + (11 + 12 + 13 + 14) + (16 + 17 + 18 + 19));
+	assert_true(!w.position && !w.index && !w.modality);
+	assert_string_equal(windows_place(&w, 7), "position 3 of window 1");
+	windows_shard(&w, 2, 3);
+	assert_true(w.n == 1 && w.rows == 5 && w.id[0] == 4 && w.targets == 4 && w.sequence[0].first == 0);
+	windows_free(&w);
+
+	t.add_bos = false;			/* 0 ... 4 | 5 ... 9 | ... */
+	w = windows_cut("x", &t, 0, 5);
+	assert_true(w.n == 4 && w.id[0] == 0 && w.id[19] == 19);
+	windows_free(&w);
+
+	w = windows_cut("x", &t, 1, 5);		/* bos: 99 0 1 2 3 | 99 4 5 6 7 | ... */
+	assert_true(w.n == 5 && w.targets == 20 && w.id[5] == 99 && w.id[6] == 4);
+	assert_int_equal(w.bytes, 20 * 21 / 2);
+	windows_free(&w);
+
+	t.bytes = NULL;
+	w = windows_cut("x", &t, 1, 21);
+	assert_true(w.n == 1 && w.bytes == 0);
+	windows_free(&w);
+}
+
+/* Each sequence by itself, to its last token; the limit ends in the middle of one. */
+static void windows_of_sequences(void **unused)
+{
+	static const int64_t sequence[] = { 0, 1, 8, 10, 13 };
+	static const int32_t index[] = { 0, 2, 3, 4, 0, 1, 5, 6, 1, 0, 2, 0, 1 };	/* visual tokens 2, 3, 4 first */
+	static const uint8_t modality[] = { 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0 };
+	int32_t id[13];
+	uint16_t bytes[13];
+	struct tokens t = { .n = 13, .id = id, .bytes = bytes, .bos = 99, .add_bos = true, .sequences = 4, .sequence = sequence };
+	struct windows w;
+	struct sequence own[3];
+	struct batch b;
+
+	(void)unused;
+	for (int i = 0; i < 13; i++)
+		id[i] = i, bytes[i] = (uint16_t)(1 << i);
+	w = windows_cut("x", &t, 0, 4);		/* 99 0 | 99 1 2 3 | 4 5 6 7 | 99 8 9 | 99 10 11 12 */
+	assert_true(w.n == 5 && w.rows == 17 && w.longest == 4);
+	is_rows("id", w.id, 17, (int32_t[]){ 99, 0, 99, 1, 2, 3, 4, 5, 6, 7, 99, 8, 9, 99, 10, 11, 12 });
+	is_rows("target", w.target, 17, (int32_t[]){ 0, -1, 1, 2, 3, -1, 5, 6, 7, -1, 8, 9, -1, 10, 11, 12, -1 });
+	assert_int_equal(w.bytes, 0x1fff & ~(1 << 4));
+	b = windows_batch(&w, 1, 3, own);
+	assert_true(b.rows == 11 && b.sequences == 3 && own[1].first == 4 && own[2].first == 8 && own[2].length == 3);
+	assert_true(windows_within(&w, 0, 6) == 2 && windows_within(&w, 0, 1) == 1 && windows_within(&w, 2, 100) == 3);
+	windows_shard(&w, 1, 2);
+	is_rows("id", w.id, 10, (int32_t[]){ 99, 0, 4, 5, 6, 7, 99, 10, 11, 12 });
+	assert_true(w.n == 3 && w.rows == 10 && w.targets == 7 && w.sequence[2].first == 6);
+	windows_free(&w);
+
+	t.index = index, t.modality = modality;
+	w = windows_cut("x", &t, 1, 8);
+	assert_true(w.n == 4 && w.rows == 17 && w.positions == 8 && w.modalities == 2);
+	is_rows("index", w.index + 2, 8, (int32_t[]){ -1, 2, 3, 4, 0, 1, 5, 6 });
+	is_rows("position", w.position + 2, 8, (int32_t[]){ 0, 3, 4, 5, 1, 2, 6, 7 });
+	is_rows("target", w.target + 2, 8, (int32_t[]){ 4, 2, 3, 6, 5, 1, 7, -1 });
+	assert_int_equal(w.bytes, 0x1fff);
+	assert_true(w.modality[2] == 0 && w.modality[3] == 1 && w.modality[6] == 0);
+	windows_free(&w);
+}
+
+/* ---- a model ---- */
+
+struct reference {
+	struct image *image;
+	struct config config;
+	struct tensor tokens;
+};
+
+static struct reference open_reference(const char *name)
+{
+	const char *folder = getenv("PTQ_REF");
+	char *path = xformat("%s/%s.h5", folder ? folder : "tests/ref", name);
+	struct reference r = { .image = image_open(path, "model") };
+
+	r.config = config_read(r.image);
+	r.tokens = image_tensor(r.image, "/test/tokens", TENSOR_I32, 2, NULL);
+	free(path);
+	return r;
+}
+
+static void close_reference(struct reference *r)
+{
+	config_free(&r->config);
+	image_close(r->image);
+}
+
+static float *all_logits(const struct reference *r, const struct windows *w)
+{
+	struct forward *f = forward_open(&r->config, w, SIZE_MAX);
+	struct head head = head_read(r->image, &r->config, false);
+	float *y = xalloc(w->rows * r->config.vocab, sizeof *y);
+
+	assert_true(forward_part(f, r->image, NULL));
+	forward_logits(f, &head, 0, w->rows, (float (*)[r->config.vocab])y);
+	head_free(&head);
+	forward_close(f);
+	return y;
+}
+
+/* Of rows of float32 sums in another order, relative to the largest logit. */
+static double apart(size_t n, const float *a, const float *b)
+{
+	double worst = 0, top = 0;
+
+	for (size_t i = 0; i < n; i++)
+		worst = fmax(worst, fabs((double)a[i] - (double)b[i])), top = fmax(top, fabs((double)b[i]));
+	return worst / top;
+}
+
+static const char *const models[] = { "llama-gqa", "qwen2-window", "mistral-window", "gpt2" };
+enum { MODELS = sizeof models / sizeof *models, LONG = 36 };
+
+/* Sequences of 1 .. 36 tokens side by side: the logits of each are those of it alone. */
+static void lengths_may_differ(void **unused)
+{
+	(void)unused;
+	for (size_t m = 0; m < MODELS; m++) {
+		struct reference r = open_reference(models[m]);
+		size_t n = r.tokens.dim[0] * r.tokens.dim[1], vocab = r.config.vocab;
+		const int64_t offsets[] = { 0, 2, 21, 24, (int64_t)(n < 24 + LONG ? n : 24 + LONG) };
+		struct tokens t = { .n = (size_t)offsets[4], .id = r.tokens.data, .bos = -1, .sequences = 4, .sequence = offsets };
+		struct windows all = windows_cut("x", &t, 0, 64);
+		float *y = all_logits(&r, &all);
+		double worst = 0;
+
+		assert_int_equal(all.n, 4);
+		for (size_t s = 0; s < all.n; s++) {
+			struct tokens one = { .n = all.sequence[s].length, .id = t.id + offsets[s], .bos = -1 };
+			struct windows alone = windows_cut("x", &one, 0, one.n);
+			float *z = all_logits(&r, &alone);
+
+			worst = fmax(worst, apart(one.n * vocab, y + (size_t)offsets[s] * vocab, z));
+			free(z);
+			windows_free(&alone);
+		}
+		print_message("# %-16s beside others %.2g\n", models[m], worst);
+		assert_true(worst < 1e-5);
+		free(y);
+		windows_free(&all);
+		close_reference(&r);
+	}
+}
+
+/* Tokens in any order, with their positions and indices: the logits of each are what they were (MQuant section 4.2). */
+static void order_does_not_matter(void **unused)
+{
+	(void)unused;
+	for (size_t m = 0; m < MODELS; m++) {
+		struct reference r = open_reference(models[m]);
+		size_t n = r.tokens.dim[1], vocab = r.config.vocab;
+		int32_t index[64], id[64];
+		struct tokens t = { .n = n, .id = r.tokens.data, .bos = -1 }, shuffled = { .n = n, .id = id, .index = index, .bos = -1 };
+		struct windows plain = windows_cut("x", &t, 0, n), other;
+		float *y = all_logits(&r, &plain), *z;
+		double worst = 0;
+
+		assert_true(n <= 64);
+		shuffle(n, index);
+		for (size_t i = 0; i < n; i++)
+			id[i] = t.id[index[i]];
+		other = windows_cut("x", &shuffled, 0, n);
+		z = all_logits(&r, &other);
+		for (size_t i = 0; i < n; i++) {
+			worst = fmax(worst, apart(vocab, z + i * vocab, y + (size_t)index[i] * vocab));
+			assert_int_equal(other.target[i], plain.target[index[i]]);
+		}
+		print_message("# %-16s in another order %.2g\n", models[m], worst);
+		assert_true(worst < 1e-5);
+		free(y), free(z);
+		windows_free(&plain), windows_free(&other);
+		close_reference(&r);
+	}
+}
+
+/* Two continuations of one prefix in one batch: each as if it followed it alone, block by block. */
+static void prefixes_are_shared(void **unused)
+{
+	enum { PREFIX = 9, FIRST = 5, SECOND = 12, ROWS = PREFIX + FIRST + SECOND };
+
+	(void)unused;
+	for (size_t m = 0; m < MODELS; m++) {
+		struct reference r = open_reference(models[m]);
+		size_t hidden = r.config.hidden, row = hidden * sizeof(float);
+		struct work work = work_make(&r.config, ROWS, ROWS, ROWS);
+		float *x = xalloc(ROWS, row), *alone[2] = { xalloc(ROWS, row), xalloc(ROWS, row) };
+		const struct sequence shared[] = { { .length = PREFIX }, { .first = PREFIX, .length = FIRST, .past = PREFIX },
+			{ .first = PREFIX + FIRST, .length = SECOND, .past = PREFIX } };
+		const struct batch batch = { .rows = ROWS, .sequences = 3, .sequence = shared };
+
+		fill(ROWS * hidden, x);
+		memcpy(alone[0], x, (PREFIX + FIRST) * row);
+		memcpy(alone[1], x, PREFIX * row);
+		memcpy(alone[1] + PREFIX * hidden, x + (PREFIX + FIRST) * hidden, SECOND * row);
+		for (size_t i = 0; i < r.config.blocks; i++) {
+			struct block *b = block_read(r.image, &r.config, i);
+
+			block_forward(b, &work, &batch, (float (*)[hidden])x, NULL, NULL);
+			for (size_t s = 0; s < 2; s++) {
+				size_t n = PREFIX + shared[s + 1].length;
+				const struct batch one = { .rows = n, .sequences = 1, .sequence = &(struct sequence){ .length = n } };
+
+				block_forward(b, &work, &one, (float (*)[hidden])alone[s], NULL, NULL);
+			}
+			block_free(b);
+		}
+		assert_true(apart((PREFIX + FIRST) * hidden, x, alone[0]) < 1e-5);
+		assert_true(apart(SECOND * hidden, x + (PREFIX + FIRST) * hidden, alone[1] + PREFIX * hidden) < 1e-5);
+		free(x), free(alone[0]), free(alone[1]);
+		work_free(&work);
+		close_reference(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attention_is_its_formula), cmocka_unit_test(rotary_positions),
+		cmocka_unit_test(windows_by_convention), cmocka_unit_test(windows_of_sequences),
+		cmocka_unit_test(lengths_may_differ), cmocka_unit_test(order_does_not_matter), cmocka_unit_test(prefixes_are_shared),
+	};
+
+	threads_init(0);
+	linalg_init();
+	stream = random_open(1, "batch");
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

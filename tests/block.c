@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * block -- a block of whatever its architecture's row describes, against the same block written plainly in double:
+ * rows that no model of the table has, too
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "forward/block.h"
+#include "io/image.h"
+#include "num/linalg.h"
+
+enum { HIDDEN = 24, HEADS = 4, KV = 2, DIM = 6, INNER = 20, TOKENS = 11 };
+enum { Q = HEADS * DIM, K = KV * DIM };
+
+static struct random_stream stream;
+static uint64_t drawn;
+
+static float uniform(void)
+{
+	return (float)(2 * random_uniform(&stream, drawn++) - 1);
+}
+
+/* Everything that a row may say of a block. */
+static const struct variant {
+	const char *name;
+	struct architecture row;
+	double scale, cap;
+	size_t rotary, window;
+} variants[] = {
+	{ "serial", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0 },
+	{ "layer norms", { .norm_kind = NORM_LAYER, .mlp_kind = MLP_PLAIN }, 1, 0, DIM, 3 },
+	{ "parallel", { .residual = RESIDUAL_PARALLEL }, 1, 0, DIM, 0 },
+	{ "parallel, one norm", { .residual = RESIDUAL_PARALLEL, .mlp_kind = MLP_PLAIN, .norm = { [BEFORE_MLP] = "" } }, 1, 0, DIM, 0 },
+	{ "norms behind the branches", { .norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 1, 0, DIM, 0 },
+	{ "a norm behind the MLP", { .norm = { [AFTER_MLP] = "b" }, .residual = RESIDUAL_PARALLEL }, 1, 0, DIM, 0 },
+	{ "norms of heads", { .head_norm_kind = HEAD_NORM_EACH, .head_norm = { "q", "k" } }, 1, 0, DIM, 0 },
+	{ "norms of all heads", { .head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" } }, 1, 0, DIM, 2 },
+	{ "a part is turned", { .norm_kind = NORM_LAYER }, 1, 0, 4, 0 },
+	{ "interleaved pairs", { .rotary_interleaved = true }, 1, 0, DIM, 0 },
+	{ "a part, interleaved", { .rotary_interleaved = true }, 0.3, 0, 2, 0 },
+	{ "soft-cap", { .norm_kind = NORM_RMS }, 2, 1.5, DIM, 4 },
+	{ "all of it", { .norm_kind = NORM_LAYER, .residual = RESIDUAL_PARALLEL, .head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" },
+		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" }, .rotary_interleaved = true }, 0.7, 2, 4, 5 },
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+static const struct linear_row layers[] = {
+	{ "q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, { "k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL },
+	{ "v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL }, { "o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+	{ "gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, { "up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
+	{ "down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL },
+};
+
+static struct architecture row_of(const struct variant *v)
+{
+	struct architecture y = v->row;
+	size_t n = 0;
+
+	y.blocks = "/blocks";
+	y.norm[BEFORE_ATTENTION] = "before";
+	y.norm[BEFORE_MLP] = y.norm[BEFORE_MLP] ? NULL : "second";
+	for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+		if (y.mlp_kind == MLP_GATED || layers[i].role != ROLE_GATE)
+			y.linear[n++] = layers[i];
+	return y;
+}
+
+static struct config config_of(const struct variant *v, const struct architecture *row)
+{
+	return (struct config){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM, .intermediate = INNER,
+		.blocks = 1, .vocab = 8, .positions = 64, .eps = 1e-5, .activation = ACTIVATION_SILU, .theta = 100, .factor = 1,
+		.parallel = row->residual == RESIDUAL_PARALLEL, .rotary = v->rotary, .attention_scale = v->scale,
+		.attention_cap = v->cap, .window = v->window };
+}
+
+static void write_random(struct output *out, const char *name, const char *member, size_t rows, size_t columns)
+{
+	char *path = xformat("/blocks/0/%s/%s", name, member);
+	float *x = xalloc(rows * columns, sizeof *x);
+
+	for (size_t i = 0; i < rows * columns; i++)
+		x[i] = uniform();
+	output_write(out, path, rows > 1 ? tensor_2d(TENSOR_F32, x, rows, columns) : tensor_1d(TENSOR_F32, x, columns));
+	free(path), free(x);
+}
+
+static void write_norm(struct output *out, const struct config *c, const char *name, size_t n)
+{
+	if (!name)
+		return;
+	write_random(out, name, "weight", 1, n);
+	if (c->arch->norm_kind == NORM_LAYER)
+		write_random(out, name, "bias", 1, n);
+}
+
+static size_t width_of_head_norm(const struct config *c, int of)
+{
+	return (c->arch->head_norm_kind == HEAD_NORM_EACH ? 1 : of ? KV : HEADS) * DIM;
+}
+
+static struct image *write_block(const struct config *c)
+{
+	char path[] = "/tmp/ptq-block-XXXXXX";
+	struct image *image;
+	struct output *out;
+
+	close(mkstemp(path));
+	out = output_open(path, "model");
+	output_start(out, 0, 1);
+	for (int i = 0; i < NORM_PLACES; i++)
+		write_norm(out, c, c->arch->norm[i], HIDDEN);
+	for (int i = 0; i < 2; i++)
+		write_norm(out, c, c->arch->head_norm[i], width_of_head_norm(c, i));
+	for (const struct linear_row *l = c->arch->linear; l->name; l++)
+		write_random(out, l->name, "weight", config_out(c, l->role), config_in(c, l->projection));
+	output_end(out);
+	output_close(out);
+	image = image_open(path, "model");
+	unlink(path);
+	return image;
+}
+
+/* ---- the same in double ---- */
+
+static const float *member(const struct image *image, const char *name, const char *what)
+{
+	char *path = xformat("/blocks/0/%s/%s", name, what);
+	struct tensor t;
+	bool there = image_find(image, path, TENSOR_F32, -1, NULL, &t);
+
+	free(path);
+	return there ? t.data : NULL;
+}
+
+static void plain_norm(const struct image *image, const struct config *c, const char *name, size_t n, double *x)
+{
+	const float *gain = member(image, name, "weight"), *shift = member(image, name, "bias");
+	double mean = 0, square = 0;
+
+	for (size_t i = 0; i < n && c->arch->norm_kind == NORM_LAYER; i++)
+		mean += x[i] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		square += (x[i] - mean) * (x[i] - mean) / (double)n;
+	for (size_t i = 0; i < n; i++)
+		x[i] = (x[i] - mean) / sqrt(square + c->eps) * (double)gain[i] + (shift ? (double)shift[i] : 0);
+}
+
+static void plain_linear(const struct image *image, const char *name, size_t out, size_t in, double *y, const double *x)
+{
+	const float *w = member(image, name, "weight");
+
+	for (size_t o = 0; o < out; o++) {
+		y[o] = 0;
+		for (size_t i = 0; i < in; i++)
+			y[o] += (double)w[o * in + i] * x[i];
+	}
+}
+
+static void plain_rotate(const struct config *c, size_t heads, size_t position, double *x)
+{
+	size_t half = c->rotary / 2;
+
+	for (size_t h = 0; h < heads; h++)
+		for (size_t i = 0; i < half; i++) {
+			double angle = (double)position * pow(c->theta, -2.0 * (double)i / (double)c->rotary);
+			double *a = x + h * DIM + (c->arch->rotary_interleaved ? 2 * i : i);
+			double *b = c->arch->rotary_interleaved ? a + 1 : a + half, was = *a;
+
+			*a = was * cos(angle) - *b * sin(angle);
+			*b = *b * cos(angle) + was * sin(angle);
+		}
+}
+
+/* Queries, keys and values of a token at a position. */
+static void plain_qkv(const struct image *image, const struct config *c, size_t position, const double x[HIDDEN], double q[Q], double k[K],
+	double v[K])
+{
+	plain_linear(image, "q_proj", Q, HIDDEN, q, x);
+	plain_linear(image, "k_proj", K, HIDDEN, k, x);
+	plain_linear(image, "v_proj", K, HIDDEN, v, x);
+	for (int i = 0; i < 2 && c->arch->head_norm[0]; i++)
+		for (size_t at = 0, n = width_of_head_norm(c, i); at < (i ? K : Q); at += n)
+			plain_norm(image, c, c->arch->head_norm[i], n, (i ? k : q) + at);
+	plain_rotate(c, HEADS, position, q);
+	plain_rotate(c, KV, position, k);
+}
+
+static void plain_attend(const struct config *c, size_t p, double y[Q], const double q[Q], double k[TOKENS][K], double v[TOKENS][K])
+{
+	for (size_t h = 0; h < HEADS; h++) {
+		size_t from = c->window && p + 1 > c->window ? p + 1 - c->window : 0, kv = h / (HEADS / KV) * DIM;
+		double weight[TOKENS], sum = 0;
+
+		for (size_t t = from; t <= p; t++) {
+			double s = 0;
+
+			for (size_t i = 0; i < DIM; i++)
+				s += q[h * DIM + i] * k[t][kv + i] * c->attention_scale;
+			s = c->attention_cap > 0 ? c->attention_cap * tanh(s / c->attention_cap) : s;
+			sum += weight[t] = exp(s);
+		}
+		for (size_t i = 0; i < DIM; i++) {
+			y[h * DIM + i] = 0;
+			for (size_t t = from; t <= p; t++)
+				y[h * DIM + i] += weight[t] / sum * v[t][kv + i];
+		}
+	}
+}
+
+static void plain_mlp(const struct image *image, const struct config *c, double y[HIDDEN], const double x[HIDDEN])
+{
+	double up[INNER], gate[INNER];
+
+	plain_linear(image, "up_proj", INNER, HIDDEN, up, x);
+	if (c->arch->mlp_kind == MLP_GATED)
+		plain_linear(image, "gate_proj", INNER, HIDDEN, gate, x);
+	for (size_t i = 0; i < INNER; i++)
+		up[i] = c->arch->mlp_kind == MLP_GATED ? gate[i] / (1 + exp(-gate[i])) * up[i] : up[i] / (1 + exp(-up[i]));
+	plain_linear(image, "down_proj", HIDDEN, INNER, y, up);
+}
+
+static void add(double x[HIDDEN], const double y[HIDDEN])
+{
+	for (size_t i = 0; i < HIDDEN; i++)
+		x[i] += y[i];
+}
+
+static void plain_block(const struct image *image, const struct config *c, double x[TOKENS][HIDDEN])
+{
+	const struct architecture *a = c->arch;
+	double q[TOKENS][Q], k[TOKENS][K], v[TOKENS][K];
+
+	for (size_t t = 0; t < TOKENS; t++) {
+		double normed[HIDDEN];
+
+		memcpy(normed, x[t], sizeof normed);
+		plain_norm(image, c, a->norm[BEFORE_ATTENTION], HIDDEN, normed);
+		plain_qkv(image, c, t, normed, q[t], k[t], v[t]);
+	}
+	for (size_t t = 0; t < TOKENS; t++) {
+		double attended[Q], attention[HIDDEN], input[HIDDEN], mlp[HIDDEN];
+
+		plain_attend(c, t, attended, q[t], k, v);
+		plain_linear(image, "o_proj", HIDDEN, Q, attention, attended);
+		if (a->norm[AFTER_ATTENTION])
+			plain_norm(image, c, a->norm[AFTER_ATTENTION], HIDDEN, attention);
+		if (!c->parallel)
+			add(x[t], attention);
+		memcpy(input, x[t], sizeof input);
+		plain_norm(image, c, a->norm[a->norm[BEFORE_MLP] ? BEFORE_MLP : BEFORE_ATTENTION], HIDDEN, input);
+		plain_mlp(image, c, mlp, input);
+		if (a->norm[AFTER_MLP])
+			plain_norm(image, c, a->norm[AFTER_MLP], HIDDEN, mlp);
+		if (c->parallel)
+			add(x[t], attention);
+		add(x[t], mlp);
+	}
+}
+
+/* Some 200 sums of products in float a number, each rounded to 2^-24 of its terms: 1e-5 of the largest is far beyond them. */
+static void blocks_are_their_rows(void **unused)
+{
+	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &(struct sequence){ .length = TOKENS } };
+
+	(void)unused;
+	for (size_t n = 0; n < VARIANTS; n++) {
+		const struct architecture row = row_of(&variants[n]);
+		const struct config c = config_of(&variants[n], &row);
+		struct image *image = write_block(&c);
+		struct block *b = block_read(image, &c, 0);
+		struct work work = work_make(&c, TOKENS, 4, TOKENS);	/* the MLP in pieces of 4 tokens */
+		float x[TOKENS][HIDDEN];
+		double y[TOKENS][HIDDEN], worst = 0, top = 0, error;
+
+		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
+			y[i / HIDDEN][i % HIDDEN] = x[i / HIDDEN][i % HIDDEN] = uniform();
+		block_forward(b, &work, &batch, x, NULL, NULL);
+		plain_block(image, &c, y);
+		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
+			error = (double)x[i / HIDDEN][i % HIDDEN] - y[i / HIDDEN][i % HIDDEN], worst = fmax(worst, fabs(error)),
+				top = fmax(top, fabs(y[i / HIDDEN][i % HIDDEN]));
+		print_message("# %-26s %.2g\n", variants[n].name, worst / top);
+		assert_true(worst < 1e-5 * top);
+		work_free(&work);
+		block_free(b);
+		image_close(image);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(blocks_are_their_rows) };
+
+	threads_init(0);
+	linalg_init();
+	stream = random_open(1, "block");
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * config -- config.json and the table of architectures: keys and defaults, what every row
+ * must be, and where the rows of fused layers stand
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "model/config.h"
+
+static size_t rows(void)
+{
+	size_t n = 0;
+
+	while (architectures[n].name)
+		n++;
+	return n;
+}
+
+static struct config parse(const char *more)
+{
+	bool mistral = strstr(more, "sliding");
+	char *text = xformat("{\"architectures\": [\"%s\"], \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		"\"intermediate_size\": 100, \"num_hidden_layers\": 3, \"vocab_size\": 50%s%s}",
+		mistral && strstr(more, "qwen") ? "Qwen2ForCausalLM" :
+		mistral ? "MistralForCausalLM" : "LlamaForCausalLM",
+		mistral ? ", \"num_key_value_heads\": 4" : "", more);
+	struct config c = config_parse("x", text);
+
+	free(text);
+	return c;
+}
+
+static void keys(void **unused)
+{
+	struct config c = parse("");
+	size_t block, row;
+	double f[8];
+
+	(void)unused;
+	assert_int_equal(c.kv_heads, 4);
+	assert_int_equal(c.head_dim, 16);
+	assert_int_equal(c.bos, 1);
+	assert_int_equal(config_out(&c, ROLE_QKV), 192);
+	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row) && block == 2 && row == 5);
+	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row));	/* there are 3 */
+	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block) && block == 3);
+	assert_false(config_find(&c, "/model/layers/2/mlp/up_projx", &block, &row));
+	assert_false(config_find(&c, "/model/layers/x/mlp/up_proj", &block, &row));
+	assert_false(config_find(&c, "/model/layersx/1/mlp/up_proj", &block, &row));
+	assert_true(config_block(&c, "/model/layers/7", &block) && block == 7);
+
+	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7,"
+		"\"head_dim\": null");
+	config_rope(&c, f);
+	assert_true(f[0] == 1 && fabs(f[4] - 0.1) < 1e-15);
+	assert_true(c.eos_count == 2 && c.eos[1] == 5 && c.bos == 7);
+
+	c = parse(", \"eos_token_id\": [50, -1, 4], \"bos_token_id\": 50");
+	assert_true(c.eos_count == 1 && c.eos[0] == 4 && c.bos == -1);
+	c = parse(", \"eos_token_id\": null, \"bos_token_id\": null");
+	assert_true(c.eos_count == 0 && c.bos == -1);
+
+	c = parse(", \"sliding_window\": 9");
+	assert_true(config_sliding_window(&c, 0) == 9 && config_sliding_window(&c, 2) == 9);
+	c = parse(", \"sliding_window\": null");
+	assert_int_equal(config_sliding_window(&c, 0), 0);
+	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\", \"use_sliding_window\": true,"
+		"\"max_window_layers\": 2");
+	assert_true(config_sliding_window(&c, 1) == 0 && config_sliding_window(&c, 2) == 9);
+	config_free(&c);
+	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\"");
+	assert_int_equal(config_sliding_window(&c, 2), 0);
+}
+
+/* Without any key but model_type: the defaults of transformers 5's classes, configuration_TYPE.py. */
+static void defaults_of_classes(void **unused)
+{
+	static const struct {
+		const char *type;
+		size_t vocab, hidden, blocks, heads, kv_heads, head_dim, intermediate, positions;
+		double eps;
+		long bos, eos;
+		bool tied;
+		size_t window, rotary;
+		enum activation activation;
+	} expected[] = {
+		{ "llama", 32000, 4096, 32, 32, 32, 128, 11008, 2048, 1e-6, 1, 2, false, 0, 128,
+		  ACTIVATION_SILU },
+		{ "mistral", 32000, 4096, 32, 32, 8, 128, 14336, 131072, 1e-6, 1, 2, false, 4096, 128,
+		  ACTIVATION_SILU },
+		{ "ministral", 32000, 4096, 32, 32, 8, 128, 14336, 131072, 1e-6, 1, 2, false, 4096, 128,
+		  ACTIVATION_SILU },
+		{ "qwen2", 151936, 4096, 32, 32, 32, 128, 22016, 32768, 1e-6, -1, -1, false, 0, 128,
+		  ACTIVATION_SILU },
+		{ "qwen3", 151936, 4096, 32, 32, 32, 128, 22016, 32768, 1e-6, -1, -1, false, 0, 128,
+		  ACTIVATION_SILU },
+		{ "gpt2", 50257, 768, 12, 12, 12, 64, 3072, 1024, 1e-5, 50256, 50256, true, 0, 0,
+		  ACTIVATION_GELU_TANH },
+		{ "gpt_neox", 50432, 6144, 44, 64, 64, 96, 24576, 2048, 1e-5, 0, 2, false, 0, 24,
+		  ACTIVATION_GELU },
+	};
+
+	(void)unused;
+	assert_int_equal(sizeof expected / sizeof *expected, rows());
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+		char *text = xformat("{\"model_type\": \"%s\"}", expected[i].type);
+		struct config c = config_parse("x", text);
+
+		assert_int_equal(c.vocab, expected[i].vocab);
+		assert_int_equal(c.hidden, expected[i].hidden);
+		assert_int_equal(c.blocks, expected[i].blocks);
+		assert_int_equal(c.heads, expected[i].heads);
+		assert_int_equal(c.kv_heads, expected[i].kv_heads);
+		assert_int_equal(c.head_dim, expected[i].head_dim);
+		assert_int_equal(c.intermediate, expected[i].intermediate);
+		assert_int_equal(c.positions, expected[i].positions);
+		assert_true(c.eps == expected[i].eps && c.tied == expected[i].tied);
+		assert_int_equal(c.bos, expected[i].bos);
+		assert_int_equal(c.eos_count, expected[i].eos >= 0);
+		assert_true(!c.eos_count || c.eos[0] == expected[i].eos);
+		assert_int_equal(config_sliding_window(&c, 0), expected[i].window);
+		assert_int_equal(config_sliding_window(&c, c.blocks - 1), expected[i].window);
+		assert_int_equal(c.rotary, expected[i].rotary);
+		assert_int_equal(c.activation, expected[i].activation);
+		assert_true(c.parallel == !strcmp(expected[i].type, "gpt_neox"));
+		assert_true(!strcmp(expected[i].type, "gpt2") || c.theta == 10000);
+		config_free(&c);
+		free(text);
+	}
+}
+
+/* What other files rely on, for every row of the table. */
+static void rows_are_whole(void **unused)
+{
+	(void)unused;
+	for (const struct architecture *a = architectures; a->name; a++) {
+		char *text = xformat("{\"model_type\": \"%s\"}", a->model_type);
+		struct config c = config_parse("x", text);
+		size_t patterns = 0, block, row;
+		bool made[ROLES] = { false };
+
+		assert_ptr_equal(architecture_find(a->model_type, "Other"), a);
+		assert_ptr_equal(architecture_find(NULL, a->name), a);
+		assert_ptr_equal(c.arch, a);
+		while (a->layout[patterns])
+			patterns++;
+		assert_string_equal(a->layout[patterns - 1], "*");
+		assert_string_equal(a->layout[0], a->embedding);
+		assert_true((a->position_kind == POSITION_LEARNED) == (a->position != NULL));
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(a->head_norm_kind == HEAD_NORM_NONE, !a->head_norm[i]);
+		assert_true(a->buffers && a->final_norm && a->head && a->norm[BEFORE_ATTENTION]);
+		for (const struct linear_row *l = a->linear; l->name; l++) {
+			char *path = config_path(&c, 1, l->name);
+
+			assert_false(made[l->role]);
+			made[l->role] = true;
+			assert_true(l == a->linear || l->projection >= l[-1].projection);
+			assert_int_equal(l->order >= ROWS_FUSED, l->fused != NULL);
+			assert_true(config_find(&c, path, &block, &row));
+			assert_true(block == 1 && a->linear + row == l);
+			free(path);
+		}
+		for (int i = 0; i < ROLES; i++)
+			assert_true(made[i] || (!a->bias[i] && !a->bias_key[i]));
+		assert_true(made[ROLE_QKV] || (made[ROLE_Q] && made[ROLE_K] && made[ROLE_V]));
+		assert_true(made[ROLE_OUTPUT] && made[ROLE_UP] && made[ROLE_DOWN]);
+		assert_int_equal(made[ROLE_GATE], a->mlp_kind == MLP_GATED);
+		config_free(&c);
+		free(text);
+	}
+}
+
+/* The rows of a checkpoint's tensor that are the layer's, in its order, by config_rows(). */
+static void rows_of(const struct config *c, const struct linear_row *row, size_t n, size_t at[n])
+{
+	struct row_place p = config_rows(c, row);
+
+	assert_int_equal(p.groups * p.each, n);
+	for (size_t i = 0; i < n; i++)
+		at[i] = i / p.each * (p.rows / p.groups) + p.before + i % p.each;
+}
+
+/* Layers that one tensor holds, as no row has them: Phi-3's, and interleaved ones with fewer key heads. */
+static void fused_layers(void **unused)
+{
+	enum { D = 3, HEADS = 4, KV = 2, INNER = 5, Q = HEADS * D, ROW = D * (HEADS / KV + 2) };
+	struct architecture a = { .linear = {
+		{ "q", ROLE_Q, PROJECTION_QKV, ROWS_FUSED, "qkv" },
+		{ "k", ROLE_K, PROJECTION_QKV, ROWS_FUSED, "qkv" },
+		{ "v", ROLE_V, PROJECTION_QKV, ROWS_FUSED, "qkv" },
+		{ "o", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+		{ "gate", ROLE_GATE, PROJECTION_GATE_UP, ROWS_FUSED, "gate_up" },
+		{ "up", ROLE_UP, PROJECTION_GATE_UP, ROWS_FUSED, "gate_up" },
+	} };
+	const struct config c = { .arch = &a, .hidden = Q, .heads = HEADS, .kv_heads = KV, .head_dim = D,
+		.intermediate = INNER };
+	size_t at[Q];
+
+	(void)unused;
+	rows_of(&c, &a.linear[0], Q, at);
+	assert_true(at[0] == 0 && at[Q - 1] == Q - 1);
+	rows_of(&c, &a.linear[1], KV * D, at);
+	assert_true(at[0] == Q && at[KV * D - 1] == Q + KV * D - 1);
+	rows_of(&c, &a.linear[2], KV * D, at);
+	assert_true(at[0] == Q + KV * D && at[KV * D - 1] == Q + 2 * KV * D - 1);
+	assert_int_equal(config_rows(&c, &a.linear[0]).rows, Q + 2 * KV * D);
+	rows_of(&c, &a.linear[3], Q, at);
+	assert_true(at[0] == 0 && at[Q - 1] == Q - 1 && config_rows(&c, &a.linear[3]).rows == Q);
+	rows_of(&c, &a.linear[5], INNER, at);
+	assert_true(at[0] == INNER && at[INNER - 1] == 2 * INNER - 1);
+
+	for (int i = 0; i < 3; i++)
+		a.linear[i].order = ROWS_INTERLEAVED;
+	for (size_t i = 0; i < 3; i++) {
+		size_t heads = i ? KV : HEADS, each = heads / KV, before = i ? HEADS / KV + i - 1 : 0;
+
+		rows_of(&c, &a.linear[i], heads * D, at);
+		for (size_t h = 0; h < heads; h++)
+			for (size_t j = 0; j < D; j++)
+				assert_int_equal(at[h * D + j], h / each * ROW + (before + h % each) * D + j);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys),
+		cmocka_unit_test(defaults_of_classes),
+		cmocka_unit_test(rows_are_whole),
+		cmocka_unit_test(fused_layers),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
