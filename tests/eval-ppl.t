@@ -204,14 +204,14 @@ no 'no scale' 1 "scale.h5: $up/scale: is missing" run --tokens t.h5 scale.h5
 no 'zeros of another shape' 1 "zero.h5: $up/zero: has shape" run --tokens t.h5 zero.h5
 no 'a negative scale' 1 "minus.h5: $up/scale: holds -1" run --tokens t.h5 minus.h5
 no 'no group size' 1 "group.h5: $up: attribute group" run --tokens t.h5 group.h5
-no 'no such format' 1 "format.h5: $up: storage 'int99' is no number format" run --tokens t.h5 format.h5
-no 'no such mode' 1 "act.h5: $up: act_mode 'odd'" run --tokens t.h5 act.h5
-no 'activations with a zero point' 1 "act-zero.h5: $up: act_format 'uint8' has a zero point" run --tokens t.h5 act-zero.h5
-no 'arithmetic with a zero point' 1 "compute-zero.h5: $up: compute 'uint8' has a zero point" run --tokens t.h5 compute-zero.h5
+no 'no such format' 1 "format.h5: $up: attribute storage 'int99' is no number format" run --tokens t.h5 format.h5
+no 'no such mode' 1 "act.h5: $up: attribute act_mode 'odd' is not known" run --tokens t.h5 act.h5
+no 'activations with a zero point' 1 "act-zero.h5: $up: attribute act_format is 'uint8', which has a zero point" run --tokens t.h5 act-zero.h5
+no 'arithmetic with a zero point' 1 "compute-zero.h5: $up: attribute compute is 'uint8', which has a zero point" run --tokens t.h5 compute-zero.h5
 no 'a group that is not there' 1 "index.h5: $up/group_index: column 0 is in group 2 of 2" run --tokens t.h5 index.h5
 no 'no second scale' 1 "eight.h5: $up/scale8: is missing" run --tokens t.h5 eight.h5
 no 'packed codes' 1 "packed.h5: $up/packed: attribute columns" run --tokens t.h5 packed.h5
-no 'an online rotation' 1 "online.h5: $up: layers with online_hadamard" run --tokens t.h5 online.h5
+no 'an online rotation' 1 "online.h5: $up: attribute online_hadamard is not supported" run --tokens t.h5 online.h5
 
 # Large enough for tiles and chunks: 1, 3, 4 and 60 windows; fewer chunks than threads, some left over, two tiles of weights of the head
 py - <<'PY'

@@ -281,9 +281,9 @@ refused no-group 'has no attribute group' of_order
 ok 'an order without attributes' of_order no-attributes.h5
 no 'an order for another group' 1 'order.h5: was made with --group 4, this is --group 8' dpq-run -q --group 8 --hessian hessian.h5 --order order.h5 model.h5 -o out/r
 refused twice-order 'not a permutation' of_order
-refused both 'has both weight and codes; one of them was wanted' of_model
-refused two-codes 'has both codes and packed' of_model
-refused bits 'attribute bits is 5, uint4 has 4' of_model
+refused both 'has both weight and codes; one of them was expected' of_model
+refused two-codes 'has both packed and codes' of_model
+refused bits 'attribute bits must be the width of the storage format, 4, not 5' of_model
 ok 'a layer that does not say its bits' of_model bits-none.h5
 refused minus-codes 'holds int64 values that do not fit uint8' of_model
 refused large-codes 'holds int32 values that do not fit uint8' of_model
@@ -294,10 +294,10 @@ refused large-scale 'holds f64 values that do not fit f32' of_model
 refused modality-scales 'scale of inputs for each of 2 modalities' of_model
 ok 'one modality' of_model one-modality.h5
 ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
-refused mode-none 'has no attribute act_mode' of_model
+refused mode-none 'no attribute act_mode says' of_model
 refused mode-number 'attribute act_mode is not one text' of_model
-refused many-scales 'act_scale: has 8 values, 1 was wanted' of_model
-refused saturate 'attribute saturate is there, but compute names no format' of_model
+refused many-scales 'act_scale: has 8 values, 1 was expected' of_model
+refused saturate 'attribute saturate is there, but attribute compute names no format' of_model
 refused storage 'attribute storage is not one text' of_model
 dpq-run -q --compensate none --storage int5 --group 4 model.h5 -o int5.h5
 py -c "
@@ -305,7 +305,7 @@ import h5py, numpy as np
 with h5py.File('int5.h5', 'r+') as f:
     g = f['model/layers/0/mlp/up_proj']
     g['zero'] = np.full(g['scale'].shape, 3, 'u1')"
-refused int5 'zero: is there, but int5 has no zero point' of_model
+refused int5 'zero: is there, but the storage format has no zero point' of_model
 for t in 'dpq-run -q --compensate none' 'tensor-stats -q' 'exmy-sweep -q --formats int4' 'hessian-accum -q --tokens tokens.h5 --ctx 8'; do
 	no "${t%% *}: a weight under another name" 1 'misnamed.h5: .*up_proj: has neither weight nor codes' $t misnamed.h5 -o out/r
 done

@@ -21,6 +21,7 @@ enum { STOPS = 4, ALIGN = 64, HUGE_PAGE = 2 << 20 };
 static void (*stop[STOPS])(void);
 static int stops;
 static volatile sig_atomic_t settled;
+static char *about;
 
 /* The first thread that calls it runs them, the others wait; signals wait, too. */
 static void run_stops(void)
@@ -133,7 +134,8 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 	for (char *s = text; s && *s; s++)
 		if ((unsigned char)*s < ' ' || *s == 127)
 			*s = '?';
-	fprintf(stderr, "%s: %s%s%s%s\n", program, prefix, text ? text : "out of memory",
+	fprintf(stderr, "%s: %s%s%s%s%s%s\n", program, prefix, about ? about : "", about ? ": " : "",
+		text ? text : "out of memory",
 		n && fmt[n - 1] == ':' ? " " : "", n && fmt[n - 1] == ':' ? strerror(e) : "");
 	free(text);
 }
@@ -190,6 +192,14 @@ void warn(const char *fmt, ...)
 	va_start(ap, fmt);
 	say("warning: ", fmt, ap);
 	va_end(ap);
+}
+
+void error_about(const char *where)
+{
+	char *before = about;
+
+	about = where ? plain_text(where) : NULL;
+	free(before);
 }
 
 void *xalloc(size_t n, size_t size)

@@ -15,6 +15,9 @@
 extern const char *program;		/* name of the tool, set by option_parse() */
 extern bool quiet, verbose;		/* -q, -v */
 
+/* What messages name first from here on, "FILE:LINE"; NULL: nothing. */
+void error_about(const char *where);
+
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* silent under -q */

@@ -130,8 +130,7 @@ static double real_of(const struct option_row *o, const char *s)
 	return v;
 }
 
-/* text NULL: there is no default. */
-static void set(const struct option_row *o, const char *text)
+void option_set(const struct option_row *o, const char *text)
 {
 	switch (o->type) {
 	case OPTION_BOOL:
@@ -251,7 +250,7 @@ static size_t set_defaults(const struct option_row *rows)
 	size_t n = 0;
 
 	for (; rows[n].type != OPTION_END; n++)
-		set(rows + n, rows[n].otherwise);
+		option_set(rows + n, rows[n].otherwise);
 	return n;
 }
 
@@ -320,7 +319,7 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 		o = row_of(c, rows, own);
 		if (o->type == OPTION_HELP || o->type == OPTION_VERSION)
 			inform(o->type, t, rows);
-		set(o, optarg ? optarg : "");
+		option_set(o, optarg ? optarg : "");
 		if (o >= rows && o < rows + own)
 			given[o - rows] = optarg ? optarg : "";
 	}

@@ -225,7 +225,7 @@ static void activate(const struct config *c, size_t m, float *y, const float *x)
 	}
 }
 
-/* A block on its way: rows first .. first + m - 1 of the batch at once. */
+/* A block on its way through the rows of a batch. */
 struct pass {
 	const struct block *b;
 	struct work *w;
@@ -233,12 +233,13 @@ struct pass {
 	const struct observer *observer;
 };
 
-static void project(const struct pass *p, enum projection_name name, size_t first, size_t m, float *y, const float *x, bool add)
+static void project(const struct pass *p, enum projection_name name, size_t first, size_t m, float *y,
+	const float *x, bool add)
 {
 	const struct projection *s = &p->b->projection[name];
 
-	projection_apply(s, p->batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x, &p->w->input,
-		p->observer, add);
+	projection_apply(s, p->batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x,
+		&p->w->input, p->observer, add);
 }
 
 /* What the last projection of a branch adds to the residual stream, through the norm that stands behind the branch. */

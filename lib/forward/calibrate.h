@@ -14,6 +14,7 @@
 #include "io/image.h"
 #include "model/config.h"
 #include "model/filter.h"
+#include "model/hessian.h"
 #include "model/layer.h"
 
 /* Dies, naming the model, if none of its linear layers is selected: before the model is run. */
@@ -22,14 +23,19 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 struct calibration {
 	const struct config *config;
 	struct layer_list list;
-	struct moments *projection;		/* [blocks · PROJECTIONS + 1], the last one the head's; in = 0: not wanted */
+	struct moments *projection;	/* [blocks · PROJECTIONS + 1], the last the head's; in = 0: none */
+	struct hessian *told;		/* likewise: what the source has given */
+	const char *name;		/* of the source, for messages */
 };
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
 	const struct selection *layers);
 struct observer calibrate_observer(struct calibration *k);
-/* The layer's Hessian, or NULL. */
+/* The layer's sums, or NULL. */
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);
-void calibrate_write(struct calibration *k, struct output *out, const char *file);	/* file: of the model, for messages */
+/* Tells a method what the layers were fed, without a file; name: for messages. */
+struct moments_source calibrate_source(struct calibration *k, const char *name);
+/* file: of the model, for messages */
+void calibrate_write(struct calibration *k, struct output *out, const char *file);
 void calibrate_end(struct calibration *k);
 /* All of it: runs what of the model stands in the part, and writes its Hessians. */
 struct calibrate {
@@ -39,8 +45,8 @@ struct calibrate {
 };
 void calibrate_part(void *calibrate, const struct filter *f);
 
-/* How tokens are cut: windows of ctx (the last of raw activations may be shorter), of the first `limit` tokens (0: all),
- * every `shards`-th from the shard-th on (counted from 1). */
+/* How tokens are cut: windows of ctx (the last of raw activations may be shorter) of the first `limit` tokens
+ * (0: all), every `shards`-th from the shard-th on (counted from 1). */
 struct calibrate_cut {
 	size_t ctx, limit, shard, shards;
 };

@@ -310,10 +310,8 @@ static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, s
 
 	for (size_t k = 0; k < t->models; k++) {
 		size_t hidden = t->f[k]->config->hidden;
-		const uint8_t *modality = t->f[k]->windows->modality;
 
-		x[k] = product_input(&t->product[k], m, own[k], (const float (*)[hidden])(t->f[k]->hidden.x + i * hidden),
-			modality ? modality + i : NULL);
+		x[k] = product_input(&t->product[k], m, own[k], (const float (*)[hidden])(t->f[k]->hidden.x + i * hidden), NULL);
 	}
 	for (size_t v = 0, wide; v < n; v += wide) {
 		wide = least(HEAD_COLUMNS, n - v);
@@ -398,7 +396,6 @@ void forward_logits(struct forward *f, const struct head *h, size_t first, size_
 {
 	size_t hidden = f->config->hidden, vocab = f->config->vocab;
 	float *x = xalloc(n * hidden, sizeof *x);
-	const uint8_t *modality = f->windows->modality;
 	void *own = xalloc(head_workspace(h, vocab), 1), *input;
 	struct product p = head_product(h, 0, vocab, own);
 
@@ -406,8 +403,7 @@ void forward_logits(struct forward *f, const struct head *h, size_t first, size_
 	if (!f->normed)
 		head_norm(h, &(struct batch){ .rows = n }, (float (*)[hidden])x, (const float (*)[hidden])x, NULL);
 	input = xalloc(product_workspace(&p, n), 1);
-	head_logits(&p, 0, vocab, n, y, product_input(&p, n, input, (const float (*)[hidden])x,
-		modality ? modality + first : NULL));
+	head_logits(&p, 0, vocab, n, y, product_input(&p, n, input, (const float (*)[hidden])x, NULL));
 	free(x);
 	free(input);
 	free(own);

@@ -152,9 +152,10 @@ const char *image_kind(const struct image *image)
 
 /* ---- tensors ---- */
 
-/* Keeps converted data until the image is left. */
-static void *keep(struct image *image, void *p)
+void *image_keep(const struct image *from, void *p)
 {
+	struct image *image = (struct image *)(uintptr_t)from;
+
 	image->copy = xgrow(image->copy, image->copies + 1, sizeof *image->copy);
 	return image->copy[image->copies++] = p;
 }
@@ -315,7 +316,7 @@ bool image_find(const struct image *from, const char *path, enum tensor_type typ
 
 		if (n / 4096 > image->length)	/* no filter expands bytes by more */
 			die("%s: %s: has more data than its file can hold; it is damaged", image->name, path);
-		t->data = keep(image, xalloc(n, tensor_size(t->type)));
+		t->data = image_keep(image, xalloc(n, tensor_size(t->type)));
 		read_converted(image, path, ds, pl, stored, t);
 	}
 	H5Pclose(pl), H5Tclose(ty), H5Dclose(ds);

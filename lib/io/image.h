@@ -86,6 +86,8 @@ struct tensor image_tensor(const struct image *image, const char *path, enum ten
 	int rank, const size_t dim[]);
 bool image_find(const struct image *image, const char *path, enum tensor_type type,
 	int rank, const size_t dim[], struct tensor *t);	/* false if there is no such object */
+/* Memory of xalloc() that is freed with what the image has converted; returns it. */
+void *image_keep(const struct image *image, void *p);
 
 /* --- writing --- */
 /*

@@ -17,6 +17,7 @@
 #include <string.h>
 #include "base/error.h"
 
+
 enum { WINDOW = 4096, FIRST_WINDOWED = 28 };	/* sliding_window, max_window_layers where they are absent */
 
 static const struct { const char *name; enum activation act; } acts[] = {

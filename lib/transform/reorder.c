@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "model/hessian.h"
 
 /* A part on its way. */
 struct walk {
@@ -15,26 +16,21 @@ struct walk {
 
 static void write_order(struct walk *w, const char *layer, const char *path)
 {
-	char *source = xformat("%s/hessian", layer);
-	struct tensor h = image_tensor(w->f->image, source, TENSOR_F32, 2, NULL);
-	size_t n = h.dim[0], bad;
-	const float (*hessian)[n] = h.data;
+	const struct hessian h = hessian_find(w->f->image, layer, 0);
+	const size_t n = h.in, group = w->r->group > 0 ? (size_t)w->r->group : 0;
 	float *diag = xalloc(n, sizeof *diag);
 	int32_t *order = xalloc(n, sizeof *order);
-	void *work = xalloc(order_work(n), 1);
-	const size_t group = w->r->group > 0 ? (size_t)w->r->group : 0;
+	void *workspace = xalloc(order_workspace(n), 1);
+	size_t bad;
 
-	if (h.dim[1] != n)
-		die("%s: %s: has %zu rows and %zu columns, expected a square",
-			image_name(w->f->image), source, n, h.dim[1]);
 	for (size_t i = 0; i < n; i++)
-		diag[i] = hessian[i][i];
-	bad = order_columns(n, order, diag, w->r->kind, w->r->key, group, work);
+		diag[i] = h.sum[i * n + i];
+	bad = order_columns(n, order, diag, w->r->kind, w->r->key, group, workspace);
 	if (bad)
-		die("%s: %s: diagonal element %zu is %g, expected a sum of squares",
-			image_name(w->f->image), source, bad - 1, (double)diag[bad - 1]);
+		die("%s: %s/hessian: diagonal element %zu is %g, expected a sum of squares",
+			image_name(w->f->image), layer, bad - 1, (double)diag[bad - 1]);
 	output_write(w->f->out, path, tensor_1d(TENSOR_I32, order, n));
-	free(work), free(order), free(diag), free(source);
+	free(workspace), free(order), free(diag);
 }
 
 static bool is_written(const struct walk *w, const char *group)
@@ -48,9 +44,9 @@ static bool is_written(const struct walk *w, const char *group)
 static void visit(void *arg, const char *group)
 {
 	struct walk *w = arg;
-	char *source = xformat("%s/hessian", group), *path = xformat("%s/order", group), *same;
+	char *path = xformat("%s/order", group), *same;
 
-	if (selection_has(w->r->layers, group) && image_has(w->f->image, source)) {
+	if (selection_has(w->r->layers, group) && hessian_there(w->f->image, group)) {
 		same = image_same(w->f->image, group);
 		if (is_written(w, same))
 			output_link(w->f->out, group, same);
@@ -60,7 +56,7 @@ static void visit(void *arg, const char *group)
 		w->written[w->n++] = xformat("%s", group);
 		free(same);
 	}
-	free(source), free(path);
+	free(path);
 }
 
 void reorder_part(void *arg, const struct filter *f)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* repack.c -- see pack.h */
+/* repack.c -- see repack.h */
 #include "transform/repack.h"
 #include <stdint.h>
 #include <stdlib.h>
