@@ -295,7 +295,8 @@ static void bf16_products_of_layers(void **unused)
 		p = product_choose(&l, COMPUTE_BF16, M);
 		packed = xalloc(product_size(&p, OUT), 1), input = xalloc(product_workspace(&p, M), 1);
 		product_make(&p, 0, OUT, packed);
-		product_run(&p, 0, OUT, M, OUT, y, product_input(&p, M, input, (const float (*)[IN])x, NULL), bias, false);
+		product_input(&p, M, input, (const float (*)[IN])x, NULL);
+		product_run(&p, 0, OUT, M, OUT, y, input, bias, false);
 		free(packed), free(input);
 		linear_weight(&l, 0, OUT, effective);
 		half_narrow(OUT * IN, narrow, (float *)effective, HALF_BF16);
