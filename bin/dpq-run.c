@@ -17,7 +17,8 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Replaces the weight of every linear layer by codes, scales and zero points.",
 	.examples = "  dpq-run --compensate none model.h5 -o rtn.h5\n"
-		"  dpq-run --hessian hess.h5 --order order.h5 --compute e4m3fn < model.h5 | eval-ppl --tokens test.h5",
+		"  dpq-run --hessian hess.h5 --order order.h5 --compute e4m3fn < model.h5 "
+		"| eval-ppl --tokens test.h5",
 };
 
 static void run(struct quantize *q, const struct command *c)

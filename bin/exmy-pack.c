@@ -14,9 +14,11 @@ static const struct tool tool = {
 	.brief = "pack the codes of a quantized model into words, or unpack them",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Replaces the codes of every quantized layer, a byte each, by words that hold them without gaps: a 5-bit\n"
-		"model takes five eighths of the space. Tools that read models read packed ones, too.",
-	.examples = "  dpq-run -q --compensate none --storage e2m2 --group channel model.h5 | exmy-pack -o packed.h5\n"
+	.about = "Replaces the codes of every quantized layer, a byte each, by words that hold them without "
+		"gaps: a 5-bit model takes five eighths of the space. Tools that read models read packed "
+		"ones, too.",
+	.examples = "  dpq-run -q --compensate none --storage e2m2 --group channel model.h5 "
+		"| exmy-pack -o packed.h5\n"
 		"  exmy-pack --unpack packed.h5 -o codes.h5",
 };
 

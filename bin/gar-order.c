@@ -18,7 +18,8 @@ static const struct tool tool = {
 	.operands = "[HESSIAN]",
 	.max_operands = 1,
 	.about = "Reads Hessians (hessian-accum), writes <layer>/order: position -> original column.",
-	.examples = "  gar-order --group 128 < hess.h5 > order.h5\n  gar-order --order full hess.h5 -o full.h5",
+	.examples = "  gar-order --group 128 < hess.h5 > order.h5\n"
+		"  gar-order --order full hess.h5 -o full.h5",
 };
 
 int main(int argc, char *argv[])

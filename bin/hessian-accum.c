@@ -22,9 +22,9 @@ static const struct tool tool = {
 	.brief = "Hessians of a model's linear layers over calibration tokens",
 	.operands = "[MODEL | ACTIVATIONS | HESSIAN...]",
 	.max_operands = SIZE_MAX,
-	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, absmax and mean_abs; "
-		"layers that share an input share one Hessian. A file of activations, <layer>/input, is taken as it is. Several "
-		"Hessian files are summed in the order given.",
+	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, "
+		"absmax and mean_abs; layers that share an input share one Hessian. A file of activations, "
+		"<layer>/input, is taken as it is. Several Hessian files are summed in the order given.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 1/2 model.h5 -o one.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 2/2 model.h5 -o two.h5\n"

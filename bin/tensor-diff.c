@@ -22,11 +22,13 @@ static const struct tool tool = {
 	.brief = "how far the weights of a model are from a reference's",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Prints for every linear layer how far its effective weight is from that of the reference: mean squared\n"
-		"error, ‖E‖²/‖W‖², the same in dB, the largest difference, and with --hessian the relative output error.\n"
-		"Of norms, embeddings and biases those that differ get a row. The status is 0 whether models differ or not.",
+	.about = "Prints for every linear layer how far its effective weight is from that of the reference: "
+		"mean squared error, ‖E‖²/‖W‖², the same in dB, the largest difference, and with --hessian "
+		"the relative output error. Of norms, embeddings and biases those that differ get a row. "
+		"The status is 0 whether models differ or not.",
 	.examples = "  tensor-diff --reference model.h5 rtn.h5\n"
-		"  dpq-run -q --hessian hess.h5 model.h5 | tensor-diff --reference model.h5 --hessian hess.h5",
+		"  dpq-run -q --hessian hess.h5 model.h5 "
+		"| tensor-diff --reference model.h5 --hessian hess.h5",
 };
 
 int main(int argc, char *argv[])
@@ -62,7 +64,8 @@ int main(int argc, char *argv[])
 	compare_end(&compare, input_name(f.in));
 	table_print(&compare.table, json);
 	if (!quiet)
-		fprintf(stderr, "%s: of %zu other weights and biases %zu differ\n", program, compare.others, compare.differ);
+		fprintf(stderr, "%s: of %zu other weights and biases %zu differ\n", program,
+			compare.others, compare.differ);
 	table_write(&compare.table, out);
 
 	image_close(compare.reference);

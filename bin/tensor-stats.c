@@ -21,10 +21,12 @@ static const struct tool tool = {
 	.brief = "what the weights of a model are like",
 	.operands = "[MODEL | HESSIAN]",
 	.max_operands = 1,
-	.about = "Prints for every linear layer its storage, bits a weight, sigma, standard deviation, kurtosis, largest\n"
-		"magnitude and incoherence, of the effective weight where the layer is quantized; a last row for all.\n"
-		"Of a file of Hessians: how large the inputs of every layer are, by channel.",
-	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 | tensor-stats --layers '*/down_proj'\n"
+	.about = "Prints for every linear layer its storage, bits a weight, sigma, standard deviation, "
+		"kurtosis, largest magnitude and incoherence, of the effective weight where the layer is "
+		"quantized; a last row for all. Of a file of Hessians: how large the inputs of every layer "
+		"are, by channel.",
+	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 "
+		"| tensor-stats --layers '*/down_proj'\n"
 		"  tensor-stats hess.h5",
 };
 

@@ -17,7 +17,7 @@ hessian("nan.h5", layer=[1, float("nan")])
 hessian("negative.h5", layer=[1, -1])
 with h5py.File("shared.h5", "w") as f:
     f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"
-    f["q/hessian"] = np.diag(np.array([1, 2], "f4")); f["k"] = f["q"]
+    f["q/hessian"], f["q/count"] = np.diag(np.array([1, 2], "f4")), np.int64(1); f["k"] = f["q"]
 with h5py.File("flat.h5", "w") as f:
     f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"
     f["layer/hessian"] = np.zeros((3, 4), "f4")
@@ -39,7 +39,7 @@ is 'order, key and group are root attributes' "$(py -c 'import h5py; a = h5py.Fi
 no 'a diagonal that is not a number' 1 'nan.h5: /layer/hessian: diagonal element 1 is nan' gar-order nan.h5 -o x.h5
 no 'a negative diagonal' 1 'diagonal element 1 is -1' gar-order negative.h5 -o x.h5
 no 'a Hessian that is not square' 1 'has 3 rows and 4 columns' gar-order flat.h5 -o x.h5
-no 'a file of another kind' 1 "o.h5: holds an 'order', 'hessian' was wanted" gar-order o.h5 -o x.h5
+no 'a file of another kind' 1 "o.h5: holds an 'order', expected 'hessian'" gar-order o.h5 -o x.h5
 no 'no layer selected' 1 'holds no layer that --layers selects' gar-order --layers nothing figure1.h5 -o x.h5
 no 'an unknown key' 2 "'best' is not one of max, mean, sum, median, top10" gar-order --key best figure1.h5 -o x.h5
 no 'group 0' 2 'neither a number of columns' gar-order --group 0 figure1.h5 -o x.h5

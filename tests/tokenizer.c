@@ -274,7 +274,7 @@ static void what_is_refused(void **state)
 
 	(void)state;
 	refused("", 0, "", "not valid JSON");
-	refused("[]", 0, "", "no tokenizer.json");
+	refused("[]", 0, "", "is not a tokenizer.json");
 	refused("{\"model\": {\"type\": \"Unigram\"}}", 0, "", "kind Unigram is not supported; SentencePiece-style BPE is");
 	refused("{\"model\": {\"type\": \"BPE\"}, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": "
 		"[{\"type\": \"Split\"}, {\"type\": \"ByteLevel\"}]}}", 0, "",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* error.c -- how a tool stops and how it speaks; see error.h */
+/* error.c -- see error.h */
 #include "base/error.h"
-#include "base/progress.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/progress.h"
 
 const char *program = "ptqtools";
 bool quiet, verbose;
@@ -23,7 +23,7 @@ static int stops;
 static volatile sig_atomic_t settled;
 static char *about;
 
-/* Once, by whichever thread comes first; others wait for its end. With signals blocked, so that it is not interrupted by itself. */
+/* The first thread that calls it runs them, the others wait; signals wait, too. */
 static void run_stops(void)
 {
 	static volatile int begun, ended;
@@ -41,11 +41,11 @@ static void run_stops(void)
 	ended = 1;
 }
 
-/* What the program does to itself; the rest comes from outside. */
+/* Signals that are the program's own doing; the others are sent to it. */
 static bool is_fault(int number)
 {
-	return number == SIGBUS || number == SIGSEGV || number == SIGABRT || number == SIGFPE || number == SIGILL ||
-		number == SIGTRAP || number == SIGSYS || number == SIGPIPE;
+	return number == SIGBUS || number == SIGSEGV || number == SIGABRT || number == SIGFPE ||
+		number == SIGILL || number == SIGTRAP || number == SIGSYS || number == SIGPIPE;
 }
 
 static void on_signal(int number)
@@ -61,7 +61,10 @@ static void on_signal(int number)
 			pause();
 	run_stops();
 	if (number == SIGBUS) {
-		const struct iovec line[] = { { (void *)(uintptr_t)program, strlen(program) }, { (void *)(uintptr_t)bus, sizeof bus - 1 } };
+		const struct iovec line[] = {
+			{ (void *)(uintptr_t)program, strlen(program) },
+			{ (void *)(uintptr_t)bus, sizeof bus - 1 },
+		};
 
 		if (writev(2, line, 2) < 0)
 			_exit(1);
@@ -77,8 +80,8 @@ static void on_signal(int number)
 /* Those that by default do not end a process. */
 static bool is_harmless(int number)
 {
-	return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH || number == SIGTSTP ||
-		number == SIGTTIN || number == SIGTTOU;
+	return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH ||
+		number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
 void catch_signals(void)
@@ -118,7 +121,7 @@ void settle(void)
 	settled = true;
 }
 
-/* One line, whatever a damaged file has put into the names that it quotes. */
+/* One line: control characters in names that come from a damaged file are replaced. */
 static void say(const char *prefix, const char *fmt, va_list ap)
 {
 	int e = errno;
@@ -137,7 +140,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 	free(text);
 }
 
-/* Threads of a parallel region may fail together: the first one speaks and leaves. */
+/* Without destructors: threads of a parallel region may still run. */
 static void leave(int status)
 {
 	run_stops();
@@ -145,6 +148,7 @@ static void leave(int status)
 	_exit(status);
 }
 
+/* Returns for the first thread that calls it; the others wait for the end of the process. */
 static void once(void)
 {
 	static volatile int begun;

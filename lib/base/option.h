@@ -86,7 +86,7 @@ struct tool {
 	const char *name, *brief;	/* "eval-ppl", "perplexity of a model on a text" */
 	const char *operands;		/* as usage shows them: "[MODEL]" */
 	size_t max_operands;		/* more are a misuse; SIZE_MAX: any number */
-	bool optional;			/* without operands there is no input; otherwise it is standard input */
+	bool optional;			/* no operand: no input; otherwise standard input */
 	const char *about;		/* a paragraph for --help: what it computes, from what */
 	const char *examples;		/* lines for --help, each a command that runs */
 };

@@ -41,9 +41,7 @@ static bool is_seen(const struct compare *c, const char *path)
 
 static void see(struct compare *c, const char *group, const char *member)
 {
-	c->seen = realloc(c->seen, (c->n + 1) * sizeof *c->seen);
-	if (!c->seen)
-		die("out of memory");
+	c->seen = xgrow(c->seen, c->n + 1, sizeof *c->seen);
 	c->seen[c->n++] = xformat("%s/%s", group, member);
 }
 

@@ -16,9 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/report.h"
-#include "io/image.h"
 #include "forward/forward.h"
 #include "forward/head.h"
+#include "io/image.h"
 
 struct divergence {
 	size_t n;			/* targets */

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include "base/report.h"
 #include "eval/perplexity.h"
-#include "io/image.h"
 #include "forward/windows.h"
+#include "io/image.h"
 
 /* Of a tool whose answer is text (output_answer()); begun while the first part of the model, which has its history, is at
  * hand. path NULL: no record, returns NULL. */

@@ -273,9 +273,7 @@ static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, do
 
 static void keep_sigmas(struct sweep *s, size_t m, size_t n, const double sigma[n])
 {
-	s->sigma = realloc(s->sigma, (s->live + n) * sizeof *s->sigma);
-	if (!s->sigma)
-		die("out of memory");
+	s->sigma = xgrow(s->sigma, s->live + n, sizeof *s->sigma);
 	memcpy(s->sigma + s->live, sigma, n * sizeof *sigma);
 	s->live += n;
 	s->channels += m;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "forward/weight.h"
 #include "num/half.h"
 
 enum { ROWS_AT_ONCE = 4096 };	/* of raw activations, where windows are shorter */
@@ -77,17 +76,19 @@ static void see(void *arg, size_t block, enum projection_name p, const struct ba
 {
 	struct calibration *k = arg;
 	struct moments *h = &k->projection[p == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + p];
-	const bool half = k->config->compute_type == COMPUTE_BF16;
-	uint16_t *narrow = h->in && half ? xalloc(batch->rows * in, sizeof *narrow) : NULL;
+	const struct linear plain = { .in = in };
+	const struct product product = product_choose(&plain, k->config->compute_type, 0);
+	const bool half = product.row->input_type == HALF_BF16;
+	void *narrow = h->in && half ? xalloc(product_workspace(&product, batch->rows), 1) : NULL;
 
 	if (narrow)
-		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, batch->rows, narrow, (const float (*)[in])x);
+		product_input(&product, batch->rows, narrow, (const float (*)[in])x, NULL);
 	for (size_t s = 0, n; h->in && s < batch->sequences; s += n) {
 		size_t tokens = batch->sequence[s].length, from = batch->sequence[s].first * in;
 
 		n = equals(batch, s);
 		if (half)
-			moments_add_bf16(h, n, tokens, (const uint16_t (*)[tokens][in])(narrow + from));
+			moments_add_bf16(h, n, tokens, (const uint16_t (*)[tokens][in])((uint16_t *)narrow + from));
 		else
 			moments_add(h, n, tokens, (const float (*)[tokens][in])(x + from));
 	}

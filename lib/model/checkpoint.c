@@ -2,10 +2,10 @@
 /* checkpoint.c -- which tensor of a source goes where; see checkpoint.h */
 #include "model/checkpoint.h"
 #include <fnmatch.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "io/pattern.h"
 
 enum { DIGITS = 9 };
 
@@ -28,8 +28,7 @@ static bool is_below(const char *path, const char *dataset)
 /* "model.norm.weight" becomes "/model/norm/weight". */
 static char *path_of(const struct checkpoint *k, const char *name)
 {
-	const char *prefix = k->config->arch->prefix, *head = k->config->arch->head + 1;
-	const char *from = k->source->path;
+	const char *prefix = k->config->arch->prefix, *head = k->config->arch->head + 1, *from = k->source->path;
 	bool add = prefix && strncmp(name, prefix, strlen(prefix)) && strncmp(name, head, strlen(head));
 	char *path = xformat("/%s%s%s", add ? prefix : "", add ? "." : "", name);
 	size_t groups = 0;
@@ -43,8 +42,7 @@ static char *path_of(const struct checkpoint *k, const char *name)
 	if (!path[1])
 		die("%s: '': expected a tensor's name", from);
 	if (is_below(path, "/config") || is_below(path, "/tokenizer"))
-		die("%s: '%s': no tensor can have this name: a model keeps the text of a JSON file there",
-			from, name);
+		die("%s: '%s': no tensor can have this name: a model keeps the text of a JSON file there", from, name);
 	if (groups > IMAGE_DEPTH)
 		die("%s: %s: is nested too deeply: %zu words, expected at most %d", from, name, groups + 1,
 			IMAGE_DEPTH + 1);
@@ -115,7 +113,7 @@ static void list_entries(struct checkpoint *k)
 
 	for (const struct linear_row *row = k->config->arch->linear; row->name; row++)
 		each += row->fused != NULL;
-	k->entry = xalloc(n * each + 1, sizeof *k->entry);	/* one more: tie_head() may add it */
+	k->entry = xalloc(n * each + 1, sizeof *k->entry);	/* one more: of a tied pair the source may have one */
 	for (size_t i = 0; i < n; i++) {
 		const char *name = s->kind->at(s, i);
 		char *path;
@@ -139,8 +137,7 @@ static void list_entries(struct checkpoint *k)
 
 static bool same(const struct tensor *a, const struct tensor *b)
 {
-	return a->type == b->type && a->rank == 2 && b->rank == 2 &&
-		a->dim[0] == b->dim[0] && a->dim[1] == b->dim[1] &&
+	return a->type == b->type && a->rank == 2 && b->rank == 2 && a->dim[0] == b->dim[0] && a->dim[1] == b->dim[1] &&
 		!memcmp(a->data, b->data, tensor_count(a) * tensor_size(a->type));
 }
 
@@ -163,8 +160,8 @@ static void tie_head(struct checkpoint *k)
 		s->kind->release(s);
 	}
 	if (differ)
-		warn("%s: %s: differs from the embedding: it is kept, although tie_word_embeddings is true",
-			s->path, head->name);
+		warn("%s: %s: differs from the embedding: it is kept, although tie_word_embeddings is true", s->path,
+			head->name);
 	if (differ || (!embedding && !head)) {
 		free(from);
 		free(to);
@@ -224,37 +221,24 @@ void checkpoint_close(struct checkpoint *k)
 	free(k->entry);
 }
 
-static bool is_numbered(const char *pattern)
-{
-	return pattern[strlen(pattern) - 1] == '#';
-}
-
 /* Sets the place of an entry in the layout. */
-static void place(const struct checkpoint *k, struct entry *t)
+static void place(const struct checkpoint *k, size_t n, const struct pattern layout[n], struct entry *t)
 {
-	const char *const *layout = k->config->arch->layout;
+	const char *number = NULL;
+	size_t digits;
 
 	t->pattern = 0;
 	if (!strchr(t->path + 1, '/'))	/* datasets of the root stand in part 0 */
 		return;
-	for (size_t i = 0; layout[i]; i++) {
-		const char *pattern = layout[i];
-		size_t n = strlen(pattern), digits;
-
-		t->pattern = i + 1;
-		if (!strcmp(pattern, "*") || (!is_numbered(pattern) && is_below(t->path, pattern)))
-			return;
-		if (!is_numbered(pattern) || strncmp(t->path, pattern, n - 1))
-			continue;
-		digits = strspn(t->path + n - 1, "0123456789");
-		if (!digits || t->path[n - 1 + digits] != '/')
-			continue;
-		if (digits > DIGITS || (digits > 1 && t->path[n - 1] == '0'))
-			die("%s: %s: expected a block's number after %.*s", k->source->path, t->name,
-				(int)n - 1, pattern);
-		t->number = strtoul(t->path + n - 1, NULL, 10);
+	while (t->pattern < n && pattern_match(&layout[t->pattern++], t->path, &number) != MATCH_WITHIN)
+		;
+	if (!number)
 		return;
-	}
+	digits = strspn(number, "0123456789");
+	if (digits > DIGITS || (digits > 1 && *number == '0'))
+		die("%s: %s: expected a block's number after %.*s", k->source->path, t->name,
+			(int)(number - t->path), t->path);
+	t->number = strtoul(number, NULL, 10);
 }
 
 static int by_place(const void *a, const void *b)
@@ -270,22 +254,22 @@ static int by_place(const void *a, const void *b)
 
 size_t checkpoint_parts(struct checkpoint *k)
 {
-	const char *const *layout = k->config->arch->layout;
-	size_t part = 0, i = 0;
+	size_t patterns, part = 0, i = 0;
+	struct pattern *layout = pattern_list(k->config->arch->layout, &patterns);
+	const struct entry *before = NULL;
 
 	for (size_t t = 0; t < k->entries; t++)
-		place(k, k->entry + t);
+		place(k, patterns, layout, k->entry + t);
 	sort(k, by_place);
-	for (size_t p = 0; !p || layout[p - 1]; p++) {	/* pattern 0 is the root */
-		bool numbered = p && is_numbered(layout[p - 1]);
-		size_t number = SIZE_MAX;
+	for (size_t p = 0; p <= patterns; p++) {	/* pattern 0 is the root */
+		bool numbered = p && layout[p - 1].kind == PATTERN_NUMBERED;
 
 		part += p && !numbered;		/* a part of its own, be it empty */
-		for (; i < k->entries && k->entry[i].pattern == p; i++) {
-			part += numbered && k->entry[i].number != number;
-			number = k->entry[i].number;
+		for (; i < k->entries && k->entry[i].pattern == p; before = k->entry + i++) {
+			part += numbered && (!before || before->pattern != p || before->number != k->entry[i].number);
 			k->entry[i].part = part;
 		}
 	}
+	free(layout);
 	return part + 1;
 }

@@ -17,8 +17,6 @@
 #include <string.h>
 #include "base/error.h"
 
-const char *const compute_types[] = { [COMPUTE_F32] = "f32", [COMPUTE_BF16] = "bf16",
-	[COMPUTE_INT16] = "int16", NULL };
 
 enum { WINDOW = 4096, FIRST_WINDOWED = 28 };	/* sliding_window, max_window_layers where they are absent */
 

@@ -9,17 +9,11 @@
 #include <stdint.h>
 #include "io/image.h"
 #include "model/architecture.h"
+#include "quant/product.h"
 
 enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 
 enum { EOS = 8 };
-
-/* Arithmetic of the linear products: what a tool's --compute-type says, not the model. */
-enum compute_type { COMPUTE_F32, COMPUTE_BF16, COMPUTE_INT16 };
-extern const char *const compute_types[];	/* their names, NULL-terminated */
-#define OPTION_COMPUTE_TYPE(var) { 0, "compute-type", \
-	OPTION_ENUM(enum compute_type, var, compute_types), NULL, \
-	"arithmetic of the linear products", .otherwise = "f32" }
 
 enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
 
@@ -42,8 +36,8 @@ struct config {
 	long bos, eos[EOS];		/* bos: -1 if there is none */
 	size_t eos_count;
 	/* Set by whoever runs the model. */
-	enum compute_type compute_type;
-	bool few;			/* few columns a product: see quant/product.h */
+	enum compute_type compute_type;	/* what --compute-type says */
+	size_t rows;			/* of activations in a product, at most; 0: many (quant/product.h) */
 };
 
 /* From the text of config.json; dies, naming `name` and /config, on what it does not know. */

@@ -55,6 +55,11 @@ CLONES(static, void, bf16_narrow, (size_t n, uint16_t y[restrict n], const float
 	}
 }
 
+size_t half_size(enum half_type type)
+{
+	return type == HALF_NONE ? sizeof(float) : sizeof(uint16_t);
+}
+
 void half_widen(size_t n, float y[n], const void *x, enum half_type type)
 {
 	switch (type) {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 enum half_type { HALF_NONE, HALF_F16, HALF_BF16 };	/* HALF_NONE: the data is f32 already */
+size_t half_size(enum half_type type);		/* bytes of a number */
 
 /* Exact. x has n elements of the given type. */
 void half_widen(size_t n, float y[n], const void *x, enum half_type type);

@@ -11,7 +11,7 @@
 #include "num/linalg.h"
 #include "num/openblas.h"
 #include "base/error.h"
-#include "base/room.h"
+#include "base/memory.h"
 #include "base/thread.h"
 #include <assert.h>
 #include <cblas.h>
@@ -67,7 +67,7 @@ void linalg_init(void)
 	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
 	openblas_set_num_threads(1);
 	openblas_buffers();
-	room_stack();
+	memory_stack();
 }
 
 static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],

@@ -2,20 +2,20 @@
 /*
  * encode.c -- from a text to ids: added tokens, steps, BPE of each word; see encode.h
  *
- * BPE joins, again and again, the leftmost of the pairs of neighbours whose
- * merge has the lowest rank. Candidates wait in a heap by (rank, place); one
- * that has been overtaken is dropped when it is taken out: O(n log n) also where
- * nothing can be cut.
+ * BPE merges the pair of neighbours whose merge has the lowest rank, the leftmost
+ * of several, until no pair has a merge. A heap holds the candidates by rank and
+ * place; one whose pair has changed meanwhile is dropped when it is taken out. The
+ * time is O(n log n), even for a text that cannot be cut.
  *
- * Such tokenizers often have no words: a whole text is one. It is cut between
- * two characters that stand at the seam of no merge; nothing can join them, so
- * the ids are the same, and each stretch is short.
+ * Such tokenizers often have no words: a whole text is one. It is cut between two
+ * characters that no merge joins, so the ids are the same, and each stretch is
+ * short.
  */
 #include "text/encode.h"
-#include "text/tokenizer.h"
-#include "base/error.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "text/tokenizer.h"
 
 /* --- BPE --- */
 
@@ -28,29 +28,30 @@ struct symbol {
 
 struct candidate { int32_t rank; uint32_t at; int32_t id; };
 
-/* One encoding under way. */
+/* The state of one encoding. */
 struct encoder {
 	const struct tokenizer *t;
 	bool special;
 	struct encoding out;
-	size_t room;
+	size_t capacity;
 	struct symbol *symbol;
-	size_t symbols, symbol_room;
+	size_t symbols, most_symbols;
 	struct candidate *heap;
-	size_t heaps, heap_room;
-	size_t unknown_bytes;	/* of the unknown characters that wait to be fused */
+	size_t heaps, most_heaps;
+	size_t unknown_bytes;	/* of the unknown characters that will be one token */
 	bool unknown;
 };
 
 static void put_token(struct encoder *e, int32_t id, size_t bytes)
 {
-	if (e->out.n == e->room) {
-		e->room += e->room / 2 + 256;
-		e->out.id = xgrow(e->out.id, e->room, sizeof *e->out.id);
-		e->out.bytes = xgrow(e->out.bytes, e->room, sizeof *e->out.bytes);
+	if (e->out.n == e->capacity) {
+		e->capacity += e->capacity / 2 + 256;
+		e->out.id = xgrow(e->out.id, e->capacity, sizeof *e->out.id);
+		e->out.bytes = xgrow(e->out.bytes, e->capacity, sizeof *e->out.bytes);
 	}
 	if (bytes > UINT16_MAX)
-		die("%s: token %zu of the text (id %d) stands for more than %d bytes of the text", e->t->name, e->out.n, id, UINT16_MAX);
+		die("%s: token %zu (id %d) stands for %zu bytes of the text, expected at most %d",
+			e->t->name, e->out.n, id, bytes, UINT16_MAX);
 	e->out.id[e->out.n] = id;
 	e->out.bytes[e->out.n++] = (uint16_t)bytes;
 }
@@ -68,8 +69,8 @@ static void push(struct encoder *e, uint32_t left, uint32_t right)
 
 	if (m->rank < 0)
 		return;
-	if (e->heaps == e->heap_room)
-		e->heap = xgrow(e->heap, e->heap_room = 2 * e->heap_room + 64, sizeof *e->heap);
+	if (e->heaps == e->most_heaps)
+		e->heap = xgrow(e->heap, e->most_heaps = 2 * e->most_heaps + 64, sizeof *e->heap);
 	for (i = e->heaps++; i && before(c, e->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		e->heap[i] = e->heap[(i - 1) / 2];
 	e->heap[i] = c;
@@ -90,7 +91,7 @@ static struct candidate pop(struct encoder *e)
 	return top;
 }
 
-/* Merges the waiting symbols, lowest rank first, and puts what is left into the result. */
+/* Merges the symbols, lowest rank first, and adds the tokens that result to the output. */
 static void flush(struct encoder *e)
 {
 	struct symbol *s = e->symbol;
@@ -130,12 +131,13 @@ static void put_symbol(struct encoder *e, int32_t id, size_t bytes)
 {
 	struct symbol *s;
 
-	if (e->symbols == e->symbol_room)
-		e->symbol = xgrow(e->symbol, e->symbol_room = 2 * e->symbol_room + 64, sizeof *e->symbol);
+	if (e->symbols == e->most_symbols)
+		e->symbol = xgrow(e->symbol, e->most_symbols = 2 * e->most_symbols + 64, sizeof *e->symbol);
 	if (bytes > UINT32_MAX || e->symbols >= UINT32_MAX - 1)
 		die("%s: the text has a stretch of 4 GiB without a place to cut it", e->t->name);
 	s = e->symbol + e->symbols;
-	*s = (struct symbol){ id, e->symbols ? (uint32_t)e->symbols - 1 : UINT32_MAX, UINT32_MAX, (uint32_t)bytes, false };
+	*s = (struct symbol){ id, e->symbols ? (uint32_t)e->symbols - 1 : UINT32_MAX, UINT32_MAX,
+		(uint32_t)bytes, false };
 	if (e->symbols)
 		s[-1].next = (uint32_t)e->symbols;
 	e->symbols++;
@@ -179,7 +181,7 @@ static void put_character(struct encoder *e, size_t n, const char *s, const uint
 		size_t rest = sum(n, weight);
 
 		put_unknown(e);
-		for (size_t i = 0; i < n; i++) {	/* one byte each where the character is the text's own */
+		for (size_t i = 0; i < n; i++) {	/* each is one of the text, unless a step made it */
 			size_t w = i + 1 < n && rest ? 1 : rest;
 
 			put_symbol(e, t->byte[(unsigned char)s[i]], w);
@@ -191,7 +193,8 @@ static void put_character(struct encoder *e, size_t n, const char *s, const uint
 		e->unknown = true;
 		e->unknown_bytes += sum(n, weight);
 	} else {
-		die("%s: there is neither a token for '%.*s' nor an unknown token", t->name, valid ? (int)n : 1, valid ? s : "?");
+		die("%s: there is neither a token for '%.*s' nor an unknown token", t->name,
+			valid ? (int)n : 1, valid ? s : "?");
 	}
 }
 
@@ -240,9 +243,9 @@ static void encode_words(struct encoder *e, size_t n, const char *s, const uint1
 /* Bytes of white space (Unicode's property) at s, or 0. */
 static size_t space(const char *s, size_t n)
 {
-	static const char *const spaces[] = { "\t", "\n", "\v", "\f", "\r", " ", "\xc2\x85", "\u00a0", "\u1680",
-		"\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009",
-		"\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000" };
+	static const char *const spaces[] = { "\t", "\n", "\v", "\f", "\r", " ", "\xc2\x85", "\u00a0",
+		"\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007",
+		"\u2008", "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000" };
 
 	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
 		if (strlen(spaces[i]) <= n && !memcmp(s, spaces[i], strlen(spaces[i])))
@@ -266,12 +269,11 @@ static int32_t finder_match(const struct finder *f, size_t n, const char *s, siz
 	return NONE;
 }
 
-/*
- * Calls piece for the stretches between added tokens, and puts the tokens into
- * the result. weight NULL: every byte counts one.
- */
-static void split_added(struct encoder *e, const struct finder *f, size_t n, const char *s, const uint16_t *weight,
-	bool first, void (*piece)(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first))
+/* Adds the added tokens to the output, and calls piece for the text between them. weight NULL: every byte
+ * counts one. */
+static void split_added(struct encoder *e, const struct finder *f, size_t n, const char *s,
+	const uint16_t *weight, bool first,
+	void (*piece)(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first))
 {
 	size_t done = 0, length;
 
@@ -286,7 +288,7 @@ static void split_added(struct encoder *e, const struct finder *f, size_t n, con
 			continue;
 		end = i + length;
 		if (a->lstrip)
-			for (size_t k = i; k-- > done;)	/* back over white space, character by character */
+			for (size_t k = i; k-- > done;)	/* back over white space, by characters */
 				if ((s[k] & 0xc0) != 0x80) {
 					if (space(s + k, begin - k) != begin - k)
 						break;
@@ -325,7 +327,7 @@ static void encode_raw(struct encoder *e, size_t n, const char *s, const uint16_
 	struct weighted b = { 0 }, spare = { 0 };
 
 	(void)weight;
-	weighted_room(&b, n);
+	weighted_reserve(&b, n);
 	memcpy(b.text, s, n);
 	for (b.n = 0; b.n < n; b.n++)
 		b.weight[b.n] = 1;

@@ -3,24 +3,24 @@
  * normalize.c -- normalizers and Metaspace; see normalize.h
  */
 #include "text/normalize.h"
-#include "base/error.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
 
-void weighted_room(struct weighted *b, size_t n)
+void weighted_reserve(struct weighted *b, size_t n)
 {
-	if (b->n + n <= b->room)
+	if (b->n + n <= b->capacity)
 		return;
-	b->room = b->room + b->room / 2 + n;
-	b->text = xgrow(b->text, b->room, 1);
-	b->weight = xgrow(b->weight, b->room, sizeof *b->weight);
+	b->capacity = b->capacity + b->capacity / 2 + n;
+	b->text = xgrow(b->text, b->capacity, 1);
+	b->weight = xgrow(b->weight, b->capacity, sizeof *b->weight);
 }
 
 void weighted_put(struct weighted *b, size_t n, const char *s, size_t weight)
 {
 	if (weight > UINT16_MAX)
 		die("the normalizer joins more than %d bytes of the text into one", UINT16_MAX);
-	weighted_room(b, n);
+	weighted_reserve(b, n);
 	memcpy(b->text + b->n, s, n);
 	memset(b->weight + b->n, 0, n * sizeof *b->weight);
 	b->weight[b->n] = (uint16_t)weight;
@@ -31,7 +31,7 @@ void weighted_copy(struct weighted *b, const struct weighted *from, size_t begin
 {
 	if (!n)
 		return;
-	weighted_room(b, n);
+	weighted_reserve(b, n);
 	memcpy(b->text + b->n, from->text + begin, n);
 	memcpy(b->weight + b->n, from->weight + begin, n * sizeof *b->weight);
 	b->n += n;
@@ -49,11 +49,6 @@ void weighted_free(struct weighted *b)
 {
 	free(b->text);
 	free(b->weight);
-}
-
-static bool starts_with(const struct weighted *b, const char *s, size_t n)
-{
-	return b->n >= n && !memcmp(b->text, s, n);
 }
 
 void step_prepend(const struct step *s, struct weighted *b, struct weighted *spare, bool first)
@@ -91,7 +86,8 @@ void step_replace(const struct step *s, struct weighted *b, struct weighted *spa
 void step_metaspace(const struct step *s, struct weighted *b, struct weighted *spare, bool first)
 {
 	step_replace(s, b, spare, first);
-	if ((s->scheme == SCHEME_ALWAYS || (s->scheme == SCHEME_FIRST && first)) && !starts_with(b, s->to, s->to_length))
+	if ((s->scheme == SCHEME_ALWAYS || (s->scheme == SCHEME_FIRST && first)) &&
+	    (b->n < s->to_length || memcmp(b->text, s->to, s->to_length)))
 		step_prepend(s, b, spare, first);
 }
 

@@ -3,8 +3,8 @@
  * vocabulary.c -- hash tables of tokens, merges and seams; see vocabulary.h
  */
 #include "text/vocabulary.h"
-#include "base/error.h"
 #include <string.h>
+#include "base/error.h"
 
 enum { SEAM_BITS = 20 };
 
