@@ -450,7 +450,7 @@ static void parts(void **unused)
 /* Layers share an input of which they make the same; they are one product where weights are rows of float. */
 static void sharing(void **unused)
 {
-	enum { NONE, TENSOR, EACH, TOKEN };	/* of enum input_mode */
+	enum { NONE, TENSOR, TOKEN, EACH };	/* of enum input_mode */
 	static const float scale[] = { 0.5f, 0.25f, 0.5f, 0.5f };
 	static const struct { int a, b; size_t scale, modalities; const char *format; bool same; } cases[] = {
 		{ NONE, NONE, 1, 1, "e4m3ieee", true }, { TENSOR, NONE, 0, 1, "e4m3fn", false },

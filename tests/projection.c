@@ -76,7 +76,7 @@ static struct projection *make(enum compute_type type, size_t rows, unsigned pac
 	static uint32_t words[LAYERS][16 * WORDS];
 	struct projection *s = xalloc(1, sizeof *s);
 
-	*s = (struct projection){ .name = PROJECTION_QKV, .block = BLOCK, .type = type, .rows = rows, .in = IN };
+	s->name = PROJECTION_QKV, s->block = BLOCK, s->type = type, s->rows = rows, s->in = IN;
 	for (; s->layers < LAYERS; s->out += outs[s->layers++]) {
 		const size_t i = s->layers;
 		struct linear *l = &s->layer[i].linear;
@@ -113,6 +113,7 @@ static void check(struct projection *s)
 	struct batch batch = { .rows = ROWS, .modality = modality };
 	struct seen seen = { .batch = &batch };
 	const struct observer observer = { see, &seen };
+	const double most = errors[s->type];
 	struct workspace workspace = { 0 };
 
 	for (size_t t = 0; t < ROWS; t++)
@@ -120,7 +121,7 @@ static void check(struct projection *s)
 	projection_apply(s, &batch, 0, ROWS, STRIDE, y, (const float (*)[IN])x, &workspace, &observer, false);
 	assert_int_equal(seen.times, 1);
 	for (size_t i = 0; i < LAYERS; i++)
-		assert_true(apart(&s->layer[i].linear, s->at[i], ROWS, modality, 0) < errors[s->type]);
+		assert_true(apart(&s->layer[i].linear, s->at[i], ROWS, modality, 0) < most);
 	for (size_t first = 0, m; first < ROWS; first += m) {	/* in pieces that no observer sees */
 		const float (*piece)[IN] = (const float (*)[IN])&x[first];
 
@@ -128,7 +129,7 @@ static void check(struct projection *s)
 		memset(y, 0, sizeof y);
 		projection_apply(s, &batch, first, m, STRIDE, y, piece, &workspace, NULL, true);
 		for (size_t i = 0; i < LAYERS; i++)
-			assert_true(apart(&s->layer[i].linear, s->at[i], m, modality, first) < errors[s->type]);
+			assert_true(apart(&s->layer[i].linear, s->at[i], m, modality, first) < most);
 		assert_true(y[0][ALL] == 0 && y[0][ALL + 1] == 0);
 	}
 	projection_free(s);
@@ -138,7 +139,7 @@ static void check(struct projection *s)
 
 static void layers(void **unused)
 {
-	enum { NONE, TENSOR, EACH, TOKEN };	/* of enum input_mode */
+	enum { NONE, TENSOR, TOKEN, EACH };	/* of enum input_mode */
 	static const struct { int mode[LAYERS]; size_t scale[LAYERS]; } cases[] = {
 		{ { NONE, NONE, NONE }, { 0 } }, { { TENSOR, TENSOR, TENSOR }, { 0, 0, 0 } },
 		{ { TENSOR, TENSOR, TENSOR }, { 0, 1, 0 } }, { { EACH, EACH, EACH }, { 0, 0, 2 } },

@@ -288,7 +288,7 @@ static void what_is_refused(void **state)
 	refused(json, 3, "a \xff", "neither a token for '?'");
 	end = own(false, true);
 	memset(text, 'z', LONG);
-	refused(end, LONG, text, "more than 65535 bytes");
+	refused(end, LONG, text, "expected at most 65535");
 	free((char *)end);
 	free(json);
 	free(text);

@@ -12,17 +12,18 @@
 #include "quant/stats.h"
 
 static const struct table_column columns[] = {
-	{ "tensor", TABLE_TEXT }, { "storage", TABLE_TEXT }, { "mse", TABLE_REAL }, { "weight_error", TABLE_REAL },
-	{ "sqnr", TABLE_REAL }, { "largest", TABLE_REAL }, { "output_error", TABLE_REAL },
+	{ "tensor", TABLE_TEXT }, { "storage", TABLE_TEXT }, { "mse", TABLE_REAL },
+	{ "weight_error", TABLE_REAL }, { "sqnr", TABLE_REAL }, { "largest", TABLE_REAL },
+	{ "output_error", TABLE_REAL },
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-/* A part of the model, or the whole reference, on its way through its groups. */
+/* What the visits to the groups of a part of the model, or of the whole reference, share. */
 struct walk {
 	struct compare *c;
 	const struct image *image;
 	struct layer_list list;
-	const char *other;		/* name of the file that lacks what is missed */
+	const char *other;		/* name of the file that a tensor may be missing in */
 };
 
 struct compare compare_begin(struct image *reference, struct image *hessian, const struct selection *layers)
@@ -53,21 +54,23 @@ static void see_layer(struct compare *c, const char *group)
 			see(c, group, m->name);
 }
 
-static void add_row(struct compare *c, const char *path, const struct linear *l, const struct weight_difference *d)
+static void add_row(struct compare *c, const char *path, const struct linear *l,
+	const struct weight_difference *d)
 {
 	table_row(&c->table, (union table_value[]){ { path }, { survey_storage(l) }, { .number = d->mse },
-		{ .number = d->error }, { .number = d->sqnr }, { .number = d->largest }, { .number = d->output } });
+		{ .number = d->error }, { .number = d->sqnr }, { .number = d->largest },
+		{ .number = d->output } });
 }
 
-static void take_layer(struct walk *w, const char *group)
+static void compare_layer(struct walk *w, const char *group)
 {
 	struct compare *c = w->c;
 	struct layer ours = layer_read(w->image, group, 0, 0);
 	const struct linear *l = &ours.linear;
 	void *work = xalloc(stats_workspace(l->out, l->in), 1);
-	const float *h = NULL;
 	struct weight_difference d;
 	struct layer theirs;
+	const float *h = NULL;
 
 	if (c->hessian && hessian_there(c->hessian, group)) {
 		h = hessian_find(c->hessian, group, l->in).sum;
@@ -94,7 +97,7 @@ static void take_layer(struct walk *w, const char *group)
 	layer_free(&ours), layer_free(&theirs);
 }
 
-/* Any tensor as a matrix of its own type. */
+/* Any tensor as a matrix of the same type. */
 static struct linear matrix_of(const struct image *image, const char *path, const struct tensor *t)
 {
 	size_t rows = t->rank > 1 ? t->dim[0] : 1;
@@ -103,15 +106,15 @@ static struct linear matrix_of(const struct image *image, const char *path, cons
 		.weight_type = layer_half(image, path, t->type) };
 }
 
-/* What stands on one side only differs. */
-static void miss(struct walk *w, const char *path)
+/* A tensor that one side lacks counts as different. */
+static void report_missing(struct walk *w, const char *path)
 {
 	warn("%s: %s: is missing; %s has it", w->other, path, image_name(w->image));
 	w->c->others++;
 	w->c->differ++;
 }
 
-static void take_other(struct walk *w, const char *group, const char *member)
+static void compare_other(struct walk *w, const char *group, const char *member)
 {
 	struct compare *c = w->c;
 	char *path = xformat("%s/%s", group, member);
@@ -119,7 +122,7 @@ static void take_other(struct walk *w, const char *group, const char *member)
 	struct tensor our, their;
 
 	if (image_has(w->image, path) && !image_has(c->reference, path))
-		miss(w, path);
+		report_missing(w, path);
 	else if (image_find(w->image, path, TENSOR_ANY, -1, NULL, &our)) {
 		struct linear ours = matrix_of(w->image, path, &our), theirs;
 		void *work = xalloc(stats_workspace(ours.out, ours.in), 1);
@@ -128,8 +131,8 @@ static void take_other(struct walk *w, const char *group, const char *member)
 		theirs = matrix_of(c->reference, path, &their);
 		stats_difference(&theirs, &ours, NULL, &d, work);
 		if (tensor_count(&our) && !isfinite(d.mse))
-			die("%s: %s: holds infinite or undefined numbers (NaN), or %s does", image_name(w->image), path,
-				image_name(c->reference));
+			die("%s: %s: holds infinite or undefined numbers (NaN), or %s does",
+				image_name(w->image), path, image_name(c->reference));
 		if (d.largest > 0) {
 			add_row(c, path, &ours, &d);
 			c->differ++;
@@ -148,13 +151,14 @@ static void visit_model(void *arg, const char *group)
 	if (!selection_has(w->c->layers, group))
 		return;
 	progress(group, 0, 0);
-	if (layer_listed(&w->list, group) || layer_quantized(w->image, group) || layer_quantized(w->c->reference, group))
-		take_layer(w, group);
+	if (layer_listed(&w->list, group) || layer_quantized(w->image, group) ||
+		layer_quantized(w->c->reference, group))
+		compare_layer(w, group);
 	else
-		take_other(w, group, "weight");
+		compare_other(w, group, "weight");
 	for (const struct member *m = members; m->name; m++)
 		if (m->role == MEMBER_TERM)
-			take_other(w, group, m->name);
+			compare_other(w, group, m->name);
 }
 
 void compare_part(void *arg, const struct filter *f)
@@ -177,7 +181,7 @@ static void visit_reference(void *arg, const char *group)
 		if (compared && image_has(w->image, path) && !is_seen(w->c, path)) {
 			if (layer_listed(&w->list, group) && m->role == MEMBER_WEIGHT)
 				die("%s: %s: is missing; %s has it", w->other, group, image_name(w->image));
-			miss(w, path);
+			report_missing(w, path);
 		}
 		free(path);
 	}
@@ -203,8 +207,9 @@ void compare_end(struct compare *c, const char *name)
 		die("%s: holds no Hessian of a layer of %s", image_name(c->hessian), name);
 	for (size_t i = 0; i < 3; i++)
 		mean[i] = exp(c->logs[i] / (double)c->counts[i]);
-	table_sum(&c->table, (union table_value[]){ { "geometric mean" }, { "-" }, { .number = mean[0] }, { .number = mean[1] },
-		{ .number = -10 * log10(mean[1]) }, { .number = NAN }, { .number = mean[2] } });
+	table_sum(&c->table, (union table_value[]){ { "geometric mean" }, { "-" }, { .number = mean[0] },
+		{ .number = mean[1] }, { .number = -10 * log10(mean[1]) }, { .number = NAN },
+		{ .number = mean[2] } });
 }
 
 void compare_free(struct compare *c)

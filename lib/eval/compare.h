@@ -2,9 +2,8 @@
 /*
  * compare.h -- a model against a reference, tensor by tensor
  *
- * Every linear layer gets a row. Of the other weights and of the biases those
- * that differ get one, so that a table without them says that nothing else has
- * changed. Only what is selected is looked at.
+ * Every linear layer gets a row. Of the other weights and of the biases those that differ get one, so that
+ * a table without them says that nothing else has changed. Only what is selected is looked at.
  */
 #ifndef EVAL_COMPARE_H
 #define EVAL_COMPARE_H
@@ -26,12 +25,11 @@ struct compare {
 };
 
 struct compare compare_begin(struct image *reference, struct image *hessian, const struct selection *layers);
-/* A part of the model. Dies on what the reference lacks or has in another shape, and on numbers that are not finite. */
+/* A part of the model. Dies on a tensor of another shape in the reference, and on one that is not finite. */
 void compare_part(void *compare, const struct filter *f);
 /*
- * The last row: geometric means over layers that differ, as dpq-run reports
- * them. Dies if there was no layer in `name`, or if the reference has a tensor
- * that `name` lacks.
+ * The last row: geometric means over layers that differ, as dpq-run reports them. Dies if there was no
+ * layer in `name`, or if the reference has a tensor that `name` lacks.
  */
 void compare_end(struct compare *c, const char *name);
 void compare_free(struct compare *c);

@@ -11,9 +11,8 @@
 #include "num/linalg.h"
 
 /*
- * A row of one model so far. The score's exponentials are floats, good for a
- * likelihood; a divergence of 1e-6 is a difference of two such logarithms, so
- * its sums are apart, of exponentials in double.
+ * A row of one model so far. The score's exponentials are floats, good for a likelihood; a divergence of
+ * 1e-6 is a difference of two such logarithms, so its sums are apart, of exponentials in double.
  */
 struct side { struct score score; size_t top; double sum; };
 struct row { struct side model, reference; double difference; };
@@ -41,7 +40,9 @@ static double side_add(struct side *s, size_t n, const float y[n], size_t first,
 
 static void row_add(struct row *r, size_t n, const float m[n], const float a[n], size_t first, size_t target)
 {
-	double model = side_add(&r->model, n, m, first, target), reference = side_add(&r->reference, n, a, first, target), sum[3];
+	const double model = side_add(&r->model, n, m, first, target);
+	const double reference = side_add(&r->reference, n, a, first, target);
+	double sum[3];
 
 	linalg_sum_exp_pair(n, sum, a, r->reference.score.max, m, r->model.score.max);
 	r->reference.sum = r->reference.sum * reference + sum[0];
@@ -64,10 +65,12 @@ static void add_tile(void *arg, size_t row, size_t m, size_t first, size_t n, co
 static double divergence_of_row(const struct row *r, const struct windows *w, size_t i)
 {
 	const struct side *m = &r->model, *a = &r->reference;
-	double kl = r->difference / a->sum + (log(m->sum) - log(a->sum)) + ((double)m->score.max - (double)a->score.max);
+	double kl = r->difference / a->sum + (log(m->sum) - log(a->sum)) +
+		((double)m->score.max - (double)a->score.max);
 
 	if (!isfinite(kl))
-		die("the models give %g as the divergence at %s: their numbers overflow", kl, windows_place(w, i));
+		die("the models give %g as the divergence at %s: their numbers overflow", kl,
+			windows_place(w, i));
 	return kl > 0 ? kl : 0;
 }
 
@@ -76,12 +79,14 @@ struct divergence divergence_of(struct forward *f, const struct head *h, struct 
 {
 	const struct windows *w = f->windows;
 	size_t n = w->targets, k = 0;
-	struct divergence d = { n, nll, xalloc(n, sizeof *d.reference), xalloc(n, sizeof *d.kl), xalloc(n, 1) };
+	struct divergence d = { n, nll, xalloc(n, sizeof *d.reference), xalloc(n, sizeof *d.kl),
+		xalloc(n, 1) };
 	struct rows r = { w, xalloc(f->hidden.rows, sizeof *r.row) };
 
 	for (size_t i = 0; i < f->hidden.rows; i++)
 		r.row[i].model.score = r.row[i].reference.score = score_begin();
-	forward_tiles(2, (struct forward *[]){ f, reference }, (const struct head *[]){ h, reference_head }, add_tile, &r);
+	forward_tiles(2, (struct forward *[]){ f, reference }, (const struct head *[]){ h, reference_head },
+		add_tile, &r);
 	for (size_t i = 0; i < f->hidden.rows; i++) {
 		if (w->target[i] < 0)
 			continue;
@@ -99,10 +104,11 @@ void divergence_free(struct divergence *d)
 	free(d->reference), free(d->kl), free(d->agrees);
 }
 
-/* ---- numbers of it ---- */
+/* --- means and percentiles --- */
 
 /* Rows for the mean of x[n] and, where it has a name, for its standard error. */
-static struct answer *put_mean(struct answer *a, const char *name, const char *error, size_t n, const double x[n])
+static struct answer *put_mean(struct answer *a, const char *name, const char *error, size_t n,
+	const double x[n])
 {
 	struct perplexity p = perplexity_of(n, x, 0);
 
@@ -115,19 +121,23 @@ static struct answer *put_mean(struct answer *a, const char *name, const char *e
 struct percentile { const char *name; double percent; };
 
 /* x[n] comes back sorted. */
-static struct answer *put_percentiles(struct answer *a, size_t rows, const struct percentile row[rows], size_t n, double x[n])
+static struct answer *put_percentiles(struct answer *a, size_t rows, const struct percentile row[rows],
+	size_t n, double x[n])
 {
 	gsl_sort(x, 1, n);
 	for (size_t i = 0; i < rows; i++)
-		*a++ = (struct answer){ row[i].name, gsl_stats_quantile_from_sorted_data(x, 1, n, row[i].percent / 100), 6 };
+		*a++ = (struct answer){ row[i].name,
+			gsl_stats_quantile_from_sorted_data(x, 1, n, row[i].percent / 100), 6 };
 	return a;
 }
 
 size_t divergence_answer(const struct divergence *d, struct answer answer[DIVERGENCE_ANSWERS])
 {
-	static const struct percentile of_kl[] = { { "kl_median", 50 }, { "kl_99", 99 }, { "kl_99_9", 99.9 }, { "kl_max", 100 } };
-	static const struct percentile of_p[] = { { "delta_p_1", 1 }, { "delta_p_5", 5 }, { "delta_p_25", 25 },
-		{ "delta_p_median", 50 }, { "delta_p_75", 75 }, { "delta_p_95", 95 }, { "delta_p_99", 99 } };
+	static const struct percentile of_kl[] = { { "kl_median", 50 }, { "kl_99", 99 }, { "kl_99_9", 99.9 },
+		{ "kl_max", 100 } };
+	static const struct percentile of_p[] = { { "delta_p_1", 1 }, { "delta_p_5", 5 },
+		{ "delta_p_25", 25 }, { "delta_p_median", 50 }, { "delta_p_75", 75 }, { "delta_p_95", 95 },
+		{ "delta_p_99", 99 } };
 	double *x = xalloc(d->n, sizeof *x), squares = 0;
 	struct answer *a = answer;
 

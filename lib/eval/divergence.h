@@ -5,9 +5,8 @@
  *	kl = Σ_v P(v) (log P(v) - log Q(v)),	P the other model's, Q the model's
  *	Δp = Q(target) - P(target)
  *
- * and whether the two have one token on top. Logits of both are made tile by
- * tile over the vocabulary, and one pass over them is enough: with their
- * largest so far A and M, kl is
+ * and whether the two have one token on top. Logits of both are made tile by tile over the vocabulary, and
+ * one pass over them is enough: with their largest so far A and M, kl is
  *
  *	Σ e^(a - A) (a - m) / Σ e^(a - A) + log Σ e^(m - M) - log Σ e^(a - A) + M - A
  */
@@ -29,16 +28,15 @@ struct divergence {
 };
 
 /*
- * Both over the same windows, with one size of vocabulary, and at their heads.
- * nll and what is kept of the other are bit for bit as forward_score() gives
- * them. Dies on numbers that are not finite.
+ * Both over the same windows, with one size of vocabulary, and at their heads. nll and what is kept of the
+ * other are bit for bit as forward_score() gives them. Dies on numbers that are not finite.
  */
 struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *reference,
 	const struct head *reference_head, double nll[f->windows->targets]);
 void divergence_free(struct divergence *d);
 
 enum { DIVERGENCE_ANSWERS = 19 };
-/* Means, standard errors of means as those of nll, and percentiles, linear between the two nearest targets; how many rows. */
+/* Means, their standard errors, and percentiles, linear between the two nearest targets; returns how many. */
 size_t divergence_answer(const struct divergence *d, struct answer answer[DIVERGENCE_ANSWERS]);
 /* /nll_of_reference and /kl f64, /top_agrees uint8 [n]. Nothing with NULL. */
 void divergence_write(struct output *out, const struct divergence *d);

@@ -61,10 +61,12 @@ struct image *record_earlier(const char *path, const struct windows *w)
 	int32_t *ours = targets_of(w);
 
 	if (t.dim[0] != n)
-		die("%s: /target: is over other tokens, or other windows: %zu targets, not %zu", path, t.dim[0], n);
+		die("%s: /target: is over other tokens, or other windows: %zu targets, not %zu", path,
+			t.dim[0], n);
 	for (size_t i = 0; i < n; i++)
 		if (ours[i] != theirs[i])
-			die("%s: /target: is over other tokens: target %zu is %d, not %d", path, i, theirs[i], ours[i]);
+			die("%s: /target: is over other tokens: target %zu is %d, not %d", path, i, theirs[i],
+				ours[i]);
 	image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &n);
 	free(ours);
 	return record;
@@ -72,5 +74,6 @@ struct image *record_earlier(const char *path, const struct windows *w)
 
 struct paired record_paired(const struct image *record, size_t targets, const double nll[targets])
 {
-	return perplexity_paired(targets, nll, image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &targets).data);
+	return perplexity_paired(targets, nll,
+		image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &targets).data);
 }

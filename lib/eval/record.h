@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * record.h -- the full record of a measurement: every target's negative
- * log-likelihood beside the numbers that sum it up
+ * record.h -- the full record of a measurement: every target's negative log-likelihood beside the numbers
+ * that sum it up
  */
 #ifndef EVAL_RECORD_H
 #define EVAL_RECORD_H
@@ -11,12 +11,14 @@
 #include "forward/windows.h"
 #include "io/image.h"
 
-/* Of a tool whose answer is text (output_answer()); begun while the first part of the model, which has its history, is at
- * hand. path NULL: no record, returns NULL. */
+/*
+ * Of a tool whose answer is text (output_answer()), with the history that the first part of the model
+ * holds. path NULL: no record, returns NULL.
+ */
 struct output *record_open(const char *path, const struct image *model);
-/* The history of another input, by the name of its option, likewise from its first part. Nothing with NULL. */
+/* The history of another input, by the name of its option, from its first part. Nothing with NULL. */
 void record_input(struct output *out, const char *option, const struct image *input);
-/* /target int32 and /nll_of_target f64 [targets], and each number as a root attribute; closes the record. Nothing with NULL. */
+/* Writes /target int32, /nll_of_target f64 [targets], answers as attributes; closes. Nothing with NULL. */
 void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
 	const double nll[w->targets]);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* survey.c -- see survey.h */
 #include "eval/survey.h"
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,29 +13,33 @@
 #include "quant/stats.h"
 
 static const struct table_column model_columns[] = {
-	{ "layer", TABLE_TEXT }, { "storage", TABLE_TEXT }, { "group", TABLE_TEXT }, { "compute", TABLE_TEXT },
-	{ "rows", TABLE_INTEGER }, { "columns", TABLE_INTEGER }, { "bits", TABLE_REAL },
-	{ "sigma", TABLE_REAL }, { "sigma_min", TABLE_REAL }, { "sigma_max", TABLE_REAL }, { "deviation", TABLE_REAL },
-	{ "kurtosis", TABLE_REAL }, { "absmax", TABLE_REAL }, { "incoherence", TABLE_REAL },
+	{ "layer", TABLE_TEXT }, { "storage", TABLE_TEXT }, { "group", TABLE_TEXT },
+	{ "compute", TABLE_TEXT }, { "rows", TABLE_INTEGER }, { "columns", TABLE_INTEGER },
+	{ "bits", TABLE_REAL }, { "sigma", TABLE_REAL }, { "sigma_min", TABLE_REAL },
+	{ "sigma_max", TABLE_REAL }, { "deviation", TABLE_REAL }, { "kurtosis", TABLE_REAL },
+	{ "absmax", TABLE_REAL }, { "incoherence", TABLE_REAL },
 };
 
 static const struct table_column hessian_columns[] = {
-	{ "layer", TABLE_TEXT }, { "tokens", TABLE_INTEGER }, { "inputs", TABLE_INTEGER }, { "dead", TABLE_INTEGER },
-	{ "square_mean", TABLE_REAL }, { "square_median", TABLE_REAL }, { "square_max", TABLE_REAL }, { "absmax", TABLE_REAL },
+	{ "layer", TABLE_TEXT }, { "tokens", TABLE_INTEGER }, { "inputs", TABLE_INTEGER },
+	{ "dead", TABLE_INTEGER }, { "square_mean", TABLE_REAL }, { "square_median", TABLE_REAL },
+	{ "square_max", TABLE_REAL }, { "absmax", TABLE_REAL },
 };
 
 struct survey survey_begin(const char *kind, const struct selection *layers)
 {
 	bool model = !strcmp(kind, "model");
 
-	return (struct survey){ .layers = layers,
-		.table = { .column = model ? model_columns : hessian_columns,
-		.columns = model ? sizeof model_columns / sizeof *model_columns : sizeof hessian_columns / sizeof *hessian_columns } };
+	return (struct survey){ .layers = layers, .table = {
+		.column = model ? model_columns : hessian_columns,
+		.columns = (model ? sizeof model_columns : sizeof hessian_columns) / sizeof *model_columns,
+	} };
 }
 
 const char *survey_storage(const struct linear *l)
 {
-	static const enum tensor_type types[] = { [HALF_NONE] = TENSOR_F32, [HALF_F16] = TENSOR_F16, [HALF_BF16] = TENSOR_BF16 };
+	static const enum tensor_type types[] = { [HALF_NONE] = TENSOR_F32, [HALF_F16] = TENSOR_F16,
+		[HALF_BF16] = TENSOR_BF16 };
 
 	return l->weight ? tensor_name(types[l->weight_type]) : l->storage.name;
 }
@@ -57,21 +62,15 @@ static void add_layer(struct survey *s, const struct image *image, const char *p
 
 	stats_weight(l, &w, work);
 	table_row(&s->table, (union table_value[]){ { path }, { survey_storage(l) }, { group },
-		{ l->compute.kind ? l->compute.name : "none" }, { .number = (double)l->out }, { .number = (double)l->in },
-		{ .number = bits }, { .number = w.sigma }, { .number = w.sigma_min }, { .number = w.sigma_max },
-		{ .number = w.deviation }, { .number = w.kurtosis }, { .number = w.absmax }, { .number = w.incoherence } });
+		{ l->compute.kind ? l->compute.name : "none" }, { .number = (double)l->out },
+		{ .number = (double)l->in }, { .number = bits }, { .number = w.sigma },
+		{ .number = w.sigma_min }, { .number = w.sigma_max }, { .number = w.deviation },
+		{ .number = w.kurtosis }, { .number = w.absmax }, { .number = w.incoherence } });
 	s->weights += weights;
 	s->bits += bits * weights;
 	s->absmax = fmax(s->absmax, w.absmax);
 	free(group), free(work);
 	layer_free(&layer);
-}
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 struct visit { struct survey *s; const struct image *image; };
@@ -102,7 +101,7 @@ static void visit_hessian(void *arg, const char *path)
 		dead += !(square[i] > 0);
 		top = fmax(top, (double)h.absmax[i]);
 	}
-	qsort(square, n, sizeof *square, ascending);
+	gsl_sort(square, 1, n);
 	table_row(&v->s->table, (union table_value[]){ { path }, { .number = (double)h.count },
 		{ .number = (double)n }, { .number = (double)dead }, { .number = sum / (double)n },
 		{ .number = (square[(n - 1) / 2] + square[n / 2]) / 2 }, { .number = square[n - 1] },
@@ -135,6 +134,6 @@ void survey_end(struct survey *s, const char *name)
 		die("%s: holds no linear layer%s", name, selection_text(s->layers));
 	if (s->table.column == hessian_columns)
 		return;
-	table_sum(&s->table, (union table_value[]){ { "all" }, { "-" }, { "-" }, { "-" }, not, not, { .number = s->bits / s->weights },
-		not, not, not, not, not, { .number = s->absmax }, not });
+	table_sum(&s->table, (union table_value[]){ { "all" }, { "-" }, { "-" }, { "-" }, not, not,
+		{ .number = s->bits / s->weights }, not, not, not, not, not, { .number = s->absmax }, not });
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * survey.h -- what the linear layers of a model are like, or their inputs by
- * a Hessian file, a row each
+ * survey.h -- what the linear layers of a model are like, or their inputs by a Hessian file, a row each
  */
 #ifndef EVAL_SURVEY_H
 #define EVAL_SURVEY_H
@@ -20,7 +19,7 @@ struct survey {
 struct survey survey_begin(const char *kind, const struct selection *layers);	/* "model" or "hessian" */
 /* The selected layers of a part. */
 void survey_part(void *survey, const struct filter *f);
-/* Of a model the last row: bits a weight over all layers, and the largest weight. Dies if there was no layer in `name`. */
+/* Of a model the last row: bits a weight, and the largest weight. Dies if `name` holds no layer. */
 void survey_end(struct survey *s, const char *name);
 
 /* "bf16", "uint4" */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sweep.c -- see sweep.h */
 #include "eval/sweep.h"
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "model/setting.h"
 #include "num/gauss.h"
 
-enum { CHUNK = 256, POINTS = 1000000 };
+enum { WEIGHTS = 256, POINTS = 1000000 };	/* rounded at a time; of a range of sigmas, at most */
 static const double LEAST = 1e-3, MOST = 2;	/* sigmas among which minima and crossovers are looked for */
 
 static const struct table_column curve_columns[] = {
@@ -22,28 +23,31 @@ static const struct table_column curve_columns[] = {
 	{ "relative", TABLE_REAL }, { "sampled", TABLE_REAL }, { "sampled_se", TABLE_REAL },
 };
 static const struct table_column best_columns[] = {
-	{ "format", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL }, { "lead", TABLE_REAL },
+	{ "format", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL },
+	{ "lead", TABLE_REAL },
 };
 static const struct table_column crossover_columns[] = {
-	{ "below", TABLE_TEXT }, { "above", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL },
+	{ "below", TABLE_TEXT }, { "above", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL },
+	{ "error", TABLE_REAL },
 };
 static const struct table_column layer_columns[] = {
-	{ "layer", TABLE_TEXT }, { "channels", TABLE_INTEGER }, { "zero_channels", TABLE_INTEGER }, { "mean", TABLE_REAL },
-	{ "deviation", TABLE_REAL }, { "least", TABLE_REAL }, { "twentieth", TABLE_REAL }, { "quarter", TABLE_REAL },
-	{ "median", TABLE_REAL }, { "three_quarters", TABLE_REAL }, { "nineteen_twentieths", TABLE_REAL }, { "largest", TABLE_REAL },
-	{ "in_band", TABLE_REAL },
+	{ "layer", TABLE_TEXT }, { "channels", TABLE_INTEGER }, { "zero_channels", TABLE_INTEGER },
+	{ "mean", TABLE_REAL }, { "deviation", TABLE_REAL }, { "least", TABLE_REAL }, { "twentieth",
+	TABLE_REAL }, { "quarter", TABLE_REAL }, { "median", TABLE_REAL }, { "three_quarters", TABLE_REAL },
+	{ "nineteen_twentieths", TABLE_REAL }, { "largest", TABLE_REAL }, { "in_band", TABLE_REAL },
 };
 static const struct table_column error_columns[] = {
-	{ "layer", TABLE_TEXT }, { "format", TABLE_TEXT }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL }, { "relative", TABLE_REAL },
+	{ "layer", TABLE_TEXT }, { "format", TABLE_TEXT }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL },
+	{ "relative", TABLE_REAL },
 };
-#define SHEET(c) { .column = c, .columns = sizeof c / sizeof *c }
+#define TABLE_OF(c) { .column = c, .columns = sizeof c / sizeof *c }
 
 struct sweep sweep_begin(const char *names, bool ties_away, double low, double high,
 	const struct selection *layers)
 {
-	struct sweep s = { .layers = layers, .low = low, .high = high, .curve = SHEET(curve_columns),
-		.best = SHEET(best_columns), .crossover = SHEET(crossover_columns),
-		.layer = SHEET(layer_columns), .error = SHEET(error_columns) };
+	struct sweep s = { .layers = layers, .low = low, .high = high, .curve = TABLE_OF(curve_columns),
+		.best = TABLE_OF(best_columns), .crossover = TABLE_OF(crossover_columns),
+		.layer = TABLE_OF(layer_columns), .error = TABLE_OF(error_columns) };
 	char *copy = xformat("%s", names), *rest = copy, *name;
 
 	s.format = xalloc(strlen(names) / 2 + 1, sizeof *s.format);
@@ -94,7 +98,8 @@ double *sweep_sigmas(const char *text, size_t *n)
 			misuse("--sigma: '%s' is not LOW:HIGH:STEP with LOW <= HIGH and 0 < STEP", text);
 		checked(low), checked(high);
 		if ((high - low) / step > POINTS)
-			misuse("--sigma: '%s' has %.3g points, at most %d were wanted", text, (high - low) / step, POINTS);
+			misuse("--sigma: '%s' has %.3g points, expected at most %d", text,
+				(high - low) / step, POINTS);
 		sigma = xalloc((size_t)((high - low) / step) + 2, sizeof *sigma);
 		while (low + (double)*n * step <= high + 1e-9 * step) {
 			sigma[*n] = low + (double)*n * step;
@@ -138,7 +143,8 @@ static void add_best(struct sweep *s, const struct gauss g[])
 		error = gauss_error(&g[f], best);
 		for (size_t i = 0; i < n; i++)
 			least = fmin(least, gauss_error(other[i], best));
-		table_row(&s->best, (union table_value[]){ { s->format[f].name }, { .number = s->format[f].bits },
+		table_row(&s->best,
+			(union table_value[]){ { s->format[f].name }, { .number = s->format[f].bits },
 			{ .number = best }, { .number = error }, { .number = least / error } });
 	}
 	free(other);
@@ -155,7 +161,8 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 	for (size_t i = 0; i < s->formats * n; i++) {
 		sampled[i][0] = sampled[i][1] = NAN;
 		if (samples)
-			sampled[i][0] = gauss_sampled(&s->format[i / n], sigma[i % n], samples, number, &sampled[i][1]);
+			sampled[i][0] = gauss_sampled(&s->format[i / n], sigma[i % n], samples, number,
+				&sampled[i][1]);
 	}
 	for (size_t f = 0; f < s->formats; f++) {
 		union table_value name = { s->format[f].name }, bits = { .number = s->format[f].bits };
@@ -163,9 +170,9 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 		for (size_t i = 0; i < n; i++) {
 			double e = gauss_error(&g[f], sigma[i]);
 
-			table_row(&s->curve, (union table_value[]){ name, bits, { .number = sigma[i] }, { .number = e },
-				{ .number = e / gauss_second_moment(sigma[i]) }, { .number = sampled[f * n + i][0] },
-				{ .number = sampled[f * n + i][1] } });
+			table_row(&s->curve, (union table_value[]){ name, bits, { .number = sigma[i] },
+				{ .number = e }, { .number = e / gauss_second_moment(sigma[i]) },
+				{ .number = sampled[f * n + i][0] }, { .number = sampled[f * n + i][1] } });
 		}
 	}
 	add_best(s, g);
@@ -179,9 +186,10 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 				double beyond = x * (1 + 1e-6);
 				bool swap = gauss_error(&g[a], beyond) < gauss_error(&g[b], beyond);
 
-				table_row(&s->crossover, (union table_value[]){ { s->format[swap ? b : a].name },
-					{ s->format[swap ? a : b].name }, { .number = s->format[a].bits }, { .number = x },
-					{ .number = gauss_error(&g[a], x) } });
+				table_row(&s->crossover,
+					(union table_value[]){ { s->format[swap ? b : a].name },
+					{ s->format[swap ? a : b].name }, { .number = s->format[a].bits },
+					{ .number = x }, { .number = gauss_error(&g[a], x) } });
 				from = beyond;
 			}
 		}
@@ -190,13 +198,6 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 }
 
 /* --- a model --- */
-
-static int ascending(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
 
 static double quantile(size_t n, const double x[n], double q)
 {
@@ -209,14 +210,14 @@ static double quantile(size_t n, const double x[n], double q)
 /* Mean of (w - ŵ)² of a channel in units of its largest weight. */
 static double channel_error(const struct format *f, size_t n, const float w[n], double min, double max)
 {
-	float scale[CHUNK], y[CHUNK];
-	uint8_t zero[CHUNK], code[CHUNK];
-	double x[CHUNK], sum = 0, top = fmax(-min, max);
+	float scale[WEIGHTS], y[WEIGHTS];
+	uint8_t zero[WEIGHTS], code[WEIGHTS];
+	double x[WEIGHTS], sum = 0, top = fmax(-min, max);
 
-	for (size_t i = 0; i < CHUNK; i++)
+	for (size_t i = 0; i < WEIGHTS; i++)
 		format_fit(f, &scale[i], &zero[i], min, max);
-	for (size_t k = 0; k < n; k += CHUNK) {
-		size_t c = n - k < CHUNK ? n - k : CHUNK;
+	for (size_t k = 0; k < n; k += WEIGHTS) {
+		size_t c = n - k < WEIGHTS ? n - k : WEIGHTS;
 
 		for (size_t i = 0; i < c; i++)
 			x[i] = (double)w[k + i];
@@ -227,8 +228,8 @@ static double channel_error(const struct format *f, size_t n, const float w[n], 
 	return sum / (double)n / (top * top);
 }
 
-/* One channel: its sigma, mean square, and the error of each format, all on [-1, 1]; 0 where the channel is zero. */
-static void take_channel(const struct sweep *s, size_t n, const float w[n], double out[2 + s->formats])
+/* Of one channel on [-1, 1]: sigma, mean square, and the error of each format; 0 of a channel of zeros. */
+static void channel_row(const struct sweep *s, size_t n, const float w[n], double out[2 + s->formats])
 {
 	double min = 0, max = 0, sum = 0, squares = 0, top;
 
@@ -253,22 +254,24 @@ static void take_channel(const struct sweep *s, size_t n, const float w[n], doub
 		out[2 + f] = channel_error(&s->format[f], n, w, min, max);
 }
 
-/* The row of n live channels, of m there are; sorts their sigmas. */
+/* The row of m channels, n of which are not all zero; sorts the sigmas of these. */
 static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, double sigma[n])
 {
 	double mean = 0, deviation = 0, inside = 0;
 
-	qsort(sigma, n, sizeof *sigma, ascending);
+	gsl_sort(sigma, 1, n);
 	for (size_t i = 0; i < n; i++) {
 		mean += sigma[i] / (double)n;
 		inside += sigma[i] >= s->low && sigma[i] <= s->high;
 	}
 	for (size_t i = 0; i < n; i++)
 		deviation += (sigma[i] - mean) * (sigma[i] - mean) / (double)n;
-	table_row(&s->layer, (union table_value[]){ { name }, { .number = (double)m }, { .number = (double)(m - n) },
-		{ .number = mean }, { .number = sqrt(deviation) }, { .number = sigma[0] }, { .number = quantile(n, sigma, 0.05) },
-		{ .number = quantile(n, sigma, 0.25) }, { .number = quantile(n, sigma, 0.5) }, { .number = quantile(n, sigma, 0.75) },
-		{ .number = quantile(n, sigma, 0.95) }, { .number = sigma[n - 1] }, { .number = inside / (double)n } });
+	table_row(&s->layer, (union table_value[]){ { name },
+		{ .number = (double)m }, { .number = (double)(m - n) }, { .number = mean },
+		{ .number = sqrt(deviation) }, { .number = sigma[0] }, { .number = quantile(n, sigma, 0.05) },
+		{ .number = quantile(n, sigma, 0.25) }, { .number = quantile(n, sigma, 0.5) },
+		{ .number = quantile(n, sigma, 0.75) }, { .number = quantile(n, sigma, 0.95) },
+		{ .number = sigma[n - 1] }, { .number = inside / (double)n } });
 }
 
 static void keep_sigmas(struct sweep *s, size_t m, size_t n, const double sigma[n])
@@ -279,7 +282,7 @@ static void keep_sigmas(struct sweep *s, size_t m, size_t n, const double sigma[
 	s->channels += m;
 }
 
-static void take_layer(struct sweep *s, const struct image *image, const char *path)
+static void add_layer(struct sweep *s, const struct image *image, const char *path)
 {
 	struct layer layer = layer_read(image, path, 0, 0);
 	const size_t m = layer.linear.out, n = layer.linear.in, wide = 2 + s->formats;
@@ -288,12 +291,10 @@ static void take_layer(struct sweep *s, const struct image *image, const char *p
 
 	#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
 	for (size_t i = 0; i < m; i++) {
-		float *w = malloc(n * sizeof *w);
+		float *w = xgrow(NULL, n, sizeof *w);
 
-		if (!w)
-			die("out of memory");
 		linear_weight(&layer.linear, i, 1, (float (*)[n])w);
-		take_channel(s, n, w, channel[i]);
+		channel_row(s, n, w, channel[i]);
 		free(w);
 	}
 	memset(mean, 0, sizeof mean);
@@ -312,7 +313,8 @@ static void take_layer(struct sweep *s, const struct image *image, const char *p
 		keep_sigmas(s, m, live, sigma);
 		add_sigmas(s, path, m, live, sigma);
 		for (size_t f = 0; f < s->formats; f++)
-			table_row(&s->error, (union table_value[]){ { path }, { s->format[f].name }, { .number = mean[0] },
+			table_row(&s->error,
+				(union table_value[]){ { path }, { s->format[f].name }, { .number = mean[0] },
 				{ .number = mean[2 + f] }, { .number = mean[2 + f] / mean[1] } });
 	} else
 		warn("%s: %s: is all zero and has no sigma", image_name(image), path);
@@ -328,7 +330,7 @@ void sweep_part(void *arg, const struct filter *f)
 
 	for (size_t i = 0; i < list.n; i++) {
 		progress(list.path[i], i, list.n);
-		take_layer(s, f->image, list.path[i]);
+		add_layer(s, f->image, list.path[i]);
 	}
 	layer_list_free(&list);
 }
@@ -343,8 +345,9 @@ void sweep_end(struct sweep *s, const char *name)
 
 /* --- the figure --- */
 
-/* Rows of a table that are of the format, as two columns of numbers: a data block of gnuplot's. */
-static void say_block(struct plot *p, const char *kind, size_t f, const struct table *t, size_t name, size_t x, const struct format *format)
+/* A data block for gnuplot: two columns of numbers, from the rows of the format. */
+static void say_data(struct plot *p, const char *kind, size_t f, const struct table *t, size_t name,
+	size_t x, const struct format *format)
 {
 	plot_say(p, "$%s%zu << E\n", kind, f);
 	for (size_t r = 0; r < t->rows; r++) {
@@ -357,19 +360,22 @@ static void say_block(struct plot *p, const char *kind, size_t f, const struct t
 }
 
 /* The formats of one width. */
-static void say_panel(struct plot *p, const struct sweep *s, int bits, bool first)
+static void say_width(struct plot *p, const struct sweep *s, int bits, bool first)
 {
 	const bool points = s->error.rows;
 	int line = 0;
 
-	plot_say(p, "set title '%d bits'\nset ylabel '%s'\nplot ", bits, first ? "mean squared error, largest weight = 1" : "");
+	plot_say(p, "set title '%d bits'\nset ylabel '%s'\nplot ", bits,
+		first ? "mean squared error, largest weight = 1" : "");
 	for (size_t f = 0; f < s->formats; f++) {
 		if (s->format[f].bits != bits)
 			continue;
-		plot_say(p, "%s$c%zu with lines linewidth 2 linecolor %d title '%s'", line ? ", " : "", f, line + 1, s->format[f].name);
+		plot_say(p, "%s$c%zu with lines linewidth 2 linecolor %d title '%s'", line ? ", " : "", f,
+			line + 1, s->format[f].name);
 		line++;
 		if (points)
-			plot_say(p, ", $e%zu with points pointtype 7 pointsize 0.4 linecolor %d notitle", f, line);
+			plot_say(p, ", $e%zu with points pointtype 7 pointsize 0.4 linecolor %d notitle",
+				f, line);
 	}
 	plot_say(p, "\n");
 }
@@ -385,19 +391,22 @@ void sweep_plot(const struct sweep *s, struct plot *p)
 	}
 	plot_begin(p, 60 + 360 * panels, 420);
 	for (size_t f = 0; f < s->formats; f++) {
-		say_block(p, "c", f, &s->curve, 0, 2, &s->format[f]);
+		say_data(p, "c", f, &s->curve, 0, 2, &s->format[f]);
 		if (s->error.rows)
-			say_block(p, "e", f, &s->error, 1, 2, &s->format[f]);
+			say_data(p, "e", f, &s->error, 1, 2, &s->format[f]);
 	}
 	plot_say(p, "set multiplot layout 1,%d title 'Error of number formats on Gaussian weights%s'\n"
-		"set logscale xy\nset format y '10^{%%T}'\nset xlabel 'sigma of the weights, largest = 1'\nset key bottom right\nset grid\n",
+		"set logscale xy\nset format y '10^{%%T}'\nset xlabel 'sigma of the weights, largest = 1'\n"
+		"set key bottom right\nset grid\n",
 		panels, s->error.rows ? "; points: layers of the model" : "");
 	if (s->high > s->low)
-		plot_say(p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
-			"set label 1 'models' at %g, graph 0.97 center textcolor rgb '#606060'\n", s->low, s->high, sqrt(s->low * s->high));
+		plot_say(p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 "
+			"behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
+			"set label 1 'models' at %g, graph 0.97 center textcolor rgb '#606060'\n",
+			s->low, s->high, sqrt(s->low * s->high));
 	for (int bits = 1; bits <= 8; bits++)
 		if (seen[bits]) {
-			say_panel(p, s, bits, first);
+			say_width(p, s, bits, first);
 			first = false;
 		}
 	plot_say(p, "unset multiplot\n");

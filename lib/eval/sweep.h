@@ -2,9 +2,8 @@
 /*
  * sweep.h -- number formats against the spread of weights: tables
  *
- * Weights and grids are scaled to [-1, 1] by the largest weight of an output
- * channel; sigma is the standard deviation of what comes out, error the mean
- * squared difference there (FPE2M2 figures 3 and 9).
+ * Weights and grids are scaled to [-1, 1] by the largest weight of an output channel; sigma is the standard
+ * deviation of what comes out, error the mean squared difference there (FPE2M2 figures 3 and 9).
  */
 #ifndef EVAL_SWEEP_H
 #define EVAL_SWEEP_H
@@ -22,19 +21,20 @@ struct sweep {
 	size_t formats;
 	struct format *format;
 	/*
-	 * Of Gaussian weights: curve is format, bits, sigma, error, error over the weights' variance, and by
-	 * sampling with its standard error; best is the sigma where a format leads the others of as many bits by
-	 * most, lead their least error over its own; crossover is where two of as many bits change order.
+	 * Of Gaussian weights: curve is format, bits, sigma, error, error over the weights' variance, and
+	 * the error of a sample with its standard error; best is the sigma where a format is best against
+	 * the others of as many bits, and their least error over its own; crossover is where two of them
+	 * change order.
 	 */
 	struct table curve, best, crossover;
 	/*
-	 * Of a model: sigma over the channels of a layer, how it is spread and what share of them lies in low .. high,
-	 * and over those of all; the error of each format there, one scale a channel.
+	 * Of a model: the distribution of sigma over the channels of each layer and of all, and the share
+	 * of it in low .. high; the error of each format there, with one scale a channel.
 	 */
 	struct table layer, error;
 	double low, high;
-	double *sigma;			/* [live] of all channels so far that are not zero, of `channels` there are */
-	size_t live, channels;
+	size_t live, channels;		/* so far: those that are not all zero, and all */
+	double *sigma;			/* [live] */
 };
 
 /* names: separated by commas; dies on one that is no format, with the closest. */
@@ -57,8 +57,8 @@ void sweep_part(void *sweep, const struct filter *f);
 void sweep_end(struct sweep *s, const char *name);	/* dies if `name`, the model, gave no row */
 
 /*
- * Draws errors against sigma, with the points of the model's layers if there are any; low .. high is shaded as the band
- * of sigmas that models have. Closes the plot.
+ * Draws errors against sigma, with the points of the model's layers if there are any; low .. high is shaded
+ * as the band of sigmas that models have. Closes the plot.
  */
 void sweep_plot(const struct sweep *s, struct plot *p);
 #endif

@@ -333,13 +333,13 @@ struct layer layer_read(const struct image *image, const char *path, size_t out,
 	return y;
 }
 
-void layer_runs(const struct image *image, const struct layer *l)
+void layer_runs(const struct image *image, const struct layer *l, size_t modalities)
 {
 	const struct input_scale *input = &l->linear.input;
 
-	if (input->mode == INPUT_STATIC_MODALITY && input->modalities > 1)
-		die("%s: %s: has a scale of inputs for each of %zu modalities; a token's is not read yet",
-			image_name(image), l->path, input->modalities);
+	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < modalities)
+		die("%s: %s: has a scale of inputs for each of %zu modalities, the tokens are of %zu",
+			image_name(image), l->path, input->modalities, modalities);
 }
 
 void layer_free(struct layer *l)

@@ -9,11 +9,11 @@
  * PANEL_M × PANEL_N of the result is summed in registers.
  */
 #include "num/bf16.h"
+#include <cblas.h>
+#include <string.h>
 #include "base/thread.h"
 #include "num/half.h"
 #include "num/linalg.h"
-#include <cblas.h>
-#include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif

@@ -5,10 +5,9 @@
  *	CLONES(static, float, total, (size_t n, const float x[n]), (n, x))
  *	{ ... }
  *
- * compiles the body for AVX-512, AVX2 and plain x86-64 (or any other machine)
- * and defines total() as the one of them that fits. Without contraction
- * (-std=c17) every copy gives the same bits. Include it after all
- * other headers: its pragma holds for what follows.
+ * compiles the body for AVX-512, AVX2 and plain x86-64 (or any other machine) and defines total() as the
+ * one of them that fits. Without contraction (-std=c17) every copy gives the same bits. Include it after
+ * all other headers: its pragma holds for what follows.
  */
 #ifndef NUM_CLONES_H
 #define NUM_CLONES_H

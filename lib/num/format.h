@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * format.h -- number formats of at most 8 bits: int<N>, uint<N>, e<x>m<y>, nf<N>, e4m3fn, e4m3ieee, e5m2ieee
+ * format.h -- number formats of at most 8 bits: int<N>, uint<N>, e<x>m<y>, nf<N>, e4m3fn, e4m3ieee,
+ * e5m2ieee
  *
  * A format is a list of values, one a code; a stored number is
  *	x̂ = (grid[code] - zero) · scale,
- * with zero = 0 but for formats that have a zero point (uint<N>). Kinds of
- * formats are rows of a table in format.c; nothing outside it knows which kind
- * a format is of.
+ * with zero = 0 but for formats that have a zero point (uint<N>). Kinds of formats are rows of a table in
+ * format.c; nothing outside it knows which kind a format is of.
  */
 #ifndef NUM_FORMAT_H
 #define NUM_FORMAT_H
@@ -41,37 +41,38 @@ const char *format_hint(const struct format *f);
 const char *format_list(void);
 
 /*
- * Codes of x under scale and zero, one each: the nearest value of x/scale, taken in
- * double, ties to even (of ⌊x/v⌉, v the step there; of the rank for nf<N>), saturating (SPEC 3). zero is
- * read only for asymmetric formats, else may be NULL.
+ * Codes of x under scale and zero, one each: the nearest value of x/scale, taken in double, ties to even
+ * (of ⌊x/v⌉, v the step there; of the rank for nf<N>), saturating (SPEC 3). zero is read only for
+ * asymmetric formats, else may be NULL.
  */
 void format_encode(const struct format *f, size_t n, uint8_t code[n], const float x[n],
 	const float scale[n], const uint8_t *zero);
 /* The same under one scale and zero, and quicker. */
-void format_encode_group(const struct format *f, size_t n, uint8_t code[n], const float x[n], float scale, uint8_t zero);
+void format_encode_group(const struct format *f, size_t n, uint8_t code[n], const float x[n], float scale,
+	uint8_t zero);
 /* x = (grid[code] - zero) · scale in float. */
 void format_decode(const struct format *f, size_t n, float x[n], const uint8_t code[n],
 	const float scale[n], const uint8_t *zero);
 /* Codes of x in double, and their values y as format_decode() gives them. */
 void format_quantize(const struct format *f, size_t n, uint8_t code[n], float y[n], const double x[n],
 	const float scale[n], const uint8_t *zero);
-/* y = scale · nearest(x / scale), y may be x, NaN stays; saturating at limit (0: the format's top): simulated arithmetic in the format. */
+/* Simulated arithmetic: y = scale · nearest(x / scale), at most limit (0: f->top); NaN stays, y may be x. */
 void format_round(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit);
 
 /*
- * Scale and zero of n values from their range (DPQ eq. 1, 8): asymmetric
- * s = (max - min)/top over the range widened to hold 0, z = round(-min·top/(max - min)),
- * product first, in double; otherwise s = max|x|/top. All zero: s = 1, z = 0 (asymmetric:
- * the code of zero). min and max are the range, not the data, so that a search can shrink them.
+ * Scale and zero of n values from their range (DPQ eq. 1, 8): asymmetric s = (max - min)/top over the range
+ * widened to hold 0, z = round(-min·top/(max - min)), product first, in double; otherwise s = max|x|/top.
+ * All zero: s = 1, z = 0 (asymmetric: the code of zero). min and max are the range, not the data, so that a
+ * search can shrink them.
  */
 void format_fit(const struct format *f, float *scale, uint8_t *zero, double min, double max);
 void format_fit_all(const struct format *f, size_t n, float scale[n], uint8_t *zero, const double min[n],
 	const double max[n]);
 
 /*
- * For searches: what becomes of n values in each of at most 256 lanes under the
- * lane's scale and zero, as x · (1/scale) in float: at a tie it may be the other neighbour.
+ * For searches: what becomes of n values in each of at most 256 lanes under the lane's scale and zero, as
+ * x · (1/scale) in float: at a tie it may be the other neighbour.
  */
-void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][lanes], const float x[n][lanes],
-	const float scale[lanes], const uint8_t *zero);
+void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
+	const float x[n][lanes], const float scale[lanes], const uint8_t *zero);
 #endif

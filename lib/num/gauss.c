@@ -2,10 +2,9 @@
 /*
  * gauss.c -- see gauss.h
  *
- * With a = edge/σ, φ the density and M0 = Φ(b) - Φ(a): the moments of a cell are
- * M1 = σ(φ(a) - φ(b)) and M2 = σ²(M0 + aφ(a) - bφ(b)). Cells on the right of 0
- * are mirrored, so that M0 is a difference of small tails. Minima and crossovers
- * are bracketed on a grid of log σ and closed in on by GSL.
+ * With a = edge/σ, φ the density and M0 = Φ(b) - Φ(a): the moments of a cell are M1 = σ(φ(a) - φ(b)) and
+ * M2 = σ²(M0 + aφ(a) - bφ(b)). Cells on the right of 0 are mirrored, so that M0 is a difference of small
+ * tails. Minima and crossovers are bracketed on a grid of log σ and closed in on by GSL.
  */
 #include "num/gauss.h"
 #include <gsl/gsl_cdf.h>
@@ -13,19 +12,12 @@
 #include <gsl/gsl_min.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_roots.h>
+#include <gsl/gsl_sort.h>
 #include <math.h>
-#include <stdlib.h>
 #include "base/random.h"
 
-enum { STEPS = 400, ROUNDS = 100, CHUNK = 256 };
+enum { STEPS = 400, ROUNDS = 100, SAMPLES = 256 };	/* of the grid; of GSL; rounded at a time */
 static const double CLOSE = 1e-10;
-
-static int ascending(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
 
 struct gauss gauss_of(const struct format *f)
 {
@@ -37,7 +29,7 @@ struct gauss gauss_of(const struct format *f)
 	format_fit(f, &scale, &zero, -1, 1);
 	for (int c = 0; c < 1 << f->bits; c++)
 		all[c] = ((double)f->grid[c] - (f->asymmetric ? zero : 0)) * scale;
-	qsort(all, (size_t)1 << f->bits, sizeof *all, ascending);
+	gsl_sort(all, 1, (size_t)1 << f->bits);
 	for (int c = 0; c < 1 << f->bits; c++)
 		if (!c || all[c] > g.value[g.n - 1])
 			g.value[g.n++] = all[c];
@@ -89,17 +81,20 @@ double gauss_second_moment(double sigma)
 double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t seed, double *se)
 {
 	const struct random_stream r = random_open(seed, f->name);
-	double low = gsl_cdf_ugaussian_P(-1 / sigma), sum = 0, squares = 0, x[CHUNK];
-	float scale[CHUNK], y[CHUNK];
-	uint8_t zero[CHUNK], code[CHUNK];
+	double low = gsl_cdf_ugaussian_P(-1 / sigma), sum = 0, squares = 0, x[SAMPLES];
+	float scale[SAMPLES], y[SAMPLES];
+	uint8_t zero[SAMPLES], code[SAMPLES];
 
-	for (size_t i = 0; i < CHUNK; i++)
+	for (size_t i = 0; i < SAMPLES; i++)
 		format_fit(f, &scale[i], &zero[i], -1, 1);
-	for (size_t k = 0; k < n; k += CHUNK) {
-		size_t c = n - k < CHUNK ? n - k : CHUNK;
+	for (size_t k = 0; k < n; k += SAMPLES) {
+		size_t c = n - k < SAMPLES ? n - k : SAMPLES;
 
-		for (size_t i = 0; i < c; i++)
-			x[i] = sigma * gsl_cdf_ugaussian_Pinv(low + (1 - 2 * low) * random_uniform(&r, k + i));
+		for (size_t i = 0; i < c; i++) {
+			double p = low + (1 - 2 * low) * random_uniform(&r, k + i);
+
+			x[i] = sigma * gsl_cdf_ugaussian_Pinv(p);
+		}
 		format_quantize(f, c, code, y, x, scale, zero);
 		for (size_t i = 0; i < c; i++) {
 			double e = (x[i] - y[i]) * (x[i] - y[i]);
@@ -114,44 +109,38 @@ double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t se
 
 /* --- minima and crossovers, in log σ --- */
 
-/* What GSL finds wrong comes back as a value; it shall not end the program. */
+/* GSL reports errors by return values and does not end the program. */
 __attribute__((constructor))
 static void quiet(void)
 {
 	gsl_set_error_handler_off();
 }
 
-struct pair { const struct gauss *g, *h; };
-struct lead { const struct gauss *g, *const *other; size_t others; };
+struct rivals { const struct gauss *g, *const *other; size_t others; };
 
+/* Logarithm of the format's error over the least of the others', at σ = eᵗ. */
 static double behind(double t, void *arg)
 {
-	const struct lead *l = arg;
+	const struct rivals *r = arg;
 	double least = INFINITY;
 
-	for (size_t i = 0; i < l->others; i++)
-		least = fmin(least, gauss_error(l->other[i], exp(t)));
-	return log(gauss_error(l->g, exp(t)) / least);
+	for (size_t i = 0; i < r->others; i++)
+		least = fmin(least, gauss_error(r->other[i], exp(t)));
+	return log(gauss_error(r->g, exp(t)) / least);
 }
 
-static double ratio(double t, void *arg)
-{
-	const struct pair *p = arg;
-
-	return log(gauss_error(p->g, exp(t)) / gauss_error(p->h, exp(t)));
-}
-
-double gauss_best(const struct gauss *g, size_t others, const struct gauss *const other[others], double low, double high)
+double gauss_best(const struct gauss *g, size_t others, const struct gauss *const other[others], double low,
+	double high)
 {
 	const double step = (log(high) - log(low)) / STEPS;
-	struct lead lead = { g, other, others };
-	gsl_function f = { behind, &lead };
+	struct rivals rivals = { g, other, others };
+	gsl_function f = { behind, &rivals };
 	gsl_min_fminimizer *m;
 	double least = INFINITY, best;
 	int at = 0;
 
 	for (int i = 0; i <= STEPS; i++) {
-		double e = behind(log(low) + i * step, &lead);
+		double e = behind(log(low) + i * step, &rivals);
 
 		if (e < least) {
 			least = e;
@@ -173,13 +162,13 @@ double gauss_best(const struct gauss *g, size_t others, const struct gauss *cons
 double gauss_crossover(const struct gauss *g, const struct gauss *h, double low, double high)
 {
 	const double step = (log(high) - log(low)) / STEPS;
-	struct pair pair = { g, h };
-	gsl_function f = { ratio, &pair };
+	struct rivals rivals = { g, &h, 1 };
+	gsl_function f = { behind, &rivals };
 	gsl_root_fsolver *s;
-	double root = NAN, before = ratio(log(low), &pair);
+	double root = NAN, before = behind(log(low), &rivals);
 
 	for (int i = 1; i <= STEPS && isnan(root); i++) {
-		double a = log(low) + (i - 1) * step, now = ratio(a + step, &pair);
+		double a = log(low) + (i - 1) * step, now = behind(a + step, &rivals);
 
 		if (before * now < 0 && (s = gsl_root_fsolver_alloc(gsl_root_fsolver_brent))) {
 			gsl_root_fsolver_set(s, &f, a, a + step);

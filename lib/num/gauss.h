@@ -4,8 +4,8 @@
  *
  * Grid and weights are scaled to [-1, 1], weights are N(0, σ²) truncated to it:
  *	error(σ) = E[(x - x̂)²] = Σ over cells [a, b] of v of ∫ (x - v)² p(x) dx,
- * exact from the Gaussian's partial moments over each cell, with σ on the scale
- * of the largest weight. relative = error / E[x²].
+ * exact from the Gaussian's partial moments over each cell, with σ on the scale of the largest weight.
+ * relative = error / E[x²].
  *
  * Source: FPE2M2 section 3.3, figure 3; SPEC section 3.
  */
@@ -29,8 +29,9 @@ double gauss_second_moment(double sigma);		/* E[x²] of the truncated distributi
 /* The mean over n weights drawn, rounded by format_quantize(), and its standard error. */
 double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t seed, double *se);
 
-/* Where in low .. high the format leads the others by most: its error against the least of theirs. */
-double gauss_best(const struct gauss *g, size_t others, const struct gauss *const other[others], double low, double high);
-/* The first σ in low .. high where the errors of two formats are equal and change order; NaN if there is none. */
+/* The σ in low .. high where the format is best against the others: its error over the least of theirs. */
+double gauss_best(const struct gauss *g, size_t others, const struct gauss *const other[others], double low,
+	double high);
+/* The first σ in low .. high where the errors of two formats change order; NaN if there is none. */
 double gauss_crossover(const struct gauss *g, const struct gauss *h, double low, double high);
 #endif

@@ -2,31 +2,30 @@
 /*
  * linalg.c -- matrix products, norms and exponentials in fixed tiles; see linalg.h
  *
- * Sums in float run over 16 partial sums, which a compiler that may not
- * reorder them still turns into vectors; the order is the same on every
- * processor, and without contraction to fused operations so are the bits.
- * exp: n = round(x / ln 2), then a polynomial in x - n ln 2: in float that of
- * Cephes expf, in double the Taylor sum, whose rest is below 2^-52.
+ * Sums in float run over 16 partial sums, which a compiler that may not reorder them still turns into
+ * vectors; the order is the same on every processor, and without contraction to fused operations so are the
+ * bits. exp: n = round(x / ln 2), then a polynomial in x - n ln 2: in float that of Cephes expf, in double
+ * the Taylor sum, whose rest is below 2^-52.
  */
 #include "num/linalg.h"
-#include "num/openblas.h"
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/thread.h"
 #include <assert.h>
 #include <cblas.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <strings.h>
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "num/openblas.h"
 #include "num/clones.h"
-/* Or the bounds of exp_of() become cases of their own, computed for every number and slow where they underflow. */
+/* Else the bounds of exp_of() become cases, computed for every number and slow where they underflow. */
 #pragma GCC optimize ("no-thread-jumps")
 
 /* Constants, not options: results depend on them. */
 enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640, LANES = 16, ROWS = 16 };
 
-/* Work below which starting threads costs more than it saves: products of a matrix product, numbers of a pass. */
+/* Below these, starting threads costs more than it saves: multiplications of a product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
 
 static size_t least(size_t a, size_t b)
@@ -39,9 +38,9 @@ void gotoblas_dynamic_init(void) __attribute__((weak));
 void gotoblas_dynamic_quit(void) __attribute__((weak));
 
 /*
- * OpenBLAS knows processors by their model number, and gives those that are
- * newer than itself its oldest kernels (0.3.21 on a Xeon of 2023: a fifth of the
- * speed). It is told what the processor can do, unless the user has.
+ * OpenBLAS knows processors by their model number, and gives those that are newer than itself its oldest
+ * kernels (0.3.21 on a Xeon of 2023: a fifth of the speed). It is told what the processor can do, unless
+ * the user has.
  */
 static void wake_kernels(void)
 {
@@ -76,25 +75,27 @@ static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m]
 	for (size_t i = 0; bias && i < m; i++)
 		for (size_t j = 0; j < n; j++)
 			y[i][j] = add ? y[i][j] + bias[j] : bias[j];
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)k, 1, x[0], (int)k, w[0], (int)k,
-		add || bias ? 1 : 0, y[0], (int)stride);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)k, 1, x[0], (int)k, w[0],
+		(int)k, add || bias ? 1 : 0, y[0], (int)stride);
 }
 
 void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const float x[m][k], const float w[n][k], const float *bias, bool add)
 {
-	size_t columns = (n + TILE_N - 1) / TILE_N;
-	size_t wide = columns ? ((n - 1) / columns / ALIGN_N + 1) * ALIGN_N : 1;	/* nearly equal ones */
+	size_t columns = (n + TILE_N - 1) / TILE_N;	/* of tiles, nearly equal ones */
+	size_t wide = columns ? ((n - 1) / columns / ALIGN_N + 1) * ALIGN_N : 1;
+	const bool few = m * n * k <= FEW_PRODUCTS;
 
-	#pragma omp parallel for num_threads(threads) if (m * n * k > FEW_PRODUCTS) schedule(dynamic) collapse(2)
+	#pragma omp parallel for num_threads(threads) if (!few) schedule(dynamic) collapse(2)
 	for (size_t j = 0; j < n; j += wide)
 		for (size_t i = 0; i < m; i += TILE_M)
 			product_tile(least(TILE_M, m - i), least(wide, n - j), k, stride,
 				(float (*)[stride])&y[i][j], &x[i], &w[j], bias ? bias + j : NULL, add);
 }
 
-/* p = xᵀx of columns i and j of x, counted from 0, of a tile each; of a tile on the diagonal only the upper triangle. */
-static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM][TILE_GRAM], const float x[m][n])
+/* p = xᵀx of the tiles of columns from i and from j; on the diagonal only its upper triangle. */
+static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM][TILE_GRAM],
+	const float x[m][n])
 {
 	int ni = (int)least(TILE_GRAM, n - i), nj = (int)least(TILE_GRAM, n - j);
 
@@ -102,15 +103,16 @@ static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM]
 		int rows = (int)least(ROWS_GRAM, m - s);
 
 		if (i == j)
-			cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, ni, rows, 1, &x[s][i], (int)n, s ? 1 : 0, p[0], TILE_GRAM);
-		else
-			cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, ni, nj, rows, 1, &x[s][i], (int)n, &x[s][j], (int)n,
+			cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, ni, rows, 1, &x[s][i], (int)n,
 				s ? 1 : 0, p[0], TILE_GRAM);
+		else
+			cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, ni, nj, rows, 1, &x[s][i],
+				(int)n, &x[s][j], (int)n, s ? 1 : 0, p[0], TILE_GRAM);
 	}
 }
 
-CLONES(, void, linalg_magnitude, (size_t n, double sum[restrict n], float max[restrict n], const float x[restrict n]),
-	(n, sum, max, x))
+CLONES(, void, linalg_magnitude, (size_t n, double sum[restrict n], float max[restrict n],
+	const float x[restrict n]), (n, sum, max, x))
 {
 	for (size_t i = 0; i < n; i++) {
 		float a = fabsf(x[i]);
@@ -128,7 +130,9 @@ CLONES(, void, linalg_sum, (size_t n, double y[restrict n], const float x[restri
 
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n])
 {
-	#pragma omp parallel for num_threads(threads) if (blocks * m * n * n > FEW_PRODUCTS) schedule(dynamic) collapse(2)
+	const bool few = blocks * m * n * n <= FEW_PRODUCTS;
+
+	#pragma omp parallel for num_threads(threads) if (!few) schedule(dynamic) collapse(2)
 	for (size_t i = 0; i < n; i += TILE_GRAM)
 		for (size_t j = 0; j < n; j += TILE_GRAM) {
 			float p[TILE_GRAM][TILE_GRAM];
@@ -187,7 +191,8 @@ CLONES(static, float, sum_of_squares, (size_t n, const float x[n], float mean), 
 }
 
 /* A row whose squares overflow becomes NaN, not 0: what is made of it must not pass for numbers. */
-static void norm_row(size_t n, float y[n], const float x[n], float mean, const float gain[n], const float *shift, double eps)
+static void norm_row(size_t n, float y[n], const float x[n], float mean, const float gain[n],
+	const float *shift, double eps)
 {
 	const float squares = sum_of_squares(n, x, mean);
 	float scale = isfinite(squares) ? (float)(1 / sqrt((double)squares / (double)n + eps)) : NAN;
@@ -196,14 +201,16 @@ static void norm_row(size_t n, float y[n], const float x[n], float mean, const f
 		y[i] = (x[i] - mean) * scale * gain[i] + (shift ? shift[i] : 0);
 }
 
-void linalg_rmsnorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n], const float *shift, double eps)
+void linalg_rmsnorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n],
+	const float *shift, double eps)
 {
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
 	for (size_t i = 0; i < m; i++)
 		norm_row(n, y[i], x[i], 0, gain, shift, eps);
 }
 
-void linalg_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n], const float *shift, double eps)
+void linalg_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n],
+	const float *shift, double eps)
 {
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
 	for (size_t i = 0; i < m; i++)
@@ -286,8 +293,8 @@ static inline double exp_of_double(double x)
 	return p * two.f;
 }
 
-CLONES(, void, linalg_sum_exp_pair, (size_t n, double sum[3], const float x[n], float a, const float y[n], float b),
-	(n, sum, x, a, y, b))
+CLONES(, void, linalg_sum_exp_pair,
+	(size_t n, double sum[3], const float x[n], float a, const float y[n], float b), (n, sum, x, a, y, b))
 {
 	double ex[LANES] = { 0 }, ey[LANES] = { 0 }, d[LANES] = { 0 };
 	size_t i = 0;

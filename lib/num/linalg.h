@@ -2,9 +2,8 @@
 /*
  * linalg.h -- matrix products, norms and exponentials in fixed tiles
  *
- * Work is cut into tiles whose sizes are constants, each tile is one
- * single-threaded BLAS call, and threads take tiles: results do not depend on
- * the number of threads. Matrices are row-major.
+ * Work is cut into tiles whose sizes are constants, each tile is one single-threaded BLAS call, and threads
+ * take tiles: results do not depend on the number of threads. Matrices are row-major.
  */
 #ifndef NUM_LINALG_H
 #define NUM_LINALG_H
@@ -12,8 +11,8 @@
 #include <stddef.h>
 
 /*
- * One thread inside BLAS, and its kernels for this processor; call once after
- * option_parse(). Asserts that BLAS is the OpenMP build, whose threads are ours.
+ * One thread inside BLAS, and its kernels for this processor; call once after option_parse(). Asserts that
+ * BLAS is the OpenMP build, whose threads are ours.
  */
 void linalg_init(void);
 
@@ -22,8 +21,8 @@ void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stri
 	const float x[m][k], const float w[n][k], const float *bias, bool add);
 
 /*
- * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of rows: the product of a
- * block in float, the sum over blocks in double and in their order.
+ * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of rows: the product of a block in float, the sum over
+ * blocks in double and in their order.
  */
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n]);
 void linalg_sum(size_t n, double y[restrict n], const float x[restrict n]);	/* y += x */
@@ -33,18 +32,18 @@ void linalg_magnitude(size_t n, double sum[restrict n], float max[restrict n], c
 void linalg_mirror(size_t n, float y[n][n], const double h[n][n]);
 
 /* y = x / √(mean x² + eps) · gain, and (x - mean) / √(variance + eps) · gain + shift; shift may be NULL. */
-void linalg_rmsnorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n], const float *shift,
-	double eps);
-void linalg_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n], const float *shift,
-	double eps);
+void linalg_rmsnorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n],
+	const float *shift, double eps);
+void linalg_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n],
+	const float *shift, double eps);
 
-/* x becomes exp(x - shift), to 2 units in the last place; returns the sum. What is below e^-87 becomes e^-87. */
+/* x becomes exp(x - shift), at least e^-87, to 2 units in the last place; returns the sum. */
 float linalg_exp(size_t n, float x[n], float shift);
 float linalg_max(size_t n, const float x[n]);		/* -infinity for n = 0; NaN counts as nothing */
 double linalg_sum_exp(size_t n, const float x[n], float shift);	/* Σ exp(x - shift), in double */
 /*
- * sum = { Σ exp(x - a), Σ exp(y - b), Σ exp(x - a) (x - y) }, the exponentials
- * too in double, to 2 units in the last place. What is below e^-708 is e^-708.
+ * sum = { Σ exp(x - a), Σ exp(y - b), Σ exp(x - a) (x - y) }, the exponentials too in double, to 2 units in
+ * the last place. What is below e^-708 is e^-708.
  */
 void linalg_sum_exp_pair(size_t n, double sum[3], const float x[n], float a, const float y[n], float b);
 

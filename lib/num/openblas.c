@@ -2,22 +2,21 @@
 /*
  * openblas.c -- see openblas.h
  *
- * OpenBLAS (0.3.21, blas_memory_alloc()) asks for a buffer again and again for
- * ever where there is no memory: for one a thread of its own when it is loaded,
- * and for one a call that runs at the same time. So room is looked for first,
- * before it is initialized too: .preinit_array of a program runs before any
- * library's constructors.
+ * Where there is no memory, OpenBLAS (0.3.21, blas_memory_alloc()) asks for a buffer again and again
+ * without end: one for each of its threads when it is loaded, and one for each call that runs at the same
+ * time. So memory is checked first, also before its initialization: .preinit_array of a program runs before
+ * the constructors of any library.
  *
- * Source: OpenBLAS 0.3.21, driver/others/memory.c; System V ABI, "Initialization
- * and Termination Functions".
+ * Source: OpenBLAS 0.3.21, driver/others/memory.c; System V ABI, "Initialization and Termination
+ * Functions".
  */
 #include "num/openblas.h"
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/thread.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/thread.h"
 
 enum { BUFFERS = 64 };				/* a Debian build has no more threads */
 static const size_t BUFFER = (128 << 20) + 4096;	/* of the largest kernels */
@@ -31,10 +30,11 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* The first of the variables that holds a number above 0, or 0: OpenBLAS's own order. */
-static size_t wanted_threads(char *env[])
+/* The first of the variables that holds a number above 0, in the order of OpenBLAS; else 0. */
+static size_t threads_asked(char *env[])
 {
-	static const char *const names[] = { "OPENBLAS_NUM_THREADS=", "GOTO_NUM_THREADS=", "OMP_NUM_THREADS=" };
+	static const char *const names[] = { "OPENBLAS_NUM_THREADS=", "GOTO_NUM_THREADS=",
+		"OMP_NUM_THREADS=" };
 
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
 		for (char **e = env; *e; e++)
@@ -45,7 +45,7 @@ static size_t wanted_threads(char *env[])
 
 static void before_openblas(int argc, char *argv[], char *env[])
 {
-	size_t n = wanted_threads(env), processors = 1;
+	size_t n = threads_asked(env), processors = 1;
 	cpu_set_t set;
 
 	if (!sched_getaffinity(0, sizeof set, &set))

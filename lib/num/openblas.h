@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * openblas.h -- the memory that OpenBLAS takes for itself
+ * openblas.h -- the buffers that OpenBLAS allocates
  */
 #ifndef NUM_OPENBLAS_H
 #define NUM_OPENBLAS_H
-/* Lets OpenBLAS have its buffers now, one for each of our threads; dies if they cannot be had. */
+/* Makes OpenBLAS allocate its buffers now, one for each of our threads; dies without the memory. */
 void openblas_buffers(void);
 #endif

@@ -48,7 +48,7 @@ extern const char *const compute_types[];	/* their names, NULL-terminated, for a
 	"arithmetic of the linear products", .otherwise = "f32" }
 
 enum {
-	PRODUCT_FEW = 16,	/* rows of x up to which words stay packed (docs/results/fpe2m2-figure7.tsv) */
+	PRODUCT_FEW = 16,	/* rows of x up to which words stay packed : docs/results/fpe2m2-figure7.tsv */
 	PRODUCT_COLUMNS = 128,	/* under one scale in int16 */
 	PRODUCT_ROWS = 32,	/* parts of prepared weights begin at multiples of so many rows */
 };

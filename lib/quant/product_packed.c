@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* product_packed.c -- products of packed words; see product_packed.h */
 #include "quant/product_packed.h"
+#include <math.h>
+#include <string.h>
 #include "base/cpu.h"
 #include "base/thread.h"
 #include "num/bits.h"
 #include "num/half.h"
 #include "quant/pack.h"
-#include <math.h>
-#include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * codec.h -- kinds of number formats, and how numbers are rounded to their values and encoded
+ *
+ * Internal to lib/num; format.h has the functions. format.c lists the kinds and fills in the values of a
+ * format, codec.c rounds to them.
+ */
+#ifndef NUM_CODEC_H
+#define NUM_CODEC_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "num/format.h"
+
+struct codec {
+	/* Codes of x[i] under scale[i], zero[i]. */
+	void (*encode)(const struct format *f, size_t n, uint8_t code[n], const double x[n],
+		const float scale[n], const uint8_t *zero);
+	/* The same of x · (1/scale) in float, or NULL; false if one is so near a tie that it may err. */
+	bool (*encode_fast)(const struct format *f, size_t n, uint8_t code[n], const float x[n],
+		float inverse, uint8_t zero);
+	void (*round)(const struct format *f, size_t n, float y[n], const float x[n], float scale,
+		float limit);
+	/* y = nearest(x·inverse) · scale under the zero of each lane, in float throughout. */
+	void (*nearest)(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
+		const float x[n][lanes], const float scale[lanes], const float inverse[lanes],
+		const uint8_t *zero);
+};
+extern const struct codec codec_integers, codec_floats, codec_quantiles;
+
+struct format_kind {
+	const char *name;		/* '#' stands for a number: n, or x and y */
+	bool (*fill)(struct format *f);	/* bits, top, grid from the numbers; false if they are out of range */
+	void (*ties)(struct format *f);	/* updates what is derived from f->away; NULL: nothing is */
+	const struct codec *codec;
+	bool asymmetric;
+	int x, y, bias;			/* 8-bit floats of hardware */
+	float top;
+	bool keeps_zero;		/* has a negative zero */
+};
+#endif
