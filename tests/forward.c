@@ -123,6 +123,21 @@ static void logits_of_references(void **unused)
 	}
 }
 
+static void logits_are_capped(void **unused)
+{
+	struct reference r = open_reference("llama-gqa");
+	size_t n = r.rows * r.config.vocab;
+	float *plain = all_logits(&r, SIZE_MAX), *capped;
+
+	(void)unused;
+	r.config.logit_cap = 0.7;
+	capped = all_logits(&r, SIZE_MAX);
+	for (size_t i = 0; i < n; i++)
+		assert_true(fabs((double)capped[i] - 0.7 * tanh((double)plain[i] / 0.7)) < 1e-6);
+	free(plain), free(capped);
+	close_reference(&r);
+}
+
 static void scores_are_those_of_the_logits(void **unused)
 {
 	(void)unused;
@@ -646,6 +661,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(logits_of_references),
+		cmocka_unit_test(logits_are_capped),
 		cmocka_unit_test(scores_are_those_of_the_logits),
 		cmocka_unit_test(steps_are_the_whole),
 		cmocka_unit_test(threads_do_not_matter),

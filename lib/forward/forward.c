@@ -309,14 +309,16 @@ static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, s
 	const void *x[MODELS];
 
 	for (size_t k = 0; k < t->models; k++) {
-		size_t hidden = t->f[k]->config->hidden;
+		const struct forward *f = t->f[k];
+		size_t hidden = f->config->hidden;
 
-		x[k] = product_input(&t->product[k], m, own[k], (const float (*)[hidden])(t->f[k]->hidden.x + i * hidden), NULL);
+		x[k] = product_input(&t->product[k], m, own[k], (const float (*)[hidden])(f->hidden.x + i * hidden),
+			f->windows->modality ? f->windows->modality + i : NULL);
 	}
 	for (size_t v = 0, wide; v < n; v += wide) {
 		wide = least(HEAD_COLUMNS, n - v);
 		for (size_t k = 0; k < t->models; k++)
-			head_logits(&t->product[k], first + v, wide, m, (float (*)[wide])logits[k], x[k]);
+			head_logits(t->h[k], &t->product[k], first + v, wide, m, (float (*)[wide])logits[k], x[k]);
 		t->visit(t->arg, i, m, first + v, wide, (const float *const *)logits);
 	}
 }
@@ -403,7 +405,8 @@ void forward_logits(struct forward *f, const struct head *h, size_t first, size_
 	if (!f->normed)
 		head_norm(h, &(struct batch){ .rows = n }, (float (*)[hidden])x, (const float (*)[hidden])x, NULL);
 	input = xalloc(product_workspace(&p, n), 1);
-	head_logits(&p, 0, vocab, n, y, product_input(&p, n, input, (const float (*)[hidden])x, NULL));
+	head_logits(h, &p, 0, vocab, n, y, product_input(&p, n, input, (const float (*)[hidden])x,
+		f->windows->modality ? f->windows->modality + first : NULL));
 	free(x);
 	free(input);
 	free(own);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* head.c -- final norm and output layer; see head.h */
 #include "forward/head.h"
+#include <math.h>
 #include <stdlib.h>
 #include "base/error.h"
 
@@ -18,7 +19,7 @@ struct head head_read(const struct image *image, const struct config *c, bool ke
 			"; a tied head is stored as a hard link to the embeddings, import the model anew");
 	h.norm = norm_read(image, c->arch->final_norm, c, c->hidden);
 	h.layer = layer_read(image, c->arch->head, c->vocab, c->hidden);
-	layer_runs(image, &h.layer);
+	layer_runs(image, &h.layer, c->modalities);
 	if (keep) {
 		struct product p = choose(&h);
 
@@ -61,7 +62,12 @@ struct product head_product(const struct head *h, size_t first, size_t n, void *
 	return p;
 }
 
-void head_logits(const struct product *p, size_t first, size_t n, size_t m, float y[m][n], const void *input)
+void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m, float y[m][n],
+	const void *input)
 {
+	const float cap = (float)h->config->logit_cap;
+
 	product_run(p, first, n, m, n, y, input, p->l->bias ? p->l->bias + first : NULL, false);
+	for (size_t i = 0; cap > 0 && i < m * n; i++)
+		y[i / n][i % n] = cap * tanhf(y[i / n][i % n] / cap);
 }

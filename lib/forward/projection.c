@@ -61,7 +61,7 @@ void projection_read(struct projection *s, const struct image *image, const stru
 			continue;
 		path = config_path(c, index, row->name);
 		*l = layer_read(image, path, config_out(c, row->role), s->in);
-		layer_runs(image, l);
+		layer_runs(image, l, c->modalities);
 		if (c->bias[row->role] && !l->linear.bias)
 			die("%s: %s/bias: is missing; this model's layers of the kind have one",
 				image_name(image), path);

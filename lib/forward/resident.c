@@ -47,7 +47,7 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	for (size_t s = 0; s < n; s++)
 		memmove(row[s], row[batch->sequence[s].first + batch->sequence[s].length - 1], sizeof row[s]);
 	head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);
-	head_logits(&p, 0, r->config->vocab, n, logits,
+	head_logits(&r->head, &p, 0, r->config->vocab, n, logits,
 		product_input(&p, n, workspace, (const float (*)[hidden])x, NULL));
 	free(x);
 	free(workspace);

@@ -25,6 +25,7 @@ void run_match(const struct run *model, const struct run *reference)
 void run_begin(struct run *r, const struct windows *w, size_t memory)
 {
 	r->config.rows = w->rows;
+	r->config.modalities = w->modalities;
 	r->forward = forward_open(&r->config, w, memory);
 }
 

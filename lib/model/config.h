@@ -38,6 +38,7 @@ struct config {
 	/* Set by whoever runs the model. */
 	enum compute_type compute_type;	/* what --compute-type says */
 	size_t rows;			/* of activations in a product, at most; 0: many (quant/product.h) */
+	size_t modalities;		/* of the tokens; 0, 1: text only */
 };
 
 /* From the text of config.json; dies, naming `name` and /config, on what it does not know. */

@@ -24,7 +24,7 @@ struct filter {
 	struct output *out;		/* NULL: none */
 };
 
-/* kinds: of the input, separated by '|'. output NULL: standard output; kind: of the output, NULL: there is none. */
+/* kinds: of the input, separated by '|'. kind: of the output, or NULL: none. output NULL: standard output. */
 struct filter filter_open(const char *path, const char *kinds, const char *output, const char *kind);
 /* Reads the configuration of the model from the first part, if that has one. */
 void filter_config(struct filter *f);
