@@ -27,20 +27,22 @@ static int fill(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < M; i++)
 		for (size_t j = 0; j < N; j++) {
-			w[i][j] = i == 5 ? 0 : (float)(sin((double)(i * N + j)) * (1 + (double)(i % 7)) + 0.3 + (j == i % 50 ? 9 : 0));
+			w[i][j] = i == 5 ? 0 : (float)(sin((double)(i * N + j)) * (1 + (double)(i % 7)) +
+				0.3 + (j == i % 50 ? 9 : 0));
 			v[i][j] = w[i][j] + (float)(0.01 * cos((double)(3 * i + 5 * j)));
 		}
 	for (size_t k = 0; k < 3 * N; k++)	/* Σ x xᵀ of inputs with outliers */
 		for (size_t i = 0; i < N; i++)
 			for (size_t j = 0; j < N; j++)
-				h[i][j] += (float)(sin((double)(k * i + 1)) * sin((double)(k * j + 1)) * (i == 3 ? 10 : 1) * (j == 3 ? 10 : 1));
+				h[i][j] += (float)(sin((double)(k * i + 1)) * sin((double)(k * j + 1)) * (i ==
+					3 ? 10 : 1) * (j == 3 ? 10 : 1));
 	return 0;
 }
 
 static void close_to(double got, long double want, double relative)
 {
 	if (!(fabs(got - (double)want) <= relative * fabs((double)want)))
-		fail_msg("%.17g, wanted %.17g", got, (double)want);
+		fail_msg("%.17g, expected %.17g", got, (double)want);
 }
 
 static void of_weight(size_t m, size_t n, float x[m][n])
@@ -111,12 +113,15 @@ static void degenerate(void **unused)
 		for (size_t j = 0; j < 5; j++)
 			same[i][j] = 0.1f;
 	stats_weight(&l, &s, work);
-	assert_true(s.deviation == 0 && s.sigma == 0 && s.sigma_max == 0 && isnan(s.kurtosis) && fabs(s.incoherence - 1) < 1e-15);
+	assert_true(s.deviation == 0 && s.sigma == 0 && s.sigma_max == 0 && isnan(s.kurtosis) &&
+		fabs(s.incoherence - 1) < 1e-15);
 	assert_true(stats_difference(&l, &l, NULL, &d, work));
-	assert_true(d.mse == 0 && d.error == 0 && d.largest == 0 && isinf(d.sqnr) && d.sqnr > 0 && isnan(d.output));
+	assert_true(d.mse == 0 && d.error == 0 && d.largest == 0 && isinf(d.sqnr) && d.sqnr > 0 &&
+		isnan(d.output));
 	memset(same, 0, sizeof same);
 	stats_weight(&l, &s, work);
-	assert_true(isnan(s.sigma) && isnan(s.sigma_min) && isnan(s.sigma_max) && isnan(s.incoherence) && s.absmax == 0);
+	assert_true(isnan(s.sigma) && isnan(s.sigma_min) && isnan(s.sigma_max) && isnan(s.incoherence) &&
+		s.absmax == 0);
 	assert_true(stats_difference(&l, &l, NULL, &d, work));
 	assert_true(d.mse == 0 && isnan(d.error) && isnan(d.sqnr));
 	free(work);

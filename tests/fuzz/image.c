@@ -4,16 +4,16 @@
  * a pipe, and as one tree; every group, attribute, dataset and layer is read,
  * and every part is copied
  */
-#include "survive.h"
-#include "base/error.h"
-#include "io/probe.h"
-#include "model/config.h"
-#include "model/layer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "io/probe.h"
+#include "model/config.h"
+#include "model/layer.h"
+#include "survive.h"
 
 /* Under libFuzzer no process of its own: ten times as many runs, and a fault of the library is seen. */
 void __wrap_probe_apart(const struct image *image);
@@ -61,7 +61,8 @@ static void read_layer(void *arg)
 
 static void read_attributes(void *arg)
 {
-	static const char *const names[] = { "history", "ptq_version", "norm", "storage", "tied_to", "group", "bits", "tokens" };
+	static const char *const names[] = { "history", "ptq_version", "norm", "storage", "tied_to", "group",
+		"bits", "tokens" };
 	struct where *w = arg;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -184,7 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	enum { PIPE = 60000 };
 	int fd = memfd_create("fuzz", 0), end[2];
-	unsigned way = 0;		/* one of the three a run, by its sum, where only the number of runs counts */
+	unsigned way = 0;	/* one of the three each run, by a checksum, where the number of runs matters */
 	char path[64];
 
 	for (size_t i = 0; i < n; i++)

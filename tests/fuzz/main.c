@@ -5,10 +5,10 @@
  * Each file as it is, then RUNS inputs made of them by changes drawn from a
  * fixed seed: the same runs on every machine.
  */
-#include "survive.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "survive.h"
 
 enum { MOST = 1 << 20, CHANGES = 6 };
 
@@ -39,8 +39,8 @@ static struct file load(const char *path)
 
 static void change(struct file *f)
 {
-	static const uint64_t numbers[] = { 0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff,
-		INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX, UINT64_MAX - 7 };
+	static const uint64_t numbers[] = { 0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000,
+		0xffffffff, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX, UINT64_MAX - 7 };
 	size_t at = f->n ? draw(f->n) : 0, n = 1 + draw(8), left = f->n - at, from;
 	uint64_t v = numbers[draw(sizeof numbers / sizeof *numbers)];
 

@@ -3,16 +3,16 @@
  * safetensors.c -- any bytes as model.safetensors; those that begin with '{' as
  * the index of a folder whose one shard is a small file that is whole
  */
-#include "survive.h"
-#include "base/error.h"
-#include "base/scratch.h"
-#include "io/safetensors.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "base/scratch.h"
+#include "io/safetensors.h"
+#include "survive.h"
 
 static char *folder;
 

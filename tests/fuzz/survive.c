@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* survive.c -- see survive.h */
-#include "survive.h"
-#include "base/error.h"
 #include <fcntl.h>
 #include <jansson.h>
 #include <search.h>
@@ -12,11 +10,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "survive.h"
 
 const char *program = "fuzz";
 bool quiet = true, verbose, survive_thorough;
 
-enum { MOST = 1 << 28 };	/* bytes of one allocation: a promise that nobody checked shows as a death by this name */
+/* Bytes of one allocation: a size taken from a file without a check shows as an exit with this name. */
+enum { MOST = 1 << 28 };
 
 static jmp_buf *back;
 static void *blocks;		/* what is allocated: a tree of addresses */
@@ -28,7 +29,8 @@ void *__real_malloc(size_t n), *__real_realloc(void *p, size_t n), __real_free(v
 void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
 int __real_munmap(void *at, size_t n);
 void *__real_mremap(void *at, size_t old, size_t n, int flags, ...);
-void *__wrap_malloc(size_t n), *__wrap_calloc(size_t n, size_t size), *__wrap_realloc(void *p, size_t n), __wrap_free(void *p);
+void *__wrap_malloc(size_t n), *__wrap_calloc(size_t n, size_t size), *__wrap_realloc(void *p, size_t n),
+	__wrap_free(void *p);
 char *__wrap_strdup(const char *s);
 void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
 int __wrap_munmap(void *at, size_t n);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tokenizer.c -- any bytes as a tokenizer.json, and a text through it; the same bytes as a config.json */
-#include "survive.h"
-#include "base/error.h"
-#include "model/config.h"
-#include "text/tokenizer.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "model/config.h"
+#include "survive.h"
+#include "text/tokenizer.h"
 
 struct run { const char *json, *text; size_t n; bool special; struct tokenizer *t; };
 
@@ -27,12 +27,14 @@ static void encode(void *arg)
 
 static void tokenizer(void *arg)
 {
-	static const char text[] = " Once upon a time, <s>\xe2\x96\x81there </s>  was\n\xc3\xa4 <unk>\xff\xc3 caf\xc3\xa9 \xf0\x9f\x98\x80 aaaaaaab";
+	static const char text[] = " Once upon a time, <s>\xe2\x96\x81there </s>  was\n"
+		"\xc3\xa4 <unk>\xff\xc3 caf\xc3\xa9 \xf0\x9f\x98\x80 aaaaaaab";
 	struct run *r = arg;
 
 	r->t = tokenizer_read("fuzz", r->json);
 	for (int special = 0; special < 2; special++) {
-		struct run fixed = { r->json, text, sizeof text - 1, special, r->t }, own = { r->json, r->json, r->n, special, r->t };
+		struct run fixed = { r->json, text, sizeof text - 1, special, r->t },
+			own = { r->json, r->json, r->n, special, r->t };
 
 		attempt(encode, &fixed);
 		attempt(encode, &own);
