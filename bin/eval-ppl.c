@@ -8,7 +8,7 @@
  *	nll_se = √((mean nll² - mean² nll) / (n - 1))
  *	bits_per_byte = Σ nll / (ln 2 · bytes of the targets)
  * and, paired with an earlier record token by token, the mean difference and its standard error.
- * With a reference, a model which streams in beside it, also the divergence of the two (lib/eval/divergence.h).
+ * With a reference, a model that streams in beside it, also the divergence of the two (eval/divergence.h).
  * Conventions of cutting a text: SPEC section 10.
  */
 #include <stdlib.h>
@@ -29,11 +29,12 @@ static const struct tool tool = {
 	.brief = "perplexity of a model on a text",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Cuts the tokens of a text into windows, runs the model over all of them, and prints the mean negative\n"
-		"log-likelihood of the targets in nats, its standard error, the perplexity, and bits a byte where the\n"
-		"tokens file knows the length of the text. -o keeps the likelihood of every target. --reference adds the\n"
-		"divergence from another model, such as the one that was quantized: KL(reference || model), how often both\n"
-		"have the same token on top, and how the probability of the target has changed.",
+	.about = "Cuts the tokens of a text into windows, runs the model over all of them, and prints the "
+		"mean negative log-likelihood of the targets in nats, its standard error, the perplexity, "
+		"and bits a byte where the tokens file knows the length of the text. -o keeps the "
+		"likelihood of every target. --reference adds the divergence from another model, such as "
+		"the one that was quantized: KL(reference || model), how often both have the same token on "
+		"top, and how the probability of the target has changed.",
 	.examples = "  eval-ppl --tokens test.h5 --ctx 256 --convention bos model.h5 -o plain.h5\n"
 		"  dpq-run -q --compensate none model.h5 |\n"
 		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --paired plain.h5\n"
@@ -119,7 +120,8 @@ int main(int argc, char *argv[])
 	struct image *file = image_open(set.tokens, "tokens");
 	struct run *model = run_open(c.operand[0], set.compute_type);
 	struct run *reference = set.reference ? run_open(set.reference, set.compute_type) : NULL;
-	struct tokens tokens = tokens_read(file, model->image, model->config.vocab, set.force_tokens, set.limit);
+	struct tokens tokens = tokens_read(file, model->image, model->config.vocab, set.force_tokens,
+		set.limit);
 	struct windows windows = windows_cut(image_name(file), &tokens, set.convention,
 		windows_ctx(set.ctx, model->config.positions));
 	struct image *before = set.paired ? record_earlier(set.paired, &windows) : NULL;

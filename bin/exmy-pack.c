@@ -7,9 +7,6 @@
  */
 #include "base/error.h"
 #include "base/option.h"
-#include "base/progress.h"
-#include "io/image.h"
-#include "model/layer.h"
 #include "transform/repack.h"
 
 static const struct tool tool = {
@@ -17,34 +14,31 @@ static const struct tool tool = {
 	.brief = "pack the codes of a quantized model into words, or unpack them",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Replaces the codes of every quantized layer, a byte each, by words that hold them without gaps: a 5-bit\n"
-		"model takes five eighths of the space. Tools that read models read packed ones, too.",
-	.examples = "  dpq-run -q --compensate none --storage e2m2 --group channel model.h5 | exmy-pack -o packed.h5\n"
+	.about = "Replaces the codes of every quantized layer, a byte each, by words that hold them without "
+		"gaps: a 5-bit model takes five eighths of the space. Tools that read models read packed "
+		"ones, too.",
+	.examples = "  dpq-run -q --compensate none --storage e2m2 --group channel model.h5 "
+		"| exmy-pack -o packed.h5\n"
 		"  exmy-pack --unpack packed.h5 -o codes.h5",
 };
 
 int main(int argc, char *argv[])
 {
 	struct selection layers;
-	bool unpack;
+	struct repack repack = { .layers = &layers };
 	const struct option_row rows[] = {
-		{ 0, "unpack", OPTION_BOOL(&unpack), NULL, "make codes of a packed model" },
+		{ 0, "unpack", OPTION_BOOL(&repack.unpack), NULL, "make codes of a packed model" },
 		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
-	size_t done = 0;
-	struct input *in = input_open(c.operand[0], model_layout, "model");
-	struct output *out = output_open(c.output, "model");
-	struct image *image;
+	struct filter f = filter_open(c.operand[0], "model", c.output, "model");
 
-	while ((image = input_next(in)))
-		done += pack_part(out, image, &layers, unpack);
-	if (!done)
-		die("%s: holds no layer %s%s", input_name(in), unpack ? "that is packed" : "with codes",
-			layers.n ? " among those that --layers selects" : unpack ? "" : "; dpq-run makes them");
-	progress_clear();
-	output_close(out);
-	input_close(in);
+	model_filter(&f, repack_part, &repack);
+	if (!repack.done)
+		die("%s: holds no layer %s%s", input_name(f.in),
+			repack.unpack ? "that is packed" : "with codes", layers.n ?
+			" among those that --layers selects" : repack.unpack ? "" : "; dpq-run makes them");
+	filter_close(&f);
 	return 0;
 }

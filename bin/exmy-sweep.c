@@ -8,7 +8,6 @@
  * where two change order. With a model: the sigma of its channels, layer by
  * layer, and each format's error on the real weights. FPE2M2 figures 3 and 9.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -23,9 +22,10 @@ static const struct tool tool = {
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.optional = true,
-	.about = "Computes the mean squared error of number formats on Gaussian weights of each sigma, all scaled so that the\n"
-		"largest weight is 1. With a MODEL (- for standard input) also the sigma of its output channels and the error\n"
-		"of each format on them. Writes a file of kind sweep; --tsv prints one of its tables instead.",
+	.about = "Computes the mean squared error of number formats on Gaussian weights of each sigma, all "
+		"scaled so that the largest weight is 1. With a MODEL (- for standard input) also the sigma "
+		"of its output channels and the error of each format on them. Writes a file of kind sweep; "
+		"--tsv prints one of its tables instead.",
 	.examples = "  exmy-sweep --formats int5,e1m3,e2m2,e3m1 --tsv\n  exmy-sweep --tsv --table crossover\n"
 		"  exmy-sweep --formats int4,e2m1,nf4 --plot errors.svg -o sweep.h5 model.h5",
 };
@@ -36,87 +36,106 @@ static const char *const tables[] = {
 	NULL
 };
 
+/* What the command line says. */
+struct settings {
+	const char *formats, *sigmas, *plot, *band;
+	size_t samples, seed;
+	double low, high;		/* band */
+	enum sweep_table table;
+	bool ties_away, tsv, json;
+	struct selection layers;
+};
+
+static bool prints(const struct settings *set)
+{
+	return set->tsv || set->json;
+}
+
+static void check(struct settings *set, const struct command *c)
+{
+	const bool model = c->operands > 0, of_model = set->table == LAYER || set->table == ERROR;
+
+	option_idle(5, (struct option_idle[]){
+		{ !model, "layers", "no MODEL" },
+		{ !set->samples, "seed", "no --monte-carlo" },
+		{ !model && !set->plot, "band", "neither MODEL nor --plot" },
+		{ !prints(set), "table", "neither --tsv nor --json" },
+		{ set->json, "tsv", "--json" } });
+	if (prints(set) && of_model && !model)
+		misuse("--table %s is of a MODEL, and none is named", tables[set->table]);
+	if (set->plot && c->output && !strcmp(set->plot, c->output))
+		misuse("--plot and -o are both %s", set->plot);
+	sweep_band(set->band, &set->low, &set->high);
+}
+
+/* The tables: all of them to the file, one to standard output. out may be NULL. */
+static void give(const struct settings *set, const struct sweep *s, struct output *out)
+{
+	const struct table *all[] = { [CURVE] = &s->curve, [BEST] = &s->best, [CROSSOVER] = &s->crossover,
+		[LAYER] = &s->layer, [ERROR] = &s->error };
+
+	for (size_t i = 0; out && i < sizeof all / sizeof *all; i++)
+		table_put(all[i], out, tables[i]);
+	if (prints(set))
+		table_print(all[set->table], set->json);
+}
+
 int main(int argc, char *argv[])
 {
-	const char *formats, *sigmas, *plot_path, *band;
-	size_t samples, seed, points;
-	enum sweep_table table;
-	bool ties_away, tsv, json, has_config = false;
-	double low, high;
-	struct selection layers;
+	struct settings set;
+	size_t points;
 	const struct option_row rows[] = {
-		{ 0, "formats", OPTION_TEXT(&formats), "LIST", "formats, separated by commas",
+		{ 0, "formats", OPTION_TEXT(&set.formats), "LIST", "formats, separated by commas",
 			.otherwise = "e1m2,e2m1,e3m0,e1m3,e2m2,e3m1,e4m0,e1m4,e2m3,e3m2,e4m1" },
-		{ 0, "sigma", OPTION_TEXT(&sigmas), "LIST", "LOW:HIGH:STEP, or numbers separated by commas",
-			.otherwise = "0.02:0.5:0.01" },
-		OPTION_TIES(&ties_away),
-		{ 0, "monte-carlo", OPTION_SIZE(&samples), "N",
+		{ 0, "sigma", OPTION_TEXT(&set.sigmas), "LIST",
+			"LOW:HIGH:STEP, or numbers separated by commas", .otherwise = "0.02:0.5:0.01" },
+		OPTION_TIES(&set.ties_away),
+		{ 0, "monte-carlo", OPTION_SIZE(&set.samples), "N",
 			"also by sampling N weights for each point", .most = 1 << 30 },
-		OPTION_SEED(&seed),
-		OPTION_LAYERS(&layers),
-		{ 0, "tsv", OPTION_BOOL(&tsv), NULL,
+		OPTION_SEED(&set.seed),
+		OPTION_LAYERS(&set.layers),
+		{ 0, "tsv", OPTION_BOOL(&set.tsv), NULL,
 			"print a table instead of writing a file to standard output", .neutral = true },
-		{ 0, "json", OPTION_BOOL(&json), NULL, "print the table as JSON", .neutral = true },
-		{ 0, "table", OPTION_CHOICE(&table, tables), NULL, "which table is printed",
+		{ 0, "json", OPTION_BOOL(&set.json), NULL, "print the table as JSON", .neutral = true },
+		{ 0, "table", OPTION_CHOICE(&set.table, tables), NULL, "which table is printed",
 			.otherwise = "curve", .neutral = true },
-		{ 0, "plot", OPTION_FILE(&plot_path), "FILE", "draw the curves (.svg, .png, .pdf)",
+		{ 0, "plot", OPTION_FILE(&set.plot), "FILE", "draw the curves (.svg, .png, .pdf)",
 			.neutral = true },
-		{ 0, "band", OPTION_TEXT(&band), "LOW:HIGH",
+		{ 0, "band", OPTION_TEXT(&set.band), "LOW:HIGH",
 			"sigmas of models: shaded in the plot, channels counted", .otherwise = "0.12:0.28" },
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
-	const bool model = c.operands > 0, print = tsv || json, of_model = table == LAYER || table == ERROR;
 
-	option_idle(5, (struct option_idle[]){ { !model, "layers", "no MODEL" }, { !samples, "seed", "no --monte-carlo" },
-		{ !model && !plot_path, "band", "neither MODEL nor --plot" }, { !print, "table", "neither --tsv nor --json" },
-		{ json, "tsv", "--json" } });
-	if (print && of_model && !model)
-		misuse("--table %s is of a MODEL, and none is named", tables[table]);
-	if (plot_path && c.output && !strcmp(plot_path, c.output))
-		misuse("--plot and -o are both %s", plot_path);
-	sweep_band(band, &low, &high);
-	struct sweep s = sweep_begin(formats, ties_away, low, high, &layers);
-	double *sigma = sweep_sigmas(sigmas, &points);
-	struct input *in = model ? input_open(c.operand[0], model_layout, "model") : NULL;
-	struct image *image = in ? input_next(in) : NULL;
-	struct config config = { 0 };
+	check(&set, &c);
+	struct sweep s = sweep_begin(set.formats, set.ties_away, set.low, set.high, &set.layers);
+	double *sigma = sweep_sigmas(set.sigmas, &points);
+	struct filter f = { .in = NULL };
 
-	if (image && (has_config = image_has(image, "/config")))
-		config = config_read(image);
-	if (print)
+	if (c.operands)
+		f = filter_open(c.operand[0], "model", NULL, NULL);
+	filter_config(&f);
+	if (prints(&set))
 		output_answer(c.output);
-	struct output *out = print && !c.output ? NULL : output_open(c.output, "sweep");
-	struct plot plot = plot_path ? plot_open(plot_path) : (struct plot){ .pipe = NULL };
+	struct output *out = prints(&set) && !c.output ? NULL : output_open(c.output, "sweep");
+	struct plot plot = set.plot ? plot_open(set.plot) : (struct plot){ .pipe = NULL };
 
-	if (out) {
+	if (out)
 		output_start(out, 0, 1);
-		if (image)
-			output_history(out, "model", image);
-	}
-	sweep_gauss(&s, points, sigma, samples, seed);
-	for (; image; image = input_next(in))
-		sweep_part(&s, image, has_config ? &config : NULL);
-	if (in)
-		sweep_end(&s, input_name(in));
-
-	const struct table *all[] = { [CURVE] = &s.curve, [BEST] = &s.best, [CROSSOVER] = &s.crossover,
-		[LAYER] = &s.layer, [ERROR] = &s.error };
-
-	for (size_t i = 0; out && i < sizeof all / sizeof *all; i++)
-		table_put(all[i], out, tables[i]);
-	if (print)
-		table_print(all[table], json);
+	if (out && f.image)
+		output_history(out, "model", f.image);
+	sweep_gauss(&s, points, sigma, set.samples, set.seed);
+	model_filter(&f, sweep_part, &s);
+	if (f.in)
+		sweep_end(&s, input_name(f.in));
+	give(&set, &s, out);
 	if (plot.pipe)
 		sweep_plot(&s, &plot);
 	if (out) {
 		output_end(out);
 		output_close(out);
 	}
-	if (in)
-		input_close(in);
-	if (has_config)
-		config_free(&config);
+	filter_close(&f);
 	free(sigma);
 	sweep_free(&s);
 	return 0;

@@ -7,13 +7,10 @@
  * quantized first and scales still belong to neighbouring columns. Also full
  * reordering (GPTQ's act-order) and none.
  */
-#include <stdlib.h>
 #include "base/error.h"
 #include "base/option.h"
-#include "io/image.h"
-#include "model/config.h"
-#include "transform/reorder.h"
 #include "model/setting.h"
+#include "transform/reorder.h"
 
 static const struct tool tool = {
 	.name = "gar-order",
@@ -21,54 +18,34 @@ static const struct tool tool = {
 	.operands = "[HESSIAN]",
 	.max_operands = 1,
 	.about = "Reads Hessians (hessian-accum), writes <layer>/order: position -> original column.",
-	.examples = "  gar-order --group 128 < hess.h5 > order.h5\n  gar-order --order full hess.h5 -o full.h5",
+	.examples = "  gar-order --group 128 < hess.h5 > order.h5\n"
+		"  gar-order --order full hess.h5 -o full.h5",
 };
 
 int main(int argc, char *argv[])
 {
-	enum order_kind order;
-	enum order_key key;
-	long group;
 	struct selection layers;
+	struct reorder reorder = { .layers = &layers };
 	const struct option_row rows[] = {
-		{ 0, "order", OPTION_CHOICE(&order, order_kinds), NULL, "kind of order", .otherwise = "gar" },
-		{ 0, "key", OPTION_CHOICE(&key, order_keys), NULL, "what of its diagonal ranks a group",
-			.otherwise = "max" },
-		OPTION_GROUP(&group),
+		{ 0, "order", OPTION_CHOICE(&reorder.kind, order_kinds), NULL, "kind of order",
+			.otherwise = "gar" },
+		{ 0, "key", OPTION_CHOICE(&reorder.key, order_keys), NULL,
+			"what of its diagonal ranks a group", .otherwise = "max" },
+		OPTION_GROUP(&reorder.group),
 		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
-	const bool gar = order == ORDER_GAR;
-	size_t done = 0;
 
-	option_idle(1, &(struct option_idle){ !gar, "key group", "--order none or full" });
+	option_idle(1, &(struct option_idle){ reorder.kind != ORDER_GAR, "key group",
+		"--order none or full" });
 
-	struct input *in = input_open(c.operand[0], model_layout, "hessian");
-	struct output *out = output_open(c.output, "order");
-	struct image *image;
+	struct filter f = filter_open(c.operand[0], "hessian", c.output, "order");
 
-	while ((image = input_next(in))) {
-		char *config = image_part(image) ? NULL : image_config(image);
-
-		output_begin(out, image);
-		if (!image_part(image)) {
-			output_text(out, "/", "order", order_kinds[order]);
-			if (gar) {
-				output_text(out, "/", "key", order_keys[key]);
-				output_integer(out, "/", "group", group);
-			}
-			if (config)
-				output_string(out, "/config", config);
-		}
-		done += order_part(out, image, &layers, order, key,
-			group > 0 ? (size_t)group : 0);
-		output_end(out);
-		free(config);
-	}
-	if (!done)
-		die("%s: holds no layer%s", input_name(in), layers.n ? selection_text(&layers) : " with a hessian");
-	output_close(out);
-	input_close(in);
+	model_filter(&f, reorder_part, &reorder);
+	if (!reorder.done)
+		die("%s: holds no layer%s", input_name(f.in),
+			layers.n ? selection_text(&layers) : " with a hessian");
+	filter_close(&f);
 	return 0;
 }

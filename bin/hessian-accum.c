@@ -13,10 +13,8 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/option.h"
-#include "base/progress.h"
 #include "forward/calibrate.h"
 #include "forward/forward.h"
-#include "io/image.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -24,9 +22,9 @@ static const struct tool tool = {
 	.brief = "Hessians of a model's linear layers over calibration tokens",
 	.operands = "[MODEL | ACTIVATIONS | HESSIAN...]",
 	.max_operands = SIZE_MAX,
-	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, absmax and mean_abs; "
-		"layers that share an input share one Hessian. A file of activations, <layer>/input, is taken as it is. Several "
-		"Hessian files are summed in the order given.",
+	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, "
+		"absmax and mean_abs; layers that share an input share one Hessian. A file of activations, "
+		"<layer>/input, is taken as it is. Several Hessian files are summed in the order given.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 1/2 model.h5 -o one.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 2/2 model.h5 -o two.h5\n"
@@ -56,28 +54,23 @@ static void parse_shard(void *var, const char *option, const char *text)
 		misuse("--%s: '%s' is not I/N with 1 <= I <= N <= %d", option, text, SHARDS);
 }
 
-static void of_model(const struct settings *set, struct output *out, struct input *in, struct image *image)
+static void of_model(const struct settings *set, struct filter *f)
 {
 	struct image *file = image_open(set->tokens, "tokens");
-	struct config config = config_read(image);
-	struct tokens tokens = tokens_read(file, image, config.vocab, set->force_tokens, set->cut.limit);
+	struct config config = config_read(f->image);
+	struct tokens tokens = tokens_read(file, f->image, config.vocab, set->force_tokens, set->cut.limit);
 	struct windows windows = windows_cut(image_name(file), &tokens, set->convention,
 		windows_ctx(set->cut.ctx, config.positions));
 
-	calibrate_check(&config, &set->layers, input_name(in));
+	if (windows.modalities > 1)
+		die("%s: /modality: has tokens of %zu modalities; a Hessian is the sum over tokens of one", set->tokens,
+			windows.modalities);
+	calibrate_check(&config, &set->layers, input_name(f->in));
 	config.compute_type = set->compute_type;
 	windows_shard(&windows, set->cut.shard, set->cut.shards);
 	struct forward *run = forward_open(&config, &windows, set->memory);
 
-	for (; image; image = input_next(in)) {
-		output_begin(out, image);
-		if (!image_part(image)) {
-			output_copy(out, image, "/config", NULL);
-			output_history(out, "tokens", file);
-		}
-		calibrate_part(out, run, image, &set->layers);
-		output_end(out);
-	}
+	model_filter(f, calibrate_part, &(struct calibrate){ run, &set->layers, file });
 	forward_close(run);
 	windows_free(&windows);
 	config_free(&config);
@@ -118,30 +111,22 @@ int main(int argc, char *argv[])
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
-	struct input **in = xalloc(c.operands, sizeof(struct input *));
-	struct image **image = xalloc(c.operands, sizeof(struct image *));
+	struct filter *file = xalloc(c.operands, sizeof *file);
 
 	linalg_init();
-	for (size_t i = 0; i < c.operands; i++) {
-		in[i] = input_open(c.operand[i], model_layout,
-			c.operands > 1 ? "hessian" : "model|activations|hessian");
-		image[i] = input_next(in[i]);
-	}
-	check(&set, image[0]);
-
-	struct output *out = output_open(c.output, "hessian");
-
-	if (!strcmp(image_kind(image[0]), "model"))
-		of_model(&set, out, in[0], image[0]);
+	for (size_t i = 0; i < c.operands; i++)
+		file[i] = filter_open(c.operand[i],
+			c.operands > 1 ? "hessian" : "model|activations|hessian", NULL, NULL);
+	check(&set, file->image);
+	file->out = output_open(c.output, "hessian");
+	if (!strcmp(image_kind(file->image), "model"))
+		of_model(&set, file);
 	else {
 		set.cut.ctx = windows_ctx(set.cut.ctx, 0);
-		calibrate_files(out, c.operands, in, image, &set.layers, &set.cut);
+		calibrate_files(c.operands, file, &set.layers, &set.cut);
 	}
-	progress_clear();
-	output_close(out);
 	for (size_t i = 0; i < c.operands; i++)
-		input_close(in[i]);
-	free(in);
-	free(image);
+		filter_close(&file[i]);
+	free(file);
 	return 0;
 }

@@ -16,9 +16,9 @@ static const struct tool tool = {
 	.brief = "a Hugging Face folder (config.json, safetensors, tokenizer.json) as a model",
 	.operands = "FOLDER",
 	.max_operands = 1,
-	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes\n"
-		"every tensor as it is stored, under its name with slashes for dots. Shapes are held\n"
-		"against config.json; NaN and infinite weights are refused.",
+	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes every "
+		"tensor as it is stored, under its name with slashes for dots. Shapes are held against "
+		"config.json; NaN and infinite weights are refused.",
 	.examples = "  model-import data/prose -o model.h5\n"
 		"  model-import data/prose | dpq-run -q --compensate none -o rtn.h5",
 };

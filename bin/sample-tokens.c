@@ -24,13 +24,15 @@ static const struct tool tool = {
 	.brief = "token ids drawn from a model",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are --length of them. "
-		"Random numbers belong to the place in the result, not to the order of the work.",
+	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are "
+		"--length of them. Random numbers belong to the place in the result, not to the order of "
+		"the work.",
 	.examples = "  sample-tokens --length 2040 --ctx 256 --seed 1 model.h5 -o calib.h5\n"
 		"  sample-tokens --length 2040 --ctx 256 --seed 2 model.h5 -o test.h5",
 };
 
-static void write_tokens(struct output *out, const struct image *model, const struct config *c, size_t n, int32_t id[n])
+static void write_tokens(struct output *out, const struct image *model, const struct config *c, size_t n,
+	int32_t id[n])
 {
 	enum { BYTES = 256 };
 	char *tokenizer = image_has(model, "/tokenizer") ? image_string(model, "/tokenizer") : NULL;
@@ -77,7 +79,7 @@ int main(int argc, char *argv[])
 	int32_t *id = xalloc(n, sizeof *id);
 
 	config.compute_type = compute_type;
-	config.few = true;
+	config.rows = 1;	/* of each sequence, token by token */
 	if (config.bos < 0)
 		die("%s: /config: names no bos_token_id to begin with", image_name(image));
 	sample_tokens(image, &config, windows_ctx(ctx, config.positions), temperature, seed, n,

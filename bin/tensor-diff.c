@@ -22,18 +22,20 @@ static const struct tool tool = {
 	.brief = "how far the weights of a model are from a reference's",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Prints for every linear layer how far its effective weight is from that of the reference: mean squared\n"
-		"error, ‖E‖²/‖W‖², the same in dB, the largest difference, and with --hessian the relative output error.\n"
-		"Of norms, embeddings and biases those that differ get a row. The status is 0 whether models differ or not.",
+	.about = "Prints for every linear layer how far its effective weight is from that of the reference: "
+		"mean squared error, ‖E‖²/‖W‖², the same in dB, the largest difference, and with --hessian "
+		"the relative output error. Of norms, embeddings and biases those that differ get a row. "
+		"The status is 0 whether models differ or not.",
 	.examples = "  tensor-diff --reference model.h5 rtn.h5\n"
-		"  dpq-run -q --hessian hess.h5 model.h5 | tensor-diff --reference model.h5 --hessian hess.h5",
+		"  dpq-run -q --hessian hess.h5 model.h5 "
+		"| tensor-diff --reference model.h5 --hessian hess.h5",
 };
 
 int main(int argc, char *argv[])
 {
 	const char *reference, *hessian;
 	struct selection layers;
-	bool json, known;
+	bool json;
 	const struct option_row rows[] = {
 		{ 'r', "reference", OPTION_FILE(&reference), "MODEL", "the model that is taken as exact" },
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
@@ -49,32 +51,27 @@ int main(int argc, char *argv[])
 
 	struct compare compare = compare_begin(image_open(reference, "model"),
 		hessian ? image_open(hessian, "hessian") : NULL, &layers);
-	struct input *in = input_open(c.operand[0], model_layout, "model");
-	struct image *image = input_next(in);
-	struct output *out = record_open(c.output, image);
-	struct config config = { 0 };
+	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
+	struct output *out = record_open(c.output, f.image);
 
 	if (out) {
 		output_history(out, "reference", compare.reference);
 		if (hessian)
 			output_history(out, "hessian", compare.hessian);
 	}
-	if ((known = image_has(image, "/config")))
-		config = config_read(image);
-	for (; image; image = input_next(in))
-		compare_part(&compare, image, known ? &config : NULL);
-	compare_end(&compare, input_name(in));
+	filter_config(&f);
+	model_filter(&f, compare_part, &compare);
+	compare_end(&compare, input_name(f.in));
 	table_print(&compare.table, json);
 	if (!quiet)
-		fprintf(stderr, "%s: of %zu other weights and biases %zu differ\n", program, compare.others, compare.differ);
+		fprintf(stderr, "%s: of %zu other weights and biases %zu differ\n", program,
+			compare.others, compare.differ);
 	table_write(&compare.table, out);
 
 	image_close(compare.reference);
 	if (compare.hessian)
 		image_close(compare.hessian);
 	compare_free(&compare);
-	input_close(in);
-	if (known)
-		config_free(&config);
+	filter_close(&f);
 	return 0;
 }

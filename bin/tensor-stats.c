@@ -21,17 +21,19 @@ static const struct tool tool = {
 	.brief = "what the weights of a model are like",
 	.operands = "[MODEL | HESSIAN]",
 	.max_operands = 1,
-	.about = "Prints for every linear layer its storage, bits a weight, sigma, standard deviation, kurtosis, largest\n"
-		"magnitude and incoherence, of the effective weight where the layer is quantized; a last row for all.\n"
-		"Of a file of Hessians: how large the inputs of every layer are, by channel.",
-	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 | tensor-stats --layers '*/down_proj'\n"
+	.about = "Prints for every linear layer its storage, bits a weight, sigma, standard deviation, "
+		"kurtosis, largest magnitude and incoherence, of the effective weight where the layer is "
+		"quantized; a last row for all. Of a file of Hessians: how large the inputs of every layer "
+		"are, by channel.",
+	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 "
+		"| tensor-stats --layers '*/down_proj'\n"
 		"  tensor-stats hess.h5",
 };
 
 int main(int argc, char *argv[])
 {
 	struct selection layers;
-	bool json, known;
+	bool json;
 	const struct option_row rows[] = {
 		OPTION_LAYERS(&layers),
 		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
@@ -41,22 +43,16 @@ int main(int argc, char *argv[])
 
 	linalg_init();
 
-	struct input *in = input_open(c.operand[0], model_layout, "model|hessian");
-	struct image *image = input_next(in);
-	struct output *out = record_open(c.output, image);
-	struct survey survey = survey_begin(image_kind(image), &layers);
-	struct config config = { 0 };
+	struct filter f = filter_open(c.operand[0], "model|hessian", NULL, NULL);
+	struct output *out = record_open(c.output, f.image);
+	struct survey survey = survey_begin(image_kind(f.image), &layers);
 
-	if ((known = image_has(image, "/config")))
-		config = config_read(image);
-	for (; image; image = input_next(in))
-		survey_part(&survey, image, known ? &config : NULL);
-	survey_end(&survey, input_name(in));
+	filter_config(&f);
+	model_filter(&f, survey_part, &survey);
+	survey_end(&survey, input_name(f.in));
 	table_print(&survey.table, json);
 	table_write(&survey.table, out);
 	table_free(&survey.table);
-	input_close(in);
-	if (known)
-		config_free(&config);
+	filter_close(&f);
 	return 0;
 }

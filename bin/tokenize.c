@@ -23,14 +23,14 @@ static const struct tool tool = {
 	.brief = "text as token ids",
 	.operands = "[TEXT]",
 	.max_operands = 1,
-	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration\n"
+	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration "
 		"do, by their --convention). Text need not be valid UTF-8. Give one of --model and --bytes.",
 	.examples = "  tokenize --bytes README.md -o text.h5",
 };
 
 struct vocabulary { size_t size; long bos; bool add_bos; char *text; };	/* text: of tokenizer.json, or NULL */
 
-/* Ids by the model's tokenizer; the config knows how many there are, and the BOS of a tokenizer that adds none. */
+/* Ids by the model's tokenizer; its config says how many there are, and the BOS if the tokenizer does not. */
 static struct encoding by_model(struct vocabulary *v, const struct image *image, size_t n, const char text[n],
 	bool special)
 {
@@ -54,7 +54,8 @@ static struct encoding by_model(struct vocabulary *v, const struct image *image,
 	k = tokenizer_encode(t, n, text, special);
 	for (size_t i = 0; i < k.n; i++)
 		if ((size_t)k.id[i] >= v->size)
-			die("%s: id %d is not below the %zu of the model's vocabulary", name, k.id[i], v->size);
+			die("%s: id %d is not below the %zu of the model's vocabulary", name,
+				k.id[i], v->size);
 	tokenizer_close(t);
 	free(name);
 	free(config);

@@ -29,7 +29,7 @@ readers='dpq-run hessian-accum eval-ppl eval-ppl-against gar-order sample-tokens
 : >empty
 mkdir folder
 for t in $readers; do
-	no "$t: an empty file" 1 'empty: is empty, an HDF5 file was wanted' tool $t empty
+	no "$t: an empty file" 1 'empty: is empty, expected an HDF5 file' tool $t empty
 	no "$t: a folder" 1 'folder: is a directory|is a folder' tool $t folder
 	no "$t: a file that is not there" 1 'nothing: cannot open: No such file' tool $t nothing
 done
@@ -100,27 +100,27 @@ patch("far.h5", lambda r: struct.pack_into("<Q", r, layout, 1 << 62))
 patch("length.h5", lambda r: struct.pack_into("<Q", r, layout + 8, 1 << 62))
 PY
 hostile() { no "HDF5: $1" 1 "$1.h5: ${3:-.*}$2" tool "${4:-dpq-run}" "$1.h5"; }
-hostile huge 'larger than its file can hold|impossible dimensions|cannot be read'
+hostile huge 'more data than its file can hold|impossible dimensions|cannot be read'
 hostile rank 'has 32 dimensions|has shape'
 hostile null 'is an empty dataset'
-hostile compound 'has an element type that is not known'
-hostile text 'has an element type that is not known|type'
-hostile texts '/config: is no string'
-hostile integer '/config: is no string'
-hostile group '/config: is no dataset'
+hostile compound 'has a type that is not read'
+hostile text 'has a type that is not read|type'
+hostile texts '/config: is not a string'
+hostile integer '/config: is not a string'
+hostile group '/config: is not a dataset'
 hostile soft 'is a soft or external link'
 hostile outside 'is a soft or external link'
 hostile virtual 'is stored in other files'
 hostile elsewhere 'is stored in other files'
 hostile kind 'attribute ptq_kind is not one text'
-hostile long-kind "'model' was wanted"
+hostile long-kind "expected 'model'"
 hostile cycle 'is nested too deeply|more paths'
-hostile ladder 'has more paths than a file of its size can need'
+hostile ladder 'has more paths than its file can need'
 hostile deep 'is nested too deeply'
 hostile address 'lies outside the file|cannot be'
 hostile far 'lies outside the file|cannot be'
 hostile length 'cannot be|damaged'
-for v in many nan half; do hostile parts-$v 'attribute parts is .*, a count was wanted'; done
+for v in many nan half; do hostile parts-$v 'attribute parts is .*, expected a count'; done
 hostile parts-7 'the stream ends after 1 of 7 parts'
 hostile parts-0 'part 0 of 0'
 for v in minus many half; do hostile columns-$v 'attribute group must be' '' eval-ppl; done
@@ -154,12 +154,12 @@ put("cut", b"".join(a)[:-100]); put("junk", *a, b"\0" * 100); put("head", *a[:-1
 PY
 through() { dpq-run -q --compensate none -o out/r; }
 for s in missing:part twice:part swapped:part first:part last:'stream ends after' more:'goes on after' again:'goes on after' \
-	one:'stream ends after' cut:'cut short' junk:'no HDF5|cut short|goes on' head:'cut short' inside:'no HDF5'; do
+	one:'stream ends after' cut:'cut short' junk:'not an HDF5|cut short|goes on' head:'cut short' inside:'not an HDF5'; do
 	name=${s%%:*} pattern=${s#*:}
 	no "a stream from a file: $name" 1 "$pattern" tool dpq-run "$name"
 	no "a stream from a pipe: $name" 1 "$pattern" sh -c "cat $name | dpq-run -q --compensate none -o out/r"
 	no "a stream to compare with: $name" 1 "$pattern" eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference "$name" -o out/r
-	no "a stream as a second input: $name" 1 "$pattern|has . parts|wanted" sh -c "cat $name | tokenize -q --model /dev/stdin text -o out/r"
+	no "a stream as a second input: $name" 1 "$pattern|has . parts|expected" sh -c "cat $name | tokenize -q --model /dev/stdin text -o out/r"
 done
 ok 'nothing is left behind' clean
 

@@ -53,7 +53,8 @@ static void product(size_t m, size_t n, size_t k, bool add, bool with_bias)
 	for (size_t i = 0; i < m * stride; i++)
 		y[i] = start[i] = draw();
 	bf16_pack(n, k, packed, (const uint16_t (*)[k])(w + 1));
-	bf16_product(m, n, k, stride, (float (*)[stride])y, (const uint16_t (*)[k])(x + 1), packed, with_bias ? bias : NULL, add);
+	bf16_product(cpu_bf16, m, n, k, stride, (float (*)[stride])y, (const uint16_t (*)[k])(x + 1), packed,
+		with_bias ? bias : NULL, add);
 	for (size_t i = 0; i < m; i++) {
 		for (size_t j = 0; j < n; j++) {
 			double b = with_bias ? (double)bias[j] : 0, c = add ? (double)start[i * stride + j] : 0;
@@ -136,7 +137,7 @@ static void same_bits(void **unused)
 		y[i] = malloc(M * N * sizeof *y[i]);
 		h[i] = calloc(K * K, sizeof *h[i]);
 		bf16_pack(N, K, packed, (const uint16_t (*)[K])(w + 1));
-		bf16_product(M, N, K, N, (float (*)[N])y[i], (const uint16_t (*)[K])(x + 1), packed, NULL, false);
+		bf16_product(cpu_bf16, M, N, K, N, (float (*)[N])y[i], (const uint16_t (*)[K])(x + 1), packed, NULL, false);
 		bf16_gram(2, M / 2, K, (double (*)[K])h[i], (const uint16_t (*)[M / 2][K])(x + 1));
 	}
 	assert_memory_equal(y[0], y[1], M * N * sizeof *y[0]);

@@ -115,11 +115,11 @@ no '-o a descriptor to read from' 1 '/dev/fd/4: is open for reading only' sh -c 
 for c in 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' 'tensor-stats -q in/model.h5' 'exmy-sweep --tsv --formats int4' \
 	'tensor-diff --reference in/model.h5 in/codes.h5'; do
 	for name in - /dev/stdout /dev/fd/1; do
-		no "${c%% *} -o $name: where its answer goes" 2 'standard output has the answer already' sh -c "$c -o $name >out/x"
+		no "${c%% *} -o $name: where its answer goes" 2 'standard output gets the answer' sh -c "$c -o $name >out/x"
 	done
 done
 ok 'standard input is read from where it stands' sh -c '{ head -c 7 >/dev/null; tokenize --bytes -o out/a; } <in/text; h5dump -d /tokens out/a | grep -q "(0): 10"'
-no 'half a file on standard input' 1 'no HDF5' sh -c '{ head -c 100 >/dev/null; tensor-stats; } <in/model.h5'
+no 'half a file on standard input' 1 'not an HDF5' sh -c '{ head -c 100 >/dev/null; tensor-stats; } <in/model.h5'
 no 'what is left on standard input after a tool' 1 '<stdin>: is empty' sh -c '{ tensor-stats -q >/dev/null; tensor-stats; } <in/model.h5'
 ok 'no input has changed' unchanged
 is 'nothing is left behind' "$(find . -name '.ptq*')" ''

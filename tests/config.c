@@ -26,10 +26,12 @@ static size_t rows(void)
 
 static struct config parse(const char *more)
 {
+	bool mistral = strstr(more, "sliding");
 	char *text = xformat("{\"architectures\": [\"%s\"], \"hidden_size\": 64, \"num_attention_heads\": 4, "
 		"\"intermediate_size\": 100, \"num_hidden_layers\": 3, \"vocab_size\": 50%s%s}",
-		strstr(more, "qwen") ? "Qwen2ForCausalLM" : strstr(more, "sliding") ? "MistralForCausalLM" : "LlamaForCausalLM",
-		strstr(more, "sliding") ? ", \"num_key_value_heads\": 4" : "", more);
+		mistral && strstr(more, "qwen") ? "Qwen2ForCausalLM" :
+		mistral ? "MistralForCausalLM" : "LlamaForCausalLM",
+		mistral ? ", \"num_key_value_heads\": 4" : "", more);
 	struct config c = config_parse("x", text);
 
 	free(text);
@@ -48,14 +50,15 @@ static void keys(void **unused)
 	assert_int_equal(c.bos, 1);
 	assert_int_equal(config_out(&c, ROLE_QKV), 192);
 	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row) && block == 2 && row == 5);
-	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row));	/* the config has 3 blocks */
+	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row));	/* there are 3 */
 	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block) && block == 3);
 	assert_false(config_find(&c, "/model/layers/2/mlp/up_projx", &block, &row));
 	assert_false(config_find(&c, "/model/layers/x/mlp/up_proj", &block, &row));
 	assert_false(config_find(&c, "/model/layersx/1/mlp/up_proj", &block, &row));
 	assert_true(config_block(&c, "/model/layers/7", &block) && block == 7);
 
-	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7, \"head_dim\": null");
+	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7,"
+		"\"head_dim\": null");
 	config_rope(&c, f);
 	assert_true(f[0] == 1 && fabs(f[4] - 0.1) < 1e-15);
 	assert_true(c.eos_count == 2 && c.eos[1] == 5 && c.bos == 7);
@@ -69,14 +72,15 @@ static void keys(void **unused)
 	assert_true(config_sliding_window(&c, 0) == 9 && config_sliding_window(&c, 2) == 9);
 	c = parse(", \"sliding_window\": null");
 	assert_int_equal(config_sliding_window(&c, 0), 0);
-	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\", \"use_sliding_window\": true, \"max_window_layers\": 2");
+	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\", \"use_sliding_window\": true,"
+		"\"max_window_layers\": 2");
 	assert_true(config_sliding_window(&c, 1) == 0 && config_sliding_window(&c, 2) == 9);
 	config_free(&c);
 	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\"");
 	assert_int_equal(config_sliding_window(&c, 2), 0);
 }
 
-/* Without any key but model_type: the defaults of transformers 5's classes, models/TYPE/configuration_TYPE.py. */
+/* Without any key but model_type: the defaults of transformers 5's classes, configuration_TYPE.py. */
 static void defaults_of_classes(void **unused)
 {
 	static const struct {
@@ -118,7 +122,8 @@ static void defaults_of_classes(void **unused)
 		assert_int_equal(c.head_dim, expected[i].head_dim);
 		assert_int_equal(c.intermediate, expected[i].intermediate);
 		assert_int_equal(c.positions, expected[i].positions);
-		assert_true(c.eps == expected[i].eps && c.tied == expected[i].tied && c.bos == expected[i].bos);
+		assert_true(c.eps == expected[i].eps && c.tied == expected[i].tied);
+		assert_int_equal(c.bos, expected[i].bos);
 		assert_int_equal(c.eos_count, expected[i].eos >= 0);
 		assert_true(!c.eos_count || c.eos[0] == expected[i].eos);
 		assert_int_equal(config_sliding_window(&c, 0), expected[i].window);
@@ -150,7 +155,8 @@ static void rows_are_whole(void **unused)
 		assert_string_equal(a->layout[patterns - 1], "*");
 		assert_string_equal(a->layout[0], a->embedding);
 		assert_true((a->position_kind == POSITION_LEARNED) == (a->position != NULL));
-		assert_true((a->head_norm_kind == HEAD_NORM_NONE) == !a->head_norm[0] && !a->head_norm[0] == !a->head_norm[1]);
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(a->head_norm_kind == HEAD_NORM_NONE, !a->head_norm[i]);
 		assert_true(a->buffers && a->final_norm && a->head && a->norm[BEFORE_ATTENTION]);
 		for (const struct linear_row *l = a->linear; l->name; l++) {
 			char *path = config_path(&c, 1, l->name);
@@ -158,14 +164,16 @@ static void rows_are_whole(void **unused)
 			assert_false(made[l->role]);
 			made[l->role] = true;
 			assert_true(l == a->linear || l->projection >= l[-1].projection);
-			assert_true((l->order == ROWS_FUSED || l->order == ROWS_INTERLEAVED) == (l->fused != NULL));
-			assert_true(config_find(&c, path, &block, &row) && block == 1 && a->linear + row == l);
+			assert_int_equal(l->order >= ROWS_FUSED, l->fused != NULL);
+			assert_true(config_find(&c, path, &block, &row));
+			assert_true(block == 1 && a->linear + row == l);
 			free(path);
 		}
 		for (int i = 0; i < ROLES; i++)
 			assert_true(made[i] || (!a->bias[i] && !a->bias_key[i]));
 		assert_true(made[ROLE_QKV] || (made[ROLE_Q] && made[ROLE_K] && made[ROLE_V]));
-		assert_true(made[ROLE_OUTPUT] && made[ROLE_UP] && made[ROLE_DOWN] && made[ROLE_GATE] == (a->mlp_kind == MLP_GATED));
+		assert_true(made[ROLE_OUTPUT] && made[ROLE_UP] && made[ROLE_DOWN]);
+		assert_int_equal(made[ROLE_GATE], a->mlp_kind == MLP_GATED);
 		config_free(&c);
 		free(text);
 	}
@@ -181,17 +189,20 @@ static void rows_of(const struct config *c, const struct linear_row *row, size_t
 		at[i] = i / p.each * (p.rows / p.groups) + p.before + i % p.each;
 }
 
-/* Layers that one tensor holds, of architectures that no row is of: Phi-3's, and interleaved ones with fewer key heads. */
+/* Layers that one tensor holds, as no row has them: Phi-3's, and interleaved ones with fewer key heads. */
 static void fused_layers(void **unused)
 {
 	enum { D = 3, HEADS = 4, KV = 2, INNER = 5, Q = HEADS * D, ROW = D * (HEADS / KV + 2) };
 	struct architecture a = { .linear = {
-		{ "q", ROLE_Q, PROJECTION_QKV, ROWS_FUSED, "qkv" }, { "k", ROLE_K, PROJECTION_QKV, ROWS_FUSED, "qkv" },
-		{ "v", ROLE_V, PROJECTION_QKV, ROWS_FUSED, "qkv" }, { "o", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+		{ "q", ROLE_Q, PROJECTION_QKV, ROWS_FUSED, "qkv" },
+		{ "k", ROLE_K, PROJECTION_QKV, ROWS_FUSED, "qkv" },
+		{ "v", ROLE_V, PROJECTION_QKV, ROWS_FUSED, "qkv" },
+		{ "o", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
 		{ "gate", ROLE_GATE, PROJECTION_GATE_UP, ROWS_FUSED, "gate_up" },
 		{ "up", ROLE_UP, PROJECTION_GATE_UP, ROWS_FUSED, "gate_up" },
 	} };
-	const struct config c = { .arch = &a, .hidden = Q, .heads = HEADS, .kv_heads = KV, .head_dim = D, .intermediate = INNER };
+	const struct config c = { .arch = &a, .hidden = Q, .heads = HEADS, .kv_heads = KV, .head_dim = D,
+		.intermediate = INNER };
 	size_t at[Q];
 
 	(void)unused;
@@ -210,7 +221,7 @@ static void fused_layers(void **unused)
 	for (int i = 0; i < 3; i++)
 		a.linear[i].order = ROWS_INTERLEAVED;
 	for (size_t i = 0; i < 3; i++) {
-		size_t heads = i ? KV : HEADS, each = heads / KV, before = i == 0 ? 0 : i == 1 ? HEADS / KV : HEADS / KV + 1;
+		size_t heads = i ? KV : HEADS, each = heads / KV, before = i ? HEADS / KV + i - 1 : 0;
 
 		rows_of(&c, &a.linear[i], heads * D, at);
 		for (size_t h = 0; h < heads; h++)

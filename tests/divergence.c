@@ -62,7 +62,7 @@ static struct made *make(const struct windows *w, size_t vocab, size_t hidden)
 	m->f->normed = true;
 	m->weight = xalloc(vocab * hidden, sizeof *m->weight);
 	m->bias = xalloc(vocab, sizeof *m->bias);
-	m->h = (struct head){ .config = &m->config, .type = COMPUTE_F32, .norm.n = hidden,
+	m->h = (struct head){ .config = &m->config, .norm.n = hidden,
 		.layer.linear = { .out = vocab, .in = hidden, .weight = m->weight } };
 	return m;
 }

@@ -190,7 +190,7 @@ is '--layers' "$(h5ls -r x.h5 | grep -c codes)" 1
 run() { dpq-run -q "$@" -o bad.h5; }
 no 'no Hessian' 2 '--hessian FILE is needed' run layer.h5
 no 'a missing file' 1 'nothing.h5: cannot open: No such file' run --hessian nothing.h5 layer.h5
-no 'a Hessian of other widths' 1 'small.h5: /a/hessian: has shape \[50, 50\], \[100, 100\] was wanted' run --hessian small.h5 layer.h5
+no 'a Hessian of other widths' 1 'small.h5: /a/hessian: has shape \[50, 50\], expected \[100, 100\]' run --hessian small.h5 layer.h5
 no 'the Hessian of another model' 1 "hess.h5: /model/layers/0/.*is missing" run --hessian hess.h5 "$model"
 no 'no token was seen' 1 'no token was seen' run --hessian none-seen.h5 layer.h5
 no 'NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' run --hessian nan-hess.h5 layer.h5
@@ -210,7 +210,7 @@ no 'static scales without calibration' 2 'come from --hessian' run --compensate 
 no 'an unknown format of activations' 2 "act-format: there is no format 'int9'" run --hessian hess.h5 --act-format int9 layer.h5
 no 'an integer weight' 1 'int.h5: /a/weight' run --compensate none int.h5
 no 'no linear layer' 1 'no-layer.h5: holds no linear layer' run --compensate none no-layer.h5
-no 'no kind' 1 "kind.h5: has no attribute ptq_kind, 'model' was wanted" run --compensate none kind.h5
+no 'no kind' 1 "kind.h5: has no attribute ptq_kind, expected 'model'" run --compensate none kind.h5
 no 'another version' 1 "ptq_version '2'" run --compensate none version.h5
 no 'an external link' 1 'external.h5: /a/weight: is a soft or external link' run --compensate none external.h5
 no 'an order that is none' 1 'order-bad.h5: /a/order' run --hessian hess.h5 --order order-bad.h5 layer.h5
@@ -219,12 +219,12 @@ no 'another group than the order has' 1 'gar.h5: was made with --group 32, this 
 no 'quantized already' 1 'is quantized already' run --compensate none rtn.h5
 no 'an unknown format' 2 "no format 'int9'" run --compensate none --storage int9 layer.h5
 no 'an unknown group' 2 "neither a number of columns" run --compensate none --group x layer.h5
-no 'a kind of file that is not asked for' 1 "'tokens', 'model' was wanted" run --compensate none tokens.h5
+no 'a kind of file that is not asked for' 1 "'tokens', expected 'model'" run --compensate none tokens.h5
 size=$(stat -c %s stream1)
 head -c $((size / 2)) stream1 > half-stream
 no 'a stream cut in the middle' 1 "half-stream: is cut short" eval-ppl --tokens tokens.h5 --ctx 50 half-stream
 head -c 5000 "$model" > cutfile; no 'a file cut short' 1 'cutfile: is cut short' run --compensate none cutfile
-head -c 3000 /dev/urandom > junk; no 'junk' 1 'junk: is no HDF5' run --compensate none junk
+head -c 3000 /dev/urandom > junk; no 'junk' 1 'junk: is not an HDF5' run --compensate none junk
 no 'a full disk' 1 'No space left' sh -c "dpq-run -q --compensate none '$model' > /dev/full"
 # shellcheck disable=SC2016
 no 'a full file system' 1 'cannot write|No space left' sh -c 'ulimit -f 20; trap "" XFSZ; dpq-run -q --compensate none "$1" -o bad.h5' sh "$model"

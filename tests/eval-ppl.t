@@ -125,7 +125,7 @@ PY
 mkdir refused
 echo once >text
 against() { run --tokens t.h5 "$model" --reference "$1" -o refused/r; }
-for file in clipped:'is cut short' early:'the stream ends after' twice:'goes on after' nothing:'cannot open: No such file' text:'no HDF5' \
+for file in clipped:'is cut short' early:'the stream ends after' twice:'goes on after' nothing:'cannot open: No such file' text:'not an HDF5' \
 	no-head.h5:'/lm_head: is missing' deep.h5:'holds 2 blocks, the config says 3' no-q.h5:'q_proj' nan.h5:'holds infinite'; do
 	no "the other model: ${file%%:*}" 1 "^eval-ppl: ${file%%:*}: .*${file#*:}" against "${file%%:*}"
 	no "the model, against another: ${file%%:*}" 1 "^eval-ppl: ${file%%:*}: .*${file#*:}" run --tokens t.h5 "${file%%:*}" --reference "$model" -o refused/r
@@ -133,7 +133,7 @@ done
 no 'the other model overflows' 1 'big.h5: gives .*position 1 of window 0: its numbers overflow' against big.h5
 no 'another vocabulary against a model' 1 "vocab.h5: /config: has a vocabulary of 62, .*llama-gqa.h5 one of 61: compare likelihoods only, by -o and --paired" against vocab.h5
 is 'nothing is left of them' "$(ls -A refused)" ''
-no 'both from standard input' 2 'standard input is wanted twice' sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
+no 'both from standard input' 2 'standard input is named twice' sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
 no 'a reference and paired' 2 '--reference and --paired both' run --tokens t.h5 --reference "$model" --paired r.h5 "$model"
 no 'fewer positions' 1 '/wpe: holds 64 positions, the context needs 100: a smaller --ctx' eval-ppl --ctx 100 --tokens t.h5 "$model" --reference "$top/tests/ref/gpt2.h5"
 
@@ -153,7 +153,7 @@ no 'a negative id' 1 'neg.h5: /tokens: id -1 at 1 ' eval-ppl --ctx 2 --tokens ne
 no 'too few ids' 1 'short.h5: /tokens: 3 ids do not fill' run --tokens short.h5 "$model"
 no 'bos without one' 1 'no-bos.h5: /tokens: names no bos_id' run --tokens no-bos.h5 "$model"
 no 'an unknown architecture' 1 "arch.h5: /config: unknown model_type 'odd'; known are llama" run --tokens t.h5 arch.h5
-no 'rotary scaling' 1 "rope.h5: /config: rotary scaling 'yarn' is not supported; supported are default, linear, llama3" run --tokens t.h5 rope.h5
+no 'rotary scaling' 1 "rope.h5: /config: rotary scaling 'yarn' is not supported, expected default, linear or llama3" run --tokens t.h5 rope.h5
 no 'heads' 1 'heads.h5: /config: hidden size 32 is not a multiple of 5' run --tokens t.h5 heads.h5
 no 'groups of heads' 1 'groups.h5: /config: 4 attention heads' run --tokens t.h5 groups.h5
 no 'an absurd size' 1 "wide.h5: /config: 'hidden_size' must be" run --tokens t.h5 wide.h5
@@ -204,14 +204,14 @@ no 'no scale' 1 "scale.h5: $up/scale: is missing" run --tokens t.h5 scale.h5
 no 'zeros of another shape' 1 "zero.h5: $up/zero: has shape" run --tokens t.h5 zero.h5
 no 'a negative scale' 1 "minus.h5: $up/scale: holds -1" run --tokens t.h5 minus.h5
 no 'no group size' 1 "group.h5: $up: attribute group" run --tokens t.h5 group.h5
-no 'no such format' 1 "format.h5: $up: storage 'int99' is no number format" run --tokens t.h5 format.h5
-no 'no such mode' 1 "act.h5: $up: act_mode 'odd'" run --tokens t.h5 act.h5
-no 'activations with a zero point' 1 "act-zero.h5: $up: act_format 'uint8' has a zero point" run --tokens t.h5 act-zero.h5
-no 'arithmetic with a zero point' 1 "compute-zero.h5: $up: compute 'uint8' has a zero point" run --tokens t.h5 compute-zero.h5
+no 'no such format' 1 "format.h5: $up: attribute storage 'int99' is no number format" run --tokens t.h5 format.h5
+no 'no such mode' 1 "act.h5: $up: attribute act_mode 'odd' is not known" run --tokens t.h5 act.h5
+no 'activations with a zero point' 1 "act-zero.h5: $up: attribute act_format is 'uint8', which has a zero point" run --tokens t.h5 act-zero.h5
+no 'arithmetic with a zero point' 1 "compute-zero.h5: $up: attribute compute is 'uint8', which has a zero point" run --tokens t.h5 compute-zero.h5
 no 'a group that is not there' 1 "index.h5: $up/group_index: column 0 is in group 2 of 2" run --tokens t.h5 index.h5
 no 'no second scale' 1 "eight.h5: $up/scale8: is missing" run --tokens t.h5 eight.h5
 no 'packed codes' 1 "packed.h5: $up/packed: attribute columns" run --tokens t.h5 packed.h5
-no 'an online rotation' 1 "online.h5: $up: layers with online_hadamard" run --tokens t.h5 online.h5
+no 'an online rotation' 1 "online.h5: $up: attribute online_hadamard is not supported" run --tokens t.h5 online.h5
 
 # Large enough for tiles and chunks: 1, 3, 4 and 60 windows; fewer chunks than threads, some left over, two tiles of weights of the head
 py - <<'PY'

@@ -24,7 +24,6 @@
 #include "forward/forward.h"
 #include "forward/resident.h"
 #include "forward/sample.h"
-#include "forward/weight.h"
 #include "num/half.h"
 #include "num/linalg.h"
 #include "quant/pack.h"
@@ -122,6 +121,21 @@ static void logits_of_references(void **unused)
 		free(z);
 		close_reference(&r);
 	}
+}
+
+static void logits_are_capped(void **unused)
+{
+	struct reference r = open_reference("llama-gqa");
+	size_t n = r.rows * r.config.vocab;
+	float *plain = all_logits(&r, SIZE_MAX), *capped;
+
+	(void)unused;
+	r.config.logit_cap = 0.7;
+	capped = all_logits(&r, SIZE_MAX);
+	for (size_t i = 0; i < n; i++)
+		assert_true(fabs((double)capped[i] - 0.7 * tanh((double)plain[i] / 0.7)) < 1e-6);
+	free(plain), free(capped);
+	close_reference(&r);
 }
 
 static void scores_are_those_of_the_logits(void **unused)
@@ -248,14 +262,13 @@ static void bf16_is_the_rounded_pass(void **unused)
 	}
 }
 
-/* Rounded once to bf16, product by product: what weight_product() gives is Σ x̂ effective in double, within num/bf16.h's bound. */
+/* Rounded once to bf16, product by product: Σ x̂ effective in double, within the bound of num/bf16.h. */
 static void bf16_products_of_layers(void **unused)
 {
 	enum { OUT = 75, IN = 67, M = 40, GROUPS = 5 };
 	static float weight[OUT][IN], effective[OUT][IN], x[M][IN], rounded[M][IN], y[M][OUT], scale[OUT * GROUPS], bias[OUT];
 	static uint8_t codes[OUT * IN], zero[OUT * GROUPS];
 	static uint16_t half[OUT * IN], narrow[OUT * IN];
-	void *packed = xalloc(weight_size(COMPUTE_BF16, OUT, IN), 1), *input = xalloc(input_size(COMPUTE_BF16, M, IN), 1);
 
 	(void)unused;
 	fill(OUT * IN, weight[0]);
@@ -269,6 +282,8 @@ static void bf16_products_of_layers(void **unused)
 	for (int how = 0; how < 5; how++) {	/* f32, bf16, f16, quantized, quantized with rounded inputs */
 		struct linear l = { .out = OUT, .in = IN, .weight = how ? half : (void *)weight,
 			.weight_type = how == 1 ? HALF_BF16 : how == 2 ? HALF_F16 : HALF_NONE };
+		struct product p;
+		void *packed, *input;
 
 		if (how == 2)
 			half_narrow(OUT * IN, half, (float *)weight, HALF_F16);
@@ -277,9 +292,12 @@ static void bf16_products_of_layers(void **unused)
 			assert_true(format_parse(&l.storage, "uint4") && format_parse(&l.input.format, "e4m3fn"));
 			l.input.mode = how == 4 ? INPUT_DYNAMIC_TOKEN : INPUT_AS_IS;
 		}
-		weight_make(COMPUTE_BF16, &l, 0, OUT, packed);
-		input_make(COMPUTE_BF16, &l, M, input, (const float (*)[IN])x);
-		weight_product(COMPUTE_BF16, M, OUT, IN, OUT, y, input, packed, bias, false);
+		p = product_choose(&l, COMPUTE_BF16, M);
+		packed = xalloc(product_size(&p, OUT), 1), input = xalloc(product_workspace(&p, M), 1);
+		product_make(&p, 0, OUT, packed);
+		product_input(&p, M, input, (const float (*)[IN])x, NULL);
+		product_run(&p, 0, OUT, M, OUT, y, input, bias, false);
+		free(packed), free(input);
 		linear_weight(&l, 0, OUT, effective);
 		half_narrow(OUT * IN, narrow, (float *)effective, HALF_BF16);
 		half_widen(OUT * IN, (float *)effective, narrow, HALF_BF16);
@@ -297,8 +315,6 @@ static void bf16_products_of_layers(void **unused)
 				assert_true(fabs(sum - (double)y[i][j]) <= 2 * (IN + 2) * 0x1p-24 * size);
 			}
 	}
-	free(packed);
-	free(input);
 }
 
 /* What a projection's observer sees, summed, is Σ x xᵀ; all chunks and shards of windows give it. */
@@ -610,8 +626,9 @@ static void packed_layers_are_replaced(void **unused)
 	static uint8_t code[IN], zero[OUT];
 	struct linear l[3] = { { .out = OUT, .in = IN, .bias = bias, .scale = scale, .zero = zero, .groups = 1 } };
 	static const int next[] = { 1, 0, 2, 1, 2 };
-	struct projection s = { .type = COMPUTE_F32, .few = true, .in = IN, .out = OUT, .layers = 1 };
-	struct room room = { 0 };
+	struct projection s = { .type = COMPUTE_F32, .rows = M, .in = IN, .out = OUT, .layers = 1 };
+	const struct batch batch = { .rows = M };
+	struct workspace workspace = { 0 };
 
 	(void)unused;
 	fill(M * IN, x[0]), fill(OUT, bias), fill(OUT * IN, dense);
@@ -628,16 +645,15 @@ static void packed_layers_are_replaced(void **unused)
 	l[0].packed = packed[0][0], l[1].packed = packed[1][0];
 	l[1].bias = NULL;
 	l[2] = (struct linear){ .out = OUT, .in = IN, .weight = dense };
-	s.layer[0].linear = l[0];
-	s.packed[0] = product_make(&s.product[0], &s.layer[0].linear, PRODUCT_BEST, false);
-	assert_true(s.packed[0]);
+	s.product[0] = product_choose(&l[0], s.type, M);
 	for (size_t k = 0; k < sizeof next / sizeof *next; k++) {
 		projection_set(&s, 0, &l[next[k]]);
-		projection_apply(&s, M, OUT, y, (const float (*)[IN])x, &room, false);
+		assert_true(s.product[0].row->most == (next[k] < 2 ? PRODUCT_FEW : 0));
+		projection_apply(&s, &batch, 0, M, OUT, y, (const float (*)[IN])x, &workspace, NULL, false);
 		plain_product(&l[next[k]], M, wanted, (const float (*)[IN])x);
 		assert_true(difference(M * OUT, (const float *)y, (const float *)wanted) < IN * 0x1p-24);	/* sums in float */
 	}
-	free(room.y);
+	free(workspace.memory);
 	projection_free(&s);
 }
 
@@ -645,6 +661,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(logits_of_references),
+		cmocka_unit_test(logits_are_capped),
 		cmocka_unit_test(scores_are_those_of_the_logits),
 		cmocka_unit_test(steps_are_the_whole),
 		cmocka_unit_test(threads_do_not_matter),

@@ -39,7 +39,7 @@ is 'order, key and group are root attributes' "$(py -c 'import h5py; a = h5py.Fi
 no 'a diagonal that is not a number' 1 'nan.h5: /layer/hessian: diagonal element 1 is nan' gar-order nan.h5 -o x.h5
 no 'a negative diagonal' 1 'diagonal element 1 is -1' gar-order negative.h5 -o x.h5
 no 'a Hessian that is not square' 1 'has 3 rows and 4 columns' gar-order flat.h5 -o x.h5
-no 'a file of another kind' 1 "o.h5: holds an 'order', 'hessian' was wanted" gar-order o.h5 -o x.h5
+no 'a file of another kind' 1 "o.h5: holds an 'order', expected 'hessian'" gar-order o.h5 -o x.h5
 no 'no layer selected' 1 'holds no layer that --layers selects' gar-order --layers nothing figure1.h5 -o x.h5
 no 'an unknown key' 2 "'best' is not one of max, mean, sum, median, top10" gar-order --key best figure1.h5 -o x.h5
 no 'group 0' 2 'neither a number of columns' gar-order --group 0 figure1.h5 -o x.h5

@@ -113,7 +113,7 @@ role() {	# role NAME KINDS COMMAND...: with each file of another kind in the pla
 		no "$name: $kind" 1 "^${1%% *}: $kind.h5: holds an? '?$kind'?" $words
 	done
 }
-# the message has the kind first: holds a 'tokens', 'model' was wanted
+# the message has the kind first: holds a 'tokens', expected 'model'
 role 'dpq-run MODEL' model dpq-run -q --compensate none @ -o out/r
 role 'dpq-run --hessian' hessian dpq-run -q --hessian @ model.h5 -o out/r
 role 'dpq-run --order' order dpq-run -q --hessian hessian.h5 --order @ model.h5 -o out/r
@@ -134,9 +134,9 @@ role 'tensor-diff MODEL' model tensor-diff -q --reference model.h5 @ -o out/r
 role 'tensor-diff --reference' model tensor-diff -q --reference @ model.h5 -o out/r
 role 'tensor-diff --hessian' hessian tensor-diff -q --reference model.h5 --hessian @ codes.h5 -o out/r
 no 'a folder as a model' 1 'tiny: is a folder' rtn "$top/tests/tiny"
-no 'a model file as a folder' 1 'model.h5: is a file' model-import -q model.h5 -o out/r
-no 'one standard input for two' 2 'standard input is wanted twice' sh -c 'tensor-diff --reference - <model.h5'
-no '... of Hessians' 2 'standard input is wanted twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'
+no 'a model file as a folder' 1 'model.h5: is no model to import, expected a Hugging Face folder' model-import -q model.h5 -o out/r
+no 'one standard input for two' 2 'standard input is named twice' sh -c 'tensor-diff --reference - <model.h5'
+no '... of Hessians' 2 'standard input is named twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'
 is 'nothing of that made a file' "$(ls -A out)" ''
 
 # --- files of another model, edited files ---
@@ -254,7 +254,7 @@ ok 'True of h5py is 1' cmp one true
 refused half 'attribute vocab is no size' of_tokens
 refused wide 'holds int64 values that do not fit int32' of_tokens
 refused minus 'is not in the model.s vocabulary' of_tokens
-refused real 'is f32, int32 was wanted' of_tokens
+refused real 'is f32, expected int32' of_tokens
 refused short-sequences '/sequence: offsets from 0 to the number of tokens, 64, expected' of_tokens
 refused no-sequences '/sequence: offsets from 0' of_tokens
 refused empty-sequence '/sequence: sequence 1 has no tokens' of_tokens
@@ -281,9 +281,9 @@ refused no-group 'has no attribute group' of_order
 ok 'an order without attributes' of_order no-attributes.h5
 no 'an order for another group' 1 'order.h5: was made with --group 4, this is --group 8' dpq-run -q --group 8 --hessian hessian.h5 --order order.h5 model.h5 -o out/r
 refused twice-order 'not a permutation' of_order
-refused both 'has both weight and codes; one of them was wanted' of_model
-refused two-codes 'has both codes and packed' of_model
-refused bits 'attribute bits is 5, uint4 has 4' of_model
+refused both 'has both weight and codes; one of them was expected' of_model
+refused two-codes 'has both packed and codes' of_model
+refused bits 'attribute bits must be the width of the storage format, 4, not 5' of_model
 ok 'a layer that does not say its bits' of_model bits-none.h5
 refused minus-codes 'holds int64 values that do not fit uint8' of_model
 refused large-codes 'holds int32 values that do not fit uint8' of_model
@@ -294,10 +294,10 @@ refused large-scale 'holds f64 values that do not fit f32' of_model
 refused modality-scales 'scale of inputs for each of 2 modalities' of_model
 ok 'one modality' of_model one-modality.h5
 ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
-refused mode-none 'has no attribute act_mode' of_model
+refused mode-none 'no attribute act_mode says' of_model
 refused mode-number 'attribute act_mode is not one text' of_model
-refused many-scales 'act_scale: has 8 values, 1 was wanted' of_model
-refused saturate 'attribute saturate is there, but compute names no format' of_model
+refused many-scales 'act_scale: has 8 values, 1 was expected' of_model
+refused saturate 'attribute saturate is there, but attribute compute names no format' of_model
 refused storage 'attribute storage is not one text' of_model
 dpq-run -q --compensate none --storage int5 --group 4 model.h5 -o int5.h5
 py -c "
@@ -305,7 +305,7 @@ import h5py, numpy as np
 with h5py.File('int5.h5', 'r+') as f:
     g = f['model/layers/0/mlp/up_proj']
     g['zero'] = np.full(g['scale'].shape, 3, 'u1')"
-refused int5 'zero: is there, but int5 has no zero point' of_model
+refused int5 'zero: is there, but the storage format has no zero point' of_model
 for t in 'dpq-run -q --compensate none' 'tensor-stats -q' 'exmy-sweep -q --formats int4' 'hessian-accum -q --tokens tokens.h5 --ctx 8'; do
 	no "${t%% *}: a weight under another name" 1 'misnamed.h5: .*up_proj: has neither weight nor codes' $t misnamed.h5 -o out/r
 done
@@ -319,7 +319,7 @@ is 'a name with a line in it is one row' "$(tensor-stats table.h5 | cut -f1 | se
 is '... of a report, too' "$(dpq-run --compensate none table.h5 -o out/r 2>&1 | grep -c 'a?b?all')" 1
 refused number 'attribute ptq_version is not one text' of_model
 refused version "has ptq_version '2'" of_model
-refused lzf 'is compressed in a way this HDF5 library does not know' of_model
+refused lzf 'is compressed by filter 32000 (.*), which this HDF5 library lacks' of_model
 refused block 'has an HDF5 user block' of_model
 no '... from a pipe' 1 'or begins with a user block' sh -c 'cat block.h5 | tensor-stats'
 refused overflow 'gives .*its numbers overflow' of_model
@@ -391,7 +391,7 @@ with open("doubled", "wb") as out:
         with h5py.File("image.h5", "r+") as f: f.attrs.modify("part", i), f.attrs.modify("parts", len(images))
         out.write(open("image.h5", "rb").read())
 PY
-no 'a block twice in a stream, to a file' 1 'is there already; an earlier part of the input holds it too' rtn doubled
+no 'a block twice in a stream, to a file' 1 'exists already; an earlier part of the input holds it too' rtn doubled
 no 'a block twice in a stream, run' 1 'block 1 was expected' of_model doubled
 for c in 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o hessian.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o model.h5' 'tokenize --bytes text -o text'; do

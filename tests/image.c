@@ -29,8 +29,8 @@ static const char *const *layout(const char *config)
 
 static int pass(int argc, char *argv[])
 {
-	static const struct tool tool = { .name = "pass", .brief = "copy a model", .operands = "[MODEL]",
-		.max_operands = 1 };
+	static const struct tool tool =
+		{ .name = "pass", .brief = "copy a model", .operands = "[MODEL]", .max_operands = 1 };
 	bool rebuild;
 	const struct option_row rows[] = {
 		{ 0, "rebuild", OPTION_BOOL(&rebuild), NULL, "write every part anew" },
@@ -66,9 +66,8 @@ static void make(const char *path)
 	output_string(out, "/config", "{\"a\": \"\xc3\xa4\"}");
 	output_write(out, "/model/embed/weight", tensor_2d(TENSOR_F32, embed, 7, 5));
 	for (int i = 0; i < 12; i++) {
-		char *a = xformat("/model/layers/%d/a/weight", i), *b = xformat("/model/layers/%d/b", i),
-			*g = xformat("/model/layers/%d/a", i);
-		char *h = xformat("/model/layers/%d/h", i);
+		char *a = xformat("/model/layers/%d/a/weight", i), *b = xformat("/model/layers/%d/b", i);
+		char *g = xformat("/model/layers/%d/a", i), *h = xformat("/model/layers/%d/h", i);
 
 		w[0][0] = (float)i;
 		half[0] = (uint16_t)(0x3f80 + i);
@@ -107,16 +106,17 @@ static void round_trip(void **state)
 	struct image *a = image_open("m.h5", "model"), *b = image_open("g.h5", "model");
 	struct tensor x = image_tensor(a, "/model/layers/11/b/weight", TENSOR_F32, 2, (size_t[]){ 3, 5 });
 	struct tensor y = image_tensor(b, "/model/layers/11/b/weight", TENSOR_ANY, 2, (size_t[]){ 0, 5 });
-	char *config = image_config(b), *same = image_same(b, "/model/layers/3/b"),
-		*norm = image_text(b, "/model/layers/3/b", "norm");
+	char *config = image_config(b), *same = image_same(b, "/model/layers/3/b");
+	char *norm = image_text(b, "/model/layers/3/b", "norm");
 
 	assert_memory_equal(x.data, y.data, 60);
 	assert_int_equal(image_tensor(b, "/model/layers/2/h", TENSOR_ANY, 1, NULL).type, TENSOR_BF16);
 	assert_string_equal(config, "{\"a\": \"\xc3\xa4\"}");
 	assert_string_equal(same, "/model/layers/3/a");
 	assert_string_equal(norm, "rms");
-	assert_ptr_equal(image_tensor(b, "/lm_head/weight", TENSOR_F32, 2, NULL).data,
-		image_tensor(b, "/model/embed/weight", TENSOR_F32, 2, NULL).data);	/* a hard link */
+	x = image_tensor(b, "/lm_head/weight", TENSOR_F32, 2, NULL);
+	y = image_tensor(b, "/model/embed/weight", TENSOR_F32, 2, NULL);
+	assert_ptr_equal(x.data, y.data);	/* one hard link again */
 	free(config), free(same), free(norm);
 	image_close(a);
 	image_close(b);
@@ -128,7 +128,7 @@ static void same_bytes(void **state)
 	assert_int_equal(sh("$P m.h5 | cat > s1 && $P m.h5 | cat > s2 && cmp s1 s2"), 0);
 	assert_int_equal(sh("$P m.h5 -o f1 && $P m.h5 > f2 && $P m.h5 | cat > t && cmp f1 f2"), 0);
 	assert_int_equal(sh("$P t -o f3; $P m.h5 | $P -o f4; cmp f3 f4"), 0);
-	/* what a file and its stream give: the same tree, the same bytes, passed on or written anew */
+	/* a file and its stream give the same bytes, whether parts are passed on or written anew */
 	assert_int_equal(sh("$P f3 | cat > s3; cat f3 | $P | cat > s4; cmp s3 s4"), 0);
 	assert_int_equal(sh("$P f3 -o f5 && $P f3 | cat > t5 && $P t5 -o f6 && $P f5 -o f7 && cmp f6 f7"), 0);
 	assert_int_equal(sh("$P t --rebuild -o f8 && $P f1 --rebuild -o f9 && cmp f8 f9"), 0);
@@ -149,28 +149,25 @@ static void stream_in_a_file(void **state)
 
 static void fails(int status, const char *pattern, const char *command)
 {
-	assert_int_equal(sh("{ %s; } > out 2> err; s=$?; "
-		"test $s = %d && test `wc -l < err` -le 2 && grep -Eq '%s' err || "
-		"{ echo \"# status $s: %s\"; sed 's/^/# /' err; false; }",
+	assert_int_equal(sh("{ %s; } > out 2> err; s=$?; test $s = %d && test `wc -l < err` -le 2 && "
+		"grep -Eq '%s' err || { echo \"# status $s: %s\"; sed 's/^/# /' err; false; }",
 		command, status, pattern, command), 0);
 }
 
 static void bad_input(void **state)
 {
 	(void)state;
-	assert_int_equal(sh("$P m.h5 | cat > s; size=`stat -c %%s s`; "
-		"head -c $((size - 100)) s > cut; head -c 30 s > short; "
-		"head -c $((`stat -c %%s m.h5` - 1)) m.h5 > cutfile; echo junk > junk; : > empty; "
-		"n=`$P m.h5 | head -c 100000 | od -A n -t u8 -j 28 -N 8`; head -c $n s > one; "
-		"tail -c +$((n + 1)) s > tail; cat s s > twice; "
-		"cat m.h5 m.h5 > double"), 0);
+	assert_int_equal(sh("$P m.h5 | cat > s; size=`stat -c %%s s`; head -c $((size - 100)) s > cut; "
+		"head -c 30 s > short; head -c $((`stat -c %%s m.h5` - 1)) m.h5 > cutfile; echo junk > junk; "
+		": > empty; n=`$P m.h5 | head -c 100000 | od -A n -t u8 -j 28 -N 8`; head -c $n s > one; "
+		"tail -c +$((n + 1)) s > tail; cat s s > twice; cat m.h5 m.h5 > double"), 0);
 	fails(1, "cut short", "$P cut");
 	fails(1, "cut short", "$P < short");
 	fails(1, "cut short", "cat cut | $P");
 	fails(1, "cut short", "$P cutfile");
 	fails(1, "ends after 1 of 15 parts", "$P one");
 	fails(1, "ends after 1 of 15 parts", "cat one | $P");
-	fails(1, "part 1 of 15 stands where part 0 of 15", "$P tail");
+	fails(1, "has part 1 of 15, expected part 0 of 15", "$P tail");
 	fails(1, "goes on after", "$P twice");
 	fails(1, "goes on after", "cat double | $P");
 	fails(1, "not an HDF5", "$P junk");
@@ -183,10 +180,10 @@ static void bad_input(void **state)
 	fails(2, "too many", "$P m.h5 m.h5");
 	fails(2, "no option --nothing", "$P --nothing");
 	fails(1, "cannot create a file beside", "$P m.h5 -o no/such/folder");
-	assert_int_equal(sh("echo old > keep; $P cut -o keep 2> err; "
-		"test `cat keep` = old && test -z \"`ls -A | grep ptq`\""), 0);
-	assert_int_equal(sh("ln -sf target link; : > target; "
-		"$P m.h5 -o link && test -L link && h5ls target > out"), 0);
+	assert_int_equal(sh("echo old > keep; $P cut -o keep 2> err; test `cat keep` = old && "
+		"test -z \"`ls -A | grep ptq`\""), 0);
+	assert_int_equal(sh("ln -sf target link; : > target; $P m.h5 -o link && test -L link && "
+		"h5ls target > out"), 0);
 }
 
 int main(int argc, char *argv[])

@@ -119,6 +119,8 @@ static void plain(void **unused)
 	l.weight_type = HALF_NONE;
 	linear_weight(&l, 4, 1, w);
 	assert_true(w[0][299] == 4 * IN + 299);
+	linear_columns(&l, 3, 256, IN - 256, w[1]);
+	assert_true(w[1][0] == 3 * IN + 256 && w[1][43] == 3 * IN + 299 && w[1][44] != 3 * IN + 300);
 }
 
 static void inputs(void **unused)

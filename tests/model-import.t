@@ -149,7 +149,39 @@ def make():
         G[f'h.{i}.attn.bias'] = rand(1, 1, 6, 6)
     put(folder('gpt2', g), *entries(G))
     put(folder('gpt2-prefix', g), *entries({'transformer.' + k: v for k, v in G.items()}))
-    return G
+    neox()
+def neox():
+    c = dict(model_type='gpt_neox', hidden_size=24, num_attention_heads=3, num_hidden_layers=2, intermediate_size=12, vocab_size=10,
+        max_position_embeddings=16)
+    X = {'gpt_neox.embed_in.weight': rand(10, 24), 'embed_out.weight': rand(10, 24)}
+    N = {'gpt_neox.final_layer_norm': (24,)}
+    for i in range(2):
+        p = f'gpt_neox.layers.{i}.'
+        N |= {p + 'input_layernorm': (24,), p + 'post_attention_layernorm': (24,), p + 'attention.query_key_value': (72, 24),
+            p + 'attention.dense': (24, 24), p + 'mlp.dense_h_to_4h': (12, 24), p + 'mlp.dense_4h_to_h': (24, 12)}
+        X |= {p + 'attention.bias': rand(1, 1, 4, 4), p + 'attention.masked_bias': rand(1), p + 'attention.rotary_emb.inv_freq': rand(1)}
+    for n, s in N.items(): X |= {n + '.weight': rand(*s), n + '.bias': rand(*s[:1])}
+    fused = 'gpt_neox.layers.1.attention.query_key_value'
+    for name, t in {'neox': X, 'neox-missing': {k: v for k, v in X.items() if k != fused + '.weight'},
+            'neox-apart': {k: v for k, v in X.items() if k != fused + '.weight'} | {f'gpt_neox.layers.1.attention.{n}_proj.weight':
+                rand(24, 24) for n in 'qkv'}, 'neox-both': X | {'gpt_neox.layers.1.attention.k_proj.weight': rand(24, 24)},
+            'neox-shape': X | {fused + '.weight': rand(48, 24)}, 'neox-short': X | {fused + '.bias': rand(24)},
+            'neox-more': X | {fused + '.scale': rand(72)}}.items():
+        put(folder(name, c), *entries(t))
+    put(folder('neox-half', c), *entries(X, dtype='F16'))
+    put(folder('neox-no-bias', c | {'attention_bias': False}), *entries(X))
+    w = X[fused + '.weight'].copy(); w[71, 23] = np.nan
+    put(folder('neox-nan', c), *entries(X | {fused + '.weight': w}))
+    for name, k in {'odd': {'rotary_pct': 0.4}, 'none': {'rotary_pct': 0.1}, 'over': {'rotary_pct': 1.25}, 'null': {'rotary_pct': None},
+            'inside': {'rope_parameters': {'partial_rotary_factor': '1'}}, 'base': {'rotary_emb_base': 0},
+            'parallel': {'use_parallel_residual': None}, 'heads': {'num_attention_heads': 5}}.items():
+        put(folder('bad-neox-' + name, c | k), *entries({}))
+    q = C | {'model_type': 'qwen3', 'num_hidden_layers': 1, 'tie_word_embeddings': False}
+    Q = {k: v for k, v in T.items() if '.layers.' not in k or '.layers.0.' in k} | {'lm_head.weight': rand(10, 8)}
+    Q |= {f'model.layers.0.self_attn.{n}_norm.weight': rand(4) for n in 'qk'}
+    put(folder('qwen3', q), *entries(Q))
+    put(folder('qwen3-norm', q), *entries(Q | {'model.layers.0.self_attn.k_norm.weight': rand(8)}))
+    put(folder('qwen3-no-norm', q), *entries({k: v for k, v in Q.items() if 'q_norm' not in k}))
 if __name__ == '__main__': make()
 PY
 py make.py
@@ -278,6 +310,40 @@ for name, e in json.loads(raw[8:8 + n]).items():
     assert (f["transformer/" + name.replace(".", "/")][...] == a).all(), name
 assert "bias" not in f["transformer/h/0/attn"]'
 
+# Rows of GPT-NeoX's query_key_value, against numpy.
+cat >apart.py <<'PY'
+import h5py, numpy as np, struct, json, sys
+raw = open(sys.argv[1] + '/model.safetensors', 'rb').read()
+n = struct.unpack('<Q', raw[:8])[0]
+f = h5py.File(sys.argv[1] + '.h5')
+for name, e in json.loads(raw[8:8 + n]).items():
+    if name == '__metadata__' or name.split('.')[-2:] in (['attention', 'bias'], ['attention', 'masked_bias'], ['rotary_emb', 'inv_freq']): continue
+    b, end = e['data_offsets']
+    a = np.frombuffer(raw[8 + n + b:8 + n + end], {'F32': 'f4', 'F16': 'f2'}[e['dtype']]).reshape(e['shape'])
+    if 'query_key_value' in name:
+        a = a.reshape(3, 3, 8, *a.shape[1:])   # head, which, channel
+        for i, part in enumerate('qkv'):
+            d = f[name.replace('.', '/').replace('query_key_value', part + '_proj')]
+            assert d.dtype == a.dtype and (d[...] == a[:, i].reshape(24, *a.shape[3:])).all(), name
+    else: assert (f[name.replace('.', '/')][...] == a).all(), name
+names = []
+f.visititems(lambda p, o: names.append(p) if isinstance(o, h5py.Dataset) else None)
+assert len(names) == 2 * 16 + 2 + 2 + 2, len(names)    # blocks; embedding, head; final norm; config, tokenizer
+PY
+for f in neox neox-half; do
+	ok "GPT-NeoX: $f imports in silence" sh -c "model-import $f -o $f.h5 2>warning && test ! -s warning"
+	ok "$f: queries, keys and values are layers of their own, buffers are not there" py apart.py $f
+done
+model-import neox-no-bias -o neox-no-bias.h5 2>warning
+is 'a bias of fused layers that the class does not have: each tensor counts once' "$(cat warning)" \
+	'model-import: warning: neox-no-bias: gpt_neox.layers.0.attention.dense.bias: a GPTNeoXForCausalLM of this config.json has no such bias: it and 3 more are left out'
+model-import neox-more -o neox-more.h5 2>warning
+is 'another member of a fused layer is passed on' "$(grep -c 'query_key_value.scale: .* it is passed on' warning)" 1
+ok 'and is there, undivided' py -c '
+import h5py; assert h5py.File("neox-more.h5")["gpt_neox/layers/1/attention/query_key_value/scale"].shape == (72,)'
+ok 'Qwen3: imports' model-import qwen3 -o qwen3.h5
+ok 'Qwen3: every tensor as it was' py same.py qwen3 qwen3.h5
+
 bad() { no "$1" 1 "$2" model-import "$1" -o no.h5; }
 bad missing 'model.layers.10.mlp.up_proj.weight: is missing, a LlamaForCausalLM needs it'
 bad no-head 'lm_head.weight: is missing'
@@ -289,6 +355,14 @@ bad double-head 'lm_head.weight: is stored as F64, expected F32, F16 or BF16'
 bad flat-head 'lm_head: is a tensor, and a part of the name of model.embed_tokens.weight'
 bad no-bias 'model.layers.0.self_attn.q_proj.bias: is missing, a LlamaForCausalLM needs it'
 bad unknown "unknown model_type 'other'; known are llama, mistral, "
+bad neox-missing 'gpt_neox.layers.1.attention.query_key_value.weight: is missing, a GPTNeoXForCausalLM needs it'
+bad neox-apart 'gpt_neox.layers.1.attention.query_key_value.weight: is missing, a GPTNeoXForCausalLM needs it'
+bad neox-both 'neox-both: gpt_neox.*k_proj.weight.* are the same tensor'
+bad neox-shape 'query_key_value.weight: its shape is not the \[72, 24\] of config.json'
+bad neox-short 'query_key_value.bias: its shape is not the \[72\] of config.json'
+bad neox-nan 'query_key_value.weight: element 1727 is NaN or infinite'
+bad qwen3-norm 'k_norm.weight: its shape is not the \[4\] of config.json'
+bad qwen3-no-norm 'model.layers.0.self_attn.q_norm.weight: is missing, a Qwen3ForCausalLM needs it'
 bad slash 'a/b.c'
 bad dots 'a\.\.c'
 bad config-tensor "'config': no tensor can have this name"
@@ -299,7 +373,7 @@ bad both 'a.b: is a tensor, and a part of the name of a.b.c'
 bad empty 'has neither model.safetensors nor model.safetensors.index.json'
 bad shard-lies 'model.norm.weight: is not in'
 bad shard-outside 'model.norm.weight: expected the name of a file in the same folder'
-bad shard-twice 'model.norm.weight: the tensor stands in'
+bad shard-twice 'model.norm.weight: the tensor is in'
 bad shard-gone 'model-00002-of-00003.safetensors: cannot open: No such file'
 bad overlap 'overlap'
 bad outside 'are not within'
@@ -308,14 +382,14 @@ bad negative 'not a whole number'
 bad product 'the shape overflows'
 bad long '320 bytes of data, its shape of F32 takes 360'
 bad real 'not a whole number'
-bad cut 'are not within the [0-9]* bytes of data: the file is cut or damaged'
-bad more '4 bytes behind the last tensor'
+bad cut 'are not within the [0-9]* bytes of data; the file is damaged'
+bad more '4 bytes after the last tensor'
 bad list 'is not a JSON object'
 bad junk 'not valid JSON'
 bad twice 'not valid JSON: duplicate'
 bad deep 'not valid JSON'
-bad header "the header's length"
-bad tiny 'too short'
+bad header 'its header would have'
+bad tiny 'is not a safetensors file: it has'
 bad missing-folder 'cannot open: No such file'
 bad good/config.json 'is no model to import, expected a Hugging Face folder'
 ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
@@ -323,20 +397,20 @@ wrong() { no "config.json: $1" 1 "bad-$1/config.json: /config: $2" model-import 
 wrong type "unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen3, gpt2, gpt_neox"
 wrong no-type "unknown architecture 'OddForCausalLM'; known are LlamaForCausalLM"
 for f in short long text; do wrong types-$f "'layer_types' must be a list of 2 kinds, one a block"; done
-wrong types-word "'layer_types': block 1 is 'chunked_attention'; expected full_attention or sliding_attention"
+wrong types-word "'layer_types': block 1 is 'chunked_attention', expected full_attention or sliding_attention"
 wrong types-number "'layer_types': block 0 is ''"
 wrong window "'sliding_window' must be a whole number from 1"
 for f in no off; do wrong $f-window "'layer_types': block 1 is 'sliding_attention', but there is no 'sliding_window'"; done
 wrong late "'max_window_layers' must be a whole number"
 wrong rope-text 'the rotary settings must be an object'
-wrong rope-kind "rotary scaling 'yarn' is not supported; supported are default, linear, llama3"
+wrong rope-kind "rotary scaling 'yarn' is not supported, expected default, linear or llama3"
 wrong rope-null "'rope_type' must be a string"
 wrong rope-factor "'factor' must be a positive number"
 for f in theta inside; do wrong rope-$f "'rope_theta' must be a positive number"; done
-for f in part beside; do wrong rope-$f 'rotary positions on a part of the head are not supported'; done
+for f in part beside; do wrong rope-$f 'a LlamaForCausalLM does not have rotary positions on a part of the head'; done
 wrong rope-low 'high_freq_factor must be above low_freq_factor'
 wrong rope-original "'original_max_position_embeddings' must be a positive number"
-wrong rope-types "rotary settings of 'full_attention' blocks of their own are not supported"
+wrong rope-types "rotary settings of 'full_attention' alone are not supported"
 wrong null-size "'hidden_size' must be a whole number"
 wrong null-bias "'attention_bias' must be true or false"
 wrong null-act "'hidden_act' must be a string"
@@ -348,6 +422,12 @@ wrong groups '2 attention heads are not a multiple of 3 key and value heads'
 wrong gpt2-scale "'scale_attn_weights' is not supported other than true"
 wrong gpt2-layer "'scale_attn_by_inverse_layer_idx' is not supported other than false"
 wrong gpt2-heads 'hidden size 8 is not a multiple of 5 heads'
+for f in odd none over; do wrong neox-$f 'positions turn [0-9.]* of 8 channels of a head, expected an even number'; done
+wrong neox-null "'rotary_pct' must be a positive number"
+wrong neox-inside "'partial_rotary_factor' must be a positive number"
+wrong neox-base "'rotary_emb_base' must be a positive number"
+wrong neox-parallel "'use_parallel_residual' must be true or false"
+wrong neox-heads 'hidden size 24 is not a multiple of 5 heads'
 wrong gpt2-alias "'hidden_size' must be a whole number"
 bad bad-quantized "config.json: 'quantization_config': the weights are stored quantized, expected a checkpoint of plain weights"
 

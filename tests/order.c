@@ -14,7 +14,7 @@ static void check(size_t n, const float diag[n], enum order_kind kind, enum orde
 	const int32_t want[n])
 {
 	int32_t order[n];
-	void *work = malloc(order_work(n));
+	void *work = malloc(order_workspace(n));
 
 	assert_int_equal(order_columns(n, order, diag, kind, key, group, work), 0);
 	for (size_t i = 0; i < n; i++)
@@ -84,7 +84,7 @@ static void top10(void **unused)
 {
 	float d[24] = { 0 };
 	int32_t order[24];
-	void *work = malloc(order_work(24));
+	void *work = malloc(order_workspace(24));
 
 	(void)unused;
 	d[3] = 10;
@@ -105,7 +105,7 @@ static void permutations(void **unused)
 	enum { N = 1000, GROUP = 48 };
 	static float d[N];
 	static int32_t order[N];
-	void *work = malloc(order_work(N));
+	void *work = malloc(order_workspace(N));
 
 	(void)unused;
 	for (int i = 0; i < N; i++)
@@ -134,7 +134,7 @@ static void bad_diagonal(void **unused)
 {
 	float d[] = { 1, 2, NAN, 3 };
 	int32_t order[4];
-	void *work = malloc(order_work(4));
+	void *work = malloc(order_workspace(4));
 
 	(void)unused;
 	assert_int_equal(order_columns(4, order, d, ORDER_FULL, ORDER_MAX, 2, work), 3);

@@ -7,11 +7,11 @@ cat >make.py <<'PY'
 import h5py, numpy as np, sys
 r = np.random.default_rng(3)
 ids, ends = r.integers(3, 61, 90), [0, 20, 27, 28, 60, 90]
-def tokens(path, ids, **more):
+def tokens(path, ids, add_bos=1, **more):
     with h5py.File(path, "w") as f:
         f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
         d = f.create_dataset("tokens", data=np.array(ids, "i4"))
-        d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
+        d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, add_bos, 61
         f["bytes"] = np.full(len(ids), 3, "u2")
         for name, data in more.items(): f[name] = data
 tokens("all.h5", ids, sequence=np.array(ends, "i8"))
@@ -24,7 +24,8 @@ tokens("reordered.h5", ids[order], sequence=np.array(ends, "i8"), index=place[or
 tokens("by-index.h5", ids[order], sequence=np.array(ends, "i8"), index=place[order])
 tokens("positions.h5", ids, sequence=np.array(ends, "i8"), position=place)
 tokens("elsewhere.h5", ids, sequence=np.array(ends, "i8"), position=place[::-1].copy())
-for m in (0, 1): tokens(f"modality{m}.h5", ids, sequence=np.array(ends, "i8"), modality=np.full(90, m, "u1"))
+for m in (0, 1): tokens(f"modality{m}.h5", ids, 0, sequence=np.array(ends, "i8"), modality=np.full(90, m, "u1"))
+tokens("text.h5", ids, 0, sequence=np.array(ends, "i8"))
 tokens("mixed.h5", ids, sequence=np.array(ends, "i8"), modality=visual)
 tokens("third.h5", ids, sequence=np.array(ends, "i8"), modality=np.full(90, 2, "u1"))
 PY
@@ -85,7 +86,7 @@ for i, s in enumerate((.05, .4)): scaled(f"one{i}.h5", "static-tensor", np.array
 PY
 run() { eval-ppl -q --ctx 40 "$@"; }
 for m in 0 1; do
-	run --tokens modality$m.h5 two.h5 >two; run --tokens all.h5 one$m.h5 >one
+	run --tokens modality$m.h5 two.h5 >two; run --tokens text.h5 one$m.h5 >one
 	ok "all of modality $m: its scale" cmp two one
 done
 run --tokens all.h5 two.h5 >x; run --tokens all.h5 one0.h5 >one

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* product -- every way to multiply packed words, on every kind of processor, against the unpacked product in double */
+/*
+ * product -- the table of products: which row is chosen, and every row that fits against the product in
+ * double, within its own bound, so that any two differ by at most the sum of their bounds
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,12 +14,13 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "num/linalg.h"
 #include "quant/pack.h"
 #include "quant/product.h"
 
 static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "e3m0", "nf4",
 	"int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
-enum { FORMATS = sizeof formats / sizeof *formats, MOST = 131 };
+enum { FORMATS = sizeof formats / sizeof *formats, MOST = 131, MANY = 512 };
 
 static struct random_stream noise;
 static uint64_t drawn;
@@ -24,6 +28,11 @@ static uint64_t drawn;
 static float uniform(void)
 {
 	return (float)random_uniform(&noise, drawn++) * 2 - 1;
+}
+
+static size_t below(size_t n)
+{
+	return (size_t)(random_uniform(&noise, drawn++) * (double)n);
 }
 
 /* A packed layer of codes that the format has, each of them; free with drop(). */
@@ -34,21 +43,21 @@ static struct linear layer(const char *format, size_t out, size_t in, long group
 	uint8_t *code, *zero;
 	uint32_t *packed;
 	float *scale;
-	int codes;
+	size_t codes;
 
 	assert_true(format_parse(&l.storage, format));
 	words = pack_words(l.storage.bits, in);
-	codes = (1 << l.storage.bits) - (strncmp(format, "int", 3) == 0);
+	codes = (size_t)(1 << l.storage.bits) - (strncmp(format, "int", 3) == 0);
 	code = xalloc(in, 1), packed = xalloc(out * words, sizeof *packed);
 	scale = xalloc(values, sizeof *scale), zero = xalloc(values, 1);
 	for (size_t o = 0; o < out; o++) {
 		for (size_t i = 0; i < in; i++)
-			code[i] = (uint8_t)((size_t)codes > in ? (size_t)(random_uniform(&noise, drawn++) * codes) : (o + i * 7) % (size_t)codes);
+			code[i] = (uint8_t)(codes > in ? below(codes) : (o + i * 7) % codes);
 		pack_row(l.storage.bits, in, packed + o * words, code);
 	}
 	for (size_t i = 0; i < values; i++) {
 		scale[i] = 0.01f * (1.5f + uniform());
-		zero[i] = (uint8_t)(random_uniform(&noise, drawn++) * codes);
+		zero[i] = (uint8_t)below(codes);
 	}
 	l.packed = packed, l.scale = scale, l.zero = l.storage.asymmetric ? zero : NULL;
 	if (!l.zero)
@@ -59,190 +68,496 @@ static struct linear layer(const char *format, size_t out, size_t in, long group
 
 static void drop(struct linear *l)
 {
-	free((void *)(uintptr_t)l->packed), free((void *)(uintptr_t)l->scale), free((void *)(uintptr_t)l->zero);
+	free((void *)(uintptr_t)l->packed);
+	free((void *)(uintptr_t)l->scale), free((void *)(uintptr_t)l->zero);
 }
 
-/* Roundings of a sum of in columns, from product.h: of partial sums, of the parts at the end and of Ŵ. */
-static double roundings(const struct product *p)
+/* What the processor has. */
+static enum cpu native;
+static bool native_pairs, native_half, native_dot;
+
+static void native_again(void)
 {
-	return (double)p->l->in / (p->way == PRODUCT_PLAIN ? 16 : p->way == PRODUCT_FIXED ? 128 : p->lanes) + 16;
+	cpu = native, cpu_bf16 = native_pairs, cpu_half = native_half, cpu_dot = native_dot;
 }
 
-static void check(const struct product *p, size_t m, bool add)
+/* In double, of row t and output o: Σ ŵx̂, Σ |ŵ||x̂|, Σ max|x̂|Σ|ŵ| of 128 columns each; max|x̂|, max|ŵ|. */
+static struct { double sum[MANY][MOST], size[MANY][MOST], chunk[MANY][MOST], x, w; } exact;
+
+/* n numbers as the type has them on the side that it rounds. */
+static void to_type(enum compute_type type, bool weights, size_t n, float x[n])
 {
-	const struct linear *l = p->l;
+	uint16_t *half = xalloc(n, sizeof *half);
+
+	if (type == COMPUTE_BF16) {
+		half_narrow(n, half, x, HALF_BF16);
+		half_widen(n, x, half, HALF_BF16);
+	} else if (type == COMPUTE_INT16 && !weights)
+		product_narrow(n, x, x);
+	free(half);
+}
+
+static void multiply(const struct linear *l, enum compute_type type, size_t m, const float *x,
+	const uint8_t *modality)
+{
+	const size_t in = l->in, out = l->out;
+	float *v = xalloc(m * in, sizeof *v), *w = xalloc(out * in, sizeof *w);
+	float *top = xalloc(m * in, sizeof *top);	/* of each chunk, where it begins */
+
+	linear_weight(l, 0, out, (float (*)[in])w);
+	linear_input(l, m, (float (*)[in])v, (const float (*)[in])x, modality);
+	to_type(type, true, out * in, w);
+	exact.x = exact.w = 0;
+	for (size_t t = 0; t < m; t++) {
+		to_type(type, false, in, v + t * in);
+		for (size_t i = 0; i < in; i++) {
+			size_t first = i / PRODUCT_COLUMNS * PRODUCT_COLUMNS;
+
+			top[t * in + first] = fmaxf(top[t * in + first], fabsf(v[t * in + i]));
+			exact.x = fmax(exact.x, fabs((double)v[t * in + i]));
+		}
+	}
+	for (size_t i = 0; i < out * in; i++)
+		exact.w = fmax(exact.w, fabs((double)w[i]));
+	for (size_t t = 0; t < m; t++)
+		for (size_t o = 0; o < out; o++) {
+			double sum = 0, size = 0, chunk = 0;
+
+			for (size_t i = 0; i < in; i++) {
+				double a = (double)w[o * in + i], b = (double)v[t * in + i];
+				size_t first = i / PRODUCT_COLUMNS * PRODUCT_COLUMNS;
+
+				sum += a * b;
+				size += fabs(a * b);
+				chunk += fabs(a) * (double)top[t * in + first];
+			}
+			exact.sum[t][o] = sum, exact.size[t][o] = size, exact.chunk[t][o] = chunk;
+		}
+	free(v), free(w), free(top);
+}
+
+/* A product with what it works in. */
+struct ready { struct product p; void *weight, *workspace; };
+
+/* row NULL: the one chosen. */
+static struct ready ready(const struct product_row *row, const struct linear *l, enum compute_type type,
+	size_t m)
+{
+	struct ready r = { .p = product_choose(l, type, m) };
+
+	r.p.row = row ? row : r.p.row;
+	r.weight = xalloc(product_size(&r.p, l->out), 1);
+	r.workspace = xalloc(product_workspace(&r.p, m ? m : MANY), 1);
+	product_make(&r.p, 0, l->out, r.weight);
+	return r;
+}
+
+static void ready_free(struct ready *r)
+{
+	free(r->weight), free(r->workspace);
+}
+
+/* The row's bound on an output to which as much as `more` is added. */
+static double bound(const struct product_row *row, double in, size_t t, size_t o, double more)
+{
+	return (row->error.columns * in + row->error.ends) * 0x1p-24 * (exact.size[t][o] + more) +
+		row->error.chunk * exact.chunk[t][o] + row->error.tiny * in * (1 + exact.x + exact.w);
+}
+
+/* The row's product of these inputs lies within its bound of multiply()'s. */
+static void check(const struct product_row *row, const struct linear *l, enum compute_type type, size_t m,
+	const float *x, const uint8_t *modality, bool add)
+{
 	const size_t in = l->in, out = l->out, stride = out + 3;
-	float *x = xalloc(m * in, sizeof *x), *w = xalloc(out * in, sizeof *w), *rounded = xalloc(in, sizeof *x);
-	float (*y)[stride] = xalloc(m, sizeof *y), bias[MOST];
-	void *input = xalloc(product_input_size(m, in), 1);
+	struct ready r = ready(row, l, type, m);
+	const void *input = product_input(&r.p, m, r.workspace, (const float (*)[in])x, modality);
+	float (*y)[stride] = xalloc(m, sizeof *y);
 
-	for (size_t i = 0; i < m * in; i++)
-		x[i] = uniform() * (i % 50 ? 1 : 100);
 	for (size_t t = 0; t < m; t++)
 		for (size_t o = 0; o < stride; o++)
 			y[t][o] = (float)(t + o);
-	for (size_t o = 0; o < out; o++)
-		bias[o] = uniform();
-	linear_weight(l, 0, out, (float (*)[in])w);
-	product_input(p, m, input, (const float (*)[in])x);
-	product_run(p, m, stride, y, input, add ? NULL : bias, add);
+	product_run(&r.p, 0, out, m, stride, y, input, l->bias, add);
 	for (size_t t = 0; t < m; t++) {
-		memcpy(rounded, x + t * in, in * sizeof *x);
-		if (p->narrow)
-			product_narrow(in, rounded, rounded);
 		for (size_t o = 0; o < out; o++) {
-			double want = 0, size = 0, fixed = 0, top = 0, start = add ? (double)(t + o) : (double)bias[o];
+			double start = add ? (double)(t + o) : 0, bias = l->bias ? (double)l->bias[o] : 0;
+			double sum = exact.sum[t][o] + start + bias;
+			double most = bound(row, (double)in, t, o, fabs(start) + fabs(bias));
 
-			for (size_t i = 0; i < in; i++) {
-				top = i % PRODUCT_CHUNK ? top : 0;
-				for (size_t j = i; !(i % PRODUCT_CHUNK) && j < in && j < i + PRODUCT_CHUNK; j++)
-					top = fmax(top, fabs((double)rounded[j]));
-				want += (double)w[o * in + i] * rounded[i];
-				size += fabs((double)w[o * in + i] * rounded[i]);
-				fixed += fabs((double)w[o * in + i]) * top;
-			}
-			if (!(fabs(y[t][o] - start - want) <= ldexp(roundings(p) * (size + fabs(start)), -24) + ldexp(fixed, -31)))
-				fail_msg("%s, cpu %d, way %d, %zu columns in groups of %ld, %zu inputs%s: %g, not %g", l->storage.name, (int)cpu,
-					(int)p->way, in, l->group, m, p->narrow ? " of 16 bits" : "", (double)y[t][o] - start, want);
+			if (!(fabs((double)y[t][o] - sum) <= most))
+				fail_msg("%s, %s, %s, cpu %d, %zu rows, %zu columns, group %ld: %g, not %g",
+					row->name, compute_types[type], l->storage.name, (int)cpu, m, in,
+					l->group, (double)y[t][o], sum);
 		}
 		for (size_t o = out; o < stride; o++)
 			assert_true(y[t][o] == (float)(t + o));
 	}
-	free(x), free(w), free(y), free(rounded), free(input);
+	ready_free(&r);
+	free(y);
 }
+
+/* ---- rows of packed words: every format, end and group ---- */
 
 static const size_t columns[] = { 1, 31, 33, 64, 128, 129, 300, 1024 };
-static const size_t rows[] = { 1, 7, 19, MOST };
+static const size_t outputs[] = { 1, 7, 19, MOST };
 static const long groups[] = { 0, -1, 32, 64, 96, 128, 160, 256 };
+enum { COLUMNS = sizeof columns / sizeof *columns, GROUPS = sizeof groups / sizeof *groups };
 
-/* Each way, wherever it is one; which formats it must be there for. */
-static void ways(void **unused)
+/* Formats that each row of packed words must be there for, and the processor's flag that it needs. */
+static const struct { const char *name; size_t formats; const bool *flag; } packed[] = {
+	{ "packed-fixed", FORMATS - 5, &native_dot }, { "packed-table-avx512", FORMATS - 2, &native_half },
+	{ "packed-integer-avx512", 4, &native_half }, { "packed-half-avx512", 9, &native_half },
+	{ "packed-half-avx2", 9, &native_half }, { "packed-integer-avx2", 4, &native_half },
+	{ "packed-table-avx2", FORMATS - 2, &native_half }, { "packed-plain", FORMATS, NULL },
+};
+enum { PACKED = sizeof packed / sizeof *packed };
+
+static void words(void **unused)
 {
-	const enum cpu native = cpu;
-	size_t done[3][PRODUCT_BEST] = { 0 };
+	static const size_t some[] = { 1, 2, 3, PRODUCT_FEW };
+	size_t done[PACKED] = { 0 };
+	float *x = xalloc(PRODUCT_FEW * 1024, sizeof *x), bias[MOST] = { 0 };
 
 	(void)unused;
-	for (cpu = CPU_PLAIN; cpu <= native; cpu++)
-		for (size_t f = 0; f < FORMATS; f++)
-			for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
-				for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-					struct linear l = layer(formats[f], rows[(c + 3 * g + f) % 4], columns[c], groups[g]);
+	for (size_t n = 0; n < FORMATS * COLUMNS * GROUPS; n++) {
+		size_t f = n % FORMATS, c = n / FORMATS % COLUMNS, g = n / FORMATS / COLUMNS;
+		struct linear l = layer(formats[f], outputs[(c + 3 * g + f) % 4], columns[c], groups[g]);
 
-					for (int k = 0; k < 2 * PRODUCT_BEST; k++) {
-						static const size_t some[] = { 1, 2, 3, PRODUCT_FEW };
-						struct product p;
+		l.bias = f % 2 ? NULL : bias;
+		for (size_t i = 0; i < PRODUCT_FEW * l.in; i++)
+			x[i] = bias[i % MOST] = uniform() * (i % 50 ? 1 : 100);
+		for (size_t k = 0; k < 4; k++) {
+			enum compute_type type = k % 2 ? COMPUTE_INT16 : COMPUTE_F32;
+			size_t m = k / 2 ? some[(c + g + f) % 4] : 1;
 
-						if (!product_make(&p, &l, (enum product_way)(k / 2), k % 2))
-							continue;
-						done[cpu][p.way]++;
-						check(&p, 1, f % 2);
-						check(&p, some[(c + g + (size_t)k) % 4], f % 2);
-					}
-					drop(&l);
+			multiply(&l, type, m, x, NULL);
+			for (size_t r = 0; r < PACKED; r++)
+				if (product_fits(&product_rows[r], &l, type, m)) {
+					done[r]++;
+					check(&product_rows[r], &l, type, m, x, NULL, f % 2);
 				}
-	cpu = native;
-	for (int c = 0; c <= (int)native; c++) {
-		const size_t one = 2 * sizeof columns / sizeof *columns * (sizeof groups / sizeof *groups);
-		const bool vectors = c && cpu_half;
-
-		assert_int_equal(done[c][PRODUCT_PLAIN], FORMATS * one);
-		assert_int_equal(done[c][PRODUCT_HALF], vectors * 9 * one);
-		assert_int_equal(done[c][PRODUCT_INTEGER], vectors * 4 * one);
-		assert_int_equal(done[c][PRODUCT_TABLE], vectors * (FORMATS - 2) * one);
-		assert_int_equal(done[c][PRODUCT_FIXED], (c == CPU_AVX512 && cpu_dot) * (FORMATS - 5) * one);
-	}
-	if (native < CPU_AVX512 || !cpu_half || !cpu_dot)
-		print_message("# SKIP: this processor, or PTQ_CPU, has not all of avx2, f16c, avx512, avx512vnni, avx512vbmi\n");
-}
-
-/* What is left to the unpacked product. */
-static void others(void **unused)
-{
-	static const char *const wide[] = { "int3", "e2m3", "e4m3fn" };
-	const int32_t index[64] = { 0 };
-	struct linear l = layer("e2m2", 7, 64, 32);
-	struct product p;
-
-	(void)unused;
-	assert_true(product_make(&p, &l, PRODUCT_BEST, false));
-	l.group_index = index;
-	assert_false(product_make(&p, &l, PRODUCT_BEST, false));
-	l.group_index = NULL, l.group = 16;
-	assert_false(product_make(&p, &l, PRODUCT_BEST, false));
-	l.group = 32;
-	assert_true(format_parse(&l.compute, "e4m3fn"));
-	assert_false(product_make(&p, &l, PRODUCT_BEST, false));
-	drop(&l);
-	for (int i = 0; i < 3; i++) {
-		l = layer(wide[i], 7, 64, 0);
-		assert_false(product_make(&p, &l, PRODUCT_BEST, false));
+		}
 		drop(&l);
 	}
+	for (size_t r = 0; r < PACKED; r++) {
+		bool has = native >= product_rows[r].cpu && (!packed[r].flag || *packed[r].flag);
+
+		assert_string_equal(product_rows[r].name, packed[r].name);
+		assert_int_equal(done[r], has ? 4 * packed[r].formats * COLUMNS * GROUPS : 0);
+	}
+	if (native < CPU_AVX512 || !native_half || !native_dot)
+		print_message("# SKIP: this processor, or PTQ_CPU, has not all of "
+			"avx2, f16c, avx512, avx512vnni, avx512vbmi\n");
+	free(x);
 }
 
-/* What is not finite shows, in its own column only; zeros are zeros. */
+/* ---- which row, for each processor, type, layer and number of rows ---- */
+
+enum { OUT = 33, IN = 160 };
+
+/* A kind of layer; grid: of values that its words stand for, if products with few rows are made of them. */
+struct kind {
+	const char *name, *storage, *compute, *grid;
+	enum half_type plain;
+	bool packed, index, scale8;
+	long group;
+};
+static const struct kind kinds[] = {
+	{ .name = "f32" }, { .name = "f16", .plain = HALF_F16 }, { .name = "bf16", .plain = HALF_BF16 },
+	{ .name = "codes", .storage = "uint4", .group = 32 },
+	{ .name = "codes of a tensor", .storage = "e4m3fn", .group = -1 },
+	{ .name = "codes of channels", .storage = "e2m2" },
+	{ .name = "dual precision", .storage = "uint4", .compute = "e4m3fn", .group = 32 },
+	{ .name = "packed, dual", .packed = true, .storage = "int4", .compute = "e4m3ieee", .scale8 = true },
+	{ .name = "packed, out of order", .packed = true, .storage = "int4", .index = true, .group = 32 },
+	{ .name = "packed, groups of half a block", .packed = true, .storage = "e2m2", .group = 16 },
+	{ .name = "packed, three bits", .packed = true, .storage = "int3", .group = 32 },
+	{ .name = "packed", .packed = true, .storage = "int4", .group = 32, .grid = "int" },
+	{ .name = "packed", .packed = true, .storage = "int5", .grid = "int" },
+	{ .name = "packed", .packed = true, .storage = "uint4", .group = 128, .grid = "uint" },
+	{ .name = "packed", .packed = true, .storage = "uint5", .group = -1, .grid = "uint" },
+	{ .name = "packed", .packed = true, .storage = "e2m1", .group = 96, .grid = "small" },
+	{ .name = "packed", .packed = true, .storage = "e2m2", .grid = "small" },
+	{ .name = "packed", .packed = true, .storage = "e3m1", .group = 64, .grid = "large" },
+	{ .name = "packed", .packed = true, .storage = "e4m0", .group = -1, .grid = "large" },
+	{ .name = "packed", .packed = true, .storage = "nf4", .group = 32, .grid = "quantiles" },
+	{ .name = "packed", .packed = true, .storage = "nf5", .grid = "quantiles" },
+};
+
+/* The row for words of such a grid, by hand: without F16C; with it; with AVX-512's dot products too. */
+static const struct { const char *grid, *avx2[2], *avx512[4]; } choices[] = {
+	{ "int", { "plain", "integer-avx2" }, { "plain", "table-avx512", "fixed", "fixed" } },
+	{ "uint", { "plain", "integer-avx2" }, { "plain", "integer-avx512", "fixed", "fixed" } },
+	{ "small", { "plain", "half-avx2" }, { "plain", "table-avx512", "fixed", "fixed" } },
+	{ "large", { "plain", "half-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
+	{ "quantiles", { "plain", "table-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
+};
+
+static char *expected(const struct kind *k, enum compute_type type, size_t m)
+{
+	size_t c = 0;
+
+	if (type == COMPUTE_BF16)
+		return xformat("%s", cpu == CPU_AVX512 && cpu_bf16 ? "bf16-pairs" : "bf16-widened");
+	if (!k->grid || !m || m > 16)
+		return xformat("%s", type == COMPUTE_F32 ? "f32" : "int16");
+	while (strcmp(choices[c].grid, k->grid))
+		c++;
+	return xformat("packed-%s", cpu == CPU_PLAIN ? "plain" : cpu == CPU_AVX2 ? choices[c].avx2[cpu_half] :
+		choices[c].avx512[cpu_half + 2 * cpu_dot]);
+}
+
+/* A layer of the kind in static memory: one at a time. */
+static struct linear layer_of(const struct kind *k)
+{
+	static float weight[OUT * IN], scale[OUT * IN / 16], scale8[OUT], bias[OUT];
+	static uint16_t half[OUT * IN];
+	static uint8_t codes[OUT * IN], zero[OUT * IN / 16];
+	static uint32_t packed_codes[OUT * IN];
+	static int32_t index[IN];
+	struct linear l = { .out = OUT, .in = IN, .bias = drawn % 2 ? bias : NULL, .group = k->group,
+		.groups = linear_groups(IN, k->group), .scale8 = scale8, .scales8 = k->scale8 ? OUT : 1 };
+	size_t count, words_of_row;
+
+	for (size_t i = 0; i < OUT * IN; i++)
+		weight[i] = uniform();
+	for (size_t o = 0; o < OUT; o++)
+		bias[o] = uniform(), scale8[o] = 0.5f + 0.01f * (float)o;
+	if (!k->storage) {
+		half_narrow(OUT * IN, half, weight, k->plain);
+		l.weight = k->plain ? (const void *)half : weight, l.weight_type = k->plain;
+		return l;
+	}
+	assert_true(format_parse(&l.storage, k->storage));
+	assert_true(!k->compute || format_parse(&l.compute, k->compute));
+	count = (size_t)(1 << l.storage.bits) - (strncmp(k->storage, "int", 3) == 0);
+	for (size_t i = 0; i < sizeof scale / sizeof *scale; i++)
+		scale[i] = 0.02f * (1.5f + uniform()), zero[i] = (uint8_t)(i * 5 % count);
+	for (size_t i = 0; i < OUT * IN; i++)
+		codes[i] = (uint8_t)below(count);
+	if (!strncmp(k->storage, "e4m3fn", 6))
+		for (size_t i = 0; i < OUT * IN; i++)
+			codes[i] &= 0xbf;	/* without its NaN */
+	for (size_t i = 0; i < IN; i++)
+		index[i] = (int32_t)(i * 7 % l.groups);
+	words_of_row = pack_words(l.storage.bits, IN);
+	for (size_t o = 0; k->packed && o < OUT; o++)
+		pack_row(l.storage.bits, IN, packed_codes + o * words_of_row, codes + o * IN);
+	l.codes = k->packed ? NULL : codes, l.packed = k->packed ? packed_codes : NULL;
+	l.scale = scale, l.zero = l.storage.asymmetric ? zero : NULL, l.group_index = k->index ? index : NULL;
+	return l;
+}
+
+/* All rows that fit, but those in done[cpu]: they were checked on such a processor. */
+static void check_all(const struct linear *l, enum compute_type type, size_t m, const float *x,
+	const uint8_t *modality, unsigned done[CPU_AVX512 + 1])
+{
+	for (unsigned r = 0; product_rows[r].name; r++)
+		if (product_fits(&product_rows[r], l, type, m) && !(done[cpu] >> r & 1)) {
+			check(&product_rows[r], l, type, m, x, modality, m % 2);
+			done[cpu] |= 1u << r;
+		}
+}
+
+/* The next of the processors that this one can be, from the plain one without flags on; false: no more. */
+static bool next_processor(int *flags)
+{
+	do {
+		*flags = (*flags + 1) % 8;
+		cpu += !*flags;
+		cpu_bf16 = *flags & 1, cpu_half = *flags & 2, cpu_dot = *flags & 4;
+	} while (cpu_bf16 > native_pairs || cpu_half > native_half || cpu_dot > native_dot);
+	return cpu <= native;
+}
+
+static void check_kind(const struct kind *k, const struct linear *l, enum compute_type type, const float *x,
+	const uint8_t *modality)
+{
+	static const size_t counts[] = { 1, 16, 17, MANY };
+	unsigned done[4][CPU_AVX512 + 1] = { { 0 } };
+	int flags = 0;
+
+	multiply(l, type, MANY, x, modality);
+	cpu = CPU_PLAIN, cpu_bf16 = cpu_half = cpu_dot = false;
+	do
+		for (size_t c = 0; c < 4; c++) {
+			char *name = expected(k, type, counts[c]);
+			struct product p = product_choose(l, type, counts[c]);
+
+			if (strcmp(p.row->name, name))
+				fail_msg("%s %s, %s, %zu rows, cpu %d, flags %d: %s, not %s", k->name,
+					l->storage.name, compute_types[type], counts[c], (int)cpu, flags,
+					p.row->name, name);
+			free(name);
+			check_all(l, type, counts[c], x, modality, done[c]);
+		}
+	while (next_processor(&flags));
+	native_again();
+	assert_ptr_equal(product_choose(l, type, 0).row, product_choose(l, type, MANY).row);
+}
+
+static void choice(void **unused)
+{
+	static const float act_scale[] = { 0.02f, 0.3f };
+	static uint8_t modality[MANY];
+	float *x = xalloc(MANY * IN, sizeof *x);
+
+	(void)unused;
+	for (size_t t = 0; t < MANY; t++)
+		modality[t] = t / 3 % 2;
+	for (size_t i = 0; i < MANY * IN; i++)
+		x[i] = uniform() * (i % 50 ? 1 : 10);
+	for (size_t n = 0; n < 4 * 3 * sizeof kinds / sizeof *kinds; n++) {
+		struct linear l = layer_of(&kinds[n / 12]);
+
+		l.input.mode = (enum input_mode)(n / 3 % 4);
+		l.input.scale = act_scale, l.input.modalities = 2;
+		assert_true(format_parse(&l.input.format, "e4m3fn"));
+		check_kind(&kinds[n / 12], &l, (enum compute_type)(n % 3), x, modality);
+	}
+	free(x);
+}
+
+/* ---- parts of a product, and products side by side ---- */
+
+/* Rows from a multiple of 32 on, prepared alone or with others, are the same numbers. */
+static void parts(void **unused)
+{
+	enum { ALL = 100, WIDTH = 70, M = 5, FIRST = 64, N = ALL - FIRST };
+	float x[M][WIDTH], y[M][ALL], z[M][N];
+
+	(void)unused;
+	for (size_t i = 0; i < M * WIDTH; i++)
+		x[i / WIDTH][i % WIDTH] = uniform();
+	for (int n = 0; n < 6; n++) {
+		struct linear l = layer("e2m2", ALL, WIDTH, 32);
+		struct ready r = ready(NULL, &l, (enum compute_type)(n / 2), n % 2 ? M : 0);
+		const void *input = product_input(&r.p, M, r.workspace, (const float (*)[WIDTH])x, NULL);
+
+		product_run(&r.p, 0, ALL, M, ALL, y, input, NULL, false);
+		for (int alone = 0; alone < 2; alone++) {
+			memset(r.weight, 0, product_size(&r.p, ALL));
+			product_make(&r.p, alone ? FIRST : 0, alone ? N : ALL, r.weight);
+			product_run(&r.p, FIRST, N, M, N, z, input, NULL, false);
+			for (size_t t = 0; t < M; t++)
+				for (size_t o = 0; o < N; o++)
+					assert_true(fabsf(z[t][o] - y[t][FIRST + o]) < 1e-5f);
+		}
+		drop(&l);
+		ready_free(&r);
+	}
+}
+
+/* Layers share an input of which they make the same; they are one product where weights are rows of float. */
+static void sharing(void **unused)
+{
+	enum { NONE, TENSOR, TOKEN, EACH };	/* of enum input_mode */
+	static const float scale[] = { 0.5f, 0.25f, 0.5f, 0.5f };
+	static const struct { int a, b; size_t scale, modalities; const char *format; bool same; } cases[] = {
+		{ NONE, NONE, 1, 1, "e4m3ieee", true }, { TENSOR, NONE, 0, 1, "e4m3fn", false },
+		{ TENSOR, TOKEN, 0, 1, "e4m3fn", false }, { TOKEN, TOKEN, 1, 1, "e4m3fn", true },
+		{ TENSOR, TENSOR, 1, 1, "e4m3fn", false }, { TENSOR, TENSOR, 2, 1, "e4m3fn", true },
+		{ TENSOR, TENSOR, 2, 1, "e4m3ieee", false }, { EACH, EACH, 2, 2, "e4m3fn", false },
+		{ EACH, EACH, 0, 2, "e4m3fn", true },
+	};
+	struct linear a = { .out = 4, .in = 64 }, b = { .out = 8, .in = 64 };
+
+	(void)unused;
+	for (size_t i = 0; i < 3 * sizeof cases / sizeof *cases; i++) {
+		enum compute_type type = (enum compute_type)(i % 3);
+		struct product p = product_choose(&a, type, 0), q = product_choose(&b, type, 0);
+
+		a.input.mode = (enum input_mode)cases[i / 3].a;
+		b.input.mode = (enum input_mode)cases[i / 3].b;
+		a.input.scale = scale, b.input.scale = scale + cases[i / 3].scale;
+		a.input.modalities = b.input.modalities = cases[i / 3].modalities;
+		assert_true(format_parse(&a.input.format, "e4m3fn"));
+		assert_true(format_parse(&b.input.format, cases[i / 3].format));
+		assert_true(product_input_same(&p, &q) == cases[i / 3].same);
+		assert_true(product_joins(&p, &q) == (cases[i / 3].same && type != COMPUTE_BF16));
+	}
+}
+
+/* Inputs of words of other bits or, in fixed point, other integers are others. */
+static void sharing_of_words(void **unused)
+{
+	struct linear a = layer("e2m2", 4, 64, 32), b = layer("int5", 4, 64, 32);
+	struct linear c = layer("int4", 4, 64, 32);
+
+	(void)unused;
+	for (const struct product_row *row = product_rows; row < product_rows + PACKED; row++)
+		if (product_fits(row, &a, COMPUTE_F32, 1) && product_fits(row, &b, COMPUTE_F32, 1)) {
+			struct ready p = ready(row, &a, COMPUTE_F32, 1), q = ready(row, &b, COMPUTE_F32, 1);
+			struct ready r = ready(row, &c, COMPUTE_F32, 1);
+			bool fixed = !strcmp(row->name, "packed-fixed");
+
+			assert_true(product_input_same(&p.p, &q.p) == !fixed);
+			assert_false(product_input_same(&q.p, &r.p) || product_joins(&p.p, &p.p));
+			ready_free(&p), ready_free(&q), ready_free(&r);
+		}
+	drop(&a), drop(&b), drop(&c);
+}
+
+/* What is not finite shows, in its own row only; zeros are zeros. */
 static void edges(void **unused)
 {
-	enum { IN = 256, OUT = 7, COLUMNS = 3 };
-	const enum cpu native = cpu;
+	enum { ALL = 7, WIDTH = 256, MOST_ROWS = 3 };
 	static const float odd[] = { INFINITY, -INFINITY, NAN, 0, 1e-44f };
 
 	(void)unused;
 	for (cpu = CPU_PLAIN; cpu <= native; cpu++)
-		for (size_t m = 1; m <= COLUMNS; m++)
-			for (int k = 0; k < 2 * (int)(sizeof odd / sizeof *odd); k++) {
-				struct linear l = layer("e2m2", OUT, IN, 128);
-				float x[COLUMNS][IN] = { { 0 } }, y[COLUMNS][OUT];
-				void *input = xalloc(product_input_size(m, IN), 1);
-				struct product p;
+		for (size_t n = 0; n < 2 * MOST_ROWS * sizeof odd / sizeof *odd; n++) {
+			size_t m = 1 + n / 2 % MOST_ROWS, bad;
+			struct linear l = layer("e2m2", ALL, WIDTH, 128);
+			struct ready r = ready(NULL, &l, n % 2 ? COMPUTE_INT16 : COMPUTE_F32, m);
+			float x[MOST_ROWS][WIDTH] = { { 0 } }, y[MOST_ROWS][ALL], v = odd[n / 2 / MOST_ROWS];
+			const void *input;
 
-				assert_true(product_make(&p, &l, PRODUCT_BEST, k % 2));
-				x[m - 1][IN - 1] = odd[k / 2];
-				product_input(&p, m, input, (const float (*)[IN])x);
-				product_run(&p, m, OUT, y, input, NULL, false);
-				for (size_t t = 0; t < m; t++)
-					for (size_t o = 0; o < OUT; o++)
-						assert_true(t < m - 1 || isfinite(odd[k / 2]) ? fabsf(y[t][o]) < 1e-40f : !isfinite(y[t][o]));
-				drop(&l);
-				free(input);
-			}
-	cpu = native;
+			x[m - 1][WIDTH - 1] = v, bad = isfinite(v) ? m : m - 1;
+			input = product_input(&r.p, m, r.workspace, (const float (*)[WIDTH])x, NULL);
+			product_run(&r.p, 0, ALL, m, ALL, y, input, NULL, false);
+			for (size_t t = 0; t < m; t++)
+				for (size_t o = 0; o < ALL; o++)
+					assert_true(t == bad ? !isfinite(y[t][o]) : fabsf(y[t][o]) < 1e-40f);
+			drop(&l);
+			ready_free(&r);
+		}
+	native_again();
 }
 
-/* Bytes do not depend on threads, with one column and with so many that inputs are divided, too. */
+/* Bytes do not depend on threads, with one row and with so many that inputs are divided, too. */
 static void many_threads(void **unused)
 {
-	enum { IN = 1024, OUT = 1001, COLUMNS = PRODUCT_FEW };
+	enum { ALL = 1001, WIDTH = 1024, M = 65 };
 	static const char *const some[] = { "int5", "e2m2", "nf4", "e4m0" };
-	const enum cpu native = cpu;
+	static const size_t counts[] = { 1, PRODUCT_FEW, M };
 	const int before = threads;
-	float *x = xalloc(COLUMNS * IN, sizeof *x);
+	static float numbers[M][WIDTH];
+	const float (*x)[WIDTH] = (const float (*)[WIDTH])numbers;
+	float (*y[2])[ALL] = { xalloc(M, sizeof **y), xalloc(M, sizeof **y) };
 
 	(void)unused;
-	for (size_t i = 0; i < COLUMNS * IN; i++)
-		x[i] = uniform();
-	for (cpu = CPU_PLAIN; cpu <= native; cpu++)
-		for (size_t f = 0; f < sizeof some / sizeof *some; f++) {
-			struct linear l = layer(some[f], OUT, IN, 256);
+	for (size_t i = 0; i < M * WIDTH; i++)
+		numbers[i / WIDTH][i % WIDTH] = uniform();
+	for (size_t n = 0; n < 3 * 3 * sizeof some / sizeof *some; n++)
+		for (cpu = CPU_PLAIN; cpu <= native; cpu++) {
+			struct linear l = layer(some[n / 9], ALL, WIDTH, 256);
+			const size_t m = counts[n % 3];
 
-			for (size_t m = 1; m <= COLUMNS; m += COLUMNS - 1) {
-				float (*y[2])[OUT] = { xalloc(m, sizeof **y), xalloc(m, sizeof **y) };
-				void *input = xalloc(product_input_size(m, IN), 1);
-				struct product p;
+			l.input.mode = n % 2 ? INPUT_DYNAMIC_TOKEN : INPUT_AS_IS;
+			assert_true(format_parse(&l.input.format, "int8"));
+			for (threads = 1; threads <= 3; threads += 2) {
+				struct ready r = ready(NULL, &l, (enum compute_type)(n / 3 % 3), m);
+				const void *input = product_input(&r.p, m, r.workspace, x, NULL);
 
-				assert_true(product_make(&p, &l, PRODUCT_BEST, false));
-				for (threads = 1; threads <= 3; threads += 2) {
-					product_input(&p, m, input, (const float (*)[IN])x);
-					product_run(&p, m, OUT, y[threads / 2], input, NULL, false);
-				}
-				assert_memory_equal(y[0], y[1], m * sizeof **y);
-				free(input), free(y[0]), free(y[1]);
+				product_run(&r.p, 0, ALL, m, ALL, y[threads / 2], input, NULL, false);
+				ready_free(&r);
 			}
+			assert_memory_equal(y[0], y[1], m * sizeof **y);
 			drop(&l);
 		}
 	threads = before;
-	cpu = native;
-	free(x);
+	native_again();
+	free(y[0]), free(y[1]);
 }
 
 /* Rounding to 16 bits by hand: at most half of a step of the chunk's, and exactly where it is a multiple. */
@@ -268,11 +583,17 @@ static void narrow(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ways), cmocka_unit_test(others), cmocka_unit_test(edges), cmocka_unit_test(many_threads),
-		cmocka_unit_test(narrow),
+		cmocka_unit_test(words), cmocka_unit_test(choice), cmocka_unit_test(parts),
+		cmocka_unit_test(sharing), cmocka_unit_test(sharing_of_words), cmocka_unit_test(edges),
+		cmocka_unit_test(many_threads), cmocka_unit_test(narrow),
 	};
 
+	native = cpu, native_half = cpu_half, native_dot = cpu_dot;
+#ifdef __x86_64__
+	native_pairs = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");	/* quicker or not */
+#endif
 	threads_init(0);
+	linalg_init();
 	noise = random_open(1, "product");
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

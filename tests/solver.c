@@ -499,23 +499,23 @@ static bool reference(const struct solver *s, const struct data *d, const int32_
 
 /* --- the solver, and what its answer is held against --- */
 
-static struct solver_layer layer_for(const struct data *d, const struct linear *l, const int32_t *order,
-	struct answer *a)
+static struct solver_layer layer_for(const struct solver *s, const struct data *d, const struct linear *l,
+	const int32_t *order, struct answer *a)
 {
-	return (struct solver_layer){ .weight = l, .h = d->h, .order = order, .codes = a->codes,
-		.scale = a->scale, .zero = a->zero, .scale8 = a->scale8, .group_index = a->index };
+	return (struct solver_layer){ .weight = l, .settings = s, .h = d->h, .order = order, .codes = a->codes, .scale = a->scale,
+		.zero = a->zero, .scale8 = a->scale8, .group_index = a->index };
 }
 
 static enum solver_status solve(const struct solver *s, const struct data *d, const int32_t *order,
 	struct answer *a)
 {
 	const struct linear l = { .out = d->m, .in = d->n, .weight = d->w };
-	struct solver_layer layer = layer_for(d, &l, order, a);
-	size_t bytes = solver_work(s, 1, &layer);
+	struct solver_layer layer = layer_for(s, d, &l, order, a);
+	size_t bytes = solver_workspace(1, &layer);
 	void *work = malloc(bytes);
 
 	memset(work, 0xff, bytes);	/* nothing may hang on what was there */
-	solver_run(s, 1, &layer, work);
+	solver_run(1, &layer, work);
 	free(work);
 	a->report = layer.report;
 	return layer.report.status;
@@ -626,7 +626,7 @@ static int32_t *ordered(const struct data *d, enum order_kind kind, enum order_k
 {
 	int32_t *order = malloc(d->n * sizeof *order);
 	float *diag = malloc(d->n * sizeof *diag);
-	void *work = malloc(order_work(d->n));
+	void *work = malloc(order_workspace(d->n));
 
 	for (size_t i = 0; i < d->n; i++)
 		diag[i] = d->h[i * d->n + i];
@@ -886,11 +886,13 @@ static void any_threads(void **unused)
 	drop(&d);
 }
 
-/* Layers taken together, some with a factor in common, come out as alone. */
+/* Layers taken together, some with a factor in common, some with other settings, come out as alone. */
 static void together(void **unused)
 {
 	struct data a = make(300, 200, 300, 4), b = make(70, 96, 300, 0);
-	struct solver s = setting("uint4", "e4m3fn", 32, RECIPE_LATE);
+	const struct solver shared = setting("uint4", "e4m3fn", 32, RECIPE_LATE);
+	const struct solver other = setting("int5", NULL, -1, RECIPE_LATE);
+	const struct solver *const settings[] = { &shared, &shared, &shared, &other, &other };
 	int32_t *order = ordered(&a, ORDER_GAR, ORDER_MAX, 32), *same = ordered(&a, ORDER_GAR, ORDER_MAX, 32);
 	const struct data half = { 150, 200, a.w, a.h };
 	const struct data *const data[] = { &a, &half, &a, &b, &half };
@@ -903,21 +905,20 @@ static void together(void **unused)
 	(void)unused;
 	for (threads = 1; threads <= 3; threads++) {
 		for (size_t i = 0; i < N; i++) {
-			alone[i] = run(&s, data[i], orders_of[i]);
-			all[i] = answer_new(&s, data[i]->m, data[i]->n);
-			linear[i] = (struct linear){ .out = data[i]->m, .in = data[i]->n,
-				.weight = data[i]->w };
-			layer[i] = layer_for(data[i], &linear[i], orders_of[i], &all[i]);
+			alone[i] = run(settings[i], data[i], orders_of[i]);
+			all[i] = answer_new(settings[i], data[i]->m, data[i]->n);
+			linear[i] = (struct linear){ .out = data[i]->m, .in = data[i]->n, .weight = data[i]->w };
+			layer[i] = layer_for(settings[i], data[i], &linear[i], orders_of[i], &all[i]);
 		}
-		void *work = malloc(solver_work(&s, N, layer));
+		void *work = malloc(solver_workspace(N, layer));
 
-		solver_run(&s, N, layer, work);
+		solver_run(N, layer, work);
 		free(work);
 		for (size_t i = 0; i < N; i++) {
 			assert_int_equal(layer[i].report.status, SOLVER_DONE);
 			assert_memory_equal(all[i].codes, alone[i].codes, data[i]->m * data[i]->n);
-			assert_memory_equal(all[i].scale, alone[i].scale,
-				data[i]->m * alone[i].groups * sizeof(float));
+			assert_memory_equal(all[i].scale, alone[i].scale, (settings[i]->group < 0 ? 1 :
+				data[i]->m * alone[i].groups) * sizeof(float));
 			assert_true(layer[i].report.error == alone[i].report.error);
 			answer_free(&alone[i]);
 			answer_free(&all[i]);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "base/thread.h"
 #include "num/linalg.h"
+#include "quant/member.h"
 #include "quant/stats.h"
 
 enum { M = 131, N = 77 };	/* two tiles of rows and three more; no multiple of a vector */
@@ -49,7 +50,7 @@ static void of_weight(size_t m, size_t n, float x[m][n])
 {
 	struct linear l = plain(x[0], m, n);
 	struct weight_stats s;
-	void *work = aligned_alloc(64, (stats_work(m, n) + 63) & ~(size_t)63);
+	void *work = aligned_alloc(64, (stats_workspace(m, n) + 63) & ~(size_t)63);
 	long double mean = 0, m2 = 0, m4 = 0, squares = 0, top = 0, sigma = 0, low = INFINITY, high = 0;
 	size_t live = 0;
 
@@ -106,7 +107,7 @@ static void degenerate(void **unused)
 	struct linear l = plain(same[0], 3, 5);
 	struct weight_stats s;
 	struct weight_difference d;
-	void *work = malloc(stats_work(3, 5));
+	void *work = malloc(stats_workspace(3, 5));
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++)
@@ -131,7 +132,7 @@ static void differences(void **unused)
 {
 	struct linear a = plain(w[0], M, N), b = plain(v[0], M, N);
 	struct weight_difference d;
-	void *work = malloc(stats_work(M, N));
+	void *work = malloc(stats_workspace(M, N));
 	long double e2 = 0, w2 = 0, top = 0, ehe = 0, whw = 0, size = 0, w_size = 0;
 
 	(void)unused;
@@ -178,7 +179,7 @@ static void any_number_of_threads(void **unused)
 		void *work;
 
 		threads = i ? 3 : 1;
-		work = malloc(stats_work(M, N));
+		work = malloc(stats_workspace(M, N));
 		stats_weight(&a, &s[i], work);
 		assert_true(stats_difference(&a, &b, h[0], &d[i], work));
 		free(work);
@@ -192,27 +193,29 @@ static void bits(void **unused)
 {
 	static const int32_t index[256];
 	static const uint8_t codes[1], zero[1];
+	static const float scale[1];
 	struct linear l = { .out = 64, .in = 256, .weight = w, .weight_type = HALF_BF16 };
 
 	(void)unused;
-	assert_true(stats_bits(&l) == 16);
+	assert_true(member_bits(members, &l) == 16);
 	l.weight_type = HALF_NONE;
-	assert_true(stats_bits(&l) == 32);
-	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .zero = zero, .group = 128, .groups = 2 };
+	assert_true(member_bits(members, &l) == 32);
+	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .zero = zero, .group = 128, .groups = 2 };
 	assert_true(format_parse(&l.storage, "uint4"));
-	assert_true(stats_bits(&l) == 4 + (32 + 4) / 128.);
+	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128.);
 	assert_true(format_parse(&l.compute, "e4m3fn"));
+	l.scale8 = scale;
 	l.scales8 = 1;
-	assert_true(stats_bits(&l) == 4 + (32 + 4) / 128. + 32. / (64 * 256));
+	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128. + 32. / (64 * 256));
 	l.scales8 = 64;
-	assert_true(stats_bits(&l) == 4 + (32 + 4) / 128. + 32. / 256);
+	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128. + 32. / 256);
 	l.group_index = index;		/* one of two groups: a bit a column */
-	assert_true(stats_bits(&l) == 4 + (32 + 4) / 128. + 32. / 256 + 1. / 64);
-	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .group = 0, .groups = 1 };
+	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128. + 32. / 256 + 1. / 64);
+	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .group = 0, .groups = 1 };
 	assert_true(format_parse(&l.storage, "int3"));
-	assert_true(stats_bits(&l) == 3 + 32 / 256.);
+	assert_true(member_bits(members, &l) == 3 + 32 / 256.);
 	l.group = -1;
-	assert_true(stats_bits(&l) == 3 + 32. / (64 * 256));
+	assert_true(member_bits(members, &l) == 3 + 32. / (64 * 256));
 }
 
 int main(void)

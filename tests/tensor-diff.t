@@ -98,16 +98,16 @@ no 'a reference is expected' 2 '--reference MODEL is expected' tensor-diff v.h5
 no 'a layer that the reference lacks' 1 'w.h5: /c: is missing; two.h5 has it' tensor-diff -r w.h5 two.h5
 no 'a layer that the model lacks' 1 'w.h5: /c: is missing; two.h5 has it' tensor-diff -r two.h5 w.h5
 no 'a block without a layer' 1 'no-layer.h5: /model/layers/1/mlp/up_proj: (is missing; .*llama-gqa.h5 has it|has neither weight nor codes)' tensor-diff -r "$model" no-layer.h5
-no 'another shape' 1 'tall.h5: /a/weight: has shape .50, 100., .70, 100. was wanted' tensor-diff -r tall.h5 w.h5
+no 'another shape' 1 'tall.h5: /a/weight: has shape .50, 100., expected .70, 100.' tensor-diff -r tall.h5 w.h5
 no 'infinity' 1 'inf.h5: /a/weight: holds infinite' tensor-diff -r w.h5 inf.h5
 no 'NaN in a norm' 1 'n.h5: /n/weight: holds infinite or undefined numbers .NaN., or n0.h5 does' tensor-diff -r n0.h5 n.h5
-no 'a norm of integers' 1 'int.h5: /n/weight: is int32, f32, f16 or bf16 was wanted' tensor-diff -r n0.h5 int.h5
-no 'a Hessian of another width' 1 'small.h5: /a/hessian: has shape .50, 50., .100, 100. was wanted' tensor-diff -r w.h5 --hessian small.h5 v.h5
+no 'a norm of integers' 1 'int.h5: /n/weight: is int32, f32, f16 or bf16 was expected' tensor-diff -r n0.h5 int.h5
+no 'a Hessian of another width' 1 'small.h5: /a/hessian: has shape .50, 50., expected .100, 100.' tensor-diff -r w.h5 --hessian small.h5 v.h5
 no 'the Hessian of another model' 1 'elsewhere.h5: holds no Hessian of a layer of v.h5' tensor-diff -r w.h5 --hessian elsewhere.h5 v.h5
 no 'a Hessian that has seen nothing' 1 'no token was seen' tensor-diff -r w.h5 --hessian unseen.h5 v.h5
 no 'NaN in the Hessian' 1 'nan-h.h5: /a/hessian: gives sums that are not finite' tensor-diff -r w.h5 --hessian nan-h.h5 v.h5
 no 'no such reference' 1 'nothing.h5: cannot open: No such file' tensor-diff -r nothing.h5 w.h5
-no 'a reference of another kind' 1 "h.h5: holds a 'hessian', 'model' was wanted" tensor-diff -r h.h5 w.h5
+no 'a reference of another kind' 1 "h.h5: holds a 'hessian', expected 'model'" tensor-diff -r h.h5 w.h5
 size=$(stat -c %s stream.h5); head -c $((size / 2)) stream.h5 >half.h5
 no 'a stream cut in the middle' 1 'half.h5: is cut short' tensor-diff -r "$model" half.h5
 no 'a full disk' 1 'stdout.*cannot write' sh -c 'tensor-diff -q -r w.h5 v.h5 >/dev/full'

@@ -100,8 +100,8 @@ no 'no Hessian selected' 1 'h.h5: holds no linear layer that --layers selects' t
 no 'NaN' 1 'nan.h5: /b/weight: holds infinite or undefined' tensor-stats nan.h5
 no 'no layer' 1 'none.h5: holds no linear layer$' tensor-stats none.h5
 no 'no layer selected' 1 'w.h5: holds no linear layer that --layers selects' tensor-stats --layers c w.h5
-no 'no kind' 1 "kind.h5: has no attribute ptq_kind, 'model.hessian' was wanted" tensor-stats kind.h5
-no 'another kind' 1 "r.h5: holds a 'result', 'model" tensor-stats r.h5
+no 'no kind' 1 "kind.h5: has no attribute ptq_kind, expected 'model.hessian'" tensor-stats kind.h5
+no 'another kind' 1 "r.h5: holds a 'result', expected 'model" tensor-stats r.h5
 no 'two models' 2 'one operand too many' tensor-stats w.h5 w.h5
 no 'a full disk' 1 'stdout.*cannot write' sh -c 'tensor-stats w.h5 >/dev/full'
 head -c 3000 w.h5 >cut.h5; no 'a file cut short' 1 'cut.h5: is cut short' tensor-stats cut.h5

@@ -39,8 +39,9 @@ static void cpu_init(void)
 		cpu_widest = CPU_AVX512;
 #endif
 	cpu = cpu_widest;
-	for (wanted = name && *name ? 0 : -1; wanted >= 0 && wanted < CPUS && strcmp(names[wanted], name); wanted++)
-		;
+	if (name && *name)
+		for (wanted = 0; wanted < CPUS && strcmp(names[wanted], name); wanted++)
+			;
 	if (wanted >= 0 && wanted <= (int)cpu_widest)
 		cpu = (enum cpu)wanted;
 #ifdef __x86_64__

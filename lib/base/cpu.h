@@ -19,7 +19,8 @@ enum cpu { CPU_PLAIN, CPU_AVX2, CPU_AVX512 };
 extern enum cpu cpu;			/* known before main() */
 extern enum cpu cpu_widest;		/* that the processor has, whatever PTQ_CPU says */
 extern bool cpu_bf16;			/* AVX512_BF16 where it is the quicker, under avx512 only */
-extern bool cpu_half, cpu_dot;		/* that the processor has: half precision to float; dot products and permutations of bytes */
+extern bool cpu_half;			/* conversions of half precision */
+extern bool cpu_dot;			/* dot products and permutations of bytes */
 
 /* Misuse if PTQ_CPU asks for what does not exist or the processor does not have. */
 void cpu_check(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* digest.c -- see digest.h */
 #include "base/digest.h"
-#include <sys/types.h>
 #include <sha2.h>
+#include <sys/types.h>
 #include "base/error.h"
 
 char *digest_of(size_t n, const char text[n])

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* error.c -- how a tool stops and how it speaks; see error.h */
+/* error.c -- see error.h */
 #include "base/error.h"
-#include "base/progress.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "base/progress.h"
 
 const char *program = "ptqtools";
 bool quiet, verbose;
@@ -21,8 +21,9 @@ enum { STOPS = 4, ALIGN = 64, HUGE_PAGE = 2 << 20 };
 static void (*stop[STOPS])(void);
 static int stops;
 static volatile sig_atomic_t settled;
+static char *about;
 
-/* Once, by whichever thread comes first; others wait for its end. With signals blocked, so that it is not interrupted by itself. */
+/* The first thread that calls it runs them, the others wait; signals wait, too. */
 static void run_stops(void)
 {
 	static volatile int begun, ended;
@@ -40,11 +41,11 @@ static void run_stops(void)
 	ended = 1;
 }
 
-/* What the program does to itself; the rest comes from outside. */
+/* Signals that are the program's own doing; the others are sent to it. */
 static bool is_fault(int number)
 {
-	return number == SIGBUS || number == SIGSEGV || number == SIGABRT || number == SIGFPE || number == SIGILL ||
-		number == SIGTRAP || number == SIGSYS || number == SIGPIPE;
+	return number == SIGBUS || number == SIGSEGV || number == SIGABRT || number == SIGFPE ||
+		number == SIGILL || number == SIGTRAP || number == SIGSYS || number == SIGPIPE;
 }
 
 static void on_signal(int number)
@@ -60,7 +61,10 @@ static void on_signal(int number)
 			pause();
 	run_stops();
 	if (number == SIGBUS) {
-		const struct iovec line[] = { { (void *)(uintptr_t)program, strlen(program) }, { (void *)(uintptr_t)bus, sizeof bus - 1 } };
+		const struct iovec line[] = {
+			{ (void *)(uintptr_t)program, strlen(program) },
+			{ (void *)(uintptr_t)bus, sizeof bus - 1 },
+		};
 
 		if (writev(2, line, 2) < 0)
 			_exit(1);
@@ -76,8 +80,8 @@ static void on_signal(int number)
 /* Those that by default do not end a process. */
 static bool is_harmless(int number)
 {
-	return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH || number == SIGTSTP ||
-		number == SIGTTIN || number == SIGTTOU;
+	return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH ||
+		number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
 }
 
 void catch_signals(void)
@@ -117,7 +121,7 @@ void settle(void)
 	settled = true;
 }
 
-/* One line, whatever a damaged file has put into the names that it quotes. */
+/* One line: control characters in names that come from a damaged file are replaced. */
 static void say(const char *prefix, const char *fmt, va_list ap)
 {
 	int e = errno;
@@ -130,12 +134,13 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 	for (char *s = text; s && *s; s++)
 		if ((unsigned char)*s < ' ' || *s == 127)
 			*s = '?';
-	fprintf(stderr, "%s: %s%s%s%s\n", program, prefix, text ? text : "out of memory",
+	fprintf(stderr, "%s: %s%s%s%s%s%s\n", program, prefix, about ? about : "", about ? ": " : "",
+		text ? text : "out of memory",
 		n && fmt[n - 1] == ':' ? " " : "", n && fmt[n - 1] == ':' ? strerror(e) : "");
 	free(text);
 }
 
-/* Threads of a parallel region may fail together: the first one speaks and leaves. */
+/* Without destructors: threads of a parallel region may still run. */
 static void leave(int status)
 {
 	run_stops();
@@ -143,6 +148,7 @@ static void leave(int status)
 	_exit(status);
 }
 
+/* Returns for the first thread that calls it; the others wait for the end of the process. */
 static void once(void)
 {
 	static volatile int begun;
@@ -186,6 +192,14 @@ void warn(const char *fmt, ...)
 	va_start(ap, fmt);
 	say("warning: ", fmt, ap);
 	va_end(ap);
+}
+
+void error_about(const char *where)
+{
+	char *before = about;
+
+	about = where ? plain_text(where) : NULL;
+	free(before);
 }
 
 void *xalloc(size_t n, size_t size)

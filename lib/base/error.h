@@ -15,17 +15,21 @@
 extern const char *program;		/* name of the tool, set by option_parse() */
 extern bool quiet, verbose;		/* -q, -v */
 
+/* What messages name first from here on, "FILE:LINE"; NULL: nothing. */
+void error_about(const char *where);
+
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* silent under -q */
 
-/* From here on every signal that ends a process runs what at_stop() has been given; a file that shrinks is told in a line. */
+/* From here on every signal that ends a process runs what at_stop() was given; SIGBUS, of an input that
+ * shrinks, gives a message. */
 void catch_signals(void);
-/* Registers a function that removes unfinished files: die(), misuse(), such signals and exit call it, once. */
+/* Registers a function that removes unfinished files: die(), misuse(), signals and exit() call it once. */
 void at_stop(void (*fn)(void));
 /* In a child process: nothing that is the parent's is removed. */
 void forget_stops(void);
-/* The result is about to get its name, which a tool does last: from here on signals from outside are ignored. */
+/* From here on signals that are sent to the tool are ignored: the result is about to get its name. */
 void settle(void);
 
 /*
@@ -34,8 +38,9 @@ void settle(void);
  * Returned by free().
  */
 void *xalloc(size_t n, size_t size);
-void *xgrow(void *p, size_t n, size_t size);	/* realloc() to n elements of size bytes; dies where there is no memory */
-/* The text with '?' for control characters, so that a name from a file is one cell of a table, or one line; free() it. */
+/* realloc() to n elements of size bytes; dies where there is no memory */
+void *xgrow(void *p, size_t n, size_t size);
+/* The text with '?' for control characters, so that it is one line, and one cell of a table; free() it. */
 char *plain_text(const char *text);
 char *xformat(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* free() it */
 void xsetenv(const char *name, const char *value);	/* replaces; dies where there is no memory */

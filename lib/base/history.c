@@ -98,7 +98,14 @@ const char *history_line(void)
 void history_note(const char *name, const char *value)
 {
 	char *before = note;
+	size_t n;
+	FILE *f = open_memstream(&note, &n);
 
-	note = xformat("%s %s:%s", before ? before : "", name, value);
+	if (!f)
+		die("out of memory");
+	fprintf(f, "%s %s:", before ? before : "", name);
+	put_quoted(f, value);
+	if (ferror(f) || fclose(f) || !note)
+		die("out of memory");
 	free(before);
 }

@@ -27,7 +27,8 @@ const char *number_real(const char *text, double *value)
 	const char *digits = text + (*text == '-');
 	char *end;
 
-	if (!isdigit((unsigned char)digits[*digits == '.']) || (*digits && tolower((unsigned char)digits[1]) == 'x'))
+	if (!isdigit((unsigned char)digits[*digits == '.']) ||
+	    (*digits && tolower((unsigned char)digits[1]) == 'x'))
 		return NULL;
 	*value = strtod(text, &end);
 	return isfinite(*value) ? end : NULL;

@@ -8,5 +8,5 @@
 
 /* Both return what follows the number, or NULL where there is none or it does not fit. */
 const char *number_size(const char *text, size_t *value);	/* digits */
-const char *number_real(const char *text, double *value);	/* [-]digits with a point and an exponent, e5, at will; finite */
+const char *number_real(const char *text, double *value);	/* [-]digits[.digits][e5], finite */
 #endif

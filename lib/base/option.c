@@ -95,7 +95,8 @@ static _Noreturn void no_number(const struct option_row *o, const char *s)
 	const char *hint = whole && strpbrk(s, "kmg") ? "; K, M or G may follow it" : "";
 	char *range = option_range(o);
 
-	misuse("--%s: '%s' is not %s%s%s%s", o->name, s, kind, range ? " from " : "", range ? range : "", hint);
+	misuse("--%s: '%s' is not %s%s%s%s", o->name, s, kind, range ? " from " : "",
+		range ? range : "", hint);
 }
 
 static bool in_range(const struct option_row *o, double v)
@@ -129,8 +130,7 @@ static double real_of(const struct option_row *o, const char *s)
 	return v;
 }
 
-/* text NULL: there is no default. */
-static void set(const struct option_row *o, const char *text)
+void option_set(const struct option_row *o, const char *text)
 {
 	switch (o->type) {
 	case OPTION_BOOL:
@@ -207,7 +207,8 @@ void option_idle(size_t n, const struct option_idle row[n])
 		if (these) {
 			char *before = said;
 
-			said = xformat("%s%s%s (%s)", before ? before : "", before ? "; " : "", these, row[i].why);
+			said = xformat("%s%s%s (%s)", before ? before : "", before ? "; " : "", these,
+				row[i].why);
 			free(before);
 		}
 		free(these);
@@ -222,7 +223,8 @@ static void say_memory(void)
 	struct rusage u;
 
 	if (verbose && !getrusage(RUSAGE_SELF, &u))
-		fprintf(stderr, "%s: peak memory %.1f MiB, %.2f s of processor time\n", program, (double)u.ru_maxrss / 1024,
+		fprintf(stderr, "%s: peak memory %.1f MiB, %.2f s of processor time\n", program,
+			(double)u.ru_maxrss / 1024,
 			(double)u.ru_utime.tv_sec + 1e-6 * (double)u.ru_utime.tv_usec);
 }
 
@@ -248,11 +250,11 @@ static size_t set_defaults(const struct option_row *rows)
 	size_t n = 0;
 
 	for (; rows[n].type != OPTION_END; n++)
-		set(rows + n, rows[n].otherwise);
+		option_set(rows + n, rows[n].otherwise);
 	return n;
 }
 
-/* The row a getopt code stands for: codes of long options count through both tables, short ones are letters. */
+/* The row of a getopt code: a letter, or for long names FIRST and the index, through both tables. */
 static const struct option_row *row_of(int c, const struct option_row *rows, size_t n)
 {
 	if (c >= FIRST)
@@ -317,7 +319,7 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 		o = row_of(c, rows, own);
 		if (o->type == OPTION_HELP || o->type == OPTION_VERSION)
 			inform(o->type, t, rows);
-		set(o, optarg ? optarg : "");
+		option_set(o, optarg ? optarg : "");
 		if (o >= rows && o < rows + own)
 			given[o - rows] = optarg ? optarg : "";
 	}

@@ -27,9 +27,16 @@ enum option_type {
 	OPTION_FILE, OPTION_CHOICE, OPTION_SELECTION, OPTION_PARSED, OPTION_HELP, OPTION_VERSION,
 };
 
-/* Kinds: what follows the name in a row. */
+/* What is of another type does not compile. */
+#ifdef __cppcheck__	/* which cannot parse _Generic */
+#define OPTION_CHECKED(c_type, variable) variable
+#else
+#define OPTION_CHECKED(c_type, variable) _Generic((variable), c_type: (variable))
+#endif
 #define OPTION_TYPED(kind, c_type, member, variable) \
-	.type = kind, .var = { .member = _Generic((variable), c_type: (variable)) }
+	.type = kind, .var = { .member = OPTION_CHECKED(c_type, variable) }
+
+/* Kinds: what follows the name in a row. */
 /* true if given; there is no --no-NAME */
 #define OPTION_BOOL(variable)		OPTION_TYPED(OPTION_BOOL, bool *, flag, variable)
 /* takes a suffix K, M, G: times 2^10, 2^20, 2^30 */
@@ -47,7 +54,7 @@ enum option_type {
 	.words = list, OPTION_TYPED(OPTION_CHOICE, unsigned *, choice, variable)
 /* the same, of this enum and no other */
 #define OPTION_ENUM(c_type, variable, list) \
-	OPTION_CHOICE(_Generic((variable), c_type *: (variable)), list)
+	OPTION_CHOICE(OPTION_CHECKED(c_type *, variable), list)
 /* bool: which of two words */
 #define OPTION_EITHER(variable, list) \
 	.words = list, OPTION_TYPED(OPTION_EITHER, bool *, flag, variable)
@@ -86,7 +93,7 @@ struct tool {
 	const char *name, *brief;	/* "eval-ppl", "perplexity of a model on a text" */
 	const char *operands;		/* as usage shows them: "[MODEL]" */
 	size_t max_operands;		/* more are a misuse; SIZE_MAX: any number */
-	bool optional;			/* without operands there is no input; otherwise it is standard input */
+	bool optional;			/* no operand: no input; otherwise standard input */
 	const char *about;		/* a paragraph for --help: what it computes, from what */
 	const char *examples;		/* lines for --help, each a command that runs */
 };
@@ -103,6 +110,8 @@ struct command {
  */
 struct command option_parse(int argc, char *argv[], const struct tool *tool, const struct option_row *rows);
 
+/* Gives the variable of the row a value, as an option gives it; NULL: what holds without option and default. */
+void option_set(const struct option_row *o, const char *text);
 /* Whether the option of this name was given. */
 bool option_given(const char *name);
 

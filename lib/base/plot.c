@@ -16,13 +16,15 @@ enum { TYPES = sizeof types / sizeof *types };
 
 static size_t type_of(const char *path)
 {
+	const size_t n = strlen(path);
+
 	for (size_t i = 0; i < TYPES; i++)
-		if (strlen(path) > strlen(types[i].end) && !strcmp(path + strlen(path) - strlen(types[i].end), types[i].end))
+		if (n > strlen(types[i].end) && !strcmp(path + n - strlen(types[i].end), types[i].end))
 			return i;
 	misuse("%s: a plot ends in .svg, .png or .pdf", path);
 }
 
-/* gnuplot's strings: quotes are doubled. */
+/* A string of gnuplot, in which quotes are doubled; free() it. */
 static char *quoted(const char *text)
 {
 	char *y = xalloc(2 * strlen(text) + 3, 1), *to = y;
@@ -41,11 +43,11 @@ struct plot plot_open(const char *path)
 
 	for (const char *s = path; *s; s++)
 		if ((unsigned char)*s < ' ' || *s == 127)
-			misuse("%s: has a control character in its name, which gnuplot would read as commands", path);
+			misuse("%s: has a control character, which gnuplot would read as commands", path);
 	if (system("command -v gnuplot >/dev/null 2>&1"))
-		die("%s: gnuplot is not installed, and draws it", path);
+		die("%s: cannot be drawn without gnuplot, which is not installed", path);
 	p.file = replace_open(path);
-	signal(SIGPIPE, SIG_IGN);	/* a gnuplot that goes away is told by plot_close() */
+	signal(SIGPIPE, SIG_IGN);	/* plot_close() reports a gnuplot that has ended */
 	p.pipe = popen("gnuplot 2>/dev/null", "w");
 	if (!p.pipe)
 		die("gnuplot: cannot start:");
@@ -55,10 +57,12 @@ struct plot plot_open(const char *path)
 void plot_begin(struct plot *p, int width, int height)
 {
 	const char *path = p->file.temporary;
-	char *here = xformat("%s%s", *path == '/' ? "" : "./", path), *name = quoted(here);	/* not "|command", nor "~user" */
+	const double unit = types[p->type].unit;
+	char *here = xformat("%s%s", *path == '/' ? "" : "./", path);	/* not "|command", nor "~user" */
+	char *name = quoted(here);
 
-	plot_say(p, "set terminal %s size %g, %g\nset output %s\n", types[p->type].terminal, width * types[p->type].unit,
-		height * types[p->type].unit, name);
+	plot_say(p, "set terminal %s size %g, %g\nset output %s\n", types[p->type].terminal, width * unit,
+		height * unit, name);
 	free(name), free(here);
 }
 

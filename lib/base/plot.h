@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * plot.h -- a picture by gnuplot: commands down a pipe
+ * plot.h -- a picture by gnuplot, which gets its commands through a pipe
  *
  * The file appears under its name when it is whole.
  */
@@ -12,8 +12,8 @@
 struct plot { FILE *pipe; struct replace file; size_t type; };	/* type: a row of plot.c's table */
 
 /*
- * SVG, PNG or PDF by the name; misuse for any other, and for names that cannot be said to gnuplot. Dies at once where
- * there is no gnuplot, or nothing could be written.
+ * SVG, PNG or PDF by the end of the name; misuse for any other, and for names that gnuplot cannot read. Dies
+ * at once if there is no gnuplot, or nothing could be written.
  */
 struct plot plot_open(const char *path);
 void plot_begin(struct plot *p, int width, int height);	/* pixels; before what is drawn */

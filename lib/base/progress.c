@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* progress.c -- see progress.h */
 #include "base/progress.h"
-#include "base/error.h"
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/error.h"
 
 static bool shown;
 

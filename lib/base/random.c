@@ -18,7 +18,8 @@ struct random_stream random_open(uint64_t seed, const char *name)
 
 uint64_t random_bits(const struct random_stream *r, uint64_t k)
 {
-	uint32_t c0 = (uint32_t)k, c1 = (uint32_t)(k >> 32), c2 = (uint32_t)r->name, c3 = (uint32_t)(r->name >> 32);
+	uint32_t c0 = (uint32_t)k, c1 = (uint32_t)(k >> 32);
+	uint32_t c2 = (uint32_t)r->name, c3 = (uint32_t)(r->name >> 32);
 	uint32_t k0 = r->key[0], k1 = r->key[1];
 
 	for (int round = 0; round < 10; round++) {

@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include "base/error.h"
 
-enum { FILES = 4, LINKS = 40 };
+enum { FILES = 4, LINKS_MOST = 40 };
 
-static char *volatile unfinished[FILES];	/* temporary names, for signals too */
+static char *volatile unfinished[FILES];	/* temporary names; signal handlers read them */
 
 static void remove_unfinished(void)
 {
@@ -56,7 +56,7 @@ static char *beside(const char *path, const char *name)
 	return y;
 }
 
-/* Where links lead, also to what is not there yet; free() it. */
+/* The path that symbolic links lead to, whether or not it exists; free() it. */
 static char *follow(const char *path)
 {
 	char *at = xformat("%s", path), to[PATH_MAX];
@@ -67,7 +67,7 @@ static char *follow(const char *path)
 
 		to[n] = 0;
 		errno = ELOOP;
-		if (i == LINKS)
+		if (i == LINKS_MOST)
 			die("%s: cannot write:", path);
 		next = *to == '/' ? xformat("%s", to) : beside(at, to);
 		free(at);
@@ -97,7 +97,7 @@ struct replace replace_open(const char *path)
 		die("%s: cannot write:", path);
 	r.temporary = beside(r.path, ".ptq.XXXXXX");
 	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);	/* who makes the file knows its name */
+	pthread_sigmask(SIG_BLOCK, &all, &before);	/* a file is never without its name in unfinished[] */
 	r.fd = mkostemp(r.temporary, O_CLOEXEC);
 	if (r.fd >= 0)
 		remember(r.temporary);
@@ -127,7 +127,7 @@ void replace_done(struct replace *r)
 	forget(r->temporary);
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
-		fsync(fd);	/* a file system without it has nothing better */
+		fsync(fd);	/* not every file system can sync a folder */
 		close(fd);
 	}
 	if (close(r->fd))

@@ -2,8 +2,8 @@
 /*
  * replace.h -- a file that appears under its name when it is whole
  *
- * Until then it stands beside it under a temporary name, .ptq.XXXXXX, which is
- * removed however the program ends, but for SIGKILL.
+ * Until then it has a temporary name, .ptq.XXXXXX, in the same folder, and is
+ * removed however the program ends, except by SIGKILL.
  */
 #ifndef BASE_REPLACE_H
 #define BASE_REPLACE_H
@@ -14,11 +14,11 @@ struct replace {
 };
 
 /*
- * Dies if no file could get this name: an empty one, a folder, one too long, in
- * a folder that does not exist or may not be written, one that is there and may
- * not be written. Of a symbolic link what it leads to is replaced.
+ * Dies if no file could get this name: it is empty, too long or that of a
+ * folder, its folder does not exist or may not be written, or a file of this
+ * name may not be written. Of a symbolic link, what it leads to is replaced.
  */
 struct replace replace_open(const char *path);
-void replace_sync(const struct replace *r);	/* it is whole: onto the disk */
-void replace_done(struct replace *r);		/* and under its name; closes fd */
+void replace_sync(const struct replace *r);	/* writes the file, which is whole, to the disk */
+void replace_done(struct replace *r);		/* gives it its name; closes fd */
 #endif

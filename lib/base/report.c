@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* table.c -- see table.h */
+/* report.c -- see report.h */
 #include "base/report.h"
-#include "base/error.h"
-#include "base/progress.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "base/progress.h"
 
-enum { ALL = 17 };	/* digits that say a double exactly */
+enum { JSON_DIGITS = 17 };	/* say a double exactly */
 
 void report_answer(size_t n, const struct answer a[n], bool json)
 {
@@ -22,7 +22,7 @@ void report_answer(size_t n, const struct answer a[n], bool json)
 		if (json && !isfinite(a[i].value))
 			fputs("null", stdout);
 		else if (a[i].digits)
-			printf("%.*g", json ? ALL : a[i].digits, a[i].value);
+			printf("%.*g", json ? JSON_DIGITS : a[i].digits, a[i].value);
 		else
 			printf("%.0f", a[i].value);
 		if (!json)

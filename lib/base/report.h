@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * table.h -- small answers: `name<TAB>value` lines or one JSON object on
- * standard output, and aligned per-layer tables on standard error
+ * report.h -- small answers, as `name<TAB>value` lines or one JSON object on
+ * standard output, and tables with a row for each layer on standard error
  */
 #ifndef BASE_REPORT_H
 #define BASE_REPORT_H
 #include <stdbool.h>
 #include <stddef.h>
 
-struct answer { const char *name; double value; int digits; };	/* %.*g; digits 0: an integer */
+struct answer { const char *name; double value; int digits; };	/* digits: of lines; 0: an integer */
 void report_answer(size_t n, const struct answer a[n], bool json);
 
-/* Rows of a report on standard error: a header line first, then `name` and one
- * number a column; silent under -q. Columns are separated by a tab where
- * standard error is no terminal, aligned where it is. */
 struct report { const char *const *column; size_t columns; bool begun; };
+/* Prints a row: the name and a number for each column; a header comes first. Columns are
+ * aligned on a terminal, and otherwise separated by tabs. Silent under -q. */
 void report_row(struct report *r, const char *name, const double value[]);
 #endif

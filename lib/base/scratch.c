@@ -19,7 +19,7 @@ int scratch_file(void)
 	int fd = mkostemp(path, O_CLOEXEC);
 
 	if (fd < 0)
-		die("%s: cannot create a temporary file (set TMPDIR to a folder with room):", scratch_folder());
+		die("%s: cannot create a temporary file (set TMPDIR to another folder):", scratch_folder());
 	unlink(path);
 	free(path);
 	return fd;

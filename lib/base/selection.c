@@ -2,7 +2,6 @@
 /* selection.c -- see selection.h */
 #include "base/selection.h"
 #include <fnmatch.h>
-#include <stdlib.h>
 #include "base/error.h"
 
 void selection_add(struct selection *s, const char *text)
@@ -10,9 +9,7 @@ void selection_add(struct selection *s, const char *text)
 	const bool exclude = *text == '!';
 	const char *glob = text + exclude;
 
-	s->pattern = realloc(s->pattern, (s->n + 1) * sizeof *s->pattern);
-	if (!s->pattern)
-		die("out of memory");
+	s->pattern = xgrow(s->pattern, s->n + 1, sizeof *s->pattern);
 	s->pattern[s->n++] = (struct selection_pattern){ text, glob + (*glob == '/'), exclude };
 }
 

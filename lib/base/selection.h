@@ -24,6 +24,6 @@ void selection_add(struct selection *s, const char *text);
 bool selection_has(const struct selection *s, const char *path);
 /* Whether some GLOB matches the path. */
 bool selection_names(const struct selection *s, const char *path);
-/* " that --layers selects", or nothing where everything is selected: for messages that something is missing. */
+/* " that --layers selects", or nothing where everything is: for messages that there is no such layer. */
 const char *selection_text(const struct selection *s);
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* thread.c -- see thread.h */
 #include "base/thread.h"
-#include "base/error.h"
 #include <omp.h>
 #include <stdio.h>
+#include "base/error.h"
 
-enum { MOST = 8 };	/* threads a processor */
+enum { PER_PROCESSOR = 8 };	/* most threads */
 
 int threads = 1;
 
-/* A container's share of the processors, cgroup v2; 0 if there is none. */
+/* Processors that a container is granted (cgroup v2), rounded up; 0 if there is no such limit. */
 static int cgroup_share(void)
 {
 	FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
@@ -27,15 +27,15 @@ static int cgroup_share(void)
 void threads_init(size_t asked)
 {
 	int share = cgroup_share(), processors = omp_get_num_procs();
-	size_t most = MOST * (size_t)processors;
+	size_t most = PER_PROCESSOR * (size_t)processors;
 
 	if (!asked)
 		threads = share > 0 && share < processors ? share : processors;
 	else
 		threads = (int)(asked < most ? asked : most);
 	if (asked > most && verbose)
-		fprintf(stderr, "%s: %d threads, not %zu: at most %d per processor\n",
-			program, threads, asked, MOST);
+		fprintf(stderr, "%s: %d threads, not %zu: at most %d per processor\n", program, threads,
+			asked, PER_PROCESSOR);
 }
 
 int threads_for(size_t pieces)

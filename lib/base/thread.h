@@ -8,8 +8,11 @@
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 #include <stddef.h>
-extern int threads;		/* set by -j; default: what the machine grants (affinity, cgroup) */
-void threads_init(size_t asked);	/* 0: the default; at most 8 per processor */
-/* Threads for so many pieces of work: at least one. */
+
+extern int threads;
+/* Sets threads as asked (-j), at most 8 per processor; 0: the processors that affinity and cgroup grant. */
+void threads_init(size_t asked);
+/* Threads for that many pieces of work: at least one. */
 int threads_for(size_t pieces);
 #endif
+

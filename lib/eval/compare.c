@@ -46,24 +46,12 @@ static void see(struct compare *c, const char *group, const char *member)
 	c->seen[c->n++] = xformat("%s/%s", group, member);
 }
 
-/* Members that a tensor may be stored as; weight, codes and packed are one effective weight. */
-enum { BIAS, MEMBERS = 4 };
-static const char *const members[MEMBERS] = { [BIAS] = "bias", "weight", "codes", "packed" };
-
+/* All forms of a weight are one effective weight. */
 static void see_layer(struct compare *c, const char *group)
 {
-	for (size_t i = 0; i < MEMBERS; i++)
-		if (i != BIAS)
-			see(c, group, members[i]);
-}
-
-static bool has(const struct image *image, const char *group, const char *member)
-{
-	char *path = xformat("%s/%s", group, member);
-	bool yes = image_has(image, path);
-
-	free(path);
-	return yes;
+	for (const struct member *m = members; m->name; m++)
+		if (m->role == MEMBER_WEIGHT)
+			see(c, group, m->name);
 }
 
 static void add_row(struct compare *c, const char *path, const struct linear *l,
@@ -79,13 +67,15 @@ static void compare_layer(struct walk *w, const char *group)
 	struct compare *c = w->c;
 	struct layer ours = layer_read(w->image, group, 0, 0);
 	const struct linear *l = &ours.linear;
-	void *work = xalloc(stats_work(l->out, l->in), 1);
+	void *work = xalloc(stats_workspace(l->out, l->in), 1);
 	struct weight_difference d;
 	struct layer theirs;
 	const float *h = NULL;
 
-	if (c->hessian && has(c->hessian, group, "hessian"))
-		h = hessian_read(c->hessian, group, l->in);
+	if (c->hessian && hessian_there(c->hessian, group)) {
+		h = hessian_find(c->hessian, group, l->in).sum;
+		hessian_check(image_name(c->hessian), group, l->in, h);
+	}
 	if (!layer_there(c->reference, group))
 		die("%s: %s: is missing; %s has it", image_name(c->reference), group, image_name(w->image));
 	theirs = layer_read(c->reference, group, l->out, l->in);
@@ -135,7 +125,7 @@ static void compare_other(struct walk *w, const char *group, const char *member)
 		report_missing(w, path);
 	else if (image_find(w->image, path, TENSOR_ANY, -1, NULL, &our)) {
 		struct linear ours = matrix_of(w->image, path, &our), theirs;
-		void *work = xalloc(stats_work(ours.out, ours.in), 1);
+		void *work = xalloc(stats_workspace(ours.out, ours.in), 1);
 
 		their = image_tensor(c->reference, path, TENSOR_ANY, our.rank, our.dim);
 		theirs = matrix_of(c->reference, path, &their);
@@ -166,14 +156,17 @@ static void visit_model(void *arg, const char *group)
 		compare_layer(w, group);
 	else
 		compare_other(w, group, "weight");
-	compare_other(w, group, "bias");
+	for (const struct member *m = members; m->name; m++)
+		if (m->role == MEMBER_TERM)
+			compare_other(w, group, m->name);
 }
 
-void compare_part(struct compare *c, const struct image *image, const struct config *config)
+void compare_part(void *arg, const struct filter *f)
 {
-	struct walk w = { c, image, layer_list(image, config, c->layers), image_name(c->reference) };
+	struct compare *c = arg;
+	struct walk w = { c, f->image, layer_list(f->image, f->config, c->layers), image_name(c->reference) };
 
-	image_groups(image, visit_model, &w);
+	image_groups(f->image, visit_model, &w);
 	layer_list_free(&w.list);
 }
 
@@ -181,11 +174,12 @@ static void visit_reference(void *arg, const char *group)
 {
 	struct walk *w = arg;
 
-	for (size_t i = 0; i < MEMBERS && selection_has(w->c->layers, group); i++) {
-		char *path = xformat("%s/%s", group, members[i]);
+	for (const struct member *m = members; m->name && selection_has(w->c->layers, group); m++) {
+		const bool compared = m->role == MEMBER_WEIGHT || m->role == MEMBER_TERM;
+		char *path = xformat("%s/%s", group, m->name);
 
-		if (image_has(w->image, path) && !is_seen(w->c, path)) {
-			if (layer_listed(&w->list, group) && i != BIAS)
+		if (compared && image_has(w->image, path) && !is_seen(w->c, path)) {
+			if (layer_listed(&w->list, group) && m->role == MEMBER_WEIGHT)
 				die("%s: %s: is missing; %s has it", w->other, group, image_name(w->image));
 			report_missing(w, path);
 		}

@@ -10,7 +10,7 @@
 #include "base/selection.h"
 #include "io/image.h"
 #include "io/table.h"
-#include "model/config.h"
+#include "model/filter.h"
 
 struct compare {
 	struct table table;
@@ -26,7 +26,7 @@ struct compare {
 
 struct compare compare_begin(struct image *reference, struct image *hessian, const struct selection *layers);
 /* A part of the model. Dies on a tensor of another shape in the reference, and on one that is not finite. */
-void compare_part(struct compare *c, const struct image *image, const struct config *config);
+void compare_part(void *compare, const struct filter *f);
 /*
  * The last row: geometric means over layers that differ, as dpq-run reports them. Dies if there was no
  * layer in `name`, or if the reference has a tensor that `name` lacks.

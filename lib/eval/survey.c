@@ -55,8 +55,8 @@ static void add_layer(struct survey *s, const struct image *image, const char *p
 {
 	struct layer layer = layer_read(image, path, 0, 0);
 	const struct linear *l = &layer.linear;
-	void *work = xalloc(stats_work(l->out, l->in), 1);
-	double bits = stats_bits(l), weights = (double)l->out * (double)l->in;
+	void *work = xalloc(stats_workspace(l->out, l->in), 1);
+	double bits = member_bits(members, l), weights = (double)l->out * (double)l->in;
 	char *group = group_of(l);
 	struct weight_stats w;
 
@@ -78,43 +78,45 @@ struct visit { struct survey *s; const struct image *image; };
 static void visit_hessian(void *arg, const char *path)
 {
 	struct visit *v = arg;
-	char *at = xformat("%s/hessian", path), *absmax_at = xformat("%s/absmax", path);
-	char *count_at = xformat("%s/count", path);
-	struct tensor t;
+	struct hessian h;
+	double *square, sum = 0, top = 0;
+	size_t n, dead = 0;
 
-	if (selection_has(v->s->layers, path) && image_find(v->image, at, TENSOR_F32, 2, NULL, &t)) {
-		size_t n = t.dim[1], dead = 0;
-		const float (*h)[n] = (const void *)hessian_read(v->image, path, n);
-		const float *absmax = image_tensor(v->image, absmax_at, TENSOR_F32, 1, &n).data;
-		const struct tensor tokens = image_tensor(v->image, count_at, TENSOR_I64, 0, NULL);
-		double count = (double)*(const int64_t *)tokens.data;
-		double *square = xalloc(n, sizeof *square), sum = 0, top = 0;
+	if (!selection_has(v->s->layers, path) || !hessian_there(v->image, path))
+		return;
+	h = hessian_find(v->image, path, 0);
+	n = h.in;
+	hessian_check(image_name(v->image), path, n, h.sum);
+	if (!h.absmax)
+		die("%s: %s/absmax: is missing", image_name(v->image), path);
+	square = xalloc(n, sizeof *square);
+	for (size_t i = 0; i < n; i++) {
+		const double element = (double)h.sum[i * n + i];
 
-		for (size_t i = 0; i < n; i++) {
-			square[i] = (double)h[i][i] / count;
-			if (!(square[i] >= 0 && isfinite(square[i])))
-				die("%s: %s: diagonal element %zu is %g, expected a sum of squares",
-					image_name(v->image), at, i, (double)h[i][i]);
-			sum += square[i];
-			dead += !(square[i] > 0);
-			top = fmax(top, (double)absmax[i]);
-		}
-		gsl_sort(square, 1, n);
-		table_row(&v->s->table, (union table_value[]){ { path }, { .number = count },
-			{ .number = (double)n }, { .number = (double)dead }, { .number = sum / (double)n },
-			{ .number = (square[(n - 1) / 2] + square[n / 2]) / 2 }, { .number = square[n - 1] },
-			{ .number = top } });
-		free(square);
+		square[i] = element / (double)h.count;
+		if (!(square[i] >= 0 && isfinite(square[i])))
+			die("%s: %s/hessian: diagonal element %zu is %g, expected a sum of squares",
+				image_name(v->image), path, i, element);
+		sum += square[i];
+		dead += !(square[i] > 0);
+		top = fmax(top, (double)h.absmax[i]);
 	}
-	free(at), free(count_at), free(absmax_at);
+	gsl_sort(square, 1, n);
+	table_row(&v->s->table, (union table_value[]){ { path }, { .number = (double)h.count },
+		{ .number = (double)n }, { .number = (double)dead }, { .number = sum / (double)n },
+		{ .number = (square[(n - 1) / 2] + square[n / 2]) / 2 }, { .number = square[n - 1] },
+		{ .number = top } });
+	free(square);
 }
 
-void survey_part(struct survey *s, const struct image *image, const struct config *config)
+void survey_part(void *arg, const struct filter *f)
 {
+	struct survey *s = arg;
+	const struct image *image = f->image;
 	struct layer_list list = { 0 };
 
 	if (s->table.column == model_columns)
-		list = layer_list(image, config, s->layers);
+		list = layer_list(image, f->config, s->layers);
 	else
 		image_groups(image, visit_hessian, &(struct visit){ s, image });
 	for (size_t i = 0; i < list.n; i++) {

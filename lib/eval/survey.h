@@ -7,7 +7,7 @@
 #include "base/selection.h"
 #include "io/image.h"
 #include "io/table.h"
-#include "model/config.h"
+#include "model/filter.h"
 #include "quant/linear.h"
 
 struct survey {
@@ -17,8 +17,8 @@ struct survey {
 };
 
 struct survey survey_begin(const char *kind, const struct selection *layers);	/* "model" or "hessian" */
-/* The selected layers of a part; config NULL: there is none. */
-void survey_part(struct survey *s, const struct image *image, const struct config *config);
+/* The selected layers of a part. */
+void survey_part(void *survey, const struct filter *f);
 /* Of a model the last row: bits a weight, and the largest weight. Dies if `name` holds no layer. */
 void survey_end(struct survey *s, const char *name);
 

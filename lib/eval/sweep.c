@@ -323,13 +323,14 @@ static void add_layer(struct sweep *s, const struct image *image, const char *pa
 	layer_free(&layer);
 }
 
-void sweep_part(struct sweep *s, const struct image *image, const struct config *config)
+void sweep_part(void *arg, const struct filter *f)
 {
-	struct layer_list list = layer_list(image, config, s->layers);
+	struct sweep *s = arg;
+	struct layer_list list = layer_list(f->image, f->config, s->layers);
 
 	for (size_t i = 0; i < list.n; i++) {
 		progress(list.path[i], i, list.n);
-		add_layer(s, image, list.path[i]);
+		add_layer(s, f->image, list.path[i]);
 	}
 	layer_list_free(&list);
 }

@@ -13,7 +13,7 @@
 #include "base/selection.h"
 #include "io/image.h"
 #include "io/table.h"
-#include "model/config.h"
+#include "model/filter.h"
 #include "num/format.h"
 
 struct sweep {
@@ -52,7 +52,7 @@ void sweep_band(const char *text, double *low, double *high);
 /* samples: weights drawn for each point; 0: none. */
 void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number);
 /* The selected linear layers of a part. Dies on a weight that is not finite. */
-void sweep_part(struct sweep *s, const struct image *image, const struct config *config);
+void sweep_part(void *sweep, const struct filter *f);
 /* After the last part: the row of all channels. */
 void sweep_end(struct sweep *s, const char *name);	/* dies if `name`, the model, gave no row */
 

@@ -144,7 +144,7 @@ void work_free(struct work *w)
 	free(w->second);
 	free(w->branch);
 	free(w->position);
-	free(w->input.y);
+	free(w->input.memory);
 	free(w->rows);
 	*w = (struct work){ 0 };
 }
@@ -225,7 +225,7 @@ static void activate(const struct config *c, size_t m, float *y, const float *x)
 	}
 }
 
-/* A block on its way: rows first .. first + m - 1 of the batch at once. */
+/* A block on its way through the rows of a batch. */
 struct pass {
 	const struct block *b;
 	struct work *w;
@@ -233,13 +233,13 @@ struct pass {
 	const struct observer *observer;
 };
 
-static void project(const struct pass *p, enum projection_name name, size_t first, size_t m, float *y, const float *x, bool add)
+static void project(const struct pass *p, enum projection_name name, size_t first, size_t m, float *y,
+	const float *x, bool add)
 {
 	const struct projection *s = &p->b->projection[name];
 
-	observe(p->observer, p->b->index, name, p->batch, s->in, x);
-	projection_apply(s, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x, &p->w->input, add);
-	(void)first;
+	projection_apply(s, p->batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x,
+		&p->w->input, p->observer, add);
 }
 
 /* What the last projection of a branch adds to the residual stream, through the norm that stands behind the branch. */
@@ -289,10 +289,4 @@ void block_forward(const struct block *b, struct work *w, const struct batch *ba
 		rows = m - i < piece ? m - i : piece;
 		run_mlp(&p, i, rows, x[i], input ? input + i * hidden : NULL);
 	}
-}
-
-void observe(const struct observer *o, size_t block, enum projection_name p, const struct batch *batch, size_t in, const float *x)
-{
-	if (o)
-		o->see(o->arg, block, p, batch, in, x);
 }

@@ -37,13 +37,6 @@ void block_next(struct block *b, const struct image *image, size_t index);
 /* Another layer in the place of the one at `path`, of the same shape: what a quantizer made of it. */
 void block_replace(struct block *b, const char *path, const struct linear *l);
 
-/* Sees what each projection is fed, before any rounding. For the head, block is the number of blocks. NULL: nobody looks. */
-struct observer {
-	void (*see)(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in, const float *x);
-	void *arg;
-};
-void observe(const struct observer *o, size_t block, enum projection_name p, const struct batch *batch, size_t in, const float *x);
-
 /* Keys (turned already) and values of all blocks, [blocks][sequences][capacity][width]. */
 struct cache {
 	size_t sequences, capacity, width;
@@ -61,7 +54,7 @@ struct work {
 	float *second;			/* [tokens][hidden] the MLP's input of a parallel block with a norm of its own */
 	float *branch;			/* [tokens][hidden] what a branch adds, where it is normed before */
 	int32_t *position;
-	struct room input;
+	struct workspace input;
 	struct attention_rows *rows;
 };
 struct work work_make(const struct config *c, size_t tokens, size_t piece, size_t positions);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* calibrate.c -- Hessians of linear layers from what a model feeds them; see calibrate.h */
 #include "forward/calibrate.h"
-#include "base/error.h"
-#include "forward/weight.h"
-#include "num/half.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
+#include "num/half.h"
 
-enum { ROWS = 4096 };	/* of raw activations at once, where windows are shorter */
+enum { ROWS_AT_ONCE = 4096 };	/* of raw activations, where windows are shorter */
 
 static size_t least(size_t a, size_t b)
 {
@@ -51,11 +50,14 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 	struct calibration k = { .config = c, .list = layer_list(image, c, layers) };
 
 	k.projection = xalloc(c->blocks * PROJECTIONS + 1, sizeof *k.projection);
+	k.told = xalloc(c->blocks * PROJECTIONS + 1, sizeof *k.told);
 	for (size_t i = 0; i < k.list.n; i++) {
-		size_t s = input_of(c, k.list.path[i]);
+		const size_t s = input_of(c, k.list.path[i]);
+		const bool head = s == c->blocks * PROJECTIONS;
 
 		if (s < SIZE_MAX && !k.projection[s].in)
-			k.projection[s] = moments_make(s == c->blocks * PROJECTIONS ? c->hidden : config_in(c, (enum projection_name)(s % PROJECTIONS)));
+			k.projection[s] = moments_make(head ? c->hidden :
+				config_in(c, (enum projection_name)(s % PROJECTIONS)));
 	}
 	return k;
 }
@@ -74,17 +76,19 @@ static void see(void *arg, size_t block, enum projection_name p, const struct ba
 {
 	struct calibration *k = arg;
 	struct moments *h = &k->projection[p == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + p];
-	const bool half = k->config->compute_type == COMPUTE_BF16;
-	uint16_t *narrow = h->in && half ? xalloc(batch->rows * in, sizeof *narrow) : NULL;
+	const struct linear plain = { .in = in };
+	const struct product product = product_choose(&plain, k->config->compute_type, 0);
+	const bool half = product.row->input_type == HALF_BF16;
+	void *narrow = h->in && half ? xalloc(product_workspace(&product, batch->rows), 1) : NULL;
 
 	if (narrow)
-		input_make(COMPUTE_BF16, &(struct linear){ .in = in }, batch->rows, narrow, (const float (*)[in])x);
+		product_input(&product, batch->rows, narrow, (const float (*)[in])x, NULL);
 	for (size_t s = 0, n; h->in && s < batch->sequences; s += n) {
 		size_t tokens = batch->sequence[s].length, from = batch->sequence[s].first * in;
 
 		n = equals(batch, s);
 		if (half)
-			moments_add_bf16(h, n, tokens, (const uint16_t (*)[tokens][in])(narrow + from));
+			moments_add_bf16(h, n, tokens, (const uint16_t (*)[tokens][in])((uint16_t *)narrow + from));
 		else
 			moments_add(h, n, tokens, (const float (*)[tokens][in])(x + from));
 	}
@@ -103,6 +107,61 @@ const struct moments *calibrate_find(const struct calibration *k, const char *la
 	return s < SIZE_MAX && k->projection[s].in ? &k->projection[s] : NULL;
 }
 
+/* The sums in float, in memory of their own. */
+static struct hessian finish(const struct moments *h, const char *file, const char *layer)
+{
+	const size_t n = h->in;
+
+	return moments_hessian(h, file, layer, xalloc(n * n, sizeof(float)), xalloc(n, sizeof(float)));
+}
+
+static void forget(struct hessian *h)
+{
+	free((void *)(uintptr_t)h->sum);
+	free((void *)(uintptr_t)h->mean_abs);
+	*h = (struct hessian){ 0 };
+}
+
+static void write_moments(struct output *out, const char *file, const char *layer, const struct moments *h)
+{
+	struct hessian y = finish(h, file, layer);
+
+	hessian_write(out, layer, &y);
+	forget(&y);
+}
+
+static struct second_moments in_memory(void *arg, const char *layer, size_t n, bool must)
+{
+	struct calibration *k = arg;
+	const struct moments *h = calibrate_find(k, layer);
+	struct hessian *told;
+
+	if (!h && must)
+		die("%s: %s: was not calibrated", k->name, layer);
+	if (!h)
+		return (struct second_moments){ 0 };
+	if (h->in != n)
+		die("%s: %s: has %zu inputs, %zu were calibrated", k->name, layer, n, h->in);
+	told = &k->told[h - k->projection];
+	if (!told->sum)
+		*told = finish(h, k->name, layer);
+	return (struct second_moments){ .hessian = told->sum, .absmax = told->absmax };
+}
+
+static void drop_memory(void *arg)
+{
+	struct calibration *k = arg;
+
+	for (size_t i = 0; i <= k->config->blocks * PROJECTIONS; i++)
+		forget(&k->told[i]);
+}
+
+struct moments_source calibrate_source(struct calibration *k, const char *name)
+{
+	k->name = name;
+	return (struct moments_source){ in_memory, drop_memory, k, name, name };
+}
+
 void calibrate_write(struct calibration *k, struct output *out, const char *file)
 {
 	const char **first = xalloc(k->config->blocks * PROJECTIONS + 1, sizeof *first);
@@ -116,7 +175,7 @@ void calibrate_write(struct calibration *k, struct output *out, const char *file
 			output_link(out, k->list.path[i], first[s]);
 			continue;
 		}
-		moments_write(out, file, k->list.path[i], &k->projection[s]);
+		write_moments(out, file, k->list.path[i], &k->projection[s]);
 		first[s] = k->list.path[i];
 	}
 	free(first);
@@ -124,25 +183,34 @@ void calibrate_write(struct calibration *k, struct output *out, const char *file
 
 void calibrate_end(struct calibration *k)
 {
+	drop_memory(k);
 	for (size_t i = 0; i <= k->config->blocks * PROJECTIONS; i++)
 		moments_free(&k->projection[i]);
-	free(k->projection);
+	free(k->projection), free(k->told);
 	layer_list_free(&k->list);
 }
 
-void calibrate_part(struct output *out, struct forward *run, const struct image *image,
-	const struct selection *layers)
+void calibrate_part(void *arg, const struct filter *f)
 {
-	struct calibration k = calibrate_begin(image, run->config, layers);
+	const struct calibrate *c = arg;
+	struct forward *run = c->forward;
+	const struct image *image = f->image;
+	struct calibration k = calibrate_begin(image, run->config, c->layers);
 	struct observer observer = calibrate_observer(&k);
 
+	output_begin(f->out, image);
+	if (!image_part(image)) {
+		output_copy(f->out, image, "/config", NULL);
+		output_history(f->out, "tokens", c->tokens);
+	}
 	if (forward_part(run, image, &observer) && calibrate_find(&k, run->config->arch->head)) {
 		struct head head = head_read(image, run->config, false);
 
 		forward_head(run, &head, &observer);
 		head_free(&head);
 	}
-	calibrate_write(&k, out, image_name(image));
+	calibrate_write(&k, f->out, image_name(image));
+	output_end(f->out);
 	calibrate_end(&k);
 }
 
@@ -161,9 +229,7 @@ static void visit(void *arg, const char *group)
 	char *path = xformat("%s/%s", group, w->member);
 
 	if (selection_has(w->layers, group) && image_has(w->image, path)) {
-		w->list.path = realloc(w->list.path, (w->list.n + 1) * sizeof *w->list.path);
-		if (!w->list.path)
-			die("out of memory");
+		w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 		w->list.path[w->list.n++] = xformat("%s", group);
 	}
 	free(path);
@@ -190,8 +256,9 @@ static bool linked(struct output *out, const struct image *image, const struct l
 	return yes;
 }
 
-/* Adds windows of m rows each that follow each other; wide: room for them as f32 where they are f16. */
-static void add_windows(struct moments *h, size_t windows, size_t m, const void *x, enum tensor_type type, float *wide)
+/* Adds windows of m rows each that follow each other; wide: workspace for them as f32 where they are f16. */
+static void add_windows(struct moments *h, size_t windows, size_t m, const void *x, enum tensor_type type,
+	float *wide)
 {
 	size_t n = h->in;
 
@@ -206,24 +273,28 @@ static void add_windows(struct moments *h, size_t windows, size_t m, const void 
 	moments_add(h, windows, m, (const float (*)[m][n])x);
 }
 
-static void activations_of(struct output *out, const struct image *image, const char *layer, const struct calibrate_cut *cut)
+static void add_layer(struct output *out, const struct image *image, const char *layer,
+	const struct calibrate_cut *cut)
 {
 	char *path = xformat("%s/input", layer);
 	struct tensor t = image_tensor(image, path, TENSOR_ANY, 2, NULL);
-	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0], n = t.dim[1], ctx = cut->ctx;
-	size_t most = cut->shards == 1 && ctx < ROWS ? ROWS / ctx : 1;	/* windows at once */
+	const size_t n = t.dim[1], ctx = cut->ctx;
+	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0];
+	size_t most = cut->shards == 1 && ctx < ROWS_AT_ONCE ? ROWS_AT_ONCE / ctx : 1;	/* windows at once */
 	struct moments h = moments_make(n);
 	float *wide = t.type == TENSOR_F16 ? xalloc(least(most * ctx, rows) * n, sizeof *wide) : NULL;
 
 	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
-		die("%s: %s: is %s, f32, f16 or bf16 was wanted", image_name(image), path, tensor_name(t.type));
+		die("%s: %s: is %s, expected f32, f16 or bf16", image_name(image), path,
+			tensor_name(t.type));
 	for (size_t i = (cut->shard - 1) * ctx, windows; i < rows; i += windows * cut->shards * ctx) {
 		size_t m = least(ctx, rows - i);
 
 		windows = least(most, (rows - i) / m);
-		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type, wide);
+		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type,
+			wide);
 	}
-	moments_write(out, image_name(image), layer, &h);
+	write_moments(out, image_name(image), layer, &h);
 	moments_free(&h);
 	free(wide);
 	free(path);
@@ -237,72 +308,96 @@ static size_t add_activations(struct output *out, const struct image *image, con
 
 	for (size_t i = 0; i < list.n; i++)
 		if (!linked(out, image, &list, i))
-			activations_of(out, image, list.path[i], cut);
+			add_layer(out, image, list.path[i], cut);
 	layer_list_free(&list);
 	return found;
 }
 
-static size_t add_hessians(struct output *out, size_t n, struct image *const image[n],
+static size_t add_hessians(struct output *out, size_t n, const struct filter file[n],
 	const struct selection *layers)
 {
-	struct layer_list list = groups_with(image[0], "hessian", layers);
+	const struct image *image = file->image;
+	struct layer_list list = groups_with(image, "hessian", layers);
 	const size_t found = list.n;
 
 	for (size_t k = 1; k < n; k++) {
-		struct layer_list other = groups_with(image[k], "hessian", layers);
+		struct layer_list other = groups_with(file[k].image, "hessian", layers);
 
 		if (other.n != list.n)
-			die("%s: holds %zu layers in part %zu, %s has %zu", image_name(image[k]), other.n, image_part(image[0]),
-				image_name(image[0]), list.n);
+			die("%s: holds %zu layers in part %zu, %s has %zu", image_name(file[k].image),
+				other.n, image_part(image), image_name(image), list.n);
 		layer_list_free(&other);
 	}
 	for (size_t i = 0; i < list.n; i++) {
-		char *path = xformat("%s/hessian", list.path[i]);
+		const char *layer = list.path[i];
 		struct moments h;
 
-		if (!linked(out, image[0], &list, i)) {
-			h = moments_make(image_tensor(image[0], path, TENSOR_F32, 2, NULL).dim[0]);
-			for (size_t k = 0; k < n; k++)
-				moments_add_file(&h, image[k], list.path[i]);
-			moments_write(out, image_name(image[0]), list.path[i], &h);
-			moments_free(&h);
+		if (linked(out, image, &list, i))
+			continue;
+		h = moments_make(hessian_find(image, layer, 0).in);
+		for (size_t k = 0; k < n; k++) {
+			const struct hessian other = hessian_find(file[k].image, layer, h.in);
+
+			moments_add_hessian(&h, image_name(file[k].image), layer, &other);
 		}
-		free(path);
+		write_moments(out, image_name(image), layer, &h);
+		moments_free(&h);
 	}
 	layer_list_free(&list);
 	return found;
 }
 
-void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n],
-	const struct selection *layers, const struct calibrate_cut *cut)
+/* n files of which the first goes through the filter. */
+struct sum {
+	size_t n, done;
+	struct filter *file;
+	bool hessian;
+	const struct selection *layers;
+	const struct calibrate_cut *cut;
+};
+
+/* The other files' part that belongs to the first's. */
+static void advance(struct sum *s)
 {
-	const bool hessian = !strcmp(image_kind(image[0]), "hessian");
-	size_t done = 0;
+	const struct filter *first = s->file;
 
-	for (; image[0]; image[0] = input_next(in[0])) {
-		for (size_t i = 1; i < n; i++) {
-			if (image_part(image[0]))
-				image[i] = input_next(in[i]);
-			if (!image[i] || image_parts(image[i]) != image_parts(image[0]))
-				die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu", input_name(in[i]), input_name(in[0]),
-					image[i] ? image_parts(image[i]) : 0, image_parts(image[0]));
-		}
-		output_begin(out, image[0]);
-		for (size_t i = 1; !image_part(image[0]) && i < n; i++) {
-			char *input = xformat("input%zu", i + 1);
-
-			output_history(out, input, image[i]);
-			free(input);
-		}
-		if (!image_part(image[0]) && image_has(image[0], "/config"))
-			output_copy(out, image[0], "/config", NULL);
-		if (hessian)
-			done += add_hessians(out, n, image, layers);
-		else
-			done += add_activations(out, image[0], layers, cut);
-		output_end(out);
+	for (struct filter *f = s->file + 1; f < s->file + s->n; f++) {
+		if (image_part(first->image))
+			f->image = input_next(f->in);
+		if (!f->image || image_parts(f->image) != image_parts(first->image))
+			die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu",
+				input_name(f->in), input_name(first->in),
+				f->image ? image_parts(f->image) : 0, image_parts(first->image));
 	}
-	if (!done)
-		die("%s: holds no layer with %s%s", input_name(in[0]), hessian ? "a hessian" : "an input",
-			selection_text(layers));
+}
+
+static void add_part(void *arg, const struct filter *f)
+{
+	struct sum *s = arg;
+	const bool first = !image_part(f->image);
+
+	advance(s);
+	output_begin(f->out, f->image);
+	for (size_t i = 1; first && i < s->n; i++) {
+		char *input = xformat("input%zu", i + 1);
+
+		output_history(f->out, input, s->file[i].image);
+		free(input);
+	}
+	if (first && image_has(f->image, "/config"))
+		output_copy(f->out, f->image, "/config", NULL);
+	s->done += s->hessian ? add_hessians(f->out, s->n, s->file, s->layers) :
+		add_activations(f->out, f->image, s->layers, s->cut);
+	output_end(f->out);
+}
+
+void calibrate_files(size_t n, struct filter file[n], const struct selection *layers,
+	const struct calibrate_cut *cut)
+{
+	struct sum s = { n, 0, file, !strcmp(image_kind(file->image), "hessian"), layers, cut };
+
+	model_filter(file, add_part, &s);
+	if (!s.done)
+		die("%s: holds no layer with %s%s", input_name(file->in),
+			s.hessian ? "a hessian" : "an input", selection_text(layers));
 }

@@ -8,11 +8,13 @@
 #define FORWARD_CALIBRATE_H
 #include <stddef.h>
 #include "base/selection.h"
-#include "io/image.h"
 #include "forward/block.h"
-#include "model/config.h"
 #include "forward/forward.h"
 #include "forward/moments.h"
+#include "io/image.h"
+#include "model/config.h"
+#include "model/filter.h"
+#include "model/hessian.h"
 #include "model/layer.h"
 
 /* Dies, naming the model, if none of its linear layers is selected: before the model is run. */
@@ -21,30 +23,39 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 struct calibration {
 	const struct config *config;
 	struct layer_list list;
-	struct moments *projection;		/* [blocks · PROJECTIONS + 1], the last one the head's; in = 0: not wanted */
+	struct moments *projection;	/* [blocks · PROJECTIONS + 1], the last the head's; in = 0: none */
+	struct hessian *told;		/* likewise: what the source has given */
+	const char *name;		/* of the source, for messages */
 };
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
 	const struct selection *layers);
 struct observer calibrate_observer(struct calibration *k);
-/* The layer's Hessian, or NULL. */
+/* The layer's sums, or NULL. */
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);
-void calibrate_write(struct calibration *k, struct output *out, const char *file);	/* file: of the model, for messages */
+/* Tells a method what the layers were fed, without a file; name: for messages. */
+struct moments_source calibrate_source(struct calibration *k, const char *name);
+/* file: of the model, for messages */
+void calibrate_write(struct calibration *k, struct output *out, const char *file);
 void calibrate_end(struct calibration *k);
 /* All of it: runs what of the model stands in the part, and writes its Hessians. */
-void calibrate_part(struct output *out, struct forward *run, const struct image *image,
-	const struct selection *layers);
+struct calibrate {
+	struct forward *forward;
+	const struct selection *layers;
+	const struct image *tokens;		/* the file, for the history */
+};
+void calibrate_part(void *calibrate, const struct filter *f);
 
-/* How tokens are cut: windows of ctx (the last of raw activations may be shorter), of the first `limit` tokens (0: all),
- * every `shards`-th from the shard-th on (counted from 1). */
+/* How tokens are cut: windows of ctx (the last of raw activations may be shorter) of the first `limit` tokens
+ * (0: all), every `shards`-th from the shard-th on (counted from 1). */
 struct calibrate_cut {
 	size_t ctx, limit, shard, shards;
 };
 
 /*
  * From one file of kind activations, <layer>/input [tokens, in], or from n
- * files of kind hessian, summed in the order given. image: the first parts. Dies
- * where there is no such layer.
+ * files of kind hessian, summed in the order given, each with its first part at
+ * hand; the first has the output. Dies where there is no such layer.
  */
-void calibrate_files(struct output *out, size_t n, struct input *const in[n], struct image *image[n],
-	const struct selection *layers, const struct calibrate_cut *cut);
+void calibrate_files(size_t n, struct filter file[n], const struct selection *layers,
+	const struct calibrate_cut *cut);
 #endif

@@ -8,7 +8,6 @@
 #include "base/progress.h"
 #include "base/thread.h"
 #include "forward/score.h"
-#include "forward/weight.h"
 
 /*
  * Constants, not options: results depend on them. Tokens that one thread takes
@@ -83,10 +82,12 @@ void embed_positions(const struct layer *position, const struct batch *batch, fl
 	const struct linear *l = &position->linear;
 	int32_t *own = xalloc(batch->rows, sizeof *own);
 	const int32_t *at = batch_positions(batch, own);
+	size_t last = 0;
 
 	for (size_t i = 0; i < batch->rows; i++)
-		if ((size_t)at[i] >= l->out)
-			die("%s: holds %zu positions, the context needs %d: a smaller --ctx", position->path, l->out, at[i] + 1);
+		last = (size_t)at[i] > last ? (size_t)at[i] : last;
+	if (last >= l->out)
+		die("%s: holds %zu positions, the context needs %zu: a smaller --ctx", position->path, l->out, last + 1);
 	#pragma omp parallel num_threads(threads) if (batch->rows * l->in > FEW)
 	{
 		float *row = xalloc(l->in, sizeof *row);
@@ -297,26 +298,27 @@ struct tiles {
 	size_t models;
 	struct forward *const *f;
 	const struct head *const *h;
-	const void *w[MODELS];
+	struct product product[MODELS];
 	forward_visit *visit;
 	void *arg;
 };
 
-/* Rows i .. i + m - 1 over entries first .. first + n - 1, whose weights are t->w. */
+/* Rows i .. i + m - 1 over entries first .. first + n - 1, which t->product holds. */
 static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, size_t n, float *logits[], void *own[])
 {
 	const void *x[MODELS];
 
 	for (size_t k = 0; k < t->models; k++) {
-		size_t hidden = t->f[k]->config->hidden;
+		const struct forward *f = t->f[k];
+		size_t hidden = f->config->hidden;
 
-		x[k] = head_input(t->h[k], m, (const float (*)[hidden])(t->f[k]->hidden.x + i * hidden), own[k]);
+		x[k] = product_input(&t->product[k], m, own[k], (const float (*)[hidden])(f->hidden.x + i * hidden),
+			f->windows->modality ? f->windows->modality + i : NULL);
 	}
 	for (size_t v = 0, wide; v < n; v += wide) {
 		wide = least(HEAD_COLUMNS, n - v);
 		for (size_t k = 0; k < t->models; k++)
-			head_logits(t->h[k], m, first + v, wide, (float (*)[wide])logits[k], x[k],
-				(const char *)t->w[k] + weight_size(t->h[k]->type, v, t->f[k]->config->hidden));
+			head_logits(t->h[k], &t->product[k], first + v, wide, m, (float (*)[wide])logits[k], x[k]);
 		t->visit(t->arg, i, m, first + v, wide, (const float *const *)logits);
 	}
 }
@@ -333,7 +335,7 @@ static void tile_columns(const struct tiles *t, size_t first, size_t n)
 
 		for (size_t k = 0; k < t->models; k++) {
 			logits[k] = xalloc(HEAD_ROWS * HEAD_COLUMNS, sizeof *logits[k]);
-			own[k] = xalloc(input_size(t->h[k]->type, HEAD_ROWS, t->f[k]->config->hidden), 1);
+			own[k] = xalloc(product_workspace(&t->product[k], HEAD_ROWS), 1);
 		}
 		#pragma omp for schedule(dynamic)
 		for (size_t i = 0; i < rows; i += HEAD_ROWS)
@@ -352,12 +354,12 @@ void forward_tiles(size_t models, struct forward *const f[models], const struct 
 
 	for (size_t k = 0; k < models; k++) {
 		forward_head(f[k], h[k], NULL);
-		own[k] = xalloc(weight_size(h[k]->type, least(HEAD_WEIGHTS, vocab), f[k]->config->hidden), 1);
+		own[k] = xalloc(head_workspace(h[k], least(HEAD_WEIGHTS, vocab)), 1);
 	}
 	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
 		progress("head", v, vocab);
 		for (size_t k = 0; k < models; k++)
-			t.w[k] = head_weight(h[k], v, least(HEAD_WEIGHTS, vocab - v), own[k]);
+			t.product[k] = head_product(h[k], v, least(HEAD_WEIGHTS, vocab - v), own[k]);
 		tile_columns(&t, v, least(HEAD_WEIGHTS, vocab - v));
 	}
 	for (size_t k = 0; k < models; k++)
@@ -396,12 +398,15 @@ void forward_logits(struct forward *f, const struct head *h, size_t first, size_
 {
 	size_t hidden = f->config->hidden, vocab = f->config->vocab;
 	float *x = xalloc(n * hidden, sizeof *x);
-	void *input = xalloc(input_size(h->type, n, hidden), 1), *own = xalloc(weight_size(h->type, vocab, hidden), 1);
+	void *own = xalloc(head_workspace(h, vocab), 1), *input;
+	struct product p = head_product(h, 0, vocab, own);
 
 	memcpy(x, f->hidden.x + first * hidden, n * hidden * sizeof *x);
 	if (!f->normed)
 		head_norm(h, &(struct batch){ .rows = n }, (float (*)[hidden])x, (const float (*)[hidden])x, NULL);
-	head_logits(h, n, 0, vocab, y, head_input(h, n, (const float (*)[hidden])x, input), head_weight(h, 0, vocab, own));
+	input = xalloc(product_workspace(&p, n), 1);
+	head_logits(h, &p, 0, vocab, n, y, product_input(&p, n, input, (const float (*)[hidden])x,
+		f->windows->modality ? f->windows->modality + first : NULL));
 	free(x);
 	free(input);
 	free(own);

@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* head.c -- final norm and output layer; see head.h */
 #include "forward/head.h"
-#include "base/error.h"
-#include "forward/weight.h"
+#include <math.h>
 #include <stdlib.h>
+#include "base/error.h"
+
+static struct product choose(const struct head *h)
+{
+	return product_choose(&h->layer.linear, h->config->compute_type, h->config->rows);
+}
 
 struct head head_read(const struct image *image, const struct config *c, bool keep)
 {
-	struct head h = { .config = c, .type = c->compute_type };
+	struct head h = { .config = c };
 
 	if (!image_has(image, c->arch->head))
-		die("%s: %s: is missing%s", image_name(image), c->arch->head,
-			c->tied ? "; a tied head is stored as a hard link to the embeddings, import the model anew" : "");
+		die("%s: %s: is missing%s", image_name(image), c->arch->head, !c->tied ? "" :
+			"; a tied head is stored as a hard link to the embeddings, import the model anew");
 	h.norm = norm_read(image, c->arch->final_norm, c, c->hidden);
 	h.layer = layer_read(image, c->arch->head, c->vocab, c->hidden);
-	layer_runs(image, &h.layer);
+	layer_runs(image, &h.layer, c->modalities);
 	if (keep) {
-		h.weight = xalloc(weight_size(h.type, c->vocab, c->hidden), 1);
-		weight_make(h.type, &h.layer.linear, 0, c->vocab, h.weight);
+		struct product p = choose(&h);
+
+		h.weight = xalloc(product_size(&p, c->vocab), 1);
+		product_make(&p, 0, c->vocab, h.weight);
 	}
 	return h;
 }
@@ -37,29 +44,30 @@ void head_norm(const struct head *h, const struct batch *batch, float y[batch->r
 	observe(observer, h->config->blocks, PROJECTION_HEAD, batch, h->norm.n, y[0]);
 }
 
-const void *head_input(const struct head *h, size_t m, const float x[m][h->norm.n], void *own)
+size_t head_workspace(const struct head *h, size_t n)
 {
-	if (input_same(h->type, &h->layer.linear))
-		return x;
-	input_make(h->type, &h->layer.linear, m, own, x);
-	return own;
+	struct product p = choose(h);
+
+	return product_size(&p, n);
 }
 
-const void *head_weight(const struct head *h, size_t first, size_t n, void *own)
+struct product head_product(const struct head *h, size_t first, size_t n, void *workspace)
 {
-	const struct linear *l = &h->layer.linear;
+	struct product p = choose(h);
 
 	if (h->weight)
-		return (const char *)h->weight + weight_size(h->type, first, l->in);
-	if (h->type == COMPUTE_F32 && l->weight && l->weight_type == HALF_NONE)
-		return (const float *)l->weight + first * l->in;
-	weight_make(h->type, l, first, n, own);
-	return own;
+		p.weight = h->weight;
+	else if (!product_view(&p))
+		product_make(&p, first, n, workspace);
+	return p;
 }
 
-void head_logits(const struct head *h, size_t m, size_t first, size_t n, float y[m][n], const void *x, const void *w)
+void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m, float y[m][n],
+	const void *input)
 {
-	const float *bias = h->layer.linear.bias;
+	const float cap = (float)h->config->logit_cap;
 
-	weight_product(h->type, m, n, h->norm.n, n, y, x, w, bias ? bias + first : NULL, false);
+	product_run(p, first, n, m, n, y, input, p->l->bias ? p->l->bias + first : NULL, false);
+	for (size_t i = 0; cap > 0 && i < m * n; i++)
+		y[i / n][i % n] = cap * tanhf(y[i / n][i % n] / cap);
 }

@@ -2,36 +2,37 @@
 /*
  * head.h -- final norm and output layer
  *
- * The weights of a large vocabulary are made tile by tile, or kept for many
- * small products; a tile begins at a multiple of WEIGHT_ROWS (forward/weight.h).
+ * The weights of a large vocabulary are prepared tile by tile, or kept for many small products.
  */
 #ifndef FORWARD_HEAD_H
 #define FORWARD_HEAD_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "forward/batch.h"
+#include "forward/norm.h"
+#include "forward/observer.h"
 #include "io/image.h"
-#include "forward/block.h"
 #include "model/config.h"
 #include "model/layer.h"
-#include "forward/norm.h"
+#include "quant/product.h"
 
 struct head {
 	const struct config *config;
-	enum compute_type type;
 	struct norm norm;
 	struct layer layer;
-	void *weight;			/* of the whole vocabulary, kept; NULL: made tile by tile */
+	void *weight;			/* of the whole vocabulary, prepared and kept; NULL: tile by tile */
 };
 struct head head_read(const struct image *image, const struct config *c, bool keep);
 void head_free(struct head *h);
 
-/* The norm of x, which the output layer is fed; y may be x. */
+/* The norm of the batch's rows x, which the output layer is fed; y may be x. */
 void head_norm(const struct head *h, const struct batch *batch, float y[batch->rows][h->norm.n],
 	const float x[batch->rows][h->norm.n], const struct observer *observer);
-/* What it multiplies of head_norm()'s rows: these, or what is made of them in `own` of input_size() bytes. */
-const void *head_input(const struct head *h, size_t m, const float x[m][h->norm.n], void *own);
-/* The weights of entries first .. first + n - 1: a view, or made in `own` of weight_size() bytes. */
-const void *head_weight(const struct head *h, size_t first, size_t n, void *own);
-/* Their logits, from head_input()'s rows and head_weight()'s weights. */
-void head_logits(const struct head *h, size_t m, size_t first, size_t n, float y[m][n], const void *x, const void *w);
+/* The product with entries [first, first + n); workspace: head_workspace() bytes, for its weights. */
+size_t head_workspace(const struct head *h, size_t n);
+struct product head_product(const struct head *h, size_t first, size_t n, void *workspace);
+/* Logits of these of its entries, soft-capped where the model is, of inputs as product_input() makes them of
+ * head_norm()'s rows. */
+void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m, float y[m][n],
+	const void *input);
 #endif

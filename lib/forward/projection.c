@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* projection.c -- linear layers that share an input; see projection.h */
 #include "forward/projection.h"
-#include "base/error.h"
-#include "forward/weight.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
 
 static void set_bias(struct projection *s, size_t i)
 {
@@ -18,72 +17,60 @@ static void set_bias(struct projection *s, size_t i)
 		memset(s->bias + s->at[i], 0, l->out * sizeof *s->bias);
 }
 
-/* Products in bfloat16 are not made of packed words. */
-static bool takes_packed(struct projection *s, size_t i)
-{
-	return s->few && s->type != COMPUTE_BF16 &&
-		product_make(&s->product[i], &s->layer[i].linear, PRODUCT_BEST, s->type == COMPUTE_INT16);
-}
-
-/* Room for the weights of all layers that are not packed, and the weights in it. */
-static void make_weights(struct projection *s)
+/* Prepares the weights of layers first .. first + n - 1; of all, if they need other memory than before. */
+static void prepare(struct projection *s, size_t first, size_t n)
 {
 	size_t bytes = 0, end = 0;
 
 	for (size_t i = 0; i < s->layers; i++)
-		bytes += s->packed[i] ? 0 : weight_size(s->type, s->layer[i].linear.out, s->in);
+		bytes += product_size(&s->product[i], s->layer[i].linear.out);
 	if (s->bytes != bytes) {
 		free(s->memory);
-		s->memory = bytes ? xalloc(bytes, 1) : NULL;
+		s->memory = xalloc(bytes, 1);
+		s->bytes = bytes;
+		first = 0, n = s->layers;
 	}
-	s->bytes = bytes;
 	for (size_t i = 0; i < s->layers; i++) {
-		const struct linear *l = &s->layer[i].linear;
-
-		if (s->packed[i])
-			continue;
-		s->weight[i] = (char *)s->memory + end;
-		end += weight_size(s->type, l->out, s->in);
-		weight_make(s->type, l, 0, l->out, s->weight[i]);
+		if (i >= first && i < first + n)
+			product_make(&s->product[i], 0, s->layer[i].linear.out, (char *)s->memory + end);
+		end += product_size(&s->product[i], s->layer[i].linear.out);
 	}
 }
 
 void projection_set(struct projection *s, size_t i, const struct linear *l)
 {
-	const bool was = s->packed[i];
-
 	s->layer[i].linear = *l;
-	s->packed[i] = was && takes_packed(s, i);
-	if (was && !s->packed[i])
-		make_weights(s);
-	else if (!was)
-		weight_make(s->type, l, 0, l->out, s->weight[i]);
+	s->product[i] = product_choose(&s->layer[i].linear, s->type, s->rows);
+	prepare(s, i, 1);
 	set_bias(s, i);
 }
 
-void projection_read(struct projection *s, const struct image *image, const struct config *c, size_t index, enum projection_name projection)
+void projection_read(struct projection *s, const struct image *image, const struct config *c, size_t index,
+	enum projection_name name)
 {
+	s->name = name;
+	s->block = index;
 	s->type = c->compute_type;
-	s->few = c->few;
-	s->in = config_in(c, projection);
+	s->rows = c->rows;
+	s->in = config_in(c, name);
 	for (const struct linear_row *row = c->arch->linear; row->name; row++) {
 		struct layer *l = &s->layer[s->layers];
 		char *path;
 
-		if (row->projection != projection)
+		if (row->projection != name)
 			continue;
 		path = config_path(c, index, row->name);
 		*l = layer_read(image, path, config_out(c, row->role), s->in);
-		layer_runs(image, l);
+		layer_runs(image, l, c->modalities);
 		if (c->bias[row->role] && !l->linear.bias)
-			die("%s: %s/bias: is missing; this model's layers of the kind have one", image_name(image), path);
-		s->at[s->layers] = s->out;
-		s->packed[s->layers] = takes_packed(s, s->layers);
-		s->layers++;
+			die("%s: %s/bias: is missing; this model's layers of the kind have one",
+				image_name(image), path);
+		s->product[s->layers] = product_choose(&l->linear, s->type, s->rows);
+		s->at[s->layers++] = s->out;
 		s->out += l->linear.out;
 		free(path);
 	}
-	make_weights(s);
+	prepare(s, 0, s->layers);
 	for (size_t i = 0; i < s->layers; i++)
 		set_bias(s, i);
 }
@@ -103,65 +90,60 @@ void projection_free(struct projection *s)
 	*s = (struct projection){ 0 };
 }
 
-static void *room_of(struct room *room, size_t bytes)
+static void *workspace_of(struct workspace *w, size_t bytes)
 {
-	if (room->bytes < bytes) {
-		free(room->y);
-		room->y = xalloc(bytes, 1);
-		room->bytes = bytes;
+	if (w->bytes < bytes) {
+		free(w->memory);
+		w->memory = xalloc(bytes, 1);
+		w->bytes = bytes;
 	}
-	return room->y;
+	return w->memory;
 }
 
-static const void *input_of(const struct projection *s, const struct linear *l, size_t m, const float x[m][s->in], struct room *room)
+/* Layers from i on that are one product with it. */
+static size_t joined(const struct projection *s, size_t i)
 {
-	void *y;
+	size_t n = 1;
 
-	if (input_same(s->type, l))
-		return x;
-	y = room_of(room, input_size(s->type, m, s->in));
-	input_make(s->type, l, m, y, x);
-	return y;
+	while (i + n < s->layers && product_joins(&s->product[i], &s->product[i + n]))
+		n++;
+	return n;
 }
 
-static void apply_packed(const struct projection *s, size_t i, size_t m, size_t stride, float y[m][stride], const float x[m][s->in],
-	struct room *room, bool add)
+/* Whether a layer before i multiplies the same, so that it is done. */
+static bool is_done(const struct projection *s, size_t i)
 {
-	for (size_t t = 0, n; t < m; t += n) {
-		size_t parts = (m - t + PRODUCT_FEW - 1) / PRODUCT_FEW;
-
-		n = (m - t + parts - 1) / parts;
-		product_apply(&s->product[i], n, stride, (float (*)[stride])&y[t][s->at[i]], &x[t],
-			room_of(room, product_room(n, s->in)), s->layer[i].linear.bias, add);
-	}
+	for (size_t k = 0; k < i; k++)
+		if (product_input_same(&s->product[k], &s->product[i]))
+			return true;
+	return false;
 }
 
-/* Whether two layers can be one product of one input. */
-static bool together(const struct projection *s, size_t i, size_t j)
+void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
+	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,
+	const struct observer *observer, bool add)
 {
-	return s->type != COMPUTE_BF16 && !s->packed[i] && !s->packed[j] && s->layer[i].linear.input.mode == INPUT_AS_IS &&
-		s->layer[j].linear.input.mode == INPUT_AS_IS;
-}
+	const uint8_t *modality = batch->modality ? batch->modality + first : NULL;
 
-void projection_apply(const struct projection *s, size_t m, size_t stride, float y[m][stride], const float x[m][s->in], struct room *room,
-	bool add)
-{
-	const void *input = NULL;
+	/* What transforms the input, an online Hadamard, has its place here. */
+	observe(observer, s->block, s->name, batch, s->in, x[0]);
+	for (size_t i = 0; i < s->layers; i++) {
+		const struct product *p = &s->product[i];
+		const void *input;
 
-	for (size_t i = 0, j; i < s->layers; i = j) {
-		const struct linear *l = &s->layer[i].linear;
-		size_t at = s->at[i];
-
-		for (j = i + 1; j < s->layers && together(s, i, j); j++)
-			;
-		if (s->packed[i]) {
-			apply_packed(s, i, m, stride, y, x, room, add);
-			input = NULL;
+		if (is_done(s, i))
 			continue;
+		input = product_input(p, m, workspace_of(workspace, product_workspace(p, m)), x, modality);
+		for (size_t j = i, n; j < s->layers; j += n) {
+			const size_t at = s->at[j];
+			const float *bias = s->bias ? s->bias + at : NULL;
+			size_t end;
+
+			n = joined(s, j);
+			end = j + n < s->layers ? s->at[j + n] : s->out;
+			if (product_input_same(p, &s->product[j]))
+				product_run(&s->product[j], 0, end - at, m, stride,
+					(float (*)[stride])&y[0][at], input, bias, add);
 		}
-		if (!input || l->input.mode != INPUT_AS_IS || s->layer[i - 1].linear.input.mode != INPUT_AS_IS)
-			input = input_of(s, l, m, x, room);
-		weight_product(s->type, m, (j < s->layers ? s->at[j] : s->out) - at, s->in, stride, (float (*)[stride])&y[0][at],
-			input, s->weight[i], s->bias ? s->bias + at : NULL, add);
 	}
 }

@@ -2,48 +2,54 @@
 /*
  * projection.h -- linear layers that share an input, side by side
  *
- * Their outputs stand in one row, and in f32 and int16 their weights in one
- * matrix, so that they are one product. Inputs are rounded as the layers say
- * (quant/linear.h). Rows of x are tokens. Packed weights are multiplied as they
- * are where config->few says that products have few columns.
+ * Their outputs stand in one row. What multiplies them is the table of products' choice
+ * (quant/product.h); layers that round the input alike share what is made of it, and where their
+ * weights can stand in one matrix they are one product.
  */
 #ifndef FORWARD_PROJECTION_H
 #define FORWARD_PROJECTION_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "forward/batch.h"
+#include "forward/observer.h"
 #include "io/image.h"
 #include "model/config.h"
 #include "model/layer.h"
 #include "quant/product.h"
 
 struct projection {
+	enum projection_name name;
+	size_t block;
 	enum compute_type type;
-	bool few;
+	size_t rows;			/* of a product, at most; 0: many */
 	size_t in, out, layers;
 	struct layer layer[LINEARS];
 	size_t at[LINEARS];		/* first output of each layer */
-	bool packed[LINEARS];		/* multiplied as it is, by product[] */
 	struct product product[LINEARS];
-	size_t bytes;			/* of the weights */
+	size_t bytes;			/* of the prepared weights, one after the other */
 	void *memory;			/* that they stand in */
-	void *weight[LINEARS];		/* of each other layer, as weight_make() makes it, one after the other */
 	float *bias;			/* [out] or NULL */
 };
 
-/* The layers of a block of the projection; the image must stay as long as they do. s: zeroed, or emptied. */
-void projection_read(struct projection *s, const struct image *image, const struct config *c, size_t index, enum projection_name projection);
+/* The layers of a projection of a block; the image must stay as long as they do. s: zeroed, or emptied. */
+void projection_read(struct projection *s, const struct image *image, const struct config *c, size_t index,
+	enum projection_name name);
 void projection_empty(struct projection *s);	/* keeps the memory of the weights for the next ones */
 void projection_free(struct projection *s);
 /* Another layer in the place of layer i. */
 void projection_set(struct projection *s, size_t i, const struct linear *l);
 
-/* Room for inputs that had to be rounded; grows as it is needed, free() y. */
-struct room {
+/* Memory that grows as it is needed; free() it. */
+struct workspace {
 	size_t bytes;
-	void *y;
+	void *memory;
 };
 
-/* y[m][stride] = x wᵀ + bias, or y += with `add`. */
-void projection_apply(const struct projection *s, size_t m, size_t stride, float y[m][stride], const float x[m][s->in], struct room *room,
-	bool add);
+/*
+ * y[m][stride] = x wᵀ + bias, or y += with `add`, of rows [first, first + m) of the batch. The input is
+ * observed, rounded once for each distinct input scale, and multiplied. An observer wants all rows.
+ */
+void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
+	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,
+	const struct observer *observer, bool add);
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 #include "base/error.h"
 #include "forward/forward.h"
-#include "forward/weight.h"
 
 struct resident resident_open(const struct image *image, const struct config *c)
 {
@@ -37,7 +36,8 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	size_t hidden = r->config->hidden, n = batch->sequences;
 	float *x = xalloc(batch->rows, hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
-	void *input = xalloc(input_size(r->head.type, n, hidden), 1);
+	struct product p = head_product(&r->head, 0, r->config->vocab, NULL);
+	void *workspace = xalloc(product_workspace(&p, n), 1);
 
 	embed_tokens(&r->embedding, batch->rows, row, id);
 	if (r->position.path)
@@ -47,8 +47,8 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	for (size_t s = 0; s < n; s++)
 		memmove(row[s], row[batch->sequence[s].first + batch->sequence[s].length - 1], sizeof row[s]);
 	head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);
-	head_logits(&r->head, n, 0, r->config->vocab, logits, head_input(&r->head, n, (const float (*)[hidden])x, input),
-		r->head.weight);
+	head_logits(&r->head, &p, 0, r->config->vocab, n, logits,
+		product_input(&p, n, workspace, (const float (*)[hidden])x, NULL));
 	free(x);
-	free(input);
+	free(workspace);
 }

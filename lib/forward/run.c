@@ -3,7 +3,6 @@
 #include "forward/run.h"
 #include <stdlib.h>
 #include "base/error.h"
-#include "quant/product.h"
 
 struct run *run_open(const char *path, enum compute_type type)
 {
@@ -25,7 +24,8 @@ void run_match(const struct run *model, const struct run *reference)
 
 void run_begin(struct run *r, const struct windows *w, size_t memory)
 {
-	r->config.few = w->rows <= PRODUCT_FEW;
+	r->config.rows = w->rows;
+	r->config.modalities = w->modalities;
 	r->forward = forward_open(&r->config, w, memory);
 }
 

@@ -10,10 +10,10 @@
 #define FORWARD_RUN_H
 #include <stdbool.h>
 #include <stddef.h>
-#include "io/image.h"
-#include "model/config.h"
 #include "forward/forward.h"
 #include "forward/head.h"
+#include "io/image.h"
+#include "model/config.h"
 
 struct run {
 	struct input *in;

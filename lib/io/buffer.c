@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include "base/error.h"
 
-/* The file gets its blocks before it is mapped, so that a full disk is an error here and not a signal later. */
+/* The file gets its blocks before it is mapped: a full disk is an error here, and not a signal later. */
 static size_t allocate(const struct buffer *b, size_t capacity, size_t need)
 {
 	int e = posix_fallocate(b->fd, 0, (off_t)capacity);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * buffer.h -- memory that grows without a copy of its pages (mremap): anonymous, or a mapped file that grows with it
+ * buffer.h -- memory that grows without a copy of its pages (mremap): anonymous, or a file that grows with it
  */
 #ifndef IO_BUFFER_H
 #define IO_BUFFER_H

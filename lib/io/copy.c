@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * copy.c -- what a result takes over from an input: its history, and the objects that a tool leaves as they are;
- * see image.h
+ * copy.c -- what a result takes over from an input: histories, objects a tool leaves alone; see image.h
  *
  * Objects are copied member by member, so that some can be left out or have been
  * written already. What has several names within a part keeps them; what an
@@ -38,8 +37,8 @@ static void copy_attribute(struct output *out, const struct image *from, const c
 		die("%s: %s: attribute %s is damaged", from->name, path, name);
 	if (!listed(skip, name) && !hdf5_yes(H5Aexists(to, name), out->name, path)) {
 		value = xalloc((size_t)n, size);
-		if (H5Aread(a, t, value) < 0 || (b = H5Acreate2(to, name, t, s, H5P_DEFAULT, H5P_DEFAULT)) < 0 ||
-		    H5Awrite(b, t, value) < 0)
+		b = H5Aread(a, t, value) < 0 ? -1 : H5Acreate2(to, name, t, s, H5P_DEFAULT, H5P_DEFAULT);
+		if (b < 0 || H5Awrite(b, t, value) < 0)
 			die("%s: %s: attribute %s cannot be copied to %s", from->name, path, name, out->name);
 		H5Dvlen_reclaim(t, s, H5P_DEFAULT, value);
 		free(value);
@@ -50,7 +49,8 @@ static void copy_attribute(struct output *out, const struct image *from, const c
 }
 
 /* Copies the attributes of an object that its copy does not have yet, but for those in skip. */
-static void copy_attributes(struct output *out, const struct image *from, const char *path, const char *const skip[])
+static void copy_attributes(struct output *out, const struct image *from, const char *path,
+	const char *const skip[])
 {
 	hid_t to = output_object(out, path), o = H5Oopen(from->file, path, H5P_DEFAULT), a;
 	H5O_info_t info;
@@ -68,7 +68,8 @@ static void copy_attributes(struct output *out, const struct image *from, const 
 }
 
 /* Whether the dataset `there` of the output, which has the shape of t, holds its numbers. */
-static bool same_rows(struct output *out, const char *there, hid_t d, hid_t type, hid_t space, const struct tensor *t)
+static bool same_rows(struct output *out, const char *there, hid_t d, hid_t type, hid_t space,
+	const struct tensor *t)
 {
 	enum { COMPARED = 1 << 20 };	/* bytes that are read at once */
 	size_t row = t->dim[1] * tensor_size(t->type), rows = row ? COMPARED / row + 1 : 1;
@@ -77,10 +78,10 @@ static bool same_rows(struct output *out, const char *there, hid_t d, hid_t type
 
 	for (size_t i = 0; same && i < t->dim[0]; i += rows) {
 		size_t m = t->dim[0] - i < rows ? t->dim[0] - i : rows;
-		hsize_t start[2] = { i, 0 }, count[2] = { m, t->dim[1] };
-		hid_t memory = hdf5_id(H5Screate_simple(2, count, NULL), out->name, there);
+		hsize_t start[2] = { i, 0 }, n[2] = { m, t->dim[1] };
+		hid_t memory = hdf5_id(H5Screate_simple(2, n, NULL), out->name, there);
 
-		hdf5_id(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL), out->name, there);
+		hdf5_id(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, n, NULL), out->name, there);
 		hdf5_id(H5Dread(d, type, memory, space, H5P_DEFAULT, b), out->name, there);
 		same = !memcmp(b, (char *)t->data + i * row, m * row);
 		H5Sclose(memory);
@@ -102,7 +103,8 @@ static bool same_data(struct output *out, const char *there, const struct image 
 	d = hdf5_id(H5Dopen2(out->file, there, H5P_DEFAULT), out->name, there);
 	space = hdf5_id(H5Dget_space(d), out->name, there);
 	type = hdf5_id(H5Dget_type(d), out->name, there);
-	same = hdf5_yes(H5Tequal(type, hdf5_type(t.type)), out->name, there) && H5Sget_simple_extent_ndims(space) == 2 &&
+	same = hdf5_yes(H5Tequal(type, hdf5_type(t.type)), out->name, there) &&
+		H5Sget_simple_extent_ndims(space) == 2 &&
 		hdf5_id(H5Sget_simple_extent_dims(space, dim, NULL), out->name, there) == 2 &&
 		dim[0] == t.dim[0] && dim[1] == t.dim[1] && same_rows(out, there, d, type, space, &t);
 	H5Tclose(type), H5Sclose(space), H5Dclose(d);
@@ -112,14 +114,15 @@ static bool same_data(struct output *out, const char *there, const struct image 
 /* The name of a dataset in the earlier part that has it too, or NULL; free() it. */
 static char *tied_to(const struct image *from, const char *path, const H5O_info_t *info)
 {
-	if (info->rc > 1 && from->links)
-		for (size_t i = 0; i < from->links->n; i++)
-			if (from->links->item[i].address == info->addr && from->links->item[i].part < from->part)
-				return xformat("%s", from->links->item[i].path);
+	const struct links none = { 0 }, *l = info->rc > 1 && from->links ? from->links : &none;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->item[i].address == info->addr && l->item[i].part < from->part)
+			return xformat("%s", l->item[i].path);
 	return image_text(from, path, "tied_to");
 }
 
-/* Reads and writes the values of a dataset in a later format (h5py's libver="latest"), which H5Ocopy() refuses. */
+/* Copies a dataset by its values: H5Ocopy() refuses one in a later format (h5py's libver="latest"). */
 static bool copy_values(struct output *out, const struct image *from, const char *path)
 {
 	hid_t d = hdf5_id(H5Dopen2(from->file, path, H5P_DEFAULT), from->name, path);
@@ -135,7 +138,7 @@ static bool copy_values(struct output *out, const struct image *from, const char
 	void *value;
 
 	if (n < 0 || !size || (size_t)n / 4096 > from->length / size)	/* no filter expands bytes by more */
-		die("%s: %s: is larger than its file can hold; the file is damaged", from->name, path);
+		die("%s: %s: has more data than its file can hold; it is damaged", from->name, path);
 	value = xalloc((size_t)n, size);
 	hdf5_id(H5Pset_obj_track_times(c, false), out->name, path);
 	to = H5Dcreate2(out->file, path, t, s, H5P_DEFAULT, c, H5P_DEFAULT);
@@ -148,7 +151,8 @@ static bool copy_values(struct output *out, const struct image *from, const char
 	return done;
 }
 
-static void copy_dataset(struct output *out, const struct image *from, const char *path, const H5O_info_t *info)
+static void copy_dataset(struct output *out, const struct image *from, const char *path,
+	const H5O_info_t *info)
 {
 	char *tie = tied_to(from, path, info);
 	hid_t p = H5Dopen2(from->file, path, H5P_DEFAULT);
@@ -161,8 +165,8 @@ static void copy_dataset(struct output *out, const struct image *from, const cha
 		p = hdf5_id(H5Pcreate(H5P_OBJECT_COPY), out->name, path);
 		if (H5Ocopy(from->file, path, out->file, path, p, H5P_DEFAULT) < 0) {
 			if (!copy_values(out, from, path))
-				die("%s: %s: cannot be copied to %s, nor its values; the file is damaged, or of a later "
-					"HDF5 library", from->name, path, out->name);
+				die("%s: %s: cannot be copied to %s; damaged, or of a later HDF5 library",
+					from->name, path, out->name);
 			copy_attributes(out, from, path, NULL);
 		}
 		H5Pclose(p);
@@ -172,25 +176,17 @@ static void copy_dataset(struct output *out, const struct image *from, const cha
 	free(tie);
 }
 
-static bool is_copied(const struct output *out, const char *path)
-{
-	for (size_t i = 0; i < out->copies; i++)
-		if (!strcmp(out->copied[i], path))
-			return true;
-	return false;
-}
-
-/* Links an object to its copy in this part, which has another name; false if there is none yet, and notes this name. */
-static bool link_to_copy(struct output *out, const struct image *from, const char *path, const H5O_info_t *info)
+/* Links an object to its copy under another name in this part; if there is none, notes this one and fails. */
+static bool link_to_copy(struct output *out, const char *path, const H5O_info_t *info)
 {
 	const struct links *l = &out->links;
 
-	for (size_t i = 0; i < l->n; i++)
-		if (l->item[i].address == info->addr && !output_has(out, path) && output_has(out, l->item[i].path)) {
-			output_link(out, path, l->item[i].path);
+	for (const struct link *i = l->item; i < l->item + l->n; i++)
+		if (i->address == info->addr && !output_has(out, path) && output_has(out, i->path)) {
+			output_link(out, path, i->path);
 			return true;
 		}
-	links_add(&out->links, info->addr, path, from->part);
+	links_add(&out->links, info->addr, path, out->part);
 	return false;
 }
 
@@ -204,9 +200,9 @@ static void copy(struct output *out, const struct image *from, const char *path,
 
 	if (depth > IMAGE_DEPTH)
 		die("%s: %s: is nested too deeply", from->name, path);
-	if (listed(except, path) || (except && is_copied(out, path)))
+	if (listed(except, path) || (except && listed((const char *const *)out->copied, path)))
 		return;
-	if (info.rc > 1 && link_to_copy(out, from, path, &info))
+	if (info.rc > 1 && link_to_copy(out, path, &info))
 		return;
 	if (info.type == H5O_TYPE_DATASET) {
 		output_parent(out, path);
@@ -228,8 +224,9 @@ static void copy(struct output *out, const struct image *from, const char *path,
 void output_copy(struct output *out, const struct image *from, const char *path, const char *const skip[])
 {
 	copy(out, from, path, skip, NULL, 0);
-	out->copied = xgrow(out->copied, out->copies + 1, sizeof *out->copied);
+	out->copied = xgrow(out->copied, out->copies + 2, sizeof *out->copied);
 	out->copied[out->copies++] = xformat("%s", path);
+	out->copied[out->copies] = NULL;
 }
 
 void output_rest(struct output *out, const struct image *from, const char *const except[])
@@ -244,7 +241,7 @@ void output_rest(struct output *out, const struct image *from, const char *const
 
 struct lineage { struct output *out; const struct image *from; const char *prefix; };
 
-/* Copies the attribute history:X of an input as history:PREFIX:X, and where there is a prefix, history as history:PREFIX. */
+/* Copies history:X of an input as history:PREFIX:X; with a prefix also history as history:PREFIX. */
 static herr_t copy_history(hid_t root, const char *name, const H5A_info_t *info, void *arg)
 {
 	static const char history[] = "history";
@@ -283,14 +280,14 @@ void output_history(struct output *out, const char *input, const struct image *f
 
 void output_begin(struct output *out, const struct image *from)
 {
-	static const char *const of_output[] = { "ptq_kind", "ptq_version", "history", "part", "parts", NULL };
+	static const char *const set[] = { "ptq_kind", "ptq_version", "history", "part", "parts", NULL };
 	char *old;
 
 	output_start(out, from->part, from->parts);
 	if (from->part)
 		return;
 	if (!strcmp(image_kind(from), out->kind))
-		copy_attributes(out, from, "/", of_output);
+		copy_attributes(out, from, "/", set);
 	else
 		copy_histories(out, from, "");
 	old = image_text(from, "/", "history");

@@ -67,8 +67,8 @@ void file_kind(int fd, const char *kind)
 		snprintf(i->kind, KIND, "%s", kind);
 }
 
-/* Standard error must not be the input, since a message would be written into it. The message that says so then has
- * no place to go either, and the exit status alone tells. */
+/* Dies if standard error is the input, since messages would be written into it; so would this
+ * one: only the exit status tells. */
 static void check_error_output(const struct stat *st, const char *path)
 {
 	struct stat error;
@@ -115,7 +115,7 @@ static int standard_input(void)
 	static bool taken;
 
 	if (taken)
-		misuse("standard input is named twice and can be read only once; name a file for one of the two");
+		misuse("standard input is named twice and can be read once; name a file for one of them");
 	taken = true;
 	if (standard_closed(0))
 		die("<stdin>: is closed");
@@ -132,7 +132,7 @@ int file_open(const char *path, char **name)
 	if (fd < 0 || fstat(fd, &st))
 		die("%s: cannot open:", *name);
 	if (S_ISDIR(st.st_mode))
-		die("%s: is a folder, a file was expected", *name);
+		die("%s: is a folder, expected a file", *name);
 	file_note(fd, *name);
 	return fd;
 }

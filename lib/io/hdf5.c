@@ -9,9 +9,9 @@
 static hid_t little[TENSOR_TYPES], big[TENSOR_TYPES];
 
 /* A floating-point type of 16 bits. */
-static hid_t half(hid_t from, size_t exponent, size_t mantissa, size_t bias)
+static hid_t half(size_t exponent, size_t mantissa, size_t bias)
 {
-	hid_t t = H5Tcopy(from);
+	hid_t t = H5Tcopy(H5T_IEEE_F32LE);
 
 	if (t < 0 || H5Tset_fields(t, 15, mantissa, exponent, 0, mantissa) < 0 || H5Tset_size(t, 2) < 0 ||
 	    H5Tset_ebias(t, bias) < 0)
@@ -32,24 +32,20 @@ void hdf5_init(void)
 	if (little[TENSOR_F32])
 		return;
 	on_exit(on_library_exit, NULL);
-	H5dont_atexit();	/* must come first; its cleaning up at exit can crash, and everything is closed by then */
+	H5dont_atexit();	/* comes first; the library's clean-up at exit can crash, and is not needed */
 	if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0)
 		die("the HDF5 library cannot be started");
-	for (int e = 0; e < 2; e++) {
-		hid_t *t = e ? big : little;
-
-		t[TENSOR_F32] = e ? H5T_IEEE_F32BE : H5T_IEEE_F32LE;
-		t[TENSOR_F64] = e ? H5T_IEEE_F64BE : H5T_IEEE_F64LE;
-		t[TENSOR_F16] = half(t[TENSOR_F32], 5, 10, 15);
-		t[TENSOR_BF16] = half(t[TENSOR_F32], 8, 7, 127);
-		t[TENSOR_U8] = e ? H5T_STD_U8BE : H5T_STD_U8LE;
-		t[TENSOR_I8] = e ? H5T_STD_I8BE : H5T_STD_I8LE;
-		t[TENSOR_U16] = e ? H5T_STD_U16BE : H5T_STD_U16LE;
-		t[TENSOR_I16] = e ? H5T_STD_I16BE : H5T_STD_I16LE;
-		t[TENSOR_U32] = e ? H5T_STD_U32BE : H5T_STD_U32LE;
-		t[TENSOR_I32] = e ? H5T_STD_I32BE : H5T_STD_I32LE;
-		t[TENSOR_U64] = e ? H5T_STD_U64BE : H5T_STD_U64LE;
-		t[TENSOR_I64] = e ? H5T_STD_I64BE : H5T_STD_I64LE;
+	memcpy(little, (const hid_t[TENSOR_TYPES]){
+		[TENSOR_F32] = H5T_IEEE_F32LE, [TENSOR_F64] = H5T_IEEE_F64LE,
+		[TENSOR_F16] = half(5, 10, 15), [TENSOR_BF16] = half(8, 7, 127),
+		[TENSOR_U8] = H5T_STD_U8LE, [TENSOR_I8] = H5T_STD_I8LE,
+		[TENSOR_U16] = H5T_STD_U16LE, [TENSOR_I16] = H5T_STD_I16LE,
+		[TENSOR_U32] = H5T_STD_U32LE, [TENSOR_I32] = H5T_STD_I32LE,
+		[TENSOR_U64] = H5T_STD_U64LE, [TENSOR_I64] = H5T_STD_I64LE }, sizeof little);
+	for (int t = TENSOR_F32; t < TENSOR_TYPES; t++) {
+		big[t] = H5Tcopy(little[t]);
+		if (big[t] < 0 || H5Tset_order(big[t], H5T_ORDER_BE) < 0)
+			die("this HDF5 library cannot describe big-endian numbers");
 	}
 }
 
@@ -145,7 +141,8 @@ static herr_t user_free(void *user)
 
 hid_t hdf5_memory_plist(struct buffer *b)
 {
-	H5FD_file_image_callbacks_t cb = { image_malloc, image_memcpy, image_realloc, image_free, user_copy, user_free, b };
+	H5FD_file_image_callbacks_t cb =
+		{ image_malloc, image_memcpy, image_realloc, image_free, user_copy, user_free, b };
 	hid_t p = H5Pcreate(H5P_FILE_ACCESS);
 
 	if (p < 0 || H5Pset_fapl_core(p, 2 << 20, 0) < 0 || H5Pset_file_image_callbacks(p, &cb) < 0)
@@ -155,7 +152,7 @@ hid_t hdf5_memory_plist(struct buffer *b)
 
 hid_t hdf5_open(const char *name, const unsigned char *image, size_t length)
 {
-	struct buffer view = { .data = (unsigned char *)(uintptr_t)image, .capacity = SIZE_MAX };	/* never grows */
+	struct buffer view = { .data = (unsigned char *)(uintptr_t)image, .capacity = SIZE_MAX };
 	hid_t p = hdf5_memory_plist(&view), file;
 	static unsigned opened;
 	char *unique;
@@ -185,7 +182,7 @@ size_t hdf5_length(const char *name, const unsigned char h[HDF5_HEAD])
 	if (!hdf5_signature(h, HDF5_HEAD))
 		die("%s: is not an HDF5 file", name);
 	if (version > 3 || width != 8)
-		die("%s: has an HDF5 superblock of version %d with %d-byte addresses; 0 to 3 with 8 bytes were expected",
+		die("%s: has HDF5 superblock version %d with %d-byte addresses, expected 0 to 3 with 8",
 			name, version, width);
 	for (int i = 7; i >= 0; i--)
 		n = n << 8 | h[end + i], b = b << 8 | h[base + i];

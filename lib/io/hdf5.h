@@ -2,7 +2,7 @@
 /*
  * hdf5.h -- the HDF5 library as io calls it: its start, its types, its answers, files in memory
  *
- * An answer that is a failure is neither "no" nor "absent": such calls die, naming file and path.
+ * Where a call of the library fails, hdf5_id(), hdf5_yes() and hdf5_has() die, naming file and path.
  */
 #ifndef IO_HDF5_H
 #define IO_HDF5_H
@@ -13,13 +13,13 @@
 #include "io/buffer.h"
 #include "io/tensor.h"
 
-void hdf5_init(void);				/* starts the library: no messages of its own, our types made */
+void hdf5_init(void);				/* starts the library, without messages of its own */
 hid_t hdf5_type(enum tensor_type type);		/* little-endian file type, kept open */
-/* Which tensor type an HDF5 type is, of either byte order; TENSOR_ANY: none. exact: it is hdf5_type() of that. */
+/* Which tensor type an HDF5 type of either byte order is; TENSOR_ANY: none. exact: it is little-endian. */
 enum tensor_type hdf5_type_of(hid_t type, bool *exact, const char *file, const char *path);
 
-hid_t hdf5_id(hid_t id, const char *file, const char *path);		/* the same, or dies where the call failed */
-bool hdf5_yes(htri_t answer, const char *file, const char *path);	/* true or false; dies where the call failed */
+hid_t hdf5_id(hid_t id, const char *file, const char *path);		/* returns id */
+bool hdf5_yes(htri_t answer, const char *file, const char *path);
 /* Whether there is a link of this path, and one of each group on the way. name: of the file. */
 bool hdf5_has(hid_t file, const char *path, const char *name);
 

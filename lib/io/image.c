@@ -101,7 +101,7 @@ char *image_text(const struct image *image, const char *path, const char *name)
 double image_number(const struct image *image, const char *path, const char *name, double otherwise)
 {
 	double v = otherwise;
-	H5T_class_t class;
+	H5T_class_t is;
 	hid_t a, s, t;
 
 	image = owner(image, path);
@@ -109,9 +109,9 @@ double image_number(const struct image *image, const char *path, const char *nam
 		return otherwise;
 	s = hdf5_id(H5Aget_space(a), image->name, path);
 	t = hdf5_id(H5Aget_type(a), image->name, path);
-	class = H5Tget_class(t);	/* h5py stores True as an H5T_ENUM */
-	if (H5Sget_simple_extent_npoints(s) != 1 || (class != H5T_INTEGER && class != H5T_FLOAT && class != H5T_ENUM) ||
-	    H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
+	is = H5Tget_class(t);	/* h5py stores True as an H5T_ENUM */
+	if ((is != H5T_INTEGER && is != H5T_FLOAT && is != H5T_ENUM) ||
+	    H5Sget_simple_extent_npoints(s) != 1 || H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
 		die("%s: %s: attribute %s is not one number", image->name, path, name);
 	H5Tclose(t), H5Sclose(s), H5Aclose(a);
 	return v;
@@ -152,9 +152,10 @@ const char *image_kind(const struct image *image)
 
 /* ---- tensors ---- */
 
-/* Keeps converted data until the image is left. */
-static void *keep(struct image *image, void *p)
+void *image_keep(const struct image *from, void *p)
 {
+	struct image *image = (struct image *)(uintptr_t)from;
+
 	image->copy = xgrow(image->copy, image->copies + 1, sizeof *image->copy);
 	return image->copy[image->copies++] = p;
 }
@@ -164,8 +165,8 @@ static bool is_float(enum tensor_type t)
 	return t >= TENSOR_F32 && t <= TENSOR_F64;
 }
 
-/* The type that stored data has in memory when `type` is asked for; TENSOR_ANY: none, since HDF5 converts floats of
- * 16 bits slowly, and some wrongly. */
+/* The type that stored data has in memory if `type` is asked for. TENSOR_ANY: none, since HDF5 converts
+ * floats of 16 bits slowly, and some wrongly. */
 static enum tensor_type type_in_memory(enum tensor_type stored, enum tensor_type type)
 {
 	if (type == TENSOR_ANY)
@@ -177,7 +178,7 @@ static enum tensor_type type_in_memory(enum tensor_type stored, enum tensor_type
 	return TENSOR_ANY;
 }
 
-/* Stops the conversion at a value outside the range of the new type: HDF5 would clamp it, or make it infinite. */
+/* Stops a conversion at a value that the new type cannot hold: HDF5 would clamp it, or make it infinite. */
 static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to, void *value, void *result,
 	void *arg)
 {
@@ -191,17 +192,16 @@ static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to,
 /* The filter that the library does not have and the data need, or NULL. */
 static char *missing_filter(hid_t creation)
 {
-	int n = H5Pget_nfilters(creation);
+	const unsigned n = (unsigned)H5Pget_nfilters(creation);
 
-	for (int i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		unsigned flags, config;
-		size_t values = 0;
+		size_t none = 0;
 		char name[64] = "";
-		H5Z_filter_t filter =
-			H5Pget_filter2(creation, (unsigned)i, &flags, &values, NULL, sizeof name, name, &config);
+		H5Z_filter_t f = H5Pget_filter2(creation, i, &flags, &none, NULL, sizeof name, name, &config);
 
-		if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
-			return xformat("%s, filter %d", *name ? name : "unnamed", filter);
+		if (f >= 0 && H5Zfilter_avail(f) <= 0)
+			return xformat("filter %d (%s)", f, *name ? name : "unnamed");
 	}
 	return NULL;
 }
@@ -214,13 +214,13 @@ static void read_converted(const struct image *image, const char *path, hid_t ds
 	bool beyond = false;
 
 	if (filter)
-		die("%s: %s: is compressed by %s, which this HDF5 library does not have; gzip or none was expected",
+		die("%s: %s: is compressed by %s, which this HDF5 library lacks, expected gzip or none",
 			image->name, path, filter);
 	hdf5_id(H5Pset_type_conv_cb(how, refuse_range, &beyond), image->name, path);
 	if (tensor_count(t) && H5Dread(ds, hdf5_type(t->type), H5S_ALL, H5S_ALL, how, t->data) < 0) {
 		if (beyond)
-			die("%s: %s: holds %s values that do not fit %s", image->name, path, tensor_name(stored),
-				tensor_name(t->type));
+			die("%s: %s: holds %s values that do not fit %s", image->name, path,
+				tensor_name(stored), tensor_name(t->type));
 		die("%s: %s: cannot be read; the file is damaged", image->name, path);
 	}
 	H5Pclose(how);
@@ -268,7 +268,8 @@ static void read_shape(const struct image *image, const char *path, hid_t ds, in
 
 	t->rank = H5Sget_simple_extent_type(s) == H5S_NULL ? -1 : H5Sget_simple_extent_ndims(s);
 	if (t->rank < 0 || t->rank > TENSOR_RANK)
-		die(t->rank < 0 ? "%s: %s: is an empty dataset" : "%s: %s: has %d dimensions", image->name, path, t->rank);
+		die(t->rank < 0 ? "%s: %s: is an empty dataset" : "%s: %s: has %d dimensions",
+			image->name, path, t->rank);
 	hdf5_id(H5Sget_simple_extent_dims(s, d, NULL), image->name, path);
 	H5Sclose(s);
 	fits = rank < 0 || t->rank == rank;
@@ -279,12 +280,12 @@ static void read_shape(const struct image *image, const char *path, hid_t ds, in
 		fits &= rank < 0 || !dim || i >= rank || !dim[i] || dim[i] == t->dim[i];
 	}
 	if (!fits)
-		die("%s: %s: has shape %s, %s was expected", image->name, path, shape_text(t->rank, t->dim, false, is),
-			shape_text(rank, dim, true, expected));
+		die("%s: %s: has shape %s, expected %s", image->name, path,
+			shape_text(t->rank, t->dim, false, is), shape_text(rank, dim, true, expected));
 }
 
-bool image_find(const struct image *from, const char *path, enum tensor_type type, int rank, const size_t dim[],
-	struct tensor *t)
+bool image_find(const struct image *from, const char *path, enum tensor_type type, int rank,
+	const size_t dim[], struct tensor *t)
 {
 	struct image *image = (struct image *)(uintptr_t)owner(from, path);
 	enum tensor_type stored;
@@ -301,19 +302,21 @@ bool image_find(const struct image *from, const char *path, enum tensor_type typ
 	pl = hdf5_id(H5Dget_create_plist(ds), image->name, path);
 	stored = hdf5_type_of(ty, &exact, image->name, path);
 	if (stored == TENSOR_ANY)
-		die("%s: %s: has an element type that is not read; floats or integers of 8 to 64 bits were expected", image->name, path);
+		die("%s: %s: has a type that is not read, expected floats, or integers of 8 to 64 bits",
+			image->name, path);
 	t->type = type_in_memory(stored, type);
 	if (t->type == TENSOR_ANY)
-		die("%s: %s: is %s, %s was expected", image->name, path, tensor_name(stored), tensor_name(type));
+		die("%s: %s: is %s, expected %s", image->name, path, tensor_name(stored),
+			tensor_name(type));
 	if (H5Pget_layout(pl) == H5D_VIRTUAL || H5Pget_external_count(pl) > 0)
-		die("%s: %s: is stored in other files; only data of the file itself is read", image->name, path);
+		die("%s: %s: is stored in other files, expected data in this one", image->name, path);
 	read_shape(image, path, ds, rank, dim, t);
 	if (!exact || stored != t->type || H5Pget_layout(pl) != H5D_CONTIGUOUS || !view(image, path, ds, t)) {
 		size_t n = tensor_count(t);
 
 		if (n / 4096 > image->length)	/* no filter expands bytes by more */
-			die("%s: %s: is larger than its file can hold; the file is damaged", image->name, path);
-		t->data = keep(image, xalloc(n, tensor_size(t->type)));
+			die("%s: %s: has more data than its file can hold; it is damaged", image->name, path);
+		t->data = image_keep(image, xalloc(n, tensor_size(t->type)));
 		read_converted(image, path, ds, pl, stored, t);
 	}
 	H5Pclose(pl), H5Tclose(ty), H5Dclose(ds);

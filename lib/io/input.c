@@ -22,7 +22,7 @@
 #include "io/probe.h"
 
 enum { STEP = 1 << 20 };		/* bytes that are read at once */
-static const size_t BUFFER_MOST = (size_t)1 << 30;	/* bytes; a larger image on a pipe goes through a file */
+static const size_t BUFFER_MOST = (size_t)1 << 30;	/* a larger image from a pipe goes through a file */
 
 struct input {
 	char *name;
@@ -49,7 +49,7 @@ static void map_file(struct input *in, int fd, size_t n, size_t used)
 	void *p;
 
 	if (used >= n)
-		die("%s: is empty, an HDF5 file was expected", in->name);
+		die("%s: is empty, expected an HDF5 file", in->name);
 	p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
 		die("%s: cannot map %zu bytes:", in->name, n);
@@ -189,7 +189,7 @@ static bool read_count(const struct image *image, const char *name, size_t *valu
 	if (v == -1)
 		return false;
 	if (!(v >= 0 && v < 1e15) || v != floor(v))
-		die("%s: /: attribute %s is %g, a count was expected", image->name, name, v);
+		die("%s: /: attribute %s is %g, expected a count", image->name, name, v);
 	*value = (size_t)v;
 	return true;
 }
@@ -207,21 +207,18 @@ static bool one_of(const char *list, const char *word)
 
 static void check_kind(const struct image *image, const char *kind)
 {
-	char *is, *version;
+	const char *is = image_kind(image);
+	char *version = image_text(image, "/", "ptq_version");
 
-	if (!kind)
-		return;
-	is = image_text(image, "/", "ptq_kind");
-	version = image_text(image, "/", "ptq_version");
-	if (!is)
-		die("%s: has no attribute ptq_kind, '%s' was expected", image->name, kind);
+	if (!*is)
+		die("%s: has no attribute ptq_kind, expected '%s'", image->name, kind);
 	if (!one_of(kind, is))
-		die("%s: holds %s '%s', '%s' was expected", image->name, strchr("aeiou", *is) ? "an" : "a", is, kind);
+		die("%s: holds %s '%s', expected '%s'", image->name,
+			strchr("aeiou", *is) ? "an" : "a", is, kind);
 	if (!version)
-		die("%s: has no attribute ptq_version, '1' was expected", image->name);
+		die("%s: has no attribute ptq_version, expected '1'", image->name);
 	if (strcmp(version, "1"))
-		die("%s: has ptq_version '%s', '1' was expected", image->name, version);
-	free(is);
+		die("%s: has ptq_version '%s', expected '1'", image->name, version);
 	free(version);
 }
 
@@ -233,12 +230,12 @@ static void check_frame(struct input *in, struct image *image)
 	if (!in->parts)
 		in->parts = image->parts;
 	if (image->parts != in->parts || image->part != in->next || image->part >= image->parts)
-		die("%s: part %zu of %zu stands where part %zu of %zu was expected: the stream is out of order or incomplete",
+		die("%s: has part %zu of %zu, expected part %zu of %zu; the stream is out of order or cut",
 			in->name, image->part, image->parts, in->next, in->parts);
 	in->next++;
 }
 
-/* Opens the next image of the input; false at the end. The first one decides whether the input is a whole file. */
+/* Opens the next image; false at the end of the input. The first decides whether that is a whole file. */
 static bool open_image(struct input *in, struct image *image)
 {
 	const bool first = !in->image.base;
@@ -246,10 +243,10 @@ static bool open_image(struct input *in, struct image *image)
 
 	if (!(in->piped ? read_image(in, image) : find_image(in, image))) {
 		if (first)
-			die("%s: is empty, an HDF5 file or stream was expected", in->name);
+			die("%s: is empty, expected an HDF5 file or stream", in->name);
 		if (in->next < in->parts)
-			die("%s: the stream ends after %zu of %zu parts: the command before stopped early", in->name,
-				in->next, in->parts);
+			die("%s: the stream ends after %zu of %zu parts: the command before stopped early",
+				in->name, in->next, in->parts);
 		return false;
 	}
 	if (in->whole)
@@ -262,7 +259,8 @@ static bool open_image(struct input *in, struct image *image)
 	if (image->file < 0)
 		die("%s: cannot be opened; the file is damaged", image->name);
 	probe_strings(image);
-	check_kind(image, in->kind);
+	if (in->kind)
+		check_kind(image, in->kind);
 	if (first && in->kind) {	/* and all that follow must have the same */
 		snprintf(in->first, sizeof in->first, "%s", image_kind(image));
 		in->kind = in->first;
@@ -297,7 +295,7 @@ static int open_path(const char *path, char **name)
 	if (isatty(fd) && !fd)
 		misuse("standard input is a terminal: name an HDF5 file or pipe one in");
 	if (isatty(fd))
-		die("%s: is a terminal, an HDF5 file was expected", *name);
+		die("%s: is a terminal, expected an HDF5 file", *name);
 	return fd;
 }
 

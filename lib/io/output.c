@@ -21,14 +21,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
-#include "base/number.h"
 #include "base/history.h"
+#include "base/number.h"
 #include "base/standard.h"
 #include "io/file.h"
 
-enum { DATA_ALIGN = 64 };				/* of datasets, bytes */
+enum { DATA_ALIGN = 64 };	/* bytes, of datasets */
 
-static volatile sig_atomic_t unfinished = -1;		/* a file that is written in place: emptied if the program stops */
+static volatile sig_atomic_t unfinished = -1;	/* a file written in place: emptied if the program stops */
 
 static void empty_unfinished(void)
 {
@@ -112,7 +112,7 @@ static void create(struct output *out)
 {
 	hid_t creation = made(out, H5Pcreate(H5P_FILE_CREATE)), access = hdf5_memory_plist(&out->buffer);
 
-	/* The same format from every version of the library; no times; datasets aligned, so that they can be mapped. */
+	/* The same format from every library; no times; datasets aligned, so that they can be mapped. */
 	if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 ||
 	    H5Pset_alignment(access, DATA_ALIGN, DATA_ALIGN) < 0 ||
 	    H5Pset_small_data_block_size(access, 0) < 0 || H5Pset_obj_track_times(creation, false) < 0)
@@ -156,7 +156,7 @@ void output_answer(const char *path)
 	if (file_is_input(1))
 		die("<stdout>: is an input, the answer would destroy it");
 	if (path && descriptor_of(path) == 1)
-		misuse("-o %s: standard output has the answer already; the name of a file was expected", path);
+		misuse("-o %s: standard output gets the answer, expected the name of a file", path);
 }
 
 /* ---- attributes and datasets ---- */
@@ -323,8 +323,8 @@ static void begin_writing(struct output *out)
 	if (fd >= 0 && file_is_input(fd))
 		die("%s: is an input, the result would destroy it; use -o FILE", out->name);
 	if (kind && strcmp(kind, out->kind))	/* a model may replace the model that it was made from */
-		die("%s: is an input that holds %s%s, the result would destroy it", out->name, *kind ? "a " : "no ",
-			*kind ? kind : out->kind);
+		die("%s: is an input that holds %s%s, the result would destroy it", out->name,
+			*kind ? "a " : "no ", *kind ? kind : out->kind);
 	if (out->target < 0)
 		return;
 	out->buffer.fd = open_again(out->target, out->name);
@@ -349,7 +349,7 @@ void output_start(struct output *out, size_t part, size_t parts)
 	out->parts = parts;
 	if (!part)
 		begin_writing(out);
-	if (out->stream >= 0 && out->buffer.data)	/* gaps of this image must not show bytes of the last one */
+	if (out->stream >= 0 && out->buffer.data)	/* its gaps must not hold bytes of the last image */
 		memset(out->buffer.data, 0, out->buffer.capacity);
 	if (out->stream >= 0 || !part) {
 		create(out);

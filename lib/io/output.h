@@ -23,9 +23,9 @@ struct output {
 	struct buffer buffer;		/* the image, or the file */
 	size_t part, parts, next;
 	bool open;			/* between begin and end */
-	char **copied;			/* paths of this part that output_copy() was given */
+	char **copied;			/* paths that output_copy() was given in this part, NULL-terminated */
 	size_t copies;
-	struct links links;		/* objects of the input with several names: their first in this part */
+	struct links links;		/* objects of the input with several names: the first in this part */
 };
 
 hid_t output_object(struct output *out, const char *path);	/* opens it; dies if it does not exist */

@@ -22,7 +22,7 @@ static void add(struct part *p, const char *path)
 
 static void list_children(struct listing *l, const char *path, int depth);
 
-/* Adds an object to the first part whose pattern it matches, or goes on with its children where it leads to matches. */
+/* Adds an object to the first part whose pattern it matches, or, where it leads to matches, its children. */
 static void list_object(struct listing *l, const char *path, int depth)
 {
 	enum pattern_match match = MATCH_NONE;
@@ -35,7 +35,7 @@ static void list_object(struct listing *l, const char *path, int depth)
 		list_children(l, path, depth + 1);
 		return;
 	}
-	/* Without a pattern that matches, the last part takes it. Numbered children come in order, each to its own part. */
+	/* What matches nothing goes to the last part. Numbered children come in order, each to its part. */
 	at = match ? l->first[i] : l->list.parts - 1;
 	end = match ? l->first[i + 1] : l->list.parts;
 	while (number && at < end && l->list.part[at].n)
@@ -81,16 +81,12 @@ static size_t count_parts(const struct image *image, const struct pattern *p)
 struct part_list part_list_make(const struct image *image, image_layout *layout)
 {
 	char *config = image_config(image);
-	const char *const *text = layout ? layout(config) : NULL;
 	struct listing l = { .image = image, .list = { .parts = 1 } };
 
+	l.pattern = pattern_list(layout ? layout(config) : NULL, &l.patterns);
 	free(config);
-	while (text && text[l.patterns])
-		l.patterns++;
-	l.pattern = xalloc(l.patterns, sizeof *l.pattern);
 	l.first = xalloc(l.patterns + 1, sizeof *l.first);
 	for (size_t i = 0; i < l.patterns; i++) {
-		l.pattern[i] = pattern_parse(text[i]);
 		l.first[i] = l.list.parts;
 		l.list.parts += count_parts(image, &l.pattern[i]);
 	}

@@ -13,6 +13,7 @@ struct part_list {
 	struct part { size_t n; char **path; } *part;
 };
 
-struct part_list part_list_make(const struct image *image, image_layout *layout);	/* layout: see image.h; or NULL */
+/* layout: see image.h; NULL: one part. */
+struct part_list part_list_make(const struct image *image, image_layout *layout);
 void part_list_free(struct part_list *list);
 #endif

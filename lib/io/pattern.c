@@ -2,8 +2,9 @@
 /* pattern.c -- see pattern.h */
 #include "io/pattern.h"
 #include <string.h>
+#include "base/error.h"
 
-struct pattern pattern_parse(const char *text)
+static struct pattern parse(const char *text)
 {
 	size_t n = strlen(text);
 
@@ -12,6 +13,17 @@ struct pattern pattern_parse(const char *text)
 	if (n >= 2 && !strcmp(text + n - 2, "/#"))
 		return (struct pattern){ PATTERN_NUMBERED, n - 2, text };
 	return (struct pattern){ PATTERN_PATH, n, text };
+}
+
+struct pattern *pattern_list(const char *const text[], size_t *n)
+{
+	struct pattern *list = NULL;
+
+	for (*n = 0; text && text[*n]; ++*n) {
+		list = xgrow(list, *n + 1, sizeof *list);
+		list[*n] = parse(text[*n]);
+	}
+	return list;
 }
 
 enum pattern_match pattern_match(const struct pattern *p, const char *path, const char **number)

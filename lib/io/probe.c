@@ -72,10 +72,10 @@ static bool heap_holds(const struct image *image, uint64_t at, uint64_t index, u
 }
 
 /* A conversion from strings to raw that leaves the bytes as they are. */
-static herr_t keep_bytes(hid_t from, hid_t to, H5T_cdata_t *c, size_t n, size_t stride, size_t background_stride,
-	void *buffer, void *background, hid_t plist)
+static herr_t keep_bytes(hid_t from, hid_t to, H5T_cdata_t *c, size_t n, size_t stride, size_t back_stride,
+	void *buffer, void *back, hid_t plist)
 {
-	(void)from, (void)n, (void)stride, (void)background_stride, (void)buffer, (void)background, (void)plist;
+	(void)from, (void)n, (void)stride, (void)back_stride, (void)buffer, (void)back, (void)plist;
 	if (c->command == H5T_CONV_INIT) {
 		c->need_bkg = H5T_BKG_NO;
 		return H5Tget_size(to) == REFERENCE ? 0 : -1;
@@ -227,7 +227,8 @@ static _Noreturn void try_alone(const struct image *image)
 
 static bool is_crash(int number)
 {
-	return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE || number == SIGILL;
+	return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
+		number == SIGILL;
 }
 
 void probe_apart(const struct image *image)
@@ -248,10 +249,11 @@ void probe_apart(const struct image *image)
 			die("%s: cannot wait for the process that checks for damage:", image->name);
 	endless = WIFSIGNALED(status) && usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1 >= SECONDS;
 	if (status && !endless && WIFSIGNALED(status) && !is_crash(WTERMSIG(status)))
-		die("%s: the process that checks for damage was ended by signal %d", image->name, WTERMSIG(status));
+		die("%s: the process that checks for damage was ended by signal %d", image->name,
+			WTERMSIG(status));
 	if (status)
 		die("%s: the HDF5 library %s this file; it is damaged", image->name,
-			endless ? "comes to no end with" : "crashes on");
+			endless ? "does not finish reading" : "crashes on");
 }
 
 void probe_strings(const struct image *image)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* safetensors.c -- mapped tensors of a Hugging Face folder; see safetensors.h */
 #include "io/safetensors.h"
-#include "base/error.h"
-#include "io/file.h"
-#include "io/text.h"
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -11,19 +8,25 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "io/file.h"
+#include "io/text.h"
 
-enum { PREFIX = 8, HEADER_MOST = 100000000 };	/* the cap of the format's own reader */
+enum {
+	LENGTH_BYTES = 8,		/* of the header's length */
+	HEADER_MOST = 100000000		/* bytes; the limit of the format's own reader */
+};
 
 struct file {
 	char *path;
 	unsigned char *map;
-	size_t size, data;	/* bytes; where the data begin */
+	size_t size, data;	/* bytes; the offset of the data */
 };
 
 struct entry {
 	char *name;
 	size_t file;
-	const struct dtype *dtype;	/* NULL: a type this table does not know */
+	const struct dtype *dtype;	/* NULL: not in the table of types */
 	char *dtype_name;
 	size_t rank, dim[TENSOR_RANK];	/* dim is filled while rank fits */
 	size_t begin, end;		/* in the file */
@@ -34,12 +37,12 @@ struct safetensors {
 	struct file *file;
 	size_t files;
 	struct entry *entry;
-	size_t entries, room;
+	size_t entries, capacity;
 	void **copy;
 	size_t copies;
 };
 
-/* TENSOR_ANY: its size is checked, its data are not read. */
+/* TENSOR_ANY: the size is checked, but the data cannot be read. */
 static const struct dtype {
 	const char *name;
 	size_t size;
@@ -47,15 +50,15 @@ static const struct dtype {
 } dtypes[] = {
 	{ "F32", 4, TENSOR_F32 }, { "F16", 2, TENSOR_F16 }, { "BF16", 2, TENSOR_BF16 },
 	{ "F64", 8, TENSOR_ANY }, { "I64", 8, TENSOR_ANY }, { "U64", 8, TENSOR_ANY },
-	{ "I32", 4, TENSOR_ANY }, { "U32", 4, TENSOR_ANY }, { "I16", 2, TENSOR_ANY }, { "U16", 2, TENSOR_ANY },
-	{ "I8", 1, TENSOR_ANY }, { "U8", 1, TENSOR_ANY }, { "BOOL", 1, TENSOR_ANY },
+	{ "I32", 4, TENSOR_ANY }, { "U32", 4, TENSOR_ANY }, { "I16", 2, TENSOR_ANY },
+	{ "U16", 2, TENSOR_ANY }, { "I8", 1, TENSOR_ANY }, { "U8", 1, TENSOR_ANY }, { "BOOL", 1, TENSOR_ANY },
 	{ "F8_E4M3", 1, TENSOR_ANY }, { "F8_E5M2", 1, TENSOR_ANY },
 };
 
-static size_t whole(const struct file *f, const char *name, const char *what, const json_t *v)
+static size_t whole_number(const struct file *f, const char *name, const char *what, const json_t *v)
 {
 	if (!json_is_integer(v) || json_integer_value(v) < 0)
-		die("%s: %s: %s has something that is not a whole number", f->path, name, what);
+		die("%s: %s: %s has a value that is not a whole number", f->path, name, what);
 	return (size_t)json_integer_value(v);
 }
 
@@ -63,7 +66,7 @@ static void read_entry(const struct file *f, struct entry *e, const json_t *valu
 {
 	const json_t *dtype = json_object_get(value, "dtype"), *shape = json_object_get(value, "shape");
 	const json_t *offsets = json_object_get(value, "data_offsets");
-	size_t bytes, room = f->size - f->data;
+	size_t bytes, available = f->size - f->data;
 
 	if (!json_is_string(dtype) || !json_is_array(shape) || json_array_size(offsets) != 2)
 		die("%s: %s: the header entry lacks a dtype, a shape or two data_offsets", f->path, e->name);
@@ -75,21 +78,21 @@ static void read_entry(const struct file *f, struct entry *e, const json_t *valu
 	bytes = e->dtype ? e->dtype->size : 0;
 	e->rank = json_array_size(shape);
 	for (size_t i = 0; i < e->rank; i++) {
-		size_t d = whole(f, e->name, "the shape", json_array_get(shape, i));
+		size_t d = whole_number(f, e->name, "the shape", json_array_get(shape, i));
 
 		if (__builtin_mul_overflow(bytes, d, &bytes))
 			die("%s: %s: the shape overflows", f->path, e->name);
 		if (i < TENSOR_RANK)
 			e->dim[i] = d;
 	}
-	e->begin = whole(f, e->name, "data_offsets", json_array_get(offsets, 0));
-	e->end = whole(f, e->name, "data_offsets", json_array_get(offsets, 1));
-	if (e->begin > e->end || e->end > room)
-		die("%s: %s: data_offsets %zu..%zu are not within the %zu bytes of data: the file is cut or damaged",
-			f->path, e->name, e->begin, e->end, room);
+	e->begin = whole_number(f, e->name, "data_offsets", json_array_get(offsets, 0));
+	e->end = whole_number(f, e->name, "data_offsets", json_array_get(offsets, 1));
+	if (e->begin > e->end || e->end > available)
+		die("%s: %s: data_offsets %zu..%zu are not within the %zu bytes of data; the file is damaged",
+			f->path, e->name, e->begin, e->end, available);
 	if (e->dtype && e->end - e->begin != bytes)
-		die("%s: %s: %zu bytes of data, its shape of %s takes %zu", f->path, e->name, e->end - e->begin,
-			e->dtype_name, bytes);
+		die("%s: %s: %zu bytes of data, its shape of %s takes %zu", f->path, e->name,
+			e->end - e->begin, e->dtype_name, bytes);
 	e->begin += f->data;
 	e->end += f->data;
 }
@@ -108,7 +111,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* The format has the data covered once: what overlaps or is left out is damage. */
+/* The format demands that every byte of the data belongs to one tensor. */
 static void check_cover(const struct file *f, size_t n, struct entry *e)
 {
 	size_t at = f->data;
@@ -118,9 +121,9 @@ static void check_cover(const struct file *f, size_t n, struct entry *e)
 	for (size_t i = 0; i < n; at = e[i++].end)
 		if (e[i].begin != at)
 			die("%s: %s: its data %s", f->path, e[i].name,
-				e[i].begin < at ? "overlap those of another tensor" : "begin behind a hole");
+				e[i].begin < at ? "overlap those of another tensor" : "begin after a gap");
 	if (at != f->size)
-		die("%s: %zu bytes behind the last tensor belong to none", f->path, f->size - at);
+		die("%s: %zu bytes after the last tensor belong to none", f->path, f->size - at);
 }
 
 static size_t map_file(struct file *f)
@@ -135,19 +138,19 @@ static size_t map_file(struct file *f)
 		die("%s: is not a regular file", f->path);
 	file_note(fd, f->path);
 	f->size = (size_t)st.st_size;
-	if (f->size < PREFIX + 2)
-		die("%s: %zu bytes are too short for a safetensors file", f->path, f->size);
+	if (f->size < LENGTH_BYTES + 2)
+		die("%s: is not a safetensors file: it has %zu bytes", f->path, f->size);
 	f->map = mmap(NULL, f->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (f->map == MAP_FAILED)
 		die("%s: cannot map:", f->path);
 	close(fd);
 
-	for (int i = PREFIX - 1; i >= 0; i--)
+	for (int i = LENGTH_BYTES - 1; i >= 0; i--)
 		header = header << 8 | f->map[i];
-	if (header > HEADER_MOST || header > f->size - PREFIX)
-		die("%s: no safetensors file, or cut: the header's length is given as %ju, the file has %zu bytes",
-			f->path, (uintmax_t)header, f->size);
-	f->data = PREFIX + (size_t)header;
+	if (header > HEADER_MOST || header > f->size - LENGTH_BYTES)
+		die("%s: is not a whole safetensors file: it has %zu bytes, and its header would have %ju",
+			f->path, f->size, (uintmax_t)header);
+	f->data = LENGTH_BYTES + (size_t)header;
 	return (size_t)header;
 }
 
@@ -159,7 +162,7 @@ static void read_file(struct safetensors *s, size_t index)
 	const char *name;
 	json_t *root, *value;
 
-	root = json_loadb((const char *)f->map + PREFIX, header, JSON_REJECT_DUPLICATES, &error);
+	root = json_loadb((const char *)f->map + LENGTH_BYTES, header, JSON_REJECT_DUPLICATES, &error);
 	if (!root)
 		die("%s: the header is not valid JSON: %s", f->path, error.text);
 	if (!json_is_object(root))
@@ -167,8 +170,8 @@ static void read_file(struct safetensors *s, size_t index)
 	json_object_foreach(root, name, value) {
 		if (!strcmp(name, "__metadata__"))
 			continue;
-		if (s->entries == s->room)
-			s->entry = xgrow(s->entry, s->room = 2 * s->room + 64, sizeof *s->entry);
+		if (s->entries == s->capacity)
+			s->entry = xgrow(s->entry, s->capacity = 2 * s->capacity + 64, sizeof *s->entry);
 		s->entry[s->entries] = (struct entry){ .name = xformat("%s", name), .file = index };
 		read_entry(f, s->entry + s->entries++, value);
 	}
@@ -203,8 +206,8 @@ static void sort_entries(struct safetensors *s)
 		qsort(s->entry, s->entries, sizeof *s->entry, by_name);
 	for (size_t i = 1; i < s->entries; i++)
 		if (!strcmp(s->entry[i - 1].name, s->entry[i].name))
-			die("%s: %s: the tensor stands in %s too", s->file[s->entry[i].file].path, s->entry[i].name,
-				s->file[s->entry[i - 1].file].path);
+			die("%s: %s: the tensor is in %s too", s->file[s->entry[i].file].path,
+				s->entry[i].name, s->file[s->entry[i - 1].file].path);
 }
 
 static void read_index(struct safetensors *s, const char *path)
@@ -304,7 +307,8 @@ struct tensor safetensors_tensor(struct safetensors *s, const char *name)
 	if (!e->dtype || e->dtype->type == TENSOR_ANY)
 		die("%s: %s: is stored as %s, expected F32, F16 or BF16", f->path, name, e->dtype_name);
 	if (e->rank > TENSOR_RANK)
-		die("%s: %s: has %zu dimensions, expected at most %d", f->path, name, e->rank, TENSOR_RANK);
+		die("%s: %s: has %zu dimensions, expected at most %d", f->path, name, e->rank,
+			TENSOR_RANK);
 	if ((uintptr_t)data % e->dtype->size) {
 		data = xalloc(e->end - e->begin, 1);
 		memcpy(data, f->map + e->begin, e->end - e->begin);

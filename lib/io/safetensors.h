@@ -30,10 +30,11 @@ void safetensors_close(struct safetensors *s);
 size_t safetensors_count(const struct safetensors *s);
 const char *safetensors_at(const struct safetensors *s, size_t i);
 
-const char *safetensors_file(const struct safetensors *s, const char *name);	/* the file it stands in, or NULL */
+/* The file that the tensor is in, or NULL. */
+const char *safetensors_file(const struct safetensors *s, const char *name);
 
-/* Type and extents without the data (NULL): type TENSOR_ANY where safetensors_tensor() would refuse it, for its type
- * or its rank. Dies if there is no such tensor. */
+/* Type and extents without the data (NULL); type TENSOR_ANY where safetensors_tensor() would refuse it for
+ * its type or rank. Dies if there is no such tensor. */
 struct tensor safetensors_describe(const struct safetensors *s, const char *name);
 
 /*
@@ -44,6 +45,6 @@ struct tensor safetensors_describe(const struct safetensors *s, const char *name
  */
 struct tensor safetensors_tensor(struct safetensors *s, const char *name);
 
-/* Ends all views: frees the copies and lets the pages read so far go. */
+/* Ends all views: frees the copies, and the pages that were read. */
 void safetensors_release(struct safetensors *s);
 #endif

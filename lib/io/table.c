@@ -12,189 +12,190 @@
 #include "base/progress.h"
 #include "io/file.h"
 
-enum { DIGITS = 6, ALL = 17, CELL = 32 };	/* digits of a line; of JSON: a double exactly */
+enum {
+	LINE_DIGITS = 6,
+	JSON_DIGITS = 17,	/* say a double exactly */
+	NUMBER_CHARS = 32
+};
 
-void table_row(struct table *s, const union table_value value[])
+void table_row(struct table *t, const union table_value value[])
 {
 	union table_value *row;
 
-	s->value = xgrow(s->value, (s->rows + 1) * s->columns, sizeof *s->value);
-	row = s->value + s->rows++ * s->columns;
-	for (size_t c = 0; c < s->columns; c++) {
+	t->value = xgrow(t->value, (t->rows + 1) * t->columns, sizeof *t->value);
+	row = t->value + t->rows++ * t->columns;
+	for (size_t c = 0; c < t->columns; c++) {
 		row[c] = value[c];
-		if (s->column[c].type == TABLE_TEXT)
+		if (t->column[c].type == TABLE_TEXT)
 			row[c].text = xformat("%s", value[c].text);
 	}
 }
 
-void table_sum(struct table *s, const union table_value value[])
+void table_sum(struct table *t, const union table_value value[])
 {
-	table_row(s, value);
-	s->summed = true;
+	table_row(t, value);
+	t->summed = true;
 }
 
-/* What a cell shows; room: for its number. */
-static const char *cell(const struct table *s, size_t row, size_t column, char room[CELL])
+/* The text of a cell; a number is printed into `number`. */
+static const char *cell(const struct table *t, size_t row, size_t column, char number[NUMBER_CHARS])
 {
-	union table_value v = s->value[row * s->columns + column];
-	enum table_type type = s->column[column].type;
+	union table_value v = t->value[row * t->columns + column];
+	enum table_type type = t->column[column].type;
 
 	if (type == TABLE_TEXT)
 		return v.text;
 	if (isnan(v.number))	/* whatever its sign */
 		return "nan";
 	if (type == TABLE_INTEGER)
-		snprintf(room, CELL, "%.0f", v.number);
+		snprintf(number, NUMBER_CHARS, "%.0f", v.number);
 	else
-		snprintf(room, CELL, "%.*g", DIGITS, v.number);
-	return room;
+		snprintf(number, NUMBER_CHARS, "%.*g", LINE_DIGITS, v.number);
+	return number;
 }
 
-/* Of the widest cell of a column, its name included. */
-static int width_of(const struct table *s, size_t column)
+/* Characters of the widest cell of a column, its name included. */
+static int width_of(const struct table *t, size_t column)
 {
-	size_t width = strlen(s->column[column].name);
-	char room[CELL];
+	size_t width = strlen(t->column[column].name);
+	char number[NUMBER_CHARS];
 
-	for (size_t r = 0; r < s->rows; r++) {
-		size_t n = strlen(cell(s, r, column, room));
+	for (size_t r = 0; r < t->rows; r++) {
+		size_t n = strlen(cell(t, r, column, number));
 
 		width = n > width ? n : width;
 	}
 	return (int)width;
 }
 
-static void print_lines(const struct table *s)
+static void print_lines(const struct table *t)
 {
 	const bool align = isatty(1);
-	int *width = xalloc(s->columns, sizeof *width);
-	char room[CELL];
+	const char *gap = align ? "  " : "\t";
+	int *width = xalloc(t->columns, sizeof *width);
+	char number[NUMBER_CHARS];
 
-	for (size_t c = 0; align && c + 1 < s->columns; c++)
-		width[c] = width_of(s, c);
-	for (size_t c = 0; c < s->columns; c++)
-		printf("%*s%s", -width[c], s->column[c].name, c + 1 == s->columns ? "\n" : align ? "  " : "\t");
-	for (size_t r = 0; r < s->rows; r++)
-		for (size_t c = 0; c < s->columns; c++) {
-			char *shown = plain_text(cell(s, r, c, room));
+	for (size_t c = 0; align && c + 1 < t->columns; c++)
+		width[c] = width_of(t, c);
+	for (size_t c = 0; c < t->columns; c++)
+		printf("%*s%s", -width[c], t->column[c].name, c + 1 == t->columns ? "\n" : gap);
+	for (size_t r = 0; r < t->rows; r++)
+		for (size_t c = 0; c < t->columns; c++) {
+			char *shown = plain_text(cell(t, r, c, number));
 
-			printf("%*s%s", -width[c], shown, c + 1 == s->columns ? "\n" : align ? "  " : "\t");
+			printf("%*s%s", -width[c], shown, c + 1 == t->columns ? "\n" : gap);
 			free(shown);
 		}
 	free(width);
 }
 
-/* Whether a column means something in the row: all do but in the one that sums up. */
-static bool applies(const struct table *s, size_t row, size_t column)
+/* Whether the row has a value in the column: in all rows but the summary, every column has one. */
+static bool applies(const struct table *t, size_t row, size_t column)
 {
-	return !s->summed || row + 1 < s->rows ||
-		(s->column[column].type != TABLE_TEXT && !isnan(s->value[row * s->columns + column].number));
+	return !t->summed || row + 1 < t->rows ||
+		(t->column[column].type != TABLE_TEXT && !isnan(t->value[row * t->columns + column].number));
 }
 
-static json_t *row_json(const struct table *s, size_t row)
+static json_t *row_json(const struct table *t, size_t row)
 {
 	json_t *object = json_object();
 
-	for (size_t c = 0; c < s->columns; c++) {
-		union table_value v = s->value[row * s->columns + c];
-		enum table_type type = s->column[c].type;
+	for (size_t c = 0; c < t->columns; c++) {
+		union table_value v = t->value[row * t->columns + c];
+		enum table_type type = t->column[c].type;
 		json_t *j;
 
-		if (!applies(s, row, c))
+		if (!applies(t, row, c))
 			continue;
 		j = type == TABLE_TEXT ? json_string(v.text) : !isfinite(v.number) ? json_null()
 			: type == TABLE_INTEGER ? json_integer((json_int_t)v.number) : json_real(v.number);
-		if (json_object_set_new(object, s->column[c].name, j))
-			die("<stdout>: row %zu, %s: cannot be written as JSON", row, s->column[c].name);
+		if (json_object_set_new(object, t->column[c].name, j))
+			die("<stdout>: row %zu, %s: cannot be written as JSON", row, t->column[c].name);
 	}
 	return object;
 }
 
-static void print_json(const struct table *s)
+static void print_json(const struct table *t)
 {
 	json_t *object = json_object(), *rows = json_array();
-	size_t n = s->rows - s->summed;
+	size_t n = t->rows - t->summed;
 
 	for (size_t r = 0; r < n; r++)
-		json_array_append_new(rows, row_json(s, r));
+		json_array_append_new(rows, row_json(t, r));
 	json_object_set_new(object, "rows", rows);
-	if (s->summed)
-		json_object_set_new(object, s->value[n * s->columns].text, row_json(s, n));
-	json_dumpf(object, stdout, JSON_REAL_PRECISION(ALL));
+	if (t->summed)
+		json_object_set_new(object, t->value[n * t->columns].text, row_json(t, n));
+	json_dumpf(object, stdout, JSON_REAL_PRECISION(JSON_DIGITS));
 	putchar('\n');
 	json_decref(object);
 }
 
-void table_print(const struct table *s, bool json)
+void table_print(const struct table *t, bool json)
 {
 	file_check();
 	progress_clear();
 	if (json)
-		print_json(s);
+		print_json(t);
 	else
-		print_lines(s);
+		print_lines(t);
 	if (fflush(stdout) || ferror(stdout))
 		die("<stdout>: cannot write:");
 }
 
-static void write_column(const struct table *s, size_t column, struct output *out, const char *group)
+static void write_column(const struct table *t, size_t column, struct output *out, const char *group)
 {
-	const size_t n = s->rows - s->summed;
-	const union table_value *v = s->value + column;
-	char *path = xformat("%s/%s", group, s->column[column].name);
-	const char **text = xalloc(n, sizeof *text);
-	int64_t *integer = xalloc(n, sizeof *integer);
-	double *real = xalloc(n, sizeof *real);
+	const enum table_type type = t->column[column].type;
+	const size_t n = t->rows - t->summed;
+	char *path = xformat("%s/%s", group, t->column[column].name);
+	union { const char *text; double real; int64_t integer; } *v = xalloc(n, sizeof *v);
 
-	switch (s->column[column].type) {
-	case TABLE_TEXT:
-		for (size_t r = 0; r < n; r++)
-			text[r] = v[r * s->columns].text;
-		output_strings(out, path, n, text);
-		break;
-	case TABLE_INTEGER:
-		for (size_t r = 0; r < n; r++)
-			integer[r] = (int64_t)v[r * s->columns].number;
-		output_write(out, path, tensor_1d(TENSOR_I64, integer, n));
-		break;
-	case TABLE_REAL:
-		for (size_t r = 0; r < n; r++)
-			real[r] = v[r * s->columns].number;
-		output_write(out, path, tensor_1d(TENSOR_F64, real, n));
+	for (size_t r = 0; r < n; r++) {
+		const union table_value *cell = &t->value[r * t->columns + column];
+
+		if (type == TABLE_TEXT)
+			v[r].text = cell->text;
+		else if (type == TABLE_REAL)
+			v[r].real = cell->number;
+		else
+			v[r].integer = (int64_t)cell->number;
 	}
-	free(real), free(integer), free(text), free(path);
+	if (type == TABLE_TEXT)
+		output_strings(out, path, n, &v->text);
+	else
+		output_write(out, path, tensor_1d(type == TABLE_REAL ? TENSOR_F64 : TENSOR_I64, v, n));
+	free(v), free(path);
 }
 
-void table_write(const struct table *s, struct output *out)
+void table_write(const struct table *t, struct output *out)
 {
-	const size_t n = s->rows - s->summed;
+	const size_t n = t->rows - t->summed;
 
 	if (!out)
 		return;
-	for (size_t c = 0; c < s->columns; c++)
-		write_column(s, c, out, "");
-	for (size_t c = 0; s->summed && c < s->columns; c++)
-		if (applies(s, n, c))
-			output_number(out, "/", s->column[c].name, s->value[n * s->columns + c].number);
+	for (size_t c = 0; c < t->columns; c++)
+		write_column(t, c, out, "");
+	for (size_t c = 0; t->summed && c < t->columns; c++)
+		if (applies(t, n, c))
+			output_number(out, "/", t->column[c].name, t->value[n * t->columns + c].number);
 	output_end(out);
 	output_close(out);
 }
 
-void table_put(const struct table *s, struct output *out, const char *group)
+void table_put(const struct table *t, struct output *out, const char *group)
 {
 	char *path = xformat("/%s", group);
 
-	for (size_t c = 0; s->rows && c < s->columns; c++)
-		write_column(s, c, out, path);
+	for (size_t c = 0; t->rows && c < t->columns; c++)
+		write_column(t, c, out, path);
 	free(path);
 }
 
-void table_free(struct table *s)
+void table_free(struct table *t)
 {
-	for (size_t i = 0; i < s->rows * s->columns; i++)
-		if (s->column[i % s->columns].type == TABLE_TEXT)
-			free((char *)(uintptr_t)s->value[i].text);
-	free(s->value);
-	s->value = NULL;
-	s->rows = 0;
+	for (size_t i = 0; i < t->rows * t->columns; i++)
+		if (t->column[i % t->columns].type == TABLE_TEXT)
+			free((char *)(uintptr_t)t->value[i].text);
+	free(t->value);
+	t->value = NULL;
+	t->rows = 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * table.h -- the table of an experiment: rows collected, then printed and kept
+ * table.h -- the table of an experiment: its rows are collected, then printed and written
  *
- * Printed as lines of tab-separated values (aligned on a terminal) or as JSON;
- * kept as a file of kind `result` or `sweep`, one dataset a column (SPEC section 1).
+ * It is printed as lines of tab-separated values (aligned on a terminal) or as
+ * JSON, and written as a file of kind `result` or `sweep`, a dataset for each column.
  */
 #ifndef IO_TABLE_H
 #define IO_TABLE_H
@@ -19,21 +19,22 @@ struct table {
 	size_t columns;
 	const struct table_column *column;
 	size_t rows;
-	union table_value *value;	/* [rows][columns], texts owned */
-	bool summed;			/* the last row sums the others up */
+	union table_value *value;	/* [rows][columns]; texts are copies */
+	bool summed;			/* the last row is a summary of the others */
 };
 
-/* Adds a row, one value a column; texts are copied. NaN: does not apply. */
-void table_row(struct table *s, const union table_value value[]);
-/* The last row, which sums up the others: its first text says how. */
-void table_sum(struct table *s, const union table_value value[]);
+/* Adds a row, a value for each column; texts are copied. NaN: there is no value. */
+void table_row(struct table *t, const union table_value value[]);
+/* Adds the last row, a summary of the others: its first text says of what kind. */
+void table_sum(struct table *t, const union table_value value[]);
 
-/* To standard output. JSON: {"rows": [{"name": value, ...}, ...], "the sum's first text": {...}}; null for what is not finite. */
-void table_print(const struct table *s, bool json);
-/* A dataset a column: strings, int64, or f64; numbers of the last row, where it sums up: root attributes. Closes
- * the output. Nothing with NULL. */
-void table_write(const struct table *s, struct output *out);
-/* The columns as datasets of a group, in an output that goes on; nothing of an empty table. */
-void table_put(const struct table *s, struct output *out, const char *group);
-void table_free(struct table *s);
+/* Prints to standard output. JSON: {"rows": [{"name": value, ...}, ...], "first text of the summary":
+ * {...}}, null for what is not finite. */
+void table_print(const struct table *t, bool json);
+/* Writes each column as a dataset of strings, int64 or f64, and the numbers of a summary as root
+ * attributes; closes the output. out NULL: writes nothing. */
+void table_write(const struct table *t, struct output *out);
+/* Writes the columns as datasets of a group, in an output that stays open; nothing of an empty table. */
+void table_put(const struct table *t, struct output *out, const char *group);
+void table_free(struct table *t);
 #endif

@@ -119,14 +119,6 @@ void tree_forget(struct image *image)
 /* A walk over an image of the chain that begins with head: lists groups with datasets, or notes links. */
 struct walk { struct image *head, *image; bool note; size_t paths; };
 
-static void add_group(struct walk *w, const char *path, haddr_t address)
-{
-	struct image *h = w->head;
-
-	h->group = xgrow(h->group, h->groups + 1, sizeof *h->group);
-	h->group[h->groups++] = (struct group){ xformat("%s", path), address, w->image };
-}
-
 static void note_link(const struct image *image, const char *path, haddr_t address)
 {
 	for (size_t i = 0; i < image->links->n; i++)
@@ -138,6 +130,7 @@ static void note_link(const struct image *image, const char *path, haddr_t addre
 static void walk(struct walk *w, const char *path, int depth)
 {
 	H5O_info_t info = tree_info(w->image, path);
+	struct image *head = w->head;
 	char **child;
 	size_t n;
 
@@ -145,7 +138,7 @@ static void walk(struct walk *w, const char *path, int depth)
 		die("%s: %s: is nested too deeply", w->image->name, path);
 	/* A chain of 32 groups, each with two links to the next, has 2^32 paths. */
 	if (++w->paths > w->image->length / 4 + 1000)
-		die("%s: %s: has more paths than a file of its size can need; its links are damaged", w->image->name, path);
+		die("%s: %s: has more paths than its file can need; links are damaged", w->image->name, path);
 	if (w->note && info.rc > 1)
 		note_link(w->image, path, info.addr);
 	if (info.type != H5O_TYPE_GROUP)
@@ -153,7 +146,9 @@ static void walk(struct walk *w, const char *path, int depth)
 	child = tree_children(w->image, path, &n);
 	for (size_t i = 0; i < n && !w->note; i++)
 		if (tree_info(w->image, child[i]).type == H5O_TYPE_DATASET) {
-			add_group(w, path, info.addr);
+			head->group = xgrow(head->group, head->groups + 1, sizeof *head->group);
+			head->group[head->groups++] =
+				(struct group){ xformat("%s", path), info.addr, w->image };
 			break;
 		}
 	for (size_t i = 0; i < n; i++)

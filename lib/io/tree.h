@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tree.h -- an open image as a tree of groups: the struct behind image.h, its members in natural order, and the
+ * tree.h -- an open image as a tree: the struct behind image.h, the members of groups in natural order, and
  * objects that have several names (hard links)
  */
 #ifndef IO_TREE_H
@@ -40,6 +40,6 @@ char **tree_children(const struct image *image, const char *path, size_t *n);
 void tree_free_paths(char **path, size_t n);
 H5O_info_t tree_info(const struct image *image, const char *path);	/* dies if there is no such object */
 
-void tree_note_links(struct image *image);	/* adds the part's objects with several names to image->links */
+void tree_note_links(struct image *image);	/* adds the part's hard links to image->links */
 void tree_forget(struct image *image);		/* frees what was converted and listed */
 #endif

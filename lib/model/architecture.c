@@ -25,25 +25,28 @@
 	.buffers = (const char *const []){ "*.rotary_emb.inv_freq", NULL }, \
 	.norm_kind = NORM_RMS, .position_kind = POSITION_ROPE, .mlp_kind = MLP_GATED
 
-#define ATTENTION_BIAS [ROLE_Q] = "attention_bias", [ROLE_K] = "attention_bias", [ROLE_V] = "attention_bias", \
+#define ATTENTION_BIAS \
+	[ROLE_Q] = "attention_bias", [ROLE_K] = "attention_bias", [ROLE_V] = "attention_bias", \
 	[ROLE_OUTPUT] = "attention_bias"
 
 #define MISTRAL \
 	LLAMA_TREE, .sliding_kind = SLIDING_ALL, \
-	.absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 8, .intermediate = 14336, \
-		.positions = 131072, .bos = 1, .eos = 2, .eps = 1e-6, .act = "silu" }
+	.absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 8, \
+		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .eps = 1e-6, .act = "silu" }
 
-#define QWEN_ABSENT .vocab = 151936, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 32, .intermediate = 22016, \
+#define QWEN_ABSENT \
+	.vocab = 151936, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 32, .intermediate = 22016, \
 	.positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu"
 
 const struct architecture architectures[] = {
 	{ .name = "LlamaForCausalLM", .model_type = "llama", LLAMA_TREE,
-	  .bias_key = { ATTENTION_BIAS, [ROLE_GATE] = "mlp_bias", [ROLE_UP] = "mlp_bias", [ROLE_DOWN] = "mlp_bias" },
+	  .bias_key = { ATTENTION_BIAS, [ROLE_GATE] = "mlp_bias", [ROLE_UP] = "mlp_bias",
+		[ROLE_DOWN] = "mlp_bias" },
 	  .absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .intermediate = 11008,
 		.positions = 2048, .bos = 1, .eos = 2, .eps = 1e-6, .act = "silu" } },
 
 	{ .name = "MistralForCausalLM", .model_type = "mistral", MISTRAL },
-	{ .name = "MinistralForCausalLM", .model_type = "ministral", MISTRAL },	/* the same with layer_types */
+	{ .name = "MinistralForCausalLM", .model_type = "ministral", MISTRAL },	/* has layer_types */
 
 	{ .name = "Qwen2ForCausalLM", .model_type = "qwen2", LLAMA_TREE, .sliding_kind = SLIDING_LATE,
 	  .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true }, .absent = { QWEN_ABSENT } },
@@ -53,7 +56,8 @@ const struct architecture architectures[] = {
 	  .bias_key = { ATTENTION_BIAS }, .absent = { QWEN_ABSENT, .head_dim = 128 } },
 
 	{ .name = "GPT2LMHeadModel", .model_type = "gpt2",
-	  .layout = (const char *const []){ "/transformer/wte", "/transformer/wpe", "/transformer/h/#", "*", NULL },
+	  .layout = (const char *const []){ "/transformer/wte", "/transformer/wpe", "/transformer/h/#", "*",
+		NULL },
 	  .embedding = "/transformer/wte", .position = "/transformer/wpe", .blocks = "/transformer/h",
 	  .norm = { "ln_1", "ln_2" }, .final_norm = "/transformer/ln_f", .head = "/lm_head",
 	  .linear = {
@@ -67,15 +71,16 @@ const struct architecture architectures[] = {
 		"*.crossattention.masked_bias", NULL },
 	  .norm_kind = NORM_LAYER, .position_kind = POSITION_LEARNED, .mlp_kind = MLP_PLAIN,
 	  .bias = { [ROLE_QKV] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true, [ROLE_DOWN] = true },
-	  .keys = (const struct key_row []){ { "hidden_size", "n_embd", true }, { "num_attention_heads", "n_head", true },
+	  .keys = (const struct key_row []){
+		{ "hidden_size", "n_embd", true }, { "num_attention_heads", "n_head", true },
 		{ "num_hidden_layers", "n_layer", true }, { "max_position_embeddings", "n_positions", true },
 		{ "intermediate_size", "n_inner", false }, { "rms_norm_eps", "layer_norm_epsilon", false },
 		{ "hidden_act", "activation_function", false }, { "num_key_value_heads", NULL, false },
 		{ "head_dim", NULL, false }, { NULL, NULL, false } },
 	  .switches = (const struct switch_row []){ { "scale_attn_weights", true },
 		{ "scale_attn_by_inverse_layer_idx", false }, { NULL, false } },
-	  .absent = { .vocab = 50257, .hidden = 768, .blocks = 12, .heads = 12, .positions = 1024, .bos = 50256,
-		.eos = 50256, .tied = true, .eps = 1e-5, .act = "gelu_new" } },
+	  .absent = { .vocab = 50257, .hidden = 768, .blocks = 12, .heads = 12, .positions = 1024,
+		.bos = 50256, .eos = 50256, .tied = true, .eps = 1e-5, .act = "gelu_new" } },
 
 	{ .name = "GPTNeoXForCausalLM", .model_type = "gpt_neox",
 	  .layout = (const char *const []){ "/gpt_neox/embed_in", "/gpt_neox/layers/#", "*", NULL },
@@ -90,16 +95,19 @@ const struct architecture architectures[] = {
 		{ "mlp/dense_h_to_4h", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
 		{ "mlp/dense_4h_to_h", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL },
 	  },
-	  .buffers = (const char *const []){ "*.attention.bias", "*.attention.masked_bias", "*.rotary_emb.inv_freq", NULL },
-	  .norm_kind = NORM_LAYER, .residual = RESIDUAL_PARALLEL, .position_kind = POSITION_ROPE, .mlp_kind = MLP_PLAIN,
+	  .buffers = (const char *const []){ "*.attention.bias", "*.attention.masked_bias",
+		"*.rotary_emb.inv_freq", NULL },
+	  .norm_kind = NORM_LAYER, .residual = RESIDUAL_PARALLEL, .position_kind = POSITION_ROPE,
+	  .mlp_kind = MLP_PLAIN,
 	  .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true,
 		[ROLE_DOWN] = true },
 	  .bias_key = { ATTENTION_BIAS }, .parallel_key = "use_parallel_residual",
-	  .keys = (const struct key_row []){ { "rms_norm_eps", "layer_norm_eps", false }, { "num_key_value_heads", NULL, false },
+	  .keys = (const struct key_row []){
+		{ "rms_norm_eps", "layer_norm_eps", false }, { "num_key_value_heads", NULL, false },
 		{ "head_dim", NULL, false }, { "rope_theta", "rotary_emb_base", false },
 		{ "partial_rotary_factor", "rotary_pct", false }, { NULL, NULL, false } },
-	  .absent = { .vocab = 50432, .hidden = 6144, .blocks = 44, .heads = 64, .intermediate = 24576, .positions = 2048,
-		.bos = 0, .eos = 2, .eps = 1e-5, .rotary = 0.25, .act = "gelu" } },
+	  .absent = { .vocab = 50432, .hidden = 6144, .blocks = 44, .heads = 64, .intermediate = 24576,
+		.positions = 2048, .bos = 0, .eos = 2, .eps = 1e-5, .rotary = 0.25, .act = "gelu" } },
 
 	{ .name = NULL },
 };

@@ -25,13 +25,13 @@ enum residual_kind { RESIDUAL_SERIAL, RESIDUAL_PARALLEL };
 enum head_norm_kind { HEAD_NORM_NONE, HEAD_NORM_EACH, HEAD_NORM_ALL };
 enum position_kind { POSITION_ROPE, POSITION_LEARNED };
 enum mlp_kind { MLP_GATED, MLP_PLAIN };
-/* Blocks that sliding_window holds for: none, all, or from max_window_layers on, if use_sliding_window says so. */
+/* Blocks that sliding_window holds for: none, all, or from max_window_layers on if use_sliding_window. */
 enum sliding_kind { SLIDING_NONE, SLIDING_ALL, SLIDING_LATE };
 
 /* What a linear layer makes; its width follows from the config. */
 enum role { ROLE_Q, ROLE_K, ROLE_V, ROLE_QKV, ROLE_OUTPUT, ROLE_GATE, ROLE_UP, ROLE_DOWN, ROLES };
 
-/* Inputs that linear layers share, in the order in which a block meets them; PROJECTION_HEAD is after all blocks. */
+/* Inputs that linear layers share, in the order in which a block meets them; the head's is behind all. */
 enum projection_name {
 	PROJECTION_QKV, PROJECTION_OUTPUT, PROJECTION_GATE_UP, PROJECTION_DOWN, PROJECTIONS,
 	PROJECTION_HEAD = PROJECTIONS
@@ -41,8 +41,8 @@ enum projection_name {
 enum row_order {
 	ROWS_AS_IS,		/* [out, in] */
 	ROWS_TRANSPOSED,	/* [in, out], as Conv1D has them */
-	ROWS_FUSED,		/* one tensor for several layers: all rows of the first, all of the next, ... */
-	ROWS_INTERLEAVED,	/* the same for each head of keys in turn: its queries, key and value, then the next head's */
+	ROWS_FUSED,		/* one tensor for several layers: all rows of the first, then of the next */
+	ROWS_INTERLEAVED,	/* such a tensor for every head of keys, one after the other */
 };
 
 enum { LINEARS = 8 };
@@ -50,9 +50,9 @@ enum { LINEARS = 8 };
 struct linear_row {
 	const char *name;		/* below the block: "self_attn/q_proj"; NULL ends the list */
 	enum role role;
-	enum projection_name projection;	/* rows of one are neighbours, in the order of their outputs */
+	enum projection_name projection; /* rows of one are neighbours, in the order of their outputs */
 	enum row_order order;
-	const char *fused;		/* below the block: the layer of the checkpoint that holds this one; NULL: it itself */
+	const char *fused;		/* below the block: the checkpoint's layer with its rows, or NULL */
 };
 
 struct architecture {
@@ -63,14 +63,14 @@ struct architecture {
 	const char *embedding;		/* group of weight [vocab, hidden] */
 	const char *position;		/* group of weight [positions, hidden], or NULL */
 	const char *blocks;		/* group whose numbered children are the blocks */
-	const char *norm[NORM_PLACES];	/* below the block; NULL: none (before the MLP: that of attention serves both) */
+	const char *norm[NORM_PLACES];	/* below the block; NULL: none (BEFORE_MLP: attention's serves) */
 	const char *head_norm[2];	/* below the block: of queries, of keys */
 	const char *final_norm, *head;
 	struct linear_row linear[LINEARS + 1];
 
 	/* The checkpoint. */
 	const char *prefix;		/* first word of the names, which some leave out; NULL: none do */
-	const char *const *buffers;	/* patterns of names whose tensors follow from the config; NULL-terminated */
+	const char *const *buffers;	/* patterns of tensors that follow from the config; ends with NULL */
 
 	/* The block. */
 	enum norm_kind norm_kind;
@@ -83,10 +83,10 @@ struct architecture {
 	bool bias[ROLES];		/* layers that have a bias, where config.json has no bias_key */
 
 	/* config.json. */
-	const char *bias_key[ROLES];	/* keys that say whether these layers have a bias; NULL: the class has none */
-	const char *parallel_key;	/* whether the residual is parallel, or NULL */
-	const struct key_row *keys;	/* names that differ from Llama's; ends with a NULL; NULL: none do */
-	const struct switch_row *switches;	/* ends with a NULL; NULL: none */
+	const char *bias_key[ROLES];	/* says whether such layers have a bias; NULL: there is no key */
+	const char *parallel_key;	/* says whether the residual is parallel; NULL: there is no key */
+	const struct key_row *keys;	/* names that differ from Llama's; ends with NULL, may be NULL */
+	const struct switch_row *switches;	/* ends with NULL, may be NULL */
 	struct {			/* values of absent keys */
 		size_t vocab, hidden, blocks, heads;
 		size_t kv_heads;	/* 0: as many as heads */
@@ -95,7 +95,8 @@ struct architecture {
 		size_t positions;
 		long bos, eos;		/* -1: none */
 		bool tied;
-		double eps, rotary;	/* rotary: part of a head that is turned; 0: all of it, the class has no such key */
+		double eps;
+		double rotary;		/* part of a head that is turned; 0: all, there is no key */
 		const char *act;
 	} absent;
 };
@@ -114,6 +115,6 @@ struct switch_row {
 /* Ends with a row without a name. */
 extern const struct architecture architectures[];
 
-/* By model_type, as AutoModelForCausalLM; without one (NULL) by the class that saved the model. NULL if there is none. */
+/* By model_type, as AutoModelForCausalLM; where that is NULL by the class that saved the model. */
 const struct architecture *architecture_find(const char *model_type, const char *name);
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "io/pattern.h"
 
 enum { DIGITS = 9 };
 
@@ -220,36 +221,24 @@ void checkpoint_close(struct checkpoint *k)
 	free(k->entry);
 }
 
-static bool is_numbered(const char *pattern)
-{
-	return pattern[strlen(pattern) - 1] == '#';
-}
-
 /* Sets the place of an entry in the layout. */
-static void place(const struct checkpoint *k, struct entry *t)
+static void place(const struct checkpoint *k, size_t n, const struct pattern layout[n], struct entry *t)
 {
-	const char *const *layout = k->config->arch->layout;
+	const char *number = NULL;
+	size_t digits;
 
 	t->pattern = 0;
 	if (!strchr(t->path + 1, '/'))	/* datasets of the root stand in part 0 */
 		return;
-	for (size_t i = 0; layout[i]; i++) {
-		const char *pattern = layout[i];
-		size_t n = strlen(pattern), digits;
-
-		t->pattern = i + 1;
-		if (!strcmp(pattern, "*") || (!is_numbered(pattern) && is_below(t->path, pattern)))
-			return;
-		if (!is_numbered(pattern) || strncmp(t->path, pattern, n - 1))
-			continue;
-		digits = strspn(t->path + n - 1, "0123456789");
-		if (!digits || t->path[n - 1 + digits] != '/')
-			continue;
-		if (digits > DIGITS || (digits > 1 && t->path[n - 1] == '0'))
-			die("%s: %s: expected a block's number after %.*s", k->source->path, t->name, (int)n - 1, pattern);
-		t->number = strtoul(t->path + n - 1, NULL, 10);
+	while (t->pattern < n && pattern_match(&layout[t->pattern++], t->path, &number) != MATCH_WITHIN)
+		;
+	if (!number)
 		return;
-	}
+	digits = strspn(number, "0123456789");
+	if (digits > DIGITS || (digits > 1 && *number == '0'))
+		die("%s: %s: expected a block's number after %.*s", k->source->path, t->name,
+			(int)(number - t->path), t->path);
+	t->number = strtoul(number, NULL, 10);
 }
 
 static int by_place(const void *a, const void *b)
@@ -265,15 +254,15 @@ static int by_place(const void *a, const void *b)
 
 size_t checkpoint_parts(struct checkpoint *k)
 {
-	const char *const *layout = k->config->arch->layout;
+	size_t patterns, part = 0, i = 0;
+	struct pattern *layout = pattern_list(k->config->arch->layout, &patterns);
 	const struct entry *before = NULL;
-	size_t part = 0, i = 0;
 
 	for (size_t t = 0; t < k->entries; t++)
-		place(k, k->entry + t);
+		place(k, patterns, layout, k->entry + t);
 	sort(k, by_place);
-	for (size_t p = 0; !p || layout[p - 1]; p++) {	/* pattern 0 is the root */
-		bool numbered = p && is_numbered(layout[p - 1]);
+	for (size_t p = 0; p <= patterns; p++) {	/* pattern 0 is the root */
+		bool numbered = p && layout[p - 1].kind == PATTERN_NUMBERED;
 
 		part += p && !numbered;		/* a part of its own, be it empty */
 		for (; i < k->entries && k->entry[i].pattern == p; before = k->entry + i++) {
@@ -281,5 +270,6 @@ size_t checkpoint_parts(struct checkpoint *k)
 			k->entry[i].part = part;
 		}
 	}
+	free(layout);
 	return part + 1;
 }

@@ -17,9 +17,9 @@
 struct entry {
 	char *path;		/* in the tree */
 	const char *name;	/* in the source */
-	const struct linear_row *row;	/* the layer whose weight or bias it is, where the source keeps it otherwise; or NULL */
+	const struct linear_row *row;	/* of a linear layer's weight and bias: how the source has its rows */
 	const char *tied_to;	/* path of the embedding's weight, or NULL */
-	size_t pattern, number;	/* its place in the layout: which pattern, from 1 (0: the root), and what '#' stands for */
+	size_t pattern, number;	/* of the layout, from 1 (0: the root); what '#' stands for */
 	size_t part;		/* of the stream */
 	bool known, unused;	/* a tensor of the class; one to be left out */
 };

@@ -10,20 +10,20 @@
  * by `factor`, short ones kept, a linear blend between).
  */
 #include "model/config.h"
-#include "base/error.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/error.h"
 
-const char *const compute_types[] = { [COMPUTE_F32] = "f32", [COMPUTE_BF16] = "bf16", [COMPUTE_INT16] = "int16", NULL };
 
 enum { WINDOW = 4096, FIRST_WINDOWED = 28 };	/* sliding_window, max_window_layers where they are absent */
 
 static const struct { const char *name; enum activation act; } acts[] = {
-	{ "silu", ACTIVATION_SILU }, { "swish", ACTIVATION_SILU }, { "gelu", ACTIVATION_GELU }, { "gelu_python", ACTIVATION_GELU },
-	{ "gelu_new", ACTIVATION_GELU_TANH }, { "gelu_pytorch_tanh", ACTIVATION_GELU_TANH }, { "gelu_fast", ACTIVATION_GELU_TANH },
+	{ "silu", ACTIVATION_SILU }, { "swish", ACTIVATION_SILU },
+	{ "gelu", ACTIVATION_GELU }, { "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_GELU_TANH },
+	{ "gelu_pytorch_tanh", ACTIVATION_GELU_TANH }, { "gelu_fast", ACTIVATION_GELU_TANH },
 	{ "gelu_python_tanh", ACTIVATION_GELU_TANH }, { "gelu_accurate", ACTIVATION_GELU_TANH },
 };
 
@@ -46,8 +46,9 @@ static const char *name_of(const struct architecture *arch, const json_t *json, 
 	return key;
 }
 
-/* A whole number of 1..top. absent, null: its value where the key is not there, or null; 0: that is an error. */
-static size_t get_size(const struct config *c, const json_t *json, const char *key, size_t absent, size_t null, size_t top)
+/* A whole number of 1..top. absent, null: its value where the key is not there, or null; 0: an error. */
+static size_t get_size(const struct config *c, const json_t *json, const char *key, size_t absent,
+	size_t null, size_t top)
 {
 	const char *name = name_of(c->arch, json, key);
 	json_t *v = name ? json_object_get(json, name) : NULL;
@@ -110,19 +111,22 @@ static _Noreturn void unknown(const json_t *json)
 	const char *type = model_type(json), *name = class_name(json);
 	char known[512] = "";
 
-	for (const struct architecture *a = architectures; a->name; a++)
-		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", a > architectures ? ", " : "",
-			type ? a->model_type : a->name);
+	for (const struct architecture *a = architectures; a->name; a++) {
+		size_t n = strlen(known);
+
+		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", type ? a->model_type : a->name);
+	}
 	if (!type && !name)
 		die("%s: /config: names neither model_type nor architectures; known are %s", file, known);
-	die("%s: /config: unknown %s '%s'; known are %s", file, type ? "model_type" : "architecture", type ? type : name,
-		known);
+	die("%s: /config: unknown %s '%s'; known are %s", file, type ? "model_type" : "architecture",
+		type ? type : name, known);
 }
 
 static void check_switch(const json_t *json, const char *key, bool supported)
 {
 	if (get_bool(json, key, supported) != supported)
-		die("%s: /config: '%s' is not supported other than %s", file, key, supported ? "true" : "false");
+		die("%s: /config: '%s' is not supported other than %s", file, key,
+			supported ? "true" : "false");
 }
 
 static void check_switches(const struct config *c, const json_t *json)
@@ -131,10 +135,11 @@ static void check_switches(const struct config *c, const json_t *json)
 	for (const struct switch_row *s = c->arch->switches; s && s->key; s++)
 		check_switch(json, s->key, s->supported);
 	if (json_object_size(get(json, "per_layer_config")))
-		die("%s: /config: 'per_layer_config': blocks that differ in size or kind are not supported", file);
+		die("%s: /config: 'per_layer_config': blocks that differ in size or kind are not supported",
+			file);
 }
 
-/* layer_types as a list of which blocks have a window, or NULL if there is none. "attention" is the older name. */
+/* layer_types as a list of which blocks have a window, NULL if absent. "attention" is an older name. */
 static bool *parse_types(const struct config *c, const json_t *json)
 {
 	const json_t *types = get(json, "layer_types");
@@ -150,8 +155,8 @@ static bool *parse_types(const struct config *c, const json_t *json)
 
 		windowed[i] = kind && !strcmp(kind, "sliding_attention");
 		if (!kind || (!windowed[i] && strcmp(kind, "full_attention") && strcmp(kind, "attention")))
-			die("%s: /config: 'layer_types': block %zu is '%s'; expected full_attention or sliding_attention", file, i,
-				kind ? kind : "");
+			die("%s: /config: 'layer_types': block %zu is '%s', "
+				"expected full_attention or sliding_attention", file, i, kind ? kind : "");
 	}
 	return windowed;
 }
@@ -178,7 +183,8 @@ static void parse_windows(struct config *c, const json_t *json)
 	}
 	for (size_t i = 0; windowed && i < c->blocks; i++)
 		if (windowed[i] && !c->window)
-			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', but there is no 'sliding_window'", file, i);
+			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
+				"but there is no 'sliding_window'", file, i);
 	c->windowed = windowed;
 }
 
@@ -188,22 +194,18 @@ static void parse_windows(struct config *c, const json_t *json)
  */
 static void parse_rotary(struct config *c, const json_t *json, const json_t *rope)
 {
-	const char *key = "partial_rotary_factor";
-	bool inside = json_object_get(rope, key);
+	const char *key = "partial_rotary_factor", *name = name_of(c->arch, json, key);
+	const json_t *inside = json_object_get(rope, key), *v = inside ? inside : get(json, key);
 	double part = 1;
 
-	if (c->arch->absent.rotary) {
-		part = get_real(inside ? rope : json, inside ? key : name_of(c->arch, json, key), c->arch->absent.rotary);
-	} else if (c->rope != ROPE_DEFAULT) {
-		const json_t *v = inside ? json_object_get(rope, key) : get(json, key);
-
-		if (v && json_number_value(v) != 1)
-			die("%s: /config: rotary positions on a part of the head are not supported for a %s", file,
-				c->arch->name);
-	}
+	if (c->arch->absent.rotary)
+		part = get_real(inside ? rope : json, inside ? key : name, c->arch->absent.rotary);
+	else if (c->rope != ROPE_DEFAULT && v && json_number_value(v) != 1)
+		die("%s: /config: a %s does not have rotary positions on a part of the head", file,
+			c->arch->name);
 	c->rotary = (size_t)((double)c->head_dim * part);
 	if (part > 1 || !c->rotary || c->rotary % 2)
-		die("%s: /config: rotary positions turn %g of %zu channels of a head, expected an even number of them",
+		die("%s: /config: positions turn %g of %zu channels of a head, expected an even number",
 			file, part * (double)c->head_dim, c->head_dim);
 }
 
@@ -216,25 +218,25 @@ static void parse_rotary(struct config *c, const json_t *json, const json_t *rop
 static void parse_rope(struct config *c, const json_t *json)
 {
 	json_t *rope = get(json, "rope_scaling"), *v;
-	const char *kind, *key;
-	bool inside;
+	const char *kind, *key = "rope_theta";
 
 	if (!rope || (json_is_object(rope) && !json_object_size(rope)))
 		rope = get(json, "rope_parameters");
 	if (rope && !json_is_object(rope))
 		die("%s: /config: the rotary settings must be an object", file);
+	v = json_object_get(rope, key);
+	c->theta = get_real(v ? rope : json, v ? key : name_of(c->arch, json, key), 10000);
 	json_object_foreach(rope, key, v)
 		if (json_is_object(v))
-			die("%s: /config: rotary settings of '%s' blocks of their own are not supported", file, key);
-	inside = json_object_get(rope, "rope_theta");
-	c->theta = get_real(inside ? rope : json, inside ? "rope_theta" : name_of(c->arch, json, "rope_theta"), 10000);
+			die("%s: /config: rotary settings of '%s' alone are not supported", file, key);
 	kind = get_text(rope, "rope_type", get_text(rope, "type", "default"));
 	if (!strcmp(kind, "linear"))
 		c->rope = ROPE_LINEAR;
 	else if (!strcmp(kind, "llama3"))
 		c->rope = ROPE_LLAMA3;
 	else if (strcmp(kind, "default"))
-		die("%s: /config: rotary scaling '%s' is not supported; supported are default, linear, llama3", file, kind);
+		die("%s: /config: rotary scaling '%s' is not supported, expected default, linear or llama3",
+			file, kind);
 	parse_rotary(c, json, rope);
 	if (c->rope != ROPE_DEFAULT)
 		c->factor = get_real(rope, "factor", NAN);
@@ -254,16 +256,18 @@ static void parse_act(struct config *c, const json_t *json)
 	char known[256] = "";
 
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+		size_t n = strlen(known);
+
 		if (!strcmp(name, acts[i].name)) {
 			c->activation = acts[i].act;
 			return;
 		}
-		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", acts[i].name);
+		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", acts[i].name);
 	}
 	die("%s: /config: unknown activation '%s'; known are %s", file, name, known);
 }
 
-/* Outside the vocabulary it is none: so are the defaults of a class, and what it saves, in models of a small one. */
+/* Outside the vocabulary it is none: models of a small one are saved with the ids of their class. */
 static long token_id(const struct config *c, const json_t *v, long absent)
 {
 	long id = json_is_integer(v) ? (long)json_integer_value(v) : v ? -1 : absent;
@@ -273,7 +277,8 @@ static long token_id(const struct config *c, const json_t *v, long absent)
 
 static void parse_ids(struct config *c, const json_t *json)
 {
-	const json_t *bos = json_object_get(json, "bos_token_id"), *eos = json_object_get(json, "eos_token_id");
+	const json_t *bos = json_object_get(json, "bos_token_id");
+	const json_t *eos = json_object_get(json, "eos_token_id");
 	size_t n = json_is_array(eos) ? json_array_size(eos) : 1;
 
 	if (json_is_array(bos))
@@ -289,7 +294,7 @@ static void parse_ids(struct config *c, const json_t *json)
 	}
 }
 
-/* What the class's own keys say of the block: which layers have a bias, how its branches join the residual stream. */
+/* Which layers have a bias, and how the branches of a block join the residual stream. */
 static void parse_block(struct config *c, const json_t *json)
 {
 	const struct architecture *a = c->arch;
@@ -318,17 +323,18 @@ static void parse_sizes(struct config *c, const json_t *json)
 {
 	enum { WIDE = 1 << 20, MANY = 1 << 16, VOCAB = 1 << 28, LONG = 1 << 28 };
 	const struct architecture *a = c->arch;
-	size_t inner;
+	size_t kv_heads, inner, null;
 
 	c->vocab = get_size(c, json, "vocab_size", a->absent.vocab, 0, VOCAB);
 	c->hidden = get_size(c, json, "hidden_size", a->absent.hidden, 0, WIDE);
 	c->blocks = get_size(c, json, "num_hidden_layers", a->absent.blocks, 0, MANY);
 	c->heads = get_size(c, json, "num_attention_heads", a->absent.heads, 0, MANY);
-	c->kv_heads = get_size(c, json, "num_key_value_heads", a->absent.kv_heads ? a->absent.kv_heads : c->heads, c->heads,
-		MANY);
+	kv_heads = a->absent.kv_heads ? a->absent.kv_heads : c->heads;
+	c->kv_heads = get_size(c, json, "num_key_value_heads", kv_heads, c->heads, MANY);
 	parse_head_dim(c, json);
-	inner = a->absent.intermediate ? 0 : 4 * c->hidden;
-	c->intermediate = get_size(c, json, "intermediate_size", inner ? inner : a->absent.intermediate, inner, 4 * WIDE);
+	null = a->absent.intermediate ? 0 : 4 * c->hidden;
+	inner = null ? null : a->absent.intermediate;
+	c->intermediate = get_size(c, json, "intermediate_size", inner, null, 4 * WIDE);
 	c->positions = get_size(c, json, "max_position_embeddings", a->absent.positions, 0, LONG);
 	c->eps = get_real(json, name_of(a, json, "rms_norm_eps"), a->absent.eps);
 	if (c->heads % c->kv_heads)
@@ -372,7 +378,7 @@ struct config config_read(const struct image *image)
 	struct config c;
 
 	if (!text)
-		die("%s: /config: missing; a model that is to be run needs its config.json", image_name(image));
+		die("%s: /config: is missing; a model needs its config.json to be run", image_name(image));
 	c = config_parse(image_name(image), text);
 	free(text);
 	return c;
@@ -389,7 +395,7 @@ const char *const *model_layout(const char *config)
 	json_t *json = config ? json_loads(config, 0, NULL) : NULL;
 	const struct architecture *arch = json ? find(json) : NULL;
 
-	if (config && !json && json_loads(config, 0, NULL))	/* it parses the second time: memory was short */
+	if (config && !json && json_loads(config, 0, NULL))	/* it parses now: memory was short */
 		die("/config: out of memory");
 	json_decref(json);
 	return arch ? arch->layout : NULL;
@@ -412,7 +418,11 @@ size_t config_out(const struct config *c, enum role role)
 
 size_t config_in(const struct config *c, enum projection_name projection)
 {
-	return projection == PROJECTION_OUTPUT ? c->heads * c->head_dim : projection == PROJECTION_DOWN ? c->intermediate : c->hidden;
+	switch (projection) {
+	case PROJECTION_OUTPUT:	return c->heads * c->head_dim;
+	case PROJECTION_DOWN:	return c->intermediate;
+	default:		return c->hidden;
+	}
 }
 
 size_t config_sliding_window(const struct config *c, size_t block)
@@ -439,7 +449,8 @@ void config_rope(const struct config *c, double frequency[c->rotary / 2])
 
 struct row_place config_rows(const struct config *c, const struct linear_row *row)
 {
-	size_t groups = row->order == ROWS_INTERLEAVED ? c->kv_heads : 1, each = config_out(c, row->role) / groups;
+	size_t groups = row->order == ROWS_INTERLEAVED ? c->kv_heads : 1;
+	size_t each = config_out(c, row->role) / groups;
 	struct row_place p = { .groups = groups, .each = each, .rows = each * groups };
 
 	for (const struct linear_row *l = c->arch->linear; row->fused && l->name; l++) {

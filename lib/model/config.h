@@ -9,17 +9,11 @@
 #include <stdint.h>
 #include "io/image.h"
 #include "model/architecture.h"
+#include "quant/product.h"
 
 enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 
 enum { EOS = 8 };
-
-/* Arithmetic of the linear products: what a tool's --compute-type says, not the model. */
-enum compute_type { COMPUTE_F32, COMPUTE_BF16, COMPUTE_INT16 };
-extern const char *const compute_types[];	/* their names, NULL-terminated */
-#define OPTION_COMPUTE_TYPE(var) { 0, "compute-type", \
-	OPTION_ENUM(enum compute_type, var, compute_types), NULL, \
-	"arithmetic of the linear products", .otherwise = "f32" }
 
 enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
 
@@ -30,20 +24,21 @@ struct config {
 	enum activation activation;
 	bool tied;
 	bool quantized;			/* config.json speaks of a checkpoint that is stored quantized */
-	bool bias[ROLES];		/* must have a bias: those of the class; in a tree others may have one, it decides */
+	bool bias[ROLES];		/* must have one; in a tree others may, and then it counts */
 	bool parallel;			/* residual branches; see enum residual_kind */
 	size_t rotary;			/* first channels of a head that are turned, even; the others stay */
 	double attention_scale;		/* of q · k: 1/√head_dim unless config.json says otherwise */
-	double attention_cap, logit_cap;	/* scores, and logits, become cap · tanh(s / cap); 0: as they are */
-	size_t window;			/* attention sees the last `window` positions, its own included; 0: all */
+	double attention_cap, logit_cap;	/* scores, and logits, s become cap · tanh(s / cap); 0: s */
+	size_t window;			/* attention sees the last `window` positions, its own too; 0: all */
 	bool *windowed;			/* [blocks]: blocks that the window holds for; NULL: all */
 	enum rope_kind rope;
 	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
 	long bos, eos[EOS];		/* bos: -1 if there is none */
 	size_t eos_count;
 	/* Set by whoever runs the model. */
-	enum compute_type compute_type;
-	bool few;			/* products have few columns: weights that are packed stay packed (quant/product.h) */
+	enum compute_type compute_type;	/* what --compute-type says */
+	size_t rows;			/* of activations in a product, at most; 0: many (quant/product.h) */
+	size_t modalities;		/* of the tokens; 0, 1: text only */
 };
 
 /* From the text of config.json; dies, naming `name` and /config, on what it does not know. */
@@ -64,8 +59,8 @@ size_t config_sliding_window(const struct config *c, size_t block);
 void config_rope(const struct config *c, double frequency[c->rotary / 2]);
 
 /*
- * Where the rows of a layer stand in the tensor [rows, ...] of a checkpoint: in each of `groups` equal parts of it
- * `each` rows, behind the first `before` of the part.
+ * Where the rows of a layer stand in the tensor [rows, ...] of a checkpoint: `each` in every one of
+ * `groups` equal parts of it, behind the first `before` of the part.
  */
 struct row_place {
 	size_t groups, each, before, rows;

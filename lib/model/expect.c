@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 
-/* A group of the tree, and where the source has its tensors: below another group if it keeps several layers together. */
+/* A group of the tree, and the one of the source that has its tensors: another where layers are fused. */
 struct group {
 	const char *path, *from;
 	const struct linear_row *row;	/* NULL: no linear layer */
@@ -21,11 +21,13 @@ static _Noreturn void missing(const struct checkpoint *k, const char *group, con
 }
 
 /* The member of a group, in the source [rows, columns], or [rows] where columns is 0. */
-static void expect(struct checkpoint *k, const struct group *g, const char *member, size_t rows, size_t columns)
+static void expect(struct checkpoint *k, const struct group *g, const char *member, size_t rows,
+	size_t columns)
 {
 	struct source *s = k->source;
 	char *path = xformat("%s/%s", g->path, member);
 	struct entry *e = checkpoint_find(k, path);
+	const char *file;
 	struct tensor t;
 
 	if (!e || (g->from != g->path && !e->row))
@@ -33,13 +35,14 @@ static void expect(struct checkpoint *k, const struct group *g, const char *memb
 	free(path);
 	e->known = true;
 	e->row = g->row;
+	file = s->kind->file(s, e->name);
 	t = s->kind->describe(s, e->name);
 	if (t.type == TENSOR_ANY)
 		t = s->kind->read(s, e->name);	/* says why it cannot be read */
 	if (columns && (t.rank != 2 || t.dim[0] != rows || t.dim[1] != columns))
-		die("%s: %s: its shape is not the [%zu, %zu] of config.json", s->kind->file(s, e->name), e->name, rows, columns);
+		die("%s: %s: its shape is not the [%zu, %zu] of config.json", file, e->name, rows, columns);
 	if (!columns && (t.rank != 1 || t.dim[0] != rows))
-		die("%s: %s: its shape is not the [%zu] of config.json", s->kind->file(s, e->name), e->name, rows);
+		die("%s: %s: its shape is not the [%zu] of config.json", file, e->name, rows);
 }
 
 /* A bias that the class has, or has not. */
@@ -60,7 +63,8 @@ static void expect_layer(struct checkpoint *k, size_t block, const struct linear
 	const struct config *c = k->config;
 	size_t rows = config_rows(c, row).rows, in = config_in(c, row->projection);
 	bool transposed = row->order == ROWS_TRANSPOSED;
-	char *path = config_path(c, block, row->name), *from = row->fused ? config_path(c, block, row->fused) : path;
+	char *path = config_path(c, block, row->name);
+	char *from = row->fused ? config_path(c, block, row->fused) : path;
 	const struct group g = { path, from, row };
 
 	expect(k, &g, "weight", transposed ? in : rows, transposed ? rows : in);
@@ -92,8 +96,9 @@ static void expect_block(struct checkpoint *k, size_t block)
 	}
 	for (int i = 0; a->head_norm_kind != HEAD_NORM_NONE && i < 2; i++) {
 		char *path = config_path(c, block, a->head_norm[i]);
+		size_t all = config_out(c, i ? ROLE_K : ROLE_Q);
 
-		expect_norm(k, path, NORM_RMS, a->head_norm_kind == HEAD_NORM_EACH ? c->head_dim : config_out(c, i ? ROLE_K : ROLE_Q));
+		expect_norm(k, path, a->norm_kind, a->head_norm_kind == HEAD_NORM_EACH ? c->head_dim : all);
 		free(path);
 	}
 	for (const struct linear_row *row = a->linear; row->name; row++)
@@ -115,7 +120,7 @@ static void drop_strangers(struct checkpoint *k)
 		if (!e->known)
 			warn("%s: %s: a %s has no such tensor; it is %s", s->path, e->name, class,
 				readable ? "passed on" : "left out: its type or rank cannot be read");
-		if (e->unused && e->name != last) {	/* the layers that one tensor holds are neighbours here */
+		if (e->unused && e->name != last) {	/* layers that one tensor holds are neighbours here */
 			first = unused++ ? first : e->name;
 			last = e->name;
 		}
@@ -133,8 +138,8 @@ void expect_model(struct checkpoint *k)
 {
 	const struct config *c = k->config;
 	const struct architecture *a = c->arch;
-	const struct group embedding = { a->embedding, a->embedding, NULL }, position = { a->position, a->position, NULL },
-		head = { a->head, a->head, NULL };
+	const struct group embedding = { a->embedding, a->embedding, NULL };
+	const struct group position = { a->position, a->position, NULL }, head = { a->head, a->head, NULL };
 
 	expect(k, &embedding, "weight", c->vocab, c->hidden);
 	if (a->position)

@@ -7,9 +7,9 @@
 #include "model/checkpoint.h"
 
 /*
- * Dies where a tensor is missing or has another shape than the config says. Biases that the class has no parameter for
- * are left out with a warning: readers of a tree would use them. Other tensors that it does not know stay, with a
- * warning, if they can be read.
+ * Dies where a tensor is missing or has another shape than the config says. Biases that the class has no
+ * parameter for are left out with a warning: readers of a tree would use them. Other tensors that it
+ * does not know stay, with a warning, if they can be read.
  */
 void expect_model(struct checkpoint *k);
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* hessian.c -- see hessian.h */
 #include "model/hessian.h"
-#include <stdint.h>
+#include <math.h>
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/thread.h"
 
-/*
- * Sums of products in float32 differ by the order of summation: far less than this share of √(H_ii H_jj), which
- * bounds every element of a Σ x xᵀ.
- */
+/* Sums of products in float32 differ by the order of summation: far less than this share of √(H_ii H_jj),
+ * which bounds every element of Σ x xᵀ. */
 static const double ASYMMETRY = 1e-3;
 
 /* The first row that differs from its column, or n. */
@@ -23,35 +21,130 @@ static size_t first_asymmetric(size_t n, const float h[n][n])
 		for (size_t j0 = 0; j0 <= i0; j0 += TILE)
 			for (size_t i = i0; i < n && i < i0 + TILE; i++)
 				for (size_t j = j0; j < i && j < j0 + TILE; j++) {
-					double difference = (double)h[i][j] - (double)h[j][i];
+					const double difference = (double)h[i][j] - (double)h[j][i];
+					const double most = (double)h[i][i] * (double)h[j][j];
 
-					if (difference != 0 && difference * difference > ASYMMETRY * ASYMMETRY * (double)h[i][i] * (double)h[j][j] && i < bad)
+					if (difference != 0 && i < bad &&
+						difference * difference > ASYMMETRY * ASYMMETRY * most)
 						bad = i;
 				}
 	return bad;
 }
 
-/* The Hessian of a layer, in shape. */
-const float *hessian_find(const struct image *hessian, const char *layer, size_t n)
+static bool find(const struct image *image, const char *layer, const char *name, enum tensor_type type,
+	int rank, const size_t dim[], struct tensor *t)
 {
-	char *at = xformat("%s/hessian", layer), *count = xformat("%s/count", layer);
-	struct tensor h;
+	char *path = xformat("%s/%s", layer, name);
+	const bool is = image_find(image, path, type, rank, dim, t);
 
-	if (!image_find(hessian, at, TENSOR_F32, 2, (size_t[]){ n, n }, &h))
-		die("%s: %s: is missing; the layer was not calibrated, or this is the Hessian of another model",
-			image_name(hessian), at);
-	if (*(const int64_t *)image_tensor(hessian, count, TENSOR_I64, 0, NULL).data <= 0)
-		die("%s: %s: says that no token was seen", image_name(hessian), count);
-	free(at), free(count);
-	return h.data;
+	free(path);
+	return is;
 }
 
-const float *hessian_read(const struct image *hessian, const char *layer, size_t n)
+bool hessian_there(const struct image *image, const char *layer)
 {
-	const float *h = hessian_find(hessian, layer, n);
-	size_t bad = first_asymmetric(n, (const float (*)[n])h);
+	char *path = xformat("%s/hessian", layer);
+	const bool is = image_has(image, path);
+
+	free(path);
+	return is;
+}
+
+/* max |x| or mean |x|, NULL where they are not there */
+static const float *magnitudes(const struct image *image, const char *layer, const char *name, size_t n)
+{
+	struct tensor t;
+	const float *x;
+
+	if (!find(image, layer, name, TENSOR_F32, 1, &n, &t))
+		return NULL;
+	x = t.data;
+	for (size_t i = 0; i < n; i++)
+		if (!(x[i] >= 0) || isinf(x[i]))
+			die("%s: %s/%s: element %zu is %g, expected a magnitude", image_name(image), layer,
+				name, i, (double)x[i]);
+	return x;
+}
+
+struct hessian hessian_find(const struct image *image, const char *layer, size_t n)
+{
+	struct hessian y = { .in = n };
+	struct tensor h, count;
+
+	if (!find(image, layer, "hessian", TENSOR_F32, 2, (size_t[]){ n, n }, &h))
+		die("%s: %s/hessian: is missing; the layer was not calibrated, or this is the Hessian of "
+			"another model", image_name(image), layer);
+	if (h.dim[0] != h.dim[1])
+		die("%s: %s/hessian: has %zu rows and %zu columns, expected a square", image_name(image),
+			layer, h.dim[0], h.dim[1]);
+	y.in = h.dim[0];
+	y.sum = h.data;
+	if (!find(image, layer, "count", TENSOR_I64, -1, NULL, &count))
+		die("%s: %s/count: is missing", image_name(image), layer);
+	if (tensor_count(&count) != 1)
+		die("%s: %s/count: must be one number", image_name(image), layer);
+	y.count = *(const int64_t *)count.data;
+	if (y.count < 1)
+		die("%s: %s/count: says that no token was seen", image_name(image), layer);
+	y.absmax = magnitudes(image, layer, "absmax", y.in);
+	y.mean_abs = magnitudes(image, layer, "mean_abs", y.in);
+	return y;
+}
+
+void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n])
+{
+	size_t bad = first_asymmetric(n, (const float (*)[n])sum);
 
 	if (bad < n)
-		die("%s: %s/hessian: is not symmetric: row and column %zu differ", image_name(hessian), layer, bad);
-	return h;
+		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, bad);
+}
+
+void hessian_write(struct output *out, const char *layer, const struct hessian *h)
+{
+	const struct { const char *name; struct tensor t; } member[] = {
+		{ "hessian", tensor_2d(TENSOR_F32, (void *)(uintptr_t)h->sum, h->in, h->in) },
+		{ "count", tensor_of(TENSOR_I64, (void *)(uintptr_t)&h->count, 0, NULL) },
+		{ "absmax", tensor_1d(TENSOR_F32, (void *)(uintptr_t)h->absmax, h->in) },
+		{ "mean_abs", tensor_1d(TENSOR_F32, (void *)(uintptr_t)h->mean_abs, h->in) },
+	};
+
+	for (size_t i = 0; i < sizeof member / sizeof *member; i++) {
+		char *path = xformat("%s/%s", layer, member[i].name);
+
+		output_write(out, path, member[i].t);
+		free(path);
+	}
+}
+
+static struct second_moments in_files(void *arg, const char *layer, size_t n, bool must)
+{
+	const struct moments_files *f = arg;
+	struct second_moments y = { 0 };
+	struct tensor order;
+
+	if (f->order && !find(f->order, layer, "order", TENSOR_I32, 1, &n, &order))
+		die("%s: %s/order: is missing", image_name(f->order), layer);
+	if (f->order)
+		y.order = order.data;
+	if (f->hessian && (must || hessian_there(f->hessian, layer))) {
+		const struct hessian h = hessian_find(f->hessian, layer, n);
+
+		y.hessian = h.sum;
+		y.absmax = h.absmax;
+	}
+	return y;
+}
+
+static void drop_files(void *arg)
+{
+	const struct moments_files *f = arg;
+
+	if (f->hessian)
+		image_drop(f->hessian);
+}
+
+struct moments_source moments_of_files(struct moments_files *f)
+{
+	return (struct moments_source){ in_files, drop_files, f, f->hessian ? image_name(f->hessian) : NULL,
+		f->order ? image_name(f->order) : NULL };
 }

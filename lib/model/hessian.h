@@ -1,16 +1,54 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hessian.h -- what a file of kind hessian holds for a layer
+ * hessian.h -- the second moments of a layer's inputs: what a file of kind hessian holds, and how a method
+ * asks for them
  *
- *	<layer>/hessian [in, in] = Σ x xᵀ over tokens, <layer>/count (SPEC section 4)
+ *	<layer>/hessian [in, in] = Σ x xᵀ over tokens, count, absmax = max |x|, mean_abs = mean |x|
+ *
+ * (SPEC section 4)
  */
 #ifndef MODEL_HESSIAN_H
 #define MODEL_HESSIAN_H
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "io/image.h"
 
-/* The Hessian of a layer with n inputs, [n][n]; dies, naming file and path, where there is none of this shape. */
-const float *hessian_find(const struct image *hessian, const char *layer, size_t n);
-/* The same; also dies where it is not symmetric. */
-const float *hessian_read(const struct image *hessian, const char *layer, size_t n);
+struct hessian {
+	size_t in;
+	int64_t count;			/* tokens, at least one */
+	const float *sum;		/* [in][in] */
+	const float *absmax, *mean_abs;	/* [in]; NULL where they are not there */
+};
+
+/* Whether the file holds one for the layer. */
+bool hessian_there(const struct image *image, const char *layer);
+/* The layer's, views of the image; n: its inputs, 0: any. Dies, naming file and path, if one does not fit. */
+struct hessian hessian_find(const struct image *image, const char *layer, size_t n);
+/* Dies, naming file and layer, unless the sum is symmetric up to the rounding of sums of products. */
+void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n]);
+void hessian_write(struct output *out, const char *layer, const struct hessian *h);
+
+/* What a method is told of a layer's inputs. */
+struct second_moments {
+	const float *hessian;		/* [in][in]; NULL: not known */
+	const float *absmax;		/* [in], likewise */
+	const int32_t *order;		/* [in] position → column; NULL: columns as they stand */
+};
+
+/*
+ * Who tells it: files (below), or a calibration in memory (forward/calibrate.h). With `must` find() dies unless
+ * it knows the Hessian. Views stay valid until drop().
+ */
+struct moments_source {
+	struct second_moments (*find)(void *arg, const char *layer, size_t in, bool must);
+	void (*drop)(void *arg);
+	void *arg;
+	const char *name, *order_name;	/* of the files, for messages */
+};
+
+struct moments_files {
+	struct image *hessian, *order;	/* either may be NULL */
+};
+struct moments_source moments_of_files(struct moments_files *f);
 #endif

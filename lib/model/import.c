@@ -42,15 +42,19 @@ static void *transpose(size_t m, size_t n, const void *from, size_t size)
 {
 	enum { TILE = 32 };
 	void *to = xalloc(m * n, size);
+	uint32_t *to4 = to;
+	uint16_t *to2 = to;
+	const uint32_t *from4 = from;
+	const uint16_t *from2 = from;
 
 	for (size_t i0 = 0; i0 < m; i0 += TILE)
 		for (size_t j0 = 0; j0 < n; j0 += TILE)
 			for (size_t i = i0; i < m && i < i0 + TILE; i++)
 				for (size_t j = j0; j < n && j < j0 + TILE; j++)
 					if (size == 4)
-						((uint32_t *)to)[j * m + i] = ((const uint32_t *)from)[i * n + j];
+						to4[j * m + i] = from4[i * n + j];
 					else
-						((uint16_t *)to)[j * m + i] = ((const uint16_t *)from)[i * n + j];
+						to2[j * m + i] = from2[i * n + j];
 	return to;
 }
 
@@ -61,11 +65,12 @@ static struct tensor as_layer(const struct config *c, const struct linear_row *r
 
 	if (row && row->fused) {
 		struct row_place p = config_rows(c, row);
+		size_t group = p.rows / p.groups;
 		const char *from = (const char *)t.data + p.before * bytes;
 		char *to = t.data = xalloc(p.groups * p.each, bytes);
 
 		for (size_t g = 0; g < p.groups; g++)
-			memcpy(to + g * p.each * bytes, from + g * (p.rows / p.groups) * bytes, p.each * bytes);
+			memcpy(to + g * p.each * bytes, from + g * group * bytes, p.each * bytes);
 		t.dim[0] = p.groups * p.each;
 	} else if (row && row->order == ROWS_TRANSPOSED && t.rank == 2) {
 		t = tensor_2d(t.type, transpose(t.dim[0], t.dim[1], t.data, size), t.dim[1], t.dim[0]);
@@ -78,11 +83,12 @@ static void write_entry(const struct checkpoint *k, struct output *out, const st
 	struct source *s = k->source;
 	struct tensor t = s->kind->read(s, e->name), y;
 	size_t n = tensor_count(&t), bad = first_bad(&t);
+	const char *file = s->kind->file(s, e->name);
 
 	if (!n)
-		die("%s: %s: has no elements", s->kind->file(s, e->name), e->name);
+		die("%s: %s: has no elements", file, e->name);
 	if (bad < n)
-		die("%s: %s: element %zu is NaN or infinite, expected finite weights", s->kind->file(s, e->name), e->name, bad);
+		die("%s: %s: element %zu is NaN or infinite, expected finite weights", file, e->name, bad);
 	y = as_layer(k->config, e->row, t);
 	if (e->tied_to)
 		output_tied(out, e->path, y, e->tied_to);
@@ -119,8 +125,8 @@ void import_model(struct output *out, const char *path)
 	struct checkpoint k;
 
 	if (config.quantized)
-		die("%s: 'quantization_config': the weights are stored quantized, expected a checkpoint of plain weights",
-			s->config_name);
+		die("%s: 'quantization_config': the weights are stored quantized, "
+			"expected a checkpoint of plain weights", s->config_name);
 	if (!s->tokenizer && config.vocab != 256)	/* bytes need none */
 		warn("%s: has no tokenizer: tokenize will not know this model's text", path);
 	k = checkpoint_open(s, &config);

@@ -14,17 +14,17 @@
 #include "io/image.h"
 #include "model/config.h"
 #include "quant/linear.h"
+#include "quant/member.h"
 
 struct layer {
 	char *path;		/* of the group */
 	struct linear linear;	/* views of the image, valid as long as it is */
-	float *own;		/* a bias that had to be widened, or NULL */
 };
 
-/* out, in: extents that are wanted, 0 for any. */
+/* out, in: extents that are expected, 0 for any. */
 struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in);
-/* Dies if a model with this layer cannot be run here. */
-void layer_runs(const struct image *image, const struct layer *l);
+/* Dies if tokens of so many modalities cannot be run through the layer. */
+void layer_runs(const struct image *image, const struct layer *l, size_t modalities);
 void layer_free(struct layer *l);
 
 /*
@@ -34,16 +34,21 @@ void layer_free(struct layer *l);
  */
 void layer_write(struct output *out, const struct image *from, const char *path, const struct linear *l);
 
+/* By a table of members; *l may begin a larger structure, all zero but for extents that are expected. */
+void layer_read_members(const struct image *image, const char *path, const struct member rows[],
+	struct linear *l);
+void layer_write_members(struct output *out, const struct image *from, const char *path,
+	const struct member rows[],
+	const struct linear *l);
+
 /* What a weight may be stored as: dies on other types, naming path. */
 enum half_type layer_half(const struct image *image, const char *path, enum tensor_type type);
-/* A vector of f32, f16 or bf16 as float; free() it. n: the extent wanted. NULL if there is none. */
+/* A vector of f32, f16 or bf16 as float; free() it. n: the extent expected. NULL if there is none. */
 float *layer_vector(const struct image *image, const char *path, size_t n);
 
 /* Whether the group holds a linear layer, and a quantized one. */
 bool layer_there(const struct image *image, const char *path);
 bool layer_quantized(const struct image *image, const char *path);
-
-enum { LAYER_GROUP_MOST = 1000000000 };	/* columns of a group, at most */
 
 struct layer_list {
 	size_t n;

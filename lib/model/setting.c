@@ -5,15 +5,16 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/number.h"
-#include "model/layer.h"
+#include "quant/linear.h"
 
 void setting_format(struct format *f, const char *option, const char *name)
 {
 	if (!format_parse(f, name)) {
 		char *closest = format_closest(name);
 
-		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, name, closest ? "did you mean " : "",
-			closest ? closest : "", closest ? "? " : "", format_list());
+		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, name,
+			closest ? "did you mean " : "", closest ? closest : "", closest ? "? " : "",
+			format_list());
 	}
 }
 
@@ -45,8 +46,8 @@ void setting_parse_group(void *group, const char *option, const char *text)
 	const char *end = number_size(text, &columns);
 	const bool channel = !strcmp(text, "channel"), tensor = !strcmp(text, "tensor");
 
-	if (!channel && !tensor && (!end || *end || !columns || columns > LAYER_GROUP_MOST))
+	if (!channel && !tensor && (!end || *end || !columns || columns > LINEAR_COLUMNS))
 		misuse("--%s: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'",
-			option, text, LAYER_GROUP_MOST);
+			option, text, LINEAR_COLUMNS);
 	*(long *)group = channel ? 0 : tensor ? -1 : (long)columns;
 }

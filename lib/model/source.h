@@ -32,11 +32,11 @@ struct source_kind {
 	/* Names of all tensors, once each. */
 	size_t (*count)(const struct source *s);
 	const char *(*at)(const struct source *s, size_t i);
-	const char *(*file)(const struct source *s, const char *name);	/* the file that holds it, for messages */
+	const char *(*file)(const struct source *s, const char *name);	/* that holds it, for messages */
 
 	/* Type and extents without the data (NULL); type TENSOR_ANY where read() would refuse it. */
 	struct tensor (*describe)(const struct source *s, const char *name);
-	/* F32, F16 or BF16, of rank at most TENSOR_RANK: a view of the file or of memory of the kind; valid until release(). */
+	/* F32, F16 or BF16, of rank at most TENSOR_RANK: a view until release(), which frees copies. */
 	struct tensor (*read)(struct source *s, const char *name);
 	void (*release)(struct source *s);
 };

@@ -9,18 +9,19 @@
  * PANEL_M × PANEL_N of the result is summed in registers.
  */
 #include "num/bf16.h"
+#include <cblas.h>
+#include <string.h>
 #include "base/thread.h"
 #include "num/half.h"
 #include "num/linalg.h"
-#include <cblas.h>
-#include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 #include "num/clones.h"
 
-/* Constants, not options: results depend on STEPS. Room for more, lest rows and panels share a cache set. */
-enum { PANEL_M = 8, PANEL_N = 32, STEPS = 256, ROOM = STEPS + 2, PAD = 16, AHEAD = 16, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384 };
+/* Constants, not options: results depend on STEPS. Rows and panels are longer, not to share a cache set. */
+enum { PANEL_M = 8, PANEL_N = 32, STEPS = 256, ROW_STEPS = STEPS + 16, PANEL_STEPS = STEPS + 2 };
+enum { AHEAD = 16, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384 };
 /* Products below which starting threads costs more than it saves. */
 enum { FEW_PRODUCTS = 1 << 22 };
 
@@ -52,15 +53,16 @@ void bf16_pack(size_t n, size_t k, uint32_t packed[], const uint16_t w[n][k])
 
 		for (size_t i = 0; i < PANEL_N; i++)
 			for (size_t p = 0; p < halves(k); p++)
-				y[p][i] = j + i >= n ? 0 : w[j + i][2 * p] | (2 * p + 1 < k ? (uint32_t)w[j + i][2 * p + 1] << 16 : 0);
+				y[p][i] = j + i >= n ? 0 : w[j + i][2 * p] |
+					(2 * p + 1 < k ? (uint32_t)w[j + i][2 * p + 1] << 16 : 0);
 	}
 }
 
 /* ---- lanes ---- */
 
 /* Pairs as they are packed, widened: the lower number of each, then the upper one. */
-CLONES(static, void, widen_pairs, (size_t pairs, size_t stride, uint32_t y[2 * pairs][stride], const uint32_t x[pairs][PANEL_N]),
-	(pairs, stride, y, x))
+CLONES(static, void, widen_pairs, (size_t pairs, size_t stride, uint32_t y[2 * pairs][stride],
+	const uint32_t x[pairs][PANEL_N]), (pairs, stride, y, x))
 {
 	for (size_t p = 0; p < pairs; p++)
 		for (size_t i = 0; i < PANEL_N; i++) {
@@ -76,9 +78,9 @@ CLONES(static, void, widen_row, (size_t n, uint32_t y[restrict n], const uint16_
 }
 
 /* One row of the left side. */
-static void lanes_of_row(size_t n, uint32_t y[n], const uint16_t x[n])
+static void lanes_of_row(bool pairs, size_t n, uint32_t y[n], const uint16_t x[n])
 {
-	if (!cpu_bf16) {
+	if (!pairs) {
 		widen_row(n, y, x);
 		return;
 	}
@@ -86,9 +88,15 @@ static void lanes_of_row(size_t n, uint32_t y[n], const uint16_t x[n])
 	memcpy(y, x, n * sizeof *x);
 }
 
+static inline uint32_t lane(bool pairs, uint32_t low, uint32_t high)
+{
+	return pairs ? low | high << 16 : low << 16;
+}
+
 /* n columns of m rows in panels, y[panel][step][width], the last panel filled up with zeros. */
-static inline __attribute__((always_inline)) void panels_of_columns(size_t width, bool pairs, size_t n, size_t m, size_t stride,
-	uint32_t y[][ROOM][width], const uint16_t x[m][stride])
+static inline __attribute__((always_inline))
+void panels_of_columns(size_t width, bool pairs, size_t n, size_t m, size_t stride,
+	uint32_t y[][PANEL_STEPS][width], const uint16_t x[m][stride])
 {
 	for (size_t r = 0; r < m; r += pairs ? 2 : 1) {
 		const uint16_t *low = x[r], *high = r + 1 < m ? x[r + 1] : low;
@@ -101,33 +109,34 @@ static inline __attribute__((always_inline)) void panels_of_columns(size_t width
 			__builtin_prefetch(&x[r + AHEAD + 1][i]);
 		for (; j + width <= n; j += width)
 			for (size_t i = 0; i < width; i++)
-				y[j / width][s][i] = pairs ? low[j + i] | (high[j + i] & both) << 16 : (uint32_t)low[j + i] << 16;
+				y[j / width][s][i] = lane(pairs, low[j + i], high[j + i] & both);
 		for (size_t i = 0; j < n && i < width; i++)
-			y[j / width][s][i] = j + i >= n ? 0 : pairs ? low[j + i] | (high[j + i] & both) << 16 : (uint32_t)low[j + i] << 16;
+			y[j / width][s][i] = j + i >= n ? 0 : lane(pairs, low[j + i], high[j + i] & both);
 	}
 }
 
-CLONES(static, void, left_lanes, (bool pairs, size_t n, size_t m, size_t stride, uint32_t y[][ROOM][PANEL_M],
-	const uint16_t x[m][stride]), (pairs, n, m, stride, y, x))
+CLONES(static, void, left_lanes, (bool pairs, size_t n, size_t m, size_t stride,
+	uint32_t y[][PANEL_STEPS][PANEL_M], const uint16_t x[m][stride]), (pairs, n, m, stride, y, x))
 {
 	panels_of_columns(PANEL_M, pairs, n, m, stride, y, x);
 }
 
-CLONES(static, void, right_lanes, (bool pairs, size_t n, size_t m, size_t stride, uint32_t y[][ROOM][PANEL_N],
-	const uint16_t x[m][stride]), (pairs, n, m, stride, y, x))
+CLONES(static, void, right_lanes, (bool pairs, size_t n, size_t m, size_t stride,
+	uint32_t y[][PANEL_STEPS][PANEL_N], const uint16_t x[m][stride]), (pairs, n, m, stride, y, x))
 {
 	panels_of_columns(PANEL_N, pairs, n, m, stride, y, x);
 }
 
-/* ---- a piece: y[m][n] = or += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i of a stands at a[i · row + s · step] ---- */
+/* ---- a piece: y[m][n] = or += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i: a[i·row + s·step] ---- */
 
 #ifdef __x86_64__
 #define PIECE(name, features, MULTIPLY) \
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq" features))) \
-static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, const uint32_t *a, \
-	const uint32_t b[steps][PANEL_N], bool add) \
+static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, \
+	const uint32_t *a, const uint32_t b[steps][PANEL_N], bool add) \
 { \
-	__mmask16 mask[2] = { (__mmask16)((1u << least(n, 16)) - 1), (__mmask16)((1u << (n - least(n, 16))) - 1) }; \
+	const size_t low = least(n, 16); \
+	__mmask16 mask[2] = { (__mmask16)((1u << low) - 1), (__mmask16)((1u << (n - low)) - 1) }; \
 	__m512 sum[PANEL_M][2]; \
 \
 	for (int i = 0; i < PANEL_M; i++) \
@@ -150,9 +159,9 @@ static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size
 		for (int j = 0; j < 2; j++) \
 			if ((size_t)i < m && mask[j]) { \
 				float *to = y + (size_t)i * stride + j * 16; \
+				const __m512 old = _mm512_maskz_loadu_ps(add ? mask[j] : 0, to); \
 \
-				sum[i][j] = _mm512_add_ps(sum[i][j], _mm512_maskz_loadu_ps(add ? mask[j] : 0, to)); \
-				_mm512_mask_storeu_ps(to, mask[j], sum[i][j]); \
+				_mm512_mask_storeu_ps(to, mask[j], _mm512_add_ps(sum[i][j], old)); \
 			} \
 }
 #define OF_PAIRS(sum, x, y) _mm512_dpbf16_ps(sum, (__m512bh)(x), (__m512bh)(y))
@@ -160,49 +169,51 @@ static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size
 PIECE(piece_of_pairs, ",avx512bf16", OF_PAIRS)
 PIECE(piece_of_floats, "", OF_FLOATS)
 
-static void piece(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, const uint32_t *a,
-	const uint32_t b[steps][PANEL_N], bool add)
+static void piece(bool pairs, size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row,
+	size_t step, const uint32_t *a, const uint32_t b[steps][PANEL_N], bool add)
 {
-	(cpu_bf16 ? piece_of_pairs : piece_of_floats)(m, n, steps, stride, y, row, step, a, b, add);
+	(pairs ? piece_of_pairs : piece_of_floats)(m, n, steps, stride, y, row, step, a, b, add);
 }
 #else
-static void piece(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, const uint32_t *a,
-	const uint32_t b[steps][PANEL_N], bool add)
+static void piece(bool pairs, size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row,
+	size_t step, const uint32_t *a, const uint32_t b[steps][PANEL_N], bool add)
 {
-	(void)m, (void)n, (void)steps, (void)stride, (void)y, (void)row, (void)step, (void)a, (void)b, (void)add;
+	(void)pairs, (void)m, (void)n, (void)steps, (void)stride, (void)y, (void)row, (void)step;
+	(void)a, (void)b, (void)add;
 }
 #endif
 
 /* ---- products ---- */
 
-static void product_by_pieces(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k],
-	const uint32_t packed[], bool add)
+static void product_by_pieces(bool pairs, size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
+	const uint16_t x[m][k], const uint32_t packed[], bool add)
 {
-	size_t block = STEPS * (cpu_bf16 ? 2 : 1);
-	_Alignas(64) uint32_t a[TILE_M][STEPS + PAD], own[STEPS][PANEL_N];
+	const size_t block = STEPS * (pairs ? 2 : 1);
+	_Alignas(64) uint32_t a[TILE_M][ROW_STEPS], wide[STEPS][PANEL_N];
 
 	memset(a[m], 0, (up(m, PANEL_M) - m) * sizeof a[m]);
 	for (size_t first = 0; first < k; first += block) {
-		size_t numbers = least(block, k - first), steps = cpu_bf16 ? halves(numbers) : numbers;
+		size_t numbers = least(block, k - first), steps = pairs ? halves(numbers) : numbers;
 
 		for (size_t i = 0; i < m; i++)
-			lanes_of_row(numbers, a[i], &x[i][first]);
+			lanes_of_row(pairs, numbers, a[i], &x[i][first]);
 		for (size_t j = 0; j < n; j += PANEL_N) {
-			const uint32_t (*b)[PANEL_N] = (const uint32_t (*)[PANEL_N])(packed + j * halves(k) + first / 2 * PANEL_N);
+			const uint32_t *panel = packed + j * halves(k) + first / 2 * PANEL_N;
+			const uint32_t (*b)[PANEL_N] = (const uint32_t (*)[PANEL_N])panel;
 
-			if (!cpu_bf16) {
-				widen_pairs(halves(numbers), PANEL_N, own, b);
-				b = (const uint32_t (*)[PANEL_N])own;
+			if (!pairs) {
+				widen_pairs(halves(numbers), PANEL_N, wide, b);
+				b = (const uint32_t (*)[PANEL_N])wide;
 			}
 			for (size_t i = 0; i < m; i += PANEL_M)
-				piece(least(PANEL_M, m - i), least(PANEL_N, n - j), steps, stride, &y[i][j], STEPS + PAD, 1, a[i], b,
-					add || first);
+				piece(pairs, least(PANEL_M, m - i), least(PANEL_N, n - j), steps, stride,
+					&y[i][j], ROW_STEPS, 1, a[i], b, add || first);
 		}
 	}
 }
 
-static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k],
-	const uint32_t packed[], bool add)
+static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
+	const uint16_t x[m][k], const uint32_t packed[], bool add)
 {
 	union { uint32_t lane[TILE_M][STEPS]; float number[TILE_M][STEPS]; } a;
 	union { uint32_t lane[STEPS][TILE_N]; float number[STEPS][TILE_N]; } b;
@@ -215,51 +226,63 @@ static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y
 		for (size_t j = 0; j < n; j += PANEL_N)
 			widen_pairs(halves(steps), TILE_N, (uint32_t (*)[TILE_N])&b.lane[0][j],
 				(const uint32_t (*)[PANEL_N])(packed + j * halves(k) + first / 2 * PANEL_N));
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)steps, 1, a.number[0], STEPS,
-			b.number[0], TILE_N, add || first ? 1 : 0, y[0], (int)stride);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)steps, 1,
+			a.number[0], STEPS, b.number[0], TILE_N, add || first ? 1 : 0, y[0], (int)stride);
 	}
 }
 
-static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m][stride], const uint16_t x[m][k],
-	const uint32_t packed[], const float *bias, bool add)
+static void product_tile(bool pairs, size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
+	const uint16_t x[m][k], const uint32_t packed[], const float *bias, bool add)
 {
 	for (size_t i = 0; bias && i < m; i++)
 		for (size_t j = 0; j < n; j++)
 			y[i][j] = add ? y[i][j] + bias[j] : bias[j];
-	(cpu == CPU_AVX512 ? product_by_pieces : product_by_blas)(m, n, k, stride, y, x, packed, add || bias);
+	if (cpu == CPU_AVX512)
+		product_by_pieces(pairs, m, n, k, stride, y, x, packed, add || bias);
+	else
+		product_by_blas(m, n, k, stride, y, x, packed, add || bias);
 }
 
-void bf16_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
+void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const uint16_t x[m][k], const uint32_t packed[], const float *bias, bool add)
 {
-	#pragma omp parallel for num_threads(threads) if (m * n * k > FEW_PRODUCTS) schedule(dynamic) collapse(2)
+	const bool many = m * n * k > FEW_PRODUCTS;
+
+	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
 	for (size_t j = 0; j < n; j += TILE_N)
 		for (size_t i = 0; i < m; i += TILE_M)
-			product_tile(least(TILE_M, m - i), least(TILE_N, n - j), k, stride, (float (*)[stride])&y[i][j], &x[i],
-				packed + j * halves(k), bias ? bias + j : NULL, add);
+			product_tile(pairs, least(TILE_M, m - i), least(TILE_N, n - j), k, stride,
+				(float (*)[stride])&y[i][j], &x[i], packed + j * halves(k),
+				bias ? bias + j : NULL, add);
 }
 
 /* ---- Hessians ---- */
 
-/* y = the product of columns i and j, counted from 0, of a tile each; what lies below the diagonal may be missing. */
-static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM], const uint16_t x[m][n])
+/* y = the product of columns i and j, counted from 0, of a tile each; below the diagonal not all of it. */
+static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
+	const uint16_t x[m][n])
 {
-	size_t ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j), block = STEPS * (cpu_bf16 ? 2 : 1);
-	_Alignas(64) uint32_t a[TILE_GRAM / PANEL_M][ROOM][PANEL_M], b[TILE_GRAM / PANEL_N][ROOM][PANEL_N];
+	const bool pairs = cpu_bf16;
+	const size_t block = STEPS * (pairs ? 2 : 1);
+	const size_t ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j);
+	_Alignas(64) uint32_t a[TILE_GRAM / PANEL_M][PANEL_STEPS][PANEL_M];
+	_Alignas(64) uint32_t b[TILE_GRAM / PANEL_N][PANEL_STEPS][PANEL_N];
 
 	for (size_t first = 0; first < m; first += block) {
-		size_t rows = least(block, m - first), steps = cpu_bf16 ? halves(rows) : rows;
+		size_t rows = least(block, m - first), steps = pairs ? halves(rows) : rows;
 
-		left_lanes(cpu_bf16, ni, rows, n, a, (const uint16_t (*)[n])&x[first][i]);
-		right_lanes(cpu_bf16, nj, rows, n, b, (const uint16_t (*)[n])&x[first][j]);
+		left_lanes(pairs, ni, rows, n, a, (const uint16_t (*)[n])&x[first][i]);
+		right_lanes(pairs, nj, rows, n, b, (const uint16_t (*)[n])&x[first][j]);
 		for (size_t d = 0; d < nj; d += PANEL_N)
 			for (size_t c = 0; c < ni && i + c < j + d + PANEL_N; c += PANEL_M)
-				piece(least(PANEL_M, ni - c), least(PANEL_N, nj - d), steps, TILE_GRAM, &y[c][d], 1, PANEL_M,
-					a[c / PANEL_M][0], (const uint32_t (*)[PANEL_N])b[d / PANEL_N], first);
+				piece(pairs, least(PANEL_M, ni - c), least(PANEL_N, nj - d), steps, TILE_GRAM,
+					&y[c][d], 1, PANEL_M, a[c / PANEL_M][0],
+					(const uint32_t (*)[PANEL_N])b[d / PANEL_N], first);
 	}
 }
 
-static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM], const uint16_t x[m][n])
+static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
+	const uint16_t x[m][n])
 {
 	size_t ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j);
 	float a[STEPS][TILE_GRAM], b[STEPS][TILE_GRAM];
@@ -271,14 +294,16 @@ static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GR
 			half_widen(ni, a[r], &x[first + r][i], HALF_BF16);
 			half_widen(nj, b[r], &x[first + r][j], HALF_BF16);
 		}
-		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)ni, (int)nj, (int)rows, 1, a[0], TILE_GRAM,
-			b[0], TILE_GRAM, first ? 1 : 0, y[0], TILE_GRAM);
+		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)ni, (int)nj, (int)rows, 1,
+			a[0], TILE_GRAM, b[0], TILE_GRAM, first ? 1 : 0, y[0], TILE_GRAM);
 	}
 }
 
 void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n])
 {
-	#pragma omp parallel for num_threads(threads) if (blocks * m * n * n > FEW_PRODUCTS) schedule(dynamic) collapse(2)
+	const bool many = blocks * m * n * n > FEW_PRODUCTS;
+
+	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
 	for (size_t i = 0; i < n; i += TILE_GRAM)
 		for (size_t j = 0; j < n; j += TILE_GRAM) {
 			_Alignas(64) float y[TILE_GRAM][TILE_GRAM];

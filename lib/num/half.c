@@ -8,6 +8,7 @@
  */
 #include "num/half.h"
 #include <string.h>
+#include "base/thread.h"
 #include "num/bits.h"
 #include "num/clones.h"
 
@@ -54,6 +55,11 @@ CLONES(static, void, bf16_narrow, (size_t n, uint16_t y[restrict n], const float
 	}
 }
 
+size_t half_size(enum half_type type)
+{
+	return type == HALF_NONE ? sizeof(float) : sizeof(uint16_t);
+}
+
 void half_widen(size_t n, float y[n], const void *x, enum half_type type)
 {
 	switch (type) {
@@ -70,4 +76,40 @@ void half_narrow(size_t n, uint16_t y[n], const float x[n], enum half_type type)
 	case HALF_F16: f16_narrow(n, y, x); break;
 	case HALF_BF16: bf16_narrow(n, y, x); break;
 	}
+}
+
+/* The largest exponent there is, all ones, says infinity or NaN. */
+static bool few_finite(size_t n, const void *x, enum half_type type)
+{
+	if (type == HALF_NONE) {
+		const uint32_t *u = x;
+		uint32_t top = 0;
+
+		for (size_t i = 0; i < n; i++)
+			top = (u[i] & 0x7fffffff) > top ? u[i] & 0x7fffffff : top;
+		return top < 0x7f800000;
+	} else {
+		const uint16_t *u = x;
+		uint16_t top = 0;
+
+		for (size_t i = 0; i < n; i++)
+			top = (u[i] & 0x7fff) > top ? u[i] & 0x7fff : top;
+		return top < (type == HALF_F16 ? 0x7c00 : 0x7f80);
+	}
+}
+
+bool half_finite(size_t n, const void *x, enum half_type type)
+{
+	enum { AT_ONCE = 1 << 16 };
+	const size_t bytes = type == HALF_NONE ? 4 : 2, pieces = (n + AT_ONCE - 1) / AT_ONCE;
+	int bad = 0;
+
+	#pragma omp parallel for num_threads(threads) schedule(static) reduction(|:bad) if (pieces > 8)
+	for (size_t i = 0; i < pieces; i++) {
+		const size_t left = n - i * AT_ONCE;
+
+		bad |= !few_finite(left < AT_ONCE ? left : AT_ONCE, (const char *)x + i * AT_ONCE * bytes,
+			type);
+	}
+	return !bad;
 }

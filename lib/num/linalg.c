@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <strings.h>
 #include "base/error.h"
-#include "base/room.h"
+#include "base/memory.h"
 #include "base/thread.h"
 #include "num/openblas.h"
 #include "num/clones.h"
@@ -66,7 +66,7 @@ void linalg_init(void)
 	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
 	openblas_set_num_threads(1);
 	openblas_buffers();
-	room_stack();
+	memory_stack();
 }
 
 static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],

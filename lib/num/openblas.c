@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/room.h"
+#include "base/memory.h"
 #include "base/thread.h"
 
 enum { BUFFERS = 64 };				/* a Debian build has no more threads */
@@ -52,7 +52,7 @@ static void before_openblas(int argc, char *argv[], char *env[])
 		processors = (size_t)CPU_COUNT(&set);
 	if (argc && strrchr(argv[0], '/'))
 		program = strrchr(argv[0], '/') + 1;
-	room_need(least(n ? n : processors, least(processors, BUFFERS)), BUFFER, "OpenBLAS");
+	memory_check(least(n ? n : processors, least(processors, BUFFERS)), BUFFER, "OpenBLAS");
 }
 
 __attribute__((section(".preinit_array"), used))
@@ -63,7 +63,7 @@ void openblas_buffers(void)
 	size_t n = least((size_t)threads, BUFFERS);
 	void *buffer[BUFFERS];
 
-	room_need(n, BUFFER, "OpenBLAS");
+	memory_check(n, BUFFER, "OpenBLAS");
 	if (!blas_memory_alloc || !blas_memory_free)
 		return;
 	for (size_t i = 0; i < n; i++)

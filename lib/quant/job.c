@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* job.c -- see job.h: the work area, then order and groups by counting */
+/* job.c -- see job.h: the workspace, then order and groups by counting */
 #include "quant/job.h"
 #include <string.h>
 #include "base/thread.h"
 #include "quant/factor.h"
 #include "quant/linear.h"
 
-/* A piece of the work area, that starts on a cache line. */
+/* The workspace, cut into pieces that start on a cache line. */
 struct pieces {
 	char *base;
 	size_t used;
 };
 
-static void *take(struct pieces *p, size_t n, size_t size)
+static void *piece(struct pieces *p, size_t n, size_t size)
 {
 	size_t at = p->used;
 
@@ -24,7 +24,7 @@ static bool same_job(const struct solver_layer *a, const struct solver_layer *b)
 {
 	const size_t n = a->weight->in;
 
-	return n == b->weight->in && a->h == b->h && (a->order == b->order ||
+	return a->settings == b->settings && n == b->weight->in && a->h == b->h && (a->order == b->order ||
 		(a->order && b->order && !memcmp(a->order, b->order, n * sizeof *a->order)));
 }
 
@@ -32,98 +32,114 @@ static bool same_job(const struct solver_layer *a, const struct solver_layer *b)
 static size_t widest(const struct solver *s, size_t n, size_t group)
 {
 	if (s->group_view == VIEW_ORIGINAL || s->static_groups || group == n)
-		return SPAN;
-	return s->group_view == VIEW_BLOCK ? n : group > SPAN ? group : SPAN;
+		return SPAN_COLUMNS;
+	return s->group_view == VIEW_BLOCK ? n : group > SPAN_COLUMNS ? group : SPAN_COLUMNS;
 }
 
-static void lay_out_job(struct pieces *p, struct job *j, const struct solver *s, const struct solver_layer *l)
+static void lay_out_job(struct pieces *p, struct job *j, const struct solver_layer *l)
 {
+	const struct solver *s = l->settings;
 	const bool solve = s->compensate != COMPENSATE_NONE;
 	const size_t n = l->weight->in;
 
-	*j = (struct job){ .s = s, .n = n, .h = l->h, .order = l->order, .groups = linear_groups(n, s->group) };
+	*j = (struct job){ .s = s, .n = n, .h = l->h, .order = l->order };
+	j->groups = linear_groups(n, s->group);
 	j->largest = s->group > 0 && (size_t)s->group < n ? (size_t)s->group : n;
 	j->widest = widest(s, n, j->largest);
-	j->column = take(p, n, sizeof *j->column);
-	j->group = take(p, n, sizeof *j->group);
-	j->first = take(p, j->groups + 1, sizeof *j->first);
-	j->member = take(p, n, sizeof *j->member);
-	j->span = take(p, ceil_div(n, SPAN) + j->groups, sizeof *j->span);
-	j->r = take(p, solve ? n * n : 0, sizeof *j->r);
-	j->v = take(p, solve ? j->widest * n : 0, sizeof *j->v);
-	j->inverse = take(p, solve ? j->widest * j->widest : 0, sizeof *j->inverse);
+	j->column = piece(p, n, sizeof *j->column);
+	j->group = piece(p, n, sizeof *j->group);
+	j->first = piece(p, j->groups + 1, sizeof *j->first);
+	j->member = piece(p, n, sizeof *j->member);
+	j->span = piece(p, ceil_div(n, SPAN_COLUMNS) + j->groups, sizeof *j->span);
+	j->r = piece(p, solve ? n * n : 0, sizeof *j->r);
+	j->v = piece(p, solve ? j->widest * n : 0, sizeof *j->v);
+	j->inverse = piece(p, solve ? j->widest * j->widest : 0, sizeof *j->inverse);
 }
 
-static void lay_out_rows(struct pieces *p, struct rows *r, struct solver_layer *l, bool tensor)
+static void lay_out_rows(struct pieces *p, struct rows *r, struct solver_layer *l)
 {
+	const bool tensor = l->settings->group == -1;
 	const size_t m = l->weight->out;
 
 	*r = (struct rows){ .layer = l, .m = m };
-	r->low = take(p, m, sizeof *r->low);
-	r->high = take(p, m, sizeof *r->high);
-	r->scale8 = take(p, m, sizeof *r->scale8);
-	r->strip_loss = take(p, tensor ? ceil_div(m, STRIP) * SEARCH_STEPS : 0, sizeof *r->strip_loss);
-	r->sum = take(p, ceil_div(m, PANEL), sizeof *r->sum);
-	r->seconds = take(p, ceil_div(m, PANEL), sizeof *r->seconds);
+	r->low = piece(p, m, sizeof *r->low);
+	r->high = piece(p, m, sizeof *r->high);
+	r->scale8 = piece(p, m, sizeof *r->scale8);
+	r->piece_loss = piece(p, tensor ? ceil_div(m, ROWS_AT_ONCE) * SEARCH_STEPS : 0,
+		sizeof *r->piece_loss);
+	r->sum = piece(p, ceil_div(m, PANEL_ROWS), sizeof *r->sum);
+	r->seconds = piece(p, ceil_div(m, PANEL_ROWS), sizeof *r->seconds);
 }
 
-size_t job_lay_out(struct batch *batch, const struct solver *s, size_t count, struct solver_layer layer[count], char *base)
+/* The most that any job has. */
+struct most { size_t n, groups, members, widest; };
+
+static void lay_out_thread(struct pieces *p, struct workspace *a, const struct most *most)
+{
+	a->read = piece(p, ROWS_AT_ONCE * most->n, sizeof *a->read);
+	a->w = piece(p, most->n, sizeof *a->w);
+	a->e = piece(p, most->n, sizeof *a->e);
+	a->d = piece(p, most->widest, sizeof *a->d);
+	a->b = piece(p, BLOCK_COLUMNS, sizeof *a->b);
+	a->code = piece(p, most->n, sizeof *a->code);
+	a->scale = piece(p, most->groups, sizeof *a->scale);
+	a->zero = piece(p, most->groups, sizeof *a->zero);
+	a->member = piece(p, most->members, sizeof *a->member);
+	a->y = piece(p, SPAN_COLUMNS, sizeof *a->y);
+	a->x = piece(p, BLOCK_COLUMNS, sizeof *a->x);
+	a->scale8 = piece(p, PANEL_ROWS, sizeof *a->scale8);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[count], char *base)
 {
 	struct pieces p = { .base = base };
-	struct job one, *job = take(&p, count, sizeof *job);
-	struct rows none, *rows = take(&p, count, sizeof *rows);
-	size_t n = 0, groups = 0, largest = 0, wide = 0, pieces = 0;
+	struct job one, *job = piece(&p, count, sizeof *job);
+	struct rows none, *rows = piece(&p, count, sizeof *rows);
+	struct most most = { 0 };
+	size_t work = 0;		/* pieces of it: panels of rows, columns of tiles of a factor */
 
-	*batch = (struct batch){ .layers = count, .job = job, .rows = rows };
+	*call = (struct call){ .layers = count, .job = job, .rows = rows };
 	for (size_t i = 0; i < count; i++) {
-		bool fresh = !i || !same_job(&layer[i - 1], &layer[i]);
-
-		if (fresh) {
-			lay_out_job(&p, base ? &job[batch->jobs] : &one, s, &layer[i]);
+		if (!i || !same_job(&layer[i - 1], &layer[i])) {
+			lay_out_job(&p, base ? &job[call->jobs] : &one, &layer[i]);
 			if (base)
-				one = job[batch->jobs];
-			batch->jobs++;
+				one = job[call->jobs];
+			call->jobs++;
 		}
-		lay_out_rows(&p, base ? &rows[i] : &none, &layer[i], s->group == -1);
+		lay_out_rows(&p, base ? &rows[i] : &none, &layer[i]);
 		if (base)
-			rows[i].job = &job[batch->jobs - 1];
-		pieces += ceil_div(layer[i].weight->out, PANEL) + ceil_div(one.n, SPAN);	/* panels of rows, columns of tiles of a factor */
-		n = one.n > n ? one.n : n;
-		groups = one.groups > groups ? one.groups : groups;
-		largest = one.largest > largest ? one.largest : largest;
-		wide = one.widest > wide ? one.widest : wide;
+			rows[i].job = &job[call->jobs - 1];
+		work += ceil_div(layer[i].weight->out, PANEL_ROWS) + ceil_div(one.n, SPAN_COLUMNS);
+		most.n = larger(most.n, one.n);
+		most.groups = larger(most.groups, one.groups);
+		most.members = larger(most.members, one.s->group == -1 ? 0 : one.largest);
+		most.widest = larger(most.widest, one.widest);
 	}
-	batch->threads = threads_for(pieces);
-	batch->area = take(&p, (size_t)batch->threads, sizeof *batch->area);
-	for (int t = 0; t < batch->threads; t++) {
-		struct area a;
+	call->threads = threads_for(work);
+	call->workspace = piece(&p, (size_t)call->threads, sizeof *call->workspace);
+	for (int t = 0; t < call->threads; t++) {
+		struct workspace a;
 
-		a.strip = take(&p, STRIP * n, sizeof *a.strip);
-		a.w = take(&p, n, sizeof *a.w);
-		a.e = take(&p, n, sizeof *a.e);
-		a.d = take(&p, wide, sizeof *a.d);
-		a.b = take(&p, BLOCK, sizeof *a.b);
-		a.code = take(&p, n, sizeof *a.code);
-		a.scale = take(&p, groups, sizeof *a.scale);
-		a.zero = take(&p, groups, sizeof *a.zero);
-		a.member = take(&p, s->group == -1 ? 0 : largest, sizeof *a.member);
-		a.y = take(&p, SPAN, sizeof *a.y);
-		a.x = take(&p, BLOCK, sizeof *a.x);
-		a.scale8 = take(&p, PANEL, sizeof *a.scale8);
+		lay_out_thread(&p, &a, &most);
 		if (base)
-			batch->area[t] = a;
+			call->workspace[t] = a;
 	}
 	return p.used;
 }
 
-const float *job_strip(const struct rows *l, const struct area *a, size_t row, size_t n)
+const float *job_weights(const struct rows *l, const struct workspace *a, size_t row, size_t n)
 {
 	const struct linear *w = l->layer->weight;
 
 	if (w->weight && w->weight_type == HALF_NONE)
 		return (const float *)w->weight + row * w->in;
-	linear_weight(w, row, n, (float (*)[w->in])a->strip);
-	return a->strip;
+	linear_weight(w, row, n, (float (*)[w->in])a->read);
+	return a->read;
 }
 
 /* Whether each group of original columns stands together in the order. */
@@ -175,25 +191,25 @@ static size_t whole_groups(const struct job *j, size_t first, size_t wide)
  */
 static size_t span_end(const struct job *j, size_t first)
 {
-	size_t end = least(first + SPAN, j->live), p = first;
+	size_t end = least(first + SPAN_COLUMNS, j->live), p = first;
 
 	if (!j->late)
 		return end;
 	if (j->s->group_view == VIEW_EXACT) {
-		end = whole_groups(j, first, SPAN);
+		end = whole_groups(j, first, SPAN_COLUMNS);
 		return end ? end : group_end(j, first);
 	}
 	for (; p < end; p = group_end(j, p))	/* whole blocks, which cut no group */
 		while (end < group_end(j, p))
-			end = least(end + BLOCK, j->live);
+			end = least(end + BLOCK_COLUMNS, j->live);
 	return end;
 }
 
 size_t job_block_end(const struct job *j, const struct span *span, size_t first)
 {
-	size_t end = j->late && j->s->group_view == VIEW_EXACT ? whole_groups(j, first, BLOCK) : 0;
+	size_t end = j->late && j->s->group_view == VIEW_EXACT ? whole_groups(j, first, BLOCK_COLUMNS) : 0;
 
-	return least(end ? end : first + BLOCK, span->last);
+	return least(end ? end : first + BLOCK_COLUMNS, span->last);
 }
 
 static void plan_spans(struct job *j)

@@ -3,9 +3,11 @@
 #include "quant/linear.h"
 #include <math.h>
 #include <string.h>
+#include "base/thread.h"
 #include "quant/pack.h"
 
-enum { CHUNK = 256 };
+/* Columns decoded, and rows rounded, at once; numbers below which one thread is quicker. */
+enum { COLUMNS = LINEAR_COLUMNS_AT_ONCE, ROWS = 32, FEW_NUMBERS = 1 << 16 };
 
 size_t linear_group(const struct linear *l, size_t column)
 {
@@ -19,51 +21,73 @@ size_t linear_groups(size_t in, long group)
 	return group > 0 && in ? (in - 1) / (size_t)group + 1 : 1;
 }
 
-/* Codes of a row from column i on, i a multiple of CHUNK; own: room for them where they are packed. */
-static const uint8_t *codes_of(const struct linear *l, size_t row, size_t i, size_t n, uint8_t own[CHUNK])
+/* Codes of columns [i, i + n) of a row, i a multiple of 32; unpacked: where they go if they are packed. */
+static const uint8_t *codes_of(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n])
 {
 	const int bits = l->storage.bits;
 
 	if (l->codes)
 		return l->codes + row * l->in + i;
-	pack_unrow(bits, n, own, l->packed + row * pack_words(bits, l->in) + pack_words(bits, i));
-	return own;
+	pack_unrow(bits, n, unpacked, l->packed + row * pack_words(bits, l->in) + pack_words(bits, i));
+	return unpacked;
 }
 
-static void weight_row(const struct linear *l, size_t row, float w[])
+void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, float w[n])
 {
 	const size_t first = l->group == -1 ? 0 : row * l->groups;
 	const float scale8 = l->compute.kind ? l->scale8[l->scales8 > 1 ? row : 0] : 1;
-	float scale[CHUNK];
-	uint8_t zero[CHUNK], own[CHUNK];
+	float scale[COLUMNS];
+	uint8_t zero[COLUMNS], unpacked[COLUMNS];
 
-	for (size_t i = 0; i < l->in; i += CHUNK) {
-		size_t n = l->in - i < CHUNK ? l->in - i : CHUNK;
+	if (l->weight) {
+		const char *columns = (const char *)l->weight + (row * l->in + i) * half_size(l->weight_type);
 
-		for (size_t j = 0; j < n; j++) {
-			size_t g = first + linear_group(l, i + j);
-
-			scale[j] = l->scale[g];
-			zero[j] = l->zero ? l->zero[g] : 0;
-		}
-		format_decode(&l->storage, n, w + i, codes_of(l, row, i, n, own), scale, zero);
-		if (!l->compute.kind)
-			continue;
-		format_round(&l->compute, n, w + i, w + i, 1, l->saturate);
-		for (size_t j = i; j < i + n; j++)
-			w[j] *= scale8;
+		half_widen(n, w, columns, l->weight_type);
+		return;
 	}
+	for (size_t j = 0; j < n; j++) {
+		size_t g = first + linear_group(l, i + j);
+
+		scale[j] = l->scale[g];
+		zero[j] = l->zero ? l->zero[g] : 0;
+	}
+	format_decode(&l->storage, n, w, codes_of(l, row, i, n, unpacked), scale, zero);
+	if (!l->compute.kind)
+		return;
+	format_round(&l->compute, n, w, w, 1, l->saturate);
+	for (size_t j = 0; j < n; j++)
+		w[j] *= scale8;
 }
 
 void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in])
 {
-	const size_t size = l->weight_type == HALF_NONE ? sizeof(float) : sizeof(uint16_t);
+	if (l->weight) {
+		const char *rows = (const char *)l->weight + first * l->in * half_size(l->weight_type);
 
-	if (l->weight)
-		half_widen(n * l->in, w[0], (const char *)l->weight + first * l->in * size, l->weight_type);
-	else
-		for (size_t i = 0; i < n; i++)
-			weight_row(l, first + i, w[i]);
+		half_widen(n * l->in, w[0], rows, l->weight_type);
+		return;
+	}
+	for (size_t o = 0; o < n; o++)
+		for (size_t i = 0; i < l->in; i += COLUMNS)
+			linear_columns(l, first + o, i, l->in - i < COLUMNS ? l->in - i : COLUMNS, w[o] + i);
+}
+
+bool linear_rounds(const struct linear *l)
+{
+	return l->input.mode != INPUT_AS_IS;
+}
+
+bool linear_inputs_agree(const struct linear *a, const struct linear *b)
+{
+	const struct input_scale *p = &a->input, *q = &b->input;
+	const bool is_static = p->mode == INPUT_STATIC_TENSOR || p->mode == INPUT_STATIC_MODALITY;
+
+	if (p->mode != q->mode || !linear_rounds(a))
+		return p->mode == q->mode;
+	if (strcmp(p->format.name, q->format.name) || p->format.away != q->format.away)
+		return false;
+	return !is_static || (p->modalities == q->modalities &&
+		!memcmp(p->scale, q->scale, p->modalities * sizeof *p->scale));
 }
 
 static float token_scale(const struct linear *l, const float x[l->in])
@@ -76,21 +100,21 @@ static float token_scale(const struct linear *l, const float x[l->in])
 	return top > 0 ? top : 1;
 }
 
+static float input_scale(const struct linear *l, const float x[l->in], const uint8_t *modality, size_t t)
+{
+	if (l->input.mode == INPUT_DYNAMIC_TOKEN)
+		return token_scale(l, x);
+	return l->input.scale[l->input.mode == INPUT_STATIC_MODALITY && modality ? modality[t] : 0];
+}
+
 void linear_input(const struct linear *l, size_t tokens, float y[tokens][l->in], const float x[tokens][l->in],
 	const uint8_t *modality)
 {
-	if (l->input.mode == INPUT_AS_IS) {
+	if (!linear_rounds(l)) {
 		memmove(y, x, tokens * sizeof *y);
 		return;
 	}
-	for (size_t t = 0; t < tokens; t++) {
-		float scale;
-
-		switch (l->input.mode) {
-		case INPUT_DYNAMIC_TOKEN: scale = token_scale(l, x[t]); break;
-		case INPUT_STATIC_MODALITY: scale = l->input.scale[modality ? modality[t] : 0]; break;
-		default: scale = l->input.scale[0];
-		}
-		format_round(&l->input.format, l->in, y[t], x[t], scale, 0);
-	}
+	#pragma omp parallel for num_threads(threads) if (tokens * l->in > FEW_NUMBERS) schedule(static, ROWS)
+	for (size_t t = 0; t < tokens; t++)
+		format_round(&l->input.format, l->in, y[t], x[t], input_scale(l, x[t], modality, t), 0);
 }

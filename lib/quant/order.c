@@ -41,7 +41,8 @@ static double top10(size_t n, const struct column c[n])
 }
 
 static double (*const keys[])(size_t n, const struct column c[n]) = {
-	[ORDER_MAX] = max, [ORDER_MEAN] = mean, [ORDER_SUM] = sum, [ORDER_MEDIAN] = median, [ORDER_TOP10] = top10,
+	[ORDER_MAX] = max, [ORDER_MEAN] = mean, [ORDER_SUM] = sum, [ORDER_MEDIAN] = median,
+	[ORDER_TOP10] = top10,
 };
 const char *const order_keys[] = {
 	[ORDER_MAX] = "max", [ORDER_MEAN] = "mean", [ORDER_SUM] = "sum", [ORDER_MEDIAN] = "median",
@@ -97,13 +98,13 @@ static void (*const kinds[])(size_t n, struct column c[n], enum order_key key, s
 };
 const char *const order_kinds[] = { [ORDER_NONE] = "none", [ORDER_FULL] = "full", [ORDER_GAR] = "gar", NULL };
 
-size_t order_work(size_t n)
+size_t order_workspace(size_t n)
 {
 	return n * sizeof(struct column);
 }
 
-size_t order_columns(size_t n, int32_t order[n], const float diag[n], enum order_kind kind, enum order_key key,
-	size_t group, void *work)
+size_t order_columns(size_t n, int32_t order[n], const float diag[n], enum order_kind kind,
+	enum order_key key, size_t group, void *work)
 {
 	struct column *c = work;
 

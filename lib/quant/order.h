@@ -18,13 +18,13 @@ enum order_key { ORDER_MAX, ORDER_MEAN, ORDER_SUM, ORDER_MEDIAN, ORDER_TOP10 };
 extern const char *const order_kinds[];		/* names by number, NULL-terminated */
 extern const char *const order_keys[];
 
-size_t order_work(size_t n);			/* bytes of work */
+size_t order_workspace(size_t n);			/* bytes of work */
 
 /*
  * order: position → column. group: columns a group, the last one may be
  * shorter; 0: one group. diag is the raw diagonal, before damping. Returns 0,
  * or 1 + the first column whose diagonal is not a number of at least 0.
  */
-size_t order_columns(size_t n, int32_t order[n], const float diag[n], enum order_kind kind, enum order_key key,
-	size_t group, void *work);
+size_t order_columns(size_t n, int32_t order[n], const float diag[n], enum order_kind kind,
+	enum order_key key, size_t group, void *work);
 #endif

@@ -1,73 +1,123 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product.h -- a packed matrix times a few columns, without unpacking it in memory
+ * product.h -- products with the effective weight of a linear layer: the table of ways to make them
  *
- *	y_to = Σ_i Ŵ_oi x_ti,	Ŵ_oi = (grid[code_oi] - zero_og)·scale_og
+ *	y_to = Σ_i ŵ_oi x̂_ti + b_o
  *
- * A product with few columns takes as long as its weights take to come from
- * memory; these come as packed words (quant/pack.h) and become numbers in
- * registers. There are five ways to make them:
+ * of the layer's effective weight and rounded input (quant/linear.h), as numbers of the type computed in:
  *
- *	plain	the grid as a table, in plain C
- *	half	e<x>m<y> (FPE2M2 section 4.3): shift and mask make half-precision bits
- *		of two codes at once, one multiplication by 2¹⁵ (here of the whole sum,
- *		which is the same: it is a power of two) makes them the values
- *	integer	codes that count: the code as an integer, less the zero point
- *	table	any grid, looked up: in registers with AVX-512, in memory with AVX2
- *	fixed	grids of small integers times a power of two, with AVX-512 of bytes: looked up
- *		as bytes in one register and multiplied with activations in fixed point, four
- *		signed bytes each, 30 bits below the largest of each 128 columns (or two
- *		bytes); sums of 8 columns are exact
+ *	f32	both as they are
+ *	bf16	both rounded to bfloat16, sums in float
+ *	int16	x̂ rounded to 16-bit integers under a scale max|x̂|/32639 of each 128 columns (two
+ *		signed bytes hold 127·256 + 127), ŵ as it is
  *
- * Which way is the quickest depends on the processor (base/cpu.h) and the format.
- * They differ by the rounding of their sums in float, |y - ŷ| ≤ (in/8 + 16)·2⁻²⁴·Σ|Ŵ||x|
- * and half of that in wider vectors; fixed by (in/128 + 16)·2⁻²⁴·Σ|Ŵ||x| and max|x|·2⁻³¹·Σ|Ŵ|
- * of each 128 columns, as long as max|x| > 10⁻³⁰ there.
- * None depends on the number of threads. Codes that the format does not have give any
- * finite value.
+ * A row of the table says what it is for (layers, types, how many rows of x, processors: base/cpu.h),
+ * how it prepares weights and inputs, and how it multiplies. product_choose() takes the first that
+ * fits, and no caller needs to know which. A product with few rows of x takes as long as its weights
+ * take to come from memory, so there packed words (quant/pack.h) stay packed; other weights are
+ * prepared once, for many products.
+ *
+ * What a row computes differs from the product in double of the same x̂ and ŵ by at most
+ *
+ *	(columns·in + ends)·2⁻²⁴·(Σ|ŵ||x̂| + |b|) + chunk·Σ max|x̂|Σ|ŵ| + tiny·in·(1 + max|x̂| + max|ŵ|)
+ *
+ * with b all that is added, and the row's own
+ *
+ *	columns, ends	roundings of a sum in float: one for each number that a partial sum takes up, and
+ *			those at the ends, where partial sums, scales and b come together
+ *	chunk		of inputs in fixed point: half of the last place of each 128 columns, whose
+ *			max|x̂| > 10⁻³⁰ and Σ|ŵ| it is multiplied by
+ *	tiny		of processors that take numbers below it for zero
+ *
+ * Nothing depends on the number of threads. Codes that a format does not have give any finite value;
+ * a row of x that is not finite gives outputs that are not.
  */
 #ifndef QUANT_PRODUCT_H
 #define QUANT_PRODUCT_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/cpu.h"
+#include "num/half.h"
 #include "quant/linear.h"
 
-/* Columns up to which products from packed words beat sgemm of weights that were unpacked before (docs/results/fpe2m2-figure7.tsv). */
-enum { PRODUCT_FEW = 16, PRODUCT_CHUNK = 128 };
+enum compute_type { COMPUTE_F32, COMPUTE_BF16, COMPUTE_INT16 };
+extern const char *const compute_types[];	/* their names, NULL-terminated, for an OPTION_CHOICE */
+#define OPTION_COMPUTE_TYPE(var) { 0, "compute-type", \
+	OPTION_ENUM(enum compute_type, var, compute_types), NULL, \
+	"arithmetic of the linear products", .otherwise = "f32" }
 
-enum product_way { PRODUCT_PLAIN, PRODUCT_HALF, PRODUCT_INTEGER, PRODUCT_TABLE, PRODUCT_FIXED, PRODUCT_BEST };
-
-struct product {
-	const struct linear *l;
-	enum product_way way;
-	bool narrow;			/* activations are rounded to 16 bits */
-	int lanes, shift;		/* words that are taken together; half: 10 - y */
-	float table[32];		/* value of each code */
-	float unit;			/* fixed: what its integers count */
-	int offset;			/* that makes them positive */
-	uint8_t integer[64];		/* value/unit + offset, twice */
+enum {
+	PRODUCT_FEW = 16,	/* rows of x up to which words stay packed : docs/results/fpe2m2-figure7.tsv */
+	PRODUCT_COLUMNS = 128,	/* under one scale in int16 */
+	PRODUCT_ROWS = 32,	/* parts of prepared weights begin at multiples of so many rows */
 };
 
-/*
- * How to multiply the layer, which must stay. narrow: activations are rounded to 16-bit integers under a scale
- * max|x|/32639 of each 128 columns (two signed bytes hold 127·256 + 127). False: the layer is not packed in 4 or 5 bits, or in
- * groups that are not of whole blocks of 32 columns as they stand, or has arithmetic narrower than 16 bits; or the way is not
- * for it or the processor.
- */
-bool product_make(struct product *p, const struct linear *l, enum product_way way, bool narrow);
+struct product {
+	const struct product_row *row;
+	const struct linear *l;		/* must stay as long as the product does */
+	enum compute_type type;
+	size_t first;			/* row of the layer that the weights begin with */
+	const void *weight;		/* prepared; NULL: not yet */
+};
 
-/* Bytes of m ≤ PRODUCT_FEW inputs as product_input() makes them. */
-size_t product_input_size(size_t m, size_t in);
-/* Inputs in the order in which they are multiplied; y: aligned as xalloc() does. What is not finite makes all outputs so. */
-void product_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in]);
-/* y[m][stride] = x Ŵᵀ + bias of all rows, or y += with `add`; bias NULL: none. */
-void product_run(const struct product *p, size_t m, size_t stride, float y[m][stride], const void *input, const float *bias,
-	bool add);
-/* Both, of inputs as the layer's arithmetic has them (linear_input()); room: product_room() bytes, aligned as xalloc() does. */
-size_t product_room(size_t m, size_t in);
-void product_apply(const struct product *p, size_t m, size_t stride, float y[m][stride], const float x[m][p->l->in], void *room,
-	const float *bias, bool add);
-/* The rounding of product_input() alone: y = x to 16 bits by 128 columns; y may be x. */
+struct product_row {
+	const char *name;
+	unsigned types;			/* bits 1 << enum compute_type */
+	enum cpu cpu;			/* the narrowest processor */
+	size_t most;			/* rows of x; 0: any number */
+	int way, lanes;			/* of rows that share functions: which; numbers in a vector */
+	/* Whether it is for the layer, on this processor; NULL: yes. */
+	bool (*fits)(const struct product_row *row, const struct linear *l);
+
+	/* Weights: the bytes of n rows, and n rows from p->first on. */
+	bool floats;			/* rows of float: those of layers side by side are one matrix */
+	size_t (*weight_size)(size_t n, size_t in);
+	void (*weight_make)(const struct product *p, size_t n, void *w);
+
+	/* Inputs: the bytes of m rows (NULL: they are multiplied as they are), and the rows. */
+	enum half_type input_type;	/* HALF_BF16: they are rows of such numbers */
+	size_t (*input_size)(size_t m, size_t in);
+	void (*input_make)(const struct product *p, size_t m, void *y, const float x[m][p->l->in]);
+	bool (*input_same)(const struct product *a, const struct product *b);	/* of any x; NULL: yes */
+
+	void (*run)(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
+		float y[m][stride], const void *input, const float *bias, bool add);
+	struct { double columns, ends, chunk, tiny; } error;
+};
+extern const struct product_row product_rows[];	/* in the order of choice; the last one has no name */
+
+/* Whether a row is for products of the layer with at most so many rows of x; rows 0: many. */
+bool product_fits(const struct product_row *row, const struct linear *l, enum compute_type type, size_t rows);
+/* The first row that fits; no weights prepared. */
+struct product product_choose(const struct linear *l, enum compute_type type, size_t rows);
+
+/* Bytes of the prepared weights of n rows. */
+size_t product_size(const struct product *p, size_t n);
+/* Prepares rows [first, first + n) in w, product_size() bytes; quicker if aligned as xalloc() does. */
+void product_make(struct product *p, size_t first, size_t n, void *w);
+/* Takes the layer's own weight, all of it, if that is what would be made of it. */
+bool product_view(struct product *p);
+
+/* Whether two products multiply the same numbers of the same x. */
+bool product_input_same(const struct product *a, const struct product *b);
+/* Whether they are one product over the rows of both, where b's weights are prepared right behind a's. */
+bool product_joins(const struct product *a, const struct product *b);
+/* Bytes of the workspace of product_input(). */
+size_t product_workspace(const struct product *p, size_t m);
+/*
+ * What is multiplied of m rows of x: rounded as the layer says, under the scale of each row's modality
+ * (NULL: all 0), then to the type. x itself, or in the workspace, which is aligned as xalloc() does.
+ */
+const void *product_input(const struct product *p, size_t m, void *workspace, const float x[m][p->l->in],
+	const uint8_t *modality);
+/*
+ * y[m][stride] = x ŵᵀ + bias, or y += with `add`, of the prepared rows [first, first + n), first a
+ * multiple of PRODUCT_ROWS behind p->first; bias[n], NULL: none; input: of product_input().
+ */
+void product_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride, float y[m][stride],
+	const void *input, const float *bias, bool add);
+
+/* The rounding of int16 alone; y may be x. */
 void product_narrow(size_t n, float y[n], const float x[n]);
 #endif

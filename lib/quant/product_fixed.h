@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_fixed.h -- rows of a product in fixed point, of bytes, with AVX-512 (VNNI and VBMI); a part of product.c
+ * product_fixed.h -- rows of a product in fixed point, with AVX-512 of bytes (VNNI and VBMI)
+ *
+ * A part of product_packed.c.
  */
 #define FIXED __attribute__((target("avx512vbmi,avx512vnni," CPU_AVX512_TARGET)))
 #define FIXED_INLINE FIXED static inline __attribute__((always_inline))
@@ -20,7 +22,7 @@ FIXED_INLINE float fixed_integers(size_t n, int32_t q[n], const float x[n])
 }
 
 /* -offset·Σ of the columns of each word. */
-FIXED_INLINE void fixed_base(int32_t base[16], int32_t offset, const int32_t q[CHUNK])
+FIXED_INLINE void fixed_base(int32_t base[16], int32_t offset, const int32_t q[INPUT_CHUNK])
 {
 	for (size_t word = 0; word < 16; word++) {
 		uint32_t sum = 0;
@@ -32,30 +34,32 @@ FIXED_INLINE void fixed_base(int32_t base[16], int32_t offset, const int32_t q[C
 }
 
 /* from: the column that goes to each place. */
-FIXED static void fixed_place(const struct product *p, size_t n, struct fixed_input *y, const float *x, const uint8_t from[CHUNK])
+FIXED static void fixed_place(const struct product *p, size_t n, struct fixed_input *y, const float *x,
+	const uint8_t from[INPUT_CHUNK])
 {
-	int32_t q[CHUNK] = { 0 };
+	int32_t q[INPUT_CHUNK] = { 0 };
 
-	y->scale = p->unit * (p->narrow ? narrow_integers(n, q, x) : fixed_integers(n, q, x));
-	for (int d = p->narrow ? 1 : 3; d >= 0; d--) {
-		int8_t digit[CHUNK];
-		int32_t last[CHUNK];
+	y->scale = weight_of(p)->unit * (is_int16(p) ? int16_integers(n, q, x) : fixed_integers(n, q, x));
+	for (int d = is_int16(p) ? 1 : 3; d >= 0; d--) {
+		int8_t digit[INPUT_CHUNK];
+		int32_t last[INPUT_CHUNK];
 
-		if (d == (p->narrow ? 1 : 2))
-			fixed_base(y->base[0], p->offset, q);
-		for (size_t i = 0; i < CHUNK; i++) {
+		if (d == (is_int16(p) ? 1 : 2))
+			fixed_base(y->base[0], weight_of(p)->offset, q);
+		for (size_t i = 0; i < INPUT_CHUNK; i++) {
 			last[i] = digit[i] = (int8_t)q[i];
 			q[i] = (q[i] - last[i]) / 256;
 		}
 		if (d == 3)
-			fixed_base(y->base[1], p->offset, last);
-		for (size_t i = 0; i < CHUNK; i += 64)
-			_mm512_storeu_si512(y->digit[d] + i, _mm512_permutex2var_epi8(_mm512_loadu_si512(digit), _mm512_loadu_si512(from + i),
+			fixed_base(y->base[1], weight_of(p)->offset, last);
+		for (size_t i = 0; i < INPUT_CHUNK; i += 64)
+			_mm512_storeu_si512(y->digit[d] + i, _mm512_permutex2var_epi8(
+				_mm512_loadu_si512(digit), _mm512_loadu_si512(from + i),
 				_mm512_loadu_si512(digit + 64)));
 	}
 }
 
-/* The chunk's weights as bytes: those of the words' even nibbles and those of the odd; fifth bits go to bit 4 of their bytes. */
+/* The chunk's weights as bytes: of the words' even nibbles, and of the odd; fifth bits go to bit 4. */
 FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, __m512i table)
 {
 	const __m512i low = avx512_low(w, bits);
@@ -63,39 +67,44 @@ FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, __m512i tab
 	v[0] = low, v[1] = _mm512_srli_epi16(low, 4);
 	if (bits == 5) {
 		const __m512i at = _mm512_setr_epi32(0, 0, 0, 0, 5, 5, 5, 5, 10, 10, 10, 10, 15, 15, 15, 15);
-		const __m512i even = _mm512_broadcast_i64x2(_mm_set_epi64x(0x0d0f1d1f11130103, 0x15170507191b090b));
+		const __m128i bit = _mm_set_epi64x(0x0d0f1d1f11130103, 0x15170507191b090b);
+		const __m512i even = _mm512_broadcast_i64x2(bit);
 		const __m512i odd = _mm512_sub_epi8(even, _mm512_set1_epi8(1)), fifth = _mm512_set1_epi8(16);
 		const __m512i top = _mm512_permutexvar_epi32(at, _mm512_loadu_si512(w + 4));
 
-		v[0] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(even, top), v[0], fifth, 0xe4);	/* the mask's of the first */
+		/* Of the first where the mask is 1. */
+		v[0] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(even, top), v[0], fifth, 0xe4);
 		v[1] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(odd, top), v[1], fifth, 0xe4);
 	}
 	v[0] = _mm512_permutexvar_epi8(v[0], table);
 	v[1] = _mm512_permutexvar_epi8(v[1], table);
 }
 
-FIXED_INLINE __m512i dot(__m512i sum, const __m512i v[2], const int8_t x[CHUNK])
+FIXED_INLINE __m512i dot(__m512i sum, const __m512i v[2], const int8_t x[INPUT_CHUNK])
 {
-	return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, v[0], _mm512_loadu_si512(x)), v[1], _mm512_loadu_si512(x + CHUNK / 2));
+	sum = _mm512_dpbusd_epi32(sum, v[0], _mm512_loadu_si512(x));
+	return _mm512_dpbusd_epi32(sum, v[1], _mm512_loadu_si512(x + INPUT_CHUNK / 2));
 }
 
 /* Σ v x of each lane, less what the weights' offset adds. */
 FIXED_INLINE __m512 chunk_sum(bool narrow, const __m512i v[2], const struct fixed_input *x)
 {
 	const __m512i zero = _mm512_setzero_si512();
-	__m512i a = dot(zero, v, x->digit[0]), b = dot(narrow ? _mm512_load_si512(x->base[0]) : zero, v, x->digit[1]);
+	__m512i a = dot(zero, v, x->digit[0]);
+	__m512i b = dot(narrow ? _mm512_load_si512(x->base[0]) : zero, v, x->digit[1]);
 
 	a = _mm512_add_epi32(_mm512_slli_epi32(a, 8), b);
 	if (narrow)
 		return _mm512_cvtepi32_ps(a);
 	b = dot(_mm512_load_si512(x->base[0]), v, x->digit[2]);
-	return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot(_mm512_load_si512(x->base[1]), v, x->digit[3])), _mm512_set1_ps(0x1p-8f),
-		_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(a, 8), b)));
+	a = _mm512_add_epi32(_mm512_slli_epi32(a, 8), b);
+	b = dot(_mm512_load_si512(x->base[1]), v, x->digit[3]);
+	return _mm512_fmadd_ps(_mm512_cvtepi32_ps(b), _mm512_set1_ps(0x1p-8f), _mm512_cvtepi32_ps(a));
 }
 
 /* Scales and zero points of a chunk's words, which may be of several groups. */
-FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear *l, const float *scale, const uint8_t *zero,
-	size_t chunk, float s[16], int32_t z[16])
+FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear *l, const float *scale,
+	const uint8_t *zero, size_t chunk, float s[16], int32_t z[16])
 {
 	for (size_t i = 0; i < 16; i++) {
 		size_t g = group_of(l, chunk * 16 + i);
@@ -106,13 +115,15 @@ FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear
 }
 
 /* Rows 0, d, 2d and 3d: memory answers four requests in different places sooner than four in one. */
-FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, bool offset, size_t m, size_t d, float y[m][PANEL],
-	const uint32_t *w, const float *scale, const uint8_t *zero, const struct fixed_input *x)
+FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, bool offset, size_t m,
+	size_t d, float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
+	const struct fixed_input *x)
 {
-	const size_t chunks = chunks_of(p->l->in), words = (size_t)bits * 4, all = pack_words(bits, p->l->in), whole = all / words;
-	const size_t each = chunks_of_group(p->l, CHUNK), step = p->l->group == -1 ? 0 : p->l->groups;
-	const bool uneven = p->l->group > 0 && p->l->group % CHUNK;
-	const __m512i table = _mm512_loadu_si512(p->integer);
+	const size_t chunks = chunks_of(p->l->in), words = (size_t)bits * 4;
+	const size_t all = pack_words(bits, p->l->in), whole = all / words;
+	const size_t each = chunks_of_group(p->l, INPUT_CHUNK), step = scales_of_row(p->l);
+	const bool uneven = p->l->group > 0 && p->l->group % INPUT_CHUNK;
+	const __m512i table = _mm512_loadu_si512(weight_of(p)->integer);
 	__m512 sum[PRODUCT_FEW][STREAMS];
 
 	for (size_t t = 0; t < m; t++)
@@ -132,13 +143,15 @@ FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, 
 			__builtin_prefetch((const char *)from + AHEAD_STREAM);
 			if (bits == 5 && c % 2)
 				__builtin_prefetch((const char *)from + AHEAD_STREAM + 64);
-			s[r] = _mm512_set1_ps(scale[at + g]), z = _mm512_set1_epi8((char)(offset ? zero[at + g] : 0));
+			s[r] = _mm512_set1_ps(scale[at + g]);
+			z = _mm512_set1_epi8((char)(offset ? zero[at + g] : 0));
 			if (__builtin_expect(uneven || c == whole, false)) {
-				float own[16];
+				float scales[16];
 				int32_t zeros[16];
 
-				fixed_parameters(p->l, scale + at, offset ? zero + at : NULL, c, own, zeros);
-				s[r] = _mm512_loadu_ps(own), z = _mm512_loadu_si512(zeros);
+				fixed_parameters(p->l, scale + at, offset ? zero + at : NULL, c,
+					scales, zeros);
+				s[r] = _mm512_loadu_ps(scales), z = _mm512_loadu_si512(zeros);
 				if (c == whole)
 					tail_of(tail, from, all - whole * words), from = tail;
 			}
@@ -151,7 +164,8 @@ FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, 
 
 			#pragma GCC unroll 4
 			for (size_t r = 0; r < STREAMS; r++)
-				sum[t][r] = _mm512_fmadd_ps(_mm512_mul_ps(s[r], by), chunk_sum(narrow, v[r], x + t), sum[t][r]);
+				sum[t][r] = _mm512_fmadd_ps(_mm512_mul_ps(s[r], by),
+					chunk_sum(narrow, v[r], x + t), sum[t][r]);
 		}
 		if (!--left)
 			left = each, g++;
@@ -161,14 +175,16 @@ FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, 
 			y[t][r * d] = _mm512_reduce_add_ps(sum[t][r]);
 }
 
-FIXED_INLINE void fixed_some(const struct product *p, int bits, bool narrow, bool offset, size_t m, size_t n, float y[m][PANEL],
-	const uint32_t *w, const float *scale, const uint8_t *zero, const struct fixed_input *x)
+FIXED_INLINE void fixed_some(const struct product *p, int bits, bool narrow, bool offset, size_t m, size_t n,
+	float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
+	const struct fixed_input *x)
 {
-	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups, d = n / STREAMS;
+	const size_t words = pack_words(bits, p->l->in), step = scales_of_row(p->l), d = n / STREAMS;
 
-	for (size_t o = 0; o < n; o += o + 1 == d ? (STREAMS - 1) * d + 1 : 1)	/* what is left over is done four times */
-		fixed_streams(p, bits, narrow, offset, m, o < d ? d : 0, (float (*)[PANEL])&y[0][o], w + o * words, scale + o * step,
-			offset ? zero + o * step : NULL, x);
+	/* What is left over is done four times. */
+	for (size_t o = 0; o < n; o += o + 1 == d ? (STREAMS - 1) * d + 1 : 1)
+		fixed_streams(p, bits, narrow, offset, m, o < d ? d : 0, (float (*)[ROW_PANEL])&y[0][o],
+			w + o * words, scale + o * step, offset ? zero + o * step : NULL, x);
 }
 
 #define ROWS(bits, narrow, offset) \
@@ -177,10 +193,10 @@ FIXED_INLINE void fixed_some(const struct product *p, int bits, bool narrow, boo
 	else \
 		fixed_some(p, bits, narrow, offset, m, n, y, w, scale, zero, x); \
 	break
-FIXED static void rows_fixed(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w, const float *scale,
-	const uint8_t *zero, const struct fixed_input *x)
+FIXED static void rows_fixed(const struct product *p, size_t m, size_t n, float y[m][ROW_PANEL],
+	const uint32_t *w, const float *scale, const uint8_t *zero, const struct fixed_input *x)
 {
-	switch ((p->l->storage.bits == 5) + 2 * p->narrow + 4 * (zero != NULL)) {
+	switch ((p->l->storage.bits == 5) + 2 * is_int16(p) + 4 * (zero != NULL)) {
 	case 0: ROWS(4, false, false);
 	case 1: ROWS(5, false, false);
 	case 2: ROWS(4, true, false);

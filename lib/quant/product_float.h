@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_float.h -- rows of a product in float; product.c includes it once for each vector width
+ * product_float.h -- rows of a product in float; product_packed.c includes it once for each vector width
  *
- * One column is multiplied as its weights are made. For more, a chunk's weights of TILE rows are made once, with their
- * scales, into the first cache, and columns are taken in twos, with the tile's sums in registers.
+ * One column is multiplied as its weights are made. For more, a chunk's weights of TILE rows are made
+ * once, with their scales, into the first cache, and columns are taken in twos, with the tile's sums in
+ * registers.
  *
- * Wanted: LANES, TILE, TARGET, NAME(x), FLOATS, INTS, and of either: ZERO, SPLAT(f), LOAD(f), STORE(f, v), FMA, SUB,
- * MUL, AND, MERGE(mask, a, b) (a where the mask is 1, else b), LEFT(v, n), RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31,
- * right by -n), WORD(i), TO_FLOAT, HALVES(v, upper), LOOKUP(table, v, bits), LOW_WORDS(w), TOP_WORDS(w), TOTAL.
+ * Expected: LANES, TILE, TARGET, NAME(x), FLOATS, INTS, and of either: ZERO, SPLAT(f), LOAD(f),
+ * STORE(f, v), FMA, SUB, MUL, AND, MERGE(mask, a, b) (a where the mask is 1, else b), LEFT(v, n),
+ * RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31, right by -n), WORD(i), TO_FLOAT, HALVES(v, upper),
+ * LOOKUP(table, v, bits), LOW_WORDS(w), TOP_WORDS(w), TOTAL.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
-/* Step k's two vectors of values. low: the low four bits of LANES words' codes; top: fifth bits, code 2k's at bit 15 - k. */
-INLINE void NAME(step)(const struct product *p, enum product_way way, int bits, int k, FLOATS v[2], INTS low, INTS top, FLOATS zero)
+/* Step k's two vectors of values. low: low four bits of LANES words' codes; top: fifth bits, 2k's at 15-k. */
+INLINE void NAME(step)(const struct product *p, enum packed_way way, int bits, int k, FLOATS v[2], INTS low,
+	INTS top, FLOATS zero)
 {
-	if (way == PRODUCT_HALF) {
-		INTS magnitude = AND(SHIFT_BY(low, p->shift - 4 * k), WORD((bits == 5 ? 0x000f000f : 0x00070007) << p->shift));
+	if (way == PACKED_HALF) {
+		const int shift = weight_of(p)->shift, mask = bits == 5 ? 0x000f000f : 0x00070007;
+		INTS magnitude = AND(SHIFT_BY(low, shift - 4 * k), WORD(mask << shift));
 		INTS half = MERGE(WORD((int)0x80008000), LEFT(top, bits == 5 ? k : 12 - 4 * k), magnitude);
 
 		v[0] = HALVES(half, 0);
@@ -27,32 +31,33 @@ INLINE void NAME(step)(const struct product *p, enum product_way way, int bits, 
 
 		if (bits == 5)
 			code = MERGE(WORD(16), RIGHT(top, 11 - k + 16 * h), code);
-		if (way == PRODUCT_INTEGER)
+		if (way == PACKED_INTEGER)
 			v[h] = SUB(TO_FLOAT(AND(code, WORD(bits == 5 ? 31 : 15))), zero);
 		else
-			v[h] = LOOKUP(p->table, code, bits);
+			v[h] = LOOKUP(weight_of(p)->table, code, bits);
 	}
 }
 
 /* Scales of the two vectors of a step, and zero points, of a chunk that may be of several groups. */
-TARGET __attribute__((noinline)) static void NAME(parameters)(const struct product *p, size_t chunk, const float *scale,
-	const uint8_t *zero, float s[2][LANES], float z[LANES])
+TARGET __attribute__((noinline)) static void NAME(parameters)(const struct product *p, size_t chunk,
+	const float *scale, const uint8_t *zero, float s[2][LANES], float z[LANES])
 {
 	for (size_t i = 0; i < LANES; i++)
 		for (size_t h = 0; h < 2; h++) {
-			size_t g = group_of(p->l, chunk * LANES + (p->way == PRODUCT_HALF ? (h * LANES + i) / 2 : i));
+			size_t word = p->row->way == PACKED_HALF ? (h * LANES + i) / 2 : i;
+			size_t g = group_of(p->l, chunk * LANES + word);
 
 			s[h][i] = scale[g];
-			z[i] = zero ? zero[g] : -p->table[0];
+			z[i] = zero ? zero[g] : -weight_of(p)->table[0];
 		}
 }
 
 /* The values of a chunk and their scales. whole: it is of group g and has all its words. */
-INLINE void NAME(chunk)(const struct product *p, enum product_way way, int bits, bool whole, size_t chunk, size_t g,
-	const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
+INLINE void NAME(chunk)(const struct product *p, enum packed_way way, int bits, bool whole, size_t chunk,
+	size_t g, const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
 {
 	const size_t words = (size_t)bits * LANES / 4;
-	FLOATS z = SPLAT(way == PRODUCT_INTEGER && zero ? zero[g] : -p->table[0]);
+	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : -weight_of(p)->table[0]);
 	uint32_t tail[20];
 	INTS low, top;
 
@@ -60,10 +65,10 @@ INLINE void NAME(chunk)(const struct product *p, enum product_way way, int bits,
 	w += chunk * words;
 	if (__builtin_expect(!whole, false)) {
 		const size_t all = pack_words(bits, p->l->in) - chunk * words;
-		float own[3][LANES];
+		float parameter[3][LANES];
 
-		NAME(parameters)(p, chunk, scale, zero, own, own[2]);
-		s[0] = LOAD(own[0]), s[1] = LOAD(own[1]), z = LOAD(own[2]);
+		NAME(parameters)(p, chunk, scale, zero, parameter, parameter[2]);
+		s[0] = LOAD(parameter[0]), s[1] = LOAD(parameter[1]), z = LOAD(parameter[2]);
 		tail_of(tail, w, all < words ? all : words);
 		w = tail;
 	}
@@ -78,17 +83,17 @@ struct NAME(walk) { size_t chunks, whole, each; };
 
 static inline struct NAME(walk) NAME(walk)(const struct product *p, int bits)
 {
-	const size_t chunk = 8 * LANES;
+	const size_t chunk = 8 * LANES, whole = pack_words(bits, p->l->in) / ((size_t)bits * LANES / 4);
 
 	return (struct NAME(walk)){
 		.chunks = (p->l->in + chunk - 1) / chunk,
-		.whole = p->l->group > 0 && (size_t)p->l->group % chunk ? 0 : pack_words(bits, p->l->in) / ((size_t)bits * LANES / 4),
+		.whole = p->l->group > 0 && (size_t)p->l->group % chunk ? 0 : whole,
 		.each = chunks_of_group(p->l, chunk),
 	};
 }
 
-INLINE float NAME(vector)(const struct product *p, enum product_way way, int bits, const uint32_t *w, const float *scale,
-	const uint8_t *zero, const float *x)
+INLINE float NAME(vector)(const struct product *p, enum packed_way way, int bits, const uint32_t *w,
+	const float *scale, const uint8_t *zero, const float *x)
 {
 	const struct NAME(walk) walk = NAME(walk)(p, bits);
 	FLOATS sum = ZERO, v[8], s[2];
@@ -112,7 +117,8 @@ INLINE float NAME(vector)(const struct product *p, enum product_way way, int bit
 }
 
 /* The tile's sums of n columns over a chunk. */
-INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][TILE][LANES], const float x[n][CHUNK])
+INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][TILE][LANES],
+	const float x[n][INPUT_CHUNK])
 {
 	FLOATS a[2][TILE];
 
@@ -131,23 +137,29 @@ INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][
 }
 
 /* Rows 0, d .. (n - 1)d. */
-INLINE void NAME(tile)(const struct product *p, enum product_way way, int bits, size_t m, size_t n, size_t d, float y[m][PANEL],
-	const uint32_t *w, const float *scale, const uint8_t *zero, const float x[][CHUNK])
+INLINE void NAME(tile)(const struct product *p, enum packed_way way, int bits, size_t m, size_t n, size_t d,
+	float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
+	const float x[][INPUT_CHUNK])
 {
 	const struct NAME(walk) walk = NAME(walk)(p, bits);
-	const size_t words = d * pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : d * p->l->groups;
-	_Alignas(64) float sum[PRODUCT_FEW][TILE][LANES] = { { { 0 } } }, value[8][TILE][LANES] = { { { 0 } } };
+	const size_t words = d * pack_words(bits, p->l->in), step = d * scales_of_row(p->l);
+	const size_t chunk_words = (size_t)bits * LANES / 4;
+	_Alignas(64) float sum[PRODUCT_FEW][TILE][LANES] = { { { 0 } } };
+	_Alignas(64) float value[8][TILE][LANES] = { { { 0 } } };
 
 	for (size_t c = 0, g = 0, left = walk.each; c < walk.chunks; c++) {
-		const float (*part)[CHUNK] = (const float (*)[CHUNK])(x[c * 8 * LANES / CHUNK * m] + c * 8 * LANES % CHUNK);
+		const float *column = x[c * 8 * LANES / INPUT_CHUNK * m] + c * 8 * LANES % INPUT_CHUNK;
+		const float (*part)[INPUT_CHUNK] = (const float (*)[INPUT_CHUNK])column;
 		size_t t = 0;
 
 		for (size_t r = 0; r < n; r++) {
+			const uint32_t *row = w + r * words;
 			FLOATS v[8], s[2];
 
-			for (int i = 0; i < bits * LANES / 4; i += 16)
-				__builtin_prefetch((const char *)(w + r * words + c * (size_t)(bits * LANES / 4) + i) + AHEAD_STREAM);
-			NAME(chunk)(p, way, bits, c < walk.whole, c, g, w + r * words, scale + r * step, zero ? zero + r * step : NULL, v, s);
+			for (size_t i = 0; i < chunk_words; i += 16)
+				__builtin_prefetch((const char *)(row + c * chunk_words + i) + AHEAD_STREAM);
+			NAME(chunk)(p, way, bits, c < walk.whole, c, g, row, scale + r * step,
+				zero ? zero + r * step : NULL, v, s);
 			#pragma GCC unroll 8
 			for (size_t k = 0; k < 8; k++)
 				STORE(value[k][r], MUL(v[k], s[k % 2]));
@@ -164,35 +176,37 @@ INLINE void NAME(tile)(const struct product *p, enum product_way way, int bits, 
 			y[t][r * d] = TOTAL(LOAD(sum[t][r]));
 }
 
-INLINE void NAME(some)(const struct product *p, enum product_way way, int bits, size_t m, size_t n, float y[m][PANEL],
-	const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
+INLINE void NAME(some)(const struct product *p, enum packed_way way, int bits, size_t m, size_t n,
+	float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
 {
-	const size_t words = pack_words(bits, p->l->in), step = p->l->group == -1 ? 0 : p->l->groups, d = n / TILE;
+	const size_t words = pack_words(bits, p->l->in), step = scales_of_row(p->l), d = n / TILE;
 
 	for (size_t o = 0; m == 1 && o < n; o++)
-		y[0][o] = NAME(vector)(p, way, bits, w + o * words, scale + o * step, zero ? zero + o * step : NULL, x);
+		y[0][o] = NAME(vector)(p, way, bits, w + o * words, scale + o * step,
+			zero ? zero + o * step : NULL, x);
 	for (size_t o = 0, next; m > 1 && o < n; o = next) {
 		const bool whole = o < d;
 
-		NAME(tile)(p, way, bits, m, whole ? TILE : n - o, whole ? d : 1, (float (*)[PANEL])&y[0][o], w + o * words,
-			scale + o * step, zero ? zero + o * step : NULL, (const float (*)[CHUNK])x);
+		NAME(tile)(p, way, bits, m, whole ? TILE : n - o, whole ? d : 1,
+			(float (*)[ROW_PANEL])&y[0][o], w + o * words, scale + o * step,
+			zero ? zero + o * step : NULL, (const float (*)[INPUT_CHUNK])x);
 		next = !whole ? n : o + 1 == d ? TILE * d : o + 1;
 	}
-	for (size_t t = 0; way == PRODUCT_HALF && t < m; t++)
+	for (size_t t = 0; way == PACKED_HALF && t < m; t++)
 		for (size_t o = 0; o < n; o++)
 			y[t][o] *= HALF_UNIT;
 }
 
-TARGET static void NAME(rows)(const struct product *p, size_t m, size_t n, float y[m][PANEL], const uint32_t *w,
-	const float *scale, const uint8_t *zero, const float *x)
+TARGET static void NAME(rows)(const struct product *p, size_t m, size_t n, float y[m][ROW_PANEL],
+	const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
 {
-	switch ((int)p->way * 2 + (p->l->storage.bits == 5)) {
-	case 2 * PRODUCT_HALF: NAME(some)(p, PRODUCT_HALF, 4, m, n, y, w, scale, zero, x); break;
-	case 2 * PRODUCT_HALF + 1: NAME(some)(p, PRODUCT_HALF, 5, m, n, y, w, scale, zero, x); break;
-	case 2 * PRODUCT_INTEGER: NAME(some)(p, PRODUCT_INTEGER, 4, m, n, y, w, scale, zero, x); break;
-	case 2 * PRODUCT_INTEGER + 1: NAME(some)(p, PRODUCT_INTEGER, 5, m, n, y, w, scale, zero, x); break;
-	case 2 * PRODUCT_TABLE: NAME(some)(p, PRODUCT_TABLE, 4, m, n, y, w, scale, zero, x); break;
-	case 2 * PRODUCT_TABLE + 1: NAME(some)(p, PRODUCT_TABLE, 5, m, n, y, w, scale, zero, x); break;
+	switch ((int)p->row->way * 2 + (p->l->storage.bits == 5)) {
+	case 2 * PACKED_HALF: NAME(some)(p, PACKED_HALF, 4, m, n, y, w, scale, zero, x); break;
+	case 2 * PACKED_HALF + 1: NAME(some)(p, PACKED_HALF, 5, m, n, y, w, scale, zero, x); break;
+	case 2 * PACKED_INTEGER: NAME(some)(p, PACKED_INTEGER, 4, m, n, y, w, scale, zero, x); break;
+	case 2 * PACKED_INTEGER + 1: NAME(some)(p, PACKED_INTEGER, 5, m, n, y, w, scale, zero, x); break;
+	case 2 * PACKED_TABLE: NAME(some)(p, PACKED_TABLE, 4, m, n, y, w, scale, zero, x); break;
+	case 2 * PACKED_TABLE + 1: NAME(some)(p, PACKED_TABLE, 5, m, n, y, w, scale, zero, x); break;
 	}
 }
 #undef INLINE

@@ -2,7 +2,7 @@
 /*
  * scale.c -- see scale.h
  *
- * The tensor's pair is searched over strips of STRIP rows; their losses are added
+ * The tensor's pair is searched over pieces of ROWS_AT_ONCE rows; their losses are added
  * in order, so that the sum does not depend on threads.
  */
 #include "quant/scale.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include "num/clones.h"
 
-enum { CHUNK = 32 };
+enum { VECTORS = 32 };
 
 /* Of a row: the live columns' range, 0 in it, and NaN if a weight is not finite. */
 CLONES(static, float, row_range, (size_t n, size_t live, float *low, float *high, const float w[n],
@@ -40,20 +40,21 @@ CLONES(static, float, row_range, (size_t n, size_t live, float *low, float *high
 	return nan;
 }
 
-enum solver_status scale_ranges(struct rows *l, const struct area *area, size_t *index)
+enum solver_status scale_ranges(struct rows *l, const struct workspace *workspace, size_t *index)
 {
 	const struct job *j = l->job;
 	const size_t n = j->n, m = l->m;
 	size_t bad = m;
 
 	#pragma omp taskloop grainsize(1) shared(bad)
-	for (size_t b = 0; b < m; b += PANEL)
-		for (size_t i = b; i < b + PANEL && i < m; i += STRIP) {
-			const size_t rows = m - i < STRIP ? m - i : STRIP;
-			const float *w = job_strip(l, &area[omp_get_thread_num()], i, rows);
+	for (size_t b = 0; b < m; b += PANEL_ROWS)
+		for (size_t i = b; i < b + PANEL_ROWS && i < m; i += ROWS_AT_ONCE) {
+			const size_t rows = m - i < ROWS_AT_ONCE ? m - i : ROWS_AT_ONCE;
+			const float *w = job_weights(l, &workspace[omp_get_thread_num()], i, rows);
 
 			for (size_t r = 0; r < rows; r++)
-				if (row_range(n, j->live, &l->low[i + r], &l->high[i + r], w + r * n, j->column) != 0)
+				if (row_range(n, j->live, &l->low[i + r], &l->high[i + r], w + r * n,
+						j->column) != 0)
 					#pragma omp critical (scale_ranges)
 					bad = i + r < bad ? i + r : bad;
 		}
@@ -96,9 +97,9 @@ void scale_round_first(const struct solver *s, size_t n, float x[n])
 		format_round(&s->compute, n, x, x, 1, 0);
 }
 
-/* Losses of all factors over a chunk of weights are added to loss. */
-static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const float x[CHUNK][LANES], double low,
-	double high)
+/* Losses of all factors over VECTORS · LANES weights are added to loss. */
+static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const float x[VECTORS][LANES],
+	double low, double high)
 {
 	float scale[LANES], unit[LANES];
 	uint8_t zero[LANES];
@@ -113,37 +114,37 @@ static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const 
 			scale[l] = scale[0];
 			zero[l] = f->asymmetric ? zero[0] : 0;
 		}
-		search_loss(f, CHUNK, part, x, scale, zero, unit, NULL);
+		search_loss(f, VECTORS, part, x, scale, zero, unit, NULL);
 		for (size_t l = 0; l < LANES; l++)
 			loss[i] += part[l];
 	}
 }
 
 /* Losses of all factors over rows i .. i + rows - 1. */
-static void strip_losses(const struct rows *l, double loss[SEARCH_STEPS], size_t i, size_t rows, const float *w,
-	double low, double high)
+static void piece_losses(const struct rows *l, double loss[SEARCH_STEPS], size_t i, size_t rows,
+	const float *w, double low, double high)
 {
 	const struct job *j = l->job;
-	float x[CHUNK][LANES], *flat = x[0];
+	float x[VECTORS][LANES], *flat = x[0];
 	size_t used = 0;
 
 	memset(loss, 0, SEARCH_STEPS * sizeof *loss);
 	for (size_t r = 0; r < rows; r++)
 		for (size_t k = 0; k < j->live; k++) {
 			flat[used++] = (float)(w[r * j->n + (size_t)j->column[k]] / (double)l->scale8[i + r]);
-			if (used < CHUNK * LANES && (r + 1 < rows || k + 1 < j->live))
+			if (used < VECTORS * LANES && (r + 1 < rows || k + 1 < j->live))
 				continue;
-			memset(flat + used, 0, (CHUNK * LANES - used) * sizeof *flat);
+			memset(flat + used, 0, (VECTORS * LANES - used) * sizeof *flat);
 			scale_round_first(j->s, used, flat);
 			add_losses(&j->s->storage, loss, (const float (*)[LANES])x, low, high);
 			used = 0;
 		}
 }
 
-void scale_tensor(struct rows *l, const struct area *area)
+void scale_tensor(struct rows *l, const struct workspace *workspace)
 {
 	const struct solver *s = l->job->s;
-	const size_t strips = ceil_div(l->m, STRIP);
+	const size_t pieces = ceil_div(l->m, ROWS_AT_ONCE);
 	double low = 0, high = 0, least = INFINITY;
 	size_t best = 0;
 
@@ -160,17 +161,18 @@ void scale_tensor(struct rows *l, const struct area *area)
 	}
 	if (s->search == SEARCH_MSE) {
 		#pragma omp taskloop grainsize(1)
-		for (size_t b = 0; b < strips; b++) {
-			const size_t i = b * STRIP, rows = l->m - i < STRIP ? l->m - i : STRIP;
+		for (size_t b = 0; b < pieces; b++) {
+			const size_t i = b * ROWS_AT_ONCE, left = l->m - i;
+			const size_t rows = left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
 
-			strip_losses(l, l->strip_loss + b * SEARCH_STEPS, i, rows,
-				job_strip(l, &area[omp_get_thread_num()], i, rows), low, high);
+			piece_losses(l, l->piece_loss + b * SEARCH_STEPS, i, rows,
+				job_weights(l, &workspace[omp_get_thread_num()], i, rows), low, high);
 		}
 		for (size_t i = 0; i < SEARCH_STEPS; i++) {
 			double loss = 0;
 
-			for (size_t b = 0; b < strips; b++)
-				loss += l->strip_loss[b * SEARCH_STEPS + i];
+			for (size_t b = 0; b < pieces; b++)
+				loss += l->piece_loss[b * SEARCH_STEPS + i];
 			if (loss < least) {
 				least = loss;
 				best = i;

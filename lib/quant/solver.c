@@ -2,19 +2,19 @@
 /*
  * solver.c -- see solver.h
  *
- * Threads take panels of PANEL rows. A panel is transposed, so that rows are
+ * Threads take panels of PANEL_ROWS rows. A panel is transposed, so that rows are
  * the lanes of every loop and an order is a choice of rows. Columns go in spans:
  * what all earlier columns leave to a span F is one product,
  *	w_F += (W - Ŵ)_earlier R_earlier,F (R_F)⁻¹,
  * which is GPTQ's running update taken at once, without the inverse of H. Inside
- * a span, in blocks of BLOCK, U = (R_F)⁻¹ works as in the textbook. Compensation
+ * a span, in blocks of BLOCK_COLUMNS, U = (R_F)⁻¹ works as in the textbook. Compensation
  * is kept apart from the weights and added in double, so that a code does not
  * hang on the rounding of intermediate weights.
  *
  * The report's tr(E H Eᵀ) is Σ e² - λ ΣE², as E = e U (all in H's unit); where
  * that cancels, or E is not what was compensated, it is taken from its definition.
  *
- * R is taken from factor.h, s₈ from scale.h, order, groups and work area from job.h.
+ * R is taken from factor.h, s₈ from scale.h, order, groups and workspace from job.h.
  */
 #include "quant/solver.h"
 #include <cblas.h>
@@ -34,7 +34,9 @@ const char *const compensates[] = {
 const char *const group_views[] = {
 	[VIEW_EXACT] = "exact", [VIEW_BLOCK] = "block", [VIEW_ORIGINAL] = "original", NULL
 };
-const char *const recipes[] = { [RECIPE_LATE] = "late", [RECIPE_PAPER] = "paper", [RECIPE_INC] = "inc", NULL };
+const char *const recipes[] = {
+	[RECIPE_LATE] = "late", [RECIPE_PAPER] = "paper", [RECIPE_INC] = "inc", NULL
+};
 
 static const struct {
 	enum group_view view;
@@ -75,17 +77,18 @@ const char *solver_text(enum solver_status status)
 	return texts[status];
 }
 
-size_t solver_work(const struct solver *s, size_t count, struct solver_layer layer[count])
+size_t solver_workspace(size_t count, struct solver_layer layer[count])
 {
-	struct batch b;
+	struct call call;
 
-	return job_lay_out(&b, s, count, layer, NULL) + 63;
+	return job_lay_out(&call, count, layer, NULL) + 63;
 }
 
 /* --- lanes of a panel --- */
 
 /* x = w/s₈ + d; scale8 NULL: 1, d NULL: 0 */
-CLONES(static, void, weigh, (double x[LANES], const float w[LANES], const float *d, const double *scale8), (x, w, d, scale8))
+CLONES(static, void, weigh, (double x[LANES], const float w[LANES], const float *d, const double *scale8),
+	(x, w, d, scale8))
 {
 	if (scale8)
 		#pragma omp simd
@@ -102,7 +105,8 @@ CLONES(static, void, weigh, (double x[LANES], const float w[LANES], const float 
 }
 
 /* x -= Σ_i u_i e_i */
-CLONES(static, void, compensate, (size_t n, double x[LANES], const float e[n][PANEL], const float u[n]), (n, x, e, u))
+CLONES(static, void, compensate, (size_t n, double x[LANES], const float e[n][PANEL_ROWS], const float u[n]),
+	(n, x, e, u))
 {
 	typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
 	wide a = { 0 }, b = a, c = a, d = a;
@@ -144,7 +148,7 @@ CLONES(static, void, narrow, (float y[LANES], const double x[LANES]), (y, x))
 		y[l] = (float)x[l];
 }
 
-/* x - target over the pivot U_ii = 1/r; w/s₈ - target; w becomes w - ŷ·s₈ in the float arithmetic of linear_weight(). */
+/* x - target over the pivot U_ii = 1/r; w/s₈ - target; w becomes w - ŷ·s₈ as in linear_weight(). */
 CLONES(static, void, errors, (float b[LANES], float e[LANES], float w[LANES], const double x[LANES],
 	const float target[LANES], const float y[LANES], const double *scale8, double r),
 	(b, e, w, x, target, y, scale8, r))
@@ -164,7 +168,8 @@ CLONES(static, void, errors, (float b[LANES], float e[LANES], float w[LANES], co
 			e[l] = w[l] -= target[l];
 }
 
-CLONES(static, void, remainder_only, (float w[LANES], const float y[LANES], const double *scale8), (w, y, scale8))
+CLONES(static, void, remainder_only, (float w[LANES], const float y[LANES], const double *scale8),
+	(w, y, scale8))
 {
 	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++)
@@ -172,10 +177,10 @@ CLONES(static, void, remainder_only, (float w[LANES], const float y[LANES], cons
 }
 
 /* Σ (x s₈)² over rows of lanes. */
-CLONES(static, double, squares, (size_t n, size_t lanes, const float x[n][PANEL], const double scale8[PANEL]),
-	(n, lanes, x, scale8))
+CLONES(static, double, squares, (size_t n, size_t lanes, const float x[n][PANEL_ROWS],
+	const double scale8[PANEL_ROWS]), (n, lanes, x, scale8))
 {
-	double sum[PANEL] = { 0 }, total = 0;
+	double sum[PANEL_ROWS] = { 0 }, total = 0;
 
 	for (size_t i = 0; i < n; i++)
 		#pragma omp simd
@@ -187,15 +192,15 @@ CLONES(static, double, squares, (size_t n, size_t lanes, const float x[n][PANEL]
 }
 
 /* s₈ of rows from lane l0 on, or NULL where it is 1. */
-static const double *scales8(const struct job *j, const struct area *a, size_t l0)
+static const double *scales8(const struct job *j, const struct workspace *a, size_t l0)
 {
 	return j->s->compute.kind ? a->scale8 + l0 : NULL;
 }
 
-/* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x; of others
- * those of the span have w/s₈ + d, the rest w/s₈. */
-static void fit_group(const struct job *j, const struct area *a, const struct span *span, size_t group, size_t l0,
-	size_t first, size_t last)
+/* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x; of
+ * others those of the span have w/s₈ + d, the rest w/s₈. */
+static void fit_group(const struct job *j, const struct workspace *a, const struct span *span, size_t group,
+	size_t l0, size_t first, size_t last)
 {
 	const struct solver *s = j->s;
 	const size_t from = (size_t)j->first[group], n = (size_t)j->first[group + 1] - from;
@@ -221,8 +226,8 @@ static void fit_group(const struct job *j, const struct area *a, const struct sp
 }
 
 /* Quantizes the column at position p, weights x; its error over the pivot to b. */
-static void take_column(const struct job *j, const struct area *a, size_t p, size_t l0, float b[LANES],
-	double x[LANES])
+static void quantize_column(const struct job *j, const struct workspace *a, size_t p, size_t l0,
+	float b[LANES], double x[LANES])
 {
 	const struct solver *s = j->s;
 	const size_t c = (size_t)j->column[p], g = (size_t)j->group[p];
@@ -243,23 +248,24 @@ static void take_column(const struct job *j, const struct area *a, size_t p, siz
 	if (s->compensate == COMPENSATE_NONE)
 		remainder_only(a->w[c] + l0, fp8 ? dual : y, scales8(j, a, l0));
 	else
-		errors(b, a->e[p] + l0, a->w[c] + l0, x, fp8 && s->compensate != COMPENSATE_STORAGE ? dual : y,
-			fp8 ? dual : y, scales8(j, a, l0), j->r[p * (j->live + 1)]);
+		errors(b, a->e[p] + l0, a->w[c] + l0, x,
+			fp8 && s->compensate != COMPENSATE_STORAGE ? dual : y, fp8 ? dual : y,
+			scales8(j, a, l0), j->r[p * (j->live + 1)]);
 }
 
 /* One block of a span's columns for LANES rows from lane l0. */
-static void take_block(const struct job *j, const struct area *a, const struct span *span, size_t l0, size_t first,
-	size_t last)
+static void quantize_block(const struct job *j, const struct workspace *a, const struct span *span, size_t l0,
+	size_t first, size_t last)
 {
 	const bool solve = j->s->compensate != COMPENSATE_NONE, exact = j->s->group_view == VIEW_EXACT;
 	const size_t at = first - span->first, width = span->last - span->first;
 	const float *v = solve ? span->v + at * (width + 1) : NULL;	/* the block's triangle */
-	const float (*b)[PANEL] = (const float (*)[PANEL])(a->b[0] + l0);
-	size_t done = 0;		/* columns of the block whose errors the current group has in x already */
+	const float (*b)[PANEL_ROWS] = (const float (*)[PANEL_ROWS])(a->b[0] + l0);
+	size_t done = 0;	/* columns of the block whose errors the current group has in x already */
 
 	for (size_t p = first; p < last; p++)
-		weigh(a->x[p - first], a->w[j->column[p]] + l0, solve && first ? a->d[p - span->first] + l0 : NULL,
-			scales8(j, a, l0));
+		weigh(a->x[p - first], a->w[j->column[p]] + l0,
+			solve && first ? a->d[p - span->first] + l0 : NULL, scales8(j, a, l0));
 	for (size_t p = first; p < last; p++) {
 		const size_t k = p - first;
 
@@ -272,25 +278,25 @@ static void take_block(const struct job *j, const struct area *a, const struct s
 		}
 		if (solve)
 			compensate(k - done, a->x[k], b + done, v + k * width + done);
-		take_column(j, a, p, l0, a->b[k] + l0, a->x[k]);
+		quantize_column(j, a, p, l0, a->b[k] + l0, a->x[k]);
 	}
 }
 
 /* tr(A H Aᵀ) of a panel that holds A transposed; H by its upper triangle. */
-static double energy(const struct job *j, const struct area *a, size_t lanes)
+static double energy(const struct job *j, const struct workspace *a, size_t lanes)
 {
 	const int n = (int)j->n, m = (int)lanes;
 	double sum = 0;
 
-	for (int b = 0; b < n; b += SPAN) {
-		const int size = n - b < SPAN ? n - b : SPAN, rest = n - b - size;
+	for (int b = 0; b < n; b += SPAN_COLUMNS) {
+		const int size = n - b < SPAN_COLUMNS ? n - b : SPAN_COLUMNS, rest = n - b - size;
 		const float *h = j->h + (size_t)b * j->n + (size_t)b;
 
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, m, size, 1, h, n, a->w[b], PANEL,
-			0, a->y[0], PANEL);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, m, size, 1, h, n, a->w[b],
+			PANEL_ROWS, 0, a->y[0], PANEL_ROWS);
 		if (rest)
 			cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, m, rest, 2, h + size, n,
-				a->w[b + size], PANEL, 1, a->y[0], PANEL);
+				a->w[b + size], PANEL_ROWS, 1, a->y[0], PANEL_ROWS);
 		for (int k = 0; k < size; k++) {
 			double s = 0;
 
@@ -303,23 +309,23 @@ static double energy(const struct job *j, const struct area *a, size_t lanes)
 	return sum;
 }
 
-static void load(const struct rows *l, const struct area *a, size_t row, size_t rows, size_t lanes)
+static void load(const struct rows *l, const struct workspace *a, size_t row, size_t rows, size_t lanes)
 {
 	const size_t n = l->job->n;
 
-	for (size_t s = 0; s < lanes; s += STRIP) {
-		const size_t have = s < rows ? (rows - s < STRIP ? rows - s : STRIP) : 0;
-		const float *w = have ? job_strip(l, a, row + s, have) : NULL;
+	for (size_t s = 0; s < lanes; s += ROWS_AT_ONCE) {
+		const size_t have = s < rows ? (rows - s < ROWS_AT_ONCE ? rows - s : ROWS_AT_ONCE) : 0;
+		const float *w = have ? job_weights(l, a, row + s, have) : NULL;
 
 		for (size_t c = 0; c < n; c++)
-			for (size_t i = 0; i < STRIP; i++)
+			for (size_t i = 0; i < ROWS_AT_ONCE; i++)
 				a->w[c][s + i] = i < have ? w[i * n + c] : 0;
 	}
 	for (size_t i = 0; i < lanes; i++)
 		a->scale8[i] = i < rows ? l->scale8[row + i] : 1;
 }
 
-static void store(const struct rows *l, const struct area *a, size_t row, size_t rows)
+static void store(const struct rows *l, const struct workspace *a, size_t row, size_t rows)
 {
 	const struct job *j = l->job;
 	const struct solver_layer *to = l->layer;
@@ -342,7 +348,7 @@ static void store(const struct rows *l, const struct area *a, size_t row, size_t
 }
 
 /* Parameters that do not wait for compensation. */
-static void fit_early(const struct rows *r, const struct area *a, size_t lanes)
+static void fit_early(const struct rows *r, const struct workspace *a, size_t lanes)
 {
 	const struct job *j = r->job;
 
@@ -361,7 +367,7 @@ static void fit_early(const struct rows *r, const struct area *a, size_t lanes)
 }
 
 /* Columns that never fired: weight 0. */
-static void take_dead(const struct job *j, const struct area *a, size_t lanes)
+static void quantize_dead(const struct job *j, const struct workspace *a, size_t lanes)
 {
 	static const double nothing[LANES];
 	float y[LANES];
@@ -373,7 +379,7 @@ static void take_dead(const struct job *j, const struct area *a, size_t lanes)
 }
 
 /* What all earlier columns leave to a span. */
-static void start_span(const struct job *j, const struct area *a, const struct span *span, size_t lanes)
+static void start_span(const struct job *j, const struct workspace *a, const struct span *span, size_t lanes)
 {
 	const int width = (int)(span->last - span->first), m = (int)lanes;
 
@@ -383,14 +389,15 @@ static void start_span(const struct job *j, const struct area *a, const struct s
 		memset(a->d, 0, (size_t)width * sizeof *a->d);
 		return;
 	}
-	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, width, m, (int)span->first, 1, j->r + span->first,
-		(int)j->live, a->e[0], PANEL, 0, a->d[0], PANEL);
-	cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, width, m, 1, span->v, width,
-		a->d[0], PANEL);
+	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, width, m, (int)span->first, 1,
+		j->r + span->first, (int)j->live, a->e[0], PANEL_ROWS, 0, a->d[0], PANEL_ROWS);
+	cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, width, m, 1, span->v,
+		width, a->d[0], PANEL_ROWS);
 }
 
 /* Quantizes rows row .. row + rows; sum: tr(W H Wᵀ), tr(E H Eᵀ), Σ E². */
-static void take_panel(const struct rows *r, const struct area *a, size_t row, size_t rows, double sum[3])
+static void quantize_panel(const struct rows *r, const struct workspace *a, size_t row, size_t rows,
+	double sum[3])
 {
 	const struct job *j = r->job;
 	const size_t lanes = ceil_div(rows, LANES) * LANES;
@@ -412,22 +419,24 @@ static void take_panel(const struct rows *r, const struct area *a, size_t row, s
 			size = last - first;
 			rest = span->last - last;
 			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
-				take_block(j, a, span, l0, first, last);
+				quantize_block(j, a, span, l0, first, last);
 			if (solve && tell)
-				damped += squares(size, lanes, (const float (*)[PANEL])a->b, a->scale8);
+				damped += squares(size, lanes, (const float (*)[PANEL_ROWS])a->b, a->scale8);
 			if (solve && rest)
-				cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rest, (int)lanes, (int)size, -1,
-					span->v + (at + size) * width + at, (int)width, a->b[0], PANEL,
-					1, a->d[at + size], PANEL);
+				cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rest, (int)lanes,
+					(int)size, -1, span->v + (at + size) * width + at, (int)width,
+					a->b[0], PANEL_ROWS, 1, a->d[at + size], PANEL_ROWS);
 		}
 	}
-	take_dead(j, a, lanes);
+	quantize_dead(j, a, lanes);
 	store(r, a, row, rows);
-	sum[2] = squares(j->n, lanes, (const float (*)[PANEL])a->w, NULL);
+	sum[2] = squares(j->n, lanes, (const float (*)[PANEL_ROWS])a->w, NULL);
 	sum[1] = 0;
 	if (!tell)
 		return;
-	left = damped - j->lambda * (solve ? squares(j->live, lanes, (const float (*)[PANEL])a->e, a->scale8) : 0);
+	left = damped;
+	if (solve)
+		left -= j->lambda * squares(j->live, lanes, (const float (*)[PANEL_ROWS])a->e, a->scale8);
 	if (left > 0.01 * damped && (j->s->compensate == COMPENSATE_BOTH || !j->s->compute.kind))
 		sum[1] = left * j->mean;
 	else
@@ -441,22 +450,26 @@ static bool rows_alone(const struct job *j)
 {
 	const struct solver *s = j->s;
 
-	return s->compensate == COMPENSATE_NONE && !s->compute.kind && s->search == SEARCH_MINMAX && s->group != -1 && !j->moved &&
-		(!j->h || s->no_error);
+	return s->compensate == COMPENSATE_NONE && !s->compute.kind && s->search == SEARCH_MINMAX &&
+		s->group != -1 && !j->moved && (!j->h || s->no_error);
 }
 
-static void round_rows(const struct rows *r, const struct area *a, size_t row, size_t rows, double sum[3])
+static void round_rows(const struct rows *r, const struct workspace *a, size_t row, size_t rows,
+	double sum[3])
 {
 	const struct job *j = r->job;
 	const struct solver_layer *to = r->layer;
+	const struct format *f = &j->s->storage;
 
 	sum[0] = sum[1] = sum[2] = 0;
 	for (size_t o = row; o < row + rows; o++) {
-		const float *w = job_strip(r, a, o, 1);
-		uint8_t *zero = j->s->storage.asymmetric ? to->zero + o * j->groups : NULL;
+		const float *w = job_weights(r, a, o, 1);
+		uint8_t *codes = to->codes + o * j->n;
+		uint8_t *zero = f->asymmetric ? to->zero + o * j->groups : NULL;
+		float *scale = to->scale + o * j->groups;
 
-		round_row(&j->s->storage, j->n, j->largest, to->codes + o * j->n, to->scale + o * j->groups, zero, w);
-		sum[2] += round_error(&j->s->storage, j->n, j->largest, to->codes + o * j->n, to->scale + o * j->groups, zero, w);
+		round_row(f, j->n, j->largest, codes, scale, zero, w);
+		sum[2] += round_error(f, j->n, j->largest, codes, scale, zero, w);
 	}
 }
 
@@ -468,11 +481,14 @@ static enum solver_status prepare(struct job *j, struct solver_report *report)
 	const struct solver *s = j->s;
 	enum solver_status status;
 
-	if ((j->h && (status = factor_check(j->n, j->h, &report->index))) || (status = job_plan(j, &report->index)))
+	if (j->h && (status = factor_check(j->n, j->h, &report->index)))
+		return status;
+	if ((status = job_plan(j, &report->index)))
 		return status;
 	if (s->compensate == COMPENSATE_NONE)
 		return SOLVER_DONE;
-	status = factor_run(j->n, j->live, j->r, &j->mean, &j->lambda, &report->index, j->h, j->column, s->damp);
+	status = factor_run(j->n, j->live, j->r, &j->mean, &j->lambda, &report->index, j->h, j->column,
+		s->damp);
 	for (size_t i = 0; !status && i < j->spans; i++) {
 		const size_t width = j->span[i].last - j->span[i].first;
 
@@ -489,7 +505,7 @@ static void finish(const struct rows *r)
 	struct solver_layer *l = r->layer;
 	double total[3] = { 0 };
 
-	for (size_t p = 0; p < ceil_div(r->m, PANEL); p++) {
+	for (size_t p = 0; p < ceil_div(r->m, PANEL_ROWS); p++) {
 		for (size_t i = 0; i < 3; i++)
 			total[i] += r->sum[p][i];
 		l->report.seconds += r->seconds[p];
@@ -511,59 +527,59 @@ static void finish(const struct rows *r)
 		l->group_index[j->column[i]] = j->group[i];
 }
 
-static void run_layer(struct rows *r, const struct area *area)
+static void run_layer(struct rows *r, const struct workspace *workspace)
 {
 	struct solver_report *report = &r->layer->report;
 	const double start = omp_get_wtime();
 
-	if ((report->status = scale_ranges(r, area, &report->index)))
+	if ((report->status = scale_ranges(r, workspace, &report->index)))
 		return;
 	scale_rows(r);
 	if (r->job->s->group == -1)
-		scale_tensor(r, area);
+		scale_tensor(r, workspace);
 	report->seconds += omp_get_wtime() - start;
 	#pragma omp taskloop grainsize(1)
-	for (size_t row = 0; row < r->m; row += PANEL) {
-		const size_t p = row / PANEL, rows = r->m - row < PANEL ? r->m - row : PANEL;
+	for (size_t row = 0; row < r->m; row += PANEL_ROWS) {
+		const size_t p = row / PANEL_ROWS, rows = r->m - row < PANEL_ROWS ? r->m - row : PANEL_ROWS;
 		const double begin = omp_get_wtime();
 
 		if (rows_alone(r->job))
-			round_rows(r, &area[omp_get_thread_num()], row, rows, r->sum[p]);
+			round_rows(r, &workspace[omp_get_thread_num()], row, rows, r->sum[p]);
 		else
-			take_panel(r, &area[omp_get_thread_num()], row, rows, r->sum[p]);
+			quantize_panel(r, &workspace[omp_get_thread_num()], row, rows, r->sum[p]);
 		r->seconds[p] = omp_get_wtime() - begin;
 	}
 	finish(r);
 }
 
-static void run_job(const struct batch *b, struct job *j)
+static void run_job(const struct call *c, struct job *j)
 {
 	struct solver_report shared = { .error = NAN };
-	struct rows *first = b->rows;
+	struct rows *first = c->rows;
 	const double start = omp_get_wtime();
 
 	while (first->job != j)
 		first++;
 	shared.status = prepare(j, &shared);
-	for (struct rows *r = first; r < b->rows + b->layers && r->job == j; r++) {
+	for (struct rows *r = first; r < c->rows + c->layers && r->job == j; r++) {
 		r->layer->report = shared;
 		if (r == first)
 			r->layer->report.seconds = omp_get_wtime() - start;
 		if (!shared.status)
 			#pragma omp task
-			run_layer(r, b->area);
+			run_layer(r, c->workspace);
 	}
 	#pragma omp taskwait
 }
 
-void solver_run(const struct solver *s, size_t count, struct solver_layer layer[count], void *work)
+void solver_run(size_t count, struct solver_layer layer[count], void *workspace)
 {
-	struct batch b;
+	struct call call;
 
-	job_lay_out(&b, s, count, layer, (char *)work + (-(uintptr_t)work & 63));
-	#pragma omp parallel num_threads(b.threads)
+	job_lay_out(&call, count, layer, (char *)workspace + (-(uintptr_t)workspace & 63));
+	#pragma omp parallel num_threads(call.threads)
 	#pragma omp single
-	for (size_t i = 0; i < b.jobs; i++)
+	for (size_t i = 0; i < call.jobs; i++)
 		#pragma omp task
-		run_job(&b, &b.job[i]);
+		run_job(&call, &call.job[i]);
 }

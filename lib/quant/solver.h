@@ -37,7 +37,7 @@ struct solver {
 	enum compensate compensate;
 	enum group_view group_view;
 	enum search search;
-	bool static_groups;		/* parameters of the original groups of uncompensated weights, in any order */
+	bool static_groups;		/* parameters of the original groups, of uncompensated weights */
 	bool round_first;		/* to FP8 before the code is taken (DPQ algorithm 1, line 6) */
 	bool pow2_scale;		/* s₈ rounded up to a power of two */
 	bool scale8_channel;		/* one s₈ a row, not one for all */
@@ -45,7 +45,7 @@ struct solver {
 	float saturate;			/* largest |dequantized| in FP8 units; 0: the top of `compute` */
 	float min_scale8;
 	double damp;			/* λ; SPEC: 0.01 */
-	bool no_error;			/* leave report.error out: its products cost as many operations as the solver's */
+	bool no_error;			/* no report.error, whose products cost what the solver costs */
 };
 
 /*
@@ -69,9 +69,10 @@ struct solver_report {
 	enum solver_status status;
 	size_t index;			/* where, when it failed */
 	double lambda;			/* damping used; 0 without compensation */
-	double error;			/* tr(E H Eᵀ)/tr(W H Wᵀ), E = W - Ŵ; NaN without H, with no_error, where W H Wᵀ = 0, or beyond float */
+	/* tr(E H Eᵀ)/tr(W H Wᵀ), E = W - Ŵ; NaN without H or with no_error, where W H Wᵀ = 0, beyond float */
+	double error;
 	double mse;			/* mean (W - Ŵ)² */
-	double seconds;			/* of work, over all threads; the factor by the clock, for the first layer that has it */
+	double seconds;			/* of all threads; with the factor, by the clock, if it is first */
 	size_t dead;			/* channels that never fired and got weight 0 */
 	bool moved;			/* groups follow the order: the layer must carry group_index */
 };
@@ -79,6 +80,7 @@ struct solver_report {
 /* A layer to quantize, m = weight->out rows and n = weight->in columns. */
 struct solver_layer {
 	const struct linear *weight;	/* its effective weight is quantized */
+	const struct solver *settings;	/* of this layer */
 	/*
 	 * [n][n] Σ x xᵀ over the calibration tokens, or any multiple of it: only ratios
 	 * count. NULL, with COMPENSATE_NONE only: no error is reported.
@@ -92,7 +94,7 @@ struct solver_layer {
 	float *scale;
 	uint8_t *zero;
 	float *scale8;			/* [m] with scale8_channel, else [1]; NULL without a compute format */
-	int32_t *group_index;		/* [n] the group of each column; the layer needs it only if report.moved */
+	int32_t *group_index;		/* [n] the group of each column; needed only if report.moved */
 	struct solver_report report;
 };
 
@@ -101,11 +103,11 @@ struct solver_layer {
  * order, or with static_groups; otherwise they are cut from the order. Dead
  * channels (H_ii = 0) go last with weight 0.
  *
- * Layers that follow each other with the same h and order share its factor; the
- * factor of one overlaps the columns of another. BLAS must be on one thread
+ * Layers that follow each other with the same h, order and settings (by their
+ * addresses) share the factor; that of one overlaps the columns of another. BLAS must be on one thread
  * (linalg_init()). No result depends on `threads`, nor on which layers are
- * taken together. work: solver_work() bytes, for the present number of `threads`.
+ * taken together. workspace: solver_workspace() bytes, for the present number of `threads`.
  */
-size_t solver_work(const struct solver *s, size_t count, struct solver_layer layer[count]);
-void solver_run(const struct solver *s, size_t count, struct solver_layer layer[count], void *work);
+size_t solver_workspace(size_t count, struct solver_layer layer[count]);
+void solver_run(size_t count, struct solver_layer layer[count], void *workspace);
 #endif

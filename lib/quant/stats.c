@@ -31,9 +31,11 @@ static size_t tile_floats(size_t n)
 	return (TILE * n + 15) & ~(size_t)15;
 }
 
-size_t stats_work(size_t m, size_t n)
+size_t stats_workspace(size_t m, size_t n)
 {
-	return rows_bytes(m) + (size_t)threads_for((m + TILE - 1) / TILE) * 3 * tile_floats(n) * sizeof(float);
+	const size_t tiles = 3 * (size_t)threads_for((m + TILE - 1) / TILE);
+
+	return rows_bytes(m) + tiles * tile_floats(n) * sizeof(float);
 }
 
 /* One of the calling thread's three tiles. */
@@ -149,12 +151,13 @@ static double dot(size_t n, const float x[n], const float y[n])
 /* x H, row by row */
 static void times(size_t rows, size_t n, float y[rows][n], const float x[rows][n], const float *h)
 {
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)n, (int)n, 1, x[0], (int)n, h, (int)n,
-		0, y[0], (int)n);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)n, (int)n, 1, x[0], (int)n,
+		h, (int)n, 0, y[0], (int)n);
 }
 
-static void take_tile(const struct linear *w, const struct linear *v, const float *h, size_t first, size_t rows,
-	struct distances row[rows], float a[rows][w->in], float b[rows][w->in], float c[rows][w->in])
+static void compare_tile(const struct linear *w, const struct linear *v, const float *h, size_t first,
+	size_t rows, struct distances row[rows], float a[rows][w->in], float b[rows][w->in],
+	float c[rows][w->in])
 {
 	const size_t n = w->in;
 
@@ -172,15 +175,15 @@ static void take_tile(const struct linear *w, const struct linear *v, const floa
 		row[i].ehe = dot(n, b[i], c[i]);
 }
 
-bool stats_difference(const struct linear *w, const struct linear *v, const float *h, struct weight_difference *d,
-	void *work)
+bool stats_difference(const struct linear *w, const struct linear *v, const float *h,
+	struct weight_difference *d, void *work)
 {
 	const size_t m = w->out, n = w->in;
 	struct distances *row = work, sum = { 0 };
 
 	#pragma omp parallel for num_threads(threads_for((m + TILE - 1) / TILE)) schedule(dynamic)
 	for (size_t t = 0; t < m; t += TILE)
-		take_tile(w, v, h, t, least(TILE, m - t), row + t, (float (*)[n])tile_of(work, m, n, 0),
+		compare_tile(w, v, h, t, least(TILE, m - t), row + t, (float (*)[n])tile_of(work, m, n, 0),
 			(float (*)[n])tile_of(work, m, n, 1), (float (*)[n])tile_of(work, m, n, 2));
 	for (size_t i = 0; i < m; i++) {
 		sum.e2 += row[i].e2;
@@ -195,21 +198,4 @@ bool stats_difference(const struct linear *w, const struct linear *v, const floa
 	d->largest = sum.top;
 	d->output = h && sum.whw > 0 ? sum.ehe / sum.whw : NAN;
 	return isfinite(sum.ehe + sum.whw);
-}
-
-double stats_bits(const struct linear *l)
-{
-	const double rows = (double)l->out, count = rows * (double)l->in;
-	const double scales = l->group < 0 ? 1 : rows * (double)l->groups;
-	double bits = count * l->storage.bits + scales * 32;
-
-	if (l->weight)
-		return l->weight_type == HALF_NONE ? 32 : 16;
-	if (l->zero)
-		bits += scales * l->storage.bits;
-	if (l->compute.kind)
-		bits += (double)l->scales8 * 32;
-	if (l->group_index)
-		bits += (double)l->in * ceil(log2((double)l->groups));
-	return bits / count;
 }

@@ -34,17 +34,10 @@ struct weight_difference {
 };
 
 /* Bytes of work for m rows and n columns under the present number of `threads`. */
-size_t stats_work(size_t m, size_t n);
+size_t stats_workspace(size_t m, size_t n);
 
 void stats_weight(const struct linear *l, struct weight_stats *s, void *work);
 /* w: the reference, of the extents of v. h: [n][n] or NULL. False if the sums with h are not finite. */
 bool stats_difference(const struct linear *w, const struct linear *v, const float *h, struct weight_difference *d,
 	void *work);
-
-/*
- * What is stored a weight, in bits: codes and zero points at the format's
- * width, scale and scale8 at 32, group_index at ⌈log₂ groups⌉ a column; the
- * type's width for a plain layer. Biases and activation scales do not count.
- */
-double stats_bits(const struct linear *l);
 #endif

@@ -2,12 +2,14 @@
 /*
  * encode.c -- from a text to ids: added tokens, steps, BPE of each word; see encode.h
  *
- * BPE joins, again and again, the leftmost of the pairs of neighbours whose merge has the lowest rank.
- * Candidates wait in a heap by (rank, place); one that has been overtaken is dropped when it is taken out:
- * O(n log n) also where nothing can be cut.
+ * BPE merges the pair of neighbours whose merge has the lowest rank, the leftmost
+ * of several, until no pair has a merge. A heap holds the candidates by rank and
+ * place; one whose pair has changed meanwhile is dropped when it is taken out. The
+ * time is O(n log n), even for a text that cannot be cut.
  *
- * Such tokenizers often have no words: a whole text is one. It is cut between two characters that stand at
- * the seam of no merge; nothing can join them, so the ids are the same, and each stretch is short.
+ * Such tokenizers often have no words: a whole text is one. It is cut between two
+ * characters that no merge joins, so the ids are the same, and each stretch is
+ * short.
  */
 #include "text/encode.h"
 #include <stdlib.h>
@@ -26,17 +28,17 @@ struct symbol {
 
 struct candidate { int32_t rank; uint32_t at; int32_t id; };
 
-/* One encoding under way. */
+/* The state of one encoding. */
 struct encoder {
 	const struct tokenizer *t;
 	bool special;
 	struct encoding out;
-	size_t capacity;	/* of out */
+	size_t capacity;
 	struct symbol *symbol;
-	size_t symbols, symbol_capacity;
+	size_t symbols, most_symbols;
 	struct candidate *heap;
-	size_t heaps, heap_capacity;
-	size_t unknown_bytes;	/* of the unknown characters that wait to be fused */
+	size_t heaps, most_heaps;
+	size_t unknown_bytes;	/* of the unknown characters that will be one token */
 	bool unknown;
 };
 
@@ -48,8 +50,8 @@ static void put_token(struct encoder *e, int32_t id, size_t bytes)
 		e->out.bytes = xgrow(e->out.bytes, e->capacity, sizeof *e->out.bytes);
 	}
 	if (bytes > UINT16_MAX)
-		die("%s: token %zu of the text (id %d) stands for more than %d bytes of the text", e->t->name,
-			e->out.n, id, UINT16_MAX);
+		die("%s: token %zu (id %d) stands for %zu bytes of the text, expected at most %d",
+			e->t->name, e->out.n, id, bytes, UINT16_MAX);
 	e->out.id[e->out.n] = id;
 	e->out.bytes[e->out.n++] = (uint16_t)bytes;
 }
@@ -67,8 +69,8 @@ static void push(struct encoder *e, uint32_t left, uint32_t right)
 
 	if (m->rank < 0)
 		return;
-	if (e->heaps == e->heap_capacity)
-		e->heap = xgrow(e->heap, e->heap_capacity = 2 * e->heap_capacity + 64, sizeof *e->heap);
+	if (e->heaps == e->most_heaps)
+		e->heap = xgrow(e->heap, e->most_heaps = 2 * e->most_heaps + 64, sizeof *e->heap);
 	for (i = e->heaps++; i && before(c, e->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		e->heap[i] = e->heap[(i - 1) / 2];
 	e->heap[i] = c;
@@ -89,7 +91,7 @@ static struct candidate pop(struct encoder *e)
 	return top;
 }
 
-/* Merges the waiting symbols, lowest rank first, and puts what is left into the result. */
+/* Merges the symbols, lowest rank first, and adds the tokens that result to the output. */
 static void flush(struct encoder *e)
 {
 	struct symbol *s = e->symbol;
@@ -129,18 +131,15 @@ static void put_symbol(struct encoder *e, int32_t id, size_t bytes)
 {
 	struct symbol *s;
 
-	if (e->symbols == e->symbol_capacity) {
-		e->symbol_capacity = 2 * e->symbol_capacity + 64;
-		e->symbol = xgrow(e->symbol, e->symbol_capacity, sizeof *e->symbol);
-	}
+	if (e->symbols == e->most_symbols)
+		e->symbol = xgrow(e->symbol, e->most_symbols = 2 * e->most_symbols + 64, sizeof *e->symbol);
 	if (bytes > UINT32_MAX || e->symbols >= UINT32_MAX - 1)
 		die("%s: the text has a stretch of 4 GiB without a place to cut it", e->t->name);
 	s = e->symbol + e->symbols;
-	*s = (struct symbol){ id, UINT32_MAX, UINT32_MAX, (uint32_t)bytes, false };
-	if (e->symbols) {
-		s->previous = (uint32_t)e->symbols - 1;
+	*s = (struct symbol){ id, e->symbols ? (uint32_t)e->symbols - 1 : UINT32_MAX, UINT32_MAX,
+		(uint32_t)bytes, false };
+	if (e->symbols)
 		s[-1].next = (uint32_t)e->symbols;
-	}
 	e->symbols++;
 }
 
@@ -182,7 +181,7 @@ static void put_character(struct encoder *e, size_t n, const char *s, const uint
 		size_t rest = sum(n, weight);
 
 		put_unknown(e);
-		for (size_t i = 0; i < n; i++) {	/* one byte each where no step made the character */
+		for (size_t i = 0; i < n; i++) {	/* each is one of the text, unless a step made it */
 			size_t w = i + 1 < n && rest ? 1 : rest;
 
 			put_symbol(e, t->byte[(unsigned char)s[i]], w);
@@ -270,12 +269,10 @@ static int32_t finder_match(const struct finder *f, size_t n, const char *s, siz
 	return NONE;
 }
 
-/*
- * Calls piece for the stretches between added tokens, and puts the tokens into the result. weight NULL:
- * every byte counts one.
- */
-static void split_added(struct encoder *e, const struct finder *f,
-	size_t n, const char *s, const uint16_t *weight, bool first,
+/* Adds the added tokens to the output, and calls piece for the text between them. weight NULL: every byte
+ * counts one. */
+static void split_added(struct encoder *e, const struct finder *f, size_t n, const char *s,
+	const uint16_t *weight, bool first,
 	void (*piece)(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first))
 {
 	size_t done = 0, length;
@@ -291,7 +288,7 @@ static void split_added(struct encoder *e, const struct finder *f,
 			continue;
 		end = i + length;
 		if (a->lstrip)
-			for (size_t k = i; k-- > done;)	/* back over white space, character by character */
+			for (size_t k = i; k-- > done;)	/* back over white space, by characters */
 				if ((s[k] & 0xc0) != 0x80) {
 					if (space(s + k, begin - k) != begin - k)
 						break;

@@ -2,10 +2,12 @@
 /*
  * encode.h -- a tokenizer as tokenizer.c reads it and encode.c runs it
  *
- * Internal to lib/text; tokenizer.h has the functions. A text runs through: added tokens cut out of the raw
- * text · normalizer · added tokens cut out of the normalized text · pre-tokenizer · BPE of each word.
+ * Internal to lib/text; tokenizer.h has the functions. The steps of a text: added
+ * tokens are cut out · normalizer · added tokens that are looked for in normalized
+ * text are cut out · pre-tokenizer · BPE of each word.
  *
- * Source: https://github.com/huggingface/tokenizers (models/bpe, tokenizer/added_vocabulary).
+ * Source: https://github.com/huggingface/tokenizers (models/bpe,
+ * tokenizer/added_vocabulary).
  */
 #ifndef TEXT_ENCODE_H
 #define TEXT_ENCODE_H
@@ -16,14 +18,14 @@
 #include "text/normalize.h"
 #include "text/vocabulary.h"
 
-enum { LONGEST = 512 };	/* bytes of an added token */
+enum { ADDED_MOST = 512 };	/* bytes of an added token */
 
 struct added { int32_t id; bool special, lstrip, rstrip; };
 
 /* Added tokens that are looked for in the raw text, or in the normalized one. */
 struct finder {
 	struct words words;	/* content → index into added */
-	bool first[256], length[LONGEST + 1];	/* bytes one starts with, lengths there are */
+	bool first[256], length[ADDED_MOST + 1];	/* first bytes and lengths that occur */
 	size_t longest;
 };
 
@@ -32,10 +34,10 @@ struct tokenizer {
 	json_t *root;		/* owns the strings of the tables */
 	struct words vocab;
 	struct merges merges;
-	uint64_t *seam;		/* whether two characters may stand at the seam of a merge: one bit a hash */
-	bool uncut;		/* merges of byte or unknown tokens: a text cannot be cut at its seams */
+	uint64_t *seam;		/* pairs of characters that a merge joins, see vocabulary.h */
+	bool uncut;		/* a text is not cut: some merge joins byte tokens or the unknown token */
 	struct steps normalizer, pretokenizer;
-	char *delimiter;	/* a word starts at each, or NULL: one word */
+	char *delimiter;	/* a word starts at each; NULL: the text is one word */
 	struct finder raw, normal;
 	struct added *added;
 	char **owned;		/* normalized contents */

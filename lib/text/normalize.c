@@ -51,11 +51,6 @@ void weighted_free(struct weighted *b)
 	free(b->weight);
 }
 
-static bool starts_with(const struct weighted *b, const char *s, size_t n)
-{
-	return b->n >= n && !memcmp(b->text, s, n);
-}
-
 void step_prepend(const struct step *s, struct weighted *b, struct weighted *spare, bool first)
 {
 	(void)first;
@@ -92,7 +87,7 @@ void step_metaspace(const struct step *s, struct weighted *b, struct weighted *s
 {
 	step_replace(s, b, spare, first);
 	if ((s->scheme == SCHEME_ALWAYS || (s->scheme == SCHEME_FIRST && first)) &&
-		!starts_with(b, s->to, s->to_length))
+	    (b->n < s->to_length || memcmp(b->text, s->to, s->to_length)))
 		step_prepend(s, b, spare, first);
 }
 

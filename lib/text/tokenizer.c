@@ -2,8 +2,8 @@
 /*
  * tokenizer.c -- reading tokenizer.json; see tokenizer.h
  *
- * What is read fills struct tokenizer (encode.h), which encode.c runs. A part of a type that is not known
- * is refused, by name.
+ * It fills struct tokenizer (encode.h), which encode.c runs. A part of an unknown
+ * type is refused, by name.
  *
  * Source: https://github.com/huggingface/tokenizers (the serialization of each part).
  */
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "text/encode.h"
 
-enum { NEST = 16 };	/* Sequences in Sequences */
+enum { SEQUENCE_DEPTH = 16 };	/* Sequences within each other; more are refused */
 
 /* --- reading --- */
 
@@ -24,7 +24,7 @@ static const json_t *absent(const json_t *v)
 	return json_is_null(v) ? NULL : v;
 }
 
-/* A member that must be a string, an object, ... where it is there; NULL where it is not, or is null. */
+/* A member of an object, which must have that type; NULL if there is none, or it is null. */
 static const json_t *member(const struct tokenizer *t, const json_t *o, const char *key, json_type type)
 {
 	static const char *const names[] = { [JSON_OBJECT] = "object", [JSON_ARRAY] = "array",
@@ -32,7 +32,7 @@ static const json_t *member(const struct tokenizer *t, const json_t *o, const ch
 	const json_t *v = absent(json_object_get(o, key));
 
 	if (v && json_typeof(v) != type)
-		die("%s: %s: its value is no %s", t->name, key, names[type]);
+		die("%s: %s: has a value that is not of type %s", t->name, key, names[type]);
 	return v;
 }
 
@@ -41,7 +41,7 @@ static bool flag(const struct tokenizer *t, const json_t *o, const char *key, bo
 	const json_t *v = absent(json_object_get(o, key));
 
 	if (v && !json_is_boolean(v))
-		die("%s: %s: its value is neither true nor false", t->name, key);
+		die("%s: %s: is neither true nor false", t->name, key);
 	return v ? json_is_true(v) : otherwise;
 }
 
@@ -50,7 +50,7 @@ static const char *string(const struct tokenizer *t, const json_t *o, const char
 	return json_string_value(member(t, o, key, JSON_STRING));
 }
 
-static const char *expected_string(const struct tokenizer *t, const json_t *o, const char *key)
+static const char *required_string(const struct tokenizer *t, const json_t *o, const char *key)
 {
 	const char *s = string(t, o, key);
 
@@ -64,10 +64,10 @@ static const char *type_of(const struct tokenizer *t, const json_t *o, const cha
 	const char *type;
 
 	if (!json_is_object(o))
-		die("%s: %s: expected an object", t->name, what);
+		die("%s: %s: is not an object", t->name, what);
 	type = string(t, o, "type");
 	if (!type)
-		die("%s: %s: it has no type", t->name, what);
+		die("%s: %s: has no type", t->name, what);
 	return type;
 }
 
@@ -75,7 +75,7 @@ static void read_prepend(struct tokenizer *t, const json_t *o)
 {
 	struct step *s = steps_add(&t->normalizer);
 
-	step_strings(s, "", expected_string(t, o, "prepend"));
+	step_strings(s, "", required_string(t, o, "prepend"));
 	s->run = step_prepend;
 }
 
@@ -87,14 +87,14 @@ static void read_replace(struct tokenizer *t, const json_t *o)
 	if (!pattern || !json_object_get(pattern, "String"))
 		die("%s: normalizer Replace: expected a pattern of kind String", t->name);
 	s = steps_add(&t->normalizer);
-	step_strings(s, expected_string(t, pattern, "String"), expected_string(t, o, "content"));
+	step_strings(s, required_string(t, pattern, "String"), required_string(t, o, "content"));
 	s->run = step_replace;
 }
 
 static void read_metaspace(struct tokenizer *t, const json_t *o)
 {
 	const char *scheme = string(t, o, "prepend_scheme");
-	const char *replacement = expected_string(t, o, "replacement");
+	const char *replacement = required_string(t, o, "replacement");
 	struct step *s = steps_add(&t->pretokenizer);
 
 	if (!flag(t, o, "add_prefix_space", true))
@@ -116,48 +116,46 @@ static void read_metaspace(struct tokenizer *t, const json_t *o)
 	}
 }
 
-/* Parts of a pipeline by type; a Sequence holds others. */
-struct reader {
-	const char *type;
-	void (*read)(struct tokenizer *t, const json_t *o);
+/* A list of parts, which are known by their types. A part of type Sequence holds a list of others. */
+struct pipeline {
+	const char *name, *list;
+	struct reader { const char *type; void (*read)(struct tokenizer *t, const json_t *o); } reader[3];
 };
 
-static const struct reader normalizers[] = {
-	{ "Prepend", read_prepend }, { "Replace", read_replace }, { NULL, NULL }
-}, pretokenizers[] = {
-	{ "Metaspace", read_metaspace }, { NULL, NULL }
-};
+static const struct pipeline
+	normalizer = { "normalizer", "normalizers",
+		{ { "Prepend", read_prepend }, { "Replace", read_replace } } },
+	pretokenizer = { "pre_tokenizer", "pretokenizers", { { "Metaspace", read_metaspace } } };
 
-static void read_pipeline(struct tokenizer *t, const json_t *o, const char *what, const char *list,
-	const struct reader *readers, int depth)
+static void read_pipeline(struct tokenizer *t, const struct pipeline *p, const json_t *o, int depth)
 {
 	const char *type;
 
 	if (!absent(o))
 		return;
-	type = type_of(t, o, what);
+	type = type_of(t, o, p->name);
 	if (!strcmp(type, "Sequence")) {
-		const json_t *array = member(t, o, list, JSON_ARRAY);
+		const json_t *array = member(t, o, p->list, JSON_ARRAY);
 
-		if (!array || depth > NEST)
-			die("%s: %s: the Sequence has no list of %s, or is nested too deeply", t->name,
-				what, list);
+		if (!array || depth > SEQUENCE_DEPTH)
+			die("%s: %s: a Sequence has no list of %s, or is nested too deeply",
+				t->name, p->name, p->list);
 		for (size_t i = 0; i < json_array_size(array); i++)
-			read_pipeline(t, json_array_get(array, i), what, list, readers, depth + 1);
+			read_pipeline(t, p, json_array_get(array, i), depth + 1);
 		return;
 	}
-	for (; readers->type; readers++)
-		if (!strcmp(readers->type, type)) {
-			readers->read(t, o);
+	for (const struct reader *r = p->reader; r->type; r++)
+		if (!strcmp(r->type, type)) {
+			r->read(t, o);
 			return;
 		}
-	die("%s: %s %s is not supported", t->name, what, type);
+	die("%s: %s %s is not supported", t->name, p->name, type);
 }
 
 static int32_t read_id(const struct tokenizer *t, const json_t *v, const char *token)
 {
 	if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) >= INT32_MAX)
-		die("%s: token '%s': its id is no number from 0 to %d", t->name, token, INT32_MAX - 1);
+		die("%s: token '%s': its id is not a number from 0 to %d", t->name, token, INT32_MAX - 1);
 	return (int32_t)json_integer_value(v);
 }
 
@@ -174,7 +172,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Merges go by id: one that stands for two strings would join what has no seam. */
+/* Merges are found by id: with one id for two strings, they would join characters that have no seam. */
 static void check_ids(const struct tokenizer *t, size_t n)
 {
 	int32_t *id = xalloc(n, sizeof *id);
@@ -197,7 +195,7 @@ static void read_vocab(struct tokenizer *t, const json_t *model)
 	json_t *value;
 
 	if (!vocab || !json_object_size(vocab))
-		die("%s: model: it has no vocab", t->name);
+		die("%s: model: has no vocab", t->name);
 	t->vocab = words_make(json_object_size(vocab));
 	json_object_foreach((json_t *)vocab, token, value) {
 		int32_t id = read_id(t, value, token);
@@ -215,7 +213,7 @@ static void read_vocab(struct tokenizer *t, const json_t *model)
 	}
 }
 
-/* The two parts of a merge, in either form; false: none. */
+/* The two parts of a merge, "a b" or ["a", "b"]; false if it is neither. */
 static bool merge_parts(const json_t *v, const char *part[2], size_t length[2])
 {
 	const char *s = json_string_value(v), *gap;
@@ -260,8 +258,8 @@ static void read_merge(struct tokenizer *t, const json_t *v, size_t rank)
 	id[1] = words_find(&t->vocab, part[1], length[1]);
 	whole = words_find(&t->vocab, joined, strlen(joined));
 	if (id[0] < 0 || id[1] < 0 || whole < 0)
-		die("%s: merges: number %zu: '%s', or a part of it, is not in the vocab", t->name,
-			rank, joined);
+		die("%s: merges: number %zu: '%s', or a part of it, is not in the vocab", t->name, rank,
+			joined);
 	free(joined);
 	*merges_slot(&t->merges, id[0], id[1]) = (struct merge){ id[0], id[1], (int32_t)rank, whole };
 
@@ -277,7 +275,7 @@ static void read_merges(struct tokenizer *t, const json_t *model)
 	size_t n = json_array_size(merges);
 
 	if (!merges || n >= INT32_MAX)
-		die("%s: model: it has no list of merges", t->name);
+		die("%s: model: has no list of merges", t->name);
 	t->merges = merges_make(n);
 	t->seam = seams_make();
 	for (size_t i = 0; i < n; i++) {
@@ -291,9 +289,9 @@ static void read_merges(struct tokenizer *t, const json_t *model)
 
 static void finder_put(struct tokenizer *t, struct finder *f, const char *s, size_t n, int32_t index)
 {
-	if (n > LONGEST)
-		die("%s: added_tokens: number %d: its text has %zu bytes, expected at most %d", t->name,
-			index, n, LONGEST);
+	if (n > ADDED_MOST)
+		die("%s: added_tokens: number %d has a text of %zu bytes, expected at most %d", t->name,
+			index, n, ADDED_MOST);
 	words_put(&f->words, s, n, index);
 	f->first[(unsigned char)*s] = true;
 	f->length[n] = true;
@@ -342,32 +340,32 @@ static void read_added(struct tokenizer *t)
 		read_added_token(t, json_array_get(array, i), i);
 }
 
-/* BOS: the one special token before the text in a TemplateProcessing. */
+/* Reads BOS: the one special token before the text in a TemplateProcessing. */
 static void read_template(struct tokenizer *t, const json_t *o)
 {
 	const json_t *single = member(t, o, "single", JSON_ARRAY);
 
 	for (size_t i = 0; i < json_array_size(single); i++) {
-		const json_t *piece = json_object_get(json_array_get(single, i), "SpecialToken");
-		const json_t *entry, *ids;
-		const char *name = json_string_value(json_object_get(piece, "id"));
+		const json_t *piece = json_array_get(single, i);
+		const json_t *token = json_object_get(piece, "SpecialToken"), *entry, *ids;
+		const char *name = json_string_value(json_object_get(token, "id"));
 
-		if (json_object_get(json_array_get(single, i), "Sequence"))
+		if (json_object_get(piece, "Sequence"))
 			return;
 		entry = name ? json_object_get(json_object_get(o, "special_tokens"), name) : NULL;
 		ids = json_object_get(entry, "ids");
 		if (json_array_size(ids) != 1)
-			die("%s: post_processor: single: number %zu is no special token with one id",
-				t->name, i);
+			die("%s: post_processor: number %zu is not a special token with one id", t->name, i);
 		if (t->bos != NONE)
-			die("%s: post_processor: it puts several tokens before the text, expected one BOS",
+			die("%s: post_processor: puts several tokens before the text, expected one BOS",
 				t->name);
 		t->bos = read_id(t, json_array_get(ids, 0), name);
 		note_id(t, t->bos);
 	}
 }
 
-static const struct reader processors[] = { { "TemplateProcessing", read_template }, { NULL, NULL } };
+static const struct pipeline processor =
+	{ "post_processor", "processors", { { "TemplateProcessing", read_template } } };
 
 static void read_bpe(struct tokenizer *t)
 {
@@ -376,7 +374,7 @@ static void read_bpe(struct tokenizer *t)
 	const json_t *dropout = absent(json_object_get(model, "dropout"));
 
 	if (dropout && json_number_value(dropout) != 0)
-		die("%s: model: dropout makes the ids random; expected null", t->name);
+		die("%s: model: dropout makes the ids random, expected null", t->name);
 	for (size_t i = 0; i < 2; i++) {
 		const char *s = string(t, model, affix[i]);
 
@@ -388,12 +386,10 @@ static void read_bpe(struct tokenizer *t)
 	t->ignore_merges = flag(t, model, "ignore_merges", false);
 	read_vocab(t, model);
 	read_merges(t, model);
-	read_pipeline(t, json_object_get(t->root, "normalizer"), "normalizer", "normalizers", normalizers, 0);
-	read_pipeline(t, json_object_get(t->root, "pre_tokenizer"), "pre_tokenizer", "pretokenizers",
-		pretokenizers, 0);
+	read_pipeline(t, &normalizer, json_object_get(t->root, "normalizer"), 0);
+	read_pipeline(t, &pretokenizer, json_object_get(t->root, "pre_tokenizer"), 0);
 	read_added(t);
-	read_pipeline(t, json_object_get(t->root, "post_processor"), "post_processor", "processors",
-		processors, 0);
+	read_pipeline(t, &processor, json_object_get(t->root, "post_processor"), 0);
 }
 
 /* --- kinds --- */
@@ -407,7 +403,7 @@ static bool mentions(const json_t *o, const char *type, int depth)
 
 	if (s && !strcmp(s, type))
 		return true;
-	if (s && !strcmp(s, "Sequence") && depth < NEST)
+	if (s && !strcmp(s, "Sequence") && depth < SEQUENCE_DEPTH)
 		json_object_foreach((json_t *)o, key, v)
 			for (size_t i = 0; i < json_array_size(v); i++)
 				if (mentions(json_array_get(v, i), type, depth + 1))
@@ -430,17 +426,12 @@ static bool is_bpe(const json_t *root)
 	const json_t *model = json_object_get(root, "model");
 	const char *type = json_string_value(json_object_get(model, "type"));
 
-	/* old files give no type */
+	/* old files have no type */
 	return type ? !strcmp(type, "BPE") :
 		json_object_get(model, "merges") && json_object_get(model, "vocab");
 }
 
-static bool is_any(const json_t *root)
-{
-	return root;
-}
-
-/* The first row that fits; read NULL: known, and not supported yet. */
+/* The first row that fits is the kind; read NULL: it is known, but not supported yet. */
 static const struct kind {
 	const char *name;
 	bool (*is)(const json_t *root);
@@ -448,7 +439,7 @@ static const struct kind {
 } kinds[] = {
 	{ "byte-level (GPT-2, Llama 3, Qwen)", is_byte_level, NULL },
 	{ "SentencePiece-style BPE", is_bpe, read_bpe },
-	{ NULL, is_any, NULL },
+	{ NULL, NULL, NULL },
 };
 
 static _Noreturn void refuse(const struct tokenizer *t, const struct kind *k)
@@ -471,8 +462,8 @@ struct tokenizer *tokenizer_read(const char *name, const char *json)
 	if (!t->root)
 		die("%s:%d: not valid JSON: %s", name, error.line, error.text);
 	if (!json_is_object(t->root) || !json_is_object(json_object_get(t->root, "model")))
-		die("%s: no tokenizer.json: it has no object named model", name);
-	while (!k->is(t->root))
+		die("%s: is not a tokenizer.json: it has no object named model", name);
+	while (k->is && !k->is(t->root))
 		k++;
 	if (!k->read)
 		refuse(t, k);

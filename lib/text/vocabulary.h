@@ -2,11 +2,13 @@
 /*
  * vocabulary.h -- hash tables of a tokenizer: tokens, merges, and seams
  *
- * Internal to lib/text. Tables are open, with linear probing, at most half full, and made for a number of
- * entries that must not be exceeded. Strings in them stay the caller's. free() their slots.
+ * Internal to lib/text. Tables use open addressing with linear probing, are at
+ * most half full, and are made for a number of entries that must not be exceeded.
+ * Strings in them belong to the caller. free() their slots.
  *
- * Seams: the pairs of characters (c, d) such that some merge (x c, d y) exists. Kept as a set of hashes of
- * the pairs, one bit each: it may say yes where there is none, never no where there is one.
+ * A seam is a pair of characters (c, d) such that a merge (x c, d y) exists. The
+ * set of seams is a table of bits, one for each hash of a pair: it may say yes for
+ * a pair that is no seam, but never no for one that is.
  */
 #ifndef TEXT_VOCABULARY_H
 #define TEXT_VOCABULARY_H
@@ -35,15 +37,15 @@ int32_t words_find(const struct words *w, const char *s, size_t n);	/* or NONE *
 void words_put(struct words *w, const char *s, size_t n, int32_t id);	/* replaces an equal string */
 
 struct merges merges_make(size_t n);
-/* The slot of a pair, or the free one where it would go. */
+/* The slot of a pair; if it is not in the table, the free one where it belongs. */
 struct merge *merges_slot(const struct merges *m, int32_t left, int32_t right);
 
-/* Bytes of the UTF-8 character at s, of n > 0 bytes; 1 and not valid for a byte that starts none. */
+/* Bytes of the UTF-8 character at the start of s, n > 0 bytes; 1, and not valid, where there is none. */
 size_t utf8_character(const char *s, size_t n, bool *valid);
 
 uint64_t *seams_make(void);
-/* Notes the seam of a merge of two strings that are not empty. */
+/* Adds the seam of a merge of two strings that are not empty. */
 void seams_put(uint64_t *seam, const char *left, size_t n, const char *right, size_t m);
-/* Whether two characters, by text_hash, may stand at the seam of a merge. */
+/* Whether two characters, given by text_hash(), may be a seam. */
 bool seams_have(const uint64_t *seam, uint64_t left, uint64_t right);
 #endif

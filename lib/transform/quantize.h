@@ -1,55 +1,40 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * quantize.h -- a layer of a file through the solver: its weight, Hessian and
- * order in, its codes and parameters out
+ * quantize.h -- layers of a file through the solver, each by its method: weight, second moments and order in,
+ * codes and parameters out
  */
 #ifndef TRANSFORM_QUANTIZE_H
 #define TRANSFORM_QUANTIZE_H
 #include "base/selection.h"
 #include "io/image.h"
-#include "model/config.h"
-#include "quant/linear.h"
-#include "quant/solver.h"
+#include "model/filter.h"
+#include "model/hessian.h"
+#include "transform/plan.h"
 
 struct quantize {
-	struct solver solver;
+	struct plan *plan;
 	const struct selection *layers;
-	bool inputs_given;		/* act_mode is; otherwise what the model says of inputs stays */
-	enum input_mode act_mode;
-	struct format act_format;	/* kind NULL: that of the arithmetic */
-	float act_top;			/* static scales are max|X|/act_top, */
-	bool act_pow2;			/* up to powers of two */
-	struct image *hessian, *order;	/* NULL: none given */
+	struct moments_source source;	/* name, order_name NULL: it knows no Hessian, no order */
+	struct moments_files files;	/* behind it, for the history; NULL: none */
 	double logs;			/* of the errors reported, and how many there were */
 	size_t reported, done;
+	bool needs_hessian;		/* a method asked for so far does */
 };
 
-/* A value of --top or --saturate, from 1 to the largest of the compute format if there is one; misuse outside. */
-void quantize_top(const struct solver *s, const char *option, double value, float *to);
-/* Warns of options that change nothing under the others: what is set so far is as the options say. */
-void quantize_idle(const struct quantize *q);
-/*
- * Completes how inputs are rounded, with the solver's recipe set: the format of the
- * arithmetic goes with its Z and its powers of two, any other has its own top and
- * powers of two only if act_pow2 is set. Unless act_mode was given, it is
- * static-tensor where there is a format.
- */
-void quantize_inputs(struct quantize *q);
+/* Dies, or calls misuse(), unless the options fit the files; under a plan that is asked of each layer. */
+void quantize_check(struct quantize *q);
 
-/* Dies, or calls misuse(), unless options and files fit together. */
-void quantize_check(const struct quantize *q);
-
-/* Dies if a layer of a whole model that is selected lacks its Hessian or its order: before the first is
- * quantized. image: its first part. */
-void quantize_check_layers(struct quantize *q, const struct config *c, const struct image *image);
+/* Dies if a layer of a whole model that is selected lacks its Hessian or its order, or if a line of the plan
+ * matches none: before the first is quantized. The first part is at hand. */
+void quantize_check_layers(struct quantize *q, const struct filter *f);
 
 /*
- * Quantizes the selected layers of a part, reports each on
- * standard error, and copies the rest; a part that has none is passed on.
- * Activation scales are max|X|/Z over the calibration tokens (DPQ eq. 13).
- * Dies on a weight, Hessian or order that does not fit, naming file and path.
+ * Quantizes the selected layers of a part, reports each on standard error, and
+ * copies the rest; a part that has none is passed on. Activation scales are
+ * max|X|/Z over the calibration tokens (DPQ eq. 13). Dies on a weight, Hessian
+ * or order that does not fit, naming file and path.
  */
-void quantize_part(struct quantize *q, struct output *out, const struct image *image, const struct config *config);
+void quantize_part(void *quantize, const struct filter *f);
 /* The report's last line, the geometric mean of the errors; dies if there was no layer in `name`. */
 void quantize_end(struct quantize *q, const char *name);
 #endif

@@ -1,78 +1,85 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* order.c -- see transform/reorder.h */
+/* reorder.c -- see reorder.h */
 #include "transform/reorder.h"
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "model/hessian.h"
 
-struct job {
-	struct output *out;
-	const struct image *image;
-	const struct selection *layers;
-	enum order_kind kind;
-	enum order_key key;
-	size_t group, done;
-	char **written;		/* groups that have their order already */
+/* A part on its way. */
+struct walk {
+	const struct reorder *r;
+	const struct filter *f;
+	size_t n;
+	char **written;		/* [n] groups that have their order already */
 };
 
-static void write_order(struct job *j, const char *group, const char *path)
+static void write_order(struct walk *w, const char *layer, const char *path)
 {
-	char *source = xformat("%s/hessian", group);
-	struct tensor h = image_tensor(j->image, source, TENSOR_F32, 2, NULL);
-	size_t n = h.dim[0], bad;
-	const float (*hessian)[n] = h.data;
+	const struct hessian h = hessian_find(w->f->image, layer, 0);
+	const size_t n = h.in, group = w->r->group > 0 ? (size_t)w->r->group : 0;
 	float *diag = xalloc(n, sizeof *diag);
 	int32_t *order = xalloc(n, sizeof *order);
-	void *work = xalloc(order_work(n), 1);
+	void *workspace = xalloc(order_workspace(n), 1);
+	size_t bad;
 
-	if (h.dim[1] != n)
-		die("%s: %s: has %zu rows and %zu columns, a square was wanted", image_name(j->image), source, n, h.dim[1]);
 	for (size_t i = 0; i < n; i++)
-		diag[i] = hessian[i][i];
-	bad = order_columns(n, order, diag, j->kind, j->key, j->group, work);
+		diag[i] = h.sum[i * n + i];
+	bad = order_columns(n, order, diag, w->r->kind, w->r->key, group, workspace);
 	if (bad)
-		die("%s: %s: diagonal element %zu is %g, a sum of squares was wanted", image_name(j->image), source, bad - 1,
-			(double)diag[bad - 1]);
-	output_write(j->out, path, tensor_1d(TENSOR_I32, order, n));
-	free(work), free(order), free(diag), free(source);
+		die("%s: %s/hessian: diagonal element %zu is %g, expected a sum of squares",
+			image_name(w->f->image), layer, bad - 1, (double)diag[bad - 1]);
+	output_write(w->f->out, path, tensor_1d(TENSOR_I32, order, n));
+	free(workspace), free(order), free(diag);
 }
 
-static bool is_written(const struct job *j, const char *group)
+static bool is_written(const struct walk *w, const char *group)
 {
-	for (size_t i = 0; i < j->done; i++)
-		if (!strcmp(j->written[i], group))
+	for (size_t i = 0; i < w->n; i++)
+		if (!strcmp(w->written[i], group))
 			return true;
 	return false;
 }
 
 static void visit(void *arg, const char *group)
 {
-	struct job *j = arg;
-	char *source = xformat("%s/hessian", group), *path = xformat("%s/order", group), *same;
+	struct walk *w = arg;
+	char *path = xformat("%s/order", group), *same;
 
-	if (selection_has(j->layers, group) && image_has(j->image, source)) {
-		same = image_same(j->image, group);
-		if (is_written(j, same))
-			output_link(j->out, group, same);
+	if (selection_has(w->r->layers, group) && hessian_there(w->f->image, group)) {
+		same = image_same(w->f->image, group);
+		if (is_written(w, same))
+			output_link(w->f->out, group, same);
 		else
-			write_order(j, group, path);
-		j->written = realloc(j->written, (j->done + 1) * sizeof *j->written);
-		if (!j->written)
-			die("out of memory");
-		j->written[j->done++] = xformat("%s", group);
+			write_order(w, group, path);
+		w->written = xgrow(w->written, w->n + 1, sizeof *w->written);
+		w->written[w->n++] = xformat("%s", group);
 		free(same);
 	}
-	free(source), free(path);
+	free(path);
 }
 
-size_t order_part(struct output *out, const struct image *image, const struct selection *layers,
-	enum order_kind kind, enum order_key key, size_t group)
+void reorder_part(void *arg, const struct filter *f)
 {
-	struct job j = { out, image, layers, kind, key, group, 0, NULL };
+	struct reorder *r = arg;
+	struct walk w = { .r = r, .f = f };
+	char *config = image_part(f->image) ? NULL : image_config(f->image);
 
-	image_groups(image, visit, &j);
-	for (size_t i = 0; i < j.done; i++)
-		free(j.written[i]);
-	free(j.written);
-	return j.done;
+	output_begin(f->out, f->image);
+	if (!image_part(f->image)) {
+		output_text(f->out, "/", "order", order_kinds[r->kind]);
+		if (r->kind == ORDER_GAR) {
+			output_text(f->out, "/", "key", order_keys[r->key]);
+			output_integer(f->out, "/", "group", r->group);
+		}
+		if (config)
+			output_string(f->out, "/config", config);
+	}
+	image_groups(f->image, visit, &w);
+	output_end(f->out);
+	r->done += w.n;
+	for (size_t i = 0; i < w.n; i++)
+		free(w.written[i]);
+	free(w.written);
+	free(config);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* pack.c -- see pack.h */
+/* repack.c -- see repack.h */
 #include "transform/repack.h"
 #include <stdint.h>
 #include <stdlib.h>
@@ -39,10 +39,12 @@ static void unpack_layer(struct output *out, const struct image *image, struct l
 	free(codes);
 }
 
-size_t pack_part(struct output *out, const struct image *image, const struct selection *layers, bool unpack)
+void repack_part(void *arg, const struct filter *f)
 {
-	struct layer_list list = layer_list(image, NULL, layers);	/* embeddings and heads too */
-	size_t done = 0;
+	struct repack *r = arg;
+	const struct image *image = f->image;
+	struct layer_list list = layer_list(image, NULL, r->layers);	/* embeddings and heads too */
+	const size_t before = r->done;
 
 	for (size_t i = 0; i < list.n; i++) {
 		struct layer layer;
@@ -50,21 +52,20 @@ size_t pack_part(struct output *out, const struct image *image, const struct sel
 		if (!layer_quantized(image, list.path[i]))
 			continue;
 		layer = layer_read(image, list.path[i], 0, 0);
-		if (unpack ? layer.linear.packed != NULL : layer.linear.codes != NULL) {
-			if (!done++)
-				output_begin(out, image);
+		if (r->unpack ? layer.linear.packed != NULL : layer.linear.codes != NULL) {
+			if (r->done++ == before)
+				output_begin(f->out, image);
 			progress(list.path[i], i, list.n);
-			(unpack ? unpack_layer : pack_layer)(out, image, &layer);
+			(r->unpack ? unpack_layer : pack_layer)(f->out, image, &layer);
 		}
 		layer_free(&layer);
 	}
-	if (!done && !image_part(image))
-		output_begin(out, image);
-	if (done || !image_part(image)) {
-		output_rest(out, image, NULL);
-		output_end(out);
+	if (r->done == before && !image_part(image))
+		output_begin(f->out, image);
+	if (r->done > before || !image_part(image)) {
+		output_rest(f->out, image, NULL);
+		output_end(f->out);
 	} else
-		output_pass(out, image);
+		output_pass(f->out, image);
 	layer_list_free(&list);
-	return done;
 }

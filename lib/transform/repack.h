@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * pack.h -- layers of a file from codes to packed words, and back
+ * repack.h -- layers of a file from codes to packed words, and back
  */
 #ifndef TRANSFORM_REPACK_H
 #define TRANSFORM_REPACK_H
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/selection.h"
-#include "io/image.h"
+#include "model/filter.h"
 
-/* The layers of a part that are selected and have codes (unpack: packed words), embeddings and heads
- * among them; the rest is copied, a part without any is passed on. Returns how many there were. */
-size_t pack_part(struct output *out, const struct image *image, const struct selection *layers, bool unpack);
+struct repack {
+	const struct selection *layers;
+	bool unpack;
+	size_t done;			/* layers so far */
+};
+
+/* The layers of a part that are selected and have codes (unpack: packed words), embeddings and heads among
+ * them; the rest is copied, a part without any is passed on. */
+void repack_part(void *repack, const struct filter *f);
 #endif

@@ -183,13 +183,14 @@ static double run_plain(const struct plain *p, size_t m, float *y, const float *
 
 /* ---- what is packed ---- */
 
-struct packed { const char *name, *format; enum product_way way; bool narrow; };
+/* row: how its name begins, of the rows of products */
+struct packed { const char *name, *format, *row; enum compute_type type; };
 static const struct packed packed[] = {
-	{ "e2m2", "e2m2", PRODUCT_BEST, false }, { "e2m2-int16", "e2m2", PRODUCT_BEST, true },
-	{ "e2m2-half", "e2m2", PRODUCT_HALF, false }, { "e2m1", "e2m1", PRODUCT_BEST, false },
-	{ "e2m1-int16", "e2m1", PRODUCT_BEST, true }, { "int4", "int4", PRODUCT_BEST, false },
-	{ "int5", "int5", PRODUCT_BEST, false }, { "nf5", "nf5", PRODUCT_TABLE, false },
-	{ "nf4", "nf4", PRODUCT_TABLE, false },
+	{ "e2m2", "e2m2", "packed", COMPUTE_F32 }, { "e2m2-int16", "e2m2", "packed", COMPUTE_INT16 },
+	{ "e2m2-half", "e2m2", "packed-half", COMPUTE_F32 }, { "e2m1", "e2m1", "packed", COMPUTE_F32 },
+	{ "e2m1-int16", "e2m1", "packed", COMPUTE_INT16 }, { "int4", "int4", "packed", COMPUTE_F32 },
+	{ "int5", "int5", "packed", COMPUTE_F32 }, { "nf5", "nf5", "packed-table", COMPUTE_F32 },
+	{ "nf4", "nf4", "packed-table", COMPUTE_F32 },
 };
 enum { PACKED = sizeof packed / sizeof *packed, PLAIN = 4 };
 
@@ -198,20 +199,28 @@ static size_t packed_bytes(const struct format *f)
 	return OUT * (pack_words(f->bits, IN) * 4 + IN / GROUP * sizeof(float));
 }
 
-static double run_packed(const struct packed *p, size_t m, float *y, const float *x, void *input)
+static double run_packed(const struct packed *p, size_t m, float *y, const float *x, void *workspace)
 {
 	struct linear l = { .out = OUT, .in = IN, .group = GROUP, .groups = IN / GROUP };
-	struct product product;
+	struct product product = { .row = product_rows, .l = &l, .type = p->type };
+	_Alignas(64) char weight[512];
+	const void *input;
 	double start;
 
 	format_parse(&l.storage, p->format);
 	l.packed = ring_take(OUT * pack_words(l.storage.bits, IN) * 4);
 	l.scale = ring_take(OUT * IN / GROUP * sizeof(float));
-	if (!product_make(&product, &l, p->way, p->narrow))
+	while (product.row->name && (strncmp(product.row->name, p->row, strlen(p->row)) ||
+	       !product_fits(product.row, &l, p->type, m)))
+		product.row++;
+	if (!product.row->name)
 		return NAN;
+	if (product_size(&product, OUT) > sizeof weight)
+		die("%s: prepared weights are larger than expected", product.row->name);
+	product_make(&product, 0, OUT, weight);
 	start = omp_get_wtime();
-	product_input(&product, m, input, (const float (*)[IN])x);
-	product_run(&product, m, OUT, (float (*)[OUT])y, input, NULL, false);
+	input = product_input(&product, m, workspace, (const float (*)[IN])x, NULL);
+	product_run(&product, 0, OUT, m, OUT, (float (*)[OUT])y, input, NULL, false);
 	return omp_get_wtime() - start;
 }
 
@@ -219,22 +228,21 @@ static double run_packed(const struct packed *p, size_t m, float *y, const float
 static void measure(size_t m, const struct plain plain[PLAIN], double seconds[PLAIN + PACKED])
 {
 	float *x = xalloc(m * IN, sizeof *x), *y = xalloc(m * OUT, sizeof *y);
-	void *input = xalloc(product_input_size(m, IN), 1);
+	void *workspace = xalloc(m * IN, 2 * sizeof *x);
 	double (*t)[RUNS] = xalloc(PLAIN + PACKED, sizeof *t);
 
 	for (size_t i = 0; i < m * IN; i++)
 		x[i] = sinf((float)i * 0.37f);
 	for (int r = -1; r < runs; r++)		/* the first does not count */
 		for (int k = 0; k < PLAIN + PACKED; k++) {
-			double s = k < PLAIN ? run_plain(&plain[k], m, y, x) :
-				run_packed(&packed[k - PLAIN], m, y, x, input);
+			double s = k < PLAIN ? run_plain(&plain[k], m, y, x) : run_packed(&packed[k - PLAIN], m, y, x, workspace);
 
 			if (r >= 0)
 				t[k][r] = s;
 		}
 	for (int k = 0; k < PLAIN + PACKED; k++)
 		seconds[k] = bench_median((size_t)runs, t[k]);
-	free(x), free(y), free(input), free(t);
+	free(x), free(y), free(workspace), free(t);
 }
 
 static const struct plain *plain_rows(void)

@@ -15,7 +15,8 @@
 #include "model/layer.h"
 #include "survive.h"
 
-/* Under libFuzzer no process of its own: ten times as many runs, and a fault of the library is seen. */
+/* Under libFuzzer the image is tried in this process: ten times as many runs, and faults of the library
+ * are seen. */
 void __wrap_probe_apart(const struct image *image);
 void __wrap_probe_apart(const struct image *image)
 {
@@ -61,8 +62,8 @@ static void read_layer(void *arg)
 
 static void read_attributes(void *arg)
 {
-	static const char *const names[] = { "history", "ptq_version", "norm", "storage", "tied_to", "group",
-		"bits", "tokens" };
+	static const char *const names[] =
+		{ "history", "ptq_version", "norm", "storage", "tied_to", "group", "bits", "tokens" };
 	struct where *w = arg;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -147,7 +148,8 @@ static void read_whole(void *arg)
 	image_close(image);
 }
 
-/* Identifiers count up, their kind above: what a death left open is what came after the first ones. */
+/* Closes what a death left open: identifiers count up for each kind, so it lies between the first and the
+ * last. */
 static void close_ids(hid_t first[3])
 {
 	const hid_t last[3] = { H5Screate(H5S_SCALAR), H5Tcopy(H5T_C_S1), H5Pcreate(H5P_FILE_ACCESS) };
@@ -185,7 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	enum { PIPE = 60000 };
 	int fd = memfd_create("fuzz", 0), end[2];
-	unsigned way = 0;	/* one of the three each run, by a checksum, where the number of runs matters */
+	unsigned way = 0;		/* of the three: each run goes one where many count */
 	char path[64];
 
 	for (size_t i = 0; i < n; i++)

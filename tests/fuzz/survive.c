@@ -16,8 +16,7 @@
 const char *program = "fuzz";
 bool quiet = true, verbose, survive_thorough;
 
-/* Bytes of one allocation: a size taken from a file without a check shows as an exit with this name. */
-enum { MOST = 1 << 28 };
+enum { MOST = 1 << 28 };	/* bytes of one allocation: more comes from a size that nothing has checked */
 
 static jmp_buf *back;
 static void *blocks;		/* what is allocated: a tree of addresses */
@@ -29,8 +28,8 @@ void *__real_malloc(size_t n), *__real_realloc(void *p, size_t n), __real_free(v
 void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
 int __real_munmap(void *at, size_t n);
 void *__real_mremap(void *at, size_t old, size_t n, int flags, ...);
-void *__wrap_malloc(size_t n), *__wrap_calloc(size_t n, size_t size), *__wrap_realloc(void *p, size_t n),
-	__wrap_free(void *p);
+void *__wrap_malloc(size_t n), *__wrap_calloc(size_t n, size_t size), *__wrap_realloc(void *p, size_t n);
+void __wrap_free(void *p);
 char *__wrap_strdup(const char *s);
 void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
 int __wrap_munmap(void *at, size_t n);

@@ -27,17 +27,17 @@ static void encode(void *arg)
 
 static void tokenizer(void *arg)
 {
-	static const char text[] = " Once upon a time, <s>\xe2\x96\x81there </s>  was\n"
-		"\xc3\xa4 <unk>\xff\xc3 caf\xc3\xa9 \xf0\x9f\x98\x80 aaaaaaab";
+	static const char text[] = " Once upon a time, <s>\xe2\x96\x81there </s>  was\n\xc3\xa4 <unk>\xff"
+		"\xc3 caf\xc3\xa9 \xf0\x9f\x98\x80 aaaaaaab";
 	struct run *r = arg;
 
 	r->t = tokenizer_read("fuzz", r->json);
 	for (int special = 0; special < 2; special++) {
-		struct run fixed = { r->json, text, sizeof text - 1, special, r->t },
-			own = { r->json, r->json, r->n, special, r->t };
+		struct run fixed = { r->json, text, sizeof text - 1, special, r->t };
+		struct run json = { r->json, r->json, r->n, special, r->t };
 
 		attempt(encode, &fixed);
-		attempt(encode, &own);
+		attempt(encode, &json);
 	}
 	tokenizer_close(r->t);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* room.c -- see room.h */
-#include "base/room.h"
-#include "base/error.h"
+/* memory.c -- see memory.h */
+#include "base/memory.h"
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include "base/error.h"
 
-/* Each holds the ones behind it: what is mapped is given back on the way out. */
+/* Each call keeps its stretch mapped until those after it were tried. */
 static bool fits(size_t n, size_t bytes)
 {
 	void *p = n ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
@@ -20,13 +20,13 @@ static bool fits(size_t n, size_t bytes)
 	return all;
 }
 
-void room_need(size_t n, size_t bytes, const char *whose)
+void memory_check(size_t n, size_t bytes, const char *whose)
 {
 	if (fits(n, bytes))
 		return;
 	errno = ENOMEM;
-	die("%s needs %zu times %zu MiB of address space (ulimit -v; fewer with -j 1 and OPENBLAS_NUM_THREADS=1):",
-		whose, n, bytes >> 20);
+	die("%s needs %zu times %zu MiB of address space "
+		"(ulimit -v; fewer with -j 1 and OPENBLAS_NUM_THREADS=1):", whose, n, bytes >> 20);
 }
 
 enum { STACK = 4 << 20 };
@@ -40,12 +40,13 @@ static void grow(void)
 	(void)bottom[0];
 }
 
-void room_stack(void)
+void memory_stack(void)
 {
 	struct rlimit limit;
 
 	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur < STACK / 2 * 3)
-		die("%d KiB of stack are needed, there may be %lu (ulimit -s)", STACK / 2 * 3 >> 10, (unsigned long)limit.rlim_cur >> 10);
-	room_need(1, STACK + STACK / 2, "the stack");
+		die("%d KiB of stack are needed, there may be %lu (ulimit -s)", STACK / 2 * 3 >> 10,
+			(unsigned long)limit.rlim_cur >> 10);
+	memory_check(1, STACK + STACK / 2, "the stack");
 	grow();
 }

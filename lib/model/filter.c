@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* filter.c -- see filter.h */
+#include "model/filter.h"
+#include <stdlib.h>
+#include "base/error.h"
+#include "base/progress.h"
+
+struct filter filter_open(const char *path, const char *kinds, const char *output, const char *kind)
+{
+	struct filter f = { .in = input_open(path, model_layout, kinds) };
+
+	f.out = kind ? output_open(output, kind) : NULL;
+	f.image = input_next(f.in);
+	return f;
+}
+
+void filter_config(struct filter *f)
+{
+	if (!f->image || !image_has(f->image, "/config"))
+		return;
+	f->config = xalloc(1, sizeof *f->config);
+	*f->config = config_read(f->image);
+}
+
+void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg)
+{
+	for (; f->image; f->image = input_next(f->in))
+		part(arg, f);
+	progress_clear();
+}
+
+void filter_close(struct filter *f)
+{
+	if (f->out)
+		output_close(f->out);
+	if (f->in)
+		input_close(f->in);
+	if (f->config)
+		config_free(f->config);
+	free(f->config);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * filter.h -- the parts of a model, or of what was made of one, through a filter
+ *
+ *	struct filter f = filter_open(path, "model", output, "model");
+ *
+ *	filter_config(&f);
+ *	model_filter(&f, part, &settings);
+ *	filter_close(&f);
+ *
+ * The input is open before the output, and nothing is written before part()
+ * begins the first part of the result, so that all inputs can be opened first.
+ * A filter that is all zero has no parts.
+ */
+#ifndef MODEL_FILTER_H
+#define MODEL_FILTER_H
+#include "io/image.h"
+#include "model/config.h"
+
+struct filter {
+	struct input *in;
+	struct image *image;		/* the part at hand; the first one until model_filter() is called */
+	struct config *config;		/* NULL: not asked for, or not there */
+	struct output *out;		/* NULL: none */
+};
+
+/* kinds: of the input, separated by '|'. kind: of the output, or NULL: none. output NULL: standard output. */
+struct filter filter_open(const char *path, const char *kinds, const char *output, const char *kind);
+/* Reads the configuration of the model from the first part, if that has one. */
+void filter_config(struct filter *f);
+/* Calls part() with each part. */
+void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg);
+/* Gives the output its name. */
+void filter_close(struct filter *f);
+#endif

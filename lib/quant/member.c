@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* member.c -- see member.h */
+#include "quant/member.h"
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/thread.h"
+#include "quant/pack.h"
+
+#define AT(field) offsetof(struct linear, field)
+
+/* --- whether a layer has it --- */
+
+static bool has_zero_point(const struct linear *l)
+{
+	return l->storage.asymmetric;
+}
+
+static bool has_compute(const struct linear *l)
+{
+	return l->compute.kind;
+}
+
+static bool rounds_inputs(const struct linear *l)
+{
+	return l->input.mode != INPUT_AS_IS;
+}
+
+static bool has_static_scale(const struct linear *l)
+{
+	return rounds_inputs(l) && l->input.mode != INPUT_DYNAMIC_TOKEN;
+}
+
+/* --- extents and bits --- */
+
+static size_t words_of_row(const struct linear *l)
+{
+	return pack_words(l->storage.bits, l->in);
+}
+
+static double type_bits(const struct linear *l)
+{
+	return l->weight_type == HALF_NONE ? 32 : 16;
+}
+
+static double storage_bits(const struct linear *l)
+{
+	return l->storage.bits;
+}
+
+static double single_bits(const struct linear *l)
+{
+	(void)l;
+	return 32;
+}
+
+static double index_bits(const struct linear *l)
+{
+	return ceil(log2((double)l->groups));
+}
+
+/* --- what elements can be --- */
+
+static bool is_finite(size_t n, const void *x, enum half_type type, char why[MEMBER_WHY])
+{
+	if (half_finite(n, x, type))
+		return true;
+	snprintf(why, MEMBER_WHY, "holds infinite or undefined numbers (NaN)");
+	return false;
+}
+
+static bool finite_weight(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	return is_finite(n, x, l->weight_type, why);
+}
+
+static bool finite_term(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	(void)l;
+	return is_finite(n, x, HALF_NONE, why);
+}
+
+static bool positive(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const float *scale = x;
+
+	(void)l;
+	for (size_t i = 0; i < n; i++)
+		if (!(scale[i] > 0) || isinf(scale[i])) {
+			snprintf(why, MEMBER_WHY, "holds %g, positive scales were expected",
+				(double)scale[i]);
+			return false;
+		}
+	return true;
+}
+
+/* The largest of n codes under the mask. */
+static uint8_t largest(size_t n, const uint8_t code[n], uint8_t mask)
+{
+	uint8_t top = 0;
+
+	for (size_t j = 0; j < n; j++)
+		top = (code[j] & mask) > top ? code[j] & mask : top;
+	return top;
+}
+
+/* The largest code of a row. */
+static uint8_t largest_code(const struct linear *l, size_t row)
+{
+	enum { AT_ONCE = 256 };
+	const struct format *f = &l->storage;
+	uint8_t code[AT_ONCE], top = 0;
+
+	if (l->codes)
+		return largest(l->in, l->codes + row * l->in, f->code_mask);
+	for (size_t i = 0; i < l->in; i += AT_ONCE) {
+		const size_t n = l->in - i < AT_ONCE ? l->in - i : AT_ONCE;
+		uint8_t here;
+
+		pack_unrow(f->bits, n, code, l->packed + row * words_of_row(l) + pack_words(f->bits, i));
+		here = largest(n, code, f->code_mask);
+		top = here > top ? here : top;
+	}
+	return top;
+}
+
+/* Every code must stand for a value: neither beyond the format's width nor NaN. */
+static bool codes_of_format(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const struct format *f = &l->storage;
+	const bool all = f->code_mask == 0xff && f->code_last == (1 << f->bits) - 1;
+	uint8_t top = 0;
+
+	(void)n, (void)x;
+	if (all && (l->packed || f->bits == 8))
+		return true;
+	#pragma omp parallel for num_threads(threads_for(l->out)) schedule(static) reduction(max:top) \
+		if (l->out * l->in > 1 << 19)
+	for (size_t i = 0; i < l->out; i++) {
+		const uint8_t here = largest_code(l, i);
+
+		top = here > top ? here : top;
+	}
+	if (top > f->code_last)
+		snprintf(why, MEMBER_WHY, "holds code %u, which stands for no value of %s", top, f->name);
+	return top <= f->code_last;
+}
+
+/* So that a packed product may take code - zero for a small number. */
+static bool zeros_of_format(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const unsigned top = largest(n, x, 0xff);
+
+	if ((float)top > l->storage.top)
+		snprintf(why, MEMBER_WHY, "holds zero point %u, the largest code of %s is %g", top,
+			l->storage.name,
+			(double)l->storage.top);
+	return (float)top <= l->storage.top;
+}
+
+static bool groups_of_layer(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const int32_t *group = x;
+
+	for (size_t i = 0; i < n; i++)
+		if (group[i] < 0 || (size_t)group[i] >= l->groups) {
+			snprintf(why, MEMBER_WHY, "column %zu is in group %d of %zu", i, group[i], l->groups);
+			return false;
+		}
+	return true;
+}
+
+static bool one_or_all(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	if (n == 1 || n == l->out)
+		return positive(l, n, x, why);
+	snprintf(why, MEMBER_WHY, "has %zu values, 1 or %zu were expected", n, l->out);
+	return false;
+}
+
+static bool one_a_modality(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const bool tensor = l->input.mode == INPUT_STATIC_TENSOR;
+
+	if (n && (n == 1 || !tensor))
+		return positive(l, n, x, why);
+	snprintf(why, MEMBER_WHY, "has %zu values, %s was expected", n, tensor ? "1" : "one per modality");
+	return false;
+}
+
+/* Values are only rounded to this format, so it must not have a zero point. */
+static bool no_zero_point(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const struct format *f = x;
+
+	(void)l, (void)n;
+	if (f->asymmetric)
+		snprintf(why, MEMBER_WHY,
+			"is '%s', which has a zero point; a format without one was expected", f->name);
+	return !f->asymmetric;
+}
+
+/* --- the table, in the order of writing --- */
+
+static const char *const input_modes[] = {
+	[INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_DYNAMIC_TOKEN] = "dynamic-token",
+	[INPUT_STATIC_MODALITY] = "static-modality", NULL
+};
+
+static const char no_zero[] = "the storage format has no zero point";
+static const char no_compute[] = "attribute compute names no format";
+static const char no_mode[] = "no attribute act_mode says how inputs are rounded";
+static const char no_static[] = "attribute act_mode names no static scale";
+
+const struct member members[] = {
+	{ "weight", MEMBER_FLOAT, MEMBER_WEIGHT, FORM_PLAIN, AT(weight), .half = AT(weight_type),
+		.rank = 2, .extent = { AT(out), AT(in) }, .sound = finite_weight, .bits = type_bits },
+	{ "packed", MEMBER_U32, MEMBER_WEIGHT, FORM_PACKED, AT(packed),
+		.rank = 2, .extent = { AT(out) }, .last = words_of_row, .sound = codes_of_format,
+		.bits = storage_bits },
+	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_PACKED, AT(in), .of = "packed",
+		.least = 1, .most = LINEAR_COLUMNS, .meaning = "how many columns are packed" },
+	{ "codes", MEMBER_U8, MEMBER_WEIGHT, FORM_CODES, AT(codes),
+		.rank = 2, .extent = { AT(out), AT(in) }, .sound = codes_of_format, .bits = storage_bits },
+	{ "scale", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale),
+		.rank = 2, .extent = { AT(out), AT(groups) }, .grouped = true, .sound = positive,
+		.bits = single_bits },
+	{ "zero", MEMBER_U8, MEMBER_PARAMETER, FORM_QUANTIZED, AT(zero), .there = has_zero_point,
+		.unless = no_zero, .rank = 2, .extent = { AT(out), AT(groups) }, .grouped = true,
+		.sound = zeros_of_format, .bits = storage_bits },
+	{ "group_index", MEMBER_I32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group_index), .optional = true,
+		.rank = 1, .extent = { AT(in) }, .sound = groups_of_layer, .bits = index_bits },
+	{ "storage", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage) },
+	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .least = -1,
+		.most = LINEAR_COLUMNS, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
+	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,
+		.least = 1, .most = 8, .meaning = "the width of the storage format" },
+	{ "compute", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(compute), .optional = true,
+		.sound = no_zero_point },
+	{ "scale8", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale8), .there = has_compute,
+		.unless = no_compute, .rank = 1, .extent = { AT(scales8) }, .sound = one_or_all,
+		.bits = single_bits },
+	{ "saturate", MEMBER_REAL, MEMBER_PARAMETER, FORM_QUANTIZED, AT(saturate), .optional = true,
+		.there = has_compute, .unless = no_compute, .most = FLT_MAX,
+		.meaning = "a number from 0 on" },
+	{ "bias", MEMBER_WIDE, MEMBER_TERM, FORM_ANY, AT(bias), .optional = true, .rank = 1,
+		.extent = { AT(out) }, .sound = finite_term },
+	{ "act_format", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_ANY, AT(input.format), .there = rounds_inputs,
+		.unless = no_mode, .sound = no_zero_point },
+	{ "act_mode", MEMBER_WORD, MEMBER_PARAMETER, FORM_ANY, AT(input.mode), .optional = true,
+		.words = input_modes, .meaning = "static-tensor, dynamic-token, static-modality" },
+	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale), .there = has_static_scale,
+		.unless = no_static, .rank = 1, .extent = { AT(input.modalities) }, .sound = one_a_modality },
+	{ "branch_a", .role = MEMBER_REFUSED }, { "branch_b", .role = MEMBER_REFUSED },
+	{ "split_index", .role = MEMBER_REFUSED }, { "split_weight", .role = MEMBER_REFUSED },
+	{ "online_hadamard", MEMBER_SIZE, .role = MEMBER_REFUSED },
+	{ 0 }
+};
+
+/* --- over the table --- */
+
+bool member_is_dataset(const struct member *m)
+{
+	return m->type <= MEMBER_WIDE;
+}
+
+static const void *view_of(const struct member *m, const struct linear *l)
+{
+	const void *view;
+
+	memcpy(&view, (const char *)l + m->view, sizeof view);
+	return view;
+}
+
+const struct member *member_weight(const struct member rows[], const struct linear *l)
+{
+	for (const struct member *m = rows; m->name; m++)
+		if (m->role == MEMBER_WEIGHT && view_of(m, l))
+			return m;
+	return NULL;
+}
+
+bool member_there(const struct member *m, const struct linear *l, int form)
+{
+	if (m->role == MEMBER_REFUSED || !(m->forms & form) || (m->there && !m->there(l)))
+		return false;
+	if (member_is_dataset(m))
+		return view_of(m, l);
+	switch (m->type) {	/* none says nothing */
+	case MEMBER_WORD:	return *(const int *)((const char *)l + m->view);
+	case MEMBER_REAL:	return !m->optional || *(const float *)((const char *)l + m->view) > 0;
+	default:		return true;
+	}
+}
+
+int member_extents(const struct member *m, const struct linear *l, size_t dim[2])
+{
+	for (int i = 0; i < m->rank; i++)
+		dim[i] = m->last && i == m->rank - 1 ? m->last(l) : *(const size_t *)((const char *)l +
+			m->extent[i]);
+	return m->grouped && l->group < 0 ? 0 : m->rank;
+}
+
+double member_bits(const struct member rows[], const struct linear *l)
+{
+	const double weights = (double)l->out * (double)l->in;
+	const struct member *weight = member_weight(rows, l);
+	double bits = 0;
+
+	for (const struct member *m = rows; m->name; m++) {
+		size_t dim[2] = { 0 };
+		double n = 1;
+
+		if (!m->bits || !member_there(m, l, weight->forms))
+			continue;
+		for (int i = member_extents(m, l, dim); i > 0; i--)
+			n *= (double)dim[i - 1];
+		bits += m->bits(l) * (m->role == MEMBER_WEIGHT ? weights : n);
+	}
+	return bits / weights;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * member.h -- what may stand in the group of a linear layer (SPEC section 1), as a table
+ *
+ * A row says what a dataset or an attribute of the group is called, what it
+ * holds, and where in struct linear that stands. Reading, writing, what is left
+ * out when the rest of a group is copied, what a comparison takes for a stored
+ * weight, and bits a weight follow from the rows. Functions take the table, so
+ * that a structure that begins with a struct linear may have rows of its own.
+ */
+#ifndef QUANT_MEMBER_H
+#define QUANT_MEMBER_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "quant/linear.h"
+
+enum member_type {
+	/* datasets; struct linear holds a pointer to the elements */
+	MEMBER_F32, MEMBER_U8, MEMBER_I32, MEMBER_U32,
+	MEMBER_FLOAT,		/* f32, f16 or bf16 as it is stored; `half` says which */
+	MEMBER_WIDE,		/* f32, f16 or bf16, widened to f32 */
+	/* attributes; struct linear holds the value */
+	MEMBER_FORMAT,		/* struct format, by its name; "none" where the row is optional */
+	MEMBER_WORD,		/* an enum: the place of the word in `words` */
+	MEMBER_INT, MEMBER_LONG, MEMBER_SIZE,
+	MEMBER_REAL,		/* float */
+};
+
+enum member_role {
+	MEMBER_PARAMETER,	/* of the weight, or of how inputs are rounded */
+	MEMBER_WEIGHT,		/* the weight in one of its forms; a layer has exactly one */
+	MEMBER_TERM,		/* added to the product: copied as it is when the weight is written anew */
+	MEMBER_REFUSED,		/* changes the product, and is not supported */
+};
+
+/* Forms of a weight, and sets of them. */
+enum { FORM_PLAIN = 1, FORM_CODES = 2, FORM_PACKED = 4, FORM_QUANTIZED = FORM_CODES | FORM_PACKED,
+	FORM_ANY = 7 };
+
+enum { MEMBER_WHY = 160 };	/* bytes of a sentence that says what is wrong */
+
+struct member {
+	const char *name;	/* NULL ends a table */
+	enum member_type type;
+	enum member_role role;
+	int forms;		/* layers that may have it; a weight: the form it is */
+	size_t view;		/* offset in struct linear of the pointer, or of the value */
+	size_t half;		/* MEMBER_FLOAT: offset of its enum half_type */
+	const char *of;		/* attribute of this dataset, not of the group */
+
+	/* Datasets: offsets of extents, size_t each; the file says what is 0 there. */
+	int rank;
+	size_t extent[2];
+	size_t (*last)(const struct linear *l);	/* the last extent, where it follows from others */
+	bool grouped;		/* one value, where the layer has one scale for all */
+
+	/* Attributes */
+	double least, most;	/* range of a number */
+	const char *meaning;	/* for messages: "attribute group must be ..."; words of an enum */
+	const char *const *words;	/* names of an enum, NULL-terminated from 1 on; 0 is for none */
+
+	bool optional;
+	bool (*there)(const struct linear *l);	/* whether a layer of these attributes has it; NULL: yes */
+	const char *unless;	/* why it does not: "act_mode names no static scale" */
+	/* Whether the n elements x, or the value, are what they can be; else why: "holds code 16, ...". */
+	bool (*sound)(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY]);
+	double (*bits)(const struct linear *l);	/* of an element, or of a weight; NULL: does not count */
+};
+
+extern const struct member members[];	/* of struct linear */
+
+bool member_is_dataset(const struct member *m);
+/* The weight's row of the form that l has, or NULL. */
+const struct member *member_weight(const struct member rows[], const struct linear *l);
+/* Whether l, whose weight has the given form, has this member. */
+bool member_there(const struct member *m, const struct linear *l, int form);
+/* Extents of a dataset by what l says, 0: not known; returns how many, 0: one value of any rank. */
+int member_extents(const struct member *m, const struct linear *l, size_t dim[2]);
+
+/*
+ * What is stored a weight, in bits: codes and zero points at the format's
+ * width, scale and scale8 at 32, group_index at ⌈log₂ groups⌉ a column; the
+ * type's width for a plain layer. Biases and activation scales do not count.
+ */
+double member_bits(const struct member rows[], const struct linear *l);
+#endif

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* product_packed.c -- products of packed words; see product_packed.h */
+#include "quant/product_packed.h"
+#include <math.h>
+#include <string.h>
+#include "base/cpu.h"
+#include "base/thread.h"
+#include "num/bits.h"
+#include "num/half.h"
+#include "quant/pack.h"
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+#include "num/clones.h"
+
+/* Constants, not options. Bytes asked for ahead: the processor's own prefetching ends at each page. */
+enum {
+	INPUT_CHUNK = PRODUCT_COLUMNS, CODE_BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048,
+	ROW_PANEL = 1024, ROWS_OF_TILES = PRODUCT_ROWS, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
+	INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31,
+};
+
+/* Values over the half-precision numbers that codes make. */
+#define HALF_UNIT 0x1p15f
+
+/* A prepared weight: what codes become. */
+struct packed_weight {
+	float table[32];		/* value of each code */
+	uint8_t integer[64];		/* fixed: value/unit + offset, twice */
+	float unit;			/* what its integers count */
+	int32_t offset;			/* that makes them positive */
+	int32_t shift;			/* half: 10 - y */
+	char unused[52];		/* whole cache lines */
+};
+
+static inline const struct packed_weight *weight_of(const struct product *p)
+{
+	return p->weight;
+}
+
+static inline bool is_int16(const struct product *p)
+{
+	return p->type == COMPUTE_INT16;
+}
+
+/*
+ * A chunk of columns in fixed point: x unit = scale·(d₀2¹⁶ + d₁2⁸ + d₂ + d₃2⁻⁸), or scale·(d₀2⁸ + d₁) of
+ * 16 bits. Weights are multiplied as w/unit + offset ≥ 0; base holds -offset·Σ of each lane's columns.
+ */
+struct fixed_input { int8_t digit[4][INPUT_CHUNK]; int32_t base[2][16]; float scale, unused[15]; };
+
+static size_t chunks_of(size_t in)
+{
+	return (in + INPUT_CHUNK - 1) / INPUT_CHUNK;
+}
+
+/* Chunks of so many columns of one group, where groups are whole chunks; or more than there are. */
+static size_t chunks_of_group(const struct linear *l, size_t chunk)
+{
+	return l->group > 0 && (size_t)l->group % chunk == 0 ? (size_t)l->group / chunk : l->in;
+}
+
+/* From one row to the next. */
+static size_t scales_of_row(const struct linear *l)
+{
+	return l->group == -1 ? 0 : l->groups;
+}
+
+/* Of a word of 8 codes; padding, whose inputs are 0, is in the last one. */
+static size_t group_of(const struct linear *l, size_t word)
+{
+	return linear_group(l, 8 * word < l->in ? 8 * word : l->in - 1);
+}
+
+/* ---- activations ---- */
+
+/* max|x|, in the order of bits, where infinity and NaN are last. */
+static inline float largest(size_t n, const float x[n])
+{
+	uint32_t top = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t u = float_bits(x[i]) & 0x7fffffff;
+
+		top = u > top ? u : top;
+	}
+	return bits_float(top);
+}
+
+/* Nearest integers of x / scale, and the scale, which is not finite if x is not; ties to even. */
+CLONES(static, float, int16_integers, (size_t n, int32_t q[n], const float x[n]), (n, q, x))
+{
+	const float top = largest(n, x), scale = top > 0 ? top / INT16_TOP : top * 0;
+	const bool zero = !(scale > 0) || isinf(scale);
+
+	for (size_t i = 0; i < n; i++) {
+		float v = zero ? 0 : x[i] / scale;
+
+		v = v < -INT16_TOP ? -INT16_TOP : v > INT16_TOP ? INT16_TOP : v;
+		q[i] = (int32_t)(v + 0x1.8p23f - 0x1.8p23f);
+	}
+	return scale;
+}
+
+void product_narrow(size_t n, float y[n], const float x[n])
+{
+	for (size_t i = 0; i < n; i += INPUT_CHUNK) {
+		size_t few = n - i < INPUT_CHUNK ? n - i : INPUT_CHUNK;
+		int32_t q[INPUT_CHUNK];
+		float scale = int16_integers(few, q, x + i);
+
+		for (size_t j = 0; j < few; j++)
+			y[i + j] = (float)q[j] * scale;
+	}
+}
+
+/*
+ * Where column i of a chunk goes: floats by steps of two vectors, in which code i of its word is in half h of
+ * step k; bytes by nibbles.
+ */
+static size_t place(const struct product *p, size_t i)
+{
+	const size_t lanes = (size_t)p->row->lanes, word = i / 8, code = i % 8;
+	const size_t chunk = word / lanes * lanes * 8;
+	const bool five = p->l->storage.bits == 5;
+	const size_t k = five ? code / 2 : code % 4, h = five ? code % 2 : code / 4;
+
+	switch (p->row->way) {
+	case PACKED_PLAIN: return i;
+	case PACKED_FIXED: return k % 2 * INPUT_CHUNK / 2 + 4 * word + 2 * h + k / 2;
+	case PACKED_HALF: return chunk + 2 * k * lanes + word % lanes * 2 + h;
+	default: return chunk + 2 * k * lanes + h * lanes + word % lanes;
+	}
+}
+
+/* ---- rows: y[m] of one row of words ---- */
+
+/* The last words of a row, filled up to a whole chunk's. */
+static inline void tail_of(uint32_t tail[20], const uint32_t *w, size_t n)
+{
+	memset(tail, 0, 20 * sizeof *tail);
+	memcpy(tail, w, n * sizeof *w);
+}
+
+static void row_plain(const struct product *p, size_t m, float *y, const uint32_t *w, const float *scale,
+	const uint8_t *zero, const float *input)
+{
+	const struct linear *l = p->l;
+	const int bits = l->storage.bits;
+	float sum[PRODUCT_FEW][8] = { 0 };
+
+	for (size_t i = 0; i < l->in; i += CODE_BLOCK, w += bits) {
+		size_t g = linear_group(l, i), n = l->in - i < CODE_BLOCK ? l->in - i : CODE_BLOCK;
+		uint8_t code[CODE_BLOCK] = { 0 };
+		float v[CODE_BLOCK];
+
+		pack_unrow(bits, n, code, w);
+		for (size_t j = 0; j < CODE_BLOCK; j++)
+			v[j] = weight_of(p)->table[code[j]] - (zero ? zero[g] : 0);
+		for (size_t t = 0; t < m; t++) {
+			const float *x = input + (i / INPUT_CHUNK * m + t) * INPUT_CHUNK + i % INPUT_CHUNK;
+			float part[8] = { 0 };
+
+			for (size_t j = 0; j < CODE_BLOCK; j++)
+				part[j % 8] += v[j] * x[j];
+			for (size_t j = 0; j < 8; j++)
+				sum[t][j] += scale[g] * part[j];
+		}
+	}
+	for (size_t t = 0; t < m; t++)
+		y[t * ROW_PANEL] = ((sum[t][0] + sum[t][1]) + (sum[t][2] + sum[t][3])) +
+			((sum[t][4] + sum[t][5]) + (sum[t][6] + sum[t][7]));
+}
+
+static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][ROW_PANEL], const uint32_t *w,
+	const float *scale, const uint8_t *zero, const float *input)
+{
+	const size_t words = pack_words(p->l->storage.bits, p->l->in), step = scales_of_row(p->l);
+
+	for (size_t o = 0; o < n; o++)
+		row_plain(p, m, &y[0][o], w + o * words, scale + o * step, zero ? zero + o * step : NULL,
+			input);
+}
+
+#ifdef __x86_64__
+#define LANES 8
+#define TILE 4
+#define TARGET __attribute__((target("avx2,fma,f16c")))
+#define NAME(x) avx2_##x
+#define FLOATS __m256
+#define INTS __m256i
+#define ZERO _mm256_setzero_ps()
+#define SPLAT _mm256_set1_ps
+#define LOAD _mm256_loadu_ps
+#define STORE _mm256_storeu_ps
+#define FMA _mm256_fmadd_ps
+#define SUB _mm256_sub_ps
+#define MUL _mm256_mul_ps
+#define AND _mm256_and_si256
+#define MERGE(mask, a, b) _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b))
+#define LEFT _mm256_slli_epi32
+#define RIGHT _mm256_srli_epi32
+#define SHIFT_BY(v, n) \
+	_mm256_srlv_epi32(_mm256_sllv_epi32(v, WORD((n) > 0 ? (n) : 0)), WORD((n) < 0 ? -(n) : 0))
+#define WORD(i) _mm256_set1_epi32(i)
+#define TO_FLOAT _mm256_cvtepi32_ps
+#define HALVES(v, upper) _mm256_cvtph_ps((upper) ? _mm256_extracti128_si256(v, 1) : _mm256_castsi256_si128(v))
+#define LOOKUP(table, v, bits) _mm256_i32gather_ps(table, _mm256_and_si256(v, WORD((bits) == 5 ? 31 : 15)), 4)
+#define LOW_WORDS avx2_low
+#define TOP_WORDS avx2_top
+#define TOTAL avx2_total
+
+TARGET static inline INTS avx2_low(const uint32_t *w, int bits)
+{
+	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)w)),
+		_mm_loadu_si128((const void *)(w + bits)), 1);
+}
+
+TARGET static inline INTS avx2_top(const uint32_t *w, int bits)
+{
+	const INTS at = _mm256_setr_epi32(2, 2, 2, 2, 7, 7, 7, 7);
+	const INTS by = _mm256_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12);
+
+	if (bits == 4)
+		return avx2_low(w, bits);
+	return _mm256_sllv_epi32(_mm256_permutevar8x32_epi32(
+		_mm256_loadu_si256((const void *)(w + 2)), at), by);
+}
+
+TARGET static inline float avx2_total(FLOATS v)
+{
+	__m128 a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+
+	a = _mm_add_ps(a, _mm_movehl_ps(a, a));
+	return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
+}
+
+#include "quant/product_float.h"
+
+#undef LANES
+#undef TILE
+#undef TARGET
+#undef NAME
+#undef FLOATS
+#undef INTS
+#undef ZERO
+#undef SPLAT
+#undef LOAD
+#undef STORE
+#undef FMA
+#undef SUB
+#undef MUL
+#undef AND
+#undef MERGE
+#undef LEFT
+#undef RIGHT
+#undef SHIFT_BY
+#undef WORD
+#undef TO_FLOAT
+#undef HALVES
+#undef LOOKUP
+#undef LOW_WORDS
+#undef TOP_WORDS
+#undef TOTAL
+#define LANES 16
+#define TILE 8
+#define TARGET __attribute__((target(CPU_AVX512_TARGET)))
+#define NAME(x) avx512_##x
+#define FLOATS __m512
+#define INTS __m512i
+#define ZERO _mm512_setzero_ps()
+#define SPLAT _mm512_set1_ps
+#define LOAD _mm512_loadu_ps
+#define STORE _mm512_storeu_ps
+#define FMA _mm512_fmadd_ps
+#define SUB _mm512_sub_ps
+#define MUL _mm512_mul_ps
+#define AND _mm512_and_si512
+#define MERGE(mask, a, b) _mm512_ternarylogic_epi32(a, b, mask, 0xe4)
+#define LEFT _mm512_slli_epi32
+#define RIGHT _mm512_srli_epi32
+#define SHIFT_BY(v, n) _mm512_rolv_epi32(v, WORD(n))
+#define WORD(i) _mm512_set1_epi32(i)
+#define TO_FLOAT _mm512_cvtepi32_ps
+#define HALVES(v, upper) \
+	_mm512_cvtph_ps((upper) ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v))
+#define LOOKUP(table, v, bits) avx512_lookup(table, v, bits)
+#define LOW_WORDS avx512_low
+#define TOP_WORDS avx512_top
+#define TOTAL _mm512_reduce_add_ps
+
+TARGET static inline INTS avx512_low(const uint32_t *w, int bits)
+{
+	const INTS at = _mm512_setr_epi32(0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 15, 28, 29, 30);
+
+	if (bits == 4)
+		return _mm512_loadu_si512(w);
+	return _mm512_permutex2var_epi32(_mm512_loadu_si512(w), at, _mm512_loadu_si512(w + 4));
+}
+
+TARGET static inline INTS avx512_top(const uint32_t *w, int bits)
+{
+	const INTS at = _mm512_setr_epi32(4, 4, 4, 4, 9, 9, 9, 9, 14, 14, 14, 14, 31, 31, 31, 31);
+	const INTS by = _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+
+	if (bits == 4)
+		return _mm512_loadu_si512(w);
+	return _mm512_sllv_epi32(_mm512_permutex2var_epi32(_mm512_loadu_si512(w), at,
+		_mm512_loadu_si512(w + 4)), by);
+}
+
+TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int bits)
+{
+	if (bits == 4)
+		return _mm512_permutexvar_ps(code, LOAD(table));
+	return _mm512_permutex2var_ps(LOAD(table), code, LOAD(table + 16));
+}
+
+#include "quant/product_float.h"
+
+#include "quant/product_fixed.h"
+#endif
+
+/* ---- all of it ---- */
+
+/* Of so many rows of x, at most PRODUCT_FEW, those that are multiplied together first. */
+static size_t rows_together(size_t m)
+{
+	const size_t parts = (m + PRODUCT_FEW - 1) / PRODUCT_FEW;
+
+	return (m + parts - 1) / parts;
+}
+
+/* Inputs are [part of the rows][chunk][row] of either 128 floats or a struct fixed_input. */
+size_t packed_input_size(size_t m, size_t in)
+{
+	return m * chunks_of(in) * sizeof(struct fixed_input);
+}
+
+static void input_of_part(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
+{
+	const size_t in = p->l->in, chunks = chunks_of(in);
+	uint8_t from[INPUT_CHUNK];
+
+	for (size_t i = 0; i < INPUT_CHUNK; i++)
+		from[place(p, i)] = (uint8_t)i;
+	#pragma omp parallel for num_threads(threads) if (m * in > FEW_INPUTS) schedule(static)
+	for (size_t c = 0; c < chunks; c++)
+		for (size_t t = 0; t < m; t++) {
+			const size_t first = c * INPUT_CHUNK, left = in - first;
+			const size_t n = left < INPUT_CHUNK ? left : INPUT_CHUNK;
+			float value[INPUT_CHUNK] = { 0 }, *chunk = (float *)y + (c * m + t) * INPUT_CHUNK;
+
+#ifdef __x86_64__
+			if (p->row->way == PACKED_FIXED) {
+				fixed_place(p, n, (struct fixed_input *)y + c * m + t, x[t] + first, from);
+				continue;
+			}
+#endif
+			if (is_int16(p))
+				product_narrow(n, value, x[t] + first);
+			else
+				memcpy(value, x[t] + first, n * sizeof *value);
+			for (size_t i = 0; i < INPUT_CHUNK; i++)
+				chunk[i] = value[from[i]];
+		}
+}
+
+void packed_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
+{
+	for (size_t t = 0, n; t < m; t += n) {
+		n = rows_together(m - t);
+		input_of_part(p, n, (char *)y + packed_input_size(t, p->l->in), &x[t]);
+	}
+}
+
+bool packed_input_same(const struct product *a, const struct product *b)
+{
+	const struct packed_weight *v = a->weight, *w = b->weight;
+
+	return a->l->storage.bits == b->l->storage.bits && v->unit == w->unit && v->offset == w->offset;
+}
+
+static void rows_of_words(const struct product *p, size_t m, size_t n, float y[m][ROW_PANEL],
+	const uint32_t *w, const float *scale, const uint8_t *zero, const void *input)
+{
+#ifdef __x86_64__
+	if (p->row->way == PACKED_FIXED)
+		rows_fixed(p, m, n, y, w, scale, zero, input);
+	else if (p->row->way != PACKED_PLAIN)
+		(p->row->cpu == CPU_AVX512 ? avx512_rows : avx2_rows)(p, m, n, y, w, scale, zero, input);
+	else
+#endif
+		rows_plain(p, m, n, y, w, scale, zero, input);
+}
+
+/* Rows that a thread takes at once: many, as streams start anew each time, as many for each; whole tiles. */
+static size_t rows_at_once(size_t out)
+{
+	const size_t all = (size_t)threads, parts = all * ((out + all * ROW_PANEL - 1) / (all * ROW_PANEL));
+	const size_t n = (out + parts - 1) / parts;
+
+	return (n + ROWS_OF_TILES - 1) / ROWS_OF_TILES * ROWS_OF_TILES;
+}
+
+static void run_part(const struct product *p, size_t from, size_t out, size_t m, size_t stride,
+	float y[m][stride], const void *input, const float *bias, bool add)
+{
+	const struct linear *l = p->l;
+	const size_t words = pack_words(l->storage.bits, l->in), step = rows_at_once(out);
+
+	#pragma omp parallel for num_threads(threads) if (out * l->in > FEW_PRODUCTS) schedule(dynamic)
+	for (size_t first = 0; first < out; first += step) {
+		const size_t n = out - first < step ? out - first : step, row = from + first;
+		const size_t g = row * scales_of_row(l);
+		float sum[PRODUCT_FEW][ROW_PANEL];
+
+		rows_of_words(p, m, n, sum, l->packed + row * words, l->scale + g,
+			l->zero ? l->zero + g : NULL, input);
+		for (size_t t = 0; t < m; t++)
+			for (size_t i = 0, o = first; i < n; i++, o++)
+				y[t][o] = sum[t][i] + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
+	}
+}
+
+void packed_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride, float y[m][stride],
+	const void *input, const float *bias, bool add)
+{
+	for (size_t t = 0, some; t < m; t += some) {
+		const char *part = (const char *)input + packed_input_size(t, p->l->in);
+
+		some = rows_together(m - t);
+		run_part(p, first, n, some, stride, &y[t], part, bias, add);
+	}
+}
+
+/* ---- which way ---- */
+
+/* Codes whose bits, shifted, are a half-precision number 2⁻¹⁵ times the value. */
+static bool is_half(struct packed_weight *w, const struct format *f)
+{
+	const int magnitude = 1 << (f->bits - 1);
+
+	w->shift = 10 - f->y;
+	for (int c = 0; c < 1 << f->bits; c++) {
+		uint16_t half = (uint16_t)((c & (magnitude - 1)) << w->shift);
+		float v;
+
+		half_widen(1, &v, &half, HALF_F16);
+		if (v * HALF_UNIT != fabsf(f->grid[c]) || (c < magnitude ? v < 0 : f->grid[c] > 0))
+			return false;
+	}
+	return true;
+}
+
+/* Codes that count from the value of code 0. */
+static bool is_integer(const struct format *f)
+{
+	const int codes = f->asymmetric ? (int)f->top + 1 : 2 * (int)f->top + 1;
+
+	for (int c = 0; c < codes && c < 1 << f->bits; c++)
+		if (f->grid[c] != f->grid[0] + (float)c)
+			return false;
+	return codes <= 1 << f->bits;
+}
+
+/* Values that are small integers times a power of two; offset makes them, less any zero point, positive. */
+static bool is_fixed(struct packed_weight *w, const struct format *f)
+{
+	for (w->unit = 0x1p8f; w->unit >= 0x1p-8f; w->unit /= 2) {
+		bool fits = !f->asymmetric || w->unit == 1;
+
+		w->offset = 0;
+		for (int c = 0; c < 32; c++) {
+			float v = w->table[c] / w->unit;
+
+			fits &= fabsf(v) <= FIXED_LARGEST && v == rintf(v);
+			w->offset = fits && fabsf(v) > (float)w->offset ? (int)fabsf(v) : w->offset;
+		}
+		for (int c = 0; fits && c < 64; c++)
+			w->integer[c] = (uint8_t)((int)(w->table[c % 32] / w->unit) + w->offset);
+		if (fits)
+			return true;
+	}
+	return false;
+}
+
+/* False: the format has no such values. */
+static bool prepare(struct packed_weight *w, int way, const struct format *f)
+{
+	*w = (struct packed_weight){ .unit = 0 };
+	for (int c = 0; c < 32; c++)
+		w->table[c] = f->grid[c & ((1 << f->bits) - 1)];
+	switch (way) {
+	case PACKED_FIXED: return is_fixed(w, f);
+	case PACKED_HALF: return is_half(w, f);
+	case PACKED_INTEGER: return is_integer(f);
+	case PACKED_TABLE: return !f->asymmetric;
+	default: return true;
+	}
+}
+
+bool packed_fits(const struct product_row *row, const struct linear *l)
+{
+	const bool has_way = row->way == PACKED_PLAIN || (row->way == PACKED_FIXED ? cpu_dot : cpu_half);
+	const bool whole = !l->group_index && (l->group <= 0 || l->group % CODE_BLOCK == 0);
+	struct packed_weight w;
+
+	return has_way && whole && l->packed && (l->storage.bits == 4 || l->storage.bits == 5) &&
+		!l->compute.kind && prepare(&w, row->way, &l->storage);
+}
+
+size_t packed_size(size_t n, size_t in)
+{
+	(void)n, (void)in;
+	return sizeof(struct packed_weight);
+}
+
+void packed_weight(const struct product *p, size_t n, void *w)
+{
+	(void)n;
+	prepare(w, p->row->way, &p->l->storage);
+}

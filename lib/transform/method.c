@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* method.c -- see method.h */
+#include "transform/method.h"
+#include <string.h>
+#include "base/error.h"
+
+const char *const method_yes_no[] = { "no", "yes", NULL };
+const char *const method_scale8s[] = { "tensor", "channel", NULL };
+const char *const method_act_modes[] = {
+	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor",
+	[INPUT_DYNAMIC_TOKEN] = "dynamic-token", NULL
+};
+
+/* Values are only rounded to this format, so it must not have a zero point. */
+static void check_rounded(const struct format *f, const char *option)
+{
+	if (f->asymmetric)
+		misuse("--%s: %s has a zero point, expected a format without one", option, f->name);
+}
+
+/* A value of --top or --saturate: from 1 to the largest of the compute format, if there is one. */
+static float top_of(const struct solver *s, const char *option, double value, float otherwise)
+{
+	if (!s->compute.kind)
+		return otherwise;
+	if (!(value >= 1 && value <= (double)s->compute.top))
+		misuse("--%s: %g is not a number from 1 to %g, the largest value of %s", option, value,
+			(double)s->compute.top, s->compute.name);
+	return (float)value;
+}
+
+/* Completes how inputs are rounded. */
+static void decide_inputs(struct method *m)
+{
+	const struct solver *s = &m->solver;
+
+	check_rounded(&s->compute, "compute");
+	if (!m->act_format.kind || (m->inputs_given && m->act_mode == INPUT_AS_IS))
+		m->act_format = s->compute;
+	else
+		check_rounded(&m->act_format, "act-format");
+	m->act_top = s->z_top;
+	if (strcmp(m->act_format.name, s->compute.name))
+		m->act_top = m->act_format.top;
+	else
+		m->act_pow2 = s->pow2_scale;
+	if (m->inputs_given && m->act_mode != INPUT_AS_IS && !m->act_format.kind)
+		misuse("--act-mode needs a format, from --act-format or --compute");
+	if (!m->inputs_given)
+		m->act_mode = m->act_format.kind ? INPUT_STATIC_TENSOR : INPUT_AS_IS;
+	m->inputs_given |= m->act_format.kind != NULL;
+}
+
+struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
+	const void *arg)
+{
+	struct method m = o->said;
+	struct solver *s = &m.solver;
+
+	format_ties(&s->storage, o->ties_away);
+	solver_recipe(s, o->recipe);
+	if (given(arg, "scale-search"))
+		s->search = o->said.solver.search;
+	if (given(arg, "round-first"))
+		s->round_first = o->said.solver.round_first;
+	if (given(arg, "group-view"))
+		s->group_view = o->said.solver.group_view;
+	if (given(arg, "pow2-scale"))
+		s->pow2_scale = m.act_pow2 = o->said.solver.pow2_scale;
+	if (given(arg, "top"))
+		s->z_top = top_of(s, "top", o->top, s->z_top);
+	if (given(arg, "saturate"))
+		s->saturate = top_of(s, "saturate", o->saturate, s->saturate);
+	m.inputs_given = given(arg, "act-mode");
+	decide_inputs(&m);
+	s->no_error = quiet;
+	return m;
+}
+
+void method_hint(const struct option_row *o)
+{
+	if (o->type == OPTION_PARSED &&
+			(o->parse == setting_parse_format || o->parse == setting_parse_format_or_none))
+		setting_hint(o->var.parsed, o->name);
+}
+
+void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE])
+{
+	const struct method *m = &o->said;
+	const struct solver *s = &m->solver;
+	const bool none = s->compensate == COMPENSATE_NONE, fp8 = s->compute.kind;
+	const bool as_is = act_mode && m->act_mode == INPUT_AS_IS;
+	const bool scales = act_mode ? m->act_mode == INPUT_STATIC_TENSOR : fp8 || m->act_format.kind;
+	const struct option_idle rows[METHOD_IDLE] = {
+		{ none, "order static-groups group-view damp", "--compensate none" },
+		{ s->group <= 0, "static-groups group-view", "one group per row" },
+		{ s->static_groups, "group-view", "--static-groups" },
+		{ s->compensate == COMPENSATE_STORAGE && !fp8, "compensate", "--compute none" },
+		{ !fp8, "round-first scale8 top saturate", "--compute none" },
+		{ !fp8 && !scales, "pow2-scale", "no FP8 scale and no static scale" },
+		{ as_is, "act-format", "--act-mode none" },
+	};
+
+	memcpy(row, rows, sizeof rows);
+}
+
+bool method_needs_hessian(const struct method *m)
+{
+	return m->solver.compensate != COMPENSATE_NONE || m->act_mode == INPUT_STATIC_TENSOR;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * method.h -- how a layer is quantized: the solver's settings and how inputs are rounded, from options
+ */
+#ifndef TRANSFORM_METHOD_H
+#define TRANSFORM_METHOD_H
+#include "base/option.h"
+#include "model/setting.h"
+#include "quant/solver.h"
+
+struct method {
+	struct solver solver;
+	bool keep;			/* the layer is left alone */
+	bool inputs_given;		/* act_mode is; otherwise what the model says of inputs stays */
+	enum input_mode act_mode;
+	struct format act_format;	/* kind NULL: that of the arithmetic */
+	float act_top;			/* static scales are max|X|/act_top, */
+	bool act_pow2;			/* up to powers of two */
+};
+
+/* What the options say, before the recipe decides the rest. */
+struct method_options {
+	struct method said;
+	enum recipe recipe;
+	bool ties_away;
+	double top, saturate;
+};
+
+extern const char *const method_yes_no[], *const method_scale8s[], *const method_act_modes[];
+
+/* Rows of the options of a layer; o: a struct method_options. */
+#define METHOD_OPTIONS(o) \
+	{ 0, "storage", OPTION_FORMAT(&(o)->said.solver.storage), "FORMAT", "format of the codes", \
+		.otherwise = "uint4" }, \
+	OPTION_GROUP(&(o)->said.solver.group), \
+	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->said.solver.compute), "none|FORMAT", \
+		"format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ", .otherwise = "none" }, \
+	{ 0, "compensate", OPTION_CHOICE(&(o)->said.solver.compensate, compensates), NULL, \
+		"which error later columns make good", .otherwise = "both" }, \
+	{ 0, "recipe", OPTION_CHOICE(&(o)->recipe, recipes), NULL, \
+		"defaults of the choices below; inc is the released code", .otherwise = "late" }, \
+	{ .type = OPTION_HEADING, .help = "Choices that override the recipe" }, \
+	{ 0, "scale-search", OPTION_CHOICE(&(o)->said.solver.search, searches), NULL, \
+		"range of a group as it is, or of least error" }, \
+	{ 0, "round-first", OPTION_EITHER(&(o)->said.solver.round_first, method_yes_no), NULL, \
+		"round to the compute format before coding" }, \
+	{ 0, "group-view", OPTION_CHOICE(&(o)->said.solver.group_view, group_views), NULL, \
+		"weights that a group's parameters come from" }, \
+	{ 0, "static-groups", OPTION_BOOL(&(o)->said.solver.static_groups), NULL, \
+		"parameters of the original groups, whatever the order" }, \
+	{ 0, "scale8", OPTION_EITHER(&(o)->said.solver.scale8_channel, method_scale8s), NULL, \
+		"how many FP8 scales a weight has", .otherwise = "tensor" }, \
+	{ 0, "pow2-scale", OPTION_EITHER(&(o)->said.solver.pow2_scale, method_yes_no), NULL, \
+		"FP8 scales rounded up to powers of two" }, \
+	{ 0, "top", OPTION_REAL(&(o)->top), "Z", \
+		"FP8 scales are max|x|/Z, 1 <= Z <= the format's largest value (default: the recipe's)" }, \
+	{ 0, "saturate", OPTION_REAL(&(o)->saturate), "V", \
+		"largest FP8 magnitude of a weight, in the same range (default: the recipe's)" }, \
+	{ 0, "act-format", OPTION_FORMAT(&(o)->said.act_format), "FORMAT", \
+		"format of activations (default: that of the arithmetic)" }, \
+	{ 0, "act-mode", OPTION_CHOICE(&(o)->said.act_mode, method_act_modes), NULL, \
+		"which scales activations are rounded under" }, \
+	OPTION_TIES(&(o)->ties_away), \
+	{ 0, "damp", OPTION_REAL(&(o)->said.solver.damp), "LAMBDA", \
+		"added to the diagonal, times its mean", .otherwise = "0.01", .most = 1e6 }
+
+/*
+ * The method that the options make, with the recipe's choices where given() does
+ * not hold. A format other than that of the arithmetic rounds inputs with its own
+ * top, under powers of two only if pow2-scale was given; the mode is static-tensor
+ * unless it was given, where there is a format. Options that do not fit together
+ * are a misuse.
+ */
+struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
+	const void *arg);
+
+/* Warns where the option gives a format that is easily taken for FP8 of hardware. */
+void method_hint(const struct option_row *o);
+
+enum { METHOD_IDLE = 7 };
+/* Which options change nothing under the others; act_mode: whether it was given. */
+void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE]);
+
+/* Whether the result depends on the Hessian; otherwise it only serves the report. */
+bool method_needs_hessian(const struct method *m);
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* plan.c -- see plan.h */
+#include "transform/plan.h"
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/history.h"
+#include "io/text.h"
+
+enum { MOST_BYTES = 64 << 20 };
+
+struct plan_line {
+	size_t number;			/* in the file, from 1 on */
+	char *text;			/* without comments and spare blanks, for the history */
+	const char *glob;
+	bool keep, seen;		/* seen: a layer matches */
+	size_t n;
+	struct setting {
+		const struct option_row *row;
+		const char *value;
+		bool used;		/* it changed the method of a layer */
+	} *setting;			/* [n] */
+};
+
+struct plan_method {
+	bool *match;			/* [lines] the lines that match its layers */
+	struct method *method;
+};
+
+/* Messages about the line, until leave(). */
+static void enter(const struct plan *p, const struct plan_line *l)
+{
+	char *where = xformat("%s:%zu", p->name, l->number);
+
+	error_about(where);
+	free(where);
+}
+
+static void leave(void)
+{
+	error_about(NULL);
+}
+
+static const struct option_row *named(const struct option_row *rows, const char *name)
+{
+	for (; rows->type != OPTION_END; rows++)
+		if (rows->type != OPTION_HEADING && !strcmp(rows->name, name))
+			return rows;
+	return NULL;
+}
+
+static _Noreturn void refuse(const struct option_row *rows, const struct option_row *all, const char *name)
+{
+	char *could = xformat("%s", "");
+
+	for (; rows->type != OPTION_END; rows++)
+		if (rows->type != OPTION_HEADING) {
+			char *before = could;
+
+			could = xformat("%s%s%s", before, *before ? ", " : "", rows->name);
+			free(before);
+		}
+	misuse("%s: is no option%s, expected one of %s", name, named(all, name) ? " of a layer" : "", could);
+}
+
+/* A flag is yes or no here. */
+static void set(const struct setting *s)
+{
+	const bool flag = s->row->type == OPTION_BOOL, yes = !strcmp(s->value, "yes");
+
+	if (flag && !yes && strcmp(s->value, "no"))
+		misuse("--%s: '%s' is not one of no, yes", s->row->name, s->value);
+	option_set(s->row, flag && !yes ? NULL : s->value);
+}
+
+/* "option=value", or "keep". */
+static void add_word(struct plan_line *l, char *word, const struct option_row *rows,
+	const struct option_row *all)
+{
+	char *value = strchr(word, '=');
+	struct setting s = { 0 };
+
+	if (l->keep || (!strcmp(word, "keep") && l->n))
+		misuse("keep stands alone");
+	if (!strcmp(word, "keep")) {
+		l->keep = true;
+		return;
+	}
+	if (!value)
+		misuse("'%s' is neither option=value nor keep", word);
+	*value++ = '\0';
+	s.row = named(rows, word);
+	s.value = value;
+	if (!s.row)
+		refuse(rows, all, word);
+	set(&s);
+	method_hint(s.row);
+	l->setting = xgrow(l->setting, l->n + 1, sizeof *l->setting);
+	l->setting[l->n++] = s;
+}
+
+/* The words of a line, with one blank between them. */
+static char *tidy(const char *text)
+{
+	char *y = xformat("%s", ""), *copy = xformat("%s", text), *rest = NULL;
+
+	for (char *w = strtok_r(copy, " \t\r", &rest); w; w = strtok_r(NULL, " \t\r", &rest)) {
+		char *before = y;
+
+		y = xformat("%s%s%s", before, *before ? " " : "", w);
+		free(before);
+	}
+	free(copy);
+	return y;
+}
+
+static void add_line(struct plan *p, size_t number, const char *text, const struct option_row *rows,
+	const struct option_row *all)
+{
+	struct plan_line l = { .number = number, .text = tidy(text) };
+	char *rest = NULL, *word;
+
+	if (!*l.text) {
+		free(l.text);
+		return;
+	}
+	enter(p, &l);
+	word = strtok_r(xformat("%s", l.text), " ", &rest);
+	l.glob = word;
+	while ((word = strtok_r(NULL, " ", &rest)))
+		add_word(&l, word, rows, all);
+	if (!l.n && !l.keep)
+		misuse("%s: is followed by nothing, expected option=value or keep", l.glob);
+	leave();
+	p->line = xgrow(p->line, p->n + 1, sizeof *p->line);
+	p->line[p->n++] = l;
+}
+
+/* The lines as the history has them: "glob option=value ...; ...". */
+static void note_lines(const struct plan *p)
+{
+	char *all = xformat("%s", "");
+
+	for (size_t i = 0; i < p->n; i++) {
+		char *before = all;
+
+		all = xformat("%s%s%s", before, i ? "; " : "", p->line[i].text);
+		free(before);
+	}
+	history_note("plan", all);
+	free(all);
+}
+
+/* A setting of the line, or NULL. */
+static struct setting *setting_of(const struct plan_line *l, const char *option)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->setting[i].row->name, option))
+			return &l->setting[i];
+	return NULL;
+}
+
+/*
+ * Options of the command line that change nothing: with a plan, those that change nothing for the same reason
+ * under each of its lines. Lines together take no reason back that each leaves.
+ */
+static void warn_idle(struct plan *p)
+{
+	const struct method_options said = *p->options;
+	struct option_idle idle[METHOD_IDLE], row[METHOD_IDLE];
+
+	method_idle(&said, option_given("act-mode"), idle);
+	for (size_t i = 0; i < p->n; i++) {
+		for (size_t k = 0; k < p->line[i].n; k++)
+			set(&p->line[i].setting[k]);
+		method_idle(p->options, option_given("act-mode") || setting_of(&p->line[i], "act-mode"), row);
+		for (size_t k = 0; k < METHOD_IDLE; k++)
+			idle[k].idle &= row[k].idle;
+		*p->options = said;
+	}
+	option_idle(METHOD_IDLE, idle);
+}
+
+struct plan plan_read(const char *path, const struct option_row *rows, const struct option_row *all,
+	struct method_options *options)
+{
+	struct plan p = { .name = path, .options = options };
+	const struct method_options said = *options;
+	size_t n, number = 0;
+	char *text, *rest;
+
+	for (const struct option_row *o = rows; o->type != OPTION_END; o++)
+		if (o->type != OPTION_HEADING && option_given(o->name))
+			method_hint(o);
+	if (path) {
+		rest = text = text_read(path, MOST_BYTES, &n);
+		if (strlen(text) != n)
+			die("%s: holds a NUL byte, expected text", path);
+		for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+			line[strcspn(line, "#")] = '\0';
+			add_line(&p, ++number, line, rows, all);
+		}
+		free(text);
+		*options = said;
+		note_lines(&p);
+	}
+	warn_idle(&p);
+	if (!p.n)	/* options that do not fit together are told at once */
+		plan_default(&p);
+	return p;
+}
+
+/* Whether a line that matches gives the option. */
+static bool in_lines(const struct plan *p, const bool match[p->n], const char *option)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (match[i] && setting_of(&p->line[i], option))
+			return true;
+	return false;
+}
+
+struct asked { const struct plan *p; const bool *match; };
+
+static bool given_or_planned(const void *arg, const char *option)
+{
+	const struct asked *a = arg;
+
+	return option_given(option) || in_lines(a->p, a->match, option);
+}
+
+/* Whether an idle row that holds names the option. */
+static bool is_idle(const struct option_idle row[METHOD_IDLE], const char *option)
+{
+	const size_t n = strlen(option);
+
+	for (size_t i = 0; i < METHOD_IDLE; i++)
+		for (const char *s = row[i].idle ? row[i].names : ""; *s; s += strspn(s, " ")) {
+			const size_t word = strcspn(s, " ");
+
+			if (word == n && !strncmp(s, option, n))
+				return true;
+			s += word;
+		}
+	return false;
+}
+
+/* Marks settings that no later line overrides, and that change something under the others. */
+static void mark_used(const struct plan *p, const bool match[p->n], bool act_mode)
+{
+	struct option_idle row[METHOD_IDLE];
+
+	method_idle(p->options, act_mode, row);
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; match[i] && k < p->line[i].n; k++) {
+			struct setting *s = &p->line[i].setting[k];
+			bool last = true;
+
+			for (size_t later = i + 1; later < p->n; later++)
+				last &= !match[later] || !setting_of(&p->line[later], s->row->name);
+			s->used |= last && !is_idle(row, s->row->name);
+		}
+}
+
+static struct method *make(struct plan *p, const bool match[p->n])
+{
+	const struct method_options said = *p->options;
+	struct method *m = xalloc(1, sizeof *m);
+	bool keep = false;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (!match[i])
+			continue;
+		enter(p, &p->line[i]);	/* what does not fit together is told of the last line */
+		keep = p->line[i].keep;
+		for (size_t k = 0; k < p->line[i].n; k++)
+			set(&p->line[i].setting[k]);
+	}
+	if (!keep) {
+		*m = method_make(p->options, given_or_planned, &(struct asked){ p, match });
+		mark_used(p, match, given_or_planned(&(struct asked){ p, match }, "act-mode"));
+	}
+	m->keep = keep;
+	leave();
+	*p->options = said;
+	return m;
+}
+
+static const struct method *find(struct plan *p, bool *match)
+{
+	for (size_t i = 0; i < p->methods; i++)
+		if (!memcmp(p->method[i].match, match, p->n * sizeof *match)) {
+			free(match);
+			return p->method[i].method;
+		}
+	p->method = xgrow(p->method, p->methods + 1, sizeof *p->method);
+	p->method[p->methods] = (struct plan_method){ match, make(p, match) };
+	return p->method[p->methods++].method;
+}
+
+static bool matches(const struct plan_line *l, const char *layer)
+{
+	return !fnmatch(l->glob + (*l->glob == '/'), layer + (*layer == '/'), 0);
+}
+
+const struct method *plan_method(struct plan *p, const char *layer)
+{
+	bool *match = xalloc(p->n, sizeof *match);
+
+	for (size_t i = 0; i < p->n; i++)
+		match[i] = matches(&p->line[i], layer);
+	return find(p, match);
+}
+
+const struct method *plan_default(struct plan *p)
+{
+	return find(p, xalloc(p->n, sizeof(bool)));
+}
+
+void plan_note(struct plan *p, const char *layer)
+{
+	for (size_t i = 0; i < p->n; i++)
+		p->line[i].seen |= matches(&p->line[i], layer);
+}
+
+void plan_check(const struct plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!p->line[i].seen)
+			die("%s:%zu: %s: matches no layer of %s", p->name, p->line[i].number,
+				p->line[i].glob, name);
+}
+
+void plan_end(struct plan *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->line[i].n; k++)
+			if (!p->line[i].setting[k].used)
+				warn("%s:%zu: without effect here: %s", p->name, p->line[i].number,
+					p->line[i].setting[k].row->name);
+}

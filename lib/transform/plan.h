@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * plan.h -- methods of layers: what the options say, but for what a plan says of a layer
+ *
+ * A plan is text, one line a pattern: a glob of layers, then option=value pairs
+ * named as the options; # begins a comment. A later line overrides an earlier one
+ * for the layers that it matches. `keep` in place of the pairs leaves a layer
+ * alone, unless a later line matches it (SPEC section 6).
+ *
+ *	*		storage=uint4 group=64
+ *	*down_proj	storage=uint8 group=channel
+ */
+#ifndef TRANSFORM_PLAN_H
+#define TRANSFORM_PLAN_H
+#include "base/option.h"
+#include "transform/method.h"
+
+struct plan {
+	const char *name;			/* of the file; NULL: only the options speak */
+	struct method_options *options;		/* to which the rows point */
+	size_t n;
+	struct plan_line *line;			/* [n] */
+	size_t methods;
+	struct plan_method *method;		/* [methods] of layers asked for so far */
+};
+
+/*
+ * path NULL: there is none. rows: the options of a layer, all: of the tool, both parsed. A line that cannot be
+ * read, or gives an option a value that the command line could not, is a misuse, naming it. Warns of options of
+ * the command line that change nothing under the others and the plan.
+ */
+struct plan plan_read(const char *path, const struct option_row *rows, const struct option_row *all,
+	struct method_options *options);
+/* The method of a layer; the same one for layers that the same lines match, as long as the plan is. */
+const struct method *plan_method(struct plan *p, const char *layer);
+/* What the options say where no line matches. */
+const struct method *plan_default(struct plan *p);
+/* Notes that a layer is there. */
+void plan_note(struct plan *p, const char *layer);
+/* All layers are noted: dies if a pattern matches none of them, in `name`. */
+void plan_check(const struct plan *p, const char *name);
+/* All methods have been asked for: warns of settings that changed nothing. */
+void plan_end(struct plan *p);
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* layer -- the table of members: one more row is read, written, left out of copies and counted */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "io/image.h"
+#include "model/layer.h"
+#include "quant/member.h"
+
+enum { OUT = 6, IN = 40, GROUPS = 2, ROWS = 64 };
+
+/* A layer with two members more: a dataset whose extent the file tells, and an attribute. */
+struct tilted {
+	struct linear linear;
+	const float *tilt;		/* [out][tilts] */
+	size_t tilts;
+	float lean;
+};
+
+static double tilt_bits(const struct linear *l)
+{
+	(void)l;
+	return 16;
+}
+
+static bool leans(const struct linear *l)
+{
+	return l->storage.asymmetric;
+}
+
+static struct member rows[ROWS];
+
+static int make_rows(void **unused)
+{
+	size_t n = 0;
+
+	(void)unused;
+	for (; members[n].name; n++)
+		rows[n] = members[n];
+	assert_true(n + 3 <= ROWS);
+	rows[n++] = (struct member){ "tilt", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, .optional = true,
+		.view = offsetof(struct tilted, tilt), .bits = tilt_bits, .rank = 2,
+		.extent = { offsetof(struct linear, out), offsetof(struct tilted, tilts) } };
+	rows[n++] = (struct member){ "lean", MEMBER_REAL, MEMBER_PARAMETER, FORM_QUANTIZED,
+		offsetof(struct tilted, lean), .most = 10, .meaning = "from 0 to 10", .there = leans,
+		.unless = "the layer stands" };
+	return 0;
+}
+
+static uint8_t codes[OUT * IN], zero[OUT * GROUPS];
+static float scale[OUT * GROUPS], tilt[2][OUT * 3], bias[OUT];
+
+static struct tilted make(const char *storage)
+{
+	struct tilted y = { .linear = { .out = OUT, .in = IN, .codes = codes, .scale = scale, .bias = bias,
+		.group = 32, .groups = GROUPS }, .tilt = tilt[0], .tilts = 3, .lean = 2.5f };
+
+	assert_true(format_parse(&y.linear.storage, storage));
+	for (size_t i = 0; i < OUT * IN; i++)
+		codes[i] = (uint8_t)(i % 16);
+	for (size_t i = 0; i < OUT * GROUPS; i++)
+		scale[i] = 1 + (float)i, zero[i] = (uint8_t)(i % 16);
+	for (size_t i = 0; i < OUT * 3; i++)
+		tilt[0][i] = (float)i, tilt[1][i] = -(float)i;
+	if (y.linear.storage.asymmetric)
+		y.linear.zero = zero;
+	return y;
+}
+
+/* A file in which the layer /a/b is what l says; from: with the rest of that file's group. */
+static struct image *written(const struct tilted *l, const struct image *from)
+{
+	char path[] = "/tmp/ptq-layer-XXXXXX";
+	struct output *out;
+	struct image *image;
+
+	close(mkstemp(path));
+	out = output_open(path, "model");
+	output_start(out, 0, 1);
+	layer_write_members(out, from, "/a/b", rows, &l->linear);
+	if (!from) {
+		output_write(out, "/a/b/memo", tensor_1d(TENSOR_F32, tilt[0], 4));
+		output_number(out, "/a/b", "mood", 7);
+	}
+	output_end(out);
+	output_close(out);
+	image = image_open(path, "model");
+	unlink(path);
+	return image;
+}
+
+static void a_row_is_a_member(void **unused)
+{
+	struct tilted first = make("uint4"), second = first, y = { 0 }, z = { 0 };
+	struct image *a = written(&first, NULL), *b;
+	struct layer plain;
+
+	(void)unused;
+	layer_read_members(a, "/a/b", rows, &y.linear);
+	assert_true(y.tilts == 3 && y.lean == first.lean && y.linear.out == OUT && y.linear.in == IN);
+	assert_memory_equal(y.tilt, tilt[0], sizeof tilt[0]);
+	assert_memory_equal(y.linear.codes, codes, sizeof codes);
+	assert_memory_equal(y.linear.bias, bias, sizeof bias);
+
+	second.tilt = tilt[1];		/* what stood there is left out; what has no row is copied */
+	second.tilts = 2;
+	second.lean = 0.5f;
+	b = written(&second, a);
+	layer_read_members(b, "/a/b", rows, &z.linear);
+	assert_true(z.tilts == 2 && z.lean == second.lean);
+	assert_memory_equal(z.tilt, tilt[1], OUT * 2 * sizeof(float));
+	assert_memory_equal(z.linear.bias, bias, sizeof bias);
+	assert_true(image_has(b, "/a/b/memo") && image_number(b, "/a/b", "mood", 0) == 7);
+
+	assert_true(member_bits(rows, &y.linear) == member_bits(members, &y.linear) + 16 * 3. / IN);
+	assert_true(member_bits(rows, &z.linear) == member_bits(members, &z.linear) + 16 * 2. / IN);
+
+	plain = layer_read(b, "/a/b", OUT, IN);		/* a reader without the row passes it by */
+	assert_memory_equal(plain.linear.codes, codes, sizeof codes);
+	layer_free(&plain);
+	image_close(a);
+	image_close(b);
+}
+
+/* Rows say when a member is there. */
+static void conditions(void **unused)
+{
+	struct tilted l = make("int5"), y = { 0 };
+	struct image *image;
+
+	(void)unused;
+	l.tilt = NULL;
+	image = written(&l, NULL);
+	assert_false(image_has(image, "/a/b/tilt") || image_has(image, "/a/b/zero"));
+	assert_true(image_number(image, "/a/b", "lean", -1) == -1);
+	layer_read_members(image, "/a/b", rows, &y.linear);
+	assert_true(!y.tilt && !y.linear.zero && y.lean == 0);
+	assert_true(member_bits(rows, &y.linear) == member_bits(members, &y.linear));
+	image_close(image);
+}
+
+/* Every row of the table: what struct linear holds there is what comes back. */
+static void every_row(void **unused)
+{
+	static const int32_t index[IN];
+	static const float ones[OUT] = { 1, 1, 1, 1, 1, 1 };
+	struct tilted l = make("uint4"), y = { 0 };
+	struct image *image;
+
+	(void)unused;
+	l.linear.group_index = index;
+	l.linear.scale8 = ones;
+	l.linear.scales8 = OUT;
+	l.linear.saturate = 224;
+	l.linear.input.mode = INPUT_STATIC_MODALITY;
+	l.linear.input.scale = ones;
+	l.linear.input.modalities = 2;
+	assert_true(format_parse(&l.linear.compute, "e4m3ieee") && format_parse(&l.linear.input.format,
+		"e4m3fn"));
+	image = written(&l, NULL);
+	layer_read_members(image, "/a/b", rows, &y.linear);
+	for (const struct member *m = rows; m->name; m++) {
+		const bool there = member_there(m, &l.linear, FORM_CODES);
+		size_t dim[2] = { 0 }, n = 1;
+		const char *a, *b;
+
+		assert_int_equal(there, member_there(m, &y.linear, FORM_CODES));
+		assert_int_equal(there, m->role != MEMBER_REFUSED && m->forms & FORM_CODES);
+		if (!there || !member_is_dataset(m))
+			continue;
+		memcpy(&a, (const char *)&l + m->view, sizeof a);
+		memcpy(&b, (const char *)&y + m->view, sizeof b);
+		for (int i = member_extents(m, &l.linear, dim); i > 0; i--)
+			n *= dim[i - 1];
+		assert_memory_equal(a, b, n * (m->type == MEMBER_U8 ? 1 : 4));
+	}
+	assert_true(!strcmp(y.linear.compute.name, "e4m3ieee") && !strcmp(y.linear.input.format.name,
+		"e4m3fn"));
+	assert_true(y.linear.saturate == 224 && y.linear.group == 32 &&
+		y.linear.input.mode == INPUT_STATIC_MODALITY);
+	image_close(image);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_row_is_a_member), cmocka_unit_test(conditions),
+			cmocka_unit_test(every_row),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, make_rows, NULL);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * projection -- layers that share an input: what observers see of it, and that each layer multiplies what it
+ * rounds it to, whichever of them are rounded and multiplied together
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "forward/projection.h"
+#include "num/linalg.h"
+#include "quant/pack.h"
+
+enum { LAYERS = 3, IN = 96, ROWS = 21, ALL = 40, STRIDE = ALL + 2, WORDS = IN / 32 * 4, BLOCK = 7 };
+static const size_t outs[LAYERS] = { 16, 8, 16 };
+
+static struct random_stream noise;
+static uint64_t drawn;
+
+static float uniform(void)
+{
+	return (float)random_uniform(&noise, drawn++) * 2 - 1;
+}
+
+static float x[ROWS][IN], y[ROWS][STRIDE];
+
+/* Sees the projection's input, once. */
+struct seen { size_t times; const struct batch *batch; };
+
+static void see(void *arg, size_t block, enum projection_name name, const struct batch *batch, size_t in,
+	const float *input)
+{
+	struct seen *s = arg;
+
+	s->times++;
+	assert_true(block == BLOCK && name == PROJECTION_QKV && batch == s->batch && in == IN);
+	assert_memory_equal(input, x, sizeof x);
+}
+
+/* What the layer's outputs are in double, if it is alone, less y; relative to the sizes that sum to them. */
+static double apart(const struct linear *l, size_t at, size_t m, const uint8_t *modality, size_t first)
+{
+	float (*w)[IN] = xalloc(l->out, sizeof *w), v[ROWS][IN];
+	double worst = 0;
+
+	linear_weight(l, 0, l->out, w);
+	linear_input(l, m, v, (const float (*)[IN])&x[first], modality ? modality + first : NULL);
+	for (size_t t = 0; t < m; t++)
+		for (size_t o = 0; o < l->out; o++) {
+			double sum = l->bias ? (double)l->bias[o] : 0, size = fabs(sum);
+
+			for (size_t i = 0; i < IN; i++) {
+				sum += (double)w[o][i] * (double)v[t][i];
+				size += fabs((double)w[o][i] * (double)v[t][i]);
+			}
+			worst = fmax(worst, fabs(sum - (double)y[t][at + o]) / size);
+		}
+	free(w);
+	return worst;
+}
+
+/* What a type makes of inputs and weights, beside the roundings of sums. */
+static const double errors[] = { [COMPUTE_F32] = 1e-5, [COMPUTE_BF16] = 0.008, [COMPUTE_INT16] = 1e-3 };
+
+/* A projection of layers, of which i is packed where bit i says so, and rounds as mode and scale say. */
+static struct projection *make(enum compute_type type, size_t rows, unsigned packed, const int mode[LAYERS],
+	const size_t scale_of[LAYERS])
+{
+	static const float scales[] = { 0.01f, 0.03f, 0.02f, 0.05f };
+	static float weight[LAYERS][16 * IN], scale[16], bias[LAYERS][16];
+	static uint32_t words[LAYERS][16 * WORDS];
+	struct projection *s = xalloc(1, sizeof *s);
+
+	s->name = PROJECTION_QKV, s->block = BLOCK, s->type = type, s->rows = rows, s->in = IN;
+	for (; s->layers < LAYERS; s->out += outs[s->layers++]) {
+		const size_t i = s->layers;
+		struct linear *l = &s->layer[i].linear;
+		uint8_t code[IN];
+
+		*l = (struct linear){ .out = outs[i], .in = IN, .weight = weight[i] };
+		l->bias = i == 1 ? NULL : bias[i];
+		if (packed >> i & 1)
+			l->weight = NULL, l->packed = words[i], l->scale = scale, l->groups = 1;
+		assert_true(format_parse(&l->storage, i ? "e2m1" : "int4"));
+		for (size_t o = 0; o < outs[i]; o++) {
+			scale[o] = 0.1f, bias[i][o] = uniform();
+			for (size_t k = 0; k < IN; k++)
+				weight[i][o * IN + k] = uniform(), code[k] = (uint8_t)((o * k + 3 * k) % 15);
+			pack_row(4, IN, words[i] + o * WORDS, code);
+		}
+		l->input.mode = (enum input_mode)mode[i];
+		l->input.scale = scales + scale_of[i], l->input.modalities = 2;
+		assert_true(format_parse(&l->input.format, "e4m3fn"));
+		s->at[i] = s->out;
+		s->product[i] = product_choose(l, type, rows);
+	}
+	for (size_t i = 0; i < LAYERS; i++) {
+		const struct linear l = s->layer[i].linear;
+
+		projection_set(s, i, &l);
+	}
+	return s;
+}
+
+static void check(struct projection *s)
+{
+	uint8_t modality[ROWS];
+	struct batch batch = { .rows = ROWS, .modality = modality };
+	struct seen seen = { .batch = &batch };
+	const struct observer observer = { see, &seen };
+	const double most = errors[s->type];
+	struct workspace workspace = { 0 };
+
+	for (size_t t = 0; t < ROWS; t++)
+		modality[t] = t % 3 == 1;
+	projection_apply(s, &batch, 0, ROWS, STRIDE, y, (const float (*)[IN])x, &workspace, &observer, false);
+	assert_int_equal(seen.times, 1);
+	for (size_t i = 0; i < LAYERS; i++)
+		assert_true(apart(&s->layer[i].linear, s->at[i], ROWS, modality, 0) < most);
+	for (size_t first = 0, m; first < ROWS; first += m) {	/* in pieces that no observer sees */
+		const float (*piece)[IN] = (const float (*)[IN])&x[first];
+
+		m = ROWS - first < 8 ? ROWS - first : 8;
+		memset(y, 0, sizeof y);
+		projection_apply(s, &batch, first, m, STRIDE, y, piece, &workspace, NULL, true);
+		for (size_t i = 0; i < LAYERS; i++)
+			assert_true(apart(&s->layer[i].linear, s->at[i], m, modality, first) < most);
+		assert_true(y[0][ALL] == 0 && y[0][ALL + 1] == 0);
+	}
+	projection_free(s);
+	free(s);
+	free(workspace.memory);
+}
+
+static void layers(void **unused)
+{
+	enum { NONE, TENSOR, TOKEN, EACH };	/* of enum input_mode */
+	static const struct { int mode[LAYERS]; size_t scale[LAYERS]; } cases[] = {
+		{ { NONE, NONE, NONE }, { 0 } }, { { TENSOR, TENSOR, TENSOR }, { 0, 0, 0 } },
+		{ { TENSOR, TENSOR, TENSOR }, { 0, 1, 0 } }, { { EACH, EACH, EACH }, { 0, 0, 2 } },
+		{ { EACH, TENSOR, EACH }, { 1, 1, 1 } }, { { TOKEN, TOKEN, NONE }, { 0, 1, 0 } },
+		{ { NONE, TOKEN, NONE }, { 0 } },
+	};
+
+	(void)unused;
+	for (size_t t = 0; t < ROWS; t++)
+		for (size_t i = 0; i < IN; i++)
+			x[t][i] = uniform();
+	for (unsigned n = 0; n < 2 * 3 * 8 * sizeof cases / sizeof *cases; n++) {
+		enum compute_type type = (enum compute_type)(n / 2 % 3);
+		size_t rows = n % 2 * 16;	/* of which there are more in the end */
+
+		check(make(type, rows, n / 6 % 8, cases[n / 48].mode, cases[n / 48].scale));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(layers) };
+
+	threads_init(0);
+	linalg_init();
+	noise = random_open(1, "projection");
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
