@@ -502,8 +502,9 @@ static bool reference(const struct solver *s, const struct data *d, const int32_
 static struct solver_layer layer_for(const struct solver *s, const struct data *d, const struct linear *l,
 	const int32_t *order, struct answer *a)
 {
-	return (struct solver_layer){ .weight = l, .settings = s, .h = d->h, .order = order, .codes = a->codes, .scale = a->scale,
-		.zero = a->zero, .scale8 = a->scale8, .group_index = a->index };
+	return (struct solver_layer){ .weight = l, .settings = s, .h = d->h, .order = order,
+		.codes = a->codes, .scale = a->scale, .zero = a->zero, .scale8 = a->scale8,
+		.group_index = a->index };
 }
 
 static enum solver_status solve(const struct solver *s, const struct data *d, const int32_t *order,
@@ -843,8 +844,8 @@ static void second_level(void **unused)
 
 						s.scale8_channel = channel;
 						s.pow2_scale = power;
-						sprintf(what, "compute %zu channel %d pow2 %d recipe %s group %ld",
-							c, channel, power, recipes[r], s.group);
+						sprintf(what, "compute %zu channel %d pow2 %d recipe %s "
+							"group %ld", c, channel, power, recipes[r], s.group);
 						compare(what, &s, &d, NULL);
 					}
 	drop(&d);
@@ -907,7 +908,8 @@ static void together(void **unused)
 		for (size_t i = 0; i < N; i++) {
 			alone[i] = run(settings[i], data[i], orders_of[i]);
 			all[i] = answer_new(settings[i], data[i]->m, data[i]->n);
-			linear[i] = (struct linear){ .out = data[i]->m, .in = data[i]->n, .weight = data[i]->w };
+			linear[i] = (struct linear){ .out = data[i]->m, .in = data[i]->n,
+				.weight = data[i]->w };
 			layer[i] = layer_for(settings[i], data[i], &linear[i], orders_of[i], &all[i]);
 		}
 		void *work = malloc(solver_workspace(N, layer));

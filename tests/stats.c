@@ -200,7 +200,8 @@ static void bits(void **unused)
 	assert_true(member_bits(members, &l) == 16);
 	l.weight_type = HALF_NONE;
 	assert_true(member_bits(members, &l) == 32);
-	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .zero = zero, .group = 128, .groups = 2 };
+	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .zero = zero, .group = 128,
+		.groups = 2 };
 	assert_true(format_parse(&l.storage, "uint4"));
 	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128.);
 	assert_true(format_parse(&l.compute, "e4m3fn"));

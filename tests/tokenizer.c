@@ -279,9 +279,10 @@ static void what_is_refused(void **state)
 	(void)state;
 	refused("", 0, "", "not valid JSON");
 	refused("[]", 0, "", "is not a tokenizer.json");
-	refused("{\"model\": {\"type\": \"Unigram\"}}", 0, "", "kind Unigram is not supported; SentencePiece-style BPE is");
-	refused("{\"model\": {\"type\": \"BPE\"}, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": "
-		"[{\"type\": \"Split\"}, {\"type\": \"ByteLevel\"}]}}", 0, "",
+	refused("{\"model\": {\"type\": \"Unigram\"}}", 0, "",
+		"kind Unigram is not supported; SentencePiece-style BPE is");
+	refused("{\"model\": {\"type\": \"BPE\"}, \"pre_tokenizer\": {\"type\": \"Sequence\", "
+		"\"pretokenizers\": [{\"type\": \"Split\"}, {\"type\": \"ByteLevel\"}]}}", 0, "",
 		"kind byte-level (GPT-2, Llama 3, Qwen) is not supported; SentencePiece-style BPE is");
 	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1, \"b\": 1}, \"merges\": []}}", 0, "",
 		"two tokens have the id 1");

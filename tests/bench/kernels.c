@@ -253,8 +253,8 @@ static double solve(const struct variant *v, size_t m, size_t n, const float *w,
 	float *scale = xalloc(m * groups, sizeof *scale), scale8;
 	int32_t *index = xalloc(n, sizeof *index);
 	const struct linear linear = { .out = m, .in = n, .weight = w };
-	struct solver_layer layer = { .weight = &linear, .settings = &s, .h = h, .codes = codes, .scale = scale, .zero = zero,
-		.scale8 = &scale8, .group_index = index };
+	struct solver_layer layer = { .weight = &linear, .settings = &s, .h = h, .codes = codes,
+		.scale = scale, .zero = zero, .scale8 = &scale8, .group_index = index };
 	double start = omp_get_wtime();
 	void *work;
 
@@ -361,7 +361,8 @@ static void run_work(void)
 	solver_recipe(&s, RECIPE_LATE);
 	for (size_t i = 0; i < LAYERS; i++) {
 		linear[i] = (struct linear){ .out = shape[i].out, .in = shape[i].in };
-		layer[i] = (struct solver_layer){ .weight = &linear[i], .settings = &s, .h = &input[(int)shape[i].input] };
+		layer[i] = (struct solver_layer){ .weight = &linear[i], .settings = &s,
+			.h = &input[(int)shape[i].input] };
 	}
 	printf("work-70b-block\tbytes\t%zu\n", solver_workspace(LAYERS, layer));
 }

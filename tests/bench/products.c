@@ -235,7 +235,8 @@ static void measure(size_t m, const struct plain plain[PLAIN], double seconds[PL
 		x[i] = sinf((float)i * 0.37f);
 	for (int r = -1; r < runs; r++)		/* the first does not count */
 		for (int k = 0; k < PLAIN + PACKED; k++) {
-			double s = k < PLAIN ? run_plain(&plain[k], m, y, x) : run_packed(&packed[k - PLAIN], m, y, x, workspace);
+			double s = k < PLAIN ? run_plain(&plain[k], m, y, x) :
+				run_packed(&packed[k - PLAIN], m, y, x, workspace);
 
 			if (r >= 0)
 				t[k][r] = s;
