@@ -17,7 +17,7 @@ hessian("nan.h5", layer=[1, float("nan")])
 hessian("negative.h5", layer=[1, -1])
 with h5py.File("shared.h5", "w") as f:
     f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"
-    f["q/hessian"] = np.diag(np.array([1, 2], "f4")); f["k"] = f["q"]
+    f["q/hessian"], f["q/count"] = np.diag(np.array([1, 2], "f4")), np.int64(1); f["k"] = f["q"]
 with h5py.File("flat.h5", "w") as f:
     f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"
     f["layer/hessian"] = np.zeros((3, 4), "f4")

@@ -281,7 +281,7 @@ refused no-group 'has no attribute group' of_order
 ok 'an order without attributes' of_order no-attributes.h5
 no 'an order for another group' 1 'order.h5: was made with --group 4, this is --group 8' dpq-run -q --group 8 --hessian hessian.h5 --order order.h5 model.h5 -o out/r
 refused twice-order 'not a permutation' of_order
-refused both 'has both weight and codes; one of them was expected' of_model
+refused both 'has both weight and codes, expected one of them' of_model
 refused two-codes 'has both packed and codes' of_model
 refused bits 'attribute bits must be the width of the storage format, 4, not 5' of_model
 ok 'a layer that does not say its bits' of_model bits-none.h5
@@ -296,7 +296,7 @@ ok 'one modality' of_model one-modality.h5
 ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
 refused mode-none 'no attribute act_mode says' of_model
 refused mode-number 'attribute act_mode is not one text' of_model
-refused many-scales 'act_scale: has 8 values, 1 was expected' of_model
+refused many-scales 'act_scale: has 8 values, expected 1' of_model
 refused saturate 'attribute saturate is there, but attribute compute names no format' of_model
 refused storage 'attribute storage is not one text' of_model
 dpq-run -q --compensate none --storage int5 --group 4 model.h5 -o int5.h5

@@ -27,7 +27,7 @@ void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,
 	const uint16_t x[windows][tokens][h->in]);
 /* Adds what a file holds for the layer; its name is for messages. */
 void moments_add_hessian(struct moments *h, const char *file, const char *layer, const struct hessian *other);
-/* All of it in float, in memory of the caller's and of h. Dies, naming file and layer, if it is not finite. */
+/* All of it in float, in memory of the caller's and of h. Dies, naming file and layer, if not finite. */
 struct hessian moments_hessian(const struct moments *h, const char *file, const char *layer,
 	float sum[h->in * h->in], float mean_abs[h->in]);
 #endif

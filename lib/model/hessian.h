@@ -37,8 +37,8 @@ struct second_moments {
 };
 
 /*
- * Who tells it: files (below), or a calibration in memory (forward/calibrate.h). With `must` find() dies unless
- * it knows the Hessian. Views stay valid until drop().
+ * Who tells it: files (below), or a calibration in memory (forward/calibrate.h). With `must` find() dies
+ * unless it knows the Hessian. Views stay valid until drop().
  */
 struct moments_source {
 	struct second_moments (*find)(void *arg, const char *layer, size_t in, bool must);

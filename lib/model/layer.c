@@ -27,7 +27,7 @@ enum half_type layer_half(const struct image *image, const char *path, enum tens
 	case TENSOR_F16:	return HALF_F16;
 	case TENSOR_BF16:	return HALF_BF16;
 	default:
-		die("%s: %s: is %s, f32, f16 or bf16 was expected", image_name(image), path,
+		die("%s: %s: is %s, expected f32, f16 or bf16", image_name(image), path,
 			tensor_name(type));
 	}
 }
@@ -213,7 +213,7 @@ static const struct member *stored(const struct place *g, const struct member ro
 		if (m->role != MEMBER_WEIGHT || !stands(g, m))
 			continue;
 		if (first)
-			die("%s: %s: has both %s and %s; one of them was expected", image_name(g->image),
+			die("%s: %s: has both %s and %s, expected one of them", image_name(g->image),
 				g->path, first->name, m->name);
 		first = m;
 	}
@@ -378,7 +378,7 @@ struct walk {
 	bool *block;			/* [blocks]: those of which something stands in the part */
 };
 
-/* Whether the path is selected, if it has a linear layer: an embedding or a head only if a GLOB matches it. */
+/* Whether the path is selected, if it has a linear layer: embedding and head only if a GLOB matches them. */
 static bool selected(const struct config *c, const struct selection *layers, const char *path)
 {
 	size_t block, row;

@@ -46,8 +46,8 @@ void setting_parse_group(void *group, const char *option, const char *text)
 	const char *end = number_size(text, &columns);
 	const bool channel = !strcmp(text, "channel"), tensor = !strcmp(text, "tensor");
 
-	if (!channel && !tensor && (!end || *end || !columns || columns > LINEAR_COLUMNS))
+	if (!channel && !tensor && (!end || *end || !columns || columns > LINEAR_MOST))
 		misuse("--%s: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'",
-			option, text, LINEAR_COLUMNS);
+			option, text, LINEAR_MOST);
 	*(long *)group = channel ? 0 : tensor ? -1 : (long)columns;
 }

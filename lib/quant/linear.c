@@ -7,7 +7,7 @@
 #include "quant/pack.h"
 
 /* Columns decoded, and rows rounded, at once; numbers below which one thread is quicker. */
-enum { COLUMNS = LINEAR_COLUMNS_AT_ONCE, ROWS = 32, FEW_NUMBERS = 1 << 16 };
+enum { COLUMNS = LINEAR_COLUMNS, ROWS = 32, FEW_NUMBERS = 1 << 16 };
 
 size_t linear_group(const struct linear *l, size_t column)
 {

@@ -16,7 +16,7 @@
 #include "num/format.h"
 #include "num/half.h"
 
-enum { LINEAR_COLUMNS = 1000000000 };	/* of a layer or of a group, at most */
+enum { LINEAR_MOST = 1000000000 };	/* columns of a layer or of a group */
 
 enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_DYNAMIC_TOKEN, INPUT_STATIC_MODALITY };
 
@@ -59,8 +59,8 @@ size_t linear_groups(size_t in, long group);
 
 /* Effective weight Ŵ in float, rows [first, first + n). */
 void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
-/* The same of columns [i, i + n) of one row, n ≤ LINEAR_COLUMNS_AT_ONCE, i a multiple of 32. */
-enum { LINEAR_COLUMNS_AT_ONCE = 256 };
+/* The same of columns [i, i + n) of one row, n ≤ LINEAR_COLUMNS, i a multiple of 32. */
+enum { LINEAR_COLUMNS = 256 };
 void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, float w[n]);
 
 /* Whether the layer rounds its inputs, and whether two layers make the same numbers of the same input. */

@@ -88,7 +88,7 @@ static bool positive(const struct linear *l, size_t n, const void *x, char why[M
 	(void)l;
 	for (size_t i = 0; i < n; i++)
 		if (!(scale[i] > 0) || isinf(scale[i])) {
-			snprintf(why, MEMBER_WHY, "holds %g, positive scales were expected",
+			snprintf(why, MEMBER_WHY, "holds %g, expected positive scales",
 				(double)scale[i]);
 			return false;
 		}
@@ -175,7 +175,7 @@ static bool one_or_all(const struct linear *l, size_t n, const void *x, char why
 {
 	if (n == 1 || n == l->out)
 		return positive(l, n, x, why);
-	snprintf(why, MEMBER_WHY, "has %zu values, 1 or %zu were expected", n, l->out);
+	snprintf(why, MEMBER_WHY, "has %zu values, expected 1 or %zu", n, l->out);
 	return false;
 }
 
@@ -185,7 +185,7 @@ static bool one_a_modality(const struct linear *l, size_t n, const void *x, char
 
 	if (n && (n == 1 || !tensor))
 		return positive(l, n, x, why);
-	snprintf(why, MEMBER_WHY, "has %zu values, %s was expected", n, tensor ? "1" : "one per modality");
+	snprintf(why, MEMBER_WHY, "has %zu values, expected %s", n, tensor ? "1" : "one per modality");
 	return false;
 }
 
@@ -197,7 +197,7 @@ static bool no_zero_point(const struct linear *l, size_t n, const void *x, char 
 	(void)l, (void)n;
 	if (f->asymmetric)
 		snprintf(why, MEMBER_WHY,
-			"is '%s', which has a zero point; a format without one was expected", f->name);
+			"is '%s', which has a zero point, expected a format without one", f->name);
 	return !f->asymmetric;
 }
 
@@ -220,7 +220,7 @@ const struct member members[] = {
 		.rank = 2, .extent = { AT(out) }, .last = words_of_row, .sound = codes_of_format,
 		.bits = storage_bits },
 	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_PACKED, AT(in), .of = "packed",
-		.least = 1, .most = LINEAR_COLUMNS, .meaning = "how many columns are packed" },
+		.least = 1, .most = LINEAR_MOST, .meaning = "how many columns are packed" },
 	{ "codes", MEMBER_U8, MEMBER_WEIGHT, FORM_CODES, AT(codes),
 		.rank = 2, .extent = { AT(out), AT(in) }, .sound = codes_of_format, .bits = storage_bits },
 	{ "scale", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale),
@@ -233,7 +233,7 @@ const struct member members[] = {
 		.rank = 1, .extent = { AT(in) }, .sound = groups_of_layer, .bits = index_bits },
 	{ "storage", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage) },
 	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .least = -1,
-		.most = LINEAR_COLUMNS, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
+		.most = LINEAR_MOST, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
 	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,
 		.least = 1, .most = 8, .meaning = "the width of the storage format" },
 	{ "compute", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(compute), .optional = true,

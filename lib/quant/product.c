@@ -72,9 +72,9 @@ static void bf16_panel(const struct linear *l, size_t first, size_t n, uint32_t 
 		bf16_pack(n, l->in, panel, (const uint16_t (*)[l->in])l->weight + first);
 		return;
 	}
-	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS_AT_ONCE) {
-		const size_t columns = least(LINEAR_COLUMNS_AT_ONCE, l->in - i);
-		float wide[LINEAR_COLUMNS_AT_ONCE];
+	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
+		const size_t columns = least(LINEAR_COLUMNS, l->in - i);
+		float wide[LINEAR_COLUMNS];
 		uint16_t narrow[ROWS][columns];
 
 		for (size_t o = 0; o < n; o++) {

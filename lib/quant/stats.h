@@ -38,6 +38,6 @@ size_t stats_workspace(size_t m, size_t n);
 
 void stats_weight(const struct linear *l, struct weight_stats *s, void *work);
 /* w: the reference, of the extents of v. h: [n][n] or NULL. False if the sums with h are not finite. */
-bool stats_difference(const struct linear *w, const struct linear *v, const float *h, struct weight_difference *d,
-	void *work);
+bool stats_difference(const struct linear *w, const struct linear *v, const float *h,
+	struct weight_difference *d, void *work);
 #endif

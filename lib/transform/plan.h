@@ -25,9 +25,9 @@ struct plan {
 };
 
 /*
- * path NULL: there is none. rows: the options of a layer, all: of the tool, both parsed. A line that cannot be
- * read, or gives an option a value that the command line could not, is a misuse, naming it. Warns of options of
- * the command line that change nothing under the others and the plan.
+ * path NULL: there is none. rows: the options of a layer, all: of the tool, both parsed. A line that cannot
+ * be read, or gives an option a value that the command line could not, is a misuse, naming it. Warns of
+ * options of the command line that change nothing under the others and the plan.
  */
 struct plan plan_read(const char *path, const struct option_row *rows, const struct option_row *all,
 	struct method_options *options);
