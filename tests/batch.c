@@ -396,8 +396,8 @@ static void prefixes_are_shared(void **unused)
 	(void)unused;
 	for (size_t m = 0; m < MODELS; m++) {
 		struct reference r = open_reference(models[m]);
-		size_t hidden = r.config.hidden, row = hidden * sizeof(float);
-		struct work work = work_make(&r.config, ROWS, ROWS, ROWS);
+		size_t hidden = r.config.stack->hidden, row = hidden * sizeof(float);
+		struct work work = work_make(r.config.stack, ROWS, ROWS, ROWS);
 		float *x = xalloc(ROWS, row), *alone[2] = { xalloc(ROWS, row), xalloc(ROWS, row) };
 		const struct sequence shared[] = { { .length = PREFIX }, { .first = PREFIX, .length = FIRST, .past = PREFIX },
 			{ .first = PREFIX + FIRST, .length = SECOND, .past = PREFIX } };
@@ -408,7 +408,7 @@ static void prefixes_are_shared(void **unused)
 		memcpy(alone[1], x, PREFIX * row);
 		memcpy(alone[1] + PREFIX * hidden, x + (PREFIX + FIRST) * hidden, SECOND * row);
 		for (size_t i = 0; i < r.config.blocks; i++) {
-			struct block *b = block_read(r.image, &r.config, i);
+			struct block *b = block_read(r.image, &r.config, r.config.stack, i);
 
 			block_forward(b, &work, &batch, (float (*)[hidden])x, NULL, NULL);
 			for (size_t s = 0; s < 2; s++) {

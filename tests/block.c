@@ -75,10 +75,10 @@ static struct architecture row_of(const struct variant *v)
 	return y;
 }
 
-static struct config config_of(const struct variant *v, const struct architecture *row)
+static struct stack stack_of(const struct variant *v, const struct architecture *row)
 {
-	return (struct config){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM, .intermediate = INNER,
-		.blocks = 1, .vocab = 8, .positions = 64, .eps = 1e-5, .activation = ACTIVATION_SILU, .theta = 100, .factor = 1,
+	return (struct stack){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM, .intermediate = INNER,
+		.blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU, .theta = 100, .factor = 1,
 		.parallel = row->residual == RESIDUAL_PARALLEL, .rotary = v->rotary, .attention_scale = v->scale,
 		.attention_cap = v->cap, .window = v->window };
 }
@@ -94,21 +94,21 @@ static void write_random(struct output *out, const char *name, const char *membe
 	free(path), free(x);
 }
 
-static void write_norm(struct output *out, const struct config *c, const char *name, size_t n)
+static void write_norm(struct output *out, const struct stack *s, const char *name, size_t n)
 {
 	if (!name)
 		return;
 	write_random(out, name, "weight", 1, n);
-	if (c->arch->norm_kind == NORM_LAYER)
+	if (s->arch->norm_kind == NORM_LAYER)
 		write_random(out, name, "bias", 1, n);
 }
 
-static size_t width_of_head_norm(const struct config *c, int of)
+static size_t width_of_head_norm(const struct stack *s, int of)
 {
-	return (c->arch->head_norm_kind == HEAD_NORM_EACH ? 1 : of ? KV : HEADS) * DIM;
+	return (s->arch->head_norm_kind == HEAD_NORM_EACH ? 1 : of ? KV : HEADS) * DIM;
 }
 
-static struct image *write_block(const struct config *c)
+static struct image *write_block(const struct stack *s)
 {
 	char path[] = "/tmp/ptq-block-XXXXXX";
 	struct image *image;
@@ -118,11 +118,11 @@ static struct image *write_block(const struct config *c)
 	out = output_open(path, "model");
 	output_start(out, 0, 1);
 	for (int i = 0; i < NORM_PLACES; i++)
-		write_norm(out, c, c->arch->norm[i], HIDDEN);
+		write_norm(out, s, s->arch->norm[i], HIDDEN);
 	for (int i = 0; i < 2; i++)
-		write_norm(out, c, c->arch->head_norm[i], width_of_head_norm(c, i));
-	for (const struct linear_row *l = c->arch->linear; l->name; l++)
-		write_random(out, l->name, "weight", config_out(c, l->role), config_in(c, l->projection));
+		write_norm(out, s, s->arch->head_norm[i], width_of_head_norm(s, i));
+	for (const struct linear_row *l = s->arch->linear; l->name; l++)
+		write_random(out, l->name, "weight", stack_out(s, l->role), stack_in(s, l->projection));
 	output_end(out);
 	output_close(out);
 	image = image_open(path, "model");
@@ -142,17 +142,17 @@ static const float *member(const struct image *image, const char *name, const ch
 	return there ? t.data : NULL;
 }
 
-static void plain_norm(const struct image *image, const struct config *c, const char *name, size_t n, double *x)
+static void plain_norm(const struct image *image, const struct stack *s, const char *name, size_t n, double *x)
 {
 	const float *gain = member(image, name, "weight"), *shift = member(image, name, "bias");
 	double mean = 0, square = 0;
 
-	for (size_t i = 0; i < n && c->arch->norm_kind == NORM_LAYER; i++)
+	for (size_t i = 0; i < n && s->arch->norm_kind == NORM_LAYER; i++)
 		mean += x[i] / (double)n;
 	for (size_t i = 0; i < n; i++)
 		square += (x[i] - mean) * (x[i] - mean) / (double)n;
 	for (size_t i = 0; i < n; i++)
-		x[i] = (x[i] - mean) / sqrt(square + c->eps) * (double)gain[i] + (shift ? (double)shift[i] : 0);
+		x[i] = (x[i] - mean) / sqrt(square + s->eps) * (double)gain[i] + (shift ? (double)shift[i] : 0);
 }
 
 static void plain_linear(const struct image *image, const char *name, size_t out, size_t in, double *y, const double *x)
@@ -166,15 +166,15 @@ static void plain_linear(const struct image *image, const char *name, size_t out
 	}
 }
 
-static void plain_rotate(const struct config *c, size_t heads, size_t position, double *x)
+static void plain_rotate(const struct stack *s, size_t heads, size_t position, double *x)
 {
-	size_t half = c->rotary / 2;
+	size_t half = s->rotary / 2;
 
 	for (size_t h = 0; h < heads; h++)
 		for (size_t i = 0; i < half; i++) {
-			double angle = (double)position * pow(c->theta, -2.0 * (double)i / (double)c->rotary);
-			double *a = x + h * DIM + (c->arch->rotary_interleaved ? 2 * i : i);
-			double *b = c->arch->rotary_interleaved ? a + 1 : a + half, was = *a;
+			double angle = (double)position * pow(s->theta, -2.0 * (double)i / (double)s->rotary);
+			double *a = x + h * DIM + (s->arch->rotary_interleaved ? 2 * i : i);
+			double *b = s->arch->rotary_interleaved ? a + 1 : a + half, was = *a;
 
 			*a = was * cos(angle) - *b * sin(angle);
 			*b = *b * cos(angle) + was * sin(angle);
@@ -182,32 +182,32 @@ static void plain_rotate(const struct config *c, size_t heads, size_t position, 
 }
 
 /* Queries, keys and values of a token at a position. */
-static void plain_qkv(const struct image *image, const struct config *c, size_t position, const double x[HIDDEN], double q[Q], double k[K],
+static void plain_qkv(const struct image *image, const struct stack *s, size_t position, const double x[HIDDEN], double q[Q], double k[K],
 	double v[K])
 {
 	plain_linear(image, "q_proj", Q, HIDDEN, q, x);
 	plain_linear(image, "k_proj", K, HIDDEN, k, x);
 	plain_linear(image, "v_proj", K, HIDDEN, v, x);
-	for (int i = 0; i < 2 && c->arch->head_norm[0]; i++)
-		for (size_t at = 0, n = width_of_head_norm(c, i); at < (i ? K : Q); at += n)
-			plain_norm(image, c, c->arch->head_norm[i], n, (i ? k : q) + at);
-	plain_rotate(c, HEADS, position, q);
-	plain_rotate(c, KV, position, k);
+	for (int i = 0; i < 2 && s->arch->head_norm[0]; i++)
+		for (size_t at = 0, n = width_of_head_norm(s, i); at < (i ? K : Q); at += n)
+			plain_norm(image, s, s->arch->head_norm[i], n, (i ? k : q) + at);
+	plain_rotate(s, HEADS, position, q);
+	plain_rotate(s, KV, position, k);
 }
 
-static void plain_attend(const struct config *c, size_t p, double y[Q], const double q[Q], double k[TOKENS][K], double v[TOKENS][K])
+static void plain_attend(const struct stack *s, size_t p, double y[Q], const double q[Q], double k[TOKENS][K], double v[TOKENS][K])
 {
 	for (size_t h = 0; h < HEADS; h++) {
-		size_t from = c->window && p + 1 > c->window ? p + 1 - c->window : 0, kv = h / (HEADS / KV) * DIM;
+		size_t from = s->window && p + 1 > s->window ? p + 1 - s->window : 0, kv = h / (HEADS / KV) * DIM;
 		double weight[TOKENS], sum = 0;
 
 		for (size_t t = from; t <= p; t++) {
-			double s = 0;
+			double z = 0;
 
 			for (size_t i = 0; i < DIM; i++)
-				s += q[h * DIM + i] * k[t][kv + i] * c->attention_scale;
-			s = c->attention_cap > 0 ? c->attention_cap * tanh(s / c->attention_cap) : s;
-			sum += weight[t] = exp(s);
+				z += q[h * DIM + i] * k[t][kv + i] * s->attention_scale;
+			z = s->attention_cap > 0 ? s->attention_cap * tanh(z / s->attention_cap) : z;
+			sum += weight[t] = exp(z);
 		}
 		for (size_t i = 0; i < DIM; i++) {
 			y[h * DIM + i] = 0;
@@ -217,15 +217,15 @@ static void plain_attend(const struct config *c, size_t p, double y[Q], const do
 	}
 }
 
-static void plain_mlp(const struct image *image, const struct config *c, double y[HIDDEN], const double x[HIDDEN])
+static void plain_mlp(const struct image *image, const struct stack *s, double y[HIDDEN], const double x[HIDDEN])
 {
 	double up[INNER], gate[INNER];
 
 	plain_linear(image, "up_proj", INNER, HIDDEN, up, x);
-	if (c->arch->mlp_kind == MLP_GATED)
+	if (s->arch->mlp_kind == MLP_GATED)
 		plain_linear(image, "gate_proj", INNER, HIDDEN, gate, x);
 	for (size_t i = 0; i < INNER; i++)
-		up[i] = c->arch->mlp_kind == MLP_GATED ? gate[i] / (1 + exp(-gate[i])) * up[i] : up[i] / (1 + exp(-up[i]));
+		up[i] = s->arch->mlp_kind == MLP_GATED ? gate[i] / (1 + exp(-gate[i])) * up[i] : up[i] / (1 + exp(-up[i]));
 	plain_linear(image, "down_proj", HIDDEN, INNER, y, up);
 }
 
@@ -235,33 +235,33 @@ static void add(double x[HIDDEN], const double y[HIDDEN])
 		x[i] += y[i];
 }
 
-static void plain_block(const struct image *image, const struct config *c, double x[TOKENS][HIDDEN])
+static void plain_block(const struct image *image, const struct stack *s, double x[TOKENS][HIDDEN])
 {
-	const struct architecture *a = c->arch;
+	const struct architecture *a = s->arch;
 	double q[TOKENS][Q], k[TOKENS][K], v[TOKENS][K];
 
 	for (size_t t = 0; t < TOKENS; t++) {
 		double normed[HIDDEN];
 
 		memcpy(normed, x[t], sizeof normed);
-		plain_norm(image, c, a->norm[BEFORE_ATTENTION], HIDDEN, normed);
-		plain_qkv(image, c, t, normed, q[t], k[t], v[t]);
+		plain_norm(image, s, a->norm[BEFORE_ATTENTION], HIDDEN, normed);
+		plain_qkv(image, s, t, normed, q[t], k[t], v[t]);
 	}
 	for (size_t t = 0; t < TOKENS; t++) {
 		double attended[Q], attention[HIDDEN], input[HIDDEN], mlp[HIDDEN];
 
-		plain_attend(c, t, attended, q[t], k, v);
+		plain_attend(s, t, attended, q[t], k, v);
 		plain_linear(image, "o_proj", HIDDEN, Q, attention, attended);
 		if (a->norm[AFTER_ATTENTION])
-			plain_norm(image, c, a->norm[AFTER_ATTENTION], HIDDEN, attention);
-		if (!c->parallel)
+			plain_norm(image, s, a->norm[AFTER_ATTENTION], HIDDEN, attention);
+		if (!s->parallel)
 			add(x[t], attention);
 		memcpy(input, x[t], sizeof input);
-		plain_norm(image, c, a->norm[a->norm[BEFORE_MLP] ? BEFORE_MLP : BEFORE_ATTENTION], HIDDEN, input);
-		plain_mlp(image, c, mlp, input);
+		plain_norm(image, s, a->norm[a->norm[BEFORE_MLP] ? BEFORE_MLP : BEFORE_ATTENTION], HIDDEN, input);
+		plain_mlp(image, s, mlp, input);
 		if (a->norm[AFTER_MLP])
-			plain_norm(image, c, a->norm[AFTER_MLP], HIDDEN, mlp);
-		if (c->parallel)
+			plain_norm(image, s, a->norm[AFTER_MLP], HIDDEN, mlp);
+		if (s->parallel)
 			add(x[t], attention);
 		add(x[t], mlp);
 	}
@@ -275,17 +275,18 @@ static void blocks_are_their_rows(void **unused)
 	(void)unused;
 	for (size_t n = 0; n < VARIANTS; n++) {
 		const struct architecture row = row_of(&variants[n]);
-		const struct config c = config_of(&variants[n], &row);
-		struct image *image = write_block(&c);
-		struct block *b = block_read(image, &c, 0);
-		struct work work = work_make(&c, TOKENS, 4, TOKENS);	/* the MLP in pieces of 4 tokens */
+		const struct config c = { .stacks = 1, .blocks = 1, .stack = { stack_of(&variants[n], &row) } };
+		const struct stack *s = c.stack;
+		struct image *image = write_block(s);
+		struct block *b = block_read(image, &c, s, 0);
+		struct work work = work_make(s, TOKENS, 4, TOKENS);	/* the MLP in pieces of 4 tokens */
 		float x[TOKENS][HIDDEN];
 		double y[TOKENS][HIDDEN], worst = 0, top = 0, error;
 
 		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
 			y[i / HIDDEN][i % HIDDEN] = x[i / HIDDEN][i % HIDDEN] = uniform();
 		block_forward(b, &work, &batch, x, NULL, NULL);
-		plain_block(image, &c, y);
+		plain_block(image, s, y);
 		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
 			error = (double)x[i / HIDDEN][i % HIDDEN] - y[i / HIDDEN][i % HIDDEN], worst = fmax(worst, fabs(error)),
 				top = fmax(top, fabs(y[i / HIDDEN][i % HIDDEN]));

@@ -45,10 +45,10 @@ static void keys(void **unused)
 	double f[8];
 
 	(void)unused;
-	assert_int_equal(c.kv_heads, 4);
-	assert_int_equal(c.head_dim, 16);
+	assert_int_equal(c.stack->kv_heads, 4);
+	assert_int_equal(c.stack->head_dim, 16);
 	assert_int_equal(c.bos, 1);
-	assert_int_equal(config_out(&c, ROLE_QKV), 192);
+	assert_int_equal(stack_out(c.stack, ROLE_QKV), 192);
 	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row) && block == 2 && row == 5);
 	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row));	/* there are 3 */
 	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block) && block == 3);
@@ -59,7 +59,7 @@ static void keys(void **unused)
 
 	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7,"
 		"\"head_dim\": null");
-	config_rope(&c, f);
+	stack_rope(c.stack, f);
 	assert_true(f[0] == 1 && fabs(f[4] - 0.1) < 1e-15);
 	assert_true(c.eos_count == 2 && c.eos[1] == 5 && c.bos == 7);
 
@@ -69,15 +69,15 @@ static void keys(void **unused)
 	assert_true(c.eos_count == 0 && c.bos == -1);
 
 	c = parse(", \"sliding_window\": 9");
-	assert_true(config_sliding_window(&c, 0) == 9 && config_sliding_window(&c, 2) == 9);
+	assert_true(stack_window(c.stack, 0) == 9 && stack_window(c.stack, 2) == 9);
 	c = parse(", \"sliding_window\": null");
-	assert_int_equal(config_sliding_window(&c, 0), 0);
+	assert_int_equal(stack_window(c.stack, 0), 0);
 	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\", \"use_sliding_window\": true,"
 		"\"max_window_layers\": 2");
-	assert_true(config_sliding_window(&c, 1) == 0 && config_sliding_window(&c, 2) == 9);
+	assert_true(stack_window(c.stack, 1) == 0 && stack_window(c.stack, 2) == 9);
 	config_free(&c);
 	c = parse(", \"sliding_window\": 9, \"x\": \"qwen\"");
-	assert_int_equal(config_sliding_window(&c, 2), 0);
+	assert_int_equal(stack_window(c.stack, 2), 0);
 }
 
 /* Without any key but model_type: the defaults of transformers 5's classes, configuration_TYPE.py. */
@@ -115,23 +115,23 @@ static void defaults_of_classes(void **unused)
 		struct config c = config_parse("x", text);
 
 		assert_int_equal(c.vocab, expected[i].vocab);
-		assert_int_equal(c.hidden, expected[i].hidden);
-		assert_int_equal(c.blocks, expected[i].blocks);
-		assert_int_equal(c.heads, expected[i].heads);
-		assert_int_equal(c.kv_heads, expected[i].kv_heads);
-		assert_int_equal(c.head_dim, expected[i].head_dim);
-		assert_int_equal(c.intermediate, expected[i].intermediate);
+		assert_int_equal(c.stack->hidden, expected[i].hidden);
+		assert_int_equal(c.stack->blocks, expected[i].blocks);
+		assert_int_equal(c.stack->heads, expected[i].heads);
+		assert_int_equal(c.stack->kv_heads, expected[i].kv_heads);
+		assert_int_equal(c.stack->head_dim, expected[i].head_dim);
+		assert_int_equal(c.stack->intermediate, expected[i].intermediate);
 		assert_int_equal(c.positions, expected[i].positions);
-		assert_true(c.eps == expected[i].eps && c.tied == expected[i].tied);
+		assert_true(c.stack->eps == expected[i].eps && c.tied == expected[i].tied);
 		assert_int_equal(c.bos, expected[i].bos);
 		assert_int_equal(c.eos_count, expected[i].eos >= 0);
 		assert_true(!c.eos_count || c.eos[0] == expected[i].eos);
-		assert_int_equal(config_sliding_window(&c, 0), expected[i].window);
-		assert_int_equal(config_sliding_window(&c, c.blocks - 1), expected[i].window);
-		assert_int_equal(c.rotary, expected[i].rotary);
-		assert_int_equal(c.activation, expected[i].activation);
-		assert_true(c.parallel == !strcmp(expected[i].type, "gpt_neox"));
-		assert_true(!strcmp(expected[i].type, "gpt2") || c.theta == 10000);
+		assert_int_equal(stack_window(c.stack, 0), expected[i].window);
+		assert_int_equal(stack_window(c.stack, c.stack->blocks - 1), expected[i].window);
+		assert_int_equal(c.stack->rotary, expected[i].rotary);
+		assert_int_equal(c.stack->activation, expected[i].activation);
+		assert_true(c.stack->parallel == !strcmp(expected[i].type, "gpt_neox"));
+		assert_true(!strcmp(expected[i].type, "gpt2") || c.stack->theta == 10000);
 		config_free(&c);
 		free(text);
 	}
@@ -150,6 +150,7 @@ static void rows_are_whole(void **unused)
 		assert_ptr_equal(architecture_find(a->model_type, "Other"), a);
 		assert_ptr_equal(architecture_find(NULL, a->name), a);
 		assert_ptr_equal(c.arch, a);
+		assert_true(c.stacks == 1 && c.stack->arch == a && !c.stack->first && c.blocks == c.stack->blocks);
 		while (a->layout[patterns])
 			patterns++;
 		assert_string_equal(a->layout[patterns - 1], "*");
@@ -159,7 +160,7 @@ static void rows_are_whole(void **unused)
 			assert_int_equal(a->head_norm_kind == HEAD_NORM_NONE, !a->head_norm[i]);
 		assert_true(a->buffers && a->final_norm && a->head && a->norm[BEFORE_ATTENTION]);
 		for (const struct linear_row *l = a->linear; l->name; l++) {
-			char *path = config_path(&c, 1, l->name);
+			char *path = stack_path(c.stack, 1, l->name);
 
 			assert_false(made[l->role]);
 			made[l->role] = true;
@@ -179,10 +180,10 @@ static void rows_are_whole(void **unused)
 	}
 }
 
-/* The rows of a checkpoint's tensor that are the layer's, in its order, by config_rows(). */
-static void rows_of(const struct config *c, const struct linear_row *row, size_t n, size_t at[n])
+/* The rows of a checkpoint's tensor that are the layer's, in its order, by stack_rows(). */
+static void rows_of(const struct stack *s, const struct linear_row *row, size_t n, size_t at[n])
 {
-	struct row_place p = config_rows(c, row);
+	struct row_place p = stack_rows(s, row);
 
 	assert_int_equal(p.groups * p.each, n);
 	for (size_t i = 0; i < n; i++)
@@ -201,21 +202,21 @@ static void fused_layers(void **unused)
 		{ "gate", ROLE_GATE, PROJECTION_GATE_UP, ROWS_FUSED, "gate_up" },
 		{ "up", ROLE_UP, PROJECTION_GATE_UP, ROWS_FUSED, "gate_up" },
 	} };
-	const struct config c = { .arch = &a, .hidden = Q, .heads = HEADS, .kv_heads = KV, .head_dim = D,
+	const struct stack s = { .arch = &a, .hidden = Q, .heads = HEADS, .kv_heads = KV, .head_dim = D,
 		.intermediate = INNER };
 	size_t at[Q];
 
 	(void)unused;
-	rows_of(&c, &a.linear[0], Q, at);
+	rows_of(&s, &a.linear[0], Q, at);
 	assert_true(at[0] == 0 && at[Q - 1] == Q - 1);
-	rows_of(&c, &a.linear[1], KV * D, at);
+	rows_of(&s, &a.linear[1], KV * D, at);
 	assert_true(at[0] == Q && at[KV * D - 1] == Q + KV * D - 1);
-	rows_of(&c, &a.linear[2], KV * D, at);
+	rows_of(&s, &a.linear[2], KV * D, at);
 	assert_true(at[0] == Q + KV * D && at[KV * D - 1] == Q + 2 * KV * D - 1);
-	assert_int_equal(config_rows(&c, &a.linear[0]).rows, Q + 2 * KV * D);
-	rows_of(&c, &a.linear[3], Q, at);
-	assert_true(at[0] == 0 && at[Q - 1] == Q - 1 && config_rows(&c, &a.linear[3]).rows == Q);
-	rows_of(&c, &a.linear[5], INNER, at);
+	assert_int_equal(stack_rows(&s, &a.linear[0]).rows, Q + 2 * KV * D);
+	rows_of(&s, &a.linear[3], Q, at);
+	assert_true(at[0] == 0 && at[Q - 1] == Q - 1 && stack_rows(&s, &a.linear[3]).rows == Q);
+	rows_of(&s, &a.linear[5], INNER, at);
 	assert_true(at[0] == INNER && at[INNER - 1] == 2 * INNER - 1);
 
 	for (int i = 0; i < 3; i++)
@@ -223,7 +224,7 @@ static void fused_layers(void **unused)
 	for (size_t i = 0; i < 3; i++) {
 		size_t heads = i ? KV : HEADS, each = heads / KV, before = i ? HEADS / KV + i - 1 : 0;
 
-		rows_of(&c, &a.linear[i], heads * D, at);
+		rows_of(&s, &a.linear[i], heads * D, at);
 		for (size_t h = 0; h < heads; h++)
 			for (size_t j = 0; j < D; j++)
 				assert_int_equal(at[h * D + j], h / each * ROW + (before + h % each) * D + j);

@@ -57,7 +57,7 @@ static struct made *make(const struct windows *w, size_t vocab, size_t hidden)
 {
 	struct made *m = xalloc(1, sizeof *m);
 
-	m->config = (struct config){ .vocab = vocab, .hidden = hidden };
+	m->config = (struct config){ .vocab = vocab, .stacks = 1, .stack = { { .hidden = hidden } } };
 	m->f = forward_open(&m->config, w, SIZE_MAX);
 	m->f->normed = true;
 	m->weight = xalloc(vocab * hidden, sizeof *m->weight);

@@ -181,8 +181,8 @@ static void steps_are_the_whole(void **unused)
 		struct reference r = open_reference(models[i]);
 		size_t n = r.windows.n, ctx = r.windows.longest, vocab = r.config.vocab, past = 0;
 		struct resident model = resident_open(r.image, &r.config);
-		struct work work = work_make(&r.config, n * 12, n * 12, ctx);
-		struct cache cache = cache_make(&r.config, n, ctx);
+		struct work work = work_make(r.config.stack, n * 12, n * 12, ctx);
+		struct cache cache = cache_make(r.config.stack, n, ctx);
 		float *y = xalloc(n * vocab, sizeof *y), *all = all_logits(&r, SIZE_MAX);
 		double worst = 0;
 
@@ -344,10 +344,10 @@ static void calibration_sums(void **unused)
 	assert_ptr_equal(up, calibrate_find(&k, "/model/layers/1/mlp/gate_proj"));
 	assert_null(calibrate_find(&k, "/lm_head"));
 	assert_int_equal(q->count, r.rows);
-	assert_int_equal(down->in, r.config.intermediate);
+	assert_int_equal(down->in, r.config.stack->intermediate);
 
 	/* An RMS norm without its gain has mean square 1 (eps aside): Σ_j H_jj / gain_j² = count · hidden. */
-	float *gain = layer_vector(r.image, "/model/layers/1/input_layernorm/weight", r.config.hidden);
+	float *gain = layer_vector(r.image, "/model/layers/1/input_layernorm/weight", r.config.stack->hidden);
 	double trace = 0;
 
 	for (size_t j = 0; j < q->in; j++)
@@ -586,9 +586,9 @@ static void blocks_take_other_layers(void **unused)
 {
 	enum { N = 11 };
 	struct reference r = open_reference("llama-gqa");
-	struct block *b = block_read(r.image, &r.config, 0);
-	struct work work = work_make(&r.config, N, N, N);
-	size_t hidden = r.config.hidden, bytes = N * hidden * sizeof(float);
+	struct block *b = block_read(r.image, &r.config, r.config.stack, 0);
+	struct work work = work_make(r.config.stack, N, N, N);
+	size_t hidden = r.config.stack->hidden, bytes = N * hidden * sizeof(float);
 	struct linear old = b->projection[PROJECTION_GATE_UP].layer[1].linear, other = old;
 	float *zeros = xalloc(old.out * old.in, sizeof *zeros), *x = xalloc(3, bytes);
 	static const char up[] = "/model/layers/0/mlp/up_proj";

@@ -37,7 +37,7 @@ static struct calibration calibrated(const struct image *image, const struct con
 	uint64_t drawn = 0;
 
 	for (size_t i = 0; i < 4 * c->blocks; i++) {
-		const size_t in = config_in(c, names[i % 4]);
+		const size_t in = stack_in(c->stack, names[i % 4]);
 		float *x = xalloc(TOKENS * in, sizeof *x);
 
 		for (size_t j = 0; j < TOKENS * in; j++)

@@ -15,36 +15,36 @@ static size_t most(size_t a, size_t b)
 }
 
 /* The norm of that name below the block, or none where the architecture has no name for it. */
-static struct norm block_norm(const struct image *image, const struct config *c, size_t index, const char *name, size_t width)
+static struct norm block_norm(const struct image *image, const struct stack *s, size_t index, const char *name, size_t width)
 {
-	char *path = name ? config_path(c, index, name) : NULL;
-	struct norm y = path ? norm_read(image, path, c, width) : (struct norm){ .n = 0 };
+	char *path = name ? stack_path(s, index, name) : NULL;
+	struct norm y = path ? norm_read(image, path, s, width) : (struct norm){ .n = 0 };
 
 	free(path);
 	return y;
 }
 
-static void fill(struct block *b, const struct image *image, size_t index)
+static void fill(struct block *b, const struct image *image, const struct stack *s, size_t index)
 {
-	const struct config *c = b->config;
-	const bool each = c->arch->head_norm_kind == HEAD_NORM_EACH;
+	const bool each = s->arch->head_norm_kind == HEAD_NORM_EACH;
 
+	b->stack = s;
 	b->index = index;
 	for (int i = 0; i < NORM_PLACES; i++)
-		b->norm[i] = block_norm(image, c, index, c->arch->norm[i], c->hidden);
+		b->norm[i] = block_norm(image, s, index, s->arch->norm[i], s->hidden);
 	for (int i = 0; i < 2; i++)
-		b->head_norm[i] = block_norm(image, c, index, c->arch->head_norm[i],
-			(each ? 1 : i ? c->kv_heads : c->heads) * c->head_dim);
+		b->head_norm[i] = block_norm(image, s, index, s->arch->head_norm[i],
+			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim);
 	for (int i = 0; i < PROJECTIONS; i++)
-		projection_read(&b->projection[i], image, c, index, (enum projection_name)i);
+		projection_read(&b->projection[i], image, b->config, s, index, (enum projection_name)i);
 }
 
-struct block *block_read(const struct image *image, const struct config *c, size_t index)
+struct block *block_read(const struct image *image, const struct config *c, const struct stack *s, size_t index)
 {
 	struct block *b = xalloc(1, sizeof *b);
 
 	b->config = c;
-	fill(b, image, index);
+	fill(b, image, s, index);
 	return b;
 }
 
@@ -56,12 +56,12 @@ static void free_norms(struct block *b)
 		norm_free(&b->head_norm[i]);
 }
 
-void block_next(struct block *b, const struct image *image, size_t index)
+void block_next(struct block *b, const struct image *image, const struct stack *s, size_t index)
 {
 	free_norms(b);
 	for (int i = 0; i < PROJECTIONS; i++)
 		projection_empty(&b->projection[i]);
-	fill(b, image, index);
+	fill(b, image, s, index);
 }
 
 void block_free(struct block *b)
@@ -85,16 +85,16 @@ void block_replace(struct block *b, const char *path, const struct linear *l)
 			projection_set(&b->projection[k], i, l);
 			return;
 		}
-	die("%s: no linear layer of block %zu", path, b->index);
+	die("%s: no linear layer of block %zu", path, b->stack->first + b->index);
 }
 
-struct cache cache_make(const struct config *c, size_t sequences, size_t capacity)
+struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity)
 {
-	size_t width = c->kv_heads * c->head_dim;
+	size_t width = s->kv_heads * s->head_dim;
 	struct cache k = { .sequences = sequences, .capacity = capacity, .width = width };
 
-	k.k = xalloc(c->blocks * sequences * capacity, width * sizeof *k.k);
-	k.v = xalloc(c->blocks * sequences * capacity, width * sizeof *k.v);
+	k.k = xalloc(s->blocks * sequences * capacity, width * sizeof *k.k);
+	k.v = xalloc(s->blocks * sequences * capacity, width * sizeof *k.v);
 	return k;
 }
 
@@ -106,30 +106,30 @@ void cache_free(struct cache *k)
 }
 
 /* Norms of a block's kind: which ones config.json's architecture has. */
-static bool has_norm(const struct config *c, enum norm_place place)
+static bool has_norm(const struct stack *s, enum norm_place place)
 {
-	return c->arch->norm[place] != NULL;
+	return s->arch->norm[place] != NULL;
 }
 
-struct work work_make(const struct config *c, size_t tokens, size_t piece, size_t positions)
+struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
 {
-	size_t qkv = config_out(c, ROLE_QKV), q = c->heads * c->head_dim, n = c->intermediate;
-	struct work w = { .tokens = tokens, .piece = piece };
+	size_t qkv = stack_out(s, ROLE_QKV), q = s->heads * s->head_dim, n = s->intermediate;
+	struct work w = { .stack = s, .tokens = tokens, .piece = piece };
 
-	if (c->arch->position_kind == POSITION_ROPE) {
-		double *frequency = xalloc(c->rotary / 2, sizeof *frequency);
+	if (s->arch->position_kind == POSITION_ROPE) {
+		double *frequency = xalloc(s->rotary / 2, sizeof *frequency);
 
-		config_rope(c, frequency);
-		w.rope = rope_make(positions, c->rotary / 2, frequency, c->arch->rotary_interleaved);
+		stack_rope(s, frequency);
+		w.rope = rope_make(positions, s->rotary / 2, frequency, s->arch->rotary_interleaved);
 		free(frequency);
 	}
-	w.normed = xalloc(tokens, c->hidden * sizeof *w.normed);
-	w.wide = xalloc(most(tokens * qkv, piece * (c->arch->mlp_kind == MLP_GATED ? 2 * n : n)), sizeof *w.wide);
+	w.normed = xalloc(tokens, s->hidden * sizeof *w.normed);
+	w.wide = xalloc(most(tokens * qkv, piece * (s->arch->mlp_kind == MLP_GATED ? 2 * n : n)), sizeof *w.wide);
 	w.middle = xalloc(most(tokens * q, piece * n), sizeof *w.middle);
-	if (c->parallel && has_norm(c, BEFORE_MLP))
-		w.second = xalloc(tokens, c->hidden * sizeof *w.second);
-	if (has_norm(c, AFTER_ATTENTION) || has_norm(c, AFTER_MLP))
-		w.branch = xalloc(tokens, c->hidden * sizeof *w.branch);
+	if (s->parallel && has_norm(s, BEFORE_MLP))
+		w.second = xalloc(tokens, s->hidden * sizeof *w.second);
+	if (has_norm(s, AFTER_ATTENTION) || has_norm(s, AFTER_MLP))
+		w.branch = xalloc(tokens, s->hidden * sizeof *w.branch);
 	w.position = xalloc(tokens, sizeof *w.position);
 	w.rows = xalloc(tokens, sizeof *w.rows);
 	return w;
@@ -152,8 +152,8 @@ void work_free(struct work *w)
 /* Norms and turns the queries and keys of a row. */
 static void place_row(const struct block *b, const struct work *w, size_t position, float *row)
 {
-	const struct config *c = b->config;
-	size_t d = c->head_dim, q = c->heads * d, kv = c->kv_heads * d;
+	const struct stack *s = b->stack;
+	size_t d = s->head_dim, q = s->heads * d, kv = s->kv_heads * d;
 
 	for (int i = 0; i < 2; i++) {
 		const struct norm *norm = &b->head_norm[i];
@@ -162,24 +162,24 @@ static void place_row(const struct block *b, const struct work *w, size_t positi
 		if (norm->n)
 			norm_apply(norm, (i ? kv : q) / norm->n, x, (const float (*)[norm->n])x);
 	}
-	if (c->arch->position_kind == POSITION_ROPE)
-		rope_turn(&w->rope, position, c->heads + c->kv_heads, d, (float (*)[d])row);
+	if (s->arch->position_kind == POSITION_ROPE)
+		rope_turn(&w->rope, position, s->heads + s->kv_heads, d, (float (*)[d])row);
 }
 
 /* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache, if there is one. */
-static struct attention_rows rows_of(const struct block *b, const struct work *w, const struct batch *batch, size_t s,
+static struct attention_rows rows_of(const struct block *b, const struct work *w, const struct batch *batch, size_t n,
 	struct cache *cache)
 {
-	const struct config *c = b->config;
-	const struct sequence *q = &batch->sequence[s];
+	const struct stack *s = b->stack;
+	const struct sequence *q = &batch->sequence[n];
 	const int32_t *index = batch->index;
-	size_t width = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim, stride = width + 2 * kv;
+	size_t width = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, stride = width + 2 * kv;
 	float *row = w->wide + q->first * stride, *prefix = w->wide + q->prefix * stride + width;
 	struct attention_rows y = { .n = q->length, .y = w->middle + q->first * width, .y_stride = width, .q = row,
 		.q_stride = stride, .index = index && !cache ? index + q->first : NULL };
 
 	if (cache) {
-		size_t from = (b->index * cache->sequences + s) * cache->capacity * kv;
+		size_t from = (b->index * cache->sequences + n) * cache->capacity * kv;
 
 		for (size_t i = 0; i < q->length; i++) {
 			memcpy(cache->k + from + (q->past + i) * kv, row + i * stride + width, kv * sizeof *row);
@@ -195,32 +195,32 @@ static struct attention_rows rows_of(const struct block *b, const struct work *w
 
 static void attend(const struct block *b, struct work *w, const struct batch *batch, struct cache *cache)
 {
-	const struct config *c = b->config;
-	const struct attention a = { c->heads, c->kv_heads, c->head_dim, c->attention_scale, c->attention_cap,
-		config_sliding_window(c, b->index) };
+	const struct stack *s = b->stack;
+	const struct attention a = { s->heads, s->kv_heads, s->head_dim, s->attention_scale, s->attention_cap,
+		stack_window(s, b->index) };
 	const int32_t *position = batch_positions(batch, w->position);
-	size_t stride = config_out(c, ROLE_QKV);
+	size_t stride = stack_out(s, ROLE_QKV);
 
 	#pragma omp parallel for num_threads(threads) if (batch->rows * stride > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < batch->rows; t++)
 		place_row(b, w, (size_t)position[t], w->wide + t * stride);
-	for (size_t s = 0; s < batch->sequences; s++)
-		w->rows[s] = rows_of(b, w, batch, s, cache);
+	for (size_t n = 0; n < batch->sequences; n++)
+		w->rows[n] = rows_of(b, w, batch, n, cache);
 	attention(&a, batch->sequences, w->rows);
 }
 
-static void activate(const struct config *c, size_t m, float *y, const float *x)
+static void activate(const struct stack *s, size_t m, float *y, const float *x)
 {
-	size_t n = c->intermediate, stride = c->arch->mlp_kind == MLP_GATED ? 2 * n : n;
+	size_t n = s->intermediate, stride = s->arch->mlp_kind == MLP_GATED ? 2 * n : n;
 
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
 	for (size_t i = 0; i < m; i++) {
-		switch (c->activation) {
+		switch (s->activation) {
 		case ACTIVATION_SILU:		linalg_silu(n, y + i * n, x + i * stride); break;
 		case ACTIVATION_GELU:		linalg_gelu(n, y + i * n, x + i * stride); break;
 		case ACTIVATION_GELU_TANH:	linalg_gelu_tanh(n, y + i * n, x + i * stride); break;
 		}
-		if (c->arch->mlp_kind == MLP_GATED)
+		if (s->arch->mlp_kind == MLP_GATED)
 			linalg_times(n, y + i * n, x + i * stride + n);
 	}
 }
@@ -246,7 +246,7 @@ static void project(const struct pass *p, enum projection_name name, size_t firs
 static void add_branch(const struct pass *p, enum projection_name name, enum norm_place after, size_t first, size_t m, float *x)
 {
 	const struct norm *norm = &p->b->norm[after];
-	size_t n = p->b->config->hidden;
+	size_t n = p->b->stack->hidden;
 
 	project(p, name, first, m, norm->n ? p->w->branch : x, p->w->middle, !norm->n);
 	if (!norm->n)
@@ -262,22 +262,22 @@ static void add_branch(const struct pass *p, enum projection_name name, enum nor
 static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, const float *input)
 {
 	struct work *w = p->w;
-	size_t hidden = p->b->config->hidden;
+	size_t hidden = p->b->stack->hidden;
 
 	if (!input)
 		norm_apply(&p->b->norm[BEFORE_MLP], m, (float (*)[hidden])w->normed, (const float (*)[hidden])x);
 	project(p, PROJECTION_GATE_UP, first, m, w->wide, input ? input : w->normed, false);
-	activate(p->b->config, m, w->middle, w->wide);
+	activate(p->b->stack, m, w->middle, w->wide);
 	add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x);
 }
 
 void block_forward(const struct block *b, struct work *w, const struct batch *batch,
-	float x[batch->rows][b->config->hidden], struct cache *cache, const struct observer *observer)
+	float x[batch->rows][b->stack->hidden], struct cache *cache, const struct observer *observer)
 {
-	const struct config *c = b->config;
+	const struct stack *s = b->stack;
 	const struct pass p = { b, w, batch, observer };
-	size_t m = batch->rows, hidden = c->hidden, piece = observer ? m : w->piece;
-	const float *input = !c->parallel ? NULL : w->second ? w->second : w->normed;	/* of the MLP, known before attention */
+	size_t m = batch->rows, hidden = s->hidden, piece = observer ? m : w->piece;
+	const float *input = !s->parallel ? NULL : w->second ? w->second : w->normed;	/* of the MLP, known before attention */
 
 	norm_apply(&b->norm[BEFORE_ATTENTION], m, (float (*)[hidden])w->normed, (const float (*)[hidden])x);
 	if (w->second)

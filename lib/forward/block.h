@@ -22,31 +22,34 @@
 #include "model/config.h"
 
 struct block {
-	const struct config *config;
-	size_t index;
+	const struct config *config;		/* of the model */
+	const struct stack *stack;
+	size_t index;				/* in the stack */
 	struct norm norm[NORM_PLACES];		/* n = 0: none there */
 	struct norm head_norm[2];		/* of queries, of keys */
 	struct projection projection[PROJECTIONS];
 };
 
-/* Block `index` of an image; the image must stay as long as the block does. */
-struct block *block_read(const struct image *image, const struct config *c, size_t index);
+/* Block `index` of a stack; the image must stay as long as the block does. */
+struct block *block_read(const struct image *image, const struct config *c, const struct stack *s,
+	size_t index);
 void block_free(struct block *b);
 /* Another block of the same model in its place and, as far as it fits, in its memory. */
-void block_next(struct block *b, const struct image *image, size_t index);
+void block_next(struct block *b, const struct image *image, const struct stack *s, size_t index);
 /* Another layer in the place of the one at `path`, of the same shape: what a quantizer made of it. */
 void block_replace(struct block *b, const char *path, const struct linear *l);
 
-/* Keys (turned already) and values of all blocks, [blocks][sequences][capacity][width]. */
+/* Keys (turned already) and values of a stack's blocks, [blocks][sequences][capacity][width]. */
 struct cache {
 	size_t sequences, capacity, width;
 	float *k, *v;
 };
-struct cache cache_make(const struct config *c, size_t sequences, size_t capacity);
+struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity);
 void cache_free(struct cache *k);
 
-/* Workspace of a block for so many tokens at once, and the rotary table for so many positions. */
+/* Workspace of a stack's block for so many tokens at once, and the rotary table for so many positions. */
 struct work {
+	const struct stack *stack;
 	size_t tokens;
 	size_t piece;			/* of them, that go through the MLP together, where no observer wants all */
 	struct rope rope;
@@ -57,7 +60,7 @@ struct work {
 	struct workspace input;
 	struct attention_rows *rows;
 };
-struct work work_make(const struct config *c, size_t tokens, size_t piece, size_t positions);
+struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions);
 void work_free(struct work *w);
 
 /*
@@ -67,5 +70,5 @@ void work_free(struct work *w);
  * with an observer its piece.
  */
 void block_forward(const struct block *b, struct work *w, const struct batch *batch,
-	float x[batch->rows][b->config->hidden], struct cache *cache, const struct observer *observer);
+	float x[batch->rows][b->stack->hidden], struct cache *cache, const struct observer *observer);
 #endif

@@ -19,9 +19,10 @@ static size_t least(size_t a, size_t b)
 static size_t input_of(const struct config *c, const char *layer)
 {
 	size_t block, row;
+	const struct stack *s = config_find(c, layer, &block, &row);
 
-	if (config_find(c, layer, &block, &row))
-		return block * PROJECTIONS + c->arch->linear[row].projection;
+	if (s)
+		return (s->first + block) * PROJECTIONS + s->arch->linear[row].projection;
 	return strcmp(layer, c->arch->head) ? SIZE_MAX : c->blocks * PROJECTIONS;
 }
 
@@ -53,11 +54,12 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 	k.told = xalloc(c->blocks * PROJECTIONS + 1, sizeof *k.told);
 	for (size_t i = 0; i < k.list.n; i++) {
 		const size_t s = input_of(c, k.list.path[i]);
-		const bool head = s == c->blocks * PROJECTIONS;
+		size_t block, row;
+		const struct stack *stack = config_find(c, k.list.path[i], &block, &row);
 
 		if (s < SIZE_MAX && !k.projection[s].in)
-			k.projection[s] = moments_make(head ? c->hidden :
-				config_in(c, (enum projection_name)(s % PROJECTIONS)));
+			k.projection[s] = moments_make(!stack ? config_last(c)->hidden :
+				stack_in(stack, stack->arch->linear[row].projection));
 	}
 	return k;
 }

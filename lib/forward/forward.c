@@ -32,7 +32,7 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 	f->config = c;
 	f->windows = w;
 	f->name = "the model";
-	f->hidden = hidden_make(w->rows, c->hidden, memory);
+	f->hidden = hidden_make(w->rows, c->stack->hidden, memory);
 	return f;
 }
 
@@ -54,15 +54,15 @@ void forward_close(struct forward *f)
 	free(f);
 }
 
-/* n workspaces for so many tokens each. */
-static void make_works(struct forward *f, size_t n, size_t tokens, size_t piece)
+/* n workspaces of the stack for so many tokens each. */
+static void make_works(struct forward *f, const struct stack *s, size_t n, size_t tokens, size_t piece)
 {
-	if (f->works == n && f->work[0].tokens == tokens && f->work[0].piece == piece)
+	if (f->works == n && f->work->stack == s && f->work->tokens == tokens && f->work->piece == piece)
 		return;
 	free_works(f);
 	f->work = xalloc(n, sizeof *f->work);
 	for (f->works = 0; f->works < n; f->works++)
-		f->work[f->works] = work_make(f->config, tokens, piece, f->windows->positions);
+		f->work[f->works] = work_make(s, tokens, piece, f->windows->positions);
 }
 
 void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in], const int32_t id[n])
@@ -125,7 +125,7 @@ static struct chunks chunks_of(const struct windows *w, size_t tokens)
 static void run_chunk(struct forward *f, const struct block *b, struct work *w, struct chunk k, float *copy,
 	const struct observer *observer)
 {
-	size_t hidden = f->config->hidden;
+	size_t hidden = f->hidden.width;
 	struct sequence *sequence = xalloc(k.n, sizeof *sequence);
 	struct batch batch = windows_batch(f->windows, k.first, k.n, sequence);
 	float *x = f->hidden.x + f->windows->sequence[k.first].first * hidden;
@@ -133,7 +133,7 @@ static void run_chunk(struct forward *f, const struct block *b, struct work *w, 
 	if (copy)
 		x = memcpy(copy, x, batch.rows * hidden * sizeof *x);
 	#pragma omp critical
-	progress(f->config->arch->blocks + 1, b->index * f->windows->n + k.first, f->config->blocks * f->windows->n);
+	progress(b->stack->arch->blocks + 1, (b->stack->first + b->index) * f->windows->n + k.first, f->config->blocks * f->windows->n);
 	block_forward(b, w, &batch, (float (*)[hidden])x, NULL, observer);
 	free(sequence);
 }
@@ -141,9 +141,9 @@ static void run_chunk(struct forward *f, const struct block *b, struct work *w, 
 static void observe_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
 {
 	struct chunks all = chunks_of(f->windows, TOKENS_OBSERVED);
-	float *copy = keep ? NULL : xalloc(all.tokens, f->config->hidden * sizeof *copy);
+	float *copy = keep ? NULL : xalloc(all.tokens, f->hidden.width * sizeof *copy);
 
-	make_works(f, 1, all.tokens, all.tokens);
+	make_works(f, b->stack, 1, all.tokens, all.tokens);
 	for (size_t i = 0; i < all.n; i++)
 		run_chunk(f, b, &f->work[0], all.chunk[i], copy, observer);
 	free(copy);
@@ -161,7 +161,7 @@ void forward_block(struct forward *f, const struct block *b, bool keep, const st
 	}
 	all = chunks_of(f->windows, TOKENS);
 	alone = all.n - all.n % width;
-	make_works(f, alone ? width : 1, all.tokens, least(TOKENS, all.tokens));
+	make_works(f, b->stack, alone ? width : 1, all.tokens, least(TOKENS, all.tokens));
 	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
 	for (size_t i = 0; i < alone; i++)
 		run_chunk(f, b, &f->work[omp_get_thread_num()], all.chunk[i], NULL, NULL);
@@ -183,15 +183,16 @@ static void look_for(void *arg, const char *path)
 	struct found *y = arg;
 	const struct architecture *arch = y->config->arch;
 	size_t block;
+	const struct stack *s = config_block(y->config, path, &block);
 
 	y->embedding |= !strcmp(path, arch->embedding);
 	y->position |= arch->position && !strcmp(path, arch->position);
-	y->head |= !strcmp(path, arch->final_norm);
-	if (!config_block(y->config, path, &block))
+	y->head |= !strcmp(path, config_last(y->config)->arch->final_norm);
+	if (!s)
 		return;
-	if (block >= y->config->blocks)
-		die("%s: %s: the config knows %zu blocks", image_name(y->image), path, y->config->blocks);
-	y->block[block] = true;
+	if (block >= s->blocks)
+		die("%s: %s: the config knows %zu blocks", image_name(y->image), path, s->blocks);
+	y->block[s->first + block] = true;
 }
 
 /* The blocks, or the positions, are here and this should have come before them. */
@@ -205,14 +206,14 @@ static void embed_all_positions(struct forward *f, const struct layer *position)
 	struct sequence *sequence = xalloc(f->windows->n, sizeof *sequence);
 	struct batch all = windows_batch(f->windows, 0, f->windows->n, sequence);
 
-	embed_positions(position, &all, (float (*)[f->config->hidden])f->hidden.x);
+	embed_positions(position, &all, (float (*)[f->hidden.width])f->hidden.x);
 	free(sequence);
 }
 
 static void embed(struct forward *f, const struct image *image, const struct found *found)
 {
 	const struct config *c = f->config;
-	size_t n = f->hidden.rows, hidden = c->hidden;
+	size_t n = f->hidden.rows, hidden = f->hidden.width;
 	float (*x)[hidden] = (float (*)[hidden])f->hidden.x;
 	struct layer l;
 
@@ -232,19 +233,20 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 	}
 }
 
-static void run_block(struct forward *f, const struct image *image, size_t i, const struct observer *observer)
+static void run_block(struct forward *f, const struct image *image, const struct stack *s, size_t i,
+	const struct observer *observer)
 {
 	const struct config *c = f->config;
 
 	if (!f->embedded || (c->arch->position && !f->placed))
 		missing(image, f->embedded ? c->arch->position : c->arch->embedding);
-	if (i != f->blocks)
+	if (s->first + i != f->blocks)
 		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order", image_name(image),
-			c->arch->blocks, i, f->blocks);
+			s->arch->blocks, i, f->blocks);
 	if (f->block)
-		block_next(f->block, image, i);
+		block_next(f->block, image, s, i);
 	else
-		f->block = block_read(image, c, i);
+		f->block = block_read(image, c, s, i);
 	forward_block(f, f->block, true, observer);
 	f->blocks++;
 }
@@ -257,9 +259,10 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 	f->name = image_name(image);
 	image_groups(image, look_for, &found);
 	embed(f, image, &found);
-	for (size_t i = 0; i < c->blocks; i++)
-		if (found.block[i])
-			run_block(f, image, i, observer);
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
+		for (size_t i = 0; i < s->blocks; i++)
+			if (found.block[s->first + i])
+				run_block(f, image, s, i, observer);
 	if (found.head && f->blocks != c->blocks)
 		die("%s: holds %zu blocks, the config says %zu", image_name(image), f->blocks, c->blocks);
 	free(found.block);
@@ -274,7 +277,7 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer)
 {
-	size_t hidden = f->config->hidden;
+	size_t hidden = f->hidden.width;
 	struct chunks all = { 0 };
 
 	if (f->normed)
@@ -310,7 +313,7 @@ static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, s
 
 	for (size_t k = 0; k < t->models; k++) {
 		const struct forward *f = t->f[k];
-		size_t hidden = f->config->hidden;
+		size_t hidden = f->hidden.width;
 
 		x[k] = product_input(&t->product[k], m, own[k], (const float (*)[hidden])(f->hidden.x + i * hidden),
 			f->windows->modality ? f->windows->modality + i : NULL);
@@ -396,7 +399,7 @@ void forward_score(struct forward *f, const struct head *h, double nll[f->window
 
 void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n, float y[n][f->config->vocab])
 {
-	size_t hidden = f->config->hidden, vocab = f->config->vocab;
+	size_t hidden = f->hidden.width, vocab = f->config->vocab;
 	float *x = xalloc(n * hidden, sizeof *x);
 	void *own = xalloc(head_workspace(h, vocab), 1), *input;
 	struct product p = head_product(h, 0, vocab, own);

@@ -13,12 +13,13 @@ static struct product choose(const struct head *h)
 struct head head_read(const struct image *image, const struct config *c, bool keep)
 {
 	struct head h = { .config = c };
+	const struct stack *last = config_last(c);
 
 	if (!image_has(image, c->arch->head))
 		die("%s: %s: is missing%s", image_name(image), c->arch->head, !c->tied ? "" :
 			"; a tied head is stored as a hard link to the embeddings, import the model anew");
-	h.norm = norm_read(image, c->arch->final_norm, c, c->hidden);
-	h.layer = layer_read(image, c->arch->head, c->vocab, c->hidden);
+	h.norm = norm_read(image, last->arch->final_norm, last, last->hidden);
+	h.layer = layer_read(image, c->arch->head, c->vocab, last->hidden);
 	layer_runs(image, &h.layer, c->modalities);
 	if (keep) {
 		struct product p = choose(&h);

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct norm norm_read(const struct image *image, const char *path, const struct config *c, size_t width)
+struct norm norm_read(const struct image *image, const char *path, const struct stack *s, size_t width)
 {
-	struct norm y = { .kind = c->arch->norm_kind, .n = width, .eps = c->eps };
+	struct norm y = { .kind = s->arch->norm_kind, .n = width, .eps = s->eps };
 	char *kind = image_text(image, path, "norm"), *gain = xformat("%s/weight", path), *shift = xformat("%s/bias", path);
 
 	if (kind && !strcmp(kind, "rms"))

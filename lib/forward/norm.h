@@ -17,7 +17,7 @@ struct norm {
 	double eps;
 	float *gain, *shift;		/* shift may be NULL */
 };
-struct norm norm_read(const struct image *image, const char *path, const struct config *c, size_t width);
+struct norm norm_read(const struct image *image, const char *path, const struct stack *s, size_t width);
 void norm_free(struct norm *n);
 void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n]);	/* y may be x */
 #endif

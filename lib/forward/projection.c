@@ -45,24 +45,24 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 	set_bias(s, i);
 }
 
-void projection_read(struct projection *s, const struct image *image, const struct config *c, size_t index,
-	enum projection_name name)
+void projection_read(struct projection *s, const struct image *image, const struct config *c,
+	const struct stack *stack, size_t index, enum projection_name name)
 {
 	s->name = name;
-	s->block = index;
+	s->block = stack->first + index;
 	s->type = c->compute_type;
 	s->rows = c->rows;
-	s->in = config_in(c, name);
-	for (const struct linear_row *row = c->arch->linear; row->name; row++) {
+	s->in = stack_in(stack, name);
+	for (const struct linear_row *row = stack->arch->linear; row->name; row++) {
 		struct layer *l = &s->layer[s->layers];
 		char *path;
 
 		if (row->projection != name)
 			continue;
-		path = config_path(c, index, row->name);
-		*l = layer_read(image, path, config_out(c, row->role), s->in);
+		path = stack_path(stack, index, row->name);
+		*l = layer_read(image, path, stack_out(stack, row->role), s->in);
 		layer_runs(image, l, c->modalities);
-		if (c->bias[row->role] && !l->linear.bias)
+		if (stack->bias[row->role] && !l->linear.bias)
 			die("%s: %s/bias: is missing; this model's layers of the kind have one",
 				image_name(image), path);
 		s->product[s->layers] = product_choose(&l->linear, s->type, s->rows);

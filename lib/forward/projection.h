@@ -19,7 +19,7 @@
 
 struct projection {
 	enum projection_name name;
-	size_t block;
+	size_t block;			/* of the model */
 	enum compute_type type;
 	size_t rows;			/* of a product, at most; 0: many */
 	size_t in, out, layers;
@@ -31,9 +31,9 @@ struct projection {
 	float *bias;			/* [out] or NULL */
 };
 
-/* The layers of a projection of a block; the image must stay as long as they do. s: zeroed, or emptied. */
-void projection_read(struct projection *s, const struct image *image, const struct config *c, size_t index,
-	enum projection_name name);
+/* The layers of a projection of the stack's block `index`; the image must stay as long as they do. s: zeroed, or emptied. */
+void projection_read(struct projection *s, const struct image *image, const struct config *c,
+	const struct stack *stack, size_t index, enum projection_name name);
 void projection_empty(struct projection *s);	/* keeps the memory of the weights for the next ones */
 void projection_free(struct projection *s);
 /* Another layer in the place of layer i. */

@@ -10,12 +10,13 @@ struct resident resident_open(const struct image *image, const struct config *c)
 {
 	struct resident r = { .config = c };
 
-	r.embedding = layer_read(image, c->arch->embedding, c->vocab, c->hidden);
+	r.embedding = layer_read(image, c->arch->embedding, c->vocab, c->stack->hidden);
 	if (c->arch->position)
-		r.position = layer_read(image, c->arch->position, 0, c->hidden);
+		r.position = layer_read(image, c->arch->position, 0, c->stack->hidden);
 	r.block = xalloc(c->blocks, sizeof *r.block);
-	for (size_t i = 0; i < c->blocks; i++)
-		r.block[i] = block_read(image, c, i);
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
+		for (size_t i = 0; i < s->blocks; i++)
+			r.block[s->first + i] = block_read(image, c, s, i);
 	r.head = head_read(image, c, true);
 	return r;
 }
@@ -33,7 +34,7 @@ void resident_close(struct resident *r)
 void resident_step(const struct resident *r, struct work *w, struct cache *cache, const struct batch *batch,
 	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows])
 {
-	size_t hidden = r->config->hidden, n = batch->sequences;
+	size_t hidden = r->config->stack->hidden, n = batch->sequences;
 	float *x = xalloc(batch->rows, hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
 	struct product p = head_product(&r->head, 0, r->config->vocab, NULL);
@@ -42,8 +43,11 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	embed_tokens(&r->embedding, batch->rows, row, id);
 	if (r->position.path)
 		embed_positions(&r->position, batch, row);
-	for (size_t i = 0; i < r->config->blocks; i++)
-		block_forward(r->block[i], w, batch, row, cache, NULL);
+	for (size_t i = 0; i < r->config->blocks; i++) {
+		const size_t s = (size_t)(r->block[i]->stack - r->config->stack);
+
+		block_forward(r->block[i], &w[s], batch, row, &cache[s], NULL);
+	}
 	for (size_t s = 0; s < n; s++)
 		memmove(row[s], row[batch->sequence[s].first + batch->sequence[s].length - 1], sizeof row[s]);
 	head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);

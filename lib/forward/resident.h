@@ -15,7 +15,7 @@
 struct resident {
 	const struct config *config;
 	struct layer embedding, position;	/* position.path NULL: none */
-	struct block **block;			/* [blocks] */
+	struct block **block;			/* [blocks] of all stacks */
 	struct head head;
 };
 
@@ -24,7 +24,7 @@ struct resident resident_open(const struct image *image, const struct config *c)
 void resident_close(struct resident *r);
 
 /*
- * Logits after more ids of each sequence, the last position only. Sequence s of
+ * Logits after more ids of each sequence, the last position only; w, cache: one of each stack. Sequence s of
  * the batch stands in the cache's place s, behind sequence[s].past tokens there:
  * past + length ≤ cache->capacity, sequences ≤ cache->sequences, rows ≤ w->tokens.
  */

@@ -33,7 +33,7 @@ void run_begin(struct run *r, const struct windows *w, size_t memory)
 static void advance(struct run *r)
 {
 	if (!r->image)
-		die("%s: %s: is missing; the model has no head", input_name(r->in), r->config.arch->final_norm);
+		die("%s: %s: is missing; the model has no head", input_name(r->in), config_last(&r->config)->arch->final_norm);
 	r->ended = forward_part(r->forward, r->image, NULL);
 	if (r->ended)
 		r->head = head_read(r->image, &r->config, false);

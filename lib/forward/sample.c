@@ -104,28 +104,35 @@ void sample_tokens(const struct image *image, const struct config *c, size_t ctx
 	size_t n, int32_t id[n])
 {
 	size_t length = ctx - 1, sequences = (n + length - 1) / length;
-	size_t one = 2 * c->blocks * ctx * c->kv_heads * c->head_dim * sizeof(float);
-	size_t most = least(SEQUENCES, one < CACHE ? CACHE / one : 1), batches = (sequences + most - 1) / most;
-	size_t together = (sequences + batches - 1) / batches;
+	size_t one = 0, most, batches, together;
 	struct resident model = resident_open(image, c);
-	struct job j = { image_name(image), c, &model, random_open(seed, "sample-tokens"), temperature, length, sequences, together, n, 0,
-		id };
+	struct job j = { .name = image_name(image), .c = c, .model = &model, .temperature = temperature,
+		.random = random_open(seed, "sample-tokens"), .length = length, .sequences = sequences, .n = n, .id = id };
 
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
+		one += 2 * s->blocks * ctx * s->kv_heads * s->head_dim * sizeof(float);
+	most = least(SEQUENCES, one < CACHE ? CACHE / one : 1);
+	batches = (sequences + most - 1) / most;
+	together = j.together = (sequences + batches - 1) / batches;
 	/* A batch is one thread's; where there is but one, its products are divided. */
 	#pragma omp parallel num_threads(threads_for(batches))
 	{
-		struct work work = work_make(c, together, together, ctx);
-		struct cache cache = cache_make(c, together, ctx);
+		struct work work[STACKS];
+		struct cache cache[STACKS];
 		float *logits = xalloc(together * c->vocab, sizeof *logits);
 		int32_t *next = xalloc(together, sizeof *next);
 
+		for (size_t i = 0; i < c->stacks; i++) {
+			work[i] = work_make(&c->stack[i], together, together, ctx);
+			cache[i] = cache_make(&c->stack[i], together, ctx);
+		}
 		#pragma omp for schedule(dynamic)
 		for (size_t first = 0; first < sequences; first += together)
-			draw_sequences(&j, first, &work, &cache, logits, next);
+			draw_sequences(&j, first, work, cache, logits, next);
+		for (size_t i = 0; i < c->stacks; i++)
+			cache_free(&cache[i]), work_free(&work[i]);
 		free(logits);
 		free(next);
-		cache_free(&cache);
-		work_free(&work);
 	}
 	resident_close(&model);
 }

@@ -75,17 +75,17 @@ static struct entry *add(struct checkpoint *k, char *path, const char *name)
 }
 
 /* The layers of a block that the tensor at the path holds together; none: false. */
-static bool add_fused(struct checkpoint *k, size_t block, const char *path, const char *name)
+static bool add_fused(struct checkpoint *k, const struct stack *s, size_t block, const char *path,
+	const char *name)
 {
-	const struct config *c = k->config;
 	bool any = false;
 
-	for (const struct linear_row *row = c->arch->linear; row->name; row++) {
-		char *fused = row->fused ? config_path(c, block, row->fused) : NULL;
+	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
+		char *fused = row->fused ? stack_path(s, block, row->fused) : NULL;
 		const char *member = fused && is_below(path, fused) ? path + strlen(fused) : "";
 
 		if (!strcmp(member, "/weight") || !strcmp(member, "/bias")) {
-			char *group = config_path(c, block, row->name);
+			char *group = stack_path(s, block, row->name);
 
 			add(k, xformat("%s%s", group, member), name)->row = row;
 			any = true;
@@ -107,25 +107,23 @@ void checkpoint_leave_out(const struct checkpoint *k, const char *first, size_t 
 static void list_entries(struct checkpoint *k)
 {
 	const struct source *s = k->source;
-	size_t n = s->kind->count(s), each = 1, beyond = 0, block;
+	size_t n = s->kind->count(s), beyond = 0, block;
 	const char *first = NULL;
 	char *why = xformat("stands beyond the %zu blocks of config.json", k->config->blocks);
 
-	for (const struct linear_row *row = k->config->arch->linear; row->name; row++)
-		each += row->fused != NULL;
-	k->entry = xalloc(n * each + 1, sizeof *k->entry);	/* one more: of a tied pair the source may have one */
+	k->entry = xalloc(n * LINEARS + 1, sizeof *k->entry);	/* one more: of a tied pair the source may have one */
 	for (size_t i = 0; i < n; i++) {
 		const char *name = s->kind->at(s, i);
+		const struct stack *inside;
 		char *path;
-		bool inside;
 
 		if (is_buffer(k, name))
 			continue;
 		path = path_of(k, name);
 		inside = config_block(k->config, path, &block);
-		if (inside && block >= k->config->blocks)
+		if (inside && block >= inside->blocks)
 			first = beyond++ ? first : name;
-		else if (!inside || !add_fused(k, block, path, name)) {
+		else if (!inside || !add_fused(k, inside, block, path, name)) {
 			add(k, path, name);
 			continue;
 		}

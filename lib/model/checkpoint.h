@@ -17,7 +17,8 @@
 struct entry {
 	char *path;		/* in the tree */
 	const char *name;	/* in the source */
-	const struct linear_row *row;	/* of a linear layer's weight and bias: how the source has its rows */
+	const struct stack *stack;	/* of a linear layer's weight and bias: its block's, */
+	const struct linear_row *row;	/* and how the source has its rows; NULL: another tensor */
 	const char *tied_to;	/* path of the embedding's weight, or NULL */
 	size_t pattern, number;	/* of the layout, from 1 (0: the root); what '#' stands for */
 	size_t part;		/* of the stream */

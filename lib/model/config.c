@@ -47,10 +47,10 @@ static const char *name_of(const struct architecture *arch, const json_t *json, 
 }
 
 /* A whole number of 1..top. absent, null: its value where the key is not there, or null; 0: an error. */
-static size_t get_size(const struct config *c, const json_t *json, const char *key, size_t absent,
+static size_t get_size(const struct architecture *arch, const json_t *json, const char *key, size_t absent,
 	size_t null, size_t top)
 {
-	const char *name = name_of(c->arch, json, key);
+	const char *name = name_of(arch, json, key);
 	json_t *v = name ? json_object_get(json, name) : NULL;
 
 	if (!v && absent)
@@ -140,17 +140,17 @@ static void check_switches(const struct config *c, const json_t *json)
 }
 
 /* layer_types as a list of which blocks have a window, NULL if absent. "attention" is an older name. */
-static bool *parse_types(const struct config *c, const json_t *json)
+static bool *parse_types(const struct stack *s, const json_t *json)
 {
 	const json_t *types = get(json, "layer_types");
 	bool *windowed;
 
 	if (!types)
 		return NULL;
-	if (json_array_size(types) != c->blocks)
-		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", file, c->blocks);
-	windowed = xalloc(c->blocks, sizeof *windowed);
-	for (size_t i = 0; i < c->blocks; i++) {
+	if (json_array_size(types) != s->blocks)
+		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", file, s->blocks);
+	windowed = xalloc(s->blocks, sizeof *windowed);
+	for (size_t i = 0; i < s->blocks; i++) {
 		const char *kind = json_string_value(json_array_get(types, i));
 
 		windowed[i] = kind && !strcmp(kind, "sliding_attention");
@@ -161,10 +161,10 @@ static bool *parse_types(const struct config *c, const json_t *json)
 	return windowed;
 }
 
-static void parse_windows(struct config *c, const json_t *json)
+static void parse_windows(struct stack *s, const json_t *json)
 {
-	enum sliding_kind kind = c->arch->sliding_kind;
-	bool *windowed = parse_types(c, json);
+	enum sliding_kind kind = s->arch->sliding_kind;
+	bool *windowed = parse_types(s, json);
 	json_t *first = json_object_get(json, "max_window_layers");
 
 	if (kind == SLIDING_NONE) {
@@ -173,40 +173,40 @@ static void parse_windows(struct config *c, const json_t *json)
 	}
 	if (!json_is_null(json_object_get(json, "sliding_window")) &&
 	    (kind == SLIDING_ALL || get_bool(json, "use_sliding_window", false)))
-		c->window = get_size(c, json, "sliding_window", WINDOW, 0, SIZE_MAX >> 1);
+		s->window = get_size(s->arch, json, "sliding_window", WINDOW, 0, SIZE_MAX >> 1);
 	if (kind == SLIDING_LATE && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", file);
-	if (!windowed && kind == SLIDING_LATE && c->window) {
-		windowed = xalloc(c->blocks, sizeof *windowed);
-		for (size_t i = 0; i < c->blocks; i++)
+	if (!windowed && kind == SLIDING_LATE && s->window) {
+		windowed = xalloc(s->blocks, sizeof *windowed);
+		for (size_t i = 0; i < s->blocks; i++)
 			windowed[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
 	}
-	for (size_t i = 0; windowed && i < c->blocks; i++)
-		if (windowed[i] && !c->window)
+	for (size_t i = 0; windowed && i < s->blocks; i++)
+		if (windowed[i] && !s->window)
 			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
 				"but there is no 'sliding_window'", file, i);
-	c->windowed = windowed;
+	s->windowed = windowed;
 }
 
 /*
  * Channels of a head that are turned. A class without a key for them turns all: it does not heed
  * partial_rotary_factor under the default kind, and fails with it under the others.
  */
-static void parse_rotary(struct config *c, const json_t *json, const json_t *rope)
+static void parse_rotary(struct stack *s, const json_t *json, const json_t *rope)
 {
-	const char *key = "partial_rotary_factor", *name = name_of(c->arch, json, key);
+	const char *key = "partial_rotary_factor", *name = name_of(s->arch, json, key);
 	const json_t *inside = json_object_get(rope, key), *v = inside ? inside : get(json, key);
 	double part = 1;
 
-	if (c->arch->absent.rotary)
-		part = get_real(inside ? rope : json, inside ? key : name, c->arch->absent.rotary);
-	else if (c->rope != ROPE_DEFAULT && v && json_number_value(v) != 1)
+	if (s->arch->absent.rotary)
+		part = get_real(inside ? rope : json, inside ? key : name, s->arch->absent.rotary);
+	else if (s->rope != ROPE_DEFAULT && v && json_number_value(v) != 1)
 		die("%s: /config: a %s does not have rotary positions on a part of the head", file,
-			c->arch->name);
-	c->rotary = (size_t)((double)c->head_dim * part);
-	if (part > 1 || !c->rotary || c->rotary % 2)
+			s->arch->name);
+	s->rotary = (size_t)((double)s->head_dim * part);
+	if (part > 1 || !s->rotary || s->rotary % 2)
 		die("%s: /config: positions turn %g of %zu channels of a head, expected an even number",
-			file, part * (double)c->head_dim, c->head_dim);
+			file, part * (double)s->head_dim, s->head_dim);
 }
 
 /*
@@ -215,7 +215,7 @@ static void parse_rotary(struct config *c, const json_t *json, const json_t *rop
  * as a whole; theta beside it, or beside rope_parameters, holds if there is
  * none inside; original_max_position_embeddings beside it holds in any case.
  */
-static void parse_rope(struct config *c, const json_t *json)
+static void parse_rope(struct stack *s, const json_t *json, size_t positions)
 {
 	json_t *rope = get(json, "rope_scaling"), *v;
 	const char *kind, *key = "rope_theta";
@@ -225,41 +225,41 @@ static void parse_rope(struct config *c, const json_t *json)
 	if (rope && !json_is_object(rope))
 		die("%s: /config: the rotary settings must be an object", file);
 	v = json_object_get(rope, key);
-	c->theta = get_real(v ? rope : json, v ? key : name_of(c->arch, json, key), 10000);
+	s->theta = get_real(v ? rope : json, v ? key : name_of(s->arch, json, key), 10000);
 	json_object_foreach(rope, key, v)
 		if (json_is_object(v))
 			die("%s: /config: rotary settings of '%s' alone are not supported", file, key);
 	kind = get_text(rope, "rope_type", get_text(rope, "type", "default"));
 	if (!strcmp(kind, "linear"))
-		c->rope = ROPE_LINEAR;
+		s->rope = ROPE_LINEAR;
 	else if (!strcmp(kind, "llama3"))
-		c->rope = ROPE_LLAMA3;
+		s->rope = ROPE_LLAMA3;
 	else if (strcmp(kind, "default"))
 		die("%s: /config: rotary scaling '%s' is not supported, expected default, linear or llama3",
 			file, kind);
-	parse_rotary(c, json, rope);
-	if (c->rope != ROPE_DEFAULT)
-		c->factor = get_real(rope, "factor", NAN);
-	if (c->rope != ROPE_LLAMA3)
+	parse_rotary(s, json, rope);
+	if (s->rope != ROPE_DEFAULT)
+		s->factor = get_real(rope, "factor", NAN);
+	if (s->rope != ROPE_LLAMA3)
 		return;
-	c->low = get_real(rope, "low_freq_factor", NAN);
-	c->high = get_real(rope, "high_freq_factor", NAN);
+	s->low = get_real(rope, "low_freq_factor", NAN);
+	s->high = get_real(rope, "high_freq_factor", NAN);
 	key = "original_max_position_embeddings";
-	c->original = get_real(json_object_get(json, key) ? json : rope, key, (double)c->positions);
-	if (c->high <= c->low)
+	s->original = get_real(json_object_get(json, key) ? json : rope, key, (double)positions);
+	if (s->high <= s->low)
 		die("%s: /config: high_freq_factor must be above low_freq_factor", file);
 }
 
-static void parse_act(struct config *c, const json_t *json)
+static void parse_act(struct stack *s, const json_t *json)
 {
-	const char *name = get_text(json, name_of(c->arch, json, "hidden_act"), c->arch->absent.act);
+	const char *name = get_text(json, name_of(s->arch, json, "hidden_act"), s->arch->absent.act);
 	char known[256] = "";
 
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
 		size_t n = strlen(known);
 
 		if (!strcmp(name, acts[i].name)) {
-			c->activation = acts[i].act;
+			s->activation = acts[i].act;
 			return;
 		}
 		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", acts[i].name);
@@ -295,58 +295,67 @@ static void parse_ids(struct config *c, const json_t *json)
 }
 
 /* Which layers have a bias, and how the branches of a block join the residual stream. */
-static void parse_block(struct config *c, const json_t *json)
+static void parse_block(struct stack *s, const json_t *json)
 {
-	const struct architecture *a = c->arch;
+	const struct architecture *a = s->arch;
 
 	for (int i = 0; i < ROLES; i++)
-		c->bias[i] = a->bias_key[i] ? get_bool(json, a->bias_key[i], a->bias[i]) : a->bias[i];
-	c->parallel = a->residual == RESIDUAL_PARALLEL;
+		s->bias[i] = a->bias_key[i] ? get_bool(json, a->bias_key[i], a->bias[i]) : a->bias[i];
+	s->parallel = a->residual == RESIDUAL_PARALLEL;
 	if (a->parallel_key)
-		c->parallel = get_bool(json, a->parallel_key, c->parallel);
+		s->parallel = get_bool(json, a->parallel_key, s->parallel);
 }
 
 /* hidden / heads where neither config.json nor the class says it. */
-static void parse_head_dim(struct config *c, const json_t *json)
+static void parse_head_dim(struct stack *s, const json_t *json)
 {
 	enum { WIDE = 1 << 20 };
-	const char *name = name_of(c->arch, json, "head_dim");
-	size_t absent = c->arch->absent.head_dim, each = c->hidden / c->heads ? c->hidden / c->heads : 1;
+	const char *name = name_of(s->arch, json, "head_dim");
+	size_t absent = s->arch->absent.head_dim, each = s->hidden / s->heads ? s->hidden / s->heads : 1;
 
-	c->head_dim = get_size(c, json, "head_dim", absent ? absent : each, absent ? 0 : each, WIDE);
-	if (!absent && !(name && get(json, name)) && c->hidden % c->heads)
-		die("%s: /config: hidden size %zu is not a multiple of %zu heads", file, c->hidden, c->heads);
-	c->attention_scale = 1 / sqrt((double)c->head_dim);
+	s->head_dim = get_size(s->arch, json, "head_dim", absent ? absent : each, absent ? 0 : each, WIDE);
+	if (!absent && !(name && get(json, name)) && s->hidden % s->heads)
+		die("%s: /config: hidden size %zu is not a multiple of %zu heads", file, s->hidden, s->heads);
+	s->attention_scale = 1 / sqrt((double)s->head_dim);
 }
 
-static void parse_sizes(struct config *c, const json_t *json)
+static void parse_sizes(struct stack *s, const json_t *json)
 {
-	enum { WIDE = 1 << 20, MANY = 1 << 16, VOCAB = 1 << 28, LONG = 1 << 28 };
-	const struct architecture *a = c->arch;
+	enum { WIDE = 1 << 20, MANY = 1 << 16 };
+	const struct architecture *a = s->arch;
 	size_t kv_heads, inner, null;
 
-	c->vocab = get_size(c, json, "vocab_size", a->absent.vocab, 0, VOCAB);
-	c->hidden = get_size(c, json, "hidden_size", a->absent.hidden, 0, WIDE);
-	c->blocks = get_size(c, json, "num_hidden_layers", a->absent.blocks, 0, MANY);
-	c->heads = get_size(c, json, "num_attention_heads", a->absent.heads, 0, MANY);
-	kv_heads = a->absent.kv_heads ? a->absent.kv_heads : c->heads;
-	c->kv_heads = get_size(c, json, "num_key_value_heads", kv_heads, c->heads, MANY);
-	parse_head_dim(c, json);
-	null = a->absent.intermediate ? 0 : 4 * c->hidden;
+	s->hidden = get_size(a, json, "hidden_size", a->absent.hidden, 0, WIDE);
+	s->blocks = get_size(a, json, "num_hidden_layers", a->absent.blocks, 0, MANY);
+	s->heads = get_size(a, json, "num_attention_heads", a->absent.heads, 0, MANY);
+	kv_heads = a->absent.kv_heads ? a->absent.kv_heads : s->heads;
+	s->kv_heads = get_size(a, json, "num_key_value_heads", kv_heads, s->heads, MANY);
+	parse_head_dim(s, json);
+	null = a->absent.intermediate ? 0 : 4 * s->hidden;
 	inner = null ? null : a->absent.intermediate;
-	c->intermediate = get_size(c, json, "intermediate_size", inner, null, 4 * WIDE);
-	c->positions = get_size(c, json, "max_position_embeddings", a->absent.positions, 0, LONG);
-	c->eps = get_real(json, name_of(a, json, "rms_norm_eps"), a->absent.eps);
-	if (c->heads % c->kv_heads)
+	s->intermediate = get_size(a, json, "intermediate_size", inner, null, 4 * WIDE);
+	s->eps = get_real(json, name_of(a, json, "rms_norm_eps"), a->absent.eps);
+	if (s->heads % s->kv_heads)
 		die("%s: /config: %zu attention heads are not a multiple of %zu key and value heads",
-			file, c->heads, c->kv_heads);
-	if (c->eps >= 1)
-		die("%s: /config: a norm's epsilon is %g, expected a number below 1", file, c->eps);
+			file, s->heads, s->kv_heads);
+	if (s->eps >= 1)
+		die("%s: /config: a norm's epsilon is %g, expected a number below 1", file, s->eps);
+}
+
+static void parse_stack(struct stack *s, const json_t *json, size_t positions)
+{
+	parse_sizes(s, json);
+	parse_act(s, json);
+	if (s->arch->position_kind == POSITION_ROPE)
+		parse_rope(s, json, positions);
+	parse_block(s, json);
+	parse_windows(s, json);
 }
 
 struct config config_parse(const char *name, const char *text)
 {
-	struct config c = { .rope = ROPE_DEFAULT, .factor = 1 };
+	enum { VOCAB = 1 << 28, LONG = 1 << 28 };
+	struct config c = { .stacks = 1 };
 	json_error_t error;
 	json_t *json = json_loads(text, 0, &error);
 
@@ -359,15 +368,16 @@ struct config config_parse(const char *name, const char *text)
 	if (!c.arch)
 		unknown(json);
 	check_switches(&c, json);
-	parse_sizes(&c, json);
+	c.vocab = get_size(c.arch, json, "vocab_size", c.arch->absent.vocab, 0, VOCAB);
+	c.positions = get_size(c.arch, json, "max_position_embeddings", c.arch->absent.positions, 0, LONG);
+	for (struct stack *s = c.stack; s < c.stack + c.stacks; s++) {
+		*s = (struct stack){ .arch = c.arch, .first = c.blocks, .rope = ROPE_DEFAULT, .factor = 1 };
+		parse_stack(s, json, c.positions);
+		c.blocks += s->blocks;
+	}
 	c.tied = get_bool(json, "tie_word_embeddings", c.arch->absent.tied);
 	c.quantized = json_object_size(get(json, "quantization_config"));
-	parse_act(&c, json);
-	if (c.arch->position_kind == POSITION_ROPE)
-		parse_rope(&c, json);
-	parse_block(&c, json);
 	parse_ids(&c, json);
-	parse_windows(&c, json);
 	json_decref(json);
 	return c;
 }
@@ -386,8 +396,10 @@ struct config config_read(const struct image *image)
 
 void config_free(struct config *c)
 {
-	free(c->windowed);
-	c->windowed = NULL;
+	for (struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
+		free(s->windowed);
+		s->windowed = NULL;
+	}
 }
 
 const char *const *model_layout(const char *config)
@@ -401,9 +413,9 @@ const char *const *model_layout(const char *config)
 	return arch ? arch->layout : NULL;
 }
 
-size_t config_out(const struct config *c, enum role role)
+size_t stack_out(const struct stack *s, enum role role)
 {
-	size_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
+	size_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim;
 
 	switch (role) {
 	case ROLE_Q:	return q;
@@ -411,91 +423,98 @@ size_t config_out(const struct config *c, enum role role)
 	case ROLE_V:	return kv;
 	case ROLE_QKV:	return q + 2 * kv;
 	case ROLE_GATE:
-	case ROLE_UP:	return c->intermediate;
-	default:	return c->hidden;
+	case ROLE_UP:	return s->intermediate;
+	default:	return s->hidden;
 	}
 }
 
-size_t config_in(const struct config *c, enum projection_name projection)
+size_t stack_in(const struct stack *s, enum projection_name projection)
 {
 	switch (projection) {
-	case PROJECTION_OUTPUT:	return c->heads * c->head_dim;
-	case PROJECTION_DOWN:	return c->intermediate;
-	default:		return c->hidden;
+	case PROJECTION_OUTPUT:	return s->heads * s->head_dim;
+	case PROJECTION_DOWN:	return s->intermediate;
+	default:		return s->hidden;
 	}
 }
 
-size_t config_sliding_window(const struct config *c, size_t block)
+size_t stack_window(const struct stack *s, size_t block)
 {
-	return !c->windowed || c->windowed[block] ? c->window : 0;
+	return !s->windowed || s->windowed[block] ? s->window : 0;
 }
 
-void config_rope(const struct config *c, double frequency[c->rotary / 2])
+void stack_rope(const struct stack *s, double frequency[s->rotary / 2])
 {
-	for (size_t i = 0; i < c->rotary / 2; i++) {
-		double f = pow(c->theta, -2.0 * (double)i / (double)c->rotary);
-		double turns = c->original * f / (2 * M_PI);	/* over the original context */
+	for (size_t i = 0; i < s->rotary / 2; i++) {
+		double f = pow(s->theta, -2.0 * (double)i / (double)s->rotary);
+		double turns = s->original * f / (2 * M_PI);	/* over the original context */
 
-		if (c->rope == ROPE_LINEAR || (c->rope == ROPE_LLAMA3 && turns < c->low))
-			f /= c->factor;
-		else if (c->rope == ROPE_LLAMA3 && turns <= c->high) {
-			double keep = (turns - c->low) / (c->high - c->low);
+		if (s->rope == ROPE_LINEAR || (s->rope == ROPE_LLAMA3 && turns < s->low))
+			f /= s->factor;
+		else if (s->rope == ROPE_LLAMA3 && turns <= s->high) {
+			double keep = (turns - s->low) / (s->high - s->low);
 
-			f = (1 - keep) * f / c->factor + keep * f;
+			f = (1 - keep) * f / s->factor + keep * f;
 		}
 		frequency[i] = f;
 	}
 }
 
-struct row_place config_rows(const struct config *c, const struct linear_row *row)
+struct row_place stack_rows(const struct stack *s, const struct linear_row *row)
 {
-	size_t groups = row->order == ROWS_INTERLEAVED ? c->kv_heads : 1;
-	size_t each = config_out(c, row->role) / groups;
+	size_t groups = row->order == ROWS_INTERLEAVED ? s->kv_heads : 1;
+	size_t each = stack_out(s, row->role) / groups;
 	struct row_place p = { .groups = groups, .each = each, .rows = each * groups };
 
-	for (const struct linear_row *l = c->arch->linear; row->fused && l->name; l++) {
+	for (const struct linear_row *l = s->arch->linear; row->fused && l->name; l++) {
 		if (l == row || !l->fused || strcmp(l->fused, row->fused))
 			continue;
-		p.rows += config_out(c, l->role);
+		p.rows += stack_out(s, l->role);
 		if (l < row)
-			p.before += config_out(c, l->role) / groups;
+			p.before += stack_out(s, l->role) / groups;
 	}
 	return p;
 }
 
-char *config_path(const struct config *c, size_t block, const char *name)
+char *stack_path(const struct stack *s, size_t block, const char *name)
 {
-	return xformat("%s/%zu/%s", c->arch->blocks, block, name);
+	return xformat("%s/%zu/%s", s->arch->blocks, block, name);
 }
 
 /* The number below the group of blocks, and in *rest what follows it. */
-static bool block_of(const struct config *c, const char *path, size_t *block, const char **rest)
+static const struct stack *block_of(const struct config *c, const char *path, size_t *block, const char **rest)
 {
-	size_t n = strlen(c->arch->blocks);
-	char *end;
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
+		const size_t n = strlen(s->arch->blocks);
+		char *end;
 
-	if (strncmp(path, c->arch->blocks, n) || path[n] != '/' || path[n + 1] < '0' || path[n + 1] > '9')
-		return false;
-	*block = strtoul(path + n + 1, &end, 10);
-	*rest = *end == '/' ? end + 1 : end;
-	return !*end || *end == '/';
+		if (strncmp(path, s->arch->blocks, n) || path[n] != '/' || path[n + 1] < '0' || path[n + 1] > '9')
+			continue;
+		*block = strtoul(path + n + 1, &end, 10);
+		*rest = *end == '/' ? end + 1 : end;
+		return !*end || *end == '/' ? s : NULL;
+	}
+	return NULL;
 }
 
-bool config_block(const struct config *c, const char *path, size_t *block)
+const struct stack *config_block(const struct config *c, const char *path, size_t *block)
 {
 	const char *rest;
 
 	return block_of(c, path, block, &rest);
 }
 
-bool config_find(const struct config *c, const char *path, size_t *block, size_t *row)
+const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row)
 {
 	const char *rest;
+	const struct stack *s = block_of(c, path, block, &rest);
 
-	if (!block_of(c, path, block, &rest) || *block >= c->blocks)
-		return false;
-	for (*row = 0; c->arch->linear[*row].name; ++*row)
-		if (!strcmp(c->arch->linear[*row].name, rest))
-			return true;
-	return false;
+	for (*row = 0; s && *block < s->blocks && s->arch->linear[*row].name; ++*row)
+		if (!strcmp(s->arch->linear[*row].name, rest))
+			return s;
+	return NULL;
+}
+
+const struct stack *config_last(const struct config *c)
+{
+	return &c->stack[c->stacks - 1];
 }

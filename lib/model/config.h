@@ -17,22 +17,34 @@ enum { EOS = 8 };
 
 enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
 
-struct config {
+/* A model is a list of them, for now of one: blocks of one kind, and the final norm of its row behind them. */
+enum { STACKS = 1 };
+
+struct stack {
 	const struct architecture *arch;
-	size_t hidden, heads, kv_heads, head_dim, intermediate, blocks, vocab, positions;
+	size_t first;			/* blocks of the stacks before it: the model numbers them through */
+	size_t blocks, hidden, heads, kv_heads, head_dim, intermediate;
 	double eps;
 	enum activation activation;
-	bool tied;
-	bool quantized;			/* config.json speaks of a checkpoint that is stored quantized */
 	bool bias[ROLES];		/* must have one; in a tree others may, and then it counts */
 	bool parallel;			/* residual branches; see enum residual_kind */
 	size_t rotary;			/* first channels of a head that are turned, even; the others stay */
 	double attention_scale;		/* of q · k: 1/√head_dim unless config.json says otherwise */
-	double attention_cap, logit_cap;	/* scores, and logits, s become cap · tanh(s / cap); 0: s */
+	double attention_cap;		/* scores s become cap · tanh(s / cap); 0: s */
 	size_t window;			/* attention sees the last `window` positions, its own too; 0: all */
 	bool *windowed;			/* [blocks]: blocks that the window holds for; NULL: all */
 	enum rope_kind rope;
 	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
+};
+
+struct config {
+	const struct architecture *arch;	/* of the whole: its tree, its checkpoint, its config.json */
+	size_t stacks;
+	struct stack stack[STACKS];
+	size_t blocks, vocab, positions;	/* blocks: of all stacks */
+	bool tied;
+	bool quantized;			/* config.json speaks of a checkpoint that is stored quantized */
+	double logit_cap;		/* as attention_cap, of logits */
 	long bos, eos[EOS];		/* bos: -1 if there is none */
 	size_t eos_count;
 	/* Set by whoever runs the model. */
@@ -51,12 +63,12 @@ void config_free(struct config *c);
 const char *const *model_layout(const char *config);
 
 /* Outputs of a layer, inputs of a projection. */
-size_t config_out(const struct config *c, enum role role);
-size_t config_in(const struct config *c, enum projection_name projection);
+size_t stack_out(const struct stack *s, enum role role);
+size_t stack_in(const struct stack *s, enum projection_name projection);
 /* Window of a block, 0 if it sees everything. */
-size_t config_sliding_window(const struct config *c, size_t block);
-/* Frequencies of the rotary pairs, radians a position: theta^(-2i/rotary), scaled as config says. */
-void config_rope(const struct config *c, double frequency[c->rotary / 2]);
+size_t stack_window(const struct stack *s, size_t block);
+/* Frequencies of the rotary pairs, radians a position: theta^(-2i/rotary), scaled as config.json says. */
+void stack_rope(const struct stack *s, double frequency[s->rotary / 2]);
 
 /*
  * Where the rows of a layer stand in the tensor [rows, ...] of a checkpoint: `each` in every one of
@@ -65,12 +77,14 @@ void config_rope(const struct config *c, double frequency[c->rotary / 2]);
 struct row_place {
 	size_t groups, each, before, rows;
 };
-struct row_place config_rows(const struct config *c, const struct linear_row *row);
+struct row_place stack_rows(const struct stack *s, const struct linear_row *row);
 
-/* "/model/layers/3/self_attn/q_proj"; free() it. */
-char *config_path(const struct config *c, size_t block, const char *name);
-/* Whether the path is one of the linear layers of the config's blocks; which. */
-bool config_find(const struct config *c, const char *path, size_t *block, size_t *row);
-/* Whether the path stands in a block, be it beyond those of the config; which. */
-bool config_block(const struct config *c, const char *path, size_t *block);
+/* "/model/layers/3/self_attn/q_proj"; block: of the stack. free() it. */
+char *stack_path(const struct stack *s, size_t block, const char *name);
+/* The stack of whose blocks' linear layers the path is one, and which; NULL: none. */
+const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row);
+/* The stack in whose blocks the path stands, be the block beyond those of the config; NULL: none. */
+const struct stack *config_block(const struct config *c, const char *path, size_t *block);
+/* The stack that the head stands behind. */
+const struct stack *config_last(const struct config *c);
 #endif

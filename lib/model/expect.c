@@ -8,6 +8,7 @@
 /* A group of the tree, and the one of the source that has its tensors: another where layers are fused. */
 struct group {
 	const char *path, *from;
+	const struct stack *stack;
 	const struct linear_row *row;	/* NULL: no linear layer */
 };
 
@@ -34,6 +35,7 @@ static void expect(struct checkpoint *k, const struct group *g, const char *memb
 		missing(k, g->from, member);
 	free(path);
 	e->known = true;
+	e->stack = g->stack;
 	e->row = g->row;
 	file = s->kind->file(s, e->name);
 	t = s->kind->describe(s, e->name);
@@ -58,17 +60,16 @@ static void expect_bias(struct checkpoint *k, bool has, const struct group *g, s
 	free(path);
 }
 
-static void expect_layer(struct checkpoint *k, size_t block, const struct linear_row *row)
+static void expect_layer(struct checkpoint *k, const struct stack *s, size_t block, const struct linear_row *row)
 {
-	const struct config *c = k->config;
-	size_t rows = config_rows(c, row).rows, in = config_in(c, row->projection);
+	size_t rows = stack_rows(s, row).rows, in = stack_in(s, row->projection);
 	bool transposed = row->order == ROWS_TRANSPOSED;
-	char *path = config_path(c, block, row->name);
-	char *from = row->fused ? config_path(c, block, row->fused) : path;
-	const struct group g = { path, from, row };
+	char *path = stack_path(s, block, row->name);
+	char *from = row->fused ? stack_path(s, block, row->fused) : path;
+	const struct group g = { path, from, s, row };
 
 	expect(k, &g, "weight", transposed ? in : rows, transposed ? rows : in);
-	expect_bias(k, c->bias[row->role], &g, rows);
+	expect_bias(k, s->bias[row->role], &g, rows);
 	if (from != path)
 		free(from);
 	free(path);
@@ -76,33 +77,32 @@ static void expect_layer(struct checkpoint *k, size_t block, const struct linear
 
 static void expect_norm(struct checkpoint *k, const char *path, enum norm_kind kind, size_t n)
 {
-	const struct group g = { path, path, NULL };
+	const struct group g = { path, path, NULL, NULL };
 
 	expect(k, &g, "weight", n, 0);
 	expect_bias(k, kind == NORM_LAYER, &g, n);
 }
 
-static void expect_block(struct checkpoint *k, size_t block)
+static void expect_block(struct checkpoint *k, const struct stack *s, size_t block)
 {
-	const struct config *c = k->config;
-	const struct architecture *a = c->arch;
+	const struct architecture *a = s->arch;
 
 	for (int i = 0; i < NORM_PLACES; i++) {
-		char *path = a->norm[i] ? config_path(c, block, a->norm[i]) : NULL;
+		char *path = a->norm[i] ? stack_path(s, block, a->norm[i]) : NULL;
 
 		if (path)
-			expect_norm(k, path, a->norm_kind, c->hidden);
+			expect_norm(k, path, a->norm_kind, s->hidden);
 		free(path);
 	}
 	for (int i = 0; a->head_norm_kind != HEAD_NORM_NONE && i < 2; i++) {
-		char *path = config_path(c, block, a->head_norm[i]);
-		size_t all = config_out(c, i ? ROLE_K : ROLE_Q);
+		char *path = stack_path(s, block, a->head_norm[i]);
+		size_t all = stack_out(s, i ? ROLE_K : ROLE_Q);
 
-		expect_norm(k, path, a->norm_kind, a->head_norm_kind == HEAD_NORM_EACH ? c->head_dim : all);
+		expect_norm(k, path, a->norm_kind, a->head_norm_kind == HEAD_NORM_EACH ? s->head_dim : all);
 		free(path);
 	}
 	for (const struct linear_row *row = a->linear; row->name; row++)
-		expect_layer(k, block, row);
+		expect_layer(k, s, block, row);
 }
 
 /* What does not belong to the class, and what cannot be read, leaves. */
@@ -138,16 +138,18 @@ void expect_model(struct checkpoint *k)
 {
 	const struct config *c = k->config;
 	const struct architecture *a = c->arch;
-	const struct group embedding = { a->embedding, a->embedding, NULL };
-	const struct group position = { a->position, a->position, NULL }, head = { a->head, a->head, NULL };
+	const struct group embedding = { a->embedding, a->embedding, NULL, NULL };
+	const struct group position = { a->position, a->position, NULL, NULL }, head = { a->head, a->head, NULL, NULL };
 
-	expect(k, &embedding, "weight", c->vocab, c->hidden);
+	expect(k, &embedding, "weight", c->vocab, c->stack->hidden);
 	if (a->position)
-		expect(k, &position, "weight", c->positions, c->hidden);
-	for (size_t i = 0; i < c->blocks; i++)
-		expect_block(k, i);
-	expect_norm(k, a->final_norm, a->norm_kind, c->hidden);
-	expect(k, &head, "weight", c->vocab, c->hidden);
+		expect(k, &position, "weight", c->positions, c->stack->hidden);
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
+		for (size_t i = 0; i < s->blocks; i++)
+			expect_block(k, s, i);
+		expect_norm(k, s->arch->final_norm, s->arch->norm_kind, s->hidden);
+	}
+	expect(k, &head, "weight", c->vocab, config_last(c)->hidden);
 	expect_bias(k, false, &head, c->vocab);
 	drop_strangers(k);
 }

@@ -59,12 +59,13 @@ static void *transpose(size_t m, size_t n, const void *from, size_t size)
 }
 
 /* A layer as the tree has it: the tensor itself, or one in new memory. */
-static struct tensor as_layer(const struct config *c, const struct linear_row *row, struct tensor t)
+static struct tensor as_layer(const struct entry *e, struct tensor t)
 {
+	const struct linear_row *row = e->row;
 	size_t size = tensor_size(t.type), bytes = tensor_count(&t) / t.dim[0] * size;
 
 	if (row && row->fused) {
-		struct row_place p = config_rows(c, row);
+		struct row_place p = stack_rows(e->stack, row);
 		size_t group = p.rows / p.groups;
 		const char *from = (const char *)t.data + p.before * bytes;
 		char *to = t.data = xalloc(p.groups * p.each, bytes);
@@ -78,9 +79,8 @@ static struct tensor as_layer(const struct config *c, const struct linear_row *r
 	return t;
 }
 
-static void write_entry(const struct checkpoint *k, struct output *out, const struct entry *e)
+static void write_entry(struct source *s, struct output *out, const struct entry *e)
 {
-	struct source *s = k->source;
 	struct tensor t = s->kind->read(s, e->name), y;
 	size_t n = tensor_count(&t), bad = first_bad(&t);
 	const char *file = s->kind->file(s, e->name);
@@ -89,7 +89,7 @@ static void write_entry(const struct checkpoint *k, struct output *out, const st
 		die("%s: %s: has no elements", file, e->name);
 	if (bad < n)
 		die("%s: %s: element %zu is NaN or infinite, expected finite weights", file, e->name, bad);
-	y = as_layer(k->config, e->row, t);
+	y = as_layer(e, t);
 	if (e->tied_to)
 		output_tied(out, e->path, y, e->tied_to);
 	else
@@ -111,7 +111,7 @@ static void write_parts(struct checkpoint *k, struct output *out)
 		if (!part && s->tokenizer)
 			output_string(out, "/tokenizer", s->tokenizer);
 		for (; i < k->entries && k->entry[i].part == part; i++)
-			write_entry(k, out, k->entry + i);
+			write_entry(s, out, k->entry + i);
 		output_end(out);
 		s->kind->release(s);
 	}

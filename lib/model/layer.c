@@ -392,30 +392,44 @@ void layer_each(const struct config *c, const struct selection *layers,
 {
 	const char *const ends[] = { c->arch->embedding, c->arch->head };
 
-	for (size_t i = 0; i < c->blocks; i++)
-		for (const struct linear_row *row = c->arch->linear; row->name; row++) {
-			char *path = config_path(c, i, row->name);
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
+		for (size_t i = 0; i < s->blocks; i++)
+			for (const struct linear_row *row = s->arch->linear; row->name; row++) {
+				char *path = stack_path(s, i, row->name);
 
-			if (selected(c, layers, path))
-				visit(arg, path, config_in(c, row->projection));
-			free(path);
-		}
+				if (selected(c, layers, path))
+					visit(arg, path, stack_in(s, row->projection));
+				free(path);
+			}
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		if (selected(c, layers, ends[i]))
-			visit(arg, ends[i], c->hidden);
+			visit(arg, ends[i], (i ? config_last(c) : c->stack)->hidden);
 }
 
 static void visit(void *arg, const char *path)
 {
 	struct walk *w = arg;
 	size_t block;
+	const struct stack *s = w->config ? config_block(w->config, path, &block) : NULL;
 
-	if (w->config && config_block(w->config, path, &block) && block < w->config->blocks)
-		w->block[block] = true;
+	if (s && block < s->blocks)
+		w->block[s->first + block] = true;
 	if (!selected(w->config, w->layers, path) || !layer_there(w->image, path))
 		return;
 	w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 	w->list.path[w->list.n++] = xformat("%s", path);
+}
+
+/* Dies where a block of the part lacks the layer. */
+static void check_layer(void *arg, const char *path, size_t in)
+{
+	const struct walk *w = arg;
+	size_t block;
+	const struct stack *s = config_block(w->config, path, &block);
+
+	(void)in;
+	if (s && w->block[s->first + block] && !layer_there(w->image, path))
+		die("%s: %s: has neither weight nor codes: no linear layer", image_name(w->image), path);
 }
 
 struct layer_list layer_list(const struct image *image, const struct config *c,
@@ -425,15 +439,8 @@ struct layer_list layer_list(const struct image *image, const struct config *c,
 		.block = xalloc(c ? c->blocks : 0, sizeof *w.block) };
 
 	image_groups(image, visit, &w);
-	for (size_t i = 0; c && i < c->blocks; i++)
-		for (const struct linear_row *row = c->arch->linear; w.block[i] && row->name; row++) {
-			char *path = config_path(c, i, row->name);
-
-			if (selected(c, layers, path) && !layer_there(image, path))
-				die("%s: %s: has neither weight nor codes: no linear layer",
-					image_name(image), path);
-			free(path);
-		}
+	if (c)
+		layer_each(c, layers, check_layer, &w);
 	free(w.block);
 	return w.list;
 }

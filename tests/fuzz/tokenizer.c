@@ -50,13 +50,13 @@ static void config(void *arg)
 	double *frequency;
 
 	config_find(&c, r->json, &block, &row);
-	if (c.arch->position_kind == POSITION_ROPE) {
-		frequency = xalloc(c.head_dim / 2, sizeof *frequency);
-		config_rope(&c, frequency);
+	if (c.stack->arch->position_kind == POSITION_ROPE) {
+		frequency = xalloc(c.stack->head_dim / 2, sizeof *frequency);
+		stack_rope(c.stack, frequency);
 		free(frequency);
 	}
-	for (size_t i = 0; i < c.blocks; i += 1 + c.blocks / 8)
-		config_sliding_window(&c, i);
+	for (size_t i = 0; i < c.stack->blocks; i += 1 + c.stack->blocks / 8)
+		stack_window(c.stack, i);
 	config_free(&c);
 	if (!model_layout(r->json))
 		abort();
