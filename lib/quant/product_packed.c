@@ -189,13 +189,10 @@ static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][R
 #define NAME(x) avx2_##x
 #define FLOATS __m256
 #define INTS __m256i
-#define ZERO _mm256_setzero_ps()
 #define SPLAT _mm256_set1_ps
 #define LOAD _mm256_loadu_ps
 #define STORE _mm256_storeu_ps
 #define FMA _mm256_fmadd_ps
-#define SUB _mm256_sub_ps
-#define MUL _mm256_mul_ps
 #define AND _mm256_and_si256
 #define MERGE(mask, a, b) _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b))
 #define LEFT _mm256_slli_epi32
@@ -206,8 +203,6 @@ static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][R
 #define TO_FLOAT _mm256_cvtepi32_ps
 #define HALVES(v, upper) _mm256_cvtph_ps((upper) ? _mm256_extracti128_si256(v, 1) : _mm256_castsi256_si128(v))
 #define LOOKUP(table, v, bits) _mm256_i32gather_ps(table, _mm256_and_si256(v, WORD((bits) == 5 ? 31 : 15)), 4)
-#define LOW_WORDS avx2_low
-#define TOP_WORDS avx2_top
 #define TOTAL avx2_total
 
 TARGET static inline INTS avx2_low(const uint32_t *w, int bits)
@@ -243,13 +238,10 @@ TARGET static inline float avx2_total(FLOATS v)
 #undef NAME
 #undef FLOATS
 #undef INTS
-#undef ZERO
 #undef SPLAT
 #undef LOAD
 #undef STORE
 #undef FMA
-#undef SUB
-#undef MUL
 #undef AND
 #undef MERGE
 #undef LEFT
@@ -259,8 +251,6 @@ TARGET static inline float avx2_total(FLOATS v)
 #undef TO_FLOAT
 #undef HALVES
 #undef LOOKUP
-#undef LOW_WORDS
-#undef TOP_WORDS
 #undef TOTAL
 #define LANES 16
 #define TILE 8
@@ -268,13 +258,10 @@ TARGET static inline float avx2_total(FLOATS v)
 #define NAME(x) avx512_##x
 #define FLOATS __m512
 #define INTS __m512i
-#define ZERO _mm512_setzero_ps()
 #define SPLAT _mm512_set1_ps
 #define LOAD _mm512_loadu_ps
 #define STORE _mm512_storeu_ps
 #define FMA _mm512_fmadd_ps
-#define SUB _mm512_sub_ps
-#define MUL _mm512_mul_ps
 #define AND _mm512_and_si512
 #define MERGE(mask, a, b) _mm512_ternarylogic_epi32(a, b, mask, 0xe4)
 #define LEFT _mm512_slli_epi32
@@ -284,9 +271,7 @@ TARGET static inline float avx2_total(FLOATS v)
 #define TO_FLOAT _mm512_cvtepi32_ps
 #define HALVES(v, upper) \
 	_mm512_cvtph_ps((upper) ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v))
-#define LOOKUP(table, v, bits) avx512_lookup(table, v, bits)
-#define LOW_WORDS avx512_low
-#define TOP_WORDS avx512_top
+#define LOOKUP avx512_lookup
 #define TOTAL _mm512_reduce_add_ps
 
 TARGET static inline INTS avx512_low(const uint32_t *w, int bits)
