@@ -6,10 +6,10 @@
  * once, with their scales, into the first cache, and columns are taken in twos, with the tile's sums in
  * registers.
  *
- * Expected: LANES, TILE, TARGET, NAME(x), FLOATS, INTS, functions NAME(low)(w, bits) and NAME(top), and of
- * either: SPLAT(f), LOAD(f), STORE(f, v), FMA, AND, MERGE(mask, a, b) (a where the mask is 1, else b),
- * LEFT(v, n), RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31, right by -n), WORD(i), TO_FLOAT, HALVES(v, upper),
- * LOOKUP(table, v, bits), TOTAL.
+ * Expected: LANES, TILE, TARGET, NAME(x), vectors FLOATS and INTS, functions NAME(low) and NAME(top) of
+ * words, and of vectors SPLAT(f), LOAD(f), STORE(f, v), FMA, AND, MERGE(mask, a, b) (a where the mask is 1,
+ * else b), LEFT(v, n), RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31, right by -n), WORD(i), TO_FLOAT,
+ * HALVES(v, upper), LOOKUP(table, v, bits), TOTAL.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
@@ -86,7 +86,7 @@ static inline struct NAME(walk) NAME(walk)(const struct product *p, int bits)
 	const size_t chunk = 8 * LANES, whole = pack_words(bits, p->l->in) / ((size_t)bits * LANES / 4);
 
 	return (struct NAME(walk)){
-		.chunks = (p->l->in + chunk - 1) / chunk,
+		.chunks = ceil_div(p->l->in, chunk),
 		.whole = p->l->group > 0 && (size_t)p->l->group % chunk ? 0 : whole,
 		.each = chunks_of_group(p->l, chunk),
 	};
