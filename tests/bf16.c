@@ -23,7 +23,7 @@ static float draw(void)
 	return ldexpf((float)(int32_t)seed, -30);
 }
 
-/* n numbers in a block of exactly their size, at an odd multiple of 2 bytes: a sanitizer sees a read beyond. */
+/* n numbers in a block of exactly their size, at an odd multiple of 2 bytes: sanitizers see a read beyond. */
 static uint16_t *numbers(size_t n, float *wide[])
 {
 	uint16_t *x = malloc((n + 1) * sizeof *x);
@@ -44,7 +44,8 @@ static double bound(size_t k, double size)
 static void product(size_t m, size_t n, size_t k, bool add, bool with_bias)
 {
 	size_t stride = n + 3;
-	float *wx, *ww, *bias = malloc(n * sizeof *bias), *y = malloc(m * stride * sizeof *y), *start = malloc(m * stride * sizeof *y);
+	float *wx, *ww, *bias = malloc(n * sizeof *bias);
+	float *y = malloc(m * stride * sizeof *y), *start = malloc(m * stride * sizeof *y);
 	uint16_t *x = numbers(m * k, &wx), *w = numbers(n * k, &ww);
 	uint32_t *packed = malloc(bf16_packed(n, k) * sizeof *packed);
 
@@ -57,14 +58,15 @@ static void product(size_t m, size_t n, size_t k, bool add, bool with_bias)
 		with_bias ? bias : NULL, add);
 	for (size_t i = 0; i < m; i++) {
 		for (size_t j = 0; j < n; j++) {
-			double b = with_bias ? (double)bias[j] : 0, c = add ? (double)start[i * stride + j] : 0;
-			double want = b + c, size = fabs(b) + fabs(c);
+			double b = with_bias ? (double)bias[j] : 0;
+			double c = add ? (double)start[i * stride + j] : 0;
+			double expected = b + c, size = fabs(b) + fabs(c);
 
 			for (size_t p = 0; p < k; p++) {
-				want += (double)wx[i * k + p] * (double)ww[j * k + p];
+				expected += (double)wx[i * k + p] * (double)ww[j * k + p];
 				size += fabs((double)wx[i * k + p] * (double)ww[j * k + p]);
 			}
-			assert_true(fabs((double)y[i * stride + j] - want) <= bound(k, size));
+			assert_true(fabs((double)y[i * stride + j] - expected) <= bound(k, size));
 		}
 		assert_memory_equal(y + i * stride + n, start + i * stride + n, 3 * sizeof *y);
 	}
@@ -72,8 +74,8 @@ static void product(size_t m, size_t n, size_t k, bool add, bool with_bias)
 }
 
 static const size_t sizes[][3] = {
-	{ 1, 1, 1 }, { 1, 1, 2 }, { 1, 33, 3 }, { 9, 1, 5 }, { 7, 31, 64 }, { 8, 32, 511 }, { 13, 47, 512 }, { 5, 16, 513 },
-	{ 17, 65, 1025 }, { 257, 513, 31 }, { 300, 40, 2 }, { 2, 1030, 7 },
+	{ 1, 1, 1 }, { 1, 1, 2 }, { 1, 33, 3 }, { 9, 1, 5 }, { 7, 31, 64 }, { 8, 32, 511 },
+	{ 13, 47, 512 }, { 5, 16, 513 }, { 17, 65, 1025 }, { 257, 513, 31 }, { 300, 40, 2 }, { 2, 1030, 7 },
 };
 
 static void products(void **unused)
@@ -95,16 +97,17 @@ static void gram(size_t blocks, size_t m, size_t n)
 	bf16_gram(blocks, m, n, (double (*)[n])h, (const uint16_t (*)[m][n])(x + 1));
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < n; j++) {
-			double want = (double)(i * n + j), size = 0;
+			double expected = (double)(i * n + j), size = 0;
 
 			for (size_t r = 0; j >= i && r < blocks * m; r++) {
-				want += (double)wx[r * n + i] * (double)wx[r * n + j];
+				expected += (double)wx[r * n + i] * (double)wx[r * n + j];
 				size += fabs((double)wx[r * n + i] * (double)wx[r * n + j]);
 			}
 			if (j >= i)
-				assert_true(fabs(h[i * n + j] - want) <= bound(m, size) + 0x1p-50 * fabs(want));
+				assert_true(fabs(h[i * n + j] - expected) <=
+					bound(m, size) + 0x1p-50 * fabs(expected));
 			else
-				assert_true(h[i * n + j] == want);
+				assert_true(h[i * n + j] == expected);
 		}
 	free(x), free(wx), free(h);
 }
@@ -137,7 +140,8 @@ static void same_bits(void **unused)
 		y[i] = malloc(M * N * sizeof *y[i]);
 		h[i] = calloc(K * K, sizeof *h[i]);
 		bf16_pack(N, K, packed, (const uint16_t (*)[K])(w + 1));
-		bf16_product(cpu_bf16, M, N, K, N, (float (*)[N])y[i], (const uint16_t (*)[K])(x + 1), packed, NULL, false);
+		bf16_product(cpu_bf16, M, N, K, N, (float (*)[N])y[i], (const uint16_t (*)[K])(x + 1), packed,
+			NULL, false);
 		bf16_gram(2, M / 2, K, (double (*)[K])h[i], (const uint16_t (*)[M / 2][K])(x + 1));
 	}
 	assert_memory_equal(y[0], y[1], M * N * sizeof *y[0]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* linear -- the effective weight and the rounded input of a layer, against their formulas element by element */
+/* linear -- effective weights and rounded inputs of a layer, element by element against their formulas */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,9 +42,11 @@ static void check(const struct linear *l)
 	linear_weight(l, 1, OUT - 1, w);
 	for (size_t o = 1; o < OUT; o++)
 		for (size_t i = 0; i < IN; i++) {
-			size_t g = l->group == -1 ? 0 : l->group == 0 ? o
-				: o * l->groups + (l->group_index ? (size_t)group_index[i] : i / (size_t)l->group);
-			float v = (l->storage.grid[codes[o][i]] - (l->zero ? zero[g] : 0)) * scale[g], one = 1;
+			size_t of_row = l->group_index ? (size_t)group_index[i] :
+				l->group > 0 ? i / (size_t)l->group : 0;
+			size_t g = l->group == -1 ? 0 : o * l->groups + of_row;
+			float z = l->zero ? zero[g] : 0, one = 1;
+			float v = (l->storage.grid[codes[o][i]] - z) * scale[g];
 
 			if (l->compute.kind) {
 				uint8_t c;
@@ -125,7 +127,7 @@ static void plain(void **unused)
 
 static void inputs(void **unused)
 {
-	static float x[TOKENS][IN], y[TOKENS][IN], want[TOKENS][IN];
+	static float x[TOKENS][IN], y[TOKENS][IN], expected[TOKENS][IN];
 	const float act_scale[] = { 0.01f, 0.5f };
 	const uint8_t modality[TOKENS] = { 1, 0, 1, 0 };
 	struct linear l = { .out = OUT, .in = IN, .input.scale = act_scale, .input.modalities = 2 };
@@ -140,29 +142,31 @@ static void inputs(void **unused)
 	for (int mode = INPUT_STATIC_TENSOR; mode <= INPUT_STATIC_MODALITY; mode++) {
 		l.input.mode = (enum input_mode)mode;
 		for (int t = 0; t < TOKENS; t++) {
-			float s = mode == INPUT_STATIC_TENSOR ? act_scale[0] : act_scale[modality[t]], top = 0;
+			float s = act_scale[mode == INPUT_STATIC_TENSOR ? 0 : modality[t]], top = 0;
 
 			for (int i = 0; i < IN; i++)
 				top = fmaxf(top, fabsf(x[t][i]));
 			if (mode == INPUT_DYNAMIC_TOKEN)
 				s = top > 0 ? top / 240 : 1;
-			format_round(&l.input.format, IN, want[t], x[t], s, 0);
+			format_round(&l.input.format, IN, expected[t], x[t], s, 0);
 			if (mode == INPUT_DYNAMIC_TOKEN)
 				for (int i = 0; i < IN; i++)
-					assert_true(fabsf(want[t][i] - x[t][i]) <= fabsf(x[t][i]) / 15 + top * 1e-5f);
+					assert_true(fabsf(expected[t][i] - x[t][i]) <=
+						fabsf(x[t][i]) / 15 + top * 1e-5f);
 		}
 		linear_input(&l, TOKENS, y, (const float (*)[IN])x, modality);
-		assert_memory_equal(y, want, sizeof y);
+		assert_memory_equal(y, expected, sizeof y);
 		memcpy(y, x, sizeof y);
 		linear_input(&l, TOKENS, y, (const float (*)[IN])y, modality);
-		assert_memory_equal(y, want, sizeof y);
+		assert_memory_equal(y, expected, sizeof y);
 	}
 }
 
 /* Every kind of format of activations against the nearest of its values: y/s as close to x/s as any is. */
 static void input_formats(void **unused)
 {
-	static const char *const names[] = { "e2m1", "e2m2", "e2m3", "e3m4", "e4m0", "e4m3", "e5m2", "e0m5", "e4m3fn", "e4m3ieee", "e5m2ieee",
+	static const char *const names[] = { "e2m1", "e2m2", "e2m3", "e3m4", "e4m0", "e4m3", "e5m2", "e0m5",
+		"e4m3fn", "e4m3ieee", "e5m2ieee",
 		"int2", "int4", "int8", "nf4", "nf8" };
 	static float x[TOKENS][IN], y[TOKENS][IN];
 	struct linear l = { .out = OUT, .in = IN, .input.modalities = 1 };
@@ -186,7 +190,8 @@ static void input_formats(void **unused)
 					top = fmaxf(top, fabsf(x[t][i]));
 				s = !dynamic ? act_scale : top > 0 ? top / l.input.format.top : 1;
 				for (int i = 0; i < IN; i++) {
-					double v = (double)x[t][i] / (double)s, least = INFINITY, other = INFINITY;
+					double v = (double)x[t][i] / (double)s;
+					double least = INFINITY, other = INFINITY;
 
 					for (int c = 0; c < 256; c++) {
 						float value = l.input.format.grid[c] * s;
@@ -195,7 +200,8 @@ static void input_formats(void **unused)
 						other = fmin(other, fabs((double)value - (double)y[t][i]));
 					}
 					assert_true(other == 0);	/* it is one of the values */
-					assert_true(fabs((double)y[t][i] / (double)s - v) <= least + fabs(v) * 2e-7);
+					assert_true(fabs((double)y[t][i] / (double)s - v) <=
+						least + fabs(v) * 2e-7);
 				}
 			}
 		}
@@ -204,8 +210,8 @@ static void input_formats(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(weights), cmocka_unit_test(group_counts), cmocka_unit_test(plain), cmocka_unit_test(inputs),
-		cmocka_unit_test(input_formats),
+		cmocka_unit_test(weights), cmocka_unit_test(group_counts), cmocka_unit_test(plain),
+		cmocka_unit_test(inputs), cmocka_unit_test(input_formats),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

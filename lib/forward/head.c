@@ -62,8 +62,8 @@ struct product head_product(const struct head *h, size_t first, size_t n, void *
 	return p;
 }
 
-void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m, float y[m][n],
-	const void *input)
+void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m,
+	float y[m][n], const void *input)
 {
 	const float cap = (float)h->config->logit_cap;
 

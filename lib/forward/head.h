@@ -33,6 +33,6 @@ size_t head_workspace(const struct head *h, size_t n);
 struct product head_product(const struct head *h, size_t first, size_t n, void *workspace);
 /* Logits of these of its entries, soft-capped where the model is, of inputs as product_input() makes them of
  * head_norm()'s rows. */
-void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m, float y[m][n],
-	const void *input);
+void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m,
+	float y[m][n], const void *input);
 #endif

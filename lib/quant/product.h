@@ -42,13 +42,13 @@
 #include "quant/linear.h"
 
 enum compute_type { COMPUTE_F32, COMPUTE_BF16, COMPUTE_INT16 };
-extern const char *const compute_types[];	/* their names, NULL-terminated, for an OPTION_CHOICE */
+extern const char *const compute_types[];	/* their names, NULL-terminated */
 #define OPTION_COMPUTE_TYPE(var) { 0, "compute-type", \
 	OPTION_ENUM(enum compute_type, var, compute_types), NULL, \
 	"arithmetic of the linear products", .otherwise = "f32" }
 
 enum {
-	PRODUCT_FEW = 16,	/* rows of x up to which words stay packed : docs/results/fpe2m2-figure7.tsv */
+	PRODUCT_FEW = 16,	/* rows of x up to which words stay packed: docs/results/fpe2m2-figure7.tsv */
 	PRODUCT_COLUMNS = 128,	/* under one scale in int16 */
 	PRODUCT_ROWS = 32,	/* parts of prepared weights begin at multiples of so many rows */
 };

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * products -- products of a matrix beyond cache with few columns: packed formats, floats, and what memory allows
+ * products -- products of a matrix beyond cache with few columns: packed formats, floats, what memory allows
  *
  *	products [-r RUNS] [-j THREADS] gemv|batch|pack...
  *
- * gemv prints `row<TAB>column<TAB>value` for one column, batch `format columns seconds bytes flops` for 1 to 16; medians
- * of RUNS rounds, in each of which all formats take their turn. Matrices of 11008 × 4096, groups of 128, follow each other
- * in a ring of twice the last cache, so that each comes from memory.
+ * gemv prints `row<TAB>column<TAB>value` for one column, batch `format columns seconds bytes flops` for 1 to
+ * 16; medians of RUNS rounds, in each of which all formats take their turn. Matrices of 11008 × 4096, groups
+ * of 128, follow each other in a ring of twice the last cache, so that each comes from memory.
  * pack rounds a matrix of float to E2M2 by channels and packs it, beside a copy.
  */
-#include "bench.h"
-#include "base/cpu.h"
-#include "base/random.h"
-#include "num/half.h"
-#include "quant/pack.h"
-#include "quant/product.h"
-#include "quant/round.h"
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
 #include <sys/mman.h>
+#include "base/cpu.h"
+#include "base/random.h"
+#include "bench.h"
+#include "num/half.h"
+#include "quant/pack.h"
+#include "quant/product.h"
+#include "quant/round.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -48,7 +48,9 @@ static void ring_make(void)
 	if (ring.memory)
 		return;
 	ring.bytes = 2 * (size_t)(cache > 0 ? cache : 64 << 20);
-	ring.bytes = (ring.bytes < (size_t)OUT * IN * 4 * 2 ? (size_t)OUT * IN * 4 * 2 : ring.bytes) & ~(size_t)63;
+	if (ring.bytes < (size_t)OUT * IN * 4 * 2)
+		ring.bytes = (size_t)OUT * IN * 4 * 2;
+	ring.bytes &= ~(size_t)63;
 	ring.memory = huge(ring.bytes + 2 * AHEAD);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < ring.bytes / 4; i++) {
@@ -69,7 +71,11 @@ static void *ring_take(size_t bytes)
 
 /* ---- what is not packed: reading, and rows of float, half and bfloat16 ---- */
 
-struct plain { const char *name; size_t size; void (*rows)(size_t m, size_t n, float y[], const void *w, const float x[m][IN]); };
+struct plain {
+	const char *name;
+	size_t size;
+	void (*rows)(size_t m, size_t n, float y[], const void *w, const float x[m][IN]);
+};
 
 #ifdef __x86_64__
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
@@ -90,17 +96,21 @@ AVX512 static void read_rows(size_t m, size_t n, float y[], const void *w, const
 	y[0] = (float)_mm512_reduce_add_epi32(_mm512_xor_si512(a, b));
 }
 
-/* As quant/product.c goes: four rows in four places of memory, their weights made float once for all columns, which go in twos. */
+/*
+ * As quant/product_packed.c goes: four rows in four places of memory, their weights made float once for all
+ * columns, which go in twos.
+ */
 #define ROWS(name, isa, lanes, vector, zero, type, load, loadx, fma, total) \
-	isa static inline __attribute__((always_inline)) void name##_columns(size_t m, vector sum[m][4], const vector v[4][4], \
-		const float x[m][IN]) \
+	isa static inline __attribute__((always_inline)) void name##_columns(size_t m, vector sum[m][4], \
+		const vector v[4][4], const float x[m][IN]) \
 	{ \
 		for (size_t k = 0; k < 4; k++) \
 			for (size_t t = 0; t < m; t++) \
 				for (size_t r = 0; r < 4; r++) \
 					sum[t][r] = fma(v[k][r], loadx(x[t] + k * lanes), sum[t][r]); \
 	} \
-	isa static inline __attribute__((always_inline)) void name##_some(size_t m, size_t n, float y[], const type *w, const float x[m][IN]) \
+	isa static inline __attribute__((always_inline)) void name##_some(size_t m, size_t n, float y[], \
+		const type *w, const float x[m][IN]) \
 	{ \
 		for (size_t o = 0; o < n / 4; o++, w += IN) { \
 			vector sum[MOST][4]; \
@@ -146,16 +156,22 @@ AVX2 static inline float total8(__m256 v)
 		sum += t[i];
 	return sum;
 }
-#define BF16_512(p) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(p))), 16))
+#define BF16_512(p) _mm512_castsi512_ps(_mm512_slli_epi32( \
+	_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)(p))), 16))
 #define F16_512(p) _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(p)))
-#define BF16_256(p) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)(p))), 16))
+#define BF16_256(p) _mm256_castsi256_ps(_mm256_slli_epi32( \
+	_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)(p))), 16))
 #define F16_256(p) _mm256_cvtph_ps(_mm_loadu_si128((const void *)(p)))
-ROWS(f32_512, AVX512, 16, __m512, _mm512_setzero_ps(), float, _mm512_loadu_ps, _mm512_loadu_ps, _mm512_fmadd_ps, _mm512_reduce_add_ps)
-ROWS(f16_512, AVX512, 16, __m512, _mm512_setzero_ps(), uint16_t, F16_512, _mm512_loadu_ps, _mm512_fmadd_ps, _mm512_reduce_add_ps)
-ROWS(bf16_512, AVX512, 16, __m512, _mm512_setzero_ps(), uint16_t, BF16_512, _mm512_loadu_ps, _mm512_fmadd_ps, _mm512_reduce_add_ps)
-ROWS(f32_256, AVX2, 8, __m256, _mm256_setzero_ps(), float, _mm256_loadu_ps, _mm256_loadu_ps, _mm256_fmadd_ps, total8)
-ROWS(f16_256, AVX2, 8, __m256, _mm256_setzero_ps(), uint16_t, F16_256, _mm256_loadu_ps, _mm256_fmadd_ps, total8)
-ROWS(bf16_256, AVX2, 8, __m256, _mm256_setzero_ps(), uint16_t, BF16_256, _mm256_loadu_ps, _mm256_fmadd_ps, total8)
+#define WIDE(name, type, load) ROWS(name, AVX512, 16, __m512, _mm512_setzero_ps(), type, load, \
+	_mm512_loadu_ps, _mm512_fmadd_ps, _mm512_reduce_add_ps)
+#define MIDDLE(name, type, load) ROWS(name, AVX2, 8, __m256, _mm256_setzero_ps(), type, load, \
+	_mm256_loadu_ps, _mm256_fmadd_ps, total8)
+WIDE(f32_512, float, _mm512_loadu_ps)
+WIDE(f16_512, uint16_t, F16_512)
+WIDE(bf16_512, uint16_t, BF16_512)
+MIDDLE(f32_256, float, _mm256_loadu_ps)
+MIDDLE(f16_256, uint16_t, F16_256)
+MIDDLE(bf16_256, uint16_t, BF16_256)
 #endif
 
 static double run_plain(const struct plain *p, size_t m, float *y, const float *x)
@@ -223,7 +239,8 @@ static void measure(size_t m, const struct plain plain[PLAIN], double seconds[PL
 		x[i] = sinf((float)i * 0.37f);
 	for (int r = -1; r < runs; r++)		/* the first does not count */
 		for (int k = 0; k < PLAIN + PACKED; k++) {
-			double s = k < PLAIN ? run_plain(&plain[k], m, y, x) : run_packed(&packed[k - PLAIN], m, y, x, workspace);
+			double s = k < PLAIN ? run_plain(&plain[k], m, y, x) :
+				run_packed(&packed[k - PLAIN], m, y, x, workspace);
 
 			if (r >= 0)
 				t[k][r] = s;
@@ -236,8 +253,10 @@ static void measure(size_t m, const struct plain plain[PLAIN], double seconds[PL
 static const struct plain *plain_rows(void)
 {
 #ifdef __x86_64__
-	static const struct plain wide[PLAIN] = { { "read", 2, read_rows }, { "f32", 4, f32_512 }, { "f16", 2, f16_512 }, { "bf16", 2, bf16_512 } };
-	static const struct plain middle[PLAIN] = { { "read", 2, f16_256 }, { "f32", 4, f32_256 }, { "f16", 2, f16_256 }, { "bf16", 2, bf16_256 } };
+	static const struct plain wide[PLAIN] = { { "read", 2, read_rows }, { "f32", 4, f32_512 },
+		{ "f16", 2, f16_512 }, { "bf16", 2, bf16_512 } };
+	static const struct plain middle[PLAIN] = { { "read", 2, f16_256 }, { "f32", 4, f32_256 },
+		{ "f16", 2, f16_256 }, { "bf16", 2, bf16_256 } };
 
 	if (cpu_half && cpu > CPU_PLAIN)
 		return cpu == CPU_AVX512 ? wide : middle;
@@ -269,9 +288,11 @@ static void run_gemv(void)
 
 		if (isnan(s[k]))
 			continue;
-		printf("gemv-%s\tours\t%.5g\ngemv-%s\tlimit\t%.5g\n", name, 1e3 * s[k], name, 1e3 * (double)bytes_of(k, plain) / rate);
+		printf("gemv-%s\tours\t%.5g\ngemv-%s\tlimit\t%.5g\n", name, 1e3 * s[k], name,
+			1e3 * (double)bytes_of(k, plain) / rate);
 		if (k != 2)
-			printf("gemv-%s\tpeer\t%.5g\ngemv-%s\tpeer_is\tfp16, the same run\n", name, 1e3 * s[2], name);
+			printf("gemv-%s\tpeer\t%.5g\ngemv-%s\tpeer_is\tfp16, the same run\n", name,
+				1e3 * s[2], name);
 	}
 }
 
@@ -285,7 +306,8 @@ static double run_sgemm(size_t m, float *y, const float *x)
 		const float *w = ring_take(OUT * IN * sizeof *w);
 
 		t[r] = omp_get_wtime();
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, OUT, IN, 1, x, IN, w, IN, 0, y, OUT);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, OUT, IN, 1, x, IN, w, IN, 0,
+			y, OUT);
 		t[r] = omp_get_wtime() - t[r];
 	}
 	openblas_set_num_threads(1);
@@ -305,9 +327,10 @@ static void run_batch(void)
 		measure(m, plain, s);
 		for (int k = 0; k < PLAIN + PACKED; k++)
 			if (!isnan(s[k]))
-				printf("%s\t%zu\t%.5g\t%zu\t%zu\n", k < PLAIN ? plain[k].name : packed[k - PLAIN].name, m, s[k],
-					bytes_of(k, plain), k ? 2 * m * OUT * IN : 0);
-		printf("sgemm\t%zu\t%.5g\t%zu\t%zu\n", m, run_sgemm(m, y, x), (size_t)OUT * IN * 4, 2 * m * OUT * IN);
+				printf("%s\t%zu\t%.5g\t%zu\t%zu\n",
+					k < PLAIN ? plain[k].name : packed[k - PLAIN].name, m, s[k], bytes_of(k, plain), k ? 2 * m * OUT * IN : 0);
+		printf("sgemm\t%zu\t%.5g\t%zu\t%zu\n", m, run_sgemm(m, y, x), (size_t)OUT * IN * 4,
+			2 * m * OUT * IN);
 		fflush(stdout);
 	}
 	free(x), free(y);
@@ -343,7 +366,8 @@ static double run_round(const struct format *f, uint32_t *to, float *scale, cons
 
 static void run_pack(void)
 {
-	float *from = huge(OUT * IN * sizeof *from), *to = huge(OUT * IN * sizeof *to), *scale = xalloc(OUT, sizeof *scale);
+	float *from = huge(OUT * IN * sizeof *from), *to = huge(OUT * IN * sizeof *to);
+	float *scale = xalloc(OUT, sizeof *scale);
 	struct random_stream random = random_open(1, "pack");
 	double copy[RUNS], ours[RUNS];
 	struct format f;
@@ -358,13 +382,17 @@ static void run_pack(void)
 		if (r >= 0)
 			copy[r] = c, ours[r] = t;
 	}
-	printf("pack-e2m2\tours\t%.5g\npack-e2m2\tlimit\t%.5g\n", 1e-9 * OUT * IN / bench_median((size_t)runs, ours), 1e-9 * OUT * IN / bench_median((size_t)runs, copy));
+	printf("pack-e2m2\tours\t%.5g\npack-e2m2\tlimit\t%.5g\n",
+		1e-9 * OUT * IN / bench_median((size_t)runs, ours),
+		1e-9 * OUT * IN / bench_median((size_t)runs, copy));
 	free(from), free(to), free(scale);
 }
 
 int main(int argc, char *argv[])
 {
-	static const struct part parts[] = { { "gemv", run_gemv }, { "batch", run_batch }, { "pack", run_pack } };
+	static const struct part parts[] = {
+		{ "gemv", run_gemv }, { "batch", run_batch }, { "pack", run_pack },
+	};
 
 	return bench_main(argc, argv, "products", sizeof parts / sizeof *parts, parts);
 }
