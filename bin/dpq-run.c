@@ -18,7 +18,9 @@ static const struct tool tool = {
 	.about = "Replaces the weight of every linear layer by codes, scales and zero points.",
 	.examples = "  dpq-run --compensate none model.h5 -o rtn.h5\n"
 		"  dpq-run --hessian hess.h5 --order order.h5 --compute e4m3fn < model.h5 "
-		"| eval-ppl --tokens test.h5",
+		"| eval-ppl --tokens test.h5\n"
+		"  echo '*/down_proj storage=uint8 group=channel' > plan.txt\n"
+		"  dpq-run --plan plan.txt --hessian hess.h5 model.h5 -o mixed.h5",
 };
 
 static void run(struct quantize *q, const struct command *c)

@@ -130,16 +130,19 @@ static size_t top(size_t n, const float y[n])
 	return best;
 }
 
-/* What divergence_of() gives is what the whole logits of both give. Returns how many targets agree, and the largest kl. */
-static size_t held_against_whole(struct made *m, struct made *a, const struct windows *w, double bound, double *largest)
+/* divergence_of() against the whole logits of both. Returns how many targets agree, and the largest kl. */
+static size_t held_against_whole(struct made *m, struct made *a, const struct windows *w, double bound,
+	double *largest)
 {
 	size_t vocab = m->config.vocab, rows = w->rows, k = 0, agree = 0;
-	struct whole whole = { { xalloc(rows * vocab, sizeof(float)), xalloc(rows * vocab, sizeof(float)) }, vocab };
+	struct whole whole = { { xalloc(rows * vocab, sizeof(float)), xalloc(rows * vocab, sizeof(float)) },
+		vocab };
 	double *nll = xalloc(w->targets, sizeof *nll), *alone = xalloc(w->targets, sizeof *alone);
 	struct divergence d = divergence_of(m->f, &m->h, a->f, &a->h, nll);
 
 	*largest = 0;
-	forward_tiles(2, (struct forward *[]){ m->f, a->f }, (const struct head *[]){ &m->h, &a->h }, keep, &whole);
+	forward_tiles(2, (struct forward *[]){ m->f, a->f }, (const struct head *[]){ &m->h, &a->h }, keep,
+		&whole);
 	for (size_t i = 0; i < rows; i++) {
 		const float *q = whole.y[0] + i * vocab, *p = whole.y[1] + i * vocab;
 		int32_t target = w->target[i];
@@ -149,7 +152,8 @@ static size_t held_against_whole(struct made *m, struct made *a, const struct wi
 		if (target < 0)
 			continue;
 		for (size_t v = 0; v < vocab; v++)
-			kl += exp((double)((long double)p[v] - lp)) * (double)(((long double)p[v] - lp) - ((long double)q[v] - lq));
+			kl += exp((double)((long double)p[v] - lp)) *
+				(double)(((long double)p[v] - lp) - ((long double)q[v] - lq));
 		assert_true(d.kl[k] >= 0 && fabs(d.kl[k] - kl) <= bound);
 		assert_true(fabs(d.nll[k] - (double)(lq - (long double)q[target])) < 3e-7);
 		assert_true(fabs(d.reference[k] - (double)(lp - (long double)p[target])) < 3e-7);
@@ -181,8 +185,10 @@ static void models_are_compared_over_the_whole_vocabulary(void **unused)
 	assert_true(agree > w.targets / 10 && agree < w.targets && largest > 1e-2);
 	held_against_whole(m, nearest, &w, 1e-12, &largest);
 	print_message("# nearest: kl up to %g\n", largest);
-	assert_true(largest > 0 && largest < 1e-9);	/* of the order of the square of 1e-6 times the logits */
-	for (size_t i = 0; i < VOCAB; i++)	/* another format of weights, and a head with a bias: logits far off */
+	/* of the order of the square of 1e-6 times the logits */
+	assert_true(largest > 0 && largest < 1e-9);
+	/* another format of weights, and a head with a bias: logits far off */
+	for (size_t i = 0; i < VOCAB; i++)
 		near->bias[i] = -300 + draw();
 	half_narrow(VOCAB * HIDDEN, half, near->weight, HALF_BF16);
 	near->h.layer.linear.weight = half;
@@ -195,7 +201,10 @@ static void models_are_compared_over_the_whole_vocabulary(void **unused)
 	free(half);
 }
 
-/* A head of hidden size 12 beside one of 8; and weights so large that most of the vocabulary has no probability in double. */
+/*
+ * A head of hidden size 12 beside one of 8; and weights so large that most of the vocabulary has no
+ * probability in double.
+ */
 static void models_differ_in_size(void **unused)
 {
 	enum { SMALL = 700, WIDE = 12 };
@@ -261,7 +270,8 @@ static void threads_do_not_matter(void **unused)
 /* P = (0.9, 0.1) of the other model, Q = (0.5, 0.5): not the same as the other way round. */
 static void the_other_model_weighs(void **unused)
 {
-	struct windows w = windows_cut("x", &(struct tokens){ .n = 2, .id = (int32_t[]){ 0, 1 }, .bos = -1 }, 0, 2);
+	struct windows w = windows_cut("x", &(struct tokens){ .n = 2, .id = (int32_t[]){ 0, 1 }, .bos = -1 },
+		0, 2);
 	struct made *m = make(&w, 2, 1), *a = make(&w, 2, 1);
 	double nll;
 	struct divergence d;
@@ -292,16 +302,19 @@ static double value(const struct answer *a, const char *name)
 
 static void numbers_worked_out_by_hand(void **unused)
 {
-	const double q[5] = { 0.5, 0.2, 0.9, 0.1, 0.4 }, p[5] = { 0.4, 0.4, 0.9, 0.4, 0.36 };	/* Δp 0.1 -0.2 0 -0.3 0.04 */
+	/* Δp 0.1 -0.2 0 -0.3 0.04 */
+	const double q[5] = { 0.5, 0.2, 0.9, 0.1, 0.4 }, p[5] = { 0.4, 0.4, 0.9, 0.4, 0.36 };
 	double nll[5], against[5], kl[5] = { 4, 0, 1, 3, 2 }, mean = 0, square = 0;
 	uint8_t agrees[5] = { 1, 1, 0, 1, 1 };
 	const struct divergence d = { 5, nll, against, kl, agrees };
 	const struct { const char *name; double is; } want[] = {
-		{ "kl", 2 }, { "kl_se", sqrt(2.0 / 4) }, { "kl_median", 2 }, { "kl_99", 3.96 }, { "kl_99_9", 3.996 }, { "kl_max", 4 },
+		{ "kl", 2 }, { "kl_se", sqrt(2.0 / 4) },
+		{ "kl_median", 2 }, { "kl_99", 3.96 }, { "kl_99_9", 3.996 }, { "kl_max", 4 },
 		{ "top_agreement", 0.8 }, { "top_agreement_se", sqrt(0.8 * 0.2 / 4) },
 		{ "delta_p", -0.072 }, { "delta_p_rms", sqrt((0.01 + 0.04 + 0.09 + 0.0016) / 5) },
-		{ "delta_p_1", -0.3 + 0.04 * 0.1 }, { "delta_p_5", -0.28 }, { "delta_p_25", -0.2 }, { "delta_p_median", 0 },
-		{ "delta_p_75", 0.04 }, { "delta_p_95", 0.088 }, { "delta_p_99", 0.04 + 0.96 * 0.06 },
+		{ "delta_p_1", -0.3 + 0.04 * 0.1 }, { "delta_p_5", -0.28 }, { "delta_p_25", -0.2 },
+		{ "delta_p_median", 0 }, { "delta_p_75", 0.04 }, { "delta_p_95", 0.088 },
+		{ "delta_p_99", 0.04 + 0.96 * 0.06 },
 	};
 	struct answer answer[DIVERGENCE_ANSWERS];
 
@@ -314,7 +327,8 @@ static void numbers_worked_out_by_hand(void **unused)
 	assert_int_equal(divergence_answer(&d, answer), DIVERGENCE_ANSWERS);
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++)
 		if (!(fabs(value(answer, want[i].name) - want[i].is) < 1e-15))
-			fail_msg("%s is %.17g, not %.17g", want[i].name, value(answer, want[i].name), want[i].is);
+			fail_msg("%s is %.17g, not %.17g", want[i].name, value(answer, want[i].name),
+				want[i].is);
 	assert_true(fabs(value(answer, "paired_delta") - mean) < 1e-15);
 	assert_true(fabs(value(answer, "paired_delta_se") - sqrt((square - mean * mean) / 4)) < 1e-15);
 	assert_true(kl[0] == 4 && kl[4] == 2);		/* targets stay in their order */

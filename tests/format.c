@@ -15,13 +15,11 @@
 #include "num/format.h"
 
 static const char *const names[] = {
-	"int2", "int3", "int4", "int5", "int6", "int7", "int8",
-	"uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7", "uint8",
-	"nf2", "nf3", "nf4", "nf5", "nf6", "nf7", "nf8",
-	"e0m1", "e0m2", "e0m3", "e0m4", "e0m5", "e0m6", "e0m7",
-	"e1m0", "e1m1", "e1m2", "e1m3", "e1m4", "e1m5", "e1m6", "e2m0", "e2m1", "e2m2", "e2m3", "e2m4", "e2m5",
-	"e3m0", "e3m1", "e3m2", "e3m3", "e3m4", "e4m0", "e4m1", "e4m2", "e4m3", "e5m0", "e5m1", "e5m2", "e6m0", "e6m1",
-	"e4m3fn", "e4m3ieee", "e5m2ieee",
+	"int2", "int3", "int4", "int5", "int6", "int7", "int8", "uint1", "uint2", "uint3", "uint4", "uint5",
+	"uint6", "uint7", "uint8", "nf2", "nf3", "nf4", "nf5", "nf6", "nf7", "nf8", "e0m1", "e0m2", "e0m3",
+	"e0m4", "e0m5", "e0m6", "e0m7", "e1m0", "e1m1", "e1m2", "e1m3", "e1m4", "e1m5", "e1m6", "e2m0",
+	"e2m1", "e2m2", "e2m3", "e2m4", "e2m5", "e3m0", "e3m1", "e3m2", "e3m3", "e3m4", "e4m0", "e4m1",
+	"e4m2", "e4m3", "e5m0", "e5m1", "e5m2", "e6m0", "e6m1", "e4m3fn", "e4m3ieee", "e5m2ieee",
 };
 enum { NAMES = sizeof names / sizeof *names };
 
@@ -36,8 +34,9 @@ static struct format get(const char *name)
 static void parse(void **unused)
 {
 	static const char *const bad[] = {
-		"", "int", "int1", "int9", "int04", "int4x", "uint0", "uint9", "uint", "float", "e0m0", "e7m0", "e3m5", "e4m4", "e2m", "em2", "nf1", "nf9", "e4m3fnx", "xint4",
-		"int99999999999", "int-4", "int 4", "auint4",
+		"", "int", "int1", "int9", "int04", "int4x", "uint0", "uint9", "uint", "float", "e0m0",
+		"e7m0", "e3m5", "e4m4", "e2m", "em2", "nf1", "nf9", "e4m3fnx", "xint4", "int99999999999",
+		"int-4", "int 4", "auint4",
 	};
 	struct format f;
 
@@ -55,7 +54,8 @@ static void parse(void **unused)
 		assert_false(format_parse(&f, bad[i]));
 		assert_null(f.kind);
 	}
-	assert_string_equal(format_list(), "int2..int8, uint1..uint8, e<x>m<y> (1 <= x + y <= 7, x <= 6), nf2..nf8, "
+	assert_string_equal(format_list(),
+		"int2..int8, uint1..uint8, e<x>m<y> (1 <= x + y <= 7, x <= 6), nf2..nf8, "
 		"e4m3fn, e4m3ieee, e5m2ieee");
 }
 
@@ -66,10 +66,12 @@ static void grids(void **unused)
 		&& get("int4").grid[14] == 7 && get("int4").grid[15] == 0);
 	assert_true(get("uint4").top == 15 && get("uint4").grid[15] == 15 && get("uint4").grid[16] == 0);
 	assert_true(get("int8").grid[254] == 127 && get("uint8").grid[255] == 255 && get("uint1").top == 1);
-	assert_true(get("e4m3fn").top == 448 && get("e4m3fn").grid[0x7e] == 448 && get("e4m3fn").grid[0x7f] == 0);
+	assert_true(get("e4m3fn").top == 448 && get("e4m3fn").grid[0x7e] == 448 &&
+		get("e4m3fn").grid[0x7f] == 0);
 	assert_true(get("e4m3fn").grid[0x01] == 0x1p-9f && get("e4m3fn").grid[0x08] == 0x1p-6f
 		&& get("e4m3fn").grid[0x38] == 1 && get("e4m3fn").grid[0xb8] == -1);
-	assert_true(get("e4m3ieee").top == 240 && get("e4m3ieee").grid[0x77] == 240 && get("e4m3ieee").grid[0x78] == 0);
+	assert_true(get("e4m3ieee").top == 240 && get("e4m3ieee").grid[0x77] == 240 &&
+		get("e4m3ieee").grid[0x78] == 0);
 	assert_true(get("e5m2ieee").top == 57344 && get("e5m2ieee").grid[0x7b] == 57344
 		&& get("e5m2ieee").grid[0x7c] == 0 && get("e5m2ieee").grid[0x01] == 0x1p-16f);
 }
@@ -211,7 +213,8 @@ static void beside_ties(void **unused)
 
 		format_ties(&f, k % 2);
 		for (size_t i = 0; i + 1 < n; i++) {
-			double m = ((double)list[i].v + list[i + 1].v) / 2, x[3] = { nextafter(m, -INFINITY), m, nextafter(m, INFINITY) };
+			double m = ((double)list[i].v + list[i + 1].v) / 2,
+				x[3] = { nextafter(m, -INFINITY), m, nextafter(m, INFINITY) };
 
 			for (int t = 0; t < 3; t++) {
 				uint8_t code;
@@ -230,7 +233,8 @@ static void exmy(void **unused)
 	static const float e2m1[] = { 0, 1, 2, 3, 4, 6, 8, 12 }, e4m0[] = { 0, 2, 4, 8 };
 	static const float e2m2[] = { 0, .5f, 1, 1.5f, 2, 2.5f, 3, 3.5f, 4, 5, 6, 7, 8, 10, 12, 14 };
 	static const struct { const char *name; double x, even, away; } ties[] = {
-		{ "e2m2", 4.5, 4, 5 }, { "e2m2", 9, 8, 10 }, { "e2m2", 13, 12, 14 }, { "e4m0", 3, 4, 4 }, { "e4m0", 6, 8, 8 },
+		{ "e2m2", 4.5, 4, 5 }, { "e2m2", 9, 8, 10 }, { "e2m2", 13, 12, 14 }, { "e4m0", 3, 4, 4 },
+		{ "e4m0", 6, 8, 8 },
 	};
 
 	(void)unused;
@@ -288,9 +292,10 @@ static void e1m3_is_int5(void **unused)
 static void quantiles(void **unused)
 {
 	static const double nf4[16] = {
-		-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
-		-0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
-		0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1,
+		-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+		-0.18477343022823334, -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725,
+		0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+		0.7229568362236023, 1,
 	};
 
 	(void)unused;
@@ -316,7 +321,8 @@ static void codes_without_a_value(void **unused)
 		const int exponent = f.name[1] == '5' ? 0x7c : 0x78;	/* all ones */
 
 		for (int c = 0; c < 1 << f.bits; c++) {
-			bool none = f.name[0] == 'i' ? c == (1 << f.bits) - 1 : fn ? (c & 0x7f) == 0x7f : ieee && (c & exponent) == exponent;
+			bool none = f.name[0] == 'i' ? c == (1 << f.bits) - 1 : fn ? (c & 0x7f) == 0x7f :
+				ieee && (c & exponent) == exponent;
 
 			assert_int_equal((c & f.code_mask) > f.code_last, none);
 		}
@@ -326,7 +332,8 @@ static void codes_without_a_value(void **unused)
 static void closest(void **unused)
 {
 	static const char *const pairs[][2] = {
-		{ "e2n2", "e2m2" }, { "fp4", "e2m1" }, { "FP8", "e4m3fn" }, { "mxfp4", "e2m1" }, { "in4", "int4" }, { "E2M", "e2m0" }, { "e4m3fm", "e4m3fn" }, { "uint44", "uint4" },
+		{ "e2n2", "e2m2" }, { "fp4", "e2m1" }, { "FP8", "e4m3fn" }, { "mxfp4", "e2m1" },
+		{ "in4", "int4" }, { "E2M", "e2m0" }, { "e4m3fm", "e4m3fn" }, { "uint44", "uint4" },
 	};
 
 	(void)unused;
@@ -394,7 +401,8 @@ static void round_in_place(void **unused)
 		x[i] = (float)(i - 50) * 7.3f;
 	format_round(&f, 100, y, x, 0.5f, 0);
 	for (int i = 0; i < 100; i++)
-		assert_true(fabsf(y[i]) <= 120 && (fabsf(x[i]) > 120 || fabsf(y[i] - x[i]) <= fabsf(x[i]) / 16));
+		assert_true(fabsf(y[i]) <= 120 &&
+			(fabsf(x[i]) > 120 || fabsf(y[i] - x[i]) <= fabsf(x[i]) / 16));
 	format_round(&f, 100, x, x, 0.5f, 0);
 	assert_memory_equal(x, y, sizeof x);
 	format_round(&f, 100, y, x, 0.5f, 224);
@@ -464,9 +472,11 @@ static void rounded_to_ties(void **unused)
 				uint8_t code[N], want[N], zero[N] = { 0 };
 
 				for (int i = 0; i < N; i++) {
-					scale[i] = (float)(1 + (int)(v * 17 + k) % 31 * 0.0137) * exp2f((float)((int)v % 7 - 3));
+					scale[i] = (float)(1 + (int)(v * 17 + k) % 31 * 0.0137) *
+						exp2f((float)((int)v % 7 - 3));
 					x[i] = (float)((list[v].v + list[v + 1].v) / 2 * scale[i]);
-					x[i] = i % 3 ? nextafterf(x[i], i % 3 == 1 ? INFINITY : -INFINITY) : x[i];
+					x[i] = i % 3 ? nextafterf(x[i], i % 3 == 1 ? INFINITY : -INFINITY) :
+						x[i];
 					wide[i] = x[i];
 				}
 				format_quantize(&f, N, want, y, wide, scale, zero);
@@ -483,8 +493,10 @@ static void rounded_to_ties(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parse), cmocka_unit_test(grids), cmocka_unit_test(rounding), cmocka_unit_test(beside_ties), cmocka_unit_test(exmy),
-		cmocka_unit_test(e1m3_is_int5), cmocka_unit_test(quantiles), cmocka_unit_test(codes_without_a_value), cmocka_unit_test(closest), cmocka_unit_test(scales), cmocka_unit_test(rounded_to_ties),
+		cmocka_unit_test(parse), cmocka_unit_test(grids), cmocka_unit_test(rounding),
+		cmocka_unit_test(beside_ties), cmocka_unit_test(exmy), cmocka_unit_test(e1m3_is_int5),
+		cmocka_unit_test(quantiles), cmocka_unit_test(codes_without_a_value),
+		cmocka_unit_test(closest), cmocka_unit_test(scales), cmocka_unit_test(rounded_to_ties),
 		cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
 	};
 

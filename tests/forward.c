@@ -19,18 +19,18 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "eval/perplexity.h"
-#include "io/image.h"
 #include "forward/calibrate.h"
 #include "forward/forward.h"
 #include "forward/resident.h"
 #include "forward/sample.h"
+#include "io/image.h"
 #include "num/half.h"
 #include "num/linalg.h"
 #include "quant/pack.h"
 
 static const char *const models[] = {
-	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window", "mistral-window", "gpt2",
-	"qwen3-window", "neox-parallel", "neox-serial",
+	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
+	"mistral-window", "gpt2", "qwen3-window", "neox-parallel", "neox-serial",
 };
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -159,7 +159,8 @@ static void scores_are_those_of_the_logits(void **unused)
 			for (size_t v = 0; v < vocab; v++)
 				sum += exp((double)y[v]);
 			if (r.windows.target[row] >= 0)
-				worst = fmax(worst, fabs(nll[k++] - (log(sum) - (double)y[r.windows.target[row]])));
+				worst = fmax(worst,
+					fabs(nll[k++] - (log(sum) - (double)y[r.windows.target[row]])));
 		}
 		assert_int_equal(k, r.windows.targets - 4);
 		assert_true(worst < 1e-4);
@@ -188,15 +189,19 @@ static void steps_are_the_whole(void **unused)
 		for (size_t k = 0; k < sizeof pieces / sizeof *pieces; past += pieces[k++]) {
 			int32_t id[2 * 12];
 			struct sequence sequence[2];
-			const struct batch batch = { .rows = n * pieces[k], .sequences = n, .sequence = sequence };
+			const struct batch batch = { .rows = n * pieces[k], .sequences = n,
+				.sequence = sequence };
 
 			for (size_t s = 0; s < n; s++) {
-				memcpy(id + s * pieces[k], r.windows.id + s * ctx + past, pieces[k] * sizeof *id);
-				sequence[s] = (struct sequence){ .first = s * pieces[k], .length = pieces[k], .past = past };
+				memcpy(id + s * pieces[k], r.windows.id + s * ctx + past,
+					pieces[k] * sizeof *id);
+				sequence[s] = (struct sequence){ .first = s * pieces[k], .length = pieces[k],
+					.past = past };
 			}
 			resident_step(&model, &work, &cache, &batch, (float (*)[vocab])y, id);
 			for (size_t s = 0; s < n; s++)
-				worst = fmax(worst, difference(vocab, y + s * vocab, all + (s * ctx + past + pieces[k] - 1) * vocab));
+				worst = fmax(worst, difference(vocab, y + s * vocab,
+					all + (s * ctx + past + pieces[k] - 1) * vocab));
 		}
 		assert_int_equal(past, ctx);
 		print_message("# %-16s steps against whole %.2g\n", models[i], worst);
@@ -266,7 +271,8 @@ static void bf16_is_the_rounded_pass(void **unused)
 static void bf16_products_of_layers(void **unused)
 {
 	enum { OUT = 75, IN = 67, M = 40, GROUPS = 5 };
-	static float weight[OUT][IN], effective[OUT][IN], x[M][IN], rounded[M][IN], y[M][OUT], scale[OUT * GROUPS], bias[OUT];
+	static float weight[OUT][IN], effective[OUT][IN], x[M][IN], rounded[M][IN], y[M][OUT],
+		scale[OUT * GROUPS], bias[OUT];
 	static uint8_t codes[OUT * IN], zero[OUT * GROUPS];
 	static uint16_t half[OUT * IN], narrow[OUT * IN];
 
@@ -288,8 +294,10 @@ static void bf16_products_of_layers(void **unused)
 		if (how == 2)
 			half_narrow(OUT * IN, half, (float *)weight, HALF_F16);
 		if (how >= 3) {
-			l = (struct linear){ .out = OUT, .in = IN, .codes = codes, .scale = scale, .zero = zero, .group = 16, .groups = GROUPS };
-			assert_true(format_parse(&l.storage, "uint4") && format_parse(&l.input.format, "e4m3fn"));
+			l = (struct linear){ .out = OUT, .in = IN, .codes = codes, .scale = scale,
+				.zero = zero, .group = 16, .groups = GROUPS };
+			assert_true(format_parse(&l.storage, "uint4") &&
+				format_parse(&l.input.format, "e4m3fn"));
 			l.input.mode = how == 4 ? INPUT_DYNAMIC_TOKEN : INPUT_AS_IS;
 		}
 		p = product_choose(&l, COMPUTE_BF16, M);
@@ -351,7 +359,7 @@ static void calibration_sums(void **unused)
 	close_reference(&r);
 }
 
-/* What a model in bf16 feeds a projection is rounded for its Hessian; so are the magnitudes, which bf16 holds exactly. */
+/* The inputs of a projection in a bf16 model are rounded for its Hessian and for the magnitudes. */
 static void hessians_of_rounded_inputs(void **unused)
 {
 	enum { WINDOWS = 3, TOKENS = 37, N = 32 };
@@ -370,9 +378,10 @@ static void hessians_of_rounded_inputs(void **unused)
 	observer = calibrate_observer(&k);
 	fill(WINDOWS * TOKENS * N, x[0][0]);
 	/* windows of two lengths: each is a product of its own */
-	observe(&observer, 1, PROJECTION_GATE_UP, &(struct batch){ .rows = WINDOWS * TOKENS, .sequences = WINDOWS + 1,
-		.sequence = (struct sequence[]){ { .length = TOKENS }, { .first = TOKENS, .length = TOKENS },
-			{ .first = 2 * TOKENS, .length = 5 }, { .first = 2 * TOKENS + 5, .length = TOKENS - 5 } } }, N, x[0][0]);
+	observe(&observer, 1, PROJECTION_GATE_UP, &(struct batch){ .rows = WINDOWS * TOKENS,
+		.sequences = WINDOWS + 1, .sequence = (struct sequence[]){ { .length = TOKENS },
+		{ .first = TOKENS, .length = TOKENS }, { .first = 2 * TOKENS, .length = 5 },
+		{ .first = 2 * TOKENS + 5, .length = TOKENS - 5 } } }, N, x[0][0]);
 	h = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
 	assert_int_equal(h->count, WINDOWS * TOKENS);
 	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {
@@ -387,7 +396,8 @@ static void hessians_of_rounded_inputs(void **unused)
 	}
 	for (size_t i = 0; i < N; i++)	/* a float sum of a window's products, each at most 4 */
 		for (size_t j = i; j < N; j++)
-			assert_true(fabs(h->sum[i * N + j] - want[i][j]) <= WINDOWS * 2 * (TOKENS + 2) * 0x1p-24 * TOKENS * 4);
+			assert_true(fabs(h->sum[i * N + j] - want[i][j]) <=
+				WINDOWS * 2 * (TOKENS + 2) * 0x1p-24 * TOKENS * 4);
 	assert_memory_equal(h->absmax, absmax, sizeof absmax);
 	assert_memory_equal(h->absolute, absolute, sizeof absolute);
 	calibrate_end(&k);
@@ -505,10 +515,12 @@ static void layers_through_files(void **unused)
 {
 	enum { OUT = 6, IN = 13, GROUPS = 3 };
 	uint8_t codes[OUT * IN], zero[OUT * GROUPS];
-	float scale[OUT * GROUPS], scale8[OUT], act[2] = { 0.01f, 0.02f }, bias[OUT], x[4][IN], a[OUT][IN], b[OUT][IN], p[4][IN], q[4][IN];
+	float scale[OUT * GROUPS], scale8[OUT], act[2] = { 0.01f, 0.02f }, bias[OUT], x[4][IN], a[OUT][IN],
+		b[OUT][IN], p[4][IN], q[4][IN];
 	int32_t index[IN];
 	uint16_t half[OUT * IN];
-	struct linear l = { .out = OUT, .in = IN, .codes = codes, .scale = scale, .zero = zero, .bias = bias, .groups = GROUPS };
+	struct linear l = { .out = OUT, .in = IN, .codes = codes, .scale = scale, .zero = zero, .bias = bias,
+		.groups = GROUPS };
 
 	(void)unused;
 	for (int i = 0; i < OUT * IN; i++)
@@ -555,12 +567,14 @@ static void layers_through_files(void **unused)
 		image_close(image);
 	}
 	for (int how = HALF_F16; how <= HALF_BF16; how++) {
-		struct linear plain = { .out = OUT, .in = IN, .weight = half, .weight_type = (enum half_type)how }, y;
+		struct linear plain = { .out = OUT, .in = IN, .weight = half,
+			.weight_type = (enum half_type)how }, y;
 		struct layer layer;
 		struct image *image;
 
 		y = written_and_read(&plain, &layer, &image);
-		assert_true(y.weight_type == plain.weight_type && !y.bias && !y.codes && y.input.mode == INPUT_AS_IS);
+		assert_true(y.weight_type == plain.weight_type && !y.bias && !y.codes &&
+			y.input.mode == INPUT_AS_IS);
 		assert_memory_equal(y.weight, half, sizeof half);
 		layer_free(&layer);
 		image_close(image);
@@ -578,7 +592,8 @@ static void blocks_take_other_layers(void **unused)
 	struct linear old = b->projection[PROJECTION_GATE_UP].layer[1].linear, other = old;
 	float *zeros = xalloc(old.out * old.in, sizeof *zeros), *x = xalloc(3, bytes);
 	static const char up[] = "/model/layers/0/mlp/up_proj";
-	const struct batch batch = { .rows = N, .sequences = 1, .sequence = &(struct sequence){ .length = N } };
+	const struct batch batch = { .rows = N, .sequences = 1,
+		.sequence = &(struct sequence){ .length = N } };
 
 	(void)unused;
 	fill(N * hidden, x);
@@ -624,7 +639,9 @@ static void packed_layers_are_replaced(void **unused)
 	static float x[M][IN], y[M][OUT], wanted[M][OUT], scale[OUT], bias[OUT], dense[OUT * IN];
 	static uint32_t packed[2][OUT][8];
 	static uint8_t code[IN], zero[OUT];
-	struct linear l[3] = { { .out = OUT, .in = IN, .bias = bias, .scale = scale, .zero = zero, .groups = 1 } };
+	struct linear l[3] = {
+		{ .out = OUT, .in = IN, .bias = bias, .scale = scale, .zero = zero, .groups = 1 },
+	};
 	static const int next[] = { 1, 0, 2, 1, 2 };
 	struct projection s = { .type = COMPUTE_F32, .rows = M, .in = IN, .out = OUT, .layers = 1 };
 	const struct batch batch = { .rows = M };
@@ -651,7 +668,8 @@ static void packed_layers_are_replaced(void **unused)
 		assert_true(s.product[0].row->most == (next[k] < 2 ? PRODUCT_FEW : 0));
 		projection_apply(&s, &batch, 0, M, OUT, y, (const float (*)[IN])x, &workspace, NULL, false);
 		plain_product(&l[next[k]], M, wanted, (const float (*)[IN])x);
-		assert_true(difference(M * OUT, (const float *)y, (const float *)wanted) < IN * 0x1p-24);	/* sums in float */
+		/* sums in float */
+		assert_true(difference(M * OUT, (const float *)y, (const float *)wanted) < IN * 0x1p-24);
 	}
 	free(workspace.memory);
 	projection_free(&s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gauss -- exact errors of formats on Gaussian weights against SPEC section 3, plain quadrature, and samples */
+/* gauss -- exact errors of formats on Gaussian weights against SPEC 3, plain quadrature, and samples */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,10 +38,11 @@ static void spec(void **unused)
 		assert_true(fabs(error_of(rows[i].name, 0.25) / rows[i].error - 1) < 3e-5);
 }
 
-/* The midpoint rule on N slices: each slice is off by at most its width, squared, times what the integrand bends. */
+/* The midpoint rule on N slices; the error of each is at most its width, squared, times the curvature. */
 static void quadrature(void **unused)
 {
-	static const char *const names[] = { "int4", "uint4", "e2m1", "e2m2", "e3m2", "e4m0", "nf3", "nf5", "e4m3fn" };
+	static const char *const names[] = { "int4", "uint4", "e2m1", "e2m2", "e3m2", "e4m0", "nf3", "nf5",
+		"e4m3fn" };
 	enum { N = 200000 };
 
 	(void)unused;
@@ -98,15 +99,18 @@ static void search(void **unused)
 {
 	const struct format a = get("e2m1"), b = get("e1m2"), c = get("e3m0");
 	const struct gauss g = gauss_of(&a), h = gauss_of(&b), k = gauss_of(&c);
-	double x = gauss_crossover(&g, &h, 0.02, 2), y = gauss_crossover(&g, &k, 0.01, 2), best = gauss_best(&g, 2, (const struct gauss *const []){ &h, &k }, 0.01, 2);
+	double x = gauss_crossover(&g, &h, 0.02, 2), y = gauss_crossover(&g, &k, 0.01, 2),
+		best = gauss_best(&g, 2, (const struct gauss *const []){ &h, &k }, 0.01, 2);
 
 	(void)unused;
 	assert_true(fabs(gauss_error(&g, x) / gauss_error(&h, x) - 1) < 1e-8);
-	assert_true(gauss_error(&g, x * 0.9) < gauss_error(&h, x * 0.9) && gauss_error(&g, x * 1.1) > gauss_error(&h, x * 1.1));
+	assert_true(gauss_error(&g, x * 0.9) < gauss_error(&h, x * 0.9) &&
+		gauss_error(&g, x * 1.1) > gauss_error(&h, x * 1.1));
 	assert_true(fabs(gauss_error(&g, y) / gauss_error(&k, y) - 1) < 1e-8);
 	for (double s = 0.012; s < 2; s *= 1.05)
 		assert_true(gauss_error(&g, s) / fmin(gauss_error(&h, s), gauss_error(&k, s)) >=
-			gauss_error(&g, best) / fmin(gauss_error(&h, best), gauss_error(&k, best)) * (1 - 1e-9));
+			gauss_error(&g, best) / fmin(gauss_error(&h, best),
+				gauss_error(&k, best)) * (1 - 1e-9));
 	assert_true(best > y && best < x);
 	assert_true(isnan(gauss_crossover(&g, &g, 0.02, 2)));
 }
@@ -114,8 +118,8 @@ static void search(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spec), cmocka_unit_test(quadrature), cmocka_unit_test(samples), cmocka_unit_test(limits),
-		cmocka_unit_test(search),
+		cmocka_unit_test(spec), cmocka_unit_test(quadrature), cmocka_unit_test(samples),
+		cmocka_unit_test(limits), cmocka_unit_test(search),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* half -- every f16 and bf16 pattern, every midpoint and its neighbours, against the compiler's own _Float16 */
+/* half -- every f16 and bf16 pattern, every midpoint and its neighbours, against the compiler's _Float16 */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,7 +132,8 @@ static void all_bf16(void **unused)
 /* Ties go to even, too large becomes infinite, f32 is passed on. */
 static void rules(void **unused)
 {
-	const float x[] = { 65504, 65519.996f, 65520, 1e9f, -INFINITY, 0x1p-25f, 0x1.000002p-25f, 0x1.8p-24f, -0.f };
+	const float x[] = { 65504, 65519.996f, 65520, 1e9f, -INFINITY, 0x1p-25f, 0x1.000002p-25f, 0x1.8p-24f,
+		-0.f };
 	const uint16_t f16[] = { 0x7bff, 0x7bff, 0x7c00, 0x7c00, 0xfc00, 0, 1, 2, 0x8000 };
 	const float z[] = { 0x1.01p0f, 0x1.03p0f, 3.4028235e38f };
 	const uint16_t bf16[] = { 0x3f80, 0x3f82, 0x7f80 };

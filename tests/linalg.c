@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* linalg -- products, Hessians and norms against plain sums in double, within bounds of float sums; -j changes no bit */
+/* linalg -- products, Hessians, norms against sums in double, within bounds of float sums, for any -j */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,14 +34,16 @@ static double bound(size_t k, double size)
 static void product(size_t m, size_t n, size_t k, bool add, bool with_bias)
 {
 	size_t stride = n + 3;
-	float *x = numbers(m * k), *w = numbers(n * k), *bias = numbers(n), *start = numbers(m * stride), *y = numbers(m * stride);
+	float *x = numbers(m * k), *w = numbers(n * k), *bias = numbers(n), *start = numbers(m * stride),
+		*y = numbers(m * stride);
 
 	memcpy(y, start, m * stride * sizeof *y);
 	linalg_product(m, n, k, stride, (float (*)[stride])y, (const float (*)[k])x, (const float (*)[k])w,
 		with_bias ? bias : NULL, add);
 	for (size_t i = 0; i < m; i++) {
 		for (size_t j = 0; j < n; j++) {
-			double b = with_bias ? (double)bias[j] : 0, c = add ? (double)start[i * stride + j] : 0;
+			double b = with_bias ? (double)bias[j] : 0,
+				c = add ? (double)start[i * stride + j] : 0;
 			double want = b + c, size = fabs(b) + fabs(c);
 
 			for (size_t p = 0; p < k; p++) {
@@ -57,7 +59,8 @@ static void product(size_t m, size_t n, size_t k, bool add, bool with_bias)
 
 static void products(void **unused)
 {
-	static const size_t size[][3] = { { 1, 1, 1 }, { 1, 400, 3 }, { 257, 1, 5 }, { 9, 385, 700 }, { 300, 50, 2 }, { 513, 390, 7 } };
+	static const size_t size[][3] = { { 1, 1, 1 }, { 1, 400, 3 }, { 257, 1, 5 }, { 9, 385, 700 },
+		{ 300, 50, 2 }, { 513, 390, 7 } };
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof size / sizeof *size; i++)
@@ -82,7 +85,8 @@ static void gram(size_t blocks, size_t m, size_t n)
 				want += (double)x[r * n + i] * (double)x[r * n + j];
 				size += fabs((double)x[r * n + i] * (double)x[r * n + j]);
 			}
-			assert_true(fabs(h[i * n + j] - want) <= (j >= i ? bound(m, size) + 0x1p-50 * fabs(want) : 0));
+			assert_true(fabs(h[i * n + j] - want) <=
+				(j >= i ? bound(m, size) + 0x1p-50 * fabs(want) : 0));
 			assert_true(y[i * n + j] == (float)(j >= i ? h[i * n + j] : h[j * n + i]));
 		}
 	free(x), free(y), free(h);
@@ -125,7 +129,8 @@ static void same_bits(void **unused)
 		threads = i + 1;
 		y[i] = malloc(M * N * sizeof *y[i]);
 		h[i] = calloc(K * K, sizeof *h[i]);
-		linalg_product(M, N, K, N, (float (*)[N])y[i], (const float (*)[K])x, (const float (*)[K])w, NULL, false);
+		linalg_product(M, N, K, N, (float (*)[N])y[i], (const float (*)[K])x, (const float (*)[K])w,
+			NULL, false);
 		linalg_gram(2, M / 2, K, (double (*)[K])h[i], (const float (*)[M / 2][K])x);
 	}
 	threads = 1;
@@ -165,7 +170,8 @@ static void norms(void **unused)
 	for (int how = 0; how < 4; how++) {
 		const float *with = how & 1 ? shift : NULL;
 
-		(how & 2 ? linalg_layernorm : linalg_rmsnorm)(M, N, (float (*)[N])y, (const float (*)[N])x, gain, with, 1e-5);
+		(how & 2 ? linalg_layernorm : linalg_rmsnorm)(M, N, (float (*)[N])y, (const float (*)[N])x,
+			gain, with, 1e-5);
 		for (size_t i = 0; i < M; i++) {
 			const float *row = x + i * N;
 			double mean = 0, square = 0;
@@ -175,10 +181,12 @@ static void norms(void **unused)
 			for (size_t j = 0; j < N; j++)
 				square += ((double)row[j] - mean) * ((double)row[j] - mean) / N;
 			for (size_t j = 0; j < N; j++) {
-				double want = ((double)row[j] - mean) / sqrt(square + 1e-5) * (double)gain[j] + (with ? (double)shift[j] : 0);
+				double want = ((double)row[j] - mean) / sqrt(square + 1e-5) *
+					(double)gain[j] + (with ? (double)shift[j] : 0);
 
 				/* |x - mean| ≤ 4, the root ≥ 1, gain and shift ≤ 2: |y| ≤ 10 */
-				assert_true(fabs((double)y[i * N + j] - want) <= (N / 16 + 24) * 0x1p-24 * 10);
+				assert_true(fabs((double)y[i * N + j] - want) <=
+					(N / 16 + 24) * 0x1p-24 * 10);
 			}
 		}
 	}
@@ -198,13 +206,15 @@ static void exponentials_in_double(void **unused)
 		float u = -0.01f * (float)i, v = -700 - u;
 
 		linalg_sum_exp_pair(1, sum, &u, 0, &v, 0);
-		assert_true(fabs(sum[0] / exp((double)u) - 1) <= 0x1p-51 && fabs(sum[1] / exp((double)v) - 1) <= (v > -708 ? 0x1p-51 : 1e-3));
+		assert_true(fabs(sum[0] / exp((double)u) - 1) <= 0x1p-51 &&
+			fabs(sum[1] / exp((double)v) - 1) <= (v > -708 ? 0x1p-51 : 1e-3));
 		assert_true(sum[2] == sum[0] * ((double)u - (double)v));
 		if (v > 0)
 			break;
 	}
 	linalg_sum_exp_pair(1, sum, &zero, 1e4f, &(float){ -INFINITY }, 0);
-	assert_true(sum[0] > 0 && sum[0] < 1e-307 && sum[1] > 0 && sum[1] < 1e-307);	/* bounded below, never a zero */
+	/* bounded below, never a zero */
+	assert_true(sum[0] > 0 && sum[0] < 1e-307 && sum[1] > 0 && sum[1] < 1e-307);
 	for (size_t i = 0; i < N; i++) {
 		double e = exp((double)x[i] - 2);
 
@@ -225,8 +235,10 @@ static void exponentials_in_double(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(products), cmocka_unit_test(grams), cmocka_unit_test(windows_are_summed_in_double),
-		cmocka_unit_test(same_bits), cmocka_unit_test(magnitudes), cmocka_unit_test(norms), cmocka_unit_test(exponentials_in_double),
+		cmocka_unit_test(products),
+		cmocka_unit_test(grams), cmocka_unit_test(windows_are_summed_in_double),
+		cmocka_unit_test(same_bits), cmocka_unit_test(magnitudes), cmocka_unit_test(norms),
+		cmocka_unit_test(exponentials_in_double),
 	};
 
 	linalg_init();

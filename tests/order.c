@@ -53,7 +53,7 @@ static void ties(void **unused)
 /* Each key prefers another group. */
 static void keys(void **unused)
 {
-	/* max 9 8 7, mean 4 5.25 3.67, sum 16 21 11, median 2.5 6 2; the last group has three columns of four */
+	/* max 9 8 7, mean 4 5.25 3.67, sum 16 21 11, median 2.5 6 2; the last group has three columns */
 	const float d[] = { 9, 2, 3, 2, 1, 6, 8, 6, 7, 2, 2 };
 	const float e[] = { 9, 2, 3, 2, 8, 6, 1, 0, 7, 2, 2 };
 
@@ -114,15 +114,16 @@ static void permutations(void **unused)
 		for (int key = 0; order_keys[key]; key++) {
 			char seen[N] = { 0 };
 
-			assert_int_equal(order_columns(N, order, d, (enum order_kind)kind, (enum order_key)key, GROUP,
-				work), 0);
+			assert_int_equal(order_columns(N, order, d, (enum order_kind)kind,
+				(enum order_key)key, GROUP, work), 0);
 			for (int i = 0; i < N; i++) {
 				assert_false(seen[order[i]]);
 				seen[order[i]] = 1;
 			}
 			for (int i = 1, runs = 1; kind == ORDER_GAR && i < N; i++) {
 				runs += order[i] / GROUP != order[i - 1] / GROUP;
-				assert_true(order[i] / GROUP != order[i - 1] / GROUP || d[order[i]] <= d[order[i - 1]]);
+				assert_true(order[i] / GROUP != order[i - 1] / GROUP ||
+					d[order[i]] <= d[order[i - 1]]);
 				assert_true(i < N - 1 || runs == (N + GROUP - 1) / GROUP);
 			}
 		}
@@ -145,8 +146,9 @@ static void bad_diagonal(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(figure_1), cmocka_unit_test(ties), cmocka_unit_test(keys), cmocka_unit_test(tail),
-		cmocka_unit_test(top10), cmocka_unit_test(permutations), cmocka_unit_test(bad_diagonal),
+		cmocka_unit_test(figure_1), cmocka_unit_test(ties), cmocka_unit_test(keys),
+		cmocka_unit_test(tail), cmocka_unit_test(top10), cmocka_unit_test(permutations),
+		cmocka_unit_test(bad_diagonal),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -48,7 +48,10 @@ static void five_bits(void **unused)
 	assert_memory_equal(word, want, sizeof word);
 }
 
-/* Word i shifted and masked is two halves; times 2¹⁵ they are the values (FPE2M2 section 4.2): all e<x>m<y> with x + y = 4. */
+/*
+ * Word i shifted and masked is two halves; times 2¹⁵ they are the values (FPE2M2 section 4.2): all e<x>m<y>
+ * with x + y = 4.
+ */
 static void halves(void **unused)
 {
 	static const char *const names[] = { "e1m3", "e2m2", "e3m1", "e4m0" };
@@ -94,7 +97,8 @@ static void four_bits(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(inverse), cmocka_unit_test(five_bits), cmocka_unit_test(halves), cmocka_unit_test(four_bits),
+		cmocka_unit_test(inverse), cmocka_unit_test(five_bits), cmocka_unit_test(halves),
+		cmocka_unit_test(four_bits),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -3,6 +3,7 @@
  * solver -- the error-compensated solver against SPEC sections 3 to 6 in plain
  * float64 loops: no blocks, a dense inverse, values of FP8 from a list
  */
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <gsl/gsl_cdf.h>
 
 #include "base/thread.h"
 #include "num/linalg.h"
@@ -49,7 +49,8 @@ struct data {
 static struct data make(size_t m, size_t n, size_t tokens, size_t dead)
 {
 	struct data d = { m, n, malloc(m * n * sizeof(float)), malloc(n * n * sizeof(float)) };
-	double *sum = calloc(n * n, sizeof *sum), *x = malloc(n * sizeof *x), *gain = malloc(n * sizeof *gain);
+	double *sum = calloc(n * n, sizeof *sum), *x = malloc(n * sizeof *x),
+		*gain = malloc(n * sizeof *gain);
 
 	state = 1000 * n + m;
 	for (size_t i = 0; i < n; i++)
@@ -164,7 +165,8 @@ static const double *quantiles(const struct format *f)
 	n = f->n;
 
 	int half = 1 << (n - 1);
-	double o = 0.5 * ((1 - 1 / (2.0 * (2 * half - 1))) + (1 - 1 / (4.0 * half))), top = gsl_cdf_ugaussian_Pinv(o);
+	double o = 0.5 * ((1 - 1 / (2.0 * (2 * half - 1))) + (1 - 1 / (4.0 * half))),
+		top = gsl_cdf_ugaussian_Pinv(o);
 
 	for (int i = 0; i < half; i++)
 		list[2 * half - 1 - i] = (float)(gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / half) / top);
@@ -286,8 +288,8 @@ static size_t group_columns(const struct solver *s, size_t n)
 }
 
 /* UᵀU = (P (H + λ mean) Pᵀ)⁻¹ by Gauss-Jordan and a plain Cholesky. */
-static bool inverse_factor(size_t n, double u[n][n], size_t full, const float h[full][full], const int32_t column[n],
-	double lambda)
+static bool inverse_factor(size_t n, double u[n][n], size_t full, const float h[full][full],
+	const int32_t column[n], double lambda)
 {
 	double mean = 0, (*a)[2 * n] = malloc(n * sizeof *a);
 	bool good = true;
@@ -356,8 +358,8 @@ static void answer_free(struct answer *a)
 }
 
 static void reference_row(const struct solver *s, size_t n, size_t live, const int32_t column[n],
-	const int32_t group[n], const double x0[n], const double u[live][live], uint8_t codes[n], struct pair pair[],
-	size_t groups, bool tensor)
+	const int32_t group[n], const double x0[n], const double u[live][live], uint8_t codes[n],
+	struct pair pair[], size_t groups, bool tensor)
 {
 	const bool fp = s->compute.kind, solve = s->compensate != COMPENSATE_NONE;
 	const double limit = s->saturate > 0 ? s->saturate : 1e9;
@@ -380,7 +382,8 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 			count = 0;
 			for (size_t k = 0; k < n; k++)
 				if (group[k] == group[i])
-					x[count++] = s->round_first && fp ? fp8(&s->compute, seen[k], 1e9) : seen[k];
+					x[count++] = s->round_first && fp ? fp8(&s->compute, seen[k], 1e9) :
+						seen[k];
 			*p = best_of(s, count, x);
 			fitted[g] = true;
 		}
@@ -477,8 +480,8 @@ static bool reference(const struct solver *s, const struct data *d, const int32_
 	}
 	for (size_t r = 0; r < m && good; r++) {
 		pair[0] = tensor;
-		reference_row(s, n, live, column, group, x + r * n, (const double (*)[live])u, a->codes + r * n, pair,
-			a->groups, s->group == -1);
+		reference_row(s, n, live, column, group, x + r * n, (const double (*)[live])u,
+			a->codes + r * n, pair, a->groups, s->group == -1);
 		for (size_t g = 0; g < a->groups; g++) {
 			a->scale[r * a->groups + g] = (float)pair[g].s;
 			a->zero[r * a->groups + g] = (uint8_t)pair[g].z;
@@ -499,11 +502,13 @@ static bool reference(const struct solver *s, const struct data *d, const int32_
 static struct solver_layer layer_for(const struct solver *s, const struct data *d, const struct linear *l,
 	const int32_t *order, struct answer *a)
 {
-	return (struct solver_layer){ .weight = l, .settings = s, .h = d->h, .order = order, .codes = a->codes, .scale = a->scale,
-		.zero = a->zero, .scale8 = a->scale8, .group_index = a->index };
+	return (struct solver_layer){ .weight = l, .settings = s, .h = d->h, .order = order,
+		.codes = a->codes, .scale = a->scale, .zero = a->zero, .scale8 = a->scale8,
+		.group_index = a->index };
 }
 
-static enum solver_status solve(const struct solver *s, const struct data *d, const int32_t *order, struct answer *a)
+static enum solver_status solve(const struct solver *s, const struct data *d, const int32_t *order,
+	struct answer *a)
 {
 	const struct linear l = { .out = d->m, .in = d->n, .weight = d->w };
 	struct solver_layer layer = layer_for(s, d, &l, order, a);
@@ -570,7 +575,8 @@ static int cases;
 static void compare(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
 {
 	struct answer want = answer_new(s, d->m, d->n), got;
-	size_t equal = 0, rows = 0, close = 0, scales = s->group == -1 ? 1 : d->m * want.groups, size = d->m * d->n;
+	size_t equal = 0, rows = 0, close = 0, scales = s->group == -1 ? 1 : d->m * want.groups,
+		size = d->m * d->n;
 	double rate;
 
 	assert_true(reference(s, d, order, &want));
@@ -584,8 +590,8 @@ static void compare(const char *what, const struct solver *s, const struct data 
 			&& (!s->storage.asymmetric || got.zero[i] == want.zero[i]);
 	rate = 1 - (double)equal / (double)size;
 	if (getenv("VERBOSE") || rate >= 1e-3)
-		fprintf(stderr, "# %-60s %6zu of %zu codes differ, %zu of %zu scales\n", what, size - equal, size,
-			scales - close, scales);
+		fprintf(stderr, "# %-60s %6zu of %zu codes differ, %zu of %zu scales\n", what, size - equal,
+			size, scales - close, scales);
 	worst = fmax(worst, rate);
 	total_equal += (double)equal;
 	total_codes += (double)size;
@@ -645,8 +651,8 @@ static void methods(void **unused)
 				struct solver s = setting("uint4", computes[c], 128, (enum recipe)r);
 
 				s.compensate = (enum compensate)k;
-				sprintf(what, "compute %s recipe %s compensate %s", computes[c] ? computes[c] : "none",
-					recipes[r], compensates[k]);
+				sprintf(what, "compute %s recipe %s compensate %s",
+					computes[c] ? computes[c] : "none", recipes[r], compensates[k]);
 				compare(what, &s, &d, NULL);
 			}
 	drop(&d);
@@ -673,7 +679,8 @@ static void orders(void **unused)
 				int32_t *order = ordered(&d, ORDER_FULL, ORDER_MAX, 0);
 
 				s.static_groups = fixed;
-				sprintf(what, "full%s compute %zu recipe %s", fixed ? " static" : "", c, recipes[r]);
+				sprintf(what, "full%s compute %zu recipe %s", fixed ? " static" : "", c,
+					recipes[r]);
 				compare(what, &s, &d, order);
 				free(order);
 			}
@@ -692,7 +699,8 @@ static void groups(void **unused)
 		for (size_t c = 0; c < 3; c += 2)
 			for (int view = VIEW_EXACT; view <= VIEW_ORIGINAL; view++)
 				for (int kind = ORDER_NONE; kind <= ORDER_GAR; kind++) {
-					struct solver s = setting("uint4", computes[c], sizes[i], RECIPE_LATE);
+					struct solver s = setting("uint4", computes[c],
+						sizes[i], RECIPE_LATE);
 					int32_t *order = ordered(&d, (enum order_kind)kind, ORDER_MAX,
 						sizes[i] > 0 ? (size_t)sizes[i] : 0);
 
@@ -730,7 +738,8 @@ static void formats(void **unused)
 	drop(&d);
 }
 
-static const char *const floats[] = { "e2m1", "e3m0", "e1m3", "e2m2", "e3m1", "e4m0", "e2m3", "e0m4", "e3m4", "nf4", "nf5" };
+static const char *const floats[] = { "e2m1", "e3m0", "e1m3", "e2m2", "e3m1", "e4m0", "e2m3", "e0m4", "e3m4",
+	"nf4", "nf5" };
 enum { FLOATS = sizeof floats / sizeof *floats };
 
 /* Floats and quantiles: every group with every order, for both kinds of arithmetic. */
@@ -745,14 +754,18 @@ static void float_groups(void **unused)
 		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 			for (size_t c = 0; c < 2; c++)
 				for (int how = 0; how < 4; how++) {
-					static const enum order_kind kind[] = { ORDER_NONE, ORDER_GAR, ORDER_FULL, ORDER_FULL };
-					struct solver s = setting(floats[f], computes[c], sizes[i], RECIPE_LATE);
-					int32_t *order = ordered(&d, kind[how], ORDER_MAX, sizes[i] > 0 ? (size_t)sizes[i] : 0);
+					static const enum order_kind kind[] = { ORDER_NONE, ORDER_GAR,
+						ORDER_FULL, ORDER_FULL };
+					struct solver s = setting(floats[f], computes[c],
+						sizes[i], RECIPE_LATE);
+					int32_t *order = ordered(&d, kind[how], ORDER_MAX,
+						sizes[i] > 0 ? (size_t)sizes[i] : 0);
 
 					s.static_groups = how == 3;
 					s.search = (f + i + (size_t)how) % 2 ? SEARCH_MSE : SEARCH_MINMAX;
-					sprintf(what, "%s group %ld compute %zu order %s%s %s", floats[f], sizes[i], c,
-						order_kinds[kind[how]], how == 3 ? " static" : "", searches[s.search]);
+					sprintf(what, "%s group %ld compute %zu order %s%s %s",
+						floats[f], sizes[i], c, order_kinds[kind[how]],
+						how == 3 ? " static" : "", searches[s.search]);
 					compare(what, &s, &d, order);
 					free(order);
 				}
@@ -769,22 +782,25 @@ static void float_methods(void **unused)
 	for (size_t f = 0; f < FLOATS; f++)
 		for (int r = RECIPE_LATE; r <= RECIPE_INC; r++)
 			for (int k = COMPENSATE_BOTH; k <= COMPENSATE_NONE; k++) {
-				struct solver s = setting(floats[f], computes[(f + (size_t)k) % 3], 64, (enum recipe)r);
+				struct solver s = setting(floats[f], computes[(f + (size_t)k) % 3], 64,
+					(enum recipe)r);
 
 				s.compensate = (enum compensate)k;
 				s.group_view = (enum group_view)((f + (size_t)r) % 3);
 				format_ties(&s.storage, (f + (size_t)r + (size_t)k) % 2);
-				sprintf(what, "%s compute %zu recipe %s compensate %s view %s ties %s", floats[f], (f + (size_t)k) % 3,
-					recipes[r], compensates[k], group_views[s.group_view], s.storage.away ? "away" : "even");
+				sprintf(what, "%s compute %zu recipe %s compensate %s view %s ties %s",
+					floats[f], (f + (size_t)k) % 3, recipes[r], compensates[k],
+					group_views[s.group_view], s.storage.away ? "away" : "even");
 				compare(what, &s, &d, NULL);
 			}
 	drop(&d);
 }
 
-/* Weights halfway between two values of E2M2, and of int5 under the scale 1 that 15 gives: both ways to break the tie. */
+/* Weights halfway between two values of E2M2, and of int5 under the scale 1 that 15 gives: both tie rules. */
 static void ties(void **unused)
 {
-	static const float x[2][8] = { { 14, 4.5f, 9, 13, -4.5f, -9, -13, 0.25f }, { 15, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 0 } };
+	static const float x[2][8] = { { 14, 4.5f, 9, 13, -4.5f, -9, -13, 0.25f },
+		{ 15, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 0 } };
 	static const float want[2][2][8] = {
 		{ { 14, 4, 8, 12, -4, -8, -12, 0 }, { 14, 5, 10, 14, -5, -10, -14, 0.5f } },
 		{ { 15, 0, 2, 2, 0, -2, -2, 0 }, { 15, 1, 2, 3, -1, -2, -3, 0 } },
@@ -823,13 +839,13 @@ static void second_level(void **unused)
 			for (int power = 0; power < 2; power++)
 				for (int r = RECIPE_LATE; r <= RECIPE_INC; r++)
 					for (long g = -1; g < 128; g += 64) {
-						struct solver s = setting("uint4", computes[c], g < 0 ? g : g + 1,
-							(enum recipe)r);
+						struct solver s = setting("uint4", computes[c],
+							g < 0 ? g : g + 1, (enum recipe)r);
 
 						s.scale8_channel = channel;
 						s.pow2_scale = power;
-						sprintf(what, "compute %zu channel %d pow2 %d recipe %s group %ld", c,
-							channel, power, recipes[r], s.group);
+						sprintf(what, "compute %zu channel %d pow2 %d recipe %s "
+							"group %ld", c, channel, power, recipes[r], s.group);
 						compare(what, &s, &d, NULL);
 					}
 	drop(&d);
@@ -892,7 +908,8 @@ static void together(void **unused)
 		for (size_t i = 0; i < N; i++) {
 			alone[i] = run(settings[i], data[i], orders_of[i]);
 			all[i] = answer_new(settings[i], data[i]->m, data[i]->n);
-			linear[i] = (struct linear){ .out = data[i]->m, .in = data[i]->n, .weight = data[i]->w };
+			linear[i] = (struct linear){ .out = data[i]->m, .in = data[i]->n,
+				.weight = data[i]->w };
 			layer[i] = layer_for(settings[i], data[i], &linear[i], orders_of[i], &all[i]);
 		}
 		void *work = malloc(solver_workspace(N, layer));
@@ -968,7 +985,7 @@ static void damping_ladder(void **unused)
 	size_t n = d.n;
 
 	(void)unused;
-	/* H = I - c vvᵀ: smallest eigenvalue 1 - c n; damping λ (1 - c) saves it where λ (1 - c) > c n - 1. */
+	/* H = I - c vvᵀ has the eigenvalue 1 - c n; damping λ (1 - c) helps where λ (1 - c) > c n - 1. */
 	for (double lack = 0.005; lack < 0.9; lack *= 3) {
 		double c = (1 + lack) / (double)n;
 		struct answer want = answer_new(&s, d.m, n), got;
@@ -978,14 +995,16 @@ static void damping_ladder(void **unused)
 		got = run(&s, &d, NULL);
 		assert_true(reference(&s, &d, NULL, &want));
 		assert_true(got.report.lambda == want.report.lambda);
-		assert_true(got.report.lambda * (1 - c) > lack - 1e-5 && (lack < 0.01 || got.report.lambda > 0.01));
+		assert_true(got.report.lambda * (1 - c) > lack - 1e-5 &&
+			(lack < 0.01 || got.report.lambda > 0.01));
 		answer_free(&want);
 		answer_free(&got);
 	}
 	drop(&d);
 }
 
-static enum solver_status status(const struct solver *s, const struct data *d, const int32_t *order, size_t *index)
+static enum solver_status status(const struct solver *s, const struct data *d, const int32_t *order,
+	size_t *index)
 {
 	struct answer a = answer_new(s, d->m, d->n);
 	enum solver_status result = solve(s, d, order, &a);
@@ -1082,7 +1101,8 @@ static void no_hessian(void **unused)
 		top = fmaxf(top, fabsf(d.w[i]));
 	assert_true(a.scale[0] == (float)(top / 448.0));
 	for (size_t i = 0; i < d.m * d.n; i++)
-		assert_true(s.storage.grid[a.codes[i]] == fp8(&s.storage, (float)(d.w[i] / (double)a.scale[0]), 1e9));
+		assert_true(s.storage.grid[a.codes[i]] == fp8(&s.storage,
+			(float)(d.w[i] / (double)a.scale[0]), 1e9));
 	answer_free(&a);
 	d.h = h;
 	drop(&d);
@@ -1157,9 +1177,10 @@ int main(void)
 		cmocka_unit_test(recipe_rows), cmocka_unit_test(methods), cmocka_unit_test(orders),
 		cmocka_unit_test(groups), cmocka_unit_test(formats), cmocka_unit_test(second_level),
 		cmocka_unit_test(float_groups), cmocka_unit_test(float_methods), cmocka_unit_test(ties),
-		cmocka_unit_test(agreement), cmocka_unit_test(any_threads), cmocka_unit_test(together), cmocka_unit_test(dead_channels),
-		cmocka_unit_test(damping_ladder), cmocka_unit_test(bad_data), cmocka_unit_test(all_zero),
-		cmocka_unit_test(no_hessian), cmocka_unit_test(sense), cmocka_unit_test(symmetric_groups),
+		cmocka_unit_test(agreement), cmocka_unit_test(any_threads), cmocka_unit_test(together),
+		cmocka_unit_test(dead_channels), cmocka_unit_test(damping_ladder), cmocka_unit_test(bad_data),
+		cmocka_unit_test(all_zero), cmocka_unit_test(no_hessian), cmocka_unit_test(sense),
+		cmocka_unit_test(symmetric_groups),
 	};
 
 	linalg_init();

@@ -28,20 +28,22 @@ static int fill(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < M; i++)
 		for (size_t j = 0; j < N; j++) {
-			w[i][j] = i == 5 ? 0 : (float)(sin((double)(i * N + j)) * (1 + (double)(i % 7)) + 0.3 + (j == i % 50 ? 9 : 0));
+			w[i][j] = i == 5 ? 0 : (float)(sin((double)(i * N + j)) * (1 + (double)(i % 7)) +
+				0.3 + (j == i % 50 ? 9 : 0));
 			v[i][j] = w[i][j] + (float)(0.01 * cos((double)(3 * i + 5 * j)));
 		}
 	for (size_t k = 0; k < 3 * N; k++)	/* Σ x xᵀ of inputs with outliers */
 		for (size_t i = 0; i < N; i++)
 			for (size_t j = 0; j < N; j++)
-				h[i][j] += (float)(sin((double)(k * i + 1)) * sin((double)(k * j + 1)) * (i == 3 ? 10 : 1) * (j == 3 ? 10 : 1));
+				h[i][j] += (float)(sin((double)(k * i + 1)) * sin((double)(k * j + 1)) * (i ==
+					3 ? 10 : 1) * (j == 3 ? 10 : 1));
 	return 0;
 }
 
 static void close_to(double got, long double want, double relative)
 {
 	if (!(fabs(got - (double)want) <= relative * fabs((double)want)))
-		fail_msg("%.17g, wanted %.17g", got, (double)want);
+		fail_msg("%.17g, expected %.17g", got, (double)want);
 }
 
 static void of_weight(size_t m, size_t n, float x[m][n])
@@ -112,12 +114,15 @@ static void degenerate(void **unused)
 		for (size_t j = 0; j < 5; j++)
 			same[i][j] = 0.1f;
 	stats_weight(&l, &s, work);
-	assert_true(s.deviation == 0 && s.sigma == 0 && s.sigma_max == 0 && isnan(s.kurtosis) && fabs(s.incoherence - 1) < 1e-15);
+	assert_true(s.deviation == 0 && s.sigma == 0 && s.sigma_max == 0 && isnan(s.kurtosis) &&
+		fabs(s.incoherence - 1) < 1e-15);
 	assert_true(stats_difference(&l, &l, NULL, &d, work));
-	assert_true(d.mse == 0 && d.error == 0 && d.largest == 0 && isinf(d.sqnr) && d.sqnr > 0 && isnan(d.output));
+	assert_true(d.mse == 0 && d.error == 0 && d.largest == 0 && isinf(d.sqnr) && d.sqnr > 0 &&
+		isnan(d.output));
 	memset(same, 0, sizeof same);
 	stats_weight(&l, &s, work);
-	assert_true(isnan(s.sigma) && isnan(s.sigma_min) && isnan(s.sigma_max) && isnan(s.incoherence) && s.absmax == 0);
+	assert_true(isnan(s.sigma) && isnan(s.sigma_min) && isnan(s.sigma_max) && isnan(s.incoherence) &&
+		s.absmax == 0);
 	assert_true(stats_difference(&l, &l, NULL, &d, work));
 	assert_true(d.mse == 0 && isnan(d.error) && isnan(d.sqnr));
 	free(work);
@@ -195,7 +200,8 @@ static void bits(void **unused)
 	assert_true(member_bits(members, &l) == 16);
 	l.weight_type = HALF_NONE;
 	assert_true(member_bits(members, &l) == 32);
-	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .zero = zero, .group = 128, .groups = 2 };
+	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .zero = zero, .group = 128,
+		.groups = 2 };
 	assert_true(format_parse(&l.storage, "uint4"));
 	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128.);
 	assert_true(format_parse(&l.compute, "e4m3fn"));

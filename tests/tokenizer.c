@@ -3,17 +3,17 @@
  * tokenizer.c -- ids against those of the `tokenizers` library (ref/tokenizer.json),
  * bytes a token, text that is no UTF-8, long stretches, hostile files
  */
+#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cmocka.h>
 #include "base/error.h"
 #include "io/text.h"
 #include "text/tokenizer.h"
@@ -22,12 +22,15 @@ static const char llama[] = "{\"normalizer\": {\"type\": \"Sequence\", \"normali
 	"{\"type\": \"Prepend\", \"prepend\": \"\u2581\"},"
 	"{\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"\u2581\"}]},"
 	"\"pre_tokenizer\": %s, \"post_processor\": {\"type\": \"Sequence\", \"processors\": [{"
-	"\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"<s>\"}}, {\"Sequence\": {\"id\": \"A\"}}],"
+	"\"type\": \"TemplateProcessing\", \"single\": "
+	"[{\"SpecialToken\": {\"id\": \"<s>\"}}, {\"Sequence\": {\"id\": \"A\"}}],"
 	"\"special_tokens\": {\"<s>\": {\"id\": \"<s>\", \"ids\": [1]}}}]},"
 	"\"added_tokens\": [{\"id\": 1, \"content\": \"<s>\", \"special\": true, \"normalized\": false},"
 	"{\"id\": 20, \"content\": \"[x]\", \"special\": false, \"normalized\": false}],"
-	"\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": %s, \"byte_fallback\": %s, \"fuse_unk\": true,"
-	"\"vocab\": {\"<unk>\": 0, \"<s>\": 1, \"\u2581\": 2, \"a\": 3, \"b\": 4, \"\u2581a\": 5, \"ab\": 6, \"aa\": 7,"
+	"\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": %s, \"byte_fallback\": %s, "
+	"\"fuse_unk\": true,"
+	"\"vocab\": {\"<unk>\": 0, \"<s>\": 1, \"\u2581\": 2, \"a\": 3, \"b\": 4, \"\u2581a\": 5, \"ab\": 6, "
+	"\"aa\": 7,"
 	" \"aaaa\": 8, \"\u00e9\": 9%s}, \"merges\": [\"\u2581 a\", \"a b\", [\"a\", \"a\"], \"aa aa\"]}}";
 
 /* The tokenizer above: with all byte tokens from id 100 on, or with "<unk>", or with neither. */
@@ -54,7 +57,8 @@ static struct encoding encode(const char *json, size_t n, const char *text, bool
 	return k;
 }
 
-static void check(bool bytes, const char *text, size_t n, bool special, size_t wanted, const int id[], const int length[])
+static void check(bool bytes, const char *text, size_t n, bool special, size_t wanted, const int id[],
+	const int length[])
 {
 	char *json = own(bytes, true);
 	struct encoding k = encode(json, n, text, special);
@@ -77,7 +81,7 @@ static void check(bool bytes, const char *text, size_t n, bool special, size_t w
 static void lengths_of_tokens(void **state)
 {
 	(void)state;
-	CHECK(true, "a", false, LIST(5), LIST(1));			/* the prepended mark counts nothing */
+	CHECK(true, "a", false, LIST(5), LIST(1));	/* the prepended mark counts nothing */
 	CHECK(true, " a", false, LIST(2, 5), LIST(0, 2));		/* a space is a byte */
 	CHECK(true, "b\u2581a", false, LIST(2, 4, 5), LIST(0, 1, 4));	/* a mark in the text is three */
 	CHECK(true, "\u00e9", false, LIST(2, 9), LIST(0, 2));
@@ -263,7 +267,7 @@ static void refused(const char *json, size_t n, const char *text, const char *wh
 	int status = attempt(json, n, text, sizeof line, line);
 
 	if (status != 1 || !strstr(line, why) || strchr(line, '\n') != line + strlen(line) - 1)
-		fail_msg("status %d, said '%s', wanted '%s'", status, line, why);
+		fail_msg("status %d, said '%s', expected '%s'", status, line, why);
 }
 
 static void what_is_refused(void **state)
@@ -275,15 +279,21 @@ static void what_is_refused(void **state)
 	(void)state;
 	refused("", 0, "", "not valid JSON");
 	refused("[]", 0, "", "is not a tokenizer.json");
-	refused("{\"model\": {\"type\": \"Unigram\"}}", 0, "", "kind Unigram is not supported; SentencePiece-style BPE is");
-	refused("{\"model\": {\"type\": \"BPE\"}, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": "
-		"[{\"type\": \"Split\"}, {\"type\": \"ByteLevel\"}]}}", 0, "",
+	refused("{\"model\": {\"type\": \"Unigram\"}}", 0, "",
+		"kind Unigram is not supported; SentencePiece-style BPE is");
+	refused("{\"model\": {\"type\": \"BPE\"}, \"pre_tokenizer\": {\"type\": \"Sequence\", "
+		"\"pretokenizers\": [{\"type\": \"Split\"}, {\"type\": \"ByteLevel\"}]}}", 0, "",
 		"kind byte-level (GPT-2, Llama 3, Qwen) is not supported; SentencePiece-style BPE is");
-	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1, \"b\": 1}, \"merges\": []}}", 0, "", "two tokens have the id 1");
-	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}, \"merges\": []}}", 0, "", "'a': its id");
-	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [\"a a\"]}}", 0, "", "'aa', or a part of it");
-	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [\"a\"]}}", 0, "", "number 0 is neither");
-	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [], \"dropout\": 0.1}}", 0, "", "dropout");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1, \"b\": 1}, \"merges\": []}}", 0, "",
+		"two tokens have the id 1");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}, \"merges\": []}}", 0, "",
+		"'a': its id");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [\"a a\"]}}", 0, "",
+		"'aa', or a part of it");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [\"a\"]}}", 0, "",
+		"number 0 is neither");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [], \"dropout\": 0.1}}",
+		0, "", "dropout");
 	refused(json, 3, "a c", "neither a token for 'c' nor an unknown token");
 	refused(json, 3, "a \xff", "neither a token for '?'");
 	end = own(false, true);
@@ -294,8 +304,9 @@ static void what_is_refused(void **state)
 	free(text);
 }
 
-static const char *const strange[] = { "null", "true", "-1", "7", "99999999999", "1e300", "\"\"", "\"\\u2581\"", "[]", "{}",
-	"[[[1]]]", "{\"type\": \"Sequence\", \"normalizers\": [3], \"pretokenizers\": {}, \"processors\": [[]]}" };
+static const char *const strange[] = { "null",
+	"true", "-1", "7", "99999999999", "1e300", "\"\"", "\"\\u2581\"", "[]", "{}", "[[[1]]]",
+	"{\"type\": \"Sequence\", \"normalizers\": [3], \"pretokenizers\": {}, \"processors\": [[]]}" };
 
 /* Puts every strange value in the place of every value of root, one at a time. */
 static void disturb(json_t *root, json_t *node)
@@ -347,7 +358,8 @@ static void hostile_files(void **state)
 
 	(void)state;
 	json_object_set_new(root, "pre_tokenizer",
-		json_loads("{\"type\": \"Metaspace\", \"replacement\": \"\\u2581\", \"prepend_scheme\": \"first\", \"split\": true}", 0, NULL));
+		json_loads("{\"type\": \"Metaspace\", \"replacement\": \"\\u2581\", "
+			"\"prepend_scheme\": \"first\", \"split\": true}", 0, NULL));
 	disturb(root, root);
 	memset(deep, '[', sizeof deep);
 	deep[sizeof deep - 1] = '\0';

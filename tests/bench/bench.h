@@ -2,13 +2,13 @@
 /* bench.h -- what the programs that measure share: a median, and a main() of named parts */
 #ifndef BENCH_H
 #define BENCH_H
-#include "base/error.h"
-#include "base/thread.h"
-#include "num/linalg.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "base/thread.h"
+#include "num/linalg.h"
 
 enum { RUNS = 101 };
 struct part { const char *name; void (*run)(void); };
@@ -42,9 +42,10 @@ static int bench_main(int argc, char *argv[], const char *name, size_t n, const 
 		else if (c == 'j')
 			wanted = atoi(optarg);
 		else
-			misuse("%s [-r RUNS] [-j THREADS] PART..., of the parts that the top of its source names", name);
+			misuse("%s [-r RUNS] [-j THREADS] PART..., of the parts "
+				"that the top of its source names", name);
 	if (runs < 1 || runs > RUNS)
-		misuse("-r: from 1 to %d were wanted", RUNS);
+		misuse("-r: expected 1 to %d", RUNS);
 	threads_init(wanted);
 	linalg_init();
 	for (; optind < argc; optind++) {

@@ -11,14 +11,14 @@
  *	Hessian of n inputs, k tokens	n² k		(its upper triangle)
  * The floating-point peak is a loop over registers, on every thread at once.
  */
-#include "bench.h"
-#include "base/random.h"
-#include "forward/moments.h"
-#include "num/half.h"
-#include "quant/solver.h"
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
+#include "base/random.h"
+#include "bench.h"
+#include "forward/moments.h"
+#include "num/half.h"
+#include "quant/solver.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -84,7 +84,8 @@ PEAK(peak_plain, , four, SET_PLAIN, STEP_PLAIN, LOWEST_PLAIN)
 #define STEP_BF16(a, b) _mm512_dpbf16_ps(a, (__m512bh)(b), (__m512bh)(b))
 PEAK(peak_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256_set1_ps, STEP_AVX2, _mm256_cvtss_f32)
 PEAK(peak_avx512, __attribute__((target("avx512f"))), __m512, _mm512_set1_ps, STEP_AVX512, _mm512_cvtss_f32)
-PEAK(peak_bf16, __attribute__((target("avx512f,avx512bf16"))), __m512, _mm512_set1_ps, STEP_BF16, _mm512_cvtss_f32)
+PEAK(peak_bf16, __attribute__((target("avx512f,avx512bf16"))), __m512, _mm512_set1_ps,
+	STEP_BF16, _mm512_cvtss_f32)
 #endif
 
 struct peak { float (*run)(size_t rounds); double flops; };	/* of one round */
@@ -118,7 +119,7 @@ static double peak(struct peak p)
 	return p.flops * ROUNDS * threads / (omp_get_wtime() - start) * 1e-9;
 }
 
-/* Products of bf16 by the dot product of pairs, or widened: on some processors the former is the slower one. */
+/* Products of bf16 by the dot product of pairs, or widened: on some processors pairs are slower. */
 static double peak_of_bf16(void)
 {
 	return fmax(peak(peak_f32()), peak_dot().run ? peak(peak_dot()) : 0);
@@ -130,7 +131,8 @@ struct square { float *a, *b, *c; };
 
 static struct square square_make(void)
 {
-	struct square s = { xalloc(SIDE * SIDE, sizeof(float)), xalloc(SIDE * SIDE, sizeof(float)), xalloc(SIDE * SIDE, sizeof(float)) };
+	struct square s = { xalloc(SIDE * SIDE, sizeof(float)), xalloc(SIDE * SIDE, sizeof(float)),
+		xalloc(SIDE * SIDE, sizeof(float)) };
 
 	fill(SIDE * SIDE, s.a, "a", 1);
 	fill(SIDE * SIDE, s.b, "b", 1);
@@ -150,7 +152,8 @@ static double sgemm(const struct square *s)
 
 	openblas_set_num_threads(threads);
 	start = omp_get_wtime();
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SIDE, SIDE, SIDE, 1, s->a, SIDE, s->b, SIDE, 0, s->c, SIDE);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SIDE, SIDE, SIDE, 1, s->a, SIDE, s->b, SIDE, 0,
+		s->c, SIDE);
 	start = omp_get_wtime() - start;
 	openblas_set_num_threads(1);
 	return 2.0 * SIDE * SIDE * SIDE / start * 1e-9;
@@ -250,8 +253,8 @@ static double solve(const struct variant *v, size_t m, size_t n, const float *w,
 	float *scale = xalloc(m * groups, sizeof *scale), scale8;
 	int32_t *index = xalloc(n, sizeof *index);
 	const struct linear linear = { .out = m, .in = n, .weight = w };
-	struct solver_layer layer = { .weight = &linear, .settings = &s, .h = h, .codes = codes, .scale = scale, .zero = zero,
-		.scale8 = &scale8, .group_index = index };
+	struct solver_layer layer = { .weight = &linear, .settings = &s, .h = h, .codes = codes,
+		.scale = scale, .zero = zero, .scale8 = &scale8, .group_index = index };
 	double start = omp_get_wtime();
 	void *work;
 
@@ -325,7 +328,8 @@ static void run_hessian(void)
 		add(&limit16, peak_of_bf16());
 		start = omp_get_wtime();
 		for (size_t k = 0; k < WINDOWS; k++)
-			moments_add_bf16(&h16, 1, WINDOW, (const uint16_t (*)[WINDOW][SIDE])(half_x + k * WINDOW * SIDE));
+			moments_add_bf16(&h16, 1, WINDOW,
+				(const uint16_t (*)[WINDOW][SIDE])(half_x + k * WINDOW * SIDE));
 		add(&rate16, work / (omp_get_wtime() - start));
 	}
 	print("hessian-f32", "limit", &limit);
@@ -339,12 +343,12 @@ static void run_hessian(void)
 	free(x);
 }
 
-/* Bytes of the solver's work space for a block of a Llama of 70 billion parameters, whose layers it takes together. */
+/* Bytes of the solver's workspace for a block of a Llama of 70 billion parameters, solved together. */
 static void run_work(void)
 {
 	static const struct { size_t out, in; char input; } shape[] = {
-		{ 8192, 8192, 1 }, { 1024, 8192, 1 }, { 1024, 8192, 1 }, { 8192, 8192, 2 }, { 28672, 8192, 3 },
-		{ 28672, 8192, 3 }, { 8192, 28672, 4 },
+		{ 8192, 8192, 1 }, { 1024, 8192, 1 }, { 1024, 8192, 1 }, { 8192, 8192, 2 },
+		{ 28672, 8192, 3 }, { 28672, 8192, 3 }, { 8192, 28672, 4 },
 	};
 	enum { LAYERS = sizeof shape / sizeof *shape };
 	static const float input[5];		/* stand for the Hessians, of which only the address counts */
@@ -357,7 +361,8 @@ static void run_work(void)
 	solver_recipe(&s, RECIPE_LATE);
 	for (size_t i = 0; i < LAYERS; i++) {
 		linear[i] = (struct linear){ .out = shape[i].out, .in = shape[i].in };
-		layer[i] = (struct solver_layer){ .weight = &linear[i], .settings = &s, .h = &input[(int)shape[i].input] };
+		layer[i] = (struct solver_layer){ .weight = &linear[i], .settings = &s,
+			.h = &input[(int)shape[i].input] };
 	}
 	printf("work-70b-block\tbytes\t%zu\n", solver_workspace(LAYERS, layer));
 }
@@ -365,7 +370,8 @@ static void run_work(void)
 int main(int argc, char *argv[])
 {
 	static const struct part parts[] = {
-		{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver }, { "hessian", run_hessian }, { "work", run_work },
+		{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver },
+		{ "hessian", run_hessian }, { "work", run_work },
 	};
 
 	runs = 5;

@@ -43,11 +43,19 @@ static const struct { const char *name, *command; bool pipe; } runs[] = {
 	{ "dpq-run", "dpq-run -q -j1 --compensate none --group 4 model.h5 -o out/r", false },
 	{ "dpq-run, pipe", "dpq-run -q -j1 --hessian hessian.h5 --group 4 --compute e4m3fn stream.h5", true },
 	{ "eval-ppl", "eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 quantized.h5 -o out/r", false },
-	{ "eval-ppl, against", "eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 stream.h5 --against model.h5 -o out/r", false },
+	{ "eval-ppl, against",
+		"eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 stream.h5 --against model.h5 -o out/r", false },
 };
-static const char *const functions[] = { "write", "fsync", "rename", "ftruncate", "posix_fallocate", "read", "fork", "mmap", "malloc" };
+static const char *const functions[] = { "write", "fsync", "rename", "ftruncate", "posix_fallocate", "read",
+	"fork", "mmap", "malloc" };
 
-struct end { int status; bool reached, late, library; size_t lines, left; char line[256], who[64]; unsigned char *data; size_t n; };
+struct end {
+	int status;
+	bool reached, late, library;
+	size_t lines, left, n;
+	char line[256], who[64];
+	unsigned char *data;
+};
 
 static char shim[4096];
 static int number, bad;
@@ -157,7 +165,8 @@ static bool same(const struct end *a, const struct end *b)
 /* Status 1 or 2 and one line. */
 static bool clean(const struct end *e)
 {
-	return WIFEXITED(e->status) && (WEXITSTATUS(e->status) == 1 || WEXITSTATUS(e->status) == 2) && e->lines == 1;
+	return WIFEXITED(e->status) && (WEXITSTATUS(e->status) == 1 || WEXITSTATUS(e->status) == 2) &&
+		e->lines == 1;
 }
 
 static const char *wrong(const struct end *e, const struct end *good, bool to_pipe)
@@ -175,7 +184,8 @@ static const char *wrong(const struct end *e, const struct end *good, bool to_pi
 	return !e->library && !clean(e) ? "no clean end" : NULL;
 }
 
-static void each(const char *name, const char *command, bool to_pipe, const char *function, const struct end *good)
+static void each(const char *name, const char *command, bool to_pipe, const char *function,
+	const struct end *good)
 {
 	bool all = getenv("FAULT") && !strcmp(getenv("FAULT"), "all");
 	long done = 0, faults = 0, theirs = 0, last = 1 << 24, low = FIRST, step = 1;
@@ -196,8 +206,8 @@ static void each(const char *name, const char *command, bool to_pipe, const char
 		bool end = !e.reached;
 
 		if (what && ++faults < 20)
-			printf("# %s: %s number %ld of %s: %s: status %d, %zu lines: %s%s", name, function, k, e.who, what, e.status,
-				e.lines, e.line, e.lines ? "" : "\n");
+			printf("# %s: %s number %ld of %s: %s: status %d, %zu lines: %s%s", name, function, k,
+				e.who, what, e.status, e.lines, e.line, e.lines ? "" : "\n");
 		theirs += e.reached && e.library && e.status && !clean(&e);
 		free(e.data);
 		if (end)
@@ -206,17 +216,20 @@ static void each(const char *name, const char *command, bool to_pipe, const char
 	}
 	ok(!faults, "%s: %s fails, %ld times", name, function, done);
 	if (theirs)
-		printf("# %s: %s: in %ld of them a library stopped the program, or spoke itself\n", name, function, theirs);
+		printf("# %s: %s: in %ld of them a library stopped the program, or spoke itself\n", name,
+			function, theirs);
 }
 
 /* The inputs, in a folder of their own; the tools are on PATH, and the shim known. */
 static void prepare(const char *self, char folder[])
 {
 	const char *bin = getenv("PTQ_BIN");
-	char *tools = bin ? realpath(bin, NULL) : NULL, *tiny = realpath("tests/tiny", NULL), *program = realpath(self, NULL);
+	char *tools = bin ? realpath(bin, NULL) : NULL, *tiny = realpath("tests/tiny", NULL),
+		*program = realpath(self, NULL);
 	char *path;
 
-	if (!tools || !tiny || !program || !mkdtemp(folder) || asprintf(&path, "%s:%s", tools, getenv("PATH")) < 0)
+	if (!tools || !tiny || !program || !mkdtemp(folder) ||
+		asprintf(&path, "%s:%s", tools, getenv("PATH")) < 0)
 		give_up("PTQ_BIN, tests/tiny");
 	*strrchr(program, '/') = 0;
 	snprintf(shim, sizeof shim, "%s/shim.so", program);

@@ -58,8 +58,9 @@ static _Unwind_Reason_Code find_caller(struct _Unwind_Context *context, void *ar
 	Dl_info here, there;
 	const char **name = arg;
 
-	if (!dladdr((void *)(uintptr_t)_Unwind_GetIP(context), &there) || !dladdr((void *)(uintptr_t)find_caller, &here) ||
-	    there.dli_fbase == here.dli_fbase || strstr(there.dli_fname, "libc.so"))
+	if (!dladdr((void *)(uintptr_t)_Unwind_GetIP(context), &there) ||
+		!dladdr((void *)(uintptr_t)find_caller, &here) || there.dli_fbase == here.dli_fbase ||
+		strstr(there.dli_fname, "libc.so"))
 		return _URC_NO_REASON;
 	*name = strrchr(there.dli_fname, '/') ? strrchr(there.dli_fname, '/') + 1 : there.dli_fname;
 	return _URC_NORMAL_STOP;
@@ -82,7 +83,8 @@ static bool fails(const char *name, int error)
 
 	if (at < 0)
 		init();
-	if (!at || strcmp(name, variable("PTQ_FAIL")) || __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) != at)
+	if (!at || strcmp(name, variable("PTQ_FAIL")) ||
+		__atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) != at)
 		return false;
 	mark = variable("PTQ_FAIL_MARK");
 	if (mark)
@@ -125,7 +127,8 @@ int posix_memalign(void **p, size_t align, size_t n)
 
 void *mmap(void *where, size_t n, int prot, int flags, int fd, off_t offset)
 {
-	return fails("mmap", ENOMEM) ? MAP_FAILED : (void *)syscall(SYS_mmap, where, n, prot, flags, fd, offset);
+	return fails("mmap", ENOMEM) ? MAP_FAILED :
+		(void *)syscall(SYS_mmap, where, n, prot, flags, fd, offset);
 }
 
 void *mmap64(void *where, size_t n, int prot, int flags, int fd, off_t offset) __attribute__((alias("mmap")));
@@ -167,7 +170,8 @@ int rename(const char *from, const char *to)
 
 int posix_fallocate(int fd, off_t offset, off_t n)
 {
-	return fails("posix_fallocate", ENOSPC) ? ENOSPC : ((int (*)(int, off_t, off_t))next("posix_fallocate"))(fd, offset, n);
+	return fails("posix_fallocate", ENOSPC) ? ENOSPC :
+		((int (*)(int, off_t, off_t))next("posix_fallocate"))(fd, offset, n);
 }
 
 pid_t fork(void)

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* moments -- second moments through the callback: from a calibration in memory as from its file */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "base/option.h"
+#include "base/random.h"
+#include "forward/calibrate.h"
+#include "io/image.h"
+#include "model/config.h"
+#include "model/layer.h"
+#include "num/linalg.h"
+#include "transform/quantize.h"
+
+enum { TOKENS = 64 };
+static struct method_options options;
+static struct plan plan;
+static struct selection layers;
+
+/* As if a model had run: every projection sees numbers that are drawn. */
+static struct calibration calibrated(const struct image *image, const struct config *c)
+{
+	static const enum projection_name names[] = {
+		PROJECTION_QKV, PROJECTION_OUTPUT, PROJECTION_GATE_UP, PROJECTION_DOWN
+	};
+	const struct sequence sequence = { .length = TOKENS };
+	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &sequence };
+	const struct random_stream stream = random_open(7, "moments");
+	struct calibration k = calibrate_begin(image, c, &layers);
+	const struct observer observer = calibrate_observer(&k);
+	uint64_t drawn = 0;
+
+	for (size_t i = 0; i < 4 * c->blocks; i++) {
+		const size_t in = config_in(c, names[i % 4]);
+		float *x = xalloc(TOKENS * in, sizeof *x);
+
+		for (size_t j = 0; j < TOKENS * in; j++)
+			x[j] = (float)random_uniform(&stream, drawn++) * (float)(1 + j % 5) - 1;
+		observer.see(observer.arg, i / 4, names[i % 4], &batch, in, x);
+		free(x);
+	}
+	return k;
+}
+
+static struct image *reopened(char *path, struct output *out)
+{
+	struct image *image;
+
+	output_end(out);
+	output_close(out);
+	image = image_open(path, NULL);
+	unlink(path);
+	return image;
+}
+
+static struct output *begun(char *path, const char *kind)
+{
+	struct output *out;
+
+	close(mkstemp(path));
+	out = output_open(path, kind);
+	output_start(out, 0, 1);
+	return out;
+}
+
+/* The model's layers, quantized by what the source tells. */
+static struct image *quantized(struct image *model, struct config *c, struct moments_source source)
+{
+	char path[] = "/tmp/ptq-moments-XXXXXX";
+	struct quantize q = { .plan = &plan, .layers = &layers, .source = source };
+	struct filter f = { .image = model, .config = c };
+
+	close(mkstemp(path));
+	f.out = output_open(path, "model");
+	quantize_check(&q);
+	quantize_part(&q, &f);
+	output_close(f.out);
+	model = image_open(path, "model");
+	unlink(path);
+	return model;
+}
+
+static void from_memory_as_from_a_file(void **unused)
+{
+	const char *folder = getenv("PTQ_REF");
+	char *name = xformat("%s/llama-gqa.h5", folder ? folder : "tests/ref");
+	char path[] = "/tmp/ptq-moments-XXXXXX";
+	struct image *model = image_open(name, "model"), *a, *b;
+	struct config c = config_read(model);
+	struct calibration k = calibrated(model, &c);
+	struct output *out = begun(path, "hessian");
+	struct moments_files files = { 0 };
+	struct layer_list list = layer_list(model, &c, &layers);
+
+	(void)unused;
+	calibrate_write(&k, out, name);
+	files.hessian = reopened(path, out);
+	a = quantized(model, &c, moments_of_files(&files));
+	b = quantized(model, &c, calibrate_source(&k, name));
+	assert_int_equal(list.n, 7 * c.blocks);
+	for (size_t i = 0; i < list.n; i++) {
+		struct layer x = layer_read(a, list.path[i], 0, 0), y = layer_read(b, list.path[i], 0, 0);
+		const struct linear *l = &x.linear, *m = &y.linear;
+		const struct hessian h = hessian_find(files.hessian, list.path[i], l->in);
+		const struct moments_source source = calibrate_source(&k, name);
+		const struct second_moments told = source.find(source.arg, list.path[i], l->in, true);
+
+		assert_memory_equal(told.hessian, h.sum, l->in * l->in * sizeof(float));
+		assert_memory_equal(told.absmax, h.absmax, l->in * sizeof(float));
+		assert_memory_equal(l->codes, m->codes, l->out * l->in);
+		assert_memory_equal(l->scale, m->scale, l->out * l->groups * sizeof(float));
+		assert_memory_equal(l->zero, m->zero, l->out * l->groups);
+		assert_true(*l->input.scale == *m->input.scale && *l->scale8 == *m->scale8);
+		layer_free(&x), layer_free(&y);
+	}
+	layer_list_free(&list);
+	calibrate_end(&k);
+	config_free(&c);
+	image_close(a), image_close(b), image_close(files.hessian), image_close(model);
+	free(name);
+}
+
+/* Sums of files are what one calibration of all tokens sums. */
+static void sums(void **unused)
+{
+	enum { IN = 3, N = 8 };
+	static const float x[2][N][IN] = { { { 1, 2, 3 }, { -4, 5, 6 } }, { { 7, -8, 9 } } };
+	struct moments all = moments_make(IN), sum = moments_make(IN);
+	struct moments half[2] = { moments_make(IN), moments_make(IN) };
+	float h[2][IN * IN], mean[2][IN];
+
+	(void)unused;
+	moments_add(&all, 2, N, x);
+	for (int i = 0; i < 2; i++) {
+		moments_add(&half[i], 1, N, &x[i]);
+		const struct hessian part = moments_hessian(&half[i], "f", "l", h[i], mean[i]);
+
+		assert_true(part.in == IN && part.count == N);
+		moments_add_hessian(&sum, "f", "l", &part);
+		moments_free(&half[i]);
+	}
+	const struct hessian a = moments_hessian(&all, "f", "l", h[0], mean[0]);
+	const struct hessian b = moments_hessian(&sum, "f", "l", h[1], mean[1]);
+
+	assert_true(a.count == b.count && a.count == 2 * N);
+	assert_memory_equal(a.sum, b.sum, sizeof h[0]);
+	assert_memory_equal(a.absmax, b.absmax, sizeof mean[0]);
+	assert_memory_equal(a.mean_abs, b.mean_abs, sizeof mean[0]);
+	moments_free(&all), moments_free(&sum);
+}
+
+int main(void)
+{
+	static const struct tool tool = { .name = "moments", .operands = "" };
+	static char *argv[] = { "moments", "-q", "--group", "16", "--compute", "e4m3fn", NULL };
+	const char *order;
+	const struct option_row rows[] = {
+		{ 0, "order", OPTION_FILE(&order), "FILE", "" }, METHOD_OPTIONS(&options),
+		OPTION_LAYERS(&layers), { .type = OPTION_END },
+	};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(from_memory_as_from_a_file), cmocka_unit_test(sums),
+	};
+
+	option_parse(sizeof argv / sizeof *argv - 1, argv, &tool, rows);
+	plan = plan_read(NULL, rows, rows, &options);
+	linalg_init();
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
