@@ -154,9 +154,11 @@ INLINE void NAME(tile)(const struct packed *p, enum packed_way way, int bits, si
 		for (size_t r = 0; r < n; r++) {
 			FLOATS v[8], s[2];
 
-			for (int i = 0; i < bits * LANES / 4; i += 16)
-				__builtin_prefetch((const char *)(w + r * words + c * (size_t)(bits * LANES / 4) + i) +
-					AHEAD_STREAM);
+			for (int i = 0; i < bits * LANES / 4; i += 16) {
+				const uint32_t *from = w + r * words + c * (size_t)(bits * LANES / 4) + i;
+
+				__builtin_prefetch((const char *)from + AHEAD_STREAM);
+			}
 			NAME(chunk)(p, way, bits, c < walk.whole, c, g, w + r * words, scale + r * step,
 				zero ? zero + r * step : NULL, v, s);
 			#pragma GCC unroll 8
