@@ -18,30 +18,32 @@
 enum {
 	INPUT_CHUNK = PRODUCT_COLUMNS, CODE_BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048,
 	ROW_PANEL = 1024, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
-	INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31,
+	ALIGN = 64, INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31,
 };
 
 /* Values over the half-precision numbers that codes make. */
 #define HALF_UNIT 0x1p15f
 
 /* A prepared weight: what codes become. */
-struct packed_weight {
+struct packed {
+	const struct linear *l;		/* set as it is multiplied */
+	enum packed_way way;
+	int lanes;			/* words that are taken together */
+	bool int16;			/* inputs are rounded to it */
+	int shift;			/* half: 10 - y */
 	float table[32];		/* value of each code */
-	uint8_t integer[64];		/* fixed: value/unit + offset, twice */
-	float unit;			/* what its integers count */
-	int32_t offset;			/* that makes them positive */
-	int32_t shift;			/* half: 10 - y */
-	char unused[52];		/* whole cache lines */
+	float unit;			/* fixed: what its integers count */
+	int offset;			/* that makes them positive */
+	uint8_t integer[64];		/* value/unit + offset, twice */
 };
 
-static inline const struct packed_weight *weight_of(const struct product *p)
+static struct packed packed_of(const struct product *p)
 {
-	return p->weight;
-}
+	struct packed w;
 
-static inline bool is_int16(const struct product *p)
-{
-	return p->type == COMPUTE_INT16;
+	memcpy(&w, p->weight, sizeof w);
+	w.l = p->l;
+	return w;
 }
 
 /*
@@ -114,14 +116,14 @@ void product_narrow(size_t n, float y[n], const float x[n])
  * Where column i of a chunk goes: floats by steps of two vectors, in which code i of its word is in half h of
  * step k; bytes by nibbles.
  */
-static size_t place(const struct product *p, size_t i)
+static size_t place(const struct packed *p, size_t i)
 {
-	const size_t lanes = p->row->cpu == CPU_AVX512 ? 16 : 8, word = i / 8, code = i % 8;
+	const size_t lanes = (size_t)p->lanes, word = i / 8, code = i % 8;
 	const size_t chunk = word / lanes * lanes * 8;
 	const bool five = p->l->storage.bits == 5;
 	const size_t k = five ? code / 2 : code % 4, h = five ? code % 2 : code / 4;
 
-	switch (p->row->way) {
+	switch (p->way) {
 	case PACKED_PLAIN: return i;
 	case PACKED_FIXED: return k % 2 * INPUT_CHUNK / 2 + 4 * word + 2 * h + k / 2;
 	case PACKED_HALF: return chunk + 2 * k * lanes + word % lanes * 2 + h;
@@ -138,7 +140,7 @@ static inline void tail_of(uint32_t tail[20], const uint32_t *w, size_t n)
 	memcpy(tail, w, n * sizeof *w);
 }
 
-static void row_plain(const struct product *p, size_t m, float *y, const uint32_t *w, const float *scale,
+static void row_plain(const struct packed *p, size_t m, float *y, const uint32_t *w, const float *scale,
 	const uint8_t *zero, const float *input)
 {
 	const struct linear *l = p->l;
@@ -152,7 +154,7 @@ static void row_plain(const struct product *p, size_t m, float *y, const uint32_
 
 		pack_unrow(bits, n, code, w);
 		for (size_t j = 0; j < CODE_BLOCK; j++)
-			v[j] = weight_of(p)->table[code[j]] - (zero ? zero[g] : 0);
+			v[j] = p->table[code[j]] - (zero ? zero[g] : 0);
 		for (size_t t = 0; t < m; t++) {
 			const float *x = input + (i / INPUT_CHUNK * m + t) * INPUT_CHUNK + i % INPUT_CHUNK;
 			float part[8] = { 0 };
@@ -168,7 +170,7 @@ static void row_plain(const struct product *p, size_t m, float *y, const uint32_
 			((sum[t][4] + sum[t][5]) + (sum[t][6] + sum[t][7]));
 }
 
-static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][ROW_PANEL], const uint32_t *w,
+static void rows_plain(const struct packed *p, size_t m, size_t n, float y[m][ROW_PANEL], const uint32_t *w,
 	const float *scale, const uint8_t *zero, const float *input)
 {
 	const size_t words = pack_words(p->l->storage.bits, p->l->in), step = scales_of_row(p->l);
@@ -316,7 +318,7 @@ size_t packed_input_size(size_t m, size_t in)
 	return m * ceil_div(in, INPUT_CHUNK) * sizeof(struct fixed_input);
 }
 
-static void input_of_part(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
+static void input_of_part(const struct packed *p, size_t m, void *y, const float x[m][p->l->in])
 {
 	const size_t in = p->l->in, chunks = ceil_div(in, INPUT_CHUNK);
 	uint8_t from[INPUT_CHUNK];
@@ -330,12 +332,12 @@ static void input_of_part(const struct product *p, size_t m, void *y, const floa
 			float value[INPUT_CHUNK] = { 0 }, *chunk = (float *)y + (c * m + t) * INPUT_CHUNK;
 
 #ifdef __x86_64__
-			if (p->row->way == PACKED_FIXED) {
+			if (p->way == PACKED_FIXED) {
 				fixed_place(p, n, (struct fixed_input *)y + c * m + t, x[t] + first, from);
 				continue;
 			}
 #endif
-			if (is_int16(p))
+			if (p->int16)
 				product_narrow(n, value, x[t] + first);
 			else
 				memcpy(value, x[t] + first, n * sizeof *value);
@@ -346,27 +348,29 @@ static void input_of_part(const struct product *p, size_t m, void *y, const floa
 
 void packed_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
 {
+	const struct packed w = packed_of(p);
+
 	for (size_t t = 0, n; t < m; t += n) {
 		n = rows_together(m - t);
-		input_of_part(p, n, (char *)y + packed_input_size(t, p->l->in), &x[t]);
+		input_of_part(&w, n, (char *)y + packed_input_size(t, p->l->in), &x[t]);
 	}
 }
 
 bool packed_input_same(const struct product *a, const struct product *b)
 {
-	const struct packed_weight *v = a->weight, *w = b->weight;
+	const struct packed v = packed_of(a), w = packed_of(b);
 
-	return a->l->storage.bits == b->l->storage.bits && v->unit == w->unit && v->offset == w->offset;
+	return a->l->storage.bits == b->l->storage.bits && v.unit == w.unit && v.offset == w.offset;
 }
 
-static void rows_of_words(const struct product *p, size_t m, size_t n, float y[m][ROW_PANEL],
+static void rows_of_words(const struct packed *p, size_t m, size_t n, float y[m][ROW_PANEL],
 	const uint32_t *w, const float *scale, const uint8_t *zero, const void *input)
 {
 #ifdef __x86_64__
-	if (p->row->way == PACKED_FIXED)
+	if (p->way == PACKED_FIXED)
 		rows_fixed(p, m, n, y, w, scale, zero, input);
-	else if (p->row->way != PACKED_PLAIN)
-		(p->row->cpu == CPU_AVX512 ? avx512_rows : avx2_rows)(p, m, n, y, w, scale, zero, input);
+	else if (p->way != PACKED_PLAIN)
+		(p->lanes == 16 ? avx512_rows : avx2_rows)(p, m, n, y, w, scale, zero, input);
 	else
 #endif
 		rows_plain(p, m, n, y, w, scale, zero, input);
@@ -380,7 +384,7 @@ static size_t rows_at_once(size_t out)
 	return ceil_div(ceil_div(out, parts), PRODUCT_ROWS) * PRODUCT_ROWS;
 }
 
-static void run_part(const struct product *p, size_t from, size_t out, size_t m, size_t stride,
+static void run_part(const struct packed *p, size_t from, size_t out, size_t m, size_t stride,
 	float y[m][stride], const void *input, const float *bias, bool add)
 {
 	const struct linear *l = p->l;
@@ -403,18 +407,20 @@ static void run_part(const struct product *p, size_t from, size_t out, size_t m,
 void packed_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride, float y[m][stride],
 	const void *input, const float *bias, bool add)
 {
+	const struct packed w = packed_of(p);
+
 	for (size_t t = 0, some; t < m; t += some) {
 		const char *part = (const char *)input + packed_input_size(t, p->l->in);
 
 		some = rows_together(m - t);
-		run_part(p, first, n, some, stride, &y[t], part, bias, add);
+		run_part(&w, first, n, some, stride, &y[t], part, bias, add);
 	}
 }
 
 /* ---- which way ---- */
 
 /* Codes whose bits, shifted, are a half-precision number 2⁻¹⁵ times the value. */
-static bool is_half(struct packed_weight *w, const struct format *f)
+static bool is_half(struct packed *w, const struct format *f)
 {
 	const int magnitude = 1 << (f->bits - 1);
 
@@ -442,7 +448,7 @@ static bool is_integer(const struct format *f)
 }
 
 /* Values that are small integers times a power of two; offset makes them, less any zero point, positive. */
-static bool is_fixed(struct packed_weight *w, const struct format *f)
+static bool is_fixed(struct packed *w, const struct format *f)
 {
 	for (w->unit = 0x1p8f; w->unit >= 0x1p-8f; w->unit /= 2) {
 		bool fits = !f->asymmetric || w->unit == 1;
@@ -463,12 +469,12 @@ static bool is_fixed(struct packed_weight *w, const struct format *f)
 }
 
 /* False: the format has no such values. */
-static bool prepare(struct packed_weight *w, int way, const struct format *f)
+static bool prepare(struct packed *w, const struct product_row *row, const struct format *f)
 {
-	*w = (struct packed_weight){ .unit = 0 };
+	*w = (struct packed){ .way = (enum packed_way)row->way, .lanes = row->cpu == CPU_AVX512 ? 16 : 8 };
 	for (int c = 0; c < 32; c++)
 		w->table[c] = f->grid[c & ((1 << f->bits) - 1)];
-	switch (way) {
+	switch (w->way) {
 	case PACKED_FIXED: return is_fixed(w, f);
 	case PACKED_HALF: return is_half(w, f);
 	case PACKED_INTEGER: return is_integer(f);
@@ -481,20 +487,24 @@ bool packed_fits(const struct product_row *row, const struct linear *l)
 {
 	const bool has_way = row->way == PACKED_PLAIN || (row->way == PACKED_FIXED ? cpu_dot : cpu_half);
 	const bool whole = !l->group_index && (l->group <= 0 || l->group % CODE_BLOCK == 0);
-	struct packed_weight w;
+	struct packed w;
 
 	return has_way && whole && l->packed && (l->storage.bits == 4 || l->storage.bits == 5) &&
-		!l->compute.kind && prepare(&w, row->way, &l->storage);
+		!l->compute.kind && prepare(&w, row, &l->storage);
 }
 
 size_t packed_size(size_t n, size_t in)
 {
 	(void)n, (void)in;
-	return sizeof(struct packed_weight);
+	return ceil_div(sizeof(struct packed), ALIGN) * ALIGN;
 }
 
 void packed_weight(const struct product *p, size_t n, void *w)
 {
+	struct packed y;
+
 	(void)n;
-	prepare(w, p->row->way, &p->l->storage);
+	prepare(&y, p->row, &p->l->storage);
+	y.int16 = p->type == COMPUTE_INT16;
+	memcpy(w, &y, sizeof y);
 }
