@@ -49,11 +49,13 @@ static void shuffle(size_t n, int32_t order[n])
 /* ---- attention ---- */
 
 /* Row q of the keys that a sequence sees, those before it first. */
-static const float *key_row(const struct attention_rows *r, size_t q, const float *(*of)(const struct attention_keys *))
+static const float *key_row(const struct attention_rows *r, size_t q,
+	const float *(*of)(const struct attention_keys *))
 {
-	size_t before = r->keys[0].n;
+	const size_t before = r->keys[0].n;
+	const struct attention_keys *keys = &r->keys[q >= before];
 
-	return q < before ? of(&r->keys[0]) + q * r->keys[0].stride : of(&r->keys[1]) + (q - before) * r->keys[1].stride;
+	return of(keys) + (q < before ? q : q - before) * keys->stride;
 }
 
 static const float *k_of(const struct attention_keys *keys) { return keys->k; }
@@ -63,8 +65,10 @@ static bool sees(const struct attention *a, const struct attention_rows *r, size
 {
 	size_t before = r->keys[0].n, past = before + r->keys[1].n - r->n;
 	int64_t at = r->index ? r->index[p] : (int64_t)(past + p);
-	int64_t key = !r->index ? (int64_t)q : q < before ? r->keys[0].index[q] : r->keys[1].index[q - before];
+	int64_t key = (int64_t)q;
 
+	if (r->index)
+		key = q < before ? r->keys[0].index[q] : r->keys[1].index[q - before];
 	return key <= at && (!a->sliding_window || at - key < (int64_t)a->sliding_window);
 }
 
@@ -83,7 +87,8 @@ static double plain_attention(const struct attention *a, const struct attention_
 				double dot = 0;
 
 				for (size_t i = 0; i < d; i++)
-					dot += (double)r->q[p * r->q_stride + h * d + i] * (double)key_row(r, q, k_of)[kv + i];
+					dot += (double)r->q[p * r->q_stride + h * d + i] *
+						(double)key_row(r, q, k_of)[kv + i];
 				dot *= a->scale;
 				dot = a->cap > 0 ? a->cap * tanh(dot / a->cap) : dot;
 				weight[q] = sees(a, r, p, q) ? exp(dot) : 0;
@@ -106,25 +111,29 @@ struct attention_case { size_t heads, kv_heads, head_dim, window, n, past; doubl
 /* Two sequences of different lengths that share what stands before them; as one run of keys, or as two. */
 static double attention_of(const struct attention_case *c, bool apart)
 {
-	const struct attention a = { c->heads, c->kv_heads, c->head_dim, 0.8 / sqrt((double)c->head_dim), c->cap, c->window };
-	size_t n[2] = { c->n, c->n / 2 + 1 }, qs = c->heads * c->head_dim + 3, ks = 2 * c->kv_heads * c->head_dim + 1;
-	size_t ys = c->heads * c->head_dim + 2, all = c->past + n[0] + n[1];
-	float *q = xalloc((n[0] + n[1]) * qs, sizeof *q), *k = xalloc(all * ks, sizeof *k), *y = xalloc((n[0] + n[1]) * ys, sizeof *y);
+	const struct attention a = { c->heads, c->kv_heads, c->head_dim, 0.8 / sqrt((double)c->head_dim),
+		c->cap, c->window };
+	size_t n[2] = { c->n, c->n / 2 + 1 }, rows = n[0] + n[1], all = c->past + rows;
+	size_t qs = c->heads * c->head_dim + 3, ks = 2 * c->kv_heads * c->head_dim + 1, ys = qs - 1;
+	float *q = xalloc(rows * qs, sizeof *q), *k = xalloc(all * ks, sizeof *k);
+	float *y = xalloc(rows * ys, sizeof *y);
 	int32_t *index = xalloc(all, sizeof *index);
 	struct attention_rows r[2];
 	double worst = 0;
 
-	fill((n[0] + n[1]) * qs, q);
+	fill(rows * qs, q);
 	fill(all * ks, k);
-	shuffle(c->past + n[0], index);		/* the prefix and the first sequence share an order; any numbers will do */
+	/* the prefix and the first sequence share an order; any numbers will do */
+	shuffle(c->past + n[0], index);
 	for (size_t i = c->past + n[0]; i < all; i++)
 		index[i] = (int32_t)below(all);
 	for (size_t s = 0; s < 2; s++) {
 		size_t own = c->past + s * n[0], v = c->kv_heads * c->head_dim;
 		const int32_t *mine = c->index ? index + own : NULL, *before = c->index ? index : NULL;
 
-		r[s] = (struct attention_rows){ n[s], ys, qs, y + s * n[0] * ys, q + s * n[0] * qs, mine,
-			{ { c->past, ks, k, k + v, before }, { n[s], ks, k + own * ks, k + own * ks + v, mine } } };
+		r[s] = (struct attention_rows){ n[s], ys, qs, y + s * n[0] * ys, q + s * n[0] * qs, mine, {
+			{ c->past, ks, k, k + v, before },
+			{ n[s], ks, k + own * ks, k + own * ks + v, mine } } };
 		if (!s && !apart)
 			r[s].keys[0] = (struct attention_keys){ 0 },
 			r[s].keys[1] = (struct attention_keys){ c->past + n[0], ks, k, k + v, before };
@@ -132,7 +141,7 @@ static double attention_of(const struct attention_case *c, bool apart)
 	attention(&a, 2, r);
 	for (size_t s = 0; s < 2; s++)
 		worst = fmax(worst, plain_attention(&a, &r[s]));
-	for (size_t t = 0; t < n[0] + n[1]; t++)	/* nothing beyond the rows */
+	for (size_t t = 0; t < rows; t++)	/* nothing beyond the rows */
 		assert_true(y[t * ys + ys - 1] == 0 && y[t * ys + ys - 2] == 0);
 	free(q), free(k), free(y), free(index);
 	return worst;
@@ -141,12 +150,15 @@ static double attention_of(const struct attention_case *c, bool apart)
 static void attention_is_its_formula(void **unused)
 {
 	static const struct attention_case rows[] = {
-		{ 4, 2, 8, 0, 1, 0, 0, false }, { 4, 2, 8, 0, 37, 0, 0, false }, { 3, 1, 7, 0, 129, 0, 0, false },
-		{ 2, 2, 16, 0, 300, 0, 5, false }, { 2, 1, 16, 0, 257, 256, 0, false }, { 6, 3, 4, 5, 131, 0, 0, false },
-		{ 2, 1, 8, 200, 513, 0, 0, false }, { 2, 2, 8, 1, 150, 3, 0, false }, { 4, 1, 8, 0, 1, 700, 0, false },
-		{ 4, 4, 8, 64, 1, 700, 2, false }, { 2, 1, 64, 300, 140, 333, 0, false }, { 1, 1, 128, 0, 256, 1, 0, false },
-		{ 2, 1, 8, 0, 1, 0, 0, true }, { 2, 1, 8, 0, 90, 0, 0, true }, { 2, 2, 8, 0, 300, 40, 3, true },
-		{ 2, 1, 16, 33, 290, 70, 0, true }, { 1, 1, 8, 0, 70, 600, 0, true },
+		{ 4, 2, 8, 0, 1, 0, 0, false }, { 4, 2, 8, 0, 37, 0, 0, false },
+		{ 3, 1, 7, 0, 129, 0, 0, false }, { 2, 2, 16, 0, 300, 0, 5, false },
+		{ 2, 1, 16, 0, 257, 256, 0, false }, { 6, 3, 4, 5, 131, 0, 0, false },
+		{ 2, 1, 8, 200, 513, 0, 0, false }, { 2, 2, 8, 1, 150, 3, 0, false },
+		{ 4, 1, 8, 0, 1, 700, 0, false }, { 4, 4, 8, 64, 1, 700, 2, false },
+		{ 2, 1, 64, 300, 140, 333, 0, false }, { 1, 1, 128, 0, 256, 1, 0, false },
+		{ 2, 1, 8, 0, 1, 0, 0, true }, { 2, 1, 8, 0, 90, 0, 0, true },
+		{ 2, 2, 8, 0, 300, 40, 3, true }, { 2, 1, 16, 33, 290, 70, 0, true },
+		{ 1, 1, 8, 0, 70, 600, 0, true },
 	};
 	double worst = 0;
 
@@ -176,11 +188,13 @@ static void rotary_positions(void **unused)
 			for (size_t i = 0; i < HALF; i++) {
 				size_t a = interleaved ? 2 * i : i, b = interleaved ? 2 * i + 1 : i + HALF;
 				double c = cos(POSITION * frequency[i]), s = sin(POSITION * frequency[i]);
+				double xa = (double)x[h][a], xb = (double)x[h][b];
 
-				assert_true(fabs((double)y[h][a] - ((double)x[h][a] * c - (double)x[h][b] * s)) < 1e-6);
-				assert_true(fabs((double)y[h][b] - ((double)x[h][b] * c + (double)x[h][a] * s)) < 1e-6);
+				assert_true(fabs((double)y[h][a] - (xa * c - xb * s)) < 1e-6);
+				assert_true(fabs((double)y[h][b] - (xb * c + xa * s)) < 1e-6);
 			}
-			assert_memory_equal(y[h] + 2 * HALF, x[h] + 2 * HALF, (DIM - 2 * HALF) * sizeof(float));
+			assert_memory_equal(y[h] + 2 * HALF, x[h] + 2 * HALF,
+				(DIM - 2 * HALF) * sizeof(float));
 		}
 		rope_free(&r);
 	}
@@ -206,12 +220,13 @@ static void windows_by_convention(void **unused)
 	for (int i = 0; i < 20; i++)
 		id[i] = i, bytes[i] = (uint16_t)(i + 1);
 
-	w = windows_cut("x", &t, 0, 5);		/* gptq: 99 0 1 2 3 | 4 ... 8 | 9 ... 13 | 14 ... 18, 19 dropped */
+	/* gptq: 99 0 1 2 3 | 4 ... 8 | 9 ... 13 | 14 ... 18, 19 dropped */
+	w = windows_cut("x", &t, 0, 5);
 	assert_true(w.n == 4 && w.rows == 20 && w.longest == 5 && w.positions == 5 && w.targets == 16);
 	is_rows("id", w.id, 10, (int32_t[]){ 99, 0, 1, 2, 3, 4, 5, 6, 7, 8 });
 	is_rows("target", w.target, 10, (int32_t[]){ 0, 1, 2, 3, -1, 5, 6, 7, 8, -1 });
 	assert_int_equal(w.id[19], 18);
-	assert_int_equal(w.bytes, (1 + 2 + 3 + 4) + (6 + 7 + 8 + 9) + (11 + 12 + 13 + 14) + (16 + 17 + 18 + 19));
+	assert_int_equal(w.bytes, 1 + 2 + 3 + 4 + 6 + 7 + 8 + 9 + 11 + 12 + 13 + 14 + 16 + 17 + 18 + 19);
 	assert_true(!w.position && !w.index && !w.modality);
 	assert_string_equal(windows_place(&w, 7), "position 3 of window 1");
 	windows_shard(&w, 2, 3);
@@ -238,11 +253,13 @@ static void windows_by_convention(void **unused)
 static void windows_of_sequences(void **unused)
 {
 	static const int64_t sequence[] = { 0, 1, 8, 10, 13 };
-	static const int32_t index[] = { 0, 2, 3, 4, 0, 1, 5, 6, 1, 0, 2, 0, 1 };	/* visual tokens 2, 3, 4 first */
+	/* visual tokens 2, 3, 4 first */
+	static const int32_t index[] = { 0, 2, 3, 4, 0, 1, 5, 6, 1, 0, 2, 0, 1 };
 	static const uint8_t modality[] = { 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0 };
 	int32_t id[13];
 	uint16_t bytes[13];
-	struct tokens t = { .n = 13, .id = id, .bytes = bytes, .bos = 99, .add_bos = true, .sequences = 4, .sequence = sequence };
+	struct tokens t = { .n = 13, .id = id, .bytes = bytes, .bos = 99, .add_bos = true, .sequences = 4,
+		.sequence = sequence };
 	struct windows w;
 	struct sequence own[3];
 	struct batch b;
@@ -253,11 +270,14 @@ static void windows_of_sequences(void **unused)
 	w = windows_cut("x", &t, 0, 4);		/* 99 0 | 99 1 2 3 | 4 5 6 7 | 99 8 9 | 99 10 11 12 */
 	assert_true(w.n == 5 && w.rows == 17 && w.longest == 4);
 	is_rows("id", w.id, 17, (int32_t[]){ 99, 0, 99, 1, 2, 3, 4, 5, 6, 7, 99, 8, 9, 99, 10, 11, 12 });
-	is_rows("target", w.target, 17, (int32_t[]){ 0, -1, 1, 2, 3, -1, 5, 6, 7, -1, 8, 9, -1, 10, 11, 12, -1 });
+	is_rows("target", w.target, 17,
+		(int32_t[]){ 0, -1, 1, 2, 3, -1, 5, 6, 7, -1, 8, 9, -1, 10, 11, 12, -1 });
 	assert_int_equal(w.bytes, 0x1fff & ~(1 << 4));
 	b = windows_batch(&w, 1, 3, own);
-	assert_true(b.rows == 11 && b.sequences == 3 && own[1].first == 4 && own[2].first == 8 && own[2].length == 3);
-	assert_true(windows_within(&w, 0, 6) == 2 && windows_within(&w, 0, 1) == 1 && windows_within(&w, 2, 100) == 3);
+	assert_true(b.rows == 11 && b.sequences == 3);
+	assert_true(own[1].first == 4 && own[2].first == 8 && own[2].length == 3);
+	assert_true(windows_within(&w, 0, 6) == 2 && windows_within(&w, 0, 1) == 1);
+	assert_true(windows_within(&w, 2, 100) == 3);
 	windows_shard(&w, 1, 2);
 	is_rows("id", w.id, 10, (int32_t[]){ 99, 0, 4, 5, 6, 7, 99, 10, 11, 12 });
 	assert_true(w.n == 3 && w.rows == 10 && w.targets == 7 && w.sequence[2].first == 6);
@@ -334,14 +354,16 @@ static void lengths_may_differ(void **unused)
 		struct reference r = open_reference(models[m]);
 		size_t n = r.tokens.dim[0] * r.tokens.dim[1], vocab = r.config.vocab;
 		const int64_t offsets[] = { 0, 2, 21, 24, (int64_t)(n < 24 + LONG ? n : 24 + LONG) };
-		struct tokens t = { .n = (size_t)offsets[4], .id = r.tokens.data, .bos = -1, .sequences = 4, .sequence = offsets };
+		struct tokens t = { .n = (size_t)offsets[4], .id = r.tokens.data, .bos = -1, .sequences = 4,
+			.sequence = offsets };
 		struct windows all = windows_cut("x", &t, 0, 64);
 		float *y = all_logits(&r, &all);
 		double worst = 0;
 
 		assert_int_equal(all.n, 4);
 		for (size_t s = 0; s < all.n; s++) {
-			struct tokens one = { .n = all.sequence[s].length, .id = t.id + offsets[s], .bos = -1 };
+			struct tokens one = { .n = all.sequence[s].length, .id = t.id + offsets[s],
+				.bos = -1 };
 			struct windows alone = windows_cut("x", &one, 0, one.n);
 			float *z = all_logits(&r, &alone);
 
@@ -357,7 +379,8 @@ static void lengths_may_differ(void **unused)
 	}
 }
 
-/* Tokens in any order, with their positions and indices: the logits of each are what they were (MQuant section 4.2). */
+/* Tokens in any order, with their positions and indices: the logits of each are what they were (MQuant
+ * section 4.2). */
 static void order_does_not_matter(void **unused)
 {
 	(void)unused;
@@ -365,7 +388,8 @@ static void order_does_not_matter(void **unused)
 		struct reference r = open_reference(models[m]);
 		size_t n = r.tokens.dim[1], vocab = r.config.vocab;
 		int32_t index[64], id[64];
-		struct tokens t = { .n = n, .id = r.tokens.data, .bos = -1 }, shuffled = { .n = n, .id = id, .index = index, .bos = -1 };
+		struct tokens t = { .n = n, .id = r.tokens.data, .bos = -1 };
+		struct tokens shuffled = { .n = n, .id = id, .index = index, .bos = -1 };
 		struct windows plain = windows_cut("x", &t, 0, n), other;
 		float *y = all_logits(&r, &plain), *z;
 		double worst = 0;
@@ -399,7 +423,8 @@ static void prefixes_are_shared(void **unused)
 		size_t hidden = r.config.stack->hidden, row = hidden * sizeof(float);
 		struct work work = work_make(r.config.stack, ROWS, ROWS, ROWS);
 		float *x = xalloc(ROWS, row), *alone[2] = { xalloc(ROWS, row), xalloc(ROWS, row) };
-		const struct sequence shared[] = { { .length = PREFIX }, { .first = PREFIX, .length = FIRST, .past = PREFIX },
+		const struct sequence shared[] = { { .length = PREFIX },
+			{ .first = PREFIX, .length = FIRST, .past = PREFIX },
 			{ .first = PREFIX + FIRST, .length = SECOND, .past = PREFIX } };
 		const struct batch batch = { .rows = ROWS, .sequences = 3, .sequence = shared };
 
@@ -413,14 +438,16 @@ static void prefixes_are_shared(void **unused)
 			block_forward(b, &work, &batch, (float (*)[hidden])x, NULL, NULL);
 			for (size_t s = 0; s < 2; s++) {
 				size_t n = PREFIX + shared[s + 1].length;
-				const struct batch one = { .rows = n, .sequences = 1, .sequence = &(struct sequence){ .length = n } };
+				const struct sequence whole = { .length = n };
+				const struct batch one = { .rows = n, .sequences = 1, .sequence = &whole };
 
 				block_forward(b, &work, &one, (float (*)[hidden])alone[s], NULL, NULL);
 			}
 			block_free(b);
 		}
 		assert_true(apart((PREFIX + FIRST) * hidden, x, alone[0]) < 1e-5);
-		assert_true(apart(SECOND * hidden, x + (PREFIX + FIRST) * hidden, alone[1] + PREFIX * hidden) < 1e-5);
+		assert_true(apart(SECOND * hidden, x + (PREFIX + FIRST) * hidden,
+			alone[1] + PREFIX * hidden) < 1e-5);
 		free(x), free(alone[0]), free(alone[1]);
 		work_free(&work);
 		close_reference(&r);
@@ -432,7 +459,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attention_is_its_formula), cmocka_unit_test(rotary_positions),
 		cmocka_unit_test(windows_by_convention), cmocka_unit_test(windows_of_sequences),
-		cmocka_unit_test(lengths_may_differ), cmocka_unit_test(order_does_not_matter), cmocka_unit_test(prefixes_are_shared),
+		cmocka_unit_test(lengths_may_differ), cmocka_unit_test(order_does_not_matter),
+		cmocka_unit_test(prefixes_are_shared),
 	};
 
 	threads_init(0);

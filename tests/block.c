@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * block -- a block of whatever its architecture's row describes, against the same block written plainly in double:
- * rows that no model of the table has, too
+ * block -- a block of whatever its architecture's row describes, against the same block written plainly in
+ * double: rows that no model of the table has, too
  */
 #include <math.h>
 #include <setjmp.h>
@@ -40,24 +40,32 @@ static const struct variant {
 	{ "serial", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0 },
 	{ "layer norms", { .norm_kind = NORM_LAYER, .mlp_kind = MLP_PLAIN }, 1, 0, DIM, 3 },
 	{ "parallel", { .residual = RESIDUAL_PARALLEL }, 1, 0, DIM, 0 },
-	{ "parallel, one norm", { .residual = RESIDUAL_PARALLEL, .mlp_kind = MLP_PLAIN, .norm = { [BEFORE_MLP] = "" } }, 1, 0, DIM, 0 },
-	{ "norms behind the branches", { .norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 1, 0, DIM, 0 },
-	{ "a norm behind the MLP", { .norm = { [AFTER_MLP] = "b" }, .residual = RESIDUAL_PARALLEL }, 1, 0, DIM, 0 },
+	{ "parallel, one norm", { .residual = RESIDUAL_PARALLEL, .mlp_kind = MLP_PLAIN,
+		.norm = { [BEFORE_MLP] = "" } }, 1, 0, DIM, 0 },
+	{ "norms behind the branches", { .norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } },
+		1, 0, DIM, 0 },
+	{ "a norm behind the MLP", { .norm = { [AFTER_MLP] = "b" }, .residual = RESIDUAL_PARALLEL },
+		1, 0, DIM, 0 },
 	{ "norms of heads", { .head_norm_kind = HEAD_NORM_EACH, .head_norm = { "q", "k" } }, 1, 0, DIM, 0 },
-	{ "norms of all heads", { .head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" } }, 1, 0, DIM, 2 },
+	{ "norms of all heads", { .head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" } },
+		1, 0, DIM, 2 },
 	{ "a part is turned", { .norm_kind = NORM_LAYER }, 1, 0, 4, 0 },
 	{ "interleaved pairs", { .rotary_interleaved = true }, 1, 0, DIM, 0 },
 	{ "a part, interleaved", { .rotary_interleaved = true }, 0.3, 0, 2, 0 },
 	{ "soft-cap", { .norm_kind = NORM_RMS }, 2, 1.5, DIM, 4 },
-	{ "all of it", { .norm_kind = NORM_LAYER, .residual = RESIDUAL_PARALLEL, .head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" },
-		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" }, .rotary_interleaved = true }, 0.7, 2, 4, 5 },
+	{ "all of it", { .norm_kind = NORM_LAYER, .residual = RESIDUAL_PARALLEL,
+		.head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" }, .rotary_interleaved = true,
+		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 0.7, 2, 4, 5 },
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 static const struct linear_row layers[] = {
-	{ "q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, { "k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL },
-	{ "v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL }, { "o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
-	{ "gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, { "up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
+	{ "q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL },
+	{ "k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL },
+	{ "v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL },
+	{ "o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+	{ "gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
+	{ "up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
 	{ "down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL },
 };
 
@@ -77,20 +85,22 @@ static struct architecture row_of(const struct variant *v)
 
 static struct stack stack_of(const struct variant *v, const struct architecture *row)
 {
-	return (struct stack){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM, .intermediate = INNER,
-		.blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU, .theta = 100, .factor = 1,
-		.parallel = row->residual == RESIDUAL_PARALLEL, .rotary = v->rotary, .attention_scale = v->scale,
-		.attention_cap = v->cap, .window = v->window };
+	return (struct stack){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM,
+		.intermediate = INNER, .blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU, .theta = 100,
+		.factor = 1, .parallel = row->residual == RESIDUAL_PARALLEL, .rotary = v->rotary,
+		.attention_scale = v->scale, .attention_cap = v->cap, .window = v->window };
 }
 
-static void write_random(struct output *out, const char *name, const char *member, size_t rows, size_t columns)
+static void write_random(struct output *out, const char *name, const char *member, size_t rows,
+	size_t columns)
 {
 	char *path = xformat("/blocks/0/%s/%s", name, member);
 	float *x = xalloc(rows * columns, sizeof *x);
 
 	for (size_t i = 0; i < rows * columns; i++)
 		x[i] = uniform();
-	output_write(out, path, rows > 1 ? tensor_2d(TENSOR_F32, x, rows, columns) : tensor_1d(TENSOR_F32, x, columns));
+	output_write(out, path, rows > 1 ? tensor_2d(TENSOR_F32, x, rows, columns)
+		: tensor_1d(TENSOR_F32, x, columns));
 	free(path), free(x);
 }
 
@@ -122,7 +132,8 @@ static struct image *write_block(const struct stack *s)
 	for (int i = 0; i < 2; i++)
 		write_norm(out, s, s->arch->head_norm[i], width_of_head_norm(s, i));
 	for (const struct linear_row *l = s->arch->linear; l->name; l++)
-		write_random(out, l->name, "weight", stack_out(s, l->role), stack_in(s, l->projection));
+		write_random(out, l->name, "weight", stack_out(s, l->role),
+			stack_in(s, l->projection));
 	output_end(out);
 	output_close(out);
 	image = image_open(path, "model");
@@ -142,7 +153,8 @@ static const float *member(const struct image *image, const char *name, const ch
 	return there ? t.data : NULL;
 }
 
-static void plain_norm(const struct image *image, const struct stack *s, const char *name, size_t n, double *x)
+static void plain_norm(const struct image *image, const struct stack *s, const char *name, size_t n,
+	double *x)
 {
 	const float *gain = member(image, name, "weight"), *shift = member(image, name, "bias");
 	double mean = 0, square = 0;
@@ -152,10 +164,12 @@ static void plain_norm(const struct image *image, const struct stack *s, const c
 	for (size_t i = 0; i < n; i++)
 		square += (x[i] - mean) * (x[i] - mean) / (double)n;
 	for (size_t i = 0; i < n; i++)
-		x[i] = (x[i] - mean) / sqrt(square + s->eps) * (double)gain[i] + (shift ? (double)shift[i] : 0);
+		x[i] = (x[i] - mean) / sqrt(square + s->eps) * (double)gain[i] +
+			(shift ? (double)shift[i] : 0);
 }
 
-static void plain_linear(const struct image *image, const char *name, size_t out, size_t in, double *y, const double *x)
+static void plain_linear(const struct image *image, const char *name, size_t out, size_t in, double *y,
+	const double *x)
 {
 	const float *w = member(image, name, "weight");
 
@@ -182,8 +196,8 @@ static void plain_rotate(const struct stack *s, size_t heads, size_t position, d
 }
 
 /* Queries, keys and values of a token at a position. */
-static void plain_qkv(const struct image *image, const struct stack *s, size_t position, const double x[HIDDEN], double q[Q], double k[K],
-	double v[K])
+static void plain_qkv(const struct image *image, const struct stack *s, size_t position,
+	const double x[HIDDEN], double q[Q], double k[K], double v[K])
 {
 	plain_linear(image, "q_proj", Q, HIDDEN, q, x);
 	plain_linear(image, "k_proj", K, HIDDEN, k, x);
@@ -195,10 +209,12 @@ static void plain_qkv(const struct image *image, const struct stack *s, size_t p
 	plain_rotate(s, KV, position, k);
 }
 
-static void plain_attend(const struct stack *s, size_t p, double y[Q], const double q[Q], double k[TOKENS][K], double v[TOKENS][K])
+static void plain_attend(const struct stack *s, size_t p, double y[Q], const double q[Q],
+	double k[TOKENS][K], double v[TOKENS][K])
 {
 	for (size_t h = 0; h < HEADS; h++) {
-		size_t from = s->window && p + 1 > s->window ? p + 1 - s->window : 0, kv = h / (HEADS / KV) * DIM;
+		size_t from = s->window && p + 1 > s->window ? p + 1 - s->window : 0;
+		size_t kv = h / (HEADS / KV) * DIM;
 		double weight[TOKENS], sum = 0;
 
 		for (size_t t = from; t <= p; t++) {
@@ -217,7 +233,8 @@ static void plain_attend(const struct stack *s, size_t p, double y[Q], const dou
 	}
 }
 
-static void plain_mlp(const struct image *image, const struct stack *s, double y[HIDDEN], const double x[HIDDEN])
+static void plain_mlp(const struct image *image, const struct stack *s, double y[HIDDEN],
+	const double x[HIDDEN])
 {
 	double up[INNER], gate[INNER];
 
@@ -225,7 +242,8 @@ static void plain_mlp(const struct image *image, const struct stack *s, double y
 	if (s->arch->mlp_kind == MLP_GATED)
 		plain_linear(image, "gate_proj", INNER, HIDDEN, gate, x);
 	for (size_t i = 0; i < INNER; i++)
-		up[i] = s->arch->mlp_kind == MLP_GATED ? gate[i] / (1 + exp(-gate[i])) * up[i] : up[i] / (1 + exp(-up[i]));
+		up[i] = s->arch->mlp_kind == MLP_GATED ? gate[i] / (1 + exp(-gate[i])) * up[i]
+			: up[i] / (1 + exp(-up[i]));
 	plain_linear(image, "down_proj", HIDDEN, INNER, y, up);
 }
 
@@ -257,7 +275,8 @@ static void plain_block(const struct image *image, const struct stack *s, double
 		if (!s->parallel)
 			add(x[t], attention);
 		memcpy(input, x[t], sizeof input);
-		plain_norm(image, s, a->norm[a->norm[BEFORE_MLP] ? BEFORE_MLP : BEFORE_ATTENTION], HIDDEN, input);
+		plain_norm(image, s, a->norm[a->norm[BEFORE_MLP] ? BEFORE_MLP : BEFORE_ATTENTION], HIDDEN,
+			input);
 		plain_mlp(image, s, mlp, input);
 		if (a->norm[AFTER_MLP])
 			plain_norm(image, s, a->norm[AFTER_MLP], HIDDEN, mlp);
@@ -267,10 +286,12 @@ static void plain_block(const struct image *image, const struct stack *s, double
 	}
 }
 
-/* Some 200 sums of products in float a number, each rounded to 2^-24 of its terms: 1e-5 of the largest is far beyond them. */
+/* Some 200 sums of products in float for each number, each rounded to 2^-24 of its terms: 1e-5 of the
+ * largest is far beyond them. */
 static void blocks_are_their_rows(void **unused)
 {
-	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &(struct sequence){ .length = TOKENS } };
+	const struct sequence whole = { .length = TOKENS };
+	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &whole };
 
 	(void)unused;
 	for (size_t n = 0; n < VARIANTS; n++) {
@@ -281,15 +302,18 @@ static void blocks_are_their_rows(void **unused)
 		struct block *b = block_read(image, &c, s, 0);
 		struct work work = work_make(s, TOKENS, 4, TOKENS);	/* the MLP in pieces of 4 tokens */
 		float x[TOKENS][HIDDEN];
-		double y[TOKENS][HIDDEN], worst = 0, top = 0, error;
+		double y[TOKENS][HIDDEN], worst = 0, top = 0;
 
 		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
 			y[i / HIDDEN][i % HIDDEN] = x[i / HIDDEN][i % HIDDEN] = uniform();
 		block_forward(b, &work, &batch, x, NULL, NULL);
 		plain_block(image, s, y);
-		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
-			error = (double)x[i / HIDDEN][i % HIDDEN] - y[i / HIDDEN][i % HIDDEN], worst = fmax(worst, fabs(error)),
-				top = fmax(top, fabs(y[i / HIDDEN][i % HIDDEN]));
+		for (size_t i = 0; i < TOKENS * HIDDEN; i++) {
+			double expected = y[i / HIDDEN][i % HIDDEN];
+
+			worst = fmax(worst, fabs((double)x[i / HIDDEN][i % HIDDEN] - expected));
+			top = fmax(top, fabs(expected));
+		}
 		print_message("# %-26s %.2g\n", variants[n].name, worst / top);
 		assert_true(worst < 1e-5 * top);
 		work_free(&work);

@@ -11,16 +11,12 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
+#include "base/size.h"
 
 enum { TILE = 256 };
 
 /* λ is raised by these factors, each on the undamped H (SPEC section 4). */
 static const double ladder[] = { 1, 2, 5, 10, 20, 50, 100 };
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 enum solver_status factor_check(size_t n, const float h[n * n], size_t *index)
 {
@@ -74,8 +70,8 @@ static size_t take_tile(size_t n, float a[n * n], size_t i, size_t j)
 	lapack_int info;
 
 	if (i != j) {
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, columns, (int)j0, -1, row, size, diagonal, size,
-			1, tile, size);
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, columns, (int)j0, -1, row, size,
+			diagonal, size, 1, tile, size);
 		cblas_strsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows, columns, 1,
 			diagonal + j0, size, tile, size);
 		return 0;
@@ -111,8 +107,8 @@ static size_t factorize(size_t n, float a[n * n])
 }
 
 /* The lower triangle of J(PHPᵀ/mean + λ)J. */
-static void fill(size_t n, size_t live, float a[live * live], const float h[n * n], const int32_t column[live],
-	double mean, double lambda)
+static void fill(size_t n, size_t live, float a[live * live], const float h[n * n],
+	const int32_t column[live], double mean, double lambda)
 {
 	#pragma omp taskloop grainsize(1)
 	for (size_t t = 0; t < live; t += TILE)
@@ -164,7 +160,8 @@ enum solver_status factor_run(size_t n, size_t live, float r[live * live], doubl
 	return SOLVER_DONE;
 }
 
-void factor_inverse(size_t n, float v[n][n], size_t live, const float r[live * live], size_t first, double work[n][n])
+void factor_inverse(size_t n, float v[n][n], size_t live, const float r[live * live], size_t first,
+	double work[n][n])
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < n; k++)

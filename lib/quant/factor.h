@@ -36,6 +36,7 @@ size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t
 enum solver_status factor_run(size_t n, size_t live, float r[live * live], double *mean, double *lambda,
 	size_t *index, const float h[n * n], const int32_t column[live], double damp);
 
-/* v = (S⁻¹)ᵀ, lower triangle, of the triangle S = R[first .. first + n - 1] on the diagonal; zero above it. */
-void factor_inverse(size_t n, float v[n][n], size_t live, const float r[live * live], size_t first, double work[n][n]);
+/* v = (S⁻¹)ᵀ, lower triangle, of the triangle S = R[first .. first + n - 1] on the diagonal; 0 above it. */
+void factor_inverse(size_t n, float v[n][n], size_t live, const float r[live * live], size_t first,
+	double work[n][n]);
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* pack.c -- see pack.h */
 #include "quant/pack.h"
-#include "base/cpu.h"
 #include <string.h>
+#include "base/cpu.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -36,7 +36,8 @@ AVX2 static inline __m128i low_fours(__m128i code)
 {
 	const __m128i order = _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
 
-	return _mm_maddubs_epi16(_mm_shuffle_epi8(_mm_and_si128(code, _mm_set1_epi8(15)), order), _mm_set1_epi16(0x1001));
+	code = _mm_shuffle_epi8(_mm_and_si128(code, _mm_set1_epi8(15)), order);
+	return _mm_maddubs_epi16(code, _mm_set1_epi16(0x1001));
 }
 
 AVX2 static void pack_five_avx2(uint32_t word[5], const uint8_t code[BLOCK])
@@ -45,9 +46,11 @@ AVX2 static void pack_five_avx2(uint32_t word[5], const uint8_t code[BLOCK])
 	__m128i a = _mm_loadu_si128((const void *)code), b = _mm_loadu_si128((const void *)(code + 16));
 
 	_mm_storeu_si128((void *)word, _mm_packus_epi16(low_fours(a), low_fours(b)));
-	a = _mm_slli_epi16(_mm_shuffle_epi8(a, order), 3);	/* the fifth bits to the top: even codes, the last first, then odd ones */
+	/* the fifth bits to the top: even codes, the last first, then odd ones */
+	a = _mm_slli_epi16(_mm_shuffle_epi8(a, order), 3);
 	b = _mm_slli_epi16(_mm_shuffle_epi8(b, order), 3);
-	word[4] = (uint32_t)_mm_movemask_epi8(_mm_unpacklo_epi64(b, a)) | (uint32_t)_mm_movemask_epi8(_mm_unpackhi_epi64(b, a)) << 16;
+	word[4] = (uint32_t)_mm_movemask_epi8(_mm_unpacklo_epi64(b, a)) |
+		(uint32_t)_mm_movemask_epi8(_mm_unpackhi_epi64(b, a)) << 16;
 }
 #endif
 
@@ -65,7 +68,8 @@ static void pack_five(uint32_t word[5], const uint8_t code[BLOCK])
 static void unpack_five(uint8_t code[BLOCK], const uint32_t word[5])
 {
 	for (int n = 0; n < BLOCK; n++)
-		code[n] = (uint8_t)((word[low_word(n)] >> low_bit(n) & 15) | (word[4] >> top_bit(n) & 1) << 4);
+		code[n] = (uint8_t)((word[low_word(n)] >> low_bit(n) & 15) |
+			(word[4] >> top_bit(n) & 1) << 4);
 }
 
 /* The width of the plane that starts at a bit. */
@@ -92,7 +96,8 @@ static void unpack_planes(int bits, uint8_t code[BLOCK], const uint32_t word[])
 	for (int from = 0, w; from < bits; from += w) {
 		w = plane(bits, from);
 		for (int n = 0; n < BLOCK; n++)
-			code[n] |= (uint8_t)((word[from + n * w / 32] >> n * w % 32 & ((1u << w) - 1)) << from);
+			code[n] |= (uint8_t)((word[from + n * w / 32] >> n * w % 32 &
+				((1u << w) - 1)) << from);
 	}
 }
 

@@ -34,24 +34,24 @@ FIXED_INLINE void fixed_base(int32_t base[16], int32_t offset, const int32_t q[I
 }
 
 /* from: the column that goes to each place. */
-FIXED static void fixed_place(const struct product *p, size_t n, struct fixed_input *y, const float *x,
+FIXED static void fixed_place(const struct packed *p, size_t n, struct fixed_input *y, const float *x,
 	const uint8_t from[INPUT_CHUNK])
 {
 	int32_t q[INPUT_CHUNK] = { 0 };
 
-	y->scale = weight_of(p)->unit * (is_int16(p) ? int16_integers(n, q, x) : fixed_integers(n, q, x));
-	for (int d = is_int16(p) ? 1 : 3; d >= 0; d--) {
+	y->scale = p->unit * (p->int16 ? int16_integers(n, q, x) : fixed_integers(n, q, x));
+	for (int d = p->int16 ? 1 : 3; d >= 0; d--) {
 		int8_t digit[INPUT_CHUNK];
 		int32_t last[INPUT_CHUNK];
 
-		if (d == (is_int16(p) ? 1 : 2))
-			fixed_base(y->base[0], weight_of(p)->offset, q);
+		if (d == (p->int16 ? 1 : 2))
+			fixed_base(y->base[0], p->offset, q);
 		for (size_t i = 0; i < INPUT_CHUNK; i++) {
 			last[i] = digit[i] = (int8_t)q[i];
 			q[i] = (q[i] - last[i]) / 256;
 		}
 		if (d == 3)
-			fixed_base(y->base[1], weight_of(p)->offset, last);
+			fixed_base(y->base[1], p->offset, last);
 		for (size_t i = 0; i < INPUT_CHUNK; i += 64)
 			_mm512_storeu_si512(y->digit[d] + i, _mm512_permutex2var_epi8(
 				_mm512_loadu_si512(digit), _mm512_loadu_si512(from + i),
@@ -115,15 +115,15 @@ FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear
 }
 
 /* Rows 0, d, 2d and 3d: memory answers four requests in different places sooner than four in one. */
-FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, bool offset, size_t m,
+FIXED_INLINE void fixed_streams(const struct packed *p, int bits, bool narrow, bool offset, size_t m,
 	size_t d, float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
 	const struct fixed_input *x)
 {
-	const size_t chunks = chunks_of(p->l->in), words = (size_t)bits * 4;
+	const size_t chunks = ceil_div(p->l->in, INPUT_CHUNK), words = (size_t)bits * 4;
 	const size_t all = pack_words(bits, p->l->in), whole = all / words;
 	const size_t each = chunks_of_group(p->l, INPUT_CHUNK), step = scales_of_row(p->l);
 	const bool uneven = p->l->group > 0 && p->l->group % INPUT_CHUNK;
-	const __m512i table = _mm512_loadu_si512(weight_of(p)->integer);
+	const __m512i table = _mm512_loadu_si512(p->integer);
 	__m512 sum[PRODUCT_FEW][STREAMS];
 
 	for (size_t t = 0; t < m; t++)
@@ -175,7 +175,7 @@ FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, 
 			y[t][r * d] = _mm512_reduce_add_ps(sum[t][r]);
 }
 
-FIXED_INLINE void fixed_some(const struct product *p, int bits, bool narrow, bool offset, size_t m, size_t n,
+FIXED_INLINE void fixed_some(const struct packed *p, int bits, bool narrow, bool offset, size_t m, size_t n,
 	float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
 	const struct fixed_input *x)
 {
@@ -193,10 +193,10 @@ FIXED_INLINE void fixed_some(const struct product *p, int bits, bool narrow, boo
 	else \
 		fixed_some(p, bits, narrow, offset, m, n, y, w, scale, zero, x); \
 	break
-FIXED static void rows_fixed(const struct product *p, size_t m, size_t n, float y[m][ROW_PANEL],
+FIXED static void rows_fixed(const struct packed *p, size_t m, size_t n, float y[m][ROW_PANEL],
 	const uint32_t *w, const float *scale, const uint8_t *zero, const struct fixed_input *x)
 {
-	switch ((p->l->storage.bits == 5) + 2 * is_int16(p) + 4 * (zero != NULL)) {
+	switch ((p->l->storage.bits == 5) + 2 * p->int16 + 4 * (zero != NULL)) {
 	case 0: ROWS(4, false, false);
 	case 1: ROWS(5, false, false);
 	case 2: ROWS(4, true, false);

@@ -6,19 +6,19 @@
  * once, with their scales, into the first cache, and columns are taken in twos, with the tile's sums in
  * registers.
  *
- * Expected: LANES, TILE, TARGET, NAME(x), FLOATS, INTS, and of either: ZERO, SPLAT(f), LOAD(f),
- * STORE(f, v), FMA, SUB, MUL, AND, MERGE(mask, a, b) (a where the mask is 1, else b), LEFT(v, n),
- * RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31, right by -n), WORD(i), TO_FLOAT, HALVES(v, upper),
- * LOOKUP(table, v, bits), LOW_WORDS(w), TOP_WORDS(w), TOTAL.
+ * Expected: LANES, TILE, TARGET, NAME(x), vectors FLOATS and INTS, functions NAME(low) and NAME(top) of
+ * words, and of vectors SPLAT(f), LOAD(f), STORE(f, v), FMA, AND, MERGE(mask, a, b) (a where the mask is 1,
+ * else b), LEFT(v, n), RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31, right by -n), WORD(i), TO_FLOAT,
+ * HALVES(v, upper), LOOKUP(table, v, bits), TOTAL.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
 /* Step k's two vectors of values. low: low four bits of LANES words' codes; top: fifth bits, 2k's at 15-k. */
-INLINE void NAME(step)(const struct product *p, enum packed_way way, int bits, int k, FLOATS v[2], INTS low,
+INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, int k, FLOATS v[2], INTS low,
 	INTS top, FLOATS zero)
 {
 	if (way == PACKED_HALF) {
-		const int shift = weight_of(p)->shift, mask = bits == 5 ? 0x000f000f : 0x00070007;
+		const int shift = p->shift, mask = bits == 5 ? 0x000f000f : 0x00070007;
 		INTS magnitude = AND(SHIFT_BY(low, shift - 4 * k), WORD(mask << shift));
 		INTS half = MERGE(WORD((int)0x80008000), LEFT(top, bits == 5 ? k : 12 - 4 * k), magnitude);
 
@@ -32,32 +32,32 @@ INLINE void NAME(step)(const struct product *p, enum packed_way way, int bits, i
 		if (bits == 5)
 			code = MERGE(WORD(16), RIGHT(top, 11 - k + 16 * h), code);
 		if (way == PACKED_INTEGER)
-			v[h] = SUB(TO_FLOAT(AND(code, WORD(bits == 5 ? 31 : 15))), zero);
+			v[h] = TO_FLOAT(AND(code, WORD(bits == 5 ? 31 : 15))) - zero;
 		else
-			v[h] = LOOKUP(weight_of(p)->table, code, bits);
+			v[h] = LOOKUP(p->table, code, bits);
 	}
 }
 
 /* Scales of the two vectors of a step, and zero points, of a chunk that may be of several groups. */
-TARGET __attribute__((noinline)) static void NAME(parameters)(const struct product *p, size_t chunk,
+TARGET __attribute__((noinline)) static void NAME(parameters)(const struct packed *p, size_t chunk,
 	const float *scale, const uint8_t *zero, float s[2][LANES], float z[LANES])
 {
 	for (size_t i = 0; i < LANES; i++)
 		for (size_t h = 0; h < 2; h++) {
-			size_t word = p->row->way == PACKED_HALF ? (h * LANES + i) / 2 : i;
+			size_t word = p->way == PACKED_HALF ? (h * LANES + i) / 2 : i;
 			size_t g = group_of(p->l, chunk * LANES + word);
 
 			s[h][i] = scale[g];
-			z[i] = zero ? zero[g] : -weight_of(p)->table[0];
+			z[i] = zero ? zero[g] : -p->table[0];
 		}
 }
 
 /* The values of a chunk and their scales. whole: it is of group g and has all its words. */
-INLINE void NAME(chunk)(const struct product *p, enum packed_way way, int bits, bool whole, size_t chunk,
+INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, bool whole, size_t chunk,
 	size_t g, const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
 {
 	const size_t words = (size_t)bits * LANES / 4;
-	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : -weight_of(p)->table[0]);
+	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : -p->table[0]);
 	uint32_t tail[20];
 	INTS low, top;
 
@@ -72,7 +72,7 @@ INLINE void NAME(chunk)(const struct product *p, enum packed_way way, int bits, 
 		tail_of(tail, w, all < words ? all : words);
 		w = tail;
 	}
-	low = LOW_WORDS(w, bits), top = TOP_WORDS(w, bits);
+	low = NAME(low)(w, bits), top = NAME(top)(w, bits);
 	#pragma GCC unroll 4
 	for (int k = 0; k < 4; k++)
 		NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
@@ -81,25 +81,25 @@ INLINE void NAME(chunk)(const struct product *p, enum packed_way way, int bits, 
 /* Where a product's chunks and groups lie. */
 struct NAME(walk) { size_t chunks, whole, each; };
 
-static inline struct NAME(walk) NAME(walk)(const struct product *p, int bits)
+static inline struct NAME(walk) NAME(walk)(const struct packed *p, int bits)
 {
 	const size_t chunk = 8 * LANES, whole = pack_words(bits, p->l->in) / ((size_t)bits * LANES / 4);
 
 	return (struct NAME(walk)){
-		.chunks = (p->l->in + chunk - 1) / chunk,
+		.chunks = ceil_div(p->l->in, chunk),
 		.whole = p->l->group > 0 && (size_t)p->l->group % chunk ? 0 : whole,
 		.each = chunks_of_group(p->l, chunk),
 	};
 }
 
-INLINE float NAME(vector)(const struct product *p, enum packed_way way, int bits, const uint32_t *w,
+INLINE float NAME(vector)(const struct packed *p, enum packed_way way, int bits, const uint32_t *w,
 	const float *scale, const uint8_t *zero, const float *x)
 {
 	const struct NAME(walk) walk = NAME(walk)(p, bits);
-	FLOATS sum = ZERO, v[8], s[2];
+	FLOATS sum = SPLAT(0), v[8], s[2];
 
 	for (size_t c = 0, g = 0, left = walk.each; c < walk.chunks; c++, x += 8 * LANES) {
-		FLOATS a = ZERO, b = ZERO;
+		FLOATS a = SPLAT(0), b = SPLAT(0);
 
 		for (int i = 0; i < bits * LANES / 4; i += 16)
 			__builtin_prefetch((const char *)(w + c * (size_t)(bits * LANES / 4) + i) + AHEAD);
@@ -137,13 +137,12 @@ INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][
 }
 
 /* Rows 0, d .. (n - 1)d. */
-INLINE void NAME(tile)(const struct product *p, enum packed_way way, int bits, size_t m, size_t n, size_t d,
+INLINE void NAME(tile)(const struct packed *p, enum packed_way way, int bits, size_t m, size_t n, size_t d,
 	float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
 	const float x[][INPUT_CHUNK])
 {
 	const struct NAME(walk) walk = NAME(walk)(p, bits);
 	const size_t words = d * pack_words(bits, p->l->in), step = d * scales_of_row(p->l);
-	const size_t chunk_words = (size_t)bits * LANES / 4;
 	_Alignas(64) float sum[PRODUCT_FEW][TILE][LANES] = { { { 0 } } };
 	_Alignas(64) float value[8][TILE][LANES] = { { { 0 } } };
 
@@ -153,16 +152,18 @@ INLINE void NAME(tile)(const struct product *p, enum packed_way way, int bits, s
 		size_t t = 0;
 
 		for (size_t r = 0; r < n; r++) {
-			const uint32_t *row = w + r * words;
 			FLOATS v[8], s[2];
 
-			for (size_t i = 0; i < chunk_words; i += 16)
-				__builtin_prefetch((const char *)(row + c * chunk_words + i) + AHEAD_STREAM);
-			NAME(chunk)(p, way, bits, c < walk.whole, c, g, row, scale + r * step,
+			for (int i = 0; i < bits * LANES / 4; i += 16) {
+				const uint32_t *from = w + r * words + c * (size_t)(bits * LANES / 4) + i;
+
+				__builtin_prefetch((const char *)from + AHEAD_STREAM);
+			}
+			NAME(chunk)(p, way, bits, c < walk.whole, c, g, w + r * words, scale + r * step,
 				zero ? zero + r * step : NULL, v, s);
 			#pragma GCC unroll 8
 			for (size_t k = 0; k < 8; k++)
-				STORE(value[k][r], MUL(v[k], s[k % 2]));
+				STORE(value[k][r], v[k] * s[k % 2]);
 		}
 		for (; t + 2 <= m; t += 2)
 			NAME(columns)(2, sum + t, value, part + t);
@@ -176,7 +177,7 @@ INLINE void NAME(tile)(const struct product *p, enum packed_way way, int bits, s
 			y[t][r * d] = TOTAL(LOAD(sum[t][r]));
 }
 
-INLINE void NAME(some)(const struct product *p, enum packed_way way, int bits, size_t m, size_t n,
+INLINE void NAME(some)(const struct packed *p, enum packed_way way, int bits, size_t m, size_t n,
 	float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
 {
 	const size_t words = pack_words(bits, p->l->in), step = scales_of_row(p->l), d = n / TILE;
@@ -197,10 +198,10 @@ INLINE void NAME(some)(const struct product *p, enum packed_way way, int bits, s
 			y[t][o] *= HALF_UNIT;
 }
 
-TARGET static void NAME(rows)(const struct product *p, size_t m, size_t n, float y[m][ROW_PANEL],
+TARGET static void NAME(rows)(const struct packed *p, size_t m, size_t n, float y[m][ROW_PANEL],
 	const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
 {
-	switch ((int)p->row->way * 2 + (p->l->storage.bits == 5)) {
+	switch ((int)p->way * 2 + (p->l->storage.bits == 5)) {
 	case 2 * PACKED_HALF: NAME(some)(p, PACKED_HALF, 4, m, n, y, w, scale, zero, x); break;
 	case 2 * PACKED_HALF + 1: NAME(some)(p, PACKED_HALF, 5, m, n, y, w, scale, zero, x); break;
 	case 2 * PACKED_INTEGER: NAME(some)(p, PACKED_INTEGER, 4, m, n, y, w, scale, zero, x); break;

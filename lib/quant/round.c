@@ -26,7 +26,7 @@ CLONES(static, void, range, (size_t n, float ends[2], const float w[n]), (n, end
 	ends[0] = low[0], ends[1] = high[0];
 }
 
-/* In float as the layer's arithmetic has it, the squares in double, in an order that no vector width changes. */
+/* In float, as the layer's arithmetic; the squares in double, in an order that no vector width changes. */
 CLONES(static, double, squares, (size_t n, const float x[n], const float y[n]), (n, x, y))
 {
 	double sum[SUMS] = { 0 }, total = 0;
@@ -44,7 +44,8 @@ CLONES(static, double, squares, (size_t n, const float x[n], const float y[n]), 
 	return total;
 }
 
-void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], float scale[], uint8_t zero[], const float w[n])
+void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], float scale[], uint8_t zero[],
+	const float w[n])
 {
 	for (size_t first = 0, g = 0; first < n; first += group, g++) {
 		const size_t m = n - first < group ? n - first : group;
@@ -65,8 +66,8 @@ void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], 
 	}
 }
 
-double round_error(const struct format *f, size_t n, size_t group, const uint8_t code[n], const float scale[], const uint8_t zero[],
-	const float w[n])
+double round_error(const struct format *f, size_t n, size_t group, const uint8_t code[n],
+	const float scale[], const uint8_t zero[], const float w[n])
 {
 	float s[CHUNK], y[CHUNK];
 	uint8_t z[CHUNK];

@@ -11,9 +11,11 @@
 #include <stdint.h>
 #include "num/format.h"
 
-/* Codes and parameters (num/format.h) of n finite weights in groups of `group`; zero: asymmetric formats only, else may be NULL. */
-void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], float scale[], uint8_t zero[], const float w[n]);
-/* Σ (w - ŵ)² of what round_row() made. */
-double round_error(const struct format *f, size_t n, size_t group, const uint8_t code[n], const float scale[], const uint8_t zero[],
+/* Codes and parameters (num/format.h) of n finite weights in groups of `group`; zero: asymmetric formats
+ * only, else may be NULL. */
+void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], float scale[], uint8_t zero[],
 	const float w[n]);
+/* Σ (w - ŵ)² of what round_row() made. */
+double round_error(const struct format *f, size_t n, size_t group, const uint8_t code[n],
+	const float scale[], const uint8_t zero[], const float w[n]);
 #endif

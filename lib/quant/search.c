@@ -71,8 +71,8 @@ static inline float power(float d)
 	return d * d * (p * q) * two;
 }
 
-CLONES(static, void, add_powers, (size_t n, float sum[LANES], const float y[n][LANES], const float x[n][LANES],
-	const float unit[LANES]), (n, sum, y, x, unit))
+CLONES(static, void, add_powers, (size_t n, float sum[LANES], const float y[n][LANES],
+	const float x[n][LANES], const float unit[LANES]), (n, sum, y, x, unit))
 {
 	for (size_t k = 0; k < n; k++)
 		#pragma omp simd

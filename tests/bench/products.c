@@ -328,7 +328,8 @@ static void run_batch(void)
 		for (int k = 0; k < PLAIN + PACKED; k++)
 			if (!isnan(s[k]))
 				printf("%s\t%zu\t%.5g\t%zu\t%zu\n",
-					k < PLAIN ? plain[k].name : packed[k - PLAIN].name, m, s[k], bytes_of(k, plain), k ? 2 * m * OUT * IN : 0);
+					k < PLAIN ? plain[k].name : packed[k - PLAIN].name, m, s[k],
+					bytes_of(k, plain), k ? 2 * m * OUT * IN : 0);
 		printf("sgemm\t%zu\t%.5g\t%zu\t%zu\n", m, run_sgemm(m, y, x), (size_t)OUT * IN * 4,
 			2 * m * OUT * IN);
 		fflush(stdout);
