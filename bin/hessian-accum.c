@@ -63,8 +63,7 @@ static void of_model(const struct settings *set, struct filter *f)
 		windows_ctx(set->cut.ctx, config.positions));
 
 	if (windows.modalities > 1)
-		die("%s: /modality: has tokens of %zu modalities; a Hessian is the sum over tokens of one",
-			set->tokens, windows.modalities);
+		die("%s: /modality: holds other tokens than text; Hessians by modality are not made yet", set->tokens);
 	calibrate_check(&config, &set->layers, input_name(f->in));
 	config.compute_type = set->compute_type;
 	windows_shard(&windows, set->cut.shard, set->cut.shards);

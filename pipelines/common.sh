@@ -39,7 +39,7 @@ H
 arguments() {	# arguments MOST ARGUMENT...: --help, and everything that is wrong whatever the inputs hold
 	local i
 	for i in "${@:2}"; do case $i in
-		-) fail 2 "$i: a file that can be read more than once was wanted" ;;
+		-) fail 2 "$i: expected a file that can be read more than once" ;;
 		-h|--help) sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "$0"; [ "$1" = 0 ] || about_inputs; exit ;;
 		-*) fail 2 "$i: no such option; --help shows how it is used" ;;
 	esac; done
@@ -54,7 +54,7 @@ readable() {	# readable FILE...
 	local f
 	for f; do
 		[ -e "$f" ] || fail 1 "$f: no such file"
-		[ ! -d "$f" ] || fail 1 "$f: is a folder, a file was wanted"
+		[ ! -d "$f" ] || fail 1 "$f: is a folder, expected a file"
 		[ -f "$f" ] || fail 1 "$f: is not a file that can be read more than once"
 		{ : <"$f"; } 2>/dev/null || fail 1 "$f: cannot be read"
 	done
@@ -89,7 +89,7 @@ begin() {
 	arguments 3 "$@"
 	model=${1:-$here/../data/prose} test=${2:-} calib=${3:-}
 	if [ -d "$model" ]; then readable "$model"/config.json "$model"/*.json "$model"/*.safetensors
-	else readable "$model"; is_hdf5 "$model" || fail 1 "$model: is no HDF5 file, a model or a Hugging Face folder was wanted"; fi
+	else readable "$model"; is_hdf5 "$model" || fail 1 "$model: is no HDF5 file, expected a model or a Hugging Face folder"; fi
 	for f in "$test" "$calib"; do [ -z "$f" ] || readable "$f"; done
 	model=$(realpath -- "$model") test=${test:+$(realpath -- "$test")} calib=${calib:+$(realpath -- "$calib")}
 	model_state=$(state) model_sum=$(sums model "$model")

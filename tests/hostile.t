@@ -43,7 +43,7 @@ numbers gar-order group hessian.h5 '' 0 ' 32' +32 1000000001 9999999999999999999
 numbers hessian-accum shard '--tokens tokens.h5 model.h5' '' 1 1/ /2 0/2 3/2 ' 1/2' '1/ 2' +1/2 1/-2 1/2/3 1/2x 2/18446744073709551615 1/9007199254740992
 numbers exmy-sweep sigma '--formats int4' '' 0 -0.1 nan 1e300 1e-300 ' 0.1' 0.1,,0.2 0.1, ,0.1 0.1:0.2 0.2:0.1:0.01 0.1:0.2:0 \
 	0.1:0.2:-1 0.1:0.2:0.1:0.1 0:1:0.1
-no 'exmy-sweep: too many sigmas' 2 "'0.1:0.2:1e-12' has 1e.11 points, at most" exmy-sweep --sigma 0.1:0.2:1e-12 -o out/r
+no 'exmy-sweep: too many sigmas' 2 "'0.1:0.2:1e-12' has 1e.11 points, expected at most" exmy-sweep --sigma 0.1:0.2:1e-12 -o out/r
 numbers exmy-sweep monte-carlo '--formats int4' -1 1e3 2G 18446744073709551616
 numbers exmy-sweep band '--tsv model.h5' '' 0.1 0.2:0.1 -1:1 ' 0:1' 0:1: nan:1
 numbers exmy-sweep formats '' '' int4, ,int4 int4,,int5 e8m8
@@ -291,7 +291,7 @@ refused signed-packed 'holds int32 values that do not fit uint32' of_model
 ok 'packed words as int32, all positive' of_model small-packed.h5
 refused scale8 'scale8: is there, but attribute compute names no format' of_model
 refused large-scale 'holds f64 values that do not fit f32' of_model
-refused modality-scales 'scale of inputs for each of 2 modalities' of_model
+ok 'scales for two modalities, tokens of one' of_model modality-scales.h5
 ok 'one modality' of_model one-modality.h5
 ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
 refused mode-none 'no attribute act_mode says' of_model

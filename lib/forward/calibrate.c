@@ -72,10 +72,12 @@ static size_t equals(const struct batch *batch, size_t s)
 	return n;
 }
 
-static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in, const float *x)
+static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
+	const float *x)
 {
 	struct calibration *k = arg;
-	struct moments *h = &k->projection[p == PROJECTION_HEAD ? k->config->blocks * PROJECTIONS : block * PROJECTIONS + p];
+	const bool head = p == PROJECTION_HEAD;
+	struct moments *h = &k->projection[(head ? k->config->blocks : block) * PROJECTIONS + (head ? 0 : p)];
 	const struct linear plain = { .in = in };
 	const struct product product = product_choose(&plain, k->config->compute_type, 0);
 	const bool half = product.row->input_type == HALF_BF16;
@@ -88,7 +90,8 @@ static void see(void *arg, size_t block, enum projection_name p, const struct ba
 
 		n = equals(batch, s);
 		if (half)
-			moments_add_bf16(h, n, tokens, (const uint16_t (*)[tokens][in])((uint16_t *)narrow + from));
+			moments_add_bf16(h, n, tokens,
+				(const uint16_t (*)[tokens][in])((uint16_t *)narrow + from));
 		else
 			moments_add(h, n, tokens, (const float (*)[tokens][in])(x + from));
 	}

@@ -87,6 +87,7 @@ static _Noreturn void refuse(const struct place *g, const struct member *m, cons
 	va_start(ap, fmt);
 	if (vasprintf(&what, fmt, ap) < 0)
 		die("out of memory");
+	va_end(ap);
 	if (member_is_dataset(m))
 		die("%s: %s: %s", image_name(g->image), member_path(g->path, m->name), what);
 	die("%s: %s: attribute %s %s", image_name(g->image), bearer(g->path, m), m->name, what);
@@ -101,6 +102,7 @@ static bool stands(const struct place *g, const struct member *m)
 {
 	const char *at = bearer(g->path, m);
 	char *text;
+	bool is;
 
 	if (member_is_dataset(m))
 		return image_has(g->image, member_path(g->path, m->name));
@@ -110,8 +112,9 @@ static bool stands(const struct place *g, const struct member *m)
 		return !isnan(image_number(g->image, at, m->name, NAN)) ||
 			isnan(image_number(g->image, at, m->name, 0));
 	text = image_text(g->image, at, m->name);
+	is = text;
 	free(text);
-	return text;
+	return is;
 }
 
 static void read_text(const struct place *g, const struct member *m)

@@ -265,11 +265,17 @@ bool member_is_dataset(const struct member *m)
 	return m->type <= MEMBER_WIDE;
 }
 
+/* Where l holds what stands at the offset. */
+static const void *field(const struct linear *l, size_t offset)
+{
+	return (const char *)l + offset;
+}
+
 static const void *view_of(const struct member *m, const struct linear *l)
 {
 	const void *view;
 
-	memcpy(&view, (const char *)l + m->view, sizeof view);
+	memcpy(&view, field(l, m->view), sizeof view);
 	return view;
 }
 
@@ -288,8 +294,8 @@ bool member_there(const struct member *m, const struct linear *l, int form)
 	if (member_is_dataset(m))
 		return view_of(m, l);
 	switch (m->type) {	/* none says nothing */
-	case MEMBER_WORD:	return *(const int *)((const char *)l + m->view);
-	case MEMBER_REAL:	return !m->optional || *(const float *)((const char *)l + m->view) > 0;
+	case MEMBER_WORD:	return *(const int *)field(l, m->view);
+	case MEMBER_REAL:	return !m->optional || *(const float *)field(l, m->view) > 0;
 	default:		return true;
 	}
 }
@@ -297,8 +303,7 @@ bool member_there(const struct member *m, const struct linear *l, int form)
 int member_extents(const struct member *m, const struct linear *l, size_t dim[2])
 {
 	for (int i = 0; i < m->rank; i++)
-		dim[i] = m->last && i == m->rank - 1 ? m->last(l) : *(const size_t *)((const char *)l +
-			m->extent[i]);
+		dim[i] = m->last && i == m->rank - 1 ? m->last(l) : *(const size_t *)field(l, m->extent[i]);
 	return m->grouped && l->group < 0 ? 0 : m->rank;
 }
 
