@@ -7,12 +7,12 @@
 #include "base/number.h"
 #include "quant/linear.h"
 
-void setting_format(struct format *f, const char *option, const char *name)
+void setting_format(void *format, const char *option, const char *text)
 {
-	if (!format_parse(f, name)) {
-		char *closest = format_closest(name);
+	if (!format_parse(format, text)) {
+		char *closest = format_closest(text);
 
-		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, name,
+		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, text,
 			closest ? "did you mean " : "", closest ? closest : "", closest ? "? " : "",
 			format_list());
 	}
@@ -25,22 +25,15 @@ void setting_hint(const struct format *f, const char *option)
 			"the FP8 of hardware is %s", option, f->name, format_hint(f));
 }
 
-void setting_parse_format(void *format, const char *option, const char *text)
+void setting_format_or_none(void *format, const char *option, const char *text)
 {
-	setting_format(format, option, text);
-}
-
-void setting_parse_format_or_none(void *format, const char *option, const char *text)
-{
-	struct format *f = format;
-
 	if (strcmp(text, "none"))
-		setting_format(f, option, text);
+		setting_format(format, option, text);
 	else
-		*f = (struct format){ 0 };
+		*(struct format *)format = (struct format){ 0 };
 }
 
-void setting_parse_group(void *group, const char *option, const char *text)
+void setting_group(void *group, const char *option, const char *text)
 {
 	size_t columns = 0;
 	const char *end = number_size(text, &columns);

@@ -9,22 +9,21 @@
 #include "base/option.h"
 #include "num/format.h"
 
-void setting_format(struct format *f, const char *option, const char *name);
 /* Warns where a format is easily taken for FP8 of hardware. */
 void setting_hint(const struct format *f, const char *option);
 
 /* struct format; with OR_NONE "none" is one whose kind is NULL. */
-#define OPTION_FORMAT(var)		OPTION_PARSED(struct format, var, setting_parse_format)
-#define OPTION_FORMAT_OR_NONE(var)	OPTION_PARSED(struct format, var, setting_parse_format_or_none)
-void setting_parse_format(void *format, const char *option, const char *text);
-void setting_parse_format_or_none(void *format, const char *option, const char *text);
+#define OPTION_FORMAT(var)		OPTION_PARSED(struct format, var, setting_format)
+#define OPTION_FORMAT_OR_NONE(var)	OPTION_PARSED(struct format, var, setting_format_or_none)
+void setting_format(void *format, const char *option, const char *text);
+void setting_format_or_none(void *format, const char *option, const char *text);
 
 /* bool, for format_ties() */
 #define OPTION_TIES(var) { 0, "ties", OPTION_EITHER(var, format_tie_names), NULL, \
 	"where a weight halfway between two values goes", .otherwise = "even" }
 
 /* long: columns that share a scale, or 0 for "channel", -1 for "tensor" */
-#define OPTION_GROUP(var) { 'g', "group", OPTION_PARSED(long, var, setting_parse_group), "G|channel|tensor", \
+#define OPTION_GROUP(var) { 'g', "group", OPTION_PARSED(long, var, setting_group), "G|channel|tensor", \
 	"columns that share a scale", .otherwise = "128" }
-void setting_parse_group(void *group, const char *option, const char *text);
+void setting_group(void *group, const char *option, const char *text);
 #endif

@@ -10,6 +10,7 @@
 #include "num/bf16.h"
 #include <cblas.h>
 #include <string.h>
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/half.h"
 #include "num/linalg.h"
@@ -23,11 +24,6 @@ enum { PANEL_M = 8, PANEL_N = 32, STEPS = 256, ROW_STEPS = STEPS + 16, PANEL_STE
 enum { AHEAD = 16, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384 };
 /* Products below which starting threads costs more than it saves. */
 enum { FEW_PRODUCTS = 1 << 22 };
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 static size_t halves(size_t k)
 {

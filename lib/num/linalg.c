@@ -16,6 +16,7 @@
 #include <strings.h>
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/openblas.h"
 #include "num/clones.h"
@@ -27,11 +28,6 @@ enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 6
 
 /* Below these, starting threads costs more than it saves: multiplications of a product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Of OpenBLAS, where it was built to choose among kernels. */
 void gotoblas_dynamic_init(void) __attribute__((weak));

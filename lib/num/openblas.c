@@ -16,6 +16,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/size.h"
 #include "base/thread.h"
 
 enum { BUFFERS = 64 };				/* a Debian build has no more threads */
@@ -24,11 +25,6 @@ static const size_t BUFFER = (128 << 20) + 4096;	/* of the largest kernels */
 /* Of OpenBLAS, not in its header. */
 void *blas_memory_alloc(int position) __attribute__((weak));
 void blas_memory_free(void *buffer) __attribute__((weak));
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* The first of the variables that holds a number above 0, in the order of OpenBLAS; else 0. */
 static size_t threads_asked(char *env[])

@@ -11,16 +11,12 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
+#include "base/size.h"
 
 enum { TILE = 256 };
 
 /* λ is raised by these factors, each on the undamped H (SPEC section 4). */
 static const double ladder[] = { 1, 2, 5, 10, 20, 50, 100 };
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 enum solver_status factor_check(size_t n, const float h[n * n], size_t *index)
 {

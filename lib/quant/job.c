@@ -170,11 +170,6 @@ static size_t group_end(const struct job *j, size_t p)
 	return end;
 }
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Where the last group ends that does so within `wide` columns; 0: none does. */
 static size_t whole_groups(const struct job *j, size_t first, size_t wide)
 {

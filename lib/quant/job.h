@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/size.h"
 #include "quant/solver.h"
 
 enum {
@@ -86,11 +87,6 @@ struct call {
 	int threads;			/* as many as there is work for */
 	struct workspace *workspace;	/* [threads] */
 };
-
-static inline size_t ceil_div(size_t a, size_t b)
-{
-	return (a + b - 1) / b;
-}
 
 /* Cuts the workspace at `base`, 64-byte aligned, and fills in what the layers say; returns its size.
  * base NULL: only that. */

@@ -21,8 +21,7 @@ size_t linear_groups(size_t in, long group)
 	return group > 0 && in ? (in - 1) / (size_t)group + 1 : 1;
 }
 
-/* Codes of columns [i, i + n) of a row, i a multiple of 32; unpacked: where they go if they are packed. */
-static const uint8_t *codes_of(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n])
+const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n])
 {
 	const int bits = l->storage.bits;
 
@@ -51,7 +50,7 @@ void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, floa
 		scale[j] = l->scale[g];
 		zero[j] = l->zero ? l->zero[g] : 0;
 	}
-	format_decode(&l->storage, n, w, codes_of(l, row, i, n, unpacked), scale, zero);
+	format_decode(&l->storage, n, w, linear_codes(l, row, i, n, unpacked), scale, zero);
 	if (!l->compute.kind)
 		return;
 	format_round(&l->compute, n, w, w, 1, l->saturate);

@@ -62,6 +62,8 @@ void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l-
 /* The same of columns [i, i + n) of one row, n ≤ LINEAR_COLUMNS, i a multiple of 32. */
 enum { LINEAR_COLUMNS = 256 };
 void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, float w[n]);
+/* The codes of such columns; unpacked: where they go if they are packed. */
+const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n]);
 
 /* Whether the layer rounds its inputs, and whether two layers make the same numbers of the same input. */
 bool linear_rounds(const struct linear *l);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/size.h"
 #include "base/thread.h"
 #include "quant/pack.h"
 
@@ -88,8 +89,7 @@ static bool positive(const struct linear *l, size_t n, const void *x, char why[M
 	(void)l;
 	for (size_t i = 0; i < n; i++)
 		if (!(scale[i] > 0) || isinf(scale[i])) {
-			snprintf(why, MEMBER_WHY, "holds %g, expected positive scales",
-				(double)scale[i]);
+			snprintf(why, MEMBER_WHY, "holds %g, expected positive scales", (double)scale[i]);
 			return false;
 		}
 	return true;
@@ -105,21 +105,14 @@ static uint8_t largest(size_t n, const uint8_t code[n], uint8_t mask)
 	return top;
 }
 
-/* The largest code of a row. */
 static uint8_t largest_code(const struct linear *l, size_t row)
 {
-	enum { AT_ONCE = 256 };
-	const struct format *f = &l->storage;
-	uint8_t code[AT_ONCE], top = 0;
+	uint8_t unpacked[LINEAR_COLUMNS], top = 0;
 
-	if (l->codes)
-		return largest(l->in, l->codes + row * l->in, f->code_mask);
-	for (size_t i = 0; i < l->in; i += AT_ONCE) {
-		const size_t n = l->in - i < AT_ONCE ? l->in - i : AT_ONCE;
-		uint8_t here;
+	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
+		const size_t n = least(l->in - i, LINEAR_COLUMNS);
+		const uint8_t here = largest(n, linear_codes(l, row, i, n, unpacked), l->storage.code_mask);
 
-		pack_unrow(f->bits, n, code, l->packed + row * words_of_row(l) + pack_words(f->bits, i));
-		here = largest(n, code, f->code_mask);
 		top = here > top ? here : top;
 	}
 	return top;
@@ -154,8 +147,7 @@ static bool zeros_of_format(const struct linear *l, size_t n, const void *x, cha
 
 	if ((float)top > l->storage.top)
 		snprintf(why, MEMBER_WHY, "holds zero point %u, the largest code of %s is %g", top,
-			l->storage.name,
-			(double)l->storage.top);
+			l->storage.name, (double)l->storage.top);
 	return (float)top <= l->storage.top;
 }
 

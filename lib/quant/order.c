@@ -69,7 +69,7 @@ static int by_key(const void *a, const void *b)
 	return in_group(a, b);
 }
 
-static void order_gar(size_t n, struct column c[n], enum order_key key, size_t group)
+static void sort(size_t n, struct column c[n], enum order_key key, size_t group)
 {
 	qsort(c, n, sizeof *c, in_group);
 	for (size_t first = 0; first < n; first += group) {
@@ -82,20 +82,6 @@ static void order_gar(size_t n, struct column c[n], enum order_key key, size_t g
 	qsort(c, n, sizeof *c, by_key);
 }
 
-static void order_full(size_t n, struct column c[n], enum order_key key, size_t group)
-{
-	(void)group;
-	order_gar(n, c, key, n);
-}
-
-static void order_none(size_t n, struct column c[n], enum order_key key, size_t group)
-{
-	(void)n, (void)c, (void)key, (void)group;
-}
-
-static void (*const kinds[])(size_t n, struct column c[n], enum order_key key, size_t group) = {
-	[ORDER_NONE] = order_none, [ORDER_FULL] = order_full, [ORDER_GAR] = order_gar,
-};
 const char *const order_kinds[] = { [ORDER_NONE] = "none", [ORDER_FULL] = "full", [ORDER_GAR] = "gar", NULL };
 
 size_t order_workspace(size_t n)
@@ -108,15 +94,15 @@ size_t order_columns(size_t n, int32_t order[n], const float diag[n], enum order
 {
 	struct column *c = work;
 
-	if (group == 0 || group > n)
+	if (kind != ORDER_GAR || group == 0 || group > n)
 		group = n;
 	for (size_t i = 0; i < n; i++) {
 		if (!(diag[i] >= 0))
 			return i + 1;
-		c[i] = (struct column){ .diag = diag[i], .index = (int32_t)i };
-		c[i].group = kind == ORDER_GAR ? (int32_t)(i / group) : 0;
+		c[i] = (struct column){ .diag = diag[i], .group = (int32_t)(i / group), .index = (int32_t)i };
 	}
-	kinds[kind](n, c, key, group);
+	if (kind != ORDER_NONE)
+		sort(n, c, key, group);
 	for (size_t i = 0; i < n; i++)
 		order[i] = c[i].index;
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* product.c -- the table of products, and its rows of numbers that were prepared; see product.h */
 #include "quant/product.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/bf16.h"
 #include "num/linalg.h"
@@ -12,11 +13,6 @@ enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16, ALIGN = 64 };
 const char *const compute_types[] = {
 	[COMPUTE_F32] = "f32", [COMPUTE_BF16] = "bf16", [COMPUTE_INT16] = "int16", NULL
 };
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* ---- f32 and int16: weights of float ---- */
 
@@ -124,25 +120,25 @@ static void bf16_run(const struct product *p, size_t first, size_t n, size_t m, 
 #define BF16 \
 	.types = TYPE(BF16), .weight_size = bf16_size, .weight_make = bf16_weight, .input_type = HALF_BF16, \
 	.input_size = bf16_input_size, .input_make = bf16_input, .run = bf16_run
-#define PACKED(kind, vector) \
+#define PACKED(kind) \
 	.types = TYPE(F32) | TYPE(INT16), .most = PRODUCT_FEW, .fits = packed_fits, \
-	.way = kind, .lanes = vector, \
-	.weight_size = packed_size, .weight_make = packed_weight, .input_size = packed_input_size, \
-	.input_make = packed_input, .input_same = packed_input_same, .run = packed_run
+	.way = kind, .weight_size = packed_size, .weight_make = packed_weight, \
+	.input_size = packed_input_size, .input_make = packed_input, .input_same = packed_input_same, \
+	.run = packed_run
 
 /*
  * Packed words: a table in memory is slower than arithmetic, one in a register quicker. A vector of n
  * lanes adds up in/n columns.
  */
 const struct product_row product_rows[] = {
-	{ "packed-fixed", .cpu = CPU_AVX512, PACKED(PACKED_FIXED, 16), .error = { 1. / 128, 16, 0x1p-31 } },
-	{ "packed-table-avx512", .cpu = CPU_AVX512, PACKED(PACKED_TABLE, 16), .error = { 1. / 16, 16 } },
-	{ "packed-integer-avx512", .cpu = CPU_AVX512, PACKED(PACKED_INTEGER, 16), .error = { 1. / 16, 16 } },
-	{ "packed-half-avx512", .cpu = CPU_AVX512, PACKED(PACKED_HALF, 16), .error = { 1. / 16, 16 } },
-	{ "packed-half-avx2", .cpu = CPU_AVX2, PACKED(PACKED_HALF, 8), .error = { 1. / 8, 16 } },
-	{ "packed-integer-avx2", .cpu = CPU_AVX2, PACKED(PACKED_INTEGER, 8), .error = { 1. / 8, 16 } },
-	{ "packed-table-avx2", .cpu = CPU_AVX2, PACKED(PACKED_TABLE, 8), .error = { 1. / 8, 16 } },
-	{ "packed-plain", PACKED(PACKED_PLAIN, 8), .error = { 1. / 16, 16 } },
+	{ "packed-fixed", .cpu = CPU_AVX512, PACKED(PACKED_FIXED), .error = { 1. / 128, 16, 0x1p-31 } },
+	{ "packed-table-avx512", .cpu = CPU_AVX512, PACKED(PACKED_TABLE), .error = { 1. / 16, 16 } },
+	{ "packed-integer-avx512", .cpu = CPU_AVX512, PACKED(PACKED_INTEGER), .error = { 1. / 16, 16 } },
+	{ "packed-half-avx512", .cpu = CPU_AVX512, PACKED(PACKED_HALF), .error = { 1. / 16, 16 } },
+	{ "packed-half-avx2", .cpu = CPU_AVX2, PACKED(PACKED_HALF), .error = { 1. / 8, 16 } },
+	{ "packed-integer-avx2", .cpu = CPU_AVX2, PACKED(PACKED_INTEGER), .error = { 1. / 8, 16 } },
+	{ "packed-table-avx2", .cpu = CPU_AVX2, PACKED(PACKED_TABLE), .error = { 1. / 8, 16 } },
+	{ "packed-plain", PACKED(PACKED_PLAIN), .error = { 1. / 16, 16 } },
 	{ "bf16-pairs", .cpu = CPU_AVX512, BF16, .fits = has_pairs, .error = { 2, 4, .tiny = 0x1p-126 } },
 	{ "bf16-widened", BF16, .error = { 2, 4 } },
 	{ "int16", TYPE(INT16), FLOATS, .input_size = float_size, .input_make = int16_input,
@@ -203,7 +199,7 @@ bool product_joins(const struct product *a, const struct product *b)
 /* Of inputs as the row prepares them; behind them are rounded ones. */
 static size_t input_size(const struct product *p, size_t m)
 {
-	return p->row->input_size ? (p->row->input_size(m, p->l->in) + ALIGN - 1) / ALIGN * ALIGN : 0;
+	return p->row->input_size ? ceil_div(p->row->input_size(m, p->l->in), ALIGN) * ALIGN : 0;
 }
 
 size_t product_workspace(const struct product *p, size_t m)

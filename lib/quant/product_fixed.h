@@ -119,7 +119,7 @@ FIXED_INLINE void fixed_streams(const struct product *p, int bits, bool narrow, 
 	size_t d, float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
 	const struct fixed_input *x)
 {
-	const size_t chunks = chunks_of(p->l->in), words = (size_t)bits * 4;
+	const size_t chunks = ceil_div(p->l->in, INPUT_CHUNK), words = (size_t)bits * 4;
 	const size_t all = pack_words(bits, p->l->in), whole = all / words;
 	const size_t each = chunks_of_group(p->l, INPUT_CHUNK), step = scales_of_row(p->l);
 	const bool uneven = p->l->group > 0 && p->l->group % INPUT_CHUNK;

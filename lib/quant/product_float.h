@@ -6,10 +6,10 @@
  * once, with their scales, into the first cache, and columns are taken in twos, with the tile's sums in
  * registers.
  *
- * Expected: LANES, TILE, TARGET, NAME(x), FLOATS, INTS, and of either: ZERO, SPLAT(f), LOAD(f),
- * STORE(f, v), FMA, SUB, MUL, AND, MERGE(mask, a, b) (a where the mask is 1, else b), LEFT(v, n),
- * RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31, right by -n), WORD(i), TO_FLOAT, HALVES(v, upper),
- * LOOKUP(table, v, bits), LOW_WORDS(w), TOP_WORDS(w), TOTAL.
+ * Expected: LANES, TILE, TARGET, NAME(x), vectors FLOATS and INTS, functions NAME(low) and NAME(top) of
+ * words, and of vectors SPLAT(f), LOAD(f), STORE(f, v), FMA, AND, MERGE(mask, a, b) (a where the mask is 1,
+ * else b), LEFT(v, n), RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31, right by -n), WORD(i), TO_FLOAT,
+ * HALVES(v, upper), LOOKUP(table, v, bits), TOTAL.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
@@ -32,7 +32,7 @@ INLINE void NAME(step)(const struct product *p, enum packed_way way, int bits, i
 		if (bits == 5)
 			code = MERGE(WORD(16), RIGHT(top, 11 - k + 16 * h), code);
 		if (way == PACKED_INTEGER)
-			v[h] = SUB(TO_FLOAT(AND(code, WORD(bits == 5 ? 31 : 15))), zero);
+			v[h] = TO_FLOAT(AND(code, WORD(bits == 5 ? 31 : 15))) - zero;
 		else
 			v[h] = LOOKUP(weight_of(p)->table, code, bits);
 	}
@@ -72,7 +72,7 @@ INLINE void NAME(chunk)(const struct product *p, enum packed_way way, int bits, 
 		tail_of(tail, w, all < words ? all : words);
 		w = tail;
 	}
-	low = LOW_WORDS(w, bits), top = TOP_WORDS(w, bits);
+	low = NAME(low)(w, bits), top = NAME(top)(w, bits);
 	#pragma GCC unroll 4
 	for (int k = 0; k < 4; k++)
 		NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
@@ -86,7 +86,7 @@ static inline struct NAME(walk) NAME(walk)(const struct product *p, int bits)
 	const size_t chunk = 8 * LANES, whole = pack_words(bits, p->l->in) / ((size_t)bits * LANES / 4);
 
 	return (struct NAME(walk)){
-		.chunks = (p->l->in + chunk - 1) / chunk,
+		.chunks = ceil_div(p->l->in, chunk),
 		.whole = p->l->group > 0 && (size_t)p->l->group % chunk ? 0 : whole,
 		.each = chunks_of_group(p->l, chunk),
 	};
@@ -96,10 +96,10 @@ INLINE float NAME(vector)(const struct product *p, enum packed_way way, int bits
 	const float *scale, const uint8_t *zero, const float *x)
 {
 	const struct NAME(walk) walk = NAME(walk)(p, bits);
-	FLOATS sum = ZERO, v[8], s[2];
+	FLOATS sum = SPLAT(0), v[8], s[2];
 
 	for (size_t c = 0, g = 0, left = walk.each; c < walk.chunks; c++, x += 8 * LANES) {
-		FLOATS a = ZERO, b = ZERO;
+		FLOATS a = SPLAT(0), b = SPLAT(0);
 
 		for (int i = 0; i < bits * LANES / 4; i += 16)
 			__builtin_prefetch((const char *)(w + c * (size_t)(bits * LANES / 4) + i) + AHEAD);
@@ -162,7 +162,7 @@ INLINE void NAME(tile)(const struct product *p, enum packed_way way, int bits, s
 				zero ? zero + r * step : NULL, v, s);
 			#pragma GCC unroll 8
 			for (size_t k = 0; k < 8; k++)
-				STORE(value[k][r], MUL(v[k], s[k % 2]));
+				STORE(value[k][r], v[k] * s[k % 2]);
 		}
 		for (; t + 2 <= m; t += 2)
 			NAME(columns)(2, sum + t, value, part + t);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/cpu.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/bits.h"
 #include "num/half.h"
@@ -16,7 +17,7 @@
 /* Constants, not options. Bytes asked for ahead: the processor's own prefetching ends at each page. */
 enum {
 	INPUT_CHUNK = PRODUCT_COLUMNS, CODE_BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048,
-	ROW_PANEL = 1024, ROWS_OF_TILES = PRODUCT_ROWS, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
+	ROW_PANEL = 1024, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
 	INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31,
 };
 
@@ -48,11 +49,6 @@ static inline bool is_int16(const struct product *p)
  * 16 bits. Weights are multiplied as w/unit + offset ≥ 0; base holds -offset·Σ of each lane's columns.
  */
 struct fixed_input { int8_t digit[4][INPUT_CHUNK]; int32_t base[2][16]; float scale, unused[15]; };
-
-static size_t chunks_of(size_t in)
-{
-	return (in + INPUT_CHUNK - 1) / INPUT_CHUNK;
-}
 
 /* Chunks of so many columns of one group, where groups are whole chunks; or more than there are. */
 static size_t chunks_of_group(const struct linear *l, size_t chunk)
@@ -105,7 +101,7 @@ CLONES(static, float, int16_integers, (size_t n, int32_t q[n], const float x[n])
 void product_narrow(size_t n, float y[n], const float x[n])
 {
 	for (size_t i = 0; i < n; i += INPUT_CHUNK) {
-		size_t few = n - i < INPUT_CHUNK ? n - i : INPUT_CHUNK;
+		size_t few = least(n - i, INPUT_CHUNK);
 		int32_t q[INPUT_CHUNK];
 		float scale = int16_integers(few, q, x + i);
 
@@ -120,7 +116,7 @@ void product_narrow(size_t n, float y[n], const float x[n])
  */
 static size_t place(const struct product *p, size_t i)
 {
-	const size_t lanes = (size_t)p->row->lanes, word = i / 8, code = i % 8;
+	const size_t lanes = p->row->cpu == CPU_AVX512 ? 16 : 8, word = i / 8, code = i % 8;
 	const size_t chunk = word / lanes * lanes * 8;
 	const bool five = p->l->storage.bits == 5;
 	const size_t k = five ? code / 2 : code % 4, h = five ? code % 2 : code / 4;
@@ -150,7 +146,7 @@ static void row_plain(const struct product *p, size_t m, float *y, const uint32_
 	float sum[PRODUCT_FEW][8] = { 0 };
 
 	for (size_t i = 0; i < l->in; i += CODE_BLOCK, w += bits) {
-		size_t g = linear_group(l, i), n = l->in - i < CODE_BLOCK ? l->in - i : CODE_BLOCK;
+		size_t g = linear_group(l, i), n = least(l->in - i, CODE_BLOCK);
 		uint8_t code[CODE_BLOCK] = { 0 };
 		float v[CODE_BLOCK];
 
@@ -189,13 +185,10 @@ static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][R
 #define NAME(x) avx2_##x
 #define FLOATS __m256
 #define INTS __m256i
-#define ZERO _mm256_setzero_ps()
 #define SPLAT _mm256_set1_ps
 #define LOAD _mm256_loadu_ps
 #define STORE _mm256_storeu_ps
 #define FMA _mm256_fmadd_ps
-#define SUB _mm256_sub_ps
-#define MUL _mm256_mul_ps
 #define AND _mm256_and_si256
 #define MERGE(mask, a, b) _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b))
 #define LEFT _mm256_slli_epi32
@@ -206,8 +199,6 @@ static void rows_plain(const struct product *p, size_t m, size_t n, float y[m][R
 #define TO_FLOAT _mm256_cvtepi32_ps
 #define HALVES(v, upper) _mm256_cvtph_ps((upper) ? _mm256_extracti128_si256(v, 1) : _mm256_castsi256_si128(v))
 #define LOOKUP(table, v, bits) _mm256_i32gather_ps(table, _mm256_and_si256(v, WORD((bits) == 5 ? 31 : 15)), 4)
-#define LOW_WORDS avx2_low
-#define TOP_WORDS avx2_top
 #define TOTAL avx2_total
 
 TARGET static inline INTS avx2_low(const uint32_t *w, int bits)
@@ -243,13 +234,10 @@ TARGET static inline float avx2_total(FLOATS v)
 #undef NAME
 #undef FLOATS
 #undef INTS
-#undef ZERO
 #undef SPLAT
 #undef LOAD
 #undef STORE
 #undef FMA
-#undef SUB
-#undef MUL
 #undef AND
 #undef MERGE
 #undef LEFT
@@ -259,8 +247,6 @@ TARGET static inline float avx2_total(FLOATS v)
 #undef TO_FLOAT
 #undef HALVES
 #undef LOOKUP
-#undef LOW_WORDS
-#undef TOP_WORDS
 #undef TOTAL
 #define LANES 16
 #define TILE 8
@@ -268,13 +254,10 @@ TARGET static inline float avx2_total(FLOATS v)
 #define NAME(x) avx512_##x
 #define FLOATS __m512
 #define INTS __m512i
-#define ZERO _mm512_setzero_ps()
 #define SPLAT _mm512_set1_ps
 #define LOAD _mm512_loadu_ps
 #define STORE _mm512_storeu_ps
 #define FMA _mm512_fmadd_ps
-#define SUB _mm512_sub_ps
-#define MUL _mm512_mul_ps
 #define AND _mm512_and_si512
 #define MERGE(mask, a, b) _mm512_ternarylogic_epi32(a, b, mask, 0xe4)
 #define LEFT _mm512_slli_epi32
@@ -284,9 +267,7 @@ TARGET static inline float avx2_total(FLOATS v)
 #define TO_FLOAT _mm512_cvtepi32_ps
 #define HALVES(v, upper) \
 	_mm512_cvtph_ps((upper) ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v))
-#define LOOKUP(table, v, bits) avx512_lookup(table, v, bits)
-#define LOW_WORDS avx512_low
-#define TOP_WORDS avx512_top
+#define LOOKUP avx512_lookup
 #define TOTAL _mm512_reduce_add_ps
 
 TARGET static inline INTS avx512_low(const uint32_t *w, int bits)
@@ -326,20 +307,18 @@ TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int 
 /* Of so many rows of x, at most PRODUCT_FEW, those that are multiplied together first. */
 static size_t rows_together(size_t m)
 {
-	const size_t parts = (m + PRODUCT_FEW - 1) / PRODUCT_FEW;
-
-	return (m + parts - 1) / parts;
+	return ceil_div(m, ceil_div(m, PRODUCT_FEW));
 }
 
 /* Inputs are [part of the rows][chunk][row] of either 128 floats or a struct fixed_input. */
 size_t packed_input_size(size_t m, size_t in)
 {
-	return m * chunks_of(in) * sizeof(struct fixed_input);
+	return m * ceil_div(in, INPUT_CHUNK) * sizeof(struct fixed_input);
 }
 
 static void input_of_part(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
 {
-	const size_t in = p->l->in, chunks = chunks_of(in);
+	const size_t in = p->l->in, chunks = ceil_div(in, INPUT_CHUNK);
 	uint8_t from[INPUT_CHUNK];
 
 	for (size_t i = 0; i < INPUT_CHUNK; i++)
@@ -347,8 +326,7 @@ static void input_of_part(const struct product *p, size_t m, void *y, const floa
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_INPUTS) schedule(static)
 	for (size_t c = 0; c < chunks; c++)
 		for (size_t t = 0; t < m; t++) {
-			const size_t first = c * INPUT_CHUNK, left = in - first;
-			const size_t n = left < INPUT_CHUNK ? left : INPUT_CHUNK;
+			const size_t first = c * INPUT_CHUNK, n = least(in - first, INPUT_CHUNK);
 			float value[INPUT_CHUNK] = { 0 }, *chunk = (float *)y + (c * m + t) * INPUT_CHUNK;
 
 #ifdef __x86_64__
@@ -397,10 +375,9 @@ static void rows_of_words(const struct product *p, size_t m, size_t n, float y[m
 /* Rows that a thread takes at once: many, as streams start anew each time, as many for each; whole tiles. */
 static size_t rows_at_once(size_t out)
 {
-	const size_t all = (size_t)threads, parts = all * ((out + all * ROW_PANEL - 1) / (all * ROW_PANEL));
-	const size_t n = (out + parts - 1) / parts;
+	const size_t all = (size_t)threads, parts = all * ceil_div(out, all * ROW_PANEL);
 
-	return (n + ROWS_OF_TILES - 1) / ROWS_OF_TILES * ROWS_OF_TILES;
+	return ceil_div(ceil_div(out, parts), PRODUCT_ROWS) * PRODUCT_ROWS;
 }
 
 static void run_part(const struct product *p, size_t from, size_t out, size_t m, size_t stride,
@@ -411,7 +388,7 @@ static void run_part(const struct product *p, size_t from, size_t out, size_t m,
 
 	#pragma omp parallel for num_threads(threads) if (out * l->in > FEW_PRODUCTS) schedule(dynamic)
 	for (size_t first = 0; first < out; first += step) {
-		const size_t n = out - first < step ? out - first : step, row = from + first;
+		const size_t n = least(out - first, step), row = from + first;
 		const size_t g = row * scales_of_row(l);
 		float sum[PRODUCT_FEW][ROW_PANEL];
 

@@ -49,7 +49,7 @@ enum solver_status scale_ranges(struct rows *l, const struct workspace *workspac
 	#pragma omp taskloop grainsize(1) shared(bad)
 	for (size_t b = 0; b < m; b += PANEL_ROWS)
 		for (size_t i = b; i < b + PANEL_ROWS && i < m; i += ROWS_AT_ONCE) {
-			const size_t rows = m - i < ROWS_AT_ONCE ? m - i : ROWS_AT_ONCE;
+			const size_t rows = least(m - i, ROWS_AT_ONCE);
 			const float *w = job_weights(l, &workspace[omp_get_thread_num()], i, rows);
 
 			for (size_t r = 0; r < rows; r++)
@@ -145,7 +145,7 @@ void scale_tensor(struct rows *l, const struct workspace *workspace)
 {
 	const struct solver *s = l->job->s;
 	const size_t pieces = ceil_div(l->m, ROWS_AT_ONCE);
-	double low = 0, high = 0, least = INFINITY;
+	double low = 0, high = 0, lowest = INFINITY;
 	size_t best = 0;
 
 	for (size_t i = 0; i < l->m; i++) {
@@ -162,8 +162,7 @@ void scale_tensor(struct rows *l, const struct workspace *workspace)
 	if (s->search == SEARCH_MSE) {
 		#pragma omp taskloop grainsize(1)
 		for (size_t b = 0; b < pieces; b++) {
-			const size_t i = b * ROWS_AT_ONCE, left = l->m - i;
-			const size_t rows = left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
+			const size_t i = b * ROWS_AT_ONCE, rows = least(l->m - i, ROWS_AT_ONCE);
 
 			piece_losses(l, l->piece_loss + b * SEARCH_STEPS, i, rows,
 				job_weights(l, &workspace[omp_get_thread_num()], i, rows), low, high);
@@ -173,8 +172,8 @@ void scale_tensor(struct rows *l, const struct workspace *workspace)
 
 			for (size_t b = 0; b < pieces; b++)
 				loss += l->piece_loss[b * SEARCH_STEPS + i];
-			if (loss < least) {
-				least = loss;
+			if (loss < lowest) {
+				lowest = loss;
 				best = i;
 			}
 		}

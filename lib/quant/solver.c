@@ -314,7 +314,7 @@ static void load(const struct rows *l, const struct workspace *a, size_t row, si
 	const size_t n = l->job->n;
 
 	for (size_t s = 0; s < lanes; s += ROWS_AT_ONCE) {
-		const size_t have = s < rows ? (rows - s < ROWS_AT_ONCE ? rows - s : ROWS_AT_ONCE) : 0;
+		const size_t have = s < rows ? least(rows - s, ROWS_AT_ONCE) : 0;
 		const float *w = have ? job_weights(l, a, row + s, have) : NULL;
 
 		for (size_t c = 0; c < n; c++)
@@ -331,7 +331,7 @@ static void store(const struct rows *l, const struct workspace *a, size_t row, s
 	const struct solver_layer *to = l->layer;
 
 	for (size_t b = 0; b < j->n; b += LANES) {
-		size_t end = b + LANES < j->n ? b + LANES : j->n;
+		size_t end = least(b + LANES, j->n);
 
 		for (size_t i = 0; i < rows; i++)
 			for (size_t c = b; c < end; c++)
@@ -540,7 +540,7 @@ static void run_layer(struct rows *r, const struct workspace *workspace)
 	report->seconds += omp_get_wtime() - start;
 	#pragma omp taskloop grainsize(1)
 	for (size_t row = 0; row < r->m; row += PANEL_ROWS) {
-		const size_t p = row / PANEL_ROWS, rows = r->m - row < PANEL_ROWS ? r->m - row : PANEL_ROWS;
+		const size_t p = row / PANEL_ROWS, rows = least(r->m - row, PANEL_ROWS);
 		const double begin = omp_get_wtime();
 
 		if (rows_alone(r->job))

@@ -10,6 +10,7 @@
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
+#include "base/size.h"
 #include "base/thread.h"
 
 /* Rows that are decoded together; results do not depend on it but for the products with H. */
@@ -33,7 +34,7 @@ static size_t tile_floats(size_t n)
 
 size_t stats_workspace(size_t m, size_t n)
 {
-	const size_t tiles = 3 * (size_t)threads_for((m + TILE - 1) / TILE);
+	const size_t tiles = 3 * (size_t)threads_for(ceil_div(m, TILE));
 
 	return rows_bytes(m) + tiles * tile_floats(n) * sizeof(float);
 }
@@ -44,11 +45,6 @@ static float *tile_of(void *work, size_t m, size_t n, size_t which)
 	void *tiles = (char *)work + rows_bytes(m);
 
 	return (float *)tiles + ((size_t)omp_get_thread_num() * 3 + which) * tile_floats(n);
-}
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
 }
 
 static struct moments moments_of(size_t n, const float w[n])
@@ -86,7 +82,7 @@ void stats_weight(const struct linear *l, struct weight_stats *s, void *work)
 	double mean = 0, m2 = 0, m4 = 0;
 	size_t live = 0;
 
-	#pragma omp parallel for num_threads(threads_for((m + TILE - 1) / TILE)) schedule(dynamic)
+	#pragma omp parallel for num_threads(threads_for(ceil_div(m, TILE))) schedule(dynamic)
 	for (size_t t = 0; t < m; t += TILE) {
 		float (*w)[n] = (float (*)[n])tile_of(work, m, n, 0);
 		size_t rows = least(TILE, m - t);
@@ -181,7 +177,7 @@ bool stats_difference(const struct linear *w, const struct linear *v, const floa
 	const size_t m = w->out, n = w->in;
 	struct distances *row = work, sum = { 0 };
 
-	#pragma omp parallel for num_threads(threads_for((m + TILE - 1) / TILE)) schedule(dynamic)
+	#pragma omp parallel for num_threads(threads_for(ceil_div(m, TILE))) schedule(dynamic)
 	for (size_t t = 0; t < m; t += TILE)
 		compare_tile(w, v, h, t, least(TILE, m - t), row + t, (float (*)[n])tile_of(work, m, n, 0),
 			(float (*)[n])tile_of(work, m, n, 1), (float (*)[n])tile_of(work, m, n, 2));

@@ -79,8 +79,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 
 void method_hint(const struct option_row *o)
 {
-	if (o->type == OPTION_PARSED &&
-			(o->parse == setting_parse_format || o->parse == setting_parse_format_or_none))
+	if (o->type == OPTION_PARSED && (o->parse == setting_format || o->parse == setting_format_or_none))
 		setting_hint(o->var.parsed, o->name);
 }
 

@@ -28,18 +28,13 @@ struct plan_method {
 	struct method *method;
 };
 
-/* Messages about the line, until leave(). */
+/* Messages are about the line, until error_about(NULL). */
 static void enter(const struct plan *p, const struct plan_line *l)
 {
 	char *where = xformat("%s:%zu", p->name, l->number);
 
 	error_about(where);
 	free(where);
-}
-
-static void leave(void)
-{
-	error_about(NULL);
 }
 
 static const struct option_row *named(const struct option_row *rows, const char *name)
@@ -50,17 +45,22 @@ static const struct option_row *named(const struct option_row *rows, const char 
 	return NULL;
 }
 
+/* The text, which is freed, and a word behind it, with `between` where there is a text. */
+static char *append(char *text, const char *between, const char *word)
+{
+	char *y = xformat("%s%s%s", text ? text : "", text ? between : "", word);
+
+	free(text);
+	return y;
+}
+
 static _Noreturn void refuse(const struct option_row *rows, const struct option_row *all, const char *name)
 {
-	char *could = xformat("%s", "");
+	char *could = NULL;
 
 	for (; rows->type != OPTION_END; rows++)
-		if (rows->type != OPTION_HEADING) {
-			char *before = could;
-
-			could = xformat("%s%s%s", before, *before ? ", " : "", rows->name);
-			free(before);
-		}
+		if (rows->type != OPTION_HEADING)
+			could = append(could, ", ", rows->name);
 	misuse("%s: is no option%s, expected one of %s", name, named(all, name) ? " of a layer" : "", could);
 }
 
@@ -100,31 +100,24 @@ static void add_word(struct plan_line *l, char *word, const struct option_row *r
 	l->setting[l->n++] = s;
 }
 
-/* The words of a line, with one blank between them. */
-static char *tidy(const char *text)
+/* The words of a line, which is cut up, with one blank between them; NULL: it has none. */
+static char *tidy(char *line)
 {
-	char *y = xformat("%s", ""), *copy = xformat("%s", text), *rest = NULL;
+	char *y = NULL, *rest = NULL;
 
-	for (char *w = strtok_r(copy, " \t\r", &rest); w; w = strtok_r(NULL, " \t\r", &rest)) {
-		char *before = y;
-
-		y = xformat("%s%s%s", before, *before ? " " : "", w);
-		free(before);
-	}
-	free(copy);
+	for (char *w = strtok_r(line, " \t\r", &rest); w; w = strtok_r(NULL, " \t\r", &rest))
+		y = append(y, " ", w);
 	return y;
 }
 
-static void add_line(struct plan *p, size_t number, const char *text, const struct option_row *rows,
+static void add_line(struct plan *p, size_t number, char *text, const struct option_row *rows,
 	const struct option_row *all)
 {
 	struct plan_line l = { .number = number, .text = tidy(text) };
 	char *rest = NULL, *word;
 
-	if (!*l.text) {
-		free(l.text);
+	if (!l.text)
 		return;
-	}
 	enter(p, &l);
 	word = strtok_r(xformat("%s", l.text), " ", &rest);
 	l.glob = word;
@@ -132,7 +125,7 @@ static void add_line(struct plan *p, size_t number, const char *text, const stru
 		add_word(&l, word, rows, all);
 	if (!l.n && !l.keep)
 		misuse("%s: is followed by nothing, expected option=value or keep", l.glob);
-	leave();
+	error_about(NULL);
 	p->line = xgrow(p->line, p->n + 1, sizeof *p->line);
 	p->line[p->n++] = l;
 }
@@ -140,15 +133,11 @@ static void add_line(struct plan *p, size_t number, const char *text, const stru
 /* The lines as the history has them: "glob option=value ...; ...". */
 static void note_lines(const struct plan *p)
 {
-	char *all = xformat("%s", "");
+	char *all = NULL;
 
-	for (size_t i = 0; i < p->n; i++) {
-		char *before = all;
-
-		all = xformat("%s%s%s", before, i ? "; " : "", p->line[i].text);
-		free(before);
-	}
-	history_note("plan", all);
+	for (size_t i = 0; i < p->n; i++)
+		all = append(all, "; ", p->line[i].text);
+	history_note("plan", all ? all : "");
 	free(all);
 }
 
@@ -211,22 +200,16 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 	return p;
 }
 
-/* Whether a line that matches gives the option. */
-static bool in_lines(const struct plan *p, const bool match[p->n], const char *option)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (match[i] && setting_of(&p->line[i], option))
-			return true;
-	return false;
-}
-
 struct asked { const struct plan *p; const bool *match; };
 
 static bool given_or_planned(const void *arg, const char *option)
 {
 	const struct asked *a = arg;
+	bool yes = option_given(option);
 
-	return option_given(option) || in_lines(a->p, a->match, option);
+	for (size_t i = 0; i < a->p->n; i++)
+		yes |= a->match[i] && setting_of(&a->p->line[i], option);
+	return yes;
 }
 
 /* Whether an idle row that holds names the option. */
@@ -235,7 +218,7 @@ static bool is_idle(const struct option_idle row[METHOD_IDLE], const char *optio
 	const size_t n = strlen(option);
 
 	for (size_t i = 0; i < METHOD_IDLE; i++)
-		for (const char *s = row[i].idle ? row[i].names : ""; *s; s += strspn(s, " ")) {
+		for (const char *s = row[i].names; row[i].idle && *s; s += strspn(s, " ")) {
 			const size_t word = strcspn(s, " ");
 
 			if (word == n && !strncmp(s, option, n))
@@ -265,6 +248,7 @@ static void mark_used(const struct plan *p, const bool match[p->n], bool act_mod
 static struct method *make(struct plan *p, const bool match[p->n])
 {
 	const struct method_options said = *p->options;
+	const struct asked asked = { p, match };
 	struct method *m = xalloc(1, sizeof *m);
 	bool keep = false;
 
@@ -277,11 +261,11 @@ static struct method *make(struct plan *p, const bool match[p->n])
 			set(&p->line[i].setting[k]);
 	}
 	if (!keep) {
-		*m = method_make(p->options, given_or_planned, &(struct asked){ p, match });
-		mark_used(p, match, given_or_planned(&(struct asked){ p, match }, "act-mode"));
+		*m = method_make(p->options, given_or_planned, &asked);
+		mark_used(p, match, given_or_planned(&asked, "act-mode"));
 	}
 	m->keep = keep;
-	leave();
+	error_about(NULL);
 	*p->options = said;
 	return m;
 }

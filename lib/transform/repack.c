@@ -9,34 +9,25 @@
 #include "model/layer.h"
 #include "quant/pack.h"
 
-static void pack_layer(struct output *out, const struct image *image, struct layer *layer)
+static void repack_layer(const struct repack *r, struct output *out, const struct image *image,
+	struct layer *layer)
 {
 	struct linear *l = &layer->linear;
-	const size_t words = pack_words(l->storage.bits, l->in);
-	uint32_t *packed = xalloc(l->out * words, sizeof *packed);
+	const int bits = l->storage.bits;
+	const size_t words = pack_words(bits, l->in);
+	uint32_t *packed = r->unpack ? NULL : xalloc(l->out * words, sizeof *packed);
+	uint8_t *codes = r->unpack ? xalloc(l->out, l->in) : NULL;
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < l->out; i++)
-		pack_row(l->storage.bits, l->in, packed + i * words, l->codes + i * l->in);
+		if (r->unpack)
+			pack_unrow(bits, l->in, codes + i * l->in, l->packed + i * words);
+		else
+			pack_row(bits, l->in, packed + i * words, l->codes + i * l->in);
 	l->packed = packed;
-	l->codes = NULL;
-	layer_write(out, image, layer->path, l);
-	free(packed);
-}
-
-static void unpack_layer(struct output *out, const struct image *image, struct layer *layer)
-{
-	struct linear *l = &layer->linear;
-	const size_t words = pack_words(l->storage.bits, l->in);
-	uint8_t *codes = xalloc(l->out, l->in);
-
-	#pragma omp parallel for num_threads(threads) schedule(static)
-	for (size_t i = 0; i < l->out; i++)
-		pack_unrow(l->storage.bits, l->in, codes + i * l->in, l->packed + i * words);
 	l->codes = codes;
-	l->packed = NULL;
 	layer_write(out, image, layer->path, l);
-	free(codes);
+	free(packed), free(codes);
 }
 
 void repack_part(void *arg, const struct filter *f)
@@ -56,7 +47,7 @@ void repack_part(void *arg, const struct filter *f)
 			if (r->done++ == before)
 				output_begin(f->out, image);
 			progress(list.path[i], i, list.n);
-			(r->unpack ? unpack_layer : pack_layer)(f->out, image, &layer);
+			repack_layer(r, f->out, image, &layer);
 		}
 		layer_free(&layer);
 	}
