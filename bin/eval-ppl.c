@@ -2,8 +2,7 @@
 /*
  * eval-ppl -- perplexity of a model on a text
  *
- * Runs the model over windows of tokens, block by block as it streams in, and
- * prints over all targets
+ * Runs the model over windows of tokens, block by block as it streams in, and prints over all targets
  *	nll = mean of -log p(target),	ppl = exp(nll)
  *	nll_se = √((mean nll² - mean² nll) / (n - 1))
  *	bits_per_byte = Σ nll / (ln 2 · bytes of the targets)

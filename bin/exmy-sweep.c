@@ -3,10 +3,9 @@
  * exmy-sweep -- the error of number formats against the spread of the weights
  *
  *	error(sigma) = E[(x - x̂)²],  x ~ N(0, sigma²) truncated to [-1, 1],
- * the grid scaled to the same range: exact, from Gaussian partial moments, and by
- * sampling on request; the sigma where each format is at its best, and those
- * where two change order. With a model: the sigma of its channels, layer by
- * layer, and each format's error on the real weights. FPE2M2 figures 3 and 9.
+ * the grid scaled to the same range: exact, from Gaussian partial moments, and by sampling on request; the
+ * sigma where each format is at its best, and those where two change order. With a model: the sigma of its
+ * channels, layer by layer, and each format's error on the real weights. FPE2M2 figures 3 and 9.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,9 @@
 /*
  * gar-order -- the order in which a layer's columns are quantized
  *
- * Group-aware reordering (DPQ section 3.2, appendix A): columns by descending
- * diag H inside each group, groups by descending key, so that what matters is
- * quantized first and scales still belong to neighbouring columns. Also full
- * reordering (GPTQ's act-order) and none.
+ * Group-aware reordering (DPQ section 3.2, appendix A): columns by descending diag H inside each group,
+ * groups by descending key, so that what matters is quantized first and scales still belong to neighbouring
+ * columns. Also full reordering (GPTQ's act-order) and none.
  */
 #include "base/error.h"
 #include "base/option.h"

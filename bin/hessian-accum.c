@@ -63,7 +63,8 @@ static void of_model(const struct settings *set, struct filter *f)
 		windows_ctx(set->cut.ctx, config.positions));
 
 	if (windows.modalities > 1)
-		die("%s: /modality: holds other tokens than text; Hessians by modality are not made yet", set->tokens);
+		die("%s: /modality: holds other tokens than text; Hessians by modality are not made yet",
+			set->tokens);
 	calibrate_check(&config, &set->layers, input_name(f->in));
 	config.compute_type = set->compute_type;
 	windows_shard(&windows, set->cut.shard, set->cut.shards);

@@ -4,10 +4,9 @@
  *
  *	p(id) ∝ exp(logit / temperature), BOS and EOS excluded
  *
- * Sequences of --ctx ids that begin with BOS; what follows it goes to the
- * tokens file, one sequence after the other, so that eval-ppl --convention bos
- * with the same --ctx sees each as it was drawn. Calibration and test data
- * where there is no corpus.
+ * Sequences of --ctx ids that begin with BOS; what follows it goes to the tokens file, one sequence after
+ * the other, so that eval-ppl --convention bos with the same --ctx sees each as it was drawn. Calibration
+ * and test data where there is no corpus.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +81,7 @@ int main(int argc, char *argv[])
 	config.rows = 1;	/* of each sequence, token by token */
 	if (config.bos < 0)
 		die("%s: /config: names no bos_token_id to begin with", image_name(image));
-	sample_tokens(image, &config, windows_ctx(ctx, config.positions), temperature, seed, n,
-		id);
+	sample_tokens(image, &config, windows_ctx(ctx, config.positions), temperature, seed, n, id);
 	progress_clear();
 	write_tokens(out, image, &config, n, id);
 	output_close(out);

@@ -2,9 +2,8 @@
 /*
  * tokenize -- text as token ids, without a BOS
  *
- * /tokens holds the ids, /bytes how many bytes of the text each stands for.
- * With --bytes every byte is its own id, and NUL stands as BOS, as byte-level
- * models have it.
+ * /tokens holds the ids, /bytes how many bytes of the text each stands for. With --bytes every byte is its
+ * own id, and NUL stands as BOS, as byte-level models have it.
  */
 #include <stdlib.h>
 #include <string.h>

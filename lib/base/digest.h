@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * digest.h -- SHA-256 (FIPS 180-4), by libmd
- */
+/* digest.h -- SHA-256 (FIPS 180-4), by libmd */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
 #include <stddef.h>

@@ -2,10 +2,9 @@
 /*
  * error.h -- how a tool stops and how it speaks
  *
- * Exit status: 0 done, 1 the data or the system failed, 2 wrong usage. A
- * message is one line on standard error, "TOOL: the thing: what is wrong, expected
- * what"; lower case, no full stop. A format that ends in ':' gets the
- * system's reason (errno) appended.
+ * Exit status: 0 done, 1 the data or the system failed, 2 wrong usage. A message is one line on standard
+ * error, "TOOL: the thing: what is wrong, expected what"; lower case, no full stop. A format that ends in
+ * ':' gets the system's reason (errno) appended.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -33,9 +32,8 @@ void forget_stops(void);
 void settle(void);
 
 /*
- * n elements of size bytes, zeroed, 64-byte aligned, never NULL: dies when
- * memory is short or n·size overflows. Large ones ask for huge pages.
- * Returned by free().
+ * n elements of size bytes, zeroed, 64-byte aligned, never NULL: dies when memory is short or n·size
+ * overflows. Large ones ask for huge pages. Returned by free().
  */
 void *xalloc(size_t n, size_t size);
 /* realloc() to n elements of size bytes; dies where there is no memory */

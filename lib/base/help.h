@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * help.h -- what --help prints of a tool and its options
- */
+/* help.h -- what --help prints of a tool and its options */
 #ifndef BASE_HELP_H
 #define BASE_HELP_H
 #include "base/option.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * history.h -- the line that says how a result was made
- */
+/* history.h -- the line that says how a result was made */
 #ifndef BASE_HISTORY_H
 #define BASE_HISTORY_H
 #include "base/option.h"

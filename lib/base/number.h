@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * number.h -- numbers in option values: plain decimal, nothing before them
- */
+/* number.h -- numbers in option values: plain decimal, nothing before them */
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 #include <stddef.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * progress.h -- one line on a terminal for long work; silent elsewhere and under -q
- */
+/* progress.h -- one line on a terminal for long work; silent elsewhere and under -q */
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H
 #include <stddef.h>

@@ -13,32 +13,24 @@ void selection_add(struct selection *s, const char *text)
 	s->pattern[s->n++] = (struct selection_pattern){ text, glob + (*glob == '/'), exclude };
 }
 
-/* Whether a pattern of the kind matches; *any: whether there is one. */
-static bool matches(const struct selection *s, const char *path, bool exclude, bool *any)
+/* Whether a pattern of the kind matches; path NULL: whether there is one. */
+static bool matches(const struct selection *s, const char *path, bool exclude)
 {
-	bool match = false;
-
-	*any = false;
 	for (size_t i = 0; i < s->n; i++)
-		if (s->pattern[i].exclude == exclude) {
-			*any = true;
-			match |= !fnmatch(s->pattern[i].glob, path + (*path == '/'), 0);
-		}
-	return match;
+		if (s->pattern[i].exclude == exclude &&
+		    (!path || !fnmatch(s->pattern[i].glob, path + (*path == '/'), 0)))
+			return true;
+	return false;
 }
 
 bool selection_names(const struct selection *s, const char *path)
 {
-	bool any;
-
-	return matches(s, path, false, &any);
+	return matches(s, path, false);
 }
 
 bool selection_has(const struct selection *s, const char *path)
 {
-	bool any;
-
-	return !matches(s, path, true, &any) && (matches(s, path, false, &any) || !any);
+	return !matches(s, path, true) && (matches(s, path, false) || !matches(s, NULL, false));
 }
 
 const char *selection_text(const struct selection *s)

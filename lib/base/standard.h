@@ -2,9 +2,8 @@
 /*
  * standard.h -- standard input, output and error that may have been closed by whoever started the tool
  *
- * Before main() a closed descriptor 0, 1 or 2 is opened on the root folder, which
- * can be neither read nor written: no file that is opened later takes its place,
- * and what is written there fails.
+ * Before main() a closed descriptor 0, 1 or 2 is opened on the root folder, which can be neither read nor
+ * written: no file that is opened later takes its place, and what is written there fails.
  */
 #ifndef BASE_STANDARD_H
 #define BASE_STANDARD_H

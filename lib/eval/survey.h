@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * survey.h -- what the linear layers of a model are like, or their inputs by a Hessian file, a row each
- */
+/* survey.h -- what the linear layers of a model are like, or their inputs by a Hessian file, a row each */
 #ifndef EVAL_SURVEY_H
 #define EVAL_SURVEY_H
 #include "base/selection.h"

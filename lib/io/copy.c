@@ -2,10 +2,9 @@
 /*
  * copy.c -- what a result takes over from an input: histories, objects a tool leaves alone; see image.h
  *
- * Objects are copied member by member, so that some can be left out or have been
- * written already. What has several names within a part keeps them; what an
- * earlier part has too (a tied head) becomes a link in a file, and a copy with
- * the attribute tied_to on a stream.
+ * Objects are copied member by member, so that some can be left out or have been written already. What has
+ * several names within a part keeps them; what an earlier part has too (a tied head) becomes a link in a
+ * file, and a copy with the attribute tied_to on a stream.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -306,8 +306,7 @@ bool image_find(const struct image *from, const char *path, enum tensor_type typ
 			image->name, path);
 	t->type = type_in_memory(stored, type);
 	if (t->type == TENSOR_ANY)
-		die("%s: %s: is %s, expected %s", image->name, path, tensor_name(stored),
-			tensor_name(type));
+		die("%s: %s: is %s, expected %s", image->name, path, tensor_name(stored), tensor_name(type));
 	if (H5Pget_layout(pl) == H5D_VIRTUAL || H5Pget_external_count(pl) > 0)
 		die("%s: %s: is stored in other files, expected data in this one", image->name, path);
 	read_shape(image, path, ds, rank, dim, t);

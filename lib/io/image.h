@@ -2,10 +2,9 @@
 /*
  * image.h -- HDF5 trees as files and as streams of images
  *
- * On disk a tree is one HDF5 file. On a pipe it is a sequence of small HDF5
- * files ("images"), each a part of the tree; the length in its superblock says
- * where it ends, and the root attributes `part` and `parts` number it. A reader
- * sees parts in both cases: a file is cut by its layout. A tool is a loop
+ * On disk a tree is one HDF5 file. On a pipe it is a sequence of small HDF5 files ("images"), each a part
+ * of the tree; the length in its superblock says where it ends, and the root attributes `part` and `parts`
+ * number it. A reader sees parts in both cases: a file is cut by its layout. A tool is a loop
  *
  *	struct input *in = input_open(path, model_layout, "model");
  *	struct output *out = output_open(path, "model");
@@ -35,11 +34,10 @@ struct input;
 struct output;
 
 /*
- * How a file is cut into parts: patterns of paths (pattern.h) in the order of
- * the stream, NULL-terminated. "/model/layers/#" makes a part of each numbered
- * child, in natural order; "*", last, is everything else. Part 0 is always the
- * root: its attributes and its datasets. `config` is the text of /config or
- * NULL; a layout function returns NULL if one part holds everything.
+ * How a file is cut into parts: patterns of paths (pattern.h) in the order of the stream, NULL-terminated.
+ * "/model/layers/#" makes a part of each numbered child, in natural order; "*", last, is everything else.
+ * Part 0 is always the root: its attributes and its datasets. `config` is the text of /config or NULL; a
+ * layout function returns NULL if one part holds everything.
  */
 typedef const char *const *image_layout(const char *config);
 
@@ -76,10 +74,9 @@ char *image_text(const struct image *image, const char *path, const char *name);
 double image_number(const struct image *image, const char *path, const char *name, double otherwise);
 
 /*
- * A dataset as a borrowed view; no copy where type and layout allow. type: the
- * type that is expected; TENSOR_ANY takes f32, f16, bf16 or an integer type as
- * it is stored; otherwise the data must be of that type (f64, big-endian or
- * chunked data is converted; a float in place of an integer is an error). rank:
+ * A dataset as a borrowed view; no copy where type and layout allow. type: the type that is expected;
+ * TENSOR_ANY takes f32, f16, bf16 or an integer type as it is stored; otherwise the data must be of that
+ * type (f64, big-endian or chunked data is converted; a float in place of an integer is an error). rank:
  * the number of dimensions, -1 for any; dim: extents, 0 for any; NULL: any.
  */
 struct tensor image_tensor(const struct image *image, const char *path, enum tensor_type type,

@@ -2,10 +2,9 @@
 /*
  * input.c -- trees from files and streams, part by part; see image.h
  *
- * Every image is read from memory: one from a pipe in a buffer, which grows as
- * bytes arrive and not by what a header promises; a file in a read-only mapping;
- * a large image from a pipe in a mapped temporary file. What an image holds is
- * read in image.c.
+ * Every image is read from memory: one from a pipe in a buffer, which grows as bytes arrive and not by what
+ * a header promises; a file in a read-only mapping; a large image from a pipe in a mapped temporary file.
+ * What an image holds is read in image.c.
  */
 #include <math.h>
 #include <stdint.h>

@@ -2,10 +2,9 @@
 /*
  * output.c -- a result as a stream of images or as one file; see image.h and output.h
  *
- * HDF5 writes to memory in both cases: to an image, which is then written to the
- * pipe, or to a mapped file, so that no write inside the library can fail, which
- * it does not always survive. A file has a temporary name until it is whole
- * (base/replace.h). A descriptor of a regular file that is at its start gets one
+ * HDF5 writes to memory in both cases: to an image, which is then written to the pipe, or to a mapped file,
+ * so that no write inside the library can fail, which it does not always survive. A file has a temporary
+ * name until it is whole (base/replace.h). A descriptor of a regular file that is at its start gets one
  * file too, which is written in place.
  */
 #include "io/output.h"

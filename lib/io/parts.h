@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * parts.h -- how a whole file is cut into the parts of a stream
- */
+/* parts.h -- how a whole file is cut into the parts of a stream */
 #ifndef IO_PARTS_H
 #define IO_PARTS_H
 #include <stddef.h>

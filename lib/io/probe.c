@@ -5,11 +5,10 @@
  * A damaged image can make the library crash, write outside its memory, or loop
  * without end (docs/robustness.md lists what was found). Two checks prevent it:
  *
- * Strings of variable length are checked in the bytes of the image. A string is
- * a reference (its length, and where it is in a heap) and an object of that
- * heap; the library allocates the length of the reference and copies that of the
- * object, so the two are compared here. A conversion that changes nothing gets
- * the bytes of a reference out of the library.
+ * Strings of variable length are checked in the bytes of the image. A string is a reference (its length,
+ * and where it is in a heap) and an object of that heap; the library allocates the length of the reference
+ * and copies that of the object, so the two are compared here. A conversion that changes nothing gets the
+ * bytes of a reference out of the library.
  *
  * For the rest, a child process makes the calls first that reading the image
  * will make, on everything but large tables of numbers.

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * probe.h -- whether the HDF5 library survives an image
- */
+/* probe.h -- whether the HDF5 library survives an image */
 #ifndef IO_PROBE_H
 #define IO_PROBE_H
 #include "io/tree.h"

@@ -307,8 +307,7 @@ struct tensor safetensors_tensor(struct safetensors *s, const char *name)
 	if (!e->dtype || e->dtype->type == TENSOR_ANY)
 		die("%s: %s: is stored as %s, expected F32, F16 or BF16", f->path, name, e->dtype_name);
 	if (e->rank > TENSOR_RANK)
-		die("%s: %s: has %zu dimensions, expected at most %d", f->path, name, e->rank,
-			TENSOR_RANK);
+		die("%s: %s: has %zu dimensions, expected at most %d", f->path, name, e->rank, TENSOR_RANK);
 	if ((uintptr_t)data % e->dtype->size) {
 		data = xalloc(e->end - e->begin, 1);
 		memcpy(data, f->map + e->begin, e->end - e->begin);

@@ -2,15 +2,13 @@
 /*
  * safetensors.h -- read-only view of the tensors of a Hugging Face folder
  *
- * A folder holds `model.safetensors`, or shards named by the `weight_map` of
- * `model.safetensors.index.json` (the single file wins, as in transformers).
- * A file is a little-endian 64-bit header length, a JSON header
+ * A folder holds `model.safetensors`, or shards named by the `weight_map` of `model.safetensors.index.json`
+ * (the single file wins, as in transformers). A file is a little-endian 64-bit header length, a JSON header
  *
  *	{"name": {"dtype": "F32", "shape": [m, n], "data_offsets": [begin, end]}, ...}
  *
- * and the data, offsets counted from the header's end, without holes or
- * overlap. Files are mapped; everything in the header is checked when the
- * folder is opened, so that a view never leaves the map.
+ * and the data, offsets counted from the header's end, without holes or overlap. Files are mapped;
+ * everything in the header is checked when the folder is opened, so that a view never leaves the map.
  *
  * Source: https://github.com/huggingface/safetensors, README "Format".
  */
@@ -38,10 +36,9 @@ const char *safetensors_file(const struct safetensors *s, const char *name);
 struct tensor safetensors_describe(const struct safetensors *s, const char *name);
 
 /*
- * The tensor of that name: F32, F16 or BF16 (others are refused by name), rank
- * at most TENSOR_RANK. A view of the map, or a copy where the file is not
- * aligned to the elements; valid until safetensors_release() or _close().
- * Dies if there is no such tensor.
+ * The tensor of that name: F32, F16 or BF16 (others are refused by name), rank at most TENSOR_RANK. A view
+ * of the map, or a copy where the file is not aligned to the elements; valid until safetensors_release() or
+ * _close(). Dies if there is no such tensor.
  */
 struct tensor safetensors_tensor(struct safetensors *s, const char *name);
 

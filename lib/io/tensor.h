@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * tensor.h -- a typed n-d view, row-major, of memory that someone else owns
- */
+/* tensor.h -- a typed n-d view, row-major, of memory that someone else owns */
 #ifndef IO_TENSOR_H
 #define IO_TENSOR_H
 #include <stddef.h>

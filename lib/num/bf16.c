@@ -2,10 +2,9 @@
 /*
  * bf16.c -- products of bfloat16 matrices; see bf16.h
  *
- * With AVX-512, a tile of the result is cut along k into blocks of STEPS
- * lanes of 32 bits: pairs of numbers where the processor multiplies pairs, else
- * numbers widened to float. A panel of the right side, [STEPS][PANEL_N], stays
- * in the first cache while those of the left side stream past it, and a piece
+ * With AVX-512, a tile of the result is cut along k into blocks of STEPS lanes of 32 bits: pairs of numbers
+ * where the processor multiplies pairs, else numbers widened to float. A panel of the right side,
+ * [STEPS][PANEL_N], stays in the first cache while those of the left side stream past it, and a piece
  * PANEL_M × PANEL_N of the result is summed in registers.
  */
 #include "num/bf16.h"

@@ -2,10 +2,9 @@
 /*
  * bf16.h -- products of bfloat16 matrices, their sums in float
  *
- * A product of two bf16 numbers is exact in float; only the sums round. They are
- * made by the processor's dot product of pairs (AVX512_BF16), by AVX-512 on widened
- * numbers, or by BLAS on them. These differ in the order of a sum, and the dot
- * product takes what is below 2^-126 for zero:
+ * A product of two bf16 numbers is exact in float; only the sums round. They are made by the processor's
+ * dot product of pairs (AVX512_BF16), by AVX-512 on widened numbers, or by BLAS on them. These differ in
+ * the order of a sum, and the dot product takes what is below 2^-126 for zero:
  *
  *	|y - x wᵀ| ≤ 2 (k + 2) 2^-24 Σ |x| |w| + k 2^-126 (1 + max |x| + max |w|)
  *
@@ -34,9 +33,8 @@ void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float
 	const uint16_t x[m][k], const uint32_t packed[], const float *bias, bool add);
 
 /*
- * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of rows: the product of a
- * block in float, the sum over blocks in double and in their order. By pairs
- * where they are the quicker (base/cpu.h).
+ * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of rows: the product of a block in float, the sum over
+ * blocks in double and in their order. By pairs where they are the quicker (base/cpu.h).
  */
 void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n]);
 #endif

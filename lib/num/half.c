@@ -2,9 +2,8 @@
 /*
  * half.c -- see half.h
  *
- * On the bits, without branches, so that the compiler makes vectors of it: the
- * exponent is moved by an integer addition, subnormals go through a float
- * addition whose last place is the half's smallest step.
+ * On the bits, without branches, so that the compiler makes vectors of it: the exponent is moved by an
+ * integer addition, subnormals go through a float addition whose last place is the half's smallest step.
  */
 #include "num/half.h"
 #include <string.h>
@@ -101,7 +100,7 @@ static bool few_finite(size_t n, const void *x, enum half_type type)
 bool half_finite(size_t n, const void *x, enum half_type type)
 {
 	enum { AT_ONCE = 1 << 16 };
-	const size_t bytes = type == HALF_NONE ? 4 : 2, pieces = (n + AT_ONCE - 1) / AT_ONCE;
+	const size_t bytes = half_size(type), pieces = (n + AT_ONCE - 1) / AT_ONCE;
 	int bad = 0;
 
 	#pragma omp parallel for num_threads(threads) schedule(static) reduction(|:bad) if (pieces > 8)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * half.h -- f32 from and to the 16-bit types of model files
- */
+/* half.h -- f32 from and to the 16-bit types of model files */
 #ifndef NUM_HALF_H
 #define NUM_HALF_H
 #include <stdbool.h>

@@ -2,14 +2,12 @@
 /*
  * encode.c -- from a text to ids: added tokens, steps, BPE of each word; see encode.h
  *
- * BPE merges the pair of neighbours whose merge has the lowest rank, the leftmost
- * of several, until no pair has a merge. A heap holds the candidates by rank and
- * place; one whose pair has changed meanwhile is dropped when it is taken out. The
- * time is O(n log n), even for a text that cannot be cut.
+ * BPE merges the pair of neighbours whose merge has the lowest rank, the leftmost of several, until no pair
+ * has a merge. A heap holds the candidates by rank and place; one whose pair has changed meanwhile is
+ * dropped when it is taken out. The time is O(n log n), even for a text that cannot be cut.
  *
- * Such tokenizers often have no words: a whole text is one. It is cut between two
- * characters that no merge joins, so the ids are the same, and each stretch is
- * short.
+ * Such tokenizers often have no words: a whole text is one. It is cut between two characters that no merge
+ * joins, so the ids are the same, and each stretch is short.
  */
 #include "text/encode.h"
 #include <stdlib.h>

@@ -6,8 +6,7 @@
  * tokens are cut out · normalizer · added tokens that are looked for in normalized
  * text are cut out · pre-tokenizer · BPE of each word.
  *
- * Source: https://github.com/huggingface/tokenizers (models/bpe,
- * tokenizer/added_vocabulary).
+ * Source: https://github.com/huggingface/tokenizers (models/bpe, tokenizer/added_vocabulary).
  */
 #ifndef TEXT_ENCODE_H
 #define TEXT_ENCODE_H

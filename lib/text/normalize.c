@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * normalize.c -- normalizers and Metaspace; see normalize.h
- */
+/* normalize.c -- normalizers and Metaspace; see normalize.h */
 #include "text/normalize.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,9 @@
 /*
  * normalize.h -- steps that rewrite a text before it is cut into tokens
  *
- * Internal to lib/text. Every byte has a weight, the number of bytes of the
- * original text that it stands for, so that the length of a token is known
- * whatever the steps have done: inserted bytes weigh 0, and the first byte of a
- * replacement weighs as much as all that it replaces.
+ * Internal to lib/text. Every byte has a weight, the number of bytes of the original text that it stands
+ * for, so that the length of a token is known whatever the steps have done: inserted bytes weigh 0, and the
+ * first byte of a replacement weighs as much as all that it replaces.
  *
  * Source: https://github.com/huggingface/tokenizers (normalizers/prepend,
  * normalizers/replace, pre_tokenizers/metaspace).
@@ -43,10 +42,9 @@ void weighted_copy(struct weighted *b, const struct weighted *from, size_t begin
 void weighted_free(struct weighted *b);
 
 /*
- * Kinds of step. They change b and use spare as workspace. first: b is the start
- * of the whole text. prepend puts `to` before a text that is not empty. replace
- * puts `to` in place of each `from`. metaspace replaces, and then prepends if the
- * scheme says so and the text does not start with `to`.
+ * Kinds of step. They change b and use spare as workspace. first: b is the start of the whole text. prepend
+ * puts `to` before a text that is not empty. replace puts `to` in place of each `from`. metaspace replaces,
+ * and then prepends if the scheme says so and the text does not start with `to`.
  */
 void step_prepend(const struct step *s, struct weighted *b, struct weighted *spare, bool first);
 void step_replace(const struct step *s, struct weighted *b, struct weighted *spare, bool first);

@@ -2,8 +2,7 @@
 /*
  * tokenizer.c -- reading tokenizer.json; see tokenizer.h
  *
- * It fills struct tokenizer (encode.h), which encode.c runs. A part of an unknown
- * type is refused, by name.
+ * It fills struct tokenizer (encode.h), which encode.c runs. A part of an unknown type is refused, by name.
  *
  * Source: https://github.com/huggingface/tokenizers (the serialization of each part).
  */

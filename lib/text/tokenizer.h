@@ -30,13 +30,11 @@ struct tokenizer *tokenizer_read(const char *name, const char *json);
 void tokenizer_close(struct tokenizer *t);
 
 /*
- * Ids of n bytes of text. special: added tokens that are marked special ("<s>")
- * are recognized in it; otherwise they are plain text. Other added tokens are
- * always recognized. White space that belongs to one (lstrip, rstrip) is counted
- * once; the library may count it twice. A byte that is not part of valid UTF-8 is
- * a character by itself: a byte token with byte fallback, otherwise unknown. Dies
- * on a character without a token where there is no unknown token, and on a token
- * that stands for more than 65535 bytes of text.
+ * Ids of n bytes of text. special: added tokens that are marked special ("<s>") are recognized in it;
+ * otherwise they are plain text. Other added tokens are always recognized. White space that belongs to one
+ * (lstrip, rstrip) is counted once; the library may count it twice. A byte that is not part of valid UTF-8
+ * is a character by itself: a byte token with byte fallback, otherwise unknown. Dies on a character without
+ * a token where there is no unknown token, and on a token that stands for more than 65535 bytes of text.
  */
 struct encoding tokenizer_encode(const struct tokenizer *t, size_t n, const char text[n], bool special);
 void encoding_free(struct encoding *e);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * vocabulary.c -- hash tables of tokens, merges and seams; see vocabulary.h
- */
+/* vocabulary.c -- hash tables of tokens, merges and seams; see vocabulary.h */
 #include "text/vocabulary.h"
 #include <string.h>
 #include "base/error.h"
