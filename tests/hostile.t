@@ -263,9 +263,10 @@ refused minus-position '/position: token 0 has -1, a number from 0 to' of_tokens
 refused three-positions '/position: has 3 numbers a token' of_tokens
 refused far-position '/position: a token is at position 1048577, the model has' of_tokens
 refused few-positions '/position: one number a token expected' of_tokens
-refused large-index '/index: token 63 has 64, a number from 0 to 63' of_tokens
+refused large-index '/index: token 63 has 64, ' of_tokens
 refused long-index '/index: a sequence of 64 tokens was reordered and must fit into one window: --ctx 65' of_tokens
-no 'an index of two tokens' 1 'twice-index.h5: /index: two tokens of one sequence have index 2' eval-ppl -q --tokens twice-index.h5 --ctx 9 model.h5
+refused twice-index '/index: token 3 has 2, expected each number from 0 to 7 once in its sequence' of_tokens
+no 'a limit within a reordered sequence' 1 'long-index.h5: /index: --limit ends within the first sequence' eval-ppl -q --tokens long-index.h5 --limit 9 --ctx 65 model.h5
 refused real-modality '/modality: is f64' of_tokens
 refused few-modalities '/modality: has shape' of_tokens
 refused images '/images: models here read tokens only' of_tokens

@@ -69,6 +69,9 @@ done
 eval-ppl -q --ctx 40 --convention bos --tokens all.h5 --limit 44 "$model" >x
 is 'a limit within a sequence' "$(value tokens x)" 44
 
+eval-ppl -q --ctx 40 --convention bos --tokens by-index.h5 --limit 44 "$model" >x
+is '... of a reordered one: all of it or nothing' "$(value tokens x)" 28
+
 # Inputs rounded under a scale a modality: those of one modality alone are a scale a tensor.
 model=$top/tests/ref/llama-gqa.h5
 dpq-run -q --compensate none --group channel --storage int8 "$model" -o q.h5

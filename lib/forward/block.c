@@ -157,10 +157,10 @@ static void place_row(const struct block *b, const struct work *w, size_t positi
 
 	for (int i = 0; i < 2; i++) {
 		const struct norm *norm = &b->head_norm[i];
-		float (*x)[norm->n] = (float (*)[norm->n])(row + (i ? q : 0));
+		float *x = row + (i ? q : 0);
 
 		if (norm->n)
-			norm_apply(norm, (i ? kv : q) / norm->n, x, (const float (*)[norm->n])x);
+			norm_apply(norm, (i ? kv : q) / norm->n, (float (*)[norm->n])x, (const float (*)[norm->n])x);
 	}
 	if (s->arch->position_kind == POSITION_ROPE)
 		rope_turn(&w->rope, position, s->heads + s->kv_heads, d, (float (*)[d])row);

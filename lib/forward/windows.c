@@ -47,13 +47,6 @@ struct cut {
 	struct windows w;
 };
 
-static int by_index(const void *a, const void *b)
-{
-	const int32_t *x = a, *y = b;
-
-	return (x[0] > y[0]) - (x[0] < y[0]);
-}
-
 /* A window of a BOS, if it has one, and tokens `from` on. */
 struct window { size_t row, length, bos, from; };
 
@@ -67,18 +60,13 @@ static void set_target(struct cut *k, const struct window *v, size_t place, size
 /* The targets of a window whose tokens were reordered: those of the next index. */
 static void targets_by_index(struct cut *k, const struct window *v)
 {
-	int32_t (*order)[2] = xalloc(v->length, sizeof *order);	/* index, place */
+	size_t *place = xalloc(v->length, sizeof *place);
 
 	for (size_t p = 0; p < v->length; p++)
-		order[p][0] = k->w.index[v->row + p], order[p][1] = (int32_t)p;
-	qsort(order, v->length, sizeof *order, by_index);
-	for (size_t i = 0; i + 1 < v->length; i++) {
-		if (order[i][0] == order[i + 1][0])
-			die("%s: /index: two tokens of one sequence have index %d", k->name, order[i][0]);
-		if (order[i][0] + 1 == order[i + 1][0])
-			set_target(k, v, (size_t)order[i][1], (size_t)order[i + 1][1]);
-	}
-	free(order);
+		place[(size_t)k->w.index[v->row + p] + v->bos] = p;
+	for (size_t i = 0; i + 1 < v->length; i++)
+		set_target(k, v, place[i], place[i + 1]);
+	free(place);
 }
 
 /* Positions, indices and modalities. */
@@ -86,10 +74,7 @@ static void place_tokens(struct cut *k, const struct window *v)
 {
 	const struct tokens *t = k->t;
 	struct windows *w = &k->w;
-	int32_t lowest = INT32_MAX;
 
-	for (size_t i = v->from; t->index && i < v->from + v->length - v->bos; i++)
-		lowest = t->index[i] < lowest ? t->index[i] : lowest;
 	for (size_t p = 0; p < v->length; p++) {
 		const bool bos = p < v->bos;
 		size_t row = v->row + p, i = v->from + p - v->bos;
@@ -97,11 +82,11 @@ static void place_tokens(struct cut *k, const struct window *v)
 		if (w->modality)
 			w->modality[row] = bos ? 0 : t->modality[i];
 		if (w->index)
-			w->index[row] = bos ? lowest - 1 : t->index[i];
+			w->index[row] = bos ? -1 : t->index[i];
 		if (w->position && bos)
 			w->position[row] = 0;
 		else if (w->position)	/* where the file has none: the place before the tokens were reordered */
-			w->position[row] = (t->position ? t->position[i] : t->index[i] - lowest) + (int32_t)v->bos;
+			w->position[row] = (t->position ? t->position[i] : t->index[i]) + (int32_t)v->bos;
 	}
 }
 

@@ -37,9 +37,9 @@ enum { WINDOWS_LONGEST = 1 << 24 };
 /* ctx, or if it is 0 the model's, at most 2048; warns where it exceeds the model's. */
 size_t windows_ctx(size_t ctx, size_t positions);
 /*
- * Dies when the tokens do not fill one window, the convention needs a BOS that the file does not name, a sequence that
- * was reordered (/index) does not fit into one window, or two of its tokens have one index. A BOS that the convention
- * puts before a text is at position 0, is seen by all, has the modality of text, and moves the others' positions by one.
+ * Dies when the tokens do not fill one window, the convention needs a BOS that the file does not name, or a
+ * sequence that was reordered (/index) does not fit into one window. A BOS that the convention puts before a
+ * text is at position 0, is seen by all, has the modality of text, and moves the others' positions by one.
  */
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx);

@@ -122,9 +122,7 @@ static struct second_moments in_files(void *arg, const char *layer, size_t n, bo
 	struct second_moments y = { 0 };
 	struct tensor order;
 
-	if (f->order && !find(f->order, layer, "order", TENSOR_I32, 1, &n, &order))
-		die("%s: %s/order: is missing", image_name(f->order), layer);
-	if (f->order)
+	if (f->order && find(f->order, layer, "order", TENSOR_I32, 1, &n, &order))
 		y.order = order.data;
 	if (f->hessian && (must || hessian_there(f->hessian, layer))) {
 		const struct hessian h = hessian_find(f->hessian, layer, n);

@@ -229,7 +229,7 @@ static void check_there(const struct place *g, const struct member *m, int form)
 	const bool may = !m->there || m->there(g->l);
 
 	if (m->role == MEMBER_REFUSED && stands(g, m) &&
-			(member_is_dataset(m) || image_number(g->image, g->path, m->name, 0) > 1))
+			(member_is_dataset(m) || image_number(g->image, g->path, m->name, 1) != 1))
 		refuse(g, m, "is not supported here");
 	if (!(m->forms & form))
 		return;

@@ -44,6 +44,28 @@ static void read_sequences(const struct image *image, struct tokens *y)
 			die("%s: /sequence: sequence %zu has no tokens", image_name(image), i);
 }
 
+/* The index of each sequence must be its places, 0 to its length - 1, in some order. */
+static void check_index(const struct image *image, const struct tokens *y)
+{
+	bool *seen = xalloc(y->n, sizeof *seen);
+	size_t sequences = y->sequences ? y->sequences : 1;
+
+	for (size_t s = 0; y->index && s < sequences; s++) {
+		size_t first = y->sequences ? (size_t)y->sequence[s] : 0;
+		size_t end = y->sequences ? (size_t)y->sequence[s + 1] : y->n;
+
+		for (size_t i = first; i < end; i++) {
+			size_t at = first + (size_t)y->index[i];
+
+			if (at >= end || seen[at])
+				die("%s: /index: token %zu has %d, expected each number from 0 to %zu once in its sequence",
+					image_name(image), i, y->index[i], end - first - 1);
+			seen[at] = true;
+		}
+	}
+	free(seen);
+}
+
 /* Where each token stands, as far as the file says so. */
 static void read_place(const struct image *image, struct tokens *y)
 {
@@ -54,16 +76,21 @@ static void read_place(const struct image *image, struct tokens *y)
 	read_sequences(image, y);
 	y->position = read_places(image, "/position", y->n, PLACES);
 	y->index = read_places(image, "/index", y->n, y->n);
+	check_index(image, y);
 	if (image_find(image, "/modality", TENSOR_U8, 1, &y->n, &t))
 		y->modality = t.data;
 }
 
-/* The first n tokens only. */
-static void cut(struct tokens *y, size_t n)
+/* The first n tokens only; of a reordered sequence all or none. */
+static void cut(const struct image *image, struct tokens *y, size_t n)
 {
-	y->n = n;
 	while (y->sequences && (size_t)y->sequence[y->sequences - 1] >= n)
 		y->sequences--;
+	if (y->index && y->sequences && (size_t)y->sequence[y->sequences] > n)
+		n = (size_t)y->sequence[--y->sequences];
+	if (y->index && (!n || !y->sequence))
+		die("%s: /index: --limit ends within the first sequence, which was reordered", image_name(image));
+	y->n = n;
 }
 
 static void check_maker(const struct image *image, const struct image *part, size_t ours, size_t vocab, bool force)
@@ -120,7 +147,7 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 	if (image_find(image, "/bytes", TENSOR_U16, 1, &y.n, &b))
 		y.bytes = b.data;
 	if (limit && limit < y.n)
-		cut(&y, limit);
+		cut(image, &y, limit);
 	for (size_t i = 0; vocab && i < y.n; i++)
 		if (y.id[i] < 0 || (size_t)y.id[i] >= vocab)
 			die("%s: /tokens: id %d at %zu is not in the model's vocabulary of %zu: made by another tokenizer",

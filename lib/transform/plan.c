@@ -26,6 +26,7 @@ struct plan_line {
 struct plan_method {
 	bool *match;			/* [lines] the lines that match its layers */
 	struct method *method;
+	struct option_idle idle[METHOD_IDLE];	/* under the options and these lines */
 };
 
 /* Messages are about the line, until error_about(NULL). */
@@ -74,6 +75,15 @@ static void set(const struct setting *s)
 	option_set(s->row, flag && !yes ? NULL : s->value);
 }
 
+/* A setting of the line, or NULL. */
+static struct setting *setting_of(const struct plan_line *l, const char *option)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->setting[i].row->name, option))
+			return &l->setting[i];
+	return NULL;
+}
+
 /* "option=value", or "keep". */
 static void add_word(struct plan_line *l, char *word, const struct option_row *rows,
 	const struct option_row *all)
@@ -82,7 +92,7 @@ static void add_word(struct plan_line *l, char *word, const struct option_row *r
 	struct setting s = { 0 };
 
 	if (l->keep || (!strcmp(word, "keep") && l->n))
-		misuse("keep stands alone");
+		misuse("keep takes no option=value beside it");
 	if (!strcmp(word, "keep")) {
 		l->keep = true;
 		return;
@@ -94,6 +104,8 @@ static void add_word(struct plan_line *l, char *word, const struct option_row *r
 	s.value = value;
 	if (!s.row)
 		refuse(rows, all, word);
+	if (setting_of(l, word))
+		misuse("%s: is there twice in one line", word);
 	set(&s);
 	method_hint(s.row);
 	l->setting = xgrow(l->setting, l->n + 1, sizeof *l->setting);
@@ -141,23 +153,11 @@ static void note_lines(const struct plan *p)
 	free(all);
 }
 
-/* A setting of the line, or NULL. */
-static struct setting *setting_of(const struct plan_line *l, const char *option)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (!strcmp(l->setting[i].row->name, option))
-			return &l->setting[i];
-	return NULL;
-}
-
-/*
- * Options of the command line that change nothing: with a plan, those that change nothing for the same reason
- * under each of its lines. Lines together take no reason back that each leaves.
- */
-static void warn_idle(struct plan *p)
+/* Options that change nothing for the same reason on the command line alone and under each line of the plan. */
+static void idle_by_lines(struct plan *p, struct option_idle idle[METHOD_IDLE])
 {
 	const struct method_options said = *p->options;
-	struct option_idle idle[METHOD_IDLE], row[METHOD_IDLE];
+	struct option_idle row[METHOD_IDLE];
 
 	method_idle(&said, option_given("act-mode"), idle);
 	for (size_t i = 0; i < p->n; i++) {
@@ -168,6 +168,17 @@ static void warn_idle(struct plan *p)
 			idle[k].idle &= row[k].idle;
 		*p->options = said;
 	}
+}
+
+void plan_warn(struct plan *p, bool known)
+{
+	struct option_idle idle[METHOD_IDLE];
+	bool any = false;
+
+	idle_by_lines(p, idle);
+	for (size_t i = 0; known && i < p->methods; i++)
+		for (size_t k = 0; k < METHOD_IDLE && !p->method[i].method->keep; k++, any = true)
+			idle[k].idle = p->method[i].idle[k].idle && (!any || idle[k].idle);
 	option_idle(METHOD_IDLE, idle);
 }
 
@@ -194,7 +205,6 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 		*options = said;
 		note_lines(&p);
 	}
-	warn_idle(&p);
 	if (!p.n)	/* options that do not fit together are told at once */
 		plan_default(&p);
 	return p;
@@ -229,11 +239,8 @@ static bool is_idle(const struct option_idle row[METHOD_IDLE], const char *optio
 }
 
 /* Marks settings that no later line overrides, and that change something under the others. */
-static void mark_used(const struct plan *p, const bool match[p->n], bool act_mode)
+static void mark_used(const struct plan *p, const bool match[p->n], const struct option_idle row[METHOD_IDLE])
 {
-	struct option_idle row[METHOD_IDLE];
-
-	method_idle(p->options, act_mode, row);
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t k = 0; match[i] && k < p->line[i].n; k++) {
 			struct setting *s = &p->line[i].setting[k];
@@ -245,7 +252,7 @@ static void mark_used(const struct plan *p, const bool match[p->n], bool act_mod
 		}
 }
 
-static struct method *make(struct plan *p, const bool match[p->n])
+static struct method *make(struct plan *p, const bool match[p->n], struct option_idle idle[METHOD_IDLE])
 {
 	const struct method_options said = *p->options;
 	const struct asked asked = { p, match };
@@ -262,7 +269,8 @@ static struct method *make(struct plan *p, const bool match[p->n])
 	}
 	if (!keep) {
 		*m = method_make(p->options, given_or_planned, &asked);
-		mark_used(p, match, given_or_planned(&asked, "act-mode"));
+		method_idle(p->options, given_or_planned(&asked, "act-mode"), idle);
+		mark_used(p, match, idle);
 	}
 	m->keep = keep;
 	error_about(NULL);
@@ -278,8 +286,11 @@ static const struct method *find(struct plan *p, bool *match)
 			return p->method[i].method;
 		}
 	p->method = xgrow(p->method, p->methods + 1, sizeof *p->method);
-	p->method[p->methods] = (struct plan_method){ match, make(p, match) };
-	return p->method[p->methods++].method;
+	struct plan_method *m = &p->method[p->methods++];
+
+	*m = (struct plan_method){ .match = match };
+	m->method = make(p, match, m->idle);
+	return m->method;
 }
 
 static bool matches(const struct plan_line *l, const char *layer)
@@ -311,8 +322,8 @@ void plan_check(const struct plan *p, const char *name)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (!p->line[i].seen)
-			die("%s:%zu: %s: matches no layer of %s", p->name, p->line[i].number,
-				p->line[i].glob, name);
+			die("%s:%zu: %s: matches no layer of %s (embeddings and head count where --layers "
+				"names them)", p->name, p->line[i].number, p->line[i].glob, name);
 }
 
 void plan_end(struct plan *p)

@@ -26,8 +26,7 @@ struct plan {
 
 /*
  * path NULL: there is none. rows: the options of a layer, all: of the tool, both parsed. A line that cannot
- * be read, or gives an option a value that the command line could not, is a misuse, naming it. Warns of
- * options of the command line that change nothing under the others and the plan.
+ * be read, or gives an option a value that the command line could not, is a misuse, naming it.
  */
 struct plan plan_read(const char *path, const struct option_row *rows, const struct option_row *all,
 	struct method_options *options);
@@ -39,6 +38,11 @@ const struct method *plan_default(struct plan *p);
 void plan_note(struct plan *p, const char *layer);
 /* All layers are noted: dies if a pattern matches none of them, in `name`. */
 void plan_check(const struct plan *p, const char *name);
+/*
+ * Warns of options of the command line that change nothing: under every method asked for so far, where these are
+ * known to be all of them, otherwise under each line by itself. Before the history is asked for.
+ */
+void plan_warn(struct plan *p, bool known);
 /* All methods have been asked for: warns of settings that changed nothing. */
 void plan_end(struct plan *p);
 #endif

@@ -16,7 +16,7 @@ static char *group_name(double group)
 	return group > 0 ? xformat("%g", group) : xformat("%s", group < 0 ? "tensor" : "channel");
 }
 
-/* An order that was made for groups fits no others. layer NULL: the options say how all are quantized. */
+/* A group-aware order fits only the groups that it was made for. layer NULL: the options say how all are quantized. */
 static void check_order(const struct quantize *q, const struct method *m, const char *layer)
 {
 	const struct image *order = q->files.order;
@@ -69,13 +69,26 @@ static const struct method *method_of(struct quantize *q, const char *layer)
 	return m;
 }
 
+/* What its method needs to know of a layer's inputs; dies where that is missing. */
+static struct second_moments inputs_of(const struct quantize *q, const struct method *m, const char *layer,
+	size_t in)
+{
+	struct second_moments y = q->source.find(q->source.arg, layer, in, method_needs_hessian(m));
+
+	if (!solves(m))
+		y.order = NULL;
+	else if (q->source.order_name && !y.order)
+		die("%s: %s/order: is missing", q->source.order_name, layer);
+	return y;
+}
+
 static void look_for(void *arg, const char *layer, size_t in)
 {
 	struct quantize *q = arg;
 	const struct method *m = method_of(q, layer);
 
 	if (!m->keep)
-		q->source.find(q->source.arg, layer, in, method_needs_hessian(m));
+		inputs_of(q, m, layer, in);
 }
 
 static void note(void *arg, const char *layer, size_t in)
@@ -88,13 +101,16 @@ static void note(void *arg, const char *layer, size_t in)
 
 void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
-	if (!f->config)
+	if (!f->config) {
+		plan_warn(q->plan, false);
 		return;
+	}
 	layer_each(f->config, &(struct selection){ 0 }, note, q);
 	layer_each(f->config, q->layers, note, q);
 	plan_check(q->plan, input_name(f->in));
 	if (image_parts(f->image) > f->config->blocks)	/* not some blocks by themselves */
 		layer_each(f->config, q->layers, look_for, q);
+	plan_warn(q->plan, image_parts(f->image) > f->config->blocks);
 }
 
 static float static_scale(const struct method *m, size_t n, const float absmax[n])
@@ -137,14 +153,14 @@ static void begin_layer(struct quantize *q, struct task *t, const struct image *
 	t->layer = layer_read(image, path, 0, 0);
 	if (!l->weight)
 		die("%s: %s: is quantized already, expected a plain weight", image_name(image), path);
-	t->inputs = q->source.find(q->source.arg, path, l->in, method_needs_hessian(m));
+	t->inputs = inputs_of(q, m, path, l->in);
 	if (t->inputs.hessian)
 		hessian_check(q->source.name, path, l->in, t->inputs.hessian);
 	if (m->act_mode == INPUT_STATIC_TENSOR && !t->inputs.absmax)
 		die("%s: %s/absmax: is missing", q->source.name, path);
 	scales = m->solver.group < 0 ? 1 : l->out * linear_groups(l->in, m->solver.group);
 	*y = (struct solver_layer){ .weight = l, .settings = &m->solver, .h = t->inputs.hessian };
-	y->order = solves(m) ? t->inputs.order : NULL;
+	y->order = t->inputs.order;
 	y->codes = xalloc(l->out, l->in);
 	y->scale = xalloc(scales, sizeof *y->scale);
 	y->zero = xalloc(scales, 1);
