@@ -141,8 +141,8 @@ bad '* plan=plan' 'plan: is no option of a layer'
 bad '* speed=3' 'speed: is no option, expected one of'
 bad '*/down_proj' '\*/down_proj: is followed by nothing, expected option=value or keep'
 bad '* group' "'group' is neither option=value nor keep"
-bad '* keep group=8' 'keep stands alone'
-bad '* group=8 keep' 'keep stands alone'
+bad '* keep group=8' 'keep takes no option=value beside it'
+bad '* group=8 keep' 'keep takes no option=value beside it'
 no 'no such file' 1 'nowhere: cannot open' dpq-run --plan nowhere --compensate none "$model"
 printf '* group=8\0\n' >plan
 no 'bytes that are no text' 1 'plan: holds a NUL byte' run --compensate none "$model"
@@ -156,4 +156,10 @@ run --compensate none "$model"
 dpq-run -q --compensate none --group 8 "$model" -o option.h5
 ok 'blanks, tabs, other ends of lines' same option.h5 out.h5
 
+# Where the lines of a plan leave an option of the command line without effect on every layer, it is named.
+plan '* compensate=none'
+warns 'damp under a plan that rounds' 'without effect here: .*--damp' dpq-run --plan plan --hessian hess.h5 --damp 3 "$model" -o idle.h5
+is '... and the history' "$(history idle.h5 | grep -c -- --damp)" 0
+plan '* storage=int4 storage=int8'
+no 'an option twice in one line' 2 'plan:1: storage: is there twice in one line' dpq-run --plan plan --compensate none "$model"
 done_testing

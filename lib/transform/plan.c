@@ -175,6 +175,9 @@ void plan_warn(struct plan *p, bool known)
 	struct option_idle idle[METHOD_IDLE];
 	bool any = false;
 
+	if (p->warned)
+		return;
+	p->warned = true;
 	idle_by_lines(p, idle);
 	for (size_t i = 0; known && i < p->methods; i++)
 		for (size_t k = 0; k < METHOD_IDLE && !p->method[i].method->keep; k++, any = true)
@@ -205,8 +208,10 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 		*options = said;
 		note_lines(&p);
 	}
-	if (!p.n)	/* options that do not fit together are told at once */
+	if (!p.n) {	/* options that do not fit together are told at once */
 		plan_default(&p);
+		plan_warn(&p, true);
+	}
 	return p;
 }
 

@@ -22,6 +22,7 @@ struct plan {
 	struct plan_line *line;			/* [n] */
 	size_t methods;
 	struct plan_method *method;		/* [methods] of layers asked for so far */
+	bool warned;				/* of options that change nothing */
 };
 
 /*

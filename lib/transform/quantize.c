@@ -274,7 +274,7 @@ void quantize_part(void *arg, const struct filter *f)
 		output_begin(f->out, f->image);
 		if (first && q->files.hessian && may_need_hessian(q, f))
 			output_history(f->out, "hessian", q->files.hessian);
-		if (first && q->files.order)
+		if (first && q->files.order && option_given("order"))	/* and has an effect */
 			output_history(f->out, "order", q->files.order);
 		quantize_list(q, f, &list);
 		output_rest(f->out, f->image, NULL);
