@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * plan.h -- methods of layers: what the options say, but for what a plan says of a layer
+ * plan.h -- the method of each layer: the options, overridden by the lines of a plan
  *
  * A plan is text, one line a pattern: a glob of layers, then option=value pairs
  * named as the options; # begins a comment. A later line overrides an earlier one

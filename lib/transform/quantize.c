@@ -135,7 +135,7 @@ static _Noreturn void fail(const struct quantize *q, const struct image *image, 
 		solver_text(r->status), r->index);
 }
 
-/* A layer on its way: as it was read, what is known of its inputs, and what the solver is given and gives. */
+/* A layer while it is quantized: as it was read, what is known of its inputs, and what the solver gives. */
 struct task {
 	struct layer layer;
 	const struct method *method;
@@ -256,7 +256,7 @@ static void quantize_list(struct quantize *q, const struct filter *f, const stru
 	free(path);
 }
 
-/* Layers that are still to come, and that no configuration has told of, may need what the plan says. */
+/* Without a configuration later layers are unknown; under a plan they may need the Hessian. */
 static bool may_need_hessian(struct quantize *q, const struct filter *f)
 {
 	if (!q->plan->n)
