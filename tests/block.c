@@ -88,7 +88,7 @@ static struct stack stack_of(const struct variant *v, const struct architecture 
 	return (struct stack){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM,
 		.intermediate = INNER, .blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU, .theta = 100,
 		.factor = 1, .parallel = row->residual == RESIDUAL_PARALLEL, .rotary = v->rotary,
-		.attention_scale = v->scale, .attention_cap = v->cap, .window = v->window };
+		.attention_scale = v->scale, .attention_cap = v->cap, .sliding_window = v->window };
 }
 
 static void write_random(struct output *out, const char *name, const char *member, size_t rows,
@@ -213,7 +213,7 @@ static void plain_attend(const struct stack *s, size_t p, double y[Q], const dou
 	double k[TOKENS][K], double v[TOKENS][K])
 {
 	for (size_t h = 0; h < HEADS; h++) {
-		size_t from = s->window && p + 1 > s->window ? p + 1 - s->window : 0;
+		size_t from = s->sliding_window && p + 1 > s->sliding_window ? p + 1 - s->sliding_window : 0;
 		size_t kv = h / (HEADS / KV) * DIM;
 		double weight[TOKENS], sum = 0;
 
@@ -296,7 +296,8 @@ static void blocks_are_their_rows(void **unused)
 	(void)unused;
 	for (size_t n = 0; n < VARIANTS; n++) {
 		const struct architecture row = row_of(&variants[n]);
-		const struct config c = { .stacks = 1, .blocks = 1, .stack = { stack_of(&variants[n], &row) } };
+		const struct config c = { .stacks = 1, .blocks = 1,
+			.stack = { stack_of(&variants[n], &row) } };
 		const struct stack *s = c.stack;
 		struct image *image = write_block(s);
 		struct block *b = block_read(image, &c, s, 0);

@@ -150,7 +150,8 @@ static void rows_are_whole(void **unused)
 		assert_ptr_equal(architecture_find(a->model_type, "Other"), a);
 		assert_ptr_equal(architecture_find(NULL, a->name), a);
 		assert_ptr_equal(c.arch, a);
-		assert_true(c.stacks == 1 && c.stack->arch == a && !c.stack->first && c.blocks == c.stack->blocks);
+		assert_true(c.stacks == 1 && c.stack->arch == a && !c.stack->first &&
+			c.blocks == c.stack->blocks);
 		while (a->layout[patterns])
 			patterns++;
 		assert_string_equal(a->layout[patterns - 1], "*");

@@ -162,11 +162,11 @@ no 'a block is missing' 1 'deep.h5: holds 2 blocks, the config says 3' run --tok
 no 'a block too many' 1 '^eval-ppl: shallow.h5: /model/layers/1.*the config knows 1' run --tokens t.h5 shallow.h5
 no 'another vocabulary' 1 't.h5: /tokens: made for a vocabulary of 61, vocab.h5 has 62' run --tokens t.h5 vocab.h5
 no 'no head' 1 'no-head.h5: /lm_head: is missing; a tied head' run --tokens t.h5 no-head.h5
-no 'no embeddings' 1 'no-embed.h5: /model/embed_tokens/weight: is missing; embeddings were wanted' run --tokens t.h5 no-embed.h5
+no 'no embeddings' 1 'no-embed.h5: /model/embed_tokens/weight: is missing; embeddings are expected before the blocks' run --tokens t.h5 no-embed.h5
 for f in wte wpe; do
 	cp "$top/tests/ref/gpt2.h5" no-$f.h5
 	py -c 'import h5py, sys; f = h5py.File(sys.argv[1], "r+"); del f[sys.argv[2]]' no-$f.h5 transformer/$f
-	no "no $f" 1 "no-$f.h5: /transformer/$f/weight: is missing; embeddings were wanted" run --tokens t.h5 no-$f.h5
+	no "no $f" 1 "no-$f.h5: /transformer/$f/weight: is missing; embeddings are expected before the blocks" run --tokens t.h5 no-$f.h5
 done
 no 'no weight' 1 'no-q.h5: /model/layers/1/self_attn/q_proj: ' run --tokens t.h5 no-q.h5
 no 'NaN' 1 'nan.h5: /model/layers/0/mlp/up_proj/weight: holds infinite or undefined' run --tokens t.h5 nan.h5

@@ -314,7 +314,7 @@ no 'tensor-stats: codes under another name' 1 'up_proj: has neither weight nor c
 no 'more tokens than a count holds' 1 'count: is .*, too many together with the others' hessian-accum -q many-tokens.h5 hessian.h5 -o out/r
 no 'the sum of Hessians that are not finite' 1 'nan-hessian.h5: .*not finite' hessian-accum -q nan-hessian.h5 hessian.h5 -o out/r
 refused no-bos 'add_bos is 1, but there is no bos_id' of_tokens
-refused add-five 'add_bos is 5, 0 or 1 was wanted' of_tokens
+refused add-five 'add_bos is 5, expected 0 or 1' of_tokens
 warns 'force without need' '--force-tokens .the vocabularies have one size.' eval-ppl --force-tokens --tokens tokens.h5 --ctx 8 model.h5
 is 'a name with a line in it is one row' "$(tensor-stats table.h5 | cut -f1 | sed 1d | xargs)" '/a?b?all all'
 is '... of a report, too' "$(dpq-run --compensate none table.h5 -o out/r 2>&1 | grep -c 'a?b?all')" 1

@@ -6,15 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
 
-enum { TILE_Q = 256, TILE_K = 512, DIAGONAL = 64, FEW_PRODUCTS = 1 << 20 };	/* threads only for more than that */
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
+enum { TILE_Q = 256, TILE_K = 512, DIAGONAL = 64 };
+enum { FEW_PRODUCTS = 1 << 20 };	/* threads only for more than that */
 
 /* The keys of a tile that a query sees: those of index up to `at`, less than the sliding window before it. */
 struct sight {
@@ -37,7 +34,8 @@ static bool next_run(const struct sight *g, size_t n, size_t *lo, size_t *hi)
 		for (*hi = *lo; *hi < n && sees(g, *hi); ++*hi)
 			;
 	} else {
-		int64_t from = g->window && g->at + 1 > (int64_t)g->window ? g->at + 1 - (int64_t)g->window : 0;
+		int64_t from = g->window && g->at + 1 > (int64_t)g->window ?
+			g->at + 1 - (int64_t)g->window : 0;
 
 		*lo = from > g->j + (int64_t)*lo ? least((size_t)(from - g->j), n) : *lo;
 		*hi = g->at + 1 > g->j ? least((size_t)(g->at + 1 - g->j), n) : 0;
@@ -76,7 +74,7 @@ static void cap_scores(size_t m, size_t n, float s[m][TILE_K], float cap)
 			s[t][j] = cap * tanhf(s[t][j] / cap);
 }
 
-/* Queries i .. i + m - 1 of one head on their way through the keys. */
+/* State of a tile: queries i .. i + m - 1 of one head, and what the keys so far gave. */
 struct tile {
 	const struct attention *a;
 	const struct attention_rows *r;
@@ -92,12 +90,13 @@ static void add_keys(struct tile *t, const struct attention_keys *keys, size_t f
 	const struct attention_rows *r = t->r;
 	size_t d = a->head_dim, kv = t->head / (a->heads / a->kv_heads) * d, at = t->past + t->i;
 	size_t skip = !keys->index && j > at ? j - at : 0;	/* queries before all of these keys */
-	const float *q = r->q + (t->i + skip) * r->q_stride + t->head * d, *k = keys->k + from * keys->stride + kv;
+	const float *q = r->q + (t->i + skip) * r->q_stride + t->head * d;
+	const float *k = keys->k + from * keys->stride + kv;
 	const float *v = keys->v + from * keys->stride + kv;
 	float *y = r->y + t->i * r->y_stride + t->head * d;
 
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(t->m - skip), (int)n, (int)d, (float)a->scale,
-		q, (int)r->q_stride, k, (int)keys->stride, 0, t->score[skip], TILE_K);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(t->m - skip), (int)n, (int)d,
+		(float)a->scale, q, (int)r->q_stride, k, (int)keys->stride, 0, t->score[skip], TILE_K);
 	if (a->cap > 0)
 		cap_scores(t->m - skip, n, t->score + skip, (float)a->cap);
 	for (size_t p = skip; p < t->m; p++) {
@@ -108,19 +107,22 @@ static void add_keys(struct tile *t, const struct attention_keys *keys, size_t f
 		if (t->begun && factor != 1)
 			scale(d, y + p * r->y_stride, factor);
 	}
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)(t->m - skip), (int)d, (int)n, 1, t->score[skip], TILE_K,
-		v, (int)keys->stride, t->begun ? 1 : 0, y + skip * r->y_stride, (int)r->y_stride);
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)(t->m - skip), (int)d, (int)n, 1,
+		t->score[skip], TILE_K, v, (int)keys->stride, t->begun ? 1 : 0, y + skip * r->y_stride,
+		(int)r->y_stride);
 	t->begun = true;
 }
 
-static void run_tile(const struct attention *a, const struct attention_rows *r, size_t head, size_t i, size_t m)
+static void run_tile(const struct attention *a, const struct attention_rows *r, size_t head, size_t i,
+	size_t m)
 {
 	float score[TILE_Q][TILE_K];
-	struct tile t = { .a = a, .r = r, .head = head, .i = i, .m = m, .past = r->keys[0].n + r->keys[1].n - r->n,
-		.score = score };
+	struct tile t = { .a = a, .r = r, .head = head, .i = i, .m = m,
+		.past = r->keys[0].n + r->keys[1].n - r->n, .score = score };
 	size_t at = t.past + i, all = r->keys[0].n + r->keys[1].n;
 	/* By index any query may see any key; otherwise these, and no further. */
-	size_t first = !r->index && a->sliding_window && at + 1 > a->sliding_window ? at + 1 - a->sliding_window : 0;
+	size_t first = !r->index && a->sliding_window && at + 1 > a->sliding_window ?
+		at + 1 - a->sliding_window : 0;
 	size_t end = r->index ? all : at + m, split = !r->index && m > DIAGONAL ? at : end;
 
 	for (size_t p = 0; p < m; p++)
@@ -145,12 +147,14 @@ void attention(const struct attention *a, size_t sequences, const struct attenti
 		tiles = rows[s].n > tiles * TILE_Q ? (rows[s].n + TILE_Q - 1) / TILE_Q : tiles;
 		products += heads * rows[s].n * (rows[s].keys[0].n + rows[s].keys[1].n) * a->head_dim;
 	}
-	#pragma omp parallel for num_threads(threads) schedule(dynamic) collapse(3) if (products > FEW_PRODUCTS)
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) collapse(3) \
+		if (products > FEW_PRODUCTS)
 	for (size_t s = 0; s < sequences; s++)
 		for (size_t head = 0; head < heads; head++)
 			for (size_t t = 0; t < tiles; t++)
 				if (t * TILE_Q < rows[s].n)
-					run_tile(a, &rows[s], head, t * TILE_Q, least(TILE_Q, rows[s].n - t * TILE_Q));
+					run_tile(a, &rows[s], head, t * TILE_Q,
+						least(TILE_Q, rows[s].n - t * TILE_Q));
 }
 
 struct rope rope_make(size_t positions, size_t half, const double frequency[half], bool interleaved)

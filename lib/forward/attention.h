@@ -2,7 +2,8 @@
 /*
  * attention.h -- causal attention of grouped heads, and rotary positions
  *
- *	y_p = Σ_q softmax_q(cap(scale · x_p · k_q)) v_q,   index(q) ≤ index(p), index(p) - index(q) < sliding window
+ *	y_p = Σ_q softmax_q(cap(scale · x_p · k_q)) v_q,
+ *		index(q) ≤ index(p), index(p) - index(q) < sliding window
  *	cap(s) = c tanh(s / c), or s where there is no soft-cap c
  *
  * in tiles of queries by keys with a running maximum and sum (Milakov and
@@ -36,18 +37,19 @@ struct attention_rows {
 	float *y;			/* [n] rows of heads · head_dim */
 	const float *q;			/* [n] rows of heads · head_dim */
 	const int32_t *index;		/* [n], or NULL; where it is given, keys have theirs too */
-	struct attention_keys keys[2];	/* all that the queries may see, in order; the queries' own n are the last */
+	struct attention_keys keys[2];	/* all that the queries may see, in order; their own n are the last */
 };
 void attention(const struct attention *a, size_t sequences, const struct attention_rows rows[sequences]);
 
 /* Cosines and sines of every position and frequency. */
 struct rope {
-	size_t positions, half;		/* 2 · half channels of a head are turned */
-	bool interleaved;		/* pairs are (x_2i, x_2i+1); otherwise (x_i, x_i+half), as Hugging Face's rotate_half */
+	size_t positions, half;		/* 2 · half channels of a head are rotated */
+	bool interleaved;		/* (x_2i, x_2i+1); else (x_i, x_i+half), Hugging Face's rotate_half */
 	float *cosine, *sine;		/* [positions][half] */
 };
 struct rope rope_make(size_t positions, size_t half, const double frequency[half], bool interleaved);
 void rope_free(struct rope *r);
-/* Turns the pairs of each head's first 2 · half channels by the angle of the position. */
-void rope_turn(const struct rope *r, size_t position, size_t heads, size_t head_dim, float x[heads][head_dim]);
+/* Rotates the pairs of each head's first 2 · half channels by the angle of the position. */
+void rope_turn(const struct rope *r, size_t position, size_t heads, size_t head_dim,
+	float x[heads][head_dim]);
 #endif

@@ -15,7 +15,7 @@
 struct sequence {
 	size_t first, length;		/* rows first .. first + length - 1 */
 	size_t past;			/* tokens before them, which they see: those in the cache, */
-	size_t prefix;			/* or without one rows prefix .. prefix + past - 1, which sequences may share */
+	size_t prefix;			/* or without one rows prefix .. prefix + past - 1, may be shared */
 };
 
 struct batch {

@@ -15,7 +15,8 @@ static size_t most(size_t a, size_t b)
 }
 
 /* The norm of that name below the block, or none where the architecture has no name for it. */
-static struct norm block_norm(const struct image *image, const struct stack *s, size_t index, const char *name, size_t width)
+static struct norm block_norm(const struct image *image, const struct stack *s, size_t index,
+	const char *name, size_t width)
 {
 	char *path = name ? stack_path(s, index, name) : NULL;
 	struct norm y = path ? norm_read(image, path, s, width) : (struct norm){ .n = 0 };
@@ -39,7 +40,8 @@ static void fill(struct block *b, const struct image *image, const struct stack 
 		projection_read(&b->projection[i], image, b->config, s, index, (enum projection_name)i);
 }
 
-struct block *block_read(const struct image *image, const struct config *c, const struct stack *s, size_t index)
+struct block *block_read(const struct image *image, const struct config *c, const struct stack *s,
+	size_t index)
 {
 	struct block *b = xalloc(1, sizeof *b);
 
@@ -124,7 +126,8 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 		free(frequency);
 	}
 	w.normed = xalloc(tokens, s->hidden * sizeof *w.normed);
-	w.wide = xalloc(most(tokens * qkv, piece * (s->arch->mlp_kind == MLP_GATED ? 2 * n : n)), sizeof *w.wide);
+	w.wide = xalloc(most(tokens * qkv, piece * (s->arch->mlp_kind == MLP_GATED ? 2 * n : n)),
+		sizeof *w.wide);
 	w.middle = xalloc(most(tokens * q, piece * n), sizeof *w.middle);
 	if (s->parallel && has_norm(s, BEFORE_MLP))
 		w.second = xalloc(tokens, s->hidden * sizeof *w.second);
@@ -149,7 +152,7 @@ void work_free(struct work *w)
 	*w = (struct work){ 0 };
 }
 
-/* Norms and turns the queries and keys of a row. */
+/* Norms and rotates the queries and keys of a row. */
 static void place_row(const struct block *b, const struct work *w, size_t position, float *row)
 {
 	const struct stack *s = b->stack;
@@ -160,35 +163,41 @@ static void place_row(const struct block *b, const struct work *w, size_t positi
 		float *x = row + (i ? q : 0);
 
 		if (norm->n)
-			norm_apply(norm, (i ? kv : q) / norm->n, (float (*)[norm->n])x, (const float (*)[norm->n])x);
+			norm_apply(norm, (i ? kv : q) / norm->n, (float (*)[norm->n])x,
+				(const float (*)[norm->n])x);
 	}
 	if (s->arch->position_kind == POSITION_ROPE)
 		rope_turn(&w->rope, position, s->heads + s->kv_heads, d, (float (*)[d])row);
 }
 
-/* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache, if there is one. */
-static struct attention_rows rows_of(const struct block *b, const struct work *w, const struct batch *batch, size_t n,
-	struct cache *cache)
+/* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache,
+ * if there is one. */
+static struct attention_rows rows_of(const struct block *b, const struct work *w, const struct batch *batch,
+	size_t n, struct cache *cache)
 {
 	const struct stack *s = b->stack;
 	const struct sequence *q = &batch->sequence[n];
 	const int32_t *index = batch->index;
 	size_t width = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, stride = width + 2 * kv;
 	float *row = w->wide + q->first * stride, *prefix = w->wide + q->prefix * stride + width;
-	struct attention_rows y = { .n = q->length, .y = w->middle + q->first * width, .y_stride = width, .q = row,
-		.q_stride = stride, .index = index && !cache ? index + q->first : NULL };
+	struct attention_rows y = { .n = q->length, .y = w->middle + q->first * width, .y_stride = width,
+		.q = row, .q_stride = stride, .index = index && !cache ? index + q->first : NULL };
 
 	if (cache) {
 		size_t from = (b->index * cache->sequences + n) * cache->capacity * kv;
 
 		for (size_t i = 0; i < q->length; i++) {
-			memcpy(cache->k + from + (q->past + i) * kv, row + i * stride + width, kv * sizeof *row);
-			memcpy(cache->v + from + (q->past + i) * kv, row + i * stride + width + kv, kv * sizeof *row);
+			memcpy(cache->k + from + (q->past + i) * kv, row + i * stride + width,
+				kv * sizeof *row);
+			memcpy(cache->v + from + (q->past + i) * kv, row + i * stride + width + kv,
+				kv * sizeof *row);
 		}
-		y.keys[1] = (struct attention_keys){ q->past + q->length, kv, cache->k + from, cache->v + from, NULL };
+		y.keys[1] = (struct attention_keys){ q->past + q->length, kv, cache->k + from,
+			cache->v + from, NULL };
 		return y;
 	}
-	y.keys[0] = (struct attention_keys){ q->past, stride, prefix, prefix + kv, index ? index + q->prefix : NULL };
+	y.keys[0] = (struct attention_keys){ q->past, stride, prefix, prefix + kv,
+		index ? index + q->prefix : NULL };
 	y.keys[1] = (struct attention_keys){ q->length, stride, row + width, row + width + kv, y.index };
 	return y;
 }
@@ -225,7 +234,7 @@ static void activate(const struct stack *s, size_t m, float *y, const float *x)
 	}
 }
 
-/* A block on its way through the rows of a batch. */
+/* State of a block's pass through the rows of a batch. */
 struct pass {
 	const struct block *b;
 	struct work *w;
@@ -242,8 +251,9 @@ static void project(const struct pass *p, enum projection_name name, size_t firs
 		&p->w->input, p->observer, add);
 }
 
-/* What the last projection of a branch adds to the residual stream, through the norm that stands behind the branch. */
-static void add_branch(const struct pass *p, enum projection_name name, enum norm_place after, size_t first, size_t m, float *x)
+/* What the last projection of a branch adds to the residual stream, through the norm behind the branch. */
+static void add_branch(const struct pass *p, enum projection_name name, enum norm_place after, size_t first,
+	size_t m, float *x)
 {
 	const struct norm *norm = &p->b->norm[after];
 	size_t n = p->b->stack->hidden;
@@ -265,7 +275,8 @@ static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, cons
 	size_t hidden = p->b->stack->hidden;
 
 	if (!input)
-		norm_apply(&p->b->norm[BEFORE_MLP], m, (float (*)[hidden])w->normed, (const float (*)[hidden])x);
+		norm_apply(&p->b->norm[BEFORE_MLP], m, (float (*)[hidden])w->normed,
+			(const float (*)[hidden])x);
 	project(p, PROJECTION_GATE_UP, first, m, w->wide, input ? input : w->normed, false);
 	activate(p->b->stack, m, w->middle, w->wide);
 	add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x);
@@ -277,7 +288,8 @@ void block_forward(const struct block *b, struct work *w, const struct batch *ba
 	const struct stack *s = b->stack;
 	const struct pass p = { b, w, batch, observer };
 	size_t m = batch->rows, hidden = s->hidden, piece = observer ? m : w->piece;
-	const float *input = !s->parallel ? NULL : w->second ? w->second : w->normed;	/* of the MLP, known before attention */
+	/* of the MLP, known before attention */
+	const float *input = !s->parallel ? NULL : w->second ? w->second : w->normed;
 
 	norm_apply(&b->norm[BEFORE_ATTENTION], m, (float (*)[hidden])w->normed, (const float (*)[hidden])x);
 	if (w->second)

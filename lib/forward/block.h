@@ -39,7 +39,7 @@ void block_next(struct block *b, const struct image *image, const struct stack *
 /* Another layer in the place of the one at `path`, of the same shape: what a quantizer made of it. */
 void block_replace(struct block *b, const char *path, const struct linear *l);
 
-/* Keys (turned already) and values of a stack's blocks, [blocks][sequences][capacity][width]. */
+/* Keys (rotated already) and values of a stack's blocks, [blocks][sequences][capacity][width]. */
 struct cache {
 	size_t sequences, capacity, width;
 	float *k, *v;
@@ -51,10 +51,10 @@ void cache_free(struct cache *k);
 struct work {
 	const struct stack *stack;
 	size_t tokens;
-	size_t piece;			/* of them, that go through the MLP together, where no observer wants all */
+	size_t piece;			/* of them, through the MLP together where no observer expects all */
 	struct rope rope;
 	float *normed, *wide, *middle;
-	float *second;			/* [tokens][hidden] the MLP's input of a parallel block with a norm of its own */
+	float *second;			/* [tokens][hidden] MLP input of a parallel block with its own norm */
 	float *branch;			/* [tokens][hidden] what a branch adds, where it is normed before */
 	int32_t *position;
 	struct workspace input;

@@ -4,14 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 #include "num/half.h"
 
 enum { ROWS_AT_ONCE = 4096 };	/* of raw activations, where windows are shorter */
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 /* ---- of a model ---- */
 

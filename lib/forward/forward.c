@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "forward/score.h"
 
@@ -15,20 +16,17 @@
  * and entries of the vocabulary that are one tile of logits, entries whose
  * weights are made at once.
  */
-enum { TOKENS = 512, TOKENS_OBSERVED = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192, ROWS = 16, FEW = 1 << 16 };
+enum { TOKENS = 512, TOKENS_OBSERVED = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192 };
+enum { ROWS = 16, FEW = 1 << 16 };
 enum { MODELS = 2 };	/* side by side, at most */
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory)
 {
 	struct forward *f = xalloc(1, sizeof *f);
 
 	if (w->position && w->positions > c->positions && w->positions > w->longest)
-		die("%s: /position: a token is at position %zu, the model has %zu positions", w->name, w->positions - 1, c->positions);
+		die("%s: /position: a token is at position %zu, the model has %zu positions", w->name,
+			w->positions - 1, c->positions);
 	f->config = c;
 	f->windows = w;
 	f->name = "the model";
@@ -65,19 +63,22 @@ static void make_works(struct forward *f, const struct stack *s, size_t n, size_
 		f->work[f->works] = work_make(s, tokens, piece, f->windows->positions);
 }
 
-void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in], const int32_t id[n])
+void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in],
+	const int32_t id[n])
 {
 	const struct linear *l = &embedding->linear;
 
 	for (size_t i = 0; i < n; i++)
 		if (id[i] < 0 || (size_t)id[i] >= l->out)
-			die("%s: token id %d is not in the vocabulary of %zu", embedding->path, id[i], l->out);
+			die("%s: token id %d is not in the vocabulary of %zu", embedding->path, id[i],
+				l->out);
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW) schedule(static, ROWS)
 	for (size_t i = 0; i < n; i++)
 		linear_weight(l, (size_t)id[i], 1, &x[i]);
 }
 
-void embed_positions(const struct layer *position, const struct batch *batch, float x[batch->rows][position->linear.in])
+void embed_positions(const struct layer *position, const struct batch *batch,
+	float x[batch->rows][position->linear.in])
 {
 	const struct linear *l = &position->linear;
 	int32_t *own = xalloc(batch->rows, sizeof *own);
@@ -87,7 +88,8 @@ void embed_positions(const struct layer *position, const struct batch *batch, fl
 	for (size_t i = 0; i < batch->rows; i++)
 		last = (size_t)at[i] > last ? (size_t)at[i] : last;
 	if (last >= l->out)
-		die("%s: holds %zu positions, the context needs %zu: a smaller --ctx", position->path, l->out, last + 1);
+		die("%s: holds %zu positions, the context needs %zu: a smaller --ctx", position->path, l->out,
+			last + 1);
 	#pragma omp parallel num_threads(threads) if (batch->rows * l->in > FEW)
 	{
 		float *row = xalloc(l->in, sizeof *row);
@@ -114,7 +116,8 @@ static struct chunks chunks_of(const struct windows *w, size_t tokens)
 
 	for (size_t first = 0, n, rows; first < w->n; first += n) {
 		n = windows_within(w, first, tokens);
-		rows = w->sequence[first + n - 1].first + w->sequence[first + n - 1].length - w->sequence[first].first;
+		rows = w->sequence[first + n - 1].first + w->sequence[first + n - 1].length -
+			w->sequence[first].first;
 		y.chunk[y.n++] = (struct chunk){ first, n };
 		y.tokens = rows > y.tokens ? rows : y.tokens;
 	}
@@ -133,12 +136,14 @@ static void run_chunk(struct forward *f, const struct block *b, struct work *w, 
 	if (copy)
 		x = memcpy(copy, x, batch.rows * hidden * sizeof *x);
 	#pragma omp critical
-	progress(b->stack->arch->blocks + 1, (b->stack->first + b->index) * f->windows->n + k.first, f->config->blocks * f->windows->n);
+	progress(b->stack->arch->blocks + 1, (b->stack->first + b->index) * f->windows->n + k.first,
+		f->config->blocks * f->windows->n);
 	block_forward(b, w, &batch, (float (*)[hidden])x, NULL, observer);
 	free(sequence);
 }
 
-static void observe_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
+static void observe_block(struct forward *f, const struct block *b, bool keep,
+	const struct observer *observer)
 {
 	struct chunks all = chunks_of(f->windows, TOKENS_OBSERVED);
 	float *copy = keep ? NULL : xalloc(all.tokens, f->hidden.width * sizeof *copy);
@@ -198,7 +203,7 @@ static void look_for(void *arg, const char *path)
 /* The blocks, or the positions, are here and this should have come before them. */
 static _Noreturn void missing(const struct image *image, const char *group)
 {
-	die("%s: %s/weight: is missing; embeddings were wanted, before the blocks", image_name(image), group);
+	die("%s: %s/weight: is missing; embeddings are expected before the blocks", image_name(image), group);
 }
 
 static void embed_all_positions(struct forward *f, const struct layer *position)
@@ -241,8 +246,8 @@ static void run_block(struct forward *f, const struct image *image, const struct
 	if (!f->embedded || (c->arch->position && !f->placed))
 		missing(image, f->embedded ? c->arch->position : c->arch->embedding);
 	if (s->first + i != f->blocks)
-		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order", image_name(image),
-			s->arch->blocks, i, f->blocks);
+		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order",
+			image_name(image), s->arch->blocks, i, f->blocks);
 	if (f->block)
 		block_next(f->block, image, s, i);
 	else
@@ -287,7 +292,8 @@ void forward_head(struct forward *f, const struct head *h, const struct observer
 		struct chunk k = all.chunk[i];
 		struct sequence *sequence = xalloc(k.n, sizeof *sequence);
 		struct batch batch = windows_batch(f->windows, k.first, k.n, sequence);
-		float (*x)[hidden] = (float (*)[hidden])(f->hidden.x + f->windows->sequence[k.first].first * hidden);
+		size_t row = f->windows->sequence[k.first].first;
+		float (*x)[hidden] = (float (*)[hidden])(f->hidden.x + row * hidden);
 
 		head_norm(h, &batch, x, (const float (*)[hidden])x, observer);
 		free(sequence);
@@ -307,7 +313,8 @@ struct tiles {
 };
 
 /* Rows i .. i + m - 1 over entries first .. first + n - 1, which t->product holds. */
-static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, size_t n, float *logits[], void *own[])
+static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, size_t n, float *logits[],
+	void *own[])
 {
 	const void *x[MODELS];
 
@@ -315,13 +322,15 @@ static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, s
 		const struct forward *f = t->f[k];
 		size_t hidden = f->hidden.width;
 
-		x[k] = product_input(&t->product[k], m, own[k], (const float (*)[hidden])(f->hidden.x + i * hidden),
+		x[k] = product_input(&t->product[k], m, own[k],
+			(const float (*)[hidden])(f->hidden.x + i * hidden),
 			f->windows->modality ? f->windows->modality + i : NULL);
 	}
 	for (size_t v = 0, wide; v < n; v += wide) {
 		wide = least(HEAD_COLUMNS, n - v);
 		for (size_t k = 0; k < t->models; k++)
-			head_logits(t->h[k], &t->product[k], first + v, wide, m, (float (*)[wide])logits[k], x[k]);
+			head_logits(t->h[k], &t->product[k], first + v, wide, m, (float (*)[wide])logits[k],
+				x[k]);
 		t->visit(t->arg, i, m, first + v, wide, (const float *const *)logits);
 	}
 }
@@ -348,8 +357,8 @@ static void tile_columns(const struct tiles *t, size_t first, size_t n)
 	}
 }
 
-void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models], forward_visit *visit,
-	void *arg)
+void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models],
+	forward_visit *visit, void *arg)
 {
 	size_t vocab = f[0]->config->vocab;
 	struct tiles t = { .models = models, .f = f, .h = h, .visit = visit, .arg = arg };
@@ -397,7 +406,8 @@ void forward_score(struct forward *f, const struct head *h, double nll[f->window
 	free(s.score);
 }
 
-void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n, float y[n][f->config->vocab])
+void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n,
+	float y[n][f->config->vocab])
 {
 	size_t hidden = f->hidden.width, vocab = f->config->vocab;
 	float *x = xalloc(n * hidden, sizeof *x);
@@ -406,7 +416,8 @@ void forward_logits(struct forward *f, const struct head *h, size_t first, size_
 
 	memcpy(x, f->hidden.x + first * hidden, n * hidden * sizeof *x);
 	if (!f->normed)
-		head_norm(h, &(struct batch){ .rows = n }, (float (*)[hidden])x, (const float (*)[hidden])x, NULL);
+		head_norm(h, &(struct batch){ .rows = n }, (float (*)[hidden])x,
+			(const float (*)[hidden])x, NULL);
 	input = xalloc(product_workspace(&p, n), 1);
 	head_logits(h, &p, 0, vocab, n, y, product_input(&p, n, input, (const float (*)[hidden])x,
 		f->windows->modality ? f->windows->modality + first : NULL));

@@ -5,9 +5,9 @@
  * The hidden states of all windows are the work space: a part of the model
  * (embeddings, a block) is loaded once, all windows go through it, and it can
  * be forgotten. Each thread takes some windows at a time through a block; where
- * there are fewer such chunks than threads, and for an observer, who wants
- * windows in their order, all threads work at one. Products are cut into the
- * same tiles either way. The head ends it: negative log-likelihoods of the
+ * there are fewer such chunks than threads, and for an observer, who
+ * expects windows in their order, all threads work at one. Products are cut into
+ * the same tiles either way. The head ends it: negative log-likelihoods of the
  * targets, or logits.
  */
 #ifndef FORWARD_FORWARD_H
@@ -15,12 +15,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "io/image.h"
 #include "forward/block.h"
-#include "model/config.h"
 #include "forward/head.h"
 #include "forward/hidden.h"
 #include "forward/windows.h"
+#include "io/image.h"
+#include "model/config.h"
 
 struct forward {
 	const struct config *config;
@@ -34,8 +34,8 @@ struct forward {
 	size_t blocks;			/* done */
 };
 
-/* memory: bytes of hidden states that stay in memory. config and windows must outlive it. Dies where a token's position
- * is beyond the model's. */
+/* memory: bytes of hidden states that stay in memory. config and windows must outlive it. Dies where
+ * a token's position is beyond the model's. */
 struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory);
 void forward_close(struct forward *f);
 
@@ -57,14 +57,17 @@ void forward_head(struct forward *f, const struct head *h, const struct observer
  * threads.
  */
 typedef void forward_visit(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[]);
-void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models], forward_visit *visit,
-	void *arg);
+void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models],
+	forward_visit *visit, void *arg);
 /* -log p of each target, nats, window by window: log Σ exp(logits) - logit, sums in double. */
 void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets]);
 /* All logits of rows first .. first + n - 1 of the windows. */
-void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n, float y[n][f->config->vocab]);
+void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n,
+	float y[n][f->config->vocab]);
 
 /* Embeddings of ids in x[n][hidden], and the learned positions added where the architecture has them. */
-void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in], const int32_t id[n]);
-void embed_positions(const struct layer *position, const struct batch *batch, float x[batch->rows][position->linear.in]);
+void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in],
+	const int32_t id[n]);
+void embed_positions(const struct layer *position, const struct batch *batch,
+	float x[batch->rows][position->linear.in]);
 #endif

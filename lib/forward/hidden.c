@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* hidden.c -- the hidden states of all windows; see hidden.h */
 #include "forward/hidden.h"
-#include "base/error.h"
-#include "base/scratch.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/error.h"
+#include "base/scratch.h"
 
 static float *map_file(size_t bytes)
 {
@@ -18,7 +18,8 @@ static float *map_file(size_t bytes)
 	e = posix_fallocate(fd, 0, (off_t)bytes);	/* now, or a full disk is a signal later */
 	errno = e;
 	if (e)
-		die("%s: no room for %zu MiB of hidden states (--memory, TMPDIR):", scratch_folder(), bytes >> 20);
+		die("%s: no room for %zu MiB of hidden states (--memory, TMPDIR):", scratch_folder(),
+			bytes >> 20);
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		die("%s: cannot map %zu MiB of hidden states:", scratch_folder(), bytes >> 20);
@@ -30,8 +31,8 @@ struct hidden hidden_make(size_t rows, size_t width, size_t limit)
 {
 	struct hidden h = { .rows = rows, .width = width };
 
-	if (__builtin_mul_overflow(rows, width, &h.bytes) || __builtin_mul_overflow(h.bytes, sizeof *h.x, &h.bytes) ||
-	    h.bytes > PTRDIFF_MAX)
+	if (__builtin_mul_overflow(rows, width, &h.bytes) ||
+	    __builtin_mul_overflow(h.bytes, sizeof *h.x, &h.bytes) || h.bytes > PTRDIFF_MAX)
 		die("hidden states of %zu tokens are too large", rows);
 	h.mapped = h.bytes > limit;
 	h.x = h.mapped ? map_file(h.bytes) : xalloc(rows * width, sizeof *h.x);

@@ -4,17 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/error.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/bf16.h"
 #include "num/half.h"
 #include "num/linalg.h"
 
 enum { COLUMNS_AT_ONCE = 512, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 struct moments moments_make(size_t in)
 {

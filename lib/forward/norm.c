@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* norm.c -- norms of rows, as a file holds them; see norm.h */
 #include "forward/norm.h"
+#include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "model/layer.h"
 #include "num/linalg.h"
-#include <stdlib.h>
-#include <string.h>
 
 struct norm norm_read(const struct image *image, const char *path, const struct stack *s, size_t width)
 {
 	struct norm y = { .kind = s->arch->norm_kind, .n = width, .eps = s->eps };
-	char *kind = image_text(image, path, "norm"), *gain = xformat("%s/weight", path), *shift = xformat("%s/bias", path);
+	char *kind = image_text(image, path, "norm");
+	char *gain = xformat("%s/weight", path), *shift = xformat("%s/bias", path);
 
 	if (kind && !strcmp(kind, "rms"))
 		y.kind = NORM_RMS;
 	else if (kind && !strcmp(kind, "layer"))
 		y.kind = NORM_LAYER;
 	else if (kind)
-		die("%s: %s: attribute norm is '%s', rms or layer was wanted", image_name(image), path, kind);
+		die("%s: %s: attribute norm is '%s', expected rms or layer", image_name(image), path, kind);
 	y.gain = layer_vector(image, gain, width);
 	if (!y.gain)
 		die("%s: %s: is missing", image_name(image), gain);

@@ -19,5 +19,6 @@ struct norm {
 };
 struct norm norm_read(const struct image *image, const char *path, const struct stack *s, size_t width);
 void norm_free(struct norm *n);
-void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n]);	/* y may be x */
+/* y may be x. */
+void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n]);
 #endif

@@ -31,7 +31,8 @@ struct projection {
 	float *bias;			/* [out] or NULL */
 };
 
-/* The layers of a projection of the stack's block `index`; the image must stay as long as they do. s: zeroed, or emptied. */
+/* The layers of a projection of the stack's block `index`; the image must stay as long as they do.
+ * s: zeroed, or emptied. */
 void projection_read(struct projection *s, const struct image *image, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name);
 void projection_empty(struct projection *s);	/* keeps the memory of the weights for the next ones */
@@ -47,7 +48,7 @@ struct workspace {
 
 /*
  * y[m][stride] = x wᵀ + bias, or y += with `add`, of rows [first, first + m) of the batch. The input is
- * observed, rounded once for each distinct input scale, and multiplied. An observer wants all rows.
+ * observed, rounded once for each distinct input scale, and multiplied. An observer expects all rows.
  */
 void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,

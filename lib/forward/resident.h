@@ -6,10 +6,10 @@
 #define FORWARD_RESIDENT_H
 #include <stddef.h>
 #include <stdint.h>
-#include "io/image.h"
 #include "forward/block.h"
-#include "model/config.h"
 #include "forward/head.h"
+#include "io/image.h"
+#include "model/config.h"
 #include "model/layer.h"
 
 struct resident {

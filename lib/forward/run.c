@@ -18,8 +18,9 @@ struct run *run_open(const char *path, enum compute_type type)
 void run_match(const struct run *model, const struct run *reference)
 {
 	if (model->config.vocab != reference->config.vocab)
-		die("%s: /config: has a vocabulary of %zu, %s one of %zu: compare likelihoods only, by -o and --paired",
-			input_name(reference->in), reference->config.vocab, input_name(model->in), model->config.vocab);
+		die("%s: /config: has a vocabulary of %zu, %s one of %zu: "
+			"compare likelihoods only, by -o and --paired", input_name(reference->in),
+			reference->config.vocab, input_name(model->in), model->config.vocab);
 }
 
 void run_begin(struct run *r, const struct windows *w, size_t memory)
@@ -33,7 +34,8 @@ void run_begin(struct run *r, const struct windows *w, size_t memory)
 static void advance(struct run *r)
 {
 	if (!r->image)
-		die("%s: %s: is missing; the model has no head", input_name(r->in), config_last(&r->config)->arch->final_norm);
+		die("%s: %s: is missing; the model has no head", input_name(r->in),
+			config_last(&r->config)->arch->final_norm);
 	r->ended = forward_part(r->forward, r->image, NULL);
 	if (r->ended)
 		r->head = head_read(r->image, &r->config, false);

@@ -26,7 +26,7 @@ struct run {
 
 /* The first part, and so the config, is at hand. path NULL or "-": standard input. */
 struct run *run_open(const char *path, enum compute_type type);
-/* Dies unless both have one size of vocabulary, as forward_tiles() wants it. */
+/* Dies unless both have one size of vocabulary, as forward_tiles() expects it. */
 void run_match(const struct run *model, const struct run *reference);
 /* memory: bytes of hidden states that stay in memory. windows must outlive it. */
 void run_begin(struct run *r, const struct windows *w, size_t memory);

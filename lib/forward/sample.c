@@ -6,17 +6,14 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/random.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "forward/resident.h"
 
-/* Constants, not options: sequences that are stepped together, at most, and what their keys and values may take. */
+/* Constants, not options: sequences that are stepped together, at most, and what their keys and values may
+ * take. */
 enum { SEQUENCES = 32 };
 static const size_t CACHE = (size_t)1 << 30;
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
 
 int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, double u)
 {
@@ -42,8 +39,9 @@ int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, d
 	return (int32_t)last;
 }
 
-static void draw(const char *name, const struct config *c, size_t sequences, float logits[sequences][c->vocab], int32_t next[sequences],
-	double temperature, const struct random_stream *random, size_t first, size_t stride)
+static void draw(const char *name, const struct config *c, size_t sequences,
+	float logits[sequences][c->vocab], int32_t next[sequences], double temperature,
+	const struct random_stream *random, size_t first, size_t stride)
 {
 	for (size_t s = 0; s < sequences; s++) {
 		float *y = logits[s], not_finite = 0;	/* x - x is 0, or NaN for NaN and infinity */
@@ -74,10 +72,12 @@ struct job {
 };
 
 /* Sequences first .. first + together - 1, token by token: one thread's work from beginning to end. */
-static void draw_sequences(struct job *j, size_t first, struct work *work, struct cache *cache, float *logits, int32_t *next)
+static void draw_sequences(struct job *j, size_t first, struct work *work, struct cache *cache, float *logits,
+	int32_t *next)
 {
 	const struct config *c = j->c;
-	size_t here = least(j->together, j->sequences - first), steps = least(j->length, j->n - first * j->length);
+	size_t here = least(j->together, j->sequences - first);
+	size_t steps = least(j->length, j->n - first * j->length);
 	struct sequence sequence[SEQUENCES];
 	const struct batch batch = { .rows = here, .sequences = here, .sequence = sequence };
 
@@ -87,8 +87,8 @@ static void draw_sequences(struct job *j, size_t first, struct work *work, struc
 		for (size_t s = 0; s < here; s++)
 			sequence[s] = (struct sequence){ .first = s, .length = 1, .past = p };
 		resident_step(j->model, work, cache, &batch, (float (*)[c->vocab])logits, next);
-		draw(j->name, c, here, (float (*)[c->vocab])logits, next, j->temperature, &j->random, first * j->length + p,
-			j->length);
+		draw(j->name, c, here, (float (*)[c->vocab])logits, next, j->temperature, &j->random,
+			first * j->length + p, j->length);
 		for (size_t s = 0; s < here; s++)
 			if ((first + s) * j->length + p < j->n)
 				j->id[(first + s) * j->length + p] = next[s];
@@ -100,14 +100,15 @@ static void draw_sequences(struct job *j, size_t first, struct work *work, struc
 	}
 }
 
-void sample_tokens(const struct image *image, const struct config *c, size_t ctx, double temperature, uint64_t seed,
-	size_t n, int32_t id[n])
+void sample_tokens(const struct image *image, const struct config *c, size_t ctx, double temperature,
+	uint64_t seed, size_t n, int32_t id[n])
 {
 	size_t length = ctx - 1, sequences = (n + length - 1) / length;
 	size_t one = 0, most, batches, together;
 	struct resident model = resident_open(image, c);
 	struct job j = { .name = image_name(image), .c = c, .model = &model, .temperature = temperature,
-		.random = random_open(seed, "sample-tokens"), .length = length, .sequences = sequences, .n = n, .id = id };
+		.random = random_open(seed, "sample-tokens"), .length = length, .sequences = sequences,
+		.n = n, .id = id };
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		one += 2 * s->blocks * ctx * s->kv_heads * s->head_dim * sizeof(float);

@@ -12,11 +12,11 @@
 #include "io/image.h"
 #include "model/config.h"
 
-/* One id from p ∝ exp(logit / temperature), by the inverse distribution function at u in [0, 1); ids of -infinity are
- * never drawn. Temperature 0: the likeliest, the first on ties. */
+/* One id from p ∝ exp(logit / temperature), by the inverse distribution function at u in [0, 1); ids of
+ * -infinity are never drawn. Temperature 0: the likeliest, the first on ties. */
 int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, double u);
 
 /* n ids, sequence after sequence; the last one may be cut. The image holds the whole model. */
-void sample_tokens(const struct image *image, const struct config *c, size_t ctx, double temperature, uint64_t seed,
-	size_t n, int32_t id[n]);
+void sample_tokens(const struct image *image, const struct config *c, size_t ctx, double temperature,
+	uint64_t seed, size_t n, int32_t id[n]);
 #endif

@@ -25,6 +25,7 @@ double score_nll(const struct score *s, const char *file, const struct windows *
 	double nll = log(s->sum) + (double)s->max - s->target;
 
 	if (!isfinite(nll))
-		die("%s: gives %g as the likelihood of %s: its numbers overflow", file, nll, windows_place(w, row));
+		die("%s: gives %g as the likelihood of %s: its numbers overflow", file, nll,
+			windows_place(w, row));
 	return nll;
 }

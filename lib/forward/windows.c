@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 
 enum { LARGEST_DEFAULT = 2048 };
 
-/* A row says what each window of a text of n ids is; bos is in the text's front already where `lead` says so. */
+/* A row says what each window of a text of n ids is; bos is in the text's front already where `lead` says
+ * so. */
 struct convention {
 	const char *name;
 	bool lead;		/* one BOS before the whole text, if the tokenizer adds one */
@@ -32,12 +34,7 @@ size_t windows_ctx(size_t ctx, size_t positions)
 	return ctx;
 }
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Windows on their way: how each text is cut. */
+/* How each text is cut, and the windows so far. */
 struct cut {
 	const char *name;		/* of the file */
 	const struct tokens *t;
@@ -85,7 +82,7 @@ static void place_tokens(struct cut *k, const struct window *v)
 			w->index[row] = bos ? -1 : t->index[i];
 		if (w->position && bos)
 			w->position[row] = 0;
-		else if (w->position)	/* where the file has none: the place before the tokens were reordered */
+		else if (w->position)	/* where the file has none: the place before reordering */
 			w->position[row] = (t->position ? t->position[i] : t->index[i]) + (int32_t)v->bos;
 	}
 }
@@ -115,8 +112,8 @@ static void cut_text(struct cut *k, size_t begin, size_t end, bool tail)
 	size_t bos = k->c->each || k->lead;
 
 	if (k->w.index && end - begin + bos > k->ctx)
-		die("%s: /index: a sequence of %zu tokens was reordered and must fit into one window: --ctx %zu at least", k->name,
-			end - begin, end - begin + bos);
+		die("%s: /index: a sequence of %zu tokens was reordered and must fit into one window: "
+			"--ctx %zu at least", k->name, end - begin, end - begin + bos);
 	for (size_t at = begin, n; at < end; at += n, bos = k->c->each) {
 		n = k->ctx - bos;
 		if (n > end - at && (!tail || end - at + bos < 2))
@@ -161,7 +158,8 @@ struct windows windows_cut(const char *name, const struct tokens *t, enum window
 
 	k.lead = k.c->lead && t->add_bos;
 	if (k.c->each && t->bos < 0)
-		die("%s: /tokens: names no bos_id, --convention %s needs one; gptq does not", name, k.c->name);
+		die("%s: /tokens: names no bos_id, --convention %s needs one; gptq does not", name,
+			k.c->name);
 	make_room(&k.w, t, t->n + most, most);
 	for (size_t i = 0; i < t->sequences; i++)
 		cut_text(&k, (size_t)t->sequence[i], least((size_t)t->sequence[i + 1], t->n), true);

@@ -21,7 +21,7 @@ enum norm_kind { NORM_RMS, NORM_LAYER };
 enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM_PLACES };
 /* Serial: the MLP sees what attention has added. Parallel: both see the block's input. */
 enum residual_kind { RESIDUAL_SERIAL, RESIDUAL_PARALLEL };
-/* Norms of queries and keys before they are turned: of each head, or of all heads together. */
+/* Norms of queries and keys before they are rotated: of each head, or of all heads together. */
 enum head_norm_kind { HEAD_NORM_NONE, HEAD_NORM_EACH, HEAD_NORM_ALL };
 enum position_kind { POSITION_ROPE, POSITION_LEARNED };
 enum mlp_kind { MLP_GATED, MLP_PLAIN };
@@ -96,7 +96,7 @@ struct architecture {
 		long bos, eos;		/* -1: none */
 		bool tied;
 		double eps;
-		double rotary;		/* part of a head that is turned; 0: all, there is no key */
+		double rotary;		/* part of a head that is rotated; 0: all, there is no key */
 		const char *act;
 	} absent;
 };

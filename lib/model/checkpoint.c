@@ -28,7 +28,8 @@ static bool is_below(const char *path, const char *dataset)
 /* "model.norm.weight" becomes "/model/norm/weight". */
 static char *path_of(const struct checkpoint *k, const char *name)
 {
-	const char *prefix = k->config->arch->prefix, *head = k->config->arch->head + 1, *from = k->source->path;
+	const char *prefix = k->config->arch->prefix, *head = k->config->arch->head + 1;
+	const char *from = k->source->path;
 	bool add = prefix && strncmp(name, prefix, strlen(prefix)) && strncmp(name, head, strlen(head));
 	char *path = xformat("/%s%s%s", add ? prefix : "", add ? "." : "", name);
 	size_t groups = 0;
@@ -42,7 +43,8 @@ static char *path_of(const struct checkpoint *k, const char *name)
 	if (!path[1])
 		die("%s: '': expected a tensor's name", from);
 	if (is_below(path, "/config") || is_below(path, "/tokenizer"))
-		die("%s: '%s': no tensor can have this name: a model keeps the text of a JSON file there", from, name);
+		die("%s: '%s': no tensor can have this name: "
+			"a model keeps the text of a JSON file there", from, name);
 	if (groups > IMAGE_DEPTH)
 		die("%s: %s: is nested too deeply: %zu words, expected at most %d", from, name, groups + 1,
 			IMAGE_DEPTH + 1);
@@ -111,7 +113,8 @@ static void list_entries(struct checkpoint *k)
 	const char *first = NULL;
 	char *why = xformat("stands beyond the %zu blocks of config.json", k->config->blocks);
 
-	k->entry = xalloc(n * LINEARS + 1, sizeof *k->entry);	/* one more: of a tied pair the source may have one */
+	/* one more: of a tied pair the source may have one */
+	k->entry = xalloc(n * LINEARS + 1, sizeof *k->entry);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = s->kind->at(s, i);
 		const struct stack *inside;
@@ -135,8 +138,8 @@ static void list_entries(struct checkpoint *k)
 
 static bool same(const struct tensor *a, const struct tensor *b)
 {
-	return a->type == b->type && a->rank == 2 && b->rank == 2 && a->dim[0] == b->dim[0] && a->dim[1] == b->dim[1] &&
-		!memcmp(a->data, b->data, tensor_count(a) * tensor_size(a->type));
+	return a->type == b->type && a->rank == 2 && b->rank == 2 && a->dim[0] == b->dim[0] &&
+		a->dim[1] == b->dim[1] && !memcmp(a->data, b->data, tensor_count(a) * tensor_size(a->type));
 }
 
 /*
@@ -158,8 +161,8 @@ static void tie_head(struct checkpoint *k)
 		s->kind->release(s);
 	}
 	if (differ)
-		warn("%s: %s: differs from the embedding: it is kept, although tie_word_embeddings is true", s->path,
-			head->name);
+		warn("%s: %s: differs from the embedding: it is kept, although tie_word_embeddings is true",
+			s->path, head->name);
 	if (differ || (!embedding && !head)) {
 		free(from);
 		free(to);
@@ -264,7 +267,8 @@ size_t checkpoint_parts(struct checkpoint *k)
 
 		part += p && !numbered;		/* a part of its own, be it empty */
 		for (; i < k->entries && k->entry[i].pattern == p; before = k->entry + i++) {
-			part += numbered && (!before || before->pattern != p || before->number != k->entry[i].number);
+			part += numbered && (!before || before->pattern != p ||
+				before->number != k->entry[i].number);
 			k->entry[i].part = part;
 		}
 	}

@@ -143,53 +143,53 @@ static void check_switches(const struct config *c, const json_t *json)
 static bool *parse_types(const struct stack *s, const json_t *json)
 {
 	const json_t *types = get(json, "layer_types");
-	bool *windowed;
+	bool *slides;
 
 	if (!types)
 		return NULL;
 	if (json_array_size(types) != s->blocks)
 		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", file, s->blocks);
-	windowed = xalloc(s->blocks, sizeof *windowed);
+	slides = xalloc(s->blocks, sizeof *slides);
 	for (size_t i = 0; i < s->blocks; i++) {
 		const char *kind = json_string_value(json_array_get(types, i));
 
-		windowed[i] = kind && !strcmp(kind, "sliding_attention");
-		if (!kind || (!windowed[i] && strcmp(kind, "full_attention") && strcmp(kind, "attention")))
+		slides[i] = kind && !strcmp(kind, "sliding_attention");
+		if (!kind || (!slides[i] && strcmp(kind, "full_attention") && strcmp(kind, "attention")))
 			die("%s: /config: 'layer_types': block %zu is '%s', "
 				"expected full_attention or sliding_attention", file, i, kind ? kind : "");
 	}
-	return windowed;
+	return slides;
 }
 
 static void parse_windows(struct stack *s, const json_t *json)
 {
 	enum sliding_kind kind = s->arch->sliding_kind;
-	bool *windowed = parse_types(s, json);
+	bool *slides = parse_types(s, json);
 	json_t *first = json_object_get(json, "max_window_layers");
 
 	if (kind == SLIDING_NONE) {
-		free(windowed);
+		free(slides);
 		return;
 	}
 	if (!json_is_null(json_object_get(json, "sliding_window")) &&
 	    (kind == SLIDING_ALL || get_bool(json, "use_sliding_window", false)))
-		s->window = get_size(s->arch, json, "sliding_window", WINDOW, 0, SIZE_MAX >> 1);
+		s->sliding_window = get_size(s->arch, json, "sliding_window", WINDOW, 0, SIZE_MAX >> 1);
 	if (kind == SLIDING_LATE && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", file);
-	if (!windowed && kind == SLIDING_LATE && s->window) {
-		windowed = xalloc(s->blocks, sizeof *windowed);
+	if (!slides && kind == SLIDING_LATE && s->sliding_window) {
+		slides = xalloc(s->blocks, sizeof *slides);
 		for (size_t i = 0; i < s->blocks; i++)
-			windowed[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
+			slides[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
 	}
-	for (size_t i = 0; windowed && i < s->blocks; i++)
-		if (windowed[i] && !s->window)
+	for (size_t i = 0; slides && i < s->blocks; i++)
+		if (slides[i] && !s->sliding_window)
 			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
 				"but there is no 'sliding_window'", file, i);
-	s->windowed = windowed;
+	s->slides = slides;
 }
 
 /*
- * Channels of a head that are turned. A class without a key for them turns all: it does not heed
+ * Channels of a head that are rotated. A class without a key for them rotates all: it does not heed
  * partial_rotary_factor under the default kind, and fails with it under the others.
  */
 static void parse_rotary(struct stack *s, const json_t *json, const json_t *rope)
@@ -397,8 +397,8 @@ struct config config_read(const struct image *image)
 void config_free(struct config *c)
 {
 	for (struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
-		free(s->windowed);
-		s->windowed = NULL;
+		free(s->slides);
+		s->slides = NULL;
 	}
 }
 
@@ -439,7 +439,7 @@ size_t stack_in(const struct stack *s, enum projection_name projection)
 
 size_t stack_window(const struct stack *s, size_t block)
 {
-	return !s->windowed || s->windowed[block] ? s->window : 0;
+	return !s->slides || s->slides[block] ? s->sliding_window : 0;
 }
 
 void stack_rope(const struct stack *s, double frequency[s->rotary / 2])
@@ -481,13 +481,15 @@ char *stack_path(const struct stack *s, size_t block, const char *name)
 }
 
 /* The number below the group of blocks, and in *rest what follows it. */
-static const struct stack *block_of(const struct config *c, const char *path, size_t *block, const char **rest)
+static const struct stack *block_of(const struct config *c, const char *path, size_t *block,
+	const char **rest)
 {
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
 		const size_t n = strlen(s->arch->blocks);
 		char *end;
 
-		if (strncmp(path, s->arch->blocks, n) || path[n] != '/' || path[n + 1] < '0' || path[n + 1] > '9')
+		if (strncmp(path, s->arch->blocks, n) || path[n] != '/' || path[n + 1] < '0' ||
+		    path[n + 1] > '9')
 			continue;
 		*block = strtoul(path + n + 1, &end, 10);
 		*rest = *end == '/' ? end + 1 : end;

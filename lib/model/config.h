@@ -17,7 +17,8 @@ enum { EOS = 8 };
 
 enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
 
-/* A model is a list of them, for now of one: blocks of one kind, and the final norm of its row behind them. */
+/* A model is a list of them, for now of one: blocks of one kind, and the final norm of its row behind
+ * them. */
 enum { STACKS = 1 };
 
 struct stack {
@@ -28,11 +29,11 @@ struct stack {
 	enum activation activation;
 	bool bias[ROLES];		/* must have one; in a tree others may, and then it counts */
 	bool parallel;			/* residual branches; see enum residual_kind */
-	size_t rotary;			/* first channels of a head that are turned, even; the others stay */
+	size_t rotary;			/* first channels of a head that are rotated, even; the others stay */
 	double attention_scale;		/* of q · k: 1/√head_dim unless config.json says otherwise */
 	double attention_cap;		/* scores s become cap · tanh(s / cap); 0: s */
-	size_t window;			/* attention sees the last `window` positions, its own too; 0: all */
-	bool *windowed;			/* [blocks]: blocks that the window holds for; NULL: all */
+	size_t sliding_window;		/* attention sees that many last positions, its own too; 0: all */
+	bool *slides;			/* [blocks]: blocks that the window holds for; NULL: all */
 	enum rope_kind rope;
 	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
 };

@@ -60,7 +60,8 @@ static void expect_bias(struct checkpoint *k, bool has, const struct group *g, s
 	free(path);
 }
 
-static void expect_layer(struct checkpoint *k, const struct stack *s, size_t block, const struct linear_row *row)
+static void expect_layer(struct checkpoint *k, const struct stack *s, size_t block,
+	const struct linear_row *row)
 {
 	size_t rows = stack_rows(s, row).rows, in = stack_in(s, row->projection);
 	bool transposed = row->order == ROWS_TRANSPOSED;
@@ -139,7 +140,8 @@ void expect_model(struct checkpoint *k)
 	const struct config *c = k->config;
 	const struct architecture *a = c->arch;
 	const struct group embedding = { a->embedding, a->embedding, NULL, NULL };
-	const struct group position = { a->position, a->position, NULL, NULL }, head = { a->head, a->head, NULL, NULL };
+	const struct group position = { a->position, a->position, NULL, NULL };
+	const struct group head = { a->head, a->head, NULL, NULL };
 
 	expect(k, &embedding, "weight", c->vocab, c->stack->hidden);
 	if (a->position)

@@ -18,14 +18,14 @@ static const int32_t *read_places(const struct image *image, const char *path, s
 	if (!image_find(image, path, TENSOR_I32, -1, NULL, &t))
 		return NULL;
 	if (t.rank == 2)
-		die("%s: %s: has %zu numbers a token, as multimodal rotary positions do; models here take one", image_name(image),
-			path, t.dim[1]);
+		die("%s: %s: has %zu numbers a token, as multimodal rotary positions do; "
+			"models here take one", image_name(image), path, t.dim[1]);
 	if (t.rank != 1 || t.dim[0] != n)
 		die("%s: %s: one number a token expected, for %zu tokens", image_name(image), path, n);
 	for (size_t i = 0; i < n; i++)
 		if (((const int32_t *)t.data)[i] < 0 || (size_t)((const int32_t *)t.data)[i] >= most)
-			die("%s: %s: token %zu has %d, a number from 0 to %zu expected", image_name(image), path, i,
-				((const int32_t *)t.data)[i], most - 1);
+			die("%s: %s: token %zu has %d, a number from 0 to %zu expected", image_name(image),
+				path, i, ((const int32_t *)t.data)[i], most - 1);
 	return t.data;
 }
 
@@ -38,7 +38,8 @@ static void read_sequences(const struct image *image, struct tokens *y)
 	y->sequence = t.data;
 	y->sequences = t.dim[0] ? t.dim[0] - 1 : 0;
 	if (!y->sequences || y->sequence[0] || y->sequence[y->sequences] != (int64_t)y->n)
-		die("%s: /sequence: offsets from 0 to the number of tokens, %zu, expected", image_name(image), y->n);
+		die("%s: /sequence: offsets from 0 to the number of tokens, %zu, expected", image_name(image),
+			y->n);
 	for (size_t i = 0; i < y->sequences; i++)
 		if (y->sequence[i + 1] <= y->sequence[i])
 			die("%s: /sequence: sequence %zu has no tokens", image_name(image), i);
@@ -58,8 +59,9 @@ static void check_index(const struct image *image, const struct tokens *y)
 			size_t at = first + (size_t)y->index[i];
 
 			if (at >= end || seen[at])
-				die("%s: /index: token %zu has %d, expected each number from 0 to %zu once in its sequence",
-					image_name(image), i, y->index[i], end - first - 1);
+				die("%s: /index: token %zu has %d, expected each number from 0 to %zu "
+					"once in its sequence", image_name(image), i, y->index[i],
+					end - first - 1);
 			seen[at] = true;
 		}
 	}
@@ -89,22 +91,27 @@ static void cut(const struct image *image, struct tokens *y, size_t n)
 	if (y->index && y->sequences && (size_t)y->sequence[y->sequences] > n)
 		n = (size_t)y->sequence[--y->sequences];
 	if (y->index && (!n || !y->sequence))
-		die("%s: /index: --limit ends within the first sequence, which was reordered", image_name(image));
+		die("%s: /index: --limit ends within the first sequence, which was reordered",
+			image_name(image));
 	y->n = n;
 }
 
-static void check_maker(const struct image *image, const struct image *part, size_t ours, size_t vocab, bool force)
+static void check_maker(const struct image *image, const struct image *part, size_t ours, size_t vocab,
+	bool force)
 {
 	char *theirs = image_text(image, "/tokens", "tokenizer_sha256");
 	char *text = theirs && image_has(part, "/tokenizer") ? image_string(part, "/tokenizer") : NULL;
 	char *digest = text ? digest_of(strlen(text), text) : NULL;
 
-	option_idle(1, &(struct option_idle){ !ours || ours == vocab, "force-tokens", "the vocabularies have one size" });
+	option_idle(1, &(struct option_idle){ !ours || ours == vocab, "force-tokens",
+		"the vocabularies have one size" });
 	if (ours && ours != vocab && !force)
-		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu: tokenize the text for this model (--force-tokens takes them all the same)",
+		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu: "
+			"tokenize the text for this model (--force-tokens takes them all the same)",
 			image_name(image), ours, image_name(part), vocab);
 	if (digest && strcmp(digest, theirs))
-		warn("%s: /tokens: made by another tokenizer than that of %s", image_name(image), image_name(part));
+		warn("%s: /tokens: made by another tokenizer than that of %s", image_name(image),
+			image_name(part));
 	free(theirs), free(text), free(digest);
 }
 
@@ -120,7 +127,8 @@ void tokens_describe(struct output *out, const char *tokenizer, long bos, bool a
 	free(digest);
 }
 
-struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force, size_t limit)
+struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force,
+	size_t limit)
 {
 	struct tensor t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL), b;
 	struct tokens y = { .n = t.dim[0], .id = t.data };
@@ -133,11 +141,12 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 	if (!(size >= 0) || size > INT32_MAX || size != floor(size))
 		die("%s: /tokens: attribute vocab is no size", image_name(image));
 	if (!isnan(add) && add != 0 && add != 1)
-		die("%s: /tokens: attribute add_bos is %g, 0 or 1 was wanted", image_name(image), add);
+		die("%s: /tokens: attribute add_bos is %g, expected 0 or 1", image_name(image), add);
 	if (add > 0 && bos < 0)
 		die("%s: /tokens: attribute add_bos is 1, but there is no bos_id", image_name(image));
 	if (isnan(add))
-		warn("%s: /tokens: has no attribute add_bos: no BOS is put before the text", image_name(image));
+		warn("%s: /tokens: has no attribute add_bos: no BOS is put before the text",
+			image_name(image));
 	y.bos = (int32_t)bos;
 	y.add_bos = add > 0;
 	y.vocab = (size_t)size;
@@ -150,9 +159,10 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 		cut(image, &y, limit);
 	for (size_t i = 0; vocab && i < y.n; i++)
 		if (y.id[i] < 0 || (size_t)y.id[i] >= vocab)
-			die("%s: /tokens: id %d at %zu is not in the model's vocabulary of %zu: made by another tokenizer",
-				image_name(image), y.id[i], i, vocab);
+			die("%s: /tokens: id %d at %zu is not in the model's vocabulary of %zu: "
+				"made by another tokenizer", image_name(image), y.id[i], i, vocab);
 	if (vocab && y.bos >= 0 && (size_t)y.bos >= vocab)
-		die("%s: /tokens: bos_id %d is not in the model's vocabulary of %zu", image_name(image), y.bos, vocab);
+		die("%s: /tokens: bos_id %d is not in the model's vocabulary of %zu", image_name(image),
+			y.bos, vocab);
 	return y;
 }

@@ -24,11 +24,13 @@ struct tokens {
 };
 
 /*
- * The ids of a tokens file for a model, of which `part` is the first part (NULL: no model) and vocab the size of its
- * vocabulary. Dies if an id is not below it, or if the file was made for a vocabulary of another size, unless `force`;
- * warns if it was made by another tokenizer. limit: first ids only; 0: all, and of the sequences those that they begin.
+ * The ids of a tokens file for a model, of which `part` is the first part (NULL: no model) and vocab the
+ * size of its vocabulary. Dies if an id is not below it, or if the file was made for a vocabulary of another
+ * size, unless `force`; warns if it was made by another tokenizer. limit: first ids only; 0: all, and of the
+ * sequences those that they begin.
  */
-struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force, size_t limit);
+struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force,
+	size_t limit);
 
 /* The attributes of /tokens, by tokenizer.json's text (NULL: none) and what it or the config says. */
 void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab);

@@ -153,7 +153,8 @@ static void note_lines(const struct plan *p)
 	free(all);
 }
 
-/* Options that change nothing for the same reason on the command line alone and under each line of the plan. */
+/* Options that change nothing for the same reason on the command line alone and under each line of the
+ * plan. */
 static void idle_by_lines(struct plan *p, struct option_idle idle[METHOD_IDLE])
 {
 	const struct method_options said = *p->options;

@@ -40,8 +40,8 @@ void plan_note(struct plan *p, const char *layer);
 /* All layers are noted: dies if a pattern matches none of them, in `name`. */
 void plan_check(const struct plan *p, const char *name);
 /*
- * Warns of options of the command line that change nothing: under every method asked for so far, where these are
- * known to be all of them, otherwise under each line by itself. Before the history is asked for.
+ * Warns of options of the command line that change nothing: under every method asked for so far, where
+ * these are known to be all of them, otherwise under each line by itself. Before the history is asked for.
  */
 void plan_warn(struct plan *p, bool known);
 /* All methods have been asked for: warns of settings that changed nothing. */

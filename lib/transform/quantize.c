@@ -16,7 +16,8 @@ static char *group_name(double group)
 	return group > 0 ? xformat("%g", group) : xformat("%s", group < 0 ? "tensor" : "channel");
 }
 
-/* A group-aware order fits only the groups that it was made for. layer NULL: the options say how all are quantized. */
+/* A group-aware order fits only the groups that it was made for. layer NULL: the options say how all are
+ * quantized. */
 static void check_order(const struct quantize *q, const struct method *m, const char *layer)
 {
 	const struct image *order = q->files.order;
