@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* block.c -- a block of a transformer in memory; see block.h */
 #include "forward/block.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -181,7 +182,7 @@ static struct attention_rows rows_of(const struct block *b, const struct work *w
 	size_t width = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, stride = width + 2 * kv;
 	float *row = w->wide + q->first * stride, *prefix = w->wide + q->prefix * stride + width;
 	struct attention_rows y = { .n = q->length, .y = w->middle + q->first * width, .y_stride = width,
-		.q = row, .q_stride = stride, .index = index && !cache ? index + q->first : NULL };
+		.q = row, .q_stride = stride, .index = index ? index + q->first : NULL };
 
 	if (cache) {
 		size_t from = (b->index * cache->sequences + n) * cache->capacity * kv;
@@ -291,6 +292,7 @@ void block_forward(const struct block *b, struct work *w, const struct batch *ba
 	/* of the MLP, known before attention */
 	const float *input = !s->parallel ? NULL : w->second ? w->second : w->normed;
 
+	assert(!cache || !batch->index);
 	norm_apply(&b->norm[BEFORE_ATTENTION], m, (float (*)[hidden])w->normed, (const float (*)[hidden])x);
 	if (w->second)
 		norm_apply(&b->norm[BEFORE_MLP], m, (float (*)[hidden])w->second, (const float (*)[hidden])x);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/size.h"
+#include "base/thread.h"
 #include "num/half.h"
 
 enum { ROWS_AT_ONCE = 4096 };	/* of raw activations, where windows are shorter */
@@ -76,20 +77,20 @@ static void see(void *arg, size_t block, enum projection_name p, const struct ba
 	struct calibration *k = arg;
 	const bool head = p == PROJECTION_HEAD;
 	struct moments *h = &k->projection[(head ? k->config->blocks : block) * PROJECTIONS + (head ? 0 : p)];
-	const struct linear plain = { .in = in };
-	const struct product product = product_choose(&plain, k->config->compute_type, 0);
-	const bool half = product.row->input_type == HALF_BF16;
-	void *narrow = h->in && half ? xalloc(product_workspace(&product, batch->rows), 1) : NULL;
+	const enum half_type type = compute_half(k->config->compute_type);
+	const bool half = h->in && type != HALF_NONE;
+	uint16_t *narrow = half ? xalloc(batch->rows, in * sizeof *narrow) : NULL;
 
-	if (narrow)
-		product_input(&product, batch->rows, narrow, (const float (*)[in])x, NULL);
+	#pragma omp parallel for num_threads(threads) if (half) schedule(static)
+	for (size_t t = 0; t < (half ? batch->rows : 0); t++)
+		half_narrow(in, narrow + t * in, x + t * in, type);
 	for (size_t s = 0, n; h->in && s < batch->sequences; s += n) {
 		size_t tokens = batch->sequence[s].length, from = batch->sequence[s].first * in;
 
 		n = equals(batch, s);
 		if (half)
 			moments_add_bf16(h, n, tokens,
-				(const uint16_t (*)[tokens][in])((uint16_t *)narrow + from));
+				(const uint16_t (*)[tokens][in])(narrow + from));
 		else
 			moments_add(h, n, tokens, (const float (*)[tokens][in])(x + from));
 	}

@@ -14,6 +14,11 @@ const char *const compute_types[] = {
 	[COMPUTE_F32] = "f32", [COMPUTE_BF16] = "bf16", [COMPUTE_INT16] = "int16", NULL
 };
 
+enum half_type compute_half(enum compute_type type)
+{
+	return type == COMPUTE_BF16 ? HALF_BF16 : HALF_NONE;
+}
+
 /* ---- f32 and int16: weights of float ---- */
 
 static size_t float_size(size_t n, size_t in)
@@ -118,7 +123,7 @@ static void bf16_run(const struct product *p, size_t first, size_t n, size_t m, 
 #define FLOATS \
 	.floats = true, .weight_size = float_size, .weight_make = float_weight, .run = float_run
 #define BF16 \
-	.types = TYPE(BF16), .weight_size = bf16_size, .weight_make = bf16_weight, .input_type = HALF_BF16, \
+	.types = TYPE(BF16), .weight_size = bf16_size, .weight_make = bf16_weight, \
 	.input_size = bf16_input_size, .input_make = bf16_input, .run = bf16_run
 #define PACKED(kind) \
 	.types = TYPE(F32) | TYPE(INT16), .most = PRODUCT_FEW, .fits = packed_fits, \

@@ -42,6 +42,8 @@
 #include "quant/linear.h"
 
 enum compute_type { COMPUTE_F32, COMPUTE_BF16, COMPUTE_INT16 };
+/* What the inputs of every layer are rounded to; HALF_NONE: nothing, or to what depends on the layer. */
+enum half_type compute_half(enum compute_type type);
 extern const char *const compute_types[];	/* their names, NULL-terminated */
 #define OPTION_COMPUTE_TYPE(var) { 0, "compute-type", \
 	OPTION_ENUM(enum compute_type, var, compute_types), NULL, \
@@ -76,7 +78,6 @@ struct product_row {
 	void (*weight_make)(const struct product *p, size_t n, void *w);
 
 	/* Inputs: the bytes of m rows (NULL: they are multiplied as they are), and the rows. */
-	enum half_type input_type;	/* HALF_BF16: they are rows of such numbers */
 	size_t (*input_size)(size_t m, size_t in);
 	void (*input_make)(const struct product *p, size_t m, void *y, const float x[m][p->l->in]);
 	bool (*input_same)(const struct product *a, const struct product *b);	/* of any x; NULL: yes */
