@@ -66,7 +66,7 @@ void work_free(struct work *w);
 /*
  * x becomes the block's output. With a cache, sequence s of the batch sees the
  * sequence[s].past rows of its place there, and fills the next ones; the batch then has no index of its own.
- * then the usual one. The batch's rows must not exceed the tokens of work_make(),
+ * The batch's rows must not exceed the tokens of work_make(),
  * with an observer its piece.
  */
 void block_forward(const struct block *b, struct work *w, const struct batch *batch,
