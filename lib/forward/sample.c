@@ -112,7 +112,7 @@ void sample_tokens(const struct image *image, const struct config *c, size_t ctx
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		one += 2 * s->blocks * ctx * s->kv_heads * s->head_dim * sizeof(float);
-	most = least(SEQUENCES, one < CACHE ? CACHE / one : 1);
+	most = one && one < CACHE ? least(SEQUENCES, CACHE / one) : 1;
 	batches = (sequences + most - 1) / most;
 	together = j.together = (sequences + batches - 1) / batches;
 	/* A batch is one thread's; where there is but one, its products are divided. */
