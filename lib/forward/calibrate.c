@@ -161,7 +161,7 @@ static void drop_memory(void *arg)
 struct moments_source calibrate_source(struct calibration *k, const char *name)
 {
 	k->name = name;
-	return (struct moments_source){ in_memory, drop_memory, k, name, name };
+	return (struct moments_source){ in_memory, drop_memory, k, name, NULL };
 }
 
 void calibrate_write(struct calibration *k, struct output *out, const char *file)
