@@ -255,21 +255,21 @@ refused half 'attribute vocab is no size' of_tokens
 refused wide 'holds int64 values that do not fit int32' of_tokens
 refused minus 'is not in the model.s vocabulary' of_tokens
 refused real 'is f32, expected int32' of_tokens
-refused short-sequences '/sequence: offsets from 0 to the number of tokens, 64, expected' of_tokens
-refused no-sequences '/sequence: offsets from 0' of_tokens
+refused short-sequences '/sequence: expected offsets from 0 to the number of tokens, 64' of_tokens
+refused no-sequences '/sequence: expected offsets from 0' of_tokens
 refused empty-sequence '/sequence: sequence 1 has no tokens' of_tokens
 refused real-sequences '/sequence: is f64' of_tokens
-refused minus-position '/position: token 0 has -1, a number from 0 to' of_tokens
+refused minus-position '/position: token 0 has -1, expected a number from 0 to' of_tokens
 refused three-positions '/position: has 3 numbers a token' of_tokens
 refused far-position '/position: a token is at position 1048577, the model has' of_tokens
-refused few-positions '/position: one number a token expected' of_tokens
-refused large-index '/index: token 63 has 64, ' of_tokens
+refused few-positions '/position: expected one number a token' of_tokens
+refused large-index '/index: token 63 has 64, expected a number from 0 to 63' of_tokens
 refused long-index '/index: a sequence of 64 tokens was reordered and must fit into one window: --ctx 65' of_tokens
 refused twice-index '/index: token 3 has 2, expected each number from 0 to 7 once in its sequence' of_tokens
 no 'a limit within a reordered sequence' 1 'long-index.h5: /index: --limit ends within the first sequence' eval-ppl -q --tokens long-index.h5 --limit 9 --ctx 65 model.h5
 refused real-modality '/modality: is f64' of_tokens
 refused few-modalities '/modality: has shape' of_tokens
-refused images '/images: models here read tokens only' of_tokens
+refused images '/images: holds images, which are not read yet' of_tokens
 refused skew 'hessian: is not symmetric: row and column 1' of_hessian
 refused nan-hessian 'not finite' of_hessian
 refused small-hessian 'has shape' of_hessian

@@ -108,12 +108,6 @@ void cache_free(struct cache *k)
 	*k = (struct cache){ 0 };
 }
 
-/* Norms of a block's kind: which ones config.json's architecture has. */
-static bool has_norm(const struct stack *s, enum norm_place place)
-{
-	return s->arch->norm[place] != NULL;
-}
-
 struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
 {
 	size_t qkv = stack_out(s, ROLE_QKV), q = s->heads * s->head_dim, n = s->intermediate;
@@ -130,9 +124,9 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 	w.wide = xalloc(most(tokens * qkv, piece * (s->arch->mlp_kind == MLP_GATED ? 2 * n : n)),
 		sizeof *w.wide);
 	w.middle = xalloc(most(tokens * q, piece * n), sizeof *w.middle);
-	if (s->parallel && has_norm(s, BEFORE_MLP))
+	if (s->parallel && s->arch->norm[BEFORE_MLP])
 		w.second = xalloc(tokens, s->hidden * sizeof *w.second);
-	if (has_norm(s, AFTER_ATTENTION) || has_norm(s, AFTER_MLP))
+	if (s->arch->norm[AFTER_ATTENTION] || s->arch->norm[AFTER_MLP])
 		w.branch = xalloc(tokens, s->hidden * sizeof *w.branch);
 	w.position = xalloc(tokens, sizeof *w.position);
 	w.rows = xalloc(tokens, sizeof *w.rows);

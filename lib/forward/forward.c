@@ -124,8 +124,8 @@ static struct chunks chunks_of(const struct windows *w, size_t tokens)
 	return y;
 }
 
-/* A chunk through a block; copy: room for its rows, which then stay as they are. */
-static void run_chunk(struct forward *f, const struct block *b, struct work *w, struct chunk k, float *copy,
+/* A chunk through a block. */
+static void run_chunk(struct forward *f, const struct block *b, struct work *w, struct chunk k,
 	const struct observer *observer)
 {
 	size_t hidden = f->hidden.width;
@@ -133,8 +133,6 @@ static void run_chunk(struct forward *f, const struct block *b, struct work *w, 
 	struct batch batch = windows_batch(f->windows, k.first, k.n, sequence);
 	float *x = f->hidden.x + f->windows->sequence[k.first].first * hidden;
 
-	if (copy)
-		x = memcpy(copy, x, batch.rows * hidden * sizeof *x);
 	#pragma omp critical
 	progress(b->stack->arch->blocks + 1, (b->stack->first + b->index) * f->windows->n + k.first,
 		f->config->blocks * f->windows->n);
@@ -142,36 +140,18 @@ static void run_chunk(struct forward *f, const struct block *b, struct work *w, 
 	free(sequence);
 }
 
-static void observe_block(struct forward *f, const struct block *b, bool keep,
-	const struct observer *observer)
+/* One block over all windows; an observer wants them in their order, and larger chunks. */
+static void run_windows(struct forward *f, const struct block *b, const struct observer *observer)
 {
-	struct chunks all = chunks_of(f->windows, TOKENS_OBSERVED);
-	float *copy = keep ? NULL : xalloc(all.tokens, f->hidden.width * sizeof *copy);
+	struct chunks all = chunks_of(f->windows, observer ? TOKENS_OBSERVED : TOKENS);
+	size_t width = (size_t)threads, alone = observer ? 0 : all.n - all.n % width;
 
-	make_works(f, b->stack, 1, all.tokens, all.tokens);
-	for (size_t i = 0; i < all.n; i++)
-		run_chunk(f, b, &f->work[0], all.chunk[i], copy, observer);
-	free(copy);
-	free(all.chunk);
-}
-
-void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer)
-{
-	struct chunks all = { 0 };
-	size_t width = (size_t)threads, alone;
-
-	if (observer || !keep) {
-		observe_block(f, b, keep, observer);
-		return;
-	}
-	all = chunks_of(f->windows, TOKENS);
-	alone = all.n - all.n % width;
-	make_works(f, b->stack, alone ? width : 1, all.tokens, least(TOKENS, all.tokens));
+	make_works(f, b->stack, alone ? width : 1, all.tokens, observer ? all.tokens : least(TOKENS, all.tokens));
 	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
 	for (size_t i = 0; i < alone; i++)
-		run_chunk(f, b, &f->work[omp_get_thread_num()], all.chunk[i], NULL, NULL);
-	for (size_t i = alone; i < all.n; i++)	/* fewer than threads: all of them at each */
-		run_chunk(f, b, &f->work[0], all.chunk[i], NULL, NULL);
+		run_chunk(f, b, &f->work[omp_get_thread_num()], all.chunk[i], NULL);
+	for (size_t i = alone; i < all.n; i++)	/* what is left, one at a time with all threads */
+		run_chunk(f, b, &f->work[0], all.chunk[i], observer);
 	free(all.chunk);
 }
 
@@ -252,7 +232,7 @@ static void run_block(struct forward *f, const struct image *image, const struct
 		block_next(f->block, image, s, i);
 	else
 		f->block = block_read(image, c, s, i);
-	forward_block(f, f->block, true, observer);
+	run_windows(f, f->block, observer);
 	f->blocks++;
 }
 

@@ -45,8 +45,6 @@ void forward_close(struct forward *f);
  * which all blocks must be done.
  */
 bool forward_part(struct forward *f, const struct image *image, const struct observer *observer);
-/* One block over all windows; keep false: let the observer look, leave the hidden states as they are. */
-void forward_block(struct forward *f, const struct block *b, bool keep, const struct observer *observer);
 /* The hidden states become the inputs of the output layer, once; forward_score() does it too. */
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer);
 /*

@@ -8,17 +8,15 @@
 
 enum { LARGEST_DEFAULT = 2048 };
 
-/* A row says what each window of a text of n ids is; bos is in the text's front already where `lead` says
- * so. */
+/* Where a row puts a BOS. */
 struct convention {
-	const char *name;
 	bool lead;		/* one BOS before the whole text, if the tokenizer adds one */
 	bool each;		/* every window begins with a BOS of its own */
 };
 
 static const struct convention conventions[] = {
-	[WINDOWS_GPTQ] = { "gptq", true, false },
-	[WINDOWS_BOS] = { "bos", false, true },
+	[WINDOWS_GPTQ] = { true, false },
+	[WINDOWS_BOS] = { false, true },
 };
 
 const char *const windows_conventions[] = { [WINDOWS_GPTQ] = "gptq", [WINDOWS_BOS] = "bos", NULL };
@@ -123,7 +121,7 @@ static void cut_text(struct cut *k, size_t begin, size_t end, bool tail)
 	}
 }
 
-static void make_room(struct windows *w, const struct tokens *t, size_t rows, size_t windows)
+static void reserve(struct windows *w, const struct tokens *t, size_t rows, size_t windows)
 {
 	w->sequence = xalloc(windows, sizeof *w->sequence);
 	w->id = xalloc(rows, sizeof *w->id);
@@ -159,8 +157,8 @@ struct windows windows_cut(const char *name, const struct tokens *t, enum window
 	k.lead = k.c->lead && t->add_bos;
 	if (k.c->each && t->bos < 0)
 		die("%s: /tokens: names no bos_id, --convention %s needs one; gptq does not", name,
-			k.c->name);
-	make_room(&k.w, t, t->n + most, most);
+			windows_conventions[convention]);
+	reserve(&k.w, t, t->n + most, most);
 	for (size_t i = 0; i < t->sequences; i++)
 		cut_text(&k, (size_t)t->sequence[i], least((size_t)t->sequence[i + 1], t->n), true);
 	if (!t->sequences)

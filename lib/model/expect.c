@@ -106,7 +106,7 @@ static void expect_block(struct checkpoint *k, const struct stack *s, size_t blo
 		expect_layer(k, s, block, row);
 }
 
-/* What does not belong to the class, and what cannot be read, leaves. */
+/* Biases that the class does not have, and what cannot be read, leave; other strangers are passed on. */
 static void drop_strangers(struct checkpoint *k)
 {
 	const char *class = k->config->arch->name, *first = NULL, *last = "";

@@ -10,31 +10,19 @@
 #include "model/config.h"
 #include "model/expect.h"
 #include "model/source.h"
+#include "num/half.h"
 
-/* First element that is NaN or infinite: all bits of the exponent set; n if there is none. */
+/* First element that is NaN or infinite; n if there is none. */
 static size_t first_bad(const struct tensor *t)
 {
-	size_t n = tensor_count(t), block = 1 << 14;
-	uint32_t mask = t->type == TENSOR_F32 ? 0x7f800000 : t->type == TENSOR_F16 ? 0x7c00 : 0x7f80;
+	const enum half_type type = t->type == TENSOR_F32 ? HALF_NONE : t->type == TENSOR_F16 ? HALF_F16 : HALF_BF16;
+	size_t n = tensor_count(t), size = tensor_size(t->type), i = 0;
 
-	for (size_t i = 0; i < n; i += block) {
-		size_t end = n - i < block ? n : i + block;
-		const uint32_t *w = t->data;
-		const uint16_t *h = t->data;
-		uint16_t half = (uint16_t)mask;
-		unsigned bad = 0;
-
-		if (t->type == TENSOR_F32)
-			for (size_t k = i; k < end; k++)
-				bad |= (w[k] & mask) == mask;
-		else
-			for (size_t k = i; k < end; k++)
-				bad |= (h[k] & half) == half;
-		for (size_t k = i; bad && k < end; k++)
-			if (((t->type == TENSOR_F32 ? w[k] : h[k]) & mask) == mask)
-				return k;
-	}
-	return n;
+	if (half_finite(n, t->data, type))
+		return n;
+	while (half_finite(1, (const char *)t->data + i * size, type))
+		i++;
+	return i;
 }
 
 /* [m, n] to [n, m] in tiles, elements of 2 or 4 bytes. */

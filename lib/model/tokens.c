@@ -18,13 +18,13 @@ static const int32_t *read_places(const struct image *image, const char *path, s
 	if (!image_find(image, path, TENSOR_I32, -1, NULL, &t))
 		return NULL;
 	if (t.rank == 2)
-		die("%s: %s: has %zu numbers a token, as multimodal rotary positions do; "
-			"models here take one", image_name(image), path, t.dim[1]);
+		die("%s: %s: has %zu numbers a token, as multimodal rotary positions do, "
+			"expected one", image_name(image), path, t.dim[1]);
 	if (t.rank != 1 || t.dim[0] != n)
-		die("%s: %s: one number a token expected, for %zu tokens", image_name(image), path, n);
+		die("%s: %s: expected one number a token, for %zu tokens", image_name(image), path, n);
 	for (size_t i = 0; i < n; i++)
 		if (((const int32_t *)t.data)[i] < 0 || (size_t)((const int32_t *)t.data)[i] >= most)
-			die("%s: %s: token %zu has %d, a number from 0 to %zu expected", image_name(image),
+			die("%s: %s: token %zu has %d, expected a number from 0 to %zu", image_name(image),
 				path, i, ((const int32_t *)t.data)[i], most - 1);
 	return t.data;
 }
@@ -38,7 +38,7 @@ static void read_sequences(const struct image *image, struct tokens *y)
 	y->sequence = t.data;
 	y->sequences = t.dim[0] ? t.dim[0] - 1 : 0;
 	if (!y->sequences || y->sequence[0] || y->sequence[y->sequences] != (int64_t)y->n)
-		die("%s: /sequence: offsets from 0 to the number of tokens, %zu, expected", image_name(image),
+		die("%s: /sequence: expected offsets from 0 to the number of tokens, %zu", image_name(image),
 			y->n);
 	for (size_t i = 0; i < y->sequences; i++)
 		if (y->sequence[i + 1] <= y->sequence[i])
@@ -74,7 +74,7 @@ static void read_place(const struct image *image, struct tokens *y)
 	struct tensor t;
 
 	if (image_has(image, "/images"))
-		die("%s: /images: models here read tokens only", image_name(image));
+		die("%s: /images: holds images, which are not read yet", image_name(image));
 	read_sequences(image, y);
 	y->position = read_places(image, "/position", y->n, PLACES);
 	y->index = read_places(image, "/index", y->n, y->n);

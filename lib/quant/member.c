@@ -23,14 +23,9 @@ static bool has_compute(const struct linear *l)
 	return l->compute.kind;
 }
 
-static bool rounds_inputs(const struct linear *l)
-{
-	return l->input.mode != INPUT_AS_IS;
-}
-
 static bool has_static_scale(const struct linear *l)
 {
-	return rounds_inputs(l) && l->input.mode != INPUT_DYNAMIC_TOKEN;
+	return linear_rounds(l) && l->input.mode != INPUT_DYNAMIC_TOKEN;
 }
 
 /* --- extents and bits --- */
@@ -238,7 +233,7 @@ const struct member members[] = {
 		.meaning = "a number from 0 on" },
 	{ "bias", MEMBER_WIDE, MEMBER_TERM, FORM_ANY, AT(bias), .optional = true, .rank = 1,
 		.extent = { AT(out) }, .sound = finite_term },
-	{ "act_format", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_ANY, AT(input.format), .there = rounds_inputs,
+	{ "act_format", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_ANY, AT(input.format), .there = linear_rounds,
 		.unless = no_mode, .sound = no_zero_point },
 	{ "act_mode", MEMBER_WORD, MEMBER_PARAMETER, FORM_ANY, AT(input.mode), .optional = true,
 		.words = input_modes, .meaning = "static-tensor, dynamic-token, static-modality" },
