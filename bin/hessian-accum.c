@@ -6,13 +6,13 @@
  *	mean_abs = mean |x|
  *
  * of a model run over windows of tokens, or of activations from a file; or the
- * sum of several Hessian files, made by separate jobs with --shard. SPEC 4.
+ * sum of several Hessian files, made by separate jobs with --shard.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/number.h"
 #include "base/option.h"
+#include "forward/accumulate.h"
 #include "forward/calibrate.h"
 #include "forward/forward.h"
 #include "num/linalg.h"
@@ -31,28 +31,16 @@ static const struct tool tool = {
 		"  hessian-accum one.h5 two.h5 -o both.h5",
 };
 
-enum { SHARDS = 1000000 };
-
 /* What the command line says. */
 struct settings {
 	const char *tokens;
-	struct calibrate_cut cut;
+	struct accumulate_cut cut;
 	enum windows_convention convention;
 	enum compute_type compute_type;
 	bool force_tokens;
 	size_t memory;
 	struct selection layers;
 };
-
-static void parse_shard(void *var, const char *option, const char *text)
-{
-	struct calibrate_cut *cut = var;
-	const char *end = number_size(text, &cut->shard);
-
-	end = end && *end == '/' ? number_size(end + 1, &cut->shards) : NULL;
-	if (!end || *end || !cut->shard || cut->shard > cut->shards || cut->shards > SHARDS)
-		misuse("--%s: '%s' is not I/N with 1 <= I <= N <= %d", option, text, SHARDS);
-}
 
 static void of_model(const struct settings *set, struct filter *f)
 {
@@ -67,7 +55,7 @@ static void of_model(const struct settings *set, struct filter *f)
 			set->tokens);
 	calibrate_check(&config, &set->layers, input_name(f->in));
 	config.compute_type = set->compute_type;
-	windows_shard(&windows, set->cut.shard, set->cut.shards);
+	windows_shard(&windows, set->cut.shard);
 	struct forward *run = forward_open(&config, &windows, set->memory);
 
 	model_filter(f, calibrate_part, &(struct calibrate){ run, &set->layers, file });
@@ -84,13 +72,13 @@ static void check(const struct settings *set, const struct image *image)
 
 	option_idle(3, (struct option_idle[]){
 		{ !model, "convention compute-type force-tokens memory", "no model is run" },
-		{ sum && set->cut.shards == 1, "shard", "1/1 is all" },
+		{ sum && set->cut.shard.n == 1, "shard", "1/1 is all" },
 		{ sum, "ctx limit", "Hessian files are summed whole" } });
 	if (model && !set->tokens)
 		misuse("--tokens FILE is expected for a model");
 	if (!model && set->tokens)
 		misuse("--tokens goes with a model; %s is of kind %s", image_name(image), image_kind(image));
-	if (set->cut.shards > 1 && sum)
+	if (set->cut.shard.n > 1 && sum)
 		misuse("--shard goes with a model or activations; Hessian files are summed whole");
 }
 
@@ -102,8 +90,7 @@ int main(int argc, char *argv[])
 		OPTION_CTX(&set.cut.ctx),
 		OPTION_CONVENTION(&set.convention),
 		OPTION_LIMIT(&set.cut.limit),
-		{ 0, "shard", OPTION_PARSED(struct calibrate_cut, &set.cut, parse_shard), "I/N",
-			"only windows I, I + N, ..., counted from 1", .otherwise = "1/1" },
+		OPTION_SHARD(&set.cut.shard),
 		OPTION_COMPUTE_TYPE(&set.compute_type),
 		OPTION_FORCE_TOKENS(&set.force_tokens),
 		OPTION_MEMORY(&set.memory),
@@ -123,7 +110,7 @@ int main(int argc, char *argv[])
 		of_model(&set, file);
 	else {
 		set.cut.ctx = windows_ctx(set.cut.ctx, 0);
-		calibrate_files(c.operands, file, &set.layers, &set.cut);
+		accumulate_files(c.operands, file, &set.layers, &set.cut);
 	}
 	for (size_t i = 0; i < c.operands; i++)
 		filter_close(&file[i]);

@@ -24,7 +24,6 @@ struct calibration {
 	const struct config *config;
 	struct layer_list list;
 	struct moments *projection;	/* [blocks · PROJECTIONS + 1], the last the head's; in = 0: none */
-	struct hessian *told;		/* likewise: what the source has given */
 	const char *name;		/* of the source, for messages */
 };
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
@@ -44,18 +43,4 @@ struct calibrate {
 	const struct image *tokens;		/* the file, for the history */
 };
 void calibrate_part(void *calibrate, const struct filter *f);
-
-/* How tokens are cut: windows of ctx (the last of raw activations may be shorter) of the first `limit` tokens
- * (0: all), every `shards`-th from the shard-th on (counted from 1). */
-struct calibrate_cut {
-	size_t ctx, limit, shard, shards;
-};
-
-/*
- * From one file of kind activations, <layer>/input [tokens, in], or from n
- * files of kind hessian, summed in the order given, each with its first part at
- * hand; the first has the output. Dies where there is no such layer.
- */
-void calibrate_files(size_t n, struct filter file[n], const struct selection *layers,
-	const struct calibrate_cut *cut);
 #endif

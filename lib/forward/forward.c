@@ -146,7 +146,8 @@ static void run_windows(struct forward *f, const struct block *b, const struct o
 	struct chunks all = chunks_of(f->windows, observer ? TOKENS_OBSERVED : TOKENS);
 	size_t width = (size_t)threads, alone = observer ? 0 : all.n - all.n % width;
 
-	make_works(f, b->stack, alone ? width : 1, all.tokens, observer ? all.tokens : least(TOKENS, all.tokens));
+	make_works(f, b->stack, alone ? width : 1, all.tokens,
+		observer ? all.tokens : least(TOKENS, all.tokens));
 	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
 	for (size_t i = 0; i < alone; i++)
 		run_chunk(f, b, &f->work[omp_get_thread_num()], all.chunk[i], NULL);
@@ -294,7 +295,7 @@ struct tiles {
 
 /* Rows i .. i + m - 1 over entries first .. first + n - 1, which t->product holds. */
 static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, size_t n, float *logits[],
-	void *own[])
+	void *workspace[])
 {
 	const void *x[MODELS];
 
@@ -302,7 +303,7 @@ static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, s
 		const struct forward *f = t->f[k];
 		size_t hidden = f->hidden.width;
 
-		x[k] = product_input(&t->product[k], m, own[k],
+		x[k] = product_input(&t->product[k], m, workspace[k],
 			(const float (*)[hidden])(f->hidden.x + i * hidden),
 			f->windows->modality ? f->windows->modality + i : NULL);
 	}
@@ -323,17 +324,17 @@ static void tile_columns(const struct tiles *t, size_t first, size_t n)
 	#pragma omp parallel num_threads(threads_for((rows + HEAD_ROWS - 1) / HEAD_ROWS))
 	{
 		float *logits[MODELS];
-		void *own[MODELS];
+		void *workspace[MODELS];
 
 		for (size_t k = 0; k < t->models; k++) {
 			logits[k] = xalloc(HEAD_ROWS * HEAD_COLUMNS, sizeof *logits[k]);
-			own[k] = xalloc(product_workspace(&t->product[k], HEAD_ROWS), 1);
+			workspace[k] = xalloc(product_workspace(&t->product[k], HEAD_ROWS), 1);
 		}
 		#pragma omp for schedule(dynamic)
 		for (size_t i = 0; i < rows; i += HEAD_ROWS)
-			tile_rows(t, i, least(HEAD_ROWS, rows - i), first, n, logits, own);
+			tile_rows(t, i, least(HEAD_ROWS, rows - i), first, n, logits, workspace);
 		for (size_t k = 0; k < t->models; k++)
-			free(logits[k]), free(own[k]);
+			free(logits[k]), free(workspace[k]);
 	}
 }
 
@@ -342,20 +343,20 @@ void forward_tiles(size_t models, struct forward *const f[models], const struct 
 {
 	size_t vocab = f[0]->config->vocab;
 	struct tiles t = { .models = models, .f = f, .h = h, .visit = visit, .arg = arg };
-	void *own[MODELS];
+	void *weight[MODELS];
 
 	for (size_t k = 0; k < models; k++) {
 		forward_head(f[k], h[k], NULL);
-		own[k] = xalloc(head_workspace(h[k], least(HEAD_WEIGHTS, vocab)), 1);
+		weight[k] = xalloc(head_workspace(h[k], least(HEAD_WEIGHTS, vocab)), 1);
 	}
 	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
 		progress("head", v, vocab);
 		for (size_t k = 0; k < models; k++)
-			t.product[k] = head_product(h[k], v, least(HEAD_WEIGHTS, vocab - v), own[k]);
+			t.product[k] = head_product(h[k], v, least(HEAD_WEIGHTS, vocab - v), weight[k]);
 		tile_columns(&t, v, least(HEAD_WEIGHTS, vocab - v));
 	}
 	for (size_t k = 0; k < models; k++)
-		free(own[k]);
+		free(weight[k]);
 }
 
 struct scored { const struct windows *windows; struct score *score; };
@@ -389,19 +390,14 @@ void forward_score(struct forward *f, const struct head *h, double nll[f->window
 void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n,
 	float y[n][f->config->vocab])
 {
-	size_t hidden = f->hidden.width, vocab = f->config->vocab;
+	const size_t hidden = f->hidden.width;
 	float *x = xalloc(n * hidden, sizeof *x);
-	void *own = xalloc(head_workspace(h, vocab), 1), *input;
-	struct product p = head_product(h, 0, vocab, own);
 
 	memcpy(x, f->hidden.x + first * hidden, n * hidden * sizeof *x);
 	if (!f->normed)
 		head_norm(h, &(struct batch){ .rows = n }, (float (*)[hidden])x,
 			(const float (*)[hidden])x, NULL);
-	input = xalloc(product_workspace(&p, n), 1);
-	head_logits(h, &p, 0, vocab, n, y, product_input(&p, n, input, (const float (*)[hidden])x,
-		f->windows->modality ? f->windows->modality + first : NULL));
+	head_forward(h, n, y, (const float (*)[hidden])x,
+		f->windows->modality ? f->windows->modality + first : NULL);
 	free(x);
-	free(input);
-	free(own);
 }

@@ -72,3 +72,16 @@ void head_logits(const struct head *h, const struct product *p, size_t first, si
 	for (size_t i = 0; cap > 0 && i < m * n; i++)
 		y[i / n][i % n] = cap * tanhf(y[i / n][i % n] / cap);
 }
+
+void head_forward(const struct head *h, size_t m, float y[m][h->config->vocab], const float x[m][h->norm.n],
+	const uint8_t *modality)
+{
+	const size_t vocab = h->config->vocab;
+	void *weight = h->weight ? NULL : xalloc(head_workspace(h, vocab), 1);
+	const struct product p = head_product(h, 0, vocab, weight);
+	void *workspace = xalloc(product_workspace(&p, m), 1);
+
+	head_logits(h, &p, 0, vocab, m, y, product_input(&p, m, workspace, x, modality));
+	free(workspace);
+	free(weight);
+}

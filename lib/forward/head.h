@@ -35,4 +35,7 @@ struct product head_product(const struct head *h, size_t first, size_t n, void *
  * head_norm()'s rows. */
 void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m,
 	float y[m][n], const void *input);
+/* The same of the whole vocabulary, of rows of head_norm(); modality of each, or NULL: all 0. */
+void head_forward(const struct head *h, size_t m, float y[m][h->config->vocab], const float x[m][h->norm.n],
+	const uint8_t *modality);
 #endif

@@ -23,6 +23,7 @@ void moments_free(struct moments *h)
 	free(h->sum);
 	free(h->absolute);
 	free(h->absmax);
+	moments_drop(h);
 	*h = (struct moments){ 0 };
 }
 
@@ -79,8 +80,7 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 	h->count += (uint64_t)other->count;
 }
 
-struct hessian moments_hessian(const struct moments *h, const char *file, const char *layer,
-	float sum[h->in * h->in], float mean_abs[h->in])
+static void check_finite(const struct moments *h, const char *file, const char *layer)
 {
 	const size_t n = h->in;
 
@@ -92,7 +92,6 @@ struct hessian moments_hessian(const struct moments *h, const char *file, const 
 		if (square < 0 || !isfinite((float)square))
 			die("%s: %s: input %zu: the sum of its squares is %g: it overflows, or is none", file,
 				layer, i, square);
-		mean_abs[i] = (float)(h->absolute[i] / (double)h->count);
 	}
 	for (size_t i = 0; i < n; i++) {
 		double not_finite = 0;
@@ -102,6 +101,34 @@ struct hessian moments_hessian(const struct moments *h, const char *file, const 
 		if (not_finite != 0)
 			die("%s: %s: row %zu holds what is not finite", file, layer, i);
 	}
-	linalg_mirror(n, (float (*)[n])sum, (const double (*)[n])h->sum);
-	return (struct hessian){ n, (int64_t)h->count, sum, h->absmax, mean_abs };
+}
+
+struct hessian moments_hessian(struct moments *h, const char *file, const char *layer)
+{
+	const size_t n = h->in;
+
+	if (!h->hessian) {
+		check_finite(h, file, layer);
+		h->hessian = xalloc(n * n, sizeof *h->hessian);
+		h->mean_abs = xalloc(n, sizeof *h->mean_abs);
+		linalg_mirror(n, (float (*)[n])h->hessian, (const double (*)[n])h->sum);
+		for (size_t i = 0; i < n; i++)
+			h->mean_abs[i] = (float)(h->absolute[i] / (double)h->count);
+	}
+	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->absmax, h->mean_abs };
+}
+
+void moments_drop(struct moments *h)
+{
+	free(h->hessian);
+	free(h->mean_abs);
+	h->hessian = h->mean_abs = NULL;
+}
+
+void moments_write(struct moments *h, struct output *out, const char *file, const char *layer)
+{
+	const struct hessian y = moments_hessian(h, file, layer);
+
+	hessian_write(out, layer, &y);
+	moments_drop(h);
 }

@@ -19,6 +19,7 @@ struct moments {
 	double *sum;			/* [in][in], the upper triangle */
 	double *absolute;		/* [in] Σ |x| */
 	float *absmax;			/* [in] */
+	float *hessian, *mean_abs;	/* of moments_hessian(), until moments_drop() */
 };
 struct moments moments_make(size_t in);
 void moments_free(struct moments *h);
@@ -27,7 +28,10 @@ void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,
 	const uint16_t x[windows][tokens][h->in]);
 /* Adds what a file holds for the layer; its name is for messages. */
 void moments_add_hessian(struct moments *h, const char *file, const char *layer, const struct hessian *other);
-/* All of it in float, in memory of the caller's and of h. Dies, naming file and layer, if not finite. */
-struct hessian moments_hessian(const struct moments *h, const char *file, const char *layer,
-	float sum[h->in * h->in], float mean_abs[h->in]);
+/* All of it rounded to float: views, until the sums change or are dropped. Dies, naming file and layer, if a
+ * sum is not finite. */
+struct hessian moments_hessian(struct moments *h, const char *file, const char *layer);
+void moments_drop(struct moments *h);	/* frees what was rounded */
+/* Writes it below the layer, and drops it. */
+void moments_write(struct moments *h, struct output *out, const char *file, const char *layer);
 #endif

@@ -37,8 +37,6 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	size_t hidden = r->config->stack->hidden, n = batch->sequences;
 	float *x = xalloc(batch->rows, hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
-	struct product p = head_product(&r->head, 0, r->config->vocab, NULL);
-	void *workspace = xalloc(product_workspace(&p, n), 1);
 
 	embed_tokens(&r->embedding, batch->rows, row, id);
 	if (r->position.path)
@@ -51,8 +49,6 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	for (size_t s = 0; s < n; s++)
 		memmove(row[s], row[batch->sequence[s].first + batch->sequence[s].length - 1], sizeof row[s]);
 	head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);
-	head_logits(&r->head, &p, 0, r->config->vocab, n, logits,
-		product_input(&p, n, workspace, (const float (*)[hidden])x, NULL));
+	head_forward(&r->head, n, logits, (const float (*)[hidden])x, NULL);
 	free(x);
-	free(workspace);
 }

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/number.h"
 #include "base/size.h"
 
-enum { LARGEST_DEFAULT = 2048 };
+enum { LARGEST_DEFAULT = 2048, SHARDS = 1000000 };
 
 /* Where a row puts a BOS. */
 struct convention {
@@ -203,11 +204,21 @@ char *windows_place(const struct windows *w, size_t row)
 	return xformat("position %zu of window %zu", row - w->sequence[i].first + 1, i);
 }
 
-void windows_shard(struct windows *w, size_t i, size_t n)
+void shard_parse(void *shard, const char *option, const char *text)
+{
+	struct shard *s = shard;
+	const char *end = number_size(text, &s->i);
+
+	end = end && *end == '/' ? number_size(end + 1, &s->n) : NULL;
+	if (!end || *end || !s->i || s->i > s->n || s->n > SHARDS)
+		misuse("--%s: '%s' is not I/N with 1 <= I <= N <= %d", option, text, SHARDS);
+}
+
+void windows_shard(struct windows *w, struct shard s)
 {
 	size_t kept = 0, rows = 0;
 
-	for (size_t k = i - 1; k < w->n; k += n, kept++) {
+	for (size_t k = s.i - 1; k < w->n; k += s.n, kept++) {
 		struct sequence *q = &w->sequence[k];
 		size_t from = q->first, length = q->length;
 
@@ -223,7 +234,7 @@ void windows_shard(struct windows *w, size_t i, size_t n)
 		rows += length;
 	}
 	if (!kept)
-		die("shard %zu/%zu is empty: there are %zu windows", i, n, w->n);
+		die("shard %zu/%zu is empty: there are %zu windows", s.i, s.n, w->n);
 	w->n = kept;
 	w->rows = rows;
 	w->bytes = 0;	/* of what is left: not known */

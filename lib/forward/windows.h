@@ -49,8 +49,10 @@ struct batch windows_batch(const struct windows *w, size_t first, size_t n, stru
 size_t windows_within(const struct windows *w, size_t first, size_t tokens);
 /* Window and place, for messages: "position 3 of window 7", counted from 1 and from 0; free() it. */
 char *windows_place(const struct windows *w, size_t row);
-/* Keeps windows i, i + n, i + 2n, ... counted from 1. */
-void windows_shard(struct windows *w, size_t i, size_t n);
+/* Windows i, i + n, i + 2n, ... counted from 1, of which an option's text is "i/n"; keeps only these. */
+struct shard { size_t i, n; };
+void shard_parse(void *shard, const char *option, const char *text);
+void windows_shard(struct windows *w, struct shard s);
 void windows_free(struct windows *w);
 
 /* Rows of options that tools share. */
@@ -59,5 +61,7 @@ void windows_free(struct windows *w);
 #define OPTION_CONVENTION(var) { 0, "convention", \
 	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, \
 	"how the text is cut into windows", .otherwise = "gptq" }
+#define OPTION_SHARD(var) { 0, "shard", OPTION_PARSED(struct shard, var, shard_parse), "I/N", \
+	"only windows I, I + N, ..., counted from 1", .otherwise = "1/1" }
 #define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
 #endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* accumulate.c -- Hessians from files of activations or of Hessians; see accumulate.h */
+#include "forward/accumulate.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/size.h"
+#include "forward/moments.h"
+#include "model/layer.h"
+#include "num/half.h"
+
+enum { ROWS_AT_ONCE = 4096 };	/* of activations, where windows are shorter */
+
+struct search {
+	const struct image *image;
+	const char *member;
+	const struct selection *layers;
+	struct layer_list list;
+};
+
+static void visit(void *arg, const char *group)
+{
+	struct search *w = arg;
+	char *path = xformat("%s/%s", group, w->member);
+
+	if (selection_has(w->layers, group) && image_has(w->image, path)) {
+		w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
+		w->list.path[w->list.n++] = xformat("%s", group);
+	}
+	free(path);
+}
+
+static struct layer_list groups_with(const struct image *image, const char *member,
+	const struct selection *layers)
+{
+	struct search w = { .image = image, .member = member, .layers = layers };
+
+	image_groups(image, visit, &w);
+	return w.list;
+}
+
+/* Writes a link where the group stands in the file under an earlier name that is written already. */
+static bool linked(struct output *out, const struct image *image, const struct layer_list *list, size_t i)
+{
+	char *same = image_same(image, list->path[i]);
+	bool yes = strcmp(same, list->path[i]) && layer_listed(list, same);
+
+	if (yes)
+		output_link(out, list->path[i], same);
+	free(same);
+	return yes;
+}
+
+/* Adds windows of m rows each that follow each other; wide: workspace for them as f32 where they are f16. */
+static void add_windows(struct moments *h, size_t windows, size_t m, const void *x, enum tensor_type type,
+	float *wide)
+{
+	size_t n = h->in;
+
+	if (type == TENSOR_BF16) {
+		moments_add_bf16(h, windows, m, (const uint16_t (*)[m][n])x);
+		return;
+	}
+	if (type == TENSOR_F16) {
+		half_widen(windows * m * n, wide, x, HALF_F16);
+		x = wide;
+	}
+	moments_add(h, windows, m, (const float (*)[m][n])x);
+}
+
+static void add_layer(struct output *out, const struct image *image, const char *layer,
+	const struct accumulate_cut *cut)
+{
+	char *path = xformat("%s/input", layer);
+	struct tensor t = image_tensor(image, path, TENSOR_ANY, 2, NULL);
+	const size_t n = t.dim[1], ctx = cut->ctx;
+	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0];
+	size_t most = cut->shard.n == 1 && ctx < ROWS_AT_ONCE ? ROWS_AT_ONCE / ctx : 1;	/* windows at once */
+	struct moments h = moments_make(n);
+	float *wide = t.type == TENSOR_F16 ? xalloc(least(most * ctx, rows) * n, sizeof *wide) : NULL;
+
+	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
+		die("%s: %s: is %s, expected f32, f16 or bf16", image_name(image), path,
+			tensor_name(t.type));
+	for (size_t i = (cut->shard.i - 1) * ctx, windows; i < rows; i += windows * cut->shard.n * ctx) {
+		size_t m = least(ctx, rows - i);
+
+		windows = least(most, (rows - i) / m);
+		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type,
+			wide);
+	}
+	moments_write(&h, out, image_name(image), layer);
+	moments_free(&h);
+	free(wide);
+	free(path);
+}
+
+static size_t add_activations(struct output *out, const struct image *image, const struct selection *layers,
+	const struct accumulate_cut *cut)
+{
+	struct layer_list list = groups_with(image, "input", layers);
+	const size_t found = list.n;
+
+	for (size_t i = 0; i < list.n; i++)
+		if (!linked(out, image, &list, i))
+			add_layer(out, image, list.path[i], cut);
+	layer_list_free(&list);
+	return found;
+}
+
+static size_t add_hessians(struct output *out, size_t n, const struct filter file[n],
+	const struct selection *layers)
+{
+	const struct image *image = file->image;
+	struct layer_list list = groups_with(image, "hessian", layers);
+	const size_t found = list.n;
+
+	for (size_t k = 1; k < n; k++) {
+		struct layer_list other = groups_with(file[k].image, "hessian", layers);
+
+		if (other.n != list.n)
+			die("%s: holds %zu layers in part %zu, %s has %zu", image_name(file[k].image),
+				other.n, image_part(image), image_name(image), list.n);
+		layer_list_free(&other);
+	}
+	for (size_t i = 0; i < list.n; i++) {
+		const char *layer = list.path[i];
+		struct moments h;
+
+		if (linked(out, image, &list, i))
+			continue;
+		h = moments_make(hessian_find(image, layer, 0).in);
+		for (size_t k = 0; k < n; k++) {
+			const struct hessian other = hessian_find(file[k].image, layer, h.in);
+
+			moments_add_hessian(&h, image_name(file[k].image), layer, &other);
+		}
+		moments_write(&h, out, image_name(image), layer);
+		moments_free(&h);
+	}
+	layer_list_free(&list);
+	return found;
+}
+
+/* n files of which the first goes through the filter. */
+struct sum {
+	size_t n, done;
+	struct filter *file;
+	bool hessian;
+	const struct selection *layers;
+	const struct accumulate_cut *cut;
+};
+
+/* The other files' part that belongs to the first's. */
+static void advance(struct sum *s)
+{
+	const struct filter *first = s->file;
+
+	for (struct filter *f = s->file + 1; f < s->file + s->n; f++) {
+		if (image_part(first->image))
+			f->image = input_next(f->in);
+		if (!f->image || image_parts(f->image) != image_parts(first->image))
+			die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu",
+				input_name(f->in), input_name(first->in),
+				f->image ? image_parts(f->image) : 0, image_parts(first->image));
+	}
+}
+
+static void add_part(void *arg, const struct filter *f)
+{
+	struct sum *s = arg;
+	const bool first = !image_part(f->image);
+
+	advance(s);
+	output_begin(f->out, f->image);
+	for (size_t i = 1; first && i < s->n; i++) {
+		char *input = xformat("input%zu", i + 1);
+
+		output_history(f->out, input, s->file[i].image);
+		free(input);
+	}
+	if (first && image_has(f->image, "/config"))
+		output_copy(f->out, f->image, "/config", NULL);
+	s->done += s->hessian ? add_hessians(f->out, s->n, s->file, s->layers) :
+		add_activations(f->out, f->image, s->layers, s->cut);
+	output_end(f->out);
+}
+
+void accumulate_files(size_t n, struct filter file[n], const struct selection *layers,
+	const struct accumulate_cut *cut)
+{
+	struct sum s = { n, 0, file, !strcmp(image_kind(file->image), "hessian"), layers, cut };
+
+	model_filter(file, add_part, &s);
+	if (!s.done)
+		die("%s: holds no layer with %s%s", input_name(file->in),
+			s.hessian ? "a hessian" : "an input", selection_text(layers));
+}
