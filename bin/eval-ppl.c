@@ -8,7 +8,6 @@
  *	bits_per_byte = Σ nll / (ln 2 · bytes of the targets)
  * and, paired with an earlier record token by token, the mean difference and its standard error.
  * With a reference, a model that streams in beside it, also the divergence of the two (eval/divergence.h).
- * Conventions of cutting a text: SPEC section 10.
  */
 #include <stdlib.h>
 #include "base/error.h"

@@ -256,7 +256,7 @@ for ctx in (2000, 700, 512, 35):
 PY
 no 'no such arithmetic' 2 'compute-type' run --compute-type f16 --tokens t.h5 "$model"
 
-# SPEC section 10
+# likelihoods known from transformers
 for pair in stories260K:2.04588577 babyllama-105:1.09542030; do
 	name=${pair%:*}
 	if [ -z "$shared" ]; then skip "$name" 'no ../shared/data'; continue; fi

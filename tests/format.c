@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * format -- SPEC section 3: names, grids, and rounding of every format against
+ * format -- names, grids, and rounding of every format against
  * the sorted list of its values, at each value, each midpoint and their neighbours
  */
 #include <math.h>
@@ -104,7 +104,7 @@ static size_t values(const struct format *f, struct value list[256])
 	return n;
 }
 
-/* Which of two neighbours a tie goes to, by SPEC section 3. */
+/* Which of two neighbours a tie goes to. */
 static bool tie_goes_up(const struct format *f, struct value low, struct value high)
 {
 	double step;
@@ -227,7 +227,7 @@ static void beside_ties(void **unused)
 	}
 }
 
-/* FPE2M2 section 3.1 and SPEC section 3. */
+/* FPE2M2 section 3.1. */
 static void exmy(void **unused)
 {
 	static const float e2m1[] = { 0, 1, 2, 3, 4, 6, 8, 12 }, e4m0[] = { 0, 2, 4, 8 };

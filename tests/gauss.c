@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gauss -- exact errors of formats on Gaussian weights against SPEC 3, plain quadrature, and samples */
+/* gauss -- exact errors of formats on Gaussian weights against known values, plain quadrature, and samples */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static double error_of(const char *name, double sigma)
 	return gauss_error(&g, sigma);
 }
 
-/* SPEC section 3 gives them to five digits. */
+/* Known to five digits. */
 static void spec(void **unused)
 {
 	static const struct { const char *name; double error; } rows[] = {

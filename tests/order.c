@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* order -- SPEC section 5: DPQ figure 1, every kind and key, ties, a shorter last group */
+/* order -- DPQ figure 1, every kind and key, ties, a shorter last group */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

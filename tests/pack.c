@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* pack -- packing and unpacking are inverses on every code, and lie where SPEC section 3 says */
+/* pack -- packing and unpacking are inverses on every code, and lie where FPE2M2 section 4.3 puts them */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,7 +34,7 @@ static void inverse(void **unused)
 	assert_int_equal(pack_words(4, 4096), 512);
 }
 
-/* SPEC: codes n mod 16, with sign for n >= 16. */
+/* Codes n mod 16, with sign for n >= 16. */
 static void five_bits(void **unused)
 {
 	static const uint32_t want[5] = { 0x75316420, 0xfdb9eca8, 0x75316420, 0xfdb9eca8, 0x00ff00ff };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * solver -- the error-compensated solver against SPEC sections 3 to 6 in plain
+ * solver -- the error-compensated solver against its equations in plain
  * float64 loops: no blocks, a dense inverse, values of FP8 from a list
  */
 #include <gsl/gsl_cdf.h>
@@ -126,7 +126,7 @@ struct pair {
 	int z;
 };
 
-/* FPE2M2 section 3.1, SPEC section 3: bias 0, every code a number; x = y = 0: no such format. */
+/* FPE2M2 section 3.1: bias 0, every code a number; x = y = 0: no such format. */
 static bool is_exmy(const struct format *f, int *x, int *y)
 {
 	const char *s = f->name;
@@ -409,7 +409,7 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 	free(fitted);
 }
 
-/* SPEC to the letter; false if the ladder ends. */
+/* The ladder by itself; false if the ladder ends. */
 static bool reference(const struct solver *s, const struct data *d, const int32_t *order, struct answer *a)
 {
 	const size_t m = d->m, n = d->n, size = group_columns(s, n);
@@ -497,7 +497,7 @@ static bool reference(const struct solver *s, const struct data *d, const int32_
 	return good;
 }
 
-/* --- the solver, and what its answer is held against --- */
+/* --- the solver, and what its answer is compared with --- */
 
 static struct solver_layer layer_for(const struct solver *s, const struct data *d, const struct linear *l,
 	const int32_t *order, struct answer *a)
@@ -1108,7 +1108,7 @@ static void no_hessian(void **unused)
 	drop(&d);
 }
 
-/* SPEC section 6: a third of the codes differ between the views at g = 32; compensation pays. */
+/* A third of the codes differ between the views at g = 32; compensation pays. */
 static void sense(void **unused)
 {
 	struct data d = make(64, 256, 600, 0);
@@ -1136,7 +1136,7 @@ static void sense(void **unused)
 	drop(&d);
 }
 
-/* SPEC section 3: a symmetric group gives z = 7.5 → 8, also where the search has shrunk it. */
+/* A symmetric group gives z = 7.5 → 8, also where the search has shrunk it. */
 static void symmetric_groups(void **unused)
 {
 	struct data d = make(64, 64, 100, 0);

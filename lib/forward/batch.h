@@ -5,7 +5,7 @@
  * Every matrix of activations comes with one. Images, reordered tokens (AIFS),
  * choices with a common context and sliding windows are kinds of batch, not kinds
  * of forward pass. Row p sees row q of its sequence, and the tokens before it,
- * where index(q) ≤ index(p) (SPEC section 9).
+ * where index(q) ≤ index(p).
  */
 #ifndef FORWARD_BATCH_H
 #define FORWARD_BATCH_H

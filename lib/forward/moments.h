@@ -5,7 +5,7 @@
  *	Σ x xᵀ over tokens, Σ |x|, max |x|, and how many tokens
  *
  * Products in float a window, summed in double in the order of the windows,
- * rounded once to float (SPEC section 4).
+ * rounded once to float.
  */
 #ifndef FORWARD_MOMENTS_H
 #define FORWARD_MOMENTS_H

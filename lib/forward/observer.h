@@ -8,7 +8,7 @@
 
 /*
  * Sees the input of a projection as its weights multiply it, x[batch->rows][in]: after an online
- * Hadamard, before any rounding of activations (SPEC section 4). For the head, block is the number
+ * Hadamard, before any rounding of activations. For the head, block is the number
  * of blocks. A pointer of NULL: nobody looks.
  */
 struct observer {

@@ -4,7 +4,7 @@
  *
  * A window is at most `ctx` token ids that a model sees at once, a sequence of its
  * own; a target is an id that is predicted from the token before it. Conventions
- * (SPEC section 10) are rows of a table in windows.c. A file without /sequence is one
+ * are rows of a table in windows.c. A file without /sequence is one
  * text, whose last ids that fill no window are dropped. Of a file with /sequence each
  * sequence is cut by itself, and its last window may be shorter, down to one target.
  */
