@@ -57,9 +57,8 @@ static void see_layer(struct compare *c, const char *group)
 static void add_row(struct compare *c, const char *path, const struct linear *l,
 	const struct weight_difference *d)
 {
-	table_row(&c->table, (union table_value[]){ { path }, { survey_storage(l) }, { .number = d->mse },
-		{ .number = d->error }, { .number = d->sqnr }, { .number = d->largest },
-		{ .number = d->output } });
+	table_row(&c->table, (const char *[]){ path, survey_storage(l) },
+		(double[]){ d->mse, d->error, d->sqnr, d->largest, d->output });
 }
 
 static void compare_layer(struct walk *w, const char *group)
@@ -207,9 +206,8 @@ void compare_end(struct compare *c, const char *name)
 		die("%s: holds no Hessian of a layer of %s", image_name(c->hessian), name);
 	for (size_t i = 0; i < 3; i++)
 		mean[i] = exp(c->logs[i] / (double)c->counts[i]);
-	table_sum(&c->table, (union table_value[]){ { "geometric mean" }, { "-" }, { .number = mean[0] },
-		{ .number = mean[1] }, { .number = -10 * log10(mean[1]) }, { .number = NAN },
-		{ .number = mean[2] } });
+	table_sum(&c->table, (const char *[]){ "geometric mean", "-" },
+		(double[]){ mean[0], mean[1], -10 * log10(mean[1]), NAN, mean[2] });
 }
 
 void compare_free(struct compare *c)
