@@ -3,6 +3,7 @@
 #include "quant/pack.h"
 #include <string.h>
 #include "base/cpu.h"
+#include "base/size.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -11,7 +12,7 @@ enum { BLOCK = 32 };
 
 size_t pack_words(int bits, size_t n)
 {
-	return (size_t)bits * ((n + BLOCK - 1) / BLOCK);
+	return (size_t)bits * ceil_div(n, BLOCK);
 }
 
 /* Where code n of five bits has its low four, and its top one. */
