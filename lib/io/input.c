@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "base/scratch.h"
 #include "io/file.h"
-#include "io/parts.h"
 #include "io/probe.h"
 
 enum { STEP = 1 << 20 };		/* bytes that are read at once */

@@ -84,8 +84,6 @@ struct merge *merges_slot(const struct merges *m, int32_t left, int32_t right)
 	return m->slot + i;
 }
 
-/* --- characters and seams --- */
-
 size_t utf8_character(const char *s, size_t n, bool *valid)
 {
 	const unsigned char *u = (const unsigned char *)s;
