@@ -46,14 +46,6 @@ static void see(struct compare *c, const char *group, const char *member)
 	c->seen[c->n++] = xformat("%s/%s", group, member);
 }
 
-/* All forms of a weight are one effective weight. */
-static void see_layer(struct compare *c, const char *group)
-{
-	for (const struct member *m = members; m->name; m++)
-		if (m->role == MEMBER_WEIGHT)
-			see(c, group, m->name);
-}
-
 static void add_row(struct compare *c, const char *path, const struct linear *l,
 	const struct weight_difference *d)
 {
@@ -81,7 +73,9 @@ static void compare_layer(struct walk *w, const char *group)
 	if (!stats_difference(&theirs.linear, l, h, &d, work))
 		die("%s: %s/hessian: gives sums that are not finite", image_name(c->hessian), group);
 	add_row(c, group, l, &d);
-	see_layer(c, group);
+	for (const struct member *m = members; m->name; m++)
+		if (m->role == MEMBER_WEIGHT)	/* all forms of it are one effective weight */
+			see(c, group, m->name);
 	for (size_t i = 0; i < 3; i++) {
 		double x = (double[]){ d.mse, d.error, d.output }[i];
 

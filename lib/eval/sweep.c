@@ -124,8 +124,6 @@ void sweep_band(const char *text, double *low, double *high)
 		misuse("--band: '%s' is not LOW:HIGH with 0 <= LOW <= HIGH", text);
 }
 
-/* --- Gaussian weights --- */
-
 static void add_best(struct sweep *s, const struct gauss g[])
 {
 	const struct gauss **other = xalloc(s->formats, sizeof *other);
@@ -191,8 +189,6 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 	free(g);
 	free(sampled);
 }
-
-/* --- a model --- */
 
 static double quantile(size_t n, const double x[n], double q)
 {
@@ -266,14 +262,6 @@ static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, do
 		quantile(n, sigma, 0.75), quantile(n, sigma, 0.95), sigma[n - 1], inside / (double)n });
 }
 
-static void keep_sigmas(struct sweep *s, size_t m, size_t n, const double sigma[n])
-{
-	s->sigma = xgrow(s->sigma, s->live + n, sizeof *s->sigma);
-	memcpy(s->sigma + s->live, sigma, n * sizeof *sigma);
-	s->live += n;
-	s->channels += m;
-}
-
 static void add_layer(struct sweep *s, const struct image *image, const char *path)
 {
 	struct layer layer = layer_read(image, path, 0, 0);
@@ -302,7 +290,10 @@ static void add_layer(struct sweep *s, const struct image *image, const char *pa
 	if (live) {
 		for (size_t k = 0; k < wide; k++)
 			mean[k] /= (double)live;
-		keep_sigmas(s, m, live, sigma);
+		s->sigma = xgrow(s->sigma, s->live + live, sizeof *s->sigma);
+		memcpy(s->sigma + s->live, sigma, live * sizeof *sigma);
+		s->live += live;
+		s->channels += m;
 		add_sigmas(s, path, m, live, sigma);
 		for (size_t f = 0; f < s->formats; f++)
 			table_row(&s->error, (const char *[]){ path, s->format[f].name },
@@ -333,8 +324,6 @@ void sweep_end(struct sweep *s, const char *name)
 			selection_text(s->layers));
 	add_sigmas(s, "all", s->channels, s->live, s->sigma);
 }
-
-/* --- the figure --- */
 
 /* A data block for gnuplot: two columns of numbers, from the rows of the format. */
 static void say_data(struct plot *p, const char *kind, size_t f, const struct table *t, size_t name,

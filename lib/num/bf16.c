@@ -115,6 +115,7 @@ CLONES(static, void, right_lanes, (bool pairs, size_t n, size_t m, size_t stride
 	panels_of_columns(PANEL_N, pairs, n, m, stride, y, x);
 }
 
+/* y[m][n] = or += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i: a[i·row + s·step]. */
 #ifdef __x86_64__
 #define PIECE(name, features, MULTIPLY) \
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq" features))) \

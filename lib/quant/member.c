@@ -192,7 +192,7 @@ static const char no_compute[] = "attribute compute names no format";
 static const char no_mode[] = "no attribute act_mode says how inputs are rounded";
 static const char no_static[] = "attribute act_mode names no static scale";
 
-const struct member members[] = {
+const struct member members[] = {	/* in the order of writing */
 	{ "weight", MEMBER_FLOAT, MEMBER_WEIGHT, FORM_PLAIN, AT(weight), .half = AT(weight_type),
 		.rank = 2, .extent = { AT(out), AT(in) }, .sound = finite_weight, .bits = type_bits },
 	{ "packed", MEMBER_U32, MEMBER_WEIGHT, FORM_PACKED, AT(packed),

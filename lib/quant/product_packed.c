@@ -70,8 +70,6 @@ static size_t group_of(const struct linear *l, size_t word)
 	return linear_group(l, 8 * word < l->in ? 8 * word : l->in - 1);
 }
 
-/* ---- activations ---- */
-
 /* max|x|, in the order of bits, where infinity and NaN are last. */
 static inline float largest(size_t n, const float x[n])
 {
@@ -131,8 +129,6 @@ static size_t place(const struct packed *p, size_t i)
 	}
 }
 
-/* ---- rows: y[m] of one row of words ---- */
-
 /* The last words of a row, filled up to a whole chunk's. */
 static inline void tail_of(uint32_t tail[20], const uint32_t *w, size_t n)
 {
@@ -140,6 +136,7 @@ static inline void tail_of(uint32_t tail[20], const uint32_t *w, size_t n)
 	memcpy(tail, w, n * sizeof *w);
 }
 
+/* y[m] of one row of words. */
 static void row_plain(const struct packed *p, size_t m, float *y, const uint32_t *w, const float *scale,
 	const uint8_t *zero, const float *input)
 {
@@ -277,8 +274,6 @@ TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int 
 #include "quant/product_fixed.h"
 #endif
 
-/* ---- all of it ---- */
-
 /* Of so many rows of x, at most PRODUCT_FEW, those that are multiplied together first. */
 static size_t rows_together(size_t m)
 {
@@ -389,8 +384,6 @@ void packed_run(const struct product *p, size_t first, size_t n, size_t m, size_
 		run_part(&w, first, n, some, stride, &y[t], part, bias, add);
 	}
 }
-
-/* ---- which way ---- */
 
 /* Codes whose bits, shifted, are a half-precision number 2⁻¹⁵ times the value. */
 static bool is_half(struct packed *w, const struct format *f)
