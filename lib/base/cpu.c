@@ -15,22 +15,14 @@ enum cpu cpu, cpu_widest;
 bool cpu_bf16, cpu_half, cpu_dot;
 static int wanted = -1;			/* CPUS: no such name */
 
-#ifdef __x86_64__
-/* Not every compiler's __builtin_cpu_supports() knows it. */
-static bool has_f16c(void)
-{
-	unsigned a, b, c, d;
-
-	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
-}
-#endif
-
 __attribute__((constructor))
 static void cpu_init(void)
 {
 	const char *name = getenv("PTQ_CPU");
 
 #ifdef __x86_64__
+	unsigned a, b, c, d;
+
 	__builtin_cpu_init();
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 		cpu_widest = CPU_AVX2;
@@ -47,7 +39,8 @@ static void cpu_init(void)
 #ifdef __x86_64__
 	/* Intel's does the two products of a pair in the time of four fused ones. */
 	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
-	cpu_half = has_f16c();
+	/* Not every compiler's __builtin_cpu_supports() knows F16C. */
+	cpu_half = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
 	cpu_dot = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
 #endif
 }

@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/help.h"
 #include "base/history.h"
 #include "base/number.h"
 #include "base/thread.h"
@@ -228,44 +227,40 @@ static void say_memory(void)
 			(double)u.ru_utime.tv_sec + 1e-6 * (double)u.ru_utime.tv_usec);
 }
 
-/* The rows of a table for getopt_long(), and their earlier names; *at: how many there are so far. */
-static void add_rows(struct option lng[], size_t *at, char *shrt, const struct option_row *rows, int first)
-{
-	for (int n = 0; rows[n].type != OPTION_END; n++) {
-		const struct option_row *o = rows + n;
+/* What getopt_long() needs of tables of rows. */
+struct grammar {
+	size_t names, rows;
+	struct option name[ROWS];		/* val: FIRST + the row */
+	const struct option_row *row[ROWS];
+	char letters[2 * ROWS + 2];
+};
 
+/* Adds the rows of a table, their earlier names too, and gives every variable its default. */
+static void add_rows(struct grammar *g, const struct option_row *rows)
+{
+	for (const struct option_row *o = rows; o->type != OPTION_END; o++) {
+		const int code = FIRST + (int)g->rows, takes = option_has_argument(o);
+
+		option_set(o, o->otherwise);
 		if (o->type == OPTION_HEADING)
 			continue;
-		lng[(*at)++] = (struct option){ o->name, option_has_argument(o), NULL, first + n };
+		g->row[g->rows++] = o;
+		g->name[g->names++] = (struct option){ o->name, takes, NULL, code };
 		if (o->alias)
-			lng[(*at)++] = (struct option){ o->alias, option_has_argument(o), NULL, first + n };
+			g->name[g->names++] = (struct option){ o->alias, takes, NULL, code };
 		if (o->key)
-			sprintf(shrt + strlen(shrt), "%c%s", o->key, option_has_argument(o) ? ":" : "");
+			sprintf(g->letters + strlen(g->letters), "%c%s", o->key, takes ? ":" : "");
 	}
 }
 
-/* Gives every variable its default; returns how many rows there are. */
-static size_t set_defaults(const struct option_row *rows)
+/* Which row getopt_long() has found: c is its letter, or val. */
+static size_t place_of(const struct grammar *g, int c)
 {
-	size_t n = 0;
+	size_t i = 0;
 
-	for (; rows[n].type != OPTION_END; n++)
-		option_set(rows + n, rows[n].otherwise);
-	return n;
-}
-
-/* The row of a getopt code: a letter, or for long names FIRST and the index, through both tables. */
-static const struct option_row *row_of(int c, const struct option_row *rows, size_t n)
-{
-	if (c >= FIRST)
-		return (size_t)(c - FIRST) < n ? rows + (c - FIRST) : common + ((size_t)(c - FIRST) - n);
-	for (const struct option_row *o = rows; o->type != OPTION_END; o++)
-		if (o->key == c)
-			return o;
-	for (const struct option_row *o = common; o->type != OPTION_END; o++)
-		if (o->key == c)
-			return o;
-	return NULL;
+	while (c < FIRST && g->row[i]->key != c)
+		i++;
+	return c < FIRST ? i : (size_t)(c - FIRST);
 }
 
 /* getopt_long() has refused a word: why. */
@@ -296,9 +291,8 @@ static _Noreturn void refuse(int c, const char *word, const struct option lng[])
 struct command option_parse(int argc, char *argv[], const struct tool *t, const struct option_row *rows)
 {
 	static const char *standard_input[] = { "-", NULL };
-	struct option lng[ROWS] = { 0 };
-	char shrt[2 * ROWS + 2] = ":";
-	size_t own, all = 0, n;
+	struct grammar g = { .letters = ":" };
+	size_t own, n, at;
 	int c;
 
 	setlocale(LC_ALL, "C");
@@ -306,21 +300,21 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 	table = rows;
 	history_begin(t, rows, given);
 	catch_signals();
-	set_defaults(common);
-	own = set_defaults(rows);
-	add_rows(lng, &all, shrt, rows, FIRST);
-	add_rows(lng, &all, shrt, common, FIRST + (int)own);
+	add_rows(&g, rows);
+	own = g.rows;
+	add_rows(&g, common);
 
-	while (optind <= argc && (c = getopt_long(argc, argv, shrt, lng, NULL)) != -1) {
+	while (optind <= argc && (c = getopt_long(argc, argv, g.letters, g.name, NULL)) != -1) {
 		const struct option_row *o;
 
 		if (c == ':' || c == '?')
-			refuse(c, argv[optind - 1], lng);
-		o = row_of(c, rows, own);
+			refuse(c, argv[optind - 1], g.name);
+		at = place_of(&g, c);
+		o = g.row[at];
 		if (o->type == OPTION_HELP || o->type == OPTION_VERSION)
 			inform(o->type, t, rows);
 		option_set(o, optarg ? optarg : "");
-		if (o >= rows && o < rows + own)
+		if (at < own)
 			given[o - rows] = optarg ? optarg : "";
 	}
 	n = (size_t)(argc - optind);

@@ -130,4 +130,6 @@ void option_idle(size_t n, const struct option_idle row[n]);
 bool option_has_argument(const struct option_row *o);
 /* "0 to 1000000", "2 to 16M"; NULL: any. free() it. */
 char *option_range(const struct option_row *o);
+/* In help.c: what --help prints; common: the options of every tool. */
+void help_print(const struct tool *t, const struct option_row *rows, const struct option_row *common);
 #endif

@@ -46,20 +46,11 @@ static void see(struct compare *c, const char *group, const char *member)
 	c->seen[c->n++] = xformat("%s/%s", group, member);
 }
 
-/* All forms of a weight are one effective weight. */
-static void see_layer(struct compare *c, const char *group)
-{
-	for (const struct member *m = members; m->name; m++)
-		if (m->role == MEMBER_WEIGHT)
-			see(c, group, m->name);
-}
-
 static void add_row(struct compare *c, const char *path, const struct linear *l,
 	const struct weight_difference *d)
 {
-	table_row(&c->table, (union table_value[]){ { path }, { survey_storage(l) }, { .number = d->mse },
-		{ .number = d->error }, { .number = d->sqnr }, { .number = d->largest },
-		{ .number = d->output } });
+	table_row(&c->table, (const char *[]){ path, survey_storage(l) },
+		(double[]){ d->mse, d->error, d->sqnr, d->largest, d->output });
 }
 
 static void compare_layer(struct walk *w, const char *group)
@@ -82,7 +73,9 @@ static void compare_layer(struct walk *w, const char *group)
 	if (!stats_difference(&theirs.linear, l, h, &d, work))
 		die("%s: %s/hessian: gives sums that are not finite", image_name(c->hessian), group);
 	add_row(c, group, l, &d);
-	see_layer(c, group);
+	for (const struct member *m = members; m->name; m++)
+		if (m->role == MEMBER_WEIGHT)	/* all forms of it are one effective weight */
+			see(c, group, m->name);
 	for (size_t i = 0; i < 3; i++) {
 		double x = (double[]){ d.mse, d.error, d.output }[i];
 
@@ -207,9 +200,8 @@ void compare_end(struct compare *c, const char *name)
 		die("%s: holds no Hessian of a layer of %s", image_name(c->hessian), name);
 	for (size_t i = 0; i < 3; i++)
 		mean[i] = exp(c->logs[i] / (double)c->counts[i]);
-	table_sum(&c->table, (union table_value[]){ { "geometric mean" }, { "-" }, { .number = mean[0] },
-		{ .number = mean[1] }, { .number = -10 * log10(mean[1]) }, { .number = NAN },
-		{ .number = mean[2] } });
+	table_sum(&c->table, (const char *[]){ "geometric mean", "-" },
+		(double[]){ mean[0], mean[1], -10 * log10(mean[1]), NAN, mean[2] });
 }
 
 void compare_free(struct compare *c)

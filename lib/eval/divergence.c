@@ -104,8 +104,6 @@ void divergence_free(struct divergence *d)
 	free(d->reference), free(d->kl), free(d->agrees);
 }
 
-/* --- means and percentiles --- */
-
 /* Rows for the mean of x[n] and, where it has a name, for its standard error. */
 static struct answer *put_mean(struct answer *a, const char *name, const char *error, size_t n,
 	const double x[n])

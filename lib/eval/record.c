@@ -10,9 +10,9 @@ struct output *record_open(const char *path, const struct image *model)
 	struct output *out;
 
 	output_answer(path);
-	out = path ? output_open(path, "result") : NULL;
-	if (!out)
+	if (!path)
 		return NULL;
+	out = output_open(path, "result");
 	output_start(out, 0, 1);
 	output_history(out, "model", model);
 	return out;

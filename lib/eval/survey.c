@@ -61,11 +61,11 @@ static void add_layer(struct survey *s, const struct image *image, const char *p
 	struct weight_stats w;
 
 	stats_weight(l, &w, work);
-	table_row(&s->table, (union table_value[]){ { path }, { survey_storage(l) }, { group },
-		{ l->compute.kind ? l->compute.name : "none" }, { .number = (double)l->out },
-		{ .number = (double)l->in }, { .number = bits }, { .number = w.sigma },
-		{ .number = w.sigma_min }, { .number = w.sigma_max }, { .number = w.deviation },
-		{ .number = w.kurtosis }, { .number = w.absmax }, { .number = w.incoherence } });
+	table_row(&s->table,
+		(const char *[]){ path, survey_storage(l), group,
+			l->compute.kind ? l->compute.name : "none" },
+		(double[]){ (double)l->out, (double)l->in, bits, w.sigma, w.sigma_min, w.sigma_max,
+			w.deviation, w.kurtosis, w.absmax, w.incoherence });
 	s->weights += weights;
 	s->bits += bits * weights;
 	s->absmax = fmax(s->absmax, w.absmax);
@@ -102,10 +102,8 @@ static void visit_hessian(void *arg, const char *path)
 		top = fmax(top, (double)h.absmax[i]);
 	}
 	gsl_sort(square, 1, n);
-	table_row(&v->s->table, (union table_value[]){ { path }, { .number = (double)h.count },
-		{ .number = (double)n }, { .number = (double)dead }, { .number = sum / (double)n },
-		{ .number = (square[(n - 1) / 2] + square[n / 2]) / 2 }, { .number = square[n - 1] },
-		{ .number = top } });
+	table_row(&v->s->table, &path, (double[]){ (double)h.count, (double)n, (double)dead, sum / (double)n,
+		(square[(n - 1) / 2] + square[n / 2]) / 2, square[n - 1], top });
 	free(square);
 }
 
@@ -128,12 +126,10 @@ void survey_part(void *arg, const struct filter *f)
 
 void survey_end(struct survey *s, const char *name)
 {
-	const union table_value not = { .number = NAN };
-
 	if (!s->table.rows)
 		die("%s: holds no linear layer%s", name, selection_text(s->layers));
 	if (s->table.column == hessian_columns)
 		return;
-	table_sum(&s->table, (union table_value[]){ { "all" }, { "-" }, { "-" }, { "-" }, not, not,
-		{ .number = s->bits / s->weights }, not, not, not, not, not, { .number = s->absmax }, not });
+	table_sum(&s->table, (const char *[]){ "all", "-", "-", "-" }, (double[]){ NAN, NAN,
+		s->bits / s->weights, NAN, NAN, NAN, NAN, NAN, s->absmax, NAN });
 }

@@ -124,8 +124,6 @@ void sweep_band(const char *text, double *low, double *high)
 		misuse("--band: '%s' is not LOW:HIGH with 0 <= LOW <= HIGH", text);
 }
 
-/* --- Gaussian weights --- */
-
 static void add_best(struct sweep *s, const struct gauss g[])
 {
 	const struct gauss **other = xalloc(s->formats, sizeof *other);
@@ -143,9 +141,8 @@ static void add_best(struct sweep *s, const struct gauss g[])
 		error = gauss_error(&g[f], best);
 		for (size_t i = 0; i < n; i++)
 			least = fmin(least, gauss_error(other[i], best));
-		table_row(&s->best,
-			(union table_value[]){ { s->format[f].name }, { .number = s->format[f].bits },
-			{ .number = best }, { .number = error }, { .number = least / error } });
+		table_row(&s->best, (const char *[]){ s->format[f].name },
+			(double[]){ s->format[f].bits, best, error, least / error });
 	}
 	free(other);
 }
@@ -164,17 +161,14 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 			sampled[i][0] = gauss_sampled(&s->format[i / n], sigma[i % n], samples, number,
 				&sampled[i][1]);
 	}
-	for (size_t f = 0; f < s->formats; f++) {
-		union table_value name = { s->format[f].name }, bits = { .number = s->format[f].bits };
-
+	for (size_t f = 0; f < s->formats; f++)
 		for (size_t i = 0; i < n; i++) {
-			double e = gauss_error(&g[f], sigma[i]);
+			const double e = gauss_error(&g[f], sigma[i]), *sample = sampled[f * n + i];
 
-			table_row(&s->curve, (union table_value[]){ name, bits, { .number = sigma[i] },
-				{ .number = e }, { .number = e / gauss_second_moment(sigma[i]) },
-				{ .number = sampled[f * n + i][0] }, { .number = sampled[f * n + i][1] } });
+			table_row(&s->curve, (const char *[]){ s->format[f].name },
+				(double[]){ s->format[f].bits, sigma[i], e, e / gauss_second_moment(sigma[i]),
+				sample[0], sample[1] });
 		}
-	}
 	add_best(s, g);
 	for (size_t a = 0; a < s->formats; a++)
 		for (size_t b = a + 1; b < s->formats; b++) {
@@ -186,18 +180,15 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 				double beyond = x * (1 + 1e-6);
 				bool swap = gauss_error(&g[a], beyond) < gauss_error(&g[b], beyond);
 
-				table_row(&s->crossover,
-					(union table_value[]){ { s->format[swap ? b : a].name },
-					{ s->format[swap ? a : b].name }, { .number = s->format[a].bits },
-					{ .number = x }, { .number = gauss_error(&g[a], x) } });
+				table_row(&s->crossover, (const char *[]){ s->format[swap ? b : a].name,
+					s->format[swap ? a : b].name },
+					(double[]){ s->format[a].bits, x, gauss_error(&g[a], x) });
 				from = beyond;
 			}
 		}
 	free(g);
 	free(sampled);
 }
-
-/* --- a model --- */
 
 static double quantile(size_t n, const double x[n], double q)
 {
@@ -266,20 +257,9 @@ static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, do
 	}
 	for (size_t i = 0; i < n; i++)
 		deviation += (sigma[i] - mean) * (sigma[i] - mean) / (double)n;
-	table_row(&s->layer, (union table_value[]){ { name },
-		{ .number = (double)m }, { .number = (double)(m - n) }, { .number = mean },
-		{ .number = sqrt(deviation) }, { .number = sigma[0] }, { .number = quantile(n, sigma, 0.05) },
-		{ .number = quantile(n, sigma, 0.25) }, { .number = quantile(n, sigma, 0.5) },
-		{ .number = quantile(n, sigma, 0.75) }, { .number = quantile(n, sigma, 0.95) },
-		{ .number = sigma[n - 1] }, { .number = inside / (double)n } });
-}
-
-static void keep_sigmas(struct sweep *s, size_t m, size_t n, const double sigma[n])
-{
-	s->sigma = xgrow(s->sigma, s->live + n, sizeof *s->sigma);
-	memcpy(s->sigma + s->live, sigma, n * sizeof *sigma);
-	s->live += n;
-	s->channels += m;
+	table_row(&s->layer, &name, (double[]){ (double)m, (double)(m - n), mean, sqrt(deviation), sigma[0],
+		quantile(n, sigma, 0.05), quantile(n, sigma, 0.25), quantile(n, sigma, 0.5),
+		quantile(n, sigma, 0.75), quantile(n, sigma, 0.95), sigma[n - 1], inside / (double)n });
 }
 
 static void add_layer(struct sweep *s, const struct image *image, const char *path)
@@ -310,12 +290,14 @@ static void add_layer(struct sweep *s, const struct image *image, const char *pa
 	if (live) {
 		for (size_t k = 0; k < wide; k++)
 			mean[k] /= (double)live;
-		keep_sigmas(s, m, live, sigma);
+		s->sigma = xgrow(s->sigma, s->live + live, sizeof *s->sigma);
+		memcpy(s->sigma + s->live, sigma, live * sizeof *sigma);
+		s->live += live;
+		s->channels += m;
 		add_sigmas(s, path, m, live, sigma);
 		for (size_t f = 0; f < s->formats; f++)
-			table_row(&s->error,
-				(union table_value[]){ { path }, { s->format[f].name }, { .number = mean[0] },
-				{ .number = mean[2 + f] }, { .number = mean[2 + f] / mean[1] } });
+			table_row(&s->error, (const char *[]){ path, s->format[f].name },
+				(double[]){ mean[0], mean[2 + f], mean[2 + f] / mean[1] });
 	} else
 		warn("%s: %s: is all zero and has no sigma", image_name(image), path);
 	free(channel);
@@ -342,8 +324,6 @@ void sweep_end(struct sweep *s, const char *name)
 			selection_text(s->layers));
 	add_sigmas(s, "all", s->channels, s->live, s->sigma);
 }
-
-/* --- the figure --- */
 
 /* A data block for gnuplot: two columns of numbers, from the rows of the format. */
 static void say_data(struct plot *p, const char *kind, size_t f, const struct table *t, size_t name,

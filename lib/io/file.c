@@ -17,24 +17,18 @@ enum {
 };
 
 /* An input, as it was when it was opened. */
-static struct input {
-	dev_t device;
-	ino_t inode;
-	off_t size;
-	struct timespec changed;
-	char *path, kind[KIND];
-} input[INPUTS];
+static struct input { struct stat st; char *path, kind[KIND]; } input[INPUTS];
 static size_t inputs;
 
-static bool is_same(const struct input *i, const struct stat *st)
+static bool is_same(const struct stat *a, const struct stat *b)
 {
-	return i->device == st->st_dev && i->inode == st->st_ino;
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 static struct input *find(const struct stat *st)
 {
 	for (size_t i = 0; i < inputs && i < INPUTS; i++)
-		if (is_same(&input[i], st))
+		if (is_same(&input[i].st, st))
 			return &input[i];
 	return NULL;
 }
@@ -73,8 +67,7 @@ static void check_error_output(const struct stat *st, const char *path)
 {
 	struct stat error;
 
-	if (fstat(2, &error) || error.st_dev != st->st_dev || error.st_ino != st->st_ino ||
-	    (fcntl(2, F_GETFL) & O_ACCMODE) == O_RDONLY)
+	if (fstat(2, &error) || !is_same(&error, st) || (fcntl(2, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return;
 	close(2);
 	if (open("/", O_RDONLY | O_DIRECTORY) == 2)
@@ -91,8 +84,7 @@ void file_note(int fd, const char *path)
 	check_error_output(&st, path);
 	if (find(&st))
 		return;
-	input[inputs++ % INPUTS] =
-		(struct input){ st.st_dev, st.st_ino, st.st_size, st.st_mtim, xformat("%s", path), "" };
+	input[inputs++ % INPUTS] = (struct input){ st, xformat("%s", path), "" };
 }
 
 void file_check(void)
@@ -102,10 +94,11 @@ void file_check(void)
 		struct stat st;
 
 		/* if its name now belongs to another file, ours is as it was */
-		if ((!strcmp(x->path, "<stdin>") ? fstat(0, &st) : stat(x->path, &st)) || !is_same(x, &st))
+		if ((!strcmp(x->path, "<stdin>") ? fstat(0, &st) : stat(x->path, &st)) ||
+		    !is_same(&x->st, &st))
 			continue;
-		if (st.st_size != x->size || st.st_mtim.tv_sec != x->changed.tv_sec ||
-		    st.st_mtim.tv_nsec != x->changed.tv_nsec)
+		if (st.st_size != x->st.st_size || st.st_mtim.tv_sec != x->st.st_mtim.tv_sec ||
+		    st.st_mtim.tv_nsec != x->st.st_mtim.tv_nsec)
 			die("%s: was changed while it was read", x->path);
 	}
 }

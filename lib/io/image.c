@@ -150,8 +150,6 @@ const char *image_kind(const struct image *image)
 	return kind;
 }
 
-/* ---- tensors ---- */
-
 void *image_keep(const struct image *from, void *p)
 {
 	struct image *image = (struct image *)(uintptr_t)from;

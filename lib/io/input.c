@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "base/scratch.h"
 #include "io/file.h"
-#include "io/parts.h"
 #include "io/probe.h"
 
 enum { STEP = 1 << 20 };		/* bytes that are read at once */
@@ -39,8 +38,6 @@ struct input {
 	struct links links;
 	size_t next, parts;		/* the part that comes next, of how many; parts 0: not known yet */
 };
-
-/* ---- bytes ---- */
 
 /* Maps a file of n bytes, of which the first `used` have been read already. */
 static void map_file(struct input *in, int fd, size_t n, size_t used)
@@ -177,8 +174,6 @@ static bool find_image(struct input *in, struct image *image)
 	return true;
 }
 
-/* ---- images ---- */
-
 /* A count that is an attribute of the root; false if there is none. -1 stands for none, too. */
 static bool read_count(const struct image *image, const char *name, size_t *value)
 {
@@ -284,8 +279,6 @@ static void close_image(struct image *image)
 	image->file = -1;
 }
 
-/* ---- part by part ---- */
-
 /* A file that may hold HDF5. */
 static int open_path(const char *path, char **name)
 {
@@ -368,8 +361,6 @@ void input_close(struct input *in)
 	free(in->name);
 	free(in);
 }
-
-/* ---- a whole tree at once ---- */
 
 struct image *image_open(const char *path, const char *kind)
 {

@@ -43,8 +43,6 @@ static hid_t made(const struct output *out, hid_t id)
 	return id;
 }
 
-/* ---- opening ---- */
-
 /* The descriptor that a path stands for: 1 for NULL and "-"; -1 for the name of a file. */
 static int descriptor_of(const char *path)
 {
@@ -157,8 +155,6 @@ void output_answer(const char *path)
 	if (path && descriptor_of(path) == 1)
 		misuse("-o %s: standard output gets the answer, expected the name of a file", path);
 }
-
-/* ---- attributes and datasets ---- */
 
 hid_t output_object(struct output *out, const char *path)
 {
@@ -310,8 +306,6 @@ void output_tied(struct output *out, const char *path, struct tensor t, const ch
 		output_text(out, path, "tied_to", same);
 	}
 }
-
-/* ---- parts ---- */
 
 /* Called when all inputs are open: an output that is one of them is neither emptied nor written to. */
 static void begin_writing(struct output *out)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* parts.c -- see parts.h */
-#include "io/parts.h"
+/* parts.c -- how a whole file is cut into the parts of a stream; see tree.h and image.h */
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "io/pattern.h"
+#include "io/tree.h"
 
 /* A list under way. */
 struct listing {

@@ -37,7 +37,7 @@ struct safetensors {
 	struct file *file;
 	size_t files;
 	struct entry *entry;
-	size_t entries, capacity;
+	size_t entries;
 	void **copy;
 	size_t copies;
 };
@@ -170,8 +170,7 @@ static void read_file(struct safetensors *s, size_t index)
 	json_object_foreach(root, name, value) {
 		if (!strcmp(name, "__metadata__"))
 			continue;
-		if (s->entries == s->capacity)
-			s->entry = xgrow(s->entry, s->capacity = 2 * s->capacity + 64, sizeof *s->entry);
+		s->entry = xgrow(s->entry, s->entries + 1, sizeof *s->entry);
 		s->entry[s->entries] = (struct entry){ .name = xformat("%s", name), .file = index };
 		read_entry(f, s->entry + s->entries++, value);
 	}

@@ -18,22 +18,22 @@ enum {
 	NUMBER_CHARS = 32
 };
 
-void table_row(struct table *t, const union table_value value[])
+void table_row(struct table *t, const char *const text[], const double number[])
 {
 	union table_value *row;
 
 	t->value = xgrow(t->value, (t->rows + 1) * t->columns, sizeof *t->value);
 	row = t->value + t->rows++ * t->columns;
-	for (size_t c = 0; c < t->columns; c++) {
-		row[c] = value[c];
+	for (size_t c = 0; c < t->columns; c++)
 		if (t->column[c].type == TABLE_TEXT)
-			row[c].text = xformat("%s", value[c].text);
-	}
+			row[c].text = xformat("%s", *text++);
+		else
+			row[c].number = *number++;
 }
 
-void table_sum(struct table *t, const union table_value value[])
+void table_sum(struct table *t, const char *const text[], const double number[])
 {
-	table_row(t, value);
+	table_row(t, text, number);
 	t->summed = true;
 }
 

@@ -23,10 +23,10 @@ struct table {
 	bool summed;			/* the last row is a summary of the others */
 };
 
-/* Adds a row, a value for each column; texts are copied. NaN: there is no value. */
-void table_row(struct table *t, const union table_value value[]);
+/* Adds a row: what stands in the columns of text, which are copied, and in the others; NaN: no value. */
+void table_row(struct table *t, const char *const text[], const double number[]);
 /* Adds the last row, a summary of the others: its first text says of what kind. */
-void table_sum(struct table *t, const union table_value value[]);
+void table_sum(struct table *t, const char *const text[], const double number[]);
 
 /* Prints to standard output. JSON: {"rows": [{"name": value, ...}, ...], "first text of the summary":
  * {...}}, null for what is not finite. */

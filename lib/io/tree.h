@@ -40,6 +40,14 @@ char **tree_children(const struct image *image, const char *path, size_t *n);
 void tree_free_paths(char **path, size_t n);
 H5O_info_t tree_info(const struct image *image, const char *path);	/* dies if there is no such object */
 
+/* In parts.c: how a whole file is cut: the objects of each part, each with all that is below it. */
+struct part_list {
+	size_t parts;
+	struct part { size_t n; char **path; } *part;
+};
+struct part_list part_list_make(const struct image *image, image_layout *layout);	/* NULL: one part */
+void part_list_free(struct part_list *list);
+
 void tree_note_links(struct image *image);	/* adds the part's hard links to image->links */
 void tree_forget(struct image *image);		/* frees what was converted and listed */
 #endif

@@ -27,17 +27,12 @@ enum { FEW_PRODUCTS = 1 << 22 };
 
 static size_t halves(size_t k)
 {
-	return (k + 1) / 2;
-}
-
-static size_t up(size_t n, size_t unit)
-{
-	return (n + unit - 1) / unit * unit;
+	return ceil_div(k, 2);
 }
 
 size_t bf16_packed(size_t n, size_t k)
 {
-	return up(n, PANEL_N) * halves(k);
+	return ceil_div(n, PANEL_N) * PANEL_N * halves(k);
 }
 
 void bf16_pack(size_t n, size_t k, uint32_t packed[], const uint16_t w[n][k])
@@ -52,8 +47,6 @@ void bf16_pack(size_t n, size_t k, uint32_t packed[], const uint16_t w[n][k])
 					(2 * p + 1 < k ? (uint32_t)w[j + i][2 * p + 1] << 16 : 0);
 	}
 }
-
-/* ---- lanes ---- */
 
 /* Pairs as they are packed, widened: the lower number of each, then the upper one. */
 CLONES(static, void, widen_pairs, (size_t pairs, size_t stride, uint32_t y[2 * pairs][stride],
@@ -122,8 +115,7 @@ CLONES(static, void, right_lanes, (bool pairs, size_t n, size_t m, size_t stride
 	panels_of_columns(PANEL_N, pairs, n, m, stride, y, x);
 }
 
-/* ---- a piece: y[m][n] = or += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i: a[i·row + s·step] ---- */
-
+/* y[m][n] = or += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i: a[i·row + s·step]. */
 #ifdef __x86_64__
 #define PIECE(name, features, MULTIPLY) \
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq" features))) \
@@ -163,22 +155,18 @@ static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size
 #define OF_FLOATS(sum, x, y) _mm512_fmadd_ps((__m512)(x), (__m512)(y), sum)
 PIECE(piece_of_pairs, ",avx512bf16", OF_PAIRS)
 PIECE(piece_of_floats, "", OF_FLOATS)
-
-static void piece(bool pairs, size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row,
-	size_t step, const uint32_t *a, const uint32_t b[steps][PANEL_N], bool add)
-{
-	(pairs ? piece_of_pairs : piece_of_floats)(m, n, steps, stride, y, row, step, a, b, add);
-}
-#else
-static void piece(bool pairs, size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row,
-	size_t step, const uint32_t *a, const uint32_t b[steps][PANEL_N], bool add)
-{
-	(void)pairs, (void)m, (void)n, (void)steps, (void)stride, (void)y, (void)row, (void)step;
-	(void)a, (void)b, (void)add;
-}
 #endif
 
-/* ---- products ---- */
+static void piece(bool pairs, size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row,
+	size_t step, const uint32_t *a, const uint32_t b[steps][PANEL_N], bool add)
+{
+#ifdef __x86_64__
+	(pairs ? piece_of_pairs : piece_of_floats)(m, n, steps, stride, y, row, step, a, b, add);
+#else
+	(void)pairs, (void)m, (void)n, (void)steps, (void)stride, (void)y, (void)row, (void)step;
+	(void)a, (void)b, (void)add;
+#endif
+}
 
 static void product_by_pieces(bool pairs, size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const uint16_t x[m][k], const uint32_t packed[], bool add)
@@ -186,7 +174,7 @@ static void product_by_pieces(bool pairs, size_t m, size_t n, size_t k, size_t s
 	const size_t block = STEPS * (pairs ? 2 : 1);
 	_Alignas(64) uint32_t a[TILE_M][ROW_STEPS], wide[STEPS][PANEL_N];
 
-	memset(a[m], 0, (up(m, PANEL_M) - m) * sizeof a[m]);
+	memset(a[m], 0, (ceil_div(m, PANEL_M) * PANEL_M - m) * sizeof a[m]);
 	for (size_t first = 0; first < k; first += block) {
 		size_t numbers = least(block, k - first), steps = pairs ? halves(numbers) : numbers;
 
@@ -250,8 +238,6 @@ void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float
 				(float (*)[stride])&y[i][j], &x[i], packed + j * halves(k),
 				bias ? bias + j : NULL, add);
 }
-
-/* ---- Hessians ---- */
 
 /* y = the product of columns i and j, counted from 0, of a tile each; below the diagonal not all of it. */
 static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],

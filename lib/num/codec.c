@@ -20,8 +20,6 @@
 /* How many lanes there may be, and how many numbers are encoded at a time: in double, in float. */
 enum { LANES_MOST = 256, WIDE_NUMBERS = 256, FAST_NUMBERS = 512 };
 
-/* --- integers --- */
-
 /* Nearest integer, ties to even, for |x| < 2⁵¹ and 2²²: no call and the same in every vector width. */
 static inline double integer(double x)
 {
@@ -128,8 +126,6 @@ CLONES(static, void, int_nearest, (const struct format *f, size_t n, size_t lane
 			y[i][l] = integer_float(q) * scale[l];
 		}
 }
-
-/* --- floats --- */
 
 /* What rounding needs of a format, kept out of the loops. */
 struct float_shape {
@@ -283,8 +279,6 @@ CLONES(static, void, float_values, (const struct format *f, size_t n, size_t lan
 		}
 }
 
-/* --- quantiles of the normal distribution --- */
-
 static inline uint32_t quantile_rank(const double edge[256], int bits, double x)
 {
 	uint32_t c = 0;
@@ -326,8 +320,6 @@ CLONES(static, void, quantile_nearest, (const struct format *f, size_t n, size_t
 			y[i][l] = v * scale[l];
 		}
 }
-
-/* --- kinds --- */
 
 const struct codec codec_integers = { int_encode, int_encode_fast, int_round, int_nearest };
 const struct codec codec_floats = { float_encode, float_encode_fast, float_round, float_values };

@@ -16,11 +16,8 @@
 
 static bool int_fill(struct format *f)
 {
-	int half;
+	const int half = 1 << (f->n - 1);
 
-	if (f->n < 2 || f->n > 8)
-		return false;
-	half = 1 << (f->n - 1);
 	f->bits = f->n;
 	f->top = half - 1;
 	for (int c = 0; c < 2 * half - 1; c++)
@@ -31,8 +28,6 @@ static bool int_fill(struct format *f)
 
 static bool uint_fill(struct format *f)
 {
-	if (f->n < 1 || f->n > 8)
-		return false;
 	f->bits = f->n;
 	f->top = (1 << f->n) - 1;
 	for (int c = 0; c < 1 << f->n; c++)
@@ -93,9 +88,6 @@ static void quantile_edges(struct format *f)
 
 static bool quantile_fill(struct format *f)
 {
-	if (f->n < 2 || f->n > 8)
-		return false;
-
 	const int half = 1 << (f->n - 1);
 	const double o = ((1 - 0.5 / (2 * half - 1)) + (1 - 0.25 / half)) / 2;
 	const double top = gsl_cdf_ugaussian_Pinv(o);
@@ -114,10 +106,12 @@ static bool quantile_fill(struct format *f)
 
 /* ROW(name, the formats it stands for, its other members) */
 #define KINDS(ROW) \
-	ROW("int#", "int2..int8", .fill = int_fill, .codec = &codec_integers) \
-	ROW("uint#", "uint1..uint8", .fill = uint_fill, .codec = &codec_integers, .asymmetric = true) \
+	ROW("int#", "int2..int8", .least = 2, .fill = int_fill, .codec = &codec_integers) \
+	ROW("uint#", "uint1..uint8", .least = 1, .fill = uint_fill, .codec = &codec_integers, \
+		.asymmetric = true) \
 	ROW("e#m#", "e<x>m<y> (1 <= x + y <= 7, x <= 6)", .fill = exmy_fill, .codec = &codec_floats) \
-	ROW("nf#", "nf2..nf8", .fill = quantile_fill, .codec = &codec_quantiles, .ties = quantile_edges) \
+	ROW("nf#", "nf2..nf8", .least = 2, .fill = quantile_fill, .codec = &codec_quantiles, \
+		.ties = quantile_edges) \
 	ROW("e4m3fn", "e4m3fn", HARDWARE, .x = 4, .y = 3, .bias = 7, .top = 448) \
 	ROW("e4m3ieee", "e4m3ieee", HARDWARE, .x = 4, .y = 3, .bias = 7, .top = 240) \
 	ROW("e5m2ieee", "e5m2ieee", HARDWARE, .x = 5, .y = 2, .bias = 15, .top = 57344)
@@ -165,7 +159,7 @@ bool format_parse(struct format *f, const char *name)
 		f->y = number[1];
 		for (i = 0; name[i] && i + 1 < sizeof f->name; i++)
 			f->name[i] = (char)tolower((unsigned char)name[i]);
-		if (!kinds[k].fill(f))
+		if ((kinds[k].least && (f->n < kinds[k].least || f->n > 8)) || !kinds[k].fill(f))
 			continue;
 		f->code_mask = f->code_mask ? f->code_mask : 0xff;
 		f->code_last = f->code_last ? f->code_last : (uint8_t)((1 << f->bits) - 1);

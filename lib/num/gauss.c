@@ -107,8 +107,6 @@ double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t se
 	return sum / (double)n;
 }
 
-/* --- minima and crossovers, in log σ --- */
-
 /* GSL reports errors by return values and does not end the program. */
 __attribute__((constructor))
 static void quiet(void)

@@ -7,6 +7,7 @@
  */
 #include "num/half.h"
 #include <string.h>
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/bits.h"
 #include "num/clones.h"
@@ -100,15 +101,12 @@ static bool few_finite(size_t n, const void *x, enum half_type type)
 bool half_finite(size_t n, const void *x, enum half_type type)
 {
 	enum { AT_ONCE = 1 << 16 };
-	const size_t bytes = half_size(type), pieces = (n + AT_ONCE - 1) / AT_ONCE;
+	const size_t bytes = half_size(type), pieces = ceil_div(n, AT_ONCE);
 	int bad = 0;
 
 	#pragma omp parallel for num_threads(threads) schedule(static) reduction(|:bad) if (pieces > 8)
-	for (size_t i = 0; i < pieces; i++) {
-		const size_t left = n - i * AT_ONCE;
-
-		bad |= !few_finite(left < AT_ONCE ? left : AT_ONCE, (const char *)x + i * AT_ONCE * bytes,
+	for (size_t i = 0; i < pieces; i++)
+		bad |= !few_finite(least(n - i * AT_ONCE, AT_ONCE), (const char *)x + i * AT_ONCE * bytes,
 			type);
-	}
 	return !bad;
 }

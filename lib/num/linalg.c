@@ -8,17 +8,11 @@
  * the Taylor sum, whose rest is below 2^-52.
  */
 #include "num/linalg.h"
-#include <assert.h>
 #include <cblas.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <strings.h>
-#include "base/error.h"
-#include "base/memory.h"
 #include "base/size.h"
 #include "base/thread.h"
-#include "num/openblas.h"
 #include "num/clones.h"
 /* Else the bounds of exp_of() become cases, computed for every number and slow where they underflow. */
 #pragma GCC optimize ("no-thread-jumps")
@@ -28,42 +22,6 @@ enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 6
 
 /* Below these, starting threads costs more than it saves: multiplications of a product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
-
-/* Of OpenBLAS, where it was built to choose among kernels. */
-void gotoblas_dynamic_init(void) __attribute__((weak));
-void gotoblas_dynamic_quit(void) __attribute__((weak));
-
-/*
- * OpenBLAS knows processors by their model number, and gives those that are newer than itself its oldest
- * kernels (0.3.21 on a Xeon of 2023: a fifth of the speed). It is told what the processor can do, unless
- * the user has.
- */
-static void wake_kernels(void)
-{
-	static const char *const fits[][4] = {
-		[CPU_PLAIN] = { NULL }, [CPU_AVX2] = { "Haswell", "Zen", "Excavator", NULL },
-		[CPU_AVX512] = { "SkylakeX", "Cooperlake", "SapphireRapids", NULL },
-	};
-	const char *core = openblas_get_corename(), *const *fit = fits[cpu_widest];
-
-	if (!*fit || !gotoblas_dynamic_init || !gotoblas_dynamic_quit || getenv("OPENBLAS_CORETYPE"))
-		return;
-	for (const char *const *f = fit; *f; f++)
-		if (!strcasecmp(*f, core))
-			return;
-	xsetenv("OPENBLAS_CORETYPE", *fit);
-	gotoblas_dynamic_quit();
-	gotoblas_dynamic_init();
-}
-
-void linalg_init(void)
-{
-	wake_kernels();
-	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
-	openblas_set_num_threads(1);
-	openblas_buffers();
-	memory_stack();
-}
 
 static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const float x[m][k], const float w[n][k], const float *bias, bool add)
@@ -78,7 +36,7 @@ static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m]
 void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const float x[m][k], const float w[n][k], const float *bias, bool add)
 {
-	size_t columns = (n + TILE_N - 1) / TILE_N;	/* of tiles, nearly equal ones */
+	size_t columns = ceil_div(n, TILE_N);	/* of tiles, nearly equal ones */
 	size_t wide = columns ? ((n - 1) / columns / ALIGN_N + 1) * ALIGN_N : 1;
 	const bool few = m * n * k <= FEW_PRODUCTS;
 

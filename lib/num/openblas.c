@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * openblas.c -- see openblas.h
+ * openblas.c -- OpenBLAS as the tools need it, its kernels, threads and buffers: linalg_init() of linalg.h
  *
  * Where there is no memory, OpenBLAS (0.3.21, blas_memory_alloc()) asks for a buffer again and again
  * without end: one for each of its threads when it is loaded, and one for each call that runs at the same
@@ -10,21 +10,27 @@
  * Source: OpenBLAS 0.3.21, driver/others/memory.c; System V ABI, "Initialization and Termination
  * Functions".
  */
-#include "num/openblas.h"
+#include <assert.h>
+#include <cblas.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "num/linalg.h"
 
 enum { BUFFERS = 64 };				/* a Debian build has no more threads */
 static const size_t BUFFER = (128 << 20) + 4096;	/* of the largest kernels */
 
-/* Of OpenBLAS, not in its header. */
+/* Of OpenBLAS, not in its header; the latter two where it was built to choose among kernels. */
 void *blas_memory_alloc(int position) __attribute__((weak));
 void blas_memory_free(void *buffer) __attribute__((weak));
+void gotoblas_dynamic_init(void) __attribute__((weak));
+void gotoblas_dynamic_quit(void) __attribute__((weak));
 
 /* The first of the variables that holds a number above 0, in the order of OpenBLAS; else 0. */
 static size_t threads_asked(char *env[])
@@ -54,7 +60,8 @@ static void before_openblas(int argc, char *argv[], char *env[])
 __attribute__((section(".preinit_array"), used))
 static void (*const run_before_openblas)(int argc, char *argv[], char *env[]) = before_openblas;
 
-void openblas_buffers(void)
+/* Makes OpenBLAS allocate its buffers now, one for each of our threads; dies without the memory. */
+static void allocate_buffers(void)
 {
 	size_t n = least((size_t)threads, BUFFERS);
 	void *buffer[BUFFERS];
@@ -66,4 +73,36 @@ void openblas_buffers(void)
 		buffer[i] = blas_memory_alloc(0);
 	while (n)
 		blas_memory_free(buffer[--n]);
+}
+
+/*
+ * OpenBLAS knows processors by their model number, and gives those that are newer than itself its oldest
+ * kernels (0.3.21 on a Xeon of 2023: a fifth of the speed). It is told what the processor can do, unless
+ * the user has.
+ */
+static void wake_kernels(void)
+{
+	static const char *const fits[][4] = {
+		[CPU_PLAIN] = { NULL }, [CPU_AVX2] = { "Haswell", "Zen", "Excavator", NULL },
+		[CPU_AVX512] = { "SkylakeX", "Cooperlake", "SapphireRapids", NULL },
+	};
+	const char *core = openblas_get_corename(), *const *fit = fits[cpu_widest];
+
+	if (!*fit || !gotoblas_dynamic_init || !gotoblas_dynamic_quit || getenv("OPENBLAS_CORETYPE"))
+		return;
+	for (const char *const *f = fit; *f; f++)
+		if (!strcasecmp(*f, core))
+			return;
+	xsetenv("OPENBLAS_CORETYPE", *fit);
+	gotoblas_dynamic_quit();
+	gotoblas_dynamic_init();
+}
+
+void linalg_init(void)
+{
+	wake_kernels();
+	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
+	openblas_set_num_threads(1);
+	allocate_buffers();
+	memory_stack();
 }

@@ -2,10 +2,9 @@
 /*
  * factor.c -- see factor.h
  *
- * R = J L J, J the reversal, from the Cholesky factorization L Lᵀ = J(PHPᵀ/mean + λ)J
- * in tiles, left-looking: a tile is one long product with all that stands left
- * of it, then a triangle. It waits for its left neighbour and for its diagonal
- * tile, and with them for everything it reads.
+ * R = J L J, J the reversal, from the Cholesky factorization L Lᵀ = J(PHPᵀ/mean + λ)J in tiles,
+ * left-looking: a tile is one long product with all that stands left of it, then a triangle. It waits for
+ * its left neighbour and for its diagonal tile, and with them for everything it reads.
  */
 #include "quant/factor.h"
 #include <cblas.h>
@@ -44,19 +43,16 @@ enum solver_status factor_check(size_t n, const float h[n * n], size_t *index)
 
 size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t *order)
 {
-	size_t live = 0, last = n;
+	size_t at = 0, live = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		int32_t c = order ? order[i] : (int32_t)i;
+	for (int dead = 0; dead < 2; dead++) {
+		for (size_t i = 0; i < n; i++) {
+			const int32_t c = order ? order[i] : (int32_t)i;
 
-		if (!h || h[(size_t)c * n + (size_t)c] > 0)
-			column[live++] = c;
-	}
-	for (size_t i = n; i-- > 0;) {
-		int32_t c = order ? order[i] : (int32_t)i;
-
-		if (h && !(h[(size_t)c * n + (size_t)c] > 0))
-			column[--last] = c;
+			if ((h && !(h[(size_t)c * (n + 1)] > 0)) == dead)
+				column[at++] = c;
+		}
+		live = dead ? live : at;
 	}
 	return live;
 }

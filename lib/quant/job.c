@@ -100,15 +100,16 @@ size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[co
 	struct pieces p = { .base = base };
 	struct job one, *job = piece(&p, count, sizeof *job);
 	struct rows none, *rows = piece(&p, count, sizeof *rows);
+	struct workspace unused;
 	struct most most = { 0 };
 	size_t work = 0;		/* pieces of it: panels of rows, columns of tiles of a factor */
 
 	*call = (struct call){ .layers = count, .job = job, .rows = rows };
 	for (size_t i = 0; i < count; i++) {
 		if (!i || !same_job(&layer[i - 1], &layer[i])) {
-			lay_out_job(&p, base ? &job[call->jobs] : &one, &layer[i]);
+			lay_out_job(&p, &one, &layer[i]);
 			if (base)
-				one = job[call->jobs];
+				job[call->jobs] = one;
 			call->jobs++;
 		}
 		lay_out_rows(&p, base ? &rows[i] : &none, &layer[i]);
@@ -122,13 +123,8 @@ size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[co
 	}
 	call->threads = threads_for(work);
 	call->workspace = piece(&p, (size_t)call->threads, sizeof *call->workspace);
-	for (int t = 0; t < call->threads; t++) {
-		struct workspace a;
-
-		lay_out_thread(&p, &a, &most);
-		if (base)
-			call->workspace[t] = a;
-	}
+	for (int t = 0; t < call->threads; t++)
+		lay_out_thread(&p, base ? &call->workspace[t] : &unused, &most);
 	return p.used;
 }
 

@@ -2,11 +2,10 @@
 /*
  * job.h -- layers on their way through the solver: what solver.c, job.c and scale.c share
  *
- * A job is what layers with the same H, order and settings have in common: the columns by
- * their place in the order (position), live ones first; groups, cut from the
- * original columns, or from the order where `moved`; the factor R; and spans of
- * columns, inside which U = (R_span)⁻¹. Each thread has a workspace for a
- * panel of rows, transposed.
+ * A job is what layers with the same H, order and settings have in common: the columns by their place in
+ * the order (position), live ones first; groups, cut from the original columns, or from the order where
+ * `moved`; the factor R; and spans of columns, inside which U = (R_span)⁻¹. Each thread has a workspace for
+ * a panel of rows, transposed.
  *
  * Source: SPEC sections 3 to 6.
  */
@@ -100,4 +99,14 @@ size_t job_block_end(const struct job *j, const struct span *span, size_t first)
 
 /* Rows row .. row + n - 1 of the weight: a view, or rebuilt in a->read; n ≤ ROWS_AT_ONCE. */
 const float *job_weights(const struct rows *l, const struct workspace *a, size_t row, size_t n);
+
+/* In scale.c, in OpenMP tasks; workspace: one for each thread. */
+/* low, high of each row's live columns, 0 among them; SOLVER_BAD_WEIGHT: row *index is not finite. */
+enum solver_status scale_ranges(struct rows *l, const struct workspace *workspace, size_t *index);
+/* scale8 of each row from the ranges; 1 without a compute format. */
+void scale_rows(struct rows *l);
+/* tensor_scale and tensor_zero: one pair for the whole matrix. */
+void scale_tensor(struct rows *l, const struct workspace *workspace);
+/* x to FP8, if the solver rounds before it takes the code. */
+void scale_round_first(const struct solver *s, size_t n, float x[n]);
 #endif

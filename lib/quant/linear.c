@@ -3,6 +3,7 @@
 #include "quant/linear.h"
 #include <math.h>
 #include <string.h>
+#include "base/size.h"
 #include "base/thread.h"
 #include "quant/pack.h"
 
@@ -18,7 +19,7 @@ size_t linear_group(const struct linear *l, size_t column)
 
 size_t linear_groups(size_t in, long group)
 {
-	return group > 0 && in ? (in - 1) / (size_t)group + 1 : 1;
+	return group > 0 && in ? ceil_div(in, (size_t)group) : 1;
 }
 
 const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n])
@@ -68,7 +69,7 @@ void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l-
 	}
 	for (size_t o = 0; o < n; o++)
 		for (size_t i = 0; i < l->in; i += COLUMNS)
-			linear_columns(l, first + o, i, l->in - i < COLUMNS ? l->in - i : COLUMNS, w[o] + i);
+			linear_columns(l, first + o, i, least(l->in - i, COLUMNS), w[o] + i);
 }
 
 bool linear_rounds(const struct linear *l)

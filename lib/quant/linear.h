@@ -2,8 +2,7 @@
 /*
  * linear.h -- the linear layer, plain or quantized: views of what a file holds
  *
- * y = x Ŵᵀ + b. A quantized layer has one truth, its codes and parameters;
- * Ŵ is always rebuilt from them:
+ * y = x Ŵᵀ + b. A quantized layer has one truth, its codes and parameters; Ŵ is always rebuilt from them:
  *	Ŵ_oi = FP8((grid[code_oi] - zero_og)·scale_og)·scale8_o
  * where g is the group of column i, and FP8(·), with saturation at `saturate`,
  * and scale8 are there only if the layer has a compute format (DPQ eq. 10, 11).
@@ -70,9 +69,8 @@ bool linear_rounds(const struct linear *l);
 bool linear_inputs_agree(const struct linear *a, const struct linear *b);
 
 /*
- * What the layer's arithmetic makes of its input: y = x, or x rounded to
- * format under scale[modality of the token] (modality NULL: all 0), or
- * under a scale of the token's own, max|x|/top (dynamic). y may be x.
+ * What the layer's arithmetic makes of its input: y = x, or x rounded to format under scale[modality of the
+ * token] (modality NULL: all 0), or under a scale of the token's own, max|x|/top (dynamic). y may be x.
  */
 void linear_input(const struct linear *l, size_t tokens, float y[tokens][l->in], const float x[tokens][l->in],
 	const uint8_t *modality);

@@ -11,8 +11,6 @@
 
 #define AT(field) offsetof(struct linear, field)
 
-/* --- whether a layer has it --- */
-
 static bool has_zero_point(const struct linear *l)
 {
 	return l->storage.asymmetric;
@@ -27,8 +25,6 @@ static bool has_static_scale(const struct linear *l)
 {
 	return linear_rounds(l) && l->input.mode != INPUT_DYNAMIC_TOKEN;
 }
-
-/* --- extents and bits --- */
 
 static size_t words_of_row(const struct linear *l)
 {
@@ -55,8 +51,6 @@ static double index_bits(const struct linear *l)
 {
 	return ceil(log2((double)l->groups));
 }
-
-/* --- what elements can be --- */
 
 static bool is_finite(size_t n, const void *x, enum half_type type, char why[MEMBER_WHY])
 {
@@ -188,8 +182,6 @@ static bool no_zero_point(const struct linear *l, size_t n, const void *x, char 
 	return !f->asymmetric;
 }
 
-/* --- the table, in the order of writing --- */
-
 static const char *const input_modes[] = {
 	[INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_DYNAMIC_TOKEN] = "dynamic-token",
 	[INPUT_STATIC_MODALITY] = "static-modality", NULL
@@ -200,7 +192,7 @@ static const char no_compute[] = "attribute compute names no format";
 static const char no_mode[] = "no attribute act_mode says how inputs are rounded";
 static const char no_static[] = "attribute act_mode names no static scale";
 
-const struct member members[] = {
+const struct member members[] = {	/* in the order of writing */
 	{ "weight", MEMBER_FLOAT, MEMBER_WEIGHT, FORM_PLAIN, AT(weight), .half = AT(weight_type),
 		.rank = 2, .extent = { AT(out), AT(in) }, .sound = finite_weight, .bits = type_bits },
 	{ "packed", MEMBER_U32, MEMBER_WEIGHT, FORM_PACKED, AT(packed),
@@ -244,8 +236,6 @@ const struct member members[] = {
 	{ "online_hadamard", MEMBER_SIZE, .role = MEMBER_REFUSED },
 	{ 0 }
 };
-
-/* --- over the table --- */
 
 bool member_is_dataset(const struct member *m)
 {

@@ -2,11 +2,10 @@
 /*
  * member.h -- what may stand in the group of a linear layer (SPEC section 1), as a table
  *
- * A row says what a dataset or an attribute of the group is called, what it
- * holds, and where in struct linear that stands. Reading, writing, what is left
- * out when the rest of a group is copied, what a comparison takes for a stored
- * weight, and bits a weight follow from the rows. Functions take the table, so
- * that a structure that begins with a struct linear may have rows of its own.
+ * A row says what a dataset or an attribute of the group is called, what it holds, and where in struct
+ * linear that stands. Reading, writing, what is left out when the rest of a group is copied, what a
+ * comparison takes for a stored weight, and bits a weight follow from the rows. Functions take the table,
+ * so that a structure that begins with a struct linear may have rows of its own.
  */
 #ifndef QUANT_MEMBER_H
 #define QUANT_MEMBER_H

@@ -2,11 +2,10 @@
 /*
  * order.h -- in which order a solver quantizes the columns of a layer
  *
- * none: as they stand. full: by descending diagonal of H (GPTQ's act-order).
- * gar: by descending diagonal inside each group, groups by descending key
- * (DPQ section 3.2, appendix A); the key is the largest diagonal of a group
- * (the paper), its mean, sum, median, or the mean of its ⌈n/10⌉ largest. Ties
- * keep the original order.
+ * none: as they stand. full: by descending diagonal of H (GPTQ's act-order). gar: by descending diagonal
+ * inside each group, groups by descending key (DPQ section 3.2, appendix A); the key is the largest
+ * diagonal of a group (the paper), its mean, sum, median, or the mean of its ⌈n/10⌉ largest. Ties keep the
+ * original order.
  */
 #ifndef QUANT_ORDER_H
 #define QUANT_ORDER_H

@@ -3,6 +3,7 @@
 #include "quant/pack.h"
 #include <string.h>
 #include "base/cpu.h"
+#include "base/size.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -11,22 +12,13 @@ enum { BLOCK = 32 };
 
 size_t pack_words(int bits, size_t n)
 {
-	return (size_t)bits * ((n + BLOCK - 1) / BLOCK);
+	return (size_t)bits * ceil_div(n, BLOCK);
 }
 
 /* Where code n of five bits has its low four, and its top one. */
 static inline int low_word(int n) { return n / 8; }
 static inline int low_bit(int n) { return n / 2 % 4 * 4 + n % 2 * 16; }
 static inline int top_bit(int n) { return 15 - n / 2 + n % 2 * 16; }
-
-static void pack_five_plain(uint32_t word[5], const uint8_t code[BLOCK])
-{
-	memset(word, 0, 5 * sizeof *word);
-	for (int n = 0; n < BLOCK; n++) {
-		word[low_word(n)] |= (uint32_t)(code[n] & 15) << low_bit(n);
-		word[4] |= (uint32_t)(code[n] >> 4 & 1) << top_bit(n);
-	}
-}
 
 #ifdef __x86_64__
 #define AVX2 __attribute__((target("avx2")))
@@ -62,7 +54,11 @@ static void pack_five(uint32_t word[5], const uint8_t code[BLOCK])
 		return;
 	}
 #endif
-	pack_five_plain(word, code);
+	memset(word, 0, 5 * sizeof *word);
+	for (int n = 0; n < BLOCK; n++) {
+		word[low_word(n)] |= (uint32_t)(code[n] & 15) << low_bit(n);
+		word[4] |= (uint32_t)(code[n] >> 4 & 1) << top_bit(n);
+	}
 }
 
 static void unpack_five(uint8_t code[BLOCK], const uint32_t word[5])

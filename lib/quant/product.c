@@ -19,8 +19,6 @@ enum half_type compute_half(enum compute_type type)
 	return type == COMPUTE_BF16 ? HALF_BF16 : HALF_NONE;
 }
 
-/* ---- f32 and int16: weights of float ---- */
-
 static size_t float_size(size_t n, size_t in)
 {
 	return n * in * sizeof(float);
@@ -52,8 +50,6 @@ static void int16_input(const struct product *p, size_t m, void *y, const float 
 	for (size_t t = 0; t < m; t++)
 		product_narrow(in, (float *)y + t * in, x[t]);
 }
-
-/* ---- bf16 ---- */
 
 static bool has_pairs(const struct product_row *row, const struct linear *l)
 {
@@ -117,8 +113,6 @@ static void bf16_run(const struct product *p, size_t first, size_t n, size_t m, 
 	bf16_product(p->row->fits == has_pairs, m, n, p->l->in, stride, y, input, w, bias, add);
 }
 
-/* ---- the table ---- */
-
 #define TYPE(name) (1u << COMPUTE_##name)
 #define FLOATS \
 	.floats = true, .weight_size = float_size, .weight_make = float_weight, .run = float_run
@@ -166,8 +160,6 @@ struct product product_choose(const struct linear *l, enum compute_type type, si
 		row++;
 	return (struct product){ .row = row, .l = l, .type = type };
 }
-
-/* ---- what all rows share ---- */
 
 size_t product_size(const struct product *p, size_t n)
 {

@@ -6,10 +6,10 @@
  * once, with their scales, into the first cache, and columns are taken in twos, with the tile's sums in
  * registers.
  *
- * Expected: LANES, TILE, TARGET, NAME(x), vectors FLOATS and INTS, functions NAME(low) and NAME(top) of
- * words, and of vectors SPLAT(f), LOAD(f), STORE(f, v), FMA, AND, MERGE(mask, a, b) (a where the mask is 1,
- * else b), LEFT(v, n), RIGHT(v, n), SHIFT_BY (left by n in 0 .. 31, right by -n), WORD(i), TO_FLOAT,
- * HALVES(v, upper), LOOKUP(table, v, bits), TOTAL.
+ * Expected, and no longer defined afterwards: LANES, TILE, TARGET, NAME(x), the intrinsic OP(x), vectors
+ * FLOATS and INTS, and of them MERGE(mask, a, b) (a where the mask is 1, else b), SHIFT_BY (left by n in
+ * 0 .. 31, right by -n), HALVES(v, upper), LOOKUP(table, v, bits), TOTAL; functions NAME(low) and NAME(top)
+ * of words.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
@@ -19,7 +19,7 @@ INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, in
 {
 	if (way == PACKED_HALF) {
 		const int shift = p->shift, mask = bits == 5 ? 0x000f000f : 0x00070007;
-		INTS magnitude = AND(SHIFT_BY(low, shift - 4 * k), WORD(mask << shift));
+		INTS magnitude = SHIFT_BY(low, shift - 4 * k) & WORD(mask << shift);
 		INTS half = MERGE(WORD((int)0x80008000), LEFT(top, bits == 5 ? k : 12 - 4 * k), magnitude);
 
 		v[0] = HALVES(half, 0);
@@ -32,7 +32,7 @@ INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, in
 		if (bits == 5)
 			code = MERGE(WORD(16), RIGHT(top, 11 - k + 16 * h), code);
 		if (way == PACKED_INTEGER)
-			v[h] = TO_FLOAT(AND(code, WORD(bits == 5 ? 31 : 15))) - zero;
+			v[h] = TO_FLOAT(code & WORD(bits == 5 ? 31 : 15)) - zero;
 		else
 			v[h] = LOOKUP(p->table, code, bits);
 	}
@@ -211,3 +211,15 @@ TARGET static void NAME(rows)(const struct packed *p, size_t m, size_t n, float 
 	}
 }
 #undef INLINE
+#undef LANES
+#undef TILE
+#undef TARGET
+#undef NAME
+#undef OP
+#undef FLOATS
+#undef INTS
+#undef MERGE
+#undef SHIFT_BY
+#undef HALVES
+#undef LOOKUP
+#undef TOTAL

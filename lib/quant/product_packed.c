@@ -70,8 +70,6 @@ static size_t group_of(const struct linear *l, size_t word)
 	return linear_group(l, 8 * word < l->in ? 8 * word : l->in - 1);
 }
 
-/* ---- activations ---- */
-
 /* max|x|, in the order of bits, where infinity and NaN are last. */
 static inline float largest(size_t n, const float x[n])
 {
@@ -131,8 +129,6 @@ static size_t place(const struct packed *p, size_t i)
 	}
 }
 
-/* ---- rows: y[m] of one row of words ---- */
-
 /* The last words of a row, filled up to a whole chunk's. */
 static inline void tail_of(uint32_t tail[20], const uint32_t *w, size_t n)
 {
@@ -140,6 +136,7 @@ static inline void tail_of(uint32_t tail[20], const uint32_t *w, size_t n)
 	memcpy(tail, w, n * sizeof *w);
 }
 
+/* y[m] of one row of words. */
 static void row_plain(const struct packed *p, size_t m, float *y, const uint32_t *w, const float *scale,
 	const uint8_t *zero, const float *input)
 {
@@ -181,26 +178,27 @@ static void rows_plain(const struct packed *p, size_t m, size_t n, float y[m][RO
 }
 
 #ifdef __x86_64__
+#define SPLAT OP(set1_ps)
+#define LOAD OP(loadu_ps)
+#define STORE OP(storeu_ps)
+#define FMA OP(fmadd_ps)
+#define LEFT OP(slli_epi32)
+#define RIGHT OP(srli_epi32)
+#define WORD OP(set1_epi32)
+#define TO_FLOAT OP(cvtepi32_ps)
+
 #define LANES 8
 #define TILE 4
 #define TARGET __attribute__((target("avx2,fma,f16c")))
 #define NAME(x) avx2_##x
+#define OP(x) _mm256_##x
 #define FLOATS __m256
 #define INTS __m256i
-#define SPLAT _mm256_set1_ps
-#define LOAD _mm256_loadu_ps
-#define STORE _mm256_storeu_ps
-#define FMA _mm256_fmadd_ps
-#define AND _mm256_and_si256
 #define MERGE(mask, a, b) _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b))
-#define LEFT _mm256_slli_epi32
-#define RIGHT _mm256_srli_epi32
 #define SHIFT_BY(v, n) \
 	_mm256_srlv_epi32(_mm256_sllv_epi32(v, WORD((n) > 0 ? (n) : 0)), WORD((n) < 0 ? -(n) : 0))
-#define WORD(i) _mm256_set1_epi32(i)
-#define TO_FLOAT _mm256_cvtepi32_ps
 #define HALVES(v, upper) _mm256_cvtph_ps((upper) ? _mm256_extracti128_si256(v, 1) : _mm256_castsi256_si128(v))
-#define LOOKUP(table, v, bits) _mm256_i32gather_ps(table, _mm256_and_si256(v, WORD((bits) == 5 ? 31 : 15)), 4)
+#define LOOKUP(table, v, bits) _mm256_i32gather_ps(table, (v) & WORD((bits) == 5 ? 31 : 15), 4)
 #define TOTAL avx2_total
 
 TARGET static inline INTS avx2_low(const uint32_t *w, int bits)
@@ -230,43 +228,15 @@ TARGET static inline float avx2_total(FLOATS v)
 
 #include "quant/product_float.h"
 
-#undef LANES
-#undef TILE
-#undef TARGET
-#undef NAME
-#undef FLOATS
-#undef INTS
-#undef SPLAT
-#undef LOAD
-#undef STORE
-#undef FMA
-#undef AND
-#undef MERGE
-#undef LEFT
-#undef RIGHT
-#undef SHIFT_BY
-#undef WORD
-#undef TO_FLOAT
-#undef HALVES
-#undef LOOKUP
-#undef TOTAL
 #define LANES 16
 #define TILE 8
 #define TARGET __attribute__((target(CPU_AVX512_TARGET)))
 #define NAME(x) avx512_##x
+#define OP(x) _mm512_##x
 #define FLOATS __m512
 #define INTS __m512i
-#define SPLAT _mm512_set1_ps
-#define LOAD _mm512_loadu_ps
-#define STORE _mm512_storeu_ps
-#define FMA _mm512_fmadd_ps
-#define AND _mm512_and_si512
 #define MERGE(mask, a, b) _mm512_ternarylogic_epi32(a, b, mask, 0xe4)
-#define LEFT _mm512_slli_epi32
-#define RIGHT _mm512_srli_epi32
 #define SHIFT_BY(v, n) _mm512_rolv_epi32(v, WORD(n))
-#define WORD(i) _mm512_set1_epi32(i)
-#define TO_FLOAT _mm512_cvtepi32_ps
 #define HALVES(v, upper) \
 	_mm512_cvtph_ps((upper) ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v))
 #define LOOKUP avx512_lookup
@@ -303,8 +273,6 @@ TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int 
 
 #include "quant/product_fixed.h"
 #endif
-
-/* ---- all of it ---- */
 
 /* Of so many rows of x, at most PRODUCT_FEW, those that are multiplied together first. */
 static size_t rows_together(size_t m)
@@ -416,8 +384,6 @@ void packed_run(const struct product *p, size_t first, size_t n, size_t m, size_
 		run_part(&w, first, n, some, stride, &y[t], part, bias, add);
 	}
 }
-
-/* ---- which way ---- */
 
 /* Codes whose bits, shifted, are a half-precision number 2⁻¹⁵ times the value. */
 static bool is_half(struct packed *w, const struct format *f)

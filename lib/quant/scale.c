@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scale.c -- see scale.h
+ * scale.c -- the FP8 scales s₈ of rows, and scale and zero of a whole tensor; see job.h
+ *
+ *	s₈ = max|W|/z_top, of the row or of all rows, up to a power of two if so asked.
  *
  * The tensor's pair is searched over pieces of ROWS_AT_ONCE rows; their losses are added
  * in order, so that the sum does not depend on threads.
+ *
+ * Source: DPQ eq. 6 and section 2.2.
  */
-#include "quant/scale.h"
 #include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include "quant/job.h"
 #include "num/clones.h"
 
 enum { VECTORS = 32 };
@@ -62,7 +66,6 @@ enum solver_status scale_ranges(struct rows *l, const struct workspace *workspac
 	return bad < m ? SOLVER_BAD_WEIGHT : SOLVER_DONE;
 }
 
-/* DPQ eq. 6 and section 2.2 */
 static float fp8_scale(const struct solver *s, float top)
 {
 	double scale = (double)top / (s->z_top > 0 ? s->z_top : s->compute.top);

@@ -6,15 +6,14 @@
  * the lanes of every loop and an order is a choice of rows. Columns go in spans:
  * what all earlier columns leave to a span F is one product,
  *	w_F += (W - Ŵ)_earlier R_earlier,F (R_F)⁻¹,
- * which is GPTQ's running update taken at once, without the inverse of H. Inside
- * a span, in blocks of BLOCK_COLUMNS, U = (R_F)⁻¹ works as in the textbook. Compensation
- * is kept apart from the weights and added in double, so that a code does not
- * hang on the rounding of intermediate weights.
+ * which is GPTQ's running update taken at once, without the inverse of H. Inside a span, in blocks of
+ * BLOCK_COLUMNS, U = (R_F)⁻¹ works as in the textbook. Compensation is kept apart from the weights and
+ * added in double, so that a code does not hang on the rounding of intermediate weights.
  *
  * The report's tr(E H Eᵀ) is Σ e² - λ ΣE², as E = e U (all in H's unit); where
  * that cancels, or E is not what was compensated, it is taken from its definition.
  *
- * R is taken from factor.h, s₈ from scale.h, order, groups and workspace from job.h.
+ * R is taken from factor.h, order, groups, workspace and s₈ from job.h.
  */
 #include "quant/solver.h"
 #include <cblas.h>
@@ -25,7 +24,6 @@
 #include "quant/factor.h"
 #include "quant/job.h"
 #include "quant/round.h"
-#include "quant/scale.h"
 #include "num/clones.h"
 
 const char *const compensates[] = {
@@ -83,8 +81,6 @@ size_t solver_workspace(size_t count, struct solver_layer layer[count])
 
 	return job_lay_out(&call, count, layer, NULL) + 63;
 }
-
-/* --- lanes of a panel --- */
 
 /* x = w/s₈ + d; scale8 NULL: 1, d NULL: 0 */
 CLONES(static, void, weigh, (double x[LANES], const float w[LANES], const float *d, const double *scale8),
@@ -443,8 +439,6 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 		sum[1] = energy(j, a, lanes);
 }
 
-/* --- rows --- */
-
 /* Nothing that a row's columns must wait for, or that is asked of a panel. */
 static bool rows_alone(const struct job *j)
 {
@@ -472,8 +466,6 @@ static void round_rows(const struct rows *r, const struct workspace *a, size_t r
 		sum[2] += round_error(f, j->n, j->largest, codes, scale, zero, w);
 	}
 }
-
-/* --- layers --- */
 
 /* What the layers of a job share. */
 static enum solver_status prepare(struct job *j, struct solver_report *report)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * solver.h -- quantizing a linear layer: rounding to nearest, GPTQ, and dual
- * precision quantization (DPQ)
+ * solver.h -- quantizing a linear layer: rounding to nearest, GPTQ, and dual precision quantization (DPQ)
  *
  * Columns are quantized one by one; what is lost on one is made good on those
  * that follow, by the second moments H of the layer's input (SPEC section 6):
@@ -49,9 +48,8 @@ struct solver {
 };
 
 /*
- * Sets what a recipe decides: group_view, search, round_first, pow2_scale,
- * z_top, saturate, min_scale8. `compute` must be set before: the recipe inc takes
- * 14/15 of its top, rounded to the format (224 of 240).
+ * Sets what a recipe decides: group_view, search, round_first, pow2_scale, z_top, saturate, min_scale8.
+ * `compute` must be set before: the recipe inc takes 14/15 of its top, rounded to the format (224 of 240).
  */
 void solver_recipe(struct solver *s, enum recipe recipe);
 
@@ -99,9 +97,8 @@ struct solver_layer {
 };
 
 /*
- * Groups are those of the original columns if each stands together in the
- * order, or with static_groups; otherwise they are cut from the order. Dead
- * channels (H_ii = 0) go last with weight 0.
+ * Groups are those of the original columns if each stands together in the order, or with static_groups;
+ * otherwise they are cut from the order. Dead channels (H_ii = 0) go last with weight 0.
  *
  * Layers that follow each other with the same h, order and settings (by their
  * addresses) share the factor; that of one overlaps the columns of another. BLAS must be on one thread

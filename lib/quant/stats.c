@@ -2,8 +2,7 @@
 /*
  * stats.c -- see stats.h
  *
- * Moments are taken about the mean of each row and moved to the mean μ of all:
- * with d = mean_i - μ,
+ * Moments are taken about the mean of each row and moved to the mean μ of all: with d = mean_i - μ,
  *	Σ (w - μ)² = m₂ + n d²,  Σ (w - μ)⁴ = m₄ + 4 d m₃ + 6 d² m₂ + n d⁴.
  */
 #include "quant/stats.h"
@@ -49,8 +48,7 @@ static float *tile_of(void *work, size_t m, size_t n, size_t which)
 
 static struct moments moments_of(size_t n, const float w[n])
 {
-	struct moments r = { 0 };
-	double sum = 0, m2 = 0, m3 = 0, m4 = 0;
+	double sum = 0, mean, m2 = 0, m3 = 0, m4 = 0;
 	float top = 0;
 
 	#pragma omp simd reduction(+:sum) reduction(max:top)
@@ -60,18 +58,16 @@ static struct moments moments_of(size_t n, const float w[n])
 		sum += (double)w[i];
 		top = a > top ? a : top;
 	}
-	r.mean = sum / (double)n;
-	r.top = (double)top;
+	mean = sum / (double)n;
 	#pragma omp simd reduction(+:m2, m3, m4)
 	for (size_t i = 0; i < n; i++) {
-		double d = (double)w[i] - r.mean, q = d * d;
+		double d = (double)w[i] - mean, q = d * d;
 
 		m2 += q;
 		m3 += q * d;
 		m4 += q * q;
 	}
-	r.m2 = m2, r.m3 = m3, r.m4 = m4;
-	return r;
+	return (struct moments){ mean, m2, m3, m4, (double)top };
 }
 
 void stats_weight(const struct linear *l, struct weight_stats *s, void *work)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * stats.h -- what the effective weight of a linear layer is like, and how far
- * it is from another
+ * stats.h -- what the effective weight of a linear layer is like, and how far it is from another
  *
  * With W [m][n], μ the mean of its elements, and E = W - Ŵ:
  *	sigma       = std(w_i)/max|w_i| of an output channel (FPE2M2 figure 9)

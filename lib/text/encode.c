@@ -15,8 +15,6 @@
 #include "base/error.h"
 #include "text/tokenizer.h"
 
-/* --- BPE --- */
-
 struct symbol {
 	int32_t id;
 	uint32_t previous, next;	/* UINT32_MAX: none */
@@ -235,8 +233,6 @@ static void encode_words(struct encoder *e, size_t n, const char *s, const uint1
 		n -= length;
 	}
 }
-
-/* --- added tokens --- */
 
 /* Bytes of white space (Unicode's property) at s, or 0. */
 static size_t space(const char *s, size_t n)

@@ -16,8 +16,6 @@
 
 enum { SEQUENCE_DEPTH = 16 };	/* Sequences within each other; more are refused */
 
-/* --- reading --- */
-
 static const json_t *absent(const json_t *v)
 {
 	return json_is_null(v) ? NULL : v;
@@ -390,8 +388,6 @@ static void read_bpe(struct tokenizer *t)
 	read_added(t);
 	read_pipeline(t, &processor, json_object_get(t->root, "post_processor"), 0);
 }
-
-/* --- kinds --- */
 
 /* Whether a part of the pipeline, or one in its Sequences, is of that type. */
 static bool mentions(const json_t *o, const char *type, int depth)

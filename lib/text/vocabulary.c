@@ -84,8 +84,6 @@ struct merge *merges_slot(const struct merges *m, int32_t left, int32_t right)
 	return m->slot + i;
 }
 
-/* --- characters and seams --- */
-
 size_t utf8_character(const char *s, size_t n, bool *valid)
 {
 	const unsigned char *u = (const unsigned char *)s;
@@ -101,23 +99,6 @@ size_t utf8_character(const char *s, size_t n, bool *valid)
 	return *valid ? length : 1;
 }
 
-/* Hashes of the last and the first character of a string that is not empty. */
-static uint64_t last_character(const char *s, size_t n)
-{
-	size_t i = n - 1;
-
-	while (i && n - i < 4 && (s[i] & 0xc0) == 0x80)
-		i--;
-	return text_hash(s + i, n - i);
-}
-
-static uint64_t first_character(const char *s, size_t n)
-{
-	bool valid;
-
-	return text_hash(s, utf8_character(s, n, &valid));
-}
-
 static size_t seam_bit(uint64_t left, uint64_t right)
 {
 	return mix(left + 3 * right) >> (64 - SEAM_BITS);
@@ -130,8 +111,12 @@ uint64_t *seams_make(void)
 
 void seams_put(uint64_t *seam, const char *left, size_t n, const char *right, size_t m)
 {
-	size_t bit = seam_bit(last_character(left, n), first_character(right, m));
+	size_t last = n - 1, bit;	/* where the last character of `left` begins */
+	bool valid;
 
+	while (last && n - last < 4 && (left[last] & 0xc0) == 0x80)
+		last--;
+	bit = seam_bit(text_hash(left + last, n - last), text_hash(right, utf8_character(right, m, &valid)));
 	seam[bit / 64] |= (uint64_t)1 << bit % 64;
 }
 
