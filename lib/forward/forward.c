@@ -168,7 +168,8 @@ static void look_for(void *arg, const char *path)
 	struct found *y = arg;
 	const struct architecture *arch = y->config->arch;
 	size_t block;
-	const struct stack *s = config_block(y->config, path, &block);
+	const char *rest;
+	const struct stack *s = config_block(y->config, path, &block, &rest);
 
 	y->embedding |= !strcmp(path, arch->embedding);
 	y->position |= arch->position && !strcmp(path, arch->position);

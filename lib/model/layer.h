@@ -46,6 +46,8 @@ enum half_type layer_half(const struct image *image, const char *path, enum tens
 /* A vector of f32, f16 or bf16 as float; free() it. n: the extent expected. NULL if there is none. */
 float *layer_vector(const struct image *image, const char *path, size_t n);
 
+/* "group/name", in a buffer that the call after the next reuses. */
+const char *layer_member(const char *group, const char *name);
 /* Whether the group holds a linear layer, and a quantized one. */
 bool layer_there(const struct image *image, const char *path);
 bool layer_quantized(const struct image *image, const char *path);
