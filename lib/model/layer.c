@@ -389,23 +389,29 @@ static bool selected(const struct config *c, const struct selection *layers, con
 		config_find(c, path, &block, &row) || selection_names(layers, path));
 }
 
-void layer_each(const struct config *c, const struct selection *layers,
+size_t layer_each(const struct config *c, const struct selection *layers,
 	void (*visit)(void *arg, const char *path, size_t in), void *arg)
 {
 	const char *const ends[] = { c->arch->embedding, c->arch->head };
+	size_t n = 0;
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			for (const struct linear_row *row = s->arch->linear; row->name; row++) {
 				char *path = stack_path(s, i, row->name);
 
-				if (selected(c, layers, path))
+				if (selected(c, layers, path)) {
 					visit(arg, path, stack_in(s, row->projection));
+					n++;
+				}
 				free(path);
 			}
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		if (selected(c, layers, ends[i]))
+		if (selected(c, layers, ends[i])) {
 			visit(arg, ends[i], (i ? config_last(c) : c->stack)->hidden);
+			n++;
+		}
+	return n;
 }
 
 static void visit(void *arg, const char *path)

@@ -59,9 +59,9 @@ struct layer_list {
 
 /*
  * Every linear layer that is selected in a whole model of this config, and how many inputs it has: those of
- * the architecture's row, and embedding and head if a GLOB of the selection matches them.
+ * the architecture's row, and embedding and head if a GLOB of the selection matches them. Returns how many.
  */
-void layer_each(const struct config *c, const struct selection *layers,
+size_t layer_each(const struct config *c, const struct selection *layers,
 	void (*visit)(void *arg, const char *path, size_t in), void *arg);
 
 /*

@@ -176,9 +176,6 @@ void plan_warn(struct plan *p, bool known)
 	struct option_idle idle[METHOD_IDLE];
 	bool any = false;
 
-	if (p->warned)
-		return;
-	p->warned = true;
 	idle_by_lines(p, idle);
 	for (size_t i = 0; known && i < p->methods; i++)
 		for (size_t k = 0; k < METHOD_IDLE && !p->method[i].method->keep; k++, any = true)
@@ -198,6 +195,7 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 		if (o->type != OPTION_HEADING && option_given(o->name))
 			method_hint(o);
 	if (path) {
+		method_check(options);
 		rest = text = text_read(path, MOST_BYTES, &n);
 		if (strlen(text) != n)
 			die("%s: holds a NUL byte, expected text", path);
@@ -210,7 +208,7 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 		note_lines(&p);
 	}
 	if (!p.n) {	/* options that do not fit together are told at once */
-		plan_default(&p);
+		plan_method(&p, NULL);
 		plan_warn(&p, true);
 	}
 	return p;
@@ -284,21 +282,6 @@ static struct method *make(struct plan *p, const bool match[p->n], struct option
 	return m;
 }
 
-static const struct method *find(struct plan *p, bool *match)
-{
-	for (size_t i = 0; i < p->methods; i++)
-		if (!memcmp(p->method[i].match, match, p->n * sizeof *match)) {
-			free(match);
-			return p->method[i].method;
-		}
-	p->method = xgrow(p->method, p->methods + 1, sizeof *p->method);
-	struct plan_method *m = &p->method[p->methods++];
-
-	*m = (struct plan_method){ .match = match };
-	m->method = make(p, match, m->idle);
-	return m->method;
-}
-
 static bool matches(const struct plan_line *l, const char *layer)
 {
 	return !fnmatch(l->glob + (*l->glob == '/'), layer + (*layer == '/'), 0);
@@ -307,15 +290,20 @@ static bool matches(const struct plan_line *l, const char *layer)
 const struct method *plan_method(struct plan *p, const char *layer)
 {
 	bool *match = xalloc(p->n, sizeof *match);
+	struct plan_method *m;
 
 	for (size_t i = 0; i < p->n; i++)
-		match[i] = matches(&p->line[i], layer);
-	return find(p, match);
-}
-
-const struct method *plan_default(struct plan *p)
-{
-	return find(p, xalloc(p->n, sizeof(bool)));
+		p->line[i].seen |= match[i] = matches(&p->line[i], layer);
+	for (size_t i = 0; i < p->methods; i++)
+		if (!memcmp(p->method[i].match, match, p->n * sizeof *match)) {
+			free(match);
+			return p->method[i].method;
+		}
+	p->method = xgrow(p->method, p->methods + 1, sizeof *p->method);
+	m = &p->method[p->methods++];
+	*m = (struct plan_method){ .match = match };
+	m->method = make(p, match, m->idle);
+	return m->method;
 }
 
 void plan_note(struct plan *p, const char *layer)
