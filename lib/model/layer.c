@@ -329,7 +329,7 @@ void layer_write_members(struct output *out, const struct image *from, const cha
 
 struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in)
 {
-	struct layer y = { .path = xformat("%s", path), .linear = { .out = out, .in = in } };
+	struct layer y = { image_name(image), xformat("%s", path), { .out = out, .in = in } };
 
 	layer_read_members(image, path, members, &y.linear);
 	return y;

@@ -17,6 +17,7 @@
 #include "quant/member.h"
 
 struct layer {
+	const char *file;	/* for messages; valid as long as the image */
 	char *path;		/* of the group */
 	struct linear linear;	/* views of the image, valid as long as it is */
 };
