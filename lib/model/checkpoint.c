@@ -251,12 +251,14 @@ static void expect(const struct checkpoint *k, const char *group, const char *fr
 		die("%s: %s: its shape is not the [%zu] of config.json", t->file, t->name, rows);
 }
 
-/* A bias that the class has, or has not. */
-static void expect_bias(const struct checkpoint *k, bool has, const char *group, const char *from, size_t n)
+/* The weight, likewise, and a bias of n if the class has one. */
+static void expect_both(const struct checkpoint *k, const char *group, const char *from, size_t rows,
+	size_t columns, bool bias, size_t n)
 {
 	struct entry *e = find(k, layer_member(group, "bias"));
 
-	if (has)
+	expect(k, group, from, "weight", rows, columns);
+	if (bias)
 		expect(k, group, from, "bias", n, 0);
 	else if (e)
 		e->known = e->unused = true;
@@ -270,26 +272,19 @@ static void expect_layer(const struct checkpoint *k, const struct stack *s, size
 	char *path = stack_path(s, block, row->name);
 	char *from = stack_path(s, block, row->fused ? row->fused : row->name);
 
-	expect(k, path, from, "weight", transposed ? in : rows, transposed ? rows : in);
-	expect_bias(k, s->bias[row->role], path, from, rows);
+	expect_both(k, path, from, transposed ? in : rows, transposed ? rows : in, s->bias[row->role], rows);
 	free(from);
 	free(path);
 }
 
-static void expect_norm(const struct checkpoint *k, const char *path, enum norm_kind kind, size_t n)
-{
-	expect(k, path, NULL, "weight", n, 0);
-	expect_bias(k, kind == NORM_LAYER, path, NULL, n);
-}
-
 /* The norm of that name below the block; NULL: there is none. */
-static void expect_block_norm(const struct checkpoint *k, const struct stack *s, size_t block,
-	const char *name, size_t n)
+static void expect_norm(const struct checkpoint *k, const struct stack *s, size_t block, const char *name,
+	size_t n)
 {
 	char *path = name ? stack_path(s, block, name) : NULL;
 
 	if (path)
-		expect_norm(k, path, s->arch->norm_kind, n);
+		expect_both(k, path, NULL, n, 0, s->arch->norm_kind == NORM_LAYER, n);
 	free(path);
 }
 
@@ -299,9 +294,9 @@ static void expect_block(const struct checkpoint *k, const struct stack *s, size
 	const bool each = a->head_norm_kind == HEAD_NORM_EACH;
 
 	for (int i = 0; i < NORM_PLACES; i++)
-		expect_block_norm(k, s, block, a->norm[i], s->hidden);
+		expect_norm(k, s, block, a->norm[i], s->hidden);
 	for (int i = 0; i < 2; i++)
-		expect_block_norm(k, s, block, a->head_norm[i],
+		expect_norm(k, s, block, a->head_norm[i],
 			each ? s->head_dim : stack_out(s, i ? ROLE_K : ROLE_Q));
 	for (const struct linear_row *row = a->linear; row->name; row++)
 		expect_layer(k, s, block, row);
@@ -318,10 +313,10 @@ static void expect_model(const struct checkpoint *k)
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
 		for (size_t i = 0; i < s->blocks; i++)
 			expect_block(k, s, i);
-		expect_norm(k, s->arch->final_norm, s->arch->norm_kind, s->hidden);
+		expect_both(k, s->arch->final_norm, NULL, s->hidden, 0, s->arch->norm_kind == NORM_LAYER,
+			s->hidden);
 	}
-	expect(k, a->head, NULL, "weight", c->vocab, config_last(c)->hidden);
-	expect_bias(k, false, a->head, NULL, c->vocab);
+	expect_both(k, a->head, NULL, c->vocab, config_last(c)->hidden, false, 0);
 }
 
 /* Biases that the class does not have, and what cannot be read, leave; other strangers are passed on. */

@@ -144,7 +144,7 @@ static void check_switches(const struct config *c, const json_t *json)
 			file);
 }
 
-/* layer_types as a list of which blocks have a window, NULL if absent. "attention" is an older name. */
+/* layer_types as a list of which blocks have the window, NULL if absent. "attention" is an older name. */
 static bool *parse_types(const struct stack *s, const json_t *json)
 {
 	const json_t *types = get(json, "layer_types");
@@ -162,6 +162,9 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 		if (!kind || (!slides[i] && strcmp(kind, "full_attention") && strcmp(kind, "attention")))
 			die("%s: /config: 'layer_types': block %zu is '%s', "
 				"expected full_attention or sliding_attention", file, i, kind ? kind : "");
+		if (slides[i] && s->arch->sliding_kind != SLIDING_NONE && !s->sliding_window)
+			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
+				"but there is no 'sliding_window'", file, i);
 	}
 	return slides;
 }
@@ -169,28 +172,19 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 static void parse_windows(struct stack *s, const json_t *json)
 {
 	enum sliding_kind kind = s->arch->sliding_kind;
-	bool *slides = parse_types(s, json);
-	json_t *first = json_object_get(json, "max_window_layers");
+	const json_t *first = json_object_get(json, "max_window_layers");
 
-	if (kind == SLIDING_NONE) {
-		free(slides);
-		return;
-	}
-	if (!json_is_null(json_object_get(json, "sliding_window")) &&
+	if (kind != SLIDING_NONE && !json_is_null(json_object_get(json, "sliding_window")) &&
 	    (kind == SLIDING_ALL || get_bool(json, "use_sliding_window", false)))
 		s->sliding_window = get_size(s->arch, json, "sliding_window", WINDOW, 0, SIZE_MAX >> 1);
 	if (kind == SLIDING_LATE && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", file);
-	if (!slides && kind == SLIDING_LATE && s->sliding_window) {
-		slides = xalloc(s->blocks, sizeof *slides);
-		for (size_t i = 0; i < s->blocks; i++)
-			slides[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
-	}
-	for (size_t i = 0; slides && i < s->blocks; i++)
-		if (slides[i] && !s->sliding_window)
-			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
-				"but there is no 'sliding_window'", file, i);
-	s->slides = slides;
+	s->slides = parse_types(s, json);
+	if (s->slides || kind != SLIDING_LATE || !s->sliding_window)
+		return;
+	s->slides = xalloc(s->blocks, sizeof *s->slides);
+	for (size_t i = 0; i < s->blocks; i++)
+		s->slides[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
 }
 
 /*

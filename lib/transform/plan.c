@@ -306,8 +306,11 @@ const struct method *plan_method(struct plan *p, const char *layer)
 	return m->method;
 }
 
-void plan_note(struct plan *p, const char *layer)
+void plan_note(void *plan, const char *layer, size_t in)
 {
+	const struct plan *p = plan;
+
+	(void)in;
 	for (size_t i = 0; i < p->n; i++)
 		p->line[i].seen |= matches(&p->line[i], layer);
 }

@@ -33,8 +33,8 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 /* The method of a layer, which is noted; the same one for layers that the same lines match. Without lines it
  * is that of the options, and layer may be NULL. */
 const struct method *plan_method(struct plan *p, const char *layer);
-/* Notes that a layer is there, for plan_check(). */
-void plan_note(struct plan *p, const char *layer);
+/* Notes that a layer is there, for plan_check(): a visit of layer_each(). */
+void plan_note(void *plan, const char *layer, size_t in);
 /* All layers are noted: dies if a pattern matches none of them, in `name`. */
 void plan_check(const struct plan *p, const char *name);
 /*

@@ -90,28 +90,20 @@ static void look_for(void *arg, const char *layer, size_t in)
 		inputs_of(q, m, layer, in);
 }
 
-static void note(void *arg, const char *layer, size_t in)
-{
-	struct quantize *q = arg;
-
-	(void)in;
-	plan_note(q->plan, layer);
-}
-
 /* Layers of the model that are selected, before the first is quantized; without a configuration those of the
  * part at hand. Returns how many. */
-static size_t each_layer(struct quantize *q, const struct filter *f, const struct selection *layers,
-	void (*visit)(void *arg, const char *path, size_t in))
+static size_t each_layer(const struct filter *f, const struct selection *layers,
+	void (*visit)(void *arg, const char *path, size_t in), void *arg)
 {
 	struct layer_list list;
 	size_t n;
 
 	if (f->config)
-		return layer_each(f->config, layers, visit, q);
+		return layer_each(f->config, layers, visit, arg);
 	list = layer_list(f->image, NULL, layers);
 	n = list.n;
 	for (size_t i = 0; i < n; i++)
-		visit(q, list.path[i], 0);
+		visit(arg, list.path[i], 0);
 	layer_list_free(&list);
 	return n;
 }
@@ -133,13 +125,13 @@ static bool is_whole(const struct filter *f)
 void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
 	if (f->config || is_whole(f)) {
-		each_layer(q, f, &(struct selection){ 0 }, note);
-		if (!each_layer(q, f, q->layers, note))
+		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
+		if (!each_layer(f, q->layers, plan_note, q->plan))
 			no_layer(q, input_name(f->in));
 		plan_check(q->plan, input_name(f->in));
 	}
 	if (is_whole(f))
-		each_layer(q, f, q->layers, look_for);
+		each_layer(f, q->layers, look_for, q);
 	if (q->plan->n)
 		plan_warn(q->plan, is_whole(f));
 }
