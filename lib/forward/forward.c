@@ -168,8 +168,7 @@ static void look_for(void *arg, const char *path)
 	struct found *y = arg;
 	const struct architecture *arch = y->config->arch;
 	size_t block;
-	const char *rest;
-	const struct stack *s = config_block(y->config, path, &block, &rest);
+	const struct stack *s = config_block(y->config, path, &block, NULL);
 
 	y->embedding |= !strcmp(path, arch->embedding);
 	y->position |= arch->position && !strcmp(path, arch->position);

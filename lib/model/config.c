@@ -490,7 +490,8 @@ const struct stack *config_block(const struct config *c, const char *path, size_
 		    path[n + 1] > '9')
 			continue;
 		*block = strtoul(path + n + 1, &end, 10);
-		*rest = *end == '/' ? end + 1 : end;
+		if (rest)
+			*rest = *end == '/' ? end + 1 : end;
 		return !*end || *end == '/' ? s : NULL;
 	}
 	return NULL;

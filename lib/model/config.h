@@ -87,7 +87,7 @@ char *stack_path(const struct stack *s, size_t block, const char *name);
 /* The stack of whose blocks' linear layers the path is one, and which; NULL: none. */
 const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row);
 /* The stack in whose blocks the path stands, be the block beyond those of the config; NULL: none. rest: the
- * path below the block. */
+ * path below the block, or NULL. */
 const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest);
 /* The stack that the head stands behind. */
 const struct stack *config_last(const struct config *c);

@@ -418,8 +418,7 @@ static void visit(void *arg, const char *path)
 {
 	struct walk *w = arg;
 	size_t block;
-	const char *rest;
-	const struct stack *s = w->config ? config_block(w->config, path, &block, &rest) : NULL;
+	const struct stack *s = w->config ? config_block(w->config, path, &block, NULL) : NULL;
 
 	if (s && block < s->blocks)
 		w->block[s->first + block] = true;
@@ -434,8 +433,7 @@ static void check_layer(void *arg, const char *path, size_t in)
 {
 	const struct walk *w = arg;
 	size_t block;
-	const char *rest;
-	const struct stack *s = config_block(w->config, path, &block, &rest);
+	const struct stack *s = config_block(w->config, path, &block, NULL);
 
 	(void)in;
 	if (s && w->block[s->first + block] && !layer_there(w->image, path))

@@ -112,32 +112,28 @@ static void add_word(struct plan_line *l, char *word, const struct option_row *r
 	l->setting[l->n++] = s;
 }
 
-/* The words of a line, which is cut up, with one blank between them; NULL: it has none. */
-static char *tidy(char *line)
-{
-	char *y = NULL, *rest = NULL;
-
-	for (char *w = strtok_r(line, " \t\r", &rest); w; w = strtok_r(NULL, " \t\r", &rest))
-		y = append(y, " ", w);
-	return y;
-}
-
+/* The words of a line, which is cut up. */
 static void add_line(struct plan *p, size_t number, char *text, const struct option_row *rows,
 	const struct option_row *all)
 {
-	struct plan_line l = { .number = number, .text = tidy(text) };
-	char *rest = NULL, *word;
+	struct plan_line l = { .number = number };
+	char *rest = NULL;
 
-	if (!l.text)
-		return;
 	enter(p, &l);
-	word = strtok_r(xformat("%s", l.text), " ", &rest);
-	l.glob = word;
-	while ((word = strtok_r(NULL, " ", &rest)))
-		add_word(&l, word, rows, all);
-	if (!l.n && !l.keep)
+	for (char *w = strtok_r(text, " \t\r", &rest); w; w = strtok_r(NULL, " \t\r", &rest)) {
+		char *word = xformat("%s", w);		/* stays: settings point into it */
+
+		l.text = append(l.text, " ", w);
+		if (l.glob)
+			add_word(&l, word, rows, all);
+		else
+			l.glob = word;
+	}
+	if (l.glob && !l.n && !l.keep)
 		misuse("%s: is followed by nothing, expected option=value or keep", l.glob);
 	error_about(NULL);
+	if (!l.glob)
+		return;
 	p->line = xgrow(p->line, p->n + 1, sizeof *p->line);
 	p->line[p->n++] = l;
 }
