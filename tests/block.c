@@ -36,26 +36,28 @@ static const struct variant {
 	struct architecture row;
 	double scale, cap;
 	size_t rotary, window;
+	bool plain;		/* no gate */
 } variants[] = {
-	{ "serial", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0 },
-	{ "layer norms", { .norm_kind = NORM_LAYER, .mlp_kind = MLP_PLAIN }, 1, 0, DIM, 3 },
-	{ "parallel", { .residual = RESIDUAL_PARALLEL }, 1, 0, DIM, 0 },
-	{ "parallel, one norm", { .residual = RESIDUAL_PARALLEL, .mlp_kind = MLP_PLAIN,
-		.norm = { [BEFORE_MLP] = "" } }, 1, 0, DIM, 0 },
+	{ "serial", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0, false },
+	{ "layer norms", { .norm_kind = NORM_LAYER }, 1, 0, DIM, 3, true },
+	{ "parallel", { .parallel = true }, 1, 0, DIM, 0, false },
+	{ "parallel, one norm", { .parallel = true, .norm = { [BEFORE_MLP] = "" } },
+		1, 0, DIM, 0, true },
 	{ "norms behind the branches", { .norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } },
-		1, 0, DIM, 0 },
-	{ "a norm behind the MLP", { .norm = { [AFTER_MLP] = "b" }, .residual = RESIDUAL_PARALLEL },
-		1, 0, DIM, 0 },
-	{ "norms of heads", { .head_norm_kind = HEAD_NORM_EACH, .head_norm = { "q", "k" } }, 1, 0, DIM, 0 },
+		1, 0, DIM, 0, false },
+	{ "a norm behind the MLP", { .norm = { [AFTER_MLP] = "b" }, .parallel = true },
+		1, 0, DIM, 0, false },
+	{ "norms of heads", { .head_norm_kind = HEAD_NORM_EACH, .head_norm = { "q", "k" } },
+		1, 0, DIM, 0, false },
 	{ "norms of all heads", { .head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" } },
-		1, 0, DIM, 2 },
-	{ "a part is turned", { .norm_kind = NORM_LAYER }, 1, 0, 4, 0 },
-	{ "interleaved pairs", { .rotary_interleaved = true }, 1, 0, DIM, 0 },
-	{ "a part, interleaved", { .rotary_interleaved = true }, 0.3, 0, 2, 0 },
-	{ "soft-cap", { .norm_kind = NORM_RMS }, 2, 1.5, DIM, 4 },
-	{ "all of it", { .norm_kind = NORM_LAYER, .residual = RESIDUAL_PARALLEL,
+		1, 0, DIM, 2, false },
+	{ "a part is turned", { .norm_kind = NORM_LAYER }, 1, 0, 4, 0, false },
+	{ "interleaved pairs", { .rotary_interleaved = true }, 1, 0, DIM, 0, false },
+	{ "a part, interleaved", { .rotary_interleaved = true }, 0.3, 0, 2, 0, false },
+	{ "soft-cap", { .norm_kind = NORM_RMS }, 2, 1.5, DIM, 4, false },
+	{ "all of it", { .norm_kind = NORM_LAYER, .parallel = true,
 		.head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" }, .rotary_interleaved = true,
-		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 0.7, 2, 4, 5 },
+		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 0.7, 2, 4, 5, false },
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -78,7 +80,7 @@ static struct architecture row_of(const struct variant *v)
 	y.norm[BEFORE_ATTENTION] = "before";
 	y.norm[BEFORE_MLP] = y.norm[BEFORE_MLP] ? NULL : "second";
 	for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
-		if (y.mlp_kind == MLP_GATED || layers[i].role != ROLE_GATE)
+		if (!v->plain || layers[i].role != ROLE_GATE)
 			y.linear[n++] = layers[i];
 	return y;
 }
@@ -87,7 +89,7 @@ static struct stack stack_of(const struct variant *v, const struct architecture 
 {
 	return (struct stack){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM,
 		.intermediate = INNER, .blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU, .theta = 100,
-		.factor = 1, .parallel = row->residual == RESIDUAL_PARALLEL, .rotary = v->rotary,
+		.factor = 1, .parallel = row->parallel, .rotary = v->rotary,
 		.attention_scale = v->scale, .attention_cap = v->cap, .sliding_window = v->window };
 }
 
@@ -236,13 +238,14 @@ static void plain_attend(const struct stack *s, size_t p, double y[Q], const dou
 static void plain_mlp(const struct image *image, const struct stack *s, double y[HIDDEN],
 	const double x[HIDDEN])
 {
+	const bool gated = stack_width(s, PROJECTION_GATE_UP) > INNER;
 	double up[INNER], gate[INNER];
 
 	plain_linear(image, "up_proj", INNER, HIDDEN, up, x);
-	if (s->arch->mlp_kind == MLP_GATED)
+	if (gated)
 		plain_linear(image, "gate_proj", INNER, HIDDEN, gate, x);
 	for (size_t i = 0; i < INNER; i++)
-		up[i] = s->arch->mlp_kind == MLP_GATED ? gate[i] / (1 + exp(-gate[i])) * up[i]
+		up[i] = gated ? gate[i] / (1 + exp(-gate[i])) * up[i]
 			: up[i] / (1 + exp(-up[i]));
 	plain_linear(image, "down_proj", HIDDEN, INNER, y, up);
 }

@@ -42,6 +42,7 @@ static void keys(void **unused)
 {
 	struct config c = parse("");
 	size_t block, row;
+	const char *rest;
 	double f[8];
 
 	(void)unused;
@@ -51,11 +52,12 @@ static void keys(void **unused)
 	assert_int_equal(stack_out(c.stack, ROLE_QKV), 192);
 	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row) && block == 2 && row == 5);
 	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row));	/* there are 3 */
-	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block) && block == 3);
+	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block, &rest) && block == 3);
+	assert_string_equal(rest, "mlp/up_proj");
 	assert_false(config_find(&c, "/model/layers/2/mlp/up_projx", &block, &row));
 	assert_false(config_find(&c, "/model/layers/x/mlp/up_proj", &block, &row));
 	assert_false(config_find(&c, "/model/layersx/1/mlp/up_proj", &block, &row));
-	assert_true(config_block(&c, "/model/layers/7", &block) && block == 7);
+	assert_true(config_block(&c, "/model/layers/7", &block, &rest) && block == 7 && !*rest);
 
 	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7,"
 		"\"head_dim\": null");
@@ -156,9 +158,8 @@ static void rows_are_whole(void **unused)
 			patterns++;
 		assert_string_equal(a->layout[patterns - 1], "*");
 		assert_string_equal(a->layout[0], a->embedding);
-		assert_true((a->position_kind == POSITION_LEARNED) == (a->position != NULL));
-		for (int i = 0; i < 2; i++)
-			assert_int_equal(a->head_norm_kind == HEAD_NORM_NONE, !a->head_norm[i]);
+		assert_int_equal(!c.stack->rotary, a->position != NULL);
+		assert_int_equal(!a->head_norm[0], !a->head_norm[1]);
 		assert_true(a->buffers && a->final_norm && a->head && a->norm[BEFORE_ATTENTION]);
 		for (const struct linear_row *l = a->linear; l->name; l++) {
 			char *path = stack_path(c.stack, 1, l->name);
@@ -175,7 +176,8 @@ static void rows_are_whole(void **unused)
 			assert_true(made[i] || (!a->bias[i] && !a->bias_key[i]));
 		assert_true(made[ROLE_QKV] || (made[ROLE_Q] && made[ROLE_K] && made[ROLE_V]));
 		assert_true(made[ROLE_OUTPUT] && made[ROLE_UP] && made[ROLE_DOWN]);
-		assert_int_equal(made[ROLE_GATE], a->mlp_kind == MLP_GATED);
+		assert_int_equal(stack_width(c.stack, PROJECTION_GATE_UP),
+			(1 + made[ROLE_GATE]) * c.stack->intermediate);
 		config_free(&c);
 		free(text);
 	}

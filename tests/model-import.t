@@ -68,6 +68,7 @@ def make():
     put(folder('bias'), *entries(T | {'model.layers.3.self_attn.q_proj.bias': rand(8)}))
     put(folder('beyond', C | {'num_hidden_layers': 10}), *entries(T))
     put(folder('no-bias', C | {'attention_bias': True}), *entries(T))
+    put(folder('zero'), *entries(T | {'model.layers.03.extra.weight': rand(3)}))
     for n in 31, 32: put(folder(f'nested-{n}'), *entries(T | {'a.' * n + 'b.c': rand(1)}))
     put(folder('missing'), *entries({k: v for k, v in T.items() if k != 'model.layers.10.mlp.up_proj.weight'}))
     put(folder('shape'), *entries(T | {'model.layers.2.mlp.up_proj.weight': rand(8, 12)}))
@@ -369,6 +370,7 @@ bad config-tensor "'config': no tensor can have this name"
 bad below-config "'config.x': no tensor can have this name: a model keeps the text of a JSON file there"
 bad below-tokenizer "'tokenizer.y.z': no tensor can have this name"
 bad nested-32 'a.b.c: is nested too deeply: 34 words, expected at most 33'
+bad zero "model.layers.03.extra.weight: expected a block's number after /model/layers/"
 bad both 'a.b: is a tensor, and a part of the name of a.b.c'
 bad empty 'has neither model.safetensors nor model.safetensors.index.json'
 bad shard-lies 'model.norm.weight: is not in'

@@ -119,6 +119,10 @@ ok 'a file of layers' same a.h5 out.h5 a
 ok '... each its own' same b.h5 out.h5 b
 plan 'c group=8'
 no 'no such layer there' 1 'plan:1: c: matches no layer of plain.h5' run --compensate none plain.h5
+is '... before anything is written' "$(dpq-run -q --plan plan --compensate none plain.h5 2>err | wc -c)" 0
+is 'no layer of that name, likewise' "$(dpq-run -q --compensate none --layers c plain.h5 2>err | wc -c)" 0
+no '... and a message' 1 'plain.h5: holds no linear layer that --layers selects' dpq-run --compensate none --layers c plain.h5
+no '... in a model with a configuration' 1 'holds no linear layer that --layers selects' dpq-run --compensate none --layers c "$model"
 plan 'a group=8'
 ok 'with --layers' run --compensate none --layers a plain.h5
 
@@ -155,6 +159,13 @@ printf '\r\n  # nothing\r\n* \t group=8\r\n' >plan
 run --compensate none "$model"
 dpq-run -q --compensate none --group 8 "$model" -o option.h5
 ok 'blanks, tabs, other ends of lines' same option.h5 out.h5
+
+# A range holds where no layer asks for it.
+plan '* keep'
+for option in top saturate; do
+	no "--$option, out of range" 2 "^dpq-run: --$option: 500 is not a number from 1 to 448" \
+		dpq-run --plan plan --compute e4m3fn --$option 500 "$model"
+done
 
 # Where the lines of a plan leave an option of the command line without effect on every layer, it is named.
 plan '* compensate=none'

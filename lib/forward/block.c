@@ -111,9 +111,10 @@ void cache_free(struct cache *k)
 struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
 {
 	size_t qkv = stack_out(s, ROLE_QKV), q = s->heads * s->head_dim, n = s->intermediate;
+	size_t gate_up = stack_width(s, PROJECTION_GATE_UP);
 	struct work w = { .stack = s, .tokens = tokens, .piece = piece };
 
-	if (s->arch->position_kind == POSITION_ROPE) {
+	if (s->rotary) {
 		double *frequency = xalloc(s->rotary / 2, sizeof *frequency);
 
 		stack_rope(s, frequency);
@@ -121,8 +122,7 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 		free(frequency);
 	}
 	w.normed = xalloc(tokens, s->hidden * sizeof *w.normed);
-	w.wide = xalloc(most(tokens * qkv, piece * (s->arch->mlp_kind == MLP_GATED ? 2 * n : n)),
-		sizeof *w.wide);
+	w.wide = xalloc(most(tokens * qkv, piece * gate_up), sizeof *w.wide);
 	w.middle = xalloc(most(tokens * q, piece * n), sizeof *w.middle);
 	if (s->parallel && s->arch->norm[BEFORE_MLP])
 		w.second = xalloc(tokens, s->hidden * sizeof *w.second);
@@ -161,7 +161,7 @@ static void place_row(const struct block *b, const struct work *w, size_t positi
 			norm_apply(norm, (i ? kv : q) / norm->n, (float (*)[norm->n])x,
 				(const float (*)[norm->n])x);
 	}
-	if (s->arch->position_kind == POSITION_ROPE)
+	if (s->rotary)
 		rope_turn(&w->rope, position, s->heads + s->kv_heads, d, (float (*)[d])row);
 }
 
@@ -215,7 +215,7 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 
 static void activate(const struct stack *s, size_t m, float *y, const float *x)
 {
-	size_t n = s->intermediate, stride = s->arch->mlp_kind == MLP_GATED ? 2 * n : n;
+	size_t n = s->intermediate, stride = stack_width(s, PROJECTION_GATE_UP);
 
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
 	for (size_t i = 0; i < m; i++) {
@@ -224,7 +224,7 @@ static void activate(const struct stack *s, size_t m, float *y, const float *x)
 		case ACTIVATION_GELU:		linalg_gelu(n, y + i * n, x + i * stride); break;
 		case ACTIVATION_GELU_TANH:	linalg_gelu_tanh(n, y + i * n, x + i * stride); break;
 		}
-		if (s->arch->mlp_kind == MLP_GATED)
+		if (stride > n)		/* a gate stands before up */
 			linalg_times(n, y + i * n, x + i * stride + n);
 	}
 }

@@ -70,8 +70,8 @@ void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding-
 
 	for (size_t i = 0; i < n; i++)
 		if (id[i] < 0 || (size_t)id[i] >= l->out)
-			die("%s: token id %d is not in the vocabulary of %zu", embedding->path, id[i],
-				l->out);
+			die("%s: %s: token id %d is not in the vocabulary of %zu", embedding->file,
+				embedding->path, id[i], l->out);
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW) schedule(static, ROWS)
 	for (size_t i = 0; i < n; i++)
 		linear_weight(l, (size_t)id[i], 1, &x[i]);
@@ -88,8 +88,8 @@ void embed_positions(const struct layer *position, const struct batch *batch,
 	for (size_t i = 0; i < batch->rows; i++)
 		last = (size_t)at[i] > last ? (size_t)at[i] : last;
 	if (last >= l->out)
-		die("%s: holds %zu positions, the context needs %zu: a smaller --ctx", position->path, l->out,
-			last + 1);
+		die("%s: %s: holds %zu positions, the context needs %zu: a smaller --ctx", position->file,
+			position->path, l->out, last + 1);
 	#pragma omp parallel num_threads(threads) if (batch->rows * l->in > FEW)
 	{
 		float *row = xalloc(l->in, sizeof *row);
@@ -169,7 +169,7 @@ static void look_for(void *arg, const char *path)
 	struct found *y = arg;
 	const struct architecture *arch = y->config->arch;
 	size_t block;
-	const struct stack *s = config_block(y->config, path, &block);
+	const struct stack *s = config_block(y->config, path, &block, NULL);
 
 	y->embedding |= !strcmp(path, arch->embedding);
 	y->position |= arch->position && !strcmp(path, arch->position);

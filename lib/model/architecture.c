@@ -23,7 +23,7 @@
 		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
 	}, \
 	.buffers = (const char *const []){ "*.rotary_emb.inv_freq", NULL }, \
-	.norm_kind = NORM_RMS, .position_kind = POSITION_ROPE, .mlp_kind = MLP_GATED
+	.norm_kind = NORM_RMS
 
 #define ATTENTION_BIAS \
 	[ROLE_Q] = "attention_bias", [ROLE_K] = "attention_bias", [ROLE_V] = "attention_bias", \
@@ -52,7 +52,7 @@ const struct architecture architectures[] = {
 	  .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true }, .absent = { QWEN_ABSENT } },
 
 	{ .name = "Qwen3ForCausalLM", .model_type = "qwen3", LLAMA_TREE, .sliding_kind = SLIDING_LATE,
-	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" }, .head_norm_kind = HEAD_NORM_EACH,
+	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
 	  .bias_key = { ATTENTION_BIAS }, .absent = { QWEN_ABSENT, .head_dim = 128 } },
 
 	{ .name = "GPT2LMHeadModel", .model_type = "gpt2",
@@ -69,7 +69,7 @@ const struct architecture architectures[] = {
 	  .prefix = "transformer",
 	  .buffers = (const char *const []){ "*.attn.bias", "*.attn.masked_bias", "*.crossattention.bias",
 		"*.crossattention.masked_bias", NULL },
-	  .norm_kind = NORM_LAYER, .position_kind = POSITION_LEARNED, .mlp_kind = MLP_PLAIN,
+	  .norm_kind = NORM_LAYER,
 	  .bias = { [ROLE_QKV] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true, [ROLE_DOWN] = true },
 	  .keys = (const struct key_row []){
 		{ "hidden_size", "n_embd", true }, { "num_attention_heads", "n_head", true },
@@ -97,8 +97,7 @@ const struct architecture architectures[] = {
 	  },
 	  .buffers = (const char *const []){ "*.attention.bias", "*.attention.masked_bias",
 		"*.rotary_emb.inv_freq", NULL },
-	  .norm_kind = NORM_LAYER, .residual = RESIDUAL_PARALLEL, .position_kind = POSITION_ROPE,
-	  .mlp_kind = MLP_PLAIN,
+	  .norm_kind = NORM_LAYER, .parallel = true,
 	  .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true,
 		[ROLE_DOWN] = true },
 	  .bias_key = { ATTENTION_BIAS }, .parallel_key = "use_parallel_residual",

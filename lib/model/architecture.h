@@ -2,10 +2,9 @@
 /*
  * architecture.h -- the table of architectures: what the models of a class have in common
  *
- * A row says where tensors stand in the tree and how checkpoints keep them, what a
- * block is made of, which linear layers share an input, and what its class in
- * transformers makes of keys that config.json does not have. A block is, with norms
- * where the row has some,
+ * A row says where tensors stand in the tree and how checkpoints keep them, what a block is made of, which
+ * linear layers share an input, and what its class in transformers makes of keys that config.json does not
+ * have. A block is, with norms where the row has some,
  *	x += output(attention(norm(x)))
  *	x += down(act(gate) · up), or down(act(up)), of norm(x)
  * and the products of one shared input (a "projection") stand side by side in one row,
@@ -19,12 +18,8 @@
 enum norm_kind { NORM_RMS, NORM_LAYER };
 /* Norms of a block: of what a branch is fed, and of what it adds to the residual stream. */
 enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM_PLACES };
-/* Serial: the MLP sees what attention has added. Parallel: both see the block's input. */
-enum residual_kind { RESIDUAL_SERIAL, RESIDUAL_PARALLEL };
 /* Norms of queries and keys before they are rotated: of each head, or of all heads together. */
-enum head_norm_kind { HEAD_NORM_NONE, HEAD_NORM_EACH, HEAD_NORM_ALL };
-enum position_kind { POSITION_ROPE, POSITION_LEARNED };
-enum mlp_kind { MLP_GATED, MLP_PLAIN };
+enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
 /* Blocks that sliding_window holds for: none, all, or from max_window_layers on if use_sliding_window. */
 enum sliding_kind { SLIDING_NONE, SLIDING_ALL, SLIDING_LATE };
 
@@ -61,12 +56,12 @@ struct architecture {
 	/* The tree. */
 	const char *const *layout;	/* parts of a stream, see image.h */
 	const char *embedding;		/* group of weight [vocab, hidden] */
-	const char *position;		/* group of weight [positions, hidden], or NULL */
+	const char *position;		/* group of weight [positions, hidden]; NULL: positions are rotary */
 	const char *blocks;		/* group whose numbered children are the blocks */
 	const char *norm[NORM_PLACES];	/* below the block; NULL: none (BEFORE_MLP: attention's serves) */
-	const char *head_norm[2];	/* below the block: of queries, of keys */
+	const char *head_norm[2];	/* below the block: of queries, of keys; NULL: none */
 	const char *final_norm, *head;
-	struct linear_row linear[LINEARS + 1];
+	struct linear_row linear[LINEARS + 1];	/* without a ROLE_GATE the MLP has no gate */
 
 	/* The checkpoint. */
 	const char *prefix;		/* first word of the names, which some leave out; NULL: none do */
@@ -75,16 +70,14 @@ struct architecture {
 	/* The block. */
 	enum norm_kind norm_kind;
 	enum head_norm_kind head_norm_kind;
-	enum residual_kind residual;	/* where config.json has no parallel_key */
+	bool parallel;			/* the MLP too sees the block's input */
 	bool rotary_interleaved;	/* pairs (x_2i, x_2i+1); otherwise (x_i, x_i+width/2) */
-	enum position_kind position_kind;
-	enum mlp_kind mlp_kind;
 	enum sliding_kind sliding_kind;
 	bool bias[ROLES];		/* layers that have a bias, where config.json has no bias_key */
 
 	/* config.json. */
 	const char *bias_key[ROLES];	/* says whether such layers have a bias; NULL: there is no key */
-	const char *parallel_key;	/* says whether the residual is parallel; NULL: there is no key */
+	const char *parallel_key;	/* says whether it is; NULL: there is no such key */
 	const struct key_row *keys;	/* names that differ from Llama's; ends with NULL, may be NULL */
 	const struct switch_row *switches;	/* ends with NULL, may be NULL */
 	struct {			/* values of absent keys */

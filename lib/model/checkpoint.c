@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* checkpoint.c -- which tensor of a source goes where; see checkpoint.h */
+/* checkpoint.c -- which tensor of a source goes where, and whether all are there; see checkpoint.h */
 #include "model/checkpoint.h"
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "io/pattern.h"
-
-enum { DIGITS = 9 };
+#include "model/layer.h"
 
 static bool is_buffer(const struct checkpoint *k, const char *name)
 {
@@ -51,54 +51,62 @@ static char *path_of(const struct checkpoint *k, const char *name)
 	return path;
 }
 
-static int by_path(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
-	return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+	const struct entry *x = a, *y = b;
+
+	if (x->part != y->part)
+		return x->part < y->part ? -1 : 1;
+	return strcmp(x->path, y->path);
 }
 
-static void sort(struct checkpoint *k, int (*order)(const void *, const void *))
+static void sort(struct checkpoint *k)
 {
-	if (k->entries)
-		qsort(k->entry, k->entries, sizeof *k->entry, order);
+	qsort(k->entry, k->entries, sizeof *k->entry, by_place);
 }
 
-struct entry *checkpoint_find(const struct checkpoint *k, const char *path)
+/* The entry of the path, or NULL; before there are parts. */
+static struct entry *find(const struct checkpoint *k, const char *path)
 {
 	struct entry key = { .path = (char *)path };
 
-	return k->entries ? bsearch(&key, k->entry, k->entries, sizeof key, by_path) : NULL;
+	return bsearch(&key, k->entry, k->entries, sizeof key, by_place);
 }
 
 /* There is room: see list_entries(). */
-static struct entry *add(struct checkpoint *k, char *path, const char *name)
+static struct entry *add(struct checkpoint *k, char *path, const struct source_tensor *source)
 {
-	k->entry[k->entries] = (struct entry){ .path = path, .name = name };
+	k->entry[k->entries] = (struct entry){ .path = path, .source = source };
 	return k->entry + k->entries++;
 }
 
-/* The layers of a block that the tensor at the path holds together; none: false. */
-static bool add_fused(struct checkpoint *k, const struct stack *s, size_t block, const char *path,
-	const char *name)
+/* An entry for each linear layer of a block that has rows of the tensor, `rest` below the block. False: none
+ * has. */
+static bool add_layers(struct checkpoint *k, const struct stack *s, size_t block, const char *rest,
+	const struct source_tensor *source)
 {
 	bool any = false;
 
 	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
-		char *fused = row->fused ? stack_path(s, block, row->fused) : NULL;
-		const char *member = fused && is_below(path, fused) ? path + strlen(fused) : "";
+		const char *from = row->fused ? row->fused : row->name;
+		const char *member = is_below(rest, from) ? rest + strlen(from) : "";
+		struct entry *e;
+		char *group;
 
-		if (!strcmp(member, "/weight") || !strcmp(member, "/bias")) {
-			char *group = stack_path(s, block, row->name);
-
-			add(k, xformat("%s%s", group, member), name)->row = row;
-			any = true;
-			free(group);
-		}
-		free(fused);
+		if (strcmp(member, "/weight") && strcmp(member, "/bias"))
+			continue;
+		group = stack_path(s, block, row->name);
+		e = add(k, xformat("%s%s", group, member), source);
+		e->stack = s;
+		e->row = row;
+		any = true;
+		free(group);
 	}
 	return any;
 }
 
-void checkpoint_leave_out(const struct checkpoint *k, const char *first, size_t n, const char *why)
+/* A warning that n tensors, of which this is the first, are left out; none if n is 0. */
+static void leave_out(const struct checkpoint *k, const char *first, size_t n, const char *why)
 {
 	if (n == 1)
 		warn("%s: %s: %s: it is left out", k->source->path, first, why);
@@ -106,33 +114,47 @@ void checkpoint_leave_out(const struct checkpoint *k, const char *first, size_t 
 		warn("%s: %s: %s: it and %zu more are left out", k->source->path, first, why, n - 1);
 }
 
+/* Another spelling of a block's number would be another group of the tree. */
+static void check_number(const struct checkpoint *k, const struct stack *s, const char *path,
+	const char *name)
+{
+	const char *number = path + strlen(s->arch->blocks) + 1;
+
+	if (*number == '0' && isdigit((unsigned char)number[1]))
+		die("%s: %s: expected a block's number after %.*s", k->source->path, name,
+			(int)(number - path), path);
+}
+
 static void list_entries(struct checkpoint *k)
 {
 	const struct source *s = k->source;
-	size_t n = s->kind->count(s), beyond = 0, block;
-	const char *first = NULL;
+	size_t beyond = 0, block;
+	const char *first = NULL, *rest;
 	char *why = xformat("stands beyond the %zu blocks of config.json", k->config->blocks);
 
 	/* one more: of a tied pair the source may have one */
-	k->entry = xalloc(n * LINEARS + 1, sizeof *k->entry);
-	for (size_t i = 0; i < n; i++) {
-		const char *name = s->kind->at(s, i);
+	k->entry = xalloc(s->n * LINEARS + 1, sizeof *k->entry);
+	for (const struct source_tensor *t = s->tensor; t < s->tensor + s->n; t++) {
 		const struct stack *inside;
 		char *path;
 
-		if (is_buffer(k, name))
+		if (is_buffer(k, t->name))
 			continue;
-		path = path_of(k, name);
-		inside = config_block(k->config, path, &block);
-		if (inside && block >= inside->blocks)
-			first = beyond++ ? first : name;
-		else if (!inside || !add_fused(k, inside, block, path, name)) {
-			add(k, path, name);
+		path = path_of(k, t->name);
+		inside = config_block(k->config, path, &block, &rest);
+		if (inside && block >= inside->blocks) {
+			first = beyond++ ? first : t->name;
+			free(path);
 			continue;
 		}
-		free(path);
+		if (inside)
+			check_number(k, inside, path, t->name);
+		if (inside && add_layers(k, inside, block, rest, t))
+			free(path);
+		else
+			add(k, path, t);
 	}
-	checkpoint_leave_out(k, first, beyond, why);
+	leave_out(k, first, beyond, why);
 	free(why);
 }
 
@@ -149,33 +171,31 @@ static bool same(const struct tensor *a, const struct tensor *b)
 static void tie_head(struct checkpoint *k)
 {
 	const struct architecture *a = k->config->arch;
-	char *from = xformat("%s/weight", a->embedding), *to = xformat("%s/weight", a->head);
-	struct entry *embedding = checkpoint_find(k, from), *head = checkpoint_find(k, to);
+	struct entry *embedding = find(k, layer_member(a->embedding, "weight"));
+	struct entry *head = find(k, layer_member(a->head, "weight"));
 	struct source *s = k->source;
-	bool differ = false;
 
 	if (embedding && head) {
-		struct tensor x = s->kind->read(s, embedding->name), y = s->kind->read(s, head->name);
+		struct tensor x = s->kind->read(s, embedding->source->name);
+		struct tensor y = s->kind->read(s, head->source->name);
+		const bool differ = !same(&x, &y);
 
-		differ = !same(&x, &y);
 		s->kind->release(s);
+		if (differ) {
+			warn("%s: %s: differs from the embedding: it is kept, although tie_word_embeddings "
+				"is true", s->path, head->source->name);
+			return;
+		}
 	}
-	if (differ)
-		warn("%s: %s: differs from the embedding: it is kept, although tie_word_embeddings is true",
-			s->path, head->name);
-	if (differ || (!embedding && !head)) {
-		free(from);
-		free(to);
+	if (!embedding && !head)
 		return;
-	}
 	if (!embedding)
-		embedding = add(k, xformat("%s", from), head->name);
+		embedding = add(k, xformat("%s/weight", a->embedding), head->source);
 	if (!head)
-		head = add(k, xformat("%s", to), embedding->name);
-	head->name = embedding->name;
-	head->tied_to = from;
-	free(to);
-	sort(k, by_path);
+		head = add(k, xformat("%s/weight", a->head), embedding->source);
+	head->source = embedding->source;
+	head->tied_to = embedding->path;
+	sort(k);
 }
 
 /* A tensor cannot stand where the path of another has a group. */
@@ -183,22 +203,179 @@ static void check_paths(const struct checkpoint *k)
 {
 	const char *from = k->source->path;
 
-	for (size_t i = 0; i < k->entries; i++) {
-		const char *name = k->entry[i].name;
-		char *path = xformat("%s", k->entry[i].path);
+	for (const struct entry *e = k->entry, *parent; e < k->entry + k->entries; e++) {
+		char *path = xformat("%s", e->path);
 
-		if (i && !strcmp(k->entry[i - 1].path, path))
-			die("%s: %s and %s are the same tensor", from, k->entry[i - 1].name, name);
+		if (e > k->entry && !strcmp(e[-1].path, path))
+			die("%s: %s and %s are the same tensor", from, e[-1].source->name, e->source->name);
 		for (char *slash = path + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
-			struct entry *e;
-
 			*slash = '\0';
-			e = checkpoint_find(k, path);
-			if (e)
-				die("%s: %s: is a tensor, and a part of the name of %s", from, e->name, name);
+			parent = find(k, path);
+			if (parent)
+				die("%s: %s: is a tensor, and a part of the name of %s", from,
+					parent->source->name, e->source->name);
 		}
 		free(path);
 	}
+}
+
+static _Noreturn void missing(const struct checkpoint *k, const char *group, const char *member)
+{
+	char *path = xformat("%s/%s", group, member);
+
+	for (char *p = path; *p; p++)
+		*p = *p == '/' ? '.' : *p;
+	die("%s: %s: is missing, a %s needs it", k->source->path, path + 1, k->config->arch->name);
+}
+
+/*
+ * The member of a group, in the source [rows, columns], or [rows] where columns is 0. from: NULL, or the
+ * group of the source that has the rows of this linear layer.
+ */
+static void expect(const struct checkpoint *k, const char *group, const char *from, const char *member,
+	size_t rows, size_t columns)
+{
+	struct entry *e = find(k, layer_member(group, member));
+	const struct source_tensor *t;
+
+	if (!e || (from && !e->row))
+		missing(k, from ? from : group, member);
+	e->known = true;
+	t = e->source;
+	if (t->shape.type == TENSOR_ANY)
+		k->source->kind->read(k->source, t->name);	/* says why it cannot be read */
+	if (columns && (t->shape.rank != 2 || t->shape.dim[0] != rows || t->shape.dim[1] != columns))
+		die("%s: %s: its shape is not the [%zu, %zu] of config.json", t->file, t->name, rows,
+			columns);
+	if (!columns && (t->shape.rank != 1 || t->shape.dim[0] != rows))
+		die("%s: %s: its shape is not the [%zu] of config.json", t->file, t->name, rows);
+}
+
+/* The weight, likewise, and a bias of n if the class has one. */
+static void expect_both(const struct checkpoint *k, const char *group, const char *from, size_t rows,
+	size_t columns, bool bias, size_t n)
+{
+	struct entry *e = find(k, layer_member(group, "bias"));
+
+	expect(k, group, from, "weight", rows, columns);
+	if (bias)
+		expect(k, group, from, "bias", n, 0);
+	else if (e)
+		e->known = e->unused = true;
+}
+
+static void expect_layer(const struct checkpoint *k, const struct stack *s, size_t block,
+	const struct linear_row *row)
+{
+	size_t rows = stack_rows(s, row).rows, in = stack_in(s, row->projection);
+	bool transposed = row->order == ROWS_TRANSPOSED;
+	char *path = stack_path(s, block, row->name);
+	char *from = stack_path(s, block, row->fused ? row->fused : row->name);
+
+	expect_both(k, path, from, transposed ? in : rows, transposed ? rows : in, s->bias[row->role], rows);
+	free(from);
+	free(path);
+}
+
+/* The norm of that name below the block; NULL: there is none. */
+static void expect_norm(const struct checkpoint *k, const struct stack *s, size_t block, const char *name,
+	size_t n)
+{
+	char *path = name ? stack_path(s, block, name) : NULL;
+
+	if (path)
+		expect_both(k, path, NULL, n, 0, s->arch->norm_kind == NORM_LAYER, n);
+	free(path);
+}
+
+static void expect_block(const struct checkpoint *k, const struct stack *s, size_t block)
+{
+	const struct architecture *a = s->arch;
+	const bool each = a->head_norm_kind == HEAD_NORM_EACH;
+
+	for (int i = 0; i < NORM_PLACES; i++)
+		expect_norm(k, s, block, a->norm[i], s->hidden);
+	for (int i = 0; i < 2; i++)
+		expect_norm(k, s, block, a->head_norm[i],
+			each ? s->head_dim : stack_out(s, i ? ROLE_K : ROLE_Q));
+	for (const struct linear_row *row = a->linear; row->name; row++)
+		expect_layer(k, s, block, row);
+}
+
+static void expect_model(const struct checkpoint *k)
+{
+	const struct config *c = k->config;
+	const struct architecture *a = c->arch;
+
+	expect(k, a->embedding, NULL, "weight", c->vocab, c->stack->hidden);
+	if (a->position)
+		expect(k, a->position, NULL, "weight", c->positions, c->stack->hidden);
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
+		for (size_t i = 0; i < s->blocks; i++)
+			expect_block(k, s, i);
+		expect_both(k, s->arch->final_norm, NULL, s->hidden, 0, s->arch->norm_kind == NORM_LAYER,
+			s->hidden);
+	}
+	expect_both(k, a->head, NULL, c->vocab, config_last(c)->hidden, false, 0);
+}
+
+/* Biases that the class does not have, and what cannot be read, leave; other strangers are passed on. */
+static void drop_strangers(struct checkpoint *k)
+{
+	const char *class = k->config->arch->name, *first = NULL, *last = "";
+	char *why = xformat("a %s of this config.json has no such bias", class);
+	size_t kept = 0, unused = 0;
+
+	for (size_t i = 0; i < k->entries; i++) {
+		struct entry *e = k->entry + i;
+		const char *name = e->source->name;
+		bool readable = e->known || e->source->shape.type != TENSOR_ANY;
+
+		if (!e->known)
+			warn("%s: %s: a %s has no such tensor; it is %s", k->source->path, name, class,
+				readable ? "passed on" : "left out: its type or rank cannot be read");
+		if (e->unused && name != last) {	/* layers that one tensor holds are neighbours here */
+			first = unused++ ? first : name;
+			last = name;
+		}
+		if (readable && !e->unused)
+			k->entry[kept++] = *e;
+		else
+			free(e->path);
+	}
+	k->entries = kept;
+	leave_out(k, first, unused, why);
+	free(why);
+}
+
+/*
+ * Sorts the entries by their part of the stream. Part 0 has the datasets of the root; of the patterns of the
+ * layout, each of which takes what those before it leave, one with numbers has a part for each block.
+ */
+static void find_parts(struct checkpoint *k)
+{
+	size_t patterns;
+	struct pattern *layout = pattern_list(k->config->arch->layout, &patterns);
+
+	k->parts = 1;
+	for (size_t p = 0; p < patterns; p++) {
+		size_t last = 0;
+
+		for (struct entry *e = k->entry; e < k->entry + k->entries; e++) {
+			const char *digits = "0";
+			size_t number;
+
+			if (e->part || !strchr(e->path + 1, '/') ||
+			    pattern_match(&layout[p], e->path, &digits) != MATCH_WITHIN)
+				continue;
+			number = strtoul(digits, NULL, 10);
+			e->part = k->parts + number;
+			last = number > last ? number : last;
+		}
+		k->parts += last + 1;
+	}
+	free(layout);
+	sort(k);
 }
 
 struct checkpoint checkpoint_open(struct source *source, const struct config *config)
@@ -206,72 +383,19 @@ struct checkpoint checkpoint_open(struct source *source, const struct config *co
 	struct checkpoint k = { .source = source, .config = config };
 
 	list_entries(&k);
-	sort(&k, by_path);
+	sort(&k);
 	if (config->tied)
 		tie_head(&k);
 	check_paths(&k);
+	expect_model(&k);
+	drop_strangers(&k);
+	find_parts(&k);
 	return k;
 }
 
 void checkpoint_close(struct checkpoint *k)
 {
-	for (size_t i = 0; i < k->entries; i++) {
+	for (size_t i = 0; i < k->entries; i++)
 		free(k->entry[i].path);
-		free((char *)k->entry[i].tied_to);
-	}
 	free(k->entry);
-}
-
-/* Sets the place of an entry in the layout. */
-static void place(const struct checkpoint *k, size_t n, const struct pattern layout[n], struct entry *t)
-{
-	const char *number = NULL;
-	size_t digits;
-
-	t->pattern = 0;
-	if (!strchr(t->path + 1, '/'))	/* datasets of the root stand in part 0 */
-		return;
-	while (t->pattern < n && pattern_match(&layout[t->pattern++], t->path, &number) != MATCH_WITHIN)
-		;
-	if (!number)
-		return;
-	digits = strspn(number, "0123456789");
-	if (digits > DIGITS || (digits > 1 && *number == '0'))
-		die("%s: %s: expected a block's number after %.*s", k->source->path, t->name,
-			(int)(number - t->path), t->path);
-	t->number = strtoul(number, NULL, 10);
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->pattern != y->pattern)
-		return x->pattern < y->pattern ? -1 : 1;
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	return by_path(a, b);
-}
-
-size_t checkpoint_parts(struct checkpoint *k)
-{
-	size_t patterns, part = 0, i = 0;
-	struct pattern *layout = pattern_list(k->config->arch->layout, &patterns);
-	const struct entry *before = NULL;
-
-	for (size_t t = 0; t < k->entries; t++)
-		place(k, patterns, layout, k->entry + t);
-	sort(k, by_place);
-	for (size_t p = 0; p <= patterns; p++) {	/* pattern 0 is the root */
-		bool numbered = p && layout[p - 1].kind == PATTERN_NUMBERED;
-
-		part += p && !numbered;		/* a part of its own, be it empty */
-		for (; i < k->entries && k->entry[i].pattern == p; before = k->entry + i++) {
-			part += numbered && (!before || before->pattern != p ||
-				before->number != k->entry[i].number);
-			k->entry[i].part = part;
-		}
-	}
-	free(layout);
-	return part + 1;
 }

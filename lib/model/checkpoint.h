@@ -4,8 +4,10 @@
  *
  * Names change dots into slashes. A layer of the checkpoint that holds several layers of
  * the tree (enum row_order) becomes an entry for each of these. A tied head is an entry
- * with the tensor of the embedding. Buffers that follow from the config, and blocks
- * beyond those of the config, have none.
+ * with the tensor of the embedding. Left out are buffers that follow from the config, and,
+ * with a warning, blocks beyond those of the config and biases that the class has no
+ * parameter for: readers of a tree would use them. Other tensors that the class does not
+ * know stay, with a warning, if they can be read.
  */
 #ifndef MODEL_CHECKPOINT_H
 #define MODEL_CHECKPOINT_H
@@ -16,11 +18,10 @@
 
 struct entry {
 	char *path;		/* in the tree */
-	const char *name;	/* in the source */
+	const struct source_tensor *source;
 	const struct stack *stack;	/* of a linear layer's weight and bias: its block's, */
 	const struct linear_row *row;	/* and how the source has its rows; NULL: another tensor */
 	const char *tied_to;	/* path of the embedding's weight, or NULL */
-	size_t pattern, number;	/* of the layout, from 1 (0: the root); what '#' stands for */
 	size_t part;		/* of the stream */
 	bool known, unused;	/* a tensor of the class; one to be left out */
 };
@@ -28,17 +29,11 @@ struct entry {
 struct checkpoint {
 	struct source *source;
 	const struct config *config;
-	struct entry *entry;	/* by path until checkpoint_parts() */
-	size_t entries;
+	struct entry *entry;	/* by part, then by path */
+	size_t entries, parts;
 };
 
-/* Dies where two tensors have one place, or one has none. */
+/* Dies where two tensors have one place, one is missing, or has another shape than the config says. */
 struct checkpoint checkpoint_open(struct source *source, const struct config *config);
 void checkpoint_close(struct checkpoint *k);
-
-struct entry *checkpoint_find(const struct checkpoint *k, const char *path);	/* NULL if there is none */
-/* Sorts the entries by their part of the stream; returns how many parts there are. */
-size_t checkpoint_parts(struct checkpoint *k);
-/* A warning that n tensors, of which this is the first, are left out; none if n is 0. */
-void checkpoint_leave_out(const struct checkpoint *k, const char *first, size_t n, const char *why);
 #endif

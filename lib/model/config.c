@@ -17,8 +17,8 @@
 #include <string.h>
 #include "base/error.h"
 
-
 enum { WINDOW = 4096, FIRST_WINDOWED = 28 };	/* sliding_window, max_window_layers where they are absent */
+enum { LIST = 512 };				/* bytes of names in a message */
 
 static const struct { const char *name; enum activation act; } acts[] = {
 	{ "silu", ACTIVATION_SILU }, { "swish", ACTIVATION_SILU },
@@ -91,6 +91,14 @@ static const char *get_text(const json_t *json, const char *key, const char *abs
 	return v ? json_string_value(v) : absent;
 }
 
+/* Adds to a list of names for a message. */
+static void list_name(char list[LIST], const char *name)
+{
+	size_t n = strlen(list);
+
+	snprintf(list + n, LIST - n, "%s%s", n ? ", " : "", name);
+}
+
 static const char *model_type(const json_t *json)
 {
 	return json_string_value(json_object_get(json, "model_type"));
@@ -109,13 +117,10 @@ static const struct architecture *find(const json_t *json)
 static _Noreturn void unknown(const json_t *json)
 {
 	const char *type = model_type(json), *name = class_name(json);
-	char known[512] = "";
+	char known[LIST] = "";
 
-	for (const struct architecture *a = architectures; a->name; a++) {
-		size_t n = strlen(known);
-
-		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", type ? a->model_type : a->name);
-	}
+	for (const struct architecture *a = architectures; a->name; a++)
+		list_name(known, type ? a->model_type : a->name);
 	if (!type && !name)
 		die("%s: /config: names neither model_type nor architectures; known are %s", file, known);
 	die("%s: /config: unknown %s '%s'; known are %s", file, type ? "model_type" : "architecture",
@@ -139,7 +144,7 @@ static void check_switches(const struct config *c, const json_t *json)
 			file);
 }
 
-/* layer_types as a list of which blocks have a window, NULL if absent. "attention" is an older name. */
+/* layer_types as a list of which blocks have the window, NULL if absent. "attention" is an older name. */
 static bool *parse_types(const struct stack *s, const json_t *json)
 {
 	const json_t *types = get(json, "layer_types");
@@ -157,6 +162,9 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 		if (!kind || (!slides[i] && strcmp(kind, "full_attention") && strcmp(kind, "attention")))
 			die("%s: /config: 'layer_types': block %zu is '%s', "
 				"expected full_attention or sliding_attention", file, i, kind ? kind : "");
+		if (slides[i] && s->arch->sliding_kind != SLIDING_NONE && !s->sliding_window)
+			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
+				"but there is no 'sliding_window'", file, i);
 	}
 	return slides;
 }
@@ -164,28 +172,19 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 static void parse_windows(struct stack *s, const json_t *json)
 {
 	enum sliding_kind kind = s->arch->sliding_kind;
-	bool *slides = parse_types(s, json);
-	json_t *first = json_object_get(json, "max_window_layers");
+	const json_t *first = json_object_get(json, "max_window_layers");
 
-	if (kind == SLIDING_NONE) {
-		free(slides);
-		return;
-	}
-	if (!json_is_null(json_object_get(json, "sliding_window")) &&
+	if (kind != SLIDING_NONE && !json_is_null(json_object_get(json, "sliding_window")) &&
 	    (kind == SLIDING_ALL || get_bool(json, "use_sliding_window", false)))
 		s->sliding_window = get_size(s->arch, json, "sliding_window", WINDOW, 0, SIZE_MAX >> 1);
 	if (kind == SLIDING_LATE && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", file);
-	if (!slides && kind == SLIDING_LATE && s->sliding_window) {
-		slides = xalloc(s->blocks, sizeof *slides);
-		for (size_t i = 0; i < s->blocks; i++)
-			slides[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
-	}
-	for (size_t i = 0; slides && i < s->blocks; i++)
-		if (slides[i] && !s->sliding_window)
-			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
-				"but there is no 'sliding_window'", file, i);
-	s->slides = slides;
+	s->slides = parse_types(s, json);
+	if (s->slides || kind != SLIDING_LATE || !s->sliding_window)
+		return;
+	s->slides = xalloc(s->blocks, sizeof *s->slides);
+	for (size_t i = 0; i < s->blocks; i++)
+		s->slides[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
 }
 
 /*
@@ -253,16 +252,14 @@ static void parse_rope(struct stack *s, const json_t *json, size_t positions)
 static void parse_act(struct stack *s, const json_t *json)
 {
 	const char *name = get_text(json, name_of(s->arch, json, "hidden_act"), s->arch->absent.act);
-	char known[256] = "";
+	char known[LIST] = "";
 
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
-		size_t n = strlen(known);
-
+		list_name(known, acts[i].name);
 		if (!strcmp(name, acts[i].name)) {
 			s->activation = acts[i].act;
 			return;
 		}
-		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", acts[i].name);
 	}
 	die("%s: /config: unknown activation '%s'; known are %s", file, name, known);
 }
@@ -301,9 +298,7 @@ static void parse_block(struct stack *s, const json_t *json)
 
 	for (int i = 0; i < ROLES; i++)
 		s->bias[i] = a->bias_key[i] ? get_bool(json, a->bias_key[i], a->bias[i]) : a->bias[i];
-	s->parallel = a->residual == RESIDUAL_PARALLEL;
-	if (a->parallel_key)
-		s->parallel = get_bool(json, a->parallel_key, s->parallel);
+	s->parallel = a->parallel_key ? get_bool(json, a->parallel_key, a->parallel) : a->parallel;
 }
 
 /* hidden / heads where neither config.json nor the class says it. */
@@ -342,16 +337,6 @@ static void parse_sizes(struct stack *s, const json_t *json)
 		die("%s: /config: a norm's epsilon is %g, expected a number below 1", file, s->eps);
 }
 
-static void parse_stack(struct stack *s, const json_t *json, size_t positions)
-{
-	parse_sizes(s, json);
-	parse_act(s, json);
-	if (s->arch->position_kind == POSITION_ROPE)
-		parse_rope(s, json, positions);
-	parse_block(s, json);
-	parse_windows(s, json);
-}
-
 struct config config_parse(const char *name, const char *text)
 {
 	enum { VOCAB = 1 << 28, LONG = 1 << 28 };
@@ -372,7 +357,12 @@ struct config config_parse(const char *name, const char *text)
 	c.positions = get_size(c.arch, json, "max_position_embeddings", c.arch->absent.positions, 0, LONG);
 	for (struct stack *s = c.stack; s < c.stack + c.stacks; s++) {
 		*s = (struct stack){ .arch = c.arch, .first = c.blocks, .rope = ROPE_DEFAULT, .factor = 1 };
-		parse_stack(s, json, c.positions);
+		parse_sizes(s, json);
+		parse_act(s, json);
+		if (!s->arch->position)
+			parse_rope(s, json, c.positions);
+		parse_block(s, json);
+		parse_windows(s, json);
 		c.blocks += s->blocks;
 	}
 	c.tied = get_bool(json, "tie_word_embeddings", c.arch->absent.tied);
@@ -437,6 +427,16 @@ size_t stack_in(const struct stack *s, enum projection_name projection)
 	}
 }
 
+size_t stack_width(const struct stack *s, enum projection_name projection)
+{
+	size_t n = 0;
+
+	for (const struct linear_row *row = s->arch->linear; row->name; row++)
+		if (row->projection == projection)
+			n += stack_out(s, row->role);
+	return n;
+}
+
 size_t stack_window(const struct stack *s, size_t block)
 {
 	return !s->slides || s->slides[block] ? s->sliding_window : 0;
@@ -480,9 +480,7 @@ char *stack_path(const struct stack *s, size_t block, const char *name)
 	return xformat("%s/%zu/%s", s->arch->blocks, block, name);
 }
 
-/* The number below the group of blocks, and in *rest what follows it. */
-static const struct stack *block_of(const struct config *c, const char *path, size_t *block,
-	const char **rest)
+const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest)
 {
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
 		const size_t n = strlen(s->arch->blocks);
@@ -492,23 +490,17 @@ static const struct stack *block_of(const struct config *c, const char *path, si
 		    path[n + 1] > '9')
 			continue;
 		*block = strtoul(path + n + 1, &end, 10);
-		*rest = *end == '/' ? end + 1 : end;
+		if (rest)
+			*rest = *end == '/' ? end + 1 : end;
 		return !*end || *end == '/' ? s : NULL;
 	}
 	return NULL;
 }
 
-const struct stack *config_block(const struct config *c, const char *path, size_t *block)
-{
-	const char *rest;
-
-	return block_of(c, path, block, &rest);
-}
-
 const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row)
 {
 	const char *rest;
-	const struct stack *s = block_of(c, path, block, &rest);
+	const struct stack *s = config_block(c, path, block, &rest);
 
 	for (*row = 0; s && *block < s->blocks && s->arch->linear[*row].name; ++*row)
 		if (!strcmp(s->arch->linear[*row].name, rest))

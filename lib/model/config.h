@@ -28,10 +28,10 @@ struct stack {
 	double eps;
 	enum activation activation;
 	bool bias[ROLES];		/* must have one; in a tree others may, and then it counts */
-	bool parallel;			/* residual branches; see enum residual_kind */
+	bool parallel;			/* attention and MLP both see the block's input */
 	size_t rotary;			/* first channels of a head that are rotated, even; the others stay */
-	double attention_scale;		/* of q · k: 1/√head_dim unless config.json says otherwise */
-	double attention_cap;		/* scores s become cap · tanh(s / cap); 0: s */
+	double attention_scale;		/* of q · k: 1/√head_dim */
+	double attention_cap;		/* scores s become cap · tanh(s / cap); 0, as in all rows: s */
 	size_t sliding_window;		/* attention sees that many last positions, its own too; 0: all */
 	bool *slides;			/* [blocks]: blocks that the window holds for; NULL: all */
 	enum rope_kind rope;
@@ -66,6 +66,8 @@ const char *const *model_layout(const char *config);
 /* Outputs of a layer, inputs of a projection. */
 size_t stack_out(const struct stack *s, enum role role);
 size_t stack_in(const struct stack *s, enum projection_name projection);
+/* Outputs of all layers of a projection. */
+size_t stack_width(const struct stack *s, enum projection_name projection);
 /* Window of a block, 0 if it sees everything. */
 size_t stack_window(const struct stack *s, size_t block);
 /* Frequencies of the rotary pairs, radians a position: theta^(-2i/rotary), scaled as config.json says. */
@@ -84,8 +86,9 @@ struct row_place stack_rows(const struct stack *s, const struct linear_row *row)
 char *stack_path(const struct stack *s, size_t block, const char *name);
 /* The stack of whose blocks' linear layers the path is one, and which; NULL: none. */
 const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row);
-/* The stack in whose blocks the path stands, be the block beyond those of the config; NULL: none. */
-const struct stack *config_block(const struct config *c, const char *path, size_t *block);
+/* The stack in whose blocks the path stands, be the block beyond those of the config; NULL: none. rest: the
+ * path below the block, or NULL. */
+const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest);
 /* The stack that the head stands behind. */
 const struct stack *config_last(const struct config *c);
 #endif

@@ -2,9 +2,9 @@
 /* hessian.c -- see hessian.h */
 #include "model/hessian.h"
 #include <math.h>
-#include <stdlib.h>
 #include "base/error.h"
 #include "base/thread.h"
+#include "model/layer.h"
 
 /* Sums of products in float32 differ by the order of summation: far less than this share of √(H_ii H_jj),
  * which bounds every element of Σ x xᵀ. */
@@ -31,23 +31,9 @@ static size_t first_asymmetric(size_t n, const float h[n][n])
 	return bad;
 }
 
-static bool find(const struct image *image, const char *layer, const char *name, enum tensor_type type,
-	int rank, const size_t dim[], struct tensor *t)
-{
-	char *path = xformat("%s/%s", layer, name);
-	const bool is = image_find(image, path, type, rank, dim, t);
-
-	free(path);
-	return is;
-}
-
 bool hessian_there(const struct image *image, const char *layer)
 {
-	char *path = xformat("%s/hessian", layer);
-	const bool is = image_has(image, path);
-
-	free(path);
-	return is;
+	return image_has(image, layer_member(layer, "hessian"));
 }
 
 /* max |x| or mean |x|, NULL where they are not there */
@@ -56,7 +42,7 @@ static const float *magnitudes(const struct image *image, const char *layer, con
 	struct tensor t;
 	const float *x;
 
-	if (!find(image, layer, name, TENSOR_F32, 1, &n, &t))
+	if (!image_find(image, layer_member(layer, name), TENSOR_F32, 1, &n, &t))
 		return NULL;
 	x = t.data;
 	for (size_t i = 0; i < n; i++)
@@ -71,7 +57,7 @@ struct hessian hessian_find(const struct image *image, const char *layer, size_t
 	struct hessian y = { .in = n };
 	struct tensor h, count;
 
-	if (!find(image, layer, "hessian", TENSOR_F32, 2, (size_t[]){ n, n }, &h))
+	if (!image_find(image, layer_member(layer, "hessian"), TENSOR_F32, 2, (size_t[]){ n, n }, &h))
 		die("%s: %s/hessian: is missing; the layer was not calibrated, or this is the Hessian of "
 			"another model", image_name(image), layer);
 	if (h.dim[0] != h.dim[1])
@@ -79,7 +65,7 @@ struct hessian hessian_find(const struct image *image, const char *layer, size_t
 			layer, h.dim[0], h.dim[1]);
 	y.in = h.dim[0];
 	y.sum = h.data;
-	if (!find(image, layer, "count", TENSOR_I64, -1, NULL, &count))
+	if (!image_find(image, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
 		die("%s: %s/count: is missing", image_name(image), layer);
 	if (tensor_count(&count) != 1)
 		die("%s: %s/count: must be one number", image_name(image), layer);
@@ -108,12 +94,8 @@ void hessian_write(struct output *out, const char *layer, const struct hessian *
 		{ "mean_abs", tensor_1d(TENSOR_F32, (void *)(uintptr_t)h->mean_abs, h->in) },
 	};
 
-	for (size_t i = 0; i < sizeof member / sizeof *member; i++) {
-		char *path = xformat("%s/%s", layer, member[i].name);
-
-		output_write(out, path, member[i].t);
-		free(path);
-	}
+	for (size_t i = 0; i < sizeof member / sizeof *member; i++)
+		output_write(out, layer_member(layer, member[i].name), member[i].t);
 }
 
 static struct second_moments in_files(void *arg, const char *layer, size_t n, bool must)
@@ -122,7 +104,7 @@ static struct second_moments in_files(void *arg, const char *layer, size_t n, bo
 	struct second_moments y = { 0 };
 	struct tensor order;
 
-	if (f->order && find(f->order, layer, "order", TENSOR_I32, 1, &n, &order))
+	if (f->order && image_find(f->order, layer_member(layer, "order"), TENSOR_I32, 1, &n, &order))
 		y.order = order.data;
 	if (f->hessian && (must || hessian_there(f->hessian, layer))) {
 		const struct hessian h = hessian_find(f->hessian, layer, n);

@@ -8,14 +8,14 @@
 #include "base/progress.h"
 #include "model/checkpoint.h"
 #include "model/config.h"
-#include "model/expect.h"
 #include "model/source.h"
 #include "num/half.h"
 
 /* First element that is NaN or infinite; n if there is none. */
 static size_t first_bad(const struct tensor *t)
 {
-	const enum half_type type = t->type == TENSOR_F32 ? HALF_NONE : t->type == TENSOR_F16 ? HALF_F16 : HALF_BF16;
+	const enum half_type type = t->type == TENSOR_F32 ? HALF_NONE :
+		t->type == TENSOR_F16 ? HALF_F16 : HALF_BF16;
 	size_t n = tensor_count(t), size = tensor_size(t->type), i = 0;
 
 	if (half_finite(n, t->data, type))
@@ -69,14 +69,15 @@ static struct tensor as_layer(const struct entry *e, struct tensor t)
 
 static void write_entry(struct source *s, struct output *out, const struct entry *e)
 {
-	struct tensor t = s->kind->read(s, e->name), y;
+	const struct source_tensor *from = e->source;
+	struct tensor t = s->kind->read(s, from->name), y;
 	size_t n = tensor_count(&t), bad = first_bad(&t);
-	const char *file = s->kind->file(s, e->name);
 
 	if (!n)
-		die("%s: %s: has no elements", file, e->name);
+		die("%s: %s: has no elements", from->file, from->name);
 	if (bad < n)
-		die("%s: %s: element %zu is NaN or infinite, expected finite weights", file, e->name, bad);
+		die("%s: %s: element %zu is NaN or infinite, expected finite weights", from->file,
+			from->name, bad);
 	y = as_layer(e, t);
 	if (e->tied_to)
 		output_tied(out, e->path, y, e->tied_to);
@@ -89,11 +90,11 @@ static void write_entry(struct source *s, struct output *out, const struct entry
 static void write_parts(struct checkpoint *k, struct output *out)
 {
 	struct source *s = k->source;
-	size_t parts = checkpoint_parts(k), i = 0;
+	size_t i = 0;
 
-	for (size_t part = 0; part < parts; part++) {
-		progress("import", part, parts);
-		output_start(out, part, parts);
+	for (size_t part = 0; part < k->parts; part++) {
+		progress("import", part, k->parts);
+		output_start(out, part, k->parts);
 		if (!part)
 			output_string(out, "/config", s->config);
 		if (!part && s->tokenizer)
@@ -118,7 +119,6 @@ void import_model(struct output *out, const char *path)
 	if (!s->tokenizer && config.vocab != 256)	/* bytes need none */
 		warn("%s: has no tokenizer: tokenize will not know this model's text", path);
 	k = checkpoint_open(s, &config);
-	expect_model(&k);
 	write_parts(&k, out);
 	checkpoint_close(&k);
 	config_free(&config);

@@ -11,7 +11,7 @@
  * checkpoints keep transposed, or fused with others, become layers [out, in] of their
  * own; a tied head is written as a copy of the embedding with the attribute `tied_to` (a
  * stored head that differs from the embedding stays, with a warning, as in transformers).
- * What stays out, and what is missing: checkpoint.h, expect.h. Dies where weights are NaN
+ * What stays out, and what is missing: checkpoint.h. Dies where weights are NaN
  * or infinite, or stored quantized.
  */
 void import_model(struct output *out, const char *path);

@@ -9,15 +9,14 @@
 #include <string.h>
 #include "base/error.h"
 
-/* path/name in a buffer that the call after the next reuses */
-static const char *member_path(const char *path, const char *name)
+const char *layer_member(const char *group, const char *name)
 {
 	static _Thread_local char *buffer[2];
 	static _Thread_local int turn;
 
 	turn = !turn;
 	free(buffer[turn]);
-	return buffer[turn] = xformat("%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", name);
+	return buffer[turn] = xformat("%s%s%s", group, group[strlen(group) - 1] == '/' ? "" : "/", name);
 }
 
 enum half_type layer_half(const struct image *image, const char *path, enum tensor_type type)
@@ -75,7 +74,7 @@ static void *field(const struct linear *l, size_t offset)
 /* The object that bears an attribute. */
 static const char *bearer(const char *path, const struct member *m)
 {
-	return m->of ? member_path(path, m->of) : path;
+	return m->of ? layer_member(path, m->of) : path;
 }
 
 /* FILE: PATH/member: ..., FILE: PATH: attribute member ... */
@@ -89,7 +88,7 @@ static _Noreturn void refuse(const struct place *g, const struct member *m, cons
 		die("out of memory");
 	va_end(ap);
 	if (member_is_dataset(m))
-		die("%s: %s: %s", image_name(g->image), member_path(g->path, m->name), what);
+		die("%s: %s: %s", image_name(g->image), layer_member(g->path, m->name), what);
 	die("%s: %s: attribute %s %s", image_name(g->image), bearer(g->path, m), m->name, what);
 }
 
@@ -105,7 +104,7 @@ static bool stands(const struct place *g, const struct member *m)
 	bool is;
 
 	if (member_is_dataset(m))
-		return image_has(g->image, member_path(g->path, m->name));
+		return image_has(g->image, layer_member(g->path, m->name));
 	if (m->of && !image_has(g->image, at))
 		return false;
 	if (!is_text(m))	/* a number that is there is the same, whatever it would be otherwise */
@@ -184,7 +183,7 @@ static void read_attribute(const struct place *g, const struct member *m)
 
 static void read_dataset(const struct place *g, const struct member *m)
 {
-	const char *at = member_path(g->path, m->name);
+	const char *at = layer_member(g->path, m->name);
 	char why[MEMBER_WHY];
 	size_t dim[2] = { 0 };
 	const int rank = member_extents(m, g->l, dim);
@@ -273,7 +272,7 @@ static void write_dataset(struct output *out, const char *path, const struct mem
 		t.type = TENSOR_F32;
 	if (m->type == MEMBER_FLOAT)
 		t.type = floats[*(const enum half_type *)field(l, m->half)];
-	output_write(out, member_path(path, m->name), t);
+	output_write(out, layer_member(path, m->name), t);
 }
 
 static void write_attribute(struct output *out, const char *path, const struct member *m,
@@ -295,16 +294,16 @@ static void write_attribute(struct output *out, const char *path, const struct m
 static void copy_others(struct output *out, const struct image *from, const char *path,
 	const struct member rows[])
 {
-	const char **ours;
+	const char **ours = xalloc(1, sizeof *ours);
 	size_t n = 0;
 
-	for (const struct member *m = rows; m->name; m++)
-		n++;
-	ours = xalloc(n + 1, sizeof *ours);
-	n = 0;
-	for (const struct member *m = rows; m->name; m++)
-		if (!m->of && (m->role == MEMBER_WEIGHT || m->role == MEMBER_PARAMETER))
-			ours[n++] = m->name;
+	for (const struct member *m = rows; m->name; m++) {
+		if (m->of || (m->role != MEMBER_WEIGHT && m->role != MEMBER_PARAMETER))
+			continue;
+		ours = xgrow(ours, n + 2, sizeof *ours);
+		ours[n++] = m->name;
+		ours[n] = NULL;
+	}
 	output_copy(out, from, path, ours);
 	free(ours);
 }
@@ -330,7 +329,7 @@ void layer_write_members(struct output *out, const struct image *from, const cha
 
 struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in)
 {
-	struct layer y = { .path = xformat("%s", path), .linear = { .out = out, .in = in } };
+	struct layer y = { image_name(image), xformat("%s", path), { .out = out, .in = in } };
 
 	layer_read_members(image, path, members, &y.linear);
 	return y;
@@ -368,7 +367,7 @@ bool layer_there(const struct image *image, const char *path)
 	struct tensor t;
 
 	return layer_quantized(image, path) ||
-		(image_find(image, member_path(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
+		(image_find(image, layer_member(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
 }
 
 /* --- which layers a file has --- */
@@ -390,30 +389,36 @@ static bool selected(const struct config *c, const struct selection *layers, con
 		config_find(c, path, &block, &row) || selection_names(layers, path));
 }
 
-void layer_each(const struct config *c, const struct selection *layers,
+size_t layer_each(const struct config *c, const struct selection *layers,
 	void (*visit)(void *arg, const char *path, size_t in), void *arg)
 {
 	const char *const ends[] = { c->arch->embedding, c->arch->head };
+	size_t n = 0;
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			for (const struct linear_row *row = s->arch->linear; row->name; row++) {
 				char *path = stack_path(s, i, row->name);
 
-				if (selected(c, layers, path))
+				if (selected(c, layers, path)) {
 					visit(arg, path, stack_in(s, row->projection));
+					n++;
+				}
 				free(path);
 			}
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		if (selected(c, layers, ends[i]))
+		if (selected(c, layers, ends[i])) {
 			visit(arg, ends[i], (i ? config_last(c) : c->stack)->hidden);
+			n++;
+		}
+	return n;
 }
 
 static void visit(void *arg, const char *path)
 {
 	struct walk *w = arg;
 	size_t block;
-	const struct stack *s = w->config ? config_block(w->config, path, &block) : NULL;
+	const struct stack *s = w->config ? config_block(w->config, path, &block, NULL) : NULL;
 
 	if (s && block < s->blocks)
 		w->block[s->first + block] = true;
@@ -428,7 +433,7 @@ static void check_layer(void *arg, const char *path, size_t in)
 {
 	const struct walk *w = arg;
 	size_t block;
-	const struct stack *s = config_block(w->config, path, &block);
+	const struct stack *s = config_block(w->config, path, &block, NULL);
 
 	(void)in;
 	if (s && w->block[s->first + block] && !layer_there(w->image, path))

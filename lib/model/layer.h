@@ -17,6 +17,7 @@
 #include "quant/member.h"
 
 struct layer {
+	const char *file;	/* for messages; valid as long as the image */
 	char *path;		/* of the group */
 	struct linear linear;	/* views of the image, valid as long as it is */
 };
@@ -46,6 +47,8 @@ enum half_type layer_half(const struct image *image, const char *path, enum tens
 /* A vector of f32, f16 or bf16 as float; free() it. n: the extent expected. NULL if there is none. */
 float *layer_vector(const struct image *image, const char *path, size_t n);
 
+/* "group/name", in a buffer that the call after the next reuses. */
+const char *layer_member(const char *group, const char *name);
 /* Whether the group holds a linear layer, and a quantized one. */
 bool layer_there(const struct image *image, const char *path);
 bool layer_quantized(const struct image *image, const char *path);
@@ -57,9 +60,9 @@ struct layer_list {
 
 /*
  * Every linear layer that is selected in a whole model of this config, and how many inputs it has: those of
- * the architecture's row, and embedding and head if a GLOB of the selection matches them.
+ * the architecture's row, and embedding and head if a GLOB of the selection matches them. Returns how many.
  */
-void layer_each(const struct config *c, const struct selection *layers,
+size_t layer_each(const struct config *c, const struct selection *layers,
 	void (*visit)(void *arg, const char *path, size_t in), void *arg);
 
 /*

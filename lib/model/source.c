@@ -39,33 +39,21 @@ static void folder_open(struct source *s)
 	s->config = read_text(s->config_name, CONFIG_MOST);
 	if (!access(tokenizer, F_OK))
 		s->tokenizer = read_text(tokenizer, TOKENIZER_MOST);
-	s->data = safetensors_open(s->path);
 	free(tokenizer);
+	s->data = safetensors_open(s->path);
+	s->n = safetensors_count(s->data);
+	s->tensor = xalloc(s->n, sizeof *s->tensor);
+	for (size_t i = 0; i < s->n; i++) {
+		const char *name = safetensors_at(s->data, i);
+
+		s->tensor[i] = (struct source_tensor){ name, safetensors_file(s->data, name),
+			safetensors_describe(s->data, name) };
+	}
 }
 
 static void folder_close(struct source *s)
 {
 	safetensors_close(s->data);
-}
-
-static size_t folder_count(const struct source *s)
-{
-	return safetensors_count(s->data);
-}
-
-static const char *folder_at(const struct source *s, size_t i)
-{
-	return safetensors_at(s->data, i);
-}
-
-static const char *folder_file(const struct source *s, const char *name)
-{
-	return safetensors_file(s->data, name);
-}
-
-static struct tensor folder_describe(const struct source *s, const char *name)
-{
-	return safetensors_describe(s->data, name);
 }
 
 static struct tensor folder_read(struct source *s, const char *name)
@@ -82,7 +70,7 @@ static void folder_release(struct source *s)
 
 static const struct source_kind kinds[] = {
 	{ "a Hugging Face folder with config.json and safetensors", folder_fits, folder_open, folder_close,
-	  folder_count, folder_at, folder_file, folder_describe, folder_read, folder_release },
+	  folder_read, folder_release },
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -113,5 +101,6 @@ void source_close(struct source *s)
 	free(s->config);
 	free(s->config_name);
 	free(s->tokenizer);
+	free(s->tensor);
 	free(s);
 }

@@ -13,12 +13,19 @@
 #include <stddef.h>
 #include "io/tensor.h"
 
+struct source_tensor {
+	const char *name, *file;	/* file: that holds it, for messages */
+	struct tensor shape;		/* without data; type TENSOR_ANY where read() would refuse it */
+};
+
 struct source {
 	const struct source_kind *kind;
 	const char *path;	/* borrowed */
 	char *config;		/* text of config.json */
 	char *config_name;	/* what messages on it name */
 	char *tokenizer;	/* text of tokenizer.json, or NULL */
+	size_t n;
+	struct source_tensor *tensor;	/* [n], each name once */
 	void *data;		/* of the kind */
 };
 
@@ -27,15 +34,7 @@ struct source_kind {
 	const char *what;	/* "a Hugging Face folder": what messages expect */
 	bool (*fits)(const char *path);
 	void (*open)(struct source *s);		/* everything behind path is the kind's to fill */
-	void (*close)(struct source *s);	/* of data; the texts are freed by source_close() */
-
-	/* Names of all tensors, once each. */
-	size_t (*count)(const struct source *s);
-	const char *(*at)(const struct source *s, size_t i);
-	const char *(*file)(const struct source *s, const char *name);	/* that holds it, for messages */
-
-	/* Type and extents without the data (NULL); type TENSOR_ANY where read() would refuse it. */
-	struct tensor (*describe)(const struct source *s, const char *name);
+	void (*close)(struct source *s);	/* of data; the rest is freed by source_close() */
 	/* F32, F16 or BF16, of rank at most TENSOR_RANK: a view until release(), which frees copies. */
 	struct tensor (*read)(struct source *s, const char *name);
 	void (*release)(struct source *s);

@@ -127,14 +127,19 @@ void tokens_describe(struct output *out, const char *tokenizer, long bos, bool a
 	free(digest);
 }
 
+/* Of /tokens, or of the root as older files have it. */
+static double attribute(const struct image *image, const char *name, double otherwise)
+{
+	return image_number(image, "/tokens", name, image_number(image, "/", name, otherwise));
+}
+
 struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force,
 	size_t limit)
 {
 	struct tensor t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL), b;
 	struct tokens y = { .n = t.dim[0], .id = t.data };
-	double add = image_number(image, "/tokens", "add_bos", image_number(image, "/", "add_bos", NAN));
-	double bos = image_number(image, "/tokens", "bos_id", image_number(image, "/", "bos_id", -1));
-	double size = image_number(image, "/tokens", "vocab", image_number(image, "/", "vocab", 0));
+	double add = attribute(image, "add_bos", NAN), bos = attribute(image, "bos_id", -1);
+	double size = attribute(image, "vocab", 0);
 
 	if (!(bos >= -1) || bos >= INT32_MAX || bos != (int32_t)bos)
 		die("%s: /tokens: attribute bos_id is no token id", image_name(image));

@@ -77,6 +77,14 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	return m;
 }
 
+void method_check(const struct method_options *o)
+{
+	if (option_given("top"))
+		top_of(&o->said.solver, "top", o->top, 0);
+	if (option_given("saturate"))
+		top_of(&o->said.solver, "saturate", o->saturate, 0);
+}
+
 void method_hint(const struct option_row *o)
 {
 	if (o->type == OPTION_PARSED && (o->parse == setting_format || o->parse == setting_format_or_none))

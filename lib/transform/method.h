@@ -74,6 +74,9 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
 	const void *arg);
 
+/* Misuse where --top or --saturate is outside the range of the options' own arithmetic, be it used or not. */
+void method_check(const struct method_options *o);
+
 /* Warns where the option gives a format that is easily taken for FP8 of hardware. */
 void method_hint(const struct option_row *o);
 

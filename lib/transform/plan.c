@@ -112,32 +112,28 @@ static void add_word(struct plan_line *l, char *word, const struct option_row *r
 	l->setting[l->n++] = s;
 }
 
-/* The words of a line, which is cut up, with one blank between them; NULL: it has none. */
-static char *tidy(char *line)
-{
-	char *y = NULL, *rest = NULL;
-
-	for (char *w = strtok_r(line, " \t\r", &rest); w; w = strtok_r(NULL, " \t\r", &rest))
-		y = append(y, " ", w);
-	return y;
-}
-
+/* The words of a line, which is cut up. */
 static void add_line(struct plan *p, size_t number, char *text, const struct option_row *rows,
 	const struct option_row *all)
 {
-	struct plan_line l = { .number = number, .text = tidy(text) };
-	char *rest = NULL, *word;
+	struct plan_line l = { .number = number };
+	char *rest = NULL;
 
-	if (!l.text)
-		return;
 	enter(p, &l);
-	word = strtok_r(xformat("%s", l.text), " ", &rest);
-	l.glob = word;
-	while ((word = strtok_r(NULL, " ", &rest)))
-		add_word(&l, word, rows, all);
-	if (!l.n && !l.keep)
+	for (char *w = strtok_r(text, " \t\r", &rest); w; w = strtok_r(NULL, " \t\r", &rest)) {
+		char *word = xformat("%s", w);		/* stays: settings point into it */
+
+		l.text = append(l.text, " ", w);
+		if (l.glob)
+			add_word(&l, word, rows, all);
+		else
+			l.glob = word;
+	}
+	if (l.glob && !l.n && !l.keep)
 		misuse("%s: is followed by nothing, expected option=value or keep", l.glob);
 	error_about(NULL);
+	if (!l.glob)
+		return;
 	p->line = xgrow(p->line, p->n + 1, sizeof *p->line);
 	p->line[p->n++] = l;
 }
@@ -176,9 +172,6 @@ void plan_warn(struct plan *p, bool known)
 	struct option_idle idle[METHOD_IDLE];
 	bool any = false;
 
-	if (p->warned)
-		return;
-	p->warned = true;
 	idle_by_lines(p, idle);
 	for (size_t i = 0; known && i < p->methods; i++)
 		for (size_t k = 0; k < METHOD_IDLE && !p->method[i].method->keep; k++, any = true)
@@ -198,6 +191,7 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 		if (o->type != OPTION_HEADING && option_given(o->name))
 			method_hint(o);
 	if (path) {
+		method_check(options);
 		rest = text = text_read(path, MOST_BYTES, &n);
 		if (strlen(text) != n)
 			die("%s: holds a NUL byte, expected text", path);
@@ -210,7 +204,7 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 		note_lines(&p);
 	}
 	if (!p.n) {	/* options that do not fit together are told at once */
-		plan_default(&p);
+		plan_method(&p, NULL);
 		plan_warn(&p, true);
 	}
 	return p;
@@ -284,21 +278,6 @@ static struct method *make(struct plan *p, const bool match[p->n], struct option
 	return m;
 }
 
-static const struct method *find(struct plan *p, bool *match)
-{
-	for (size_t i = 0; i < p->methods; i++)
-		if (!memcmp(p->method[i].match, match, p->n * sizeof *match)) {
-			free(match);
-			return p->method[i].method;
-		}
-	p->method = xgrow(p->method, p->methods + 1, sizeof *p->method);
-	struct plan_method *m = &p->method[p->methods++];
-
-	*m = (struct plan_method){ .match = match };
-	m->method = make(p, match, m->idle);
-	return m->method;
-}
-
 static bool matches(const struct plan_line *l, const char *layer)
 {
 	return !fnmatch(l->glob + (*l->glob == '/'), layer + (*layer == '/'), 0);
@@ -307,19 +286,27 @@ static bool matches(const struct plan_line *l, const char *layer)
 const struct method *plan_method(struct plan *p, const char *layer)
 {
 	bool *match = xalloc(p->n, sizeof *match);
+	struct plan_method *m;
 
 	for (size_t i = 0; i < p->n; i++)
-		match[i] = matches(&p->line[i], layer);
-	return find(p, match);
+		p->line[i].seen |= match[i] = matches(&p->line[i], layer);
+	for (size_t i = 0; i < p->methods; i++)
+		if (!memcmp(p->method[i].match, match, p->n * sizeof *match)) {
+			free(match);
+			return p->method[i].method;
+		}
+	p->method = xgrow(p->method, p->methods + 1, sizeof *p->method);
+	m = &p->method[p->methods++];
+	*m = (struct plan_method){ .match = match };
+	m->method = make(p, match, m->idle);
+	return m->method;
 }
 
-const struct method *plan_default(struct plan *p)
+void plan_note(void *plan, const char *layer, size_t in)
 {
-	return find(p, xalloc(p->n, sizeof(bool)));
-}
+	const struct plan *p = plan;
 
-void plan_note(struct plan *p, const char *layer)
-{
+	(void)in;
 	for (size_t i = 0; i < p->n; i++)
 		p->line[i].seen |= matches(&p->line[i], layer);
 }

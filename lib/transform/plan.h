@@ -22,7 +22,6 @@ struct plan {
 	struct plan_line *line;			/* [n] */
 	size_t methods;
 	struct plan_method *method;		/* [methods] of layers asked for so far */
-	bool warned;				/* of options that change nothing */
 };
 
 /*
@@ -31,12 +30,11 @@ struct plan {
  */
 struct plan plan_read(const char *path, const struct option_row *rows, const struct option_row *all,
 	struct method_options *options);
-/* The method of a layer; the same one for layers that the same lines match, as long as the plan is. */
+/* The method of a layer, which is noted; the same one for layers that the same lines match. Without lines it
+ * is that of the options, and layer may be NULL. */
 const struct method *plan_method(struct plan *p, const char *layer);
-/* What the options say where no line matches. */
-const struct method *plan_default(struct plan *p);
-/* Notes that a layer is there. */
-void plan_note(struct plan *p, const char *layer);
+/* Notes that a layer is there, for plan_check(): a visit of layer_each(). */
+void plan_note(void *plan, const char *layer, size_t in);
 /* All layers are noted: dies if a pattern matches none of them, in `name`. */
 void plan_check(const struct plan *p, const char *name);
 /*

@@ -22,15 +22,16 @@ static void check_order(const struct quantize *q, const struct method *m, const 
 {
 	const struct image *order = q->files.order;
 	char *kind = image_text(order, "/", "order");
+	const bool gar = kind && !strcmp(kind, "gar");
 	const double group = image_number(order, "/", "group", -2);
 
-	if (kind && !strcmp(kind, "gar") && group < -1)
+	free(kind);
+	if (gar && group < -1)
 		die("%s: has no attribute group; group-aware orders were made for one", image_name(order));
-	if (kind && !strcmp(kind, "gar") && group != (double)m->solver.group)
+	if (gar && group != (double)m->solver.group)
 		die("%s: was made with --group %s, %s is --group %s: make the order again with the same",
 			image_name(order), group_name(group), layer ? layer : "this",
 			group_name((double)m->solver.group));
-	free(kind);
 }
 
 static bool solves(const struct method *m)
@@ -53,7 +54,7 @@ static void check_method(const struct quantize *q, const struct method *m, const
 void quantize_check(struct quantize *q)
 {
 	if (!q->plan->n)
-		check_method(q, plan_default(q->plan), NULL);
+		check_method(q, plan_method(q->plan, NULL), NULL);
 }
 
 /* The layer's method, which fits the files. */
@@ -61,12 +62,9 @@ static const struct method *method_of(struct quantize *q, const char *layer)
 {
 	const struct method *m = plan_method(q->plan, layer);
 
-	plan_note(q->plan, layer);
-	if (m->keep)
-		return m;
-	if (q->plan->n)
+	if (!m->keep && q->plan->n)
 		check_method(q, m, layer);
-	q->needs_hessian |= method_needs_hessian(m);
+	q->needs_hessian |= !m->keep && method_needs_hessian(m);
 	return m;
 }
 
@@ -92,26 +90,50 @@ static void look_for(void *arg, const char *layer, size_t in)
 		inputs_of(q, m, layer, in);
 }
 
-static void note(void *arg, const char *layer, size_t in)
+/* Layers of the model that are selected, before the first is quantized; without a configuration those of the
+ * part at hand. Returns how many. */
+static size_t each_layer(const struct filter *f, const struct selection *layers,
+	void (*visit)(void *arg, const char *path, size_t in), void *arg)
 {
-	struct quantize *q = arg;
+	struct layer_list list;
+	size_t n;
 
-	(void)in;
-	plan_note(q->plan, layer);
+	if (f->config)
+		return layer_each(f->config, layers, visit, arg);
+	list = layer_list(f->image, NULL, layers);
+	n = list.n;
+	for (size_t i = 0; i < n; i++)
+		visit(arg, list.path[i], 0);
+	layer_list_free(&list);
+	return n;
+}
+
+static _Noreturn void no_layer(const struct quantize *q, const char *name)
+{
+	die("%s: holds no linear layer%s", name, selection_text(q->layers));
+}
+
+/* Whether each_layer() tells all that will be quantized: no more, as of some blocks by themselves, and no
+ * fewer. */
+static bool is_whole(const struct filter *f)
+{
+	const size_t parts = image_parts(f->image);
+
+	return f->config ? parts > f->config->blocks : parts == 1;
 }
 
 void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
-	if (!f->config) {
-		plan_warn(q->plan, false);
-		return;
+	if (f->config || is_whole(f)) {
+		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
+		if (!each_layer(f, q->layers, plan_note, q->plan))
+			no_layer(q, input_name(f->in));
+		plan_check(q->plan, input_name(f->in));
 	}
-	layer_each(f->config, &(struct selection){ 0 }, note, q);
-	layer_each(f->config, q->layers, note, q);
-	plan_check(q->plan, input_name(f->in));
-	if (image_parts(f->image) > f->config->blocks)	/* not some blocks by themselves */
-		layer_each(f->config, q->layers, look_for, q);
-	plan_warn(q->plan, image_parts(f->image) > f->config->blocks);
+	if (is_whole(f))
+		each_layer(f, q->layers, look_for, q);
+	if (q->plan->n)
+		plan_warn(q->plan, is_whole(f));
 }
 
 static float static_scale(const struct method *m, size_t n, const float absmax[n])
@@ -136,19 +158,18 @@ static _Noreturn void fail(const struct quantize *q, const struct image *image, 
 		solver_text(r->status), r->index);
 }
 
-/* A layer while it is quantized: as it was read, what is known of its inputs, and what the solver gives. */
+/* A layer while it is quantized: as it was read, and what is known of its inputs. */
 struct task {
 	struct layer layer;
 	const struct method *method;
 	struct second_moments inputs;
-	struct solver_layer solver;
 };
 
-static void begin_layer(struct quantize *q, struct task *t, const struct image *image, const char *path)
+static struct solver_layer begin_layer(struct quantize *q, struct task *t, const struct image *image,
+	const char *path)
 {
 	const struct method *m = t->method = method_of(q, path);
 	const struct linear *l = &t->layer.linear;
-	struct solver_layer *y = &t->solver;
 	size_t scales;
 
 	t->layer = layer_read(image, path, 0, 0);
@@ -160,20 +181,17 @@ static void begin_layer(struct quantize *q, struct task *t, const struct image *
 	if (m->act_mode == INPUT_STATIC_TENSOR && !t->inputs.absmax)
 		die("%s: %s/absmax: is missing", q->source.name, path);
 	scales = m->solver.group < 0 ? 1 : l->out * linear_groups(l->in, m->solver.group);
-	*y = (struct solver_layer){ .weight = l, .settings = &m->solver, .h = t->inputs.hessian };
-	y->order = t->inputs.order;
-	y->codes = xalloc(l->out, l->in);
-	y->scale = xalloc(scales, sizeof *y->scale);
-	y->zero = xalloc(scales, 1);
-	y->scale8 = xalloc(l->out, sizeof *y->scale8);
-	y->group_index = xalloc(l->in, sizeof *y->group_index);
+	return (struct solver_layer){ .weight = l, .settings = &m->solver, .h = t->inputs.hessian,
+		.order = t->inputs.order, .codes = xalloc(l->out, l->in),
+		.scale = xalloc(scales, sizeof(float)), .zero = xalloc(scales, 1),
+		.scale8 = xalloc(l->out, sizeof(float)), .group_index = xalloc(l->in, sizeof(int32_t)) };
 }
 
-static void end_layer(struct output *out, const struct image *image, struct task *t)
+static void end_layer(struct output *out, const struct image *image, struct task *t,
+	const struct solver_layer *y)
 {
 	const struct method *m = t->method;
 	const struct solver *s = &m->solver;
-	const struct solver_layer *y = &t->solver;
 	struct linear *l = &t->layer.linear;
 	float act_scale;
 
@@ -224,10 +242,8 @@ static void quantize_some(struct quantize *q, const struct filter *f, size_t n, 
 	struct solver_layer layer[LAYERS_AT_ONCE];
 	void *workspace;
 
-	for (size_t i = 0; i < n; i++) {
-		begin_layer(q, &task[i], f->image, path[i]);
-		layer[i] = task[i].solver;
-	}
+	for (size_t i = 0; i < n; i++)
+		layer[i] = begin_layer(q, &task[i], f->image, path[i]);
 	workspace = xalloc(solver_workspace(n, layer), 1);
 	solver_run(n, layer, workspace);
 	free(workspace);
@@ -235,8 +251,7 @@ static void quantize_some(struct quantize *q, const struct filter *f, size_t n, 
 		if (layer[i].report.status != SOLVER_DONE)
 			fail(q, f->image, path[i], &layer[i].report);
 		report(q, path[i], &layer[i].report);
-		task[i].solver = layer[i];
-		end_layer(f->out, f->image, &task[i]);
+		end_layer(f->out, f->image, &task[i], &layer[i]);
 	}
 	q->source.drop(q->source.arg);
 }
@@ -257,12 +272,12 @@ static void quantize_list(struct quantize *q, const struct filter *f, const stru
 	free(path);
 }
 
-/* Without a configuration later layers are unknown; under a plan they may need the Hessian. */
+/* Under a plan layers that are not known yet may need it. */
 static bool may_need_hessian(struct quantize *q, const struct filter *f)
 {
 	if (!q->plan->n)
-		return method_needs_hessian(plan_default(q->plan));
-	return q->needs_hessian || !f->config || image_parts(f->image) <= f->config->blocks;
+		return method_needs_hessian(plan_method(q->plan, NULL));
+	return q->needs_hessian || !is_whole(f);
 }
 
 void quantize_part(void *arg, const struct filter *f)
@@ -288,7 +303,7 @@ void quantize_part(void *arg, const struct filter *f)
 void quantize_end(struct quantize *q, const char *name)
 {
 	if (!q->done)
-		die("%s: holds no linear layer%s", name, selection_text(q->layers));
+		no_layer(q, name);
 	plan_check(q->plan, name);
 	plan_end(q->plan);
 	if (q->reported)

@@ -24,8 +24,10 @@ struct quantize {
 /* Dies, or calls misuse(), unless the options fit the files; under a plan that is asked of each layer. */
 void quantize_check(struct quantize *q);
 
-/* Dies if a layer of a whole model that is selected lacks its Hessian or its order, or if a line of the plan
- * matches none: before the first is quantized. The first part is at hand. */
+/*
+ * Dies, before the first layer is quantized, if none is selected, a line of the plan matches none, or one
+ * lacks its Hessian or its order: as far as the first part, which is at hand, tells which there are.
+ */
 void quantize_check_layers(struct quantize *q, const struct filter *f);
 
 /*

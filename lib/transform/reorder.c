@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "model/hessian.h"
+#include "model/layer.h"
 
 /* A part on its way. */
 struct walk {
@@ -14,7 +15,7 @@ struct walk {
 	char **written;		/* [n] groups that have their order already */
 };
 
-static void write_order(struct walk *w, const char *layer, const char *path)
+static void write_order(struct walk *w, const char *layer)
 {
 	const struct hessian h = hessian_find(w->f->image, layer, 0);
 	const size_t n = h.in, group = w->r->group > 0 ? (size_t)w->r->group : 0;
@@ -29,7 +30,7 @@ static void write_order(struct walk *w, const char *layer, const char *path)
 	if (bad)
 		die("%s: %s/hessian: diagonal element %zu is %g, expected a sum of squares",
 			image_name(w->f->image), layer, bad - 1, (double)diag[bad - 1]);
-	output_write(w->f->out, path, tensor_1d(TENSOR_I32, order, n));
+	output_write(w->f->out, layer_member(layer, "order"), tensor_1d(TENSOR_I32, order, n));
 	free(workspace), free(order), free(diag);
 }
 
@@ -44,19 +45,18 @@ static bool is_written(const struct walk *w, const char *group)
 static void visit(void *arg, const char *group)
 {
 	struct walk *w = arg;
-	char *path = xformat("%s/order", group), *same;
+	char *same;
 
-	if (selection_has(w->r->layers, group) && hessian_there(w->f->image, group)) {
-		same = image_same(w->f->image, group);
-		if (is_written(w, same))
-			output_link(w->f->out, group, same);
-		else
-			write_order(w, group, path);
-		w->written = xgrow(w->written, w->n + 1, sizeof *w->written);
-		w->written[w->n++] = xformat("%s", group);
-		free(same);
-	}
-	free(path);
+	if (!selection_has(w->r->layers, group) || !hessian_there(w->f->image, group))
+		return;
+	same = image_same(w->f->image, group);
+	if (is_written(w, same))
+		output_link(w->f->out, group, same);
+	else
+		write_order(w, group);
+	w->written = xgrow(w->written, w->n + 1, sizeof *w->written);
+	w->written[w->n++] = xformat("%s", group);
+	free(same);
 }
 
 void reorder_part(void *arg, const struct filter *f)

@@ -50,7 +50,7 @@ static void config(void *arg)
 	double *frequency;
 
 	config_find(&c, r->json, &block, &row);
-	if (c.stack->arch->position_kind == POSITION_ROPE) {
+	if (c.stack->rotary) {
 		frequency = xalloc(c.stack->head_dim / 2, sizeof *frequency);
 		stack_rope(c.stack, frequency);
 		free(frequency);
