@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/option.h"
-#include "base/progress.h"
 #include "base/report.h"
 #include "eval/divergence.h"
 #include "eval/perplexity.h"
@@ -48,27 +47,6 @@ struct settings {
 	enum compute_type compute_type;
 	bool json, force_tokens;
 };
-
-/* The likelihood of every target, and with a reference the divergence from it; closes the models. */
-static struct divergence measure(struct run *model, struct run *reference, const struct windows *w,
-	size_t memory, double nll[w->targets])
-{
-	struct run *both[] = { model, reference };
-	const size_t models = reference ? 2 : 1;
-	struct divergence d = { 0 };
-
-	for (size_t k = 0; k < models; k++)
-		run_begin(both[k], w, memory / models);
-	run_to_heads(models, both);
-	if (reference)
-		d = divergence_of(model->forward, &model->head, reference->forward, &reference->head, nll);
-	else
-		forward_score(model->forward, &model->head, nll);
-	for (size_t k = 0; k < models; k++)
-		run_close(both[k]);
-	progress_clear();
-	return d;
-}
 
 /* before: an earlier record, or NULL. */
 static void report(const struct settings *set, struct output *out, const struct windows *w,
@@ -133,7 +111,7 @@ int main(int argc, char *argv[])
 		run_match(model, reference);
 		record_input(out, "reference", reference->image);
 	}
-	struct divergence divergence = measure(model, reference, &windows, set.memory, nll);
+	struct divergence divergence = divergence_measure(model, reference, &windows, set.memory, nll);
 
 	report(&set, out, &windows, nll, before, &divergence);
 	image_close(file);

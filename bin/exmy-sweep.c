@@ -29,12 +29,6 @@ static const struct tool tool = {
 		"  exmy-sweep --formats int4,e2m1,nf4 --plot errors.svg -o sweep.h5 model.h5",
 };
 
-enum sweep_table { CURVE, BEST, CROSSOVER, LAYER, ERROR };
-static const char *const tables[] = {
-	[CURVE] = "curve", [BEST] = "best", [CROSSOVER] = "crossover", [LAYER] = "layer", [ERROR] = "error",
-	NULL
-};
-
 /* What the command line says. */
 struct settings {
 	const char *formats, *sigmas, *plot, *band;
@@ -52,7 +46,7 @@ static bool prints(const struct settings *set)
 
 static void check(struct settings *set, const struct command *c)
 {
-	const bool model = c->operands > 0, of_model = set->table == LAYER || set->table == ERROR;
+	const bool model = c->operands > 0, of_model = set->table >= SWEEP_LAYER;
 
 	option_idle(5, (struct option_idle[]){
 		{ !model, "layers", "no MODEL" },
@@ -61,7 +55,7 @@ static void check(struct settings *set, const struct command *c)
 		{ !prints(set), "table", "neither --tsv nor --json" },
 		{ set->json, "tsv", "--json" } });
 	if (prints(set) && of_model && !model)
-		misuse("--table %s is of a MODEL, and none is named", tables[set->table]);
+		misuse("--table %s is of a MODEL, and none is named", sweep_tables[set->table]);
 	if (set->plot && c->output && !strcmp(set->plot, c->output))
 		misuse("--plot and -o are both %s", set->plot);
 	sweep_band(set->band, &set->low, &set->high);
@@ -70,13 +64,10 @@ static void check(struct settings *set, const struct command *c)
 /* The tables: all of them to the file, one to standard output. out may be NULL. */
 static void give(const struct settings *set, const struct sweep *s, struct output *out)
 {
-	const struct table *all[] = { [CURVE] = &s->curve, [BEST] = &s->best, [CROSSOVER] = &s->crossover,
-		[LAYER] = &s->layer, [ERROR] = &s->error };
-
-	for (size_t i = 0; out && i < sizeof all / sizeof *all; i++)
-		table_put(all[i], out, tables[i]);
+	for (size_t i = 0; out && i < SWEEP_TABLES; i++)
+		table_put(&s->table[i], out, sweep_tables[i]);
 	if (prints(set))
-		table_print(all[set->table], set->json);
+		table_print(&s->table[set->table], set->json);
 }
 
 int main(int argc, char *argv[])
@@ -96,8 +87,8 @@ int main(int argc, char *argv[])
 		{ 0, "tsv", OPTION_BOOL(&set.tsv), NULL,
 			"print a table instead of writing a file to standard output", .neutral = true },
 		{ 0, "json", OPTION_BOOL(&set.json), NULL, "print the table as JSON", .neutral = true },
-		{ 0, "table", OPTION_CHOICE(&set.table, tables), NULL, "which table is printed",
-			.otherwise = "curve", .neutral = true },
+		{ 0, "table", OPTION_ENUM(enum sweep_table, &set.table, sweep_tables), NULL,
+			"which table is printed", .otherwise = "curve", .neutral = true },
 		{ 0, "plot", OPTION_FILE(&set.plot), "FILE", "draw the curves (.svg, .png, .pdf)",
 			.neutral = true },
 		{ 0, "band", OPTION_TEXT(&set.band), "LOW:HIGH",

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/error.h"
+#include "base/progress.h"
 #include "eval/perplexity.h"
 #include "forward/score.h"
 #include "num/linalg.h"
@@ -96,6 +97,26 @@ struct divergence divergence_of(struct forward *f, const struct head *h, struct 
 		d.agrees[k++] = r.row[i].model.top == r.row[i].reference.top;
 	}
 	free(r.row);
+	return d;
+}
+
+struct divergence divergence_measure(struct run *model, struct run *reference, const struct windows *w,
+	size_t memory, double nll[w->targets])
+{
+	struct run *both[] = { model, reference };
+	const size_t models = reference ? 2 : 1;
+	struct divergence d = { 0 };
+
+	for (size_t k = 0; k < models; k++)
+		run_begin(both[k], w, memory / models);
+	run_to_heads(models, both);
+	if (reference)
+		d = divergence_of(model->forward, &model->head, reference->forward, &reference->head, nll);
+	else
+		forward_score(model->forward, &model->head, nll);
+	for (size_t k = 0; k < models; k++)
+		run_close(both[k]);
+	progress_clear();
 	return d;
 }
 

@@ -17,6 +17,7 @@
 #include "base/report.h"
 #include "forward/forward.h"
 #include "forward/head.h"
+#include "forward/run.h"
 #include "io/image.h"
 
 struct divergence {
@@ -33,6 +34,12 @@ struct divergence {
  */
 struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *reference,
 	const struct head *reference_head, double nll[f->windows->targets]);
+/*
+ * The same of models as they were opened, whose rest is read and which are closed. reference NULL: only nll,
+ * as forward_score() gives it. memory: bytes of hidden states that stay in memory.
+ */
+struct divergence divergence_measure(struct run *model, struct run *reference, const struct windows *w,
+	size_t memory, double nll[w->targets]);
 void divergence_free(struct divergence *d);
 
 enum { DIVERGENCE_ANSWERS = 19 };

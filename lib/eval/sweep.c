@@ -40,14 +40,17 @@ static const struct table_column error_columns[] = {
 	{ "layer", TABLE_TEXT }, { "format", TABLE_TEXT }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL },
 	{ "relative", TABLE_REAL },
 };
+const char *const sweep_tables[] = { [SWEEP_CURVE] = "curve", [SWEEP_BEST] = "best",
+	[SWEEP_CROSSOVER] = "crossover", [SWEEP_LAYER] = "layer", [SWEEP_ERROR] = "error", NULL };
 #define TABLE_OF(c) { .column = c, .columns = sizeof c / sizeof *c }
 
 struct sweep sweep_begin(const char *names, bool ties_away, double low, double high,
 	const struct selection *layers)
 {
-	struct sweep s = { .layers = layers, .low = low, .high = high, .curve = TABLE_OF(curve_columns),
-		.best = TABLE_OF(best_columns), .crossover = TABLE_OF(crossover_columns),
-		.layer = TABLE_OF(layer_columns), .error = TABLE_OF(error_columns) };
+	struct sweep s = { .layers = layers, .low = low, .high = high, .table = {
+		[SWEEP_CURVE] = TABLE_OF(curve_columns), [SWEEP_BEST] = TABLE_OF(best_columns),
+		[SWEEP_CROSSOVER] = TABLE_OF(crossover_columns), [SWEEP_LAYER] = TABLE_OF(layer_columns),
+		[SWEEP_ERROR] = TABLE_OF(error_columns) } };
 	char *copy = xformat("%s", names), *rest = copy, *name;
 
 	s.format = xalloc(strlen(names) / 2 + 1, sizeof *s.format);
@@ -61,10 +64,8 @@ struct sweep sweep_begin(const char *names, bool ties_away, double low, double h
 
 void sweep_free(struct sweep *s)
 {
-	struct table *const all[] = { &s->curve, &s->best, &s->crossover, &s->layer, &s->error };
-
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		table_free(all[i]);
+	for (size_t i = 0; i < SWEEP_TABLES; i++)
+		table_free(&s->table[i]);
 	free(s->format);
 	free(s->sigma);
 	*s = (struct sweep){ 0 };
@@ -141,7 +142,7 @@ static void add_best(struct sweep *s, const struct gauss g[])
 		error = gauss_error(&g[f], best);
 		for (size_t i = 0; i < n; i++)
 			least = fmin(least, gauss_error(other[i], best));
-		table_row(&s->best, (const char *[]){ s->format[f].name },
+		table_row(&s->table[SWEEP_BEST], (const char *[]){ s->format[f].name },
 			(double[]){ s->format[f].bits, best, error, least / error });
 	}
 	free(other);
@@ -165,7 +166,7 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 		for (size_t i = 0; i < n; i++) {
 			const double e = gauss_error(&g[f], sigma[i]), *sample = sampled[f * n + i];
 
-			table_row(&s->curve, (const char *[]){ s->format[f].name },
+			table_row(&s->table[SWEEP_CURVE], (const char *[]){ s->format[f].name },
 				(double[]){ s->format[f].bits, sigma[i], e, e / gauss_second_moment(sigma[i]),
 				sample[0], sample[1] });
 		}
@@ -180,8 +181,8 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 				double beyond = x * (1 + 1e-6);
 				bool swap = gauss_error(&g[a], beyond) < gauss_error(&g[b], beyond);
 
-				table_row(&s->crossover, (const char *[]){ s->format[swap ? b : a].name,
-					s->format[swap ? a : b].name },
+				table_row(&s->table[SWEEP_CROSSOVER], (const char *[]){
+					s->format[swap ? b : a].name, s->format[swap ? a : b].name },
 					(double[]){ s->format[a].bits, x, gauss_error(&g[a], x) });
 				from = beyond;
 			}
@@ -257,9 +258,10 @@ static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, do
 	}
 	for (size_t i = 0; i < n; i++)
 		deviation += (sigma[i] - mean) * (sigma[i] - mean) / (double)n;
-	table_row(&s->layer, &name, (double[]){ (double)m, (double)(m - n), mean, sqrt(deviation), sigma[0],
-		quantile(n, sigma, 0.05), quantile(n, sigma, 0.25), quantile(n, sigma, 0.5),
-		quantile(n, sigma, 0.75), quantile(n, sigma, 0.95), sigma[n - 1], inside / (double)n });
+	table_row(&s->table[SWEEP_LAYER], &name, (double[]){ (double)m, (double)(m - n), mean,
+		sqrt(deviation), sigma[0], quantile(n, sigma, 0.05), quantile(n, sigma, 0.25),
+		quantile(n, sigma, 0.5), quantile(n, sigma, 0.75), quantile(n, sigma, 0.95), sigma[n - 1],
+		inside / (double)n });
 }
 
 static void add_layer(struct sweep *s, const struct image *image, const char *path)
@@ -296,7 +298,7 @@ static void add_layer(struct sweep *s, const struct image *image, const char *pa
 		s->channels += m;
 		add_sigmas(s, path, m, live, sigma);
 		for (size_t f = 0; f < s->formats; f++)
-			table_row(&s->error, (const char *[]){ path, s->format[f].name },
+			table_row(&s->table[SWEEP_ERROR], (const char *[]){ path, s->format[f].name },
 				(double[]){ mean[0], mean[2 + f], mean[2 + f] / mean[1] });
 	} else
 		warn("%s: %s: is all zero and has no sigma", image_name(image), path);
@@ -342,7 +344,7 @@ static void say_data(struct plot *p, const char *kind, size_t f, const struct ta
 /* The formats of one width. */
 static void say_width(struct plot *p, const struct sweep *s, int bits, bool first)
 {
-	const bool points = s->error.rows;
+	const bool points = s->table[SWEEP_ERROR].rows;
 	int line = 0;
 
 	plot_say(p, "set title '%d bits'\nset ylabel '%s'\nplot ", bits,
@@ -371,14 +373,14 @@ void sweep_plot(const struct sweep *s, struct plot *p)
 	}
 	plot_begin(p, 60 + 360 * panels, 420);
 	for (size_t f = 0; f < s->formats; f++) {
-		say_data(p, "c", f, &s->curve, 0, 2, &s->format[f]);
-		if (s->error.rows)
-			say_data(p, "e", f, &s->error, 1, 2, &s->format[f]);
+		say_data(p, "c", f, &s->table[SWEEP_CURVE], 0, 2, &s->format[f]);
+		if (s->table[SWEEP_ERROR].rows)
+			say_data(p, "e", f, &s->table[SWEEP_ERROR], 1, 2, &s->format[f]);
 	}
 	plot_say(p, "set multiplot layout 1,%d title 'Error of number formats on Gaussian weights%s'\n"
 		"set logscale xy\nset format y '10^{%%T}'\nset xlabel 'sigma of the weights, largest = 1'\n"
 		"set key bottom right\nset grid\n",
-		panels, s->error.rows ? "; points: layers of the model" : "");
+		panels, s->table[SWEEP_ERROR].rows ? "; points: layers of the model" : "");
 	if (s->high > s->low)
 		plot_say(p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 "
 			"behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"

@@ -16,22 +16,21 @@
 #include "model/filter.h"
 #include "num/format.h"
 
+/*
+ * Of Gaussian weights: curve is format, bits, sigma, error, error over the weights' variance, and the error
+ * of a sample with its standard error; best is the sigma where a format is best against the others of as many
+ * bits, and their least error over its own; crossover is where two of them change order.
+ * Of a model: layer is the distribution of sigma over the channels of each layer and of all, and the share of
+ * it in low .. high; error that of each format there, with one scale a channel.
+ */
+enum sweep_table { SWEEP_CURVE, SWEEP_BEST, SWEEP_CROSSOVER, SWEEP_LAYER, SWEEP_ERROR, SWEEP_TABLES };
+extern const char *const sweep_tables[];	/* their names, NULL-terminated */
+
 struct sweep {
 	const struct selection *layers;	/* of a model */
 	size_t formats;
 	struct format *format;
-	/*
-	 * Of Gaussian weights: curve is format, bits, sigma, error, error over the weights' variance, and
-	 * the error of a sample with its standard error; best is the sigma where a format is best against
-	 * the others of as many bits, and their least error over its own; crossover is where two of them
-	 * change order.
-	 */
-	struct table curve, best, crossover;
-	/*
-	 * Of a model: the distribution of sigma over the channels of each layer and of all, and the share
-	 * of it in low .. high; the error of each format there, with one scale a channel.
-	 */
-	struct table layer, error;
+	struct table table[SWEEP_TABLES];
 	double low, high;
 	size_t live, channels;		/* so far: those that are not all zero, and all */
 	double *sigma;			/* [live] */

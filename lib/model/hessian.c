@@ -98,7 +98,7 @@ void hessian_write(struct output *out, const char *layer, const struct hessian *
 		output_write(out, layer_member(layer, member[i].name), member[i].t);
 }
 
-static struct second_moments in_files(void *arg, const char *layer, size_t n, bool must)
+static struct second_moments in_files(void *arg, const char *layer, size_t n, bool needed)
 {
 	const struct moments_files *f = arg;
 	struct second_moments y = { 0 };
@@ -106,7 +106,7 @@ static struct second_moments in_files(void *arg, const char *layer, size_t n, bo
 
 	if (f->order && image_find(f->order, layer_member(layer, "order"), TENSOR_I32, 1, &n, &order))
 		y.order = order.data;
-	if (f->hessian && (must || hessian_there(f->hessian, layer))) {
+	if (f->hessian && (needed || hessian_there(f->hessian, layer))) {
 		const struct hessian h = hessian_find(f->hessian, layer, n);
 
 		y.hessian = h.sum;

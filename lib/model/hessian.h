@@ -5,7 +5,7 @@
  *
  *	<layer>/hessian [in, in] = Σ x xᵀ over tokens, count, absmax = max |x|, mean_abs = mean |x|
  *
- * (SPEC section 4)
+ * (docs/format.md)
  */
 #ifndef MODEL_HESSIAN_H
 #define MODEL_HESSIAN_H
@@ -29,7 +29,7 @@ struct hessian hessian_find(const struct image *image, const char *layer, size_t
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n]);
 void hessian_write(struct output *out, const char *layer, const struct hessian *h);
 
-/* What a method is told of a layer's inputs. */
+/* What a method knows of a layer's inputs. */
 struct second_moments {
 	const float *hessian;		/* [in][in]; NULL: not known */
 	const float *absmax;		/* [in], likewise */
@@ -37,11 +37,11 @@ struct second_moments {
 };
 
 /*
- * Who tells it: files (below), or a calibration in memory (forward/calibrate.h). With `must` find() dies
- * unless it knows the Hessian. Views stay valid until drop().
+ * Where that comes from: files (below), or a calibration in memory (forward/calibrate.h). If the Hessian is
+ * needed, find() dies unless it is known. Views stay valid until drop().
  */
 struct moments_source {
-	struct second_moments (*find)(void *arg, const char *layer, size_t in, bool must);
+	struct second_moments (*find)(void *arg, const char *layer, size_t in, bool needed);
 	void (*drop)(void *arg);
 	void *arg;
 	const char *name, *order_name;	/* of the files, for messages */

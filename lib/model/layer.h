@@ -2,7 +2,7 @@
 /*
  * layer.h -- linear layers in a file: which there are, reading one, writing one
  *
- * A linear layer is a group (SPEC section 1): `weight`, or `codes`, `scale`,
+ * A linear layer is a group (docs/format.md): `weight`, or `codes`, `scale`,
  * `zero` with the attributes that say how they are meant. Every shape is
  * checked; what cannot be read stops the tool with "FILE: PATH: ...".
  */

@@ -16,7 +16,7 @@ struct tokens {
 	int32_t bos;			/* -1: the tokenizer has none */
 	bool add_bos;			/* the tokenizer puts it before a text */
 	size_t vocab;			/* of the tokenizer; 0: not known */
-	/* The place of each token where the file says so, views; NULL: the usual one (SPEC section 1). */
+	/* The place of each token where the file says so, views; NULL: the usual one (docs/format.md). */
 	size_t sequences;		/* texts of their own; 0: all are one */
 	const int64_t *sequence;	/* [sequences + 1] first token of each, then n */
 	const int32_t *position, *index;	/* [n], from 0 */

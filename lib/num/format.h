@@ -42,7 +42,7 @@ const char *format_list(void);
 
 /*
  * Codes of x under scale and zero, one each: the nearest value of x/scale, taken in double, ties to even
- * (of ⌊x/v⌉, v the step there; of the rank for nf<N>), saturating (SPEC 3). zero is read only for
+ * (of ⌊x/v⌉, v the step there; of the rank for nf<N>), saturating. zero is read only for
  * asymmetric formats, else may be NULL.
  */
 void format_encode(const struct format *f, size_t n, uint8_t code[n], const float x[n],

@@ -7,7 +7,7 @@
  * exact from the Gaussian's partial moments over each cell, with σ on the scale of the largest weight.
  * relative = error / E[x²].
  *
- * Source: FPE2M2 section 3.3, figure 3; SPEC section 3.
+ * Source: FPE2M2 section 3.3, figure 3.
  */
 #ifndef NUM_GAUSS_H
 #define NUM_GAUSS_H

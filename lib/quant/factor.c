@@ -14,7 +14,7 @@
 
 enum { TILE = 256 };
 
-/* λ is raised by these factors, each on the undamped H (SPEC section 4). */
+/* λ is raised by these factors, each on the undamped H. */
 static const double ladder[] = { 1, 2, 5, 10, 20, 50, 100 };
 
 enum solver_status factor_check(size_t n, const float h[n * n], size_t *index)

@@ -4,7 +4,7 @@
  *
  *	R Rᵀ = P H Pᵀ/mean + λ·I, R upper triangular, mean that of the live diagonal,
  * P the order of the columns. λ is the damping times 1, 2, 5, 10, 20, 50, 100:
- * the first with which H is positive definite (SPEC section 4). GPTQ's U, with
+ * the first with which H is positive definite. GPTQ's U, with
  * UᵀU the inverse, is R⁻¹: no inverse of H is ever formed.
  *
  * In float, as H is stored: the factor is that of a matrix within rounding of it.

@@ -6,8 +6,6 @@
  * the order (position), live ones first; groups, cut from the original columns, or from the order where
  * `moved`; the factor R; and spans of columns, inside which U = (R_span)⁻¹. Each thread has a workspace for
  * a panel of rows, transposed.
- *
- * Source: SPEC sections 3 to 6.
  */
 #ifndef QUANT_JOB_H
 #define QUANT_JOB_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * member.h -- what may stand in the group of a linear layer (SPEC section 1), as a table
+ * member.h -- what may stand in the group of a linear layer (docs/format.md), as a table
  *
  * A row says what a dataset or an attribute of the group is called, what it holds, and where in struct
  * linear that stands. Reading, writing, what is left out when the rest of a group is copied, what a

@@ -3,7 +3,7 @@
  * search.h -- the scale and zero of groups of weights
  *
  * minmax: from the range. mse: both ends of the range times p = 1 - i/100, i = 0..79, least Σ|x̂ - x|^2.4,
- * first on ties (SPEC section 6; the search of GPTQ's public code). The zero that belongs to a shrunk range
+ * first on ties (the search of GPTQ's public code). The zero that belongs to a shrunk range
  * is that of the range: p cancels, and computing it without p keeps 7.5 at 7.5. LANES groups at once, value
  * k of lane l at x[k][l].
  */

@@ -3,7 +3,7 @@
  * solver.h -- quantizing a linear layer: rounding to nearest, GPTQ, and dual precision quantization (DPQ)
  *
  * Columns are quantized one by one; what is lost on one is made good on those
- * that follow, by the second moments H of the layer's input (SPEC section 6):
+ * that follow, by the second moments H of the layer's input:
  *	UᵀU = P (H + λ·mean(diag H)·I)⁻¹ Pᵀ,  e = (w - ŵ)/U_ii,  w_j ← w_j - e·U_ij.
  * DPQ works in units of an FP8 scale s₈, and
  *	w/s₈ → [FP8] → code → (code - z)·s → FP8 → ·s₈ = ŵ,
@@ -43,7 +43,7 @@ struct solver {
 	float z_top;			/* s₈ = max|W|/z_top; 0: the top of `compute` */
 	float saturate;			/* largest |dequantized| in FP8 units; 0: the top of `compute` */
 	float min_scale8;
-	double damp;			/* λ; SPEC: 0.01 */
+	double damp;			/* λ */
 	bool no_error;			/* no report.error, whose products cost what the solver costs */
 };
 

@@ -5,7 +5,7 @@
  * A plan is text, one line a pattern: a glob of layers, then option=value pairs
  * named as the options; # begins a comment. A later line overrides an earlier one
  * for the layers that it matches. `keep` in place of the pairs leaves a layer
- * alone, unless a later line matches it (SPEC section 6).
+ * alone, unless a later line matches it.
  *
  *	*		storage=uint4 group=64
  *	*down_proj	storage=uint8 group=channel
