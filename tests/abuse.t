@@ -174,10 +174,13 @@ no 'the version to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run -
 no 'ulimit -f' 1 'cannot write: File too large' sh -c 'ulimit -f 20; exec dpq-run -q --compensate none model.h5 -o out/r'
 if unshare -m true 2>/dev/null; then
 	mkdir small
-	no 'a small tmpfs' 1 'cannot write: No space left' unshare -m sh -c 'mount -t tmpfs -o size=16k none small &&
+	no 'a small tmpfs: results' 1 'cannot write: No space left' unshare -m sh -c 'mount -t tmpfs -o size=16k none small &&
 		{ dpq-run -q --compensate none model.h5 -o small/r; s=$?; test -z "$(ls -A small)" || echo left; exit $s; }'
+	sample-tokens -q --length 2000 --ctx 8 model.h5 -o many.h5
+	no 'a small tmpfs: hidden states' 1 'no room for 0 MiB of hidden states .*: No space left' unshare -m sh -c 'mount -t tmpfs -o size=16k none small &&
+		TMPDIR=small eval-ppl -q --memory 0 --tokens many.h5 --ctx 8 model.h5'
 else
-	skip 'a small tmpfs' 'mounting is not allowed here'
+	for what in results 'hidden states'; do skip "a small tmpfs: $what" 'mounting is not allowed here'; done
 fi
 no 'no room for temporary files' 1 '/proc: cannot create a temporary file' \
 	sh -c 'cat hessian.h5 | TMPDIR=/proc dpq-run -q --hessian /dev/stdin --group 4 model.h5 -o out/r'

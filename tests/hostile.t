@@ -50,6 +50,11 @@ numbers exmy-sweep formats '' '' int4, ,int4 int4,,int5 e8m8
 is 'nothing of that made a file' "$(ls -A out)" ''
 
 # --- words ---
+truncate -s 1G large-plan
+no 'a plan without an end' 1 'large-plan: is larger than [0-9]* MiB' solve --plan large-plan
+seq 50000 >long
+ok 'a text from a pipe, longer than was asked for' sh -c 'tokenize --bytes -o out/pipe <long && cat long | tokenize --bytes -o out/long && h5diff out/pipe out/long /tokens'
+rm -f out/*
 no 'an abbreviation of two options' 2 '--comp is ambiguous: --compute, --compensate' dpq-run --comp none
 ok 'an abbreviation of one' sh -c 'dpq-run -q --compen none model.h5 -o out/r && rm out/r'
 no 'a choice that is none' 2 "--recipe: 'best' is not one of late, paper, inc" dpq-run --recipe best
@@ -231,6 +236,9 @@ def huge(f):
     f["model/embed_tokens/weight"][...] *= 1e30
     f["model/layers/0/self_attn/o_proj/weight"][...] *= 1e8
 change("norm.h5", "model.h5", huge)
+for kind in ("odd", "layer"): change(f"norm-{kind}.h5", "model.h5", lambda f: f["model/norm"].attrs.__setitem__("norm", kind))
+change("norm-none.h5", "model.h5", lambda f: f.pop("model/norm/weight"))
+change("gain-none.h5", "model.h5", lambda f: f.pop("model/layers/1/input_layernorm/weight"))
 with h5py.File("block.h5", "w", userblock_size=1024) as b:
     for k, v in plain.attrs.items(): b.attrs[k] = v
     for k in plain: plain.copy(k, b)
@@ -325,6 +333,10 @@ refused block 'has an HDF5 user block' of_model
 no '... from a pipe' 1 'or begins with a user block' sh -c 'cat block.h5 | tensor-stats'
 refused overflow 'gives .*its numbers overflow' of_model
 refused norm 'gives .*its numbers overflow' of_model
+refused norm-odd "/model/norm: attribute norm is 'odd', expected rms or layer" of_model
+ok 'a norm that says its kind' of_model norm-layer.h5
+refused norm-none '/model/norm: is missing; the model has no head' of_model
+refused gain-none '/model/layers/1/input_layernorm/weight: is missing' of_model
 no 'drawn from a model that overflows' 1 'overflow.h5: the model gives logits that are not finite' sample-tokens -q --length 8 --ctx 8 overflow.h5 -o out/r
 no 'Hessians of a model that overflows' 1 'norm.h5: .*overflows' hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
 ok 'the newest format of HDF5' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 -o out/l && h5diff out/l codes.h5 /model /model && h5diff latest.h5 out/l /note'
@@ -449,6 +461,23 @@ try:
     while part := os.read(outer, 4096): said += part
 except OSError: pass
 assert child.wait() == 0 and said.count(b"600/600") == 1, said
+PY
+ok 'a terminal gets columns, and neither gets nor gives HDF5' py - <<'PY'
+import os, pty, subprocess
+def at_terminal(stream, command):
+    outer, inner = pty.openpty()
+    streams = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) | {stream: inner}
+    child = subprocess.run(command.split(), **streams)
+    os.set_blocking(outer, False)
+    try: said = os.read(outer, 1 << 16).decode()
+    except BlockingIOError: said = ""
+    os.close(inner), os.close(outer)
+    return child.returncode, child.stderr, said
+status, error, said = at_terminal("stdout", "tensor-diff -q --layers */q_proj --reference model.h5 codes.h5")
+assert status == 0 and "\t" not in said and "  " in said, (status, error, said)
+for stream, name, rest in ("stdout", "output", "model.h5"), ("stdin", "input", "-o out/r"):
+    status, error, said = at_terminal(stream, "dpq-run -q --compensate none " + rest)
+    assert status == 2 and f"standard {name} is a terminal" in error, (status, error)
 PY
 ok 'JSON has every digit' sh -c 'eval-ppl --json --tokens tokens.h5 --ctx 8 model.h5 -o out/r >json'
 is '... that the record has' "$(py -c 'import h5py, json; v, a = json.load(open("json")), h5py.File("out/r").attrs; print(all(v[k] == a[k] for k in v), len(v) > 3)')" 'True True'
