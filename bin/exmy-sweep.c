@@ -55,7 +55,7 @@ static void check(struct settings *set, const struct command *c)
 		{ !prints(set), "table", "neither --tsv nor --json" },
 		{ set->json, "tsv", "--json" } });
 	if (prints(set) && of_model && !model)
-		misuse("--table %s is of a MODEL, and none is named", sweep_tables[set->table]);
+		misuse("--table %s needs a MODEL", sweep_tables[set->table]);
 	if (set->plot && c->output && !strcmp(set->plot, c->output))
 		misuse("--plot and -o are both %s", set->plot);
 	sweep_band(set->band, &set->low, &set->high);

@@ -228,7 +228,7 @@ static void windows_by_convention(void **unused)
 	assert_int_equal(w.id[19], 18);
 	assert_int_equal(w.bytes, 1 + 2 + 3 + 4 + 6 + 7 + 8 + 9 + 11 + 12 + 13 + 14 + 16 + 17 + 18 + 19);
 	assert_true(!w.position && !w.index && !w.modality);
-	assert_string_equal(windows_place(&w, 7), "position 3 of window 1");
+	assert_string_equal(windows_place(&w, 7), "position 3 of window 2");
 	windows_shard(&w, (struct shard){ 2, 3 });
 	assert_true(w.n == 1 && w.rows == 5 && w.id[0] == 4 && w.targets == 4 && w.sequence[0].first == 0);
 	windows_free(&w);

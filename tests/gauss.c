@@ -26,7 +26,7 @@ static double error_of(const char *name, double sigma)
 }
 
 /* Known to five digits. */
-static void spec(void **unused)
+static void known_values(void **unused)
 {
 	static const struct { const char *name; double error; } rows[] = {
 		{ "int5", 3.7037e-4 }, { "e1m3", 3.7037e-4 }, { "e2m2", 2.1289e-4 }, { "e3m1", 6.6613e-4 },
@@ -118,7 +118,7 @@ static void search(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spec), cmocka_unit_test(quadrature), cmocka_unit_test(samples),
+		cmocka_unit_test(known_values), cmocka_unit_test(quadrature), cmocka_unit_test(samples),
 		cmocka_unit_test(limits), cmocka_unit_test(search),
 	};
 

@@ -71,7 +71,7 @@ for v in e4m3:e4m3fn e5m2:e5m2ieee; do
 done
 no 'FILE that is an empty word' 2 '--hessian: the name is empty, expected that of a file' dpq-run --hessian '' model.h5
 no '-o an empty word' 2 '--output: the name is empty, expected that of a file' dpq-run -o '' model.h5
-no 'a table of a model without one' 2 '--table error is of a MODEL' exmy-sweep --tsv --table error
+no 'a table of a model without one' 2 '--table error needs a MODEL' exmy-sweep --tsv --table error
 no 'a plot whose name gnuplot would run' 2 'control character' exmy-sweep --plot "$(printf 'a\nsystem("touch PWN")\n#.svg')"
 mkdir fake; printf '#!/bin/sh\ncat >/dev/null\n' >fake/gnuplot; chmod +x fake/gnuplot
 no 'a gnuplot that draws nothing' 1 'gnuplot could not make it' env PATH="$tmp/fake:$PATH" exmy-sweep --formats int4 --sigma 0.1 --plot x.svg -o out/r
@@ -338,7 +338,7 @@ ok 'a norm that says its kind' of_model norm-layer.h5
 refused norm-none '/model/norm: is missing; the model has no head' of_model
 refused gain-none '/model/layers/1/input_layernorm/weight: is missing' of_model
 no 'drawn from a model that overflows' 1 'overflow.h5: the model gives logits that are not finite' sample-tokens -q --length 8 --ctx 8 overflow.h5 -o out/r
-no 'Hessians of a model that overflows' 1 'norm.h5: .*overflows' hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
+no 'Hessians of a model that overflows' 1 'norm.h5: .*overflow' hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
 ok 'the newest format of HDF5' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 -o out/l && h5diff out/l codes.h5 /model /model && h5diff latest.h5 out/l /note'
 ok '... as a stream' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 | exmy-pack -q -o out/l && h5diff out/l packed.h5 /model /model'
 # codes that stand for no value
@@ -381,11 +381,11 @@ done
 no 'a Hessian that is missing, of the last layer' 1 'few-layers.h5: .*layers/1/.*is missing' sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 | dpq-run -q --group 4 --hessian few-layers.h5 -o out/r' x "$top"
 no 'paired with a file that is not there' 1 'nosuch.h5: cannot open' eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5 --paired nosuch.h5
 no 'paired with other windows' 1 'is over other tokens' eval-ppl -q --tokens tokens.h5 --ctx 4 overflow.h5 --paired result.h5
-no 'Hessians of an embedding' 1 'holds no linear layer with inputs that --layers selects' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*embed*' model.h5 -o out/r
-no 'Hessians of what is left' 1 'holds no linear layer with inputs that --layers selects' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '!*_proj' model.h5 -o out/r
+no 'Hessians of an embedding' 1 '--layers selects no linear layer that has inputs' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*embed*' model.h5 -o out/r
+no 'Hessians of what is left' 1 '--layers selects no linear layer that has inputs' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '!*_proj' model.h5 -o out/r
 no 'a Hessian of the head' 1 'hessian.h5: /.*(embed_tokens|lm_head)/hessian: is missing' sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 | dpq-run -q --group 4 --layers "*" --hessian hessian.h5 -o out/r' x "$top"
 no 'a sweep of no layer' 1 'model.h5: holds no linear layer that --layers selects' exmy-sweep -q --formats int4 --layers '*/mpl/*' model.h5 -o out/r
-no 'Hessians of no layer' 1 'model.h5: holds no linear layer with inputs that --layers selects' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*/mpl/*' model.h5 -o out/r
+no 'Hessians of no layer' 1 'model.h5: --layers selects no linear layer that has inputs' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*/mpl/*' model.h5 -o out/r
 no 'orders of no layer' 1 'holds no layer that --layers selects' gar-order -q --layers '*/mpl/*' hessian.h5 -o out/none
 no 'activations of no layer' 1 'holds no layer with a hessian that --layers selects' hessian-accum -q --layers '*/mpl/*' hessian.h5 -o out/none
 

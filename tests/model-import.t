@@ -370,7 +370,7 @@ bad config-tensor "'config': no tensor can have this name"
 bad below-config "'config.x': no tensor can have this name: a model keeps the text of a JSON file there"
 bad below-tokenizer "'tokenizer.y.z': no tensor can have this name"
 bad nested-32 'a.b.c: is nested too deeply: 34 words, expected at most 33'
-bad zero "model.layers.03.extra.weight: expected a block's number after /model/layers/"
+bad zero 'model.layers.03.extra.weight: the number of its block has a zero in front'
 bad both 'a.b: is a tensor, and a part of the name of a.b.c'
 bad empty 'has neither model.safetensors nor model.safetensors.index.json'
 bad shard-lies 'model.norm.weight: is not in'

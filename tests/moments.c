@@ -151,6 +151,10 @@ static void sums(void **unused)
 	assert_memory_equal(a.sum, b.sum, IN * IN * sizeof(float));
 	assert_memory_equal(a.absmax, b.absmax, IN * sizeof(float));
 	assert_memory_equal(a.mean_abs, b.mean_abs, IN * sizeof(float));
+	moments_add(&all, 1, N, x);	/* what was rounded is made anew */
+	const struct hessian more = moments_hessian(&all, "f", "l");
+
+	assert_true(more.count == 3 * N && more.sum[0] == 1 + 16 + 49 + 1 + 16);
 	moments_free(&all), moments_free(&sum);
 }
 

@@ -171,6 +171,10 @@ done
 plan '* compensate=none'
 warns 'damp under a plan that rounds' 'without effect here: .*--damp' dpq-run --plan plan --hessian hess.h5 --damp 3 "$model" -o idle.h5
 is '... and the history' "$(history idle.h5 | grep -c -- --damp)" 0
+plan '* compute=none'
+warns 'scale8 under a plan without arithmetic' 'without effect here: .*--scale8' \
+	dpq-run --plan plan --compensate none --compute e4m3fn --scale8 channel "$model" -o idle.h5
+is '... and the history' "$(history idle.h5 | grep -c -- --scale8)" 0
 plan '* storage=int4 storage=int8'
 no 'an option twice in one line' 2 'plan:1: storage: is there twice in one line' dpq-run --plan plan --compensate none "$model"
 done_testing

@@ -409,7 +409,7 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 	free(fitted);
 }
 
-/* The ladder by itself; false if the ladder ends. */
+/* The layer by the equations, without blocks; false if H is not positive definite at any damping. */
 static bool reference(const struct solver *s, const struct data *d, const int32_t *order, struct answer *a)
 {
 	const size_t m = d->m, n = d->n, size = group_columns(s, n);

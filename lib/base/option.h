@@ -110,7 +110,8 @@ struct command {
  */
 struct command option_parse(int argc, char *argv[], const struct tool *tool, const struct option_row *rows);
 
-/* Gives the variable of the row a value, as an option does; NULL: what it is without option and default. */
+/* Gives the variable of the row a value, as an option does; NULL: false, 0 or NULL, as without option and
+ * default. */
 void option_set(const struct option_row *o, const char *text);
 /* Whether the option of this name was given. */
 bool option_given(const char *name);

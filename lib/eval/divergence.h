@@ -35,8 +35,8 @@ struct divergence {
 struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *reference,
 	const struct head *reference_head, double nll[f->windows->targets]);
 /*
- * The same of models as they were opened, whose rest is read and which are closed. reference NULL: only nll,
- * as forward_score() gives it. memory: bytes of hidden states that stay in memory.
+ * Runs the opened models over the windows up to their heads, computes their divergence as above, reads the
+ * rest of both and closes them. reference NULL: only nll. memory: bytes of hidden states that stay in memory.
  */
 struct divergence divergence_measure(struct run *model, struct run *reference, const struct windows *w,
 	size_t memory, double nll[w->targets]);

@@ -9,8 +9,8 @@
 #include "forward/windows.h"
 #include "model/filter.h"
 
-/* Which rows of activations count: the first `limit` (0: all), in windows of ctx, the last may be shorter, of
- * which only a shard. */
+/* Which rows of activations count: the first `limit` (0: all) are cut into windows of ctx rows, the last of
+ * which may be shorter; of these windows one shard. */
 struct accumulate_cut {
 	size_t ctx, limit;
 	struct shard shard;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/size.h"
 #include "base/thread.h"
 #include "num/half.h"
 
@@ -35,7 +34,7 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 
 	layer_each(c, layers, look_for, &w);
 	if (!w.any)
-		die("%s: holds no linear layer with inputs that --layers selects", name);
+		die("%s: --layers selects no linear layer that has inputs", name);
 }
 
 struct calibration calibrate_begin(const struct image *image, const struct config *c,

@@ -31,7 +31,7 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 struct observer calibrate_observer(struct calibration *k);
 /* The layer's sums, or NULL. */
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);
-/* Tells a method what the layers were fed, without a file; name: for messages. */
+/* The same moments as a source in memory, in place of a Hessian file; name: for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);
 /* file: of the model, for messages */
 void calibrate_write(struct calibration *k, struct output *out, const char *file);

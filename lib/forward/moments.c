@@ -49,6 +49,7 @@ static void add_magnitudes(struct moments *h, size_t rows, const void *x, enum h
 
 void moments_add(struct moments *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in])
 {
+	moments_drop(h);
 	linalg_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
 	add_magnitudes(h, windows * tokens, x, HALF_NONE);
 }
@@ -56,6 +57,7 @@ void moments_add(struct moments *h, size_t windows, size_t tokens, const float x
 void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,
 	const uint16_t x[windows][tokens][h->in])
 {
+	moments_drop(h);
 	bf16_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
 	add_magnitudes(h, windows * tokens, x, HALF_BF16);
 }
@@ -67,6 +69,7 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 
 	if (!other->absmax || !other->mean_abs)
 		die("%s: %s/%s: is missing", file, layer, other->absmax ? "mean_abs" : "absmax");
+	moments_drop(h);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = i; j < n; j++)
@@ -90,8 +93,8 @@ static void check_finite(const struct moments *h, const char *file, const char *
 		const double square = h->sum[i * n + i];
 
 		if (square < 0 || !isfinite((float)square))
-			die("%s: %s: input %zu: the sum of its squares is %g: it overflows, or is none", file,
-				layer, i, square);
+			die("%s: %s: input %zu: the sum of its squares is %g: "
+				"its numbers overflow, or the sum is damaged", file, layer, i, square);
 	}
 	for (size_t i = 0; i < n; i++) {
 		double not_finite = 0;
@@ -99,7 +102,7 @@ static void check_finite(const struct moments *h, const char *file, const char *
 		for (size_t j = i; j < n; j++)
 			not_finite += h->sum[i * n + j] - h->sum[i * n + j];
 		if (not_finite != 0)
-			die("%s: %s: row %zu holds what is not finite", file, layer, i);
+			die("%s: %s: row %zu of the sum of x x^T is not finite", file, layer, i);
 	}
 }
 

@@ -37,6 +37,7 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	size_t hidden = r->config->stack->hidden, n = batch->sequences;
 	float *x = xalloc(batch->rows, hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
+	uint8_t *modality = xalloc(n, 1);
 
 	embed_tokens(&r->embedding, batch->rows, row, id);
 	if (r->position.path)
@@ -46,9 +47,14 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 
 		block_forward(r->block[i], &w[s], batch, row, &cache[s], NULL);
 	}
-	for (size_t s = 0; s < n; s++)
-		memmove(row[s], row[batch->sequence[s].first + batch->sequence[s].length - 1], sizeof row[s]);
+	for (size_t s = 0; s < n; s++) {
+		const size_t last = batch->sequence[s].first + batch->sequence[s].length - 1;
+
+		memmove(row[s], row[last], sizeof row[s]);
+		modality[s] = batch->modality ? batch->modality[last] : 0;
+	}
 	head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);
-	head_forward(&r->head, n, logits, (const float (*)[hidden])x, NULL);
+	head_forward(&r->head, n, logits, (const float (*)[hidden])x, modality);
 	free(x);
+	free(modality);
 }

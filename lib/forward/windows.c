@@ -201,7 +201,7 @@ char *windows_place(const struct windows *w, size_t row)
 
 	while (i + 1 < w->n && w->sequence[i + 1].first <= row)
 		i++;
-	return xformat("position %zu of window %zu", row - w->sequence[i].first + 1, i);
+	return xformat("position %zu of window %zu", row - w->sequence[i].first + 1, i + 1);
 }
 
 void shard_parse(void *shard, const char *option, const char *text)
@@ -234,7 +234,7 @@ void windows_shard(struct windows *w, struct shard s)
 		rows += length;
 	}
 	if (!kept)
-		die("shard %zu/%zu is empty: there are %zu windows", s.i, s.n, w->n);
+		die("%s: --shard %zu/%zu has no window: there are %zu", w->name, s.i, s.n, w->n);
 	w->n = kept;
 	w->rows = rows;
 	w->bytes = 0;	/* of what is left: not known */

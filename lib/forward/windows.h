@@ -47,12 +47,12 @@ struct windows windows_cut(const char *name, const struct tokens *t, enum window
 struct batch windows_batch(const struct windows *w, size_t first, size_t n, struct sequence own[n]);
 /* From window `first` on, how many together have at most so many tokens: one at least. */
 size_t windows_within(const struct windows *w, size_t first, size_t tokens);
-/* Window and place, for messages: "position 3 of window 7", counted from 1 and from 0; free() it. */
+/* "position 3 of window 7", for messages, both counted from 1; free() it. */
 char *windows_place(const struct windows *w, size_t row);
-/* Windows i, i + n, i + 2n, ... counted from 1, of which an option's text is "i/n"; keeps only these. */
+/* Shard i of n: windows i, i + n, i + 2n, ... counted from 1; as an option "i/n". */
 struct shard { size_t i, n; };
 void shard_parse(void *shard, const char *option, const char *text);
-void windows_shard(struct windows *w, struct shard s);
+void windows_shard(struct windows *w, struct shard s);	/* keeps only these */
 void windows_free(struct windows *w);
 
 /* Rows of options that tools share. */

@@ -23,7 +23,7 @@ struct table {
 	bool summed;			/* the last row is a summary of the others */
 };
 
-/* Adds a row: what stands in the columns of text, which are copied, and in the others; NaN: no value. */
+/* Adds a row. text: values of the columns of text, copied; number: values of the others (NaN: none). */
 void table_row(struct table *t, const char *const text[], const double number[]);
 /* Adds the last row, a summary of the others: its first text says of what kind. */
 void table_sum(struct table *t, const char *const text[], const double number[]);

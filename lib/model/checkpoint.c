@@ -121,8 +121,8 @@ static void check_number(const struct checkpoint *k, const struct stack *s, cons
 	const char *number = path + strlen(s->arch->blocks) + 1;
 
 	if (*number == '0' && isdigit((unsigned char)number[1]))
-		die("%s: %s: expected a block's number after %.*s", k->source->path, name,
-			(int)(number - path), path);
+		die("%s: %s: the number of its block has a zero in front, expected none", k->source->path,
+			name);
 }
 
 static void list_entries(struct checkpoint *k)
@@ -319,7 +319,8 @@ static void expect_model(const struct checkpoint *k)
 	expect_both(k, a->head, NULL, c->vocab, config_last(c)->hidden, false, 0);
 }
 
-/* Biases that the class does not have, and what cannot be read, leave; other strangers are passed on. */
+/* Removes biases that the class has no parameter for and what cannot be read; warns of what it does not
+ * know. */
 static void drop_strangers(struct checkpoint *k)
 {
 	const char *class = k->config->arch->name, *first = NULL, *last = "";

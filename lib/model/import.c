@@ -11,17 +11,20 @@
 #include "model/source.h"
 #include "num/half.h"
 
+enum { BLOCK = 1 << 14 };	/* numbers, which one thread looks at */
+
 /* First element that is NaN or infinite; n if there is none. */
 static size_t first_bad(const struct tensor *t)
 {
 	const enum half_type type = t->type == TENSOR_F32 ? HALF_NONE :
 		t->type == TENSOR_F16 ? HALF_F16 : HALF_BF16;
-	size_t n = tensor_count(t), size = tensor_size(t->type), i = 0;
+	const size_t n = tensor_count(t), size = tensor_size(t->type);
+	const char *data = t->data;
+	size_t i = 0;
 
-	if (half_finite(n, t->data, type))
-		return n;
-	while (half_finite(1, (const char *)t->data + i * size, type))
-		i++;
+	for (size_t step = n; step; step = step > BLOCK ? BLOCK : step / 2)
+		while (i + step <= n && half_finite(step, data + i * size, type))
+			i += step;
 	return i;
 }
 
@@ -50,11 +53,11 @@ static void *transpose(size_t m, size_t n, const void *from, size_t size)
 static struct tensor as_layer(const struct entry *e, struct tensor t)
 {
 	const struct linear_row *row = e->row;
-	size_t size = tensor_size(t.type), bytes = tensor_count(&t) / t.dim[0] * size;
+	const size_t size = tensor_size(t.type);
 
 	if (row && row->fused) {
 		struct row_place p = stack_rows(e->stack, row);
-		size_t group = p.rows / p.groups;
+		size_t bytes = tensor_count(&t) / t.dim[0] * size, group = p.rows / p.groups;
 		const char *from = (const char *)t.data + p.before * bytes;
 		char *to = t.data = xalloc(p.groups * p.each, bytes);
 

@@ -5,7 +5,8 @@
  * A kind of source is a row of a table in source.c. It gives a model as Hugging Face
  * keeps it: the texts of config.json and tokenizer.json, and tensors under the names and
  * in the shapes that the class in transformers gives them. A kind whose files are
- * otherwise translates them: names and texts when it is opened, data when they are read.
+ * otherwise translates them: names and texts when it is opened, data when they are read;
+ * quantized ones are dequantized.
  */
 #ifndef MODEL_SOURCE_H
 #define MODEL_SOURCE_H

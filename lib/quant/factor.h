@@ -23,8 +23,8 @@
 enum solver_status factor_check(size_t n, const float h[n * n], size_t *index);
 
 /*
- * column: position → column, in the given order (NULL: as they stand), but columns that never fired (H_ii =
- * 0) behind all others. Returns how many are live. h NULL: all of them.
+ * column: position → column, in the given order (NULL: as they stand), but columns that never fired
+ * (H_ii = 0) behind all others. Returns how many are live. h NULL: all of them.
  */
 size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t *order);
 

@@ -173,9 +173,13 @@ void plan_warn(struct plan *p, bool known)
 	bool any = false;
 
 	idle_by_lines(p, idle);
-	for (size_t i = 0; known && i < p->methods; i++)
-		for (size_t k = 0; k < METHOD_IDLE && !p->method[i].method->keep; k++, any = true)
+	for (size_t i = 0; known && i < p->methods; i++) {
+		if (p->method[i].method->keep)
+			continue;
+		for (size_t k = 0; k < METHOD_IDLE; k++)
 			idle[k].idle = p->method[i].idle[k].idle && (!any || idle[k].idle);
+		any = true;
+	}
 	option_idle(METHOD_IDLE, idle);
 }
 
@@ -203,7 +207,7 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 		*options = said;
 		note_lines(&p);
 	}
-	if (!p.n) {	/* options that do not fit together are told at once */
+	if (!p.n) {	/* options that do not fit together are reported at once */
 		plan_method(&p, NULL);
 		plan_warn(&p, true);
 	}
@@ -262,7 +266,7 @@ static struct method *make(struct plan *p, const bool match[p->n], struct option
 	for (size_t i = 0; i < p->n; i++) {
 		if (!match[i])
 			continue;
-		enter(p, &p->line[i]);	/* what does not fit together is told of the last line */
+		enter(p, &p->line[i]);	/* what does not fit together is reported of the last line */
 		keep = p->line[i].keep;
 		for (size_t k = 0; k < p->line[i].n; k++)
 			set(&p->line[i].setting[k]);
