@@ -279,7 +279,7 @@ refused real-modality '/modality: is f64' of_tokens
 refused few-modalities '/modality: has shape' of_tokens
 refused images '/images: holds images, which are not read yet' of_tokens
 refused skew 'hessian: is not symmetric: row and column 1' of_hessian
-refused nan-hessian 'not finite' of_hessian
+refused nan-hessian 'holds a number that is not finite' of_hessian
 refused small-hessian 'has shape' of_hessian
 refused no-count 'no token was seen' of_hessian
 refused few-layers 'layers/1/.*is missing; the layer was not calibrated' of_hessian
@@ -320,7 +320,8 @@ for t in 'dpq-run -q --compensate none' 'tensor-stats -q' 'exmy-sweep -q --forma
 done
 no 'tensor-stats: codes under another name' 1 'up_proj: has neither weight nor codes' tensor-stats misnamed-codes.h5
 no 'more tokens than a count holds' 1 'count: is .*, too many together with the others' hessian-accum -q many-tokens.h5 hessian.h5 -o out/r
-no 'the sum of Hessians that are not finite' 1 'nan-hessian.h5: .*not finite' hessian-accum -q nan-hessian.h5 hessian.h5 -o out/r
+no 'the sum of Hessians that are not symmetric' 1 'skew.h5: .*is not symmetric: row and column 1' hessian-accum -q hessian.h5 skew.h5 -o out/r
+no 'the sum of Hessians that are not finite' 1 'nan-hessian.h5: .*holds a number that is not finite' hessian-accum -q hessian.h5 nan-hessian.h5 -o out/r
 refused no-bos 'add_bos is 1, but there is no bos_id' of_tokens
 refused add-five 'add_bos is 5, expected 0 or 1' of_tokens
 warns 'force without need' '--force-tokens .the vocabularies have one size.' eval-ppl --force-tokens --tokens tokens.h5 --ctx 8 model.h5
@@ -404,7 +405,7 @@ with open("doubled", "wb") as out:
         with h5py.File("image.h5", "r+") as f: f.attrs.modify("part", i), f.attrs.modify("parts", len(images))
         out.write(open("image.h5", "rb").read())
 PY
-no 'a block twice in a stream, to a file' 1 'exists already; an earlier part of the input holds it too' rtn doubled
+no 'a block twice in a stream, to a file' 1 'exists already; an earlier part of the input, or a link to the same group, holds it too' rtn doubled
 no 'a block twice in a stream, run' 1 'block 1 was expected' of_model doubled
 for c in 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o hessian.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o model.h5' 'tokenize --bytes text -o text'; do

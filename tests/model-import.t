@@ -64,7 +64,7 @@ def make():
     put(folder('buffers'), *entries(T | {f'model.layers.{i}.self_attn.rotary_emb.inv_freq': rand(2) for i in range(11)}))
     put(folder('extra'), *entries(T | {'model.layers.3.extra.weight': rand(3), 'scale': rand(1), 'ids': rand(2)}, {'ids': 'I64'}))
     put(folder('biases'), *entries(T | {'model.layers.3.self_attn.o_proj.bias': rand(8), 'model.layers.10.mlp.up_proj.bias': rand(12),
-        'model.norm.bias': rand(8), 'lm_head.bias': rand(10)}))
+        'model.norm.bias': rand(8), 'model.embed_tokens.bias': rand(8), 'lm_head.bias': rand(10)}))
     put(folder('bias'), *entries(T | {'model.layers.3.self_attn.q_proj.bias': rand(8)}))
     put(folder('beyond', C | {'num_hidden_layers': 10}), *entries(T))
     put(folder('no-bias', C | {'attention_bias': True}), *entries(T))
@@ -258,7 +258,7 @@ for f in same-head head-only; do
 done
 model-import biases -o biases.h5 2>warning
 is 'biases that the class does not have: one warning' "$(cat warning)" \
-	'model-import: warning: biases: lm_head.bias: a LlamaForCausalLM of this config.json has no such bias: it and 3 more are left out'
+	'model-import: warning: biases: lm_head.bias: a LlamaForCausalLM of this config.json has no such bias: it and 4 more are left out'
 ok 'and are not there' cmp good.h5 biases.h5
 model-import bias -o bias.h5 2>warning
 is 'one bias' "$(grep -c 'q_proj.bias: .* has no such bias: it is left out' warning)" 1

@@ -14,7 +14,13 @@ with h5py.File("tokens.h5", "w") as f:
 with h5py.File("plain.h5", "w") as f:
     f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
     for name in "ab": f[name + "/weight"] = r.standard_normal((24, 96)).astype("f4")
+    for i, name in enumerate("ab"):
+        with h5py.File(f"part{i}", "w") as g:
+            g.attrs["ptq_kind"], g.attrs["ptq_version"] = "model", "1"
+            g.attrs["part"], g.attrs["parts"] = np.int64(i), np.int64(2)
+            f.copy(name, g)
 PY
+cat part0 part1 >plain.stream
 hessian-accum -q --tokens tokens.h5 --ctx 50 "$model" -o hess.h5
 gar-order --group 16 hess.h5 -o order.h5
 plan() { printf '%s\n' "$@" >plan; }
@@ -175,6 +181,11 @@ plan '* compute=none'
 warns 'scale8 under a plan without arithmetic' 'without effect here: .*--scale8' \
 	dpq-run --plan plan --compensate none --compute e4m3fn --scale8 channel "$model" -o idle.h5
 is '... and the history' "$(history idle.h5 | grep -c -- --scale8)" 0
+# without a configuration a pattern may be of a layer that --layers leaves out, in a file and in a stream
+plan 'b compensate=none'
+for input in plain.h5 plain.stream; do
+	ok "a plan of more than --layers, $input" run --compensate none --layers a $input
+done
 plan '* storage=int4 storage=int8'
 no 'an option twice in one line' 2 'plan:1: storage: is there twice in one line' dpq-run --plan plan --compensate none "$model"
 done_testing

@@ -133,6 +133,7 @@ static size_t add_hessians(struct output *out, size_t n, const struct filter fil
 		for (size_t k = 0; k < n; k++) {
 			const struct hessian other = hessian_find(file[k].image, layer, h.in);
 
+			hessian_check(image_name(file[k].image), layer, h.in, other.sum);
 			moments_add_hessian(&h, image_name(file[k].image), layer, &other);
 		}
 		moments_write(&h, out, image_name(image), layer);

@@ -237,7 +237,8 @@ static void put_dataset(struct output *out, const char *path, hid_t type, hid_t 
 
 	output_parent(out, path);
 	if (output_has(out, path))
-		die("%s: %s: exists already; an earlier part of the input holds it too", out->name, path);
+		die("%s: %s: exists already; an earlier part of the input, or a link to the same group, "
+			"holds it too", out->name, path);
 	made(out, H5Pset_obj_track_times(creation, false));
 	made(out, H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER));
 	made(out, H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY));

@@ -216,6 +216,7 @@ static _Noreturn void try_alone(const struct image *image)
 	struct rlimit none = { 0, 0 }, time = { SECONDS, SECONDS };
 
 	forget_stops();
+	signal(SIGBUS, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &time);
@@ -226,7 +227,7 @@ static _Noreturn void try_alone(const struct image *image)
 
 static bool is_crash(int number)
 {
-	return number == SIGSEGV || number == SIGBUS || number == SIGABRT || number == SIGFPE ||
+	return number == SIGSEGV || number == SIGABRT || number == SIGFPE ||
 		number == SIGILL;
 }
 
@@ -246,6 +247,8 @@ void probe_apart(const struct image *image)
 	while (wait4(child, &status, 0, &usage) < 0)
 		if (errno != EINTR)
 			die("%s: cannot wait for the process that checks for damage:", image->name);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
+		raise(SIGBUS);		/* the file shrank meanwhile */
 	endless = WIFSIGNALED(status) && usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1 >= SECONDS;
 	if (status && !endless && WIFSIGNALED(status) && !is_crash(WTERMSIG(status)))
 		die("%s: the process that checks for damage was ended by signal %d", image->name,

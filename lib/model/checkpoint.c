@@ -307,9 +307,9 @@ static void expect_model(const struct checkpoint *k)
 	const struct config *c = k->config;
 	const struct architecture *a = c->arch;
 
-	expect(k, a->embedding, NULL, "weight", c->vocab, c->stack->hidden);
+	expect_both(k, a->embedding, NULL, c->vocab, c->stack->hidden, false, 0);
 	if (a->position)
-		expect(k, a->position, NULL, "weight", c->positions, c->stack->hidden);
+		expect_both(k, a->position, NULL, c->positions, c->stack->hidden, false, 0);
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
 		for (size_t i = 0; i < s->blocks; i++)
 			expect_block(k, s, i);

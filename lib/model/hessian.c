@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "model/layer.h"
+#include "num/half.h"
 
 /* Sums of products in float32 differ by the order of summation: far less than this share of √(H_ii H_jj),
  * which bounds every element of Σ x xᵀ. */
@@ -79,8 +80,15 @@ struct hessian hessian_find(const struct image *image, const char *layer, size_t
 
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n])
 {
-	size_t bad = first_asymmetric(n, (const float (*)[n])sum);
+	size_t bad;
 
+	for (size_t i = 0; i < n; i++)
+		if (!(sum[i * n + i] >= 0 && isfinite(sum[i * n + i])))
+			die("%s: %s/hessian: diagonal element %zu is %g, expected a sum of squares", file,
+				layer, i, (double)sum[i * n + i]);
+	if (!half_finite(n * n, sum, HALF_NONE))
+		die("%s: %s/hessian: holds a number that is not finite", file, layer);
+	bad = first_asymmetric(n, (const float (*)[n])sum);
 	if (bad < n)
 		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, bad);
 }

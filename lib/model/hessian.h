@@ -25,7 +25,8 @@ struct hessian {
 bool hessian_there(const struct image *image, const char *layer);
 /* The layer's, views of the image; n: its inputs, 0: any. Dies, naming file and path, if one does not fit. */
 struct hessian hessian_find(const struct image *image, const char *layer, size_t n);
-/* Dies, naming file and layer, unless the sum is symmetric up to the rounding of sums of products. */
+/* Dies, naming file and layer, unless the sum is symmetric up to the rounding of sums of products, and its
+ * diagonal finite and not negative. */
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n]);
 void hessian_write(struct output *out, const char *layer, const struct hessian *h);
 

@@ -286,6 +286,8 @@ void quantize_part(void *arg, const struct filter *f)
 	const bool first = !image_part(f->image);
 	struct layer_list list = layer_list(f->image, f->config, q->layers);
 
+	if (!f->config)	/* these are not known before */
+		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
 	if (list.n || first) {
 		output_begin(f->out, f->image);
 		if (first && q->files.hessian && may_need_hessian(q, f))
