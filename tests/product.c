@@ -258,25 +258,31 @@ enum { OUT = 33, IN = 160 };
 struct kind {
 	const char *name, *storage, *compute, *grid;
 	enum half_type plain;
-	bool packed, index, scale8;
+	bool packed, index, scale8, integers;	/* integers: under scales, for inputs that are such, too */
 	long group;
 };
 static const struct kind kinds[] = {
 	{ .name = "f32" }, { .name = "f16", .plain = HALF_F16 }, { .name = "bf16", .plain = HALF_BF16 },
-	{ .name = "codes", .storage = "uint4", .group = 32 },
+	{ .name = "codes", .storage = "uint4", .group = 32, .integers = true },
 	{ .name = "codes of a tensor", .storage = "e4m3fn", .group = -1 },
-	{ .name = "codes of channels", .storage = "e2m2" },
+	{ .name = "codes of channels", .storage = "e2m2", .integers = true },
+	{ .name = "codes of 8 bits", .storage = "uint8", .group = 64, .integers = true },
 	{ .name = "dual precision", .storage = "uint4", .compute = "e4m3fn", .group = 32 },
 	{ .name = "packed, dual", .packed = true, .storage = "int4", .compute = "e4m3ieee", .scale8 = true },
 	{ .name = "packed, out of order", .packed = true, .storage = "int4", .index = true, .group = 32 },
-	{ .name = "packed, groups of half a block", .packed = true, .storage = "e2m2", .group = 16 },
-	{ .name = "packed, three bits", .packed = true, .storage = "int3", .group = 32 },
-	{ .name = "packed", .packed = true, .storage = "int4", .group = 32, .grid = "int" },
-	{ .name = "packed", .packed = true, .storage = "int5", .grid = "int" },
-	{ .name = "packed", .packed = true, .storage = "uint4", .group = 128, .grid = "uint" },
-	{ .name = "packed", .packed = true, .storage = "uint5", .group = -1, .grid = "uint" },
-	{ .name = "packed", .packed = true, .storage = "e2m1", .group = 96, .grid = "small" },
-	{ .name = "packed", .packed = true, .storage = "e2m2", .grid = "small" },
+	{ .name = "packed, groups of half a block", .packed = true, .storage = "e2m2", .group = 16,
+		.integers = true },
+	{ .name = "packed, three bits", .packed = true, .storage = "int3", .group = 32, .integers = true },
+	{ .name = "packed", .packed = true, .storage = "int4", .group = 32, .grid = "int",
+		.integers = true },
+	{ .name = "packed", .packed = true, .storage = "int5", .grid = "int", .integers = true },
+	{ .name = "packed", .packed = true, .storage = "uint4", .group = 128, .grid = "uint",
+		.integers = true },
+	{ .name = "packed", .packed = true, .storage = "uint5", .group = -1, .grid = "uint",
+		.integers = true },
+	{ .name = "packed", .packed = true, .storage = "e2m1", .group = 96, .grid = "small",
+		.integers = true },
+	{ .name = "packed", .packed = true, .storage = "e2m2", .grid = "small", .integers = true },
 	{ .name = "packed", .packed = true, .storage = "e3m1", .group = 64, .grid = "large" },
 	{ .name = "packed", .packed = true, .storage = "e4m0", .group = -1, .grid = "large" },
 	{ .name = "packed", .packed = true, .storage = "nf4", .group = 32, .grid = "quantiles" },
@@ -292,13 +298,17 @@ static const struct { const char *grid, *avx2[2], *avx512[4]; } choices[] = {
 	{ "quantiles", { "plain", "table-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
 };
 
-static char *expected(const struct kind *k, enum compute_type type, size_t m)
+/* integers: inputs are. */
+static char *expected(const struct kind *k, enum compute_type type, size_t m, bool integers)
 {
+	const bool words = k->grid && m && m <= 16;
 	size_t c = 0;
 
 	if (type == COMPUTE_BF16)
 		return xformat("%s", cpu == CPU_AVX512 && cpu_bf16 ? "bf16-pairs" : "bf16-widened");
-	if (!k->grid || !m || m > 16)
+	if (!words && type == COMPUTE_F32 && integers && k->integers && cpu == CPU_AVX512 && cpu_dot)
+		return xformat("integer-dots");
+	if (!words)
 		return xformat("%s", type == COMPUTE_F32 ? "f32" : "int16");
 	while (strcmp(choices[c].grid, k->grid))
 		c++;
@@ -373,6 +383,7 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 	const uint8_t *modality)
 {
 	static const size_t counts[] = { 1, 16, 17, MANY };
+	const bool integers = l->input.mode != INPUT_AS_IS && strcmp(l->input.format.name, "e4m3fn");
 	unsigned done[4][CPU_AVX512 + 1] = { { 0 } };
 	int flags = 0;
 
@@ -380,7 +391,7 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 	cpu = CPU_PLAIN, cpu_bf16 = cpu_half = cpu_dot = false;
 	do
 		for (size_t c = 0; c < 4; c++) {
-			char *name = expected(k, type, counts[c]);
+			char *name = expected(k, type, counts[c], integers);
 			struct product p = product_choose(l, type, counts[c]);
 
 			if (strcmp(p.row->name, name))
@@ -398,6 +409,7 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 static void choice(void **unused)
 {
 	static const float act_scale[] = { 0.02f, 0.3f };
+	static const char *const inputs[] = { "e4m3fn", "int8", "e2m1" };
 	static uint8_t modality[MANY];
 	float *x = xalloc(MANY * IN, sizeof *x);
 
@@ -406,15 +418,94 @@ static void choice(void **unused)
 		modality[t] = t / 3 % 2;
 	for (size_t i = 0; i < MANY * IN; i++)
 		x[i] = uniform() * (i % 50 ? 1 : 10);
-	for (size_t n = 0; n < 4 * 3 * sizeof kinds / sizeof *kinds; n++) {
-		struct linear l = layer_of(&kinds[n / 12]);
+	for (size_t n = 0; n < 3 * 4 * 3 * sizeof kinds / sizeof *kinds; n++) {
+		struct linear l = layer_of(&kinds[n / 36]);
 
 		l.input.mode = (enum input_mode)(n / 3 % 4);
+		if (l.input.mode == INPUT_AS_IS && n / 12 % 3)
+			continue;
 		l.input.scale = act_scale, l.input.modalities = 2;
-		assert_true(format_parse(&l.input.format, "e4m3fn"));
-		check_kind(&kinds[n / 12], &l, (enum compute_type)(n % 3), x, modality);
+		assert_true(format_parse(&l.input.format, inputs[n / 12 % 3]));
+		check_kind(&kinds[n / 36], &l, (enum compute_type)(n % 3), x, modality);
 	}
 	free(x);
+}
+
+/* ---- integers ---- */
+
+/* Integers that a row of rounded numbers stands for, and what they count; a format of such values only. */
+static float integers_of_row(const struct format *f, size_t n, int32_t q[n], const float x[n], float scale)
+{
+	const float unit = !strcmp(f->name, "e2m2") ? 0.5f : 1;
+
+	for (size_t i = 0; i < n; i++)
+		q[i] = (int32_t)rintf(x[i] / (scale * unit));
+	return unit;
+}
+
+/* Bit for bit what sums of integers give that are scaled group by group. */
+static void check_integers(const char *format, long group, const char *input, size_t m)
+{
+	enum { ALL = 45, WIDTH = 210 };
+	struct linear l = layer(format, ALL, WIDTH, group);
+	const size_t each = group > 0 ? (size_t)group : WIDTH;
+	float *x = xalloc(m * WIDTH, sizeof *x), *v = xalloc(m * WIDTH, sizeof *v), y[ALL], bias[ALL];
+	int32_t q[WIDTH];
+	const void *made;
+	struct ready r;
+
+	l.input.mode = INPUT_DYNAMIC_TOKEN;
+	assert_true(format_parse(&l.input.format, input));
+	for (size_t i = 0; i < m * WIDTH; i++)
+		x[i] = uniform() * (i % 30 ? 1 : 8);
+	for (size_t o = 0; o < ALL; o++)
+		bias[o] = uniform();
+	r = ready(NULL, &l, COMPUTE_F32, 0);
+	assert_string_equal(r.p.row->name, "integer-dots");
+	made = product_input(&r.p, m, r.workspace, (const float (*)[WIDTH])x, NULL);
+	linear_input(&l, m, (float (*)[WIDTH])v, (const float (*)[WIDTH])x, NULL);
+	for (size_t t = 0; t < m; t++) {
+		const float s = linear_input_scale(&l, x + t * WIDTH, 0);
+		const float unit = integers_of_row(&l.input.format, WIDTH, q, v + t * WIDTH, s);
+		float all[MANY][ALL];
+
+		product_run(&r.p, 0, ALL, m, ALL, all, made, bias, false);
+		for (size_t o = 0; o < ALL; o++) {
+			const float count = strcmp(format, "e2m2") ? 1 : 0.5f;
+			uint8_t code[WIDTH];
+
+			pack_unrow(l.storage.bits, WIDTH, code,
+				l.packed + o * pack_words(l.storage.bits, WIDTH));
+			y[o] = 0;
+			for (size_t i = 0, g = 0; i < WIDTH; g++) {
+				const size_t at = group < 0 ? 0 : o * l.groups + g;
+				int32_t sum = 0;
+
+				for (; i < WIDTH && i < (g + 1) * each; i++)
+					sum += q[i] * ((int32_t)(l.storage.grid[code[i]] / count) -
+						(l.zero ? l.zero[at] : 0));
+				y[o] = fmaf((float)sum, l.scale[at] * count, y[o]);
+			}
+			y[o] = y[o] * (s * unit) + bias[o];
+		}
+		assert_memory_equal(y, all[t], sizeof y);
+	}
+	free(x), free(v), drop(&l), ready_free(&r);
+}
+
+static void integers(void **unused)
+{
+	static const char *const codes[] = { "int4", "uint4", "int8", "uint8", "e2m1", "e2m2", "int3" };
+	static const char *const inputs[] = { "int8", "int4", "e2m2" };
+	static const long sizes[] = { 0, -1, 16, 64, 1024 };
+
+	(void)unused;
+	if (native < CPU_AVX512 || !native_dot) {
+		print_message("# SKIP: this processor, or PTQ_CPU, has no avx512vnni\n");
+		return;
+	}
+	for (size_t i = 0; i < 7 * 3 * 5; i++)
+		check_integers(codes[i % 7], sizes[i / 21], inputs[i / 7 % 3], 1 + i % 18);
 }
 
 /* ---- parts of a product, and products side by side ---- */
@@ -583,7 +674,8 @@ static void narrow(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words), cmocka_unit_test(choice), cmocka_unit_test(parts),
+		cmocka_unit_test(words), cmocka_unit_test(choice), cmocka_unit_test(integers),
+		cmocka_unit_test(parts),
 		cmocka_unit_test(sharing), cmocka_unit_test(sharing_of_words), cmocka_unit_test(edges),
 		cmocka_unit_test(many_threads), cmocka_unit_test(narrow),
 	};

@@ -6,9 +6,10 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "quant/pack.h"
+#include "num/clones.h"
 
 /* Columns decoded, and rows rounded, at once; numbers below which one thread is quicker. */
-enum { COLUMNS = LINEAR_COLUMNS, ROWS = 32, FEW_NUMBERS = 1 << 16 };
+enum { COLUMNS = LINEAR_COLUMNS, ROWS = 32, FEW_NUMBERS = 1 << 16, LANES = 32 };
 
 size_t linear_group(const struct linear *l, size_t column)
 {
@@ -90,21 +91,34 @@ bool linear_inputs_agree(const struct linear *a, const struct linear *b)
 		!memcmp(p->scale, q->scale, p->modalities * sizeof *p->scale));
 }
 
+/* max|x| of the numbers that are no NaN. */
+CLONES(static, float, largest, (size_t n, const float x[n]), (n, x))
+{
+	float lane[LANES] = { 0 }, top = 0;
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		for (size_t j = 0; j < LANES; j++)
+			lane[j] = fabsf(x[i + j]) > lane[j] ? fabsf(x[i + j]) : lane[j];
+	for (size_t j = 0; i < n; i++, j++)
+		lane[j] = fabsf(x[i]) > lane[j] ? fabsf(x[i]) : lane[j];
+	for (size_t j = 0; j < LANES; j++)
+		top = lane[j] > top ? lane[j] : top;
+	return top;
+}
+
 static float token_scale(const struct linear *l, const float x[l->in])
 {
-	float top = 0;
+	const float top = largest(l->in, x) / l->input.format.top;
 
-	for (size_t i = 0; i < l->in; i++)
-		top = fabsf(x[i]) > top ? fabsf(x[i]) : top;
-	top /= l->input.format.top;
 	return top > 0 ? top : 1;
 }
 
-static float input_scale(const struct linear *l, const float x[l->in], const uint8_t *modality, size_t t)
+float linear_input_scale(const struct linear *l, const float x[l->in], uint8_t modality)
 {
 	if (l->input.mode == INPUT_DYNAMIC_TOKEN)
 		return token_scale(l, x);
-	return l->input.scale[l->input.mode == INPUT_STATIC_MODALITY && modality ? modality[t] : 0];
+	return l->input.scale[l->input.mode == INPUT_STATIC_MODALITY ? modality : 0];
 }
 
 void linear_input(const struct linear *l, size_t tokens, float y[tokens][l->in], const float x[tokens][l->in],
@@ -116,5 +130,6 @@ void linear_input(const struct linear *l, size_t tokens, float y[tokens][l->in],
 	}
 	#pragma omp parallel for num_threads(threads) if (tokens * l->in > FEW_NUMBERS) schedule(static, ROWS)
 	for (size_t t = 0; t < tokens; t++)
-		format_round(&l->input.format, l->in, y[t], x[t], input_scale(l, x[t], modality, t), 0);
+		format_round(&l->input.format, l->in, y[t], x[t],
+			linear_input_scale(l, x[t], modality ? modality[t] : 0), 0);
 }

@@ -68,6 +68,8 @@ const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t
 bool linear_rounds(const struct linear *l);
 bool linear_inputs_agree(const struct linear *a, const struct linear *b);
 
+/* The scale that a token's inputs x are rounded under; modality: of the token. */
+float linear_input_scale(const struct linear *l, const float x[l->in], uint8_t modality);
 /*
  * What the layer's arithmetic makes of its input: y = x, or x rounded to format under scale[modality of the
  * token] (modality NULL: all 0), or under a scale of the token's own, max|x|/top (dynamic). y may be x.

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "num/bf16.h"
 #include "num/linalg.h"
+#include "quant/product_integer.h"
 #include "quant/product_packed.h"
 
 /* Rows that a thread takes at once, numbers below which one thread is quicker; alignment of workspaces. */
@@ -19,9 +20,9 @@ enum half_type compute_half(enum compute_type type)
 	return type == COMPUTE_BF16 ? HALF_BF16 : HALF_NONE;
 }
 
-static size_t float_size(size_t n, size_t in)
+static size_t float_size(const struct linear *l, size_t n)
 {
-	return n * in * sizeof(float);
+	return n * l->in * sizeof(float);
 }
 
 static void float_weight(const struct product *p, size_t n, void *w)
@@ -42,10 +43,12 @@ static void float_run(const struct product *p, size_t first, size_t n, size_t m,
 	linalg_product(m, n, in, stride, y, input, w + (first - p->first), bias, add);
 }
 
-static void int16_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
+static void int16_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+	const uint8_t *modality)
 {
 	const size_t in = p->l->in;
 
+	(void)modality;
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static, ROWS)
 	for (size_t t = 0; t < m; t++)
 		product_narrow(in, (float *)y + t * in, x[t]);
@@ -57,9 +60,9 @@ static bool has_pairs(const struct product_row *row, const struct linear *l)
 	return cpu_bf16;
 }
 
-static size_t bf16_size(size_t n, size_t in)
+static size_t bf16_size(const struct linear *l, size_t n)
 {
-	return bf16_packed(n, in) * sizeof(uint32_t);
+	return bf16_packed(n, l->in) * sizeof(uint32_t);
 }
 
 /* At most ROWS rows of the layer, rounded unless they are bf16 in the file. */
@@ -91,15 +94,17 @@ static void bf16_weight(const struct product *p, size_t n, void *w)
 		bf16_panel(p->l, p->first + o, least(ROWS, n - o), (uint32_t *)w + bf16_packed(o, in));
 }
 
-static size_t bf16_input_size(size_t m, size_t in)
+static size_t bf16_input_size(const struct linear *l, size_t m)
 {
-	return m * in * sizeof(uint16_t);
+	return m * l->in * sizeof(uint16_t);
 }
 
-static void bf16_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
+static void bf16_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+	const uint8_t *modality)
 {
 	const size_t in = p->l->in;
 
+	(void)modality;
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static, ROWS)
 	for (size_t t = 0; t < m; t++)
 		half_narrow(in, (uint16_t *)y + t * in, x[t], HALF_BF16);
@@ -138,6 +143,10 @@ const struct product_row product_rows[] = {
 	{ "packed-integer-avx2", .cpu = CPU_AVX2, PACKED(PACKED_INTEGER), .error = { 1. / 8, 16 } },
 	{ "packed-table-avx2", .cpu = CPU_AVX2, PACKED(PACKED_TABLE), .error = { 1. / 8, 16 } },
 	{ "packed-plain", PACKED(PACKED_PLAIN), .error = { 1. / 16, 16 } },
+	{ "integer-dots", .cpu = CPU_AVX512, .types = TYPE(F32), .fits = integer_fits,
+		.weight_size = integer_size, .weight_make = integer_weight, .rounds = true,
+		.input_size = integer_input_size, .input_make = integer_input,
+		.input_same = integer_input_same, .run = integer_run, .error = { 1. / 16, 8 } },
 	{ "bf16-pairs", .cpu = CPU_AVX512, BF16, .fits = has_pairs, .error = { 2, 4, .tiny = 0x1p-126 } },
 	{ "bf16-widened", BF16, .error = { 2, 4 } },
 	{ "int16", TYPE(INT16), FLOATS, .input_size = float_size, .input_make = int16_input,
@@ -163,7 +172,7 @@ struct product product_choose(const struct linear *l, enum compute_type type, si
 
 size_t product_size(const struct product *p, size_t n)
 {
-	return p->row->weight_size(n, p->l->in);
+	return p->row->weight_size(p->l, n);
 }
 
 void product_make(struct product *p, size_t first, size_t n, void *w)
@@ -196,12 +205,18 @@ bool product_joins(const struct product *a, const struct product *b)
 /* Of inputs as the row prepares them; behind them are rounded ones. */
 static size_t input_size(const struct product *p, size_t m)
 {
-	return p->row->input_size ? ceil_div(p->row->input_size(m, p->l->in), ALIGN) * ALIGN : 0;
+	return p->row->input_size ? ceil_div(p->row->input_size(p->l, m), ALIGN) * ALIGN : 0;
+}
+
+/* Whether inputs are rounded before the row prepares them. */
+static bool rounds_before(const struct product *p)
+{
+	return linear_rounds(p->l) && !p->row->rounds;
 }
 
 size_t product_workspace(const struct product *p, size_t m)
 {
-	return input_size(p, m) + (linear_rounds(p->l) ? m * p->l->in * sizeof(float) : 0);
+	return input_size(p, m) + (rounds_before(p) ? m * p->l->in * sizeof(float) : 0);
 }
 
 const void *product_input(const struct product *p, size_t m, void *workspace, const float x[m][p->l->in],
@@ -209,7 +224,7 @@ const void *product_input(const struct product *p, size_t m, void *workspace, co
 {
 	const size_t in = p->l->in;
 
-	if (linear_rounds(p->l)) {
+	if (rounds_before(p)) {
 		float (*rounded)[in] = (float (*)[in])((char *)workspace + input_size(p, m));
 
 		linear_input(p->l, m, rounded, x, modality);
@@ -217,7 +232,7 @@ const void *product_input(const struct product *p, size_t m, void *workspace, co
 	}
 	if (!p->row->input_size)
 		return x;
-	p->row->input_make(p, m, workspace, x);
+	p->row->input_make(p, m, workspace, x, modality);
 	return workspace;
 }
 

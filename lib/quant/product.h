@@ -74,12 +74,15 @@ struct product_row {
 
 	/* Weights: the bytes of n rows, and n rows from p->first on. */
 	bool floats;			/* rows of float: those of layers side by side are one matrix */
-	size_t (*weight_size)(size_t n, size_t in);
+	size_t (*weight_size)(const struct linear *l, size_t n);
 	void (*weight_make)(const struct product *p, size_t n, void *w);
 
-	/* Inputs: the bytes of m rows (NULL: they are multiplied as they are), and the rows. */
-	size_t (*input_size)(size_t m, size_t in);
-	void (*input_make)(const struct product *p, size_t m, void *y, const float x[m][p->l->in]);
+	/* Inputs: the bytes of m rows (NULL: they are multiplied as they are), and the rows, of x that was
+	 * rounded as the layer says, unless the row does that: then it needs the modalities. */
+	bool rounds;
+	size_t (*input_size)(const struct linear *l, size_t m);
+	void (*input_make)(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+		const uint8_t *modality);
 	bool (*input_same)(const struct product *a, const struct product *b);	/* of any x; NULL: yes */
 
 	void (*run)(const struct product *p, size_t first, size_t n, size_t m, size_t stride,

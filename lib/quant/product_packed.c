@@ -281,9 +281,9 @@ static size_t rows_together(size_t m)
 }
 
 /* Inputs are [part of the rows][chunk][row] of either 128 floats or a struct fixed_input. */
-size_t packed_input_size(size_t m, size_t in)
+size_t packed_input_size(const struct linear *l, size_t m)
 {
-	return m * ceil_div(in, INPUT_CHUNK) * sizeof(struct fixed_input);
+	return m * ceil_div(l->in, INPUT_CHUNK) * sizeof(struct fixed_input);
 }
 
 static void input_of_part(const struct packed *p, size_t m, void *y, const float x[m][p->l->in])
@@ -314,13 +314,15 @@ static void input_of_part(const struct packed *p, size_t m, void *y, const float
 		}
 }
 
-void packed_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in])
+void packed_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+	const uint8_t *modality)
 {
 	const struct packed w = packed_of(p);
 
+	(void)modality;
 	for (size_t t = 0, n; t < m; t += n) {
 		n = rows_together(m - t);
-		input_of_part(&w, n, (char *)y + packed_input_size(t, p->l->in), &x[t]);
+		input_of_part(&w, n, (char *)y + packed_input_size(p->l, t), &x[t]);
 	}
 }
 
@@ -378,7 +380,7 @@ void packed_run(const struct product *p, size_t first, size_t n, size_t m, size_
 	const struct packed w = packed_of(p);
 
 	for (size_t t = 0, some; t < m; t += some) {
-		const char *part = (const char *)input + packed_input_size(t, p->l->in);
+		const char *part = (const char *)input + packed_input_size(p->l, t);
 
 		some = rows_together(m - t);
 		run_part(&w, first, n, some, stride, &y[t], part, bias, add);
@@ -459,9 +461,9 @@ bool packed_fits(const struct product_row *row, const struct linear *l)
 		!l->compute.kind && prepare(&w, row, &l->storage);
 }
 
-size_t packed_size(size_t n, size_t in)
+size_t packed_size(const struct linear *l, size_t n)
 {
-	(void)n, (void)in;
+	(void)l, (void)n;
 	return ceil_div(sizeof(struct packed), ALIGN) * ALIGN;
 }
 

@@ -29,11 +29,12 @@ enum packed_way { PACKED_PLAIN, PACKED_HALF, PACKED_INTEGER, PACKED_TABLE, PACKE
  */
 bool packed_fits(const struct product_row *row, const struct linear *l);
 /* What is prepared of a weight is what its codes become; the words stay where they are. */
-size_t packed_size(size_t n, size_t in);
+size_t packed_size(const struct linear *l, size_t n);
 void packed_weight(const struct product *p, size_t n, void *w);
 /* Inputs in the order in which they are multiplied, for at most PRODUCT_FEW rows at a time. */
-size_t packed_input_size(size_t m, size_t in);
-void packed_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in]);
+size_t packed_input_size(const struct linear *l, size_t m);
+void packed_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+	const uint8_t *modality);
 bool packed_input_same(const struct product *a, const struct product *b);
 void packed_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride, float y[m][stride],
 	const void *input, const float *bias, bool add);

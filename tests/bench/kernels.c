@@ -2,13 +2,14 @@
 /*
  * kernels -- what this processor can do, and what the library does with it, in one process
  *
- *	kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|work...
+ *	kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|integers|work...
  *
  * Prints `row<TAB>column<TAB>value`, medians of RUNS measurements that alternate
  * between limit and ours. Operations counted, a multiplication and an addition
  * as two:
  *	solver of m rows and n columns	m n² + n³/3	(the updates and one Cholesky factor)
  *	Hessian of n inputs, k tokens	n² k		(its upper triangle)
+ *	product of m rows, n × k weights	2 m n k
  * The floating-point peak is a loop over registers, on every thread at once.
  */
 #include <cblas.h>
@@ -18,6 +19,7 @@
 #include "bench.h"
 #include "forward/moments.h"
 #include "num/half.h"
+#include "quant/product.h"
 #include "quant/solver.h"
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -88,6 +90,13 @@ PEAK(peak_bf16, __attribute__((target("avx512f,avx512bf16"))), __m512, _mm512_se
 	STEP_BF16, _mm512_cvtss_f32)
 #endif
 
+#ifdef __x86_64__
+#define SET_BYTES(x) _mm512_set1_epi32((int)(x))
+#define STEP_BYTES(a, b) _mm512_dpbusd_epi32(a, b, b)
+#define LOWEST_INT(a) ((float)_mm512_cvtsi512_si32(a))
+PEAK(peak_bytes, __attribute__((target("avx512f,avx512vnni"))), __m512i, SET_BYTES, STEP_BYTES, LOWEST_INT)
+#endif
+
 struct peak { float (*run)(size_t rounds); double flops; };	/* of one round */
 
 static struct peak peak_f32(void)
@@ -117,6 +126,16 @@ static double peak(struct peak p)
 	#pragma omp parallel num_threads(threads)
 	half = p.run(ROUNDS) > 0 ? 0.5f : 0;
 	return p.flops * ROUNDS * threads / (omp_get_wtime() - start) * 1e-9;
+}
+
+/* Products of bytes by dot products of four; 0 where there are none. */
+static double peak_of_bytes(void)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx512vnni"))
+		return peak((struct peak){ peak_bytes, 2 * 64 * ACCUMULATORS });
+#endif
+	return 0;
 }
 
 /* Products of bf16 by the dot product of pairs, or widened: on some processors pairs are slower. */
@@ -343,6 +362,54 @@ static void run_hessian(void)
 	free(x);
 }
 
+/* A layer of integer codes under float scales, inputs rounded to int8 under a scale a row: that included. */
+static void integer_rows(const char *name, const char *format, long group, size_t m, size_t n, size_t k)
+{
+	struct linear l = { .out = n, .in = k, .group = group, .groups = linear_groups(k, group) };
+	float *x = xalloc(m * k, sizeof *x), *y = xalloc(m * n, sizeof *y);
+	float *scale = xalloc(n * l.groups, sizeof *scale);
+	uint8_t *codes = xalloc(n * k, 1);
+	struct samples rate = { 0 }, limit = { 0 };
+	struct product p;
+	void *weight, *workspace;
+	char *row = xformat("%s-%zux%zux%zu", name, m, n, k);
+
+	fill(m * k, x, "x", 1);
+	fill(n * l.groups, scale, "scale", 0.01f);
+	for (size_t i = 0; i < n * k; i++)
+		codes[i] = (uint8_t)(i * 7 % 15);
+	format_parse(&l.storage, format);
+	l.codes = codes, l.scale = scale;
+	l.input.mode = INPUT_DYNAMIC_TOKEN;
+	format_parse(&l.input.format, "int8");
+	p = product_choose(&l, COMPUTE_F32, 0);
+	weight = xalloc(product_size(&p, n), 1), workspace = xalloc(product_workspace(&p, m), 1);
+	product_make(&p, 0, n, weight);
+	for (int i = -1; i < runs; i++) {	/* the first does not count */
+		const double top = peak_of_bytes(), start = omp_get_wtime();
+		const void *input = product_input(&p, m, workspace, (const float (*)[k])x, NULL);
+
+		product_run(&p, 0, n, m, n, (float (*)[n])y, input, NULL, false);
+		if (i < 0)
+			continue;
+		add(&rate, 2e-9 * (double)(m * n * k) / (omp_get_wtime() - start));
+		if (top > 0)
+			add(&limit, top);
+	}
+	print(row, "ours", &rate);
+	if (limit.n)
+		print(row, "limit", &limit);
+	free(x), free(y), free(scale), free(codes), free(weight), free(workspace), free(row);
+}
+
+static void run_integers(void)
+{
+	integer_rows("w8a8", "int8", 0, 512, 2304, 768);
+	integer_rows("w8a8", "int8", 0, 2048, 4096, 4096);
+	integer_rows("w4a8-g128", "int4", 128, 512, 2304, 768);
+	integer_rows("w4a8-g128", "int4", 128, 2048, 4096, 4096);
+}
+
 /* Bytes of the solver's workspace for a block of a Llama of 70 billion parameters, solved together. */
 static void run_work(void)
 {
@@ -371,7 +438,7 @@ int main(int argc, char *argv[])
 {
 	static const struct part parts[] = {
 		{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver },
-		{ "hessian", run_hessian }, { "work", run_work },
+		{ "hessian", run_hessian }, { "integers", run_integers }, { "work", run_work },
 	};
 
 	runs = 5;

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* product_integer.c -- products of integers; see product_integer.h */
+#include "quant/product_integer.h"
+#include <math.h>
+#include <string.h>
+#include "base/size.h"
+#include "base/thread.h"
+#include "num/bits.h"
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+#include "num/clones.h"
+
+/* Rows of a layer side by side, rows of x that are multiplied with them at once; columns of a step. */
+enum { PANEL = PRODUCT_ROWS, ROWS = 8, STEP = 4, TILE_M = 256, TILE_N = 512 };
+enum { UNIT = 16, GROUP_MOST = 65793, FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
+
+/* What the codes of a format stand for: unit times integers, plus `offset` from 0 to 255. */
+struct integers { float unit; int offset; uint8_t value[256]; };
+
+/* False: the values are no such integers. */
+static bool integers_of(struct integers *y, const struct format *f)
+{
+	if (!f->kind || f->bits > 8)
+		return false;
+	for (y->unit = f->asymmetric ? 1 : 0x1p8f; y->unit >= (f->asymmetric ? 1 : 0x1p-8f); y->unit /= 2) {
+		bool fits = true;
+
+		y->offset = f->asymmetric ? 0 : 128;
+		for (int c = 0; c < 1 << f->bits; c++) {
+			const float v = f->grid[c] / y->unit + (float)y->offset;
+
+			fits &= v >= 0 && v <= 255 && v == rintf(v);
+			y->value[c] = fits ? (uint8_t)v : 0;
+		}
+		if (fits)
+			return true;
+	}
+	return false;
+}
+
+/* Columns of a group, as many as there are if it is all of them; groups of a row; columns with padding. */
+static size_t group_of(const struct linear *l)
+{
+	return l->group > 0 ? (size_t)l->group : l->in;
+}
+
+static size_t groups_of(const struct linear *l)
+{
+	return ceil_div(l->in, group_of(l));
+}
+
+static size_t padded(const struct linear *l)
+{
+	return ceil_div(l->in, UNIT) * UNIT;
+}
+
+bool integer_fits(const struct product_row *row, const struct linear *l)
+{
+	struct integers codes, inputs;
+
+	(void)row;
+	return cpu_dot && !l->weight && !l->compute.kind && !l->group_index && linear_rounds(l) &&
+		(l->group <= 0 || l->group % UNIT == 0) && group_of(l) <= GROUP_MOST &&
+		integers_of(&codes, &l->storage) && integers_of(&inputs, &l->input.format) && inputs.offset;
+}
+
+/* Weights are panels of rows, [padded / STEP][PANEL][STEP] bytes; behind each are the terms of its groups. */
+
+struct terms { float scale[PANEL]; int32_t zero[PANEL]; };
+
+static size_t panel_size(const struct linear *l)
+{
+	return padded(l) * PANEL + groups_of(l) * sizeof(struct terms);
+}
+
+size_t integer_size(const struct linear *l, size_t n)
+{
+	return ceil_div(n, PANEL) * panel_size(l);
+}
+
+/* Row r of a panel, which is row o of the layer. */
+static void make_row(const struct linear *l, const struct integers *k, size_t o, size_t r,
+	uint8_t codes[][PANEL][STEP], struct terms terms[])
+{
+	uint8_t unpacked[LINEAR_COLUMNS];
+
+	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
+		const size_t end = i + least(LINEAR_COLUMNS, l->in - i);
+		const uint8_t *code = linear_codes(l, o, i, end - i, unpacked);
+
+		for (size_t j = i; j < end; j++)
+			codes[j / STEP][r][j % STEP] = k->value[*code++];
+	}
+	for (size_t g = 0; g < groups_of(l); g++) {
+		const size_t at = l->group == -1 ? 0 : o * l->groups + g;
+
+		terms[g].scale[r] = l->scale[at] * k->unit;
+		terms[g].zero[r] = (l->zero ? l->zero[at] : 0) + k->offset;
+	}
+}
+
+void integer_weight(const struct product *p, size_t n, void *w)
+{
+	const struct linear *l = p->l;
+	struct integers k;
+
+	integers_of(&k, &l->storage);
+	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
+	for (size_t o = 0; o < n; o += PANEL) {
+		char *panel = (char *)w + o / PANEL * panel_size(l);
+
+		memset(panel, 0, panel_size(l));
+		for (size_t r = 0; r < least(PANEL, n - o); r++)
+			make_row(l, &k, p->first + o + r, r, (uint8_t (*)[PANEL][STEP])panel,
+				(struct terms *)(panel + padded(l) * PANEL));
+	}
+}
+
+/* Inputs are rows of bytes; behind them are the scale of each, then its sums of q over the groups. */
+
+size_t integer_input_size(const struct linear *l, size_t m)
+{
+	return m * (padded(l) + (1 + groups_of(l)) * sizeof(float));
+}
+
+static float *scales(const struct linear *l, size_t m, const void *input)
+{
+	return (float *)((char *)(uintptr_t)input + m * padded(l));
+}
+
+static int32_t *sums(const struct linear *l, size_t m, const void *input)
+{
+	return (int32_t *)(scales(l, m, input) + m);
+}
+
+/* Integers of numbers that are float products of them and 1/inverse; false if one is not finite. */
+CLONES(static, bool, bytes_of, (size_t n, int8_t q[n], const float x[n], float inverse), (n, q, x, inverse))
+{
+	uint32_t not_finite = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const float v = x[i] * inverse;
+
+		not_finite |= (float_bits(x[i]) & 0x7f800000) == 0x7f800000;
+		q[i] = (int8_t)((int32_t)((fabsf(v) < 128 ? v : 0) + 128.5f) - 128);
+	}
+	return !not_finite;
+}
+
+CLONES(static, int32_t, sum_of, (size_t n, const int8_t q[n]), (n, q))
+{
+	int32_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += q[i];
+	return sum;
+}
+
+void integer_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+	const uint8_t *modality)
+{
+	const struct linear *l = p->l;
+	const size_t in = l->in, groups = groups_of(l), group = group_of(l);
+	struct integers k;
+
+	integers_of(&k, &l->input.format);
+	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static)
+	for (size_t t = 0; t < m; t++) {
+		const float scale = linear_input_scale(l, x[t], modality ? modality[t] : 0);
+		int8_t *q = (int8_t *)y + t * padded(l);
+		int32_t *sum = sums(l, m, y) + t * groups;
+		bool finite = true;
+
+		memset(q + in, 0, padded(l) - in);
+		for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
+			const size_t n = least(LINEAR_COLUMNS, in - i);
+			float rounded[LINEAR_COLUMNS];
+
+			format_round(&l->input.format, n, rounded, x[t] + i, scale, 0);
+			finite &= bytes_of(n, q + i, rounded, 1 / (scale * k.unit));
+		}
+		for (size_t g = 0; g < groups; g++)
+			sum[g] = sum_of(least(group, in - g * group), q + g * group);
+		scales(l, m, y)[t] = finite ? scale * k.unit : NAN;
+	}
+}
+
+bool integer_input_same(const struct product *a, const struct product *b)
+{
+	return a->l->in == b->l->in && group_of(a->l) == group_of(b->l);
+}
+
+#ifdef __x86_64__
+/* sum + Σ w x of each four bytes, w unsigned; gcc 12's intrinsic knows only half of the registers. */
+__attribute__((target(CPU_AVX512_TARGET ",avx512vnni"), always_inline))
+static inline __m512i dots(__m512i sum, __m512i w, __m512i x)
+{
+	__asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
+	return sum;
+}
+
+/* Rows t .. t + m - 1 of x with a panel, of which n rows are there. */
+__attribute__((target(CPU_AVX512_TARGET ",avx512vnni")))
+static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
+	const void *input, const char *panel, const float *bias, bool add)
+{
+	const __mmask16 mask[2] = { (__mmask16)((1u << least(n, 16)) - 1),
+		(__mmask16)((1u << (n - least(n, 16))) - 1) };
+	const size_t groups = groups_of(l), steps = padded(l) / STEP, group = group_of(l) / STEP;
+	const struct terms *terms = (const struct terms *)(panel + padded(l) * PANEL);
+	const float *scale = scales(l, all, input);
+	_Alignas(64) float part[ROWS][PANEL] = { { 0 } };
+	const uint32_t *x[ROWS];
+	const int32_t *sum[ROWS];
+
+	for (size_t i = 0; i < ROWS; i++) {
+		x[i] = (const uint32_t *)((const char *)input + (t + least(i, m - 1)) * padded(l));
+		sum[i] = sums(l, all, input) + (t + least(i, m - 1)) * groups;
+	}
+	for (size_t g = 0, s = 0; g < groups; g++) {
+		const size_t end = g + 1 < groups ? (g + 1) * group : steps;
+		__m512i dot[ROWS][2];
+
+		for (int i = 0; i < ROWS; i++)
+			dot[i][0] = dot[i][1] = _mm512_setzero_si512();
+		for (; s < end; s++) {
+			const __m512i w0 = _mm512_loadu_si512(panel + s * PANEL * STEP);
+			const __m512i w1 = _mm512_loadu_si512(panel + s * PANEL * STEP + 64);
+
+			for (int i = 0; i < ROWS; i++) {
+				const __m512i xi = _mm512_set1_epi32((int)x[i][s]);
+
+				dot[i][0] = dots(dot[i][0], w0, xi);
+				dot[i][1] = dots(dot[i][1], w1, xi);
+			}
+		}
+		for (int h = 0; h < 2; h++) {
+			const __m512i zero = _mm512_loadu_si512(terms[g].zero + 16 * h);
+			const __m512 s_og = _mm512_loadu_ps(terms[g].scale + 16 * h);
+
+			for (int i = 0; i < ROWS; i++) {	/* all: they stay in registers */
+				const __m512i v = _mm512_sub_epi32(dot[i][h],
+					_mm512_mullo_epi32(zero, _mm512_set1_epi32(sum[i][g])));
+
+				_mm512_store_ps(&part[i][16 * h], _mm512_fmadd_ps(_mm512_cvtepi32_ps(v), s_og,
+					_mm512_load_ps(&part[i][16 * h])));
+			}
+		}
+	}
+	for (int h = 0; h < 2; h++)
+		for (size_t i = 0; i < m; i++) {
+			const __m512 s_t = _mm512_set1_ps(scale[t + i]);
+			float *to = y + i * stride + 16 * h;
+			__m512 v = _mm512_mul_ps(_mm512_load_ps(&part[i][16 * h]), s_t);
+
+			if (bias)
+				v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask[h], bias + 16 * h));
+			if (add)
+				v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask[h], to));
+			_mm512_mask_storeu_ps(to, mask[h], v);
+		}
+}
+#else
+static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
+	const void *input, const char *panel, const float *bias, bool add)
+{
+	(void)l, (void)all, (void)t, (void)m, (void)n, (void)stride, (void)y, (void)input, (void)panel;
+	(void)bias, (void)add;
+}
+#endif
+
+void integer_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride, float y[m][stride],
+	const void *input, const float *bias, bool add)
+{
+	const struct linear *l = p->l;
+	const size_t size = panel_size(l);
+	const char *panel = (const char *)p->weight + (first - p->first) / PANEL * size;
+	const bool many = m * n * l->in > FEW_PRODUCTS;
+
+	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
+	for (size_t column = 0; column < n; column += TILE_N)
+		for (size_t row = 0; row < m; row += TILE_M)
+			for (size_t o = column; o < least(n, column + TILE_N); o += PANEL)
+				for (size_t t = row; t < least(m, row + TILE_M); t += ROWS)
+					piece(l, m, t, least(ROWS, m - t), least(PANEL, n - o), stride,
+						&y[t][o], input, panel + o / PANEL * size,
+						bias ? bias + o : NULL, add);
+}
