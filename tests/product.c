@@ -450,6 +450,7 @@ static void check_integers(const char *format, long group, const char *input, si
 	struct linear l = layer(format, ALL, WIDTH, group);
 	const size_t each = group > 0 ? (size_t)group : WIDTH;
 	float *x = xalloc(m * WIDTH, sizeof *x), *v = xalloc(m * WIDTH, sizeof *v), y[ALL], bias[ALL];
+	static float all[MANY][ALL];
 	int32_t q[WIDTH];
 	const void *made;
 	struct ready r;
@@ -467,7 +468,6 @@ static void check_integers(const char *format, long group, const char *input, si
 	for (size_t t = 0; t < m; t++) {
 		const float s = linear_input_scale(&l, x + t * WIDTH, 0);
 		const float unit = integers_of_row(&l.input.format, WIDTH, q, v + t * WIDTH, s);
-		float all[MANY][ALL];
 
 		product_run(&r.p, 0, ALL, m, ALL, all, made, bias, false);
 		for (size_t o = 0; o < ALL; o++) {
@@ -490,6 +490,12 @@ static void check_integers(const char *format, long group, const char *input, si
 		}
 		assert_memory_equal(y, all[t], sizeof y);
 	}
+	x[m * WIDTH - 1] = NAN;		/* shows in its own row only */
+	made = product_input(&r.p, m, r.workspace, (const float (*)[WIDTH])x, NULL);
+	product_run(&r.p, 0, ALL, m, ALL, all, made, NULL, false);
+	for (size_t t = 0; t < m; t++)
+		for (size_t o = 0; o < ALL; o++)
+			assert_true(isnan(all[t][o]) == (t == m - 1));
 	free(x), free(v), drop(&l), ready_free(&r);
 }
 
