@@ -64,5 +64,7 @@ int main(int argc, char *argv[])
 	q.files.order = option_given("order") ? image_open(order, "order") : NULL;
 	q.source = moments_of_files(&q.files);
 	run(&q, &c);
+	plan_free(&plan);
+	selection_free(&layers);
 	return 0;
 }

@@ -40,5 +40,6 @@ int main(int argc, char *argv[])
 			repack.unpack ? "that is packed" : "with codes", layers.n ?
 			" among those that --layers selects" : repack.unpack ? "" : "; dpq-run makes them");
 	filter_close(&f);
+	selection_free(&layers);
 	return 0;
 }

@@ -128,5 +128,6 @@ int main(int argc, char *argv[])
 	filter_close(&f);
 	free(sigma);
 	sweep_free(&s);
+	selection_free(&set.layers);
 	return 0;
 }

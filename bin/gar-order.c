@@ -46,5 +46,6 @@ int main(int argc, char *argv[])
 		die("%s: holds no layer%s", input_name(f.in),
 			layers.n ? selection_text(&layers) : " with a hessian");
 	filter_close(&f);
+	selection_free(&layers);
 	return 0;
 }

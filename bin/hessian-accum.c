@@ -115,5 +115,6 @@ int main(int argc, char *argv[])
 	for (size_t i = 0; i < c.operands; i++)
 		filter_close(&file[i]);
 	free(file);
+	selection_free(&set.layers);
 	return 0;
 }

@@ -73,5 +73,6 @@ int main(int argc, char *argv[])
 		image_close(compare.hessian);
 	compare_free(&compare);
 	filter_close(&f);
+	selection_free(&layers);
 	return 0;
 }

@@ -54,5 +54,6 @@ int main(int argc, char *argv[])
 	table_write(&survey.table, out);
 	table_free(&survey.table);
 	filter_close(&f);
+	selection_free(&layers);
 	return 0;
 }

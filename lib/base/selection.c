@@ -2,6 +2,7 @@
 /* selection.c -- see selection.h */
 #include "base/selection.h"
 #include <fnmatch.h>
+#include <stdlib.h>
 #include "base/error.h"
 
 void selection_add(struct selection *s, const char *text)
@@ -11,6 +12,12 @@ void selection_add(struct selection *s, const char *text)
 
 	s->pattern = xgrow(s->pattern, s->n + 1, sizeof *s->pattern);
 	s->pattern[s->n++] = (struct selection_pattern){ text, glob + (*glob == '/'), exclude };
+}
+
+void selection_free(struct selection *s)
+{
+	free(s->pattern);
+	*s = (struct selection){ 0 };
 }
 
 /* Whether a pattern of the kind matches; path NULL: whether there is one. */

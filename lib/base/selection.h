@@ -20,6 +20,7 @@ struct selection {
 
 /* text, borrowed: "GLOB" or "!GLOB". */
 void selection_add(struct selection *s, const char *text);
+void selection_free(struct selection *s);
 /* Whether some GLOB, or there is none, and no !GLOB matches the path. */
 bool selection_has(const struct selection *s, const char *path);
 /* Whether some GLOB matches the path. */

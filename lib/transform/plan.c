@@ -2,6 +2,7 @@
 /* plan.c -- see plan.h */
 #include "transform/plan.h"
 #include <fnmatch.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -18,6 +19,7 @@ struct plan_line {
 	size_t n;
 	struct setting {
 		const struct option_row *row;
+		char *word;		/* "option", and behind it */
 		const char *value;
 		bool used;		/* it changed the method of a layer */
 	} *setting;			/* [n] */
@@ -95,12 +97,14 @@ static void add_word(struct plan_line *l, char *word, const struct option_row *r
 		misuse("keep takes no option=value beside it");
 	if (!strcmp(word, "keep")) {
 		l->keep = true;
+		free(word);
 		return;
 	}
 	if (!value)
 		misuse("'%s' is neither option=value nor keep", word);
 	*value++ = '\0';
 	s.row = named(rows, word);
+	s.word = word;
 	s.value = value;
 	if (!s.row)
 		refuse(rows, all, word);
@@ -330,4 +334,21 @@ void plan_end(struct plan *p)
 			if (!p->line[i].setting[k].used)
 				warn("%s:%zu: without effect here: %s", p->name, p->line[i].number,
 					p->line[i].setting[k].row->name);
+}
+
+void plan_free(struct plan *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		free(p->line[i].text);
+		free((char *)(uintptr_t)p->line[i].glob);
+		for (size_t k = 0; k < p->line[i].n; k++)
+			free(p->line[i].setting[k].word);
+		free(p->line[i].setting);
+	}
+	for (size_t i = 0; i < p->methods; i++) {
+		free(p->method[i].match);
+		free(p->method[i].method);
+	}
+	free(p->line);
+	free(p->method);
 }

@@ -42,6 +42,7 @@ void plan_check(const struct plan *p, const char *name);
  * these are known to be all of them, otherwise under each line by itself. Before the history is asked for.
  */
 void plan_warn(struct plan *p, bool known);
+void plan_free(struct plan *p);
 /* All methods have been asked for: warns of settings that changed nothing. */
 void plan_end(struct plan *p);
 #endif
