@@ -126,12 +126,16 @@ size_t integer_input_size(const struct linear *l, size_t m)
 
 static float *scales(const struct linear *l, size_t m, const void *input)
 {
-	return (float *)((char *)(uintptr_t)input + m * padded(l));
+	void *y = (char *)(uintptr_t)input + m * padded(l);
+
+	return y;
 }
 
 static int32_t *sums(const struct linear *l, size_t m, const void *input)
 {
-	return (int32_t *)(scales(l, m, input) + m);
+	void *y = scales(l, m, input) + m;
+
+	return y;
 }
 
 /* Integers of numbers that are float products of them and 1/inverse; false if one is not finite. */
