@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "base/cpu.h"
+#include "amx.h"
 #include "base/thread.h"
 #include "num/bf16.h"
 #include "num/half.h"
@@ -38,7 +38,7 @@ static uint16_t *numbers(size_t n, float *wide[])
 
 static double bound(size_t k, double size)
 {
-	return 2 * (double)(k + 2) * 0x1p-24 * size + (double)k * 0x1p-126 * 5;
+	return 2 * (double)(k + 2) * 0x1p-24 * size + 2 * (double)k * 0x1p-126 * 5;
 }
 
 static void product(size_t m, size_t n, size_t k, bool add, bool with_bias)
@@ -179,6 +179,16 @@ static int by_pairs(void **unused)
 	return 0;
 }
 
+/* Hessians alone: products by tiles are those of tests/tile.c. */
+static void grams_by_tiles(void **unused)
+{
+	if (!amx_on())
+		skip();
+	grams(unused);
+	same_bits(unused);
+	cpu_tiles = false;
+}
+
 #define EACH(test) \
 	{ #test " by BLAS", test, by_blas, NULL, NULL }, \
 	{ #test " by fused products of floats", test, by_floats, NULL, NULL }, \
@@ -186,8 +196,10 @@ static int by_pairs(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { EACH(products), EACH(grams), EACH(same_bits) };
+	const struct CMUnitTest tests[] = { EACH(products), EACH(grams), EACH(same_bits),
+		cmocka_unit_test(grams_by_tiles) };
 
+	cpu_tiles = false;
 	wide = cpu;
 #ifdef __x86_64__
 	pairs = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");

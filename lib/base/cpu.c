@@ -6,14 +6,31 @@
 #include "base/error.h"
 #ifdef __x86_64__
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
-static const char *const names[] = { [CPU_PLAIN] = "plain", [CPU_AVX2] = "avx2", [CPU_AVX512] = "avx512" };
-enum { CPUS = sizeof names / sizeof *names };
+enum { TILES = CPU_AVX512 + 1 };
+static const char *const names[] = { [CPU_PLAIN] = "plain", [CPU_AVX2] = "avx2", [CPU_AVX512] = "avx512",
+	[TILES] = "amx" };
+enum { NAMES = sizeof names / sizeof *names };
 
 enum cpu cpu, cpu_widest;
-bool cpu_bf16, cpu_half, cpu_dot;
-static int wanted = -1;			/* CPUS: no such name */
+bool cpu_tiles, cpu_bf16, cpu_half, cpu_dot;
+static int widest, wanted = -1;		/* of names; NAMES: no such name */
+
+#ifdef __x86_64__
+/* Tiles are there once the kernel has been asked for their registers (Linux, Documentation/arch/x86/xstate). */
+static bool has_tiles(void)
+{
+	enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+	const unsigned bits = 1u << 22 | 1u << 24 | 1u << 25;	/* AMX-BF16, AMX-TILE, AMX-INT8 */
+	unsigned a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bits) == bits &&
+		!syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA);
+}
+#endif
 
 __attribute__((constructor))
 static void cpu_init(void)
@@ -30,12 +47,16 @@ static void cpu_init(void)
 	    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
 		cpu_widest = CPU_AVX512;
 #endif
-	cpu = cpu_widest;
+	widest = (int)cpu_widest;
+#ifdef __x86_64__
+	if (cpu_widest == CPU_AVX512 && has_tiles())
+		widest = TILES;
+#endif
 	if (name && *name)
-		for (wanted = 0; wanted < CPUS && strcmp(names[wanted], name); wanted++)
+		for (wanted = 0; wanted < NAMES && strcmp(names[wanted], name); wanted++)
 			;
-	if (wanted >= 0 && wanted <= (int)cpu_widest)
-		cpu = (enum cpu)wanted;
+	cpu = wanted >= 0 && wanted < (int)cpu_widest ? (enum cpu)wanted : cpu_widest;
+	cpu_tiles = widest == TILES && (wanted < 0 || wanted == TILES);
 #ifdef __x86_64__
 	/* Intel's does the two products of a pair in the time of four fused ones. */
 	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
@@ -47,8 +68,8 @@ static void cpu_init(void)
 
 void cpu_check(void)
 {
-	if (wanted == CPUS)
-		misuse("PTQ_CPU: '%s' is none of plain, avx2, avx512", getenv("PTQ_CPU"));
-	if (wanted > (int)cpu_widest)
-		misuse("PTQ_CPU: this processor has no %s, only %s", names[wanted], names[cpu_widest]);
+	if (wanted == NAMES)
+		misuse("PTQ_CPU: '%s' is none of plain, avx2, avx512, amx", getenv("PTQ_CPU"));
+	if (wanted > widest)
+		misuse("PTQ_CPU: this processor has no %s, only %s", names[wanted], names[widest]);
 }

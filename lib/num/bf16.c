@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "num/half.h"
 #include "num/linalg.h"
+#include "num/tile.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -30,20 +31,26 @@ static size_t halves(size_t k)
 	return ceil_div(k, 2);
 }
 
+/* Pairs of a packed row: a multiple of 16, as tiles take them. */
+static size_t packed_pairs(size_t k)
+{
+	return ceil_div(k, PANEL_N) * (PANEL_N / 2);
+}
+
 size_t bf16_packed(size_t n, size_t k)
 {
-	return ceil_div(n, PANEL_N) * PANEL_N * halves(k);
+	return ceil_div(n, PANEL_N) * PANEL_N * packed_pairs(k);
 }
 
 void bf16_pack(size_t n, size_t k, uint32_t packed[], const uint16_t w[n][k])
 {
 	#pragma omp parallel for num_threads(threads) if (n * k > FEW_PRODUCTS / 64) schedule(static)
 	for (size_t j = 0; j < n; j += PANEL_N) {
-		uint32_t (*y)[PANEL_N] = (uint32_t (*)[PANEL_N])(packed + j * halves(k));
+		uint32_t (*y)[PANEL_N] = (uint32_t (*)[PANEL_N])(packed + j * packed_pairs(k));
 
 		for (size_t i = 0; i < PANEL_N; i++)
-			for (size_t p = 0; p < halves(k); p++)
-				y[p][i] = j + i >= n ? 0 : w[j + i][2 * p] |
+			for (size_t p = 0; p < packed_pairs(k); p++)
+				y[p][i] = j + i >= n || 2 * p >= k ? 0 : w[j + i][2 * p] |
 					(2 * p + 1 < k ? (uint32_t)w[j + i][2 * p + 1] << 16 : 0);
 	}
 }
@@ -181,7 +188,7 @@ static void product_by_pieces(bool pairs, size_t m, size_t n, size_t k, size_t s
 		for (size_t i = 0; i < m; i++)
 			lanes_of_row(pairs, numbers, a[i], &x[i][first]);
 		for (size_t j = 0; j < n; j += PANEL_N) {
-			const uint32_t *panel = packed + j * halves(k) + first / 2 * PANEL_N;
+			const uint32_t *panel = packed + j * packed_pairs(k) + first / 2 * PANEL_N;
 			const uint32_t (*b)[PANEL_N] = (const uint32_t (*)[PANEL_N])panel;
 
 			if (!pairs) {
@@ -208,7 +215,7 @@ static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y
 			widen_row(steps, a.lane[i], &x[i][first]);
 		for (size_t j = 0; j < n; j += PANEL_N)
 			widen_pairs(halves(steps), TILE_N, (uint32_t (*)[TILE_N])&b.lane[0][j],
-				(const uint32_t (*)[PANEL_N])(packed + j * halves(k) + first / 2 * PANEL_N));
+				(const uint32_t (*)[PANEL_N])(packed + j * packed_pairs(k) + first / 2 * PANEL_N));
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)steps, 1,
 			a.number[0], STEPS, b.number[0], TILE_N, add || first ? 1 : 0, y[0], (int)stride);
 	}
@@ -235,7 +242,7 @@ void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float
 	for (size_t j = 0; j < n; j += TILE_N)
 		for (size_t i = 0; i < m; i += TILE_M)
 			product_tile(pairs, least(TILE_M, m - i), least(TILE_N, n - j), k, stride,
-				(float (*)[stride])&y[i][j], &x[i], packed + j * halves(k),
+				(float (*)[stride])&y[i][j], &x[i], packed + j * packed_pairs(k),
 				bias ? bias + j : NULL, add);
 }
 
@@ -283,6 +290,11 @@ static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GR
 void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n])
 {
 	const bool many = blocks * m * n * n > FEW_PRODUCTS;
+
+	if (cpu_tiles) {
+		tile_gram(blocks, m, n, h, x);
+		return;
+	}
 
 	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
 	for (size_t i = 0; i < n; i += TILE_GRAM)

@@ -3,10 +3,11 @@
  * bf16.h -- products of bfloat16 matrices, their sums in float
  *
  * A product of two bf16 numbers is exact in float; only the sums round. They are made by the processor's
- * dot product of pairs (AVX512_BF16), by AVX-512 on widened numbers, or by BLAS on them. These differ in
- * the order of a sum, and the dot product takes what is below 2^-126 for zero:
+ * dot product of pairs (AVX512_BF16), by AVX-512 on widened numbers, or by BLAS on them; tiles (AMX) have a
+ * file of their own (num/tile.h). These differ in the order of a sum, and pairs and tiles take what is below
+ * 2^-126 for zero:
  *
- *	|y - x wᵀ| ≤ 2 (k + 2) 2^-24 Σ |x| |w| + k 2^-126 (1 + max |x| + max |w|)
+ *	|y - x wᵀ| ≤ 2 (k + 2) 2^-24 Σ |x| |w| + 2 k 2^-126 (1 + max |x| + max |w|)
  *
  * Tiles are constants, threads take tiles: results do not depend on the number
  * of threads. Matrices are row-major, of bf16 bits (num/half.h); no size is 0.
@@ -19,7 +20,8 @@
 
 /*
  * The right side of a product is packed once and then used for many rows of x:
- * pairs of neighbours in k, 32 rows of w side by side, zeros at the ends.
+ * pairs of neighbours in k, 32 rows of w side by side, zeros at the ends and to multiples of 16 pairs: a
+ * right side of num/tile.h.
  */
 size_t bf16_packed(size_t n, size_t k);			/* pairs */
 /* packed: [bf16_packed(n, k)], quicker where it is aligned to 64 bytes. */
@@ -34,7 +36,7 @@ void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float
 
 /*
  * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of rows: the product of a block in float, the sum over
- * blocks in double and in their order. By pairs where they are the quicker (base/cpu.h).
+ * blocks in double and in their order. By tiles or pairs where they are the quicker (base/cpu.h).
  */
 void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n]);
 #endif

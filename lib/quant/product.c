@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "num/bf16.h"
 #include "num/linalg.h"
+#include "num/tile.h"
 #include "quant/product_integer.h"
 #include "quant/product_packed.h"
 
@@ -52,6 +53,12 @@ static void int16_input(const struct product *p, size_t m, void *y, const float 
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static, ROWS)
 	for (size_t t = 0; t < m; t++)
 		product_narrow(in, (float *)y + t * in, x[t]);
+}
+
+static bool has_tiles(const struct product_row *row, const struct linear *l)
+{
+	(void)row, (void)l;
+	return cpu_tiles;
 }
 
 static bool has_pairs(const struct product_row *row, const struct linear *l)
@@ -118,12 +125,46 @@ static void bf16_run(const struct product *p, size_t first, size_t n, size_t m, 
 	bf16_product(p->row->fits == has_pairs, m, n, p->l->in, stride, y, input, w, bias, add);
 }
 
+/* Inputs as a left side of tiles, bf16 from columns that are multiples of LINEAR_COLUMNS on. */
+static size_t tiles_input_size(const struct linear *l, size_t m)
+{
+	return tile_left_size(m, l->in * sizeof(uint16_t));
+}
+
+static void tiles_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+	const uint8_t *modality)
+{
+	const size_t in = p->l->in;
+
+	(void)modality;
+	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static, ROWS)
+	for (size_t t = 0; t < ceil_div(m, TILE_PANEL) * TILE_PANEL; t++)
+		for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
+			const size_t n = least(LINEAR_COLUMNS, in - i);
+			uint16_t narrow[LINEAR_COLUMNS] = { 0 };
+
+			if (t < m)
+				half_narrow(n, narrow, x[t] + i, HALF_BF16);
+			tile_place(in * sizeof *narrow, y, t, i * sizeof *narrow, n * sizeof *narrow, narrow);
+		}
+}
+
+static void tiles_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
+	float y[m][stride], const void *input, const float *bias, bool add)
+{
+	const uint32_t *w = (const uint32_t *)p->weight + bf16_packed(first - p->first, p->l->in);
+	const struct tile_product t = { .kind = TILE_BF16, .left = input, .right = w,
+		.columns = tile_columns(p->l->in * sizeof(uint16_t)) };
+
+	tile_product(&t, m, n, stride, y, bias, add);
+}
+
 #define TYPE(name) (1u << COMPUTE_##name)
 #define FLOATS \
 	.floats = true, .weight_size = float_size, .weight_make = float_weight, .run = float_run
 #define BF16 \
-	.types = TYPE(BF16), .weight_size = bf16_size, .weight_make = bf16_weight, \
-	.input_size = bf16_input_size, .input_make = bf16_input, .run = bf16_run
+	.types = TYPE(BF16), .weight_size = bf16_size, .weight_make = bf16_weight
+#define HALVES .input_size = bf16_input_size, .input_make = bf16_input, .run = bf16_run
 #define PACKED(kind) \
 	.types = TYPE(F32) | TYPE(INT16), .most = PRODUCT_FEW, .fits = packed_fits, \
 	.way = kind, .weight_size = packed_size, .weight_make = packed_weight, \
@@ -147,8 +188,10 @@ const struct product_row product_rows[] = {
 		.weight_size = integer_size, .weight_make = integer_weight, .rounds = true,
 		.input_size = integer_input_size, .input_make = integer_input,
 		.input_same = integer_input_same, .run = integer_run, .error = { 1. / 16, 8 } },
-	{ "bf16-pairs", .cpu = CPU_AVX512, BF16, .fits = has_pairs, .error = { 2, 4, .tiny = 0x1p-126 } },
-	{ "bf16-widened", BF16, .error = { 2, 4 } },
+	{ "bf16-tiles", BF16, .least = PRODUCT_FEW + 1, .fits = has_tiles, .input_size = tiles_input_size,
+		.input_make = tiles_input, .run = tiles_run, .error = { 2, 4, .tiny = 0x1p-125 } },
+	{ "bf16-pairs", .cpu = CPU_AVX512, BF16, HALVES, .fits = has_pairs, .error = { 2, 4, .tiny = 0x1p-126 } },
+	{ "bf16-widened", BF16, HALVES, .error = { 2, 4 } },
 	{ "int16", TYPE(INT16), FLOATS, .input_size = float_size, .input_make = int16_input,
 		.error = { 1, 3 } },
 	{ "f32", TYPE(F32), FLOATS, .error = { 1, 3 } },
@@ -158,7 +201,7 @@ const struct product_row product_rows[] = {
 bool product_fits(const struct product_row *row, const struct linear *l, enum compute_type type, size_t rows)
 {
 	return row->types >> type & 1 && cpu >= row->cpu && (!row->most || (rows && rows <= row->most)) &&
-		(!row->fits || row->fits(row, l));
+		(!rows || rows >= row->least) && (!row->fits || row->fits(row, l));
 }
 
 struct product product_choose(const struct linear *l, enum compute_type type, size_t rows)

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tile.c -- see tile.h
+ *
+ * A thread takes a block of the result in squares of 32 × 32, four tiles: two of the left and two of the
+ * right side are loaded for four products. Columns are taken in slices, so that those of a left panel stay
+ * in the first cache, and the block's of both sides and its sums in the second.
+ */
+#include "num/tile.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "num/linalg.h"
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+#include "num/clones.h"
+
+/* Constants, not options: results depend on SLICE. */
+enum { PANEL = TILE_PANEL, SLICE = 1024, BLOCK_M = 256, BLOCK_N = 512 };
+/* Products below which starting threads costs more than it saves. */
+enum { FEW_PRODUCTS = 1 << 22 };
+
+union square { float number[PANEL][PANEL]; int32_t integer[PANEL][PANEL]; };
+
+#ifdef __x86_64__
+#define TILES __attribute__((target("amx-tile,amx-int8,amx-bf16")))
+
+/*
+ * Shapes of the tiles: 0 to 3 are sums, 4 and 5 of the left side, 6 and 7 of the right one, for so many
+ * bytes of columns at once. Not on the stack: gcc does not know that loading them reads 64 bytes.
+ */
+struct shapes { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; };
+#define SHAPES(depth) { .palette = 1, .bytes = { 64, 64, 64, 64, depth, depth, 64, 64 }, \
+	.rows = { 16, 16, 16, 16, 16, 16, (depth) / 4, (depth) / 4 } }
+static const struct shapes shapes[] = { SHAPES(16), SHAPES(32), SHAPES(64) };
+
+TILES static void start(size_t depth)
+{
+	_tile_loadconfig(&shapes[depth / 32]);
+}
+
+TILES static void stop(void)
+{
+	_tile_release();
+}
+
+#define ADD_COLUMNS(name, MULTIPLY) \
+TILES static void name(size_t depth, size_t first, size_t end, const char *left, const char *right) \
+{ \
+	for (size_t c = first; c < end; c += depth) { \
+		const char *a = left + c / TILE_BYTES * TILE_BYTES * PANEL + c % TILE_BYTES; \
+		const char *b = right + c * PANEL; \
+\
+		_tile_loadd(4, a, 64); \
+		_tile_loadd(6, b, 128); \
+		MULTIPLY(0, 4, 6); \
+		_tile_loadd(7, b + 64, 128); \
+		MULTIPLY(1, 4, 7); \
+		_tile_loadd(5, a + 16 * 64, 64); \
+		MULTIPLY(2, 5, 6); \
+		MULTIPLY(3, 5, 7); \
+	} \
+}
+ADD_COLUMNS(add_bf16, _tile_dpbf16ps)
+ADD_COLUMNS(add_signed, _tile_dpbssd)
+ADD_COLUMNS(add_unsigned, _tile_dpbsud)
+
+/*
+ * to = from + the product of columns [first, end) of two panels; from NULL: of zeros. Rows of both start
+ * every so many bytes, and may be the same one.
+ */
+TILES static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, const char *left,
+	const char *right, const float *from, size_t from_stride, float *to, size_t to_stride)
+{
+	static void (*const add[])(size_t, size_t, size_t, const char *, const char *) = {
+		[TILE_BF16] = add_bf16, [TILE_SIGNED] = add_signed, [TILE_UNSIGNED] = add_unsigned,
+	};
+
+	__asm__ volatile("" ::: "memory");	/* what is loaded has been written */
+	if (from) {
+		_tile_loadd(0, from, from_stride);
+		_tile_loadd(1, from + 16, from_stride);
+		_tile_loadd(2, from + from_stride / sizeof *from * 16, from_stride);
+		_tile_loadd(3, from + from_stride / sizeof *from * 16 + 16, from_stride);
+	} else {
+		_tile_zero(0);
+		_tile_zero(1);
+		_tile_zero(2);
+		_tile_zero(3);
+	}
+	add[kind](depth, first, end, left, right);
+	_tile_stored(0, to, to_stride);
+	_tile_stored(1, to + 16, to_stride);
+	_tile_stored(2, to + to_stride / sizeof *to * 16, to_stride);
+	_tile_stored(3, to + to_stride / sizeof *to * 16 + 16, to_stride);
+}
+#else
+static void start(size_t depth)
+{
+	(void)depth;
+}
+
+static void stop(void)
+{
+}
+
+static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, const char *left,
+	const char *right, const float *from, size_t from_stride, float *to, size_t to_stride)
+{
+	(void)kind, (void)depth, (void)first, (void)end, (void)left, (void)right, (void)from;
+	(void)from_stride, (void)to, (void)to_stride;
+}
+#endif
+
+/* total = or += the sums of a group under its scales; sum: of the m rows of the left side, or NULL. */
+CLONES(static, void, scale_integers, (size_t m, float total[restrict PANEL][PANEL],
+	const int32_t x[restrict PANEL][PANEL], const struct tile_terms *restrict t, size_t groups,
+	const int32_t *restrict sum, bool add), (m, total, x, t, groups, sum, add))
+{
+	for (size_t i = 0; i < m; i++) {
+		const uint32_t s = sum ? (uint32_t)sum[i * groups] : 0;
+
+		/* Without a sign: the difference fits, its terms need not. */
+		for (size_t j = 0; j < PANEL; j++) {
+			const uint32_t v = (uint32_t)x[i][j] - (uint32_t)t->zero[j] * s;
+
+			total[i][j] = fmaf((float)(int32_t)v, t->scale[j], add ? total[i][j] : 0);
+		}
+	}
+}
+
+CLONES(static, void, scale_numbers, (size_t m, float total[restrict PANEL][PANEL],
+	const float x[restrict PANEL][PANEL], const struct tile_terms *restrict t, bool add),
+	(m, total, x, t, add))
+{
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < PANEL; j++)
+			total[i][j] = fmaf(x[i][j], t->scale[j], add ? total[i][j] : 0);
+}
+
+/* y = or += total · scale + bias; scale and bias may be NULL. */
+CLONES(static, void, finish, (size_t m, size_t n, size_t stride, float *restrict y,
+	const float total[restrict PANEL][PANEL], const float *restrict scale, const float *restrict bias,
+	bool add), (m, n, stride, y, total, scale, bias, add))
+{
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++) {
+			float v = total[i][j] * (scale ? scale[i] : 1);
+
+			v = bias ? v + bias[j] : v;
+			y[i * stride + j] = add ? v + y[i * stride + j] : v;
+		}
+}
+
+/* Bytes of a right panel. */
+static size_t panel_size(const struct tile_product *p)
+{
+	return p->columns * PANEL + (p->group ? p->groups * sizeof(struct tile_terms) : 0);
+}
+
+size_t tile_right_size(const struct tile_product *p, size_t n)
+{
+	return ceil_div(n, PANEL) * panel_size(p);
+}
+
+/* Bytes of columns multiplied at once: of groups the largest power of two that divides them. */
+static size_t depth_of(const struct tile_product *p)
+{
+	return p->groups > 1 ? least(TILE_BYTES, p->group & -p->group) : TILE_BYTES;
+}
+
+/* A block of a product. */
+struct block {
+	const struct tile_product *p;
+	size_t i, m, j, n;		/* its rows and columns */
+	size_t stride;
+	float *y;			/* its first number */
+	const float *bias;
+	bool add, upper;		/* upper: what is all below the diagonal is left out */
+};
+
+/* Columns [first, end), group g of the square from row i, column j of the block; sums: of slices so far. */
+static void slice(const struct block *b, size_t i, size_t j, size_t first, size_t end, size_t g,
+	union square *sums)
+{
+	const struct tile_product *p = b->p;
+	const char *left = (const char *)p->left + (b->i + i) * p->columns;
+	const char *right = (const char *)p->right + (b->j + j) / PANEL * panel_size(p);
+	const struct tile_terms *terms = (const struct tile_terms *)(right + p->columns * PANEL) + g;
+	const size_t m = least(PANEL, b->m - i), n = least(PANEL, b->n - j);
+	const bool begins = !first, ends = end == p->columns, many = p->groups > 1;
+	const bool direct = !p->group && m == PANEL && n == PANEL && !(b->add && b->bias);
+	const float *bias = b->bias ? b->bias + j : NULL, *from = sums->number[0];
+	float *y = b->y + i * b->stride + j, *to = sums->number[0];
+	size_t from_stride = sizeof sums->number[0], to_stride = from_stride;
+	_Alignas(64) union square own;
+
+	if (direct && ends)
+		to = y, to_stride = b->stride * sizeof *y;
+	if (direct && begins)
+		from = b->add ? y : bias, from_stride = b->add ? b->stride * sizeof *y : 0;
+	else if (begins || many)
+		from = NULL;
+	if (many)
+		to = own.number[0];
+	square(p->kind, depth_of(p), first, end, left, right, from, from_stride, to, to_stride);
+	if (p->group && (ends || many)) {
+		union square *x = many ? &own : sums, *total = many ? sums : &own;
+
+		if (p->kind == TILE_BF16)
+			scale_numbers(m, total->number, x->number, terms, many && !begins);
+		else
+			scale_integers(m, total->number, x->integer, terms, p->groups,
+				p->sum ? p->sum + (b->i + i) * p->groups + g : NULL, many && !begins);
+	}
+	if (ends && !direct)
+		finish(m, n, b->stride, y, p->group && !many ? own.number : sums->number,
+			p->group ? p->scale + b->i + i : NULL, bias, b->add);
+}
+
+static void run_block(const struct block *b)
+{
+	const struct tile_product *p = b->p;
+	_Alignas(64) union square sums[BLOCK_M / PANEL][BLOCK_N / PANEL];
+
+	for (size_t first = 0, end, g = 0; first < p->columns; first = end, g += p->groups > 1) {
+		end = least(p->columns, first + (p->groups > 1 ? p->group : SLICE));
+		if (p->groups > 1 && g + 1 == p->groups)
+			end = p->columns;
+		for (size_t i = 0; i < b->m; i += PANEL)
+			for (size_t j = 0; j < b->n; j += PANEL)
+				if (!b->upper || b->i + i < b->j + j + PANEL)
+					slice(b, i, j, first, end, g, &sums[i / PANEL][j / PANEL]);
+	}
+}
+
+void tile_product(const struct tile_product *p, size_t m, size_t n, size_t stride, float y[m][stride],
+	const float *bias, bool add)
+{
+	const bool many = m * n * p->columns > FEW_PRODUCTS;
+
+	#pragma omp parallel num_threads(threads) if (many)
+	{
+		start(depth_of(p));
+		#pragma omp for schedule(dynamic) collapse(2)
+		for (size_t j = 0; j < n; j += BLOCK_N)
+			for (size_t i = 0; i < m; i += BLOCK_M) {
+				struct block b = { p, i, least(BLOCK_M, m - i), j, least(BLOCK_N, n - j),
+					stride, &y[i][j], bias ? bias + j : NULL, add, false };
+
+				run_block(&b);
+			}
+		stop();
+	}
+}
+
+size_t tile_columns(size_t bytes)
+{
+	return ceil_div(bytes, TILE_BYTES) * TILE_BYTES;
+}
+
+size_t tile_left_size(size_t m, size_t bytes)
+{
+	return ceil_div(m, PANEL) * PANEL * tile_columns(bytes);
+}
+
+void tile_place(size_t bytes, void *left, size_t row, size_t first, size_t n, const void *x)
+{
+	char *panel = (char *)left + row / PANEL * PANEL * tile_columns(bytes);
+
+	for (size_t c = 0; c < n; c += TILE_BYTES) {
+		char *y = panel + (first + c) * PANEL + row % PANEL * TILE_BYTES;
+
+		memcpy(y, (const char *)x + c, least(TILE_BYTES, n - c));
+		memset(y + least(TILE_BYTES, n - c), 0, TILE_BYTES - least(TILE_BYTES, n - c));
+	}
+}
+
+/* Rows of x as columns: 32 of them, of which m are there, and 32 numbers of each, of which n are. */
+CLONES(static, void, turn, (size_t m, size_t n, size_t stride, uint32_t left[restrict PANEL][PANEL / 2],
+	uint32_t right[restrict PANEL / 2][PANEL], const uint16_t *restrict x), (m, n, stride, left, right, x))
+{
+	for (size_t r = 0; r < PANEL; r += 2) {
+		uint32_t pair[PANEL] = { 0 };
+
+		for (size_t c = 0; r < m && c < n; c++)
+			pair[c] = x[r * stride + c];
+		for (size_t c = 0; r + 1 < m && c < n; c++)
+			pair[c] |= (uint32_t)x[(r + 1) * stride + c] << 16;
+		for (size_t c = 0; c < PANEL; c++)
+			right[r / 2][c] = pair[c];
+	}
+	for (size_t c = 0; c < PANEL; c++)
+		for (size_t r = 0; r < PANEL / 2; r++)
+			left[c][r] = right[r][c];
+}
+
+/* The numbers on and above the diagonal of one block. */
+static void gram_block(const struct tile_product *p, size_t n, size_t i, size_t j, double h[n][n])
+{
+	_Alignas(64) float y[BLOCK_M][BLOCK_N];
+	const struct block b = { p, i, least(BLOCK_M, n - i), j, least(BLOCK_N, n - j), BLOCK_N, y[0], NULL,
+		false, true };
+
+	run_block(&b);
+	for (size_t r = 0; r < b.m; r++) {
+		const size_t skip = i + r > j ? i + r - j : 0;
+
+		if (skip < b.n)
+			linalg_sum(b.n - skip, &h[i + r][j + skip], &y[r][skip]);
+	}
+}
+
+void tile_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n])
+{
+	const size_t steps = ceil_div(m, PANEL), panels = ceil_div(n, PANEL);
+	const bool many = blocks * m * n * n > FEW_PRODUCTS;
+	uint32_t (*left)[PANEL][PANEL / 2] = xalloc(panels * steps, sizeof *left);
+	uint32_t (*right)[PANEL / 2][PANEL] = xalloc(panels * steps, sizeof *right);
+	const struct tile_product p = { .kind = TILE_BF16, .columns = steps * TILE_BYTES, .left = left,
+		.right = right };
+
+	for (size_t s = 0; s < blocks; s++) {
+		#pragma omp parallel for num_threads(threads) if (many) schedule(static)
+		for (size_t k = 0; k < steps; k++)
+			for (size_t c = 0; c < panels; c++)
+				turn(least(PANEL, m - k * PANEL), least(PANEL, n - c * PANEL), n,
+					left[c * steps + k], right[c * steps + k], &x[s][k * PANEL][c * PANEL]);
+		#pragma omp parallel num_threads(threads) if (many)
+		{
+			start(TILE_BYTES);
+			#pragma omp for schedule(dynamic) collapse(2)
+			for (size_t i = 0; i < n; i += BLOCK_M)
+				for (size_t j = 0; j < n; j += BLOCK_N)
+					if (i < j + BLOCK_N)
+						gram_block(&p, n, i, j, h);
+			stop();
+		}
+	}
+	free(left);
+	free(right);
+}
