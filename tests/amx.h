@@ -17,10 +17,11 @@
 #include <ucontext.h>
 #include "base/cpu.h"
 
+#define AMX_INLINE static inline __attribute__((always_inline))
 enum { AMX_SIDE = 16, AMX_BYTES = 64 };
 struct amx_tile { uint8_t row[AMX_SIDE][AMX_BYTES]; };
 
-static inline float amx_float(uint32_t bits)
+AMX_INLINE float amx_float(uint32_t bits)
 {
 	float f;
 
@@ -29,7 +30,7 @@ static inline float amx_float(uint32_t bits)
 }
 
 /* Subnormal numbers count as zero; the sign stays. */
-static inline float amx_normal(float x)
+AMX_INLINE float amx_normal(float x)
 {
 	return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 }
@@ -38,7 +39,7 @@ static inline float amx_normal(float x)
  * a b + c, of normal numbers, rounded to 24 bits with unbounded exponent, and zero where that is subnormal:
  * a result near there is computed 2^100 times as large, where rounding is the same and nothing is subnormal.
  */
-static inline float amx_fused(float a, float b, float c)
+AMX_INLINE float amx_fused(float a, float b, float c)
 {
 	float y = fmaf(a, b, c);
 
@@ -52,13 +53,13 @@ static inline float amx_fused(float a, float b, float c)
 	return y;
 }
 
-/* One number of y += a b of bf16: pairs of the left tile's row and the right tile's column. */
-static inline float amx_dot_bf16(float y, size_t pairs, const uint32_t *a, const uint32_t *b, size_t b_step)
+/* One number of y += a b of bf16, pairs of the left tile's row and the right tile's column. */
+AMX_INLINE float amx_dot_bf16(float y, size_t pairs, const uint32_t *a, const uint32_t *b)
 {
 	float even = 0, odd = 0;
 
 	for (size_t p = 0; p < pairs; p++) {
-		const uint32_t x = a[p], w = b[p * b_step];
+		const uint32_t x = a[p], w = b[p];
 
 		even = amx_fused(amx_normal(amx_float(x << 16)), amx_normal(amx_float(w << 16)), even);
 		odd = amx_fused(amx_normal(amx_float(x & 0xffff0000)), amx_normal(amx_float(w & 0xffff0000)),
@@ -68,16 +69,12 @@ static inline float amx_dot_bf16(float y, size_t pairs, const uint32_t *a, const
 }
 
 /* One number of y += a b of bytes, b unsigned or signed like a. */
-static inline int32_t amx_dot_bytes(int32_t y, size_t n, const int8_t *a, const uint8_t *b, size_t b_step,
-	bool is_unsigned)
+AMX_INLINE int32_t amx_dot_bytes(int32_t y, size_t n, const int8_t *a, const uint8_t *b, bool is_unsigned)
 {
 	uint32_t sum = (uint32_t)y;
 
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t w = b[i / 4 * b_step + i % 4];
-
-		sum += (uint32_t)(a[i] * (is_unsigned ? w : (int8_t)w));
-	}
+	for (size_t i = 0; i < n; i++)
+		sum += (uint32_t)(a[i] * (is_unsigned ? b[i] : (int8_t)b[i]));
 	return (int32_t)sum;
 }
 
@@ -94,25 +91,30 @@ static inline size_t amx_rows(unsigned t)
 	return amx.shape[48 + t];
 }
 
-/* Of tiles of bf16 (pairs) or of bytes; to[m][n], a[m][k], b[k / 4][n]. */
-static inline void amx_multiply(unsigned to, unsigned a, unsigned b, bool bf16, bool is_unsigned)
+/* Of tiles of bf16 or of bytes: to[m][n], a[m][k], b[k / 4][n]. Cloned, for fused products in a register. */
+__attribute__((target_clones("default", "arch=haswell"), unused))
+static void amx_multiply(unsigned to, unsigned a, unsigned b, bool bf16, bool is_unsigned)
 {
-	const size_t k = amx_bytes(a);
+	const size_t k = amx_bytes(a), n = amx_bytes(to) / 4;
+	uint32_t w[AMX_SIDE][AMX_SIDE];		/* a row for each column of b */
 
+	for (size_t j = 0; j < n; j++)
+		for (size_t p = 0; p < k / 4; p++)
+			memcpy(&w[j][p], &amx.tile[b].row[p][4 * j], 4);
 	for (size_t i = 0; i < amx_rows(to); i++)
-		for (size_t j = 0; j < amx_bytes(to) / 4; j++) {
+		for (size_t j = 0; j < n; j++) {
 			uint8_t *y = &amx.tile[to].row[i][4 * j];
-			uint32_t x[AMX_SIDE], w[AMX_SIDE], sum;
-			float number;
+			union { uint32_t u; int32_t i; float f; } sum;
+			uint32_t x[AMX_SIDE];
 
 			memcpy(x, amx.tile[a].row[i], sizeof x);
-			for (size_t p = 0; p < k / 4; p++)
-				memcpy(&w[p], &amx.tile[b].row[p][4 * j], 4);
-			memcpy(&sum, y, 4), memcpy(&number, y, 4);
-			number = bf16 ? amx_dot_bf16(number, k / 4, x, w, 1) : 0;
-			sum = bf16 ? 0 : (uint32_t)amx_dot_bytes((int32_t)sum, k, (const int8_t *)x,
-				(const uint8_t *)w, 4, is_unsigned);
-			memcpy(y, bf16 ? (const void *)&number : &sum, 4);
+			memcpy(&sum, y, 4);
+			if (bf16)
+				sum.f = amx_dot_bf16(sum.f, k / 4, x, w[j]);
+			else
+				sum.i = amx_dot_bytes(sum.i, k, (const int8_t *)x, (const uint8_t *)w[j],
+					is_unsigned);
+			memcpy(y, &sum, 4);
 		}
 }
 

@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "amx.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
 #include "quant/pack.h"
@@ -74,11 +76,12 @@ static void drop(struct linear *l)
 
 /* What the processor has. */
 static enum cpu native;
-static bool native_pairs, native_half, native_dot;
+static bool native_tiles, native_pairs, native_half, native_dot;
 
 static void native_again(void)
 {
 	cpu = native, cpu_bf16 = native_pairs, cpu_half = native_half, cpu_dot = native_dot;
+	cpu_tiles = false;
 }
 
 /* In double, of row t and output o: Σ ŵx̂, Σ |ŵ||x̂|, Σ max|x̂|Σ|ŵ| of 128 columns each; max|x̂|, max|ŵ|. */
@@ -298,12 +301,20 @@ static const struct { const char *grid, *avx2[2], *avx512[4]; } choices[] = {
 	{ "quantiles", { "plain", "table-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
 };
 
-/* integers: inputs are. */
-static char *expected(const struct kind *k, enum compute_type type, size_t m, bool integers)
+/* rounded, integers: inputs are. */
+static char *expected(const struct kind *k, enum compute_type type, size_t m, bool rounded, bool integers)
 {
 	const bool words = k->grid && m && m <= 16;
 	size_t c = 0;
 
+	/* By bytes or by bf16, from 17 rows on. */
+	const bool tiles = cpu_tiles && (!m || m > 16);
+
+	if (type == COMPUTE_BF16 && tiles)
+		return xformat("bf16-tiles");
+	if (type == COMPUTE_F32 && tiles && rounded && k->storage && !k->index &&
+	    !(k->grid && !strcmp(k->grid, "quantiles")))
+		return xformat("exact-tiles");
 	if (type == COMPUTE_BF16)
 		return xformat("%s", cpu == CPU_AVX512 && cpu_bf16 ? "bf16-pairs" : "bf16-widened");
 	if (!words && type == COMPUTE_F32 && integers && k->integers && cpu == CPU_AVX512 && cpu_dot)
@@ -361,9 +372,12 @@ static struct linear layer_of(const struct kind *k)
 static void check_all(const struct linear *l, enum compute_type type, size_t m, const float *x,
 	const uint8_t *modality, unsigned done[CPU_AVX512 + 1])
 {
+	/* Tiles in plain C are slow: two panels, one of them cut, are enough. */
+	const size_t rows = cpu_tiles ? least(m, 48) : m;
+
 	for (unsigned r = 0; product_rows[r].name; r++)
 		if (product_fits(&product_rows[r], l, type, m) && !(done[cpu] >> r & 1)) {
-			check(&product_rows[r], l, type, m, x, modality, m % 2);
+			check(&product_rows[r], l, type, rows, x, modality, m % 2);
 			done[cpu] |= 1u << r;
 		}
 }
@@ -372,10 +386,13 @@ static void check_all(const struct linear *l, enum compute_type type, size_t m, 
 static bool next_processor(int *flags)
 {
 	do {
-		*flags = (*flags + 1) % 8;
+		*flags = (*flags + 1) % 16;
 		cpu += !*flags;
 		cpu_bf16 = *flags & 1, cpu_half = *flags & 2, cpu_dot = *flags & 4;
-	} while (cpu_bf16 > native_pairs || cpu_half > native_half || cpu_dot > native_dot);
+		cpu_tiles = *flags & 8;
+		/* Vectors make no difference to tiles. */
+	} while (cpu_tiles > (native_tiles && cpu == native) || cpu_bf16 > native_pairs ||
+		cpu_half > native_half || cpu_dot > native_dot);
 	return cpu <= native;
 }
 
@@ -383,15 +400,16 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 	const uint8_t *modality)
 {
 	static const size_t counts[] = { 1, 16, 17, MANY };
-	const bool integers = l->input.mode != INPUT_AS_IS && strcmp(l->input.format.name, "e4m3fn");
+	const bool rounded = l->input.mode != INPUT_AS_IS;
+	const bool integers = rounded && strcmp(l->input.format.name, "e4m3fn");
 	unsigned done[4][CPU_AVX512 + 1] = { { 0 } };
 	int flags = 0;
 
 	multiply(l, type, MANY, x, modality);
-	cpu = CPU_PLAIN, cpu_bf16 = cpu_half = cpu_dot = false;
+	cpu = CPU_PLAIN, cpu_tiles = cpu_bf16 = cpu_half = cpu_dot = false;
 	do
 		for (size_t c = 0; c < 4; c++) {
-			char *name = expected(k, type, counts[c], integers);
+			char *name = expected(k, type, counts[c], rounded, integers);
 			struct product p = product_choose(l, type, counts[c]);
 
 			if (strcmp(p.row->name, name))
@@ -414,6 +432,7 @@ static void choice(void **unused)
 	float *x = xalloc(MANY * IN, sizeof *x);
 
 	(void)unused;
+	native_tiles = amx_on();
 	for (size_t t = 0; t < MANY; t++)
 		modality[t] = t / 3 % 2;
 	for (size_t i = 0; i < MANY * IN; i++)
@@ -428,6 +447,8 @@ static void choice(void **unused)
 		assert_true(format_parse(&l.input.format, inputs[n / 12 % 3]));
 		check_kind(&kinds[n / 36], &l, (enum compute_type)(n % 3), x, modality);
 	}
+	native_tiles = false;
+	native_again();
 	free(x);
 }
 
@@ -462,7 +483,7 @@ static void check_integers(const char *format, long group, const char *input, si
 	for (size_t o = 0; o < ALL; o++)
 		bias[o] = uniform();
 	r = ready(NULL, &l, COMPUTE_F32, 0);
-	assert_string_equal(r.p.row->name, "integer-dots");
+	assert_string_equal(r.p.row->name, cpu_tiles ? "exact-tiles" : "integer-dots");
 	made = product_input(&r.p, m, r.workspace, (const float (*)[WIDTH])x, NULL);
 	linear_input(&l, m, (float (*)[WIDTH])v, (const float (*)[WIDTH])x, NULL);
 	for (size_t t = 0; t < m; t++) {
@@ -506,8 +527,12 @@ static void integers(void **unused)
 	static const long sizes[] = { 0, -1, 16, 64, 1024 };
 
 	(void)unused;
+	cpu_tiles = amx_on();
+	for (size_t i = 0; cpu_tiles && i < 7 * 3 * 5; i++)
+		check_integers(codes[i % 7], sizes[i / 21], inputs[i / 7 % 3], 1 + i % 37);
+	native_again();
 	if (native < CPU_AVX512 || !native_dot) {
-		print_message("# SKIP: this processor, or PTQ_CPU, has no avx512vnni\n");
+		print_message("# SKIP integer-dots: this processor, or PTQ_CPU, has no avx512vnni\n");
 		return;
 	}
 	for (size_t i = 0; i < 7 * 3 * 5; i++)
@@ -686,7 +711,7 @@ int main(void)
 		cmocka_unit_test(many_threads), cmocka_unit_test(narrow),
 	};
 
-	native = cpu, native_half = cpu_half, native_dot = cpu_dot;
+	cpu_tiles = false, native = cpu, native_half = cpu_half, native_dot = cpu_dot;
 #ifdef __x86_64__
 	native_pairs = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");	/* quicker or not */
 #endif

@@ -69,7 +69,7 @@ static void flushing(void **unused)
 		between += v > 0x1p-126L - 0x1p-150L && v < 0x1p-126L - 0x1p-151L;
 	}
 	assert_true(kept > 1000 && flushed > 1000 && between > 1000);
-	/* Either side of the tie between 2^-126 and the number below it; IEEE's subnormal rounds the first up. */
+	/* Either side of the tie between 2^-126 and the number below it: IEEE rounds both up. */
 	same_float(amx_fused(-0x1.01p-76f, 0x1.8p-76f, 0x1p-126f), 0x1p-126f);
 	same_float(amx_fused(-0x1.8p-76f, 0x1p-75f, 0x1p-126f), 0);
 	same_float(amx_fused(0x1p-64f, 0x1p-64f, 0), 0);
@@ -129,7 +129,7 @@ static struct sides sides(enum tile_kind kind, size_t m, size_t n, size_t bytes,
 	panel = tile_right_size(&s.p, 1);
 	for (size_t j = 0; j < n; j++)
 		for (size_t c = 0; c < bytes; c++)
-			s.right[j / TILE_PANEL * panel + c / 4 * 4 * TILE_PANEL + j % TILE_PANEL * 4 + c % 4] =
+			s.right[j / TILE_PANEL * panel + (c / 4 * TILE_PANEL + j % TILE_PANEL) * 4 + c % 4] =
 				(char)s.b[j * bytes + c];
 	for (size_t j = 0; j < panels * groups; j++)
 		for (size_t k = 0; k < TILE_PANEL; k++) {
@@ -167,7 +167,7 @@ static float add_bf16(const struct sides *s, size_t i, size_t j, size_t first, s
 			memcpy(a, s->a + i * s->bytes + c, least(depth, s->bytes - c));
 			memcpy(b, s->b + j * s->bytes + c, least(depth, s->bytes - c));
 		}
-		y = amx_dot_bf16(y, depth / 4, a, b, 1);
+		y = amx_dot_bf16(y, depth / 4, a, b);
 	}
 	return y;
 }
@@ -295,15 +295,15 @@ static void groups(void **unused)
 	if (!tiles_on())
 		return;
 	for (size_t k = 0; k < SIZES; k++)
-		for (int kind = TILE_BF16; kind <= TILE_UNSIGNED; kind++) {
-			const size_t group = groups[(k + (size_t)kind * 3) % GROUPS];
+		for (enum tile_kind kind = TILE_BF16; kind <= TILE_UNSIGNED; kind++) {
+			const size_t *size = sizes[k], group = groups[(k + kind * 3) % GROUPS];
 
-			check_all((enum tile_kind)kind, sizes[k][0], sizes[k][1], sizes[k][2], group, ORDINARY);
-			check_all((enum tile_kind)kind, sizes[k][0], sizes[k][1], sizes[k][2], 1 << 20, ORDINARY);
+			check_all(kind, size[0], size[1], size[2], group, ORDINARY);
+			check_all(kind, size[0], size[1], size[2], 1 << 20, ORDINARY);
 		}
 	for (size_t g = 0; g < GROUPS; g++)
-		for (int kind = TILE_BF16; kind <= TILE_UNSIGNED; kind++)
-			check_all((enum tile_kind)kind, 34, 40, 336, groups[g], ORDINARY);
+		for (enum tile_kind kind = TILE_BF16; kind <= TILE_UNSIGNED; kind++)
+			check_all(kind, 34, 40, 336, groups[g], ORDINARY);
 }
 
 /* Sums of the largest bytes over 65793 columns, the most there may be, are exact. */

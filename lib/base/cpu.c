@@ -20,7 +20,7 @@ bool cpu_tiles, cpu_bf16, cpu_half, cpu_dot;
 static int widest, wanted = -1;		/* of names; NAMES: no such name */
 
 #ifdef __x86_64__
-/* Tiles are there once the kernel has been asked for their registers (Linux, Documentation/arch/x86/xstate). */
+/* There once the kernel has been asked for their registers (Linux, Documentation/arch/x86/xstate.rst). */
 static bool has_tiles(void)
 {
 	enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };

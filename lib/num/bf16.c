@@ -213,9 +213,12 @@ static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y
 
 		for (size_t i = 0; i < m; i++)
 			widen_row(steps, a.lane[i], &x[i][first]);
-		for (size_t j = 0; j < n; j += PANEL_N)
+		for (size_t j = 0; j < n; j += PANEL_N) {
+			const uint32_t *panel = packed + j * packed_pairs(k) + first / 2 * PANEL_N;
+
 			widen_pairs(halves(steps), TILE_N, (uint32_t (*)[TILE_N])&b.lane[0][j],
-				(const uint32_t (*)[PANEL_N])(packed + j * packed_pairs(k) + first / 2 * PANEL_N));
+				(const uint32_t (*)[PANEL_N])panel);
+		}
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)steps, 1,
 			a.number[0], STEPS, b.number[0], TILE_N, add || first ? 1 : 0, y[0], (int)stride);
 	}

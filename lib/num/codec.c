@@ -90,7 +90,7 @@ CLONES(static, bool, int_encode_fast, (const struct format *f, size_t n, uint8_t
 }
 
 CLONES(static, void, int_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
-	float limit), (f, n, y, x, scale, limit))
+	float limit, float by), (f, n, y, x, scale, limit, by))
 {
 	const double s = scale, high = limit, low = f->asymmetric ? 0 : -high;
 	const bool away = f->away;
@@ -101,7 +101,7 @@ CLONES(static, void, int_round, (const struct format *f, size_t n, float y[n], c
 
 		q = q < low ? low : q;
 		q = q > high ? high : q;
-		y[i] = (float)(away ? integer_away(q) : integer(q)) * scale;
+		y[i] = (float)(away ? integer_away(q) : integer(q)) * by;
 	}
 }
 
@@ -248,7 +248,7 @@ CLONES(static, bool, float_encode_fast, (const struct format *f, size_t n, uint8
 }
 
 CLONES(static, void, float_round, (const struct format *f, size_t n, float y[n], const float x[n],
-	float scale, float limit), (f, n, y, x, scale, limit))
+	float scale, float limit, float by), (f, n, y, x, scale, limit, by))
 {
 	const struct float_shape s = float_shape(f);
 
@@ -257,7 +257,7 @@ CLONES(static, void, float_round, (const struct format *f, size_t n, float y[n],
 		float v = x[i] / scale, a = float_nearest(s, fabsf(v));
 
 		a = a > limit ? limit : a;
-		y[i] = copysignf(a, v) * scale;
+		y[i] = copysignf(a, v) * by;
 	}
 }
 
@@ -297,14 +297,14 @@ CLONES(static, void, quantile_encode, (const struct format *f, size_t n, uint8_t
 }
 
 CLONES(static, void, quantile_round, (const struct format *f, size_t n, float y[n], const float x[n],
-	float scale, float limit), (f, n, y, x, scale, limit))
+	float scale, float limit, float by), (f, n, y, x, scale, limit, by))
 {
 	for (size_t i = 0; i < n; i++) {
 		float v = f->grid[quantile_rank(f->edge, f->bits, (double)x[i] / scale)];
 
 		v = v > limit ? limit : v;
 		v = v < -limit ? -limit : v;
-		y[i] = x[i] != x[i] ? x[i] : v * scale;
+		y[i] = x[i] != x[i] ? x[i] : v * by;
 	}
 }
 
@@ -378,7 +378,12 @@ void format_quantize(const struct format *f, size_t n, uint8_t code[n], float y[
 
 void format_round(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit)
 {
-	f->kind->codec->round(f, n, y, x, scale, limit > 0 && limit < f->top ? limit : f->top);
+	f->kind->codec->round(f, n, y, x, scale, limit > 0 && limit < f->top ? limit : f->top, scale);
+}
+
+void format_values(const struct format *f, size_t n, float y[n], const float x[n], float scale)
+{
+	f->kind->codec->round(f, n, y, x, scale, f->top, 1);
 }
 
 void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][lanes],

@@ -19,8 +19,9 @@ struct codec {
 	/* The same of x · (1/scale) in float, or NULL; false if one is so near a tie that it may err. */
 	bool (*encode_fast)(const struct format *f, size_t n, uint8_t code[n], const float x[n],
 		float inverse, uint8_t zero);
+	/* y = nearest(x / scale) · by */
 	void (*round)(const struct format *f, size_t n, float y[n], const float x[n], float scale,
-		float limit);
+		float limit, float by);
 	/* y = nearest(x·inverse) · scale under the zero of each lane, in float throughout. */
 	void (*nearest)(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
 		const float x[n][lanes], const float scale[lanes], const float inverse[lanes],

@@ -213,6 +213,24 @@ const char *format_hint(const struct format *f)
 	return !strcmp(f->name, "e4m3") ? "e4m3fn" : !strcmp(f->name, "e5m2") ? "e5m2ieee" : NULL;
 }
 
+float format_unit(const struct format *f)
+{
+	if (!f->kind || f->asymmetric)
+		return f->kind ? 1 : 0;
+	for (float unit = 0x1p8f; unit >= 0x1p-8f; unit /= 2) {
+		bool fits = true;
+
+		for (int c = 0; c < 1 << f->bits; c++) {
+			const float v = f->grid[c] / unit;
+
+			fits &= v >= -128 && v <= 127 && v == rintf(v);
+		}
+		if (fits)
+			return unit;
+	}
+	return 0;
+}
+
 char *format_closest(const char *name)
 {
 	struct format f, best = { .bits = 0 };

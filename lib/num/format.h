@@ -58,6 +58,8 @@ void format_quantize(const struct format *f, size_t n, uint8_t code[n], float y[
 	const float scale[n], const uint8_t *zero);
 /* Simulated arithmetic: y = scale · nearest(x / scale), at most limit (0: f->top); NaN stays, y may be x. */
 void format_round(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit);
+/* The values themselves: y = nearest(x / scale); NaN stays. */
+void format_values(const struct format *f, size_t n, float y[n], const float x[n], float scale);
 
 /*
  * Scale and zero of n values from their range (DPQ eq. 1, 8): asymmetric s = (max - min)/top over the range
@@ -68,6 +70,12 @@ void format_round(const struct format *f, size_t n, float y[n], const float x[n]
 void format_fit(const struct format *f, float *scale, uint8_t *zero, double min, double max);
 void format_fit_all(const struct format *f, size_t n, float scale[n], uint8_t *zero, const double min[n],
 	const double max[n]);
+
+/*
+ * The largest power of two, from 2⁻⁸ to 2⁸, of which all values are multiples by -128 to 127 (asymmetric:
+ * 1, of which codes are); 0: there is none.
+ */
+float format_unit(const struct format *f);
 
 /*
  * For searches: what becomes of n values in each of at most 256 lanes under the lane's scale and zero, as

@@ -282,7 +282,8 @@ void tile_place(size_t bytes, void *left, size_t row, size_t first, size_t n, co
 
 /* Rows of x as columns: 32 of them, of which m are there, and 32 numbers of each, of which n are. */
 CLONES(static, void, turn, (size_t m, size_t n, size_t stride, uint32_t left[restrict PANEL][PANEL / 2],
-	uint32_t right[restrict PANEL / 2][PANEL], const uint16_t *restrict x), (m, n, stride, left, right, x))
+	uint32_t right[restrict PANEL / 2][PANEL], const uint16_t *restrict x),
+	(m, n, stride, left, right, x))
 {
 	for (size_t r = 0; r < PANEL; r += 2) {
 		uint32_t pair[PANEL] = { 0 };
@@ -329,7 +330,8 @@ void tile_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t
 		for (size_t k = 0; k < steps; k++)
 			for (size_t c = 0; c < panels; c++)
 				turn(least(PANEL, m - k * PANEL), least(PANEL, n - c * PANEL), n,
-					left[c * steps + k], right[c * steps + k], &x[s][k * PANEL][c * PANEL]);
+					left[c * steps + k], right[c * steps + k],
+					&x[s][k * PANEL][c * PANEL]);
 		#pragma omp parallel num_threads(threads) if (many)
 		{
 			start(TILE_BYTES);

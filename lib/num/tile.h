@@ -33,7 +33,7 @@ struct tile_terms { float scale[TILE_PANEL]; int32_t zero[TILE_PANEL]; };
 /*
  * A product of m × n numbers. Without scales (group 0), of bf16:
  *	y_to = Σ_i a_ti b_oi
- * With scales, where g are groups of `group` columns, the last one as long as it is:
+ * With scales, g being groups of `group` columns, the last one as long as it is:
  *	y_to = s_t Σ_g s_go (Σ_{i in g} a_ti b_oi - zero_go Σ_{i in g} a_ti)
  * the sums of a group in float or int32, the sum over groups by fmaf() in their order.
  */
@@ -42,7 +42,7 @@ struct tile_product {
 	size_t columns;			/* a multiple of TILE_BYTES */
 	/* Panels [columns / 64][32][64] of the left side. */
 	const void *left;
-	/* Panels [columns / 4][32][4] of the right side, each followed by terms[groups] if there are scales. */
+	/* Panels [columns / 4][32][4] of the right side; with scales terms[groups] behind each. */
 	const void *right;
 	size_t group, groups;		/* group: a multiple of 16 */
 	const float *scale;		/* [m] */

@@ -33,31 +33,48 @@ const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t
 	return unpacked;
 }
 
-void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, float w[n])
+/* (grid[code] - zero), times the scale of the group or 1. */
+static void decode(const struct linear *l, size_t row, size_t i, size_t n, float w[n], bool scaled)
 {
 	const size_t first = l->group == -1 ? 0 : row * l->groups;
-	const float scale8 = l->compute.kind ? l->scale8[l->scales8 > 1 ? row : 0] : 1;
 	float scale[COLUMNS];
 	uint8_t zero[COLUMNS], unpacked[COLUMNS];
 
+	for (size_t j = 0; j < n; j++) {
+		size_t g = first + linear_group(l, i + j);
+
+		scale[j] = scaled ? l->scale[g] : 1;
+		zero[j] = l->zero ? l->zero[g] : 0;
+	}
+	format_decode(&l->storage, n, w, linear_codes(l, row, i, n, unpacked), scale, zero);
+}
+
+void linear_units(const struct linear *l, size_t row, size_t i, size_t n, float w[n])
+{
+	decode(l, row, i, n, w, l->compute.kind);
+	if (l->compute.kind)
+		format_round(&l->compute, n, w, w, 1, l->saturate);
+}
+
+float linear_unit_scale(const struct linear *l, size_t row, size_t group)
+{
+	if (l->compute.kind)
+		return l->scale8[l->scales8 > 1 ? row : 0];
+	return l->scale[l->group == -1 ? 0 : row * l->groups + group];
+}
+
+void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, float w[n])
+{
 	if (l->weight) {
 		const char *columns = (const char *)l->weight + (row * l->in + i) * half_size(l->weight_type);
 
 		half_widen(n, w, columns, l->weight_type);
-		return;
-	}
-	for (size_t j = 0; j < n; j++) {
-		size_t g = first + linear_group(l, i + j);
-
-		scale[j] = l->scale[g];
-		zero[j] = l->zero ? l->zero[g] : 0;
-	}
-	format_decode(&l->storage, n, w, linear_codes(l, row, i, n, unpacked), scale, zero);
-	if (!l->compute.kind)
-		return;
-	format_round(&l->compute, n, w, w, 1, l->saturate);
-	for (size_t j = 0; j < n; j++)
-		w[j] *= scale8;
+	} else if (l->compute.kind) {
+		linear_units(l, row, i, n, w);
+		for (size_t j = 0; j < n; j++)
+			w[j] *= linear_unit_scale(l, row, 0);
+	} else
+		decode(l, row, i, n, w, true);
 }
 
 void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in])

@@ -61,6 +61,12 @@ void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l-
 /* The same of columns [i, i + n) of one row, n ≤ LINEAR_COLUMNS, i a multiple of 32. */
 enum { LINEAR_COLUMNS = 256 };
 void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, float w[n]);
+/*
+ * Such columns of a quantized layer without their outermost scale: FP8(·), or grid[code] - zero. The scale is
+ * that of the row and the group; with a compute format all columns are one group.
+ */
+void linear_units(const struct linear *l, size_t row, size_t i, size_t n, float w[n]);
+float linear_unit_scale(const struct linear *l, size_t row, size_t group);
 /* The codes of such columns; unpacked: where they go if they are packed. */
 const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n]);
 
