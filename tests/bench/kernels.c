@@ -2,7 +2,7 @@
 /*
  * kernels -- what this processor can do, and what the library does with it, in one process
  *
- *	kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|integers|work...
+ *	kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|layers|work...
  *
  * Prints `row<TAB>column<TAB>value`, medians of RUNS measurements that alternate
  * between limit and ours. Operations counted, a multiplication and an addition
@@ -97,6 +97,28 @@ PEAK(peak_bf16, __attribute__((target("avx512f,avx512bf16"))), __m512, _mm512_se
 PEAK(peak_bytes, __attribute__((target("avx512f,avx512vnni"))), __m512i, SET_BYTES, STEP_BYTES, LOWEST_INT)
 #endif
 
+#ifdef __x86_64__
+/* Tiles, four sums that do not wait for each other. */
+#define PEAK_TILES(name, MULTIPLY) \
+	__attribute__((target("amx-tile,amx-bf16,amx-int8"))) static float name(size_t rounds) \
+	{ \
+		static const struct { uint8_t palette, start, pad[14]; uint16_t bytes[16]; uint8_t rows[16]; } \
+			shapes = { 1, 0, { 0 }, { 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16 } }; \
+	\
+		_tile_loadconfig(&shapes); \
+		for (size_t i = 0; i < rounds; i++) { \
+			MULTIPLY(0, 4, 5); \
+			MULTIPLY(1, 4, 5); \
+			MULTIPLY(2, 4, 5); \
+			MULTIPLY(3, 4, 5); \
+		} \
+		_tile_release(); \
+		return 1; \
+	}
+PEAK_TILES(peak_tiles_bf16, _tile_dpbf16ps)
+PEAK_TILES(peak_tiles_bytes, _tile_dpbssd)
+#endif
+
 struct peak { float (*run)(size_t rounds); double flops; };	/* of one round */
 
 static struct peak peak_f32(void)
@@ -119,6 +141,16 @@ static struct peak peak_dot(void)
 	return (struct peak){ 0 };
 }
 
+static struct peak peak_tiles(bool bytes)
+{
+#ifdef __x86_64__
+	if (cpu_tiles)
+		return (struct peak){ bytes ? peak_tiles_bytes : peak_tiles_bf16,
+			4 * 2 * 16 * 16 * (bytes ? 64 : 32) };
+#endif
+	return (struct peak){ 0 };
+}
+
 static double peak(struct peak p)
 {
 	double start = omp_get_wtime();
@@ -128,9 +160,11 @@ static double peak(struct peak p)
 	return p.flops * ROUNDS * threads / (omp_get_wtime() - start) * 1e-9;
 }
 
-/* Products of bytes by dot products of four; 0 where there are none. */
+/* Products of bytes by tiles or by dot products of four; 0 where there are none. */
 static double peak_of_bytes(void)
 {
+	if (peak_tiles(true).run)
+		return peak(peak_tiles(true));
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("avx512vnni"))
 		return peak((struct peak){ peak_bytes, 2 * 64 * ACCUMULATORS });
@@ -138,9 +172,11 @@ static double peak_of_bytes(void)
 	return 0;
 }
 
-/* Products of bf16 by the dot product of pairs, or widened: on some processors pairs are slower. */
+/* Products of bf16 by tiles, by the dot product of pairs, or widened: on some processors pairs are slower. */
 static double peak_of_bf16(void)
 {
+	if (peak_tiles(false).run)
+		return peak(peak_tiles(false));
 	return fmax(peak(peak_f32()), peak_dot().run ? peak(peak_dot()) : 0);
 }
 
@@ -205,17 +241,21 @@ static double copy(const struct square *s)
 static void run_peak(void)
 {
 	struct square s = square_make();
-	struct samples f32 = { 0 }, bf16 = { 0 }, bytes = { 0 };
+	struct samples f32 = { 0 }, bf16 = { 0 }, tiles = { 0 }, bytes = { 0 };
 
 	for (int i = 0; i < runs; i++) {
 		add(&f32, peak(peak_f32()));
 		if (peak_dot().run)
 			add(&bf16, peak(peak_dot()));
+		if (peak_tiles(false).run)
+			add(&tiles, peak(peak_tiles(false)));
 		add(&bytes, copy(&s));
 	}
 	print("peak-f32", "ours", &f32);
 	if (bf16.n)
 		print("peak-bf16", "ours", &bf16);
+	if (tiles.n)
+		print("peak-tiles", "ours", &tiles);
 	print("copy", "ours", &bytes);
 	square_free(&s);
 }
@@ -362,34 +402,51 @@ static void run_hessian(void)
 	free(x);
 }
 
-/* A layer of integer codes under float scales, inputs rounded to int8 under a scale a row: that included. */
-static void integer_rows(const char *name, const char *format, long group, size_t m, size_t n, size_t k)
-{
-	struct linear l = { .out = n, .in = k, .group = group, .groups = linear_groups(k, group) };
-	float *x = xalloc(m * k, sizeof *x), *y = xalloc(m * n, sizeof *y);
-	float *scale = xalloc(n * l.groups, sizeof *scale);
-	uint8_t *codes = xalloc(n * k, 1);
-	struct samples rate = { 0 }, limit = { 0 };
-	struct product p;
-	void *weight, *workspace;
-	char *row = xformat("%s-%zux%zux%zu", name, m, n, k);
+/* Layers as they are multiplied, inputs rounded and prepared within the time; compute: DPQ's FP8. */
+static const struct layer_kind {
+	const char *name, *storage, *compute, *input;
+	long group;
+	double (*limit)(void);
+} layer_kinds[] = {
+	{ "bf16", NULL, NULL, NULL, 0, peak_of_bf16 },
+	{ "w8a8", "int8", NULL, "int8", 0, peak_of_bytes },
+	{ "w4a8-g128", "int4", NULL, "int8", 128, peak_of_bytes },
+	{ "w4a8-fp8", "int4", "e4m3fn", "e4m3fn", 128, peak_of_bf16 },
+};
 
-	fill(m * k, x, "x", 1);
-	fill(n * l.groups, scale, "scale", 0.01f);
-	for (size_t i = 0; i < n * k; i++)
-		codes[i] = (uint8_t)(i * 7 % 15);
-	format_parse(&l.storage, format);
-	l.codes = codes, l.scale = scale;
+struct layer_data { float *x, *y, *w, *scale; uint8_t *codes; uint16_t *half; };
+
+static struct linear layer_of(const struct layer_kind *kind, struct layer_data *d, size_t n, size_t k)
+{
+	static const float scale8 = 0.125f;
+	struct linear l = { .out = n, .in = k, .weight = d->half, .weight_type = HALF_BF16 };
+
+	if (!kind->storage)
+		return l;
+	l = (struct linear){ .out = n, .in = k, .codes = d->codes, .scale = d->scale, .group = kind->group,
+		.groups = linear_groups(k, kind->group), .scale8 = &scale8, .scales8 = 1 };
+	format_parse(&l.storage, kind->storage);
+	if (kind->compute)
+		format_parse(&l.compute, kind->compute);
 	l.input.mode = INPUT_DYNAMIC_TOKEN;
-	format_parse(&l.input.format, "int8");
-	p = product_choose(&l, COMPUTE_F32, 0);
-	weight = xalloc(product_size(&p, n), 1), workspace = xalloc(product_workspace(&p, m), 1);
+	format_parse(&l.input.format, kind->input);
+	return l;
+}
+
+static void layer_rows(const struct layer_kind *kind, struct layer_data *d, size_t m, size_t n, size_t k)
+{
+	const struct linear l = layer_of(kind, d, n, k);
+	struct samples rate = { 0 }, limit = { 0 };
+	struct product p = product_choose(&l, kind->storage ? COMPUTE_F32 : COMPUTE_BF16, 0);
+	void *weight = xalloc(product_size(&p, n), 1), *workspace = xalloc(product_workspace(&p, m), 1);
+	char *row = xformat("%s-%zux%zux%zu", kind->name, m, n, k);
+
 	product_make(&p, 0, n, weight);
 	for (int i = -1; i < runs; i++) {	/* the first does not count */
-		const double top = peak_of_bytes(), start = omp_get_wtime();
-		const void *input = product_input(&p, m, workspace, (const float (*)[k])x, NULL);
+		const double top = kind->limit(), start = omp_get_wtime();
+		const void *input = product_input(&p, m, workspace, (const float (*)[k])d->x, NULL);
 
-		product_run(&p, 0, n, m, n, (float (*)[n])y, input, NULL, false);
+		product_run(&p, 0, n, m, n, (float (*)[n])d->y, input, NULL, false);
 		if (i < 0)
 			continue;
 		add(&rate, 2e-9 * (double)(m * n * k) / (omp_get_wtime() - start));
@@ -399,15 +456,26 @@ static void integer_rows(const char *name, const char *format, long group, size_
 	print(row, "ours", &rate);
 	if (limit.n)
 		print(row, "limit", &limit);
-	free(x), free(y), free(scale), free(codes), free(weight), free(workspace), free(row);
+	free(weight), free(workspace), free(row);
 }
 
-static void run_integers(void)
+static void run_layers(void)
 {
-	integer_rows("w8a8", "int8", 0, 512, 2304, 768);
-	integer_rows("w8a8", "int8", 0, 2048, 4096, 4096);
-	integer_rows("w4a8-g128", "int4", 128, 512, 2304, 768);
-	integer_rows("w4a8-g128", "int4", 128, 2048, 4096, 4096);
+	static const size_t sizes[][3] = { { 512, 2304, 768 }, { 512, 4096, 768 }, { 2048, 4096, 4096 } };
+	struct layer_data d = { .x = xalloc(2048 * SIDE, 4), .y = xalloc(2048 * SIDE, 4),
+		.w = xalloc(SIDE * SIDE, 4), .scale = xalloc(SIDE * SIDE / 128, 4),
+		.codes = xalloc(SIDE * SIDE, 1), .half = xalloc(SIDE * SIDE, 2) };
+
+	fill(2048 * SIDE, d.x, "x", 1);
+	fill(SIDE * SIDE, d.w, "w", 0.02f);
+	fill(SIDE * SIDE / 128, d.scale, "scale", 0.01f);
+	half_narrow(SIDE * SIDE, d.half, d.w, HALF_BF16);
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		d.codes[i] = (uint8_t)(i * 7 % 15);
+	for (size_t kind = 0; kind < sizeof layer_kinds / sizeof *layer_kinds; kind++)
+		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+			layer_rows(&layer_kinds[kind], &d, sizes[i][0], sizes[i][1], sizes[i][2]);
+	free(d.x), free(d.y), free(d.w), free(d.scale), free(d.codes), free(d.half);
 }
 
 /* Bytes of the solver's workspace for a block of a Llama of 70 billion parameters, solved together. */
@@ -438,7 +506,7 @@ int main(int argc, char *argv[])
 {
 	static const struct part parts[] = {
 		{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver },
-		{ "hessian", run_hessian }, { "integers", run_integers }, { "work", run_work },
+		{ "hessian", run_hessian }, { "layers", run_layers }, { "work", run_work },
 	};
 
 	runs = 5;

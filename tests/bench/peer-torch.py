@@ -8,7 +8,7 @@ GPTQ as its paper describes it (Frantar et al. 2022, algorithm 1) and as public
 code runs it: float32, the inverse of the damped Hessian by Cholesky, blocks of
 128 columns, the parameters of a group from its weights when its first column is
 reached, by range or by the search of 80 shrunk ranges for least Σ|ŵ - w|^2.4.
-Products of 8-bit codes with inputs rounded to 8 bits as they come: dynamic quantization.
+Products of bf16. Of 8-bit codes with inputs rounded to 8 bits as they come: dynamic quantization.
 Hessians as Xᵀ X, windows of 2048 tokens, counted as n² k operations like ours.
 """
 import sys
@@ -89,8 +89,14 @@ torch.set_num_threads(int(sys.argv[1]))
 torch.set_grad_enabled(False)
 torch.manual_seed(1)
 
+SIZES = (512, 2304, 768), (512, 4096, 768), (2048, 4096, 4096)
+for m, n, k in SIZES:
+    rows, w = torch.randn(m, k).bfloat16(), torch.randn(n, k).bfloat16()
+    torch.nn.functional.linear(rows, w)
+    report(f"bf16-{m}x{n}x{k}", 2e-9 * m * n * k / timed(25, lambda: torch.nn.functional.linear(rows, w)), 25)
+
 try:
-    for m, n, k in (512, 2304, 768), (2048, 4096, 4096):
+    for m, n, k in SIZES:
         layer, rows = torch.nn.Sequential(torch.nn.Linear(k, n, bias=False)), torch.randn(m, k)
         integers = torch.ao.quantization.quantize_dynamic(layer, {torch.nn.Linear}, torch.qint8)
         integers(rows)
