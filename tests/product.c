@@ -301,6 +301,13 @@ static const struct { const char *grid, *avx2[2], *avx512[4]; } choices[] = {
 	{ "quantiles", { "plain", "table-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
 };
 
+/* Layers of one group whose values are bf16, as inputs that are rounded are. */
+static bool pairs_fit(const struct kind *k, bool rounded)
+{
+	return rounded && k->storage && (k->compute || (!k->index && k->group <= 0)) &&
+		!(k->grid && !strcmp(k->grid, "quantiles"));
+}
+
 /* rounded, integers: inputs are. */
 static char *expected(const struct kind *k, enum compute_type type, size_t m, bool rounded, bool integers)
 {
@@ -315,6 +322,9 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 	if (type == COMPUTE_F32 && tiles && rounded && k->storage && !k->index &&
 	    !(k->grid && !strcmp(k->grid, "quantiles")))
 		return xformat("exact-tiles");
+	if (type == COMPUTE_F32 && !words && cpu == CPU_AVX512 && pairs_fit(k, rounded) &&
+	    !(integers && k->integers && cpu_dot) && cpu_bf16)
+		return xformat("exact-pairs");
 	if (type == COMPUTE_BF16)
 		return xformat("%s", cpu == CPU_AVX512 && cpu_bf16 ? "bf16-pairs" : "bf16-widened");
 	if (!words && type == COMPUTE_F32 && integers && k->integers && cpu == CPU_AVX512 && cpu_dot)
@@ -421,6 +431,10 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 		}
 	while (next_processor(&flags));
 	native_again();
+	/* What it multiplies does not hang on the processor, only whether it is chosen. */
+	for (unsigned r = 0; type == COMPUTE_F32 && pairs_fit(k, rounded) && product_rows[r].name; r++)
+		if (!strcmp(product_rows[r].name, "exact-pairs"))
+			check(&product_rows[r], l, type, MANY, x, modality, MANY % 3);
 	assert_ptr_equal(product_choose(l, type, 0).row, product_choose(l, type, MANY).row);
 }
 

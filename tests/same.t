@@ -1,5 +1,5 @@
 #!/bin/sh
-# The same bytes from every tool: again, with any number of threads, whichever kernels run.
+# The same bytes from every tool: again, with any number of threads, whichever kernels run, but for tiles.
 # PTQ_CPU picks our kernels; BLAS keeps its own.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -33,6 +33,11 @@ for j in 2 1 3; do
 	ok "-j $j gives the same bytes" same again
 	rm -rf again
 done
+if grep -q '^flags.* amx_tile' /proc/cpuinfo 2>/dev/null; then
+	rm -rf first
+	export PTQ_CPU=avx512
+	ok 'every tool runs without tiles' run first 2
+fi
 for c in plain avx2 avx512; do
 	case $c in plain) flag=flags ;; avx2) flag='flags.* avx2' ;; avx512) flag='flags.* avx512f .*avx512bw' ;; esac
 	if grep -Eq "^$flag" /proc/cpuinfo 2>/dev/null; then
@@ -48,5 +53,5 @@ for j in 1 2 3; do
 done
 ok 'bf16: the same Hessians for any -j' eval 'cmp bf16-1.h5 bf16-2.h5 && cmp bf16-1.h5 bf16-3.h5'
 ok 'bf16: the same likelihood and divergence for any -j' eval 'cmp bf16-1 bf16-2 && cmp bf16-1 bf16-3'
-no 'unknown kernels' 2 "PTQ_CPU: 'sse' is none of plain, avx2, avx512" env PTQ_CPU=sse dpq-run
+no 'unknown kernels' 2 "PTQ_CPU: 'sse' is none of plain, avx2, avx512, amx" env PTQ_CPU=sse dpq-run
 done_testing

@@ -17,6 +17,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
+#include "num/split.h"
 #include "num/tile.h"
 
 static struct random_stream noise;
@@ -314,6 +315,45 @@ static void long_sums(void **unused)
 		check_all(TILE_UNSIGNED, 2, 33, 65793, 1 << 20, LARGEST);
 }
 
+static float number(void)
+{
+	return ldexpf((float)(int32_t)bits(), (int)below(12) - 40);
+}
+
+/* Rows of y come in three pieces, what is behind them is not looked at. */
+static void splits(void **unused)
+{
+	enum { ALL = 200, ROWS = 131, M = 45, N = 64, STRIDE = 70 };
+	float (*x)[STRIDE] = xalloc(ROWS, sizeof *x), (*y)[STRIDE] = xalloc(ALL, sizeof *y);
+	float (*z)[STRIDE] = xalloc(M, sizeof *z);
+	void *left = xalloc(split_left_size(ROWS, M), 1), *right = xalloc(split_right_size(ALL, N), 1);
+
+	(void)unused;
+	if (!tiles_on())
+		return;
+	memset(right, 0xff, split_right_size(ALL, N));
+	for (size_t k = 0; k < ROWS; k++)
+		for (size_t j = 0; j < STRIDE; j++)
+			x[k][j] = number(), y[k][j] = number();
+	split_left(ROWS, M, left, STRIDE, (const float (*)[STRIDE])x);
+	split_right(ALL, 0, 33, N, right, STRIDE, (const float (*)[STRIDE])y);
+	split_right(ALL, 33, 100, N, right, STRIDE, (const float (*)[STRIDE])y);
+	split_right(ALL, 100, ROWS, N, right, STRIDE, (const float (*)[STRIDE])y);
+	split_product(ROWS, M, N, STRIDE, z, left, ALL, right);
+	for (size_t i = 0; i < M; i++)
+		for (size_t j = 0; j < N; j++) {
+			double sum = 0, size = 0;
+
+			for (size_t k = 0; k < ROWS; k++) {
+				sum += (double)x[k][i] * (double)y[k][j];
+				size += fabs((double)x[k][i] * (double)y[k][j]);
+			}
+			assert_true(fabs((double)z[i][j] - sum) <=
+				(0x1p-15 + 2 * (3 * ROWS + 2) * 0x1p-24) * size);
+		}
+	free(x), free(y), free(z), free(left), free(right);
+}
+
 static void same_bits(void **unused)
 {
 	enum { M = 300, N = 600 };
@@ -337,7 +377,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flushing), cmocka_unit_test(bf16), cmocka_unit_test(groups),
-		cmocka_unit_test(long_sums), cmocka_unit_test(same_bits),
+		cmocka_unit_test(long_sums), cmocka_unit_test(splits), cmocka_unit_test(same_bits),
 	};
 
 	noise = random_open(1, "tile");

@@ -159,7 +159,9 @@ CLONES(static, void, finish, (size_t m, size_t n, size_t stride, float *restrict
 /* Bytes of a right panel. */
 static size_t panel_size(const struct tile_product *p)
 {
-	return p->columns * PANEL + (p->group ? p->groups * sizeof(struct tile_terms) : 0);
+	const size_t terms = p->group ? p->groups * sizeof(struct tile_terms) : 0;
+
+	return p->right_step ? p->right_step : p->columns * PANEL + terms;
 }
 
 size_t tile_right_size(const struct tile_product *p, size_t n)

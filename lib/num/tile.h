@@ -44,6 +44,7 @@ struct tile_product {
 	const void *left;
 	/* Panels [columns / 4][32][4] of the right side; with scales terms[groups] behind each. */
 	const void *right;
+	size_t right_step;		/* bytes from panel to panel; 0: side by side */
 	size_t group, groups;		/* group: a multiple of 16 */
 	const float *scale;		/* [m] */
 	const int32_t *sum;		/* [m][groups]: Σ a_ti; NULL: every zero is 0 */

@@ -2,7 +2,9 @@
 /* job.c -- see job.h: the workspace, then order and groups by counting */
 #include "quant/job.h"
 #include <string.h>
+#include "base/cpu.h"
 #include "base/thread.h"
+#include "num/split.h"
 #include "quant/factor.h"
 #include "quant/linear.h"
 
@@ -36,6 +38,17 @@ static size_t widest(const struct solver *s, size_t n, size_t group)
 	return s->group_view == VIEW_BLOCK ? n : group > SPAN_COLUMNS ? group : SPAN_COLUMNS;
 }
 
+/*
+ * Bytes of the left sides of all spans, 2n/256 + 1 at most, since two in a row are wider than 256:
+ * Σ (width + 31)(first + 31) numbers at most, twice.
+ */
+static size_t left_sides(size_t n)
+{
+	const size_t spans = 2 * n / SPAN_COLUMNS + 1, pad = 31;
+
+	return 4 * (n * (n + SPAN_COLUMNS) / 2 + pad * n + pad * n * spans + pad * pad * spans);
+}
+
 static void lay_out_job(struct pieces *p, struct job *j, const struct solver_layer *l)
 {
 	const struct solver *s = l->settings;
@@ -53,6 +66,7 @@ static void lay_out_job(struct pieces *p, struct job *j, const struct solver_lay
 	j->span = piece(p, ceil_div(n, SPAN_COLUMNS) + j->groups, sizeof *j->span);
 	j->r = piece(p, solve ? n * n : 0, sizeof *j->r);
 	j->v = piece(p, solve ? j->widest * n : 0, sizeof *j->v);
+	j->left = cpu_tiles && solve ? piece(p, left_sides(n), 1) : NULL;
 	j->inverse = piece(p, solve ? j->widest * j->widest : 0, sizeof *j->inverse);
 }
 
@@ -79,6 +93,7 @@ static void lay_out_thread(struct pieces *p, struct workspace *a, const struct m
 	a->read = piece(p, ROWS_AT_ONCE * most->n, sizeof *a->read);
 	a->w = piece(p, most->n, sizeof *a->w);
 	a->e = piece(p, most->n, sizeof *a->e);
+	a->right = cpu_tiles ? piece(p, split_right_size(most->n, PANEL_ROWS), 1) : NULL;
 	a->d = piece(p, most->widest, sizeof *a->d);
 	a->b = piece(p, BLOCK_COLUMNS, sizeof *a->b);
 	a->code = piece(p, most->n, sizeof *a->code);
@@ -206,12 +221,14 @@ size_t job_block_end(const struct job *j, const struct span *span, size_t first)
 static void plan_spans(struct job *j)
 {
 	float *v = j->v;
+	char *left = j->left;
 
 	j->spans = 0;
 	for (size_t first = 0, last; first < j->live; first = last) {
 		last = span_end(j, first);
-		j->span[j->spans++] = (struct span){ first, last, v };
+		j->span[j->spans++] = (struct span){ first, last, v, left };
 		v = v ? v + (last - first) * (last - first) : NULL;
+		left = left ? left + split_left_size(first, last - first) : NULL;
 	}
 }
 

@@ -6,9 +6,9 @@
 #include "num/bf16.h"
 #include "num/linalg.h"
 #include "num/tile.h"
+#include "quant/product_exact.h"
 #include "quant/product_integer.h"
 #include "quant/product_packed.h"
-#include "quant/product_tile.h"
 
 /* Rows that a thread takes at once, numbers below which one thread is quicker; alignment of workspaces. */
 enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16, ALIGN = 64 };
@@ -185,14 +185,18 @@ const struct product_row product_rows[] = {
 	{ "packed-integer-avx2", .cpu = CPU_AVX2, PACKED(PACKED_INTEGER), .error = { 1. / 8, 16 } },
 	{ "packed-table-avx2", .cpu = CPU_AVX2, PACKED(PACKED_TABLE), .error = { 1. / 8, 16 } },
 	{ "packed-plain", PACKED(PACKED_PLAIN), .error = { 1. / 16, 16 } },
-	{ "exact-tiles", .types = TYPE(F32), .least = PRODUCT_FEW + 1, .fits = tile_fits,
-		.weight_size = tile_weight_size, .weight_make = tile_weight, .rounds = true,
-		.input_size = tile_input_size, .input_make = tile_input, .input_same = tile_input_same,
-		.run = tile_run, .error = { 2, 8 } },
+	{ "exact-tiles", .types = TYPE(F32), .least = PRODUCT_FEW + 1, .fits = exact_tiles_fits,
+		.weight_size = exact_tiles_weight_size, .weight_make = exact_tiles_weight, .rounds = true,
+		.input_size = exact_tiles_input_size, .input_make = exact_tiles_input,
+		.input_same = exact_tiles_input_same, .run = exact_tiles_run, .error = { 2, 8 } },
 	{ "integer-dots", .cpu = CPU_AVX512, .types = TYPE(F32), .fits = integer_fits,
 		.weight_size = integer_size, .weight_make = integer_weight, .rounds = true,
 		.input_size = integer_input_size, .input_make = integer_input,
 		.input_same = integer_input_same, .run = integer_run, .error = { 1. / 16, 8 } },
+	{ "exact-pairs", .cpu = CPU_AVX512, .types = TYPE(F32), .fits = exact_pairs_fits,
+		.weight_size = exact_pairs_weight_size, .weight_make = exact_pairs_weight, .rounds = true,
+		.input_size = exact_pairs_input_size, .input_make = exact_pairs_input,
+		.run = exact_pairs_run, .error = { 2, 8 } },
 	{ "bf16-tiles", BF16, .least = PRODUCT_FEW + 1, .fits = has_tiles, .input_size = tiles_input_size,
 		.input_make = tiles_input, .run = tiles_run, .error = { 2, 4, .tiny = 0x1p-125 } },
 	{ "bf16-pairs", .cpu = CPU_AVX512, BF16, HALVES, .fits = has_pairs,

@@ -21,6 +21,7 @@
 #include <omp.h>
 #include <string.h>
 #include "base/thread.h"
+#include "num/split.h"
 #include "quant/factor.h"
 #include "quant/job.h"
 #include "quant/round.h"
@@ -385,8 +386,14 @@ static void start_span(const struct job *j, const struct workspace *a, const str
 		memset(a->d, 0, (size_t)width * sizeof *a->d);
 		return;
 	}
-	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, width, m, (int)span->first, 1,
-		j->r + span->first, (int)j->live, a->e[0], PANEL_ROWS, 0, a->d[0], PANEL_ROWS);
+	if (span->left) {
+		split_right(j->live, span[-1].first, span->first, lanes, a->right, PANEL_ROWS,
+			(const float (*)[PANEL_ROWS])a->e);
+		split_product(span->first, (size_t)width, lanes, PANEL_ROWS, a->d, span->left, j->live,
+			a->right);
+	} else
+		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, width, m, (int)span->first, 1,
+			j->r + span->first, (int)j->live, a->e[0], PANEL_ROWS, 0, a->d[0], PANEL_ROWS);
 	cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, width, m, 1, span->v,
 		width, a->d[0], PANEL_ROWS);
 }
@@ -487,6 +494,12 @@ static enum solver_status prepare(struct job *j, struct solver_report *report)
 		factor_inverse(width, (float (*)[width])j->span[i].v, j->live, j->r, j->span[i].first,
 			(double (*)[width])j->inverse);
 	}
+	if (status || !j->left)
+		return status;
+	#pragma omp taskloop grainsize(1)
+	for (size_t i = 1; i < j->spans; i++)
+		split_left(j->span[i].first, j->span[i].last - j->span[i].first, j->span[i].left, j->live,
+			(const float (*)[j->live])(j->r + j->span[i].first));
 	return status;
 }
 

@@ -102,7 +102,7 @@ PEAK(peak_bytes, __attribute__((target("avx512f,avx512vnni"))), __m512i, SET_BYT
 #define PEAK_TILES(name, MULTIPLY) \
 	__attribute__((target("amx-tile,amx-bf16,amx-int8"))) static float name(size_t rounds) \
 	{ \
-		static const struct { uint8_t palette, start, pad[14]; uint16_t bytes[16]; uint8_t rows[16]; } \
+		static const struct { uint8_t palette, start, pad[14]; uint16_t n[16]; uint8_t m[16]; } \
 			shapes = { 1, 0, { 0 }, { 64, 64, 64, 64, 64, 64 }, { 16, 16, 16, 16, 16, 16 } }; \
 	\
 		_tile_loadconfig(&shapes); \

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* product_tile.c -- see product_tile.h */
-#include "quant/product_tile.h"
+/* product_exact.c -- see product_exact.h */
+#include "quant/product_exact.h"
 #include <math.h>
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
+#include "num/bf16.h"
 #include "num/half.h"
 #include "num/tile.h"
 #include "num/clones.h"
 
-enum { PANEL = TILE_PANEL, UNIT = 16, BYTES_MOST = 65793, FEW_NUMBERS = 1 << 16 };
+enum { PANEL = TILE_PANEL, UNIT = 16, BYTES_MOST = 65793, BLOCK_M = 256, BLOCK_N = 512 };
+enum { FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
 
 /* How a layer is multiplied, if it is: its values and inputs are integers times these, or bf16. */
 struct way { bool fits; enum tile_kind kind; float weight_unit, input_unit; };
@@ -64,13 +66,22 @@ static struct tile_product shape_of(const struct linear *l, const struct way *w)
 		.group = group * size_of(w) };
 }
 
-bool tile_fits(const struct product_row *row, const struct linear *l)
+bool exact_tiles_fits(const struct product_row *row, const struct linear *l)
 {
 	(void)row;
 	return cpu_tiles && way_of(l).fits;
 }
 
-size_t tile_weight_size(const struct linear *l, size_t n)
+/* Pairs take bf16 of one group. */
+bool exact_pairs_fits(const struct product_row *row, const struct linear *l)
+{
+	(void)row;
+	return cpu_bf16 && !l->weight && linear_rounds(l) &&
+		(l->compute.kind || (!l->group_index && l->groups == 1)) &&
+		is_bf16(l->compute.kind ? &l->compute : &l->storage) && is_bf16(&l->input.format);
+}
+
+size_t exact_tiles_weight_size(const struct linear *l, size_t n)
 {
 	const struct way w = way_of(l);
 	const struct tile_product shape = shape_of(l, &w);
@@ -123,10 +134,10 @@ static void make_row(const struct linear *l, const struct way *w, size_t o, size
 	}
 }
 
-void tile_weight(const struct product *p, size_t n, void *w)
+void exact_tiles_weight(const struct product *p, size_t n, void *w)
 {
 	const struct linear *l = p->l;
-	const size_t size = tile_weight_size(l, 1);
+	const size_t size = exact_tiles_weight_size(l, 1);
 	const struct way way = way_of(l);
 
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
@@ -150,7 +161,7 @@ static int32_t *sums(const struct linear *l, const struct way *w, size_t m, cons
 	return (int32_t *)(void *)(scales(l, w, m, input) + m);
 }
 
-size_t tile_input_size(const struct linear *l, size_t m)
+size_t exact_tiles_input_size(const struct linear *l, size_t m)
 {
 	const struct way w = way_of(l);
 	const size_t groups = shape_of(l, &w).groups;
@@ -196,7 +207,7 @@ static void place_row(const struct linear *l, const struct way *w, size_t t, voi
 	*scale *= w->input_unit;
 }
 
-void tile_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+void exact_tiles_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
 	const uint8_t *modality)
 {
 	const struct linear *l = p->l;
@@ -215,7 +226,7 @@ void tile_input(const struct product *p, size_t m, void *y, const float x[m][p->
 	}
 }
 
-bool tile_input_same(const struct product *a, const struct product *b)
+bool exact_tiles_input_same(const struct product *a, const struct product *b)
 {
 	const struct way v = way_of(a->l), w = way_of(b->l);
 
@@ -223,16 +234,111 @@ bool tile_input_same(const struct product *a, const struct product *b)
 		shape_of(a->l, &v).group == shape_of(b->l, &w).group;
 }
 
-void tile_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride, float y[m][stride],
-	const void *input, const float *bias, bool add)
+void exact_tiles_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
+	float y[m][stride], const void *input, const float *bias, bool add)
 {
 	const struct linear *l = p->l;
 	const struct way w = way_of(l);
 	struct tile_product t = shape_of(l, &w);
 
 	t.left = input;
-	t.right = (const char *)p->weight + tile_weight_size(l, first - p->first);
+	t.right = (const char *)p->weight + exact_tiles_weight_size(l, first - p->first);
 	t.scale = scales(l, &w, m, input);
 	t.sum = w.kind == TILE_UNSIGNED ? sums(l, &w, m, input) : NULL;
 	tile_product(&t, m, n, stride, y, bias, add);
+}
+
+/* ---- by pairs ---- */
+
+size_t exact_pairs_weight_size(const struct linear *l, size_t n)
+{
+	return bf16_packed(n, l->in) * sizeof(uint32_t);
+}
+
+void exact_pairs_weight(const struct product *p, size_t n, void *w)
+{
+	const struct linear *l = p->l;
+
+	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
+	for (size_t o = 0; o < n; o += PANEL)
+		for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
+			const size_t columns = least(LINEAR_COLUMNS, l->in - i);
+			uint16_t half[PANEL][columns];
+			float units[LINEAR_COLUMNS];
+
+			for (size_t r = 0; r < least(PANEL, n - o); r++) {
+				linear_units(l, p->first + o + r, i, columns, units);
+				half_narrow(columns, half[r], units, HALF_BF16);
+			}
+			bf16_pack(least(PANEL, n - o), columns,
+				(uint32_t *)w + bf16_packed(o, l->in) + bf16_packed(PANEL, i),
+				(const uint16_t (*)[columns])half);
+		}
+}
+
+/* Rows of bf16; behind them, the scale of each. */
+static float *pair_scales(const struct linear *l, size_t m, const void *input)
+{
+	return (float *)(void *)((char *)(uintptr_t)input + ceil_div(m * l->in, 2) * 2 * sizeof(uint16_t));
+}
+
+size_t exact_pairs_input_size(const struct linear *l, size_t m)
+{
+	return (ceil_div(m * l->in, 2) + m) * sizeof(float);
+}
+
+void exact_pairs_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+	const uint8_t *modality)
+{
+	const struct linear *l = p->l;
+
+	#pragma omp parallel for num_threads(threads) if (m * l->in > FEW_NUMBERS) schedule(static, PANEL)
+	for (size_t t = 0; t < m; t++) {
+		const float scale = linear_input_scale(l, x[t], modality ? modality[t] : 0);
+
+		for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
+			const size_t n = least(LINEAR_COLUMNS, l->in - i);
+			float v[LINEAR_COLUMNS];
+
+			format_values(&l->input.format, n, v, x[t] + i, scale);
+			half_narrow(n, (uint16_t *)y + t * l->in + i, v, HALF_BF16);
+		}
+		pair_scales(l, m, y)[t] = scale;
+	}
+}
+
+/* y = or += total · scale · each + bias. */
+CLONES(static, void, finish, (size_t m, size_t n, size_t stride, float *restrict y,
+	const float total[restrict m][BLOCK_N], const float scale[restrict m], const float each[restrict n],
+	const float *restrict bias, bool add), (m, n, stride, y, total, scale, each, bias, add))
+{
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++) {
+			const float v = total[i][j] * each[j] * scale[i] + (bias ? bias[j] : 0);
+
+			y[i * stride + j] = add ? v + y[i * stride + j] : v;
+		}
+}
+
+void exact_pairs_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
+	float y[m][stride], const void *input, const float *bias, bool add)
+{
+	const struct linear *l = p->l;
+	const bool many = m * n * l->in > FEW_PRODUCTS;
+	const uint16_t (*x)[l->in] = input;
+	const uint32_t *w = (const uint32_t *)p->weight + bf16_packed(first - p->first, l->in);
+
+	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
+	for (size_t j = 0; j < n; j += BLOCK_N)
+		for (size_t i = 0; i < m; i += BLOCK_M) {
+			const size_t rows = least(BLOCK_M, m - i), columns = least(BLOCK_N, n - j);
+			float total[BLOCK_M][BLOCK_N], each[BLOCK_N];
+
+			for (size_t o = 0; o < columns; o++)
+				each[o] = linear_unit_scale(l, first + j + o, 0);
+			bf16_product(cpu_bf16, rows, columns, l->in, BLOCK_N, total, &x[i],
+				w + bf16_packed(j, l->in), NULL, false);
+			finish(rows, columns, stride, &y[i][j], (const float (*)[BLOCK_N])total,
+				pair_scales(l, m, input) + i, each, bias ? bias + j : NULL, add);
+		}
 }

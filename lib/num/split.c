@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* split.c -- see split.h */
+#include "num/split.h"
+#include <string.h>
+#include "base/size.h"
+#include "num/half.h"
+#include "num/tile.h"
+#include "num/clones.h"
+
+enum { PANEL = TILE_PANEL };
+
+/* Of each side, high parts stand before low ones. */
+
+size_t split_left_size(size_t k, size_t m)
+{
+	return 2 * tile_left_size(m, k * sizeof(uint16_t));
+}
+
+size_t split_right_size(size_t k, size_t n)
+{
+	return 2 * ceil_div(n, PANEL) * PANEL * tile_columns(k * sizeof(uint16_t));
+}
+
+static void split(size_t n, uint16_t high[n], uint16_t low[n], const float x[n])
+{
+	float wide[PANEL], rest[PANEL];
+
+	half_narrow(n, high, x, HALF_BF16);
+	half_widen(n, wide, high, HALF_BF16);
+	for (size_t i = 0; i < n; i++)
+		rest[i] = x[i] - wide[i];
+	half_narrow(n, low, rest, HALF_BF16);
+}
+
+CLONES(static, void, turn, (uint16_t y[restrict PANEL][PANEL], const uint16_t x[restrict PANEL][PANEL]),
+	(y, x))
+{
+	for (size_t c = 0; c < PANEL; c++)
+		for (size_t r = 0; r < PANEL; r++)
+			y[c][r] = x[r][c];
+}
+
+void split_left(size_t k, size_t m, void *left, size_t stride, const float x[k][stride])
+{
+	const size_t steps = ceil_div(k, PANEL), panels = ceil_div(m, PANEL);
+	uint16_t (*y)[PANEL][PANEL] = left;
+
+	for (size_t s = 0; s < steps; s++)
+		for (size_t c = 0; c < panels; c++) {
+			uint16_t high[PANEL][PANEL] = { { 0 } }, low[PANEL][PANEL] = { { 0 } };
+
+			for (size_t r = 0; r < least(PANEL, k - s * PANEL); r++)
+				split(least(PANEL, m - c * PANEL), high[r], low[r],
+					&x[s * PANEL + r][c * PANEL]);
+			turn(y[c * steps + s], (const uint16_t (*)[PANEL])high);
+			turn(y[(panels + c) * steps + s], (const uint16_t (*)[PANEL])low);
+		}
+}
+
+/* Row r of a right side, whose panels take `pairs` pairs, from 32 numbers of each panel. */
+CLONES(static, void, place, (size_t r, uint16_t panel[restrict][PANEL][2], const uint16_t x[restrict PANEL]),
+	(r, panel, x))
+{
+	for (size_t j = 0; j < PANEL; j++)
+		panel[r / 2][j][r % 2] = x[j];
+}
+
+void split_right(size_t all, size_t first, size_t last, size_t n, void *right, size_t stride,
+	const float y[all][stride])
+{
+	const size_t pairs = tile_columns(all * sizeof(uint16_t)) / 4, panels = ceil_div(n, PANEL);
+	uint16_t (*to)[PANEL][2] = right;
+
+	for (size_t r = first; r < ceil_div(last, PANEL) * PANEL; r++)
+		for (size_t p = 0; p < panels; p++) {
+			uint16_t high[PANEL] = { 0 }, low[PANEL] = { 0 };
+
+			if (r < last)
+				split(least(PANEL, n - p * PANEL), high, low, &y[r][p * PANEL]);
+			place(r, to + p * pairs, high);
+			place(r, to + (panels + p) * pairs, low);
+		}
+}
+
+void split_product(size_t k, size_t m, size_t n, size_t stride, float z[m][stride], const void *left,
+	size_t all, const void *right)
+{
+	const size_t columns = tile_columns(k * sizeof(uint16_t));
+	const char *a = left, *b = right;
+	struct tile_product p = { .kind = TILE_BF16, .columns = columns, .left = a, .right = b,
+		.right_step = tile_columns(all * sizeof(uint16_t)) * PANEL };
+
+	tile_product(&p, m, n, stride, z, NULL, false);
+	p.right = b + split_right_size(all, n) / 2;
+	tile_product(&p, m, n, stride, z, NULL, true);
+	p.left = a + split_left_size(k, m) / 2, p.right = b;
+	tile_product(&p, m, n, stride, z, NULL, true);
+}
