@@ -104,7 +104,7 @@ static void fill(struct sides *s, uint8_t *x, size_t rows, enum numbers numbers)
 			v = (uint16_t)((v & 0x807f) | (120 + below(10)) << 7);
 		if (s->kind == TILE_BF16 && numbers == SMALL)	/* products around 2^-126 */
 			v = (uint16_t)((v & 0x807f) | (58 + below(12)) << 7);
-		memcpy(x + i, &v, 2);
+		memcpy(x + i, &v, least(2, rows * s->bytes - i));
 	}
 }
 
