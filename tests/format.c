@@ -451,7 +451,10 @@ static void fit(void **unused)
 	}
 }
 
-/* Quotients beside a tie and on it: the quick way under one scale must see that it cannot know. */
+/*
+ * Quotients beside a tie and on it: the quick way under one scale must see that it cannot know, and what is
+ * rounded in float must not take for a tie what a float quotient makes one.
+ */
 static void rounded_to_ties(void **unused)
 {
 	enum { N = 40 };
@@ -467,7 +470,7 @@ static void rounded_to_ties(void **unused)
 			format_ties(&f, away);
 			n = values(&f, list);
 			for (size_t v = 0; v + 1 < n; v++) {
-				float x[N], scale[N], y[N];
+				float x[N], scale[N], y[N], rounded[N];
 				double wide[N];
 				uint8_t code[N], want[N], zero[N] = { 0 };
 
@@ -486,8 +489,32 @@ static void rounded_to_ties(void **unused)
 						format_encode_group(&f, 1, code + j, x + j, scale[0], 0);
 				}
 				assert_memory_equal(code, want, N);
+				format_round(&f, N, rounded, x, scale[0], 0);
+				format_round(&f, N, x, x, scale[0], 0);
+				for (int i = 0; i < N; i++)
+					assert_true(rounded[i] == y[i] && x[i] == y[i]);
 			}
 		}
+}
+
+/* int8 and e1m6 have the same values over a power of two: they round to the same, wherever a number lies. */
+static void e1m6_is_int8(void **unused)
+{
+	enum { N = 1000 };
+	const struct format e = get("e1m6"), i = get("int8");
+	float x[N], y[N], z[N];
+
+	(void)unused;
+	for (int t = 0; t < 2000; t++) {
+		const float s = 0.01f * (1 + 0.000917f * (float)t);
+
+		for (int k = 0; k < N; k++)
+			x[k] = k % 2 ? (float)sin(k * 7 + t) * 128 * s : (float)(k * 31 % 255 - 127.5) * s;
+		format_round(&e, N, y, x, s * 32, 0);
+		format_round(&i, N, z, x, s, 0);
+		for (int k = 0; k < N; k++)
+			assert_true(y[k] == z[k]);
+	}
 }
 
 int main(void)
@@ -497,7 +524,7 @@ int main(void)
 		cmocka_unit_test(beside_ties), cmocka_unit_test(exmy), cmocka_unit_test(e1m3_is_int5),
 		cmocka_unit_test(quantiles), cmocka_unit_test(codes_without_a_value),
 		cmocka_unit_test(closest), cmocka_unit_test(scales), cmocka_unit_test(rounded_to_ties),
-		cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
+		cmocka_unit_test(e1m6_is_int8), cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

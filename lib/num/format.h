@@ -56,7 +56,10 @@ void format_decode(const struct format *f, size_t n, float x[n], const uint8_t c
 /* Codes of x in double, and their values y as format_decode() gives them. */
 void format_quantize(const struct format *f, size_t n, uint8_t code[n], float y[n], const double x[n],
 	const float scale[n], const uint8_t *zero);
-/* Simulated arithmetic: y = scale · nearest(x / scale), at most limit (0: f->top); NaN stays, y may be x. */
+/*
+ * Simulated arithmetic: y = scale · nearest(x / scale), of the exact quotient, at most limit (0: f->top); NaN
+ * stays, y may be x.
+ */
 void format_round(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit);
 
 /*
