@@ -329,6 +329,38 @@ static void codes_without_a_value(void **unused)
 	}
 }
 
+/* The unit of a format is the largest power of two that divides all of its values. */
+static void units(void **unused)
+{
+	static const struct { const char *name; float unit, most; } some[] = {
+		{ "int8", 1, 127 }, { "int2", 1, 1 }, { "uint8", 1, 255 }, { "uint1", 1, 1 },
+		{ "e2m1", 1, 12 }, { "e2m2", 0.5f, 28 }, { "e1m6", 0x1p-5f, 127 }, { "e3m0", 2, 64 },
+		{ "e2m4", 0x1p-3f, 124 }, { "e4m3fn", 0x1p-9f, 448 * 512 }, { "e6m0", 2, 0x1p62f },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		const struct format f = get(some[i].name);
+
+		assert_true(format_unit(&f, some[i].most) == some[i].unit);
+		assert_true(format_unit(&f, some[i].most / 2) == 0);
+	}
+	for (size_t i = 0; i < NAMES; i++) {
+		const struct format f = get(names[i]);
+		bool odd = false, whole = true;
+		const float unit = format_unit(&f, 127);
+
+		for (int c = 0; unit > 0 && c < 1 << f.bits; c++) {
+			const float v = f.grid[c] / unit;
+
+			whole &= v == rintf(v) && fabsf(v) <= 127;
+			odd |= fmodf(v, 2) != 0;
+		}
+		assert_true(unit > 0 ? whole && odd : f.name[0] != 'i');
+	}
+	assert_true(format_unit(&(struct format){ .bits = 0 }, 127) == 0);
+}
+
 static void closest(void **unused)
 {
 	static const char *const pairs[][2] = {
@@ -523,8 +555,9 @@ int main(void)
 		cmocka_unit_test(parse), cmocka_unit_test(grids), cmocka_unit_test(rounding),
 		cmocka_unit_test(beside_ties), cmocka_unit_test(exmy), cmocka_unit_test(e1m3_is_int5),
 		cmocka_unit_test(quantiles), cmocka_unit_test(codes_without_a_value),
-		cmocka_unit_test(closest), cmocka_unit_test(scales), cmocka_unit_test(rounded_to_ties),
-		cmocka_unit_test(e1m6_is_int8), cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
+		cmocka_unit_test(units), cmocka_unit_test(closest), cmocka_unit_test(scales),
+		cmocka_unit_test(rounded_to_ties), cmocka_unit_test(e1m6_is_int8),
+		cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -169,6 +169,16 @@ bool format_parse(struct format *f, const char *name)
 	return false;
 }
 
+float format_unit(const struct format *f, float most)
+{
+	float unit = 0x1p32f;
+
+	for (size_t c = 0; c < sizeof f->grid / sizeof *f->grid; c++)
+		while (fmodf(f->grid[c], unit) != 0)
+			unit /= 2;
+	return f->kind && f->top <= most * unit ? unit : 0;
+}
+
 const char *const format_tie_names[] = { "even", "away", NULL };
 
 void format_ties(struct format *f, bool away)

@@ -39,6 +39,8 @@ char *format_closest(const char *name);
 const char *format_hint(const struct format *f);
 /* What formats there are, for messages: "int2..int8, uint1..uint8, ..." */
 const char *format_list(void);
+/* The largest power of two that all values are multiples of, by at most `most`; 0 if there is none. */
+float format_unit(const struct format *f, float most);
 
 /*
  * Codes of x under scale and zero, one each: the nearest value of x/scale, taken in double, ties to even

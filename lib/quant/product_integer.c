@@ -21,22 +21,11 @@ struct integers { float unit; int offset; uint8_t value[256]; };
 /* False: the values are no such integers. */
 static bool integers_of(struct integers *y, const struct format *f)
 {
-	if (!f->kind || f->bits > 8)
-		return false;
-	for (y->unit = f->asymmetric ? 1 : 0x1p8f; y->unit >= (f->asymmetric ? 1 : 0x1p-8f); y->unit /= 2) {
-		bool fits = true;
-
-		y->offset = f->asymmetric ? 0 : 128;
-		for (int c = 0; c < 1 << f->bits; c++) {
-			const float v = f->grid[c] / y->unit + (float)y->offset;
-
-			fits &= v >= 0 && v <= 255 && v == rintf(v);
-			y->value[c] = fits ? (uint8_t)v : 0;
-		}
-		if (fits)
-			return true;
-	}
-	return false;
+	y->offset = f->asymmetric ? 0 : 128;
+	y->unit = format_unit(f, f->asymmetric ? 255 : 127);
+	for (int c = 0; y->unit > 0 && c < 1 << f->bits; c++)
+		y->value[c] = (uint8_t)(f->grid[c] / y->unit + (float)y->offset);
+	return y->unit > 0;
 }
 
 /* Columns of a group, as many as there are if it is all of them; groups of a row; columns with padding. */
