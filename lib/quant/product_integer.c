@@ -127,16 +127,21 @@ static int32_t *sums(const struct linear *l, size_t m, const void *input)
 	return y;
 }
 
-/* Integers of numbers that are float products of them and 1/inverse; false if one is not finite. */
-CLONES(static, bool, bytes_of, (size_t n, int8_t q[n], const float x[n], float inverse), (n, q, x, inverse))
+/*
+ * Integers of numbers that are float products of them and 1/(up·inverse); false if one is not finite. Where
+ * that is so small that products lost bits: the nearest ones.
+ */
+CLONES(static, bool, bytes_of, (size_t n, int8_t q[n], const float x[n], float up, float inverse),
+	(n, q, x, up, inverse))
 {
 	uint32_t not_finite = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const float v = x[i] * inverse;
+		float v = x[i] * up * inverse;
 
+		v = fabsf(v) < 127 ? v : copysignf(127, v);
 		not_finite |= (float_bits(x[i]) & 0x7f800000) == 0x7f800000;
-		q[i] = (int8_t)((int32_t)((fabsf(v) < 128 ? v : 0) + 128.5f) - 128);
+		q[i] = (int8_t)((int32_t)(v + 128.5f) - 128);
 	}
 	return !not_finite;
 }
@@ -161,6 +166,7 @@ void integer_input(const struct product *p, size_t m, void *y, const float x[m][
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static)
 	for (size_t t = 0; t < m; t++) {
 		const float scale = linear_input_scale(l, x[t], modality ? modality[t] : 0);
+		const float up = scale < 0x1p-64f ? 0x1p64f : 1;	/* or 1/scale may be beyond floats */
 		int8_t *q = (int8_t *)y + t * padded(l);
 		int32_t *sum = sums(l, m, y) + t * groups;
 		bool finite = true;
@@ -171,7 +177,7 @@ void integer_input(const struct product *p, size_t m, void *y, const float x[m][
 			float rounded[LINEAR_COLUMNS];
 
 			format_round(&l->input.format, n, rounded, x[t] + i, scale, 0);
-			finite &= bytes_of(n, q + i, rounded, 1 / (scale * k.unit));
+			finite &= bytes_of(n, q + i, rounded, up, 1 / (scale * up * k.unit));
 		}
 		for (size_t g = 0; g < groups; g++)
 			sum[g] = sum_of(least(group, in - g * group), q + g * group);
