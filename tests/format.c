@@ -329,6 +329,38 @@ static void codes_without_a_value(void **unused)
 	}
 }
 
+/* The unit of a format is the largest power of two that divides all of its values. */
+static void units(void **unused)
+{
+	static const struct { const char *name; float unit, most; } some[] = {
+		{ "int8", 1, 127 }, { "int2", 1, 1 }, { "uint8", 1, 255 }, { "uint1", 1, 1 },
+		{ "e2m1", 1, 12 }, { "e2m2", 0.5f, 28 }, { "e1m6", 0x1p-5f, 127 }, { "e3m0", 2, 64 },
+		{ "e2m4", 0x1p-3f, 124 }, { "e4m3fn", 0x1p-9f, 448 * 512 }, { "e6m0", 2, 0x1p62f },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		const struct format f = get(some[i].name);
+
+		assert_true(format_unit(&f, some[i].most) == some[i].unit);
+		assert_true(format_unit(&f, some[i].most / 2) == 0);
+	}
+	for (size_t i = 0; i < NAMES; i++) {
+		const struct format f = get(names[i]);
+		bool odd = false, whole = true;
+		const float unit = format_unit(&f, 127);
+
+		for (int c = 0; unit > 0 && c < 1 << f.bits; c++) {
+			const float v = f.grid[c] / unit;
+
+			whole &= v == rintf(v) && fabsf(v) <= 127;
+			odd |= fmodf(v, 2) != 0;
+		}
+		assert_true(unit > 0 ? whole && odd : f.name[0] != 'i');
+	}
+	assert_true(format_unit(&(struct format){ .bits = 0 }, 127) == 0);
+}
+
 static void closest(void **unused)
 {
 	static const char *const pairs[][2] = {
@@ -451,7 +483,10 @@ static void fit(void **unused)
 	}
 }
 
-/* Quotients beside a tie and on it: the quick way under one scale must see that it cannot know. */
+/*
+ * Quotients beside a tie and on it: the quick way under one scale must see that it cannot know, and what is
+ * rounded in float must not take for a tie what a float quotient makes one.
+ */
 static void rounded_to_ties(void **unused)
 {
 	enum { N = 40 };
@@ -467,7 +502,7 @@ static void rounded_to_ties(void **unused)
 			format_ties(&f, away);
 			n = values(&f, list);
 			for (size_t v = 0; v + 1 < n; v++) {
-				float x[N], scale[N], y[N];
+				float x[N], scale[N], y[N], rounded[N];
 				double wide[N];
 				uint8_t code[N], want[N], zero[N] = { 0 };
 
@@ -486,8 +521,32 @@ static void rounded_to_ties(void **unused)
 						format_encode_group(&f, 1, code + j, x + j, scale[0], 0);
 				}
 				assert_memory_equal(code, want, N);
+				format_round(&f, N, rounded, x, scale[0], 0);
+				format_round(&f, N, x, x, scale[0], 0);
+				for (int i = 0; i < N; i++)
+					assert_true(rounded[i] == y[i] && x[i] == y[i]);
 			}
 		}
+}
+
+/* int8 and e1m6 have the same values over a power of two: they round to the same, wherever a number lies. */
+static void e1m6_is_int8(void **unused)
+{
+	enum { N = 1000 };
+	const struct format e = get("e1m6"), i = get("int8");
+	float x[N], y[N], z[N];
+
+	(void)unused;
+	for (int t = 0; t < 2000; t++) {
+		const float s = 0.01f * (1 + 0.000917f * (float)t);
+
+		for (int k = 0; k < N; k++)
+			x[k] = k % 2 ? (float)sin(k * 7 + t) * 128 * s : (float)(k * 31 % 255 - 127.5) * s;
+		format_round(&e, N, y, x, s * 32, 0);
+		format_round(&i, N, z, x, s, 0);
+		for (int k = 0; k < N; k++)
+			assert_true(y[k] == z[k]);
+	}
 }
 
 int main(void)
@@ -496,7 +555,8 @@ int main(void)
 		cmocka_unit_test(parse), cmocka_unit_test(grids), cmocka_unit_test(rounding),
 		cmocka_unit_test(beside_ties), cmocka_unit_test(exmy), cmocka_unit_test(e1m3_is_int5),
 		cmocka_unit_test(quantiles), cmocka_unit_test(codes_without_a_value),
-		cmocka_unit_test(closest), cmocka_unit_test(scales), cmocka_unit_test(rounded_to_ties),
+		cmocka_unit_test(units), cmocka_unit_test(closest), cmocka_unit_test(scales),
+		cmocka_unit_test(rounded_to_ties), cmocka_unit_test(e1m6_is_int8),
 		cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
 	};
 

@@ -19,6 +19,7 @@
 #include "num/linalg.h"
 #include "quant/pack.h"
 #include "quant/product.h"
+#include "quant/product_integer.h"
 
 static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "e3m0", "nf4",
 	"int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
@@ -553,6 +554,40 @@ static void integers(void **unused)
 		check_integers(codes[i % 7], sizes[i / 21], inputs[i / 7 % 3], 1 + i % 18);
 }
 
+/* Inputs as integers, on any processor, of scales whose inverses are beyond floats, too: the nearest ones. */
+static void integers_of_inputs(void **unused)
+{
+	enum { WIDTH = 64, M = 3 };
+	static const char *const inputs[] = { "int8", "int4", "e2m2", "e1m6" };
+	static const float units[] = { 1, 1, 0.5f, 0x1p-5f };
+	static float x[M][WIDTH], scale;
+	struct linear l = { .in = WIDTH, .input = { .mode = INPUT_STATIC_TENSOR, .scale = &scale,
+		.modalities = 1 } };
+	const struct product p = { .l = &l };
+
+	(void)unused;
+	for (int n = 0; n < 4 * 240; n++) {
+		const double unit = units[n % 4];
+		int8_t *q;
+
+		assert_true(format_parse(&l.input.format, inputs[n % 4]));
+		scale = ldexpf(1 + uniform() / 3, n / 4 - 149);
+		for (size_t i = 0; i < M * WIDTH; i++)
+			x[i / WIDTH][i % WIDTH] = uniform() * l.input.format.top * 1.1f * scale;
+		q = xalloc(integer_input_size(&l, M), 1);
+		integer_input(&p, M, q, (const float (*)[WIDTH])x, NULL);
+		for (size_t i = 0; i < M * WIDTH; i++) {
+			const double quotient = (double)x[i / WIDTH][i % WIDTH] / (double)scale;
+			double least_off = INFINITY;
+
+			for (int c = 0; c < 1 << l.input.format.bits; c++)
+				least_off = fmin(least_off, fabs((double)l.input.format.grid[c] - quotient));
+			assert_true(fabs(q[i] * unit - quotient) == least_off);
+		}
+		free(q);
+	}
+}
+
 /* ---- parts of a product, and products side by side ---- */
 
 /* Rows from a multiple of 32 on, prepared alone or with others, are the same numbers. */
@@ -720,7 +755,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words), cmocka_unit_test(choice), cmocka_unit_test(integers),
-		cmocka_unit_test(parts),
+		cmocka_unit_test(integers_of_inputs), cmocka_unit_test(parts),
 		cmocka_unit_test(sharing), cmocka_unit_test(sharing_of_words), cmocka_unit_test(edges),
 		cmocka_unit_test(many_threads), cmocka_unit_test(narrow),
 	};

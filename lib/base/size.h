@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* size.h -- arithmetic of sizes: the smaller of two, a quotient rounded up */
+/* size.h -- arithmetic of sizes: the smaller and the larger of two, a quotient rounded up */
 #ifndef BASE_SIZE_H
 #define BASE_SIZE_H
 #include <stddef.h>
@@ -7,6 +7,11 @@
 static inline size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
+}
+
+static inline size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
 }
 
 static inline size_t ceil_div(size_t a, size_t b)

@@ -5,15 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
 
 enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
-
-static size_t most(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
 
 /* The norm of that name below the block, or none where the architecture has no name for it. */
 static struct norm block_norm(const struct image *image, const struct stack *s, size_t index,
@@ -122,8 +118,8 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 		free(frequency);
 	}
 	w.normed = xalloc(tokens, s->hidden * sizeof *w.normed);
-	w.wide = xalloc(most(tokens * qkv, piece * gate_up), sizeof *w.wide);
-	w.middle = xalloc(most(tokens * q, piece * n), sizeof *w.middle);
+	w.wide = xalloc(larger(tokens * qkv, piece * gate_up), sizeof *w.wide);
+	w.middle = xalloc(larger(tokens * q, piece * n), sizeof *w.middle);
 	if (s->parallel && s->arch->norm[BEFORE_MLP])
 		w.second = xalloc(tokens, s->hidden * sizeof *w.second);
 	if (s->arch->norm[AFTER_ATTENTION] || s->arch->norm[AFTER_MLP])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bits.h -- a float as its 32 bits, and back
+ * bits.h -- a float as its 32 bits, a double as its 64, and back
  *
  * Always inline: a call out of a function for AVX would go over to SSE and back.
  */
@@ -20,6 +20,22 @@ static inline __attribute__((always_inline)) float bits_float(uint32_t u)
 static inline __attribute__((always_inline)) uint32_t float_bits(float x)
 {
 	uint32_t u;
+
+	memcpy(&u, &x, sizeof u);
+	return u;
+}
+
+static inline __attribute__((always_inline)) double bits_double(uint64_t u)
+{
+	double x;
+
+	memcpy(&x, &u, sizeof x);
+	return x;
+}
+
+static inline __attribute__((always_inline)) uint64_t double_bits(double x)
+{
+	uint64_t u;
 
 	memcpy(&u, &x, sizeof u);
 	return u;

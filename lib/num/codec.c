@@ -3,10 +3,9 @@
  * codec.c -- rounding to the values of a format, their codes and scales; see codec.h and format.h
  *
  * Integers: q = clamp(⌊x/s⌉ + z, 0, top), x/s in double; int<N> is stored with the fixed zero point
- * Q = 2ᴺ⁻¹ - 1. Floats: sign, exponent, mantissa of the nearest value, rounded on the bits of an IEEE
- * number: a normal one by adding half a last place, a subnormal one by adding a number so large that its
- * own last place is the format's smallest step. nf<N>: the rank of the nearest quantile, by halving a list
- * of midpoints.
+ * Q = 2ᴺ⁻¹ - 1. Floats: sign, exponent, mantissa of the nearest value, rounded by adding a number so large
+ * that its own last place is the step between the values there. nf<N>: the rank of the nearest quantile, by
+ * halving a list of midpoints. Of numbers in float, x/s is on the same side of a tie in double as exactly.
  *
  * Sources: DPQ eq. 1, 3; Micikevicius et al., FP8 formats for deep learning (2022).
  */
@@ -17,8 +16,19 @@
 #include "num/bits.h"
 #include "num/clones.h"
 
-/* How many lanes there may be, and how many numbers are encoded at a time: in double, in float. */
-enum { LANES_MOST = 256, WIDE_NUMBERS = 256, FAST_NUMBERS = 512 };
+/* How many lanes there may be; how many numbers are encoded at a time, in double, in float; and rounded. */
+enum { LANES_MOST = 256, WIDE_NUMBERS = 256, FAST_NUMBERS = 512, ROUND_NUMBERS = 256 };
+
+/* NaN stays. */
+static inline float lesser(float x, float most)
+{
+	return x > most ? most : x;
+}
+
+static inline double lesser_wide(double x, double most)
+{
+	return x > most ? most : x;
+}
 
 /* Nearest integer, ties to even, for |x| < 2⁵¹ and 2²²: no call and the same in every vector width. */
 static inline double integer(double x)
@@ -127,92 +137,68 @@ CLONES(static, void, int_nearest, (const struct format *f, size_t n, size_t lane
 		}
 }
 
-/* What rounding needs of a format, kept out of the loops. */
-struct float_shape {
-	int shift, wide_shift;		/* bits of a single's and a double's mantissa that are dropped */
-	uint32_t half, mask, rebias;
-	uint64_t wide_half, wide_mask, wide_rebias;
-	float normal, magic, half_step;	/* smallest normal number; last place of it is a step; half a step */
-	double wide_magic, per_step;	/* 1 / smallest step */
-	bool away, up;			/* ties away from zero; y = 0: up, to where ⌊x/v⌉ = 2 */
-};
-
 /* 2ᵉ, a normal number */
-static inline double power(int e)
+static inline float power(int e)
 {
-	uint64_t u = (uint64_t)(1023 + e) << 52;
-	double x;
-
-	memcpy(&x, &u, sizeof x);
-	return x;
+	return bits_float((uint32_t)(127 + e) << 23);
 }
+
+/* What rounding needs of a format: largest value, smallest normal one, half of a last place of 1. */
+struct float_shape { float top, normal, half; bool away; };
 
 static inline struct float_shape float_shape(const struct format *f)
 {
-	struct float_shape s = { .shift = 23 - f->y, .wide_shift = 52 - f->y, .away = f->away };
-
-	s.up = f->away || f->y == 0;
-	s.half = (1u << (s.shift - 1)) - 1;
-	s.mask = ~((1u << s.shift) - 1);
-	s.rebias = (uint32_t)(127 - f->bias) << f->y;
-	s.wide_half = ((uint64_t)1 << (s.wide_shift - 1)) - 1;
-	s.wide_mask = ~(((uint64_t)1 << s.wide_shift) - 1);
-	s.wide_rebias = (uint64_t)(1023 - f->bias) << f->y;
-	s.normal = (float)power(1 - f->bias);
-	s.magic = (float)power(1 - f->bias - f->y + 23);
-	s.wide_magic = power(1 - f->bias - f->y + 52);
-	s.half_step = (float)power(-f->bias - f->y);
-	s.per_step = power(f->bias + f->y - 1);
-	return s;
+	return (struct float_shape){ f->top, power(1 - f->bias), power(-f->y - 1), f->away };
 }
 
-/* Nearest value of |x|, not saturated; NaN stays. */
+/* Half of the last place of a ≥ 0, which is no smaller than that of the smallest normal value. */
+static inline float float_half(struct float_shape s, float a)
+{
+	const float e = bits_float(float_bits(a) & 0x7f800000);
+
+	return (e > s.normal ? e : s.normal) * s.half;
+}
+
+static inline double float_half_wide(struct float_shape s, double a)
+{
+	const double e = bits_double(double_bits(a) & (uint64_t)0x7ff << 52);
+
+	return (e > s.normal ? e : s.normal) * s.half;
+}
+
+/* Nearest value of a from 0 to the largest one; NaN stays. */
 static inline float float_nearest(struct float_shape s, float a)
 {
-	uint32_t u = float_bits(a);
-	float big, small = a + s.magic - s.magic, y;
+	const float half = float_half(s, a), magic = half * 0x1.8p24f, y = a + magic - magic;
 
-	small += s.away && a - small == s.half_step ? 2 * s.half_step : 0;
-	u = (u + s.half + (s.up ? 1 : u >> s.shift & 1)) & s.mask;
-	memcpy(&big, &u, sizeof big);
-	y = a < s.normal ? small : big;
-	return a != a ? a : y;
+	return s.away && a - y == half ? y + 2 * half : y;
 }
 
 static inline double float_nearest_wide(struct float_shape s, double a)
 {
-	uint64_t u;
-	double big, small = a + s.wide_magic - s.wide_magic, y;
+	const double half = float_half_wide(s, a), magic = half * 0x1.8p53, y = a + magic - magic;
 
-	memcpy(&u, &a, sizeof u);
-	small += s.away && a - small == s.half_step ? 2 * s.half_step : 0;
-	u = (u + s.wide_half + (s.up ? 1 : u >> s.wide_shift & 1)) & s.wide_mask;
-	memcpy(&big, &u, sizeof big);
-	y = a < s.normal ? small : big;
-	return a != a ? a : y;
+	return s.away && a - y == half ? y + 2 * half : y;
 }
 
 CLONES(static, void, float_encode, (const struct format *f, size_t n, uint8_t code[n], const double x[n],
 	const float scale[n], const uint8_t *zero), (f, n, code, x, scale, zero))
 {
 	const struct float_shape s = float_shape(f);
-	const double top = f->top;
+	const double per_step = 1 / (2.0 * s.normal * s.half);
 	const int sign = f->bits - 1, y = f->y;
+	const uint64_t rebias = (uint64_t)(1023 - f->bias) << y;
 	const bool keeps_zero = f->kind->keeps_zero;
 
 	(void)zero;
 	#pragma omp simd
 	for (size_t i = 0; i < n; i++) {
-		double v = x[i] / scale[i], a = float_nearest_wide(s, fabs(v));
-		uint64_t u, negative, normal, small, c;
+		const double v = x[i] / scale[i], a = float_nearest_wide(s, lesser_wide(fabs(v), s.top));
+		const uint64_t normal = (double_bits(a) >> (52 - y)) - rebias;
+		const uint64_t small = (uint64_t)(int)((a < s.normal ? a : 0) * per_step);
+		uint64_t c = a < s.normal ? small : normal;
 
-		a = a > top ? top : a;
-		memcpy(&u, &a, sizeof u);
-		memcpy(&negative, &v, sizeof negative);
-		normal = (u >> (52 - y)) - s.wide_rebias;
-		small = (uint64_t)(int)((a < s.normal ? a : 0) * s.per_step);
-		c = a < s.normal ? small : normal;
-		c |= keeps_zero || c ? negative >> 63 << sign : 0;
+		c |= keeps_zero || c ? double_bits(v) >> 63 << sign : 0;
 		code[i] = (uint8_t)(v != v ? 0 : c);
 	}
 }
@@ -221,14 +207,14 @@ CLONES(static, void, float_encode, (const struct format *f, size_t n, uint8_t co
 CLONES(static, bool, float_encode_fast, (const struct format *f, size_t n, uint8_t code[restrict n],
 	const float x[restrict n], float inverse, uint8_t zero), (f, n, code, x, inverse, zero))
 {
-	const struct float_shape s = float_shape(f);
-	const float normal = s.normal;
-	const uint32_t tie = s.half + 1, rest = ~s.mask, rebias = s.rebias, further = rebias + (1u << f->y);
+	const float normal = power(1 - f->bias);
+	const int shift = 23 - f->y, down = 32 - f->bits;
+	const uint32_t tie = 1u << (shift - 1), rest = (1u << shift) - 1;
+	const uint32_t rebias = (uint32_t)(127 - f->bias) << f->y, further = rebias + (1u << f->y);
 	const uint32_t minus = 1u << (f->bits - 1), keeps_zero = f->kind->keeps_zero;
-	const uint32_t top_bits = float_bits(f->top < normal ? f->top + normal : f->top) >> s.shift;
+	const uint32_t top_bits = float_bits(f->top < normal ? f->top + normal : f->top) >> shift;
 	const uint32_t top = top_bits - (f->top < normal ? further : rebias);
-	const uint32_t by = tie - (rebias << s.shift), by_less = tie - (further << s.shift);
-	const int shift = s.shift, down = 32 - f->bits;
+	const uint32_t by = tie - (rebias << shift), by_less = tie - (further << shift);
 	uint32_t closest = UINT32_MAX, largest = 0;
 
 	(void)zero;
@@ -247,17 +233,40 @@ CLONES(static, bool, float_encode_fast, (const struct format *f, size_t n, uint8
 	return closest > 8 && largest <= float_bits(INFINITY);
 }
 
+/*
+ * In float, where x/scale may become a tie that it is not: numbers beside such a one are rounded again in
+ * double, where it cannot, as x/scale differs from a tie by 2⁻³³ of itself or more. Quotients by powers of
+ * two are exact.
+ */
 CLONES(static, void, float_round, (const struct format *f, size_t n, float y[n], const float x[n],
 	float scale, float limit, float by), (f, n, y, x, scale, limit, by))
 {
 	const struct float_shape s = float_shape(f);
+	const bool exact = (float_bits(scale) & 0x7fffff) == 0;
 
-	#pragma omp simd
-	for (size_t i = 0; i < n; i++) {
-		float v = x[i] / scale, a = float_nearest(s, fabsf(v));
+	for (size_t i = 0, m; i < n; i += m) {
+		float copy[ROUND_NUMBERS], *to = y + i;
+		const float *from = x + i;
+		uint32_t ties = 0;
 
-		a = a > limit ? limit : a;
-		y[i] = copysignf(a, v) * by;
+		m = n - i < ROUND_NUMBERS ? n - i : ROUND_NUMBERS;
+		if (x == y && !exact)
+			from = memcpy(copy, from, m * sizeof *from);
+		#pragma GCC ivdep
+		for (size_t j = 0; j < m; j++) {
+			float v = from[j] / scale, a = lesser(fabsf(v), s.top), b = float_nearest(s, a);
+
+			ties |= !exact && fabsf(a - b) == float_half(s, a) ? 1 : 0;
+			to[j] = copysignf(lesser(b, limit), v) * by;
+		}
+		if (ties)
+			#pragma omp simd
+			for (size_t j = 0; j < m; j++) {
+				double v = from[j] / (double)scale, a = lesser_wide(fabs(v), s.top);
+				float b = (float)float_nearest_wide(s, a);
+
+				to[j] = copysignf(lesser(b, limit), from[j]) * by;
+			}
 	}
 }
 
@@ -266,15 +275,13 @@ CLONES(static, void, float_values, (const struct format *f, size_t n, size_t lan
 	(f, n, lanes, y, x, scale, inverse, zero))
 {
 	const struct float_shape s = float_shape(f);
-	const float top = f->top;
 
 	(void)zero;
 	for (size_t i = 0; i < n; i++)
 		#pragma omp simd
 		for (size_t l = 0; l < lanes; l++) {
-			float v = x[i][l] * inverse[l], a = float_nearest(s, fabsf(v));
+			float v = x[i][l] * inverse[l], a = float_nearest(s, lesser(fabsf(v), s.top));
 
-			a = a > top ? top : a;
 			y[i][l] = copysignf(a, v) * scale[l];
 		}
 }

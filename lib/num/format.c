@@ -169,6 +169,16 @@ bool format_parse(struct format *f, const char *name)
 	return false;
 }
 
+float format_unit(const struct format *f, float most)
+{
+	float unit = 0x1p32f;
+
+	for (size_t c = 0; c < sizeof f->grid / sizeof *f->grid; c++)
+		while (fmodf(f->grid[c], unit) != 0)
+			unit /= 2;
+	return f->kind && f->top <= most * unit ? unit : 0;
+}
+
 const char *const format_tie_names[] = { "even", "away", NULL };
 
 void format_ties(struct format *f, bool away)
@@ -211,24 +221,6 @@ static const char *const synonyms[][2] = {
 const char *format_hint(const struct format *f)
 {
 	return !strcmp(f->name, "e4m3") ? "e4m3fn" : !strcmp(f->name, "e5m2") ? "e5m2ieee" : NULL;
-}
-
-float format_unit(const struct format *f)
-{
-	if (!f->kind || f->asymmetric)
-		return f->kind ? 1 : 0;
-	for (float unit = 0x1p8f; unit >= 0x1p-8f; unit /= 2) {
-		bool fits = true;
-
-		for (int c = 0; c < 1 << f->bits; c++) {
-			const float v = f->grid[c] / unit;
-
-			fits &= v >= -128 && v <= 127 && v == rintf(v);
-		}
-		if (fits)
-			return unit;
-	}
-	return 0;
 }
 
 char *format_closest(const char *name)

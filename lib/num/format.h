@@ -39,6 +39,8 @@ char *format_closest(const char *name);
 const char *format_hint(const struct format *f);
 /* What formats there are, for messages: "int2..int8, uint1..uint8, ..." */
 const char *format_list(void);
+/* The largest power of two that all values are multiples of, by at most `most`; 0 if there is none. */
+float format_unit(const struct format *f, float most);
 
 /*
  * Codes of x under scale and zero, one each: the nearest value of x/scale, taken in double, ties to even
@@ -56,7 +58,10 @@ void format_decode(const struct format *f, size_t n, float x[n], const uint8_t c
 /* Codes of x in double, and their values y as format_decode() gives them. */
 void format_quantize(const struct format *f, size_t n, uint8_t code[n], float y[n], const double x[n],
 	const float scale[n], const uint8_t *zero);
-/* Simulated arithmetic: y = scale · nearest(x / scale), at most limit (0: f->top); NaN stays, y may be x. */
+/*
+ * Simulated arithmetic: y = scale · nearest(x / scale), of the exact quotient, at most limit (0: f->top); NaN
+ * stays, y may be x.
+ */
 void format_round(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit);
 /* The values themselves: y = nearest(x / scale); NaN stays. */
 void format_values(const struct format *f, size_t n, float y[n], const float x[n], float scale);
@@ -70,12 +75,6 @@ void format_values(const struct format *f, size_t n, float y[n], const float x[n
 void format_fit(const struct format *f, float *scale, uint8_t *zero, double min, double max);
 void format_fit_all(const struct format *f, size_t n, float scale[n], uint8_t *zero, const double min[n],
 	const double max[n]);
-
-/*
- * The largest power of two, from 2⁻⁸ to 2⁸, of which all values are multiples by -128 to 127 (asymmetric:
- * 1, of which codes are); 0: there is none.
- */
-float format_unit(const struct format *f);
 
 /*
  * For searches: what becomes of n values in each of at most 256 lanes under the lane's scale and zero, as

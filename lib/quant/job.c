@@ -3,6 +3,7 @@
 #include "quant/job.h"
 #include <string.h>
 #include "base/cpu.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "num/split.h"
 #include "quant/factor.h"
@@ -35,7 +36,7 @@ static size_t widest(const struct solver *s, size_t n, size_t group)
 {
 	if (s->group_view == VIEW_ORIGINAL || s->static_groups || group == n)
 		return SPAN_COLUMNS;
-	return s->group_view == VIEW_BLOCK ? n : group > SPAN_COLUMNS ? group : SPAN_COLUMNS;
+	return s->group_view == VIEW_BLOCK ? n : larger(group, SPAN_COLUMNS);
 }
 
 /*
@@ -103,11 +104,6 @@ static void lay_out_thread(struct pieces *p, struct workspace *a, const struct m
 	a->y = piece(p, SPAN_COLUMNS, sizeof *a->y);
 	a->x = piece(p, BLOCK_COLUMNS, sizeof *a->x);
 	a->scale8 = piece(p, PANEL_ROWS, sizeof *a->scale8);
-}
-
-static size_t larger(size_t a, size_t b)
-{
-	return a > b ? a : b;
 }
 
 size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[count], char *base)

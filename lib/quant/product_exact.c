@@ -8,6 +8,7 @@
 #include "num/bf16.h"
 #include "num/half.h"
 #include "num/tile.h"
+#include "quant/product_integer.h"
 #include "num/clones.h"
 
 enum { PANEL = TILE_PANEL, UNIT = 16, BYTES_MOST = 65793, BLOCK_M = 256, BLOCK_N = 512 };
@@ -39,8 +40,8 @@ static struct way way_of(const struct linear *l)
 	const bool whole = l->compute.kind || (!l->group_index && (l->group <= 0 || l->group % UNIT == 0));
 	const size_t group = l->group > 0 ? (size_t)l->group : l->in;
 	const bool wide = weight->asymmetric && weight->bits == 8;
-	const struct way bytes = { true, wide ? TILE_UNSIGNED : TILE_SIGNED, format_unit(weight),
-		format_unit(input) };
+	const struct way bytes = { true, wide ? TILE_UNSIGNED : TILE_SIGNED,
+		format_unit(weight, weight->asymmetric ? 255 : 127), format_unit(input, 127) };
 
 	if (l->weight || !linear_rounds(l) || !whole)
 		return (struct way){ false };
@@ -89,18 +90,6 @@ size_t exact_tiles_weight_size(const struct linear *l, size_t n)
 	return tile_right_size(&shape, n);
 }
 
-/* Integers of values that are finite; 0 of others. */
-CLONES(static, bool, to_bytes, (size_t n, int8_t q[n], const float v[n], float per_unit), (n, q, v, per_unit))
-{
-	int good = 1;
-
-	for (size_t i = 0; i < n; i++) {
-		good &= v[i] == v[i];
-		q[i] = (int8_t)(int)(v[i] == v[i] ? v[i] * per_unit : 0);
-	}
-	return good;
-}
-
 /* Row o of the layer as row r of a panel. */
 static void make_row(const struct linear *l, const struct way *w, size_t o, size_t r, char *panel)
 {
@@ -123,7 +112,7 @@ static void make_row(const struct linear *l, const struct way *w, size_t o, size
 		else if (w->kind == TILE_BF16)
 			half_narrow(n, v.half, wide, HALF_BF16);
 		else
-			to_bytes(n, v.byte, wide, 1 / w->weight_unit);
+			integer_bytes(n, v.byte, wide, 1 / w->weight_unit);
 		for (size_t j = 0; j < n; j++)
 			memcpy(panel + ((i + j) / each * PANEL + r) * 4 + (i + j) % each * size,
 				v.x + j * size, size);
@@ -198,7 +187,7 @@ static void place_row(const struct linear *l, const struct way *w, size_t t, voi
 		format_values(&l->input.format, n, v, x + i, s);
 		if (w->kind == TILE_BF16)
 			half_narrow(n, half, v, HALF_BF16);
-		else if (!to_bytes(n, byte, v, 1 / w->input_unit))
+		else if (!integer_bytes(n, byte, v, 1 / w->input_unit))
 			*scale = NAN;
 		if (w->kind == TILE_UNSIGNED)
 			add_up(n, byte, i, shape.group, sum);

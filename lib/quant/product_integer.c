@@ -21,22 +21,11 @@ struct integers { float unit; int offset; uint8_t value[256]; };
 /* False: the values are no such integers. */
 static bool integers_of(struct integers *y, const struct format *f)
 {
-	if (!f->kind || f->bits > 8)
-		return false;
-	for (y->unit = f->asymmetric ? 1 : 0x1p8f; y->unit >= (f->asymmetric ? 1 : 0x1p-8f); y->unit /= 2) {
-		bool fits = true;
-
-		y->offset = f->asymmetric ? 0 : 128;
-		for (int c = 0; c < 1 << f->bits; c++) {
-			const float v = f->grid[c] / y->unit + (float)y->offset;
-
-			fits &= v >= 0 && v <= 255 && v == rintf(v);
-			y->value[c] = fits ? (uint8_t)v : 0;
-		}
-		if (fits)
-			return true;
-	}
-	return false;
+	y->offset = f->asymmetric ? 0 : 128;
+	y->unit = format_unit(f, f->asymmetric ? 255 : 127);
+	for (int c = 0; y->unit > 0 && c < 1 << f->bits; c++)
+		y->value[c] = (uint8_t)(f->grid[c] / y->unit + (float)y->offset);
+	return y->unit > 0;
 }
 
 /* Columns of a group, as many as there are if it is all of them; groups of a row; columns with padding. */
@@ -138,18 +127,15 @@ static int32_t *sums(const struct linear *l, size_t m, const void *input)
 	return y;
 }
 
-/* Integers of numbers that are float products of them and 1/inverse; false if one is not finite. */
-CLONES(static, bool, bytes_of, (size_t n, int8_t q[n], const float x[n], float inverse), (n, q, x, inverse))
+CLONES(, bool, integer_bytes, (size_t n, int8_t q[n], const float v[n], float per_unit), (n, q, v, per_unit))
 {
-	uint32_t not_finite = 0;
+	int good = 1;
 
 	for (size_t i = 0; i < n; i++) {
-		const float v = x[i] * inverse;
-
-		not_finite |= (float_bits(x[i]) & 0x7f800000) == 0x7f800000;
-		q[i] = (int8_t)((int32_t)((fabsf(v) < 128 ? v : 0) + 128.5f) - 128);
+		good &= v[i] == v[i];
+		q[i] = (int8_t)(int)(v[i] == v[i] ? v[i] * per_unit : 0);
 	}
-	return !not_finite;
+	return good;
 }
 
 CLONES(static, int32_t, sum_of, (size_t n, const int8_t q[n]), (n, q))
@@ -179,10 +165,10 @@ void integer_input(const struct product *p, size_t m, void *y, const float x[m][
 		memset(q + in, 0, padded(l) - in);
 		for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
 			const size_t n = least(LINEAR_COLUMNS, in - i);
-			float rounded[LINEAR_COLUMNS];
+			float v[LINEAR_COLUMNS];
 
-			format_round(&l->input.format, n, rounded, x[t] + i, scale, 0);
-			finite &= bytes_of(n, q + i, rounded, 1 / (scale * k.unit));
+			format_values(&l->input.format, n, v, x[t] + i, scale);
+			finite &= integer_bytes(n, q + i, v, 1 / k.unit);
 		}
 		for (size_t g = 0; g < groups; g++)
 			sum[g] = sum_of(least(group, in - g * group), q + g * group);

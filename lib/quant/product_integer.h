@@ -18,6 +18,8 @@
  */
 bool integer_fits(const struct product_row *row, const struct linear *l);
 size_t integer_size(const struct linear *l, size_t n);
+/* Values that are integers times 1/per_unit, as bytes; false if one is NaN, which becomes 0. */
+bool integer_bytes(size_t n, int8_t q[n], const float v[n], float per_unit);
 void integer_weight(const struct product *p, size_t n, void *w);
 size_t integer_input_size(const struct linear *l, size_t m);
 /* Rounds x as the layer says. */

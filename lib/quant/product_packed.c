@@ -418,22 +418,11 @@ static bool is_integer(const struct format *f)
 /* Values that are small integers times a power of two; offset makes them, less any zero point, positive. */
 static bool is_fixed(struct packed *w, const struct format *f)
 {
-	for (w->unit = 0x1p8f; w->unit >= 0x1p-8f; w->unit /= 2) {
-		bool fits = !f->asymmetric || w->unit == 1;
-
-		w->offset = 0;
-		for (int c = 0; c < 32; c++) {
-			float v = w->table[c] / w->unit;
-
-			fits &= fabsf(v) <= FIXED_LARGEST && v == rintf(v);
-			w->offset = fits && fabsf(v) > (float)w->offset ? (int)fabsf(v) : w->offset;
-		}
-		for (int c = 0; fits && c < 64; c++)
-			w->integer[c] = (uint8_t)((int)(w->table[c % 32] / w->unit) + w->offset);
-		if (fits)
-			return true;
-	}
-	return false;
+	w->unit = format_unit(f, FIXED_LARGEST);
+	w->offset = w->unit > 0 ? (int)(f->top / w->unit) : 0;
+	for (int c = 0; w->unit > 0 && c < 64; c++)
+		w->integer[c] = (uint8_t)((int)(w->table[c % 32] / w->unit) + w->offset);
+	return w->unit > 0;
 }
 
 /* False: the format has no such values. */
