@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/size.h"
 #include "base/thread.h"
 #include "forward/attention.h"
 #include "forward/forward.h"
@@ -118,6 +120,7 @@ static double attention_of(const struct attention_case *c, bool apart)
 	float *q = xalloc(rows * qs, sizeof *q), *k = xalloc(all * ks, sizeof *k);
 	float *y = xalloc(rows * ys, sizeof *y);
 	int32_t *index = xalloc(all, sizeof *index);
+	const enum cpu kind = cpu, widest = cpu_widest;
 	struct attention_rows r[2];
 	double worst = 0;
 
@@ -138,9 +141,13 @@ static double attention_of(const struct attention_case *c, bool apart)
 			r[s].keys[0] = (struct attention_keys){ 0 },
 			r[s].keys[1] = (struct attention_keys){ c->past + n[0], ks, k, k + v, before };
 	}
-	attention(&a, 2, r);
-	for (size_t s = 0; s < 2; s++)
-		worst = fmax(worst, plain_attention(&a, &r[s]));
+	for (enum cpu one = CPU_PLAIN; one <= widest; one++) {
+		cpu = cpu_widest = one;
+		attention(&a, 2, r);
+		for (size_t s = 0; s < 2; s++)
+			worst = fmax(worst, plain_attention(&a, &r[s]));
+	}
+	cpu = kind, cpu_widest = widest;
 	for (size_t t = 0; t < rows; t++)	/* nothing beyond the rows */
 		assert_true(y[t * ys + ys - 1] == 0 && y[t * ys + ys - 2] == 0);
 	free(q), free(k), free(y), free(index);
@@ -159,6 +166,9 @@ static void attention_is_its_formula(void **unused)
 		{ 2, 1, 8, 0, 1, 0, 0, true }, { 2, 1, 8, 0, 90, 0, 0, true },
 		{ 2, 2, 8, 0, 300, 40, 3, true }, { 2, 1, 16, 33, 290, 70, 0, true },
 		{ 1, 1, 8, 0, 70, 600, 0, true },
+		/* groups that fill panels unevenly, more queries than a thread takes, keys around a tile */
+		{ 9, 3, 64, 0, 270, 0, 0, false }, { 14, 2, 6, 90, 127, 129, 0, false },
+		{ 5, 1, 33, 128, 128, 128, 0, false }, { 25, 1, 4, 0, 65, 63, 2, false },
 	};
 	double worst = 0;
 
@@ -168,6 +178,95 @@ static void attention_is_its_formula(void **unused)
 			worst = fmax(worst, attention_of(&rows[i], apart));
 	print_message("# attention against double %.2g\n", worst);
 	assert_true(worst < 5e-6);
+}
+
+/*
+ * Of keys with scores x and 0, and values 1 and 0: e^x / (1 + e^x). log2 e and x log2 e are rounded, which
+ * moves e^x by 2 |x| units of 2^-24; the rest are a few roundings. Below 2^-126 a weight is zero.
+ */
+static void weights_are_exponentials(void **unused)
+{
+	const struct attention a = { 1, 1, 1, 1, 0, 0 };
+	const enum cpu kind = cpu, widest = cpu_widest;
+
+	(void)unused;
+	for (enum cpu one = CPU_PLAIN; one <= widest; one++)
+		for (int i = 0; i < 9000; i++) {
+			const float x = -0.01f * (float)i, q[2] = { 1, 1 }, k[2] = { x, 0 }, v[2] = { 1, 0 };
+			const double e = exp((double)x), want = e / (1 + e);
+			float y[2];
+			const struct attention_rows r = { 2, 1, 1, y, q, NULL,
+				{ { 0 }, { 2, 1, k, v, NULL } } };
+
+			cpu = cpu_widest = one;
+			attention(&a, 1, &r);
+			assert_true(y[0] == 1);
+			assert_true(x < -87.34f ? y[1] == 0 : x < -87.33f ||
+				fabs((double)y[1] / want - 1) <= (2 * -(double)x + 8) * 0x1p-24);
+		}
+	cpu = kind, cpu_widest = widest;
+}
+
+/* An overflow must not pass for a number: it spoils the rows that see it, and no others. */
+static void overflows_are_seen(void **unused)
+{
+	static const float wrong[] = { NAN, INFINITY };
+	const struct attention a = { 1, 1, 1, 1, 0, 0 };
+	const enum cpu kind = cpu, widest = cpu_widest;
+
+	(void)unused;
+	for (enum cpu one = CPU_PLAIN; one <= widest; one++)
+		for (int i = 0; i < 4; i++) {
+			float q[3] = { 1, 1, 1 }, k[3] = { 1, 2, 3 }, v[3] = { 1, 2, 3 }, y[3];
+			const struct attention_rows r = { 3, 1, 1, y, q, NULL,
+				{ { 0 }, { 3, 1, k, v, NULL } } };
+
+			(i < 2 ? k : q)[1] = wrong[i % 2];
+			cpu = cpu_widest = one;
+			attention(&a, 1, &r);
+			assert_true(y[0] == 1 && isnan(y[1]) && (i < 2 ? isnan(y[2]) : isfinite(y[2])));
+		}
+	cpu = kind, cpu_widest = widest;
+}
+
+/* Bit by bit: whichever queries stand beside it, for any number of threads, and any kernels asked for. */
+static void attention_is_the_same_alone(void **unused)
+{
+	enum { HEADS = 6, KV_HEADS = 2, DIM = 16, N = 400, WIDTH = HEADS * DIM, KV = KV_HEADS * DIM };
+	static float q[N][WIDTH], k[2][N][KV], all[N][WIDTH], y[N][WIDTH];
+	const enum cpu kind = cpu, widest = cpu_widest;
+
+	(void)unused;
+	fill(N * WIDTH, q[0]);
+	fill(2 * N * KV, k[0][0]);
+	for (size_t window = 0; window < 200; window += 150) {
+		const struct attention a = { HEADS, KV_HEADS, DIM, 0.5, 0, window };
+		struct attention_rows r = { N, WIDTH, WIDTH, all[0], q[0], NULL,
+			{ { 0 }, { N, KV, k[0][0], k[1][0], NULL } } };
+
+		threads = 1;
+		attention(&a, 1, &r);
+		threads = 3;
+		r.y = y[0];
+		attention(&a, 1, &r);
+		assert_memory_equal(all, y, sizeof y);
+		for (size_t i = 0, n; i < N; i += n) {	/* in pieces, behind the keys before them */
+			n = least(i % 7 ? 1 : 30, N - i);
+			r = (struct attention_rows){ n, WIDTH, WIDTH, y[i], q[i], NULL,
+				{ { i, KV, k[0][0], k[1][0], NULL }, { n, KV, k[0][i], k[1][i], NULL } } };
+			memset(y[i], 0, n * sizeof *y);
+			attention(&a, 1, &r);
+		}
+		assert_memory_equal(all, y, sizeof y);
+		r = (struct attention_rows){ N, WIDTH, WIDTH, y[0], q[0], NULL,
+			{ { 0 }, { N, KV, k[0][0], k[1][0], NULL } } };
+		for (cpu = CPU_PLAIN; cpu <= widest; cpu++) {
+			attention(&a, 1, &r);
+			assert_memory_equal(all, y, sizeof y);
+		}
+		cpu = kind, cpu_widest = widest;
+	}
+	threads_init(0);
 }
 
 /* Pairs of the first channels are turned by their angles, the others stay. */
@@ -457,7 +556,9 @@ static void prefixes_are_shared(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(attention_is_its_formula), cmocka_unit_test(rotary_positions),
+		cmocka_unit_test(attention_is_its_formula), cmocka_unit_test(weights_are_exponentials),
+		cmocka_unit_test(overflows_are_seen), cmocka_unit_test(attention_is_the_same_alone),
+		cmocka_unit_test(rotary_positions),
 		cmocka_unit_test(windows_by_convention), cmocka_unit_test(windows_of_sequences),
 		cmocka_unit_test(lengths_may_differ), cmocka_unit_test(order_does_not_matter),
 		cmocka_unit_test(prefixes_are_shared),

@@ -60,7 +60,7 @@ static void product(size_t m, size_t n, size_t k, bool add, bool with_bias)
 static void products(void **unused)
 {
 	static const size_t size[][3] = { { 1, 1, 1 }, { 1, 400, 3 }, { 257, 1, 5 }, { 9, 385, 700 },
-		{ 300, 50, 2 }, { 513, 390, 7 } };
+		{ 300, 50, 2 }, { 513, 390, 7 }, { 40, 1100, 9 }, { 513, 1100, 3 } };
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof size / sizeof *size; i++)
@@ -120,7 +120,7 @@ static void windows_are_summed_in_double(void **unused)
 
 static void same_bits(void **unused)
 {
-	enum { M = 300, N = 400, K = 700 };
+	enum { M = 300, N = 600, K = 700 };
 	float *x = numbers(M * K), *w = numbers(N * K), *y[2];
 	double *h[2];
 

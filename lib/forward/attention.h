@@ -7,8 +7,8 @@
  *	cap(s) = c tanh(s / c), or s where there is no soft-cap c
  *
  * in tiles of queries by keys with a running maximum and sum (Milakov and
- * Gimelshein 2018; Dao 2022), never a whole matrix of scores; tiles are narrow
- * on the diagonal, where a part of each is masked. The same code serves whole
+ * Gimelshein 2018; Dao 2022), never a whole matrix of scores
+ * (forward/attention_tile.h). The same code serves whole
  * windows and new tokens behind a cache or a prefix of keys and values.
  */
 #ifndef FORWARD_ATTENTION_H

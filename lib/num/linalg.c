@@ -36,7 +36,8 @@ static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m]
 void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const float x[m][k], const float w[n][k], const float *bias, bool add)
 {
-	size_t columns = ceil_div(n, TILE_N);	/* of tiles, nearly equal ones */
+	/* Of tiles, nearly equal ones; narrower where one tile has all rows, so that threads get some. */
+	size_t columns = ceil_div(n, m <= TILE_M ? TILE_N / 2 : TILE_N);
 	size_t wide = columns ? ((n - 1) / columns / ALIGN_N + 1) * ALIGN_N : 1;
 	const bool few = m * n * k <= FEW_PRODUCTS;
 
