@@ -101,7 +101,8 @@ static double plain_attention(const struct attention *a, const struct attention_
 
 				for (size_t q = 0; q < keys; q++)
 					y += weight[q] / sum * (double)key_row(r, q, v_of)[kv + i];
-				worst = fmax(worst, fabs(y - (double)r->y[p * r->y_stride + h * d + i]));
+				y = fabs(y - (double)r->y[p * r->y_stride + h * d + i]);
+				worst = y <= worst ? worst : isnan(y) ? INFINITY : y;
 			}
 		}
 	free(weight);
@@ -130,6 +131,8 @@ static double attention_of(const struct attention_case *c, bool apart)
 	shuffle(c->past + n[0], index);
 	for (size_t i = c->past + n[0]; i < all; i++)
 		index[i] = (int32_t)below(all);
+	for (size_t i = 0; i < all; i++)	/* from -1 on, where a BOS stands */
+		index[i]--;
 	for (size_t s = 0; s < 2; s++) {
 		size_t own = c->past + s * n[0], v = c->kv_heads * c->head_dim;
 		const int32_t *mine = c->index ? index + own : NULL, *before = c->index ? index : NULL;

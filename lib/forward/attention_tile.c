@@ -143,6 +143,7 @@ static void begin(struct tile *t)
 	const struct attention *a = t->a;
 	const size_t wide = VECTORS * t->lanes;
 	const float scale = (float)(a->cap > 0 ? a->scale : a->scale * M_LOG2E);
+	const int64_t least_index = t->r->index ? INT32_MIN : 0;	/* that of a BOS may be below 0 */
 
 	for (size_t c = 0; c < t->panels * wide; c++) {
 		const size_t column = least(c, t->columns - 1), row = t->first + column / t->group;
@@ -152,8 +153,10 @@ static void begin(struct tile *t)
 		for (size_t i = 0; i < t->d; i++)
 			q[i * wide] = x[i] * scale;
 		t->at[c] = t->r->index ? t->r->index[row] : (int32_t)(t->past + row);
-		t->from[c] = a->sliding_window && t->at[c] + 1 > (int64_t)a->sliding_window ?
-			(int32_t)(t->at[c] + 1 - (int64_t)a->sliding_window) : 0;
+		t->from[c] = (int32_t)least_index;
+		if (a->sliding_window && a->sliding_window < INT32_MAX &&
+		    t->at[c] + 1 - (int64_t)a->sliding_window > least_index)
+			t->from[c] = (int32_t)(t->at[c] + 1 - (int64_t)a->sliding_window);
 		t->max[c] = -INFINITY;
 		t->sum[c] = 0;
 	}
