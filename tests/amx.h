@@ -225,11 +225,11 @@ static inline bool amx_on(void)
 	struct sigaction act = { .sa_sigaction = amx_handler, .sa_flags = SA_SIGINFO };
 	static int native = -1;
 
-	if (native < 0 && !(native = cpu_tiles))
+	if (native < 0 && !(native = cpu_amx))
 		printf("# tiles of this processor, or PTQ_CPU: none; done by SIGILL and plain C\n");
 	if (!native)
 		sigaction(SIGILL, &act, NULL);
-	return cpu_tiles = true;
+	return cpu_amx = true;
 }
 #else
 static inline bool amx_on(void)

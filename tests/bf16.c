@@ -91,10 +91,13 @@ static void gram(size_t blocks, size_t m, size_t n)
 	float *wx;
 	uint16_t *x = numbers(blocks * m * n, &wx);
 	double *h = malloc(n * n * sizeof *h);
+	void *workspace;
 
 	for (size_t i = 0; i < n * n; i++)
 		h[i] = (double)i;
-	bf16_gram(blocks, m, n, (double (*)[n])h, (const uint16_t (*)[m][n])(x + 1));
+	workspace = aligned_alloc(64, bf16_gram_workspace(m, n) + 64);
+	bf16_gram(blocks, m, n, (double (*)[n])h, (const uint16_t (*)[m][n])(x + 1), workspace);
+	free(workspace);
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < n; j++) {
 			double expected = (double)(i * n + j), size = 0;
@@ -133,6 +136,7 @@ static void same_bits(void **unused)
 	uint32_t *packed = malloc(bf16_packed(N, K) * sizeof *packed);
 	float *y[2];
 	double *h[2];
+	void *workspace = aligned_alloc(64, bf16_gram_workspace(M / 2, K) + 64);
 
 	(void)unused;
 	for (int i = 0; i < 2; i++) {
@@ -142,12 +146,12 @@ static void same_bits(void **unused)
 		bf16_pack(N, K, packed, (const uint16_t (*)[K])(w + 1));
 		bf16_product(cpu_bf16, M, N, K, N, (float (*)[N])y[i], (const uint16_t (*)[K])(x + 1), packed,
 			NULL, false);
-		bf16_gram(2, M / 2, K, (double (*)[K])h[i], (const uint16_t (*)[M / 2][K])(x + 1));
+		bf16_gram(2, M / 2, K, (double (*)[K])h[i], (const uint16_t (*)[M / 2][K])(x + 1), workspace);
 	}
 	assert_memory_equal(y[0], y[1], M * N * sizeof *y[0]);
 	assert_memory_equal(h[0], h[1], K * K * sizeof *h[0]);
 	threads = 1;
-	free(x), free(w), free(wx), free(ww), free(packed);
+	free(x), free(w), free(wx), free(ww), free(packed), free(workspace);
 	for (int i = 0; i < 2; i++)
 		free(y[i]), free(h[i]);
 }
@@ -186,7 +190,7 @@ static void grams_by_tiles(void **unused)
 		skip();
 	grams(unused);
 	same_bits(unused);
-	cpu_tiles = false;
+	cpu_amx = false;
 }
 
 #define EACH(test) \
@@ -199,7 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = { EACH(products), EACH(grams), EACH(same_bits),
 		cmocka_unit_test(grams_by_tiles) };
 
-	cpu_tiles = false;
+	cpu_amx = false;
 	wide = cpu;
 #ifdef __x86_64__
 	pairs = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");

@@ -82,7 +82,7 @@ static bool native_tiles, native_pairs, native_half, native_dot;
 static void native_again(void)
 {
 	cpu = native, cpu_bf16 = native_pairs, cpu_half = native_half, cpu_dot = native_dot;
-	cpu_tiles = false;
+	cpu_amx = false;
 }
 
 /* In double, of row t and output o: Σ ŵx̂, Σ |ŵ||x̂|, Σ max|x̂|Σ|ŵ| of 128 columns each; max|x̂|, max|ŵ|. */
@@ -270,6 +270,7 @@ static const struct kind kinds[] = {
 	{ .name = "codes", .storage = "uint4", .group = 32, .integers = true },
 	{ .name = "codes of a tensor", .storage = "e4m3fn", .group = -1 },
 	{ .name = "codes of channels", .storage = "e2m2", .integers = true },
+	{ .name = "five bits of exponent", .storage = "e5m2", .group = 32 },
 	{ .name = "codes of 8 bits", .storage = "uint8", .group = 64, .integers = true },
 	{ .name = "dual precision", .storage = "uint4", .compute = "e4m3fn", .group = 32 },
 	{ .name = "packed, dual", .packed = true, .storage = "int4", .compute = "e4m3ieee", .scale8 = true },
@@ -316,13 +317,13 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 	size_t c = 0;
 
 	/* By bytes or by bf16, from 17 rows on. */
-	const bool tiles = cpu_tiles && (!m || m > 16);
+	const bool tiles = cpu_amx && (!m || m > 16);
 
 	if (type == COMPUTE_BF16 && tiles)
-		return xformat("bf16-tiles");
+		return xformat("bf16-amx");
 	if (type == COMPUTE_F32 && tiles && rounded && k->storage && !k->index &&
 	    !(k->grid && !strcmp(k->grid, "quantiles")))
-		return xformat("exact-tiles");
+		return xformat("exact-amx");
 	if (type == COMPUTE_F32 && !words && cpu == CPU_AVX512 && pairs_fit(k, rounded) &&
 	    !(integers && k->integers && cpu_dot) && cpu_bf16)
 		return xformat("exact-pairs");
@@ -384,7 +385,7 @@ static void check_all(const struct linear *l, enum compute_type type, size_t m, 
 	const uint8_t *modality, unsigned done[CPU_AVX512 + 1])
 {
 	/* Tiles in plain C are slow: two panels, one of them cut, are enough. */
-	const size_t rows = cpu_tiles ? least(m, 48) : m;
+	const size_t rows = cpu_amx ? least(m, 48) : m;
 
 	for (unsigned r = 0; product_rows[r].name; r++)
 		if (product_fits(&product_rows[r], l, type, m) && !(done[cpu] >> r & 1)) {
@@ -400,9 +401,9 @@ static bool next_processor(int *flags)
 		*flags = (*flags + 1) % 16;
 		cpu += !*flags;
 		cpu_bf16 = *flags & 1, cpu_half = *flags & 2, cpu_dot = *flags & 4;
-		cpu_tiles = *flags & 8;
+		cpu_amx = *flags & 8;
 		/* Vectors make no difference to tiles. */
-	} while (cpu_tiles > (native_tiles && cpu == native) || cpu_bf16 > native_pairs ||
+	} while (cpu_amx > (native_tiles && cpu == native) || cpu_bf16 > native_pairs ||
 		cpu_half > native_half || cpu_dot > native_dot);
 	return cpu <= native;
 }
@@ -417,7 +418,7 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 	int flags = 0;
 
 	multiply(l, type, MANY, x, modality);
-	cpu = CPU_PLAIN, cpu_tiles = cpu_bf16 = cpu_half = cpu_dot = false;
+	cpu = CPU_PLAIN, cpu_amx = cpu_bf16 = cpu_half = cpu_dot = false;
 	do
 		for (size_t c = 0; c < 4; c++) {
 			char *name = expected(k, type, counts[c], rounded, integers);
@@ -432,10 +433,10 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 		}
 	while (next_processor(&flags));
 	native_again();
-	/* What it multiplies does not hang on the processor, only whether it is chosen. */
+	/* What it multiplies does not depend on the processor, only whether it is chosen. */
 	for (unsigned r = 0; type == COMPUTE_F32 && pairs_fit(k, rounded) && product_rows[r].name; r++)
 		if (!strcmp(product_rows[r].name, "exact-pairs"))
-			check(&product_rows[r], l, type, MANY, x, modality, MANY % 3);
+			check(&product_rows[r], l, type, MANY, x, modality, true);
 	assert_ptr_equal(product_choose(l, type, 0).row, product_choose(l, type, MANY).row);
 }
 
@@ -498,7 +499,7 @@ static void check_integers(const char *format, long group, const char *input, si
 	for (size_t o = 0; o < ALL; o++)
 		bias[o] = uniform();
 	r = ready(NULL, &l, COMPUTE_F32, 0);
-	assert_string_equal(r.p.row->name, cpu_tiles ? "exact-tiles" : "integer-dots");
+	assert_string_equal(r.p.row->name, cpu_amx ? "exact-amx" : "integer-dots");
 	made = product_input(&r.p, m, r.workspace, (const float (*)[WIDTH])x, NULL);
 	linear_input(&l, m, (float (*)[WIDTH])v, (const float (*)[WIDTH])x, NULL);
 	for (size_t t = 0; t < m; t++) {
@@ -542,8 +543,8 @@ static void integers(void **unused)
 	static const long sizes[] = { 0, -1, 16, 64, 1024 };
 
 	(void)unused;
-	cpu_tiles = amx_on();
-	for (size_t i = 0; cpu_tiles && i < 7 * 3 * 5; i++)
+	cpu_amx = amx_on();
+	for (size_t i = 0; cpu_amx && i < 7 * 3 * 5; i++)
 		check_integers(codes[i % 7], sizes[i / 21], inputs[i / 7 % 3], 1 + i % 37);
 	native_again();
 	if (native < CPU_AVX512 || !native_dot) {
@@ -646,6 +647,33 @@ static void sharing(void **unused)
 		assert_true(product_input_same(&p, &q) == cases[i / 3].same);
 		assert_true(product_joins(&p, &q) == (cases[i / 3].same && type != COMPUTE_BF16));
 	}
+}
+
+/* By AMX inputs are shared where they are laid out alike: bytes, with or without sums, and groups. */
+static void sharing_by_amx(void **unused)
+{
+	static const struct { const char *a, *b; long group; bool same; } cases[] = {
+		{ "int4", "int8", 64, true }, { "int4", "int8", 32, false }, { "int8", "uint8", 64, false },
+		{ "uint8", "uint8", 64, true }, { "uint8", "uint8", 32, false },
+		{ "int8", "e4m3fn", 64, false },
+	};
+	struct linear a = { .out = 4, .in = 128, .group = 64, .input = { .mode = INPUT_DYNAMIC_TOKEN } }, b;
+
+	(void)unused;
+	if (!amx_on())
+		skip();
+	assert_true(format_parse(&a.input.format, "int8"));
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct product p, q;
+
+		b = a, b.group = cases[i].group;
+		assert_true(format_parse(&a.storage, cases[i].a) && format_parse(&b.storage, cases[i].b));
+		p = product_choose(&a, COMPUTE_F32, 0), q = product_choose(&b, COMPUTE_F32, 0);
+		assert_string_equal(p.row->name, "exact-amx");
+		assert_string_equal(q.row->name, "exact-amx");
+		assert_true(product_input_same(&p, &q) == cases[i].same);
+	}
+	native_again();
 }
 
 /* Inputs of words of other bits or, in fixed point, other integers are others. */
@@ -756,11 +784,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words), cmocka_unit_test(choice), cmocka_unit_test(integers),
 		cmocka_unit_test(integers_of_inputs), cmocka_unit_test(parts),
-		cmocka_unit_test(sharing), cmocka_unit_test(sharing_of_words), cmocka_unit_test(edges),
+		cmocka_unit_test(sharing), cmocka_unit_test(sharing_by_amx),
+		cmocka_unit_test(sharing_of_words), cmocka_unit_test(edges),
 		cmocka_unit_test(many_threads), cmocka_unit_test(narrow),
 	};
 
-	cpu_tiles = false, native = cpu, native_half = cpu_half, native_dot = cpu_dot;
+	cpu_amx = false, native = cpu, native_half = cpu_half, native_dot = cpu_dot;
 #ifdef __x86_64__
 	native_pairs = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");	/* quicker or not */
 #endif

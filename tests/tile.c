@@ -16,8 +16,8 @@
 #include "base/random.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "num/bf16x2.h"
 #include "num/linalg.h"
-#include "num/split.h"
 #include "num/tile.h"
 
 static struct random_stream noise;
@@ -52,24 +52,32 @@ static void same_float(float a, float b)
 		fail_msg("%a, not %a", (double)a, (double)b);
 }
 
-/* Sums of c and a product whose results lie around 2^-126, in steps of 2^-152. */
+/* Sums around 2^-126 in steps of 2^-152, all of them; then any that fit 64 bits. */
 static void flushing(void **unused)
 {
-	static const float sign[] = { 1, -1 };
 	size_t kept = 0, flushed = 0, between = 0;
 
 	(void)unused;
-	for (size_t n = 0; n < 400000; n++) {
-		const float s = sign[n % 2], a = (float)below(4) * 0x1p-77f, b = (float)below(4) * 0x1p-75f;
-		const float c = s * (0x1p-126f + (float)below(4) * 0x1p-149f);
-		const float d = -s * a, y = amx_fused(d, b, c), want = exactly(d, b, c);
-		const long double v = fabsl((long double)d * (long double)b + (long double)c);
+	for (int n = 0; n < 2 * 4 * 4 * 4; n++) {
+		const float s = n % 2 ? 1 : -1;
+		const float a = (float)(n / 2 % 4) * 0x1p-77f, b = (float)(n / 8 % 4) * 0x1p-75f;
+		const float c = s * (0x1p-126f + (float)(n / 32) * 0x1p-149f);
+		const float y = amx_fused(-s * a, b, c);
+		const long double v = fabsl((long double)(-s * a) * (long double)b + (long double)c);
 
-		same_float(y, want);
+		same_float(y, exactly(-s * a, b, c));
 		kept += y != 0, flushed += y == 0;
 		between += v > 0x1p-126L - 0x1p-150L && v < 0x1p-126L - 0x1p-151L;
 	}
-	assert_true(kept > 1000 && flushed > 1000 && between > 1000);
+	for (size_t n = 0; n < 200000; n++) {	/* 8 by 8 bits, and 24 at most 24 places above them */
+		const int at = -140 + (int)below(60);
+		const float a = amx_normal(ldexpf((float)below(256) - 128, at / 2));
+		const float b = amx_normal(ldexpf((float)below(256), at - at / 2));
+		const float c = amx_normal(ldexpf((float)(int32_t)bits(), at - 24 + (int)below(24)));
+
+		same_float(amx_fused(a, b, c), exactly(a, b, c));
+	}
+	assert_true(kept > 32 && flushed > 4 && between > 0);
 	/* Either side of the tie between 2^-126 and the number below it: IEEE rounds both up. */
 	same_float(amx_fused(-0x1.01p-76f, 0x1.8p-76f, 0x1p-126f), 0x1p-126f);
 	same_float(amx_fused(-0x1.8p-76f, 0x1p-75f, 0x1p-126f), 0);
@@ -204,19 +212,12 @@ static float with_scales(const struct sides *s, size_t i, size_t j)
 	return total * s->scale[i];
 }
 
-/* Squares begin with the bias or with what is added to, but for cut ones and where there are both. */
-static float without_scales(const struct sides *s, size_t i, size_t j, const float *bias, float old,
-	bool add)
+/* Sums begin with what is added to, and the bias. */
+static float without_scales(const struct sides *s, size_t i, size_t j, const float *bias, float old, bool add)
 {
-	const bool whole = i / 32 * 32 + 32 <= s->m && j / 32 * 32 + 32 <= s->n && !(bias && add);
-	const float begin = !whole ? 0 : add ? old : bias ? bias[j] : 0;
-	float y = add_bf16(s, i, j, 0, s->bytes, 64, begin);
+	const float begin = add && bias ? old + bias[j] : add ? old : bias ? bias[j] : 0;
 
-	if (!whole) {
-		y = bias ? y + bias[j] : y;
-		y = add ? y + old : y;
-	}
-	return y;
+	return add_bf16(s, i, j, 0, s->bytes, 64, begin);
 }
 
 static void check(struct sides *s, bool with_bias, bool add)
@@ -315,31 +316,30 @@ static void long_sums(void **unused)
 		check_all(TILE_UNSIGNED, 2, 33, 65793, 1 << 20, LARGEST);
 }
 
-static float number(void)
+/* At most 2^most. */
+static float number(int most)
 {
-	return ldexpf((float)(int32_t)bits(), (int)below(12) - 40);
+	return ldexpf((float)(int32_t)bits(), most - 31 - (int)below(12));
 }
 
-/* Rows of y come in three pieces, what is behind them is not looked at. */
-static void splits(void **unused)
+/* Of numbers up to 2^most. Rows of y come in three pieces, what is behind them is not looked at. */
+static void check_bf16x2(int most)
 {
 	enum { ALL = 200, ROWS = 131, M = 45, N = 64, STRIDE = 70 };
+	const double tops = 2 * ldexp(1, most);
 	float (*x)[STRIDE] = xalloc(ROWS, sizeof *x), (*y)[STRIDE] = xalloc(ALL, sizeof *y);
 	float (*z)[STRIDE] = xalloc(M, sizeof *z);
-	void *left = xalloc(split_left_size(ROWS, M), 1), *right = xalloc(split_right_size(ALL, N), 1);
+	void *left = xalloc(bf16x2_left_size(ROWS, M), 1), *right = xalloc(bf16x2_right_size(ALL, N), 1);
 
-	(void)unused;
-	if (!tiles_on())
-		return;
-	memset(right, 0xff, split_right_size(ALL, N));
+	memset(right, 0xff, bf16x2_right_size(ALL, N));
 	for (size_t k = 0; k < ROWS; k++)
 		for (size_t j = 0; j < STRIDE; j++)
-			x[k][j] = number(), y[k][j] = number();
-	split_left(ROWS, M, left, STRIDE, (const float (*)[STRIDE])x);
-	split_right(ALL, 0, 33, N, right, STRIDE, (const float (*)[STRIDE])y);
-	split_right(ALL, 33, 100, N, right, STRIDE, (const float (*)[STRIDE])y);
-	split_right(ALL, 100, ROWS, N, right, STRIDE, (const float (*)[STRIDE])y);
-	split_product(ROWS, M, N, STRIDE, z, left, ALL, right);
+			x[k][j] = number(most), y[k][j] = number(most);
+	bf16x2_left(ROWS, M, left, STRIDE, (const float (*)[STRIDE])x);
+	bf16x2_right(ALL, 0, 33, N, right, STRIDE, (const float (*)[STRIDE])y);
+	bf16x2_right(ALL, 33, 100, N, right, STRIDE, (const float (*)[STRIDE])y);
+	bf16x2_right(ALL, 100, ROWS, N, right, STRIDE, (const float (*)[STRIDE])y);
+	bf16x2_product(ROWS, M, N, STRIDE, z, left, ALL, right);
 	for (size_t i = 0; i < M; i++)
 		for (size_t j = 0; j < N; j++) {
 			double sum = 0, size = 0;
@@ -348,10 +348,21 @@ static void splits(void **unused)
 				sum += (double)x[k][i] * (double)y[k][j];
 				size += fabs((double)x[k][i] * (double)y[k][j]);
 			}
-			assert_true(fabs((double)z[i][j] - sum) <=
+			assert_true(fabs((double)z[i][j] - sum) <= 6 * ROWS * 0x1p-126 * (1 + tops) +
 				(0x1p-15 + 2 * (3 * ROWS + 2) * 0x1p-24) * size);
 		}
 	free(x), free(y), free(z), free(left), free(right);
+}
+
+static void bf16x2(void **unused)
+{
+	(void)unused;
+	if (!tiles_on())
+		return;
+	check_bf16x2(3);
+	check_bf16x2(-56);
+	check_bf16x2(-62);
+	check_bf16x2(-115);
 }
 
 static void same_bits(void **unused)
@@ -377,7 +388,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flushing), cmocka_unit_test(bf16), cmocka_unit_test(groups),
-		cmocka_unit_test(long_sums), cmocka_unit_test(splits), cmocka_unit_test(same_bits),
+		cmocka_unit_test(long_sums), cmocka_unit_test(bf16x2), cmocka_unit_test(same_bits),
 	};
 
 	noise = random_open(1, "tile");

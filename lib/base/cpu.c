@@ -16,12 +16,12 @@ static const char *const names[] = { [CPU_PLAIN] = "plain", [CPU_AVX2] = "avx2",
 enum { NAMES = sizeof names / sizeof *names };
 
 enum cpu cpu, cpu_widest;
-bool cpu_tiles, cpu_bf16, cpu_half, cpu_dot;
+bool cpu_amx, cpu_bf16, cpu_half, cpu_dot;
 static int widest, wanted = -1;		/* of names; NAMES: no such name */
 
 #ifdef __x86_64__
-/* There once the kernel has been asked for their registers (Linux, Documentation/arch/x86/xstate.rst). */
-static bool has_tiles(void)
+/* Linux lets a process use the registers of tiles once it has asked (Documentation/arch/x86/xstate.rst). */
+static bool has_amx(void)
 {
 	enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
 	const unsigned bits = 1u << 22 | 1u << 24 | 1u << 25;	/* AMX-BF16, AMX-TILE, AMX-INT8 */
@@ -49,14 +49,14 @@ static void cpu_init(void)
 #endif
 	widest = (int)cpu_widest;
 #ifdef __x86_64__
-	if (cpu_widest == CPU_AVX512 && has_tiles())
+	if (cpu_widest == CPU_AVX512 && has_amx())
 		widest = TILES;
 #endif
 	if (name && *name)
 		for (wanted = 0; wanted < NAMES && strcmp(names[wanted], name); wanted++)
 			;
 	cpu = wanted >= 0 && wanted < (int)cpu_widest ? (enum cpu)wanted : cpu_widest;
-	cpu_tiles = widest == TILES && (wanted < 0 || wanted == TILES);
+	cpu_amx = widest == TILES && (wanted < 0 || wanted == TILES);
 #ifdef __x86_64__
 	/* Intel's does the two products of a pair in the time of four fused ones. */
 	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cpu.h -- which kernels run: plain x86-64 (or any machine), AVX2, AVX-512
+ * cpu.h -- which kernels run: plain x86-64 (or any machine), AVX2, AVX-512, AMX
  *
  * The widest that the processor has, or what PTQ_CPU=plain|avx2|avx512|amx says. Tiles (AMX) come on top
- * of AVX-512: amx is avx512 with cpu_tiles.
+ * of AVX-512: amx is avx512 with cpu_amx.
  */
 #ifndef BASE_CPU_H
 #define BASE_CPU_H
@@ -19,8 +19,8 @@
 enum cpu { CPU_PLAIN, CPU_AVX2, CPU_AVX512 };
 extern enum cpu cpu;			/* known before main() */
 extern enum cpu cpu_widest;		/* that the processor has, whatever PTQ_CPU says */
-extern bool cpu_tiles;			/* tiles of bf16 and of bytes, under amx only */
-extern bool cpu_bf16;			/* AVX512_BF16 where it is the quicker, under avx512 or amx only */
+extern bool cpu_amx;			/* tiles of bf16 and of bytes, under amx only */
+extern bool cpu_bf16;			/* AVX512_BF16 at full rate (not Intel's), under avx512 or amx only */
 extern bool cpu_half;			/* conversions of half precision */
 extern bool cpu_dot;			/* dot products and permutations of bytes */
 

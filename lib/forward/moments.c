@@ -57,8 +57,11 @@ void moments_add(struct moments *h, size_t windows, size_t tokens, const float x
 void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,
 	const uint16_t x[windows][tokens][h->in])
 {
+	void *workspace = xalloc(bf16_gram_workspace(tokens, h->in), 1);
+
 	moments_drop(h);
-	bf16_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
+	bf16_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x, workspace);
+	free(workspace);
 	add_magnitudes(h, windows * tokens, x, HALF_BF16);
 }
 

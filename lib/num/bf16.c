@@ -290,12 +290,18 @@ static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GR
 	}
 }
 
-void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n])
+size_t bf16_gram_workspace(size_t m, size_t n)
+{
+	return cpu_amx ? tile_gram_workspace(m, n) : 0;
+}
+
+void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n],
+	void *workspace)
 {
 	const bool many = blocks * m * n * n > FEW_PRODUCTS;
 
-	if (cpu_tiles) {
-		tile_gram(blocks, m, n, h, x);
+	if (cpu_amx) {
+		tile_gram(blocks, m, n, h, x, workspace);
 		return;
 	}
 

@@ -38,5 +38,7 @@ void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float
  * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of rows: the product of a block in float, the sum over
  * blocks in double and in their order. By tiles or pairs where they are the quicker (base/cpu.h).
  */
-void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n]);
+size_t bf16_gram_workspace(size_t m, size_t n);		/* bytes, aligned to 64; 0: none */
+void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n],
+	void *workspace);
 #endif

@@ -146,6 +146,25 @@ static bool match(const char *pattern, const char *name, int number[2])
 	return !*name;
 }
 
+/* Of which all values are multiples; 0: of none. */
+static float unit_of(const struct format *f)
+{
+	float unit = 0x1p32f;
+
+	for (size_t c = 0; c < sizeof f->grid / sizeof *f->grid; c++) {
+		if (!isfinite(f->grid[c]))
+			return 0;
+		while (fmodf(f->grid[c], unit) != 0)
+			unit /= 2;
+	}
+	return unit;
+}
+
+float format_unit(const struct format *f, float most)
+{
+	return f->kind && f->top <= most * f->unit ? f->unit : 0;
+}
+
 bool format_parse(struct format *f, const char *name)
 {
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -163,20 +182,11 @@ bool format_parse(struct format *f, const char *name)
 			continue;
 		f->code_mask = f->code_mask ? f->code_mask : 0xff;
 		f->code_last = f->code_last ? f->code_last : (uint8_t)((1 << f->bits) - 1);
+		f->unit = unit_of(f);
 		return true;
 	}
 	*f = (struct format){ .bits = 0 };
 	return false;
-}
-
-float format_unit(const struct format *f, float most)
-{
-	float unit = 0x1p32f;
-
-	for (size_t c = 0; c < sizeof f->grid / sizeof *f->grid; c++)
-		while (fmodf(f->grid[c], unit) != 0)
-			unit /= 2;
-	return f->kind && f->top <= most * unit ? unit : 0;
 }
 
 const char *const format_tie_names[] = { "even", "away", NULL };

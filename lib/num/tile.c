@@ -7,10 +7,9 @@
  * in the first cache, and the block's of both sides and its sums in the second.
  */
 #include "num/tile.h"
+#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
@@ -19,12 +18,14 @@
 #endif
 #include "num/clones.h"
 
-/* Constants, not options: results depend on SLICE. */
+/* Results depend on none of these. */
 enum { PANEL = TILE_PANEL, SLICE = 1024, BLOCK_M = 256, BLOCK_N = 512 };
 /* Products below which starting threads costs more than it saves. */
 enum { FEW_PRODUCTS = 1 << 22 };
 
-union square { float number[PANEL][PANEL]; int32_t integer[PANEL][PANEL]; };
+union square { float f32[PANEL][PANEL]; int32_t i32[PANEL][PANEL]; };
+/* A square in memory, whose rows start every so many bytes. */
+struct place { float *x; size_t stride; };
 
 #ifdef __x86_64__
 #define TILES __attribute__((target("amx-tile,amx-int8,amx-bf16")))
@@ -38,12 +39,12 @@ struct shapes { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_
 	.rows = { 16, 16, 16, 16, 16, 16, (depth) / 4, (depth) / 4 } }
 static const struct shapes shapes[] = { SHAPES(16), SHAPES(32), SHAPES(64) };
 
-TILES static void start(size_t depth)
+TILES static void configure(size_t depth)
 {
 	_tile_loadconfig(&shapes[depth / 32]);
 }
 
-TILES static void stop(void)
+TILES static void release(void)
 {
 	_tile_release();
 }
@@ -69,23 +70,22 @@ ADD_COLUMNS(add_bf16, _tile_dpbf16ps)
 ADD_COLUMNS(add_signed, _tile_dpbssd)
 ADD_COLUMNS(add_unsigned, _tile_dpbsud)
 
-/*
- * to = from + the product of columns [first, end) of two panels; from NULL: of zeros. Rows of both start
- * every so many bytes, and may be the same one.
- */
+/* to = from + the product of columns [first, end) of two panels; from NULL: zeros; stride 0: one row. */
 TILES static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, const char *left,
-	const char *right, const float *from, size_t from_stride, float *to, size_t to_stride)
+	const char *right, struct place from, struct place to)
 {
 	static void (*const add[])(size_t, size_t, size_t, const char *, const char *) = {
 		[TILE_BF16] = add_bf16, [TILE_SIGNED] = add_signed, [TILE_UNSIGNED] = add_unsigned,
 	};
 
 	__asm__ volatile("" ::: "memory");	/* what is loaded has been written */
-	if (from) {
-		_tile_loadd(0, from, from_stride);
-		_tile_loadd(1, from + 16, from_stride);
-		_tile_loadd(2, from + from_stride / sizeof *from * 16, from_stride);
-		_tile_loadd(3, from + from_stride / sizeof *from * 16 + 16, from_stride);
+	if (from.x) {
+		const float *low = from.x + from.stride / sizeof *low * 16;
+
+		_tile_loadd(0, from.x, from.stride);
+		_tile_loadd(1, from.x + 16, from.stride);
+		_tile_loadd(2, low, from.stride);
+		_tile_loadd(3, low + 16, from.stride);
 	} else {
 		_tile_zero(0);
 		_tile_zero(1);
@@ -93,26 +93,26 @@ TILES static void square(enum tile_kind kind, size_t depth, size_t first, size_t
 		_tile_zero(3);
 	}
 	add[kind](depth, first, end, left, right);
-	_tile_stored(0, to, to_stride);
-	_tile_stored(1, to + 16, to_stride);
-	_tile_stored(2, to + to_stride / sizeof *to * 16, to_stride);
-	_tile_stored(3, to + to_stride / sizeof *to * 16 + 16, to_stride);
+	_tile_stored(0, to.x, to.stride);
+	_tile_stored(1, to.x + 16, to.stride);
+	_tile_stored(2, to.x + to.stride / sizeof *to.x * 16, to.stride);
+	_tile_stored(3, to.x + to.stride / sizeof *to.x * 16 + 16, to.stride);
 }
 #else
-static void start(size_t depth)
+static void configure(size_t depth)
 {
 	(void)depth;
 }
 
-static void stop(void)
+static void release(void)
 {
 }
 
 static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, const char *left,
-	const char *right, const float *from, size_t from_stride, float *to, size_t to_stride)
+	const char *right, struct place from, struct place to)
 {
-	(void)kind, (void)depth, (void)first, (void)end, (void)left, (void)right, (void)from;
-	(void)from_stride, (void)to, (void)to_stride;
+	(void)kind, (void)depth, (void)first, (void)end, (void)left, (void)right, (void)from, (void)to;
+	assert(!"tiles on a processor that has none");
 }
 #endif
 
@@ -185,8 +185,46 @@ struct block {
 	bool add, upper;		/* upper: what is all below the diagonal is left out */
 };
 
-/* Columns [first, end), group g of the square from row i, column j of the block; sums: of slices so far. */
-static void slice(const struct block *b, size_t i, size_t j, size_t first, size_t end, size_t g,
+/* Where the sums of a square without scales begin: y's number with `add`, plus the bias. */
+static void begin(const struct block *b, size_t m, size_t n, const float *y, const float *bias,
+	float from[PANEL][PANEL])
+{
+	memset(from, 0, PANEL * sizeof *from);
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++) {
+			from[i][j] = b->add ? y[i * b->stride + j] : bias ? bias[j] : 0;
+			from[i][j] += b->add && bias ? bias[j] : 0;
+		}
+}
+
+/* Columns [first, end) of the square from row i, column j of the block; sums: of slices so far. */
+static void add_slice(const struct block *b, size_t i, size_t j, size_t first, size_t end, union square *sums)
+{
+	const struct tile_product *p = b->p;
+	const char *left = (const char *)p->left + (b->i + i) * p->columns;
+	const char *right = (const char *)p->right + (b->j + j) / PANEL * panel_size(p);
+	const size_t m = least(PANEL, b->m - i), n = least(PANEL, b->n - j), side = sizeof sums->f32[0];
+	const float *bias = b->bias ? b->bias + j : NULL;
+	float *y = b->y + i * b->stride + j;
+	const bool whole = m == PANEL && n == PANEL, ends = end == p->columns;
+	struct place from = { sums->f32[0], side }, to = from;
+
+	/* Whole squares need no copy, but of both y and a bias. */
+	if (ends && whole)
+		to = (struct place){ y, b->stride * sizeof *y };
+	if (!first && whole && !(b->add && bias))
+		from = b->add ? (struct place){ y, b->stride * sizeof *y } :
+			(struct place){ (float *)(uintptr_t)bias, 0 };
+	else if (!first)
+		begin(b, m, n, y, bias, sums->f32);
+	square(p->kind, TILE_BYTES, first, end, left, right, from, to);
+	if (ends && !whole)
+		for (size_t r = 0; r < m; r++)
+			memcpy(y + r * b->stride, sums->f32[r], n * sizeof *y);
+}
+
+/* The same with scales, of group g; sums: of the slices so far of the one group, or of the groups so far. */
+static void add_group(const struct block *b, size_t i, size_t j, size_t first, size_t end, size_t g,
 	union square *sums)
 {
 	const struct tile_product *p = b->p;
@@ -194,34 +232,23 @@ static void slice(const struct block *b, size_t i, size_t j, size_t first, size_
 	const char *right = (const char *)p->right + (b->j + j) / PANEL * panel_size(p);
 	const struct tile_terms *terms = (const struct tile_terms *)(right + p->columns * PANEL) + g;
 	const size_t m = least(PANEL, b->m - i), n = least(PANEL, b->n - j);
-	const bool begins = !first, ends = end == p->columns, many = p->groups > 1;
-	const bool direct = !p->group && m == PANEL && n == PANEL && !(b->add && b->bias);
-	const float *bias = b->bias ? b->bias + j : NULL, *from = sums->number[0];
-	float *y = b->y + i * b->stride + j, *to = sums->number[0];
-	size_t from_stride = sizeof sums->number[0], to_stride = from_stride;
+	const bool grouped = p->groups > 1, ends = end == p->columns;
 	_Alignas(64) union square own;
+	union square *x = grouped ? &own : sums, *total = grouped ? sums : &own;
+	const struct place at = { x->f32[0], sizeof x->f32[0] };
 
-	if (direct && ends)
-		to = y, to_stride = b->stride * sizeof *y;
-	if (direct && begins)
-		from = b->add ? y : bias, from_stride = b->add ? b->stride * sizeof *y : 0;
-	else if (begins || many)
-		from = NULL;
-	if (many)
-		to = own.number[0];
-	square(p->kind, depth_of(p), first, end, left, right, from, from_stride, to, to_stride);
-	if (p->group && (ends || many)) {
-		union square *x = many ? &own : sums, *total = many ? sums : &own;
-
-		if (p->kind == TILE_BF16)
-			scale_numbers(m, total->number, x->number, terms, many && !begins);
-		else
-			scale_integers(m, total->number, x->integer, terms, p->groups,
-				p->sum ? p->sum + (b->i + i) * p->groups + g : NULL, many && !begins);
-	}
-	if (ends && !direct)
-		finish(m, n, b->stride, y, p->group && !many ? own.number : sums->number,
-			p->group ? p->scale + b->i + i : NULL, bias, b->add);
+	square(p->kind, depth_of(p), first, end, left, right,
+		first && !grouped ? at : (struct place){ NULL, 0 }, at);
+	if (!grouped && !ends)
+		return;
+	if (p->kind == TILE_BF16)
+		scale_numbers(m, total->f32, x->f32, terms, grouped && first);
+	else
+		scale_integers(m, total->f32, x->i32, terms, p->groups,
+			p->sum ? p->sum + (b->i + i) * p->groups + g : NULL, grouped && first);
+	if (ends)
+		finish(m, n, b->stride, b->y + i * b->stride + j, total->f32, p->scale + b->i + i,
+			b->bias ? b->bias + j : NULL, b->add);
 }
 
 static void run_block(const struct block *b)
@@ -235,8 +262,12 @@ static void run_block(const struct block *b)
 			end = p->columns;
 		for (size_t i = 0; i < b->m; i += PANEL)
 			for (size_t j = 0; j < b->n; j += PANEL)
-				if (!b->upper || b->i + i < b->j + j + PANEL)
-					slice(b, i, j, first, end, g, &sums[i / PANEL][j / PANEL]);
+				if (b->upper && b->i + i >= b->j + j + PANEL)
+					continue;
+				else if (p->group)
+					add_group(b, i, j, first, end, g, &sums[i / PANEL][j / PANEL]);
+				else
+					add_slice(b, i, j, first, end, &sums[i / PANEL][j / PANEL]);
 	}
 }
 
@@ -247,8 +278,8 @@ void tile_product(const struct tile_product *p, size_t m, size_t n, size_t strid
 
 	#pragma omp parallel num_threads(threads) if (many)
 	{
-		start(depth_of(p));
-		#pragma omp for schedule(dynamic) collapse(2)
+		configure(depth_of(p));
+		#pragma omp for schedule(dynamic) collapse(2) nowait
 		for (size_t j = 0; j < n; j += BLOCK_N)
 			for (size_t i = 0; i < m; i += BLOCK_M) {
 				struct block b = { p, i, least(BLOCK_M, m - i), j, least(BLOCK_N, n - j),
@@ -256,7 +287,7 @@ void tile_product(const struct tile_product *p, size_t m, size_t n, size_t strid
 
 				run_block(&b);
 			}
-		stop();
+		release();
 	}
 }
 
@@ -318,12 +349,18 @@ static void gram_block(const struct tile_product *p, size_t n, size_t i, size_t 
 	}
 }
 
-void tile_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n])
+size_t tile_gram_workspace(size_t m, size_t n)
+{
+	return 2 * tile_left_size(n, m * sizeof(uint16_t));
+}
+
+void tile_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n],
+	void *workspace)
 {
 	const size_t steps = ceil_div(m, PANEL), panels = ceil_div(n, PANEL);
 	const bool many = blocks * m * n * n > FEW_PRODUCTS;
-	uint32_t (*left)[PANEL][PANEL / 2] = xalloc(panels * steps, sizeof *left);
-	uint32_t (*right)[PANEL / 2][PANEL] = xalloc(panels * steps, sizeof *right);
+	uint32_t (*left)[PANEL][PANEL / 2] = workspace;
+	uint32_t (*right)[PANEL / 2][PANEL] = (uint32_t (*)[PANEL / 2][PANEL])(left + panels * steps);
 	const struct tile_product p = { .kind = TILE_BF16, .columns = steps * TILE_BYTES, .left = left,
 		.right = right };
 
@@ -336,15 +373,13 @@ void tile_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t
 					&x[s][k * PANEL][c * PANEL]);
 		#pragma omp parallel num_threads(threads) if (many)
 		{
-			start(TILE_BYTES);
-			#pragma omp for schedule(dynamic) collapse(2)
+			configure(TILE_BYTES);
+			#pragma omp for schedule(dynamic) collapse(2) nowait
 			for (size_t i = 0; i < n; i += BLOCK_M)
 				for (size_t j = 0; j < n; j += BLOCK_N)
 					if (i < j + BLOCK_N)
 						gram_block(&p, n, i, j, h);
-			stop();
+			release();
 		}
 	}
-	free(left);
-	free(right);
 }

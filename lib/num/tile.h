@@ -6,8 +6,8 @@
  * to a tile of float (bf16, k = 32) or int32 (bytes, k = 64). Sums of bytes are exact. Those of bf16 are not
  * fmaf()'s: for each number two sums, of the even and of the odd k, start from +0 and take up their products
  * fused; they are added to each other, then to the tile; subnormal numbers count as zero, and so does what
- * is subnormal after rounding to 24 bits with unbounded exponent. |y - a b| is within the bound of
- * num/bf16.h.
+ * is subnormal after rounding to 24 bits with unbounded exponent. Without scales, |y - a b| is
+ * within the bound of num/bf16.h.
  *
  * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS, TDPBSSD.
  *
@@ -27,7 +27,7 @@ enum tile_kind {
 	TILE_UNSIGNED,		/* signed bytes × unsigned bytes on the right */
 };
 
-/* Scales of the rows of a right panel in one group, and what is to be subtracted from them. */
+/* Scale and zero point of each row of a right panel in one group. */
 struct tile_terms { float scale[TILE_PANEL]; int32_t zero[TILE_PANEL]; };
 
 /*
@@ -45,7 +45,7 @@ struct tile_product {
 	/* Panels [columns / 4][32][4] of the right side; with scales terms[groups] behind each. */
 	const void *right;
 	size_t right_step;		/* bytes from panel to panel; 0: side by side */
-	size_t group, groups;		/* group: a multiple of 16 */
+	size_t group, groups;		/* bytes of a group, a multiple of 16, and how many; 0: no scales */
 	const float *scale;		/* [m] */
 	const int32_t *sum;		/* [m][groups]: Σ a_ti; NULL: every zero is 0 */
 };
@@ -54,8 +54,8 @@ struct tile_product {
 size_t tile_right_size(const struct tile_product *p, size_t n);
 
 /*
- * y[m][stride] = the product + bias[n] (NULL: none), or y += with `add`. The processor has tiles (cpu_tiles
- * in base/cpu.h). Results do not depend on the number of threads.
+ * y[m][stride] = the product + bias[n] (NULL: none), or y += with `add`. The processor has tiles (cpu_amx
+ * in base/cpu.h). A number of y depends on its two rows only, not on the others nor on the number of threads.
  */
 void tile_product(const struct tile_product *p, size_t m, size_t n, size_t stride, float y[m][stride],
 	const float *bias, bool add);
@@ -71,7 +71,9 @@ void tile_place(size_t bytes, void *left, size_t row, size_t first, size_t n, co
 
 /*
  * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of m rows of bf16: the product of a block in float, the sum
- * over blocks in double and in their order.
+ * over blocks in double and in their order. The workspace is aligned to 64 bytes.
  */
-void tile_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n]);
+size_t tile_gram_workspace(size_t m, size_t n);
+void tile_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t x[blocks][m][n],
+	void *workspace);
 #endif

@@ -5,7 +5,7 @@
 #include "base/cpu.h"
 #include "base/size.h"
 #include "base/thread.h"
-#include "num/split.h"
+#include "num/bf16x2.h"
 #include "quant/factor.h"
 #include "quant/linear.h"
 
@@ -67,7 +67,7 @@ static void lay_out_job(struct pieces *p, struct job *j, const struct solver_lay
 	j->span = piece(p, ceil_div(n, SPAN_COLUMNS) + j->groups, sizeof *j->span);
 	j->r = piece(p, solve ? n * n : 0, sizeof *j->r);
 	j->v = piece(p, solve ? j->widest * n : 0, sizeof *j->v);
-	j->left = cpu_tiles && solve ? piece(p, left_sides(n), 1) : NULL;
+	j->left = cpu_amx && solve ? piece(p, left_sides(n), 1) : NULL;
 	j->inverse = piece(p, solve ? j->widest * j->widest : 0, sizeof *j->inverse);
 }
 
@@ -94,7 +94,7 @@ static void lay_out_thread(struct pieces *p, struct workspace *a, const struct m
 	a->read = piece(p, ROWS_AT_ONCE * most->n, sizeof *a->read);
 	a->w = piece(p, most->n, sizeof *a->w);
 	a->e = piece(p, most->n, sizeof *a->e);
-	a->right = cpu_tiles ? piece(p, split_right_size(most->n, PANEL_ROWS), 1) : NULL;
+	a->right = cpu_amx ? piece(p, bf16x2_right_size(most->n, PANEL_ROWS), 1) : NULL;
 	a->d = piece(p, most->widest, sizeof *a->d);
 	a->b = piece(p, BLOCK_COLUMNS, sizeof *a->b);
 	a->code = piece(p, most->n, sizeof *a->code);
@@ -224,7 +224,7 @@ static void plan_spans(struct job *j)
 		last = span_end(j, first);
 		j->span[j->spans++] = (struct span){ first, last, v, left };
 		v = v ? v + (last - first) * (last - first) : NULL;
-		left = left ? left + split_left_size(first, last - first) : NULL;
+		left = left ? left + bf16x2_left_size(first, last - first) : NULL;
 	}
 }
 

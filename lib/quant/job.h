@@ -24,7 +24,7 @@ enum {
 struct span {
 	size_t first, last;		/* positions */
 	float *v;			/* [last - first]²: Uᵀ, lower triangle */
-	char *left;			/* R_earlier,span for num/split.h; NULL: products are of floats */
+	char *left;			/* R_earlier,span for num/bf16x2.h; NULL: products are of floats */
 };
 
 struct job {
@@ -43,7 +43,7 @@ struct job {
 	int32_t *first, *member;	/* [groups + 1], [live]: live positions of each group */
 	float *r;			/* [live][live] */
 	float *v;			/* of all spans */
-	char *left;			/* likewise */
+	char *left;			/* likewise; NULL, or as large as 0.75 r */
 	double *inverse;		/* [widest]² */
 	size_t spans;
 	struct span *span;		/* [ceil(n / SPAN_COLUMNS) + groups] */
@@ -67,7 +67,7 @@ struct workspace {
 	float *read;			/* [ROWS_AT_ONCE][n] rows of the weight as they stand */
 	float (*w)[PANEL_ROWS];		/* [n] by column: weights, then W - Ŵ */
 	float (*e)[PANEL_ROWS];		/* [n] by position: uncompensated weight less target, in FP8 units */
-	char *right;			/* e as num/split.h has it, of the spans before; or NULL */
+	char *right;			/* e as num/bf16x2.h has it, of the spans before; or NULL */
 	float (*d)[PANEL_ROWS];		/* [widest] of the span: what earlier blocks add, in FP8 units */
 	float (*b)[PANEL_ROWS];		/* [BLOCK_COLUMNS] errors of the block, over their pivots */
 	uint8_t (*code)[PANEL_ROWS];		/* [n] by column */

@@ -56,11 +56,13 @@ static void int16_input(const struct product *p, size_t m, void *y, const float 
 		product_narrow(in, (float *)y + t * in, x[t]);
 }
 
-static bool has_tiles(const struct product_row *row, const struct linear *l)
+static bool has_amx(const struct product_row *row, const struct linear *l)
 {
 	(void)row, (void)l;
-	return cpu_tiles;
+	return cpu_amx;
 }
+
+enum { BF16_WIDENED, BF16_PAIRS };	/* of product_row.way */
 
 static bool has_pairs(const struct product_row *row, const struct linear *l)
 {
@@ -123,16 +125,16 @@ static void bf16_run(const struct product *p, size_t first, size_t n, size_t m, 
 {
 	const uint32_t *w = (const uint32_t *)p->weight + bf16_packed(first - p->first, p->l->in);
 
-	bf16_product(p->row->fits == has_pairs, m, n, p->l->in, stride, y, input, w, bias, add);
+	bf16_product(p->row->way == BF16_PAIRS, m, n, p->l->in, stride, y, input, w, bias, add);
 }
 
-/* Inputs as a left side of tiles, bf16 from columns that are multiples of LINEAR_COLUMNS on. */
-static size_t tiles_input_size(const struct linear *l, size_t m)
+/* x rounded to bf16 as a left side of num/tile.h, LINEAR_COLUMNS numbers at a time. */
+static size_t amx_input_size(const struct linear *l, size_t m)
 {
 	return tile_left_size(m, l->in * sizeof(uint16_t));
 }
 
-static void tiles_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+static void amx_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
 	const uint8_t *modality)
 {
 	const size_t in = p->l->in;
@@ -150,7 +152,7 @@ static void tiles_input(const struct product *p, size_t m, void *y, const float 
 		}
 }
 
-static void tiles_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
+static void amx_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
 	float y[m][stride], const void *input, const float *bias, bool add)
 {
 	const uint32_t *w = (const uint32_t *)p->weight + bf16_packed(first - p->first, p->l->in);
@@ -185,10 +187,10 @@ const struct product_row product_rows[] = {
 	{ "packed-integer-avx2", .cpu = CPU_AVX2, PACKED(PACKED_INTEGER), .error = { 1. / 8, 16 } },
 	{ "packed-table-avx2", .cpu = CPU_AVX2, PACKED(PACKED_TABLE), .error = { 1. / 8, 16 } },
 	{ "packed-plain", PACKED(PACKED_PLAIN), .error = { 1. / 16, 16 } },
-	{ "exact-tiles", .types = TYPE(F32), .least = PRODUCT_FEW + 1, .fits = exact_tiles_fits,
-		.weight_size = exact_tiles_weight_size, .weight_make = exact_tiles_weight, .rounds = true,
-		.input_size = exact_tiles_input_size, .input_make = exact_tiles_input,
-		.input_same = exact_tiles_input_same, .run = exact_tiles_run, .error = { 2, 8 } },
+	{ "exact-amx", .types = TYPE(F32), .least = PRODUCT_FEW + 1, .fits = exact_amx_fits,
+		.weight_size = exact_amx_weight_size, .weight_make = exact_amx_weight, .rounds = true,
+		.input_size = exact_amx_input_size, .input_make = exact_amx_input,
+		.input_same = exact_amx_input_same, .run = exact_amx_run, .error = { 2, 8 } },
 	{ "integer-dots", .cpu = CPU_AVX512, .types = TYPE(F32), .fits = integer_fits,
 		.weight_size = integer_size, .weight_make = integer_weight, .rounds = true,
 		.input_size = integer_input_size, .input_make = integer_input,
@@ -197,9 +199,9 @@ const struct product_row product_rows[] = {
 		.weight_size = exact_pairs_weight_size, .weight_make = exact_pairs_weight, .rounds = true,
 		.input_size = exact_pairs_input_size, .input_make = exact_pairs_input,
 		.run = exact_pairs_run, .error = { 2, 8 } },
-	{ "bf16-tiles", BF16, .least = PRODUCT_FEW + 1, .fits = has_tiles, .input_size = tiles_input_size,
-		.input_make = tiles_input, .run = tiles_run, .error = { 2, 4, .tiny = 0x1p-125 } },
-	{ "bf16-pairs", .cpu = CPU_AVX512, BF16, HALVES, .fits = has_pairs,
+	{ "bf16-amx", BF16, .least = PRODUCT_FEW + 1, .fits = has_amx, .input_size = amx_input_size,
+		.input_make = amx_input, .run = amx_run, .error = { 2, 4, .tiny = 0x1p-125 } },
+	{ "bf16-pairs", .cpu = CPU_AVX512, .way = BF16_PAIRS, BF16, HALVES, .fits = has_pairs,
 		.error = { 2, 4, .tiny = 0x1p-126 } },
 	{ "bf16-widened", BF16, HALVES, .error = { 2, 4 } },
 	{ "int16", TYPE(INT16), FLOATS, .input_size = float_size, .input_make = int16_input,

@@ -30,7 +30,8 @@
  *	tiny		of processors that take numbers below it for zero
  *
  * Nothing depends on the number of threads. Codes that a format does not have give any finite value;
- * a row of x that is not finite gives outputs that are not.
+ * a row of x that is not finite gives outputs that are not, unless the layer rounds its inputs: then what is
+ * infinite saturates, and NaN stays.
  */
 #ifndef QUANT_PRODUCT_H
 #define QUANT_PRODUCT_H

@@ -17,7 +17,11 @@ enum { FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
 /* How a layer is multiplied, if it is: its values and inputs are integers times these, or bf16. */
 struct way { bool fits; enum tile_kind kind; float weight_unit, input_unit; };
 
-/* Whether all values are bf16 numbers, none so small that a sum of products of two could be below 2^-126. */
+/*
+ * Whether all values are bf16 numbers, multiples of 2⁻⁶⁰ up to 2⁴⁸: products and all their sums are multiples
+ * of 2⁻¹²⁰, so that none is subnormal, and 10⁹ of them stay below 2¹²⁷. A code less a zero point of 8 bits
+ * lies within ±255, which are such.
+ */
 static bool is_bf16(const struct format *f)
 {
 	float wide[256];
@@ -28,7 +32,7 @@ static bool is_bf16(const struct format *f)
 	for (int c = 0; c < 1 << f->bits; c++) {
 		const float v = f->grid[c] * 0x1p60f;
 
-		if (wide[c] != f->grid[c] || v != rintf(v) || fabsf(f->grid[c]) > 0x1p30f)
+		if (wide[c] != f->grid[c] || v != rintf(v) || fabsf(f->grid[c]) > 0x1p48f)
 			return false;
 	}
 	return true;
@@ -67,10 +71,10 @@ static struct tile_product shape_of(const struct linear *l, const struct way *w)
 		.group = group * size_of(w) };
 }
 
-bool exact_tiles_fits(const struct product_row *row, const struct linear *l)
+bool exact_amx_fits(const struct product_row *row, const struct linear *l)
 {
 	(void)row;
-	return cpu_tiles && way_of(l).fits;
+	return cpu_amx && way_of(l).fits;
 }
 
 /* Pairs take bf16 of one group. */
@@ -82,7 +86,7 @@ bool exact_pairs_fits(const struct product_row *row, const struct linear *l)
 		is_bf16(l->compute.kind ? &l->compute : &l->storage) && is_bf16(&l->input.format);
 }
 
-size_t exact_tiles_weight_size(const struct linear *l, size_t n)
+size_t exact_amx_weight_size(const struct linear *l, size_t n)
 {
 	const struct way w = way_of(l);
 	const struct tile_product shape = shape_of(l, &w);
@@ -123,10 +127,10 @@ static void make_row(const struct linear *l, const struct way *w, size_t o, size
 	}
 }
 
-void exact_tiles_weight(const struct product *p, size_t n, void *w)
+void exact_amx_weight(const struct product *p, size_t n, void *w)
 {
 	const struct linear *l = p->l;
-	const size_t size = exact_tiles_weight_size(l, 1);
+	const size_t size = exact_amx_weight_size(l, 1);
 	const struct way way = way_of(l);
 
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
@@ -150,7 +154,7 @@ static int32_t *sums(const struct linear *l, const struct way *w, size_t m, cons
 	return (int32_t *)(void *)(scales(l, w, m, input) + m);
 }
 
-size_t exact_tiles_input_size(const struct linear *l, size_t m)
+size_t exact_amx_input_size(const struct linear *l, size_t m)
 {
 	const struct way w = way_of(l);
 	const size_t groups = shape_of(l, &w).groups;
@@ -196,7 +200,7 @@ static void place_row(const struct linear *l, const struct way *w, size_t t, voi
 	*scale *= w->input_unit;
 }
 
-void exact_tiles_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+void exact_amx_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
 	const uint8_t *modality)
 {
 	const struct linear *l = p->l;
@@ -215,7 +219,7 @@ void exact_tiles_input(const struct product *p, size_t m, void *y, const float x
 	}
 }
 
-bool exact_tiles_input_same(const struct product *a, const struct product *b)
+bool exact_amx_input_same(const struct product *a, const struct product *b)
 {
 	const struct way v = way_of(a->l), w = way_of(b->l);
 
@@ -223,7 +227,7 @@ bool exact_tiles_input_same(const struct product *a, const struct product *b)
 		shape_of(a->l, &v).group == shape_of(b->l, &w).group;
 }
 
-void exact_tiles_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
+void exact_amx_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
 	float y[m][stride], const void *input, const float *bias, bool add)
 {
 	const struct linear *l = p->l;
@@ -231,7 +235,7 @@ void exact_tiles_run(const struct product *p, size_t first, size_t n, size_t m, 
 	struct tile_product t = shape_of(l, &w);
 
 	t.left = input;
-	t.right = (const char *)p->weight + exact_tiles_weight_size(l, first - p->first);
+	t.right = (const char *)p->weight + exact_amx_weight_size(l, first - p->first);
 	t.scale = scales(l, &w, m, input);
 	t.sum = w.kind == TILE_UNSIGNED ? sums(l, &w, m, input) : NULL;
 	tile_product(&t, m, n, stride, y, bias, add);

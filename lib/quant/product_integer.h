@@ -13,7 +13,7 @@
 #include "quant/product.h"
 
 /*
- * For layers whose codes and whose inputs stand for integers between -128 and 127, or, codes, 0 and 255; that
+ * For layers whose codes and whose inputs stand for integers between -127 and 127, or, codes, 0 and 255; that
  * compute in 16 bits, in groups of multiples of 16 columns as they stand, and of at most 65793.
  */
 bool integer_fits(const struct product_row *row, const struct linear *l);

@@ -21,7 +21,7 @@
 #include <omp.h>
 #include <string.h>
 #include "base/thread.h"
-#include "num/split.h"
+#include "num/bf16x2.h"
 #include "quant/factor.h"
 #include "quant/job.h"
 #include "quant/round.h"
@@ -387,9 +387,9 @@ static void start_span(const struct job *j, const struct workspace *a, const str
 		return;
 	}
 	if (span->left) {
-		split_right(j->live, span[-1].first, span->first, lanes, a->right, PANEL_ROWS,
+		bf16x2_right(j->live, span[-1].first, span->first, lanes, a->right, PANEL_ROWS,
 			(const float (*)[PANEL_ROWS])a->e);
-		split_product(span->first, (size_t)width, lanes, PANEL_ROWS, a->d, span->left, j->live,
+		bf16x2_product(span->first, (size_t)width, lanes, PANEL_ROWS, a->d, span->left, j->live,
 			a->right);
 	} else
 		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, width, m, (int)span->first, 1,
@@ -498,7 +498,7 @@ static enum solver_status prepare(struct job *j, struct solver_report *report)
 		return status;
 	#pragma omp taskloop grainsize(1)
 	for (size_t i = 1; i < j->spans; i++)
-		split_left(j->span[i].first, j->span[i].last - j->span[i].first, j->span[i].left, j->live,
+		bf16x2_left(j->span[i].first, j->span[i].last - j->span[i].first, j->span[i].left, j->live,
 			(const float (*)[j->live])(j->r + j->span[i].first));
 	return status;
 }

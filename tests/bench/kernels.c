@@ -144,7 +144,7 @@ static struct peak peak_dot(void)
 static struct peak peak_tiles(bool bytes)
 {
 #ifdef __x86_64__
-	if (cpu_tiles)
+	if (cpu_amx)
 		return (struct peak){ bytes ? peak_tiles_bytes : peak_tiles_bf16,
 			4 * 2 * 16 * 16 * (bytes ? 64 : 32) };
 #endif

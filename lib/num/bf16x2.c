@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* split.c -- see split.h */
-#include "num/split.h"
+/* bf16x2.c -- see bf16x2.h */
+#include "num/bf16x2.h"
 #include <string.h>
 #include "base/size.h"
 #include "num/half.h"
@@ -11,17 +11,17 @@ enum { PANEL = TILE_PANEL };
 
 /* Of each side, high parts stand before low ones. */
 
-size_t split_left_size(size_t k, size_t m)
+size_t bf16x2_left_size(size_t k, size_t m)
 {
 	return 2 * tile_left_size(m, k * sizeof(uint16_t));
 }
 
-size_t split_right_size(size_t k, size_t n)
+size_t bf16x2_right_size(size_t k, size_t n)
 {
 	return 2 * ceil_div(n, PANEL) * PANEL * tile_columns(k * sizeof(uint16_t));
 }
 
-static void split(size_t n, uint16_t high[n], uint16_t low[n], const float x[n])
+static void halves_of(size_t n, uint16_t high[n], uint16_t low[n], const float x[n])
 {
 	float wide[PANEL], rest[PANEL];
 
@@ -40,7 +40,7 @@ CLONES(static, void, turn, (uint16_t y[restrict PANEL][PANEL], const uint16_t x[
 			y[c][r] = x[r][c];
 }
 
-void split_left(size_t k, size_t m, void *left, size_t stride, const float x[k][stride])
+void bf16x2_left(size_t k, size_t m, void *left, size_t stride, const float x[k][stride])
 {
 	const size_t steps = ceil_div(k, PANEL), panels = ceil_div(m, PANEL);
 	uint16_t (*y)[PANEL][PANEL] = left;
@@ -50,7 +50,7 @@ void split_left(size_t k, size_t m, void *left, size_t stride, const float x[k][
 			uint16_t high[PANEL][PANEL] = { { 0 } }, low[PANEL][PANEL] = { { 0 } };
 
 			for (size_t r = 0; r < least(PANEL, k - s * PANEL); r++)
-				split(least(PANEL, m - c * PANEL), high[r], low[r],
+				halves_of(least(PANEL, m - c * PANEL), high[r], low[r],
 					&x[s * PANEL + r][c * PANEL]);
 			turn(y[c * steps + s], (const uint16_t (*)[PANEL])high);
 			turn(y[(panels + c) * steps + s], (const uint16_t (*)[PANEL])low);
@@ -65,7 +65,7 @@ CLONES(static, void, place, (size_t r, uint16_t panel[restrict][PANEL][2], const
 		panel[r / 2][j][r % 2] = x[j];
 }
 
-void split_right(size_t all, size_t first, size_t last, size_t n, void *right, size_t stride,
+void bf16x2_right(size_t all, size_t first, size_t last, size_t n, void *right, size_t stride,
 	const float y[all][stride])
 {
 	const size_t pairs = tile_columns(all * sizeof(uint16_t)) / 4, panels = ceil_div(n, PANEL);
@@ -76,13 +76,13 @@ void split_right(size_t all, size_t first, size_t last, size_t n, void *right, s
 			uint16_t high[PANEL] = { 0 }, low[PANEL] = { 0 };
 
 			if (r < last)
-				split(least(PANEL, n - p * PANEL), high, low, &y[r][p * PANEL]);
+				halves_of(least(PANEL, n - p * PANEL), high, low, &y[r][p * PANEL]);
 			place(r, to + p * pairs, high);
 			place(r, to + (panels + p) * pairs, low);
 		}
 }
 
-void split_product(size_t k, size_t m, size_t n, size_t stride, float z[m][stride], const void *left,
+void bf16x2_product(size_t k, size_t m, size_t n, size_t stride, float z[m][stride], const void *left,
 	size_t all, const void *right)
 {
 	const size_t columns = tile_columns(k * sizeof(uint16_t));
@@ -91,8 +91,8 @@ void split_product(size_t k, size_t m, size_t n, size_t stride, float z[m][strid
 		.right_step = tile_columns(all * sizeof(uint16_t)) * PANEL };
 
 	tile_product(&p, m, n, stride, z, NULL, false);
-	p.right = b + split_right_size(all, n) / 2;
+	p.right = b + bf16x2_right_size(all, n) / 2;
 	tile_product(&p, m, n, stride, z, NULL, true);
-	p.left = a + split_left_size(k, m) / 2, p.right = b;
+	p.left = a + bf16x2_left_size(k, m) / 2, p.right = b;
 	tile_product(&p, m, n, stride, z, NULL, true);
 }
