@@ -91,6 +91,27 @@ static inline size_t amx_rows(unsigned t)
 	return amx.shape[48 + t];
 }
 
+/* Whether a processor takes these 64 bytes for shapes of tiles. */
+static inline bool amx_shapes(const uint8_t *x)
+{
+	bool good = x[0] == 1 && x[1] == 0;
+
+	for (size_t i = 2; i < 64; i++)
+		if (i < 16 || (i >= 32 && i < 48) || i >= 56)
+			good &= x[i] == 0;
+	for (size_t t = 0; t < 8; t++)
+		good &= x[16 + 2 * t] <= AMX_BYTES && x[16 + 2 * t] % 4 == 0 && x[17 + 2 * t] == 0 &&
+			x[48 + t] <= AMX_SIDE;
+	return good;
+}
+
+/* Whether it multiplies tiles of these shapes. */
+static inline bool amx_agree(unsigned to, unsigned a, unsigned b)
+{
+	return b < 8 && to != a && to != b && a != b && amx_rows(to) == amx_rows(a) && amx_rows(to) &&
+		amx_bytes(a) == 4 * amx_rows(b) && amx_bytes(a) && amx_bytes(to) == amx_bytes(b);
+}
+
 /* Of tiles of bf16 or of bytes: to[m][n], a[m][k], b[k / 4][n]. Cloned, for fused products in a register. */
 __attribute__((target_clones("default", "arch=haswell"), unused))
 static void amx_multiply(unsigned to, unsigned a, unsigned b, bool bf16, bool is_unsigned)
@@ -173,7 +194,11 @@ static inline const uint8_t *amx_step(const ucontext_t *u, const uint8_t *p)
 	uint64_t stride;
 	char *at;
 
-	if (p[0] != 0xc4 || (p[1] & 31) != 2 || p[2] & 0x84)
+	if (p[0] != 0xc4 || (p[1] & 31) != 2 || p[2] & 0x84 || !(p[1] & 0x80))
+		return NULL;
+	if ((p[3] == 0x5c || p[3] == 0x5e) && (memory || !amx_agree(t, p[4] & 7, v)))
+		return NULL;
+	if (p[3] != 0x5c && p[3] != 0x5e && v)
 		return NULL;
 	if (p[3] == 0x5c && prefix == XF3 && !memory)
 		amx_multiply(t, p[4] & 7, v, true, false);
@@ -181,15 +206,17 @@ static inline const uint8_t *amx_step(const ucontext_t *u, const uint8_t *p)
 		amx_multiply(t, p[4] & 7, v, false, prefix == XF3);
 	else if (p[3] == 0x49 && prefix == XF2 && !memory)
 		memset(&amx.tile[t], 0, sizeof amx.tile[t]);
-	else if (p[3] == 0x49 && prefix == NONE && !memory)
+	else if (p[3] == 0x49 && prefix == NONE && p[4] == 0xc0)
 		amx.on = false;
-	else if (p[3] == 0x49 && prefix == NONE) {
+	else if (p[3] == 0x49 && prefix == NONE && memory) {
 		at = amx_address(u, p + 4, !(p[1] & 64), !(p[1] & 32), &end, &stride);
+		if (!amx_shapes((const uint8_t *)at + stride))
+			return NULL;
 		memcpy(amx.shape, at + stride, sizeof amx.shape);	/* here an index as any */
 		memset(amx.tile, 0, sizeof amx.tile);
 		amx.on = true;
 		return end;
-	} else if (p[3] == 0x4b && (prefix == XF2 || prefix == XF3) && memory) {
+	} else if (p[3] == 0x4b && (prefix == XF2 || prefix == XF3) && memory && (p[4] & 7) == 4) {
 		at = amx_address(u, p + 4, !(p[1] & 64), !(p[1] & 32), &end, &stride);
 		if (prefix == XF2)
 			memset(&amx.tile[t], 0, sizeof amx.tile[t]);

@@ -262,6 +262,7 @@ enum { OUT = 33, IN = 160 };
 struct kind {
 	const char *name, *storage, *compute, *grid;
 	enum half_type plain;
+	float saturate;
 	bool packed, index, scale8, integers;	/* integers: under scales, for inputs that are such, too */
 	long group;
 };
@@ -273,6 +274,9 @@ static const struct kind kinds[] = {
 	{ .name = "five bits of exponent", .storage = "e5m2", .group = 32 },
 	{ .name = "codes of 8 bits", .storage = "uint8", .group = 64, .integers = true },
 	{ .name = "dual precision", .storage = "uint4", .compute = "e4m3fn", .group = 32 },
+	{ .name = "dual, cut between two values", .storage = "uint4", .compute = "e4m3fn", .group = 32,
+		.saturate = 100.3f },
+	{ .name = "dual, cut at a value", .storage = "uint4", .compute = "e4m3fn", .saturate = 104 },
 	{ .name = "packed, dual", .packed = true, .storage = "int4", .compute = "e4m3ieee", .scale8 = true },
 	{ .name = "packed, out of order", .packed = true, .storage = "int4", .index = true, .group = 32 },
 	{ .name = "packed, groups of half a block", .packed = true, .storage = "e2m2", .group = 16,
@@ -306,8 +310,8 @@ static const struct { const char *grid, *avx2[2], *avx512[4]; } choices[] = {
 /* Layers of one group whose values are bf16, as inputs that are rounded are. */
 static bool pairs_fit(const struct kind *k, bool rounded)
 {
-	return rounded && k->storage && (k->compute || (!k->index && k->group <= 0)) &&
-		!(k->grid && !strcmp(k->grid, "quantiles"));
+	return rounded && k->storage && fmodf(k->saturate, 8) == 0 &&
+		(k->compute || (!k->index && k->group <= 0)) && !(k->grid && !strcmp(k->grid, "quantiles"));
 }
 
 /* rounded, integers: inputs are. */
@@ -322,7 +326,7 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 	if (type == COMPUTE_BF16 && tiles)
 		return xformat("bf16-amx");
 	if (type == COMPUTE_F32 && tiles && rounded && k->storage && !k->index &&
-	    !(k->grid && !strcmp(k->grid, "quantiles")))
+	    fmodf(k->saturate, 8) == 0 && !(k->grid && !strcmp(k->grid, "quantiles")))
 		return xformat("exact-amx");
 	if (type == COMPUTE_F32 && !words && cpu == CPU_AVX512 && pairs_fit(k, rounded) &&
 	    !(integers && k->integers && cpu_dot) && cpu_bf16)
@@ -348,7 +352,8 @@ static struct linear layer_of(const struct kind *k)
 	static uint32_t packed_codes[OUT * IN];
 	static int32_t index[IN];
 	struct linear l = { .out = OUT, .in = IN, .bias = drawn % 2 ? bias : NULL, .group = k->group,
-		.groups = linear_groups(IN, k->group), .scale8 = scale8, .scales8 = k->scale8 ? OUT : 1 };
+		.groups = linear_groups(IN, k->group), .scale8 = scale8, .scales8 = k->scale8 ? OUT : 1,
+		.saturate = k->saturate };
 	size_t count, words_of_row;
 
 	for (size_t i = 0; i < OUT * IN; i++)

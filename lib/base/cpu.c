@@ -6,20 +6,22 @@
 #include "base/error.h"
 #ifdef __x86_64__
 #include <cpuid.h>
+#endif
+#ifdef __linux__
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
-enum { TILES = CPU_AVX512 + 1 };
+enum { AMX = CPU_AVX512 + 1 };
 static const char *const names[] = { [CPU_PLAIN] = "plain", [CPU_AVX2] = "avx2", [CPU_AVX512] = "avx512",
-	[TILES] = "amx" };
+	[AMX] = "amx" };
 enum { NAMES = sizeof names / sizeof *names };
 
 enum cpu cpu, cpu_widest;
 bool cpu_amx, cpu_bf16, cpu_half, cpu_dot;
 static int widest, wanted = -1;		/* of names; NAMES: no such name */
 
-#ifdef __x86_64__
+#if defined __x86_64__ && defined __linux__
 /* Linux lets a process use the registers of tiles once it has asked (Documentation/arch/x86/xstate.rst). */
 static bool has_amx(void)
 {
@@ -29,6 +31,11 @@ static bool has_amx(void)
 
 	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bits) == bits &&
 		!syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA);
+}
+#else
+static bool has_amx(void)
+{
+	return false;
 }
 #endif
 
@@ -47,16 +54,12 @@ static void cpu_init(void)
 	    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
 		cpu_widest = CPU_AVX512;
 #endif
-	widest = (int)cpu_widest;
-#ifdef __x86_64__
-	if (cpu_widest == CPU_AVX512 && has_amx())
-		widest = TILES;
-#endif
+	widest = cpu_widest == CPU_AVX512 && has_amx() ? AMX : (int)cpu_widest;
 	if (name && *name)
 		for (wanted = 0; wanted < NAMES && strcmp(names[wanted], name); wanted++)
 			;
 	cpu = wanted >= 0 && wanted < (int)cpu_widest ? (enum cpu)wanted : cpu_widest;
-	cpu_amx = widest == TILES && (wanted < 0 || wanted == TILES);
+	cpu_amx = widest == AMX && (wanted < 0 || wanted == AMX);
 #ifdef __x86_64__
 	/* Intel's does the two products of a pair in the time of four fused ones. */
 	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");

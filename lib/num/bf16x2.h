@@ -11,8 +11,9 @@
  *
  *	|error| ≤ (2⁻¹⁵ + 2 (3k + 2)·2⁻²⁴) Σ |x| |y| + 6k·2⁻¹²⁶ (1 + max |x| + max |y|)
  *
- * the last term because tiles take subnormal numbers and sums for zero. Both sides are laid out once: xᵀ
- * whole, as a left side of num/tile.h; y as rows of it come to be. The processor has tiles (cpu_amx).
+ * the last term because tiles take subnormal numbers and sums for zero; where bf16 rounds to infinity, what
+ * comes out is NaN. Both sides are laid out once: xᵀ whole, as a left side of num/tile.h; y as rows of it
+ * come to be. The processor has tiles (cpu_amx).
  *
  * Source: Henry, Tang and Heinecke, "Leveraging the bfloat16 artificial intelligence datatype for
  * higher-precision computations" (ARITH 2019).

@@ -6,6 +6,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/bf16.h"
+#include "num/bits.h"
 #include "num/half.h"
 #include "num/tile.h"
 #include "quant/product_integer.h"
@@ -22,20 +23,24 @@ struct way { bool fits; enum tile_kind kind; float weight_unit, input_unit; };
  * of 2⁻¹²⁰, so that none is subnormal, and 10⁹ of them stay below 2¹²⁷. A code less a zero point of 8 bits
  * lies within ±255, which are such.
  */
-static bool is_bf16(const struct format *f)
+static bool are_bf16(size_t n, const float v[n])
 {
-	float wide[256];
-	uint16_t half[256];
+	for (size_t i = 0; i < n; i++) {
+		const float step = v[i] * 0x1p60f;
 
-	half_narrow(256, half, f->grid, HALF_BF16);
-	half_widen(256, wide, half, HALF_BF16);
-	for (int c = 0; c < 1 << f->bits; c++) {
-		const float v = f->grid[c] * 0x1p60f;
-
-		if (wide[c] != f->grid[c] || v != rintf(v) || fabsf(f->grid[c]) > 0x1p48f)
+		if (float_bits(v[i]) & 0xffff || step != rintf(step) || fabsf(v[i]) > 0x1p48f)
 			return false;
 	}
 	return true;
+}
+
+/* Those of the layer's codes, or what its arithmetic makes of them, and of its inputs. */
+static bool is_bf16(const struct linear *l)
+{
+	const struct format *f = l->compute.kind ? &l->compute : &l->storage;
+
+	return are_bf16(256, f->grid) && are_bf16(256, l->input.format.grid) &&
+		(!l->compute.kind || are_bf16(1, &l->saturate));
 }
 
 static struct way way_of(const struct linear *l)
@@ -52,7 +57,7 @@ static struct way way_of(const struct linear *l)
 	if (!l->compute.kind && bytes.weight_unit > 0 && bytes.input_unit > 0 && !input->asymmetric &&
 	    group <= BYTES_MOST)
 		return bytes;
-	return (struct way){ is_bf16(weight) && is_bf16(input), TILE_BF16, 1, 1 };
+	return (struct way){ is_bf16(l), TILE_BF16, 1, 1 };
 }
 
 /* Bytes of a number. */
@@ -82,8 +87,7 @@ bool exact_pairs_fits(const struct product_row *row, const struct linear *l)
 {
 	(void)row;
 	return cpu_bf16 && !l->weight && linear_rounds(l) &&
-		(l->compute.kind || (!l->group_index && l->groups == 1)) &&
-		is_bf16(l->compute.kind ? &l->compute : &l->storage) && is_bf16(&l->input.format);
+		(l->compute.kind || (!l->group_index && l->groups == 1)) && is_bf16(l);
 }
 
 size_t exact_amx_weight_size(const struct linear *l, size_t n)

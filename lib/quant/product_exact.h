@@ -10,9 +10,10 @@
  * with a compute format is one group, whatever groups its codes have.
  *
  * Neither v, q nor their products are rounded, only sums, in which a term passes through at most two
- * roundings for each number (tiles: 16 of a chain, the meeting of two chains, one a step of columns and one a
- * group; pairs: two for each pair), and through 8 at the ends: those of ŵ and x̂ in the product that these are
- * held against, 3; the sum of a group as float, its scale, s_t, the bias, y.
+ * roundings for each number (tiles: 16 of a chain, where two chains meet, one a step of columns and one
+ * a group; pairs: two for each pair), and through 8 at the ends: those of ŵ and x̂ in the product that
+ * these are held against, 3; the sum of a group as float, its scale, s_t, the bias, y. Products of scales
+ * and units below 2⁻¹²⁶ lose bits, as ŵ and x̂ do.
  */
 #ifndef QUANT_PRODUCT_EXACT_H
 #define QUANT_PRODUCT_EXACT_H
