@@ -4,7 +4,7 @@
 
     peer-transformers.py ROW FOLDER TEXT CTX THREADS RUNS
 
-Ids are the bytes of TEXT; windows of CTX, alone and four at once, whichever is faster; the model in
+Ids are the bytes of TEXT; windows of CTX, alone and (if there are four) four at once, whichever is faster; the model in
 the type of its weights. Tokens a second of the forward pass and of the likelihoods of all tokens;
 loading is not counted.
 """
@@ -24,6 +24,8 @@ ids = torch.tensor(list(open(text, "rb").read()))
 best = 0, 0
 for batch in 1, 4:
     windows = ids[:len(ids) // (batch * ctx) * batch * ctx].view(-1, batch, ctx)
+    if not len(windows):
+        continue
     rates = []
     for i in range(runs + 1):       # the first does not count
         x = windows[i % len(windows)]
