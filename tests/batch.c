@@ -317,6 +317,7 @@ static void windows_by_convention(void **unused)
 	uint16_t bytes[20];
 	struct tokens t = { .n = 20, .id = id, .bytes = bytes, .bos = 99, .add_bos = true, .vocab = 100 };
 	struct windows w;
+	char *place;
 
 	(void)unused;
 	for (int i = 0; i < 20; i++)
@@ -330,7 +331,9 @@ static void windows_by_convention(void **unused)
 	assert_int_equal(w.id[19], 18);
 	assert_int_equal(w.bytes, 1 + 2 + 3 + 4 + 6 + 7 + 8 + 9 + 11 + 12 + 13 + 14 + 16 + 17 + 18 + 19);
 	assert_true(!w.position && !w.index && !w.modality);
-	assert_string_equal(windows_place(&w, 7), "position 3 of window 2");
+	place = windows_place(&w, 7);
+	assert_string_equal(place, "position 3 of window 2");
+	free(place);
 	windows_shard(&w, (struct shard){ 2, 3 });
 	assert_true(w.n == 1 && w.rows == 5 && w.id[0] == 4 && w.targets == 4 && w.sequence[0].first == 0);
 	windows_free(&w);
