@@ -142,14 +142,14 @@ CLONES(static, void, scale_numbers, (size_t m, float total[restrict PANEL][PANEL
 			total[i][j] = fmaf(x[i][j], t->scale[j], add ? total[i][j] : 0);
 }
 
-/* y = or += total · scale + bias; scale and bias may be NULL. */
+/* y = or += total · scale + bias; bias may be NULL. */
 CLONES(static, void, finish, (size_t m, size_t n, size_t stride, float *restrict y,
-	const float total[restrict PANEL][PANEL], const float *restrict scale, const float *restrict bias,
+	const float total[restrict PANEL][PANEL], const float scale[restrict m], const float *restrict bias,
 	bool add), (m, n, stride, y, total, scale, bias, add))
 {
 	for (size_t i = 0; i < m; i++)
 		for (size_t j = 0; j < n; j++) {
-			float v = total[i][j] * (scale ? scale[i] : 1);
+			float v = total[i][j] * scale[i];
 
 			v = bias ? v + bias[j] : v;
 			y[i * stride + j] = add ? v + y[i * stride + j] : v;

@@ -5,7 +5,6 @@
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
-#include "num/bits.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
