@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/history.h"
 #include "base/number.h"
 #include "base/thread.h"
+#include "base/usage.h"
 
 enum { ROWS = 64, FIRST = 256 };
 static size_t thread_count;
@@ -217,16 +217,6 @@ void option_idle(size_t n, const struct option_idle row[n])
 	free(said);
 }
 
-static void say_memory(void)
-{
-	struct rusage u;
-
-	if (verbose && !getrusage(RUSAGE_SELF, &u))
-		fprintf(stderr, "%s: peak memory %.1f MiB, %.2f s of processor time\n", program,
-			(double)u.ru_maxrss / 1024,
-			(double)u.ru_utime.tv_sec + 1e-6 * (double)u.ru_utime.tv_usec);
-}
-
 /* What getopt_long() needs of tables of rows. */
 struct grammar {
 	size_t names, rows;
@@ -322,7 +312,7 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 		misuse("there is one operand too many: %s", argv[optind + (int)t->max_operands]);
 	threads_init(thread_count);
 	cpu_check();
-	atexit(say_memory);
+	usage_at_end();
 	if (!n && t->max_operands && !t->optional)
 		return (struct command){ 1, standard_input, output };
 	return (struct command){ n, (const char **)argv + optind, output };

@@ -1,0 +1,17 @@
+#!/bin/sh
+# What a run took: a line in the file that PTQ_LOG names
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+export PTQ_LOG="$tmp/log"
+ok "a tool runs" exmy-sweep -q -o sweep.h5
+ok "another" tensor-stats -h
+ok "and one more" exmy-sweep -q -o sweep.h5
+is "a line for each that has done its work" "$(cut -f 1 log)" "exmy-sweep
+exmy-sweep"
+ok "memory, seconds, seconds of processors" awk -F '\t' 'NF != 4 || $2 < 1 || $2 > 1000 || $3 < 0 || $3 > 60 || $4 < 0 { exit 1 }' log
+no "one that fails" 1 'cannot open' tensor-stats nothing.h5
+is "adds none" "$(wc -l <log)" 2
+PTQ_LOG=$tmp/none/log
+warns "a log that cannot be written" 'PTQ_LOG.*No such file' exmy-sweep --tsv
+done_testing
