@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "io/safetensors.h"
 #include "io/text.h"
+#include "model/gguf_source.h"
 
 /* --- a Hugging Face folder --- */
 
@@ -68,10 +69,9 @@ static void folder_release(struct source *s)
 
 /* --- the table --- */
 
-static const struct source_kind kinds[] = {
-	{ "a Hugging Face folder with config.json and safetensors", folder_fits, folder_open, folder_close,
-	  folder_read, folder_release },
-};
+static const struct source_kind folder = { "a Hugging Face folder with config.json and safetensors",
+	folder_fits, folder_open, folder_close, folder_read, folder_release };
+static const struct source_kind *const kinds[] = { &folder, &gguf_source };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 struct source *source_open(const char *path)
@@ -85,12 +85,12 @@ struct source *source_open(const char *path)
 	for (size_t i = 0; i < KINDS; i++) {
 		size_t n = strlen(known);
 
-		if (kinds[i].fits(path)) {
-			s->kind = kinds + i;
+		if (kinds[i]->fits(path)) {
+			s->kind = kinds[i];
 			s->kind->open(s);
 			return s;
 		}
-		snprintf(known + n, sizeof known - n, "%s%s", n ? " or " : "", kinds[i].what);
+		snprintf(known + n, sizeof known - n, "%s%s", n ? " or " : "", kinds[i]->what);
 	}
 	die("%s: is no model to import, expected %s", path, known);
 }

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* gguf_source.c -- see gguf_source.h */
+#include "model/gguf_source.h"
+#include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/error.h"
+#include "io/gguf.h"
+#include "model/gguf_config.h"
+#include "model/gguf_tokenizer.h"
+#include "num/ggml.h"
+
+enum { LIST = 256 };
+
+struct item {
+	char *name;		/* of transformers */
+	const struct gguf_tensor *from;
+	const struct ggml_type *type;	/* NULL: there is no such type */
+	enum gguf_order order;
+};
+
+struct data {
+	struct gguf *g;
+	struct gguf_sizes sizes;
+	struct item *item;	/* by name */
+	size_t items;
+	void **copy;
+	size_t copies;
+};
+
+static bool fits(const char *path)
+{
+	size_t n = strlen(path);
+	struct stat st;
+	char magic[4] = "";
+	FILE *f;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	if (n > 5 && !strcmp(path + n - 5, ".gguf"))
+		return true;
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(magic, 1, sizeof magic, f);
+		fclose(f);
+	}
+	return f && n == sizeof magic && !memcmp(magic, "GGUF", sizeof magic);
+}
+
+/* Their name by ours, '#' being a block's number, and what is behind it; NULL: it is not this one. */
+static char *renamed(const struct gguf_name *row, const char *name)
+{
+	const char *number = NULL, *sharp = strchr(row->ours, '#');
+	size_t digits = 0;
+
+	for (const char *p = row->theirs; *p; p++) {
+		if (*p != '#') {
+			if (*name++ != *p)
+				return NULL;
+			continue;
+		}
+		number = name;
+		while (isdigit((unsigned char)*name))
+			name++;
+		digits = (size_t)(name - number);
+		if (!digits)
+			return NULL;
+	}
+	if (strcmp(name, ".weight") && strcmp(name, ".bias"))
+		return NULL;
+	if (!sharp)
+		return xformat("%s%s", row->ours, name);
+	return xformat("%.*s%.*s%s%s", (int)(sharp - row->ours), row->ours, (int)digits, number, sharp + 1, name);
+}
+
+static struct item item_of(const struct gguf_row *row, const struct gguf_tensor *t)
+{
+	struct item item = { .from = t, .type = ggml_find(t->type) };
+
+	for (const struct gguf_name *n = row->names; n->theirs && !item.name; n++) {
+		item.name = renamed(n, t->name);
+		item.order = n->order;
+	}
+	if (!item.name) {
+		item.name = xformat("%s", t->name);
+		item.order = GGUF_AS_IS;
+	}
+	return item;
+}
+
+static bool is_known(const struct item *item)
+{
+	return item->type && item->type->decode;
+}
+
+static size_t width(const struct gguf_tensor *t)
+{
+	return t->rank ? t->dim[t->rank - 1] : 1;
+}
+
+static size_t count(const struct gguf_tensor *t)
+{
+	size_t n = 1;
+
+	for (int i = 0; i < t->rank; i++)
+		n *= t->dim[i];
+	return n;
+}
+
+/* That its data are there. */
+static void check(const struct source *s, const struct item *item)
+{
+	const struct gguf_tensor *t = item->from;
+	size_t bytes;
+
+	if (!is_known(item))
+		return;
+	if (width(t) % item->type->length)
+		die("%s: %s: has rows of %zu numbers, %s has blocks of %zu", s->path, t->name, width(t), item->type->name,
+			item->type->length);
+	bytes = count(t) / item->type->length * item->type->bytes;
+	if (bytes > t->room)
+		die("%s: %s: needs %zu bytes of data, %zu are there before the next tensor or the end; the file is damaged",
+			s->path, t->name, bytes, t->room);
+}
+
+static enum tensor_type type_of(const struct item *item)
+{
+	if (!is_known(item))
+		return TENSOR_ANY;
+	if (item->type->length > 1 || !strcmp(item->type->name, "F32"))
+		return TENSOR_F32;
+	return strcmp(item->type->name, "F16") ? TENSOR_BF16 : TENSOR_F16;
+}
+
+static struct tensor shape_of(const struct item *item)
+{
+	const struct gguf_tensor *t = item->from;
+	struct tensor y = tensor_of(type_of(item), NULL, t->rank, t->dim);
+
+	if (item->order == GGUF_TURNED && t->rank == 2) {
+		y.dim[0] = t->dim[1];
+		y.dim[1] = t->dim[0];
+	}
+	return y;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct item *)a)->name, ((const struct item *)b)->name);
+}
+
+static void open_file(struct source *s)
+{
+	struct data *d = s->data = xalloc(1, sizeof *d);
+	const struct gguf_row *row;
+
+	d->g = gguf_open(s->path);
+	row = gguf_row_of(d->g, s->path);
+	s->config_name = xformat("%s", s->path);
+	s->config = gguf_config(d->g, s->path, row, &d->sizes);
+	s->tokenizer = gguf_tokenizer(d->g, s->path);
+	d->item = xalloc(gguf_count(d->g), sizeof *d->item);
+	for (size_t i = 0; i < gguf_count(d->g); i++) {
+		const struct gguf_tensor *t = gguf_at(d->g, i);
+
+		if (!strcmp(t->name, "rope_freqs.weight"))	/* it is in the config */
+			continue;
+		d->item[d->items] = item_of(row, t);
+		check(s, d->item + d->items++);
+	}
+	if (d->items)
+		qsort(d->item, d->items, sizeof *d->item, by_name);
+	s->n = d->items;
+	s->tensor = xalloc(s->n, sizeof *s->tensor);
+	for (size_t i = 0; i < s->n; i++)
+		s->tensor[i] = (struct source_tensor){ d->item[i].name, s->path, shape_of(d->item + i) };
+}
+
+static _Noreturn void refuse(const struct source *s, const struct item *item)
+{
+	char known[LIST] = "";
+
+	for (const struct ggml_type *t = ggml_types; t->name; t++) {
+		size_t n = strlen(known);
+
+		if (t->decode)
+			snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", t->name);
+	}
+	if (item->type)
+		die("%s: %s: is stored as %s, known are %s", s->path, item->from->name, item->type->name, known);
+	die("%s: %s: is stored as type %u, known are %s", s->path, item->from->name, item->from->type, known);
+}
+
+/* The row of the file that is row i of transformers' tensor. */
+static size_t row_of(const struct data *d, enum gguf_order order, size_t rows, size_t i)
+{
+	const size_t heads = order == GGUF_PAIRS_K ? d->sizes.kv_heads : d->sizes.heads;
+	size_t each;
+
+	switch (order) {
+	case GGUF_PAIRS_Q:
+	case GGUF_PAIRS_K:
+		each = rows / heads;
+		return i / each * each + i % each % (each / 2) * 2 + i % each / (each / 2);
+	case GGUF_HEADS_APART:
+		each = rows / heads / 3;
+		return i / each % 3 * (rows / 3) + i / each / 3 * each + i % each;
+	default:
+		return i;
+	}
+}
+
+/* Whether the rows are heads: they could not be put in order otherwise. */
+static void check_heads(const struct source *s, const struct item *item, size_t rows)
+{
+	const struct data *d = s->data;
+	const size_t heads = item->order == GGUF_PAIRS_K ? d->sizes.kv_heads : d->sizes.heads;
+	const size_t part = item->order == GGUF_HEADS_APART ? 3 : 2;
+
+	if (item->order == GGUF_AS_IS || item->order == GGUF_TURNED)
+		return;
+	if (!heads || heads > rows || rows % heads || rows / heads % part)
+		die("%s: %s: its %zu rows are not those of %zu heads", s->path, item->from->name, rows, heads);
+}
+
+/* [m, n] to [n, m] */
+static void turn(size_t m, size_t n, size_t size, char *to, const char *from)
+{
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++)
+			memcpy(to + (j * m + i) * size, from + (i * n + j) * size, size);
+}
+
+static void *keep(struct data *d, size_t n, size_t size)
+{
+	d->copy = xgrow(d->copy, d->copies + 1, sizeof *d->copy);
+	return d->copy[d->copies++] = xalloc(n, size);
+}
+
+/* The numbers in transformers' order of the rows, as F32 or as they are stored. */
+static void *copy_rows(struct data *d, const struct item *item, size_t rows, size_t columns)
+{
+	const struct ggml_type *type = item->type;
+	const bool quantized = type->length > 1;
+	const size_t bytes = columns / type->length * type->bytes, size = quantized ? sizeof(float) : type->bytes;
+	char *to = keep(d, rows * columns, size), *turned;
+
+	for (size_t i = 0; i < rows; i++) {
+		const unsigned char *from = item->from->data + row_of(d, item->order, rows, i) * bytes;
+		char *y = to + i * columns * size;
+
+		if (quantized)
+			type->decode(columns / type->length, (float *)(void *)y, from);
+		else
+			memcpy(y, from, bytes);
+	}
+	if (item->order != GGUF_TURNED || item->from->rank != 2)
+		return to;
+	turned = keep(d, rows * columns, size);
+	turn(rows, columns, size, turned, to);
+	return turned;
+}
+
+static struct tensor read_tensor(struct source *s, const char *name)
+{
+	struct data *d = s->data;
+	struct item key = { .name = (char *)name }, *item;
+	const struct gguf_tensor *t;
+	size_t rows, columns;
+	struct tensor y;
+
+	item = d->items ? bsearch(&key, d->item, d->items, sizeof key, by_name) : NULL;
+	if (!item)
+		die("%s: %s: there is no such tensor", s->path, name);
+	if (!is_known(item))
+		refuse(s, item);
+	t = item->from;
+	y = shape_of(item);
+	if (item->type->length == 1 && (item->order == GGUF_AS_IS || (item->order == GGUF_TURNED && t->rank < 2))) {
+		y.data = (void *)t->data;
+		return y;
+	}
+	columns = t->rank > 1 || item->type->length > 1 ? width(t) : 1;
+	rows = columns ? count(t) / columns : 0;
+	check_heads(s, item, rows);
+	y.data = copy_rows(d, item, rows, columns);
+	return y;
+}
+
+static void release(struct source *s)
+{
+	struct data *d = s->data;
+
+	for (size_t i = 0; i < d->copies; i++)
+		free(d->copy[i]);
+	d->copies = 0;
+	gguf_release(d->g);
+}
+
+static void close_file(struct source *s)
+{
+	struct data *d = s->data;
+
+	release(s);
+	for (size_t i = 0; i < d->items; i++)
+		free(d->item[i].name);
+	free(d->item);
+	free(d->copy);
+	gguf_close(d->g);
+	free(d);
+}
+
+const struct source_kind gguf_source = { "a GGUF file", fits, open_file, close_file, read_tensor, release };

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gguf_table.h -- the architectures of GGUF files: which keys and names stand for which of Hugging Face's
+ *
+ * A row says what general.architecture is called as a class of transformers, which keys of the metadata
+ * become keys of its config.json, and how the tensors are named and kept. What a file does not say (an
+ * activation, a bias that no tensor has) is left to the class's defaults, as in a config.json without it.
+ *
+ * Source: https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py and tensor_mapping.py (names),
+ * convert_hf_to_gguf.py (what is permuted, turned and renamed).
+ */
+#ifndef MODEL_GGUF_TABLE_H
+#define MODEL_GGUF_TABLE_H
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How a file keeps the rows of a tensor that transformers has as [rows, columns]. */
+enum gguf_order {
+	GGUF_AS_IS,
+	GGUF_TURNED,		/* transformers has [columns, rows], as Conv1D */
+	GGUF_PAIRS_Q,		/* of each head the rows 0, d/2, 1, d/2 + 1, ...: the channels that a rotation */
+	GGUF_PAIRS_K,		/* pairs are neighbours; heads of queries, of keys */
+	GGUF_HEADS_APART,	/* all queries, all keys, all values; transformers has the three of each head together */
+};
+
+struct gguf_name {
+	const char *theirs, *ours;	/* without ".weight", ".bias"; '#' is the block; theirs NULL ends the list */
+	enum gguf_order order;
+};
+
+enum gguf_kind { GGUF_SIZE, GGUF_REAL, GGUF_FLAG, GGUF_TENSOR };	/* GGUF_TENSOR: true where there is one */
+
+struct gguf_key {
+	const char *theirs, *ours;	/* theirs: behind "ARCHITECTURE.", or a tensor's name; NULL ends the list */
+	enum gguf_kind kind;
+	bool required;
+};
+
+struct gguf_row {
+	const char *name, *model_type, *class;	/* general.architecture; a class of architecture.h */
+	const struct gguf_key *keys;
+	const struct gguf_name *names;
+	const char *heads, *kv_heads;	/* keys of config.json, NULL: the class has none */
+	const char *head_dim, *theta;	/* likewise; without theta positions are not rotary */
+	const char *rotary;		/* the part of a head that is rotated; NULL: all of it */
+};
+
+/* Ends with a row without a name. */
+extern const struct gguf_row gguf_rows[];
+#endif
