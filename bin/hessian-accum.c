@@ -15,6 +15,7 @@
 #include "forward/accumulate.h"
 #include "forward/calibrate.h"
 #include "forward/forward.h"
+#include "model/share.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -58,7 +59,7 @@ static void of_model(const struct settings *set, struct filter *f)
 	windows_shard(&windows, set->cut.shard);
 	struct forward *run = forward_open(&config, &windows, set->memory);
 
-	model_filter(f, calibrate_part, &(struct calibrate){ run, &set->layers, file });
+	model_filter(f, calibrate_part, &(struct calibrate){ run, &set->layers, file, &set->cut.shard });
 	forward_close(run);
 	windows_free(&windows);
 	config_free(&config);
@@ -80,6 +81,7 @@ static void check(const struct settings *set, const struct image *image)
 		misuse("--tokens goes with a model; %s is of kind %s", image_name(image), image_kind(image));
 	if (set->cut.shard.n > 1 && sum)
 		misuse("--shard goes with a model or activations; Hessian files are summed whole");
+	shard_say(&set->cut.shard);
 }
 
 int main(int argc, char *argv[])
@@ -104,6 +106,8 @@ int main(int argc, char *argv[])
 	for (size_t i = 0; i < c.operands; i++)
 		file[i] = filter_open(c.operand[i],
 			c.operands > 1 ? "hessian" : "model|activations|hessian", NULL, NULL);
+	if (!strcmp(image_kind(file->image), "hessian"))
+		share_sort(c.operands, file);
 	check(&set, file->image);
 	file->out = output_open(c.output, "hessian");
 	if (!strcmp(image_kind(file->image), "model"))

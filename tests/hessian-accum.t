@@ -73,8 +73,8 @@ for i in 1 2 3; do run --shard $i/3 "$model" -o s$i.h5; done
 hessian-accum s1.h5 s2.h5 s3.h5 -o s.h5
 ok 'three shards add up to the whole' py near.py h.h5 s.h5 1e-6
 ok 'and keep what is shared' py -c 'import h5py; b = h5py.File("s.h5")["model/layers/1"]; assert b["self_attn/q_proj"] == b["self_attn/v_proj"] != b["mlp/up_proj"]'
-hessian-accum s1.h5 -o x.h5
-ok 'the sum of one' py near.py s1.h5 x.h5 0
+hessian-accum h.h5 -o x.h5
+ok 'the sum of one' py near.py h.h5 x.h5 0
 run --compute-type bf16 "$model" -o bf.h5
 run --compute-type bf16 -j 1 "$model" -o x.h5
 ok 'bf16: the same with -j 1' py near.py x.h5 bf.h5 0

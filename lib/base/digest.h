@@ -6,4 +6,8 @@
 
 /* 64 hexadecimal digits; free() them. */
 char *digest_of(size_t n, const char text[n]);
+/* Of large data, by all threads: the digest of the digests, in binary and one after the other, of pieces of
+ * DIGEST_PIECE bytes, the last of which may be shorter. done: called with each piece that was read. */
+enum { DIGEST_PIECE = 16 << 20 };
+char *digest_pieces(size_t n, void *data, void (*done)(void *piece, size_t n));
 #endif

@@ -40,6 +40,13 @@ static void put_value(FILE *f, const struct option_row *o, const char *s)
 		fprintf(f, "%zu", *o->var.size);
 		return;
 	}
+	if (o->form) {
+		char *text = o->form(o->var.parsed);
+
+		put_quoted(f, text);
+		free(text);
+		return;
+	}
 	if (o->type != OPTION_REAL) {
 		put_quoted(f, s);
 		return;

@@ -83,6 +83,7 @@ struct option_row {
 	double least, most;	/* range of a number, ends included; most 0: any */
 	bool neutral;		/* cannot change the result: stays out of the history */
 	const char *alias;	/* an earlier name that is still understood, or NULL */
+	char *(*form)(const void *var);	/* of a parsed variable: its value in one form, for the history */
 };
 
 #define OPTION_LAYERS(var) { 0, "layers", OPTION_SELECTION(var), "GLOB", \

@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "forward/moments.h"
 #include "model/layer.h"
+#include "model/share.h"
 #include "num/half.h"
 
 enum { ROWS_AT_ONCE = 4096 };	/* of activations, where windows are shorter */
@@ -174,6 +175,10 @@ static void add_part(void *arg, const struct filter *f)
 
 	advance(s);
 	output_begin(f->out, f->image);
+	if (first && s->hessian)
+		share_drop(f->out);
+	else if (first)
+		share_write(f->out, &s->cut->shard, input_name(f->in), NULL);
 	for (size_t i = 1; first && i < s->n; i++) {
 		char *input = xformat("input%zu", i + 1);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/thread.h"
+#include "model/share.h"
 #include "num/half.h"
 
 /* The shared input of a layer, or SIZE_MAX: embeddings have none. */
@@ -173,6 +174,7 @@ void calibrate_part(void *arg, const struct filter *f)
 	if (!image_part(image)) {
 		output_copy(f->out, image, "/config", NULL);
 		output_history(f->out, "tokens", c->tokens);
+		share_write(f->out, c->shard, input_name(f->in), image_name(c->tokens));
 	}
 	if (forward_part(run, image, &observer) && calibrate_find(&k, run->config->arch->head)) {
 		struct head head = head_read(image, run->config, false);

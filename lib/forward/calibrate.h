@@ -41,6 +41,7 @@ struct calibrate {
 	struct forward *forward;
 	const struct selection *layers;
 	const struct image *tokens;		/* the file, for the history */
+	const struct shard *shard;		/* of the windows, which were cut already */
 };
 void calibrate_part(void *calibrate, const struct filter *f);
 #endif

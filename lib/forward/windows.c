@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/number.h"
 #include "base/size.h"
 
-enum { LARGEST_DEFAULT = 2048, SHARDS = 1000000 };
+enum { LARGEST_DEFAULT = 2048 };
 
 /* Where a row puts a BOS. */
 struct convention {
@@ -202,16 +201,6 @@ char *windows_place(const struct windows *w, size_t row)
 	while (i + 1 < w->n && w->sequence[i + 1].first <= row)
 		i++;
 	return xformat("position %zu of window %zu", row - w->sequence[i].first + 1, i + 1);
-}
-
-void shard_parse(void *shard, const char *option, const char *text)
-{
-	struct shard *s = shard;
-	const char *end = number_size(text, &s->i);
-
-	end = end && *end == '/' ? number_size(end + 1, &s->n) : NULL;
-	if (!end || *end || !s->i || s->i > s->n || s->n > SHARDS)
-		misuse("--%s: '%s' is not I/N with 1 <= I <= N <= %d", option, text, SHARDS);
 }
 
 void windows_shard(struct windows *w, struct shard s)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/shard.h"
 #include "forward/batch.h"
 #include "model/tokens.h"
 
@@ -49,10 +50,8 @@ struct batch windows_batch(const struct windows *w, size_t first, size_t n, stru
 size_t windows_within(const struct windows *w, size_t first, size_t tokens);
 /* "position 3 of window 7", for messages, both counted from 1; free() it. */
 char *windows_place(const struct windows *w, size_t row);
-/* Shard i of n: windows i, i + n, i + 2n, ... counted from 1; as an option "i/n". */
-struct shard { size_t i, n; };
-void shard_parse(void *shard, const char *option, const char *text);
-void windows_shard(struct windows *w, struct shard s);	/* keeps only these */
+/* Keeps only windows i, i + n, i + 2n, ... counted from 1. */
+void windows_shard(struct windows *w, struct shard s);
 void windows_free(struct windows *w);
 
 /* Rows of options that tools share. */
@@ -61,7 +60,8 @@ void windows_free(struct windows *w);
 #define OPTION_CONVENTION(var) { 0, "convention", \
 	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, \
 	"how the text is cut into windows", .otherwise = "gptq" }
-#define OPTION_SHARD(var) { 0, "shard", OPTION_PARSED(struct shard, var, shard_parse), "I/N", \
-	"only windows I, I + N, ..., counted from 1", .otherwise = "1/1" }
+#define OPTION_SHARD(var) { 0, "shard", OPTION_OF_SHARD(var), \
+	"only windows I, I + N, ..., counted from 1; auto: by the launcher (Slurm, MPI)", \
+	.otherwise = "1/1", .form = shard_form }
 #define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
 #endif

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/standard.h"
 
@@ -59,6 +61,51 @@ void file_kind(int fd, const char *kind)
 
 	if (i)
 		snprintf(i->kind, KIND, "%s", kind);
+}
+
+const char *file_input(size_t i)
+{
+	return i < inputs && i < INPUTS ? input[i].path : NULL;
+}
+
+static const struct input *find_path(const char *path)
+{
+	for (size_t i = 0; i < inputs && i < INPUTS; i++)
+		if (!strcmp(input[i].path, path))
+			return &input[i];
+	return NULL;
+}
+
+/* Pages that were read need not stay in memory. */
+static void drop(void *piece, size_t n)
+{
+	madvise(piece, n, MADV_DONTNEED);
+}
+
+char *file_digest(const char *path)
+{
+	const struct input *i = find_path(path);
+	struct stat st;
+	void *p;
+	char *y;
+	int fd;
+
+	if (!i)
+		return NULL;
+	fd = open(strcmp(path, "<stdin>") ? path : "/proc/self/fd/0", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		die("%s: cannot open:", path);
+	if (!is_same(&i->st, &st))
+		die("%s: was replaced while it was read", path);
+	if (!st.st_size)
+		die("%s: is empty", path);
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		die("%s: cannot map %zu bytes:", path, (size_t)st.st_size);
+	y = digest_pieces((size_t)st.st_size, p, drop);
+	munmap(p, (size_t)st.st_size);
+	close(fd);
+	return y;
 }
 
 /* Dies if standard error is the input, since messages would be written into it; so would this

@@ -115,6 +115,8 @@ void output_strings(struct output *out, const char *path, size_t n, const char *
 void output_text(struct output *out, const char *path, const char *name, const char *value);
 void output_number(struct output *out, const char *path, const char *name, double value);
 void output_integer(struct output *out, const char *path, const char *name, int64_t value);
+/* Removes an attribute, if it is there. */
+void output_drop(struct output *out, const char *path, const char *name);
 /* A hard link to `same`, an object of this part. */
 void output_link(struct output *out, const char *path, const char *same);
 /* Data that an earlier part has as `same`: in a file a hard link, on a stream a copy with the attribute

@@ -221,6 +221,15 @@ void output_text(struct output *out, const char *path, const char *name, const c
 	H5Tclose(t);
 }
 
+void output_drop(struct output *out, const char *path, const char *name)
+{
+	hid_t o = output_object(out, path);
+
+	if (hdf5_yes(H5Aexists(o, name), out->name, path))
+		made(out, H5Adelete(o, name));
+	made(out, H5Oclose(o));
+}
+
 void output_number(struct output *out, const char *path, const char *name, double value)
 {
 	put_attribute(out, path, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);

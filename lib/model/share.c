@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* share.c -- see share.h */
+#include "model/share.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "io/file.h"
+
+static const char *const digests[] = { "model_sha256", "tokens_sha256" };
+enum { DIGESTS = sizeof digests / sizeof *digests };
+
+void share_write(struct output *out, const struct shard *s, const char *model, const char *tokens)
+{
+	const char *const name[DIGESTS] = { model, tokens };
+
+	if (s->n == 1)
+		return;
+	output_integer(out, "/", "shard", (int64_t)s->i);
+	output_integer(out, "/", "shards", (int64_t)s->n);
+	for (int i = 0; i < DIGESTS; i++) {
+		char *digest = name[i] ? file_digest(name[i]) : NULL;
+
+		if (digest)
+			output_text(out, "/", digests[i], digest);
+		free(digest);
+	}
+}
+
+void share_drop(struct output *out)
+{
+	output_drop(out, "/", "shard");
+	output_drop(out, "/", "shards");
+	for (int i = 0; i < DIGESTS; i++)
+		output_drop(out, "/", digests[i]);
+}
+
+/* An input and what it says of itself. */
+struct shard_file {
+	struct filter filter;
+	const char *name;
+	struct shard shard;		/* n 0: it is no shard */
+	char *command, *digest[DIGESTS];
+};
+
+/* The first line of a history, without its --shard. */
+static char *command_of(const struct image *image)
+{
+	static const char option[] = " --shard ";
+	char *line = image_text(image, "/", "history"), *at;
+
+	if (!line)
+		return xformat("%s", "");
+	line[strcspn(line, "\n")] = 0;
+	at = strstr(line, option);
+	if (at) {
+		const char *rest = at + sizeof option - 1;
+
+		rest += strcspn(rest, " ");
+		memmove(at, rest, strlen(rest) + 1);
+	}
+	return line;
+}
+
+static struct shard_file look(const struct filter *f)
+{
+	const struct image *image = f->image;
+	const double i = image_number(image, "/", "shard", 0), n = image_number(image, "/", "shards", 0);
+	struct shard_file y = { .filter = *f, .name = input_name(f->in) };
+
+	if (!(i != 0) && !(n != 0))
+		return y;
+	if (!(i >= 1 && i <= n && n <= 1e6) || i != floor(i) || n != floor(n))
+		die("%s: /: attributes shard and shards are %g and %g, expected I and N with 1 <= I <= N",
+			y.name, i, n);
+	y.shard = (struct shard){ (size_t)i, (size_t)n, NULL };
+	y.command = command_of(image);
+	for (int k = 0; k < DIGESTS; k++)
+		y.digest[k] = image_text(image, "/", digests[k]);
+	return y;
+}
+
+static bool differ(const char *a, const char *b)
+{
+	return (a == NULL) != (b == NULL) || (a && strcmp(a, b));
+}
+
+/* Dies unless b is a shard of the same whole as a. */
+static void compare(const struct shard_file *a, const struct shard_file *b)
+{
+	static const char *const what[DIGESTS] = { "another model", "other tokens" };
+
+	if (a->shard.n != b->shard.n)
+		die("%s: is shard %zu of %zu, %s is shard %zu of %zu", b->name, b->shard.i, b->shard.n, a->name,
+			a->shard.i, a->shard.n);
+	if (strcmp(a->command, b->command))
+		die("%s: was made by '%s', %s by '%s'", b->name, b->command, a->name, a->command);
+	for (int i = 0; i < DIGESTS; i++)
+		if (differ(a->digest[i], b->digest[i]))
+			die("%s: is a shard of %s than %s is (attribute %s)", b->name, what[i], a->name,
+				digests[i]);
+}
+
+static int by_shard(const void *a, const void *b)
+{
+	const struct shard_file *x = a, *y = b;
+
+	return (x->shard.i > y->shard.i) - (x->shard.i < y->shard.i);
+}
+
+/* Dies unless each shard is there once; in order. */
+static void check_all(size_t n, const struct shard_file file[n])
+{
+	for (size_t i = 0; i + 1 < n; i++)
+		if (file[i].shard.i == file[i + 1].shard.i)
+			die("%s: is shard %zu of %zu, and so is %s", file[i + 1].name, file[i].shard.i,
+				file[i].shard.n, file[i].name);
+	for (size_t i = 0; i < file->shard.n; i++)
+		if (i >= n || file[i].shard.i != i + 1)
+			die("%s: shard %zu of %zu is missing, of which this is shard %zu", file->name, i + 1,
+				file->shard.n, file->shard.i);
+}
+
+bool share_sort(size_t n, struct filter file[n])
+{
+	struct shard_file *all = xalloc(n, sizeof *all);
+	const bool shards = image_number(file->image, "/", "shards", 0) != 0;
+
+	for (size_t i = 0; i < n; i++) {
+		all[i] = look(&file[i]);
+		if ((all[i].shard.n != 0) != shards)
+			die("%s: is %s shard, %s is %s", all[i].name, shards ? "no" : "a", all->name,
+				shards ? "one" : "not");
+		if (shards && i)
+			compare(all, &all[i]);
+	}
+	if (shards) {
+		qsort(all, n, sizeof *all, by_shard);
+		check_all(n, all);
+	}
+	for (size_t i = 0; i < n; i++) {
+		file[i] = all[i].filter;
+		free(all[i].command);
+		for (int k = 0; k < DIGESTS; k++)
+			free(all[i].digest[k]);
+	}
+	free(all);
+	return shards;
+}
