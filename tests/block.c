@@ -20,6 +20,7 @@
 #include "num/linalg.h"
 
 enum { HIDDEN = 24, HEADS = 4, KV = 2, DIM = 6, INNER = 20, TOKENS = 11 };
+enum { EXPERTS = 5, CHOSEN = 3, EXPERT = 7, SHARED = 9 };
 enum { Q = HEADS * DIM, K = KV * DIM };
 
 static struct random_stream stream;
@@ -37,27 +38,34 @@ static const struct variant {
 	double scale, cap;
 	size_t rotary, window;
 	bool plain;		/* no gate */
+	bool mixture, shared, normalized;	/* of experts */
 } variants[] = {
-	{ "serial", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0, false },
-	{ "layer norms", { .norm_kind = NORM_LAYER }, 1, 0, DIM, 3, true },
-	{ "parallel", { .parallel = true }, 1, 0, DIM, 0, false },
+	{ "serial", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0, .plain = false },
+	{ "layer norms", { .norm_kind = NORM_LAYER }, 1, 0, DIM, 3, .plain = true },
+	{ "parallel", { .parallel = true }, 1, 0, DIM, 0, .plain = false },
 	{ "parallel, one norm", { .parallel = true, .norm = { [BEFORE_MLP] = "" } },
-		1, 0, DIM, 0, true },
+		1, 0, DIM, 0, .plain = true },
 	{ "norms behind the branches", { .norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } },
-		1, 0, DIM, 0, false },
+		1, 0, DIM, 0, .plain = false },
 	{ "a norm behind the MLP", { .norm = { [AFTER_MLP] = "b" }, .parallel = true },
-		1, 0, DIM, 0, false },
+		1, 0, DIM, 0, .plain = false },
 	{ "norms of heads", { .head_norm_kind = HEAD_NORM_EACH, .head_norm = { "q", "k" } },
-		1, 0, DIM, 0, false },
+		1, 0, DIM, 0, .plain = false },
 	{ "norms of all heads", { .head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" } },
-		1, 0, DIM, 2, false },
-	{ "a part is turned", { .norm_kind = NORM_LAYER }, 1, 0, 4, 0, false },
-	{ "interleaved pairs", { .rotary_interleaved = true }, 1, 0, DIM, 0, false },
-	{ "a part, interleaved", { .rotary_interleaved = true }, 0.3, 0, 2, 0, false },
-	{ "soft-cap", { .norm_kind = NORM_RMS }, 2, 1.5, DIM, 4, false },
+		1, 0, DIM, 2, .plain = false },
+	{ "a part is turned", { .norm_kind = NORM_LAYER }, 1, 0, 4, 0, .plain = false },
+	{ "interleaved pairs", { .rotary_interleaved = true }, 1, 0, DIM, 0, .plain = false },
+	{ "a part, interleaved", { .rotary_interleaved = true }, 0.3, 0, 2, 0, .plain = false },
+	{ "soft-cap", { .norm_kind = NORM_RMS }, 2, 1.5, DIM, 4, .plain = false },
 	{ "all of it", { .norm_kind = NORM_LAYER, .parallel = true,
 		.head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" }, .rotary_interleaved = true,
-		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 0.7, 2, 4, 5, false },
+		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 0.7, 2, 4, 5, .plain = false },
+	{ "experts", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0, .mixture = true },
+	{ "experts, shares of one", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0, .mixture = true, .normalized = true },
+	{ "experts, one of all tokens", { .norm_kind = NORM_LAYER }, 1, 0, DIM, 0, .mixture = true, .shared = true },
+	{ "experts without gates", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0, .plain = true, .mixture = true },
+	{ "experts and a norm behind", { .norm = { [AFTER_MLP] = "b" }, .parallel = true }, 1, 0, DIM, 0,
+		.mixture = true, .shared = true, .normalized = true },
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -69,7 +77,28 @@ static const struct linear_row layers[] = {
 	{ "gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
 	{ "up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
 	{ "down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL },
+	{ "shared_gate", ROLE_SHARED_GATE, PROJECTION_ROUTER, ROWS_AS_IS, NULL },
+	{ "shared_up", ROLE_SHARED_UP, PROJECTION_ROUTER, ROWS_AS_IS, NULL },
+	{ "router", ROLE_ROUTER, PROJECTION_ROUTER, ROWS_AS_IS, NULL },
+	{ "switch", ROLE_SHARED_SWITCH, PROJECTION_ROUTER, ROWS_AS_IS, NULL },
+	{ "shared_down", ROLE_SHARED_DOWN, PROJECTION_SHARED_DOWN, ROWS_AS_IS, NULL },
+	{ "#_gate", ROLE_EXPERT_GATE, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL },
+	{ "#_up", ROLE_EXPERT_UP, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL },
+	{ "#_down", ROLE_EXPERT_DOWN, PROJECTION_EXPERT_DOWN, ROWS_AS_IS, NULL },
 };
+
+/* Layers that a block of the variant has. */
+static bool has(const struct variant *v, enum role role)
+{
+	const bool gate = role == ROLE_GATE || role == ROLE_EXPERT_GATE;
+
+	if (role <= ROLE_OUTPUT)
+		return true;
+	if (role == ROLE_SHARED_GATE || role == ROLE_SHARED_UP || role == ROLE_SHARED_SWITCH ||
+	    role == ROLE_SHARED_DOWN)
+		return v->shared;
+	return (role > ROLE_DOWN) == v->mixture && !(v->plain && gate);
+}
 
 static struct architecture row_of(const struct variant *v)
 {
@@ -80,7 +109,7 @@ static struct architecture row_of(const struct variant *v)
 	y.norm[BEFORE_ATTENTION] = "before";
 	y.norm[BEFORE_MLP] = y.norm[BEFORE_MLP] ? NULL : "second";
 	for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
-		if (!v->plain || layers[i].role != ROLE_GATE)
+		if (has(v, layers[i].role))
 			y.linear[n++] = layers[i];
 	return y;
 }
@@ -90,29 +119,39 @@ static struct stack stack_of(const struct variant *v, const struct architecture 
 	return (struct stack){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM,
 		.intermediate = INNER, .blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU, .theta = 100,
 		.factor = 1, .parallel = row->parallel, .rotary = v->rotary,
-		.attention_scale = v->scale, .attention_cap = v->cap, .sliding_window = v->window };
+		.attention_scale = v->scale, .attention_cap = v->cap, .sliding_window = v->window,
+		.experts = v->mixture ? EXPERTS : 0, .chosen = CHOSEN, .expert = EXPERT,
+		.shared = v->shared ? SHARED : 0, .normalized = v->normalized,
+		.dense = (bool [1]){ false } };
 }
 
 static void write_random(struct output *out, const char *name, const char *member, size_t rows,
 	size_t columns)
 {
 	char *path = xformat("/blocks/0/%s/%s", name, member);
-	float *x = xalloc(rows * columns, sizeof *x);
+	const size_t n = rows ? rows * columns : columns;
+	float *x = xalloc(n, sizeof *x);
 
-	for (size_t i = 0; i < rows * columns; i++)
+	for (size_t i = 0; i < n; i++)
 		x[i] = uniform();
-	output_write(out, path, rows > 1 ? tensor_2d(TENSOR_F32, x, rows, columns)
+	output_write(out, path, rows ? tensor_2d(TENSOR_F32, x, rows, columns)
 		: tensor_1d(TENSOR_F32, x, columns));
 	free(path), free(x);
+}
+
+/* # as the number of the expert. */
+static char *expert_name(const char *name, size_t e)
+{
+	return *name == '#' ? xformat("%zu%s", e, name + 1) : xformat("%s", name);
 }
 
 static void write_norm(struct output *out, const struct stack *s, const char *name, size_t n)
 {
 	if (!name)
 		return;
-	write_random(out, name, "weight", 1, n);
+	write_random(out, name, "weight", 0, n);
 	if (s->arch->norm_kind == NORM_LAYER)
-		write_random(out, name, "bias", 1, n);
+		write_random(out, name, "bias", 0, n);
 }
 
 static size_t width_of_head_norm(const struct stack *s, int of)
@@ -134,8 +173,12 @@ static struct image *write_block(const struct stack *s)
 	for (int i = 0; i < 2; i++)
 		write_norm(out, s, s->arch->head_norm[i], width_of_head_norm(s, i));
 	for (const struct linear_row *l = s->arch->linear; l->name; l++)
-		write_random(out, l->name, "weight", stack_out(s, l->role),
-			stack_in(s, l->projection));
+		for (size_t e = 0; e < stack_copies(s, l); e++) {
+			char *name = expert_name(l->name, e);
+
+			write_random(out, name, "weight", stack_out(s, l->role), stack_in(s, l->projection));
+			free(name);
+		}
 	output_end(out);
 	output_close(out);
 	image = image_open(path, "model");
@@ -235,19 +278,61 @@ static void plain_attend(const struct stack *s, size_t p, double y[Q], const dou
 	}
 }
 
+/* y += share · down(act(gate) · up), layers of these names, of n channels. */
+static void plain_branch(const struct image *image, const char *gate_name, const char *up_name,
+	const char *down_name, size_t n, double share, double y[HIDDEN], const double x[HIDDEN])
+{
+	const bool gated = member(image, gate_name, "weight");
+	double up[INNER], gate[INNER], down[HIDDEN];
+
+	plain_linear(image, up_name, n, HIDDEN, up, x);
+	if (gated)
+		plain_linear(image, gate_name, n, HIDDEN, gate, x);
+	for (size_t i = 0; i < n; i++)
+		up[i] = gated ? gate[i] / (1 + exp(-gate[i])) * up[i]
+			: up[i] / (1 + exp(-up[i]));
+	plain_linear(image, down_name, HIDDEN, n, down, up);
+	for (size_t i = 0; i < HIDDEN; i++)
+		y[i] += share * down[i];
+}
+
+/* The experts with fewer than CHOSEN larger logits, each by its part of the exponentials. */
+static void plain_mixture(const struct image *image, const struct stack *s, double y[HIDDEN],
+	const double x[HIDDEN])
+{
+	double logit[EXPERTS], sum = 0, among = 0, all;
+	size_t rank[EXPERTS] = { 0 };
+
+	plain_linear(image, "router", EXPERTS, HIDDEN, logit, x);
+	for (size_t e = 0; e < EXPERTS; e++) {
+		for (size_t o = 0; o < EXPERTS; o++)
+			rank[e] += logit[o] > logit[e];
+		sum += exp(logit[e]);
+		among += rank[e] < CHOSEN ? exp(logit[e]) : 0;
+	}
+	for (size_t e = 0; e < EXPERTS; e++) {
+		char *gate = expert_name("#_gate", e), *up = expert_name("#_up", e),
+			*down = expert_name("#_down", e);
+
+		if (rank[e] < CHOSEN)
+			plain_branch(image, gate, up, down, EXPERT,
+				exp(logit[e]) / (s->normalized ? among : sum), y, x);
+		free(gate), free(up), free(down);
+	}
+	if (!s->shared)
+		return;
+	plain_linear(image, "switch", 1, HIDDEN, &all, x);
+	plain_branch(image, "shared_gate", "shared_up", "shared_down", SHARED, 1 / (1 + exp(-all)), y, x);
+}
+
 static void plain_mlp(const struct image *image, const struct stack *s, double y[HIDDEN],
 	const double x[HIDDEN])
 {
-	const bool gated = stack_width(s, PROJECTION_GATE_UP) > INNER;
-	double up[INNER], gate[INNER];
-
-	plain_linear(image, "up_proj", INNER, HIDDEN, up, x);
-	if (gated)
-		plain_linear(image, "gate_proj", INNER, HIDDEN, gate, x);
-	for (size_t i = 0; i < INNER; i++)
-		up[i] = gated ? gate[i] / (1 + exp(-gate[i])) * up[i]
-			: up[i] / (1 + exp(-up[i]));
-	plain_linear(image, "down_proj", HIDDEN, INNER, y, up);
+	memset(y, 0, HIDDEN * sizeof *y);
+	if (s->experts)
+		plain_mixture(image, s, y, x);
+	else
+		plain_branch(image, "gate_proj", "up_proj", "down_proj", INNER, 1, y, x);
 }
 
 static void add(double x[HIDDEN], const double y[HIDDEN])

@@ -50,13 +50,13 @@ static void keys(void **unused)
 	assert_int_equal(c.stack->head_dim, 16);
 	assert_int_equal(c.bos, 1);
 	assert_int_equal(stack_out(c.stack, ROLE_QKV), 192);
-	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row) && block == 2 && row == 5);
-	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row));	/* there are 3 */
+	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row, NULL) && block == 2 && row == 5);
+	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row, NULL));	/* there are 3 */
 	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block, &rest) && block == 3);
 	assert_string_equal(rest, "mlp/up_proj");
-	assert_false(config_find(&c, "/model/layers/2/mlp/up_projx", &block, &row));
-	assert_false(config_find(&c, "/model/layers/x/mlp/up_proj", &block, &row));
-	assert_false(config_find(&c, "/model/layersx/1/mlp/up_proj", &block, &row));
+	assert_false(config_find(&c, "/model/layers/2/mlp/up_projx", &block, &row, NULL));
+	assert_false(config_find(&c, "/model/layers/x/mlp/up_proj", &block, &row, NULL));
+	assert_false(config_find(&c, "/model/layersx/1/mlp/up_proj", &block, &row, NULL));
 	assert_true(config_block(&c, "/model/layers/7", &block, &rest) && block == 7 && !*rest);
 
 	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7,"
@@ -144,9 +144,9 @@ static void rows_are_whole(void **unused)
 {
 	(void)unused;
 	for (const struct architecture *a = architectures; a->name; a++) {
-		char *text = xformat("{\"model_type\": \"%s\"}", a->model_type);
+		char *text = xformat("{\"model_type\": \"%s\", \"mlp_only_layers\": [0]}", a->model_type);
 		struct config c = config_parse("x", text);
-		size_t patterns = 0, block, row;
+		size_t patterns = 0, block, row, expert;
 		bool made[ROLES] = { false };
 
 		assert_ptr_equal(architecture_find(a->model_type, "Other"), a);
@@ -162,22 +162,32 @@ static void rows_are_whole(void **unused)
 		assert_int_equal(!a->head_norm[0], !a->head_norm[1]);
 		assert_true(a->buffers && a->final_norm && a->head && a->norm[BEFORE_ATTENTION]);
 		for (const struct linear_row *l = a->linear; l->name; l++) {
-			char *path = stack_path(c.stack, 1, l->name);
+			const size_t at = stack_has(c.stack, 1, l) ? 1 : 0, last = stack_copies(c.stack, l) - 1;
+			char *path = stack_expert_path(c.stack, at, l->name, last);
+			char *beyond = stack_expert_path(c.stack, at, l->name, last + 1);
 
 			assert_false(made[l->role]);
 			made[l->role] = true;
 			assert_true(l == a->linear || l->projection >= l[-1].projection);
 			assert_int_equal(l->order >= ROWS_FUSED, l->fused != NULL);
-			assert_true(config_find(&c, path, &block, &row));
-			assert_true(block == 1 && a->linear + row == l);
-			free(path);
+			assert_true(config_find(&c, path, &block, &row, &expert));
+			assert_true(block == at && a->linear + row == l && expert == last);
+			assert_true(!last || !config_find(&c, beyond, &block, &row, &expert));
+			assert_true(config_input(&c, block, l->projection, expert) <
+				config_input(&c, block + 1, PROJECTION_QKV, 0));
+			free(path), free(beyond);
 		}
 		for (int i = 0; i < ROLES; i++)
 			assert_true(made[i] || (!a->bias[i] && !a->bias_key[i]));
 		assert_true(made[ROLE_QKV] || (made[ROLE_Q] && made[ROLE_K] && made[ROLE_V]));
-		assert_true(made[ROLE_OUTPUT] && made[ROLE_UP] && made[ROLE_DOWN]);
+		assert_true(made[ROLE_OUTPUT] && made[ROLE_UP] == made[ROLE_DOWN]);
+		assert_true(made[ROLE_UP] || made[ROLE_EXPERT_UP]);
+		assert_int_equal(c.stack->experts > 0, made[ROLE_ROUTER] && made[ROLE_EXPERT_GATE] &&
+			made[ROLE_EXPERT_UP] && made[ROLE_EXPERT_DOWN]);
+		assert_int_equal(c.stack->shared > 0, made[ROLE_SHARED_GATE] && made[ROLE_SHARED_UP] &&
+			made[ROLE_SHARED_DOWN] && made[ROLE_SHARED_SWITCH]);
 		assert_int_equal(stack_width(c.stack, PROJECTION_GATE_UP),
-			(1 + made[ROLE_GATE]) * c.stack->intermediate);
+			(made[ROLE_UP] + made[ROLE_GATE]) * c.stack->intermediate);
 		config_free(&c);
 		free(text);
 	}

@@ -43,7 +43,7 @@ void report_row(struct report *r, const char *name, const double value[])
 		return;
 	progress_clear();
 	if (!r->begun) {
-		fprintf(stderr, wide ? "%-44s" : "%s", "layer");
+		fprintf(stderr, wide ? "%-44s" : "%s", r->name ? r->name : "layer");
 		for (size_t i = 0; i < r->columns; i++)
 			fprintf(stderr, wide ? " %11s" : "\t%s", r->column[i]);
 		fputc('\n', stderr);

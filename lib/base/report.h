@@ -11,7 +11,8 @@
 struct answer { const char *name; double value; int digits; };	/* digits: of lines; 0: an integer */
 void report_answer(size_t n, const struct answer a[n], bool json);
 
-struct report { const char *const *column; size_t columns; bool begun; };
+/* name: of what has a row, NULL: a layer */
+struct report { const char *const *column; size_t columns; bool begun; const char *name; };
 /* Prints a row: the name and a number for each column; a header comes first. Columns are
  * aligned on a terminal, and otherwise separated by tabs. Silent under -q. */
 void report_row(struct report *r, const char *name, const double value[]);

@@ -62,9 +62,10 @@ static void compare_layer(struct walk *w, const char *group)
 	struct weight_difference d;
 	struct layer theirs;
 	const float *h = NULL;
+	float *own = NULL;
 
 	if (c->hessian && hessian_there(c->hessian, group)) {
-		h = hessian_find(c->hessian, group, l->in).sum;
+		h = hessian_mixed(c->hessian, group, l->in, &own).sum;
 		hessian_check(image_name(c->hessian), group, l->in, h);
 	}
 	if (!layer_there(c->reference, group))
@@ -86,7 +87,7 @@ static void compare_layer(struct walk *w, const char *group)
 	}
 	c->compared++;
 	c->hessians += h != NULL;
-	free(work);
+	free(work), free(own);
 	layer_free(&ours), layer_free(&theirs);
 }
 

@@ -82,7 +82,7 @@ static void visit_hessian(void *arg, const char *path)
 	double *square, sum = 0, top = 0;
 	size_t n, dead = 0;
 
-	if (!selection_has(v->s->layers, path) || !hessian_there(v->image, path))
+	if (!selection_has(v->s->layers, path) || hessian_is_prior(path) || !hessian_there(v->image, path))
 		return;
 	h = hessian_find(v->image, path, 0);
 	n = h.in;
@@ -91,7 +91,7 @@ static void visit_hessian(void *arg, const char *path)
 		die("%s: %s/absmax: is missing", image_name(v->image), path);
 	square = xalloc(n, sizeof *square);
 	for (size_t i = 0; i < n; i++) {
-		square[i] = (double)h.sum[i * n + i] / (double)h.count;
+		square[i] = h.count ? (double)h.sum[i * n + i] / (double)h.count : 0;
 		sum += square[i];
 		dead += !(square[i] > 0);
 		top = fmax(top, (double)h.absmax[i]);

@@ -24,7 +24,7 @@ static void visit(void *arg, const char *group)
 	struct search *w = arg;
 	char *path = xformat("%s/%s", group, w->member);
 
-	if (selection_has(w->layers, group) && image_has(w->image, path)) {
+	if (selection_has(w->layers, group) && !hessian_is_prior(group) && image_has(w->image, path)) {
 		w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 		w->list.path[w->list.n++] = xformat("%s", group);
 	}
@@ -38,6 +38,63 @@ static struct layer_list groups_with(const struct image *image, const char *memb
 
 	image_groups(image, visit, &w);
 	return w.list;
+}
+
+/* The sum of what n files hold for a group. */
+static struct moments sum_of(size_t n, const struct filter file[n], const char *group)
+{
+	struct moments h = moments_make(hessian_find(file->image, group, 0).in);
+
+	for (size_t k = 0; k < n; k++) {
+		const struct hessian other = hessian_find(file[k].image, group, h.in);
+
+		hessian_check(image_name(file[k].image), group, h.in, other.sum);
+		moments_add_hessian(&h, image_name(file[k].image), group, &other);
+	}
+	return h;
+}
+
+static bool all_have(size_t n, const struct filter file[n], const char *group)
+{
+	for (size_t k = 0; k < n; k++)
+		if (!hessian_there(file[k].image, group))
+			return false;
+	return true;
+}
+
+/* A sum on its way, and where groups of the first file stand in the output. */
+struct sums {
+	size_t n, places;
+	const struct filter *file;
+	struct output *out;
+	struct place { char *from, *to; } *place;
+};
+
+/*
+ * Writes the sum of a group, or a link where it stands in the first file under a name that is written already. A
+ * layer that few tokens reached in all has its prior in every file, since it has seen no more in any of them.
+ */
+static void write_sum(struct sums *s, const char *group)
+{
+	const struct image *image = s->file->image;
+	char *same = image_same(image, group), *prior = hessian_prior(group);
+	struct moments h;
+
+	for (size_t i = 0; i < s->places; i++)
+		if (!strcmp(s->place[i].from, same)) {
+			output_link(s->out, group, s->place[i].to);
+			free(same), free(prior);
+			return;
+		}
+	s->place = xgrow(s->place, s->places + 1, sizeof *s->place);
+	s->place[s->places++] = (struct place){ same, xformat("%s", group) };
+	h = sum_of(s->n, s->file, group);
+	h.prior = h.count < h.in && all_have(s->n, s->file, prior);
+	moments_write(&h, s->out, image_name(image), group);
+	if (h.prior)
+		write_sum(s, prior);
+	moments_free(&h);
+	free(prior);
 }
 
 /* Writes a link where the group stands in the file under an earlier name that is written already. */
@@ -114,6 +171,7 @@ static size_t add_hessians(struct output *out, size_t n, const struct filter fil
 {
 	const struct image *image = file->image;
 	struct layer_list list = groups_with(image, "hessian", layers);
+	struct sums s = { .n = n, .file = file, .out = out };
 	const size_t found = list.n;
 
 	for (size_t k = 1; k < n; k++) {
@@ -124,22 +182,11 @@ static size_t add_hessians(struct output *out, size_t n, const struct filter fil
 				other.n, image_part(image), image_name(image), list.n);
 		layer_list_free(&other);
 	}
-	for (size_t i = 0; i < list.n; i++) {
-		const char *layer = list.path[i];
-		struct moments h;
-
-		if (linked(out, image, &list, i))
-			continue;
-		h = moments_make(hessian_find(image, layer, 0).in);
-		for (size_t k = 0; k < n; k++) {
-			const struct hessian other = hessian_find(file[k].image, layer, h.in);
-
-			hessian_check(image_name(file[k].image), layer, h.in, other.sum);
-			moments_add_hessian(&h, image_name(file[k].image), layer, &other);
-		}
-		moments_write(&h, out, image_name(image), layer);
-		moments_free(&h);
-	}
+	for (size_t i = 0; i < list.n; i++)
+		write_sum(&s, list.path[i]);
+	for (size_t i = 0; i < s.places; i++)
+		free(s.place[i].from), free(s.place[i].to);
+	free(s.place);
 	layer_list_free(&list);
 	return found;
 }

@@ -33,8 +33,9 @@ static void fill(struct block *b, const struct image *image, const struct stack 
 	for (int i = 0; i < 2; i++)
 		b->head_norm[i] = block_norm(image, s, index, s->arch->head_norm[i],
 			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim);
-	for (int i = 0; i < PROJECTIONS; i++)
-		projection_read(&b->projection[i], image, b->config, s, index, (enum projection_name)i);
+	for (int i = 0; i < PROJECTION_EXPERT_GATE_UP; i++)
+		projection_read(&b->projection[i], image, b->config, s, index, (enum projection_name)i, 0);
+	experts_read(&b->experts, image, b->config, s, index);
 }
 
 struct block *block_read(const struct image *image, const struct config *c, const struct stack *s,
@@ -60,6 +61,7 @@ void block_next(struct block *b, const struct image *image, const struct stack *
 	free_norms(b);
 	for (int i = 0; i < PROJECTIONS; i++)
 		projection_empty(&b->projection[i]);
+	experts_empty(&b->experts);
 	fill(b, image, s, index);
 }
 
@@ -68,23 +70,26 @@ void block_free(struct block *b)
 	free_norms(b);
 	for (int i = 0; i < PROJECTIONS; i++)
 		projection_free(&b->projection[i]);
+	experts_free(&b->experts);
 	free(b);
 }
 
 void block_replace(struct block *b, const char *path, const struct linear *l)
 {
-	for (int k = 0; k < PROJECTIONS; k++)
-		for (size_t i = 0; i < b->projection[k].layers; i++) {
-			struct layer *old = &b->projection[k].layer[i];
+	size_t block, row, expert, i = 0;
+	const struct stack *s = config_find(b->config, path, &block, &row, &expert);
+	enum projection_name name;
+	struct projection *p;
 
-			if (strcmp(old->path, path))
-				continue;
-			if (old->linear.out != l->out || old->linear.in != l->in)
-				die("%s: a layer of another shape cannot take its place", path);
-			projection_set(&b->projection[k], i, l);
-			return;
-		}
-	die("%s: no linear layer of block %zu", path, b->stack->first + b->index);
+	if (s != b->stack || block != b->index)
+		die("%s: no linear layer of block %zu", path, b->stack->first + b->index);
+	name = s->arch->linear[row].projection;
+	p = name < PROJECTION_EXPERT_GATE_UP ? &b->projection[name] : experts_projection(&b->experts, name, expert);
+	while (strcmp(p->layer[i].path, path))
+		i++;
+	if (p->layer[i].linear.out != l->out || p->layer[i].linear.in != l->in)
+		die("%s: a layer of another shape cannot take its place", path);
+	projection_set(p, i, l);
 }
 
 struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity)
@@ -106,10 +111,12 @@ void cache_free(struct cache *k)
 
 struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
 {
-	size_t qkv = stack_out(s, ROLE_QKV), q = s->heads * s->head_dim, n = s->intermediate;
-	size_t gate_up = stack_width(s, PROJECTION_GATE_UP);
+	size_t qkv = stack_out(s, ROLE_QKV), q = s->heads * s->head_dim;
+	size_t n = larger(s->intermediate, larger(s->expert, s->shared)), gate_up = 0;
 	struct work w = { .stack = s, .tokens = tokens, .piece = piece };
 
+	for (int i = PROJECTION_GATE_UP; i < PROJECTIONS; i++)
+		gate_up = larger(gate_up, stack_width(s, (enum projection_name)i));
 	if (s->rotary) {
 		double *frequency = xalloc(s->rotary / 2, sizeof *frequency);
 
@@ -126,6 +133,7 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 		w.branch = xalloc(tokens, s->hidden * sizeof *w.branch);
 	w.position = xalloc(tokens, sizeof *w.position);
 	w.rows = xalloc(tokens, sizeof *w.rows);
+	w.routing = routing_make(s, piece);
 	return w;
 }
 
@@ -140,6 +148,7 @@ void work_free(struct work *w)
 	free(w->position);
 	free(w->input.memory);
 	free(w->rows);
+	routing_free(&w->routing);
 	*w = (struct work){ 0 };
 }
 
@@ -209,22 +218,6 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	attention(&a, batch->sequences, w->rows);
 }
 
-static void activate(const struct stack *s, size_t m, float *y, const float *x)
-{
-	size_t n = s->intermediate, stride = stack_width(s, PROJECTION_GATE_UP);
-
-	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
-	for (size_t i = 0; i < m; i++) {
-		switch (s->activation) {
-		case ACTIVATION_SILU:		linalg_silu(n, y + i * n, x + i * stride); break;
-		case ACTIVATION_GELU:		linalg_gelu(n, y + i * n, x + i * stride); break;
-		case ACTIVATION_GELU_TANH:	linalg_gelu_tanh(n, y + i * n, x + i * stride); break;
-		}
-		if (stride > n)		/* a gate stands before up */
-			linalg_times(n, y + i * n, x + i * stride + n);
-	}
-}
-
 /* State of a block's pass through the rows of a batch. */
 struct pass {
 	const struct block *b;
@@ -242,16 +235,11 @@ static void project(const struct pass *p, enum projection_name name, size_t firs
 		&p->w->input, p->observer, add);
 }
 
-/* What the last projection of a branch adds to the residual stream, through the norm behind the branch. */
-static void add_branch(const struct pass *p, enum projection_name name, enum norm_place after, size_t first,
-	size_t m, float *x)
+/* Adds the branch to the residual stream, through the norm behind it. */
+static void add_normed(const struct pass *p, const struct norm *norm, size_t m, float *x)
 {
-	const struct norm *norm = &p->b->norm[after];
 	size_t n = p->b->stack->hidden;
 
-	project(p, name, first, m, norm->n ? p->w->branch : x, p->w->middle, !norm->n);
-	if (!norm->n)
-		return;
 	norm_apply(norm, m, (float (*)[n])p->w->branch, (const float (*)[n])p->w->branch);
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
 	for (size_t i = 0; i < m; i++)
@@ -259,17 +247,58 @@ static void add_branch(const struct pass *p, enum projection_name name, enum nor
 			x[j] += p->w->branch[j];
 }
 
+/* What the last projection of a branch adds to the residual stream, through the norm behind the branch. */
+static void add_branch(const struct pass *p, enum projection_name name, enum norm_place after, size_t first,
+	size_t m, float *x)
+{
+	const struct norm *norm = &p->b->norm[after];
+
+	project(p, name, first, m, norm->n ? p->w->branch : x, p->w->middle, !norm->n);
+	if (norm->n)
+		add_normed(p, norm, m, x);
+}
+
+/* Where the MLP is a mixture: first what all tokens pass, then the experts that the router chose. */
+static void run_mixture(const struct pass *p, size_t first, size_t m, float *x, const float *input)
+{
+	const struct stack *s = p->b->stack;
+	const struct norm *norm = &p->b->norm[AFTER_MLP];
+	const size_t shared = 2 * s->shared, wide = stack_width(s, PROJECTION_ROUTER);
+	const struct expert_buffers buffers = { p->w->wide, p->w->middle, &p->w->input };
+	struct work *w = p->w;
+	float *y = norm->n ? w->branch : x;
+
+	if (norm->n)
+		memset(y, 0, m * s->hidden * sizeof *y);
+	project(p, PROJECTION_ROUTER, first, m, w->wide, input, false);
+	routing_choose(&w->routing, s, m, wide, w->wide + shared);
+	if (shared) {
+		mlp_activate(s->activation, m, s->shared, wide, w->middle, w->wide);
+		project(p, PROJECTION_SHARED_DOWN, first, m, w->routing.x, w->middle, false);
+		routing_add_shared(s, m, y, w->routing.x, wide, w->wide + shared + s->experts);
+	}
+	experts_apply(&p->b->experts, &w->routing, &buffers, p->batch, first, m, y, input, p->observer);
+	if (norm->n)
+		add_normed(p, norm, m, x);
+}
+
 /* The MLP of rows first .. first + m - 1; input NULL: the norm of x. */
 static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, const float *input)
 {
+	const struct stack *s = p->b->stack;
 	struct work *w = p->w;
-	size_t hidden = p->b->stack->hidden;
+	size_t hidden = s->hidden;
 
 	if (!input)
 		norm_apply(&p->b->norm[BEFORE_MLP], m, (float (*)[hidden])w->normed,
 			(const float (*)[hidden])x);
-	project(p, PROJECTION_GATE_UP, first, m, w->wide, input ? input : w->normed, false);
-	activate(p->b->stack, m, w->middle, w->wide);
+	input = input ? input : w->normed;
+	if (stack_sparse(s, p->b->index)) {
+		run_mixture(p, first, m, x, input);
+		return;
+	}
+	project(p, PROJECTION_GATE_UP, first, m, w->wide, input, false);
+	mlp_activate(s->activation, m, s->intermediate, stack_width(s, PROJECTION_GATE_UP), w->middle, w->wide);
 	add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x);
 }
 

@@ -4,7 +4,7 @@
  *
  *	serial		x += output(attention(qkv(norm(x)))), then x += mlp(norm(x))
  *	parallel	x += output(attention(qkv(norm(x)))) + mlp(norm(x))
- *	mlp(x)		down(act(gate x) · up x), or down(act(up x))
+ *	mlp(x)		down(act(gate x) · up x), or down(act(up x)), or a mixture of such (forward/experts.h)
  *
  * with norms of queries and keys, and of what a branch adds, where the architecture's
  * row has them (model/config.h). Rows of x are tokens. A block holds the effective
@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include "forward/attention.h"
 #include "forward/batch.h"
+#include "forward/experts.h"
 #include "forward/norm.h"
 #include "forward/projection.h"
 #include "io/image.h"
@@ -27,7 +28,8 @@ struct block {
 	size_t index;				/* in the stack */
 	struct norm norm[NORM_PLACES];		/* n = 0: none there */
 	struct norm head_norm[2];		/* of queries, of keys */
-	struct projection projection[PROJECTIONS];
+	struct projection projection[PROJECTIONS];	/* those of experts are empty: they stand in */
+	struct experts experts;
 };
 
 /* Block `index` of a stack; the image must stay as long as the block does. */
@@ -58,6 +60,7 @@ struct work {
 	float *branch;			/* [tokens][hidden] what a branch adds, where it is normed before */
 	int32_t *position;
 	struct workspace input;
+	struct routing routing;
 	struct attention_rows *rows;
 };
 struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions);

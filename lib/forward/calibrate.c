@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* calibrate.c -- Hessians of linear layers from what a model feeds them; see calibrate.h */
 #include "forward/calibrate.h"
+#include <gsl/gsl_sort.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/report.h"
 #include "base/thread.h"
 #include "model/share.h"
 #include "num/half.h"
@@ -11,12 +13,12 @@
 /* The shared input of a layer, or SIZE_MAX: embeddings have none. */
 static size_t input_of(const struct config *c, const char *layer)
 {
-	size_t block, row;
-	const struct stack *s = config_find(c, layer, &block, &row);
+	size_t block, row, expert;
+	const struct stack *s = config_find(c, layer, &block, &row, &expert);
 
 	if (s)
-		return (s->first + block) * PROJECTIONS + s->arch->linear[row].projection;
-	return strcmp(layer, c->arch->head) ? SIZE_MAX : c->blocks * PROJECTIONS;
+		return config_input(c, s->first + block, s->arch->linear[row].projection, expert);
+	return strcmp(layer, c->arch->head) ? SIZE_MAX : config_input(c, c->blocks, PROJECTION_HEAD, 0);
 }
 
 struct search { const struct config *config; bool any; };
@@ -43,15 +45,26 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 {
 	struct calibration k = { .config = c, .list = layer_list(image, c, layers) };
 
-	k.projection = xalloc(c->blocks * PROJECTIONS + 1, sizeof *k.projection);
+	k.projection = xalloc(config_inputs(c), sizeof *k.projection);
+	k.sent = xalloc(config_inputs(c), sizeof *k.sent);
 	for (size_t i = 0; i < k.list.n; i++) {
 		const size_t s = input_of(c, k.list.path[i]);
-		size_t block, row;
-		const struct stack *stack = config_find(c, k.list.path[i], &block, &row);
+		size_t block, row, prior;
+		const struct stack *stack = config_find(c, k.list.path[i], &block, &row, NULL);
+		const enum projection_name p = stack ? stack->arch->linear[row].projection : PROJECTION_HEAD;
+		const size_t in = stack ? stack_in(stack, p) : config_last(c)->hidden;
 
-		if (s < SIZE_MAX && !k.projection[s].in)
-			k.projection[s] = moments_make(!stack ? config_last(c)->hidden :
-				stack_in(stack, stack->arch->linear[row].projection));
+		if (s == SIZE_MAX || k.projection[s].in)
+			continue;
+		k.projection[s] = moments_make(in);
+		k.projection[s].prior = p == PROJECTION_EXPERT_GATE_UP || p == PROJECTION_EXPERT_DOWN;
+		if (p == PROJECTION_EXPERT_DOWN)
+			k.sent[s] = moments_make(in);
+		if (p != PROJECTION_EXPERT_GATE_UP)
+			continue;
+		prior = config_input(c, stack->first + block, PROJECTION_ROUTER, 0);
+		if (!k.projection[prior].in)
+			k.projection[prior] = moments_make(in);
 	}
 	return k;
 }
@@ -66,12 +79,10 @@ static size_t equals(const struct batch *batch, size_t s)
 	return n;
 }
 
-static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
+/* Adds the sequences of a batch to sums, if there are any. */
+static void add_batch(const struct calibration *k, struct moments *h, const struct batch *batch, size_t in,
 	const float *x)
 {
-	struct calibration *k = arg;
-	const bool head = p == PROJECTION_HEAD;
-	struct moments *h = &k->projection[(head ? k->config->blocks : block) * PROJECTIONS + (head ? 0 : p)];
 	const enum half_type type = compute_half(k->config->compute_type);
 	const bool half = h->in && type != HALF_NONE;
 	uint16_t *narrow = half ? xalloc(batch->rows, in * sizeof *narrow) : NULL;
@@ -92,9 +103,63 @@ static void see(void *arg, size_t block, enum projection_name p, const struct ba
 	free(narrow);
 }
 
+static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
+	const float *x)
+{
+	struct calibration *k = arg;
+
+	add_batch(k, &k->projection[config_input(k->config, block, p, 0)], batch, in, x);
+}
+
+/* Rows that no sequence orders, as one. */
+static void add_rows(const struct calibration *k, struct moments *h, size_t rows, size_t in, const float *x)
+{
+	const struct sequence all = { .length = rows };
+
+	add_batch(k, h, &(struct batch){ .rows = rows, .sequences = 1, .sequence = &all }, in, x);
+}
+
+static void see_expert(void *arg, size_t block, enum projection_name p, size_t expert, size_t rows, size_t in,
+	const float *x)
+{
+	struct calibration *k = arg;
+	const size_t i = config_input(k->config, block, p, expert);
+
+	add_rows(k, &k->projection[i], rows, in, x);
+	if (k->projection[i].count >= in && k->sent[i].in)	/* no prior will be needed */
+		moments_free(&k->sent[i]);
+}
+
+static size_t to_send(void *arg, size_t block, size_t expert)
+{
+	struct calibration *k = arg;
+	const struct moments *h = &k->sent[config_input(k->config, block, PROJECTION_EXPERT_DOWN, expert)];
+
+	return h->in - h->count;
+}
+
+static void see_sent(void *arg, size_t block, size_t expert, size_t rows, size_t in, const float *x)
+{
+	struct calibration *k = arg;
+
+	add_rows(k, &k->sent[config_input(k->config, block, PROJECTION_EXPERT_DOWN, expert)], rows, in, x);
+}
+
 struct observer calibrate_observer(struct calibration *k)
 {
-	return (struct observer){ see, k };
+	return (struct observer){ see, k, see_expert, to_send, see_sent };
+}
+
+/* The prior of the inputs i, or NULL where they need none. */
+static struct moments *prior_of(const struct calibration *k, const char *layer, size_t i)
+{
+	size_t block, row;
+	const struct stack *s = config_find(k->config, layer, &block, &row, NULL);
+
+	if (!k->projection[i].prior || k->projection[i].count >= k->projection[i].in)
+		return NULL;
+	return s->arch->linear[row].projection == PROJECTION_EXPERT_DOWN ? &k->sent[i] :
+		&k->projection[config_input(k->config, s->first + block, PROJECTION_ROUTER, 0)];
 }
 
 const struct moments *calibrate_find(const struct calibration *k, const char *layer)
@@ -108,6 +173,7 @@ static struct second_moments in_memory(void *arg, const char *layer, size_t n, b
 {
 	const struct calibration *k = arg;
 	const size_t i = input_of(k->config, layer);
+	struct moments *prior;
 	struct hessian h;
 
 	if (!calibrate_find(k, layer)) {
@@ -115,18 +181,21 @@ static struct second_moments in_memory(void *arg, const char *layer, size_t n, b
 			die("%s: %s: was not calibrated", k->name, layer);
 		return (struct second_moments){ 0 };
 	}
-	h = moments_hessian(&k->projection[i], k->name, layer);
+	prior = prior_of(k, layer, i);
+	h = moments_mixed(&k->projection[i], prior, k->name, layer);
 	if (h.in != n)
 		die("%s: %s: has %zu inputs, %zu were calibrated", k->name, layer, n, h.in);
-	return (struct second_moments){ .hessian = h.sum, .absmax = h.absmax };
+	return (struct second_moments){ .hessian = h.sum, .absmax = h.absmax,
+		.count = (int64_t)k->projection[i].count,
+		.prior = prior ? 1 - (double)k->projection[i].count / (double)n : 0 };
 }
 
 static void drop_memory(void *arg)
 {
 	const struct calibration *k = arg;
 
-	for (size_t i = 0; i <= k->config->blocks * PROJECTIONS; i++)
-		moments_drop(&k->projection[i]);
+	for (size_t i = 0; i < config_inputs(k->config); i++)
+		moments_drop(&k->projection[i]), moments_drop(&k->sent[i]);
 }
 
 struct moments_source calibrate_source(struct calibration *k, const char *name)
@@ -135,30 +204,99 @@ struct moments_source calibrate_source(struct calibration *k, const char *name)
 	return (struct moments_source){ in_memory, drop_memory, k, name, NULL };
 }
 
+/* Writes sums below a group, or a link to the group *first where they stand already. */
+static void write_once(struct moments *h, struct output *out, const char *file, const char *group, char **first)
+{
+	if (*first)
+		output_link(out, group, *first);
+	else {
+		moments_write(h, out, file, group);
+		*first = xformat("%s", group);
+	}
+}
+
 void calibrate_write(struct calibration *k, struct output *out, const char *file)
 {
-	const char **first = xalloc(k->config->blocks * PROJECTIONS + 1, sizeof *first);
+	const size_t inputs = config_inputs(k->config);
+	char **first = xalloc(inputs, sizeof *first);
 
 	for (size_t i = 0; i < k->list.n; i++) {
-		size_t s = input_of(k->config, k->list.path[i]);
+		const char *layer = k->list.path[i];
+		const size_t s = input_of(k->config, layer);
+		const bool written = s < SIZE_MAX && first[s];
+		struct moments *prior = s < SIZE_MAX ? prior_of(k, layer, s) : NULL;
+		char *group = hessian_prior(layer);
 
-		if (s == SIZE_MAX)
-			continue;
-		if (first[s]) {
-			output_link(out, k->list.path[i], first[s]);
-			continue;
+		if (s < SIZE_MAX)
+			write_once(&k->projection[s], out, file, layer, &first[s]);
+		if (prior && !written) {	/* or it is there by the link to the layer */
+			char *own = NULL;
+			const bool sent = prior >= k->sent && prior < k->sent + inputs;
+
+			write_once(prior, out, file, group, sent ? &own : &first[prior - k->projection]);
+			free(own);
 		}
-		moments_write(&k->projection[s], out, file, k->list.path[i]);
-		first[s] = k->list.path[i];
+		free(group);
 	}
+	for (size_t i = 0; i < inputs; i++)
+		free(first[i]);
 	free(first);
+}
+
+/* Of the experts of a block: in[2] of gate and up, of down. Returns how many were calibrated. */
+static size_t count_experts(const struct calibration *k, const struct stack *s, size_t block, double count[])
+{
+	size_t n = 0;
+
+	for (size_t e = 0; e < s->experts; e++)
+		for (int p = PROJECTION_EXPERT_GATE_UP; p <= PROJECTION_EXPERT_DOWN; p++) {
+			const struct moments *h = &k->projection[config_input(k->config, s->first + block,
+				(enum projection_name)p, e)];
+
+			if (!h->in)
+				continue;
+			count[n++] = (double)h->count;
+			break;		/* as many reach the other */
+		}
+	return n;
+}
+
+static double below(size_t n, const double sorted[n], double least)
+{
+	size_t few = 0;
+
+	while (few < n && sorted[few] < least)
+		few++;
+	return (double)few;
+}
+
+void calibrate_report(const struct calibration *k)
+{
+	static const char *const columns[] = { "experts", "least", "median", "most", "none", "few_gate_up",
+		"few_down" };
+	static struct report table = { .name = "tokens of the experts of", .column = columns,
+		.columns = sizeof columns / sizeof *columns };
+
+	for (const struct stack *s = k->config->stack; s < k->config->stack + k->config->stacks; s++)
+		for (size_t i = 0; i < s->blocks; i++) {
+			double *count = xalloc(s->experts, sizeof *count);
+			const size_t n = count_experts(k, s, i, count);
+			char *path = xformat("%s/%zu", s->arch->blocks, i);
+
+			gsl_sort(count, 1, n);
+			if (n)
+				report_row(&table, path, (double[]){ (double)n, count[0],
+					(count[(n - 1) / 2] + count[n / 2]) / 2, count[n - 1], below(n, count, 1),
+					below(n, count, (double)s->hidden), below(n, count, (double)s->expert) });
+			free(path), free(count);
+		}
 }
 
 void calibrate_end(struct calibration *k)
 {
-	for (size_t i = 0; i <= k->config->blocks * PROJECTIONS; i++)
-		moments_free(&k->projection[i]);
-	free(k->projection);
+	for (size_t i = 0; i < config_inputs(k->config); i++)
+		moments_free(&k->projection[i]), moments_free(&k->sent[i]);
+	free(k->projection), free(k->sent);
 	layer_list_free(&k->list);
 }
 
@@ -183,6 +321,7 @@ void calibrate_part(void *arg, const struct filter *f)
 		head_free(&head);
 	}
 	calibrate_write(&k, f->out, image_name(image));
+	calibrate_report(&k);
 	output_end(f->out);
 	calibrate_end(&k);
 }

@@ -2,7 +2,10 @@
 /*
  * calibrate.h -- Hessians of linear layers from what a model feeds them
  *
- * Layers that see the same input share one Hessian, stored once by a hard link.
+ * Layers that see the same input share one Hessian, stored once by a hard link. An expert of a mixture that fewer
+ * tokens reached than it has inputs gets a prior (model/hessian.h): of gate and up the inputs of all tokens, as
+ * they stand at the router; of down what the first tokens, as many as it has inputs, give that are sent through
+ * this expert for the purpose.
  */
 #ifndef FORWARD_CALIBRATE_H
 #define FORWARD_CALIBRATE_H
@@ -23,16 +26,19 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 struct calibration {
 	const struct config *config;
 	struct layer_list list;
-	struct moments *projection;	/* [blocks · PROJECTIONS + 1], the last the head's; in = 0: none */
+	struct moments *projection;	/* [config_inputs()]; in = 0: none */
+	struct moments *sent;		/* likewise: of experts' down projections, the prior */
 	const char *name;		/* of the source, for messages */
 };
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
 	const struct selection *layers);
 struct observer calibrate_observer(struct calibration *k);
-/* The layer's sums, or NULL. */
+/* The layer's sums, or NULL; those of an expert may be of no tokens. */
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);
 /* The same moments as a source in memory, in place of a Hessian file; name: for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);
+/* Tells on standard error how many tokens reached the experts of each block, if any were calibrated. */
+void calibrate_report(const struct calibration *k);
 /* file: of the model, for messages */
 void calibrate_write(struct calibration *k, struct output *out, const char *file);
 void calibrate_end(struct calibration *k);

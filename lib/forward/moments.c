@@ -90,7 +90,7 @@ static void check_finite(const struct moments *h, const char *file, const char *
 {
 	const size_t n = h->in;
 
-	if (!h->count)
+	if (!h->count && !h->prior)
 		die("%s: %s: has seen no tokens", file, layer);
 	for (size_t i = 0; i < n; i++) {
 		const double square = h->sum[i * n + i];
@@ -119,13 +119,28 @@ struct hessian moments_hessian(struct moments *h, const char *file, const char *
 		h->mean_abs = xalloc(n, sizeof *h->mean_abs);
 		linalg_mirror(n, (float (*)[n])h->hessian, (const double (*)[n])h->sum);
 		for (size_t i = 0; i < n; i++)
-			h->mean_abs[i] = (float)(h->absolute[i] / (double)h->count);
+			h->mean_abs[i] = h->count ? (float)(h->absolute[i] / (double)h->count) : 0;
 	}
 	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->absmax, h->mean_abs };
 }
 
+struct hessian moments_mixed(struct moments *h, struct moments *prior, const char *file, const char *layer)
+{
+	const struct hessian own = moments_hessian(h, file, layer);
+
+	if (!h->count && !(prior && prior->count))
+		die("%s: %s: has seen no tokens", file, layer);
+	if (!prior || h->mixed.sum)
+		return prior ? h->mixed : own;
+	const struct hessian other = moments_hessian(prior, file, layer);
+
+	return h->mixed = hessian_mix(&own, &other);
+}
+
 void moments_drop(struct moments *h)
 {
+	free((void *)(uintptr_t)h->mixed.sum);
+	h->mixed = (struct hessian){ 0 };
 	free(h->hessian);
 	free(h->mean_abs);
 	h->hessian = h->mean_abs = NULL;

@@ -9,6 +9,7 @@
  */
 #ifndef FORWARD_MOMENTS_H
 #define FORWARD_MOMENTS_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "model/hessian.h"
@@ -16,10 +17,12 @@
 struct moments {
 	size_t in;
 	uint64_t count;			/* tokens */
+	bool prior;			/* there may be one, so that it is no error if no token was seen */
 	double *sum;			/* [in][in], the upper triangle */
 	double *absolute;		/* [in] Σ |x| */
 	float *absmax;			/* [in] */
 	float *hessian, *mean_abs;	/* of moments_hessian(), until moments_drop() */
+	struct hessian mixed;		/* of moments_mixed(), likewise */
 };
 struct moments moments_make(size_t in);
 void moments_free(struct moments *h);
@@ -31,6 +34,8 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 /* All of it rounded to float: views, until the sums change or are dropped. Dies, naming file and layer, if a
  * sum is not finite. */
 struct hessian moments_hessian(struct moments *h, const char *file, const char *layer);
+/* The same with the prior mixed in, unless that is NULL (model/hessian.h). Dies if neither has seen a token. */
+struct hessian moments_mixed(struct moments *h, struct moments *prior, const char *file, const char *layer);
 void moments_drop(struct moments *h);	/* frees what was rounded */
 /* Writes it below the layer, and drops it. */
 void moments_write(struct moments *h, struct output *out, const char *file, const char *layer);

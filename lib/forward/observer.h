@@ -10,11 +10,20 @@
  * Sees the input of a projection as its weights multiply it, x[batch->rows][in]: after an online
  * Hadamard, before any rounding of activations. For the head, block is the number
  * of blocks. A pointer of NULL: nobody looks.
+ *
+ * Of a mixture of experts see() gets what all tokens give; expert() sees the inputs of an expert, x[rows][in] of
+ * the tokens that reached it, in their order. An expert that few reach can be shown more: as many tokens as
+ * to_send() says, after those of the batch that reached it, of the first in the batch whether they reached it or
+ * not, are sent through it to no other end, and sent() sees what its down projection then gets.
  */
 struct observer {
 	void (*see)(void *arg, size_t block, enum projection_name projection, const struct batch *batch,
 		size_t in, const float *x);
 	void *arg;
+	void (*expert)(void *arg, size_t block, enum projection_name projection, size_t expert, size_t rows,
+		size_t in, const float *x);
+	size_t (*to_send)(void *arg, size_t block, size_t expert);
+	void (*sent)(void *arg, size_t block, size_t expert, size_t rows, size_t in, const float *x);
 };
 
 static inline void observe(const struct observer *o, size_t block, enum projection_name projection,

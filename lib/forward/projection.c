@@ -46,7 +46,7 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 }
 
 void projection_read(struct projection *s, const struct image *image, const struct config *c,
-	const struct stack *stack, size_t index, enum projection_name name)
+	const struct stack *stack, size_t index, enum projection_name name, size_t expert)
 {
 	s->name = name;
 	s->block = stack->first + index;
@@ -57,9 +57,9 @@ void projection_read(struct projection *s, const struct image *image, const stru
 		struct layer *l = &s->layer[s->layers];
 		char *path;
 
-		if (row->projection != name)
+		if (row->projection != name || !stack_has(stack, index, row))
 			continue;
-		path = stack_path(stack, index, row->name);
+		path = stack_expert_path(stack, index, row->name, expert);
 		*l = layer_read(image, path, stack_out(stack, row->role), s->in);
 		layer_runs(image, l, c->modalities);
 		if (stack->bias[row->role] && !l->linear.bias)

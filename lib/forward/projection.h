@@ -31,10 +31,10 @@ struct projection {
 	float *bias;			/* [out] or NULL */
 };
 
-/* The layers of a projection of the stack's block `index`; the image must stay as long as they do.
- * s: zeroed, or emptied. */
+/* The layers of a projection of the stack's block `index`, none where the block has no such; the image must stay
+ * as long as they do. s: zeroed, or emptied; expert: whose, 0 where there is one of the kind. */
 void projection_read(struct projection *s, const struct image *image, const struct config *c,
-	const struct stack *stack, size_t index, enum projection_name name);
+	const struct stack *stack, size_t index, enum projection_name name, size_t expert);
 void projection_empty(struct projection *s);	/* keeps the memory of the weights for the next ones */
 void projection_free(struct projection *s);
 /* Another layer in the place of layer i. */

@@ -8,11 +8,16 @@
 #include "model/architecture.h"
 #include <string.h>
 
-#define LLAMA_TREE \
+#define LLAMA_STEM \
 	.layout = (const char *const []){ "/model/embed_tokens", "/model/layers/#", "*", NULL }, \
 	.embedding = "/model/embed_tokens", .blocks = "/model/layers", \
 	.norm = { "input_layernorm", "post_attention_layernorm" }, \
 	.final_norm = "/model/norm", .head = "/lm_head", \
+	.buffers = (const char *const []){ "*.rotary_emb.inv_freq", NULL }, \
+	.norm_kind = NORM_RMS
+
+#define LLAMA_TREE \
+	LLAMA_STEM, \
 	.linear = { \
 		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
 		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
@@ -21,9 +26,7 @@
 		{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
 		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
 		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
-	}, \
-	.buffers = (const char *const []){ "*.rotary_emb.inv_freq", NULL }, \
-	.norm_kind = NORM_RMS
+	}
 
 #define ATTENTION_BIAS \
 	[ROLE_Q] = "attention_bias", [ROLE_K] = "attention_bias", [ROLE_V] = "attention_bias", \
@@ -33,6 +36,29 @@
 	LLAMA_TREE, .sliding_kind = SLIDING_ALL, \
 	.absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 8, \
 		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .eps = 1e-6, .act = "silu" }
+
+/* A Llama whose MLP may be a mixture of experts, the one of all tokens among them or not. */
+#define SPARSE_ROWS(shared) \
+	.linear = { \
+		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
+		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
+		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
+		{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL }, \
+		{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
+		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
+		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
+		shared \
+		{ "mlp/experts/#/gate_proj", ROLE_EXPERT_GATE, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL }, \
+		{ "mlp/experts/#/up_proj", ROLE_EXPERT_UP, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL }, \
+		{ "mlp/experts/#/down_proj", ROLE_EXPERT_DOWN, PROJECTION_EXPERT_DOWN, ROWS_AS_IS, NULL }, \
+	}
+#define ROUTER { "mlp/gate", ROLE_ROUTER, PROJECTION_ROUTER, ROWS_AS_IS, NULL },
+#define SHARED_EXPERT \
+	{ "mlp/shared_expert/gate_proj", ROLE_SHARED_GATE, PROJECTION_ROUTER, ROWS_AS_IS, NULL }, \
+	{ "mlp/shared_expert/up_proj", ROLE_SHARED_UP, PROJECTION_ROUTER, ROWS_AS_IS, NULL }, \
+	ROUTER \
+	{ "mlp/shared_expert_gate", ROLE_SHARED_SWITCH, PROJECTION_ROUTER, ROWS_AS_IS, NULL }, \
+	{ "mlp/shared_expert/down_proj", ROLE_SHARED_DOWN, PROJECTION_SHARED_DOWN, ROWS_AS_IS, NULL },
 
 #define QWEN_ABSENT \
 	.vocab = 151936, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 32, .intermediate = 22016, \
@@ -54,6 +80,41 @@ const struct architecture architectures[] = {
 	{ .name = "Qwen3ForCausalLM", .model_type = "qwen3", LLAMA_TREE, .sliding_kind = SLIDING_LATE,
 	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
 	  .bias_key = { ATTENTION_BIAS }, .absent = { QWEN_ABSENT, .head_dim = 128 } },
+
+	{ .name = "MixtralForCausalLM", .model_type = "mixtral", LLAMA_STEM, .sliding_kind = SLIDING_GIVEN,
+	  .linear = {
+		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL },
+		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL },
+		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL },
+		{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+		{ "block_sparse_moe/gate", ROLE_ROUTER, PROJECTION_ROUTER, ROWS_AS_IS, NULL },
+		{ "block_sparse_moe/experts/#/w1", ROLE_EXPERT_GATE, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL },
+		{ "block_sparse_moe/experts/#/w3", ROLE_EXPERT_UP, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL },
+		{ "block_sparse_moe/experts/#/w2", ROLE_EXPERT_DOWN, PROJECTION_EXPERT_DOWN, ROWS_AS_IS, NULL },
+	  },
+	  .keys = (const struct key_row []){ { "num_experts", "num_local_experts", true },
+		{ "moe_intermediate_size", "intermediate_size", false },
+		{ "norm_topk_prob", NULL, false }, { "decoder_sparse_step", NULL, false },
+		{ "mlp_only_layers", NULL, false }, { NULL, NULL, false } },
+	  .absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 8,
+		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .eps = 1e-5, .act = "silu",
+		.theta = 1e6, .experts = 8, .chosen = 2, .expert = 14336, .normalized = true } },
+
+	{ .name = "Qwen2MoeForCausalLM", .model_type = "qwen2_moe", LLAMA_STEM, SPARSE_ROWS(SHARED_EXPERT),
+	  .sliding_kind = SLIDING_EVEN, .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true },
+	  .bias_key = { [ROLE_Q] = "qkv_bias", [ROLE_K] = "qkv_bias", [ROLE_V] = "qkv_bias" },
+	  .absent = { .vocab = 151936, .hidden = 2048, .blocks = 24, .heads = 16, .kv_heads = 16,
+		.intermediate = 5632, .positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu",
+		.experts = 60, .chosen = 4, .expert = 1408, .shared = 5632 } },
+
+	{ .name = "Qwen3MoeForCausalLM", .model_type = "qwen3_moe", LLAMA_STEM, SPARSE_ROWS(ROUTER),
+	  .sliding_kind = SLIDING_SWITCHED, .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
+	  .bias_key = { ATTENTION_BIAS },
+	  .keys = (const struct key_row []){ { "num_experts", "num_local_experts", THEIRS_FIRST },
+		{ NULL, NULL, false } },
+	  .absent = { .vocab = 151936, .hidden = 2048, .blocks = 24, .heads = 32, .kv_heads = 4,
+		.intermediate = 6144, .positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu",
+		.experts = 128, .chosen = 8, .expert = 768 } },
 
 	{ .name = "GPT2LMHeadModel", .model_type = "gpt2",
 	  .layout = (const char *const []){ "/transformer/wte", "/transformer/wpe", "/transformer/h/#", "*",

@@ -8,7 +8,10 @@
  *	x += output(attention(norm(x)))
  *	x += down(act(gate) · up), or down(act(up)), of norm(x)
  * and the products of one shared input (a "projection") stand side by side in one row,
- * so that a fused query-key-value layer is just a projection with one layer.
+ * so that a fused query-key-value layer is just a projection with one layer. In a mixture of experts the MLP
+ * of some blocks, or of all, is instead
+ *	x += Σ share_e(x) expert_e(norm(x)), plus sigmoid(switch) · shared(norm(x)) where there is such an expert
+ * over the few experts of each token that its router has the largest logits for (forward/experts.h).
  */
 #ifndef MODEL_ARCHITECTURE_H
 #define MODEL_ARCHITECTURE_H
@@ -20,15 +23,32 @@ enum norm_kind { NORM_RMS, NORM_LAYER };
 enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM_PLACES };
 /* Norms of queries and keys before they are rotated: of each head, or of all heads together. */
 enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
-/* Blocks that sliding_window holds for: none, all, or from max_window_layers on if use_sliding_window. */
-enum sliding_kind { SLIDING_NONE, SLIDING_ALL, SLIDING_LATE };
+/*
+ * Blocks that sliding_window holds for: none; all; all where the key is there; all, those from max_window_layers
+ * on, or of those before it every other one, if use_sliding_window. What SLIDING_GIVEN and SLIDING_SWITCHED
+ * say, layer_types does not change.
+ */
+enum sliding_kind {
+	SLIDING_NONE, SLIDING_ALL, SLIDING_GIVEN, SLIDING_SWITCHED, SLIDING_LATE, SLIDING_EVEN
+};
 
 /* What a linear layer makes; its width follows from the config. */
-enum role { ROLE_Q, ROLE_K, ROLE_V, ROLE_QKV, ROLE_OUTPUT, ROLE_GATE, ROLE_UP, ROLE_DOWN, ROLES };
+enum role {
+	ROLE_Q, ROLE_K, ROLE_V, ROLE_QKV, ROLE_OUTPUT, ROLE_GATE, ROLE_UP, ROLE_DOWN,
+	/* of a block with experts, in the place of the last three */
+	ROLE_SHARED_GATE, ROLE_SHARED_UP,	/* of the expert of all tokens */
+	ROLE_ROUTER,			/* a logit an expert */
+	ROLE_SHARED_SWITCH,		/* the logit of the share of the expert of all tokens */
+	ROLE_SHARED_DOWN, ROLE_EXPERT_GATE, ROLE_EXPERT_UP, ROLE_EXPERT_DOWN, ROLES
+};
 
 /* Inputs that linear layers share, in the order in which a block meets them; the head's is behind all. */
 enum projection_name {
-	PROJECTION_QKV, PROJECTION_OUTPUT, PROJECTION_GATE_UP, PROJECTION_DOWN, PROJECTIONS,
+	PROJECTION_QKV, PROJECTION_OUTPUT, PROJECTION_GATE_UP, PROJECTION_DOWN,
+	PROJECTION_ROUTER,		/* and what else of a block with experts sees all tokens */
+	PROJECTION_SHARED_DOWN,
+	PROJECTION_EXPERT_GATE_UP, PROJECTION_EXPERT_DOWN,	/* of each expert */
+	PROJECTIONS,
 	PROJECTION_HEAD = PROJECTIONS
 };
 
@@ -40,10 +60,10 @@ enum row_order {
 	ROWS_INTERLEAVED,	/* such a tensor for every head of keys, one after the other */
 };
 
-enum { LINEARS = 8 };
+enum { LINEARS = 16 };
 
 struct linear_row {
-	const char *name;		/* below the block: "self_attn/q_proj"; NULL ends the list */
+	const char *name;		/* below the block: "self_attn/q_proj", "experts/#/up"; NULL: the end */
 	enum role role;
 	enum projection_name projection; /* rows of one are neighbours, in the order of their outputs */
 	enum row_order order;
@@ -90,13 +110,20 @@ struct architecture {
 		bool tied;
 		double eps;
 		double rotary;		/* part of a head that is rotated; 0: all, there is no key */
+		double theta;		/* rope_theta; 0: 10000 */
+		size_t experts;		/* 0: no mixture of experts */
+		size_t chosen;		/* of them for each token */
+		size_t expert;		/* intermediate size of an expert, */
+		size_t shared;		/* of the one of all tokens; 0: there is none */
+		bool normalized;	/* shares of a token add up to 1 */
 		const char *act;
 	} absent;
 };
 
 struct key_row {
 	const char *ours, *theirs;	/* theirs NULL: the class has no such key */
-	bool both;			/* ours is a name of the same, and wins */
+	/* true: ours is a name of the same, and wins; THEIRS_FIRST: it counts where theirs is not there */
+	enum { THEIRS_FIRST = 2 } both;
 };
 
 /* A key that changes what the model computes. */

@@ -80,6 +80,14 @@ static struct entry *add(struct checkpoint *k, char *path, const struct source_t
 	return k->entry + k->entries++;
 }
 
+/* No class loads more experts than its configuration has. */
+static void check_expert(const struct checkpoint *k, const struct stack *s, const struct linear_row *row,
+	size_t expert, const char *name)
+{
+	if (expert >= stack_copies(s, row))
+		die("%s: %s: stands beyond the %zu experts of config.json", k->source->path, name, s->experts);
+}
+
 /* An entry for each linear layer of a block that has rows of the tensor, `rest` below the block. False: none
  * has. */
 static bool add_layers(struct checkpoint *k, const struct stack *s, size_t block, const char *rest,
@@ -89,13 +97,15 @@ static bool add_layers(struct checkpoint *k, const struct stack *s, size_t block
 
 	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
 		const char *from = row->fused ? row->fused : row->name;
-		const char *member = is_below(rest, from) ? rest + strlen(from) : "";
+		size_t expert;
+		const char *member = stack_below(from, rest, &expert);
 		struct entry *e;
 		char *group;
 
-		if (strcmp(member, "/weight") && strcmp(member, "/bias"))
+		if (!member || !stack_has(s, block, row) || (strcmp(member, "/weight") && strcmp(member, "/bias")))
 			continue;
-		group = stack_path(s, block, row->name);
+		check_expert(k, s, row, expert, source->name);
+		group = stack_expert_path(s, block, row->name, expert);
 		e = add(k, xformat("%s%s", group, member), source);
 		e->stack = s;
 		e->row = row;
@@ -265,12 +275,12 @@ static void expect_both(const struct checkpoint *k, const char *group, const cha
 }
 
 static void expect_layer(const struct checkpoint *k, const struct stack *s, size_t block,
-	const struct linear_row *row)
+	const struct linear_row *row, size_t expert)
 {
 	size_t rows = stack_rows(s, row).rows, in = stack_in(s, row->projection);
 	bool transposed = row->order == ROWS_TRANSPOSED;
-	char *path = stack_path(s, block, row->name);
-	char *from = stack_path(s, block, row->fused ? row->fused : row->name);
+	char *path = stack_expert_path(s, block, row->name, expert);
+	char *from = stack_expert_path(s, block, row->fused ? row->fused : row->name, expert);
 
 	expect_both(k, path, from, transposed ? in : rows, transposed ? rows : in, s->bias[row->role], rows);
 	free(from);
@@ -299,7 +309,8 @@ static void expect_block(const struct checkpoint *k, const struct stack *s, size
 		expect_norm(k, s, block, a->head_norm[i],
 			each ? s->head_dim : stack_out(s, i ? ROLE_K : ROLE_Q));
 	for (const struct linear_row *row = a->linear; row->name; row++)
-		expect_layer(k, s, block, row);
+		for (size_t e = 0; stack_has(s, block, row) && e < stack_copies(s, row); e++)
+			expect_layer(k, s, block, row, e);
 }
 
 static void expect_model(const struct checkpoint *k)

@@ -10,12 +10,14 @@
  * by `factor`, short ones kept, a linear blend between).
  */
 #include "model/config.h"
+#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 
 enum { WINDOW = 4096, FIRST_WINDOWED = 28 };	/* sliding_window, max_window_layers where they are absent */
 enum { LIST = 512 };				/* bytes of names in a message */
@@ -41,8 +43,11 @@ static json_t *get(const json_t *json, const char *key)
 static const char *name_of(const struct architecture *arch, const json_t *json, const char *key)
 {
 	for (const struct key_row *k = arch->keys; k && k->ours; k++)
-		if (!strcmp(k->ours, key))
-			return k->both && json_object_get(json, key) ? key : k->theirs;
+		if (!strcmp(k->ours, key)) {
+			const bool ours = k->both && json_object_get(json, key);
+
+			return ours && !(k->both == THEIRS_FIRST && json_object_get(json, k->theirs)) ? key : k->theirs;
+		}
 	return key;
 }
 
@@ -169,22 +174,78 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 	return slides;
 }
 
+/* Whether the class has a window at all: by its kind and the keys beside it. */
+static bool has_window(enum sliding_kind kind, const json_t *json)
+{
+	const json_t *window = json_object_get(json, "sliding_window");
+
+	switch (kind) {
+	case SLIDING_NONE:	return false;
+	case SLIDING_ALL:	return !json_is_null(window);
+	case SLIDING_GIVEN:	return window && !json_is_null(window);
+	default:		return !json_is_null(window) && get_bool(json, "use_sliding_window", false);
+	}
+}
+
 static void parse_windows(struct stack *s, const json_t *json)
 {
 	enum sliding_kind kind = s->arch->sliding_kind;
 	const json_t *first = json_object_get(json, "max_window_layers");
+	const bool some = kind == SLIDING_LATE || kind == SLIDING_EVEN;
+	const json_int_t from = first && json_is_integer(first) ? json_integer_value(first) : FIRST_WINDOWED;
 
-	if (kind != SLIDING_NONE && !json_is_null(json_object_get(json, "sliding_window")) &&
-	    (kind == SLIDING_ALL || get_bool(json, "use_sliding_window", false)))
+	if (has_window(kind, json))
 		s->sliding_window = get_size(s->arch, json, "sliding_window", WINDOW, 0, SIZE_MAX >> 1);
-	if (kind == SLIDING_LATE && first && !json_is_integer(first))
+	if (some && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", file);
-	s->slides = parse_types(s, json);
-	if (s->slides || kind != SLIDING_LATE || !s->sliding_window)
+	if (kind != SLIDING_GIVEN && kind != SLIDING_SWITCHED)
+		s->slides = parse_types(s, json);
+	if (s->slides || !some || !s->sliding_window)
 		return;
 	s->slides = xalloc(s->blocks, sizeof *s->slides);
 	for (size_t i = 0; i < s->blocks; i++)
-		s->slides[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
+		s->slides[i] = kind == SLIDING_LATE ? (json_int_t)i >= from : i % 2 == 0 && (json_int_t)i < from;
+}
+
+/* Experts, and which blocks have none: those that the class counts out, and those of a list. */
+static void parse_experts(struct stack *s, const json_t *json)
+{
+	enum { WIDE = 1 << 22, MANY = 1 << 16, ALL = 1 << 18 };
+	const struct architecture *a = s->arch;
+	const char *normalized = name_of(a, json, "norm_topk_prob"), *list = name_of(a, json, "mlp_only_layers");
+	const json_t *dense = list ? get(json, list) : NULL;
+	size_t step = 1;
+
+	if (!a->absent.experts)
+		return;
+	s->experts = get_size(a, json, "num_experts", a->absent.experts, 0, MANY);
+	s->chosen = get_size(a, json, "num_experts_per_tok", a->absent.chosen, 0, MANY);
+	s->expert = get_size(a, json, "moe_intermediate_size", a->absent.expert, 0, WIDE);
+	if (a->absent.shared)
+		s->shared = get_size(a, json, "shared_expert_intermediate_size", a->absent.shared, 0, WIDE);
+	s->normalized = normalized ? get_bool(json, normalized, a->absent.normalized) : a->absent.normalized;
+	if (s->experts > ALL / s->blocks)
+		die("%s: /config: %zu blocks of %zu experts are too many, expected at most %d experts in all", file,
+			s->blocks, s->experts, ALL);
+	if (s->chosen > s->experts)
+		die("%s: /config: 'num_experts_per_tok' is %zu, there are only %zu experts", file, s->chosen,
+			s->experts);
+	if (name_of(a, json, "decoder_sparse_step"))
+		step = get_size(a, json, "decoder_sparse_step", 1, 0, MANY);
+	if (dense && !json_is_array(dense))
+		die("%s: /config: '%s' must be a list of blocks", file, list);
+	s->dense = xalloc(s->blocks, sizeof *s->dense);
+	for (size_t i = 0; i < s->blocks; i++)
+		s->dense[i] = (i + 1) % step != 0;
+	for (size_t i = 0; i < json_array_size(dense); i++) {
+		const json_t *block = json_array_get(dense, i);
+		const json_int_t n = json_integer_value(block);
+
+		if (!json_is_integer(block))
+			die("%s: /config: '%s' must hold whole numbers", file, list);
+		if (n >= 0 && (size_t)n < s->blocks)
+			s->dense[n] = true;
+	}
 }
 
 /*
@@ -224,7 +285,8 @@ static void parse_rope(struct stack *s, const json_t *json, size_t positions)
 	if (rope && !json_is_object(rope))
 		die("%s: /config: the rotary settings must be an object", file);
 	v = json_object_get(rope, key);
-	s->theta = get_real(v ? rope : json, v ? key : name_of(s->arch, json, key), 10000);
+	s->theta = get_real(v ? rope : json, v ? key : name_of(s->arch, json, key),
+		s->arch->absent.theta > 0 ? s->arch->absent.theta : 10000);
 	json_object_foreach(rope, key, v)
 		if (json_is_object(v))
 			die("%s: /config: rotary settings of '%s' alone are not supported", file, key);
@@ -363,6 +425,7 @@ struct config config_parse(const char *name, const char *text)
 			parse_rope(s, json, c.positions);
 		parse_block(s, json);
 		parse_windows(s, json);
+		parse_experts(s, json);
 		c.blocks += s->blocks;
 	}
 	c.tied = get_bool(json, "tie_word_embeddings", c.arch->absent.tied);
@@ -388,7 +451,8 @@ void config_free(struct config *c)
 {
 	for (struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
 		free(s->slides);
-		s->slides = NULL;
+		free(s->dense);
+		s->slides = s->dense = NULL;
 	}
 }
 
@@ -403,6 +467,28 @@ const char *const *model_layout(const char *config)
 	return arch ? arch->layout : NULL;
 }
 
+bool stack_sparse(const struct stack *s, size_t block)
+{
+	return s->experts && !s->dense[block];
+}
+
+bool stack_has(const struct stack *s, size_t block, const struct linear_row *row)
+{
+	if (row->projection < PROJECTION_GATE_UP)
+		return true;
+	return (row->projection >= PROJECTION_ROUTER) == stack_sparse(s, block);
+}
+
+size_t stack_copies(const struct stack *s, const struct linear_row *row)
+{
+	return row->projection >= PROJECTION_EXPERT_GATE_UP ? s->experts : 1;
+}
+
+bool role_is_kept(enum role role)
+{
+	return role == ROLE_ROUTER || role == ROLE_SHARED_SWITCH;
+}
+
 size_t stack_out(const struct stack *s, enum role role)
 {
 	size_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim;
@@ -414,6 +500,12 @@ size_t stack_out(const struct stack *s, enum role role)
 	case ROLE_QKV:	return q + 2 * kv;
 	case ROLE_GATE:
 	case ROLE_UP:	return s->intermediate;
+	case ROLE_SHARED_GATE:
+	case ROLE_SHARED_UP:	return s->shared;
+	case ROLE_EXPERT_GATE:
+	case ROLE_EXPERT_UP:	return s->expert;
+	case ROLE_ROUTER:	return s->experts;
+	case ROLE_SHARED_SWITCH: return 1;
 	default:	return s->hidden;
 	}
 }
@@ -423,6 +515,8 @@ size_t stack_in(const struct stack *s, enum projection_name projection)
 	switch (projection) {
 	case PROJECTION_OUTPUT:	return s->heads * s->head_dim;
 	case PROJECTION_DOWN:	return s->intermediate;
+	case PROJECTION_SHARED_DOWN: return s->shared;
+	case PROJECTION_EXPERT_DOWN: return s->expert;
 	default:		return s->hidden;
 	}
 }
@@ -480,6 +574,14 @@ char *stack_path(const struct stack *s, size_t block, const char *name)
 	return xformat("%s/%zu/%s", s->arch->blocks, block, name);
 }
 
+char *stack_expert_path(const struct stack *s, size_t block, const char *name, size_t expert)
+{
+	const char *number = strchr(name, '#');
+
+	return number ? xformat("%s/%zu/%.*s%zu%s", s->arch->blocks, block, (int)(number - name), name, expert,
+		number + 1) : stack_path(s, block, name);
+}
+
 const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest)
 {
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
@@ -497,15 +599,64 @@ const struct stack *config_block(const struct config *c, const char *path, size_
 	return NULL;
 }
 
-const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row)
+const char *stack_below(const char *name, const char *path, size_t *expert)
+{
+	const size_t n = strcspn(name, "#");
+	char *end = (char *)(uintptr_t)path;
+
+	*expert = 0;
+	if (name[n]) {
+		if (strncmp(name, path, n) || path[n] < '0' || path[n] > '9' ||
+		    (path[n] == '0' && isdigit((unsigned char)path[n + 1])))
+			return NULL;
+		*expert = strtoul(path + n, &end, 10);
+		name += n + 1;
+	}
+	if (strncmp(end, name, strlen(name)))
+		return NULL;
+	end += strlen(name);
+	return *end == '/' || !*end ? end : NULL;
+}
+
+const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row,
+	size_t *expert)
 {
 	const char *rest;
 	const struct stack *s = config_block(c, path, block, &rest);
+	size_t number;
 
-	for (*row = 0; s && *block < s->blocks && s->arch->linear[*row].name; ++*row)
-		if (!strcmp(s->arch->linear[*row].name, rest))
-			return s;
+	for (*row = 0; s && *block < s->blocks && s->arch->linear[*row].name; ++*row) {
+		const struct linear_row *l = &s->arch->linear[*row];
+
+		const char *below = stack_below(l->name, rest, &number);
+
+		if (!below || *below)
+			continue;
+		if (expert)
+			*expert = number;
+		return number < stack_copies(s, l) && stack_has(s, *block, l) ? s : NULL;
+	}
 	return NULL;
+}
+
+/* Of a block: those of the second expert are behind those of the first. */
+static size_t inputs_of_block(const struct config *c)
+{
+	size_t n = PROJECTIONS;
+
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
+		n = s->experts > 1 ? larger(n, PROJECTIONS + 2 * (s->experts - 1)) : n;
+	return n;
+}
+
+size_t config_inputs(const struct config *c)
+{
+	return c->blocks * inputs_of_block(c) + 1;
+}
+
+size_t config_input(const struct config *c, size_t block, enum projection_name projection, size_t expert)
+{
+	return block * inputs_of_block(c) + (projection == PROJECTION_HEAD ? 0 : (size_t)projection + 2 * expert);
 }
 
 const struct stack *config_last(const struct config *c)

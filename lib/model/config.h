@@ -34,6 +34,11 @@ struct stack {
 	double attention_cap;		/* scores s become cap · tanh(s / cap); 0, as in all rows: s */
 	size_t sliding_window;		/* attention sees that many last positions, its own too; 0: all */
 	bool *slides;			/* [blocks]: blocks that the window holds for; NULL: all */
+	size_t experts;			/* of a block with a mixture of them; 0: no block has */
+	size_t chosen;			/* of them for each token */
+	size_t expert, shared;		/* intermediate sizes: of an expert, of the one of all tokens, 0: none */
+	bool normalized;		/* shares of a token's experts add up to 1 */
+	bool *dense;			/* [blocks]: with experts, those that have none */
 	enum rope_kind rope;
 	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
 };
@@ -63,6 +68,10 @@ void config_free(struct config *c);
 /* How a model's file is cut into parts (an image_layout): NULL if there is no config. */
 const char *const *model_layout(const char *config);
 
+/* Whether the block has a mixture of experts, and whether it has the layer of the row; how many there are. */
+bool stack_sparse(const struct stack *s, size_t block);
+bool stack_has(const struct stack *s, size_t block, const struct linear_row *row);
+size_t stack_copies(const struct stack *s, const struct linear_row *row);
 /* Outputs of a layer, inputs of a projection. */
 size_t stack_out(const struct stack *s, enum role role);
 size_t stack_in(const struct stack *s, enum projection_name projection);
@@ -84,8 +93,22 @@ struct row_place stack_rows(const struct stack *s, const struct linear_row *row)
 
 /* "/model/layers/3/self_attn/q_proj"; block: of the stack. free() it. */
 char *stack_path(const struct stack *s, size_t block, const char *name);
-/* The stack of whose blocks' linear layers the path is one, and which; NULL: none. */
-const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row);
+/* The same of a name in which # stands for the expert's number: "experts/#/up_proj". */
+char *stack_expert_path(const struct stack *s, size_t block, const char *name, size_t expert);
+/* What of a path below a block stands behind such a name, "" for all of it, and the number; NULL: another. */
+const char *stack_below(const char *name, const char *path, size_t *expert);
+/* The stack of whose blocks' linear layers the path is one, and which; NULL: none. expert: where the block has
+ * the layer several times; may be NULL. */
+const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row,
+	size_t *expert);
+/* Whether solvers leave a layer of the role alone unless it is named: few weights that much depends on. */
+bool role_is_kept(enum role role);
+/*
+ * Inputs of linear layers are numbered through a model: those of a block by projection, of each expert its own
+ * two, last that of the head. How many there are, and one of them.
+ */
+size_t config_inputs(const struct config *c);
+size_t config_input(const struct config *c, size_t block, enum projection_name projection, size_t expert);
 /* The stack in whose blocks the path stands, be the block beyond those of the config; NULL: none. rest: the
  * path below the block, or NULL. */
 const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest);

@@ -2,6 +2,8 @@
 /* hessian.c -- see hessian.h */
 #include "model/hessian.h"
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "base/thread.h"
 #include "model/layer.h"
@@ -57,6 +59,7 @@ struct hessian hessian_find(const struct image *image, const char *layer, size_t
 {
 	struct hessian y = { .in = n };
 	struct tensor h, count;
+	char *prior;
 
 	if (!image_find(image, layer_member(layer, "hessian"), TENSOR_F32, 2, (size_t[]){ n, n }, &h))
 		die("%s: %s/hessian: is missing; the layer was not calibrated, or this is the Hessian of "
@@ -71,8 +74,10 @@ struct hessian hessian_find(const struct image *image, const char *layer, size_t
 	if (tensor_count(&count) != 1)
 		die("%s: %s/count: must be one number", image_name(image), layer);
 	y.count = *(const int64_t *)count.data;
-	if (y.count < 1)
+	prior = hessian_prior(layer);
+	if (y.count < 0 || (!y.count && !hessian_there(image, prior)))
 		die("%s: %s/count: says that no token was seen", image_name(image), layer);
+	free(prior);
 	y.absmax = magnitudes(image, layer, "absmax", y.in);
 	y.mean_abs = magnitudes(image, layer, "mean_abs", y.in);
 	return y;
@@ -106,27 +111,100 @@ void hessian_write(struct output *out, const char *layer, const struct hessian *
 		output_write(out, layer_member(layer, member[i].name), member[i].t);
 }
 
+static const char PRIOR[] = "/prior";
+
+char *hessian_prior(const char *layer)
+{
+	return xformat("%s%s", layer, PRIOR);
+}
+
+bool hessian_is_prior(const char *group)
+{
+	const size_t n = strlen(group), end = strlen(PRIOR);
+
+	return n > end && !strcmp(group + n - end, PRIOR);
+}
+
+struct hessian hessian_mix(const struct hessian *h, const struct hessian *prior)
+{
+	const size_t n = h->in;
+	const double more = ((double)n - (double)h->count) / (double)prior->count;
+	float *sum = xalloc(n + 1, n * sizeof *sum), *absmax = sum + n * n;
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = i * n; j < (i + 1) * n; j++)
+			sum[j] = (float)((double)h->sum[j] + more * (double)prior->sum[j]);
+		if (h->absmax && prior->absmax)
+			absmax[i] = fmaxf(h->absmax[i], prior->absmax[i]);
+	}
+	return (struct hessian){ n, (int64_t)n, sum, h->absmax && prior->absmax ? absmax : NULL, NULL };
+}
+
+struct hessian hessian_mixed(const struct image *image, const char *layer, size_t n, float **own)
+{
+	struct hessian h = hessian_find(image, layer, n);
+	char *path = hessian_prior(layer);
+
+	*own = NULL;
+	if (h.count < (int64_t)h.in && hessian_there(image, path)) {
+		const struct hessian prior = hessian_find(image, path, h.in);
+
+		hessian_check(image_name(image), layer, h.in, h.sum);
+		hessian_check(image_name(image), path, h.in, prior.sum);
+		h = hessian_mix(&h, &prior);
+		*own = (float *)(uintptr_t)h.sum;
+	}
+	free(path);
+	return h;
+}
+
+/* The same, once for all layers that share it. */
+static struct hessian find_mixed(struct moments_files *f, const char *layer, size_t n, int64_t *count)
+{
+	const struct hessian h = hessian_find(f->hessian, layer, n);
+	struct hessian mixed;
+	float *own;
+
+	*count = h.count;
+	for (size_t i = 0; i < f->mixes; i++)
+		if (f->mix[i].sum == h.sum)
+			return f->mix[i].mixed;
+	mixed = hessian_mixed(f->hessian, layer, n, &own);
+	if (own) {
+		f->mix = xgrow(f->mix, f->mixes + 1, sizeof *f->mix);
+		f->mix[f->mixes++] = (struct mix){ h.sum, mixed };
+	}
+	return mixed;
+}
+
 static struct second_moments in_files(void *arg, const char *layer, size_t n, bool needed)
 {
-	const struct moments_files *f = arg;
+	struct moments_files *f = arg;
 	struct second_moments y = { 0 };
 	struct tensor order;
 
 	if (f->order && image_find(f->order, layer_member(layer, "order"), TENSOR_I32, 1, &n, &order))
 		y.order = order.data;
 	if (f->hessian && (needed || hessian_there(f->hessian, layer))) {
-		const struct hessian h = hessian_find(f->hessian, layer, n);
+		const struct hessian h = find_mixed(f, layer, n, &y.count);
 
 		y.hessian = h.sum;
 		y.absmax = h.absmax;
+		y.prior = h.count > y.count ? 1 - (double)y.count / (double)h.count : 0;
 	}
 	return y;
 }
 
 static void drop_files(void *arg)
 {
-	const struct moments_files *f = arg;
+	struct moments_files *f = arg;
 
+	for (size_t i = 0; i < f->mixes; i++)
+		free((void *)(uintptr_t)f->mix[i].mixed.sum);
+	free(f->mix);
+	f->mix = NULL;
+	f->mixes = 0;
 	if (f->hessian)
 		image_drop(f->hessian);
 }

@@ -5,7 +5,9 @@
  *
  *	<layer>/hessian [in, in] = Σ x xᵀ over tokens, count, absmax = max |x|, mean_abs = mean |x|
  *
- * (docs/format.md)
+ * (docs/format.md). An expert that fewer tokens reached than it has inputs, c < n, has a prior beside them, the
+ * same of tokens whether they reach it or not, and methods work on
+ *	S + (n - c)·S̄, a sum over n tokens, S̄ = <layer>/prior/hessian / <layer>/prior/count
  */
 #ifndef MODEL_HESSIAN_H
 #define MODEL_HESSIAN_H
@@ -16,7 +18,7 @@
 
 struct hessian {
 	size_t in;
-	int64_t count;			/* tokens, at least one */
+	int64_t count;			/* tokens; 0: none, but the layer has a prior */
 	const float *sum;		/* [in][in] */
 	const float *absmax, *mean_abs;	/* [in]; NULL where they are not there */
 };
@@ -25,6 +27,14 @@ struct hessian {
 bool hessian_there(const struct image *image, const char *layer);
 /* The layer's, views of the image; n: its inputs, 0: any. Dies, naming file and path, if one does not fit. */
 struct hessian hessian_find(const struct image *image, const char *layer, size_t n);
+/* The path of a layer's prior; free() it. Whether a group is one. */
+char *hessian_prior(const char *layer);
+bool hessian_is_prior(const char *group);
+/* S + (n - c)·S̄ in new memory behind .sum, with absmax the larger of both behind it, both to be freed by
+ * free(sum); count: the n tokens that it is a sum over. */
+struct hessian hessian_mix(const struct hessian *h, const struct hessian *prior);
+/* What methods work on: the layer's as it is, or with its prior mixed in, and then *own is memory to free(). */
+struct hessian hessian_mixed(const struct image *image, const char *layer, size_t n, float **own);
 /* Dies, naming file and layer, unless the sum is symmetric up to the rounding of sums of products, and its
  * diagonal finite and not negative. */
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n]);
@@ -34,6 +44,8 @@ void hessian_write(struct output *out, const char *layer, const struct hessian *
 struct second_moments {
 	const float *hessian;		/* [in][in]; NULL: not known */
 	const float *absmax;		/* [in], likewise */
+	int64_t count;			/* tokens that reached the layer, where there is a Hessian */
+	double prior;			/* the part of the Hessian that is its prior's, 0 to 1 */
 	const int32_t *order;		/* [in] position → column; NULL: columns as they stand */
 };
 
@@ -50,6 +62,8 @@ struct moments_source {
 
 struct moments_files {
 	struct image *hessian, *order;	/* either may be NULL */
+	size_t mixes;			/* found since the last drop(), */
+	struct mix { const float *sum; struct hessian mixed; } *mix;	/* of the sums in the file */
 };
 struct moments_source moments_of_files(struct moments_files *f);
 #endif

@@ -380,13 +380,34 @@ struct walk {
 	bool *block;			/* [blocks]: those of which something stands in the part */
 };
 
-/* Whether the path is selected, if it has a linear layer: embedding and head only if a GLOB matches them. */
+/* Whether the path is selected, if it has a linear layer: embedding, head and routers only if a GLOB matches
+ * them. */
 static bool selected(const struct config *c, const struct selection *layers, const char *path)
 {
 	size_t block, row;
+	const struct stack *s = c ? config_find(c, path, &block, &row, NULL) : NULL;
 
 	return selection_has(layers, path) && (!c ||
-		config_find(c, path, &block, &row) || selection_names(layers, path));
+		(s && !role_is_kept(s->arch->linear[row].role)) || selection_names(layers, path));
+}
+
+/* The layers of a block that are selected; returns how many. */
+static size_t each_of_block(const struct config *c, const struct stack *s, size_t block,
+	const struct selection *layers, void (*visit)(void *arg, const char *path, size_t in), void *arg)
+{
+	size_t n = 0;
+
+	for (const struct linear_row *row = s->arch->linear; row->name; row++)
+		for (size_t e = 0; stack_has(s, block, row) && e < stack_copies(s, row); e++) {
+			char *path = stack_expert_path(s, block, row->name, e);
+
+			if (selected(c, layers, path)) {
+				visit(arg, path, stack_in(s, row->projection));
+				n++;
+			}
+			free(path);
+		}
+	return n;
 }
 
 size_t layer_each(const struct config *c, const struct selection *layers,
@@ -397,15 +418,7 @@ size_t layer_each(const struct config *c, const struct selection *layers,
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
-			for (const struct linear_row *row = s->arch->linear; row->name; row++) {
-				char *path = stack_path(s, i, row->name);
-
-				if (selected(c, layers, path)) {
-					visit(arg, path, stack_in(s, row->projection));
-					n++;
-				}
-				free(path);
-			}
+			n += each_of_block(c, s, i, layers, visit, arg);
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		if (selected(c, layers, ends[i])) {
 			visit(arg, ends[i], (i ? config_last(c) : c->stack)->hidden);

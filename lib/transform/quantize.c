@@ -223,12 +223,18 @@ static void end_layer(struct output *out, const struct image *image, struct task
 	layer_free(&t->layer);
 }
 
-static const char *const columns[] = { "error", "mse", "lambda", "dead", "seconds" };
-static struct report table = { .column = columns, .columns = sizeof columns / sizeof *columns };
+/* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that is
+ * its prior's. */
+static const char *const columns[] = { "error", "mse", "lambda", "dead", "seconds", "tokens", "prior" };
+enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
+static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
 
-static void report(struct quantize *q, const char *layer, const struct solver_report *r)
+static void report(struct quantize *q, const char *layer, const struct task *t, const struct solver_report *r)
 {
-	report_row(&table, layer, (double[]){ r->error, r->mse, r->lambda, (double)r->dead, r->seconds });
+	const bool known = t->inputs.hessian;
+
+	report_row(&table, layer, (double[COLUMNS]){ r->error, r->mse, r->lambda, (double)r->dead, r->seconds,
+		known ? (double)t->inputs.count : NAN, known ? t->inputs.prior : NAN });
 	if (r->error > 0) {
 		q->logs += log(r->error);
 		q->reported++;
@@ -250,7 +256,7 @@ static void quantize_some(struct quantize *q, const struct filter *f, size_t n, 
 	for (size_t i = 0; i < n; i++) {
 		if (layer[i].report.status != SOLVER_DONE)
 			fail(q, f->image, path[i], &layer[i].report);
-		report(q, path[i], &layer[i].report);
+		report(q, path[i], &task[i], &layer[i].report);
 		end_layer(f->out, f->image, &task[i], &layer[i]);
 	}
 	q->source.drop(q->source.arg);
@@ -286,6 +292,8 @@ void quantize_part(void *arg, const struct filter *f)
 	const bool first = !image_part(f->image);
 	struct layer_list list = layer_list(f->image, f->config, q->layers);
 
+	if (f->config && f->config->stack->experts)
+		table.columns = COLUMNS;
 	if (!f->config)	/* these are not known before */
 		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
 	if (list.n || first) {
@@ -310,5 +318,5 @@ void quantize_end(struct quantize *q, const char *name)
 	plan_end(q->plan);
 	if (q->reported)
 		report_row(&table, "geometric mean",
-			(double[]){ exp(q->logs / (double)q->reported), NAN, NAN, NAN, NAN });
+			(double[COLUMNS]){ exp(q->logs / (double)q->reported), NAN, NAN, NAN, NAN, NAN, NAN });
 }

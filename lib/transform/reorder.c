@@ -17,7 +17,8 @@ struct walk {
 
 static void write_order(struct walk *w, const char *layer)
 {
-	const struct hessian h = hessian_find(w->f->image, layer, 0);
+	float *own;
+	const struct hessian h = hessian_mixed(w->f->image, layer, 0, &own);
 	const size_t n = h.in, group = w->r->group > 0 ? (size_t)w->r->group : 0;
 	float *diag = xalloc(n, sizeof *diag);
 	int32_t *order = xalloc(n, sizeof *order);
@@ -31,7 +32,7 @@ static void write_order(struct walk *w, const char *layer)
 		die("%s: %s/hessian: diagonal element %zu is %g, expected a sum of squares",
 			image_name(w->f->image), layer, bad - 1, (double)diag[bad - 1]);
 	output_write(w->f->out, layer_member(layer, "order"), tensor_1d(TENSOR_I32, order, n));
-	free(workspace), free(order), free(diag);
+	free(workspace), free(order), free(diag), free(own);
 }
 
 static bool is_written(const struct walk *w, const char *group)
@@ -47,7 +48,8 @@ static void visit(void *arg, const char *group)
 	struct walk *w = arg;
 	char *same;
 
-	if (!selection_has(w->r->layers, group) || !hessian_there(w->f->image, group))
+	if (!selection_has(w->r->layers, group) || hessian_is_prior(group) ||
+	    !hessian_there(w->f->image, group))
 		return;
 	same = image_same(w->f->image, group);
 	if (is_written(w, same))

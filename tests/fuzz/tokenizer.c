@@ -49,7 +49,7 @@ static void config(void *arg)
 	size_t block, row;
 	double *frequency;
 
-	config_find(&c, r->json, &block, &row);
+	config_find(&c, r->json, &block, &row, NULL);
 	if (c.stack->rotary) {
 		frequency = xalloc(c.stack->head_dim / 2, sizeof *frequency);
 		stack_rope(c.stack, frequency);

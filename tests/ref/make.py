@@ -4,7 +4,8 @@
 
 Float32, eager attention, fixed seeds. Each file is a model (config, weights as
 an HDF5 tree) with the datasets /test/tokens [n, t] and /test/logits [n, t,
-vocab] beside it. checkpoints.h5 is for tests/model-import.t: likelihoods of the
+vocab] beside it, of mixtures of experts /test/router/<block>/input [n t, hidden]
+and choice [n t, k] too. checkpoints.h5 is for tests/model-import.t: likelihoods of the
 rows of checkpoints.py. Usage: make.py [FOLDER], default the folder of this file.
 """
 import json
@@ -44,6 +45,12 @@ ROWS = {
     "neox-serial": ("GPTNeoX", dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=1,
                                     use_parallel_residual=False, tie_word_embeddings=True,
                                     rope_parameters=dict(rope_theta=500.0, partial_rotary_factor=0.5))),
+    "mixtral": ("Mixtral", dict(tie_word_embeddings=False, num_hidden_layers=1, num_local_experts=4, intermediate_size=20,
+                                sliding_window=9)),
+    "qwen2-moe": ("Qwen2Moe", dict(tie_word_embeddings=False, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=12,
+                                   shared_expert_intermediate_size=20, mlp_only_layers=[0])),
+    "qwen3-moe": ("Qwen3Moe", dict(tie_word_embeddings=False, head_dim=10, num_experts=6, num_experts_per_tok=3,
+                                   moe_intermediate_size=12, norm_topk_prob=True, decoder_sparse_step=2)),
 }
 
 
@@ -58,13 +65,34 @@ def tree(model):
             t = t.reshape(model.config.num_attention_heads, 3, -1, *t.shape[1:])
             for i, part in enumerate(("q_proj", "k_proj", "v_proj")):
                 state[name.replace("query_key_value", part)] = t[:, i].reshape(-1, *t.shape[3:])
+    for name in [n for n in state if ".experts." in n]:     # in memory all experts of a block are two tensors
+        t = state.pop(name)
+        stem, mixtral = name.rsplit(".", 1)[0], model.config.model_type == "mixtral"
+        if mixtral:
+            stem = stem.replace(".mlp.", ".block_sparse_moe.")
+        parts = ("w1", "w3") if mixtral else ("gate_proj", "up_proj")
+        if name.endswith("down_proj"):
+            parts = ("w2",) if mixtral else ("down_proj",)
+        for e in range(len(t)):
+            for part, w in zip(parts, np.split(t[e], len(parts))):
+                state[f"{stem}.{e}.{part}.weight"] = w
+    for name in [n for n in state if n.endswith(".mlp.gate.weight") and model.config.model_type == "mixtral"]:
+        state[name.replace(".mlp.", ".block_sparse_moe.")] = state.pop(name)
     for name in state:
         if ".attn.c_" in name or ".mlp.c_" in name:     # Conv1D: stored [out, in] here
             state[name] = state[name].T
     return sorted(state.items())
 
 
-def write(path, model, tokens, logits, old_rope):
+def watch(model, seen):
+    """The routers' inputs, and the experts they choose: by block, of the tokens in their order."""
+    for block, layer in enumerate(model.model.layers if hasattr(model, "model") else ()):
+        router = getattr(layer.mlp, "gate", None)
+        if router is not None:
+            router.register_forward_hook(lambda module, x, y, block=block: seen.update({block: (x[0], y[2])}))
+
+
+def write(path, model, tokens, logits, seen, old_rope):
     config = json.loads(model.config.to_json_string())
     config["architectures"] = [type(model).__name__]
     if old_rope and "rope_parameters" in config:        # as transformers 4 wrote it
@@ -83,6 +111,9 @@ def write(path, model, tokens, logits, old_rope):
             f.create_dataset(name.replace(".", "/"), data=np.ascontiguousarray(t, "f4"), track_times=False)
         f.create_dataset("test/tokens", data=tokens.numpy().astype("i4"), track_times=False)
         f.create_dataset("test/logits", data=logits.numpy().astype("f4"), track_times=False)
+        for block, (x, choice) in seen.items():
+            f.create_dataset(f"test/router/{block}/input", data=x.reshape(-1, x.shape[-1]).numpy(), track_times=False)
+            f.create_dataset(f"test/router/{block}/choice", data=np.sort(choice.numpy().astype("i4")), track_times=False)
 
 
 def write_checkpoints(path):
@@ -110,9 +141,11 @@ def main():
                     p.normal_(0, 0.5)
                 elif p.dim() == 1:
                     p.uniform_(0.5, 1.5)
+            seen = {}
+            watch(model, seen)
             tokens = torch.randint(0, config.vocab_size, (2, 37))
             logits = model(tokens, use_cache=False).logits
-        write(folder / (name + ".h5"), model, tokens, logits, old_rope=seed % 2 == 0)
+        write(folder / (name + ".h5"), model, tokens, logits, seen, old_rope=seed % 2 == 0)
         print(name, float(np.abs(logits.numpy()).max()), (folder / (name + ".h5")).stat().st_size)
     write_checkpoints(folder / "checkpoints.h5")
 

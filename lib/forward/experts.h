@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * experts.h -- the mixture of experts of a block
+ *
+ *	p = softmax(router x), e_1 … e_k the largest of p, of equal ones the first
+ *	y += Σ p_e / Σ_k p_e · down_e(act(gate_e x) · up_e x), or without the sum below where shares are not
+ *	normalized
+ *	y += sigmoid(switch x) · shared(x), where one expert sees all tokens
+ *
+ * (Shazeer et al., 2017; Mixtral; Qwen2-MoE). The rows of each expert are gathered, go through it together, and
+ * are added to y expert after expert: so no result depends on the number of threads.
+ */
+#ifndef FORWARD_EXPERTS_H
+#define FORWARD_EXPERTS_H
+#include <stddef.h>
+#include <stdint.h>
+#include "forward/batch.h"
+#include "forward/observer.h"
+#include "forward/projection.h"
+#include "io/image.h"
+#include "model/config.h"
+
+struct experts {
+	size_t n, block;		/* block: of the model */
+	enum activation activation;
+	struct projection (*of)[2];	/* [n]: gate and up, down */
+};
+
+/* Those of the stack's block `index`, none where its MLP is none; e: zeroed, or emptied. */
+void experts_read(struct experts *e, const struct image *image, const struct config *c, const struct stack *s,
+	size_t index);
+void experts_empty(struct experts *e);	/* keeps the memory of the weights */
+void experts_free(struct experts *e);
+struct projection *experts_projection(const struct experts *e, enum projection_name name, size_t expert);
+
+/* Which experts the tokens of a piece go to. */
+struct routing {
+	size_t experts, chosen, hidden;
+	int32_t *choice;		/* [tokens][chosen], in ascending order */
+	float *weight;			/* [tokens][chosen] their shares */
+	size_t *start;			/* [experts + 1]: where the tokens of each begin in */
+	int32_t *token;			/* [tokens · chosen], in ascending order */
+	float *share;			/* [tokens · chosen] */
+	float *x;			/* [tokens][hidden] */
+	uint8_t *modality;		/* [tokens] */
+};
+struct routing routing_make(const struct stack *s, size_t tokens);
+void routing_free(struct routing *r);
+/* The experts of m tokens from the router's logits, those of a token `stride` numbers behind those of the last. */
+void routing_choose(struct routing *r, const struct stack *s, size_t m, size_t stride, const float *logits);
+/* y[m][hidden] += sigmoid(logit) · x. */
+void routing_add_shared(const struct stack *s, size_t m, float *y, const float *x, size_t stride,
+	const float *logit);
+
+/* y[m][n] = act(x), or act(gate) · up, gate and up side by side at the beginning of rows of `stride` ≥ 2n
+ * numbers. */
+void mlp_activate(enum activation activation, size_t m, size_t n, size_t stride, float *y, const float *x);
+
+/* Of at least m rows of the widest projection of an expert, of its down projection's input, of inputs. */
+struct expert_buffers {
+	float *wide, *middle;
+	struct workspace *input;
+};
+/* y[m][hidden] += what the experts make of x, rows [first, first + m) of the batch; an observer expects all. */
+void experts_apply(const struct experts *e, struct routing *r, const struct expert_buffers *buffers,
+	const struct batch *batch, size_t first, size_t m, float *y, const float *x,
+	const struct observer *observer);
+#endif
