@@ -31,6 +31,7 @@
 static const char *const models[] = {
 	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
 	"mistral-window", "gpt2", "qwen3-window", "neox-parallel", "neox-serial",
+	"phi3-window", "phi3-long",
 };
 enum { MODELS = sizeof models / sizeof *models };
 

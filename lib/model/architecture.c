@@ -8,11 +8,15 @@
 #include "model/architecture.h"
 #include <string.h>
 
-#define LLAMA_TREE \
+#define LLAMA_TREE_BUT_LAYERS \
 	.layout = (const char *const []){ "/model/embed_tokens", "/model/layers/#", "*", NULL }, \
 	.embedding = "/model/embed_tokens", .blocks = "/model/layers", \
 	.norm = { "input_layernorm", "post_attention_layernorm" }, \
 	.final_norm = "/model/norm", .head = "/lm_head", \
+	.buffers = (const char *const []){ "*.rotary_emb.inv_freq", NULL }, \
+	.norm_kind = NORM_RMS
+
+#define LLAMA_LAYERS \
 	.linear = { \
 		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
 		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
@@ -21,9 +25,9 @@
 		{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
 		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
 		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
-	}, \
-	.buffers = (const char *const []){ "*.rotary_emb.inv_freq", NULL }, \
-	.norm_kind = NORM_RMS
+	}
+
+#define LLAMA_TREE LLAMA_TREE_BUT_LAYERS, LLAMA_LAYERS
 
 #define ATTENTION_BIAS \
 	[ROLE_Q] = "attention_bias", [ROLE_K] = "attention_bias", [ROLE_V] = "attention_bias", \
@@ -32,11 +36,11 @@
 #define MISTRAL \
 	LLAMA_TREE, .sliding_kind = SLIDING_ALL, \
 	.absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 8, \
-		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .eps = 1e-6, .act = "silu" }
+		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .window = 4096, .eps = 1e-6, .act = "silu" }
 
 #define QWEN_ABSENT \
 	.vocab = 151936, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 32, .intermediate = 22016, \
-	.positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu"
+	.positions = 32768, .bos = -1, .eos = -1, .window = 4096, .eps = 1e-6, .act = "silu"
 
 const struct architecture architectures[] = {
 	{ .name = "LlamaForCausalLM", .model_type = "llama", LLAMA_TREE,
@@ -54,6 +58,21 @@ const struct architecture architectures[] = {
 	{ .name = "Qwen3ForCausalLM", .model_type = "qwen3", LLAMA_TREE, .sliding_kind = SLIDING_LATE,
 	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
 	  .bias_key = { ATTENTION_BIAS }, .absent = { QWEN_ABSENT, .head_dim = 128 } },
+
+	{ .name = "Phi3ForCausalLM", .model_type = "phi3", LLAMA_TREE_BUT_LAYERS, .sliding_kind = SLIDING_WHOLE,
+	  .linear = {
+		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_FUSED, "self_attn/qkv_proj" },
+		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_FUSED, "self_attn/qkv_proj" },
+		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_FUSED, "self_attn/qkv_proj" },
+		{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+		{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_FUSED, "mlp/gate_up_proj" },
+		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_FUSED, "mlp/gate_up_proj" },
+		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL },
+	  },
+	  .longrope = (const char *const []){ "su", "yarn", NULL },
+	  .absent = { .vocab = 32064, .hidden = 3072, .blocks = 32, .heads = 32, .intermediate = 8192,
+		.positions = 4096, .bos = 1, .eos = 32000, .eps = 1e-5, .rotary = 1, .original = 4096,
+		.act = "silu" } },
 
 	{ .name = "GPT2LMHeadModel", .model_type = "gpt2",
 	  .layout = (const char *const []){ "/transformer/wte", "/transformer/wpe", "/transformer/h/#", "*",

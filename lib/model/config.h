@@ -15,7 +15,17 @@ enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 
 enum { EOS = 8 };
 
-enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
+enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3, ROPE_LONG };
+/* Blocks that a rotary setting is of: those with a window may have their own. */
+enum rope_blocks { ROPE_FULL, ROPE_SLIDING, ROPES };
+
+/* Frequencies of rotary positions; model/rope.h. */
+struct rope_setting {
+	enum rope_kind kind;
+	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
+	double *part[2];		/* [rotary / 2] what longrope divides by, in short and in long contexts */
+	double scale;			/* of cosines and sines */
+};
 
 /* A model is a list of them, for now of one: blocks of one kind, and the final norm of its row behind
  * them. */
@@ -34,8 +44,7 @@ struct stack {
 	double attention_cap;		/* scores s become cap · tanh(s / cap); 0, as in all rows: s */
 	size_t sliding_window;		/* attention sees that many last positions, its own too; 0: all */
 	bool *slides;			/* [blocks]: blocks that the window holds for; NULL: all */
-	enum rope_kind rope;
-	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
+	struct rope_setting rope[ROPES];	/* the second where the row has a local_theta_key */
 };
 
 struct config {
@@ -70,8 +79,8 @@ size_t stack_in(const struct stack *s, enum projection_name projection);
 size_t stack_width(const struct stack *s, enum projection_name projection);
 /* Window of a block, 0 if it sees everything. */
 size_t stack_window(const struct stack *s, size_t block);
-/* Frequencies of the rotary pairs, radians a position: theta^(-2i/rotary), scaled as config.json says. */
-void stack_rope(const struct stack *s, double frequency[s->rotary / 2]);
+/* The rotary setting of a block. */
+enum rope_blocks stack_rope(const struct stack *s, size_t block);
 
 /*
  * Where the rows of a layer stand in the tensor [rows, ...] of a checkpoint: `each` in every one of
