@@ -4,8 +4,10 @@
 
 Float32, eager attention, fixed seeds. Each file is a model (config, weights as
 an HDF5 tree) with the datasets /test/tokens [n, t] and /test/logits [n, t,
-vocab] beside it. checkpoints.h5 is for tests/model-import.t: likelihoods of the
-rows of checkpoints.py. Usage: make.py [FOLDER], default the folder of this file.
+vocab] beside it. hessians.h5 is for tests/hessian-models.t: what each linear
+layer of these models is fed, as hessians.py sums it up. checkpoints.h5 is for
+tests/model-import.t: likelihoods of the rows of checkpoints.py.
+Usage: make.py [FOLDER], default the folder of this file.
 """
 import json
 import pathlib
@@ -18,6 +20,7 @@ import torch
 import transformers
 
 import checkpoints
+import hessians
 
 SMALL = dict(hidden_size=32, intermediate_size=44, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, vocab_size=61, max_position_embeddings=128, bos_token_id=1,
@@ -44,20 +47,47 @@ ROWS = {
     "neox-serial": ("GPTNeoX", dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=1,
                                     use_parallel_residual=False, tie_word_embeddings=True,
                                     rope_parameters=dict(rope_theta=500.0, partial_rotary_factor=0.5))),
+    "phi3-window": ("Phi3", dict(hidden_size=24, num_attention_heads=3, num_key_value_heads=1, sliding_window=6, pad_token_id=0,
+                                 rope_parameters=dict(rope_theta=500.0, rope_type="default", partial_rotary_factor=0.75))),
+    "phi3-long": ("Phi3", dict(hidden_size=24, num_attention_heads=3, num_key_value_heads=3, num_hidden_layers=1, pad_token_id=0,
+                               original_max_position_embeddings=20,
+                               rope_parameters=dict(rope_type="longrope", rope_theta=500.0, partial_rotary_factor=0.5,
+                                                    short_factor=[1.0, 1.5], long_factor=[1.25, 3.0]))),
 }
+
+
+FUSED = dict(query_key_value=("q_proj", "k_proj", "v_proj"), qkv_proj=("q_proj", "k_proj", "v_proj"), gate_up_proj=("gate_proj", "up_proj"))
+
+
+def names(model, name):
+    """Of the tensors or layers of the tree that one of the model becomes."""
+    if model.config.model_type == "gpt_neox":       # embed_out on disk
+        name = name.replace("lm_head", "embed_out")
+    for fused, parts in FUSED.items():
+        if "." + fused in name:
+            return [name.replace(fused, part) for part in parts]
+    return [name]
+
+
+def parts(model, name, t):
+    """The rows of each."""
+    c = model.config
+    if "query_key_value" in name:                   # rows of a head: query, key, value
+        t = t.reshape(c.num_attention_heads, 3, -1, *t.shape[1:])
+        return [t[:, i].reshape(-1, *t.shape[3:]) for i in range(3)]
+    if ".qkv_proj" in name:
+        q, k = c.hidden_size, c.hidden_size * c.num_key_value_heads // c.num_attention_heads
+        return np.split(t, [q, q + k])
+    return np.split(t, len(names(model, name)))
 
 
 def tree(model):
     """Names and tensors as model-import writes them."""
-    state = {n: t.detach().numpy() for n, t in model.state_dict().items()}
-    state["lm_head.weight"] = model.lm_head.weight.detach().numpy()
-    if model.config.model_type == "gpt_neox":       # embed_out on disk; rows of a head: query, key, value
-        state["embed_out.weight"] = state.pop("lm_head.weight")
-        for name in [n for n in state if "query_key_value" in n]:
-            t = state.pop(name)
-            t = t.reshape(model.config.num_attention_heads, 3, -1, *t.shape[1:])
-            for i, part in enumerate(("q_proj", "k_proj", "v_proj")):
-                state[name.replace("query_key_value", part)] = t[:, i].reshape(-1, *t.shape[3:])
+    whole = {n: t.detach().numpy() for n, t in model.state_dict().items()}
+    whole["lm_head.weight"] = model.lm_head.weight.detach().numpy()
+    state = {}
+    for name, t in whole.items():
+        state |= zip(names(model, name), parts(model, name, t))
     for name in state:
         if ".attn.c_" in name or ".mlp.c_" in name:     # Conv1D: stored [out, in] here
             state[name] = state[name].T
@@ -71,8 +101,8 @@ def write(path, model, tokens, logits, old_rope):
         rope = config.pop("rope_parameters")
         neox = config["model_type"] == "gpt_neox"
         config["rotary_emb_base" if neox else "rope_theta"] = rope.pop("rope_theta", 10000.0)
-        if neox:
-            config["rotary_pct"] = rope.pop("partial_rotary_factor")
+        if "partial_rotary_factor" in rope:
+            config["rotary_pct" if neox else "partial_rotary_factor"] = rope.pop("partial_rotary_factor")
         config["rope_scaling"] = rope if rope.get("rope_type", "default") != "default" else None
     with h5py.File(path, "w", track_order=False) as f:
         f.attrs["ptq_kind"] = "model"
@@ -100,20 +130,25 @@ def write_checkpoints(path):
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
+    moments = h5py.File(folder / "hessians.h5", "w", track_order=False)
     for seed, (name, (kind, changes)) in enumerate(ROWS.items()):
         torch.manual_seed(seed)
         config = getattr(transformers, kind + "Config")(**(changes if kind == "GPT2" else {**SMALL, **changes}))
+        kind = kind.removesuffix("Text")
         model = getattr(transformers, kind + ("LMHeadModel" if kind == "GPT2" else "ForCausalLM"))(config).float().eval()
         with torch.no_grad():
             for key, p in model.named_parameters():     # gains near 1 and biases near 0 would hide mistakes
                 if key.endswith("bias"):
                     p.normal_(0, 0.5)
                 elif p.dim() == 1:
-                    p.uniform_(0.5, 1.5)
+                    p.uniform_(0.5, 1.5).sub_(float(kind.startswith("Gemma")))     # there the gain is one more
             tokens = torch.randint(0, config.vocab_size, (2, 37))
-            logits = model(tokens, use_cache=False).logits
+            with hessians.inputs(model) as x:
+                logits = model(tokens, use_cache=False).logits
+        hessians.write(moments, name, {n: t for layer, t in x.items() for n in names(model, layer)})
         write(folder / (name + ".h5"), model, tokens, logits, old_rope=seed % 2 == 0)
         print(name, float(np.abs(logits.numpy()).max()), (folder / (name + ".h5")).stat().st_size)
+    moments.close()
     write_checkpoints(folder / "checkpoints.h5")
 
 
