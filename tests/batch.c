@@ -281,7 +281,7 @@ static void rotary_positions(void **unused)
 
 	(void)unused;
 	for (int interleaved = 0; interleaved < 2; interleaved++) {
-		struct rope r = rope_make(POSITION + 1, HALF, frequency, interleaved);
+		struct rope r = rope_make(POSITION + 1, HALF, frequency, 1, interleaved);
 
 		fill(HEADS * DIM, x[0]);
 		memcpy(y, x, sizeof x);

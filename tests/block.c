@@ -117,8 +117,8 @@ static struct architecture row_of(const struct variant *v)
 static struct stack stack_of(const struct variant *v, const struct architecture *row)
 {
 	return (struct stack){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM,
-		.intermediate = INNER, .blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU, .theta = 100,
-		.factor = 1, .parallel = row->parallel, .rotary = v->rotary,
+		.intermediate = INNER, .blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU,
+		.rope = { { .theta = 100, .scale = 1 } }, .parallel = row->parallel, .rotary = v->rotary,
 		.attention_scale = v->scale, .attention_cap = v->cap, .sliding_window = v->window,
 		.experts = v->mixture ? EXPERTS : 0, .chosen = CHOSEN, .expert = EXPERT,
 		.shared = v->shared ? SHARED : 0, .normalized = v->normalized,
@@ -231,7 +231,7 @@ static void plain_rotate(const struct stack *s, size_t heads, size_t position, d
 
 	for (size_t h = 0; h < heads; h++)
 		for (size_t i = 0; i < half; i++) {
-			double angle = (double)position * pow(s->theta, -2.0 * (double)i / (double)s->rotary);
+			double angle = (double)position * pow(s->rope[0].theta, -2.0 * (double)i / (double)s->rotary);
 			double *a = x + h * DIM + (s->arch->rotary_interleaved ? 2 * i : i);
 			double *b = s->arch->rotary_interleaved ? a + 1 : a + half, was = *a;
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include "base/error.h"
 #include "model/config.h"
+#include "model/rope.h"
 
 static size_t rows(void)
 {
@@ -61,7 +62,7 @@ static void keys(void **unused)
 
 	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7,"
 		"\"head_dim\": null");
-	stack_rope(c.stack, f);
+	rope_frequencies(&c.stack->rope[ROPE_FULL], c.stack->rotary, 10, f);
 	assert_true(f[0] == 1 && fabs(f[4] - 0.1) < 1e-15);
 	assert_true(c.eos_count == 2 && c.eos[1] == 5 && c.bos == 7);
 
@@ -104,6 +105,8 @@ static void defaults_of_classes(void **unused)
 		  ACTIVATION_SILU },
 		{ "qwen3", 151936, 4096, 32, 32, 32, 128, 22016, 32768, 1e-6, -1, -1, false, 0, 128,
 		  ACTIVATION_SILU },
+		{ "phi3", 32064, 3072, 32, 32, 32, 96, 8192, 4096, 1e-5, 1, 32000, false, 0, 96,
+		  ACTIVATION_SILU },
 		{ "gpt2", 50257, 768, 12, 12, 12, 64, 3072, 1024, 1e-5, 50256, 50256, true, 0, 0,
 		  ACTIVATION_GELU_TANH },
 		{ "gpt_neox", 50432, 6144, 44, 64, 64, 96, 24576, 2048, 1e-5, 0, 2, false, 0, 24,
@@ -133,7 +136,7 @@ static void defaults_of_classes(void **unused)
 		assert_int_equal(c.stack->rotary, expected[i].rotary);
 		assert_int_equal(c.stack->activation, expected[i].activation);
 		assert_true(c.stack->parallel == !strcmp(expected[i].type, "gpt_neox"));
-		assert_true(!strcmp(expected[i].type, "gpt2") || c.stack->theta == 10000);
+		assert_true(!strcmp(expected[i].type, "gpt2") || c.stack->rope[ROPE_FULL].theta == 10000);
 		config_free(&c);
 		free(text);
 	}

@@ -32,6 +32,7 @@ static const char *const models[] = {
 	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
 	"mistral-window", "gpt2", "qwen3-window", "neox-parallel", "neox-serial",
 	"mixtral", "qwen2-moe", "qwen3-moe",
+	"phi3-window", "phi3-long",
 };
 enum { MODELS = sizeof models / sizeof *models };
 

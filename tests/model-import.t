@@ -89,6 +89,7 @@ def make():
     folder('empty')
     two, scaling = {'num_hidden_layers': 2}, {'rope_type': 'linear', 'factor': 2.0}
     llama3 = {'rope_type': 'llama3', 'factor': 2.0, 'low_freq_factor': 1.0, 'high_freq_factor': 4.0}
+    long = {'rope_type': 'longrope', 'short_factor': [1.0, 1.0], 'long_factor': [2.0, 3.0]}
     for name, c in {'type': {'model_type': 'odd'}, 'no-type': {'model_type': None, 'architectures': ['OddForCausalLM']},
             'types-short': two | {'layer_types': ['full_attention']}, 'types-long': two | {'layer_types': ['full_attention'] * 3},
             'types-word': two | {'layer_types': ['full_attention', 'chunked_attention']}, 'types-number': two | {'layer_types': [1, 2]},
@@ -102,6 +103,10 @@ def make():
             'rope-inside': {'rope_parameters': {'rope_theta': None}}, 'rope-part': {'rope_scaling': scaling | {'partial_rotary_factor': 0.5}},
             'rope-beside': {'rope_scaling': scaling, 'partial_rotary_factor': 0.5},
             'rope-low': {'rope_scaling': llama3 | {'low_freq_factor': 4.0}}, 'rope-original': {'rope_scaling': llama3, 'original_max_position_embeddings': None},
+            'long-list': {'rope_scaling': long | {'short_factor': 2.0}}, 'long-short': {'rope_scaling': long | {'long_factor': [1.0]}},
+            'long-number': {'rope_scaling': long | {'long_factor': [1.0, 0]}}, 'long-text': {'rope_scaling': long | {'long_factor': [1.0, 'x']}},
+            'long-one': {'rope_scaling': long | {'original_max_position_embeddings': 1}},
+            'long-attention': {'rope_scaling': long | {'attention_factor': 0}}, 'long-factor': {'rope_scaling': long | {'factor': '2'}},
             'rope-types': {'rope_parameters': {'full_attention': scaling, 'sliding_attention': scaling}},
             'null-size': {'hidden_size': None}, 'null-bias': {'attention_bias': None}, 'null-act': {'hidden_act': None},
             'null-eps': {'rms_norm_eps': None}, 'act': {'hidden_act': 'relu'}, 'causal': {'is_causal': False},
@@ -396,7 +401,7 @@ bad missing-folder 'cannot open: No such file'
 bad good/config.json 'is no model to import, expected a Hugging Face folder'
 ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 wrong() { no "config.json: $1" 1 "bad-$1/config.json: /config: $2" model-import "bad-$1" -o no.h5; }
-wrong type "unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen3, gpt2, gpt_neox"
+wrong type "unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen3, phi3, gpt2, gpt_neox"
 wrong no-type "unknown architecture 'OddForCausalLM'; known are LlamaForCausalLM"
 for f in short long text; do wrong types-$f "'layer_types' must be a list of 2 kinds, one a block"; done
 wrong types-word "'layer_types': block 1 is 'chunked_attention', expected full_attention or sliding_attention"
@@ -405,13 +410,19 @@ wrong window "'sliding_window' must be a whole number from 1"
 for f in no off; do wrong $f-window "'layer_types': block 1 is 'sliding_attention', but there is no 'sliding_window'"; done
 wrong late "'max_window_layers' must be a whole number"
 wrong rope-text 'the rotary settings must be an object'
-wrong rope-kind "rotary scaling 'yarn' is not supported, expected default, linear or llama3"
+wrong rope-kind "rotary scaling 'yarn' is not supported, expected default, linear, llama3 or longrope"
 wrong rope-null "'rope_type' must be a string"
 wrong rope-factor "'factor' must be a positive number"
 for f in theta inside; do wrong rope-$f "'rope_theta' must be a positive number"; done
 for f in part beside; do wrong rope-$f 'a LlamaForCausalLM does not have rotary positions on a part of the head'; done
 wrong rope-low 'high_freq_factor must be above low_freq_factor'
 wrong rope-original "'original_max_position_embeddings' must be a positive number"
+wrong long-list "'short_factor' must be a list of 2 numbers, one for each rotary pair"
+wrong long-short "'long_factor' must be a list of 2 numbers"
+for f in number text; do wrong long-$f "'long_factor': number 1 must be positive"; done
+wrong long-one "'original_max_position_embeddings' is 1, expected more than one position"
+wrong long-attention "'attention_factor' must be a positive number"
+wrong long-factor "'factor' must be a positive number"
 wrong rope-types "rotary settings of 'full_attention' alone are not supported"
 wrong null-size "'hidden_size' must be a whole number"
 wrong null-bias "'attention_bias' must be true or false"

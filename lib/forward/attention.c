@@ -43,15 +43,16 @@ void attention(const struct attention *a, size_t sequences, const struct attenti
 	}
 }
 
-struct rope rope_make(size_t positions, size_t half, const double frequency[half], bool interleaved)
+struct rope rope_make(size_t positions, size_t half, const double frequency[half], double scale,
+	bool interleaved)
 {
 	struct rope r = { positions, half, interleaved, xalloc(positions * half, sizeof(float)),
 		xalloc(positions * half, sizeof(float)) };
 
 	for (size_t p = 0; p < positions; p++)
 		for (size_t i = 0; i < half; i++) {
-			r.cosine[p * half + i] = (float)cos((double)p * frequency[i]);
-			r.sine[p * half + i] = (float)sin((double)p * frequency[i]);
+			r.cosine[p * half + i] = (float)(scale * cos((double)p * frequency[i]));
+			r.sine[p * half + i] = (float)(scale * sin((double)p * frequency[i]));
 		}
 	return r;
 }

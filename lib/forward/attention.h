@@ -41,13 +41,14 @@ struct attention_rows {
 };
 void attention(const struct attention *a, size_t sequences, const struct attention_rows rows[sequences]);
 
-/* Cosines and sines of every position and frequency. */
+/* Cosines and sines of every position and frequency, times `scale`. */
 struct rope {
 	size_t positions, half;		/* 2 · half channels of a head are rotated */
 	bool interleaved;		/* (x_2i, x_2i+1); else (x_i, x_i+half), Hugging Face's rotate_half */
 	float *cosine, *sine;		/* [positions][half] */
 };
-struct rope rope_make(size_t positions, size_t half, const double frequency[half], bool interleaved);
+struct rope rope_make(size_t positions, size_t half, const double frequency[half], double scale,
+	bool interleaved);
 void rope_free(struct rope *r);
 /* Rotates the pairs of each head's first 2 · half channels by the angle of the position. */
 void rope_turn(const struct rope *r, size_t position, size_t heads, size_t head_dim,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "model/rope.h"
 #include "num/linalg.h"
 
 enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
@@ -109,6 +110,21 @@ void cache_free(struct cache *k)
 	*k = (struct cache){ 0 };
 }
 
+static void make_ropes(struct work *w, size_t positions)
+{
+	const struct stack *s = w->stack;
+	const int settings = !s->rotary ? 0 : s->arch->local_theta_key ? ROPES : 1;
+	double *frequency = xalloc(s->rotary, sizeof *frequency);
+
+	for (int i = 0; i < settings; i++) {
+		const double scale = rope_frequencies(&s->rope[i], s->rotary, positions, frequency);
+
+		w->rope[i] = rope_make(positions, s->rotary / 2, frequency, scale,
+			s->arch->rotary_interleaved);
+	}
+	free(frequency);
+}
+
 struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
 {
 	size_t qkv = stack_out(s, ROLE_QKV), q = s->heads * s->head_dim;
@@ -117,13 +133,7 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 
 	for (int i = PROJECTION_GATE_UP; i < PROJECTIONS; i++)
 		gate_up = larger(gate_up, stack_width(s, (enum projection_name)i));
-	if (s->rotary) {
-		double *frequency = xalloc(s->rotary / 2, sizeof *frequency);
-
-		stack_rope(s, frequency);
-		w.rope = rope_make(positions, s->rotary / 2, frequency, s->arch->rotary_interleaved);
-		free(frequency);
-	}
+	make_ropes(&w, positions);
 	w.normed = xalloc(tokens, s->hidden * sizeof *w.normed);
 	w.wide = xalloc(larger(tokens * qkv, piece * gate_up), sizeof *w.wide);
 	w.middle = xalloc(larger(tokens * q, piece * n), sizeof *w.middle);
@@ -139,7 +149,8 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 
 void work_free(struct work *w)
 {
-	rope_free(&w->rope);
+	for (int i = 0; i < ROPES; i++)
+		rope_free(&w->rope[i]);
 	free(w->normed);
 	free(w->wide);
 	free(w->middle);
@@ -167,7 +178,7 @@ static void place_row(const struct block *b, const struct work *w, size_t positi
 				(const float (*)[norm->n])x);
 	}
 	if (s->rotary)
-		rope_turn(&w->rope, position, s->heads + s->kv_heads, d, (float (*)[d])row);
+		rope_turn(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d, (float (*)[d])row);
 }
 
 /* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache,

@@ -49,12 +49,12 @@ struct cache {
 struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity);
 void cache_free(struct cache *k);
 
-/* Workspace of a stack's block for so many tokens at once, and the rotary table for so many positions. */
+/* Workspace of a stack's block for so many tokens at once, and the rotary tables for so many positions. */
 struct work {
 	const struct stack *stack;
 	size_t tokens;
 	size_t piece;			/* of them, through the MLP together where no observer expects all */
-	struct rope rope;
+	struct rope rope[ROPES];
 	float *normed, *wide, *middle;
 	float *second;			/* [tokens][hidden] MLP input of a parallel block with its own norm */
 	float *branch;			/* [tokens][hidden] what a branch adds, where it is normed before */

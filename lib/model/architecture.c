@@ -16,8 +16,7 @@
 	.buffers = (const char *const []){ "*.rotary_emb.inv_freq", NULL }, \
 	.norm_kind = NORM_RMS
 
-#define LLAMA_TREE \
-	LLAMA_STEM, \
+#define LLAMA_LAYERS \
 	.linear = { \
 		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
 		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
@@ -28,6 +27,8 @@
 		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
 	}
 
+#define LLAMA_TREE LLAMA_STEM, LLAMA_LAYERS
+
 #define ATTENTION_BIAS \
 	[ROLE_Q] = "attention_bias", [ROLE_K] = "attention_bias", [ROLE_V] = "attention_bias", \
 	[ROLE_OUTPUT] = "attention_bias"
@@ -35,7 +36,7 @@
 #define MISTRAL \
 	LLAMA_TREE, .sliding_kind = SLIDING_ALL, \
 	.absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 8, \
-		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .eps = 1e-6, .act = "silu" }
+		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .window = 4096, .eps = 1e-6, .act = "silu" }
 
 /* A Llama whose MLP may be a mixture of experts, the one of all tokens among them or not. */
 #define SPARSE_ROWS(shared) \
@@ -62,7 +63,7 @@
 
 #define QWEN_ABSENT \
 	.vocab = 151936, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 32, .intermediate = 22016, \
-	.positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu"
+	.positions = 32768, .bos = -1, .eos = -1, .window = 4096, .eps = 1e-6, .act = "silu"
 
 const struct architecture architectures[] = {
 	{ .name = "LlamaForCausalLM", .model_type = "llama", LLAMA_TREE,
@@ -81,7 +82,7 @@ const struct architecture architectures[] = {
 	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
 	  .bias_key = { ATTENTION_BIAS }, .absent = { QWEN_ABSENT, .head_dim = 128 } },
 
-	{ .name = "MixtralForCausalLM", .model_type = "mixtral", LLAMA_STEM, .sliding_kind = SLIDING_GIVEN,
+	{ .name = "MixtralForCausalLM", .model_type = "mixtral", LLAMA_STEM, .sliding_kind = SLIDING_WHOLE,
 	  .linear = {
 		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL },
 		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL },
@@ -105,7 +106,7 @@ const struct architecture architectures[] = {
 	  .bias_key = { [ROLE_Q] = "qkv_bias", [ROLE_K] = "qkv_bias", [ROLE_V] = "qkv_bias" },
 	  .absent = { .vocab = 151936, .hidden = 2048, .blocks = 24, .heads = 16, .kv_heads = 16,
 		.intermediate = 5632, .positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu",
-		.experts = 60, .chosen = 4, .expert = 1408, .shared = 5632 } },
+		.window = 4096, .experts = 60, .chosen = 4, .expert = 1408, .shared = 5632 } },
 
 	{ .name = "Qwen3MoeForCausalLM", .model_type = "qwen3_moe", LLAMA_STEM, SPARSE_ROWS(ROUTER),
 	  .sliding_kind = SLIDING_SWITCHED, .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
@@ -114,7 +115,21 @@ const struct architecture architectures[] = {
 		{ NULL, NULL, false } },
 	  .absent = { .vocab = 151936, .hidden = 2048, .blocks = 24, .heads = 32, .kv_heads = 4,
 		.intermediate = 6144, .positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu",
-		.experts = 128, .chosen = 8, .expert = 768 } },
+		.window = 4096, .experts = 128, .chosen = 8, .expert = 768 } },
+	{ .name = "Phi3ForCausalLM", .model_type = "phi3", LLAMA_STEM, .sliding_kind = SLIDING_WHOLE,
+	  .linear = {
+		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_FUSED, "self_attn/qkv_proj" },
+		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_FUSED, "self_attn/qkv_proj" },
+		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_FUSED, "self_attn/qkv_proj" },
+		{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+		{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_FUSED, "mlp/gate_up_proj" },
+		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_FUSED, "mlp/gate_up_proj" },
+		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL },
+	  },
+	  .longrope = (const char *const []){ "su", "yarn", NULL },
+	  .absent = { .vocab = 32064, .hidden = 3072, .blocks = 32, .heads = 32, .intermediate = 8192,
+		.positions = 4096, .bos = 1, .eos = 32000, .eps = 1e-5, .rotary = 1, .original = 4096,
+		.act = "silu" } },
 
 	{ .name = "GPT2LMHeadModel", .model_type = "gpt2",
 	  .layout = (const char *const []){ "/transformer/wte", "/transformer/wpe", "/transformer/h/#", "*",

@@ -24,13 +24,11 @@ enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM
 /* Norms of queries and keys before they are rotated: of each head, or of all heads together. */
 enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
 /*
- * Blocks that sliding_window holds for: none; all; all where the key is there; all, those from max_window_layers
- * on, or of those before it every other one, if use_sliding_window. What SLIDING_GIVEN and SLIDING_SWITCHED
- * say, layer_types does not change.
+ * Blocks that sliding_window holds for: none; all, be it always or if use_sliding_window, whatever layer_types
+ * says; those that layer_types lists, and without such a list all, those from max_window_layers on, or of
+ * those before it every other one, the last two if use_sliding_window.
  */
-enum sliding_kind {
-	SLIDING_NONE, SLIDING_ALL, SLIDING_GIVEN, SLIDING_SWITCHED, SLIDING_LATE, SLIDING_EVEN
-};
+enum sliding_kind { SLIDING_NONE, SLIDING_WHOLE, SLIDING_SWITCHED, SLIDING_ALL, SLIDING_LATE, SLIDING_EVEN };
 
 /* What a linear layer makes; its width follows from the config. */
 enum role {
@@ -98,6 +96,8 @@ struct architecture {
 	/* config.json. */
 	const char *bias_key[ROLES];	/* says whether such layers have a bias; NULL: there is no key */
 	const char *parallel_key;	/* says whether it is; NULL: there is no such key */
+	const char *local_theta_key;	/* rope_theta of blocks with a window; NULL: it is that of all */
+	const char *const *longrope;	/* older names of this rotary kind; ends with NULL, may be NULL */
 	const struct key_row *keys;	/* names that differ from Llama's; ends with NULL, may be NULL */
 	const struct switch_row *switches;	/* ends with NULL, may be NULL */
 	struct {			/* values of absent keys */
@@ -109,8 +109,10 @@ struct architecture {
 		long bos, eos;		/* -1: none */
 		bool tied;
 		double eps;
+		size_t window;		/* sliding_window; 0: none */
 		double rotary;		/* part of a head that is rotated; 0: all, there is no key */
-		double theta;		/* rope_theta; 0: 10000 */
+		double theta, local_theta;	/* 0: 10000 */
+		size_t original;	/* original_max_position_embeddings, never one inside; 0: positions */
 		size_t experts;		/* 0: no mixture of experts */
 		size_t chosen;		/* of them for each token */
 		size_t expert;		/* intermediate size of an expert, */

@@ -6,8 +6,7 @@
  * here and there: defaults of absent keys by class, model_type before
  * architectures, rope_scaling before rope_parameters; null where the class has
  * no meaning for it is an error. What changes the function and is not done here
- * is refused by its key. Rotary scaling "llama3" is Llama 3.1's (long waves divided
- * by `factor`, short ones kept, a linear blend between).
+ * is refused by its key.
  */
 #include "model/config.h"
 #include <ctype.h>
@@ -18,8 +17,10 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/size.h"
+#include "model/key.h"
+#include "model/rope.h"
 
-enum { WINDOW = 4096, FIRST_WINDOWED = 28 };	/* sliding_window, max_window_layers where they are absent */
+enum { FIRST_WINDOWED = 28 };			/* max_window_layers where it is absent */
 enum { LIST = 512 };				/* bytes of names in a message */
 
 static const struct { const char *name; enum activation act; } acts[] = {
@@ -28,73 +29,6 @@ static const struct { const char *name; enum activation act; } acts[] = {
 	{ "gelu_pytorch_tanh", ACTIVATION_GELU_TANH }, { "gelu_fast", ACTIVATION_GELU_TANH },
 	{ "gelu_python_tanh", ACTIVATION_GELU_TANH }, { "gelu_accurate", ACTIVATION_GELU_TANH },
 };
-
-/* Where messages say the trouble is; set by config_parse(). */
-static _Thread_local const char *file = "?";
-
-static json_t *get(const json_t *json, const char *key)
-{
-	json_t *v = json_object_get(json, key);
-
-	return v && !json_is_null(v) ? v : NULL;
-}
-
-/* What the class calls a key, NULL if it has none of the kind. */
-static const char *name_of(const struct architecture *arch, const json_t *json, const char *key)
-{
-	for (const struct key_row *k = arch->keys; k && k->ours; k++)
-		if (!strcmp(k->ours, key)) {
-			const bool ours = k->both && json_object_get(json, key);
-
-			return ours && !(k->both == THEIRS_FIRST && json_object_get(json, k->theirs)) ? key : k->theirs;
-		}
-	return key;
-}
-
-/* A whole number of 1..top. absent, null: its value where the key is not there, or null; 0: an error. */
-static size_t get_size(const struct architecture *arch, const json_t *json, const char *key, size_t absent,
-	size_t null, size_t top)
-{
-	const char *name = name_of(arch, json, key);
-	json_t *v = name ? json_object_get(json, name) : NULL;
-
-	if (!v && absent)
-		return absent;
-	if (json_is_null(v) && null)
-		return null;
-	if (!json_is_integer(v) || json_integer_value(v) < 1 || (size_t)json_integer_value(v) > top)
-		die("%s: /config: '%s' must be a whole number from 1 to %zu", file, name, top);
-	return (size_t)json_integer_value(v);
-}
-
-static double get_real(const json_t *json, const char *key, double absent)
-{
-	json_t *v = json_object_get(json, key);
-
-	if (!v && !isnan(absent))
-		return absent;
-	if (!json_is_number(v) || !(json_number_value(v) > 0) || isinf(json_number_value(v)))
-		die("%s: /config: '%s' must be a positive number", file, key);
-	return json_number_value(v);
-}
-
-static bool get_bool(const json_t *json, const char *key, bool absent)
-{
-	json_t *v = json_object_get(json, key);
-
-	if (v && !json_is_boolean(v))
-		die("%s: /config: '%s' must be true or false", file, key);
-	return v ? json_is_true(v) : absent;
-}
-
-static const char *get_text(const json_t *json, const char *key, const char *absent)
-{
-	json_t *v = json_object_get(json, key);
-
-	if (v && !json_is_string(v))
-		die("%s: /config: '%s' must be a string", file, key);
-	return v ? json_string_value(v) : absent;
-}
 
 /* Adds to a list of names for a message. */
 static void list_name(char list[LIST], const char *name)
@@ -127,15 +61,15 @@ static _Noreturn void unknown(const json_t *json)
 	for (const struct architecture *a = architectures; a->name; a++)
 		list_name(known, type ? a->model_type : a->name);
 	if (!type && !name)
-		die("%s: /config: names neither model_type nor architectures; known are %s", file, known);
-	die("%s: /config: unknown %s '%s'; known are %s", file, type ? "model_type" : "architecture",
+		die("%s: /config: names neither model_type nor architectures; known are %s", key_file, known);
+	die("%s: /config: unknown %s '%s'; known are %s", key_file, type ? "model_type" : "architecture",
 		type ? type : name, known);
 }
 
 static void check_switch(const json_t *json, const char *key, bool supported)
 {
-	if (get_bool(json, key, supported) != supported)
-		die("%s: /config: '%s' is not supported other than %s", file, key,
+	if (key_bool(json, key, supported) != supported)
+		die("%s: /config: '%s' is not supported other than %s", key_file, key,
 			supported ? "true" : "false");
 }
 
@@ -144,21 +78,21 @@ static void check_switches(const struct config *c, const json_t *json)
 	check_switch(json, "is_causal", true);
 	for (const struct switch_row *s = c->arch->switches; s && s->key; s++)
 		check_switch(json, s->key, s->supported);
-	if (json_object_size(get(json, "per_layer_config")))
+	if (json_object_size(key_get(json, "per_layer_config")))
 		die("%s: /config: 'per_layer_config': blocks that differ in size or kind are not supported",
-			file);
+			key_file);
 }
 
 /* layer_types as a list of which blocks have the window, NULL if absent. "attention" is an older name. */
 static bool *parse_types(const struct stack *s, const json_t *json)
 {
-	const json_t *types = get(json, "layer_types");
+	const json_t *types = key_get(json, "layer_types");
 	bool *slides;
 
 	if (!types)
 		return NULL;
 	if (json_array_size(types) != s->blocks)
-		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", file, s->blocks);
+		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", key_file, s->blocks);
 	slides = xalloc(s->blocks, sizeof *slides);
 	for (size_t i = 0; i < s->blocks; i++) {
 		const char *kind = json_string_value(json_array_get(types, i));
@@ -166,25 +100,23 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 		slides[i] = kind && !strcmp(kind, "sliding_attention");
 		if (!kind || (!slides[i] && strcmp(kind, "full_attention") && strcmp(kind, "attention")))
 			die("%s: /config: 'layer_types': block %zu is '%s', "
-				"expected full_attention or sliding_attention", file, i, kind ? kind : "");
+				"expected full_attention or sliding_attention", key_file, i, kind ? kind : "");
 		if (slides[i] && s->arch->sliding_kind != SLIDING_NONE && !s->sliding_window)
 			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
-				"but there is no 'sliding_window'", file, i);
+				"but there is no 'sliding_window'", key_file, i);
 	}
 	return slides;
 }
 
 /* Whether the class has a window at all: by its kind and the keys beside it. */
-static bool has_window(enum sliding_kind kind, const json_t *json)
+static bool has_window(const struct architecture *a, const json_t *json)
 {
 	const json_t *window = json_object_get(json, "sliding_window");
+	const enum sliding_kind kind = a->sliding_kind;
 
-	switch (kind) {
-	case SLIDING_NONE:	return false;
-	case SLIDING_ALL:	return !json_is_null(window);
-	case SLIDING_GIVEN:	return window && !json_is_null(window);
-	default:		return !json_is_null(window) && get_bool(json, "use_sliding_window", false);
-	}
+	if (kind == SLIDING_NONE || (window ? json_is_null(window) : !a->absent.window))
+		return false;
+	return kind == SLIDING_WHOLE || kind == SLIDING_ALL || key_bool(json, "use_sliding_window", false);
 }
 
 static void parse_windows(struct stack *s, const json_t *json)
@@ -194,11 +126,11 @@ static void parse_windows(struct stack *s, const json_t *json)
 	const bool some = kind == SLIDING_LATE || kind == SLIDING_EVEN;
 	const json_int_t from = first && json_is_integer(first) ? json_integer_value(first) : FIRST_WINDOWED;
 
-	if (has_window(kind, json))
-		s->sliding_window = get_size(s->arch, json, "sliding_window", WINDOW, 0, SIZE_MAX >> 1);
+	if (has_window(s->arch, json))
+		s->sliding_window = key_size(s->arch, json, "sliding_window", s->arch->absent.window, 0, SIZE_MAX >> 1);
 	if (some && first && !json_is_integer(first))
-		die("%s: /config: 'max_window_layers' must be a whole number", file);
-	if (kind != SLIDING_GIVEN && kind != SLIDING_SWITCHED)
+		die("%s: /config: 'max_window_layers' must be a whole number", key_file);
+	if (kind != SLIDING_WHOLE && kind != SLIDING_SWITCHED)
 		s->slides = parse_types(s, json);
 	if (s->slides || !some || !s->sliding_window)
 		return;
@@ -212,28 +144,28 @@ static void parse_experts(struct stack *s, const json_t *json)
 {
 	enum { WIDE = 1 << 22, MANY = 1 << 16, ALL = 1 << 18 };
 	const struct architecture *a = s->arch;
-	const char *normalized = name_of(a, json, "norm_topk_prob"), *list = name_of(a, json, "mlp_only_layers");
-	const json_t *dense = list ? get(json, list) : NULL;
+	const char *normalized = key_name(a, json, "norm_topk_prob"), *list = key_name(a, json, "mlp_only_layers");
+	const json_t *dense = list ? key_get(json, list) : NULL;
 	size_t step = 1;
 
 	if (!a->absent.experts)
 		return;
-	s->experts = get_size(a, json, "num_experts", a->absent.experts, 0, MANY);
-	s->chosen = get_size(a, json, "num_experts_per_tok", a->absent.chosen, 0, MANY);
-	s->expert = get_size(a, json, "moe_intermediate_size", a->absent.expert, 0, WIDE);
+	s->experts = key_size(a, json, "num_experts", a->absent.experts, 0, MANY);
+	s->chosen = key_size(a, json, "num_experts_per_tok", a->absent.chosen, 0, MANY);
+	s->expert = key_size(a, json, "moe_intermediate_size", a->absent.expert, 0, WIDE);
 	if (a->absent.shared)
-		s->shared = get_size(a, json, "shared_expert_intermediate_size", a->absent.shared, 0, WIDE);
-	s->normalized = normalized ? get_bool(json, normalized, a->absent.normalized) : a->absent.normalized;
+		s->shared = key_size(a, json, "shared_expert_intermediate_size", a->absent.shared, 0, WIDE);
+	s->normalized = normalized ? key_bool(json, normalized, a->absent.normalized) : a->absent.normalized;
 	if (s->experts > ALL / s->blocks)
-		die("%s: /config: %zu blocks of %zu experts are too many, expected at most %d experts in all", file,
+		die("%s: /config: %zu blocks of %zu experts are too many, expected at most %d experts in all", key_file,
 			s->blocks, s->experts, ALL);
 	if (s->chosen > s->experts)
-		die("%s: /config: 'num_experts_per_tok' is %zu, there are only %zu experts", file, s->chosen,
+		die("%s: /config: 'num_experts_per_tok' is %zu, there are only %zu experts", key_file, s->chosen,
 			s->experts);
-	if (name_of(a, json, "decoder_sparse_step"))
-		step = get_size(a, json, "decoder_sparse_step", 1, 0, MANY);
+	if (key_name(a, json, "decoder_sparse_step"))
+		step = key_size(a, json, "decoder_sparse_step", 1, 0, MANY);
 	if (dense && !json_is_array(dense))
-		die("%s: /config: '%s' must be a list of blocks", file, list);
+		die("%s: /config: '%s' must be a list of blocks", key_file, list);
 	s->dense = xalloc(s->blocks, sizeof *s->dense);
 	for (size_t i = 0; i < s->blocks; i++)
 		s->dense[i] = (i + 1) % step != 0;
@@ -242,78 +174,15 @@ static void parse_experts(struct stack *s, const json_t *json)
 		const json_int_t n = json_integer_value(block);
 
 		if (!json_is_integer(block))
-			die("%s: /config: '%s' must hold whole numbers", file, list);
+			die("%s: /config: '%s' must hold whole numbers", key_file, list);
 		if (n >= 0 && (size_t)n < s->blocks)
 			s->dense[n] = true;
 	}
 }
 
-/*
- * Channels of a head that are rotated. A class without a key for them rotates all: it does not heed
- * partial_rotary_factor under the default kind, and fails with it under the others.
- */
-static void parse_rotary(struct stack *s, const json_t *json, const json_t *rope)
-{
-	const char *key = "partial_rotary_factor", *name = name_of(s->arch, json, key);
-	const json_t *inside = json_object_get(rope, key), *v = inside ? inside : get(json, key);
-	double part = 1;
-
-	if (s->arch->absent.rotary)
-		part = get_real(inside ? rope : json, inside ? key : name, s->arch->absent.rotary);
-	else if (s->rope != ROPE_DEFAULT && v && json_number_value(v) != 1)
-		die("%s: /config: a %s does not have rotary positions on a part of the head", file,
-			s->arch->name);
-	s->rotary = (size_t)((double)s->head_dim * part);
-	if (part > 1 || !s->rotary || s->rotary % 2)
-		die("%s: /config: positions turn %g of %zu channels of a head, expected an even number",
-			file, part * (double)s->head_dim, s->head_dim);
-}
-
-/*
- * transformers 5 keeps theta and scaling together under rope_parameters, older
- * files in rope_theta and rope_scaling. Where both are there rope_scaling wins
- * as a whole; theta beside it, or beside rope_parameters, holds if there is
- * none inside; original_max_position_embeddings beside it holds in any case.
- */
-static void parse_rope(struct stack *s, const json_t *json, size_t positions)
-{
-	json_t *rope = get(json, "rope_scaling"), *v;
-	const char *kind, *key = "rope_theta";
-
-	if (!rope || (json_is_object(rope) && !json_object_size(rope)))
-		rope = get(json, "rope_parameters");
-	if (rope && !json_is_object(rope))
-		die("%s: /config: the rotary settings must be an object", file);
-	v = json_object_get(rope, key);
-	s->theta = get_real(v ? rope : json, v ? key : name_of(s->arch, json, key),
-		s->arch->absent.theta > 0 ? s->arch->absent.theta : 10000);
-	json_object_foreach(rope, key, v)
-		if (json_is_object(v))
-			die("%s: /config: rotary settings of '%s' alone are not supported", file, key);
-	kind = get_text(rope, "rope_type", get_text(rope, "type", "default"));
-	if (!strcmp(kind, "linear"))
-		s->rope = ROPE_LINEAR;
-	else if (!strcmp(kind, "llama3"))
-		s->rope = ROPE_LLAMA3;
-	else if (strcmp(kind, "default"))
-		die("%s: /config: rotary scaling '%s' is not supported, expected default, linear or llama3",
-			file, kind);
-	parse_rotary(s, json, rope);
-	if (s->rope != ROPE_DEFAULT)
-		s->factor = get_real(rope, "factor", NAN);
-	if (s->rope != ROPE_LLAMA3)
-		return;
-	s->low = get_real(rope, "low_freq_factor", NAN);
-	s->high = get_real(rope, "high_freq_factor", NAN);
-	key = "original_max_position_embeddings";
-	s->original = get_real(json_object_get(json, key) ? json : rope, key, (double)positions);
-	if (s->high <= s->low)
-		die("%s: /config: high_freq_factor must be above low_freq_factor", file);
-}
-
 static void parse_act(struct stack *s, const json_t *json)
 {
-	const char *name = get_text(json, name_of(s->arch, json, "hidden_act"), s->arch->absent.act);
+	const char *name = key_text(json, key_name(s->arch, json, "hidden_act"), s->arch->absent.act);
 	char known[LIST] = "";
 
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
@@ -323,7 +192,7 @@ static void parse_act(struct stack *s, const json_t *json)
 			return;
 		}
 	}
-	die("%s: /config: unknown activation '%s'; known are %s", file, name, known);
+	die("%s: /config: unknown activation '%s'; known are %s", key_file, name, known);
 }
 
 /* Outside the vocabulary it is none: models of a small one are saved with the ids of their class. */
@@ -344,7 +213,7 @@ static void parse_ids(struct config *c, const json_t *json)
 		bos = json_array_get(bos, 0);
 	c->bos = token_id(c, bos, c->arch->absent.bos);
 	if (n > EOS)
-		die("%s: /config: 'eos_token_id' lists %zu ids, expected at most %d", file, n, EOS);
+		die("%s: /config: 'eos_token_id' lists %zu ids, expected at most %d", key_file, n, EOS);
 	for (size_t i = 0; i < n; i++) {
 		long id = token_id(c, json_is_array(eos) ? json_array_get(eos, i) : eos, c->arch->absent.eos);
 
@@ -359,20 +228,20 @@ static void parse_block(struct stack *s, const json_t *json)
 	const struct architecture *a = s->arch;
 
 	for (int i = 0; i < ROLES; i++)
-		s->bias[i] = a->bias_key[i] ? get_bool(json, a->bias_key[i], a->bias[i]) : a->bias[i];
-	s->parallel = a->parallel_key ? get_bool(json, a->parallel_key, a->parallel) : a->parallel;
+		s->bias[i] = a->bias_key[i] ? key_bool(json, a->bias_key[i], a->bias[i]) : a->bias[i];
+	s->parallel = a->parallel_key ? key_bool(json, a->parallel_key, a->parallel) : a->parallel;
 }
 
 /* hidden / heads where neither config.json nor the class says it. */
 static void parse_head_dim(struct stack *s, const json_t *json)
 {
 	enum { WIDE = 1 << 20 };
-	const char *name = name_of(s->arch, json, "head_dim");
+	const char *name = key_name(s->arch, json, "head_dim");
 	size_t absent = s->arch->absent.head_dim, each = s->hidden / s->heads ? s->hidden / s->heads : 1;
 
-	s->head_dim = get_size(s->arch, json, "head_dim", absent ? absent : each, absent ? 0 : each, WIDE);
-	if (!absent && !(name && get(json, name)) && s->hidden % s->heads)
-		die("%s: /config: hidden size %zu is not a multiple of %zu heads", file, s->hidden, s->heads);
+	s->head_dim = key_size(s->arch, json, "head_dim", absent ? absent : each, absent ? 0 : each, WIDE);
+	if (!absent && !(name && key_get(json, name)) && s->hidden % s->heads)
+		die("%s: /config: hidden size %zu is not a multiple of %zu heads", key_file, s->hidden, s->heads);
 	s->attention_scale = 1 / sqrt((double)s->head_dim);
 }
 
@@ -382,21 +251,21 @@ static void parse_sizes(struct stack *s, const json_t *json)
 	const struct architecture *a = s->arch;
 	size_t kv_heads, inner, null;
 
-	s->hidden = get_size(a, json, "hidden_size", a->absent.hidden, 0, WIDE);
-	s->blocks = get_size(a, json, "num_hidden_layers", a->absent.blocks, 0, MANY);
-	s->heads = get_size(a, json, "num_attention_heads", a->absent.heads, 0, MANY);
+	s->hidden = key_size(a, json, "hidden_size", a->absent.hidden, 0, WIDE);
+	s->blocks = key_size(a, json, "num_hidden_layers", a->absent.blocks, 0, MANY);
+	s->heads = key_size(a, json, "num_attention_heads", a->absent.heads, 0, MANY);
 	kv_heads = a->absent.kv_heads ? a->absent.kv_heads : s->heads;
-	s->kv_heads = get_size(a, json, "num_key_value_heads", kv_heads, s->heads, MANY);
+	s->kv_heads = key_size(a, json, "num_key_value_heads", kv_heads, s->heads, MANY);
 	parse_head_dim(s, json);
 	null = a->absent.intermediate ? 0 : 4 * s->hidden;
 	inner = null ? null : a->absent.intermediate;
-	s->intermediate = get_size(a, json, "intermediate_size", inner, null, 4 * WIDE);
-	s->eps = get_real(json, name_of(a, json, "rms_norm_eps"), a->absent.eps);
+	s->intermediate = key_size(a, json, "intermediate_size", inner, null, 4 * WIDE);
+	s->eps = key_real(json, key_name(a, json, "rms_norm_eps"), a->absent.eps);
 	if (s->heads % s->kv_heads)
 		die("%s: /config: %zu attention heads are not a multiple of %zu key and value heads",
-			file, s->heads, s->kv_heads);
+			key_file, s->heads, s->kv_heads);
 	if (s->eps >= 1)
-		die("%s: /config: a norm's epsilon is %g, expected a number below 1", file, s->eps);
+		die("%s: /config: a norm's epsilon is %g, expected a number below 1", key_file, s->eps);
 }
 
 struct config config_parse(const char *name, const char *text)
@@ -406,30 +275,30 @@ struct config config_parse(const char *name, const char *text)
 	json_error_t error;
 	json_t *json = json_loads(text, 0, &error);
 
-	file = name;
+	key_file = name;
 	if (!json)
-		die("%s: /config: not JSON: line %d: %s", file, error.line, error.text);
+		die("%s: /config: not JSON: line %d: %s", key_file, error.line, error.text);
 	if (!json_is_object(json))
-		die("%s: /config: not a JSON object", file);
+		die("%s: /config: not a JSON object", key_file);
 	c.arch = find(json);
 	if (!c.arch)
 		unknown(json);
 	check_switches(&c, json);
-	c.vocab = get_size(c.arch, json, "vocab_size", c.arch->absent.vocab, 0, VOCAB);
-	c.positions = get_size(c.arch, json, "max_position_embeddings", c.arch->absent.positions, 0, LONG);
+	c.vocab = key_size(c.arch, json, "vocab_size", c.arch->absent.vocab, 0, VOCAB);
+	c.positions = key_size(c.arch, json, "max_position_embeddings", c.arch->absent.positions, 0, LONG);
 	for (struct stack *s = c.stack; s < c.stack + c.stacks; s++) {
-		*s = (struct stack){ .arch = c.arch, .first = c.blocks, .rope = ROPE_DEFAULT, .factor = 1 };
+		*s = (struct stack){ .arch = c.arch, .first = c.blocks };
 		parse_sizes(s, json);
 		parse_act(s, json);
 		if (!s->arch->position)
-			parse_rope(s, json, c.positions);
+			rope_parse(s, json, c.positions);
 		parse_block(s, json);
 		parse_windows(s, json);
 		parse_experts(s, json);
 		c.blocks += s->blocks;
 	}
-	c.tied = get_bool(json, "tie_word_embeddings", c.arch->absent.tied);
-	c.quantized = json_object_size(get(json, "quantization_config"));
+	c.tied = key_bool(json, "tie_word_embeddings", c.arch->absent.tied);
+	c.quantized = json_object_size(key_get(json, "quantization_config"));
 	parse_ids(&c, json);
 	json_decref(json);
 	return c;
@@ -453,6 +322,8 @@ void config_free(struct config *c)
 		free(s->slides);
 		free(s->dense);
 		s->slides = s->dense = NULL;
+		s->slides = NULL;
+		rope_settings_free(s);
 	}
 }
 
@@ -536,21 +407,9 @@ size_t stack_window(const struct stack *s, size_t block)
 	return !s->slides || s->slides[block] ? s->sliding_window : 0;
 }
 
-void stack_rope(const struct stack *s, double frequency[s->rotary / 2])
+enum rope_blocks stack_rope(const struct stack *s, size_t block)
 {
-	for (size_t i = 0; i < s->rotary / 2; i++) {
-		double f = pow(s->theta, -2.0 * (double)i / (double)s->rotary);
-		double turns = s->original * f / (2 * M_PI);	/* over the original context */
-
-		if (s->rope == ROPE_LINEAR || (s->rope == ROPE_LLAMA3 && turns < s->low))
-			f /= s->factor;
-		else if (s->rope == ROPE_LLAMA3 && turns <= s->high) {
-			double keep = (turns - s->low) / (s->high - s->low);
-
-			f = (1 - keep) * f / s->factor + keep * f;
-		}
-		frequency[i] = f;
-	}
+	return s->arch->local_theta_key && s->slides[block] ? ROPE_SLIDING : ROPE_FULL;
 }
 
 struct row_place stack_rows(const struct stack *s, const struct linear_row *row)

@@ -15,7 +15,17 @@ enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 
 enum { EOS = 8 };
 
-enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3 };
+enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3, ROPE_LONG };
+/* Blocks that a rotary setting is of: those with a window may have their own. */
+enum rope_blocks { ROPE_FULL, ROPE_SLIDING, ROPES };
+
+/* Frequencies of rotary positions; model/rope.h. */
+struct rope_setting {
+	enum rope_kind kind;
+	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
+	double *part[2];		/* [rotary / 2] what longrope divides by, in short and in long contexts */
+	double scale;			/* of cosines and sines */
+};
 
 /* A model is a list of them, for now of one: blocks of one kind, and the final norm of its row behind
  * them. */
@@ -39,8 +49,7 @@ struct stack {
 	size_t expert, shared;		/* intermediate sizes: of an expert, of the one of all tokens, 0: none */
 	bool normalized;		/* shares of a token's experts add up to 1 */
 	bool *dense;			/* [blocks]: with experts, those that have none */
-	enum rope_kind rope;
-	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
+	struct rope_setting rope[ROPES];	/* the second where the row has a local_theta_key */
 };
 
 struct config {
@@ -79,8 +88,8 @@ size_t stack_in(const struct stack *s, enum projection_name projection);
 size_t stack_width(const struct stack *s, enum projection_name projection);
 /* Window of a block, 0 if it sees everything. */
 size_t stack_window(const struct stack *s, size_t block);
-/* Frequencies of the rotary pairs, radians a position: theta^(-2i/rotary), scaled as config.json says. */
-void stack_rope(const struct stack *s, double frequency[s->rotary / 2]);
+/* The rotary setting of a block. */
+enum rope_blocks stack_rope(const struct stack *s, size_t block);
 
 /*
  * Where the rows of a layer stand in the tensor [rows, ...] of a checkpoint: `each` in every one of

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "model/config.h"
+#include "model/rope.h"
 #include "survive.h"
 #include "text/tokenizer.h"
 
@@ -52,7 +53,8 @@ static void config(void *arg)
 	config_find(&c, r->json, &block, &row, NULL);
 	if (c.stack->rotary) {
 		frequency = xalloc(c.stack->head_dim / 2, sizeof *frequency);
-		stack_rope(c.stack, frequency);
+		for (int i = 0; i < (c.arch->local_theta_key ? ROPES : 1); i++)
+			rope_frequencies(&c.stack->rope[i], c.stack->rotary, 100, frequency);
 		free(frequency);
 	}
 	for (size_t i = 0; i < c.stack->blocks; i += 1 + c.stack->blocks / 8)

@@ -23,12 +23,14 @@ LLAMA = dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size
 MISTRAL = LLAMA | dict(model_type="mistral", architectures=["MistralForCausalLM"], sliding_window=None)
 QWEN2 = LLAMA | dict(model_type="qwen2", architectures=["Qwen2ForCausalLM"])
 QWEN3 = LLAMA | dict(model_type="qwen3", architectures=["Qwen3ForCausalLM"], head_dim=6)
+PHI3 = LLAMA | dict(model_type="phi3", architectures=["Phi3ForCausalLM"], pad_token_id=0)
 NEOX = dict(model_type="gpt_neox", architectures=["GPTNeoXForCausalLM"], hidden_size=24, intermediate_size=20, num_hidden_layers=2,
             num_attention_heads=3, vocab_size=29, max_position_embeddings=64)
 GPT2 = dict(model_type="gpt2", architectures=["GPT2LMHeadModel"], n_embd=16, n_layer=2, n_head=4, n_positions=48, vocab_size=29)
 LONG_WAVES = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0)
 ROPE = dict(theta=dict(rope_type="default", rope_theta=100.0), linear=dict(rope_type="linear", factor=2.5), llama3=LONG_WAVES,
-            inside=LONG_WAVES | dict(original_max_position_embeddings=200))
+            inside=LONG_WAVES | dict(original_max_position_embeddings=200),
+            longrope=dict(rope_type="longrope", short_factor=[1.25, 2.0], long_factor=[1.5, 4.0]))
 LONG = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2)
 
 
@@ -52,6 +54,9 @@ def shapes(c, biases, blocks):
               p + "self_attn.k_proj": (kv, h), p + "self_attn.v_proj": (kv, h), p + "self_attn.o_proj": (h, q),
               p + "mlp.gate_proj": (i, h), p + "mlp.up_proj": (i, h), p + "mlp.down_proj": (h, i)}
         s |= {p + "self_attn." + n: (c["head_dim"],) for n in norms}
+        if c["model_type"] == "phi3":
+            s = {n: d for n, d in s.items() if not n.endswith((".q_proj", ".k_proj", ".v_proj", ".gate_proj", ".up_proj"))}
+            s |= {p + "self_attn.qkv_proj": (q + 2 * kv, h), p + "mlp.gate_up_proj": (2 * i, h)}
     return {g + ".weight": d for g, d in s.items()} | {g + ".bias": d[:1] for g, d in s.items() if any(w in g for w in biases)}
 
 
@@ -208,6 +213,38 @@ ROWS = {
     "gpt_neox, names of others": Row(NEOX, rope_theta=7.0, partial_rotary_factor=0.75, num_key_value_heads=1),
     "gpt_neox, linear": Row(NEOX, rope_scaling=ROPE["linear"], rotary_pct=0.5),
     "gpt_neox, llama3": Row(NEOX, rope_scaling=ROPE["llama3"], rotary_pct=1.0),
+    # fused layers, longrope
+    "phi3": Row(PHI3),
+    "phi3, other weights": Row(PHI3, seed="2"),
+    "phi3, no head_dim": Row(PHI3, head_dim=LEFT_OUT),
+    "phi3, wider heads": Row(PHI3, head_dim=6, of=dict(head_dim=6)),
+    "phi3, no num_key_value_heads": Row(PHI3, num_key_value_heads=LEFT_OUT, of=dict(num_key_value_heads=4)),
+    "phi3, num_key_value_heads null": Row(PHI3, num_key_value_heads=None, of=dict(num_key_value_heads=4)),
+    "phi3, biases": Row(PHI3, ALL, attention_bias=True, mlp_bias=True),
+    "phi3, sliding_window": Row(PHI3, sliding_window=5),
+    "phi3, layer_types not heeded": Row(PHI3, sliding_window=5, layer_types=["full_attention", "sliding_attention"]),
+    "phi3, layer_types without a window": Row(PHI3, layer_types=["sliding_attention", "sliding_attention"]),
+    "phi3, partial_rotary_factor": Row(PHI3, partial_rotary_factor=0.5, rope_theta=100.0),
+    "phi3, partial_rotary_factor inside": Row(PHI3, partial_rotary_factor=1.0, rope_parameters=ROPE["theta"] | dict(partial_rotary_factor=0.5)),
+    "phi3, tied": Row(PHI3, tie_word_embeddings=True, drop=[HEAD]),
+    "phi3, longrope within its context": Row(PHI3, rope_scaling=ROPE["longrope"], original_max_position_embeddings=48),
+    "phi3, longrope beyond it": Row(PHI3, rope_scaling=ROPE["longrope"], original_max_position_embeddings=47),
+    "phi3, longrope, no original context": Row(PHI3, rope_scaling=ROPE["longrope"], max_position_embeddings=8192),
+    "phi3, longrope, original context inside": Row(PHI3, rope_scaling=ROPE["longrope"] | dict(original_max_position_embeddings=16),
+                                                   max_position_embeddings=8192),
+    "phi3, longrope that extends nothing": Row(PHI3, rope_scaling=ROPE["longrope"], original_max_position_embeddings=64),
+    "phi3, longrope, factor": Row(PHI3, rope_scaling=ROPE["longrope"] | dict(factor=3.0), original_max_position_embeddings=20),
+    "phi3, longrope, attention_factor": Row(PHI3, rope_scaling=ROPE["longrope"] | dict(attention_factor=0.5),
+                                            original_max_position_embeddings=20),
+    "phi3, su": Row(PHI3, rope_scaling=dict(ROPE["longrope"], rope_type="su", original_max_position_embeddings=9),
+                    original_max_position_embeddings=20),
+    "phi3, yarn": Row(PHI3, rope_scaling={k: v for k, v in ROPE["longrope"].items() if k != "rope_type"} | dict(type="yarn"),
+                      original_max_position_embeddings=20),
+    "phi3, longrope, a part of the head": Row(PHI3, rope_scaling=ROPE["longrope"] | dict(short_factor=[1.5], long_factor=[2.5]),
+                                              partial_rotary_factor=0.5, original_max_position_embeddings=20),
+    "llama, longrope": Row(LLAMA, rope_scaling=ROPE["longrope"] | dict(original_max_position_embeddings=20)),
+    "llama, longrope, original context beside": Row(LLAMA, rope_scaling=ROPE["longrope"], original_max_position_embeddings=20),
+    "llama, longrope, no original context": Row(LLAMA, rope_scaling=ROPE["longrope"]),
 }
 
 

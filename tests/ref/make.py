@@ -5,8 +5,10 @@
 Float32, eager attention, fixed seeds. Each file is a model (config, weights as
 an HDF5 tree) with the datasets /test/tokens [n, t] and /test/logits [n, t,
 vocab] beside it, of mixtures of experts /test/router/<block>/input [n t, hidden]
-and choice [n t, k] too. checkpoints.h5 is for tests/model-import.t: likelihoods of the
-rows of checkpoints.py. Usage: make.py [FOLDER], default the folder of this file.
+and choice [n t, k] too. hessians.h5 is for tests/hessian-models.t: what each linear
+layer of these models is fed, as hessians.py sums it up. checkpoints.h5 is for
+tests/model-import.t: likelihoods of the rows of checkpoints.py.
+Usage: make.py [FOLDER], default the folder of this file.
 """
 import json
 import pathlib
@@ -19,6 +21,7 @@ import torch
 import transformers
 
 import checkpoints
+import hessians
 
 SMALL = dict(hidden_size=32, intermediate_size=44, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, vocab_size=61, max_position_embeddings=128, bos_token_id=1,
@@ -51,33 +54,57 @@ ROWS = {
                                    shared_expert_intermediate_size=20, mlp_only_layers=[0])),
     "qwen3-moe": ("Qwen3Moe", dict(tie_word_embeddings=False, head_dim=10, num_experts=6, num_experts_per_tok=3,
                                    moe_intermediate_size=12, norm_topk_prob=True, decoder_sparse_step=2)),
+    "phi3-window": ("Phi3", dict(hidden_size=24, num_attention_heads=3, num_key_value_heads=1, sliding_window=6, pad_token_id=0,
+                                 rope_parameters=dict(rope_theta=500.0, rope_type="default", partial_rotary_factor=0.75))),
+    "phi3-long": ("Phi3", dict(hidden_size=24, num_attention_heads=3, num_key_value_heads=3, num_hidden_layers=1, pad_token_id=0,
+                               original_max_position_embeddings=20,
+                               rope_parameters=dict(rope_type="longrope", rope_theta=500.0, partial_rotary_factor=0.5,
+                                                    short_factor=[1.0, 1.5], long_factor=[1.25, 3.0]))),
 }
+
+
+FUSED = dict(query_key_value=("q_proj", "k_proj", "v_proj"), qkv_proj=("q_proj", "k_proj", "v_proj"), gate_up_proj=("gate_proj", "up_proj"))
+
+
+def names(model, name):
+    """Of the tensors or layers of the tree that one of the model becomes."""
+    if model.config.model_type == "gpt_neox":       # embed_out on disk
+        name = name.replace("lm_head", "embed_out")
+    if model.config.model_type == "mixtral":
+        name = name.replace(".mlp.", ".block_sparse_moe.")
+    if ".experts." in name:                         # in memory all experts of a block are two tensors
+        stem = name.rsplit(".", 1)[0]
+        each = ("gate_proj", "up_proj") if name.endswith("gate_up_proj") else ("down_proj",)
+        if model.config.model_type == "mixtral":
+            each = [dict(gate_proj="w1", up_proj="w3", down_proj="w2")[part] for part in each]
+        return [f"{stem}.{e}.{part}.weight" for e in range(model.config.num_local_experts) for part in each]
+    for fused, parts in FUSED.items():
+        if "." + fused in name:
+            return [name.replace(fused, part) for part in parts]
+    return [name]
+
+
+def parts(model, name, t):
+    """The rows of each."""
+    c = model.config
+    if "query_key_value" in name:                   # rows of a head: query, key, value
+        t = t.reshape(c.num_attention_heads, 3, -1, *t.shape[1:])
+        return [t[:, i].reshape(-1, *t.shape[3:]) for i in range(3)]
+    if ".experts." in name:
+        return [part for e in t for part in np.split(e, len(names(model, name)) // len(t))]
+    if ".qkv_proj" in name:
+        q, k = c.hidden_size, c.hidden_size * c.num_key_value_heads // c.num_attention_heads
+        return np.split(t, [q, q + k])
+    return np.split(t, len(names(model, name)))
 
 
 def tree(model):
     """Names and tensors as model-import writes them."""
-    state = {n: t.detach().numpy() for n, t in model.state_dict().items()}
-    state["lm_head.weight"] = model.lm_head.weight.detach().numpy()
-    if model.config.model_type == "gpt_neox":       # embed_out on disk; rows of a head: query, key, value
-        state["embed_out.weight"] = state.pop("lm_head.weight")
-        for name in [n for n in state if "query_key_value" in n]:
-            t = state.pop(name)
-            t = t.reshape(model.config.num_attention_heads, 3, -1, *t.shape[1:])
-            for i, part in enumerate(("q_proj", "k_proj", "v_proj")):
-                state[name.replace("query_key_value", part)] = t[:, i].reshape(-1, *t.shape[3:])
-    for name in [n for n in state if ".experts." in n]:     # in memory all experts of a block are two tensors
-        t = state.pop(name)
-        stem, mixtral = name.rsplit(".", 1)[0], model.config.model_type == "mixtral"
-        if mixtral:
-            stem = stem.replace(".mlp.", ".block_sparse_moe.")
-        parts = ("w1", "w3") if mixtral else ("gate_proj", "up_proj")
-        if name.endswith("down_proj"):
-            parts = ("w2",) if mixtral else ("down_proj",)
-        for e in range(len(t)):
-            for part, w in zip(parts, np.split(t[e], len(parts))):
-                state[f"{stem}.{e}.{part}.weight"] = w
-    for name in [n for n in state if n.endswith(".mlp.gate.weight") and model.config.model_type == "mixtral"]:
-        state[name.replace(".mlp.", ".block_sparse_moe.")] = state.pop(name)
+    whole = {n: t.detach().numpy() for n, t in model.state_dict().items()}
+    whole["lm_head.weight"] = model.lm_head.weight.detach().numpy()
+    state = {}
+    for name, t in whole.items():
+        state |= zip(names(model, name), parts(model, name, t))
     for name in state:
         if ".attn.c_" in name or ".mlp.c_" in name:     # Conv1D: stored [out, in] here
             state[name] = state[name].T
@@ -99,8 +126,8 @@ def write(path, model, tokens, logits, seen, old_rope):
         rope = config.pop("rope_parameters")
         neox = config["model_type"] == "gpt_neox"
         config["rotary_emb_base" if neox else "rope_theta"] = rope.pop("rope_theta", 10000.0)
-        if neox:
-            config["rotary_pct"] = rope.pop("partial_rotary_factor")
+        if "partial_rotary_factor" in rope:
+            config["rotary_pct" if neox else "partial_rotary_factor"] = rope.pop("partial_rotary_factor")
         config["rope_scaling"] = rope if rope.get("rope_type", "default") != "default" else None
     with h5py.File(path, "w", track_order=False) as f:
         f.attrs["ptq_kind"] = "model"
@@ -131,22 +158,27 @@ def write_checkpoints(path):
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
+    moments = h5py.File(folder / "hessians.h5", "w", track_order=False)
     for seed, (name, (kind, changes)) in enumerate(ROWS.items()):
         torch.manual_seed(seed)
         config = getattr(transformers, kind + "Config")(**(changes if kind == "GPT2" else {**SMALL, **changes}))
+        kind = kind.removesuffix("Text")
         model = getattr(transformers, kind + ("LMHeadModel" if kind == "GPT2" else "ForCausalLM"))(config).float().eval()
         with torch.no_grad():
             for key, p in model.named_parameters():     # gains near 1 and biases near 0 would hide mistakes
                 if key.endswith("bias"):
                     p.normal_(0, 0.5)
                 elif p.dim() == 1:
-                    p.uniform_(0.5, 1.5)
+                    p.uniform_(0.5, 1.5).sub_(float(kind.startswith("Gemma")))     # there the gain is one more
             seen = {}
             watch(model, seen)
             tokens = torch.randint(0, config.vocab_size, (2, 37))
-            logits = model(tokens, use_cache=False).logits
+            with hessians.inputs(model) as x:
+                logits = model(tokens, use_cache=False).logits
+        hessians.write(moments, name, {n: t for layer, t in x.items() for n in names(model, layer)})
         write(folder / (name + ".h5"), model, tokens, logits, seen, old_rope=seed % 2 == 0)
         print(name, float(np.abs(logits.numpy()).max()), (folder / (name + ".h5")).stat().st_size)
+    moments.close()
     write_checkpoints(folder / "checkpoints.h5")
 
 

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* rope.c -- see rope.h */
+#include "model/rope.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "model/key.h"
+
+enum { SHORT, LONG };
+enum { THETA = 10000 };		/* where the class has no other */
+
+static enum rope_kind kind_of(const struct architecture *arch, const char *name)
+{
+	static const struct { const char *name; enum rope_kind kind; } kinds[] = {
+		{ "default", ROPE_DEFAULT }, { "linear", ROPE_LINEAR }, { "llama3", ROPE_LLAMA3 },
+		{ "longrope", ROPE_LONG },
+	};
+
+	for (const char *const *other = arch->longrope; other && *other; other++)
+		if (!strcmp(name, *other))
+			return ROPE_LONG;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (!strcmp(name, kinds[i].name))
+			return kinds[i].kind;
+	die("%s: /config: rotary scaling '%s' is not supported, expected default, linear, llama3 or longrope",
+		key_file, name);
+}
+
+/*
+ * Channels of a head that are rotated. A class without a key for them rotates all: it does not heed
+ * partial_rotary_factor under the default kind, and fails with it under the others.
+ */
+static void parse_rotary(struct stack *s, enum rope_kind kind, const json_t *json, const json_t *rope)
+{
+	const char *key = "partial_rotary_factor", *name = key_name(s->arch, json, key);
+	const json_t *inside = json_object_get(rope, key), *v = inside ? inside : key_get(json, key);
+	double part = 1;
+
+	if (s->arch->absent.rotary)
+		part = key_real(inside ? rope : json, inside ? key : name, s->arch->absent.rotary);
+	else if (kind != ROPE_DEFAULT && v && json_number_value(v) != 1)
+		die("%s: /config: a %s does not have rotary positions on a part of the head", key_file,
+			s->arch->name);
+	s->rotary = (size_t)((double)s->head_dim * part);
+	if (part > 1 || !s->rotary || s->rotary % 2)
+		die("%s: /config: positions turn %g of %zu channels of a head, expected an even number",
+			key_file, part * (double)s->head_dim, s->head_dim);
+}
+
+static double *parse_factors(const json_t *rope, const char *key, size_t n)
+{
+	const json_t *list = json_object_get(rope, key);
+	double *y;
+
+	if (json_array_size(list) != n)
+		die("%s: /config: '%s' must be a list of %zu numbers, one for each rotary pair", key_file, key, n);
+	y = xalloc(n, sizeof *y);
+	for (size_t i = 0; i < n; i++) {
+		y[i] = json_number_value(json_array_get(list, i));
+		if (!(y[i] > 0) || isinf(y[i]))
+			die("%s: /config: '%s': number %zu must be positive", key_file, key, i);
+	}
+	return y;
+}
+
+static void parse_long(struct rope_setting *r, const json_t *rope, size_t rotary, size_t positions)
+{
+	const double factor = key_get(rope, "factor") ? key_real(rope, "factor", NAN) :
+		(double)positions / r->original;
+
+	if (key_get(rope, "attention_factor"))
+		r->scale = key_real(rope, "attention_factor", NAN);
+	else if (factor > 1)
+		r->scale = sqrt(1 + log(factor) / log(r->original));
+	if (!(r->scale > 0) || isinf(r->scale))
+		die("%s: /config: 'original_max_position_embeddings' is %g, expected more than one position",
+			key_file, r->original);
+	r->part[SHORT] = parse_factors(rope, "short_factor", rotary / 2);
+	r->part[LONG] = parse_factors(rope, "long_factor", rotary / 2);
+}
+
+/*
+ * One setting, whose numbers stand in `rope`. beside: where theta and the original context may stand too, of
+ * which theta holds if there is none inside, and the original context in any case; NULL: nowhere.
+ */
+static void parse_setting(struct stack *s, struct rope_setting *r, const json_t *json, const json_t *rope,
+	const json_t *beside, size_t positions)
+{
+	const double absent = s->arch->absent.original ? (double)s->arch->absent.original : (double)positions;
+	const char *key = "original_max_position_embeddings";
+
+	r->scale = 1;
+	r->kind = kind_of(s->arch, key_text(rope, "rope_type", key_text(rope, "type", "default")));
+	parse_rotary(s, r->kind, json, rope);
+	if (r->kind == ROPE_DEFAULT)
+		return;
+	r->original = key_real(json_object_get(beside, key) || s->arch->absent.original ? beside : rope, key,
+		absent);
+	if (r->kind == ROPE_LONG) {
+		parse_long(r, rope, s->rotary, positions);
+		return;
+	}
+	r->factor = key_real(rope, "factor", NAN);
+	if (r->kind != ROPE_LLAMA3)
+		return;
+	r->low = key_real(rope, "low_freq_factor", NAN);
+	r->high = key_real(rope, "high_freq_factor", NAN);
+	if (r->high <= r->low)
+		die("%s: /config: high_freq_factor must be above low_freq_factor", key_file);
+}
+
+static double theta_of(const json_t *rope, const json_t *json, const char *key, double absent)
+{
+	const bool inside = json_object_get(rope, "rope_theta");
+
+	return key_real(inside ? rope : json, inside ? "rope_theta" : key, absent > 0 ? absent : THETA);
+}
+
+static json_t *settings(const json_t *json, const char *key)
+{
+	json_t *rope = key_get(json, key);
+
+	if (rope && !json_is_object(rope))
+		die("%s: /config: the rotary settings must be an object", key_file);
+	return rope;
+}
+
+/*
+ * Blocks with a window have a setting of their own: rope_parameters has an object for each kind of block, and
+ * rope_scaling, of older files, changes that of the blocks that see everything.
+ */
+static void parse_both(struct stack *s, const json_t *json, size_t positions)
+{
+	static const char *const kinds[ROPES] = { "full_attention", "sliding_attention" };
+	const struct architecture *a = s->arch;
+
+	for (int i = 0; i < ROPES; i++) {
+		struct rope_setting *r = &s->rope[i];
+		json_t *given = settings(settings(json, "rope_parameters"), kinds[i]);
+		json_t *rope = given ? json_copy(given) : json_pack("{s:s}", "rope_type", "default");
+
+		if (i == ROPE_FULL)
+			json_object_update(rope, settings(json, "rope_scaling"));
+		r->theta = theta_of(rope, json, i == ROPE_FULL ? "rope_theta" : a->local_theta_key,
+			i == ROPE_FULL ? a->absent.theta : a->absent.local_theta);
+		parse_setting(s, r, json, rope, NULL, positions);
+		json_decref(rope);
+	}
+}
+
+/*
+ * transformers 5 keeps theta and scaling together under rope_parameters, older
+ * files in rope_theta and rope_scaling. Where both are there rope_scaling wins
+ * as a whole; theta beside it, or beside rope_parameters, holds if there is
+ * none inside; original_max_position_embeddings beside it holds in any case.
+ */
+void rope_parse(struct stack *s, const json_t *json, size_t positions)
+{
+	json_t *rope, *v;
+	const char *key;
+
+	if (s->arch->local_theta_key) {
+		parse_both(s, json, positions);
+		return;
+	}
+	rope = settings(json, "rope_scaling");
+	if (!json_object_size(rope))
+		rope = settings(json, "rope_parameters");
+	s->rope[ROPE_FULL].theta = theta_of(rope, json, key_name(s->arch, json, "rope_theta"),
+		s->arch->absent.theta);
+	json_object_foreach(rope, key, v)
+		if (json_is_object(v))
+			die("%s: /config: rotary settings of '%s' alone are not supported", key_file, key);
+	parse_setting(s, &s->rope[ROPE_FULL], json, rope, json, positions);
+}
+
+void rope_settings_free(struct stack *s)
+{
+	for (int i = 0; i < ROPES; i++)
+		for (int k = SHORT; k <= LONG; k++) {
+			free(s->rope[i].part[k]);
+			s->rope[i].part[k] = NULL;
+		}
+}
+
+double rope_frequencies(const struct rope_setting *r, size_t rotary, size_t positions,
+	double frequency[rotary / 2])
+{
+	for (size_t i = 0; i < rotary / 2; i++) {
+		double f = pow(r->theta, -2.0 * (double)i / (double)rotary);
+		double turns = r->original * f / (2 * M_PI);	/* over the original context */
+
+		if (r->kind == ROPE_LINEAR || (r->kind == ROPE_LLAMA3 && turns < r->low))
+			f /= r->factor;
+		else if (r->kind == ROPE_LLAMA3 && turns <= r->high) {
+			double keep = (turns - r->low) / (r->high - r->low);
+
+			f = (1 - keep) * f / r->factor + keep * f;
+		} else if (r->kind == ROPE_LONG)
+			f /= r->part[(double)positions > r->original ? LONG : SHORT][i];
+		frequency[i] = f;
+	}
+	return r->scale;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rope.h -- rotary positions as config.json has them
+ *
+ *	default		theta^(-2i/rotary)
+ *	linear		divided by `factor`
+ *	llama3		long waves divided by `factor`, short ones kept, a linear blend between (Llama 3.1)
+ *	longrope	divided by a factor of each pair, short_factor or long_factor; cosines and sines times
+ *			√(1 + ln(factor) / ln(original)), factor = positions / original (Ding et al. 2024)
+ */
+#ifndef MODEL_ROPE_H
+#define MODEL_ROPE_H
+#include <jansson.h>
+#include <stddef.h>
+#include "model/config.h"
+
+/* The rotary settings of a stack whose heads and blocks are known; dies as config_parse(). positions: of the
+ * model. */
+void rope_parse(struct stack *s, const json_t *json, size_t positions);
+void rope_settings_free(struct stack *s);
+
+/*
+ * Frequencies of the rotary pairs, radians a position, for a run of so many positions: longrope has other ones
+ * beyond the original context. Returns what multiplies cosines and sines.
+ */
+double rope_frequencies(const struct rope_setting *r, size_t rotary, size_t positions,
+	double frequency[rotary / 2]);
+#endif

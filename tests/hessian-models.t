@@ -1,0 +1,11 @@
+#!/bin/sh
+# Every linear layer of every architecture is fed what transformers feeds it: tests/ref/hessians.py.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+py -B "$top/tests/ref/hessians.py" "$top/tests/ref" >models
+for f in "$top"/tests/ref/*.h5; do
+	f=$(basename "$f" .h5)
+	case $f in hessians | checkpoints) ;; *) is "as transformers: $f" "$(sed -n "s/^$f	//p" models)" same ;; esac
+done
+done_testing
