@@ -114,6 +114,8 @@ static struct architecture row_of(const struct variant *v)
 	return y;
 }
 
+static bool all_sparse[1];
+
 static struct stack stack_of(const struct variant *v, const struct architecture *row)
 {
 	return (struct stack){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM,
@@ -122,7 +124,7 @@ static struct stack stack_of(const struct variant *v, const struct architecture 
 		.attention_scale = v->scale, .attention_cap = v->cap, .sliding_window = v->window,
 		.experts = v->mixture ? EXPERTS : 0, .chosen = CHOSEN, .expert = EXPERT,
 		.shared = v->shared ? SHARED : 0, .normalized = v->normalized,
-		.dense = (bool [1]){ false } };
+		.dense = all_sparse };
 }
 
 static void write_random(struct output *out, const char *name, const char *member, size_t rows,

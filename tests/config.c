@@ -111,6 +111,12 @@ static void defaults_of_classes(void **unused)
 		  ACTIVATION_GELU_TANH },
 		{ "gpt_neox", 50432, 6144, 44, 64, 64, 96, 24576, 2048, 1e-5, 0, 2, false, 0, 24,
 		  ACTIVATION_GELU },
+		{ "mixtral", 32000, 4096, 32, 32, 8, 128, 14336, 131072, 1e-5, 1, 2, false, 0, 128,
+		  ACTIVATION_SILU },
+		{ "qwen2_moe", 151936, 2048, 24, 16, 16, 128, 5632, 32768, 1e-6, -1, -1, false, 0, 128,
+		  ACTIVATION_SILU },
+		{ "qwen3_moe", 151936, 2048, 24, 32, 4, 64, 6144, 32768, 1e-6, -1, -1, false, 0, 64,
+		  ACTIVATION_SILU },
 	};
 
 	(void)unused;
@@ -136,7 +142,51 @@ static void defaults_of_classes(void **unused)
 		assert_int_equal(c.stack->rotary, expected[i].rotary);
 		assert_int_equal(c.stack->activation, expected[i].activation);
 		assert_true(c.stack->parallel == !strcmp(expected[i].type, "gpt_neox"));
-		assert_true(!strcmp(expected[i].type, "gpt2") || c.stack->rope[ROPE_FULL].theta == 10000);
+		assert_true(!strcmp(expected[i].type, "gpt2") ||
+			c.stack->rope[ROPE_FULL].theta == (strcmp(expected[i].type, "mixtral") ? 10000 : 1e6));
+		config_free(&c);
+		free(text);
+	}
+}
+
+/* Experts: defaults of classes, names of one another, and which blocks have them. */
+static void experts(void **unused)
+{
+	static const struct {
+		const char *type, *more;
+		size_t experts, chosen, expert, shared;
+		bool normalized;
+		const char *sparse;	/* of the first blocks */
+	} expected[] = {
+		{ "mixtral", "", 8, 2, 14336, 0, true, "1111" },
+		{ "mixtral", ", \"num_local_experts\": 4, \"num_experts\": 3, \"intermediate_size\": 9", 3, 2, 9, 0,
+		  true, "1111" },
+		{ "mixtral", ", \"num_local_experts\": 4, \"decoder_sparse_step\": 2, \"norm_topk_prob\": false", 4, 2,
+		  14336, 0, true, "1111" },
+		{ "qwen2_moe", "", 60, 4, 1408, 5632, false, "1111" },
+		{ "qwen2_moe", ", \"num_local_experts\": 4, \"norm_topk_prob\": true, \"mlp_only_layers\": null", 60, 4,
+		  1408, 5632, true, "1111" },
+		{ "qwen2_moe", ", \"mlp_only_layers\": [1, 77, -1, 3]", 60, 4, 1408, 5632, false, "1010" },
+		{ "qwen3_moe", ", \"decoder_sparse_step\": 2", 128, 8, 768, 0, false, "0101" },
+		{ "qwen3_moe", ", \"decoder_sparse_step\": 3, \"mlp_only_layers\": [5]", 128, 8, 768, 0, false, "001000" },
+		{ "qwen3_moe", ", \"num_local_experts\": 9, \"num_experts\": 30", 9, 8, 768, 0, false, "1111" },
+		{ "qwen3_moe", ", \"num_experts\": 30", 30, 8, 768, 0, false, "1111" },
+		{ "qwen2", ", \"num_experts\": 30", 0, 0, 0, 0, false, "0000" },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+		char *text = xformat("{\"model_type\": \"%s\"%s}", expected[i].type, expected[i].more);
+		struct config c = config_parse("x", text);
+		const struct stack *s = c.stack;
+
+		assert_int_equal(s->experts, expected[i].experts);
+		assert_int_equal(s->chosen, expected[i].chosen);
+		assert_int_equal(s->expert, expected[i].expert);
+		assert_int_equal(s->shared, expected[i].shared);
+		assert_int_equal(s->normalized, expected[i].normalized);
+		for (size_t b = 0; expected[i].sparse[b]; b++)
+			assert_int_equal(stack_sparse(s, b), expected[i].sparse[b] == '1');
 		config_free(&c);
 		free(text);
 	}
@@ -176,8 +226,8 @@ static void rows_are_whole(void **unused)
 			assert_true(config_find(&c, path, &block, &row, &expert));
 			assert_true(block == at && a->linear + row == l && expert == last);
 			assert_true(!last || !config_find(&c, beyond, &block, &row, &expert));
-			assert_true(config_input(&c, block, l->projection, expert) <
-				config_input(&c, block + 1, PROJECTION_QKV, 0));
+			assert_true(config_input(&c, at, l->projection, last) <
+				config_input(&c, at + 1, PROJECTION_QKV, 0));
 			free(path), free(beyond);
 		}
 		for (int i = 0; i < ROLES; i++)
@@ -252,7 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys),
 		cmocka_unit_test(defaults_of_classes),
-		cmocka_unit_test(rows_are_whole),
+		cmocka_unit_test(experts), cmocka_unit_test(rows_are_whole),
 		cmocka_unit_test(fused_layers),
 	};
 
