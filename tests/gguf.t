@@ -122,6 +122,39 @@ for name, n in ('none', 0), ('wide', 9):
     write(f'bad-neox-{name}.gguf', N | {'gptneox.rope.dimension_count': n}, X)
 write('bad-neox-apart.gguf', N | {'gptneox.attention.head_count_kv': 1}, X)
 write('bad-neox-heads.gguf', N, X | {'blk.0.attn_qkv.weight': ((70, 24), 'F32', bytes(70 * 24 * 4))})
+# Tokenizers: of SentencePiece's kind, with scores drawn by dice; byte-level BPE by each name of its pre-tokenizer.
+tok = 'tokenizer.ggml.'
+pieces = ['<unk>', '<s>', '</s>', '\u2581'] + list('abcde') + ['\u00e9', '<u>']
+while len(pieces) < 61:
+    p = ''.join(dice.choice([t for t in pieces[3:-1] if len(t) < 7], 2))
+    if p not in pieces: pieces.append(p)
+types = [2, 3, 3] + [1] * 7 + [4] + [1] * 50
+S = {tok + 'model': 'llama', tok + 'tokens': pieces, tok + 'scores': [float(x) for x in -dice.permutation(61)], tok + 'token_type': types,
+    tok + 'bos_token_id': 1, tok + 'eos_token_id': 2, tok + 'unknown_token_id': 0}
+json.dump(S[tok + 'scores'], open('scores.json', 'w'))
+write('spm.gguf', V | S, T)
+write('spm-bare.gguf', V | S | {tok + 'add_space_prefix': False, tok + 'add_bos_token': False}, T)
+words = list('ab') + ['\u0120', 'ab', '\u0120a', '<|end|>', '<tool>'] + [f'<{i}>' for i in range(54)]
+B = {tok + 'model': 'gpt2', tok + 'pre': 'gpt-2', tok + 'tokens': words, tok + 'merges': ['a b', '\u0120 a'],
+    tok + 'token_type': [1] * 5 + [3, 4] + [5] * 54, tok + 'bos_token_id': 5, tok + 'eos_token_id': 5}
+for pre in 'default', 'gpt-2', 'smollm', 'llama-bpe', 'qwen2', 'gpt-4o', 'tekken', 'dbrx':
+    write(f'bpe-{pre}.gguf', V | B | {tok + 'pre': pre}, T)
+write('bpe-ends.gguf', V | B | {tok + 'add_bos_token': True, tok + 'add_eos_token': True}, T)
+write('bpe-none.gguf', V | {k: v for k, v in B.items() if not k.endswith('.pre')}, T)
+write('json.gguf', V | B | {'tokenizer.huggingface.json': '{"model": {"type": "BPE"}}'}, T)
+write('no-tokens.gguf', V | {tok + 'model': 'none'}, T)
+write('only-words.gguf', V | S, {})
+for name, with_, change in (('tok-kind', S, {tok + 'model': 'bert'}), ('tok-none', S, {tok + 'tokens': None}), ('tok-empty', S, {tok + 'tokens': (ARRAY, (STRING, []))}),
+        ('tok-type', S, {tok + 'tokens': [1, 2]}), ('tok-twice', S, {tok + 'tokens': pieces[:60] + ['a']}), ('tok-blank', S, {tok + 'tokens': pieces[:60] + ['']}),
+        ('tok-utf8', S, {tok + 'tokens': (ARRAY, (STRING, pieces[:60] + [b'\xff']))}), ('tok-nul', S, {tok + 'tokens': pieces[:60] + ['a\0']}),
+        ('tok-types', S, {tok + 'token_type': types[1:]}), ('tok-scores', S, {tok + 'scores': [0.0] * 60}), ('tok-no-scores', S, {tok + 'scores': None}),
+        ('tok-nan', S, {tok + 'scores': [float('nan')] * 61}), ('tok-bytes', S, {tok + 'tokens': pieces[:60] + ['<0x41>']}),
+        ('tok-long', S, {tok + 'tokens': pieces[:60] + ['a' * 513]}), ('tok-unk', S, {tok + 'unknown_token_id': 61}), ('tok-bos', S, {tok + 'bos_token_id': (I32, -1)}),
+        ('tok-no-bos', S, {tok + 'bos_token_id': None}), ('tok-more', S, {tok + 'tokens': pieces + ['x'], tok + 'scores': [0.0] * 62, tok + 'token_type': types + [1]}),
+        ('bpe-pre', B, {tok + 'pre': 'odd'}), ('bpe-no-merges', B, {tok + 'merges': None}), ('bpe-merge', B, {tok + 'merges': ['a b', 'ab']}),
+        ('bpe-part', B, {tok + 'merges': ['a c']}), ('bpe-whole', B, {tok + 'merges': ['b a']}), ('bpe-flag', B, {tok + 'add_bos_token': 1}),
+        ('bpe-eos', B, {tok + 'eos_token_id': None, tok + 'add_eos_token': True})):
+    write(f'bad-{name}.gguf', {k: v for k, v in (V | with_ | change).items() if v is not None}, T)
 raw = open('llama-gqa.gguf', 'rb').read()
 for n in 3, 23, 100, 700, len(raw) - 40:
     open(f'cut-{n}.gguf', 'wb').write(raw[:n])
@@ -155,11 +188,11 @@ for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox
 	is "$f: the same likelihoods" "$(nll $f-gguf.h5)" "$(nll $f.h5)"
 done
 is 'there are likelihoods' "$(nll llama-gqa.h5 | grep -c '^nll	')" 1
-for f in v2.gguf align.gguf order.gguf no-name wide.gguf few.gguf; do
+for f in v2.gguf align.gguf order.gguf no-name wide.gguf few.gguf; do	# the last is used below
 	model-import -q $f -o other.h5
 	ok "$f: the same tensors" py same.py other.h5 llama-gqa.h5
-	is "$f: the same likelihoods" "$(nll other.h5)" "$(nll llama-gqa.h5)"
 done
+is 'heads, widths and rotation that the file does not name: the same likelihoods' "$(nll other.h5)" "$(nll llama-gqa.h5)"
 ok 'numbers that were decimals are again' py -c '
 import h5py, json
 c = json.loads(h5py.File("llama-rope-gguf.h5")["config"][()])
@@ -185,6 +218,70 @@ model-import strange.gguf -o strange.h5 2>warning
 is 'names that are not known stay, if they can be read' \
 	"$(grep -c 'blk.0.attn_rot.weight: .* it is passed on' warning) $(grep -c 'ids: .* left out' warning)" '1 1'
 ok 'on a pipe' sh -c 'model-import -q llama-gqa.gguf | tensor-stats -q'
+
+# Tokens by a plain merge of the pair with the best score.
+cat >merge.py <<'PY'
+import h5py, json, random, subprocess, sys
+dice, wrong = random.Random(1), 0
+for name, mark in ('spm', '\u2581'), ('spm-bare', ''):
+    k = json.loads(h5py.File(name + '.h5')['tokenizer'][()])
+    ids, by_id = k['model']['vocab'], {v: t for t, v in k['model']['vocab'].items()}
+    score = dict(zip(by_id.values(), json.load(open('scores.json'))))
+    for n in range(8):
+        text = ''.join(dice.choice('aabbccdde\u00e9 ') for _ in range(dice.randint(1, 150)))
+        s = list(mark + text.replace(' ', '\u2581'))
+        while True:
+            pairs = [(-score[a + b], i) for i, (a, b) in enumerate(zip(s, s[1:])) if a + b in score and ids[a + b] not in (0, 1, 2, 10)]
+            if not pairs: break
+            i = min(pairs)[1]
+            s[i:i + 2] = [s[i] + s[i + 1]]
+        open('text', 'w').write(text)
+        subprocess.run(['tokenize', '-q', '--model', name + '.h5', 'text', '-o', 'tok.h5'], check=True)
+        f = h5py.File('tok.h5')
+        assert f['tokens'].attrs['add_bos'] == (mark != '') and f['tokens'].attrs['bos_id'] == 1
+        if list(f['tokens'][...]) != [ids[t] for t in s]: wrong += 1; print(name, n, text)
+sys.exit(wrong)
+PY
+for f in spm spm-bare; do model-import $f.gguf -o $f.h5; done
+ok 'merges by score are merges by rank' py merge.py
+cat >parts.py <<'PY'
+import h5py, json, subprocess
+def of(name):
+    subprocess.run(['model-import', '-q', name + '.gguf', '-o', 'json.h5'], check=True)
+    return json.loads(h5py.File('json.h5')['tokenizer'][()])
+gpt2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+cl100k = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+o200k = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+level = dict(type='ByteLevel', add_prefix_space=False, trim_offsets=True, use_regex=False)
+split = lambda *p: [dict(type='Split', pattern={'Regex': x}, behavior='Isolated', invert=False) for x in p] + [level]
+for name, parts, whole, bos in (('gpt-2', [level | {'use_regex': True}], False, False),
+        ('default', split(r'[\p{P}\$\+<=>\^~\|]+', gpt2, r'\p{N}+', '[0-9][0-9][0-9]'), False, False),
+        ('smollm', [dict(type='Digits', individual_digits=True), level | {'use_regex': True}], False, False),
+        ('llama-bpe', split(cl100k % r'\p{N}{1,3}'), True, True), ('dbrx', split(cl100k % r'\p{N}{1,3}'), False, False),
+        ('qwen2', split(cl100k % r'\p{N}'), False, False), ('gpt-4o', split(o200k), False, False),
+        ('tekken', split(o200k.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", '').replace('{1,3}', '')), True, True)):
+    t = of('bpe-' + name)
+    m = t['model']
+    assert t['pre_tokenizer'] == dict(type='Sequence', pretokenizers=parts), (name, t['pre_tokenizer'])
+    assert (m['type'], m['ignore_merges'], m['byte_fallback'], m['merges']) == ('BPE', whole, False, [['a', 'b'], ['\u0120', 'a']])
+    assert len(m['vocab']) == 61 and m['vocab']['<|end|>'] == 5 and t['decoder']['type'] == 'ByteLevel' and t['normalizer'] is None
+    assert [(a['id'], a['content'], a['special']) for a in t['added_tokens']] == [(5, '<|end|>', True), (6, '<tool>', False)]
+    assert (t['post_processor'] or {}).get('single') == ([dict(SpecialToken=dict(id='<|end|>', type_id=0)),
+        dict(Sequence=dict(id='A', type_id=0))] if bos else None), name
+assert [list(p)[0] for p in of('bpe-ends')['post_processor']['single']] == ['SpecialToken', 'Sequence', 'SpecialToken']
+assert of('bpe-none')['pre_tokenizer'] == of('bpe-default')['pre_tokenizer']
+assert of('json') == {'model': {'type': 'BPE'}}
+t = of('spm')
+assert t['normalizer']['normalizers'][0] == dict(type='Prepend', prepend='\u2581') and t['model']['unk_token'] == '<unk>' and t['model']['fuse_unk']
+assert [(a['id'], a['special']) for a in t['added_tokens']] == [(0, True), (1, True), (2, True), (10, False)]
+assert [n['type'] for n in of('spm-bare')['normalizer']['normalizers']] == ['Replace']
+PY
+ok "each family's tokenizer.json" py parts.py
+warns 'a pre-tokenizer that is not named' 'tokenizer.ggml.pre: is missing; words are cut as llama.cpp does' model-import bpe-none.gguf -o none.h5
+warns 'no tokenizer' 'has no tokenizer' model-import no-tokens.gguf -o none.h5
+rm -f none.h5
 
 bad() { no "$1: $2" 1 "bad-$1.gguf: (.*[ .])?$2" model-import -q "bad-$1.gguf" -o no.h5; }
 bad magic 'is not a GGUF file: it does not begin with GGUF'
@@ -252,6 +349,32 @@ bad neox-none 'gptneox.rope.dimension_count: is 0, expected 1 to the 8 channels'
 bad neox-wide 'gptneox.rope.dimension_count: is 9, expected 1 to the 8 channels'
 bad neox-apart 'gptneox.attention.head_count_kv: is 1, a GPTNeoXForCausalLM has as many as heads, 3'
 bad neox-heads 'query_key_value.weight: its shape is not the \[72, 24\]'
+bad tok-kind "tokenizer.ggml.model: 'bert' is not known; known are gpt2, llama"
+bad tok-none 'tokenizer.ggml.tokens: is missing'
+bad tok-empty 'tokenizer.ggml.tokens: is empty'
+bad tok-type 'tokenizer.ggml.tokens: is an array of i32, expected an array of strings'
+bad tok-twice "tokenizer.ggml.tokens: 'a' is there twice, as 4 and 60"
+bad tok-blank 'tokenizer.ggml.tokens: number 60 is empty'
+bad tok-utf8 'tokenizer.ggml.tokens: number 60 is not valid UTF-8'
+bad tok-nul 'tokenizer.ggml.tokens: number 60 is with a NUL byte'
+bad tok-types 'tokenizer.ggml.token_type: has 60 elements, expected one for each of 61'
+bad tok-scores 'tokenizer.ggml.scores: has 60 elements'
+bad tok-no-scores 'tokenizer.ggml.scores: has 0 elements'
+bad tok-nan 'tokenizer.ggml.scores: holds a number that is not finite'
+bad tok-bytes 'has 1 of the 256 tokens <0x00> to <0xFF>'
+bad tok-long 'number 60 has 513 bytes, expected at most 512'
+bad tok-unk 'tokenizer.ggml.unknown_token_id: is 61, expected an id from 0 to 60'
+bad tok-bos 'tokenizer.ggml.bos_token_id: is -1, expected an id'
+bad tok-no-bos 'tokenizer.ggml.add_bos_token: is true, but there is no tokenizer.ggml.bos_token_id'
+bad tok-more 'model.embed_tokens.weight: its shape is not the \[62, 32\]'
+bad bpe-pre "tokenizer.ggml.pre: 'odd' is not known; known are default, gpt-2, "
+bad bpe-no-merges 'tokenizer.ggml.merges: is missing'
+bad bpe-merge 'tokenizer.ggml.merges: number 1 is not two texts with a blank'
+bad bpe-part "tokenizer.ggml.merges: number 0: 'ac', or a part of it, is no token"
+bad bpe-whole "tokenizer.ggml.merges: number 0: 'ba', or a part of it, is no token"
+bad bpe-flag 'tokenizer.ggml.add_bos_token: is of type u32, expected a bool'
+bad bpe-eos 'tokenizer.ggml.add_eos_token: is true, but there is no tokenizer.ggml.eos_token_id'
+no 'a vocabulary without tensors' 1 'only-words.gguf: model.embed_tokens.weight: is missing' model-import -q only-words.gguf -o no.h5
 for f in cut-*.gguf; do no "$f" 1 "$f: .*(expected at least 24|goes beyond the end|in the [0-9]* bytes that are left|the file ends before|needs [0-9]* bytes)" model-import -q "$f" -o no.h5; done
 ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 
