@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * model-import -- a Hugging Face folder as a model: a stream of parts, or one file
+ * model-import -- a Hugging Face folder, or a GGUF file, as a model: a stream of parts, or one file
  *
  * config.json and tokenizer.json are kept verbatim; the safetensors' names
- * change dots into slashes: model.norm.weight is /model/norm/weight.
+ * change dots into slashes: model.norm.weight is /model/norm/weight. A GGUF file
+ * is translated into what such a folder would hold.
  */
 #include <string.h>
 #include "base/error.h"
@@ -13,12 +14,13 @@
 
 static const struct tool tool = {
 	.name = "model-import",
-	.brief = "a Hugging Face folder (config.json, safetensors, tokenizer.json) as a model",
-	.operands = "FOLDER",
+	.brief = "a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file as a model",
+	.operands = "FOLDER|FILE.gguf",
 	.max_operands = 1,
 	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes every "
 		"tensor as it is stored, under its name with slashes for dots. Shapes are checked against "
-		"config.json; NaN and infinite weights are refused.",
+		"config.json; NaN and infinite weights are refused. Of a GGUF file quantized tensors become F32, "
+		"names and rows are put back to Hugging Face's, metadata become config.json and tokenizer.json.",
 	.examples = "  model-import data/prose -o model.h5\n"
 		"  model-import data/prose | dpq-run -q --compensate none -o rtn.h5",
 };
@@ -30,7 +32,7 @@ int main(int argc, char *argv[])
 	struct output *out;
 
 	if (!strcmp(c.operand[0], "-"))
-		misuse("standard input is no folder, expected a folder");
+		misuse("standard input is no folder, expected a folder or a GGUF file");
 	out = output_open(c.output, "model");
 	import_model(out, c.operand[0]);
 	output_close(out);
