@@ -236,8 +236,6 @@ static void same_ids_shared(void **state)
 		print_message("# SKIP same_ids_shared: no ../shared/data (PTQ_SHARED)\n");
 }
 
-/* --- byte-level tokenizers of ref/bytelevel.py --- */
-
 static uint32_t crc(uint32_t sum, size_t n, const void *data)
 {
 	const unsigned char *s = data;
@@ -250,6 +248,50 @@ static uint32_t crc(uint32_t sum, size_t n, const void *data)
 	}
 	return ~sum;
 }
+
+/* Decoders of SentencePiece-style tokenizers, on lists of ids. */
+static void same_texts(void **state)
+{
+	json_t *file = reference(), *record, *ids;
+	json_t *first = json_object_iter_value(json_object_iter(json_object_get(file, "small")));
+	json_t *root = json_object_get(first, "json");
+	size_t bad = 0, i, length;
+	const char *name;
+
+	(void)state;
+	assert_true(json_object_size(json_object_get(file, "decoders")) > 5);
+	json_object_foreach(json_object_get(file, "decoders"), name, record) {
+		struct tokenizer *t;
+		uint32_t sum = 0;
+		char *json;
+
+		json_object_set(root, "decoder", json_object_get(record, "decoder"));
+		json = json_dumps(root, 0);
+		t = tokenizer_read(name, json);
+		json_array_foreach(json_object_get(file, "lists"), i, ids) {
+			int32_t id[16];
+			size_t n = json_array_size(ids);
+			char *text;
+
+			assert_true(n <= 16);
+			for (size_t k = 0; k < n; k++)
+				id[k] = (int32_t)json_integer_value(json_array_get(ids, k));
+			text = tokenizer_decode(t, "ids", n, id, &length);
+			sum = crc(crc(sum, length, text), 1, "\n");
+			free(text);
+		}
+		if (sum != json_integer_value(json_object_get(record, "text"))) {
+			print_message("# decoder %s: sum %u\n", name, sum);
+			bad++;
+		}
+		tokenizer_close(t);
+		free(json);
+	}
+	assert_int_equal(bad, 0);
+	json_decref(file);
+}
+
+/* --- byte-level tokenizers of ref/bytelevel.py --- */
 
 /* The tokenizer.json of a record: its parts around the vocabulary of the file. */
 static struct tokenizer *byte_level(const char *name, const json_t *file, const json_t *record)
@@ -320,6 +362,7 @@ static void same_ids_byte_level(void **state)
 
 	(void)state;
 	assert_non_null(file);
+	assert_true(json_object_size(json_object_get(file, "tokenizers")) > 30);
 	if (!n)
 		print_message("# SKIP 1 MB of text: no python3\n");
 	json_object_foreach(json_object_get(file, "tokenizers"), name, record) {
@@ -598,6 +641,7 @@ int main(void)
 		cmocka_unit_test(long_stretch),
 		cmocka_unit_test(same_ids_small),
 		cmocka_unit_test(same_ids_shared),
+		cmocka_unit_test(same_texts),
 		cmocka_unit_test(same_ids_byte_level),
 		cmocka_unit_test(same_ids_gpt2),
 		cmocka_unit_test(what_is_refused),

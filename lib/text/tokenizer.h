@@ -39,12 +39,15 @@ struct encoding tokenizer_encode(const struct tokenizer *t, size_t n, const char
 void encoding_free(struct encoding *e);
 
 /*
- * The text of ids, special tokens too, as the tokenizer's decoder makes it; its length, and free() it
- * (NULL: it is empty). What is not valid UTF-8 then, such as the first half of a character at the end, is
- * U+FFFD, as the decoder says. Dies on an id without a token; from: where the ids are, for messages.
+ * The text of ids, special tokens too, as the tokenizer's decoder makes it (t NULL: ids are bytes); its
+ * length, and free() it. What is not valid UTF-8 then, such as the first half of a character at the end, is
+ * U+FFFD if the decoder says so. Dies on an id without a token; from: where the ids are, for messages.
  */
 char *tokenizer_decode(const struct tokenizer *t, const char *from, size_t n, const int32_t id[n],
 	size_t *length);
+/* The same of each sequence, tokens sequence[i] to sequence[i + 1] - 1, and a newline behind it. */
+char *tokenizer_decode_each(const struct tokenizer *t, const char *from, size_t sequences,
+	const int64_t sequence[sequences + 1], const int32_t id[], size_t *length);
 
 /* Each byte of the text as an id 0..255, as byte-level models read it. */
 struct encoding encoding_of_bytes(size_t n, const char text[n]);
