@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tokenize -- text as token ids, without a BOS
+ * tokenize -- text as token ids, without a BOS, and ids as text
  *
  * /tokens holds the ids, /bytes how many bytes of the text each stands for. With --bytes every byte is its
  * own id, and NUL stands as BOS, as byte-level models have it.
@@ -14,6 +14,7 @@
 #include "io/image.h"
 #include "io/text.h"
 #include "model/config.h"
+#include "model/source.h"
 #include "model/tokens.h"
 #include "text/tokenizer.h"
 
@@ -23,88 +24,144 @@ static const struct tool tool = {
 	.operands = "[TEXT]",
 	.max_operands = 1,
 	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration "
-		"do, by their --convention). Text need not be valid UTF-8. Give one of --model and --bytes.",
-	.examples = "  tokenize --bytes README.md -o text.h5",
+		"do, by their --convention). Text need not be valid UTF-8: what is not counts as U+FFFD. "
+		"Give one of --model and --bytes. With --decode the operand is a tokens file, and the result "
+		"its text.",
+	.examples = "  tokenize --bytes README.md -o text.h5\n"
+		"  tokenize --bytes README.md | tokenize --bytes --decode -o text.md",
 };
 
-struct vocabulary { size_t size; long bos; bool add_bos; char *text; };	/* text: of tokenizer.json, or NULL */
-
-/* Ids by the model's tokenizer; its config says how many there are, and the BOS if the tokenizer does not. */
-static struct encoding by_model(struct vocabulary *v, const struct image *image, size_t n, const char text[n],
-	bool special)
-{
-	char *json = image_string(image, "/tokenizer"), *config = image_config(image);
-	char *name = xformat("%s: /tokenizer", image_name(image));
+/* Where ids come from: a model file, a source of a model, or bytes (t NULL). */
+struct vocabulary {
+	const char *path;		/* of the model, or "--bytes" */
+	char *name, *json;		/* of the tokenizer, and its text */
 	struct tokenizer *t;
-	struct encoding k;
+	struct image *image;		/* of a model file */
+	size_t size;
+	long bos;
+	bool add_bos;
+};
 
-	if (!json)
-		die("%s: is not there; the model was imported without a tokenizer.json", name);
-	t = tokenizer_read(name, json);
-	*v = (struct vocabulary){ tokenizer_vocab(t), tokenizer_bos(t), tokenizer_bos(t) >= 0, json };
-	if (config) {
-		struct config c = config_read(image);
-
-		v->size = c.vocab;
-		if (v->bos < 0)
-			v->bos = c.bos;
-		config_free(&c);
-	}
-	k = tokenizer_encode(t, n, text, special);
-	for (size_t i = 0; i < k.n; i++)
-		if ((size_t)k.id[i] >= v->size)
-			die("%s: id %d is not below the %zu of the model's vocabulary", name,
-				k.id[i], v->size);
-	tokenizer_close(t);
-	free(name);
-	free(config);
-	return k;
+/* Of a model's config, which says how many ids there are, and the BOS if the tokenizer does not. */
+static void take_config(struct vocabulary *v, struct config c)
+{
+	v->size = c.vocab;
+	if (v->bos < 0)
+		v->bos = c.bos;
+	config_free(&c);
 }
 
-int main(int argc, char *argv[])
+static struct vocabulary vocabulary_open(const char *path)
 {
-	const char *model;
-	bool bytes, special;
-	const struct option_row rows[] = {
-		{ 0, "model", OPTION_FILE(&model), "MODEL", "use the tokenizer of this model" },
-		{ 0, "bytes", OPTION_BOOL(&bytes), NULL, "ids are bytes, 0 to 255" },
-		{ 0, "special", OPTION_BOOL(&special), NULL, "read special tokens (<s>, ...) in the text" },
-		{ .type = OPTION_END }
-	};
-	struct command c = option_parse(argc, argv, &tool, rows);
-	const char *path = c.operand[0];
-	struct vocabulary v = { 256, 0, true, NULL };
-	struct image *image = NULL;
-	struct output *out;
-	struct encoding k;
-	char *text, *digest;
-	size_t n;
+	struct source *s = source_fits(path) ? source_open(path) : NULL;
+	struct image *image = s ? NULL : image_open(path, "model");
+	struct vocabulary v = { .path = path, .image = image };
+	char *config = image ? image_config(image) : NULL;
 
-	if (!model == !bytes)
-		misuse("exactly one of --model and --bytes is expected");
-	option_idle(1, &(struct option_idle){ bytes, "special", "--bytes" });
-	out = output_open(c.output, "tokens");
-	text = text_read(path, SIZE_MAX / 4, &n);
+	v.name = xformat("%s: %stokenizer", path, image ? "/" : "");
+	v.json = image ? image_string(image, "/tokenizer") : s->tokenizer;
+	if (!v.json)
+		die("%s: is not there; %s without a tokenizer.json", v.name,
+			image ? "the model was imported" : "this is a model");
+	v.t = tokenizer_read(v.name, v.json);
+	v.size = tokenizer_vocab(v.t);
+	v.bos = tokenizer_bos(v.t);
+	v.add_bos = v.bos >= 0;
+	if (s)
+		take_config(&v, config_parse(s->config_name, s->config));
+	else if (config)
+		take_config(&v, config_read(image));
+	free(config);
+	if (s) {
+		s->tokenizer = NULL;	/* ours now */
+		source_close(s);
+	}
+	return v;
+}
+
+static void vocabulary_close(struct vocabulary *v)
+{
+	if (v->t)
+		tokenizer_close(v->t);
+	if (v->image)
+		image_close(v->image);
+	free(v->name), free(v->json);
+}
+
+static void write_tokens(const struct vocabulary *v, const char *path, const char *to, bool special)
+{
+	struct output *out = output_open(to, "tokens");
+	size_t n;
+	char *text = text_read(path, SIZE_MAX / 4, &n), *digest;
+	struct encoding k;
+
 	if (!n)
 		die("%s: the text is empty", strcmp(path, "-") ? path : "<stdin>");
-	if (model)
-		image = image_open(model, "model");
-	k = image ? by_model(&v, image, n, text, special) : encoding_of_bytes(n, text);
+	k = v->t ? tokenizer_encode(v->t, n, text, special) : encoding_of_bytes(n, text);
+	for (size_t i = 0; i < k.n; i++)
+		if ((size_t)k.id[i] >= v->size)
+			die("%s: id %d is not below the %zu of the model's vocabulary", v->name,
+				k.id[i], v->size);
 	digest = digest_of(n, text);
 	history_note("text-sha256", digest);
 	free(text), free(digest);
 
 	output_start(out, 0, 1);
-	if (image)
-		output_history(out, "model", image);
+	if (v->image)
+		output_history(out, "model", v->image);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
-	tokens_describe(out, v.text, v.bos, v.add_bos, v.size);
+	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
 	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));
 	output_end(out);
 	output_close(out);
 	encoding_free(&k);
-	free(v.text);
-	if (image)
-		image_close(image);
+}
+
+static void write_text(const struct vocabulary *v, const char *path, const char *to)
+{
+	struct text_output out = text_create(to);
+	struct image *image = image_open(path, "tokens");
+	const char *name = image_name(image);
+	struct tokens k = tokens_read(image, NULL, v->size, false, 0);
+	size_t n;
+	char *text;
+
+	if (k.vocab && k.vocab != v->size)
+		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu", name, k.vocab, v->path, v->size);
+	if (v->json)
+		tokens_compare(image, v->path, v->json);
+	text = k.sequences ? tokenizer_decode_each(v->t, name, k.sequences, k.sequence, k.id, &n) :
+		tokenizer_decode(v->t, name, k.n, k.id, &n);
+	text_write(&out, n, text);
+	free(text);
+	image_close(image);
+}
+
+int main(int argc, char *argv[])
+{
+	const char *model;
+	bool bytes, special, decoded;
+	const struct option_row rows[] = {
+		{ 0, "model", OPTION_FILE(&model), "MODEL",
+			"use its tokenizer: a model file, or what model-import takes" },
+		{ 0, "bytes", OPTION_BOOL(&bytes), NULL, "ids are bytes, 0 to 255" },
+		{ 0, "special", OPTION_BOOL(&special), NULL, "read special tokens (<s>, ...) in the text" },
+		{ 0, "decode", OPTION_BOOL(&decoded), NULL, "make a text of a tokens file" },
+		{ .type = OPTION_END }
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+	struct vocabulary v = { .path = "--bytes", .size = 256, .add_bos = true };
+
+	if (!model == !bytes)
+		misuse("exactly one of --model and --bytes is expected");
+	option_idle(2, (const struct option_idle[]){ { decoded, "special", "--decode" },
+		{ bytes && !decoded, "special", "--bytes" } });
+	if (model)
+		v = vocabulary_open(model);
+	if (decoded)
+		write_text(&v, c.operand[0], c.output);
+	else
+		write_tokens(&v, c.operand[0], c.output, special);
+	vocabulary_close(&v);
 	return 0;
 }

@@ -19,13 +19,14 @@ cd .. || exit 1
 unchanged() { diff -r in keep >/dev/null; }
 
 # What a tool is given, by a word; its answer: a file, or text on standard output.
-commands='model-import:file tokenize:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
+commands='model-import:file tokenize:file decode:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
 	gptq:file exmy-pack:file exmy-unpack:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
 	eval-ppl-reference:text eval-ppl-paired:text tensor-stats:text tensor-diff:text'
 arguments() {
 	case $1 in
 	model-import) echo "model-import $top/tests/tiny" ;;
 	tokenize) echo 'tokenize --model in/model.h5 in/text' ;;
+	decode) echo 'tokenize --decode --model in/model.h5 in/tokens.h5' ;;
 	sample-tokens) echo 'sample-tokens --length 8 --ctx 8 in/model.h5' ;;
 	hessian-accum) echo 'hessian-accum --tokens in/tokens.h5 --ctx 8 in/model.h5' ;;
 	hessian-sum) echo 'hessian-accum in/hessian.h5 in/hessian.h5' ;;

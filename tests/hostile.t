@@ -128,6 +128,7 @@ role 'hessian-accum, of several' hessian hessian-accum -q hessian.h5 @ -o out/r
 role 'hessian-accum --tokens' tokens hessian-accum -q --tokens @ --ctx 8 model.h5 -o out/r
 role 'sample-tokens' model sample-tokens -q --length 8 @ -o out/r
 role 'tokenize --model' model tokenize --model @ text -o out/r
+role 'tokenize --decode' tokens tokenize --model model.h5 --decode @ -o out/r
 role 'eval-ppl MODEL' model eval-ppl -q --tokens tokens.h5 --ctx 8 @ -o out/r
 role 'eval-ppl --tokens' tokens eval-ppl -q --tokens @ --ctx 8 model.h5 -o out/r
 role 'eval-ppl --reference' model eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference @ -o out/r

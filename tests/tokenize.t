@@ -68,8 +68,86 @@ print(len(f["tokens"]), zlib.crc32(f["tokens"][...].tobytes()), int(f["bytes"][.
 	no 'ids beyond the vocabulary' 1 'is not below the 400' tokenize --model narrow.h5 "$shared/tinystories.txt" -o no.h5
 	no 'a damaged tokenizer' 1 'broken.h5: /tokenizer:[0-9]*: not valid JSON' tokenize --model broken.h5 text -o no.h5
 	tokenize --model no-bos.h5 text -o no-bos-tokens.h5
-	is 'the BOS of the config where the tokenizer adds none' "$(get no-bos-tokens.h5)" '[261, 3, 258] [1, 1, 1] 1 0 512 int32 uint16'
+	is 'the BOS of the config where the tokenizer adds none' "$(get no-bos-tokens.h5)" '[261, 3, 242, 194, 192] [1, 1, 1, 0, 0] 1 0 512 int32 uint16'
 else
 	skip 'ids by a model' 'no h5py or no shared data'
 fi
+
+# --- models as model-import takes them; texts of ids ---
+py - "$top" <<'PY'
+import json, os, random, shutil, sys
+top = sys.argv[1]
+ref = json.load(open(top + '/tests/ref/bytelevel.json'))
+def folder(name, record, **changes):
+    shutil.copytree(top + '/tests/tiny', name)
+    config = json.load(open(name + '/config.json')) | {'vocab_size': 1000}
+    json.dump(config, open(name + '/config.json', 'w'))
+    json.dump({'added_tokens': ref['added_tokens'], 'normalizer': record['normalizer'], 'pre_tokenizer': record['pre_tokenizer'],
+        'post_processor': ref['level'], 'decoder': ref['level'],
+        'model': {'type': 'BPE', 'vocab': ref['vocab'], 'merges': ref['merges']}} | changes, open(name + '/tokenizer.json', 'w'))
+for name, record in ref['tokenizers'].items():
+    if name in ('GPT-2', 'Llama 3', 'Qwen2', 'SmolLM'): folder(name.split()[0], record)
+folder('catastrophe', {'normalizer': None, 'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': '(a|aa)+$'}, 'behavior': 'Isolated', 'invert': False}})
+folder('pattern', {'normalizer': None, 'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': 'a(b'}, 'behavior': 'Isolated', 'invert': False}})
+folder('huge', ref['tokenizers']['GPT-2'], added_tokens=[{'id': 2147483646, 'content': 'x', 'special': False}])
+folder('twice', ref['tokenizers']['GPT-2'], added_tokens=[{'id': 5, 'content': '<x>', 'special': False}])
+folder('bare', ref['tokenizers']['GPT-2']); os.remove('bare/tokenizer.json')
+# bytes that are hardly ever UTF-8, and what Python makes of them
+dice = random.Random(11)
+starts = [0x00, 0x41, 0x7f, 0x80, 0xbf, 0xc0, 0xc2, 0xdf, 0xe0, 0xe1, 0xed, 0xef, 0xf0, 0xf1, 0xf4, 0xf5, 0xff, 0x90, 0x9f, 0xa0, 0x8f]
+strings = [bytes(dice.choice(starts) for _ in range(dice.randint(1, 8))) for _ in range(20000)]
+strings += [bytes(dice.randrange(256) for _ in range(dice.randint(1, 8))) for _ in range(20000)]
+strings += [s.encode()[:dice.randint(1, 9)] for s in ref['strings'] if '<' not in s for _ in range(4)]    # added tokens take white space along
+text = b'\n'.join(strings)
+open('broken', 'wb').write(text)
+open('mended', 'wb').write(text.decode('utf-8', errors='replace').encode())
+PY
+py "$top/tests/ref/bytelevel.py" text 200000 5 >mixed
+for name in GPT-2 Llama SmolLM; do
+	tokenize --model $name broken -o broken.h5
+	tokenize --model $name mended -o mended.h5
+	ok "$name: broken UTF-8 is what Python makes of it" sh -c "tokenize --model $name --decode broken.h5 | cmp - mended && h5diff broken.h5 mended.h5 /tokens"
+	ok "$name: the text of its ids is the text" sh -c "tokenize --model $name mixed | tokenize --model $name --decode | cmp - mixed"
+	tokenize --special --model $name mixed | tokenize --model $name --decode -o special
+	ok "$name: with special tokens too, in a file" cmp special mixed
+done
+tokenize --model GPT-2 mixed -o gpt2.h5
+if [ "$h5py" ]; then
+	is 'bytes sum up to the text, which is broken' "$(py -c '
+import h5py, os
+print(*(int(h5py.File(f)["bytes"][...].sum()) == os.path.getsize(g) for f, g in (("broken.h5", "broken"), ("mended.h5", "mended"), ("gpt2.h5", "mixed"))))')" 'True True True'
+	py - <<-'PY'
+		import h5py, numpy as np, shutil
+		def change(name, make):
+		    shutil.copy('gpt2.h5', name)
+		    with h5py.File(name, 'r+') as f: make(f)
+		change('strange.h5', lambda f: f['tokens'].__setitem__(3, 950))
+		change('half.h5', lambda f: f['tokens'].__setitem__(len(f['tokens']) - 1, f['tokens'][0] * 0 + 162))
+		change('sequences.h5', lambda f: f.__setitem__('sequence', np.array([0, 3, len(f['tokens'])])))
+	PY
+	no 'an id without a token' 1 'strange.h5: id 950 at 3 has no token in GPT-2: tokenizer' tokenize --model GPT-2 --decode strange.h5
+	ok 'half a character is U+FFFD' sh -c "tokenize --model GPT-2 --decode half.h5 | tail -c 3 | od -An -tx1 | grep -q 'ef bf bd'"
+	is 'texts of several sequences, a line each' "$(tokenize --model GPT-2 --decode sequences.h5 | wc -c)" $(($(wc -c <mixed) + 2))
+else
+	skip 'bytes, sequences and ids that are strange' 'no h5py'
+fi
+no 'ids of another vocabulary' 1 'is not in the model.s vocabulary of 256' tokenize --bytes --decode gpt2.h5 -o no.h5
+warns 'ids of another tokenizer' 'made by another tokenizer than that of Llama' tokenize --model Llama --decode gpt2.h5 -o text.txt
+warns '--special with --decode' 'without effect here: --special .--decode.' tokenize --model GPT-2 --special --decode gpt2.h5 -o text.txt
+no 'a text is no tokens file' 1 'mixed: ' tokenize --model GPT-2 --decode mixed -o no.txt
+no 'an input as the result' 1 'gpt2.h5: is an input' tokenize --model GPT-2 --decode gpt2.h5 -o gpt2.h5
+no 'a full disk' 1 '/dev/full: cannot write' tokenize --model GPT-2 --decode gpt2.h5 -o /dev/full
+no 'a model without a tokenizer, as a folder' 1 'bare: tokenizer: is not there; this is a model' tokenize --model bare mixed -o no.h5
+no 'a pattern that takes for ever' 1 'catastrophe: tokenizer: pattern .*given up: match limit' sh -c \
+	'{ printf "%400s" | tr " " a; echo b; } | tokenize --model catastrophe -o no.h5'
+no 'a pattern that PCRE2 refuses' 1 "pattern: tokenizer: PCRE2 refuses the pattern 'a.b': at byte 3: missing" tokenize --model pattern mixed -o no.h5
+no 'an id beyond the vocabulary' 1 'id 2147483646 is not below the 1000' tokenize --model huge mixed -o no.h5
+no 'two tokens with one id' 1 "two tokens have the id 5, '.*' and '<x>'" tokenize --model twice mixed -o no.h5
+ok 'none of that left anything' sh -c '[ ! -e no.h5 ] && [ ! -e no.txt ] && [ -z "$(find . -name ".ptq*")" ]'
+model-import -q "$top/tests/tiny" -o tiny.h5
+printf 'once on\n' >text
+tokenize --model tiny.h5 text -o of-file.h5
+tokenize --model "$top/tests/tiny" text -o of-folder.h5
+ok 'a folder and the model made of it: the same ids, bytes, attributes' sh -c 'h5diff of-file.h5 of-folder.h5 /tokens && h5diff of-file.h5 of-folder.h5 /bytes'
+is '... and text' "$(tokenize --model tiny.h5 --decode of-folder.h5)" '▁ once ▁ on <0x0A>'	# it has no decoder
 done_testing

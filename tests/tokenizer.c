@@ -18,6 +18,10 @@
 #include "io/text.h"
 #include "text/tokenizer.h"
 
+static const char one_split[] = "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, "
+	"\"merges\": []}, \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"%s\"}, "
+	"\"behavior\": \"Isolated\", \"invert\": false}}";
+
 static const char llama[] = "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": ["
 	"{\"type\": \"Prepend\", \"prepend\": \"\u2581\"},"
 	"{\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"\u2581\"}]},"
@@ -95,11 +99,12 @@ static void lengths_of_tokens(void **state)
 static void text_that_is_no_utf8(void **state)
 {
 	(void)state;
-	CHECK(true, "a\xff", false, LIST(5, 355), LIST(1, 1));
-	CHECK(true, "\xc3", false, LIST(2, 295), LIST(0, 1));			/* cut */
-	CHECK(true, "\xc3" "a", false, LIST(2, 295, 3), LIST(0, 1, 1));
-	CHECK(true, "\xc1\x81", false, LIST(2, 293, 229), LIST(0, 1, 1));	/* overlong */
-	CHECK(true, "\xed\xa0\x80", false, LIST(2, 337, 260, 228), LIST(0, 1, 1, 1));	/* a surrogate */
+	CHECK(true, "a\xff", false, LIST(5, 339, 291, 289), LIST(1, 1, 0, 0));
+	CHECK(true, "\xc3", false, LIST(2, 339, 291, 289), LIST(0, 1, 0, 0));			/* cut */
+	CHECK(true, "\xc3" "a", false, LIST(2, 339, 291, 289, 3), LIST(0, 1, 0, 0, 1));
+	CHECK(true, "\xf0\x9f\x98" "a", false, LIST(2, 339, 291, 289, 3), LIST(0, 1, 1, 1, 1));
+	CHECK(false, "a\xc1\x81", false, LIST(5, 0), LIST(1, 2));	/* overlong: two */
+	CHECK(false, "\xed\xa0\x80", false, LIST(2, 0), LIST(0, 3));	/* a surrogate: three */
 	CHECK(false, "\xff\xfe" "a", false, LIST(2, 0, 3), LIST(0, 2, 1));
 }
 
@@ -231,6 +236,221 @@ static void same_ids_shared(void **state)
 		print_message("# SKIP same_ids_shared: no ../shared/data (PTQ_SHARED)\n");
 }
 
+static uint32_t crc(uint32_t sum, size_t n, const void *data)
+{
+	const unsigned char *s = data;
+
+	sum = ~sum;
+	for (size_t i = 0; i < n; i++) {
+		sum ^= s[i];
+		for (int k = 0; k < 8; k++)
+			sum = sum >> 1 ^ (sum & 1 ? 0xedb88320 : 0);
+	}
+	return ~sum;
+}
+
+/* Decoders of SentencePiece-style tokenizers, on lists of ids. */
+static void same_texts(void **state)
+{
+	json_t *file = reference(), *record, *ids;
+	json_t *first = json_object_iter_value(json_object_iter(json_object_get(file, "small")));
+	json_t *root = json_object_get(first, "json");
+	size_t bad = 0, i, length;
+	const char *name;
+
+	(void)state;
+	assert_true(json_object_size(json_object_get(file, "decoders")) > 5);
+	json_object_foreach(json_object_get(file, "decoders"), name, record) {
+		struct tokenizer *t;
+		uint32_t sum = 0;
+		char *json;
+
+		json_object_set(root, "decoder", json_object_get(record, "decoder"));
+		json = json_dumps(root, 0);
+		t = tokenizer_read(name, json);
+		json_array_foreach(json_object_get(file, "lists"), i, ids) {
+			int32_t id[16];
+			size_t n = json_array_size(ids);
+			char *text;
+
+			assert_true(n <= 16);
+			for (size_t k = 0; k < n; k++)
+				id[k] = (int32_t)json_integer_value(json_array_get(ids, k));
+			text = tokenizer_decode(t, "ids", n, id, &length);
+			sum = crc(crc(sum, length, text), 1, "\n");
+			free(text);
+		}
+		if (sum != json_integer_value(json_object_get(record, "text"))) {
+			print_message("# decoder %s: sum %u\n", name, sum);
+			bad++;
+		}
+		tokenizer_close(t);
+		free(json);
+	}
+	assert_int_equal(bad, 0);
+	json_decref(file);
+}
+
+/* --- byte-level tokenizers of ref/bytelevel.py --- */
+
+/* The tokenizer.json of a record: its parts around the vocabulary of the file. */
+static struct tokenizer *byte_level(const char *name, const json_t *file, const json_t *record)
+{
+	json_t *json = json_pack("{s:O, s:O?, s:O?, s:O, s:O, s:{s:s, s:O, s:O, s:O}}",
+		"added_tokens", json_object_get(file, "added_tokens"),
+		"normalizer", json_object_get(record, "normalizer"),
+		"pre_tokenizer", json_object_get(record, "pre_tokenizer"),
+		"post_processor", json_object_get(file, "level"), "decoder", json_object_get(file, "level"),
+		"model", "type", "BPE", "vocab", json_object_get(file, "vocab"),
+		"merges", json_object_get(file, "merges"),
+		"ignore_merges", json_object_get(record, "ignore_merges"));
+	char *text = json_dumps(json, 0);
+	struct tokenizer *t = tokenizer_read(name, text);
+
+	free(text);
+	json_decref(json);
+	return t;
+}
+
+/* What tokens and their decoded texts sum up to. */
+struct sums { size_t n; uint32_t ids, text; };
+
+static void add_text(const struct tokenizer *t, const char *text, size_t n, bool special, struct sums *y)
+{
+	struct encoding k = tokenizer_encode(t, n, text, special);
+	size_t bytes = 0, length;
+	char *back = tokenizer_decode(t, "ids", k.n, k.id, &length);
+
+	for (size_t i = 0; i < k.n; i++)
+		bytes += k.bytes[i];
+	if (k.n)
+		assert_int_equal(bytes, n);
+	y->n += k.n;
+	y->ids = crc(y->ids, k.n * sizeof *k.id, k.id);
+	y->text = crc(y->text, length, back);
+	encoding_free(&k);
+	free(back);
+}
+
+static bool agree(const char *name, const char *what, const struct sums *y, const json_t *wanted)
+{
+	bool same = y->n == (size_t)json_integer_value(json_array_get(wanted, 0)) &&
+		y->ids == json_integer_value(json_array_get(wanted, 1));
+
+	if (!same)
+		print_message("# %s: %s: %zu tokens, sum %u\n", name, what, y->n, y->ids);
+	return same;
+}
+
+static char *mixed_text(size_t *n)
+{
+	FILE *p = popen("python3 tests/ref/bytelevel.py text", "r");
+	char *text = malloc(2 << 20);
+
+	*n = p ? fread(text, 1, 2 << 20, p) : 0;
+	if (p && pclose(p))
+		*n = 0;
+	return text;
+}
+
+static void same_ids_byte_level(void **state)
+{
+	json_t *file = json_load_file("tests/ref/bytelevel.json", 0, NULL), *record, *s;
+	size_t bad = 0, i, n;
+	char *text = mixed_text(&n);
+	const char *name;
+
+	(void)state;
+	assert_non_null(file);
+	assert_true(json_object_size(json_object_get(file, "tokenizers")) > 30);
+	if (!n)
+		print_message("# SKIP 1 MB of text: no python3\n");
+	json_object_foreach(json_object_get(file, "tokenizers"), name, record) {
+		struct tokenizer *t = byte_level(name, file, record);
+		const json_t *whole = json_object_get(record, "text");
+
+		for (int special = 0; special < 2; special++) {
+			struct sums y = { 0 };
+
+			json_array_foreach(json_object_get(file, "strings"), i, s)
+				add_text(t, json_string_value(s), json_string_length(s), special, &y);
+			bad += !agree(name, special ? "special" : "plain", &y,
+				json_object_get(record, special ? "special" : "plain"));
+			if (!special && y.text != json_integer_value(json_object_get(record, "decoded"))) {
+				print_message("# %s: decoded, sum %u\n", name, y.text);
+				bad++;
+			}
+		}
+		if (n && whole) {
+			struct sums y = { 0 };
+
+			add_text(t, text, n, false, &y);
+			bad += !agree(name, "text", &y, whole);
+			if (!json_is_object(json_object_get(record, "normalizer")))
+				assert_int_equal(y.text, crc(0, n, text));
+		}
+		tokenizer_close(t);
+	}
+	assert_int_equal(bad, 0);
+	free(text);
+	json_decref(file);
+}
+
+/* GPT-2's whole vocabulary on the texts of llama.cpp, whose ids are in a second file, a line each. */
+static void same_ids_gpt2(void **state)
+{
+	static const char part[] = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false}";
+	const char *shared = getenv("PTQ_SHARED"), separator[] = "\n__ggml_vocab_test__\n";
+	char *folder = xformat("%s/data/tokenizers", shared ? shared : "../shared");
+	char *paths[4] = { xformat("%s/gpt2_vocab.json", folder), xformat("%s/gpt2_merges_vocab.bpe", folder),
+		xformat("%s/ggml-vocab-gpt-2.gguf.inp", folder),
+		xformat("%s/ggml-vocab-gpt-2.gguf.out", folder) };
+	char *file[4], *text, *ids, *json;
+	json_t *root, *merges = json_array();
+	struct tokenizer *t;
+	size_t n, texts = 0;
+
+	(void)state;
+	if (access(paths[0], R_OK)) {
+		print_message("# SKIP same_ids_gpt2: no ../shared/data/tokenizers (PTQ_SHARED)\n");
+		return;
+	}
+	for (size_t i = 0; i < 4; i++)
+		file[i] = text_read(paths[i], 1 << 24, &n);
+	for (char *line = strtok(file[1], "\n"); line; line = strtok(NULL, "\n"))
+		json_array_append_new(merges, json_string(line));	/* the first is #version */
+	root = json_pack("{s:o, s:o, s:{s:s, s:o, s:o}}", "pre_tokenizer", json_loads(part, 0, NULL),
+		"decoder", json_loads(part, 0, NULL), "model", "type", "BPE",
+		"vocab", json_loads(file[0], 0, NULL), "merges", merges);
+	json = json_dumps(root, 0);
+	t = tokenizer_read("gpt2", json);
+	for (text = file[2], ids = file[3]; text; texts++) {
+		char *end = strstr(text, separator);
+		size_t length = end ? (size_t)(end - text) : strlen(text), size;
+		struct encoding k = tokenizer_encode(t, length, text, false);
+		char *back = tokenizer_decode(t, "ids", k.n, k.id, &size);
+
+		for (size_t i = 0; i < k.n; i++)
+			assert_int_equal(k.id[i], strtol(ids, &ids, 10));
+		assert_true(*ids == '\n' || !*ids || (*ids == ' ' && ids[1] == '\n'));
+		ids += strcspn(ids, "\n") + 1;
+		assert_int_equal(size, length);
+		assert_true(!size || !memcmp(text, back, size));
+		text = end ? end + strlen(separator) : NULL;
+		encoding_free(&k);
+		free(back);
+	}
+	assert_true(texts > 40);
+	tokenizer_close(t);
+	free(json);
+	json_decref(root);
+	for (size_t i = 0; i < 4; i++) {
+		free(file[i]);
+		free(paths[i]);
+	}
+	free(folder);
+}
+
 /* --- files and texts that must be refused: one line, status 1 --- */
 
 /* Exit status of reading json and encoding text in a child, what it said in line. */
@@ -270,6 +490,42 @@ static void refused(const char *json, size_t n, const char *text, const char *wh
 		fail_msg("status %d, said '%s', expected '%s'", status, line, why);
 }
 
+/* Tokenizers with one pre-tokenizer, a Split by the pattern. */
+static void refused_patterns(void)
+{
+	static const char *const patterns[][3] = {
+		{ "(a", "", "at byte 2: missing closing parenthesis" },
+		{ "a**", "", "quantifier does not follow a repeatable item" },
+		{ "x[a[b]]", "", "'x[a[b]]': at byte 3: sets within sets are not supported" },
+		{ "[a&&b]", "", "intersections" }, { "[a", "", "at byte 0: a set has no ]" },
+		{ "\\\\q", "", "at byte 0: this escape" }, { "[\\\\W]", "", "at byte 1: this escape" },
+		{ "a\\\\", "", "ends in a backslash" }, { "\\\\12", "", "digits" },
+		{ "\\\\xe9", "", "is a byte" },
+		{ "\\\\pL", "", "{NAME}" }, { "\\\\p{Klingon}", "", "unknown property" },
+		{ "[[:blank:]]", "", "POSIX" }, { "a(?i)b", "", "need a group" },
+		{ "(?s:a)", "", "kind of group" },
+		{ "(?R)", "", "kind of group" }, { "(*UTF)a", "", "kind of group" },
+		{ "(?(1)a)", "", "kind of group" },
+		{ "a{2}?", "", "{n}?" }, { "(?<=a*)b", "", "lookbehind" },
+		{ "", "", "Regex: expected a string" },
+		{ "((ab){1000}){1000}", "", "too large" },
+		{ "(a+)+$", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "is given up: match limit exceeded" },
+	};
+	char *deep = malloc(1200), *json;
+
+	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+		json = xformat(one_split, patterns[i][0]);
+		refused(json, strlen(patterns[i][1]), patterns[i][1], patterns[i][2]);
+		free(json);
+	}
+	memset(deep, '(', 1199);
+	deep[1199] = '\0';
+	json = xformat(one_split, deep);
+	refused(json, 0, "", "at byte 251: groups are nested too deeply");
+	free(json);
+	free(deep);
+}
+
 static void what_is_refused(void **state)
 {
 	enum { LONG = 70000 };
@@ -280,12 +536,12 @@ static void what_is_refused(void **state)
 	refused("", 0, "", "not valid JSON");
 	refused("[]", 0, "", "is not a tokenizer.json");
 	refused("{\"model\": {\"type\": \"Unigram\"}}", 0, "",
-		"kind Unigram is not supported; SentencePiece-style BPE is");
-	refused("{\"model\": {\"type\": \"BPE\"}, \"pre_tokenizer\": {\"type\": \"Sequence\", "
-		"\"pretokenizers\": [{\"type\": \"Split\"}, {\"type\": \"ByteLevel\"}]}}", 0, "",
-		"kind byte-level (GPT-2, Llama 3, Qwen) is not supported; SentencePiece-style BPE is");
+		"kind Unigram is not supported, expected BPE");
+	refused_patterns();
 	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1, \"b\": 1}, \"merges\": []}}", 0, "",
-		"two tokens have the id 1");
+		"two tokens have the id 1, 'a' and 'b'");
+	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1, \"a\": 2}, \"merges\": []}}", 0, "",
+		"duplicate object key");
 	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": -1}, \"merges\": []}}", 0, "",
 		"'a': its id");
 	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [\"a a\"]}}", 0, "",
@@ -295,7 +551,7 @@ static void what_is_refused(void **state)
 	refused("{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 1}, \"merges\": [], \"dropout\": 0.1}}",
 		0, "", "dropout");
 	refused(json, 3, "a c", "neither a token for 'c' nor an unknown token");
-	refused(json, 3, "a \xff", "neither a token for '?'");
+	refused(json, 3, "a \xff", "neither a token for '\ufffd'");
 	end = own(false, true);
 	memset(text, 'z', LONG);
 	refused(end, LONG, text, "expected at most 65535");
@@ -385,6 +641,9 @@ int main(void)
 		cmocka_unit_test(long_stretch),
 		cmocka_unit_test(same_ids_small),
 		cmocka_unit_test(same_ids_shared),
+		cmocka_unit_test(same_texts),
+		cmocka_unit_test(same_ids_byte_level),
+		cmocka_unit_test(same_ids_gpt2),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(hostile_files),
 	};

@@ -43,8 +43,7 @@ static hid_t made(const struct output *out, hid_t id)
 	return id;
 }
 
-/* The descriptor that a path stands for: 1 for NULL and "-"; -1 for the name of a file. */
-static int descriptor_of(const char *path)
+int output_descriptor(const char *path)
 {
 	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
 	static const char *const names[] = { "/dev/stdin", "/dev/stdout", "/dev/stderr" };
@@ -86,7 +85,7 @@ static bool starts_a_file(int fd)
 		lseek(fd, 0, SEEK_CUR) == 0;
 }
 
-static void check_writable(int fd, const char *name)
+void output_writable(int fd, const char *name)
 {
 	int flags = fcntl(fd, F_GETFL);
 
@@ -98,7 +97,7 @@ static void check_writable(int fd, const char *name)
 
 static void check_descriptor(int fd, const char *name)
 {
-	check_writable(fd, name);
+	output_writable(fd, name);
 	if (isatty(fd) && fd == 1)
 		misuse("standard output is a terminal: use -o FILE or a pipe");
 	if (isatty(fd))
@@ -123,7 +122,7 @@ static void create(struct output *out)
 struct output *output_open(const char *path, const char *kind)
 {
 	struct output *out = xalloc(1, sizeof *out);
-	const int descriptor = descriptor_of(path);
+	const int descriptor = output_descriptor(path);
 	struct stat st;
 
 	hdf5_init();
@@ -149,10 +148,10 @@ struct output *output_open(const char *path, const char *kind)
 
 void output_answer(const char *path)
 {
-	check_writable(1, "<stdout>");
+	output_writable(1, "<stdout>");
 	if (file_is_input(1))
 		die("<stdout>: is an input, the answer would destroy it");
-	if (path && descriptor_of(path) == 1)
+	if (path && output_descriptor(path) == 1)
 		misuse("-o %s: standard output gets the answer, expected the name of a file", path);
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* text.c -- a file as one string; see text.h */
+/* text.c -- see text.h */
 #include "io/text.h"
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "io/file.h"
+#include "io/output.h"
 
 enum { FIRST = 1 << 16 };	/* bytes that are asked for where the size is not known */
 
@@ -34,4 +36,40 @@ char *text_read(const char *path, size_t most, size_t *n)
 	s[have] = '\0';
 	*n = have;
 	return s;
+}
+
+struct text_output text_create(const char *path)
+{
+	struct text_output out = { .fd = output_descriptor(path), .name = path };
+	struct stat st;
+
+	if (out.fd >= 0) {
+		out.name = out.fd == 1 ? "<stdout>" : path;
+		output_writable(out.fd, out.name);
+	} else if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+		out.fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (out.fd < 0)
+			die("%s: cannot open:", path);
+	} else {
+		out.named = replace_open(path);
+		out.fd = out.named.fd;
+	}
+	return out;
+}
+
+void text_write(struct text_output *out, size_t n, const char *text)
+{
+	const char *kind = out->named.path ? file_input_kind(out->named.path) : NULL;
+
+	if (kind || (!out->named.path && file_is_input(out->fd)))
+		die("%s: is an input, the text would destroy it", out->name);
+	file_check();
+	file_write(out->name, out->fd, text, n);
+	if (out->named.path)
+		replace_sync(&out->named);
+	settle();
+	if (out->named.path)
+		replace_done(&out->named);
+	else if (close(out->fd))
+		die("%s: cannot close:", out->name);
 }

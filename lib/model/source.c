@@ -74,6 +74,14 @@ static const struct source_kind folder = { "a Hugging Face folder with config.js
 static const struct source_kind *const kinds[] = { &folder, &gguf_source };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+bool source_fits(const char *path)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (kinds[i].fits(path))
+			return true;
+	return false;
+}
+
 struct source *source_open(const char *path)
 {
 	struct source *s = xalloc(1, sizeof *s);

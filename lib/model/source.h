@@ -41,6 +41,7 @@ struct source_kind {
 	void (*release)(struct source *s);
 };
 
+bool source_fits(const char *path);	/* whether some kind takes the path */
 /* By the first kind that takes the path; dies if there is none. */
 struct source *source_open(const char *path);
 void source_close(struct source *s);

@@ -96,12 +96,20 @@ static void cut(const struct image *image, struct tokens *y, size_t n)
 	y->n = n;
 }
 
+void tokens_compare(const struct image *image, const char *name, const char *tokenizer)
+{
+	char *theirs = image_text(image, "/tokens", "tokenizer_sha256");
+	char *digest = theirs ? digest_of(strlen(tokenizer), tokenizer) : NULL;
+
+	if (digest && strcmp(digest, theirs))
+		warn("%s: /tokens: made by another tokenizer than that of %s", image_name(image), name);
+	free(theirs), free(digest);
+}
+
 static void check_maker(const struct image *image, const struct image *part, size_t ours, size_t vocab,
 	bool force)
 {
-	char *theirs = image_text(image, "/tokens", "tokenizer_sha256");
-	char *text = theirs && image_has(part, "/tokenizer") ? image_string(part, "/tokenizer") : NULL;
-	char *digest = text ? digest_of(strlen(text), text) : NULL;
+	char *text = image_has(part, "/tokenizer") ? image_string(part, "/tokenizer") : NULL;
 
 	option_idle(1, &(struct option_idle){ !ours || ours == vocab, "force-tokens",
 		"the vocabularies have one size" });
@@ -109,10 +117,9 @@ static void check_maker(const struct image *image, const struct image *part, siz
 		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu: "
 			"tokenize the text for this model (--force-tokens takes them all the same)",
 			image_name(image), ours, image_name(part), vocab);
-	if (digest && strcmp(digest, theirs))
-		warn("%s: /tokens: made by another tokenizer than that of %s", image_name(image),
-			image_name(part));
-	free(theirs), free(text), free(digest);
+	if (text)
+		tokens_compare(image, image_name(part), text);
+	free(text);
 }
 
 void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab)

@@ -32,6 +32,9 @@ struct tokens {
 struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force,
 	size_t limit);
 
+/* Warns if the file says that it was made by another tokenizer than this tokenizer.json of `name`. */
+void tokens_compare(const struct image *image, const char *name, const char *tokenizer);
+
 /* The attributes of /tokens, by tokenizer.json's text (NULL: none) and what it or the config says. */
 void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab);
 

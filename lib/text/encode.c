@@ -1,237 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * encode.c -- from a text to ids: added tokens, steps, BPE of each word; see encode.h
- *
- * BPE merges the pair of neighbours whose merge has the lowest rank, the leftmost of several, until no pair
- * has a merge. A heap holds the candidates by rank and place; one whose pair has changed meanwhile is
- * dropped when it is taken out. The time is O(n log n), even for a text that cannot be cut.
- *
- * Such tokenizers often have no words: a whole text is one. It is cut between two characters that no merge
- * joins, so the ids are the same, and each stretch is short.
- */
+/* encode.c -- from a text to ids, added tokens first; see encode.h */
 #include "text/encode.h"
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "text/tokenizer.h"
-
-struct symbol {
-	int32_t id;
-	uint32_t previous, next;	/* UINT32_MAX: none */
-	uint32_t bytes;
-	bool gone;
-};
-
-struct candidate { int32_t rank; uint32_t at; int32_t id; };
+#include "text/utf8.h"
 
 /* The state of one encoding. */
 struct encoder {
 	const struct tokenizer *t;
 	bool special;
-	struct encoding out;
-	size_t capacity;
-	struct symbol *symbol;
-	size_t symbols, most_symbols;
-	struct candidate *heap;
-	size_t heaps, most_heaps;
-	size_t unknown_bytes;	/* of the unknown characters that will be one token */
-	bool unknown;
+	struct coder *coder;
+	struct cutter cutter;
 };
 
-static void put_token(struct encoder *e, int32_t id, size_t bytes)
+static void put_word(void *arg, struct piece word)
 {
-	if (e->out.n == e->capacity) {
-		e->capacity += e->capacity / 2 + 256;
-		e->out.id = xgrow(e->out.id, e->capacity, sizeof *e->out.id);
-		e->out.bytes = xgrow(e->out.bytes, e->capacity, sizeof *e->out.bytes);
-	}
-	if (bytes > UINT16_MAX)
-		die("%s: token %zu (id %d) stands for %zu bytes of the text, expected at most %d",
-			e->t->name, e->out.n, id, bytes, UINT16_MAX);
-	e->out.id[e->out.n] = id;
-	e->out.bytes[e->out.n++] = (uint16_t)bytes;
+	coder_word(((struct encoder *)arg)->coder, word);
 }
 
-static bool before(struct candidate a, struct candidate b)
+static void put_gap(void *arg, struct piece gap)
 {
-	return a.rank != b.rank ? a.rank < b.rank : a.at < b.at;
-}
-
-static void push(struct encoder *e, uint32_t left, uint32_t right)
-{
-	const struct merge *m = merges_slot(&e->t->merges, e->symbol[left].id, e->symbol[right].id);
-	struct candidate c = { m->rank, left, m->id };
-	size_t i;
-
-	if (m->rank < 0)
-		return;
-	if (e->heaps == e->most_heaps)
-		e->heap = xgrow(e->heap, e->most_heaps = 2 * e->most_heaps + 64, sizeof *e->heap);
-	for (i = e->heaps++; i && before(c, e->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		e->heap[i] = e->heap[(i - 1) / 2];
-	e->heap[i] = c;
-}
-
-static struct candidate pop(struct encoder *e)
-{
-	struct candidate top = e->heap[0], c = e->heap[--e->heaps];
-	size_t i = 0, child;
-
-	for (; (child = 2 * i + 1) < e->heaps; i = child) {
-		child += child + 1 < e->heaps && before(e->heap[child + 1], e->heap[child]);
-		if (!before(e->heap[child], c))
-			break;
-		e->heap[i] = e->heap[child];
-	}
-	e->heap[i] = c;
-	return top;
-}
-
-/* Merges the symbols, lowest rank first, and adds the tokens that result to the output. */
-static void flush(struct encoder *e)
-{
-	struct symbol *s = e->symbol;
-	size_t n = e->symbols;
-
-	for (size_t i = 1; i < n; i++)
-		push(e, (uint32_t)i - 1, (uint32_t)i);
-	while (e->heaps) {
-		struct candidate c = pop(e);
-		struct symbol *left = s + c.at, *right;
-		const struct merge *m;
-
-		if (left->gone || left->next == UINT32_MAX)
-			continue;
-		right = s + left->next;
-		m = merges_slot(&e->t->merges, left->id, right->id);
-		if (m->rank < 0 || m->id != c.id)	/* the pair has changed since */
-			continue;
-		left->id = c.id;
-		left->bytes += right->bytes;
-		left->next = right->next;
-		right->gone = true;
-		if (left->next != UINT32_MAX) {
-			s[left->next].previous = c.at;
-			push(e, c.at, left->next);
-		}
-		if (left->previous != UINT32_MAX)
-			push(e, left->previous, c.at);
-	}
-	for (size_t i = 0; i < n; i++)
-		if (!s[i].gone)
-			put_token(e, s[i].id, s[i].bytes);
-	e->symbols = 0;
-}
-
-static void put_symbol(struct encoder *e, int32_t id, size_t bytes)
-{
-	struct symbol *s;
-
-	if (e->symbols == e->most_symbols)
-		e->symbol = xgrow(e->symbol, e->most_symbols = 2 * e->most_symbols + 64, sizeof *e->symbol);
-	if (bytes > UINT32_MAX || e->symbols >= UINT32_MAX - 1)
-		die("%s: the text has a stretch of 4 GiB without a place to cut it", e->t->name);
-	s = e->symbol + e->symbols;
-	*s = (struct symbol){ id, e->symbols ? (uint32_t)e->symbols - 1 : UINT32_MAX, UINT32_MAX,
-		(uint32_t)bytes, false };
-	if (e->symbols)
-		s[-1].next = (uint32_t)e->symbols;
-	e->symbols++;
-}
-
-static void put_unknown(struct encoder *e)
-{
-	if (e->unknown)
-		put_symbol(e, e->t->unknown, e->unknown_bytes);
-	e->unknown = false;
-	e->unknown_bytes = 0;
-}
-
-static size_t sum(size_t n, const uint16_t weight[n])
-{
-	size_t w = 0;
-
-	for (size_t i = 0; i < n; i++)
-		w += weight[i];
-	return w;
-}
-
-static bool has_byte_tokens(const struct tokenizer *t, size_t n, const char *s)
-{
-	for (size_t i = 0; i < n; i++)
-		if (t->byte[(unsigned char)s[i]] < 0)
-			return false;
-	return t->fallback;
-}
-
-/* A character of n bytes as a symbol, as byte tokens, or as unknown. */
-static void put_character(struct encoder *e, size_t n, const char *s, const uint16_t weight[n], bool valid)
-{
-	const struct tokenizer *t = e->t;
-	int32_t id = valid ? words_find(&t->vocab, s, n) : NONE;
-
-	if (id >= 0) {
-		put_unknown(e);
-		put_symbol(e, id, sum(n, weight));
-	} else if (has_byte_tokens(t, n, s)) {
-		size_t rest = sum(n, weight);
-
-		put_unknown(e);
-		for (size_t i = 0; i < n; i++) {	/* each is one of the text, unless a step made it */
-			size_t w = i + 1 < n && rest ? 1 : rest;
-
-			put_symbol(e, t->byte[(unsigned char)s[i]], w);
-			rest -= w;
-		}
-	} else if (t->unknown >= 0) {
-		if (!t->fuse_unknown)
-			put_unknown(e);
-		e->unknown = true;
-		e->unknown_bytes += sum(n, weight);
-	} else {
-		die("%s: there is neither a token for '%.*s' nor an unknown token", t->name,
-			valid ? (int)n : 1, valid ? s : "?");
-	}
-}
-
-static void encode_word(struct encoder *e, size_t n, const char *s, const uint16_t weight[n])
-{
-	const struct tokenizer *t = e->t;
-	int32_t id = t->ignore_merges ? words_find(&t->vocab, s, n) : NONE;
-	uint64_t last = 0;
-
-	if (id >= 0) {
-		put_token(e, id, sum(n, weight));
-		return;
-	}
-	for (size_t i = 0, length; i < n; i += length) {
-		bool valid;
-		uint64_t here;
-
-		length = utf8_character(s + i, n - i, &valid);
-		here = text_hash(s + i, length);
-		if (e->symbols && !t->uncut && !e->unknown && !seams_have(t->seam, last, here))
-			flush(e);
-		put_character(e, length, s + i, weight + i, valid);
-		last = here;
-	}
-	put_unknown(e);
-	flush(e);
-}
-
-static void encode_words(struct encoder *e, size_t n, const char *s, const uint16_t weight[n])
-{
-	size_t d = e->t->delimiter ? strlen(e->t->delimiter) : 0;
-
-	while (n) {
-		const char *next = d && n > d ? memmem(s + 1, n - 1, e->t->delimiter, d) : NULL;
-		size_t length = next ? (size_t)(next - s) : n;
-
-		encode_word(e, length, s, weight);
-		s += length;
-		weight += length;
-		n -= length;
-	}
+	coder_skip(((struct encoder *)arg)->coder, piece_weight(gap));
 }
 
 /* Bytes of white space (Unicode's property) at s, or 0. */
@@ -263,82 +54,167 @@ static int32_t finder_match(const struct finder *f, size_t n, const char *s, siz
 	return NONE;
 }
 
-/* Adds the added tokens to the output, and calls piece for the text between them. weight NULL: every byte
- * counts one. */
-static void split_added(struct encoder *e, const struct finder *f, size_t n, const char *s,
-	const uint16_t *weight, bool first,
-	void (*piece)(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first))
+/* Where the character before `end` begins; end > 0. */
+static size_t character_before(const char *s, size_t end)
+{
+	do
+		end--;
+	while (end && (s[end] & 0xc0) == 0x80);
+	return end;
+}
+
+/* Whether neither side of text[begin ... end) continues a word. */
+static bool stands_alone(const struct tokenizer *t, struct piece p, size_t begin, size_t end)
+{
+	size_t from, to;
+
+	if (begin) {
+		size_t c = character_before(p.text, begin);
+
+		if (regex_find(t->letter, begin - c, p.text + c, 0, &from, &to))
+			return false;
+	}
+	if (end < p.n) {
+		bool valid;
+		size_t length = utf8_character(p.text + end, p.n - end, &valid);
+
+		if (regex_find(t->letter, length, p.text + end, 0, &from, &to))
+			return false;
+	}
+	return true;
+}
+
+/* Where an added token in p.text[*begin ... *end) begins and ends with the white space that belongs to it. */
+static void take_space(const struct added *a, struct piece p, size_t done, size_t *begin, size_t *end)
+{
+	size_t w;
+
+	while (a->lstrip && *begin > done) {
+		size_t c = character_before(p.text, *begin);
+
+		if (c < done || space(p.text + c, *begin - c) != *begin - c)
+			break;
+		*begin = c;
+	}
+	while (a->rstrip && *end < p.n && (w = space(p.text + *end, p.n - *end)))
+		*end += w;
+}
+
+/* Adds the added tokens to the output, and hands on what stands between them. */
+static void split_added(struct encoder *e, const struct finder *f, struct piece p,
+	void (*hand_on)(struct encoder *e, struct piece p))
 {
 	size_t done = 0, length;
 
-	for (size_t i = 0; f->longest && i < n; i += length) {
-		int32_t index = finder_match(f, n - i, s + i, &length);
+	for (size_t i = 0; f->longest && i < p.n; i += length) {
+		int32_t index = finder_match(f, p.n - i, p.text + i, &length);
 		const struct added *a = e->t->added + index;
-		size_t begin = i, end, w;
+		size_t begin = i, end;
 
 		if (index < 0)
 			length = 1;
 		if (index < 0 || (a->special && !e->special))
 			continue;
 		end = i + length;
-		if (a->lstrip)
-			for (size_t k = i; k-- > done;)	/* back over white space, by characters */
-				if ((s[k] & 0xc0) != 0x80) {
-					if (space(s + k, begin - k) != begin - k)
-						break;
-					begin = k;
-				}
-		while (a->rstrip && end < n && (w = space(s + end, n - end)))
-			end += w;
+		if (a->single_word && !stands_alone(e->t, p, begin, end))
+			continue;
+		take_space(a, p, done, &begin, &end);
 		if (begin > done)
-			piece(e, begin - done, s + done, weight ? weight + done : NULL, first && !done);
-		put_token(e, a->id, weight ? sum(end - begin, weight + begin) : end - begin);
+			hand_on(e, piece_part(p, done, begin));
+		coder_token(e->coder, a->id, piece_weight(piece_part(p, begin, end)));
 		done = end;
 		length = end - i;
 	}
-	if (done < n)
-		piece(e, n - done, s + done, weight ? weight + done : NULL, first && !done);
+	if (done < p.n)
+		hand_on(e, piece_part(p, done, p.n));
 }
 
-static void encode_normal(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first)
+static void encode_normal(struct encoder *e, struct piece p)
 {
-	const struct steps *steps = &e->t->pretokenizer;
+	cuts_run(&e->cutter, p);
+}
+
+static void encode_raw(struct encoder *e, struct piece p)
+{
 	struct weighted b = { 0 }, spare = { 0 };
 
-	if (!steps->n) {
-		encode_words(e, n, s, weight);
+	if (!e->t->normalizer.n) {
+		split_added(e, &e->t->normal, p, encode_normal);
 		return;
 	}
-	weighted_copy(&b, &(struct weighted){ .text = (char *)s, .weight = (uint16_t *)weight }, 0, n);
-	steps_run(steps, &b, &spare, first);
+	weighted_copy(&b, p);
+	steps_run(&e->t->normalizer, &b, &spare);
 	weighted_free(&spare);
-	encode_words(e, b.n, b.text, b.weight);
-	weighted_free(&b);
-}
-
-static void encode_raw(struct encoder *e, size_t n, const char *s, const uint16_t *weight, bool first)
-{
-	struct weighted b = { 0 }, spare = { 0 };
-
-	(void)weight;
-	weighted_reserve(&b, n);
-	memcpy(b.text, s, n);
-	for (b.n = 0; b.n < n; b.n++)
-		b.weight[b.n] = 1;
-	steps_run(&e->t->normalizer, &b, &spare, first);
-	weighted_free(&spare);
-	split_added(e, &e->t->normal, b.n, b.text, b.weight, first, encode_normal);
+	split_added(e, &e->t->normal, weighted_piece(&b, p.first), encode_normal);
 	weighted_free(&b);
 }
 
 struct encoding tokenizer_encode(const struct tokenizer *t, size_t n, const char text[n], bool special)
 {
-	struct encoder e = { .t = t, .special = special };
+	struct encoder e = { .t = t, .special = special, .coder = coder_make(&t->bpe, t->name) };
+	struct weighted mended = { 0 };
 
-	split_added(&e, &t->raw, n, text, NULL, true, encode_raw);
-	free(e.symbol);
-	free(e.heap);
-	return e.out;
+	e.cutter = cuts_begin(&t->pretokenizer, put_word, put_gap, &e);
+	if (utf8_valid(text, n) == n) {
+		split_added(&e, &t->raw, (struct piece){ n, text, NULL, true }, encode_raw);
+	} else {
+		weighted_mend(&mended, n, text);
+		split_added(&e, &t->raw, weighted_piece(&mended, true), encode_raw);
+		weighted_free(&mended);
+	}
+	cuts_end(&e.cutter);
+	return coder_end(e.coder);
+}
+
+static int by_id(const void *key, const void *element)
+{
+	const int32_t id = *(const int32_t *)key, other = ((const struct spelled *)element)->id;
+
+	return (id > other) - (id < other);
+}
+
+static void decode(const struct tokenizer *t, const char *from, size_t n, const int32_t id[n],
+	struct texts *to)
+{
+	struct texts texts = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		const char byte = (char)id[i];
+		const struct spelled *s = t ?
+			bsearch(id + i, t->token, t->tokens, sizeof *t->token, by_id) : NULL;
+
+		if (t && !s)
+			die("%s: id %d at %zu has no token in %s", from, id[i], i, t->name);
+		texts_put(&texts, t ? s->text : &byte, t ? strlen(s->text) : 1);
+		texts_end(&texts);
+	}
+	if (t)
+		decoders_run(&t->decoder, &texts);
+	texts_put(to, texts.text, texts.length);
+	texts_free(&texts);
+}
+
+char *tokenizer_decode(const struct tokenizer *t, const char *from, size_t n, const int32_t id[n],
+	size_t *length)
+{
+	struct texts to = { 0 };
+
+	decode(t, from, n, id, &to);
+	*length = to.length;
+	return to.text;
+}
+
+char *tokenizer_decode_each(const struct tokenizer *t, const char *from, size_t sequences,
+	const int64_t sequence[sequences + 1], const int32_t id[], size_t *length)
+{
+	struct texts to = { 0 };
+
+	for (size_t i = 0; i < sequences; i++) {
+		decode(t, from, (size_t)(sequence[i + 1] - sequence[i]), id + sequence[i], &to);
+		texts_put(&to, "\n", 1);
+	}
+	*length = to.length;
+	return to.text;
 }
 
 void encoding_free(struct encoding *e)

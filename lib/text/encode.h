@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * encode.h -- a tokenizer as tokenizer.c reads it and encode.c runs it
+ * encode.h -- a tokenizer as tokenizer.c reads it, encode.c and decode.c run it
  *
- * Internal to lib/text; tokenizer.h has the functions. The steps of a text: added
- * tokens are cut out · normalizer · added tokens that are looked for in normalized
- * text are cut out · pre-tokenizer · BPE of each word.
+ * Internal to lib/text; tokenizer.h has the functions. The steps of a text: U+FFFD for what is not valid
+ * UTF-8 · added tokens are cut out · normalizer · added tokens that are looked for in normalized text are
+ * cut out · pre-tokenizer · BPE of each word.
  *
- * Source: https://github.com/huggingface/tokenizers (models/bpe, tokenizer/added_vocabulary).
+ * Source: https://github.com/huggingface/tokenizers (tokenizer/added_vocabulary).
  */
 #ifndef TEXT_ENCODE_H
 #define TEXT_ENCODE_H
@@ -14,12 +14,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "text/bpe.h"
+#include "text/decode.h"
 #include "text/normalize.h"
+#include "text/pretokenize.h"
 #include "text/vocabulary.h"
 
 enum { ADDED_MOST = 512 };	/* bytes of an added token */
 
-struct added { int32_t id; bool special, lstrip, rstrip; };
+struct added { int32_t id; bool special, lstrip, rstrip, single_word; };
 
 /* Added tokens that are looked for in the raw text, or in the normalized one. */
 struct finder {
@@ -31,17 +34,17 @@ struct finder {
 struct tokenizer {
 	const char *name;
 	json_t *root;		/* owns the strings of the tables */
-	struct words vocab;
-	struct merges merges;
-	uint64_t *seam;		/* pairs of characters that a merge joins, see vocabulary.h */
-	bool uncut;		/* a text is not cut: some merge joins byte tokens or the unknown token */
-	struct steps normalizer, pretokenizer;
-	char *delimiter;	/* a word starts at each; NULL: the text is one word */
+	struct bpe bpe;
+	struct steps normalizer;
+	struct cuts pretokenizer;
+	struct decoders decoder;
 	struct finder raw, normal;
 	struct added *added;
 	char **owned;		/* normalized contents */
 	size_t addeds, size;	/* size: largest id + 1 */
-	bool fallback, fuse_unknown, ignore_merges;
-	int32_t byte[256], unknown, bos;	/* ids, or NONE */
+	struct regex *letter;	/* a character of words; NULL: no added token is a single word */
+	struct spelled { int32_t id; const char *text; } *token;	/* [tokens] by id, each once */
+	size_t tokens;
+	int32_t bos;		/* or NONE */
 };
 #endif

@@ -1,120 +1,130 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* normalize.c -- normalizers and Metaspace; see normalize.h */
+/* normalize.c -- see normalize.h */
 #include "text/normalize.h"
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "text/bytelevel.h"
+#include "text/fields.h"
 
-void weighted_reserve(struct weighted *b, size_t n)
+static void step_prepend(const struct step *s, struct weighted *to, struct piece from)
 {
-	if (b->n + n <= b->capacity)
-		return;
-	b->capacity = b->capacity + b->capacity / 2 + n;
-	b->text = xgrow(b->text, b->capacity, 1);
-	b->weight = xgrow(b->weight, b->capacity, sizeof *b->weight);
+	if (from.n)
+		weighted_put(to, s->to_length, s->to, 0);
+	weighted_copy(to, from);
 }
 
-void weighted_put(struct weighted *b, size_t n, const char *s, size_t weight)
+void step_replace(const struct step *s, struct weighted *to, struct piece from)
 {
-	if (weight > UINT16_MAX)
-		die("the normalizer joins more than %d bytes of the text into one", UINT16_MAX);
-	weighted_reserve(b, n);
-	memcpy(b->text + b->n, s, n);
-	memset(b->weight + b->n, 0, n * sizeof *b->weight);
-	b->weight[b->n] = (uint16_t)weight;
-	b->n += n;
-}
+	size_t done = 0, begin, end;
 
-void weighted_copy(struct weighted *b, const struct weighted *from, size_t begin, size_t n)
-{
-	if (!n)
-		return;
-	weighted_reserve(b, n);
-	memcpy(b->text + b->n, from->text + begin, n);
-	memcpy(b->weight + b->n, from->weight + begin, n * sizeof *b->weight);
-	b->n += n;
-}
-
-static void weighted_swap(struct weighted *a, struct weighted *b)
-{
-	struct weighted c = *a;
-
-	*a = *b;
-	*b = c;
-}
-
-void weighted_free(struct weighted *b)
-{
-	free(b->text);
-	free(b->weight);
-}
-
-void step_prepend(const struct step *s, struct weighted *b, struct weighted *spare, bool first)
-{
-	(void)first;
-	if (!b->n)
-		return;
-	spare->n = 0;
-	weighted_put(spare, s->to_length, s->to, 0);
-	weighted_copy(spare, b, 0, b->n);
-	weighted_swap(b, spare);
-}
-
-void step_replace(const struct step *s, struct weighted *b, struct weighted *spare, bool first)
-{
-	size_t done = 0;
-
-	(void)first;
-	spare->n = 0;
-	for (;;) {
-		const char *hit = memmem(b->text + done, b->n - done, s->from, s->from_length);
-		size_t at = hit ? (size_t)(hit - b->text) : b->n, weight = 0;
-
-		weighted_copy(spare, b, done, at - done);
-		if (!hit)
-			break;
-		for (size_t i = 0; i < s->from_length; i++)
-			weight += b->weight[at + i];
-		weighted_put(spare, s->to_length, s->to, weight);
-		done = at + s->from_length;
+	for (struct regex_place at = { 0 }; regex_next(s->from, from.n, from.text, &at, &begin, &end);) {
+		weighted_copy(to, piece_part(from, done, begin));
+		weighted_put(to, s->to_length, s->to, piece_weight(piece_part(from, begin, end)));
+		done = end;
 	}
-	weighted_swap(b, spare);
+	weighted_copy(to, piece_part(from, done, from.n));
 }
 
-void step_metaspace(const struct step *s, struct weighted *b, struct weighted *spare, bool first)
+static void step_form(const struct step *s, struct weighted *to, struct piece from)
 {
-	step_replace(s, b, spare, first);
-	if ((s->scheme == SCHEME_ALWAYS || (s->scheme == SCHEME_FIRST && first)) &&
-	    (b->n < s->to_length || memcmp(b->text, s->to, s->to_length)))
-		step_prepend(s, b, spare, first);
+	unicode_normalize(to, from, s->form);
 }
 
-void steps_run(const struct steps *s, struct weighted *b, struct weighted *spare, bool first)
+static void step_lower(const struct step *s, struct weighted *to, struct piece from)
 {
-	for (size_t i = 0; i < s->n; i++)
-		s->step[i].run(s->step + i, b, spare, first);
+	(void)s;
+	unicode_lower(to, from);
 }
 
-void step_strings(struct step *s, const char *from, const char *to)
+static void step_bytes(const struct step *s, struct weighted *to, struct piece from)
 {
-	s->from_length = strlen(from);
-	s->to_length = strlen(to);
-	s->from = xformat("%s", from);
-	s->to = xformat("%s", to);
+	(void)s;
+	bytelevel_put(to, from);
 }
 
-struct step *steps_add(struct steps *s)
+struct regex *pattern_read(const char *name, const json_t *o)
+{
+	const json_t *pattern = field(name, o, "pattern", JSON_OBJECT);
+	bool literal = json_object_get(pattern, "String");
+
+	if (!literal && !json_object_get(pattern, "Regex"))
+		die("%s: pattern: is neither {\"String\": ...} nor {\"Regex\": ...}", name);
+	return literal ? regex_make(name, field_required(name, pattern, "String"), DIALECT_LITERAL) :
+		regex_make(name, field_required(name, pattern, "Regex"), DIALECT_ONIGURUMA);
+}
+
+static void add(struct steps *s, struct step step)
 {
 	s->step = xgrow(s->step, s->n + 1, sizeof *s->step);
-	s->step[s->n] = (struct step){ 0 };
-	return s->step + s->n++;
+	s->step[s->n++] = step;
+}
+
+static void read_prepend(const char *name, const json_t *o, void *to)
+{
+	const char *s = field_required(name, o, "prepend");
+
+	add(to, (struct step){ .run = step_prepend, .to = s, .to_length = strlen(s) });
+}
+
+static void read_replace(const char *name, const json_t *o, void *to)
+{
+	const char *s = field_required(name, o, "content");
+
+	add(to, (struct step){ .run = step_replace, .from = pattern_read(name, o), .to = s,
+		.to_length = strlen(s) });
+}
+
+static void read_form(const char *name, const json_t *o, void *to)
+{
+	const char *type = field_string(name, o, "type");
+	static const char *const names[] = { [UNICODE_NFC] = "NFC", [UNICODE_NFD] = "NFD",
+		[UNICODE_NFKC] = "NFKC", [UNICODE_NFKD] = "NFKD" };
+	enum unicode_form form = UNICODE_NFC;
+
+	while (strcmp(names[form], type))
+		form++;
+	add(to, (struct step){ .run = step_form, .form = form });
+}
+
+static void read_lower(const char *name, const json_t *o, void *to)
+{
+	(void)name, (void)o;
+	add(to, (struct step){ .run = step_lower });
+}
+
+static void read_bytes(const char *name, const json_t *o, void *to)
+{
+	(void)name, (void)o;
+	add(to, (struct step){ .run = step_bytes });
+}
+
+static const struct field_row rows[] = {
+	{ "Prepend", read_prepend }, { "Replace", read_replace }, { "NFC", read_form }, { "NFD", read_form },
+	{ "NFKC", read_form }, { "NFKD", read_form }, { "Lowercase", read_lower },
+	{ "ByteLevel", read_bytes }, { NULL, NULL },
+};
+
+struct steps steps_read(const char *name, const json_t *root)
+{
+	struct steps s = { 0 };
+
+	field_parts(name, root, "normalizer", "normalizers", rows, &s);
+	return s;
+}
+
+void steps_run(const struct steps *s, struct weighted *b, struct weighted *spare)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		spare->n = 0;
+		s->step[i].run(s->step + i, spare, weighted_piece(b, false));
+		weighted_swap(b, spare);
+	}
 }
 
 void steps_free(struct steps *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		free(s->step[i].from);
-		free(s->step[i].to);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		regex_free(s->step[i].from);
 	free(s->step);
 }

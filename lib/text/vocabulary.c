@@ -3,6 +3,7 @@
 #include "text/vocabulary.h"
 #include <string.h>
 #include "base/error.h"
+#include "text/utf8.h"
 
 enum { SEAM_BITS = 20 };
 
@@ -82,21 +83,6 @@ struct merge *merges_slot(const struct merges *m, int32_t left, int32_t right)
 	while (m->slot[i].rank >= 0 && (m->slot[i].left != left || m->slot[i].right != right))
 		i = (i + 1) & m->mask;
 	return m->slot + i;
-}
-
-size_t utf8_character(const char *s, size_t n, bool *valid)
-{
-	const unsigned char *u = (const unsigned char *)s;
-	size_t length = *u < 0x80 ? 1 : *u < 0xc2 ? 0 : *u < 0xe0 ? 2 : *u < 0xf0 ? 3 : *u < 0xf5 ? 4 : 0;
-
-	*valid = length && length <= n;
-	for (size_t i = 1; *valid && i < length; i++)
-		*valid = (u[i] & 0xc0) == 0x80;
-	/* overlong forms, surrogates, beyond U+10FFFF */
-	if (*valid && ((*u == 0xe0 && u[1] < 0xa0) || (*u == 0xed && u[1] > 0x9f) ||
-		       (*u == 0xf0 && u[1] < 0x90) || (*u == 0xf4 && u[1] > 0x8f)))
-		*valid = false;
-	return *valid ? length : 1;
 }
 
 static size_t seam_bit(uint64_t left, uint64_t right)

@@ -40,9 +40,6 @@ struct merges merges_make(size_t n);
 /* The slot of a pair; if it is not in the table, the free one where it belongs. */
 struct merge *merges_slot(const struct merges *m, int32_t left, int32_t right);
 
-/* Bytes of the UTF-8 character at the start of s, n > 0 bytes; 1, and not valid, where there is none. */
-size_t utf8_character(const char *s, size_t n, bool *valid);
-
 uint64_t *seams_make(void);
 /* Adds the seam of a merge of two strings that are not empty. */
 void seams_put(uint64_t *seam, const char *left, size_t n, const char *right, size_t m);

@@ -5,10 +5,12 @@
 #	tests/ref/tokenizer.py ../shared/data >tests/ref/tokenizer.json
 #
 # "small": tokenizers of our own and their ids; "shared": ids of the models of ../shared/data. "plain" reads special
-# tokens in the text as text, "special" as tokens (kept where that differs).
+# tokens in the text as text, "special" as tokens (kept where that differs). "decoders": the texts that decoders make of ids of the
+# first of the small ones, as CRC-32 of all, a newline behind each.
 import json
 import random
 import sys
+import zlib
 from tokenizers import Tokenizer
 
 hand = """a|b|ab|abc|cab|a b| a|a | |  |   |a  b|  a  b  |\\n|\\n\\n|a\\nb| \\n |\\t|a\\tb|\\r\\n|Once upon a time|once UPON a Time.
@@ -69,7 +71,31 @@ def record(t, texts):
 	special = [ids(t, s, True) for s in texts]
 	return dict(plain=plain, special={str(i): s for i, s in enumerate(special) if s != plain[i]})
 
-result = dict(strings=strings,
+def decoder(kind, **how):
+	return dict(type=kind, **how)
+def chain(*parts):
+	return dict(type='Sequence', decoders=list(parts))
+swap = decoder('Replace', pattern={'String': '▁'}, content=' ')
+decoders = {
+	'none': None,
+	'llama 2': chain(swap, decoder('ByteFallback'), decoder('Fuse'), decoder('Strip', content=' ', start=1, stop=0)),
+	'strip': chain(swap, decoder('Strip', content='a', start=2, stop=0), decoder('Fuse')),	# with stop the library panics on short ones
+	'a pattern': chain(decoder('Replace', pattern={'Regex': 'a|▁+'}, content=''), decoder('ByteFallback')),
+	'metaspace first': chain(decoder('ByteFallback'), decoder('Metaspace', replacement='▁', prepend_scheme='first', split=True)),
+	'metaspace never': decoder('Metaspace', replacement='▁', prepend_scheme='never', split=False),
+	'bytes': decoder('ByteLevel', add_prefix_space=True, trim_offsets=True, use_regex=True),
+}
+first = next(iter(small.values()))
+lists = [[dice.choice([0, 1, dice.randrange(3, 259), dice.randrange(200, 259), dice.randrange(259, len(first['model']['vocab']))]) for _ in range(dice.randint(1, 9))]
+	for _ in range(100)]
+vocab = first['model']['vocab']
+lists += [[vocab[f'<0x{b:02X}>'] for b in s.encode()] for s in ('é', '中文', '😀', 'a😀b')]
+
+def decoded(d):
+	t = Tokenizer.from_str(json.dumps(first | dict(decoder=d)))
+	return zlib.crc32(''.join(t.decode(i, skip_special_tokens=False) + '\n' for i in lists).encode())
+
+result = dict(strings=strings, lists=lists, decoders={name: dict(decoder=d, text=decoded(d)) for name, d in decoders.items()},
 	small={name: dict(json=t, **record(Tokenizer.from_str(json.dumps(t)), strings)) for name, t in small.items()},
 	shared={name: record(Tokenizer.from_file(f'{sys.argv[1]}/{name}/tokenizer.json'), strings) for name in ('stories260K', 'babyllama-105')})
 print('{')

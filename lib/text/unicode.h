@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * unicode.h -- normalization forms and lower case, by utf8proc
+ *
+ * Internal to lib/text. Source: Unicode Standard Annex 15, "Unicode Normalization Forms".
+ */
+#ifndef TEXT_UNICODE_H
+#define TEXT_UNICODE_H
+#include "text/weighted.h"
+
+enum unicode_form { UNICODE_NFC, UNICODE_NFD, UNICODE_NFKC, UNICODE_NFKD };
+
+/*
+ * Append a text in the form, or in lower case, character by character. A character with the marks that follow
+ * it that comes out changed weighs at its first byte. Of more than 256 marks in a row each 256 are
+ * normalized by themselves, since sorting them takes the square of their number.
+ */
+void unicode_normalize(struct weighted *to, struct piece from, enum unicode_form form);
+void unicode_lower(struct weighted *to, struct piece from);
+#endif
