@@ -77,6 +77,7 @@ int main(int argc, char *argv[])
 	struct image *image = NULL;
 	struct output *out;
 	struct encoding k;
+	enum newline newline;
 	char *text, *digest;
 	size_t n;
 
@@ -90,6 +91,7 @@ int main(int argc, char *argv[])
 	if (model)
 		image = image_open(model, "model");
 	k = image ? by_model(&v, image, n, text, special) : encoding_of_bytes(n, text);
+	newline = text[n - 1] != '\n' ? NEWLINE_NONE : k.bytes[k.n - 1] == 1 ? NEWLINE_ALONE : NEWLINE_WITHIN;
 	digest = digest_of(n, text);
 	history_note("text-sha256", digest);
 	free(text), free(digest);
@@ -99,6 +101,7 @@ int main(int argc, char *argv[])
 		output_history(out, "model", image);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
 	tokens_describe(out, v.text, v.bos, v.add_bos, v.size);
+	output_integer(out, "/tokens", "newline", newline);
 	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));
 	output_end(out);
 	output_close(out);
