@@ -6,7 +6,7 @@
  *	nll = mean of -log p(target),	ppl = exp(nll)
  *	nll_se = √((mean nll² - mean² nll) / (n - 1))
  *	bits_per_byte = Σ nll / (ln 2 · bytes of the targets)
- * and, paired with an earlier record token by token, the mean difference and its standard error.
+ * and, paired with an earlier record token by token, the mean difference and its standard errors.
  * With a reference, a model that streams in beside it, also the divergence of the two (eval/divergence.h).
  */
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static const struct tool tool = {
 /* What the command line says. */
 struct settings {
 	const char *tokens, *paired, *reference;
-	size_t ctx, limit, memory;
+	size_t ctx, stride, limit, memory;
 	enum windows_convention convention;
 	enum compute_type compute_type;
 	bool json, force_tokens;
@@ -53,15 +53,15 @@ static void report(const struct settings *set, struct output *out, const struct 
 	const double nll[w->targets], const struct image *before, const struct divergence *d)
 {
 	struct perplexity p = perplexity_of(w->targets, nll, w->bytes);
-	struct answer answer[PERPLEXITY_ANSWERS + DIVERGENCE_ANSWERS];
+	struct answer answer[PERPLEXITY_ANSWERS + DIVERGENCE_ANSWERS + RECORD_ANSWERS];
 	size_t numbers = perplexity_answer(&p, answer);
 
-	if (before)
-		numbers += paired_answer(record_paired(before, w->targets, nll), answer + numbers);
 	if (set->reference) {
-		numbers += divergence_answer(d, answer + numbers);
+		numbers += divergence_answer(d, w, answer + numbers);
 		divergence_write(out, d);
 	}
+	if (before)
+		numbers += record_answer(before, w, nll, set->reference ? d : NULL, answer + numbers);
 	file_check();
 	report_answer(numbers, answer, set->json);
 	record_write(out, numbers, answer, w, nll);
@@ -74,6 +74,7 @@ int main(int argc, char *argv[])
 		{ 't', "tokens", OPTION_FILE(&set.tokens), "FILE", "token ids of the text" },
 		OPTION_CTX(&set.ctx),
 		OPTION_CONVENTION(&set.convention),
+		OPTION_STRIDE(&set.stride),
 		OPTION_LIMIT(&set.limit),
 		{ 0, "paired", OPTION_FILE(&set.paired), "FILE",
 			"differences from an earlier record (-o) over the same tokens" },
@@ -90,8 +91,7 @@ int main(int argc, char *argv[])
 	linalg_init();
 	if (!set.tokens)
 		misuse("--tokens FILE is expected");
-	if (set.reference && set.paired)
-		misuse("--reference and --paired both give paired_delta: one of them is expected");
+	option_idle(1, &(struct option_idle)STRIDE_IDLE(set.convention));
 
 	struct image *file = image_open(set.tokens, "tokens");
 	struct run *model = run_open(c.operand[0], set.compute_type);
@@ -99,8 +99,8 @@ int main(int argc, char *argv[])
 	struct tokens tokens = tokens_read(file, model->image, model->config.vocab, set.force_tokens,
 		set.limit);
 	struct windows windows = windows_cut(image_name(file), &tokens, set.convention,
-		windows_ctx(set.ctx, model->config.positions));
-	struct image *before = set.paired ? record_earlier(set.paired, &windows) : NULL;
+		windows_ctx(set.ctx, model->config.positions), set.stride);
+	struct image *before = set.paired ? record_earlier(set.paired, &windows, set.reference) : NULL;
 	struct output *out = record_open(c.output, model->image);
 	double *nll = xalloc(windows.targets, sizeof *nll);
 

@@ -39,7 +39,7 @@ struct settings {
 	enum windows_convention convention;
 	enum compute_type compute_type;
 	bool force_tokens;
-	size_t memory;
+	size_t memory, stride;
 	struct selection layers;
 };
 
@@ -49,7 +49,7 @@ static void of_model(const struct settings *set, struct filter *f)
 	struct config config = config_read(f->image);
 	struct tokens tokens = tokens_read(file, f->image, config.vocab, set->force_tokens, set->cut.limit);
 	struct windows windows = windows_cut(image_name(file), &tokens, set->convention,
-		windows_ctx(set->cut.ctx, config.positions));
+		windows_ctx(set->cut.ctx, config.positions), set->stride);
 
 	if (windows.modalities > 1)
 		die("%s: /modality: holds other tokens than text; Hessians by modality are not made yet",
@@ -71,10 +71,11 @@ static void check(const struct settings *set, const struct image *image)
 {
 	const bool model = !strcmp(image_kind(image), "model"), sum = !strcmp(image_kind(image), "hessian");
 
-	option_idle(3, (struct option_idle[]){
-		{ !model, "convention compute-type force-tokens memory", "no model is run" },
+	option_idle(4, (struct option_idle[]){
+		{ !model, "convention stride compute-type force-tokens memory", "no model is run" },
 		{ sum && set->cut.shard.n == 1, "shard", "1/1 is all" },
-		{ sum, "ctx limit", "Hessian files are summed whole" } });
+		{ sum, "ctx limit", "Hessian files are summed whole" },
+		STRIDE_IDLE(set->convention) });
 	if (model && !set->tokens)
 		misuse("--tokens FILE is expected for a model");
 	if (!model && set->tokens)
@@ -91,6 +92,7 @@ int main(int argc, char *argv[])
 		{ 't', "tokens", OPTION_FILE(&set.tokens), "FILE", "token ids of the calibration text" },
 		OPTION_CTX(&set.cut.ctx),
 		OPTION_CONVENTION(&set.convention),
+		OPTION_STRIDE(&set.stride),
 		OPTION_LIMIT(&set.cut.limit),
 		OPTION_SHARD(&set.cut.shard),
 		OPTION_COMPUTE_TYPE(&set.compute_type),

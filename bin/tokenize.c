@@ -94,6 +94,7 @@ static void write_tokens(const struct vocabulary *v, const char *path, const cha
 	size_t n;
 	char *text = text_read(path, SIZE_MAX / 4, &n), *digest;
 	struct encoding k;
+	enum newline newline;
 
 	if (!n)
 		die("%s: the text is empty", strcmp(path, "-") ? path : "<stdin>");
@@ -102,6 +103,7 @@ static void write_tokens(const struct vocabulary *v, const char *path, const cha
 		if ((size_t)k.id[i] >= v->size)
 			die("%s: id %d is not below the %zu of the model's vocabulary", v->name,
 				k.id[i], v->size);
+	newline = text[n - 1] != '\n' ? NEWLINE_NONE : k.bytes[k.n - 1] == 1 ? NEWLINE_ALONE : NEWLINE_WITHIN;
 	digest = digest_of(n, text);
 	history_note("text-sha256", digest);
 	free(text), free(digest);
@@ -111,6 +113,7 @@ static void write_tokens(const struct vocabulary *v, const char *path, const cha
 		output_history(out, "model", v->image);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
 	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
+	output_integer(out, "/tokens", "newline", newline);
 	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));
 	output_end(out);
 	output_close(out);

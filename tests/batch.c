@@ -324,7 +324,7 @@ static void windows_by_convention(void **unused)
 		id[i] = i, bytes[i] = (uint16_t)(i + 1);
 
 	/* gptq: 99 0 1 2 3 | 4 ... 8 | 9 ... 13 | 14 ... 18, 19 dropped */
-	w = windows_cut("x", &t, 0, 5);
+	w = windows_cut("x", &t, 0, 5, 0);
 	assert_true(w.n == 4 && w.rows == 20 && w.longest == 5 && w.positions == 5 && w.targets == 16);
 	is_rows("id", w.id, 10, (int32_t[]){ 99, 0, 1, 2, 3, 4, 5, 6, 7, 8 });
 	is_rows("target", w.target, 10, (int32_t[]){ 0, 1, 2, 3, -1, 5, 6, 7, 8, -1 });
@@ -339,17 +339,17 @@ static void windows_by_convention(void **unused)
 	windows_free(&w);
 
 	t.add_bos = false;			/* 0 ... 4 | 5 ... 9 | ... */
-	w = windows_cut("x", &t, 0, 5);
+	w = windows_cut("x", &t, 0, 5, 0);
 	assert_true(w.n == 4 && w.id[0] == 0 && w.id[19] == 19);
 	windows_free(&w);
 
-	w = windows_cut("x", &t, 1, 5);		/* bos: 99 0 1 2 3 | 99 4 5 6 7 | ... */
+	w = windows_cut("x", &t, 1, 5, 0);		/* bos: 99 0 1 2 3 | 99 4 5 6 7 | ... */
 	assert_true(w.n == 5 && w.targets == 20 && w.id[5] == 99 && w.id[6] == 4);
 	assert_int_equal(w.bytes, 20 * 21 / 2);
 	windows_free(&w);
 
 	t.bytes = NULL;
-	w = windows_cut("x", &t, 1, 21);
+	w = windows_cut("x", &t, 1, 21, 0);
 	assert_true(w.n == 1 && w.bytes == 0);
 	windows_free(&w);
 }
@@ -372,7 +372,7 @@ static void windows_of_sequences(void **unused)
 	(void)unused;
 	for (int i = 0; i < 13; i++)
 		id[i] = i, bytes[i] = (uint16_t)(1 << i);
-	w = windows_cut("x", &t, 0, 4);		/* 99 0 | 99 1 2 3 | 4 5 6 7 | 99 8 9 | 99 10 11 12 */
+	w = windows_cut("x", &t, 0, 4, 0);		/* 99 0 | 99 1 2 3 | 4 5 6 7 | 99 8 9 | 99 10 11 12 */
 	assert_true(w.n == 5 && w.rows == 17 && w.longest == 4);
 	is_rows("id", w.id, 17, (int32_t[]){ 99, 0, 99, 1, 2, 3, 4, 5, 6, 7, 99, 8, 9, 99, 10, 11, 12 });
 	is_rows("target", w.target, 17,
@@ -389,7 +389,7 @@ static void windows_of_sequences(void **unused)
 	windows_free(&w);
 
 	t.index = index, t.modality = modality;
-	w = windows_cut("x", &t, 1, 8);
+	w = windows_cut("x", &t, 1, 8, 0);
 	assert_true(w.n == 4 && w.rows == 17 && w.positions == 8 && w.modalities == 2);
 	is_rows("index", w.index + 2, 8, (int32_t[]){ -1, 2, 3, 4, 0, 1, 5, 6 });
 	is_rows("position", w.position + 2, 8, (int32_t[]){ 0, 3, 4, 5, 1, 2, 6, 7 });
@@ -461,7 +461,7 @@ static void lengths_may_differ(void **unused)
 		const int64_t offsets[] = { 0, 2, 21, 24, (int64_t)(n < 24 + LONG ? n : 24 + LONG) };
 		struct tokens t = { .n = (size_t)offsets[4], .id = r.tokens.data, .bos = -1, .sequences = 4,
 			.sequence = offsets };
-		struct windows all = windows_cut("x", &t, 0, 64);
+		struct windows all = windows_cut("x", &t, 0, 64, 0);
 		float *y = all_logits(&r, &all);
 		double worst = 0;
 
@@ -469,7 +469,7 @@ static void lengths_may_differ(void **unused)
 		for (size_t s = 0; s < all.n; s++) {
 			struct tokens one = { .n = all.sequence[s].length, .id = t.id + offsets[s],
 				.bos = -1 };
-			struct windows alone = windows_cut("x", &one, 0, one.n);
+			struct windows alone = windows_cut("x", &one, 0, one.n, 0);
 			float *z = all_logits(&r, &alone);
 
 			worst = fmax(worst, apart(one.n * vocab, y + (size_t)offsets[s] * vocab, z));
@@ -495,7 +495,7 @@ static void order_does_not_matter(void **unused)
 		int32_t index[64], id[64];
 		struct tokens t = { .n = n, .id = r.tokens.data, .bos = -1 };
 		struct tokens shuffled = { .n = n, .id = id, .index = index, .bos = -1 };
-		struct windows plain = windows_cut("x", &t, 0, n), other;
+		struct windows plain = windows_cut("x", &t, 0, n, 0), other;
 		float *y = all_logits(&r, &plain), *z;
 		double worst = 0;
 
@@ -503,7 +503,7 @@ static void order_does_not_matter(void **unused)
 		shuffle(n, index);
 		for (size_t i = 0; i < n; i++)
 			id[i] = t.id[index[i]];
-		other = windows_cut("x", &shuffled, 0, n);
+		other = windows_cut("x", &shuffled, 0, n, 0);
 		z = all_logits(&r, &other);
 		for (size_t i = 0; i < n; i++) {
 			worst = fmax(worst, apart(vocab, z + i * vocab, y + (size_t)index[i] * vocab));

@@ -44,7 +44,7 @@ static struct windows make_windows(size_t n, size_t ctx, size_t vocab)
 
 	for (size_t i = 0; i < n * ctx; i++)
 		id[i] = (int32_t)(random_bits(&stream, drawn++) % vocab);
-	w = windows_cut("x", &(struct tokens){ .n = n * ctx, .id = id, .bos = -1 }, 0, ctx);
+	w = windows_cut("x", &(struct tokens){ .n = n * ctx, .id = id, .bos = -1 }, 0, ctx, 0);
 	free(id);
 	for (size_t i = 0; i < n; i++)		/* targets need not begin at 1, nor go on to the end */
 		for (size_t p = 0; p + 1 < ctx; p++)
@@ -271,7 +271,7 @@ static void threads_do_not_matter(void **unused)
 static void the_other_model_weighs(void **unused)
 {
 	struct windows w = windows_cut("x", &(struct tokens){ .n = 2, .id = (int32_t[]){ 0, 1 }, .bos = -1 },
-		0, 2);
+		0, 2, 0);
 	struct made *m = make(&w, 2, 1), *a = make(&w, 2, 1);
 	double nll;
 	struct divergence d;
@@ -307,8 +307,13 @@ static void numbers_worked_out_by_hand(void **unused)
 	double nll[5], against[5], kl[5] = { 4, 0, 1, 3, 2 }, mean = 0, square = 0;
 	uint8_t agrees[5] = { 1, 1, 0, 1, 1 };
 	const struct divergence d = { 5, nll, against, kl, agrees };
+	/* kl 4 0 1 | 3 2, of mean 2: sums of -1 and 1 about it */
+	int32_t target[7] = { 0, 1, 2, -1, 3, 4, -1 };
+	struct sequence sequence[2] = { { .first = 0, .length = 4 }, { .first = 4, .length = 3 } };
+	const struct windows windows = { .n = 2, .rows = 7, .targets = 5, .sequence = sequence,
+		.target = target };
 	const struct { const char *name; double is; } want[] = {
-		{ "kl", 2 }, { "kl_se", sqrt(2.0 / 4) },
+		{ "kl", 2 }, { "kl_se", sqrt(2.0 / 4) }, { "kl_se_windows", 0.4 },
 		{ "kl_median", 2 }, { "kl_99", 3.96 }, { "kl_99_9", 3.996 }, { "kl_max", 4 },
 		{ "top_agreement", 0.8 }, { "top_agreement_se", sqrt(0.8 * 0.2 / 4) },
 		{ "delta_p", -0.072 }, { "delta_p_rms", sqrt((0.01 + 0.04 + 0.09 + 0.0016) / 5) },
@@ -324,7 +329,7 @@ static void numbers_worked_out_by_hand(void **unused)
 		mean += (nll[i] - against[i]) / 5;
 		square += (nll[i] - against[i]) * (nll[i] - against[i]) / 5;
 	}
-	assert_int_equal(divergence_answer(&d, answer), DIVERGENCE_ANSWERS);
+	assert_int_equal(divergence_answer(&d, &windows, answer), DIVERGENCE_ANSWERS);
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++)
 		if (!(fabs(value(answer, want[i].name) - want[i].is) < 1e-15))
 			fail_msg("%s is %.17g, not %.17g", want[i].name, value(answer, want[i].name),

@@ -73,13 +73,13 @@ no 'paired with other tokens' 1 'r.h5: /target: is over other tokens' run --toke
 
 # against another model: the numbers and the record by their formulas, and what each gives alone
 run --tokens t.h5 rtn.h5 --reference "$model" -o against.h5 >k
-is 'what is printed against a model' "$(cut -f1 k | xargs)" "tokens nll nll_se ppl kl kl_se kl_median kl_99 kl_99_9 kl_max \
+is 'what is printed against a model' "$(cut -f1 k | xargs)" "tokens nll nll_se ppl kl kl_se kl_se_windows kl_median kl_99 kl_99_9 kl_max \
 top_agreement top_agreement_se delta_p delta_p_rms delta_p_1 delta_p_5 delta_p_25 delta_p_median delta_p_75 delta_p_95 delta_p_99 \
-paired_delta paired_delta_se"
+paired_delta paired_delta_se paired_delta_se_windows"
 ok 'both likelihoods are those of the models alone' py -c 'import h5py
 f, q, r = (h5py.File(n) for n in ("against.h5", "q.h5", "r.h5")); n = "nll_of_target"
 assert (f[n][...] == q[n][...]).all() and (f["nll_of_reference"][...] == r[n][...]).all() and (f["target"][...] == q["target"][...]).all()'
-is 'the paired difference is that of --paired' "$(tail -n 2 k)" "$(tail -n 2 p)"
+is 'the paired difference is that of --paired' "$(tail -n 3 k)" "$(tail -n 3 p)"
 ok 'numbers against a model' py - <<'PY'
 import h5py, numpy as np
 f = h5py.File("against.h5"); v = {a: float(b) for a, b in map(str.split, open("k"))}
@@ -134,7 +134,6 @@ no 'the other model overflows' 1 'big.h5: gives .*position 1 of window 1: its nu
 no 'another vocabulary against a model' 1 "vocab.h5: /config: has a vocabulary of 62, .*llama-gqa.h5 one of 61: compare likelihoods only, by -o and --paired" against vocab.h5
 is 'nothing is left of them' "$(ls -A refused)" ''
 no 'both from standard input' 2 'standard input is named twice' sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
-no 'a reference and paired' 2 '--reference and --paired both' run --tokens t.h5 --reference "$model" --paired r.h5 "$model"
 no 'fewer positions' 1 '/gpt2.h5: /transformer/wpe: holds 64 positions, the context needs 100: a smaller --ctx' eval-ppl --ctx 100 --tokens t.h5 "$model" --reference "$top/tests/ref/gpt2.h5"
 
 is 'gptq: one BOS, the tail dropped' "$(eval-ppl --ctx 20 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))

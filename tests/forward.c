@@ -83,7 +83,7 @@ static struct reference open_reference(const char *name)
 	shape[2] = r.config.vocab;
 	r.logits = image_tensor(r.image, "/test/logits", TENSOR_F32, 3, shape).data;
 	r.rows = n * ctx;
-	r.windows = windows_cut(path, &(struct tokens){ .n = n * ctx, .id = t.data, .bos = -1 }, 0, ctx);
+	r.windows = windows_cut(path, &(struct tokens){ .n = n * ctx, .id = t.data, .bos = -1 }, 0, ctx, 0);
 	free(path);
 	return r;
 }

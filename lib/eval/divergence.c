@@ -150,7 +150,8 @@ static struct answer *put_percentiles(struct answer *a, size_t rows, const struc
 	return a;
 }
 
-size_t divergence_answer(const struct divergence *d, struct answer answer[DIVERGENCE_ANSWERS])
+size_t divergence_answer(const struct divergence *d, const struct windows *w,
+	struct answer answer[DIVERGENCE_ANSWERS])
 {
 	static const struct percentile of_kl[] = { { "kl_median", 50 }, { "kl_99", 99 }, { "kl_99_9", 99.9 },
 		{ "kl_max", 100 } };
@@ -163,6 +164,7 @@ size_t divergence_answer(const struct divergence *d, struct answer answer[DIVERG
 	for (size_t i = 0; i < d->n; i++)
 		x[i] = d->kl[i];
 	a = put_mean(a, "kl", "kl_se", d->n, x);
+	*a++ = (struct answer){ "kl_se_windows", perplexity_se_windows(w, d->kl), 4 };
 	a = put_percentiles(a, sizeof of_kl / sizeof *of_kl, of_kl, d->n, x);
 	for (size_t i = 0; i < d->n; i++)
 		x[i] = d->agrees[i];
@@ -174,7 +176,7 @@ size_t divergence_answer(const struct divergence *d, struct answer answer[DIVERG
 	a = put_mean(a, "delta_p", NULL, d->n, x);
 	*a++ = (struct answer){ "delta_p_rms", sqrt(squares / (double)d->n), 6 };
 	a = put_percentiles(a, sizeof of_p / sizeof *of_p, of_p, d->n, x);
-	a += paired_answer(perplexity_paired(d->n, d->nll, d->reference), a);
+	a += delta_answer(paired_names, w, d->nll, d->reference, a);
 	free(x);
 	return (size_t)(a - answer);
 }

@@ -42,9 +42,10 @@ struct divergence divergence_measure(struct run *model, struct run *reference, c
 	size_t memory, double nll[w->targets]);
 void divergence_free(struct divergence *d);
 
-enum { DIVERGENCE_ANSWERS = 19 };
+enum { DIVERGENCE_ANSWERS = 21 };
 /* Means, their standard errors, and percentiles, linear between the two nearest targets; returns how many. */
-size_t divergence_answer(const struct divergence *d, struct answer answer[DIVERGENCE_ANSWERS]);
+size_t divergence_answer(const struct divergence *d, const struct windows *w,
+	struct answer answer[DIVERGENCE_ANSWERS]);
 /* /nll_of_reference and /kl f64, /top_agrees uint8 [n]. Nothing with NULL. */
 void divergence_write(struct output *out, const struct divergence *d);
 #endif

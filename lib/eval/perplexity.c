@@ -29,21 +29,39 @@ size_t perplexity_answer(const struct perplexity *p, struct answer answer[PERPLE
 	return isnan(p->bits_per_byte) ? 4 : 5;
 }
 
-struct paired perplexity_paired(size_t n, const double nll[n], const double before[n])
+double perplexity_se_windows(const struct windows *w, const double x[w->targets])
 {
-	double *d = xalloc(n, sizeof *d);
-	struct perplexity p;
+	size_t *targets = xalloc(w->n, sizeof *targets), i = 0;
+	const double mean = perplexity_of(w->targets, x, 0).nll, n = (double)w->n;
+	double squares = 0;
 
-	for (size_t i = 0; i < n; i++)
-		d[i] = nll[i] - before[i];
-	p = perplexity_of(n, d, 0);
-	free(d);
-	return (struct paired){ p.nll, p.nll_se };
+	windows_targets(w, targets);
+	for (size_t k = 0; k < w->n; k++) {
+		double sum = 0;
+
+		for (size_t end = i + targets[k]; i < end; i++)
+			sum += x[i] - mean;
+		squares += sum * sum;
+	}
+	free(targets);
+	return w->n > 1 ? sqrt(n / (n - 1) * squares) / (double)w->targets : NAN;
 }
 
-size_t paired_answer(struct paired p, struct answer answer[PAIRED_ANSWERS])
+const char *const paired_names[DELTA_ANSWERS] = { "paired_delta", "paired_delta_se",
+	"paired_delta_se_windows" };
+
+size_t delta_answer(const char *const names[DELTA_ANSWERS], const struct windows *w,
+	const double x[w->targets], const double before[w->targets], struct answer answer[DELTA_ANSWERS])
 {
-	answer[0] = (struct answer){ "paired_delta", p.delta, 6 };
-	answer[1] = (struct answer){ "paired_delta_se", p.delta_se, 4 };
-	return 2;
+	double *d = xalloc(w->targets, sizeof *d);
+	struct perplexity p;
+
+	for (size_t i = 0; i < w->targets; i++)
+		d[i] = x[i] - before[i];
+	p = perplexity_of(w->targets, d, 0);
+	answer[0] = (struct answer){ names[0], p.nll, 6 };
+	answer[1] = (struct answer){ names[1], p.nll_se, 4 };
+	answer[2] = (struct answer){ names[2], perplexity_se_windows(w, d), 4 };
+	free(d);
+	return DELTA_ANSWERS;
 }

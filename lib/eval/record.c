@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* record.c -- see record.h */
 #include "eval/record.h"
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
+
+/* Likelihoods of one model on two kinds of processor, which round sums otherwise, are nearer together. */
+static const double SAME_NLL = 0.01;
 
 struct output *record_open(const char *path, const struct image *model)
 {
@@ -24,56 +29,93 @@ void record_input(struct output *out, const char *option, const struct image *in
 		output_history(out, option, input);
 }
 
-static int32_t *targets_of(const struct windows *w)
+/* Of each target its id, and the window it is in. */
+struct places { int32_t *id, *window; };
+
+static struct places places_of(const struct windows *w)
 {
-	int32_t *id = xalloc(w->targets, sizeof *id);
+	struct places p = { xalloc(w->targets, sizeof *p.id), xalloc(w->targets, sizeof *p.window) };
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->rows; i++)
-		if (w->target[i] >= 0)
-			id[n++] = w->target[i];
-	return id;
+	for (size_t k = 0; k < w->n; k++)
+		for (size_t i = w->sequence[k].first, end = i + w->sequence[k].length; i < end; i++)
+			if (w->target[i] >= 0) {
+				p.id[n] = w->target[i];
+				p.window[n++] = (int32_t)k;
+			}
+	return p;
+}
+
+static void free_places(struct places p)
+{
+	free(p.id), free(p.window);
 }
 
 void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
 	const double nll[w->targets])
 {
-	int32_t *id;
+	struct places p;
 
 	if (!out)
 		return;
-	id = targets_of(w);
-	output_write(out, "/target", tensor_1d(TENSOR_I32, id, w->targets));
+	p = places_of(w);
+	output_write(out, "/target", tensor_1d(TENSOR_I32, p.id, w->targets));
+	output_write(out, "/window", tensor_1d(TENSOR_I32, p.window, w->targets));
 	output_write(out, "/nll_of_target", tensor_1d(TENSOR_F64, (void *)(uintptr_t)nll, w->targets));
 	for (size_t i = 0; i < n; i++)
 		output_number(out, "/", answer[i].name, answer[i].value);
 	output_end(out);
 	output_close(out);
-	free(id);
+	free_places(p);
 }
 
-struct image *record_earlier(const char *path, const struct windows *w)
+struct image *record_earlier(const char *path, const struct windows *w, bool kl)
 {
 	struct image *record = image_open(path, "result");
 	size_t n = w->targets;
-	struct tensor t = image_tensor(record, "/target", TENSOR_I32, 1, NULL);
+	struct tensor t = image_tensor(record, "/target", TENSOR_I32, 1, NULL), window;
 	const int32_t *theirs = t.data;
-	int32_t *ours = targets_of(w);
+	struct places ours = places_of(w);
 
 	if (t.dim[0] != n)
 		die("%s: /target: is over other tokens, or other windows: %zu targets, not %zu", path,
 			t.dim[0], n);
 	for (size_t i = 0; i < n; i++)
-		if (ours[i] != theirs[i])
+		if (ours.id[i] != theirs[i])
 			die("%s: /target: is over other tokens: target %zu is %d, not %d", path, i, theirs[i],
-				ours[i]);
+				ours.id[i]);
+	if (image_find(record, "/window", TENSOR_I32, 1, &n, &window) &&
+		memcmp(window.data, ours.window, n * sizeof *ours.window) != 0)
+		die("%s: /window: is over other windows: --ctx, --convention and --stride are expected "
+			"as they were", path);
 	image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &n);
-	free(ours);
+	if (kl && !image_has(record, "/kl"))
+		die("%s: /kl: is missing; --reference and --paired together expect a record with --reference",
+			path);
+	free_places(ours);
 	return record;
 }
 
-struct paired record_paired(const struct image *record, size_t targets, const double nll[targets])
+static const double *numbers(const struct image *record, const char *path, const struct windows *w)
 {
-	return perplexity_paired(targets, nll,
-		image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &targets).data);
+	return image_tensor(record, path, TENSOR_F64, 1, &w->targets).data;
+}
+
+size_t record_answer(const struct image *record, const struct windows *w, const double nll[w->targets],
+	const struct divergence *d, struct answer answer[RECORD_ANSWERS])
+{
+	static const char *const of_nll[] = { "nll_delta", "nll_delta_se", "nll_delta_se_windows" };
+	static const char *const of_kl[] = { "kl_delta", "kl_delta_se", "kl_delta_se_windows" };
+	const double *before = numbers(record, "/nll_of_target", w), *reference;
+
+	if (!d)
+		return delta_answer(paired_names, w, nll, before, answer);
+	reference = numbers(record, "/nll_of_reference", w);
+	for (size_t i = 0; i < w->targets; i++)
+		if (!(fabs(reference[i] - d->reference[i]) < SAME_NLL))
+			die("%s: /nll_of_reference: is of another reference: target %zu has %g, not %g",
+				image_name(record), i, reference[i], d->reference[i]);
+	delta_answer(of_nll, w, nll, before, answer);
+	delta_answer(of_kl, w, d->kl, numbers(record, "/kl", w), answer + DELTA_ANSWERS);
+	return RECORD_ANSWERS;
 }

@@ -5,8 +5,10 @@
  */
 #ifndef EVAL_RECORD_H
 #define EVAL_RECORD_H
+#include <stdbool.h>
 #include <stddef.h>
 #include "base/report.h"
+#include "eval/divergence.h"
 #include "eval/perplexity.h"
 #include "forward/windows.h"
 #include "io/image.h"
@@ -18,12 +20,20 @@
 struct output *record_open(const char *path, const struct image *model);
 /* The history of another input, by the name of its option, from its first part. Nothing with NULL. */
 void record_input(struct output *out, const char *option, const struct image *input);
-/* Writes /target int32, /nll_of_target f64 [targets], answers as attributes; closes. Nothing with NULL. */
+/*
+ * Writes /target and /window (from 0) int32, /nll_of_target f64 [targets], answers as attributes; closes.
+ * Nothing with NULL.
+ */
 void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
 	const double nll[w->targets]);
 
-/* An earlier record. Dies unless it is over the same targets. */
-struct image *record_earlier(const char *path, const struct windows *w);
-/* Against its likelihoods. */
-struct paired record_paired(const struct image *record, size_t targets, const double nll[targets]);
+/* An earlier record. Dies unless it is over the same targets in the same windows, and where kl, has that. */
+struct image *record_earlier(const char *path, const struct windows *w, bool kl);
+enum { RECORD_ANSWERS = 2 * DELTA_ANSWERS };
+/*
+ * Differences from it: d NULL, of nll as paired_delta, ...; else as nll_delta, ... and of the divergence as
+ * kl_delta, .... Dies where the reference of the record was another model. Returns how many.
+ */
+size_t record_answer(const struct image *record, const struct windows *w, const double nll[w->targets],
+	const struct divergence *d, struct answer answer[RECORD_ANSWERS]);
 #endif

@@ -8,18 +8,24 @@
 
 enum { LARGEST_DEFAULT = 2048 };
 
-/* Where a row puts a BOS. */
 struct convention {
-	bool lead;		/* one BOS before the whole text, if the tokenizer adds one */
-	bool each;		/* every window begins with a BOS of its own */
+	/* Where a BOS stands: before the text, if the tokenizer adds one; before the ids of each window;
+	 * in the place of each window's first id (that before the text counts), if the tokenizer adds one. */
+	enum { BOS_TEXT, BOS_WINDOW, BOS_REPLACES } bos;
+	bool half;		/* only what follows the window's middle is a target */
+	bool slides;		/* windows overlap, to the last id; targets are what none before has scored */
+	bool plain;		/* of one text whose tokens stand in their places, without a final newline */
 };
 
 static const struct convention conventions[] = {
-	[WINDOWS_GPTQ] = { true, false },
-	[WINDOWS_BOS] = { false, true },
+	[WINDOWS_GPTQ] = { BOS_TEXT, false, false, false },
+	[WINDOWS_BOS] = { BOS_WINDOW, false, false, false },
+	[WINDOWS_LLAMA_CPP] = { BOS_REPLACES, true, false, true },
+	[WINDOWS_SLIDING] = { BOS_TEXT, false, true, false },
 };
 
-const char *const windows_conventions[] = { [WINDOWS_GPTQ] = "gptq", [WINDOWS_BOS] = "bos", NULL };
+const char *const windows_conventions[] = { [WINDOWS_GPTQ] = "gptq", [WINDOWS_BOS] = "bos",
+	[WINDOWS_LLAMA_CPP] = "llama.cpp", [WINDOWS_SLIDING] = "sliding", NULL };
 
 size_t windows_ctx(size_t ctx, size_t positions)
 {
@@ -37,13 +43,13 @@ struct cut {
 	const char *name;		/* of the file */
 	const struct tokens *t;
 	const struct convention *c;
-	bool lead;			/* the text begins with a BOS */
-	size_t ctx;
-	struct windows w;
+	bool lead, each;		/* a BOS before the text, in every window */
+	size_t ctx, step;		/* from a window to the next, the BOS before the text counted */
+	struct windows w;		/* without memory: only counted */
 };
 
-/* A window of a BOS, if it has one, and tokens `from` on. */
-struct window { size_t row, length, bos, from; };
+/* A window of a BOS, if it has one, and tokens `from` on; its targets stand at places `target` on. */
+struct window { size_t row, length, bos, from, target; };
 
 static void set_target(struct cut *k, const struct window *v, size_t place, size_t next)
 {
@@ -85,53 +91,82 @@ static void place_tokens(struct cut *k, const struct window *v)
 	}
 }
 
-static void add_window(struct cut *k, size_t bos, size_t from, size_t n)
+static void add_window(struct cut *k, struct window v)
 {
 	struct windows *w = &k->w;
-	const struct window v = { w->rows, bos + n, bos, from };
 
-	w->sequence[w->n++] = (struct sequence){ .first = v.row, .length = v.length };
+	v.row = w->rows;
 	w->rows += v.length;
 	w->longest = v.length > w->longest ? v.length : w->longest;
+	if (!w->sequence) {
+		w->n++;
+		return;
+	}
+	w->sequence[w->n++] = (struct sequence){ .first = v.row, .length = v.length };
 	for (size_t p = 0; p < v.length; p++) {
-		w->id[v.row + p] = p < bos ? k->t->bos : k->t->id[from + p - bos];
+		w->id[v.row + p] = p < v.bos ? k->t->bos : k->t->id[v.from + p - v.bos];
 		w->target[v.row + p] = -1;
 	}
 	place_tokens(k, &v);
 	if (w->index)
 		targets_by_index(k, &v);
-	for (size_t p = 0; !w->index && p + 1 < v.length; p++)
-		set_target(k, &v, p, p + 1);
+	for (size_t p = v.target; !w->index && p < v.length; p++)
+		set_target(k, &v, p - 1, p);
+}
+
+/* Where targets begin in a window that is the text's first or a later one. */
+static size_t first_target(const struct cut *k, bool later)
+{
+	if (k->c->half)
+		return k->ctx / 2 + 1;
+	return k->c->slides && later && k->step < k->ctx ? k->ctx - k->step : 1;
 }
 
 /* A text of tokens begin .. end - 1; tail: its last window may be shorter. */
 static void cut_text(struct cut *k, size_t begin, size_t end, bool tail)
 {
-	size_t bos = k->c->each || k->lead;
+	const size_t all = end - begin + (k->each || k->lead);
 
-	if (k->w.index && end - begin + bos > k->ctx)
+	if (k->t->index && all > k->ctx)
 		die("%s: /index: a sequence of %zu tokens was reordered and must fit into one window: "
-			"--ctx %zu at least", k->name, end - begin, end - begin + bos);
-	for (size_t at = begin, n; at < end; at += n, bos = k->c->each) {
-		n = k->ctx - bos;
-		if (n > end - at && (!tail || end - at + bos < 2))
+			"--ctx %zu at least", k->name, end - begin, all);
+	for (size_t at = begin; at < end; at += k->step) {
+		const bool later = at > begin, bos = k->each || (k->lead && !later);
+		const size_t from = at - (k->lead && later), n = least(k->ctx - bos, end - from);
+		const struct window v = { 0, bos + n, bos, from, first_target(k, later) };
+
+		if ((v.length < k->ctx && !tail) || v.length <= v.target)
 			return;
-		n = least(n, end - at);
-		add_window(k, bos, at, n);
+		add_window(k, v);
+		if (from + n == end)
+			return;
 	}
 }
 
-static void reserve(struct windows *w, const struct tokens *t, size_t rows, size_t windows)
+/* All texts of the file, of which the first n tokens count. */
+static void cut_all(struct cut *k, size_t n)
 {
-	w->sequence = xalloc(windows, sizeof *w->sequence);
-	w->id = xalloc(rows, sizeof *w->id);
-	w->target = xalloc(rows, sizeof *w->target);
+	const struct tokens *t = k->t;
+
+	k->w.n = k->w.rows = 0;
+	for (size_t i = 0; i < t->sequences; i++)
+		cut_text(k, (size_t)t->sequence[i], least((size_t)t->sequence[i + 1], n), true);
+	if (!t->sequences)
+		cut_text(k, 0, n, k->c->slides);
+}
+
+/* Room for the windows that were counted. */
+static void reserve(struct windows *w, const struct tokens *t)
+{
+	w->sequence = xalloc(w->n, sizeof *w->sequence);
+	w->id = xalloc(w->rows, sizeof *w->id);
+	w->target = xalloc(w->rows, sizeof *w->target);
 	if (t->position || t->index)
-		w->position = xalloc(rows, sizeof *w->position);
+		w->position = xalloc(w->rows, sizeof *w->position);
 	if (t->index)
-		w->index = xalloc(rows, sizeof *w->index);
+		w->index = xalloc(w->rows, sizeof *w->index);
 	if (t->modality)
-		w->modality = xalloc(rows, sizeof *w->modality);
+		w->modality = xalloc(w->rows, sizeof *w->modality);
 }
 
 static void count(struct windows *w)
@@ -148,25 +183,68 @@ static void count(struct windows *w)
 	}
 }
 
+/* How many tokens of a text count that ends in a newline, where the convention leaves that out. */
+static size_t without_newline(const struct cut *k)
+{
+	const struct tokens *t = k->t;
+	const char *const places[] = { t->sequence ? "/sequence" : NULL, t->position ? "/position" : NULL,
+		t->index ? "/index" : NULL };
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (places[i])
+			die("%s: %s: --convention llama.cpp is of one text, whose tokens stand in their "
+				"places; gptq, bos and sliding take others", k->name, places[i]);
+	if (k->ctx < 3)
+		misuse("--ctx %zu leaves no target to --convention llama.cpp, expected 3 at least", k->ctx);
+	/* Without its newline the last token may become two. */
+	if (t->newline == NEWLINE_WITHIN && (t->n + k->each + 1) % k->ctx < 2)
+		die("%s: /tokens: the last id of the last window holds the text's final newline and more, "
+			"and llama.cpp leaves that newline out: tokenize the text without it", k->name);
+	return t->n - (t->newline == NEWLINE_ALONE);
+}
+
+/* What the convention makes of BOS, and how far windows are apart. */
+static void apply(struct cut *k, enum windows_convention convention, size_t stride)
+{
+	k->lead = k->c->bos == BOS_TEXT && k->t->add_bos;
+	k->each = k->c->bos == BOS_WINDOW || (k->c->bos == BOS_REPLACES && k->t->add_bos);
+	if (k->each && k->t->bos < 0)
+		die("%s: /tokens: names no bos_id, --convention %s needs one; gptq does not", k->name,
+			windows_conventions[convention]);
+	k->step = k->c->bos == BOS_WINDOW ? k->ctx - 1 : k->ctx;
+	if (!k->c->slides)
+		return;
+	k->step = stride ? stride : k->ctx / 2;
+	if (k->step > k->ctx)
+		misuse("--stride %zu leaves out tokens between windows of --ctx %zu", stride, k->ctx);
+}
+
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
-	size_t ctx)
+	size_t ctx, size_t stride)
 {
 	struct cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name = name };
-	size_t texts = t->sequences ? t->sequences : 1, most = t->n / (ctx - 1) + texts;
+	size_t n;
 
-	k.lead = k.c->lead && t->add_bos;
-	if (k.c->each && t->bos < 0)
-		die("%s: /tokens: names no bos_id, --convention %s needs one; gptq does not", name,
-			windows_conventions[convention]);
-	reserve(&k.w, t, t->n + most, most);
-	for (size_t i = 0; i < t->sequences; i++)
-		cut_text(&k, (size_t)t->sequence[i], least((size_t)t->sequence[i + 1], t->n), true);
-	if (!t->sequences)
-		cut_text(&k, 0, t->n, false);
+	apply(&k, convention, stride);
+	n = k.c->plain ? without_newline(&k) : t->n;
+	cut_all(&k, n);
 	if (!k.w.n)
-		die("%s: /tokens: %zu ids do not fill one window of --ctx %zu", name, t->n, ctx);
+		die("%s: /tokens: %zu ids do not fill one window of --ctx %zu", name, n, ctx);
+	reserve(&k.w, t);
+	cut_all(&k, n);
 	count(&k.w);
 	return k.w;
+}
+
+void windows_targets(const struct windows *w, size_t targets[w->n])
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sequence *q = &w->sequence[i];
+
+		targets[i] = 0;
+		for (size_t row = q->first; row < q->first + q->length; row++)
+			targets[i] += w->target[row] >= 0;
+	}
 }
 
 struct batch windows_batch(const struct windows *w, size_t first, size_t n, struct sequence own[n])

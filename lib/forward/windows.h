@@ -4,8 +4,20 @@
  *
  * A window is at most `ctx` token ids that a model sees at once, a sequence of its
  * own; a target is an id that is predicted from the token before it. Conventions
- * are rows of a table in windows.c. A file without /sequence is one
- * text, whose last ids that fill no window are dropped. Of a file with /sequence each
+ * are rows of a table in windows.c. With `add`: the tokenizer puts a BOS before a text,
+ *
+ *	gptq		BOS before the text if `add`, windows side by side, ctx - 1 targets each
+ *	bos		a BOS and the next ctx - 1 ids, all of them targets
+ *	llama.cpp	BOS before the text and in the place of each window's first id, both if `add`;
+ *			windows side by side, targets at places ctx / 2 + 1 .. ctx - 1 (from 0); one
+ *			final newline of the text left out (llama.cpp, tools/perplexity and --file)
+ *	sliding		BOS before the text if `add`, windows from places 0, stride, 2 stride, ...
+ *			until one reaches the last id; targets are the ids that no window before has
+ *			scored (transformers' guide to the perplexity of fixed-length models). With
+ *			stride = ctx the first id of each window is no target: nothing predicts it.
+ *
+ * A file without /sequence is one text, whose last ids that fill no window are dropped, but by sliding,
+ * whose last window may be shorter. Of a file with /sequence each
  * sequence is cut by itself, and its last window may be shorter, down to one target.
  */
 #ifndef FORWARD_WINDOWS_H
@@ -31,19 +43,23 @@ struct windows {
 };
 
 /* Names of the conventions, NULL-terminated. */
-enum windows_convention { WINDOWS_GPTQ, WINDOWS_BOS };
+enum windows_convention { WINDOWS_GPTQ, WINDOWS_BOS, WINDOWS_LLAMA_CPP, WINDOWS_SLIDING };
 extern const char *const windows_conventions[];
 
 enum { WINDOWS_LONGEST = 1 << 24 };
 /* ctx, or if it is 0 the model's, at most 2048; warns where it exceeds the model's. */
 size_t windows_ctx(size_t ctx, size_t positions);
 /*
- * Dies when the tokens do not fill one window, the convention needs a BOS that the file does not name, or a
- * sequence that was reordered (/index) does not fit into one window. A BOS that the convention puts before a
- * text is at position 0, is seen by all, has the modality of text, and moves the others' positions by one.
+ * stride: of sliding, 1 to ctx; 0: ctx / 2. Dies when the tokens do not fill one window, the convention needs
+ * a BOS that the file does not name, or a sequence that was reordered (/index) does not fit into one window;
+ * llama.cpp refuses /sequence, /position and /index, and a last id that it would have to split. A BOS that
+ * the convention puts before a text is at position 0, is seen by all, has the modality of text, and moves the
+ * others' positions by one.
  */
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
-	size_t ctx);
+	size_t ctx, size_t stride);
+/* How many targets each window has. */
+void windows_targets(const struct windows *w, size_t targets[w->n]);
 /* Windows first .. first + n - 1 as a batch whose rows count from 0; own: room for their sequences. */
 struct batch windows_batch(const struct windows *w, size_t first, size_t n, struct sequence own[n]);
 /* From window `first` on, how many together have at most so many tokens: one at least. */
@@ -60,6 +76,11 @@ void windows_free(struct windows *w);
 #define OPTION_CONVENTION(var) { 0, "convention", \
 	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, \
 	"how the text is cut into windows", .otherwise = "gptq" }
+#define OPTION_STRIDE(var) { 0, "stride", OPTION_SIZE(var), "N", \
+	"ids from a sliding window to the next (default: half of --ctx)", \
+	.least = 1, .most = WINDOWS_LONGEST }
+#define STRIDE_IDLE(convention) \
+	{ (convention) != WINDOWS_SLIDING, "stride", "--convention is not sliding" }
 #define OPTION_SHARD(var) { 0, "shard", OPTION_OF_SHARD(var), \
 	"only windows I, I + N, ..., counted from 1; auto: by the launcher (Slurm, MPI)", \
 	.otherwise = "1/1", .form = shard_form }

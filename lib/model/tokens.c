@@ -146,7 +146,7 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 	struct tensor t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL), b;
 	struct tokens y = { .n = t.dim[0], .id = t.data };
 	double add = attribute(image, "add_bos", NAN), bos = attribute(image, "bos_id", -1);
-	double size = attribute(image, "vocab", 0);
+	double size = attribute(image, "vocab", 0), newline = attribute(image, "newline", NEWLINE_NONE);
 
 	if (!(bos >= -1) || bos >= INT32_MAX || bos != (int32_t)bos)
 		die("%s: /tokens: attribute bos_id is no token id", image_name(image));
@@ -154,6 +154,8 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 		die("%s: /tokens: attribute vocab is no size", image_name(image));
 	if (!isnan(add) && add != 0 && add != 1)
 		die("%s: /tokens: attribute add_bos is %g, expected 0 or 1", image_name(image), add);
+	if (newline != NEWLINE_NONE && newline != NEWLINE_ALONE && newline != NEWLINE_WITHIN)
+		die("%s: /tokens: attribute newline is %g, expected 0, 1 or 2", image_name(image), newline);
 	if (add > 0 && bos < 0)
 		die("%s: /tokens: attribute add_bos is 1, but there is no bos_id", image_name(image));
 	if (isnan(add))
@@ -162,13 +164,16 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 	y.bos = (int32_t)bos;
 	y.add_bos = add > 0;
 	y.vocab = (size_t)size;
+	y.newline = (enum newline)newline;
 	read_place(image, &y);
 	if (part)
 		check_maker(image, part, y.vocab, vocab, force);
 	if (image_find(image, "/bytes", TENSOR_U16, 1, &y.n, &b))
 		y.bytes = b.data;
-	if (limit && limit < y.n)
+	if (limit && limit < y.n) {
 		cut(image, &y, limit);
+		y.newline = NEWLINE_NONE;
+	}
 	for (size_t i = 0; vocab && i < y.n; i++)
 		if (y.id[i] < 0 || (size_t)y.id[i] >= vocab)
 			die("%s: /tokens: id %d at %zu is not in the model's vocabulary of %zu: "

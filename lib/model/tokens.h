@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include "io/image.h"
 
+/* Whether the text ends in a newline: no, or not known; its last id stands for that alone; for more. */
+enum newline { NEWLINE_NONE, NEWLINE_ALONE, NEWLINE_WITHIN };
+
 struct tokens {
 	size_t n;
 	const int32_t *id;		/* [n], views of the file */
@@ -16,6 +19,7 @@ struct tokens {
 	int32_t bos;			/* -1: the tokenizer has none */
 	bool add_bos;			/* the tokenizer puts it before a text */
 	size_t vocab;			/* of the tokenizer; 0: not known */
+	enum newline newline;
 	/* The place of each token where the file says so, views; NULL: the usual one (docs/format.md). */
 	size_t sequences;		/* texts of their own; 0: all are one */
 	const int64_t *sequence;	/* [sequences + 1] first token of each, then n */

@@ -7,7 +7,8 @@ an HDF5 tree) with the datasets /test/tokens [n, t] and /test/logits [n, t,
 vocab] beside it, of mixtures of experts /test/router/<block>/input [n t, hidden]
 and choice [n t, k] too. hessians.h5 is for tests/hessian-models.t: what each linear
 layer of these models is fed, as hessians.py sums it up. checkpoints.h5 is for
-tests/model-import.t: likelihoods of the rows of checkpoints.py.
+tests/model-import.t: likelihoods of the rows of checkpoints.py; conventions.h5 for
+tests/conventions.t: a text as bytes and what data/prose gives it, window by window.
 Usage: make.py [FOLDER], default the folder of this file.
 """
 import json
@@ -156,6 +157,50 @@ def write_checkpoints(path):
             print(name, type(model).__name__, float(nll.mean()))
 
 
+def write_conventions(path):
+    """Windows as llama.cpp's perplexity tool and as the guide of transformers to fixed-length models cut them."""
+    prose = pathlib.Path(__file__).parents[2] / "data/prose"
+    model = transformers.AutoModelForCausalLM.from_pretrained(prose, dtype=torch.float32).eval()
+    text, bos = (prose / "README.md").read_bytes(), 0
+    text = text[:text.index(b"\n", 250) + 1]
+
+    def losses(ids, first):                             # nll of ids[first:], given those before
+        if len(ids) <= first:
+            return []
+        with torch.no_grad():
+            logits = model(torch.tensor([ids]), use_cache=False).logits[0, :-1].double()
+        return torch.nn.functional.cross_entropy(logits, torch.tensor(ids[1:]), reduction="none")[first - 1:].tolist()
+
+    def llama_cpp(add_bos, ctx):
+        ids, nll = [bos] * add_bos + list(text[:-1]), []
+        for i in range(len(ids) // ctx):
+            chunk = ids[i * ctx:(i + 1) * ctx]
+            nll += losses([bos] + chunk[1:] if add_bos else chunk, ctx // 2 + 1)
+        return nll
+
+    def sliding(add_bos, ctx, stride):
+        ids, nll, before = [bos] * add_bos + list(text), [], 0
+        for begin in range(0, len(ids), stride):
+            end = min(begin + ctx, len(ids))
+            nll += losses(ids[begin:end], max(1, end - begin - (end - before)))
+            before = end
+            if end == len(ids):
+                break
+        return nll
+
+    rows = {"llama.cpp": [("llama.cpp", b, c, 0) for b, c in ((0, 51), (1, 64))],
+            "sliding": [("sliding", b, c, s) for b, c, s in ((1, 64, 32), (0, 64, 64), (1, 100, 27))]}
+    with h5py.File(path, "w", track_order=False) as f:
+        f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
+        t = f.create_dataset("tokens", data=np.frombuffer(text, "u1").astype("i4"), track_times=False)
+        t.attrs.update(bos_id=bos, add_bos=1, vocab=256, newline=1)
+        f.create_dataset("bytes", data=np.ones(len(text), "u2"), track_times=False)
+        for name, add_bos, ctx, stride in sum(rows.values(), []):
+            nll = llama_cpp(add_bos, ctx) if name == "llama.cpp" else sliding(add_bos, ctx, stride)
+            f.create_dataset(f"test/{name} {add_bos} {ctx} {stride}", data=np.array(nll, "f4"), track_times=False)
+            print(name, add_bos, ctx, stride, len(nll), float(np.mean(nll)))
+
+
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
     moments = h5py.File(folder / "hessians.h5", "w", track_order=False)
@@ -180,6 +225,7 @@ def main():
         print(name, float(np.abs(logits.numpy()).max()), (folder / (name + ".h5")).stat().st_size)
     moments.close()
     write_checkpoints(folder / "checkpoints.h5")
+    write_conventions(folder / "conventions.h5")
 
 
 main()

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* windows.c -- conventions of windows against their definitions, token by token, on texts of every length */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "forward/windows.h"
+
+enum { MOST = 40, BOS = 99 };
+
+/* What a convention should give: rows of windows, one after the other, and the target of each. */
+struct wanted {
+	size_t windows, rows;
+	int32_t id[MOST * MOST], target[MOST * MOST];
+	size_t length[MOST];
+	uint64_t bytes;
+};
+
+/* The text with its BOS, if it gets one. */
+struct stream { size_t n; int32_t id[MOST + 1]; };
+
+static struct stream stream_of(const struct tokens *t, size_t n)
+{
+	struct stream s = { 0 };
+
+	if (t->add_bos)
+		s.id[s.n++] = t->bos;
+	for (size_t i = 0; i < n; i++)
+		s.id[s.n++] = t->id[i];
+	return s;
+}
+
+static void put(struct wanted *y, const struct stream *s, size_t begin, size_t length,
+	const bool scored[length])
+{
+	for (size_t j = 0; j < length; j++) {
+		y->id[y->rows + j] = s->id[begin + j];
+		y->target[y->rows + j] = j + 1 < length && scored[j + 1] ? s->id[begin + j + 1] : -1;
+		if (j + 1 < length && scored[j + 1])
+			y->bytes += (uint64_t)s->id[begin + j + 1] + 1;
+	}
+	y->rows += length;
+	y->length[y->windows++] = length;
+}
+
+/* Chunks of the text with its BOS; the first id of each gives way to a BOS; the second half counts. */
+static void want_llama_cpp(struct wanted *y, const struct tokens *t, size_t n, size_t ctx)
+{
+	const struct stream s = stream_of(t, n);
+
+	for (size_t chunk = 0; chunk < s.n / ctx; chunk++) {
+		bool scored[MOST];
+
+		for (size_t j = 0; j < ctx; j++)
+			scored[j] = j >= ctx / 2 + 1 && j <= ctx - 1;
+		put(y, &s, chunk * ctx, ctx, scored);
+		if (t->add_bos)
+			y->id[y->rows - ctx] = t->bos;
+	}
+}
+
+/* Every id is scored once: by the first window that has it and the id before it. */
+static void want_sliding(struct wanted *y, const struct tokens *t, size_t n, size_t ctx, size_t stride)
+{
+	const struct stream s = stream_of(t, n);
+	bool done[MOST + 1] = { false };
+
+	for (size_t begin = 0, end = 0; end < s.n; begin += stride) {
+		bool scored[MOST] = { false }, any = false;
+
+		end = begin + ctx < s.n ? begin + ctx : s.n;
+		for (size_t j = 1; j < end - begin; j++) {
+			any |= scored[j] = !done[begin + j];
+			done[begin + j] = true;
+		}
+		if (any)
+			put(y, &s, begin, end - begin, scored);
+	}
+}
+
+static void compare(const struct wanted *y, const struct tokens *t, enum windows_convention convention,
+	size_t ctx, size_t stride)
+{
+	struct windows w = windows_cut("x", t, convention, ctx, stride);
+	size_t targets[MOST], sum = 0;
+
+	assert_int_equal(w.n, y->windows);
+	assert_int_equal(w.rows, y->rows);
+	assert_memory_equal(w.id, y->id, w.rows * sizeof *w.id);
+	assert_memory_equal(w.target, y->target, w.rows * sizeof *w.target);
+	assert_int_equal(w.bytes, y->bytes);
+	windows_targets(&w, targets);
+	for (size_t i = 0; i < w.n; i++) {
+		assert_int_equal(w.sequence[i].length, y->length[i]);
+		assert_true(targets[i] > 0);
+		sum += targets[i];
+	}
+	assert_int_equal(sum, w.targets);
+	windows_free(&w);
+}
+
+static void of_every_length(void **unused)
+{
+	int32_t id[MOST];
+	uint16_t bytes[MOST];
+	size_t compared = 0;
+
+	(void)unused;
+	for (size_t i = 0; i < MOST; i++)
+		id[i] = (int32_t)i, bytes[i] = (uint16_t)(i + 1);
+	for (size_t n = 2; n < MOST - 2; n++)
+		for (size_t ctx = 2; ctx < 12; ctx++)
+			for (int bos = 0; bos < 2; bos++) {
+				struct tokens t = { .n = n, .id = id, .bytes = bytes, .bos = BOS,
+					.add_bos = bos, .newline = n % 3 == 0 };
+				struct wanted y = { 0 };
+
+				if (ctx > 2)
+					want_llama_cpp(&y, &t, n - (n % 3 == 0), ctx);
+				if (y.windows) {
+					compare(&y, &t, WINDOWS_LLAMA_CPP, ctx, 0);
+					compared++;
+				}
+				for (size_t stride = 1; stride <= ctx; stride++) {
+					y = (struct wanted){ 0 };
+					want_sliding(&y, &t, n, ctx, stride);
+					compare(&y, &t, WINDOWS_SLIDING, ctx, stride);
+					compared++;
+				}
+			}
+	assert_true(compared > 5000);
+}
+
+/* The default stride is half a window; a stride of 1 gives every target all the context that there is. */
+static void strides(void **unused)
+{
+	static const int32_t id[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+	struct tokens t = { .n = 9, .id = id, .bos = -1 };
+	struct windows w = windows_cut("x", &t, WINDOWS_SLIDING, 4, 0);
+
+	(void)unused;
+	assert_int_equal(w.n, 4);	/* 0 1 2 3 | 2 3 4 5 | 4 5 6 7 | 6 7 8 */
+	assert_memory_equal(w.target, ((int32_t[]){ 1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7, -1, -1, 8, -1 }),
+		60);
+	windows_shard(&w, (struct shard){ 2, 2 });
+	assert_int_equal(w.targets, 3);
+	assert_memory_equal(w.id, ((int32_t[]){ 2, 3, 4, 5, 6, 7, 8 }), 28);
+	windows_free(&w);
+	w = windows_cut("x", &t, WINDOWS_SLIDING, 4, 1);
+	assert_int_equal(w.n, 6);
+	assert_int_equal(w.targets, 8);
+	windows_free(&w);
+}
+
+/* Texts of their own slide by themselves; a reordered one in its window. */
+static void slide_of_sequences(void **unused)
+{
+	static const int32_t id[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, index[] = { 1, 0, 0, 2, 1, 3, 2, 0, 1 };
+	static const int64_t sequence[] = { 0, 2, 6, 9 };
+	struct tokens t = { .n = 9, .id = id, .bos = BOS, .add_bos = true, .sequences = 3,
+		.sequence = sequence };
+	struct windows w = windows_cut("x", &t, WINDOWS_SLIDING, 4, 2);
+
+	(void)unused;
+	assert_int_equal(w.n, 4);	/* 99 0 1 | 99 2 3 4 | 3 4 5 | 99 6 7 8 */
+	assert_memory_equal(w.id, ((int32_t[]){ BOS, 0, 1, BOS, 2, 3, 4, 3, 4, 5, BOS, 6, 7, 8 }), 56);
+	assert_memory_equal(w.target, ((int32_t[]){ 0, 1, -1, 2, 3, 4, -1, -1, 5, -1, 6, 7, 8, -1 }), 56);
+	windows_free(&w);
+	t.index = index;
+	w = windows_cut("x", &t, WINDOWS_SLIDING, 5, 2);
+	assert_int_equal(w.n, 3);
+	assert_memory_equal(w.target, ((int32_t[]){ 1, -1, 0, 2, 4, 5, 3, -1, 7, -1, 8, 6 }), 48);
+	windows_free(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(of_every_length), cmocka_unit_test(strides),
+		cmocka_unit_test(slide_of_sequences) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
