@@ -71,7 +71,7 @@ held() {
 	held=$((held + 1)) name=$1 m=$2 o=$3 st=$4 all=$(echo "$4" | sed 's/:[0-9]*$//' | tr ',\n' '  ')
 	shift 4
 	definition $held.plain.h5 "$m" "$o" "$st" --group 8 "$@"
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2046,SC2086
 	sequential $held.h5 "$m" "$o" --group 8 "$@" $(printf ' --layers %s' $all)
 	# shellcheck disable=SC2086
 	set -- $all
@@ -142,7 +142,7 @@ s='--sequential --tokens text.h5 --ctx 16 --reorder gar --group 8 --compute e4m3
 	dpq-run -q $s -j 1 tiny.h5 -o one.h5
 	dpq-run -q $s -j 2 --memory 0 tiny.h5 -o two.h5
 	dpq-run -q $s <stream >three.h5
-	cat stream | dpq-run -q $s | cat >four
+	dpq-run -q $s <stream | cat >four
 }
 is 'layers are quantized' "$(h5ls -r one.h5 | grep -c /codes)" 14
 ok 'the same bytes on two threads, with hidden states in a file' cmp one.h5 two.h5
@@ -167,6 +167,7 @@ $(history plain.h5)"
 no 'W8A8 by dynamic scales cannot take static ones from nowhere' 2 'come from --hessian FILE or --sequential' dpq-run --storage e4m3fn --compensate none --act-format e4m3fn tiny.h5 -o bad.h5
 
 # bad input, with one line, leaving nothing
+# shellcheck disable=SC2317
 bad() { dpq-run -q --sequential --ctx 50 --group 8 "$@" -o bad.h5; }
 no 'too few tokens' 1 'few.h5: .*window' bad --tokens few.h5 "$llama"
 no 'tokens of another vocabulary' 1 'vocab.h5: ' bad --tokens vocab.h5 "$llama"
