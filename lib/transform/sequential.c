@@ -17,7 +17,7 @@ static struct second_moments find(void *arg, const char *layer, size_t in, bool 
 	}
 	if (!s->calibration.config)	/* asked whether there will be one */
 		return (struct second_moments){ 0 };
-	source = calibrate_source(&s->calibration, s->name);
+	source = calibrate_source(&s->calibration, image_name(s->filter->image));	/* of what overflows */
 	return source.find(source.arg, layer, in, needed);
 }
 
