@@ -6,9 +6,11 @@
  * follow: w_j -= (w_i - ŵ_i) U_ij / U_ii (GPTQ; DPQ eq. 12), where with a
  * compute format ŵ is what the hardware makes of the stored code (DPQ eq. 10, 11).
  */
+#include "base/error.h"
 #include "base/option.h"
 #include "num/linalg.h"
 #include "transform/quantize.h"
+#include "transform/sequential.h"
 
 static const struct tool tool = {
 	.name = "dpq-run",
@@ -20,51 +22,94 @@ static const struct tool tool = {
 		"  dpq-run --hessian hess.h5 --order order.h5 --compute e4m3fn < model.h5 "
 		"| eval-ppl --tokens test.h5\n"
 		"  echo '*/down_proj storage=uint8 group=channel' > plan.txt\n"
-		"  dpq-run --plan plan.txt --hessian hess.h5 model.h5 -o mixed.h5",
+		"  dpq-run --plan plan.txt --hessian hess.h5 model.h5 -o mixed.h5\n"
+		"  dpq-run --sequential --tokens calib.h5 --ctx 256 --reorder gar model.h5 -o seq.h5",
 };
 
-static void run(struct quantize *q, const struct command *c)
-{
-	quantize_check(q);
-	struct filter f = filter_open(c->operand[0], "model", c->output, "model");
+/* What the command line says, but for the methods of layers. */
+struct settings {
+	const char *hessian, *order, *plan;
+	bool sequential;
+	struct calibrate_text text;
+	struct selection layers;
+};
 
+static void check(const struct settings *set, unsigned reorder)
+{
+	option_idle(2, (struct option_idle[]){
+		{ !set->sequential, "ctx convention limit compute-type force-tokens memory reorder key",
+			"without --sequential" },
+		{ set->sequential && reorder != ORDER_GAR, "key", "--reorder none or full" } });
+	if (set->sequential && (set->hessian || set->order))
+		misuse("--sequential takes the place of --hessian, and --reorder that of --order");
+	if (set->sequential && !set->text.tokens)
+		misuse("--tokens FILE is expected with --sequential");
+	if (!set->sequential && set->text.tokens)
+		misuse("--tokens goes with --sequential; otherwise hessian-accum reads it");
+}
+
+static void run(struct quantize *q, const struct settings *set, const struct command *c)
+{
+	struct sequential sequential;
+	struct filter f;
+
+	q->source = set->sequential ? sequential_source(&sequential, q, set->text.tokens) :
+		moments_of_files(&q->files);
+	quantize_check(q);
+	f = filter_open(c->operand[0], "model", c->output, "model");
 	filter_config(&f);
+	if (set->sequential)
+		sequential_open(&sequential, &set->text, &f);
 	quantize_check_layers(q, &f);
 	model_filter(&f, quantize_part, q);
 	quantize_end(q, input_name(f.in));
+	if (set->sequential)
+		sequential_close(&sequential);
 	filter_close(&f);
-	if (q->files.hessian)
-		image_close(q->files.hessian);
-	if (q->files.order)
-		image_close(q->files.order);
 }
 
 int main(int argc, char *argv[])
 {
-	const char *hessian, *order, *plan_path;
-	struct selection layers;
+	struct settings set = { .text.shard = { 1, 1 } };
 	struct method_options options = { 0 };
+	struct plan plan;
+	struct quantize q = { .plan = &plan, .layers = &set.layers };
 	const struct option_row of_a_layer[] = { METHOD_OPTIONS(&options), { .type = OPTION_END } };
 	const struct option_row rows[] = {
-		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
-		{ 0, "order", OPTION_FILE(&order), "FILE",
+		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE", "Hessians of the layers, from hessian-accum" },
+		{ 0, "order", OPTION_FILE(&set.order), "FILE",
 			"order of the columns, from gar-order (default: as they stand)" },
-		{ 0, "plan", OPTION_FILE(&plan_path), "FILE",
+		{ 0, "plan", OPTION_FILE(&set.plan), "FILE",
 			"options of single layers: lines of a GLOB and option=value, or keep" },
 		METHOD_OPTIONS(&options),
-		OPTION_LAYERS(&layers),
+		{ .type = OPTION_HEADING, .help = "Each block calibrated behind the quantized blocks before it" },
+		{ 0, "sequential", OPTION_BOOL(&set.sequential), NULL, "in place of --hessian and --order" },
+		{ 't', "tokens", OPTION_FILE(&set.text.tokens), "FILE", "token ids of the calibration text" },
+		CALIBRATE_OPTIONS(&set.text),
+		{ 0, "reorder", OPTION_CHOICE(&q.reorder, order_kinds), NULL,
+			"order of the columns, as of gar-order, by the layer's group", .otherwise = "none" },
+		{ 0, "key", OPTION_CHOICE(&q.key, order_keys), NULL,
+			"what of its diagonal ranks a group", .otherwise = "max" },
+		{ .type = OPTION_HEADING, .help = "Layers" },
+		OPTION_LAYERS(&set.layers),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
-	struct plan plan = plan_read(plan_path, of_a_layer, rows, &options);
-	struct quantize q = { .plan = &plan, .layers = &layers };
 
+	check(&set, q.reorder);
+	plan = plan_read(set.plan, of_a_layer, rows, &options);
+	option_idle(1, &(struct option_idle){ !plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
+		"sequential ctx convention limit compute-type reorder key", "it serves the report only: "
+		"--compensate none, no static scale" });
 	linalg_init();
-	q.files.hessian = hessian ? image_open(hessian, "hessian") : NULL;
-	q.files.order = option_given("order") ? image_open(order, "order") : NULL;
-	q.source = moments_of_files(&q.files);
-	run(&q, &c);
+	q.files.hessian = set.hessian ? image_open(set.hessian, "hessian") : NULL;
+	q.files.order = option_given("order") ? image_open(set.order, "order") : NULL;
+	run(&q, &set, &c);
+	if (q.files.hessian)
+		image_close(q.files.hessian);
+	if (q.files.order)
+		image_close(q.files.order);
 	plan_free(&plan);
-	selection_free(&layers);
+	selection_free(&set.layers);
 	return 0;
 }

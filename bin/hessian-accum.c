@@ -32,73 +32,47 @@ static const struct tool tool = {
 		"  hessian-accum one.h5 two.h5 -o both.h5",
 };
 
-/* What the command line says. */
-struct settings {
-	const char *tokens;
-	struct accumulate_cut cut;
-	enum windows_convention convention;
-	enum compute_type compute_type;
-	bool force_tokens;
-	size_t memory, stride;
-	struct selection layers;
-};
-
-static void of_model(const struct settings *set, struct filter *f)
+static void of_model(const struct calibrate_text *text, const struct selection *layers, struct filter *f)
 {
-	struct image *file = image_open(set->tokens, "tokens");
 	struct config config = config_read(f->image);
-	struct tokens tokens = tokens_read(file, f->image, config.vocab, set->force_tokens, set->cut.limit);
-	struct windows windows = windows_cut(image_name(file), &tokens, set->convention,
-		windows_ctx(set->cut.ctx, config.positions), set->stride);
+	struct calibrate_run *run;
 
-	if (windows.modalities > 1)
-		die("%s: /modality: holds other tokens than text; Hessians by modality are not made yet",
-			set->tokens);
-	calibrate_check(&config, &set->layers, input_name(f->in));
-	config.compute_type = set->compute_type;
-	windows_shard(&windows, set->cut.shard);
-	struct forward *run = forward_open(&config, &windows, set->memory);
-
-	model_filter(f, calibrate_part, &(struct calibrate){ run, &set->layers, file, &set->cut.shard });
-	forward_close(run);
-	windows_free(&windows);
+	calibrate_check(&config, layers, input_name(f->in));
+	run = calibrate_open(text, &config, f->image);
+	model_filter(f, calibrate_part, &(struct calibrate){ run->forward, layers, run->tokens,
+		&text->shard });
+	calibrate_close(run);
 	config_free(&config);
-	image_close(file);
 }
 
 /* Options against the kind of the input. */
-static void check(const struct settings *set, const struct image *image)
+static void check(const struct calibrate_text *text, const struct image *image)
 {
 	const bool model = !strcmp(image_kind(image), "model"), sum = !strcmp(image_kind(image), "hessian");
 
 	option_idle(4, (struct option_idle[]){
 		{ !model, "convention stride compute-type force-tokens memory", "no model is run" },
-		{ sum && set->cut.shard.n == 1, "shard", "1/1 is all" },
+		{ sum && text->shard.n == 1, "shard", "1/1 is all" },
 		{ sum, "ctx limit", "Hessian files are summed whole" },
-		STRIDE_IDLE(set->convention) });
-	if (model && !set->tokens)
+		STRIDE_IDLE(text->convention) });
+	if (model && !text->tokens)
 		misuse("--tokens FILE is expected for a model");
-	if (!model && set->tokens)
+	if (!model && text->tokens)
 		misuse("--tokens goes with a model; %s is of kind %s", image_name(image), image_kind(image));
-	if (set->cut.shard.n > 1 && sum)
+	if (text->shard.n > 1 && sum)
 		misuse("--shard goes with a model or activations; Hessian files are summed whole");
-	shard_say(&set->cut.shard);
+	shard_say(&text->shard);
 }
 
 int main(int argc, char *argv[])
 {
-	struct settings set;
+	struct calibrate_text text;
+	struct selection layers;
 	const struct option_row rows[] = {
-		{ 't', "tokens", OPTION_FILE(&set.tokens), "FILE", "token ids of the calibration text" },
-		OPTION_CTX(&set.cut.ctx),
-		OPTION_CONVENTION(&set.convention),
-		OPTION_STRIDE(&set.stride),
-		OPTION_LIMIT(&set.cut.limit),
-		OPTION_SHARD(&set.cut.shard),
-		OPTION_COMPUTE_TYPE(&set.compute_type),
-		OPTION_FORCE_TOKENS(&set.force_tokens),
-		OPTION_MEMORY(&set.memory),
-		OPTION_LAYERS(&set.layers),
+		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "token ids of the calibration text" },
+		CALIBRATE_OPTIONS(&text),
+		OPTION_SHARD(&text.shard),
+		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
@@ -110,17 +84,16 @@ int main(int argc, char *argv[])
 			c.operands > 1 ? "hessian" : "model|activations|hessian", NULL, NULL);
 	if (!strcmp(image_kind(file->image), "hessian"))
 		share_sort(c.operands, file);
-	check(&set, file->image);
+	check(&text, file->image);
 	file->out = output_open(c.output, "hessian");
 	if (!strcmp(image_kind(file->image), "model"))
-		of_model(&set, file);
-	else {
-		set.cut.ctx = windows_ctx(set.cut.ctx, 0);
-		accumulate_files(c.operands, file, &set.layers, &set.cut);
-	}
+		of_model(&text, &layers, file);
+	else
+		accumulate_files(c.operands, file, &layers, &(struct accumulate_cut){
+			windows_ctx(text.ctx, 0), text.limit, text.shard });
 	for (size_t i = 0; i < c.operands; i++)
 		filter_close(&file[i]);
 	free(file);
-	selection_free(&set.layers);
+	selection_free(&layers);
 	return 0;
 }

@@ -8,6 +8,9 @@
 #   keep FILE COMMAND...   run COMMAND >FILE unless FILE is there
 #   measure RUN BASE OPTION...   the command that quantizes with these options and measures, unless it was run:
 #                          RUN.layers, RUN.tsv, paired by token with BASE, which keeps its record
+#   diverge RUN BASE OPTION...   likewise, with the divergence from the unquantized model: RUN.paired is by token with BASE
+#   diverged RUN           output error, nll, its rise from the unquantized model's, KL, nll less BASE's, and the
+#                          standard errors of these three over tokens, each behind it
 #   compared RUN BASE      output error, its change from BASE's in % and the standard error of that over layers;
 #                          nll, its rise from reference.tsv, its change from BASE's and the standard error over tokens
 #   each                   run the command lines on standard input: one after the other, or as
@@ -131,6 +134,19 @@ measure() {
 		"eval-ppl --tokens test.h5 ${window[*]} $record >$part/$run.tsv &&" \
 		"mv -f $part/$run.layers $part/$run.tsv . || { grep ^dpq-run: $part/$run.layers >&2; exit 1; }"
 }
+diverge() {
+	local run=$1 record="--paired $2.h5" to=$part/$1
+	[ "$run" = "$2" ] && record="-o $2.h5"
+	shift 2
+	[ -e "$run.tsv" ] || echo "dpq-run $* model.h5 -o $to.model 2>$to.layers &&" \
+		"eval-ppl --tokens test.h5 ${window[*]} $record $to.model >$to.paired &&" \
+		"eval-ppl --tokens test.h5 ${window[*]} --reference model.h5 $to.model >$to.tsv && rm $to.model &&" \
+		"mv -f $to.layers $to.paired $to.tsv . || { grep ^dpq-run: $to.layers >&2; exit 1; }"
+}
+diverged() { awk -v OFS='\t' -F '\t' '
+	FILENAME ~ /paired$/ { pair[$1] = $2; next } { v[$1] = $2 }
+	END { print v["geometric mean"], v["nll"], v["paired_delta"], v["paired_delta_se"], v["kl"], v["kl_se"],
+		pair["paired_delta"] + 0, pair["paired_delta_se"] + 0 }' "$1.layers" "$1.paired" "$1.tsv"; }
 each() { "${runner[@]}"; }
 compared() { paste "$1.layers" "$2.layers" | awk -v OFS='\t' -F '\t' -v run="$1.tsv" '
 	FILENAME == run { v["run " $1] = $2; next }

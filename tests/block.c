@@ -413,9 +413,90 @@ static void blocks_are_their_rows(void **unused)
 	}
 }
 
+/* The inputs of projections, as they were seen, and how often. */
+struct seen {
+	float *x[PROJECTIONS];
+	size_t bytes[PROJECTIONS], times[PROJECTIONS];
+};
+
+static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
+	const float *x)
+{
+	struct seen *s = arg;
+
+	(void)block;
+	free(s->x[p]);
+	s->bytes[p] = batch->rows * in * sizeof *x;
+	s->x[p] = memcpy(xalloc(s->bytes[p], 1), x, s->bytes[p]);
+	s->times[p]++;
+}
+
+/* All of these inputs, each by a stage, and the rest: the same bits as in one pass. */
+static void run_stages(const struct block *b, struct work *w, const struct batch *batch, unsigned inputs,
+	const float from[TOKENS][HIDDEN], const float to[TOKENS][HIDDEN], const struct seen *once)
+{
+	struct seen seen = { 0 };
+	const struct observer observer = { see, &seen };
+	struct stage stage = { PROJECTION_QKV, PROJECTIONS };
+	float x[TOKENS][HIDDEN];
+
+	memcpy(x, from, sizeof x);
+	for (unsigned p = 0; p < PROJECTIONS; p++) {
+		if (!(inputs & 1U << p))
+			continue;
+		stage.to = (enum projection_name)p;
+		block_stage(b, w, batch, x, stage, &observer);
+		stage.from = block_resume(b->stack, stage);
+		assert_int_equal(seen.times[p], 1);
+		assert_int_equal(seen.bytes[p], once->bytes[p]);
+		assert_memory_equal(seen.x[p], once->x[p], seen.bytes[p]);
+	}
+	stage.to = PROJECTIONS;
+	block_stage(b, w, batch, x, stage, NULL);
+	assert_memory_equal(x, to, sizeof x);
+	for (unsigned p = 0; p < PROJECTIONS; p++) {
+		assert_int_equal(seen.times[p], inputs >> p & 1);
+		free(seen.x[p]);
+	}
+}
+
+static void stages_are_the_block(void **unused)
+{
+	const struct sequence whole = { .length = TOKENS };
+	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &whole };
+
+	(void)unused;
+	for (size_t n = 0; n < VARIANTS; n++) {
+		const struct architecture row = row_of(&variants[n]);
+		const struct config c = { .stacks = 1, .blocks = 1,
+			.stack = { stack_of(&variants[n], &row) } };
+		struct image *image = write_block(c.stack);
+		struct block *b = block_read(image, &c, c.stack, 0);
+		struct work work = work_make(c.stack, TOKENS, TOKENS, TOKENS);
+		struct seen once = { 0 };
+		float x[TOKENS][HIDDEN], y[TOKENS][HIDDEN];
+
+		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
+			x[i / HIDDEN][i % HIDDEN] = uniform();
+		memcpy(y, x, sizeof y);
+		block_forward(b, &work, &batch, y, NULL, &(struct observer){ see, &once });
+		for (unsigned inputs = 0; inputs < 1U << PROJECTIONS; inputs++)
+			run_stages(b, &work, &batch, inputs, x, y, &once);
+		for (int p = 0; p < PROJECTIONS; p++) {
+			assert_int_equal(once.times[p], 1);
+			free(once.x[p]);
+		}
+		work_free(&work);
+		block_free(b);
+		image_close(image);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(blocks_are_their_rows) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks_are_their_rows), cmocka_unit_test(stages_are_the_block),
+	};
 
 	threads_init(0);
 	linalg_init();

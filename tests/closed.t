@@ -20,7 +20,7 @@ unchanged() { diff -r in keep >/dev/null; }
 
 # What a tool is given, by a word; its answer: a file, or text on standard output.
 commands='model-import:file tokenize:file decode:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
-	gptq:file exmy-pack:file exmy-unpack:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
+	gptq:file sequential:file exmy-pack:file exmy-unpack:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
 	eval-ppl-reference:text eval-ppl-paired:text tensor-stats:text tensor-diff:text'
 arguments() {
 	case $1 in
@@ -33,6 +33,7 @@ arguments() {
 	gar-order) echo 'gar-order --group 4 in/hessian.h5' ;;
 	rtn) echo 'dpq-run --compensate none --group 4 in/model.h5' ;;
 	gptq) echo 'dpq-run --group 4 --hessian in/hessian.h5 --order in/order.h5 in/model.h5' ;;
+	sequential) echo 'dpq-run --group 4 --sequential --tokens in/tokens.h5 --ctx 8 --reorder gar in/model.h5' ;;
 	exmy-pack) echo 'exmy-pack in/codes.h5' ;;
 	exmy-unpack) echo 'exmy-pack --unpack in/packed.h5' ;;
 	exmy-sweep) echo 'exmy-sweep --formats int4 --sigma 0.1,0.2' ;;

@@ -122,6 +122,7 @@ role() {	# role NAME KINDS COMMAND...: with each file of another kind in the pla
 role 'dpq-run MODEL' model dpq-run -q --compensate none @ -o out/r
 role 'dpq-run --hessian' hessian dpq-run -q --hessian @ model.h5 -o out/r
 role 'dpq-run --order' order dpq-run -q --hessian hessian.h5 --order @ model.h5 -o out/r
+role 'dpq-run --tokens' tokens dpq-run -q --sequential --tokens @ --ctx 8 model.h5 -o out/r
 role 'gar-order' hessian gar-order -q @ -o out/r
 role 'hessian-accum' 'model hessian' hessian-accum -q @ -o out/r
 role 'hessian-accum, of several' hessian hessian-accum -q hessian.h5 @ -o out/r
@@ -341,6 +342,7 @@ refused norm-none '/model/norm: is missing; the model has no head' of_model
 refused gain-none '/model/layers/1/input_layernorm/weight: is missing' of_model
 no 'drawn from a model that overflows' 1 'overflow.h5: the model gives logits that are not finite' sample-tokens -q --length 8 --ctx 8 overflow.h5 -o out/r
 no 'Hessians of a model that overflows' 1 'norm.h5: .*overflow' hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
+no '... made on the way' 1 'norm.h5: .*overflow' dpq-run -q --group 4 --layers lm_head --sequential --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
 ok 'the newest format of HDF5' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 -o out/l && h5diff out/l codes.h5 /model /model && h5diff latest.h5 out/l /note'
 ok '... as a stream' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 | exmy-pack -q -o out/l && h5diff out/l packed.h5 /model /model'
 # codes that stand for no value
@@ -408,7 +410,8 @@ with open("doubled", "wb") as out:
 PY
 no 'a block twice in a stream, to a file' 1 'exists already; an earlier part of the input, or a link to the same group, holds it too' rtn doubled
 no 'a block twice in a stream, run' 1 'block 1 was expected' of_model doubled
-for c in 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o hessian.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
+no '... run and quantized' 1 'block 1 was expected' dpq-run -q --group 4 --sequential --tokens tokens.h5 --ctx 8 doubled -o out/r
+for c in 'dpq-run -q --group 4 --sequential --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o hessian.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o model.h5' 'tokenize --bytes text -o text'; do
 	before=$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)
 	no "${c%% *}: an input of another kind as its result" 1 'is an input that holds' $c

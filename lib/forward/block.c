@@ -235,15 +235,22 @@ struct pass {
 	struct work *w;
 	const struct batch *batch;
 	const struct observer *observer;
+	enum projection_name to;		/* whose input ends it; PROJECTIONS: none */
 };
 
-static void project(const struct pass *p, enum projection_name name, size_t first, size_t m, float *y,
+/* False: the pass ends here. */
+static bool project(const struct pass *p, enum projection_name name, size_t first, size_t m, float *y,
 	const float *x, bool add)
 {
 	const struct projection *s = &p->b->projection[name];
 
+	if (name == p->to) {
+		projection_show(s, p->batch, x, p->observer);
+		return false;
+	}
 	projection_apply(s, p->batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x,
-		&p->w->input, p->observer, add);
+		&p->w->input, p->to == PROJECTIONS ? p->observer : NULL, add);
+	return true;
 }
 
 /* Adds the branch to the residual stream, through the norm behind it. */
@@ -264,8 +271,7 @@ static void add_branch(const struct pass *p, enum projection_name name, enum nor
 {
 	const struct norm *norm = &p->b->norm[after];
 
-	project(p, name, first, m, norm->n ? p->w->branch : x, p->w->middle, !norm->n);
-	if (norm->n)
+	if (project(p, name, first, m, norm->n ? p->w->branch : x, p->w->middle, !norm->n) && norm->n)
 		add_normed(p, norm, m, x);
 }
 
@@ -308,29 +314,58 @@ static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, cons
 		run_mixture(p, first, m, x, input);
 		return;
 	}
-	project(p, PROJECTION_GATE_UP, first, m, w->wide, input, false);
+	if (!project(p, PROJECTION_GATE_UP, first, m, w->wide, input, false))
+		return;
 	mlp_activate(s->activation, m, s->intermediate, stack_width(s, PROJECTION_GATE_UP), w->middle, w->wide);
 	add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x);
+}
+
+/* Attention's branch of all rows, behind the norms that see the block's input. */
+static void run_attention(const struct pass *p, float *x, struct cache *cache)
+{
+	if (!project(p, PROJECTION_QKV, 0, p->batch->rows, p->w->wide, p->w->normed, false))
+		return;
+	attend(p->b, p->w, p->batch, cache);
+	add_branch(p, PROJECTION_OUTPUT, AFTER_ATTENTION, 0, p->batch->rows, x);
+}
+
+static void run(const struct pass *p, float *x, struct cache *cache, enum projection_name from)
+{
+	const struct stack *s = p->b->stack;
+	struct work *w = p->w;
+	size_t m = p->batch->rows, hidden = s->hidden, piece = p->observer ? m : w->piece;
+	/* of the MLP, known before attention */
+	const float *input = !s->parallel ? NULL : w->second ? w->second : w->normed;
+	const bool mlp = p->to > PROJECTION_OUTPUT, whole = p->to == PROJECTIONS;
+
+	assert(!cache || !p->batch->index);
+	if (from == PROJECTION_QKV)
+		norm_apply(&p->b->norm[BEFORE_ATTENTION], m, (float (*)[hidden])w->normed,
+			(const float (*)[hidden])x);
+	if (w->second && mlp)
+		norm_apply(&p->b->norm[BEFORE_MLP], m, (float (*)[hidden])w->second,
+			(const float (*)[hidden])x);
+	if (from == PROJECTION_QKV && (!input || !mlp || whole))
+		run_attention(p, x, cache);
+	for (size_t i = 0, rows; mlp && i < m; i += rows) {
+		rows = m - i < piece ? m - i : piece;
+		run_mlp(p, i, rows, x + i * hidden, input ? input + i * hidden : NULL);
+	}
 }
 
 void block_forward(const struct block *b, struct work *w, const struct batch *batch,
 	float x[batch->rows][b->stack->hidden], struct cache *cache, const struct observer *observer)
 {
-	const struct stack *s = b->stack;
-	const struct pass p = { b, w, batch, observer };
-	size_t m = batch->rows, hidden = s->hidden, piece = observer ? m : w->piece;
-	/* of the MLP, known before attention */
-	const float *input = !s->parallel ? NULL : w->second ? w->second : w->normed;
+	run(&(struct pass){ b, w, batch, observer, PROJECTIONS }, x[0], cache, PROJECTION_QKV);
+}
 
-	assert(!cache || !batch->index);
-	norm_apply(&b->norm[BEFORE_ATTENTION], m, (float (*)[hidden])w->normed, (const float (*)[hidden])x);
-	if (w->second)
-		norm_apply(&b->norm[BEFORE_MLP], m, (float (*)[hidden])w->second, (const float (*)[hidden])x);
-	project(&p, PROJECTION_QKV, 0, m, w->wide, w->normed, false);
-	attend(b, w, batch, cache);
-	add_branch(&p, PROJECTION_OUTPUT, AFTER_ATTENTION, 0, m, x[0]);
-	for (size_t i = 0, rows; i < m; i += rows) {
-		rows = m - i < piece ? m - i : piece;
-		run_mlp(&p, i, rows, x[i], input ? input + i * hidden : NULL);
-	}
+void block_stage(const struct block *b, struct work *w, const struct batch *batch,
+	float x[batch->rows][b->stack->hidden], struct stage stage, const struct observer *observer)
+{
+	run(&(struct pass){ b, w, batch, observer, stage.to }, x[0], NULL, stage.from);
+}
+
+enum projection_name block_resume(const struct stack *s, struct stage done)
+{
+	return !s->parallel && done.to > PROJECTION_OUTPUT ? PROJECTION_GATE_UP : PROJECTION_QKV;
 }

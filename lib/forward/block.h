@@ -74,4 +74,19 @@ void work_free(struct work *w);
  */
 void block_forward(const struct block *b, struct work *w, const struct batch *batch,
 	float x[batch->rows][b->stack->hidden], struct cache *cache, const struct observer *observer);
+
+/*
+ * A block in stages, between which layers are replaced: each ends at the input of projection `to`, which the
+ * observer sees and nothing multiplies; with PROJECTIONS at the block's output.
+ *	serial		until attention has been added x stays the block's input, and each stage begins
+ *			there; then x is the stream between attention and MLP, and stages begin with
+ *			the MLP
+ *	parallel	x stays the block's input to the end: stages up to the inputs of the MLP do not need
+ *			attention, and the last runs both
+ * The first stage begins at PROJECTION_QKV, the others where block_resume() says. Their ends ascend.
+ */
+struct stage { enum projection_name from, to; };
+void block_stage(const struct block *b, struct work *w, const struct batch *batch,
+	float x[batch->rows][b->stack->hidden], struct stage stage, const struct observer *observer);
+enum projection_name block_resume(const struct stack *s, struct stage done);
 #endif

@@ -10,8 +10,34 @@
 #include "model/share.h"
 #include "num/half.h"
 
-/* The shared input of a layer, or SIZE_MAX: embeddings have none. */
-static size_t input_of(const struct config *c, const char *layer)
+struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct config *c,
+	const struct image *first)
+{
+	struct calibrate_run *r = xalloc(1, sizeof *r);
+	struct tokens tokens;
+
+	r->tokens = image_open(t->tokens, "tokens");
+	tokens = tokens_read(r->tokens, first, c->vocab, t->force_tokens, t->limit);
+	r->windows = windows_cut(image_name(r->tokens), &tokens, t->convention,
+		windows_ctx(t->ctx, c->positions), t->stride);
+	if (r->windows.modalities > 1)
+		die("%s: /modality: holds other tokens than text; Hessians by modality are not made yet",
+			t->tokens);
+	windows_shard(&r->windows, t->shard);
+	c->compute_type = t->compute_type;
+	r->forward = forward_open(c, &r->windows, t->memory);
+	return r;
+}
+
+void calibrate_close(struct calibrate_run *r)
+{
+	forward_close(r->forward);
+	windows_free(&r->windows);
+	image_close(r->tokens);
+	free(r);
+}
+
+size_t calibrate_place(const struct config *c, const char *layer)
 {
 	size_t block, row, expert;
 	const struct stack *s = config_find(c, layer, &block, &row, &expert);
@@ -28,7 +54,7 @@ static void look_for(void *arg, const char *path, size_t in)
 	struct search *w = arg;
 
 	(void)in;
-	w->any |= input_of(w->config, path) < SIZE_MAX;
+	w->any |= calibrate_place(w->config, path) < SIZE_MAX;
 }
 
 void calibrate_check(const struct config *c, const struct selection *layers, const char *name)
@@ -48,7 +74,7 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 	k.projection = xalloc(config_inputs(c), sizeof *k.projection);
 	k.sent = xalloc(config_inputs(c), sizeof *k.sent);
 	for (size_t i = 0; i < k.list.n; i++) {
-		const size_t s = input_of(c, k.list.path[i]);
+		const size_t s = calibrate_place(c, k.list.path[i]);
 		size_t block, row, prior;
 		const struct stack *stack = config_find(c, k.list.path[i], &block, &row, NULL);
 		const enum projection_name p = stack ? stack->arch->linear[row].projection : PROJECTION_HEAD;
@@ -164,7 +190,7 @@ static struct moments *prior_of(const struct calibration *k, const char *layer, 
 
 const struct moments *calibrate_find(const struct calibration *k, const char *layer)
 {
-	size_t s = input_of(k->config, layer);
+	size_t s = calibrate_place(k->config, layer);
 
 	return s < SIZE_MAX && k->projection[s].in ? &k->projection[s] : NULL;
 }
@@ -172,7 +198,7 @@ const struct moments *calibrate_find(const struct calibration *k, const char *la
 static struct second_moments in_memory(void *arg, const char *layer, size_t n, bool needed)
 {
 	const struct calibration *k = arg;
-	const size_t i = input_of(k->config, layer);
+	const size_t i = calibrate_place(k->config, layer);
 	struct moments *prior;
 	struct hessian h;
 
@@ -222,7 +248,7 @@ void calibrate_write(struct calibration *k, struct output *out, const char *file
 
 	for (size_t i = 0; i < k->list.n; i++) {
 		const char *layer = k->list.path[i];
-		const size_t s = input_of(k->config, layer);
+		const size_t s = calibrate_place(k->config, layer);
 		const bool written = s < SIZE_MAX && first[s];
 		struct moments *prior = s < SIZE_MAX ? prior_of(k, layer, s) : NULL;
 		char *group = hessian_prior(layer);

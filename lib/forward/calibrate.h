@@ -20,6 +20,33 @@
 #include "model/hessian.h"
 #include "model/layer.h"
 
+/* What a model is calibrated on, as options say it. */
+struct calibrate_text {
+	const char *tokens;
+	size_t ctx, limit, memory, stride;
+	enum windows_convention convention;
+	enum compute_type compute_type;
+	bool force_tokens;
+	struct shard shard;
+};
+/* The rows of its options, but for tokens and shard; t: a struct calibrate_text. */
+#define CALIBRATE_OPTIONS(t) \
+	OPTION_CTX(&(t)->ctx), OPTION_CONVENTION(&(t)->convention), OPTION_STRIDE(&(t)->stride), \
+	OPTION_LIMIT(&(t)->limit), \
+	OPTION_COMPUTE_TYPE(&(t)->compute_type), OPTION_FORCE_TOKENS(&(t)->force_tokens), \
+	OPTION_MEMORY(&(t)->memory)
+/* A model that is about to run over it. */
+struct calibrate_run {
+	struct image *tokens;		/* the file, for the history */
+	struct windows windows;
+	struct forward *forward;
+};
+/* c: of the model, of which `first` is the first part; it must outlive the run. Dies where the tokens do not
+ * fit the model. */
+struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct config *c,
+	const struct image *first);
+void calibrate_close(struct calibrate_run *r);
+
 /* Dies, naming the model, if none of its linear layers is selected: before the model is run. */
 void calibrate_check(const struct config *c, const struct selection *layers, const char *name);
 /* The Hessians of one part of a model: of every layer that is selected. */
@@ -33,6 +60,9 @@ struct calibration {
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
 	const struct selection *layers);
 struct observer calibrate_observer(struct calibration *k);
+/* Which input of the model a layer has (config_input()); SIZE_MAX: none, as embeddings. Layers of one share their
+ * Hessian. */
+size_t calibrate_place(const struct config *c, const char *layer);
 /* The layer's sums, or NULL; those of an expert may be of no tokens. */
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);
 /* The same moments as a source in memory, in place of a Hessian file; name: for messages. */

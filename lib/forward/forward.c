@@ -125,9 +125,10 @@ static struct chunks chunks_of(const struct windows *w, size_t tokens)
 }
 
 /* A chunk through a block. */
-static void run_chunk(struct forward *f, const struct block *b, struct work *w, struct chunk k,
+static void run_chunk(struct forward *f, struct work *w, struct chunk k, struct stage stage,
 	const struct observer *observer)
 {
+	const struct block *b = f->block;
 	size_t hidden = f->hidden.width;
 	struct sequence *sequence = xalloc(k.n, sizeof *sequence);
 	struct batch batch = windows_batch(f->windows, k.first, k.n, sequence);
@@ -136,23 +137,23 @@ static void run_chunk(struct forward *f, const struct block *b, struct work *w, 
 	#pragma omp critical
 	progress(b->stack->arch->blocks + 1, (b->stack->first + b->index) * f->windows->n + k.first,
 		f->config->blocks * f->windows->n);
-	block_forward(b, w, &batch, (float (*)[hidden])x, NULL, observer);
+	block_stage(b, w, &batch, (float (*)[hidden])x, stage, observer);
 	free(sequence);
 }
 
-/* One block over all windows; an observer wants them in their order, and larger chunks. */
-static void run_windows(struct forward *f, const struct block *b, const struct observer *observer)
+/* An observer wants the windows in their order, and larger chunks. */
+void forward_stage(struct forward *f, struct stage stage, const struct observer *observer)
 {
 	struct chunks all = chunks_of(f->windows, observer ? TOKENS_OBSERVED : TOKENS);
 	size_t width = (size_t)threads, alone = observer ? 0 : all.n - all.n % width;
 
-	make_works(f, b->stack, alone ? width : 1, all.tokens,
+	make_works(f, f->block->stack, alone ? width : 1, all.tokens,
 		observer ? all.tokens : least(TOKENS, all.tokens));
 	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
 	for (size_t i = 0; i < alone; i++)
-		run_chunk(f, b, &f->work[omp_get_thread_num()], all.chunk[i], NULL);
+		run_chunk(f, &f->work[omp_get_thread_num()], all.chunk[i], stage, NULL);
 	for (size_t i = alone; i < all.n; i++)	/* what is left, one at a time with all threads */
-		run_chunk(f, b, &f->work[0], all.chunk[i], observer);
+		run_chunk(f, &f->work[0], all.chunk[i], stage, observer);
 	free(all.chunk);
 }
 
@@ -205,6 +206,8 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 
 	if (found->embedding) {
 		l = layer_read(image, c->arch->embedding, c->vocab, hidden);
+		if (f->embedding)
+			l.linear = *f->embedding;
 		embed_tokens(&l, n, x, f->windows->id);
 		layer_free(&l);
 		f->embedded = true;
@@ -219,8 +222,8 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 	}
 }
 
-static void run_block(struct forward *f, const struct image *image, const struct stack *s, size_t i,
-	const struct observer *observer)
+/* Block i of the stack is the one at hand. */
+static void read_block(struct forward *f, const struct image *image, const struct stack *s, size_t i)
 {
 	const struct config *c = f->config;
 
@@ -233,11 +236,10 @@ static void run_block(struct forward *f, const struct image *image, const struct
 		block_next(f->block, image, s, i);
 	else
 		f->block = block_read(image, c, s, i);
-	run_windows(f, f->block, observer);
-	f->blocks++;
 }
 
-bool forward_part(struct forward *f, const struct image *image, const struct observer *observer)
+bool forward_blocks(struct forward *f, const struct image *image, void (*run)(void *arg, struct forward *f),
+	void *arg)
 {
 	const struct config *c = f->config;
 	struct found found = { .image = image, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
@@ -247,8 +249,11 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 	embed(f, image, &found);
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
-			if (found.block[s->first + i])
-				run_block(f, image, s, i, observer);
+			if (found.block[s->first + i]) {
+				read_block(f, image, s, i);
+				run(arg, f);
+				f->blocks++;
+			}
 	if (found.head && f->blocks != c->blocks)
 		die("%s: holds %zu blocks, the config says %zu", image_name(image), f->blocks, c->blocks);
 	free(found.block);
@@ -257,6 +262,18 @@ bool forward_part(struct forward *f, const struct image *image, const struct obs
 		f->block = NULL;
 	}
 	return found.head;
+}
+
+static void run_whole(void *arg, struct forward *f)
+{
+	const struct observer *const *observer = arg;
+
+	forward_stage(f, (struct stage){ PROJECTION_QKV, PROJECTIONS }, *observer);
+}
+
+bool forward_part(struct forward *f, const struct image *image, const struct observer *observer)
+{
+	return forward_blocks(f, image, run_whole, &observer);
 }
 
 /* ---- the head ---- */

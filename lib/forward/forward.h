@@ -29,7 +29,8 @@ struct forward {
 	struct hidden hidden;		/* [rows of the windows][hidden] */
 	size_t works;
 	struct work *work;		/* [works], one a thread */
-	struct block *block;		/* the last one, until all are done: its memory serves the next */
+	struct block *block;		/* at hand, until all are done: its memory serves the next */
+	const struct linear *embedding;	/* in place of the image's; NULL: that one */
 	bool embedded, placed, normed;
 	size_t blocks;			/* done */
 };
@@ -45,6 +46,13 @@ void forward_close(struct forward *f);
  * which all blocks must be done.
  */
 bool forward_part(struct forward *f, const struct image *image, const struct observer *observer);
+/*
+ * The same with the blocks in the hands of the caller: run() is called with each, f->block, and takes all
+ * windows through it, by one forward_stage() or by several (block_stage()).
+ */
+bool forward_blocks(struct forward *f, const struct image *image, void (*run)(void *arg, struct forward *f),
+	void *arg);
+void forward_stage(struct forward *f, struct stage stage, const struct observer *observer);
 /* The hidden states become the inputs of the output layer, once; forward_score() does it too. */
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer);
 /*

@@ -119,14 +119,20 @@ static bool is_done(const struct projection *s, size_t i)
 	return false;
 }
 
+void projection_show(const struct projection *s, const struct batch *batch, const float *x,
+	const struct observer *observer)
+{
+	/* What transforms the input, an online Hadamard, has its place here. */
+	observe(observer, s->block, s->name, batch, s->in, x);
+}
+
 void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,
 	const struct observer *observer, bool add)
 {
 	const uint8_t *modality = batch->modality ? batch->modality + first : NULL;
 
-	/* What transforms the input, an online Hadamard, has its place here. */
-	observe(observer, s->block, s->name, batch, s->in, x[0]);
+	projection_show(s, batch, x[0], observer);
 	for (size_t i = 0; i < s->layers; i++) {
 		const struct product *p = &s->product[i];
 		const void *input;

@@ -46,6 +46,9 @@ struct workspace {
 	void *memory;
 };
 
+/* Shows the input of all rows to the observer, as projection_apply() does first. */
+void projection_show(const struct projection *s, const struct batch *batch, const float *x,
+	const struct observer *observer);
 /*
  * y[m][stride] = x wᵀ + bias, or y += with `add`, of rows [first, first + m) of the batch. The input is
  * observed, rounded once for each distinct input scale, and multiplied. An observer expects all rows.

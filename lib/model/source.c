@@ -77,7 +77,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 bool source_fits(const char *path)
 {
 	for (size_t i = 0; i < KINDS; i++)
-		if (kinds[i].fits(path))
+		if (kinds[i]->fits(path))
 			return true;
 	return false;
 }

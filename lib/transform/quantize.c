@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "model/layer.h"
+#include "transform/reorder.h"
 
 enum { LAYERS_AT_ONCE = 8 };
 
@@ -42,11 +42,11 @@ static bool solves(const struct method *m)
 static void check_method(const struct quantize *q, const struct method *m, const char *layer)
 {
 	if (solves(m) && !q->source.name)
-		misuse("--hessian FILE is needed (hessian-accum makes it), or --compensate none to round to "
-			"nearest%s%s", layer ? ": " : "", layer ? layer : "");
+		misuse("--hessian FILE is needed (hessian-accum makes it), or --sequential --tokens FILE, or "
+			"--compensate none to round to nearest%s%s", layer ? ": " : "", layer ? layer : "");
 	if (m->act_mode == INPUT_STATIC_TENSOR && !q->source.name)
-		misuse("static activation scales come from --hessian FILE; give it, or --act-mode "
-			"dynamic-token or none%s%s", layer ? ": " : "", layer ? layer : "");
+		misuse("static activation scales come from --hessian FILE or --sequential; give one, or "
+			"--act-mode dynamic-token or none%s%s", layer ? ": " : "", layer ? layer : "");
 	if (solves(m) && q->files.order)
 		check_order(q, m, layer);
 }
@@ -158,18 +158,27 @@ static _Noreturn void fail(const struct quantize *q, const struct image *image, 
 		solver_text(r->status), r->index);
 }
 
-/* A layer while it is quantized: as it was read, and what is known of its inputs. */
-struct task {
-	struct layer layer;
-	const struct method *method;
-	struct second_moments inputs;
-};
+/* The order of one that shares its Hessian, so that they share the factor too, or one of its own. */
+static const int32_t *order_of(const struct quantize *q, struct quantized *t, size_t n,
+	struct quantized *const before[n])
+{
+	const size_t in = t->layer.linear.in;
 
-static struct solver_layer begin_layer(struct quantize *q, struct task *t, const struct image *image,
-	const char *path)
+	if (!solves(t->method) || q->reorder == ORDER_NONE)
+		return t->inputs.order;
+	for (size_t i = 0; i < n; i++)
+		if (before[i]->inputs.hessian == t->inputs.hessian && before[i]->method == t->method)
+			return before[i]->result.order;
+	return t->order = reorder_columns(q->source.name, t->layer.path, in,
+		(const float (*)[in])t->inputs.hessian, q->reorder, q->key, t->method->solver.group);
+}
+
+/* The layer at `path` goes to t; n that go through the solver with it are before it. */
+static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
+	const struct image *image, const char *path)
 {
 	const struct method *m = t->method = method_of(q, path);
-	const struct linear *l = &t->layer.linear;
+	struct linear *l = &t->layer.linear;
 	size_t scales;
 
 	t->layer = layer_read(image, path, 0, 0);
@@ -181,19 +190,18 @@ static struct solver_layer begin_layer(struct quantize *q, struct task *t, const
 	if (m->act_mode == INPUT_STATIC_TENSOR && !t->inputs.absmax)
 		die("%s: %s/absmax: is missing", q->source.name, path);
 	scales = m->solver.group < 0 ? 1 : l->out * linear_groups(l->in, m->solver.group);
-	return (struct solver_layer){ .weight = l, .settings = &m->solver, .h = t->inputs.hessian,
-		.order = t->inputs.order, .codes = xalloc(l->out, l->in),
+	t->result = (struct solver_layer){ .weight = l, .settings = &m->solver, .h = t->inputs.hessian,
+		.order = order_of(q, t, n, before), .codes = xalloc(l->out, l->in),
 		.scale = xalloc(scales, sizeof(float)), .zero = xalloc(scales, 1),
 		.scale8 = xalloc(l->out, sizeof(float)), .group_index = xalloc(l->in, sizeof(int32_t)) };
 }
 
-static void end_layer(struct output *out, const struct image *image, struct task *t,
-	const struct solver_layer *y)
+static void end_layer(struct output *out, const struct image *image, struct quantized *t)
 {
 	const struct method *m = t->method;
 	const struct solver *s = &m->solver;
+	const struct solver_layer *y = &t->result;
 	struct linear *l = &t->layer.linear;
-	float act_scale;
 
 	l->weight = NULL;
 	l->codes = y->codes;
@@ -214,13 +222,27 @@ static void end_layer(struct output *out, const struct image *image, struct task
 		l->input.format = m->act_format;
 	}
 	if (m->act_mode == INPUT_STATIC_TENSOR) {
-		act_scale = static_scale(m, l->in, t->inputs.absmax);
-		l->input.scale = &act_scale;
+		t->act_scale = static_scale(m, l->in, t->inputs.absmax);
+		l->input.scale = &t->act_scale;
 		l->input.modalities = 1;
 	}
 	layer_write(out, image, t->layer.path, l);
-	free(y->codes), free(y->scale), free(y->zero), free(y->scale8), free(y->group_index);
-	layer_free(&t->layer);
+}
+
+void quantize_release(struct quantize *q)
+{
+	for (size_t i = 0; i < q->made; i++) {
+		struct quantized *t = q->layer[i];
+		struct solver_layer *y = &t->result;
+
+		free(y->codes), free(y->scale), free(y->zero), free(y->scale8), free(y->group_index);
+		free(t->order);
+		layer_free(&t->layer);
+		free(t);
+	}
+	free(q->layer);
+	q->layer = NULL;
+	q->made = 0;
 }
 
 /* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that is
@@ -229,7 +251,8 @@ static const char *const columns[] = { "error", "mse", "lambda", "dead", "second
 enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
 static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
 
-static void report(struct quantize *q, const char *layer, const struct task *t, const struct solver_report *r)
+static void report(struct quantize *q, const char *layer, const struct quantized *t,
+	const struct solver_report *r)
 {
 	const bool known = t->inputs.hessian;
 
@@ -244,38 +267,52 @@ static void report(struct quantize *q, const char *layer, const struct task *t, 
 /* At most LAYERS_AT_ONCE: those of a block overlap, and their results are in memory at once. */
 static void quantize_some(struct quantize *q, const struct filter *f, size_t n, char *const path[n])
 {
-	struct task task[LAYERS_AT_ONCE];
 	struct solver_layer layer[LAYERS_AT_ONCE];
+	struct quantized **t;
 	void *workspace;
 
-	for (size_t i = 0; i < n; i++)
-		layer[i] = begin_layer(q, &task[i], f->image, path[i]);
+	q->layer = xgrow(q->layer, q->made + n, sizeof *q->layer);
+	t = q->layer + q->made;
+	for (size_t i = 0; i < n; i++) {
+		t[i] = xalloc(1, sizeof *t[i]);
+		begin_layer(q, t[i], i, t, f->image, path[i]);
+		layer[i] = t[i]->result;
+	}
 	workspace = xalloc(solver_workspace(n, layer), 1);
 	solver_run(n, layer, workspace);
 	free(workspace);
 	for (size_t i = 0; i < n; i++) {
+		t[i]->result.report = layer[i].report;
 		if (layer[i].report.status != SOLVER_DONE)
 			fail(q, f->image, path[i], &layer[i].report);
-		report(q, path[i], &task[i], &layer[i].report);
-		end_layer(f->out, f->image, &task[i], &layer[i]);
+		report(q, path[i], t[i], &layer[i].report);
+		end_layer(f->out, f->image, t[i]);
 	}
+	q->made += n;
 	q->source.drop(q->source.arg);
+	if (!q->walk)
+		quantize_release(q);
 }
 
-static void quantize_list(struct quantize *q, const struct filter *f, const struct layer_list *list)
+bool quantize_keeps(struct quantize *q, const char *layer)
 {
-	char **path = xalloc(list->n, sizeof *path);
+	return method_of(q, layer)->keep;
+}
+
+void quantize_layers(struct quantize *q, const struct filter *f, size_t all, char *const path[all])
+{
+	char **some = xalloc(all, sizeof *some);
 	size_t n = 0;
 
-	for (size_t i = 0; i < list->n; i++)
-		if (!method_of(q, list->path[i])->keep)
-			path[n++] = list->path[i];
+	for (size_t i = 0; i < all; i++)
+		if (!quantize_keeps(q, path[i]))
+			some[n++] = path[i];
 	for (size_t i = 0; i < n; i += LAYERS_AT_ONCE) {
-		progress(path[i], i, n);
-		quantize_some(q, f, n - i < LAYERS_AT_ONCE ? n - i : LAYERS_AT_ONCE, path + i);
+		progress(some[i], i, n);
+		quantize_some(q, f, n - i < LAYERS_AT_ONCE ? n - i : LAYERS_AT_ONCE, some + i);
 	}
-	q->done += list->n;
-	free(path);
+	q->done += all;
+	free(some);
 }
 
 /* Under a plan layers that are not known yet may need it. */
@@ -286,23 +323,38 @@ static bool may_need_hessian(struct quantize *q, const struct filter *f)
 	return q->needs_hessian || !is_whole(f);
 }
 
+static void begin_part(struct quantize *q, const struct filter *f)
+{
+	const bool needed = may_need_hessian(q, f);
+
+	output_begin(f->out, f->image);
+	if (image_part(f->image))
+		return;
+	if (q->files.hessian && needed)
+		output_history(f->out, "hessian", q->files.hessian);
+	if (q->tokens && needed)
+		output_history(f->out, "tokens", q->tokens);
+	if (q->files.order && option_given("order"))	/* and has an effect */
+		output_history(f->out, "order", q->files.order);
+}
+
 void quantize_part(void *arg, const struct filter *f)
 {
 	struct quantize *q = arg;
-	const bool first = !image_part(f->image);
 	struct layer_list list = layer_list(f->image, f->config, q->layers);
+	const bool begun = list.n || !image_part(f->image);
 
 	if (f->config && f->config->stack->experts)
 		table.columns = COLUMNS;
 	if (!f->config)	/* these are not known before */
 		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
-	if (list.n || first) {
-		output_begin(f->out, f->image);
-		if (first && q->files.hessian && may_need_hessian(q, f))
-			output_history(f->out, "hessian", q->files.hessian);
-		if (first && q->files.order && option_given("order"))	/* and has an effect */
-			output_history(f->out, "order", q->files.order);
-		quantize_list(q, f, &list);
+	if (begun)
+		begin_part(q, f);
+	if (q->walk)
+		q->walk(q->arg, f, &list);
+	else
+		quantize_layers(q, f, list.n, list.path);
+	if (begun) {
 		output_rest(f->out, f->image, NULL);
 		output_end(f->out);
 	} else

@@ -9,6 +9,8 @@
 #include "io/image.h"
 #include "model/filter.h"
 #include "model/hessian.h"
+#include "model/layer.h"
+#include "quant/order.h"
 #include "transform/plan.h"
 
 struct quantize {
@@ -16,9 +18,28 @@ struct quantize {
 	const struct selection *layers;
 	struct moments_source source;	/* name, order_name NULL: it knows no Hessian, no order */
 	struct moments_files files;	/* behind it, for the history; NULL: none */
+	const struct image *tokens;	/* likewise, of a source in memory */
+	enum order_kind reorder;	/* where the source has no order: by the Hessian and the layer's group */
+	enum order_key key;
+	/* Who takes the layers of a part, of which there may be none, to quantize_layers(). NULL: in the order
+	 * of the list, and what was made of them is released. */
+	void (*walk)(void *arg, const struct filter *f, const struct layer_list *list);
+	void *arg;
 	double logs;			/* of the errors reported, and how many there were */
 	size_t reported, done;
 	bool needs_hessian;		/* a method asked for so far does */
+	size_t made;
+	struct quantized **layer;	/* [made] until quantize_release() */
+};
+
+/* A layer, and what was made of it. */
+struct quantized {
+	struct layer layer;		/* with views of the part at hand, and of `result` */
+	const struct method *method;
+	struct second_moments inputs;
+	int32_t *order;			/* NULL, or an order of its own */
+	float act_scale;
+	struct solver_layer result;
 };
 
 /* Dies, or calls misuse(), unless the options fit the files; under a plan that is asked of each layer. */
@@ -37,6 +58,11 @@ void quantize_check_layers(struct quantize *q, const struct filter *f);
  * or order that does not fit, naming file and path.
  */
 void quantize_part(void *quantize, const struct filter *f);
+/* Quantizes n layers of the part at hand, which see one input or none, but for those that are kept. What was
+ * made of them stays in q->layer behind what is there. */
+void quantize_layers(struct quantize *q, const struct filter *f, size_t n, char *const path[n]);
+void quantize_release(struct quantize *q);
+bool quantize_keeps(struct quantize *q, const char *layer);
 /* The report's last line, the geometric mean of the errors; dies if there was no layer in `name`. */
 void quantize_end(struct quantize *q, const char *name);
 #endif

@@ -15,24 +15,33 @@ struct walk {
 	char **written;		/* [n] groups that have their order already */
 };
 
-static void write_order(struct walk *w, const char *layer)
+int32_t *reorder_columns(const char *file, const char *layer, size_t n, const float hessian[n][n],
+	enum order_kind kind, enum order_key key, long group)
 {
-	float *own;
-	const struct hessian h = hessian_mixed(w->f->image, layer, 0, &own);
-	const size_t n = h.in, group = w->r->group > 0 ? (size_t)w->r->group : 0;
 	float *diag = xalloc(n, sizeof *diag);
 	int32_t *order = xalloc(n, sizeof *order);
 	void *workspace = xalloc(order_workspace(n), 1);
 	size_t bad;
 
 	for (size_t i = 0; i < n; i++)
-		diag[i] = h.sum[i * n + i];
-	bad = order_columns(n, order, diag, w->r->kind, w->r->key, group, workspace);
+		diag[i] = hessian[i][i];
+	bad = order_columns(n, order, diag, kind, key, group > 0 ? (size_t)group : 0, workspace);
 	if (bad)
-		die("%s: %s/hessian: diagonal element %zu is %g, expected a sum of squares",
-			image_name(w->f->image), layer, bad - 1, (double)diag[bad - 1]);
-	output_write(w->f->out, layer_member(layer, "order"), tensor_1d(TENSOR_I32, order, n));
-	free(workspace), free(order), free(diag), free(own);
+		die("%s: %s/hessian: diagonal element %zu is %g, expected a sum of squares", file, layer,
+			bad - 1, (double)diag[bad - 1]);
+	free(workspace), free(diag);
+	return order;
+}
+
+static void write_order(struct walk *w, const char *layer)
+{
+	float *own;
+	const struct hessian h = hessian_mixed(w->f->image, layer, 0, &own);
+	int32_t *order = reorder_columns(image_name(w->f->image), layer, h.in,
+		(const float (*)[h.in])h.sum, w->r->kind, w->r->key, w->r->group);
+
+	output_write(w->f->out, layer_member(layer, "order"), tensor_1d(TENSOR_I32, order, h.in));
+	free(order), free(own);
 }
 
 static bool is_written(const struct walk *w, const char *group)

@@ -17,10 +17,13 @@ struct reorder {
 	size_t done;			/* layers so far */
 };
 
+/* The order of a layer's columns by its Hessian; free() it. file: for messages. group as of struct reorder.
+ * Dies on a diagonal that is not finite or negative. */
+int32_t *reorder_columns(const char *file, const char *layer, size_t n, const float hessian[n][n],
+	enum order_kind kind, enum order_key key, long group);
 /*
  * Writes <layer>/order for every layer of the part that has a hessian and is
  * selected; layers that share a Hessian share the order by hard link.
- * Dies on a diagonal that is not finite or negative.
  */
 void reorder_part(void *reorder, const struct filter *f);
 #endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sequential.c -- see sequential.h */
+#include "transform/sequential.h"
+#include <stdlib.h>
+#include "base/error.h"
+
+static struct second_moments find(void *arg, const char *layer, size_t in, bool needed)
+{
+	struct sequential *s = arg;
+	struct moments_source source;
+
+	if (calibrate_place(s->run->forward->config, layer) == SIZE_MAX) {
+		if (needed)
+			die("%s: %s: is fed token ids, no numbers to calibrate on; expected --compensate none "
+				"for it (--plan)", s->name, layer);
+		return (struct second_moments){ 0 };
+	}
+	if (!s->calibration.config)	/* asked whether there will be one */
+		return (struct second_moments){ 0 };
+	source = calibrate_source(&s->calibration, image_name(s->filter->image));	/* of what overflows */
+	return source.find(source.arg, layer, in, needed);
+}
+
+static void drop(void *arg)
+{
+	struct sequential *s = arg;
+	const struct moments_source source = calibrate_source(&s->calibration, s->name);
+
+	source.drop(source.arg);
+}
+
+/* Those layers of the part that have the input; free() their array. */
+static struct layer_list layers_at(const struct sequential *s, size_t place)
+{
+	struct layer_list y = { .path = xalloc(s->list->n, sizeof *y.path) };
+
+	for (size_t i = 0; i < s->list->n; i++)
+		if (calibrate_place(s->filter->config, s->list->path[i]) == place)
+			y.path[y.n++] = s->list->path[i];
+	return y;
+}
+
+static bool any_quantized(const struct sequential *s, const struct layer_list *list)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < list->n; i++)
+		any |= !quantize_keeps(s->quantize, list->path[i]);
+	return any;
+}
+
+/* Layers that share an input: calibrated by one stage, quantized, and replaced. */
+static void run_stage(struct sequential *s, struct forward *f, const struct layer_list *list, struct stage *stage)
+{
+	struct quantize *q = s->quantize;
+	const struct observer observer = calibrate_observer(&s->calibration);
+	const size_t before = q->made;
+
+	if (any_quantized(s, list)) {
+		forward_stage(f, *stage, &observer);
+		stage->from = block_resume(f->block->stack, *stage);
+	}
+	quantize_layers(q, s->filter, list->n, list->path);
+	for (size_t i = before; i < q->made; i++)
+		block_replace(f->block, q->layer[i]->layer.path, &q->layer[i]->layer.linear);
+}
+
+static void see_nothing(void *arg, size_t block, enum projection_name projection, const struct batch *batch,
+	size_t in, const float *x)
+{
+	(void)arg, (void)block, (void)projection, (void)batch, (void)in, (void)x;
+}
+
+static void run_block(void *arg, struct forward *f)
+{
+	struct sequential *s = arg;
+	const size_t block = f->block->stack->first + f->block->index;
+	struct stage stage = { PROJECTION_QKV, PROJECTIONS };
+
+	for (int p = 0; p <= PROJECTION_DOWN; p++) {
+		struct layer_list list = layers_at(s, config_input(f->config, block, (enum projection_name)p, 0));
+
+		stage.to = (enum projection_name)p;
+		run_stage(s, f, &list, &stage);
+		free(list.path);
+	}
+	stage.to = PROJECTIONS;
+	/* With an observer windows go together as in hessian-accum, on which the last bits of products depend. */
+	forward_stage(f, stage, &(struct observer){ .see = see_nothing });
+	quantize_release(s->quantize);
+}
+
+/* Embeddings, which have no input: before the model runs. */
+static void quantize_embeddings(struct sequential *s)
+{
+	struct quantize *q = s->quantize;
+	struct layer_list list = layers_at(s, SIZE_MAX);
+
+	quantize_layers(q, s->filter, list.n, list.path);
+	s->run->forward->embedding = q->made ? &q->layer[0]->layer.linear : NULL;
+	free(list.path);
+}
+
+static void quantize_head(struct sequential *s)
+{
+	const struct config *c = s->filter->config;
+	const struct observer observer = calibrate_observer(&s->calibration);
+	struct layer_list list = layers_at(s, config_input(c, c->blocks, PROJECTION_HEAD, 0));
+
+	if (any_quantized(s, &list)) {
+		struct head head = head_read(s->filter->image, c, false);
+
+		forward_head(s->run->forward, &head, &observer);
+		head_free(&head);
+	}
+	quantize_layers(s->quantize, s->filter, list.n, list.path);
+	free(list.path);
+}
+
+static void walk(void *arg, const struct filter *f, const struct layer_list *list)
+{
+	struct sequential *s = arg;
+
+	s->filter = f;
+	s->list = list;
+	s->calibration = calibrate_begin(f->image, f->config, s->quantize->layers);
+	quantize_embeddings(s);
+	forward_blocks(s->run->forward, f->image, run_block, s);
+	quantize_head(s);
+	quantize_release(s->quantize);
+	s->run->forward->embedding = NULL;
+	calibrate_end(&s->calibration);
+	s->calibration = (struct calibration){ 0 };
+}
+
+struct moments_source sequential_source(struct sequential *s, struct quantize *q, const char *tokens)
+{
+	*s = (struct sequential){ .quantize = q, .name = tokens };
+	q->walk = walk;
+	q->arg = s;
+	return (struct moments_source){ find, drop, s, tokens, NULL };
+}
+
+void sequential_open(struct sequential *s, const struct calibrate_text *t, const struct filter *f)
+{
+	if (!f->config)
+		die("%s: /config: is missing; --sequential runs the model, which needs its config.json",
+			input_name(f->in));
+	if (f->config->stack->experts)
+		die("%s: /config: a mixture of experts cannot be calibrated by --sequential; expected --hessian FILE",
+			input_name(f->in));
+	s->run = calibrate_open(t, f->config, f->image);
+	s->quantize->tokens = s->run->tokens;
+}
+
+void sequential_close(struct sequential *s)
+{
+	calibrate_close(s->run);
+}
