@@ -66,7 +66,9 @@ static _Noreturn void unknown(const json_t *json)
 
 static void check_switch(const json_t *json, const char *key, bool supported)
 {
-	if (key_bool(json, key, supported) != supported)
+	const bool null = json_is_null(json_object_get(json, key));	/* as false is */
+
+	if ((null ? false : key_bool(json, key, supported)) != supported)
 		die("%s: /config: '%s' is not supported other than %s", key_file, key,
 			supported ? "true" : "false");
 }
@@ -90,7 +92,8 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 	if (!types)
 		return NULL;
 	if (json_array_size(types) != s->blocks)
-		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", key_file, s->blocks);
+		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", key_file,
+			s->blocks);
 	slides = xalloc(s->blocks, sizeof *slides);
 	for (size_t i = 0; i < s->blocks; i++) {
 		const char *kind = json_string_value(json_array_get(types, i));
@@ -98,11 +101,27 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 		slides[i] = kind && !strcmp(kind, "sliding_attention");
 		if (!kind || (!slides[i] && strcmp(kind, "full_attention") && strcmp(kind, "attention")))
 			die("%s: /config: 'layer_types': block %zu is '%s', "
-				"expected full_attention or sliding_attention", key_file, i, kind ? kind : "");
-		if (slides[i] && s->arch->sliding_kind != SLIDING_NONE && !s->sliding_window)
-			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
-				"but there is no 'sliding_window'", key_file, i);
+				"expected full_attention or sliding_attention", key_file, i,
+				kind ? kind : "");
 	}
+	return slides;
+}
+
+/* The same where there is no such list and not all blocks are alike: NULL otherwise. */
+static bool *place_windows(const struct stack *s, const json_t *json, json_int_t first)
+{
+	const struct architecture *a = s->arch;
+	const bool late = a->sliding_kind == SLIDING_LATE;
+	size_t every = a->absent.pattern;
+	bool *slides;
+
+	if (!(late && s->sliding_window) && a->sliding_kind != SLIDING_PATTERN)
+		return NULL;
+	if (a->pattern_key)
+		every = key_size(a, json, a->pattern_key, every, 0, SIZE_MAX >> 1);
+	slides = xalloc(s->blocks, sizeof *slides);
+	for (size_t i = 0; i < s->blocks; i++)
+		slides[i] = late ? (json_int_t)i >= first : (i + 1) % every;
 	return slides;
 }
 
@@ -119,11 +138,18 @@ static void parse_windows(struct stack *s, const json_t *json)
 	if (kind == SLIDING_LATE && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", key_file);
 	s->slides = kind == SLIDING_WHOLE ? NULL : parse_types(s, json);
-	if (s->slides || kind != SLIDING_LATE || !s->sliding_window)
-		return;
-	s->slides = xalloc(s->blocks, sizeof *s->slides);
-	for (size_t i = 0; i < s->blocks; i++)
-		s->slides[i] = (json_int_t)i >= (first ? json_integer_value(first) : FIRST_WINDOWED);
+	if (!s->slides)
+		s->slides = place_windows(s, json, first ? json_integer_value(first) : FIRST_WINDOWED);
+	for (size_t i = 0; s->slides && kind != SLIDING_NONE && !s->sliding_window && i < s->blocks; i++)
+		if (s->slides[i])
+			die("%s: /config: block %zu is of kind 'sliding_attention', "
+				"but there is no 'sliding_window'", key_file, i);
+}
+
+/* A soft-cap; null: none. */
+static double parse_cap(const json_t *json, const char *key, double absent)
+{
+	return !key || json_is_null(json_object_get(json, key)) ? 0 : key_real(json, key, absent);
 }
 
 static void parse_act(struct stack *s, const json_t *json)
@@ -131,6 +157,8 @@ static void parse_act(struct stack *s, const json_t *json)
 	const char *name = key_text(json, key_name(s->arch, json, "hidden_act"), s->arch->absent.act);
 	char known[LIST] = "";
 
+	if (s->arch->gelu_is_tanh && !strcmp(name, "gelu"))
+		name = "gelu_pytorch_tanh";
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
 		list_name(known, acts[i].name);
 		if (!strcmp(name, acts[i].name)) {
@@ -175,6 +203,7 @@ static void parse_block(struct stack *s, const json_t *json)
 
 	for (int i = 0; i < ROLES; i++)
 		s->bias[i] = a->bias_key[i] ? key_bool(json, a->bias_key[i], a->bias[i]) : a->bias[i];
+	s->attention_cap = parse_cap(json, a->attention_cap_key, a->absent.attention_cap);
 	s->parallel = a->parallel_key ? key_bool(json, a->parallel_key, a->parallel) : a->parallel;
 }
 
@@ -187,8 +216,10 @@ static void parse_head_dim(struct stack *s, const json_t *json)
 
 	s->head_dim = key_size(s->arch, json, "head_dim", absent ? absent : each, absent ? 0 : each, WIDE);
 	if (!absent && !(name && key_get(json, name)) && s->hidden % s->heads)
-		die("%s: /config: hidden size %zu is not a multiple of %zu heads", key_file, s->hidden, s->heads);
-	s->attention_scale = 1 / sqrt((double)s->head_dim);
+		die("%s: /config: hidden size %zu is not a multiple of %zu heads", key_file, s->hidden,
+			s->heads);
+	s->attention_scale = 1 / sqrt(s->arch->scale_key ?
+		key_real(json, s->arch->scale_key, s->arch->absent.scale) : (double)s->head_dim);
 }
 
 static void parse_sizes(struct stack *s, const json_t *json)
@@ -242,6 +273,8 @@ struct config config_parse(const char *name, const char *text)
 		parse_windows(s, json);
 		c.blocks += s->blocks;
 	}
+	c.embedding_scale = c.arch->embedding_scaled ? sqrt((double)c.stack->hidden) : 1;
+	c.logit_cap = parse_cap(json, c.arch->logit_cap_key, c.arch->absent.logit_cap);
 	c.tied = key_bool(json, "tie_word_embeddings", c.arch->absent.tied);
 	c.quantized = json_object_size(key_get(json, "quantization_config"));
 	parse_ids(&c, json);
