@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
@@ -57,6 +58,12 @@ static const struct variant {
 	{ "interleaved pairs", { .rotary_interleaved = true }, 1, 0, DIM, 0, .plain = false },
 	{ "a part, interleaved", { .rotary_interleaved = true }, 0.3, 0, 2, 0, .plain = false },
 	{ "soft-cap", { .norm_kind = NORM_RMS }, 2, 1.5, DIM, 4, .plain = false },
+	{ "gains that are one more", { .norm_offset = 1, .head_norm = { "q", "k" },
+		.norm = { [AFTER_MLP] = "b" } }, 1, 0, DIM, 0, .plain = false },
+	{ "turned as windows are", { .local_theta_key = "local" }, 1, 0, DIM, 3, .plain = false },
+	{ "turned as there are none", { .local_theta_key = "local" }, 1, 0, DIM, 0, .plain = false },
+	{ "as Gemma 2", { .norm_offset = 1, .norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } },
+		0.5, 1.5, DIM, 4, .plain = false },
 	{ "all of it", { .norm_kind = NORM_LAYER, .parallel = true,
 		.head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" }, .rotary_interleaved = true,
 		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 0.7, 2, 4, 5, .plain = false },
@@ -118,13 +125,16 @@ static bool all_sparse[1];
 
 static struct stack stack_of(const struct variant *v, const struct architecture *row)
 {
+	static bool slides[] = { false, true };
+
 	return (struct stack){ .arch = row, .hidden = HIDDEN, .heads = HEADS, .kv_heads = KV, .head_dim = DIM,
 		.intermediate = INNER, .blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU,
-		.rope = { { .theta = 100, .scale = 1 } }, .parallel = row->parallel, .rotary = v->rotary,
-		.attention_scale = v->scale, .attention_cap = v->cap, .sliding_window = v->window,
+		.slides = &slides[v->window > 0], .rotary = v->rotary,
+		.rope = { { .theta = 100, .scale = 1 }, { .theta = 7, .scale = 1.3 } },
+		.parallel = row->parallel, .attention_scale = v->scale, .attention_cap = v->cap,
+		.sliding_window = v->window,
 		.experts = v->mixture ? EXPERTS : 0, .chosen = CHOSEN, .expert = EXPERT,
-		.shared = v->shared ? SHARED : 0, .normalized = v->normalized,
-		.dense = all_sparse };
+		.shared = v->shared ? SHARED : 0, .normalized = v->normalized, .dense = all_sparse };
 }
 
 static void write_random(struct output *out, const char *name, const char *member, size_t rows,
@@ -211,7 +221,7 @@ static void plain_norm(const struct image *image, const struct stack *s, const c
 	for (size_t i = 0; i < n; i++)
 		square += (x[i] - mean) * (x[i] - mean) / (double)n;
 	for (size_t i = 0; i < n; i++)
-		x[i] = (x[i] - mean) / sqrt(square + s->eps) * (double)gain[i] +
+		x[i] = (x[i] - mean) / sqrt(square + s->eps) * (double)(gain[i] + s->arch->norm_offset) +
 			(shift ? (double)shift[i] : 0);
 }
 
@@ -229,16 +239,18 @@ static void plain_linear(const struct image *image, const char *name, size_t out
 
 static void plain_rotate(const struct stack *s, size_t heads, size_t position, double *x)
 {
+	const struct rope_setting *r = &s->rope[s->arch->local_theta_key && s->sliding_window];
 	size_t half = s->rotary / 2;
 
 	for (size_t h = 0; h < heads; h++)
 		for (size_t i = 0; i < half; i++) {
-			double angle = (double)position * pow(s->rope[0].theta, -2.0 * (double)i / (double)s->rotary);
+			double frequency = pow(r->theta, -2.0 * (double)i / (double)s->rotary);
+			double angle = (double)position * frequency;
 			double *a = x + h * DIM + (s->arch->rotary_interleaved ? 2 * i : i);
 			double *b = s->arch->rotary_interleaved ? a + 1 : a + half, was = *a;
 
-			*a = was * cos(angle) - *b * sin(angle);
-			*b = *b * cos(angle) + was * sin(angle);
+			*a = r->scale * (was * cos(angle) - *b * sin(angle));
+			*b = r->scale * (*b * cos(angle) + was * sin(angle));
 		}
 }
 
@@ -378,12 +390,11 @@ static void plain_block(const struct image *image, const struct stack *s, double
 
 /* Some 200 sums of products in float for each number, each rounded to 2^-24 of its terms: 1e-5 of the
  * largest is far beyond them. */
-static void blocks_are_their_rows(void **unused)
+static void all_variants(enum cpu kind)
 {
 	const struct sequence whole = { .length = TOKENS };
 	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &whole };
 
-	(void)unused;
 	for (size_t n = 0; n < VARIANTS; n++) {
 		const struct architecture row = row_of(&variants[n]);
 		const struct config c = { .stacks = 1, .blocks = 1,
@@ -405,7 +416,7 @@ static void blocks_are_their_rows(void **unused)
 			worst = fmax(worst, fabs((double)x[i / HIDDEN][i % HIDDEN] - expected));
 			top = fmax(top, fabs(expected));
 		}
-		print_message("# %-26s %.2g\n", variants[n].name, worst / top);
+		print_message("# %-26s %.2g, kernels %d\n", variants[n].name, worst / top, (int)kind);
 		assert_true(worst < 1e-5 * top);
 		work_free(&work);
 		block_free(b);
@@ -490,6 +501,18 @@ static void stages_are_the_block(void **unused)
 		block_free(b);
 		image_close(image);
 	}
+}
+
+static void blocks_are_their_rows(void **unused)
+{
+	const enum cpu kind = cpu, widest = cpu_widest;
+
+	(void)unused;
+	for (enum cpu one = CPU_PLAIN; one <= widest; one++) {
+		cpu = cpu_widest = one;
+		all_variants(one);
+	}
+	cpu = kind, cpu_widest = widest;
 }
 
 int main(void)

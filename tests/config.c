@@ -107,6 +107,12 @@ static void defaults_of_classes(void **unused)
 		  ACTIVATION_SILU },
 		{ "phi3", 32064, 3072, 32, 32, 32, 96, 8192, 4096, 1e-5, 1, 32000, false, 0, 96,
 		  ACTIVATION_SILU },
+		{ "gemma", 256000, 3072, 28, 16, 16, 256, 24576, 8192, 1e-6, 2, 1, true, 0, 256,
+		  ACTIVATION_GELU_TANH },
+		{ "gemma2", 256000, 2304, 26, 8, 4, 256, 9216, 8192, 1e-6, 2, 1, true, 4096, 256,
+		  ACTIVATION_GELU_TANH },
+		{ "gemma3_text", 262208, 2304, 26, 8, 4, 256, 9216, 131072, 1e-6, 2, 1, true, 4096, 256,
+		  ACTIVATION_GELU_TANH },
 		{ "gpt2", 50257, 768, 12, 12, 12, 64, 3072, 1024, 1e-5, 50256, 50256, true, 0, 0,
 		  ACTIVATION_GELU_TANH },
 		{ "gpt_neox", 50432, 6144, 44, 64, 64, 96, 24576, 2048, 1e-5, 0, 2, false, 0, 24,
@@ -138,12 +144,14 @@ static void defaults_of_classes(void **unused)
 		assert_int_equal(c.eos_count, expected[i].eos >= 0);
 		assert_true(!c.eos_count || c.eos[0] == expected[i].eos);
 		assert_int_equal(stack_window(c.stack, 0), expected[i].window);
-		assert_int_equal(stack_window(c.stack, c.stack->blocks - 1), expected[i].window);
+		assert_int_equal(stack_window(c.stack, c.stack->blocks - 1),
+			strcmp(expected[i].type, "gemma2") ? expected[i].window : 0);
 		assert_int_equal(c.stack->rotary, expected[i].rotary);
 		assert_int_equal(c.stack->activation, expected[i].activation);
 		assert_true(c.stack->parallel == !strcmp(expected[i].type, "gpt_neox"));
-		assert_true(!strcmp(expected[i].type, "gpt2") ||
-			c.stack->rope[ROPE_FULL].theta == (strcmp(expected[i].type, "mixtral") ? 10000 : 1e6));
+		if (!c.arch->position)
+			assert_true(c.stack->rope[ROPE_FULL].theta ==
+				(strcmp(expected[i].type, "gemma3_text") && strcmp(expected[i].type, "mixtral") ? 10000 : 1e6));
 		config_free(&c);
 		free(text);
 	}
@@ -190,6 +198,28 @@ static void experts(void **unused)
 		config_free(&c);
 		free(text);
 	}
+}
+
+/* Values that only some classes have, of models of one block for each kind. */
+static void defaults_of_gemma(void **unused)
+{
+	struct config c = config_parse("x", "{\"model_type\": \"gemma2\", \"num_hidden_layers\": 4}");
+
+	(void)unused;
+	assert_true(c.stack->attention_cap == 50 && c.logit_cap == 30 && c.embedding_scale == 48);
+	assert_true(c.stack->attention_scale == 1.0 / 16);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(stack_window(c.stack, i) == (i % 2 ? 0 : 4096) &&
+			stack_rope(c.stack, i) == ROPE_FULL);
+	config_free(&c);
+	c = config_parse("x", "{\"model_type\": \"gemma3_text\", \"num_hidden_layers\": 7}");
+	assert_true(c.stack->attention_cap == 0 && c.logit_cap == 0);
+	for (size_t i = 0; i < 7; i++) {
+		assert_int_equal(stack_window(c.stack, i), i == 5 ? 0 : 4096);
+		assert_int_equal(stack_rope(c.stack, i), i == 5 ? ROPE_FULL : ROPE_SLIDING);
+	}
+	assert_true(c.stack->rope[ROPE_SLIDING].theta == 10000);
+	config_free(&c);
 }
 
 /* What other files rely on, for every row of the table. */
@@ -302,6 +332,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys),
 		cmocka_unit_test(defaults_of_classes),
+		cmocka_unit_test(defaults_of_classes), cmocka_unit_test(defaults_of_gemma),
 		cmocka_unit_test(experts), cmocka_unit_test(rows_are_whole),
 		cmocka_unit_test(fused_layers),
 	};

@@ -33,6 +33,7 @@ static const char *const models[] = {
 	"mistral-window", "gpt2", "qwen3-window", "neox-parallel", "neox-serial",
 	"mixtral", "qwen2-moe", "qwen3-moe",
 	"phi3-window", "phi3-long",
+	"gemma", "gemma2", "gemma3",
 };
 enum { MODELS = sizeof models / sizeof *models };
 

@@ -107,6 +107,10 @@ def make():
             'long-number': {'rope_scaling': long | {'long_factor': [1.0, 0]}}, 'long-text': {'rope_scaling': long | {'long_factor': [1.0, 'x']}},
             'long-one': {'rope_scaling': long | {'original_max_position_embeddings': 1}},
             'long-attention': {'rope_scaling': long | {'attention_factor': 0}}, 'long-factor': {'rope_scaling': long | {'factor': '2'}},
+            'gemma-window': {'model_type': 'gemma2', 'sliding_window': None}, 'gemma-both': {'model_type': 'gemma', 'use_bidirectional_attention': True},
+            'gemma-cap': {'model_type': 'gemma2', 'attn_logit_softcapping': 0}, 'gemma-logits': {'model_type': 'gemma3_text', 'final_logit_softcapping': '3'},
+            'gemma-scalar': {'model_type': 'gemma2', 'query_pre_attn_scalar': None}, 'gemma-pattern': {'model_type': 'gemma3_text', 'sliding_window_pattern': 0},
+            'gemma-theta': {'model_type': 'gemma3_text', 'rope_local_base_freq': 0}, 'gemma-rope': {'model_type': 'gemma3_text', 'rope_parameters': {'full_attention': 3}},
             'rope-types': {'rope_parameters': {'full_attention': scaling, 'sliding_attention': scaling}},
             'null-size': {'hidden_size': None}, 'null-bias': {'attention_bias': None}, 'null-act': {'hidden_act': None},
             'null-eps': {'rms_norm_eps': None}, 'act': {'hidden_act': 'relu'}, 'causal': {'is_causal': False},
@@ -401,13 +405,13 @@ bad missing-folder 'cannot open: No such file'
 bad good/config.json 'is no model to import, expected a Hugging Face folder'
 ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 wrong() { no "config.json: $1" 1 "bad-$1/config.json: /config: $2" model-import "bad-$1" -o no.h5; }
-wrong type "unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen3, phi3, gpt2, gpt_neox"
+wrong type "unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen3, phi3, gemma, gemma2, gemma3_text, gpt2, gpt_neox"
 wrong no-type "unknown architecture 'OddForCausalLM'; known are LlamaForCausalLM"
 for f in short long text; do wrong types-$f "'layer_types' must be a list of 2 kinds, one a block"; done
 wrong types-word "'layer_types': block 1 is 'chunked_attention', expected full_attention or sliding_attention"
 wrong types-number "'layer_types': block 0 is ''"
 wrong window "'sliding_window' must be a whole number from 1"
-for f in no off; do wrong $f-window "'layer_types': block 1 is 'sliding_attention', but there is no 'sliding_window'"; done
+for f in no off; do wrong $f-window "block 1 is of kind 'sliding_attention', but there is no 'sliding_window'"; done
 wrong late "'max_window_layers' must be a whole number"
 wrong rope-text 'the rotary settings must be an object'
 wrong rope-kind "rotary scaling 'yarn' is not supported, expected default, linear, llama3 or longrope"
@@ -423,6 +427,14 @@ for f in number text; do wrong long-$f "'long_factor': number 1 must be positive
 wrong long-one "'original_max_position_embeddings' is 1, expected more than one position"
 wrong long-attention "'attention_factor' must be a positive number"
 wrong long-factor "'factor' must be a positive number"
+wrong gemma-window "block 0 is of kind 'sliding_attention', but there is no 'sliding_window'"
+wrong gemma-both "'use_bidirectional_attention' is not supported other than false"
+wrong gemma-cap "'attn_logit_softcapping' must be a positive number"
+wrong gemma-logits "'final_logit_softcapping' must be a positive number"
+wrong gemma-scalar "'query_pre_attn_scalar' must be a positive number"
+wrong gemma-pattern "'sliding_window_pattern' must be a whole number from 1"
+wrong gemma-theta "'rope_local_base_freq' must be a positive number"
+wrong gemma-rope 'the rotary settings must be an object'
 wrong rope-types "rotary settings of 'full_attention' alone are not supported"
 wrong null-size "'hidden_size' must be a whole number"
 wrong null-bias "'attention_bias' must be true or false"

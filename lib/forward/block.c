@@ -178,7 +178,8 @@ static void place_row(const struct block *b, const struct work *w, size_t positi
 				(const float (*)[norm->n])x);
 	}
 	if (s->rotary)
-		rope_turn(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d, (float (*)[d])row);
+		rope_turn(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d,
+			(float (*)[d])row);
 }
 
 /* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache,

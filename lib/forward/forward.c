@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "forward/score.h"
+#include "num/half.h"
 
 /*
  * Constants, not options: results depend on them. Tokens that one thread takes
@@ -63,18 +64,35 @@ static void make_works(struct forward *f, const struct stack *s, size_t n, size_
 		f->work[f->works] = work_make(s, tokens, piece, f->windows->positions);
 }
 
-void embed_tokens(const struct layer *embedding, size_t n, float x[n][embedding->linear.in],
-	const int32_t id[n])
+/* transformers keeps the scale in the type of the weights that it runs with. */
+static float embedding_scale(const struct config *c)
+{
+	float scale = (float)c->embedding_scale;
+	uint16_t narrow;
+
+	if (c->compute_type == COMPUTE_BF16) {
+		half_narrow(1, &narrow, &scale, HALF_BF16);
+		half_widen(1, &scale, &narrow, HALF_BF16);
+	}
+	return scale;
+}
+
+void embed_tokens(const struct config *c, const struct layer *embedding, size_t n,
+	float x[n][embedding->linear.in], const int32_t id[n])
 {
 	const struct linear *l = &embedding->linear;
+	const float scale = embedding_scale(c);
 
 	for (size_t i = 0; i < n; i++)
 		if (id[i] < 0 || (size_t)id[i] >= l->out)
 			die("%s: %s: token id %d is not in the vocabulary of %zu", embedding->file,
 				embedding->path, id[i], l->out);
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW) schedule(static, ROWS)
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		linear_weight(l, (size_t)id[i], 1, &x[i]);
+		for (size_t j = 0; c->embedding_scale != 1 && j < l->in; j++)
+			x[i][j] *= scale;
+	}
 }
 
 void embed_positions(const struct layer *position, const struct batch *batch,
@@ -208,7 +226,7 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 		l = layer_read(image, c->arch->embedding, c->vocab, hidden);
 		if (f->embedding)
 			l.linear = *f->embedding;
-		embed_tokens(&l, n, x, f->windows->id);
+		embed_tokens(c, &l, n, x, f->windows->id);
 		layer_free(&l);
 		f->embedded = true;
 	}

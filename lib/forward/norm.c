@@ -22,6 +22,8 @@ struct norm norm_read(const struct image *image, const char *path, const struct 
 	y.gain = layer_vector(image, gain, width);
 	if (!y.gain)
 		die("%s: %s: is missing", image_name(image), gain);
+	for (size_t i = 0; i < width; i++)
+		y.gain[i] += s->arch->norm_offset;
 	y.shift = layer_vector(image, shift, width);
 	free(kind);
 	free(gain);

@@ -15,7 +15,7 @@ struct norm {
 	enum norm_kind kind;		/* attribute `norm` of the group, else the architecture's */
 	size_t n;
 	double eps;
-	float *gain, *shift;		/* shift may be NULL */
+	float *gain, *shift;		/* the architecture's offset is in the gain; shift may be NULL */
 };
 struct norm norm_read(const struct image *image, const char *path, const struct stack *s, size_t width);
 void norm_free(struct norm *n);

@@ -39,7 +39,7 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	float (*row)[hidden] = (float (*)[hidden])x;
 	uint8_t *modality = xalloc(n, 1);
 
-	embed_tokens(&r->embedding, batch->rows, row, id);
+	embed_tokens(r->config, &r->embedding, batch->rows, row, id);
 	if (r->position.path)
 		embed_positions(&r->position, batch, row);
 	for (size_t i = 0; i < r->config->blocks; i++) {

@@ -11,10 +11,12 @@
 #define LLAMA_STEM \
 	.layout = (const char *const []){ "/model/embed_tokens", "/model/layers/#", "*", NULL }, \
 	.embedding = "/model/embed_tokens", .blocks = "/model/layers", \
-	.norm = { "input_layernorm", "post_attention_layernorm" }, \
 	.final_norm = "/model/norm", .head = "/lm_head", \
 	.buffers = (const char *const []){ "*.rotary_emb.inv_freq", NULL }, \
 	.norm_kind = NORM_RMS
+
+#define LLAMA_NORMS \
+	.norm = { "input_layernorm", "post_attention_layernorm" }
 
 #define LLAMA_LAYERS \
 	.linear = { \
@@ -27,7 +29,8 @@
 		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
 	}
 
-#define LLAMA_TREE LLAMA_STEM, LLAMA_LAYERS
+#define LLAMA_TREE \
+	LLAMA_STEM, LLAMA_NORMS, LLAMA_LAYERS
 
 #define ATTENTION_BIAS \
 	[ROLE_Q] = "attention_bias", [ROLE_K] = "attention_bias", [ROLE_V] = "attention_bias", \
@@ -36,7 +39,8 @@
 #define MISTRAL \
 	LLAMA_TREE, .sliding_kind = SLIDING_ALL, \
 	.absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 8, \
-		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .window = 4096, .eps = 1e-6, .act = "silu" }
+		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .window = 4096, .eps = 1e-6, \
+		.act = "silu" }
 
 /* A Llama whose MLP may be a mixture of experts, the one of all tokens among them or not. */
 #define SPARSE_ROWS(shared) \
@@ -65,6 +69,24 @@
 	.vocab = 151936, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 32, .intermediate = 22016, \
 	.positions = 32768, .bos = -1, .eos = -1, .window = 4096, .eps = 1e-6, .act = "silu"
 
+#define GEMMA \
+	LLAMA_STEM, LLAMA_LAYERS, .norm_offset = 1, .embedding_scaled = true, \
+	.bias_key = { ATTENTION_BIAS }, \
+	.switches = (const struct switch_row []){ { "use_bidirectional_attention", false }, { NULL, false } }
+
+#define GEMMA_NORMS \
+	.norm = { [BEFORE_ATTENTION] = "input_layernorm", [AFTER_ATTENTION] = "post_attention_layernorm", \
+		[BEFORE_MLP] = "pre_feedforward_layernorm", [AFTER_MLP] = "post_feedforward_layernorm" }, \
+	.keys = (const struct key_row []){ { "hidden_act", "hidden_activation", false }, \
+		{ NULL, NULL, false } }, \
+	.sliding_kind = SLIDING_PATTERN, .scale_key = "query_pre_attn_scalar", \
+	.logit_cap_key = "final_logit_softcapping"
+
+#define GEMMA_ABSENT \
+	.hidden = 2304, .blocks = 26, .heads = 8, .kv_heads = 4, .head_dim = 256, .intermediate = 9216, \
+	.bos = 2, .eos = 1, .tied = true, .eps = 1e-6, .window = 4096, .scale = 256, \
+	.act = "gelu_pytorch_tanh"
+
 const struct architecture architectures[] = {
 	{ .name = "LlamaForCausalLM", .model_type = "llama", LLAMA_TREE,
 	  .bias_key = { ATTENTION_BIAS, [ROLE_GATE] = "mlp_bias", [ROLE_UP] = "mlp_bias",
@@ -82,7 +104,7 @@ const struct architecture architectures[] = {
 	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
 	  .bias_key = { ATTENTION_BIAS }, .absent = { QWEN_ABSENT, .head_dim = 128 } },
 
-	{ .name = "MixtralForCausalLM", .model_type = "mixtral", LLAMA_STEM, .sliding_kind = SLIDING_WHOLE,
+	{ .name = "MixtralForCausalLM", .model_type = "mixtral", LLAMA_STEM, LLAMA_NORMS, .sliding_kind = SLIDING_WHOLE,
 	  .linear = {
 		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL },
 		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL },
@@ -101,14 +123,14 @@ const struct architecture architectures[] = {
 		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .eps = 1e-5, .act = "silu",
 		.theta = 1e6, .experts = 8, .chosen = 2, .expert = 14336, .normalized = true } },
 
-	{ .name = "Qwen2MoeForCausalLM", .model_type = "qwen2_moe", LLAMA_STEM, SPARSE_ROWS(SHARED_EXPERT),
+	{ .name = "Qwen2MoeForCausalLM", .model_type = "qwen2_moe", LLAMA_STEM, LLAMA_NORMS, SPARSE_ROWS(SHARED_EXPERT),
 	  .sliding_kind = SLIDING_EVEN, .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true },
 	  .bias_key = { [ROLE_Q] = "qkv_bias", [ROLE_K] = "qkv_bias", [ROLE_V] = "qkv_bias" },
 	  .absent = { .vocab = 151936, .hidden = 2048, .blocks = 24, .heads = 16, .kv_heads = 16,
 		.intermediate = 5632, .positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu",
 		.window = 4096, .experts = 60, .chosen = 4, .expert = 1408, .shared = 5632 } },
 
-	{ .name = "Qwen3MoeForCausalLM", .model_type = "qwen3_moe", LLAMA_STEM, SPARSE_ROWS(ROUTER),
+	{ .name = "Qwen3MoeForCausalLM", .model_type = "qwen3_moe", LLAMA_STEM, LLAMA_NORMS, SPARSE_ROWS(ROUTER),
 	  .sliding_kind = SLIDING_SWITCHED, .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
 	  .bias_key = { ATTENTION_BIAS },
 	  .keys = (const struct key_row []){ { "num_experts", "num_local_experts", THEIRS_FIRST },
@@ -116,7 +138,9 @@ const struct architecture architectures[] = {
 	  .absent = { .vocab = 151936, .hidden = 2048, .blocks = 24, .heads = 32, .kv_heads = 4,
 		.intermediate = 6144, .positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu",
 		.window = 4096, .experts = 128, .chosen = 8, .expert = 768 } },
-	{ .name = "Phi3ForCausalLM", .model_type = "phi3", LLAMA_STEM, .sliding_kind = SLIDING_WHOLE,
+
+	{ .name = "Phi3ForCausalLM", .model_type = "phi3", LLAMA_STEM, LLAMA_NORMS,
+	  .sliding_kind = SLIDING_WHOLE,
 	  .linear = {
 		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_FUSED, "self_attn/qkv_proj" },
 		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_FUSED, "self_attn/qkv_proj" },
@@ -130,6 +154,21 @@ const struct architecture architectures[] = {
 	  .absent = { .vocab = 32064, .hidden = 3072, .blocks = 32, .heads = 32, .intermediate = 8192,
 		.positions = 4096, .bos = 1, .eos = 32000, .eps = 1e-5, .rotary = 1, .original = 4096,
 		.act = "silu" } },
+
+	{ .name = "GemmaForCausalLM", .model_type = "gemma", GEMMA, LLAMA_NORMS, .gelu_is_tanh = true,
+	  .absent = { .vocab = 256000, .hidden = 3072, .blocks = 28, .heads = 16, .kv_heads = 16,
+		.head_dim = 256, .intermediate = 24576, .positions = 8192, .bos = 2, .eos = 1, .tied = true,
+		.eps = 1e-6, .act = "gelu_pytorch_tanh" } },
+
+	{ .name = "Gemma2ForCausalLM", .model_type = "gemma2", GEMMA, GEMMA_NORMS,
+	  .attention_cap_key = "attn_logit_softcapping",
+	  .absent = { GEMMA_ABSENT, .vocab = 256000, .positions = 8192, .pattern = 2, .attention_cap = 50,
+		.logit_cap = 30 } },
+
+	{ .name = "Gemma3ForCausalLM", .model_type = "gemma3_text", GEMMA, GEMMA_NORMS,
+	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
+	  .local_theta_key = "rope_local_base_freq", .pattern_key = "sliding_window_pattern",
+	  .absent = { GEMMA_ABSENT, .vocab = 262208, .positions = 131072, .pattern = 6, .theta = 1e6 } },
 
 	{ .name = "GPT2LMHeadModel", .model_type = "gpt2",
 	  .layout = (const char *const []){ "/transformer/wte", "/transformer/wpe", "/transformer/h/#", "*",

@@ -25,10 +25,12 @@ enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM
 enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
 /*
  * Blocks that sliding_window holds for: none; all, be it always or if use_sliding_window, whatever layer_types
- * says; those that layer_types lists, and without such a list all, those from max_window_layers on, or of
- * those before it every other one, the last two if use_sliding_window.
+ * says; those that layer_types lists, and without such a list all, those from max_window_layers on, of those
+ * before it every other one (these two if use_sliding_window), or all but each nth.
  */
-enum sliding_kind { SLIDING_NONE, SLIDING_WHOLE, SLIDING_SWITCHED, SLIDING_ALL, SLIDING_LATE, SLIDING_EVEN };
+enum sliding_kind {
+	SLIDING_NONE, SLIDING_WHOLE, SLIDING_SWITCHED, SLIDING_ALL, SLIDING_LATE, SLIDING_EVEN, SLIDING_PATTERN
+};
 
 /* What a linear layer makes; its width follows from the config. */
 enum role {
@@ -88,6 +90,8 @@ struct architecture {
 	/* The block. */
 	enum norm_kind norm_kind;
 	enum head_norm_kind head_norm_kind;
+	float norm_offset;		/* a norm's gain is its weight plus this */
+	bool embedding_scaled;		/* embeddings of tokens are multiplied by √hidden */
 	bool parallel;			/* the MLP too sees the block's input */
 	bool rotary_interleaved;	/* pairs (x_2i, x_2i+1); otherwise (x_i, x_i+width/2) */
 	enum sliding_kind sliding_kind;
@@ -97,6 +101,10 @@ struct architecture {
 	const char *bias_key[ROLES];	/* says whether such layers have a bias; NULL: there is no key */
 	const char *parallel_key;	/* says whether it is; NULL: there is no such key */
 	const char *local_theta_key;	/* rope_theta of blocks with a window; NULL: it is that of all */
+	const char *pattern_key;	/* says n of SLIDING_PATTERN; NULL: there is no such key */
+	const char *scale_key;		/* attention's scale is 1/√ of it; NULL: 1/√head_dim */
+	const char *attention_cap_key, *logit_cap_key;	/* soft-caps; NULL: there is no such key */
+	bool gelu_is_tanh;		/* activation "gelu" stands for its form with tanh */
 	const char *const *longrope;	/* older names of this rotary kind; ends with NULL, may be NULL */
 	const struct key_row *keys;	/* names that differ from Llama's; ends with NULL, may be NULL */
 	const struct switch_row *switches;	/* ends with NULL, may be NULL */
@@ -109,7 +117,8 @@ struct architecture {
 		long bos, eos;		/* -1: none */
 		bool tied;
 		double eps;
-		size_t window;		/* sliding_window; 0: none */
+		size_t window, pattern;	/* sliding_window, 0: none; of pattern_key */
+		double scale, attention_cap, logit_cap;	/* of their keys; no cap: 0 */
 		double rotary;		/* part of a head that is rotated; 0: all, there is no key */
 		double theta, local_theta;	/* 0: 10000 */
 		size_t original;	/* original_max_position_embeddings, never one inside; 0: positions */

@@ -68,7 +68,9 @@ static _Noreturn void unknown(const json_t *json)
 
 static void check_switch(const json_t *json, const char *key, bool supported)
 {
-	if (key_bool(json, key, supported) != supported)
+	const bool null = json_is_null(json_object_get(json, key));	/* as false is */
+
+	if ((null ? false : key_bool(json, key, supported)) != supported)
 		die("%s: /config: '%s' is not supported other than %s", key_file, key,
 			supported ? "true" : "false");
 }
@@ -92,7 +94,8 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 	if (!types)
 		return NULL;
 	if (json_array_size(types) != s->blocks)
-		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", key_file, s->blocks);
+		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", key_file,
+			s->blocks);
 	slides = xalloc(s->blocks, sizeof *slides);
 	for (size_t i = 0; i < s->blocks; i++) {
 		const char *kind = json_string_value(json_array_get(types, i));
@@ -100,10 +103,8 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 		slides[i] = kind && !strcmp(kind, "sliding_attention");
 		if (!kind || (!slides[i] && strcmp(kind, "full_attention") && strcmp(kind, "attention")))
 			die("%s: /config: 'layer_types': block %zu is '%s', "
-				"expected full_attention or sliding_attention", key_file, i, kind ? kind : "");
-		if (slides[i] && s->arch->sliding_kind != SLIDING_NONE && !s->sliding_window)
-			die("%s: /config: 'layer_types': block %zu is 'sliding_attention', "
-				"but there is no 'sliding_window'", key_file, i);
+				"expected full_attention or sliding_attention", key_file, i,
+				kind ? kind : "");
 	}
 	return slides;
 }
@@ -116,7 +117,28 @@ static bool has_window(const struct architecture *a, const json_t *json)
 
 	if (kind == SLIDING_NONE || (window ? json_is_null(window) : !a->absent.window))
 		return false;
-	return kind == SLIDING_WHOLE || kind == SLIDING_ALL || key_bool(json, "use_sliding_window", false);
+	return kind == SLIDING_WHOLE || kind == SLIDING_ALL || kind == SLIDING_PATTERN ||
+		key_bool(json, "use_sliding_window", false);
+}
+
+/* The same where there is no such list and not all blocks are alike: NULL otherwise. */
+static bool *place_windows(const struct stack *s, const json_t *json, json_int_t first)
+{
+	const struct architecture *a = s->arch;
+	const enum sliding_kind kind = a->sliding_kind;
+	const bool some = (kind == SLIDING_LATE || kind == SLIDING_EVEN) && s->sliding_window;
+	size_t every = a->absent.pattern;
+	bool *slides;
+
+	if (!some && kind != SLIDING_PATTERN)
+		return NULL;
+	if (a->pattern_key)
+		every = key_size(a, json, a->pattern_key, every, 0, SIZE_MAX >> 1);
+	slides = xalloc(s->blocks, sizeof *slides);
+	for (size_t i = 0; i < s->blocks; i++)
+		slides[i] = kind == SLIDING_LATE ? (json_int_t)i >= first :
+			kind == SLIDING_EVEN ? i % 2 == 0 && (json_int_t)i < first : (i + 1) % every;
+	return slides;
 }
 
 static void parse_windows(struct stack *s, const json_t *json)
@@ -130,13 +152,13 @@ static void parse_windows(struct stack *s, const json_t *json)
 		s->sliding_window = key_size(s->arch, json, "sliding_window", s->arch->absent.window, 0, SIZE_MAX >> 1);
 	if (some && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", key_file);
-	if (kind != SLIDING_WHOLE && kind != SLIDING_SWITCHED)
-		s->slides = parse_types(s, json);
-	if (s->slides || !some || !s->sliding_window)
-		return;
-	s->slides = xalloc(s->blocks, sizeof *s->slides);
-	for (size_t i = 0; i < s->blocks; i++)
-		s->slides[i] = kind == SLIDING_LATE ? (json_int_t)i >= from : i % 2 == 0 && (json_int_t)i < from;
+	s->slides = kind == SLIDING_WHOLE || kind == SLIDING_SWITCHED ? NULL : parse_types(s, json);
+	if (!s->slides)
+		s->slides = place_windows(s, json, from);
+	for (size_t i = 0; s->slides && kind != SLIDING_NONE && !s->sliding_window && i < s->blocks; i++)
+		if (s->slides[i])
+			die("%s: /config: block %zu is of kind 'sliding_attention', "
+				"but there is no 'sliding_window'", key_file, i);
 }
 
 /* Experts, and which blocks have none: those that the class counts out, and those of a list. */
@@ -180,11 +202,19 @@ static void parse_experts(struct stack *s, const json_t *json)
 	}
 }
 
+/* A soft-cap; null: none. */
+static double parse_cap(const json_t *json, const char *key, double absent)
+{
+	return !key || json_is_null(json_object_get(json, key)) ? 0 : key_real(json, key, absent);
+}
+
 static void parse_act(struct stack *s, const json_t *json)
 {
 	const char *name = key_text(json, key_name(s->arch, json, "hidden_act"), s->arch->absent.act);
 	char known[LIST] = "";
 
+	if (s->arch->gelu_is_tanh && !strcmp(name, "gelu"))
+		name = "gelu_pytorch_tanh";
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
 		list_name(known, acts[i].name);
 		if (!strcmp(name, acts[i].name)) {
@@ -229,6 +259,7 @@ static void parse_block(struct stack *s, const json_t *json)
 
 	for (int i = 0; i < ROLES; i++)
 		s->bias[i] = a->bias_key[i] ? key_bool(json, a->bias_key[i], a->bias[i]) : a->bias[i];
+	s->attention_cap = parse_cap(json, a->attention_cap_key, a->absent.attention_cap);
 	s->parallel = a->parallel_key ? key_bool(json, a->parallel_key, a->parallel) : a->parallel;
 }
 
@@ -241,8 +272,10 @@ static void parse_head_dim(struct stack *s, const json_t *json)
 
 	s->head_dim = key_size(s->arch, json, "head_dim", absent ? absent : each, absent ? 0 : each, WIDE);
 	if (!absent && !(name && key_get(json, name)) && s->hidden % s->heads)
-		die("%s: /config: hidden size %zu is not a multiple of %zu heads", key_file, s->hidden, s->heads);
-	s->attention_scale = 1 / sqrt((double)s->head_dim);
+		die("%s: /config: hidden size %zu is not a multiple of %zu heads", key_file, s->hidden,
+			s->heads);
+	s->attention_scale = 1 / sqrt(s->arch->scale_key ?
+		key_real(json, s->arch->scale_key, s->arch->absent.scale) : (double)s->head_dim);
 }
 
 static void parse_sizes(struct stack *s, const json_t *json)
@@ -297,6 +330,8 @@ struct config config_parse(const char *name, const char *text)
 		parse_experts(s, json);
 		c.blocks += s->blocks;
 	}
+	c.embedding_scale = c.arch->embedding_scaled ? sqrt((double)c.stack->hidden) : 1;
+	c.logit_cap = parse_cap(json, c.arch->logit_cap_key, c.arch->absent.logit_cap);
 	c.tied = key_bool(json, "tie_word_embeddings", c.arch->absent.tied);
 	c.quantized = json_object_size(key_get(json, "quantization_config"));
 	parse_ids(&c, json);

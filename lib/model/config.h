@@ -23,7 +23,7 @@ enum rope_blocks { ROPE_FULL, ROPE_SLIDING, ROPES };
 struct rope_setting {
 	enum rope_kind kind;
 	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
-	double *part[2];		/* [rotary / 2] what longrope divides by, in short and in long contexts */
+	double *part[2];		/* [rotary / 2]: longrope's, in short and in long contexts */
 	double scale;			/* of cosines and sines */
 };
 
@@ -41,7 +41,7 @@ struct stack {
 	bool parallel;			/* attention and MLP both see the block's input */
 	size_t rotary;			/* first channels of a head that are rotated, even; the others stay */
 	double attention_scale;		/* of q · k: 1/√head_dim */
-	double attention_cap;		/* scores s become cap · tanh(s / cap); 0, as in all rows: s */
+	double attention_cap;		/* scores s become cap · tanh(s / cap); 0: s */
 	size_t sliding_window;		/* attention sees that many last positions, its own too; 0: all */
 	bool *slides;			/* [blocks]: blocks that the window holds for; NULL: all */
 	size_t experts;			/* of a block with a mixture of them; 0: no block has */
@@ -59,6 +59,7 @@ struct config {
 	size_t blocks, vocab, positions;	/* blocks: of all stacks */
 	bool tied;
 	bool quantized;			/* config.json speaks of a checkpoint that is stored quantized */
+	double embedding_scale;		/* of tokens' embeddings; 1: none */
 	double logit_cap;		/* as attention_cap, of logits */
 	long bos, eos[EOS];		/* bos: -1 if there is none */
 	size_t eos_count;

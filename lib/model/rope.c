@@ -54,7 +54,8 @@ static double *parse_factors(const json_t *rope, const char *key, size_t n)
 	double *y;
 
 	if (json_array_size(list) != n)
-		die("%s: /config: '%s' must be a list of %zu numbers, one for each rotary pair", key_file, key, n);
+		die("%s: /config: '%s' must be a list of %zu numbers, one for each rotary pair", key_file,
+			key, n);
 	y = xalloc(n, sizeof *y);
 	for (size_t i = 0; i < n; i++) {
 		y[i] = json_number_value(json_array_get(list, i));

@@ -20,8 +20,8 @@ void rope_parse(struct stack *s, const json_t *json, size_t positions);
 void rope_settings_free(struct stack *s);
 
 /*
- * Frequencies of the rotary pairs, radians a position, for a run of so many positions: longrope has other ones
- * beyond the original context. Returns what multiplies cosines and sines.
+ * Frequencies of the rotary pairs, radians a position, for a run of so many positions: longrope has other
+ * ones beyond the original context. Returns what multiplies cosines and sines.
  */
 double rope_frequencies(const struct rope_setting *r, size_t rotary, size_t positions,
 	double frequency[rotary / 2]);

@@ -24,6 +24,9 @@ MISTRAL = LLAMA | dict(model_type="mistral", architectures=["MistralForCausalLM"
 QWEN2 = LLAMA | dict(model_type="qwen2", architectures=["Qwen2ForCausalLM"])
 QWEN3 = LLAMA | dict(model_type="qwen3", architectures=["Qwen3ForCausalLM"], head_dim=6)
 PHI3 = LLAMA | dict(model_type="phi3", architectures=["Phi3ForCausalLM"], pad_token_id=0)
+GEMMA = LLAMA | dict(model_type="gemma", architectures=["GemmaForCausalLM"], pad_token_id=0, tie_word_embeddings=False)
+GEMMA2 = GEMMA | dict(model_type="gemma2", architectures=["Gemma2ForCausalLM"], sliding_window=5)
+GEMMA3 = GEMMA | dict(model_type="gemma3_text", architectures=["Gemma3ForCausalLM"], sliding_window=5)
 NEOX = dict(model_type="gpt_neox", architectures=["GPTNeoXForCausalLM"], hidden_size=24, intermediate_size=20, num_hidden_layers=2,
             num_attention_heads=3, vocab_size=29, max_position_embeddings=64)
 GPT2 = dict(model_type="gpt2", architectures=["GPT2LMHeadModel"], n_embd=16, n_layer=2, n_head=4, n_positions=48, vocab_size=29)
@@ -47,13 +50,15 @@ def shapes(c, biases, blocks):
     h, i, v = c["hidden_size"], c["intermediate_size"], c["vocab_size"]
     q, kv = c["num_attention_heads"] * c["head_dim"], c["num_key_value_heads"] * c["head_dim"]
     s = {"model.embed_tokens": (v, h), "model.norm": (h,), "lm_head": (v, h)}
-    norms = ("q_norm", "k_norm") if c["model_type"] == "qwen3" else ()
+    norms = ("q_norm", "k_norm") if c["model_type"] in ("qwen3", "gemma3_text") else ()
     for b in range(blocks):
         p = f"model.layers.{b}."
         s |= {p + "input_layernorm": (h,), p + "post_attention_layernorm": (h,), p + "self_attn.q_proj": (q, h),
               p + "self_attn.k_proj": (kv, h), p + "self_attn.v_proj": (kv, h), p + "self_attn.o_proj": (h, q),
               p + "mlp.gate_proj": (i, h), p + "mlp.up_proj": (i, h), p + "mlp.down_proj": (h, i)}
         s |= {p + "self_attn." + n: (c["head_dim"],) for n in norms}
+        if c["model_type"] in ("gemma2", "gemma3_text"):
+            s |= {p + "pre_feedforward_layernorm": (h,), p + "post_feedforward_layernorm": (h,)}
         if c["model_type"] == "phi3":
             s = {n: d for n, d in s.items() if not n.endswith((".q_proj", ".k_proj", ".v_proj", ".gate_proj", ".up_proj"))}
             s |= {p + "self_attn.qkv_proj": (q + 2 * kv, h), p + "mlp.gate_up_proj": (2 * i, h)}
@@ -242,6 +247,50 @@ ROWS = {
                       original_max_position_embeddings=20),
     "phi3, longrope, a part of the head": Row(PHI3, rope_scaling=ROPE["longrope"] | dict(short_factor=[1.5], long_factor=[2.5]),
                                               partial_rotary_factor=0.5, original_max_position_embeddings=20),
+    # gains that are one more, scaled embeddings, soft-caps, alternating windows
+    "gemma": Row(GEMMA),
+    "gemma, gelu": Row(GEMMA, hidden_act="gelu"),
+    "gemma, gelu_python": Row(GEMMA, hidden_act="gelu_python"),
+    "gemma, hidden_activation not heeded": Row(GEMMA, hidden_activation="relu", use_bidirectional_attention=None),
+    "gemma, attention_bias": Row(GEMMA, ALL, attention_bias=True),
+    "gemma, tied": Row(GEMMA, tie_word_embeddings=LEFT_OUT, drop=[HEAD]),
+    "gemma2": Row(GEMMA2),
+    "gemma2, other weights": Row(GEMMA2, seed="2"),
+    "gemma2, soft-caps": Row(GEMMA2, attn_logit_softcapping=1.5, final_logit_softcapping=2.0),
+    "gemma2, no soft-caps": Row(GEMMA2, attn_logit_softcapping=None, final_logit_softcapping=None, use_bidirectional_attention=None),
+    "gemma2, query_pre_attn_scalar": Row(GEMMA2, query_pre_attn_scalar=3),
+    "gemma2, no head_dim": Row(GEMMA2, head_dim=LEFT_OUT, query_pre_attn_scalar=10000, of=dict(head_dim=256)),
+    "gemma2, layer_types": Row(GEMMA2, layer_types=["full_attention", "sliding_attention"]),
+    "gemma2, sliding_window_pattern not heeded": Row(GEMMA2, sliding_window_pattern=1),
+    "gemma2, hidden_act not heeded": Row(GEMMA2, hidden_act="relu", hidden_activation="gelu"),
+    "gemma2, no num_key_value_heads": Row(GEMMA2, num_key_value_heads=LEFT_OUT, of=dict(num_key_value_heads=4)),
+    "gemma2, rope_theta": Row(GEMMA2, rope_theta=100.0),
+    "gemma2, llama3": Row(GEMMA2, rope_scaling=ROPE["llama3"]),
+    "gemma2, biases": Row(GEMMA2, ALL),
+    "gemma3": Row(GEMMA3),
+    "gemma3, other weights": Row(GEMMA3, seed="2"),
+    "gemma3, a pattern": Row(GEMMA3, sliding_window_pattern=2),
+    "gemma3, a pattern of one": Row(GEMMA3, sliding_window_pattern=1),
+    "gemma3, layer_types": Row(GEMMA3, layer_types=["full_attention", "sliding_attention"], sliding_window_pattern=2),
+    "gemma3, attn_logit_softcapping not heeded": Row(GEMMA3, attn_logit_softcapping=0.5),
+    "gemma3, soft-cap": Row(GEMMA3, final_logit_softcapping=1.5),
+    "gemma3, thetas beside": Row(GEMMA3, sliding_window_pattern=2, rope_theta=50.0, rope_local_base_freq=7.0),
+    "gemma3, thetas inside": Row(GEMMA3, sliding_window_pattern=2, rope_theta=50.0, rope_local_base_freq=7.0,
+                                 rope_parameters=dict(full_attention=ROPE["theta"], sliding_attention=dict(rope_type="default", rope_theta=20.0))),
+    "gemma3, one inside": Row(GEMMA3, sliding_window_pattern=2, rope_theta=50.0, rope_local_base_freq=7.0,
+                              rope_parameters=dict(full_attention=ROPE["theta"])),
+    "gemma3, the other inside": Row(GEMMA3, sliding_window_pattern=2, rope_theta=50.0, rope_local_base_freq=7.0,
+                                    rope_parameters=dict(full_attention=None, sliding_attention=ROPE["linear"])),
+    "gemma3, rope_parameters for all not heeded": Row(GEMMA3, sliding_window_pattern=2, rope_parameters=ROPE["linear"]),
+    "gemma3, rope_scaling": Row(GEMMA3, sliding_window_pattern=2, rope_theta=50.0, rope_scaling=ROPE["linear"]),
+    "gemma3, rope_scaling by type not heeded": Row(GEMMA3, sliding_window_pattern=2, rope_scaling=dict(type="linear", factor=3.0)),
+    "gemma3, rope_scaling beside rope_parameters": Row(GEMMA3, sliding_window_pattern=2, rope_scaling=dict(factor=2.0),
+                                                       rope_parameters=dict(full_attention=ROPE["linear"] | dict(rope_theta=50.0))),
+    "gemma3, llama3": Row(GEMMA3, sliding_window_pattern=2, rope_theta=50.0, rope_scaling=ROPE["llama3"], original_max_position_embeddings=9),
+    "gemma3, longrope": Row(GEMMA3, sliding_window_pattern=2, rope_parameters=dict(
+        full_attention=ROPE["theta"], sliding_attention=ROPE["longrope"] | dict(original_max_position_embeddings=20, rope_theta=30.0))),
+    "gemma3, tied": Row(GEMMA3, tie_word_embeddings=LEFT_OUT, drop=[HEAD]),
+    "gemma3, biases": Row(GEMMA3, ALL, attention_bias=True),
     "llama, longrope": Row(LLAMA, rope_scaling=ROPE["longrope"] | dict(original_max_position_embeddings=20)),
     "llama, longrope, original context beside": Row(LLAMA, rope_scaling=ROPE["longrope"], original_max_position_embeddings=20),
     "llama, longrope, no original context": Row(LLAMA, rope_scaling=ROPE["longrope"]),

@@ -61,6 +61,13 @@ ROWS = {
                                original_max_position_embeddings=20,
                                rope_parameters=dict(rope_type="longrope", rope_theta=500.0, partial_rotary_factor=0.5,
                                                     short_factor=[1.0, 1.5], long_factor=[1.25, 3.0]))),
+    "gemma": ("Gemma", dict(hidden_size=20, num_hidden_layers=1, num_key_value_heads=1, head_dim=6, pad_token_id=0)),
+    "gemma2": ("Gemma2", dict(hidden_size=24, head_dim=10, sliding_window=5, query_pre_attn_scalar=7, attn_logit_softcapping=6.0,
+                              final_logit_softcapping=9.0, pad_token_id=0)),
+    "gemma3": ("Gemma3Text", dict(hidden_size=24, num_key_value_heads=1, head_dim=10, sliding_window=6, query_pre_attn_scalar=14,
+                                  final_logit_softcapping=20.0, num_hidden_layers=3, sliding_window_pattern=2, pad_token_id=0,
+                                  rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=5000.0),
+                                                       sliding_attention=dict(rope_type="default", rope_theta=100.0)))),
 }
 
 
@@ -125,6 +132,8 @@ def write(path, model, tokens, logits, seen, old_rope):
     config["architectures"] = [type(model).__name__]
     if old_rope and "rope_parameters" in config:        # as transformers 4 wrote it
         rope = config.pop("rope_parameters")
+        if "sliding_attention" in rope:
+            config["rope_local_base_freq"], rope = rope["sliding_attention"]["rope_theta"], rope["full_attention"]
         neox = config["model_type"] == "gpt_neox"
         config["rotary_emb_base" if neox else "rope_theta"] = rope.pop("rope_theta", 10000.0)
         if "partial_rotary_factor" in rope:
