@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * gguf.c -- values of every type from a GGUF file; the vocabularies of the trial data, which are files
- * without tensors: ids of SentencePiece's kind against llama.cpp's, words and merges of GPT-2's against its own
+ * without tensors: ids of SentencePiece's kind against llama.cpp's, words and merges of GPT-2's against
+ * its own
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -56,13 +57,24 @@ static char *file_of(const struct bytes *y)
 }
 
 /* Types 0 to 12 but strings and arrays, with their bytes and what they are. */
-static const struct { const char *key; unsigned type; uint64_t bits; size_t size; bool whole, real; int64_t v; double x; }
-numbers[] = {
-	{ "u8", 0, 200, 1, true, true, 200, 200 }, { "i8", 1, 0xfe, 1, true, true, -2, -2 },
-	{ "u16", 2, 0xfffe, 2, true, true, 65534, 65534 }, { "i16", 3, 0xfffe, 2, true, true, -2, -2 },
+static const struct {
+	const char *key;
+	unsigned type;
+	uint64_t bits;
+	size_t size;
+	bool whole, real;
+	int64_t v;
+	double x;
+} numbers[] = {
+	{ "u8", 0, 200, 1, true, true, 200, 200 },
+	{ "i8", 1, 0xfe, 1, true, true, -2, -2 },
+	{ "u16", 2, 0xfffe, 2, true, true, 65534, 65534 },
+	{ "i16", 3, 0xfffe, 2, true, true, -2, -2 },
 	{ "u32", 4, 0xfffffffe, 4, true, true, 4294967294, 4294967294.0 },
-	{ "i32", 5, 0xfffffffe, 4, true, true, -2, -2 }, { "f32", 6, 0x3fc00000, 4, false, true, 0, 1.5 },
-	{ "u64", 10, INT64_MAX, 8, true, true, INT64_MAX, 0x1p63 }, { "i64", 11, UINT64_MAX, 8, true, true, -1, -1 },
+	{ "i32", 5, 0xfffffffe, 4, true, true, -2, -2 },
+	{ "f32", 6, 0x3fc00000, 4, false, true, 0, 1.5 },
+	{ "u64", 10, INT64_MAX, 8, true, true, INT64_MAX, 0x1p63 },
+	{ "i64", 11, UINT64_MAX, 8, true, true, -1, -1 },
 	{ "f64", 12, 0x3ff8000000000000, 8, false, true, 0, 1.5 },
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
@@ -92,8 +104,10 @@ static void values(void **unused)
 	key(&y, "word", 8), text(&y, "na\xc3\xafve");
 	key(&y, "words", 9), number(&y, 8, 4), number(&y, 2, 8), text(&y, ""), text(&y, "b");
 	key(&y, "nested", 9), number(&y, 9, 4), number(&y, 2, 8);
-	number(&y, 8, 4), number(&y, 1, 8), text(&y, "c"), number(&y, 0, 4), number(&y, 3, 8), number(&y, 0, 3);
-	text(&y, "t"), number(&y, 2, 4), number(&y, 3, 8), number(&y, 2, 8), number(&y, 77, 4), number(&y, 32, 8);
+	number(&y, 8, 4), number(&y, 1, 8), text(&y, "c"), number(&y, 0, 4), number(&y, 3, 8),
+		number(&y, 0, 3);
+	text(&y, "t"), number(&y, 2, 4), number(&y, 3, 8), number(&y, 2, 8), number(&y, 77, 4),
+		number(&y, 32, 8);
 	y.n = (y.n + 31) / 32 * 32 + 32 + 5;
 	path = file_of(&y);
 	g = gguf_open(path);
@@ -125,7 +139,8 @@ static void values(void **unused)
 	assert_null(gguf_strings(g, "none", &n));
 	assert_true(!n && gguf_count(g) == 1 && !gguf_tensor(g, "u"));
 	const struct gguf_tensor *t = gguf_tensor(g, "t");
-	assert_true(t == gguf_at(g, 0) && t->rank == 2 && t->dim[0] == 2 && t->dim[1] == 3 && t->type == 77 && t->room == 5);
+	assert_true(t == gguf_at(g, 0) && t->rank == 2 && t->dim[0] == 2 && t->dim[1] == 3 && t->type == 77 &&
+		t->room == 5);
 	gguf_close(g);
 	unlink(path);
 	free(path);

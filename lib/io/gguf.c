@@ -17,9 +17,10 @@ enum { VALUE_LEAST = 8 + 4 + 1, TENSOR_LEAST = 8 + 4 + 4 + 8, STRING_LEAST = 8, 
 enum type { U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64, TYPES };
 
 static const struct { const char *name; size_t size; } types[TYPES] = {
-	[U8] = { "u8", 1 }, [I8] = { "i8", 1 }, [U16] = { "u16", 2 }, [I16] = { "i16", 2 }, [U32] = { "u32", 4 },
-	[I32] = { "i32", 4 }, [F32] = { "f32", 4 }, [BOOL] = { "bool", 1 }, [STRING] = { "string", 0 },
-	[ARRAY] = { "array", 0 }, [U64] = { "u64", 8 }, [I64] = { "i64", 8 }, [F64] = { "f64", 8 },
+	[U8] = { "u8", 1 }, [I8] = { "i8", 1 }, [U16] = { "u16", 2 }, [I16] = { "i16", 2 },
+	[U32] = { "u32", 4 }, [I32] = { "i32", 4 }, [F32] = { "f32", 4 }, [BOOL] = { "bool", 1 },
+	[STRING] = { "string", 0 }, [ARRAY] = { "array", 0 }, [U64] = { "u64", 8 }, [I64] = { "i64", 8 },
+	[F64] = { "f64", 8 },
 };
 
 struct value {
@@ -52,7 +53,8 @@ static const unsigned char *take(struct cursor *c, size_t n)
 	const unsigned char *p = c->at;
 
 	if (n > left(c))
-		die("%s: %s: goes beyond the end of the file: it needs %zu bytes, %zu are left; the file is damaged",
+		die("%s: %s: goes beyond the end of the file: it needs %zu bytes, %zu are left; the file is "
+			"damaged",
 			c->g->path, c->what, n, left(c));
 	c->at += n;
 	return p;
@@ -87,7 +89,8 @@ static char *take_name(struct cursor *c)
 	struct gguf_text t = take_text(c);
 
 	if (!t.n || memchr(t.s, 0, t.n))
-		die("%s: %s: is %s, expected a text", c->g->path, c->what, t.n ? "a name with a NUL byte" : "empty");
+		die("%s: %s: is %s, expected a text", c->g->path, c->what,
+			t.n ? "a name with a NUL byte" : "empty");
 	return xformat("%.*s", (int)(t.n < INT32_MAX ? t.n : INT32_MAX), t.s);
 }
 
@@ -97,7 +100,8 @@ static size_t take_count(struct cursor *c, size_t bytes)
 	uint64_t n = take_u64(c);
 
 	if (n > left(c) / bytes)
-		die("%s: %s: would be %ju, of %zu bytes at least, in the %zu bytes that are left; the file is damaged",
+		die("%s: %s: would be %ju, of %zu bytes at least, in the %zu bytes that are left; the file "
+			"is damaged",
 			c->g->path, c->what, (uintmax_t)n, bytes, left(c));
 	return n;
 }
@@ -107,7 +111,8 @@ static enum type take_type(struct cursor *c)
 	uint32_t t = take_u32(c);
 
 	if (t >= TYPES)
-		die("%s: %s: has a value of type %u, expected one of 0 to %d", c->g->path, c->what, t, TYPES - 1);
+		die("%s: %s: has a value of type %u, expected one of 0 to %d", c->g->path, c->what, t,
+			TYPES - 1);
 	return (enum type)t;
 }
 
@@ -115,7 +120,8 @@ static enum type take_type(struct cursor *c)
 static void skip(struct cursor *c, enum type type, size_t n, int depth)
 {
 	if (depth > ARRAY_DEPTH)
-		die("%s: %s: has arrays inside each other, expected at most %d", c->g->path, c->what, ARRAY_DEPTH);
+		die("%s: %s: has arrays inside each other, expected at most %d", c->g->path, c->what,
+			ARRAY_DEPTH);
 	for (size_t i = 0; types[type].size == 0 && i < n; i++)
 		if (type == STRING) {
 			take_text(c);
@@ -186,7 +192,8 @@ static int by_name(const void *a, const void *b)
 
 static int by_data(const void *a, const void *b)
 {
-	const unsigned char *x = ((const struct gguf_tensor *)a)->data, *y = ((const struct gguf_tensor *)b)->data;
+	const unsigned char *x = ((const struct gguf_tensor *)a)->data,
+			    *y = ((const struct gguf_tensor *)b)->data;
 
 	return (x > y) - (x < y);
 }
@@ -216,8 +223,8 @@ static size_t alignment(const struct gguf *g)
 
 	gguf_integer(g, "general.alignment", &a);
 	if (a < ALIGNMENT_LEAST || a > ALIGNMENT_MOST || a & (a - 1))
-		die("%s: general.alignment: is %jd, expected a power of two from %d to %d", g->path, (intmax_t)a,
-			ALIGNMENT_LEAST, ALIGNMENT_MOST);
+		die("%s: general.alignment: is %jd, expected a power of two from %d to %d", g->path,
+			(intmax_t)a, ALIGNMENT_LEAST, ALIGNMENT_MOST);
 	return (size_t)a;
 }
 
@@ -234,9 +241,11 @@ static void read_tensors(struct gguf *g, struct cursor *c, size_t n)
 		struct gguf_tensor *t = g->tensor + i;
 
 		if (offset[i] % step)
-			die("%s: %s: its data are at %zu, expected a multiple of %zu", g->path, t->name, offset[i], step);
+			die("%s: %s: its data are at %zu, expected a multiple of %zu", g->path, t->name,
+				offset[i], step);
 		if (data > g->size || offset[i] > g->size - data)
-			die("%s: %s: its data begin %zu bytes behind the header, the file ends before; it is damaged",
+			die("%s: %s: its data begin %zu bytes behind the header, the file ends before; it is "
+				"damaged",
 				g->path, t->name, offset[i]);
 		t->data = g->map + data + offset[i];
 	}
@@ -244,7 +253,8 @@ static void read_tensors(struct gguf *g, struct cursor *c, size_t n)
 	if (n)
 		qsort(g->tensor, n, sizeof *g->tensor, by_data);
 	for (size_t i = 0; i < n; i++)
-		g->tensor[i].room = (size_t)((i + 1 < n ? g->tensor[i + 1].data : g->map + g->size) - g->tensor[i].data);
+		g->tensor[i].room =
+			(size_t)((i + 1 < n ? g->tensor[i + 1].data : g->map + g->size) - g->tensor[i].data);
 	if (n)
 		qsort(g->tensor, n, sizeof *g->tensor, by_name);
 	for (size_t i = 1; i < n; i++)
@@ -264,7 +274,8 @@ static void map_file(struct gguf *g)
 	file_note(fd, g->path);
 	g->size = (size_t)st.st_size;
 	if (g->size < HEADER)
-		die("%s: is not a GGUF file: it has %zu bytes, expected at least %d", g->path, g->size, HEADER);
+		die("%s: is not a GGUF file: it has %zu bytes, expected at least %d", g->path, g->size,
+			HEADER);
 	g->map = mmap(NULL, g->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (g->map == MAP_FAILED)
 		die("%s: cannot map:", g->path);
@@ -361,8 +372,10 @@ static const struct value *look_up(const struct gguf *g, const char *key, bool a
 	if (!v)
 		return NULL;
 	if (array ? v->type != ARRAY || !is(v->element) : !is(v->type))
-		die("%s: %s: is %s %s, expected %s %s", g->path, key, v->type == ARRAY ? "an array of" : "of type",
-			types[v->type == ARRAY ? v->element : v->type].name, array ? "an array of" : "a", expected);
+		die("%s: %s: is %s %s, expected %s %s", g->path, key,
+			v->type == ARRAY ? "an array of" : "of type",
+			types[v->type == ARRAY ? v->element : v->type].name, array ? "an array of" : "a",
+			expected);
 	return v;
 }
 
@@ -377,7 +390,8 @@ static int64_t integer_at(const struct gguf *g, const char *key, enum type type,
 	case I32:	return (int32_t)u;
 	case U64:
 		if (u > INT64_MAX)
-			die("%s: %s: holds %ju, expected at most %jd", g->path, key, (uintmax_t)u, (intmax_t)INT64_MAX);
+			die("%s: %s: holds %ju, expected at most %jd", g->path, key, (uintmax_t)u,
+				(intmax_t)INT64_MAX);
 		return (int64_t)u;
 	default:	return (int64_t)u;
 	}

@@ -132,18 +132,18 @@ static struct gguf_sizes put_heads(const struct making *m)
 	value = s.head_dim;
 	size_of(m, "attention.value_length", &value);
 	if (value != s.head_dim)
-		die("%s: %s.attention.value_length: is %zu, and keys have %zu: expected the same", m->path, row->name,
-			value, s.head_dim);
+		die("%s: %s.attention.value_length: is %zu, and keys have %zu: expected the same", m->path,
+			row->name, value, s.head_dim);
 	if (!row->head_dim && s.head_dim != key)
-		die("%s: %s.attention.key_length: is %zu, a %s has %zu of hidden size by heads", m->path, row->name,
-			s.head_dim, row->class, key);
+		die("%s: %s.attention.key_length: is %zu, a %s has %zu of hidden size by heads", m->path,
+			row->name, s.head_dim, row->class, key);
 	if (!row->kv_heads && s.kv_heads != s.heads)
-		die("%s: %s.attention.head_count_kv: is %zu, a %s has as many as heads, %zu", m->path, row->name,
-			s.kv_heads, row->class, s.heads);
+		die("%s: %s.attention.head_count_kv: is %zu, a %s has as many as heads, %zu", m->path,
+			row->name, s.kv_heads, row->class, s.heads);
 	put_size(m, row->heads, s.heads);
 	if (row->kv_heads)
 		put_size(m, row->kv_heads, s.kv_heads);
-	if (row->head_dim && s.head_dim)	/* else config.c says what is wrong with hidden size and heads */
+	if (row->head_dim && s.head_dim)	/* else config.c says what is wrong with the sizes */
 		put_size(m, row->head_dim, s.head_dim);
 	return s;
 }
@@ -188,7 +188,8 @@ static void put_ids(const struct making *m)
  * ones, between them 1 / ((1 - s) / factor + s) with s = (original f / 2 pi - low) / (high - low). Every
  * pair between tells the original context; all must agree.
  */
-static json_t *llama3_scaling(const struct making *m, const struct gguf_tensor *t, size_t head_dim, double theta)
+static json_t *llama3_scaling(const struct making *m, const struct gguf_tensor *t, size_t head_dim,
+	double theta)
 {
 	const double low = 1, high = 4, close = 1e-4;
 	const size_t n = head_dim / 2;
@@ -196,10 +197,12 @@ static json_t *llama3_scaling(const struct making *m, const struct gguf_tensor *
 	double factor = 0, original = 0;
 
 	if (t->type || t->rank != 1 || t->dim[0] != n || t->room < n * sizeof *y)
-		die("%s: %s: is not %zu numbers of type F32, one for each pair of channels", m->path, t->name, n);
+		die("%s: %s: is not %zu numbers of type F32, one for each pair of channels", m->path, t->name,
+			n);
 	for (size_t i = 0; i < n; i++) {
 		if (!(y[i] >= 1 && y[i] < 1e6f))
-			die("%s: %s: element %zu is %g, expected a divisor from 1 on", m->path, t->name, i, (double)y[i]);
+			die("%s: %s: element %zu is %g, expected a divisor from 1 on", m->path, t->name, i,
+				(double)y[i]);
 		factor = fmax(factor, y[i]);
 	}
 	for (size_t i = 0; i < n && factor > 1; i++) {
@@ -220,9 +223,11 @@ static json_t *llama3_scaling(const struct making *m, const struct gguf_tensor *
 	if (factor > 1 && original <= 0)
 		die("%s: %s: does not scale as Llama 3 does with low_freq_factor 1 and high_freq_factor 4; "
 			"other rotary scalings by frequency are not supported", m->path, t->name);
-	return factor > 1 ? json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", shortest(factor),
+	if (factor <= 1)
+		return json_null();
+	return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", shortest(factor),
 		"low_freq_factor", low, "high_freq_factor", high, "original_max_position_embeddings",
-		(json_int_t)original) : json_null();
+		(json_int_t)original);
 }
 
 /* As llama.cpp reads it: a factor without a type is linear, and 0 or 1 is none. */
@@ -233,8 +238,8 @@ static json_t *keyed_scaling(const struct making *m)
 	bool none = kind && !strcmp(kind, "none");
 
 	if (kind && !none && strcmp(kind, "linear"))
-		die("%s: %s: rotary scaling '%s' is not supported, expected none, linear or Llama 3's", m->path, name,
-			kind);
+		die("%s: %s: rotary scaling '%s' is not supported, expected none, linear or Llama 3's",
+			m->path, name, kind);
 	if (!real_of(m, "rope.scaling.factor", &factor))
 		real_of(m, "rope.scale_linear", &factor);
 	free(kind);
@@ -260,19 +265,20 @@ static void put_rope(const struct making *m, size_t head_dim)
 	put_real(m, row->theta, theta);
 	size_of(m, "rope.dimension_count", &turned);
 	if (!row->rotary && turned != head_dim)
-		die("%s: %s.rope.dimension_count: is %zu, a %s turns all %zu channels of a head", m->path, row->name,
-			turned, row->class, head_dim);
+		die("%s: %s.rope.dimension_count: is %zu, a %s turns all %zu channels of a head", m->path,
+			row->name, turned, row->class, head_dim);
 	if (row->rotary && turned && turned <= head_dim) {
 		part = (double)turned / (double)head_dim;
 		while ((size_t)(part * (double)head_dim) < turned)	/* it is rounded down */
 			part = nextafter(part, 2);
 		put(m, row->rotary, json_real(part));
 	} else if (row->rotary) {
-		die("%s: %s.rope.dimension_count: is %zu, expected 1 to the %zu channels of a head", m->path, row->name,
-			turned, head_dim);
+		die("%s: %s.rope.dimension_count: is %zu, expected 1 to the %zu channels of a head", m->path,
+			row->name, turned, head_dim);
 	}
 	if (divisors && (scaling || row->rotary || !head_dim || theta <= 1))
-		die("%s: %s: rotary scaling by frequency is not supported beside others, nor of a part of a head",
+		die("%s: %s: rotary scaling by frequency is not supported beside others, nor of a part of a "
+			"head",
 			m->path, divisors->name);
 	if (divisors)
 		scaling = llama3_scaling(m, divisors, head_dim, theta);
@@ -290,7 +296,8 @@ const struct gguf_row *gguf_row_of(const struct gguf *g, const char *path)
 		die("%s: general.type: is '%s', expected a model", path, type);
 	gguf_integer(g, "split.count", &parts);
 	if (parts > 1)
-		die("%s: split.count: is one of %jd files of a model, expected one file (llama-gguf-split --merge)",
+		die("%s: split.count: is one of %jd files of a model, expected one file (llama-gguf-split "
+			"--merge)",
 			path, (intmax_t)parts);
 	gguf_integer(g, "general.quantization_version", &version);
 	if (version != 2)
@@ -305,11 +312,12 @@ const struct gguf_row *gguf_row_of(const struct gguf *g, const char *path)
 		}
 		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", r->name);
 	}
-	die("%s: general.architecture: is %s%s%s, known are %s", path, name ? "'" : "", name ? name : "missing",
-		name ? "'" : "", known);
+	die("%s: general.architecture: is %s%s%s, known are %s", path, name ? "'" : "",
+		name ? name : "missing", name ? "'" : "", known);
 }
 
-char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row *row, struct gguf_sizes *sizes)
+char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row *row,
+	struct gguf_sizes *sizes)
 {
 	struct making m = { g, path, row, json_object() };
 	size_t experts = 0, window = 0, context = 0;
@@ -328,11 +336,12 @@ char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row 
 	put_ids(&m);
 	put(&m, "tie_word_embeddings", json_boolean(!gguf_tensor(g, "output.weight")));
 	if (size_of(&m, "expert_count", &experts) && experts)
-		die("%s: %s.expert_count: is %zu, mixtures of experts are not supported", path, row->name, experts);
+		die("%s: %s.expert_count: is %zu, mixtures of experts are not supported", path, row->name,
+			experts);
 	size_of(&m, "context_length", &context);
 	if (size_of(&m, "attention.sliding_window", &window) && window && window < context)
-		die("%s: %s.attention.sliding_window: is %zu, expected attention to all positions", path, row->name,
-			window);
+		die("%s: %s.attention.sliding_window: is %zu, expected attention to all positions", path,
+			row->name, window);
 	text = json_dumps(m.config, JSON_INDENT(1));
 	if (!text)
 		die("%s: out of memory", path);

@@ -18,5 +18,6 @@ struct gguf_sizes { size_t heads, kv_heads, head_dim; };
  * frequencies, where they are those of low_freq_factor 1 and high_freq_factor 4 and some original context.
  * Dies on required keys that are missing, and on what config.json cannot say.
  */
-char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row *row, struct gguf_sizes *sizes);
+char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row *row,
+	struct gguf_sizes *sizes);
 #endif

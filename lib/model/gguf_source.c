@@ -73,7 +73,8 @@ static char *renamed(const struct gguf_name *row, const char *name)
 		return NULL;
 	if (!sharp)
 		return xformat("%s%s", row->ours, name);
-	return xformat("%.*s%.*s%s%s", (int)(sharp - row->ours), row->ours, (int)digits, number, sharp + 1, name);
+	return xformat("%.*s%.*s%s%s", (int)(sharp - row->ours), row->ours, (int)digits, number, sharp + 1,
+		name);
 }
 
 static struct item item_of(const struct gguf_row *row, const struct gguf_tensor *t)
@@ -119,11 +120,12 @@ static void check(const struct source *s, const struct item *item)
 	if (!is_known(item))
 		return;
 	if (width(t) % item->type->length)
-		die("%s: %s: has rows of %zu numbers, %s has blocks of %zu", s->path, t->name, width(t), item->type->name,
-			item->type->length);
+		die("%s: %s: has rows of %zu numbers, %s has blocks of %zu", s->path, t->name, width(t),
+			item->type->name, item->type->length);
 	bytes = count(t) / item->type->length * item->type->bytes;
 	if (bytes > t->room)
-		die("%s: %s: needs %zu bytes of data, %zu are there before the next tensor or the end; the file is damaged",
+		die("%s: %s: needs %zu bytes of data, %zu are there before the next tensor or the end; the "
+			"file is damaged",
 			s->path, t->name, bytes, t->room);
 }
 
@@ -191,7 +193,8 @@ static _Noreturn void refuse(const struct source *s, const struct item *item)
 			snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", t->name);
 	}
 	if (item->type)
-		die("%s: %s: is stored as %s, known are %s", s->path, item->from->name, item->type->name, known);
+		die("%s: %s: is stored as %s, known are %s", s->path, item->from->name, item->type->name,
+			known);
 	die("%s: %s: is stored as type %u, known are %s", s->path, item->from->name, item->from->type, known);
 }
 
@@ -224,7 +227,8 @@ static void check_heads(const struct source *s, const struct item *item, size_t 
 	if (item->order == GGUF_AS_IS || item->order == GGUF_TURNED)
 		return;
 	if (!heads || heads > rows || rows % heads || rows / heads % part)
-		die("%s: %s: its %zu rows are not those of %zu heads", s->path, item->from->name, rows, heads);
+		die("%s: %s: its %zu rows are not those of %zu heads", s->path, item->from->name, rows,
+			heads);
 }
 
 /* [m, n] to [n, m] */
@@ -246,7 +250,8 @@ static void *copy_rows(struct data *d, const struct item *item, size_t rows, siz
 {
 	const struct ggml_type *type = item->type;
 	const bool quantized = type->length > 1;
-	const size_t bytes = columns / type->length * type->bytes, size = quantized ? sizeof(float) : type->bytes;
+	const size_t bytes = columns / type->length * type->bytes;
+	const size_t size = quantized ? sizeof(float) : type->bytes;
 	char *to = keep(d, rows * columns, size), *turned;
 
 	for (size_t i = 0; i < rows; i++) {
@@ -280,7 +285,8 @@ static struct tensor read_tensor(struct source *s, const char *name)
 		refuse(s, item);
 	t = item->from;
 	y = shape_of(item);
-	if (item->type->length == 1 && (item->order == GGUF_AS_IS || (item->order == GGUF_TURNED && t->rank < 2))) {
+	if (item->type->length == 1 &&
+		(item->order == GGUF_AS_IS || (item->order == GGUF_TURNED && t->rank < 2))) {
 		y.data = (void *)t->data;
 		return y;
 	}

@@ -4,7 +4,8 @@
 
 #define SIZES(blocks, positions, hidden, intermediate) \
 	{ "block_count", blocks, GGUF_SIZE, true }, { "context_length", positions, GGUF_SIZE, true }, \
-	{ "embedding_length", hidden, GGUF_SIZE, true }, { "feed_forward_length", intermediate, GGUF_SIZE, true }
+	{ "embedding_length", hidden, GGUF_SIZE, true }, \
+	{ "feed_forward_length", intermediate, GGUF_SIZE, true }
 
 #define LLAMA_SIZES \
 	SIZES("num_hidden_layers", "max_position_embeddings", "hidden_size", "intermediate_size"), \
@@ -48,7 +49,8 @@ const struct gguf_row gguf_rows[] = {
 	{ .name = "gpt2", .model_type = "gpt2", .class = "GPT2LMHeadModel", .heads = "n_head",
 	  KEYS(SIZES("n_layer", "n_positions", "n_embd", "n_inner"),
 		{ "attention.layer_norm_epsilon", "layer_norm_epsilon", GGUF_REAL, true }),
-	  NAMES({ "token_embd", "transformer.wte", GGUF_AS_IS }, { "position_embd", "transformer.wpe", GGUF_AS_IS },
+	  NAMES({ "token_embd", "transformer.wte", GGUF_AS_IS },
+		{ "position_embd", "transformer.wpe", GGUF_AS_IS },
 		{ "output_norm", "transformer.ln_f", GGUF_AS_IS }, { "output", "lm_head", GGUF_AS_IS },
 		{ "blk.#.attn_norm", "transformer.h.#.ln_1", GGUF_AS_IS },
 		{ "blk.#.ffn_norm", "transformer.h.#.ln_2", GGUF_AS_IS },

@@ -14,24 +14,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How a file keeps the rows of a tensor that transformers has as [rows, columns]. */
+/* How a file keeps the rows of a tensor that transformers has as [rows, columns]. GGUF_PAIRS: of each head
+ * the rows 0, d/2, 1, d/2 + 1, ..., so that the channels that a rotation pairs are neighbours. */
 enum gguf_order {
 	GGUF_AS_IS,
 	GGUF_TURNED,		/* transformers has [columns, rows], as Conv1D */
-	GGUF_PAIRS_Q,		/* of each head the rows 0, d/2, 1, d/2 + 1, ...: the channels that a rotation */
-	GGUF_PAIRS_K,		/* pairs are neighbours; heads of queries, of keys */
-	GGUF_HEADS_APART,	/* all queries, all keys, all values; transformers has the three of each head together */
+	GGUF_PAIRS_Q, GGUF_PAIRS_K,	/* heads are those of queries, of keys */
+	GGUF_HEADS_APART,	/* queries, keys, values; transformers has the three of a head together */
 };
 
 struct gguf_name {
-	const char *theirs, *ours;	/* without ".weight", ".bias"; '#' is the block; theirs NULL ends the list */
+	const char *theirs, *ours;	/* without ".weight", ".bias"; '#': the block; theirs NULL: the end */
 	enum gguf_order order;
 };
 
-enum gguf_kind { GGUF_SIZE, GGUF_REAL, GGUF_FLAG, GGUF_TENSOR };	/* GGUF_TENSOR: true where there is one */
+enum gguf_kind { GGUF_SIZE, GGUF_REAL, GGUF_FLAG, GGUF_TENSOR };	/* TENSOR: whether it is there */
 
 struct gguf_key {
-	const char *theirs, *ours;	/* theirs: behind "ARCHITECTURE.", or a tensor's name; NULL ends the list */
+	const char *theirs, *ours;	/* theirs: behind "ARCHITECTURE.", or a tensor; NULL: the end */
 	enum gguf_kind kind;
 	bool required;
 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/error.h"
 
-enum { LIST = 512, CUT_MOST = 512 };	/* CUT_MOST: bytes of a token that is cut: cuts grow with their square */
+enum { LIST = 512, CUT_MOST = 512 };	/* bytes of a token that is cut, since cuts grow with their square */
 enum token_type { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6 };
 
 static const char spiece[] = "\xe2\x96\x81";	/* SentencePiece's mark of a blank */
@@ -28,7 +28,7 @@ struct pre {
 	bool digits;			/* every digit is a word */
 	bool words;			/* words as GPT-2 has them */
 	bool ignore_merges;		/* a word that is a token is that token */
-	bool bos;			/* BOS before a text, where tokenizer.ggml.add_bos_token does not say */
+	bool bos;			/* BOS before a text, if the file does not say */
 };
 
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
@@ -37,8 +37,9 @@ struct pre {
 	"| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define CASES(ending, digits) "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" ending "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" \
-	LOWER "*" ending "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define CASES(ending, digits) "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" ending \
+	"|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" ending "|" digits \
+	"| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define LLAMA3 .split = { CL100K("\\p{N}{1,3}") }, .ignore_merges = true, .bos = true
 
 /* The first is taken where a file names none. */
@@ -46,7 +47,8 @@ static const struct pre pres[] = {
 	{ .name = "default", .split = { "[\\p{P}\\$\\+<=>\\^~\\|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]" } },
 	{ .name = "gpt-2", .words = true }, { .name = "phi-2", .words = true },
 	{ .name = "olmo", .words = true }, { .name = "mpt", .words = true },
-	{ .name = "smollm", .digits = true, .words = true }, { .name = "starcoder", .digits = true, .words = true },
+	{ .name = "smollm", .digits = true, .words = true },
+	{ .name = "starcoder", .digits = true, .words = true },
 	{ .name = "refact", .digits = true, .words = true },
 	{ .name = "llama-bpe", LLAMA3 }, { .name = "llama3", LLAMA3 }, { .name = "llama-v3", LLAMA3 },
 	{ .name = "dbrx", .split = { CL100K("\\p{N}{1,3}") } },
@@ -95,22 +97,25 @@ static void read_tokens(struct vocabulary *v)
 	struct gguf_text *token = gguf_strings(v->g, key, &v->n);
 
 	if (!v->n)
-		die("%s: %s: is %s, expected the tokens by their ids", v->path, key, token ? "empty" : "missing");
+		die("%s: %s: is %s, expected the tokens by their ids", v->path, key,
+			token ? "empty" : "missing");
 	v->type = gguf_integers(v->g, "tokenizer.ggml.token_type", &types);
 	if (v->type && types != v->n)
-		die("%s: tokenizer.ggml.token_type: has %zu elements, expected one for each of %zu tokens", v->path,
-			types, v->n);
+		die("%s: tokenizer.ggml.token_type: has %zu elements, expected one for each of %zu tokens",
+			v->path, types, v->n);
 	v->token = xalloc(v->n, sizeof *v->token);
 	for (size_t i = 0; i < v->n; i++) {
 		const struct gguf_text t = token[i];
 		int64_t other;
 
 		if (!t.n || t.n > INT32_MAX || memchr(t.s, 0, t.n))
-			die("%s: %s: number %zu is %s, expected a text", v->path, key, i, t.n ? "with a NUL byte" : "empty");
+			die("%s: %s: number %zu is %s, expected a text", v->path, key, i,
+				t.n ? "with a NUL byte" : "empty");
 		v->token[i] = xformat("%.*s", (int)t.n, t.s);
 		other = find(v, v->token[i]);
 		if (other >= 0)
-			die("%s: %s: '%s' is there twice, as %jd and %zu", v->path, key, v->token[i], (intmax_t)other, i);
+			die("%s: %s: '%s' is there twice, as %jd and %zu", v->path, key, v->token[i],
+				(intmax_t)other, i);
 		if (json_object_set_new(v->ids, v->token[i], made(v, json_integer((json_int_t)i))))
 			die("%s: %s: number %zu is not valid UTF-8", v->path, key, i);
 	}
@@ -146,10 +151,11 @@ static json_t *added_tokens(const struct vocabulary *v)
 		const int64_t type = type_of(v, i);
 
 		if (type == CONTROL || type == USER_DEFINED || (type == UNKNOWN && token_id(v,
-		    "tokenizer.ggml.unknown_token_id") == (int64_t)i))
-			append(v, list, json_pack("{s:I, s:o, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)i, "content",
-				text_of(v, i), "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0, "special",
-				type != USER_DEFINED));
+			"tokenizer.ggml.unknown_token_id") == (int64_t)i))
+			append(v, list,
+				json_pack("{s:I, s:o, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)i,
+					"content", text_of(v, i), "single_word", 0, "lstrip", 0, "rstrip", 0,
+					"normalized", 0, "special", type != USER_DEFINED));
 	}
 	return list;
 }
@@ -162,7 +168,8 @@ static json_t *special(const struct vocabulary *v, size_t id)
 /* BOS before a text, EOS behind it; null for neither. */
 static json_t *post_processor(const struct vocabulary *v, bool bos, bool eos)
 {
-	const int64_t ids[2] = { token_id(v, "tokenizer.ggml.bos_token_id"), token_id(v, "tokenizer.ggml.eos_token_id") };
+	const int64_t ids[2] = { token_id(v, "tokenizer.ggml.bos_token_id"),
+		token_id(v, "tokenizer.ggml.eos_token_id") };
 	static const char *const keys[2] = { "bos", "eos" };
 	json_t *single = made(v, json_array()), *tokens = made(v, json_object()), *twice;
 	bool wanted[2] = { bos, eos };
@@ -172,7 +179,8 @@ static json_t *post_processor(const struct vocabulary *v, bool bos, bool eos)
 
 		gguf_flag(v->g, key, wanted + i);
 		if (wanted[i] && ids[i] < 0)
-			die("%s: %s: is true, but there is no tokenizer.ggml.%s_token_id", v->path, key, keys[i]);
+			die("%s: %s: is true, but there is no tokenizer.ggml.%s_token_id", v->path, key,
+				keys[i]);
 		free(key);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -181,9 +189,9 @@ static json_t *post_processor(const struct vocabulary *v, bool bos, bool eos)
 		if (!wanted[i])
 			continue;
 		append(v, single, special(v, (size_t)ids[i]));
-		put(v, tokens, json_string_value(json_object_get(json_object_get(json_array_get(single,
-			json_array_size(single) - 1), "SpecialToken"), "id")), json_pack("{s:o, s:[I], s:[o]}", "id",
-			text_of(v, (size_t)ids[i]), "ids", (json_int_t)ids[i], "tokens", text_of(v, (size_t)ids[i])));
+		put(v, tokens, v->token[ids[i]], json_pack("{s:o, s:[I], s:[o]}",
+			"id", text_of(v, (size_t)ids[i]), "ids", (json_int_t)ids[i],
+			"tokens", text_of(v, (size_t)ids[i])));
 	}
 	if (!wanted[0] && !wanted[1]) {
 		json_decref(single);
@@ -192,8 +200,8 @@ static json_t *post_processor(const struct vocabulary *v, bool bos, bool eos)
 	}
 	twice = made(v, json_deep_copy(single));
 	json_array_extend(twice, single);
-	return json_pack("{s:s, s:o, s:o, s:o}", "type", "TemplateProcessing", "single", single, "pair", twice,
-		"special_tokens", tokens);
+	return json_pack("{s:s, s:o, s:o, s:o}", "type", "TemplateProcessing", "single", single, "pair",
+		twice, "special_tokens", tokens);
 }
 
 /* --- byte-level BPE --- */
@@ -203,7 +211,8 @@ static const struct pre *find_pre(const struct vocabulary *v)
 	char *name = gguf_string(v->g, "tokenizer.ggml.pre"), known[LIST] = "";
 
 	if (!name)
-		warn("%s: tokenizer.ggml.pre: is missing; words are cut as llama.cpp does by default", v->path);
+		warn("%s: tokenizer.ggml.pre: is missing; words are cut as llama.cpp does by default",
+			v->path);
 	for (size_t i = 0; i < PRES; i++) {
 		size_t n = strlen(known);
 
@@ -218,8 +227,9 @@ static const struct pre *find_pre(const struct vocabulary *v)
 
 static json_t *byte_level(const struct vocabulary *v, bool words)
 {
-	return made(v, json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1,
-		"use_regex", words));
+	return made(v,
+		json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets",
+			1, "use_regex", words));
 }
 
 static json_t *pre_tokenizer(const struct vocabulary *v, const struct pre *p)
@@ -227,8 +237,9 @@ static json_t *pre_tokenizer(const struct vocabulary *v, const struct pre *p)
 	json_t *list = made(v, json_array());
 
 	for (size_t i = 0; i < sizeof p->split / sizeof *p->split && p->split[i]; i++)
-		append(v, list, json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex", p->split[i],
-			"behavior", "Isolated", "invert", 0));
+		append(v, list,
+			json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex",
+				p->split[i], "behavior", "Isolated", "invert", 0));
 	if (p->digits)
 		append(v, list, json_pack("{s:s, s:b}", "type", "Digits", "individual_digits", 1));
 	append(v, list, byte_level(v, p->words));
@@ -265,13 +276,15 @@ static json_t *read_merges(const struct vocabulary *v)
 static json_t *byte_bpe(const struct vocabulary *v)
 {
 	const struct pre *p = find_pre(v);
-	json_t *model = json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:O, s:o}", "type", "BPE", "dropout",
-		"unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0,
-		"ignore_merges", p->ignore_merges, "vocab", v->ids, "merges", read_merges(v));
+	json_t *model = json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:O, s:o}", "type", "BPE",
+		"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0,
+		"byte_fallback", 0, "ignore_merges", p->ignore_merges, "vocab", v->ids, "merges",
+		read_merges(v));
 
-	return json_pack("{s:s, s:n, s:n, s:o, s:n, s:o, s:o, s:o, s:o}", "version", "1.0", "truncation", "padding",
-		"added_tokens", added_tokens(v), "normalizer", "pre_tokenizer", pre_tokenizer(v, p), "post_processor",
-		post_processor(v, p->bos, false), "decoder", byte_level(v, true), "model", made(v, model));
+	return json_pack("{s:s, s:n, s:n, s:o, s:n, s:o, s:o, s:o, s:o}", "version", "1.0", "truncation",
+		"padding", "added_tokens", added_tokens(v), "normalizer", "pre_tokenizer",
+		pre_tokenizer(v, p), "post_processor", post_processor(v, p->bos, false), "decoder",
+		byte_level(v, true), "model", made(v, model));
 }
 
 /* --- SentencePiece's BPE --- */
@@ -310,7 +323,8 @@ static bool is_merged(const struct vocabulary *v, size_t id)
 	return t != CONTROL && t != UNKNOWN && t != USER_DEFINED && t != BYTE;
 }
 
-static void cut_token(const struct vocabulary *v, size_t id, double score, struct cut **cut, size_t *n, size_t *room)
+static void cut_token(const struct vocabulary *v, size_t id, double score, struct cut **cut, size_t *n,
+	size_t *room)
 {
 	const char *token = v->token[id];
 	char *left = xformat("%s", token);
@@ -346,8 +360,8 @@ static json_t *merges_by_score(const struct vocabulary *v)
 	struct cut *cut = NULL;
 
 	if (!score || scores != v->n)
-		die("%s: tokenizer.ggml.scores: has %zu elements, expected one for each of %zu tokens", v->path, scores,
-			v->n);
+		die("%s: tokenizer.ggml.scores: has %zu elements, expected one for each of %zu tokens",
+			v->path, scores, v->n);
 	for (size_t i = 0; i < v->n; i++)
 		if (is_merged(v, i))
 			cut_token(v, i, score[i], &cut, &n, &room);
@@ -377,8 +391,8 @@ static bool has_bytes(const struct vocabulary *v)
 		n += find(v, code) >= 0;
 	}
 	if (n && n < 256)
-		die("%s: tokenizer.ggml.tokens: has %d of the 256 tokens <0x00> to <0xFF>, expected all or none", v->path,
-			n);
+		die("%s: tokenizer.ggml.tokens: has %d of the 256 tokens <0x00> to <0xFF>, expected all",
+			v->path, n);
 	return n;
 }
 
@@ -410,14 +424,17 @@ static json_t *sentencepiece(const struct vocabulary *v)
 	append(v, decoders, json_pack("{s:s}", "type", "ByteFallback"));
 	append(v, decoders, json_pack("{s:s}", "type", "Fuse"));
 	if (prefix)
-		append(v, decoders, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ", "start", 1, "stop", 0));
-	model = json_pack("{s:s, s:n, s:o, s:n, s:n, s:b, s:b, s:b, s:O, s:o}", "type", "BPE", "dropout", "unk_token",
-		unknown(v), "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 1, "byte_fallback",
-		has_bytes(v), "ignore_merges", 0, "vocab", v->ids, "merges", merges_by_score(v));
+		append(v, decoders,
+			json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ", "start", 1, "stop",
+				0));
+	model = json_pack("{s:s, s:n, s:o, s:n, s:n, s:b, s:b, s:b, s:O, s:o}", "type", "BPE", "dropout",
+		"unk_token", unknown(v), "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 1,
+		"byte_fallback", has_bytes(v), "ignore_merges", 0, "vocab", v->ids, "merges",
+		merges_by_score(v));
 	return json_pack("{s:s, s:n, s:n, s:o, s:{s:s, s:o}, s:n, s:o, s:{s:s, s:o}, s:o}", "version", "1.0",
-		"truncation", "padding", "added_tokens", added_tokens(v), "normalizer", "type", "Sequence", "normalizers",
-		normalizers, "pre_tokenizer", "post_processor", post_processor(v, true, false), "decoder", "type",
-		"Sequence", "decoders", decoders, "model", made(v, model));
+		"truncation", "padding", "added_tokens", added_tokens(v), "normalizer", "type", "Sequence",
+		"normalizers", normalizers, "pre_tokenizer", "post_processor", post_processor(v, true, false),
+		"decoder", "type", "Sequence", "decoders", decoders, "model", made(v, model));
 }
 
 /* --- the kinds --- */
@@ -430,7 +447,8 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 char *gguf_tokenizer(const struct gguf *g, const char *path)
 {
 	struct vocabulary v = { .g = g, .path = path };
-	char *name = gguf_string(g, "tokenizer.ggml.model"), *text = gguf_string(g, "tokenizer.huggingface.json");
+	char *name = gguf_string(g, "tokenizer.ggml.model"),
+	     *text = gguf_string(g, "tokenizer.huggingface.json");
 	char known[LIST] = "";
 	json_t *root = NULL;
 	bool none = !name || !strcmp(name, "none") || !strcmp(name, "no_vocab");

@@ -3,12 +3,12 @@
  * gguf_tokenizer.h -- the tokenizer.json that gives the ids of the tokenizer in a GGUF file
  *
  * Kinds (tokenizer.ggml.model) are "gpt2", byte-level BPE by merges, whose pre-tokenizer is named by
- * tokenizer.ggml.pre, and "llama", the BPE of SentencePiece: of all pairs of neighbours whose concatenation
- * is a token, the one of the highest score is merged first, the leftmost of several. A tokenizer.json has a
- * list of merges by rank instead. It is made of every way to cut a token into two tokens, by descending score;
- * cuts of equal score by the length of the left part, longest first, then by its id, as transformers orders
- * them. Where two cuts of one token, or two tokens of one score, compete in a text, the rank decides and not
- * the place; so do tokenizer.json of Llama and Mistral.
+ * tokenizer.ggml.pre, and "llama", the BPE of SentencePiece: of all pairs of neighbours that together are a
+ * token, the one of the highest score is merged first, the leftmost of several. A tokenizer.json has a list
+ * of merges by rank instead. It is made of every way to cut a token into two tokens, by descending score;
+ * cuts of equal score by the length of the left part, longest first, then of the right part, then by the
+ * ids, as transformers orders them. Where two cuts of one token, or two tokens of one score, compete in a
+ * text, the rank decides and not the place; so it is in the tokenizer.json of Llama and Mistral.
  *
  * Control tokens become special added tokens, user-defined ones added tokens that are always read in a text.
  * No normalizer is made but SentencePiece's, as llama.cpp has none (Qwen2's tokenizer.json has NFC).

@@ -50,7 +50,8 @@ static inline void nibbles(size_t n, float y[], const uint8_t x[], bool fifth, b
 			x += sizeof high;
 		}
 		for (int j = 0; j < SMALL; j++) {
-			int q = (j < SMALL / 2 ? x[j] & 15 : x[j - SMALL / 2] >> 4) | (int)(high >> j & 1) << 4;
+			int q = (j < SMALL / 2 ? x[j] & 15 : x[j - SMALL / 2] >> 4) |
+				(int)(high >> j & 1) << 4;
 			float v = d * (float)(q - zero);
 
 			y[j] = has_m ? v + m : v;
@@ -90,7 +91,7 @@ static void q8_0(size_t n, float y[], const uint8_t x[])
 
 /* Scale and offset of a group, 6 bits each, in 12 bytes: groups 4 to 7 have their upper two bits in the
  * bytes of groups 0 to 3. */
-static void scale_of(const uint8_t x[12], int g, int *s, int *b)
+static void scale_of(const uint8_t x[], int g, int *s, int *b)
 {
 	if (g < GROUPS / 2) {
 		*s = x[g] & 63;
