@@ -424,22 +424,39 @@ static void all_variants(enum cpu kind)
 	}
 }
 
-/* The inputs of projections, as they were seen, and how often. */
+/* The inputs of projections, as they were seen, and how often; of experts each by itself. */
+enum { OF_EXPERTS = PROJECTIONS, SLOTS = OF_EXPERTS + 2 * EXPERTS };
 struct seen {
-	float *x[PROJECTIONS];
-	size_t bytes[PROJECTIONS], times[PROJECTIONS];
+	float *x[SLOTS];
+	size_t bytes[SLOTS], times[SLOTS];
 };
+
+static void keep(struct seen *s, size_t slot, size_t n, const float x[n])
+{
+	free(s->x[slot]);
+	s->bytes[slot] = n * sizeof *x;
+	s->x[slot] = memcpy(xalloc(s->bytes[slot], 1), x, s->bytes[slot]);
+	s->times[slot]++;
+}
 
 static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
 	const float *x)
 {
-	struct seen *s = arg;
-
 	(void)block;
-	free(s->x[p]);
-	s->bytes[p] = batch->rows * in * sizeof *x;
-	s->x[p] = memcpy(xalloc(s->bytes[p], 1), x, s->bytes[p]);
-	s->times[p]++;
+	keep(arg, p, batch->rows * in, x);
+}
+
+static void see_expert(void *arg, size_t block, enum projection_name p, size_t expert, size_t rows, size_t in,
+	const float *x)
+{
+	(void)block;
+	keep(arg, OF_EXPERTS + 2 * expert + (p == PROJECTION_EXPERT_DOWN), rows * in, x);
+}
+
+/* The projection that a slot belongs to. */
+static unsigned projection_of(size_t slot)
+{
+	return (unsigned)(slot < OF_EXPERTS ? slot : slot % 2 ? PROJECTION_EXPERT_DOWN : PROJECTION_EXPERT_GATE_UP);
 }
 
 /* All of these inputs, each by a stage, and the rest: the same bits as in one pass. */
@@ -447,7 +464,7 @@ static void run_stages(const struct block *b, struct work *w, const struct batch
 	const float from[TOKENS][HIDDEN], const float to[TOKENS][HIDDEN], const struct seen *once)
 {
 	struct seen seen = { 0 };
-	const struct observer observer = { see, &seen };
+	const struct observer observer = { .see = see, .arg = &seen, .expert = see_expert };
 	struct stage stage = { PROJECTION_QKV, PROJECTIONS };
 	float x[TOKENS][HIDDEN];
 
@@ -458,17 +475,33 @@ static void run_stages(const struct block *b, struct work *w, const struct batch
 		stage.to = (enum projection_name)p;
 		block_stage(b, w, batch, x, stage, &observer);
 		stage.from = block_resume(b->stack, stage);
-		assert_int_equal(seen.times[p], 1);
-		assert_int_equal(seen.bytes[p], once->bytes[p]);
-		assert_memory_equal(seen.x[p], once->x[p], seen.bytes[p]);
 	}
 	stage.to = PROJECTIONS;
 	block_stage(b, w, batch, x, stage, NULL);
 	assert_memory_equal(x, to, sizeof x);
-	for (unsigned p = 0; p < PROJECTIONS; p++) {
-		assert_int_equal(seen.times[p], inputs >> p & 1);
-		free(seen.x[p]);
+	for (size_t i = 0; i < SLOTS; i++) {
+		const bool wanted = inputs >> projection_of(i) & 1 && once->times[i];
+
+		assert_int_equal(seen.times[i], wanted);
+		assert_true(!wanted || seen.bytes[i] == once->bytes[i]);
+		if (wanted)
+			assert_memory_equal(seen.x[i], once->x[i], seen.bytes[i]);
+		free(seen.x[i]);
 	}
+}
+
+/* Every set of the projections that the block has. */
+static void run_sets(const struct block *b, struct work *w, const struct batch *batch,
+	const float from[TOKENS][HIDDEN], const float to[TOKENS][HIDDEN], const struct seen *once)
+{
+	unsigned there = 0;
+
+	for (size_t i = 0; i < SLOTS; i++)
+		there |= once->times[i] ? 1U << projection_of(i) : 0;
+	assert_int_equal(there & 1U << PROJECTION_ROUTER, b->stack->experts ? 1U << PROJECTION_ROUTER : 0);
+	for (unsigned inputs = 0; inputs < 1U << PROJECTIONS; inputs++)
+		if (!(inputs & ~there))
+			run_stages(b, w, batch, inputs, from, to, once);
 }
 
 static void stages_are_the_block(void **unused)
@@ -490,13 +523,11 @@ static void stages_are_the_block(void **unused)
 		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
 			x[i / HIDDEN][i % HIDDEN] = uniform();
 		memcpy(y, x, sizeof y);
-		block_forward(b, &work, &batch, y, NULL, &(struct observer){ see, &once });
-		for (unsigned inputs = 0; inputs < 1U << PROJECTIONS; inputs++)
-			run_stages(b, &work, &batch, inputs, x, y, &once);
-		for (int p = 0; p < PROJECTIONS; p++) {
-			assert_int_equal(once.times[p], 1);
-			free(once.x[p]);
-		}
+		block_forward(b, &work, &batch, y, NULL, &(struct observer){ .see = see, .arg = &once,
+			.expert = see_expert });
+		run_sets(b, &work, &batch, x, y, &once);
+		for (size_t i = 0; i < SLOTS; i++)
+			free(once.x[i]);
 		work_free(&work);
 		block_free(b);
 		image_close(image);

@@ -282,21 +282,22 @@ static void run_mixture(const struct pass *p, size_t first, size_t m, float *x, 
 	const struct stack *s = p->b->stack;
 	const struct norm *norm = &p->b->norm[AFTER_MLP];
 	const size_t shared = 2 * s->shared, wide = stack_width(s, PROJECTION_ROUTER);
-	const struct expert_buffers buffers = { p->w->wide, p->w->middle, &p->w->input };
 	struct work *w = p->w;
-	float *y = norm->n ? w->branch : x;
+	float *y = norm->n ? w->branch : x, *out = routing_rows(&w->routing, m);
 
 	if (norm->n)
 		memset(y, 0, m * s->hidden * sizeof *y);
-	project(p, PROJECTION_ROUTER, first, m, w->wide, input, false);
+	if (!project(p, PROJECTION_ROUTER, first, m, w->wide, input, false))
+		return;
 	routing_choose(&w->routing, s, m, wide, w->wide + shared);
-	if (shared) {
+	if (shared && p->to != PROJECTION_EXPERT_GATE_UP && p->to != PROJECTION_EXPERT_DOWN) {
 		mlp_activate(s->activation, m, s->shared, wide, w->middle, w->wide);
-		project(p, PROJECTION_SHARED_DOWN, first, m, w->routing.x, w->middle, false);
-		routing_add_shared(s, m, y, w->routing.x, wide, w->wide + shared + s->experts);
+		if (!project(p, PROJECTION_SHARED_DOWN, first, m, out, w->middle, false))
+			return;
+		routing_add_shared(s, m, y, out, wide, w->wide + shared + s->experts);
 	}
-	experts_apply(&p->b->experts, &w->routing, &buffers, p->batch, first, m, y, input, p->observer);
-	if (norm->n)
+	experts_apply(&p->b->experts, &w->routing, p->batch, first, m, y, input, p->to, p->observer);
+	if (norm->n && p->to == PROJECTIONS)
 		add_normed(p, norm, m, x);
 }
 

@@ -12,6 +12,12 @@
 enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
 enum { GATE_UP, DOWN };
 
+/* Whether there are enough experts to give each thread some; otherwise all threads work at each. */
+static bool many(size_t experts)
+{
+	return experts >= 2 * (size_t)threads;
+}
+
 void experts_read(struct experts *e, const struct image *image, const struct config *c, const struct stack *s,
 	size_t index)
 {
@@ -23,9 +29,12 @@ void experts_read(struct experts *e, const struct image *image, const struct con
 	e->block = s->first + index;
 	e->activation = s->activation;
 	for (size_t i = 0; i < e->n; i++) {
-		projection_read(&e->of[i][GATE_UP], image, c, s, index, PROJECTION_EXPERT_GATE_UP, i);
-		projection_read(&e->of[i][DOWN], image, c, s, index, PROJECTION_EXPERT_DOWN, i);
+		projection_layers(&e->of[i][GATE_UP], image, c, s, index, PROJECTION_EXPERT_GATE_UP, i);
+		projection_layers(&e->of[i][DOWN], image, c, s, index, PROJECTION_EXPERT_DOWN, i);
 	}
+	#pragma omp parallel for num_threads(threads) if (many(e->n)) schedule(dynamic)
+	for (size_t i = 0; i < e->n; i++)
+		projection_prepare(&e->of[i][GATE_UP]), projection_prepare(&e->of[i][DOWN]);
 }
 
 void experts_empty(struct experts *e)
@@ -54,20 +63,24 @@ struct routing routing_make(const struct stack *s, size_t tokens)
 	if (!s->experts)
 		return r;
 	r.choice = xalloc(tokens * r.chosen, sizeof *r.choice);
-	r.weight = xalloc(tokens * r.chosen, sizeof *r.weight);
+	r.share = xalloc(tokens * r.chosen, sizeof *r.share);
+	r.place = xalloc(tokens * r.chosen, sizeof *r.place);
 	r.start = xalloc(r.experts + 1, sizeof *r.start);
 	r.token = xalloc(tokens * r.chosen, sizeof *r.token);
-	r.share = xalloc(tokens * r.chosen, sizeof *r.share);
-	r.x = xalloc(tokens, r.hidden * sizeof *r.x);
-	r.modality = xalloc(tokens, 1);
+	r.modality = xalloc(tokens * r.chosen, 1);
 	return r;
 }
 
 void routing_free(struct routing *r)
 {
-	free(r->choice), free(r->weight), free(r->start), free(r->token), free(r->share), free(r->x);
-	free(r->modality);
+	free(r->choice), free(r->share), free(r->place), free(r->start), free(r->token), free(r->modality);
+	free(r->rows.memory);
 	*r = (struct routing){ 0 };
+}
+
+float *routing_rows(struct routing *r, size_t m)
+{
+	return workspace_of(&r->rows, m * r->chosen * r->hidden * sizeof(float));
 }
 
 static int ascending(const void *a, const void *b)
@@ -86,7 +99,7 @@ static bool is_among(size_t n, const int32_t choice[n], size_t e)
 }
 
 /* The largest logits; what is no number is chosen only where nothing else is left. */
-static void choose_row(const struct stack *s, int32_t choice[], float weight[], const float logit[])
+static void choose_row(const struct stack *s, int32_t choice[], float share[], const float logit[])
 {
 	double all = 0, of_chosen = 0;
 	float top = -INFINITY;
@@ -107,7 +120,7 @@ static void choose_row(const struct stack *s, int32_t choice[], float weight[], 
 	for (size_t k = 0; k < s->chosen; k++)
 		of_chosen += exp((double)logit[choice[k]] - (double)top);
 	for (size_t k = 0; k < s->chosen; k++)
-		weight[k] = (float)(exp((double)logit[choice[k]] - (double)top) / (s->normalized ? of_chosen : all));
+		share[k] = (float)(exp((double)logit[choice[k]] - (double)top) / (s->normalized ? of_chosen : all));
 }
 
 void routing_choose(struct routing *r, const struct stack *s, size_t m, size_t stride, const float *logits)
@@ -116,17 +129,15 @@ void routing_choose(struct routing *r, const struct stack *s, size_t m, size_t s
 
 	#pragma omp parallel for num_threads(threads) if (m * r->experts * k > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < m; t++)
-		choose_row(s, r->choice + t * k, r->weight + t * k, logits + t * stride);
+		choose_row(s, r->choice + t * k, r->share + t * k, logits + t * stride);
 	memset(r->start, 0, (r->experts + 1) * sizeof *r->start);
 	for (size_t i = 0; i < m * k; i++)
 		r->start[r->choice[i] + 1]++;
 	for (size_t e = 0; e < r->experts; e++)
 		r->start[e + 1] += r->start[e];
 	for (size_t i = 0; i < m * k; i++) {
-		const size_t at = r->start[r->choice[i]]++;
-
-		r->token[at] = (int32_t)(i / k);
-		r->share[at] = r->weight[i];
+		r->place[i] = r->start[r->choice[i]]++;
+		r->token[r->place[i]] = (int32_t)(i / k);
 	}
 	memmove(r->start + 1, r->start, r->experts * sizeof *r->start);
 	r->start[0] = 0;
@@ -160,83 +171,117 @@ void mlp_activate(enum activation activation, size_t m, size_t n, size_t stride,
 	}
 }
 
-/* An expert's pass through a piece. */
+/* A piece on its way through the experts. */
 struct pass {
-	const struct projection *gate_up, *down;
-	enum activation activation;
-	const struct expert_buffers *buffers;
+	const struct experts *e;
+	const struct routing *r;
+	const uint8_t *modality;	/* of its tokens, or NULL */
+	const float *x;
+	const struct observer *observer;	/* NULL: nobody looks at experts */
+	enum projection_name to;		/* whose inputs are all that is wanted; PROJECTIONS: what experts make */
+	size_t m, most;			/* tokens; of them the most that go through an expert at once */
 };
 
-/* What the down projection gets of these rows, in buffers->middle. */
-static void run_gate_up(const struct pass *p, const struct batch *batch, const float *x)
-{
-	const struct projection *s = p->gate_up;
-	const size_t m = batch->rows;
+/* Of a thread. */
+struct buffers {
+	float *wide, *middle;		/* [most][outputs of gate and up], [most][inputs of down] */
+	struct workspace input;
+};
 
-	projection_apply(s, batch, 0, m, s->out, (float (*)[s->out])p->buffers->wide,
-		(const float (*)[s->in])x, p->buffers->input, NULL, false);
-	mlp_activate(p->activation, m, p->down->in, s->out, p->buffers->middle, p->buffers->wide);
+/* What the down projection gets of x, in b->middle. */
+static void run_gate_up(const struct pass *p, struct buffers *b, size_t expert, const struct batch *batch,
+	const float *x)
+{
+	const struct projection *s = &p->e->of[expert][GATE_UP];
+
+	projection_apply(s, batch, 0, batch->rows, s->out, (float (*)[s->out])b->wide, (const float (*)[s->in])x,
+		&b->input, NULL, false);
+	mlp_activate(p->e->activation, batch->rows, p->e->of[expert][DOWN].in, s->out, b->middle, b->wide);
 }
 
-static void run_down(const struct pass *p, const struct batch *batch, float *y)
+/* The tokens of an expert: its rows become what it makes of them. */
+static void run_expert(const struct pass *p, struct buffers *b, size_t expert)
 {
-	const struct projection *s = p->down;
+	const struct projection *down = &p->e->of[expert][DOWN];
+	const struct observer *o = p->observer;
+	const size_t from = p->r->start[expert], n = p->r->start[expert + 1] - from;
+	const struct batch own = { .rows = n, .modality = p->modality ? p->r->modality + from : NULL };
+	float *x = (float *)p->r->rows.memory + from * p->r->hidden;
+	struct batch sent = { .modality = p->modality };
 
-	projection_apply(s, batch, 0, batch->rows, s->out, (float (*)[s->out])y,
-		(const float (*)[s->in])p->buffers->middle, p->buffers->input, NULL, false);
-}
-
-/* The rows of an expert's tokens, side by side. */
-static void gather(struct routing *r, size_t n, const int32_t token[n], const float *x, const uint8_t *modality)
-{
-	#pragma omp parallel for num_threads(threads) if (n * r->hidden > FEW) schedule(static, ROWS)
-	for (size_t i = 0; i < n; i++) {
-		memcpy(r->x + i * r->hidden, x + (size_t)token[i] * r->hidden, r->hidden * sizeof *x);
-		if (modality)
-			r->modality[i] = modality[token[i]];
+	if (n && o && p->to != PROJECTION_EXPERT_DOWN)
+		o->expert(o->arg, p->e->block, PROJECTION_EXPERT_GATE_UP, expert, n, p->r->hidden, x);
+	if (p->to == PROJECTION_EXPERT_GATE_UP)
+		return;
+	if (n)
+		run_gate_up(p, b, expert, &own, x);
+	if (n && o)
+		o->expert(o->arg, p->e->block, PROJECTION_EXPERT_DOWN, expert, n, down->in, b->middle);
+	if (n && p->to == PROJECTIONS)
+		projection_apply(down, &own, 0, n, down->out, (float (*)[down->out])x,
+			(const float (*)[down->in])b->middle, &b->input, NULL, false);
+	sent.rows = o && o->to_send ? least(p->m, o->to_send(o->arg, p->e->block, expert)) : 0;
+	if (sent.rows) {
+		run_gate_up(p, b, expert, &sent, p->x);
+		o->sent(o->arg, p->e->block, expert, sent.rows, down->in, b->middle);
 	}
 }
 
-static void scatter(const struct routing *r, size_t n, const int32_t token[n], const float share[n], float *y)
+/* Each token's input to a row of each of its experts. */
+static void gather(const struct pass *p)
 {
-	#pragma omp parallel for num_threads(threads) if (n * r->hidden > FEW) schedule(static, ROWS)
-	for (size_t i = 0; i < n; i++) {
-		const float *from = r->x + i * r->hidden;
-		float *to = y + (size_t)token[i] * r->hidden;
+	const struct routing *r = p->r;
+	const size_t n = p->m * r->chosen, width = r->hidden;
+	float *rows = r->rows.memory;
 
-		for (size_t j = 0; j < r->hidden; j++)
-			to[j] += share[i] * from[j];
+	#pragma omp parallel for num_threads(threads) if (n * width > FEW) schedule(static, ROWS)
+	for (size_t i = 0; i < n; i++) {
+		memcpy(rows + i * width, p->x + (size_t)r->token[i] * width, width * sizeof *rows);
+		if (p->modality)
+			r->modality[i] = p->modality[r->token[i]];
 	}
 }
 
-void experts_apply(const struct experts *e, struct routing *r, const struct expert_buffers *buffers,
-	const struct batch *batch, size_t first, size_t m, float *y, const float *x,
-	const struct observer *observer)
+/* What its experts make of each token to y. */
+static void combine(const struct pass *p, float *y)
 {
-	const uint8_t *modality = batch->modality ? batch->modality + first : NULL;
-	const struct observer *o = observer && observer->expert ? observer : NULL;
+	const struct routing *r = p->r;
+	const size_t width = r->hidden;
+	const float *rows = r->rows.memory;
+
+	#pragma omp parallel for num_threads(threads) if (p->m * r->chosen * width > FEW) schedule(static, ROWS)
+	for (size_t t = 0; t < p->m; t++)
+		for (size_t k = t * r->chosen; k < (t + 1) * r->chosen; k++) {
+			const float *from = rows + r->place[k] * width, share = r->share[k];
+
+			for (size_t j = 0; j < width; j++)
+				y[t * width + j] += share * from[j];
+		}
+}
+
+void experts_apply(const struct experts *e, struct routing *r, const struct batch *batch, size_t first, size_t m,
+	float *y, const float *x, enum projection_name to, const struct observer *observer)
+{
+	struct pass p = { .e = e, .r = r, .modality = batch->modality ? batch->modality + first : NULL, .x = x,
+		.observer = observer && observer->expert ? observer : NULL, .to = to, .m = m };
+	size_t reached = 0;
 
 	for (size_t i = 0; i < e->n; i++) {
-		const struct pass p = { &e->of[i][GATE_UP], &e->of[i][DOWN], e->activation, buffers };
-		const size_t from = r->start[i], n = r->start[i + 1] - from;
-		const struct batch own = { .rows = n, .modality = modality ? r->modality : NULL };
-		struct batch sent = { .modality = modality };
-
-		if (n) {
-			gather(r, n, r->token + from, x, modality);
-			if (o)
-				o->expert(o->arg, e->block, PROJECTION_EXPERT_GATE_UP, i, n, r->hidden, r->x);
-			run_gate_up(&p, &own, r->x);
-			if (o)
-				o->expert(o->arg, e->block, PROJECTION_EXPERT_DOWN, i, n, p.down->in,
-					buffers->middle);
-			run_down(&p, &own, r->x);
-			scatter(r, n, r->token + from, r->share + from, y);
-		}
-		sent.rows = o && o->to_send ? least(m, o->to_send(o->arg, e->block, i)) : 0;
-		if (sent.rows) {
-			run_gate_up(&p, &sent, x);
-			o->sent(o->arg, e->block, i, sent.rows, p.down->in, buffers->middle);
-		}
+		p.most = larger(p.most, p.observer ? m : r->start[i + 1] - r->start[i]);
+		reached += r->start[i + 1] > r->start[i];
 	}
+	routing_rows(r, m);
+	gather(&p);
+	#pragma omp parallel num_threads(threads) if (many(reached))
+	{
+		struct buffers b = { .wide = xalloc(p.most, e->of[0][GATE_UP].out * sizeof(float)),
+			.middle = xalloc(p.most, e->of[0][DOWN].in * sizeof(float)) };
+
+		#pragma omp for schedule(dynamic)
+		for (size_t i = 0; i < e->n; i++)
+			run_expert(&p, &b, i);
+		free(b.wide), free(b.middle), free(b.input.memory);
+	}
+	if (to == PROJECTIONS)
+		combine(&p, y);
 }

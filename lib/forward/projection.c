@@ -45,7 +45,7 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 	set_bias(s, i);
 }
 
-void projection_read(struct projection *s, const struct image *image, const struct config *c,
+void projection_layers(struct projection *s, const struct image *image, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name, size_t expert)
 {
 	s->name = name;
@@ -70,9 +70,20 @@ void projection_read(struct projection *s, const struct image *image, const stru
 		s->out += l->linear.out;
 		free(path);
 	}
+}
+
+void projection_prepare(struct projection *s)
+{
 	prepare(s, 0, s->layers);
 	for (size_t i = 0; i < s->layers; i++)
 		set_bias(s, i);
+}
+
+void projection_read(struct projection *s, const struct image *image, const struct config *c,
+	const struct stack *stack, size_t index, enum projection_name name, size_t expert)
+{
+	projection_layers(s, image, c, stack, index, name, expert);
+	projection_prepare(s);
 }
 
 void projection_empty(struct projection *s)
@@ -90,7 +101,7 @@ void projection_free(struct projection *s)
 	*s = (struct projection){ 0 };
 }
 
-static void *workspace_of(struct workspace *w, size_t bytes)
+void *workspace_of(struct workspace *w, size_t bytes)
 {
 	if (w->bytes < bytes) {
 		free(w->memory);

@@ -35,16 +35,21 @@ struct projection {
  * as long as they do. s: zeroed, or emptied; expert: whose, 0 where there is one of the kind. */
 void projection_read(struct projection *s, const struct image *image, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name, size_t expert);
+/* In two steps: the layers, then their products, which threads may do for several projections at once. */
+void projection_layers(struct projection *s, const struct image *image, const struct config *c,
+	const struct stack *stack, size_t index, enum projection_name name, size_t expert);
+void projection_prepare(struct projection *s);
 void projection_empty(struct projection *s);	/* keeps the memory of the weights for the next ones */
 void projection_free(struct projection *s);
 /* Another layer in the place of layer i. */
 void projection_set(struct projection *s, size_t i, const struct linear *l);
 
-/* Memory that grows as it is needed; free() it. */
+/* Memory that grows as it is needed, and then holds nothing of before; free() it. */
 struct workspace {
 	size_t bytes;
 	void *memory;
 };
+void *workspace_of(struct workspace *w, size_t bytes);
 
 /* Shows the input of all rows to the observer, as projection_apply() does first. */
 void projection_show(const struct projection *s, const struct batch *batch, const float *x,

@@ -29,7 +29,23 @@ static void drop(void *arg)
 	source.drop(source.arg);
 }
 
-/* Those layers of the part that have the input; free() their array. */
+/* Those layers of the part that are of the projection of the block, of all experts; free() their array. */
+static struct layer_list layers_of(const struct sequential *s, size_t block, enum projection_name p)
+{
+	const struct config *c = s->filter->config;
+	struct layer_list y = { .path = xalloc(s->list->n, sizeof *y.path) };
+
+	for (size_t i = 0; i < s->list->n; i++) {
+		size_t b, row;
+		const struct stack *stack = config_find(c, s->list->path[i], &b, &row, NULL);
+
+		if (stack && stack->first + b == block && stack->arch->linear[row].projection == p)
+			y.path[y.n++] = s->list->path[i];
+	}
+	return y;
+}
+
+/* Those that have the input; free() their array. */
 static struct layer_list layers_at(const struct sequential *s, size_t place)
 {
 	struct layer_list y = { .path = xalloc(s->list->n, sizeof *y.path) };
@@ -49,14 +65,15 @@ static bool any_quantized(const struct sequential *s, const struct layer_list *l
 	return any;
 }
 
-/* Layers that share an input: calibrated by one stage, quantized, and replaced. */
-static void run_stage(struct sequential *s, struct forward *f, const struct layer_list *list, struct stage *stage)
+/* Layers of a projection: calibrated by one stage, quantized, and replaced. */
+static void run_stage(struct sequential *s, struct forward *f, const struct layer_list *list, bool observed,
+	struct stage *stage)
 {
 	struct quantize *q = s->quantize;
 	const struct observer observer = calibrate_observer(&s->calibration);
 	const size_t before = q->made;
 
-	if (any_quantized(s, list)) {
+	if (observed) {
 		forward_stage(f, *stage, &observer);
 		stage->from = block_resume(f->block->stack, *stage);
 	}
@@ -77,11 +94,18 @@ static void run_block(void *arg, struct forward *f)
 	const size_t block = f->block->stack->first + f->block->index;
 	struct stage stage = { PROJECTION_QKV, PROJECTIONS };
 
-	for (int p = 0; p <= PROJECTION_DOWN; p++) {
-		struct layer_list list = layers_at(s, config_input(f->config, block, (enum projection_name)p, 0));
+	for (int p = 0; p < PROJECTIONS; p++) {
+		struct layer_list list = layers_of(s, block, (enum projection_name)p);
+		bool observed = any_quantized(s, &list);
 
+		if (p == PROJECTION_ROUTER && !observed) {	/* its input is the prior of experts' */
+			struct layer_list experts = layers_of(s, block, PROJECTION_EXPERT_GATE_UP);
+
+			observed = any_quantized(s, &experts);
+			free(experts.path);
+		}
 		stage.to = (enum projection_name)p;
-		run_stage(s, f, &list, &stage);
+		run_stage(s, f, &list, observed, &stage);
 		free(list.path);
 	}
 	stage.to = PROJECTIONS;
@@ -145,9 +169,6 @@ void sequential_open(struct sequential *s, const struct calibrate_text *t, const
 {
 	if (!f->config)
 		die("%s: /config: is missing; --sequential runs the model, which needs its config.json",
-			input_name(f->in));
-	if (f->config->stack->experts)
-		die("%s: /config: a mixture of experts cannot be calibrated by --sequential; expected --hessian FILE",
 			input_name(f->in));
 	s->run = calibrate_open(t, f->config, f->image);
 	s->quantize->tokens = s->run->tokens;

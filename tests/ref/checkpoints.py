@@ -27,6 +27,11 @@ PHI3 = LLAMA | dict(model_type="phi3", architectures=["Phi3ForCausalLM"], pad_to
 GEMMA = LLAMA | dict(model_type="gemma", architectures=["GemmaForCausalLM"], pad_token_id=0, tie_word_embeddings=False)
 GEMMA2 = GEMMA | dict(model_type="gemma2", architectures=["Gemma2ForCausalLM"], sliding_window=5)
 GEMMA3 = GEMMA | dict(model_type="gemma3_text", architectures=["Gemma3ForCausalLM"], sliding_window=5)
+MIXTRAL = MISTRAL | dict(model_type="mixtral", architectures=["MixtralForCausalLM"], num_local_experts=4, sliding_window=LEFT_OUT)
+QWEN2MOE = QWEN2 | dict(model_type="qwen2_moe", architectures=["Qwen2MoeForCausalLM"], num_experts=5, num_experts_per_tok=2,
+                        moe_intermediate_size=12, shared_expert_intermediate_size=20)
+QWEN3MOE = QWEN3 | dict(model_type="qwen3_moe", architectures=["Qwen3MoeForCausalLM"], num_experts=5, num_experts_per_tok=3,
+                        moe_intermediate_size=12)
 NEOX = dict(model_type="gpt_neox", architectures=["GPTNeoXForCausalLM"], hidden_size=24, intermediate_size=20, num_hidden_layers=2,
             num_attention_heads=3, vocab_size=29, max_position_embeddings=64)
 GPT2 = dict(model_type="gpt2", architectures=["GPT2LMHeadModel"], n_embd=16, n_layer=2, n_head=4, n_positions=48, vocab_size=29)
@@ -45,17 +50,40 @@ def tensor(name, *shape):
     return (u if len(shape) == 2 else u / 2 + name.endswith("weight")).reshape(shape).astype("f4")
 
 
+def branch(stem, names, i, h):
+    gate, up, down = names
+    return {f"{stem}.{gate}": (i, h), f"{stem}.{up}": (i, h), f"{stem}.{down}": (h, i)}
+
+
+def mlp_shapes(c, p, b):
+    h, names = c["hidden_size"], ("gate_proj", "up_proj", "down_proj")
+    if c["model_type"] == "mixtral":
+        s = {p + "block_sparse_moe.gate": (c["num_local_experts"], h)}
+        for e in range(c["num_local_experts"]):
+            s |= branch(f"{p}block_sparse_moe.experts.{e}", ("w1", "w3", "w2"), c["intermediate_size"], h)
+        return s
+    if "moe_intermediate_size" not in c or b in c.get("dense", ()):
+        return branch(p + "mlp", names, c["intermediate_size"], h)
+    s = {p + "mlp.gate": (c["num_experts"], h)}
+    for e in range(c["num_experts"]):
+        s |= branch(f"{p}mlp.experts.{e}", names, c["moe_intermediate_size"], h)
+    if c["model_type"] == "qwen2_moe":
+        s |= branch(p + "mlp.shared_expert", names, c["shared_expert_intermediate_size"], h)
+        s[p + "mlp.shared_expert_gate"] = (1, h)
+    return s
+
+
 def shapes(c, biases, blocks):
     """Of all weights, and of biases where one of the words is in the name."""
     h, i, v = c["hidden_size"], c["intermediate_size"], c["vocab_size"]
     q, kv = c["num_attention_heads"] * c["head_dim"], c["num_key_value_heads"] * c["head_dim"]
     s = {"model.embed_tokens": (v, h), "model.norm": (h,), "lm_head": (v, h)}
-    norms = ("q_norm", "k_norm") if c["model_type"] in ("qwen3", "gemma3_text") else ()
+    norms = ("q_norm", "k_norm") if c["model_type"] in ("qwen3", "qwen3_moe", "gemma3_text") else ()
     for b in range(blocks):
         p = f"model.layers.{b}."
         s |= {p + "input_layernorm": (h,), p + "post_attention_layernorm": (h,), p + "self_attn.q_proj": (q, h),
               p + "self_attn.k_proj": (kv, h), p + "self_attn.v_proj": (kv, h), p + "self_attn.o_proj": (h, q),
-              p + "mlp.gate_proj": (i, h), p + "mlp.up_proj": (i, h), p + "mlp.down_proj": (h, i)}
+              **mlp_shapes(c, p, b)}
         s |= {p + "self_attn." + n: (c["head_dim"],) for n in norms}
         if c["model_type"] in ("gemma2", "gemma3_text"):
             s |= {p + "pre_feedforward_layernorm": (h,), p + "post_feedforward_layernorm": (h,)}
@@ -91,7 +119,7 @@ class Row:
     def __init__(self, base, biases=(), blocks=2, drop=(), same=None, ids=48, ctx=48, of={}, seed="", **changes):
         self.config = {k: v for k, v in (base | changes).items() if v is not LEFT_OUT}
         self.ids, self.ctx = (np.abs(tensor("ids", 1, ids))[0] * base["vocab_size"]).astype("i4"), ctx
-        if base is QWEN2:
+        if base in (QWEN2, QWEN2MOE) and changes.get("qkv_bias", True):
             biases = (*biases, "q_proj", "k_proj", "v_proj")
         sizes = base | {k: v for k, v in changes.items() if k in SIZES} | of
         self.shapes = OTHER_SHAPES[base["model_type"]](sizes) if base in (GPT2, NEOX) else shapes(sizes, biases, blocks)
@@ -113,7 +141,8 @@ class Row:
             f.write(struct.pack("<Q", len(header)) + header + body)
 
 
-SIZES = "hidden_size", "intermediate_size", "num_attention_heads"
+SIZES = ("hidden_size", "intermediate_size", "num_attention_heads", "num_experts", "num_local_experts", "moe_intermediate_size",
+         "shared_expert_intermediate_size")
 OTHER_SHAPES = {"gpt2": gpt2_shapes, "gpt_neox": neox_shapes}
 NEOX_HEAD = "embed_out.weight"
 HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
@@ -197,6 +226,54 @@ ROWS = {
     "qwen3, use_sliding_window false": Row(QWEN3, sliding_window=5, max_window_layers=0),
     "qwen3, llama3": Row(QWEN3, rope_scaling=ROPE["llama3"]),
     "qwen3, epsilon": Row(QWEN3, rms_norm_eps=0.3),
+    # mixtures of experts: which blocks, how many experts, their shares
+    "mixtral": Row(MIXTRAL),
+    "mixtral, other weights": Row(MIXTRAL, seed="2"),
+    "mixtral, one expert a token": Row(MIXTRAL, num_experts_per_tok=1),
+    "mixtral, all experts": Row(MIXTRAL, num_experts_per_tok=4),
+    "mixtral, no num_local_experts": Row(MIXTRAL, num_local_experts=LEFT_OUT, of=dict(num_local_experts=8)),
+    "mixtral, num_experts too": Row(MIXTRAL, num_experts=3, of=dict(num_local_experts=3)),
+    "mixtral, sliding_window": Row(MIXTRAL, sliding_window=5),
+    "mixtral, layer_types not heeded": Row(MIXTRAL, sliding_window=5, layer_types=["full_attention", "full_attention"]),
+    "mixtral, no window": Row(MIXTRAL, ids=4260, ctx=4260, **LONG, blocks=1),
+    "mixtral, theta": Row(MIXTRAL, rope_theta=100.0),
+    "mixtral, names of others": Row(MIXTRAL, norm_topk_prob=False, decoder_sparse_step=2, mlp_only_layers=[0], moe_intermediate_size=3),
+    "mixtral, biases": Row(MIXTRAL, ALL),
+    "mixtral, tied": Row(MIXTRAL, tie_word_embeddings=True, drop=[HEAD]),
+    "qwen2_moe": Row(QWEN2MOE),
+    "qwen2_moe, other weights": Row(QWEN2MOE, seed="2"),
+    "qwen2_moe, norm_topk_prob": Row(QWEN2MOE, norm_topk_prob=True),
+    "qwen2_moe, no sizes": Row(QWEN2MOE, moe_intermediate_size=LEFT_OUT, shared_expert_intermediate_size=LEFT_OUT, hidden_size=8,
+                               num_attention_heads=2, num_hidden_layers=1, blocks=1,
+                               of=dict(moe_intermediate_size=1408, shared_expert_intermediate_size=5632)),
+    "qwen2_moe, no numbers": Row(QWEN2MOE, num_experts=LEFT_OUT, num_experts_per_tok=LEFT_OUT, of=dict(num_experts=60)),
+    "qwen2_moe, num_local_experts not heeded": Row(QWEN2MOE, num_local_experts=3),
+    "qwen2_moe, decoder_sparse_step": Row(QWEN2MOE, decoder_sparse_step=2, of=dict(dense=[0])),
+    "qwen2_moe, mlp_only_layers": Row(QWEN2MOE, mlp_only_layers=[1, 5], of=dict(dense=[1])),
+    "qwen2_moe, both": Row(QWEN2MOE, mlp_only_layers=[1], decoder_sparse_step=2, of=dict(dense=[0, 1])),
+    "qwen2_moe, mlp_only_layers null": Row(QWEN2MOE, mlp_only_layers=None),
+    "qwen2_moe, qkv_bias false": Row(QWEN2MOE, qkv_bias=False),
+    "qwen2_moe, biases": Row(QWEN2MOE, ALL),
+    "qwen2_moe, sliding_window": Row(QWEN2MOE, sliding_window=5, use_sliding_window=True),
+    "qwen2_moe, max_window_layers": Row(QWEN2MOE, sliding_window=5, use_sliding_window=True, num_hidden_layers=4, max_window_layers=2,
+                                        blocks=4),
+    "qwen2_moe, layer_types": Row(QWEN2MOE, sliding_window=5, use_sliding_window=True,
+                                  layer_types=["full_attention", "sliding_attention"]),
+    "qwen2_moe, use_sliding_window false": Row(QWEN2MOE, sliding_window=5, max_window_layers=0),
+    "qwen3_moe": Row(QWEN3MOE),
+    "qwen3_moe, other weights": Row(QWEN3MOE, seed="2"),
+    "qwen3_moe, norm_topk_prob": Row(QWEN3MOE, norm_topk_prob=True),
+    "qwen3_moe, num_local_experts": Row(QWEN3MOE, num_local_experts=4, of=dict(num_experts=4)),
+    "qwen3_moe, num_local_experts only": Row(QWEN3MOE, num_experts=LEFT_OUT, num_local_experts=4, of=dict(num_experts=4)),
+    "qwen3_moe, decoder_sparse_step": Row(QWEN3MOE, decoder_sparse_step=2, of=dict(dense=[0])),
+    "qwen3_moe, mlp_only_layers": Row(QWEN3MOE, mlp_only_layers=[0], of=dict(dense=[0])),
+    "qwen3_moe, no head_dim": Row(QWEN3MOE, head_dim=LEFT_OUT, of=dict(head_dim=4)),
+    "qwen3_moe, no num_key_value_heads": Row(QWEN3MOE, num_key_value_heads=LEFT_OUT, of=dict(num_key_value_heads=4)),
+    "qwen3_moe, attention_bias": Row(QWEN3MOE, ALL, attention_bias=True),
+    "qwen3_moe, sliding_window": Row(QWEN3MOE, sliding_window=5, use_sliding_window=True, max_window_layers=1),
+    "qwen3_moe, layer_types not heeded": Row(QWEN3MOE, sliding_window=5, use_sliding_window=True,
+                                             layer_types=["full_attention", "full_attention"]),
+    "qwen3_moe, use_sliding_window false": Row(QWEN3MOE, sliding_window=5),
     # parallel residual, interleaved rows, a part of the head turned
     "gpt_neox": Row(NEOX),
     "gpt_neox, other weights": Row(NEOX, seed="2"),
