@@ -74,6 +74,10 @@ ROWS = {
 FUSED = dict(query_key_value=("q_proj", "k_proj", "v_proj"), qkv_proj=("q_proj", "k_proj", "v_proj"), gate_up_proj=("gate_proj", "up_proj"))
 
 
+def experts_of(model):
+    return getattr(model.config, "num_local_experts", None) or model.config.num_experts
+
+
 def names(model, name):
     """Of the tensors or layers of the tree that one of the model becomes."""
     if model.config.model_type == "gpt_neox":       # embed_out on disk
@@ -85,7 +89,7 @@ def names(model, name):
         each = ("gate_proj", "up_proj") if name.endswith("gate_up_proj") else ("down_proj",)
         if model.config.model_type == "mixtral":
             each = [dict(gate_proj="w1", up_proj="w3", down_proj="w2")[part] for part in each]
-        return [f"{stem}.{e}.{part}.weight" for e in range(model.config.num_local_experts) for part in each]
+        return [f"{stem}.{e}.{part}.weight" for e in range(experts_of(model)) for part in each]
     for fused, parts in FUSED.items():
         if "." + fused in name:
             return [name.replace(fused, part) for part in parts]
@@ -125,6 +129,21 @@ def watch(model, seen):
         router = getattr(layer.mlp, "gate", None)
         if router is not None:
             router.register_forward_hook(lambda module, x, y, block=block: seen.update({block: (x[0], y[2])}))
+
+
+def expert_inputs(model, seen):
+    """What each expert's layers are fed, which no module of transformers is: its tokens, and what gate and up make of them."""
+    y = {}
+    for block, (x, choice) in seen.items():
+        x, fused = x.reshape(-1, x.shape[-1]), model.model.layers[block].mlp.experts
+        stem = f"model.layers.{block}.mlp.experts."
+        gate_up, down = names(model, stem + "gate_up_proj"), names(model, stem + "down_proj")
+        for e in range(experts_of(model)):
+            rows = x[(choice == e).any(-1)]
+            gate, up = (rows @ fused.gate_up_proj[e].T).chunk(2, -1)
+            inner = torch.nn.functional.silu(gate) * up
+            y |= {n.removesuffix(".weight"): t for n, t in ((gate_up[2 * e], rows), (gate_up[2 * e + 1], rows), (down[e], inner))}
+    return {n: t for n, t in y.items() if len(t)}
 
 
 def write(path, model, tokens, logits, seen, old_rope):
@@ -229,7 +248,8 @@ def main():
             tokens = torch.randint(0, config.vocab_size, (2, 37))
             with hessians.inputs(model) as x:
                 logits = model(tokens, use_cache=False).logits
-        hessians.write(moments, name, {n: t for layer, t in x.items() for n in names(model, layer)})
+            experts = expert_inputs(model, seen)
+        hessians.write(moments, name, {n: t for layer, t in x.items() for n in names(model, layer)} | experts)
         write(folder / (name + ".h5"), model, tokens, logits, seen, old_rope=seed % 2 == 0)
         print(name, float(np.abs(logits.numpy()).max()), (folder / (name + ".h5")).stat().st_size)
     moments.close()
