@@ -7,9 +7,10 @@
 #   once FILE COMMAND...   run COMMAND -o FILE, which is whole or not there at all, unless FILE is there
 #   keep FILE COMMAND...   run COMMAND >FILE unless FILE is there
 #   measure RUN BASE OPTION...   the command that quantizes with these options and measures, unless it was run:
-#                          RUN.layers, RUN.tsv, paired by token with BASE, which keeps its record
-#   compared RUN BASE      output error, its change from BASE's in % and the standard error of that over layers;
-#                          nll, its rise from reference.tsv, its change from BASE's and the standard error over tokens
+#                          RUN.layers, RUN.tsv against the model, and against BASE, which keeps its record
+#   compared RUN BASE      the numbers of $compared, tab-separated: output error, its change from BASE's in % and the
+#                          standard error of that over layers; nll; its rise from the model's, KL from the model, and
+#                          what they have more than BASE's, each with its standard error over windows
 #   each                   run the command lines on standard input: one after the other, or as
 #                          $PTQ_EACH says (PTQ_EACH='parallel -j4', or a script that submits to Slurm)
 #   table NAME             $part/NAME.tsv is whole: NAME.tsv, shown with its columns aligned
@@ -123,21 +124,24 @@ calibrate() {
 	tokens test.h5 "$test" 2
 	once hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} model.h5
 }
+# shellcheck disable=SC2034
+compared='output_error\terror_percent\terror_percent_se\tnll\tnll_rise\tnll_rise_se\tnll_delta\tnll_delta_se\tkl\tkl_se\tkl_delta\tkl_delta_se'
 measure() {
 	local run=$1 record="--paired $2.h5"
 	[ "$run" = "$2" ] && record="-o $2.h5"
 	shift 2
 	[ -e "$run.tsv" ] || echo "dpq-run --hessian hessian.h5 $* model.h5 2>$part/$run.layers |" \
-		"eval-ppl --tokens test.h5 ${window[*]} $record >$part/$run.tsv &&" \
+		"eval-ppl --tokens test.h5 ${window[*]} --reference model.h5 $record >$part/$run.tsv &&" \
 		"mv -f $part/$run.layers $part/$run.tsv . || { grep ^dpq-run: $part/$run.layers >&2; exit 1; }"
 }
 each() { "${runner[@]}"; }
 compared() { paste "$1.layers" "$2.layers" | awk -v OFS='\t' -F '\t' -v run="$1.tsv" '
-	FILENAME == run { v["run " $1] = $2; next }
-	/^\// && $2 > 0 { d = log($2 / $8); n++; sum += d; squares += d * d } { v[$1] = $2 }
+	FILENAME == run { v[$1] = $2; next }
+	/^\// && $2 > 0 { d = log($2 / $8); n++; sum += d; squares += d * d } $1 == "geometric mean" { error = $2 }
 	END { m = sum / n; se = n > 1 ? sqrt((squares / n - m * m) / (n - 1)) : 0
-		print v["geometric mean"], 100 * (exp(m) - 1), 100 * exp(m) * se, v["run nll"], v["run nll"] - v["nll"],
-			v["run paired_delta"] + 0, v["run paired_delta_se"] + 0 }' - reference.tsv "$1.tsv"; }
+		print error, 100 * (exp(m) - 1), 100 * exp(m) * se, v["nll"], v["paired_delta"], v["paired_delta_se_windows"] + 0,
+			v["nll_delta"] + 0, v["nll_delta_se_windows"] + 0, v["kl"] + 0, v["kl_se_windows"] + 0,
+			v["kl_delta"] + 0, v["kl_delta_se_windows"] + 0 }' - "$1.tsv"; }
 table() {
 	mv -f "$part/$1.tsv" .
 	awk -F '\t' 'FNR == NR { for (i = 1; i <= NF; i++) if (length($i) > w[i]) w[i] = length($i); next }
