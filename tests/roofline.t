@@ -90,8 +90,8 @@ for i, c in enumerate(lines[0]):
 ok 'JSON' sh -c 'roofline --json | /usr/bin/python3 -c "import json, sys; v = json.load(sys.stdin); assert len(v[\"rows\"]) == 3 and v[\"rows\"][0][\"batch\"] == 88"'
 
 no 'an unknown accelerator' 2 "--hardware: 'gaudi9' is not known; known are gaudi2" roofline --hardware gaudi2,gaudi9
-for f in W4 A8 W0A8 W17A8 W4A4 W4A8x W4A8, ,W4A8 '' 4A8 W-4A8 W4A99999999999999999999; do no "no format: '$f'" 2 '--formats: ' roofline --formats "$f"; done
-for length in 0 -1 1.5 x '' 1, 1048577 18446744073709551616; do no "no length: '$length'" 2 '--prompt: ' roofline --prompt "$length"; done
+for f in W4 A8 W0A8 W17A8 W4A4 W4A8x 'W4A8,' ,W4A8 '' 4A8 W-4A8 W4A99999999999999999999; do no "no format: '$f'" 2 '--formats: ' roofline --formats "$f"; done
+for length in 0 -1 1.5 x '' '1,' 1048577 18446744073709551616; do no "no length: '$length'" 2 '--prompt: ' roofline --prompt "$length"; done
 no 'no list of models' 2 "--models: 'a,,b' is not a list" roofline --models a,,b
 no 'a list without end' 2 '--hardware: has 1001 values, expected at most 1000' roofline --hardware "$(yes gaudi2 | head -n 1001 | paste -sd,)"
 no 'no such model' 1 '^roofline: llama-9: cannot open' roofline --models llama-9

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "io/image.h"
-#include "io/table.h"
 #include "io/text.h"
 #include "model/config.h"
 
@@ -39,11 +38,12 @@ const struct accelerator roofline_accelerators[] = {
 	{ NULL, 0, 0, 0, 0 }
 };
 
-struct projection roofline_project(const struct shape *s, const struct arithmetic *a, const struct accelerator *h,
-	size_t n, size_t m)
+struct projection roofline_project(const struct shape *s, const struct arithmetic *a,
+	const struct accelerator *h, size_t n, size_t m)
 {
 	const double read = s->linear * a->weight_bits / 8 + EMBEDDING_BYTES * s->head;
-	const double kv = 2 * s->blocks * s->kv * a->kv_bits / 8, rate = a->fp8 ? h->fp8 : h->bf16, in = (double)n;
+	const double kv = 2 * s->blocks * s->kv * a->kv_bits / 8, rate = a->fp8 ? h->fp8 : h->bf16;
+	const double in = (double)n, prompt = 2 * in * (s->linear + s->blocks * s->attention * (in + 1));
 	struct projection y = { .stored = read + EMBEDDING_BYTES * s->embedding };
 	double batch = floor((h->memory - y.stored) / (kv * (double)(n + m))), head, bound = 0;
 
@@ -51,8 +51,7 @@ struct projection roofline_project(const struct shape *s, const struct arithmeti
 		return y;
 	head = 2 * batch * s->head / h->bf16;
 	y.batch = batch;
-	y.prefill = fmax(batch * (2 * s->linear * in + 2 * s->blocks * s->attention * in * (in + 1)) / rate + head,
-		(read + batch * in * kv) / h->bandwidth);
+	y.prefill = fmax(batch * prompt / rate + head, (read + batch * in * kv) / h->bandwidth);
 	for (size_t c = n + 1; c < n + m; c++) {
 		double at = (double)c, memory = (read + batch * at * kv) / h->bandwidth;
 		double compute = batch * (2 * s->linear + 4 * s->blocks * s->attention * at) / rate + head;
@@ -211,7 +210,8 @@ static struct arithmetic *arithmetics_of(const struct roofline *r, struct list f
 
 	for (size_t i = 0; i < formats.n; i++)
 		if (!roofline_arithmetic(formats.item[i], r->group, r->kv_bits, &a[i]))
-			misuse("--formats: '%s' is not W<1 to 16>A<8 or 16>, such as W4A8", formats.item[i]);
+			misuse("--formats: '%s' is not W<1 to 16>A<8 or 16>, such as W4A8",
+				formats.item[i]);
 	return a;
 }
 
@@ -220,8 +220,8 @@ struct table roofline_table(const struct roofline *r)
 	static const struct table_column column[] = { { "model", TABLE_TEXT }, { "hardware", TABLE_TEXT },
 		{ "format", TABLE_TEXT }, { "prompt", TABLE_INTEGER }, { "generate", TABLE_INTEGER },
 		{ "batch", TABLE_INTEGER }, { "weight_gb", TABLE_REAL }, { "prefill_s", TABLE_REAL },
-		{ "decode_s", TABLE_REAL }, { "memory_bound", TABLE_REAL }, { "tokens_per_second", TABLE_REAL },
-		{ "speedup", TABLE_REAL } };
+		{ "decode_s", TABLE_REAL }, { "memory_bound", TABLE_REAL },
+		{ "tokens_per_second", TABLE_REAL }, { "speedup", TABLE_REAL } };
 	struct table t = { .columns = sizeof column / sizeof *column, .column = column };
 	struct list models = list_of("models", r->models), on = list_of("hardware", r->accelerators);
 	struct list formats = list_of("formats", r->formats), in = list_of("prompt", r->prompts);
@@ -231,7 +231,8 @@ struct table roofline_table(const struct roofline *r)
 
 	for (size_t k = 0; k < on.n; k++)
 		if (!roofline_accelerator(on.item[k]))
-			misuse("--hardware: '%s' is not known; known are gaudi2, gaudi3, h100, h200", on.item[k]);
+			misuse("--hardware: '%s' is not known; known are gaudi2, gaudi3, h100, h200",
+				on.item[k]);
 	for (size_t i = 0; i < models.n; i++) {
 		struct row row = { .model = models.item[i], .shape = roofline_shape(models.item[i]) };
 
