@@ -7,12 +7,10 @@
 #   once FILE COMMAND...   run COMMAND -o FILE, which is whole or not there at all, unless FILE is there
 #   keep FILE COMMAND...   run COMMAND >FILE unless FILE is there
 #   measure RUN BASE OPTION...   the command that quantizes with these options and measures, unless it was run:
-#                          RUN.layers, RUN.tsv, paired by token with BASE, which keeps its record
-#   diverge RUN BASE OPTION...   likewise, with the divergence from the unquantized model: RUN.paired is by token with BASE
-#   diverged RUN           output error, nll, its rise from the unquantized model's, KL, nll less BASE's, and the
-#                          standard errors of these three over tokens, each behind it
-#   compared RUN BASE      output error, its change from BASE's in % and the standard error of that over layers;
-#                          nll, its rise from reference.tsv, its change from BASE's and the standard error over tokens
+#                          RUN.layers, RUN.tsv against the model, and against BASE, which keeps its record
+#   compared RUN BASE      the numbers of $compared, tab-separated: output error, its change from BASE's in % and the
+#                          standard error of that over layers; nll; its rise from the model's, KL from the model, and
+#                          what they have more than BASE's, each with its standard error over windows
 #   each                   run the command lines on standard input: one after the other, or as
 #                          $PTQ_EACH says (PTQ_EACH='parallel -j4', or a script that submits to Slurm)
 #   table NAME             $part/NAME.tsv is whole: NAME.tsv, shown with its columns aligned
@@ -25,8 +23,8 @@ shopt -s inherit_errexit
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 [ -x "$here/../bin/eval-ppl" ] && PATH=$here/../bin:$PATH
 tools=(dpq-run eval-ppl exmy-pack exmy-sweep gar-order hessian-accum model-import sample-tokens tensor-diff tensor-stats tokenize)
-settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS)	# those that change results
-window=(--ctx 256 --convention bos)	# of every evaluation
+settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS)	# those that change results
+window=(--ctx "${PTQ_CTX:-256}" --convention bos)	# of every evaluation
 name=${0##*/} name=${name%.sh} model=
 read -ra runner <<<"${PTQ_EACH:-bash -euo pipefail}"
 
@@ -34,9 +32,9 @@ say() { local line="$name: $*"; echo "${line//[[:cntrl:]]/?}" >&2; }
 fail() { say "${@:2}"; exit "$1"; }
 about_inputs() { cat <<'H'
 
-MODEL: a Hugging Face folder or a model file; without it the embedded model. TEST,
-CALIBRATION: token files or plain texts; without them, or '', PTQ_TOKENS ids sampled
-from the model. Results are kept in PTQ_RESULTS (results), in one folder for each combination of these.
+MODEL: a Hugging Face folder, a GGUF file or a model file; without it the embedded model.
+TEST, CALIBRATION: token files or plain texts; without them, or '', PTQ_TOKENS (32640) ids
+sampled from the model. Windows have PTQ_CTX (256) tokens. Results are kept in PTQ_RESULTS (results), in one folder for each combination of these.
 H
 }
 arguments() {	# arguments MOST ARGUMENT...: --help, and everything that is wrong whatever the inputs hold
@@ -47,7 +45,7 @@ arguments() {	# arguments MOST ARGUMENT...: --help, and everything that is wrong
 		-*) fail 2 "$i: no such option; --help shows how it is used" ;;
 	esac; done
 	[ $# -le $(($1 + 1)) ] || fail 2 "${*: -1}: one argument too many; --help shows how it is used"
-	for i in PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS; do case $i=${!i-} in
+	for i in PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS; do case $i=${!i-} in
 		"$i="|PTQ_GROUP=channel|PTQ_GROUP=tensor) ;;
 		*=*[!0-9]*|*=0*) fail 2 "$i: '${!i}' is not a number above 0" ;;
 	esac; done
@@ -63,6 +61,7 @@ readable() {	# readable FILE...
 	done
 }
 is_hdf5() { head -c 4 "$1" | cmp -s - <(printf '\211HDF'); }
+is_gguf() { head -c 4 "$1" | cmp -s - <(printf GGUF); }
 sums() {	# sums ROLE FILE|FOLDER|'': what this input is; where it lies does not matter
 	local LC_ALL=C
 	echo "$1:"
@@ -84,7 +83,7 @@ enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY; scripts that share a 
 	cd "$work" || exit
 	part=$(mktemp -d part.XXXXXX)
 	trap leave EXIT
-	export PATH name work
+	export PATH name work PTQ_LOG=${PTQ_LOG:-$work/usage.tsv}
 }
 begin() {
 	local folder=$1 f
@@ -92,13 +91,13 @@ begin() {
 	arguments 3 "$@"
 	model=${1:-$here/../data/prose} test=${2:-} calib=${3:-}
 	if [ -d "$model" ]; then readable "$model"/config.json "$model"/*.json "$model"/*.safetensors
-	else readable "$model"; is_hdf5 "$model" || fail 1 "$model: is no HDF5 file, expected a model or a Hugging Face folder"; fi
+	else readable "$model"; is_hdf5 "$model" || is_gguf "$model" || fail 1 "$model: is neither HDF5 nor GGUF, expected a model or a Hugging Face folder"; fi
 	for f in "$test" "$calib"; do [ -z "$f" ] || readable "$f"; done
 	model=$(realpath -- "$model") test=${test:+$(realpath -- "$test")} calib=${calib:+$(realpath -- "$calib")}
 	model_state=$(state) model_sum=$(sums model "$model")
 	f=$(sums test "$test"; sums calibration "$calib")
 	enter "$folder" "$model_sum $f"
-	if [ -d "$model" ]; then once model.h5 model-import "$model"
+	if [ -d "$model" ] || is_gguf "$model"; then once model.h5 model-import "$model"
 	else	# always anew: an older link may point at a place where another model lies by now
 		ln -s "$model" "$part/model.h5"
 		mv -f "$part/model.h5" .
@@ -116,7 +115,7 @@ leave() {	# a model file that was replaced while it was used: nothing here is wh
 once() { local out=$1; shift; [ -e "$out" ] || "$@" -o "$out"; }
 keep() { local out=$1; shift; [ -e "$out" ] || { "$@" >"$part/$out" && mv -f "$part/$out" "$out"; }; }
 tokens() {	# tokens OUT IN SEED: a token file from a token file, a text, or the model
-	if [ -z "$2" ]; then once "$1" sample-tokens --length "${PTQ_TOKENS:-32640}" --ctx 256 --seed "$3" model.h5
+	if [ -z "$2" ]; then once "$1" sample-tokens --length "${PTQ_TOKENS:-32640}" --ctx "${PTQ_CTX:-256}" --seed "$3" model.h5
 	elif is_hdf5 "$2"; then keep "$1" cat "$2"
 	else once "$1" tokenize --model model.h5 "$2"; fi
 }
@@ -126,34 +125,28 @@ calibrate() {
 	tokens test.h5 "$test" 2
 	once hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} model.h5
 }
+# shellcheck disable=SC2034
+compared='output_error\terror_percent\terror_percent_se\tnll\tnll_rise\tnll_rise_se\tnll_delta\tnll_delta_se\tkl\tkl_se\tkl_delta\tkl_delta_se'
 measure() {
 	local run=$1 record="--paired $2.h5"
 	[ "$run" = "$2" ] && record="-o $2.h5"
 	shift 2
-	[ -e "$run.tsv" ] || echo "dpq-run --hessian hessian.h5 $* model.h5 2>$part/$run.layers |" \
-		"eval-ppl --tokens test.h5 ${window[*]} $record >$part/$run.tsv &&" \
+	[[ " $* " = *" --sequential "* ]] || set -- --hessian hessian.h5 "$@"
+	[ -e "$run.tsv" ] || echo "dpq-run $* model.h5 2>$part/$run.layers |" \
+		"eval-ppl --tokens test.h5 ${window[*]} --reference model.h5 $record >$part/$run.tsv &&" \
 		"mv -f $part/$run.layers $part/$run.tsv . || { grep ^dpq-run: $part/$run.layers >&2; exit 1; }"
 }
-diverge() {
-	local run=$1 record="--paired $2.h5" to=$part/$1
-	[ "$run" = "$2" ] && record="-o $2.h5"
-	shift 2
-	[ -e "$run.tsv" ] || echo "dpq-run $* model.h5 -o $to.model 2>$to.layers &&" \
-		"eval-ppl --tokens test.h5 ${window[*]} $record $to.model >$to.paired &&" \
-		"eval-ppl --tokens test.h5 ${window[*]} --reference model.h5 $to.model >$to.tsv && rm $to.model &&" \
-		"mv -f $to.layers $to.paired $to.tsv . || { grep ^dpq-run: $to.layers >&2; exit 1; }"
-}
-diverged() { awk -v OFS='\t' -F '\t' '
-	FILENAME ~ /paired$/ { pair[$1] = $2; next } { v[$1] = $2 }
-	END { print v["geometric mean"], v["nll"], v["paired_delta"], v["paired_delta_se"], v["kl"], v["kl_se"],
-		pair["paired_delta"] + 0, pair["paired_delta_se"] + 0 }' "$1.layers" "$1.paired" "$1.tsv"; }
 each() { "${runner[@]}"; }
 compared() { paste "$1.layers" "$2.layers" | awk -v OFS='\t' -F '\t' -v run="$1.tsv" '
-	FILENAME == run { v["run " $1] = $2; next }
-	/^\// && $2 > 0 { d = log($2 / $8); n++; sum += d; squares += d * d } { v[$1] = $2 }
+	FILENAME == run { v[$1] = $2; next }
+	/^\// && $2 > 0 { d = log($2 / $8); n++; sum += d; squares += d * d } $1 == "geometric mean" { error = $2 }
 	END { m = sum / n; se = n > 1 ? sqrt((squares / n - m * m) / (n - 1)) : 0
-		print v["geometric mean"], 100 * (exp(m) - 1), 100 * exp(m) * se, v["run nll"], v["run nll"] - v["nll"],
-			v["run paired_delta"] + 0, v["run paired_delta_se"] + 0 }' - reference.tsv "$1.tsv"; }
+		print error, 100 * (exp(m) - 1), 100 * exp(m) * se, v["nll"], v["paired_delta"], v["paired_delta_se_windows"] + 0,
+			v["nll_delta"] + 0, v["nll_delta_se_windows"] + 0, v["kl"] + 0, v["kl_se_windows"] + 0,
+			v["kl_delta"] + 0, v["kl_delta_se_windows"] + 0 }' - "$1.tsv"; }
+peaks() {	# what each tool took at most, of all runs that PTQ_LOG has
+	[ ! -s "$PTQ_LOG" ] || say "peak memory, MiB: $(awk -F '\t' '$2 > m[$1] { m[$1] = $2 } END { for (t in m) print t, m[t] }' "$PTQ_LOG" | sort | paste -sd ,)"
+}
 table() {
 	mv -f "$part/$1.tsv" .
 	awk -F '\t' 'FNR == NR { for (i = 1; i <= NF; i++) if (length($i) > w[i]) w[i] = length($i); next }
@@ -162,5 +155,6 @@ table() {
 plot() {
 	{ echo "part = '$part/'"; cat; } | gnuplot
 	mv -f "$part/$1.svg" "$part/$1.png" .
+	peaks
 	say "table: $work/$1.tsv  plot: $work/$1.svg, $work/$1.png"
 }

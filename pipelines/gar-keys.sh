@@ -8,8 +8,9 @@
 # comparison the paper's key gets too. 4-bit weights in groups of PTQ_GROUP (32:
 # there must be groups to rank), for 16-bit arithmetic (W4A16) and FP8 (W4A8).
 # error_percent: change of tr(E H Eᵀ)/tr(W H Wᵀ) from the paper's key, geometric
-# mean over layers, its standard error over layers. nll_delta: the same for the
-# nll, paired by token. PTQ_LIMIT: first tokens of the calibration set only.
+# mean over layers, its standard error over layers. nll_delta, kl_delta: the same
+# for nll and for KL from the unquantized model, paired, with standard errors over
+# windows. PTQ_LIMIT: first tokens of the calibration set only.
 set -euo pipefail
 # shellcheck source=pipelines/common.sh
 . "$(dirname "$0")/common.sh"
@@ -33,7 +34,6 @@ O
 take() { measure "$1-$2" "$1-max" --storage uint4 --group "$group" --compute "$([ $1 = W4A8 ] && echo e4m3fn || echo none)" --order "$2.order" "$3"; }
 
 calibrate
-keep reference.tsv eval-ppl --tokens test.h5 "${window[@]}" model.h5
 # shellcheck disable=SC2086
 orders | while IFS=$'\t' read -r order options _; do once "$order.order" gar-order -q --group "$group" $options hessian.h5; done
 
@@ -42,7 +42,7 @@ for scheme in W4A16 W4A8; do take $scheme max ""; done | each
 orders | while IFS=$'\t' read -r order _ static; do for scheme in W4A16 W4A8; do take $scheme "$order" "$static"; done; done | each
 
 {
-	printf 'scheme\torder\toutput_error\terror_percent\terror_percent_se\tnll\tnll_rise\tnll_delta\tnll_delta_se\n'
+	printf 'scheme\torder\t%b\n' "$compared"
 	for scheme in W4A16 W4A8; do orders | while IFS=$'\t' read -r order _; do
 		values=$(compared "$scheme-$order" $scheme-max)
 		printf '%s\t%s\t%s\n' $scheme "$order" "$values"
@@ -58,11 +58,11 @@ scheme(i) = word("W4A16 W4A8", i); about(i) = scheme(i).(i == 1 ? " (GPTQ, 16-bi
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 820,640 font "sans,13" background "white" } else { set terminal pngcairo size 820,640 font "sans,11" }
 	set output part."keys.".t
-	set multiplot layout 2,1 title "4-bit weights quantized in different orders, against groups ranked by their largest diagonal (max)\nbars: one standard error, over layers and over tokens" noenhanced
+	set multiplot layout 2,1 title "4-bit weights quantized in different orders, against groups ranked by their largest diagonal (max)\nbars: one standard error, over layers and over windows" noenhanced
 	do for [p=0:1] {
-		set ylabel p ? "change of the nll,\n1/1000 nat a token" : "change of the\noutput error, %"; if (p) { set key off } else { set key top left Left reverse }
+		set ylabel p ? "change of KL from the\nunquantized model,\n1/1000 nat a token" : "change of the\noutput error, %"; if (p) { set key off } else { set key top left Left reverse }
 		plot "< grep W4A16 keys.tsv" using 0:(0):xtic(label(strcol(2))) with dots lc bgnd notitle, for [i=1:2] "< grep '^".scheme(i)."\t' keys.tsv" \
-			using ($0 + 0.16 * (i - 1.5)):(p ? 1000 * $8 : $4):(p ? 1000 * $9 : $5) with yerrorbars lt i title about(i)
+			using ($0 + 0.16 * (i - 1.5)):(p ? 1000 * $13 : $4):(p ? 1000 * $14 : $5) with yerrorbars lt i title about(i)
 	}
 	unset multiplot
 }

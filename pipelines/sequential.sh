@@ -5,8 +5,8 @@
 # arithmetic with static activation scales (W4A8), in three orders: with the Hessians of the
 # unquantized model (one-shot), and with each layer's Hessian of what the quantized
 # layers before it make of the same tokens (sequential). nll_rise and kl are from the
-# unquantized model, nll_delta is sequential less one-shot, paired by token;
-# standard errors are over tokens. Times are of both ways from tokens to quantized model, alternating,
+# unquantized model, nll_delta and kl_delta are sequential less one-shot; all are
+# paired, with standard errors over windows. Times are of both ways from tokens to quantized model, alternating,
 # medians of PTQ_RUNS (3) runs. PTQ_LIMIT: first tokens of the calibration set only.
 set -euo pipefail
 # shellcheck source=pipelines/common.sh
@@ -17,8 +17,8 @@ weights="--storage uint4 --group ${PTQ_GROUP:-128}" tokens="--tokens calib.h5 ${
 compute() { case $1 in W4A8) echo e4m3fn;; *) echo none;; esac; }
 order() { case $1 in gar) echo "--order gar --group ${PTQ_GROUP:-128}";; *) echo "--order $1";; esac; }
 both() { for s in W4A16 W4A8; do for o in none gar full; do "$@" $s $o; done; done; }
-one_shot() { diverge "$1-$2" "$1-$2" "$weights" --compute "$(compute "$1")" --hessian hessian.h5 --order "$2.h5"; }
-sequential() { diverge "$1-$2-sequential" "$1-$2" "$weights" --compute "$(compute "$1")" --sequential "$tokens" --reorder "$2"; }
+one_shot() { measure "$1-$2" "$1-$2" "$weights" --compute "$(compute "$1")" --order "$2.h5"; }
+sequential() { measure "$1-$2-sequential" "$1-$2" "$weights" --compute "$(compute "$1")" --sequential "$tokens" --reorder "$2"; }
 
 calibrate
 # shellcheck disable=SC2046
@@ -26,9 +26,9 @@ for o in none gar full; do once $o.h5 gar-order -q $(order $o) hessian.h5; done
 say "quantizing and measuring, twelve times"
 both one_shot | each
 both sequential | each
-rows() { for how in '' -sequential; do printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$([ $how ] && echo sequential || echo one-shot)" "$(diverged "$1-$2$how")"; done; }
+rows() { for how in '' -sequential; do printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$([ $how ] && echo sequential || echo one-shot)" "$(compared "$1-$2$how" "$1-$2" | cut -f 1,4-12)"; done; }
 {
-	printf 'scheme\torder\tcalibration\toutput_error\tnll\tnll_rise\tnll_rise_se\tkl\tkl_se\tnll_delta\tnll_delta_se\n'
+	printf 'scheme\torder\tcalibration\toutput_error\tnll\tnll_rise\tnll_rise_se\tnll_delta\tnll_delta_se\tkl\tkl_se\tkl_delta\tkl_delta_se\n'
 	both rows
 } >"$part/sequential.tsv"
 table sequential
@@ -59,10 +59,10 @@ set ylabel "KL from the unquantized model,\nnats a token"; set yrange [0:*]; set
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 820,440 font "sans,13" background "white" } else { set terminal pngcairo size 820,440 font "sans,11" }
 	set output part."sequential.".t
-	set multiplot layout 1,2 title "Calibrated on the unquantized model, and behind quantized layers\nbars: one standard error over tokens" noenhanced
+	set multiplot layout 1,2 title "Calibrated on the unquantized model, and behind quantized layers\nbars: one standard error over windows" noenhanced
 	do for [s in "W4A16 W4A8"] {
 		set title s
-		plot for [c in "one-shot sequential"] "< grep '^".s."\t.*".c."' sequential.tsv" using 8:9:xtic(2) title c
+		plot for [c in "one-shot sequential"] "< grep '^".s."\t.*".c."' sequential.tsv" using 10:11:xtic(2) title c
 	}
 	unset multiplot
 }

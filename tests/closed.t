@@ -21,7 +21,7 @@ unchanged() { diff -r in keep >/dev/null; }
 # What a tool is given, by a word; its answer: a file, or text on standard output.
 commands='model-import:file tokenize:file decode:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
 	gptq:file sequential:file exmy-pack:file exmy-unpack:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
-	eval-ppl-reference:text eval-ppl-paired:text tensor-stats:text tensor-diff:text'
+	eval-ppl-reference:text eval-ppl-paired:text roofline:text tensor-stats:text tensor-diff:text'
 arguments() {
 	case $1 in
 	model-import) echo "model-import $top/tests/tiny" ;;
@@ -42,6 +42,7 @@ arguments() {
 	eval-ppl) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/model.h5' ;;
 	eval-ppl-reference) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/codes.h5 --reference in/model.h5' ;;
 	eval-ppl-paired) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/codes.h5 --paired in/record.h5' ;;
+	roofline) echo 'roofline --models in/model.h5,qwen2-7b --prompt 8 --generate 8' ;;
 	tensor-stats) echo 'tensor-stats in/codes.h5' ;;
 	tensor-diff) echo 'tensor-diff --reference in/model.h5 in/codes.h5' ;;
 	esac
@@ -82,7 +83,7 @@ for entry in $commands; do
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
-for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run exmy-pack exmy-sweep eval-ppl tensor-stats tensor-diff; do
+for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run exmy-pack exmy-sweep eval-ppl roofline tensor-stats tensor-diff; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
 for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \

@@ -47,6 +47,11 @@ no 'exmy-sweep: too many sigmas' 2 "'0.1:0.2:1e-12' has 1e.11 points, expected a
 numbers exmy-sweep monte-carlo '--formats int4' -1 1e3 2G 18446744073709551616
 numbers exmy-sweep band '--tsv model.h5' '' 0.1 0.2:0.1 -1:1 ' 0:1' 0:1: nan:1
 numbers exmy-sweep formats '' '' int4, ,int4 int4,,int5 e8m8
+numbers roofline group '' '' 0 -1 ' 32' 16777217 channel
+numbers roofline kv-bits '' '' 0 -1 33 8.0
+numbers roofline prompt '' '' 0 -1 1e3 ' 5' 1048577 5, ,5 5,,5 18446744073709551616
+numbers roofline formats '' '' W4 W4A8, W0A8 W17A16 W4A12 e4m3fn 'W4A8 '
+numbers eval-ppl stride '--convention sliding --tokens tokens.h5 model.h5' '' 0 -1 ' 5' 16777217 99999999999999999999
 is 'nothing of that made a file' "$(ls -A out)" ''
 
 # --- words ---
@@ -136,6 +141,7 @@ role 'eval-ppl --reference' model eval-ppl -q --tokens tokens.h5 --ctx 8 model.h
 role 'eval-ppl --paired' result eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --paired @ -o out/r
 role 'exmy-pack' model exmy-pack -q @ -o out/r
 role 'exmy-sweep' model exmy-sweep -q --formats int4 @ -o out/r
+role 'roofline' model roofline --models @ -o out/r
 role 'tensor-stats' 'model hessian' tensor-stats -q @ -o out/r
 role 'tensor-diff MODEL' model tensor-diff -q --reference model.h5 @ -o out/r
 role 'tensor-diff --reference' model tensor-diff -q --reference @ model.h5 -o out/r

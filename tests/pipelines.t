@@ -36,6 +36,16 @@ is 'E2M2 has 6 bits with a scale for 32 columns, 5.5 with one of 16 bits' "$(cel
 is 'the unquantized model does not diverge from itself' "$(cell "$(at table1.tsv)" unquantized kl)" 0
 is 'E2M1 is best to 0.384' "$(cell "$(at figure3.tsv)" 4 best_to)" 0.384118
 is '36 runs and the model' "$(rows "$(at figure2.tsv)")" '37 even'
+ok dpq-table4 "$top/pipelines/dpq-table4.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at table4.tsv | grep dpq-table4)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... each scheme in each order' "$(rows "$t")" '6 even'
+is '... none differs from itself' "$(awk -F '\t' '$2 == "gar" { print $6, $7, $10, $11 }' "$t" | sort -u)" '0 0 0 0'
+ok '... errors of what differs' awk -F '\t' 'NR > 1 && $2 == "none" && !($4 > 0 && $5 > 0 && $7 > 0 && $9 > 0 && $11 > 0) { exit 1 }' "$t"
+ok dpq-figure4 "$top/pipelines/dpq-figure4.sh"
+t=$(at figure4.tsv)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... as it is kept' "$(cat "$t")" "$(cat "$top/docs/results/dpq-figure4.tsv")"
 # figure 7 measures for a minute: here of times that are known, by programs that only print
 mkdir programs
 cat >programs/products <<'SH'
@@ -134,7 +144,7 @@ no 'a folder as test' 1 '^dpq-table4: hf: is a folder' "$p" '' hf
 no 'a folder as calibration' 1 '^dpq-table4: hf: is a folder' "$p" '' '' hf
 no 'a model folder without a config' 1 '^dpq-table4: elsewhere/config.json: no such file$' "$p" elsewhere
 no 'a model folder without weights' 1 '^dpq-table4: bare/[*].safetensors: no such file$' "$p" bare
-no 'a text as model' 1 '^dpq-table4: A: is no HDF5 file' "$p" A
+no 'a text as model' 1 '^dpq-table4: A: is neither HDF5 nor GGUF' "$p" A
 no 'a pipe as model' 1 '^dpq-table4: pipe: .* more than once' "$p" pipe
 no 'standard input as model' 2 '^dpq-table4: -: .* more than once' "$p" -
 no 'a name of two lines' 1 '^dpq-table4: no.such: no such file$' "$p" "$(printf 'no\nsuch')"
