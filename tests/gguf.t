@@ -29,6 +29,27 @@ with h5py.File('qwen3.h5', 'r+') as f:
     f['config'] = json.dumps(c)
 for name in names:
     write(name + '.gguf', *gguf.model(name + '.h5'))
+# And with what GGUF does not know of blocks and windows that differ.
+def patch(name, *changes):
+    if not os.path.exists(ref + name + '.h5'): return
+    shutil.copy(ref + name + '.h5', name + '.h5')
+    with h5py.File(name + '.h5', 'r+') as f:
+        c = json.loads(f['config'][()]) | dict(*changes)
+        del f['config']
+        f['config'] = json.dumps(c)
+        if name.endswith('-moe'):                       # the one of two blocks that has experts
+            del f['model/layers/0']
+            f.move('model/layers/1', 'model/layers/0')
+        if name.startswith('gemma'):                    # norms that are what adding 1 and subtracting it leaves
+            def round(p, o):
+                if 'norm' in p and isinstance(o, h5py.Dataset): o[...] = o[...] + np.float32(1) - np.float32(1)
+            f.visititems(round)
+    write(name + '.gguf', *gguf.model(name + '.h5'))
+sparse = {'num_hidden_layers': 1, 'decoder_sparse_step': 1, 'mlp_only_layers': [], 'layer_types': None}
+patch('mixtral', {'sliding_window': None})
+for name in 'qwen2-moe', 'qwen3-moe': patch(name, sparse)
+for name in 'phi3-window', 'phi3-long', 'gemma': patch(name)
+for name in 'gemma2', 'gemma3': patch(name, {'query_pre_attn_scalar': 10})
 V, T = gguf.model('llama-gqa.h5')
 write('v2.gguf', V, T, version=2)
 write('align.gguf', V | {'general.alignment': 64}, T, align=64)
@@ -106,7 +127,6 @@ fault('value-length', {'llama.attention.value_length': 4})
 fault('rotary', {'llama.rope.dimension_count': 4})
 fault('yarn', {'llama.rope.scaling.type': 'yarn', 'llama.rope.scaling.factor': 2.0})
 fault('longrope', tensors={'rope_factors_long.weight': ((4,), 'F32', bytes(16))})
-fault('experts', {'llama.expert_count': 8})
 fault('window', {'llama.attention.sliding_window': 7})
 for name, y in dict(freqs=(1, 1, 1.5, 8), short=(1, 8), below=(.5, 1, 8, 8), blunt=(1, 1, 8, 8)).items():
     fault('rope-' + name, tensors={'rope_freqs.weight': ((len(y),), 'F32', gguf.data(y, 'F32'))})
@@ -155,6 +175,14 @@ for name, with_, change in (('tok-kind', S, {tok + 'model': 'bert'}), ('tok-none
         ('bpe-part', B, {tok + 'merges': ['a c']}), ('bpe-whole', B, {tok + 'merges': ['b a']}), ('bpe-flag', B, {tok + 'add_bos_token': 1}),
         ('bpe-eos', B, {tok + 'eos_token_id': None, tok + 'add_eos_token': True})):
     write(f'bad-{name}.gguf', {k: v for k, v in (V | with_ | change).items() if v is not None}, T)
+G, X = gguf.model('gpt2.h5')
+for name, shape in ('stack', (3, 44, 32)), ('flat', (4 * 44, 32)), ('hollow', (4, 0, 32)):
+    write(f'bad-{name}.gguf', V | {'llama.expert_count': 4, 'llama.expert_used_count': 2}, T | {'blk.0.ffn_up_exps.weight':
+        (shape, 'F32', bytes(4 * int(np.prod(shape))))})
+for name, y in ('phi3-short', {'long': (1, 2, 3, 4)}), ('phi3-factor', {'long': (1, 2, 3, 4), 'short': (1, 0, 1, 1)}), ('phi3-few', {'short': (1, 2)}):
+    write(f'bad-{name}.gguf', {k.replace('llama.', 'phi3.'): 'phi3' if v == 'llama' else v for k, v in V.items()},
+        T | {f'rope_factors_{n}.weight': ((len(x),), 'F32', gguf.data(x, 'F32')) for n, x in y.items()})
+write('bad-experts.gguf', G | {'gpt2.expert_count': 8}, X)
 raw = open('llama-gqa.gguf', 'rb').read()
 for n in 3, 23, 100, 700, len(raw) - 40:
     open(f'cut-{n}.gguf', 'wb').write(raw[:n])
@@ -182,7 +210,9 @@ with h5py.File("llama-gqa.h5") as f, h5py.File("tokens.h5", "w") as t:
     t.attrs["ptq_kind"], t.attrs["ptq_version"] = "tokens", "1"
     t["tokens"] = f["test/tokens"][...].ravel().astype("i4")'
 nll() { eval-ppl -q --tokens tokens.h5 --ctx 37 "$1"; }
-for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox-parallel neox-serial; do
+for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox-parallel neox-serial mixtral qwen2-moe qwen3-moe \
+	phi3-window phi3-long gemma gemma2 gemma3; do
+	[ -e "$f.gguf" ] || { skip "$f" 'no such model in tests/ref'; continue; }
 	ok "$f: imports in silence but for its tokenizer" sh -c "model-import $f.gguf -o $f-gguf.h5 2>warning && test \$(wc -l <warning) = 1 && grep -q 'has no tokenizer' warning"
 	ok "$f: every tensor as it was" py same.py $f-gguf.h5 $f.h5
 	is "$f: the same likelihoods" "$(nll $f-gguf.h5)" "$(nll $f.h5)"
@@ -333,7 +363,11 @@ bad value-length 'llama.attention.value_length: is 4, and keys have 8: expected 
 bad rotary 'llama.rope.dimension_count: is 4, a LlamaForCausalLM turns all 8 channels'
 bad yarn "llama.rope.scaling.type: rotary scaling 'yarn' is not supported"
 bad longrope "rope_factors_long.weight: rotary scaling 'longrope' is not supported"
-bad experts 'llama.expert_count: is 8, mixtures of experts are not supported'
+bad experts "general.architecture: is 'gpt2' with experts, known are llama, "
+for f in stack flat hollow; do bad $f 'blk.0.ffn_up_exps.weight: is not a stack of the matrices of 4 experts'; done
+bad phi3-short 'rope_factors_short.weight: is not there, or not 4 numbers of type F32'
+bad phi3-few 'rope_factors_short.weight: is not there, or not 4 numbers of type F32'
+bad phi3-factor 'rope_factors_short.weight: element 1 is 0, expected a positive divisor'
 bad window 'llama.attention.sliding_window: is 7, expected attention to all positions'
 bad rope-freqs 'rope_freqs.weight: does not scale as Llama 3 does'
 bad rope-blunt 'rope_freqs.weight: does not scale as Llama 3 does'

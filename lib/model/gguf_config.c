@@ -105,6 +105,9 @@ static void put_key(const struct making *m, const struct gguf_key *k)
 	case GGUF_TENSOR:
 		put(m, k->ours, json_boolean(gguf_tensor(m->g, k->theirs)));
 		break;
+	case GGUF_TRUE:
+		put(m, k->ours, json_true());
+		break;
 	}
 	if (!there && k->required)
 		missing(m, k->theirs);
@@ -140,6 +143,12 @@ static struct gguf_sizes put_heads(const struct making *m)
 	if (!row->kv_heads && s.kv_heads != s.heads)
 		die("%s: %s.attention.head_count_kv: is %zu, a %s has as many as heads, %zu", m->path,
 			row->name, s.kv_heads, row->class, s.heads);
+	if (row->scale) {
+		size_t blocks = 0;
+
+		size_of(m, "block_count", &blocks);
+		put_size(m, row->scale, blocks == row->scale_blocks ? key : s.head_dim);
+	}
 	put_size(m, row->heads, s.heads);
 	if (row->kv_heads)
 		put_size(m, row->kv_heads, s.kv_heads);
@@ -230,6 +239,36 @@ static json_t *llama3_scaling(const struct making *m, const struct gguf_tensor *
 		(json_int_t)original);
 }
 
+/* What the frequencies are divided by in short and in long contexts. */
+static json_t *longrope(const struct making *m, size_t turned)
+{
+	static const char *const names[][2] = { { "rope_factors_short.weight", "short_factor" },
+		{ "rope_factors_long.weight", "long_factor" } };
+	json_t *scaling = json_pack("{s:s}", "rope_type", "longrope");
+
+	for (size_t k = 0; k < 2; k++) {
+		const struct gguf_tensor *t = gguf_tensor(m->g, names[k][0]);
+		const float *y = t ? (const float *)(const void *)t->data : NULL;
+		json_t *list = json_array();
+
+		if (!y || t->type || t->rank != 1 || t->dim[0] != turned / 2 ||
+			t->room / sizeof *y < t->dim[0])
+			die("%s: %s: is not there, or not %zu numbers of type F32, one for each pair of "
+				"channels",
+				m->path, names[k][0], turned / 2);
+		for (size_t i = 0; i < t->dim[0]; i++) {
+			if (!(y[i] > 0 && y[i] < 1e6f))
+				die("%s: %s: element %zu is %g, expected a positive divisor", m->path,
+					t->name, i, (double)y[i]);
+			if (json_array_append_new(list, json_real(shortest(y[i]))))
+				die("%s: out of memory", m->path);
+		}
+		if (json_object_set_new(scaling, names[k][1], list))
+			die("%s: out of memory", m->path);
+	}
+	return scaling;
+}
+
 /* As llama.cpp reads it: a factor without a type is linear, and 0 or 1 is none. */
 static json_t *keyed_scaling(const struct making *m)
 {
@@ -237,53 +276,88 @@ static json_t *keyed_scaling(const struct making *m)
 	double factor = 0;
 	bool none = kind && !strcmp(kind, "none");
 
-	if (kind && !none && strcmp(kind, "linear"))
+	if (kind && !none && strcmp(kind, "linear") && !(m->row->longrope && !strcmp(kind, "longrope")))
 		die("%s: %s: rotary scaling '%s' is not supported, expected none, linear or Llama 3's",
 			m->path, name, kind);
 	if (!real_of(m, "rope.scaling.factor", &factor))
 		real_of(m, "rope.scale_linear", &factor);
 	free(kind);
 	free(name);
-	if (none || factor == 0 || factor == 1)
+	if (none || factor == 0 || factor == 1 || m->row->longrope)
 		return NULL;
 	return json_pack("{s:s, s:f}", "rope_type", "linear", "factor", shortest(factor));
 }
 
+/* The part of a head that is rotated. */
+static void put_rotary(const struct making *m, size_t turned, size_t head_dim)
+{
+	double part = (double)turned / (double)head_dim;
+
+	if (!turned || turned > head_dim)
+		die("%s: %s.rope.dimension_count: is %zu, expected 1 to the %zu channels of a head", m->path,
+			m->row->name, turned, head_dim);
+	while ((size_t)(part * (double)head_dim) < turned)	/* it is rounded down */
+		part = nextafter(part, 2);
+	put(m, m->row->rotary, json_real(part));
+}
+
 static void put_rope(const struct making *m, size_t head_dim)
 {
-	static const char *const longrope[] = { "rope_factors_long.weight", "rope_factors_short.weight" };
+	static const char *const factors[] = { "rope_factors_long.weight", "rope_factors_short.weight" };
 	const struct gguf_tensor *divisors = gguf_tensor(m->g, "rope_freqs.weight");
 	const struct gguf_row *row = m->row;
-	double theta = 10000, part;
+	double theta = 10000;
 	size_t turned = head_dim;
 	json_t *scaling = keyed_scaling(m);
+	bool is_long = false;
 
-	for (size_t i = 0; i < 2; i++)
-		if (gguf_tensor(m->g, longrope[i]))
-			die("%s: %s: rotary scaling 'longrope' is not supported", m->path, longrope[i]);
+	for (size_t i = 0; i < 2; i++) {
+		is_long |= gguf_tensor(m->g, factors[i]) != NULL;
+		if (is_long && !row->longrope)
+			die("%s: %s: rotary scaling 'longrope' is not supported", m->path, factors[i]);
+	}
 	real_of(m, "rope.freq_base", &theta);
 	put_real(m, row->theta, theta);
 	size_of(m, "rope.dimension_count", &turned);
 	if (!row->rotary && turned != head_dim)
 		die("%s: %s.rope.dimension_count: is %zu, a %s turns all %zu channels of a head", m->path,
 			row->name, turned, row->class, head_dim);
-	if (row->rotary && turned && turned <= head_dim) {
-		part = (double)turned / (double)head_dim;
-		while ((size_t)(part * (double)head_dim) < turned)	/* it is rounded down */
-			part = nextafter(part, 2);
-		put(m, row->rotary, json_real(part));
-	} else if (row->rotary) {
-		die("%s: %s.rope.dimension_count: is %zu, expected 1 to the %zu channels of a head", m->path,
-			row->name, turned, head_dim);
-	}
+	if (row->rotary)
+		put_rotary(m, turned, head_dim);
 	if (divisors && (scaling || row->rotary || !head_dim || theta <= 1))
 		die("%s: %s: rotary scaling by frequency is not supported beside others, nor of a part of a "
-			"head",
-			m->path, divisors->name);
+			"head", m->path, divisors->name);
 	if (divisors)
 		scaling = llama3_scaling(m, divisors, head_dim, theta);
+	else if (is_long)
+		scaling = longrope(m, turned);
 	if (scaling)
 		put(m, "rope_scaling", scaling);
+}
+
+/* What attention sees, and experts. */
+static void put_window(const struct making *m)
+{
+	size_t window = 0, context = 0;
+	bool there = size_of(m, "attention.sliding_window", &window);
+
+	size_of(m, "context_length", &context);
+	if (there && m->row->window)
+		put(m, m->row->window, window ? json_integer((json_int_t)window) : json_null());
+	else if (window && window < context)
+		die("%s: %s.attention.sliding_window: is %zu, expected attention to all positions", m->path,
+			m->row->name, window);
+}
+
+/* Whether the metadata name experts. */
+static bool has_experts(const struct gguf *g, const char *architecture)
+{
+	char *key = xformat("%s.expert_count", architecture);
+	int64_t n = 0;
+
+	gguf_integer(g, key, &n);
+	free(key);
+	return n > 0;
 }
 
 const struct gguf_row *gguf_row_of(const struct gguf *g, const char *path)
@@ -291,36 +365,36 @@ const struct gguf_row *gguf_row_of(const struct gguf *g, const char *path)
 	char *name = gguf_string(g, "general.architecture"), *type = gguf_string(g, "general.type");
 	char known[LIST] = "";
 	int64_t parts = 1, version = 2;
+	bool experts = name && has_experts(g, name);
 
 	if (type && strcmp(type, "model"))
 		die("%s: general.type: is '%s', expected a model", path, type);
 	gguf_integer(g, "split.count", &parts);
 	if (parts > 1)
 		die("%s: split.count: is one of %jd files of a model, expected one file (llama-gguf-split "
-			"--merge)",
-			path, (intmax_t)parts);
+			"--merge)", path, (intmax_t)parts);
 	gguf_integer(g, "general.quantization_version", &version);
 	if (version != 2)
 		die("%s: general.quantization_version: is %jd, expected 2", path, (intmax_t)version);
+	free(type);
 	for (const struct gguf_row *r = gguf_rows; r->name; r++) {
 		size_t n = strlen(known);
 
-		if (name && !strcmp(name, r->name)) {
+		if (name && !strcmp(name, r->name) && experts == r->experts) {
 			free(name);
-			free(type);
 			return r;
 		}
-		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", r->name);
+		snprintf(known + n, sizeof known - n, "%s%s%s", n ? ", " : "", r->name,
+			r->experts ? " with experts" : "");
 	}
-	die("%s: general.architecture: is %s%s%s, known are %s", path, name ? "'" : "",
-		name ? name : "missing", name ? "'" : "", known);
+	die("%s: general.architecture: is %s%s%s%s, known are %s", path, name ? "'" : "",
+		name ? name : "missing", name ? "'" : "", experts ? " with experts" : "", known);
 }
 
 char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row *row,
 	struct gguf_sizes *sizes)
 {
 	struct making m = { g, path, row, json_object() };
-	size_t experts = 0, window = 0, context = 0;
 	char *text;
 
 	if (!m.config)
@@ -330,18 +404,13 @@ char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row 
 	for (const struct gguf_key *k = row->keys; k->theirs; k++)
 		put_key(&m, k);
 	*sizes = put_heads(&m);
+	size_of(&m, "expert_count", &sizes->experts);
+	put_window(&m);
 	if (row->theta)
 		put_rope(&m, sizes->head_dim);
 	put_vocab(&m);
 	put_ids(&m);
 	put(&m, "tie_word_embeddings", json_boolean(!gguf_tensor(g, "output.weight")));
-	if (size_of(&m, "expert_count", &experts) && experts)
-		die("%s: %s.expert_count: is %zu, mixtures of experts are not supported", path, row->name,
-			experts);
-	size_of(&m, "context_length", &context);
-	if (size_of(&m, "attention.sliding_window", &window) && window && window < context)
-		die("%s: %s.attention.sliding_window: is %zu, expected attention to all positions", path,
-			row->name, window);
 	text = json_dumps(m.config, JSON_INDENT(1));
 	if (!text)
 		die("%s: out of memory", path);

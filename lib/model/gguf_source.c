@@ -20,6 +20,8 @@ struct item {
 	const struct gguf_tensor *from;
 	const struct ggml_type *type;	/* NULL: there is no such type */
 	enum gguf_order order;
+	bool stacked;		/* one of the experts that the tensor of the file stacks */
+	size_t expert;
 };
 
 struct data {
@@ -50,11 +52,12 @@ static bool fits(const char *path)
 	return f && n == sizeof magic && !memcmp(magic, "GGUF", sizeof magic);
 }
 
-/* Their name by ours, '#' being a block's number, and what is behind it; NULL: it is not this one. */
-static char *renamed(const struct gguf_name *row, const char *name)
+/* Their name by ours, with the number of the block, of the expert, and what is behind; NULL: not this one. */
+static char *renamed(const struct gguf_name *row, const char *name, size_t expert)
 {
-	const char *number = NULL, *sharp = strchr(row->ours, '#');
-	size_t digits = 0;
+	const char *number = NULL;
+	char expert_number[24], *ours;
+	size_t digits = 0, n = 0;
 
 	for (const char *p = row->theirs; *p; p++) {
 		if (*p != '#') {
@@ -71,25 +74,23 @@ static char *renamed(const struct gguf_name *row, const char *name)
 	}
 	if (strcmp(name, ".weight") && strcmp(name, ".bias"))
 		return NULL;
-	if (!sharp)
-		return xformat("%s%s", row->ours, name);
-	return xformat("%.*s%.*s%s%s", (int)(sharp - row->ours), row->ours, (int)digits, number, sharp + 1,
-		name);
+	snprintf(expert_number, sizeof expert_number, "%zu", expert);
+	ours = xalloc(strlen(row->ours) + digits + strlen(expert_number) + strlen(name) + 1, 1);
+	for (const char *p = row->ours; *p; p++) {
+		const char *from = *p == '#' ? number : *p == '@' ? expert_number : p;
+		size_t length = *p == '#' ? digits : *p == '@' ? strlen(expert_number) : 1;
+
+		memcpy(ours + n, from, length);
+		n += length;
+	}
+	strcpy(ours + n, name);
+	return ours;
 }
 
-static struct item item_of(const struct gguf_row *row, const struct gguf_tensor *t)
+static void add(struct data *d, struct item item)
 {
-	struct item item = { .from = t, .type = ggml_find(t->type) };
-
-	for (const struct gguf_name *n = row->names; n->theirs && !item.name; n++) {
-		item.name = renamed(n, t->name);
-		item.order = n->order;
-	}
-	if (!item.name) {
-		item.name = xformat("%s", t->name);
-		item.order = GGUF_AS_IS;
-	}
-	return item;
+	d->item = xgrow(d->item, d->items + 1, sizeof *d->item);
+	d->item[d->items++] = item;
 }
 
 static bool is_known(const struct item *item)
@@ -129,10 +130,41 @@ static void check(const struct source *s, const struct item *item)
 			s->path, t->name, bytes, t->room);
 }
 
+/* Adds the tensors of transformers that a tensor of the file is. */
+static void add_tensor(struct source *s, const struct gguf_row *row, const struct gguf_tensor *t)
+{
+	struct data *d = s->data;
+	const struct gguf_name *n = row->names;
+	struct item item = { .from = t, .type = ggml_find(t->type) };
+
+	while (n->theirs && !(item.name = renamed(n, t->name, 0)))
+		n++;
+	item.order = n->order;
+	check(s, &item);
+	if (!n->theirs) {
+		item.name = xformat("%s", t->name);
+		add(d, item);
+	} else if (!strchr(n->ours, '@')) {
+		add(d, item);
+	} else {
+		free(item.name);
+		if (t->rank != 3 || t->dim[0] != d->sizes.experts || !count(t))
+			die("%s: %s: is not a stack of the matrices of %zu experts", s->path, t->name,
+				d->sizes.experts);
+		item.stacked = true;
+		for (; item.expert < t->dim[0]; item.expert++) {
+			item.name = renamed(n, t->name, item.expert);
+			add(d, item);
+		}
+	}
+}
+
 static enum tensor_type type_of(const struct item *item)
 {
 	if (!is_known(item))
 		return TENSOR_ANY;
+	if (item->order == GGUF_PLUS_ONE)
+		return TENSOR_F32;
 	if (item->type->length > 1 || !strcmp(item->type->name, "F32"))
 		return TENSOR_F32;
 	return strcmp(item->type->name, "F16") ? TENSOR_BF16 : TENSOR_F16;
@@ -141,8 +173,10 @@ static enum tensor_type type_of(const struct item *item)
 static struct tensor shape_of(const struct item *item)
 {
 	const struct gguf_tensor *t = item->from;
-	struct tensor y = tensor_of(type_of(item), NULL, t->rank, t->dim);
+	struct tensor y = tensor_of(type_of(item), NULL, t->rank - item->stacked, t->dim + item->stacked);
 
+	if (item->order == GGUF_ONE_ROW && t->rank == 1)
+		return tensor_2d(y.type, NULL, 1, t->dim[0]);
 	if (item->order == GGUF_TURNED && t->rank == 2) {
 		y.dim[0] = t->dim[1];
 		y.dim[1] = t->dim[0];
@@ -165,14 +199,11 @@ static void open_file(struct source *s)
 	s->config_name = xformat("%s", s->path);
 	s->config = gguf_config(d->g, s->path, row, &d->sizes);
 	s->tokenizer = gguf_tokenizer(d->g, s->path);
-	d->item = xalloc(gguf_count(d->g), sizeof *d->item);
 	for (size_t i = 0; i < gguf_count(d->g); i++) {
 		const struct gguf_tensor *t = gguf_at(d->g, i);
 
-		if (!strcmp(t->name, "rope_freqs.weight"))	/* it is in the config */
-			continue;
-		d->item[d->items] = item_of(row, t);
-		check(s, d->item + d->items++);
+		if (strncmp(t->name, "rope_f", 6))	/* rope_freqs.weight and its like are in the config */
+			add_tensor(s, row, t);
 	}
 	if (d->items)
 		qsort(d->item, d->items, sizeof *d->item, by_name);
@@ -224,7 +255,7 @@ static void check_heads(const struct source *s, const struct item *item, size_t 
 	const size_t heads = item->order == GGUF_PAIRS_K ? d->sizes.kv_heads : d->sizes.heads;
 	const size_t part = item->order == GGUF_HEADS_APART ? 3 : 2;
 
-	if (item->order == GGUF_AS_IS || item->order == GGUF_TURNED)
+	if (item->order != GGUF_PAIRS_Q && item->order != GGUF_PAIRS_K && item->order != GGUF_HEADS_APART)
 		return;
 	if (!heads || heads > rows || rows % heads || rows / heads % part)
 		die("%s: %s: its %zu rows are not those of %zu heads", s->path, item->from->name, rows,
@@ -245,24 +276,27 @@ static void *keep(struct data *d, size_t n, size_t size)
 	return d->copy[d->copies++] = xalloc(n, size);
 }
 
-/* The numbers in transformers' order of the rows, as F32 or as they are stored. */
-static void *copy_rows(struct data *d, const struct item *item, size_t rows, size_t columns)
+/* The numbers at `data` in transformers' order of the rows, as F32 or as they are stored. */
+static void *copy_rows(struct data *d, const struct item *item, const unsigned char *data, size_t rows,
+	size_t columns)
 {
 	const struct ggml_type *type = item->type;
-	const bool quantized = type->length > 1;
+	const bool plus_one = item->order == GGUF_PLUS_ONE, decoded = type->length > 1 || plus_one;
 	const size_t bytes = columns / type->length * type->bytes;
-	const size_t size = quantized ? sizeof(float) : type->bytes;
+	const size_t size = decoded ? sizeof(float) : type->bytes;
 	char *to = keep(d, rows * columns, size), *turned;
 
 	for (size_t i = 0; i < rows; i++) {
-		const unsigned char *from = item->from->data + row_of(d, item->order, rows, i) * bytes;
+		const unsigned char *from = data + row_of(d, item->order, rows, i) * bytes;
 		char *y = to + i * columns * size;
 
-		if (quantized)
+		if (decoded)
 			type->decode(columns / type->length, (float *)(void *)y, from);
 		else
 			memcpy(y, from, bytes);
 	}
+	for (size_t i = 0; plus_one && i < rows * columns; i++)
+		((float *)(void *)to)[i] -= 1;
 	if (item->order != GGUF_TURNED || item->from->rank != 2)
 		return to;
 	turned = keep(d, rows * columns, size);
@@ -275,8 +309,10 @@ static struct tensor read_tensor(struct source *s, const char *name)
 	struct data *d = s->data;
 	struct item key = { .name = (char *)name }, *item;
 	const struct gguf_tensor *t;
+	const unsigned char *data;
 	size_t rows, columns;
 	struct tensor y;
+	bool as_is;
 
 	item = d->items ? bsearch(&key, d->item, d->items, sizeof key, by_name) : NULL;
 	if (!item)
@@ -285,15 +321,13 @@ static struct tensor read_tensor(struct source *s, const char *name)
 		refuse(s, item);
 	t = item->from;
 	y = shape_of(item);
-	if (item->type->length == 1 &&
-		(item->order == GGUF_AS_IS || (item->order == GGUF_TURNED && t->rank < 2))) {
-		y.data = (void *)t->data;
-		return y;
-	}
 	columns = t->rank > 1 || item->type->length > 1 ? width(t) : 1;
-	rows = columns ? count(t) / columns : 0;
+	rows = columns ? tensor_count(&y) / columns : 0;
+	data = t->data + item->expert * rows * (columns / item->type->length * item->type->bytes);
+	as_is = item->order == GGUF_AS_IS || item->order == GGUF_ONE_ROW ||
+		(item->order == GGUF_TURNED && t->rank < 2);
 	check_heads(s, item, rows);
-	y.data = copy_rows(d, item, rows, columns);
+	y.data = as_is && item->type->length == 1 ? (void *)data : copy_rows(d, item, data, rows, columns);
 	return y;
 }
 

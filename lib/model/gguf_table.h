@@ -21,14 +21,22 @@ enum gguf_order {
 	GGUF_TURNED,		/* transformers has [columns, rows], as Conv1D */
 	GGUF_PAIRS_Q, GGUF_PAIRS_K,	/* heads are those of queries, of keys */
 	GGUF_HEADS_APART,	/* queries, keys, values; transformers has the three of a head together */
+	GGUF_PLUS_ONE,		/* x + 1, as F32 */
+	GGUF_ONE_ROW,		/* transformers has [1, n] */
 };
 
 struct gguf_name {
-	const char *theirs, *ours;	/* without ".weight", ".bias"; '#': the block; theirs NULL: the end */
+	/* Without ".weight", ".bias"; '#' is the block, '@' the expert, where their tensor stacks all; theirs
+	 * NULL: the end. */
+	const char *theirs, *ours;
 	enum gguf_order order;
 };
 
-enum gguf_kind { GGUF_SIZE, GGUF_REAL, GGUF_FLAG, GGUF_TENSOR };	/* TENSOR: whether it is there */
+enum gguf_kind {
+	GGUF_SIZE, GGUF_REAL, GGUF_FLAG,
+	GGUF_TENSOR,		/* whether it is there */
+	GGUF_TRUE		/* of all files */
+};
 
 struct gguf_key {
 	const char *theirs, *ours;	/* theirs: behind "ARCHITECTURE.", or a tensor; NULL: the end */
@@ -38,11 +46,17 @@ struct gguf_key {
 
 struct gguf_row {
 	const char *name, *model_type, *class;	/* general.architecture; a class of architecture.h */
+	bool experts;			/* the row is of files with an expert_count */
 	const struct gguf_key *keys;
 	const struct gguf_name *names;
 	const char *heads, *kv_heads;	/* keys of config.json, NULL: the class has none */
 	const char *head_dim, *theta;	/* likewise; without theta positions are not rotary */
 	const char *rotary;		/* the part of a head that is rotated; NULL: all of it */
+	bool longrope;			/* rope_factors_long.weight and its like are such a scaling */
+	const char *window;		/* NULL: a window is refused */
+	/* By whose root q k is divided: head_dim, but hidden size by heads where there are so many blocks. */
+	const char *scale;
+	size_t scale_blocks;
 };
 
 /* Ends with a row without a name. */

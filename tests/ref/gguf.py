@@ -143,7 +143,18 @@ GPT2 = {"ln_1": "attn_norm", "ln_2": "ffn_norm", "attn/c_attn": "attn_qkv", "att
         "mlp/c_proj": "ffn_down"}
 NEOX = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "attention/dense": "attn_output",
         "mlp/dense_h_to_4h": "ffn_up", "mlp/dense_4h_to_h": "ffn_down"}
-KINDS = {"llama": ("llama", "model/layers", LLAMA), "qwen2": ("qwen2", "model/layers", LLAMA), "qwen3": ("qwen3", "model/layers", LLAMA),
+MIXTRAL = LLAMA | {"block_sparse_moe/gate": "ffn_gate_inp", "block_sparse_moe/experts/0/w1": "ffn_gate_exps",
+                   "block_sparse_moe/experts/0/w3": "ffn_up_exps", "block_sparse_moe/experts/0/w2": "ffn_down_exps"}
+QWEN_MOE = LLAMA | {"mlp/gate": "ffn_gate_inp", "mlp/shared_expert_gate": "ffn_gate_inp_shexp"} | {
+    f"mlp/{group}{n}_proj": f"ffn_{n}_{short}" for n in ("gate", "up", "down") for group, short in (("shared_expert/", "shexp"), ("experts/0/", "exps"))}
+GEMMA = LLAMA | {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
+                 "post_feedforward_layernorm": "post_ffw_norm"}
+PHI3 = LLAMA | {"self_attn/q_proj": "attn_qkv", "mlp/gate_proj": "ffn_up"}
+FUSED = {"attention/q_proj": ("k_proj", "v_proj"), "self_attn/q_proj": ("k_proj", "v_proj"), "mlp/gate_proj": ("up_proj",)}
+KINDS = {"mixtral": ("llama", "model/layers", MIXTRAL), "qwen2_moe": ("qwen2moe", "model/layers", QWEN_MOE),
+         "qwen3_moe": ("qwen3moe", "model/layers", QWEN_MOE), "phi3": ("phi3", "model/layers", PHI3), "gemma": ("gemma", "model/layers", LLAMA),
+         "gemma2": ("gemma2", "model/layers", GEMMA), "gemma3_text": ("gemma3", "model/layers", GEMMA),
+         "llama": ("llama", "model/layers", LLAMA), "qwen2": ("qwen2", "model/layers", LLAMA), "qwen3": ("qwen3", "model/layers", LLAMA),
          "gpt2": ("gpt2", "transformer/h", GPT2), "gpt_neox": ("gptneox", "gpt_neox/layers", NEOX)}
 TOPS = {"model/embed_tokens": "token_embd", "model/norm": "output_norm", "lm_head": "output", "transformer/wte": "token_embd",
         "transformer/wpe": "position_embd", "transformer/ln_f": "output_norm", "gpt_neox/embed_in": "token_embd",
@@ -153,6 +164,12 @@ TOPS = {"model/embed_tokens": "token_embd", "model/norm": "output_norm", "lm_hea
 def rope(c, values, tensors, arch, head):
     """Rotary scaling as the converter writes it: Llama 3's as divisors, rounded to float32."""
     r = c.get("rope_scaling") or c.get("rope_parameters") or {}
+    if "full_attention" in r:
+        values[arch + ".rope.freq_base_swa"] = r["sliding_attention"]["rope_theta"]
+        r = r["full_attention"]
+    for name in "long", "short":
+        if name + "_factor" in r:
+            tensors[f"rope_factors_{name}.weight"] = ((len(r[name + "_factor"]),), "F32", data(r[name + "_factor"], "F32"))
     values[arch + ".rope.freq_base"] = float(c.get("rope_theta", c.get("rotary_emb_base", r.get("rope_theta", 10000.0))))
     if r.get("rope_type") == "linear":
         values |= {arch + ".rope.scaling.type": "linear", arch + ".rope.scaling.factor": r["factor"]}
@@ -180,9 +197,19 @@ def model(path, kind=lambda name, a: "F32"):
     values = {"general.architecture": arch, "general.alignment": 32, arch + ".block_count": get("num_hidden_layers", "n_layer"),
               arch + ".context_length": get("max_position_embeddings", "n_positions"), arch + ".embedding_length": h,
               arch + ".feed_forward_length": c.get("intermediate_size") or 4 * h, arch + ".attention.head_count": heads}
-    if names is LLAMA:
+    for key, theirs in (("num_experts", "expert_count"), ("num_local_experts", "expert_count"), ("num_experts_per_tok", "expert_used_count"),
+                        ("moe_intermediate_size", "expert_feed_forward_length"), ("sliding_window_pattern", "attention.sliding_window_pattern"),
+                        ("shared_expert_intermediate_size", "expert_shared_feed_forward_length"), ("sliding_window", "attention.sliding_window"),
+                        ("attn_logit_softcapping", "attn_logit_softcapping"), ("final_logit_softcapping", "final_logit_softcapping"),
+                        ("original_max_position_embeddings", "rope.scaling.original_context_length")):
+        if c.get(key) and (key != "sliding_window" or c.get("use_sliding_window", True)):
+            values[f"{arch}.{theirs}"] = c[key]
+    if "self_attn/q_proj" in names:
         values |= {arch + ".attention.head_count_kv": kv, arch + ".attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
                    arch + ".attention.key_length": head, arch + ".attention.value_length": head, arch + ".rope.dimension_count": head}
+        if arch == "phi3":
+            part = c.get("partial_rotary_factor", (c.get("rope_parameters") or {}).get("partial_rotary_factor", 1))
+            values[arch + ".rope.dimension_count"] = int(head * part)
     else:
         values[arch + ".attention.layer_norm_epsilon"] = get("layer_norm_eps", "layer_norm_epsilon")
     if arch == "gptneox":
@@ -195,17 +222,25 @@ def model(path, kind=lambda name, a: "F32"):
         group, member = p.rsplit("/", 1)
         if TOPS.get(group) == "output" and c.get("tie_word_embeddings", arch == "gpt2"):
             continue
-        if group in TOPS:
-            name = TOPS[group]
-        else:
+        name = TOPS.get(group)
+        if not name:
             block, below = group[len(above) + 1:].split("/", 1)
-            if below in ("attention/k_proj", "attention/v_proj"):
-                continue
-            if below == "attention/q_proj":
-                a = np.concatenate([tree[p.replace("q_proj", n + "_proj")] for n in "qkv"])
+            if arch in ("gptneox", "phi3"):
+                if any(below.endswith("/" + n) and below.split("/")[0] == k.split("/")[0] for k, v in FUSED.items() for n in v):
+                    continue
+                if below in FUSED:
+                    a = np.concatenate([a] + [tree[p.replace(below.split("/")[1], n)] for n in FUSED[below]])
+            if "/experts/" in below:
+                if "/0/" not in below:
+                    continue
+                a = np.stack([tree[p.replace("/experts/0/", f"/experts/{e}/")] for e in range(get("num_experts", "num_local_experts"))])
             name = f"blk.{block}." + names.get(below, "attn_qkv")
+            if name.endswith("inp_shexp"):
+                a = a[0]
             if arch == "llama" and name[-6:] in ("attn_q", "attn_k"):
                 a = permute(a, heads if name.endswith("q") else kv)
+        if arch[:5] == "gemma" and name.endswith("norm"):
+            a = a + np.float32(1)
         t = kind(name, a)
         tensors[f"{name}.{member}"] = (a.shape, t, data(a, t))
     return values, tensors
