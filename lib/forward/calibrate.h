@@ -56,8 +56,8 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 	const struct selection *layers);
 struct observer calibrate_observer(struct calibration *k);
 /*
- * Which input a layer has: its projection's, (block) · PROJECTIONS + projection of all blocks, the head's behind
- * them; SIZE_MAX: none, as embeddings. Layers of one place share their Hessian.
+ * Which input a layer has: block · PROJECTIONS + projection, the head's behind those of all blocks; SIZE_MAX:
+ * none, as embeddings. Layers of one place share their Hessian.
  */
 size_t calibrate_place(const struct config *c, const char *layer);
 /* The layer's sums, or NULL. */
