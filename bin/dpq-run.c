@@ -76,13 +76,15 @@ int main(int argc, char *argv[])
 	struct quantize q = { .plan = &plan, .layers = &set.layers };
 	const struct option_row of_a_layer[] = { METHOD_OPTIONS(&options), { .type = OPTION_END } };
 	const struct option_row rows[] = {
-		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE", "Hessians of the layers, from hessian-accum" },
+		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
+			"Hessians of the layers, from hessian-accum" },
 		{ 0, "order", OPTION_FILE(&set.order), "FILE",
 			"order of the columns, from gar-order (default: as they stand)" },
 		{ 0, "plan", OPTION_FILE(&set.plan), "FILE",
 			"options of single layers: lines of a GLOB and option=value, or keep" },
 		METHOD_OPTIONS(&options),
-		{ .type = OPTION_HEADING, .help = "Each block calibrated behind the quantized blocks before it" },
+		{ .type = OPTION_HEADING,
+			.help = "Each block calibrated behind the quantized blocks before it" },
 		{ 0, "sequential", OPTION_BOOL(&set.sequential), NULL, "in place of --hessian and --order" },
 		{ 't', "tokens", OPTION_FILE(&set.text.tokens), "FILE", "token ids of the calibration text" },
 		CALIBRATE_OPTIONS(&set.text),

@@ -69,6 +69,16 @@ touch stamp; sleep 0.1
 ok 'a second time' "$top/pipelines/fpe2m2-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 is '... nothing is quantized' "$(find 'my results' -name '*channel.*' -newer stamp)" ''
 
+ok dpq-table3 "$top/pipelines/dpq-table3.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at table3.tsv | grep dpq)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... 16 bits and five more, none compared with itself' "$(rows "$t") $(awk -F '\t' '$1 == "W4A8" && $2 == "gar" { print $9, $10 }' "$t")" '6 even 0 0'
+ok sequential env PTQ_RUNS=1 "$top/pipelines/sequential.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at sequential.tsv)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... two ways of six' "$(rows "$t") $(cut -f3 "$t" | sort | uniq -c | xargs)" '12 even 1 calibration 6 one-shot 6 sequential'
+is '... and times of both' "$(rows "$(at seconds.tsv)")" '2 even'
+
 cd "$tmp" || exit 1
 
 # --- from here on by tools that only print: numbers that depend on the model, and nothing where $FAILS names them ---

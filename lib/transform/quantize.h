@@ -19,10 +19,10 @@ struct quantize {
 	struct moments_source source;	/* name, order_name NULL: it knows no Hessian, no order */
 	struct moments_files files;	/* behind it, for the history; NULL: none */
 	const struct image *tokens;	/* likewise, of a source in memory */
-	enum order_kind reorder;	/* where the source has no order: by the Hessian and the layer's group */
+	enum order_kind reorder;	/* where the source has no order: by Hessian and group of the layer */
 	enum order_key key;
-	/* Who takes the layers of a part, of which there may be none, to quantize_layers(). NULL: in the order
-	 * of the list, and what was made of them is released. */
+	/* Who takes the layers of a part, of which there may be none, to quantize_layers(). NULL: all of
+	 * them, in the order of the list, and what was made of them is released. */
 	void (*walk)(void *arg, const struct filter *f, const struct layer_list *list);
 	void *arg;
 	double logs;			/* of the errors reported, and how many there were */

@@ -11,13 +11,14 @@ static struct second_moments find(void *arg, const char *layer, size_t in, bool 
 
 	if (calibrate_place(s->run->forward->config, layer) == SIZE_MAX) {
 		if (needed)
-			die("%s: %s: is fed token ids, no numbers to calibrate on; expected --compensate none "
-				"for it (--plan)", s->name, layer);
+			die("%s: %s: is fed token ids, no numbers to calibrate on; expected "
+				"--compensate none for it (--plan)", s->name, layer);
 		return (struct second_moments){ 0 };
 	}
 	if (!s->calibration.config)	/* asked whether there will be one */
 		return (struct second_moments){ 0 };
-	source = calibrate_source(&s->calibration, image_name(s->filter->image));	/* of what overflows */
+	/* where sums overflow, the model is to blame */
+	source = calibrate_source(&s->calibration, image_name(s->filter->image));
 	return source.find(source.arg, layer, in, needed);
 }
 
@@ -109,7 +110,7 @@ static void run_block(void *arg, struct forward *f)
 		free(list.path);
 	}
 	stage.to = PROJECTIONS;
-	/* With an observer windows go together as in hessian-accum, on which the last bits of products depend. */
+	/* An observer, so that windows go together as in hessian-accum: the last bits depend on it. */
 	forward_stage(f, stage, &(struct observer){ .see = see_nothing });
 	quantize_release(s->quantize);
 }
