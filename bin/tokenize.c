@@ -20,8 +20,8 @@
 
 static const struct tool tool = {
 	.name = "tokenize",
-	.brief = "text as token ids",
-	.operands = "[TEXT]",
+	.brief = "text as token ids, and back",
+	.operands = "[TEXT|TOKENS]",
 	.max_operands = 1,
 	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration "
 		"do, by their --convention). Text need not be valid UTF-8: what is not counts as U+FFFD. "

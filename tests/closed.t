@@ -8,6 +8,7 @@ mkdir in keep out
 cd in || exit 1
 printf 'once on\n' >text
 model-import -q "$top/tests/tiny" -o model.h5
+tokenize -q --model model.h5 text -o ids.h5
 sample-tokens -q --length 32 --ctx 8 model.h5 -o tokens.h5
 hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 gar-order -q --group 4 hessian.h5 -o order.h5
@@ -26,7 +27,7 @@ arguments() {
 	case $1 in
 	model-import) echo "model-import $top/tests/tiny" ;;
 	tokenize) echo 'tokenize --model in/model.h5 in/text' ;;
-	decode) echo 'tokenize --decode --model in/model.h5 in/tokens.h5' ;;
+	decode) echo 'tokenize --decode --model in/model.h5 in/ids.h5' ;;
 	sample-tokens) echo 'sample-tokens --length 8 --ctx 8 in/model.h5' ;;
 	hessian-accum) echo 'hessian-accum --tokens in/tokens.h5 --ctx 8 in/model.h5' ;;
 	hessian-sum) echo 'hessian-accum in/hessian.h5 in/hessian.h5' ;;

@@ -24,7 +24,7 @@ struct symbol {
 
 struct candidate { int32_t rank; uint32_t at; int32_t id; };
 
-enum { KNOWN_WORDS = 1 << 14, KNOWN_BYTES = 60, KNOWN_TOKENS = 12 };
+enum { KNOWN_WORDS = 1 << 15, KNOWN_BYTES = 60, KNOWN_TOKENS = 12 };
 
 /* A word and its tokens; length 0: none. */
 struct known {

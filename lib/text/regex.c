@@ -15,7 +15,8 @@ enum {
 	STEPS_MOST = 10000000,		/* of a search from one place */
 	HEAP_MOST = 256 << 10,		/* KiB of a search */
 	STACK_MOST = 1 << 20,		/* bytes of compiled code; what needs more is interpreted */
-	JIT_LEAST = 4096,		/* bytes of text from which on it pays to compile to machine code */
+	/* Machine code pays from this many bytes of a text on, or from this many searches. */
+	JIT_BYTES = 4096, JIT_SEARCHES = 1024,
 };
 
 struct regex {
@@ -27,6 +28,7 @@ struct regex {
 	pcre2_match_data *match;
 	pcre2_jit_stack *stack;
 	pcre2_code *code;
+	size_t searches;
 	enum { JIT_NOT_YET, JIT_DONE, JIT_NONE } jit;
 };
 
@@ -122,7 +124,7 @@ bool regex_find(const struct regex *regex, size_t n, const char *s, size_t from,
 	const size_t *found;
 	int got = PCRE2_ERROR_JIT_STACKLIMIT;
 
-	if (r->jit == JIT_NOT_YET && n >= JIT_LEAST)
+	if (r->jit == JIT_NOT_YET && (n >= JIT_BYTES || r->searches++ >= JIT_SEARCHES))
 		compile_further(r);
 	if (r->jit == JIT_DONE)
 		got = pcre2_jit_match(r->code, text, n, from, 0, r->match, r->limits);

@@ -79,8 +79,27 @@ put(seed("tokenizer/metaspace"), tokenizer | {"normalizer": None, "post_processo
     "added_tokens": [added(0, "<unk>"), added(1, "<s>", normalized=True, lstrip=True, rstrip=True, special=False)],
     "pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": True},
     "model": tokenizer["model"] | {"byte_fallback": False, "fuse_unk": False, "ignore_merges": True}})
-put(seed("tokenizer/byte-level"), {"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []},
-    "pre_tokenizer": {"type": "ByteLevel"}})
+put(seed("tokenizer/byte-level"), {"model": {"type": "BPE", "vocab": {"a": 0, "\u0120": 1, "\u0120a": 2, "\u00c3": 3, "\u00a9": 4,
+    "aa": 5, "1": 6}, "merges": ["\u0120 a", "a a"], "ignore_merges": True, "unk_token": "a"},
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True}, "decoder": {"type": "ByteLevel"},
+    "post_processor": {"type": "ByteLevel"}, "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]},
+    "added_tokens": [added(7, "a", single_word=True, special=False, lstrip=True), added(8, "caf\u00e9", normalized=True, special=False)]})
+def splits(name, decoder, *parts):
+    put(seed(name), {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"], "unk_token": "a", "fuse_unk": True},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": p}, "behavior": b, "invert": i}
+            for p, b, i in parts] + [{"type": "Digits", "individual_digits": True}, {"type": "Punctuation"}, {"type": "Whitespace"},
+            {"type": "Split", "pattern": {"String": "a"}, "behavior": "Removed", "invert": False}]}, "decoder": decoder})
+splits("tokenizer/split", {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"Regex": "a|b+"}, "content": ""}, {"type": "ByteFallback"},
+    {"type": "Strip", "content": "a", "start": 1, "stop": 1}, {"type": "Fuse"}]},
+    (r"(?i:'s|'t|'re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+", "Isolated", False))
+splits("tokenizer/split-odd", {"type": "Metaspace", "replacement": "a", "prepend_scheme": "first"},
+    (r"\b\h{,2}+|[[:alpha:]_-]|(?m:a.)|\p{^Han}", "MergedWithPrevious", True), (r"(?<=\w)\d|^a*?$|\u0061\x{62}", "Contiguous", False),
+    (r"(?>\W|x++)\1?|(a)", "MergedWithNext", False))
+patterns = [r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+""",
+    r"(?i)a(?=b)|(?<!\w)[[:^space:]\x{61}-\u0063]{,2}|\p{Letter}{2,}?|(?>(a|aa)*)\1$|^\B.|\p{^Greek}\h|[\]\[^\-\\]",
+    r"[^\p{P}\d\s]{1,2}|((a+)+b)*|(?m-i:.)|\R|\X\Z|\G\A|\v|\O\N"]
+for i, p in enumerate(patterns):
+    open(seed(f"tokenizer/pattern-{i}"), "w").write(p)
 put(seed("tokenizer/unigram"), {"model": {"type": "Unigram", "vocab": [["a", 0]]}})
 put(seed("tokenizer/llama-config"), config | {"rope_scaling": {"rope_type": "llama3", "factor": 8.0,
     "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}})
