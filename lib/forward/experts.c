@@ -18,6 +18,19 @@ static bool many(size_t experts)
 	return experts >= 2 * (size_t)threads;
 }
 
+/* Dies if the block has an expert more than config.json says. */
+static void check_beyond(const struct image *image, const struct stack *s, size_t index)
+{
+	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
+		char *path = stack_expert_path(s, index, row->name, s->experts);
+
+		if (strchr(row->name, '#') && image_has(image, path))
+			die("%s: %s: stands beyond the %zu experts of config.json", image_name(image), path,
+				s->experts);
+		free(path);
+	}
+}
+
 void experts_read(struct experts *e, const struct image *image, const struct config *c, const struct stack *s,
 	size_t index)
 {
@@ -25,6 +38,7 @@ void experts_read(struct experts *e, const struct image *image, const struct con
 		return;
 	if (!e->of)
 		e->of = xalloc(s->experts, sizeof *e->of);
+	check_beyond(image, s, index);
 	e->n = s->experts;
 	e->block = s->first + index;
 	e->activation = s->activation;

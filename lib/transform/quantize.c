@@ -9,7 +9,7 @@
 #include "base/report.h"
 #include "model/layer.h"
 
-enum { LAYERS_AT_ONCE = 8 };
+enum { LAYERS_AT_ONCE = 9 };	/* those of a block, or of three experts, which have three each */
 
 static char *group_name(double group)
 {
@@ -241,18 +241,37 @@ static void report(struct quantize *q, const char *layer, const struct task *t, 
 	}
 }
 
+/* Through the solver, those with one Hessian side by side, so that they share its factor. */
+static void solve(size_t n, struct solver_layer layer[n])
+{
+	struct solver_layer beside[LAYERS_AT_ONCE];
+	size_t from[LAYERS_AT_ONCE], placed = 0;
+	bool done[LAYERS_AT_ONCE] = { false };
+	void *workspace;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = i; j < n; j++)
+			if (!done[j] && (j == i || (layer[i].h && layer[j].h == layer[i].h))) {
+				done[j] = true;
+				from[placed] = j;
+				beside[placed++] = layer[j];
+			}
+	workspace = xalloc(solver_workspace(n, beside), 1);
+	solver_run(n, beside, workspace);
+	free(workspace);
+	for (size_t i = 0; i < n; i++)
+		layer[from[i]] = beside[i];
+}
+
 /* At most LAYERS_AT_ONCE: those of a block overlap, and their results are in memory at once. */
 static void quantize_some(struct quantize *q, const struct filter *f, size_t n, char *const path[n])
 {
 	struct task task[LAYERS_AT_ONCE];
 	struct solver_layer layer[LAYERS_AT_ONCE];
-	void *workspace;
 
 	for (size_t i = 0; i < n; i++)
 		layer[i] = begin_layer(q, &task[i], f->image, path[i]);
-	workspace = xalloc(solver_workspace(n, layer), 1);
-	solver_run(n, layer, workspace);
-	free(workspace);
+	solve(n, layer);
 	for (size_t i = 0; i < n; i++) {
 		if (layer[i].report.status != SOLVER_DONE)
 			fail(q, f->image, path[i], &layer[i].report);
