@@ -293,7 +293,7 @@ no 'shape' 1 'model.layers.0.mlp.experts.0.[a-z_.]*: its shape is not the \[.*12
 no 'no router' 1 'model.layers.0.block_sparse_moe.gate.weight: is missing, a MixtralForCausalLM needs it' import router
 no 'too many a token' 1 "'num_experts_per_tok' is 5, there are only 4 experts" import many
 no 'experts in one tensor' 1 'is missing, a Qwen3MoeForCausalLM needs it' import fused
-model-import -q zero -o x.h5 2>warnings
+model-import zero -o x.h5 2>warnings
 ok 'a number with a zero in front is another name' grep -q 'experts.03.up_proj.weight: a Qwen3MoeForCausalLM has no such tensor' warnings
 no 'a layer that no token reached' 1 'experts/0/gate_proj/count: says that no token was seen' dpq-run -q --hessian none.h5 "$model"
 no 'nor its prior' 1 '/model/layers/1/mlp/.*/count: says that no token was seen' dpq-run -q --hessian nothing.h5 "$model"

@@ -10,7 +10,7 @@
  * and the products of one shared input (a "projection") stand side by side in one row,
  * so that a fused query-key-value layer is just a projection with one layer. In a mixture of experts the MLP
  * of some blocks, or of all, is instead
- *	x += Σ share_e(x) expert_e(norm(x)), plus sigmoid(switch) · shared(norm(x)) where there is such an expert
+ *	x += Σ share_e expert_e(norm(x)), and sigmoid(switch) · shared(norm(x)) where there is such an expert
  * over the few experts of each token that its router has the largest logits for (forward/experts.h).
  */
 #ifndef MODEL_ARCHITECTURE_H
@@ -24,9 +24,9 @@ enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM
 /* Norms of queries and keys before they are rotated: of each head, or of all heads together. */
 enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
 /*
- * Blocks that sliding_window holds for: none; all; all where the key is there; all, those from max_window_layers
- * on, or of those before it every other one, if use_sliding_window. What SLIDING_GIVEN and SLIDING_SWITCHED
- * say, layer_types does not change.
+ * Blocks that sliding_window holds for: none; all; all where the key is there; and if use_sliding_window all,
+ * those from max_window_layers on, or of those before it every other one. What SLIDING_GIVEN and
+ * SLIDING_SWITCHED say, layer_types does not change.
  */
 enum sliding_kind {
 	SLIDING_NONE, SLIDING_ALL, SLIDING_GIVEN, SLIDING_SWITCHED, SLIDING_LATE, SLIDING_EVEN
@@ -63,7 +63,7 @@ enum row_order {
 enum { LINEARS = 16 };
 
 struct linear_row {
-	const char *name;		/* below the block: "self_attn/q_proj", "experts/#/up"; NULL: the end */
+	const char *name;	/* below the block: "self_attn/q_proj", "experts/#/up"; NULL ends the list */
 	enum role role;
 	enum projection_name projection; /* rows of one are neighbours, in the order of their outputs */
 	enum row_order order;

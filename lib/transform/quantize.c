@@ -223,8 +223,8 @@ static void end_layer(struct output *out, const struct image *image, struct task
 	layer_free(&t->layer);
 }
 
-/* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that is
- * its prior's. */
+/* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that
+ * is its prior's. */
 static const char *const columns[] = { "error", "mse", "lambda", "dead", "seconds", "tokens", "prior" };
 enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
 static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
@@ -245,7 +245,7 @@ static void report(struct quantize *q, const char *layer, const struct task *t, 
 static void solve(size_t n, struct solver_layer layer[n])
 {
 	struct solver_layer beside[LAYERS_AT_ONCE];
-	size_t from[LAYERS_AT_ONCE], placed = 0;
+	size_t from[LAYERS_AT_ONCE] = { 0 }, placed = 0;
 	bool done[LAYERS_AT_ONCE] = { false };
 	void *workspace;
 
@@ -337,5 +337,6 @@ void quantize_end(struct quantize *q, const char *name)
 	plan_end(q->plan);
 	if (q->reported)
 		report_row(&table, "geometric mean",
-			(double[COLUMNS]){ exp(q->logs / (double)q->reported), NAN, NAN, NAN, NAN, NAN, NAN });
+			(double[COLUMNS]){ exp(q->logs / (double)q->reported), NAN, NAN, NAN, NAN, NAN,
+				NAN });
 }
