@@ -51,8 +51,9 @@ static void keys(void **unused)
 	assert_int_equal(c.stack->head_dim, 16);
 	assert_int_equal(c.bos, 1);
 	assert_int_equal(stack_out(c.stack, ROLE_QKV), 192);
-	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row, NULL) && block == 2 && row == 5);
-	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row, NULL));	/* there are 3 */
+	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row, NULL));
+	assert_true(block == 2 && row == 5);
+	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row, NULL)); /* there are 3 */
 	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block, &rest) && block == 3);
 	assert_string_equal(rest, "mlp/up_proj");
 	assert_false(config_find(&c, "/model/layers/2/mlp/up_projx", &block, &row, NULL));
@@ -166,20 +167,30 @@ static void experts(void **unused)
 		bool normalized;
 		const char *sparse;	/* of the first blocks */
 	} expected[] = {
-		{ "mixtral", "", 8, 2, 14336, 0, true, "1111" },
-		{ "mixtral", ", \"num_local_experts\": 4, \"num_experts\": 3, \"intermediate_size\": 9", 3, 2, 9, 0,
-		  true, "1111" },
-		{ "mixtral", ", \"num_local_experts\": 4, \"decoder_sparse_step\": 2, \"norm_topk_prob\": false", 4, 2,
-		  14336, 0, true, "1111" },
-		{ "qwen2_moe", "", 60, 4, 1408, 5632, false, "1111" },
-		{ "qwen2_moe", ", \"num_local_experts\": 4, \"norm_topk_prob\": true, \"mlp_only_layers\": null", 60, 4,
-		  1408, 5632, true, "1111" },
-		{ "qwen2_moe", ", \"mlp_only_layers\": [1, 77, -1, 3]", 60, 4, 1408, 5632, false, "1010" },
-		{ "qwen3_moe", ", \"decoder_sparse_step\": 2", 128, 8, 768, 0, false, "0101" },
-		{ "qwen3_moe", ", \"decoder_sparse_step\": 3, \"mlp_only_layers\": [5]", 128, 8, 768, 0, false, "001000" },
-		{ "qwen3_moe", ", \"num_local_experts\": 9, \"num_experts\": 30", 9, 8, 768, 0, false, "1111" },
-		{ "qwen3_moe", ", \"num_experts\": 30", 30, 8, 768, 0, false, "1111" },
-		{ "qwen2", ", \"num_experts\": 30", 0, 0, 0, 0, false, "0000" },
+		{ "mixtral", "",
+		  8, 2, 14336, 0, true, "1111" },
+		{ "mixtral", ", \"num_local_experts\": 4, \"num_experts\": 3, \"intermediate_size\": 9",
+		  3, 2, 9, 0, true, "1111" },
+		{ "mixtral", ", \"num_local_experts\": 4, \"decoder_sparse_step\": 2, "
+		  "\"norm_topk_prob\": false",
+		  4, 2, 14336, 0, true, "1111" },
+		{ "qwen2_moe", "",
+		  60, 4, 1408, 5632, false, "1111" },
+		{ "qwen2_moe", ", \"num_local_experts\": 4, \"norm_topk_prob\": true, "
+		  "\"mlp_only_layers\": null",
+		  60, 4, 1408, 5632, true, "1111" },
+		{ "qwen2_moe", ", \"mlp_only_layers\": [1, 77, -1, 3]",
+		  60, 4, 1408, 5632, false, "1010" },
+		{ "qwen3_moe", ", \"decoder_sparse_step\": 2",
+		  128, 8, 768, 0, false, "0101" },
+		{ "qwen3_moe", ", \"decoder_sparse_step\": 3, \"mlp_only_layers\": [5]",
+		  128, 8, 768, 0, false, "001000" },
+		{ "qwen3_moe", ", \"num_local_experts\": 9, \"num_experts\": 30",
+		  9, 8, 768, 0, false, "1111" },
+		{ "qwen3_moe", ", \"num_experts\": 30",
+		  30, 8, 768, 0, false, "1111" },
+		{ "qwen2", ", \"num_experts\": 30",
+		  0, 0, 0, 0, false, "0000" },
 	};
 
 	(void)unused;
@@ -245,7 +256,8 @@ static void rows_are_whole(void **unused)
 		assert_int_equal(!a->head_norm[0], !a->head_norm[1]);
 		assert_true(a->buffers && a->final_norm && a->head && a->norm[BEFORE_ATTENTION]);
 		for (const struct linear_row *l = a->linear; l->name; l++) {
-			const size_t at = stack_has(c.stack, 1, l) ? 1 : 0, last = stack_copies(c.stack, l) - 1;
+			const size_t at = stack_has(c.stack, 1, l) ? 1 : 0;
+			const size_t last = stack_copies(c.stack, l) - 1;
 			char *path = stack_expert_path(c.stack, at, l->name, last);
 			char *beyond = stack_expert_path(c.stack, at, l->name, last + 1);
 

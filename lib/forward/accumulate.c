@@ -71,8 +71,8 @@ struct sums {
 };
 
 /*
- * Writes the sum of a group, or a link where it stands in the first file under a name that is written already. A
- * layer that few tokens reached in all has its prior in every file, since it has seen no more in any of them.
+ * Writes the sum of a group, or a link where it stands in the first file under a name that is written
+ * already. A layer that few tokens reached in all has its prior in every file: in none did it see more.
  */
 static void write_sum(struct sums *s, const char *group)
 {

@@ -85,7 +85,8 @@ void block_replace(struct block *b, const char *path, const struct linear *l)
 	if (s != b->stack || block != b->index)
 		die("%s: no linear layer of block %zu", path, b->stack->first + b->index);
 	name = s->arch->linear[row].projection;
-	p = name < PROJECTION_EXPERT_GATE_UP ? &b->projection[name] : experts_projection(&b->experts, name, expert);
+	p = name < PROJECTION_EXPERT_GATE_UP ? &b->projection[name] :
+		experts_projection(&b->experts, name, expert);
 	while (strcmp(p->layer[i].path, path))
 		i++;
 	if (p->layer[i].linear.out != l->out || p->layer[i].linear.in != l->in)
@@ -318,7 +319,8 @@ static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, cons
 	}
 	if (!project(p, PROJECTION_GATE_UP, first, m, w->wide, input, false))
 		return;
-	mlp_activate(s->activation, m, s->intermediate, stack_width(s, PROJECTION_GATE_UP), w->middle, w->wide);
+	mlp_activate(s->activation, m, s->intermediate, stack_width(s, PROJECTION_GATE_UP), w->middle,
+		w->wide);
 	add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x);
 }
 

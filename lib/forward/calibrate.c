@@ -231,7 +231,8 @@ struct moments_source calibrate_source(struct calibration *k, const char *name)
 }
 
 /* Writes sums below a group, or a link to the group *first where they stand already. */
-static void write_once(struct moments *h, struct output *out, const char *file, const char *group, char **first)
+static void write_once(struct moments *h, struct output *out, const char *file, const char *group,
+	char **first)
 {
 	if (*first)
 		output_link(out, group, *first);
@@ -312,8 +313,9 @@ void calibrate_report(const struct calibration *k)
 			gsl_sort(count, 1, n);
 			if (n)
 				report_row(&table, path, (double[]){ (double)n, count[0],
-					(count[(n - 1) / 2] + count[n / 2]) / 2, count[n - 1], below(n, count, 1),
-					below(n, count, (double)s->hidden), below(n, count, (double)s->expert) });
+					(count[(n - 1) / 2] + count[n / 2]) / 2, count[n - 1],
+					below(n, count, 1), below(n, count, (double)s->hidden),
+					below(n, count, (double)s->expert) });
 			free(path), free(count);
 		}
 }

@@ -2,10 +2,10 @@
 /*
  * calibrate.h -- Hessians of linear layers from what a model feeds them
  *
- * Layers that see the same input share one Hessian, stored once by a hard link. An expert of a mixture that fewer
- * tokens reached than it has inputs gets a prior (model/hessian.h): of gate and up the inputs of all tokens, as
- * they stand at the router; of down what the first tokens, as many as it has inputs, give that are sent through
- * this expert for the purpose.
+ * Layers that see the same input share one Hessian, stored once by a hard link. An expert of a mixture that
+ * fewer tokens reached than it has inputs gets a prior (model/hessian.h): gate and up the inputs of all
+ * tokens, as they stand at the router; down, of the first tokens as many as it has inputs, which are sent
+ * through this expert for the purpose.
  */
 #ifndef FORWARD_CALIBRATE_H
 #define FORWARD_CALIBRATE_H

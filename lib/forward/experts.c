@@ -18,6 +18,19 @@ static bool many(size_t experts)
 	return experts >= 2 * (size_t)threads;
 }
 
+/* Dies if the block has an expert more than config.json says. */
+static void check_beyond(const struct image *image, const struct stack *s, size_t index)
+{
+	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
+		char *path = stack_expert_path(s, index, row->name, s->experts);
+
+		if (strchr(row->name, '#') && image_has(image, path))
+			die("%s: %s: stands beyond the %zu experts of config.json", image_name(image), path,
+				s->experts);
+		free(path);
+	}
+}
+
 void experts_read(struct experts *e, const struct image *image, const struct config *c, const struct stack *s,
 	size_t index)
 {
@@ -25,6 +38,7 @@ void experts_read(struct experts *e, const struct image *image, const struct con
 		return;
 	if (!e->of)
 		e->of = xalloc(s->experts, sizeof *e->of);
+	check_beyond(image, s, index);
 	e->n = s->experts;
 	e->block = s->first + index;
 	e->activation = s->activation;
@@ -120,7 +134,8 @@ static void choose_row(const struct stack *s, int32_t choice[], float share[], c
 	for (size_t k = 0; k < s->chosen; k++)
 		of_chosen += exp((double)logit[choice[k]] - (double)top);
 	for (size_t k = 0; k < s->chosen; k++)
-		share[k] = (float)(exp((double)logit[choice[k]] - (double)top) / (s->normalized ? of_chosen : all));
+		share[k] = (float)(exp((double)logit[choice[k]] - (double)top) /
+			(s->normalized ? of_chosen : all));
 }
 
 void routing_choose(struct routing *r, const struct stack *s, size_t m, size_t stride, const float *logits)
@@ -194,8 +209,8 @@ static void run_gate_up(const struct pass *p, struct buffers *b, size_t expert, 
 {
 	const struct projection *s = &p->e->of[expert][GATE_UP];
 
-	projection_apply(s, batch, 0, batch->rows, s->out, (float (*)[s->out])b->wide, (const float (*)[s->in])x,
-		&b->input, NULL, false);
+	projection_apply(s, batch, 0, batch->rows, s->out, (float (*)[s->out])b->wide,
+		(const float (*)[s->in])x, &b->input, NULL, false);
 	mlp_activate(p->e->activation, batch->rows, p->e->of[expert][DOWN].in, s->out, b->middle, b->wide);
 }
 
@@ -216,7 +231,8 @@ static void run_expert(const struct pass *p, struct buffers *b, size_t expert)
 	if (n)
 		run_gate_up(p, b, expert, &own, x);
 	if (n && o)
-		o->expert(o->arg, p->e->block, PROJECTION_EXPERT_DOWN, expert, n, down->in, b->middle);
+		o->expert(o->arg, p->e->block, PROJECTION_EXPERT_DOWN, expert, n, down->in,
+			b->middle);
 	if (n && p->to == PROJECTIONS)
 		projection_apply(down, &own, 0, n, down->out, (float (*)[down->out])x,
 			(const float (*)[down->in])b->middle, &b->input, NULL, false);
@@ -246,10 +262,10 @@ static void gather(const struct pass *p)
 static void combine(const struct pass *p, float *y)
 {
 	const struct routing *r = p->r;
-	const size_t width = r->hidden;
+	const size_t width = r->hidden, n = p->m * r->chosen * width;
 	const float *rows = r->rows.memory;
 
-	#pragma omp parallel for num_threads(threads) if (p->m * r->chosen * width > FEW) schedule(static, ROWS)
+	#pragma omp parallel for num_threads(threads) if (n > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < p->m; t++)
 		for (size_t k = t * r->chosen; k < (t + 1) * r->chosen; k++) {
 			const float *from = rows + r->place[k] * width, share = r->share[k];
@@ -259,11 +275,13 @@ static void combine(const struct pass *p, float *y)
 		}
 }
 
-void experts_apply(const struct experts *e, struct routing *r, const struct batch *batch, size_t first, size_t m,
-	float *y, const float *x, enum projection_name to, const struct observer *observer)
+void experts_apply(const struct experts *e, struct routing *r, const struct batch *batch, size_t first,
+	size_t m, float *y, const float *x, enum projection_name to,
+	const struct observer *observer)
 {
-	struct pass p = { .e = e, .r = r, .modality = batch->modality ? batch->modality + first : NULL, .x = x,
-		.observer = observer && observer->expert ? observer : NULL, .to = to, .m = m };
+	struct pass p = { .e = e, .r = r, .x = x, .m = m, .to = to,
+		.modality = batch->modality ? batch->modality + first : NULL,
+		.observer = observer && observer->expert ? observer : NULL };
 	size_t reached = 0;
 
 	for (size_t i = 0; i < e->n; i++) {

@@ -7,8 +7,9 @@
  *	normalized
  *	y += sigmoid(switch x) · shared(x), where one expert sees all tokens
  *
- * (Shazeer et al., 2017; Mixtral; Qwen2-MoE). The rows of each expert are gathered and go through it together; then
- * those of a token are added up expert after expert. So no result depends on the number of threads.
+ * (Shazeer et al., 2017; Mixtral; Qwen2-MoE). The rows of each expert are gathered and go through it
+ * together; then those of a token are added up expert after expert. So no result depends on the number of
+ * threads.
  */
 #ifndef FORWARD_EXPERTS_H
 #define FORWARD_EXPERTS_H
@@ -33,12 +34,12 @@ void experts_empty(struct experts *e);	/* keeps the memory of the weights */
 void experts_free(struct experts *e);
 struct projection *experts_projection(const struct experts *e, enum projection_name name, size_t expert);
 
-/* Which experts the tokens of a piece go to: token t to the chosen experts of choice[t], in ascending order. */
+/* Which experts the tokens of a piece go to. */
 struct routing {
 	size_t experts, chosen, hidden;
-	int32_t *choice;		/* [tokens][chosen] */
+	int32_t *choice;		/* [tokens][chosen] experts of each, ascending */
 	float *share;			/* [tokens][chosen] */
-	size_t *place;			/* [tokens][chosen]: among the rows of its expert, all experts' side by side */
+	size_t *place;			/* [tokens][chosen] rows of the same; an expert's stand together */
 	size_t *start;			/* [experts + 1]: where the rows of each begin */
 	int32_t *token;			/* [tokens · chosen] of each row, ascending in each expert */
 	uint8_t *modality;		/* likewise */
@@ -47,7 +48,7 @@ struct routing {
 struct routing routing_make(const struct stack *s, size_t tokens);
 void routing_free(struct routing *r);
 float *routing_rows(struct routing *r, size_t m);	/* memory for a piece of m tokens */
-/* The experts of m tokens from the router's logits, those of a token `stride` numbers behind those of the last. */
+/* The experts of m tokens from the router's logits, a row of them every `stride` numbers. */
 void routing_choose(struct routing *r, const struct stack *s, size_t m, size_t stride, const float *logits);
 /* y[m][hidden] += sigmoid(logit) · x. */
 void routing_add_shared(const struct stack *s, size_t m, float *y, const float *x, size_t stride,
@@ -61,6 +62,6 @@ void mlp_activate(enum activation activation, size_t m, size_t n, size_t stride,
  * y[m][hidden] += what the experts make of x, rows [first, first + m) of the batch; an observer expects all.
  * to: a projection of theirs, whose inputs are shown, and y stays; PROJECTIONS: none, y is wanted.
  */
-void experts_apply(const struct experts *e, struct routing *r, const struct batch *batch, size_t first, size_t m,
-	float *y, const float *x, enum projection_name to, const struct observer *observer);
+void experts_apply(const struct experts *e, struct routing *r, const struct batch *batch, size_t first,
+	size_t m, float *y, const float *x, enum projection_name to, const struct observer *observer);
 #endif

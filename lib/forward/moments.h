@@ -34,7 +34,7 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 /* All of it rounded to float: views, until the sums change or are dropped. Dies, naming file and layer, if a
  * sum is not finite. */
 struct hessian moments_hessian(struct moments *h, const char *file, const char *layer);
-/* The same with the prior mixed in, unless that is NULL (model/hessian.h). Dies if neither has seen a token. */
+/* The same with the prior mixed in (model/hessian.h), unless that is NULL. Dies if neither saw a token. */
 struct hessian moments_mixed(struct moments *h, struct moments *prior, const char *file, const char *layer);
 void moments_drop(struct moments *h);	/* frees what was rounded */
 /* Writes it below the layer, and drops it. */

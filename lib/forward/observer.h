@@ -11,11 +11,10 @@
  * Hadamard, before any rounding of activations. For the head, block is the number
  * of blocks. A pointer of NULL: nobody looks.
  *
- * Of a mixture of experts see() gets what all tokens give; expert() sees the inputs of an expert, x[rows][in] of
- * the tokens that reached it, in their order. An expert that few reach can be shown more: as many tokens as
- * to_send() says, after those of the batch that reached it, of the first in the batch whether they reached it or
- * not, are sent through it to no other end, and sent() sees what its down projection then gets. Threads call these
- * three for different experts at once.
+ * Of a mixture of experts see() gets what all tokens give; expert() sees the inputs of an expert, x[rows][in]
+ * of the tokens that reached it, in their order. Behind these, as many tokens as to_send() says, the first of
+ * the batch, are sent through the expert whether they reached it or not, to no other end: sent() sees what
+ * its down projection gets. Threads call these three for different experts at once.
  */
 struct observer {
 	void (*see)(void *arg, size_t block, enum projection_name projection, const struct batch *batch,

@@ -31,8 +31,8 @@ struct projection {
 	float *bias;			/* [out] or NULL */
 };
 
-/* The layers of a projection of the stack's block `index`, none where the block has no such; the image must stay
- * as long as they do. s: zeroed, or emptied; expert: whose, 0 where there is one of the kind. */
+/* The layers of a projection of the stack's block `index`, none where the block has no such; the image must
+ * stay as long as they do. s: zeroed, or emptied; expert: whose, 0 where there is one of the kind. */
 void projection_read(struct projection *s, const struct image *image, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name, size_t expert);
 /* In two steps: the layers, then their products, which threads may do for several projections at once. */

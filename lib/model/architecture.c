@@ -53,9 +53,12 @@
 		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
 		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
 		shared \
-		{ "mlp/experts/#/gate_proj", ROLE_EXPERT_GATE, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL }, \
-		{ "mlp/experts/#/up_proj", ROLE_EXPERT_UP, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL }, \
-		{ "mlp/experts/#/down_proj", ROLE_EXPERT_DOWN, PROJECTION_EXPERT_DOWN, ROWS_AS_IS, NULL }, \
+		{ "mlp/experts/#/gate_proj", ROLE_EXPERT_GATE, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, \
+			NULL }, \
+		{ "mlp/experts/#/up_proj", ROLE_EXPERT_UP, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, \
+			NULL }, \
+		{ "mlp/experts/#/down_proj", ROLE_EXPERT_DOWN, PROJECTION_EXPERT_DOWN, ROWS_AS_IS, \
+			NULL }, \
 	}
 #define ROUTER { "mlp/gate", ROLE_ROUTER, PROJECTION_ROUTER, ROWS_AS_IS, NULL },
 #define SHARED_EXPERT \
@@ -111,9 +114,12 @@ const struct architecture architectures[] = {
 		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL },
 		{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
 		{ "block_sparse_moe/gate", ROLE_ROUTER, PROJECTION_ROUTER, ROWS_AS_IS, NULL },
-		{ "block_sparse_moe/experts/#/w1", ROLE_EXPERT_GATE, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL },
-		{ "block_sparse_moe/experts/#/w3", ROLE_EXPERT_UP, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, NULL },
-		{ "block_sparse_moe/experts/#/w2", ROLE_EXPERT_DOWN, PROJECTION_EXPERT_DOWN, ROWS_AS_IS, NULL },
+		{ "block_sparse_moe/experts/#/w1", ROLE_EXPERT_GATE, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS,
+			NULL },
+		{ "block_sparse_moe/experts/#/w3", ROLE_EXPERT_UP, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS,
+			NULL },
+		{ "block_sparse_moe/experts/#/w2", ROLE_EXPERT_DOWN, PROJECTION_EXPERT_DOWN, ROWS_AS_IS,
+			NULL },
 	  },
 	  .keys = (const struct key_row []){ { "num_experts", "num_local_experts", true },
 		{ "moe_intermediate_size", "intermediate_size", false },

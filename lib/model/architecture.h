@@ -10,7 +10,7 @@
  * and the products of one shared input (a "projection") stand side by side in one row,
  * so that a fused query-key-value layer is just a projection with one layer. In a mixture of experts the MLP
  * of some blocks, or of all, is instead
- *	x += Σ share_e(x) expert_e(norm(x)), plus sigmoid(switch) · shared(norm(x)) where there is such an expert
+ *	x += Σ share_e expert_e(norm(x)), and sigmoid(switch) · shared(norm(x)) where there is such an expert
  * over the few experts of each token that its router has the largest logits for (forward/experts.h).
  */
 #ifndef MODEL_ARCHITECTURE_H
@@ -63,7 +63,7 @@ enum row_order {
 enum { LINEARS = 16 };
 
 struct linear_row {
-	const char *name;		/* below the block: "self_attn/q_proj", "experts/#/up"; NULL: the end */
+	const char *name;	/* below the block: "self_attn/q_proj", "experts/#/up"; NULL ends the list */
 	enum role role;
 	enum projection_name projection; /* rows of one are neighbours, in the order of their outputs */
 	enum row_order order;

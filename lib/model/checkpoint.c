@@ -85,7 +85,8 @@ static void check_expert(const struct checkpoint *k, const struct stack *s, cons
 	size_t expert, const char *name)
 {
 	if (expert >= stack_copies(s, row))
-		die("%s: %s: stands beyond the %zu experts of config.json", k->source->path, name, s->experts);
+		die("%s: %s: stands beyond the %zu experts of config.json", k->source->path, name,
+			s->experts);
 }
 
 /* An entry for each linear layer of a block that has rows of the tensor, `rest` below the block. False: none
@@ -102,7 +103,8 @@ static bool add_layers(struct checkpoint *k, const struct stack *s, size_t block
 		struct entry *e;
 		char *group;
 
-		if (!member || !stack_has(s, block, row) || (strcmp(member, "/weight") && strcmp(member, "/bias")))
+		if (!member || !stack_has(s, block, row) ||
+		    (strcmp(member, "/weight") && strcmp(member, "/bias")))
 			continue;
 		check_expert(k, s, row, expert, source->name);
 		group = stack_expert_path(s, block, row->name, expert);

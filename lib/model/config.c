@@ -9,14 +9,12 @@
  * is refused by its key.
  */
 #include "model/config.h"
-#include <ctype.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "base/size.h"
 #include "model/key.h"
 #include "model/rope.h"
 
@@ -166,7 +164,8 @@ static void parse_experts(struct stack *s, const json_t *json)
 {
 	enum { WIDE = 1 << 22, MANY = 1 << 16, ALL = 1 << 18 };
 	const struct architecture *a = s->arch;
-	const char *normalized = key_name(a, json, "norm_topk_prob"), *list = key_name(a, json, "mlp_only_layers");
+	const char *normalized = key_name(a, json, "norm_topk_prob");
+	const char *list = key_name(a, json, "mlp_only_layers");
 	const json_t *dense = list ? key_get(json, list) : NULL;
 	size_t step = 1;
 
@@ -179,8 +178,8 @@ static void parse_experts(struct stack *s, const json_t *json)
 		s->shared = key_size(a, json, "shared_expert_intermediate_size", a->absent.shared, 0, WIDE);
 	s->normalized = normalized ? key_bool(json, normalized, a->absent.normalized) : a->absent.normalized;
 	if (s->experts > ALL / s->blocks)
-		die("%s: /config: %zu blocks of %zu experts are too many, expected at most %d experts in all", key_file,
-			s->blocks, s->experts, ALL);
+		die("%s: /config: %zu blocks of %zu experts are too many, expected at most %d experts in all",
+			key_file, s->blocks, s->experts, ALL);
 	if (s->chosen > s->experts)
 		die("%s: /config: 'num_experts_per_tok' is %zu, there are only %zu experts", key_file, s->chosen,
 			s->experts);
@@ -461,99 +460,4 @@ struct row_place stack_rows(const struct stack *s, const struct linear_row *row)
 			p.before += stack_out(s, l->role) / groups;
 	}
 	return p;
-}
-
-char *stack_path(const struct stack *s, size_t block, const char *name)
-{
-	return xformat("%s/%zu/%s", s->arch->blocks, block, name);
-}
-
-char *stack_expert_path(const struct stack *s, size_t block, const char *name, size_t expert)
-{
-	const char *number = strchr(name, '#');
-
-	return number ? xformat("%s/%zu/%.*s%zu%s", s->arch->blocks, block, (int)(number - name), name, expert,
-		number + 1) : stack_path(s, block, name);
-}
-
-const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest)
-{
-	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
-		const size_t n = strlen(s->arch->blocks);
-		char *end;
-
-		if (strncmp(path, s->arch->blocks, n) || path[n] != '/' || path[n + 1] < '0' ||
-		    path[n + 1] > '9')
-			continue;
-		*block = strtoul(path + n + 1, &end, 10);
-		if (rest)
-			*rest = *end == '/' ? end + 1 : end;
-		return !*end || *end == '/' ? s : NULL;
-	}
-	return NULL;
-}
-
-const char *stack_below(const char *name, const char *path, size_t *expert)
-{
-	const size_t n = strcspn(name, "#");
-	char *end = (char *)(uintptr_t)path;
-
-	*expert = 0;
-	if (name[n]) {
-		if (strncmp(name, path, n) || path[n] < '0' || path[n] > '9' ||
-		    (path[n] == '0' && isdigit((unsigned char)path[n + 1])))
-			return NULL;
-		*expert = strtoul(path + n, &end, 10);
-		name += n + 1;
-	}
-	if (strncmp(end, name, strlen(name)))
-		return NULL;
-	end += strlen(name);
-	return *end == '/' || !*end ? end : NULL;
-}
-
-const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row,
-	size_t *expert)
-{
-	const char *rest;
-	const struct stack *s = config_block(c, path, block, &rest);
-	size_t number;
-
-	for (*row = 0; s && *block < s->blocks && s->arch->linear[*row].name; ++*row) {
-		const struct linear_row *l = &s->arch->linear[*row];
-
-		const char *below = stack_below(l->name, rest, &number);
-
-		if (!below || *below)
-			continue;
-		if (expert)
-			*expert = number;
-		return number < stack_copies(s, l) && stack_has(s, *block, l) ? s : NULL;
-	}
-	return NULL;
-}
-
-/* Of a block: those of the second expert are behind those of the first. */
-static size_t inputs_of_block(const struct config *c)
-{
-	size_t n = PROJECTIONS;
-
-	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
-		n = s->experts > 1 ? larger(n, PROJECTIONS + 2 * (s->experts - 1)) : n;
-	return n;
-}
-
-size_t config_inputs(const struct config *c)
-{
-	return c->blocks * inputs_of_block(c) + 1;
-}
-
-size_t config_input(const struct config *c, size_t block, enum projection_name projection, size_t expert)
-{
-	return block * inputs_of_block(c) + (projection == PROJECTION_HEAD ? 0 : (size_t)projection + 2 * expert);
-}
-
-const struct stack *config_last(const struct config *c)
-{
-	return &c->stack[c->stacks - 1];
 }

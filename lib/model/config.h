@@ -46,7 +46,7 @@ struct stack {
 	bool *slides;			/* [blocks]: blocks that the window holds for; NULL: all */
 	size_t experts;			/* of a block with a mixture of them; 0: no block has */
 	size_t chosen;			/* of them for each token */
-	size_t expert, shared;		/* intermediate sizes: of an expert, of the one of all tokens, 0: none */
+	size_t expert, shared;		/* intermediate sizes: of one, of that of all tokens, 0: none */
 	bool normalized;		/* shares of a token's experts add up to 1 */
 	bool *dense;			/* [blocks]: with experts, those that have none */
 	struct rope_setting rope[ROPES];	/* the second where the row has a local_theta_key */
@@ -107,15 +107,15 @@ char *stack_path(const struct stack *s, size_t block, const char *name);
 char *stack_expert_path(const struct stack *s, size_t block, const char *name, size_t expert);
 /* What of a path below a block stands behind such a name, "" for all of it, and the number; NULL: another. */
 const char *stack_below(const char *name, const char *path, size_t *expert);
-/* The stack of whose blocks' linear layers the path is one, and which; NULL: none. expert: where the block has
- * the layer several times; may be NULL. */
+/* The stack of whose blocks' linear layers the path is one, and which; NULL: none. expert: where the block
+ * has the layer several times; may be NULL. */
 const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row,
 	size_t *expert);
 /* Whether solvers leave a layer of the role alone unless it is named: few weights that much depends on. */
 bool role_is_kept(enum role role);
 /*
- * Inputs of linear layers are numbered through a model: those of a block by projection, of each expert its own
- * two, last that of the head. How many there are, and one of them.
+ * Inputs of linear layers are numbered through a model: those of a block by projection, of each expert its
+ * own two, last that of the head. How many there are, and one of them.
  */
 size_t config_inputs(const struct config *c);
 size_t config_input(const struct config *c, size_t block, enum projection_name projection, size_t expert);

@@ -5,8 +5,8 @@
  *
  *	<layer>/hessian [in, in] = Σ x xᵀ over tokens, count, absmax = max |x|, mean_abs = mean |x|
  *
- * (docs/format.md). An expert that fewer tokens reached than it has inputs, c < n, has a prior beside them, the
- * same of tokens whether they reach it or not, and methods work on
+ * (docs/format.md). An expert that fewer tokens reached than it has inputs, c < n, has a prior beside them,
+ * the same of tokens whether they reach it or not, and methods work on
  *	S + (n - c)·S̄, a sum over n tokens, S̄ = <layer>/prior/hessian / <layer>/prior/count
  */
 #ifndef MODEL_HESSIAN_H
@@ -33,7 +33,7 @@ bool hessian_is_prior(const char *group);
 /* S + (n - c)·S̄ in new memory behind .sum, with absmax the larger of both behind it, both to be freed by
  * free(sum); count: the n tokens that it is a sum over. */
 struct hessian hessian_mix(const struct hessian *h, const struct hessian *prior);
-/* What methods work on: the layer's as it is, or with its prior mixed in, and then *own is memory to free(). */
+/* What methods work on: the layer's as it is, or with its prior mixed in: then *own is memory to free(). */
 struct hessian hessian_mixed(const struct image *image, const char *layer, size_t n, float **own);
 /* Dies, naming file and layer, unless the sum is symmetric up to the rounding of sums of products, and its
  * diagonal finite and not negative. */

@@ -9,7 +9,7 @@
 #include "base/report.h"
 #include "transform/reorder.h"
 
-enum { LAYERS_AT_ONCE = 8 };
+enum { LAYERS_AT_ONCE = 9 };	/* those of a block, or of three experts, which have three each */
 
 static char *group_name(double group)
 {
@@ -245,8 +245,8 @@ void quantize_release(struct quantize *q)
 	q->made = 0;
 }
 
-/* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that is
- * its prior's. */
+/* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that
+ * is its prior's. */
 static const char *const columns[] = { "error", "mse", "lambda", "dead", "seconds", "tokens", "prior" };
 enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
 static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
@@ -264,12 +264,33 @@ static void report(struct quantize *q, const char *layer, const struct quantized
 	}
 }
 
+/* Through the solver, those with one Hessian side by side, so that they share its factor. */
+static void solve(size_t n, struct solver_layer layer[n])
+{
+	struct solver_layer beside[LAYERS_AT_ONCE];
+	size_t from[LAYERS_AT_ONCE] = { 0 }, placed = 0;
+	bool done[LAYERS_AT_ONCE] = { false };
+	void *workspace;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = i; j < n; j++)
+			if (!done[j] && (j == i || (layer[i].h && layer[j].h == layer[i].h))) {
+				done[j] = true;
+				from[placed] = j;
+				beside[placed++] = layer[j];
+			}
+	workspace = xalloc(solver_workspace(n, beside), 1);
+	solver_run(n, beside, workspace);
+	free(workspace);
+	for (size_t i = 0; i < n; i++)
+		layer[from[i]] = beside[i];
+}
+
 /* At most LAYERS_AT_ONCE: those of a block overlap, and their results are in memory at once. */
 static void quantize_some(struct quantize *q, const struct filter *f, size_t n, char *const path[n])
 {
 	struct solver_layer layer[LAYERS_AT_ONCE];
 	struct quantized **t;
-	void *workspace;
 
 	q->layer = xgrow(q->layer, q->made + n, sizeof *q->layer);
 	t = q->layer + q->made;
@@ -278,9 +299,7 @@ static void quantize_some(struct quantize *q, const struct filter *f, size_t n, 
 		begin_layer(q, t[i], i, t, f->image, path[i]);
 		layer[i] = t[i]->result;
 	}
-	workspace = xalloc(solver_workspace(n, layer), 1);
-	solver_run(n, layer, workspace);
-	free(workspace);
+	solve(n, layer);
 	for (size_t i = 0; i < n; i++) {
 		t[i]->result.report = layer[i].report;
 		if (layer[i].report.status != SOLVER_DONE)
@@ -370,5 +389,6 @@ void quantize_end(struct quantize *q, const char *name)
 	plan_end(q->plan);
 	if (q->reported)
 		report_row(&table, "geometric mean",
-			(double[COLUMNS]){ exp(q->logs / (double)q->reported), NAN, NAN, NAN, NAN, NAN, NAN });
+			(double[COLUMNS]){ exp(q->logs / (double)q->reported), NAN, NAN, NAN, NAN, NAN,
+				NAN });
 }
