@@ -115,6 +115,7 @@ static void defaults_of_classes(void **unused)
 		  ACTIVATION_GELU_TANH },
 		{ "gpt2", 50257, 768, 12, 12, 12, 64, 3072, 1024, 1e-5, 50256, 50256, true, 0, 0,
 		  ACTIVATION_GELU_TANH },
+		{ "opt", 50272, 768, 12, 12, 12, 64, 3072, 2048, 1e-5, 2, 2, true, 0, 0, ACTIVATION_RELU },
 		{ "gpt_neox", 50432, 6144, 44, 64, 64, 96, 24576, 2048, 1e-5, 0, 2, false, 0, 24,
 		  ACTIVATION_GELU },
 	};

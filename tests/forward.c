@@ -32,7 +32,7 @@ static const char *const models[] = {
 	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
 	"mistral-window", "gpt2", "qwen3-window", "neox-parallel", "neox-serial",
 	"phi3-window", "phi3-long",
-	"gemma", "gemma2", "gemma3",
+	"gemma", "gemma2", "gemma3", "opt", "opt-post",
 };
 enum { MODELS = sizeof models / sizeof *models };
 

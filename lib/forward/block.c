@@ -221,6 +221,13 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	attention(&a, batch->sequences, w->rows);
 }
 
+/* NaN stays. */
+static void relu(size_t n, float y[n], const float x[n])
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = x[i] < 0 ? 0 : x[i];
+}
+
 static void activate(const struct stack *s, size_t m, float *y, const float *x)
 {
 	size_t n = s->intermediate, stride = stack_width(s, PROJECTION_GATE_UP);
@@ -231,6 +238,7 @@ static void activate(const struct stack *s, size_t m, float *y, const float *x)
 		case ACTIVATION_SILU:		linalg_silu(n, y + i * n, x + i * stride); break;
 		case ACTIVATION_GELU:		linalg_gelu(n, y + i * n, x + i * stride); break;
 		case ACTIVATION_GELU_TANH:	linalg_gelu_tanh(n, y + i * n, x + i * stride); break;
+		case ACTIVATION_RELU:		relu(n, y + i * n, x + i * stride); break;
 		}
 		if (stride > n)		/* a gate stands before up */
 			linalg_times(n, y + i * n, x + i * stride + n);
@@ -271,18 +279,27 @@ static void add_branch(const struct pass *p, enum projection_name name, enum nor
 			x[j] += p->w->branch[j];
 }
 
+/* A norm that stands before a branch, from x to y. */
+static void norm_rows(const struct pass *p, enum norm_place place, size_t m, float *y, const float *x)
+{
+	size_t n = p->b->stack->hidden;
+
+	norm_apply(&p->b->norm[place], m, (float (*)[n])y, (const float (*)[n])x);
+}
+
 /* The MLP of rows first .. first + m - 1; input NULL: the norm of x. */
 static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, const float *input)
 {
 	struct work *w = p->w;
-	size_t hidden = p->b->stack->hidden;
+	const bool last = p->b->stack->norms_last;
 
-	if (!input)
-		norm_apply(&p->b->norm[BEFORE_MLP], m, (float (*)[hidden])w->normed,
-			(const float (*)[hidden])x);
-	project(p, PROJECTION_GATE_UP, first, m, w->wide, input ? input : w->normed, false);
+	if (!input && !last)
+		norm_rows(p, BEFORE_MLP, m, w->normed, x);
+	project(p, PROJECTION_GATE_UP, first, m, w->wide, last ? x : input ? input : w->normed, false);
 	activate(p->b->stack, m, w->middle, w->wide);
 	add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x);
+	if (last)
+		norm_rows(p, BEFORE_MLP, m, x, x);
 }
 
 void block_forward(const struct block *b, struct work *w, const struct batch *batch,
@@ -295,12 +312,15 @@ void block_forward(const struct block *b, struct work *w, const struct batch *ba
 	const float *input = !s->parallel ? NULL : w->second ? w->second : w->normed;
 
 	assert(!cache || !batch->index);
-	norm_apply(&b->norm[BEFORE_ATTENTION], m, (float (*)[hidden])w->normed, (const float (*)[hidden])x);
+	if (!s->norms_last)
+		norm_rows(&p, BEFORE_ATTENTION, m, w->normed, x[0]);
 	if (w->second)
-		norm_apply(&b->norm[BEFORE_MLP], m, (float (*)[hidden])w->second, (const float (*)[hidden])x);
-	project(&p, PROJECTION_QKV, 0, m, w->wide, w->normed, false);
+		norm_rows(&p, BEFORE_MLP, m, w->second, x[0]);
+	project(&p, PROJECTION_QKV, 0, m, w->wide, s->norms_last ? x[0] : w->normed, false);
 	attend(b, w, batch, cache);
 	add_branch(&p, PROJECTION_OUTPUT, AFTER_ATTENTION, 0, m, x[0]);
+	if (s->norms_last)
+		norm_rows(&p, BEFORE_ATTENTION, m, x[0], x[0]);
 	for (size_t i = 0, rows; i < m; i += rows) {
 		rows = m - i < piece ? m - i : piece;
 		run_mlp(&p, i, rows, x[i], input ? input + i * hidden : NULL);

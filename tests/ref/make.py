@@ -60,6 +60,9 @@ ROWS = {
                                   final_logit_softcapping=20.0, num_hidden_layers=3, sliding_window_pattern=2, pad_token_id=0,
                                   rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=5000.0),
                                                        sliding_attention=dict(rope_type="default", rope_theta=100.0)))),
+    "opt": ("OPT", dict(ffn_dim=28, max_position_embeddings=40, init_std=0.25)),
+    "opt-post": ("OPT", dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=1, ffn_dim=36, max_position_embeddings=37,
+                             init_std=0.25, do_layer_norm_before=False, activation_function="gelu", tie_word_embeddings=False)),
 }
 
 
