@@ -195,6 +195,11 @@ static void rows_are_whole(void **unused)
 		assert_string_equal(a->layout[0], a->embedding);
 		assert_int_equal(!c.stack->rotary, a->position != NULL);
 		assert_int_equal(!a->head_norm[0], !a->head_norm[1]);
+		/* stack_rope(): slides is there */
+		assert_true(!a->local_theta_key || a->sliding_kind == SLIDING_PATTERN);
+		assert_int_equal(a->sliding_kind == SLIDING_PATTERN, a->absent.pattern > 0);
+		assert_true(!a->before_key || (!a->parallel && !a->norm[AFTER_MLP]));
+		assert_true(a->position || !a->position_offset);
 		assert_true(a->buffers && a->final_norm && a->head && a->norm[BEFORE_ATTENTION]);
 		for (const struct linear_row *l = a->linear; l->name; l++) {
 			char *path = stack_path(c.stack, 1, l->name);

@@ -138,7 +138,11 @@ static void parse_windows(struct stack *s, const json_t *json)
 		s->sliding_window = key_size(s->arch, json, "sliding_window", absent, 0, SIZE_MAX >> 1);
 	if (kind == SLIDING_LATE && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", key_file);
-	s->slides = kind == SLIDING_WHOLE ? NULL : parse_types(s, json);
+	s->slides = parse_types(s, json);
+	if (kind == SLIDING_WHOLE) {
+		free(s->slides);
+		s->slides = NULL;
+	}
 	if (!s->slides)
 		s->slides = place_windows(s, json, first ? json_integer_value(first) : FIRST_WINDOWED);
 	for (size_t i = 0; s->slides && kind != SLIDING_NONE && !s->sliding_window && i < s->blocks; i++)

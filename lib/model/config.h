@@ -41,7 +41,7 @@ struct stack {
 	bool parallel;			/* attention and MLP both see the block's input */
 	bool norms_last;		/* x = norm(x + branch(x)), by the norms that stand before others */
 	size_t rotary;			/* first channels of a head that are rotated, even; the others stay */
-	double attention_scale;		/* of q · k: 1/√head_dim */
+	double attention_scale;		/* of q · k: 1/√head_dim, or as the row's scale_key says */
 	double attention_cap;		/* scores s become cap · tanh(s / cap); 0: s */
 	size_t sliding_window;		/* attention sees that many last positions, its own too; 0: all */
 	bool *slides;			/* [blocks]: blocks that the window holds for; NULL: all */

@@ -109,8 +109,6 @@ def write(path, model, tokens, logits, old_rope):
     config["architectures"] = [type(model).__name__]
     if old_rope and "rope_parameters" in config:        # as transformers 4 wrote it
         rope = config.pop("rope_parameters")
-        if "sliding_attention" in rope:
-            config["rope_local_base_freq"], rope = rope["sliding_attention"]["rope_theta"], rope["full_attention"]
         neox = config["model_type"] == "gpt_neox"
         config["rotary_emb_base" if neox else "rope_theta"] = rope.pop("rope_theta", 10000.0)
         if "partial_rotary_factor" in rope:
