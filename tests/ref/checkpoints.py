@@ -100,16 +100,17 @@ def opt_shapes(c):
 
 
 class Row:
-    """config.json: base with changes. of: sizes of the tensors where config.json does not say them. seed: other weights."""
+    """config.json: base with changes. of: sizes of the tensors where config.json does not say them. seed: other weights.
+    prefix: word that the names leave out."""
 
-    def __init__(self, base, biases=(), blocks=2, drop=(), same=None, ids=48, ctx=48, of={}, seed="", **changes):
+    def __init__(self, base, biases=(), blocks=2, drop=(), same=None, ids=48, ctx=48, of={}, seed="", prefix="", **changes):
         self.config = {k: v for k, v in (base | changes).items() if v is not LEFT_OUT}
         self.ids, self.ctx = (np.abs(tensor("ids", 1, ids))[0] * base["vocab_size"]).astype("i4"), ctx
         if base is QWEN2:
             biases = (*biases, "q_proj", "k_proj", "v_proj")
         sizes = base | {k: v for k, v in changes.items() if k in SIZES} | of
         self.shapes = OTHER_SHAPES[base["model_type"]](sizes) if base in (GPT2, NEOX, OPT) else shapes(sizes, biases, blocks)
-        self.tensors = {n: tensor(seed + n, *d) for n, d in self.shapes.items() if n not in drop}
+        self.tensors = {n.removeprefix(prefix): tensor(seed + n, *d) for n, d in self.shapes.items() if n not in drop}
         for name, other in (same or {}).items():
             self.tensors[name] = self.tensors[other]
 
@@ -275,6 +276,7 @@ ROWS = {
     "opt, names of others": Row(OPT, drop=[HEAD], intermediate_size=5, hidden_act="silu", num_key_value_heads=1, head_dim=2, rms_norm_eps=0.5,
                                 layer_norm_eps=0.5, attention_bias=False, rope_theta=3.0),
     "opt, gelu_new": Row(OPT, drop=[HEAD], activation_function="gelu_new"),
+    "opt, names without their prefix": Row(OPT, drop=[HEAD], prefix="model."),
     "opt, one head": Row(OPT, drop=[HEAD], num_attention_heads=1),
     # gains that are one more, scaled embeddings, soft-caps, alternating windows
     "gemma": Row(GEMMA),
