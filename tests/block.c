@@ -64,6 +64,7 @@ static const struct variant {
 	{ "turned as there are none", { .local_theta_key = "local" }, 1, 0, DIM, 0, .plain = false },
 	{ "as Gemma 2", { .norm_offset = 1, .norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } },
 		0.5, 1.5, DIM, 4, .plain = false },
+	{ "norms behind the sums", { .before_key = "before" }, 1, 0, DIM, 0, .plain = true },
 	{ "all of it", { .norm_kind = NORM_LAYER, .parallel = true,
 		.head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" }, .rotary_interleaved = true,
 		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 0.7, 2, 4, 5, .plain = false },
@@ -133,7 +134,8 @@ static struct stack stack_of(const struct variant *v, const struct architecture 
 		.intermediate = INNER, .blocks = 1, .eps = 1e-5, .activation = ACTIVATION_SILU,
 		.slides = &slides[v->window > 0], .rotary = v->rotary,
 		.rope = { { .theta = 100, .scale = 1 }, { .theta = 7, .scale = 1.3 } },
-		.parallel = row->parallel, .attention_scale = v->scale, .attention_cap = v->cap,
+		.parallel = row->parallel, .norms_last = row->before_key,
+		.attention_scale = v->scale, .attention_cap = v->cap,
 		.sliding_window = v->window,
 		.experts = v->mixture ? EXPERTS : 0, .chosen = CHOSEN, .expert = EXPERT,
 		.shared = v->shared ? SHARED : 0, .normalized = v->normalized, .dense = all_sparse };
@@ -366,7 +368,8 @@ static void plain_block(const struct image *image, const struct stack *s, double
 		double normed[HIDDEN];
 
 		memcpy(normed, x[t], sizeof normed);
-		plain_norm(image, s, a->norm[BEFORE_ATTENTION], HIDDEN, normed);
+		if (!s->norms_last)
+			plain_norm(image, s, a->norm[BEFORE_ATTENTION], HIDDEN, normed);
 		plain_qkv(image, s, t, normed, q[t], k[t], v[t]);
 	}
 	for (size_t t = 0; t < TOKENS; t++) {
@@ -378,15 +381,20 @@ static void plain_block(const struct image *image, const struct stack *s, double
 			plain_norm(image, s, a->norm[AFTER_ATTENTION], HIDDEN, attention);
 		if (!s->parallel)
 			add(x[t], attention);
+		if (s->norms_last)
+			plain_norm(image, s, a->norm[BEFORE_ATTENTION], HIDDEN, x[t]);
 		memcpy(input, x[t], sizeof input);
-		plain_norm(image, s, a->norm[a->norm[BEFORE_MLP] ? BEFORE_MLP : BEFORE_ATTENTION], HIDDEN,
-			input);
+		if (!s->norms_last)
+			plain_norm(image, s, a->norm[a->norm[BEFORE_MLP] ? BEFORE_MLP : BEFORE_ATTENTION],
+				HIDDEN, input);
 		plain_mlp(image, s, mlp, input);
 		if (a->norm[AFTER_MLP])
 			plain_norm(image, s, a->norm[AFTER_MLP], HIDDEN, mlp);
 		if (s->parallel)
 			add(x[t], attention);
 		add(x[t], mlp);
+		if (s->norms_last)
+			plain_norm(image, s, a->norm[BEFORE_MLP], HIDDEN, x[t]);
 	}
 }
 

@@ -116,6 +116,7 @@ static void defaults_of_classes(void **unused)
 		  ACTIVATION_GELU_TANH },
 		{ "gpt2", 50257, 768, 12, 12, 12, 64, 3072, 1024, 1e-5, 50256, 50256, true, 0, 0,
 		  ACTIVATION_GELU_TANH },
+		{ "opt", 50272, 768, 12, 12, 12, 64, 3072, 2048, 1e-5, 2, 2, true, 0, 0, ACTIVATION_RELU },
 		{ "gpt_neox", 50432, 6144, 44, 64, 64, 96, 24576, 2048, 1e-5, 0, 2, false, 0, 24,
 		  ACTIVATION_GELU },
 		{ "mixtral", 32000, 4096, 32, 32, 8, 128, 14336, 131072, 1e-5, 1, 2, false, 0, 128,
@@ -254,6 +255,11 @@ static void rows_are_whole(void **unused)
 		assert_string_equal(a->layout[0], a->embedding);
 		assert_int_equal(!c.stack->rotary, a->position != NULL);
 		assert_int_equal(!a->head_norm[0], !a->head_norm[1]);
+		/* stack_rope(): slides is there */
+		assert_true(!a->local_theta_key || a->sliding_kind == SLIDING_PATTERN);
+		assert_int_equal(a->sliding_kind == SLIDING_PATTERN, a->absent.pattern > 0);
+		assert_true(!a->before_key || (!a->parallel && !a->norm[AFTER_MLP]));
+		assert_true(a->position || !a->position_offset);
 		assert_true(a->buffers && a->final_norm && a->head && a->norm[BEFORE_ATTENTION]);
 		for (const struct linear_row *l = a->linear; l->name; l++) {
 			const size_t at = stack_has(c.stack, 1, l) ? 1 : 0;

@@ -135,6 +135,7 @@ no 'another vocabulary against a model' 1 "vocab.h5: /config: has a vocabulary o
 is 'nothing is left of them' "$(ls -A refused)" ''
 no 'both from standard input' 2 'standard input is named twice' sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
 no 'fewer positions' 1 '/gpt2.h5: /transformer/wpe: holds 64 positions, the context needs 100: a smaller --ctx' eval-ppl --ctx 100 --tokens t.h5 "$model" --reference "$top/tests/ref/gpt2.h5"
+no 'fewer positions, behind other rows' 1 '/opt.h5: /model/decoder/embed_positions: holds 40 positions, the context needs 41: a smaller --ctx' eval-ppl --ctx 41 --tokens t.h5 "$model" --reference "$top/tests/ref/opt.h5"
 
 is 'gptq: one BOS, the tail dropped' "$(eval-ppl --ctx 20 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))
 is 'gptq without BOS' "$(eval-ppl --ctx 20 --tokens no-bos.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))

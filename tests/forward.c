@@ -33,7 +33,7 @@ static const char *const models[] = {
 	"mistral-window", "gpt2", "qwen3-window", "neox-parallel", "neox-serial",
 	"mixtral", "qwen2-moe", "qwen3-moe",
 	"phi3-window", "phi3-long",
-	"gemma", "gemma2", "gemma3",
+	"gemma", "gemma2", "gemma3", "opt", "opt-post",
 };
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -138,6 +138,29 @@ static void logits_are_capped(void **unused)
 	for (size_t i = 0; i < n; i++)
 		assert_true(fabs((double)capped[i] - 0.7 * tanh((double)plain[i] / 0.7)) < 1e-6);
 	free(plain), free(capped);
+	close_reference(&r);
+}
+
+/* Gemma's: √20 is 4.4721360 in float, 4.46875 in bf16. */
+static void embeddings_are_scaled(void **unused)
+{
+	static const int32_t id[] = { 60, 0, 7 };
+	struct reference r = open_reference("gemma");
+	const size_t hidden = r.config.stack->hidden;
+	struct layer l = layer_read(r.image, r.config.arch->embedding, r.config.vocab, hidden);
+	const float *weight = l.linear.weight;
+	float x[3][20];
+
+	(void)unused;
+	assert_int_equal(hidden, 20);
+	for (int bf16 = 0; bf16 < 2; bf16++) {
+		r.config.compute_type = bf16 ? COMPUTE_BF16 : COMPUTE_F32;
+		embed_tokens(&r.config, &l, 3, x, id);
+		for (size_t i = 0; i < 3 * hidden; i++)
+			assert_true(x[i / hidden][i % hidden] == (bf16 ? 4.46875f : 4.4721360f) *
+				weight[(size_t)id[i / hidden] * hidden + i % hidden]);
+	}
+	layer_free(&l);
 	close_reference(&r);
 }
 
@@ -683,6 +706,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(logits_of_references),
 		cmocka_unit_test(logits_are_capped),
+		cmocka_unit_test(embeddings_are_scaled),
 		cmocka_unit_test(scores_are_those_of_the_logits),
 		cmocka_unit_test(steps_are_the_whole),
 		cmocka_unit_test(threads_do_not_matter),

@@ -107,13 +107,16 @@ def make():
             'long-number': {'rope_scaling': long | {'long_factor': [1.0, 0]}}, 'long-text': {'rope_scaling': long | {'long_factor': [1.0, 'x']}},
             'long-one': {'rope_scaling': long | {'original_max_position_embeddings': 1}},
             'long-attention': {'rope_scaling': long | {'attention_factor': 0}}, 'long-factor': {'rope_scaling': long | {'factor': '2'}},
+            'opt-width': {'model_type': 'opt', 'word_embed_proj_dim': 6}, 'opt-affine': {'model_type': 'opt', 'layer_norm_elementwise_affine': False},
+            'opt-final': {'model_type': 'opt', '_remove_final_layer_norm': True}, 'opt-before': {'model_type': 'opt', 'do_layer_norm_before': 1},
+            'opt-heads': {'model_type': 'opt', 'num_attention_heads': 3},
             'gemma-window': {'model_type': 'gemma2', 'sliding_window': None}, 'gemma-both': {'model_type': 'gemma', 'use_bidirectional_attention': True},
             'gemma-cap': {'model_type': 'gemma2', 'attn_logit_softcapping': 0}, 'gemma-logits': {'model_type': 'gemma3_text', 'final_logit_softcapping': '3'},
             'gemma-scalar': {'model_type': 'gemma2', 'query_pre_attn_scalar': None}, 'gemma-pattern': {'model_type': 'gemma3_text', 'sliding_window_pattern': 0},
             'gemma-theta': {'model_type': 'gemma3_text', 'rope_local_base_freq': 0}, 'gemma-rope': {'model_type': 'gemma3_text', 'rope_parameters': {'full_attention': 3}},
             'rope-types': {'rope_parameters': {'full_attention': scaling, 'sliding_attention': scaling}},
             'null-size': {'hidden_size': None}, 'null-bias': {'attention_bias': None}, 'null-act': {'hidden_act': None},
-            'null-eps': {'rms_norm_eps': None}, 'act': {'hidden_act': 'relu'}, 'causal': {'is_causal': False},
+            'null-eps': {'rms_norm_eps': None}, 'act': {'hidden_act': 'relu6'}, 'causal': {'is_causal': False},
             'each': {'per_layer_config': {'1': {'intermediate_size': 4}}}, 'quantized': {'quantization_config': {'quant_method': 'gptq', 'bits': 4}},
             'groups': {'model_type': 'mistral', 'num_key_value_heads': 3}}.items():
         put(folder('bad-' + name, C | c), *entries({}))
@@ -405,7 +408,7 @@ bad missing-folder 'cannot open: No such file'
 bad good/config.json 'is no model to import, expected a Hugging Face folder'
 ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 wrong() { no "config.json: $1" 1 "bad-$1/config.json: /config: $2" model-import "bad-$1" -o no.h5; }
-wrong type "unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen3, phi3, gemma, gemma2, gemma3_text, gpt2, gpt_neox"
+wrong type "unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen3, phi3, gemma, gemma2, gemma3_text, gpt2, opt, gpt_neox"
 wrong no-type "unknown architecture 'OddForCausalLM'; known are LlamaForCausalLM"
 for f in short long text; do wrong types-$f "'layer_types' must be a list of 2 kinds, one a block"; done
 wrong types-word "'layer_types': block 1 is 'chunked_attention', expected full_attention or sliding_attention"
@@ -427,6 +430,11 @@ for f in number text; do wrong long-$f "'long_factor': number 1 must be positive
 wrong long-one "'original_max_position_embeddings' is 1, expected more than one position"
 wrong long-attention "'attention_factor' must be a positive number"
 wrong long-factor "'factor' must be a positive number"
+wrong opt-width "'word_embed_proj_dim' is 6, the hidden size 8: embeddings of another width, with their projections, are not supported"
+wrong opt-affine "'layer_norm_elementwise_affine' is not supported other than true"
+wrong opt-final "'_remove_final_layer_norm' is not supported other than false"
+wrong opt-before "'do_layer_norm_before' must be true or false"
+wrong opt-heads 'hidden size 8 is not a multiple of 3 heads'
 wrong gemma-window "block 0 is of kind 'sliding_attention', but there is no 'sliding_window'"
 wrong gemma-both "'use_bidirectional_attention' is not supported other than false"
 wrong gemma-cap "'attn_logit_softcapping' must be a positive number"
@@ -440,7 +448,7 @@ wrong null-size "'hidden_size' must be a whole number"
 wrong null-bias "'attention_bias' must be true or false"
 wrong null-act "'hidden_act' must be a string"
 wrong null-eps "'rms_norm_eps' must be a positive number"
-wrong act "unknown activation 'relu'; known are silu"
+wrong act "unknown activation 'relu6'; known are silu"
 wrong causal "'is_causal' is not supported other than true"
 wrong each "'per_layer_config': blocks that differ"
 wrong groups '2 attention heads are not a multiple of 3 key and value heads'

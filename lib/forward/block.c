@@ -268,13 +268,16 @@ static void add_normed(const struct pass *p, const struct norm *norm, size_t m, 
 }
 
 /* What the last projection of a branch adds to the residual stream, through the norm behind the branch. */
-static void add_branch(const struct pass *p, enum projection_name name, enum norm_place after, size_t first,
+static bool add_branch(const struct pass *p, enum projection_name name, enum norm_place after, size_t first,
 	size_t m, float *x)
 {
 	const struct norm *norm = &p->b->norm[after];
 
-	if (project(p, name, first, m, norm->n ? p->w->branch : x, p->w->middle, !norm->n) && norm->n)
+	if (!project(p, name, first, m, norm->n ? p->w->branch : x, p->w->middle, !norm->n))
+		return false;
+	if (norm->n)
 		add_normed(p, norm, m, x);
+	return true;
 }
 
 /* Where the MLP is a mixture: first what all tokens pass, then the experts that the router chose. */
@@ -302,17 +305,24 @@ static void run_mixture(const struct pass *p, size_t first, size_t m, float *x, 
 		add_normed(p, norm, m, x);
 }
 
+/* A norm that stands before a branch, from x to y. */
+static void norm_rows(const struct pass *p, enum norm_place place, size_t m, float *y, const float *x)
+{
+	size_t n = p->b->stack->hidden;
+
+	norm_apply(&p->b->norm[place], m, (float (*)[n])y, (const float (*)[n])x);
+}
+
 /* The MLP of rows first .. first + m - 1; input NULL: the norm of x. */
 static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, const float *input)
 {
 	const struct stack *s = p->b->stack;
 	struct work *w = p->w;
-	size_t hidden = s->hidden;
+	const bool last = s->norms_last;
 
-	if (!input)
-		norm_apply(&p->b->norm[BEFORE_MLP], m, (float (*)[hidden])w->normed,
-			(const float (*)[hidden])x);
-	input = input ? input : w->normed;
+	if (!input && !last)
+		norm_rows(p, BEFORE_MLP, m, w->normed, x);
+	input = last ? x : input ? input : w->normed;
 	if (stack_sparse(s, p->b->index)) {
 		run_mixture(p, first, m, x, input);
 		return;
@@ -321,16 +331,21 @@ static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, cons
 		return;
 	mlp_activate(s->activation, m, s->intermediate, stack_width(s, PROJECTION_GATE_UP), w->middle,
 		w->wide);
-	add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x);
+	if (add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x) && last)
+		norm_rows(p, BEFORE_MLP, m, x, x);
 }
 
 /* Attention's branch of all rows, behind the norms that see the block's input. */
 static void run_attention(const struct pass *p, float *x, struct cache *cache)
 {
-	if (!project(p, PROJECTION_QKV, 0, p->batch->rows, p->w->wide, p->w->normed, false))
+	const bool last = p->b->stack->norms_last;
+	const size_t m = p->batch->rows;
+
+	if (!project(p, PROJECTION_QKV, 0, m, p->w->wide, last ? x : p->w->normed, false))
 		return;
 	attend(p->b, p->w, p->batch, cache);
-	add_branch(p, PROJECTION_OUTPUT, AFTER_ATTENTION, 0, p->batch->rows, x);
+	if (add_branch(p, PROJECTION_OUTPUT, AFTER_ATTENTION, 0, m, x) && last)
+		norm_rows(p, BEFORE_ATTENTION, m, x, x);
 }
 
 static void run(const struct pass *p, float *x, struct cache *cache, enum projection_name from)
@@ -343,12 +358,10 @@ static void run(const struct pass *p, float *x, struct cache *cache, enum projec
 	const bool mlp = p->to > PROJECTION_OUTPUT, whole = p->to == PROJECTIONS;
 
 	assert(!cache || !p->batch->index);
-	if (from == PROJECTION_QKV)
-		norm_apply(&p->b->norm[BEFORE_ATTENTION], m, (float (*)[hidden])w->normed,
-			(const float (*)[hidden])x);
+	if (from == PROJECTION_QKV && !s->norms_last)
+		norm_rows(p, BEFORE_ATTENTION, m, w->normed, x);
 	if (w->second && mlp)
-		norm_apply(&p->b->norm[BEFORE_MLP], m, (float (*)[hidden])w->second,
-			(const float (*)[hidden])x);
+		norm_rows(p, BEFORE_MLP, m, w->second, x);
 	if (from == PROJECTION_QKV && (!input || !mlp || whole))
 		run_attention(p, x, cache);
 	for (size_t i = 0, rows; mlp && i < m; i += rows) {

@@ -4,6 +4,7 @@
  *
  *	serial		x += output(attention(qkv(norm(x)))), then x += mlp(norm(x))
  *	parallel	x += output(attention(qkv(norm(x)))) + mlp(norm(x))
+ *	norms last	x = norm(x + output(attention(qkv(x)))), then x = norm(x + mlp(x))
  *	mlp(x)		down(act(gate x) · up x), or down(act(up x)), or a mixture of such (forward/experts.h)
  *
  * with norms of queries and keys, and of what a branch adds, where the architecture's

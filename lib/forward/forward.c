@@ -95,7 +95,7 @@ void embed_tokens(const struct config *c, const struct layer *embedding, size_t 
 	}
 }
 
-void embed_positions(const struct layer *position, const struct batch *batch,
+void embed_positions(const struct layer *position, size_t offset, const struct batch *batch,
 	float x[batch->rows][position->linear.in])
 {
 	const struct linear *l = &position->linear;
@@ -105,16 +105,16 @@ void embed_positions(const struct layer *position, const struct batch *batch,
 
 	for (size_t i = 0; i < batch->rows; i++)
 		last = (size_t)at[i] > last ? (size_t)at[i] : last;
-	if (last >= l->out)
+	if (last + offset >= l->out)
 		die("%s: %s: holds %zu positions, the context needs %zu: a smaller --ctx", position->file,
-			position->path, l->out, last + 1);
+			position->path, l->out > offset ? l->out - offset : 0, last + 1);
 	#pragma omp parallel num_threads(threads) if (batch->rows * l->in > FEW)
 	{
 		float *row = xalloc(l->in, sizeof *row);
 
 		#pragma omp for schedule(static, ROWS)
 		for (size_t i = 0; i < batch->rows; i++) {
-			linear_weight(l, (size_t)at[i], 1, (float (*)[l->in])row);
+			linear_weight(l, (size_t)at[i] + offset, 1, (float (*)[l->in])row);
 			for (size_t j = 0; j < l->in; j++)
 				x[i][j] += row[j];
 		}
@@ -192,7 +192,7 @@ static void look_for(void *arg, const char *path)
 
 	y->embedding |= !strcmp(path, arch->embedding);
 	y->position |= arch->position && !strcmp(path, arch->position);
-	y->head |= !strcmp(path, config_last(y->config)->arch->final_norm);
+	y->head |= !strcmp(path, config_end(y->config));
 	if (!s)
 		return;
 	if (block >= s->blocks)
@@ -211,7 +211,8 @@ static void embed_all_positions(struct forward *f, const struct layer *position)
 	struct sequence *sequence = xalloc(f->windows->n, sizeof *sequence);
 	struct batch all = windows_batch(f->windows, 0, f->windows->n, sequence);
 
-	embed_positions(position, &all, (float (*)[f->hidden.width])f->hidden.x);
+	embed_positions(position, f->config->arch->position_offset, &all,
+		(float (*)[f->hidden.width])f->hidden.x);
 	free(sequence);
 }
 

@@ -72,9 +72,10 @@ void forward_logits(struct forward *f, const struct head *h, size_t first, size_
 	float y[n][f->config->vocab]);
 
 /* Embeddings of ids in x[n][hidden], scaled where the architecture has it so, by a factor of the type that
- * the model computes in; and the learned positions added where there are any. */
+ * the model computes in; and the learned positions added where there are any,
+ * position 0 behind so many rows. */
 void embed_tokens(const struct config *c, const struct layer *embedding, size_t n,
 	float x[n][embedding->linear.in], const int32_t id[n]);
-void embed_positions(const struct layer *position, const struct batch *batch,
+void embed_positions(const struct layer *position, size_t offset, const struct batch *batch,
 	float x[batch->rows][position->linear.in]);
 #endif

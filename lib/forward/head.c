@@ -3,6 +3,7 @@
 #include "forward/head.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 
 static struct product choose(const struct head *h)
@@ -18,7 +19,8 @@ struct head head_read(const struct image *image, const struct config *c, bool ke
 	if (!image_has(image, c->arch->head))
 		die("%s: %s: is missing%s", image_name(image), c->arch->head, !c->tied ? "" :
 			"; a tied head is stored as a hard link to the embeddings, import the model anew");
-	h.norm = norm_read(image, last->arch->final_norm, last, last->hidden);
+	h.norm = stack_final_norm(last) ? norm_read(image, stack_final_norm(last), last, last->hidden) :
+		(struct norm){ .n = last->hidden };
 	h.layer = layer_read(image, c->arch->head, c->vocab, last->hidden);
 	layer_runs(image, &h.layer, c->modalities);
 	if (keep) {
@@ -41,7 +43,10 @@ void head_free(struct head *h)
 void head_norm(const struct head *h, const struct batch *batch, float y[batch->rows][h->norm.n],
 	const float x[batch->rows][h->norm.n], const struct observer *observer)
 {
-	norm_apply(&h->norm, batch->rows, y, x);
+	if (h->norm.gain)
+		norm_apply(&h->norm, batch->rows, y, x);
+	else if (y != x)
+		memcpy(y, x, batch->rows * sizeof *y);
 	observe(observer, h->config->blocks, PROJECTION_HEAD, batch, h->norm.n, y[0]);
 }
 

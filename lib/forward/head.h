@@ -18,7 +18,7 @@
 
 struct head {
 	const struct config *config;
-	struct norm norm;
+	struct norm norm;		/* without a gain: there is none */
 	struct layer layer;
 	void *weight;			/* of the whole vocabulary, prepared and kept; NULL: tile by tile */
 };

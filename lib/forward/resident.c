@@ -41,7 +41,7 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 
 	embed_tokens(r->config, &r->embedding, batch->rows, row, id);
 	if (r->position.path)
-		embed_positions(&r->position, batch, row);
+		embed_positions(&r->position, r->config->arch->position_offset, batch, row);
 	for (size_t i = 0; i < r->config->blocks; i++) {
 		const size_t s = (size_t)(r->block[i]->stack - r->config->stack);
 

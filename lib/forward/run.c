@@ -35,7 +35,7 @@ static void advance(struct run *r)
 {
 	if (!r->image)
 		die("%s: %s: is missing; the model has no head", input_name(r->in),
-			config_last(&r->config)->arch->final_norm);
+			config_end(&r->config));
 	r->ended = forward_part(r->forward, r->image, NULL);
 	if (r->ended)
 		r->head = head_read(r->image, &r->config, false);

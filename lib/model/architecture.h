@@ -77,6 +77,7 @@ struct architecture {
 	const char *const *layout;	/* parts of a stream, see image.h */
 	const char *embedding;		/* group of weight [vocab, hidden] */
 	const char *position;		/* group of weight [positions, hidden]; NULL: positions are rotary */
+	size_t position_offset;		/* rows of it before that of position 0 */
 	const char *blocks;		/* group whose numbered children are the blocks */
 	const char *norm[NORM_PLACES];	/* below the block; NULL: none (BEFORE_MLP: attention's serves) */
 	const char *head_norm[2];	/* below the block: of queries, of keys; NULL: none */
@@ -100,6 +101,8 @@ struct architecture {
 	/* config.json. */
 	const char *bias_key[ROLES];	/* says whether such layers have a bias; NULL: there is no key */
 	const char *parallel_key;	/* says whether it is; NULL: there is no such key */
+	const char *before_key;		/* says whether norms are before the branches: stack.norms_last */
+	const char *width_key;		/* of embeddings: hidden, or null; NULL: there is no such key */
 	const char *local_theta_key;	/* rope_theta of blocks with a window; NULL: it is that of all */
 	const char *pattern_key;	/* says n of SLIDING_PATTERN; NULL: there is no such key */
 	const char *scale_key;		/* attention's scale is 1/√ of it; NULL: 1/√head_dim */

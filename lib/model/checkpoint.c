@@ -322,12 +322,14 @@ static void expect_model(const struct checkpoint *k)
 
 	expect_both(k, a->embedding, NULL, c->vocab, c->stack->hidden, false, 0);
 	if (a->position)
-		expect_both(k, a->position, NULL, c->positions, c->stack->hidden, false, 0);
+		expect_both(k, a->position, NULL, c->positions + a->position_offset, c->stack->hidden, false,
+			0);
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
 		for (size_t i = 0; i < s->blocks; i++)
 			expect_block(k, s, i);
-		expect_both(k, s->arch->final_norm, NULL, s->hidden, 0, s->arch->norm_kind == NORM_LAYER,
-			s->hidden);
+		if (stack_final_norm(s))
+			expect_both(k, stack_final_norm(s), NULL, s->hidden, 0,
+				s->arch->norm_kind == NORM_LAYER, s->hidden);
 	}
 	expect_both(k, a->head, NULL, c->vocab, config_last(c)->hidden, false, 0);
 }

@@ -26,6 +26,7 @@ static const struct { const char *name; enum activation act; } acts[] = {
 	{ "gelu", ACTIVATION_GELU }, { "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_GELU_TANH },
 	{ "gelu_pytorch_tanh", ACTIVATION_GELU_TANH }, { "gelu_fast", ACTIVATION_GELU_TANH },
 	{ "gelu_python_tanh", ACTIVATION_GELU_TANH }, { "gelu_accurate", ACTIVATION_GELU_TANH },
+	{ "relu", ACTIVATION_RELU },
 };
 
 /* Adds to a list of names for a message. */
@@ -147,10 +148,15 @@ static void parse_windows(struct stack *s, const json_t *json)
 	const json_int_t from = first && json_is_integer(first) ? json_integer_value(first) : FIRST_WINDOWED;
 
 	if (has_window(s->arch, json))
-		s->sliding_window = key_size(s->arch, json, "sliding_window", s->arch->absent.window, 0, SIZE_MAX >> 1);
+		s->sliding_window = key_size(s->arch, json, "sliding_window", s->arch->absent.window, 0,
+			SIZE_MAX >> 1);
 	if (some && first && !json_is_integer(first))
 		die("%s: /config: 'max_window_layers' must be a whole number", key_file);
-	s->slides = kind == SLIDING_WHOLE || kind == SLIDING_SWITCHED ? NULL : parse_types(s, json);
+	s->slides = parse_types(s, json);
+	if (kind == SLIDING_WHOLE || kind == SLIDING_SWITCHED) {
+		free(s->slides);
+		s->slides = NULL;
+	}
 	if (!s->slides)
 		s->slides = place_windows(s, json, from);
 	for (size_t i = 0; s->slides && kind != SLIDING_NONE && !s->sliding_window && i < s->blocks; i++)
@@ -258,8 +264,20 @@ static void parse_block(struct stack *s, const json_t *json)
 
 	for (int i = 0; i < ROLES; i++)
 		s->bias[i] = a->bias_key[i] ? key_bool(json, a->bias_key[i], a->bias[i]) : a->bias[i];
+	s->norms_last = a->before_key && !key_bool(json, a->before_key, true);
 	s->attention_cap = parse_cap(json, a->attention_cap_key, a->absent.attention_cap);
 	s->parallel = a->parallel_key ? key_bool(json, a->parallel_key, a->parallel) : a->parallel;
+}
+
+/* Embeddings of another width than the residual stream: a projection behind them, and one before the head. */
+static void check_width(const struct stack *s, const json_t *json)
+{
+	const char *key = s->arch->width_key;
+	size_t width = key ? key_size(s->arch, json, key, s->hidden, s->hidden, SIZE_MAX >> 1) : s->hidden;
+
+	if (width != s->hidden)
+		die("%s: /config: '%s' is %zu, the hidden size %zu: embeddings of another width, "
+			"with their projections, are not supported", key_file, key, width, s->hidden);
 }
 
 /* hidden / heads where neither config.json nor the class says it. */
@@ -288,6 +306,7 @@ static void parse_sizes(struct stack *s, const json_t *json)
 	s->heads = key_size(a, json, "num_attention_heads", a->absent.heads, 0, MANY);
 	kv_heads = a->absent.kv_heads ? a->absent.kv_heads : s->heads;
 	s->kv_heads = key_size(a, json, "num_key_value_heads", kv_heads, s->heads, MANY);
+	check_width(s, json);
 	parse_head_dim(s, json);
 	null = a->absent.intermediate ? 0 : 4 * s->hidden;
 	inner = null ? null : a->absent.intermediate;
@@ -441,6 +460,11 @@ size_t stack_window(const struct stack *s, size_t block)
 	return !s->slides || s->slides[block] ? s->sliding_window : 0;
 }
 
+const char *stack_final_norm(const struct stack *s)
+{
+	return s->norms_last ? NULL : s->arch->final_norm;
+}
+
 enum rope_blocks stack_rope(const struct stack *s, size_t block)
 {
 	return s->arch->local_theta_key && s->slides[block] ? ROPE_SLIDING : ROPE_FULL;
@@ -460,4 +484,11 @@ struct row_place stack_rows(const struct stack *s, const struct linear_row *row)
 			p.before += stack_out(s, l->role) / groups;
 	}
 	return p;
+}
+
+const char *config_end(const struct config *c)
+{
+	const char *norm = stack_final_norm(config_last(c));
+
+	return norm ? norm : c->arch->head;
 }

@@ -11,7 +11,7 @@
 #include "model/architecture.h"
 #include "quant/product.h"
 
-enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
+enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_RELU };
 
 enum { EOS = 8 };
 
@@ -39,8 +39,9 @@ struct stack {
 	enum activation activation;
 	bool bias[ROLES];		/* must have one; in a tree others may, and then it counts */
 	bool parallel;			/* attention and MLP both see the block's input */
+	bool norms_last;		/* x = norm(x + branch(x)), by the norms that stand before others */
 	size_t rotary;			/* first channels of a head that are rotated, even; the others stay */
-	double attention_scale;		/* of q · k: 1/√head_dim */
+	double attention_scale;		/* of q · k: 1/√head_dim, or as the row's scale_key says */
 	double attention_cap;		/* scores s become cap · tanh(s / cap); 0: s */
 	size_t sliding_window;		/* attention sees that many last positions, its own too; 0: all */
 	bool *slides;			/* [blocks]: blocks that the window holds for; NULL: all */
@@ -89,6 +90,8 @@ size_t stack_in(const struct stack *s, enum projection_name projection);
 size_t stack_width(const struct stack *s, enum projection_name projection);
 /* Window of a block, 0 if it sees everything. */
 size_t stack_window(const struct stack *s, size_t block);
+/* Group of the final norm; NULL: there is none, since blocks end with one. */
+const char *stack_final_norm(const struct stack *s);
 /* The rotary setting of a block. */
 enum rope_blocks stack_rope(const struct stack *s, size_t block);
 
@@ -122,6 +125,8 @@ size_t config_input(const struct config *c, size_t block, enum projection_name p
 /* The stack in whose blocks the path stands, be the block beyond those of the config; NULL: none. rest: the
  * path below the block, or NULL. */
 const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest);
+/* What stands behind the blocks in every model: group of the final norm, or of the head if there is none. */
+const char *config_end(const struct config *c);
 /* The stack that the head stands behind. */
 const struct stack *config_last(const struct config *c);
 #endif

@@ -34,6 +34,8 @@ QWEN3MOE = QWEN3 | dict(model_type="qwen3_moe", architectures=["Qwen3MoeForCausa
                         moe_intermediate_size=12)
 NEOX = dict(model_type="gpt_neox", architectures=["GPTNeoXForCausalLM"], hidden_size=24, intermediate_size=20, num_hidden_layers=2,
             num_attention_heads=3, vocab_size=29, max_position_embeddings=64)
+OPT = dict(model_type="opt", architectures=["OPTForCausalLM"], hidden_size=16, ffn_dim=24, num_hidden_layers=2, num_attention_heads=4,
+           vocab_size=29, max_position_embeddings=48)
 GPT2 = dict(model_type="gpt2", architectures=["GPT2LMHeadModel"], n_embd=16, n_layer=2, n_head=4, n_positions=48, vocab_size=29)
 LONG_WAVES = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0)
 ROPE = dict(theta=dict(rope_type="default", rope_theta=100.0), linear=dict(rope_type="linear", factor=2.5), llama3=LONG_WAVES,
@@ -113,17 +115,30 @@ def gpt2_shapes(c):
     return {"transformer." + n: d for n, d in s.items()}
 
 
-class Row:
-    """config.json: base with changes. of: sizes of the tensors where config.json does not say them. seed: other weights."""
+def opt_shapes(c):
+    h, i = c["hidden_size"], c["ffn_dim"]
+    s = {"final_layer_norm": (h,)}
+    for b in range(c["num_hidden_layers"]):
+        p = f"layers.{b}."
+        s |= {p + "self_attn." + n + "_proj": (h, h) for n in ("q", "k", "v", "out")}
+        s |= {p + "self_attn_layer_norm": (h,), p + "final_layer_norm": (h,), p + "fc1": (i, h), p + "fc2": (h, i)}
+    s = {g + ".weight": d for g, d in s.items()} | {g + ".bias": d[:1] for g, d in s.items()}
+    s |= {"embed_tokens.weight": (c["vocab_size"], h), "embed_positions.weight": (50, h)}
+    return {"model.decoder." + n: d for n, d in s.items()} | {HEAD: (c["vocab_size"], h)}
 
-    def __init__(self, base, biases=(), blocks=2, drop=(), same=None, ids=48, ctx=48, of={}, seed="", **changes):
+
+class Row:
+    """config.json: base with changes. of: sizes of the tensors where config.json does not say them. seed: other weights.
+    prefix: word that the names leave out."""
+
+    def __init__(self, base, biases=(), blocks=2, drop=(), same=None, ids=48, ctx=48, of={}, seed="", prefix="", **changes):
         self.config = {k: v for k, v in (base | changes).items() if v is not LEFT_OUT}
         self.ids, self.ctx = (np.abs(tensor("ids", 1, ids))[0] * base["vocab_size"]).astype("i4"), ctx
         if base in (QWEN2, QWEN2MOE) and changes.get("qkv_bias", True):
             biases = (*biases, "q_proj", "k_proj", "v_proj")
         sizes = base | {k: v for k, v in changes.items() if k in SIZES} | of
-        self.shapes = OTHER_SHAPES[base["model_type"]](sizes) if base in (GPT2, NEOX) else shapes(sizes, biases, blocks)
-        self.tensors = {n: tensor(seed + n, *d) for n, d in self.shapes.items() if n not in drop}
+        self.shapes = OTHER_SHAPES[base["model_type"]](sizes) if base in (GPT2, NEOX, OPT) else shapes(sizes, biases, blocks)
+        self.tensors = {n.removeprefix(prefix): tensor(seed + n, *d) for n, d in self.shapes.items() if n not in drop}
         for name, other in (same or {}).items():
             self.tensors[name] = self.tensors[other]
 
@@ -143,8 +158,9 @@ class Row:
 
 SIZES = ("hidden_size", "intermediate_size", "num_attention_heads", "num_experts", "num_local_experts", "moe_intermediate_size",
          "shared_expert_intermediate_size")
-OTHER_SHAPES = {"gpt2": gpt2_shapes, "gpt_neox": neox_shapes}
+OTHER_SHAPES = {"gpt2": gpt2_shapes, "gpt_neox": neox_shapes, "opt": opt_shapes}
 NEOX_HEAD = "embed_out.weight"
+OPT_NORM = "model.decoder.final_layer_norm."
 HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 ALL = "proj", "norm", "lm_head"
 ROWS = {
@@ -324,6 +340,21 @@ ROWS = {
                       original_max_position_embeddings=20),
     "phi3, longrope, a part of the head": Row(PHI3, rope_scaling=ROPE["longrope"] | dict(short_factor=[1.5], long_factor=[2.5]),
                                               partial_rotary_factor=0.5, original_max_position_embeddings=20),
+    # learned positions behind two rows, norms behind the sums
+    "opt": Row(OPT, drop=[HEAD]),
+    "opt, other weights": Row(OPT, drop=[HEAD], seed="2"),
+    "opt, tied, head differs": Row(OPT),
+    "opt, not tied": Row(OPT, tie_word_embeddings=False),
+    "opt, do_layer_norm_before false": Row(OPT, drop=[HEAD], do_layer_norm_before=False),
+    "opt, do_layer_norm_before false, no final norm": Row(OPT, drop=[HEAD, OPT_NORM + "weight", OPT_NORM + "bias"], do_layer_norm_before=False),
+    "opt, enable_bias false": Row(OPT, drop=[HEAD], enable_bias=False),
+    "opt, word_embed_proj_dim": Row(OPT, drop=[HEAD], word_embed_proj_dim=16),
+    "opt, word_embed_proj_dim null": Row(OPT, drop=[HEAD], word_embed_proj_dim=None),
+    "opt, names of others": Row(OPT, drop=[HEAD], intermediate_size=5, hidden_act="silu", num_key_value_heads=1, head_dim=2, rms_norm_eps=0.5,
+                                layer_norm_eps=0.5, attention_bias=False, rope_theta=3.0),
+    "opt, gelu_new": Row(OPT, drop=[HEAD], activation_function="gelu_new"),
+    "opt, names without their prefix": Row(OPT, drop=[HEAD], prefix="model."),
+    "opt, one head": Row(OPT, drop=[HEAD], num_attention_heads=1),
     # gains that are one more, scaled embeddings, soft-caps, alternating windows
     "gemma": Row(GEMMA),
     "gemma, gelu": Row(GEMMA, hidden_act="gelu"),

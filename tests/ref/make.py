@@ -68,6 +68,9 @@ ROWS = {
                                   final_logit_softcapping=20.0, num_hidden_layers=3, sliding_window_pattern=2, pad_token_id=0,
                                   rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=5000.0),
                                                        sliding_attention=dict(rope_type="default", rope_theta=100.0)))),
+    "opt": ("OPT", dict(ffn_dim=28, max_position_embeddings=40, init_std=0.25)),
+    "opt-post": ("OPT", dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=1, ffn_dim=36, max_position_embeddings=37,
+                             init_std=0.25, do_layer_norm_before=False, activation_function="gelu", tie_word_embeddings=False)),
 }
 
 
@@ -151,8 +154,6 @@ def write(path, model, tokens, logits, seen, old_rope):
     config["architectures"] = [type(model).__name__]
     if old_rope and "rope_parameters" in config:        # as transformers 4 wrote it
         rope = config.pop("rope_parameters")
-        if "sliding_attention" in rope:
-            config["rope_local_base_freq"], rope = rope["sliding_attention"]["rope_theta"], rope["full_attention"]
         neox = config["model_type"] == "gpt_neox"
         config["rotary_emb_base" if neox else "rope_theta"] = rope.pop("rope_theta", 10000.0)
         if "partial_rotary_factor" in rope:
