@@ -143,7 +143,7 @@ static void strides(void **unused)
 	assert_int_equal(w.n, 4);	/* 0 1 2 3 | 2 3 4 5 | 4 5 6 7 | 6 7 8 */
 	assert_memory_equal(w.target, ((int32_t[]){ 1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7, -1, -1, 8, -1 }),
 		60);
-	windows_shard(&w, (struct shard){ 2, 2 });
+	windows_shard(&w, (struct shard){ .i = 2, .n = 2 });
 	assert_int_equal(w.targets, 3);
 	assert_memory_equal(w.id, ((int32_t[]){ 2, 3, 4, 5, 6, 7, 8 }), 28);
 	windows_free(&w);

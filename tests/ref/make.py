@@ -128,7 +128,7 @@ def tree(model):
 
 def watch(model, seen):
     """The routers' inputs, and the experts they choose: by block, of the tokens in their order."""
-    for block, layer in enumerate(model.model.layers if hasattr(model, "model") else ()):
+    for block, layer in enumerate(getattr(getattr(model, "model", None), "layers", ())):
         router = getattr(layer.mlp, "gate", None)
         if router is not None:
             router.register_forward_hook(lambda module, x, y, block=block: seen.update({block: (x[0], y[2])}))
