@@ -62,7 +62,7 @@ do for [t in "svg png"] {
 	set ylabel "output error tr(E H Eᵀ)/tr(W H Wᵀ)" noenhanced
 	plot "table2.tsv" using 0:3:xtic(sprintf("%s %s", strcol(1), strcol(2))) every ::1 lc "#4477aa"
 	set ylabel "KL from the unquantized model, nats a token" noenhanced
-	plot "table2.tsv" using 0:4:xtic(sprintf("%s %s", strcol(1), strcol(2))) every ::1 lc "#cc6677", "" using 0:4:5 every ::1 with yerrorbars pt 7 ps 0 lw 1.5 lc "black"
+	plot "table2.tsv" using 0:4:5:xtic(sprintf("%s %s", strcol(1), strcol(2))) every ::1 with boxerrorbars lc "#cc6677"
 	unset multiplot
 }
 G
