@@ -54,7 +54,7 @@ table table2
 
 plot table2 <<'G'
 set style data boxes; set boxwidth 0.6; set style fill solid 0.8 border lc "black"; set datafile separator "\t"
-set yrange [0:*]; set grid y; set border 3; set tics nomirror; set key off; set xtics rotate by -35 noenhanced; set rmargin 17; set bmargin 8; set bars 0.6
+set yrange [0:*]; set xrange [-0.6:10.6]; set grid y; set border 3; set tics nomirror; set key off; set xtics rotate by -35 noenhanced; set rmargin 17; set bmargin 8; set bars 0.6
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 1240,520 font "sans,13" background "white" } else { set terminal pngcairo size 1240,520 font "sans,11" }
 	set output part."table2.".t
