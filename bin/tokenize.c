@@ -53,29 +53,34 @@ static void take_config(struct vocabulary *v, struct config c)
 
 static struct vocabulary vocabulary_open(const char *path)
 {
+	struct vocabulary v = { .path = path };
 	struct source *s = source_fits(path) ? source_open(path) : NULL;
-	struct image *image = s ? NULL : image_open(path, "model");
-	struct vocabulary v = { .path = path, .image = image };
-	char *config = image ? image_config(image) : NULL;
+	char *config = NULL;
 
-	v.name = xformat("%s: %stokenizer", path, image ? "/" : "");
-	v.json = image ? image_string(image, "/tokenizer") : s->tokenizer;
+	if (s) {
+		v.name = xformat("%s: tokenizer", path);
+		v.json = s->tokenizer;
+		s->tokenizer = NULL;	/* ours now */
+	} else {
+		v.image = image_open(path, "model");
+		v.name = xformat("%s: /tokenizer", path);
+		v.json = image_string(v.image, "/tokenizer");
+		config = image_config(v.image);
+	}
 	if (!v.json)
 		die("%s: is not there; %s without a tokenizer.json", v.name,
-			image ? "the model was imported" : "this is a model");
+			s ? "this is a model" : "the model was imported");
 	v.t = tokenizer_read(v.name, v.json);
 	v.size = tokenizer_vocab(v.t);
 	v.bos = tokenizer_bos(v.t);
 	v.add_bos = v.bos >= 0;
-	if (s)
-		take_config(&v, config_parse(s->config_name, s->config));
-	else if (config)
-		take_config(&v, config_read(image));
-	free(config);
 	if (s) {
-		s->tokenizer = NULL;	/* ours now */
+		take_config(&v, config_parse(s->config_name, s->config));
 		source_close(s);
+	} else if (config) {
+		take_config(&v, config_read(v.image));
 	}
+	free(config);
 	return v;
 }
 

@@ -37,7 +37,7 @@ static struct piece text_at(const struct texts *t, size_t i)
 {
 	size_t begin = i ? t->end[i - 1] : 0;
 
-	return (struct piece){ t->end[i] - begin, t->text + begin, NULL, false };
+	return (struct piece){ t->end[i] - begin, t->text ? t->text + begin : "", NULL, false };
 }
 
 /* Appends bytes, U+FFFD for each sequence that is not valid UTF-8. */

@@ -43,6 +43,7 @@ static void put(struct weighted *to, struct piece from, size_t n, const utf8proc
 	char text[4 * MOST];
 	size_t length = 0;
 
+	*text = '\0';	/* n > 0 */
 	for (size_t i = 0; i < n; i++)
 		length += utf8_put(text + length, (uint32_t)code[i]);
 	if (length == from.n && !memcmp(text, from.text, length))

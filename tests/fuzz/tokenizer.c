@@ -55,7 +55,8 @@ static void tokenizer(void *arg)
 static void pattern(void *arg)
 {
 	const struct run *r = arg;
-	static const char some[] = "I'm 123 caf\xc3\xa9, \xe4\xb8\xad\xe6\x96\x87\n\n  ab aab\tb \xf0\x9f\x98\x80!";
+	static const char some[] = "I'm 123 caf\xc3\xa9, \xe4\xb8\xad\xe6\x96\x87\n\n  "
+		"ab aab\tb \xf0\x9f\x98\x80!";
 	const size_t n = sizeof some - 1;
 	size_t begin, end, last = 0;
 	struct regex *x;
