@@ -411,6 +411,7 @@ bad bpe-part "tokenizer.ggml.merges: number 0: 'ac', or a part of it, is no toke
 bad bpe-whole "tokenizer.ggml.merges: number 0: 'ba', or a part of it, is no token"
 bad bpe-flag 'tokenizer.ggml.add_bos_token: is of type u32, expected a bool'
 bad bpe-eos 'tokenizer.ggml.add_eos_token: is true, but there is no tokenizer.ggml.eos_token_id'
+no 'the file as the result' 1 'llama-gqa.gguf: is an input that holds no model' model-import -q llama-gqa.gguf -o llama-gqa.gguf
 no 'a vocabulary without tensors' 1 'only-words.gguf: model.embed_tokens.weight: is missing' model-import -q only-words.gguf -o no.h5
 for f in cut-*.gguf; do no "$f" 1 "$f: .*(expected at least 24|goes beyond the end|in the [0-9]* bytes that are left|the file ends before|needs [0-9]* bytes)" model-import -q "$f" -o no.h5; done
 ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
