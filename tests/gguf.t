@@ -176,6 +176,8 @@ for name, with_, change in (('tok-kind', S, {tok + 'model': 'bert'}), ('tok-none
         ('bpe-eos', B, {tok + 'eos_token_id': None, tok + 'add_eos_token': True})):
     write(f'bad-{name}.gguf', {k: v for k, v in (V | with_ | change).items() if v is not None}, T)
 G, X = gguf.model('gpt2.h5')
+write('bad-stored-stack.gguf', V | {'llama.expert_count': (U64, 1 << 40), 'llama.expert_used_count': 2},
+    T | {'blk.0.ffn_up_exps.weight': ((1 << 40, 1, 256), 10, bytes(84))})
 for name, shape in ('stack', (3, 44, 32)), ('flat', (4 * 44, 32)), ('hollow', (4, 0, 32)):
     write(f'bad-{name}.gguf', V | {'llama.expert_count': 4, 'llama.expert_used_count': 2}, T | {'blk.0.ffn_up_exps.weight':
         (shape, 'F32', bytes(4 * int(np.prod(shape))))})
@@ -365,6 +367,7 @@ bad yarn "llama.rope.scaling.type: rotary scaling 'yarn' is not supported"
 bad longrope "rope_factors_long.weight: rotary scaling 'longrope' is not supported"
 bad experts "general.architecture: is 'gpt2' with experts, known are llama, "
 for f in stack flat hollow; do bad $f 'blk.0.ffn_up_exps.weight: is not a stack of the matrices of 4 experts'; done
+bad stored-stack 'blk.0.ffn_up_exps.weight: is stored as Q2_K, known are F32'
 bad phi3-short 'rope_factors_short.weight: is not there, or not 4 numbers of type F32'
 bad phi3-few 'rope_factors_short.weight: is not there, or not 4 numbers of type F32'
 bad phi3-factor 'rope_factors_short.weight: element 1 is 0, expected a positive divisor'
@@ -408,6 +411,7 @@ bad bpe-part "tokenizer.ggml.merges: number 0: 'ac', or a part of it, is no toke
 bad bpe-whole "tokenizer.ggml.merges: number 0: 'ba', or a part of it, is no token"
 bad bpe-flag 'tokenizer.ggml.add_bos_token: is of type u32, expected a bool'
 bad bpe-eos 'tokenizer.ggml.add_eos_token: is true, but there is no tokenizer.ggml.eos_token_id'
+no 'the file as the result' 1 'llama-gqa.gguf: is an input that holds no model' model-import -q llama-gqa.gguf -o llama-gqa.gguf
 no 'a vocabulary without tensors' 1 'only-words.gguf: model.embed_tokens.weight: is missing' model-import -q only-words.gguf -o no.h5
 for f in cut-*.gguf; do no "$f" 1 "$f: .*(expected at least 24|goes beyond the end|in the [0-9]* bytes that are left|the file ends before|needs [0-9]* bytes)" model-import -q "$f" -o no.h5; done
 ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'

@@ -130,6 +130,22 @@ static void check(const struct source *s, const struct item *item)
 			s->path, t->name, bytes, t->room);
 }
 
+static _Noreturn void refuse(const struct source *s, const struct item *item)
+{
+	char known[LIST] = "";
+
+	for (const struct ggml_type *t = ggml_types; t->name; t++) {
+		size_t n = strlen(known);
+
+		if (t->decode)
+			snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", t->name);
+	}
+	if (item->type)
+		die("%s: %s: is stored as %s, known are %s", s->path, item->from->name, item->type->name,
+			known);
+	die("%s: %s: is stored as type %u, known are %s", s->path, item->from->name, item->from->type, known);
+}
+
 /* Adds the tensors of transformers that a tensor of the file is. */
 static void add_tensor(struct source *s, const struct gguf_row *row, const struct gguf_tensor *t)
 {
@@ -148,6 +164,8 @@ static void add_tensor(struct source *s, const struct gguf_row *row, const struc
 		add(d, item);
 	} else {
 		free(item.name);
+		if (!is_known(&item))	/* how many experts there is room for cannot be told */
+			refuse(s, &item);
 		if (t->rank != 3 || t->dim[0] != d->sizes.experts || !count(t))
 			die("%s: %s: is not a stack of the matrices of %zu experts", s->path, t->name,
 				d->sizes.experts);
@@ -211,22 +229,6 @@ static void open_file(struct source *s)
 	s->tensor = xalloc(s->n, sizeof *s->tensor);
 	for (size_t i = 0; i < s->n; i++)
 		s->tensor[i] = (struct source_tensor){ d->item[i].name, s->path, shape_of(d->item + i) };
-}
-
-static _Noreturn void refuse(const struct source *s, const struct item *item)
-{
-	char known[LIST] = "";
-
-	for (const struct ggml_type *t = ggml_types; t->name; t++) {
-		size_t n = strlen(known);
-
-		if (t->decode)
-			snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", t->name);
-	}
-	if (item->type)
-		die("%s: %s: is stored as %s, known are %s", s->path, item->from->name, item->type->name,
-			known);
-	die("%s: %s: is stored as type %u, known are %s", s->path, item->from->name, item->from->type, known);
 }
 
 /* The row of the file that is row i of transformers' tensor. */
