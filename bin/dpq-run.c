@@ -23,11 +23,12 @@ static const struct tool tool = {
 		"  dpq-run --plan plan.txt --hessian hess.h5 model.h5 -o mixed.h5",
 };
 
-static void run(struct quantize *q, const struct command *c)
+static void run(struct quantize *q, const struct command *c, bool resume)
 {
 	quantize_check(q);
-	struct filter f = filter_open(c->operand[0], "model", c->output, "model");
+	struct filter f = (resume ? filter_resume : filter_open)(c->operand[0], "model", c->output, "model");
 
+	f.finished = quantize_finished;
 	filter_config(&f);
 	quantize_check_layers(q, &f);
 	model_filter(&f, quantize_part, q);
@@ -42,6 +43,7 @@ static void run(struct quantize *q, const struct command *c)
 int main(int argc, char *argv[])
 {
 	const char *hessian, *order, *plan_path;
+	bool resume;
 	struct selection layers;
 	struct method_options options = { 0 };
 	const struct option_row of_a_layer[] = { METHOD_OPTIONS(&options), { .type = OPTION_END } };
@@ -53,6 +55,7 @@ int main(int argc, char *argv[])
 			"options of single layers: lines of a GLOB and option=value, or keep" },
 		METHOD_OPTIONS(&options),
 		OPTION_LAYERS(&layers),
+		OPTION_RESUME(&resume),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
@@ -63,7 +66,7 @@ int main(int argc, char *argv[])
 	q.files.hessian = hessian ? image_open(hessian, "hessian") : NULL;
 	q.files.order = option_given("order") ? image_open(order, "order") : NULL;
 	q.source = moments_of_files(&q.files);
-	run(&q, &c);
+	run(&q, &c, resume);
 	plan_free(&plan);
 	selection_free(&layers);
 	return 0;

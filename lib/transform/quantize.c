@@ -226,13 +226,22 @@ static void end_layer(struct output *out, const struct image *image, struct task
 static const char *const columns[] = { "error", "mse", "lambda", "dead", "seconds" };
 static struct report table = { .column = columns, .columns = sizeof columns / sizeof *columns };
 
-static void report(struct quantize *q, const char *layer, const struct solver_report *r)
+static void add_error(void *arg, const double value[])
 {
-	report_row(&table, layer, (double[]){ r->error, r->mse, r->lambda, (double)r->dead, r->seconds });
-	if (r->error > 0) {
-		q->logs += log(r->error);
+	struct quantize *q = arg;
+
+	if (*value > 0) {
+		q->logs += log(*value);
 		q->reported++;
 	}
+}
+
+static void report(struct quantize *q, const char *layer, const struct solver_report *r)
+{
+	const double value[] = { r->error, r->mse, r->lambda, (double)r->dead, r->seconds };
+
+	report_row(&table, layer, value);
+	add_error(q, value);
 }
 
 /* At most LAYERS_AT_ONCE: those of a block overlap, and their results are in memory at once. */
@@ -299,6 +308,24 @@ void quantize_part(void *arg, const struct filter *f)
 		output_end(f->out);
 	} else
 		output_pass(f->out, f->image);
+	layer_list_free(&list);
+}
+
+void quantize_finished(void *arg, const struct filter *f)
+{
+	struct quantize *q = arg;
+	struct layer_list list = layer_list(f->image, f->config, q->layers);
+	char *text = image_text(f->result, "/", "resume:report");
+
+	if (!f->config)
+		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
+	for (size_t i = 0; i < list.n; i++)
+		method_of(q, list.path[i]);
+	if (!text || !report_again(&table, text, add_error, q))
+		die("%s: part %zu has no report of its layers; remove the file to begin anew",
+			image_name(f->result), image_part(f->result));
+	q->done += list.n;
+	free(text);
 	layer_list_free(&list);
 }
 

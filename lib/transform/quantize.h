@@ -37,6 +37,8 @@ void quantize_check_layers(struct quantize *q, const struct filter *f);
  * or order that does not fit, naming file and path.
  */
 void quantize_part(void *quantize, const struct filter *f);
+/* For the filter's finished(): reports the layers that an earlier run has quantized, as that has. */
+void quantize_finished(void *quantize, const struct filter *f);
 /* The report's last line, the geometric mean of the errors; dies if there was no layer in `name`. */
 void quantize_end(struct quantize *q, const char *name);
 #endif
