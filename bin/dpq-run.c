@@ -23,12 +23,14 @@ static const struct tool tool = {
 		"  dpq-run --plan plan.txt --hessian hess.h5 model.h5 -o mixed.h5",
 };
 
-static void run(struct quantize *q, const struct command *c, bool resume)
+static void run(struct quantize *q, const struct command *c, bool resume, const struct shard *shard)
 {
 	quantize_check(q);
 	struct filter f = (resume ? filter_resume : filter_open)(c->operand[0], "model", c->output, "model");
 
 	f.finished = quantize_finished;
+	f.shard = *shard;
+	shard_say(shard);
 	filter_config(&f);
 	quantize_check_layers(q, &f);
 	model_filter(&f, quantize_part, q);
@@ -44,6 +46,7 @@ int main(int argc, char *argv[])
 {
 	const char *hessian, *order, *plan_path;
 	bool resume;
+	struct shard shard;
 	struct selection layers;
 	struct method_options options = { 0 };
 	const struct option_row of_a_layer[] = { METHOD_OPTIONS(&options), { .type = OPTION_END } };
@@ -55,6 +58,9 @@ int main(int argc, char *argv[])
 			"options of single layers: lines of a GLOB and option=value, or keep" },
 		METHOD_OPTIONS(&options),
 		OPTION_LAYERS(&layers),
+		{ 0, "shard", OPTION_OF_SHARD(&shard),
+			"only blocks I, I + N, ..., for tensor-join; auto: by the launcher",
+			.otherwise = "1/1", .form = shard_form },
 		OPTION_RESUME(&resume),
 		{ .type = OPTION_END },
 	};
@@ -66,7 +72,7 @@ int main(int argc, char *argv[])
 	q.files.hessian = hessian ? image_open(hessian, "hessian") : NULL;
 	q.files.order = option_given("order") ? image_open(order, "order") : NULL;
 	q.source = moments_of_files(&q.files);
-	run(&q, &c, resume);
+	run(&q, &c, resume, &shard);
 	plan_free(&plan);
 	selection_free(&layers);
 	return 0;

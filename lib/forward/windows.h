@@ -61,7 +61,7 @@ void windows_free(struct windows *w);
 	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, \
 	"how the text is cut into windows", .otherwise = "gptq" }
 #define OPTION_SHARD(var) { 0, "shard", OPTION_OF_SHARD(var), \
-	"only windows I, I + N, ..., counted from 1; auto: by the launcher (Slurm, MPI)", \
+	"only windows I, I + N, ..., counted from 1; auto: by the launcher", \
 	.otherwise = "1/1", .form = shard_form }
 #define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
 #endif

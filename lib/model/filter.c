@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "io/resume.h"
+#include "model/share.h"
 
 struct filter filter_open(const char *path, const char *kinds, const char *output, const char *kind)
 {
@@ -38,9 +39,12 @@ void model_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 	const size_t there = f->resume ? resume_begin(f->resume) : 0;
 
 	for (; f->image; f->image = input_next(f->in))
-		if (image_part(f->image) >= there)
-			part(arg, f);
-		else {
+		if (image_part(f->image) >= there) {
+			if (share_has(f))
+				part(arg, f);
+			else
+				share_leave(f);
+		} else {
 			f->result = resume_next(f->resume);
 			if (f->finished)
 				f->finished(arg, f);

@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "model/layer.h"
+#include "model/share.h"
 
 enum { LAYERS_AT_ONCE = 8 };
 
@@ -124,6 +125,8 @@ static bool is_whole(const struct filter *f)
 
 void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
+	share_check(f);
+	q->done += f->shard.n > 1;	/* a shard may have none of those that are selected */
 	if (f->config || is_whole(f)) {
 		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
 		if (!each_layer(f, q->layers, plan_note, q->plan))
@@ -301,6 +304,8 @@ void quantize_part(void *arg, const struct filter *f)
 		output_begin(f->out, f->image);
 		if (first && q->files.hessian && may_need_hessian(q, f))
 			output_history(f->out, "hessian", q->files.hessian);
+		if (first)
+			share_write(f->out, &f->shard, input_name(f->in), NULL);
 		if (first && q->files.order && option_given("order"))	/* and has an effect */
 			output_history(f->out, "order", q->files.order);
 		quantize_list(q, f, &list);
