@@ -277,7 +277,7 @@ static void quantize_list(struct quantize *q, const struct filter *f, const stru
 		if (!method_of(q, list->path[i])->keep)
 			path[n++] = list->path[i];
 	for (size_t i = 0; i < n; i += LAYERS_AT_ONCE) {
-		progress(path[i], i, n);
+		progress_part(path[i], image_part(f->image), image_parts(f->image), i, n);
 		quantize_some(q, f, n - i < LAYERS_AT_ONCE ? n - i : LAYERS_AT_ONCE, path + i);
 	}
 	q->done += list->n;
