@@ -2,8 +2,8 @@
 /*
  * tensor-join -- parts of one model, quantized by separate jobs, put together
  *
- * Shards of dpq-run --shard, each with some of the blocks; or whole models, in each of which some of the layers are
- * quantized (dpq-run --layers).
+ * Shards of dpq-run --shard, each with some of the blocks; or whole models, in each of which some of the
+ * layers are quantized (dpq-run --layers).
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ static const struct tool tool = {
 	.brief = "parts of one model, quantized by separate jobs, put together",
 	.operands = "MODEL...",
 	.max_operands = SIZE_MAX,
-	.about = "Of each linear layer takes the quantized one: of shards (dpq-run --shard), or of whole models in "
-		"which different layers are quantized (dpq-run --layers). All else must be the same in all inputs "
-		"that have it, which may be files or streams.",
+	.about = "Of each linear layer takes the quantized one: of shards (dpq-run --shard), or of whole "
+		"models in which different layers are quantized (dpq-run --layers). All else must be the "
+		"same in all inputs that have it, which may be files or streams.",
 	.examples = "  dpq-run -q --compensate none --shard 1/2 model.h5 -o half-1.h5\n"
 		"  dpq-run -q --compensate none --shard 2/2 model.h5 -o half-2.h5\n"
 		"  tensor-join half-1.h5 half-2.h5 -o joined.h5",

@@ -66,7 +66,8 @@ static void keep(const struct report *r, const char *name, const double value[])
 	free(longer);
 }
 
-bool report_again(struct report *r, const char *text, void (*each)(void *arg, const double value[]), void *arg)
+bool report_again(struct report *r, const char *text, void (*each)(void *arg, const double value[]),
+	void *arg)
 {
 	const bool before = keeping;
 	double value[COLUMNS];

@@ -394,8 +394,8 @@ static size_t finish(struct output *out)
 	return hdf5_length(out->name, out->buffer.data);
 }
 
-/* Puts an image on the disk, then its first bytes: whatever ends the program, or the machine, one that has them
- * is whole. */
+/* Puts an image on the disk, then its first bytes: whatever ends the program, or the machine, one that has
+ * them is whole. */
 static void keep_image(const struct output *out, const unsigned char *image, size_t n)
 {
 	const off_t at = lseek(out->stream, 0, SEEK_CUR);

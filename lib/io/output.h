@@ -18,9 +18,9 @@ struct output {
 	const char *kind;
 	int stream;			/* the descriptor that gets images; -1: the result is one file */
 	bool kept;			/* the stream is a file whose images must outlive the program */
-	char *identity;			/* of such a stream, text of the attribute resume of its first image */
+	char *identity;			/* of such a stream, attribute resume of its first image */
 	const char *processor;		/* and of resume:processor */
-	char *(*remark)(void);		/* of such an image, the text of its attribute resume:report; or NULL */
+	char *(*remark)(void);		/* of its images, attribute resume:report; or NULL */
 	struct replace named;		/* that file; path NULL: it has no name of its own, and */
 	int target;			/* is what this descriptor stands for */
 	hid_t file;

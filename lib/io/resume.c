@@ -74,8 +74,8 @@ static void open_part(struct resume *r)
 	} while (!lock(r));
 }
 
-/* Whether a file of n bytes, or more, may begin with a part that was cut: with the first bytes of an image, of which
- * there may be few, or with the gap where they were to be written. */
+/* Whether a file of n bytes, or more, may begin with a part that was cut: with the first bytes of an image,
+ * of which there may be few, or with the gap where they were to be written. */
 static bool may_be_cut(const unsigned char *data, size_t n)
 {
 	static const unsigned char signature[8] = "\211HDF\r\n\032\n", none[HDF5_HEAD];
@@ -192,8 +192,8 @@ static void check_identity(const struct resume *r, const char *is)
 		differ(r, was, is);
 	processor = image_text(r->first, "/", "resume:processor");
 	if (processor && strcmp(processor, kernels()))
-		warn("%s: was begun on another kind of processor (%s, this is %s): the result may not have the "
-			"bytes that one run gives", r->part, processor, kernels());
+		warn("%s: was begun on another kind of processor (%s, this is %s): the result may not have "
+			"the bytes that one run gives", r->part, processor, kernels());
 	free(was), free(processor);
 }
 
@@ -211,7 +211,8 @@ size_t resume_begin(struct resume *r)
 		check_identity(r, is);
 		r->out->parts = image_parts(r->first);
 		if (r->parts > r->out->parts)
-			die("%s: goes on after its %zu parts; remove it to begin anew", r->part, r->out->parts);
+			die("%s: goes on after its %zu parts; remove it to begin anew", r->part,
+				r->out->parts);
 		if (!quiet) {
 			progress_clear();
 			fprintf(stderr, "%s: %s: %zu of %zu parts are there\n", program, r->part, r->parts,

@@ -143,7 +143,8 @@ static bool same_dataset(const struct image *a, const struct image *b, const cha
 		return x == y && m == n;
 	t = image_tensor(a, path, TENSOR_ANY, -1, NULL);
 	u = image_tensor(b, path, TENSOR_ANY, -1, NULL);
-	return t.type == u.type && t.rank == u.rank && !memcmp(t.dim, u.dim, (size_t)t.rank * sizeof *t.dim) &&
+	return t.type == u.type && t.rank == u.rank &&
+		!memcmp(t.dim, u.dim, (size_t)t.rank * sizeof *t.dim) &&
 		!memcmp(t.data, u.data, tensor_count(&t) * tensor_size(t.type));
 }
 

@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include "io/image.h"
 
-/* Paths of all objects of the part, groups before what is in them, in natural order; tree_free_paths() them. */
+/* Paths of all objects of the part, groups before what is in them, in natural order;
+ * tree_free_paths() them. */
 char **same_objects(const struct image *image, size_t *n);
 /*
- * Whether both parts have the object, with the same attributes, and of datasets the same type, extents and data;
- * of groups also all that is below. A tied head is the same as a copy of it. Data that are neither numbers nor one
- * text count as the same where their size is.
+ * Whether both parts have the object, with the same attributes, and of datasets the same type, extents and
+ * data; of groups also all that is below. A tied head is the same as a copy of it. Data that are neither
+ * numbers nor one text count as the same where their size is.
  */
 bool same_object(const struct image *a, const struct image *b, const char *path);
 /* Whether an object of both has the same attributes. */

@@ -32,18 +32,18 @@ struct filter {
 
 /* kinds: of the input, separated by '|'. kind: of the output, or NULL: none. output NULL: standard output. */
 struct filter filter_open(const char *path, const char *kinds, const char *output, const char *kind);
-/* The same with --resume: parts that are finished stay in FILE.part beside the output, which must be a file, and
- * a later run goes on from them (io/resume.h). */
+/* The same with --resume: parts that are finished stay in FILE.part beside the output, which must be a file,
+ * and a later run goes on from them (io/resume.h). */
 struct filter filter_resume(const char *path, const char *kinds, const char *output, const char *kind);
 #define OPTION_RESUME(var) { 0, "resume", OPTION_BOOL(var), NULL, \
 	"keep finished parts in FILE.part, and go on from those of a stopped run", \
 	.neutral = true }
 /* Reads the configuration of the model from the first part, if that has one. */
 void filter_config(struct filter *f);
-/* Calls part() with each part; with a shard of several, of the blocks only with those of the shard, and of what is
- * no block only with the root, but for shard 1: in the place of another block stands an empty group.
- * With --resume all inputs must be open and the history settled; for the parts that
- * are there it calls finished() instead. */
+/* Calls part() with each part; with a shard of several, of the blocks only with those of the shard, and of
+ * what is no block only with the root, but for shard 1: in the place of another block stands an empty group.
+ * With --resume all inputs must be open and the history settled; for the parts that are there it calls
+ * finished() instead. */
 void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg);
 /* Gives the output its name. */
 void filter_close(struct filter *f);

@@ -44,8 +44,8 @@ void share_check(const struct filter *f)
 	if (!f->config)
 		die("%s: has no /config that tells its blocks, which --shard shares out", input_name(f->in));
 	if (f->shard.i > f->config->blocks)
-		die("%s: --shard %zu/%zu has no block: there are %zu", input_name(f->in), f->shard.i, f->shard.n,
-			f->config->blocks);
+		die("%s: --shard %zu/%zu has no block: there are %zu", input_name(f->in), f->shard.i,
+			f->shard.n, f->config->blocks);
 }
 
 /* The block that stands in a part; s NULL: none. */
@@ -145,8 +145,8 @@ static void compare(const struct shard_file *a, const struct shard_file *b)
 	static const char *const what[DIGESTS] = { "another model", "other tokens" };
 
 	if (a->shard.n != b->shard.n)
-		die("%s: is shard %zu of %zu, %s is shard %zu of %zu", b->name, b->shard.i, b->shard.n, a->name,
-			a->shard.i, a->shard.n);
+		die("%s: is shard %zu of %zu, %s is shard %zu of %zu", b->name, b->shard.i, b->shard.n,
+			a->name, a->shard.i, a->shard.n);
 	if (strcmp(a->command, b->command))
 		die("%s: was made by '%s', %s by '%s'", b->name, b->command, a->name, a->command);
 	for (int i = 0; i < DIGESTS; i++)

@@ -26,8 +26,8 @@ void share_leave(const struct filter *f);
 
 /*
  * n inputs, each with its first part at hand, before they have an output: if they are shards they are put in
- * order. Dies unless they are all shards of one whole and none is missing or there twice; of one whole: made by
- * the same command (but for --shard) from the same files. Returns whether they are shards.
+ * order. Dies unless they are all shards of one whole and none is missing or there twice; of one whole: made
+ * by the same command (but for --shard) from the same files. Returns whether they are shards.
  */
 bool share_sort(size_t n, struct filter file[n]);
 #endif

@@ -48,7 +48,7 @@ static bool is_shape(const struct image *image, const char *path, const size_t d
 		(t.dim[0] == dim[0] && t.dim[1] == dim[1]);
 }
 
-/* The input that a linear layer is taken from: the first that has quantized it, otherwise the first that has it. */
+/* The input that a layer is taken from: the first that has quantized it, or else the first that has it. */
 static size_t choose_layer(struct join *j, const char *path)
 {
 	size_t plain = j->n, quantized = j->n;
@@ -175,8 +175,8 @@ static void check_missing(struct join *j)
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			if (j->of_block[s->first + i] < 0)
-				die("%s/%zu: %d linear layers of this block are in no input", s->arch->blocks, i,
-					-j->of_block[s->first + i]);
+				die("%s/%zu: %d linear layers of this block are in no input", s->arch->blocks,
+					i, -j->of_block[s->first + i]);
 }
 
 static void begin(const struct join *j, const struct filter *f)
@@ -227,10 +227,10 @@ void join_end(struct join *j)
 		if (input_next(f->in))
 			die("%s: goes on after its last part", input_name(f->in));
 	if (j->quantized && j->plain)
-		warn("%zu of %zu linear layers are quantized in no input: %s%s", j->layers - j->quantized, j->layers,
-			j->plain, j->layers - j->quantized > NAMED ? ", ..." : "");
+		warn("%zu of %zu linear layers are quantized in no input: %s%s", j->layers - j->quantized,
+			j->layers, j->plain, j->layers - j->quantized > NAMED ? ", ..." : "");
 	if (!quiet)
-		fprintf(stderr, "%s: %zu linear layers of %zu inputs, %zu quantized\n", program, j->layers, j->n,
-			j->quantized);
+		fprintf(stderr, "%s: %zu linear layers of %zu inputs, %zu quantized\n", program, j->layers,
+			j->n, j->quantized);
 	free(j->plain), free(j->of_block);
 }

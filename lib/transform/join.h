@@ -11,16 +11,17 @@
 
 struct join {
 	size_t n;
-	struct filter *file;		/* [n], in the order of shards if they are; the first has config and output */
+	struct filter *file;		/* [n], shards in their order; the first has config and output */
 	bool shards;
 	size_t layers, quantized;	/* joined so far */
 	int *of_block;			/* [blocks] layers joined of each */
 	char *plain;			/* names of some that none has quantized, or NULL */
 };
 
-/* A part of model_filter(). Dies, naming files and path, where two inputs have quantized a layer differently, or
- * differ otherwise, and, in the last part, where a layer of the model is in none. */
+/* A part of model_filter(). Dies, naming files and path, where two inputs have quantized a layer differently,
+ * or differ otherwise, and, in the last part, where a layer of the model is in none. */
 void join_part(void *join, const struct filter *f);
-/* Warns of layers that none has quantized, if others were, and says how many were joined. Dies if an input goes on. */
+/* Warns of layers that none has quantized, if others were, and says how many were joined. Dies if an input
+ * goes on. */
 void join_end(struct join *j);
 #endif
