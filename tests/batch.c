@@ -334,7 +334,7 @@ static void windows_by_convention(void **unused)
 	place = windows_place(&w, 7);
 	assert_string_equal(place, "position 3 of window 2");
 	free(place);
-	windows_shard(&w, (struct shard){ 2, 3 });
+	windows_shard(&w, (struct shard){ .i = 2, .n = 3 });
 	assert_true(w.n == 1 && w.rows == 5 && w.id[0] == 4 && w.targets == 4 && w.sequence[0].first == 0);
 	windows_free(&w);
 
@@ -383,7 +383,7 @@ static void windows_of_sequences(void **unused)
 	assert_true(own[1].first == 4 && own[2].first == 8 && own[2].length == 3);
 	assert_true(windows_within(&w, 0, 6) == 2 && windows_within(&w, 0, 1) == 1);
 	assert_true(windows_within(&w, 2, 100) == 3);
-	windows_shard(&w, (struct shard){ 1, 2 });
+	windows_shard(&w, (struct shard){ .i = 1, .n = 2 });
 	is_rows("id", w.id, 10, (int32_t[]){ 99, 0, 4, 5, 6, 7, 99, 10, 11, 12 });
 	assert_true(w.n == 3 && w.rows == 10 && w.targets == 7 && w.sequence[2].first == 6);
 	windows_free(&w);

@@ -28,10 +28,11 @@ PY
 hessian-accum -q --tokens t.h5 --ctx 32 model.h5 -o h.h5; gar-order -q --group 8 h.h5 -o o.h5
 hessian-accum -q --tokens t.h5 --ctx 16 model.h5 -o h2.h5; gar-order -q --group 8 --key mean h.h5 -o o2.h5
 printf '*/down_proj storage=uint8\n*/o_proj keep\n' >plan; printf '*/down_proj storage=uint6\n*/o_proj keep\n' >plan2
+left() { find . -name '*.part' -o -name '.ptq*' | sed 's|^\./||'; }
 run() { dpq-run --hessian h.h5 --order o.h5 --group 8 --plan plan --resume "${m:-model.h5}" "$@"; }
 dpq-run -q --hessian h.h5 --order o.h5 --group 8 --plan plan model.h5 -o plain.h5
 run -q -o whole.h5
-is 'nothing stays after the good end' "$(ls -A | grep -c 'part$\|^.ptq')" 0
+is 'nothing stays after the good end' "$(left)" ''
 ok 'the result is that of a run without --resume' h5diff -v plain.h5 whole.h5
 # everything, attributes too, in any order
 cat >same.py <<'PY'
@@ -51,7 +52,7 @@ ok '... attributes and all' py same.py plain.h5 whole.h5
 ln -s nowhere/r.h5 r.h5
 run -o r.h5 2>report; is 'a run that fails at its end' "$? $(tail -1 report)" '1 dpq-run: r.h5: cannot create a file beside it: No such file or directory'
 sed -i '$d' report
-is '... keeps its parts' "$(ls -A | grep 'part$\|^.ptq')" r.h5.part
+is '... keeps its parts' "$(left)" r.h5.part
 mv r.h5.part parts; rm r.h5
 py - <<'PY'
 raw, at = open("parts", "rb").read(), [0]
@@ -69,7 +70,7 @@ again() {	# again NAME PARTS: a run with FILE.part as it is; how many parts it t
 	run -o r.h5 2>said
 	is "$1: the same bytes" "$(cmp r.h5 whole.h5 2>&1)" ''
 	is "$1: parts that are taken" "$(sed -n 's/.*part: \([0-9]*\) of 9 parts are there/\1/p' said)" "$2"
-	is "$1: FILE.part is gone" "$(ls -A | grep 'part$\|^.ptq')" ''
+	is "$1: FILE.part is gone" "$(left)" ''
 	rm -f r.h5
 }
 first() { head -c "$1" parts >r.h5.part; }
@@ -97,7 +98,7 @@ dpq-run -q --compensate none --group 4 stream -o b.h5; ok 'a stream in a file' p
 m=nan.h5
 no 'a weight that is bad, in the fifth block' 1 'nan.h5: .*layers/4/mlp/up_proj' run -q -o bad.h5
 no '... and again' 1 'nan.h5: .*layers/4/mlp/up_proj' run -q -o bad.h5
-is '... what was done stays' "$(ls -A | grep bad)" bad.h5.part
+is '... what was done stays' "$(left)" bad.h5.part
 m=model.h5
 no '... of another model' 1 'bad.h5.part: was begun with another model than model.h5; remove it to begin anew' run -q -o bad.h5
 rm bad.h5.part
@@ -173,7 +174,7 @@ fi
 chmod 755 sub
 no 'a folder that is not there' 1 'nowhere/r.h5.part: cannot open: No such file' run -q -o nowhere/r.h5
 no '-o a folder' 1 'sub: is a folder' run -q -o sub
-is 'nothing is left of that' "$(ls -A . sub | grep 'part$\|^.ptq')" ''
+is 'nothing is left of that' "$(left)" ''
 for o in '' '-o -' '-o /dev/stdout' '-o /dev/fd/1'; do
 	# shellcheck disable=SC2086
 	no "--resume without a file: $o" 2 '--resume: -o FILE is expected' sh -c "dpq-run -q --compensate none --resume model.h5 $o >x"
@@ -184,7 +185,7 @@ no 'a Hessian from a pipe' 1 '/dev/stdin: is no regular file; inputs are read ag
 ok 'a model on standard input that is a file' sh -c 'dpq-run -q --compensate none --group 8 --resume <model.h5 -o r.h5'
 rm -f r.h5
 no 'a model that is none' 1 "t.h5: holds a 'tokens', expected 'model'" dpq-run -q --compensate none --resume t.h5 -o r.h5
-is 'nothing is left of what made no part' "$(ls -A | grep '^r.h5\|^.ptq')" ''
+is 'nothing is left of what made no part' "$(left; find . -name r.h5)" ''
 if unshare -m true 2>/dev/null; then
 	mkdir small
 	no 'a full disk' 1 'small/r.h5.*: cannot write: No space left' unshare -m sh -c 'mount -t tmpfs -o size=64k none small &&
