@@ -29,7 +29,8 @@ static const struct tool tool = {
 /* What the command line says, but for the methods of layers. */
 struct settings {
 	const char *hessian, *order, *plan;
-	bool sequential;
+	bool sequential, resume;
+	struct shard shard;
 	struct calibrate_text text;
 	struct selection layers;
 };
@@ -44,6 +45,8 @@ static void check(const struct settings *set, unsigned reorder)
 		misuse("--sequential takes the place of --hessian, and --reorder that of --order");
 	if (set->sequential && !set->text.tokens)
 		misuse("--tokens FILE is expected with --sequential");
+	if (set->sequential && set->shard.n > 1)
+		misuse("--shard does not go with --sequential: a block waits for all before it");
 	if (!set->sequential && set->text.tokens)
 		misuse("--tokens goes with --sequential; otherwise hessian-accum reads it");
 }
@@ -56,7 +59,10 @@ static void run(struct quantize *q, const struct settings *set, const struct com
 	q->source = set->sequential ? sequential_source(&sequential, q, set->text.tokens) :
 		moments_of_files(&q->files);
 	quantize_check(q);
-	f = filter_open(c->operand[0], "model", c->output, "model");
+	f = (set->resume ? filter_resume : filter_open)(c->operand[0], "model", c->output, "model");
+	f.finished = quantize_finished;
+	f.shard = set->shard;
+	shard_say(&set->shard);
 	filter_config(&f);
 	if (set->sequential)
 		sequential_open(&sequential, &set->text, &f);
@@ -70,7 +76,7 @@ static void run(struct quantize *q, const struct settings *set, const struct com
 
 int main(int argc, char *argv[])
 {
-	struct settings set = { .text.shard = { 1, 1 } };
+	struct settings set = { .text.shard = { .i = 1, .n = 1 } };
 	struct method_options options = { 0 };
 	struct plan plan;
 	struct quantize q = { .plan = &plan, .layers = &set.layers };
@@ -94,6 +100,10 @@ int main(int argc, char *argv[])
 			"what of its diagonal ranks a group", .otherwise = "max" },
 		{ .type = OPTION_HEADING, .help = "Layers" },
 		OPTION_LAYERS(&set.layers),
+		{ 0, "shard", OPTION_OF_SHARD(&set.shard),
+			"only blocks I, I + N, ..., for tensor-join; auto: by the launcher",
+			.otherwise = "1/1", .form = shard_form },
+		OPTION_RESUME(&set.resume),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);

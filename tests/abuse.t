@@ -19,11 +19,12 @@ tool() {	# tool NAME FILE
 	eval-ppl-against) set -- eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference "$2" -o out/r ;;
 	gar-order) set -- gar-order -q "$2" -o out/r ;;
 	sample-tokens) set -- sample-tokens -q --length 8 --ctx 8 "$2" -o out/r ;;
+	tensor-join) set -- tensor-join -q model.h5 "$2" -o out/r ;;
 	tokenize) set -- tokenize -q --model "$2" text -o out/r ;;
 	esac
 	timeout 20 "$@"
 }
-readers='dpq-run hessian-accum eval-ppl eval-ppl-against gar-order sample-tokens tokenize'
+readers='dpq-run hessian-accum eval-ppl eval-ppl-against gar-order sample-tokens tokenize tensor-join'
 
 # --- files ---
 : >empty

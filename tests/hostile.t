@@ -41,6 +41,7 @@ eval "numbers dpq-run saturate '--compute e4m3fn --hessian hessian.h5 model.h5' 
 numbers dpq-run group '--compensate none model.h5' '' 0 -1 ' 32' +32 3.5 1000000001 2000000000 99999999999999999999 rows
 numbers gar-order group hessian.h5 '' 0 ' 32' +32 1000000001 99999999999999999999
 numbers hessian-accum shard '--tokens tokens.h5 model.h5' '' 1 1/ /2 0/2 3/2 ' 1/2' '1/ 2' +1/2 1/-2 1/2/3 1/2x 2/18446744073709551615 1/9007199254740992
+numbers dpq-run shard '--compensate none model.h5' '' 1 1/ /2 0/2 3/2 ' 1/2' +1/2 1/2/3 1/2x AUTO
 numbers exmy-sweep sigma '--formats int4' '' 0 -0.1 nan 1e300 1e-300 ' 0.1' 0.1,,0.2 0.1, ,0.1 0.1:0.2 0.2:0.1:0.01 0.1:0.2:0 \
 	0.1:0.2:-1 0.1:0.2:0.1:0.1 0:1:0.1
 no 'exmy-sweep: too many sigmas' 2 "'0.1:0.2:1e-12' has 1e.11 points, expected at most" exmy-sweep --sigma 0.1:0.2:1e-12 -o out/r
@@ -142,6 +143,7 @@ role 'eval-ppl --paired' result eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 
 role 'exmy-pack' model exmy-pack -q @ -o out/r
 role 'exmy-sweep' model exmy-sweep -q --formats int4 @ -o out/r
 role 'roofline' model roofline --models @ -o out/r
+role 'tensor-join' model tensor-join -q codes.h5 @ -o out/r
 role 'tensor-stats' 'model hessian' tensor-stats -q @ -o out/r
 role 'tensor-diff MODEL' model tensor-diff -q --reference model.h5 @ -o out/r
 role 'tensor-diff --reference' model tensor-diff -q --reference @ model.h5 -o out/r

@@ -25,7 +25,8 @@ exmy-pack -q codes.h5
 exmy-sweep --formats int4,e2m1,nf4
 eval-ppl -q --tokens tokens.h5 --ctx 256 model.h5
 tensor-stats -q model.h5
-tensor-diff -q --reference model.h5 codes.h5""".split("\n")]
+tensor-diff -q --reference model.h5 codes.h5
+tensor-join -q codes.h5 model.h5""".split("\n")]
 signals = [signal.SIGKILL, signal.SIGTERM, signal.SIGQUIT, signal.SIGXCPU, signal.SIGUSR1, signal.SIGALRM]
 text = {"eval-ppl", "tensor-stats", "tensor-diff"}          # their answer is text: -o only
 def start(command, out):

@@ -76,25 +76,42 @@ static char *follow(const char *path)
 	return at;
 }
 
-struct replace replace_open(const char *path)
+/* What the path leads to, where a file could get that name, and what is there; dies where none could. */
+static char *target_of(const char *path, struct stat *st, bool *there)
 {
 	const size_t n = strlen(path);
+	char *target;
+
+	if (n && path[n - 1] == '/')
+		die("%s: names a folder, expected a file", path);
+	target = follow(path);
+	*there = !stat(target, st);
+	if (!*there && errno != ENOENT)
+		die("%s: cannot write:", path);
+	if (*there && S_ISDIR(st->st_mode))
+		die("%s: is a folder, expected the name of a file", path);
+	if (*there && access(target, W_OK))
+		die("%s: cannot write:", path);
+	return target;
+}
+
+void replace_check(const char *path)
+{
+	struct stat st;
+	bool there;
+
+	free(target_of(path, &st, &there));
+}
+
+struct replace replace_open(const char *path)
+{
 	struct replace r = { 0 };
 	struct stat st;
 	sigset_t all, before;
 	bool there;
 	mode_t mask;
 
-	if (n && path[n - 1] == '/')
-		die("%s: names a folder, expected a file", path);
-	r.path = follow(path);
-	there = !stat(r.path, &st);
-	if (!there && errno != ENOENT)
-		die("%s: cannot write:", path);
-	if (there && S_ISDIR(st.st_mode))
-		die("%s: is a folder, expected the name of a file", path);
-	if (there && access(r.path, W_OK))
-		die("%s: cannot write:", path);
+	r.path = target_of(path, &st, &there);
 	r.temporary = beside(r.path, ".ptq.XXXXXX");
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);	/* a file is never without its name in unfinished[] */
@@ -117,22 +134,26 @@ void replace_sync(const struct replace *r)
 		die("%s: cannot sync:", r->path);
 }
 
-void replace_done(struct replace *r)
+void replace_sync_folder(const char *path)
 {
-	char *folder = beside(r->path, ".");
-	int fd;
+	char *folder = beside(path, ".");
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (rename(r->temporary, r->path))
-		die("%s: cannot replace:", r->path);
-	forget(r->temporary);
-	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
 		fsync(fd);	/* not every file system can sync a folder */
 		close(fd);
 	}
+	free(folder);
+}
+
+void replace_done(struct replace *r)
+{
+	if (rename(r->temporary, r->path))
+		die("%s: cannot replace:", r->path);
+	forget(r->temporary);
+	replace_sync_folder(r->path);
 	if (close(r->fd))
 		die("%s: cannot close:", r->path);
-	free(folder);
 	free(r->path);
 	free(r->temporary);
 	*r = (struct replace){ 0 };

@@ -19,6 +19,10 @@ struct replace {
  * name may not be written. Of a symbolic link, what it leads to is replaced.
  */
 struct replace replace_open(const char *path);
+/* Dies where replace_open() would, but for the folder: for a result that is written later. */
+void replace_check(const char *path);
+/* Writes the name of a file, which is in its folder, to the disk. */
+void replace_sync_folder(const char *path);
 void replace_sync(const struct replace *r);	/* writes the file, which is whole, to the disk */
 void replace_done(struct replace *r);		/* gives it its name; closes fd */
 #endif

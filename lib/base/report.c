@@ -2,13 +2,15 @@
 /* report.c -- see report.h */
 #include "base/report.h"
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "base/progress.h"
 
-enum { JSON_DIGITS = 17 };	/* say a double exactly */
+enum { JSON_DIGITS = 17, COLUMNS = 16 };	/* digits that say a double exactly */
 
 void report_answer(size_t n, const struct answer a[n], bool json)
 {
@@ -34,13 +36,72 @@ void report_answer(size_t n, const struct answer a[n], bool json)
 		die("<stdout>: cannot write:");
 }
 
+static bool keeping;
+static char *kept;
+
+void report_keep(void)
+{
+	keeping = true;
+}
+
+char *report_kept(void)
+{
+	char *y = kept ? kept : xformat("%s", "");
+
+	kept = NULL;
+	return y;
+}
+
+static void keep(const struct report *r, const char *name, const double value[])
+{
+	char *all = kept ? kept : xformat("%s", ""), *longer = xformat("%s%s", all, name);
+
+	free(all);
+	for (size_t i = 0; i < r->columns; i++) {
+		all = longer;
+		longer = xformat("%s\t%.*g", all, JSON_DIGITS, value[i]);
+		free(all);
+	}
+	kept = xformat("%s\n", longer);
+	free(longer);
+}
+
+bool report_again(struct report *r, const char *text, void (*each)(void *arg, const double value[]),
+	void *arg)
+{
+	const bool before = keeping;
+	double value[COLUMNS];
+
+	keeping = false;
+	while (*text) {
+		const size_t length = strcspn(text, "\t\n");
+		char *name = xformat("%.*s", (int)length, text), *end = (char *)(uintptr_t)text + length;
+		size_t i = 0;
+
+		for (; i < r->columns && i < COLUMNS && *end == '\t'; i++)
+			value[i] = strtod(end + 1, &end);
+		if (i < r->columns || *end != '\n')
+			return false;
+		report_row(r, name, value);
+		each(arg, value);
+		free(name);
+		text = end + 1;
+	}
+	keeping = before;
+	return true;
+}
+
 void report_row(struct report *r, const char *name, const double value[])
 {
 	bool wide = isatty(2);
-	char *shown;
+	char *shown = plain_text(name);
 
-	if (quiet)
+	if (keeping)
+		keep(r, shown, value);
+	if (quiet) {
+		free(shown);
 		return;
+	}
 	progress_clear();
 	if (!r->begun) {
 		fprintf(stderr, wide ? "%-44s" : "%s", r->name ? r->name : "layer");
@@ -49,7 +110,6 @@ void report_row(struct report *r, const char *name, const double value[])
 		fputc('\n', stderr);
 		r->begun = true;
 	}
-	shown = plain_text(name);
 	fprintf(stderr, wide ? "%-44s" : "%s", shown);
 	free(shown);
 	for (size_t i = 0; i < r->columns; i++)

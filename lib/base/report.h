@@ -13,6 +13,13 @@ void report_answer(size_t n, const struct answer a[n], bool json);
 
 /* name: of what has a row, NULL: a layer */
 struct report { const char *const *column; size_t columns; bool begun; const char *name; };
+/* From here on rows are kept as text, too. report_kept() gives those since its last call; free() it. */
+void report_keep(void);
+char *report_kept(void);
+/* Prints rows that were kept, and keeps them no more; each() gets their values. Returns false where the text
+ * is none that report_kept() gave for a table of so many columns. */
+bool report_again(struct report *r, const char *text, void (*each)(void *arg, const double value[]),
+	void *arg);
 /* Prints a row: the name and a number for each column; a header comes first. Columns are
  * aligned on a terminal, and otherwise separated by tabs. Silent under -q. */
 void report_row(struct report *r, const char *name, const double value[]);

@@ -73,8 +73,8 @@ static bool ask(const struct launcher *l, struct shard *s)
 	return true;
 }
 
-/* An array's task is a job, whose script is the process 0 of as many as it may start; processes beyond it, and
- * those of other launchers, would all take the task's shard. */
+/* An array's task is a job, whose script is the process 0 of as many as it may start; processes beyond it,
+ * and those of other launchers, would all take the task's shard. */
 static bool agree(const struct launcher *by, const struct shard *a, const struct launcher *l,
 	const struct shard *b)
 {

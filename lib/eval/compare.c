@@ -144,7 +144,7 @@ static void visit_model(void *arg, const char *group)
 
 	if (!selection_has(w->c->layers, group))
 		return;
-	progress(group, 0, 0);
+	progress_part(group, image_part(w->image), image_parts(w->image), 0, 1);
 	if (layer_listed(&w->list, group) || layer_quantized(w->image, group) ||
 		layer_quantized(w->c->reference, group))
 		compare_layer(w, group);

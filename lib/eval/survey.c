@@ -113,7 +113,7 @@ void survey_part(void *arg, const struct filter *f)
 	else
 		image_groups(image, visit_hessian, &(struct visit){ s, image });
 	for (size_t i = 0; i < list.n; i++) {
-		progress(list.path[i], i, list.n);
+		progress_part(list.path[i], image_part(image), image_parts(image), i, list.n);
 		add_layer(s, image, list.path[i]);
 	}
 	layer_list_free(&list);

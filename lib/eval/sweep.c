@@ -313,7 +313,7 @@ void sweep_part(void *arg, const struct filter *f)
 	struct layer_list list = layer_list(f->image, f->config, s->layers);
 
 	for (size_t i = 0; i < list.n; i++) {
-		progress(list.path[i], i, list.n);
+		progress_part(list.path[i], image_part(f->image), image_parts(f->image), i, list.n);
 		add_layer(s, f->image, list.path[i]);
 	}
 	layer_list_free(&list);

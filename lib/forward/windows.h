@@ -82,7 +82,7 @@ void windows_free(struct windows *w);
 #define STRIDE_IDLE(convention) \
 	{ (convention) != WINDOWS_SLIDING, "stride", "--convention is not sliding" }
 #define OPTION_SHARD(var) { 0, "shard", OPTION_OF_SHARD(var), \
-	"only windows I, I + N, ..., counted from 1; auto: by the launcher (Slurm, MPI)", \
+	"only windows I, I + N, ..., counted from 1; auto: by the launcher", \
 	.otherwise = "1/1", .form = shard_form }
 #define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
 #endif

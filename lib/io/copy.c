@@ -297,9 +297,27 @@ void output_begin(struct output *out, const struct image *from)
 	}
 }
 
+void output_take(struct output *out, const struct image *from)
+{
+	static const char *const set[] = { "ptq_kind", "ptq_version", "history", "part", "parts", "resume",
+		"resume:processor", "resume:report", NULL };
+	char *history;
+
+	output_start(out, from->part, from->parts);
+	if (!from->part) {
+		history = image_text(from, "/", "history");
+		if (history)
+			output_text(out, "/", "history", history);
+		free(history);
+		copy_attributes(out, from, "/", set);
+	}
+	output_rest(out, from, NULL);
+	output_end(out);
+}
+
 void output_pass(struct output *out, const struct image *image)
 {
-	if (out->stream >= 0 && image->framed && image->part) {
+	if (out->stream >= 0 && !out->kept && image->framed && image->part) {
 		output_image(out, image->part, image->parts, image->base, image->length);
 		return;
 	}

@@ -21,6 +21,7 @@ enum {
 /* An input, as it was when it was opened. */
 static struct input { struct stat st; char *path, kind[KIND]; } input[INPUTS];
 static size_t inputs;
+static const char *pipe_name;
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
@@ -63,9 +64,17 @@ void file_kind(int fd, const char *kind)
 		snprintf(i->kind, KIND, "%s", kind);
 }
 
-const char *file_input(size_t i)
+const char *file_input(size_t i, const char **kind)
 {
-	return i < inputs && i < INPUTS ? input[i].path : NULL;
+	if (i >= inputs || i >= INPUTS)
+		return NULL;
+	*kind = input[i].kind;
+	return input[i].path;
+}
+
+const char *file_pipe(void)
+{
+	return pipe_name;
 }
 
 static const struct input *find_path(const char *path)
@@ -126,8 +135,12 @@ void file_note(int fd, const char *path)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (fstat(fd, &st))
 		return;
+	if (!S_ISREG(st.st_mode)) {
+		pipe_name = xformat("%s", path);
+		return;
+	}
 	check_error_output(&st, path);
 	if (find(&st))
 		return;

@@ -18,8 +18,10 @@ void file_write(const char *name, int fd, const void *from, size_t n);
 void file_note(int fd, const char *path);
 /* Remembers the kind (ptq_kind) that the input behind a descriptor holds. */
 void file_kind(int fd, const char *kind);
-/* The i-th input that is remembered, by its path, from 0; NULL: there are no more. */
-const char *file_input(size_t i);
+/* The i-th input that is remembered, by its path, from 0, and its kind; NULL: there are no more. */
+const char *file_input(size_t i, const char **kind);
+/* An input that is no regular file, and so cannot be read again; NULL: there was none. */
+const char *file_pipe(void);
 /* The digest (digest_pieces()) of an input by its path; NULL if it is not remembered: it is no regular file.
  * Dies if another file has its name by now. free() it. */
 char *file_digest(const char *path);

@@ -317,6 +317,18 @@ struct input *input_open(const char *path, image_layout *layout, const char *kin
 	return in;
 }
 
+struct input *input_of_file(const char *name, int fd, size_t length, const char *kind)
+{
+	struct input *in = xalloc(1, sizeof *in);
+
+	in->fd = -1;
+	in->name = xformat("%s", name);
+	in->kind = kind;
+	in->image.file = -1;
+	map_file(in, fd, length, 0);
+	return in;
+}
+
 const char *input_name(const struct input *in)
 {
 	return in->name;

@@ -146,6 +146,21 @@ struct output *output_open(const char *path, const char *kind)
 	return out;
 }
 
+struct output *output_kept(const char *name, int fd, const char *kind, size_t next)
+{
+	struct output *out = xalloc(1, sizeof *out);
+
+	hdf5_init();
+	out->name = xformat("%s", name);
+	out->kind = kind;
+	out->stream = fd;
+	out->target = -1;
+	out->file = -1;
+	out->kept = true;
+	out->next = next;
+	return out;
+}
+
 void output_answer(const char *path)
 {
 	output_writable(1, "<stdout>");
@@ -360,6 +375,10 @@ void output_start(struct output *out, size_t part, size_t parts)
 	}
 	if (!part)
 		output_text(out, "/", "history", history_line());
+	if (!part && out->identity) {
+		output_text(out, "/", "resume", out->identity);
+		output_text(out, "/", "resume:processor", out->processor);
+	}
 	if (out->stream >= 0) {
 		output_integer(out, "/", "part", (int64_t)part);
 		output_integer(out, "/", "parts", (int64_t)parts);
@@ -375,24 +394,60 @@ static size_t finish(struct output *out)
 	return hdf5_length(out->name, out->buffer.data);
 }
 
+/* Puts an image on the disk, then its first bytes: whatever ends the program, or the machine, one that has
+ * them is whole. */
+static void keep_image(const struct output *out, const unsigned char *image, size_t n)
+{
+	const off_t at = lseek(out->stream, 0, SEEK_CUR);
+
+	if (at < 0 || lseek(out->stream, at + HDF5_HEAD, SEEK_SET) < 0)
+		die("%s: cannot write:", out->name);
+	file_write(out->name, out->stream, image + HDF5_HEAD, n - HDF5_HEAD);
+	if (fsync(out->stream) || lseek(out->stream, at, SEEK_SET) < 0)
+		die("%s: cannot sync:", out->name);
+	file_write(out->name, out->stream, image, HDF5_HEAD);
+	if (fsync(out->stream) || lseek(out->stream, at + (off_t)n, SEEK_SET) < 0)
+		die("%s: cannot sync:", out->name);
+}
+
+static void put_image(const struct output *out, const void *image, size_t n)
+{
+	if (out->kept)
+		keep_image(out, image, n);
+	else
+		file_write(out->name, out->stream, image, n);
+}
+
+static void put_remark(struct output *out)
+{
+	char *text = out->remark();
+
+	output_text(out, "/", "resume:report", text);
+	free(text);
+}
+
 void output_end(struct output *out)
 {
+	if (out->remark)
+		put_remark(out);
 	tree_free_paths(out->copied, out->copies);
 	out->copied = NULL;
 	out->copies = 0;
 	links_free(&out->links);
 	out->open = false;
 	out->next++;
-	if (out->stream >= 0)
-		file_write(out->name, out->stream, out->buffer.data, finish(out));
-	else	/* written pages need not stay in our memory */
+	if (out->stream >= 0) {
+		const size_t n = finish(out);
+
+		put_image(out, out->buffer.data, n);
+	} else	/* written pages need not stay in our memory */
 		madvise(out->buffer.data, out->buffer.capacity, MADV_DONTNEED);
 }
 
 void output_image(struct output *out, size_t part, size_t parts, const void *image, size_t length)
 {
 	check_order(out, part, parts);
-	file_write(out->name, out->stream, image, length);
+	put_image(out, image, length);
 	out->next++;
 }
 
@@ -413,6 +468,11 @@ void output_close(struct output *out)
 		if (close(out->stream < 0 ? out->buffer.fd : out->stream))
 			die("%s: cannot close:", out->name);
 	}
+	output_free(out);
+}
+
+void output_free(struct output *out)
+{
 	buffer_free(&out->buffer);
 	free(out->name);
 	free(out);

@@ -17,6 +17,10 @@ struct output {
 	char *name;			/* for messages */
 	const char *kind;
 	int stream;			/* the descriptor that gets images; -1: the result is one file */
+	bool kept;			/* the stream is a file whose images must outlive the program */
+	char *identity;			/* of such a stream, attribute resume of its first image */
+	const char *processor;		/* and of resume:processor */
+	char *(*remark)(void);		/* of its images, attribute resume:report; or NULL */
 	struct replace named;		/* that file; path NULL: it has no name of its own, and */
 	int target;			/* is what this descriptor stands for */
 	hid_t file;
@@ -35,6 +39,14 @@ hid_t output_object(struct output *out, const char *path);	/* opens it; dies if 
 bool output_has(struct output *out, const char *path);
 void output_group(struct output *out, const char *path);	/* makes it, and those on the way */
 void output_parent(struct output *out, const char *path);	/* makes the group that path is a member of */
+/* A stream into a file that is open, whose images outlive the program: output_begin() expects part `next`. An
+ * image is on the disk before its first bytes are: where these are, it is whole. Closed by output_free(). */
+struct output *output_kept(const char *name, int fd, const char *kind, size_t next);
+void output_free(struct output *out);
+/* The descriptor that a path stands for: 1 for NULL and "-"; -1 for the name of a file. */
+int output_descriptor(const char *path);
+/* Writes a part of a result as output_kept() has kept it: this run, or an earlier one, has made it. */
+void output_take(struct output *out, const struct image *from);
 /* Writes a part that is an image already, as it is; only to a stream. */
 void output_image(struct output *out, size_t part, size_t parts, const void *image, size_t length);
 #endif

@@ -40,6 +40,9 @@ char **tree_children(const struct image *image, const char *path, size_t *n);
 void tree_free_paths(char **path, size_t n);
 H5O_info_t tree_info(const struct image *image, const char *path);	/* dies if there is no such object */
 
+/* In input.c: the stream in the first `length` bytes of a file that is open, and stays so. */
+struct input *input_of_file(const char *name, int fd, size_t length, const char *kind);
+
 /* In parts.c: how a whole file is cut: the objects of each part, each with all that is below it. */
 struct part_list {
 	size_t parts;

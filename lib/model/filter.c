@@ -4,12 +4,24 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/progress.h"
+#include "io/resume.h"
+#include "model/share.h"
 
 struct filter filter_open(const char *path, const char *kinds, const char *output, const char *kind)
 {
 	struct filter f = { .in = input_open(path, model_layout, kinds) };
 
 	f.out = kind ? output_open(output, kind) : NULL;
+	f.image = input_next(f.in);
+	return f;
+}
+
+struct filter filter_resume(const char *path, const char *kinds, const char *output, const char *kind)
+{
+	struct filter f = { .in = input_open(path, model_layout, kinds) };
+
+	f.resume = resume_open(output, kind);
+	f.out = resume_output(f.resume);
 	f.image = input_next(f.in);
 	return f;
 }
@@ -24,14 +36,27 @@ void filter_config(struct filter *f)
 
 void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg)
 {
+	const size_t there = f->resume ? resume_begin(f->resume) : 0;
+
 	for (; f->image; f->image = input_next(f->in))
-		part(arg, f);
+		if (image_part(f->image) >= there) {
+			if (share_has(f))
+				part(arg, f);
+			else
+				share_leave(f);
+		} else {
+			f->result = resume_next(f->resume);
+			if (f->finished)
+				f->finished(arg, f);
+		}
 	progress_clear();
 }
 
 void filter_close(struct filter *f)
 {
-	if (f->out)
+	if (f->resume)
+		resume_close(f->resume);
+	else if (f->out)
 		output_close(f->out);
 	if (f->in)
 		input_close(f->in);

@@ -14,6 +14,7 @@
  */
 #ifndef MODEL_FILTER_H
 #define MODEL_FILTER_H
+#include "base/shard.h"
 #include "io/image.h"
 #include "model/config.h"
 
@@ -22,13 +23,27 @@ struct filter {
 	struct image *image;		/* the part at hand; the first one until model_filter() is called */
 	struct config *config;		/* NULL: not asked for, or not there */
 	struct output *out;		/* NULL: none */
+	struct shard shard;		/* of the blocks, i, i + n, ... counted from 1; n 0 or 1: all */
+	struct resume *resume;		/* --resume; NULL: without */
+	struct image *result;		/* in finished(): the part of the result */
+	/* What is done with a part of which an earlier run has made that of the result; NULL: nothing. */
+	void (*finished)(void *arg, const struct filter *f);
 };
 
 /* kinds: of the input, separated by '|'. kind: of the output, or NULL: none. output NULL: standard output. */
 struct filter filter_open(const char *path, const char *kinds, const char *output, const char *kind);
+/* The same with --resume: parts that are finished stay in FILE.part beside the output, which must be a file,
+ * and a later run goes on from them (io/resume.h). */
+struct filter filter_resume(const char *path, const char *kinds, const char *output, const char *kind);
+#define OPTION_RESUME(var) { 0, "resume", OPTION_BOOL(var), NULL, \
+	"keep finished parts in FILE.part, and go on from those of a stopped run", \
+	.neutral = true }
 /* Reads the configuration of the model from the first part, if that has one. */
 void filter_config(struct filter *f);
-/* Calls part() with each part. */
+/* Calls part() with each part; with a shard of several, of the blocks only with those of the shard, and of
+ * what is no block only with the root, but for shard 1: in the place of another block stands an empty group.
+ * With --resume all inputs must be open and the history settled; for the parts that are there it calls
+ * finished() instead. */
 void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg);
 /* Gives the output its name. */
 void filter_close(struct filter *f);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "io/file.h"
+#include "io/output.h"
 
 static const char *const digests[] = { "model_sha256", "tokens_sha256" };
 enum { DIGESTS = sizeof digests / sizeof *digests };
@@ -34,6 +35,58 @@ void share_drop(struct output *out)
 	output_drop(out, "/", "shards");
 	for (int i = 0; i < DIGESTS; i++)
 		output_drop(out, "/", digests[i]);
+}
+
+void share_check(const struct filter *f)
+{
+	if (f->shard.n < 2)
+		return;
+	if (!f->config)
+		die("%s: has no /config that tells its blocks, which --shard shares out", input_name(f->in));
+	if (f->shard.i > f->config->blocks)
+		die("%s: --shard %zu/%zu has no block: there are %zu", input_name(f->in), f->shard.i,
+			f->shard.n, f->config->blocks);
+}
+
+/* The block that stands in a part; s NULL: none. */
+struct place { const struct config *config; const struct stack *s; size_t block; };
+
+static void look_for_block(void *arg, const char *path)
+{
+	struct place *p = arg;
+
+	if (!p->s)
+		p->s = config_block(p->config, path, &p->block, NULL);
+}
+
+static struct place place_of(const struct filter *f)
+{
+	struct place p = { .config = f->config };
+
+	image_groups(f->image, look_for_block, &p);
+	return p;
+}
+
+bool share_has(const struct filter *f)
+{
+	struct place p;
+
+	if (f->shard.n < 2 || !image_part(f->image))
+		return true;
+	p = place_of(f);
+	return (p.s ? (p.s->first + p.block) % f->shard.n : 0) == f->shard.i - 1;
+}
+
+void share_leave(const struct filter *f)
+{
+	const struct place p = place_of(f);
+	char *path = p.s ? xformat("%s/%zu", p.s->arch->blocks, p.block) : NULL;
+
+	output_begin(f->out, f->image);
+	if (path)
+		output_group(f->out, path);
+	output_end(f->out);
+	free(path);
 }
 
 /* An input and what it says of itself. */
@@ -92,8 +145,8 @@ static void compare(const struct shard_file *a, const struct shard_file *b)
 	static const char *const what[DIGESTS] = { "another model", "other tokens" };
 
 	if (a->shard.n != b->shard.n)
-		die("%s: is shard %zu of %zu, %s is shard %zu of %zu", b->name, b->shard.i, b->shard.n, a->name,
-			a->shard.i, a->shard.n);
+		die("%s: is shard %zu of %zu, %s is shard %zu of %zu", b->name, b->shard.i, b->shard.n,
+			a->name, a->shard.i, a->shard.n);
 	if (strcmp(a->command, b->command))
 		die("%s: was made by '%s', %s by '%s'", b->name, b->command, a->name, a->command);
 	for (int i = 0; i < DIGESTS; i++)

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "model/layer.h"
+#include "model/share.h"
 #include "transform/reorder.h"
 
 enum { LAYERS_AT_ONCE = 9 };	/* those of a block, or of three experts, which have three each */
@@ -124,6 +126,8 @@ static bool is_whole(const struct filter *f)
 
 void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
+	share_check(f);
+	q->done += f->shard.n > 1;	/* a shard may have none of those that are selected */
 	if (f->config || is_whole(f)) {
 		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
 		if (!each_layer(f, q->layers, plan_note, q->plan))
@@ -251,17 +255,25 @@ static const char *const columns[] = { "error", "mse", "lambda", "dead", "second
 enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
 static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
 
+static void add_error(void *arg, const double value[])
+{
+	struct quantize *q = arg;
+
+	if (*value > 0) {
+		q->logs += log(*value);
+		q->reported++;
+	}
+}
+
 static void report(struct quantize *q, const char *layer, const struct quantized *t,
 	const struct solver_report *r)
 {
 	const bool known = t->inputs.hessian;
+	const double value[COLUMNS] = { r->error, r->mse, r->lambda, (double)r->dead, r->seconds,
+		known ? (double)t->inputs.count : NAN, known ? t->inputs.prior : NAN };
 
-	report_row(&table, layer, (double[COLUMNS]){ r->error, r->mse, r->lambda, (double)r->dead, r->seconds,
-		known ? (double)t->inputs.count : NAN, known ? t->inputs.prior : NAN });
-	if (r->error > 0) {
-		q->logs += log(r->error);
-		q->reported++;
-	}
+	report_row(&table, layer, value);
+	add_error(q, value);
 }
 
 /* Through the solver, those with one Hessian side by side, so that they share its factor. */
@@ -327,7 +339,7 @@ void quantize_layers(struct quantize *q, const struct filter *f, size_t all, cha
 		if (!quantize_keeps(q, path[i]))
 			some[n++] = path[i];
 	for (size_t i = 0; i < n; i += LAYERS_AT_ONCE) {
-		progress(some[i], i, n);
+		progress_part(some[i], image_part(f->image), image_parts(f->image), i, n);
 		quantize_some(q, f, n - i < LAYERS_AT_ONCE ? n - i : LAYERS_AT_ONCE, some + i);
 	}
 	q->done += all;
@@ -353,8 +365,15 @@ static void begin_part(struct quantize *q, const struct filter *f)
 		output_history(f->out, "hessian", q->files.hessian);
 	if (q->tokens && needed)
 		output_history(f->out, "tokens", q->tokens);
+	share_write(f->out, &f->shard, input_name(f->in), NULL);
 	if (q->files.order && option_given("order"))	/* and has an effect */
 		output_history(f->out, "order", q->files.order);
+}
+
+static void begin_report(const struct filter *f)
+{
+	if (f->config && f->config->stack->experts)
+		table.columns = COLUMNS;
 }
 
 void quantize_part(void *arg, const struct filter *f)
@@ -363,8 +382,7 @@ void quantize_part(void *arg, const struct filter *f)
 	struct layer_list list = layer_list(f->image, f->config, q->layers);
 	const bool begun = list.n || !image_part(f->image);
 
-	if (f->config && f->config->stack->experts)
-		table.columns = COLUMNS;
+	begin_report(f);
 	if (!f->config)	/* these are not known before */
 		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
 	if (begun)
@@ -378,6 +396,27 @@ void quantize_part(void *arg, const struct filter *f)
 		output_end(f->out);
 	} else
 		output_pass(f->out, f->image);
+	layer_list_free(&list);
+}
+
+void quantize_finished(void *arg, const struct filter *f)
+{
+	struct quantize *q = arg;
+	struct layer_list list = layer_list(f->image, f->config, q->layers);
+	char *text = image_text(f->result, "/", "resume:report");
+
+	begin_report(f);
+	if (!f->config)
+		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
+	for (size_t i = 0; i < list.n; i++)
+		method_of(q, list.path[i]);
+	if (!text || !report_again(&table, text, add_error, q))
+		die("%s: part %zu has no report of its layers; remove the file to begin anew",
+			image_name(f->result), image_part(f->result));
+	q->done += list.n;
+	if (q->pass)
+		q->pass(q->arg, f->result);
+	free(text);
 	layer_list_free(&list);
 }
 

@@ -24,6 +24,7 @@ struct quantize {
 	/* Who takes the layers of a part, of which there may be none, to quantize_layers(). NULL: all of
 	 * them, in the order of the list, and what was made of them is released. */
 	void (*walk)(void *arg, const struct filter *f, const struct layer_list *list);
+	void (*pass)(void *arg, const struct image *result);	/* a part that an earlier run has finished */
 	void *arg;
 	double logs;			/* of the errors reported, and how many there were */
 	size_t reported, done;
@@ -63,6 +64,8 @@ void quantize_part(void *quantize, const struct filter *f);
 void quantize_layers(struct quantize *q, const struct filter *f, size_t n, char *const path[n]);
 void quantize_release(struct quantize *q);
 bool quantize_keeps(struct quantize *q, const char *layer);
+/* For the filter's finished(): reports the layers that an earlier run has quantized, as that has. */
+void quantize_finished(void *quantize, const struct filter *f);
 /* The report's last line, the geometric mean of the errors; dies if there was no layer in `name`. */
 void quantize_end(struct quantize *q, const char *name);
 #endif

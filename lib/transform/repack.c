@@ -46,7 +46,7 @@ void repack_part(void *arg, const struct filter *f)
 		if (r->unpack ? layer.linear.packed != NULL : layer.linear.codes != NULL) {
 			if (r->done++ == before)
 				output_begin(f->out, image);
-			progress(list.path[i], i, list.n);
+			progress_part(list.path[i], image_part(image), image_parts(image), i, list.n);
 			repack_layer(r, f->out, image, &layer);
 		}
 		layer_free(&layer);

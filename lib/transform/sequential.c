@@ -158,10 +158,19 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 	s->calibration = (struct calibration){ 0 };
 }
 
+/* The quantized part as it is in the result: what it makes of the tokens, the rest goes on from. */
+static void pass(void *arg, const struct image *result)
+{
+	struct sequential *s = arg;
+
+	forward_part(s->run->forward, result, &(struct observer){ .see = see_nothing });
+}
+
 struct moments_source sequential_source(struct sequential *s, struct quantize *q, const char *tokens)
 {
 	*s = (struct sequential){ .quantize = q, .name = tokens };
 	q->walk = walk;
+	q->pass = pass;
 	q->arg = s;
 	return (struct moments_source){ find, drop, s, tokens, NULL };
 }

@@ -31,9 +31,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { RESUMED = 4 };	/* functions that fail in a run with --resume, the first of the list */
 enum { FIRST = 24, SAMPLES = 10, SECONDS = 30, MOST = 1 << 20 };
 
-/* The result goes to out/r; "|": standard output is a pipe that is read here. */
+/* The result goes to out/r; pipe: standard output is a pipe that is read here; with --resume r.part may
+ * stay, and a run that is not disturbed must go on from it. */
 static const struct { const char *name, *command; bool pipe; } runs[] = {
 	{ "model-import", "model-import -q tiny -o out/r", false },
 	{ "model-import, pipe", "model-import -q tiny", true },
@@ -45,6 +47,7 @@ static const struct { const char *name, *command; bool pipe; } runs[] = {
 	{ "eval-ppl", "eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 quantized.h5 -o out/r", false },
 	{ "eval-ppl, against",
 		"eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 stream.h5 --against model.h5 -o out/r", false },
+	{ "dpq-run, resume", "dpq-run -q -j1 --compensate none --group 4 --resume model.h5 -o out/r", false },
 };
 static const char *const functions[] = { "write", "fsync", "rename", "ftruncate", "posix_fallocate", "read",
 	"fork", "mmap", "malloc" };
@@ -52,13 +55,14 @@ static const char *const functions[] = { "write", "fsync", "rename", "ftruncate"
 struct end {
 	int status;
 	bool reached, late, library;
-	size_t lines, left, n;
+	size_t lines, left, n, gone_on;		/* gone_on: bytes of the result of the run after it */
 	char line[256], who[64];
-	unsigned char *data;
+	unsigned char *data, *after;
 };
 
 static char shim[4096];
 static int number, bad;
+static bool resuming;
 
 static _Noreturn void give_up(const char *what)
 {
@@ -90,14 +94,14 @@ static unsigned char *load(const char *path, size_t *n)
 	return p;
 }
 
-/* Files in out/; they go, for the next run. */
-static size_t clear_folder(void)
+/* Files in out/, but for `but`; they go, for the next run. */
+static size_t clear_folder(const char *but)
 {
 	DIR *d = opendir("out");
 	size_t n = 0;
 
 	for (struct dirent *e; d && (e = readdir(d));)
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && strcmp(e->d_name, but))
 			n++, unlinkat(dirfd(d), e->d_name, 0);
 	closedir(d);
 	return n;
@@ -125,6 +129,23 @@ static void exec(const char *command, bool to_pipe, const char *function, long a
 	_exit(127);
 }
 
+/* The same once more, with what the run has left. */
+static void go_on(const char *command, struct end *e)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child < 0)
+		give_up("fork");
+	if (!child)
+		exec(command, false, "none", 0);
+	if (waitpid(child, &status, 0) < 0)
+		give_up("wait");
+	e->after = load("out/r", &e->gone_on);
+	e->gone_on = status ? 0 : e->gone_on;
+	clear_folder("");
+}
+
 static struct end run(const char *command, bool to_pipe, const char *function, long at)
 {
 	struct end e = { 0 };
@@ -132,7 +153,7 @@ static struct end run(const char *command, bool to_pipe, const char *function, l
 	FILE *f;
 
 	unlink("mark");
-	clear_folder();
+	clear_folder("");
 	child = fork();
 	if (child < 0)
 		give_up("fork");
@@ -152,7 +173,9 @@ static struct end run(const char *command, bool to_pipe, const char *function, l
 		memcpy(e.line, line, sizeof line);
 	if (f)
 		fclose(f);
-	e.left = clear_folder();
+	e.left = clear_folder(resuming && e.status ? "r.part" : "");
+	if (resuming && e.status)
+		go_on(command, &e);
 	return e;
 }
 
@@ -175,6 +198,8 @@ static const char *wrong(const struct end *e, const struct end *good, bool to_pi
 		return "comes to no end";
 	if (!e->status)
 		return same(e, good) ? NULL : "status 0, and another result";
+	if (resuming && (e->gone_on != good->n || memcmp(e->after, good->data, good->n)))
+		return "the run after it does not go on";
 	if (e->library && same(e, good) && e->left <= 1)
 		return NULL;		/* the result was there before */
 	if (!to_pipe && e->left)
@@ -195,7 +220,7 @@ static void each(const char *name, const char *command, bool to_pipe, const char
 		long k = last == 1 << 24 ? 2 * low : (low + last) / 2;
 		struct end e = run(command, to_pipe, function, k);
 
-		free(e.data);
+		free(e.data), free(e.after);
 		*(e.reached ? &low : &last) = k;
 	}
 	if (!all && last - FIRST > SAMPLES)
@@ -209,7 +234,7 @@ static void each(const char *name, const char *command, bool to_pipe, const char
 			printf("# %s: %s number %ld of %s: %s: status %d, %zu lines: %s%s", name, function, k,
 				e.who, what, e.status, e.lines, e.line, e.lines ? "" : "\n");
 		theirs += e.reached && e.library && e.status && !clean(&e);
-		free(e.data);
+		free(e.data), free(e.after);
 		if (end)
 			break;
 		done++;
@@ -260,13 +285,14 @@ int main(int argc, char *argv[])
 
 		if (*only && strcmp(runs[i].name, only))
 			continue;
+		resuming = strstr(runs[i].command, "--resume");
 		good = run(runs[i].command, runs[i].pipe, "none", 0);
 		if (good.status || !good.n)
 			ok(false, "%s: undisturbed%s", runs[i].name, "", 0);
 		for (size_t k = 0; !good.status && k < sizeof functions / sizeof *functions; k++)
-			if (!*what || !strcmp(what, functions[k]))
+			if ((!*what || !strcmp(what, functions[k])) && (!resuming || k < RESUMED))
 				each(runs[i].name, runs[i].command, runs[i].pipe, functions[k], &good);
-		free(good.data);
+		free(good.data), free(good.after);
 	}
 	printf("1..%d\n", number);
 	if (chdir("/") || asprintf(&clean_up, "rm -rf '%s'", folder) < 0 || system(clean_up))

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tensor-join -- parts of one model, quantized by separate jobs, put together
+ *
+ * Shards of dpq-run --shard, each with some of the blocks; or whole models, in each of which some of the
+ * layers are quantized (dpq-run --layers).
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "base/option.h"
+#include "model/share.h"
+#include "transform/join.h"
+
+static const struct tool tool = {
+	.name = "tensor-join",
+	.brief = "parts of one model, quantized by separate jobs, put together",
+	.operands = "MODEL...",
+	.max_operands = SIZE_MAX,
+	.about = "Of each linear layer takes the quantized one: of shards (dpq-run --shard), or of whole "
+		"models in which different layers are quantized (dpq-run --layers). All else must be the "
+		"same in all inputs that have it, which may be files or streams.",
+	.examples = "  dpq-run -q --compensate none --shard 1/2 model.h5 -o half-1.h5\n"
+		"  dpq-run -q --compensate none --shard 2/2 model.h5 -o half-2.h5\n"
+		"  tensor-join half-1.h5 half-2.h5 -o joined.h5",
+};
+
+int main(int argc, char *argv[])
+{
+	const struct option_row rows[] = { { .type = OPTION_END } };
+	struct command c = option_parse(argc, argv, &tool, rows);
+	struct filter *file = xalloc(c.operands, sizeof *file);
+	struct join join = { .n = c.operands, .file = file };
+
+	for (size_t i = 0; i < c.operands; i++)
+		file[i] = filter_open(c.operand[i], "model", NULL, NULL);
+	join.shards = share_sort(c.operands, file);
+	filter_config(file);
+	file->out = output_open(c.output, "model");
+	model_filter(file, join_part, &join);
+	join_end(&join);
+	for (size_t i = 0; i < c.operands; i++)
+		filter_close(&file[i]);
+	free(file);
+	return 0;
+}

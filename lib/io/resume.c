@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* resume.c -- see resume.h */
+#include "io/resume.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/history.h"
+#include "base/progress.h"
+#include "base/replace.h"
+#include "base/report.h"
+#include "base/size.h"
+#include "io/file.h"
+#include "io/output.h"
+#include "io/tree.h"
+
+struct resume {
+	char *path, *part;		/* FILE, FILE.part */
+	const char *kind;
+	int fd;
+	size_t whole, parts;		/* bytes and number of the images that are whole */
+	struct input *in;		/* over them; NULL: there are none */
+	struct image *first;		/* already at hand, for resume_next() */
+	struct output *out;
+};
+
+static int unused = -1;			/* FILE.part, removed at the end if it is still empty */
+static char *unused_path;
+
+static void remove_unused(void)
+{
+	struct stat st;
+
+	if (unused >= 0 && !fstat(unused, &st) && !st.st_size)
+		unlink(unused_path);
+}
+
+/* False where FILE.part was removed meanwhile, by a run that ended well. */
+static bool lock(const struct resume *r)
+{
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct stat ours, there;
+
+	if (fcntl(r->fd, F_SETLK, &all) && errno != EACCES && errno != EAGAIN)
+		die("%s: cannot be locked, so that two runs could write it:", r->part);
+	else if (fcntl(r->fd, F_SETLK, &all))
+		die("%s: is written by another run", r->part);
+	if (fstat(r->fd, &ours))
+		die("%s: cannot open:", r->part);
+	return !stat(r->part, &there) && there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
+}
+
+static void open_part(struct resume *r)
+{
+	struct stat st;
+
+	do {
+		if (r->fd >= 0)
+			close(r->fd);
+		r->fd = open(r->part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+		if (r->fd < 0)
+			die("%s: cannot open:", r->part);
+		if (fstat(r->fd, &st) || !S_ISREG(st.st_mode))
+			die("%s: is no regular file, expected the parts of an earlier run, or nothing",
+				r->part);
+		if (file_is_input(r->fd))
+			die("%s: is an input, and where finished parts would be written", r->part);
+	} while (!lock(r));
+}
+
+/* Whether a file of n bytes, or more, may begin with a part that was cut: with the first bytes of an image,
+ * of which there may be few, or with the gap where they were to be written. */
+static bool may_be_cut(const unsigned char *data, size_t n)
+{
+	static const unsigned char signature[8] = "\211HDF\r\n\032\n", none[HDF5_HEAD];
+
+	return !memcmp(data, signature, least(n, sizeof signature)) || !memcmp(data, none, n);
+}
+
+/* Finds the images that are whole: what follows was cut. */
+static void find_whole(struct resume *r)
+{
+	unsigned char head[HDF5_HEAD];
+	struct stat st;
+	size_t n;
+
+	if (fstat(r->fd, &st))
+		die("%s: cannot read:", r->part);
+	for (; r->whole < (size_t)st.st_size; r->whole += n, r->parts++) {
+		const ssize_t got = pread(r->fd, head, HDF5_HEAD, (off_t)r->whole);
+
+		if (got < 0)
+			die("%s: cannot read:", r->part);
+		if (!r->whole && !may_be_cut(head, (size_t)got))
+			die("%s: holds no parts of an earlier run; remove it, or give -o another name",
+				r->part);
+		if (got < HDF5_HEAD || !hdf5_signature(head, HDF5_HEAD))
+			return;
+		n = hdf5_length(r->part, head);
+		if (n > (size_t)st.st_size - r->whole)
+			return;
+	}
+}
+
+struct resume *resume_open(const char *path, const char *kind)
+{
+	struct resume *r = xalloc(1, sizeof *r);
+	struct stat st;
+
+	if (output_descriptor(path) >= 0)
+		misuse("--resume: -o FILE is expected: finished parts are kept in FILE.part, and a later run "
+			"goes on from them");
+	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		misuse("--resume: -o %s is no regular file", path);
+	replace_check(path);
+	hdf5_init();
+	*r = (struct resume){ .path = xformat("%s", path), .part = xformat("%s.part", path), .kind = kind,
+		.fd = -1 };
+	open_part(r);
+	unused_path = r->part;
+	unused = r->fd;
+	at_stop(remove_unused);
+	find_whole(r);
+	r->out = output_kept(r->part, r->fd, kind, r->parts);
+	r->out->remark = report_kept;
+	report_keep();
+	return r;
+}
+
+struct output *resume_output(struct resume *r)
+{
+	return r->out;
+}
+
+static const char *kernels(void)
+{
+	static const char *const name[] = { "plain", "avx2", "avx512" };
+
+	return cpu_amx ? "amx" : name[cpu];
+}
+
+/* What the parts are made by and from: the text of the attribute. */
+static char *identity(void)
+{
+	char *y = xformat("%s\n", history_line());
+	const char *kind, *path;
+
+	for (size_t i = 0; (path = file_input(i, &kind)); i++) {
+		char *digest = file_digest(path), *before = y;
+
+		y = xformat("%s%s %s\n", before, *kind ? kind : "file", digest);
+		free(before), free(digest);
+	}
+	return y;
+}
+
+/* Dies, saying what differs. */
+static _Noreturn void differ(const struct resume *r, const char *was, const char *is)
+{
+	const size_t a = strcspn(was, "\n"), b = strcspn(is, "\n");
+	const char *path = NULL, *kind;
+
+	if (a != b || memcmp(was, is, a))
+		die("%s: was begun by '%.*s', this is '%.*s'; remove it to begin anew", r->part, (int)a, was,
+			(int)b, is);
+	for (size_t i = 0; (path = file_input(i, &kind)); i++) {
+		was += strcspn(was, "\n"), was += *was != 0;
+		is += strcspn(is, "\n"), is += *is != 0;
+		if (strcspn(was, "\n") != strcspn(is, "\n") || memcmp(was, is, strcspn(is, "\n")))
+			break;
+	}
+	if (!path)
+		die("%s: was begun with more inputs; remove it to begin anew", r->part);
+	die("%s: was begun with another %s than %s; remove it to begin anew", r->part, *kind ? kind : "file",
+		path);
+}
+
+/* Dies unless the parts were made by this command from these inputs. */
+static void check_identity(const struct resume *r, const char *is)
+{
+	char *was = image_text(r->first, "/", "resume"), *processor;
+
+	if (!was)
+		die("%s: holds no parts of an earlier run; remove it, or give -o another name", r->part);
+	if (strcmp(was, is))
+		differ(r, was, is);
+	processor = image_text(r->first, "/", "resume:processor");
+	if (processor && strcmp(processor, kernels()))
+		warn("%s: was begun on another kind of processor (%s, this is %s): the result may not have "
+			"the bytes that one run gives", r->part, processor, kernels());
+	free(was), free(processor);
+}
+
+size_t resume_begin(struct resume *r)
+{
+	char *is;
+
+	if (file_pipe())
+		die("%s: is no regular file; inputs are read again to go on with --resume, name a file",
+			file_pipe());
+	is = identity();
+	if (r->parts) {
+		r->in = input_of_file(r->part, r->fd, r->whole, r->kind);
+		r->first = input_next(r->in);
+		check_identity(r, is);
+		r->out->parts = image_parts(r->first);
+		if (r->parts > r->out->parts)
+			die("%s: goes on after its %zu parts; remove it to begin anew", r->part,
+				r->out->parts);
+		if (!quiet) {
+			progress_clear();
+			fprintf(stderr, "%s: %s: %zu of %zu parts are there\n", program, r->part, r->parts,
+				image_parts(r->first));
+		}
+	}
+	if (ftruncate(r->fd, (off_t)r->whole) || lseek(r->fd, (off_t)r->whole, SEEK_SET) < 0)
+		die("%s: cannot write:", r->part);
+	replace_sync_folder(r->part);
+	r->out->identity = is;
+	r->out->processor = kernels();
+	return r->parts;
+}
+
+struct image *resume_next(struct resume *r)
+{
+	struct image *image = r->first ? r->first : input_next(r->in);
+
+	r->first = NULL;
+	return image;
+}
+
+void resume_close(struct resume *r)
+{
+	const off_t length = lseek(r->fd, 0, SEEK_CUR);
+	struct output *file;
+	struct image *image;
+
+	if (r->in)
+		input_close(r->in);
+	if (length < 0)
+		die("%s: cannot read:", r->part);
+	if (r->out->open || !r->out->parts || r->out->next != r->out->parts)
+		die("%s: only %zu of %zu parts were written", r->part, r->out->next, r->out->parts);
+	r->in = input_of_file(r->part, r->fd, (size_t)length, r->kind);
+	file = output_open(r->path, r->kind);
+	while ((image = input_next(r->in)))
+		output_take(file, image);
+	output_close(file);
+	input_close(r->in);
+	if (unlink(r->part))
+		warn("%s: cannot be removed; it is not needed any more", r->part);
+	unused = -1;
+	close(r->fd);
+	free(r->out->identity);
+	output_free(r->out);
+	free(r->path), free(r->part), free(r);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * resume.h -- a result whose finished parts stay, so that a run that was stopped can go on
+ *
+ * Beside FILE, FILE.part gets the result as a stream of images, each of which is on the disk before the next
+ * is begun. At the end they become FILE, and FILE.part goes; after any other end it stays. A later run takes
+ * the parts that are whole, if the attribute `resume` of the first says that they were made by the same
+ * command from the same inputs: its text is the history's line, then a line for each input: its kind and its
+ * digest (io/file.h). One run at a time has FILE.part, by a lock (fcntl).
+ */
+#ifndef IO_RESUME_H
+#define IO_RESUME_H
+#include <stddef.h>
+#include "io/image.h"
+
+struct resume;
+
+/*
+ * Opens FILE.part, or makes it. Misuse unless path names a file. Dies if no file could get this name, if
+ * FILE.part is another run's at this time, or is there and no such stream.
+ */
+struct resume *resume_open(const char *path, const char *kind);
+/* The output that parts are written to. */
+struct output *resume_output(struct resume *r);
+/*
+ * When all inputs are open and the history is settled: drops a part that was cut and returns how many parts
+ * are whole. Dies, saying what differs, unless they were made by this command from these inputs; and on
+ * inputs that are no files, since they are read again. The part that is written next is the one behind them.
+ */
+size_t resume_begin(struct resume *r);
+/* The next of the parts that were whole, valid until the call after. */
+struct image *resume_next(struct resume *r);
+/* Makes FILE of the parts, which are all there, and removes FILE.part. */
+void resume_close(struct resume *r);
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* join.c -- see join.h */
+#include "transform/join.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "io/output.h"
+#include "io/same.h"
+#include "io/tree.h"
+#include "model/layer.h"
+#include "model/share.h"
+
+enum { NAMED = 3 };	/* layers that a warning names */
+
+/* The other inputs' part that belongs to the first's. */
+static void advance(const struct join *j)
+{
+	const struct filter *first = j->file;
+
+	for (struct filter *f = j->file + 1; f < j->file + j->n; f++) {
+		if (image_part(first->image))
+			f->image = input_next(f->in);
+		if (!f->image || image_parts(f->image) != image_parts(first->image))
+			die("%s: is of another model than %s: it has %zu parts, not %zu", input_name(f->in),
+				input_name(first->in), f->image ? image_parts(f->image) : 0,
+				image_parts(first->image));
+	}
+}
+
+static const struct image *image_of(const struct join *j, size_t k)
+{
+	return j->file[k].image;
+}
+
+static _Noreturn void differ(const struct join *j, size_t a, size_t b, const char *path, const char *why)
+{
+	die("%s: %s: %s %s", image_name(image_of(j, b)), path, why, image_name(image_of(j, a)));
+}
+
+static bool is_shape(const struct image *image, const char *path, const size_t dim[2])
+{
+	struct tensor t;
+
+	return !image_find(image, layer_member(path, "codes"), TENSOR_ANY, 2, NULL, &t) ||
+		(t.dim[0] == dim[0] && t.dim[1] == dim[1]);
+}
+
+/* The input that a layer is taken from: the first that has quantized it, or else the first that has it. */
+static size_t choose_layer(struct join *j, const char *path)
+{
+	size_t plain = j->n, quantized = j->n;
+
+	for (size_t k = 0; k < j->n; k++) {
+		const struct image *image = image_of(j, k);
+		size_t *first;
+
+		if (!layer_there(image, path))
+			continue;
+		first = layer_quantized(image, path) ? &quantized : &plain;
+		if (*first == j->n)
+			*first = k;
+		else if (!same_object(image_of(j, *first), image, path))
+			differ(j, *first, k, path, first == &quantized ? "is quantized otherwise than in" :
+				"is no part of one model, it has another weight than");
+	}
+	if (quantized < j->n && plain < j->n) {
+		const struct tensor t = image_tensor(image_of(j, plain), layer_member(path, "weight"),
+			TENSOR_ANY, 2, NULL);
+
+		if (!is_shape(image_of(j, quantized), path, t.dim))
+			differ(j, plain, quantized, path, "has codes of another shape than the weight of");
+	}
+	return quantized < j->n ? quantized : plain;
+}
+
+static void count_layer(struct join *j, const char *path, bool quantized)
+{
+	const struct config *c = j->file->config;
+	size_t block, row;
+	const struct stack *s = c ? config_find(c, path, &block, &row, NULL) : NULL;
+	char *before = j->plain;
+
+	if (s)
+		j->of_block[s->first + block]++;
+	else if (c && !quantized)
+		return;		/* an embedding, a head */
+	j->layers++;
+	j->quantized += quantized;
+	if (quantized || j->layers - j->quantized > NAMED)
+		return;
+	j->plain = xformat("%s%s%s", before ? before : "", before ? ", " : "", path);
+	free(before);
+}
+
+/* The linear layers of a part, and the input that each is taken from. */
+struct choices { size_t n, *from; const char **path; };
+
+/* Whether the path is that of a layer, or below one. */
+static bool is_of_layer(const struct choices *c, const char *path)
+{
+	for (size_t i = c->n; i--;) {
+		const size_t n = strlen(c->path[i]);
+
+		if (!strncmp(path, c->path[i], n) && (path[n] == '/' || !path[n]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_layer(const struct join *j, const char *path)
+{
+	for (size_t k = 0; k < j->n; k++)
+		if (image_has(image_of(j, k), path) && layer_there(image_of(j, k), path))
+			return true;
+	return false;
+}
+
+/* Dies unless what is no layer is the same in all inputs that have it. */
+static void check_object(const struct join *j, size_t first, const char *path, bool group)
+{
+	for (size_t k = first + 1; k < j->n; k++) {
+		const struct image *a = image_of(j, first), *b = image_of(j, k);
+
+		if (image_has(b, path) && !(group ? same_attributes : same_object)(a, b, path))
+			differ(j, first, k, path, "is no part of one model, it differs from");
+	}
+}
+
+/* Chooses the layers that the input's part has, and looks at all else of it that no earlier input has. */
+static void choose(struct join *j, size_t k, struct choices *c)
+{
+	const struct image *image = image_of(j, k);
+	size_t n;
+	char **path = same_objects(image, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const bool group = tree_info(image, path[i]).type == H5O_TYPE_GROUP;
+
+		if (is_of_layer(c, path[i]))
+			continue;
+		if (!group || !is_layer(j, path[i])) {
+			check_object(j, k, path[i], group);
+			continue;
+		}
+		c->path = xgrow(c->path, c->n + 2, sizeof *c->path);
+		c->from = xgrow(c->from, c->n + 1, sizeof *c->from);
+		c->path[c->n] = xformat("%s", path[i]);
+		c->from[c->n] = choose_layer(j, path[i]);
+		count_layer(j, path[i], layer_quantized(image_of(j, c->from[c->n]), path[i]));
+		c->path[++c->n] = NULL;
+	}
+	tree_free_paths(path, n);
+}
+
+static void count_in_block(void *arg, const char *path, size_t in)
+{
+	const struct join *j = arg;
+	size_t block, row;
+	const struct stack *s = config_find(j->file->config, path, &block, &row, NULL);
+
+	(void)in;
+	if (s)
+		j->of_block[s->first + block]--;	/* below 0 where it is missing */
+}
+
+/* In the last part, before it is written. */
+static void check_missing(struct join *j)
+{
+	const struct config *c = j->file->config;
+
+	layer_each(c, &(struct selection){ 0 }, count_in_block, j);
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
+		for (size_t i = 0; i < s->blocks; i++)
+			if (j->of_block[s->first + i] < 0)
+				die("%s/%zu: %d linear layers of this block are in no input", s->arch->blocks,
+					i, -j->of_block[s->first + i]);
+}
+
+static void begin(const struct join *j, const struct filter *f)
+{
+	output_begin(f->out, f->image);
+	if (image_part(f->image))
+		return;
+	if (j->shards)
+		share_drop(f->out);
+	for (size_t k = 1; k < j->n; k++) {
+		char *input = xformat("input%zu", k + 1);
+
+		output_history(f->out, input, image_of(j, k));
+		free(input);
+	}
+}
+
+void join_part(void *arg, const struct filter *f)
+{
+	struct join *j = arg;
+	struct choices c = { .path = xalloc(1, sizeof *c.path) };
+
+	if (f->config && !j->of_block)
+		j->of_block = xalloc(f->config->blocks, sizeof *j->of_block);
+	advance(j);
+	begin(j, f);
+	progress(f->config ? "part" : "joined", image_part(f->image), image_parts(f->image));
+	for (size_t k = 0; k < j->n; k++)
+		choose(j, k, &c);
+	for (size_t k = 0; k < j->n; k++) {
+		for (size_t i = 0; i < c.n; i++)
+			if (c.from[i] == k)
+				output_copy(f->out, image_of(j, k), c.path[i], NULL);
+		output_rest(f->out, image_of(j, k), c.path);
+		links_free(&f->out->links);	/* addresses of another file mean nothing in the next */
+	}
+	if (f->config && image_part(f->image) + 1 == image_parts(f->image))
+		check_missing(j);
+	output_end(f->out);
+	for (size_t i = 0; i < c.n; i++)
+		free((char *)(uintptr_t)c.path[i]);
+	free(c.path), free(c.from);
+}
+
+void join_end(struct join *j)
+{
+	for (struct filter *f = j->file + 1; f < j->file + j->n; f++)
+		if (input_next(f->in))
+			die("%s: goes on after its last part", input_name(f->in));
+	if (j->quantized && j->plain)
+		warn("%zu of %zu linear layers are quantized in no input: %s%s", j->layers - j->quantized,
+			j->layers, j->plain, j->layers - j->quantized > NAMED ? ", ..." : "");
+	if (!quiet)
+		fprintf(stderr, "%s: %zu linear layers of %zu inputs, %zu quantized\n", program, j->layers,
+			j->n, j->quantized);
+	free(j->plain), free(j->of_block);
+}
