@@ -67,9 +67,11 @@ static bool ask(const struct launcher *l, struct shard *s)
 	if (rank < first || (rank - first) % step || (rank - first) / step >= size)
 		misuse("--shard auto: %s is %zu, expected one of %zu numbers from %zu on%s", l->rank, rank,
 			size, first, l->first ? ", without gaps" : "");
-	*s = (struct shard){ (rank - first) / step + 1, size, NULL };
-	s->by = l->first ? xformat("%s=%zu, %zu tasks from %zu", l->rank, rank, size, first) :
-		xformat("%s=%zu, %s=%zu", l->rank, rank, l->size, size);
+	*s = (struct shard){ .i = (rank - first) / step + 1, .n = size };
+	if (l->first)
+		snprintf(s->by, sizeof s->by, "%s=%zu, %zu tasks from %zu", l->rank, rank, size, first);
+	else
+		snprintf(s->by, sizeof s->by, "%s=%zu, %s=%zu", l->rank, rank, l->size, size);
 	return true;
 }
 
@@ -112,7 +114,7 @@ void shard_parse(void *shard, const char *option, const char *text)
 		ask_all(s, option);
 		return;
 	}
-	s->by = NULL;
+	*s->by = 0;
 	end = number_size(text, &s->i);
 	end = end && *end == '/' ? number_size(end + 1, &s->n) : NULL;
 	if (!end || *end || !s->i || s->i > s->n || s->n > SHARDS)
@@ -128,7 +130,7 @@ char *shard_form(const void *shard)
 
 void shard_say(const struct shard *s)
 {
-	if (quiet || !s->by)
+	if (quiet || !*s->by)
 		return;
 	progress_clear();
 	fprintf(stderr, "%s: shard %zu/%zu, by %s\n", program, s->i, s->n, s->by);

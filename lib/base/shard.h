@@ -15,7 +15,7 @@
 
 struct shard {
 	size_t i, n;		/* the i-th of n, counted from 1 */
-	char *by;		/* auto: the variables that said so; NULL: the command line */
+	char by[112];		/* auto: the variables that said so; "": the command line */
 };
 
 /* An option's value; misuse for another text, and for auto where the environment says nothing, or what

@@ -138,7 +138,8 @@ void file_note(int fd, const char *path)
 	if (fstat(fd, &st))
 		return;
 	if (!S_ISREG(st.st_mode)) {
-		pipe_name = xformat("%s", path);
+		if (!pipe_name)
+			pipe_name = xformat("%s", path);
 		return;
 	}
 	check_error_output(&st, path);

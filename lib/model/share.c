@@ -127,7 +127,7 @@ static struct shard_file look(const struct filter *f)
 	if (!(i >= 1 && i <= n && n <= 1e6) || i != floor(i) || n != floor(n))
 		die("%s: /: attributes shard and shards are %g and %g, expected I and N with 1 <= I <= N",
 			y.name, i, n);
-	y.shard = (struct shard){ (size_t)i, (size_t)n, NULL };
+	y.shard = (struct shard){ .i = (size_t)i, .n = (size_t)n };
 	y.command = command_of(image);
 	for (int k = 0; k < DIGESTS; k++)
 		y.digest[k] = image_text(image, "/", digests[k]);
