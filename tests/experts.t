@@ -183,8 +183,8 @@ ok 'and packed' cmp a b
 tensor-stats h.h5 2>/dev/null >stats
 is 'a Hessian file has a row a layer' "$(grep -c /experts/ stats)" 15
 is 'and no other' "$(grep -c prior stats)" 0
-tensor-diff --reference "$model" --hessian h.h5 q.h5 >diff 2>/dev/null
-ok 'differences' grep -q 'experts/4/down_proj' diff
+tensor-diff --reference "$model" --hessian h.h5 q.h5 >changes 2>/dev/null
+ok 'differences' grep -q 'experts/4/down_proj' changes
 dpq-run -q --compensate none --layers '*mlp/gate' "$model" -o r.h5
 is 'a router, where it is named' "$(h5ls -r r.h5 | grep -c codes)" 1
 run --layers '*mlp/gate' --layers '*/experts/*' "$model" -o x.h5

@@ -167,6 +167,8 @@ static struct hessian find_mixed(struct moments_files *f, const char *layer, siz
 	float *own;
 
 	*count = h.count;
+	if (f->only_look)
+		return h;
 	for (size_t i = 0; i < f->mixes; i++)
 		if (f->mix[i].sum == h.sum)
 			return f->mix[i].mixed;

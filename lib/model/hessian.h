@@ -62,6 +62,7 @@ struct moments_source {
 
 struct moments_files {
 	struct image *hessian, *order;	/* either may be NULL */
+	bool only_look;			/* find() is asked what is there: it mixes nothing */
 	size_t mixes;			/* found since the last drop(), */
 	struct mix { const float *sum; struct hessian mixed; } *mix;	/* of the sums in the file */
 };

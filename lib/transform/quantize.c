@@ -134,8 +134,10 @@ void quantize_check_layers(struct quantize *q, const struct filter *f)
 			no_layer(q, input_name(f->in));
 		plan_check(q->plan, input_name(f->in));
 	}
+	q->files.only_look = true;
 	if (is_whole(f))
 		each_layer(f, q->layers, look_for, q);
+	q->files.only_look = false;
 	if (q->plan->n)
 		plan_warn(q->plan, is_whole(f));
 }
