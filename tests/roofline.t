@@ -22,6 +22,15 @@ roofline --generate 1 --prompt 7 >hand
 is 'one token out: the prefill gives it' "$(value decode_s <hand) $(value memory_bound <hand)" '0 nan'
 roofline --formats W16A16 >hand
 is '16 bits do not fit, as the paper says' "$(value batch <hand) $(value tokens_per_second <hand) $(value speedup <hand)" '0 0 nan'
+# Mixtral 8x7B: 32 (4096 (2·4096 + 2·1024) + 8·4096 + 8·3·4096·14336) = 46.4404e9 weights, of which a token passes those of
+# the router and of two experts, 12.6175e9; tables of 32000 · 4096. One sequence, 2·12.6175e9·512 + 2·32·4096·512·513
+# operations and 2·131.072e6 of the head, of all that fit.
+mkdir mixtral && echo '{"model_type": "mixtral"}' >mixtral/config.json
+roofline --models mixtral --formats W8A8 --hardware h100 --prompt 512 --generate 1 >hand
+is 'experts: all are stored, a token passes some' "$(value weight_gb <hand)" 46.9647
+ok '... by operations' awk -v t="$(value prefill_s <hand)" -v b="$(value batch <hand)" 'BEGIN {
+	w = b * (2 * 12.617515008e9 * 512 + 2 * 32 * 4096 * 512 * 513) / 1979e12 + b * 2 * 131.072e6 / 989e12
+	exit !(b > 100 && t / w - 1 < 1e-5 && 1 - t / w < 1e-5) }'
 
 cp "$top/tests/ref/gpt2.h5" .
 model-import -q "$top/data/prose" -o prose.h5

@@ -43,7 +43,7 @@ struct projection roofline_project(const struct shape *s, const struct arithmeti
 {
 	const double read = s->linear * a->weight_bits / 8 + EMBEDDING_BYTES * s->head;
 	const double kv = 2 * s->blocks * s->kv * a->kv_bits / 8, rate = a->fp8 ? h->fp8 : h->bf16;
-	const double in = (double)n, prompt = 2 * in * (s->linear + s->blocks * s->attention * (in + 1));
+	const double in = (double)n, prompt = 2 * in * (s->active + s->blocks * s->attention * (in + 1));
 	struct projection y = { .stored = read + EMBEDDING_BYTES * s->embedding };
 	double batch = floor((h->memory - y.stored) / (kv * (double)(n + m))), head, bound = 0;
 
@@ -54,7 +54,7 @@ struct projection roofline_project(const struct shape *s, const struct arithmeti
 	y.prefill = fmax(batch * prompt / rate + head, (read + batch * in * kv) / h->bandwidth);
 	for (size_t c = n + 1; c < n + m; c++) {
 		double at = (double)c, memory = (read + batch * at * kv) / h->bandwidth;
-		double compute = batch * (2 * s->linear + 4 * s->blocks * s->attention * at) / rate + head;
+		double compute = batch * (2 * s->active + 4 * s->blocks * s->attention * at) / rate + head;
 
 		y.decode += fmax(compute, memory);
 		bound += memory > compute;
@@ -93,9 +93,22 @@ static struct shape of_row(const struct shape_row *r)
 	const double hidden = (double)r->hidden, width = (double)(r->heads * r->head_dim);
 	const double kv = (double)(r->kv_heads * r->head_dim), words = (double)r->vocab * hidden;
 
-	return (struct shape){ .blocks = (double)r->blocks, .attention = width, .kv = kv, .head = words,
-		.linear = (double)r->blocks * hidden * (2 * width + 2 * kv + 3 * (double)r->inner),
+	const double linear = (double)r->blocks * hidden * (2 * width + 2 * kv + 3 * (double)r->inner);
+
+	return (struct shape){ .blocks = (double)r->blocks, .linear = linear, .active = linear,
+		.attention = width, .kv = kv, .head = words,
 		.embedding = r->tied ? 0 : words };
+}
+
+static void add_layer(struct shape *y, const struct stack *s, size_t block, const struct linear_row *l)
+{
+	const double weights = (double)stack_out(s, l->role) * (double)stack_in(s, l->projection);
+	const size_t copies = stack_copies(s, l);
+
+	if (!stack_has(s, block, l))
+		return;
+	y->linear += weights * (double)copies;
+	y->active += weights * (double)(copies > s->chosen && copies > 1 ? s->chosen : copies);
 }
 
 /* The last stack's widths serve for all. */
@@ -110,9 +123,9 @@ static struct shape of_config(const struct config *c)
 	for (size_t i = 0; i < c->stacks; i++) {
 		const struct stack *s = &c->stack[i];
 
-		for (const struct linear_row *l = s->arch->linear; l->name; l++)
-			y.linear += (double)s->blocks * (double)stack_out(s, l->role) *
-				(double)stack_in(s, l->projection);
+		for (size_t block = 0; block < s->blocks; block++)
+			for (const struct linear_row *l = s->arch->linear; l->name; l++)
+				add_layer(&y, s, block, l);
 	}
 	return y;
 }

@@ -2,7 +2,8 @@
 /*
  * roofline.h -- tokens a second that a model's shape, a format and an accelerator allow (DPQ figure 4)
  *
- * A model of L blocks with P weights in their linear layers, attention of width w = heads · head_dim, keys
+ * A model of L blocks with P weights in their linear layers, P' of which a token passes (fewer in a mixture of
+ * experts; a step reads them all, since some token of a batch passes each), attention of width w = heads · head_dim, keys
  * and values of width k = kv_heads · head_dim, a head of E weights and embeddings of D more (0: tied), the
  * last two at 16 bits. A format of b bits a weight, scales and zero points counted, arithmetic of rate R,
  * keys and values of a bits. An accelerator of M bytes that are read at W bytes/s, BF16 arithmetic of rate
@@ -12,8 +13,8 @@
  *	stored	= read + 2 D
  *	kv	= 2 L k a / 8			bytes a token
  *	batch	= ⌊(M - stored) / (kv (n + m))⌋	what memory leaves
- *	prefill	= max(batch (2 P n + 2 L w n (n + 1)) / R + 2 batch E / T, (read + batch n kv) / W)
- *	step(c)	= max(batch (2 P + 4 L w c) / R + 2 batch E / T, (read + batch c kv) / W)
+ *	prefill	= max(batch (2 P' n + 2 L w n (n + 1)) / R + 2 batch E / T, (read + batch n kv) / W)
+ *	step(c)	= max(batch (2 P' + 4 L w c) / R + 2 batch E / T, (read + batch c kv) / W)
  *	decode	= Σ step(c), c = n + 1 .. n + m - 1; the prefill gives the first token
  *	rate	= batch m / (prefill + decode)	tokens a second
  *
@@ -28,7 +29,7 @@
 #include "io/table.h"
 
 struct shape {
-	double blocks, linear;		/* L, P */
+	double blocks, linear, active;	/* L, P, P' */
 	double attention, kv;		/* w, k */
 	double head, embedding;		/* E, D */
 };
