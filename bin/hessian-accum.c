@@ -67,7 +67,7 @@ static void check(const struct calibrate_text *text, const struct image *image)
 int main(int argc, char *argv[])
 {
 	struct calibrate_text text;
-	struct selection layers;
+	struct selection layers = { 0 };
 	const struct option_row rows[] = {
 		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "token ids of the calibration text" },
 		CALIBRATE_OPTIONS(&text),

@@ -31,7 +31,7 @@ readers='dpq-run hessian-accum eval-ppl eval-ppl-against gar-order sample-tokens
 mkdir folder
 for t in $readers; do
 	no "$t: an empty file" 1 'empty: is empty, expected an HDF5 file' tool $t empty
-	no "$t: a folder" 1 'folder: is a directory|is a folder' tool $t folder
+	no "$t: a folder" 1 'folder: is a directory|is a folder|folder/config.json: cannot open' tool $t folder
 	no "$t: a file that is not there" 1 'nothing: cannot open: No such file' tool $t nothing
 done
 cp model.h5 locked.h5; chmod 0 locked.h5; chmod 755 .

@@ -466,7 +466,8 @@ static void see_expert(void *arg, size_t block, enum projection_name p, size_t e
 /* The projection that a slot belongs to. */
 static unsigned projection_of(size_t slot)
 {
-	return (unsigned)(slot < OF_EXPERTS ? slot : slot % 2 ? PROJECTION_EXPERT_DOWN : PROJECTION_EXPERT_GATE_UP);
+	return (unsigned)(slot < OF_EXPERTS ? slot :
+		slot % 2 ? PROJECTION_EXPERT_DOWN : PROJECTION_EXPERT_GATE_UP);
 }
 
 /* All of these inputs, each by a stage, and the rest: the same bits as in one pass. */

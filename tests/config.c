@@ -153,7 +153,8 @@ static void defaults_of_classes(void **unused)
 		assert_true(c.stack->parallel == !strcmp(expected[i].type, "gpt_neox"));
 		if (!c.arch->position)
 			assert_true(c.stack->rope[ROPE_FULL].theta ==
-				(strcmp(expected[i].type, "gemma3_text") && strcmp(expected[i].type, "mixtral") ? 10000 : 1e6));
+				(!strcmp(expected[i].type, "gemma3_text") ||
+				!strcmp(expected[i].type, "mixtral") ? 1e6 : 10000));
 		config_free(&c);
 		free(text);
 	}

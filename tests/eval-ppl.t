@@ -153,7 +153,7 @@ no 'a negative id' 1 'neg.h5: /tokens: id -1 at 1 ' eval-ppl --ctx 2 --tokens ne
 no 'too few ids' 1 'short.h5: /tokens: 3 ids do not fill' run --tokens short.h5 "$model"
 no 'bos without one' 1 'no-bos.h5: /tokens: names no bos_id' run --tokens no-bos.h5 "$model"
 no 'an unknown architecture' 1 "arch.h5: /config: unknown model_type 'odd'; known are llama" run --tokens t.h5 arch.h5
-no 'rotary scaling' 1 "rope.h5: /config: rotary scaling 'yarn' is not supported, expected default, linear or llama3" run --tokens t.h5 rope.h5
+no 'rotary scaling' 1 "rope.h5: /config: rotary scaling 'yarn' is not supported, expected default, linear, llama3 or longrope" run --tokens t.h5 rope.h5
 no 'heads' 1 'heads.h5: /config: hidden size 32 is not a multiple of 5' run --tokens t.h5 heads.h5
 no 'groups of heads' 1 'groups.h5: /config: 4 attention heads' run --tokens t.h5 groups.h5
 no 'an absurd size' 1 "wide.h5: /config: 'hidden_size' must be" run --tokens t.h5 wide.h5

@@ -179,5 +179,6 @@ int main(void)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(of_every_length), cmocka_unit_test(strides),
 		cmocka_unit_test(slide_of_sequences) };
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

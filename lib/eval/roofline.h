@@ -2,12 +2,12 @@
 /*
  * roofline.h -- tokens a second that a model's shape, a format and an accelerator allow (DPQ figure 4)
  *
- * A model of L blocks with P weights in their linear layers, P' of which a token passes (fewer in a mixture of
- * experts; a step reads them all, since some token of a batch passes each), attention of width w = heads · head_dim, keys
- * and values of width k = kv_heads · head_dim, a head of E weights and embeddings of D more (0: tied), the
- * last two at 16 bits. A format of b bits a weight, scales and zero points counted, arithmetic of rate R,
- * keys and values of a bits. An accelerator of M bytes that are read at W bytes/s, BF16 arithmetic of rate
- * T. For sequences of n ids of prompt, and m that are generated:
+ * A model of L blocks with P weights in their linear layers, of which a token passes P' (fewer in a
+ * mixture of experts; a step reads them all, since some token of a batch passes each), attention of width
+ * w = heads · head_dim, keys and values of width k = kv_heads · head_dim, a head of E weights and
+ * embeddings of D more (0: tied), the last two at 16 bits. A format of b bits a weight, scales and zero
+ * points counted, arithmetic of rate R, keys and values of a bits. An accelerator of M bytes that are read
+ * at W bytes/s, BF16 arithmetic of rate T. For sequences of n ids of prompt, and m that are generated:
  *
  *	read	= P b / 8 + 2 E			bytes of weights for each step
  *	stored	= read + 2 D

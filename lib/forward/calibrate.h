@@ -60,8 +60,8 @@ struct calibration {
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
 	const struct selection *layers);
 struct observer calibrate_observer(struct calibration *k);
-/* Which input of the model a layer has (config_input()); SIZE_MAX: none, as embeddings. Layers of one share their
- * Hessian. */
+/* Which input of the model a layer has (config_input()); SIZE_MAX: none, as embeddings. Layers of one share
+ * their Hessian. */
 size_t calibrate_place(const struct config *c, const char *layer);
 /* The layer's sums, or NULL; those of an expert may be of no tokens. */
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);

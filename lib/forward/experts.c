@@ -201,7 +201,7 @@ struct pass {
 	const uint8_t *modality;	/* of its tokens, or NULL */
 	const float *x;
 	const struct observer *observer;	/* NULL: nobody looks at experts */
-	enum projection_name to;		/* whose inputs are all that is wanted; PROJECTIONS: what experts make */
+	enum projection_name to;		/* its inputs are wanted; PROJECTIONS: what experts make */
 	size_t m, most;			/* tokens; of them the most that go through an expert at once */
 };
 

@@ -107,7 +107,8 @@ const struct architecture architectures[] = {
 	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
 	  .bias_key = { ATTENTION_BIAS }, .absent = { QWEN_ABSENT, .head_dim = 128 } },
 
-	{ .name = "MixtralForCausalLM", .model_type = "mixtral", LLAMA_STEM, LLAMA_NORMS, .sliding_kind = SLIDING_WHOLE,
+	{ .name = "MixtralForCausalLM", .model_type = "mixtral", LLAMA_STEM, LLAMA_NORMS,
+	  .sliding_kind = SLIDING_WHOLE,
 	  .linear = {
 		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL },
 		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL },
@@ -129,15 +130,17 @@ const struct architecture architectures[] = {
 		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .eps = 1e-5, .act = "silu",
 		.theta = 1e6, .experts = 8, .chosen = 2, .expert = 14336, .normalized = true } },
 
-	{ .name = "Qwen2MoeForCausalLM", .model_type = "qwen2_moe", LLAMA_STEM, LLAMA_NORMS, SPARSE_ROWS(SHARED_EXPERT),
+	{ .name = "Qwen2MoeForCausalLM", .model_type = "qwen2_moe", LLAMA_STEM, LLAMA_NORMS,
+	  SPARSE_ROWS(SHARED_EXPERT),
 	  .sliding_kind = SLIDING_EVEN, .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true },
 	  .bias_key = { [ROLE_Q] = "qkv_bias", [ROLE_K] = "qkv_bias", [ROLE_V] = "qkv_bias" },
 	  .absent = { .vocab = 151936, .hidden = 2048, .blocks = 24, .heads = 16, .kv_heads = 16,
 		.intermediate = 5632, .positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu",
 		.window = 4096, .experts = 60, .chosen = 4, .expert = 1408, .shared = 5632 } },
 
-	{ .name = "Qwen3MoeForCausalLM", .model_type = "qwen3_moe", LLAMA_STEM, LLAMA_NORMS, SPARSE_ROWS(ROUTER),
-	  .sliding_kind = SLIDING_SWITCHED, .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
+	{ .name = "Qwen3MoeForCausalLM", .model_type = "qwen3_moe", LLAMA_STEM, LLAMA_NORMS,
+	  SPARSE_ROWS(ROUTER), .sliding_kind = SLIDING_SWITCHED,
+	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
 	  .bias_key = { ATTENTION_BIAS },
 	  .keys = (const struct key_row []){ { "num_experts", "num_local_experts", THEIRS_FIRST },
 		{ NULL, NULL, false } },

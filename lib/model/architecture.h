@@ -24,12 +24,13 @@ enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM
 /* Norms of queries and keys before they are rotated: of each head, or of all heads together. */
 enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
 /*
- * Blocks that sliding_window holds for: none; all, be it always or if use_sliding_window, whatever layer_types
- * says; those that layer_types lists, and without such a list all, those from max_window_layers on, of those
- * before it every other one (these two if use_sliding_window), or all but each nth.
+ * Blocks that sliding_window holds for: none; all, be it always or if use_sliding_window, whatever
+ * layer_types says; those that layer_types lists, and without such a list all, those from max_window_layers
+ * on, of those before it every other one (these two if use_sliding_window), or all but each nth.
  */
 enum sliding_kind {
-	SLIDING_NONE, SLIDING_WHOLE, SLIDING_SWITCHED, SLIDING_ALL, SLIDING_LATE, SLIDING_EVEN, SLIDING_PATTERN
+	SLIDING_NONE, SLIDING_WHOLE, SLIDING_SWITCHED,
+	SLIDING_ALL, SLIDING_LATE, SLIDING_EVEN, SLIDING_PATTERN
 };
 
 /* What a linear layer makes; its width follows from the config. */

@@ -187,8 +187,8 @@ static void parse_experts(struct stack *s, const json_t *json)
 		die("%s: /config: %zu blocks of %zu experts are too many, expected at most %d experts in all",
 			key_file, s->blocks, s->experts, ALL);
 	if (s->chosen > s->experts)
-		die("%s: /config: 'num_experts_per_tok' is %zu, there are only %zu experts", key_file, s->chosen,
-			s->experts);
+		die("%s: /config: 'num_experts_per_tok' is %zu, there are only %zu experts", key_file,
+			s->chosen, s->experts);
 	if (key_name(a, json, "decoder_sparse_step"))
 		step = key_size(a, json, "decoder_sparse_step", 1, 0, MANY);
 	if (dense && !json_is_array(dense))

@@ -18,9 +18,10 @@ const char *key_name(const struct architecture *arch, const json_t *json, const 
 {
 	for (const struct key_row *k = arch->keys; k && k->ours; k++)
 		if (!strcmp(k->ours, key)) {
+			const bool theirs = k->theirs && json_object_get(json, k->theirs);
 			const bool ours = k->both && json_object_get(json, key);
 
-			return ours && !(k->both == THEIRS_FIRST && json_object_get(json, k->theirs)) ? key : k->theirs;
+			return ours && !(k->both == THEIRS_FIRST && theirs) ? key : k->theirs;
 		}
 	return key;
 }

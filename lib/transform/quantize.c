@@ -367,7 +367,8 @@ static void begin_part(struct quantize *q, const struct filter *f)
 		output_history(f->out, "hessian", q->files.hessian);
 	if (q->tokens && needed)
 		output_history(f->out, "tokens", q->tokens);
-	share_write(f->out, &f->shard, input_name(f->in), NULL);
+	if (f->shard.n > 1)
+		share_write(f->out, &f->shard, input_name(f->in), NULL);
 	if (q->files.order && option_given("order"))	/* and has an effect */
 		output_history(f->out, "order", q->files.order);
 }

@@ -140,6 +140,7 @@ def expert_inputs(model, seen):
     for block, (x, choice) in seen.items():
         x, fused = x.reshape(-1, x.shape[-1]), model.model.layers[block].mlp.experts
         stem = f"model.layers.{block}.mlp.experts."
+        y[names(model, f"model.layers.{block}.mlp.gate")[0]] = x
         gate_up, down = names(model, stem + "gate_up_proj"), names(model, stem + "down_proj")
         for e in range(experts_of(model)):
             rows = x[(choice == e).any(-1)]
@@ -152,7 +153,7 @@ def expert_inputs(model, seen):
 def write(path, model, tokens, logits, seen, old_rope):
     config = json.loads(model.config.to_json_string())
     config["architectures"] = [type(model).__name__]
-    if old_rope and "rope_parameters" in config:        # as transformers 4 wrote it
+    if old_rope and "rope_theta" in config.get("rope_parameters", {}):  # as transformers 4 wrote it
         rope = config.pop("rope_parameters")
         neox = config["model_type"] == "gpt_neox"
         config["rotary_emb_base" if neox else "rope_theta"] = rope.pop("rope_theta", 10000.0)
