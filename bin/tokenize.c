@@ -5,18 +5,9 @@
  * /tokens holds the ids, /bytes how many bytes of the text each stands for. With --bytes every byte is its
  * own id, and NUL stands as BOS, as byte-level models have it.
  */
-#include <stdlib.h>
-#include <string.h>
-#include "base/digest.h"
 #include "base/error.h"
-#include "base/history.h"
 #include "base/option.h"
-#include "io/image.h"
-#include "io/text.h"
-#include "model/config.h"
-#include "model/source.h"
-#include "model/tokens.h"
-#include "text/tokenizer.h"
+#include "model/tokenize.h"
 
 static const struct tool tool = {
 	.name = "tokenize",
@@ -31,120 +22,6 @@ static const struct tool tool = {
 		"  tokenize --bytes README.md | tokenize --bytes --decode -o text.md",
 };
 
-/* Where ids come from: a model file, a source of a model, or bytes (t NULL). */
-struct vocabulary {
-	const char *path;		/* of the model, or "--bytes" */
-	char *name, *json;		/* of the tokenizer, and its text */
-	struct tokenizer *t;
-	struct image *image;		/* of a model file */
-	size_t size;
-	long bos;
-	bool add_bos;
-};
-
-/* Of a model's config, which says how many ids there are, and the BOS if the tokenizer does not. */
-static void take_config(struct vocabulary *v, struct config c)
-{
-	v->size = c.vocab;
-	if (v->bos < 0)
-		v->bos = c.bos;
-	config_free(&c);
-}
-
-static struct vocabulary vocabulary_open(const char *path)
-{
-	struct vocabulary v = { .path = path };
-	struct source *s = source_fits(path) ? source_open(path) : NULL;
-	char *config = NULL;
-
-	if (s) {
-		v.name = xformat("%s: tokenizer", path);
-		v.json = s->tokenizer;
-		s->tokenizer = NULL;	/* ours now */
-	} else {
-		v.image = image_open(path, "model");
-		v.name = xformat("%s: /tokenizer", path);
-		v.json = image_string(v.image, "/tokenizer");
-		config = image_config(v.image);
-	}
-	if (!v.json)
-		die("%s: is not there; %s without a tokenizer.json", v.name,
-			s ? "this is a model" : "the model was imported");
-	v.t = tokenizer_read(v.name, v.json);
-	v.size = tokenizer_vocab(v.t);
-	v.bos = tokenizer_bos(v.t);
-	v.add_bos = v.bos >= 0;
-	if (s) {
-		take_config(&v, config_parse(s->config_name, s->config));
-		source_close(s);
-	} else if (config) {
-		take_config(&v, config_read(v.image));
-	}
-	free(config);
-	return v;
-}
-
-static void vocabulary_close(struct vocabulary *v)
-{
-	if (v->t)
-		tokenizer_close(v->t);
-	if (v->image)
-		image_close(v->image);
-	free(v->name), free(v->json);
-}
-
-static void write_tokens(const struct vocabulary *v, const char *path, const char *to, bool special)
-{
-	struct output *out = output_open(to, "tokens");
-	size_t n;
-	char *text = text_read(path, SIZE_MAX / 4, &n), *digest;
-	struct encoding k;
-	enum newline newline;
-
-	if (!n)
-		die("%s: the text is empty", strcmp(path, "-") ? path : "<stdin>");
-	k = v->t ? tokenizer_encode(v->t, n, text, special) : encoding_of_bytes(n, text);
-	for (size_t i = 0; i < k.n; i++)
-		if ((size_t)k.id[i] >= v->size)
-			die("%s: id %d is not below the %zu of the model's vocabulary", v->name,
-				k.id[i], v->size);
-	newline = text[n - 1] != '\n' ? NEWLINE_NONE : k.bytes[k.n - 1] == 1 ? NEWLINE_ALONE : NEWLINE_WITHIN;
-	digest = digest_of(n, text);
-	history_note("text-sha256", digest);
-	free(text), free(digest);
-
-	output_start(out, 0, 1);
-	if (v->image)
-		output_history(out, "model", v->image);
-	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
-	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
-	output_integer(out, "/tokens", "newline", newline);
-	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));
-	output_end(out);
-	output_close(out);
-	encoding_free(&k);
-}
-
-static void write_text(const struct vocabulary *v, const char *path, const char *to)
-{
-	struct text_output out = text_create(to);
-	struct image *image = image_open(path, "tokens");
-	const char *name = image_name(image);
-	struct tokens k = tokens_read(image, NULL, v->size, false, 0);
-	size_t n;
-	char *text;
-
-	if (k.vocab && k.vocab != v->size)
-		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu", name, k.vocab, v->path, v->size);
-	if (v->json)
-		tokens_compare(image, v->path, v->json);
-	text = k.sequences ? tokenizer_decode_each(v->t, name, k.sequences, k.sequence, k.id, &n) :
-		tokenizer_decode(v->t, name, k.n, k.id, &n);
-	text_write(&out, n, text);
-	free(text);
-	image_close(image);
-}
-
 int main(int argc, char *argv[])
 {
 	const char *model;
@@ -158,18 +35,17 @@ int main(int argc, char *argv[])
 		{ .type = OPTION_END }
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
-	struct vocabulary v = { .path = "--bytes", .size = 256, .add_bos = true };
+	struct vocabulary v;
 
 	if (!model == !bytes)
 		misuse("exactly one of --model and --bytes is expected");
 	option_idle(2, (const struct option_idle[]){ { decoded, "special", "--decode" },
 		{ bytes && !decoded, "special", "--bytes" } });
-	if (model)
-		v = vocabulary_open(model);
+	v = vocabulary_open(model);
 	if (decoded)
-		write_text(&v, c.operand[0], c.output);
+		vocabulary_decode(&v, c.operand[0], c.output);
 	else
-		write_tokens(&v, c.operand[0], c.output, special);
+		vocabulary_encode(&v, c.operand[0], c.output, special);
 	vocabulary_close(&v);
 	return 0;
 }

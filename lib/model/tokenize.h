@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tokenize.h -- texts as tokens files and back, by the tokenizer of a model
+ */
+#ifndef MODEL_TOKENIZE_H
+#define MODEL_TOKENIZE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "io/image.h"
+#include "text/tokenizer.h"
+
+/* Where ids come from: a model file, a source of a model, or bytes (t NULL). */
+struct vocabulary {
+	const char *path;		/* of the model, or "--bytes" */
+	char *name, *json;		/* of the tokenizer, and its text */
+	struct tokenizer *t;
+	struct image *image;		/* of a model file */
+	size_t size;
+	long bos;
+	bool add_bos;
+};
+
+/* path: a model file, or a source that model-import takes (model/source.h); NULL: ids are bytes, NUL is the
+ * BOS. Dies where the model has no tokenizer, or one that cannot be read. */
+struct vocabulary vocabulary_open(const char *path);
+void vocabulary_close(struct vocabulary *v);
+/* The text at path as a tokens file. special: special tokens are looked for in it. Dies where the text is
+ * empty or has a character without an id. */
+void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special);
+/* The tokens file at path as a text. Dies where it was made for another tokenizer, or an id has no token. */
+void vocabulary_decode(const struct vocabulary *v, const char *path, const char *to);
+#endif
