@@ -37,9 +37,9 @@ struct settings {
 
 static void check(const struct settings *set, unsigned reorder)
 {
-	option_idle(2, (struct option_idle[]){
-		{ !set->sequential, "ctx convention limit compute-type force-tokens memory reorder key",
-			"without --sequential" },
+	option_idle(3, (struct option_idle[]){
+		{ !set->sequential, CALIBRATE_NAMES " reorder key", "without --sequential" },
+		STRIDE_IDLE(set->text.convention),
 		{ set->sequential && reorder != ORDER_GAR, "key", "--reorder none or full" } });
 	if (set->sequential && (set->hessian || set->order))
 		misuse("--sequential takes the place of --hessian, and --reorder that of --order");
@@ -111,7 +111,7 @@ int main(int argc, char *argv[])
 	check(&set, q.reorder);
 	plan = plan_read(set.plan, of_a_layer, rows, &options);
 	option_idle(1, &(struct option_idle){ !plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
-		"sequential ctx convention limit compute-type reorder key", "it serves the report only: "
+		"sequential " CALIBRATE_NAMES " reorder key", "it serves the report only: "
 		"--compensate none, no static scale" });
 	linalg_init();
 	q.files.hessian = set.hessian ? image_open(set.hessian, "hessian") : NULL;

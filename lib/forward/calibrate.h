@@ -29,7 +29,8 @@ struct calibrate_text {
 	bool force_tokens;
 	struct shard shard;
 };
-/* The rows of its options, but for tokens and shard; t: a struct calibrate_text. */
+/* The rows of its options, but for tokens and shard, and their names; t: a struct calibrate_text. */
+#define CALIBRATE_NAMES "ctx convention stride limit compute-type force-tokens memory"
 #define CALIBRATE_OPTIONS(t) \
 	OPTION_CTX(&(t)->ctx), OPTION_CONVENTION(&(t)->convention), OPTION_STRIDE(&(t)->stride), \
 	OPTION_LIMIT(&(t)->limit), \

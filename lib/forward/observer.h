@@ -9,7 +9,7 @@
 /*
  * Sees the input of a projection as its weights multiply it, x[batch->rows][in]: after an online
  * Hadamard, before any rounding of activations. For the head, block is the number
- * of blocks. A pointer of NULL: nobody looks.
+ * of blocks. see NULL: nobody looks, but windows go together as if; a pointer of NULL: they need not.
  *
  * Of a mixture of experts see() gets what all tokens give; expert() sees the inputs of an expert, x[rows][in]
  * of the tokens that reached it, in their order. Behind these, as many tokens as to_send() says, the first of
@@ -29,7 +29,7 @@ struct observer {
 static inline void observe(const struct observer *o, size_t block, enum projection_name projection,
 	const struct batch *batch, size_t in, const float *x)
 {
-	if (o)
+	if (o && o->see)
 		o->see(o->arg, block, projection, batch, in, x);
 }
 #endif

@@ -413,11 +413,6 @@ static double real_at(const struct gguf *g, const char *key, enum type type, con
 	return d;
 }
 
-bool gguf_has(const struct gguf *g, const char *key)
-{
-	return find(g, key);
-}
-
 bool gguf_flag(const struct gguf *g, const char *key, bool *y)
 {
 	const struct value *v = look_up(g, key, false, is_flag, "bool");

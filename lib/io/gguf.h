@@ -46,7 +46,6 @@ const struct gguf_tensor *gguf_tensor(const struct gguf *g, const char *name);	/
 
 /* A value of the metadata: false where there is none. They die on a value of another kind; a whole number
  * may have any integer type, a real number any of floats too. */
-bool gguf_has(const struct gguf *g, const char *key);
 bool gguf_flag(const struct gguf *g, const char *key, bool *v);
 bool gguf_integer(const struct gguf *g, const char *key, int64_t *v);
 bool gguf_real(const struct gguf *g, const char *key, double *v);

@@ -43,8 +43,6 @@ void output_parent(struct output *out, const char *path);	/* makes the group tha
  * image is on the disk before its first bytes are: where these are, it is whole. Closed by output_free(). */
 struct output *output_kept(const char *name, int fd, const char *kind, size_t next);
 void output_free(struct output *out);
-/* The descriptor that a path stands for: 1 for NULL and "-"; -1 for the name of a file. */
-int output_descriptor(const char *path);
 /* Writes a part of a result as output_kept() has kept it: this run, or an earlier one, has made it. */
 void output_take(struct output *out, const struct image *from);
 /* Writes a part that is an image already, as it is; only to a stream. */

@@ -375,7 +375,6 @@ void config_free(struct config *c)
 		free(s->slides);
 		free(s->dense);
 		s->slides = s->dense = NULL;
-		s->slides = NULL;
 		rope_settings_free(s);
 	}
 }

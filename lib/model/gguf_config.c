@@ -335,7 +335,6 @@ static void put_rope(const struct making *m, size_t head_dim)
 		put(m, "rope_scaling", scaling);
 }
 
-/* What attention sees, and experts. */
 static void put_window(const struct making *m)
 {
 	size_t window = 0, context = 0;

@@ -381,12 +381,14 @@ struct walk {
 };
 
 /* Whether the path is selected, if it has a linear layer: embedding, head and routers only if a GLOB matches
- * them. */
+ * them. Other groups of a model are none, whatever stands in them. */
 static bool selected(const struct config *c, const struct selection *layers, const char *path)
 {
 	size_t block, row;
 	const struct stack *s = c ? config_find(c, path, &block, &row, NULL) : NULL;
 
+	if (c && !s && strcmp(path, c->arch->embedding) && strcmp(path, c->arch->head))
+		return false;
 	return selection_has(layers, path) && (!c ||
 		(s && !role_is_kept(s->arch->linear[row].role)) || selection_names(layers, path));
 }

@@ -2,6 +2,7 @@
 /* sequential.c -- see sequential.h */
 #include "transform/sequential.h"
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 
 static struct second_moments find(void *arg, const char *layer, size_t in, bool needed)
@@ -30,30 +31,27 @@ static void drop(void *arg)
 	source.drop(source.arg);
 }
 
-/* Those layers of the part that are of the projection of the block, of all experts; free() their array. */
-static struct layer_list layers_of(const struct sequential *s, size_t block, enum projection_name p)
+/*
+ * Those layers of the part that are of the projection, of all experts; free() their array. The head's block is
+ * the number of blocks; PROJECTIONS + 1: what has no input, the embedding.
+ */
+enum { NO_INPUT = PROJECTIONS + 1 };
+static struct layer_list layers_of(const struct sequential *s, size_t block, int projection)
 {
 	const struct config *c = s->filter->config;
 	struct layer_list y = { .path = xalloc(s->list->n, sizeof *y.path) };
 
 	for (size_t i = 0; i < s->list->n; i++) {
+		const char *path = s->list->path[i];
 		size_t b, row;
-		const struct stack *stack = config_find(c, s->list->path[i], &b, &row, NULL);
+		const struct stack *stack = config_find(c, path, &b, &row, NULL);
+		const size_t at = stack ? stack->first + b : c->blocks;
+		const int p = stack ? (int)stack->arch->linear[row].projection :
+			strcmp(path, c->arch->head) ? NO_INPUT : PROJECTION_HEAD;
 
-		if (stack && stack->first + b == block && stack->arch->linear[row].projection == p)
+		if (at == block && p == projection)
 			y.path[y.n++] = s->list->path[i];
 	}
-	return y;
-}
-
-/* Those that have the input; free() their array. */
-static struct layer_list layers_at(const struct sequential *s, size_t place)
-{
-	struct layer_list y = { .path = xalloc(s->list->n, sizeof *y.path) };
-
-	for (size_t i = 0; i < s->list->n; i++)
-		if (calibrate_place(s->filter->config, s->list->path[i]) == place)
-			y.path[y.n++] = s->list->path[i];
 	return y;
 }
 
@@ -83,11 +81,8 @@ static void run_stage(struct sequential *s, struct forward *f, const struct laye
 		block_replace(f->block, q->layer[i]->layer.path, &q->layer[i]->layer.linear);
 }
 
-static void see_nothing(void *arg, size_t block, enum projection_name projection, const struct batch *batch,
-	size_t in, const float *x)
-{
-	(void)arg, (void)block, (void)projection, (void)batch, (void)in, (void)x;
-}
+/* Windows go together as in hessian-accum: the last bits of products depend on it. */
+static const struct observer in_groups = { 0 };
 
 static void run_block(void *arg, struct forward *f)
 {
@@ -96,7 +91,7 @@ static void run_block(void *arg, struct forward *f)
 	struct stage stage = { PROJECTION_QKV, PROJECTIONS };
 
 	for (int p = 0; p < PROJECTIONS; p++) {
-		struct layer_list list = layers_of(s, block, (enum projection_name)p);
+		struct layer_list list = layers_of(s, block, p);
 		bool observed = any_quantized(s, &list);
 
 		if (p == PROJECTION_ROUTER && !observed) {	/* its input is the prior of experts' */
@@ -110,8 +105,7 @@ static void run_block(void *arg, struct forward *f)
 		free(list.path);
 	}
 	stage.to = PROJECTIONS;
-	/* An observer, so that windows go together as in hessian-accum: the last bits depend on it. */
-	forward_stage(f, stage, &(struct observer){ .see = see_nothing });
+	forward_stage(f, stage, &in_groups);
 	quantize_release(s->quantize);
 }
 
@@ -119,7 +113,7 @@ static void run_block(void *arg, struct forward *f)
 static void quantize_embeddings(struct sequential *s)
 {
 	struct quantize *q = s->quantize;
-	struct layer_list list = layers_at(s, SIZE_MAX);
+	struct layer_list list = layers_of(s, s->filter->config->blocks, NO_INPUT);
 
 	quantize_layers(q, s->filter, list.n, list.path);
 	s->run->forward->embedding = q->made ? &q->layer[0]->layer.linear : NULL;
@@ -130,7 +124,7 @@ static void quantize_head(struct sequential *s)
 {
 	const struct config *c = s->filter->config;
 	const struct observer observer = calibrate_observer(&s->calibration);
-	struct layer_list list = layers_at(s, config_input(c, c->blocks, PROJECTION_HEAD, 0));
+	struct layer_list list = layers_of(s, c->blocks, PROJECTION_HEAD);
 
 	if (any_quantized(s, &list)) {
 		struct head head = head_read(s->filter->image, c, false);
@@ -163,7 +157,7 @@ static void pass(void *arg, const struct image *result)
 {
 	struct sequential *s = arg;
 
-	forward_part(s->run->forward, result, &(struct observer){ .see = see_nothing });
+	forward_part(s->run->forward, result, &in_groups);
 }
 
 struct moments_source sequential_source(struct sequential *s, struct quantize *q, const char *tokens)
