@@ -27,7 +27,7 @@ void vocabulary_close(struct vocabulary *v);
 /* The text at path as a tokens file. special: special tokens are looked for in it. Dies where the text is
  * empty, or an id is not below those of the model's vocabulary. */
 void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special);
-/* The tokens file at path as a text. Warns where another tokenizer made it; dies where that had another number
- * of ids, or an id has no token. */
+/* The tokens file at path as a text. Warns where another tokenizer made it; dies where that had another
+ * number of ids, or an id has no token. */
 void vocabulary_decode(const struct vocabulary *v, const char *path, const char *to);
 #endif

@@ -32,8 +32,8 @@ static void drop(void *arg)
 }
 
 /*
- * Those layers of the part that are of the projection, of all experts; free() their array. The head's block is
- * the number of blocks; PROJECTIONS + 1: what has no input, the embedding.
+ * Those layers of the part that are of the projection, of all experts; free() their array. The head's block
+ * is the number of blocks, and so is that of the embedding, which has no input: NO_INPUT.
  */
 enum { NO_INPUT = PROJECTIONS + 1 };
 static struct layer_list layers_of(const struct sequential *s, size_t block, int projection)
