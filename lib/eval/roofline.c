@@ -38,13 +38,13 @@ const struct accelerator roofline_accelerators[] = {
 	{ NULL, 0, 0, 0, 0 }
 };
 
-struct projection roofline_project(const struct shape *s, const struct arithmetic *a,
+struct throughput roofline_throughput(const struct shape *s, const struct arithmetic *a,
 	const struct accelerator *h, size_t n, size_t m)
 {
 	const double read = s->linear * a->weight_bits / 8 + EMBEDDING_BYTES * s->head;
 	const double kv = 2 * s->blocks * s->kv * a->kv_bits / 8, rate = a->fp8 ? h->fp8 : h->bf16;
 	const double in = (double)n, prompt = 2 * in * (s->active + s->blocks * s->attention * (in + 1));
-	struct projection y = { .stored = read + EMBEDDING_BYTES * s->embedding };
+	struct throughput y = { .stored = read + EMBEDDING_BYTES * s->embedding };
 	double batch = floor((h->memory - y.stored) / (kv * (double)(n + m))), head, bound = 0;
 
 	if (!(batch >= 1))
@@ -208,7 +208,7 @@ static void add_rows(struct table *t, const struct row *r, struct list formats, 
 	double first = 0;
 
 	for (size_t i = 0; i < formats.n; i++) {
-		const struct projection p = roofline_project(&r->shape, &a[i], r->on, n, m);
+		const struct throughput p = roofline_throughput(&r->shape, &a[i], r->on, n, m);
 
 		first = i ? first : p.rate;
 		table_row(t, (const char *[]){ r->model, r->hardware, formats.item[i] },

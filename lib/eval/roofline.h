@@ -46,7 +46,7 @@ struct arithmetic {
 	bool fp8;			/* R is that of FP8, otherwise of BF16 */
 };
 
-struct projection {
+struct throughput {
 	double stored;			/* bytes */
 	double batch;			/* 0: the weights and one sequence do not fit; then the rest is 0 */
 	double prefill, decode;		/* seconds */
@@ -55,7 +55,7 @@ struct projection {
 };
 
 /* n ≥ 1 ids of prompt, m ≥ 1 generated. */
-struct projection roofline_project(const struct shape *s, const struct arithmetic *a,
+struct throughput roofline_throughput(const struct shape *s, const struct arithmetic *a,
 	const struct accelerator *h, size_t n, size_t m);
 
 /*

@@ -2,10 +2,10 @@
 /*
  * experts.h -- the mixture of experts of a block
  *
- *	p = softmax(router x), e_1 … e_k the largest of p, of equal ones the first
- *	y += Σ p_e / Σ_k p_e · down_e(act(gate_e x) · up_e x), or without the sum below where shares are not
- *	normalized
- *	y += sigmoid(switch x) · shared(x), where one expert sees all tokens
+ *	p = softmax(router x); chosen: the k largest of p, of equal ones the first
+ *	g_e = p_e / Σ_chosen p, or p_e where they are not normalized
+ *	y += Σ_chosen g_e · down_e(act(gate_e x) · up_e x)
+ *	y += sigmoid(shared_gate x) · shared(x), where there is a shared expert, which sees all tokens
  *
  * (Shazeer et al., 2017; Mixtral; Qwen2-MoE). The rows of each expert are gathered and go through it
  * together; then those of a token are added up expert after expert. So no result depends on the number of

@@ -80,8 +80,8 @@
 #define GEMMA_NORMS \
 	.norm = { [BEFORE_ATTENTION] = "input_layernorm", [AFTER_ATTENTION] = "post_attention_layernorm", \
 		[BEFORE_MLP] = "pre_feedforward_layernorm", [AFTER_MLP] = "post_feedforward_layernorm" }, \
-	.keys = (const struct key_row []){ { "hidden_act", "hidden_activation", false }, \
-		{ NULL, NULL, false } }, \
+	.keys = (const struct key_row []){ { "hidden_act", "hidden_activation", ONE_NAME }, \
+		{ NULL, NULL, ONE_NAME } }, \
 	.sliding_kind = SLIDING_PATTERN, .scale_key = "query_pre_attn_scalar", \
 	.logit_cap_key = "final_logit_softcapping"
 
@@ -122,10 +122,10 @@ const struct architecture architectures[] = {
 		{ "block_sparse_moe/experts/#/w2", ROLE_EXPERT_DOWN, PROJECTION_EXPERT_DOWN, ROWS_AS_IS,
 			NULL },
 	  },
-	  .keys = (const struct key_row []){ { "num_experts", "num_local_experts", true },
-		{ "moe_intermediate_size", "intermediate_size", false },
-		{ "norm_topk_prob", NULL, false }, { "decoder_sparse_step", NULL, false },
-		{ "mlp_only_layers", NULL, false }, { NULL, NULL, false } },
+	  .keys = (const struct key_row []){ { "num_experts", "num_local_experts", OURS_FIRST },
+		{ "moe_intermediate_size", "intermediate_size", ONE_NAME },
+		{ "norm_topk_prob", NULL, ONE_NAME }, { "decoder_sparse_step", NULL, ONE_NAME },
+		{ "mlp_only_layers", NULL, ONE_NAME }, { NULL, NULL, ONE_NAME } },
 	  .absent = { .vocab = 32000, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 8,
 		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .eps = 1e-5, .act = "silu",
 		.theta = 1e6, .experts = 8, .chosen = 2, .expert = 14336, .normalized = true } },
@@ -143,7 +143,7 @@ const struct architecture architectures[] = {
 	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
 	  .bias_key = { ATTENTION_BIAS },
 	  .keys = (const struct key_row []){ { "num_experts", "num_local_experts", THEIRS_FIRST },
-		{ NULL, NULL, false } },
+		{ NULL, NULL, ONE_NAME } },
 	  .absent = { .vocab = 151936, .hidden = 2048, .blocks = 24, .heads = 32, .kv_heads = 4,
 		.intermediate = 6144, .positions = 32768, .bos = -1, .eos = -1, .eps = 1e-6, .act = "silu",
 		.window = 4096, .experts = 128, .chosen = 8, .expert = 768 } },
@@ -196,11 +196,13 @@ const struct architecture architectures[] = {
 	  .norm_kind = NORM_LAYER,
 	  .bias = { [ROLE_QKV] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true, [ROLE_DOWN] = true },
 	  .keys = (const struct key_row []){
-		{ "hidden_size", "n_embd", true }, { "num_attention_heads", "n_head", true },
-		{ "num_hidden_layers", "n_layer", true }, { "max_position_embeddings", "n_positions", true },
-		{ "intermediate_size", "n_inner", false }, { "rms_norm_eps", "layer_norm_epsilon", false },
-		{ "hidden_act", "activation_function", false }, { "num_key_value_heads", NULL, false },
-		{ "head_dim", NULL, false }, { NULL, NULL, false } },
+		{ "hidden_size", "n_embd", OURS_FIRST }, { "num_attention_heads", "n_head", OURS_FIRST },
+		{ "num_hidden_layers", "n_layer", OURS_FIRST },
+		{ "max_position_embeddings", "n_positions", OURS_FIRST },
+		{ "intermediate_size", "n_inner", ONE_NAME },
+		{ "rms_norm_eps", "layer_norm_epsilon", ONE_NAME },
+		{ "hidden_act", "activation_function", ONE_NAME }, { "num_key_value_heads", NULL, ONE_NAME },
+		{ "head_dim", NULL, ONE_NAME }, { NULL, NULL, ONE_NAME } },
 	  .switches = (const struct switch_row []){ { "scale_attn_weights", true },
 		{ "scale_attn_by_inverse_layer_idx", false }, { NULL, false } },
 	  .absent = { .vocab = 50257, .hidden = 768, .blocks = 12, .heads = 12, .positions = 1024,
@@ -228,9 +230,10 @@ const struct architecture architectures[] = {
 		[ROLE_OUTPUT] = "enable_bias", [ROLE_UP] = "enable_bias", [ROLE_DOWN] = "enable_bias" },
 	  .before_key = "do_layer_norm_before", .width_key = "word_embed_proj_dim",
 	  .keys = (const struct key_row []){
-		{ "intermediate_size", "ffn_dim", false }, { "hidden_act", "activation_function", false },
-		{ "rms_norm_eps", NULL, false }, { "num_key_value_heads", NULL, false },
-		{ "head_dim", NULL, false }, { NULL, NULL, false } },
+		{ "intermediate_size", "ffn_dim", ONE_NAME },
+		{ "hidden_act", "activation_function", ONE_NAME },
+		{ "rms_norm_eps", NULL, ONE_NAME }, { "num_key_value_heads", NULL, ONE_NAME },
+		{ "head_dim", NULL, ONE_NAME }, { NULL, NULL, ONE_NAME } },
 	  .switches = (const struct switch_row []){ { "layer_norm_elementwise_affine", true },
 		{ "_remove_final_layer_norm", false }, { NULL, false } },
 	  .absent = { .vocab = 50272, .hidden = 768, .blocks = 12, .heads = 12, .intermediate = 3072,
@@ -256,9 +259,9 @@ const struct architecture architectures[] = {
 		[ROLE_DOWN] = true },
 	  .bias_key = { ATTENTION_BIAS }, .parallel_key = "use_parallel_residual",
 	  .keys = (const struct key_row []){
-		{ "rms_norm_eps", "layer_norm_eps", false }, { "num_key_value_heads", NULL, false },
-		{ "head_dim", NULL, false }, { "rope_theta", "rotary_emb_base", false },
-		{ "partial_rotary_factor", "rotary_pct", false }, { NULL, NULL, false } },
+		{ "rms_norm_eps", "layer_norm_eps", ONE_NAME }, { "num_key_value_heads", NULL, ONE_NAME },
+		{ "head_dim", NULL, ONE_NAME }, { "rope_theta", "rotary_emb_base", ONE_NAME },
+		{ "partial_rotary_factor", "rotary_pct", ONE_NAME }, { NULL, NULL, ONE_NAME } },
 	  .absent = { .vocab = 50432, .hidden = 6144, .blocks = 44, .heads = 64, .intermediate = 24576,
 		.positions = 2048, .bos = 0, .eos = 2, .eps = 1e-5, .rotary = 0.25, .act = "gelu" } },
 

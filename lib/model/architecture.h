@@ -137,8 +137,8 @@ struct architecture {
 
 struct key_row {
 	const char *ours, *theirs;	/* theirs NULL: the class has no such key */
-	/* true: ours is a name of the same, and wins; THEIRS_FIRST: it counts where theirs is not there */
-	enum { THEIRS_FIRST = 2 } both;
+	/* Whether the class knows ours too, and which of both wins. */
+	enum { ONE_NAME, OURS_FIRST, THEIRS_FIRST } both;
 };
 
 /* A key that changes what the model computes. */

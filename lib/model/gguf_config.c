@@ -240,7 +240,7 @@ static json_t *llama3_scaling(const struct making *m, const struct gguf_tensor *
 }
 
 /* What the frequencies are divided by in short and in long contexts. */
-static json_t *longrope(const struct making *m, size_t turned)
+static json_t *longrope(const struct making *m, size_t rotated)
 {
 	static const char *const names[][2] = { { "rope_factors_short.weight", "short_factor" },
 		{ "rope_factors_long.weight", "long_factor" } };
@@ -251,11 +251,11 @@ static json_t *longrope(const struct making *m, size_t turned)
 		const float *y = t ? (const float *)(const void *)t->data : NULL;
 		json_t *list = json_array();
 
-		if (!y || t->type || t->rank != 1 || t->dim[0] != turned / 2 ||
+		if (!y || t->type || t->rank != 1 || t->dim[0] != rotated / 2 ||
 			t->room / sizeof *y < t->dim[0])
 			die("%s: %s: is not there, or not %zu numbers of type F32, one for each pair of "
 				"channels",
-				m->path, names[k][0], turned / 2);
+				m->path, names[k][0], rotated / 2);
 		for (size_t i = 0; i < t->dim[0]; i++) {
 			if (!(y[i] > 0 && y[i] < 1e6f))
 				die("%s: %s: element %zu is %g, expected a positive divisor", m->path,
@@ -289,14 +289,14 @@ static json_t *keyed_scaling(const struct making *m)
 }
 
 /* The part of a head that is rotated. */
-static void put_rotary(const struct making *m, size_t turned, size_t head_dim)
+static void put_rotary(const struct making *m, size_t rotated, size_t head_dim)
 {
-	double part = (double)turned / (double)head_dim;
+	double part = (double)rotated / (double)head_dim;
 
-	if (!turned || turned > head_dim)
+	if (!rotated || rotated > head_dim)
 		die("%s: %s.rope.dimension_count: is %zu, expected 1 to the %zu channels of a head", m->path,
-			m->row->name, turned, head_dim);
-	while ((size_t)(part * (double)head_dim) < turned)	/* it is rounded down */
+			m->row->name, rotated, head_dim);
+	while ((size_t)(part * (double)head_dim) < rotated)	/* it is rounded down */
 		part = nextafter(part, 2);
 	put(m, m->row->rotary, json_real(part));
 }
@@ -307,7 +307,7 @@ static void put_rope(const struct making *m, size_t head_dim)
 	const struct gguf_tensor *divisors = gguf_tensor(m->g, "rope_freqs.weight");
 	const struct gguf_row *row = m->row;
 	double theta = 10000;
-	size_t turned = head_dim;
+	size_t rotated = head_dim;
 	json_t *scaling = keyed_scaling(m);
 	bool is_long = false;
 
@@ -318,19 +318,19 @@ static void put_rope(const struct making *m, size_t head_dim)
 	}
 	real_of(m, "rope.freq_base", &theta);
 	put_real(m, row->theta, theta);
-	size_of(m, "rope.dimension_count", &turned);
-	if (!row->rotary && turned != head_dim)
+	size_of(m, "rope.dimension_count", &rotated);
+	if (!row->rotary && rotated != head_dim)
 		die("%s: %s.rope.dimension_count: is %zu, a %s turns all %zu channels of a head", m->path,
-			row->name, turned, row->class, head_dim);
+			row->name, rotated, row->class, head_dim);
 	if (row->rotary)
-		put_rotary(m, turned, head_dim);
+		put_rotary(m, rotated, head_dim);
 	if (divisors && (scaling || row->rotary || !head_dim || theta <= 1))
 		die("%s: %s: rotary scaling by frequency is not supported beside others, nor of a part of a "
 			"head", m->path, divisors->name);
 	if (divisors)
 		scaling = llama3_scaling(m, divisors, head_dim, theta);
 	else if (is_long)
-		scaling = longrope(m, turned);
+		scaling = longrope(m, rotated);
 	if (scaling)
 		put(m, "rope_scaling", scaling);
 }

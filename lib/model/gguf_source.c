@@ -195,7 +195,7 @@ static struct tensor shape_of(const struct item *item)
 
 	if (item->order == GGUF_ONE_ROW && t->rank == 1)
 		return tensor_2d(y.type, NULL, 1, t->dim[0]);
-	if (item->order == GGUF_TURNED && t->rank == 2) {
+	if (item->order == GGUF_TRANSPOSED && t->rank == 2) {
 		y.dim[0] = t->dim[1];
 		y.dim[1] = t->dim[0];
 	}
@@ -299,7 +299,7 @@ static void *copy_rows(struct data *d, const struct item *item, const unsigned c
 	}
 	for (size_t i = 0; plus_one && i < rows * columns; i++)
 		((float *)(void *)to)[i] -= 1;
-	if (item->order != GGUF_TURNED || item->from->rank != 2)
+	if (item->order != GGUF_TRANSPOSED || item->from->rank != 2)
 		return to;
 	turned = keep(d, rows * columns, size);
 	turn(rows, columns, size, turned, to);
@@ -327,7 +327,7 @@ static struct tensor read_tensor(struct source *s, const char *name)
 	rows = columns ? tensor_count(&y) / columns : 0;
 	data = t->data + item->expert * rows * (columns / item->type->length * item->type->bytes);
 	as_is = item->order == GGUF_AS_IS || item->order == GGUF_ONE_ROW ||
-		(item->order == GGUF_TURNED && t->rank < 2);
+		(item->order == GGUF_TRANSPOSED && t->rank < 2);
 	check_heads(s, item, rows);
 	y.data = as_is && item->type->length == 1 ? (void *)data : copy_rows(d, item, data, rows, columns);
 	return y;

@@ -18,7 +18,7 @@
  * the rows 0, d/2, 1, d/2 + 1, ..., so that the channels that a rotation pairs are neighbours. */
 enum gguf_order {
 	GGUF_AS_IS,
-	GGUF_TURNED,		/* transformers has [columns, rows], as Conv1D */
+	GGUF_TRANSPOSED,		/* transformers has [columns, rows], as Conv1D */
 	GGUF_PAIRS_Q, GGUF_PAIRS_K,	/* heads are those of queries, of keys */
 	GGUF_HEADS_APART,	/* queries, keys, values; transformers has the three of a head together */
 	GGUF_PLUS_ONE,		/* x + 1, as F32 */

@@ -163,7 +163,7 @@ static void count_in_block(void *arg, const char *path, size_t in)
 
 	(void)in;
 	if (s)
-		j->of_block[s->first + block]--;	/* below 0 where it is missing */
+		j->of_block[s->first + block]--;	/* negative: so many are missing */
 }
 
 /* In the last part, before it is written. */
