@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/option.h"
+#include "model/share.h"
 #include "num/linalg.h"
 #include "transform/quantize.h"
 #include "transform/sequential.h"
@@ -115,6 +116,8 @@ int main(int argc, char *argv[])
 		"--compensate none, no static scale" });
 	linalg_init();
 	q.files.hessian = set.hessian ? image_open(set.hessian, "hessian") : NULL;
+	if (q.files.hessian)
+		share_warn(q.files.hessian);
 	q.files.order = option_given("order") ? image_open(set.order, "order") : NULL;
 	run(&q, &set, &c);
 	if (q.files.hessian)

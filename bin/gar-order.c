@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "model/setting.h"
+#include "model/share.h"
 #include "transform/reorder.h"
 
 static const struct tool tool = {
@@ -41,6 +42,7 @@ int main(int argc, char *argv[])
 
 	struct filter f = filter_open(c.operand[0], "hessian", c.output, "order");
 
+	share_warn(f.image);
 	model_filter(&f, reorder_part, &reorder);
 	if (!reorder.done)
 		die("%s: holds no layer%s", input_name(f.in),

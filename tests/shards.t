@@ -69,9 +69,9 @@ no 'another ctx' 1 "x.h5: was made by '.* --ctx 16', s1.h5 by '.* --ctx 32'" sum
 run --convention bos --shard 2/3 "$model" -o x.h5
 no 'another convention' 1 "x.h5: was made by '.*--convention bos', s1.h5 by" sum s1.h5 x.h5 s3.h5
 hessian-accum -q --tokens other-tokens.h5 --ctx 32 --shard 2/3 "$model" -o x.h5
-no 'other tokens' 1 'x.h5: is a shard of other tokens than s1.h5 is' sum s1.h5 x.h5 s3.h5
+no 'other tokens' 1 'x.h5: is a shard of other tokens than s1.h5' sum s1.h5 x.h5 s3.h5
 run --shard 2/3 other-model.h5 -o x.h5
-no 'another model, one number of which differs' 1 'x.h5: is a shard of another model than s1.h5 is' sum s1.h5 x.h5 s3.h5
+no 'another model, one number of which differs' 1 'x.h5: is a shard of another model than s1.h5' sum s1.h5 x.h5 s3.h5
 run --shard 2/3 - <"$model" -o x.h5
 ok 'a model on standard input that is a file' sh -c 'hessian-accum -q s1.h5 x.h5 s3.h5 -o b.h5 && cmp a.h5 b.h5'
 # shellcheck disable=SC2002
@@ -132,4 +132,16 @@ no 'auto: launchers that disagree' 2 "SLURM_PROCID says 1/4, ${C}RANK says 3/4" 
 no 'auto: processes of a task of an array' 2 "${A}ID says 2/3, SLURM_PROCID says 3/8" auto ${A}ID=2 ${A}COUNT=3 ${A}MIN=1 SLURM_PROCID=2 SLURM_NTASKS=8
 no 'auto: a word like it' 2 "shard: 'automatic' is not" run --shard automatic "$model"
 is 'nothing of that made a file' "$(ls x.h5 2>/dev/null)" ''
+# --- shards of a model that other Hessians or orders made, and one taken for the whole ---
+hessian-accum -q --tokens other-tokens.h5 --ctx 32 "$model" -o other-hessian.h5
+gar-order -q --group 8 whole.h5 -o order.h5; gar-order -q --order full whole.h5 -o other-order.h5
+quantized() { dpq-run -q --group 8 "$@" "$model"; }
+quantized --hessian whole.h5 --order order.h5 --shard 1/2 -o q1.h5
+quantized --hessian other-hessian.h5 --order order.h5 --shard 2/2 -o q2.h5
+quantized --hessian whole.h5 --order other-order.h5 --shard 2/2 -o q3.h5
+no 'of other Hessians' 1 'q2.h5: is a shard of other Hessians than q1.h5 .attribute hessian_sha256' tensor-join -q q1.h5 q2.h5 -o q.h5
+no 'of another order' 1 'q3.h5: is a shard of another order than q1.h5 .attribute order_sha256' tensor-join -q q1.h5 q3.h5 -o q.h5
+no 'one of them is no model' 1 'q1.h5: is one shard of several; expected a whole model: tensor-join' eval-ppl -q --tokens t.h5 --ctx 32 q1.h5
+warns 'gar-order: one of them is no Hessian' 's1.h5: is shard 1 of 3: hessian-accum' gar-order s1.h5 -o o1.h5
+warns 'dpq-run: nor here' 's1.h5: is shard 1 of 3: hessian-accum' dpq-run --group 8 --hessian s1.h5 "$model" -o q.h5
 done_testing

@@ -16,10 +16,13 @@ static struct timespec start;
 static void append(const char *path, double memory, double seconds, double processor)
 {
 	char *line = xformat("%s\t%.1f\t%.2f\t%.2f\n", program, memory, seconds, processor);
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
 	const ssize_t n = (ssize_t)strlen(line);
+	char first[4] = "";
 
-	if (fd < 0 || write(fd, line, (size_t)n) != n)
+	if (fd >= 0 && pread(fd, first, sizeof first, 0) > 0 && !memcmp(first, "\211HDF", sizeof first))
+		warn("PTQ_LOG: %s: is an HDF5 file, expected a text or a new file", path);
+	else if (fd < 0 || write(fd, line, (size_t)n) != n)
 		warn("PTQ_LOG: %s: cannot be written:", path);
 	if (fd >= 0)
 		close(fd);

@@ -225,7 +225,8 @@ static void add_part(void *arg, const struct filter *f)
 	if (first && s->hessian)
 		share_drop(f->out);
 	else if (first)
-		share_write(f->out, &s->cut->shard, input_name(f->in), NULL);
+		share_write(f->out, &s->cut->shard,
+			(const char *[SHARE_INPUTS]){ [SHARE_MODEL] = input_name(f->in) });
 	for (size_t i = 1; first && i < s->n; i++) {
 		char *input = xformat("input%zu", i + 1);
 

@@ -340,7 +340,8 @@ void calibrate_part(void *arg, const struct filter *f)
 	if (!image_part(image)) {
 		output_copy(f->out, image, "/config", NULL);
 		output_history(f->out, "tokens", c->tokens);
-		share_write(f->out, c->shard, input_name(f->in), image_name(c->tokens));
+		share_write(f->out, c->shard, (const char *[SHARE_INPUTS]){
+			[SHARE_MODEL] = input_name(f->in), [SHARE_TOKENS] = image_name(c->tokens) });
 	}
 	if (forward_part(run, image, &observer) && calibrate_find(&k, run->config->arch->head)) {
 		struct head head = head_read(image, run->config, false);

@@ -10,6 +10,9 @@ struct run *run_open(const char *path, enum compute_type type)
 
 	r->in = input_open(path, model_layout, "model");
 	r->image = input_next(r->in);
+	if (image_number(r->image, "/", "shards", 0) > 1)
+		die("%s: is one shard of several; expected a whole model: tensor-join puts them together",
+			image_name(r->image));
 	r->config = config_read(r->image);
 	r->config.compute_type = type;
 	return r;

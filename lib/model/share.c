@@ -9,18 +9,18 @@
 #include "io/file.h"
 #include "io/output.h"
 
-static const char *const digests[] = { "model_sha256", "tokens_sha256" };
-enum { DIGESTS = sizeof digests / sizeof *digests };
+static const char *const digests[SHARE_INPUTS] = {
+	[SHARE_MODEL] = "model_sha256", [SHARE_TOKENS] = "tokens_sha256",
+	[SHARE_HESSIAN] = "hessian_sha256", [SHARE_ORDER] = "order_sha256"
+};
 
-void share_write(struct output *out, const struct shard *s, const char *model, const char *tokens)
+void share_write(struct output *out, const struct shard *s, const char *const name[SHARE_INPUTS])
 {
-	const char *const name[DIGESTS] = { model, tokens };
-
-	if (s->n == 1)
+	if (s->n < 2)
 		return;
 	output_integer(out, "/", "shard", (int64_t)s->i);
 	output_integer(out, "/", "shards", (int64_t)s->n);
-	for (int i = 0; i < DIGESTS; i++) {
+	for (int i = 0; i < SHARE_INPUTS; i++) {
 		char *digest = name[i] ? file_digest(name[i]) : NULL;
 
 		if (digest)
@@ -33,8 +33,16 @@ void share_drop(struct output *out)
 {
 	output_drop(out, "/", "shard");
 	output_drop(out, "/", "shards");
-	for (int i = 0; i < DIGESTS; i++)
+	for (int i = 0; i < SHARE_INPUTS; i++)
 		output_drop(out, "/", digests[i]);
+}
+
+void share_warn(const struct image *image)
+{
+	const double i = image_number(image, "/", "shard", 0), n = image_number(image, "/", "shards", 0);
+
+	if (n > 1)
+		warn("%s: is shard %g of %g: hessian-accum adds them up", image_name(image), i, n);
 }
 
 void share_check(const struct filter *f)
@@ -94,7 +102,7 @@ struct shard_file {
 	struct filter filter;
 	const char *name;
 	struct shard shard;		/* n 0: it is no shard */
-	char *command, *digest[DIGESTS];
+	char *command, *digest[SHARE_INPUTS];
 };
 
 /* The first line of a history, without its --shard. */
@@ -129,7 +137,7 @@ static struct shard_file look(const struct filter *f)
 			y.name, i, n);
 	y.shard = (struct shard){ .i = (size_t)i, .n = (size_t)n };
 	y.command = command_of(image);
-	for (int k = 0; k < DIGESTS; k++)
+	for (int k = 0; k < SHARE_INPUTS; k++)
 		y.digest[k] = image_text(image, "/", digests[k]);
 	return y;
 }
@@ -142,16 +150,18 @@ static bool differ(const char *a, const char *b)
 /* Dies unless b is a shard of the same whole as a. */
 static void compare(const struct shard_file *a, const struct shard_file *b)
 {
-	static const char *const what[DIGESTS] = { "another model", "other tokens" };
+	static const char *const what[SHARE_INPUTS] = {
+		"another model", "other tokens", "other Hessians", "another order"
+	};
 
 	if (a->shard.n != b->shard.n)
 		die("%s: is shard %zu of %zu, %s is shard %zu of %zu", b->name, b->shard.i, b->shard.n,
 			a->name, a->shard.i, a->shard.n);
 	if (strcmp(a->command, b->command))
 		die("%s: was made by '%s', %s by '%s'", b->name, b->command, a->name, a->command);
-	for (int i = 0; i < DIGESTS; i++)
+	for (int i = 0; i < SHARE_INPUTS; i++)
 		if (differ(a->digest[i], b->digest[i]))
-			die("%s: is a shard of %s than %s is (attribute %s)", b->name, what[i], a->name,
+			die("%s: is a shard of %s than %s (attribute %s)", b->name, what[i], a->name,
 				digests[i]);
 }
 
@@ -195,7 +205,7 @@ bool share_sort(size_t n, struct filter file[n])
 	for (size_t i = 0; i < n; i++) {
 		file[i] = all[i].filter;
 		free(all[i].command);
-		for (int k = 0; k < DIGESTS; k++)
+		for (int k = 0; k < SHARE_INPUTS; k++)
 			free(all[i].digest[k]);
 	}
 	free(all);

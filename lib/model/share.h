@@ -2,8 +2,8 @@
 /*
  * share.h -- files that are shards: which of how many, and of what; and all shards of one whole together
  *
- * Root attributes `shard`, `shards`, counted from 1, and of the inputs that were files `model_sha256` and
- * `tokens_sha256` (io/file.h).
+ * Root attributes `shard`, `shards`, counted from 1, and of the inputs that were files `model_sha256`,
+ * `tokens_sha256`, `hessian_sha256` and `order_sha256` (io/file.h).
  */
 #ifndef MODEL_SHARE_H
 #define MODEL_SHARE_H
@@ -11,11 +11,15 @@
 #include "base/shard.h"
 #include "model/filter.h"
 
-/* Writes what the file is, between begin and end of part 0; nothing for 1/1. model, tokens: names of inputs,
- * or NULL. */
-void share_write(struct output *out, const struct shard *s, const char *model, const char *tokens);
+enum share_input { SHARE_MODEL, SHARE_TOKENS, SHARE_HESSIAN, SHARE_ORDER, SHARE_INPUTS };
+/* Writes what the file is, between begin and end of part 0; nothing for one shard of one. name: of the
+ * inputs; NULL: there is none. */
+void share_write(struct output *out, const struct shard *s, const char *const name[SHARE_INPUTS]);
 /* Of a whole made of shards: leaves out what output_begin() has taken over from one. */
 void share_drop(struct output *out);
+
+/* Warns where the file is one shard of several, and something expects the whole. */
+void share_warn(const struct image *image);
 
 /* Dies unless the model has a block for the filter's shard. */
 void share_check(const struct filter *f);

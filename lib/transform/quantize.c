@@ -368,7 +368,10 @@ static void begin_part(struct quantize *q, const struct filter *f)
 	if (q->tokens && needed)
 		output_history(f->out, "tokens", q->tokens);
 	if (f->shard.n > 1)
-		share_write(f->out, &f->shard, input_name(f->in), NULL);
+		share_write(f->out, &f->shard, (const char *[SHARE_INPUTS]){
+			[SHARE_MODEL] = input_name(f->in),
+			[SHARE_HESSIAN] = q->files.hessian ? image_name(q->files.hessian) : NULL,
+			[SHARE_ORDER] = q->files.order ? image_name(q->files.order) : NULL });
 	if (q->files.order && option_given("order"))	/* and has an effect */
 		output_history(f->out, "order", q->files.order);
 }

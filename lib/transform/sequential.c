@@ -13,7 +13,8 @@ static struct second_moments find(void *arg, const char *layer, size_t in, bool 
 	if (calibrate_place(s->run->forward->config, layer) == SIZE_MAX) {
 		if (needed)
 			die("%s: %s: is fed token ids, no numbers to calibrate on; expected "
-				"--compensate none for it (--plan)", s->name, layer);
+				"--compensate none and no static activation scale for it (--plan)", s->name,
+				layer);
 		return (struct second_moments){ 0 };
 	}
 	if (!s->calibration.config)	/* asked whether there will be one */
