@@ -39,7 +39,8 @@ commands | each
 	printf 'scheme\torder\toutput_error\tnll\tnll_rise\tnll_rise_se\tnll_delta\tnll_delta_se\tkl\tkl_se\tkl_delta\tkl_delta_se\tppl_rise_percent\tllama2_7b_ppl\tllama2_7b_rise_percent\tllama3_8b_ppl\tllama3_8b_rise_percent\n'
 	awk -F '\t' '$1 == "nll" { printf "16-bit\t-\t0\t%s\t0\t0\t\t\t0\t0\t\t\t0\t5.472\t0\t6.238\t0\n", $2 }' reference.tsv
 	schemes | while IFS=$'\t' read -r scheme order _ paper; do
-		printf '%s\t%s\t%s\t%s\n' "$scheme" "$order" "$(compared "$scheme$order" W4A8gar | cut -f 1,4-12 | awk -F '\t' '{ print $0 "\t" 100 * (1 - exp(-$3)) }')" "$paper"
+		numbers=$(compared "$scheme$order" W4A8gar | cut -f 1,4-12 | awk -F '\t' '{ print $0 "\t" 100 * (1 - exp(-$3)) }')
+		printf '%s\t%s\t%s\t%s\n' "$scheme" "$order" "$numbers" "$paper"
 	done
 } >"$part/table3.tsv"
 table table3

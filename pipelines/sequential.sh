@@ -26,7 +26,14 @@ for o in none gar full; do once $o.h5 gar-order -q $(order $o) hessian.h5; done
 say "quantizing and measuring, twelve times"
 both one_shot | each
 both sequential | each
-rows() { for how in '' -sequential; do printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$([ $how ] && echo sequential || echo one-shot)" "$(compared "$1-$2$how" "$1-$2" | cut -f 1,4-12)"; done; }
+rows() {
+	local suffix numbers
+	for suffix in '' -sequential; do
+		numbers=$(compared "$1-$2$suffix" "$1-$2" | cut -f 1,4-12)
+		suffix=${suffix#-}
+		printf '%s\t%s\t%s\t%s\n' "$1" "$2" "${suffix:-one-shot}" "$numbers"
+	done
+}
 {
 	printf 'scheme\torder\tcalibration\toutput_error\tnll\tnll_rise\tnll_rise_se\tnll_delta\tnll_delta_se\tkl\tkl_se\tkl_delta\tkl_delta_se\n'
 	both rows
@@ -44,7 +51,9 @@ seconds() { local TIMEFORMAT='%R %U %S'; { time "$@" >/dev/null 2>&1; } 2>&1 | a
 median() { awk -F '\t' -v s="$1" '$1 == s { print '"$2"' }' "$part/times" | sort -g | awk '{ v[NR] = $1 } END { printf "\t%.3g", (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'; }
 say "timing, with gar"
 for ((i = 0; i < ${PTQ_RUNS:-3}; i++)); do for s in W4A16 W4A8; do
-	echo "$s$(seconds in_turn "$(compute $s)")$(seconds at_once "$(compute $s)")"
+	one=$(seconds in_turn "$(compute $s)")
+	two=$(seconds at_once "$(compute $s)")
+	echo "$s$one$two"
 done; done >"$part/times"
 {
 	printf 'scheme\tone_shot\tsequential\tratio\tratio_of_processor_time\n'
