@@ -18,16 +18,19 @@
 #define LLAMA_NORMS \
 	.norm = { "input_layernorm", "post_attention_layernorm" }
 
+/* Rows of linear layers. */
+#define ATTENTION_ROWS \
+	{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
+	{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
+	{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
+	{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL }
+#define MLP_ROWS \
+	{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
+	{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
+	{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }
+
 #define LLAMA_LAYERS \
-	.linear = { \
-		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
-		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
-		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
-		{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL }, \
-		{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
-		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
-		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
-	}
+	.linear = { ATTENTION_ROWS, MLP_ROWS }
 
 #define LLAMA_TREE \
 	LLAMA_STEM, LLAMA_NORMS, LLAMA_LAYERS
@@ -44,14 +47,7 @@
 
 /* A Llama whose MLP may be a mixture of experts, the one of all tokens among them or not. */
 #define SPARSE_ROWS(shared) \
-	.linear = { \
-		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
-		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
-		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
-		{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL }, \
-		{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
-		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
-		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
+	.linear = { ATTENTION_ROWS, MLP_ROWS, \
 		shared \
 		{ "mlp/experts/#/gate_proj", ROLE_EXPERT_GATE, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS, \
 			NULL }, \
@@ -109,11 +105,7 @@ const struct architecture architectures[] = {
 
 	{ .name = "MixtralForCausalLM", .model_type = "mixtral", LLAMA_STEM, LLAMA_NORMS,
 	  .sliding_kind = SLIDING_WHOLE,
-	  .linear = {
-		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL },
-		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL },
-		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL },
-		{ "self_attn/o_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+	  .linear = { ATTENTION_ROWS,
 		{ "block_sparse_moe/gate", ROLE_ROUTER, PROJECTION_ROUTER, ROWS_AS_IS, NULL },
 		{ "block_sparse_moe/experts/#/w1", ROLE_EXPERT_GATE, PROJECTION_EXPERT_GATE_UP, ROWS_AS_IS,
 			NULL },
