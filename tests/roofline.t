@@ -103,7 +103,7 @@ for f in W4 A8 W0A8 W17A8 W4A4 W4A8x 'W4A8,' ,W4A8 '' 4A8 W-4A8 W4A9999999999999
 for length in 0 -1 1.5 x '' '1,' 1048577 18446744073709551616; do no "no length: '$length'" 2 '--prompt: ' roofline --prompt "$length"; done
 no 'no list of models' 2 "--models: 'a,,b' is not a list" roofline --models a,,b
 no 'a list without end' 2 '--hardware: has 1001 values, expected at most 1000' roofline --hardware "$(yes gaudi2 | head -n 1001 | paste -sd,)"
-no 'no such model' 1 '^roofline: llama-9: cannot open' roofline --models llama-9
+no 'no such model' 2 "^roofline: --models: 'llama-9' is neither a folder, nor a file, nor one of llama-2-7b, llama-2-70b, .*, qwen2-72b$" roofline --models llama-9
 mkdir empty
 no 'a folder without a config' 1 '^roofline: empty/config.json: ' roofline --models empty
 cp -r hf broken && echo '{' >broken/config.json

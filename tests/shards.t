@@ -55,9 +55,9 @@ is 'the sum is whole' "$(attr a.h5 shard) $(attr a.h5 shards) $(attr a.h5 model_
 ok '... and adds with others' hessian-accum -q a.h5 whole.h5 -o b.h5
 is 'histories stand in the order of the shards' "$(attr b.h5 history | grep -o 'shard ./.')$(attr a.h5 history:input2 | grep -o 'shard ./.')$(attr a.h5 history:input3 | grep -o 'shard ./.')" 'shard 1/3shard 2/3shard 3/3'
 sum() { hessian-accum -q "$@" -o bad.h5; }
-no 'a shard that is missing' 1 's1.h5: shard 2 of 3 is missing' sum s1.h5 s3.h5
-no 'the last one' 1 's1.h5: shard 3 of 3 is missing' sum s2.h5 s1.h5
-no 'a shard alone' 1 's2.h5: shard 1 of 3 is missing' sum s2.h5
+no 'a shard that is missing' 1 's1.h5: is shard 1 of 3, shard 2 is not there, expected all' sum s1.h5 s3.h5
+no 'the last one' 1 's1.h5: is shard 1 of 3, shard 3 is not there' sum s2.h5 s1.h5
+no 'a shard alone' 1 's2.h5: is shard 2 of 3, shard 1 is not there' sum s2.h5
 no 'one that is there twice' 1 's2.h5: is shard 2 of 3, and so is ' sum s1.h5 s2.h5 s2.h5
 no 'twice, all being there' 1 'is shard 1 of 3, and so is ' sum s1.h5 s1.h5 s2.h5 s3.h5
 run --shard 2/2 "$model" -o half.h5
@@ -83,7 +83,7 @@ for v in 0 1.5 4 -1; do
 done
 for i in 1 2; do hessian-accum -q --ctx 16 --shard $i/2 act.h5 -o a$i.h5; done
 ok 'shards of activations' sh -c 'hessian-accum -q a1.h5 a2.h5 -o x.h5 && hessian-accum -q a2.h5 a1.h5 -o y.h5 && cmp x.h5 y.h5'
-no '... one missing' 1 'shard 2 of 2 is missing' sum a1.h5
+no '... one missing' 1 'is shard 1 of 2, shard 2 is not there' sum a1.h5
 is 'nothing of what was refused' "$(ls bad.h5 2>/dev/null)" ''
 
 # --- auto ---
@@ -142,6 +142,6 @@ quantized --hessian whole.h5 --order other-order.h5 --shard 2/2 -o q3.h5
 no 'of other Hessians' 1 'q2.h5: is a shard of other Hessians than q1.h5 .attribute hessian_sha256' tensor-join -q q1.h5 q2.h5 -o q.h5
 no 'of another order' 1 'q3.h5: is a shard of another order than q1.h5 .attribute order_sha256' tensor-join -q q1.h5 q3.h5 -o q.h5
 no 'one of them is no model' 1 'q1.h5: is one shard of several; expected a whole model: tensor-join' eval-ppl -q --tokens t.h5 --ctx 32 q1.h5
-warns 'gar-order: one of them is no Hessian' 's1.h5: is shard 1 of 3: hessian-accum' gar-order s1.h5 -o o1.h5
-warns 'dpq-run: nor here' 's1.h5: is shard 1 of 3: hessian-accum' dpq-run --group 8 --hessian s1.h5 "$model" -o q.h5
+warns 'gar-order: one of them is no Hessian' 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' gar-order s1.h5 -o o1.h5
+warns 'dpq-run: nor here' 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' dpq-run --group 8 --hessian s1.h5 "$model" -o q.h5
 done_testing

@@ -76,3 +76,8 @@ void cpu_check(void)
 	if (wanted > widest)
 		misuse("PTQ_CPU: this processor has no %s, only %s", names[wanted], names[widest]);
 }
+
+const char *cpu_name(void)
+{
+	return names[cpu_amx ? AMX : (int)cpu];
+}

@@ -24,6 +24,7 @@ extern bool cpu_bf16;			/* AVX512_BF16 at full rate (not Intel's), under avx512 
 extern bool cpu_half;			/* conversions of half precision */
 extern bool cpu_dot;			/* dot products and permutations of bytes */
 
+const char *cpu_name(void);		/* that PTQ_CPU has for what runs: plain, avx2, avx512 or amx */
 /* Misuse if PTQ_CPU asks for what does not exist or the processor does not have. */
 void cpu_check(void);
 #endif

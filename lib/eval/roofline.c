@@ -2,6 +2,7 @@
 /* roofline.c -- see roofline.h */
 #include "eval/roofline.h"
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,8 +15,39 @@
 enum { LENGTH_MOST = 1 << 20, CONFIG_MOST = 1 << 24, LIST_MOST = 1000 };
 static const double EMBEDDING_BYTES = 2, SCALE_BITS = 16;
 
+struct shape {
+	double blocks, linear, active;	/* L, P, P' */
+	double attention, kv;		/* w, k */
+	double head, embedding;		/* E, D */
+};
+
+struct accelerator {
+	const char *name;
+	double memory, bandwidth;	/* bytes, bytes/s */
+	double bf16, fp8;		/* operations a second, dense; a product and a sum are two */
+};
+
+struct arithmetic {
+	double weight_bits;		/* b */
+	double kv_bits;			/* a */
+	bool fp8;			/* R is that of FP8, otherwise of BF16 */
+};
+
+struct throughput {
+	double stored;			/* bytes */
+	double batch;			/* 0: the weights and one sequence do not fit; then the rest is 0 */
+	double prefill, decode;		/* seconds */
+	double memory_bound;		/* share of the decode's steps that wait for memory */
+	double rate;			/* tokens a second */
+};
+
+struct shape_row {
+	const char *name;
+	size_t blocks, hidden, heads, kv_heads, head_dim, inner, vocab;
+	bool tied;
+};
 /* From the config.json of each model. */
-const struct shape_row roofline_shapes[] = {
+static const struct shape_row shapes[] = {
 	{ "llama-2-7b", 32, 4096, 32, 32, 128, 11008, 32000, false },
 	{ "llama-2-70b", 80, 8192, 64, 8, 128, 28672, 32000, false },
 	{ "llama-3.1-8b", 32, 4096, 32, 8, 128, 14336, 128256, false },
@@ -30,7 +62,7 @@ const struct shape_row roofline_shapes[] = {
  * decimal units. H100, H200: NVIDIA's data sheets of the SXM modules; half of the rates that they give
  * "with sparsity".
  */
-const struct accelerator roofline_accelerators[] = {
+static const struct accelerator accelerators[] = {
 	{ "gaudi2", 96e9, 2.45e12, 432e12, 865e12 },
 	{ "gaudi3", 128e9, 3.7e12, 1835e12, 1835e12 },
 	{ "h100", 80e9, 3.35e12, 989e12, 1979e12 },
@@ -38,7 +70,8 @@ const struct accelerator roofline_accelerators[] = {
 	{ NULL, 0, 0, 0, 0 }
 };
 
-struct throughput roofline_throughput(const struct shape *s, const struct arithmetic *a,
+/* n ≥ 1 ids of prompt, m ≥ 1 generated. */
+static struct throughput throughput_of(const struct shape *s, const struct arithmetic *a,
 	const struct accelerator *h, size_t n, size_t m)
 {
 	const double read = s->linear * a->weight_bits / 8 + EMBEDDING_BYTES * s->head;
@@ -64,7 +97,12 @@ struct throughput roofline_throughput(const struct shape *s, const struct arithm
 	return y;
 }
 
-bool roofline_arithmetic(const char *name, size_t group, size_t kv_bits, struct arithmetic *a)
+/*
+ * W<bits>A<bits>, "W4A8": weights of 1 to 16 bits, activations of 8 (FP8) or 16 (BF16). Weights of less
+ * than 8 bits have a 16-bit scale and a zero point of their width for each `group` of them. kv_bits 0: as
+ * activations. Returns whether the name is one.
+ */
+static bool arithmetic_of(const char *name, size_t group, size_t kv_bits, struct arithmetic *a)
 {
 	size_t weight = 0, activation = 0;
 	const char *end = *name == 'W' || *name == 'w' ? number_size(name + 1, &weight) : NULL;
@@ -79,9 +117,10 @@ bool roofline_arithmetic(const char *name, size_t group, size_t kv_bits, struct 
 	return true;
 }
 
-const struct accelerator *roofline_accelerator(const char *name)
+/* NULL: there is no such name. */
+static const struct accelerator *accelerator_of(const char *name)
 {
-	const struct accelerator *h = roofline_accelerators;
+	const struct accelerator *h = accelerators;
 
 	while (h->name && strcmp(h->name, name) != 0)
 		h++;
@@ -130,13 +169,32 @@ static struct shape of_config(const struct config *c)
 	return y;
 }
 
+/* The names of n rows of a table, the first member of each, with commas between them. */
+static char *names_of(size_t n, size_t size, const void *rows)
+{
+	char *y = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = *(const char *const *)((const char *)rows + i * size);
+		char *before = y;
+
+		y = before ? xformat("%s, %s", before, name) : xformat("%s", name);
+		free(before);
+	}
+	return y;
+}
+#define ROWS_OF(table) names_of(sizeof table / sizeof *table - 1, sizeof *table, table)
+
 static struct shape of_path(const char *path)
 {
 	struct stat st;
 	struct config c;
 	struct shape y;
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+	if (stat(path, &st))
+		misuse("--models: '%s' is neither a folder, nor a file, nor one of %s", path,
+			ROWS_OF(shapes));
+	if (S_ISDIR(st.st_mode)) {
 		char *name = xformat("%s/config.json", path);
 		size_t n;
 		char *text = text_read(name, CONFIG_MOST, &n);
@@ -154,9 +212,10 @@ static struct shape of_path(const char *path)
 	return y;
 }
 
-struct shape roofline_shape(const char *name)
+/* A row of shapes, else a Hugging Face folder or a model file, of which only the config is read. */
+static struct shape shape_of(const char *name)
 {
-	for (const struct shape_row *r = roofline_shapes; r->name; r++)
+	for (const struct shape_row *r = shapes; r->name; r++)
 		if (!strcmp(r->name, name))
 			return of_row(r);
 	return of_path(name);
@@ -208,7 +267,7 @@ static void add_rows(struct table *t, const struct row *r, struct list formats, 
 	double first = 0;
 
 	for (size_t i = 0; i < formats.n; i++) {
-		const struct throughput p = roofline_throughput(&r->shape, &a[i], r->on, n, m);
+		const struct throughput p = throughput_of(&r->shape, &a[i], r->on, n, m);
 
 		first = i ? first : p.rate;
 		table_row(t, (const char *[]){ r->model, r->hardware, formats.item[i] },
@@ -222,7 +281,7 @@ static struct arithmetic *arithmetics_of(const struct roofline *r, struct list f
 	struct arithmetic *a = xalloc(formats.n, sizeof *a);
 
 	for (size_t i = 0; i < formats.n; i++)
-		if (!roofline_arithmetic(formats.item[i], r->group, r->kv_bits, &a[i]))
+		if (!arithmetic_of(formats.item[i], r->group, r->kv_bits, &a[i]))
 			misuse("--formats: '%s' is not W<1 to 16>A<8 or 16>, such as W4A8",
 				formats.item[i]);
 	return a;
@@ -243,15 +302,15 @@ struct table roofline_table(const struct roofline *r)
 	struct arithmetic *a = arithmetics_of(r, formats);
 
 	for (size_t k = 0; k < on.n; k++)
-		if (!roofline_accelerator(on.item[k]))
-			misuse("--hardware: '%s' is not known; known are gaudi2, gaudi3, h100, h200",
-				on.item[k]);
+		if (!accelerator_of(on.item[k]))
+			misuse("--hardware: '%s' is not known; known are %s", on.item[k],
+				ROWS_OF(accelerators));
 	for (size_t i = 0; i < models.n; i++) {
-		struct row row = { .model = models.item[i], .shape = roofline_shape(models.item[i]) };
+		struct row row = { .model = models.item[i], .shape = shape_of(models.item[i]) };
 
 		for (size_t k = 0; k < on.n; k++) {
 			row.hardware = on.item[k];
-			row.on = roofline_accelerator(on.item[k]);
+			row.on = accelerator_of(on.item[k]);
 			for (size_t n = 0; n < in.n; n++)
 				for (size_t m = 0; m < out.n; m++)
 					add_rows(&t, &row, formats, a, prompt[n], generate[m]);

@@ -24,57 +24,8 @@
  */
 #ifndef EVAL_ROOFLINE_H
 #define EVAL_ROOFLINE_H
-#include <stdbool.h>
 #include <stddef.h>
 #include "io/table.h"
-
-struct shape {
-	double blocks, linear, active;	/* L, P, P' */
-	double attention, kv;		/* w, k */
-	double head, embedding;		/* E, D */
-};
-
-struct accelerator {
-	const char *name;
-	double memory, bandwidth;	/* bytes, bytes/s */
-	double bf16, fp8;		/* operations a second, dense; a product and a sum are two */
-};
-
-struct arithmetic {
-	double weight_bits;		/* b */
-	double kv_bits;			/* a */
-	bool fp8;			/* R is that of FP8, otherwise of BF16 */
-};
-
-struct throughput {
-	double stored;			/* bytes */
-	double batch;			/* 0: the weights and one sequence do not fit; then the rest is 0 */
-	double prefill, decode;		/* seconds */
-	double memory_bound;		/* share of the decode's steps that wait for memory */
-	double rate;			/* tokens a second */
-};
-
-/* n ≥ 1 ids of prompt, m ≥ 1 generated. */
-struct throughput roofline_throughput(const struct shape *s, const struct arithmetic *a,
-	const struct accelerator *h, size_t n, size_t m);
-
-/*
- * W<bits>A<bits>, "W4A8": weights of 1 to 16 bits, activations of 8 (FP8) or 16 (BF16). Weights of less
- * than 8 bits have a 16-bit scale and a zero point of their width for each `group` of them. kv_bits 0: as
- * activations. Returns whether the name is one.
- */
-bool roofline_arithmetic(const char *name, size_t group, size_t kv_bits, struct arithmetic *a);
-/* Rows of tables; NULL: no such name. Both end with a row whose name is NULL. */
-struct shape_row {
-	const char *name;
-	size_t blocks, hidden, heads, kv_heads, head_dim, inner, vocab;
-	bool tied;
-};
-extern const struct shape_row roofline_shapes[];
-extern const struct accelerator roofline_accelerators[];
-const struct accelerator *roofline_accelerator(const char *name);
-/* A row of roofline_shapes, else a Hugging Face folder or a model file, of which only the config is read. */
-struct shape roofline_shape(const char *name);
 
 /* The values of options, lists with commas between them. */
 struct roofline {

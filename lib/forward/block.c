@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "forward/activation.h"
 #include "model/rope.h"
 #include "num/linalg.h"
 

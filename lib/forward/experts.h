@@ -54,10 +54,6 @@ void routing_choose(struct routing *r, const struct stack *s, size_t m, size_t s
 void routing_add_shared(const struct stack *s, size_t m, float *y, const float *x, size_t stride,
 	const float *logit);
 
-/* y[m][n] = act(x), or act(gate) · up, gate and up side by side at the beginning of rows of `stride` ≥ 2n
- * numbers. */
-void mlp_activate(enum activation activation, size_t m, size_t n, size_t stride, float *y, const float *x);
-
 /*
  * y[m][hidden] += what the experts make of x, rows [first, first + m) of the batch; an observer expects all.
  * to: a projection of theirs, whose inputs are shown, and y stays; PROJECTIONS: none, y is wanted.

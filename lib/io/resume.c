@@ -138,13 +138,6 @@ struct output *resume_output(struct resume *r)
 	return r->out;
 }
 
-static const char *kernels(void)
-{
-	static const char *const name[] = { "plain", "avx2", "avx512" };
-
-	return cpu_amx ? "amx" : name[cpu];
-}
-
 /* What the parts are made by and from: the text of the attribute. */
 static char *identity(void)
 {
@@ -191,9 +184,9 @@ static void check_identity(const struct resume *r, const char *is)
 	if (strcmp(was, is))
 		differ(r, was, is);
 	processor = image_text(r->first, "/", "resume:processor");
-	if (processor && strcmp(processor, kernels()))
+	if (processor && strcmp(processor, cpu_name()))
 		warn("%s: was begun on another kind of processor (%s, this is %s): the result may not have "
-			"the bytes that one run gives", r->part, processor, kernels());
+			"the bytes that one run gives", r->part, processor, cpu_name());
 	free(was), free(processor);
 }
 
@@ -223,7 +216,7 @@ size_t resume_begin(struct resume *r)
 		die("%s: cannot write:", r->part);
 	replace_sync_folder(r->part);
 	r->out->identity = is;
-	r->out->processor = kernels();
+	r->out->processor = cpu_name();
 	return r->parts;
 }
 

@@ -45,7 +45,7 @@
 		.intermediate = 14336, .positions = 131072, .bos = 1, .eos = 2, .window = 4096, .eps = 1e-6, \
 		.act = "silu" }
 
-/* A Llama whose MLP may be a mixture of experts, the one of all tokens among them or not. */
+/* A Llama whose MLP may be a mixture of experts, with a shared expert or without. */
 #define SPARSE_ROWS(shared) \
 	.linear = { ATTENTION_ROWS, MLP_ROWS, \
 		shared \

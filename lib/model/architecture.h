@@ -37,9 +37,9 @@ enum sliding_kind {
 enum role {
 	ROLE_Q, ROLE_K, ROLE_V, ROLE_QKV, ROLE_OUTPUT, ROLE_GATE, ROLE_UP, ROLE_DOWN,
 	/* of a block with experts, in the place of the last three */
-	ROLE_SHARED_GATE, ROLE_SHARED_UP,	/* of the expert of all tokens */
+	ROLE_SHARED_GATE, ROLE_SHARED_UP,	/* of the shared expert */
 	ROLE_ROUTER,			/* a logit an expert */
-	ROLE_SHARED_SWITCH,		/* the logit of the share of the expert of all tokens */
+	ROLE_SHARED_SWITCH,		/* the logit of the shared expert's gate */
 	ROLE_SHARED_DOWN, ROLE_EXPERT_GATE, ROLE_EXPERT_UP, ROLE_EXPERT_DOWN, ROLES
 };
 
@@ -129,7 +129,7 @@ struct architecture {
 		size_t experts;		/* 0: no mixture of experts */
 		size_t chosen;		/* of them for each token */
 		size_t expert;		/* intermediate size of an expert, */
-		size_t shared;		/* of the one of all tokens; 0: there is none */
+		size_t shared;		/* of the shared one; 0: there is none */
 		bool normalized;	/* shares of a token add up to 1 */
 		const char *act;
 	} absent;

@@ -47,7 +47,7 @@ struct stack {
 	bool *slides;			/* [blocks]: blocks that the window holds for; NULL: all */
 	size_t experts;			/* of a block with a mixture of them; 0: no block has */
 	size_t chosen;			/* of them for each token */
-	size_t expert, shared;		/* intermediate sizes: of one, of that of all tokens, 0: none */
+	size_t expert, shared;		/* intermediate sizes: of one, of the shared one, 0: none */
 	bool normalized;		/* shares of a token's experts add up to 1 */
 	bool *dense;			/* [blocks]: with experts, those that have none */
 	struct rope_setting rope[ROPES];	/* the second where the row has a local_theta_key */

@@ -269,21 +269,23 @@ static json_t *longrope(const struct making *m, size_t rotated)
 	return scaling;
 }
 
-/* As llama.cpp reads it: a factor without a type is linear, and 0 or 1 is none. */
-static json_t *keyed_scaling(const struct making *m)
+/* As llama.cpp reads it: a factor without a type is linear, and 0 or 1 is none. is_long: whether there are
+ * factors of pairs, or the type says that there are. */
+static json_t *keyed_scaling(const struct making *m, bool *is_long)
 {
 	char *name = full(m, "rope.scaling.type"), *kind = gguf_string(m->g, name);
 	double factor = 0;
 	bool none = kind && !strcmp(kind, "none");
 
 	if (kind && !none && strcmp(kind, "linear") && !(m->row->longrope && !strcmp(kind, "longrope")))
-		die("%s: %s: rotary scaling '%s' is not supported, expected none, linear or Llama 3's",
-			m->path, name, kind);
+		die("%s: %s: rotary scaling '%s' is not supported, expected none, linear%s", m->path, name, kind,
+			m->row->longrope ? " or longrope" : " or Llama 3's");
 	if (!real_of(m, "rope.scaling.factor", &factor))
 		real_of(m, "rope.scale_linear", &factor);
+	*is_long |= kind && !none && strcmp(kind, "linear") != 0;
 	free(kind);
 	free(name);
-	if (none || factor == 0 || factor == 1 || m->row->longrope)
+	if (none || factor == 0 || factor == 1 || *is_long)
 		return NULL;
 	return json_pack("{s:s, s:f}", "rope_type", "linear", "factor", shortest(factor));
 }
@@ -301,21 +303,29 @@ static void put_rotary(const struct making *m, size_t rotated, size_t head_dim)
 	put(m, m->row->rotary, json_real(part));
 }
 
+static const char divisors_name[] = "rope_freqs.weight";
+static const char *const factors[] = { "rope_factors_long.weight", "rope_factors_short.weight" };
+
+bool gguf_config_takes(const char *tensor)
+{
+	return !strcmp(tensor, divisors_name) || !strcmp(tensor, factors[0]) || !strcmp(tensor, factors[1]);
+}
+
 static void put_rope(const struct making *m, size_t head_dim)
 {
-	static const char *const factors[] = { "rope_factors_long.weight", "rope_factors_short.weight" };
-	const struct gguf_tensor *divisors = gguf_tensor(m->g, "rope_freqs.weight");
+	const struct gguf_tensor *divisors = gguf_tensor(m->g, divisors_name);
 	const struct gguf_row *row = m->row;
 	double theta = 10000;
 	size_t rotated = head_dim;
-	json_t *scaling = keyed_scaling(m);
 	bool is_long = false;
+	json_t *scaling;
 
 	for (size_t i = 0; i < 2; i++) {
 		is_long |= gguf_tensor(m->g, factors[i]) != NULL;
 		if (is_long && !row->longrope)
 			die("%s: %s: rotary scaling 'longrope' is not supported", m->path, factors[i]);
 	}
+	scaling = keyed_scaling(m, &is_long);
 	real_of(m, "rope.freq_base", &theta);
 	put_real(m, row->theta, theta);
 	size_of(m, "rope.dimension_count", &rotated);

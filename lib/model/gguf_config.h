@@ -2,6 +2,7 @@
 /* gguf_config.h -- the config.json that the metadata of a GGUF file stand for */
 #ifndef MODEL_GGUF_CONFIG_H
 #define MODEL_GGUF_CONFIG_H
+#include <stdbool.h>
 #include "io/gguf.h"
 #include "model/gguf_table.h"
 
@@ -10,6 +11,9 @@
 const struct gguf_row *gguf_row_of(const struct gguf *g, const char *path);
 
 struct gguf_sizes { size_t heads, kv_heads, head_dim, experts; };
+
+/* Whether the tensor is part of the configuration and not of the model: factors of rotary frequencies. */
+bool gguf_config_takes(const char *tensor);
 
 /*
  * The text, free() it; path is for messages. Numbers that the file holds as float32 are the shortest

@@ -220,7 +220,7 @@ static void open_file(struct source *s)
 	for (size_t i = 0; i < gguf_count(d->g); i++) {
 		const struct gguf_tensor *t = gguf_at(d->g, i);
 
-		if (strncmp(t->name, "rope_f", 6))	/* rope_freqs.weight and its like are in the config */
+		if (!gguf_config_takes(t->name))
 			add_tensor(s, row, t);
 	}
 	if (d->items)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "text/patterns.h"
 
 enum { LIST = 512, CUT_MOST = 512 };	/* bytes of a token that is cut, since cuts grow with their square */
 enum token_type { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6 };
@@ -31,7 +32,6 @@ struct pre {
 	bool bos;			/* BOS before a text, if the file does not say */
 };
 
-#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define APOSTROPHE "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define CL100K(digits) APOSTROPHE "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits \
 	"| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -44,7 +44,8 @@ struct pre {
 
 /* The first is taken where a file names none. */
 static const struct pre pres[] = {
-	{ .name = "default", .split = { "[\\p{P}\\$\\+<=>\\^~\\|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]" } },
+	{ .name = "default",
+		.split = { "[\\p{P}\\$\\+<=>\\^~\\|]+", PATTERN_GPT2, "\\p{N}+", "[0-9][0-9][0-9]" } },
 	{ .name = "gpt-2", .words = true }, { .name = "phi-2", .words = true },
 	{ .name = "olmo", .words = true }, { .name = "mpt", .words = true },
 	{ .name = "smollm", .digits = true, .words = true },

@@ -42,7 +42,8 @@ void share_warn(const struct image *image)
 	const double i = image_number(image, "/", "shard", 0), n = image_number(image, "/", "shards", 0);
 
 	if (n > 1)
-		warn("%s: is shard %g of %g: hessian-accum adds them up", image_name(image), i, n);
+		warn("%s: is shard %g of %g, a part of the calibration: hessian-accum sums all of them",
+			image_name(image), i, n);
 }
 
 void share_check(const struct filter *f)
@@ -130,7 +131,7 @@ static struct shard_file look(const struct filter *f)
 	const double i = image_number(image, "/", "shard", 0), n = image_number(image, "/", "shards", 0);
 	struct shard_file y = { .filter = *f, .name = input_name(f->in) };
 
-	if (!(i != 0) && !(n != 0))
+	if (i == 0 && n == 0)
 		return y;
 	if (!(i >= 1 && i <= n && n <= 1e6) || i != floor(i) || n != floor(n))
 		die("%s: /: attributes shard and shards are %g and %g, expected I and N with 1 <= I <= N",
@@ -181,8 +182,8 @@ static void check_all(size_t n, const struct shard_file file[n])
 				file[i].shard.n, file[i].name);
 	for (size_t i = 0; i < file->shard.n; i++)
 		if (i >= n || file[i].shard.i != i + 1)
-			die("%s: shard %zu of %zu is missing, of which this is shard %zu", file->name, i + 1,
-				file->shard.n, file->shard.i);
+			die("%s: is shard %zu of %zu, shard %zu is not there, expected all", file->name,
+				file->shard.i, file->shard.n, i + 1);
 }
 
 bool share_sort(size_t n, struct filter file[n])
@@ -193,8 +194,8 @@ bool share_sort(size_t n, struct filter file[n])
 	for (size_t i = 0; i < n; i++) {
 		all[i] = look(&file[i]);
 		if ((all[i].shard.n != 0) != shards)
-			die("%s: is %s shard, %s is %s", all[i].name, shards ? "no" : "a", all->name,
-				shards ? "one" : "not");
+			die("%s: is %s shard, %s is %s, expected all shards of one run, or none",
+				all[i].name, shards ? "no" : "a", all->name, shards ? "one" : "not");
 		if (shards && i)
 			compare(all, &all[i]);
 	}

@@ -106,7 +106,8 @@ void vocabulary_decode(const struct vocabulary *v, const char *path, const char 
 	char *text;
 
 	if (k.vocab && k.vocab != v->size)
-		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu", name, k.vocab, v->path, v->size);
+		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu, expected the "
+			"model that they were made with", name, k.vocab, v->path, v->size);
 	if (v->json)
 		tokens_compare(image, v->path, v->json);
 	text = k.sequences ? tokenizer_decode_each(v->t, name, k.sequences, k.sequence, k.id, &n) :

@@ -166,57 +166,6 @@ struct encoding tokenizer_encode(const struct tokenizer *t, size_t n, const char
 	return coder_end(e.coder);
 }
 
-static int by_id(const void *key, const void *element)
-{
-	const int32_t id = *(const int32_t *)key, other = ((const struct spelled *)element)->id;
-
-	return (id > other) - (id < other);
-}
-
-static void decode(const struct tokenizer *t, const char *from, size_t n, const int32_t id[n],
-	struct texts *to)
-{
-	struct texts texts = { 0 };
-
-	for (size_t i = 0; i < n; i++) {
-		const char byte = (char)id[i];
-		const struct spelled *s = t ?
-			bsearch(id + i, t->token, t->tokens, sizeof *t->token, by_id) : NULL;
-
-		if (t && !s)
-			die("%s: id %d at %zu has no token in %s", from, id[i], i, t->name);
-		texts_put(&texts, t ? s->text : &byte, t ? strlen(s->text) : 1);
-		texts_end(&texts);
-	}
-	if (t)
-		decoders_run(&t->decoder, &texts);
-	texts_put(to, texts.text, texts.length);
-	texts_free(&texts);
-}
-
-char *tokenizer_decode(const struct tokenizer *t, const char *from, size_t n, const int32_t id[n],
-	size_t *length)
-{
-	struct texts to = { 0 };
-
-	decode(t, from, n, id, &to);
-	*length = to.length;
-	return to.text;
-}
-
-char *tokenizer_decode_each(const struct tokenizer *t, const char *from, size_t sequences,
-	const int64_t sequence[sequences + 1], const int32_t id[], size_t *length)
-{
-	struct texts to = { 0 };
-
-	for (size_t i = 0; i < sequences; i++) {
-		decode(t, from, (size_t)(sequence[i + 1] - sequence[i]), id + sequence[i], &to);
-		texts_put(&to, "\n", 1);
-	}
-	*length = to.length;
-	return to.text;
-}
-
 void encoding_free(struct encoding *e)
 {
 	free(e->id);

@@ -2,6 +2,7 @@
 /* fields.c -- see fields.h */
 #include "text/fields.h"
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 
@@ -46,6 +47,20 @@ const char *field_required(const char *name, const json_t *o, const char *key)
 
 struct walk { const char *name, *what, *list; const struct field_row *rows; void *to; };
 
+/* Their types, with commas between them. */
+static char *known(const struct field_row *rows)
+{
+	char *y = xformat("Sequence");
+
+	for (const struct field_row *r = rows; r->type; r++) {
+		char *before = y;
+
+		y = xformat("%s, %s", before, r->type);
+		free(before);
+	}
+	return y;
+}
+
 static void walk(const struct walk *w, const json_t *o, int depth)
 {
 	const char *type;
@@ -70,7 +85,7 @@ static void walk(const struct walk *w, const json_t *o, int depth)
 			r->read(w->name, o, w->to);
 			return;
 		}
-	die("%s: %s %s is not supported", w->name, w->what, type);
+	die("%s: %s %s is not supported, expected one of %s", w->name, w->what, type, known(w->rows));
 }
 
 void field_parts(const char *name, const json_t *root, const char *what, const char *list,

@@ -6,12 +6,10 @@
 #include "base/error.h"
 #include "text/bytelevel.h"
 #include "text/fields.h"
+#include "text/patterns.h"
 
-/* The pattern of GPT-2's code. */
-#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-/* The same for PCRE2: words of Rust's regex, and char::is_ascii_punctuation with all of Unicode's. */
-#define WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}"
-#define WORDS "[" WORD "]+|[^" WORD "\\p{White_Space}]+"
+/* Whitespace, and Punctuation (ASCII's and all of Unicode's), in PCRE2's dialect. */
+#define WORDS "[" PATTERN_WORD "]+|[^" PATTERN_WORD "\\p{White_Space}]+"
 #define PUNCTUATION "[\\p{P}!-/:-@\\[-`{-~]"
 
 /* Hands a piece to the cut with this number, or to whoever wants the words. */
@@ -172,7 +170,7 @@ static void read_bytelevel(const char *name, const json_t *o, void *to)
 	if (field_flag(name, o, "add_prefix_space", true))
 		add(to, (struct cut){ .run = run_prefix, .replace = { .to = " ", .to_length = 1 } });
 	if (field_flag(name, o, "use_regex", true))
-		add_split(to, regex_make(name, GPT2, DIALECT_ONIGURUMA), BEHAVIOR_ISOLATED, false);
+		add_split(to, regex_make(name, PATTERN_GPT2, DIALECT_ONIGURUMA), BEHAVIOR_ISOLATED, false);
 	add(to, (struct cut){ .run = run_bytes });
 }
 

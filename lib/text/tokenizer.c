@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "text/encode.h"
 #include "text/fields.h"
+#include "text/patterns.h"
 
 static int32_t read_id(const struct tokenizer *t, const json_t *v, const char *token)
 {
@@ -189,7 +190,7 @@ static void read_added_token(struct tokenizer *t, const json_t *o, size_t index)
 	a->rstrip = field_flag(t->name, o, "rstrip", false);
 	a->single_word = field_flag(t->name, o, "single_word", false);
 	if (a->single_word && !t->letter)
-		t->letter = regex_make(t->name, "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]",
+		t->letter = regex_make(t->name, "[" PATTERN_WORD "]",
 			DIALECT_PCRE2);
 	note_id(t, a->id);
 	if (field_flag(t->name, o, "normalized", !a->special)) {

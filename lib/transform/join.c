@@ -175,8 +175,9 @@ static void check_missing(struct join *j)
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			if (j->of_block[s->first + i] < 0)
-				die("%s/%zu: %d linear layers of this block are in no input", s->arch->blocks,
-					i, -j->of_block[s->first + i]);
+				die("%s/%zu: %d linear layers of this block are in no input, expected each in one: is "
+					"the result of a job missing?", s->arch->blocks, i,
+					-j->of_block[s->first + i]);
 }
 
 static void begin(const struct join *j, const struct filter *f)
@@ -203,7 +204,7 @@ void join_part(void *arg, const struct filter *f)
 		j->of_block = xalloc(f->config->blocks, sizeof *j->of_block);
 	advance(j);
 	begin(j, f);
-	progress(f->config ? "part" : "joined", image_part(f->image), image_parts(f->image));
+	progress("part", image_part(f->image), image_parts(f->image));
 	for (size_t k = 0; k < j->n; k++)
 		choose(j, k, &c);
 	for (size_t k = 0; k < j->n; k++) {
