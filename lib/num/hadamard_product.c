@@ -75,7 +75,7 @@ static size_t column_at(size_t order, size_t columns, size_t c)
 	return c / columns * order * columns + c % columns;
 }
 
-/* Blocks that are no multiple of COLUMNS wide: columns go through a copy, those of several blocks together. */
+/* Blocks that are no multiple of COLUMNS wide: columns go through a copy, of several blocks together. */
 static void narrow(const struct kind *kind, size_t order, const uint8_t *pattern, size_t columns, size_t n,
 	float x[n], float sum[order][COLUMNS])
 {
