@@ -68,7 +68,7 @@ no 'an argument that is missing' 2 '--group needs an argument' dpq-run --group
 no 'an argument too many' 2 '--static-groups takes no argument' dpq-run --static-groups=yes
 no 'an operand too many' 2 'one operand too many: codes.h5' eval-ppl --tokens tokens.h5 model.h5 codes.h5
 no 'no tokens' 2 '--tokens FILE is expected' eval-ppl model.h5
-for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp4:e2m1 nvfp4:e2m1 int44:int4 e4m3fm:e4m3fn; do
+for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp6:e2m3 nvfp3:nvfp4 int44:int4 e4m3fm:e4m3fn; do
 	no "format ${v%:*}: did you mean ${v#*:}?" 2 "did you mean ${v#*:}\\?" dpq-run --storage "${v%:*}"
 done
 no 'no format is like e8m8' 2 "no format 'e8m8'; known are" dpq-run --storage e8m8
