@@ -112,6 +112,66 @@ q='-q --compensate none --scale-search minmax --group channel'
 	dpq-run $q --storage int4 --ties away ties.h5 -o x.h5; is '... and away' "$(codes x.h5 | cut -d' ' -f9-16)" '14 8 9 10 6 5 10 7'
 }
 
+# scales of a type: codes and scales of FP4 that numpy's types give (tests/ref/fp4.py), then all types by their definitions
+fp4=$top/tests/ref/fp4.h5
+cat >fp4.py <<'PY'
+import h5py, numpy as np, sys
+f, ref, kind = h5py.File(sys.argv[1])["a"], h5py.File(sys.argv[2]), sys.argv[3]
+assert f.attrs["group"] == (32 if kind == "mx" else 16) and f.attrs["scale_dtype"] == ("e8m0" if kind == "mx" else "e4m3fn")
+assert np.array_equal(f["scale"][...], ref[kind + "_scale"][...]), "scale"
+assert np.array_equal(f["codes"][...], ref[kind + "_codes"][...]), np.argwhere(f["codes"][...] != ref[kind + "_codes"][...])
+if kind == "nv": assert f["scale_tensor"].shape == (1,) and f["scale_tensor"][0] == ref["nv_tensor"][0]
+PY
+for k in mx nv; do
+	dpq-run -q --compensate none --scale-search minmax --storage ${k}fp4 "$fp4" -o x.h5
+	ok "${k}fp4: codes and scales of its standard" py fp4.py x.h5 "$fp4" $k
+done
+cat >scales.py <<'PY'
+import h5py, numpy as np, sys
+def listed(t):		# the positive numbers of a type
+    if t == "e8m0": return 2.0 ** np.arange(-127, 128)
+    if t == "e4m3fn": c = np.arange(1, 127); return np.where(c < 8, c / 512, 2.0 ** (c // 8 - 7) * (1 + c % 8 / 8))
+    if t == "f16": return np.arange(1, 0x7c00, dtype="u2").view("f2").astype("f8")
+    return (np.arange(1, 0x7f80, dtype="u4") << 16).astype("u4").view("f4").astype("f8")
+name, t = sys.argv[2:]; f = h5py.File(sys.argv[1])["a"]; w = h5py.File("layer.h5")["a/weight"][...].astype("f8")
+group, s = f.attrs["group"], f["scale"][...].astype("f8"); all = listed(t)
+assert f.attrs["scale_dtype"] == t and f["scale"].dtype == "f4" and np.isin(s, all).all()
+top = {"i": 7, "u": 15, "e": 12, "m": 6, "n": 6}[name[0]]; uint = name[0] == "u"
+size = 100 if group <= 0 else group; r = w.reshape(1, -1) if group < 0 else np.pad(w, ((0, 0), (0, -w.shape[1] % size))).reshape(-1, size)
+low, high = np.minimum(r.min(1), 0), np.maximum(r.max(1), 0); span = high - low if uint else np.maximum(-low, high)
+d = 1
+if t == "e4m3fn":
+    d = np.float32(448 * top / (w.max() - w.min() if uint else np.abs(w).max())); assert f["scale_tensor"][0] == d
+assert ("scale_tensor" in f) == (t == "e4m3fn")
+q, zero = s.reshape(-1), span == 0
+if t == "e8m0": assert (q == np.where(zero, 1, 2.0 ** (np.floor(np.log2(np.where(zero, 1, span))) - np.floor(np.log2(top))))).all()
+else:
+    x = span / top * float(d); assert (np.abs(q - x) <= np.abs(all - x[:, None]).min(1) + 1e-15)[~zero].all() and (q[zero] == 1).all()
+PY
+for f in int4 uint4 e2m1; do
+	for t in bf16 f16 e8m0 e4m3fn; do
+		for g in 32 channel tensor; do
+			dpq-run -q --compensate none --scale-search minmax --storage $f --scale-dtype $t --group $g layer.h5 -o x.h5
+			ok "$f under scales in $t, group $g" py scales.py x.h5 $f $t
+		done
+	done
+done
+dpq-run -q --compensate none --scale-search minmax --storage nvfp4 --group 20 layer.h5 -o x.h5; ok 'nvfp4 in groups of another size' py scales.py x.h5 nvfp4 e4m3fn
+is 'f32 is what scales are anyway' "$(dpq-run -q --compensate none --group 32 --scale-dtype f32 layer.h5 -o x.h5; h5diff x.h5 rtn.h5 /a && echo same)" same
+dpq-run -q --compensate none --scale-dtype bf16 layer.h5 -o x.h5
+is '--scale-dtype in the history' "$(attr x.h5 / history | head -1)" "dpq-run $(cat "$top/VERSION") --scale-dtype bf16 --compensate none"
+bits() { tensor-stats -q "$1" 2>/dev/null | awk '$1 == "/a" { print $7 }'; }
+dpq-run -q --compensate none --storage mxfp4 --group 20 layer.h5 -o x.h5; is 'bits a weight count scales at their width' "$(bits x.h5)" 4.4
+gar-order --group 32 hess.h5 -o gar32.h5; gar-order --group 16 hess.h5 -o gar16.h5
+for s in mxfp4:32 nvfp4:16; do
+	ok "GPTQ with ${s%:*}, whose group is ${s#*:}" dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" layer.h5 -o x.h5
+	ok "DPQ over ${s%:*}" dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" --compute e4m3fn layer.h5 -o x.h5
+done
+printf '* storage=nvfp4\n/a scale-dtype=e4m3fn group=10\n' >scales.plan
+warns 'the type that a storage has anyway' 'scale-dtype' dpq-run --compensate none --plan scales.plan layer.h5 -o x.h5
+is 'scales by a plan' "$(attr x.h5 a storage) $(attr x.h5 a group) $(attr x.h5 a scale_dtype)" 'nvfp4 10 e4m3fn'
+warns '... on the command line' '--scale-dtype .a storage with its own.' dpq-run --compensate none --storage mxfp4 --scale-dtype e8m0 layer.h5 -o x.h5
+
 # activations have a format of their own
 act() { py -c 'import h5py,sys; g = h5py.File(sys.argv[1])["a"]; a = g.attrs; print(a.get("act_format"), a.get("act_mode"), *(g["act_scale"] if "act_scale" in g else []))' "$1"; }
 scale() { py -c 'import h5py,sys,numpy as np; s = np.float32(h5py.File("hess.h5")["a/absmax"][...].max() / np.float32(sys.argv[1])); print(np.float32(2 ** np.ceil(np.log2(s))) if len(sys.argv) > 2 else s)' "$@"; }
@@ -154,6 +214,26 @@ ok 'Hessians do not depend on the threads' cmp mh.h5 mh3.h5
 ok 'a stream in a file is read' eval-ppl --tokens tokens.h5 $w stream1
 ok 'h5py reads it' py -c 'import h5py; f = h5py.File("file.h5"); assert f["model/layers/1/mlp/up_proj/scale8"].shape == (1,)'
 ok 'h5dump reads it' h5dump -H file.h5
+# Ŵ has the division: a model of the same weights, plain, computes the same
+cat >plain.py <<'PY'
+import h5py, numpy as np, shutil, sys
+shutil.copy(sys.argv[1], sys.argv[2]); fp4 = np.float32([0, .5, 1, 1.5, 2, 3, 4, 6]); grid = np.concatenate([fp4, -fp4])
+with h5py.File(sys.argv[1]) as q, h5py.File(sys.argv[2], "r+") as f:
+    layers = []; q.visititems(lambda n, g: layers.append(n) if isinstance(g, h5py.Group) and "codes" in g else None)
+    for n in layers:
+        g = q[n]; s = g["scale"][...] / g["scale_tensor"][...] if "scale_tensor" in g else g["scale"][...]
+        w = grid[g["codes"][...]] * np.repeat(s, g.attrs["group"], 1)[:, :g["codes"].shape[1]]; del f[n]; f[n + "/weight"] = w.astype("f4")
+PY
+for s in mxfp4 nvfp4; do
+	dpq-run -q --hessian mh.h5 --storage $s "$model" -o $s.h5; py plain.py $s.h5 plain.h5
+	# shellcheck disable=SC2086
+	is "$s: a plain model of the same weights is the same" "$(eval-ppl --tokens tokens.h5 $w $s.h5)" "$(eval-ppl --tokens tokens.h5 $w plain.h5)"
+	# shellcheck disable=SC2086
+	{
+		dpq-run -q --sequential --tokens tokens.h5 $w --reorder gar --storage $s "$model" -o seq.h5; py plain.py seq.h5 plain.h5
+		is "... --sequential" "$(eval-ppl --tokens tokens.h5 $w seq.h5)" "$(eval-ppl --tokens tokens.h5 $w plain.h5)"
+	}
+done
 # E1M3 under max/3.75 is int5: every code of every layer, whatever compensates it
 cat >mapped.py <<'PY'
 import h5py, numpy as np, sys
@@ -209,6 +289,11 @@ no 'a mode without a format' 2 'act-mode needs a format' run --hessian hess.h5 -
 warns 'a format without a mode' '--act-format .--act-mode none.' dpq-run --hessian hess.h5 --act-mode none --act-format int8 layer.h5 -o noact.h5
 no 'static scales without calibration' 2 'come from --hessian' run --compensate none --act-format int8 layer.h5
 no 'an unknown format of activations' 2 "act-format: there is no format 'int9'" run --hessian hess.h5 --act-format int9 layer.h5
+no 'a type of scales that is none' 2 "scale-dtype: 'fp8' is not one of f32, bf16, f16, e8m0, e4m3fn" run --compensate none --scale-dtype fp8 layer.h5
+no 'another type than the storage has' 2 'scale-dtype: mxfp4 has scales in e8m0, not in f32; e2m1' run --compensate none --storage mxfp4 --scale-dtype f32 layer.h5
+no 'activations with scales of groups' 2 'act-format: mxfp4 has scales of groups' run --hessian hess.h5 --act-format mxfp4 layer.h5
+no 'arithmetic with scales of groups' 2 'compute: nvfp4 has scales of groups' run --hessian hess.h5 --compute nvfp4 layer.h5
+no 'an order of another group than mxfp4 has' 1 'gar16.h5: was made with --group 16, this is --group 32' run --hessian hess.h5 --order gar16.h5 --storage mxfp4 layer.h5
 no 'an integer weight' 1 'int.h5: /a/weight' run --compensate none int.h5
 no 'no linear layer' 1 'no-layer.h5: holds no linear layer' run --compensate none no-layer.h5
 no 'no kind' 1 "kind.h5: has no attribute ptq_kind, expected 'model'" run --compensate none kind.h5

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * format -- names, grids, and rounding of every format against
- * the sorted list of its values, at each value, each midpoint and their neighbours
+ * the sorted list of its values, at each value, each midpoint and their neighbours;
+ * scales of every type from the definitions
  */
 #include <math.h>
 #include <setjmp.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "num/format.h"
+#include "num/half.h"
 
 static const char *const names[] = {
 	"int2", "int3", "int4", "int5", "int6", "int7", "int8", "uint1", "uint2", "uint3", "uint4", "uint5",
@@ -20,8 +22,19 @@ static const char *const names[] = {
 	"e0m4", "e0m5", "e0m6", "e0m7", "e1m0", "e1m1", "e1m2", "e1m3", "e1m4", "e1m5", "e1m6", "e2m0",
 	"e2m1", "e2m2", "e2m3", "e2m4", "e2m5", "e3m0", "e3m1", "e3m2", "e3m3", "e3m4", "e4m0", "e4m1",
 	"e4m2", "e4m3", "e5m0", "e5m1", "e5m2", "e6m0", "e6m1", "e4m3fn", "e4m3ieee", "e5m2ieee",
+	"mxfp4", "nvfp4",
 };
 enum { NAMES = sizeof names / sizeof *names };
+
+static bool is_quantile(const struct format *f)
+{
+	return !strncmp(f->name, "nf", 2);
+}
+
+static bool is_fp4(const struct format *f)
+{
+	return strstr(f->name, "fp4");
+}
 
 static struct format get(const char *name)
 {
@@ -36,7 +49,7 @@ static void parse(void **unused)
 	static const char *const bad[] = {
 		"", "int", "int1", "int9", "int04", "int4x", "uint0", "uint9", "uint", "float", "e0m0",
 		"e7m0", "e3m5", "e4m4", "e2m", "em2", "nf1", "nf9", "e4m3fnx", "xint4", "int99999999999",
-		"int-4", "int 4", "auint4",
+		"int-4", "int 4", "auint4", "fp4", "mxfp", "mxfp8", "nvfp44", "e8m0",
 	};
 	struct format f;
 
@@ -56,7 +69,7 @@ static void parse(void **unused)
 	}
 	assert_string_equal(format_list(),
 		"int2..int8, uint1..uint8, e<x>m<y> (1 <= x + y <= 7, x <= 6), nf2..nf8, "
-		"e4m3fn, e4m3ieee, e5m2ieee");
+		"mxfp4, nvfp4, e4m3fn, e4m3ieee, e5m2ieee");
 }
 
 static void grids(void **unused)
@@ -111,9 +124,9 @@ static bool tie_goes_up(const struct format *f, struct value low, struct value h
 
 	if (f->away)
 		return fabs(high.v) > fabs(low.v);
-	if (f->name[0] == 'n')				/* the rank */
+	if (is_quantile(f))				/* the rank */
 		return high.code % 2 == 0;
-	if (f->name[0] != 'e')				/* the integer; codes of int<N> count from -Q */
+	if (f->name[0] != 'e' && !is_fp4(f))		/* the integer; codes of int<N> count from -Q */
 		return fmod(high.v, 2) == 0;
 	/* of ⌊x/v⌉, v = 2^⌊log₂|x|⌋ / 2^y, or the smallest step */
 	step = fmin(fabs(low.v), fabs(high.v));
@@ -164,9 +177,9 @@ static size_t count(const struct format *f)
 {
 	size_t codes = (size_t)1 << f->bits;
 
-	if (!strncmp(f->name, "uint", 4) || f->name[0] == 'n')
+	if (!strncmp(f->name, "uint", 4) || is_quantile(f))
 		return codes;
-	if (f->name[0] == 'i' || strchr(f->name, 'm') == f->name + strlen(f->name) - 2)
+	if (f->name[0] == 'i' || is_fp4(f) || strchr(f->name, 'm') == f->name + strlen(f->name) - 2)
 		return codes - 1;		/* one zero */
 	return f->top == 448 ? 253 : f->top == 240 ? 239 : 247;
 }
@@ -335,7 +348,7 @@ static void units(void **unused)
 	static const struct { const char *name; float unit, most; } some[] = {
 		{ "int8", 1, 127 }, { "int2", 1, 1 }, { "uint8", 1, 255 }, { "uint1", 1, 1 },
 		{ "e2m1", 1, 12 }, { "e2m2", 0.5f, 28 }, { "e1m6", 0x1p-5f, 127 }, { "e3m0", 2, 64 },
-		{ "e2m4", 0x1p-3f, 124 }, { "e4m3fn", 0x1p-9f, 448 * 512 }, { "e6m0", 2, 0x1p62f },
+		{ "mxfp4", 0.5f, 12 }, { "nvfp4", 0.5f, 12 }, { "e2m4", 0x1p-3f, 124 }, { "e4m3fn", 0x1p-9f, 448 * 512 }, { "e6m0", 2, 0x1p62f },
 	};
 
 	(void)unused;
@@ -364,7 +377,8 @@ static void units(void **unused)
 static void closest(void **unused)
 {
 	static const char *const pairs[][2] = {
-		{ "e2n2", "e2m2" }, { "fp4", "e2m1" }, { "FP8", "e4m3fn" }, { "mxfp4", "e2m1" },
+		{ "e2n2", "e2m2" }, { "fp4", "e2m1" }, { "FP8", "e4m3fn" }, { "mxfp6", "e2m3" },
+		{ "nvfp", "nvfp4" }, { "mxpf4", "mxfp4" },
 		{ "in4", "int4" }, { "E2M", "e2m0" }, { "e4m3fm", "e4m3fn" }, { "uint44", "uint4" },
 	};
 
@@ -549,6 +563,201 @@ static void e1m6_is_int8(void **unused)
 	}
 }
 
+/* --- types of scales --- */
+
+/* The standards' values, by code. */
+static const float fp4[16] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 0, -0.5f, -1, -1.5f, -2, -3, -4, -6 };
+
+static struct format with_scales(const char *name, enum scale_type type)
+{
+	struct format f = get(name);
+
+	assert_true(format_scales(&f, type));
+	return f;
+}
+
+static void own_scales(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < NAMES; i++) {
+		struct format f = get(names[i]);
+		const bool mx = !strcmp(f.name, "mxfp4"), nv = !strcmp(f.name, "nvfp4");
+		const enum scale_type own = mx ? SCALE_E8M0 : nv ? SCALE_E4M3FN : SCALE_F32;
+
+		assert_true(f.scales == own && f.group == (mx ? 32 : nv ? 16 : 0) && f.divisor == 1);
+		for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++) {
+			f.scales = own;
+			assert_true(format_scales(&f, (enum scale_type)t) ==
+				(own == SCALE_F32 || t == (int)own));
+		}
+		for (int c = 0; (mx || nv) && c < 16; c++)
+			assert_true(f.grid[c] == fp4[c] && !(c == 8 && signbit(f.grid[c])) &&
+				2 * fp4[c] == get("e2m1").grid[c]);
+	}
+}
+
+/* The positive numbers of a type, ascending, where they can be listed. */
+static size_t numbers(enum scale_type type, float list[65536])
+{
+	size_t n = 0;
+
+	if (type == SCALE_E8M0)
+		for (int e = -127; e <= 127; e++)
+			list[n++] = ldexpf(1, e);
+	if (type == SCALE_E4M3FN)	/* with a sign, bias 7; all ones is NaN */
+		for (int c = 1; c < 127; c++)
+			list[n++] = c < 8 ? ldexpf((float)c, -9) : ldexpf((float)(8 + c % 8), c / 8 - 10);
+	if (type == SCALE_BF16 || type == SCALE_F16)
+		for (uint16_t c = 1; c < (type == SCALE_BF16 ? 0x7f80 : 0x7c00); c++)
+			half_widen(1, &list[n++], &c, type == SCALE_BF16 ? HALF_BF16 : HALF_F16);
+	return n;
+}
+
+/* At every number, between it and the next one, beside both; below the least and above the largest. */
+static void numbers_of_types(void **unused)
+{
+	static float list[65536];
+
+	(void)unused;
+	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
+		const struct scale_kind *k = &scale_kinds[t];
+		const size_t n = numbers((enum scale_type)t, list);
+
+		assert_true(k->top == list[n - 1] && k->normal * k->step == list[0]);
+		for (size_t i = 0; i < n; i++) {
+			const double m = i + 1 < n ? ((double)list[i] + list[i + 1]) / 2 : 2 * k->top;
+
+			assert_true(scale_nearest(k, list[i]) == list[i]);
+			assert_true(scale_nearest(k, nextafter(list[i], INFINITY)) == list[i]);
+			assert_true(scale_nearest(k, nextafter(m, 0)) == list[i]);
+			if (i + 1 == n)
+				break;
+			assert_true(scale_nearest(k, nextafter(m, INFINITY)) == list[i + 1]);
+			/* Lists begin with code 1: its number is odd. */
+			if (t != SCALE_E8M0)
+				assert_true(scale_nearest(k, m) == list[i % 2 ? i : i + 1]);
+		}
+		assert_true(scale_nearest(k, 1e-60) == list[0] && scale_nearest(k, 1e100) == list[n - 1]);
+	}
+	for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++)
+		assert_int_equal(scale_kinds[t].bits, t == SCALE_F32 ? 32 : t < SCALE_E8M0 ? 16 : 8);
+}
+
+/* OCP MX 1.0, section 6.3: the power of two of the largest number over that of the format's largest value. */
+static float mx_scale(double most, double top)
+{
+	int e, of_top;
+
+	frexp(most, &e);
+	frexp(top, &of_top);
+	e -= of_top;
+	return ldexpf(1, e < -127 ? -127 : e > 127 ? 127 : e);
+}
+
+/* By hand: 4 and what lies below 8 have the same scale, under which what lies beyond 6 saturates. */
+static void powers_of_two(void **unused)
+{
+	static const struct { double most; float scale; int code; } some[] = {
+		{ 4, 1, 6 }, { 6, 1, 7 }, { 7, 1, 7 }, { 7.9999, 1, 7 }, { 8, 2, 6 }, { 3.9999, 0.5f, 7 },
+		{ 0x1p-140, 0x1p-127f, 0 }, { 3e38, 0x1p125f, 7 }, { 1, 0.25f, 6 },
+	};
+	const struct format f = get("mxfp4");
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		const float x = (float)some[i].most;
+		float scale;
+		uint8_t code;
+
+		format_fit(&f, &scale, NULL, -some[i].most / 3, some[i].most);
+		assert_true(scale == some[i].scale && scale == mx_scale(some[i].most, 6));
+		format_encode(&f, 1, &code, &x, &scale, NULL);
+		assert_int_equal(code, some[i].code);
+	}
+}
+
+/* The number of a list that is nearest, of two the one with the even place from 1 on. */
+static float nearest_number(size_t n, const float list[n], double x)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < n; i++) {
+		const double gain = fabs(list[best] - x) - fabs(list[i] - x);
+
+		if (gain > 0 || (gain == 0 && i % 2))
+			best = i;
+	}
+	return list[best];
+}
+
+/* Groups of all magnitudes by every format, plainly from the definitions of each type. */
+static void rounded_scales(void **unused)
+{
+	static float list[65536];
+
+	(void)unused;
+	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
+		const size_t n = numbers((enum scale_type)t, list);
+
+		for (size_t k = 0; k < NAMES * 60; k++) {
+			struct format f = get(names[k % NAMES]);
+			double low = -fabs(cos((double)k * 1.7)) * exp2((double)(k % 37) - 20);
+			double high = fabs(sin((double)k * 0.9)) * exp2((double)(k % 29) - 15), range, want;
+			const double all = -2 * low + 3 * high;	/* of the tensor: -all .. all */
+			float scale, stored, divisor = 1;
+			uint8_t zero = 0;
+
+			if (!format_scales(&f, (enum scale_type)t))
+				continue;
+			format_tensor(&f, -all, all);
+			range = f.asymmetric ? high - low : fmax(-low, high);
+			if (t == SCALE_E4M3FN)
+				divisor = (float)(448 * (double)f.top / (f.asymmetric ? 2 * all : all));
+			assert_true(f.divisor == divisor);
+			want = range / (double)f.top * (double)divisor;
+			stored = t == SCALE_E8M0 ? mx_scale(range, f.top) : t < SCALE_E8M0 ?
+				scale_nearest(&scale_kinds[t], want) : nearest_number(n, list, want);
+			format_fit(&f, &scale, &zero, low, high);
+			assert_true(scale == stored / divisor);
+			if (f.asymmetric)
+				assert_int_equal(zero, nearbyint(-low * f.top / range));
+			format_store(&f, 1, &scale);
+			assert_true(scale == stored);
+		}
+	}
+}
+
+/* Nothing, and tensors beyond which no float lies. */
+static void ends_of_scales(void **unused)
+{
+	static const double most[] = { 1e-45, 1e-38, 1e-30, 3.4e38 };
+	float scale;
+
+	(void)unused;
+	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
+		struct format f = with_scales("e2m1", (enum scale_type)t);
+
+		format_tensor(&f, 0, 0);
+		assert_true(f.divisor == 1);
+		format_fit(&f, &scale, NULL, 0, 0);
+		assert_true(scale == 1);
+		format_tensor(&f, -5, 3);
+		format_fit(&f, &scale, NULL, 0, 0);
+		format_store(&f, 1, &scale);
+		assert_true(scale == 1);
+		for (int i = 0; i < 4; i++)
+			for (int part = 0; part < 40; part++) {	/* down to a group 2⁻³⁹ of the tensor */
+				format_tensor(&f, -most[i], most[i]);
+				assert_true(f.divisor > 0 && isfinite(f.divisor));
+				format_fit(&f, &scale, NULL, 0, most[i] * exp2(-part));
+				assert_true(scale > 0 && isfinite(scale));
+				format_store(&f, 1, &scale);
+				assert_true(scale_nearest(&scale_kinds[t], scale) == scale);
+				assert_true(t != SCALE_E4M3FN || part < 20 || scale == 0x1p-9f);
+			}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -558,6 +767,9 @@ int main(void)
 		cmocka_unit_test(units), cmocka_unit_test(closest), cmocka_unit_test(scales),
 		cmocka_unit_test(rounded_to_ties), cmocka_unit_test(e1m6_is_int8),
 		cmocka_unit_test(round_in_place), cmocka_unit_test(fit),
+		cmocka_unit_test(own_scales), cmocka_unit_test(numbers_of_types),
+		cmocka_unit_test(powers_of_two), cmocka_unit_test(rounded_scales),
+		cmocka_unit_test(ends_of_scales),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

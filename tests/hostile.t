@@ -68,7 +68,7 @@ no 'an argument that is missing' 2 '--group needs an argument' dpq-run --group
 no 'an argument too many' 2 '--static-groups takes no argument' dpq-run --static-groups=yes
 no 'an operand too many' 2 'one operand too many: codes.h5' eval-ppl --tokens tokens.h5 model.h5 codes.h5
 no 'no tokens' 2 '--tokens FILE is expected' eval-ppl model.h5
-for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp4:e2m1 nvfp4:e2m1 int44:int4 e4m3fm:e4m3fn; do
+for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp6:e2m3 nvfp3:nvfp4 int44:int4 e4m3fm:e4m3fn; do
 	no "format ${v%:*}: did you mean ${v#*:}?" 2 "did you mean ${v#*:}\\?" dpq-run --storage "${v%:*}"
 done
 no 'no format is like e8m8' 2 "no format 'e8m8'; known are" dpq-run --storage e8m8
@@ -325,6 +325,51 @@ with h5py.File('int5.h5', 'r+') as f:
     g = f['model/layers/0/mlp/up_proj']
     g['zero'] = np.full(g['scale'].shape, 3, 'u1')"
 refused int5 'zero: is there, but the storage format has no zero point' of_model
+# scales of a type
+for s in mxfp4 nvfp4 'int4 --scale-dtype bf16' 'e2m1 --scale-dtype f16'; do
+	# shellcheck disable=SC2086
+	dpq-run -q --compensate none --storage $s --group 4 model.h5 -o "${s%% *}.h5"
+done
+py - <<'PY'
+import h5py, numpy as np, shutil
+U = "model/layers/0/mlp/up_proj"
+def change(name, base, what):
+    shutil.copy(base + ".h5", name + ".h5")
+    with h5py.File(name + ".h5", "r+") as f: what(f[U])
+def attribute(value): return lambda g: g.attrs.__setitem__("scale_dtype", value)
+def scale(*at, of="scale"): return lambda g: g[of].__setitem__(at[:-1] or ..., at[-1])
+change("mx-three", "mxfp4", scale(0, 1, 3)); change("mx-small", "mxfp4", scale(0, 0, 2.0**-128)); change("mx-zero", "mxfp4", scale(0, 0, 0))
+change("mx-f32", "mxfp4", attribute("f32")); change("mx-nan", "mxfp4", scale(0, 0, np.nan)); change("mx-none", "mxfp4", lambda g: g.attrs.__delitem__("scale_dtype"))
+change("mx-divided", "mxfp4", lambda g: g.__setitem__("scale_tensor", np.ones(1, "f4")))
+change("nv-odd", "nvfp4", scale(0, 0, 17)); change("nv-large", "nvfp4", scale(0, 0, 480)); change("nv-none", "nvfp4", lambda g: g.__delitem__("scale_tensor"))
+for name, v in ("zero", 0), ("nan", np.nan), ("inf", np.inf), ("minus", -1), ("tiny", 1e-38), ("last", 1.4e-36): change("nv-" + name, "nvfp4", scale(v, of="scale_tensor"))
+change("nv-two", "nvfp4", lambda g: (g.__delitem__("scale_tensor"), g.__setitem__("scale_tensor", np.ones(2, "f4"))))
+change("bf-odd", "int4", scale(0, 0, np.float32(1 + 2**-10))); change("bf-word", "int4", attribute("bfloat16")); change("bf-number", "int4", attribute(3))
+change("bf-left", "int4", lambda g: g.attrs.__delitem__("scale_dtype")); change("half-large", "e2m1", scale(0, 0, 65536)); change("half-e4m3", "e2m1", attribute("e4m3fn"))
+PY
+refused mx-three 'up_proj/scale: holds 3, which is no number of e8m0' of_model
+refused mx-small 'up_proj/scale: holds 2.938.*e-39, which is no number of e8m0' of_model
+refused mx-zero 'up_proj/scale: holds 0, expected positive' of_model
+refused mx-nan 'up_proj/scale: holds nan' of_model
+refused mx-f32 'attribute scale_dtype is f32, the scales of mxfp4 are e8m0' of_model
+refused mx-divided 'scale_tensor: is there, but scale_dtype is not e4m3fn' of_model
+ok 'what a storage says of its scales need not be said again' of_model mx-none.h5
+refused nv-odd 'holds 17, which is no number of e4m3fn' of_model
+refused nv-large 'holds 480, which is no number of e4m3fn' of_model
+refused nv-none 'up_proj/scale_tensor: is missing' of_model
+for v in zero nan inf minus; do refused nv-$v 'scale_tensor: holds .*, expected positive' of_model; done
+refused nv-tiny 'scale_tensor: is 1e-38, under which scales are beyond float' of_model
+refused nv-two 'scale_tensor: has shape .2., expected .1.' of_model
+refused bf-odd 'which is no number of bf16' of_model
+refused bf-word "attribute scale_dtype 'bfloat16' is not known; known are f32, bf16, f16, e8m0, e4m3fn" of_model
+refused bf-number 'attribute scale_dtype is not one text' of_model
+ok 'numbers of bf16 are floats' of_model bf-left.h5
+refused half-large 'holds 65536, which is no number of f16' of_model
+refused half-e4m3 'scale_tensor: is missing' of_model
+for f in mxfp4 nvfp4; do
+	exmy-pack -q $f.h5 -o $f-packed.h5; ok "$f packed and unpacked" sh -c "exmy-pack -q --unpack $f-packed.h5 -o out/u && h5diff out/u $f.h5 /model"
+done
+rm -f out/*
 for t in 'dpq-run -q --compensate none' 'tensor-stats -q' 'exmy-sweep -q --formats int4' 'hessian-accum -q --tokens tokens.h5 --ctx 8'; do
 	no "${t%% *}: a weight under another name" 1 'misnamed.h5: .*up_proj: has neither weight nor codes' $t misnamed.h5 -o out/r
 done

@@ -149,11 +149,13 @@ static void conditions(void **unused)
 static void every_row(void **unused)
 {
 	static const int32_t index[IN];
-	static const float ones[OUT] = { 1, 1, 1, 1, 1, 1 };
+	static const float ones[OUT] = { 1, 1, 1, 1, 1, 1 }, divisor = 26.88f;
 	struct tilted l = make("uint4"), y = { 0 };
 	struct image *image;
 
 	(void)unused;
+	assert_true(format_scales(&l.linear.storage, SCALE_E4M3FN));
+	l.linear.scale_tensor = &divisor;
 	l.linear.group_index = index;
 	l.linear.scale8 = ones;
 	l.linear.scales8 = OUT;
@@ -182,7 +184,7 @@ static void every_row(void **unused)
 	}
 	assert_true(!strcmp(y.linear.compute.name, "e4m3ieee") && !strcmp(y.linear.input.format.name,
 		"e4m3fn"));
-	assert_true(y.linear.saturate == 224 && y.linear.group == 32 &&
+	assert_true(y.linear.storage.scales == SCALE_E4M3FN && y.linear.saturate == 224 && y.linear.group == 32 &&
 		y.linear.input.mode == INPUT_STATIC_MODALITY);
 	image_close(image);
 }

@@ -46,7 +46,8 @@ static void check(const struct linear *l)
 				l->group > 0 ? i / (size_t)l->group : 0;
 			size_t g = l->group == -1 ? 0 : o * l->groups + of_row;
 			float z = l->zero ? zero[g] : 0, one = 1;
-			float v = (l->storage.grid[codes[o][i]] - z) * scale[g];
+			float v = (l->storage.grid[codes[o][i]] - z) *
+				(l->scale_tensor ? scale[g] / *l->scale_tensor : scale[g]);
 
 			if (l->compute.kind) {
 				uint8_t c;
@@ -63,12 +64,13 @@ static void check(const struct linear *l)
 
 static void weights(void **unused)
 {
-	static const char *const storages[] = { "uint4", "int4", "uint8", "uint1", "e4m3fn" };
+	static const char *const storages[] = { "uint4", "int4", "uint8", "uint1", "e4m3fn", "nvfp4" };
+	static const float divisor = 3.3f;
 	static const char *const computes[] = { NULL, "e4m3fn", "e4m3ieee" };
 	static const long groups[] = { 32, 128, 1000, 0, -1 };
 
 	(void)unused;
-	for (int s = 0; s < 5; s++)
+	for (int s = 0; s < 6; s++)
 		for (int c = 0; c < 3; c++)
 			for (int g = 0; g < 5; g++) {
 				struct linear l = layer(storages[s], computes[c], groups[g]);
@@ -77,6 +79,8 @@ static void weights(void **unused)
 				l.scales8 = OUT;
 				check(&l);
 				l.saturate = 224;
+				check(&l);
+				l.scale_tensor = &divisor;
 				check(&l);
 				for (int i = 0; i < IN; i++)
 					group_index[i] = (int32_t)((size_t)(i * 17) % l.groups);

@@ -21,8 +21,8 @@
 #include "quant/product.h"
 #include "quant/product_integer.h"
 
-static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "e3m0", "nf4",
-	"int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
+static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "mxfp4", "nvfp4",
+	"e3m0", "nf4", "int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
 enum { FORMATS = sizeof formats / sizeof *formats, MOST = 131, MANY = 512 };
 
 static struct random_stream noise;
@@ -38,10 +38,12 @@ static size_t below(size_t n)
 	return (size_t)(random_uniform(&noise, drawn++) * (double)n);
 }
 
-/* A packed layer of codes that the format has, each of them; free with drop(). */
+/* A packed layer of codes that the format has, each of them, some under divided scales; free with drop(). */
 static struct linear layer(const char *format, size_t out, size_t in, long group)
 {
-	struct linear l = { .out = out, .in = in, .group = group, .groups = linear_groups(in, group) };
+	static const float divisor = 37.3f;
+	struct linear l = { .out = out, .in = in, .group = group, .groups = linear_groups(in, group),
+		.scale_tensor = strcmp(format, "nvfp4") && (out + in) % 5 ? NULL : &divisor };
 	size_t words, values = (group < 0 ? 1 : out) * l.groups;
 	uint8_t *code, *zero;
 	uint32_t *packed;
@@ -209,8 +211,8 @@ enum { COLUMNS = sizeof columns / sizeof *columns, GROUPS = sizeof groups / size
 /* Formats that each row of packed words must be there for, and the processor's flag that it needs. */
 static const struct { const char *name; size_t formats; const bool *flag; } packed[] = {
 	{ "packed-fixed", FORMATS - 5, &native_dot }, { "packed-table-avx512", FORMATS - 2, &native_half },
-	{ "packed-integer-avx512", 4, &native_half }, { "packed-half-avx512", 9, &native_half },
-	{ "packed-half-avx2", 9, &native_half }, { "packed-integer-avx2", 4, &native_half },
+	{ "packed-integer-avx512", 4, &native_half }, { "packed-half-avx512", 11, &native_half },
+	{ "packed-half-avx2", 11, &native_half }, { "packed-integer-avx2", 4, &native_half },
 	{ "packed-table-avx2", FORMATS - 2, &native_half }, { "packed-plain", FORMATS, NULL },
 };
 enum { PACKED = sizeof packed / sizeof *packed };
@@ -265,6 +267,7 @@ struct kind {
 	float saturate;
 	bool packed, index, scale8, integers;	/* integers: under scales, for inputs that are such, too */
 	long group;
+	bool divided;			/* scales are */
 };
 static const struct kind kinds[] = {
 	{ .name = "f32" }, { .name = "f16", .plain = HALF_F16 }, { .name = "bf16", .plain = HALF_BF16 },
@@ -295,6 +298,17 @@ static const struct kind kinds[] = {
 	{ .name = "packed", .packed = true, .storage = "e3m1", .group = 64, .grid = "large" },
 	{ .name = "packed", .packed = true, .storage = "e4m0", .group = -1, .grid = "large" },
 	{ .name = "packed", .packed = true, .storage = "nf4", .group = 32, .grid = "quantiles" },
+	{ .name = "MXFP4", .storage = "mxfp4", .group = 32, .integers = true },
+	{ .name = "NVFP4", .storage = "nvfp4", .group = 16, .integers = true, .divided = true },
+	{ .name = "packed NVFP4", .packed = true, .storage = "nvfp4", .group = 16, .integers = true,
+		.divided = true },
+	{ .name = "dual, of NVFP4", .storage = "nvfp4", .compute = "e4m3fn", .group = 16, .divided = true },
+	{ .name = "packed MXFP4", .packed = true, .storage = "mxfp4", .group = 32, .grid = "small",
+		.integers = true },
+	{ .name = "packed, divided", .packed = true, .storage = "nvfp4", .group = 64, .grid = "small",
+		.integers = true, .divided = true },
+	{ .name = "packed, divided", .packed = true, .storage = "nf5", .grid = "quantiles", .divided = true },
+	{ .name = "a tensor's, divided", .storage = "e4m3fn", .group = -1, .divided = true },
 	{ .name = "packed", .packed = true, .storage = "nf5", .grid = "quantiles" },
 };
 
@@ -346,14 +360,14 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 /* A layer of the kind in static memory: one at a time. */
 static struct linear layer_of(const struct kind *k)
 {
-	static float weight[OUT * IN], scale[OUT * IN / 16], scale8[OUT], bias[OUT];
+	static float weight[OUT * IN], scale[OUT * IN / 16], scale8[OUT], bias[OUT], divisor = 3.7f;
 	static uint16_t half[OUT * IN];
 	static uint8_t codes[OUT * IN], zero[OUT * IN / 16];
 	static uint32_t packed_codes[OUT * IN];
 	static int32_t index[IN];
 	struct linear l = { .out = OUT, .in = IN, .bias = drawn % 2 ? bias : NULL, .group = k->group,
 		.groups = linear_groups(IN, k->group), .scale8 = scale8, .scales8 = k->scale8 ? OUT : 1,
-		.saturate = k->saturate };
+		.saturate = k->saturate, .scale_tensor = k->divided ? &divisor : NULL };
 	size_t count, words_of_row;
 
 	for (size_t i = 0; i < OUT * IN; i++)
@@ -478,7 +492,7 @@ static void choice(void **unused)
 /* Integers that a row of rounded numbers stands for, and what they count; a format of such values only. */
 static float integers_of_row(const struct format *f, size_t n, int32_t q[n], const float x[n], float scale)
 {
-	const float unit = !strcmp(f->name, "e2m2") ? 0.5f : 1;
+	const float unit = !strcmp(f->name, "e2m2") || !strcmp(f->name, "nvfp4") ? 0.5f : 1;
 
 	for (size_t i = 0; i < n; i++)
 		q[i] = (int32_t)rintf(x[i] / (scale * unit));
@@ -513,7 +527,7 @@ static void check_integers(const char *format, long group, const char *input, si
 
 		product_run(&r.p, 0, ALL, m, ALL, all, made, bias, false);
 		for (size_t o = 0; o < ALL; o++) {
-			const float count = strcmp(format, "e2m2") ? 1 : 0.5f;
+			const float count = strcmp(format, "e2m2") && strcmp(format, "nvfp4") ? 1 : 0.5f;
 			uint8_t code[WIDTH];
 
 			pack_unrow(l.storage.bits, WIDTH, code,
@@ -526,7 +540,8 @@ static void check_integers(const char *format, long group, const char *input, si
 				for (; i < WIDTH && i < (g + 1) * each; i++)
 					sum += q[i] * ((int32_t)(l.storage.grid[code[i]] / count) -
 						(l.zero ? l.zero[at] : 0));
-				y[o] = fmaf((float)sum, l.scale[at] * count, y[o]);
+				y[o] = fmaf((float)sum, l.scale[at] / (l.scale_tensor ? *l.scale_tensor : 1) *
+					count, y[o]);
 			}
 			y[o] = y[o] * (s * unit) + bias[o];
 		}
@@ -543,21 +558,22 @@ static void check_integers(const char *format, long group, const char *input, si
 
 static void integers(void **unused)
 {
-	static const char *const codes[] = { "int4", "uint4", "int8", "uint8", "e2m1", "e2m2", "int3" };
+	static const char *const codes[] = { "int4", "uint4", "int8", "uint8", "e2m1", "e2m2", "int3",
+		"nvfp4" };
 	static const char *const inputs[] = { "int8", "int4", "e2m2" };
 	static const long sizes[] = { 0, -1, 16, 64, 1024 };
 
 	(void)unused;
 	cpu_amx = amx_on();
-	for (size_t i = 0; cpu_amx && i < 7 * 3 * 5; i++)
-		check_integers(codes[i % 7], sizes[i / 21], inputs[i / 7 % 3], 1 + i % 37);
+	for (size_t i = 0; cpu_amx && i < 8 * 3 * 5; i++)
+		check_integers(codes[i % 8], sizes[i / 24], inputs[i / 8 % 3], 1 + i % 37);
 	native_again();
 	if (native < CPU_AVX512 || !native_dot) {
 		print_message("# SKIP integer-dots: this processor, or PTQ_CPU, has no avx512vnni\n");
 		return;
 	}
-	for (size_t i = 0; i < 7 * 3 * 5; i++)
-		check_integers(codes[i % 7], sizes[i / 21], inputs[i / 7 % 3], 1 + i % 18);
+	for (size_t i = 0; i < 8 * 3 * 5; i++)
+		check_integers(codes[i % 8], sizes[i / 24], inputs[i / 8 % 3], 1 + i % 18);
 }
 
 /* Inputs as integers, on any processor, of scales whose inverses are beyond floats, too: the nearest ones. */

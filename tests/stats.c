@@ -217,6 +217,16 @@ static void bits(void **unused)
 	assert_true(member_bits(members, &l) == 3 + 32 / 256.);
 	l.group = -1;
 	assert_true(member_bits(members, &l) == 3 + 32. / (64 * 256));
+
+	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .group = 32, .groups = 8 };
+	assert_true(format_parse(&l.storage, "mxfp4"));	/* scales count at the width of their type */
+	assert_true(member_bits(members, &l) == 4.25);
+	l.group = 16, l.groups = 16, l.scale_tensor = scale;
+	assert_true(format_parse(&l.storage, "nvfp4"));
+	assert_true(member_bits(members, &l) == 4.5 + 32. / (64 * 256));
+	assert_true(format_parse(&l.storage, "int4") && format_scales(&l.storage, SCALE_F16));
+	l.scale_tensor = NULL;
+	assert_true(member_bits(members, &l) == 5);
 }
 
 int main(void)

@@ -56,6 +56,7 @@ struct sweep sweep_begin(const char *names, bool ties_away, double low, double h
 	s.format = xalloc(strlen(names) / 2 + 1, sizeof *s.format);
 	while ((name = strsep(&rest, ","))) {
 		setting_format(&s.format[s.formats], "formats", name);
+		format_tensor(&s.format[s.formats], -1, 1);
 		format_ties(&s.format[s.formats++], ties_away);
 	}
 	free(copy);
@@ -202,12 +203,14 @@ static double quantile(size_t n, const double x[n], double q)
 /* Mean of (w - ŵ)² of a channel in units of its largest weight. */
 static double channel_error(const struct format *f, size_t n, const float w[n], double min, double max)
 {
+	struct format own = *f;
 	float scale[WEIGHTS], y[WEIGHTS];
 	uint8_t zero[WEIGHTS], code[WEIGHTS];
 	double x[WEIGHTS], sum = 0, top = fmax(-min, max);
 
+	format_tensor(&own, min, max);
 	for (size_t i = 0; i < WEIGHTS; i++)
-		format_fit(f, &scale[i], &zero[i], min, max);
+		format_fit(&own, &scale[i], &zero[i], min, max);
 	for (size_t k = 0; k < n; k += WEIGHTS) {
 		size_t c = n - k < WEIGHTS ? n - k : WEIGHTS;
 

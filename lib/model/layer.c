@@ -121,7 +121,7 @@ static void read_text(const struct place *g, const struct member *m)
 	char *text = image_text(g->image, bearer(g->path, m), m->name);
 
 	if (m->type == MEMBER_WORD) {
-		int i = 1;
+		int i = !m->words[0];	/* 0 may have no name */
 
 		while (m->words[i] && strcmp(m->words[i], text))
 			i++;

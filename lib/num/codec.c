@@ -406,6 +406,24 @@ void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][l
 	f->kind->codec->nearest(f, n, lanes, y, x, scale, inverse, zero);
 }
 
+/* Scales of a type other than f32. */
+CLONES(static, void, fit_rounded, (const struct format *f, size_t n, float scale[n], const double min[n],
+	const double max[n]), (f, n, scale, min, max))
+{
+	const struct scale_kind t = scale_kinds[f->scales];
+	const double top = f->top, last = scale_power(top), divisor = f->divisor;
+
+	#pragma omp simd
+	for (size_t i = 0; i < n; i++) {
+		const double low = f->asymmetric && min[i] > 0 ? 0 : min[i];
+		const double high = f->asymmetric && max[i] < 0 ? 0 : max[i];
+		const double a = fabs(low), b = fabs(high), range = f->asymmetric ? high - low : a > b ? a : b;
+		const double s = t.power ? scale_power(range) / last : range / top * divisor;
+
+		scale[i] = scale_nearest(&t, range > 0 ? s : 1) / f->divisor;
+	}
+}
+
 CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n], uint8_t *zero,
 	const double min[n], const double max[n]), (f, n, scale, zero, min, max))
 {
@@ -419,6 +437,8 @@ CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n]
 
 			scale[i] = s > 0 ? s : 1;
 		}
+		if (f->scales != SCALE_F32)
+			fit_rounded(f, n, scale, min, max);
 		return;
 	}
 	#pragma omp simd
@@ -430,6 +450,8 @@ CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n]
 		scale[i] = s > 0 ? s : 1;
 		zero[i] = (uint8_t)(int)(s > 0 ? z : 0);
 	}
+	if (f->scales != SCALE_F32)
+		fit_rounded(f, n, scale, min, max);
 }
 
 void format_fit(const struct format *f, float *scale, uint8_t *zero, double min, double max)

@@ -39,5 +39,7 @@ struct format_kind {
 	int x, y, bias;			/* 8-bit floats of hardware */
 	float top;
 	bool keeps_zero;		/* has a negative zero */
+	enum scale_type scales;
+	long group;
 };
 #endif

@@ -2,10 +2,12 @@
 /*
  * format.c -- the kinds of number formats, their names and values; see format.h
  *
- * Sources: DPQ eq. 1, 3; FPE2M2 section 3.1; QLoRA (Dettmers et al., 2023), appendix E.
+ * Sources: DPQ eq. 1, 3; FPE2M2 section 3.1; QLoRA (Dettmers et al., 2023), appendix E; OCP Microscaling
+ * Formats (MX) 1.0, section 5.3.3.
  */
 #include "num/format.h"
 #include <ctype.h>
+#include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <limits.h>
 #include <math.h>
@@ -73,6 +75,15 @@ static bool exmy_fill(struct format *f)
 	return float_fill(f);
 }
 
+/* E2M1 with bias 1 */
+static bool fp4_fill(struct format *f)
+{
+	f->x = 2;
+	f->y = f->bias = 1;
+	f->top = 6;
+	return float_fill(f);
+}
+
 /* Where x passes to the next code. */
 static void quantile_edges(struct format *f)
 {
@@ -102,6 +113,7 @@ static bool quantile_fill(struct format *f)
 	return true;
 }
 
+#define FP4 .fill = fp4_fill, .codec = &codec_floats
 #define HARDWARE .fill = hardware_fill, .codec = &codec_floats, .keeps_zero = true
 
 /* ROW(name, the formats it stands for, its other members) */
@@ -112,6 +124,8 @@ static bool quantile_fill(struct format *f)
 	ROW("e#m#", "e<x>m<y> (1 <= x + y <= 7, x <= 6)", .fill = exmy_fill, .codec = &codec_floats) \
 	ROW("nf#", "nf2..nf8", .least = 2, .fill = quantile_fill, .codec = &codec_quantiles, \
 		.ties = quantile_edges) \
+	ROW("mxfp4", "mxfp4", FP4, .scales = SCALE_E8M0, .group = 32) \
+	ROW("nvfp4", "nvfp4", FP4, .scales = SCALE_E4M3FN, .group = 16) \
 	ROW("e4m3fn", "e4m3fn", HARDWARE, .x = 4, .y = 3, .bias = 7, .top = 448) \
 	ROW("e4m3ieee", "e4m3ieee", HARDWARE, .x = 4, .y = 3, .bias = 7, .top = 240) \
 	ROW("e5m2ieee", "e5m2ieee", HARDWARE, .x = 5, .y = 2, .bias = 15, .top = 57344)
@@ -173,7 +187,8 @@ bool format_parse(struct format *f, const char *name)
 
 		if (!match(kinds[k].name, name, number))
 			continue;
-		*f = (struct format){ .kind = &kinds[k], .asymmetric = kinds[k].asymmetric };
+		*f = (struct format){ .kind = &kinds[k], .asymmetric = kinds[k].asymmetric,
+			.scales = kinds[k].scales, .group = kinds[k].group, .divisor = 1 };
 		f->n = f->x = number[0];
 		f->y = number[1];
 		for (i = 0; name[i] && i + 1 < sizeof f->name; i++)
@@ -196,6 +211,29 @@ void format_ties(struct format *f, bool away)
 	f->away = away;
 	if (f->kind->ties)
 		f->kind->ties(f);
+}
+
+bool format_scales(struct format *f, enum scale_type type)
+{
+	if (f->kind->scales && f->kind->scales != type)
+		return false;
+	f->scales = type;
+	return true;
+}
+
+void format_tensor(struct format *f, double min, double max)
+{
+	const struct scale_kind *t = &scale_kinds[f->scales];
+	const double range = f->asymmetric ? fmax(max, 0) - fmin(min, 0) : fmax(fabs(min), fabs(max));
+
+	f->divisor = t->divided && range > 0 ? (float)fmin(t->top * (double)f->top / range, FLT_MAX) : 1;
+}
+
+void format_store(const struct format *f, size_t n, float scale[n])
+{
+	if (scale_kinds[f->scales].divided)
+		for (size_t i = 0; i < n; i++)
+			scale[i] = scale_nearest(&scale_kinds[f->scales], (double)scale[i] * f->divisor);
 }
 
 /* Levenshtein's distance of names of at most MOST letters; case does not matter. */
@@ -224,7 +262,7 @@ static int distance(const char *a, const char *b)
 static const char *const synonyms[][2] = {
 	{ "fp8", "e4m3fn" }, { "float8", "e4m3fn" }, { "float8_e4m3fn", "e4m3fn" }, { "fp8_e4m3", "e4m3fn" },
 	{ "e4m3fnuz", "e4m3fn" }, { "fp8_e5m2", "e5m2ieee" }, { "float8_e5m2", "e5m2ieee" },
-	{ "fp4", "e2m1" }, { "mxfp4", "e2m1" }, { "nvfp4", "e2m1" }, { "mxfp6", "e2m3" }, { "fp6", "e2m3" },
+	{ "fp4", "e2m1" }, { "mxfp6", "e2m3" }, { "fp6", "e2m3" },
 	{ "int1", "uint1" },
 };
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * format.h -- number formats of at most 8 bits: int<N>, uint<N>, e<x>m<y>, nf<N>, e4m3fn, e4m3ieee,
- * e5m2ieee
+ * format.h -- number formats of at most 8 bits: int<N>, uint<N>, e<x>m<y>, nf<N>, mxfp4, nvfp4, e4m3fn,
+ * e4m3ieee, e5m2ieee
  *
  * A format is a list of values, one a code; a stored number is
  *	x̂ = (grid[code] - zero) · scale,
- * with zero = 0 but for formats that have a zero point (uint<N>). Kinds of formats are rows of a table in
- * format.c; nothing outside it knows which kind a format is of.
+ * with zero = 0 but for formats that have a zero point (uint<N>). Scales are numbers of a type, over a
+ * divisor that a tensor has where the type asks for one (num/scale_type.h). Kinds of formats are rows of a
+ * table in format.c; nothing outside it knows which kind a format is of.
  */
 #ifndef NUM_FORMAT_H
 #define NUM_FORMAT_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "num/scale_type.h"
 
 struct format_kind;
 struct format {
@@ -27,6 +29,9 @@ struct format {
 	int n, x, y, bias;		/* parameters of the kind */
 	bool away;			/* ties go away from zero, not to even */
 	double edge[256];		/* nf<N>: edge[c] is the least x whose code is above c */
+	enum scale_type scales;		/* that of the kind, which other formats than MX and NV leave open: f32 */
+	float divisor;			/* of scales; 1 until format_tensor() */
+	long group;			/* columns under one scale by the kind's standard; 0: any */
 };
 
 /* Fills *f; false if there is no such format. Case does not matter. */
@@ -34,6 +39,12 @@ bool format_parse(struct format *f, const char *name);
 extern const char *const format_tie_names[];	/* "even", "away" */
 /* Ties away from zero, for all that follows; or to even again. */
 void format_ties(struct format *f, bool away);
+/* Scales of this type, for all that follows; false if the format has its own, of another one. */
+bool format_scales(struct format *f, enum scale_type type);
+/* The divisor of a tensor whose numbers lie in min .. max: no scale within goes beyond the type's largest. */
+void format_tensor(struct format *f, double min, double max);
+/* Scales as they are stored: times the divisor, numbers of the type. */
+void format_store(const struct format *f, size_t n, float scale[n]);
 /* The name of the format that was probably meant, or NULL if none is like it; free() it. */
 char *format_closest(const char *name);
 /* The FP8 format of hardware that is easily taken for this one (e4m3: e4m3fn), or NULL. */
@@ -71,7 +82,9 @@ void format_values(const struct format *f, size_t n, float y[n], const float x[n
  * Scale and zero of n values from their range (DPQ eq. 1, 8): asymmetric s = (max - min)/top over the range
  * widened to hold 0, z = round(-min·top/(max - min)), product first, in double; otherwise s = max|x|/top.
  * All zero: s = 1, z = 0 (asymmetric: the code of zero). min and max are the range, not the data, so that a
- * search can shrink them.
+ * search can shrink them. s is rounded to the type of scales, once and in double: s·divisor to nearest,
+ * never to zero, over the divisor in float; or to 2^(⌊log₂ range⌋ - ⌊log₂ top⌋), under which the largest
+ * number saturates unless it lies below the top (MX). All zero: 1/divisor.
  */
 void format_fit(const struct format *f, float *scale, uint8_t *zero, double min, double max);
 void format_fit_all(const struct format *f, size_t n, float scale[n], uint8_t *zero, const double min[n],

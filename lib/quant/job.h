@@ -55,6 +55,7 @@ struct rows {
 	struct solver_layer *layer;
 	size_t m;
 	float *low, *high, *scale8;	/* [m] of a row */
+	struct format storage;		/* with the divisor of the layer's scales */
 	double *piece_loss;		/* [pieces][SEARCH_STEPS] */
 	double (*sum)[3];		/* [panels] */
 	double *seconds;		/* [panels] */
@@ -104,7 +105,7 @@ const float *job_weights(const struct rows *l, const struct workspace *a, size_t
 /* In scale.c, in OpenMP tasks; workspace: one for each thread. */
 /* low, high of each row's live columns, 0 among them; SOLVER_BAD_WEIGHT: row *index is not finite. */
 enum solver_status scale_ranges(struct rows *l, const struct workspace *workspace, size_t *index);
-/* scale8 of each row from the ranges; 1 without a compute format. */
+/* scale8 of each row from the ranges, 1 without a compute format; then `storage`. */
 void scale_rows(struct rows *l);
 /* tensor_scale and tensor_zero: one pair for the whole matrix. */
 void scale_tensor(struct rows *l, const struct workspace *workspace);

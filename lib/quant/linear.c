@@ -46,6 +46,8 @@ static void decode(const struct linear *l, size_t row, size_t i, size_t n, float
 		scale[j] = scaled ? l->scale[g] : 1;
 		zero[j] = l->zero ? l->zero[g] : 0;
 	}
+	for (size_t j = 0; scaled && l->scale_tensor && j < n; j++)
+		scale[j] /= *l->scale_tensor;
 	format_decode(&l->storage, n, w, linear_codes(l, row, i, n, unpacked), scale, zero);
 }
 
@@ -60,7 +62,7 @@ float linear_unit_scale(const struct linear *l, size_t row, size_t group)
 {
 	if (l->compute.kind)
 		return l->scale8[l->scales8 > 1 ? row : 0];
-	return l->scale[l->group == -1 ? 0 : row * l->groups + group];
+	return l->scale[l->group == -1 ? 0 : row * l->groups + group] / (l->scale_tensor ? *l->scale_tensor : 1);
 }
 
 void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, float w[n])

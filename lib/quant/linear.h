@@ -3,9 +3,10 @@
  * linear.h -- the linear layer, plain or quantized: views of what a file holds
  *
  * y = x Ŵᵀ + b. A quantized layer has one truth, its codes and parameters; Ŵ is always rebuilt from them:
- *	Ŵ_oi = FP8((grid[code_oi] - zero_og)·scale_og)·scale8_o
+ *	Ŵ_oi = FP8((grid[code_oi] - zero_og)·(scale_og/scale_tensor))·scale8_o
  * where g is the group of column i, and FP8(·), with saturation at `saturate`,
- * and scale8 are there only if the layer has a compute format (DPQ eq. 10, 11).
+ * and scale8 are there only if the layer has a compute format (DPQ eq. 10, 11);
+ * scale_tensor only if the type of its scales is divided (num/scale_type.h).
  */
 #ifndef QUANT_LINEAR_H
 #define QUANT_LINEAR_H
@@ -36,7 +37,8 @@ struct linear {
 
 	const uint8_t *codes;		/* [out][in], original column order; NULL where they are packed */
 	const uint32_t *packed;		/* [out][pack_words(bits, in)] (quant/pack.h), or NULL */
-	const float *scale;		/* [out][groups]; per tensor: one value */
+	const float *scale;		/* [out][groups]; per tensor: one value; of the type storage.scales */
+	const float *scale_tensor;	/* [1], which divides them, or NULL */
 	const uint8_t *zero;		/* likewise; asymmetric formats only, else NULL */
 	struct format storage;
 	long group;			/* columns a group; 0: per channel; -1: per tensor */

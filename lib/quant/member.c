@@ -26,6 +26,17 @@ static bool has_static_scale(const struct linear *l)
 	return linear_rounds(l) && l->input.mode != INPUT_DYNAMIC_TOKEN;
 }
 
+static bool has_divided_scales(const struct linear *l)
+{
+	return scale_kinds[l->storage.scales].divided;
+}
+
+static size_t one(const struct linear *l)
+{
+	(void)l;
+	return 1;
+}
+
 static size_t words_of_row(const struct linear *l)
 {
 	return pack_words(l->storage.bits, l->in);
@@ -39,6 +50,11 @@ static double type_bits(const struct linear *l)
 static double storage_bits(const struct linear *l)
 {
 	return l->storage.bits;
+}
+
+static double scale_bits(const struct linear *l)
+{
+	return scale_kinds[l->storage.scales].bits;
 }
 
 static double single_bits(const struct linear *l)
@@ -82,6 +98,47 @@ static bool positive(const struct linear *l, size_t n, const void *x, char why[M
 			return false;
 		}
 	return true;
+}
+
+static bool own_scales(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	struct format own;
+
+	(void)n, (void)x;
+	if (!format_parse(&own, l->storage.name) || format_scales(&own, l->storage.scales))
+		return true;
+	snprintf(why, MEMBER_WHY, "is %s, the scales of %s are %s", scale_types[l->storage.scales], own.name,
+		scale_types[own.scales]);
+	return false;
+}
+
+static bool scales_of_type(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const struct scale_kind *t = &scale_kinds[l->storage.scales];
+	const float *scale = x;
+
+	for (size_t i = 0; i < n && l->storage.scales != SCALE_F32; i++)
+		if (scale[i] > 0 && !isinf(scale[i]) && scale_nearest(t, scale[i]) != scale[i]) {
+			snprintf(why, MEMBER_WHY, "holds %.9g, which is no number of %s, the attribute "
+				"scale_dtype or that of %s", (double)scale[i],
+				scale_types[l->storage.scales], l->storage.name);
+			return false;
+		}
+	return positive(l, n, x, why);
+}
+
+/* So large that no scale over it is beyond float, so small that none is zero. */
+static bool divisor(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const struct scale_kind *t = &scale_kinds[l->storage.scales];
+	const float d = *(const float *)x;
+
+	if (!positive(l, n, x, why))
+		return false;
+	if (!isinf((float)t->top / d) && (float)(t->normal * t->step) / d > 0)
+		return true;
+	snprintf(why, MEMBER_WHY, "is %g, under which scales are beyond float", (double)d);
+	return false;
 }
 
 /* The largest of n codes under the mask. */
@@ -170,16 +227,17 @@ static bool one_a_modality(const struct linear *l, size_t n, const void *x, char
 	return false;
 }
 
-/* Values are only rounded to this format, so it must not have a zero point. */
+/* Values are only rounded to this format, so it must have neither a zero point nor scales of groups. */
 static bool no_zero_point(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	const struct format *f = x;
 
 	(void)l, (void)n;
-	if (f->asymmetric)
-		snprintf(why, MEMBER_WHY,
-			"is '%s', which has a zero point, expected a format without one", f->name);
-	return !f->asymmetric;
+	if (!f->asymmetric && !f->group)
+		return true;
+	snprintf(why, MEMBER_WHY, "is '%s', which has %s, expected a format without", f->name,
+		f->asymmetric ? "a zero point" : "scales of groups");
+	return false;
 }
 
 static const char *const input_modes[] = {
@@ -188,6 +246,7 @@ static const char *const input_modes[] = {
 };
 
 static const char no_zero[] = "the storage format has no zero point";
+static const char not_divided[] = "scale_dtype is not e4m3fn";
 static const char no_compute[] = "attribute compute names no format";
 static const char no_mode[] = "no attribute act_mode says how inputs are rounded";
 static const char no_static[] = "attribute act_mode names no static scale";
@@ -203,7 +262,10 @@ const struct member members[] = {	/* in the order of writing */
 	{ "codes", MEMBER_U8, MEMBER_WEIGHT, FORM_CODES, AT(codes),
 		.rank = 2, .extent = { AT(out), AT(in) }, .sound = codes_of_format, .bits = storage_bits },
 	{ "scale", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale),
-		.rank = 2, .extent = { AT(out), AT(groups) }, .grouped = true, .sound = positive,
+		.rank = 2, .extent = { AT(out), AT(groups) }, .grouped = true, .sound = scales_of_type,
+		.bits = scale_bits },
+	{ "scale_tensor", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale_tensor),
+		.there = has_divided_scales, .unless = not_divided, .rank = 1, .last = one, .sound = divisor,
 		.bits = single_bits },
 	{ "zero", MEMBER_U8, MEMBER_PARAMETER, FORM_QUANTIZED, AT(zero), .there = has_zero_point,
 		.unless = no_zero, .rank = 2, .extent = { AT(out), AT(groups) }, .grouped = true,
@@ -211,6 +273,9 @@ const struct member members[] = {	/* in the order of writing */
 	{ "group_index", MEMBER_I32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group_index), .optional = true,
 		.rank = 1, .extent = { AT(in) }, .sound = groups_of_layer, .bits = index_bits },
 	{ "storage", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage) },
+	{ "scale_dtype", MEMBER_WORD, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage.scales),
+		.optional = true, .words = scale_types, .meaning = "f32, bf16, f16, e8m0, e4m3fn",
+		.sound = own_scales },
 	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .least = -1,
 		.most = LINEAR_MOST, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
 	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,

@@ -56,7 +56,7 @@ struct member {
 	/* Attributes */
 	double least, most;	/* range of a number */
 	const char *meaning;	/* for messages: "attribute group must be ..."; words of an enum */
-	const char *const *words;	/* names of an enum, NULL-terminated from 1 on; 0 is for none */
+	const char *const *words;	/* names of an enum, NULL-terminated from 1 on; 0 is left out, as a default */
 
 	bool optional;
 	bool (*there)(const struct linear *l);	/* whether a layer of these attributes has it; NULL: yes */
@@ -78,7 +78,7 @@ int member_extents(const struct member *m, const struct linear *l, size_t dim[2]
 
 /*
  * What is stored a weight, in bits: codes and zero points at the format's
- * width, scale and scale8 at 32, group_index at ⌈log₂ groups⌉ a column; the
+ * width, scale at its type's, scale_tensor and scale8 at 32, group_index at ⌈log₂ groups⌉ a column; the
  * type's width for a plain layer. Biases and activation scales do not count.
  */
 double member_bits(const struct member rows[], const struct linear *l);

@@ -195,7 +195,7 @@ INLINE void NAME(some)(const struct packed *p, enum packed_way way, int bits, si
 	}
 	for (size_t t = 0; way == PACKED_HALF && t < m; t++)
 		for (size_t o = 0; o < n; o++)
-			y[t][o] *= HALF_UNIT;
+			y[t][o] *= p->unit;
 }
 
 TARGET static void NAME(rows)(const struct packed *p, size_t m, size_t n, float y[m][ROW_PANEL],

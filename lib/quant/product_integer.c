@@ -83,7 +83,7 @@ static void make_row(const struct linear *l, const struct integers *k, size_t o,
 	for (size_t g = 0; g < groups_of(l); g++) {
 		const size_t at = l->group == -1 ? 0 : o * l->groups + g;
 
-		terms[g].scale[r] = l->scale[at] * k->unit;
+		terms[g].scale[r] = linear_unit_scale(l, o, g) * k->unit;
 		terms[g].zero[r] = (l->zero ? l->zero[at] : 0) + k->offset;
 	}
 }

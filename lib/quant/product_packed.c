@@ -21,9 +21,6 @@ enum {
 	ALIGN = 64, INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31,
 };
 
-/* Values over the half-precision numbers that codes make. */
-#define HALF_UNIT 0x1p15f
-
 /* A prepared weight: what codes become. */
 struct packed {
 	const struct linear *l;		/* set as it is multiplied */
@@ -32,7 +29,7 @@ struct packed {
 	bool int16;			/* inputs are rounded to it */
 	int shift;			/* half: 10 - y */
 	float table[32];		/* value of each code */
-	float unit;			/* fixed: what its integers count */
+	float unit;			/* fixed: what its integers count; half: values over its numbers */
 	int offset;			/* that makes them positive */
 	uint8_t integer[64];		/* value/unit + offset, twice */
 };
@@ -359,6 +356,7 @@ static void run_part(const struct packed *p, size_t from, size_t out, size_t m, 
 {
 	const struct linear *l = p->l;
 	const size_t words = pack_words(l->storage.bits, l->in), step = rows_at_once(out);
+	const float divisor = l->scale_tensor ? *l->scale_tensor : 1;
 
 	#pragma omp parallel for num_threads(threads) if (out * l->in > FEW_PRODUCTS) schedule(dynamic)
 	for (size_t first = 0; first < out; first += step) {
@@ -370,7 +368,7 @@ static void run_part(const struct packed *p, size_t from, size_t out, size_t m, 
 			l->zero ? l->zero + g : NULL, input);
 		for (size_t t = 0; t < m; t++)
 			for (size_t i = 0, o = first; i < n; i++, o++)
-				y[t][o] = sum[t][i] + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
+				y[t][o] = sum[t][i] / divisor + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
 	}
 }
 
@@ -387,18 +385,19 @@ void packed_run(const struct product *p, size_t first, size_t n, size_t m, size_
 	}
 }
 
-/* Codes whose bits, shifted, are a half-precision number 2⁻¹⁵ times the value. */
+/* Codes whose bits, shifted, are a half-precision number 2⁻¹⁵ (FP4: 2⁻¹⁴) times the value. */
 static bool is_half(struct packed *w, const struct format *f)
 {
 	const int magnitude = 1 << (f->bits - 1);
 
 	w->shift = 10 - f->y;
+	w->unit = ldexpf(1, 15 - f->bias);
 	for (int c = 0; c < 1 << f->bits; c++) {
 		uint16_t half = (uint16_t)((c & (magnitude - 1)) << w->shift);
 		float v;
 
 		half_widen(1, &v, &half, HALF_F16);
-		if (v * HALF_UNIT != fabsf(f->grid[c]) || (c < magnitude ? v < 0 : f->grid[c] > 0))
+		if (v * w->unit != fabsf(f->grid[c]) || (c < magnitude ? v < 0 : f->grid[c] > 0))
 			return false;
 	}
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scale.c -- the FP8 scales s₈ of rows, and scale and zero of a whole tensor; see job.h
+ * scale.c -- the FP8 scales s₈ of rows, the divisor of scales, scale and zero of a whole tensor; see job.h
  *
  *	s₈ = max|W|/z_top, of the row or of all rows, up to a power of two if so asked.
  *
@@ -80,9 +80,28 @@ static float fp8_scale(const struct solver *s, float top)
 	return 1;
 }
 
+/* Of the whole tensor, in FP8 units. */
+static void tensor_range(const struct rows *l, double *low, double *high)
+{
+	const struct solver *s = l->job->s;
+	float end[2];
+
+	*low = *high = 0;
+	for (size_t i = 0; i < l->m; i++) {
+		*low = fmin(*low, l->low[i] / (double)l->scale8[i]);
+		*high = fmax(*high, l->high[i] / (double)l->scale8[i]);
+	}
+	if (!s->round_first || !s->compute.kind)
+		return;
+	end[0] = (float)*low, end[1] = (float)*high;
+	scale_round_first(s, 2, end);
+	*low = end[0], *high = end[1];
+}
+
 void scale_rows(struct rows *l)
 {
 	const struct solver *s = l->job->s;
+	double low, high;
 	float all = 0;
 
 	for (size_t i = 0; i < l->m; i++)
@@ -92,6 +111,9 @@ void scale_rows(struct rows *l)
 
 		l->scale8[i] = s->compute.kind ? fp8_scale(s, top) : 1;
 	}
+	tensor_range(l, &low, &high);
+	l->storage = s->storage;
+	format_tensor(&l->storage, low, high);
 }
 
 void scale_round_first(const struct solver *s, size_t n, float x[n])
@@ -111,7 +133,7 @@ static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const 
 	format_fit(f, &scale[0], &zero[0], low, high);
 	for (size_t l = 0; l < LANES; l++)
 		unit[l] = fminf(16 / f->top / scale[0], FLT_MAX);
-	for (size_t i = 0; i < SEARCH_STEPS; i++) {
+	for (size_t i = 0; i < search_steps(f); i++) {
 		search_pair(f, i, &scale[0], &zero[0], low, high);
 		for (size_t l = 0; l < LANES; l++) {
 			scale[l] = scale[0];
@@ -139,7 +161,7 @@ static void piece_losses(const struct rows *l, double loss[SEARCH_STEPS], size_t
 				continue;
 			memset(flat + used, 0, (VECTORS * LANES - used) * sizeof *flat);
 			scale_round_first(j->s, used, flat);
-			add_losses(&j->s->storage, loss, (const float (*)[LANES])x, low, high);
+			add_losses(&l->storage, loss, (const float (*)[LANES])x, low, high);
 			used = 0;
 		}
 }
@@ -148,20 +170,10 @@ void scale_tensor(struct rows *l, const struct workspace *workspace)
 {
 	const struct solver *s = l->job->s;
 	const size_t pieces = ceil_div(l->m, ROWS_AT_ONCE);
-	double low = 0, high = 0, lowest = INFINITY;
+	double low, high, lowest = INFINITY;
 	size_t best = 0;
 
-	for (size_t i = 0; i < l->m; i++) {
-		low = fmin(low, l->low[i] / (double)l->scale8[i]);
-		high = fmax(high, l->high[i] / (double)l->scale8[i]);
-	}
-	if (s->round_first && s->compute.kind) {
-		float end[2] = { (float)low, (float)high };
-
-		scale_round_first(s, 2, end);
-		low = end[0];
-		high = end[1];
-	}
+	tensor_range(l, &low, &high);
 	if (s->search == SEARCH_MSE) {
 		#pragma omp taskloop grainsize(1)
 		for (size_t b = 0; b < pieces; b++) {
@@ -170,7 +182,7 @@ void scale_tensor(struct rows *l, const struct workspace *workspace)
 			piece_losses(l, l->piece_loss + b * SEARCH_STEPS, i, rows,
 				job_weights(l, &workspace[omp_get_thread_num()], i, rows), low, high);
 		}
-		for (size_t i = 0; i < SEARCH_STEPS; i++) {
+		for (size_t i = 0; i < search_steps(&l->storage); i++) {
 			double loss = 0;
 
 			for (size_t b = 0; b < pieces; b++)
@@ -182,5 +194,5 @@ void scale_tensor(struct rows *l, const struct workspace *workspace)
 		}
 	}
 	l->tensor_zero = 0;
-	search_pair(&s->storage, best, &l->tensor_scale, &l->tensor_zero, low, high);
+	search_pair(&l->storage, best, &l->tensor_scale, &l->tensor_zero, low, high);
 }

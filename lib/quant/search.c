@@ -4,7 +4,7 @@
  *
  * All factors are tried in float, |d|^2.4 = d²·m^0.4·2^(0.4 e) with polynomials for d = m·2^e, good to
  * 6e-7, and sums of ROWS to 1e-6; one that already loses more than the best on every lane is given up.
- * Factors that come near the best are then weighed in double, so that the choice is the definition's and
+ * Factors that come near the best, with scales of their own, are then weighed in double, so that the choice is the definition's and
  * not the approximation's, whatever kernels run.
  */
 #include "quant/search.h"
@@ -24,9 +24,16 @@ static double near(const struct format *f)
 	return 1e-5 + 1e-6 * (1 << f->bits);
 }
 
-static double factor(size_t i)
+static const double powers[] = { 1, 2, 0.5, 0.25 };
+
+size_t search_steps(const struct format *f)
 {
-	return 1 - i / 100.0;
+	return scale_kinds[f->scales].power ? sizeof powers / sizeof *powers : STEPS;
+}
+
+static double factor(const struct format *f, size_t i)
+{
+	return scale_kinds[f->scales].power ? powers[i] : 1 - i / 100.0;
 }
 
 void search_pair(const struct format *f, size_t i, float *scale, uint8_t *zero, double min, double max)
@@ -34,7 +41,7 @@ void search_pair(const struct format *f, size_t i, float *scale, uint8_t *zero, 
 	float whole;
 	uint8_t shrunk;
 
-	format_fit(f, scale, &shrunk, min * factor(i), max * factor(i));
+	format_fit(f, scale, &shrunk, min * factor(f, i), max * factor(f, i));
 	format_fit(f, &whole, zero, min, max);
 }
 
@@ -127,41 +134,56 @@ static void shrink(const struct format *f, size_t i, float scale[LANES], const d
 	uint8_t zero[LANES];
 
 	for (size_t l = 0; l < LANES; l++) {
-		min[l] = low[l] * factor(i);
-		max[l] = high[l] * factor(i);
+		min[l] = low[l] * factor(f, i);
+		max[l] = high[l] * factor(f, i);
 	}
 	format_fit_all(f, LANES, scale, zero, min, max);
+}
+
+/* The factors of one lane whose loss is within the limit, but of those that round to one scale the first. */
+static size_t candidates(const struct format *f, size_t lane, const double loss[STEPS][LANES], double limit,
+	double low, double high, size_t list[STEPS])
+{
+	float scale = 0, last;
+	uint8_t zero;
+	size_t n = 0;
+
+	for (size_t i = 0; i < search_steps(f); i++) {
+		if (!(loss[i][lane] <= limit))
+			continue;
+		last = scale;
+		search_pair(f, i, &scale, &zero, low, high);
+		if (!n || scale != last)
+			list[n++] = i;
+	}
+	return n;
 }
 
 /* The best factor of one lane. */
 static size_t choose(const struct format *f, size_t n, size_t lane, const double loss[STEPS][LANES],
 	const float x[n][LANES], double low, double high)
 {
-	double least = INFINITY, limit, exact = INFINITY;
-	size_t best = 0, candidates = 0;
+	double least = INFINITY, exact = INFINITY;
+	size_t best = 0, list[STEPS], found;
 
-	for (size_t i = 0; i < STEPS; i++)
+	for (size_t i = 0; i < search_steps(f); i++)
 		if (loss[i][lane] < least) {
 			least = loss[i][lane];
 			best = i;
 		}
-	limit = least * (1 + near(f));
-	for (size_t i = 0; i < STEPS; i++)
-		candidates += loss[i][lane] <= limit;
-	if (candidates < 2 || least == 0)
+	found = candidates(f, lane, loss, least * (1 + near(f)), low, high, list);
+	if (found < 2 || least == 0)
 		return best;
-	for (size_t i = 0; i < STEPS; i++) {
+	for (const size_t *i = list; i < list + found; i++) {
 		float scale;
 		uint8_t zero = 0;
 		double e;
 
-		if (!(loss[i][lane] <= limit))
-			continue;
-		search_pair(f, i, &scale, &zero, low, high);
+		search_pair(f, *i, &scale, &zero, low, high);
 		e = exact_loss(f, n, lane, x, scale, zero);
 		if (e < exact) {
 			exact = e;
-			best = i;
+			best = *i;
 		}
 	}
 	return best;
@@ -180,7 +202,7 @@ void search_fit(const struct format *f, enum search how, size_t n, float scale[L
 		unit[l] = fminf(16 / f->top / scale[l], FLT_MAX);
 		limit[l] = INFINITY;
 	}
-	for (size_t i = 0; i < STEPS; i++) {
+	for (size_t i = 0; i < search_steps(f); i++) {
 		shrink(f, i, shrunk, low, high);
 		search_loss(f, n, loss[i], x, shrunk, zero, unit, limit);
 		for (size_t l = 0; l < LANES; l++)

@@ -4,8 +4,8 @@
  *
  * minmax: from the range. mse: both ends of the range times p = 1 - i/100, i = 0..79, least Σ|x̂ - x|^2.4,
  * first on ties (the search of GPTQ's public code). The zero that belongs to a shrunk range
- * is that of the range: p cancels, and computing it without p keeps 7.5 at 7.5. LANES groups at once, value
- * k of lane l at x[k][l].
+ * is that of the range: p cancels, and computing it without p keeps 7.5 at 7.5. Scales that are powers of
+ * two: p = 1, 2, 1/2, 1/4. LANES groups at once, value k of lane l at x[k][l].
  */
 #ifndef QUANT_SEARCH_H
 #define QUANT_SEARCH_H
@@ -17,7 +17,9 @@ enum { SEARCH_LANES = 64, SEARCH_STEPS = 80 };
 enum search { SEARCH_MINMAX, SEARCH_MSE };
 extern const char *const searches[];		/* names by number, NULL-terminated */
 
-/* Scale and zero of the range times the i-th factor. */
+/* How many factors there are. */
+size_t search_steps(const struct format *f);
+/* Scale and zero of the range times the i-th factor; the 0th is 1. */
 void search_pair(const struct format *f, size_t i, float *scale, uint8_t *zero, double min, double max);
 
 /* min and max: the range of each lane's n values. zero is written for asymmetric formats only. */

@@ -196,9 +196,10 @@ static const double *scales8(const struct job *j, const struct workspace *a, siz
 
 /* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x; of
  * others those of the span have w/s₈ + d, the rest w/s₈. */
-static void fit_group(const struct job *j, const struct workspace *a, const struct span *span, size_t group,
+static void fit_group(const struct rows *r, const struct workspace *a, const struct span *span, size_t group,
 	size_t l0, size_t first, size_t last)
 {
+	const struct job *j = r->job;
 	const struct solver *s = j->s;
 	const size_t from = (size_t)j->first[group], n = (size_t)j->first[group + 1] - from;
 	double low[LANES] = { 0 }, high[LANES] = { 0 }, x[LANES];
@@ -218,7 +219,7 @@ static void fit_group(const struct job *j, const struct workspace *a, const stru
 		}
 		widen(a->member[i], low, high, x);
 	}
-	search_fit(&s->storage, s->search, n, a->scale[group] + l0, a->zero[group] + l0,
+	search_fit(&r->storage, s->search, n, a->scale[group] + l0, a->zero[group] + l0,
 		(const float (*)[LANES])a->member, low, high);
 }
 
@@ -251,9 +252,10 @@ static void quantize_column(const struct job *j, const struct workspace *a, size
 }
 
 /* One block of a span's columns for LANES rows from lane l0. */
-static void quantize_block(const struct job *j, const struct workspace *a, const struct span *span, size_t l0,
-	size_t first, size_t last)
+static void quantize_block(const struct rows *r, const struct workspace *a, const struct span *span,
+	size_t l0, size_t first, size_t last)
 {
+	const struct job *j = r->job;
 	const bool solve = j->s->compensate != COMPENSATE_NONE, exact = j->s->group_view == VIEW_EXACT;
 	const size_t at = first - span->first, width = span->last - span->first;
 	const float *v = solve ? span->v + at * (width + 1) : NULL;	/* the block's triangle */
@@ -271,7 +273,7 @@ static void quantize_block(const struct job *j, const struct workspace *a, const
 				compensate(k, a->x[q - first], b, v + (q - first) * width);
 			if (exact)
 				done = k;
-			fit_group(j, a, span, (size_t)j->group[p], l0, first, exact ? last : first);
+			fit_group(r, a, span, (size_t)j->group[p], l0, first, exact ? last : first);
 		}
 		if (solve)
 			compensate(k - done, a->x[k], b + done, v + k * width + done);
@@ -359,7 +361,7 @@ static void fit_early(const struct rows *r, const struct workspace *a, size_t la
 		}
 		if (!j->late || j->first[g] == j->first[g + 1])
 			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
-				fit_group(j, a, NULL, g, l0, 0, 0);
+				fit_group(r, a, NULL, g, l0, 0, 0);
 	}
 }
 
@@ -422,7 +424,7 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 			size = last - first;
 			rest = span->last - last;
 			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
-				quantize_block(j, a, span, l0, first, last);
+				quantize_block(r, a, span, l0, first, last);
 			if (solve && tell)
 				damped += squares(size, lanes, (const float (*)[PANEL_ROWS])a->b, a->scale8);
 			if (solve && rest)
@@ -460,7 +462,7 @@ static void round_rows(const struct rows *r, const struct workspace *a, size_t r
 {
 	const struct job *j = r->job;
 	const struct solver_layer *to = r->layer;
-	const struct format *f = &j->s->storage;
+	const struct format *f = &r->storage;
 
 	sum[0] = sum[1] = sum[2] = 0;
 	for (size_t o = row; o < row + rows; o++) {
@@ -526,6 +528,8 @@ static void finish(const struct rows *r)
 		if (s->storage.asymmetric)
 			*l->zero = r->tensor_zero;
 	}
+	format_store(&r->storage, s->group == -1 ? 1 : r->m * j->groups, l->scale);
+	l->scale_tensor = r->storage.divisor;
 	if (s->compute.kind)
 		memcpy(l->scale8, r->scale8, (s->scale8_channel ? r->m : 1) * sizeof *l->scale8);
 	for (size_t i = 0; i < j->n; i++)

@@ -30,7 +30,7 @@ enum recipe { RECIPE_LATE, RECIPE_PAPER, RECIPE_INC };
 extern const char *const compensates[], *const group_views[], *const recipes[];	/* names, NULL-terminated */
 
 struct solver {
-	struct format storage;
+	struct format storage;		/* with the type of its scales; the solver finds their divisor */
 	struct format compute;		/* kind NULL: 16-bit arithmetic, plain GPTQ */
 	long group;			/* columns a group; 0: per channel; -1: per tensor */
 	enum compensate compensate;
@@ -88,8 +88,9 @@ struct solver_layer {
 
 	uint8_t *codes;			/* [m][n], in original column order */
 	/* [m][groups] with groups = linear_groups(n, group), one value per tensor; zero is
-	 * written for asymmetric formats only, else may be NULL. */
-	float *scale;
+	 * written for asymmetric formats only, else may be NULL. As they are stored: numbers of the type
+	 * of scales, which scale_tensor divides (1 where the type has none). */
+	float *scale, scale_tensor;
 	uint8_t *zero;
 	float *scale8;			/* [m] with scale8_channel, else [1]; NULL without a compute format */
 	int32_t *group_index;		/* [n] the group of each column; needed only if report.moved */

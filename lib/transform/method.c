@@ -11,11 +11,24 @@ const char *const method_act_modes[] = {
 	[INPUT_DYNAMIC_TOKEN] = "dynamic-token", NULL
 };
 
-/* Values are only rounded to this format, so it must not have a zero point. */
+/* Values are only rounded to this format, so it must have neither a zero point nor scales of groups. */
 static void check_rounded(const struct format *f, const char *option)
 {
 	if (f->asymmetric)
 		misuse("--%s: %s has a zero point, expected a format without one", option, f->name);
+	if (f->group)
+		misuse("--%s: %s has scales of groups, expected a format without, as e2m1", option, f->name);
+}
+
+static void decide_scales(struct solver *s, bool type_given, enum scale_type type, bool group_given)
+{
+	const enum scale_type own = s->storage.scales;
+
+	if (type_given && !format_scales(&s->storage, type))
+		misuse("--scale-dtype: %s has scales in %s, not in %s; e2m1 has the same values under any",
+			s->storage.name, scale_types[own], scale_types[type]);
+	if (s->storage.group && !group_given)
+		s->group = s->storage.group;
 }
 
 /* A value of --top or --saturate: from 1 to the largest of the compute format, if there is one. */
@@ -58,6 +71,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	struct solver *s = &m.solver;
 
 	format_ties(&s->storage, o->ties_away);
+	decide_scales(s, given(arg, "scale-dtype"), o->scales, given(arg, "group"));
 	solver_recipe(s, o->recipe);
 	if (given(arg, "scale-search"))
 		s->search = o->said.solver.search;
@@ -106,6 +120,7 @@ void method_idle(const struct method_options *o, bool act_mode, struct option_id
 		{ !fp8, "round-first scale8 top saturate", "--compute none" },
 		{ !fp8 && !scales, "pow2-scale", "no FP8 scale and no static scale" },
 		{ as_is, "act-format", "--act-mode none" },
+		{ s->storage.scales, "scale-dtype", "a storage with its own" },
 	};
 
 	memcpy(row, rows, sizeof rows);

@@ -22,6 +22,7 @@ struct method {
 struct method_options {
 	struct method said;
 	enum recipe recipe;
+	enum scale_type scales;
 	bool ties_away;
 	double top, saturate;
 };
@@ -33,6 +34,8 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 	{ 0, "storage", OPTION_FORMAT(&(o)->said.solver.storage), "FORMAT", "format of the codes", \
 		.otherwise = "uint4" }, \
 	OPTION_GROUP(&(o)->said.solver.group), \
+	{ 0, "scale-dtype", OPTION_CHOICE(&(o)->scales, scale_types), NULL, \
+		"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" }, \
 	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->said.solver.compute), "none|FORMAT", \
 		"format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ", .otherwise = "none" }, \
 	{ 0, "compensate", OPTION_CHOICE(&(o)->said.solver.compensate, compensates), NULL, \
@@ -68,8 +71,8 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
  * The method that the options make, with the recipe's choices where given() does
  * not hold. A format other than that of the arithmetic rounds inputs with its own
  * top, under powers of two only if pow2-scale was given; the mode is static-tensor
- * unless it was given, where there is a format. Options that do not fit together
- * are a misuse.
+ * unless it was given, where there is a format. A storage that names its group
+ * has that one, unless one was given. Options that do not fit together are a misuse.
  */
 struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
 	const void *arg);
@@ -80,7 +83,7 @@ void method_check(const struct method_options *o);
 /* Warns where the option gives a format that is easily taken for FP8 of hardware. */
 void method_hint(const struct option_row *o);
 
-enum { METHOD_IDLE = 7 };
+enum { METHOD_IDLE = 8 };
 /* Which options change nothing under the others; act_mode: whether it was given. */
 void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE]);
 

@@ -212,6 +212,7 @@ static void end_layer(struct output *out, const struct image *image, struct quan
 	l->weight = NULL;
 	l->codes = y->codes;
 	l->scale = y->scale;
+	l->scale_tensor = scale_kinds[s->storage.scales].divided ? &y->scale_tensor : NULL;
 	l->zero = s->storage.asymmetric ? y->zero : NULL;
 	l->storage = s->storage;
 	l->group = s->group;
@@ -315,7 +316,7 @@ static void quantize_some(struct quantize *q, const struct filter *f, size_t n, 
 	}
 	solve(n, layer);
 	for (size_t i = 0; i < n; i++) {
-		t[i]->result.report = layer[i].report;
+		t[i]->result = layer[i];
 		if (layer[i].report.status != SOLVER_DONE)
 			fail(q, f->image, path[i], &layer[i].report);
 		report(q, path[i], t[i], &layer[i].report);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* scale_type.c -- see scale_type.h */
+#include "num/scale_type.h"
+#include <float.h>
+#include <stddef.h>
+
+const char *const scale_types[] = {
+	[SCALE_F32] = "f32", [SCALE_BF16] = "bf16", [SCALE_F16] = "f16", [SCALE_E8M0] = "e8m0",
+	[SCALE_E4M3FN] = "e4m3fn", NULL
+};
+
+const struct scale_kind scale_kinds[] = {
+	[SCALE_F32] = { 32, 0x1p-126, 0x1p-23, FLT_MAX },
+	[SCALE_BF16] = { 16, 0x1p-126, 0x1p-7, 0x1.fep127 },
+	[SCALE_F16] = { 16, 0x1p-14, 0x1p-10, 65504 },
+	[SCALE_E8M0] = { 8, 0x1p-127, 1, 0x1p127, .power = true },
+	[SCALE_E4M3FN] = { 8, 0x1p-6, 0x1p-3, 448, .divided = true },
+};
