@@ -94,23 +94,6 @@ void block_replace(struct block *b, const char *path, const struct linear *l)
 	projection_set(p, i, l);
 }
 
-struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity)
-{
-	size_t width = s->kv_heads * s->head_dim;
-	struct cache k = { .sequences = sequences, .capacity = capacity, .width = width };
-
-	k.k = xalloc(s->blocks * sequences * capacity, width * sizeof *k.k);
-	k.v = xalloc(s->blocks * sequences * capacity, width * sizeof *k.v);
-	return k;
-}
-
-void cache_free(struct cache *k)
-{
-	free(k->k);
-	free(k->v);
-	*k = (struct cache){ 0 };
-}
-
 static void make_ropes(struct work *w, size_t positions)
 {
 	const struct stack *s = w->stack;
@@ -197,16 +180,7 @@ static struct attention_rows rows_of(const struct block *b, const struct work *w
 		.q = row, .q_stride = stride, .index = index ? index + q->first : NULL };
 
 	if (cache) {
-		size_t from = (b->index * cache->sequences + n) * cache->capacity * kv;
-
-		for (size_t i = 0; i < q->length; i++) {
-			memcpy(cache->k + from + (q->past + i) * kv, row + i * stride + width,
-				kv * sizeof *row);
-			memcpy(cache->v + from + (q->past + i) * kv, row + i * stride + width + kv,
-				kv * sizeof *row);
-		}
-		y.keys[1] = (struct attention_keys){ q->past + q->length, kv, cache->k + from,
-			cache->v + from, NULL };
+		y.keys[1] = cache_put(cache, b->index, n, q, stride, row + width);
 		return y;
 	}
 	y.keys[0] = (struct attention_keys){ q->past, stride, prefix, prefix + kv,
@@ -221,11 +195,14 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	const struct attention a = { s->heads, s->kv_heads, s->head_dim, s->attention_scale, s->attention_cap,
 		stack_window(s, b->index) };
 	const int32_t *position = batch_positions(batch, w->position);
-	size_t stride = stack_out(s, ROLE_QKV);
+	const struct cache_format *format = &b->config->cache;
+	size_t stride = stack_out(s, ROLE_QKV), d = s->head_dim;
 
 	#pragma omp parallel for num_threads(threads) if (batch->rows * stride > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < batch->rows; t++)
 		place_row(b, w, (size_t)position[t], w->wide + t * stride);
+	if (format->format.kind)
+		cache_round(format, d, batch->rows, stride, 2 * s->kv_heads * d, w->wide + s->heads * d);
 	for (size_t n = 0; n < batch->sequences; n++)
 		w->rows[n] = rows_of(b, w, batch, n, cache);
 	attention(&a, batch->sequences, w->rows);
