@@ -65,8 +65,8 @@ static void rounded(const char *format, size_t head, size_t group, size_t heads,
 
 static void rows_are_rounded(void **unused)
 {
-	static const char *const formats[] = { "int2", "int4", "int8", "uint1", "uint4", "uint8", "e2m1", "e3m2",
-		"e4m3fn", "e4m3ieee", "e5m2ieee", "nf4" };
+	static const char *const formats[] = { "int2", "int4", "int8", "uint1", "uint4", "uint8", "e2m1",
+		"e3m2", "e4m3fn", "e4m3ieee", "e5m2ieee", "nf4" };
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
@@ -160,7 +160,8 @@ static void bits_are_counted(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct config c = { .stacks = 1, .stack = { { .blocks = 3, .kv_heads = 2, .head_dim = 64 } } };
+		struct config c = { .stacks = 1,
+			.stack = { { .blocks = 3, .kv_heads = 2, .head_dim = 64 } } };
 		struct cache_format f = { .group = cases[i].group };
 
 		assert_true(cache_bits(&c) == 0);

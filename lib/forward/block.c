@@ -2,6 +2,7 @@
 /* block.c -- a block of a transformer in memory; see block.h */
 #include "forward/block.h"
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -23,6 +24,41 @@ static struct norm block_norm(const struct image *image, const struct stack *s, 
 	return y;
 }
 
+/* x H/√n of each part, H of Sylvester. */
+static void mix_heads(size_t n, size_t parts, float x[parts][n])
+{
+	const float scale = (float)(1 / sqrt((double)n));
+
+	for (size_t i = 0; i < parts; i++) {
+		for (size_t h = 1; h < n; h *= 2)
+			for (size_t j = 0; j < n; j++)
+				if (!(j & h)) {
+					const float a = x[i][j], c = x[i][j + h];
+
+					x[i][j] = a + c;
+					x[i][j + h] = a - c;
+				}
+		for (size_t j = 0; j < n; j++)
+			x[i][j] *= scale;
+	}
+}
+
+/* The attribute kv_hadamard of the attention group. */
+static size_t read_hadamard(const struct image *image, const struct stack *s, size_t index)
+{
+	char *path = stack_path(s, index, s->arch->linear->name);
+	double n;
+
+	*strrchr(path, '/') = 0;
+	n = image_number(image, path, "kv_hadamard", 1);
+	if (!(n >= 1 && n <= (double)s->head_dim) || s->head_dim % (size_t)n || (double)(size_t)n != n ||
+	    ((size_t)n & ((size_t)n - 1)))
+		die("%s: %s: attribute kv_hadamard is %g; expected the order of a Hadamard matrix that "
+			"divides the %zu channels of a head", image_name(image), path, n, s->head_dim);
+	free(path);
+	return (size_t)n;
+}
+
 static void fill(struct block *b, const struct image *image, const struct stack *s, size_t index)
 {
 	const bool each = s->arch->head_norm_kind == HEAD_NORM_EACH;
@@ -34,6 +70,7 @@ static void fill(struct block *b, const struct image *image, const struct stack 
 	for (int i = 0; i < 2; i++)
 		b->head_norm[i] = block_norm(image, s, index, s->arch->head_norm[i],
 			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim);
+	b->hadamard = read_hadamard(image, s, index);
 	for (int i = 0; i < PROJECTION_EXPERT_GATE_UP; i++)
 		projection_read(&b->projection[i], image, b->config, s, index, (enum projection_name)i, 0);
 	experts_read(&b->experts, image, b->config, s, index);
@@ -147,7 +184,7 @@ void work_free(struct work *w)
 	*w = (struct work){ 0 };
 }
 
-/* Norms and rotates the queries and keys of a row. */
+/* Norms and rotates the queries and keys of a row: by position, and by a Hadamard matrix. */
 static void place_row(const struct block *b, const struct work *w, size_t position, float *row)
 {
 	const struct stack *s = b->stack;
@@ -164,6 +201,8 @@ static void place_row(const struct block *b, const struct work *w, size_t positi
 	if (s->rotary)
 		rope_turn(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d,
 			(float (*)[d])row);
+	if (b->hadamard > 1)
+		mix_heads(b->hadamard, (q + kv) / b->hadamard, (float (*)[b->hadamard])row);
 }
 
 /* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache,

@@ -30,6 +30,7 @@ struct block {
 	size_t index;				/* in the stack */
 	struct norm norm[NORM_PLACES];		/* n = 0: none there */
 	struct norm head_norm[2];		/* of queries, of keys */
+	size_t hadamard;		/* order n: parts x of each query and key become x H/√n; 1: none */
 	struct projection projection[PROJECTIONS];	/* those of experts are empty: they stand in */
 	struct experts experts;
 };

@@ -49,7 +49,8 @@ static bool is_finite(size_t n, const float x[n])
 	return sum == 0;
 }
 
-void cache_round(const struct cache_format *f, size_t head_dim, size_t rows, size_t stride, size_t n, float *x)
+void cache_round(const struct cache_format *f, size_t head_dim, size_t rows, size_t stride, size_t n,
+	float *x)
 {
 	const size_t group = f->group ? f->group : head_dim;
 

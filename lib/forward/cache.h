@@ -20,10 +20,11 @@ void cache_use(struct config *c, const char *name, const struct cache_format *f)
  * width; 0 where they are not rounded. */
 double cache_bits(const struct config *c);
 /*
- * Rounds n numbers at the beginning of every `stride`, keys and values of a row, of heads of so many channels.
- * A row with numbers that are not finite stays as it is, so that an overflow is not hidden.
+ * Rounds n numbers at the beginning of every `stride`, keys and values of a row, of heads of so many
+ * channels. A row with numbers that are not finite stays as it is, so that an overflow is not hidden.
  */
-void cache_round(const struct cache_format *f, size_t head_dim, size_t rows, size_t stride, size_t n, float *x);
+void cache_round(const struct cache_format *f, size_t head_dim, size_t rows, size_t stride, size_t n,
+	float *x);
 
 /* Keys (rotated already) and values of a stack's blocks, [blocks][sequences][capacity][width]. */
 struct cache {

@@ -47,8 +47,8 @@ void setting_kv_format(void *format, const char *option, const char *text)
 		return;
 	end = number_size(text + n + 1, &f->group);
 	if (!f->format.kind || !end || *end || !f->group || f->group > LINEAR_MOST)
-		misuse("--%s: '%s' is neither 'none' nor a format, alone or with a colon and a number of channels, "
-			"from 1 to %d", option, text, LINEAR_MOST);
+		misuse("--%s: '%s' is neither 'none' nor a format, alone or with a colon and a number of "
+			"channels, from 1 to %d", option, text, LINEAR_MOST);
 }
 
 char *setting_kv_form(const void *format)
