@@ -7,6 +7,7 @@
  *	nll_se = √((mean nll² - mean² nll) / (n - 1))
  *	bits_per_byte = Σ nll / (ln 2 · bytes of the targets)
  * and, paired with an earlier record token by token, the mean difference and its standard errors.
+ * With a format of keys and values, kv_bits: what one of them takes (forward/cache.h).
  * With a reference, a model that streams in beside it, also the divergence of the two (eval/divergence.h).
  */
 #include <stdlib.h>
@@ -16,9 +17,11 @@
 #include "eval/divergence.h"
 #include "eval/perplexity.h"
 #include "eval/record.h"
+#include "forward/cache.h"
 #include "forward/run.h"
 #include "io/file.h"
 #include "io/image.h"
+#include "model/setting.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -45,17 +48,21 @@ struct settings {
 	size_t ctx, stride, limit, memory;
 	enum windows_convention convention;
 	enum compute_type compute_type;
+	struct cache_format kv;
 	bool json, force_tokens;
 };
+enum { ANSWERS = PERPLEXITY_ANSWERS + 1 + DIVERGENCE_ANSWERS + RECORD_ANSWERS };
 
 /* before: an earlier record, or NULL. */
 static void report(const struct settings *set, struct output *out, const struct windows *w,
-	const double nll[w->targets], const struct image *before, const struct divergence *d)
+	const double nll[w->targets], double kv_bits, const struct image *before, const struct divergence *d)
 {
 	struct perplexity p = perplexity_of(w->targets, nll, w->bytes);
-	struct answer answer[PERPLEXITY_ANSWERS + DIVERGENCE_ANSWERS + RECORD_ANSWERS];
+	struct answer answer[ANSWERS];
 	size_t numbers = perplexity_answer(&p, answer);
 
+	if (kv_bits > 0)
+		answer[numbers++] = (struct answer){ "kv_bits", kv_bits, 6 };
 	if (set->reference) {
 		numbers += divergence_answer(d, w, answer + numbers);
 		divergence_write(out, d);
@@ -81,6 +88,7 @@ int main(int argc, char *argv[])
 		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
 			"divergence from this model, of the same vocabulary", .alias = "against" },
 		OPTION_COMPUTE_TYPE(&set.compute_type),
+		OPTION_KV_FORMAT(&set.kv),
 		OPTION_FORCE_TOKENS(&set.force_tokens),
 		OPTION_MEMORY(&set.memory),
 		{ 0, "json", OPTION_BOOL(&set.json), NULL, "print one JSON object", .neutral = true },
@@ -104,6 +112,7 @@ int main(int argc, char *argv[])
 	struct output *out = record_open(c.output, model->image);
 	double *nll = xalloc(windows.targets, sizeof *nll);
 
+	cache_use(&model->config, image_name(model->image), &set.kv);
 	record_input(out, "tokens", file);
 	if (before)
 		record_input(out, "paired", before);
@@ -111,9 +120,10 @@ int main(int argc, char *argv[])
 		run_match(model, reference);
 		record_input(out, "reference", reference->image);
 	}
+	const double kv_bits = cache_bits(&model->config);
 	struct divergence divergence = divergence_measure(model, reference, &windows, set.memory, nll);
 
-	report(&set, out, &windows, nll, before, &divergence);
+	report(&set, out, &windows, nll, kv_bits, before, &divergence);
 	image_close(file);
 	if (before)
 		image_close(before);

@@ -13,9 +13,11 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/progress.h"
+#include "forward/cache.h"
 #include "forward/sample.h"
 #include "forward/windows.h"
 #include "io/image.h"
+#include "model/setting.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -55,6 +57,7 @@ int main(int argc, char *argv[])
 	size_t n, ctx, seed;
 	double temperature;
 	enum compute_type compute_type;
+	struct cache_format kv;
 	const struct option_row rows[] = {
 		{ 'n', "length", OPTION_SIZE(&n), "N", "ids to draw", .otherwise = "16384",
 			.least = 1, .most = 1 << 30, .alias = "tokens" },
@@ -64,6 +67,7 @@ int main(int argc, char *argv[])
 			"ids per sequence, BOS included (default: the model's positions, at most 2048)",
 			.least = 2, .most = WINDOWS_LONGEST },
 		OPTION_COMPUTE_TYPE(&compute_type),
+		OPTION_KV_FORMAT(&kv),
 		OPTION_SEED(&seed),
 		{ .type = OPTION_END },
 	};
@@ -78,6 +82,7 @@ int main(int argc, char *argv[])
 	int32_t *id = xalloc(n, sizeof *id);
 
 	config.compute_type = compute_type;
+	cache_use(&config, image_name(image), &kv);
 	config.rows = 1;	/* of each sequence, token by token */
 	if (config.bos < 0)
 		die("%s: /config: names no bos_token_id to begin with", image_name(image));

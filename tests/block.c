@@ -20,7 +20,7 @@
 #include "io/image.h"
 #include "num/linalg.h"
 
-enum { HIDDEN = 24, HEADS = 4, KV = 2, DIM = 6, INNER = 20, TOKENS = 11 };
+enum { HIDDEN = 24, HEADS = 4, KV = 2, DIM = 12, INNER = 20, TOKENS = 11 };
 enum { EXPERTS = 5, CHOSEN = 3, EXPERT = 7, SHARED = 9 };
 enum { Q = HEADS * DIM, K = KV * DIM };
 
@@ -55,6 +55,7 @@ static const struct variant {
 	{ "norms of all heads", { .head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" } },
 		1, 0, DIM, 2, .plain = false },
 	{ "a part is turned", { .norm_kind = NORM_LAYER }, 1, 0, 4, 0, .plain = false },
+	{ "nothing is turned", { .norm_kind = NORM_LAYER }, 1, 0, 0, 0, .plain = true },
 	{ "interleaved pairs", { .rotary_interleaved = true }, 1, 0, DIM, 0, .plain = false },
 	{ "a part, interleaved", { .rotary_interleaved = true }, 0.3, 0, 2, 0, .plain = false },
 	{ "soft-cap", { .norm_kind = NORM_RMS }, 2, 1.5, DIM, 4, .plain = false },
@@ -175,7 +176,7 @@ static size_t width_of_head_norm(const struct stack *s, int of)
 	return (s->arch->head_norm_kind == HEAD_NORM_EACH ? 1 : of ? KV : HEADS) * DIM;
 }
 
-static struct image *write_block(const struct stack *s)
+static struct image *write_block(const struct stack *s, size_t hadamard)
 {
 	char path[] = "/tmp/ptq-block-XXXXXX";
 	struct image *image;
@@ -195,6 +196,8 @@ static struct image *write_block(const struct stack *s)
 			write_random(out, name, "weight", stack_out(s, l->role), stack_in(s, l->projection));
 			free(name);
 		}
+	if (hadamard)
+		output_integer(out, "/blocks/0", "kv_hadamard", (int64_t)hadamard);
 	output_end(out);
 	output_close(out);
 	image = image_open(path, "model");
@@ -258,8 +261,79 @@ static void plain_rotate(const struct stack *s, size_t heads, size_t position, d
 		}
 }
 
+/* How keys and values are kept. */
+struct keep {
+	struct cache_format cache;
+	size_t hadamard;		/* order; 0: none */
+	double margin;			/* of what was rounded, how far the nearest was from where it turns */
+};
+
+static void margin(struct keep *keep, double distance)
+{
+	keep->margin = fmin(keep->margin, distance);
+}
+
+/* The nearest value of the grid, by looking at all. */
+static double nearest(struct keep *keep, double x, double scale)
+{
+	const struct format *f = &keep->cache.format;
+	double best = f->grid[0], second = INFINITY;
+
+	for (int c = 1; c < 1 << f->bits; c++)
+		best = fabs(x - f->grid[c]) < fabs(x - best) ? f->grid[c] : best;
+	for (int c = 0; c < 1 << f->bits; c++)
+		if (f->grid[c] != (float)best)
+			second = fmin(second, fabs(x - f->grid[c]));
+	margin(keep, (second - fabs(x - best)) / 2 * scale);
+	return best;
+}
+
+/* A group of channels of a head. */
+static void plain_round(struct keep *keep, size_t n, double *x)
+{
+	const struct format *f = &keep->cache.format;
+	double low = 0, high = 0, zero = 0, scale;
+
+	for (size_t i = 0; i < n; i++)
+		low = fmin(low, x[i]), high = fmax(high, x[i]);
+	scale = (f->asymmetric ? high - low : fmax(-low, high)) / f->top;
+	if (f->asymmetric) {
+		zero = floor(-low / scale + 0.5);
+		margin(keep, fabs(-low / scale + 0.5 - rint(-low / scale + 0.5)) * scale);
+	}
+	for (size_t i = 0; i < n; i++)
+		x[i] = (nearest(keep, x[i] / scale + zero, scale) - zero) * scale;
+}
+
+/* x H/√n, H as the transform has it. */
+static void plain_mix(size_t n, double *x)
+{
+	double y[DIM] = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < n; j++)
+			y[j] += (__builtin_popcountl(i & j) % 2 ? -1 : 1) * x[i] / sqrt((double)n);
+	memcpy(x, y, n * sizeof *x);
+}
+
+static void plain_keep(struct keep *keep, double q[Q], double k[K], double v[K])
+{
+	const size_t group = keep->cache.group ? keep->cache.group : DIM, n = keep->hadamard;
+
+	if (!keep->cache.format.kind)	/* the scores of queries and keys are the same without it */
+		return;
+	for (size_t i = 0; n && i < Q; i += n)
+		plain_mix(n, q + i);
+	for (size_t i = 0; n && i < K; i += n)
+		plain_mix(n, k + i);
+	for (size_t i = 0; i < K; i += group) {
+		plain_round(keep, group, k + i);
+		plain_round(keep, group, v + i);
+	}
+}
+
 /* Queries, keys and values of a token at a position. */
-static void plain_qkv(const struct image *image, const struct stack *s, size_t position,
+static void plain_qkv(const struct image *image, const struct stack *s, struct keep *keep, size_t position,
 	const double x[HIDDEN], double q[Q], double k[K], double v[K])
 {
 	plain_linear(image, "q_proj", Q, HIDDEN, q, x);
@@ -270,6 +344,7 @@ static void plain_qkv(const struct image *image, const struct stack *s, size_t p
 			plain_norm(image, s, s->arch->head_norm[i], n, (i ? k : q) + at);
 	plain_rotate(s, HEADS, position, q);
 	plain_rotate(s, KV, position, k);
+	plain_keep(keep, q, k, v);
 }
 
 static void plain_attend(const struct stack *s, size_t p, double y[Q], const double q[Q],
@@ -359,7 +434,8 @@ static void add(double x[HIDDEN], const double y[HIDDEN])
 		x[i] += y[i];
 }
 
-static void plain_block(const struct image *image, const struct stack *s, double x[TOKENS][HIDDEN])
+static void plain_block(const struct image *image, const struct stack *s, struct keep *keep,
+	double x[TOKENS][HIDDEN])
 {
 	const struct architecture *a = s->arch;
 	double q[TOKENS][Q], k[TOKENS][K], v[TOKENS][K];
@@ -370,7 +446,7 @@ static void plain_block(const struct image *image, const struct stack *s, double
 		memcpy(normed, x[t], sizeof normed);
 		if (!s->norms_last)
 			plain_norm(image, s, a->norm[BEFORE_ATTENTION], HIDDEN, normed);
-		plain_qkv(image, s, t, normed, q[t], k[t], v[t]);
+		plain_qkv(image, s, keep, t, normed, q[t], k[t], v[t]);
 	}
 	for (size_t t = 0; t < TOKENS; t++) {
 		double attended[Q], attention[HIDDEN], input[HIDDEN], mlp[HIDDEN];
@@ -398,6 +474,20 @@ static void plain_block(const struct image *image, const struct stack *s, double
 	}
 }
 
+/* The largest, by the largest number expected. */
+static double difference(const float x[TOKENS][HIDDEN], const double expected[TOKENS][HIDDEN])
+{
+	double worst = 0, top = 0;
+
+	for (size_t i = 0; i < TOKENS * HIDDEN; i++) {
+		const double y = expected[i / HIDDEN][i % HIDDEN];
+
+		worst = fmax(worst, fabs((double)x[i / HIDDEN][i % HIDDEN] - y));
+		top = fmax(top, fabs(y));
+	}
+	return worst / top;
+}
+
 /* Some 200 sums of products in float for each number, each rounded to 2^-24 of its terms: 1e-5 of the
  * largest is far beyond them. */
 static void all_variants(enum cpu kind)
@@ -410,24 +500,19 @@ static void all_variants(enum cpu kind)
 		const struct config c = { .stacks = 1, .blocks = 1,
 			.stack = { stack_of(&variants[n], &row) } };
 		const struct stack *s = c.stack;
-		struct image *image = write_block(s);
+		struct image *image = write_block(s, 0);
 		struct block *b = block_read(image, &c, s, 0);
 		struct work work = work_make(s, TOKENS, 4, TOKENS);	/* the MLP in pieces of 4 tokens */
 		float x[TOKENS][HIDDEN];
-		double y[TOKENS][HIDDEN], worst = 0, top = 0;
+		double y[TOKENS][HIDDEN], worst;
 
 		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
 			y[i / HIDDEN][i % HIDDEN] = x[i / HIDDEN][i % HIDDEN] = uniform();
 		block_forward(b, &work, &batch, x, NULL, NULL);
-		plain_block(image, s, y);
-		for (size_t i = 0; i < TOKENS * HIDDEN; i++) {
-			double expected = y[i / HIDDEN][i % HIDDEN];
-
-			worst = fmax(worst, fabs((double)x[i / HIDDEN][i % HIDDEN] - expected));
-			top = fmax(top, fabs(expected));
-		}
-		print_message("# %-26s %.2g, kernels %d\n", variants[n].name, worst / top, (int)kind);
-		assert_true(worst < 1e-5 * top);
+		plain_block(image, s, &(struct keep){ .hadamard = 0 }, y);
+		worst = difference(x, y);
+		print_message("# %-26s %.2g, kernels %d\n", variants[n].name, worst, (int)kind);
+		assert_true(worst < 1e-5);
 		work_free(&work);
 		block_free(b);
 		image_close(image);
@@ -525,7 +610,7 @@ static void stages_are_the_block(void **unused)
 		const struct architecture row = row_of(&variants[n]);
 		const struct config c = { .stacks = 1, .blocks = 1,
 			.stack = { stack_of(&variants[n], &row) } };
-		struct image *image = write_block(c.stack);
+		struct image *image = write_block(c.stack, 0);
 		struct block *b = block_read(image, &c, c.stack, 0);
 		struct work work = work_make(c.stack, TOKENS, TOKENS, TOKENS);
 		struct seen once = { 0 };
@@ -557,10 +642,97 @@ static void blocks_are_their_rows(void **unused)
 	cpu = kind, cpu_widest = widest;
 }
 
+/* Tokens in pieces of so many behind a cache. */
+static void by_pieces(const struct block *b, struct work *w, size_t piece, float x[TOKENS][HIDDEN])
+{
+	struct cache cache = cache_make(b->stack, 1, TOKENS);
+
+	for (size_t past = 0, n; past < TOKENS; past += n) {
+		const struct sequence s = { .length = n = TOKENS - past < piece ? TOKENS - past : piece,
+			.past = past };
+
+		block_forward(b, w, &(struct batch){ .rows = n, .sequences = 1, .sequence = &s }, x + past,
+			&cache, NULL);
+	}
+	cache_free(&cache);
+}
+
+/*
+ * Numbers of which a key, a value or a zero point lies so near to where rounding turns that sums in float may
+ * fall on the other side are drawn again: keys are sums of some 50 terms of at most 4, each rounded to 2^-24.
+ */
+static void draw_apart(const struct image *image, const struct stack *s, struct keep *keep,
+	float x[TOKENS][HIDDEN], double y[TOKENS][HIDDEN])
+{
+	size_t tries = 0;
+
+	do {
+		assert_true(tries++ < 1000);
+		keep->margin = INFINITY;
+		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
+			y[i / HIDDEN][i % HIDDEN] = x[i / HIDDEN][i % HIDDEN] = uniform();
+		plain_block(image, s, keep, y);
+	} while (keep->margin < 1e-5);
+}
+
+/* One of six variants each time, so that all have a turn. */
+static void kept_in(size_t turn, const char *format, size_t group, size_t hadamard)
+{
+	const struct sequence whole = { .length = TOKENS };
+	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &whole };
+	double most = 0;
+
+	for (size_t n = turn % 6; n < VARIANTS; n += 6) {
+		const struct architecture row = row_of(&variants[n]);
+		struct config c = { .stacks = 1, .blocks = 1, .stack = { stack_of(&variants[n], &row) },
+			.cache.group = group };
+		struct image *image = write_block(c.stack, hadamard);
+		struct work work = work_make(c.stack, TOKENS, 4, TOKENS);
+		struct block *b = block_read(image, &c, c.stack, 0);
+		struct keep keep = { .hadamard = hadamard };
+		float x[TOKENS][HIDDEN], at_once[TOKENS][HIDDEN], kept[TOKENS][HIDDEN];
+		double y[TOKENS][HIDDEN];
+
+		assert_true(!format || format_parse(&c.cache.format, format));
+		keep.cache = c.cache;
+		draw_apart(image, c.stack, &keep, x, y);
+		memcpy(at_once, x, sizeof x);
+		block_forward(b, &work, &batch, at_once, NULL, NULL);
+		most = fmax(most, difference(at_once, y));
+		for (size_t piece = 1; piece <= TOKENS; piece += 5) {
+			memcpy(kept, x, sizeof x);
+			by_pieces(b, &work, piece, kept);
+			most = fmax(most, difference(kept, y));
+		}
+		assert_memory_equal(kept, at_once, sizeof kept);	/* the last piece was all of them */
+		work_free(&work);
+		block_free(b);
+		image_close(image);
+	}
+	print_message("# %-8s in groups of %2zu, Hadamard of %2zu: %.2g\n", format ? format : "none", group,
+		hadamard, most);
+	assert_true(most < 1e-5);
+}
+
+static void keys_and_values_are_rounded(void **unused)
+{
+	static const struct { const char *format; size_t group, hadamard; } cases[] = {
+		{ NULL, 0, 4 }, { "int4", 0, 0 }, { "int4", 0, 4 }, { "int8", 4, 0 },
+		{ "int8", 0, 2 }, { "uint4", 0, 0 }, { "uint4", 3, 0 }, { "uint2", 6, 4 },
+		{ "uint8", 1, 0 }, { "e4m3fn", 0, 0 }, { "e4m3fn", 6, 4 }, { "e2m1", 4, 0 },
+		{ "e5m2ieee", 0, 0 }, { "nf4", 0, 4 }, { "int2", 2, 0 },
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		kept_in(i, cases[i].format, cases[i].group, cases[i].hadamard);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_are_their_rows), cmocka_unit_test(stages_are_the_block),
+		cmocka_unit_test(keys_and_values_are_rounded),
 	};
 
 	threads_init(0);

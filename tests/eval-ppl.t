@@ -213,6 +213,58 @@ no 'no second scale' 1 "eight.h5: $up/scale8: is missing" run --tokens t.h5 eigh
 no 'packed codes' 1 "packed.h5: $up/packed: attribute columns" run --tokens t.h5 packed.h5
 no 'an online rotation' 1 "online.h5: $up: attribute online_hadamard is not supported" run --tokens t.h5 online.h5
 
+# keys and values that are rounded
+run --tokens t.h5 --kv-format none "$model" >x && ok 'keys and values as they are' cmp x a
+run --tokens t.h5 --kv-format UINT4:4 "$model" -o kv.h5 >x
+is 'what is printed of keys and values' "$(cut -f1 x | xargs) $(sed -n 's/^kv_bits.//p' x)" 'tokens nll nll_se ppl kv_bits 13'
+is 'the format in the history' "$(h5dump -a /history kv.h5 | sed -n 's/.*(0): "//p' | sed 's/"$//')" \
+	"eval-ppl $(cat "$top/VERSION") --ctx 20 --convention bos --kv-format uint4:4"
+ok 'bits in the record' py -c 'import h5py; assert h5py.File("kv.h5").attrs["kv_bits"] == 13'
+for how in '-j 1' '-j 3' '--memory 0'; do
+	# shellcheck disable=SC2086
+	run --tokens t.h5 --kv-format uint4:4 $how "$model" >y
+	ok "rounded keys and values: the same with $how" cmp x y
+done
+run --tokens t.h5 --kv-format int4 "$model" >x; run --tokens t.h5 --kv-format int4:8 "$model" >y; ok 'all channels of a head' cmp x y
+py - "$top/tests/ref" <<'PY'
+import h5py, numpy as np, shutil, sys
+def mark(name, *values, path=None):
+    path = path or "h-%s.h5" % name
+    shutil.copy("%s/%s.h5" % (sys.argv[1], name), path)
+    with h5py.File(path, "r+") as f:
+        def visit(p, g):
+            if isinstance(g, h5py.Group) and p.split("/")[-1] in ("self_attn", "attn", "attention"):
+                g.attrs["kv_hadamard"] = values[min(int(p.split("/")[-2]), len(values) - 1)]
+        f.visititems(visit)
+for name in ("llama-gqa", "gpt2", "opt", "neox-parallel"): mark(name, 4)
+for name in ("gemma3", "qwen3-window"): mark(name, 2)
+for i, v in enumerate((0, 3, 2.5, 16, 1e300, np.nan, "8", [4, 4])): mark("llama-gqa", 8, v, path="h%d.h5" % i)
+PY
+kl() { run --tokens t.h5 "$@" -o kl.h5 >kl && sed -n 's/^kl\t//p' kl; }
+run --tokens t.h5 "$model" -o plain.h5 >/dev/null
+eight=$(kl --kv-format int8 --reference "$model" "$model") four=$(kl --kv-format int4 --reference "$model" "$model") two=$(kl --kv-format int2 --reference "$model" "$model")
+ok "fewer bits, more divergence ($eight $four $two)" awk "BEGIN { exit !(0 < $eight && 5 * $eight < $four && 2 * $four < $two) }"
+ok 'the reference is not rounded' py -c 'import h5py; f, g = h5py.File("kl.h5"), h5py.File("plain.h5")
+assert (f["nll_of_reference"][...] == g["nll_of_target"][...]).all() and (f["nll_of_target"][...] != g["nll_of_target"][...]).any()'
+for name in llama-gqa gpt2 opt neox-parallel gemma3 qwen3-window; do	# with rotary positions and without, norms of heads, other scales
+	plain=$top/tests/ref/$name.h5
+	same=$(kl --reference "$plain" "h-$name.h5") rounded=$(kl --kv-format uint4 --reference "$plain" "$plain") turned=$(kl --kv-format uint4 --reference "$plain" "h-$name.h5")
+	ok "$name: a Hadamard matrix changes nothing but what is rounded ($same $rounded $turned)" \
+		awk "BEGIN { exit !($same < 1e-10 && 1e4 * ($same + 1e-12) < $rounded && $rounded < 0.1 && 1e4 * ($same + 1e-12) < $turned && $turned < 0.1 && $turned != $rounded) }"
+done
+dpq-run -q --compensate none --group 8 h-llama-gqa.h5 | cat >stream
+dpq-run -q --compensate none --group 8 h-llama-gqa.h5 -o h.h5
+run --tokens t.h5 --kv-format int4 h.h5 >x; run --tokens t.h5 --kv-format int4 rtn.h5 >y; no 'a filter keeps the matrix' 1 differ sh -c 'cmp x y >&2'
+run --tokens t.h5 --kv-format int4 <stream >y; ok '... and a stream' cmp x y
+for g in 3 16; do
+	no "groups of $g" 1 "^eval-ppl: .*llama-gqa.h5: /config: heads are 8 channels wide; --kv-format e2m1:$g: a group that divides them" run --tokens t.h5 --kv-format e2m1:$g "$model" -o refused/r
+done
+for i in 0 1 2 3 4 5 6 7; do
+	no "an order of a Hadamard matrix, $i" 1 "^eval-ppl: h$i.h5: /model/layers/1/self_attn: attribute kv_hadamard is" run --tokens t.h5 h$i.h5 -o refused/r
+done
+no 'keys that overflow' 1 'overflow' run --tokens t.h5 --kv-format uint4 big.h5 -o refused/r
+is 'nothing is left of these' "$(ls -A refused)" ''
+
 # Large enough for tiles and chunks: 1, 3, 4 and 60 windows; fewer chunks than threads, some left over, two tiles of weights of the head
 py - <<'PY'
 import h5py, json, numpy as np
@@ -254,6 +306,8 @@ for ctx in (2000, 700, 512, 35):
     a, b = (h5py.File("%s-%d.h5" % (t, ctx))["nll_of_target"][...] for t in ("f32", "bf16"))
     d = np.abs(a - b).max(); assert 1e-4 < d < 15 * 2 ** -8 * np.abs(a).max(), d
 PY
+for j in 1 3; do eval-ppl -q -j $j --kv-format int4:16 --ctx 512 --tokens wide-tokens.h5 wide.h5 -o $j.h5 >/dev/null; done
+ok 'rounded keys and values in chunks: the same with 1, 3 threads' cmp 1.h5 3.h5
 no 'no such arithmetic' 2 'compute-type' run --compute-type f16 --tokens t.h5 "$model"
 
 # likelihoods known from transformers

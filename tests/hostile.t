@@ -53,6 +53,9 @@ numbers roofline kv-bits '' '' 0 -1 33 8.0
 numbers roofline prompt '' '' 0 -1 1e3 ' 5' 1048577 5, ,5 5,,5 18446744073709551616
 numbers roofline formats '' '' W4 W4A8, W0A8 W17A16 W4A12 e4m3fn 'W4A8 '
 numbers eval-ppl stride '--convention sliding --tokens tokens.h5 model.h5' '' 0 -1 ' 5' 16777217 99999999999999999999
+numbers eval-ppl kv-format '--tokens tokens.h5 model.h5' '' int4: :8 int4:0 int4:-1 int4:+8 'int4: 8' int4:8:8 int4:eight int9 none:8 \
+	int4:1000000001 int4:99999999999999999999
+numbers sample-tokens kv-format 'model.h5' '' int4:0 none:8 e8m8
 is 'nothing of that made a file' "$(ls -A out)" ''
 
 # --- words ---
@@ -101,6 +104,7 @@ warns 'groups that are static' '--group-view .--static-groups.' dpq-run --group 
 warns 'naive compensation without FP8' '--compensate .--compute none.' dpq-run --group 4 --compensate storage --hessian hessian.h5 model.h5 -o out/r
 warns 'formats of activations that are not rounded' '--act-format .--act-mode none.' dpq-run --compensate none --act-mode none --act-format int8 model.h5 -o out/r
 warns 'a key without groups' '--key, --group .--order none or full.' gar-order --order full --key mean --group 4 hessian.h5 -o out/r
+warns 'a cache in a format that is not FP8' '--kv-format: e4m3 .*FP8 of hardware is e4m3fn' sample-tokens --kv-format e4m3 --length 8 --ctx 8 model.h5 -o out/r
 warns 'a seed where nothing is drawn' '--seed .--temperature 0.' sample-tokens --temperature 0 --seed 5 --length 8 --ctx 8 model.h5 -o out/r
 warns 'the sum of Hessians' '--convention .no model is run.; --shard .1/1 is all.; --ctx, --limit .Hessian' hessian-accum --ctx 5 --limit 3 --convention bos --shard 1/1 hessian.h5 -o out/r
 ok '... is whole' test -n "$(h5dump -d /model/layers/0/mlp/up_proj/count out/r | grep "$(h5dump -d /model/layers/0/mlp/up_proj/count hessian.h5 | grep '(0)')")"

@@ -18,6 +18,10 @@ ok 'fewer are the first of more' py -c 'import h5py; a, b = (h5py.File(p)["token
 # shellcheck disable=SC2002
 cat "$model" | run --length 3000 | cat >b.h5
 ok 'through pipes' py -c 'import h5py; a, b = (h5py.File(p)["tokens"][...] for p in ("a.h5", "b.h5")); assert (a == b).all()'
+run --kv-format none --length 3000 "$model" -o b.h5
+ok 'a cache as it is' py -c 'import h5py; a, b = (h5py.File(p)["tokens"][...] for p in ("a.h5", "b.h5")); assert (a == b).all()'
+run --kv-format int2 --length 3000 "$model" -o c.h5; run -j 3 --kv-format INT2:8 --length 3000 "$model" -o d.h5
+ok 'a rounded cache: the same with other threads' py -c 'import h5py; c, d = (h5py.File(p)["tokens"][...] for p in ("c.h5", "d.h5")); assert (c == d).all()'
 run --length 40 --temperature 0 "$model" -o g.h5
 ok 'temperature 0: each sequence the same' py -c 'import h5py; t = h5py.File("g.h5")["tokens"][...]; assert (t[:20] == t[20:]).all()'
 # a model scores its own text as its entropy says: mean nll of drawn ids = mean entropy; far from what other text gets
@@ -30,6 +34,11 @@ with h5py.File("r.h5", "w") as f:
 PY
 random=$(eval-ppl --ctx 21 --convention bos --tokens r.h5 "$model" | awk '/^nll\t/ { print $2 }')
 ok "its own text is likelier than noise ($own, $random)" awk "BEGIN { exit !($own + 0.5 < $random) }"
+score() { eval-ppl --ctx 21 --convention bos --tokens c.h5 "$@" "$model" | sed -n 's/^nll\t//p'; }
+ok "what a rounded cache gave is likelier with it ($(score --kv-format int2), $(score))" \
+	awk "BEGIN { exit !($(score --kv-format int2) + 0.01 < $(score)) }"
+no 'groups that do not divide a head' 1 'llama-gqa.h5: /config: heads are 8 channels wide' run --kv-format int4:5 "$model" -o none
+ok '... leave no file' test ! -e none
 py - "$model" <<'PY'
 import h5py, json, shutil, sys
 shutil.copy(sys.argv[1], "none.h5")

@@ -2,6 +2,7 @@
 /* block.c -- a block of a transformer in memory; see block.h */
 #include "forward/block.h"
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -24,6 +25,41 @@ static struct norm block_norm(const struct image *image, const struct stack *s, 
 	return y;
 }
 
+/* x H/√n of each part, H of Sylvester. */
+static void mix_heads(size_t n, size_t parts, float x[parts][n])
+{
+	const float scale = (float)(1 / sqrt((double)n));
+
+	for (size_t i = 0; i < parts; i++) {
+		for (size_t h = 1; h < n; h *= 2)
+			for (size_t j = 0; j < n; j++)
+				if (!(j & h)) {
+					const float a = x[i][j], c = x[i][j + h];
+
+					x[i][j] = a + c;
+					x[i][j + h] = a - c;
+				}
+		for (size_t j = 0; j < n; j++)
+			x[i][j] *= scale;
+	}
+}
+
+/* The attribute kv_hadamard of the attention group. */
+static size_t read_hadamard(const struct image *image, const struct stack *s, size_t index)
+{
+	char *path = stack_path(s, index, s->arch->linear->name);
+	double n;
+
+	*strrchr(path, '/') = 0;
+	n = image_number(image, path, "kv_hadamard", 1);
+	if (!(n >= 1 && n <= (double)s->head_dim) || s->head_dim % (size_t)n || (double)(size_t)n != n ||
+	    ((size_t)n & ((size_t)n - 1)))
+		die("%s: %s: attribute kv_hadamard is %g; expected the order of a Hadamard matrix that "
+			"divides the %zu channels of a head", image_name(image), path, n, s->head_dim);
+	free(path);
+	return (size_t)n;
+}
+
 static void fill(struct block *b, const struct image *image, const struct stack *s, size_t index)
 {
 	const bool each = s->arch->head_norm_kind == HEAD_NORM_EACH;
@@ -35,6 +71,7 @@ static void fill(struct block *b, const struct image *image, const struct stack 
 	for (int i = 0; i < 2; i++)
 		b->head_norm[i] = block_norm(image, s, index, s->arch->head_norm[i],
 			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim);
+	b->hadamard = read_hadamard(image, s, index);
 	for (int i = 0; i < PROJECTION_EXPERT_GATE_UP; i++)
 		projection_read(&b->projection[i], image, b->config, s, index, (enum projection_name)i, 0);
 	experts_read(&b->experts, image, b->config, s, index);
@@ -95,23 +132,6 @@ void block_replace(struct block *b, const char *path, const struct linear *l)
 	projection_set(p, i, l);
 }
 
-struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity)
-{
-	size_t width = s->kv_heads * s->head_dim;
-	struct cache k = { .sequences = sequences, .capacity = capacity, .width = width };
-
-	k.k = xalloc(s->blocks * sequences * capacity, width * sizeof *k.k);
-	k.v = xalloc(s->blocks * sequences * capacity, width * sizeof *k.v);
-	return k;
-}
-
-void cache_free(struct cache *k)
-{
-	free(k->k);
-	free(k->v);
-	*k = (struct cache){ 0 };
-}
-
 static void make_ropes(struct work *w, size_t positions)
 {
 	const struct stack *s = w->stack;
@@ -165,7 +185,7 @@ void work_free(struct work *w)
 	*w = (struct work){ 0 };
 }
 
-/* Norms and rotates the queries and keys of a row. */
+/* Norms and rotates the queries and keys of a row: by position, and by a Hadamard matrix. */
 static void place_row(const struct block *b, const struct work *w, size_t position, float *row)
 {
 	const struct stack *s = b->stack;
@@ -182,6 +202,8 @@ static void place_row(const struct block *b, const struct work *w, size_t positi
 	if (s->rotary)
 		rope_turn(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d,
 			(float (*)[d])row);
+	if (b->hadamard > 1)
+		mix_heads(b->hadamard, (q + kv) / b->hadamard, (float (*)[b->hadamard])row);
 }
 
 /* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache,
@@ -198,16 +220,7 @@ static struct attention_rows rows_of(const struct block *b, const struct work *w
 		.q = row, .q_stride = stride, .index = index ? index + q->first : NULL };
 
 	if (cache) {
-		size_t from = (b->index * cache->sequences + n) * cache->capacity * kv;
-
-		for (size_t i = 0; i < q->length; i++) {
-			memcpy(cache->k + from + (q->past + i) * kv, row + i * stride + width,
-				kv * sizeof *row);
-			memcpy(cache->v + from + (q->past + i) * kv, row + i * stride + width + kv,
-				kv * sizeof *row);
-		}
-		y.keys[1] = (struct attention_keys){ q->past + q->length, kv, cache->k + from,
-			cache->v + from, NULL };
+		y.keys[1] = cache_put(cache, b->index, n, q, stride, row + width);
 		return y;
 	}
 	y.keys[0] = (struct attention_keys){ q->past, stride, prefix, prefix + kv,
@@ -222,11 +235,14 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	const struct attention a = { s->heads, s->kv_heads, s->head_dim, s->attention_scale, s->attention_cap,
 		stack_window(s, b->index) };
 	const int32_t *position = batch_positions(batch, w->position);
-	size_t stride = stack_out(s, ROLE_QKV);
+	const struct cache_format *format = &b->config->cache;
+	size_t stride = stack_out(s, ROLE_QKV), d = s->head_dim;
 
 	#pragma omp parallel for num_threads(threads) if (batch->rows * stride > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < batch->rows; t++)
 		place_row(b, w, (size_t)position[t], w->wide + t * stride);
+	if (format->format.kind)
+		cache_round(format, d, batch->rows, stride, 2 * s->kv_heads * d, w->wide + s->heads * d);
 	for (size_t n = 0; n < batch->sequences; n++)
 		w->rows[n] = rows_of(b, w, batch, n, cache);
 	attention(&a, batch->sequences, w->rows);

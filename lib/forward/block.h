@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include "forward/attention.h"
 #include "forward/batch.h"
+#include "forward/cache.h"
 #include "forward/experts.h"
 #include "forward/norm.h"
 #include "forward/projection.h"
@@ -29,6 +30,7 @@ struct block {
 	size_t index;				/* in the stack */
 	struct norm norm[NORM_PLACES];		/* n = 0: none there */
 	struct norm head_norm[2];		/* of queries, of keys */
+	size_t hadamard;		/* order n: parts x of each query and key become x H/√n; 1: none */
 	struct projection projection[PROJECTIONS];	/* those of experts are empty: they stand in */
 	struct experts experts;
 };
@@ -41,14 +43,6 @@ void block_free(struct block *b);
 void block_next(struct block *b, const struct image *image, const struct stack *s, size_t index);
 /* Another layer in the place of the one at `path`, of the same shape: what a quantizer made of it. */
 void block_replace(struct block *b, const char *path, const struct linear *l);
-
-/* Keys (rotated already) and values of a stack's blocks, [blocks][sequences][capacity][width]. */
-struct cache {
-	size_t sequences, capacity, width;
-	float *k, *v;
-};
-struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity);
-void cache_free(struct cache *k);
 
 /* Workspace of a stack's block for so many tokens at once, and the rotary tables for so many positions. */
 struct work {

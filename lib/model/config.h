@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include "io/image.h"
 #include "model/architecture.h"
+#include "num/format.h"
 #include "quant/product.h"
 
 enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_RELU };
@@ -53,6 +54,12 @@ struct stack {
 	struct rope_setting rope[ROPES];	/* the second where the row has a local_theta_key */
 };
 
+/* What keys, after rotation, and values are rounded to; forward/cache.h. */
+struct cache_format {
+	struct format format;		/* kind NULL: they stay as they are */
+	size_t group;			/* channels of a head that share a scale; 0: all */
+};
+
 struct config {
 	const struct architecture *arch;	/* of the whole: its tree, its checkpoint, its config.json */
 	size_t stacks;
@@ -68,6 +75,7 @@ struct config {
 	enum compute_type compute_type;	/* what --compute-type says */
 	size_t rows;			/* of activations in a product, at most; 0: many (quant/product.h) */
 	size_t modalities;		/* of the tokens; 0, 1: text only */
+	struct cache_format cache;	/* cache_use() sets it */
 };
 
 /* From the text of config.json; dies, naming `name` and /config, on what it does not know. */

@@ -33,6 +33,33 @@ void setting_format_or_none(void *format, const char *option, const char *text)
 		*(struct format *)format = (struct format){ 0 };
 }
 
+void setting_kv_format(void *format, const char *option, const char *text)
+{
+	struct cache_format *f = format;
+	const size_t n = strcspn(text, ":");
+	char *name = xformat("%.*s", (int)n, text);
+	const char *end;
+
+	*f = (struct cache_format){ .group = 0 };
+	setting_format_or_none(&f->format, option, name);
+	free(name);
+	if (!text[n])
+		return;
+	end = number_size(text + n + 1, &f->group);
+	if (!f->format.kind || !end || *end || !f->group || f->group > LINEAR_MOST)
+		misuse("--%s: '%s' is neither 'none' nor a format, alone or with a colon and a number of "
+			"channels, from 1 to %d", option, text, LINEAR_MOST);
+}
+
+char *setting_kv_form(const void *format)
+{
+	const struct cache_format *f = format;
+
+	if (!f->format.kind)
+		return xformat("none");
+	return f->group ? xformat("%s:%zu", f->format.name, f->group) : xformat("%s", f->format.name);
+}
+
 void setting_group(void *group, const char *option, const char *text)
 {
 	size_t columns = 0;

@@ -7,6 +7,7 @@
 #ifndef MODEL_SETTING_H
 #define MODEL_SETTING_H
 #include "base/option.h"
+#include "model/config.h"
 #include "num/format.h"
 
 /* Warns where a format is easily taken for FP8 of hardware. */
@@ -17,6 +18,13 @@ void setting_hint(const struct format *f, const char *option);
 #define OPTION_FORMAT_OR_NONE(var)	OPTION_PARSED(struct format, var, setting_format_or_none)
 void setting_format(void *format, const char *option, const char *text);
 void setting_format_or_none(void *format, const char *option, const char *text);
+
+/* struct cache_format; G from 1 to LINEAR_MOST */
+#define OPTION_KV_FORMAT(var) { 0, "kv-format", OPTION_PARSED(struct cache_format, var, setting_kv_format), \
+	"FORMAT[:G]", "round keys and values, a scale for G channels of a head (default: all)", \
+	.otherwise = "none", .form = setting_kv_form }
+void setting_kv_format(void *format, const char *option, const char *text);
+char *setting_kv_form(const void *format);
 
 /* bool, for format_ties() */
 #define OPTION_TIES(var) { 0, "ties", OPTION_EITHER(var, format_tie_names), NULL, \

@@ -15,14 +15,15 @@ CLONES(static, void, range, (size_t n, float ends[2], const float w[n]), (n, end
 			low[k] = w[i + k] < low[k] ? w[i + k] : low[k];
 			high[k] = w[i + k] > high[k] ? w[i + k] : high[k];
 		}
-	for (size_t i = n / WIDE * WIDE; i < n; i++) {
-		low[0] = w[i] < low[0] ? w[i] : low[0];
-		high[0] = w[i] > high[0] ? w[i] : high[0];
+	for (size_t i = n / WIDE * WIDE, k = 0; i + k < n; k++) {
+		low[k] = w[i + k] < low[k] ? w[i + k] : low[k];
+		high[k] = w[i + k] > high[k] ? w[i + k] : high[k];
 	}
-	for (size_t k = 1; k < WIDE; k++) {
-		low[0] = low[k] < low[0] ? low[k] : low[0];
-		high[0] = high[k] > high[0] ? high[k] : high[0];
-	}
+	for (size_t half = WIDE / 2; half; half /= 2)
+		for (size_t k = 0; k < half; k++) {
+			low[k] = low[k + half] < low[k] ? low[k + half] : low[k];
+			high[k] = high[k + half] > high[k] ? high[k + half] : high[k];
+		}
 	ends[0] = low[0], ends[1] = high[0];
 }
 
@@ -66,24 +67,40 @@ void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], 
 	}
 }
 
+/* Values first .. first + m - 1, at most CHUNK. */
+static void some_values(const struct format *f, size_t first, size_t m, size_t group, float x[m],
+	const uint8_t *code, const float *scale, const uint8_t *zero)
+{
+	float s[CHUNK];
+	uint8_t z[CHUNK];
+
+	for (size_t k = 0; k < m; ) {
+		const size_t g = (first + k) / group, end = (g + 1) * group - first;
+		const uint8_t offset = f->asymmetric ? zero[g] : 0;
+
+		for (; k < m && k < end; k++)
+			s[k] = scale[g], z[k] = offset;
+	}
+	format_decode(f, m, x, code + first, s, z);
+}
+
+void round_values(const struct format *f, size_t n, size_t group, float x[n], const uint8_t code[n],
+	const float scale[], const uint8_t zero[])
+{
+	for (size_t i = 0; i < n; i += CHUNK)
+		some_values(f, i, n - i < CHUNK ? n - i : CHUNK, group, x + i, code, scale, zero);
+}
+
 double round_error(const struct format *f, size_t n, size_t group, const uint8_t code[n],
 	const float scale[], const uint8_t zero[], const float w[n])
 {
-	float s[CHUNK], y[CHUNK];
-	uint8_t z[CHUNK];
+	float y[CHUNK];
 	double sum = 0;
 
 	for (size_t i = 0; i < n; i += CHUNK) {
 		const size_t m = n - i < CHUNK ? n - i : CHUNK;
 
-		for (size_t k = 0; k < m; ) {
-			const size_t g = (i + k) / group, end = (g + 1) * group - i;
-			const uint8_t offset = f->asymmetric ? zero[g] : 0;
-
-			for (; k < m && k < end; k++)
-				s[k] = scale[g], z[k] = offset;
-		}
-		format_decode(f, m, y, code + i, s, z);
+		some_values(f, i, m, group, y, code, scale, zero);
 		sum += squares(m, w + i, y);
 	}
 	return sum;

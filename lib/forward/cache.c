@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cache.c -- keys and values that later tokens see; see cache.h */
+#include "forward/cache.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/thread.h"
+#include "model/setting.h"
+#include "quant/round.h"
+
+enum { ROWS = 16, FEW = 1 << 14 };	/* numbers, below which one thread is quicker */
+
+void cache_use(struct config *c, const char *name, const struct cache_format *f)
+{
+	for (const struct stack *s = c->stack; f->group && s < c->stack + c->stacks; s++)
+		if (s->head_dim % f->group)
+			die("%s: /config: heads are %zu channels wide; --kv-format %s:%zu: "
+				"a group that divides them is expected", name, s->head_dim, f->format.name,
+				f->group);
+	if (f->format.kind)
+		setting_hint(&f->format, "kv-format");
+	c->cache = *f;
+}
+
+double cache_bits(const struct config *c)
+{
+	const struct format *f = &c->cache.format;
+	const double scale = 32 + (f->asymmetric ? f->bits : 0);
+	double bits = 0, numbers = 0;
+
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
+		const double n = (double)(s->blocks * s->kv_heads * s->head_dim);
+		const size_t group = c->cache.group ? c->cache.group : s->head_dim;
+
+		bits += n * (f->bits + scale / (double)group);
+		numbers += n;
+	}
+	return f->kind ? bits / numbers : 0;
+}
+
+/* x - x is 0, or NaN for NaN and infinity. */
+static bool is_finite(size_t n, const float x[n])
+{
+	float sum = 0;
+
+	#pragma omp simd reduction(+:sum)
+	for (size_t i = 0; i < n; i++)
+		sum += x[i] - x[i];
+	return sum == 0;
+}
+
+void cache_round(const struct cache_format *f, size_t head_dim, size_t rows, size_t stride, size_t n,
+	float *x)
+{
+	const size_t group = f->group ? f->group : head_dim;
+
+	#pragma omp parallel num_threads(threads) if (rows * n > FEW)
+	{
+		uint8_t *code = xalloc(n, 1), *zero = xalloc(n / group, 1);
+		float *scale = xalloc(n / group, sizeof *scale);
+
+		#pragma omp for schedule(static, ROWS)
+		for (size_t t = 0; t < rows; t++) {
+			float *row = x + t * stride;
+
+			if (!is_finite(n, row))
+				continue;
+			round_row(&f->format, n, group, code, scale, zero, row);
+			round_values(&f->format, n, group, row, code, scale, zero);
+		}
+		free(code), free(zero), free(scale);
+	}
+}
+
+struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity)
+{
+	size_t width = s->kv_heads * s->head_dim;
+	struct cache c = { .sequences = sequences, .capacity = capacity, .width = width };
+
+	c.k = xalloc(s->blocks * sequences * capacity, width * sizeof *c.k);
+	c.v = xalloc(s->blocks * sequences * capacity, width * sizeof *c.v);
+	return c;
+}
+
+void cache_free(struct cache *c)
+{
+	free(c->k);
+	free(c->v);
+	*c = (struct cache){ 0 };
+}
+
+struct attention_keys cache_put(struct cache *c, size_t block, size_t n, const struct sequence *q,
+	size_t stride, const float *rows)
+{
+	const size_t width = c->width, from = (block * c->sequences + n) * c->capacity * width;
+	float *k = c->k + from, *v = c->v + from;
+
+	for (size_t i = 0; i < q->length; i++, rows += stride) {
+		memcpy(k + (q->past + i) * width, rows, width * sizeof *rows);
+		memcpy(v + (q->past + i) * width, rows + width, width * sizeof *rows);
+	}
+	return (struct attention_keys){ q->past + q->length, width, k, v, NULL };
+}
