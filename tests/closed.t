@@ -22,7 +22,7 @@ unchanged() { diff -r in keep >/dev/null; }
 
 # What a tool is given, by a word; its answer: a file, or text on standard output.
 commands='model-import:file tokenize:file decode:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
-	gptq:file sequential:file exmy-pack:file exmy-unpack:file ln2rms:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
+	gptq:file sequential:file exmy-pack:file exmy-unpack:file ln2rms:file hadamard-rotate:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
 	eval-ppl-reference:text eval-ppl-paired:text roofline:text tensor-stats:text tensor-diff:text tensor-join:file'
 arguments() {
 	case $1 in
@@ -39,6 +39,7 @@ arguments() {
 	exmy-pack) echo 'exmy-pack in/codes.h5' ;;
 	tensor-join) echo 'tensor-join in/codes.h5 in/model.h5' ;;
 	ln2rms) echo 'ln2rms --check in/layernorms.h5' ;;
+	hadamard-rotate) echo 'hadamard-rotate --check in/model.h5' ;;
 	exmy-unpack) echo 'exmy-pack --unpack in/packed.h5' ;;
 	exmy-sweep) echo 'exmy-sweep --formats int4 --sigma 0.1,0.2' ;;
 	exmy-sweep-model) echo 'exmy-sweep --formats int4 --sigma 0.1 in/model.h5' ;;
@@ -87,10 +88,10 @@ for entry in $commands; do
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
-for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run exmy-pack ln2rms exmy-sweep eval-ppl roofline tensor-stats tensor-diff tensor-join; do
+for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run exmy-pack ln2rms hadamard-rotate exmy-sweep eval-ppl roofline tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
-for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \
+for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \
 	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' 'tokenize --bytes'; do
 	no "${c%% *}: input from a standard input that is closed" 1 '<stdin>: is closed' sh -c "$c -o out/r <&-"
 done

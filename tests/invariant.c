@@ -55,7 +55,7 @@ static double *random_vector(size_t n, double middle, double width)
 
 /* ---- a model in double ---- */
 
-struct layer_of { double *w, *bias; };
+struct layer_of { double *w, *bias; size_t online; };
 
 struct model {
 	struct architecture arch;	/* a row of the test's own */
@@ -185,13 +185,39 @@ static size_t find(const struct model *m, size_t block, enum role role, size_t e
 	return m->at.layers;
 }
 
+/* y = x H/√order, in pieces of so many numbers, by rows of the matrix H/√order. */
+static void pass_online(size_t n, size_t order, double y[n], const double x[n])
+{
+	struct hadamard h;
+	double *row = xalloc(order, sizeof *row);
+	void *memory;
+
+	assert_true(hadamard_choose(&h, order, order));
+	hadamard_build(&h, memory = xalloc(hadamard_bytes(&h), 1));
+	memset(y, 0, n * sizeof *y);
+	for (size_t i = 0; i < order; i++) {
+		memset(row, 0, order * sizeof *row);
+		row[i] = 1;
+		hadamard_product_double(&h, false, 1, order, (double (*)[order])row);
+		for (size_t from = 0; from < n; from += order)
+			for (size_t j = 0; j < order; j++)
+				y[from + j] += x[from + i] * row[j];
+	}
+	free(memory), free(row);
+}
+
 /* y = x Wᵀ + b; false: the block has no such layer. */
 static bool run_layer(const struct model *m, size_t i, double *y, const double *x)
 {
 	const struct residual_layer *l = &m->at.layer[i];
+	double turned[WIDEST];
 
 	if (i == m->at.layers)
 		return false;
+	if (m->layer[i].online) {
+		pass_online(l->in, m->layer[i].online, turned, x);
+		x = turned;
+	}
 	for (size_t o = 0; o < l->out; o++) {
 		y[o] = m->layer[i].bias ? m->layer[i].bias[o] : 0;
 		for (size_t j = 0; j < l->in; j++)
@@ -465,6 +491,7 @@ static void change(struct model *m, const struct invariant *t, size_t but)
 			continue;
 		if (!y->bias && invariant_biased(t, l, norm))
 			y->bias = xalloc(l->out, sizeof *y->bias);
+		y->online = invariant_online(t, l);
 		for (size_t o = 0; o < l->out; o += tile)
 			invariant_layer(t, l, norm, l->out - o < tile ? l->out - o : tile,
 				(double (*)[l->in])(y->w + o * l->in), y->bias ? y->bias + o : NULL);
@@ -613,11 +640,192 @@ static void norms_behind_branches(void **unused)
 	}
 }
 
+/* Orthogonal, of random numbers (Gram and Schmidt, twice for the last digits). */
+static double *random_orthogonal(size_t n)
+{
+	double *q = random_vector(n * n, 0, 1);
+
+	for (size_t i = 0; i < n; i++) {
+		double *row = q + i * n, square = 0;
+
+		for (size_t k = 0; k < 2 * i; k++) {
+			const double *other = q + k % i * n;
+			double dot = 0;
+
+			for (size_t j = 0; j < n; j++)
+				dot += row[j] * other[j];
+			for (size_t j = 0; j < n; j++)
+				row[j] -= dot * other[j];
+		}
+		for (size_t j = 0; j < n; j++)
+			square += row[j] * row[j];
+		for (size_t j = 0; j < n; j++)
+			row[j] /= sqrt(square);
+	}
+	return q;
+}
+
+static void make_constant(struct model *m)
+{
+	for (size_t i = 0; i < m->at.norms; i++)
+		for (size_t j = 0; m->at.norm[i].use == NORM_ADDS && j < m->norm[i].n; j++)
+			m->norm[i].gain[j] = m->norm[i].gain[0];
+}
+
+static const struct { const char *name; struct rotation_options o; bool dense; } ways[] = {
+	{ "hadamard", { .seed = 3 }, false }, { "blocks", { .block = 4 }, false },
+	{ "offline", { .seed = 4, .offline = true }, false }, { "dense", { .seed = 5 }, true },
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static struct rotations rotations_by(const struct config *c, size_t way)
+{
+	struct rotations r = rotations_make(c, &ways[way].o, NULL);
+
+	if (ways[way].dense) {
+		r.residual.dense = random_orthogonal(c->stack->hidden);
+		r.value.dense = random_orthogonal(c->stack->head_dim);
+	}
+	return r;
+}
+
+/* Whether any layer was turned for an online Hadamard. */
+static bool any_online(const struct model *m)
+{
+	for (size_t i = 0; i < m->at.layers; i++)
+		if (m->layer[i].online)
+			return true;
+	return false;
+}
+
+static void rotations_of_every_architecture(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < MODELS * WAYS; i++) {
+		struct model m;
+		struct rotations r;
+		struct invariant turn = { .fold = true };
+		const size_t way = i % WAYS;
+		double *before, *after, d;
+
+		make_as(&m, models[i / WAYS], NORM_RMS);
+		r = rotations_by(&m.config, way);
+		turn.turn = &r;
+		if (residual_normed(m.config.stack))
+			assert_non_null(strstr(hindered(&m, &turn), "another gain for each channel"));
+		make_constant(&m);
+		if (m.config.stack->norms_last) {
+			assert_non_null(strstr(hindered(&m, &turn), "norm of the residual stream itself"));
+			rotations_free(&r);
+			free_model(&m);
+			continue;
+		}
+		assert_null(hindered(&m, &turn));
+		before = run(&m);
+		change(&m, &turn, SIZE_MAX);
+		after = run(&m);
+		d = difference(&m, before, after);
+		print_message("# %-16s %-9s %.2g\n", models[i / WAYS], ways[way].name, d);
+		assert_true(d < most && folded(&m) && any_online(&m) == !ways[way].o.offline);
+		free(before), free(after);
+		rotations_free(&r);
+		free_model(&m);
+	}
+}
+
+/* LayerNorms first become RMS norms. */
+static void rotated_behind_ln2rms(void **unused)
+{
+	static const char *const names[] = { "gpt2", "opt", "neox-parallel", "neox-serial", "qwen2-moe" };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct model m;
+		struct rotations r;
+		struct invariant turn = { .fold = true };
+		double *before, *after;
+
+		make_as(&m, names[i], NORM_LAYER);
+		r = rotations_by(&m.config, 0);
+		turn.turn = &r;
+		assert_non_null(strstr(hindered(&m, &turn), "ln2rms"));
+		before = run(&m);
+		change(&m, &ln2rms, SIZE_MAX);
+		assert_null(hindered(&m, &turn));
+		change(&m, &turn, SIZE_MAX);
+		after = run(&m);
+		assert_true(difference(&m, before, after) < most);
+		free(before), free(after);
+		rotations_free(&r);
+		free_model(&m);
+	}
+}
+
+/* x + RMSNorm(f(x)) c + β: the stream turns where the gain is one number, its shift with it. */
+static void rotated_past_norms_behind_branches(void **unused)
+{
+	struct model m;
+	struct rotations r;
+	struct invariant turn = { .fold = true, .turn = &r };
+	double *before, *after;
+
+	(void)unused;
+	configure(&m, "gpt2", NORM_LAYER);
+	m.arch.norm[BEFORE_ATTENTION] = m.arch.norm[BEFORE_MLP] = m.arch.final_norm = NULL;
+	m.arch.norm[AFTER_ATTENTION] = "after_attention";
+	m.arch.norm[AFTER_MLP] = "after_mlp";
+	fill(&m);
+	r = rotations_by(&m.config, 0);
+	before = run(&m);
+	change(&m, &ln2rms, SIZE_MAX);
+	assert_non_null(strstr(hindered(&m, &turn), "another gain"));
+	free(before);
+	make_constant(&m);
+	assert_null(hindered(&m, &turn));
+	before = run(&m);
+	change(&m, &turn, SIZE_MAX);
+	after = run(&m);
+	assert_true(difference(&m, before, after) < most);
+	free(before), free(after);
+	rotations_free(&r);
+	free_model(&m);
+}
+
+/* Nothing turns in vain. */
+static void every_layer_turns(void **unused)
+{
+	static const char *const names[] = { "gpt2", "qwen2-moe" };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		for (size_t but = 0, layers = 1; but < layers; but++) {
+			struct model m;
+			struct rotations r;
+			struct invariant turn = { .fold = true, .turn = &r };
+			double *before, *after;
+
+			drawn = 0;
+			make_as(&m, names[i], NORM_RMS);
+			r = rotations_by(&m.config, 0);
+			layers = m.at.layers;
+			before = run(&m);
+			change(&m, &turn, but);
+			after = run(&m);
+			if (!strstr(m.at.layer[but].path, "experts"))
+				assert_true(difference(&m, before, after) > 1e-5);
+			free(before), free(after);
+			rotations_free(&r);
+			free_model(&m);
+		}
+	drawn = 0;
+}
+
 static int prepare(void **unused)
 {
 	(void)unused;
 	threads_init(0);
 	linalg_init();
+	quiet = true;		/* no word of blocks that are smaller than a width */
 	stream = random_open(1, "invariant");
 	return 0;
 }
@@ -628,6 +836,8 @@ int main(void)
 		cmocka_unit_test(layer_norms_of_every_architecture), cmocka_unit_test(every_layer_counts),
 		cmocka_unit_test(folded_alone), cmocka_unit_test(rms_norms_are_left),
 		cmocka_unit_test(norms_behind_branches),
+		cmocka_unit_test(rotations_of_every_architecture), cmocka_unit_test(rotated_behind_ln2rms),
+		cmocka_unit_test(rotated_past_norms_behind_branches), cmocka_unit_test(every_layer_turns),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

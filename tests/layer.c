@@ -158,6 +158,7 @@ static void every_row(void **unused)
 	l.linear.scale8 = ones;
 	l.linear.scales8 = OUT;
 	l.linear.saturate = 224;
+	l.linear.online = 20;
 	l.linear.input.mode = INPUT_STATIC_MODALITY;
 	l.linear.input.scale = ones;
 	l.linear.input.modalities = 2;
@@ -182,7 +183,7 @@ static void every_row(void **unused)
 	}
 	assert_true(!strcmp(y.linear.compute.name, "e4m3ieee") && !strcmp(y.linear.input.format.name,
 		"e4m3fn"));
-	assert_true(y.linear.saturate == 224 && y.linear.group == 32 &&
+	assert_true(y.linear.saturate == 224 && y.linear.online == 20 && y.linear.group == 32 &&
 		y.linear.input.mode == INPUT_STATIC_MODALITY);
 	image_close(image);
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "forward/online.h"
 #include "forward/projection.h"
 #include "num/linalg.h"
 #include "quant/pack.h"
@@ -27,7 +28,8 @@ static float uniform(void)
 	return (float)random_uniform(&noise, drawn++) * 2 - 1;
 }
 
-static float x[ROWS][IN], y[ROWS][STRIDE];
+/* What a projection is given, and that behind its online Hadamard, which is the same where it has none. */
+static float given[ROWS][IN], x[ROWS][IN], y[ROWS][STRIDE];
 
 /* Sees the projection's input, once. */
 struct seen { size_t times; const struct batch *batch; };
@@ -118,12 +120,13 @@ static void check(struct projection *s)
 
 	for (size_t t = 0; t < ROWS; t++)
 		modality[t] = t % 3 == 1;
-	projection_apply(s, &batch, 0, ROWS, STRIDE, y, (const float (*)[IN])x, &workspace, &observer, false);
+	projection_apply(s, &batch, 0, ROWS, STRIDE, y, (const float (*)[IN])given, &workspace, &observer,
+		false);
 	assert_int_equal(seen.times, 1);
 	for (size_t i = 0; i < LAYERS; i++)
 		assert_true(apart(&s->layer[i].linear, s->at[i], ROWS, modality, 0) < most);
 	for (size_t first = 0, m; first < ROWS; first += m) {	/* in pieces that no observer sees */
-		const float (*piece)[IN] = (const float (*)[IN])&x[first];
+		const float (*piece)[IN] = (const float (*)[IN])&given[first];
 
 		m = ROWS - first < 8 ? ROWS - first : 8;
 		memset(y, 0, sizeof y);
@@ -148,14 +151,20 @@ static void layers(void **unused)
 	};
 
 	(void)unused;
-	for (size_t t = 0; t < ROWS; t++)
-		for (size_t i = 0; i < IN; i++)
-			x[t][i] = uniform();
 	for (unsigned n = 0; n < 2 * 3 * 8 * sizeof cases / sizeof *cases; n++) {
 		enum compute_type type = (enum compute_type)(n / 2 % 3);
 		size_t rows = n % 2 * 16;	/* of which there are more in the end */
+		const size_t order = n % 5 ? 0 : 12;	/* of an online Hadamard that is not symmetric */
+		struct projection *s = make(type, rows, n / 6 % 8, cases[n / 48].mode, cases[n / 48].scale);
 
-		check(make(type, rows, n / 6 % 8, cases[n / 48].mode, cases[n / 48].scale));
+		s->online = online_hadamard(IN, order);
+		for (size_t t = 0; t < ROWS; t++)
+			for (size_t i = 0; i < IN; i++)
+				x[t][i] = given[t][i] = uniform();
+		if (order)
+			hadamard_product(s->online, false, ROWS, IN, x);
+		assert_true(!order == !memcmp(x, given, sizeof x));
+		check(s);
 	}
 }
 

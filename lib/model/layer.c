@@ -169,16 +169,21 @@ static void read_number(const struct place *g, const struct member *m)
 	set_number(m, g->l, v);
 }
 
-static void read_attribute(const struct place *g, const struct member *m)
+static void check_attribute(const struct place *g, const struct member *m)
 {
 	char why[MEMBER_WHY];
 
+	if (m->sound && !m->sound(g->l, 1, field(g->l, m->view), why))
+		refuse(g, m, "%s", why);
+}
+
+static void read_attribute(const struct place *g, const struct member *m)
+{
 	if (is_text(m))
 		read_text(g, m);
 	else
 		read_number(g, m);
-	if (m->sound && !m->sound(g->l, 1, field(g->l, m->view), why))
-		refuse(g, m, "%s", why);
+	check_attribute(g, m);
 }
 
 static void read_dataset(const struct place *g, const struct member *m)
@@ -254,6 +259,9 @@ void layer_read_members(const struct image *image, const char *path, const struc
 	read_dataset(&g, weight);
 	if (!l->out || !l->in)
 		die("%s: %s: has no rows or no columns", image_name(image), path);
+	for (m = rows; m->name; m++)	/* again, now that extents are known */
+		if (m->forms & weight->forms && !member_is_dataset(m) && stands(&g, m))
+			check_attribute(&g, m);
 	l->groups = linear_groups(l->in, l->group);
 	for (m = rows; m->name; m++)
 		if (m->forms & weight->forms && m != weight && member_is_dataset(m) && stands(&g, m))
@@ -342,6 +350,13 @@ void layer_runs(const struct image *image, const struct layer *l, size_t modalit
 	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < modalities)
 		die("%s: %s: has a scale of inputs for each of %zu modalities, the tokens are of %zu",
 			image_name(image), l->path, input->modalities, modalities);
+}
+
+void layer_plain(const struct image *image, const struct layer *l)
+{
+	if (l->linear.online)
+		die("%s: %s: attribute online_hadamard is of layers of blocks, expected none here",
+			image_name(image), l->path);
 }
 
 void layer_free(struct layer *l)

@@ -48,6 +48,8 @@ struct linear {
 	const float *scale8;		/* [scales8] */
 	size_t scales8;			/* 1 or out */
 
+	size_t online;			/* order of the Hadamard that input rows pass first (num/hadamard.h), in / online
+					 * times side by side; 0: none */
 	struct input_scale input;
 };
 

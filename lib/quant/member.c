@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
+#include "num/hadamard.h"
 #include "quant/pack.h"
 
 #define AT(field) offsetof(struct linear, field)
@@ -182,6 +183,20 @@ static bool no_zero_point(const struct linear *l, size_t n, const void *x, char 
 	return !f->asymmetric;
 }
 
+/* Extents may not be known yet. */
+static bool order_of_hadamard(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const size_t order = *(const size_t *)x;
+	struct hadamard h;
+
+	(void)n;
+	if (!l->in || hadamard_choose(&h, l->in, order))
+		return true;
+	snprintf(why, MEMBER_WHY, "is %zu, expected the order of a Hadamard matrix that divides %zu columns, "
+		"such as %zu", order, l->in, hadamard_block(l->in));
+	return false;
+}
+
 static const char *const input_modes[] = {
 	[INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_DYNAMIC_TOKEN] = "dynamic-token",
 	[INPUT_STATIC_MODALITY] = "static-modality", NULL
@@ -231,9 +246,10 @@ const struct member members[] = {	/* in the order of writing */
 		.words = input_modes, .meaning = "static-tensor, dynamic-token, static-modality" },
 	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale), .there = has_static_scale,
 		.unless = no_static, .rank = 1, .extent = { AT(input.modalities) }, .sound = one_a_modality },
+	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(online), .optional = true, .least = 1,
+		.most = LINEAR_MOST, .meaning = "the order of a Hadamard matrix", .sound = order_of_hadamard },
 	{ "branch_a", .role = MEMBER_REFUSED }, { "branch_b", .role = MEMBER_REFUSED },
 	{ "split_index", .role = MEMBER_REFUSED }, { "split_weight", .role = MEMBER_REFUSED },
-	{ "online_hadamard", MEMBER_SIZE, .role = MEMBER_REFUSED },
 	{ 0 }
 };
 
@@ -272,6 +288,7 @@ bool member_there(const struct member *m, const struct linear *l, int form)
 		return view_of(m, l);
 	switch (m->type) {	/* none says nothing */
 	case MEMBER_WORD:	return *(const int *)field(l, m->view);
+	case MEMBER_SIZE:	return !m->optional || *(const size_t *)field(l, m->view);
 	case MEMBER_REAL:	return !m->optional || *(const float *)field(l, m->view) > 0;
 	default:		return true;
 	}

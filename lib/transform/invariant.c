@@ -7,6 +7,14 @@
 
 enum { FEW = 1 << 14 };		/* numbers, below which one thread is quicker */
 
+static bool is_constant(const struct wide_norm *norm)
+{
+	for (size_t i = 1; i < norm->n; i++)
+		if (norm->gain[i] < norm->gain[0] || norm->gain[i] > norm->gain[0])
+			return false;
+	return true;
+}
+
 const char *invariant_hinders(const struct invariant *t, const struct residual_norm *at,
 	const struct wide_norm *norm)
 {
@@ -18,6 +26,11 @@ const char *invariant_hinders(const struct invariant *t, const struct residual_n
 	if (t->centre && at->use == NORM_READS && residual_normed(at->stack))
 		return "reads a stream that norms behind the branches add to: what they add has a mean, and their "
 			"gains cannot be folded";
+	if (t->turn && norm->kind == NORM_LAYER)
+		return "is a LayerNorm, whose mean a rotation does not keep: ln2rms makes RMS norms";
+	if (t->turn && at->use == NORM_ADDS && !is_constant(norm))
+		return "stands behind a branch and has another gain for each channel, which a rotation of the "
+			"stream cannot pass";
 	return NULL;
 }
 
@@ -83,6 +96,22 @@ static void centre_columns(size_t m, size_t n, double w[m][n], double *bias)
 		centre_rows(1, m, (double (*)[m])bias);
 }
 
+/* Columns, and from row l->first on rows. */
+static void turn(const struct rotations *r, const struct residual_layer *l, size_t m, double w[m][l->in],
+	double *bias)
+{
+	const struct rotation *columns = rotations_of(r, l->columns, l->in);
+	const size_t n = l->rows == CHANNELS_OWN ? 0 : m - l->first;
+	const struct rotation *rows = rotations_of(r, l->rows, n);
+
+	if (columns)
+		rotation_rows(columns, m, l->in, w);
+	if (rows)
+		rotation_columns(rows, n, l->in, &w[l->first]);
+	if (rows && bias)
+		rotation_rows(rows, 1, n, (double (*)[n])(bias + l->first));
+}
+
 void invariant_layer(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm,
 	size_t m, double w[m][l->in], double *bias)
 {
@@ -95,12 +124,23 @@ void invariant_layer(const struct invariant *t, const struct residual_layer *l, 
 		centre_rows(m, l->in, w);
 	if (t->centre && adds)
 		centre_columns(m, l->in, w, bias);
+	if (t->turn)
+		turn(t->turn, l, m, w, bias);
+}
+
+size_t invariant_online(const struct invariant *t, const struct residual_layer *l)
+{
+	const struct rotation *r = l->columns == CHANNELS_INNER ? rotations_of(t->turn, l->columns, l->in) : NULL;
+
+	return r ? r->h.block : 0;
 }
 
 void invariant_norm(const struct invariant *t, const struct residual_norm *at, struct wide_norm *norm)
 {
 	if (t->centre)
 		norm->kind = NORM_RMS;
+	if (t->turn && at->use == NORM_ADDS && norm->shift)
+		rotation_rows(&t->turn->residual, 1, norm->n, (double (*)[norm->n])norm->shift);
 	if (!t->fold || at->use != NORM_READS)
 		return;
 	for (size_t i = 0; i < norm->n; i++)

@@ -9,17 +9,24 @@
  *		stands behind the branch, x + LayerNorm(f(x)), into the last layer of f; the norms become
  *		RMS norms
  *
- * Which layers these are is in model/residual.h; nothing here knows an architecture. What is folded and
- * centred is rounded nowhere: the layer's weights come and go in double.
+ *	turn	x ← x Q: columns of what reads x, and rows of tables, W ← W Q; rows of what makes x, W ← Qᵀ W,
+ *		b ← b Q. The residual stream by one Q, for which its norms must be folded RMS norms (a norm
+ *		behind a branch: of one gain); values of each head; what a down projection is fed, which passes
+ *		the same Hadamard in the forward pass (QuaRot)
+ *
+ * Which layers these are is in model/residual.h; nothing here knows an architecture. Nothing is rounded:
+ * the layer's weights come and go in double.
  */
 #ifndef TRANSFORM_INVARIANT_H
 #define TRANSFORM_INVARIANT_H
 #include <stdbool.h>
 #include <stddef.h>
 #include "model/residual.h"
+#include "transform/rotation.h"
 
 struct invariant {
 	bool fold, centre;
+	const struct rotations *turn;	/* NULL: none */
 };
 
 /* A norm in double; the architecture's offset is in the gain. */
@@ -41,6 +48,8 @@ bool invariant_by_rows(const struct residual_layer *l);
 /* m rows of the layer at w, and their biases; bias NULL: none, and invariant_biased() is false. */
 void invariant_layer(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm,
 	size_t m, double w[m][l->in], double *bias);
+/* The order of the Hadamard that the layer's inputs pass from now on; 0: none. */
+size_t invariant_online(const struct invariant *t, const struct residual_layer *l);
 /* The norm, behind its layers. */
 void invariant_norm(const struct invariant *t, const struct residual_norm *at, struct wide_norm *norm);
 #endif

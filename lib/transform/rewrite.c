@@ -105,13 +105,16 @@ static void write_norm(struct output *out, const struct image *image, const stru
 		output_text(out, at->path, "norm", kinds[norm->kind]);
 }
 
-static void check_layer(const struct image *image, const struct layer *l)
+static void check_layer(const struct rewrite *r, const struct image *image, const struct layer *l)
 {
 	const enum input_mode mode = l->linear.input.mode;
 
 	if (!l->linear.weight)
 		die("%s: %s: is quantized already, expected a plain weight: %s goes first", image_name(image),
 			l->path, program);
+	if (l->linear.online && r->change.turn)
+		die("%s: %s: is behind an online Hadamard already, expected a model that is not rotated",
+			image_name(image), l->path);
 	if (mode == INPUT_STATIC_TENSOR || mode == INPUT_STATIC_MODALITY)
 		die("%s: %s/act_scale: is of the inputs as they are, which this changes; calibrate the "
 			"result", image_name(image), l->path);
@@ -152,7 +155,7 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 	double *bias = widen_vector(out, l->bias);
 	float *rounded = NULL;
 
-	check_layer(f->image, &layer);
+	check_layer(r, f->image, &layer);
 	if (!bias && invariant_biased(&r->change, at, norm))
 		bias = xalloc(out, sizeof *bias);
 	for (size_t i = 0; i < out; i += tile)
@@ -162,6 +165,7 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 	l->weight = y;
 	l->weight_type = r->dtype;
 	l->bias = rounded;
+	l->online = invariant_online(&r->change, at);
 	if (!half_finite(out * l->in, y, r->dtype) || (bias && !half_finite(out, rounded, HALF_NONE)))
 		die("%s: %s: overflows %s", image_name(f->image), at->path, rewrite_types[r->dtype]);
 	output_copy(f->out, f->image, at->path, ours);
@@ -186,6 +190,27 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 	return norm;
 }
 
+/* What of a part has no layers and no norms. */
+static void pass_part(const struct rewrite *r, const struct filter *f)
+{
+	char *before = image_part(f->image) ? NULL : image_text(f->image, "/", "rotated");
+
+	if (r->rotated && before)
+		die("%s: is rotated already (%s), expected a model as it was before", image_name(f->image),
+			before);
+	free(before);
+	if (image_part(f->image) || !r->rotated) {
+		output_pass(f->out, f->image);
+		return;
+	}
+	output_begin(f->out, f->image);
+	if (r->learned)
+		output_history(f->out, "rotation", r->learned);
+	output_rest(f->out, f->image, NULL);
+	output_text(f->out, "/", "rotated", r->rotated);
+	output_end(f->out);
+}
+
 void rewrite_part(void *arg, const struct filter *f)
 {
 	const struct rewrite *r = arg;
@@ -193,7 +218,7 @@ void rewrite_part(void *arg, const struct filter *f)
 	struct wide_norm *norm = read_norms(r, f, &here);
 
 	if (!here.layers && !here.norms) {
-		output_pass(f->out, f->image);
+		pass_part(r, f);
 		return;
 	}
 	output_begin(f->out, f->image);

@@ -13,6 +13,8 @@
 struct rewrite {
 	struct invariant change;
 	enum half_type dtype;		/* of weights; biases and norms are float */
+	const char *rotated;		/* how: attribute of the root; NULL: not at all */
+	const struct image *learned;	/* file of rotations whose history is kept; NULL: none */
 };
 #define OPTION_DTYPE(var) { 0, "dtype", OPTION_ENUM(enum half_type, var, rewrite_types), NULL, \
 	"type that changed weights are rounded to", .otherwise = "f32" }
