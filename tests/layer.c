@@ -159,6 +159,9 @@ static void every_row(void **unused)
 	l.linear.scales8 = OUT;
 	l.linear.saturate = 224;
 	l.linear.online = 20;
+	l.linear.splits = 1;
+	l.linear.split_index = index;
+	l.linear.split_weight = l.linear.split_scale = ones;
 	l.linear.input.mode = INPUT_STATIC_MODALITY;
 	l.linear.input.scale = ones;
 	l.linear.input.modalities = 2;

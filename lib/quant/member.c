@@ -48,6 +48,11 @@ static double single_bits(const struct linear *l)
 	return 32;
 }
 
+static double split_bits(const struct linear *l)
+{
+	return l->split_scale ? 8 : 16;
+}
+
 static double index_bits(const struct linear *l)
 {
 	return ceil(log2((double)l->groups));
@@ -153,6 +158,19 @@ static bool groups_of_layer(const struct linear *l, size_t n, const void *x, cha
 	return true;
 }
 
+static bool columns_once(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const int32_t *column = x;
+
+	for (size_t i = 0; i < n; i++)
+		if (column[i] < 0 || (size_t)column[i] >= l->in || (i && column[i] <= column[i - 1])) {
+			snprintf(why, MEMBER_WHY, "holds %d at %zu, expected columns below %zu, ascending", column[i], i,
+				l->in);
+			return false;
+		}
+	return true;
+}
+
 static bool one_or_all(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	if (n == 1 || n == l->out)
@@ -248,14 +266,20 @@ const struct member members[] = {	/* in the order of writing */
 		.unless = no_static, .rank = 1, .extent = { AT(input.modalities) }, .sound = one_a_modality },
 	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(online), .optional = true, .least = 1,
 		.most = LINEAR_MOST, .meaning = "the order of a Hadamard matrix", .sound = order_of_hadamard },
+	{ "split_index", MEMBER_I32, MEMBER_PARAMETER, FORM_ANY, AT(split_index), .optional = true, .rank = 1,
+		.with = "split_weight", .extent = { AT(splits) }, .sound = columns_once, .bits = single_bits },
+	{ "split_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(split_scale), .optional = true, .rank = 1,
+		.with = "split_index", .extent = { AT(splits) }, .sound = positive, .bits = single_bits },
+	{ "split_weight", MEMBER_SHORT, MEMBER_PARAMETER, FORM_ANY, AT(split_weight),
+		.scaled = AT(split_scale), .optional = true, .rank = 2, .with = "split_index",
+		.extent = { AT(out), AT(splits) }, .sound = finite_term, .bits = split_bits },
 	{ "branch_a", .role = MEMBER_REFUSED }, { "branch_b", .role = MEMBER_REFUSED },
-	{ "split_index", .role = MEMBER_REFUSED }, { "split_weight", .role = MEMBER_REFUSED },
 	{ 0 }
 };
 
 bool member_is_dataset(const struct member *m)
 {
-	return m->type <= MEMBER_WIDE;
+	return m->type <= MEMBER_SHORT;
 }
 
 /* Where l holds what stands at the offset. */
