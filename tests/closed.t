@@ -15,13 +15,15 @@ gar-order -q --group 4 hessian.h5 -o order.h5
 dpq-run -q --compensate none --group 4 model.h5 -o codes.h5
 exmy-pack -q codes.h5 -o packed.h5
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o record.h5 >/dev/null
+cp "$top/tests/ref/gpt2.h5" layernorms.h5
+hadamard-rotate -q model.h5 -o rotated.h5
 cp -- * ../keep
 cd .. || exit 1
 unchanged() { diff -r in keep >/dev/null; }
 
 # What a tool is given, by a word; its answer: a file, or text on standard output.
 commands='model-import:file tokenize:file decode:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
-	gptq:file sequential:file exmy-pack:file exmy-unpack:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
+	gptq:file sequential:file exmy-pack:file exmy-unpack:file ln2rms:file hadamard-rotate:file rms-suppress:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
 	eval-ppl-reference:text eval-ppl-paired:text roofline:text tensor-stats:text tensor-diff:text tensor-join:file'
 arguments() {
 	case $1 in
@@ -37,6 +39,9 @@ arguments() {
 	sequential) echo 'dpq-run --group 4 --sequential --tokens in/tokens.h5 --ctx 8 --reorder gar in/model.h5' ;;
 	exmy-pack) echo 'exmy-pack in/codes.h5' ;;
 	tensor-join) echo 'tensor-join in/codes.h5 in/model.h5' ;;
+	ln2rms) echo 'ln2rms --check in/layernorms.h5' ;;
+	hadamard-rotate) echo 'hadamard-rotate --check in/model.h5' ;;
+	rms-suppress) echo 'rms-suppress --check in/rotated.h5' ;;
 	exmy-unpack) echo 'exmy-pack --unpack in/packed.h5' ;;
 	exmy-sweep) echo 'exmy-sweep --formats int4 --sigma 0.1,0.2' ;;
 	exmy-sweep-model) echo 'exmy-sweep --formats int4 --sigma 0.1 in/model.h5' ;;
@@ -85,10 +90,10 @@ for entry in $commands; do
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
-for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run exmy-pack exmy-sweep eval-ppl roofline tensor-stats tensor-diff tensor-join; do
+for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run exmy-pack ln2rms hadamard-rotate rms-suppress exmy-sweep eval-ppl roofline tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
-for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \
+for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \
 	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' 'tokenize --bytes'; do
 	no "${c%% *}: input from a standard input that is closed" 1 '<stdin>: is closed' sh -c "$c -o out/r <&-"
 done

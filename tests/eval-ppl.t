@@ -195,7 +195,8 @@ change("act-zero.h5", lambda g: g.attrs.update(act_format="uint8", act_mode="dyn
 change("compute-zero.h5", lambda g: g.attrs.__setitem__("compute", "uint8"))
 change("eight.h5", lambda g: g.attrs.__setitem__("compute", "e4m3fn"))
 change("packed.h5", lambda g: (g.__delitem__("codes"), g.__setitem__("packed", np.zeros((44, 5), "u4"))))
-change("online.h5", lambda g: g.attrs.__setitem__("online_hadamard", 32))
+change("online.h5", lambda g: g.attrs.__setitem__("online_hadamard", 16)); change("third.h5", lambda g: g.attrs.__setitem__("online_hadamard", 3))
+change("table.h5", lambda g: g.file["model/embed_tokens"].attrs.__setitem__("online_hadamard", 16))
 PY
 up=/model/layers/1/mlp/up_proj
 no 'a code the format lacks' 1 "code.h5: $up/codes: holds code 16, which stands for no value of uint4" run --tokens t.h5 code.h5
@@ -211,7 +212,9 @@ no 'arithmetic with a zero point' 1 "compute-zero.h5: $up: attribute compute is 
 no 'a group that is not there' 1 "index.h5: $up/group_index: column 0 is in group 2 of 2" run --tokens t.h5 index.h5
 no 'no second scale' 1 "eight.h5: $up/scale8: is missing" run --tokens t.h5 eight.h5
 no 'packed codes' 1 "packed.h5: $up/packed: attribute columns" run --tokens t.h5 packed.h5
-no 'an online rotation' 1 "online.h5: $up: attribute online_hadamard is not supported" run --tokens t.h5 online.h5
+no 'an online rotation of one of two layers' 1 "online.h5: $up: attribute online_hadamard is 16, expected 0: .*gate_proj has the same input" run --tokens t.h5 online.h5
+no 'an online rotation that does not fit' 1 "third.h5: $up: attribute online_hadamard is 3, expected the order of .* divides 32 columns, such as 32" run --tokens t.h5 third.h5
+no 'an online rotation of embeddings' 1 "table.h5: /model/embed_tokens: attribute online_hadamard is of layers of blocks" run --tokens t.h5 table.h5
 
 # keys and values that are rounded
 run --tokens t.h5 --kv-format none "$model" >x && ok 'keys and values as they are' cmp x a

@@ -145,6 +145,10 @@ role 'eval-ppl --tokens' tokens eval-ppl -q --tokens @ --ctx 8 model.h5 -o out/r
 role 'eval-ppl --reference' model eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference @ -o out/r
 role 'eval-ppl --paired' result eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --paired @ -o out/r
 role 'exmy-pack' model exmy-pack -q @ -o out/r
+role 'ln2rms' model ln2rms -q @ -o out/r
+role 'hadamard-rotate' model hadamard-rotate -q @ -o out/r
+role 'rms-suppress' model rms-suppress -q @ -o out/r
+role 'hadamard-rotate --load' rotation hadamard-rotate -q --load @ model.h5 -o out/r
 role 'exmy-sweep' model exmy-sweep -q --formats int4 @ -o out/r
 role 'roofline' model roofline --models @ -o out/r
 role 'tensor-join' model tensor-join -q codes.h5 @ -o out/r

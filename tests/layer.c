@@ -160,6 +160,10 @@ static void every_row(void **unused)
 	l.linear.scale8 = ones;
 	l.linear.scales8 = OUT;
 	l.linear.saturate = 224;
+	l.linear.online = 20;
+	l.linear.splits = 1;
+	l.linear.split_index = index;
+	l.linear.split_weight = l.linear.split_scale = ones;
 	l.linear.input.mode = INPUT_STATIC_MODALITY;
 	l.linear.input.scale = ones;
 	l.linear.input.modalities = 2;
@@ -184,7 +188,8 @@ static void every_row(void **unused)
 	}
 	assert_true(!strcmp(y.linear.compute.name, "e4m3ieee") && !strcmp(y.linear.input.format.name,
 		"e4m3fn"));
-	assert_true(y.linear.storage.scales == SCALE_E4M3FN && y.linear.saturate == 224 && y.linear.group == 32 &&
+	assert_true(y.linear.storage.scales == SCALE_E4M3FN && y.linear.saturate == 224 &&
+		y.linear.online == 20 && y.linear.group == 32 &&
 		y.linear.input.mode == INPUT_STATIC_MODALITY);
 	image_close(image);
 }

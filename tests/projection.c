@@ -12,11 +12,12 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "forward/online.h"
 #include "forward/projection.h"
 #include "num/linalg.h"
 #include "quant/pack.h"
 
-enum { LAYERS = 3, IN = 96, ROWS = 21, ALL = 40, STRIDE = ALL + 2, WORDS = IN / 32 * 4, BLOCK = 7 };
+enum { LAYERS = 3, IN = 96, ROWS = 21, ALL = 40, STRIDE = ALL + 2, WORDS = IN / 32 * 4, BLOCK = 7, SPLITS = 2 };
 static const size_t outs[LAYERS] = { 16, 8, 16 };
 
 static struct random_stream noise;
@@ -27,7 +28,8 @@ static float uniform(void)
 	return (float)random_uniform(&noise, drawn++) * 2 - 1;
 }
 
-static float x[ROWS][IN], y[ROWS][STRIDE];
+/* What a projection is given, and that behind its online Hadamard, which is the same where it has none. */
+static float given[ROWS][IN], x[ROWS][IN], y[ROWS][STRIDE];
 
 /* Sees the projection's input, once. */
 struct seen { size_t times; const struct batch *batch; };
@@ -58,6 +60,14 @@ static double apart(const struct linear *l, size_t at, size_t m, const uint8_t *
 				sum += (double)w[o][i] * (double)v[t][i];
 				size += fabs((double)w[o][i] * (double)v[t][i]);
 			}
+			for (size_t k = 0; k < l->splits; k++) {
+				const double part = (double)x[first + t][l->split_index[k]] *
+					(double)l->split_weight[o * l->splits + k] *
+					(double)(l->split_scale ? l->split_scale[k] : 1);
+
+				sum += part;
+				size += fabs(part);
+			}
 			worst = fmax(worst, fabs(sum - (double)y[t][at + o]) / size);
 		}
 	free(w);
@@ -67,10 +77,12 @@ static double apart(const struct linear *l, size_t at, size_t m, const uint8_t *
 /* What a type makes of inputs and weights, beside the roundings of sums. */
 static const double errors[] = { [COMPUTE_F32] = 1e-5, [COMPUTE_BF16] = 0.008, [COMPUTE_INT16] = 1e-3 };
 
-/* A projection of layers, of which i is packed where bit i says so, and rounds as mode and scale say. */
-static struct projection *make(enum compute_type type, size_t rows, unsigned packed, const int mode[LAYERS],
-	const size_t scale_of[LAYERS])
+/* A projection of layers, of which i is packed, and has columns taken out, where bit i says so, and rounds as mode and scale say. */
+static struct projection *make(enum compute_type type, size_t rows, unsigned packed, unsigned split,
+	const int mode[LAYERS], const size_t scale_of[LAYERS])
 {
+	static const int32_t columns[SPLITS] = { 3, 50 };
+	static float splits[LAYERS][16 * SPLITS];
 	static const float scales[] = { 0.01f, 0.03f, 0.02f, 0.05f };
 	static float weight[LAYERS][16 * IN], scale[16], bias[LAYERS][16];
 	static uint32_t words[LAYERS][16 * WORDS];
@@ -96,6 +108,12 @@ static struct projection *make(enum compute_type type, size_t rows, unsigned pac
 		l->input.mode = (enum input_mode)mode[i];
 		l->input.scale = scales + scale_of[i], l->input.modalities = 2;
 		assert_true(format_parse(&l->input.format, "e4m3fn"));
+		if (split >> i & 1) {	/* with scales or without */
+			l->splits = SPLITS, l->split_index = columns, l->split_weight = splits[i];
+			l->split_scale = i ? scales : NULL;
+			for (size_t k = 0; k < SPLITS * outs[i]; k++)
+				splits[i][k] = uniform();
+		}
 		s->at[i] = s->out;
 		s->product[i] = product_choose(l, type, rows);
 	}
@@ -118,12 +136,13 @@ static void check(struct projection *s)
 
 	for (size_t t = 0; t < ROWS; t++)
 		modality[t] = t % 3 == 1;
-	projection_apply(s, &batch, 0, ROWS, STRIDE, y, (const float (*)[IN])x, &workspace, &observer, false);
+	projection_apply(s, &batch, 0, ROWS, STRIDE, y, (const float (*)[IN])given, &workspace, &observer,
+		false);
 	assert_int_equal(seen.times, 1);
 	for (size_t i = 0; i < LAYERS; i++)
 		assert_true(apart(&s->layer[i].linear, s->at[i], ROWS, modality, 0) < most);
 	for (size_t first = 0, m; first < ROWS; first += m) {	/* in pieces that no observer sees */
-		const float (*piece)[IN] = (const float (*)[IN])&x[first];
+		const float (*piece)[IN] = (const float (*)[IN])&given[first];
 
 		m = ROWS - first < 8 ? ROWS - first : 8;
 		memset(y, 0, sizeof y);
@@ -148,14 +167,21 @@ static void layers(void **unused)
 	};
 
 	(void)unused;
-	for (size_t t = 0; t < ROWS; t++)
-		for (size_t i = 0; i < IN; i++)
-			x[t][i] = uniform();
 	for (unsigned n = 0; n < 2 * 3 * 8 * sizeof cases / sizeof *cases; n++) {
 		enum compute_type type = (enum compute_type)(n / 2 % 3);
 		size_t rows = n % 2 * 16;	/* of which there are more in the end */
+		const size_t order = n % 5 ? 0 : 12;	/* of an online Hadamard that is not symmetric */
+		struct projection *s = make(type, rows, n / 6 % 8, n % 7, cases[n / 48].mode,
+			cases[n / 48].scale);
 
-		check(make(type, rows, n / 6 % 8, cases[n / 48].mode, cases[n / 48].scale));
+		s->online = online_hadamard(IN, order);
+		for (size_t t = 0; t < ROWS; t++)
+			for (size_t i = 0; i < IN; i++)
+				x[t][i] = given[t][i] = uniform();
+		if (order)
+			hadamard_product(s->online, false, ROWS, IN, x);
+		assert_true(!order == !memcmp(x, given, sizeof x));
+		check(s);
 	}
 }
 

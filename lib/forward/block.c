@@ -264,7 +264,7 @@ static bool project(const struct pass *p, enum projection_name name, size_t firs
 	const struct projection *s = &p->b->projection[name];
 
 	if (name == p->to) {
-		projection_show(s, p->batch, x, p->observer);
+		projection_show(s, p->batch, x, &p->w->input, p->observer);
 		return false;
 	}
 	projection_apply(s, p->batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x,

@@ -201,6 +201,18 @@ static void run_gate_up(const struct pass *p, struct buffers *b, size_t expert, 
 	mlp_activate(p->e->activation, batch->rows, p->e->of[expert][DOWN].in, s->out, b->middle, b->wide);
 }
 
+/* What a projection of an expert is about to multiply. */
+static void show_expert(const struct pass *p, struct buffers *b, enum projection_name name, size_t expert,
+	size_t n, const float *x)
+{
+	const struct projection *s = experts_projection(p->e, name, expert);
+	const struct observer *o = p->observer;
+
+	if (n && o)
+		o->expert(o->arg, p->e->block, name, expert, n, s->in,
+			projection_turn(s, n, x, &b->input));
+}
+
 /* The tokens of an expert: its rows become what it makes of them. */
 static void run_expert(const struct pass *p, struct buffers *b, size_t expert)
 {
@@ -211,22 +223,21 @@ static void run_expert(const struct pass *p, struct buffers *b, size_t expert)
 	float *x = (float *)p->r->rows.memory + from * p->r->hidden;
 	struct batch sent = { .modality = p->modality };
 
-	if (n && o && p->to != PROJECTION_EXPERT_DOWN)
-		o->expert(o->arg, p->e->block, PROJECTION_EXPERT_GATE_UP, expert, n, p->r->hidden, x);
+	if (p->to != PROJECTION_EXPERT_DOWN)
+		show_expert(p, b, PROJECTION_EXPERT_GATE_UP, expert, n, x);
 	if (p->to == PROJECTION_EXPERT_GATE_UP)
 		return;
 	if (n)
 		run_gate_up(p, b, expert, &own, x);
-	if (n && o)
-		o->expert(o->arg, p->e->block, PROJECTION_EXPERT_DOWN, expert, n, down->in,
-			b->middle);
+	show_expert(p, b, PROJECTION_EXPERT_DOWN, expert, n, b->middle);
 	if (n && p->to == PROJECTIONS)
 		projection_apply(down, &own, 0, n, down->out, (float (*)[down->out])x,
 			(const float (*)[down->in])b->middle, &b->input, NULL, false);
 	sent.rows = o && o->to_send ? least(p->m, o->to_send(o->arg, p->e->block, expert)) : 0;
 	if (sent.rows) {
 		run_gate_up(p, b, expert, &sent, p->x);
-		o->sent(o->arg, p->e->block, expert, sent.rows, down->in, b->middle);
+		o->sent(o->arg, p->e->block, expert, sent.rows, down->in,
+			projection_turn(down, sent.rows, b->middle, &b->input));
 	}
 }
 

@@ -225,6 +225,7 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 
 	if (found->embedding) {
 		l = layer_read(image, c->arch->embedding, c->vocab, hidden);
+		layer_plain(image, &l);
 		if (f->embedding)
 			l.linear = *f->embedding;
 		embed_tokens(c, &l, n, x, f->windows->id);
@@ -235,6 +236,7 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 		if (!f->embedded)
 			missing(image, c->arch->embedding);
 		l = layer_read(image, c->arch->position, 0, hidden);
+		layer_plain(image, &l);
 		embed_all_positions(f, &l);
 		layer_free(&l);
 		f->placed = true;

@@ -22,6 +22,7 @@ struct head head_read(const struct image *image, const struct config *c, bool ke
 	h.norm = stack_final_norm(last) ? norm_read(image, stack_final_norm(last), last, last->hidden) :
 		(struct norm){ .n = last->hidden };
 	h.layer = layer_read(image, c->arch->head, c->vocab, last->hidden);
+	layer_plain(image, &h.layer);
 	layer_runs(image, &h.layer, c->modalities);
 	if (keep) {
 		struct product p = choose(&h);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
+#include "forward/online.h"
 
 static void set_bias(struct projection *s, size_t i)
 {
@@ -65,6 +67,11 @@ void projection_layers(struct projection *s, const struct image *image, const st
 		if (stack->bias[row->role] && !l->linear.bias)
 			die("%s: %s/bias: is missing; this model's layers of the kind have one",
 				image_name(image), path);
+		if (s->layers && l->linear.online != s->layer->linear.online)
+			die("%s: %s: attribute online_hadamard is %zu, expected %zu: %s has the same input",
+				image_name(image), path, l->linear.online, s->layer->linear.online,
+				s->layer->path);
+		s->online = online_hadamard(s->in, l->linear.online);
 		s->product[s->layers] = product_choose(&l->linear, s->type, s->rows);
 		s->at[s->layers++] = s->out;
 		s->out += l->linear.out;
@@ -130,11 +137,37 @@ static bool is_done(const struct projection *s, size_t i)
 	return false;
 }
 
-void projection_show(const struct projection *s, const struct batch *batch, const float *x,
-	const struct observer *observer)
+/* Bytes of m rows that are turned, in front of what products need. */
+static size_t bytes_turned(const struct projection *s, size_t m)
 {
-	/* What transforms the input, an online Hadamard, has its place here. */
-	observe(observer, s->block, s->name, batch, s->in, x);
+	enum { LINE = 64 };
+
+	return s->online ? ceil_div(m * s->in * sizeof(float), LINE) * LINE : 0;
+}
+
+/* m rows of x, turned, at the start of the workspace, which has room for `more` behind them. */
+static const float *turn(const struct projection *s, size_t m, const float *x, size_t more,
+	struct workspace *workspace)
+{
+	float *y = workspace_of(workspace, bytes_turned(s, m) + more);
+
+	if (!s->online)
+		return x;
+	memcpy(y, x, m * s->in * sizeof *y);
+	hadamard_product(s->online, false, m, s->in, (float (*)[s->in])y);
+	return y;
+}
+
+const float *projection_turn(const struct projection *s, size_t m, const float *x,
+	struct workspace *workspace)
+{
+	return turn(s, m, x, 0, workspace);
+}
+
+void projection_show(const struct projection *s, const struct batch *batch, const float *x,
+	struct workspace *workspace, const struct observer *observer)
+{
+	observe(observer, s->block, s->name, batch, s->in, projection_turn(s, batch->rows, x, workspace));
 }
 
 void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
@@ -142,15 +175,19 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 	const struct observer *observer, bool add)
 {
 	const uint8_t *modality = batch->modality ? batch->modality + first : NULL;
+	size_t most = 0;
 
-	projection_show(s, batch, x[0], observer);
+	for (size_t i = 0; i < s->layers; i++)
+		most = larger(most, product_workspace(&s->product[i], m));
+	x = (const float (*)[s->in])turn(s, m, x[0], most, workspace);
+	observe(observer, s->block, s->name, batch, s->in, x[0]);
 	for (size_t i = 0; i < s->layers; i++) {
 		const struct product *p = &s->product[i];
 		const void *input;
 
 		if (is_done(s, i))
 			continue;
-		input = product_input(p, m, workspace_of(workspace, product_workspace(p, m)), x, modality);
+		input = product_input(p, m, (char *)workspace->memory + bytes_turned(s, m), x, modality);
 		for (size_t j = i, n; j < s->layers; j += n) {
 			const size_t at = s->at[j];
 			const float *bias = s->bias ? s->bias + at : NULL;
@@ -163,4 +200,7 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 					(float (*)[stride])&y[0][at], input, bias, add);
 		}
 	}
+	for (size_t i = 0; i < s->layers; i++)
+		if (s->layer[i].linear.splits)
+			linear_split_product(&s->layer[i].linear, m, stride, (float (*)[stride])&y[0][s->at[i]], x);
 }

@@ -15,6 +15,7 @@
 #include "io/image.h"
 #include "model/config.h"
 #include "model/layer.h"
+#include "num/hadamard.h"
 #include "quant/product.h"
 
 struct projection {
@@ -29,6 +30,7 @@ struct projection {
 	size_t bytes;			/* of the prepared weights, one after the other */
 	void *memory;			/* that they stand in */
 	float *bias;			/* [out] or NULL */
+	const struct hadamard *online;	/* that inputs pass first, or NULL */
 };
 
 /* The layers of a projection of the stack's block `index`, none where the block has no such; the image must
@@ -51,12 +53,16 @@ struct workspace {
 };
 void *workspace_of(struct workspace *w, size_t bytes);
 
+/* What of m rows of input is observed, rounded and multiplied: x, or in the workspace what the online Hadamard
+ * makes of it. */
+const float *projection_turn(const struct projection *s, size_t m, const float *x,
+	struct workspace *workspace);
 /* Shows the input of all rows to the observer, as projection_apply() does first. */
 void projection_show(const struct projection *s, const struct batch *batch, const float *x,
-	const struct observer *observer);
+	struct workspace *workspace, const struct observer *observer);
 /*
  * y[m][stride] = x wᵀ + bias, or y += with `add`, of rows [first, first + m) of the batch. The input is
- * observed, rounded once for each distinct input scale, and multiplied. An observer expects all rows.
+ * turned by the online Hadamard where the layers have one, observed, rounded once for each distinct input scale, and multiplied. An observer expects all rows.
  */
 void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,

@@ -13,6 +13,9 @@ struct resident resident_open(const struct image *image, const struct config *c)
 	r.embedding = layer_read(image, c->arch->embedding, c->vocab, c->stack->hidden);
 	if (c->arch->position)
 		r.position = layer_read(image, c->arch->position, 0, c->stack->hidden);
+	layer_plain(image, &r.embedding);
+	if (c->arch->position)
+		layer_plain(image, &r.position);
 	r.block = xalloc(c->blocks, sizeof *r.block);
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)

@@ -28,7 +28,7 @@ struct input {
 	char first[32];			/* the kind of the first image */
 	image_layout *layout;
 	int fd;
-	bool piped;
+	bool piped, kept;		/* kept: the descriptor is the caller's */
 	const unsigned char *map;	/* a regular file, or a large image from a pipe */
 	size_t length, used;
 	struct buffer buffer;		/* an image from a pipe */
@@ -329,6 +329,19 @@ struct input *input_of_file(const char *name, int fd, size_t length, const char 
 	return in;
 }
 
+struct input *input_of_stream(const char *name, int fd, const char *kind)
+{
+	struct input *in = xalloc(1, sizeof *in);
+
+	in->fd = fd;
+	in->kept = true;
+	in->piped = true;
+	in->name = xformat("%s", name);
+	in->kind = kind;
+	in->image.file = -1;
+	return in;
+}
+
 const char *input_name(const struct input *in)
 {
 	return in->name;
@@ -368,7 +381,7 @@ void input_close(struct input *in)
 	links_free(&in->links);
 	unmap_file(in);
 	buffer_free(&in->buffer);
-	if (in->fd > 0)
+	if (in->fd > 0 && !in->kept)
 		close(in->fd);
 	free(in->name);
 	free(in);

@@ -107,16 +107,19 @@ static void check_descriptor(int fd, const char *name)
 static void create(struct output *out)
 {
 	hid_t creation = made(out, H5Pcreate(H5P_FILE_CREATE)), access = hdf5_memory_plist(&out->buffer);
+	static unsigned created;
+	char *unique = xformat("/dev/null/output %u", ++created);	/* as in hdf5_open() */
 
 	/* The same format from every library; no times; datasets aligned, so that they can be mapped. */
 	if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 ||
 	    H5Pset_alignment(access, DATA_ALIGN, DATA_ALIGN) < 0 ||
 	    H5Pset_small_data_block_size(access, 0) < 0 || H5Pset_obj_track_times(creation, false) < 0)
 		die("this HDF5 library is too old");
-	out->file = H5Fcreate("/dev/null/output", H5F_ACC_TRUNC, creation, access);
+	out->file = H5Fcreate(unique, H5F_ACC_TRUNC, creation, access);
 	if (out->file < 0)
 		die("%s: cannot create an HDF5 image", out->name);
 	H5Pclose(creation), H5Pclose(access);
+	free(unique);
 }
 
 struct output *output_open(const char *path, const char *kind)
@@ -146,7 +149,7 @@ struct output *output_open(const char *path, const char *kind)
 	return out;
 }
 
-struct output *output_kept(const char *name, int fd, const char *kind, size_t next)
+struct output *output_stream(const char *name, int fd, const char *kind)
 {
 	struct output *out = xalloc(1, sizeof *out);
 
@@ -156,6 +159,13 @@ struct output *output_kept(const char *name, int fd, const char *kind, size_t ne
 	out->stream = fd;
 	out->target = -1;
 	out->file = -1;
+	return out;
+}
+
+struct output *output_kept(const char *name, int fd, const char *kind, size_t next)
+{
+	struct output *out = output_stream(name, fd, kind);
+
 	out->kept = true;
 	out->next = next;
 	return out;

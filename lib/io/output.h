@@ -39,6 +39,8 @@ hid_t output_object(struct output *out, const char *path);	/* opens it; dies if 
 bool output_has(struct output *out, const char *path);
 void output_group(struct output *out, const char *path);	/* makes it, and those on the way */
 void output_parent(struct output *out, const char *path);	/* makes the group that path is a member of */
+/* A stream into a file that is open; closed by output_free(). */
+struct output *output_stream(const char *name, int fd, const char *kind);
 /* A stream into a file that is open, whose images outlive the program: output_begin() expects part `next`. An
  * image is on the disk before its first bytes are: where these are, it is whole. Closed by output_free(). */
 struct output *output_kept(const char *name, int fd, const char *kind, size_t next);

@@ -42,6 +42,8 @@ H5O_info_t tree_info(const struct image *image, const char *path);	/* dies if th
 
 /* In input.c: the stream in the first `length` bytes of a file that is open, and stays so. */
 struct input *input_of_file(const char *name, int fd, size_t length, const char *kind);
+/* A stream that is read from a file as from a pipe, image by image as they are there; the file stays open. */
+struct input *input_of_stream(const char *name, int fd, const char *kind);
 
 /* In parts.c: how a whole file is cut: the objects of each part, each with all that is below it. */
 struct part_list {

@@ -56,10 +56,11 @@ struct place {
 	struct linear *l;
 };
 
-/* MEMBER_FLOAT and MEMBER_WIDE have one of several. */
+/* MEMBER_FLOAT, MEMBER_WIDE and MEMBER_SHORT have one of several. */
 static const enum tensor_type types[] = {
 	[MEMBER_F32] = TENSOR_F32, [MEMBER_U8] = TENSOR_U8, [MEMBER_I32] = TENSOR_I32,
 	[MEMBER_U32] = TENSOR_U32, [MEMBER_FLOAT] = TENSOR_ANY, [MEMBER_WIDE] = TENSOR_ANY,
+	[MEMBER_SHORT] = TENSOR_ANY,
 };
 static const enum tensor_type floats[] = {
 	[HALF_NONE] = TENSOR_F32, [HALF_F16] = TENSOR_F16, [HALF_BF16] = TENSOR_BF16,
@@ -169,16 +170,47 @@ static void read_number(const struct place *g, const struct member *m)
 	set_number(m, g->l, v);
 }
 
-static void read_attribute(const struct place *g, const struct member *m)
+static void check_attribute(const struct place *g, const struct member *m)
 {
 	char why[MEMBER_WHY];
 
+	if (m->sound && !m->sound(g->l, 1, field(g->l, m->view), why))
+		refuse(g, m, "%s", why);
+}
+
+static void read_attribute(const struct place *g, const struct member *m)
+{
 	if (is_text(m))
 		read_text(g, m);
 	else
 		read_number(g, m);
-	if (m->sound && !m->sound(g->l, 1, field(g->l, m->view), why))
-		refuse(g, m, "%s", why);
+	check_attribute(g, m);
+}
+
+/* Numbers of 16 bits, or of int8 where these are wanted, as floats. */
+static void *widen(const struct place *g, const char *at, const struct tensor *t, enum tensor_type wanted)
+{
+	const size_t n = tensor_count(t);
+	float *y;
+
+	if (t->type == TENSOR_F32)
+		return t->data;
+	y = image_keep(g->image, xalloc(n, sizeof *y));
+	for (size_t i = 0; wanted == TENSOR_I8 && i < n; i++)
+		y[i] = ((const int8_t *)t->data)[i];
+	if (wanted != TENSOR_I8)
+		half_widen(n, y, t->data, layer_half(g->image, at, t->type));
+	return y;
+}
+
+/* The type that is read: int8 of what has a scale. */
+static enum tensor_type type_of(const struct member *m, const struct linear *l)
+{
+	const void *scale = NULL;
+
+	if (m->type == MEMBER_SHORT)
+		memcpy(&scale, field(l, m->scaled), sizeof scale);
+	return scale ? TENSOR_I8 : types[m->type];
 }
 
 static void read_dataset(const struct place *g, const struct member *m)
@@ -187,7 +219,8 @@ static void read_dataset(const struct place *g, const struct member *m)
 	char why[MEMBER_WHY];
 	size_t dim[2] = { 0 };
 	const int rank = member_extents(m, g->l, dim);
-	struct tensor t = image_tensor(g->image, at, types[m->type], rank ? rank : -1, rank ? dim : NULL);
+	const enum tensor_type wanted = type_of(m, g->l);
+	struct tensor t = image_tensor(g->image, at, wanted, rank ? rank : -1, rank ? dim : NULL);
 
 	if (!rank && tensor_count(&t) != 1)
 		refuse(g, m, "must be one value for a scale per tensor");
@@ -195,12 +228,8 @@ static void read_dataset(const struct place *g, const struct member *m)
 		*(size_t *)field(g->l, m->extent[i]) = t.dim[i];
 	if (m->type == MEMBER_FLOAT)
 		*(enum half_type *)field(g->l, m->half) = layer_half(g->image, at, t.type);
-	if (m->type == MEMBER_WIDE && t.type != TENSOR_F32) {
-		float *wide = image_keep(g->image, xalloc(tensor_count(&t), sizeof *wide));
-
-		half_widen(tensor_count(&t), wide, t.data, layer_half(g->image, at, t.type));
-		t.data = wide;
-	}
+	if (m->type == MEMBER_WIDE || m->type == MEMBER_SHORT)
+		t.data = widen(g, at, &t, wanted);
 	memcpy(field(g->l, m->view), &t.data, sizeof t.data);
 	if (m->sound && !m->sound(g->l, tensor_count(&t), t.data, why))
 		refuse(g, m, "%s", why);
@@ -232,6 +261,8 @@ static void check_there(const struct place *g, const struct member *m, int form)
 		refuse(g, m, "is not supported here");
 	if (!(m->forms & form))
 		return;
+	if (m->with && stands(g, m) && !image_has(g->image, layer_member(g->path, m->with)))
+		refuse(g, m, "is there, but no %s", m->with);
 	if (!may && stands(g, m))
 		refuse(g, m, "is there, but %s", m->unless);
 	if (may && !m->optional && !stands(g, m))
@@ -254,10 +285,31 @@ void layer_read_members(const struct image *image, const char *path, const struc
 	read_dataset(&g, weight);
 	if (!l->out || !l->in)
 		die("%s: %s: has no rows or no columns", image_name(image), path);
+	for (m = rows; m->name; m++)	/* again, now that extents are known */
+		if (m->forms & weight->forms && !member_is_dataset(m) && stands(&g, m))
+			check_attribute(&g, m);
 	l->groups = linear_groups(l->in, l->group);
 	for (m = rows; m->name; m++)
 		if (m->forms & weight->forms && m != weight && member_is_dataset(m) && stands(&g, m))
 			read_dataset(&g, m);
+}
+
+/* Floats that stand for int8 or for numbers of 16 bits, as these. */
+static void write_short(struct output *out, const char *at, const struct member *m, const struct linear *l,
+	struct tensor t)
+{
+	const size_t n = tensor_count(&t);
+	const float *x = t.data;
+	int8_t *y = xalloc(n, sizeof(uint16_t));
+
+	t.type = type_of(m, l) == TENSOR_I8 ? TENSOR_I8 : TENSOR_F16;
+	for (size_t i = 0; t.type == TENSOR_I8 && i < n; i++)
+		y[i] = (int8_t)x[i];
+	if (t.type == TENSOR_F16)
+		half_narrow(n, (uint16_t *)y, x, HALF_F16);
+	t.data = y;
+	output_write(out, at, t);
+	free(y);
 }
 
 static void write_dataset(struct output *out, const char *path, const struct member *m,
@@ -272,7 +324,10 @@ static void write_dataset(struct output *out, const char *path, const struct mem
 		t.type = TENSOR_F32;
 	if (m->type == MEMBER_FLOAT)
 		t.type = floats[*(const enum half_type *)field(l, m->half)];
-	output_write(out, layer_member(path, m->name), t);
+	if (m->type == MEMBER_SHORT)
+		write_short(out, layer_member(path, m->name), m, l, t);
+	else
+		output_write(out, layer_member(path, m->name), t);
 }
 
 static void write_attribute(struct output *out, const char *path, const struct member *m,
@@ -342,6 +397,13 @@ void layer_runs(const struct image *image, const struct layer *l, size_t modalit
 	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < modalities)
 		die("%s: %s: has a scale of inputs for each of %zu modalities, the tokens are of %zu",
 			image_name(image), l->path, input->modalities, modalities);
+}
+
+void layer_plain(const struct image *image, const struct layer *l)
+{
+	if (l->linear.online || l->linear.splits)
+		die("%s: %s: %s is of layers of blocks, expected none here", image_name(image), l->path,
+			l->linear.splits ? "split_weight" : "attribute online_hadamard");
 }
 
 void layer_free(struct layer *l)

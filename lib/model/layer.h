@@ -24,6 +24,8 @@ struct layer {
 
 /* out, in: extents that are expected, 0 for any. */
 struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in);
+/* Dies if the layer's inputs pass something first, where there is no such place: tables, the head. */
+void layer_plain(const struct image *image, const struct layer *l);
 /* Dies if tokens of so many modalities cannot be run through the layer. */
 void layer_runs(const struct image *image, const struct layer *l, size_t modalities);
 void layer_free(struct layer *l);

@@ -18,7 +18,7 @@
 #pragma GCC optimize ("no-thread-jumps")
 
 /* Constants, not options: results depend on them. */
-enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640, LANES = 16, ROWS = 16 };
+enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640, TILE_DOUBLE = 64, LANES = 16, ROWS = 16 };
 
 /* Below these, starting threads costs more than it saves: multiplications of a product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
@@ -46,6 +46,36 @@ void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stri
 		for (size_t i = 0; i < m; i += TILE_M)
 			product_tile(least(TILE_M, m - i), least(wide, n - j), k, stride,
 				(float (*)[stride])&y[i][j], &x[i], &w[j], bias ? bias + j : NULL, add);
+}
+
+void linalg_product_double(size_t m, size_t n, size_t k, size_t y_stride, double y[m][y_stride],
+	size_t x_stride, const double x[m][x_stride], const double w[k][n])
+{
+	cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, x[0], (int)x_stride,
+		w[0], (int)n, 0, y[0], (int)y_stride);
+}
+
+double linalg_orthogonality(size_t n, const double q[n][n])
+{
+	double worst = 0;
+
+	#pragma omp parallel for num_threads(threads) if (n * n * n > FEW_PRODUCTS) schedule(dynamic) \
+		collapse(2) reduction(max:worst)
+	for (size_t i = 0; i < n; i += TILE_DOUBLE)
+		for (size_t j = 0; j < n; j += TILE_DOUBLE) {
+			const size_t rows = least(TILE_DOUBLE, n - i), columns = least(TILE_DOUBLE, n - j);
+			double p[TILE_DOUBLE][TILE_DOUBLE];
+
+			cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)columns, (int)n,
+				1, q[i], (int)n, q[j], (int)n, 0, p[0], TILE_DOUBLE);
+			for (size_t a = 0; a < rows; a++)
+				for (size_t b = 0; b < columns; b++) {
+					const double off = fabs(p[a][b] - (i + a == j + b));
+
+					worst = isnan(off) ? INFINITY : fmax(worst, off);
+				}
+		}
+	return worst;
 }
 
 /* p = xᵀx of the tiles of columns from i and from j; on the diagonal only its upper triangle. */

@@ -20,6 +20,12 @@ void linalg_init(void);
 void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const float x[m][k], const float w[n][k], const float *bias, bool add);
 
+/* y = x w in double, rows of y and x every so many numbers; on the thread that calls. */
+void linalg_product_double(size_t m, size_t n, size_t k, size_t y_stride, double y[m][y_stride],
+	size_t x_stride, const double x[m][x_stride], const double w[k][n]);
+/* The largest number of q qᵀ - I, of either sign. */
+double linalg_orthogonality(size_t n, const double q[n][n]);
+
 /*
  * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of rows: the product of a block in float, the sum over
  * blocks in double and in their order.

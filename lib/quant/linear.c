@@ -79,6 +79,28 @@ void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, floa
 		decode(l, row, i, n, w, true);
 }
 
+static float split_weight(const struct linear *l, size_t row, size_t k)
+{
+	return l->split_weight[row * l->splits + k] * (l->split_scale ? l->split_scale[k] : 1);
+}
+
+void linear_split_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in])
+{
+	for (size_t o = 0; o < n; o++)
+		for (size_t k = 0; k < l->splits; k++)
+			w[o][l->split_index[k]] += split_weight(l, first + o, k);
+}
+
+void linear_split_product(const struct linear *l, size_t m, size_t stride, float y[m][stride],
+	const float x[m][l->in])
+{
+	#pragma omp parallel for num_threads(threads) if (m * l->out * l->splits > FEW_NUMBERS) schedule(static)
+	for (size_t t = 0; t < m; t++)
+		for (size_t o = 0; o < l->out; o++)
+			for (size_t k = 0; k < l->splits; k++)
+				y[t][o] += x[t][l->split_index[k]] * split_weight(l, o, k);
+}
+
 void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in])
 {
 	if (l->weight) {

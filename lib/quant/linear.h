@@ -50,6 +50,17 @@ struct linear {
 	const float *scale8;		/* [scales8] */
 	size_t scales8;			/* 1 or out */
 
+	size_t online;			/* order of the Hadamard that input rows pass first (num/hadamard.h), in / online
+					 * times side by side; 0: none */
+	/*
+	 * Columns taken out of the weight, which is 0 there (rotation magnitude suppression, MQuant section
+	 * 4.3): Ŵ has split_weight[o][k]·split_scale[k] in column split_index[k]. Their inputs are not rounded.
+	 */
+	size_t splits;
+	const int32_t *split_index;	/* [splits] */
+	const float *split_weight;	/* [out][splits]; in files f16, or int8 where there is a scale */
+	const float *split_scale;	/* [splits], or NULL: 1 */
+
 	struct input_scale input;
 };
 
@@ -58,7 +69,7 @@ size_t linear_group(const struct linear *l, size_t column);
 /* How many groups a row of `in` columns has: ceil(in/group), 1 per channel and per tensor. */
 size_t linear_groups(size_t in, long group);
 
-/* Effective weight Ŵ in float, rows [first, first + n). */
+/* Effective weight Ŵ in float, but for columns taken out, rows [first, first + n). */
 void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
 /* The same of columns [i, i + n) of one row, n ≤ LINEAR_COLUMNS, i a multiple of 32. */
 enum { LINEAR_COLUMNS = 256 };
@@ -69,6 +80,10 @@ void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, floa
  */
 void linear_units(const struct linear *l, size_t row, size_t i, size_t n, float w[n]);
 float linear_unit_scale(const struct linear *l, size_t row, size_t group);
+/* The columns taken out, into rows of linear_weight(); and y += their part of the product. */
+void linear_split_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
+void linear_split_product(const struct linear *l, size_t m, size_t stride, float y[m][stride],
+	const float x[m][l->in]);
 /* The codes of such columns; unpacked: where they go if they are packed. */
 const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n]);
 

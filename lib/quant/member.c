@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
+#include "num/hadamard.h"
 #include "quant/pack.h"
 
 #define AT(field) offsetof(struct linear, field)
@@ -61,6 +62,11 @@ static double single_bits(const struct linear *l)
 {
 	(void)l;
 	return 32;
+}
+
+static double split_bits(const struct linear *l)
+{
+	return l->split_scale ? 8 : 16;
 }
 
 static double index_bits(const struct linear *l)
@@ -209,6 +215,19 @@ static bool groups_of_layer(const struct linear *l, size_t n, const void *x, cha
 	return true;
 }
 
+static bool columns_once(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const int32_t *column = x;
+
+	for (size_t i = 0; i < n; i++)
+		if (column[i] < 0 || (size_t)column[i] >= l->in || (i && column[i] <= column[i - 1])) {
+			snprintf(why, MEMBER_WHY, "holds %d at %zu, expected columns below %zu, ascending", column[i], i,
+				l->in);
+			return false;
+		}
+	return true;
+}
+
 static bool one_or_all(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	if (n == 1 || n == l->out)
@@ -237,6 +256,20 @@ static bool no_zero_point(const struct linear *l, size_t n, const void *x, char 
 		return true;
 	snprintf(why, MEMBER_WHY, "is '%s', which has %s, expected a format without", f->name,
 		f->asymmetric ? "a zero point" : "scales of groups");
+	return false;
+}
+
+/* Extents may not be known yet. */
+static bool order_of_hadamard(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const size_t order = *(const size_t *)x;
+	struct hadamard h;
+
+	(void)n;
+	if (!l->in || hadamard_choose(&h, l->in, order))
+		return true;
+	snprintf(why, MEMBER_WHY, "is %zu, expected the order of a Hadamard matrix that divides %zu columns, "
+		"such as %zu", order, l->in, hadamard_block(l->in));
 	return false;
 }
 
@@ -296,15 +329,22 @@ const struct member members[] = {	/* in the order of writing */
 		.words = input_modes, .meaning = "static-tensor, dynamic-token, static-modality" },
 	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale), .there = has_static_scale,
 		.unless = no_static, .rank = 1, .extent = { AT(input.modalities) }, .sound = one_a_modality },
+	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(online), .optional = true, .least = 1,
+		.most = LINEAR_MOST, .meaning = "the order of a Hadamard matrix", .sound = order_of_hadamard },
+	{ "split_index", MEMBER_I32, MEMBER_PARAMETER, FORM_ANY, AT(split_index), .optional = true, .rank = 1,
+		.with = "split_weight", .extent = { AT(splits) }, .sound = columns_once, .bits = single_bits },
+	{ "split_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(split_scale), .optional = true, .rank = 1,
+		.with = "split_index", .extent = { AT(splits) }, .sound = positive, .bits = single_bits },
+	{ "split_weight", MEMBER_SHORT, MEMBER_PARAMETER, FORM_ANY, AT(split_weight),
+		.scaled = AT(split_scale), .optional = true, .rank = 2, .with = "split_index",
+		.extent = { AT(out), AT(splits) }, .sound = finite_term, .bits = split_bits },
 	{ "branch_a", .role = MEMBER_REFUSED }, { "branch_b", .role = MEMBER_REFUSED },
-	{ "split_index", .role = MEMBER_REFUSED }, { "split_weight", .role = MEMBER_REFUSED },
-	{ "online_hadamard", MEMBER_SIZE, .role = MEMBER_REFUSED },
 	{ 0 }
 };
 
 bool member_is_dataset(const struct member *m)
 {
-	return m->type <= MEMBER_WIDE;
+	return m->type <= MEMBER_SHORT;
 }
 
 /* Where l holds what stands at the offset. */
@@ -337,6 +377,7 @@ bool member_there(const struct member *m, const struct linear *l, int form)
 		return view_of(m, l);
 	switch (m->type) {	/* none says nothing */
 	case MEMBER_WORD:	return *(const int *)field(l, m->view);
+	case MEMBER_SIZE:	return !m->optional || *(const size_t *)field(l, m->view);
 	case MEMBER_REAL:	return !m->optional || *(const float *)field(l, m->view) > 0;
 	default:		return true;
 	}

@@ -18,6 +18,7 @@ enum member_type {
 	MEMBER_F32, MEMBER_U8, MEMBER_I32, MEMBER_U32,
 	MEMBER_FLOAT,		/* f32, f16 or bf16 as it is stored; `half` says which */
 	MEMBER_WIDE,		/* f32, f16 or bf16, widened to f32 */
+	MEMBER_SHORT,		/* the same, written as f16; int8 where `scaled` is there */
 	/* attributes; struct linear holds the value */
 	MEMBER_FORMAT,		/* struct format, by its name; "none" where the row is optional */
 	MEMBER_WORD,		/* an enum: the place of the word in `words` */
@@ -45,6 +46,8 @@ struct member {
 	int forms;		/* layers that may have it; a weight: the form it is */
 	size_t view;		/* offset in struct linear of the pointer, or of the value */
 	size_t half;		/* MEMBER_FLOAT: offset of its enum half_type */
+	size_t scaled;		/* MEMBER_SHORT: offset of the pointer to its scale */
+	const char *with;	/* dataset that must stand beside it, or NULL */
 	const char *of;		/* attribute of this dataset, not of the group */
 
 	/* Datasets: offsets of extents, size_t each; the file says what is 0 there. */

@@ -179,6 +179,37 @@ static const int32_t *order_of(const struct quantize *q, struct quantized *t, si
 		(const float (*)[in])t->inputs.hessian, q->reorder, q->key, t->method->solver.group);
 }
 
+/*
+ * Columns that were taken out of the weight have no error: the others are compensated under their part of the
+ * Hessian. Without moments such a column is a channel that never fired, which solvers keep at 0.
+ */
+static void leave_out(struct quantized *t)
+{
+	const struct linear *l = &t->layer.linear;
+	const size_t n = l->in, sums = t->inputs.hessian ? n * n : 0;
+	float *absmax;
+
+	if (!l->splits || !(t->inputs.hessian || t->inputs.absmax))
+		return;
+	t->own = xalloc(sums + n, sizeof *t->own);
+	absmax = t->own + sums;
+	if (sums)
+		memcpy(t->own, t->inputs.hessian, sums * sizeof *t->own);
+	if (t->inputs.absmax)
+		memcpy(absmax, t->inputs.absmax, n * sizeof *absmax);
+	for (size_t k = 0; k < l->splits; k++) {
+		const size_t i = (size_t)l->split_index[k];
+
+		for (size_t j = 0; sums && j < n; j++)
+			t->own[i * n + j] = t->own[j * n + i] = 0;
+		absmax[i] = 0;
+	}
+	if (sums)
+		t->inputs.hessian = t->own;
+	if (t->inputs.absmax)
+		t->inputs.absmax = absmax;
+}
+
 /* The layer at `path` goes to t; n that go through the solver with it are before it. */
 static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
 	const struct image *image, const char *path)
@@ -193,6 +224,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 	t->inputs = inputs_of(q, m, path, l->in);
 	if (t->inputs.hessian)
 		hessian_check(q->source.name, path, l->in, t->inputs.hessian);
+	leave_out(t);
 	if (m->act_mode == INPUT_STATIC_TENSOR && !t->inputs.absmax)
 		die("%s: %s/absmax: is missing", q->source.name, path);
 	scales = m->solver.group < 0 ? 1 : l->out * linear_groups(l->in, m->solver.group);
@@ -243,7 +275,7 @@ void quantize_release(struct quantize *q)
 		struct solver_layer *y = &t->result;
 
 		free(y->codes), free(y->scale), free(y->zero), free(y->scale8), free(y->group_index);
-		free(t->order);
+		free(t->order), free(t->own);
 		layer_free(&t->layer);
 		free(t);
 	}

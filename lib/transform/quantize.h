@@ -38,6 +38,7 @@ struct quantized {
 	struct layer layer;		/* with views of the part at hand, and of `result` */
 	const struct method *method;
 	struct second_moments inputs;
+	float *own;			/* NULL, or the memory of these */
 	int32_t *order;			/* NULL, or an order of its own */
 	float act_scale;
 	struct solver_layer result;

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * hadamard-rotate -- channels of a model turned by orthogonal matrices, so that none stands out
+ *
+ *	residual stream		Q = D H/√n, randomized: x ← x Q (QuaRot; MQuant appendix A.7)
+ *	values of each head	H/√n
+ *	before down		H/√n, which the forward pass applies (online), W ← W H/√n
+ *
+ * The model computes what it did.
+ */
+#include "base/error.h"
+#include "base/option.h"
+#include "forward/check.h"
+#include "num/linalg.h"
+#include "quant/linear.h"
+#include "transform/rewrite.h"
+#include "transform/rotation.h"
+
+static const struct tool tool = {
+	.name = "hadamard-rotate",
+	.brief = "channels of a model turned by Hadamard matrices, so that none stands out",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Folds the gains of RMS norms into the layers behind them, turns the residual stream by a "
+		"randomized Hadamard matrix, the values of each head by one, and what down projections are "
+		"fed by one that the forward pass applies. The model computes what it did; its weights and "
+		"activations are easier to round. LayerNorms go through ln2rms first.",
+	.examples = "  hadamard-rotate --seed 1 --check model.h5 -o rotated.h5\n"
+		"  hadamard-rotate --block 32 model.h5 | dpq-run -q --compensate none --group 32 -o q.h5",
+};
+
+int main(int argc, char *argv[])
+{
+	struct rotation_options o;
+	const char *load;
+	struct rewrite rewrite = { .change = { .fold = true } };
+	bool check;
+	const struct option_row rows[] = {
+		OPTION_SEED(&o.seed),
+		{ 0, "block", OPTION_SIZE(&o.block), "B",
+			"turn blocks of so many channels (default: as many as can be)", .least = 2,
+			.most = LINEAR_MOST },
+		{ 0, "load", OPTION_FILE(&load), "FILE", "turn the residual stream by this matrix" },
+		{ 0, "offline", OPTION_BOOL(&o.offline), NULL, "leave the inputs of down projections" },
+		OPTION_CHECK(&check),
+		OPTION_DTYPE(&rewrite.dtype),
+		{ .type = OPTION_END },
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+
+	linalg_init();
+	option_idle(1, &(struct option_idle){ load, "seed", "--load" });
+
+	struct filter f = rewrite_open(c.operand[0], c.output);
+	struct image *learned = load ? image_open(load, "rotation") : NULL;
+	struct rotations rotations = rotations_make(f.config, &o, learned);
+
+	rewrite.change.turn = &rotations;
+	rewrite.learned = learned;
+	rewrite.rotated = learned ? "learned" : "hadamard";
+	rewrite_filter(&rewrite, &f, check);
+	filter_close(&f);
+	if (learned)
+		image_close(learned);
+	rotations_free(&rotations);
+	return 0;
+}

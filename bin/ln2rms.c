@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * ln2rms -- LayerNorms of a model become RMS norms
+ *
+ *	LayerNorm(x) = RMSNorm(M x) diag(α) + β,	M = I - 11ᵀ/D
+ *
+ * M goes into all that is added to the residual stream, α and β into the layers that read it (MQuant section
+ * 4.2, eq. 10, appendix A.14; SliceGPT). The model computes what it did, and can be rotated.
+ */
+#include "base/error.h"
+#include "base/option.h"
+#include "forward/check.h"
+#include "num/linalg.h"
+#include "transform/rewrite.h"
+
+static const struct tool tool = {
+	.name = "ln2rms",
+	.brief = "LayerNorms of a model become RMS norms",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Takes the mean off embeddings, positions, output and down projections, and puts the norms' "
+		"gains and shifts into the layers that follow, the last ones into a head of its own with a "
+		"bias. The model computes what it did, by norms that a rotation of the stream passes "
+		"(hadamard-rotate).",
+	.examples = "  ln2rms --check gpt2.h5 -o rms.h5",
+};
+
+int main(int argc, char *argv[])
+{
+	struct rewrite rewrite = { .change = { .fold = true, .centre = true } };
+	bool check;
+	const struct option_row rows[] = {
+		OPTION_CHECK(&check),
+		OPTION_DTYPE(&rewrite.dtype),
+		{ .type = OPTION_END },
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+
+	linalg_init();
+
+	struct filter f = rewrite_open(c.operand[0], c.output);
+
+	rewrite_filter(&rewrite, &f, check);
+	filter_close(&f);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rms-suppress -- channels that an online Hadamard has made outliers, taken out of the weight
+ *
+ *	max_o |(W H)_oi| > max |W|	(MQuant eq. 13, measured for each channel i)
+ *
+ * Rotation magnitude suppression: they are kept apart in 16 or 8 bits, and solvers leave them alone.
+ */
+#include <math.h>
+#include "base/error.h"
+#include "base/option.h"
+#include "forward/check.h"
+#include "num/linalg.h"
+#include "transform/suppress.h"
+
+static const struct tool tool = {
+	.name = "rms-suppress",
+	.brief = "channels that an online Hadamard has made outliers, taken out of the weight",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Of each layer behind an online Hadamard (hadamard-rotate), takes out the input channels whose "
+		"largest weight exceeds the largest weight before the rotation, and keeps them beside the "
+		"weight in 16 or 8 bits. Prints of every such layer the largest weight before and after, the "
+		"first channel's as MQuant's eq. 13 has it, and how many channels were taken out.",
+	.examples = "  hadamard-rotate -q model.h5 | rms-suppress --check -o split.h5",
+};
+
+int main(int argc, char *argv[])
+{
+	struct selection layers;
+	struct suppress suppress = { .layers = &layers };
+	bool check;
+	const struct option_row rows[] = {
+		{ 0, "bits", OPTION_ENUM(enum suppress_bits, &suppress.bits, suppress_bits), NULL,
+			"of weights that are taken out", .otherwise = "16" },
+		OPTION_CHECK(&check),
+		OPTION_LAYERS(&layers),
+		{ .type = OPTION_END },
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+
+	linalg_init();
+
+	struct filter f = filter_open(c.operand[0], "model", c.output, "model");
+
+	filter_config(&f);
+	if (check && !f.config)
+		die("%s: /config: is missing; --check runs the model", input_name(f.in));
+	check_filter(&f, suppress_part, &suppress, check, suppress.bits ? INFINITY : SUPPRESS_MOST);
+	if (!suppress.done)
+		die("%s: holds no layer behind an online Hadamard%s; hadamard-rotate makes them",
+			input_name(f.in), selection_text(&layers));
+	filter_close(&f);
+	selection_free(&layers);
+	return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* check.c -- see check.h */
+#include "forward/check.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/random.h"
+#include "base/size.h"
+#include "forward/forward.h"
+#include "io/relay.h"
+
+enum { SEQUENCES = 2, LENGTH = 64, BOTH = 2 };
+enum { MEMORY = 512 << 20 };	/* bytes of hidden states that stay in memory */
+
+struct check {
+	void (*part)(void *arg, const struct filter *f);
+	void *arg;
+	struct relay *relay;
+	struct config config;		/* of both; its memory is the filter's */
+	struct windows windows;
+	struct forward *forward[BOTH];
+	double *difference, *top;	/* [rows]: the largest of each */
+	double most;
+	bool done;
+};
+
+static struct windows draw_windows(const struct config *c)
+{
+	const size_t length = larger(2, least(LENGTH, c->positions));
+	const struct random_stream draw = random_open(0, "check");
+	int32_t id[SEQUENCES * LENGTH];
+	int64_t sequence[SEQUENCES + 1] = { 0 };
+	const struct tokens tokens = { .n = SEQUENCES * length, .id = id, .bos = -1, .sequences = SEQUENCES,
+		.sequence = sequence };
+
+	for (size_t i = 0; i < tokens.n; i++)
+		id[i] = (int32_t)(random_uniform(&draw, i) * (double)c->vocab);
+	for (size_t i = 1; i <= SEQUENCES; i++)
+		sequence[i] = (int64_t)(i * length);
+	return windows_cut("the check", &tokens, WINDOWS_GPTQ, length, 0);
+}
+
+static void compare(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[])
+{
+	struct check *k = arg;
+
+	(void)first;
+	for (size_t i = 0; i < m * n; i++) {
+		const double before = (double)y[0][i], difference = fabs((double)y[1][i] - before);
+		const size_t at = row + i / n;
+
+		k->top[at] = fmax(k->top[at], fabs(before));
+		k->difference[at] = fmax(k->difference[at], isnan(difference) ? INFINITY : difference);
+	}
+}
+
+/* The heads of both versions are at hand. */
+static void compare_logits(struct check *k, const char *name, const struct image *const image[BOTH])
+{
+	struct head head[BOTH];
+	double difference = 0, top = 0;
+
+	for (int i = 0; i < BOTH; i++)
+		head[i] = head_read(image[i], &k->config, false);
+	forward_tiles(BOTH, k->forward, (const struct head *[]){ &head[0], &head[1] }, compare, k);
+	for (size_t i = 0; i < k->windows.rows; i++) {
+		difference = fmax(difference, k->difference[i]);
+		top = fmax(top, k->top[i]);
+	}
+	for (int i = 0; i < BOTH; i++)
+		head_free(&head[i]);
+	if (difference > 0)
+		difference /= top;
+	progress_clear();
+	if (!quiet)
+		fprintf(stderr, "%s: check: the logits differ by at most %.3g of the largest\n", program,
+			difference);
+	if (!(difference <= k->most))
+		die("%s: the logits differ by %.3g of the largest, expected at most %g", name, difference,
+			k->most);
+	k->done = true;
+}
+
+static void check_part(void *arg, const struct filter *f)
+{
+	struct check *k = arg;
+	struct filter own = *f;
+	const struct image *image[BOTH] = { f->image, NULL };
+	bool head = false;
+
+	own.out = relay_output(k->relay);
+	k->part(k->arg, &own);
+	image[1] = relay_next(k->relay);
+	for (int i = 0; i < BOTH; i++)
+		head = forward_part(k->forward[i], image[i], NULL);
+	if (head)
+		compare_logits(k, input_name(f->in), image);
+	relay_pass(k->relay, f->out);
+}
+
+void check_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg, bool check,
+	double most)
+{
+	struct check k = { .part = part, .arg = arg, .most = most };
+
+	if (!check) {
+		model_filter(f, part, arg);
+		return;
+	}
+	k.config = *f->config;
+	k.windows = draw_windows(&k.config);
+	k.config.rows = k.windows.rows;
+	for (int i = 0; i < BOTH; i++)
+		k.forward[i] = forward_open(&k.config, &k.windows, MEMORY);
+	k.difference = xalloc(k.windows.rows, sizeof *k.difference);
+	k.top = xalloc(k.windows.rows, sizeof *k.top);
+	k.relay = relay_open("the result", "model");
+	model_filter(f, check_part, &k);
+	if (!k.done)
+		die("%s: %s: is missing; the model has no head", input_name(f->in), config_end(f->config));
+	for (int i = 0; i < BOTH; i++)
+		forward_close(k.forward[i]);
+	relay_close(k.relay);
+	windows_free(&k.windows);
+	free(k.difference), free(k.top);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* relay.c -- see relay.h */
+#include "io/relay.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "base/scratch.h"
+#include "io/output.h"
+#include "io/tree.h"
+
+struct relay {
+	int fd;				/* both begin at its start with each part */
+	struct output *out;
+	struct input *in;
+	struct image *image;		/* of the last relay_next() */
+};
+
+struct relay *relay_open(const char *name, const char *kind)
+{
+	struct relay *r = xalloc(1, sizeof *r);
+
+	hdf5_init();
+	r->fd = scratch_file();
+	r->out = output_stream(name, r->fd, kind);
+	r->in = input_of_stream(name, r->fd, kind);
+	return r;
+}
+
+struct output *relay_output(struct relay *r)
+{
+	return r->out;
+}
+
+static void rewind_file(const struct relay *r)
+{
+	if (lseek(r->fd, 0, SEEK_SET) < 0)
+		die("%s: cannot be gone back in:", scratch_folder());
+}
+
+struct image *relay_next(struct relay *r)
+{
+	rewind_file(r);
+	r->image = input_next(r->in);	/* which is in memory, or in a mapping of its own */
+	rewind_file(r);
+	if (ftruncate(r->fd, 0))
+		die("%s: cannot be emptied:", scratch_folder());
+	return r->image;
+}
+
+void relay_pass(const struct relay *r, struct output *to)
+{
+	output_take(to, r->image);
+}
+
+void relay_close(struct relay *r)
+{
+	output_free(r->out);
+	input_close(r->in);
+	close(r->fd);
+	free(r);
+}

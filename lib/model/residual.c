@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* residual.c -- see residual.h */
+#include "model/residual.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+
+/* Takes over the path; NULL: there is none. Returns its index. */
+static int64_t add_norm(struct residual *r, const struct stack *s, char *path, enum norm_use use)
+{
+	if (!path)
+		return RESIDUAL_NONE;
+	r->norm = xgrow(r->norm, r->norms + 1, sizeof *r->norm);
+	r->norm[r->norms] = (struct residual_norm){ path, s, use };
+	return (int64_t)r->norms++;
+}
+
+/* Takes over l->path. */
+static void add_layer(struct residual *r, struct residual_layer l)
+{
+	r->layer = xgrow(r->layer, r->layers + 1, sizeof *r->layer);
+	r->layer[r->layers++] = l;
+}
+
+static void add_table(struct residual *r, const struct stack *s, const char *path, size_t rows)
+{
+	add_layer(r, (struct residual_layer){ .path = xformat("%s", path), .stack = s, .out = rows,
+		.in = s->hidden, .columns = CHANNELS_RESIDUAL, .table = true, .norm = RESIDUAL_NONE });
+}
+
+void residual_embedding(struct residual *r, const struct config *c)
+{
+	add_table(r, c->stack, c->arch->embedding, c->vocab);
+}
+
+void residual_position(struct residual *r, const struct config *c)
+{
+	add_table(r, c->stack, c->arch->position, 0);
+}
+
+static enum channels columns_of(enum projection_name projection)
+{
+	switch (projection) {
+	case PROJECTION_OUTPUT:		return CHANNELS_VALUE;
+	case PROJECTION_DOWN:
+	case PROJECTION_SHARED_DOWN:
+	case PROJECTION_EXPERT_DOWN:	return CHANNELS_INNER;
+	default:			return CHANNELS_RESIDUAL;
+	}
+}
+
+static enum channels rows_of(enum role role)
+{
+	switch (role) {
+	case ROLE_V:
+	case ROLE_QKV:		return CHANNELS_VALUE;
+	case ROLE_OUTPUT:
+	case ROLE_DOWN:
+	case ROLE_SHARED_DOWN:
+	case ROLE_EXPERT_DOWN:	return CHANNELS_RESIDUAL;
+	default:		return CHANNELS_OWN;
+	}
+}
+
+/* The norms of a block, by place. */
+static void add_norms(struct residual *r, const struct stack *s, size_t block, int64_t norm[NORM_PLACES])
+{
+	for (int i = 0; i < NORM_PLACES; i++) {
+		const bool before = i == BEFORE_ATTENTION || i == BEFORE_MLP;
+		const enum norm_use use = !before ? NORM_ADDS : s->norms_last ? NORM_HOLDS : NORM_READS;
+		const char *name = s->arch->norm[i];
+
+		norm[i] = add_norm(r, s, name ? stack_path(s, block, name) : NULL, use);
+	}
+	if (norm[BEFORE_MLP] == RESIDUAL_NONE)
+		norm[BEFORE_MLP] = norm[BEFORE_ATTENTION];
+}
+
+void residual_block(struct residual *r, const struct stack *s, size_t block)
+{
+	int64_t norm[NORM_PLACES];
+
+	add_norms(r, s, block, norm);
+	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
+		const enum channels columns = columns_of(row->projection), rows = rows_of(row->role);
+		const bool attention = row->projection < PROJECTION_GATE_UP;
+		struct residual_layer l = { .stack = s, .out = stack_out(s, row->role),
+			.in = stack_in(s, row->projection), .columns = columns, .rows = rows,
+			.norm = RESIDUAL_NONE };
+
+		if (!stack_has(s, block, row))
+			continue;
+		if (rows == CHANNELS_VALUE)
+			l.first = l.out - stack_out(s, ROLE_V);
+		if (rows == CHANNELS_RESIDUAL)
+			l.norm = norm[attention ? AFTER_ATTENTION : AFTER_MLP];
+		else if (!s->norms_last)
+			l.norm = norm[attention ? BEFORE_ATTENTION : BEFORE_MLP];
+		for (size_t e = 0; e < stack_copies(s, row); e++) {
+			l.path = stack_expert_path(s, block, row->name, e);
+			add_layer(r, l);
+		}
+	}
+}
+
+void residual_end(struct residual *r, const struct config *c)
+{
+	const struct stack *s = config_last(c);
+	const char *norm = stack_final_norm(s);
+
+	add_layer(r, (struct residual_layer){ .path = xformat("%s", c->arch->head), .stack = s,
+		.out = c->vocab, .in = s->hidden, .columns = CHANNELS_RESIDUAL,
+		.norm = add_norm(r, s, norm ? xformat("%s", norm) : NULL, NORM_READS) });
+}
+
+/* What stands in a part: a part of a file may see the rest of the file too. */
+struct found {
+	const struct image *image;
+	const struct config *config;
+	bool embedding, position, end;
+	bool *block;			/* [blocks] */
+};
+
+static void look_for(void *arg, const char *path)
+{
+	struct found *y = arg;
+	const struct architecture *a = y->config->arch;
+	size_t block;
+	const struct stack *s = config_block(y->config, path, &block, NULL);
+
+	y->embedding |= !strcmp(path, a->embedding);
+	y->position |= a->position && !strcmp(path, a->position);
+	y->end |= !strcmp(path, config_end(y->config)) || !strcmp(path, a->head);
+	if (s && block >= s->blocks)
+		die("%s: %s: the config knows %zu blocks", image_name(y->image), path, s->blocks);
+	if (s)
+		y->block[s->first + block] = true;
+}
+
+struct residual residual_of(const struct image *image, const struct config *c)
+{
+	struct found found = { .image = image, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
+	struct residual r = { 0 };
+
+	image_groups(image, look_for, &found);
+	if (found.embedding)
+		residual_embedding(&r, c);
+	if (found.position)
+		residual_position(&r, c);
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
+		for (size_t i = 0; i < s->blocks; i++)
+			if (found.block[s->first + i])
+				residual_block(&r, s, i);
+	if (found.end)
+		residual_end(&r, c);
+	free(found.block);
+	return r;
+}
+
+void residual_free(struct residual *r)
+{
+	for (size_t i = 0; i < r->norms; i++)
+		free(r->norm[i].path);
+	for (size_t i = 0; i < r->layers; i++)
+		free(r->layer[i].path);
+	free(r->norm), free(r->layer);
+	*r = (struct residual){ 0 };
+}
+
+bool residual_normed(const struct stack *s)
+{
+	return s->arch->norm[AFTER_ATTENTION] || s->arch->norm[AFTER_MLP];
+}

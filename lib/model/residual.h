@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * residual.h -- the residual stream: which layers read it, which add to it, and through which norms
+ *
+ * What transforms of weights go by, from the row of the architecture (model/architecture.h). A layer's columns
+ * and its rows are channels of some kind; what turns the channels of one kind turns every layer that has
+ * them, and leaves the model's function as it is:
+ *
+ *	layer			columns		rows
+ *	embeddings, positions	residual	of their own, looked up
+ *	queries, keys		residual	of their own
+ *	values			residual	value
+ *	attention's output	value		residual
+ *	gate, up, router	residual	of their own
+ *	down			inner		residual
+ *	head			residual	of their own
+ */
+#ifndef MODEL_RESIDUAL_H
+#define MODEL_RESIDUAL_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "io/image.h"
+#include "model/config.h"
+
+enum channels { CHANNELS_OWN, CHANNELS_RESIDUAL, CHANNELS_VALUE, CHANNELS_INNER };
+
+/* What a norm is of: what layers are fed, what a branch adds, the stream itself. */
+enum norm_use { NORM_READS, NORM_ADDS, NORM_HOLDS };
+
+struct residual_norm {
+	char *path;
+	const struct stack *stack;
+	enum norm_use use;
+};
+
+enum { RESIDUAL_NONE = -1 };
+struct residual_layer {
+	char *path;
+	const struct stack *stack;
+	size_t out, in;
+	enum channels columns, rows;
+	size_t first;		/* rows before it are their own: queries and keys in one layer with values */
+	bool table;		/* its rows are added to the stream */
+	int64_t norm;		/* index of that through which it reads or adds; RESIDUAL_NONE */
+};
+
+struct residual {
+	size_t norms, layers;
+	struct residual_norm *norm;
+	struct residual_layer *layer;
+};
+
+/* Adds what stands where; *r all zero at first. residual_end(): final norm and head. */
+void residual_embedding(struct residual *r, const struct config *c);
+void residual_position(struct residual *r, const struct config *c);
+void residual_block(struct residual *r, const struct stack *s, size_t block);
+void residual_end(struct residual *r, const struct config *c);
+/* What the part has of all this; dies on a block that the config does not have. */
+struct residual residual_of(const struct image *image, const struct config *c);
+void residual_free(struct residual *r);
+
+/* Whether norms stand behind the stack's branches, so that what is added has their gains. */
+bool residual_normed(const struct stack *s);
+#endif

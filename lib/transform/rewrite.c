@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* rewrite.c -- see rewrite.h */
+#include "transform/rewrite.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "forward/check.h"
+#include "forward/norm.h"
+#include "model/layer.h"
+
+enum { ROWS = 1024 };		/* of a layer that can be changed a few rows at a time */
+
+const char *const rewrite_types[] = { [HALF_NONE] = "f32", [HALF_F16] = "f16", [HALF_BF16] = "bf16", NULL };
+
+struct filter rewrite_open(const char *path, const char *output)
+{
+	struct filter f = filter_open(path, "model", output, "model");
+
+	filter_config(&f);
+	if (!f.config)
+		die("%s: /config: is missing; it says which layers read what", input_name(f.in));
+	return f;
+}
+
+/* To float by cutting, the last bit set where something was cut off (to odd): what is rounded to half of the
+ * digits after that has been rounded once. */
+static float round_to_odd(double x)
+{
+	float y = (float)x;
+	uint32_t bits;
+
+	if ((double)y == x || isinf(y))
+		return y;
+	if (fabs((double)y) > fabs(x))
+		y = nextafterf(y, 0);
+	memcpy(&bits, &y, sizeof bits);
+	bits |= 1;
+	memcpy(&y, &bits, sizeof y);
+	return y;
+}
+
+/* n numbers to the type, at y. */
+static void narrow(size_t n, void *y, const double x[n], enum half_type type)
+{
+	enum { AT_ONCE = 256 };
+	float part[AT_ONCE];
+
+	for (size_t i = 0; type == HALF_NONE && i < n; i++)
+		((float *)y)[i] = (float)x[i];
+	for (size_t i = 0; type != HALF_NONE && i < n; i += AT_ONCE) {
+		const size_t m = least(n - i, AT_ONCE);
+
+		for (size_t j = 0; j < m; j++)
+			part[j] = round_to_odd(x[i + j]);
+		half_narrow(m, (uint16_t *)y + i, part, type);
+	}
+}
+
+static double *widen_vector(size_t n, const float *x)
+{
+	double *y = x ? xalloc(n, sizeof *y) : NULL;
+
+	for (size_t i = 0; x && i < n; i++)
+		y[i] = (double)x[i];
+	return y;
+}
+
+static struct wide_norm read_norm(const struct image *image, const struct residual_norm *at)
+{
+	struct norm norm = norm_read(image, at->path, at->stack, at->stack->hidden);
+	struct wide_norm y = { norm.kind, norm.n, widen_vector(norm.n, norm.gain),
+		widen_vector(norm.n, norm.shift) };
+
+	norm_free(&norm);
+	return y;
+}
+
+static void write_vector(struct output *out, const char *path, const char *name, size_t n, const double x[n])
+{
+	float *y = xalloc(n, sizeof *y);
+
+	narrow(n, y, x, HALF_NONE);
+	output_write(out, layer_member(path, name), tensor_1d(TENSOR_F32, y, n));
+	free(y);
+}
+
+static void write_norm(struct output *out, const struct image *image, const struct residual_norm *at,
+	struct wide_norm *norm)
+{
+	static const char *const kinds[] = { [NORM_RMS] = "rms", [NORM_LAYER] = "layer" };
+	static const char *const ours[] = { "weight", "bias", NULL };
+
+	output_copy(out, image, at->path, ours);
+	for (size_t i = 0; i < norm->n; i++)
+		norm->gain[i] -= (double)at->stack->arch->norm_offset;
+	write_vector(out, at->path, "weight", norm->n, norm->gain);
+	if (norm->shift)
+		write_vector(out, at->path, "bias", norm->n, norm->shift);
+	if (norm->kind != at->stack->arch->norm_kind)
+		output_text(out, at->path, "norm", kinds[norm->kind]);
+}
+
+static void check_layer(const struct rewrite *r, const struct image *image, const struct layer *l)
+{
+	const enum input_mode mode = l->linear.input.mode;
+
+	if (!l->linear.weight)
+		die("%s: %s: is quantized already, expected a plain weight: %s goes first", image_name(image),
+			l->path, program);
+	if (l->linear.online && r->change.turn)
+		die("%s: %s: is behind an online Hadamard already, expected a model that is not rotated",
+			image_name(image), l->path);
+	if (l->linear.splits)
+		die("%s: %s: has columns taken out, expected a layer before rms-suppress", image_name(image),
+			l->path);
+	if (mode == INPUT_STATIC_TENSOR || mode == INPUT_STATIC_MODALITY)
+		die("%s: %s/act_scale: is of the inputs as they are, which this changes; calibrate the "
+			"result", image_name(image), l->path);
+}
+
+/* Rows [first, first + m) of the layer, changed, to those of y. */
+static void change_rows(const struct rewrite *r, const struct residual_layer *at, const struct wide_norm *norm,
+	const struct linear *l, size_t first, size_t m, void *y, double *bias)
+{
+	const size_t n = l->in;
+	double *w = xalloc(m * n, sizeof *w);
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < m; i++) {
+		float *row = xalloc(n, sizeof *row);
+
+		half_widen(n, row, (const char *)l->weight + (first + i) * n * half_size(l->weight_type),
+			l->weight_type);
+		for (size_t j = 0; j < n; j++)
+			w[i * n + j] = (double)row[j];
+		free(row);
+	}
+	invariant_layer(&r->change, at, norm, m, (double (*)[n])w, bias ? bias + first : NULL);
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < m; i++)
+		narrow(n, (char *)y + (first + i) * n * half_size(r->dtype), w + i * n, r->dtype);
+	free(w);
+}
+
+static void change_layer(const struct rewrite *r, const struct filter *f, const struct residual_layer *at,
+	const struct wide_norm *norm)
+{
+	static const char *const ours[] = { "weight", "bias", NULL };
+	struct layer layer = layer_read(f->image, at->path, at->out, at->in);
+	struct linear *l = &layer.linear;
+	const size_t out = l->out, tile = invariant_by_rows(at) ? least(ROWS, out) : out;
+	void *y = xalloc(out * l->in, half_size(r->dtype));
+	double *bias = widen_vector(out, l->bias);
+	float *rounded = NULL;
+
+	check_layer(r, f->image, &layer);
+	if (!bias && invariant_biased(&r->change, at, norm))
+		bias = xalloc(out, sizeof *bias);
+	for (size_t i = 0; i < out; i += tile)
+		change_rows(r, at, norm, l, i, least(tile, out - i), y, bias);
+	if (bias)
+		narrow(out, rounded = xalloc(out, sizeof *rounded), bias, HALF_NONE);
+	l->weight = y;
+	l->weight_type = r->dtype;
+	l->bias = rounded;
+	l->online = invariant_online(&r->change, at);
+	if (!half_finite(out * l->in, y, r->dtype) || (bias && !half_finite(out, rounded, HALF_NONE)))
+		die("%s: %s: overflows %s", image_name(f->image), at->path, rewrite_types[r->dtype]);
+	output_copy(f->out, f->image, at->path, ours);
+	layer_write(f->out, NULL, at->path, l);
+	free(y), free(bias), free(rounded);
+	layer_free(&layer);
+}
+
+/* The part's norms as they are; dies where one stands in the way. */
+static struct wide_norm *read_norms(const struct rewrite *r, const struct filter *f, const struct residual *here)
+{
+	struct wide_norm *norm = xalloc(here->norms, sizeof *norm);
+
+	for (size_t i = 0; i < here->norms; i++) {
+		const char *why;
+
+		norm[i] = read_norm(f->image, &here->norm[i]);
+		why = invariant_hinders(&r->change, &here->norm[i], &norm[i]);
+		if (why)
+			die("%s: %s: %s", image_name(f->image), here->norm[i].path, why);
+	}
+	return norm;
+}
+
+/* What of a part has no layers and no norms. */
+static void pass_part(const struct rewrite *r, const struct filter *f)
+{
+	char *before = image_part(f->image) ? NULL : image_text(f->image, "/", "rotated");
+
+	if (r->rotated && before)
+		die("%s: is rotated already (%s), expected a model as it was before", image_name(f->image),
+			before);
+	free(before);
+	if (image_part(f->image) || !r->rotated) {
+		output_pass(f->out, f->image);
+		return;
+	}
+	output_begin(f->out, f->image);
+	if (r->learned)
+		output_history(f->out, "rotation", r->learned);
+	output_rest(f->out, f->image, NULL);
+	output_text(f->out, "/", "rotated", r->rotated);
+	output_end(f->out);
+}
+
+void rewrite_part(void *arg, const struct filter *f)
+{
+	const struct rewrite *r = arg;
+	struct residual here = residual_of(f->image, f->config);
+	struct wide_norm *norm = read_norms(r, f, &here);
+
+	if (!here.layers && !here.norms) {
+		pass_part(r, f);
+		return;
+	}
+	output_begin(f->out, f->image);
+	for (size_t i = 0; i < here.layers; i++) {
+		const struct residual_layer *l = &here.layer[i];
+
+		progress_part(l->path, image_part(f->image), image_parts(f->image), i, here.layers);
+		change_layer(r, f, l, l->norm < 0 ? NULL : &norm[l->norm]);
+	}
+	for (size_t i = 0; i < here.norms; i++) {
+		invariant_norm(&r->change, &here.norm[i], &norm[i]);
+		write_norm(f->out, f->image, &here.norm[i], &norm[i]);
+		free(norm[i].gain), free(norm[i].shift);
+	}
+	output_rest(f->out, f->image, NULL);
+	output_end(f->out);
+	free(norm);
+	residual_free(&here);
+}
+
+void rewrite_filter(const struct rewrite *r, struct filter *f, bool check)
+{
+	struct rewrite own = *r;
+
+	check_filter(f, rewrite_part, &own, check, r->dtype == HALF_NONE ? CHECK_MOST : INFINITY);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rewrite.h -- the weights of a model's parts, changed in double and rounded once
+ */
+#ifndef TRANSFORM_REWRITE_H
+#define TRANSFORM_REWRITE_H
+#include <stdbool.h>
+#include "base/option.h"
+#include "model/filter.h"
+#include "num/half.h"
+#include "transform/invariant.h"
+
+struct rewrite {
+	struct invariant change;
+	enum half_type dtype;		/* of weights; biases and norms are float */
+	const char *rotated;		/* how: attribute of the root; NULL: not at all */
+	const struct image *learned;	/* file of rotations whose history is kept; NULL: none */
+};
+#define OPTION_DTYPE(var) { 0, "dtype", OPTION_ENUM(enum half_type, var, rewrite_types), NULL, \
+	"type that changed weights are rounded to", .otherwise = "f32" }
+extern const char *const rewrite_types[];	/* "f32", "f16", "bf16", NULL */
+
+/* Opens the filter of a model with a configuration; dies without one. */
+struct filter rewrite_open(const char *path, const char *output);
+/* A part(): every layer and norm around the residual stream (model/residual.h) is changed, the rest is copied.
+ * Dies on quantized layers, and on static scales of inputs, which would be of other inputs. */
+void rewrite_part(void *rewrite, const struct filter *f);
+/* All parts, by rewrite_part(), with `check` as check_filter(): of 16-bit weights it only prints, since these
+ * are rounded. */
+void rewrite_filter(const struct rewrite *r, struct filter *f, bool check);
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* rotation.c -- see rotation.h */
+#include "transform/rotation.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/random.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "num/linalg.h"
+
+enum { TILE = 16, FEW = 1 << 12 };
+
+/* At most TILE rows of n numbers. */
+static void turn(const struct rotation *r, size_t m, size_t width, double x[m][width])
+{
+	const size_t n = r->n;
+
+	for (size_t i = 0; r->sign && i < m; i++)
+		for (size_t j = 0; j < n; j++)
+			x[i][j] *= r->sign[j];
+	if (!r->dense) {
+		hadamard_product_double(&r->h, false, m, width, x);
+		return;
+	}
+
+	double *y = xalloc(m * n, sizeof *y);
+
+	linalg_product_double(m, n, n, n, (double (*)[n])y, width, (const double (*)[width])x,
+		(const double (*)[n])r->dense);
+	for (size_t i = 0; i < m; i++)
+		memcpy(x[i], y + i * n, n * sizeof *y);
+	free(y);
+}
+
+void rotation_rows(const struct rotation *r, size_t m, size_t width, double x[m][width])
+{
+	#pragma omp parallel for num_threads(threads) if (m * width > FEW) schedule(static)
+	for (size_t i = 0; i < m; i += TILE)
+		for (size_t j = 0; j < width; j += r->n)
+			turn(r, least(TILE, m - i), width, (double (*)[width])&x[i][j]);
+}
+
+void rotation_columns(const struct rotation *r, size_t m, size_t width, double x[m][width])
+{
+	#pragma omp parallel for num_threads(threads) if (m * width > FEW) schedule(static)
+	for (size_t from = 0; from < width; from += TILE) {
+		const size_t n = least(TILE, width - from);
+		double *row = xalloc(n * m, sizeof *row);
+
+		for (size_t i = 0; i < m; i++)
+			for (size_t j = 0; j < n; j++)
+				row[j * m + i] = x[i][from + j];
+		for (size_t j = 0; j < m; j += r->n)
+			turn(r, n, m, (double (*)[m])(row + j));
+		for (size_t i = 0; i < m; i++)
+			for (size_t j = 0; j < n; j++)
+				x[i][from + j] = row[j * m + i];
+		free(row);
+	}
+}
+
+static struct rotation make(const char *what, size_t n, size_t block)
+{
+	struct rotation r = { .n = n };
+
+	if (block && n % block)
+		die("%s: %zu channels are not divided by blocks of %zu", what, n, block);
+	if (!hadamard_choose(&r.h, n, block))
+		die("%s: no Hadamard matrix of order %zu is known, blocks of %zu are", what, block,
+			hadamard_block(n));
+	if (!block && r.h.block < n)
+		warn("%s: no Hadamard matrix of order %zu is known: it turns in blocks of %zu", what, n,
+			r.h.block);
+	r.memory = xalloc(hadamard_bytes(&r.h), 1);
+	hadamard_build(&r.h, r.memory);
+	return r;
+}
+
+static void draw_signs(struct rotation *r, size_t seed)
+{
+	const struct random_stream draw = random_open(seed, "rotation");
+
+	r->sign = xalloc(r->n, sizeof *r->sign);
+	for (size_t i = 0; i < r->n; i++)
+		r->sign[i] = random_bits(&draw, i) & 1 ? -1 : 1;
+}
+
+static struct rotation read_learned(const struct image *image, const char *path, size_t n)
+{
+	const size_t dim[] = { n, n };
+	const struct tensor t = image_tensor(image, path, TENSOR_F32, 2, dim);
+	struct rotation r = { .n = n, .dense = xalloc(n * n, sizeof *r.dense) };
+	double worst;
+
+	for (size_t i = 0; i < n * n; i++)
+		r.dense[i] = (double)((const float *)t.data)[i];
+	worst = linalg_orthogonality(n, (const double (*)[n])r.dense);
+	if (!(worst <= ROTATION_MOST))
+		die("%s: %s: is not orthogonal: a number of Q Qᵀ - I is %.3g, expected at most %g",
+			image_name(image), path, worst, ROTATION_MOST);
+	return r;
+}
+
+/* Whether a block has no experts. */
+static bool has_dense(const struct stack *s)
+{
+	for (size_t i = 0; i < s->blocks; i++)
+		if (!stack_sparse(s, i))
+			return true;
+	return false;
+}
+
+struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
+	const struct image *learned)
+{
+	const struct stack *s = c->stack;
+	const size_t inner[ROTATION_INNER] = { s->intermediate, s->expert, s->shared };
+	const size_t of_head = o->block && s->head_dim % o->block ? s->head_dim : o->block;
+	struct rotations r = { 0 };
+
+	if (learned)
+		r.residual = read_learned(learned, "/residual", s->hidden);
+	else {
+		r.residual = make("the residual stream", s->hidden, o->block);
+		draw_signs(&r.residual, o->seed);
+	}
+	r.value = learned && image_has(learned, "/value") ?
+		read_learned(learned, "/value", s->head_dim) :
+		make("values of a head", s->head_dim, of_head == s->head_dim ? 0 : of_head);
+	for (size_t i = 0; i < ROTATION_INNER && !o->offline; i++)
+		if (inner[i] && (i || !s->experts || has_dense(s)))
+			r.inner[i] = make(i ? "inputs of experts' down projections" :
+				"inputs of down projections", inner[i], o->block);
+	for (size_t i = 0; i < ROTATION_INNER; i++)
+		if (r.inner[i].h.block == 1)	/* nothing turns */
+			r.inner[i].n = 0;
+	return r;
+}
+
+void rotations_free(struct rotations *r)
+{
+	struct rotation *all[] = { &r->residual, &r->value, &r->inner[0], &r->inner[1], &r->inner[2] };
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		free(all[i]->memory), free(all[i]->sign), free(all[i]->dense);
+	*r = (struct rotations){ 0 };
+}
+
+const struct rotation *rotations_of(const struct rotations *r, enum channels kind, size_t width)
+{
+	if (!r || kind == CHANNELS_OWN)
+		return NULL;
+	if (kind == CHANNELS_RESIDUAL)
+		return &r->residual;
+	if (kind == CHANNELS_VALUE)
+		return &r->value;
+	for (size_t i = 0; i < ROTATION_INNER; i++)
+		if (width && r->inner[i].n == width)
+			return &r->inner[i];
+	return NULL;
+}

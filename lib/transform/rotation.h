@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rotation.h -- orthogonal matrices that turn channels, x ← x Q, and which a model is turned by
+ *
+ *	Q = D diag(H, …, H)/√b		H a Hadamard matrix of order b (num/hadamard.h), D signs
+ *
+ * with signs for the residual stream only, or any orthogonal matrix that a file holds.
+ */
+#ifndef TRANSFORM_ROTATION_H
+#define TRANSFORM_ROTATION_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "io/image.h"
+#include "model/config.h"
+#include "model/residual.h"
+#include "num/hadamard.h"
+
+#define ROTATION_MOST 1e-5	/* of a number of Q Qᵀ - I */
+
+struct rotation {
+	size_t n;			/* width; 0: none */
+	struct hadamard h;
+	void *memory;			/* of its matrices */
+	double *sign;			/* [n], D; NULL: I */
+	double *dense;			/* [n][n] in place of all this; NULL: there is none */
+};
+
+/* Each of m rows, piece by piece of r->n numbers; each of the columns of m numbers, likewise. */
+void rotation_rows(const struct rotation *r, size_t m, size_t width, double x[m][width]);
+void rotation_columns(const struct rotation *r, size_t m, size_t width, double x[m][width]);
+
+/* The rotations of a model: of its stream, of each head's values, of what each kind of down projection is fed. */
+enum { ROTATION_INNER = 3 };
+struct rotations {
+	struct rotation residual, value, inner[ROTATION_INNER];
+};
+
+struct rotation_options {
+	size_t seed, block;		/* block: order of the Hadamards, 0: as large as can be */
+	bool offline;			/* down projections stay as they are */
+};
+/*
+ * learned: a file of kind `rotation` that has /residual [hidden][hidden], and may have /value
+ * [head_dim][head_dim]; or NULL. Dies where a block has no matrix or does not divide a width (but a head's,
+ * which then turns whole), and where a learned matrix is not orthogonal; warns where blocks are smaller than
+ * the width and were not asked for.
+ */
+struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
+	const struct image *learned);
+void rotations_free(struct rotations *r);
+/* The rotation of so many channels of a kind; NULL: none. */
+const struct rotation *rotations_of(const struct rotations *r, enum channels kind, size_t width);
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* suppress.c -- see suppress.h */
+#include "transform/suppress.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "forward/online.h"
+#include "model/layer.h"
+
+enum { TILE = 16, INT8 = 127 };
+
+const char *const suppress_bits[] = { [SUPPRESS_16] = "16", [SUPPRESS_8] = "8", NULL };
+
+static const char *const columns[] = { "before", "after", "mean", "split" };
+enum { COLUMNS = sizeof columns / sizeof *columns };
+static struct report table = { .column = columns, .columns = COLUMNS };
+
+/* What eq. 13 compares: the largest |w| before the rotation; of each channel after it; √n·|mean| of the row,
+ * by blocks of the Hadamard, which the paper has for the first. */
+struct sides { double before, mean, *after; };
+
+/* Rows [first, first + m) of the layer. */
+static void measure_rows(const struct linear *l, const struct hadamard *h, size_t first, size_t m,
+	struct sides *s)
+{
+	const size_t n = l->in;
+	float *row = xalloc(n, sizeof *row);
+	double *w = xalloc(m * n, sizeof *w);
+
+	for (size_t i = 0; i < m; i++) {
+		linear_weight(l, first + i, 1, (float (*)[n])row);
+		for (size_t j = 0; j < n; j++) {
+			w[i * n + j] = (double)row[j];
+			s->after[j] = fmax(s->after[j], fabs(w[i * n + j]));
+		}
+	}
+	hadamard_product_double(h, true, m, n, (double (*)[n])w);
+	for (size_t i = 0; i < m * n; i += h->block) {
+		double sum = 0;
+
+		for (size_t j = i; j < i + h->block; j++) {
+			s->before = fmax(s->before, fabs(w[j]));
+			sum += w[j];
+		}
+		s->mean = fmax(s->mean, fabs(sum) / sqrt((double)h->block));
+	}
+	free(row), free(w);
+}
+
+/* after: [in], zeroed. */
+static struct sides measure(const struct linear *l, double *after)
+{
+	const struct hadamard *h = online_hadamard(l->in, l->online);
+	struct sides y = { .after = after };
+
+	#pragma omp parallel num_threads(threads)
+	{
+		struct sides own = { .after = xalloc(l->in, sizeof *own.after) };
+
+		#pragma omp for schedule(static)
+		for (size_t i = 0; i < l->out; i += TILE)
+			measure_rows(l, h, i, least(TILE, l->out - i), &own);
+		#pragma omp critical
+		{
+			y.before = fmax(y.before, own.before);
+			y.mean = fmax(y.mean, own.mean);
+			for (size_t j = 0; j < l->in; j++)
+				after[j] = fmax(after[j], own.after[j]);
+		}
+		free(own.after);
+	}
+	return y;
+}
+
+/* Column k of those taken out, as it is kept. */
+static void keep_column(const struct suppress *s, struct linear *l, size_t k, float *weight, float *scale,
+	float top)
+{
+	const size_t n = l->splits;
+	uint16_t narrow;
+
+	if (s->bits == SUPPRESS_8)
+		scale[k] = top / INT8;
+	for (size_t o = 0; o < l->out; o++) {
+		float *x = &weight[o * n + k];
+
+		if (s->bits == SUPPRESS_8)
+			*x = rintf(*x / scale[k]);
+		else {
+			half_narrow(1, &narrow, x, HALF_F16);
+			half_widen(1, x, &narrow, HALF_F16);
+		}
+	}
+}
+
+/* Takes channels out of the layer and writes it; after: of each channel its largest weight. */
+static void split_layer(const struct suppress *s, const struct filter *f, struct layer *layer, size_t splits,
+	double before, const double *after)
+{
+	struct linear *l = &layer->linear;
+	const size_t n = l->in, size = half_size(l->weight_type);
+	int32_t *index = xalloc(splits, sizeof *index);
+	float *weight = xalloc(l->out * splits, sizeof *weight), *scale = xalloc(splits, sizeof *scale);
+	char *rest = memcpy(xalloc(l->out * n, size), l->weight, l->out * n * size);
+
+	l->splits = splits;
+	for (size_t i = 0, k = 0; i < n; i++) {
+		if (!(after[i] > before))
+			continue;
+		for (size_t o = 0; o < l->out; o++) {
+			half_widen(1, &weight[o * splits + k], rest + (o * n + i) * size, l->weight_type);
+			memset(rest + (o * n + i) * size, 0, size);
+		}
+		keep_column(s, l, k, weight, scale, (float)after[i]);
+		index[k++] = (int32_t)i;
+	}
+	if (!half_finite(l->out * splits, weight, HALF_NONE))
+		die("%s: %s: a channel that is taken out overflows f16; --bits 8 has scales",
+			image_name(f->image), layer->path);
+	l->weight = rest;
+	l->split_index = index;
+	l->split_weight = weight;
+	l->split_scale = s->bits == SUPPRESS_8 ? scale : NULL;
+	layer_write(f->out, f->image, layer->path, l);
+	free(index), free(weight), free(scale), free(rest);
+}
+
+static void check(const struct image *image, const struct layer *l)
+{
+	if (!l->linear.weight)
+		die("%s: %s: is quantized already, expected a plain weight: %s goes first", image_name(image),
+			l->path, program);
+	if (l->linear.splits)
+		die("%s: %s: has columns taken out already", image_name(image), l->path);
+}
+
+static void suppress_layer(struct suppress *s, const struct filter *f, struct layer *layer)
+{
+	const struct linear *l = &layer->linear;
+	double *after = xalloc(l->in, sizeof *after), largest = 0;
+	struct sides sides;
+	size_t splits = 0;
+
+	check(f->image, layer);
+	sides = measure(l, after);
+	for (size_t i = 0; i < l->in; i++) {
+		largest = fmax(largest, after[i]);
+		splits += after[i] > sides.before;
+	}
+	report_row(&table, layer->path, (double[COLUMNS]){ sides.before, largest, sides.mean, (double)splits });
+	if (splits)
+		split_layer(s, f, layer, splits, sides.before, after);
+	s->done++;
+	s->split += splits;
+	free(after);
+}
+
+void suppress_part(void *arg, const struct filter *f)
+{
+	struct suppress *s = arg;
+	struct layer_list list = layer_list(f->image, f->config, s->layers);
+
+	output_begin(f->out, f->image);
+	for (size_t i = 0; i < list.n; i++) {
+		struct layer layer = layer_read(f->image, list.path[i], 0, 0);
+
+		progress_part(list.path[i], image_part(f->image), image_parts(f->image), i, list.n);
+		if (layer.linear.online)
+			suppress_layer(s, f, &layer);
+		layer_free(&layer);
+	}
+	output_rest(f->out, f->image, NULL);
+	output_end(f->out);
+	layer_list_free(&list);
+}

@@ -1,0 +1,845 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invariant -- changes of weights that leave a model as it is: logits before and after, all in double, of every
+ * architecture with random weights, and of rows that no model of the table has
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "io/image.h"
+#include "model/config.h"
+#include "model/residual.h"
+#include "model/rope.h"
+#include "num/linalg.h"
+#include "transform/invariant.h"
+
+/* Sums of some hundred products in double through a few blocks, each rounded to 2^-53 of its terms. */
+static const double most = 1e-10;
+
+enum { TOKENS = 9, WIDEST = 256 };
+
+static const char *const models[] = {
+	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
+	"mistral-window", "gpt2", "qwen3-window", "neox-parallel", "neox-serial",
+	"mixtral", "qwen2-moe", "qwen3-moe",
+	"phi3-window", "phi3-long",
+	"gemma", "gemma2", "gemma3", "opt", "opt-post",
+};
+enum { MODELS = sizeof models / sizeof *models };
+
+static struct random_stream stream;
+static uint64_t drawn;
+
+static double uniform(void)
+{
+	return 2 * random_uniform(&stream, drawn++) - 1;
+}
+
+static double *random_vector(size_t n, double middle, double width)
+{
+	double *y = xalloc(n, sizeof *y);
+
+	for (size_t i = 0; i < n; i++)
+		y[i] = middle + width * uniform();
+	return y;
+}
+
+/* ---- a model in double ---- */
+
+struct layer_of { double *w, *bias; size_t online; };
+
+struct model {
+	struct architecture arch;	/* a row of the test's own */
+	struct config config;
+	struct residual at;
+	struct layer_of *layer;		/* [at.layers] */
+	struct wide_norm *norm;		/* [at.norms] */
+	struct wide_norm *head_norm;	/* [blocks][2] */
+	double stream_mean;		/* the largest |mean| of the stream that a norm has read */
+	int32_t id[TOKENS];
+};
+
+static char *ref(const char *name)
+{
+	const char *folder = getenv("PTQ_REF");
+
+	return folder ? xformat("%s/%s.h5", folder, name) : xformat("tests/ref/%s.h5", name);
+}
+
+static struct wide_norm random_norm(size_t n, enum norm_kind kind)
+{
+	return (struct wide_norm){ kind, n, random_vector(n, 1, 0.5),
+		kind == NORM_LAYER ? random_vector(n, 0, 0.7) : NULL };
+}
+
+static bool has_bias(const struct model *m, const struct residual_layer *l)
+{
+	size_t block, row;
+	const struct stack *s = config_find(&m->config, l->path, &block, &row, NULL);
+
+	return s && s->bias[s->arch->linear[row].role];
+}
+
+/* Random weights of the shape that m->config says. */
+static void fill(struct model *m)
+{
+	const struct stack *s = m->config.stack;
+
+	residual_embedding(&m->at, &m->config);
+	if (m->arch.position) {
+		residual_position(&m->at, &m->config);
+		m->at.layer[m->at.layers - 1].out = TOKENS + m->arch.position_offset;
+	}
+	for (size_t i = 0; i < s->blocks; i++)
+		residual_block(&m->at, s, i);
+	residual_end(&m->at, &m->config);
+	m->layer = xalloc(m->at.layers, sizeof *m->layer);
+	m->norm = xalloc(m->at.norms, sizeof *m->norm);
+	m->head_norm = xalloc(2 * s->blocks, sizeof *m->head_norm);
+	for (size_t i = 0; i < m->at.layers; i++) {
+		const struct residual_layer *l = &m->at.layer[i];
+		const double width = l->table ? 1 : sqrt(3 / (double)l->in);
+
+		m->layer[i].w = random_vector(l->out * l->in, 0.3 * width, width);
+		m->layer[i].bias = has_bias(m, l) ? random_vector(l->out, 0.2, 0.5) : NULL;
+	}
+	for (size_t i = 0; i < m->at.norms; i++)
+		m->norm[i] = random_norm(s->hidden, m->arch.norm_kind);
+	for (size_t i = 0; i < 2 * s->blocks && m->arch.head_norm[0]; i++)
+		m->head_norm[i] = random_norm((m->arch.head_norm_kind == HEAD_NORM_EACH ? 1 :
+			i % 2 ? s->kv_heads : s->heads) * s->head_dim, m->arch.norm_kind);
+	for (size_t i = 0; i < TOKENS; i++)
+		m->id[i] = (int32_t)(random_uniform(&stream, drawn++) * (double)m->config.vocab);
+}
+
+/* The configuration of a reference model, with norms of a kind. */
+static void configure(struct model *m, const char *name, enum norm_kind kind)
+{
+	char *path = ref(name);
+	struct image *image = image_open(path, "model");
+
+	*m = (struct model){ .config = config_read(image) };
+	m->arch = *m->config.arch;
+	m->arch.norm_kind = kind;
+	m->config.arch = m->config.stack->arch = &m->arch;
+	image_close(image);
+	free(path);
+}
+
+static void make_as(struct model *m, const char *name, enum norm_kind kind)
+{
+	configure(m, name, kind);
+	fill(m);
+}
+
+static void free_norm(struct wide_norm *n)
+{
+	free(n->gain), free(n->shift);
+}
+
+static void free_model(struct model *m)
+{
+	for (size_t i = 0; i < m->at.layers; i++)
+		free(m->layer[i].w), free(m->layer[i].bias);
+	for (size_t i = 0; i < m->at.norms; i++)
+		free_norm(&m->norm[i]);
+	for (size_t i = 0; i < 2 * m->config.stack->blocks; i++)
+		free_norm(&m->head_norm[i]);
+	free(m->layer), free(m->norm), free(m->head_norm);
+	residual_free(&m->at);
+	config_free(&m->config);
+}
+
+/* ---- what it computes, plainly ---- */
+
+static size_t find_layer(const struct model *m, const char *path)
+{
+	size_t i = 0;
+
+	while (i < m->at.layers && strcmp(m->at.layer[i].path, path))
+		i++;
+	return i;
+}
+
+static size_t find(const struct model *m, size_t block, enum role role, size_t expert)
+{
+	const struct stack *s = m->config.stack;
+
+	for (const struct linear_row *row = s->arch->linear; row->name; row++)
+		if (row->role == role && stack_has(s, block, row)) {
+			char *path = stack_expert_path(s, block, row->name, expert);
+			size_t i = find_layer(m, path);
+
+			free(path);
+			return i;
+		}
+	return m->at.layers;
+}
+
+/* y = x H/√order, in pieces of so many numbers, by rows of the matrix H/√order. */
+static void pass_online(size_t n, size_t order, double y[n], const double x[n])
+{
+	struct hadamard h;
+	double *row = xalloc(order, sizeof *row);
+	void *memory;
+
+	assert_true(hadamard_choose(&h, order, order));
+	hadamard_build(&h, memory = xalloc(hadamard_bytes(&h), 1));
+	memset(y, 0, n * sizeof *y);
+	for (size_t i = 0; i < order; i++) {
+		memset(row, 0, order * sizeof *row);
+		row[i] = 1;
+		hadamard_product_double(&h, false, 1, order, (double (*)[order])row);
+		for (size_t from = 0; from < n; from += order)
+			for (size_t j = 0; j < order; j++)
+				y[from + j] += x[from + i] * row[j];
+	}
+	free(memory), free(row);
+}
+
+/* y = x Wᵀ + b; false: the block has no such layer. */
+static bool run_layer(const struct model *m, size_t i, double *y, const double *x)
+{
+	const struct residual_layer *l = &m->at.layer[i];
+	double turned[WIDEST];
+
+	if (i == m->at.layers)
+		return false;
+	if (m->layer[i].online) {
+		pass_online(l->in, m->layer[i].online, turned, x);
+		x = turned;
+	}
+	for (size_t o = 0; o < l->out; o++) {
+		y[o] = m->layer[i].bias ? m->layer[i].bias[o] : 0;
+		for (size_t j = 0; j < l->in; j++)
+			y[o] += m->layer[i].w[o * l->in + j] * x[j];
+	}
+	return true;
+}
+
+static bool run_role(const struct model *m, size_t block, enum role role, size_t expert, double *y,
+	const double *x)
+{
+	return run_layer(m, find(m, block, role, expert), y, x);
+}
+
+static void run_norm(const struct wide_norm *n, double eps, size_t times, double *x)
+{
+	for (; times--; x += n->n) {
+		double mean = 0, square = 0;
+
+		for (size_t i = 0; i < n->n && n->kind == NORM_LAYER; i++)
+			mean += x[i] / (double)n->n;
+		for (size_t i = 0; i < n->n; i++)
+			square += (x[i] - mean) * (x[i] - mean) / (double)n->n;
+		for (size_t i = 0; i < n->n; i++)
+			x[i] = (x[i] - mean) / sqrt(square + eps) * n->gain[i] + (n->shift ? n->shift[i] : 0);
+	}
+}
+
+/* The norm of this name, if there is one, of the stream or of what a branch adds. */
+static bool run_norm_at(struct model *m, const char *path, double *x)
+{
+	const struct stack *s = m->config.stack;
+
+	for (size_t i = 0; i < m->at.norms; i++) {
+		double mean = 0;
+
+		if (strcmp(m->at.norm[i].path, path))
+			continue;
+		for (size_t j = 0; j < s->hidden; j++)
+			mean += x[j] / (double)s->hidden;
+		if (m->at.norm[i].use == NORM_READS)
+			m->stream_mean = fmax(m->stream_mean, fabs(mean));
+		run_norm(&m->norm[i], s->eps, 1, x);
+		return true;
+	}
+	return false;
+}
+
+static bool run_place(struct model *m, size_t block, enum norm_place place, double *x)
+{
+	char *path = m->arch.norm[place] ? stack_path(m->config.stack, block, m->arch.norm[place]) : NULL;
+	const bool there = path && run_norm_at(m, path, x);
+
+	free(path);
+	return there;
+}
+
+static void turn(const struct stack *s, size_t block, size_t position, size_t heads, double *x)
+{
+	double frequency[WIDEST];
+	const size_t half = s->rotary / 2;
+	const double scale = rope_frequencies(&s->rope[stack_rope(s, block)], s->rotary, TOKENS, frequency);
+
+	for (size_t h = 0; h < heads; h++)
+		for (size_t i = 0; i < half; i++) {
+			double angle = (double)position * frequency[i], *a = x + h * s->head_dim + i;
+			const double was = *a, other = a[half];
+
+			a[0] = scale * (was * cos(angle) - other * sin(angle));
+			a[half] = scale * (other * cos(angle) + was * sin(angle));
+		}
+}
+
+/* Queries, keys, values of a token, one behind the other. */
+static void run_qkv(const struct model *m, size_t block, size_t t, double *y, const double *x)
+{
+	const struct stack *s = m->config.stack;
+	const size_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim;
+
+	if (!run_role(m, block, ROLE_QKV, 0, y, x)) {
+		run_role(m, block, ROLE_Q, 0, y, x);
+		run_role(m, block, ROLE_K, 0, y + q, x);
+		run_role(m, block, ROLE_V, 0, y + q + kv, x);
+	}
+	for (int i = 0; i < 2 && m->arch.head_norm[0]; i++) {
+		const struct wide_norm *n = &m->head_norm[2 * block + (size_t)i];
+
+		run_norm(n, s->eps, (i ? kv : q) / n->n, y + (i ? q : 0));
+	}
+	if (s->rotary)
+		turn(s, block, t, s->heads + s->kv_heads, y);
+}
+
+static void attend(const struct stack *s, size_t block, size_t p, double *y, const double *qkv, size_t width)
+{
+	const size_t d = s->head_dim, q = s->heads * d, kv = s->kv_heads * d;
+	const size_t window = stack_window(s, block), from = window && p + 1 > window ? p + 1 - window : 0;
+
+	memset(y, 0, q * sizeof *y);
+	for (size_t h = 0; h < s->heads; h++) {
+		const size_t at = q + h / (s->heads / s->kv_heads) * d;
+		double weight[TOKENS], sum = 0;
+
+		for (size_t t = from; t <= p; t++) {
+			double z = 0;
+
+			for (size_t i = 0; i < d; i++)
+				z += qkv[p * width + h * d + i] * qkv[t * width + at + i] * s->attention_scale;
+			z = s->attention_cap > 0 ? s->attention_cap * tanh(z / s->attention_cap) : z;
+			sum += weight[t] = exp(z);
+		}
+		for (size_t t = from; t <= p; t++)
+			for (size_t i = 0; i < d; i++)
+				y[h * d + i] += weight[t] / sum * qkv[t * width + at + kv + i];
+	}
+}
+
+static double activate(enum activation a, double x)
+{
+	switch (a) {
+	case ACTIVATION_SILU:	return x / (1 + exp(-x));
+	case ACTIVATION_GELU:	return 0.5 * x * (1 + erf(x / sqrt(2)));
+	case ACTIVATION_RELU:	return x > 0 ? x : 0;
+	default:	return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+	}
+}
+
+/* y += share · down(act(gate) · up) */
+static void run_branch(const struct model *m, size_t block, const enum role role[3], size_t expert, double share,
+	double *y, const double *x)
+{
+	const struct stack *s = m->config.stack;
+	const size_t last = find(m, block, role[2], expert), n = m->at.layer[last].in;
+	double gate[WIDEST], up[WIDEST], down[WIDEST];
+	const bool gated = run_role(m, block, role[0], expert, gate, x);
+
+	run_role(m, block, role[1], expert, up, x);
+	for (size_t i = 0; i < n; i++)
+		up[i] = gated ? activate(s->activation, gate[i]) * up[i] : activate(s->activation, up[i]);
+	run_layer(m, last, down, up);
+	for (size_t i = 0; i < s->hidden; i++)
+		y[i] += share * down[i];
+}
+
+static void run_mixture(const struct model *m, size_t block, double *y, const double *x)
+{
+	static const enum role of_expert[] = { ROLE_EXPERT_GATE, ROLE_EXPERT_UP, ROLE_EXPERT_DOWN };
+	static const enum role of_shared[] = { ROLE_SHARED_GATE, ROLE_SHARED_UP, ROLE_SHARED_DOWN };
+	const struct stack *s = m->config.stack;
+	double logit[WIDEST], sum = 0, among = 0, all;
+	size_t rank[WIDEST] = { 0 };
+
+	run_role(m, block, ROLE_ROUTER, 0, logit, x);
+	for (size_t e = 0; e < s->experts; e++) {
+		for (size_t o = 0; o < s->experts; o++)
+			rank[e] += logit[o] > logit[e];
+		sum += exp(logit[e]);
+		among += rank[e] < s->chosen ? exp(logit[e]) : 0;
+	}
+	for (size_t e = 0; e < s->experts; e++)
+		if (rank[e] < s->chosen)
+			run_branch(m, block, of_expert, e, exp(logit[e]) / (s->normalized ? among : sum), y, x);
+	if (run_role(m, block, ROLE_SHARED_SWITCH, 0, &all, x))
+		run_branch(m, block, of_shared, 0, 1 / (1 + exp(-all)), y, x);
+}
+
+static void run_mlp(const struct model *m, size_t block, double *y, const double *x)
+{
+	static const enum role dense[] = { ROLE_GATE, ROLE_UP, ROLE_DOWN };
+
+	memset(y, 0, m->config.stack->hidden * sizeof *y);
+	if (stack_sparse(m->config.stack, block))
+		run_mixture(m, block, y, x);
+	else
+		run_branch(m, block, dense, 0, 1, y, x);
+}
+
+static void add(size_t n, double *x, const double *y)
+{
+	for (size_t i = 0; i < n; i++)
+		x[i] += y[i];
+}
+
+static void run_block(struct model *m, size_t block, double *x)
+{
+	const struct stack *s = m->config.stack;
+	const size_t n = s->hidden, width = stack_out(s, ROLE_QKV);
+	double *qkv = xalloc(TOKENS * width, sizeof *qkv);
+
+	for (size_t t = 0; t < TOKENS; t++) {
+		double input[WIDEST];
+
+		memcpy(input, x + t * n, n * sizeof *x);
+		if (!s->norms_last)
+			run_place(m, block, BEFORE_ATTENTION, input);
+		run_qkv(m, block, t, qkv + t * width, input);
+	}
+	for (size_t t = 0; t < TOKENS; t++) {
+		double attended[WIDEST], attention[WIDEST], input[WIDEST], mlp[WIDEST], *at = x + t * n;
+
+		attend(s, block, t, attended, qkv, width);
+		run_role(m, block, ROLE_OUTPUT, 0, attention, attended);
+		run_place(m, block, AFTER_ATTENTION, attention);
+		if (!s->parallel)
+			add(n, at, attention);
+		if (s->norms_last)
+			run_place(m, block, BEFORE_ATTENTION, at);
+		memcpy(input, at, n * sizeof *x);
+		if (!s->norms_last && !run_place(m, block, BEFORE_MLP, input))
+			run_place(m, block, BEFORE_ATTENTION, input);
+		run_mlp(m, block, mlp, input);
+		run_place(m, block, AFTER_MLP, mlp);
+		if (s->parallel)
+			add(n, at, attention);
+		add(n, at, mlp);
+		if (s->norms_last)
+			run_place(m, block, BEFORE_MLP, at);
+	}
+	free(qkv);
+}
+
+/* [TOKENS][vocab]; free() it. */
+static double *run(struct model *m)
+{
+	const struct config *c = &m->config;
+	const size_t n = c->stack->hidden, table = find_layer(m, c->arch->embedding);
+	const size_t place = c->arch->position ? find_layer(m, c->arch->position) : 0;
+	double *x = xalloc(TOKENS * n, sizeof *x), *y = xalloc(TOKENS * c->vocab, sizeof *y);
+
+	m->stream_mean = 0;
+	for (size_t t = 0; t < TOKENS; t++) {
+		for (size_t i = 0; i < n; i++)
+			x[t * n + i] = c->embedding_scale * m->layer[table].w[(size_t)m->id[t] * n + i];
+		if (c->arch->position)
+			add(n, x + t * n, m->layer[place].w + (t + c->arch->position_offset) * n);
+	}
+	for (size_t i = 0; i < c->blocks; i++)
+		run_block(m, i, x);
+	for (size_t t = 0; t < TOKENS; t++) {
+		if (stack_final_norm(c->stack))
+			run_norm_at(m, stack_final_norm(c->stack), x + t * n);
+		run_layer(m, find_layer(m, c->arch->head), y + t * c->vocab, x + t * n);
+		for (size_t i = t * c->vocab; c->logit_cap > 0 && i < (t + 1) * c->vocab; i++)
+			y[i] = c->logit_cap * tanh(y[i] / c->logit_cap);
+	}
+	free(x);
+	return y;
+}
+
+/* ---- changes ---- */
+
+static const char *hindered(const struct model *m, const struct invariant *t)
+{
+	const char *why = NULL;
+
+	for (size_t i = 0; i < m->at.norms && !why; i++)
+		why = invariant_hinders(t, &m->at.norm[i], &m->norm[i]);
+	return why;
+}
+
+/* but: a layer that is left out; SIZE_MAX: none. */
+static void change(struct model *m, const struct invariant *t, size_t but)
+{
+	for (size_t i = 0; i < m->at.layers; i++) {
+		const struct residual_layer *l = &m->at.layer[i];
+		const struct wide_norm *norm = l->norm < 0 ? NULL : &m->norm[l->norm];
+		struct layer_of *y = &m->layer[i];
+		const size_t tile = invariant_by_rows(l) ? 5 : l->out;
+
+		if (i == but)
+			continue;
+		if (!y->bias && invariant_biased(t, l, norm))
+			y->bias = xalloc(l->out, sizeof *y->bias);
+		y->online = invariant_online(t, l);
+		for (size_t o = 0; o < l->out; o += tile)
+			invariant_layer(t, l, norm, l->out - o < tile ? l->out - o : tile,
+				(double (*)[l->in])(y->w + o * l->in), y->bias ? y->bias + o : NULL);
+	}
+	for (size_t i = 0; i < m->at.norms; i++)
+		invariant_norm(t, &m->at.norm[i], &m->norm[i]);
+}
+
+static double difference(const struct model *m, const double *a, const double *b)
+{
+	double worst = 0, top = 0;
+
+	for (size_t i = 0; i < TOKENS * m->config.vocab; i++) {
+		worst = fmax(worst, isfinite(b[i]) ? fabs(a[i] - b[i]) : INFINITY);
+		top = fmax(top, fabs(a[i]));
+	}
+	return worst / top;
+}
+
+static bool all_of(const struct model *m, enum norm_kind kind)
+{
+	for (size_t i = 0; i < m->at.norms; i++)
+		if (m->norm[i].kind != kind)
+			return false;
+	return true;
+}
+
+/* Of gain 1 and without shift, but for those behind branches. */
+static bool folded(const struct model *m)
+{
+	for (size_t i = 0; i < m->at.norms; i++)
+		for (size_t j = 0; m->at.norm[i].use == NORM_READS && j < m->norm[i].n; j++)
+			if (m->norm[i].gain[j] != 1 || m->norm[i].shift)
+				return false;
+	return true;
+}
+
+static const struct invariant ln2rms = { .fold = true, .centre = true };
+
+static void layer_norms_of_every_architecture(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < MODELS; i++) {
+		struct model m;
+		double *before, *after, d;
+
+		make_as(&m, models[i], NORM_LAYER);
+		if (m.config.stack->norms_last || residual_normed(m.config.stack)) {
+			assert_non_null(strstr(hindered(&m, &ln2rms), m.config.stack->norms_last ?
+				"norm of the residual stream itself" : "norms behind the branches"));
+			free_model(&m);
+			continue;
+		}
+		assert_null(hindered(&m, &ln2rms));
+		before = run(&m);
+		assert_true(m.stream_mean > 1e-3);
+		change(&m, &ln2rms, SIZE_MAX);
+		after = run(&m);
+		d = difference(&m, before, after);
+		print_message("# %-16s as a model of LayerNorms: %.2g\n", models[i], d);
+		assert_true(d < most && all_of(&m, NORM_RMS) && folded(&m) && m.stream_mean < 1e-13);
+		free(before), free(after);
+		free_model(&m);
+	}
+}
+
+/* Nothing is changed in vain: without any one of the layers the logits are others. */
+static void every_layer_counts(void **unused)
+{
+	static const char *const names[] = { "gpt2", "neox-parallel", "qwen2-moe" };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		for (size_t but = 0, layers = 1; but < layers; but++) {
+			struct model m;
+			double *before, *after;
+
+			drawn = 0;
+			make_as(&m, names[i], NORM_LAYER);
+			layers = m.at.layers;
+			before = run(&m);
+			change(&m, &ln2rms, but);
+			after = run(&m);
+			/* but for experts that no token reaches */
+			if (!strstr(m.at.layer[but].path, "experts"))
+				assert_true(difference(&m, before, after) > 1e-5);
+			free(before), free(after);
+			free_model(&m);
+		}
+	drawn = 0;
+}
+
+static void folded_alone(void **unused)
+{
+	static const struct invariant fold = { .fold = true };
+
+	(void)unused;
+	for (size_t i = 0; i < 2 * MODELS; i++) {
+		struct model m;
+		double *before, *after;
+
+		make_as(&m, models[i / 2], i % 2 ? NORM_LAYER : NORM_RMS);
+		if (!m.config.stack->norms_last) {
+			before = run(&m);
+			change(&m, &fold, SIZE_MAX);
+			after = run(&m);
+			assert_true(difference(&m, before, after) < most && folded(&m));
+			free(before), free(after);
+		}
+		free_model(&m);
+	}
+}
+
+static void rms_norms_are_left(void **unused)
+{
+	struct model m;
+
+	(void)unused;
+	make_as(&m, "llama-gqa", NORM_RMS);
+	assert_non_null(strstr(hindered(&m, &ln2rms), "RMS norm already"));
+	free_model(&m);
+}
+
+/* x + LayerNorm(f(x)) (MQuant figure 3): no other norm. */
+static void norms_behind_branches(void **unused)
+{
+	(void)unused;
+	for (int experts = 0; experts < 2; experts++) {
+		struct model m;
+		double *before, *after, d;
+
+		configure(&m, experts ? "qwen2-moe" : "gpt2", NORM_LAYER);
+		m.arch.norm[BEFORE_ATTENTION] = m.arch.norm[BEFORE_MLP] = m.arch.final_norm = NULL;
+		m.arch.norm[AFTER_ATTENTION] = "after_attention";
+		m.arch.norm[AFTER_MLP] = "after_mlp";
+		fill(&m);
+		assert_null(hindered(&m, &ln2rms));
+		before = run(&m);
+		change(&m, &ln2rms, SIZE_MAX);
+		after = run(&m);
+		d = difference(&m, before, after);
+		print_message("# x + LayerNorm(f(x))%s: %.2g\n", experts ? ", experts" : "", d);
+		assert_true(d < most && all_of(&m, NORM_RMS));
+		free(before), free(after);
+		free_model(&m);
+	}
+}
+
+/* Orthogonal, of random numbers (Gram and Schmidt, twice for the last digits). */
+static double *random_orthogonal(size_t n)
+{
+	double *q = random_vector(n * n, 0, 1);
+
+	for (size_t i = 0; i < n; i++) {
+		double *row = q + i * n, square = 0;
+
+		for (size_t k = 0; k < 2 * i; k++) {
+			const double *other = q + k % i * n;
+			double dot = 0;
+
+			for (size_t j = 0; j < n; j++)
+				dot += row[j] * other[j];
+			for (size_t j = 0; j < n; j++)
+				row[j] -= dot * other[j];
+		}
+		for (size_t j = 0; j < n; j++)
+			square += row[j] * row[j];
+		for (size_t j = 0; j < n; j++)
+			row[j] /= sqrt(square);
+	}
+	return q;
+}
+
+static void make_constant(struct model *m)
+{
+	for (size_t i = 0; i < m->at.norms; i++)
+		for (size_t j = 0; m->at.norm[i].use == NORM_ADDS && j < m->norm[i].n; j++)
+			m->norm[i].gain[j] = m->norm[i].gain[0];
+}
+
+static const struct { const char *name; struct rotation_options o; bool dense; } ways[] = {
+	{ "hadamard", { .seed = 3 }, false }, { "blocks", { .block = 4 }, false },
+	{ "offline", { .seed = 4, .offline = true }, false }, { "dense", { .seed = 5 }, true },
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static struct rotations rotations_by(const struct config *c, size_t way)
+{
+	struct rotations r = rotations_make(c, &ways[way].o, NULL);
+
+	if (ways[way].dense) {
+		r.residual.dense = random_orthogonal(c->stack->hidden);
+		r.value.dense = random_orthogonal(c->stack->head_dim);
+	}
+	return r;
+}
+
+/* Whether any layer was turned for an online Hadamard. */
+static bool any_online(const struct model *m)
+{
+	for (size_t i = 0; i < m->at.layers; i++)
+		if (m->layer[i].online)
+			return true;
+	return false;
+}
+
+static void rotations_of_every_architecture(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < MODELS * WAYS; i++) {
+		struct model m;
+		struct rotations r;
+		struct invariant turn = { .fold = true };
+		const size_t way = i % WAYS;
+		double *before, *after, d;
+
+		make_as(&m, models[i / WAYS], NORM_RMS);
+		r = rotations_by(&m.config, way);
+		turn.turn = &r;
+		if (residual_normed(m.config.stack))
+			assert_non_null(strstr(hindered(&m, &turn), "another gain for each channel"));
+		make_constant(&m);
+		if (m.config.stack->norms_last) {
+			assert_non_null(strstr(hindered(&m, &turn), "norm of the residual stream itself"));
+			rotations_free(&r);
+			free_model(&m);
+			continue;
+		}
+		assert_null(hindered(&m, &turn));
+		before = run(&m);
+		change(&m, &turn, SIZE_MAX);
+		after = run(&m);
+		d = difference(&m, before, after);
+		print_message("# %-16s %-9s %.2g\n", models[i / WAYS], ways[way].name, d);
+		assert_true(d < most && folded(&m) && any_online(&m) == !ways[way].o.offline);
+		free(before), free(after);
+		rotations_free(&r);
+		free_model(&m);
+	}
+}
+
+/* LayerNorms first become RMS norms. */
+static void rotated_behind_ln2rms(void **unused)
+{
+	static const char *const names[] = { "gpt2", "opt", "neox-parallel", "neox-serial", "qwen2-moe" };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct model m;
+		struct rotations r;
+		struct invariant turn = { .fold = true };
+		double *before, *after;
+
+		make_as(&m, names[i], NORM_LAYER);
+		r = rotations_by(&m.config, 0);
+		turn.turn = &r;
+		assert_non_null(strstr(hindered(&m, &turn), "ln2rms"));
+		before = run(&m);
+		change(&m, &ln2rms, SIZE_MAX);
+		assert_null(hindered(&m, &turn));
+		change(&m, &turn, SIZE_MAX);
+		after = run(&m);
+		assert_true(difference(&m, before, after) < most);
+		free(before), free(after);
+		rotations_free(&r);
+		free_model(&m);
+	}
+}
+
+/* x + RMSNorm(f(x)) c + β: the stream turns where the gain is one number, its shift with it. */
+static void rotated_past_norms_behind_branches(void **unused)
+{
+	struct model m;
+	struct rotations r;
+	struct invariant turn = { .fold = true, .turn = &r };
+	double *before, *after;
+
+	(void)unused;
+	configure(&m, "gpt2", NORM_LAYER);
+	m.arch.norm[BEFORE_ATTENTION] = m.arch.norm[BEFORE_MLP] = m.arch.final_norm = NULL;
+	m.arch.norm[AFTER_ATTENTION] = "after_attention";
+	m.arch.norm[AFTER_MLP] = "after_mlp";
+	fill(&m);
+	r = rotations_by(&m.config, 0);
+	before = run(&m);
+	change(&m, &ln2rms, SIZE_MAX);
+	assert_non_null(strstr(hindered(&m, &turn), "another gain"));
+	free(before);
+	make_constant(&m);
+	assert_null(hindered(&m, &turn));
+	before = run(&m);
+	change(&m, &turn, SIZE_MAX);
+	after = run(&m);
+	assert_true(difference(&m, before, after) < most);
+	free(before), free(after);
+	rotations_free(&r);
+	free_model(&m);
+}
+
+/* Nothing turns in vain. */
+static void every_layer_turns(void **unused)
+{
+	static const char *const names[] = { "gpt2", "qwen2-moe" };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		for (size_t but = 0, layers = 1; but < layers; but++) {
+			struct model m;
+			struct rotations r;
+			struct invariant turn = { .fold = true, .turn = &r };
+			double *before, *after;
+
+			drawn = 0;
+			make_as(&m, names[i], NORM_RMS);
+			r = rotations_by(&m.config, 0);
+			layers = m.at.layers;
+			before = run(&m);
+			change(&m, &turn, but);
+			after = run(&m);
+			if (!strstr(m.at.layer[but].path, "experts"))
+				assert_true(difference(&m, before, after) > 1e-5);
+			free(before), free(after);
+			rotations_free(&r);
+			free_model(&m);
+		}
+	drawn = 0;
+}
+
+static int prepare(void **unused)
+{
+	(void)unused;
+	threads_init(0);
+	linalg_init();
+	quiet = true;		/* no word of blocks that are smaller than a width */
+	stream = random_open(1, "invariant");
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(layer_norms_of_every_architecture), cmocka_unit_test(every_layer_counts),
+		cmocka_unit_test(folded_alone), cmocka_unit_test(rms_norms_are_left),
+		cmocka_unit_test(norms_behind_branches),
+		cmocka_unit_test(rotations_of_every_architecture), cmocka_unit_test(rotated_behind_ln2rms),
+		cmocka_unit_test(rotated_past_norms_behind_branches), cmocka_unit_test(every_layer_turns),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, prepare, NULL);
+}
