@@ -5,6 +5,7 @@
  *	residual stream		Q = D H/√n, randomized: x ← x Q (QuaRot; MQuant appendix A.7)
  *	values of each head	H/√n
  *	before down		H/√n, which the forward pass applies (online), W ← W H/√n
+ *	queries and keys	H/√n after rotary positions, in the forward pass (--keys)
  *
  * The model computes what it did.
  */
@@ -42,6 +43,8 @@ int main(int argc, char *argv[])
 			.most = LINEAR_MOST },
 		{ 0, "load", OPTION_FILE(&load), "FILE", "turn the residual stream by this matrix" },
 		{ 0, "offline", OPTION_BOOL(&o.offline), NULL, "leave the inputs of down projections" },
+		{ 0, "keys", OPTION_BOOL(&o.keys), NULL,
+			"turn queries and keys too, in the forward pass, for --kv-format" },
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
 		{ .type = OPTION_END },
@@ -56,7 +59,8 @@ int main(int argc, char *argv[])
 	struct rotations rotations = rotations_make(f.config, &o, learned);
 
 	rewrite.change.turn = &rotations;
-	rewrite.learned = learned;
+	rewrite.second = learned;
+	rewrite.second_name = "rotation";
 	rewrite.rotated = learned ? "learned" : "hadamard";
 	rewrite_filter(&rewrite, &f, check);
 	filter_close(&f);

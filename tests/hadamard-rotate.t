@@ -71,6 +71,10 @@ sample-tokens -q --length 640 --ctx 32 "$model" -o tokens.h5
 nll() { eval-ppl -q --tokens tokens.h5 --ctx 32 "$@" | awk '$1 == "nll" { print $2 }'; }
 near() { py -c 'import sys; a, b, by = map(float, sys.argv[1:]); assert 0 < a and abs(a - b) < by * a, (a, b)' "$@"; }
 ok 'the same likelihood' near "$(nll a.h5)" "$(nll "$model")" 1e-5
+hadamard-rotate -q --seed 7 --keys "$model" -o keys.h5
+is '--keys: what the forward pass does' "$(py -c 'import h5py; a, b = h5py.File("a.h5"), h5py.File("keys.h5"); print(b["model/layers/0/self_attn"].attrs["kv_hadamard"], "kv_hadamard" in a["model/layers/0/self_attn"].attrs)')" '8 False'
+ok '... and the same likelihood' near "$(nll keys.h5)" "$(nll "$model")" 1e-5
+ok '... other ones with rounded keys' sh -c 'test "$1" != "$2"' x "$(nll --kv-format int4 a.h5)" "$(nll --kv-format int4 keys.h5)"
 ok 'a stream' near "$(hadamard-rotate -q --seed 7 <"$model" | cat | nll)" "$(nll "$model")" 1e-5
 for m in "$model" a.h5; do sample-tokens -q --temperature 0 --length 62 --ctx 32 "$m" -o "greedy-$(basename "$m")"; done
 ok 'the same greedy tokens' h5diff greedy-llama-gqa.h5 greedy-a.h5 /tokens

@@ -147,6 +147,8 @@ role 'eval-ppl --paired' result eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 
 role 'exmy-pack' model exmy-pack -q @ -o out/r
 role 'ln2rms' model ln2rms -q @ -o out/r
 role 'hadamard-rotate' model hadamard-rotate -q @ -o out/r
+role 'smooth-scale' model smooth-scale -q --hessian hessian.h5 @ -o out/r
+role 'smooth-scale --hessian' hessian smooth-scale -q --hessian @ model.h5 -o out/r
 role 'rms-suppress' model rms-suppress -q @ -o out/r
 role 'hadamard-rotate --load' rotation hadamard-rotate -q --load @ model.h5 -o out/r
 role 'exmy-sweep' model exmy-sweep -q --formats int4 @ -o out/r

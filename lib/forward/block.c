@@ -2,13 +2,13 @@
 /* block.c -- a block of a transformer in memory; see block.h */
 #include "forward/block.h"
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "forward/activation.h"
+#include "forward/online.h"
 #include "model/rope.h"
 #include "num/linalg.h"
 
@@ -25,39 +25,18 @@ static struct norm block_norm(const struct image *image, const struct stack *s, 
 	return y;
 }
 
-/* x H/√n of each part, H of Sylvester. */
-static void mix_heads(size_t n, size_t parts, float x[parts][n])
-{
-	const float scale = (float)(1 / sqrt((double)n));
-
-	for (size_t i = 0; i < parts; i++) {
-		for (size_t h = 1; h < n; h *= 2)
-			for (size_t j = 0; j < n; j++)
-				if (!(j & h)) {
-					const float a = x[i][j], c = x[i][j + h];
-
-					x[i][j] = a + c;
-					x[i][j + h] = a - c;
-				}
-		for (size_t j = 0; j < n; j++)
-			x[i][j] *= scale;
-	}
-}
-
 /* The attribute kv_hadamard of the attention group. */
-static size_t read_hadamard(const struct image *image, const struct stack *s, size_t index)
+static const struct hadamard *read_hadamard(const struct image *image, const struct stack *s, size_t index)
 {
-	char *path = stack_path(s, index, s->arch->linear->name);
-	double n;
+	char *path = stack_attention(s, index);
+	const double n = image_number(image, path, "kv_hadamard", 1);
 
-	*strrchr(path, '/') = 0;
-	n = image_number(image, path, "kv_hadamard", 1);
-	if (!(n >= 1 && n <= (double)s->head_dim) || s->head_dim % (size_t)n || (double)(size_t)n != n ||
-	    ((size_t)n & ((size_t)n - 1)))
+	if (!(n >= 1 && n <= (double)s->head_dim) || (double)(size_t)n != n || s->head_dim % (size_t)n ||
+	    hadamard_block((size_t)n) != (size_t)n)
 		die("%s: %s: attribute kv_hadamard is %g; expected the order of a Hadamard matrix that "
 			"divides the %zu channels of a head", image_name(image), path, n, s->head_dim);
 	free(path);
-	return (size_t)n;
+	return n > 1 ? online_hadamard((size_t)n, (size_t)n) : NULL;
 }
 
 static void fill(struct block *b, const struct image *image, const struct stack *s, size_t index)
@@ -202,8 +181,9 @@ static void place_row(const struct block *b, const struct work *w, size_t positi
 	if (s->rotary)
 		rope_turn(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d,
 			(float (*)[d])row);
-	if (b->hadamard > 1)
-		mix_heads(b->hadamard, (q + kv) / b->hadamard, (float (*)[b->hadamard])row);
+	if (b->hadamard)
+		hadamard_product(b->hadamard, false, (q + kv) / b->hadamard->n, b->hadamard->n,
+			(float (*)[b->hadamard->n])row);
 }
 
 /* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache,

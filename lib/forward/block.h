@@ -23,6 +23,7 @@
 #include "forward/projection.h"
 #include "io/image.h"
 #include "model/config.h"
+#include "num/hadamard.h"
 
 struct block {
 	const struct config *config;		/* of the model */
@@ -30,7 +31,7 @@ struct block {
 	size_t index;				/* in the stack */
 	struct norm norm[NORM_PLACES];		/* n = 0: none there */
 	struct norm head_norm[2];		/* of queries, of keys */
-	size_t hadamard;		/* order n: parts x of each query and key become x H/√n; 1: none */
+	const struct hadamard *hadamard; /* order n: parts x of each query and key become x H/√n; or NULL */
 	struct projection projection[PROJECTIONS];	/* those of experts are empty: they stand in */
 	struct experts experts;
 };

@@ -114,6 +114,8 @@ struct row_place stack_rows(const struct stack *s, const struct linear_row *row)
 
 /* "/model/layers/3/self_attn/q_proj"; block: of the stack. free() it. */
 char *stack_path(const struct stack *s, size_t block, const char *name);
+/* Of the block's attention; free() it. */
+char *stack_attention(const struct stack *s, size_t block);
 /* The same of a name in which # stands for the expert's number: "experts/#/up_proj". */
 char *stack_expert_path(const struct stack *s, size_t block, const char *name, size_t expert);
 /* What of a path below a block stands behind such a name, "" for all of it, and the number; NULL: another. */

@@ -13,6 +13,14 @@ char *stack_path(const struct stack *s, size_t block, const char *name)
 	return xformat("%s/%zu/%s", s->arch->blocks, block, name);
 }
 
+char *stack_attention(const struct stack *s, size_t block)
+{
+	char *path = stack_path(s, block, s->arch->linear->name);
+
+	*strrchr(path, '/') = 0;
+	return path;
+}
+
 char *stack_expert_path(const struct stack *s, size_t block, const char *name, size_t expert)
 {
 	const char *number = strchr(name, '#');

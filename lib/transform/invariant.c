@@ -18,7 +18,7 @@ static bool is_constant(const struct wide_norm *norm)
 const char *invariant_hinders(const struct invariant *t, const struct residual_norm *at,
 	const struct wide_norm *norm)
 {
-	if (at->use == NORM_HOLDS)
+	if (at->use == NORM_HOLDS && invariant_changes_norm(t, NULL))
 		return "is a norm of the residual stream itself, behind the sum x + f(x): its gain cannot leave the "
 			"stream, expected norms before the branches, or x + norm(f(x))";
 	if (t->centre && at->use == NORM_READS && norm->kind == NORM_RMS)
@@ -34,14 +34,24 @@ const char *invariant_hinders(const struct invariant *t, const struct residual_n
 	return NULL;
 }
 
-static bool reads(const struct residual_layer *l)
+bool invariant_reads(const struct residual_layer *l)
 {
 	return l->columns == CHANNELS_RESIDUAL && !l->table;
 }
 
+bool invariant_changes_norm(const struct invariant *t, const struct wide_norm *norm)
+{
+	return t->fold || t->centre || t->turn || (norm && norm->factor);
+}
+
+bool invariant_changes(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm)
+{
+	return invariant_changes_norm(t, invariant_reads(l) ? norm : NULL);
+}
+
 bool invariant_biased(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm)
 {
-	return t->fold && reads(l) && norm && norm->shift;
+	return t->fold && invariant_reads(l) && norm && norm->shift;
 }
 
 bool invariant_by_rows(const struct residual_layer *l)
@@ -58,6 +68,13 @@ static void fold(const struct wide_norm *norm, size_t m, size_t n, double w[m][n
 				bias[i] += w[i][j] * norm->shift[j];
 			w[i][j] *= norm->gain[j];
 		}
+}
+
+static void scale_columns(const double factor[], size_t m, size_t n, double w[m][n])
+{
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++)
+			w[i][j] *= factor[j];
 }
 
 /* Takes the mean off each row. */
@@ -118,8 +135,10 @@ void invariant_layer(const struct invariant *t, const struct residual_layer *l, 
 	/* Behind an RMS norm the branch keeps its mean. */
 	const bool adds = l->rows == CHANNELS_RESIDUAL && (!norm || norm->kind == NORM_LAYER);
 
-	if (t->fold && reads(l) && norm)
+	if (t->fold && invariant_reads(l) && norm)
 		fold(norm, m, l->in, w, bias);
+	if (invariant_reads(l) && norm && norm->factor)
+		scale_columns(norm->factor, m, l->in, w);
 	if (t->centre && l->table && !residual_normed(l->stack))
 		centre_rows(m, l->in, w);
 	if (t->centre && adds)
@@ -137,6 +156,11 @@ size_t invariant_online(const struct invariant *t, const struct residual_layer *
 
 void invariant_norm(const struct invariant *t, const struct residual_norm *at, struct wide_norm *norm)
 {
+	for (size_t i = 0; norm->factor && i < norm->n; i++) {
+		norm->gain[i] /= norm->factor[i];
+		if (norm->shift)
+			norm->shift[i] /= norm->factor[i];
+	}
 	if (t->centre)
 		norm->kind = NORM_RMS;
 	if (t->turn && at->use == NORM_ADDS && norm->shift)

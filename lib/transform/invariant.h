@@ -14,6 +14,8 @@
  *		behind a branch: of one gain); values of each head; what a down projection is fed, which passes
  *		the same Hadamard in the forward pass (QuaRot)
  *
+ *	scale	a norm's gain and shift over s, columns of the layers that read through it times s (SmoothQuant)
+ *
  * Which layers these are is in model/residual.h; nothing here knows an architecture. Nothing is rounded:
  * the layer's weights come and go in double.
  */
@@ -34,12 +36,19 @@ struct wide_norm {
 	enum norm_kind kind;
 	size_t n;
 	double *gain, *shift;		/* [n]; shift NULL: none */
+	double *factor;			/* [n] s, of `scale`; NULL: none */
 };
 
 /* Why the norm stands in the way, and what would be right; NULL: it does not. `use` says where it stands. */
 const char *invariant_hinders(const struct invariant *t, const struct residual_norm *at,
 	const struct wide_norm *norm);
 
+/* Whether the layer reads the residual stream. */
+bool invariant_reads(const struct residual_layer *l);
+/* Whether anything of the layer, or of the norm, is changed; norm: the layer's own, or NULL. */
+bool invariant_changes(const struct invariant *t, const struct residual_layer *l,
+	const struct wide_norm *norm);
+bool invariant_changes_norm(const struct invariant *t, const struct wide_norm *norm);
 /* Whether the layer gets a bias, be there one before or not; norm: its own, NULL where it has none. */
 bool invariant_biased(const struct invariant *t, const struct residual_layer *l,
 	const struct wide_norm *norm);

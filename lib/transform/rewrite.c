@@ -189,6 +189,8 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 		why = invariant_hinders(&r->change, &here->norm[i], &norm[i]);
 		if (why)
 			die("%s: %s: %s", image_name(f->image), here->norm[i].path, why);
+		if (r->norm && here->norm[i].use == NORM_READS)
+			r->norm(r->arg, f->image, here, i, &norm[i]);
 	}
 	return norm;
 }
@@ -202,16 +204,31 @@ static void pass_part(const struct rewrite *r, const struct filter *f)
 		die("%s: is rotated already (%s), expected a model as it was before", image_name(f->image),
 			before);
 	free(before);
-	if (image_part(f->image) || !r->rotated) {
+	if (image_part(f->image) || (!r->rotated && !r->second)) {
 		output_pass(f->out, f->image);
 		return;
 	}
 	output_begin(f->out, f->image);
-	if (r->learned)
-		output_history(f->out, "rotation", r->learned);
+	if (r->second)
+		output_history(f->out, r->second_name, r->second);
 	output_rest(f->out, f->image, NULL);
-	output_text(f->out, "/", "rotated", r->rotated);
+	if (r->rotated)
+		output_text(f->out, "/", "rotated", r->rotated);
 	output_end(f->out);
+}
+
+/* Queries and keys of the part's blocks pass a Hadamard of this order. */
+static void turn_keys(const struct filter *f, const struct residual *here, size_t order)
+{
+	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++) {
+		char *path = l->rows == CHANNELS_VALUE ? xformat("%s", l->path) : NULL;
+
+		if (path) {
+			*strrchr(path, '/') = 0;
+			output_integer(f->out, path, "kv_hadamard", (int64_t)order);
+		}
+		free(path);
+	}
 }
 
 void rewrite_part(void *arg, const struct filter *f)
@@ -229,14 +246,20 @@ void rewrite_part(void *arg, const struct filter *f)
 		const struct residual_layer *l = &here.layer[i];
 
 		progress_part(l->path, image_part(f->image), image_parts(f->image), i, here.layers);
-		change_layer(r, f, l, l->norm < 0 ? NULL : &norm[l->norm]);
+		if (invariant_changes(&r->change, l, l->norm < 0 ? NULL : &norm[l->norm]))
+			change_layer(r, f, l, l->norm < 0 ? NULL : &norm[l->norm]);
 	}
 	for (size_t i = 0; i < here.norms; i++) {
+		const bool changes = invariant_changes_norm(&r->change, &norm[i]);
+
 		invariant_norm(&r->change, &here.norm[i], &norm[i]);
-		write_norm(f->out, f->image, &here.norm[i], &norm[i]);
-		free(norm[i].gain), free(norm[i].shift);
+		if (changes)
+			write_norm(f->out, f->image, &here.norm[i], &norm[i]);
+		free(norm[i].gain), free(norm[i].shift), free(norm[i].factor);
 	}
 	output_rest(f->out, f->image, NULL);
+	if (r->change.turn && r->change.turn->keys)
+		turn_keys(f, &here, r->change.turn->keys);
 	output_end(f->out);
 	free(norm);
 	residual_free(&here);

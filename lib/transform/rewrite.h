@@ -14,7 +14,12 @@ struct rewrite {
 	struct invariant change;
 	enum half_type dtype;		/* of weights; biases and norms are float */
 	const char *rotated;		/* how: attribute of the root; NULL: not at all */
-	const struct image *learned;	/* file of rotations whose history is kept; NULL: none */
+	const struct image *second;	/* input whose history is kept, under this name; NULL: none */
+	const char *second_name;
+	/* What the i-th norm of a part is changed by, beside `change`; NULL: nothing. */
+	void (*norm)(void *arg, const struct image *image, const struct residual *here, size_t i,
+		struct wide_norm *norm);
+	void *arg;
 };
 #define OPTION_DTYPE(var) { 0, "dtype", OPTION_ENUM(enum half_type, var, rewrite_types), NULL, \
 	"type that changed weights are rounded to", .otherwise = "f32" }

@@ -133,6 +133,8 @@ struct rotations rotations_make(const struct config *c, const struct rotation_op
 		if (inner[i] && (i || !s->experts || has_dense(s)))
 			r.inner[i] = make(i ? "inputs of experts' down projections" :
 				"inputs of down projections", inner[i], o->block);
+	if (o->keys)
+		r.keys = hadamard_block(s->head_dim);
 	for (size_t i = 0; i < ROTATION_INNER; i++)
 		if (r.inner[i].h.block == 1)	/* nothing turns */
 			r.inner[i].n = 0;

@@ -33,11 +33,13 @@ void rotation_columns(const struct rotation *r, size_t m, size_t width, double x
 enum { ROTATION_INNER = 3 };
 struct rotations {
 	struct rotation residual, value, inner[ROTATION_INNER];
+	size_t keys;			/* order of the Hadamard that queries and keys pass; 0: none */
 };
 
 struct rotation_options {
 	size_t seed, block;		/* block: order of the Hadamards, 0: as large as can be */
 	bool offline;			/* down projections stay as they are */
+	bool keys;			/* queries and keys pass a Hadamard in the forward pass */
 };
 /*
  * learned: a file of kind `rotation` that has /residual [hidden][hidden], and may have /value

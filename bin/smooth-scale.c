@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * smooth-scale -- outliers of activations moved into the weights (SmoothQuant)
+ *
+ *	s_j = max|X_j|^α / max|W_j|^(1-α),	X ← X / s, W ← W diag(s)
+ *
+ * for what norms put out and the layers that read it (Xiao et al. 2023, eq. 4). The model computes what it did.
+ */
+#include "base/error.h"
+#include "base/option.h"
+#include "forward/check.h"
+#include "num/linalg.h"
+#include "transform/rewrite.h"
+#include "transform/smooth.h"
+
+static const struct tool tool = {
+	.name = "smooth-scale",
+	.brief = "outliers of activations moved into the weights (SmoothQuant)",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Divides the channels of what each norm puts out by the norm's gain and shift, and multiplies the "
+		"columns of the layers that read it. The model computes what it did; its activations are easier "
+		"to round, its weights harder. Hessians of the model as it was do not fit the result.",
+	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
+		"  smooth-scale --hessian hess.h5 --check model.h5 -o smooth.h5",
+};
+
+int main(int argc, char *argv[])
+{
+	const char *hessian;
+	struct smooth smooth = { .done = 0 };
+	struct rewrite rewrite = { .norm = smooth_norm, .arg = &smooth, .second_name = "hessian" };
+	bool check;
+	const struct option_row rows[] = {
+		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "how large each layer's inputs are" },
+		{ 0, "alpha", OPTION_REAL(&smooth.alpha), "A", "how much of it the weights take, 0 to 1",
+			.otherwise = "0.5", .least = 0, .most = 1 },
+		OPTION_CHECK(&check),
+		OPTION_DTYPE(&rewrite.dtype),
+		{ .type = OPTION_END },
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+
+	linalg_init();
+	if (!hessian)
+		misuse("--hessian FILE is expected");
+
+	struct filter f = rewrite_open(c.operand[0], c.output);
+	struct image *image = image_open(hessian, "hessian");
+
+	smooth.hessian = rewrite.second = image;
+	rewrite_filter(&rewrite, &f, check);
+	if (!smooth.done)
+		die("%s: holds no Hessian of a layer that reads a norm of %s", hessian, input_name(f.in));
+	filter_close(&f);
+	image_close(image);
+	return 0;
+}

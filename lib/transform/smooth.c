@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* smooth.c -- see smooth.h */
+#include "transform/smooth.h"
+#include <math.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "base/report.h"
+#include "model/hessian.h"
+#include "model/layer.h"
+
+static const char *const columns[] = { "input", "smoothed", "weight", "scaled" };
+enum { COLUMNS = sizeof columns / sizeof *columns };
+static struct report table = { .column = columns, .columns = COLUMNS, .name = "norm" };
+
+/* max |x| of the layer's inputs into x, where there is a Hessian of it. Returns whether there is. */
+static bool add_inputs(const struct image *hessian, const struct residual_layer *l, double x[l->in])
+{
+	struct hessian h;
+
+	if (!hessian_there(hessian, l->path))
+		return false;
+	h = hessian_find(hessian, l->path, l->in);
+	if (!h.absmax)
+		die("%s: %s/absmax: is missing, expected what hessian-accum makes", image_name(hessian), l->path);
+	for (size_t j = 0; j < l->in; j++)
+		x[j] = fmax(x[j], (double)h.absmax[j]);
+	return true;
+}
+
+/* max |w| of each of the layer's columns into w. */
+static void add_weights(const struct image *image, const struct residual_layer *l, double w[l->in])
+{
+	struct layer layer = layer_read(image, l->path, l->out, l->in);
+	float *row = xalloc(l->in, sizeof *row);
+
+	for (size_t i = 0; i < layer.linear.out; i++) {
+		linear_weight(&layer.linear, i, 1, (float (*)[l->in])row);
+		for (size_t j = 0; j < l->in; j++)
+			w[j] = fmax(w[j], fabs((double)row[j]));
+	}
+	free(row);
+	layer_free(&layer);
+}
+
+static double largest(size_t n, const double x[n], const double factor[n], bool over)
+{
+	double y = 0;
+
+	for (size_t j = 0; j < n; j++)
+		y = fmax(y, !factor ? x[j] : over ? x[j] / factor[j] : x[j] * factor[j]);
+	return y;
+}
+
+void smooth_norm(void *arg, const struct image *image, const struct residual *here, size_t i,
+	struct wide_norm *norm)
+{
+	struct smooth *s = arg;
+	const size_t n = norm->n;
+	double *x = xalloc(n, sizeof *x), *w = xalloc(n, sizeof *w), *factor = xalloc(n, sizeof *factor);
+	size_t known = 0;
+
+	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++)
+		if (invariant_reads(l) && l->norm == (int64_t)i) {
+			known += add_inputs(s->hessian, l, x);
+			add_weights(image, l, w);
+		}
+	for (size_t j = 0; j < n; j++)
+		factor[j] = x[j] > 0 && w[j] > 0 ? pow(x[j], s->alpha) / pow(w[j], 1 - s->alpha) : 1;
+	if (known) {
+		report_row(&table, here->norm[i].path, (double[COLUMNS]){ largest(n, x, NULL, false),
+			largest(n, x, factor, true), largest(n, w, NULL, false),
+			largest(n, w, factor, false) });
+		norm->factor = factor;
+		s->done++;
+	} else
+		free(factor);
+	free(x), free(w);
+}

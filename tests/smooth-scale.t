@@ -1,0 +1,75 @@
+#!/bin/sh
+# Outliers of activations go into the weights: SmoothQuant's factors, and every reference model computes what it did.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+ref=$top/tests/ref
+below() { awk -v x="$1" -v most="$2" 'BEGIN { exit !(x != "" && x >= 0 && x <= most) }'; }
+checked() { sed -n 's/.*check: the logits differ by at most \([^ ]*\) of the largest$/\1/p' said; }
+
+for name in llama-gqa llama-tied qwen2-bias gpt2 opt neox-parallel neox-serial gemma gemma2 phi3-window qwen2-moe mixtral; do
+	sample-tokens -q --length 320 --ctx 32 "$ref/$name.h5" -o "$name-t.h5"
+	hessian-accum -q --tokens "$name-t.h5" --ctx 32 "$ref/$name.h5" -o "$name-h.h5"
+	smooth-scale --check --hessian "$name-h.h5" "$ref/$name.h5" -o "$name.h5" 2>said; s=$?
+	ok "$name: the logits stay, $(checked)" below "$(checked)" 1e-5
+	is "$name: status" $s 0
+done
+hessian-accum -q --tokens opt-t.h5 --ctx 32 opt.h5 -o after.h5
+# the factors by hand, α = 0.5, of blocks whose second norm is read by `up`
+cat >look.py <<'PY'
+import h5py, numpy as np, sys
+ref, name, norm, readers, offset, alpha, after = sys.argv[1:]
+a, b, h = h5py.File(f"{ref}/{name}.h5"), h5py.File(after), h5py.File(f"{name}-h.h5")
+readers, alpha = readers.split(","), float(alpha)
+w = np.concatenate([a[r]["weight"][()] for r in readers]).astype("f8"); x = h[readers[0]]["absmax"][()].astype("f8")
+s = x ** alpha / abs(w).max(0) ** (1 - alpha)
+assert (s != 1).any()
+for r in readers:
+    want = a[r]["weight"][()].astype("f8") * s
+    assert abs(b[r]["weight"][()] - want).max() <= 2 ** -24 * abs(want).max() and b[r]["weight"].dtype == "f4", r
+for m in set(a[norm]) & {"weight", "bias"}:
+    o = float(offset) if m == "weight" else 0
+    want = (a[norm][m][()].astype("f8") + o) / s - o
+    assert abs(b[norm][m][()] - want).max() <= 2 ** -23 * (abs(want) + 1).max(), m
+PY
+ok 'llama: attention' py look.py "$ref" llama-gqa model/layers/0/input_layernorm model/layers/0/self_attn/q_proj,model/layers/0/self_attn/k_proj,model/layers/0/self_attn/v_proj 0 0.5 llama-gqa.h5
+ok 'gpt2: a gain and a shift' py look.py "$ref" gpt2 transformer/h/1/ln_2 transformer/h/1/mlp/c_fc 0 0.5 gpt2.h5
+ok 'gemma: a gain of one more' py look.py "$ref" gemma model/layers/0/post_attention_layernorm model/layers/0/mlp/gate_proj,model/layers/0/mlp/up_proj 1 0.5 gemma.h5
+smooth-scale -q --alpha 0.8 --hessian llama-gqa-h.h5 "$ref/llama-gqa.h5" -o strong.h5
+ok '--alpha' py look.py "$ref" llama-gqa model/layers/1/post_attention_layernorm model/layers/1/mlp/gate_proj,model/layers/1/mlp/up_proj 0 0.8 strong.h5
+ok 'what does not read a norm stays, and the final norm and a tied head' py - "$ref" <<'PY'
+import h5py, numpy as np, sys
+a, b = h5py.File(sys.argv[1] + "/llama-tied.h5"), h5py.File("llama-tied.h5")
+for p in ("model/layers/0/self_attn/o_proj", "model/layers/0/mlp/down_proj", "model/norm", "model/embed_tokens"): assert np.array_equal(a[p]["weight"][()], b[p]["weight"][()]), p
+assert b["lm_head/weight"] == b["model/embed_tokens/weight"]
+PY
+ok 'inputs are smaller by the factors' py - "$ref" <<'PY'
+import h5py, numpy as np, sys
+a, before, after = h5py.File(sys.argv[1] + "/opt.h5"), h5py.File("opt-h.h5"), h5py.File("after.h5")
+p = "model/decoder/layers/1/fc1"
+x, y, w = before[p]["absmax"][()].astype("f8"), after[p]["absmax"][()].astype("f8"), abs(a[p]["weight"][()].astype("f8")).max(0)
+s = (x / w) ** 0.5
+assert abs(y * s - x).max() < 1e-4 * x.max() and abs(y / x - 1).max() > 0.1
+PY
+ok 'the same bytes for every -j' sh -c 'smooth-scale -q -j 1 --hessian gpt2-h.h5 "$1" -o j1.h5 && smooth-scale -q -j 3 --hessian gpt2-h.h5 "$1" -o j3.h5 && cmp j1.h5 j3.h5' x "$ref/gpt2.h5"
+ok 'a stream' sh -c 'cat "$1" | smooth-scale -q --hessian gpt2-h.h5 | cat >stream && smooth-scale -q --hessian gpt2-h.h5 <"$1" -o r.h5 && h5diff r.h5 j1.h5' x "$ref/gpt2.h5"
+
+# --- what is refused ---
+rm -f r.h5
+g=$ref/llama-gqa.h5
+py - <<'PY'
+import h5py, shutil
+shutil.copy("llama-gqa-h.h5", "no-absmax.h5")
+with h5py.File("no-absmax.h5", "r+") as f:
+    del f["model/layers/0/self_attn/k_proj/absmax"]
+shutil.copy("llama-gqa-h.h5", "none.h5")
+with h5py.File("none.h5", "r+") as f: del f["model"]
+PY
+no 'no Hessians' 2 '--hessian FILE is expected' smooth-scale "$g" -o r.h5
+no 'Hessians of no layer' 1 'none.h5: holds no Hessian of a layer that reads a norm' smooth-scale --hessian none.h5 "$g" -o r.h5
+no 'no absmax' 1 'no-absmax.h5: /model/layers/0/self_attn/.*/absmax: is missing' smooth-scale --hessian no-absmax.h5 "$g" -o r.h5
+no 'another width' 1 '/model/layers/0/self_attn/q_proj' smooth-scale --hessian gpt2-h.h5 "$g" -o r.h5
+no 'alpha beyond 1' 2 'alpha' smooth-scale --alpha 1.5 --hessian llama-gqa-h.h5 "$g" -o r.h5
+no 'a model that is quantized' 1 'is quantized already' sh -c 'dpq-run -q --compensate none --group 8 "$1" -o q.h5 && smooth-scale --hessian llama-gqa-h.h5 q.h5 -o r.h5' x "$g"
+ok 'nothing of that is there' test ! -e r.h5
+done_testing
