@@ -348,7 +348,8 @@ static void units(void **unused)
 	static const struct { const char *name; float unit, most; } some[] = {
 		{ "int8", 1, 127 }, { "int2", 1, 1 }, { "uint8", 1, 255 }, { "uint1", 1, 1 },
 		{ "e2m1", 1, 12 }, { "e2m2", 0.5f, 28 }, { "e1m6", 0x1p-5f, 127 }, { "e3m0", 2, 64 },
-		{ "mxfp4", 0.5f, 12 }, { "nvfp4", 0.5f, 12 }, { "e2m4", 0x1p-3f, 124 }, { "e4m3fn", 0x1p-9f, 448 * 512 }, { "e6m0", 2, 0x1p62f },
+		{ "mxfp4", 0.5f, 12 }, { "nvfp4", 0.5f, 12 }, { "e2m4", 0x1p-3f, 124 },
+		{ "e4m3fn", 0x1p-9f, 448 * 512 }, { "e6m0", 2, 0x1p62f },
 	};
 
 	(void)unused;
