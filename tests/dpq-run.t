@@ -168,6 +168,11 @@ for s in mxfp4:32 nvfp4:16; do
 	ok "GPTQ with ${s%:*}, whose group is ${s#*:}" dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" layer.h5 -o x.h5
 	ok "DPQ over ${s%:*}" dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" --compute e4m3fn layer.h5 -o x.h5
 done
+dpq-run -q --hessian hess.h5 --scale-search minmax --storage mxfp4 layer.h5 -o x.h5
+dpq-run -q --hessian hess.h5 --scale-search minmax --storage mxfp4 --compute e4m3fn layer.h5 -o y.h5
+ok 'FP4 under powers of two is FP8: DPQ and GPTQ choose the same codes' same x.h5 y.h5 a/codes
+dpq-run -q --hessian hess.h5 --storage e2m1 --scale-dtype e8m0 --group 32 layer.h5 -o x.h5; dpq-run -q --hessian hess.h5 --storage mxfp4 layer.h5 -o y.h5
+ok 'e2m1 under powers of two is mxfp4' same x.h5 y.h5 a/codes
 printf '* storage=nvfp4\n/a scale-dtype=e4m3fn group=10\n' >scales.plan
 warns 'the type that a storage has anyway' 'scale-dtype' dpq-run --compensate none --plan scales.plan layer.h5 -o x.h5
 is 'scales by a plan' "$(attr x.h5 a storage) $(attr x.h5 a group) $(attr x.h5 a scale_dtype)" 'nvfp4 10 e4m3fn'
