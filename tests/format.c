@@ -732,9 +732,15 @@ static void rounded_scales(void **unused)
 static void ends_of_scales(void **unused)
 {
 	static const double most[] = { 1e-45, 1e-38, 1e-30, 3.4e38 };
+	const struct format once = with_scales("int2", SCALE_BF16);
 	float scale;
 
 	(void)unused;
+	/* Beside a tie of bf16, closer than a float can say: rounded once. */
+	format_fit(&once, &scale, NULL, 0, 1 + 0x1p-8 + 0x1p-40);
+	assert_true(scale == 1 + 0x1p-7f);
+	format_fit(&once, &scale, NULL, 0, 1 + 0x1p-8);
+	assert_true(scale == 1);
 	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
 		struct format f = with_scales("e2m1", (enum scale_type)t);
 
