@@ -133,30 +133,31 @@ def listed(t):		# the positive numbers of a type
     if t == "e4m3fn": c = np.arange(1, 127); return np.where(c < 8, c / 512, 2.0 ** (c // 8 - 7) * (1 + c % 8 / 8))
     if t == "f16": return np.arange(1, 0x7c00, dtype="u2").view("f2").astype("f8")
     return (np.arange(1, 0x7f80, dtype="u4") << 16).astype("u4").view("f4").astype("f8")
-name, t = sys.argv[2:]; f = h5py.File(sys.argv[1])["a"]; w = h5py.File("layer.h5")["a/weight"][...].astype("f8")
-group, s = f.attrs["group"], f["scale"][...].astype("f8"); all = listed(t)
-assert f.attrs["scale_dtype"] == t and f["scale"].dtype == "f4" and np.isin(s, all).all()
-top = {"i": 7, "u": 15, "e": 12, "m": 6, "n": 6}[name[0]]; uint = name[0] == "u"
-size = 100 if group <= 0 else group; r = w.reshape(1, -1) if group < 0 else np.pad(w, ((0, 0), (0, -w.shape[1] % size))).reshape(-1, size)
-low, high = np.minimum(r.min(1), 0), np.maximum(r.max(1), 0); span = high - low if uint else np.maximum(-low, high)
-d = 1
-if t == "e4m3fn":
-    d = np.float32(448 * top / (w.max() - w.min() if uint else np.abs(w).max())); assert f["scale_tensor"][0] == d
-assert ("scale_tensor" in f) == (t == "e4m3fn")
-q, zero = s.reshape(-1), span == 0
-if t == "e8m0": assert (q == np.where(zero, 1, 2.0 ** (np.floor(np.log2(np.where(zero, 1, span))) - np.floor(np.log2(top))))).all()
-else:
-    x = span / top * float(d); assert (np.abs(q - x) <= np.abs(all - x[:, None]).min(1) + 1e-15)[~zero].all() and (q[zero] == 1).all()
+def nearest(all, x):
+    i = np.clip(np.searchsorted(all, x), 1, len(all) - 1); return np.minimum(np.abs(all[i] - x), np.abs(all[i - 1] - x))
+w = h5py.File("layer.h5")["a/weight"][...].astype("f8")
+for path in sys.argv[1:]:
+    f = h5py.File(path)["a"]; name, t, group, s = f.attrs["storage"], f.attrs["scale_dtype"], f.attrs["group"], f["scale"][...].astype("f8")
+    assert path.startswith(f"x-{name}-{t}-") and f["scale"].dtype == "f4" and np.isin(s, listed(t)).all(), path
+    top = {"i": 7, "u": 15, "e": 12, "n": 6}[name[0]]; uint = name[0] == "u"; d = 1
+    size = 100 if group <= 0 else group; r = w.reshape(1, -1) if group < 0 else np.pad(w, ((0, 0), (0, -w.shape[1] % size))).reshape(-1, size)
+    low, high = np.minimum(r.min(1), 0), np.maximum(r.max(1), 0); span = high - low if uint else np.maximum(-low, high)
+    assert ("scale_tensor" in f) == (t == "e4m3fn"), path
+    if t == "e4m3fn": d = np.float32(448 * top / (w.max() - w.min() if uint else np.abs(w).max())); assert f["scale_tensor"][0] == d, path
+    q, zero = s.reshape(-1), span == 0; x = span / top * float(d)
+    if t == "e8m0": assert (q == np.where(zero, 1, 2.0 ** (np.floor(np.log2(np.where(zero, 1, span))) - np.floor(np.log2(top))))).all(), path
+    else: assert (np.abs(q - x) <= nearest(listed(t), x) + 1e-15)[~zero].all() and (q[zero] == 1).all(), path
 PY
 for f in int4 uint4 e2m1; do
 	for t in bf16 f16 e8m0 e4m3fn; do
 		for g in 32 channel tensor; do
-			dpq-run -q --compensate none --scale-search minmax --storage $f --scale-dtype $t --group $g layer.h5 -o x.h5
-			ok "$f under scales in $t, group $g" py scales.py x.h5 $f $t
+			dpq-run -q --compensate none --scale-search minmax --storage $f --scale-dtype $t --group $g layer.h5 -o x-$f-$t-$g.h5
 		done
 	done
 done
-dpq-run -q --compensate none --scale-search minmax --storage nvfp4 --group 20 layer.h5 -o x.h5; ok 'nvfp4 in groups of another size' py scales.py x.h5 nvfp4 e4m3fn
+dpq-run -q --compensate none --scale-search minmax --storage nvfp4 --group 20 layer.h5 -o x-nvfp4-e4m3fn-20.h5
+is 'three formats under scales of four types, in groups, channels, a tensor' "$(find . -name 'x-*.h5' | wc -l)" 37
+ok '... have the nearest numbers of their types' py scales.py x-*.h5
 is 'f32 is what scales are anyway' "$(dpq-run -q --compensate none --group 32 --scale-dtype f32 layer.h5 -o x.h5; h5diff x.h5 rtn.h5 /a && echo same)" same
 dpq-run -q --compensate none --scale-dtype bf16 layer.h5 -o x.h5
 is '--scale-dtype in the history' "$(attr x.h5 / history | head -1)" "dpq-run $(cat "$top/VERSION") --scale-dtype bf16 --compensate none"
@@ -167,6 +168,11 @@ for s in mxfp4:32 nvfp4:16; do
 	ok "GPTQ with ${s%:*}, whose group is ${s#*:}" dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" layer.h5 -o x.h5
 	ok "DPQ over ${s%:*}" dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" --compute e4m3fn layer.h5 -o x.h5
 done
+dpq-run -q --hessian hess.h5 --scale-search minmax --storage mxfp4 layer.h5 -o x.h5
+dpq-run -q --hessian hess.h5 --scale-search minmax --storage mxfp4 --compute e4m3fn layer.h5 -o y.h5
+ok 'FP4 under powers of two is FP8: DPQ and GPTQ choose the same codes' same x.h5 y.h5 a/codes
+dpq-run -q --hessian hess.h5 --storage e2m1 --scale-dtype e8m0 --group 32 layer.h5 -o x.h5; dpq-run -q --hessian hess.h5 --storage mxfp4 layer.h5 -o y.h5
+ok 'e2m1 under powers of two is mxfp4' same x.h5 y.h5 a/codes
 printf '* storage=nvfp4\n/a scale-dtype=e4m3fn group=10\n' >scales.plan
 warns 'the type that a storage has anyway' 'scale-dtype' dpq-run --compensate none --plan scales.plan layer.h5 -o x.h5
 is 'scales by a plan' "$(attr x.h5 a storage) $(attr x.h5 a group) $(attr x.h5 a scale_dtype)" 'nvfp4 10 e4m3fn'

@@ -17,6 +17,9 @@ PY
 exmy-sweep --tsv --sigma 0.25 --formats int5,e1m3,e2m2,e3m1,e4m0,nf5 >curve
 is 'errors at sigma 0.25' "$(awk 'NR > 1 { printf "%s %.4e ", $1, $4 }' curve)" \
 	'int5 3.7037e-04 e1m3 3.7037e-04 e2m2 2.1289e-04 e3m1 6.6613e-04 e4m0 2.3606e-03 nf5 1.6935e-04 '
+is 'under a power of two and under a divided scale' "$(exmy-sweep --tsv --sigma 0.25 --formats mxfp4,nvfp4 --table curve | awk 'NR > 1 { printf "%s %.4e ", $1, $4 }')" \
+	'mxfp4 1.4500e-03 nvfp4 9.1415e-04 '
+is '... of channels: nvfp4 is e2m1' "$(exmy-sweep --tsv --formats nvfp4 --table error w.h5 | cut -f4)" "$(exmy-sweep --tsv --formats e2m1 --table error w.h5 | cut -f4)"
 exmy-sweep --tsv --sigma 0.12:0.28:0.005 >curve
 is 'E2Mx is the best of 5 and 6 bits wherever models are' "$(awk 'NR > 1 && $2 > 4 && (!(($2, $3) in e) || $4 < e[$2, $3]) {
 	e[$2, $3] = $4; f[$2, $3] = $1 } END { for (k in f) print f[k] }' curve | sort | uniq -c | awk '{ printf "%s %s ", $1, $2 }')" '33 e2m2 33 e2m3 '

@@ -348,7 +348,8 @@ static void units(void **unused)
 	static const struct { const char *name; float unit, most; } some[] = {
 		{ "int8", 1, 127 }, { "int2", 1, 1 }, { "uint8", 1, 255 }, { "uint1", 1, 1 },
 		{ "e2m1", 1, 12 }, { "e2m2", 0.5f, 28 }, { "e1m6", 0x1p-5f, 127 }, { "e3m0", 2, 64 },
-		{ "mxfp4", 0.5f, 12 }, { "nvfp4", 0.5f, 12 }, { "e2m4", 0x1p-3f, 124 }, { "e4m3fn", 0x1p-9f, 448 * 512 }, { "e6m0", 2, 0x1p62f },
+		{ "mxfp4", 0.5f, 12 }, { "nvfp4", 0.5f, 12 }, { "e2m4", 0x1p-3f, 124 },
+		{ "e4m3fn", 0x1p-9f, 448 * 512 }, { "e6m0", 2, 0x1p62f },
 	};
 
 	(void)unused;
@@ -731,9 +732,15 @@ static void rounded_scales(void **unused)
 static void ends_of_scales(void **unused)
 {
 	static const double most[] = { 1e-45, 1e-38, 1e-30, 3.4e38 };
+	const struct format once = with_scales("int2", SCALE_BF16);
 	float scale;
 
 	(void)unused;
+	/* Beside a tie of bf16, closer than a float can say: rounded once. */
+	format_fit(&once, &scale, NULL, 0, 1 + 0x1p-8 + 0x1p-40);
+	assert_true(scale == 1 + 0x1p-7f);
+	format_fit(&once, &scale, NULL, 0, 1 + 0x1p-8);
+	assert_true(scale == 1);
 	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
 		struct format f = with_scales("e2m1", (enum scale_type)t);
 

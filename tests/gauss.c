@@ -41,8 +41,8 @@ static void known_values(void **unused)
 /* The midpoint rule on N slices; the error of each is at most its width, squared, times the curvature. */
 static void quadrature(void **unused)
 {
-	static const char *const names[] = { "int4", "uint4", "e2m1", "mxfp4", "e2m2", "e3m2", "e4m0", "nf3", "nf5",
-		"e4m3fn" };
+	static const char *const names[] = { "int4", "uint4", "e2m1", "mxfp4", "e2m2", "e3m2", "e4m0", "nf3",
+		"nf5", "e4m3fn" };
 	enum { N = 200000 };
 
 	(void)unused;

@@ -188,8 +188,8 @@ static void every_row(void **unused)
 	}
 	assert_true(!strcmp(y.linear.compute.name, "e4m3ieee") && !strcmp(y.linear.input.format.name,
 		"e4m3fn"));
-	assert_true(y.linear.storage.scales == SCALE_E4M3FN && y.linear.saturate == 224 &&
-		y.linear.online == 20 && y.linear.group == 32 &&
+	assert_true(y.linear.storage.scales == SCALE_E4M3FN);
+	assert_true(y.linear.saturate == 224 && y.linear.online == 20 && y.linear.group == 32 &&
 		y.linear.input.mode == INPUT_STATIC_MODALITY);
 	image_close(image);
 }

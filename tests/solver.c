@@ -248,8 +248,9 @@ static double value_of(const struct format *f, int code, struct pair p)
 /* A scale as its type has it: of a range, where the format reaches as far as top. */
 static struct pair rounded(const struct format *f, double range, double top, int z)
 {
-	static const struct { int digits, least; double most; } types[] = { [SCALE_BF16] = { 8, -126, 3.38e38 },
-		[SCALE_F16] = { 11, -14, 65504 }, [SCALE_E4M3FN] = { 4, -6, 448 } };
+	static const struct { int digits, least; double most; } types[] = {
+		[SCALE_BF16] = { 8, -126, 0x1.fep127 }, [SCALE_F16] = { 11, -14, 65504 },
+		[SCALE_E4M3FN] = { 4, -6, 448 } };
 	double x = range / top * f->divisor, step, stored;
 	int e, of_top;
 
@@ -877,7 +878,7 @@ static void float_methods(void **unused)
 /* Scales of every type: they are rounded before codes are chosen, and the search weighs them so. */
 static void scale_types_of_all(void **unused)
 {
-	static const char *const names[] = { "mxfp4", "nvfp4", "e2m1", "uint4", "int4", "nf4", "int8" };
+	static const char *const names[] = { "mxfp4", "nvfp4", "e2m1", "uint4", "int4", "nf4" };
 	static const long sizes[] = { 32, 16, 0, -1 };
 	static const enum order_kind kind[] = { ORDER_NONE, ORDER_GAR, ORDER_FULL };
 	struct data d = make(48, 256, 400, 40);
@@ -893,7 +894,8 @@ static void scale_types_of_all(void **unused)
 				int32_t *order = ordered(&d, kind[(f + k) % 3], ORDER_MAX,
 					s.group > 0 ? (size_t)s.group : 0);
 
-				s.compensate = (f + 2 * k + (size_t)t) % 5 ? COMPENSATE_BOTH : COMPENSATE_NONE;
+				if ((f + 2 * k + (size_t)t) % 5 == 0)
+					s.compensate = COMPENSATE_NONE;
 				s.search = (f + k + (size_t)t) % 3 ? SEARCH_MSE : SEARCH_MINMAX;
 				s.round_first = (f + (size_t)t) % 3 == 0;
 				s.group_view = (f + k) % 4 ? VIEW_EXACT : VIEW_BLOCK;

@@ -417,7 +417,8 @@ CLONES(static, void, fit_rounded, (const struct format *f, size_t n, float scale
 	for (size_t i = 0; i < n; i++) {
 		const double low = f->asymmetric && min[i] > 0 ? 0 : min[i];
 		const double high = f->asymmetric && max[i] < 0 ? 0 : max[i];
-		const double a = fabs(low), b = fabs(high), range = f->asymmetric ? high - low : a > b ? a : b;
+		const double a = fabs(low), b = fabs(high), most = a > b ? a : b;
+		const double range = f->asymmetric ? high - low : most;
 		const double s = t.power ? scale_power(range) / last : range / top * divisor;
 
 		scale[i] = scale_nearest(&t, range > 0 ? s : 1) / f->divisor;

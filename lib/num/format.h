@@ -29,7 +29,7 @@ struct format {
 	int n, x, y, bias;		/* parameters of the kind */
 	bool away;			/* ties go away from zero, not to even */
 	double edge[256];		/* nf<N>: edge[c] is the least x whose code is above c */
-	enum scale_type scales;		/* that of the kind, which other formats than MX and NV leave open: f32 */
+	enum scale_type scales;		/* of mxfp4, nvfp4 their own; of others f32 */
 	float divisor;			/* of scales; 1 until format_tensor() */
 	long group;			/* columns under one scale by the kind's standard; 0: any */
 };
@@ -39,7 +39,7 @@ bool format_parse(struct format *f, const char *name);
 extern const char *const format_tie_names[];	/* "even", "away" */
 /* Ties away from zero, for all that follows; or to even again. */
 void format_ties(struct format *f, bool away);
-/* Scales of this type, for all that follows; false if the format has its own, of another one. */
+/* Scales of this type for all that follows; false if the format has its own, of another one. */
 bool format_scales(struct format *f, enum scale_type type);
 /* The divisor of a tensor whose numbers lie in min .. max: no scale within goes beyond the type's largest. */
 void format_tensor(struct format *f, double min, double max);

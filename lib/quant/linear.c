@@ -62,7 +62,8 @@ float linear_unit_scale(const struct linear *l, size_t row, size_t group)
 {
 	if (l->compute.kind)
 		return l->scale8[l->scales8 > 1 ? row : 0];
-	return l->scale[l->group == -1 ? 0 : row * l->groups + group] / (l->scale_tensor ? *l->scale_tensor : 1);
+	group += l->group == -1 ? 0 : row * l->groups;
+	return l->scale_tensor ? l->scale[group] / *l->scale_tensor : l->scale[group];
 }
 
 void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, float w[n])

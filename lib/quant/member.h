@@ -59,7 +59,7 @@ struct member {
 	/* Attributes */
 	double least, most;	/* range of a number */
 	const char *meaning;	/* for messages: "attribute group must be ..."; words of an enum */
-	const char *const *words;	/* names of an enum, NULL-terminated from 1 on; 0 is left out, as a default */
+	const char *const *words;	/* names of an enum, NULL-terminated from 1 on; 0 is the default */
 
 	bool optional;
 	bool (*there)(const struct linear *l);	/* whether a layer of these attributes has it; NULL: yes */

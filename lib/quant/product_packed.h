@@ -4,11 +4,12 @@
  *
  *	y_to = Σ_i Ŵ_oi x_ti,	Ŵ_oi = (grid[code_oi] - zero_og)·scale_og
  *
+ * Where scales are divided by scale_tensor, the whole sum is, one rounding of the row's `ends`.
  * The words (quant/pack.h) become numbers in registers, in one of five ways:
  *
  *	plain	the grid as a table, in plain C
  *	half	e<x>m<y> (FPE2M2 section 4.3): shift and mask make half-precision bits of two codes
- *		at once, one multiplication by 2¹⁵ (here of the whole sum, which is the same: it is a
+ *		at once, one multiplication by 2¹⁵ (FP4: 2¹⁴; here of the whole sum, which is the same: it is a
  *		power of two) makes them the values
  *	integer	codes that count: the code as an integer, less the zero point
  *	table	any grid, looked up: in registers with AVX-512, in memory with AVX2

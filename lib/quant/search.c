@@ -4,8 +4,8 @@
  *
  * All factors are tried in float, |d|^2.4 = d²·m^0.4·2^(0.4 e) with polynomials for d = m·2^e, good to
  * 6e-7, and sums of ROWS to 1e-6; one that already loses more than the best on every lane is given up.
- * Factors that come near the best, with scales of their own, are then weighed in double, so that the choice is the definition's and
- * not the approximation's, whatever kernels run.
+ * Factors that come near the best, of those with one scale the first, are then weighed in double, so that
+ * the choice is the definition's and not the approximation's, whatever kernels run.
  */
 #include "quant/search.h"
 #include <float.h>
