@@ -124,8 +124,8 @@ static void check_layer(const struct rewrite *r, const struct image *image, cons
 }
 
 /* Rows [first, first + m) of the layer, changed, to those of y. */
-static void change_rows(const struct rewrite *r, const struct residual_layer *at, const struct wide_norm *norm,
-	const struct linear *l, size_t first, size_t m, void *y, double *bias)
+static void change_rows(const struct rewrite *r, const struct residual_layer *at,
+	const struct wide_norm *norm, const struct linear *l, size_t first, size_t m, void *y, double *bias)
 {
 	const size_t n = l->in;
 	double *w = xalloc(m * n, sizeof *w);
@@ -178,7 +178,8 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 }
 
 /* The part's norms as they are; dies where one stands in the way. */
-static struct wide_norm *read_norms(const struct rewrite *r, const struct filter *f, const struct residual *here)
+static struct wide_norm *read_norms(const struct rewrite *r, const struct filter *f,
+	const struct residual *here)
 {
 	struct wide_norm *norm = xalloc(here->norms, sizeof *norm);
 
