@@ -168,7 +168,8 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 	l->weight = y;
 	l->weight_type = r->dtype;
 	l->bias = rounded;
-	l->online = invariant_online(&r->change, at);
+	if (r->change.turn)
+		l->online = invariant_online(&r->change, at);
 	if (!half_finite(out * l->in, y, r->dtype) || (bias && !half_finite(out, rounded, HALF_NONE)))
 		die("%s: %s: overflows %s", image_name(f->image), at->path, rewrite_types[r->dtype]);
 	output_copy(f->out, f->image, at->path, ours);
