@@ -216,31 +216,35 @@ static void pass_part(const struct rewrite *r, const struct filter *f)
 	output_end(f->out);
 }
 
-void rewrite_part(void *arg, const struct filter *f)
+static void change_part(const struct rewrite *r, const struct filter *f, const struct residual *here)
 {
-	const struct rewrite *r = arg;
-	struct residual here = residual_of(f->image, f->config);
-	struct wide_norm *norm = read_norms(r, f, &here);
+	struct wide_norm *norm = read_norms(r, f, here);
 
-	if (!here.layers && !here.norms) {
-		pass_part(r, f);
-		return;
-	}
 	output_begin(f->out, f->image);
-	for (size_t i = 0; i < here.layers; i++) {
-		const struct residual_layer *l = &here.layer[i];
+	for (size_t i = 0; i < here->layers; i++) {
+		const struct residual_layer *l = &here->layer[i];
 
-		progress_part(l->path, image_part(f->image), image_parts(f->image), i, here.layers);
+		progress_part(l->path, image_part(f->image), image_parts(f->image), i, here->layers);
 		change_layer(r, f, l, l->norm < 0 ? NULL : &norm[l->norm]);
 	}
-	for (size_t i = 0; i < here.norms; i++) {
-		invariant_norm(&r->change, &here.norm[i], &norm[i]);
-		write_norm(f->out, f->image, &here.norm[i], &norm[i]);
+	for (size_t i = 0; i < here->norms; i++) {
+		invariant_norm(&r->change, &here->norm[i], &norm[i]);
+		write_norm(f->out, f->image, &here->norm[i], &norm[i]);
 		free(norm[i].gain), free(norm[i].shift);
 	}
 	output_rest(f->out, f->image, NULL);
 	output_end(f->out);
 	free(norm);
+}
+
+void rewrite_part(void *arg, const struct filter *f)
+{
+	struct residual here = residual_of(f->image, f->config);
+
+	if (here.layers || here.norms)
+		change_part(arg, f, &here);
+	else
+		pass_part(arg, f);
 	residual_free(&here);
 }
 
