@@ -183,11 +183,12 @@ lint: check-packages
 	@$(MAKE) --no-print-directory programs
 	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) tests/pages
 
-# OPTIONS of the man pages, by asking the tools.
-docs: programs
+# OPTIONS of the man pages, by asking the tools; the table of Hadamard matrices.
+docs: programs $(BUILD)/tests/hadamard
 	@for t in $(TOOLS); do \
 		PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) docs/man/options $$t >$(BUILD)/page && cp $(BUILD)/page docs/man/$$t.1 || exit 1; \
 	done
+	@{ sed '/^| order/,$$d' docs/hadamard.md; $(BUILD)/tests/hadamard table; } >$(BUILD)/page && cp $(BUILD)/page docs/hadamard.md
 
 demo: all
 	@pipelines/dpq-table4.sh

@@ -61,7 +61,7 @@ static struct hadamard made(size_t n, size_t block)
 	assert_int_equal(h.n, n);
 	assert_int_equal(n % h.block, 0);
 	assert_int_equal(h.small << h.power, h.block);
-	hadamard_build(&h, xalloc(hadamard_bytes(&h) + 1, 1));
+	hadamard_build(&h, h.factors ? xalloc(hadamard_bytes(&h), 1) : NULL);
 	return h;
 }
 
@@ -335,6 +335,7 @@ static void products(void **unused)
 
 /* The widest kernels on any machine, by vectors that the compiler cuts up. */
 enum { COLUMNS = 16, TABLES = 16, ROWS = 4 };
+static const volatile float minus_one = -1;
 static void sylvester_plain(size_t n, float x[n], float scale);
 #define LANES 16
 #define RADIX 16
@@ -352,8 +353,8 @@ static void sylvester_plain(size_t n, float x[n], float scale)
 static void cut_product(const struct hadamard *h, bool transposed, size_t m, size_t stride,
 	float x[m][stride])
 {
-	const size_t columns = (size_t)1 << h->power, order = h->small;
-	const uint8_t (*pattern)[order / 4] = (const uint8_t (*)[order / 4])h->factor[0].pattern[transposed];
+	const size_t columns = (size_t)1 << h->power, order = h->small, quarter = larger(order / 4, 1);
+	const uint8_t *pattern = h->factor[0].pattern[transposed];
 	float (*sum)[COLUMNS] = xalloc(order, sizeof *sum);
 
 	for (size_t r = 0; r < m; r++) {
@@ -361,7 +362,8 @@ static void cut_product(const struct hadamard *h, bool transposed, size_t m, siz
 			cut_sylvester(columns, &x[r][i], (float)(1 / sqrt((double)h->block)));
 		for (size_t i = 0; h->factors && i < h->n; i += h->block)
 			for (size_t c = 0; c < columns; c += COLUMNS)
-				cut_small(order, pattern, columns, (float (*)[columns])&x[r][i + c], sum);
+				cut_small(order, (const uint8_t (*)[quarter])pattern, columns,
+					(float (*)[columns])&x[r][i + c], sum);
 	}
 	free(sum);
 }

@@ -6,7 +6,7 @@
  * Butterflies are taken in the order of their distances 1, 2, 4, … whatever LANES and RADIX, so that results
  * have the same bits.
  *
- * Expected, and no longer defined afterwards: LANES, RADIX ≥ 2 (vectors that are in registers at once),
+ * Expected, and no longer defined afterwards: LANES, RADIX ≥ 8 (vectors that are in registers at once),
  * TARGET, NAME(x).
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
@@ -32,9 +32,12 @@ typedef float NAME(floats) __attribute__((vector_size(4 * LANES), may_alias));
 typedef int32_t NAME(words) __attribute__((vector_size(4 * LANES)));
 typedef float NAME(anywhere) __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
 
-/* Between the first `radix` vectors of r. */
+/* Between the first `radix` vectors of r. Fused products take other units than sums, on AMD's processors. */
 INLINE void NAME(between)(size_t radix, NAME(floats) r[RADIX])
 {
+#if LANES > 4
+	const float minus = minus_one;
+#endif
 	#pragma GCC unroll 4
 	for (size_t h = 1; h < radix; h *= 2)
 		#pragma GCC unroll 16
@@ -43,7 +46,11 @@ INLINE void NAME(between)(size_t radix, NAME(floats) r[RADIX])
 				const NAME(floats) a = r[i], b = r[i + h];
 
 				r[i] = a + b;
+#if LANES > 4
+				r[i + h] = b * minus + a;
+#else
 				r[i + h] = a - b;
+#endif
 			}
 }
 

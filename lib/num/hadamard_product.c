@@ -25,6 +25,8 @@ enum { COLUMNS = 16, TABLES = 16, ROWS = 4 };	/* of a table; that stay in the fi
 enum { CHUNK = 16 };				/* rows of x that a thread takes */
 enum { FEW = 1 << 15 };				/* numbers: fewer are not worth starting threads */
 
+static const volatile float minus_one = -1;	/* not known to the compiler, which would subtract */
+
 static void sylvester_plain(size_t n, float x[n], float scale)
 {
 	for (size_t i = 0; i < n; i++)
@@ -75,7 +77,7 @@ static size_t column_at(size_t order, size_t columns, size_t c)
 	return c / columns * order * columns + c % columns;
 }
 
-/* Blocks that are no multiple of COLUMNS wide: columns go through a copy, those of several blocks together. */
+/* Blocks that are no multiple of COLUMNS wide: columns go through a copy, of several blocks together. */
 static void narrow(const struct kind *kind, size_t order, const uint8_t *pattern, size_t columns, size_t n,
 	float x[n], float sum[order][COLUMNS])
 {

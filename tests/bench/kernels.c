@@ -2,7 +2,7 @@
 /*
  * kernels -- what this processor can do, and what the library does with it, in one process
  *
- *	kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|layers|work...
+ *	kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|layers|hadamard|work...
  *
  * Prints `row<TAB>column<TAB>value`, medians of RUNS measurements that alternate
  * between limit and ours. Operations counted, a multiplication and an addition
@@ -10,6 +10,7 @@
  *	solver of m rows and n columns	m n² + n³/3	(the updates and one Cholesky factor)
  *	Hessian of n inputs, k tokens	n² k		(its upper triangle)
  *	product of m rows, n × k weights	2 m n k
+ *	±1 matrix of order k, m rows of n	m n k		(additions)
  * The floating-point peak is a loop over registers, on every thread at once.
  */
 #include <cblas.h>
@@ -18,12 +19,14 @@
 #include "base/random.h"
 #include "bench.h"
 #include "forward/moments.h"
+#include "num/hadamard.h"
 #include "num/half.h"
 #include "quant/product.h"
 #include "quant/solver.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
+#include "num/clones.h"
 
 enum { SIDE = 4096, ACCUMULATORS = 12, ROUNDS = 1 << 22 };
 
@@ -478,6 +481,59 @@ static void run_layers(void)
 	free(d.x), free(d.y), free(d.w), free(d.scale), free(d.codes), free(d.half);
 }
 
+CLONES(static, void, multiply, (size_t n, float x[n], float by), (n, x, by))
+{
+	for (size_t i = 0; i < n; i++)
+		x[i] *= by;
+}
+
+/* In place; the limit is a pass that only scales, or the additions of K, if they take longer. */
+static void hadamard_rows(size_t n, size_t m)
+{
+	float (*x)[n] = xalloc(m, sizeof *x);
+	struct samples time = { 0 }, pass = { 0 }, ratio = { 0 }, limit = { 0 };
+	struct hadamard h;
+	char row[64];
+	void *memory;
+
+	if (!hadamard_choose(&h, n, 0))
+		die("there is no matrix of order %zu", n);
+	memory = xalloc(hadamard_bytes(&h) + 1, 1);
+	hadamard_build(&h, memory);
+	fill(m * n, x[0], "x", 1);
+	for (int i = -1; i < runs; i++) {	/* the first does not count */
+		double additions = h.small > 1 ? 1e-9 * (double)(m * n * h.small) / peak(peak_f32()) : 0;
+		double start = omp_get_wtime(), scaled, done;
+
+		#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
+		for (size_t r = 0; r < m; r++)
+			multiply(n, x[r], 1 - 0x1p-20f);
+		scaled = omp_get_wtime();
+		hadamard_product(&h, false, m, n, x);
+		done = omp_get_wtime();
+		if (i < 0)
+			continue;
+		add(&pass, 1e3 * (scaled - start));
+		add(&limit, 1e3 * fmax(scaled - start, additions));
+		add(&ratio, (done - scaled) / (scaled - start));
+		add(&time, 1e3 * (done - scaled));
+	}
+	snprintf(row, sizeof row, "hadamard-%zux%zu", n, m);
+	print(row, "ours", &time);
+	print(row, "pass", &pass);
+	print(row, "to_pass", &ratio);
+	print(row, "limit", &limit);
+	free(memory), free(x);
+}
+
+static void run_hadamard(void)
+{
+	hadamard_rows(4096, 11008);
+	hadamard_rows(11008, 4096);
+	hadamard_rows(14336, 4096);
+	hadamard_rows(18944, 3584);
+}
+
 /* Bytes of the solver's workspace for a block of a Llama of 70 billion parameters, solved together. */
 static void run_work(void)
 {
@@ -506,7 +562,8 @@ int main(int argc, char *argv[])
 {
 	static const struct part parts[] = {
 		{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver },
-		{ "hessian", run_hessian }, { "layers", run_layers }, { "work", run_work },
+		{ "hessian", run_hessian }, { "layers", run_layers }, { "hadamard", run_hadamard },
+		{ "work", run_work },
 	};
 
 	runs = 5;

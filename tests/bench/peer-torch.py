@@ -9,6 +9,8 @@ code runs it: float32, the inverse of the damped Hessian by Cholesky, blocks of
 128 columns, the parameters of a group from its weights when its first column is
 reached, by range or by the search of 80 shrunk ranges for least Σ|ŵ - w|^2.4.
 Products of bf16. Of 8-bit codes with inputs rounded to 8 bits as they come: dynamic quantization.
+Hadamard products as QuaRot's public code makes them: a sum and a difference of the whole matrix for each
+power of two, then a product with the small factor (its signs do not matter here).
 Hessians as Xᵀ X, windows of 2048 tokens, counted as n² k operations like ours.
 """
 import sys
@@ -67,6 +69,17 @@ def gptq(w, h, search):
     return quantized
 
 
+def hadamard(x, small):
+    """x H/√n of rows x; small: signs [order, order]."""
+    m, n = x.shape
+    order = len(small)
+    y = x.view(m * order, n // order, 1)
+    while y.shape[1] > 1:
+        y = torch.stack((y[:, ::2] + y[:, 1::2], y[:, ::2] - y[:, 1::2]), 2).view(m * order, y.shape[1] // 2, -1)
+    y = y.view(m, order, n // order)
+    return (small @ y if order > 1 else y).view(m, n) / n**0.5
+
+
 def median(values):
     values = sorted(values)
     return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
@@ -103,6 +116,11 @@ try:
         report(f"w8a8-{m}x{n}x{k}", 2e-9 * m * n * k / timed(25, lambda: integers(rows)), 25)
 except (AttributeError, RuntimeError) as e:
     print(f"torch: no dynamic quantization: {e}", file=sys.stderr)
+
+for n, order, m in (4096, 1, 11008), (18944, 148, 3584):
+    rows, small = torch.randn(m, n), torch.randint(2, (order, order)).float() * 2 - 1
+    hadamard(rows, small)
+    report(f"hadamard-{n}x{m}", 1e3 * timed(3, lambda: hadamard(rows, small)), 3)
 
 x = torch.randn(2048, 4096)
 h = torch.zeros(4096, 4096)
