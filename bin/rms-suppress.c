@@ -18,10 +18,10 @@ static const struct tool tool = {
 	.brief = "channels that an online Hadamard has made outliers, taken out of the weight",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Of each layer behind an online Hadamard (hadamard-rotate), takes out the input channels whose "
-		"largest weight exceeds the largest weight before the rotation, and keeps them beside the "
-		"weight in 16 or 8 bits. Prints of every such layer the largest weight before and after, the "
-		"first channel's as MQuant's eq. 13 has it, and how many channels were taken out.",
+	.about = "Of each layer behind an online Hadamard (hadamard-rotate), takes out the input channels "
+		"whose largest weight exceeds the largest weight before the rotation, and keeps them beside "
+		"the weight in 16 or 8 bits. Prints of every such layer the largest weight before and after "
+		"the rotation, the first channel's as MQuant's eq. 13 has it, and how many were taken out.",
 	.examples = "  hadamard-rotate -q model.h5 | rms-suppress --check -o split.h5",
 };
 

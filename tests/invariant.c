@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invariant -- changes of weights that leave a model as it is: logits before and after, all in double, of every
- * architecture with random weights, and of rows that no model of the table has
+ * invariant -- changes of weights that leave a model as it is: logits before and after, all in double, of
+ * every architecture with random weights, and of rows that no model of the table has
  */
 #include <math.h>
 #include <setjmp.h>
@@ -325,7 +325,8 @@ static void attend(const struct stack *s, size_t block, size_t p, double *y, con
 			double z = 0;
 
 			for (size_t i = 0; i < d; i++)
-				z += qkv[p * width + h * d + i] * qkv[t * width + at + i] * s->attention_scale;
+				z += qkv[p * width + h * d + i] * qkv[t * width + at + i];
+			z *= s->attention_scale;
 			z = s->attention_cap > 0 ? s->attention_cap * tanh(z / s->attention_cap) : z;
 			sum += weight[t] = exp(z);
 		}
@@ -346,8 +347,8 @@ static double activate(enum activation a, double x)
 }
 
 /* y += share · down(act(gate) · up) */
-static void run_branch(const struct model *m, size_t block, const enum role role[3], size_t expert, double share,
-	double *y, const double *x)
+static void run_branch(const struct model *m, size_t block, const enum role role[3], size_t expert,
+	double share, double *y, const double *x)
 {
 	const struct stack *s = m->config.stack;
 	const size_t last = find(m, block, role[2], expert), n = m->at.layer[last].in;
@@ -379,7 +380,8 @@ static void run_mixture(const struct model *m, size_t block, double *y, const do
 	}
 	for (size_t e = 0; e < s->experts; e++)
 		if (rank[e] < s->chosen)
-			run_branch(m, block, of_expert, e, exp(logit[e]) / (s->normalized ? among : sum), y, x);
+			run_branch(m, block, of_expert, e, exp(logit[e]) / (s->normalized ? among : sum), y,
+				x);
 	if (run_role(m, block, ROLE_SHARED_SWITCH, 0, &all, x))
 		run_branch(m, block, of_shared, 0, 1 / (1 + exp(-all)), y, x);
 }

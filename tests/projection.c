@@ -17,7 +17,8 @@
 #include "num/linalg.h"
 #include "quant/pack.h"
 
-enum { LAYERS = 3, IN = 96, ROWS = 21, ALL = 40, STRIDE = ALL + 2, WORDS = IN / 32 * 4, BLOCK = 7, SPLITS = 2 };
+enum { LAYERS = 3, IN = 96, ROWS = 21, ALL = 40, STRIDE = ALL + 2, WORDS = IN / 32 * 4, BLOCK = 7 };
+enum { SPLITS = 2 };
 static const size_t outs[LAYERS] = { 16, 8, 16 };
 
 static struct random_stream noise;
@@ -77,7 +78,8 @@ static double apart(const struct linear *l, size_t at, size_t m, const uint8_t *
 /* What a type makes of inputs and weights, beside the roundings of sums. */
 static const double errors[] = { [COMPUTE_F32] = 1e-5, [COMPUTE_BF16] = 0.008, [COMPUTE_INT16] = 1e-3 };
 
-/* A projection of layers, of which i is packed, and has columns taken out, where bit i says so, and rounds as mode and scale say. */
+/* A projection of layers, of which i is packed, and has columns taken out, where bit i says so, and rounds as
+ * mode and scale say. */
 static struct projection *make(enum compute_type type, size_t rows, unsigned packed, unsigned split,
 	const int mode[LAYERS], const size_t scale_of[LAYERS])
 {

@@ -23,6 +23,8 @@ run() (
 	tensor-stats $j dpq.h5 >stats &&
 	tensor-diff $j --reference model.h5 --hessian hess.h5 dpq.h5 >changes &&
 	exmy-pack $j rtn.h5 -o packed.h5 &&
+	hadamard-rotate $j --check model.h5 -o rotated.h5 &&
+	rms-suppress $j rotated.h5 -o split.h5 &&
 	exmy-sweep $j --formats e2m2,int5 --sigma 0.1,0.2 --monte-carlo 1000 model.h5 -o sweep.h5
 )
 same() { for f in first/*; do cmp "$f" "$1/${f##*/}" || return 1; done; }

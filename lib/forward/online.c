@@ -5,6 +5,7 @@
 
 static struct online {
 	struct hadamard h;
+	void *memory;			/* of its matrices */
 	struct online *next;
 } *built;
 
@@ -21,7 +22,8 @@ const struct hadamard *online_hadamard(size_t in, size_t order)
 	y = xalloc(1, sizeof *y);
 	if (!hadamard_choose(&y->h, in, order))
 		die("no Hadamard matrix of order %zu is known that divides %zu", order, in);
-	hadamard_build(&y->h, xalloc(hadamard_bytes(&y->h), 1));
+	y->memory = xalloc(hadamard_bytes(&y->h), 1);
+	hadamard_build(&y->h, y->memory);
 	y->next = built;
 	built = y;
 	return &y->h;

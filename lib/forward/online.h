@@ -9,6 +9,6 @@
 #include <stddef.h>
 #include "num/hadamard.h"
 
-/* in / order blocks, which the layer's members allow; NULL for order 0. Not to be called by several threads. */
+/* in / order blocks, which the layer's members allow; NULL for order 0. One thread calls it at a time. */
 const struct hadamard *online_hadamard(size_t in, size_t order);
 #endif

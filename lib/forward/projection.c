@@ -201,6 +201,5 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 		}
 	}
 	for (size_t i = 0; i < s->layers; i++)
-		if (s->layer[i].linear.splits)
-			linear_split_product(&s->layer[i].linear, m, stride, (float (*)[stride])&y[0][s->at[i]], x);
+		linear_split_product(&s->layer[i].linear, m, stride, (float (*)[stride])&y[0][s->at[i]], x);
 }

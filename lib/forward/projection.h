@@ -53,16 +53,17 @@ struct workspace {
 };
 void *workspace_of(struct workspace *w, size_t bytes);
 
-/* What of m rows of input is observed, rounded and multiplied: x, or in the workspace what the online Hadamard
- * makes of it. */
+/* What of m rows of input is observed, rounded and multiplied: x, or in the workspace what the online
+ * Hadamard makes of it. */
 const float *projection_turn(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace);
 /* Shows the input of all rows to the observer, as projection_apply() does first. */
 void projection_show(const struct projection *s, const struct batch *batch, const float *x,
 	struct workspace *workspace, const struct observer *observer);
 /*
- * y[m][stride] = x wᵀ + bias, or y += with `add`, of rows [first, first + m) of the batch. The input is
- * turned by the online Hadamard where the layers have one, observed, rounded once for each distinct input scale, and multiplied. An observer expects all rows.
+ * y[m][stride] = x wᵀ + bias, or y += with `add`, of rows [first, first + m) of the batch. The input passes
+ * the online Hadamard where the layers have one, is observed, rounded once for each distinct input scale, and
+ * multiplied; columns taken out of a layer are added. An observer expects all rows.
  */
 void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,

@@ -2,8 +2,8 @@
 /*
  * residual.h -- the residual stream: which layers read it, which add to it, and through which norms
  *
- * What transforms of weights go by, from the row of the architecture (model/architecture.h). A layer's columns
- * and its rows are channels of some kind; what turns the channels of one kind turns every layer that has
+ * What transforms of weights go by, from the row of the architecture (model/architecture.h). Columns and rows
+ * of a layer are channels of some kind; what turns the channels of one kind turns every layer that has
  * them, and leaves the model's function as it is:
  *
  *	layer			columns		rows

@@ -18,7 +18,8 @@
 #pragma GCC optimize ("no-thread-jumps")
 
 /* Constants, not options: results depend on them. */
-enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640, TILE_DOUBLE = 64, LANES = 16, ROWS = 16 };
+enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640, LANES = 16, ROWS = 16 };
+enum { TILE_DOUBLE = 64 };
 
 /* Below these, starting threads costs more than it saves: multiplications of a product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };

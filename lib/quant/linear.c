@@ -95,8 +95,10 @@ void linear_split_weight(const struct linear *l, size_t first, size_t n, float w
 void linear_split_product(const struct linear *l, size_t m, size_t stride, float y[m][stride],
 	const float x[m][l->in])
 {
-	#pragma omp parallel for num_threads(threads) if (m * l->out * l->splits > FEW_NUMBERS) schedule(static)
-	for (size_t t = 0; t < m; t++)
+	const size_t work = m * l->out * l->splits;
+
+	#pragma omp parallel for num_threads(threads) if (work > FEW_NUMBERS) schedule(static)
+	for (size_t t = 0; t < (work ? m : 0); t++)
 		for (size_t o = 0; o < l->out; o++)
 			for (size_t k = 0; k < l->splits; k++)
 				y[t][o] += x[t][l->split_index[k]] * split_weight(l, o, k);

@@ -50,11 +50,12 @@ struct linear {
 	const float *scale8;		/* [scales8] */
 	size_t scales8;			/* 1 or out */
 
-	size_t online;			/* order of the Hadamard that input rows pass first (num/hadamard.h), in / online
-					 * times side by side; 0: none */
+	/* Order of the Hadamard that input rows pass first, in / online times (num/hadamard.h); 0: none. */
+	size_t online;
 	/*
 	 * Columns taken out of the weight, which is 0 there (rotation magnitude suppression, MQuant section
-	 * 4.3): Ŵ has split_weight[o][k]·split_scale[k] in column split_index[k]. Their inputs are not rounded.
+	 * 4.3): Ŵ has split_weight[o][k]·split_scale[k] in column split_index[k]. Their inputs are not
+	 * rounded.
 	 */
 	size_t splits;
 	const int32_t *split_index;	/* [splits] */

@@ -221,8 +221,8 @@ static bool columns_once(const struct linear *l, size_t n, const void *x, char w
 
 	for (size_t i = 0; i < n; i++)
 		if (column[i] < 0 || (size_t)column[i] >= l->in || (i && column[i] <= column[i - 1])) {
-			snprintf(why, MEMBER_WHY, "holds %d at %zu, expected columns below %zu, ascending", column[i], i,
-				l->in);
+			snprintf(why, MEMBER_WHY, "holds %d at %zu, expected columns below %zu, ascending",
+				column[i], i, l->in);
 			return false;
 		}
 	return true;
@@ -329,12 +329,15 @@ const struct member members[] = {	/* in the order of writing */
 		.words = input_modes, .meaning = "static-tensor, dynamic-token, static-modality" },
 	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale), .there = has_static_scale,
 		.unless = no_static, .rank = 1, .extent = { AT(input.modalities) }, .sound = one_a_modality },
-	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(online), .optional = true, .least = 1,
-		.most = LINEAR_MOST, .meaning = "the order of a Hadamard matrix", .sound = order_of_hadamard },
-	{ "split_index", MEMBER_I32, MEMBER_PARAMETER, FORM_ANY, AT(split_index), .optional = true, .rank = 1,
-		.with = "split_weight", .extent = { AT(splits) }, .sound = columns_once, .bits = single_bits },
-	{ "split_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(split_scale), .optional = true, .rank = 1,
-		.with = "split_index", .extent = { AT(splits) }, .sound = positive, .bits = single_bits },
+	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(online), .optional = true,
+		.least = 1, .most = LINEAR_MOST, .meaning = "the order of a Hadamard matrix",
+		.sound = order_of_hadamard },
+	{ "split_index", MEMBER_I32, MEMBER_PARAMETER, FORM_ANY, AT(split_index), .optional = true,
+		.with = "split_weight", .rank = 1, .extent = { AT(splits) }, .sound = columns_once,
+		.bits = single_bits },
+	{ "split_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(split_scale), .optional = true,
+		.with = "split_index", .rank = 1, .extent = { AT(splits) }, .sound = positive,
+		.bits = single_bits },
 	{ "split_weight", MEMBER_SHORT, MEMBER_PARAMETER, FORM_ANY, AT(split_weight),
 		.scaled = AT(split_scale), .optional = true, .rank = 2, .with = "split_index",
 		.extent = { AT(out), AT(splits) }, .sound = finite_term, .bits = split_bits },

@@ -19,18 +19,19 @@ const char *invariant_hinders(const struct invariant *t, const struct residual_n
 	const struct wide_norm *norm)
 {
 	if (at->use == NORM_HOLDS && invariant_changes_norm(t, NULL))
-		return "is a norm of the residual stream itself, behind the sum x + f(x): its gain cannot leave the "
-			"stream, expected norms before the branches, or x + norm(f(x))";
+		return "is a norm of the residual stream itself, behind the sum x + f(x): its gain cannot "
+			"leave the stream, expected norms before the branches, or x + norm(f(x))";
 	if (t->centre && at->use == NORM_READS && norm->kind == NORM_RMS)
-		return "is an RMS norm already, expected LayerNorm: a stream that RMS norms read keeps its mean";
+		return "is an RMS norm already, expected LayerNorm: a stream that RMS norms read keeps its "
+			"mean";
 	if (t->centre && at->use == NORM_READS && residual_normed(at->stack))
-		return "reads a stream that norms behind the branches add to: what they add has a mean, and their "
-			"gains cannot be folded";
+		return "reads a stream that norms behind the branches add to: what they add has a mean, and "
+			"their gains cannot be folded";
 	if (t->turn && norm->kind == NORM_LAYER)
 		return "is a LayerNorm, whose mean a rotation does not keep: ln2rms makes RMS norms";
 	if (t->turn && at->use == NORM_ADDS && !is_constant(norm))
-		return "stands behind a branch and has another gain for each channel, which a rotation of the "
-			"stream cannot pass";
+		return "stands behind a branch and has another gain for each channel, which a rotation of "
+			"the stream cannot pass";
 	return NULL;
 }
 
@@ -149,9 +150,9 @@ void invariant_layer(const struct invariant *t, const struct residual_layer *l, 
 
 size_t invariant_online(const struct invariant *t, const struct residual_layer *l)
 {
-	const struct rotation *r = l->columns == CHANNELS_INNER ? rotations_of(t->turn, l->columns, l->in) : NULL;
+	const struct rotation *r = rotations_of(t->turn, l->columns, l->in);
 
-	return r ? r->h.block : 0;
+	return r && l->columns == CHANNELS_INNER ? r->h.block : 0;
 }
 
 void invariant_norm(const struct invariant *t, const struct residual_norm *at, struct wide_norm *norm)

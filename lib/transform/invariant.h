@@ -11,8 +11,8 @@
  *
  *	turn	x ← x Q: columns of what reads x, and rows of tables, W ← W Q; rows of what makes x, W ← Qᵀ W,
  *		b ← b Q. The residual stream by one Q, for which its norms must be folded RMS norms (a norm
- *		behind a branch: of one gain); values of each head; what a down projection is fed, which passes
- *		the same Hadamard in the forward pass (QuaRot)
+ *		behind a branch: of one gain); values of each head; what a down projection is fed, which
+ *		passes the same Hadamard in the forward pass (QuaRot)
  *
  *	scale	a norm's gain and shift over s, columns of the layers that read through it times s (SmoothQuant)
  *

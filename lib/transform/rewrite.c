@@ -124,8 +124,8 @@ static void check_layer(const struct rewrite *r, const struct image *image, cons
 }
 
 /* Rows [first, first + m) of the layer, changed, to those of y. */
-static void change_rows(const struct rewrite *r, const struct residual_layer *at, const struct wide_norm *norm,
-	const struct linear *l, size_t first, size_t m, void *y, double *bias)
+static void change_rows(const struct rewrite *r, const struct residual_layer *at,
+	const struct wide_norm *norm, const struct linear *l, size_t first, size_t m, void *y, double *bias)
 {
 	const size_t n = l->in;
 	double *w = xalloc(m * n, sizeof *w);
@@ -168,7 +168,8 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 	l->weight = y;
 	l->weight_type = r->dtype;
 	l->bias = rounded;
-	l->online = invariant_online(&r->change, at);
+	if (r->change.turn)
+		l->online = invariant_online(&r->change, at);
 	if (!half_finite(out * l->in, y, r->dtype) || (bias && !half_finite(out, rounded, HALF_NONE)))
 		die("%s: %s: overflows %s", image_name(f->image), at->path, rewrite_types[r->dtype]);
 	output_copy(f->out, f->image, at->path, ours);
@@ -178,7 +179,8 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 }
 
 /* The part's norms as they are; dies where one stands in the way. */
-static struct wide_norm *read_norms(const struct rewrite *r, const struct filter *f, const struct residual *here)
+static struct wide_norm *read_norms(const struct rewrite *r, const struct filter *f,
+	const struct residual *here)
 {
 	struct wide_norm *norm = xalloc(here->norms, sizeof *norm);
 
@@ -231,37 +233,41 @@ static void turn_keys(const struct filter *f, const struct residual *here, size_
 	}
 }
 
-void rewrite_part(void *arg, const struct filter *f)
+static void change_part(const struct rewrite *r, const struct filter *f, const struct residual *here)
 {
-	const struct rewrite *r = arg;
-	struct residual here = residual_of(f->image, f->config);
-	struct wide_norm *norm = read_norms(r, f, &here);
+	struct wide_norm *norm = read_norms(r, f, here);
 
-	if (!here.layers && !here.norms) {
-		pass_part(r, f);
-		return;
-	}
 	output_begin(f->out, f->image);
-	for (size_t i = 0; i < here.layers; i++) {
-		const struct residual_layer *l = &here.layer[i];
+	for (size_t i = 0; i < here->layers; i++) {
+		const struct residual_layer *l = &here->layer[i];
 
-		progress_part(l->path, image_part(f->image), image_parts(f->image), i, here.layers);
+		progress_part(l->path, image_part(f->image), image_parts(f->image), i, here->layers);
 		if (invariant_changes(&r->change, l, l->norm < 0 ? NULL : &norm[l->norm]))
 			change_layer(r, f, l, l->norm < 0 ? NULL : &norm[l->norm]);
 	}
-	for (size_t i = 0; i < here.norms; i++) {
+	for (size_t i = 0; i < here->norms; i++) {
 		const bool changes = invariant_changes_norm(&r->change, &norm[i]);
 
-		invariant_norm(&r->change, &here.norm[i], &norm[i]);
+		invariant_norm(&r->change, &here->norm[i], &norm[i]);
 		if (changes)
-			write_norm(f->out, f->image, &here.norm[i], &norm[i]);
+			write_norm(f->out, f->image, &here->norm[i], &norm[i]);
 		free(norm[i].gain), free(norm[i].shift), free(norm[i].factor);
 	}
 	output_rest(f->out, f->image, NULL);
 	if (r->change.turn && r->change.turn->keys)
-		turn_keys(f, &here, r->change.turn->keys);
+		turn_keys(f, here, r->change.turn->keys);
 	output_end(f->out);
 	free(norm);
+}
+
+void rewrite_part(void *arg, const struct filter *f)
+{
+	struct residual here = residual_of(f->image, f->config);
+
+	if (here.layers || here.norms)
+		change_part(arg, f, &here);
+	else
+		pass_part(arg, f);
 	residual_free(&here);
 }
 

@@ -27,7 +27,7 @@ extern const char *const rewrite_types[];	/* "f32", "f16", "bf16", NULL */
 
 /* Opens the filter of a model with a configuration; dies without one. */
 struct filter rewrite_open(const char *path, const char *output);
-/* A part(): every layer and norm around the residual stream (model/residual.h) is changed, the rest is copied.
+/* A part(): every layer and norm around the residual stream (model/residual.h) is changed, the rest copied.
  * Dies on quantized layers, and on static scales of inputs, which would be of other inputs. */
 void rewrite_part(void *rewrite, const struct filter *f);
 /* All parts, by rewrite_part(), with `check` as check_filter(): of 16-bit weights it only prints, since these

@@ -29,7 +29,8 @@ struct rotation {
 void rotation_rows(const struct rotation *r, size_t m, size_t width, double x[m][width]);
 void rotation_columns(const struct rotation *r, size_t m, size_t width, double x[m][width]);
 
-/* The rotations of a model: of its stream, of each head's values, of what each kind of down projection is fed. */
+/* The rotations of a model: of its stream, of each head's values, of what each kind of down projection is
+ * fed. */
 enum { ROTATION_INNER = 3 };
 struct rotations {
 	struct rotation residual, value, inner[ROTATION_INNER];

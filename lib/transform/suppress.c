@@ -153,7 +153,8 @@ static void suppress_layer(struct suppress *s, const struct filter *f, struct la
 		largest = fmax(largest, after[i]);
 		splits += after[i] > sides.before;
 	}
-	report_row(&table, layer->path, (double[COLUMNS]){ sides.before, largest, sides.mean, (double)splits });
+	report_row(&table, layer->path,
+		(double[COLUMNS]){ sides.before, largest, sides.mean, (double)splits });
 	if (splits)
 		split_layer(s, f, layer, splits, sides.before, after);
 	s->done++;
