@@ -9,8 +9,8 @@
  *
  *	plain	the grid as a table, in plain C
  *	half	e<x>m<y> (FPE2M2 section 4.3): shift and mask make half-precision bits of two codes
- *		at once, one multiplication by 2¹⁵ (FP4: 2¹⁴; here of the whole sum, which is the same: it is a
- *		power of two) makes them the values
+ *		at once, one multiplication by 2¹⁵ (FP4: 2¹⁴; here of the whole sum, which is the same:
+ *		it is a power of two) makes them the values
  *	integer	codes that count: the code as an integer, less the zero point
  *	table	any grid, looked up: in registers with AVX-512, in memory with AVX2
  *	fixed	grids of small integers times a power of two, with AVX-512 of bytes: looked up as
