@@ -16,7 +16,7 @@ rotated() {	# rotated NAME FILE OPTION...
 for f in "$ref"/*.h5; do
 	name=$(basename "$f" .h5)
 	case $name in
-	hessians | checkpoints | conventions) continue ;;
+	hessians | checkpoints | conventions | fp4) continue ;;
 	gpt2 | opt | neox-parallel | neox-serial)
 		no "$name" 1 'is a LayerNorm, whose mean a rotation does not keep: ln2rms makes RMS norms' hadamard-rotate -q "$f" -o r.h5
 		ln2rms -q "$f" -o rms.h5
