@@ -4,7 +4,8 @@
  *
  *	s_j = max|X_j|^α / max|W_j|^(1-α),	X ← X / s, W ← W diag(s)
  *
- * for what norms put out and the layers that read it (Xiao et al. 2023, eq. 4). The model computes what it did.
+ * for what norms put out and the layers that read it (Xiao et al. 2023, eq. 4). The model computes what it
+ * did.
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -17,10 +18,10 @@ static const struct tool tool = {
 	.name = "smooth-scale",
 	.brief = "outliers of activations moved into the weights (SmoothQuant)",
 	.operands = "[MODEL]",
-	.max_operands = 1,
-	.about = "Divides the channels of what each norm puts out by the norm's gain and shift, and multiplies the "
-		"columns of the layers that read it. The model computes what it did; its activations are easier "
-		"to round, its weights harder. Hessians of the model as it was do not fit the result.",
+	.about = "Divides the channels of what each norm puts out, by the norm's gain and shift, and "
+		"multiplies the columns of the layers that read it. The model computes what it did; its "
+		"activations are easier to round, its weights harder. Hessians of the model as it was do not "
+		"fit the result.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  smooth-scale --hessian hess.h5 --check model.h5 -o smooth.h5",
 };

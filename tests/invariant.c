@@ -77,8 +77,8 @@ static char *ref(const char *name)
 
 static struct wide_norm random_norm(size_t n, enum norm_kind kind)
 {
-	return (struct wide_norm){ kind, n, random_vector(n, 1, 0.5),
-		kind == NORM_LAYER ? random_vector(n, 0, 0.7) : NULL };
+	return (struct wide_norm){ .kind = kind, .n = n, .gain = random_vector(n, 1, 0.5),
+		.shift = kind == NORM_LAYER ? random_vector(n, 0, 0.7) : NULL };
 }
 
 static bool has_bias(const struct model *m, const struct residual_layer *l)

@@ -278,8 +278,8 @@ static json_t *keyed_scaling(const struct making *m, bool *is_long)
 	bool none = kind && !strcmp(kind, "none");
 
 	if (kind && !none && strcmp(kind, "linear") && !(m->row->longrope && !strcmp(kind, "longrope")))
-		die("%s: %s: rotary scaling '%s' is not supported, expected none, linear%s", m->path, name, kind,
-			m->row->longrope ? " or longrope" : " or Llama 3's");
+		die("%s: %s: rotary scaling '%s' is not supported, expected none, linear%s", m->path, name,
+			kind, m->row->longrope ? " or longrope" : " or Llama 3's");
 	if (!real_of(m, "rope.scaling.factor", &factor))
 		real_of(m, "rope.scale_linear", &factor);
 	*is_long |= kind && !none && strcmp(kind, "linear") != 0;

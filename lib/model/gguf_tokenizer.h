@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gguf_tokenizer.h -- a tokenizer.json for the tokenizer in a GGUF file: the same ids, but for the cases below
+ * gguf_tokenizer.h -- a tokenizer.json for the tokenizer in a GGUF file: its ids, but for the cases below
  *
  * Kinds (tokenizer.ggml.model) are "gpt2", byte-level BPE by merges, whose pre-tokenizer is named by
  * tokenizer.ggml.pre, and "llama", the BPE of SentencePiece: of all pairs of neighbours that together are a

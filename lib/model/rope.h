@@ -6,7 +6,7 @@
  *	linear		divided by `factor`
  *	llama3		long waves divided by `factor`, short ones kept, a linear blend between (Llama 3.1)
  *	longrope	divided by a factor of each pair, short_factor or long_factor; cosines and sines times
- *			attention_factor, by default √(1 + ln f / ln original), where f is `factor`, by default
+ *			attention_factor, by default √(1 + ln f / ln original) of f = factor, by default
  *			positions / original (Ding et al. 2024)
  */
 #ifndef MODEL_ROPE_H

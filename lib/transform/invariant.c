@@ -45,7 +45,8 @@ bool invariant_changes_norm(const struct invariant *t, const struct wide_norm *n
 	return t->fold || t->centre || t->turn || (norm && norm->factor);
 }
 
-bool invariant_changes(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm)
+bool invariant_changes(const struct invariant *t, const struct residual_layer *l,
+	const struct wide_norm *norm)
 {
 	return invariant_changes_norm(t, invariant_reads(l) ? norm : NULL);
 }

@@ -14,7 +14,8 @@
  *		behind a branch: of one gain); values of each head; what a down projection is fed, which
  *		passes the same Hadamard in the forward pass (QuaRot)
  *
- *	scale	a norm's gain and shift over s, columns of the layers that read through it times s (SmoothQuant)
+ *	scale	a norm's gain and shift over s, columns of the layers that read through it times s
+ *		(SmoothQuant)
  *
  * Which layers these are is in model/residual.h; nothing here knows an architecture. Nothing is rounded:
  * the layer's weights come and go in double.

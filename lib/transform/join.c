@@ -175,8 +175,8 @@ static void check_missing(struct join *j)
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			if (j->of_block[s->first + i] < 0)
-				die("%s/%zu: %d linear layers of this block are in no input, expected each in one: is "
-					"the result of a job missing?", s->arch->blocks, i,
+				die("%s/%zu: %d linear layers of this block are in no input, expected each "
+					"in one: is the result of a job missing?", s->arch->blocks, i,
 					-j->of_block[s->first + i]);
 }
 

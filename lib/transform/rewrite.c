@@ -73,8 +73,8 @@ static double *widen_vector(size_t n, const float *x)
 static struct wide_norm read_norm(const struct image *image, const struct residual_norm *at)
 {
 	struct norm norm = norm_read(image, at->path, at->stack, at->stack->hidden);
-	struct wide_norm y = { norm.kind, norm.n, widen_vector(norm.n, norm.gain),
-		widen_vector(norm.n, norm.shift) };
+	struct wide_norm y = { .kind = norm.kind, .n = norm.n, .gain = widen_vector(norm.n, norm.gain),
+		.shift = widen_vector(norm.n, norm.shift) };
 
 	norm_free(&norm);
 	return y;

@@ -21,7 +21,8 @@ static bool add_inputs(const struct image *hessian, const struct residual_layer 
 		return false;
 	h = hessian_find(hessian, l->path, l->in);
 	if (!h.absmax)
-		die("%s: %s/absmax: is missing, expected what hessian-accum makes", image_name(hessian), l->path);
+		die("%s: %s/absmax: is missing, expected what hessian-accum makes", image_name(hessian),
+			l->path);
 	for (size_t j = 0; j < l->in; j++)
 		x[j] = fmax(x[j], (double)h.absmax[j]);
 	return true;

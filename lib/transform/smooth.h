@@ -4,8 +4,9 @@
  *
  *	s_j = max|X_j|^α / max|W_j|^(1-α),	X ← X / s, W ← W diag(s)
  *
- * over the tokens of a calibration and all layers that read through the norm (SmoothQuant, Xiao et al. 2023, eq. 4):
- * the norm's gain and shift over s. Channels that never fired or that nothing reads keep s = 1.
+ * over the tokens of a calibration and all layers that read through the norm, whose gain and shift are
+ * divided by s (SmoothQuant, Xiao et al. 2023, eq. 4). Channels that never fired or that nothing reads keep
+ * s = 1.
  */
 #ifndef TRANSFORM_SMOOTH_H
 #define TRANSFORM_SMOOTH_H
@@ -18,8 +19,8 @@ struct smooth {
 	size_t done;			/* norms so far */
 };
 
-/* For struct rewrite: the factors of a norm; none where the file has no Hessian of the layers behind it. Prints
- * the largest input and the largest weight, before and after. */
+/* For struct rewrite: the factors of a norm; none where the file has no Hessian of the layers behind it.
+ * Prints the largest input and the largest weight, before and after. */
 void smooth_norm(void *smooth, const struct image *image, const struct residual *here, size_t i,
 	struct wide_norm *norm);
 #endif
