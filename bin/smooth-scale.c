@@ -18,6 +18,7 @@ static const struct tool tool = {
 	.name = "smooth-scale",
 	.brief = "outliers of activations moved into the weights (SmoothQuant)",
 	.operands = "[MODEL]",
+	.max_operands = 1,
 	.about = "Divides the channels of what each norm puts out, by the norm's gain and shift, and "
 		"multiplies the columns of the layers that read it. The model computes what it did; its "
 		"activations are easier to round, its weights harder. Hessians of the model as it was do not "
