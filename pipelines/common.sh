@@ -7,7 +7,8 @@
 #   once FILE COMMAND...   run COMMAND -o FILE, which is whole or not there at all, unless FILE is there
 #   keep FILE COMMAND...   run COMMAND >FILE unless FILE is there
 #   measure RUN BASE OPTION...   the command that quantizes with these options and measures, unless it was run:
-#                          RUN.layers, RUN.tsv against the model, and against BASE, which keeps its record
+#                          RUN.layers, RUN.tsv against the model, and against BASE, which keeps its record;
+#                          $from: another model than model.h5, with Hessians from-hessian.h5; $kv: --kv-format
 #   compared RUN BASE      the numbers of $compared, tab-separated: output error, its change from BASE's in % and the
 #                          standard error of that over layers; nll; its rise from the model's, KL from the model, and
 #                          what they have more than BASE's, each with its standard error over windows
@@ -22,7 +23,8 @@
 shopt -s inherit_errexit
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 [ -x "$here/../bin/eval-ppl" ] && PATH=$here/../bin:$PATH
-tools=(dpq-run eval-ppl exmy-pack exmy-sweep gar-order hessian-accum model-import sample-tokens tensor-diff tensor-stats tokenize)
+tools=(dpq-run eval-ppl exmy-pack exmy-sweep gar-order hadamard-rotate hessian-accum model-import rms-suppress sample-tokens smooth-scale tensor-diff
+	tensor-stats tokenize)
 settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS)	# those that change results
 window=(--ctx "${PTQ_CTX:-256}" --convention bos)	# of every evaluation
 name=${0##*/} name=${name%.sh} model=
@@ -128,12 +130,13 @@ calibrate() {
 # shellcheck disable=SC2034
 compared='output_error\terror_percent\terror_percent_se\tnll\tnll_rise\tnll_rise_se\tnll_delta\tnll_delta_se\tkl\tkl_se\tkl_delta\tkl_delta_se'
 measure() {
-	local run=$1 record="--paired $2.h5"
+	local run=$1 record="--paired $2.h5" source=${from:-model} hessian=hessian.h5
+	[ "$source" = model ] || hessian=$source-hessian.h5
 	[ "$run" = "$2" ] && record="-o $2.h5"
 	shift 2
-	[[ " $* " = *" --sequential "* ]] || set -- --hessian hessian.h5 "$@"
-	[ -e "$run.tsv" ] || echo "dpq-run $* model.h5 2>$part/$run.layers |" \
-		"eval-ppl --tokens test.h5 ${window[*]} --reference model.h5 $record >$part/$run.tsv &&" \
+	[[ " $* " = *" --sequential "* ]] || set -- --hessian $hessian "$@"
+	[ -e "$run.tsv" ] || echo "dpq-run $* $source.h5 2>$part/$run.layers |" \
+		"eval-ppl --tokens test.h5 ${window[*]}${kv:+ --kv-format $kv} --reference model.h5 $record >$part/$run.tsv &&" \
 		"mv -f $part/$run.layers $part/$run.tsv . || { grep ^dpq-run: $part/$run.layers >&2; exit 1; }"
 }
 each() { "${runner[@]}"; }

@@ -228,6 +228,7 @@ for how in '-j 1' '-j 3' '--memory 0'; do
 	run --tokens t.h5 --kv-format uint4:4 $how "$model" >y
 	ok "rounded keys and values: the same with $how" cmp x y
 done
+is 'scales of 8 bits' "$(run --tokens t.h5 --kv-format mxfp4:8 "$model" | sed -n 's/^kv_bits	//p')" 5
 run --tokens t.h5 --kv-format int4 "$model" >x; run --tokens t.h5 --kv-format int4:8 "$model" >y; ok 'all channels of a head' cmp x y
 py - "$top/tests/ref" <<'PY'
 import h5py, numpy as np, shutil, sys
@@ -265,6 +266,8 @@ done
 for i in 0 1 2 3 4 5 6 7; do
 	no "an order of a Hadamard matrix, $i" 1 "^eval-ppl: h$i.h5: /model/layers/1/self_attn: attribute kv_hadamard is" run --tokens t.h5 h$i.h5 -o refused/r
 done
+no 'scales of a whole tensor' 2 "--kv-format: 'nvfp4:8' divides its scales" run --tokens t.h5 --kv-format nvfp4:8 "$model" -o refused/r
+no 'the group of a standard' 1 'heads are 8 channels wide; --kv-format mxfp4:32' run --tokens t.h5 --kv-format mxfp4 "$model" -o refused/r
 no 'keys that overflow' 1 'overflow' run --tokens t.h5 --kv-format uint4 big.h5 -o refused/r
 is 'nothing is left of these' "$(ls -A refused)" ''
 

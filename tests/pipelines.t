@@ -73,6 +73,11 @@ ok dpq-table3 "$top/pipelines/dpq-table3.sh" 'my model.h5' 'test it.h5' 'calibra
 t=$(at table3.tsv | grep dpq)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 is '... 16 bits and five more, none compared with itself' "$(rows "$t") $(awk -F '\t' '$1 == "W4A8" && $2 == "gar" { print $7, $8, $11, $12 }' "$t")" '6 even 0 0 0 0'
+ok quarot "$top/pipelines/quarot.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at quarot.tsv)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... five ways in each scheme' "$(rows "$t")" '15 even'
+ok '... rounded keys cost something' awk -F '\t' '{ kl[$1 $2] = $4 } END { exit !(kl["W4A4KV4QuaRot"] > 0 && kl["W4A4KV4QuaRot"] != kl["W4A4QuaRot"]) }' "$t"
 ok sequential env PTQ_RUNS=1 "$top/pipelines/sequential.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at sequential.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"

@@ -25,7 +25,7 @@ void cache_use(struct config *c, const char *name, const struct cache_format *f)
 double cache_bits(const struct config *c)
 {
 	const struct format *f = &c->cache.format;
-	const double scale = 32 + (f->asymmetric ? f->bits : 0);
+	const double scale = scale_kinds[f->scales].bits + (f->asymmetric ? f->bits : 0);
 	double bits = 0, numbers = 0;
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {

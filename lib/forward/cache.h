@@ -16,7 +16,7 @@
 /* Keys and values of the model are rounded so; dies, naming the file, where groups do not divide a head.
  * Warns as setting_hint(). */
 void cache_use(struct config *c, const char *name, const struct cache_format *f);
-/* Bits of a key's or value's number with its share of the float32 scale, and of a zero point of the format's
+/* Bits of a key's or value's number with its share of the scale, and of a zero point of the format's
  * width; 0 where they are not rounded. */
 double cache_bits(const struct config *c);
 /*
