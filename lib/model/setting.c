@@ -44,8 +44,8 @@ void setting_kv_format(void *format, const char *option, const char *text)
 	setting_format_or_none(&f->format, option, name);
 	free(name);
 	if (f->format.kind && scale_kinds[f->format.scales].divided)
-		misuse("--%s: '%s' divides its scales by a number of the whole tensor, which tokens one by one do "
-			"not have; expected a format such as mxfp4 or e2m1:16", option, text);
+		misuse("--%s: '%s' divides its scales by a number of the whole tensor, which tokens one by "
+			"one do not have; expected a format such as mxfp4 or e2m1:16", option, text);
 	f->group = (size_t)f->format.group;
 	if (!text[n])
 		return;
