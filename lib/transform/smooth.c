@@ -61,10 +61,11 @@ void smooth_norm(void *arg, const struct image *image, const struct residual *he
 	size_t known = 0;
 
 	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++)
-		if (invariant_reads(l) && l->norm == (int64_t)i) {
+		if (invariant_reads(l) && l->norm == (int64_t)i)
 			known += add_inputs(s->hessian, l, x);
+	for (const struct residual_layer *l = here->layer; known && l < here->layer + here->layers; l++)
+		if (invariant_reads(l) && l->norm == (int64_t)i)
 			add_weights(image, l, w);
-		}
 	for (size_t j = 0; j < n; j++)
 		factor[j] = x[j] > 0 && w[j] > 0 ? pow(x[j], s->alpha) / pow(w[j], 1 - s->alpha) : 1;
 	if (known) {
