@@ -9,7 +9,7 @@
  *	kurtosis	mean (w - μ)⁴ / (mean (w - μ)²)², 3 for a Gaussian
  *	incoherence	max|w| √(mn) / ‖W‖_F (QuIP, definition 1)
  * and of a file of Hessians, for the inputs of every layer, mean squares over
- * tokens by channel: mean, median, largest.
+ * tokens by channel: mean, median, largest; and their kurtosis, mean x⁴ / (mean x²)².
  */
 #include "base/option.h"
 #include "eval/record.h"
@@ -24,7 +24,7 @@ static const struct tool tool = {
 	.about = "Prints for every linear layer its storage, bits a weight, sigma, standard deviation, "
 		"kurtosis, largest magnitude and incoherence, of the effective weight where the layer is "
 		"quantized; a last row for all. Of a file of Hessians: how large the inputs of every layer "
-		"are, by channel.",
+		"are, by channel, and their kurtosis.",
 	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 "
 		"| tensor-stats --layers '*/down_proj'\n"
 		"  tensor-stats hess.h5",

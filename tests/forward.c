@@ -25,6 +25,7 @@
 #include "forward/sample.h"
 #include "io/image.h"
 #include "num/half.h"
+#include "num/histogram.h"
 #include "num/linalg.h"
 #include "quant/pack.h"
 
@@ -355,7 +356,7 @@ static void bf16_products_of_layers(void **unused)
 static void calibration_sums(void **unused)
 {
 	struct reference r = open_reference("llama-gqa");
-	struct calibration k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 });
+	struct calibration k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 }, true);
 	struct observer observer = calibrate_observer(&k);
 	struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
 	const struct moments *q, *up, *down;
@@ -391,7 +392,8 @@ static void hessians_of_rounded_inputs(void **unused)
 	enum { WINDOWS = 3, TOKENS = 37, N = 32 };
 	static float x[WINDOWS][TOKENS][N], wide[N];
 	static uint16_t narrow[N];
-	static double want[N][N], absolute[N];
+	static double want[N][N], absolute[N], fourth[N];
+	static int64_t histogram[HISTOGRAM_BINS];
 	struct reference r = open_reference("llama-gqa");
 	struct calibration k;
 	struct observer observer;
@@ -400,7 +402,7 @@ static void hessians_of_rounded_inputs(void **unused)
 
 	(void)unused;
 	r.config.compute_type = COMPUTE_BF16;
-	k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 });
+	k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 }, true);
 	observer = calibrate_observer(&k);
 	fill(WINDOWS * TOKENS * N, x[0][0]);
 	/* windows of two lengths: each is a product of its own */
@@ -413,9 +415,11 @@ static void hessians_of_rounded_inputs(void **unused)
 	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {
 		half_narrow(N, narrow, x[t / TOKENS][t % TOKENS], HALF_BF16);
 		half_widen(N, wide, narrow, HALF_BF16);
+		histogram_add(N, histogram, wide);
 		for (size_t i = 0; i < N; i++) {
 			absolute[i] += fabs((double)wide[i]);
 			absmax[i] = fmaxf(absmax[i], fabsf(wide[i]));
+			fourth[i] += pow((double)wide[i], 2) * pow((double)wide[i], 2);
 			for (size_t j = i; j < N; j++)
 				want[i][j] += (double)wide[i] * (double)wide[j];
 		}
@@ -426,6 +430,8 @@ static void hessians_of_rounded_inputs(void **unused)
 				WINDOWS * 2 * (TOKENS + 2) * 0x1p-24 * TOKENS * 4);
 	assert_memory_equal(h->absmax, absmax, sizeof absmax);
 	assert_memory_equal(h->absolute, absolute, sizeof absolute);
+	assert_memory_equal(h->fourth, fourth, sizeof fourth);
+	assert_memory_equal(h->histogram, histogram, sizeof histogram);
 	calibrate_end(&k);
 	close_reference(&r);
 }

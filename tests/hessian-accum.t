@@ -31,6 +31,7 @@ limit, names = float(sys.argv[3]), []
 def look(name, d):
     if isinstance(d, h5py.Dataset) and name != "config":
         x, y = a[name][...].astype("f8"), d[...].astype("f8"); names.append(name)
+        if name.endswith("histogram") and limit: x, y = x.sum(), y.sum()	# numbers at an edge may be on its other side
         assert x.shape == y.shape and np.abs(x - y).max() <= limit * np.abs(x).max(), name
 b.visititems(look)
 assert names
@@ -95,6 +96,9 @@ ok 'activations' py -c 'import h5py, numpy as np
 x, f = h5py.File("act.h5"), h5py.File("a.h5")
 for n in "ab":
     v = x[n]["input"][...].astype("f8"); assert np.abs(f[n]["hessian"][...] - v.T @ v).max() < 1e-4 and f[n]["count"][()] == 70
+    assert np.allclose(f[n]["fourth"][...], (v ** 4).sum(0), rtol=1e-13, atol=0) and f[n]["fourth"].dtype == "f8"
+    bins = (np.abs(v).astype("f4").view("u4") >> 17).astype(int) - (127 - 24) * 64 + 1	# 64 an octave from 2^-24 on
+    assert (f[n]["histogram"][...] == np.bincount(np.clip(bins.ravel(), 0, 3073), minlength=3074)).all() and f[n]["histogram"].dtype == "i8"
 assert f["a"] == f["c"]'
 # both within (ctx + 2) 2^-24 Σ |x| |x| of the truth, where products of bf16 are exact, and rounded once more
 for cpu in plain ''; do
@@ -104,11 +108,26 @@ f, x = h5py.File("b.h5"), abs(h5py.File("bf16.h5")["b/input"][...].astype("f8"))
 a, b = f["a"], f["b"]
 assert (abs(a["hessian"][...].astype("f8") - b["hessian"][...]) <= (2 * 18 + 2) * 2.0 ** -24 * (x.T @ x)).all()
 assert a["count"][()] == 70 and a["hessian"][...].any()
-for n in "absmax", "mean_abs": assert (a[n][...] == b[n][...]).all(), n'
+for n in "absmax", "mean_abs", "fourth", "histogram": assert (a[n][...] == b[n][...]).all(), n'
 done
 for i in 1 2; do hessian-accum --ctx 16 --shard $i/2 act.h5 -o s$i.h5; done
 hessian-accum s1.h5 s2.h5 -o s.h5
 ok 'their shards' py near.py a.h5 s.h5 1e-6
+ok '... to the count' py -c 'import h5py
+a, s = h5py.File("a.h5"), h5py.File("s.h5")
+for n in "ab": assert (a[n]["histogram"][...] == s[n]["histogram"][...]).all()'
+for m in mean_abs fourth histogram; do
+	cp a.h5 lacks.h5; py -c 'import h5py, sys; del h5py.File("lacks.h5", "r+")["b"][sys.argv[1]]' $m
+	no "a sum of files without $m" 1 "lacks.h5: /b/$m: is missing" hessian-accum lacks.h5 -o no.h5
+done
+py -c 'import h5py
+with h5py.File("a.h5") as a:
+    for name, m, i, v in ("minus", "histogram", 5, -1), ("many", "histogram", 5, 1 << 40), ("nan", "fourth", 3, float("nan")):
+        with h5py.File("bad-" + name + ".h5", "w") as f:
+            f.attrs.update(a.attrs); a.copy("a", f); f["a"][m][i] = v'
+no 'a count below 0' 1 'bad-minus.h5: /a/histogram: element 5 is -1, expected a magnitude' hessian-accum bad-minus.h5 -o no.h5
+no 'counts of other tokens' 1 'bad-many.h5: /a/histogram: counts 1.09951e\+12 numbers, expected 33 for each of 70 tokens' hessian-accum bad-many.h5 -o no.h5
+no 'NaN in fourth' 1 'bad-nan.h5: /a/fourth: element 3 is nan' hessian-accum bad-nan.h5 -o no.h5
 
 no 'tokens are expected' 2 '^hessian-accum: --tokens FILE is expected' hessian-accum "$model"
 no 'tokens are not wanted' 2 'goes with a model' hessian-accum --tokens t.h5 act.h5

@@ -150,6 +150,8 @@ role 'hadamard-rotate' model hadamard-rotate -q @ -o out/r
 role 'smooth-scale' model smooth-scale -q --hessian hessian.h5 @ -o out/r
 role 'smooth-scale --hessian' hessian smooth-scale -q --hessian @ model.h5 -o out/r
 role 'rms-suppress' model rms-suppress -q @ -o out/r
+role 'msq-calib' model msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 8 @ -o out/r
+role 'msq-calib --tokens' tokens msq-calib -q --act-format int8 --tokens @ --ctx 8 model.h5 -o out/r
 role 'hadamard-rotate --load' rotation hadamard-rotate -q --load @ model.h5 -o out/r
 role 'exmy-sweep' model exmy-sweep -q --formats int4 @ -o out/r
 role 'roofline' model roofline --models @ -o out/r
@@ -241,7 +243,9 @@ change("saturate.h5", "codes.h5", attribute(U, "saturate", 100.))
 change("storage.h5", "codes.h5", attribute(U, "storage", 5))
 change("misnamed.h5", "model.h5", lambda f: f.move(U + "/weight", U + "/wieght"))
 change("misnamed-codes.h5", "codes.h5", lambda f: f.move(U + "/codes", U + "/cods"))
-change("many-tokens.h5", "hessian.h5", lambda f: f[U + "/count"].__setitem__((), 2**63 - 1))
+def many(f):
+    n = len(f[U + "/absmax"]); count = (2**63 - 1) // n; f[U + "/count"][()] = count; f[U + "/histogram"][...] = 0; f[U + "/histogram"][1] = count * n
+change("many-tokens.h5", "hessian.h5", many)
 change("no-bos.h5", "tokens.h5", lambda f: f["tokens"].attrs.__delitem__("bos_id"))
 change("add-five.h5", "tokens.h5", attribute("tokens", "add_bos", 5))
 with h5py.File("table.h5", "w") as f:

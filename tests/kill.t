@@ -9,6 +9,8 @@ sample-tokens -q --length 510 --ctx 256 model.h5 -o tokens.h5
 hessian-accum -q --tokens tokens.h5 --ctx 256 model.h5 -o hessian.h5
 gar-order -q hessian.h5 -o order.h5
 dpq-run -q --compensate none model.h5 -o codes.h5
+hadamard-rotate -q model.h5 -o rotated.h5
+cp "$top/tests/ref/gpt2.h5" .
 head -c 100000 "$top/data/prose/model.safetensors" >text
 cat >kill.py <<'PY'
 import collections, os, random, signal, subprocess, sys, time
@@ -22,6 +24,11 @@ gar-order -q hessian.h5
 dpq-run -q --compensate none model.h5
 dpq-run -q --hessian hessian.h5 --order order.h5 --layers */0/* model.h5
 exmy-pack -q codes.h5
+ln2rms -q gpt2.h5
+hadamard-rotate -q model.h5
+smooth-scale -q --hessian hessian.h5 model.h5
+rms-suppress -q rotated.h5
+msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 256 model.h5
 exmy-sweep --formats int4,e2m1,nf4
 eval-ppl -q --tokens tokens.h5 --ctx 256 model.h5
 tensor-stats -q model.h5

@@ -145,19 +145,20 @@ static void magnitudes(void **unused)
 {
 	enum { N = 37 };
 	float x[N], max[N] = { 0 };
-	double sum[N] = { 0 };
+	double sum[N] = { 0 }, fourth[N] = { 0 };
 
 	(void)unused;
 	for (int pass = 0; pass < 2; pass++) {
 		for (int i = 0; i < N; i++)
 			x[i] = (float)(i - 18) * (pass ? -0.5f : 1);
-		linalg_magnitude(N, sum, max, x);
+		linalg_magnitude(N, sum, fourth, max, x);
 	}
 	for (int i = 0; i < N; i++)
-		assert_true(sum[i] == 1.5 * abs(i - 18) && max[i] == (float)abs(i - 18));
+		assert_true(sum[i] == 1.5 * abs(i - 18) && max[i] == (float)abs(i - 18) &&
+			fourth[i] == (1 + 1.0 / 16) * pow(i - 18, 4));
 	x[0] = NAN;
-	linalg_magnitude(1, sum, max, x);
-	assert_true(isnan(sum[0]) && max[0] == 18);
+	linalg_magnitude(1, sum, fourth, max, x);
+	assert_true(isnan(sum[0]) && isnan(fourth[0]) && max[0] == 18);
 }
 
 /* Sums over n numbers in float, then a root, a division and two products. */

@@ -32,7 +32,7 @@ static struct calibration calibrated(const struct image *image, const struct con
 	const struct sequence sequence = { .length = TOKENS };
 	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &sequence };
 	const struct random_stream stream = random_open(7, "moments");
-	struct calibration k = calibrate_begin(image, c, &layers);
+	struct calibration k = calibrate_begin(image, c, &layers, true);
 	const struct observer observer = calibrate_observer(&k);
 	uint64_t drawn = 0;
 
@@ -131,8 +131,8 @@ static void sums(void **unused)
 {
 	enum { IN = 3, N = 8 };
 	static const float x[2][N][IN] = { { { 1, 2, 3 }, { -4, 5, 6 } }, { { 7, -8, 9 } } };
-	struct moments all = moments_make(IN), sum = moments_make(IN);
-	struct moments half[2] = { moments_make(IN), moments_make(IN) };
+	struct moments all = moments_make(IN, true), sum = moments_make(IN, true);
+	struct moments half[2] = { moments_make(IN, true), moments_make(IN, true) };
 
 	(void)unused;
 	moments_add(&all, 2, N, x);

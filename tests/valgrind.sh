@@ -25,6 +25,12 @@ run hessian-accum --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 run gar-order --group 4 hessian.h5 -o order.h5
 run 'dpq-run, RTN' --compensate none --group 4 model.h5 -o rtn.h5
 run 'dpq-run, DPQ' --hessian hessian.h5 --order order.h5 --group 4 --compute e4m3fn model.h5 -o dpq.h5
+run ln2rms --check "$top/tests/ref/gpt2.h5" -o rms.h5
+run smooth-scale --check --hessian hessian.h5 model.h5 -o smooth.h5
+run hadamard-rotate --keys --check model.h5 -o rotated.h5
+run rms-suppress --check rotated.h5 -o split.h5
+run msq-calib --act-format int8 --tokens tokens.h5 --ctx 8 --clip 99 split.h5 -o inputs.h5
+run 'eval-ppl, keys and values' --tokens tokens.h5 --ctx 8 --kv-format uint4 inputs.h5 -o keys.h5
 run eval-ppl --tokens tokens.h5 --ctx 8 dpq.h5 -o result.h5
 run 'eval-ppl, against' --tokens tokens.h5 --ctx 8 dpq.h5 --reference model.h5 -o against.h5
 pipe model-import "$top/tests/tiny"

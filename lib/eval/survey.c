@@ -23,7 +23,7 @@ static const struct table_column model_columns[] = {
 static const struct table_column hessian_columns[] = {
 	{ "layer", TABLE_TEXT }, { "tokens", TABLE_INTEGER }, { "inputs", TABLE_INTEGER },
 	{ "dead", TABLE_INTEGER }, { "square_mean", TABLE_REAL }, { "square_median", TABLE_REAL },
-	{ "square_max", TABLE_REAL }, { "absmax", TABLE_REAL },
+	{ "square_max", TABLE_REAL }, { "absmax", TABLE_REAL }, { "kurtosis", TABLE_REAL },
 };
 
 struct survey survey_begin(const char *kind, const struct selection *layers)
@@ -79,7 +79,7 @@ static void visit_hessian(void *arg, const char *path)
 {
 	struct visit *v = arg;
 	struct hessian h;
-	double *square, sum = 0, top = 0;
+	double *square, sum = 0, top = 0, fourth = 0;
 	size_t n, dead = 0;
 
 	if (!selection_has(v->s->layers, path) || hessian_is_prior(path) || !hessian_there(v->image, path))
@@ -95,10 +95,12 @@ static void visit_hessian(void *arg, const char *path)
 		sum += square[i];
 		dead += !(square[i] > 0);
 		top = fmax(top, (double)h.absmax[i]);
+		fourth += h.fourth && h.count ? h.fourth[i] / (double)h.count : NAN;
 	}
 	gsl_sort(square, 1, n);
 	table_row(&v->s->table, &path, (double[]){ (double)h.count, (double)n, (double)dead, sum / (double)n,
-		(square[(n - 1) / 2] + square[n / 2]) / 2, square[n - 1], top });
+		(square[(n - 1) / 2] + square[n / 2]) / 2, square[n - 1], top,
+		fourth * (double)n / (sum * sum) });
 	free(square);
 }
 

@@ -43,7 +43,7 @@ static struct layer_list groups_with(const struct image *image, const char *memb
 /* The sum of what n files hold for a group. */
 static struct moments sum_of(size_t n, const struct filter file[n], const char *group)
 {
-	struct moments h = moments_make(hessian_find(file->image, group, 0).in);
+	struct moments h = moments_make(hessian_find(file->image, group, 0).in, true);
 
 	for (size_t k = 0; k < n; k++) {
 		const struct hessian other = hessian_find(file[k].image, group, h.in);
@@ -134,7 +134,7 @@ static void add_layer(struct output *out, const struct image *image, const char 
 	const size_t n = t.dim[1], ctx = cut->ctx;
 	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0];
 	size_t most = cut->shard.n == 1 && ctx < ROWS_AT_ONCE ? ROWS_AT_ONCE / ctx : 1;	/* windows at once */
-	struct moments h = moments_make(n);
+	struct moments h = moments_make(n, true);
 	float *wide = t.type == TENSOR_F16 ? xalloc(least(most * ctx, rows) * n, sizeof *wide) : NULL;
 
 	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)

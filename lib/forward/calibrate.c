@@ -2,6 +2,7 @@
 /* calibrate.c -- Hessians of linear layers from what a model feeds them; see calibrate.h */
 #include "forward/calibrate.h"
 #include <gsl/gsl_sort.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "base/thread.h"
 #include "model/share.h"
 #include "num/half.h"
+#include "num/histogram.h"
 
 struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct config *c,
 	const struct image *first)
@@ -67,9 +69,10 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 }
 
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
-	const struct selection *layers)
+	const struct selection *layers, bool products)
 {
-	struct calibration k = { .config = c, .list = layer_list(image, c, layers) };
+	struct calibration k = { .config = c, .list = layer_list(image, c, layers),
+		.name = image_name(image) };
 
 	k.projection = xalloc(config_inputs(c), sizeof *k.projection);
 	k.sent = xalloc(config_inputs(c), sizeof *k.sent);
@@ -82,15 +85,15 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 
 		if (s == SIZE_MAX || k.projection[s].in)
 			continue;
-		k.projection[s] = moments_make(in);
+		k.projection[s] = moments_make(in, products);
 		k.projection[s].prior = p == PROJECTION_EXPERT_GATE_UP || p == PROJECTION_EXPERT_DOWN;
 		if (p == PROJECTION_EXPERT_DOWN)
-			k.sent[s] = moments_make(in);
+			k.sent[s] = moments_make(in, products);
 		if (p != PROJECTION_EXPERT_GATE_UP)
 			continue;
 		prior = config_input(c, stack->first + block, PROJECTION_ROUTER, 0);
 		if (!k.projection[prior].in)
-			k.projection[prior] = moments_make(in);
+			k.projection[prior] = moments_make(in, products);
 	}
 	return k;
 }
@@ -176,6 +179,18 @@ struct observer calibrate_observer(struct calibration *k)
 	return (struct observer){ see, k, see_expert, to_send, see_sent };
 }
 
+void calibrate_observe(struct calibration *k, struct forward *f, const struct image *image)
+{
+	const struct observer observer = calibrate_observer(k);
+
+	if (forward_part(f, image, &observer) && calibrate_find(k, f->config->arch->head)) {
+		struct head head = head_read(image, f->config, false);
+
+		forward_head(f, &head, &observer);
+		head_free(&head);
+	}
+}
+
 /* The prior of the inputs i, or NULL where they need none. */
 static struct moments *prior_of(const struct calibration *k, const char *layer, size_t i)
 {
@@ -193,6 +208,40 @@ const struct moments *calibrate_find(const struct calibration *k, const char *la
 	size_t s = calibrate_place(k->config, layer);
 
 	return s < SIZE_MAX && k->projection[s].in ? &k->projection[s] : NULL;
+}
+
+/* The larger of both sums' max |x|, of columns that are in the layer's weight. Dies on what is not finite. */
+static float largest(const struct calibration *k, const struct layer *l, const struct moments *h,
+	const struct moments *prior)
+{
+	float top = 0;
+
+	for (size_t j = 0, split = 0; j < h->in; j++) {
+		if (!isfinite(h->absolute[j]))
+			die("%s: %s: input %zu is not finite", k->name, l->path, j);
+		if (split < l->linear.splits && (size_t)l->linear.split_index[split] == j) {
+			split++;
+			continue;
+		}
+		top = fmaxf(top, prior ? fmaxf(h->absmax[j], prior->absmax[j]) : h->absmax[j]);
+	}
+	return top;
+}
+
+float calibrate_percentile(const struct calibration *k, const struct layer *l, double p)
+{
+	const size_t i = calibrate_place(k->config, l->path);
+	const struct moments *h = &k->projection[i], *prior = prior_of(k, l->path, i);
+	int64_t *count = xalloc(HISTOGRAM_BINS, sizeof *count);
+	float edge;
+
+	if (!h->count && !(prior && prior->count))
+		die("%s: %s: has seen no tokens", k->name, l->path);
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		count[b] = h->histogram[b] + (prior ? prior->histogram[b] : 0);
+	edge = histogram_percentile(count, p);
+	free(count);
+	return fminf(edge, largest(k, l, h, prior));
 }
 
 static struct second_moments in_memory(void *arg, const char *layer, size_t n, bool needed)
@@ -333,8 +382,7 @@ void calibrate_part(void *arg, const struct filter *f)
 	const struct calibrate *c = arg;
 	struct forward *run = c->forward;
 	const struct image *image = f->image;
-	struct calibration k = calibrate_begin(image, run->config, c->layers);
-	struct observer observer = calibrate_observer(&k);
+	struct calibration k = calibrate_begin(image, run->config, c->layers, true);
 
 	output_begin(f->out, image);
 	if (!image_part(image)) {
@@ -343,12 +391,7 @@ void calibrate_part(void *arg, const struct filter *f)
 		share_write(f->out, c->shard, (const char *[SHARE_INPUTS]){
 			[SHARE_MODEL] = input_name(f->in), [SHARE_TOKENS] = image_name(c->tokens) });
 	}
-	if (forward_part(run, image, &observer) && calibrate_find(&k, run->config->arch->head)) {
-		struct head head = head_read(image, run->config, false);
-
-		forward_head(run, &head, &observer);
-		head_free(&head);
-	}
+	calibrate_observe(&k, run, image);
 	calibrate_write(&k, f->out, image_name(image));
 	calibrate_report(&k);
 	output_end(f->out);

@@ -58,9 +58,12 @@ struct calibration {
 	struct moments *sent;		/* likewise: of experts' down projections, the prior */
 	const char *name;		/* of the source, for messages */
 };
+/* products: what Hessians are of, which magnitudes alone do without */
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
-	const struct selection *layers);
+	const struct selection *layers, bool products);
 struct observer calibrate_observer(struct calibration *k);
+/* Runs what of the model stands in the part, the head too if it is selected. */
+void calibrate_observe(struct calibration *k, struct forward *f, const struct image *image);
 /* Which input of the model a layer has (config_input()); SIZE_MAX: none, as embeddings. Layers of one share
  * their Hessian. */
 size_t calibrate_place(const struct config *c, const char *layer);
@@ -68,6 +71,9 @@ size_t calibrate_place(const struct config *c, const char *layer);
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);
 /* The same moments as a source in memory, in place of a Hessian file; name: for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);
+/* The percentile p of |x| of the layer's inputs (num/histogram.h), its own and its prior's, but at most the
+ * largest of those that its weight multiplies, which columns taken out are not. Dies if no token was seen. */
+float calibrate_percentile(const struct calibration *k, const struct layer *l, double p);
 /* Tells on standard error how many tokens reached the experts of each block, if any were calibrated. */
 void calibrate_report(const struct calibration *k);
 /* file: of the model, for messages */

@@ -8,59 +8,78 @@
 #include "base/thread.h"
 #include "num/bf16.h"
 #include "num/half.h"
+#include "num/histogram.h"
 #include "num/linalg.h"
 
-enum { COLUMNS_AT_ONCE = 512, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
+enum { COLUMNS_AT_ONCE = 256, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
 
-struct moments moments_make(size_t in)
+struct moments moments_make(size_t in, bool products)
 {
-	return (struct moments){ .in = in, .sum = xalloc(in * in, sizeof(double)),
-		.absolute = xalloc(in, sizeof(double)), .absmax = xalloc(in, sizeof(float)) };
+	return (struct moments){ .in = in, .sum = products ? xalloc(in * in, sizeof(double)) : NULL,
+		.absolute = xalloc(in, sizeof(double)), .fourth = xalloc(in, sizeof(double)),
+		.absmax = xalloc(in, sizeof(float)), .histogram = xalloc(HISTOGRAM_BINS, sizeof(int64_t)) };
 }
 
 void moments_free(struct moments *h)
 {
 	free(h->sum);
-	free(h->absolute);
+	free(h->absolute), free(h->fourth);
 	free(h->absmax);
+	free(h->histogram);
 	moments_drop(h);
 	*h = (struct moments){ 0 };
 }
 
+/* Columns [first, first + columns) of all rows. */
+static void add_columns(struct moments *h, size_t rows, const void *x, enum half_type type, size_t first,
+	size_t columns)
+{
+	int64_t *count = xalloc(HISTOGRAM_BINS, sizeof *count);
+	float wide[COLUMNS_AT_ONCE];
+
+	for (size_t i = 0; i < rows; i++) {
+		const size_t at = i * h->in + first;
+		const float *row = (const float *)x + at;
+
+		if (type == HALF_BF16) {
+			half_widen(columns, wide, (const uint16_t *)x + at, type);
+			row = wide;
+		}
+		linalg_magnitude(columns, &h->absolute[first], &h->fourth[first], &h->absmax[first], row);
+		histogram_add(columns, count, row);
+	}
+	#pragma omp critical
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		h->histogram[b] += count[b];
+	free(count);
+}
+
 static void add_magnitudes(struct moments *h, size_t rows, const void *x, enum half_type type)
 {
-	size_t n = h->in;
+	const size_t n = h->in;
 
-	#pragma omp parallel for num_threads(threads) schedule(static) if (rows * n > FEW)
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (rows * n > FEW)
 	for (size_t j = 0; j < n; j += COLUMNS_AT_ONCE)
-		for (size_t i = 0; i < rows; i++) {
-			size_t columns = least(COLUMNS_AT_ONCE, n - j);
-			const float *row = (const float *)x + i * n + j;
-			float wide[COLUMNS_AT_ONCE];
-
-			if (type == HALF_BF16) {
-				half_widen(columns, wide, (const uint16_t *)x + i * n + j, type);
-				row = wide;
-			}
-			linalg_magnitude(columns, &h->absolute[j], &h->absmax[j], row);
-		}
+		add_columns(h, rows, x, type, j, least(COLUMNS_AT_ONCE, n - j));
 	h->count += rows;
 }
 
 void moments_add(struct moments *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in])
 {
 	moments_drop(h);
-	linalg_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
+	if (h->sum)
+		linalg_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
 	add_magnitudes(h, windows * tokens, x, HALF_NONE);
 }
 
 void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,
 	const uint16_t x[windows][tokens][h->in])
 {
-	void *workspace = xalloc(bf16_gram_workspace(tokens, h->in), 1);
+	void *workspace = h->sum ? xalloc(bf16_gram_workspace(tokens, h->in), 1) : NULL;
 
 	moments_drop(h);
-	bf16_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x, workspace);
+	if (h->sum)
+		bf16_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x, workspace);
 	free(workspace);
 	add_magnitudes(h, windows * tokens, x, HALF_BF16);
 }
@@ -70,20 +89,24 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 	const size_t n = h->in;
 	const double count = (double)other->count;
 
-	if (!other->absmax || !other->mean_abs)
-		die("%s: %s/%s: is missing", file, layer, other->absmax ? "mean_abs" : "absmax");
+	if (hessian_lacks(other))
+		die("%s: %s/%s: is missing, expected what hessian-accum makes", file, layer,
+			hessian_lacks(other));
 	moments_drop(h);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = i; j < n; j++)
 			h->sum[i * n + j] += (double)other->sum[i * n + j];
 		h->absolute[i] += (double)other->mean_abs[i] * count;
+		h->fourth[i] += other->fourth[i];
 		h->absmax[i] = other->absmax[i] > h->absmax[i] ? other->absmax[i] : h->absmax[i];
 	}
-	if ((uint64_t)other->count > INT64_MAX - h->count)
+	if ((uint64_t)other->count > INT64_MAX / n - h->count)	/* the histogram counts n of each */
 		die("%s: %s/count: is %ji, too many together with the others", file, layer,
 			(intmax_t)other->count);
 	h->count += (uint64_t)other->count;
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		h->histogram[b] = (int64_t)((uint64_t)h->histogram[b] + (uint64_t)other->histogram[b]);
 }
 
 static void check_finite(const struct moments *h, const char *file, const char *layer)
@@ -121,7 +144,8 @@ struct hessian moments_hessian(struct moments *h, const char *file, const char *
 		for (size_t i = 0; i < n; i++)
 			h->mean_abs[i] = h->count ? (float)(h->absolute[i] / (double)h->count) : 0;
 	}
-	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->absmax, h->mean_abs };
+	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->absmax, h->mean_abs, h->fourth,
+		h->histogram };
 }
 
 struct hessian moments_mixed(struct moments *h, struct moments *prior, const char *file, const char *layer)

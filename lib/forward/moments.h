@@ -2,7 +2,7 @@
 /*
  * moments.h -- how the second moments of a layer's inputs are summed
  *
- *	Σ x xᵀ over tokens, Σ |x|, max |x|, and how many tokens
+ *	Σ x xᵀ over tokens, Σ |x|, Σ x⁴, max |x|, how many tokens, and how many |x| lie where
  *
  * Products in float a window, summed in double in the order of the windows,
  * rounded once to float.
@@ -18,13 +18,14 @@ struct moments {
 	size_t in;
 	uint64_t count;			/* tokens */
 	bool prior;			/* there may be one, so that it is no error if no token was seen */
-	double *sum;			/* [in][in], the upper triangle */
-	double *absolute;		/* [in] Σ |x| */
+	double *sum;			/* [in][in], the upper triangle; NULL: all but this is wanted */
+	double *absolute, *fourth;	/* [in] Σ |x|, Σ x⁴ */
 	float *absmax;			/* [in] */
+	int64_t *histogram;		/* [HISTOGRAM_BINS] (num/histogram.h) */
 	float *hessian, *mean_abs;	/* of moments_hessian(), until moments_drop() */
 	struct hessian mixed;		/* of moments_mixed(), likewise */
 };
-struct moments moments_make(size_t in);
+struct moments moments_make(size_t in, bool products);	/* false: without Σ x xᵀ */
 void moments_free(struct moments *h);
 void moments_add(struct moments *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in]);
 void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,

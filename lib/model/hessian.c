@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "model/layer.h"
 #include "num/half.h"
+#include "num/histogram.h"
 
 /* Sums of products in float32 differ by the order of summation: far less than this share of √(H_ii H_jj),
  * which bounds every element of Σ x xᵀ. */
@@ -39,20 +40,50 @@ bool hessian_there(const struct image *image, const char *layer)
 	return image_has(image, layer_member(layer, "hessian"));
 }
 
-/* max |x| or mean |x|, NULL where they are not there */
-static const float *magnitudes(const struct image *image, const char *layer, const char *name, size_t n)
-{
-	struct tensor t;
-	const float *x;
+/* What stands beside the sum, of [in] or as many elements as there are bins. */
+static const struct beside {
+	const char *name;
+	enum tensor_type type;
+	size_t elements;	/* 0: in */
+	size_t view;		/* in struct hessian: NULL where it is not there */
+} beside[] = {
+	{ "absmax", TENSOR_F32, 0, offsetof(struct hessian, absmax) },
+	{ "mean_abs", TENSOR_F32, 0, offsetof(struct hessian, mean_abs) },
+	{ "fourth", TENSOR_F64, 0, offsetof(struct hessian, fourth) },
+	{ "histogram", TENSOR_I64, HISTOGRAM_BINS, offsetof(struct hessian, histogram) },
+};
+enum { BESIDE = sizeof beside / sizeof *beside };
 
-	if (!image_find(image, layer_member(layer, name), TENSOR_F32, 1, &n, &t))
-		return NULL;
-	x = t.data;
-	for (size_t i = 0; i < n; i++)
-		if (!(x[i] >= 0) || isinf(x[i]))
+static double element(const struct tensor *t, size_t i)
+{
+	switch (t->type) {
+	case TENSOR_F32:	return (double)((const float *)t->data)[i];
+	case TENSOR_F64:	return ((const double *)t->data)[i];
+	default:		return (double)((const int64_t *)t->data)[i];
+	}
+}
+
+static void find_beside(struct hessian *h, const struct image *image, const char *layer,
+	const struct beside *b)
+{
+	const size_t n = b->elements ? b->elements : h->in;
+	double sum = 0;
+	struct tensor t;
+
+	if (!image_find(image, layer_member(layer, b->name), b->type, 1, &n, &t))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const double x = element(&t, i);
+
+		sum += x;
+		if (!(x >= 0) || isinf(x))
 			die("%s: %s/%s: element %zu is %g, expected a magnitude", image_name(image), layer,
-				name, i, (double)x[i]);
-	return x;
+				b->name, i, x);
+	}
+	if (b->type == TENSOR_I64 && fabs(sum - (double)h->count * (double)h->in) > 1e-12 * sum)
+		die("%s: %s/%s: counts %g numbers, expected %zu for each of %ji tokens", image_name(image),
+			layer, b->name, sum, h->in, (intmax_t)h->count);
+	memcpy((char *)h + b->view, &t.data, sizeof t.data);
 }
 
 struct hessian hessian_find(const struct image *image, const char *layer, size_t n)
@@ -78,8 +109,8 @@ struct hessian hessian_find(const struct image *image, const char *layer, size_t
 	if (y.count < 0 || (!y.count && !hessian_there(image, prior)))
 		die("%s: %s/count: says that no token was seen", image_name(image), layer);
 	free(prior);
-	y.absmax = magnitudes(image, layer, "absmax", y.in);
-	y.mean_abs = magnitudes(image, layer, "mean_abs", y.in);
+	for (size_t i = 0; i < BESIDE; i++)
+		find_beside(&y, image, layer, &beside[i]);
 	return y;
 }
 
@@ -100,15 +131,29 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 
 void hessian_write(struct output *out, const char *layer, const struct hessian *h)
 {
-	const struct { const char *name; struct tensor t; } member[] = {
-		{ "hessian", tensor_2d(TENSOR_F32, (void *)(uintptr_t)h->sum, h->in, h->in) },
-		{ "count", tensor_of(TENSOR_I64, (void *)(uintptr_t)&h->count, 0, NULL) },
-		{ "absmax", tensor_1d(TENSOR_F32, (void *)(uintptr_t)h->absmax, h->in) },
-		{ "mean_abs", tensor_1d(TENSOR_F32, (void *)(uintptr_t)h->mean_abs, h->in) },
-	};
+	output_write(out, layer_member(layer, "hessian"),
+		tensor_2d(TENSOR_F32, (void *)(uintptr_t)h->sum, h->in, h->in));
+	output_write(out, layer_member(layer, "count"),
+		tensor_of(TENSOR_I64, (void *)(uintptr_t)&h->count, 0, NULL));
+	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+		void *data;
 
-	for (size_t i = 0; i < sizeof member / sizeof *member; i++)
-		output_write(out, layer_member(layer, member[i].name), member[i].t);
+		memcpy(&data, (const char *)h + b->view, sizeof data);
+		output_write(out, layer_member(layer, b->name),
+			tensor_1d(b->type, data, b->elements ? b->elements : h->in));
+	}
+}
+
+const char *hessian_lacks(const struct hessian *h)
+{
+	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+		const void *data;
+
+		memcpy(&data, (const char *)h + b->view, sizeof data);
+		if (!data)
+			return b->name;
+	}
+	return NULL;
 }
 
 static const char PRIOR[] = "/prior";
@@ -138,7 +183,8 @@ struct hessian hessian_mix(const struct hessian *h, const struct hessian *prior)
 		if (h->absmax && prior->absmax)
 			absmax[i] = fmaxf(h->absmax[i], prior->absmax[i]);
 	}
-	return (struct hessian){ n, (int64_t)n, sum, h->absmax && prior->absmax ? absmax : NULL, NULL };
+	return (struct hessian){ .in = n, .count = (int64_t)n, .sum = sum,
+		.absmax = h->absmax && prior->absmax ? absmax : NULL };
 }
 
 struct hessian hessian_mixed(const struct image *image, const char *layer, size_t n, float **own)

@@ -3,7 +3,8 @@
  * hessian.h -- the second moments of a layer's inputs: what a file of kind hessian holds, and how a method
  * asks for them
  *
- *	<layer>/hessian [in, in] = Σ x xᵀ over tokens, count, absmax = max |x|, mean_abs = mean |x|
+ *	<layer>/hessian [in, in] = Σ x xᵀ over tokens, count, absmax = max |x|, mean_abs = mean |x|,
+ *	fourth = Σ x⁴, and histogram, of all |x| (num/histogram.h)
  *
  * (docs/format.md). An expert that fewer tokens reached than it has inputs, c < n, has a prior beside them,
  * the same of tokens whether they reach it or not, and methods work on
@@ -20,7 +21,9 @@ struct hessian {
 	size_t in;
 	int64_t count;			/* tokens; 0: none, but the layer has a prior */
 	const float *sum;		/* [in][in] */
-	const float *absmax, *mean_abs;	/* [in]; NULL where they are not there */
+	const float *absmax, *mean_abs;	/* [in]; NULL where they are not there, and so are the next two */
+	const double *fourth;		/* [in] */
+	const int64_t *histogram;	/* [HISTOGRAM_BINS] */
 };
 
 /* Whether the file holds one for the layer. */
@@ -38,7 +41,9 @@ struct hessian hessian_mixed(const struct image *image, const char *layer, size_
 /* Dies, naming file and layer, unless the sum is symmetric up to the rounding of sums of products, and its
  * diagonal finite and not negative. */
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n]);
+/* Writes all of it; what stands beside the sum must be there. Which of that is not: its name, or NULL. */
 void hessian_write(struct output *out, const char *layer, const struct hessian *h);
+const char *hessian_lacks(const struct hessian *h);
 
 /* What a method knows of a layer's inputs. */
 struct second_moments {

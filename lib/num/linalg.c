@@ -97,13 +97,15 @@ static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM]
 	}
 }
 
-CLONES(, void, linalg_magnitude, (size_t n, double sum[restrict n], float max[restrict n],
-	const float x[restrict n]), (n, sum, max, x))
+CLONES(, void, linalg_magnitude, (size_t n, double sum[restrict n], double fourth[restrict n],
+	float max[restrict n], const float x[restrict n]), (n, sum, fourth, max, x))
 {
 	for (size_t i = 0; i < n; i++) {
-		float a = fabsf(x[i]);
+		const float a = fabsf(x[i]);
+		const double square = (double)a * (double)a;
 
 		sum[i] += (double)a;
+		fourth[i] += square * square;
 		max[i] = a > max[i] ? a : max[i];
 	}
 }

@@ -32,8 +32,9 @@ double linalg_orthogonality(size_t n, const double q[n][n]);
  */
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n]);
 void linalg_sum(size_t n, double y[restrict n], const float x[restrict n]);	/* y += x */
-/* sum += |x|, max = the larger of max and |x|; NaN is never the larger. */
-void linalg_magnitude(size_t n, double sum[restrict n], float max[restrict n], const float x[restrict n]);
+/* sum += |x|, fourth += x⁴, max = the larger of max and |x|; NaN is never the larger. */
+void linalg_magnitude(size_t n, double sum[restrict n], double fourth[restrict n], float max[restrict n],
+	const float x[restrict n]);
 /* Lower triangle from the upper one, rounded to float. */
 void linalg_mirror(size_t n, float y[n][n], const double h[n][n]);
 

@@ -131,7 +131,9 @@ bool linear_inputs_agree(const struct linear *a, const struct linear *b)
 		return p->mode == q->mode;
 	if (strcmp(p->format.name, q->format.name) || p->format.away != q->format.away)
 		return false;
-	return !is_static || (p->modalities == q->modalities &&
+	if (!is_static)
+		return p->clip == q->clip;
+	return (p->modalities == q->modalities &&
 		!memcmp(p->scale, q->scale, p->modalities * sizeof *p->scale));
 }
 
@@ -151,11 +153,16 @@ CLONES(static, float, largest, (size_t n, const float x[n]), (n, x))
 	return top;
 }
 
+float linear_scale_of(float largest, float top)
+{
+	return largest / top > 0 ? largest / top : 1;
+}
+
 static float token_scale(const struct linear *l, const float x[l->in])
 {
-	const float top = largest(l->in, x) / l->input.format.top;
+	const float top = largest(l->in, x);
 
-	return top > 0 ? top : 1;
+	return linear_scale_of(l->input.clip > 0 ? l->input.clip * top : top, l->input.format.top);
 }
 
 float linear_input_scale(const struct linear *l, const float x[l->in], uint8_t modality)

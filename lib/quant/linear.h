@@ -18,6 +18,7 @@
 
 enum { LINEAR_MOST = 1000000000 };	/* columns of a layer or of a group */
 
+#define LINEAR_CLIP_LEAST 0x1p-6	/* of act_clip */
 enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_DYNAMIC_TOKEN, INPUT_STATIC_MODALITY };
 
 /* How a layer rounds its inputs (activation quantization). */
@@ -26,6 +27,7 @@ struct input_scale {
 	struct format format;
 	const float *scale;		/* [modalities], static modes only */
 	size_t modalities;
+	float clip;			/* dynamic: of the token's max|x|; 0: all of it */
 };
 
 struct linear {
@@ -92,11 +94,13 @@ const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t
 bool linear_rounds(const struct linear *l);
 bool linear_inputs_agree(const struct linear *a, const struct linear *b);
 
+/* largest/top, or 1 where that is not above 0. */
+float linear_scale_of(float largest, float top);
 /* The scale that a token's inputs x are rounded under; modality: of the token. */
 float linear_input_scale(const struct linear *l, const float x[l->in], uint8_t modality);
 /*
  * What the layer's arithmetic makes of its input: y = x, or x rounded to format under scale[modality of the
- * token] (modality NULL: all 0), or under a scale of the token's own, max|x|/top (dynamic). y may be x.
+ * token] (modality NULL: all 0), or under a scale of the token's own, clip·max|x|/top (dynamic). y may be x.
  */
 void linear_input(const struct linear *l, size_t tokens, float y[tokens][l->in], const float x[tokens][l->in],
 	const uint8_t *modality);

@@ -27,6 +27,11 @@ static bool has_static_scale(const struct linear *l)
 	return linear_rounds(l) && l->input.mode != INPUT_DYNAMIC_TOKEN;
 }
 
+static bool is_dynamic(const struct linear *l)
+{
+	return l->input.mode == INPUT_DYNAMIC_TOKEN;
+}
+
 static bool has_divided_scales(const struct linear *l)
 {
 	return scale_kinds[l->storage.scales].divided;
@@ -282,6 +287,7 @@ static const char no_zero[] = "the storage format has no zero point";
 static const char not_divided[] = "scale_dtype is not e4m3fn";
 static const char no_compute[] = "attribute compute names no format";
 static const char no_mode[] = "no attribute act_mode says how inputs are rounded";
+static const char no_dynamic[] = "attribute act_mode is not dynamic-token";
 static const char no_static[] = "attribute act_mode names no static scale";
 
 const struct member members[] = {	/* in the order of writing */
@@ -329,6 +335,9 @@ const struct member members[] = {	/* in the order of writing */
 		.words = input_modes, .meaning = "static-tensor, dynamic-token, static-modality" },
 	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale), .there = has_static_scale,
 		.unless = no_static, .rank = 1, .extent = { AT(input.modalities) }, .sound = one_a_modality },
+	{ "act_clip", MEMBER_REAL, MEMBER_PARAMETER, FORM_ANY, AT(input.clip), .optional = true,
+		.there = is_dynamic, .unless = no_dynamic, .least = LINEAR_CLIP_LEAST, .most = 1,
+		.meaning = "the part of a token's largest input that is not clipped, 1/64 to 1" },
 	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(online), .optional = true,
 		.least = 1, .most = LINEAR_MOST, .meaning = "the order of a Hadamard matrix",
 		.sound = order_of_hadamard },

@@ -11,8 +11,7 @@ const char *const method_act_modes[] = {
 	[INPUT_DYNAMIC_TOKEN] = "dynamic-token", NULL
 };
 
-/* Values are only rounded to this format, so it must have neither a zero point nor scales of groups. */
-static void check_rounded(const struct format *f, const char *option)
+void method_check_rounded(const struct format *f, const char *option)
 {
 	if (f->asymmetric)
 		misuse("--%s: %s has a zero point, expected a format without one", option, f->name);
@@ -43,15 +42,15 @@ static float top_of(const struct solver *s, const char *option, double value, fl
 }
 
 /* Completes how inputs are rounded. */
-static void decide_inputs(struct method *m)
+static void decide_inputs(struct method *m, double act_clip)
 {
 	const struct solver *s = &m->solver;
 
-	check_rounded(&s->compute, "compute");
+	method_check_rounded(&s->compute, "compute");
 	if (!m->act_format.kind || (m->inputs_given && m->act_mode == INPUT_AS_IS))
 		m->act_format = s->compute;
 	else
-		check_rounded(&m->act_format, "act-format");
+		method_check_rounded(&m->act_format, "act-format");
 	m->act_top = s->z_top;
 	if (strcmp(m->act_format.name, s->compute.name))
 		m->act_top = m->act_format.top;
@@ -62,6 +61,7 @@ static void decide_inputs(struct method *m)
 	if (!m->inputs_given)
 		m->act_mode = m->act_format.kind ? INPUT_STATIC_TENSOR : INPUT_AS_IS;
 	m->inputs_given |= m->act_format.kind != NULL;
+	m->act_clip = m->act_mode == INPUT_DYNAMIC_TOKEN && act_clip < 1 ? (float)act_clip : 0;
 }
 
 struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
@@ -86,7 +86,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	if (given(arg, "saturate"))
 		s->saturate = top_of(s, "saturate", o->saturate, s->saturate);
 	m.inputs_given = given(arg, "act-mode");
-	decide_inputs(&m);
+	decide_inputs(&m, o->act_clip);
 	s->no_error = quiet;
 	return m;
 }
@@ -120,6 +120,7 @@ void method_idle(const struct method_options *o, bool act_mode, struct option_id
 		{ !fp8, "round-first scale8 top saturate", "--compute none" },
 		{ !fp8 && !scales, "pow2-scale", "no FP8 scale and no static scale" },
 		{ as_is, "act-format", "--act-mode none" },
+		{ !act_mode || m->act_mode != INPUT_DYNAMIC_TOKEN, "act-clip", "no scale of each token" },
 		{ s->storage.scales, "scale-dtype", "a storage with its own" },
 	};
 

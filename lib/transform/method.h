@@ -13,6 +13,7 @@ struct method {
 	bool keep;			/* the layer is left alone */
 	bool inputs_given;		/* act_mode is; otherwise what the model says of inputs stays */
 	enum input_mode act_mode;
+	float act_clip;			/* of scales of each token; 0: 1 */
 	struct format act_format;	/* kind NULL: that of the arithmetic */
 	float act_top;			/* static scales are max|X|/act_top, */
 	bool act_pow2;			/* up to powers of two */
@@ -24,11 +25,14 @@ struct method_options {
 	enum recipe recipe;
 	enum scale_type scales;
 	bool ties_away;
-	double top, saturate;
+	double top, saturate, act_clip;
 };
 
 extern const char *const method_yes_no[], *const method_scale8s[], *const method_act_modes[];
 
+#define OPTION_ACT_CLIP(var) { 0, "act-clip", OPTION_REAL(var), "R", \
+	"scales of each token from R times its largest magnitude", .otherwise = "1", \
+	.least = LINEAR_CLIP_LEAST, .most = 1 }
 /* Rows of the options of a layer; o: a struct method_options. */
 #define METHOD_OPTIONS(o) \
 	{ 0, "storage", OPTION_FORMAT(&(o)->said.solver.storage), "FORMAT", "format of the codes", \
@@ -63,6 +67,7 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 		"format of activations (default: that of the arithmetic)" }, \
 	{ 0, "act-mode", OPTION_CHOICE(&(o)->said.act_mode, method_act_modes), NULL, \
 		"which scales activations are rounded under" }, \
+	OPTION_ACT_CLIP(&(o)->act_clip), \
 	OPTION_TIES(&(o)->ties_away), \
 	{ 0, "damp", OPTION_REAL(&(o)->said.solver.damp), "LAMBDA", \
 		"added to the diagonal, times its mean", .otherwise = "0.01", .most = 1e6 }
@@ -77,13 +82,15 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
 	const void *arg);
 
+/* Misuse unless values can be rounded to the format alone: no zero point, no scales of groups. */
+void method_check_rounded(const struct format *f, const char *option);
 /* Misuse where --top or --saturate is outside the range of the options' own arithmetic, be it used or not. */
 void method_check(const struct method_options *o);
 
 /* Warns where the option gives a format that is easily taken for FP8 of hardware. */
 void method_hint(const struct option_row *o);
 
-enum { METHOD_IDLE = 8 };
+enum { METHOD_IDLE = 9 };
 /* Which options change nothing under the others; act_mode: whether it was given. */
 void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE]);
 

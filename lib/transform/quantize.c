@@ -148,9 +148,7 @@ static float static_scale(const struct method *m, size_t n, const float absmax[n
 
 	for (size_t i = 0; i < n; i++)
 		top = absmax[i] > top ? absmax[i] : top;
-	scale = top / m->act_top;
-	if (!(scale > 0))
-		return 1;
+	scale = linear_scale_of(top, m->act_top);
 	return m->act_pow2 ? (float)exp2(ceil(log2((double)scale))) : scale;
 }
 
@@ -259,6 +257,7 @@ static void end_layer(struct output *out, const struct image *image, struct quan
 	if (m->inputs_given) {
 		l->input.mode = m->act_mode;
 		l->input.format = m->act_format;
+		l->input.clip = m->act_clip;
 	}
 	if (m->act_mode == INPUT_STATIC_TENSOR) {
 		t->act_scale = static_scale(m, l->in, t->inputs.absmax);

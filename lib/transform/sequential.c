@@ -143,7 +143,7 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 
 	s->filter = f;
 	s->list = list;
-	s->calibration = calibrate_begin(f->image, f->config, s->quantize->layers);
+	s->calibration = calibrate_begin(f->image, f->config, s->quantize->layers, true);
 	quantize_embeddings(s);
 	forward_blocks(s->run->forward, f->image, run_block, s);
 	quantize_head(s);

@@ -374,7 +374,7 @@ static void run_hessian(void)
 	float *x = xalloc(rows * SIDE, sizeof *x);
 	uint16_t *half_x = xalloc(rows * SIDE, sizeof *half_x);
 	struct square s = square_make();
-	struct moments h = moments_make(SIDE), h16 = moments_make(SIDE);
+	struct moments h = moments_make(SIDE, true), h16 = moments_make(SIDE, true);
 	struct samples rate = { 0 }, limit = { 0 }, rate16 = { 0 }, limit16 = { 0 };
 	double start, work = (double)SIDE * SIDE * (double)rows * 1e-9;
 

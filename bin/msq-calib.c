@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * msq-calib -- how the layers of a model round their inputs: activation quantization
+ *
+ *	act_scale = max|X|/top, or a percentile of |X| in the place of its largest,
+ *
+ * over calibration tokens (static-tensor), or a scale of each token as it comes (dynamic-token).
+ * DPQ eq. 13; MQuant section 4.1 and table 1.
+ */
+#include "base/error.h"
+#include "base/option.h"
+#include "model/setting.h"
+#include "num/linalg.h"
+#include "transform/input_scale.h"
+#include "transform/method.h"
+
+static const struct tool tool = {
+	.name = "msq-calib",
+	.brief = "scales under which a model's layers round their inputs",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Writes into every linear layer how its inputs are rounded: to which format, under a scale "
+		"from calibration tokens or from each token. Weights stay as they are, plain or quantized; "
+		"dpq-run keeps the scales of a plain model.",
+	.examples = "  msq-calib --act-format int8 --tokens calib.h5 --ctx 256 --clip 99.99 model.h5 "
+		"-o a8.h5\n"
+		"  dpq-run --storage e4m3fn --group tensor --compensate none a8.h5 -o w8a8.h5\n"
+		"  msq-calib --act-format int4 --act-mode dynamic-token --act-clip 0.9 model.h5 "
+		"| eval-ppl --tokens test.h5",
+};
+
+static void check(const struct input_scales *s, const char *tokens)
+{
+	const bool is_static = s->input.mode == INPUT_STATIC_TENSOR;
+
+	option_idle(3, (struct option_idle[]){
+		{ !is_static, "tokens clip " CALIBRATE_NAMES, "no static scale" },
+		{ s->input.mode != INPUT_DYNAMIC_TOKEN, "act-clip", "no scale of each token" },
+		{ s->input.mode == INPUT_AS_IS, "act-format", "--act-mode none" } });
+	if (s->input.mode == INPUT_AS_IS)
+		return;
+	if (!s->input.format.kind)
+		misuse("--act-format FORMAT is expected");
+	method_check_rounded(&s->input.format, "act-format");
+	if (is_static && !tokens)
+		misuse("--tokens FILE is expected for static scales; --act-mode dynamic-token needs none");
+}
+
+int main(int argc, char *argv[])
+{
+	struct calibrate_text text = { .shard = { .i = 1, .n = 1 } };
+	struct selection layers;
+	struct input_scales scales = { .layers = &layers };
+	double clip;
+	const struct option_row rows[] = {
+		{ 0, "act-format", OPTION_FORMAT(&scales.input.format), "FORMAT", "format of activations" },
+		{ 0, "act-mode", OPTION_CHOICE(&scales.input.mode, method_act_modes), NULL,
+			"where the scales come from", .otherwise = "static-tensor" },
+		{ 0, "clip", OPTION_REAL(&scales.percentile), "PERCENTILE",
+			"static scales from this percentile of |x|; what is larger saturates",
+			.otherwise = "100", .least = 50, .most = 100 },
+		OPTION_ACT_CLIP(&clip),
+		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "token ids of the calibration text" },
+		CALIBRATE_OPTIONS(&text),
+		OPTION_LAYERS(&layers),
+		{ .type = OPTION_END },
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+
+	check(&scales, text.tokens);
+	if (scales.input.mode == INPUT_DYNAMIC_TOKEN && clip < 1)
+		scales.input.clip = (float)clip;
+	linalg_init();
+
+	struct filter f = filter_open(c.operand[0], "model", c.output, "model");
+
+	filter_config(&f);
+	if (scales.input.mode == INPUT_STATIC_TENSOR) {
+		if (!f.config)
+			die("%s: /config: is missing; static scales come from running the model",
+				input_name(f.in));
+		calibrate_check(f.config, &layers, input_name(f.in));
+		scales.run = calibrate_open(&text, f.config, f.image);
+	}
+	model_filter(&f, input_scales_part, &scales);
+	if (!scales.done)
+		die("%s: holds no linear layer with inputs%s", input_name(f.in), selection_text(&layers));
+	if (scales.run)
+		calibrate_close(scales.run);
+	filter_close(&f);
+	selection_free(&layers);
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * input_scale.h -- how layers round their inputs, written into a model that is otherwise left as it is
+ *
+ *	static-tensor	act_scale = min(max|X|, percentile of |X|)/top over the tokens of a calibration
+ *			(DPQ eq. 13; the quantiles are MQuant table 1's clipping ranges)
+ *	dynamic-token	scale = act_clip·max|x|/top of each token
+ */
+#ifndef TRANSFORM_INPUT_SCALE_H
+#define TRANSFORM_INPUT_SCALE_H
+#include <stddef.h>
+#include "base/selection.h"
+#include "forward/calibrate.h"
+#include "model/filter.h"
+#include "quant/linear.h"
+
+struct input_scales {
+	const struct selection *layers;
+	struct input_scale input;	/* format, mode, clip; of a static mode the scale is made */
+	double percentile;		/* of |X|; 100: none is cut off */
+	struct calibrate_run *run;	/* static modes; of the model as it is given */
+	size_t done;			/* layers so far */
+};
+
+/* A part(): of static modes it reports max|X|, what was taken for it and the scale of each layer. Embeddings
+ * have no inputs to round. */
+void input_scales_part(void *scales, const struct filter *f);
+#endif
