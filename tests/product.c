@@ -339,8 +339,8 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 		return xformat("exact-pairs");
 	if (type == COMPUTE_BF16)
 		return xformat("%s", cpu == CPU_AVX512 && cpu_bf16 ? "bf16-pairs" : "bf16-widened");
-	if (!words && type == COMPUTE_F32 && integers && k->integers && cpu == CPU_AVX512 && cpu_dot)
-		return xformat("integer-dots");
+	if (!words && type == COMPUTE_F32 && integers && k->integers && cpu >= CPU_AVX2)
+		return xformat(cpu == CPU_AVX512 && cpu_dot ? "integer-dots" : "integer-pairs");
 	if (!words)
 		return xformat("%s", type == COMPUTE_F32 ? "f32" : "int16");
 	while (strcmp(choices[c].grid, k->grid))
@@ -492,7 +492,7 @@ static float integers_of_row(const struct format *f, size_t n, int32_t q[n], con
 }
 
 /* Bit for bit what sums of integers give that are scaled group by group. */
-static void check_integers(const char *format, long group, const char *input, size_t m)
+static void check_integers(const char *row, const char *format, long group, const char *input, size_t m)
 {
 	enum { ALL = 45, WIDTH = 210 };
 	struct linear l = layer(format, ALL, WIDTH, group);
@@ -510,7 +510,7 @@ static void check_integers(const char *format, long group, const char *input, si
 	for (size_t o = 0; o < ALL; o++)
 		bias[o] = uniform();
 	r = ready(NULL, &l, COMPUTE_F32, 0);
-	assert_string_equal(r.p.row->name, cpu_amx ? "exact-amx" : "integer-dots");
+	assert_string_equal(r.p.row->name, row);
 	made = product_input(&r.p, m, r.workspace, (const float (*)[WIDTH])x, NULL);
 	linear_input(&l, m, (float (*)[WIDTH])v, (const float (*)[WIDTH])x, NULL);
 	for (size_t t = 0; t < m; t++) {
@@ -558,14 +558,19 @@ static void integers(void **unused)
 	(void)unused;
 	cpu_amx = amx_on();
 	for (size_t i = 0; cpu_amx && i < 8 * 3 * 5; i++)
-		check_integers(codes[i % 8], sizes[i / 24], inputs[i / 8 % 3], 1 + i % 37);
+		check_integers("exact-amx", codes[i % 8], sizes[i / 24], inputs[i / 8 % 3], 1 + i % 37);
 	native_again();
-	if (native < CPU_AVX512 || !native_dot) {
+	cpu_amx = false;
+	if (native < CPU_AVX512 || !native_dot)
 		print_message("# SKIP integer-dots: this processor, or PTQ_CPU, has no avx512vnni\n");
-		return;
-	}
-	for (size_t i = 0; i < 8 * 3 * 5; i++)
-		check_integers(codes[i % 8], sizes[i / 24], inputs[i / 8 % 3], 1 + i % 18);
+	for (size_t i = 0; native == CPU_AVX512 && native_dot && i < 8 * 3 * 5; i++)
+		check_integers("integer-dots", codes[i % 8], sizes[i / 24], inputs[i / 8 % 3], 1 + i % 18);
+	cpu_dot = cpu_bf16 = false;
+	if (native < CPU_AVX2)
+		print_message("# SKIP integer-pairs: this processor, or PTQ_CPU, has no avx2\n");
+	for (size_t i = 0; native >= CPU_AVX2 && i < 8 * 3 * 5; i++)
+		check_integers("integer-pairs", codes[i % 8], sizes[i / 24], inputs[i / 8 % 3], 1 + i % 18);
+	native_again();
 }
 
 /* Inputs as integers, on any processor, of scales whose inverses are beyond floats, too: the nearest ones. */

@@ -47,8 +47,8 @@ bool integer_fits(const struct product_row *row, const struct linear *l)
 {
 	struct integers codes, inputs;
 
-	(void)row;
-	return cpu_dot && !l->weight && !l->compute.kind && !l->group_index && linear_rounds(l) &&
+	return (cpu_dot || row->way == INTEGER_PAIRS) && !l->weight && !l->compute.kind &&
+		!l->group_index && linear_rounds(l) &&
 		(l->group <= 0 || l->group % UNIT == 0) && group_of(l) <= GROUP_MOST &&
 		integers_of(&codes, &l->storage) && integers_of(&inputs, &l->input.format) && inputs.offset;
 }
@@ -180,6 +180,95 @@ bool integer_input_same(const struct product *a, const struct product *b)
 	return a->l->in == b->l->in && group_of(a->l) == group_of(b->l);
 }
 
+/*
+ * By pairs: codes less their zero points, and inputs, as 16-bit numbers. Weights are panels of PAIR_PANEL rows,
+ * [padded / 2][PAIR_PANEL][2] numbers, then the scales [groups][PAIR_PANEL]; inputs rows of numbers, behind them
+ * the scale of each.
+ */
+enum { PAIR_PANEL = 16, PAIR_ROWS = 4, PAIR_TILE_M = 128 };
+
+static size_t pair_panel_size(const struct linear *l)
+{
+	return padded(l) * PAIR_PANEL * sizeof(int16_t) + groups_of(l) * PAIR_PANEL * sizeof(float);
+}
+
+size_t integer_pairs_size(const struct linear *l, size_t n)
+{
+	return ceil_div(n, PAIR_PANEL) * pair_panel_size(l);
+}
+
+/* Row r of a panel, which is row o of the layer. */
+static void make_pair_row(const struct linear *l, const struct integers *k, size_t o, size_t r,
+	int16_t pairs[][PAIR_PANEL][2], float scale[][PAIR_PANEL])
+{
+	uint8_t unpacked[LINEAR_COLUMNS];
+	const uint8_t *code = NULL;
+
+	for (size_t g = 0; g < groups_of(l); g++) {
+		const size_t at = l->group == -1 ? 0 : o * l->groups + g;
+		const size_t end = least((g + 1) * group_of(l), l->in);
+		const int zero = (l->zero ? l->zero[at] : 0) + k->offset;
+
+		scale[g][r] = linear_unit_scale(l, o, g) * k->unit;
+		for (size_t i = g * group_of(l); i < end; i++) {
+			if (i % LINEAR_COLUMNS == 0)
+				code = linear_codes(l, o, i, least(LINEAR_COLUMNS, l->in - i), unpacked);
+			pairs[i / 2][r][i % 2] = (int16_t)(k->value[code[i % LINEAR_COLUMNS]] - zero);
+		}
+	}
+}
+
+void integer_pairs_weight(const struct product *p, size_t n, void *w)
+{
+	const struct linear *l = p->l;
+	struct integers k;
+
+	integers_of(&k, &l->storage);
+	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
+	for (size_t o = 0; o < n; o += PAIR_PANEL) {
+		char *panel = (char *)w + o / PAIR_PANEL * pair_panel_size(l);
+
+		memset(panel, 0, pair_panel_size(l));
+		for (size_t r = 0; r < least(PAIR_PANEL, n - o); r++)
+			make_pair_row(l, &k, p->first + o + r, r, (int16_t (*)[PAIR_PANEL][2])panel,
+				(float (*)[PAIR_PANEL])(panel + padded(l) * PAIR_PANEL * sizeof(int16_t)));
+	}
+}
+
+size_t integer_pairs_input_size(const struct linear *l, size_t m)
+{
+	return m * (padded(l) * sizeof(int16_t) + sizeof(float));
+}
+
+void integer_pairs_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
+	const uint8_t *modality)
+{
+	const struct linear *l = p->l;
+	float *scale = (float *)((int16_t *)y + m * padded(l));
+	struct integers k;
+
+	integers_of(&k, &l->input.format);
+	#pragma omp parallel for num_threads(threads) if (m * l->in > FEW_NUMBERS) schedule(static)
+	for (size_t t = 0; t < m; t++) {
+		const float s = linear_input_scale(l, x[t], modality ? modality[t] : 0);
+		int16_t *q = (int16_t *)y + t * padded(l);
+		bool finite = true;
+
+		memset(q + l->in, 0, (padded(l) - l->in) * sizeof *q);
+		for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
+			const size_t n = least(LINEAR_COLUMNS, l->in - i);
+			float v[LINEAR_COLUMNS];
+			int8_t bytes[LINEAR_COLUMNS];
+
+			format_values(&l->input.format, n, v, x[t] + i, s);
+			finite &= integer_bytes(n, bytes, v, 1 / k.unit);
+			for (size_t j = 0; j < n; j++)
+				q[i + j] = bytes[j];
+		}
+		scale[t] = finite ? s * k.unit : NAN;
+	}
+}
+
 #ifdef __x86_64__
 /* sum + Σ w x of each four bytes, w unsigned; gcc 12's intrinsic knows only half of the registers. */
 __attribute__((target(CPU_AVX512_TARGET ",avx512vnni"), always_inline))
@@ -250,7 +339,81 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 			_mm512_mask_storeu_ps(to, mask[h], v);
 		}
 }
+
+/* sum + Σ w x of each two numbers, at once: left to itself gcc 12 multiplies all first, and runs out of registers. */
+__attribute__((target("avx2,fma"), always_inline))
+static inline __m256i pairs(__m256i sum, __m256i w, __m256i x)
+{
+	__m256i product;
+
+	__asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(product) : "x"(w), "x"(x));
+	return sum;
+}
+
+/* Steps [s, end) of two columns for PAIR_ROWS rows of x: sums of 16 rows of the panel each. */
+__attribute__((target("avx2,fma"), always_inline))
+static inline void pair_dots(__m256i dot[PAIR_ROWS][2], const int16_t *const x[PAIR_ROWS], const int16_t *panel,
+	size_t s, size_t end)
+{
+	for (int i = 0; i < PAIR_ROWS; i++)
+		dot[i][0] = dot[i][1] = _mm256_setzero_si256();
+	for (; s < end; s++) {
+		const __m256i w0 = _mm256_loadu_si256((const __m256i *)(panel + s * PAIR_PANEL * 2));
+		const __m256i w1 = _mm256_loadu_si256((const __m256i *)(panel + s * PAIR_PANEL * 2 + 16));
+
+		for (int i = 0; i < PAIR_ROWS; i++) {
+			int32_t two;
+
+			memcpy(&two, x[i] + 2 * s, sizeof two);
+			const __m256i xi = _mm256_set1_epi32(two);
+
+			dot[i][0] = pairs(dot[i][0], w0, xi);
+			dot[i][1] = pairs(dot[i][1], w1, xi);
+		}
+	}
+}
+
+/* Rows t .. t + m - 1 of x with a panel, of which n rows are there. */
+__attribute__((target("avx2,fma")))
+static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
+	const void *input, const char *panel, const float *bias, bool add)
+{
+	const size_t groups = groups_of(l), steps = padded(l) / 2, group = group_of(l) / 2;
+	const float *scale = (const float *)(panel + padded(l) * PAIR_PANEL * sizeof(int16_t));
+	const float *input_scale = (const float *)((const int16_t *)input + all * padded(l));
+	_Alignas(32) float part[PAIR_ROWS][PAIR_PANEL] = { { 0 } };
+	const int16_t *x[PAIR_ROWS];
+
+	for (size_t i = 0; i < PAIR_ROWS; i++)
+		x[i] = (const int16_t *)input + (t + least(i, m - 1)) * padded(l);
+	for (size_t g = 0; g < groups; g++) {
+		__m256i dot[PAIR_ROWS][2];
+
+		pair_dots(dot, x, (const int16_t *)panel, g * group, g + 1 < groups ? (g + 1) * group : steps);
+		for (int h = 0; h < 2; h++) {
+			const __m256 s_og = _mm256_loadu_ps(scale + g * PAIR_PANEL + 8 * h);
+
+			for (int i = 0; i < PAIR_ROWS; i++)
+				_mm256_store_ps(&part[i][8 * h], _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot[i][h]),
+					s_og, _mm256_load_ps(&part[i][8 * h])));
+		}
+	}
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++) {
+			float v = part[i][j] * input_scale[t + i];
+
+			v = bias ? v + bias[j] : v;
+			y[i * stride + j] = add ? v + y[i * stride + j] : v;
+		}
+}
 #else
+static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
+	const void *input, const char *panel, const float *bias, bool add)
+{
+	(void)l, (void)all, (void)t, (void)m, (void)n, (void)stride, (void)y, (void)input, (void)panel;
+	(void)bias, (void)add;
+}
+
 static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
 	const void *input, const char *panel, const float *bias, bool add)
 {
@@ -274,5 +437,23 @@ void integer_run(const struct product *p, size_t first, size_t n, size_t m, size
 				for (size_t t = row; t < least(m, row + TILE_M); t += ROWS)
 					piece(l, m, t, least(ROWS, m - t), least(PANEL, n - o), stride,
 						&y[t][o], input, panel + o / PANEL * size,
+						bias ? bias + o : NULL, add);
+}
+
+void integer_pairs_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
+	float y[m][stride], const void *input, const float *bias, bool add)
+{
+	const struct linear *l = p->l;
+	const size_t size = pair_panel_size(l);
+	const char *panel = (const char *)p->weight + (first - p->first) / PAIR_PANEL * size;
+	const bool many = m * n * l->in > FEW_PRODUCTS;
+
+	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
+	for (size_t column = 0; column < n; column += TILE_N)
+		for (size_t row = 0; row < m; row += PAIR_TILE_M)
+			for (size_t o = column; o < least(n, column + TILE_N); o += PAIR_PANEL)
+				for (size_t t = row; t < least(m, row + PAIR_TILE_M); t += PAIR_ROWS)
+					pair_piece(l, m, t, least(PAIR_ROWS, m - t), least(PAIR_PANEL, n - o), stride,
+						&y[t][o], input, panel + o / PAIR_PANEL * size,
 						bias ? bias + o : NULL, add);
 }
