@@ -78,6 +78,37 @@ t=$(at quarot.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 is '... five ways in each scheme' "$(rows "$t")" '15 even'
 ok '... rounded keys cost something' awk -F '\t' '{ kl[$1 $2] = $4 } END { exit !(kl["W4A4KV4QuaRot"] > 0 && kl["W4A4KV4QuaRot"] != kl["W4A4QuaRot"]) }' "$t"
+ok outliers "$top/pipelines/outliers.sh" 'my model.h5' '' 'calibrate it.h5'
+t=$(at outliers.tsv)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... four ways of seven kinds of layers, all layers' "$(rows "$t") $(awk -F '\t' 'NR > 1 { n += $3 } END { print n }' "$t")" "28 even $((4 * 7 * $(h5ls 'my model.h5/model/layers' | wc -l)))"
+ok '... of which each number is one' awk -F '\t' 'NR > 1 { for (i = 4; i <= 7; i++) if (!($i >= 1)) exit 1 }' "$t"
+ok '... and --check of each' awk -F '\t' 'NR > 1 && !($2 > 0 && $2 < 1e-3) { exit 1 } END { exit NR != 4 }' "$(at check.tsv)"
+ok mquant-table8 env PTQ_RUNS=2 "$top/pipelines/mquant-table8.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at table8.tsv)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... two ways of each rotation, and their mean' "$(rows "$t")" '5 even'
+ok '... which is that' awk -F '\t' '$2 ~ /^[12]$/ && $1 == "RMS" { s += $11 / 2 } $2 == "all" { exit !(($11 - s) ^ 2 <= 1e-10 * s ^ 2) }' "$t"
+no 'fp4 of a width without blocks' 1 'mlp/down_proj: .*44.*32|44.*16' sh -c '"$1" "my model.h5" "test it.h5" "calibrate it.h5" 2>&1 >/dev/null | grep ^hadamard-rotate >&2; exit 1' x "$top/pipelines/fp4.sh"
+py - <<'PY'
+import h5py, json, numpy as np, shutil
+r = np.random.default_rng(1)
+shutil.copy("my model.h5", "wide model.h5")
+with h5py.File("wide model.h5", "r+") as f:
+    c = json.loads(f["config"][()]); c["intermediate_size"] = 64; del f["config"]; f["config"] = json.dumps(c)
+    for g in (f["model/layers"][i]["mlp"] for i in f["model/layers"]):
+        for name, shape in ("gate_proj", (64, 32)), ("up_proj", (64, 32)), ("down_proj", (32, 64)):
+            del g[name]["weight"]; g[name]["weight"] = r.standard_normal(shape).astype("f4") / 6
+PY
+ok fp4 "$top/pipelines/fp4.sh" 'wide model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at fp4.tsv)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... four formats in four ways, GPTQ compared with itself' "$(rows "$t") $(awk -F '\t' '$2 == "GPTQ" { print $7, $8 }' "$t" | sort -u)" '16 even 0 0'
+ok smoothquant "$top/pipelines/smoothquant.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at smoothquant.tsv)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... four ways to round inputs at five strengths' "$(rows "$t") $(awk -F '\t' '$2 == "0.5" { print $5, $6 }' "$t" | sort -u)" '20 even 0 0'
+ok '... clipped scales are others' awk -F '\t' '{ kl[$1 $2] = $3 } END { exit kl["A8-static0.5"] == kl["A8-99.990.5"] }' "$t"
 ok sequential env PTQ_RUNS=1 "$top/pipelines/sequential.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at sequential.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
@@ -90,7 +121,7 @@ cd "$tmp" || exit 1
 mkdir tools tools/bin tools/data
 cp -r "$top/pipelines" tools
 cp -r "$top/tests/tiny" tools/data/prose
-for t in dpq-run eval-ppl exmy-pack exmy-sweep gar-order hadamard-rotate hessian-accum model-import rms-suppress sample-tokens smooth-scale tensor-diff tensor-stats tokenize; do
+for t in dpq-run eval-ppl exmy-pack exmy-sweep gar-order hadamard-rotate hessian-accum model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff tensor-stats tokenize; do
 	cat >tools/bin/$t <<'SH'
 #!/bin/sh
 case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac
@@ -135,7 +166,7 @@ is 'the same inputs by other names: the same key, of 16 digits' "$(cd elsewhere 
 	for t in tools/bin/*; do echo '#' >>"$t"; key "$p" hf A B; done
 	for t in common.sh dpq-table4.sh; do echo '#' >>tools/pipelines/$t; key "$p" hf A B; done
 } >list
-is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 33'
+is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 34'
 key "$p" hf A B >one
 echo '#' >>tools/pipelines/dpq-table2.sh
 is 'another script is changed: the same key' "$(key "$p" hf A B)" "$(cat one)"
