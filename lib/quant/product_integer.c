@@ -181,9 +181,9 @@ bool integer_input_same(const struct product *a, const struct product *b)
 }
 
 /*
- * By pairs: codes less their zero points, and inputs, as 16-bit numbers. Weights are panels of PAIR_PANEL rows,
- * [padded / 2][PAIR_PANEL][2] numbers, then the scales [groups][PAIR_PANEL]; inputs rows of numbers, behind them
- * the scale of each.
+ * By pairs: codes less their zero points, and inputs, as 16-bit numbers. Weights are panels of PAIR_PANEL
+ * rows, [padded / 2][PAIR_PANEL][2] numbers, then the scales [groups][PAIR_PANEL]; inputs are rows,
+ * and behind them the scale of each.
  */
 enum { PAIR_PANEL = 16, PAIR_ROWS = 4, PAIR_TILE_M = 128 };
 
@@ -240,11 +240,17 @@ size_t integer_pairs_input_size(const struct linear *l, size_t m)
 	return m * (padded(l) * sizeof(int16_t) + sizeof(float));
 }
 
+static float *pair_scales(const struct linear *l, size_t m, const void *input)
+{
+	void *y = (char *)(uintptr_t)input + m * padded(l) * sizeof(int16_t);
+
+	return y;
+}
+
 void integer_pairs_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
 	const uint8_t *modality)
 {
 	const struct linear *l = p->l;
-	float *scale = (float *)((int16_t *)y + m * padded(l));
 	struct integers k;
 
 	integers_of(&k, &l->input.format);
@@ -265,7 +271,7 @@ void integer_pairs_input(const struct product *p, size_t m, void *y, const float
 			for (size_t j = 0; j < n; j++)
 				q[i + j] = bytes[j];
 		}
-		scale[t] = finite ? s * k.unit : NAN;
+		pair_scales(l, m, y)[t] = finite ? s * k.unit : NAN;
 	}
 }
 
@@ -340,7 +346,7 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 		}
 }
 
-/* sum + Σ w x of each two numbers, at once: left to itself gcc 12 multiplies all first, and runs out of registers. */
+/* sum + Σ w x of each two numbers; gcc 12 by itself does all products first, and runs out of registers. */
 __attribute__((target("avx2,fma"), always_inline))
 static inline __m256i pairs(__m256i sum, __m256i w, __m256i x)
 {
@@ -352,8 +358,8 @@ static inline __m256i pairs(__m256i sum, __m256i w, __m256i x)
 
 /* Steps [s, end) of two columns for PAIR_ROWS rows of x: sums of 16 rows of the panel each. */
 __attribute__((target("avx2,fma"), always_inline))
-static inline void pair_dots(__m256i dot[PAIR_ROWS][2], const int16_t *const x[PAIR_ROWS], const int16_t *panel,
-	size_t s, size_t end)
+static inline void pair_dots(__m256i dot[PAIR_ROWS][2], const int16_t *const x[PAIR_ROWS],
+	const int16_t *panel, size_t s, size_t end)
 {
 	for (int i = 0; i < PAIR_ROWS; i++)
 		dot[i][0] = dot[i][1] = _mm256_setzero_si256();
@@ -375,12 +381,12 @@ static inline void pair_dots(__m256i dot[PAIR_ROWS][2], const int16_t *const x[P
 
 /* Rows t .. t + m - 1 of x with a panel, of which n rows are there. */
 __attribute__((target("avx2,fma")))
-static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
-	const void *input, const char *panel, const float *bias, bool add)
+static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,
+	float *y, const void *input, const char *panel, const float *bias, bool add)
 {
 	const size_t groups = groups_of(l), steps = padded(l) / 2, group = group_of(l) / 2;
 	const float *scale = (const float *)(panel + padded(l) * PAIR_PANEL * sizeof(int16_t));
-	const float *input_scale = (const float *)((const int16_t *)input + all * padded(l));
+	const float *input_scale = pair_scales(l, all, input);
 	_Alignas(32) float part[PAIR_ROWS][PAIR_PANEL] = { { 0 } };
 	const int16_t *x[PAIR_ROWS];
 
@@ -389,13 +395,15 @@ static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, s
 	for (size_t g = 0; g < groups; g++) {
 		__m256i dot[PAIR_ROWS][2];
 
-		pair_dots(dot, x, (const int16_t *)panel, g * group, g + 1 < groups ? (g + 1) * group : steps);
+		pair_dots(dot, x, (const int16_t *)panel, g * group,
+			g + 1 < groups ? (g + 1) * group : steps);
 		for (int h = 0; h < 2; h++) {
 			const __m256 s_og = _mm256_loadu_ps(scale + g * PAIR_PANEL + 8 * h);
 
 			for (int i = 0; i < PAIR_ROWS; i++)
-				_mm256_store_ps(&part[i][8 * h], _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot[i][h]),
-					s_og, _mm256_load_ps(&part[i][8 * h])));
+				_mm256_store_ps(&part[i][8 * h],
+					_mm256_fmadd_ps(_mm256_cvtepi32_ps(dot[i][h]), s_og,
+						_mm256_load_ps(&part[i][8 * h])));
 		}
 	}
 	for (size_t i = 0; i < m; i++)
@@ -407,8 +415,8 @@ static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, s
 		}
 }
 #else
-static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
-	const void *input, const char *panel, const float *bias, bool add)
+static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,
+	float *y, const void *input, const char *panel, const float *bias, bool add)
 {
 	(void)l, (void)all, (void)t, (void)m, (void)n, (void)stride, (void)y, (void)input, (void)panel;
 	(void)bias, (void)add;
@@ -453,7 +461,7 @@ void integer_pairs_run(const struct product *p, size_t first, size_t n, size_t m
 		for (size_t row = 0; row < m; row += PAIR_TILE_M)
 			for (size_t o = column; o < least(n, column + TILE_N); o += PAIR_PANEL)
 				for (size_t t = row; t < least(m, row + PAIR_TILE_M); t += PAIR_ROWS)
-					pair_piece(l, m, t, least(PAIR_ROWS, m - t), least(PAIR_PANEL, n - o), stride,
-						&y[t][o], input, panel + o / PAIR_PANEL * size,
+					pair_piece(l, m, t, least(PAIR_ROWS, m - t), least(PAIR_PANEL, n - o),
+						stride, &y[t][o], input, panel + o / PAIR_PANEL * size,
 						bias ? bias + o : NULL, add);
 }

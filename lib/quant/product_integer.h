@@ -5,9 +5,9 @@
  *	y_to = s_t Σ_g s_og Σ_{i in g} (c_oi - z_og) q_ti
  *
  * Formats count too whose values are small integers times a power of two. Sums within a group are exact in
- * int32, scaled and added up in float in the order of the groups: every row gives the same bits. By dot products
- * of four bytes (AVX512_VNNI), unsigned times signed: of c + b ≥ 0 and q, less b + z times the sum of q. By
- * products of pairs of 16-bit numbers (AVX2): of c - z and q.
+ * int32, scaled and added up in float in the order of the groups: every row gives the same bits. By dot
+ * products of four bytes (AVX512_VNNI), unsigned times signed: of c + b ≥ 0 and q, less b + z times the sum
+ * of q. By products of pairs of 16-bit numbers (AVX2): of c - z and q.
  */
 #ifndef QUANT_PRODUCT_INTEGER_H
 #define QUANT_PRODUCT_INTEGER_H

@@ -534,6 +534,88 @@ static void run_hadamard(void)
 	hadamard_rows(18944, 3584);
 }
 
+/* What the linear layers of a block are as large as. */
+struct block { const char *name; size_t width, kv, intermediate; };
+
+/* Adds the seconds that products of the layer take of m rows, and of these what prepares inputs, if asked. */
+static void layer_seconds(const struct linear *l, const struct layer_data *d, size_t m, bool prepares,
+	double *total, double *inputs)
+{
+	struct product p = product_choose(l, COMPUTE_F32, 0);
+	void *weight = xalloc(product_size(&p, l->out), 1), *workspace = xalloc(product_workspace(&p, m), 1);
+	const void *input = product_input(&p, m, workspace, (const float (*)[l->in])d->x, NULL);
+	double start, ready;
+
+	product_make(&p, 0, l->out, weight);
+	start = omp_get_wtime();
+	if (prepares)
+		input = product_input(&p, m, workspace, (const float (*)[l->in])d->x, NULL);
+	ready = omp_get_wtime();
+	product_run(&p, 0, l->out, m, l->out, (float (*)[l->out])d->y, input, NULL, false);
+	*total += omp_get_wtime() - start;
+	*inputs += ready - start;
+	free(weight), free(workspace);
+}
+
+/* W8A8 behind an online Hadamard against float: milliseconds of 512 rows, and the parts of rounding and of
+ * the Hadamard in all products of the block; of a forward pass, which does more, they are smaller. */
+static void block_rows(const struct block *b, struct layer_data *d)
+{
+	enum { M = 512, LAYERS = 4 };
+	const size_t size[LAYERS][2] = { { b->width + 2 * b->kv, b->width }, { b->width, b->width },
+		{ 2 * b->intermediate, b->width }, { b->width, b->intermediate } };
+	const struct layer_kind kind = { .storage = "int8", .input = "int8" };
+	struct samples ours = { 0 }, wide = { 0 }, rounding = { 0 }, turning = { 0 };
+	char *row = xformat("int8-block-%s", b->name), *rounds = xformat("rounding-%s", b->name);
+	char *turns = xformat("turning-%s", b->name);
+	struct hadamard h;
+	void *memory;
+
+	hadamard_choose(&h, b->intermediate, 0);
+	memory = xalloc(hadamard_bytes(&h) + 1, 1);
+	hadamard_build(&h, memory);
+	for (int i = -1; i < runs; i++) {	/* the first does not count */
+		double total = 0, inputs = 0, floats = 0, none = 0, turned = omp_get_wtime();
+
+		hadamard_product(&h, false, M, b->intermediate, (float (*)[b->intermediate])d->x);
+		turned = omp_get_wtime() - turned;
+		for (size_t k = 0; k < LAYERS; k++) {
+			const size_t out = size[k][0], in = size[k][1];
+			const struct linear l = layer_of(&kind, d, out, in);
+
+			layer_seconds(&l, d, M, true, &total, &inputs);
+			layer_seconds(&(struct linear){ .out = out, .in = in, .weight = d->w }, d, M,
+				false, &floats, &none);
+		}
+		total += turned;
+		if (i < 0)
+			continue;
+		add(&ours, 1e3 * total), add(&wide, 1e3 * floats);
+		add(&rounding, inputs / total), add(&turning, turned / total);
+	}
+	print(row, "ours", &ours), print(row, "limit", &wide);
+	print(rounds, "ours", &rounding), print(turns, "ours", &turning);
+	free(memory), free(row), free(rounds), free(turns);
+}
+
+static void run_blocks(void)
+{
+	static const struct block blocks[] = { { "smollm2-135m", 576, 192, 1536 },
+		{ "llama-7b", 4096, 4096, 11008 } };
+	const size_t most = 2 * 11008 * (size_t)SIDE;
+	struct layer_data d = { .x = xalloc(512 * 11008, 4), .y = xalloc(512 * 2 * 11008, 4),
+		.w = xalloc(most, 4), .scale = xalloc(2 * 11008, 4), .codes = xalloc(most, 1) };
+
+	fill(512 * 11008, d.x, "x", 1);
+	fill(most, d.w, "w", 0.02f);
+	fill(2 * 11008, d.scale, "scale", 0.01f);
+	for (size_t i = 0; i < most; i++)
+		d.codes[i] = (uint8_t)(i * 7 % 255);
+	for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+		block_rows(&blocks[i], &d);
+	free(d.x), free(d.y), free(d.w), free(d.scale), free(d.codes);
+}
+
 /* Bytes of the solver's workspace for a block of a Llama of 70 billion parameters, solved together. */
 static void run_work(void)
 {
@@ -563,7 +645,7 @@ int main(int argc, char *argv[])
 	static const struct part parts[] = {
 		{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver },
 		{ "hessian", run_hessian }, { "layers", run_layers }, { "hadamard", run_hadamard },
-		{ "work", run_work },
+		{ "blocks", run_blocks }, { "work", run_work },
 	};
 
 	runs = 5;
