@@ -4,6 +4,7 @@
 #   begin FOLDER [MODEL [TEST [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where model.h5 is the model
 #   arguments, enter       what begin is made of, for a pipeline without a model
 #   calibrate              makes calib.h5, test.h5, and the Hessians of calib.h5: hessian.h5
+#   hessians FROM...       those of FROM.h5: FROM-hessian.h5
 #   once FILE COMMAND...   run COMMAND -o FILE, which is whole or not there at all, unless FILE is there
 #   keep FILE COMMAND...   run COMMAND >FILE unless FILE is there
 #   measure RUN BASE OPTION...   the command that quantizes with these options and measures, unless it was run:
@@ -27,6 +28,7 @@ tools=(dpq-run eval-ppl exmy-pack exmy-sweep gar-order hadamard-rotate hessian-a
 	tensor-stats tokenize)
 settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS)	# those that change results
 window=(--ctx "${PTQ_CTX:-256}" --convention bos)	# of every evaluation
+sets=(--tokens calib.h5 "${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"})	# of every calibration
 name=${0##*/} name=${name%.sh} model=
 read -ra runner <<<"${PTQ_EACH:-bash -euo pipefail}"
 
@@ -125,8 +127,9 @@ calibrate() {
 	say "calibrating"
 	tokens calib.h5 "$calib" 1
 	tokens test.h5 "$test" 2
-	once hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} model.h5
+	once hessian.h5 hessian-accum "${sets[@]}" model.h5
 }
+hessians() { local m; for m; do once "$m-hessian.h5" hessian-accum "${sets[@]}" "$m.h5"; done; }
 # shellcheck disable=SC2034
 compared='output_error\terror_percent\terror_percent_se\tnll\tnll_rise\tnll_rise_se\tnll_delta\tnll_delta_se\tkl\tkl_se\tkl_delta\tkl_delta_se'
 measure() {

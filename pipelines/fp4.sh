@@ -5,7 +5,7 @@
 # of 32 under f16 scales. Each by rounding to nearest (RTN) and by GPTQ, of the model as it is and behind
 # hadamard-rotate --block, the group's size (MR-GPTQ's companion of small groups), with Hessians of its own. Activations
 # stay in 16 bits. bits: of a weight with its scales. kl is the divergence from the unquantized model, kl_delta and
-# nll_delta what they are above those of the format's GPTQ; all with standard errors over windows. PTQ_LIMIT: first
+# nll_delta what they are above the same without the Hadamard; all with standard errors over windows. PTQ_LIMIT: first
 # tokens of the calibration set only.
 set -euo pipefail
 # shellcheck source=pipelines/common.sh
@@ -16,33 +16,38 @@ calibrate
 say "rotating"
 for b in 16 32; do
 	once block$b.h5 hadamard-rotate -q --block $b --seed 1 model.h5
-	once block$b-hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} block$b.h5
+	hessians block$b
 done
 formats() { cat <<'F'
-MXFP4	32	4.25	--storage mxfp4
-NVFP4	16	4.5	--storage nvfp4
-E2M1	32	4.5	--storage e2m1 --group 32 --scale-dtype f16
-int4	32	4.5	--storage int4 --group 32 --scale-dtype f16
+MXFP4	32	--storage mxfp4
+NVFP4	16	--storage nvfp4
+E2M1	32	--storage e2m1 --group 32 --scale-dtype f16
+int4	32	--storage int4 --group 32 --scale-dtype f16
 F
 }
 ways() { printf 'RTN\tmodel\t--compensate none\nGPTQ\tmodel\t\nRTN+H\tblock\t--compensate none\nGPTQ+H\tblock\t\n'; }
+bits() { dpq-run -q --compensate none --scale-search minmax "$@" model.h5 | tensor-stats -q | awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "bits") c = i } END { print $c }'; }
 commands() {
-	formats | while IFS=$'\t' read -r format group _ options; do
+	formats | while IFS=$'\t' read -r format group options; do
 		ways | tr '\t' '|' | while IFS='|' read -r way from more; do
 			[ "$from" = model ] || from=block$group
-			from=$from measure "$format-$way" "$format-GPTQ" "$options" "$more"
+			from=$from measure "$format-$way" "$format-${way%+H}" "$options" "$more"
 		done
 	done
 }
 
 say "quantizing and measuring"
-commands | { grep -e '-o [^ ]*-GPTQ.h5' || true; } | each
+commands | { grep -v -e ' --paired ' || true; } | each
 commands | each
+formats | while IFS=$'\t' read -r format _ options; do
+	# shellcheck disable=SC2086
+	keep "$format.bits" bits $options
+done
 {
 	printf 'format\tway\tbits\toutput_error\tkl\tkl_se\tkl_delta\tkl_delta_se\tnll_rise\tnll_rise_se\tnll_delta\tnll_delta_se\n'
-	formats | while IFS=$'\t' read -r format _ bits _; do
+	formats | while IFS=$'\t' read -r format _; do
 		ways | while IFS=$'\t' read -r way _; do
-			compared "$format-$way" "$format-GPTQ" | awk -v OFS='\t' -F '\t' -v f="$format" -v w="$way" -v b="$bits" '{
+			compared "$format-$way" "$format-${way%+H}" | awk -v OFS='\t' -F '\t' -v f="$format" -v w="$way" -v b="$(cat "$format.bits")" '{
 				print f, w, b, $1, $9, $10, $11, $12, $5, $6, $7, $8 }'
 		done
 	done

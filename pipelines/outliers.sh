@@ -18,15 +18,14 @@ change() {	# change OUT COMMAND...: OUT.h5 and OUT.check, what --check found
 	}
 }
 ways() { printf 'model\tas it is\nsmooth\tSmoothQuant\nrotated\tQuaRot\nsplit\tQuaRot+RMS\n'; }
-sets=(--tokens calib.h5 "${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"})
 
 say "calibrating, smoothing and rotating"
 tokens calib.h5 "$calib" 1
-once model-hessian.h5 hessian-accum "${sets[@]}" model.h5
+hessians model
 change smooth smooth-scale --hessian model-hessian.h5 model.h5
 change rotated hadamard-rotate --seed 1 model.h5
 change split rms-suppress rotated.h5
-for m in smooth rotated split; do once $m-hessian.h5 hessian-accum "${sets[@]}" $m.h5; done
+hessians smooth rotated split
 ways | while IFS=$'\t' read -r m _; do
 	keep "$m.weights" tensor-stats -q "$m.h5"
 	keep "$m.inputs" tensor-stats -q "$m-hessian.h5"

@@ -2,10 +2,11 @@
 # quarot.sh [MODEL [TEST [CALIBRATION]]] -- 4-bit weights under 8-bit and 4-bit activations, with and without rotation
 #
 # int4 weights of one scale a row (PTQ_GROUP: in groups) by GPTQ, or by rounding to nearest (RTN);
-# activations of every linear layer in int8 (W4A8) or int4 (W4A4) under a scale of each token, and in W4A4KV4
+# activations of every linear layer in 16 bits (W4A16), int8 (W4A8) or int4 (W4A4) under a scale of each token, and in W4A4KV4
 # keys and values in uint4, a scale and a zero point for each head of a token. The model as it is,
 # behind smooth-scale (SmoothQuant), behind hadamard-rotate (QuaRot), and with the channels taken out that the
-# rotation makes outliers (QuaRot+RMS: MQuant's rms-suppress). Each way has Hessians of its own.
+# rotation makes outliers (QuaRot+RMS: MQuant's rms-suppress). Each has Hessians of its own, but the last, which computes
+# what the rotated model does.
 # kl is the divergence from the model in 16 bits, nll_rise the rise from its nll, kl_delta and nll_delta what they
 # are above QuaRot's in the same scheme; all paired, with standard errors over windows. PTQ_LIMIT: first
 # tokens of the calibration set only.
@@ -20,9 +21,8 @@ say "smoothing and rotating"
 once smooth.h5 smooth-scale -q --hessian hessian.h5 model.h5
 once rotated.h5 hadamard-rotate -q --keys --seed 1 model.h5
 once split.h5 rms-suppress -q rotated.h5
-for m in smooth rotated split; do
-	once $m-hessian.h5 hessian-accum --tokens calib.h5 "${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} $m.h5
-done
+hessians smooth rotated
+[ -e split-hessian.h5 ] || ln -s rotated-hessian.h5 split-hessian.h5	# what it computes is the same
 
 ways() { cat <<'W'
 RTN	model	--compensate none
@@ -32,13 +32,13 @@ QuaRot	rotated
 QuaRot+RMS	split
 W
 }
-schemes() { printf 'W4A8\tint8\t\nW4A4\tint4\t\nW4A4KV4\tint4\tuint4\n'; }
+schemes() { printf 'W4A16|--act-mode none|\nW4A8|--act-format int8 --act-mode dynamic-token|\n'
+	printf 'W4A4|--act-format int4 --act-mode dynamic-token|\nW4A4KV4|--act-format int4 --act-mode dynamic-token|uint4\n'; }
 commands() {
 	local scheme act kv way from options
-	schemes | tr '\t' '|' | while IFS='|' read -r scheme act kv; do
+	schemes | while IFS='|' read -r scheme act kv; do
 		ways | while IFS=$'\t' read -r way from options; do
-			from=$from kv=$kv measure "$scheme-$way" "$scheme-QuaRot" --storage int4 --group "$group" \
-				--act-format "$act" --act-mode dynamic-token "$options"
+			from=$from kv=$kv measure "$scheme-$way" "$scheme-QuaRot" --storage int4 --group "$group" "$act" "$options"
 		done
 	done
 }
@@ -48,7 +48,7 @@ commands | { grep -e '-o W[^ ]*-QuaRot.h5' || true; } | each
 commands | each
 {
 	printf 'scheme\tway\toutput_error\tkl\tkl_se\tkl_delta\tkl_delta_se\tnll_rise\tnll_rise_se\tnll_delta\tnll_delta_se\tppl_rise_percent\n'
-	schemes | while IFS=$'\t' read -r scheme _; do
+	schemes | while IFS='|' read -r scheme _; do
 		ways | while IFS=$'\t' read -r way _; do
 			compared "$scheme-$way" "$scheme-QuaRot" | awk -v OFS='\t' -F '\t' -v s="$scheme" -v w="$way" '{
 				print s, w, $1, $9, $10, $11, $12, $5, $6, $7, $8, 100 * (1 - exp(-$5)) }'
@@ -68,4 +68,3 @@ do for [t in "svg png"] {
 	plot for [i=1:5] "< awk -F '\\t' -v w='".way[i]."' '$2 == w' quarot.tsv" using 4:5:xtic(1) title way[i] lc rgb color[i]
 }
 G
-say "MQuant table 8 (4 bits, perplexity of WikiText-2, Llama-2 7B, 13B, 70B): 16 bits 5.47, 4.88, 3.32; QuaRot 6.10, 5.40, 3.79; QuaRot+RMS 6.04, 5.32, 3.67"

@@ -3,7 +3,7 @@
 #
 # int8 weights of one scale a tensor, rounded to nearest, of the model as it is and behind smooth-scale with α from 0.25
 # to 0.9; int8 activations under a scale of each token, and under static ones from the calibration tokens: from the largest
-# |x|, and from its percentile 99.99 (msq-calib --clip). SmoothQuant's O1 and O3, but for O1's weights. int4 activations
+# |x| (SmoothQuant's O1 and O3), and from its percentile 99.99 (msq-calib --clip). int4 activations
 # of tokens beside them, where smoothing has more to do. kl is the divergence from the model in
 # 16 bits, kl_delta and nll_delta what they are above those at α = 0.5 with the same activations; with standard errors over
 # windows, paired. PTQ_LIMIT: first tokens of the calibration set only.
@@ -15,15 +15,14 @@ begin "$name" "$@"
 calibrate
 say "smoothing"
 alphas=(0.25 0.5 0.75 0.9)
-sets=("${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"})
 [ -e none-hessian.h5 ] || ln -s hessian.h5 none-hessian.h5
 [ -e none.h5 ] || ln -s model.h5 none.h5
 for a in "${alphas[@]}"; do
 	once "$a.h5" smooth-scale -q --alpha "$a" --hessian hessian.h5 model.h5
-	once "$a-hessian.h5" hessian-accum --tokens calib.h5 "${sets[@]}" "$a.h5"
+	hessians "$a"
 done
 for a in none "${alphas[@]}"; do
-	once "$a-clip.h5" msq-calib -q --act-format int8 --tokens calib.h5 "${sets[@]}" --clip 99.99 "$a.h5"
+	once "$a-clip.h5" msq-calib -q --act-format int8 "${sets[@]}" --clip 99.99 "$a.h5"
 	[ -e "$a-clip-hessian.h5" ] || ln -s "$a-hessian.h5" "$a-clip-hessian.h5"
 done
 

@@ -76,7 +76,7 @@ is '... 16 bits and five more, none compared with itself' "$(rows "$t") $(awk -F
 ok quarot "$top/pipelines/quarot.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at quarot.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
-is '... five ways in each scheme' "$(rows "$t")" '15 even'
+is '... five ways in each scheme' "$(rows "$t")" '20 even'
 ok '... rounded keys cost something' awk -F '\t' '{ kl[$1 $2] = $4 } END { exit !(kl["W4A4KV4QuaRot"] > 0 && kl["W4A4KV4QuaRot"] != kl["W4A4QuaRot"]) }' "$t"
 ok outliers "$top/pipelines/outliers.sh" 'my model.h5' '' 'calibrate it.h5'
 t=$(at outliers.tsv)
@@ -89,7 +89,7 @@ t=$(at table8.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 is '... two ways of each rotation, and their mean' "$(rows "$t")" '5 even'
 ok '... which is that' awk -F '\t' '$2 ~ /^[12]$/ && $1 == "RMS" { s += $11 / 2 } $2 == "all" { exit !(($11 - s) ^ 2 <= 1e-10 * s ^ 2) }' "$t"
-no 'fp4 of a width without blocks' 1 'mlp/down_proj: .*44.*32|44.*16' sh -c '"$1" "my model.h5" "test it.h5" "calibrate it.h5" 2>&1 >/dev/null | grep ^hadamard-rotate >&2; exit 1' x "$top/pipelines/fp4.sh"
+no 'fp4 of a width without blocks' 1 'mlp/down_proj: .*44.*32|44.*16' bash -c 'set -o pipefail; "$1" "my model.h5" "test it.h5" "calibrate it.h5" 2>&1 >/dev/null | { grep ^hadamard-rotate >&2; }' x "$top/pipelines/fp4.sh"
 py - <<'PY'
 import h5py, json, numpy as np, shutil
 r = np.random.default_rng(1)
@@ -103,7 +103,8 @@ PY
 ok fp4 "$top/pipelines/fp4.sh" 'wide model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at fp4.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
-is '... four formats in four ways, GPTQ compared with itself' "$(rows "$t") $(awk -F '\t' '$2 == "GPTQ" { print $7, $8 }' "$t" | sort -u)" '16 even 0 0'
+is '... four formats in four ways, compared with those without a Hadamard' "$(rows "$t") $(awk -F '\t' '$2 == "GPTQ" || $2 == "RTN" { print $7, $8 }' "$t" | sort -u)" '16 even 0 0'
+is '... and their bits' "$(cell "$t" MXFP4 bits) $(cell "$t" E2M1 bits) $(cell "$t" int4 bits)" '4.25 4.5 4.5'
 ok smoothquant "$top/pipelines/smoothquant.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at smoothquant.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"

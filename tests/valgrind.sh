@@ -6,7 +6,7 @@
 build=${PTQ_BUILD:-$top/build}
 # valgrind 3.19 knows no AVX-512
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_CORETYPE=Haswell PTQ_CPU="${PTQ_CPU:-avx2}"
-grind() { valgrind -q --max-stackframe=8388608 --error-exitcode=99 "$@"; }
+grind() { valgrind -q --suppressions="$top/tests/valgrind.supp" --max-stackframe=8388608 --error-exitcode=99 "$@"; }
 through_pipe() { { grind "$@"; echo $? >status; } | cat >piped && test -s piped && test "$(cat status)" = 0; }
 unit() { cd "$top" && grind "$build/tests/$1"; }
 
