@@ -24,7 +24,7 @@ static const struct tool tool = {
 		"dpq-run keeps the scales of a plain model.",
 	.examples = "  msq-calib --act-format int8 --tokens calib.h5 --ctx 256 --clip 99.99 model.h5 "
 		"-o a8.h5\n"
-		"  dpq-run --storage e4m3fn --group tensor --compensate none a8.h5 -o w8a8.h5\n"
+		"  dpq-run --storage int8 --group channel --compensate none a8.h5 -o w8a8.h5\n"
 		"  msq-calib --act-format int4 --act-mode dynamic-token --act-clip 0.9 model.h5 "
 		"| eval-ppl --tokens test.h5",
 };

@@ -43,7 +43,7 @@ rotated 'gemma2, one gain behind each branch' one-gain.h5
 # --- what was changed ---
 ok 'norms are folded, heads free, the rest as it was' py - "$ref" <<'PY'
 import h5py, numpy as np, sys
-for name, inner, order in (("llama-tied", 44, 44), ("gemma", 44, 44), ("qwen2-moe", 44, 44), ("phi3-window", 44, 44)):
+for name in "llama-tied", "gemma", "qwen2-moe", "phi3-window":
     a, b = h5py.File(f"{sys.argv[1]}/{name}.h5"), h5py.File(name + ".h5")
     gain = 0 if name == "gemma" else 1
     assert b.attrs["rotated"] == "hadamard" and "norm" not in b["model/norm"].attrs
@@ -51,7 +51,7 @@ for name, inner, order in (("llama-tied", 44, 44), ("gemma", 44, 44), ("qwen2-mo
     assert b["lm_head/weight"].id.get_offset() != b["model/embed_tokens/weight"].id.get_offset()
     assert np.array_equal(a["test/tokens"][()], b["test/tokens"][()]) and a["config"][()] == b["config"][()]
     down = b["model/layers/0/mlp/down_proj"]
-    assert down.attrs["online_hadamard"] == order and down["weight"].shape[1] == inner, name
+    assert down.attrs["online_hadamard"] == 44 and down["weight"].shape[1] == 44, name
     for g in ("embed_tokens", "layers/0/mlp/up_proj", "layers/0/self_attn/o_proj", "layers/0/self_attn/v_proj"):
         x, y = a[f"model/{g}/weight"][()], b[f"model/{g}/weight"][()]
         assert abs(x - y).max() > 0.05, (name, g)
@@ -157,7 +157,7 @@ PY
 no 'a layer behind an online Hadamard' 1 'unmarked.h5: /model/layers/0/mlp/down_proj: is behind an online Hadamard already' hadamard-rotate -q unmarked.h5 -o r.h5
 no 'blocks that do not divide' 1 'inputs of down projections: 44 channels are not divided by blocks of 16' hadamard-rotate -q --block 16 "$model" -o r.h5
 no 'blocks without a matrix' 1 'the residual stream: no Hadamard matrix of order 3 is known, blocks of 24 are' hadamard-rotate -q --block 3 "$ref/phi3-window.h5" -o r.h5
-warns 'a width without a matrix' 'values of a head: no Hadamard matrix of order 12|turns in blocks of 2' hadamard-rotate "$ref/qwen3-window.h5" -o warned.h5
+warns 'a width without a matrix' 'values of a head: no Hadamard matrix of order 10 .*blocks of 2' hadamard-rotate "$ref/qwen3-window.h5" -o warned.h5
 numbers='0 1 -1 x 1.5'
 for v in $numbers; do no "--block $v" 2 '--block' hadamard-rotate --block=$v "$model" -o r.h5; done
 ok 'nothing of that is there' test ! -e r.h5

@@ -334,7 +334,7 @@ static void products(void **unused)
 /* ---- the same bits ---- */
 
 /* The widest kernels on any machine, by vectors that the compiler cuts up. */
-enum { COLUMNS = 16, TABLES = 16, ROWS = 4 };
+enum { COLUMNS = HADAMARD_COLUMNS, TABLES = 16, ROWS = 4 };
 static const volatile float minus_one = -1;
 static void sylvester_plain(size_t n, float x[n], float scale);
 #define LANES 16

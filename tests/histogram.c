@@ -79,7 +79,8 @@ static size_t below(const float x[N], float edge)
 static void percentiles(void **unused)
 {
 	static const double some[] = { 0.01, 1, 50, 75, 90, 99, 99.9 };
-	int64_t count[HISTOGRAM_BINS] = { 0 };
+	int64_t whole[HISTOGRAM_BINS] = { 0 };
+	double count[HISTOGRAM_BINS] = { 0 };
 	static float x[N];
 
 	(void)unused;
@@ -87,7 +88,9 @@ static void percentiles(void **unused)
 	draw(x);
 	for (size_t i = 0; i < N; i++)
 		x[i] = fmodf(isfinite(x[i]) ? x[i] : 1, 1000);
-	histogram_add(N, count, x);
+	histogram_add(N, whole, x);
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		count[b] = 0.3 * (double)whole[b];	/* weights change nothing */
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
 		const float edge = histogram_percentile(count, some[i]);
 		size_t b = 0;
@@ -99,8 +102,7 @@ static void percentiles(void **unused)
 		assert_true((double)below(x, histogram_edge(b - 1)) * 100 < some[i] * N);
 	}
 	assert_true(below(x, histogram_percentile(count, 100)) == N);
-	x[0] = 0x1p25f;
-	histogram_add(1, count, x);
+	count[HISTOGRAM_BINS - 1] = 1;
 	assert_true(isinf(histogram_percentile(count, 100)) && isfinite(histogram_percentile(count, 99)));
 }
 

@@ -258,7 +258,7 @@ static bool run_norm_at(struct model *m, const char *path, double *x)
 			continue;
 		for (size_t j = 0; j < s->hidden; j++)
 			mean += x[j] / (double)s->hidden;
-		if (m->at.norm[i].use == NORM_READS)
+		if (m->at.norm[i].use == NORM_PRE)
 			m->stream_mean = fmax(m->stream_mean, fabs(mean));
 		run_norm(&m->norm[i], s->eps, 1, x);
 		return true;
@@ -476,7 +476,7 @@ static const char *hindered(const struct model *m, const struct invariant *t)
 	const char *why = NULL;
 
 	for (size_t i = 0; i < m->at.norms && !why; i++)
-		why = invariant_hinders(t, &m->at.norm[i], &m->norm[i]);
+		why = invariant_refusal(t, &m->at.norm[i], &m->norm[i]);
 	return why;
 }
 
@@ -525,7 +525,7 @@ static bool all_of(const struct model *m, enum norm_kind kind)
 static bool folded(const struct model *m)
 {
 	for (size_t i = 0; i < m->at.norms; i++)
-		for (size_t j = 0; m->at.norm[i].use == NORM_READS && j < m->norm[i].n; j++)
+		for (size_t j = 0; m->at.norm[i].use == NORM_PRE && j < m->norm[i].n; j++)
 			if (m->norm[i].gain[j] != 1 || m->norm[i].shift)
 				return false;
 	return true;
@@ -607,6 +607,39 @@ static void folded_alone(void **unused)
 	}
 }
 
+/* What norms before branches put out, over factors that the layers behind them take (smooth-scale). */
+static void smoothed(void **unused)
+{
+	static const struct invariant none = { .fold = false };
+
+	(void)unused;
+	for (size_t i = 0; i < 2 * MODELS; i++) {
+		double *before, *after, *factor[64] = { NULL };
+		size_t factors = 0;
+		struct model m;
+
+		make_as(&m, models[i / 2], i % 2 ? NORM_LAYER : NORM_RMS);
+		assert_true(m.at.norms <= 64);
+		for (size_t k = 0; k < m.at.norms; k++) {
+			if (m.at.norm[k].use != NORM_PRE)
+				continue;
+			factor[factors] = m.norm[k].factor = random_vector(m.norm[k].n, 0, 1);
+			for (size_t j = 0; j < m.norm[k].n; j++)
+				factor[factors][j] = exp(factor[factors][j]);
+			factors++;
+		}
+		before = run(&m);
+		change(&m, &none, SIZE_MAX);
+		after = run(&m);
+		assert_true(difference(&m, before, after) < most);
+		assert_true(m.config.stack->norms_last || factors > 1);
+		free(before), free(after);
+		for (size_t k = 0; k < factors; k++)
+			free(factor[k]);
+		free_model(&m);
+	}
+}
+
 static void rms_norms_are_left(void **unused)
 {
 	struct model m;
@@ -670,7 +703,7 @@ static double *random_orthogonal(size_t n)
 static void make_constant(struct model *m)
 {
 	for (size_t i = 0; i < m->at.norms; i++)
-		for (size_t j = 0; m->at.norm[i].use == NORM_ADDS && j < m->norm[i].n; j++)
+		for (size_t j = 0; m->at.norm[i].use == NORM_BRANCH && j < m->norm[i].n; j++)
 			m->norm[i].gain[j] = m->norm[i].gain[0];
 }
 
@@ -836,7 +869,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layer_norms_of_every_architecture), cmocka_unit_test(every_layer_counts),
-		cmocka_unit_test(folded_alone), cmocka_unit_test(rms_norms_are_left),
+		cmocka_unit_test(folded_alone), cmocka_unit_test(smoothed),
+		cmocka_unit_test(rms_norms_are_left),
 		cmocka_unit_test(norms_behind_branches),
 		cmocka_unit_test(rotations_of_every_architecture), cmocka_unit_test(rotated_behind_ln2rms),
 		cmocka_unit_test(rotated_past_norms_behind_branches), cmocka_unit_test(every_layer_turns),

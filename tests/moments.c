@@ -15,6 +15,7 @@
 #include "io/image.h"
 #include "model/config.h"
 #include "model/layer.h"
+#include "num/histogram.h"
 #include "num/linalg.h"
 #include "transform/quantize.h"
 
@@ -151,6 +152,8 @@ static void sums(void **unused)
 	assert_memory_equal(a.sum, b.sum, IN * IN * sizeof(float));
 	assert_memory_equal(a.absmax, b.absmax, IN * sizeof(float));
 	assert_memory_equal(a.mean_abs, b.mean_abs, IN * sizeof(float));
+	assert_memory_equal(a.fourth, b.fourth, IN * sizeof(double));
+	assert_memory_equal(a.histogram, b.histogram, HISTOGRAM_BINS * sizeof(int64_t));
 	moments_add(&all, 1, N, x);	/* what was rounded is made anew */
 	const struct hessian more = moments_hessian(&all, "f", "l");
 

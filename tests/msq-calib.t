@@ -69,7 +69,7 @@ ok 'without --act-clip there is no such attribute' py attributes.py 'dynamic-tok
 ok '... and it changes what is computed' sh -c 'eval-ppl --tokens t.h5 --ctx 32 d.h5 >1 && eval-ppl --tokens t.h5 --ctx 32 d1.h5 >2 && ! cmp -s 1 2'
 msq-calib -q --act-mode none d.h5 -o none.h5
 ok '--act-mode none takes them away' sh -c 'py() { /usr/bin/python3 "$@"; }; py attributes.py "None None None" none.h5 && eval-ppl --tokens t.h5 --ctx 32 none.h5 >1 && eval-ppl --tokens t.h5 --ctx 32 "$1" >2 && cmp 1 2' x "$g"
-# W8A8 as SPEC has it: the model's own scales, weights of one scale
+# the model's own scales, weights of one scale
 dpq-run -q --storage e4m3fn --group tensor --compensate none c.h5 -o w8.h5
 ok 'dpq-run keeps static scales' py -c 'import h5py; a, b = (h5py.File(p)["model/layers/0/mlp/up_proj"] for p in ("c.h5", "w8.h5")); assert a["act_scale"][0] == b["act_scale"][0] and b.attrs["act_format"] == "int4" and "codes" in b'
 dpq-run -q --compensate none --group 8 "$g" -o codes.h5
@@ -95,6 +95,21 @@ def look(name, g):
         k = h[name]; p = k.get("prior"); few += p is not None
         want = max(k["absmax"][...].max(), p["absmax"][...].max() if p is not None else 0)
         assert abs(g["act_scale"][0] * 127 / want - 1) < 1e-6, name
+f.visititems(lambda name, g: look(name, g) if isinstance(g, h5py.Group) else None)
+assert few
+PY
+msq-calib -q --act-format int8 --tokens tm.h5 --ctx 20 --clip 90 "$m" -o am.h5
+ok '... and percentiles of both, the prior weighted as in the Hessian' py - <<'PY'
+import h5py, numpy as np
+f, h, few = h5py.File("am.h5"), h5py.File("hm.h5"), 0
+def edge(b): return np.float32(0) if b == 0 else np.uint32(((127 - 24) * 64 + b - 1) << 17).view("f4")
+def look(name, g):
+    global few
+    if "act_scale" in g and "experts" in name:
+        k = h[name]; p = k.get("prior"); c, n = k["count"][()], len(k["absmax"]); count = k["histogram"][...].astype("f8"); top = k["absmax"][...].max()
+        if p is not None: few += 1; count += (n - c) / p["count"][()] * p["histogram"][...]; top = max(top, p["absmax"][...].max())
+        below = np.cumsum(count); want = min(edge(int(np.argmax(below * 100 >= below[-1] * 90)) + 1), top)
+        assert abs(g["act_scale"][0] * 127 / want - 1) < 1e-6, (name, g["act_scale"][0] * 127, want)
 f.visititems(lambda name, g: look(name, g) if isinstance(g, h5py.Group) else None)
 assert few
 PY

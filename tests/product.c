@@ -587,6 +587,7 @@ static void integers_of_inputs(void **unused)
 	(void)unused;
 	for (int n = 0; n < 4 * 240; n++) {
 		const double unit = units[n % 4];
+		int16_t *pairs;
 		int8_t *q;
 
 		assert_true(format_parse(&l.input.format, inputs[n % 4]));
@@ -595,15 +596,17 @@ static void integers_of_inputs(void **unused)
 			x[i / WIDTH][i % WIDTH] = uniform() * l.input.format.top * 1.1f * scale;
 		q = xalloc(integer_input_size(&l, M), 1);
 		integer_input(&p, M, q, (const float (*)[WIDTH])x, NULL);
+		pairs = xalloc(integer_pairs_input_size(&l, M), 1);
+		integer_pairs_input(&p, M, pairs, (const float (*)[WIDTH])x, NULL);
 		for (size_t i = 0; i < M * WIDTH; i++) {
 			const double quotient = (double)x[i / WIDTH][i % WIDTH] / (double)scale;
 			double least_off = INFINITY;
 
 			for (int c = 0; c < 1 << l.input.format.bits; c++)
 				least_off = fmin(least_off, fabs((double)l.input.format.grid[c] - quotient));
-			assert_true(fabs(q[i] * unit - quotient) == least_off);
+			assert_true(fabs(q[i] * unit - quotient) == least_off && pairs[i] == q[i]);
 		}
-		free(q);
+		free(q), free(pairs);
 	}
 }
 

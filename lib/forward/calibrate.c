@@ -232,13 +232,14 @@ float calibrate_percentile(const struct calibration *k, const struct layer *l, d
 {
 	const size_t i = calibrate_place(k->config, l->path);
 	const struct moments *h = &k->projection[i], *prior = prior_of(k, l->path, i);
-	int64_t *count = xalloc(HISTOGRAM_BINS, sizeof *count);
+	double more = prior ? ((double)h->in - (double)h->count) / (double)prior->count : 0;
+	double *count = xalloc(HISTOGRAM_BINS, sizeof *count);
 	float edge;
 
 	if (!h->count && !(prior && prior->count))
 		die("%s: %s: has seen no tokens", k->name, l->path);
 	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
-		count[b] = h->histogram[b] + (prior ? prior->histogram[b] : 0);
+		count[b] = (double)h->histogram[b] + (prior ? more * (double)prior->histogram[b] : 0);
 	edge = histogram_percentile(count, p);
 	free(count);
 	return fminf(edge, largest(k, l, h, prior));

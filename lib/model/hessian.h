@@ -34,15 +34,15 @@ struct hessian hessian_find(const struct image *image, const char *layer, size_t
 char *hessian_prior(const char *layer);
 bool hessian_is_prior(const char *group);
 /* S + (n - c)·S̄ in new memory behind .sum, with absmax the larger of both behind it, both to be freed by
- * free(sum); count: the n tokens that it is a sum over. */
+ * free(sum); count: the n tokens that it is a sum over; mean_abs, fourth and histogram are NULL. */
 struct hessian hessian_mix(const struct hessian *h, const struct hessian *prior);
 /* What methods work on: the layer's as it is, or with its prior mixed in: then *own is memory to free(). */
 struct hessian hessian_mixed(const struct image *image, const char *layer, size_t n, float **own);
 /* Dies, naming file and layer, unless the sum is symmetric up to the rounding of sums of products, and its
  * diagonal finite and not negative. */
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n]);
-/* Writes all of it; what stands beside the sum must be there. Which of that is not: its name, or NULL. */
-void hessian_write(struct output *out, const char *layer, const struct hessian *h);
+void hessian_write(struct output *out, const char *layer, const struct hessian *h);	/* wants all of it */
+/* The name of the first that is absent of what stands beside the sum, or NULL. */
 const char *hessian_lacks(const struct hessian *h);
 
 /* What a method knows of a layer's inputs. */

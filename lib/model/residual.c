@@ -67,7 +67,7 @@ static void add_norms(struct residual *r, const struct stack *s, size_t block, i
 {
 	for (int i = 0; i < NORM_PLACES; i++) {
 		const bool before = i == BEFORE_ATTENTION || i == BEFORE_MLP;
-		const enum norm_use use = !before ? NORM_ADDS : s->norms_last ? NORM_HOLDS : NORM_READS;
+		const enum norm_use use = !before ? NORM_BRANCH : s->norms_last ? NORM_POST : NORM_PRE;
 		const char *name = s->arch->norm[i];
 
 		norm[i] = add_norm(r, s, name ? stack_path(s, block, name) : NULL, use);
@@ -110,7 +110,7 @@ void residual_end(struct residual *r, const struct config *c)
 
 	add_layer(r, (struct residual_layer){ .path = xformat("%s", c->arch->head), .stack = s,
 		.out = c->vocab, .in = s->hidden, .columns = CHANNELS_RESIDUAL,
-		.norm = add_norm(r, s, norm ? xformat("%s", norm) : NULL, NORM_READS) });
+		.norm = add_norm(r, s, norm ? xformat("%s", norm) : NULL, NORM_PRE) });
 }
 
 /* What stands in a part: a part of a file may see the rest of the file too. */

@@ -25,8 +25,8 @@
 
 enum channels { CHANNELS_OWN, CHANNELS_RESIDUAL, CHANNELS_VALUE, CHANNELS_INNER };
 
-/* What a norm is of: what layers are fed, what a branch adds, the stream itself. */
-enum norm_use { NORM_READS, NORM_ADDS, NORM_HOLDS };
+/* Where a norm stands: before a branch, on its output, on the sum. */
+enum norm_use { NORM_PRE, NORM_BRANCH, NORM_POST };
 
 struct residual_norm {
 	char *path;

@@ -280,7 +280,7 @@ size_t hadamard_bytes(const struct hadamard *h)
 	return bytes;
 }
 
-/* Signs of four neighbours in a column or row, bit t where the t-th is -1, times 16 (hadamard_product.c). */
+/* Signs of four neighbours in a column or row, bit t where the t-th is -1, times HADAMARD_COLUMNS. */
 static void patterns(bool rows, size_t order, uint8_t pattern[order][order / 4], const int8_t k[order][order])
 {
 	for (size_t b = 0; b < order; b++)
@@ -289,7 +289,7 @@ static void patterns(bool rows, size_t order, uint8_t pattern[order][order / 4],
 
 			for (size_t t = 0; t < 4; t++)
 				bits |= (unsigned)((rows ? k[b][4 * g + t] : k[4 * g + t][b]) < 0) << t;
-			pattern[b][g] = (uint8_t)(bits << 4);
+			pattern[b][g] = (uint8_t)(bits * HADAMARD_COLUMNS);
 		}
 }
 

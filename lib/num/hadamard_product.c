@@ -21,7 +21,8 @@
 #pragma GCC optimize ("fp-contract=fast")
 
 /* Constants, not options, but COLUMNS and TABLES change no result. */
-enum { COLUMNS = 16, TABLES = 16, ROWS = 4 };	/* of a table; that stay in the first cache; at once */
+/* Of a table; that stay in the first cache; at once. */
+enum { COLUMNS = HADAMARD_COLUMNS, TABLES = 16, ROWS = 4 };
 enum { CHUNK = 16 };				/* rows of x that a thread takes */
 enum { FEW = 1 << 15 };				/* numbers: fewer are not worth starting threads */
 

@@ -38,14 +38,14 @@ float histogram_edge(size_t bin)
 	return bin ? bits_float((uint32_t)(FIRST + (int)bin - 1) << SHIFT) : 0;
 }
 
-float histogram_percentile(const int64_t count[HISTOGRAM_BINS], double p)
+float histogram_percentile(const double count[HISTOGRAM_BINS], double p)
 {
 	double all = 0, below = 0;
 	size_t b = 0;
 
 	for (size_t i = 0; i < HISTOGRAM_BINS; i++)
-		all += (double)count[i];
+		all += count[i];
 	while (b < HISTOGRAM_BINS && below * 100 < all * p)
-		below += (double)count[b++];
+		below += count[b++];
 	return histogram_edge(b);
 }

@@ -17,8 +17,9 @@ enum { HISTOGRAM_STEPS = 64, HISTOGRAM_OCTAVES = 48,
 
 /* Counts n magnitudes; NaN as infinite. */
 void histogram_add(size_t n, int64_t count[HISTOGRAM_BINS], const float x[n]);
-float histogram_edge(size_t bin);
+float histogram_edge(size_t bin);	/* where the bin begins; bin up to HISTOGRAM_BINS */
 /* The least edge that at least P percent of what was counted lie below, 0 < P ≤ 100: above the percentile by
- * at most 1/64 of it between 2⁻²⁴ and 2²⁴. Infinity where it lies beyond, 0 where nothing was counted. */
-float histogram_percentile(const int64_t count[HISTOGRAM_BINS], double p);
+ * at most 1/64 of it between 2⁻²⁴ and 2²⁴. Infinity where it lies beyond, 0 where nothing was counted. Counts
+ * may be weighted. */
+float histogram_percentile(const double count[HISTOGRAM_BINS], double p);
 #endif

@@ -252,7 +252,7 @@ static bool one_a_modality(const struct linear *l, size_t n, const void *x, char
 }
 
 /* Values are only rounded to this format, so it must have neither a zero point nor scales of groups. */
-static bool no_zero_point(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+static bool rounds_alone(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	const struct format *f = x;
 
@@ -320,7 +320,7 @@ const struct member members[] = {	/* in the order of writing */
 	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,
 		.least = 1, .most = 8, .meaning = "the width of the storage format" },
 	{ "compute", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(compute), .optional = true,
-		.sound = no_zero_point },
+		.sound = rounds_alone },
 	{ "scale8", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale8), .there = has_compute,
 		.unless = no_compute, .rank = 1, .extent = { AT(scales8) }, .sound = one_or_all,
 		.bits = single_bits },
@@ -330,7 +330,7 @@ const struct member members[] = {	/* in the order of writing */
 	{ "bias", MEMBER_WIDE, MEMBER_TERM, FORM_ANY, AT(bias), .optional = true, .rank = 1,
 		.extent = { AT(out) }, .sound = finite_term },
 	{ "act_format", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_ANY, AT(input.format), .there = linear_rounds,
-		.unless = no_mode, .sound = no_zero_point },
+		.unless = no_mode, .sound = rounds_alone },
 	{ "act_mode", MEMBER_WORD, MEMBER_PARAMETER, FORM_ANY, AT(input.mode), .optional = true,
 		.words = input_modes, .meaning = "static-tensor, dynamic-token, static-modality" },
 	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale), .there = has_static_scale,

@@ -415,53 +415,46 @@ static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, s
 		}
 }
 #else
-static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,
-	float *y, const void *input, const char *panel, const float *bias, bool add)
-{
-	(void)l, (void)all, (void)t, (void)m, (void)n, (void)stride, (void)y, (void)input, (void)panel;
-	(void)bias, (void)add;
-}
-
-static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
-	const void *input, const char *panel, const float *bias, bool add)
-{
-	(void)l, (void)all, (void)t, (void)m, (void)n, (void)stride, (void)y, (void)input, (void)panel;
-	(void)bias, (void)add;
-}
+#define piece NULL		/* no layer fits */
+#define pair_piece NULL
 #endif
 
-void integer_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride, float y[m][stride],
-	const void *input, const float *bias, bool add)
+/* Panels of rows of the layer, `size` bytes each; of x, tiles of tile_m rows, and `rows` in a piece. */
+struct panels {
+	size_t panel, size, tile_m, rows;
+	void (*piece)(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,
+		float *y, const void *input, const char *panel, const float *bias, bool add);
+};
+
+static void run(const struct panels *a, const struct product *p, size_t first, size_t n, size_t m,
+	size_t stride, float y[m][stride], const void *input, const float *bias, bool add)
 {
 	const struct linear *l = p->l;
-	const size_t size = panel_size(l);
-	const char *panel = (const char *)p->weight + (first - p->first) / PANEL * size;
+	const char *weight = (const char *)p->weight + (first - p->first) / a->panel * a->size;
 	const bool many = m * n * l->in > FEW_PRODUCTS;
 
 	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
 	for (size_t column = 0; column < n; column += TILE_N)
-		for (size_t row = 0; row < m; row += TILE_M)
-			for (size_t o = column; o < least(n, column + TILE_N); o += PANEL)
-				for (size_t t = row; t < least(m, row + TILE_M); t += ROWS)
-					piece(l, m, t, least(ROWS, m - t), least(PANEL, n - o), stride,
-						&y[t][o], input, panel + o / PANEL * size,
+		for (size_t row = 0; row < m; row += a->tile_m)
+			for (size_t o = column; o < least(n, column + TILE_N); o += a->panel)
+				for (size_t t = row; t < least(m, row + a->tile_m); t += a->rows)
+					a->piece(l, m, t, least(a->rows, m - t), least(a->panel, n - o),
+						stride, &y[t][o], input, weight + o / a->panel * a->size,
 						bias ? bias + o : NULL, add);
+}
+
+void integer_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride, float y[m][stride],
+	const void *input, const float *bias, bool add)
+{
+	const struct panels panels = { PANEL, panel_size(p->l), TILE_M, ROWS, piece };
+
+	run(&panels, p, first, n, m, stride, y, input, bias, add);
 }
 
 void integer_pairs_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
 	float y[m][stride], const void *input, const float *bias, bool add)
 {
-	const struct linear *l = p->l;
-	const size_t size = pair_panel_size(l);
-	const char *panel = (const char *)p->weight + (first - p->first) / PAIR_PANEL * size;
-	const bool many = m * n * l->in > FEW_PRODUCTS;
+	const struct panels panels = { PAIR_PANEL, pair_panel_size(p->l), PAIR_TILE_M, PAIR_ROWS, pair_piece };
 
-	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
-	for (size_t column = 0; column < n; column += TILE_N)
-		for (size_t row = 0; row < m; row += PAIR_TILE_M)
-			for (size_t o = column; o < least(n, column + TILE_N); o += PAIR_PANEL)
-				for (size_t t = row; t < least(m, row + PAIR_TILE_M); t += PAIR_ROWS)
-					pair_piece(l, m, t, least(PAIR_ROWS, m - t), least(PAIR_PANEL, n - o),
-						stride, &y[t][o], input, panel + o / PAIR_PANEL * size,
-						bias ? bias + o : NULL, add);
+	run(&panels, p, first, n, m, stride, y, input, bias, add);
 }

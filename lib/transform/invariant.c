@@ -15,21 +15,21 @@ static bool is_constant(const struct wide_norm *norm)
 	return true;
 }
 
-const char *invariant_hinders(const struct invariant *t, const struct residual_norm *at,
+const char *invariant_refusal(const struct invariant *t, const struct residual_norm *at,
 	const struct wide_norm *norm)
 {
-	if (at->use == NORM_HOLDS && invariant_changes_norm(t, NULL))
+	if (at->use == NORM_POST && invariant_changes_norm(t, NULL))
 		return "is a norm of the residual stream itself, behind the sum x + f(x): its gain cannot "
 			"leave the stream, expected norms before the branches, or x + norm(f(x))";
-	if (t->centre && at->use == NORM_READS && norm->kind == NORM_RMS)
+	if (t->centre && at->use == NORM_PRE && norm->kind == NORM_RMS)
 		return "is an RMS norm already, expected LayerNorm: a stream that RMS norms read keeps its "
 			"mean";
-	if (t->centre && at->use == NORM_READS && residual_normed(at->stack))
+	if (t->centre && at->use == NORM_PRE && residual_normed(at->stack))
 		return "reads a stream that norms behind the branches add to: what they add has a mean, and "
 			"their gains cannot be folded";
 	if (t->turn && norm->kind == NORM_LAYER)
 		return "is a LayerNorm, whose mean a rotation does not keep: ln2rms makes RMS norms";
-	if (t->turn && at->use == NORM_ADDS && !is_constant(norm))
+	if (t->turn && at->use == NORM_BRANCH && !is_constant(norm))
 		return "stands behind a branch and has another gain for each channel, which a rotation of "
 			"the stream cannot pass";
 	return NULL;
@@ -165,9 +165,9 @@ void invariant_norm(const struct invariant *t, const struct residual_norm *at, s
 	}
 	if (t->centre)
 		norm->kind = NORM_RMS;
-	if (t->turn && at->use == NORM_ADDS && norm->shift)
+	if (t->turn && at->use == NORM_BRANCH && norm->shift)
 		rotation_rows(&t->turn->residual, 1, norm->n, (double (*)[norm->n])norm->shift);
-	if (!t->fold || at->use != NORM_READS)
+	if (!t->fold || at->use != NORM_PRE)
 		return;
 	for (size_t i = 0; i < norm->n; i++)
 		norm->gain[i] = 1;

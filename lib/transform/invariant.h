@@ -41,7 +41,7 @@ struct wide_norm {
 };
 
 /* Why the norm stands in the way, and what would be right; NULL: it does not. `use` says where it stands. */
-const char *invariant_hinders(const struct invariant *t, const struct residual_norm *at,
+const char *invariant_refusal(const struct invariant *t, const struct residual_norm *at,
 	const struct wide_norm *norm);
 
 /* Whether the layer reads the residual stream. */

@@ -188,10 +188,10 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 		const char *why;
 
 		norm[i] = read_norm(f->image, &here->norm[i]);
-		why = invariant_hinders(&r->change, &here->norm[i], &norm[i]);
+		why = invariant_refusal(&r->change, &here->norm[i], &norm[i]);
 		if (why)
 			die("%s: %s: %s", image_name(f->image), here->norm[i].path, why);
-		if (r->norm && here->norm[i].use == NORM_READS)
+		if (r->norm && here->norm[i].use == NORM_PRE)
 			r->norm(r->arg, f->image, here, i, &norm[i]);
 	}
 	return norm;

@@ -558,7 +558,7 @@ static void layer_seconds(const struct linear *l, const struct layer_data *d, si
 }
 
 /* W8A8 behind an online Hadamard against float: milliseconds of 512 rows, and the parts of rounding and of
- * the Hadamard in all products of the block; of a forward pass, which does more, they are smaller. */
+ * the Hadamard in all products of the block. */
 static void block_rows(const struct block *b, struct layer_data *d)
 {
 	enum { M = 512, LAYERS = 4 };
@@ -566,8 +566,8 @@ static void block_rows(const struct block *b, struct layer_data *d)
 		{ 2 * b->intermediate, b->width }, { b->width, b->intermediate } };
 	const struct layer_kind kind = { .storage = "int8", .input = "int8" };
 	struct samples ours = { 0 }, wide = { 0 }, rounding = { 0 }, turning = { 0 };
-	char *row = xformat("int8-block-%s", b->name), *rounds = xformat("rounding-%s", b->name);
-	char *turns = xformat("turning-%s", b->name);
+	char *row = xformat("int8-block-%s", b->name), *rounds = xformat("rounding-share-%s", b->name);
+	char *turns = xformat("hadamard-share-%s", b->name);
 	struct hadamard h;
 	void *memory;
 
