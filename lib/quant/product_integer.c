@@ -454,7 +454,8 @@ void integer_run(const struct product *p, size_t first, size_t n, size_t m, size
 void integer_pairs_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
 	float y[m][stride], const void *input, const float *bias, bool add)
 {
-	const struct panels panels = { PAIR_PANEL, pair_panel_size(p->l), PAIR_TILE_M, PAIR_ROWS, pair_piece };
+	const struct panels panels = { PAIR_PANEL, pair_panel_size(p->l), PAIR_TILE_M, PAIR_ROWS,
+		pair_piece };
 
 	run(&panels, p, first, n, m, stride, y, input, bias, add);
 }
