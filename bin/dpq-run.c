@@ -67,6 +67,8 @@ static void run(struct quantize *q, const struct settings *set, const struct com
 	filter_config(&f);
 	if (set->sequential)
 		sequential_open(&sequential, &set->text, &f);
+	if (q->files.hessian)
+		hessian_warn(q->files.hessian, f.image);
 	quantize_check_layers(q, &f);
 	model_filter(&f, quantize_part, q);
 	quantize_end(q, input_name(f.in));

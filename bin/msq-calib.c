@@ -21,7 +21,7 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Writes into every linear layer how its inputs are rounded: to which format, under a scale "
 		"from calibration tokens or from each token. Weights stay as they are, plain or quantized; "
-		"dpq-run keeps the scales of a plain model.",
+		"dpq-run without --compute keeps the scales of a plain model.",
 	.examples = "  msq-calib --act-format int8 --tokens calib.h5 --ctx 256 --clip 99.99 model.h5 "
 		"-o a8.h5\n"
 		"  dpq-run --storage int8 --group channel --compensate none a8.h5 -o w8a8.h5\n"

@@ -46,7 +46,8 @@ int main(int argc, char *argv[])
 	filter_config(&f);
 	if (check && !f.config)
 		die("%s: /config: is missing; --check runs the model", input_name(f.in));
-	check_filter(&f, suppress_part, &suppress, check, suppress.bits ? INFINITY : SUPPRESS_MOST);
+	check_filter(&f, suppress_part, &suppress, check, suppress.bits || !f.config ? INFINITY :
+		SUPPRESS_MOST * (double)f.config->blocks);
 	if (!suppress.done)
 		die("%s: holds no layer behind an online Hadamard%s; hadamard-rotate makes them",
 			input_name(f.in), selection_text(&layers));

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "forward/check.h"
+#include "model/hessian.h"
 #include "num/linalg.h"
 #include "transform/rewrite.h"
 #include "transform/smooth.h"
@@ -50,6 +51,7 @@ int main(int argc, char *argv[])
 	struct filter f = rewrite_open(c.operand[0], c.output);
 	struct image *image = image_open(hessian, "hessian");
 
+	hessian_warn(image, f.image);
 	smooth.hessian = rewrite.second = image;
 	rewrite_filter(&rewrite, &f, check);
 	if (!smooth.done)

@@ -292,6 +292,7 @@ no 'infinity, to quantiles' 1 'inf.h5: /a/weight: holds infinite or undefined' r
 no 'activations with a zero point' 2 'act-format: uint8 has a zero point' run --hessian hess.h5 --act-format uint8 layer.h5
 no 'arithmetic with a zero point' 2 'compute: uint8 has a zero point' run --hessian hess.h5 --compute uint8 layer.h5
 no 'a mode without a format' 2 'act-mode needs a format' run --hessian hess.h5 --act-mode dynamic-token layer.h5
+warns 'scales that --compute takes the place of' 'act.h5: /a: says how its inputs are rounded; --compute e4m3fn takes the place' dpq-run --hessian hess.h5 --compute e4m3fn act.h5 -o replaced.h5
 warns 'a format without a mode' '--act-format .--act-mode none.' dpq-run --hessian hess.h5 --act-mode none --act-format int8 layer.h5 -o noact.h5
 no 'static scales without calibration' 2 'come from --hessian' run --compensate none --act-format int8 layer.h5
 no 'an unknown format of activations' 2 "act-format: there is no format 'int9'" run --hessian hess.h5 --act-format int9 layer.h5

@@ -211,11 +211,42 @@ static void input_formats(void **unused)
 		}
 }
 
+/* A token's scale is of the columns that are in the weight, times clip. */
+static void input_scales(void **unused)
+{
+	static const int32_t some[] = { 0, 3, 4, IN - 1 };
+	float x[IN], top = 0;
+	struct linear l = { .out = OUT, .in = IN, .input.mode = INPUT_DYNAMIC_TOKEN }, other;
+
+	(void)unused;
+	assert_true(format_parse(&l.input.format, "int8"));
+	for (int i = 0; i < IN; i++)
+		x[i] = (float)(i % 7 - 3) / 8;
+	for (int k = 0; k < 4; k++)
+		x[some[k]] = (float)(10 - k);
+	other = l;
+	assert_true(linear_input_scale(&l, x, 0) == 10 / 127.0f);
+	for (size_t splits = 1; splits <= 4; splits++) {
+		l.splits = splits, l.split_index = some;
+		top = splits < 4 ? (float)(10 - splits) : 3 / 8.0f;
+		l.input.clip = 0;
+		assert_true(linear_input_scale(&l, x, 0) == top / 127);
+		l.input.clip = 0.75f;
+		assert_true(linear_input_scale(&l, x, 0) == 0.75f * top / 127);
+		l.input.clip = 0;
+		assert_false(linear_inputs_agree(&l, &other));
+		other.splits = splits, other.split_index = some;
+		assert_true(linear_inputs_agree(&l, &other));
+	}
+	other.input.clip = 0.5f;
+	assert_false(linear_inputs_agree(&l, &other));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(weights), cmocka_unit_test(group_counts), cmocka_unit_test(plain),
-		cmocka_unit_test(inputs), cmocka_unit_test(input_formats),
+		cmocka_unit_test(inputs), cmocka_unit_test(input_formats), cmocka_unit_test(input_scales),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -161,6 +161,31 @@ static void sums(void **unused)
 	moments_free(&all), moments_free(&sum);
 }
 
+/* Without products: magnitudes of columns that are not left out, wherever pieces of a row are cut. */
+static void columns_left_out(void **unused)
+{
+	enum { IN = 600, ROWS = 3 };
+	static const int32_t out[] = { 0, 255, 256, 300, 599 };
+	static float x[1][ROWS][IN];
+	int64_t want[HISTOGRAM_BINS] = { 0 };
+	struct moments h = moments_make(IN, false);
+
+	(void)unused;
+	h.splits = 5, h.split = out;
+	for (int t = 0; t < ROWS; t++)
+		for (int j = 0, k = 0; j < IN; j++) {
+			x[0][t][j] = (float)(1 + (7 * t + j) % 101);
+			if (k < 5 && out[k] == j)
+				k++;
+			else
+				histogram_add(1, want, &x[0][t][j]);
+		}
+	moments_add(&h, 1, ROWS, (const float (*)[ROWS][IN])x);
+	assert_null(h.sum);
+	assert_memory_equal(h.histogram, want, sizeof want);
+	moments_free(&h);
+}
+
 int main(void)
 {
 	static const struct tool tool = { .name = "moments", .operands = "" };
@@ -172,6 +197,7 @@ int main(void)
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(from_memory_as_from_a_file), cmocka_unit_test(sums),
+		cmocka_unit_test(columns_left_out),
 	};
 
 	option_parse(sizeof argv / sizeof *argv - 1, argv, &tool, rows);

@@ -133,6 +133,7 @@ change("three.h5", lambda g: put(g, "split_index", np.array([5, 6, 7], "i4")))
 change("nan.h5", lambda g: put(g, "split_weight", np.full((32, 2), np.nan, "f2")))
 change("unscaled.h5", lambda g: g.__delitem__("split_scale"), "eight.h5")
 change("scaled.h5", lambda g: put(g, "split_scale", np.ones(2, "f4")))
+change("empty.h5", lambda g: put(g, "split_index", np.zeros(0, "i4")))
 change("minus.h5", lambda g: put(g, "split_scale", -np.ones(2, "f4")), "eight.h5")
 change("huge.h5", lambda g: g["weight"].__setitem__((slice(None), 5), 1e6), "model.h5")
 change("head.h5", lambda g: (put(g.file["lm_head"], "split_index", np.array([1], "i4")), put(g.file["lm_head"], "split_weight", np.ones((61, 1), "f2"))))
@@ -141,6 +142,7 @@ run() { eval-ppl -q --tokens tokens.h5 --ctx 32 "$1" -o r.h5; }
 no 'weights without an index' 1 'no-index.h5: /transformer/h/0/mlp/c_proj/split_weight: is there, but no split_index' run no-index.h5
 no 'an index without weights' 1 'no-weight.h5: /transformer/h/0/mlp/c_proj/split_index: is there, but no split_weight' run no-weight.h5
 no 'a column beyond the layer' 1 'split_index: holds 128 at 1, expected columns below 128, ascending' run beyond.h5
+no 'no columns' 1 'split_index: is empty, expected columns, or no such member' run empty.h5
 no 'a column twice' 1 'split_index: holds 5 at 1, expected' run twice.h5
 no 'more columns than weights' 1 'split_weight: has shape' run three.h5
 no 'no numbers' 1 'split_weight: holds infinite' run nan.h5

@@ -58,6 +58,16 @@ PY
 ok 'the same bytes for every -j' sh -c 'smooth-scale -q -j 1 --hessian gpt2-h.h5 "$1" -o j1.h5 && smooth-scale -q -j 3 --hessian gpt2-h.h5 "$1" -o j3.h5 && cmp j1.h5 j3.h5' x "$ref/gpt2.h5"
 ok 'a stream' sh -c 'cat "$1" | smooth-scale -q --hessian gpt2-h.h5 | cat >stream && smooth-scale -q --hessian gpt2-h.h5 <"$1" -o r.h5 && h5diff r.h5 j1.h5' x "$ref/gpt2.h5"
 
+# --- Hessians of another stage, and activations that are rounded ---
+hadamard-rotate -q "$ref/llama-gqa.h5" -o rotated.h5
+warns 'Hessians of before a rotation' 'llama-gqa-h.h5: is of the model before hadamard-rotate, rotated.h5 is behind it' smooth-scale --hessian llama-gqa-h.h5 rotated.h5 -o x.h5
+warns '... in dpq-run' 'llama-gqa-h.h5: is of the model before hadamard-rotate' dpq-run --group 8 --hessian llama-gqa-h.h5 rotated.h5 -o x.h5
+hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 rotated.h5 -o rotated-h.h5
+warns 'of behind it' 'rotated-h.h5: is of the model behind hadamard-rotate, .* is not' dpq-run --group 8 --hessian rotated-h.h5 "$ref/llama-gqa.h5" -o x.h5
+is 'of the model itself' "$(dpq-run --group 8 --hessian rotated-h.h5 rotated.h5 -o x.h5 2>&1 | grep -c warning)" 0
+msq-calib -q --act-format int4 --act-mode dynamic-token "$ref/llama-gqa.h5" -o rounded.h5
+ok '--check does not round activations' smooth-scale --check --hessian llama-gqa-h.h5 rounded.h5 -o x.h5
+
 # --- what is refused ---
 rm -f r.h5
 g=$ref/llama-gqa.h5

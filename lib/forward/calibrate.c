@@ -68,6 +68,16 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 		die("%s: --layers selects no linear layer that has inputs", name);
 }
 
+/* Columns that the layer has split off are no inputs of its weight: magnitudes leave them out. */
+static void leave_out(struct calibration *k, const struct image *image, const char *path, size_t place)
+{
+	struct layer layer = layer_read(image, path, 0, 0);
+
+	k->projection[place].splits = k->sent[place].splits = layer.linear.splits;
+	k->projection[place].split = k->sent[place].split = layer.linear.split_index;
+	layer_free(&layer);
+}
+
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
 	const struct selection *layers, bool products)
 {
@@ -89,6 +99,8 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 		k.projection[s].prior = p == PROJECTION_EXPERT_GATE_UP || p == PROJECTION_EXPERT_DOWN;
 		if (p == PROJECTION_EXPERT_DOWN)
 			k.sent[s] = moments_make(in, products);
+		if (!products)
+			leave_out(&k, image, k.list.path[i], s);
 		if (p != PROJECTION_EXPERT_GATE_UP)
 			continue;
 		prior = config_input(c, stack->first + block, PROJECTION_ROUTER, 0);
@@ -210,16 +222,16 @@ const struct moments *calibrate_find(const struct calibration *k, const char *la
 	return s < SIZE_MAX && k->projection[s].in ? &k->projection[s] : NULL;
 }
 
-/* The larger of both sums' max |x|, of columns that are in the layer's weight. Dies on what is not finite. */
-static float largest(const struct calibration *k, const struct layer *l, const struct moments *h,
+/* The larger of both sums' max |x|, of columns that are not left out. Dies on what is not finite. */
+static float largest(const struct calibration *k, const char *layer, const struct moments *h,
 	const struct moments *prior)
 {
 	float top = 0;
 
 	for (size_t j = 0, split = 0; j < h->in; j++) {
 		if (!isfinite(h->absolute[j]))
-			die("%s: %s: input %zu is not finite", k->name, l->path, j);
-		if (split < l->linear.splits && (size_t)l->linear.split_index[split] == j) {
+			die("%s: %s: input %zu is not finite", k->name, layer, j);
+		if (split < h->splits && (size_t)h->split[split] == j) {
 			split++;
 			continue;
 		}
@@ -228,21 +240,21 @@ static float largest(const struct calibration *k, const struct layer *l, const s
 	return top;
 }
 
-float calibrate_percentile(const struct calibration *k, const struct layer *l, double p)
+float calibrate_percentile(const struct calibration *k, const char *layer, double p)
 {
-	const size_t i = calibrate_place(k->config, l->path);
-	const struct moments *h = &k->projection[i], *prior = prior_of(k, l->path, i);
+	const size_t i = calibrate_place(k->config, layer);
+	const struct moments *h = &k->projection[i], *prior = prior_of(k, layer, i);
 	double more = prior ? ((double)h->in - (double)h->count) / (double)prior->count : 0;
 	double *count = xalloc(HISTOGRAM_BINS, sizeof *count);
 	float edge;
 
 	if (!h->count && !(prior && prior->count))
-		die("%s: %s: has seen no tokens", k->name, l->path);
+		die("%s: %s: has seen no tokens", k->name, layer);
 	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
 		count[b] = (double)h->histogram[b] + (prior ? more * (double)prior->histogram[b] : 0);
 	edge = histogram_percentile(count, p);
 	free(count);
-	return fminf(edge, largest(k, l, h, prior));
+	return fminf(edge, largest(k, layer, h, prior));
 }
 
 static struct second_moments in_memory(void *arg, const char *layer, size_t n, bool needed)

@@ -58,7 +58,7 @@ struct calibration {
 	struct moments *sent;		/* likewise: of experts' down projections, the prior */
 	const char *name;		/* of the source, for messages */
 };
-/* products: whether Σ x xᵀ is summed; magnitudes always are */
+/* products: whether Σ x xᵀ is summed; magnitudes always are, without them only of what weights multiply */
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
 	const struct selection *layers, bool products);
 struct observer calibrate_observer(struct calibration *k);
@@ -72,9 +72,8 @@ const struct moments *calibrate_find(const struct calibration *k, const char *la
 /* The same moments as a source in memory, in place of a Hessian file; name: for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);
 /* The percentile p of |x| of the layer's inputs (num/histogram.h), its prior weighted as in its Hessian
- * (model/hessian.h), but at most the largest of those that its weight multiplies, which columns split off are
- * not. Dies if no token was seen. */
-float calibrate_percentile(const struct calibration *k, const struct layer *l, double p);
+ * (model/hessian.h), at most the largest. For calibrations without products. Dies if no token was seen. */
+float calibrate_percentile(const struct calibration *k, const char *layer, double p);
 /* Tells on standard error how many tokens reached the experts of each block, if any were calibrated. */
 void calibrate_report(const struct calibration *k);
 /* file: of the model, for messages */

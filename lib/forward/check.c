@@ -112,6 +112,7 @@ void check_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 	k.config = *f->config;
 	k.windows = draw_windows(&k.config);
 	k.config.rows = k.windows.rows;
+	k.config.exact_inputs = true;	/* what is rounded differs, though what is computed does not */
 	for (int i = 0; i < BOTH; i++)
 		k.forward[i] = forward_open(&k.config, &k.windows, MEMORY);
 	k.difference = xalloc(k.windows.rows, sizeof *k.difference);

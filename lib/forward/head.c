@@ -23,7 +23,7 @@ struct head head_read(const struct image *image, const struct config *c, bool ke
 		(struct norm){ .n = last->hidden };
 	h.layer = layer_read(image, c->arch->head, c->vocab, last->hidden);
 	layer_plain(image, &h.layer);
-	layer_runs(image, &h.layer, c->modalities);
+	layer_runs(image, &h.layer, c);
 	if (keep) {
 		struct product p = choose(&h);
 

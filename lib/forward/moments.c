@@ -30,6 +30,23 @@ void moments_free(struct moments *h)
 	*h = (struct moments){ 0 };
 }
 
+/* Columns [first, first + columns) of a row, but for those that are left out. */
+static void count_columns(const struct moments *h, int64_t count[HISTOGRAM_BINS], size_t first,
+	size_t columns, const float row[columns])
+{
+	size_t done = 0;
+
+	for (size_t k = 0; k < h->splits; k++) {
+		const size_t at = (size_t)h->split[k];
+
+		if (at < first || at >= first + columns)
+			continue;
+		histogram_add(at - first - done, count, row + done);
+		done = at - first + 1;
+	}
+	histogram_add(columns - done, count, row + done);
+}
+
 /* Columns [first, first + columns) of all rows. */
 static void add_columns(struct moments *h, size_t rows, const void *x, enum half_type type, size_t first,
 	size_t columns)
@@ -46,7 +63,7 @@ static void add_columns(struct moments *h, size_t rows, const void *x, enum half
 			row = wide;
 		}
 		linalg_magnitude(columns, &h->absolute[first], &h->fourth[first], &h->absmax[first], row);
-		histogram_add(columns, count, row);
+		count_columns(h, count, first, columns, row);
 	}
 	#pragma omp critical
 	for (size_t b = 0; b < HISTOGRAM_BINS; b++)

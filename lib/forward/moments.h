@@ -22,6 +22,8 @@ struct moments {
 	double *absolute, *fourth;	/* [in] Σ |x|, Σ x⁴ */
 	float *absmax;			/* [in] */
 	int64_t *histogram;		/* [HISTOGRAM_BINS] (num/histogram.h) */
+	size_t splits;			/* columns that absmax and histogram leave out, */
+	const int32_t *split;		/* [splits], ascending, borrowed */
 	float *hessian, *mean_abs;	/* of moments_hessian(), until moments_drop() */
 	struct hessian mixed;		/* of moments_mixed(), likewise */
 };

@@ -63,7 +63,7 @@ void projection_layers(struct projection *s, const struct image *image, const st
 			continue;
 		path = stack_expert_path(stack, index, row->name, expert);
 		*l = layer_read(image, path, stack_out(stack, row->role), s->in);
-		layer_runs(image, l, c->modalities);
+		layer_runs(image, l, c);
 		if (stack->bias[row->role] && !l->linear.bias)
 			die("%s: %s/bias: is missing; this model's layers of the kind have one",
 				image_name(image), path);

@@ -75,6 +75,7 @@ struct config {
 	enum compute_type compute_type;	/* what --compute-type says */
 	size_t rows;			/* of activations in a product, at most; 0: many (quant/product.h) */
 	size_t modalities;		/* of the tokens; 0, 1: text only */
+	bool exact_inputs;		/* layers do not round them, whatever they say */
 	struct cache_format cache;	/* cache_use() sets it */
 };
 

@@ -390,13 +390,15 @@ struct layer layer_read(const struct image *image, const char *path, size_t out,
 	return y;
 }
 
-void layer_runs(const struct image *image, const struct layer *l, size_t modalities)
+void layer_runs(const struct image *image, struct layer *l, const struct config *c)
 {
-	const struct input_scale *input = &l->linear.input;
+	struct input_scale *input = &l->linear.input;
 
-	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < modalities)
+	if (c->exact_inputs)
+		*input = (struct input_scale){ 0 };
+	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < c->modalities)
 		die("%s: %s: has a scale of inputs for each of %zu modalities, the tokens are of %zu",
-			image_name(image), l->path, input->modalities, modalities);
+			image_name(image), l->path, input->modalities, c->modalities);
 }
 
 void layer_plain(const struct image *image, const struct layer *l)

@@ -132,7 +132,8 @@ bool linear_inputs_agree(const struct linear *a, const struct linear *b)
 	if (strcmp(p->format.name, q->format.name) || p->format.away != q->format.away)
 		return false;
 	if (!is_static)
-		return p->clip == q->clip;
+		return p->clip == q->clip && a->splits == b->splits && (!a->splits ||
+			!memcmp(a->split_index, b->split_index, a->splits * sizeof *a->split_index));
 	return (p->modalities == q->modalities &&
 		!memcmp(p->scale, q->scale, p->modalities * sizeof *p->scale));
 }
@@ -160,8 +161,14 @@ float linear_scale_of(float largest, float top)
 
 static float token_scale(const struct linear *l, const float x[l->in])
 {
-	const float top = largest(l->in, x);
+	float top = 0;
 
+	for (size_t k = 0, first = 0; k <= l->splits; k++) {	/* between columns that are split off */
+		const size_t end = k < l->splits ? (size_t)l->split_index[k] : l->in;
+
+		top = fmaxf(top, largest(end - first, x + first));
+		first = end + 1;
+	}
 	return linear_scale_of(l->input.clip > 0 ? l->input.clip * top : top, l->input.format.top);
 }
 

@@ -100,7 +100,8 @@ float linear_scale_of(float largest, float top);
 float linear_input_scale(const struct linear *l, const float x[l->in], uint8_t modality);
 /*
  * What the layer's arithmetic makes of its input: y = x, or x rounded to format under scale[modality of the
- * token] (modality NULL: all 0), or under a scale of the token's own, clip·max|x|/top (dynamic). y may be x.
+ * token] (modality NULL: all 0), or under a scale of the token's own, clip·max|x|/top of columns that are in
+ * the weight (dynamic). y may be x.
  */
 void linear_input(const struct linear *l, size_t tokens, float y[tokens][l->in], const float x[tokens][l->in],
 	const uint8_t *modality);

@@ -224,13 +224,15 @@ static bool columns_once(const struct linear *l, size_t n, const void *x, char w
 {
 	const int32_t *column = x;
 
+	if (!n)
+		snprintf(why, MEMBER_WHY, "is empty, expected columns, or no such member");
 	for (size_t i = 0; i < n; i++)
 		if (column[i] < 0 || (size_t)column[i] >= l->in || (i && column[i] <= column[i - 1])) {
 			snprintf(why, MEMBER_WHY, "holds %d at %zu, expected columns below %zu, ascending",
 				column[i], i, l->in);
 			return false;
 		}
-	return true;
+	return n;
 }
 
 static bool one_or_all(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])

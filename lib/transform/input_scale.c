@@ -12,8 +12,8 @@ static struct report table = { .column = columns, .columns = COLUMNS };
 /* The layer's scale from what was calibrated. */
 static float scale_of(const struct input_scales *s, const struct calibration *k, const struct layer *l)
 {
-	const float absmax = calibrate_percentile(k, l, 100);
-	const float clip = calibrate_percentile(k, l, s->percentile);
+	const float absmax = calibrate_percentile(k, l->path, 100);
+	const float clip = calibrate_percentile(k, l->path, s->percentile);
 	const float scale = linear_scale_of(clip, s->input.format.top);
 
 	report_row(&table, l->path, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });

@@ -5,6 +5,8 @@
  *	static-tensor	act_scale = min(max|X|, percentile of |X|)/top over the tokens of a calibration
  *			(DPQ eq. 13; the quantiles are MQuant table 1's clipping ranges)
  *	dynamic-token	scale = act_clip·max|x|/top of each token
+ *
+ * of inputs that the weight multiplies, which those of columns split off are not.
  */
 #ifndef TRANSFORM_INPUT_SCALE_H
 #define TRANSFORM_INPUT_SCALE_H

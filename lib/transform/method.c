@@ -86,6 +86,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	if (given(arg, "saturate"))
 		s->saturate = top_of(s, "saturate", o->saturate, s->saturate);
 	m.inputs_given = given(arg, "act-mode");
+	m.inputs_follow = !m.inputs_given && !given(arg, "act-format");
 	decide_inputs(&m, o->act_clip);
 	s->no_error = quiet;
 	return m;

@@ -12,6 +12,7 @@ struct method {
 	struct solver solver;
 	bool keep;			/* the layer is left alone */
 	bool inputs_given;		/* act_mode is; otherwise what the model says of inputs stays */
+	bool inputs_follow;		/* that only since there is a compute format */
 	enum input_mode act_mode;
 	float act_clip;			/* of scales of each token; 0: 1 */
 	struct format act_format;	/* kind NULL: that of the arithmetic */

@@ -234,6 +234,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 
 static void end_layer(struct output *out, const struct image *image, struct quantized *t)
 {
+	static int warned;
 	const struct method *m = t->method;
 	const struct solver *s = &m->solver;
 	const struct solver_layer *y = &t->result;
@@ -255,6 +256,10 @@ static void end_layer(struct output *out, const struct image *image, struct quan
 		l->scales8 = s->scale8_channel ? l->out : 1;
 	}
 	if (m->inputs_given) {
+		if (m->inputs_follow && linear_rounds(l) && !warned++)
+			warn("%s: %s: says how its inputs are rounded; --compute %s takes the place of that, "
+				"with --act-mode or --act-format it is meant", image_name(image),
+				t->layer.path, m->solver.compute.name);
 		l->input.mode = m->act_mode;
 		l->input.format = m->act_format;
 		l->input.clip = m->act_clip;
