@@ -109,7 +109,11 @@ b.visit(lambda n: others.append(n))
 assert names == others
 for n in names:
     if isinstance(a[n], h5py.Dataset) and n != "config" and "down_proj/prior" not in n and "w2/prior" not in n:
-        near(b[n][...].astype("f8"), a[n][...].astype("f8"), n, 1e-5)
+        x, y = b[n][...].astype("f8"), a[n][...].astype("f8")
+        if n.endswith("histogram"):     # some numbers cross an edge
+            x, y = x.cumsum(), y.cumsum(); assert x[-1] == y[-1], n
+            near(x, y, n, 1e-3)
+        else: near(x, y, n, 1e-5)
 PY
 	run -j 3 --memory 0 "$model" -o x.h5
 	ok "$m: the same by three threads" cmp x.h5 whole.h5

@@ -145,15 +145,14 @@ static void conditions(void **unused)
 	image_close(image);
 }
 
-/* Every row of the table: what struct linear holds there is what comes back. */
-static void every_row(void **unused)
+/* What struct linear holds is what comes back; seen: the rows that were there. */
+static void back(enum input_mode mode, bool seen[ROWS])
 {
 	static const int32_t index[IN];
 	static const float ones[OUT] = { 1, 1, 1, 1, 1, 1 }, divisor = 26.88f;
 	struct tilted l = make("uint4"), y = { 0 };
 	struct image *image;
 
-	(void)unused;
 	assert_true(format_scales(&l.linear.storage, SCALE_E4M3FN));
 	l.linear.scale_tensor = &divisor;
 	l.linear.group_index = index;
@@ -164,9 +163,11 @@ static void every_row(void **unused)
 	l.linear.splits = 1;
 	l.linear.split_index = index;
 	l.linear.split_weight = l.linear.split_scale = ones;
-	l.linear.input.mode = INPUT_STATIC_MODALITY;
-	l.linear.input.scale = ones;
-	l.linear.input.modalities = 2;
+	l.linear.input.mode = mode;
+	if (mode == INPUT_DYNAMIC_TOKEN)
+		l.linear.input.clip = 0.75f;
+	else
+		l.linear.input.scale = ones, l.linear.input.modalities = 2;
 	assert_true(format_parse(&l.linear.compute, "e4m3ieee") && format_parse(&l.linear.input.format,
 		"e4m3fn"));
 	image = written(&l, NULL);
@@ -177,7 +178,7 @@ static void every_row(void **unused)
 		const char *a, *b;
 
 		assert_int_equal(there, member_there(m, &y.linear, FORM_CODES));
-		assert_int_equal(there, m->role != MEMBER_REFUSED && m->forms & FORM_CODES);
+		seen[m - rows] |= there;
 		if (!there || !member_is_dataset(m))
 			continue;
 		memcpy(&a, (const char *)&l + m->view, sizeof a);
@@ -190,8 +191,20 @@ static void every_row(void **unused)
 		"e4m3fn"));
 	assert_true(y.linear.storage.scales == SCALE_E4M3FN);
 	assert_true(y.linear.saturate == 224 && y.linear.online == 20 && y.linear.group == 32 &&
-		y.linear.input.mode == INPUT_STATIC_MODALITY);
+		y.linear.input.mode == mode && y.linear.input.clip == l.linear.input.clip);
 	image_close(image);
+}
+
+/* Every row of the table, in one of two layers: a scale is of a calibration or of each token. */
+static void every_row(void **unused)
+{
+	bool seen[ROWS] = { false };
+
+	(void)unused;
+	back(INPUT_STATIC_MODALITY, seen);
+	back(INPUT_DYNAMIC_TOKEN, seen);
+	for (const struct member *m = rows; m->name; m++)
+		assert_int_equal(seen[m - rows], m->role != MEMBER_REFUSED && m->forms & FORM_CODES);
 }
 
 int main(void)
