@@ -3,7 +3,7 @@
  * hessian-accum -- what the linear layers of a model are fed, as Hessians
  *
  *	hessian = Σ x xᵀ over calibration tokens, count, absmax = max |x|,
- *	mean_abs = mean |x|
+ *	mean_abs = mean |x|, fourth = Σ x⁴, and a histogram of |x|
  *
  * of a model run over windows of tokens, or of activations from a file; or the
  * sum of several Hessian files, made by separate jobs with --shard.
@@ -24,7 +24,8 @@ static const struct tool tool = {
 	.operands = "[MODEL | ACTIVATIONS | HESSIAN...]",
 	.max_operands = SIZE_MAX,
 	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, "
-		"absmax and mean_abs; layers that share an input share one Hessian. A file of activations, "
+		"absmax, mean_abs, fourth = sum of x^4 and a histogram of |x|; layers that share an input "
+		"share one Hessian. A file of activations, "
 		"<layer>/input, is taken as it is. Several Hessian files are summed: shards in "
 		"their own order, all of one run and each once; other files in the order given.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
