@@ -105,3 +105,30 @@ double round_error(const struct format *f, size_t n, size_t group, const uint8_t
 	}
 	return sum;
 }
+
+/* At most CHUNK numbers under one scale. */
+static void residue(const struct format *f, size_t n, float x[n], float scale, uint8_t zero)
+{
+	float s[CHUNK], y[CHUNK];
+	uint8_t z[CHUNK];
+
+	for (size_t i = 0; i < n; i++)
+		s[i] = scale, z[i] = zero;
+	format_nearest(f, 1, n, (float (*)[n])y, (const float (*)[n])x, s, z);
+	for (size_t i = 0; i < n; i++)
+		x[i] -= y[i];
+}
+
+void round_residue(const struct format *f, size_t n, size_t group, float x[n])
+{
+	for (size_t first = 0; first < n; first += group) {
+		const size_t m = n - first < group ? n - first : group;
+		uint8_t zero = 0;
+		float ends[2], scale;
+
+		range(m, ends, x + first);
+		format_fit(f, &scale, &zero, ends[0], ends[1]);
+		for (size_t i = first; i < first + m; i += CHUNK)
+			residue(f, first + m - i < CHUNK ? first + m - i : CHUNK, x + i, scale, zero);
+	}
+}

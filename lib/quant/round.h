@@ -18,6 +18,8 @@ void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], 
 /* Their values, as format_decode() gives them. */
 void round_values(const struct format *f, size_t n, size_t group, float x[n], const uint8_t code[n],
 	const float scale[], const uint8_t zero[]);
+/* x becomes x - x̂, as optimizers want it: at a tie x̂ may be the other neighbour. */
+void round_residue(const struct format *f, size_t n, size_t group, float x[n]);
 /* Σ (w - ŵ)² of what round_row() made. */
 double round_error(const struct format *f, size_t n, size_t group, const uint8_t code[n],
 	const float scale[], const uint8_t zero[], const float w[n]);

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * feedback -- FBQuant's optimizer against its equations in plain float64 loops: the quantizer by its definition,
+ * gradients by hand and by differences of the loss with the feedback term held
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "num/linalg.h"
+#include "quant/feedback.h"
+
+/* W [m][n], X [tokens][n], H = Xᵀ X */
+struct problem {
+	size_t m, n, tokens;
+	float *w, *h;
+	struct linear linear;
+};
+
+static struct problem problem(size_t m, size_t n, size_t tokens)
+{
+	const struct random_stream stream = random_open(n, "problem");
+	struct problem p = { m, n, tokens, xalloc(m * n, sizeof(float)), xalloc(n * n, sizeof(float)), { 0 } };
+	float *x = xalloc(tokens * n, sizeof *x);
+	uint64_t k = 0;
+
+	for (size_t i = 0; i < m * n; i++)
+		p.w[i] = (float)((random_uniform(&stream, k) + random_uniform(&stream, k + 1) - 1) *
+			(i % 17 ? 0.1 : 0.3)), k += 2;
+	for (size_t i = 0; i < tokens * n; i++)
+		x[i] = (float)(random_uniform(&stream, k++) - 0.5) * (float)(1 + i % n % 5);
+	for (size_t t = 0; t < tokens; t++)
+		for (size_t i = 0; i < n; i++)
+			for (size_t j = 0; j < n; j++)
+				p.h[i * n + j] += x[t * n + i] * x[t * n + j];
+	free(x);
+	p.linear = (struct linear){ .out = m, .in = n, .weight = p.w };
+	return p;
+}
+
+static void problem_free(struct problem *p)
+{
+	free(p->w), free(p->h);
+}
+
+static struct feedback settings(const char *storage, long group, size_t rank, size_t steps)
+{
+	struct feedback f = { .group = group, .rank = rank, .steps = steps, .rate = 2e-3, .every = 10 };
+
+	assert_true(format_parse(&f.storage, storage));
+	return f;
+}
+
+/* Q(P) by its definition: a scale and a zero point of each group's range, the nearest value of each number. */
+static void quantized(const struct feedback *f, size_t m, size_t n, double q[m * n], const double p[m * n])
+{
+	const size_t group = f->group > 0 ? (size_t)f->group : n;
+
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j += group) {
+			const size_t end = j + group < n ? j + group : n;
+			double low = 0, high = 0;
+			uint8_t zero = 0;
+			float scale;
+
+			for (size_t k = j; k < end; k++)
+				low = fmin(low, p[i * n + k]), high = fmax(high, p[i * n + k]);
+			format_fit(&f->storage, &scale, &zero, low, high);
+			for (size_t k = j; k < end; k++) {
+				double best = INFINITY;
+
+				for (int c = 0; c <= f->storage.code_last; c++) {
+					const double v = ((double)f->storage.grid[c] -
+						(f->storage.asymmetric ? zero : 0)) * (double)scale;
+
+					if (fabs(v - p[i * n + k]) < best)
+						best = fabs(v - p[i * n + k]), q[i * n + k] = v;
+				}
+			}
+		}
+}
+
+static void minus(const struct problem *p, size_t r, const double *a, const double *b, double *out)
+{
+	for (size_t i = 0; i < p->m; i++)
+		for (size_t j = 0; j < p->n; j++) {
+			out[i * p->n + j] = (double)p->w[i * p->n + j];
+			for (size_t k = 0; k < r; k++)
+				out[i * p->n + j] -= b[i * r + k] * a[k * p->n + j];
+		}
+}
+
+/* tr(Δ H Δᵀ)/mean(diag H), Δ = W - B A - q */
+static double loss_of(const struct problem *p, size_t r, const double *a, const double *b, const double *q)
+{
+	const size_t m = p->m, n = p->n;
+	double *d = xalloc(m * n, sizeof *d), y = 0, mean = 0;
+
+	minus(p, r, a, b, d);
+	for (size_t i = 0; i < m * n; i++)
+		d[i] -= q[i];
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++)
+			for (size_t k = 0; k < n; k++)
+				y += d[i * n + j] * (double)p->h[j * n + k] * d[i * n + k];
+	for (size_t j = 0; j < n; j++)
+		mean += (double)p->h[j * n + j] / (double)n;
+	free(d);
+	return y / mean;
+}
+
+/* ∂A = -2 Bᵀ Δ H, ∂B = -2 Δ H Aᵀ, over mean(diag H) */
+static void gradient_of(const struct problem *p, size_t r, const double *a, const double *b, const double *q,
+	double *ga, double *gb)
+{
+	const size_t m = p->m, n = p->n;
+	double *d = xalloc(m * n, sizeof *d), *dh = xalloc(m * n, sizeof *dh), mean = 0;
+
+	minus(p, r, a, b, d);
+	for (size_t j = 0; j < n; j++)
+		mean += (double)p->h[j * n + j] / (double)n;
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++)
+			for (size_t k = 0; k < n; k++)
+				dh[i * n + j] += (d[i * n + k] - q[i * n + k]) * (double)p->h[k * n + j] / mean;
+	memset(ga, 0, r * n * sizeof *ga), memset(gb, 0, m * r * sizeof *gb);
+	for (size_t i = 0; i < m; i++)
+		for (size_t k = 0; k < r; k++)
+			for (size_t j = 0; j < n; j++) {
+				ga[k * n + j] -= 2 * b[i * r + k] * dh[i * n + j];
+				gb[i * r + k] -= 2 * dh[i * n + j] * a[k * n + j];
+			}
+	free(d), free(dh);
+}
+
+/* The gradient is that of the loss whose feedback term is held. */
+static void gradients(void **unused)
+{
+	enum { M = 5, N = 24, R = 3 };
+	struct problem p = problem(M, N, 40);
+	const struct feedback f = settings("uint4", 8, R, 1);
+	const struct random_stream stream = random_open(3, "point");
+	double a[R * N], b[M * R], d[M * N], q[M * N], ga[R * N], gb[M * R];
+
+	(void)unused;
+	for (size_t i = 0; i < R * N; i++)
+		a[i] = random_uniform(&stream, i) - 0.5;
+	for (size_t i = 0; i < M * R; i++)
+		b[i] = 0.1 * (random_uniform(&stream, 1000 + i) - 0.5);
+	minus(&p, R, a, b, d);
+	quantized(&f, M, N, q, d);
+	gradient_of(&p, R, a, b, q, ga, gb);
+	for (size_t i = 0; i < R * N + M * R; i++) {
+		double *x = i < R * N ? &a[i] : &b[i - R * N], at = *x, numeric;
+		const double g = i < R * N ? ga[i] : gb[i - R * N], h = 1e-4;
+
+		*x = at + h, numeric = loss_of(&p, R, a, b, q);
+		*x = at - h, numeric -= loss_of(&p, R, a, b, q);
+		*x = at;
+		/* the loss is quadratic in each number: differences have no error but rounding */
+		assert_true(fabs(numeric / (2 * h) - g) <= 1e-6 * (fabs(g) + 1e-3));
+	}
+	problem_free(&p);
+}
+
+/* The whole run in double: Adam, ranges anew in each step, the least loss kept. */
+static double plain(const struct problem *p, const struct feedback *f, double *a, double *b, size_t steps)
+{
+	const size_t m = p->m, n = p->n, r = f->rank, all = r * n + m * r;
+	double *d = xalloc(m * n, sizeof *d), *q = xalloc(m * n, sizeof *q), *g = xalloc(all, sizeof *g);
+	double *first = xalloc(all, sizeof *first), *second = xalloc(all, sizeof *second), loss = 0;
+
+	for (size_t t = 0; t <= steps; t++) {
+		minus(p, r, a, b, d);
+		quantized(f, m, n, q, d);
+		loss = loss_of(p, r, a, b, q);
+		gradient_of(p, r, a, b, q, g, g + r * n);
+		for (size_t i = 0; t < steps && i < all; i++) {
+			double *x = i < r * n ? &a[i] : &b[i - r * n];
+
+			first[i] = 0.9 * first[i] + 0.1 * g[i];
+			second[i] = 0.999 * second[i] + 0.001 * g[i] * g[i];
+			*x -= f->rate * (1 - (double)t / (double)f->steps) *
+				(first[i] / (1 - pow(0.9, (double)t + 1))) /
+				(sqrt(second[i] / (1 - pow(0.999, (double)t + 1))) + 1e-8);
+		}
+	}
+	free(d), free(q), free(g), free(first), free(second);
+	return loss;
+}
+
+static struct feedback_layer run(const struct problem *p, const struct feedback *f)
+{
+	struct feedback_layer l = { .weight = &p->linear, .settings = f, .name = "layer", .h = p->h,
+		.a = xalloc(f->rank * p->n, sizeof(float)), .b = xalloc(p->m * f->rank, sizeof(float)) };
+	void *workspace = xalloc(feedback_workspace(&l), 1);
+
+	feedback_run(&l, workspace);
+	free(workspace);
+	return l;
+}
+
+/* A, B of a few steps from the same start: products in float, each number moved by the rate at most. */
+static void against_plain(size_t m, size_t n, size_t tokens, const char *storage, long group, size_t rank, size_t steps)
+{
+	struct problem p = problem(m, n, tokens);
+	struct feedback f = settings(storage, group, rank, steps), none = f;
+	struct feedback_layer l, start;
+	double *a = xalloc(rank * n, sizeof *a), *b = xalloc(m * rank, sizeof *b), loss, all;
+	double *zero = xalloc(m * n, sizeof *zero);
+
+	f.every = steps, f.rate = none.rate = 1e-3;
+	none.steps = 0, none.every = 1;
+	start = run(&p, &none);
+	for (size_t i = 0; i < rank * n; i++)
+		a[i] = (double)start.a[i];
+	for (size_t i = 0; i < m * rank; i++)
+		assert_true(start.b[i] == 0);
+	l = run(&p, &f);
+	loss = plain(&p, &f, a, b, steps);
+	all = loss_of(&p, rank, (double[1000]){ 0 }, (double[1000]){ 0 }, zero);
+	assert_true(fabs(l.report.start - start.report.start) <= 1e-6 * l.report.start);
+	if (l.report.best == steps) {
+		for (size_t i = 0; i < rank * n; i++)
+			assert_true(fabs((double)l.a[i] - a[i]) < 1e-5);
+		for (size_t i = 0; i < m * rank; i++)
+			assert_true(fabs((double)l.b[i] - b[i]) < 1e-5);
+		assert_true(fabs(l.report.loss - loss / all) < 1e-4 * l.report.loss);
+	} else
+		assert_true(loss / all >= l.report.start * (1 - 1e-4));
+	free(a), free(b), free(zero);
+	free(l.a), free(l.b), free(start.a), free(start.b);
+	problem_free(&p);
+}
+
+static void steps(void **unused)
+{
+	(void)unused;
+	against_plain(2, 4, 3, "uint4", 4, 1, 1);
+	against_plain(2, 4, 3, "uint3", 2, 2, 1);
+	against_plain(7, 40, 60, "uint4", 16, 3, 3);
+	against_plain(9, 30, 60, "e2m2", 0, 2, 3);
+	against_plain(6, 24, 50, "int3", 8, 4, 2);
+}
+
+static void falls(void **unused)
+{
+	struct problem p = problem(96, 128, 300);
+	const char *const formats[] = { "uint4", "uint3", "e2m1", "nf4" };
+
+	(void)unused;
+	for (size_t i = 0; i < 4; i++) {
+		const struct feedback f = settings(formats[i], 32, 8, 120);
+		struct feedback_layer l = run(&p, &f), again;
+		uint8_t *code = xalloc(96 * 128, 1), zero[96 * 4];
+		float *scale = xalloc(96 * 4, sizeof *scale), *w = xalloc(96 * 128, sizeof *w);
+		double *work = xalloc(96 * 128, sizeof *work);
+		const int many = threads;
+
+		assert_true(l.report.status == FEEDBACK_DONE && l.report.loss < 0.9 * l.report.start);
+		assert_true(feedback_codes(&l, 0, 96, code, scale, zero, w, work) <= 1);
+		threads = many > 1 ? 1 : 3;
+		again = run(&p, &f);
+		assert_memory_equal(l.a, again.a, 8 * 128 * sizeof(float));
+		assert_memory_equal(l.b, again.b, 96 * 8 * sizeof(float));
+		threads = many;
+		free(l.a), free(l.b), free(again.a), free(again.b), free(code), free(scale), free(w), free(work);
+	}
+	problem_free(&p);
+}
+
+static void refused(void **unused)
+{
+	struct problem p = problem(4, 16, 30);
+	const struct feedback f = settings("uint4", 8, 2, 5);
+	struct feedback_layer l;
+
+	(void)unused;
+	p.w[3 * 16 + 2] = NAN;
+	l = run(&p, &f);
+	assert_true(l.report.status == FEEDBACK_NO_WEIGHT && l.report.index == 3);
+	p.w[3 * 16 + 2] = 0, p.h[5 * 16 + 1] = INFINITY;
+	free(l.a), free(l.b);
+	l = run(&p, &f);
+	assert_true(l.report.status == FEEDBACK_NO_HESSIAN && l.report.index == 5);
+	free(l.a), free(l.b);
+	problem_free(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gradients), cmocka_unit_test(steps), cmocka_unit_test(falls),
+		cmocka_unit_test(refused),
+	};
+
+	linalg_init();
+	threads_init(0);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
