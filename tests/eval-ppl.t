@@ -171,7 +171,7 @@ done
 no 'no weight' 1 'no-q.h5: /model/layers/1/self_attn/q_proj: ' run --tokens t.h5 no-q.h5
 no 'NaN' 1 'nan.h5: /model/layers/0/mlp/up_proj/weight: holds infinite or undefined' run --tokens t.h5 nan.h5
 no 'infinity' 1 'inf.h5: /model/layers/0/input_layernorm/weight: holds' run --tokens t.h5 inf.h5
-no 'a branch that is not read' 1 'branch.h5: /model/layers/0/mlp/up_proj/branch_a: ' run --tokens t.h5 branch.h5
+no 'half a branch' 1 'branch.h5: /model/layers/0/mlp/up_proj/branch_a: is there, but no branch_b' run --tokens t.h5 branch.h5
 no 'overflow' 1 'overflow' run --tokens t.h5 big.h5
 no 'no JSON' 1 'junk.h5: /config: not JSON' run --tokens t.h5 junk.h5
 no 'no room for hidden states' 1 '/nowhere' env TMPDIR=/nowhere eval-ppl --ctx 20 --tokens t.h5 --memory 0 "$model"

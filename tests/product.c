@@ -341,6 +341,8 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 		return xformat("%s", cpu == CPU_AVX512 && cpu_bf16 ? "bf16-pairs" : "bf16-widened");
 	if (!words && type == COMPUTE_F32 && integers && k->integers && cpu >= CPU_AVX2)
 		return xformat(cpu == CPU_AVX512 && cpu_dot ? "integer-dots" : "integer-pairs");
+	if (type == COMPUTE_F32 && k->plain && m && m <= 16)
+		return xformat("half");
 	if (!words)
 		return xformat("%s", type == COMPUTE_F32 ? "f32" : "int16");
 	while (strcmp(choices[c].grid, k->grid))
@@ -780,6 +782,111 @@ static void many_threads(void **unused)
 	free(y[0]), free(y[1]);
 }
 
+/* ---- what is added: a branch, columns taken out ---- */
+
+/* A layer of `name` in memory of its own: halves, words or codes. */
+static struct linear part(const char *name, size_t out, size_t in)
+{
+	struct linear l = { .out = out, .in = in };
+	uint16_t *half;
+	float *w;
+
+	if (strcmp(name, "f16") && strcmp(name, "f32"))
+		return layer(name, out, in, 32);
+	w = xalloc(out * in, sizeof *w), half = xalloc(out * in, sizeof *half);
+	for (size_t i = 0; i < out * in; i++)
+		w[i] = uniform();
+	half_narrow(out * in, half, w, HALF_F16);
+	l.weight_type = strcmp(name, "f16") ? HALF_NONE : HALF_F16;
+	l.weight = l.weight_type ? (const void *)half : w;
+	free(l.weight_type ? (void *)w : half);
+	return l;
+}
+
+static void part_free(struct linear *l)
+{
+	free((void *)(uintptr_t)l->weight);
+	drop(l);
+}
+
+/* y = x Wᵀ in double of the part's weight, and the same of magnitudes. */
+static void plain_product(const struct linear *l, size_t m, double *y, double *size, const double *x)
+{
+	float *w = xalloc(l->out * l->in, sizeof *w);
+
+	linear_weight(l, 0, l->out, (float (*)[l->in])w);
+	for (size_t t = 0; t < m; t++)
+		for (size_t o = 0; o < l->out; o++) {
+			y[t * l->out + o] = size[t * l->out + o] = 0;
+			for (size_t i = 0; i < l->in; i++) {
+				const double p = (double)w[o * l->in + i] * x[t * l->in + i];
+
+				y[t * l->out + o] += p;
+				size[t * l->out + o] += fabs(p);
+			}
+		}
+	free(w);
+}
+
+/*
+ * Whatever the three parts are stored as and however many rows there are, y is the sum of main path, branch and
+ * columns. Sums in float of n numbers are off by at most (n + 16) 2⁻²⁴ of their magnitudes: those of A x, times
+ * |B|; those of B; those of the main path; fixed point adds less than as much again.
+ */
+static void added(const char *name, const char *a, const char *b, size_t m, size_t splits, bool add)
+{
+	enum { ALL = 200, WIDTH = 160, RANK = 40 };
+	static const int32_t column[] = { 3, 158 };
+	struct linear l = part(name, ALL, WIDTH), la = part(a, RANK, WIDTH), lb = part(b, ALL, RANK);
+	double *x = xalloc(m * WIDTH, sizeof *x), *main = xalloc(m * ALL, sizeof *main);
+	double *main_size = xalloc(m * ALL, sizeof *main_size), *ax = xalloc(m * RANK, sizeof *ax);
+	double *ax_size = xalloc(m * RANK, sizeof *ax_size), *y = xalloc(m * ALL, sizeof *y);
+	double *size = xalloc(m * ALL, sizeof *size), *none = xalloc(m * ALL, sizeof *none);
+	float *input = xalloc(m * WIDTH, sizeof *input), *got = xalloc(m * ALL, sizeof *got), out[ALL * 2];
+	struct ready r;
+
+	for (size_t i = 0; i < m * WIDTH; i++)
+		x[i] = (double)(input[i] = uniform());
+	for (size_t i = 0; i < ALL * 2; i++)
+		out[i] = uniform();
+	l.rank = RANK, l.branch_a = &la, l.branch_b = &lb;
+	l.splits = splits, l.split_index = column, l.split_weight = out;
+	r = ready(NULL, &l, COMPUTE_F32, m);
+	for (size_t i = 0; i < m * ALL; i++)
+		got[i] = 0.5f;
+	product_run(&r.p, 0, ALL, m, ALL, (float (*)[ALL])got,
+		product_input(&r.p, m, r.workspace, (const float (*)[WIDTH])input, NULL), NULL, add);
+	plain_product(&l, m, main, main_size, x);
+	plain_product(&la, m, ax, ax_size, x);
+	plain_product(&lb, m, y, none, ax);
+	plain_product(&lb, m, none, size, ax_size);
+	for (size_t i = 0; i < m * ALL; i++) {
+		double sum = main[i] + y[i] + (add ? 0.5 : 0), all = main_size[i] + 2 * size[i] + 1;
+
+		for (size_t k = 0; k < splits; k++)
+			sum += x[i / ALL * WIDTH + (size_t)column[k]] * (double)out[i % ALL * splits + k];
+		if (!(fabs(sum - (double)got[i]) <= 2 * (WIDTH + 32) * 0x1p-24 * all))
+			fail_msg("%s with %s and %s, %zu rows: %g, not %g", name, a, b, m, (double)got[i], sum);
+	}
+	ready_free(&r), part_free(&l), part_free(&la), part_free(&lb);
+	free(x), free(main), free(main_size), free(ax), free(ax_size), free(y), free(size), free(none);
+	free(input), free(got);
+}
+
+static void branches(void **unused)
+{
+	static const char *const names[] = { "f32", "f16", "uint4", "e2m2", "uint3" };
+	static const char *const parts[] = { "f16", "f32", "int4", "nf4" };
+	static const size_t counts[] = { 1, 3, PRODUCT_FEW, PRODUCT_FEW + 1, 90 };
+
+	(void)unused;
+	for (cpu = CPU_PLAIN; cpu <= native; cpu++)
+		for (size_t n = 0; n < 5 * 4 * 5; n++)
+			added(names[n % 5], parts[n / 5 % 4], parts[(n + n / 5) % 4], counts[n / 20],
+				n % 3 ? 0 : 2, n % 2);
+	native_again();
+}
+
 /* Rounding to 16 bits by hand: at most half of a step of the chunk's, and exactly where it is a multiple. */
 static void narrow(void **unused)
 {
@@ -806,7 +913,7 @@ int main(void)
 		cmocka_unit_test(words), cmocka_unit_test(choice), cmocka_unit_test(integers),
 		cmocka_unit_test(integers_of_inputs), cmocka_unit_test(parts),
 		cmocka_unit_test(sharing), cmocka_unit_test(sharing_by_amx),
-		cmocka_unit_test(sharing_of_words), cmocka_unit_test(edges),
+		cmocka_unit_test(sharing_of_words), cmocka_unit_test(branches), cmocka_unit_test(edges),
 		cmocka_unit_test(many_threads), cmocka_unit_test(narrow),
 	};
 

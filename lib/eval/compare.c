@@ -142,7 +142,7 @@ static void visit_model(void *arg, const char *group)
 {
 	struct walk *w = arg;
 
-	if (!selection_has(w->c->layers, group))
+	if (!selection_has(w->c->layers, group) || layer_is_branch(w->image, group))
 		return;
 	progress_part(group, image_part(w->image), image_parts(w->image), 0, 1);
 	if (layer_listed(&w->list, group) || layer_quantized(w->image, group) ||
@@ -168,6 +168,8 @@ static void visit_reference(void *arg, const char *group)
 {
 	struct walk *w = arg;
 
+	if (layer_is_branch(w->image, group))
+		return;
 	for (const struct member *m = members; m->name && selection_has(w->c->layers, group); m++) {
 		const bool compared = m->role == MEMBER_WEIGHT || m->role == MEMBER_TERM;
 		char *path = xformat("%s/%s", group, m->name);

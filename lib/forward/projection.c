@@ -200,6 +200,4 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 					(float (*)[stride])&y[0][at], input, bias, add);
 		}
 	}
-	for (size_t i = 0; i < s->layers; i++)
-		linear_split_product(&s->layer[i].linear, m, stride, (float (*)[stride])&y[0][s->at[i]], x);
 }

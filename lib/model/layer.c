@@ -88,7 +88,7 @@ static _Noreturn void refuse(const struct place *g, const struct member *m, cons
 	if (vasprintf(&what, fmt, ap) < 0)
 		die("out of memory");
 	va_end(ap);
-	if (member_is_dataset(m))
+	if (!member_is_attribute(m))
 		die("%s: %s: %s", image_name(g->image), layer_member(g->path, m->name), what);
 	die("%s: %s: attribute %s %s", image_name(g->image), bearer(g->path, m), m->name, what);
 }
@@ -104,7 +104,7 @@ static bool stands(const struct place *g, const struct member *m)
 	char *text;
 	bool is;
 
-	if (member_is_dataset(m))
+	if (!member_is_attribute(m))
 		return image_has(g->image, layer_member(g->path, m->name));
 	if (m->of && !image_has(g->image, at))
 		return false;
@@ -235,6 +235,29 @@ static void read_dataset(const struct place *g, const struct member *m)
 		refuse(g, m, "%s", why);
 }
 
+/* The layer in a group below, which has none below it, and what only layers of models have. */
+static void read_linear(const struct place *g, const struct member *m)
+{
+	char *path = xformat("%s", layer_member(g->path, m->name));
+	struct linear *l = image_keep(g->image, xalloc(1, sizeof *l));
+	size_t dim[2];
+
+	for (const struct member *below = members; below->name; below++)
+		if (below->type == MEMBER_LINEAR && image_has(g->image, layer_member(path, below->name)))
+			die("%s: %s: has a %s, expected a branch that has none itself", image_name(g->image),
+				path, below->name);
+	member_extents(m, g->l, dim);
+	*l = (struct linear){ .out = dim[0], .in = dim[1] };
+	layer_read_members(g->image, path, members, l);
+	if (l->online || l->splits || l->bias)
+		die("%s: %s: has %s, expected a branch without", image_name(g->image), path, l->bias ?
+			"a bias" : l->splits ? "columns taken out" : "an online Hadamard");
+	*(size_t *)field(g->l, m->extent[0]) = l->out;
+	*(size_t *)field(g->l, m->extent[1]) = l->in;
+	memcpy(field(g->l, m->view), &l, sizeof l);
+	free(path);
+}
+
 /* The form that the weight is stored in; NULL: there is none. */
 static const struct member *stored(const struct place *g, const struct member rows[])
 {
@@ -256,9 +279,6 @@ static void check_there(const struct place *g, const struct member *m, int form)
 {
 	const bool may = !m->there || m->there(g->l);
 
-	if (m->role == MEMBER_REFUSED && stands(g, m) &&
-			(member_is_dataset(m) || image_number(g->image, g->path, m->name, 1) != 1))
-		refuse(g, m, "is not supported here");
 	if (!(m->forms & form))
 		return;
 	if (m->with && stands(g, m) && !image_has(g->image, layer_member(g->path, m->with)))
@@ -278,7 +298,7 @@ void layer_read_members(const struct image *image, const char *path, const struc
 	if (!weight)
 		die("%s: %s: has neither weight nor codes: no linear layer", image_name(image), path);
 	for (m = rows; m->name; m++)
-		if (m->forms & weight->forms && !member_is_dataset(m) && stands(&g, m))
+		if (m->forms & weight->forms && member_is_attribute(m) && stands(&g, m))
 			read_attribute(&g, m);
 	for (m = rows; m->name; m++)
 		check_there(&g, m, weight->forms);
@@ -286,12 +306,12 @@ void layer_read_members(const struct image *image, const char *path, const struc
 	if (!l->out || !l->in)
 		die("%s: %s: has no rows or no columns", image_name(image), path);
 	for (m = rows; m->name; m++)	/* again, now that extents are known */
-		if (m->forms & weight->forms && !member_is_dataset(m) && stands(&g, m))
+		if (m->forms & weight->forms && member_is_attribute(m) && stands(&g, m))
 			check_attribute(&g, m);
 	l->groups = linear_groups(l->in, l->group);
 	for (m = rows; m->name; m++)
-		if (m->forms & weight->forms && m != weight && member_is_dataset(m) && stands(&g, m))
-			read_dataset(&g, m);
+		if (m->forms & weight->forms && m != weight && !member_is_attribute(m) && stands(&g, m))
+			(member_is_dataset(m) ? read_dataset : read_linear)(&g, m);
 }
 
 /* Floats that stand for int8 or for numbers of 16 bits, as these. */
@@ -345,6 +365,16 @@ static void write_attribute(struct output *out, const char *path, const struct m
 	}
 }
 
+static void write_linear(struct output *out, const char *path, const struct member *m, const struct linear *l)
+{
+	char *below = xformat("%s", layer_member(path, m->name));
+	const struct linear *branch;
+
+	memcpy(&branch, field(l, m->view), sizeof branch);
+	layer_write(out, NULL, below, branch);
+	free(below);
+}
+
 /* What stood in the group, but for what is written anew. */
 static void copy_others(struct output *out, const struct image *from, const char *path,
 	const struct member rows[])
@@ -373,10 +403,10 @@ void layer_write_members(struct output *out, const struct image *from, const cha
 	for (const struct member *m = rows; m->name; m++) {
 		if (!member_there(m, l, form) || (from && m->role == MEMBER_TERM))
 			continue;
-		if (member_is_dataset(m))
-			write_dataset(out, path, m, l);
+		if (m->type == MEMBER_LINEAR)
+			write_linear(out, path, m, l);
 		else
-			write_attribute(out, path, m, l);
+			(member_is_attribute(m) ? write_attribute : write_dataset)(out, path, m, l);
 	}
 }
 
@@ -403,9 +433,10 @@ void layer_runs(const struct image *image, struct layer *l, const struct config 
 
 void layer_plain(const struct image *image, const struct layer *l)
 {
-	if (l->linear.online || l->linear.splits)
+	if (l->linear.online || l->linear.splits || l->linear.branch_a)
 		die("%s: %s: %s is of layers of blocks, expected none here", image_name(image), l->path,
-			l->linear.splits ? "split_weight" : "attribute online_hadamard");
+			l->linear.splits ? "split_weight" : l->linear.branch_a ? "branch_a" :
+			"attribute online_hadamard");
 }
 
 void layer_free(struct layer *l)
@@ -432,6 +463,20 @@ bool layer_there(const struct image *image, const char *path)
 
 	return layer_quantized(image, path) ||
 		(image_find(image, layer_member(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
+}
+
+bool layer_is_branch(const struct image *image, const char *path)
+{
+	char *parent = xformat("%s", path), *name = strrchr(parent, '/');
+	bool is = false;
+
+	if (name && name > parent) {
+		*name++ = 0;
+		for (const struct member *m = members; m->name && !is; m++)
+			is = m->type == MEMBER_LINEAR && !strcmp(m->name, name) && layer_there(image, parent);
+	}
+	free(parent);
+	return is;
 }
 
 /* --- which layers a file has --- */
@@ -501,7 +546,8 @@ static void visit(void *arg, const char *path)
 
 	if (s && block < s->blocks)
 		w->block[s->first + block] = true;
-	if (!selected(w->config, w->layers, path) || !layer_there(w->image, path))
+	if (!selected(w->config, w->layers, path) || !layer_there(w->image, path) ||
+			layer_is_branch(w->image, path))
 		return;
 	w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 	w->list.path[w->list.n++] = xformat("%s", path);

@@ -55,6 +55,8 @@ const char *layer_member(const char *group, const char *name);
 /* Whether the group holds a linear layer, and a quantized one. */
 bool layer_there(const struct image *image, const char *path);
 bool layer_quantized(const struct image *image, const char *path);
+/* Whether the group is the branch of a linear layer: a part of that, and no layer of the file. */
+bool layer_is_branch(const struct image *image, const char *path);
 
 struct layer_list {
 	size_t n;

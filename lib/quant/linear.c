@@ -80,28 +80,9 @@ void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, floa
 		decode(l, row, i, n, w, true);
 }
 
-static float split_weight(const struct linear *l, size_t row, size_t k)
+float linear_split(const struct linear *l, size_t row, size_t k)
 {
 	return l->split_weight[row * l->splits + k] * (l->split_scale ? l->split_scale[k] : 1);
-}
-
-void linear_split_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in])
-{
-	for (size_t o = 0; o < n; o++)
-		for (size_t k = 0; k < l->splits; k++)
-			w[o][l->split_index[k]] += split_weight(l, first + o, k);
-}
-
-void linear_split_product(const struct linear *l, size_t m, size_t stride, float y[m][stride],
-	const float x[m][l->in])
-{
-	const size_t work = m * l->out * l->splits;
-
-	#pragma omp parallel for num_threads(threads) if (work > FEW_NUMBERS) schedule(static)
-	for (size_t t = 0; t < (work ? m : 0); t++)
-		for (size_t o = 0; o < l->out; o++)
-			for (size_t k = 0; k < l->splits; k++)
-				y[t][o] += x[t][l->split_index[k]] * split_weight(l, o, k);
 }
 
 void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in])
@@ -115,6 +96,38 @@ void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l-
 	for (size_t o = 0; o < n; o++)
 		for (size_t i = 0; i < l->in; i += COLUMNS)
 			linear_columns(l, first + o, i, least(l->in - i, COLUMNS), w[o] + i);
+}
+
+/* Adds rows [first, first + n) of B A, n ≤ ROWS. */
+static void add_branch(const struct linear *l, size_t first, size_t n, float w[n][l->in])
+{
+	for (size_t k0 = 0; k0 < l->rank; k0 += COLUMNS) {
+		const size_t ranks = least(l->rank - k0, COLUMNS);
+		float b[ROWS][COLUMNS], a[COLUMNS];
+
+		for (size_t o = 0; o < n; o++)
+			linear_columns(l->branch_b, first + o, k0, ranks, b[o]);
+		for (size_t i = 0; i < l->in; i += COLUMNS) {
+			const size_t columns = least(l->in - i, COLUMNS);
+
+			for (size_t k = 0; k < ranks; k++) {
+				linear_columns(l->branch_a, k0 + k, i, columns, a);
+				for (size_t o = 0; o < n; o++)
+					for (size_t j = 0; j < columns; j++)
+						w[o][i + j] += b[o][k] * a[j];
+			}
+		}
+	}
+}
+
+void linear_whole(const struct linear *l, size_t first, size_t n, float w[n][l->in])
+{
+	linear_weight(l, first, n, w);
+	for (size_t o = 0; o < n; o++)
+		for (size_t k = 0; k < l->splits; k++)
+			w[o][l->split_index[k]] += linear_split(l, first + o, k);
+	for (size_t o = 0; l->branch_a && o < n; o += ROWS)
+		add_branch(l, first + o, least(n - o, ROWS), w + o);
 }
 
 bool linear_rounds(const struct linear *l)

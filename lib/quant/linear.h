@@ -6,7 +6,8 @@
  *	Ŵ_oi = FP8((grid[code_oi] - zero_og)·(scale_og/scale_tensor))·scale8_o
  * where g is the group of column i, and FP8(·), with saturation at `saturate`,
  * and scale8 are there only if the layer has a compute format (DPQ eq. 10, 11);
- * scale_tensor only if the type of its scales is divided (num/scale_type.h).
+ * scale_tensor only if the type of its scales is divided (num/scale_type.h). Columns taken out and a low-rank
+ * branch are added to that.
  */
 #ifndef QUANT_LINEAR_H
 #define QUANT_LINEAR_H
@@ -64,6 +65,11 @@ struct linear {
 	const float *split_weight;	/* [out][splits]; in files f16, or int8 where there is a scale */
 	const float *split_scale;	/* [splits], or NULL: 1 */
 
+	/* Low-rank branch, added: Ŵ + B A, A [rank][in], B [out][rank], of inputs that are not rounded unless A
+	 * says so (FBQuant eq. 1). NULL: there is none; a branch has none. */
+	size_t rank;
+	const struct linear *branch_a, *branch_b;
+
 	struct input_scale input;
 };
 
@@ -72,7 +78,7 @@ size_t linear_group(const struct linear *l, size_t column);
 /* How many groups a row of `in` columns has: ceil(in/group), 1 per channel and per tensor. */
 size_t linear_groups(size_t in, long group);
 
-/* Effective weight Ŵ in float, but for columns taken out, rows [first, first + n). */
+/* Effective weight Ŵ of the main path in float, without columns taken out and branch, rows [first, first + n). */
 void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
 /* The same of columns [i, i + n) of one row, n ≤ LINEAR_COLUMNS, i a multiple of 32. */
 enum { LINEAR_COLUMNS = 256 };
@@ -83,10 +89,10 @@ void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, floa
  */
 void linear_units(const struct linear *l, size_t row, size_t i, size_t n, float w[n]);
 float linear_unit_scale(const struct linear *l, size_t row, size_t group);
-/* The columns taken out, into rows of linear_weight(); and y += their part of the product. */
-void linear_split_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
-void linear_split_product(const struct linear *l, size_t m, size_t stride, float y[m][stride],
-	const float x[m][l->in]);
+/* All that the layer multiplies: linear_weight(), and columns taken out, and the branch. */
+void linear_whole(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
+/* Of a column taken out, in a row: split_weight·split_scale. */
+float linear_split(const struct linear *l, size_t row, size_t k);
 /* The codes of such columns; unpacked: where they go if they are packed. */
 const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n]);
 

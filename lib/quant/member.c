@@ -352,13 +352,21 @@ const struct member members[] = {	/* in the order of writing */
 	{ "split_weight", MEMBER_SHORT, MEMBER_PARAMETER, FORM_ANY, AT(split_weight),
 		.scaled = AT(split_scale), .optional = true, .rank = 2, .with = "split_index",
 		.extent = { AT(out), AT(splits) }, .sound = finite_term, .bits = split_bits },
-	{ "branch_a", .role = MEMBER_REFUSED }, { "branch_b", .role = MEMBER_REFUSED },
+	{ "branch_a", MEMBER_LINEAR, MEMBER_PARAMETER, FORM_ANY, AT(branch_a), .optional = true,
+		.with = "branch_b", .rank = 2, .extent = { AT(rank), AT(in) } },
+	{ "branch_b", MEMBER_LINEAR, MEMBER_PARAMETER, FORM_ANY, AT(branch_b), .optional = true,
+		.with = "branch_a", .rank = 2, .extent = { AT(out), AT(rank) } },
 	{ 0 }
 };
 
 bool member_is_dataset(const struct member *m)
 {
 	return m->type <= MEMBER_SHORT;
+}
+
+bool member_is_attribute(const struct member *m)
+{
+	return m->type > MEMBER_LINEAR;
 }
 
 /* Where l holds what stands at the offset. */
@@ -385,9 +393,9 @@ const struct member *member_weight(const struct member rows[], const struct line
 
 bool member_there(const struct member *m, const struct linear *l, int form)
 {
-	if (m->role == MEMBER_REFUSED || !(m->forms & form) || (m->there && !m->there(l)))
+	if (!(m->forms & form) || (m->there && !m->there(l)))
 		return false;
-	if (member_is_dataset(m))
+	if (!member_is_attribute(m))
 		return view_of(m, l);
 	switch (m->type) {	/* none says nothing */
 	case MEMBER_WORD:	return *(const int *)field(l, m->view);
@@ -414,7 +422,14 @@ double member_bits(const struct member rows[], const struct linear *l)
 		size_t dim[2] = { 0 };
 		double n = 1;
 
-		if (!m->bits || !member_there(m, l, weight->forms))
+		if (!member_there(m, l, weight->forms))
+			continue;
+		if (m->type == MEMBER_LINEAR) {
+			const struct linear *branch = view_of(m, l);
+
+			bits += member_bits(rows, branch) * (double)branch->out * (double)branch->in;
+		}
+		if (!m->bits)
 			continue;
 		for (int i = member_extents(m, l, dim); i > 0; i--)
 			n *= (double)dim[i - 1];

@@ -19,6 +19,8 @@ enum member_type {
 	MEMBER_FLOAT,		/* f32, f16 or bf16 as it is stored; `half` says which */
 	MEMBER_WIDE,		/* f32, f16 or bf16, widened to f32 */
 	MEMBER_SHORT,		/* the same, written as f16; int8 where `scaled` is there */
+	/* a group; struct linear holds a pointer to the layer in it */
+	MEMBER_LINEAR,
 	/* attributes; struct linear holds the value */
 	MEMBER_FORMAT,		/* struct format, by its name; "none" where the row is optional */
 	MEMBER_WORD,		/* an enum: the place of the word in `words` */
@@ -30,7 +32,6 @@ enum member_role {
 	MEMBER_PARAMETER,	/* of the weight, or of how inputs are rounded */
 	MEMBER_WEIGHT,		/* the weight in one of its forms; a layer has exactly one */
 	MEMBER_TERM,		/* added to the product: copied as it is when the weight is written anew */
-	MEMBER_REFUSED,		/* changes the product, and is not supported */
 };
 
 /* Forms of a weight, and sets of them. */
@@ -50,7 +51,7 @@ struct member {
 	const char *with;	/* dataset that must stand beside it, or NULL */
 	const char *of;		/* attribute of this dataset, not of the group */
 
-	/* Datasets: offsets of extents, size_t each; the file says what is 0 there. */
+	/* Datasets and groups: offsets of extents, size_t each; the file says what is 0 there. */
 	int rank;
 	size_t extent[2];
 	size_t (*last)(const struct linear *l);	/* the last extent, where it follows from others */
@@ -72,6 +73,7 @@ struct member {
 extern const struct member members[];	/* of struct linear */
 
 bool member_is_dataset(const struct member *m);
+bool member_is_attribute(const struct member *m);
 /* The weight's row of the form that l has, or NULL. */
 const struct member *member_weight(const struct member rows[], const struct linear *l);
 /* Whether l, whose weight has the given form, has this member. */
@@ -81,8 +83,8 @@ int member_extents(const struct member *m, const struct linear *l, size_t dim[2]
 
 /*
  * What is stored a weight, in bits: codes and zero points at the format's width, scale at its type's, columns
- * split off as they are stored, scale_tensor and scale8 at 32, group_index at ⌈log₂ groups⌉ a column; the
- * type's width for a plain layer. Biases and activation scales do not count.
+ * split off as they are stored, scale_tensor and scale8 at 32, group_index at ⌈log₂ groups⌉ a column, a branch
+ * likewise; the type's width for a plain layer. Biases and activation scales do not count.
  */
 double member_bits(const struct member rows[], const struct linear *l);
 #endif

@@ -14,8 +14,13 @@
  * A row of the table says what it is for (layers, types, how many rows of x, processors: base/cpu.h),
  * how it prepares weights and inputs, and how it multiplies. product_choose() takes the first that
  * fits, and no caller needs to know which. A product with few rows of x takes as long as its weights
- * take to come from memory, so there packed words (quant/pack.h) stay packed; other weights are
- * prepared once, for many products.
+ * take to come from memory, so there packed words (quant/pack.h) stay packed and halves stay halves; other
+ * weights are prepared once, for many products.
+ *
+ * Columns taken out and a branch are added, of inputs that are not rounded: y += W_split x_split + B (A x), A x
+ * and B by rows of the table too. A x is made once, with the input; for few rows of x the rest is one pass over
+ * the output, of which a thread takes some rows and adds all that belongs to them (the fused product of FBQuant
+ * section 4.3, of any main path and any branch).
  *
  * What a row computes differs from the product in double of the same x̂ and ŵ by at most
  *
@@ -28,6 +33,8 @@
  *	chunk		of inputs in fixed point: half of the last place of each 128 columns, whose
  *			max|x̂| > 10⁻³⁰ and Σ|ŵ| it is multiplied by
  *	tiny		of processors that take numbers below it for zero
+ *
+ * and with a branch by the bound of A x times Σ|b|, and the bound of B's product. Columns taken out are float.
  *
  * Nothing depends on the number of threads. Codes that a format does not have give any finite value;
  * a row of x that is not finite gives outputs that are not, unless the layer rounds its inputs: then what is
@@ -62,6 +69,8 @@ struct product {
 	enum compute_type type;
 	size_t first;			/* row of the layer that the weights begin with */
 	const void *weight;		/* prepared; NULL: not yet */
+	const struct product_row *row_a, *row_b;	/* of the branch; NULL: there is none */
+	const void *weight_a, *weight_b;
 };
 
 struct product_row {
@@ -92,7 +101,7 @@ struct product_row {
 };
 extern const struct product_row product_rows[];	/* in the order of choice; the last one has no name */
 
-/* Whether a row is for products of the layer with at most so many rows of x; rows 0: many. */
+/* Whether a row is for products with the layer's main weight and at most so many rows of x; rows 0: many. */
 bool product_fits(const struct product_row *row, const struct linear *l, enum compute_type type, size_t rows);
 /* The first row that fits; no weights prepared. */
 struct product product_choose(const struct linear *l, enum compute_type type, size_t rows);
@@ -104,7 +113,7 @@ void product_make(struct product *p, size_t first, size_t n, void *w);
 /* Takes the layer's own weight, all of it, if that is what would be made of it. */
 bool product_view(struct product *p);
 
-/* Whether two products multiply the same numbers of the same x. */
+/* Whether two products multiply the same numbers of the same x; what passes a branch is of one layer. */
 bool product_input_same(const struct product *a, const struct product *b);
 /* Whether they are one product over the rows of both, where b's weights are prepared right behind a's. */
 bool product_joins(const struct product *a, const struct product *b);

@@ -2,6 +2,7 @@
 /* product_packed.c -- products of packed words; see product_packed.h */
 #include "quant/product_packed.h"
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 #include "base/cpu.h"
 #include "base/size.h"
@@ -346,7 +347,7 @@ static void rows_of_words(const struct packed *p, size_t m, size_t n, float y[m]
 /* Rows that a thread takes at once: many, as streams start anew each time, as many for each; whole tiles. */
 static size_t rows_at_once(size_t out)
 {
-	const size_t all = (size_t)threads, parts = all * ceil_div(out, all * ROW_PANEL);
+	const size_t all = omp_in_parallel() ? 1 : (size_t)threads, parts = all * ceil_div(out, all * ROW_PANEL);
 
 	return ceil_div(ceil_div(out, parts), PRODUCT_ROWS) * PRODUCT_ROWS;
 }

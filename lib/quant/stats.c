@@ -153,10 +153,8 @@ static void compare_tile(const struct linear *w, const struct linear *v, const f
 {
 	const size_t n = w->in;
 
-	linear_weight(w, first, rows, a);
-	linear_split_weight(w, first, rows, a);
-	linear_weight(v, first, rows, b);
-	linear_split_weight(v, first, rows, b);
+	linear_whole(w, first, rows, a);
+	linear_whole(v, first, rows, b);
 	for (size_t i = 0; i < rows; i++)
 		row[i] = distances_of(n, b[i], a[i], b[i]);
 	if (!h)

@@ -9,6 +9,7 @@
 #include "base/report.h"
 #include "model/layer.h"
 #include "model/share.h"
+#include "transform/layers.h"
 #include "transform/reorder.h"
 
 enum { LAYERS_AT_ONCE = 9 };	/* those of a block, or of three experts, which have three each */
@@ -92,54 +93,22 @@ static void look_for(void *arg, const char *layer, size_t in)
 		inputs_of(q, m, layer, in);
 }
 
-/* Layers of the model that are selected, before the first is quantized; without a configuration those of the
- * part at hand. Returns how many. */
-static size_t each_layer(const struct filter *f, const struct selection *layers,
-	void (*visit)(void *arg, const char *path, size_t in), void *arg)
-{
-	struct layer_list list;
-	size_t n;
-
-	if (f->config)
-		return layer_each(f->config, layers, visit, arg);
-	list = layer_list(f->image, NULL, layers);
-	n = list.n;
-	for (size_t i = 0; i < n; i++)
-		visit(arg, list.path[i], 0);
-	layer_list_free(&list);
-	return n;
-}
-
-static _Noreturn void no_layer(const struct quantize *q, const char *name)
-{
-	die("%s: holds no linear layer%s", name, selection_text(q->layers));
-}
-
-/* Whether each_layer() tells all that will be quantized: no more, as of some blocks by themselves, and no
- * fewer. */
-static bool is_whole(const struct filter *f)
-{
-	const size_t parts = image_parts(f->image);
-
-	return f->config ? parts > f->config->blocks : parts == 1;
-}
-
 void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
 	share_check(f);
 	q->done += f->shard.n > 1;	/* a shard may have none of those that are selected */
-	if (f->config || is_whole(f)) {
-		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
-		if (!each_layer(f, q->layers, plan_note, q->plan))
-			no_layer(q, input_name(f->in));
+	if (f->config || layers_whole(f)) {
+		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
+		if (!layers_each(f, q->layers, plan_note, q->plan))
+			layers_none(input_name(f->in), q->layers);
 		plan_check(q->plan, input_name(f->in));
 	}
 	q->files.only_look = true;
-	if (is_whole(f))
-		each_layer(f, q->layers, look_for, q);
+	if (layers_whole(f))
+		layers_each(f, q->layers, look_for, q);
 	q->files.only_look = false;
 	if (q->plan->n)
-		plan_warn(q->plan, is_whole(f));
+		plan_warn(q->plan, layers_whole(f));
 }
 
 static float static_scale(const struct method *m, size_t n, const float absmax[n])
@@ -177,37 +146,6 @@ static const int32_t *order_of(const struct quantize *q, struct quantized *t, si
 		(const float (*)[in])t->inputs.hessian, q->reorder, q->key, t->method->solver.group);
 }
 
-/*
- * Columns that were taken out of the weight have no error: the others are compensated under their part of the
- * Hessian. Without moments such a column is a channel that never fired, which solvers keep at 0.
- */
-static void leave_out(struct quantized *t)
-{
-	const struct linear *l = &t->layer.linear;
-	const size_t n = l->in, sums = t->inputs.hessian ? n * n : 0;
-	float *absmax;
-
-	if (!l->splits || !(t->inputs.hessian || t->inputs.absmax))
-		return;
-	t->own = xalloc(sums + n, sizeof *t->own);
-	absmax = t->own + sums;
-	if (sums)
-		memcpy(t->own, t->inputs.hessian, sums * sizeof *t->own);
-	if (t->inputs.absmax)
-		memcpy(absmax, t->inputs.absmax, n * sizeof *absmax);
-	for (size_t k = 0; k < l->splits; k++) {
-		const size_t i = (size_t)l->split_index[k];
-
-		for (size_t j = 0; sums && j < n; j++)
-			t->own[i * n + j] = t->own[j * n + i] = 0;
-		absmax[i] = 0;
-	}
-	if (sums)
-		t->inputs.hessian = t->own;
-	if (t->inputs.absmax)
-		t->inputs.absmax = absmax;
-}
-
 /* The layer at `path` goes to t; n that go through the solver with it are before it. */
 static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
 	const struct image *image, const char *path)
@@ -220,9 +158,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 	if (!l->weight)
 		die("%s: %s: is quantized already, expected a plain weight", image_name(image), path);
 	t->inputs = inputs_of(q, m, path, l->in);
-	if (t->inputs.hessian)
-		hessian_check(q->source.name, path, l->in, t->inputs.hessian);
-	leave_out(t);
+	t->own = layers_moments(&t->inputs, q->source.name, path, l);
 	if (m->act_mode == INPUT_STATIC_TENSOR && !t->inputs.absmax)
 		die("%s: %s/absmax: is missing", q->source.name, path);
 	scales = m->solver.group < 0 ? 1 : l->out * linear_groups(l->in, m->solver.group);
@@ -390,7 +326,7 @@ static bool may_need_hessian(struct quantize *q, const struct filter *f)
 {
 	if (!q->plan->n)
 		return method_needs_hessian(plan_method(q->plan, NULL));
-	return q->needs_hessian || !is_whole(f);
+	return q->needs_hessian || !layers_whole(f);
 }
 
 static void begin_part(struct quantize *q, const struct filter *f)
@@ -427,7 +363,7 @@ void quantize_part(void *arg, const struct filter *f)
 
 	begin_report(f);
 	if (!f->config)	/* these are not known before */
-		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
+		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	if (begun)
 		begin_part(q, f);
 	if (q->walk)
@@ -450,7 +386,7 @@ void quantize_finished(void *arg, const struct filter *f)
 
 	begin_report(f);
 	if (!f->config)
-		each_layer(f, &(struct selection){ 0 }, plan_note, q->plan);
+		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	for (size_t i = 0; i < list.n; i++)
 		method_of(q, list.path[i]);
 	if (!text || !report_again(&table, text, add_error, q))
@@ -466,7 +402,7 @@ void quantize_finished(void *arg, const struct filter *f)
 void quantize_end(struct quantize *q, const char *name)
 {
 	if (!q->done)
-		no_layer(q, name);
+		layers_none(name, q->layers);
 	plan_check(q->plan, name);
 	plan_end(q->plan);
 	if (q->reported)

@@ -9,10 +9,15 @@
 #include "model/layer.h"
 #include "quant/pack.h"
 
-static void repack_layer(const struct repack *r, struct output *out, const struct image *image,
-	struct layer *layer)
+/* Whether the layer's codes are in the other form. */
+static bool is_other(const struct repack *r, const struct linear *l)
 {
-	struct linear *l = &layer->linear;
+	return r->unpack ? l->packed != NULL : l->codes != NULL;
+}
+
+/* Its codes in the other form, in new memory. */
+static void repack_codes(const struct repack *r, struct linear *l)
+{
 	const int bits = l->storage.bits;
 	const size_t words = pack_words(bits, l->in);
 	uint32_t *packed = r->unpack ? NULL : xalloc(l->out * words, sizeof *packed);
@@ -26,8 +31,36 @@ static void repack_layer(const struct repack *r, struct output *out, const struc
 			pack_row(bits, l->in, packed + i * words, l->codes + i * l->in);
 	l->packed = packed;
 	l->codes = codes;
-	layer_write(out, image, layer->path, l);
-	free(packed), free(codes);
+}
+
+/* The parts of a layer, main path and branch, those of the other form made anew. Returns how many were. */
+struct parts { struct linear part[3]; bool is_new[3]; };
+
+static size_t repack_layer(const struct repack *r, struct parts *y, const struct linear *l)
+{
+	const struct linear *const from[] = { l, l->branch_a, l->branch_b };
+	size_t n = 0;
+
+	for (size_t i = 0; i < 3; i++) {
+		y->is_new[i] = from[i] && is_other(r, from[i]);
+		if (from[i])
+			y->part[i] = *from[i];
+		if (y->is_new[i])
+			repack_codes(r, &y->part[i]);
+		n += y->is_new[i];
+	}
+	if (l->branch_a)
+		y->part[0].branch_a = &y->part[1], y->part[0].branch_b = &y->part[2];
+	return n;
+}
+
+static void parts_free(struct parts *y)
+{
+	for (size_t i = 0; i < 3; i++)
+		if (y->is_new[i]) {
+			free((void *)(uintptr_t)y->part[i].packed);
+			free((void *)(uintptr_t)y->part[i].codes);
+		}
 }
 
 void repack_part(void *arg, const struct filter *f)
@@ -38,17 +71,16 @@ void repack_part(void *arg, const struct filter *f)
 	const size_t before = r->done;
 
 	for (size_t i = 0; i < list.n; i++) {
-		struct layer layer;
+		struct layer layer = layer_read(image, list.path[i], 0, 0);
+		struct parts parts;
 
-		if (!layer_quantized(image, list.path[i]))
-			continue;
-		layer = layer_read(image, list.path[i], 0, 0);
-		if (r->unpack ? layer.linear.packed != NULL : layer.linear.codes != NULL) {
+		if (repack_layer(r, &parts, &layer.linear)) {
 			if (r->done++ == before)
 				output_begin(f->out, image);
 			progress_part(list.path[i], image_part(image), image_parts(image), i, list.n);
-			repack_layer(r, f->out, image, &layer);
+			layer_write(f->out, image, layer.path, &parts.part[0]);
 		}
+		parts_free(&parts);
 		layer_free(&layer);
 	}
 	if (r->done == before && !image_part(image))

@@ -118,6 +118,9 @@ static void check_layer(const struct rewrite *r, const struct image *image, cons
 	if (l->linear.splits)
 		die("%s: %s: has columns taken out, expected a layer before rms-suppress", image_name(image),
 			l->path);
+	if (l->linear.branch_a)
+		die("%s: %s: has a branch, which reads the same input, expected a layer before fbq-run",
+			image_name(image), l->path);
 	if (mode == INPUT_STATIC_TENSOR || mode == INPUT_STATIC_MODALITY)
 		die("%s: %s/act_scale: is of the inputs as they are, which this changes; calibrate the "
 			"result", image_name(image), l->path);

@@ -138,6 +138,8 @@ static void check(const struct image *image, const struct layer *l)
 			l->path, program);
 	if (l->linear.splits)
 		die("%s: %s: has columns taken out already", image_name(image), l->path);
+	if (l->linear.branch_a)
+		die("%s: %s: has a branch, expected a layer before fbq-run", image_name(image), l->path);
 }
 
 static void suppress_layer(struct suppress *s, const struct filter *f, struct layer *layer)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* layers.c -- see layers.h */
+#include "transform/layers.h"
+#include <string.h>
+#include "base/error.h"
+#include "model/layer.h"
+
+size_t layers_each(const struct filter *f, const struct selection *layers,
+	void (*visit)(void *arg, const char *path, size_t in), void *arg)
+{
+	struct layer_list list;
+	size_t n;
+
+	if (f->config)
+		return layer_each(f->config, layers, visit, arg);
+	list = layer_list(f->image, NULL, layers);
+	n = list.n;
+	for (size_t i = 0; i < n; i++)
+		visit(arg, list.path[i], 0);
+	layer_list_free(&list);
+	return n;
+}
+
+bool layers_whole(const struct filter *f)
+{
+	const size_t parts = image_parts(f->image);
+
+	return f->config ? parts > f->config->blocks : parts == 1;
+}
+
+void layers_none(const char *name, const struct selection *layers)
+{
+	die("%s: holds no linear layer%s", name, selection_text(layers));
+}
+
+float *layers_moments(struct second_moments *moments, const char *file, const char *path, const struct linear *l)
+{
+	const size_t n = l->in, sums = moments->hessian ? n * n : 0;
+	float *own, *absmax;
+
+	if (moments->hessian)
+		hessian_check(file, path, n, moments->hessian);
+	if (!l->splits || !(moments->hessian || moments->absmax))
+		return NULL;
+	own = xalloc(sums + n, sizeof *own);
+	absmax = own + sums;
+	if (sums)
+		memcpy(own, moments->hessian, sums * sizeof *own);
+	if (moments->absmax)
+		memcpy(absmax, moments->absmax, n * sizeof *absmax);
+	for (size_t k = 0; k < l->splits; k++) {
+		const size_t i = (size_t)l->split_index[k];
+
+		for (size_t j = 0; sums && j < n; j++)
+			own[i * n + j] = own[j * n + i] = 0;
+		absmax[i] = 0;
+	}
+	if (sums)
+		moments->hessian = own;
+	if (moments->absmax)
+		moments->absmax = absmax;
+	return own;
+}
