@@ -22,7 +22,7 @@
 #include "quant/product_integer.h"
 
 static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "mxfp4", "nvfp4",
-	"e3m0", "nf4", "int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
+	"e3m0", "nf4", "int3", "uint3", "nf3", "e1m1", "int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
 enum { FORMATS = sizeof formats / sizeof *formats, MOST = 131, MANY = 512 };
 
 static struct random_stream noise;
@@ -210,10 +210,10 @@ enum { COLUMNS = sizeof columns / sizeof *columns, GROUPS = sizeof groups / size
 
 /* Formats that each row of packed words must be there for, and the processor's flag that it needs. */
 static const struct { const char *name; size_t formats; const bool *flag; } packed[] = {
-	{ "packed-fixed", FORMATS - 5, &native_dot }, { "packed-table-avx512", FORMATS - 2, &native_half },
-	{ "packed-integer-avx512", 4, &native_half }, { "packed-half-avx512", 11, &native_half },
-	{ "packed-half-avx2", 11, &native_half }, { "packed-integer-avx2", 4, &native_half },
-	{ "packed-table-avx2", FORMATS - 2, &native_half }, { "packed-plain", FORMATS, NULL },
+	{ "packed-fixed", FORMATS - 9, &native_dot }, { "packed-table-avx512", FORMATS - 3, &native_half },
+	{ "packed-integer-avx512", 6, &native_half }, { "packed-half-avx512", 11, &native_half },
+	{ "packed-half-avx2", 11, &native_half }, { "packed-integer-avx2", 6, &native_half },
+	{ "packed-table-avx2", FORMATS - 3, &native_half }, { "packed-plain", FORMATS, NULL },
 };
 enum { PACKED = sizeof packed / sizeof *packed };
 
@@ -284,7 +284,11 @@ static const struct kind kinds[] = {
 	{ .name = "packed, out of order", .packed = true, .storage = "int4", .index = true, .group = 32 },
 	{ .name = "packed, groups of half a block", .packed = true, .storage = "e2m2", .group = 16,
 		.integers = true },
-	{ .name = "packed, three bits", .packed = true, .storage = "int3", .group = 32, .integers = true },
+	{ .name = "packed", .packed = true, .storage = "int3", .group = 32, .grid = "int3", .integers = true },
+	{ .name = "packed", .packed = true, .storage = "uint3", .group = 64, .grid = "uint3",
+		.integers = true },
+	{ .name = "packed", .packed = true, .storage = "nf3", .grid = "quantiles" },
+	{ .name = "packed, two bits", .packed = true, .storage = "int2", .group = 32, .integers = true },
 	{ .name = "packed", .packed = true, .storage = "int4", .group = 32, .grid = "int",
 		.integers = true },
 	{ .name = "packed", .packed = true, .storage = "int5", .grid = "int", .integers = true },
@@ -308,6 +312,8 @@ static const struct kind kinds[] = {
 static const struct { const char *grid, *avx2[2], *avx512[4]; } choices[] = {
 	{ "int", { "plain", "integer-avx2" }, { "plain", "table-avx512", "fixed", "fixed" } },
 	{ "uint", { "plain", "integer-avx2" }, { "plain", "integer-avx512", "fixed", "fixed" } },
+	{ "int3", { "plain", "integer-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
+	{ "uint3", { "plain", "integer-avx2" }, { "plain", "integer-avx512", "plain", "integer-avx512" } },
 	{ "small", { "plain", "half-avx2" }, { "plain", "table-avx512", "fixed", "fixed" } },
 	{ "large", { "plain", "half-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
 	{ "quantiles", { "plain", "table-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },

@@ -8,10 +8,25 @@
  *
  * Expected, and no longer defined afterwards: LANES, TILE, TARGET, NAME(x), the intrinsic OP(x), vectors
  * FLOATS and INTS, and of them MERGE(mask, a, b) (a where the mask is 1, else b), SHIFT_BY (left by n in
- * 0 .. 31, right by -n), HALVES(v, upper), LOOKUP(table, v, bits), TOTAL; functions NAME(low) and NAME(top)
- * of words.
+ * 0 .. 31, right by -n), HALVES(v, upper), SHUFFLE (of bytes in 128 bits), LOOKUP(table, v, bits), TOTAL;
+ * functions NAME(blocks), NAME(low) and NAME(top) of words.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
+
+/* Words of 4 bits a code of those of 3, whose two low bits and whose third one are planes. */
+INLINE INTS NAME(nibbles)(const uint32_t *w)
+{
+	const INTS v = NAME(blocks)(w);
+	INTS two = SHUFFLE(v, _mm_setr_epi8(0, -1, 1, -1, 2, -1, 3, -1, 4, -1, 5, -1, 6, -1, 7, -1));
+	INTS one = SHUFFLE(v, _mm_setr_epi8(8, -1, 8, -1, 9, -1, 9, -1, 10, -1, 10, -1, 11, -1, 11, -1));
+
+	two = (two | LEFT(two, 4)) & WORD(0x0f0f0f0f);
+	two = (two | LEFT(two, 2)) & WORD(0x33333333);
+	one = (one & WORD(0x0000000f)) | (RIGHT(one, 4) & WORD(0x000f0000));
+	one = (one | LEFT(one, 6)) & WORD(0x03030303);
+	one = (one | LEFT(one, 3)) & WORD(0x11111111);
+	return two | LEFT(one, 2);
+}
 
 /* Step k's two vectors of values. low: low four bits of LANES words' codes; top: fifth bits, 2k's at 15-k. */
 INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, int k, FLOATS v[2], INTS low,
@@ -72,7 +87,7 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 		tail_of(tail, w, all < words ? all : words);
 		w = tail;
 	}
-	low = NAME(low)(w, bits), top = NAME(top)(w, bits);
+	low = bits == 3 ? NAME(nibbles)(w) : NAME(low)(w, bits), top = NAME(top)(w, bits);
 	#pragma GCC unroll 4
 	for (int k = 0; k < 4; k++)
 		NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
@@ -201,13 +216,15 @@ INLINE void NAME(some)(const struct packed *p, enum packed_way way, int bits, si
 TARGET static void NAME(rows)(const struct packed *p, size_t m, size_t n, float y[m][ROW_PANEL],
 	const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
 {
-	switch ((int)p->way * 2 + (p->l->storage.bits == 5)) {
-	case 2 * PACKED_HALF: NAME(some)(p, PACKED_HALF, 4, m, n, y, w, scale, zero, x); break;
-	case 2 * PACKED_HALF + 1: NAME(some)(p, PACKED_HALF, 5, m, n, y, w, scale, zero, x); break;
-	case 2 * PACKED_INTEGER: NAME(some)(p, PACKED_INTEGER, 4, m, n, y, w, scale, zero, x); break;
-	case 2 * PACKED_INTEGER + 1: NAME(some)(p, PACKED_INTEGER, 5, m, n, y, w, scale, zero, x); break;
-	case 2 * PACKED_TABLE: NAME(some)(p, PACKED_TABLE, 4, m, n, y, w, scale, zero, x); break;
-	case 2 * PACKED_TABLE + 1: NAME(some)(p, PACKED_TABLE, 5, m, n, y, w, scale, zero, x); break;
+	switch ((int)p->way * 8 + p->l->storage.bits) {
+	case 8 * PACKED_HALF + 4: NAME(some)(p, PACKED_HALF, 4, m, n, y, w, scale, zero, x); break;
+	case 8 * PACKED_HALF + 5: NAME(some)(p, PACKED_HALF, 5, m, n, y, w, scale, zero, x); break;
+	case 8 * PACKED_INTEGER + 3: NAME(some)(p, PACKED_INTEGER, 3, m, n, y, w, scale, zero, x); break;
+	case 8 * PACKED_INTEGER + 4: NAME(some)(p, PACKED_INTEGER, 4, m, n, y, w, scale, zero, x); break;
+	case 8 * PACKED_INTEGER + 5: NAME(some)(p, PACKED_INTEGER, 5, m, n, y, w, scale, zero, x); break;
+	case 8 * PACKED_TABLE + 3: NAME(some)(p, PACKED_TABLE, 3, m, n, y, w, scale, zero, x); break;
+	case 8 * PACKED_TABLE + 4: NAME(some)(p, PACKED_TABLE, 4, m, n, y, w, scale, zero, x); break;
+	case 8 * PACKED_TABLE + 5: NAME(some)(p, PACKED_TABLE, 5, m, n, y, w, scale, zero, x); break;
 	}
 }
 #undef INLINE
@@ -221,5 +238,6 @@ TARGET static void NAME(rows)(const struct packed *p, size_t m, size_t n, float 
 #undef MERGE
 #undef SHIFT_BY
 #undef HALVES
+#undef SHUFFLE
 #undef LOOKUP
 #undef TOTAL

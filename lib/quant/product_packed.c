@@ -199,6 +199,16 @@ static void rows_plain(const struct packed *p, size_t m, size_t n, float y[m][RO
 #define LOOKUP(table, v, bits) _mm256_i32gather_ps(table, (v) & WORD((bits) == 5 ? 31 : 15), 4)
 #define TOTAL avx2_total
 
+#define SHUFFLE(v, bytes) _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(bytes))
+
+/* The words of each block of three bits in 128 bits. */
+TARGET static inline INTS avx2_blocks(const uint32_t *w)
+{
+	const __m128i second = _mm_insert_epi32(_mm_loadl_epi64((const void *)(w + 3)), (int)w[5], 2);
+
+	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)w)), second, 1);
+}
+
 TARGET static inline INTS avx2_low(const uint32_t *w, int bits)
 {
 	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)w)),
@@ -210,7 +220,7 @@ TARGET static inline INTS avx2_top(const uint32_t *w, int bits)
 	const INTS at = _mm256_setr_epi32(2, 2, 2, 2, 7, 7, 7, 7);
 	const INTS by = _mm256_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12);
 
-	if (bits == 4)
+	if (bits < 5)
 		return avx2_low(w, bits);
 	return _mm256_sllv_epi32(_mm256_permutevar8x32_epi32(
 		_mm256_loadu_si256((const void *)(w + 2)), at), by);
@@ -240,6 +250,15 @@ TARGET static inline float avx2_total(FLOATS v)
 #define LOOKUP avx512_lookup
 #define TOTAL _mm512_reduce_add_ps
 
+#define SHUFFLE(v, bytes) _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(bytes))
+
+TARGET static inline INTS avx512_blocks(const uint32_t *w)
+{
+	const INTS at = _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11);
+
+	return _mm512_permutexvar_epi32(at, _mm512_maskz_loadu_epi32(0xfff, w));
+}
+
 TARGET static inline INTS avx512_low(const uint32_t *w, int bits)
 {
 	const INTS at = _mm512_setr_epi32(0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 15, 28, 29, 30);
@@ -254,15 +273,15 @@ TARGET static inline INTS avx512_top(const uint32_t *w, int bits)
 	const INTS at = _mm512_setr_epi32(4, 4, 4, 4, 9, 9, 9, 9, 14, 14, 14, 14, 31, 31, 31, 31);
 	const INTS by = _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
 
-	if (bits == 4)
-		return _mm512_loadu_si512(w);
+	if (bits < 5)
+		return avx512_low(w, bits);
 	return _mm512_sllv_epi32(_mm512_permutex2var_epi32(_mm512_loadu_si512(w), at,
 		_mm512_loadu_si512(w + 4)), by);
 }
 
 TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int bits)
 {
-	if (bits == 4)
+	if (bits < 5)
 		return _mm512_permutexvar_ps(code, LOAD(table));
 	return _mm512_permutex2var_ps(LOAD(table), code, LOAD(table + 16));
 }
@@ -443,10 +462,11 @@ static bool prepare(struct packed *w, const struct product_row *row, const struc
 bool packed_fits(const struct product_row *row, const struct linear *l)
 {
 	const bool has_way = row->way == PACKED_PLAIN || (row->way == PACKED_FIXED ? cpu_dot : cpu_half);
+	const int bits = l->storage.bits, narrowest = row->way == PACKED_FIXED || row->way == PACKED_HALF ? 4 : 3;
 	const bool whole = !l->group_index && (l->group <= 0 || l->group % CODE_BLOCK == 0);
 	struct packed w;
 
-	return has_way && whole && l->packed && (l->storage.bits == 4 || l->storage.bits == 5) &&
+	return has_way && whole && l->packed && bits >= narrowest && bits <= 5 &&
 		!l->compute.kind && prepare(&w, row, &l->storage);
 }
 

@@ -35,12 +35,14 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 	"scales of each token from R times its largest magnitude", .otherwise = "1", \
 	.least = LINEAR_CLIP_LEAST, .most = 1 }
 /* Rows of the options of a layer; o: a struct method_options. */
-#define METHOD_OPTIONS(o) \
+#define METHOD_STORAGE_OPTIONS(o) \
 	{ 0, "storage", OPTION_FORMAT(&(o)->said.solver.storage), "FORMAT", "format of the codes", \
 		.otherwise = "uint4" }, \
 	OPTION_GROUP(&(o)->said.solver.group), \
 	{ 0, "scale-dtype", OPTION_CHOICE(&(o)->scales, scale_types), NULL, \
-		"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" }, \
+		"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" }
+#define METHOD_OPTIONS(o) \
+	METHOD_STORAGE_OPTIONS(o), \
 	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->said.solver.compute), "none|FORMAT", \
 		"format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ", .otherwise = "none" }, \
 	{ 0, "compensate", OPTION_CHOICE(&(o)->said.solver.compensate, compensates), NULL, \

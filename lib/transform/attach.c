@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* attach.c -- see attach.h */
+#include "transform/attach.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/size.h"
+#include "model/layer.h"
+#include "model/setting.h"
+#include "num/half.h"
+#include "quant/member.h"
+#include "transform/layers.h"
+
+static const char *const columns[] = { "start", "loss", "bits", "rank", "bound", "best", "steps", "seconds" };
+enum { COLUMNS = sizeof columns / sizeof *columns, LOSS = 1, BOUND = 4 };
+static struct report table = { .column = columns, .columns = COLUMNS };
+
+static const struct { const char *name; enum half_type type; } types[] = {
+	{ "f32", HALF_NONE }, { "f16", HALF_F16 }, { "bf16", HALF_BF16 },
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+void attach_format(void *format, const char *option, const char *text)
+{
+	struct attach_format *f = format;
+	const size_t n = strcspn(text, ":");
+	char *name = xformat("%.*s", (int)n, text);
+
+	*f = (struct attach_format){ .group = 0 };
+	for (size_t i = 0; i < TYPES; i++)
+		if (!strcmp(types[i].name, text)) {
+			f->type = types[i].type;
+			free(name);
+			return;
+		}
+	setting_format(&f->format, option, name);
+	free(name);
+	f->group = (long)f->format.group;
+	if (text[n])
+		setting_group(&f->group, option, text + n + 1);
+}
+
+char *attach_form(const void *format)
+{
+	const struct attach_format *f = format;
+
+	if (!f->format.kind)
+		return xformat("%s", types[f->type].name);
+	return f->group > 0 ? xformat("%s:%ld", f->format.name, f->group) :
+		xformat("%s%s", f->format.name, f->group ? ":tensor" : "");
+}
+
+static size_t rank_of(const struct attach *a, size_t in)
+{
+	return a->settings.rank ? a->settings.rank : larger(in / ATTACH_SHARE, 1);
+}
+
+static void look_for(void *arg, const char *path, size_t in)
+{
+	struct attach *a = arg;
+
+	if (a->method->needs_hessian)
+		a->source.find(a->source.arg, path, in, true);
+	if (in && rank_of(a, in) > in)
+		die("%s: the layer has %zu inputs, expected a --rank of at most that, not %zu", path, in,
+			a->settings.rank);
+}
+
+void attach_check(struct attach *a, const struct filter *f)
+{
+	struct moments_files *files = a->source.arg;
+
+	files->only_look = true;
+	if (layers_whole(f) && !layers_each(f, a->layers, look_for, a))
+		layers_none(input_name(f->in), a->layers);
+	files->only_look = false;
+}
+
+/* A layer on its way: as it stands, the weight that is approximated, what is made, and the memory of it. */
+struct attached {
+	struct layer layer, reference;
+	struct branch_settings settings;
+	struct branch_layer work;
+	struct second_moments inputs;
+	float *own;
+	struct linear a, b;
+	uint16_t *half[2];
+};
+
+static struct branch_codes codes_of(size_t rows, size_t columns, long group)
+{
+	const size_t scales = group < 0 ? 1 : rows * linear_groups(columns, group);
+
+	return (struct branch_codes){ .codes = xalloc(rows, columns), .scale = xalloc(scales, sizeof(float)),
+		.zero = xalloc(scales, 1) };
+}
+
+static void codes_free(struct branch_codes *c)
+{
+	free(c->codes), free(c->scale), free(c->zero);
+}
+
+/* The weight that is approximated: the input's own, or that of the reference. */
+static const struct linear *weight_of(const struct attach *a, struct attached *t, const struct filter *f,
+	const char *path)
+{
+	const struct linear *l = &t->layer.linear;
+
+	if (!a->reference) {
+		if (!l->weight)
+			die("%s: %s: is quantized already; --reference MODEL gives the weights before that, "
+				"for --method lowrank or eora", image_name(f->image), path);
+		return l;
+	}
+	if (!layer_there(a->reference, path))
+		die("%s: %s: is missing; %s has it", image_name(a->reference), path, image_name(f->image));
+	t->reference = layer_read(a->reference, path, l->out, l->in);
+	if (!t->reference.linear.weight)
+		die("%s: %s: is quantized, expected the weights before", image_name(a->reference), path);
+	return &t->reference.linear;
+}
+
+static void begin(const struct attach *a, struct attached *t, const struct filter *f, const char *path)
+{
+	const struct linear *l = &t->layer.linear;
+	size_t rank;
+
+	*t = (struct attached){ .layer = layer_read(f->image, path, 0, 0), .settings = a->settings };
+	rank = t->settings.rank = rank_of(a, l->in);
+	if (rank > least(l->in, l->out))
+		die("%s: %s: is %zu x %zu, expected a --rank of at most the smaller, not %zu",
+			image_name(f->image), path, l->out, l->in, rank);
+	t->work = (struct branch_layer){ .weight = weight_of(a, t, f, path), .main = l->weight ? NULL : l,
+		.settings = &t->settings, .name = t->layer.path, .a = xalloc(rank * l->in, sizeof(float)),
+		.b = xalloc(l->out * rank, sizeof(float)) };
+	t->inputs = a->source.find(a->source.arg, path, l->in, a->method->needs_hessian);
+	t->own = layers_moments(&t->inputs, a->source.name, path, l);
+	t->work.h = t->inputs.hessian;
+	if (!t->work.main)
+		t->work.codes = codes_of(l->out, l->in, a->settings.main.group);
+	if (a->settings.storage.kind) {
+		t->work.code_a = codes_of(rank, l->in, a->settings.group);
+		t->work.code_b = codes_of(l->out, rank, a->settings.group);
+	}
+}
+
+static _Noreturn void fail(const struct attach *a, const struct attached *t, const struct filter *f)
+{
+	const struct branch_report *r = &t->work.report;
+	const bool hessian = r->status == BRANCH_BAD_HESSIAN || r->status == BRANCH_NOT_POSITIVE;
+
+	die("%s: %s: %s (at %zu)", hessian ? a->source.name : image_name(f->image), t->layer.path,
+		branch_text(r->status), r->index);
+}
+
+/* A quantized matrix: codes under the parameters, in groups. */
+static void set_codes(struct linear *l, const struct branch_codes *c, const struct format *f, long group)
+{
+	l->weight = NULL;
+	l->codes = c->codes;
+	l->scale = c->scale;
+	l->scale_tensor = scale_kinds[f->scales].divided ? &c->scale_tensor : NULL;
+	l->zero = f->asymmetric ? c->zero : NULL;
+	l->storage = *f;
+	l->group = group;
+	l->groups = linear_groups(l->in, group);
+}
+
+/* A or B as it is stored. */
+static struct linear branch_part(struct attached *t, size_t out, size_t in, const float *x,
+	const struct branch_codes *c, uint16_t **half)
+{
+	const struct branch_settings *s = &t->settings;
+	struct linear l = { .out = out, .in = in, .weight = x };
+
+	if (s->storage.kind)
+		set_codes(&l, c, &s->storage, s->group);
+	else if (s->type != HALF_NONE) {
+		*half = xalloc(out * in, sizeof **half);
+		half_narrow(out * in, *half, x, s->type);
+		l.weight = *half, l.weight_type = s->type;
+	}
+	return l;
+}
+
+static void write_layer(struct attached *t, const struct filter *f)
+{
+	struct linear *l = &t->layer.linear;
+	const size_t rank = t->settings.rank;
+
+	if (!t->work.main)
+		set_codes(l, &t->work.codes, &t->settings.main.storage, t->settings.main.group);
+	t->a = branch_part(t, rank, l->in, t->work.a, &t->work.code_a, &t->half[0]);
+	t->b = branch_part(t, l->out, rank, t->work.b, &t->work.code_b, &t->half[1]);
+	l->rank = rank;
+	l->branch_a = &t->a, l->branch_b = &t->b;
+	layer_write(f->out, f->image, t->layer.path, l);
+}
+
+static void attached_free(struct attached *t)
+{
+	codes_free(&t->work.codes), codes_free(&t->work.code_a), codes_free(&t->work.code_b);
+	free(t->work.a), free(t->work.b), free(t->own), free(t->half[0]), free(t->half[1]);
+	layer_free(&t->layer), layer_free(&t->reference);
+}
+
+static void count(void *arg, const double value[])
+{
+	struct attach *a = arg;
+
+	if (value[LOSS] > 0) {
+		a->logs += log(value[LOSS]);
+		a->losses++;
+	}
+	if (value[BOUND] > a->worst)
+		a->worst = value[BOUND];
+}
+
+static void report(struct attach *a, const struct attached *t)
+{
+	const struct branch_report *r = &t->work.report;
+	const double value[COLUMNS] = { r->start, r->loss, member_bits(members, &t->layer.linear),
+		(double)t->settings.rank, r->bound, (double)r->best, (double)r->steps, r->seconds };
+
+	report_row(&table, t->layer.path, value);
+	count(a, value);
+	if (r->halved && !a->halved)
+		warn("%s: the loss was not finite at a --lr of %g: it was halved, and the run goes on from the best",
+			t->layer.path, t->settings.rate);
+	a->halved += r->halved;
+	/* Of ranges that are not clipped; scales of few digits round them. */
+	if (r->bound > 1 && t->settings.main.storage.scales == SCALE_F32)
+		die("%s: a weight is off by %g times the bound of half a cell", t->layer.path, r->bound);
+}
+
+static void attach_layer(struct attach *a, const struct filter *f, const char *path)
+{
+	struct attached t;
+	void *workspace;
+
+	begin(a, &t, f, path);
+	workspace = xalloc(branch_workspace(a->method, &t.work), 1);
+	branch_run(a->method, &t.work, workspace);
+	free(workspace);
+	if (t.work.report.status != BRANCH_DONE)
+		fail(a, &t, f);
+	write_layer(&t, f);
+	report(a, &t);
+	attached_free(&t);
+	a->done++;
+	a->source.drop(a->source.arg);
+	if (a->reference)
+		image_drop(a->reference);
+}
+
+static void begin_part(const struct attach *a, const struct filter *f)
+{
+	output_begin(f->out, f->image);
+	if (image_part(f->image))
+		return;
+	if (a->hessian && a->method->needs_hessian)
+		output_history(f->out, "hessian", a->hessian);
+	if (a->reference)
+		output_history(f->out, "reference", a->reference);
+}
+
+void attach_part(void *arg, const struct filter *f)
+{
+	struct attach *a = arg;
+	struct layer_list list = layer_list(f->image, f->config, a->layers);
+
+	if (list.n || !image_part(f->image)) {
+		begin_part(a, f);
+		for (size_t i = 0; i < list.n; i++) {
+			progress_part(list.path[i], image_part(f->image), image_parts(f->image), i, list.n);
+			attach_layer(a, f, list.path[i]);
+		}
+		output_rest(f->out, f->image, NULL);
+		output_end(f->out);
+	} else
+		output_pass(f->out, f->image);
+	layer_list_free(&list);
+}
+
+void attach_finished(void *arg, const struct filter *f)
+{
+	struct attach *a = arg;
+	struct layer_list list = layer_list(f->image, f->config, a->layers);
+	char *text = image_text(f->result, "/", "resume:report");
+
+	if (!text || !report_again(&table, text, count, a))
+		die("%s: part %zu has no report of its layers; remove the file to begin anew",
+			image_name(f->result), image_part(f->result));
+	a->done += list.n;
+	free(text);
+	layer_list_free(&list);
+}
+
+void attach_end(struct attach *a, const char *name)
+{
+	if (!a->done)
+		layers_none(name, a->layers);
+	if (a->losses)
+		report_row(&table, "geometric mean", (double[COLUMNS]){ NAN, exp(a->logs / (double)a->losses), NAN,
+			NAN, a->worst > 0 ? a->worst : NAN, NAN, NAN, NAN });
+}
