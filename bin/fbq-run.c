@@ -96,7 +96,7 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"Hessians of the layers, from hessian-accum" },
-		{ 0, "method", OPTION_CHOICE(&set.method, attach_methods), NULL, "what the branch is fitted to, and how",
+		{ 0, "method", OPTION_CHOICE(&set.method, attach_methods()), NULL, "what the branch is fitted to, and how",
 			.otherwise = "fbquant" },
 		{ 0, "reference", OPTION_FILE(&set.reference), "MODEL",
 			"the weights before those of the input were quantized: codes stay" },

@@ -147,6 +147,9 @@ role 'eval-ppl --paired' result eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 
 role 'exmy-pack' model exmy-pack -q @ -o out/r
 role 'ln2rms' model ln2rms -q @ -o out/r
 role 'hadamard-rotate' model hadamard-rotate -q @ -o out/r
+role 'fbq-run' model fbq-run -q --group 8 --rank 2 --steps 2 --hessian hessian.h5 @ -o out/r
+role 'fbq-run --hessian' hessian fbq-run -q --group 8 --rank 2 --method eora --hessian @ model.h5 -o out/r
+role 'fbq-run --reference' model fbq-run -q --group 8 --rank 2 --method lowrank --reference @ codes.h5 -o out/r
 role 'smooth-scale' model smooth-scale -q --hessian hessian.h5 @ -o out/r
 role 'smooth-scale --hessian' hessian smooth-scale -q --hessian @ model.h5 -o out/r
 role 'rms-suppress' model rms-suppress -q @ -o out/r

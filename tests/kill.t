@@ -26,6 +26,7 @@ dpq-run -q --hessian hessian.h5 --order order.h5 --layers */0/* model.h5
 exmy-pack -q codes.h5
 ln2rms -q gpt2.h5
 hadamard-rotate -q model.h5
+fbq-run -q --group 8 --rank 4 --steps 20 --hessian hessian.h5 model.h5
 smooth-scale -q --hessian hessian.h5 model.h5
 rms-suppress -q rotated.h5
 msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 256 model.h5

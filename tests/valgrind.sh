@@ -26,6 +26,10 @@ run gar-order --group 4 hessian.h5 -o order.h5
 run 'dpq-run, RTN' --compensate none --group 4 model.h5 -o rtn.h5
 run 'dpq-run, DPQ' --hessian hessian.h5 --order order.h5 --group 4 --compute e4m3fn model.h5 -o dpq.h5
 run ln2rms --check "$top/tests/ref/gpt2.h5" -o rms.h5
+for m in fbquant lowrank svdquant loftq caldera eora; do
+	run fbq-run --method $m --group 8 --rank 2 --steps 2 --hessian hessian.h5 model.h5 -o fbq.h5
+done
+run eval-ppl --tokens tokens.h5 --ctx 8 fbq.h5
 run smooth-scale --check --hessian hessian.h5 model.h5 -o smooth.h5
 run hadamard-rotate --keys --check model.h5 -o rotated.h5
 run rms-suppress --check rotated.h5 -o split.h5

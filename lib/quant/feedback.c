@@ -51,7 +51,7 @@ static size_t lay_out(struct state *s, const struct feedback_layer *layer, char 
 
 	for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
 		if (base)
-			*piece[i].at = (float *)(base + size);
+			*piece[i].at = (void *)(base + size);
 		size += ceil_div(piece[i].numbers * sizeof(float), ALIGN) * ALIGN;
 	}
 	s->layer = layer;

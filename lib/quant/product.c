@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* product.c -- the table of products, its rows of numbers that were prepared, and what is added; see product.h */
+/* product.c -- the table of products, and what is added to them; see product.h */
 #include "quant/product.h"
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
-#include "num/bf16.h"
-#include "num/linalg.h"
-#include "num/tile.h"
 #include "quant/product_exact.h"
 #include "quant/product_integer.h"
+#include "quant/product_number.h"
 #include "quant/product_packed.h"
-#include "num/clones.h"
 
 /* Rows that a thread takes at once, numbers below which one thread is quicker; alignment of workspaces. */
-enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16, ALIGN = 64, LANES = 32 };
+enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16, ALIGN = 64 };
 
 const char *const compute_types[] = {
 	[COMPUTE_F32] = "f32", [COMPUTE_BF16] = "bf16", [COMPUTE_INT16] = "int16", NULL
@@ -24,228 +21,12 @@ enum half_type compute_half(enum compute_type type)
 	return type == COMPUTE_BF16 ? HALF_BF16 : HALF_NONE;
 }
 
-static size_t float_size(const struct linear *l, size_t n)
-{
-	return n * l->in * sizeof(float);
-}
-
-static void float_weight(const struct product *p, size_t n, void *w)
-{
-	const size_t in = p->l->in;
-
-	#pragma omp parallel for num_threads(threads) if (n * in > FEW_NUMBERS) schedule(static)
-	for (size_t o = 0; o < n; o += ROWS)
-		linear_weight(p->l, p->first + o, least(ROWS, n - o), (float (*)[in])((float *)w + o * in));
-}
-
-static void float_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
-	float y[m][stride], const void *input, const float *bias, bool add)
-{
-	const size_t in = p->l->in;
-	const float (*w)[in] = p->weight;
-
-	linalg_product(m, n, in, stride, y, input, w + (first - p->first), bias, add);
-}
-
-static void int16_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
-	const uint8_t *modality)
-{
-	const size_t in = p->l->in;
-
-	(void)modality;
-	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static, ROWS)
-	for (size_t t = 0; t < m; t++)
-		product_narrow(in, (float *)y + t * in, x[t]);
-}
-
-static bool has_amx(const struct product_row *row, const struct linear *l)
-{
-	(void)row, (void)l;
-	return cpu_amx;
-}
-
-enum { BF16_WIDENED, BF16_PAIRS };	/* of product_row.way */
-
-static bool has_pairs(const struct product_row *row, const struct linear *l)
-{
-	(void)row, (void)l;
-	return cpu_bf16;
-}
-
-static size_t bf16_size(const struct linear *l, size_t n)
-{
-	return bf16_packed(n, l->in) * sizeof(uint32_t);
-}
-
-/* At most ROWS rows of the layer, rounded unless they are bf16 in the file. */
-static void bf16_panel(const struct linear *l, size_t first, size_t n, uint32_t *panel)
-{
-	if (l->weight && l->weight_type == HALF_BF16) {
-		bf16_pack(n, l->in, panel, (const uint16_t (*)[l->in])l->weight + first);
-		return;
-	}
-	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-		const size_t columns = least(LINEAR_COLUMNS, l->in - i);
-		float wide[LINEAR_COLUMNS];
-		uint16_t narrow[ROWS][columns];
-
-		for (size_t o = 0; o < n; o++) {
-			linear_columns(l, first + o, i, columns, wide);
-			half_narrow(columns, narrow[o], wide, HALF_BF16);
-		}
-		bf16_pack(n, columns, panel + bf16_packed(ROWS, i), (const uint16_t (*)[columns])narrow);
-	}
-}
-
-static void bf16_weight(const struct product *p, size_t n, void *w)
-{
-	const size_t in = p->l->in;
-
-	#pragma omp parallel for num_threads(threads) if (n * in > FEW_NUMBERS) schedule(static)
-	for (size_t o = 0; o < n; o += ROWS)
-		bf16_panel(p->l, p->first + o, least(ROWS, n - o), (uint32_t *)w + bf16_packed(o, in));
-}
-
-static size_t bf16_input_size(const struct linear *l, size_t m)
-{
-	return m * l->in * sizeof(uint16_t);
-}
-
-static void bf16_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
-	const uint8_t *modality)
-{
-	const size_t in = p->l->in;
-
-	(void)modality;
-	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static, ROWS)
-	for (size_t t = 0; t < m; t++)
-		half_narrow(in, (uint16_t *)y + t * in, x[t], HALF_BF16);
-}
-
-static void bf16_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
-	float y[m][stride], const void *input, const float *bias, bool add)
-{
-	const uint32_t *w = (const uint32_t *)p->weight + bf16_packed(first - p->first, p->l->in);
-
-	bf16_product(p->row->way == BF16_PAIRS, m, n, p->l->in, stride, y, input, w, bias, add);
-}
-
-/* x rounded to bf16 as a left side of num/tile.h, LINEAR_COLUMNS numbers at a time. */
-static size_t amx_input_size(const struct linear *l, size_t m)
-{
-	return tile_left_size(m, l->in * sizeof(uint16_t));
-}
-
-static void amx_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
-	const uint8_t *modality)
-{
-	const size_t in = p->l->in;
-
-	(void)modality;
-	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static, ROWS)
-	for (size_t t = 0; t < ceil_div(m, TILE_PANEL) * TILE_PANEL; t++)
-		for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
-			const size_t n = least(LINEAR_COLUMNS, in - i);
-			uint16_t narrow[LINEAR_COLUMNS] = { 0 };
-
-			if (t < m)
-				half_narrow(n, narrow, x[t] + i, HALF_BF16);
-			tile_place(in * sizeof *narrow, y, t, i * sizeof *narrow, n * sizeof *narrow, narrow);
-		}
-}
-
-static void amx_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
-	float y[m][stride], const void *input, const float *bias, bool add)
-{
-	const uint32_t *w = (const uint32_t *)p->weight + bf16_packed(first - p->first, p->l->in);
-	const struct tile_product t = { .kind = TILE_BF16, .left = input, .right = w,
-		.columns = tile_columns(p->l->in * sizeof(uint16_t)) };
-
-	tile_product(&t, m, n, stride, y, bias, add);
-}
-
-/* Halves as they stand, for few rows of x: they are half as much to read as floats. */
-static bool half_fits(const struct product_row *row, const struct linear *l)
-{
-	(void)row;
-	return l->weight && l->weight_type != HALF_NONE;
-}
-
-static size_t half_weight_size(const struct linear *l, size_t n)
-{
-	return n * l->in * sizeof(uint16_t);
-}
-
-static void half_weight(const struct product *p, size_t n, void *w)
-{
-	memcpy(w, (const uint16_t *)p->l->weight + p->first * p->l->in, half_weight_size(p->l, n));
-}
-
-/* y[t] += Σ w x_t, in lanes. */
-CLONES(static, void, half_dots, (size_t n, size_t m, size_t stride, float y[m][LANES], const float w[n],
-	const float x[m][stride]), (n, m, stride, y, w, x))
-{
-	for (size_t t = 0; t < m; t++) {
-		float sum[LANES];
-
-		memcpy(sum, y[t], sizeof sum);
-		for (size_t i = 0; i < n; i += LANES)
-			#pragma omp simd
-			for (size_t j = 0; j < LANES; j++)
-				sum[j] += w[i + j] * x[t][i + j];
-		memcpy(y[t], sum, sizeof sum);
-	}
-}
-
-/* One row of the weight; what is over after whole LANES is added one by one. */
-static void half_row(const struct product *p, const uint16_t *w, size_t m, float y[m],
-	const float x[m][p->l->in])
-{
-	const size_t in = p->l->in, whole = in / LANES * LANES;
-	float lane[PRODUCT_FEW][LANES] = { { 0 } }, wide[LINEAR_COLUMNS];
-
-	for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
-		const size_t n = least(LINEAR_COLUMNS, in - i), some = i < whole ? least(n, whole - i) : 0;
-
-		half_widen(n, wide, w + i, p->l->weight_type);
-		half_dots(some, m, in, lane, wide, (const float (*)[in])&x[0][i]);
-		for (size_t j = some; j < n; j++)
-			for (size_t t = 0; t < m; t++)
-				lane[t][j - some] += wide[j] * x[t][i + j];
-	}
-	for (size_t t = 0; t < m; t++) {
-		for (size_t few = LANES / 2; few; few /= 2)
-			for (size_t j = 0; j < few; j++)
-				lane[t][j] += lane[t][j + few];
-		y[t] = lane[t][0];
-	}
-}
-
-static void half_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
-	float y[m][stride], const void *input, const float *bias, bool add)
-{
-	const size_t in = p->l->in;
-	const uint16_t *w = (const uint16_t *)p->weight + (first - p->first) * in;
-	const float (*x)[in] = input;
-
-	#pragma omp parallel for num_threads(threads) if (m * n * in > FEW_NUMBERS) schedule(static)
-	for (size_t o = 0; o < n; o++)
-		for (size_t t = 0, some; t < m; t += some) {
-			float sum[PRODUCT_FEW];
-
-			some = least(PRODUCT_FEW, m - t);
-			half_row(p, w + o * in, some, sum, x + t);
-			for (size_t k = 0; k < some; k++)
-				y[t + k][o] = sum[k] + (bias ? bias[o] : 0) + (add ? y[t + k][o] : 0);
-		}
-}
-
 #define TYPE(name) (1u << COMPUTE_##name)
 #define FLOATS \
-	.floats = true, .weight_size = float_size, .weight_make = float_weight, .run = float_run
+	.floats = true, .weight_size = number_float_size, .weight_make = number_float_weight, .run = number_float_run
 #define BF16 \
-	.types = TYPE(BF16), .weight_size = bf16_size, .weight_make = bf16_weight
-#define HALVES .input_size = bf16_input_size, .input_make = bf16_input, .run = bf16_run
+	.types = TYPE(BF16), .weight_size = number_bf16_size, .weight_make = number_bf16_weight
+#define HALVES .input_size = number_bf16_input_size, .input_make = number_bf16_input, .run = number_bf16_run
 #define PACKED(kind) \
 	.types = TYPE(F32) | TYPE(INT16), .most = PRODUCT_FEW, .fits = packed_fits, \
 	.way = kind, .weight_size = packed_size, .weight_make = packed_weight, \
@@ -265,8 +46,8 @@ const struct product_row product_rows[] = {
 	{ "packed-integer-avx2", .cpu = CPU_AVX2, PACKED(PACKED_INTEGER), .error = { 1. / 8, 16 } },
 	{ "packed-table-avx2", .cpu = CPU_AVX2, PACKED(PACKED_TABLE), .error = { 1. / 8, 16 } },
 	{ "packed-plain", PACKED(PACKED_PLAIN), .error = { 1. / 16, 16 } },
-	{ "half", .types = TYPE(F32), .most = PRODUCT_FEW, .fits = half_fits, .weight_size = half_weight_size,
-		.weight_make = half_weight, .run = half_run, .error = { 1. / 16, 8 } },
+	{ "half", .types = TYPE(F32), .most = PRODUCT_FEW, .fits = number_half_fits, .weight_size = number_half_size,
+		.weight_make = number_half_weight, .run = number_half_run, .error = { 1. / 16, 8 } },
 	{ "exact-amx", .types = TYPE(F32), .least = PRODUCT_FEW + 1, .fits = exact_amx_fits,
 		.weight_size = exact_amx_weight_size, .weight_make = exact_amx_weight, .rounds = true,
 		.input_size = exact_amx_input_size, .input_make = exact_amx_input,
@@ -283,12 +64,12 @@ const struct product_row product_rows[] = {
 		.weight_size = integer_pairs_size, .weight_make = integer_pairs_weight, .rounds = true,
 		.input_size = integer_pairs_input_size, .input_make = integer_pairs_input,
 		.run = integer_pairs_run, .error = { 1. / 16, 8 } },
-	{ "bf16-amx", BF16, .least = PRODUCT_FEW + 1, .fits = has_amx, .input_size = amx_input_size,
-		.input_make = amx_input, .run = amx_run, .error = { 2, 4, .tiny = 0x1p-125 } },
-	{ "bf16-pairs", .cpu = CPU_AVX512, .way = BF16_PAIRS, BF16, HALVES, .fits = has_pairs,
+	{ "bf16-amx", BF16, .least = PRODUCT_FEW + 1, .fits = number_amx_fits, .input_size = number_amx_input_size,
+		.input_make = number_amx_input, .run = number_amx_run, .error = { 2, 4, .tiny = 0x1p-125 } },
+	{ "bf16-pairs", .cpu = CPU_AVX512, .way = NUMBER_PAIRS, BF16, HALVES, .fits = number_pairs_fits,
 		.error = { 2, 4, .tiny = 0x1p-126 } },
 	{ "bf16-widened", BF16, HALVES, .error = { 2, 4 } },
-	{ "int16", TYPE(INT16), FLOATS, .input_size = float_size, .input_make = int16_input,
+	{ "int16", TYPE(INT16), FLOATS, .input_size = number_float_size, .input_make = number_int16_input,
 		.error = { 1, 3 } },
 	{ "f32", TYPE(F32), FLOATS, .error = { 1, 3 } },
 	{ NULL },
@@ -461,18 +242,19 @@ const void *product_input(const struct product *p, size_t m, void *workspace, co
 	struct input *y = workspace;
 	char *at = workspace;
 	struct places to;
+	float *split;
 
 	if (!is_more(p))
 		return main_input(p, m, workspace, x, modality);
 	to = places(p, m);
-	*y = (struct input){ .main = main_input(p, m, at + aligned(sizeof *y), x, modality),
-		.split = (float *)(at + to.split) };
+	split = (void *)(at + to.split);
+	*y = (struct input){ .main = main_input(p, m, at + aligned(sizeof *y), x, modality), .split = split };
 	for (size_t t = 0; t < m; t++)
 		for (size_t k = 0; k < l->splits; k++)
-			((float *)(at + to.split))[t * l->splits + k] = x[t][l->split_index[k]];
+			split[t * l->splits + k] = x[t][l->split_index[k]];
 	if (p->row_a) {
 		const struct product a = branch_a(p), b = branch_b(p);
-		float (*ax)[l->rank] = (float (*)[l->rank])(at + to.ax);
+		float (*ax)[l->rank] = (void *)(at + to.ax);
 
 		a.row->run(&a, 0, l->rank, m, l->rank, ax, main_input(&a, m, at + to.a, x, modality), NULL,
 			false);

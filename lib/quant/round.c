@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* round.c -- see round.h */
 #include "quant/round.h"
+#include <string.h>
 #include "num/clones.h"
 
 enum { CHUNK = 256, LONG = 512, SUMS = 16, WIDE = 64 };
@@ -112,8 +113,9 @@ static void residue(const struct format *f, size_t n, float x[n], float scale, u
 	float s[CHUNK], y[CHUNK];
 	uint8_t z[CHUNK];
 
+	memset(z, zero, sizeof z);
 	for (size_t i = 0; i < n; i++)
-		s[i] = scale, z[i] = zero;
+		s[i] = scale;
 	format_nearest(f, 1, n, (float (*)[n])y, (const float (*)[n])x, s, z);
 	for (size_t i = 0; i < n; i++)
 		x[i] -= y[i];

@@ -14,14 +14,25 @@
 #include "quant/member.h"
 #include "transform/layers.h"
 
-static const char *const columns[] = { "start", "loss", "bits", "rank", "bound", "best", "steps", "seconds" };
-enum { COLUMNS = sizeof columns / sizeof *columns, LOSS = 1, BOUND = 4 };
-static struct report table = { .column = columns, .columns = COLUMNS };
+/* tr(E H Eᵀ)/tr(W H Wᵀ) of what is kept, and of the start; what the layer takes a weight; ... */
+static const char *const heads[] = { "error", "start", "bits", "rank", "bound", "best", "steps", "seconds" };
+enum { COLUMNS = sizeof heads / sizeof *heads, ERROR = 0, BOUND = 4 };
+static struct report table = { .column = heads, .columns = COLUMNS };
 
 static const struct { const char *name; enum half_type type; } types[] = {
 	{ "f32", HALF_NONE }, { "f16", HALF_F16 }, { "bf16", HALF_BF16 },
 };
 enum { TYPES = sizeof types / sizeof *types };
+
+const char *const *attach_methods(void)
+{
+	enum { MOST = 16 };
+	static const char *names[MOST];
+
+	for (size_t i = 0; i + 1 < MOST && branch_methods[i].name; i++)
+		names[i] = branch_methods[i].name;
+	return names;
+}
 
 void attach_format(void *format, const char *option, const char *text)
 {
@@ -211,8 +222,8 @@ static void count(void *arg, const double value[])
 {
 	struct attach *a = arg;
 
-	if (value[LOSS] > 0) {
-		a->logs += log(value[LOSS]);
+	if (value[ERROR] > 0) {
+		a->logs += log(value[ERROR]);
 		a->losses++;
 	}
 	if (value[BOUND] > a->worst)
@@ -222,7 +233,7 @@ static void count(void *arg, const double value[])
 static void report(struct attach *a, const struct attached *t)
 {
 	const struct branch_report *r = &t->work.report;
-	const double value[COLUMNS] = { r->start, r->loss, member_bits(members, &t->layer.linear),
+	const double value[COLUMNS] = { r->loss, r->start, member_bits(members, &t->layer.linear),
 		(double)t->settings.rank, r->bound, (double)r->best, (double)r->steps, r->seconds };
 
 	report_row(&table, t->layer.path, value);
@@ -304,6 +315,6 @@ void attach_end(struct attach *a, const char *name)
 	if (!a->done)
 		layers_none(name, a->layers);
 	if (a->losses)
-		report_row(&table, "geometric mean", (double[COLUMNS]){ NAN, exp(a->logs / (double)a->losses), NAN,
+		report_row(&table, "geometric mean", (double[COLUMNS]){ exp(a->logs / (double)a->losses), NAN, NAN,
 			NAN, a->worst > 0 ? a->worst : NAN, NAN, NAN, NAN });
 }

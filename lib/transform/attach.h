@@ -27,8 +27,8 @@ struct attach {
 	size_t done, losses, halved;
 };
 
-/* Names of the methods, NULL-terminated; and the one of a number. */
-extern const char *const attach_methods[];
+/* Names of the methods by their number, NULL-terminated. */
+const char *const *attach_methods(void);
 
 /* How a branch is stored: f32, f16, bf16, or FORMAT[:G], G columns of A and of B under a scale, or else a row. */
 struct attach_format { struct format format; long group; enum half_type type; };

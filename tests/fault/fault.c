@@ -47,6 +47,8 @@ static const struct { const char *name, *command; bool pipe; } runs[] = {
 	{ "hadamard-rotate", "hadamard-rotate -q -j1 --check model.h5 -o out/r", false },
 	{ "msq-calib",
 		"msq-calib -q -j1 --act-format int8 --tokens tokens.h5 --ctx 8 model.h5 -o out/r", false },
+	{ "fbq-run", "fbq-run -q -j1 --method eora --group 4 --rank 2 --hessian hessian.h5 model.h5 -o out/r",
+		false },
 	{ "eval-ppl", "eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 quantized.h5 -o out/r", false },
 	{ "eval-ppl, against",
 		"eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 stream.h5 --against model.h5 -o out/r", false },
