@@ -135,8 +135,8 @@ static void against_jacobi(size_t m, size_t n, size_t r, size_t tokens)
 
 static void small(void **unused)
 {
-	const size_t sizes[][3] = { { 2, 4, 1 }, { 4, 2, 1 }, { 2, 4, 2 }, { 1, 5, 1 }, { 5, 1, 1 }, { 7, 40, 3 },
-		{ 40, 7, 3 }, { 40, 7, 7 }, { 48, 33, 20 } };
+	const size_t sizes[][3] = { { 2, 4, 1 }, { 4, 2, 1 }, { 2, 4, 2 }, { 1, 5, 1 }, { 5, 1, 1 },
+		{ 7, 40, 3 }, { 40, 7, 3 }, { 40, 7, 7 }, { 48, 33, 20 } };
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -165,7 +165,8 @@ static void projection(void **unused)
 	for (size_t i = 0; i < M * N; i++)
 		for (size_t k = 0; k < R; k++)
 			for (size_t l = 0; l < N; l++)
-				back[i] += u[k * M + i / N] * y[k * N + l] / pow(lambda[l], 0.25) * q[l * N + i % N];
+				back[i] += u[k * M + i / N] * y[k * N + l] / pow(lambda[l], 0.25) *
+					q[l * N + i % N];
 	for (size_t i = 0; i < M; i++)
 		for (size_t j = 0; j < N; j++) {
 			double p = 0;

@@ -6,8 +6,8 @@
  *
  * With U the r leading eigenvectors of M = E H Eᵀ, the left singular vectors of E H^½, B A = U Uᵀ E: no root
  * of H is needed, nor an inverse. For H = I this is the truncated singular value decomposition. Where H is
- * singular the least is not unique, and U Uᵀ E is one that has it. A column of B and its row of A get the same
- * norm: for H = I each the root of the singular value.
+ * singular the least is not unique, and U Uᵀ E is one that has it. A column of B and its row of A get the
+ * same norm: for H = I each the root of the singular value.
  *
  * U is found in a space of r + p dimensions, in double: by 8 power iterations on M from a Gaussian sketch, an
  * orthonormal basis taken after each, then Rayleigh and Ritz (Halko, Martinsson, Tropp 2011, algorithms 4.4
