@@ -19,7 +19,7 @@
 
 /* Constants, not options: results depend on them. */
 enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640, LANES = 16, ROWS = 16 };
-enum { TILE_DOUBLE = 64 };
+enum { TILE_DOUBLE = 64, DEEP = 512 };
 
 /* Below these, starting threads costs more than it saves: multiplications of a product, numbers of a pass. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
@@ -54,6 +54,35 @@ void linalg_product_double(size_t m, size_t n, size_t k, size_t y_stride, double
 {
 	cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, x[0], (int)x_stride,
 		w[0], (int)n, 0, y[0], (int)y_stride);
+}
+
+/* Columns [j, j + columns) of y, from rows or columns of w in parts. */
+static void thin_tile(size_t m, size_t n, size_t k, double y[m][n], const double x[m][k], const float w[],
+	bool transposed, size_t j, size_t columns)
+{
+	double part[TILE_DOUBLE * DEEP];
+
+	for (size_t i = 0; i < k; i += DEEP) {
+		const size_t deep = least(DEEP, k - i), row = transposed ? deep : columns;
+
+		for (size_t r = 0; r < (transposed ? columns : deep); r++) {
+			const float *from = transposed ? w + (j + r) * k + i : w + (i + r) * n + j;
+
+			for (size_t c = 0; c < row; c++)
+				part[r * row + c] = (double)from[c];
+		}
+		cblas_dgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans, (int)m,
+			(int)columns, (int)deep, 1, &x[0][i], (int)k, part, (int)row, i > 0, &y[0][j],
+			(int)n);
+	}
+}
+
+void linalg_product_thin(size_t m, size_t n, size_t k, double y[m][n], const double x[m][k], const float w[],
+	bool transposed)
+{
+	#pragma omp parallel for num_threads(threads) if (m * n * k > FEW_PRODUCTS) schedule(dynamic)
+	for (size_t j = 0; j < n; j += TILE_DOUBLE)
+		thin_tile(m, n, k, y, x, w, transposed, j, least(TILE_DOUBLE, n - j));
 }
 
 double linalg_orthogonality(size_t n, const double q[n][n])

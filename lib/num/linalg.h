@@ -23,6 +23,9 @@ void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stri
 /* y = x w in double, rows of y and x every so many numbers; on the thread that calls. */
 void linalg_product_double(size_t m, size_t n, size_t k, size_t y_stride, double y[m][y_stride],
 	size_t x_stride, const double x[m][x_stride], const double w[k][n]);
+/* y = x w, or x wᵀ, in double, of a thin x; w [k][n], or [n][k], is turned into doubles on the way. */
+void linalg_product_thin(size_t m, size_t n, size_t k, double y[m][n], const double x[m][k], const float w[],
+	bool transposed);
 /* The largest number of q qᵀ - I, of either sign. */
 double linalg_orthogonality(size_t n, const double q[n][n]);
 

@@ -14,8 +14,8 @@
  *	svdquant	B A = SVD_r(W - Ŵ), at first of W, and Ŵ = Q(W - B A), `steps` times or until the
  *			loss rises; the least is kept (1 step: the paper's form)
  *	loftq		Ŵ = Q(W - B A), at first of W, and B A = SVD_r(W - Ŵ), `steps` times; the last is kept
- *	caldera		as svdquant under H' = H + 0.01 mean(diag H) I: SVD_r in its norm, Q damped by the same,
- *			losses taken after each of both updates; it does not stop early
+ *	caldera		as svdquant under H' = H + 0.01 mean(diag H) I: SVD_r in its norm, Q damped by as
+ *			much, losses taken after each of both updates; it does not stop early
  *	eora		as lowrank with SVD_r in the norm of H
  *
  * Where the branch is stored in a format, caldera fits B to A under H', and A to B, in turns, each rounded,
@@ -54,7 +54,7 @@ enum branch_status {
 	BRANCH_BAD_MAIN,		/* likewise of the main path that is given */
 	BRANCH_BAD_HESSIAN,		/* a number of row `index` is not finite, or the diagonal negative */
 	BRANCH_NOT_POSITIVE,		/* H is indefinite beyond 100 times the damping: column `index` */
-	BRANCH_OVERFLOW,		/* a number of A or B is beyond the type of the branch: of B's row `index` */
+	BRANCH_OVERFLOW,		/* a number of A or B is beyond the type of the branch */
 	BRANCH_NO_CONVERGENCE,		/* of an eigenvalue problem */
 };
 const char *branch_text(enum branch_status status);

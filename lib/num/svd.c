@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * svd.c -- see svd.h
+ *
+ * Thin matrices have few rows and are of doubles; their rows are what the equations have as columns.
+ */
+#include "num/svd.h"
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+#include "base/random.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "num/linalg.h"
+
+/* Constants, not options: results depend on them. */
+enum { TILE = 64, ALIGN = 64, BLOCK = 64, FEW = 1 << 20 };
+enum { POWERS = 8, MORE_LEAST = 8, MORE_PART = 4 };
+/* Up to here the space of all columns is as quick, and has no error. */
+enum { SMALL = 1024, SMALL_PART = 6 };
+
+/* What a run needs; k: rows of the thin matrices. */
+struct state {
+	const struct svd *s;
+	size_t k;			/* dimensions of the space */
+	bool whole;			/* the space is that of all columns of E */
+	double *x;			/* [k][m] basis, in its rows */
+	double *y;			/* [k][n] X E */
+	double *z;			/* [k][n] X E H */
+	double *g;			/* [k][k] X E H Eᵀ Xᵀ */
+	double *vector, *value;		/* [r][k], [k] */
+	double *tau, *work;		/* [k], [BLOCK k + ...] */
+	int *iwork;
+	double *row;			/* [threads][m + n] */
+};
+
+/* Of k: dsyevr takes 26 k numbers at least, 10 k integers and 2 k more; factorizations BLOCK k. */
+enum { WORK = 2 * BLOCK, INTEGERS = 12 };
+
+static size_t dimensions(struct state *t, const struct svd *s)
+{
+	const size_t few = least(s->m, s->n), k = s->r + larger(MORE_LEAST, s->r / MORE_PART);
+
+	t->s = s;
+	t->whole = few <= SMALL || k * SMALL_PART >= few;
+	return t->k = t->whole ? few : k;
+}
+
+static size_t lay_out(struct state *t, const struct svd *s, char *base)
+{
+	const size_t k = dimensions(t, s);
+	const struct { double **at; size_t numbers; } piece[] = {
+		{ &t->x, k * s->m }, { &t->y, k * s->n }, { &t->z, k * s->n }, { &t->g, k * k },
+		{ &t->vector, s->r * k }, { &t->value, k }, { &t->tau, k }, { &t->work, WORK * k },
+		{ (double **)&t->iwork, INTEGERS * k }, { &t->row, (size_t)threads * (s->m + s->n) },
+	};
+	size_t size = 0;
+
+	for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
+		if (base)
+			*piece[i].at = (double *)(base + size);
+		size += ceil_div(piece[i].numbers * sizeof(double), ALIGN) * ALIGN;
+	}
+	return size;
+}
+
+size_t svd_workspace(const struct svd *s)
+{
+	struct state t = { 0 };
+
+	return lay_out(&t, s, NULL);
+}
+
+static void thin(const struct state *t, size_t n, size_t k, double *y, const double *x, const float *w,
+	bool transposed)
+{
+	linalg_product_thin(t->k, n, k, (double (*)[n])y, (const double (*)[k])x, w, transposed);
+}
+
+/* Z = X E H, Y = X E on the way. */
+static void half(const struct state *t)
+{
+	const struct svd *s = t->s;
+
+	thin(t, s->n, s->m, t->y, t->x, s->e, false);
+	if (!s->h) {
+		memcpy(t->z, t->y, t->k * s->n * sizeof *t->z);
+		return;
+	}
+	thin(t, s->n, s->n, t->z, t->y, s->h, true);
+	for (size_t i = 0; s->ridge > 0 && i < t->k * s->n; i++)
+		t->z[i] += s->ridge * t->y[i];
+}
+
+/* An orthonormal basis of the rows of X, k ≤ m of them. */
+static bool orthonormal(const struct state *t)
+{
+	const int m = (int)t->s->m, k = (int)t->k;
+
+	/* Row-major [k][m] is column-major [m][k]. */
+	return !LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, m, k, t->x, m, t->tau, t->work, WORK * k) &&
+		!LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, m, k, k, t->x, m, t->tau, t->work, WORK * k);
+}
+
+static bool space(const struct state *t)
+{
+	const struct svd *s = t->s;
+	const struct random_stream stream = random_open(s->seed, s->name);
+
+	if (t->whole && s->m <= s->n) {
+		memset(t->x, 0, t->k * s->m * sizeof *t->x);
+		for (size_t i = 0; i < t->k; i++)
+			t->x[i * s->m + i] = 1;
+		return true;
+	}
+	if (t->whole) {
+		for (size_t i = 0; i < t->k; i++)
+			for (size_t j = 0; j < s->m; j++)
+				t->x[i * s->m + j] = (double)s->e[j * s->n + i];
+		return orthonormal(t);
+	}
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (uint64_t i = 0; i < t->k * s->m; i++)
+		t->x[i] = sqrt(-2 * log(1 - random_uniform(&stream, 2 * i))) *
+			cos(2 * acos(-1) * random_uniform(&stream, 2 * i + 1));
+	for (int i = 0; i < POWERS; i++) {
+		half(t);
+		thin(t, s->m, s->n, t->x, t->z, s->e, true);
+		if (!orthonormal(t))
+			return false;
+	}
+	return true;
+}
+
+/* The r leading eigenvectors of G = Z Yᵀ, ascending, to the rows of `vector`. */
+static bool ritz(const struct state *t)
+{
+	const int k = (int)t->k, r = (int)t->s->r, n = (int)t->s->n;
+	const size_t all = t->k * t->k;
+	int found = 0, *support = t->iwork + 10 * t->k;
+
+	#pragma omp parallel for num_threads(threads) if (all * t->s->n > FEW) schedule(dynamic)
+	for (size_t i = 0; i < t->k; i += TILE)
+		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)least(TILE, t->k - i), k, n, 1,
+			t->z + i * t->s->n, n, t->y, n, 0, t->g + i * t->k, k);
+	for (size_t i = 0; i < all; i++)
+		if (!isfinite(t->g[i]))
+			return false;
+	return !LAPACKE_dsyevr_work(LAPACK_COL_MAJOR, 'V', 'I', 'U', k, t->g, k, 0, 0, k - r + 1, k, 0,
+		&found, t->value, t->vector, k, support, t->work, WORK * k, t->iwork, 10 * k) && found == r;
+}
+
+/* Row i of B's transpose and of A: u = v X and v Y, scaled to the same norm. */
+static void factors(const struct state *t, size_t i, double *u, double *a)
+{
+	const struct svd *s = t->s;
+	const double *v = t->vector + (s->r - 1 - i) * t->k;
+	double square = 0, root;
+
+	cblas_dgemv(CblasRowMajor, CblasTrans, (int)t->k, (int)s->m, 1, t->x, (int)s->m, v, 1, 0, u, 1);
+	cblas_dgemv(CblasRowMajor, CblasTrans, (int)t->k, (int)s->n, 1, t->y, (int)s->n, v, 1, 0, a, 1);
+	for (size_t j = 0; j < s->n; j++)
+		square += a[j] * a[j];
+	root = sqrt(sqrt(square));
+	for (size_t j = 0; j < s->m; j++)
+		s->b[j * s->r + i] = (float)(u[j] * root);
+	for (size_t j = 0; j < s->n; j++)
+		s->a[i * s->n + j] = root > 0 ? (float)(a[j] / root) : 0;
+}
+
+bool svd_run(const struct svd *s, void *workspace)
+{
+	struct state t = { 0 };
+
+	lay_out(&t, s, workspace);
+	if (!space(&t))
+		return false;
+	half(&t);
+	if (!ritz(&t))
+		return false;
+	#pragma omp parallel for num_threads(threads) if (s->r * t.k * s->n > FEW) schedule(dynamic)
+	for (size_t i = 0; i < s->r; i++) {
+		double *row = t.row + (size_t)omp_get_thread_num() * (s->m + s->n);
+
+		factors(&t, i, row, row + s->m);
+	}
+	return true;
+}
