@@ -6,6 +6,7 @@
  *
  * or B A is fitted to what quantization leaves of W, as other methods do (quant/branch.h).
  */
+#include <string.h>
 #include "base/error.h"
 #include "base/option.h"
 #include "num/linalg.h"
@@ -36,10 +37,11 @@ struct settings {
 	size_t seed;
 };
 
+/* Of the options of dpq-run those of storage are here. */
 static bool given(const void *arg, const char *option)
 {
 	(void)arg;
-	return option_given(option);
+	return (!strcmp(option, "group") || !strcmp(option, "scale-dtype")) && option_given(option);
 }
 
 static void check(struct settings *set, struct attach *a)
