@@ -60,7 +60,7 @@ static size_t lay_out(struct state *t, const struct svd *s, char *base)
 
 	for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
 		if (base)
-			*piece[i].at = (double *)(base + size);
+			*piece[i].at = (void *)(base + size);
 		size += ceil_div(piece[i].numbers * sizeof(double), ALIGN) * ALIGN;
 	}
 	return size;
