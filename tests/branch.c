@@ -94,7 +94,8 @@ static struct branch_layer run(const struct problem *p, const struct branch_meth
 	const struct branch_settings *s, const struct linear *main)
 {
 	struct branch_layer l = { .weight = &p->linear, .main = main, .settings = s, .name = "layer",
-		.h = p->h, .a = xalloc(s->rank * p->n, sizeof(float)), .b = xalloc(p->m * s->rank, sizeof(float)) };
+		.h = p->h, .a = xalloc(s->rank * p->n, sizeof(float)),
+		.b = xalloc(p->m * s->rank, sizeof(float)) };
 	void *workspace;
 
 	if (!main)
@@ -484,7 +485,7 @@ static void as_stored(void **unused)
 	(void)unused;
 	for (const struct branch_method *y = branch_methods; y->name; y++)
 		for (size_t i = 0; i < 5; i++) {
-			struct branch_settings s = settings(y, storages[i], 16, R, y->steps > 20 ? 20 : 0);
+			struct branch_settings s = settings(y, storages[i], 16, R, y->steps > 5 ? 6 : 0);
 			struct branch_layer l;
 			double a[R * N], b[M * R];
 

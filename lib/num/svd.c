@@ -60,7 +60,7 @@ static size_t lay_out(struct state *t, const struct svd *s, char *base)
 
 	for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
 		if (base)
-			*piece[i].at = (double *)(base + size);
+			*piece[i].at = (void *)(base + size);
 		size += ceil_div(piece[i].numbers * sizeof(double), ALIGN) * ALIGN;
 	}
 	return size;
@@ -121,7 +121,7 @@ static bool space(const struct state *t)
 				t->x[i * s->m + j] = (double)s->e[j * s->n + i];
 		return orthonormal(t);
 	}
-	#pragma omp parallel for num_threads(threads) schedule(static)
+	#pragma omp parallel for num_threads(threads) if (t->k * s->m > FEW / 16) schedule(static)
 	for (uint64_t i = 0; i < t->k * s->m; i++)
 		t->x[i] = sqrt(-2 * log(1 - random_uniform(&stream, 2 * i))) *
 			cos(2 * acos(-1) * random_uniform(&stream, 2 * i + 1));

@@ -217,7 +217,7 @@ static double exact_codes(struct state *s)
 	for (size_t i = 0; i < s->m; i += CHUNK)
 		worst = fmax(worst, feedback_codes(&fed, i, least(CHUNK, s->m - i), to->codes + i * s->n,
 			to->scale + i * groups, to->zero ? to->zero + i * groups : NULL,
-			(float *)((double *)s->scratch + CHUNK * s->n), s->scratch));
+			(void *)((double *)s->scratch + CHUNK * s->n), s->scratch));
 	format_store(&f.storage, s->of_main.scales, to->scale);
 	to->scale_tensor = f.storage.divisor;
 	return worst;

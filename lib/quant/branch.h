@@ -89,7 +89,7 @@ struct branch_layer {
 	const struct linear *main;	/* quantized and kept, where the method takes one; NULL: it is made */
 	const struct branch_settings *settings;
 	const char *name;		/* of the random stream */
-	const float *h;			/* [n][n] Σ x xᵀ or any multiple of it; NULL where none is needed */
+	const float *h;			/* [n][n] Σ x xᵀ or any multiple; NULL: I, if no step needs it */
 
 	float *a, *b;			/* [rank][n], [m][rank]: values as they are stored */
 	struct branch_codes code_a, code_b;	/* of A and B, if their format has a kind */

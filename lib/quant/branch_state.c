@@ -55,7 +55,7 @@ static void rows_of(const struct state *s, const struct factors *f, int parts, s
 
 void branch_residue(struct state *s, const struct factors *f, int parts)
 {
-	#pragma omp parallel for num_threads(threads) schedule(dynamic)
+	#pragma omp parallel for num_threads(threads_for(ceil_div(s->m, CHUNK))) schedule(dynamic)
 	for (size_t i = 0; i < s->m; i += CHUNK)
 		rows_of(s, f, parts, i, least(CHUNK, s->m - i), s->residue + i * s->n,
 			s->panel + (size_t)omp_get_thread_num() * 2 * CHUNK * s->n);
@@ -87,7 +87,7 @@ struct loss branch_loss(const struct state *s, const struct factors *f, int part
 {
 	struct loss y = { 0 };
 
-	#pragma omp parallel for num_threads(threads) schedule(dynamic)
+	#pragma omp parallel for num_threads(threads_for(ceil_div(s->m, CHUNK))) schedule(dynamic)
 	for (size_t i = 0; i < s->m; i += CHUNK) {
 		const size_t rows = least(CHUNK, s->m - i);
 		float product[CHUNK * BLOCK], *x = s->panel + (size_t)omp_get_thread_num() * 2 * CHUNK * s->n;
