@@ -62,6 +62,8 @@ static void check(struct settings *set, struct attach *a)
 	set->options.said.solver.compensate = m->compensate;
 	a->settings.main = method_make(&set->options, given, NULL).solver;
 	a->settings.main.search = SEARCH_MINMAX;
+	if (a->settings.main.group < 0 && !strcmp(m->name, "fbquant"))
+		misuse("--group tensor: --method fbquant takes ranges of rows or of groups");
 	a->settings.storage = set->format.format;
 	a->settings.group = set->format.group;
 	a->settings.type = set->format.type;
