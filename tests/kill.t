@@ -27,6 +27,7 @@ exmy-pack -q codes.h5
 ln2rms -q gpt2.h5
 hadamard-rotate -q model.h5
 smooth-scale -q --hessian hessian.h5 model.h5
+awq-scale -q --hessian hessian.h5 model.h5
 rms-suppress -q rotated.h5
 msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 256 model.h5
 exmy-sweep --formats int4,e2m1,nf4

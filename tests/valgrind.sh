@@ -27,6 +27,7 @@ run 'dpq-run, RTN' --compensate none --group 4 model.h5 -o rtn.h5
 run 'dpq-run, DPQ' --hessian hessian.h5 --order order.h5 --group 4 --compute e4m3fn model.h5 -o dpq.h5
 run ln2rms --check "$top/tests/ref/gpt2.h5" -o rms.h5
 run smooth-scale --check --hessian hessian.h5 model.h5 -o smooth.h5
+run awq-scale --check --group 4 --hessian hessian.h5 model.h5 -o scaled.h5
 run hadamard-rotate --keys --check model.h5 -o rotated.h5
 run rms-suppress --check rotated.h5 -o split.h5
 run msq-calib --act-format int8 --tokens tokens.h5 --ctx 8 --clip 99 split.h5 -o inputs.h5
