@@ -7,6 +7,7 @@
  * with r of each input and c of each group of a row searched for (Lin et al. 2024, section 3). Scaled, the
  * model computes what it did.
  */
+#include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/option.h"
@@ -89,5 +90,6 @@ int main(int argc, char *argv[])
 		die("%s: holds no Hessian of a layer of %s", hessian, input_name(f.in));
 	filter_close(&f);
 	image_close(image);
+	free(awq.note);
 	return 0;
 }
