@@ -22,13 +22,13 @@ tool() {	# tool NAME FILE
 	tensor-join) set -- tensor-join -q model.h5 "$2" -o out/r ;;
 	ln2rms|hadamard-rotate|rms-suppress) set -- "$1" -q "$2" -o out/r ;;
 	fbq-run) set -- fbq-run -q --group 8 --rank 2 --steps 2 --hessian hessian.h5 "$2" -o out/r ;;
-	smooth-scale) set -- smooth-scale -q --hessian hessian.h5 "$2" -o out/r ;;
+	smooth-scale|awq-scale) set -- "$1" -q --hessian hessian.h5 "$2" -o out/r ;;
 	msq-calib) set -- msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 8 "$2" -o out/r ;;
 	tokenize) set -- tokenize -q --model "$2" text -o out/r ;;
 	esac
 	timeout 20 "$@"
 }
-readers='dpq-run fbq-run hessian-accum eval-ppl eval-ppl-against gar-order sample-tokens tokenize tensor-join ln2rms hadamard-rotate rms-suppress smooth-scale
+readers='dpq-run fbq-run hessian-accum eval-ppl eval-ppl-against gar-order sample-tokens tokenize tensor-join ln2rms hadamard-rotate rms-suppress smooth-scale awq-scale
 	msq-calib'
 
 # --- files ---

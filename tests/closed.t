@@ -23,7 +23,7 @@ unchanged() { diff -r in keep >/dev/null; }
 
 # What a tool is given, by a word; its answer: a file, or text on standard output.
 commands='model-import:file tokenize:file decode:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
-	gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file ln2rms:file hadamard-rotate:file smooth-scale:file rms-suppress:file msq-calib:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
+	gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
 	eval-ppl-reference:text eval-ppl-paired:text roofline:text tensor-stats:text tensor-diff:text tensor-join:file'
 arguments() {
 	case $1 in
@@ -43,6 +43,7 @@ arguments() {
 	hadamard-rotate) echo 'hadamard-rotate --check in/model.h5' ;;
 	fbq-run) echo 'fbq-run --group 8 --rank 2 --steps 3 --hessian in/hessian.h5 in/model.h5' ;;
 	smooth-scale) echo 'smooth-scale --hessian in/hessian.h5 --check in/model.h5' ;;
+	awq-scale) echo 'awq-scale --group 4 --hessian in/hessian.h5 --check in/model.h5' ;;
 	msq-calib) echo 'msq-calib --act-format int8 --tokens in/tokens.h5 --ctx 8 in/model.h5' ;;
 	rms-suppress) echo 'rms-suppress --check in/rotated.h5' ;;
 	exmy-unpack) echo 'exmy-pack --unpack in/packed.h5' ;;
@@ -93,7 +94,7 @@ for entry in $commands; do
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
-for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run fbq-run exmy-pack ln2rms hadamard-rotate smooth-scale rms-suppress msq-calib exmy-sweep eval-ppl roofline tensor-stats tensor-diff tensor-join; do
+for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run fbq-run exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl roofline tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
 for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \

@@ -152,6 +152,8 @@ role 'fbq-run --hessian' hessian fbq-run -q --group 8 --rank 2 --method eora --h
 role 'fbq-run --reference' model fbq-run -q --group 8 --rank 2 --method lowrank --reference @ codes.h5 -o out/r
 role 'smooth-scale' model smooth-scale -q --hessian hessian.h5 @ -o out/r
 role 'smooth-scale --hessian' hessian smooth-scale -q --hessian @ model.h5 -o out/r
+role 'awq-scale' model awq-scale -q --group 4 --hessian hessian.h5 @ -o out/r
+role 'awq-scale --hessian' hessian awq-scale -q --group 4 --hessian @ model.h5 -o out/r
 role 'rms-suppress' model rms-suppress -q @ -o out/r
 role 'msq-calib' model msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 8 @ -o out/r
 role 'msq-calib --tokens' tokens msq-calib -q --act-format int8 --tokens @ --ctx 8 model.h5 -o out/r

@@ -640,6 +640,52 @@ static void smoothed(void **unused)
 	}
 }
 
+/* Which models have sources of which layers: o, down, both; values that several heads share are none. */
+static const struct { const char *name; bool output, down; } sources[] = {
+	{ "llama-gqa", false, true }, { "gpt2", true, false }, { "neox-parallel", true, false },
+	{ "opt", true, true }, { "opt-post", true, false }, { "qwen2-moe", false, true },
+	{ "gemma2", false, true },
+};
+
+/* What a layer makes for another, over factors that the other takes (awq-scale). */
+static void sources_scaled(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+		double *before, *after;
+		size_t outputs = 0, downs = 0;
+		struct model m;
+
+		make_as(&m, sources[i].name, NORM_RMS);
+		before = run(&m);
+		for (size_t k = 0; k < m.at.layers; k++) {
+			const struct residual_layer *l = &m.at.layer[k], *s;
+			struct layer_of *of;
+			double *factor;
+
+			if (l->source == RESIDUAL_NONE)
+				continue;
+			s = &m.at.layer[l->source];
+			of = &m.layer[l->source];
+			assert_int_equal(s->out - s->first, l->in);
+			factor = random_vector(l->in, 0, 1);
+			for (size_t j = 0; j < l->in; j++)
+				factor[j] = exp(factor[j]);
+			invariant_scale(factor, NULL, l->out, l->in, (double (*)[l->in])m.layer[k].w, NULL);
+			invariant_scale(NULL, factor, l->in, s->in, (double (*)[s->in])of->w + s->first,
+				of->bias ? of->bias + s->first : NULL);
+			outputs += l->columns == CHANNELS_VALUE;
+			downs += l->columns == CHANNELS_INNER;
+			free(factor);
+		}
+		after = run(&m);
+		assert_true(difference(&m, before, after) < most);
+		assert_true(sources[i].output == (outputs > 0) && sources[i].down == (downs > 0));
+		free(before), free(after);
+		free_model(&m);
+	}
+}
+
 static void rms_norms_are_left(void **unused)
 {
 	struct model m;
@@ -870,6 +916,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layer_norms_of_every_architecture), cmocka_unit_test(every_layer_counts),
 		cmocka_unit_test(folded_alone), cmocka_unit_test(smoothed),
+		cmocka_unit_test(sources_scaled),
 		cmocka_unit_test(rms_norms_are_left),
 		cmocka_unit_test(norms_behind_branches),
 		cmocka_unit_test(rotations_of_every_architecture), cmocka_unit_test(rotated_behind_ln2rms),

@@ -28,6 +28,7 @@ ln2rms -q gpt2.h5
 hadamard-rotate -q model.h5
 fbq-run -q --group 8 --rank 4 --steps 20 --hessian hessian.h5 model.h5
 smooth-scale -q --hessian hessian.h5 model.h5
+awq-scale -q --hessian hessian.h5 model.h5
 rms-suppress -q rotated.h5
 msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 256 model.h5
 exmy-sweep --formats int4,e2m1,nf4

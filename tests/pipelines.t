@@ -122,7 +122,7 @@ cd "$tmp" || exit 1
 mkdir tools tools/bin tools/data
 cp -r "$top/pipelines" tools
 cp -r "$top/tests/tiny" tools/data/prose
-for t in dpq-run eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate hessian-accum model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff tensor-stats tokenize; do
+for t in awq-scale dpq-run eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate hessian-accum model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff tensor-stats tokenize; do
 	cat >tools/bin/$t <<'SH'
 #!/bin/sh
 case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac
@@ -167,7 +167,7 @@ is 'the same inputs by other names: the same key, of 16 digits' "$(cd elsewhere 
 	for t in tools/bin/*; do echo '#' >>"$t"; key "$p" hf A B; done
 	for t in common.sh dpq-table4.sh; do echo '#' >>tools/pipelines/$t; key "$p" hf A B; done
 } >list
-is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 34'
+is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 35'
 key "$p" hf A B >one
 echo '#' >>tools/pipelines/dpq-table2.sh
 is 'another script is changed: the same key' "$(key "$p" hf A B)" "$(cat one)"

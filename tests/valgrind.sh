@@ -31,6 +31,7 @@ for m in fbquant lowrank svdquant loftq caldera eora; do
 done
 run eval-ppl --tokens tokens.h5 --ctx 8 fbq.h5
 run smooth-scale --check --hessian hessian.h5 model.h5 -o smooth.h5
+run awq-scale --check --group 4 --hessian hessian.h5 model.h5 -o scaled.h5
 run hadamard-rotate --keys --check model.h5 -o rotated.h5
 run rms-suppress --check rotated.h5 -o split.h5
 run msq-calib --act-format int8 --tokens tokens.h5 --ctx 8 --clip 99 split.h5 -o inputs.h5

@@ -206,7 +206,7 @@ struct hessian hessian_mixed(const struct image *image, const char *layer, size_
 }
 
 /* Filters that leave a model's outputs as they are, and not what its layers are fed. */
-static const char *const changers[] = { "ln2rms", "hadamard-rotate", "smooth-scale" };
+static const char *const changers[] = { "ln2rms", "hadamard-rotate", "smooth-scale", "awq-scale" };
 
 /* How many lines of a history, one a command, are of the tool. */
 static size_t runs_of(const char *history, const char *tool)

@@ -25,7 +25,8 @@ static void add_layer(struct residual *r, struct residual_layer l)
 static void add_table(struct residual *r, const struct stack *s, const char *path, size_t rows)
 {
 	add_layer(r, (struct residual_layer){ .path = xformat("%s", path), .stack = s, .out = rows,
-		.in = s->hidden, .columns = CHANNELS_RESIDUAL, .table = true, .norm = RESIDUAL_NONE });
+		.in = s->hidden, .columns = CHANNELS_RESIDUAL, .table = true, .norm = RESIDUAL_NONE,
+		.role = ROLES, .source = RESIDUAL_NONE });
 }
 
 void residual_embedding(struct residual *r, const struct config *c)
@@ -76,17 +77,36 @@ static void add_norms(struct residual *r, const struct stack *s, size_t block, i
 		norm[BEFORE_MLP] = norm[BEFORE_ATTENTION];
 }
 
+/* at: the block's first layer of each role. */
+static int64_t source_of(const struct stack *s, enum role role, const int64_t at[ROLES])
+{
+	switch (role) {
+	case ROLE_OUTPUT:
+		if (s->kv_heads != s->heads)
+			return RESIDUAL_NONE;
+		return at[ROLE_V] == RESIDUAL_NONE ? at[ROLE_QKV] : at[ROLE_V];
+	case ROLE_DOWN:
+		return at[ROLE_GATE] == RESIDUAL_NONE && s->activation != ACTIVATION_RELU ? RESIDUAL_NONE :
+			at[ROLE_UP];
+	case ROLE_SHARED_DOWN:	return at[ROLE_SHARED_UP];
+	case ROLE_EXPERT_DOWN:	return at[ROLE_EXPERT_UP];
+	default:		return RESIDUAL_NONE;
+	}
+}
+
 void residual_block(struct residual *r, const struct stack *s, size_t block)
 {
-	int64_t norm[NORM_PLACES];
+	int64_t norm[NORM_PLACES], at[ROLES];
 
 	add_norms(r, s, block, norm);
+	for (int i = 0; i < ROLES; i++)
+		at[i] = RESIDUAL_NONE;
 	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
 		const enum channels columns = columns_of(row->projection), rows = rows_of(row->role);
 		const bool attention = row->projection < PROJECTION_GATE_UP;
 		struct residual_layer l = { .stack = s, .out = stack_out(s, row->role),
 			.in = stack_in(s, row->projection), .columns = columns, .rows = rows,
-			.norm = RESIDUAL_NONE };
+			.norm = RESIDUAL_NONE, .role = row->role, .source = source_of(s, row->role, at) };
 
 		if (!stack_has(s, block, row))
 			continue;
@@ -96,9 +116,11 @@ void residual_block(struct residual *r, const struct stack *s, size_t block)
 			l.norm = norm[attention ? AFTER_ATTENTION : AFTER_MLP];
 		else if (!s->norms_last)
 			l.norm = norm[attention ? BEFORE_ATTENTION : BEFORE_MLP];
+		at[row->role] = (int64_t)r->layers;
 		for (size_t e = 0; e < stack_copies(s, row); e++) {
 			l.path = stack_expert_path(s, block, row->name, e);
 			add_layer(r, l);
+			l.source += l.source != RESIDUAL_NONE;
 		}
 	}
 }
@@ -109,7 +131,8 @@ void residual_end(struct residual *r, const struct config *c)
 	const char *norm = stack_final_norm(s);
 
 	add_layer(r, (struct residual_layer){ .path = xformat("%s", c->arch->head), .stack = s,
-		.out = c->vocab, .in = s->hidden, .columns = CHANNELS_RESIDUAL,
+		.out = c->vocab, .in = s->hidden, .columns = CHANNELS_RESIDUAL, .role = ROLES,
+		.source = RESIDUAL_NONE,
 		.norm = add_norm(r, s, norm ? xformat("%s", norm) : NULL, NORM_PRE) });
 }
 

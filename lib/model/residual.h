@@ -43,6 +43,10 @@ struct residual_layer {
 	size_t first;		/* rows before it are their own: queries and keys in one layer with values */
 	bool table;		/* its rows are added to the stream */
 	int64_t norm;		/* index of that through which it reads or adds; RESIDUAL_NONE */
+	enum role role;		/* of a block's layer; ROLES: it is none */
+	/* Index of the layer whose outputs, from its row `first` on, the inputs are proportional to, channel
+	 * by channel: values, where each head has its own; what a gate multiplies, or a ReLU lets through. */
+	int64_t source;
 };
 
 struct residual {

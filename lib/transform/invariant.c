@@ -79,6 +79,18 @@ static void scale_columns(const double factor[], size_t m, size_t n, double w[m]
 			w[i][j] *= factor[j];
 }
 
+void invariant_scale(const double columns[], const double rows[], size_t m, size_t n, double w[m][n],
+	double *bias)
+{
+	if (columns)
+		scale_columns(columns, m, n, w);
+	for (size_t i = 0; rows && i < m; i++)
+		for (size_t j = 0; j < n; j++)
+			w[i][j] /= rows[i];
+	for (size_t i = 0; rows && bias && i < m; i++)
+		bias[i] /= rows[i];
+}
+
 /* Takes the mean off each row. */
 static void centre_rows(size_t m, size_t n, double w[m][n])
 {

@@ -15,7 +15,8 @@
  *		passes the same Hadamard in the forward pass (QuaRot)
  *
  *	scale	a norm's gain and shift over s, columns of the layers that read through it times s
- *		(SmoothQuant)
+ *		(SmoothQuant); rows and bias of a layer over s, columns of the one that it is the source of
+ *		times s (AWQ)
  *
  * Which layers these are is in model/residual.h; nothing here knows an architecture. Nothing is rounded:
  * the layer's weights come and go in double.
@@ -58,6 +59,10 @@ bool invariant_by_rows(const struct residual_layer *l);
 /* m rows of the layer at w, and their biases; bias NULL: none, and invariant_biased() is false. */
 void invariant_layer(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm,
 	size_t m, double w[m][l->in], double *bias);
+/* Columns times what the layer's inputs were divided by, rows and biases over what its outputs are to be;
+ * NULL: nothing. */
+void invariant_scale(const double columns[], const double rows[], size_t m, size_t n, double w[m][n],
+	double *bias);
 /* The order of the Hadamard that the layer's inputs pass from now on; 0: none. */
 size_t invariant_online(const struct invariant *t, const struct residual_layer *l);
 /* The norm, behind its layers. */

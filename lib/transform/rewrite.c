@@ -126,10 +126,28 @@ static void check_layer(const struct rewrite *r, const struct image *image, cons
 			"result", image_name(image), l->path);
 }
 
-/* Rows [first, first + m) of the layer, changed, to those of y. */
-static void change_rows(const struct rewrite *r, const struct residual_layer *at,
-	const struct wide_norm *norm, const struct linear *l, size_t first, size_t m, void *y, double *bias)
+/* A layer, and what it is changed by: its norm, and the factors of what is between it and another layer. */
+struct change {
+	const struct residual_layer *at;
+	const struct wide_norm *norm;	/* NULL: none */
+	const double *columns, *rows;	/* [in], [out - at->first] of the last rows; NULL: none */
+	bool finish;
+};
+
+static void scale(const struct change *c, size_t first, size_t m, double w[m][c->at->in], double *bias)
 {
+	const size_t own = c->rows && first < c->at->first ? least(c->at->first - first, m) : 0;
+	const double *rows = c->rows ? c->rows + (first + own - c->at->first) : NULL;
+
+	invariant_scale(c->columns, NULL, own, c->at->in, w, NULL);
+	invariant_scale(c->columns, rows, m - own, c->at->in, w + own, bias ? bias + own : NULL);
+}
+
+/* Rows [first, first + m) of the layer, changed, to those of y. */
+static void change_rows(const struct rewrite *r, const struct filter *f, const struct change *c,
+	const struct linear *l, size_t first, size_t m, void *y, double *bias)
+{
+	const struct residual_layer *at = c->at;
 	const size_t n = l->in;
 	double *w = xalloc(m * n, sizeof *w);
 
@@ -143,29 +161,34 @@ static void change_rows(const struct rewrite *r, const struct residual_layer *at
 			w[i * n + j] = (double)row[j];
 		free(row);
 	}
-	invariant_layer(&r->change, at, norm, m, (double (*)[n])w, bias ? bias + first : NULL);
+	invariant_layer(&r->change, at, c->norm, m, (double (*)[n])w, bias ? bias + first : NULL);
+	scale(c, first, m, (double (*)[n])w, bias ? bias + first : NULL);
+	if (c->finish)
+		r->finish(r->arg, f->image, at, &(struct rewrite_factors){ c->columns ? c->columns :
+			invariant_reads(at) && c->norm ? c->norm->factor : NULL, c->rows },
+			(double (*)[n])w);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < m; i++)
 		narrow(n, (char *)y + (first + i) * n * half_size(r->dtype), w + i * n, r->dtype);
 	free(w);
 }
 
-static void change_layer(const struct rewrite *r, const struct filter *f, const struct residual_layer *at,
-	const struct wide_norm *norm)
+static void change_layer(const struct rewrite *r, const struct filter *f, const struct change *c)
 {
 	static const char *const ours[] = { "weight", "bias", NULL };
+	const struct residual_layer *at = c->at;
 	struct layer layer = layer_read(f->image, at->path, at->out, at->in);
 	struct linear *l = &layer.linear;
-	const size_t out = l->out, tile = invariant_by_rows(at) ? least(ROWS, out) : out;
+	const size_t out = l->out, tile = invariant_by_rows(at) && !c->finish ? least(ROWS, out) : out;
 	void *y = xalloc(out * l->in, half_size(r->dtype));
 	double *bias = widen_vector(out, l->bias);
 	float *rounded = NULL;
 
 	check_layer(r, f->image, &layer);
-	if (!bias && invariant_biased(&r->change, at, norm))
+	if (!bias && invariant_biased(&r->change, at, c->norm))
 		bias = xalloc(out, sizeof *bias);
 	for (size_t i = 0; i < out; i += tile)
-		change_rows(r, at, norm, l, i, least(tile, out - i), y, bias);
+		change_rows(r, f, c, l, i, least(tile, out - i), y, bias);
 	if (bias)
 		narrow(out, rounded = xalloc(out, sizeof *rounded), bias, HALF_NONE);
 	l->weight = y;
@@ -181,6 +204,12 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 	layer_free(&layer);
 }
 
+/* Of a part, for the progress: norms and sources count where something is asked of them. */
+static size_t steps(const struct rewrite *r, const struct residual *here)
+{
+	return (r->norm ? here->norms : 0) + (r->source ? 2 : 1) * here->layers;
+}
+
 /* The part's norms as they are; dies where one stands in the way. */
 static struct wide_norm *read_norms(const struct rewrite *r, const struct filter *f,
 	const struct residual *here)
@@ -190,6 +219,9 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 	for (size_t i = 0; i < here->norms; i++) {
 		const char *why;
 
+		if (r->norm)
+			progress_part(here->norm[i].path, image_part(f->image), image_parts(f->image), i,
+				steps(r, here));
 		norm[i] = read_norm(f->image, &here->norm[i]);
 		why = invariant_refusal(&r->change, &here->norm[i], &norm[i]);
 		if (why)
@@ -236,18 +268,50 @@ static void turn_keys(const struct filter *f, const struct residual *here, size_
 	}
 }
 
+/* The factors between each layer and its source, or NULL. */
+static double **read_sources(const struct rewrite *r, const struct filter *f, const struct residual *here)
+{
+	double **factor = xalloc(here->layers, sizeof *factor);
+
+	for (size_t i = 0; r->source && i < here->layers; i++) {
+		progress_part(here->layer[i].path, image_part(f->image), image_parts(f->image),
+			here->norms + i, steps(r, here));
+		if (here->layer[i].source != RESIDUAL_NONE)
+			factor[i] = r->source(r->arg, f->image, here, i);
+	}
+	return factor;
+}
+
+static void change_layers(const struct rewrite *r, const struct filter *f, const struct residual *here,
+	const struct wide_norm *norm)
+{
+	double **columns = read_sources(r, f, here);
+	const double **rows = xalloc(here->layers, sizeof *rows);
+
+	for (size_t i = 0; i < here->layers; i++)
+		if (columns[i])
+			rows[here->layer[i].source] = columns[i];
+	for (size_t i = 0; i < here->layers; i++) {
+		const struct residual_layer *l = &here->layer[i];
+		const struct change c = { l, l->norm < 0 ? NULL : &norm[l->norm], columns[i], rows[i],
+			r->finish && r->wants(r->arg, l) };
+
+		progress_part(l->path, image_part(f->image), image_parts(f->image),
+			steps(r, here) - here->layers + i, steps(r, here));
+		if (c.columns || c.rows || c.finish || invariant_changes(&r->change, l, c.norm))
+			change_layer(r, f, &c);
+	}
+	for (size_t i = 0; i < here->layers; i++)
+		free(columns[i]);
+	free(columns), free(rows);
+}
+
 static void change_part(const struct rewrite *r, const struct filter *f, const struct residual *here)
 {
 	struct wide_norm *norm = read_norms(r, f, here);
 
 	output_begin(f->out, f->image);
-	for (size_t i = 0; i < here->layers; i++) {
-		const struct residual_layer *l = &here->layer[i];
-
-		progress_part(l->path, image_part(f->image), image_parts(f->image), i, here->layers);
-		if (invariant_changes(&r->change, l, l->norm < 0 ? NULL : &norm[l->norm]))
-			change_layer(r, f, l, l->norm < 0 ? NULL : &norm[l->norm]);
-	}
+	change_layers(r, f, here, norm);
 	for (size_t i = 0; i < here->norms; i++) {
 		const bool changes = invariant_changes_norm(&r->change, &norm[i]);
 
@@ -278,5 +342,6 @@ void rewrite_filter(const struct rewrite *r, struct filter *f, bool check)
 {
 	struct rewrite own = *r;
 
-	check_filter(f, rewrite_part, &own, check, r->dtype == HALF_NONE ? CHECK_MOST : INFINITY);
+	check_filter(f, rewrite_part, &own, check,
+		r->dtype == HALF_NONE && !r->finish ? CHECK_MOST : INFINITY);
 }

@@ -10,6 +10,9 @@
 #include "num/half.h"
 #include "transform/invariant.h"
 
+/* What a layer's inputs were divided by, [in], and its outputs from row `first` on; NULL: nothing. */
+struct rewrite_factors { const double *columns, *rows; };
+
 struct rewrite {
 	struct invariant change;
 	enum half_type dtype;		/* of weights; biases and norms are float */
@@ -19,6 +22,14 @@ struct rewrite {
 	/* What the i-th norm of a part is changed by, beside `change`; NULL: nothing. */
 	void (*norm)(void *arg, const struct image *image, const struct residual *here, size_t i,
 		struct wide_norm *norm);
+	/* What the inputs of the i-th layer, which has a source, are divided by: [in], for rewrite to free;
+	 * NULL: nothing. */
+	double *(*source)(void *arg, const struct image *image, const struct residual *here, size_t i);
+	/* What else becomes of a layer that wants it, no longer so that the model stays: of w, which `norm`
+	 * and `source` have changed by these. */
+	bool (*wants)(void *arg, const struct residual_layer *l);
+	void (*finish)(void *arg, const struct image *image, const struct residual_layer *l,
+		const struct rewrite_factors *by, double (*w)[l->in]);
 	void *arg;
 };
 #define OPTION_DTYPE(var) { 0, "dtype", OPTION_ENUM(enum half_type, var, rewrite_types), NULL, \
@@ -30,7 +41,7 @@ struct filter rewrite_open(const char *path, const char *output);
 /* A part(): every layer and norm around the residual stream (model/residual.h) is changed, the rest copied.
  * Dies on quantized layers, and on static scales of inputs, which would be of other inputs. */
 void rewrite_part(void *rewrite, const struct filter *f);
-/* All parts, by rewrite_part(), with `check` as check_filter(): of 16-bit weights it only prints, since these
- * are rounded. */
+/* All parts, by rewrite_part(), with `check` as check_filter(): of 16-bit weights, since these are rounded,
+ * and with a `finish` it only prints. */
 void rewrite_filter(const struct rewrite *r, struct filter *f, bool check);
 #endif

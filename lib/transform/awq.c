@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* awq.c -- see awq.h */
+#include "transform/awq.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/report.h"
+#include "base/size.h"
+#include "model/hessian.h"
+#include "model/layer.h"
+
+/* The first three of what is scaled, all of what is clipped, too. */
+static const char *const columns[] = { "ratio", "nearest", "scaled", "clipped", "groups_clipped" };
+enum { SCALED = 3, COLUMNS = sizeof columns / sizeof *columns };
+static struct report scaled = { .column = columns, .columns = SCALED };
+static struct report clipped = { .column = columns, .columns = COLUMNS };
+
+bool awq_wants(void *arg, const struct residual_layer *l)
+{
+	const struct awq *a = arg;
+
+	return hessian_there(a->hessian, l->path) && (l->role == ROLES || !role_is_kept(l->role));
+}
+
+/* The layer's H; *own is to be freed. */
+static const float *find_hessian(const struct awq *a, const struct residual_layer *l, float **own)
+{
+	const struct hessian h = hessian_mixed(a->hessian, l->path, l->in, own);
+
+	hessian_check(image_name(a->hessian), l->path, l->in, h.sum);
+	return h.sum;
+}
+
+static struct hessian find_means(const struct awq *a, const char *path, size_t n)
+{
+	struct hessian h = hessian_find(a->hessian, path, n);
+
+	if (!h.mean_abs)
+		die("%s: %s/mean_abs: is missing, expected what hessian-accum makes", image_name(a->hessian),
+			path);
+	return h;
+}
+
+/* mean |x| of the layer's inputs, over the tokens that its H is of; returns how many have reached it. */
+static int64_t mean_abs(const struct awq *a, const struct residual_layer *l, double mean[l->in])
+{
+	const struct hessian h = find_means(a, l->path, l->in);
+	const double n = (double)l->in, own = (double)h.count / n;
+	char *path = hessian_prior(l->path);
+	const bool mixed = h.count < (int64_t)l->in && hessian_there(a->hessian, path);
+	const float *prior = mixed ? find_means(a, path, l->in).mean_abs : NULL;
+
+	for (size_t j = 0; j < l->in; j++)
+		mean[j] = prior ? own * (double)h.mean_abs[j] + (1 - own) * (double)prior[j] :
+			(double)h.mean_abs[j];
+	free(path);
+	return h.count;
+}
+
+static void check_finite(const struct image *image, const struct residual_layer *l, bool finite)
+{
+	if (!finite)
+		die("%s: %s/weight: holds a number that is not finite, or too large to be squared",
+			image_name(image), l->path);
+}
+
+/* The layer's loss at each ratio, added to those of others with the same inputs. */
+static void add_losses(struct awq *a, const struct image *image, const struct residual_layer *l,
+	const double mean[l->in], double all[AWQ_RATIOS], double own[AWQ_RATIOS], double *whole)
+{
+	struct layer layer = layer_read(image, l->path, l->out, l->in);
+	double *s = xalloc(l->in, sizeof *s);
+	float *mixed;
+	const float *h = find_hessian(a, l, &mixed);
+
+	for (size_t i = 0; i < AWQ_RATIOS; i++) {
+		awq_factors(l->in, s, mean, i);
+		own[i] = awq_loss(&a->format, &layer.linear, s, h, i ? NULL : whole);
+		all[i] += own[i];
+	}
+	check_finite(image, l, !isnan(own[0]));
+	free(s), free(mixed);
+	layer_free(&layer);
+	image_drop(a->hessian);
+}
+
+/* What was found of a layer is printed, or kept until it is clipped. */
+static void note_layer(struct awq *a, const char *path, double ratio, double nearest, double best)
+{
+	if (!a->clip) {
+		report_row(&scaled, path, (double[SCALED]){ ratio, nearest, best });
+		a->done++;
+		return;
+	}
+	a->note = xgrow(a->note, a->notes + 1, sizeof *a->note);
+	a->note[a->notes++] = (struct awq_note){ xformat("%s", path), ratio, nearest, best };
+}
+
+/* Means of the inputs that the layers share: of that which the most tokens have reached. */
+static void find_mean(const struct awq *a, size_t count, const struct residual_layer *const reader[count],
+	double mean[])
+{
+	const size_t n = reader[0]->in;
+	double *x = xalloc(n, sizeof *x);
+	int64_t most = -1;
+
+	for (size_t k = 0; k < count; k++) {
+		const int64_t tokens = mean_abs(a, reader[k], x);
+
+		if (tokens > most)
+			memcpy(mean, x, n * sizeof *x);
+		most = tokens > most ? tokens : most;
+	}
+	free(x);
+}
+
+/* The factors of what `count` layers are fed; NULL: none is better. */
+static double *search(struct awq *a, const struct image *image, size_t count,
+	const struct residual_layer *const reader[count])
+{
+	const size_t n = reader[0]->in;
+	double *mean = xalloc(n, sizeof *mean), *s = NULL, *whole = xalloc(count, sizeof *whole);
+	double all[AWQ_RATIOS] = { 0 }, (*own)[AWQ_RATIOS] = xalloc(count, sizeof *own);
+	size_t best = 0;
+
+	find_mean(a, count, reader, mean);
+	for (size_t k = 0; k < count; k++)
+		add_losses(a, image, reader[k], mean, all, own[k], &whole[k]);
+	for (size_t i = 1; i < AWQ_RATIOS; i++)
+		if (all[i] < all[best])
+			best = i;
+	for (size_t k = 0; k < count; k++)
+		note_layer(a, reader[k]->path, (double)best / AWQ_RATIOS, own[k][0] / whole[k],
+			own[k][best] / whole[k]);
+	if (best)
+		awq_factors(n, s = xalloc(n, sizeof *s), mean, best);
+	free(mean), free(whole), free(own);
+	return s;
+}
+
+void awq_norm(void *arg, const struct image *image, const struct residual *here, size_t i,
+	struct wide_norm *norm)
+{
+	const struct residual_layer **reader = xalloc(here->layers, sizeof *reader);
+	size_t count = 0;
+
+	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++)
+		if (invariant_reads(l) && l->norm == (int64_t)i && awq_wants(arg, l))
+			reader[count++] = l;
+	norm->factor = count ? search(arg, image, count, reader) : NULL;
+	free(reader);
+}
+
+double *awq_source(void *arg, const struct image *image, const struct residual *here, size_t i)
+{
+	const struct residual_layer *l = &here->layer[i];
+	struct layer layer = layer_read(image, l->path, l->out, l->in);
+	/* What an online Hadamard makes of its inputs is not theirs channel by channel. */
+	const bool fits = !layer.linear.online && awq_wants(arg, l);
+
+	layer_free(&layer);
+	return fits ? search(arg, image, 1, &l) : NULL;
+}
+
+/* What the search has found of the layer, no longer kept. Returns whether it has. */
+static bool take_note(struct awq *a, const char *path, struct awq_note *note)
+{
+	for (size_t i = 0; i < a->notes; i++)
+		if (!strcmp(a->note[i].path, path)) {
+			*note = a->note[i];
+			free(note->path);
+			a->note[i] = a->note[--a->notes];
+			return true;
+		}
+	return false;
+}
+
+/* tr(E H Eᵀ)/tr(W H Wᵀ) as w stands, for the report. */
+static double error_of(const struct awq *a, const struct residual_layer *l, const struct rewrite_factors *by,
+	const float *h, double (*w)[l->in])
+{
+	double *rows, whole, loss;
+
+	if (quiet)
+		return 0;
+	rows = xalloc(l->out, sizeof *rows);
+	for (size_t i = 0; i < l->out; i++)
+		rows[i] = by->rows && i >= l->first ? by->rows[i - l->first] : 1;
+	loss = awq_loss_scaled(&a->format, l->out, l->in, (const double (*)[l->in])w, by->columns, rows, h,
+		&whole);
+	free(rows);
+	return loss / whole;
+}
+
+void awq_finish(void *arg, const struct image *image, const struct residual_layer *l,
+	const struct rewrite_factors *by, double (*w)[l->in])
+{
+	struct awq *a = arg;
+	struct awq_note note;
+	/* Rows that make queries and keys stay: attention multiplies their errors with each other. */
+	const size_t first = l->role == ROLE_Q || l->role == ROLE_K ? l->out : l->first;
+	const size_t groups = linear_groups(l->in, a->format.group) * l->out;
+	size_t done = 0;
+	float *mixed;
+	const float *h = find_hessian(a, l, &mixed);
+
+	if (!take_note(a, l->path, &note))
+		note.ratio = 0, note.scaled = note.nearest = error_of(a, l, by, h, w);
+	check_finite(image, l, awq_clip(&a->format, l->out - first, l->in, w + first, by->columns, h, &done));
+	report_row(&clipped, l->path, (double[COLUMNS]){ note.ratio, note.nearest, note.scaled,
+		error_of(a, l, by, h, w), (double)done / (double)groups });
+	a->done++;
+	free(mixed);
+	image_drop(a->hessian);
+}
