@@ -13,6 +13,7 @@
 # shellcheck source=pipelines/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 begin fbquant "$@"
+# shellcheck disable=SC2034
 group=${PTQ_GROUP:-128}
 # shellcheck disable=SC2034
 columns='bits_a_weight\toutput_error\tnll\tnll_rise\tnll_rise_se\tkl\tkl_se\tnll_delta\tnll_delta_se\tkl_delta\tkl_delta_se\tppl'
