@@ -18,8 +18,8 @@ static const struct tool tool = {
 	.brief = "quantize the weights of a model beside low-rank branches: FBQuant and others",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Replaces the weight of every linear layer by codes, scales and zero points, and adds a branch "
-		"B A of low rank that makes good what they lose. With --reference the input is quantized "
+	.about = "Replaces the weight of every linear layer by codes, scales and zero points, and adds a "
+		"branch B A of low rank that makes good what they lose. With --reference the input is quantized "
 		"already, by any tool, and keeps its codes.",
 	.examples = "  fbq-run --hessian hess.h5 --rank 16 model.h5 -o fbq.h5\n"
 		"  fbq-run --hessian hess.h5 --method caldera --branch-format int8 model.h5 -o caldera.h5\n"
@@ -52,7 +52,8 @@ static void check(struct settings *set, struct attach *a)
 	option_idle(3, (struct option_idle[]){
 		{ strcmp(m->name, "fbquant") != 0, "lr init-sigma", "without --method fbquant" },
 		{ steps, "steps", "a method of one step" },
-		{ set->reference != NULL, "storage group scale-dtype ties", "--reference: the codes stay" } });
+		{ set->reference != NULL, "storage group scale-dtype ties",
+			"--reference: the codes stay" } });
 	if (option_given("rank") && !a->settings.rank)
 		misuse("--rank: expected a number from 1 on, not 0");
 	if (m->needs_hessian && !set->hessian)
@@ -100,20 +101,25 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"Hessians of the layers, from hessian-accum" },
-		{ 0, "method", OPTION_CHOICE(&set.method, attach_methods()), NULL, "what the branch is fitted to, and how",
+		{ 0, "method", OPTION_CHOICE(&set.method, attach_methods()), NULL,
+			"what the branch is fitted to, and how",
 			.otherwise = "fbquant" },
 		{ 0, "reference", OPTION_FILE(&set.reference), "MODEL",
 			"the weights before those of the input were quantized: codes stay" },
 		METHOD_STORAGE_OPTIONS(&set.options),
 		OPTION_TIES(&set.options.ties_away),
 		{ .type = OPTION_HEADING, .help = "The branch" },
-		{ 'r', "rank", OPTION_SIZE(&a.settings.rank), "R", "its rank (default: a 32nd of a layer's inputs)" },
+		{ 'r', "rank", OPTION_SIZE(&a.settings.rank), "R",
+			"its rank (default: a 32nd of a layer's inputs)" },
 		OPTION_BRANCH_FORMAT(&set.format),
-		{ 0, "steps", OPTION_SIZE(&a.settings.steps), "N", "steps or rounds (default: the method's)" },
-		{ 0, "lr", OPTION_REAL(&a.settings.rate), "RATE", "of Adam's first step; it falls to 0 in a line",
+		{ 0, "steps", OPTION_SIZE(&a.settings.steps), "N",
+			"steps or rounds (default: the method's)" },
+		{ 0, "lr", OPTION_REAL(&a.settings.rate), "RATE",
+			"of Adam's first step; it falls to 0 in a line",
 			.otherwise = "0.002", .least = 1e-9, .most = 1 },
 		{ 0, "init-sigma", OPTION_REAL(&a.settings.sigma), "SIGMA",
-			"standard deviation of A at the start (default: 1/sqrt(inputs))", .least = 0, .most = 1e6 },
+			"standard deviation of A at the start (default: 1/sqrt(inputs))",
+			.least = 0, .most = 1e6 },
 		OPTION_SEED(&set.seed),
 		{ .type = OPTION_HEADING, .help = "Layers" },
 		OPTION_LAYERS(&set.layers),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * feedback -- FBQuant's optimizer against its equations in plain float64 loops: the quantizer by its definition,
- * gradients by hand and by differences of the loss with the feedback term held
+ * feedback -- FBQuant's optimizer against its equations in plain float64 loops: the quantizer by its
+ * definition, gradients by hand and by differences of the loss with the feedback term held
  */
 #include <math.h>
 #include <setjmp.h>
@@ -28,7 +28,8 @@ struct problem {
 static struct problem problem(size_t m, size_t n, size_t tokens)
 {
 	const struct random_stream stream = random_open(n, "problem");
-	struct problem p = { m, n, tokens, xalloc(m * n, sizeof(float)), xalloc(n * n, sizeof(float)), { 0 } };
+	struct problem p = { m, n, tokens, xalloc(m * n, sizeof(float)), xalloc(n * n, sizeof(float)),
+		{ 0 } };
 	float *x = xalloc(tokens * n, sizeof *x);
 	uint64_t k = 0;
 
@@ -59,7 +60,7 @@ static struct feedback settings(const char *storage, long group, size_t rank, si
 	return f;
 }
 
-/* Q(P) by its definition: a scale and a zero point of each group's range, the nearest value of each number. */
+/* Q(P) by its definition: scale and zero point of each group's range, the nearest value of each number. */
 static void quantized(const struct feedback *f, size_t m, size_t n, double q[m * n], const double p[m * n])
 {
 	const size_t group = f->group > 0 ? (size_t)f->group : n;
@@ -130,7 +131,8 @@ static void gradient_of(const struct problem *p, size_t r, const double *a, cons
 	for (size_t i = 0; i < m; i++)
 		for (size_t j = 0; j < n; j++)
 			for (size_t k = 0; k < n; k++)
-				dh[i * n + j] += (d[i * n + k] - q[i * n + k]) * (double)p->h[k * n + j] / mean;
+				dh[i * n + j] += (d[i * n + k] - q[i * n + k]) * (double)p->h[k * n + j] /
+					mean;
 	memset(ga, 0, r * n * sizeof *ga), memset(gb, 0, m * r * sizeof *gb);
 	for (size_t i = 0; i < m; i++)
 		for (size_t k = 0; k < r; k++)
@@ -209,7 +211,8 @@ static struct feedback_layer run(const struct problem *p, const struct feedback 
 }
 
 /* A, B of a few steps from the same start: products in float, each number moved by the rate at most. */
-static void against_plain(size_t m, size_t n, size_t tokens, const char *storage, long group, size_t rank, size_t steps)
+static void against_plain(size_t m, size_t n, size_t tokens, const char *storage, long group, size_t rank,
+	size_t steps)
 {
 	struct problem p = problem(m, n, tokens);
 	struct feedback f = settings(storage, group, rank, steps), none = f;
@@ -272,7 +275,8 @@ static void falls(void **unused)
 		assert_memory_equal(l.a, again.a, 8 * 128 * sizeof(float));
 		assert_memory_equal(l.b, again.b, 96 * 8 * sizeof(float));
 		threads = many;
-		free(l.a), free(l.b), free(again.a), free(again.b), free(code), free(scale), free(w), free(work);
+		free(l.a), free(l.b), free(again.a), free(again.b), free(code), free(scale), free(w),
+			free(work);
 	}
 	problem_free(&p);
 }

@@ -218,7 +218,8 @@ static void back(enum input_mode mode, bool seen[ROWS])
 	assert_true(y.linear.saturate == 224 && y.linear.online == 20 && y.linear.group == 32 &&
 		y.linear.input.mode == mode && y.linear.input.clip == l.linear.input.clip);
 	bits = member_bits(members, &l.linear);
-	l.linear.branch_a = l.linear.branch_b = NULL;	/* halves of A; codes of 5 bits and a scale a row of B */
+	/* halves of A; codes of 5 bits and a scale a row of B */
+	l.linear.branch_a = l.linear.branch_b = NULL;
 	assert_true(fabs(bits - member_bits(members, &l.linear) - (16. * 2 * IN + OUT * (5. * 2 + 32)) /
 		(OUT * IN)) < 1e-9);
 	image_close(image);

@@ -22,7 +22,8 @@
 #include "quant/product_integer.h"
 
 static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "mxfp4", "nvfp4",
-	"e3m0", "nf4", "int3", "uint3", "nf3", "e1m1", "int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
+	"e3m0", "nf4", "int3", "uint3", "nf3", "e1m1", "int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1",
+		"e4m0", "nf5" };
 enum { FORMATS = sizeof formats / sizeof *formats, MOST = 131, MANY = 512 };
 
 static struct random_stream noise;
@@ -284,7 +285,8 @@ static const struct kind kinds[] = {
 	{ .name = "packed, out of order", .packed = true, .storage = "int4", .index = true, .group = 32 },
 	{ .name = "packed, groups of half a block", .packed = true, .storage = "e2m2", .group = 16,
 		.integers = true },
-	{ .name = "packed", .packed = true, .storage = "int3", .group = 32, .grid = "int3", .integers = true },
+	{ .name = "packed", .packed = true, .storage = "int3", .group = 32, .grid = "int3",
+		.integers = true },
 	{ .name = "packed", .packed = true, .storage = "uint3", .group = 64, .grid = "uint3",
 		.integers = true },
 	{ .name = "packed", .packed = true, .storage = "nf3", .grid = "quantiles" },
@@ -835,9 +837,9 @@ static void plain_product(const struct linear *l, size_t m, double *y, double *s
 }
 
 /*
- * Whatever the three parts are stored as and however many rows there are, y is the sum of main path, branch and
- * columns. Sums in float of n numbers are off by at most (n + 16) 2⁻²⁴ of their magnitudes: those of A x, times
- * |B|; those of B; those of the main path; fixed point adds less than as much again.
+ * Whatever the three parts are stored as and however many rows there are, y is the sum of main path, branch
+ * and columns. Sums in float of n numbers are off by at most (n + 16) 2⁻²⁴ of their magnitudes: those of A x,
+ * times |B|; those of B; those of the main path; fixed point adds less than as much again.
  */
 static void added(const char *name, const char *a, const char *b, size_t m, size_t splits, bool add)
 {
@@ -872,7 +874,8 @@ static void added(const char *name, const char *a, const char *b, size_t m, size
 		for (size_t k = 0; k < splits; k++)
 			sum += x[i / ALL * WIDTH + (size_t)column[k]] * (double)out[i % ALL * splits + k];
 		if (!(fabs(sum - (double)got[i]) <= 2 * (WIDTH + 32) * 0x1p-24 * all))
-			fail_msg("%s with %s and %s, %zu rows: %g, not %g", name, a, b, m, (double)got[i], sum);
+			fail_msg("%s with %s and %s, %zu rows: %g, not %g", name, a, b, m, (double)got[i],
+				sum);
 	}
 	ready_free(&r), part_free(&l), part_free(&la), part_free(&lb);
 	free(x), free(main), free(main_size), free(ax), free(ax_size), free(y), free(size), free(none);

@@ -12,7 +12,8 @@
 #include "num/linalg.h"
 #include "quant/round.h"
 
-/* Rows that a product takes at once; parts of the rows whose sums are made one by one: results depend on both. */
+/* Rows that a product takes at once; parts of the rows whose sums are made one by one: results depend on
+ * both. */
 enum { ROWS = 64, PARTS = 16, ALIGN = 64, FEW = 1 << 16, HALVINGS = 20 };
 
 static const double first_decay = 0.9, second_decay = 0.999, tiny = 1e-8;
@@ -72,7 +73,8 @@ static size_t group_of(const struct feedback *f, size_t n)
 }
 
 /* Δ of at most ROWS rows. */
-static void error_of(const struct feedback_layer *l, const float *a, const float *b, size_t first, size_t rows,
+static void error_of(const struct feedback_layer *l, const float *a, const float *b, size_t first,
+	size_t rows,
 	float *delta)
 {
 	const struct feedback *f = l->settings;
@@ -118,7 +120,8 @@ static double part_of(const struct state *s, size_t k, bool loss, float *delta, 
 		error_of(s->layer, s->a, s->b, i, (size_t)rows, delta);
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, r, n, -2, delta, n, s->ah, n, 0,
 			s->gb + i * s->r, r);
-		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, r, n, rows, 1, s->b + i * s->r, r, delta, n,
+		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, r, n, rows, 1, s->b + i * s->r, r, delta,
+			n,
 			i > k * each, s->part + k * s->r * s->n, n);
 		if (loss)
 			sum += quadratic(s, (size_t)rows, delta, product);
@@ -178,7 +181,8 @@ static double gradients(struct state *s, bool loss)
 }
 
 /* A step of Adam, the t-th, counted from 1. */
-static void descend(size_t n, float x[n], float first[n], float second[n], const float g[n], double rate, size_t t)
+static void descend(size_t n, float x[n], float first[n], float second[n], const float g[n], double rate,
+	size_t t)
 {
 	const double one = 1 - pow(first_decay, (double)t), two = 1 - pow(second_decay, (double)t);
 
@@ -209,8 +213,10 @@ static void begin(const struct state *s)
 
 static void no_moments(const struct state *s)
 {
-	memset(s->first_a, 0, s->r * s->n * sizeof(float)), memset(s->second_a, 0, s->r * s->n * sizeof(float));
-	memset(s->first_b, 0, s->m * s->r * sizeof(float)), memset(s->second_b, 0, s->m * s->r * sizeof(float));
+	memset(s->first_a, 0, s->r * s->n * sizeof(float));
+	memset(s->second_a, 0, s->r * s->n * sizeof(float));
+	memset(s->first_b, 0, s->m * s->r * sizeof(float));
+	memset(s->second_b, 0, s->m * s->r * sizeof(float));
 }
 
 static void copy(const struct state *s, float *a, float *b, const float *from_a, const float *from_b)
@@ -236,7 +242,8 @@ static double whole(const struct state *s)
 			for (size_t i = k * each; i < end; i += ROWS) {
 				linear_weight(s->layer->weight, i, least(ROWS, end - i),
 					(float (*)[s->n])(s->delta + own));
-				part[k] += quadratic(s, least(ROWS, end - i), s->delta + own, s->product + own);
+				part[k] += quadratic(s, least(ROWS, end - i), s->delta + own,
+					s->product + own);
 			}
 		}
 	}
@@ -369,7 +376,8 @@ double feedback_codes(const struct feedback_layer *l, size_t first, size_t rows,
 				&scale[i * groups + g], zero ? &zero[i * groups + g] : &none);
 
 			for (size_t k = j; k < j + some; k++)
-				worst = fmax(worst, fabs(row[k] - (double)y[k]) / (s * (cell + top * 0x1p-23)));
+				worst = fmax(worst, fabs(row[k] - (double)y[k]) /
+					(s * (cell + top * 0x1p-23)));
 		}
 	}
 	return worst;

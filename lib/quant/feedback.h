@@ -40,9 +40,11 @@ enum feedback_status { FEEDBACK_DONE, FEEDBACK_NO_WEIGHT, FEEDBACK_NO_HESSIAN };
 struct feedback_report {
 	enum feedback_status status;
 	size_t index;			/* the row of the weight or the Hessian that is not finite */
-	double start, loss;		/* tr(Δ H Δᵀ)/tr(W H Wᵀ) of A's start, where B A = 0, and of what is kept */
+	/* tr(Δ H Δᵀ)/tr(W H Wᵀ) of A's start, where B A = 0, and of what is kept */
+	double start, loss;
 	size_t best, steps;		/* the step of the iterate that is kept, and those that were made */
-	size_t halved;			/* how often the loss was not finite: the rate was halved from there on */
+	/* how often the loss was not finite: the rate was halved from there on */
+	size_t halved;
 };
 
 /* A layer of m = weight->out rows and n = weight->in columns. */
@@ -55,19 +57,21 @@ struct feedback_layer {
 	struct feedback_report report;
 };
 
-/* rank is from 1 to the smaller extent. BLAS must be on one thread. workspace: feedback_workspace() bytes, for
- * the present number of `threads`. */
+/* rank is from 1 to the smaller extent. BLAS must be on one thread. workspace: feedback_workspace() bytes,
+ * for the present number of `threads`. */
 size_t feedback_workspace(const struct feedback_layer *layer);
 void feedback_run(struct feedback_layer *layer, void *workspace);
 
 /* Δ of rows [first, first + rows) for A and B as they stand, in float. */
-void feedback_error(const struct feedback_layer *l, size_t first, size_t rows, float delta[rows][l->weight->in]);
+void feedback_error(const struct feedback_layer *l, size_t first, size_t rows,
+	float delta[rows][l->weight->in]);
 
 /*
- * Codes and parameters of P = W - B A in double, of rows [first, first + rows): code [rows][n], scale and zero
- * [rows][groups]. Returns the largest |w - w_F| as a part of its bound (FBQuant eq. 13: half the widest cell,
- * and the rounding of ŵ), at most 1 unless a range saturates. w [rows][n] and p [rows][n]: workspace.
+ * Codes and parameters of P = W - B A in double, of rows [first, first + rows): code [rows][n], scale and
+ * zero [rows][groups]. Returns the largest |w - w_F| as a part of its bound (FBQuant eq. 13: half the widest
+ * cell, and the rounding of ŵ), at most 1 unless a range saturates. w [rows][n] and p [rows][n]: workspace.
  */
-double feedback_codes(const struct feedback_layer *layer, size_t first, size_t rows, uint8_t *code, float *scale,
+double feedback_codes(const struct feedback_layer *layer, size_t first, size_t rows, uint8_t *code,
+	float *scale,
 	uint8_t *zero, float *w, double *p);
 #endif

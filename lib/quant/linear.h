@@ -65,8 +65,8 @@ struct linear {
 	const float *split_weight;	/* [out][splits]; in files f16, or int8 where there is a scale */
 	const float *split_scale;	/* [splits], or NULL: 1 */
 
-	/* Low-rank branch, added: Ŵ + B A, A [rank][in], B [out][rank], of inputs that are not rounded unless A
-	 * says so (FBQuant eq. 1). NULL: there is none; a branch has none. */
+	/* Low-rank branch, added: Ŵ + B A, A [rank][in], B [out][rank], of inputs that are not rounded unless
+	 * A says so (FBQuant eq. 1). NULL: there is none; a branch has none. */
 	size_t rank;
 	const struct linear *branch_a, *branch_b;
 
@@ -78,7 +78,7 @@ size_t linear_group(const struct linear *l, size_t column);
 /* How many groups a row of `in` columns has: ceil(in/group), 1 per channel and per tensor. */
 size_t linear_groups(size_t in, long group);
 
-/* Effective weight Ŵ of the main path in float, without columns taken out and branch, rows [first, first + n). */
+/* Effective weight Ŵ of the main path, without columns taken out and branch: rows [first, first + n). */
 void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
 /* The same of columns [i, i + n) of one row, n ≤ LINEAR_COLUMNS, i a multiple of 32. */
 enum { LINEAR_COLUMNS = 256 };

@@ -23,7 +23,8 @@ enum half_type compute_half(enum compute_type type)
 
 #define TYPE(name) (1u << COMPUTE_##name)
 #define FLOATS \
-	.floats = true, .weight_size = number_float_size, .weight_make = number_float_weight, .run = number_float_run
+	.floats = true, .weight_size = number_float_size, .weight_make = number_float_weight,
+		.run = number_float_run
 #define BF16 \
 	.types = TYPE(BF16), .weight_size = number_bf16_size, .weight_make = number_bf16_weight
 #define HALVES .input_size = number_bf16_input_size, .input_make = number_bf16_input, .run = number_bf16_run
@@ -46,7 +47,8 @@ const struct product_row product_rows[] = {
 	{ "packed-integer-avx2", .cpu = CPU_AVX2, PACKED(PACKED_INTEGER), .error = { 1. / 8, 16 } },
 	{ "packed-table-avx2", .cpu = CPU_AVX2, PACKED(PACKED_TABLE), .error = { 1. / 8, 16 } },
 	{ "packed-plain", PACKED(PACKED_PLAIN), .error = { 1. / 16, 16 } },
-	{ "half", .types = TYPE(F32), .most = PRODUCT_FEW, .fits = number_half_fits, .weight_size = number_half_size,
+	{ "half", .types = TYPE(F32), .most = PRODUCT_FEW, .fits = number_half_fits,
+		.weight_size = number_half_size,
 		.weight_make = number_half_weight, .run = number_half_run, .error = { 1. / 16, 8 } },
 	{ "exact-amx", .types = TYPE(F32), .least = PRODUCT_FEW + 1, .fits = exact_amx_fits,
 		.weight_size = exact_amx_weight_size, .weight_make = exact_amx_weight, .rounds = true,
@@ -64,7 +66,8 @@ const struct product_row product_rows[] = {
 		.weight_size = integer_pairs_size, .weight_make = integer_pairs_weight, .rounds = true,
 		.input_size = integer_pairs_input_size, .input_make = integer_pairs_input,
 		.run = integer_pairs_run, .error = { 1. / 16, 8 } },
-	{ "bf16-amx", BF16, .least = PRODUCT_FEW + 1, .fits = number_amx_fits, .input_size = number_amx_input_size,
+	{ "bf16-amx", BF16, .least = PRODUCT_FEW + 1, .fits = number_amx_fits,
+		.input_size = number_amx_input_size,
 		.input_make = number_amx_input, .run = number_amx_run, .error = { 2, 4, .tiny = 0x1p-125 } },
 	{ "bf16-pairs", .cpu = CPU_AVX512, .way = NUMBER_PAIRS, BF16, HALVES, .fits = number_pairs_fits,
 		.error = { 2, 4, .tiny = 0x1p-126 } },

@@ -17,10 +17,10 @@
  * take to come from memory, so there packed words (quant/pack.h) stay packed and halves stay halves; other
  * weights are prepared once, for many products.
  *
- * Columns taken out and a branch are added, of inputs that are not rounded: y += W_split x_split + B (A x), A x
- * and B by rows of the table too. A x is made once, with the input; for few rows of x the rest is one pass over
- * the output, of which a thread takes some rows and adds all that belongs to them (the fused product of FBQuant
- * section 4.3, of any main path and any branch).
+ * Columns taken out and a branch are added, of inputs that are not rounded: y += W_split x_split + B (A x), A
+ * x and B by rows of the table too. A x is made once, with the input; for few rows of x the rest is one pass
+ * over the output, of which a thread takes some rows and adds all that belongs to them (the fused product of
+ * FBQuant section 4.3, of any main path and any branch).
  *
  * What a row computes differs from the product in double of the same x̂ and ŵ by at most
  *
@@ -34,7 +34,8 @@
  *			max|x̂| > 10⁻³⁰ and Σ|ŵ| it is multiplied by
  *	tiny		of processors that take numbers below it for zero
  *
- * and with a branch by the bound of A x times Σ|b|, and the bound of B's product. Columns taken out are float.
+ * and with a branch by the bound of A x times Σ|b|, and the bound of B's product. Columns taken out are
+ * float.
  *
  * Nothing depends on the number of threads. Codes that a format does not have give any finite value;
  * a row of x that is not finite gives outputs that are not, unless the layer rounds its inputs: then what is

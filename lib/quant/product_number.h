@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_number.h -- the products of weights that were prepared as numbers, for many rows of x; and of halves as
- * they stand, for few
+ * product_number.h -- the products of weights that were prepared as numbers, for many rows of x; and of
+ * halves as they stand, for few
  *
  *	float	rows of float, by num/linalg.h; int16: of inputs that were rounded to it
  *	bf16	panels of num/bf16.h: pairs of them at once where the processor multiplies such, or widened

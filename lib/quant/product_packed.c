@@ -366,7 +366,8 @@ static void rows_of_words(const struct packed *p, size_t m, size_t n, float y[m]
 /* Rows that a thread takes at once: many, as streams start anew each time, as many for each; whole tiles. */
 static size_t rows_at_once(size_t out)
 {
-	const size_t all = omp_in_parallel() ? 1 : (size_t)threads, parts = all * ceil_div(out, all * ROW_PANEL);
+	const size_t all = omp_in_parallel() ? 1 : (size_t)threads;
+	const size_t parts = all * ceil_div(out, all * ROW_PANEL);
 
 	return ceil_div(ceil_div(out, parts), PRODUCT_ROWS) * PRODUCT_ROWS;
 }
@@ -462,7 +463,8 @@ static bool prepare(struct packed *w, const struct product_row *row, const struc
 bool packed_fits(const struct product_row *row, const struct linear *l)
 {
 	const bool has_way = row->way == PACKED_PLAIN || (row->way == PACKED_FIXED ? cpu_dot : cpu_half);
-	const int bits = l->storage.bits, narrowest = row->way == PACKED_FIXED || row->way == PACKED_HALF ? 4 : 3;
+	const int bits = l->storage.bits;
+	const int narrowest = row->way == PACKED_FIXED || row->way == PACKED_HALF ? 4 : 3;
 	const bool whole = !l->group_index && (l->group <= 0 || l->group % CODE_BLOCK == 0);
 	struct packed w;
 

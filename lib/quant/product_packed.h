@@ -25,8 +25,8 @@
 enum packed_way { PACKED_PLAIN, PACKED_HALF, PACKED_INTEGER, PACKED_TABLE, PACKED_FIXED };
 
 /*
- * Not for layers that are not packed in 3 to 5 bits (half and fixed: 4 or 5), or in groups that are not of whole blocks of 32
- * columns as they stand, or that have arithmetic narrower than 16 bits.
+ * Not for layers that are not packed in 3 to 5 bits (half and fixed: 4 or 5), or in groups that are not of
+ * whole blocks of 32 columns as they stand, or that have arithmetic narrower than 16 bits.
  */
 bool packed_fits(const struct product_row *row, const struct linear *l);
 /* What is prepared of a weight is what its codes become; the words stay where they are. */

@@ -239,7 +239,8 @@ static void report(struct attach *a, const struct attached *t)
 	report_row(&table, t->layer.path, value);
 	count(a, value);
 	if (r->halved && !a->halved)
-		warn("%s: the loss was not finite at a --lr of %g: it was halved, and the run goes on from the best",
+		warn("%s: the loss was not finite at a --lr of %g: it was halved, and the run goes on from "
+			"the best",
 			t->layer.path, t->settings.rate);
 	a->halved += r->halved;
 	/* Of ranges that are not clipped; scales of few digits round them. */
@@ -315,6 +316,6 @@ void attach_end(struct attach *a, const char *name)
 	if (!a->done)
 		layers_none(name, a->layers);
 	if (a->losses)
-		report_row(&table, "geometric mean", (double[COLUMNS]){ exp(a->logs / (double)a->losses), NAN, NAN,
-			NAN, a->worst > 0 ? a->worst : NAN, NAN, NAN, NAN });
+		report_row(&table, "geometric mean", (double[COLUMNS]){ exp(a->logs / (double)a->losses), NAN,
+			NAN, NAN, a->worst > 0 ? a->worst : NAN, NAN, NAN, NAN });
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * attach.h -- a low-rank branch beside each linear layer of a model, by a method of quant/branch.h: weight and
- * second moments in; codes, parameters and branch out
+ * attach.h -- a low-rank branch beside each linear layer of a model, by a method of quant/branch.h: weight
+ * and second moments in; codes, parameters and branch out
  */
 #ifndef TRANSFORM_ATTACH_H
 #define TRANSFORM_ATTACH_H
@@ -22,7 +22,8 @@ struct attach {
 	const struct selection *layers;
 	struct moments_source source;		/* name NULL: it knows no Hessian */
 	const struct image *hessian;		/* behind it, for the history, or NULL */
-	struct image *reference;		/* the weights before the input's were quantized; NULL: the input's */
+	/* the weights before the input's were quantized; NULL: the input's */
+	struct image *reference;
 	double logs, worst;			/* of the losses; the largest part of a bound */
 	size_t done, losses, halved;
 };
@@ -30,9 +31,10 @@ struct attach {
 /* Names of the methods by their number, NULL-terminated. */
 const char *const *attach_methods(void);
 
-/* How a branch is stored: f32, f16, bf16, or FORMAT[:G], G columns of A and of B under a scale, or else a row. */
+/* How a branch is stored: f32, f16, bf16, or FORMAT[:G], G columns under a scale, or else a row. */
 struct attach_format { struct format format; long group; enum half_type type; };
-#define OPTION_BRANCH_FORMAT(var) { 0, "branch-format", OPTION_PARSED(struct attach_format, var, attach_format), \
+#define OPTION_BRANCH_FORMAT(var) { 0, "branch-format", \
+	OPTION_PARSED(struct attach_format, var, attach_format), \
 	"TYPE|FORMAT[:G]", "f32, f16, bf16, or a format with a scale for G columns (default: a row)", \
 	.otherwise = "f16", .form = attach_form }
 void attach_format(void *format, const char *option, const char *text);
@@ -41,8 +43,8 @@ char *attach_form(const void *format);
 /* Dies, before the first layer is read, if none is selected, or one lacks its Hessian or is narrower than the
  * rank: as far as the first part, which is at hand, tells. */
 void attach_check(struct attach *a, const struct filter *f);
-/* For model_filter(): gives each selected layer of the part its branch, reports it on standard error, and copies
- * the rest; a part that has none is passed on. Dies on what does not fit, naming file and path. */
+/* For model_filter(): gives each selected layer of the part its branch, reports it on standard error, and
+ * copies the rest; a part that has none is passed on. Dies on what does not fit, naming file and path. */
 void attach_part(void *attach, const struct filter *f);
 /* For the filter's finished(): reports the layers that an earlier run has made. */
 void attach_finished(void *attach, const struct filter *f);

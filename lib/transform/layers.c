@@ -33,7 +33,8 @@ void layers_none(const char *name, const struct selection *layers)
 	die("%s: holds no linear layer%s", name, selection_text(layers));
 }
 
-float *layers_moments(struct second_moments *moments, const char *file, const char *path, const struct linear *l)
+float *layers_moments(struct second_moments *moments, const char *file, const char *path,
+	const struct linear *l)
 {
 	const size_t n = l->in, sums = moments->hessian ? n * n : 0;
 	float *own, *absmax;

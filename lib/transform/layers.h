@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * layers.h -- what filters share that quantize the linear layers of a model: which these are, before the first is
- * read, and what a method may know of their inputs
+ * layers.h -- what filters share that quantize the linear layers of a model: which these are, before the
+ * first is read, and what a method may know of their inputs
  */
 #ifndef TRANSFORM_LAYERS_H
 #define TRANSFORM_LAYERS_H
@@ -23,9 +23,10 @@ _Noreturn void layers_none(const char *name, const struct selection *layers);
 
 /*
  * Moments of a layer's inputs, as a source has found them, made those of its main weight: columns that were
- * taken out have no error, and the others are compensated under their part of the Hessian; without moments such
- * a column is a channel that never fired, which methods keep at 0. Dies, naming file and layer, on a Hessian
- * that is none. Returns NULL, or memory that they are in: free() it.
+ * taken out have no error, and the others are compensated under their part of the Hessian; without moments
+ * such a column is a channel that never fired, which methods keep at 0. Dies, naming file and layer, on a
+ * Hessian that is none. Returns NULL, or memory that they are in: free() it.
  */
-float *layers_moments(struct second_moments *moments, const char *file, const char *path, const struct linear *l);
+float *layers_moments(struct second_moments *moments, const char *file, const char *path,
+	const struct linear *l);
 #endif
