@@ -19,8 +19,8 @@ static const struct tool tool = {
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Replaces the weight of every linear layer by codes, scales and zero points, and adds a "
-		"branch B A of low rank that makes good what they lose. With --reference the input is quantized "
-		"already, by any tool, and keeps its codes.",
+		"branch B A of low rank that makes good what they lose. With --reference the input is "
+		"quantized already, by any tool, and keeps its codes.",
 	.examples = "  fbq-run --hessian hess.h5 --rank 16 model.h5 -o fbq.h5\n"
 		"  fbq-run --hessian hess.h5 --method caldera --branch-format int8 model.h5 -o caldera.h5\n"
 		"  dpq-run --hessian hess.h5 --order order.h5 model.h5 "

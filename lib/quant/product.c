@@ -23,8 +23,8 @@ enum half_type compute_half(enum compute_type type)
 
 #define TYPE(name) (1u << COMPUTE_##name)
 #define FLOATS \
-	.floats = true, .weight_size = number_float_size, .weight_make = number_float_weight,
-		.run = number_float_run
+	.floats = true, .weight_size = number_float_size, .weight_make = number_float_weight, \
+	.run = number_float_run
 #define BF16 \
 	.types = TYPE(BF16), .weight_size = number_bf16_size, .weight_make = number_bf16_weight
 #define HALVES .input_size = number_bf16_input_size, .input_make = number_bf16_input, .run = number_bf16_run
