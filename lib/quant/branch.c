@@ -97,7 +97,7 @@ static struct feedback feedback_of(const struct state *s)
 
 	return (struct feedback){ .storage = s->main.storage, .group = set->main.group, .rank = s->r,
 		.steps = s->steps, .rate = set->rate, .sigma = set->sigma, .every = larger(set->every, 1),
-		.patience = set->patience, .seed = set->seed };
+		.patience = set->patience, .seed = set->seed, .look = set->look, .arg = set->arg };
 }
 
 /* What calls below need, at different times. */

@@ -46,6 +46,8 @@ struct branch_settings {
 
 	double rate, sigma;		/* of fbquant, as in quant/feedback.h */
 	size_t every, patience;
+	void (*look)(void *arg, size_t step, double loss);
+	void *arg;			/* of look */
 };
 
 enum branch_status {

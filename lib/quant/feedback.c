@@ -295,6 +295,8 @@ void feedback_run(struct feedback_layer *layer, void *workspace)
 		const bool look = k % f->every == 0 || k == f->steps;
 		const double loss = gradients(&s, look);
 
+		if (look && f->look)
+			f->look(f->arg, k, loss / all);
 		if (look && k == 0)
 			y->start = loss / all;
 		if (look && loss < least_loss) {

@@ -248,12 +248,29 @@ static void report(struct attach *a, const struct attached *t)
 		die("%s: a weight is off by %g times the bound of half a cell", t->layer.path, r->bound);
 }
 
-static void attach_layer(struct attach *a, const struct filter *f, const char *path)
+/* The layer at hand: the i-th of n of the part. */
+struct place { const struct filter *f; const char *path; size_t i, n; };
+
+static void tell(void *arg, size_t step, double loss)
 {
+	const struct place *at = arg;
+	char *what = xformat("%s, step %zu, error %.3g", at->path, step, loss);
+
+	progress_part(what, image_part(at->f->image), image_parts(at->f->image), at->i, at->n);
+	free(what);
+}
+
+static void attach_layer(struct attach *a, struct place at)
+{
+	const struct filter *f = at.f;
+	const char *path = at.path;
 	struct attached t;
 	void *workspace;
 
+	progress_part(path, image_part(f->image), image_parts(f->image), at.i, at.n);
 	begin(a, &t, f, path);
+	t.settings.look = tell;
+	t.settings.arg = &at;
 	workspace = xalloc(branch_workspace(a->method, &t.work), 1);
 	branch_run(a->method, &t.work, workspace);
 	free(workspace);
@@ -286,10 +303,8 @@ void attach_part(void *arg, const struct filter *f)
 
 	if (list.n || !image_part(f->image)) {
 		begin_part(a, f);
-		for (size_t i = 0; i < list.n; i++) {
-			progress_part(list.path[i], image_part(f->image), image_parts(f->image), i, list.n);
-			attach_layer(a, f, list.path[i]);
-		}
+		for (size_t i = 0; i < list.n; i++)
+			attach_layer(a, (struct place){ f, list.path[i], i, list.n });
 		output_rest(f->out, f->image, NULL);
 		output_end(f->out);
 	} else
