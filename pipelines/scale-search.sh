@@ -6,7 +6,6 @@
 # output (hessian), and of ranges that were learned there (learned). error_percent: change of
 # tr(E H Eᵀ)/tr(W H Wᵀ) from mse, geometric mean over layers, its standard error over layers. nll_delta,
 # kl_delta: the same for nll and for KL from the unquantized model, paired, with standard errors over windows.
-# seconds: of dpq-run, all layers and threads together.
 set -euo pipefail
 # shellcheck source=pipelines/common.sh
 . "$(dirname "$0")/common.sh"
@@ -15,7 +14,11 @@ begin "$name" "$@"
 group=${PTQ_GROUP:-128}
 
 runs() { for f in uint4 uint3 e2m1; do for c in none both; do for s in mse minmax hessian learned; do echo "$f $c $s"; done; done; done; }
-take() { measure "$1-$2-$3" "$1-$2-mse" --storage "$1" --group "$group" --compensate "$2" $([ "$2" = none ] || echo --order order.h5) --scale-search "$3"; }
+take() {
+	local order=
+	[ "$2" = none ] || order='--order order.h5'
+	measure "$1-$2-$3" "$1-$2-mse" --storage "$1" --group "$group" --compensate "$2" ${order:+"$order"} --scale-search "$3"
+}
 
 calibrate
 once order.h5 gar-order --group "$group" hessian.h5
@@ -25,10 +28,10 @@ runs | grep mse | while read -r f c s; do take "$f" "$c" "$s"; done | each
 runs | while read -r f c s; do take "$f" "$c" "$s"; done | each
 
 {
-	printf 'storage\tcompensate\tsearch\t%b\tseconds\n' "$compared"
+	printf 'storage\tcompensate\tsearch\t%b\n' "$compared"
 	runs | while read -r f c s; do
 		values=$(compared "$f-$c-$s" "$f-$c-mse")
-		printf '%s\t%s\t%s\t%s\t%s\n' "$f" "$c" "$s" "$values" "$(awk -F '\t' '/^\// { t += $6 } END { print t }' "$f-$c-$s.layers")"
+		printf '%s\t%s\t%s\t%s\n' "$f" "$c" "$s" "$values"
 	done
 } >"$part/scale-search.tsv"
 table scale-search
@@ -42,7 +45,7 @@ do for [t in "svg png"] {
 	set multiplot layout 1,2 title "Scales of groups: what a search changes from mse (bars: one standard error, over layers and over windows)" noenhanced
 	set lmargin at screen 0.20; set rmargin at screen 0.58; set xlabel "change of the output error, %" noenhanced
 	plot "scale-search.tsv" every ::1 using 5:(-$0):6:ytic(row(strcol(1), strcol(2), strcol(3))) with xerrorbars pt 7 ps 1 lw 2 lc "#4477aa"
-	set lmargin at screen 0.62; set rmargin at screen 0.97; set xlabel "change of KL from the unquantized model, 1/1000 nat" noenhanced; set format y ""
+	set lmargin at screen 0.62; set rmargin at screen 0.97; set xlabel "change of KL, 1/1000 nat" noenhanced; set format y ""
 	plot "scale-search.tsv" every ::1 using (1000 * $14):(-$0):(1000 * $15) with xerrorbars pt 7 ps 1 lw 2 lc "#cc6677"
 	unset multiplot; set format y; unset ytics; set ytics scale 0 noenhanced
 }
