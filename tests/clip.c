@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* clip -- learned clipping against its equations in plain float64: the gradient by differences, the run by loops */
+/* clip -- learned clipping against its equations in plain float64: the gradient by differences, the run by
+ * loops */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +30,8 @@ static double uniform(void)
 	return (double)(z >> 11) * 0x1p-53 - 0.5;
 }
 
-/* Correlated inputs; columns in another order than they stand, two of them left out; a row and a group of 0. */
+/* Correlated inputs; columns in another order than they stand, two of them left out; a row and a group of
+ * 0. */
 static int make(void **unused)
 {
 	static double x[200][N];
@@ -112,7 +114,8 @@ static double surrogate(const struct format *f, double x, struct point at, struc
 
 	for (int c = 0; c <= f->code_last; c++)
 		bottom = fmin(bottom, (double)f->grid[c]), top = fmax(top, (double)f->grid[c]);
-	s = at.s + (f->asymmetric ? (p.high - p.low) - (at.high - at.low) : p.high - at.high) / (double)f->top;
+	s = at.s + (f->asymmetric ? (p.high - p.low) - (at.high - at.low) : p.high - at.high) /
+		(double)f->top;
 	z = f->asymmetric ? at.z + at.low / at.s - p.low / s : 0;
 	if (x / at.s > top - at.z)
 		return (top - z) * s;
@@ -122,7 +125,8 @@ static double surrogate(const struct format *f, double x, struct point at, struc
 }
 
 /* e H eᵀ of a row; p: of each group, at: NULL, or where the surrogate stands. */
-static double loss_of(const struct format *f, size_t row, const struct point p[GROUPS], const struct point *at)
+static double loss_of(const struct format *f, size_t row, const struct point p[GROUPS], const struct point
+	*at)
 {
 	double e[N] = { 0 }, sum = 0;
 
@@ -207,7 +211,8 @@ static void gradient(void **unused)
 					}
 				}
 			}
-			fprintf(stderr, "# %s after %zu steps: slopes off by %.1e of the largest\n", names[i], steps,
+			fprintf(stderr, "# %s after %zu steps: slopes off by %.1e of the largest\n",
+				names[i], steps,
 				off / most);
 			assert_true(off < 1e-5 * most);
 		}
@@ -217,7 +222,8 @@ static void gradient(void **unused)
 static double descend(const struct format *f, size_t row, size_t steps, double rate, double kept[GROUPS][2],
 	double *start)
 {
-	double u[GROUPS][2], first[GROUPS][2] = { 0 }, second[GROUPS][2] = { 0 }, end[GROUPS][2], least = INFINITY;
+	double u[GROUPS][2], first[GROUPS][2] = { 0 }, second[GROUPS][2] = { 0 }, end[GROUPS][2], least =
+		INFINITY;
 
 	ends_of(f, row, end);
 	for (size_t g = 0; g < GROUPS; g++)
@@ -261,7 +267,8 @@ static void few_steps(void **unused)
 
 		learn(&f, 8, 0.3);
 		for (size_t row = 0; row < ROWS; row++) {
-			double kept[GROUPS][2], start, least = descend(&f, row, 8, 0.3, kept, &start), off = 0;
+			double kept[GROUPS][2], start, least = descend(&f, row, 8, 0.3, kept, &start), off
+				= 0;
 			double end[GROUPS][2];
 			struct point p[GROUPS];
 
@@ -277,7 +284,8 @@ static void few_steps(void **unused)
 			assert_true(loss_of(&f, row, p, NULL) <= start * (1 + 1e-5));
 			better += least < 0.999 * start;
 		}
-		fprintf(stderr, "# %s: %zu rows go another way, %zu of %d gain\n", names[i], astray, better, ROWS);
+		fprintf(stderr, "# %s: %zu rows go another way, %zu of %d gain\n", names[i], astray,
+			better, ROWS);
 		assert_true(astray <= 1);
 		assert_true(better > ROWS / 2);
 	}

@@ -323,7 +323,8 @@ static struct pair best_of(const struct solver *s, size_t n, const double x[n])
 	return best;
 }
 
-/* Codes of x, after one another under the group's U or, without it, by themselves; the cost of their error. */
+/* Codes of x, after one another under the group's U or, without it, by themselves; the cost of their
+ * error. */
 static double codes_of(const struct solver *s, size_t n, const double x[n], const double *m, const double *u,
 	struct pair p, double v[n])
 {
@@ -332,7 +333,8 @@ static double codes_of(const struct solver *s, size_t n, const double x[n], cons
 
 	memcpy(w, x, n * sizeof *w);
 	for (size_t i = 0; i < n; i++) {
-		v[i] = value_of(&s->storage, code_of(&s->storage, first ? fp8(&s->compute, w[i], 1e9) : w[i], p), p);
+		v[i] = value_of(&s->storage, code_of(&s->storage, first ? fp8(&s->compute, w[i], 1e9) :
+			w[i], p), p);
 		for (size_t k = i + 1; k < n && u; k++)
 			w[k] -= (w[i] - v[i]) / u[i * n + i] * u[i * n + k];
 	}
@@ -538,7 +540,8 @@ static void answer_free(struct answer *a)
 }
 
 static void reference_row(const struct solver *s, size_t n, size_t live, const int32_t column[n],
-	const int32_t group[n], const double x0[n], const double u[live][live], const float *h, uint8_t codes[n],
+	const int32_t group[n], const double x0[n], const double u[live][live], const float *h, uint8_t
+		codes[n],
 	struct pair pair[], size_t groups, bool tensor)
 {
 	const bool fp = s->compute.kind, solve = s->compensate != COMPENSATE_NONE;
@@ -1187,12 +1190,14 @@ static void tiles(void **unused)
 }
 
 /*
- * The search hessian: in GPTQ's sweep and on the Hessian, of every kind of format, order and scale. A code within
+ * The search hessian: in GPTQ's sweep and on the Hessian, of every kind of format, order and scale. A code
+ * within
  * rounding of a tie in one of the rounds moves the scale of the next by up to a step over the sum of squares.
  */
 static void by_hessian(void **unused)
 {
-	static const char *const names[] = { "uint4", "uint2", "int3", "e2m1", "nf4", "mxfp4", "nvfp4", "uint3" };
+	static const char *const names[] = { "uint4", "uint2", "int3", "e2m1", "nf4", "mxfp4", "nvfp4",
+		"uint3" };
 	static const long sizes[] = { 32, 48, 0 };
 	struct data d = make(32, 144, 300, 7);
 	char what[160];
@@ -1205,7 +1210,8 @@ static void by_hessian(void **unused)
 			for (int how = COMPENSATE_BOTH; how <= COMPENSATE_NONE; how += COMPENSATE_NONE)
 				for (int kind = ORDER_NONE; kind <= ORDER_GAR; kind++) {
 					const size_t c = (f + k + (size_t)kind) % 2;
-					struct solver s = setting(names[f], computes[c], sizes[k], RECIPE_LATE);
+					struct solver s = setting(names[f], computes[c], sizes[k],
+						RECIPE_LATE);
 					int32_t *order = ordered(&d, (enum order_kind)kind, ORDER_MAX,
 						sizes[k] > 0 ? (size_t)sizes[k] : 0);
 
@@ -1216,7 +1222,8 @@ static void by_hessian(void **unused)
 					s.group_view = (enum group_view)((f + (size_t)kind) % 3);
 					if (f == 7)
 						format_scales(&s.storage, k ? SCALE_F16 : SCALE_BF16);
-					sprintf(what, "hessian: %s group %ld compute %zu %s %s%s %s%s", names[f],
+					sprintf(what, "hessian: %s group %ld compute %zu %s %s%s %s%s",
+						names[f],
 						sizes[k], c, order_kinds[kind], compensates[how],
 						s.static_groups ? " static" : "", group_views[s.group_view],
 						s.round_first ? " round first" : "");
@@ -1227,7 +1234,8 @@ static void by_hessian(void **unused)
 	drop(&d);
 }
 
-/* It never costs more than where it begins, and the sweep as a whole gains; the learned one on weights alone. */
+/* It never costs more than where it begins, and the sweep as a whole gains; the learned one on weights
+ * alone. */
 static void searches_gain(void **unused)
 {
 	struct data d = make(64, 256, 600, 0);

@@ -97,7 +97,8 @@ static void take_errors(const struct clip *c, const struct clip_group group[], f
  * within, (top - ρ)/top and ρ/top above, -ρ/top and 1 + ρ/top below; of one end r/top within, v/top beyond.
  */
 CLONES(static, void, add_slopes, (const struct format *f, const double end[2], size_t rows,
-	struct clip_group *g, double loss[ROWS], const float e[ROWS], const float y[ROWS], const float w[ROWS],
+	struct clip_group *g, double loss[ROWS], const float e[ROWS], const float y[ROWS], const float
+		w[ROWS],
 	const double unit[ROWS]), (f, end, rows, g, loss, e, y, w, unit))
 {
 	const double top = f->top;
@@ -163,7 +164,8 @@ static void descend(const struct clip *c, struct clip_group *g, size_t t, const 
 			const double y = factor(g->u[k][l]), d = first[l] > 0 && isfinite(g->slope[k][l]) ?
 				g->slope[k][l] / first[l] * (double)g->end[k][l] * y * (1 - y) : 0;
 
-			g->first[k][l] = (float)(first_decay * (double)g->first[k][l] + (1 - first_decay) * d);
+			g->first[k][l] = (float)(first_decay * (double)g->first[k][l] + (1 - first_decay) *
+				d);
 			g->second[k][l] = (float)(second_decay * (double)g->second[k][l] +
 				(1 - second_decay) * d * d);
 			g->u[k][l] = (float)((double)g->u[k][l] - c->rate * ((double)g->first[k][l] / one) /

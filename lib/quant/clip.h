@@ -11,7 +11,8 @@
  * what r and ρ round off, and the rounding of s to the type of scales, held constant. It is divided by the
  * row's first loss. The factors of the least loss are kept, the first on ties; 1, where no loss is finite.
  *
- * Source: OmniQuant (Shao et al., 2023), section 3.2, which does it on a block's output, and whose public code
+ * Source: OmniQuant (Shao et al., 2023), section 3.2, which does it on a block's output, and whose public
+ * code
  * lets no gradient through z. The start, Adam and ε are its own.
  *
  * Products in float, in tiles of CLIP_TILE columns; sums in double.

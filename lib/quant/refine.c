@@ -153,7 +153,8 @@ static void take_nearest(const struct refine *r, size_t n, const struct work *k,
 	}
 }
 
-/* The pair of least cost under the codes of a lane: of |x - (q·by - shift)|², shift first made whole steps. */
+/* The pair of least cost under the codes of a lane: of |x - (q·by - shift)|², shift first made whole
+ * steps. */
 static void improve(const struct format *f, const struct sums *y, size_t l, float *scale, uint8_t *zero)
 {
 	const double s = *scale, det = y->qq[l] * y->ones - y->q1[l] * y->q1[l];
@@ -184,7 +185,7 @@ void refine_fit(const struct refine *r, size_t n, float scale[LANES], uint8_t ze
 		workspace + 2 * n * LANES };
 	float trial[LANES];
 	uint8_t offset[LANES] = { 0 };
-	double best[LANES];
+	double best[LANES] = { 0 };
 
 	take_image(r, n, &k, x);
 	memcpy(trial, scale, sizeof trial);

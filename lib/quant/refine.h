@@ -18,7 +18,8 @@
  *
  * From the pair of the mse search (search.h) on, REFINE_ROUNDS times: codes under the pair, then the pair of
  * least cost under these codes, by least squares for s and z·s; z is rounded, and s is the least squares'
- * under that z, then a number of the type of scales. Scales that are powers of two: the four of the mse search
+ * under that z, then a number of the type of scales. Scales that are powers of two: the four of the mse
+ * search
  * in the place of that. The pair of least cost is kept, the first on ties: it never costs more than mse's.
  *
  * x in float, sums of 256 products in float, these in double. LANES rows at once, as in search.h.
@@ -35,7 +36,8 @@ enum { REFINE_ROUNDS = 4 };
 
 struct refine {
 	const struct format *storage;	/* with the divisor of the layer's scales */
-	const struct format *first;	/* what weights are rounded to before they are coded; NULL: they are not */
+	const struct format *first;	/* what weights are rounded to before they are coded; NULL: they are
+		not */
 	bool sweep;
 	const float *form;		/* rows of `stride` numbers: R with `sweep`, else H */
 	size_t stride;
@@ -44,7 +46,8 @@ struct refine {
 
 /* Numbers of the workspace for groups of n columns. */
 size_t refine_workspace(size_t n);
-/* scale, zero: the pair to begin with, then the best; low and high: the range that the pair was searched in. */
+/* scale, zero: the pair to begin with, then the best; low and high: the range that the pair was searched
+ * in. */
 void refine_fit(const struct refine *r, size_t n, float scale[SEARCH_LANES], uint8_t zero[SEARCH_LANES],
 	const float x[n][SEARCH_LANES], const double low[SEARCH_LANES], const double high[SEARCH_LANES],
 	float *workspace);
