@@ -19,7 +19,7 @@ enum { N = 40, ROWS = 24, GROUP = 16, GROUPS = 3, LIVE = 38 };
 static const char *const names[] = { "uint4", "uint2", "int3", "e2m1", "nf4", "nvfp4" };
 static float w[N][CLIP_ROWS], h[N][N];
 static double unit[CLIP_ROWS];
-static int32_t column[LIVE], group[LIVE];
+static int32_t column[N], group[LIVE];
 static struct clip_group state[GROUPS];
 
 static double uniform(void)
@@ -52,10 +52,10 @@ static int make(void **unused)
 		for (size_t r = 0; r < ROWS; r++)
 			w[i][r] = r == 3 || (r == 5 && i < GROUP) ? 0 :
 				(float)(uniform() * uniform() * uniform() * 4 + 0.05);
-	for (size_t i = 0; i < LIVE; i++) {
+	for (size_t i = 0; i < N; i++)
 		column[i] = (int32_t)((i * 7 + 2) % N);
+	for (size_t i = 0; i < LIVE; i++)
 		group[i] = column[i] / GROUP;
-	}
 	for (size_t r = 0; r < ROWS; r++)
 		unit[r] = r % 2 ? 0.25 : 1;
 	return 0;

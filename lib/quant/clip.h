@@ -39,7 +39,7 @@ struct clip_group {
 struct clip {
 	const struct format *storage;	/* with the divisor of the layer's scales */
 	size_t n, live, groups;
-	const int32_t *column, *group;	/* [live] position → column, group */
+	const int32_t *column, *group;	/* [n], [live] position → column, group */
 	const float *h;			/* [n][n] */
 	size_t rows;			/* at most CLIP_ROWS */
 	const float (*w)[CLIP_ROWS];	/* [n] by column */
