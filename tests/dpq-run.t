@@ -196,6 +196,29 @@ dpq-run -q --compensate none --storage e2m2 act.h5 -o x.h5; is 'what the model s
 dpq-run -q --compensate none --act-mode none act.h5 -o x.h5; is '... unless they are not to be rounded' "$(act x.h5)" 'None None'
 dpq-run -q --compensate none --compute e4m3fn --act-mode none act.h5 -o x.h5; is '... with FP8 arithmetic, too' "$(act x.h5)" 'None None'
 
+# scales by what errors cost at the output: below mse's, the same on any number of threads and without a report
+error() { dpq-run --hessian hess.h5 "$@" layer.h5 -o x.h5 2>&1 | awk '$1 == "/a" { print $2 }'; }
+less() { awk -v a="$1" -v b="$2" -v more="${3:-1}" 'BEGIN { exit !(a > 0 && a < b * more) }'; }
+for f in uint3 int3 e2m1 nf4 nvfp4 mxfp4; do
+	more=1; case $f in ??fp4) more=1.00001 ;; esac	# scales are too coarse for it to leave mse's: not more than that
+	ok "hessian, $f, a row: its loss is the error, below mse's" less "$(error --storage $f --group channel --compensate none --scale-search hessian)" "$(error --storage $f --group channel --compensate none --scale-search mse)" $more
+	ok "learned, $f, rounded to nearest: less error than of the range" less "$(error --storage $f --group 32 --compensate none --scale-search learned)" "$(error --storage $f --group 32 --compensate none --scale-search minmax)"
+done
+for s in hessian learned; do
+	for how in '--group 32' '--group channel' '--group 32 --compensate none' '--group 32 --compute e4m3fn --recipe paper' '--group 32 --order full.h5 --static-groups' \
+		'--group 32 --storage e2m1 --scale-dtype bf16 --group-view block'; do
+		# shellcheck disable=SC2086
+		{
+			dpq-run -j1 --hessian hess.h5 $how --scale-search $s layer.h5 2>/dev/null -o one.h5
+			dpq-run -j3 -q --hessian hess.h5 $how --scale-search $s layer.h5 -o three.h5
+		}
+		ok "--scale-search $s $how" h5diff one.h5 three.h5 /a
+	done
+done
+printf '* scale-search=learned\n' >search.plan
+dpq-run -q --hessian hess.h5 --plan search.plan --group 32 layer.h5 -o x.h5; dpq-run -q --hessian hess.h5 --scale-search learned --group 32 layer.h5 -o y.h5
+ok 'by a plan' h5diff x.h5 y.h5 /a
+
 # a model, through pipes and files, twice, on one thread and on three
 w='--ctx 50 --convention bos'
 # shellcheck disable=SC2086
@@ -283,6 +306,13 @@ no 'no token was seen' 1 'no token was seen' run --hessian none-seen.h5 layer.h5
 no 'NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' run --hessian nan-hess.h5 layer.h5
 no 'infinity in the Hessian' 1 'inf-hess.h5: /a/hessian' run --hessian inf-hess.h5 layer.h5
 no 'an indefinite Hessian' 1 'indefinite.h5: /a/hessian' run --hessian indefinite.h5 layer.h5
+for s in hessian learned; do
+	no "$s of a tensor" 2 "scale-search $s: finds scales of groups and of channels, not one of a tensor" run --hessian hess.h5 --scale-search $s --group tensor layer.h5
+	no "$s without a Hessian" 2 "scale-search $s weighs errors by --hessian FILE" run --compensate none --scale-search $s layer.h5
+done
+printf '/a group=tensor\n' >tensor.plan
+no 'of a tensor by a plan' 2 'not one of a tensor' run --hessian hess.h5 --scale-search hessian --plan tensor.plan layer.h5
+no 'learned on NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' run --compensate none --scale-search learned --hessian nan-hess.h5 layer.h5
 no 'NaN in absmax' 1 'absmax.h5: /a/absmax' run --hessian absmax.h5 --compute e4m3fn layer.h5
 no 'NaN in a weight' 1 'nan.h5: /a/weight' run --hessian hess.h5 nan.h5
 no 'infinity in a weight' 1 'inf.h5: /a/weight' run --compensate none inf.h5

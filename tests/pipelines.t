@@ -110,6 +110,10 @@ t=$(at smoothquant.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 is '... four ways to round inputs at five strengths' "$(rows "$t") $(awk -F '\t' '$2 == "0.5" { print $5, $6 }' "$t" | sort -u)" '20 even 0 0'
 ok '... clipped scales are others' awk -F '\t' '{ kl[$1 $2] = $3 } END { exit kl["A8-static0.5"] == kl["A8-99.990.5"] }' "$t"
+ok scale-search env PTQ_GROUP=16 "$top/pipelines/scale-search.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at scale-search.tsv)
+is '... twelve searches, with and without compensation' "$(rows "$t")" '24 even'
+ok '... and its plot twice' test -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 ok sequential env PTQ_RUNS=1 "$top/pipelines/sequential.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at sequential.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"

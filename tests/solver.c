@@ -20,6 +20,7 @@
 #include "num/linalg.h"
 #include "quant/linear.h"
 #include "quant/order.h"
+#include "quant/refine.h"
 #include "quant/solver.h"
 
 /* --- data: correlated activations with outlier channels, weights with outliers, dead channels --- */
@@ -306,7 +307,7 @@ static struct pair best_of(const struct solver *s, size_t n, const double x[n])
 		min = fmin(min, x[i]);
 		max = fmax(max, x[i]);
 	}
-	for (int i = 0; i < (s->search != SEARCH_MSE ? 1 : power ? 4 : 80); i++) {
+	for (int i = 0; i < (s->search == SEARCH_MINMAX ? 1 : power ? 4 : 80); i++) {
 		const double factor = power ? powers[i] : 1 - i / 100.0;
 		struct pair p = pair_of(&s->storage, min * factor, max * factor);
 		double loss;
@@ -320,6 +321,147 @@ static struct pair best_of(const struct solver *s, size_t n, const double x[n])
 		}
 	}
 	return best;
+}
+
+/* Codes of x, after one another under the group's U or, without it, by themselves; the cost of their
+ * error. */
+static double codes_of(const struct solver *s, size_t n, const double x[n], const double *m, const double *u,
+	struct pair p, double v[n])
+{
+	const bool first = s->round_first && s->compute.kind;
+	double *w = malloc(n * sizeof *w), cost = 0;
+
+	memcpy(w, x, n * sizeof *w);
+	for (size_t i = 0; i < n; i++) {
+		v[i] = value_of(&s->storage, code_of(&s->storage, first ? fp8(&s->compute, w[i], 1e9) :
+			w[i], p), p);
+		for (size_t k = i + 1; k < n && u; k++)
+			w[k] -= (w[i] - v[i]) / u[i * n + i] * u[i * n + k];
+	}
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++)
+			cost += (x[i] - v[i]) * m[i * n + k] * (x[k] - v[k]);
+	free(w);
+	return cost;
+}
+
+/* Σ a_i M_ik b_k; NULL: ones */
+static double form_of(size_t n, const double *m, const double *a, const double *b)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++)
+			sum += (a ? a[i] : 1) * m[i * n + k] * (b ? b[k] : 1);
+	return sum;
+}
+
+/* The pair of least cost under the codes: the zero that least squares for s and z·s give, rounded, then the
+ * scale by trisection. */
+static struct pair least_pair(const struct format *f, size_t n, const double *m, const double x[n],
+	const double v[n], struct pair p)
+{
+	const double vv = form_of(n, m, v, v), v1 = form_of(n, m, v, NULL), ones = form_of(n, m, NULL, NULL);
+	const double xv = form_of(n, m, x, v), x1 = form_of(n, m, x, NULL), det = vv * ones - v1 * v1;
+	double low = 0.2, high = 5, *moved = malloc(n * sizeof *moved), square, product;
+	int z = p.z;
+
+	if (f->asymmetric && det > 1e-6 * vv * ones && xv * ones - v1 * x1 > 0)
+		z += (int)nearbyint((v1 * xv - vv * x1) / (xv * ones - v1 * x1) / p.s);
+	z = (int)fmin(fmax(z, 0), (1 << f->bits) - 1);
+	for (size_t i = 0; i < n; i++)
+		moved[i] = v[i] - (f->asymmetric ? (z - p.z) * p.s : 0);
+	square = form_of(n, m, moved, moved), product = form_of(n, m, x, moved);
+	for (int i = 0; i < 100; i++) {	/* of |x - by·moved|², less what does not change */
+		const double a = low + (high - low) / 3, b = high - (high - low) / 3;
+
+		if (a * a * square - 2 * a * product < b * b * square - 2 * b * product)
+			high = b;
+		else
+			low = a;
+	}
+	free(moved);
+	if (f->scales == SCALE_F32)
+		return (struct pair){ (float)(low * p.s), z, (float)(low * p.s) };
+	return rounded(f, low * p.s, 1, z);
+}
+
+/* The search hessian, for M = (UᵀU)⁻¹ or M = H of the group. */
+static struct pair refined(const struct solver *s, size_t n, const double x[n], const double *m,
+	const double *u, struct pair p)
+{
+	static const double powers[] = { 1, 2, 0.5, 0.25 };
+	double *v = malloc(n * sizeof *v), least = INFINITY, top = 0;
+	struct pair best = p;
+
+	for (size_t i = 0; i < n; i++)
+		top = fmax(top, fabs(x[i]));
+	for (int i = 0; i <= REFINE_ROUNDS && top > 0; i++) {
+		const double cost = codes_of(s, n, x, m, u, p, v);
+
+		if (cost < least)
+			least = cost, best = p;
+		if (s->storage.scales == SCALE_E8M0)
+			p = pair_of(&s->storage, i < 4 ? -top * powers[i] : 0, i < 4 ? top * powers[i] : 0);
+		else
+			p = least_pair(&s->storage, n, m, x, v, p);
+	}
+	free(v);
+	return best;
+}
+
+/* The inverse of a positive definite matrix, by Gauss-Jordan. */
+static double *inverse_of(size_t n, const double *a)
+{
+	double (*w)[2 * n] = malloc(n * sizeof *w), *y = malloc(n * n * sizeof *y);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++)
+			w[i][k] = a[i * n + k], w[i][n + k] = i == k;
+	for (size_t i = 0; i < n; i++) {
+		const double d = w[i][i];
+
+		for (size_t k = 0; k < 2 * n; k++)
+			w[i][k] /= d;
+		for (size_t r = 0; r < n; r++) {
+			const double f = w[r][i];
+
+			for (size_t k = 0; k < 2 * n && r != i; k++)
+				w[r][k] -= f * w[i][k];
+		}
+	}
+	for (size_t i = 0; i < n * n; i++)
+		y[i] = w[i / n][n + i % n];
+	free(w);
+	return y;
+}
+
+/* The group of position i: its weights x, of `count` live columns at their positions in `at`. */
+static struct pair refined_group(const struct solver *s, size_t live, const double u[live][live],
+	const float *h, size_t n, const int32_t column[n], size_t count, const size_t at[count],
+	const double x[count], struct pair start)
+{
+	const bool sweep = s->compensate != COMPENSATE_NONE && at[count - 1] - at[0] == count - 1;
+	double *own = calloc(count * count, sizeof *own), *b = calloc(count * count, sizeof *b), *m;
+	struct pair p;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (!sweep)
+				b[i * count + k] = h[(size_t)column[at[i]] * n + (size_t)column[at[k]]];
+			else if (k >= i)
+				own[i * count + k] = u[at[i]][at[k]];
+	for (size_t i = 0; i < count && sweep; i++)
+		for (size_t k = 0; k < count; k++)
+			for (size_t r = 0; r < count; r++)
+				b[i * count + k] += own[r * count + i] * own[r * count + k];
+	m = sweep ? inverse_of(count, b) : b;
+	p = refined(s, count, x, m, sweep ? own : NULL, start);
+	if (sweep)
+		free(m);
+	free(b);
+	free(own);
+	return p;
 }
 
 static size_t group_columns(const struct solver *s, size_t n)
@@ -398,14 +540,15 @@ static void answer_free(struct answer *a)
 }
 
 static void reference_row(const struct solver *s, size_t n, size_t live, const int32_t column[n],
-	const int32_t group[n], const double x0[n], const double u[live][live], uint8_t codes[n],
+	const int32_t group[n], const double x0[n], const double u[live][live], const float *h, uint8_t
+		codes[n],
 	struct pair pair[], size_t groups, bool tensor)
 {
 	const bool fp = s->compute.kind, solve = s->compensate != COMPENSATE_NONE;
 	const double limit = s->saturate > 0 ? s->saturate : 1e9;
 	double *w = malloc(n * sizeof *w), *seen = malloc(n * sizeof *seen), *x = malloc(n * sizeof *x);
 	bool *fitted = calloc(groups, sizeof *fitted);
-	size_t count;
+	size_t count, *at = malloc(n * sizeof *at);
 
 	memcpy(w, x0, n * sizeof *w);		/* by position */
 	memcpy(seen, x0, n * sizeof *seen);	/* what group parameters are taken from */
@@ -426,6 +569,12 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 						seen[k];
 			*p = best_of(s, count, x);
 			fitted[g] = true;
+			count = 0;
+			for (size_t k = 0; k < live; k++)
+				if (group[k] == group[i])
+					x[count] = seen[k], at[count++] = k;
+			if (s->search == SEARCH_HESSIAN)
+				*p = refined_group(s, live, u, h, n, column, count, at, x, *p);
 		}
 		v = s->round_first && fp ? fp8(&s->compute, w[i], 1e9) : w[i];
 		codes[column[i]] = (uint8_t)code_of(&s->storage, v, *p);
@@ -447,6 +596,7 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 	free(seen);
 	free(x);
 	free(fitted);
+	free(at);
 }
 
 /* What divides scales in e4m3fn: so that the largest that a group can have is 448. */
@@ -542,7 +692,7 @@ static bool reference(const struct solver *s, const struct data *d, const int32_
 	}
 	for (size_t r = 0; r < m && good; r++) {
 		pair[0] = tensor;
-		reference_row(s, n, live, column, group, x + r * n, (const double (*)[live])u,
+		reference_row(s, n, live, column, group, x + r * n, (const double (*)[live])u, d->h,
 			a->codes + r * n, pair, a->groups, s->group == -1);
 		for (size_t g = 0; g < a->groups; g++) {
 			a->scale[r * a->groups + g] = (float)pair[g].stored;
@@ -1039,6 +1189,78 @@ static void tiles(void **unused)
 	drop(&d);
 }
 
+/*
+ * The search hessian: in GPTQ's sweep and on the Hessian, of every kind of format, order and scale. A code
+ * within
+ * rounding of a tie in one of the rounds moves the scale of the next by up to a step over the sum of squares.
+ */
+static void by_hessian(void **unused)
+{
+	static const char *const names[] = { "uint4", "uint2", "int3", "e2m1", "nf4", "mxfp4", "nvfp4",
+		"uint3" };
+	static const long sizes[] = { 32, 48, 0 };
+	struct data d = make(32, 144, 300, 7);
+	char what[160];
+
+	(void)unused;
+	tolerance.close = 1e-3, tolerance.far = 1e-2;
+	memset(d.w + 3 * d.n, 0, d.n * sizeof *d.w);
+	for (size_t f = 0; f < sizeof names / sizeof *names; f++)
+		for (size_t k = f % 2; k < 3; k += 2)
+			for (int how = COMPENSATE_BOTH; how <= COMPENSATE_NONE; how += COMPENSATE_NONE)
+				for (int kind = ORDER_NONE; kind <= ORDER_GAR; kind++) {
+					const size_t c = (f + k + (size_t)kind) % 2;
+					struct solver s = setting(names[f], computes[c], sizes[k],
+						RECIPE_LATE);
+					int32_t *order = ordered(&d, (enum order_kind)kind, ORDER_MAX,
+						sizes[k] > 0 ? (size_t)sizes[k] : 0);
+
+					s.compensate = (enum compensate)how;
+					s.search = SEARCH_HESSIAN;
+					s.round_first = (f + (size_t)kind) % 3 == 0;
+					s.static_groups = (f + k + (size_t)kind) % 4 == 0;
+					s.group_view = (enum group_view)((f + (size_t)kind) % 3);
+					if (f == 7)
+						format_scales(&s.storage, k ? SCALE_F16 : SCALE_BF16);
+					sprintf(what, "hessian: %s group %ld compute %zu %s %s%s %s%s",
+						names[f],
+						sizes[k], c, order_kinds[kind], compensates[how],
+						s.static_groups ? " static" : "", group_views[s.group_view],
+						s.round_first ? " round first" : "");
+					compare(what, &s, &d, order);
+					free(order);
+				}
+	tolerance.close = 1e-5, tolerance.far = 2e-3;
+	drop(&d);
+}
+
+/* It never costs more than where it begins, and the sweep as a whole gains; the learned one on weights
+ * alone. */
+static void searches_gain(void **unused)
+{
+	struct data d = make(64, 256, 600, 0);
+
+	(void)unused;
+	for (int how = COMPENSATE_BOTH; how <= COMPENSATE_NONE; how += COMPENSATE_NONE)
+		for (int by = SEARCH_HESSIAN; by <= SEARCH_LEARNED; by++) {
+			struct solver s = setting("uint3", NULL, 64, RECIPE_LATE);
+			struct answer before, after;
+
+			s.compensate = (enum compensate)how;
+			before = run(&s, &d, NULL);
+			s.search = (enum search)by;
+			after = run(&s, &d, NULL);
+			check_report(&s, &d, &after);
+			fprintf(stderr, "# %s, %s: %.5f, mse %.5f\n", searches[by], compensates[how],
+				after.report.error, before.report.error);
+			assert_true(by == SEARCH_LEARNED && how != COMPENSATE_NONE ? after.report.error < 1 :
+				after.report.error < before.report.error);
+			answer_free(&before);
+			answer_free(&after);
+		}
+	drop(&d);
+}
+
 static void agreement(void **unused)
 {
 	(void)unused;
@@ -1055,9 +1277,14 @@ static void any_threads(void **unused)
 	static const long sizes[] = { 32, 0, -1 };
 
 	(void)unused;
-	for (size_t i = 0; i < 3; i++) {
-		struct solver s = setting("uint4", "e4m3fn", sizes[i], RECIPE_LATE);
-		struct answer one = run(&s, &d, NULL);
+	for (size_t i = 0; i < 9; i++) {
+		if (i > 3 && sizes[i % 3] < 0)		/* of a tensor there is minmax and mse alone */
+			continue;
+		struct solver s = setting("uint4", "e4m3fn", sizes[i % 3], RECIPE_LATE);
+		struct answer one;
+
+		s.search = (enum search)(SEARCH_MSE + i / 3);
+		one = run(&s, &d, NULL);
 
 		for (threads = 2; threads <= 3; threads++) {
 			struct answer more = run(&s, &d, NULL);
@@ -1366,7 +1593,8 @@ int main(void)
 		cmocka_unit_test(groups), cmocka_unit_test(formats), cmocka_unit_test(second_level),
 		cmocka_unit_test(float_groups), cmocka_unit_test(float_methods), cmocka_unit_test(ties),
 		cmocka_unit_test(scale_types_of_all), cmocka_unit_test(scales_of_rows),
-		cmocka_unit_test(tiles), cmocka_unit_test(agreement), cmocka_unit_test(any_threads),
+		cmocka_unit_test(tiles), cmocka_unit_test(by_hessian), cmocka_unit_test(searches_gain),
+		cmocka_unit_test(agreement), cmocka_unit_test(any_threads),
 		cmocka_unit_test(together), cmocka_unit_test(dead_channels),
 		cmocka_unit_test(damping_ladder), cmocka_unit_test(bad_data),
 		cmocka_unit_test(all_zero), cmocka_unit_test(no_hessian), cmocka_unit_test(sense),

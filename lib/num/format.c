@@ -229,6 +229,11 @@ void format_tensor(struct format *f, double min, double max)
 	f->divisor = t->divided && range > 0 ? (float)fmin(t->top * (double)f->top / range, FLT_MAX) : 1;
 }
 
+float format_scale(const struct format *f, double s)
+{
+	return f->scales ? scale_nearest(&scale_kinds[f->scales], s * f->divisor) / f->divisor : (float)s;
+}
+
 void format_store(const struct format *f, size_t n, float scale[n])
 {
 	if (scale_kinds[f->scales].divided)

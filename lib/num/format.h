@@ -43,6 +43,8 @@ void format_ties(struct format *f, bool away);
 bool format_scales(struct format *f, enum scale_type type);
 /* The divisor of a tensor whose numbers lie in min .. max: no scale within goes beyond the type's largest. */
 void format_tensor(struct format *f, double min, double max);
+/* A scale s > 0 in the type of scales, the nearest that there is under the divisor. */
+float format_scale(const struct format *f, double s);
 /* Scales as they are stored: times the divisor, numbers of the type. */
 void format_store(const struct format *f, size_t n, float scale[n]);
 /* The name of the format that was probably meant, or NULL if none is like it; free() it. */

@@ -87,7 +87,7 @@ static void lay_out_rows(struct pieces *p, struct rows *r, struct solver_layer *
 }
 
 /* The most that any job has. */
-struct most { size_t n, groups, members, widest; };
+struct most { size_t n, groups, members, widest, refined, clipped; };
 
 static void lay_out_thread(struct pieces *p, struct workspace *a, const struct most *most)
 {
@@ -101,6 +101,9 @@ static void lay_out_thread(struct pieces *p, struct workspace *a, const struct m
 	a->scale = piece(p, most->groups, sizeof *a->scale);
 	a->zero = piece(p, most->groups, sizeof *a->zero);
 	a->member = piece(p, most->members, sizeof *a->member);
+	a->exact = piece(p, most->refined, sizeof *a->exact);
+	a->refine = piece(p, refine_workspace(most->refined), sizeof *a->refine);
+	a->clip = piece(p, most->clipped, sizeof *a->clip);
 	a->y = piece(p, SPAN_COLUMNS, sizeof *a->y);
 	a->x = piece(p, BLOCK_COLUMNS, sizeof *a->x);
 	a->scale8 = piece(p, PANEL_ROWS, sizeof *a->scale8);
@@ -131,6 +134,10 @@ size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[co
 		most.groups = larger(most.groups, one.groups);
 		most.members = larger(most.members, one.s->group == -1 ? 0 : one.largest);
 		most.widest = larger(most.widest, one.widest);
+		if (one.s->group != -1 && one.s->search == SEARCH_HESSIAN)
+			most.refined = larger(most.refined, one.largest);
+		if (one.s->group != -1 && one.s->search == SEARCH_LEARNED)
+			most.clipped = larger(most.clipped, one.groups);
 	}
 	call->threads = threads_for(work);
 	call->workspace = piece(&p, (size_t)call->threads, sizeof *call->workspace);

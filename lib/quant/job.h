@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * job.h -- layers on their way through the solver: what solver.c, job.c and scale.c share
+ * job.h -- layers on their way through the solver: what solver.c, job.c, scale.c and fit.c share
  *
  * A job is what layers with the same H, order and settings have in common: the columns by their place in
  * the order (position), live ones first; groups, cut from the original columns, or from the order where
@@ -13,12 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/size.h"
+#include "quant/clip.h"
+#include "quant/refine.h"
 #include "quant/solver.h"
 
 enum {
-	BLOCK_COLUMNS = 128, SPAN_COLUMNS = 256,
+	BLOCK_COLUMNS = 128, SPAN_COLUMNS = CLIP_TILE,
 	LANES = SEARCH_LANES,		/* rows of a vector loop */
-	PANEL_ROWS = 256, ROWS_AT_ONCE = 16,	/* of a thread; read together */
+	PANEL_ROWS = CLIP_ROWS, ROWS_AT_ONCE = 16,	/* of a thread; read together */
 };
 
 struct span {
@@ -75,6 +77,9 @@ struct workspace {
 	float (*scale)[PANEL_ROWS];		/* [groups] */
 	uint8_t (*zero)[PANEL_ROWS];
 	float (*member)[LANES];		/* [largest group] */
+	float (*exact)[LANES];		/* likewise, not rounded; for the search hessian, as the next */
+	float *refine;
+	struct clip_group *clip;	/* [groups] for the search learned */
 	float (*y)[PANEL_ROWS];		/* [SPAN_COLUMNS] */
 	double (*x)[LANES];		/* [BLOCK_COLUMNS]: weights of the block in FP8 units */
 	double *scale8;			/* [PANEL_ROWS] */
@@ -101,6 +106,18 @@ size_t job_block_end(const struct job *j, const struct span *span, size_t first)
 
 /* Rows row .. row + n - 1 of the weight: a view, or rebuilt in a->read; n ≤ ROWS_AT_ONCE. */
 const float *job_weights(const struct rows *l, const struct workspace *a, size_t row, size_t n);
+
+/* In fit.c. */
+/* x = w/s₈ + d; scale8 NULL: 1, d NULL: 0 */
+void job_weigh(double x[LANES], const float w[LANES], const float *d, const double *scale8);
+/* s₈ of rows from lane l0 on, or NULL where it is 1. */
+const double *job_scale8(const struct job *j, const struct workspace *a, size_t l0);
+/* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x; of
+ * others those of the span have w/s₈ + d, the rest w/s₈. */
+void fit_group(const struct rows *r, const struct workspace *a, const struct span *span, size_t group,
+	size_t l0, size_t first, size_t last);
+/* Parameters of a panel that do not wait for compensation, and what is learned before; a->e is scratch. */
+void fit_panel(const struct rows *r, const struct workspace *a, size_t lanes);
 
 /* In scale.c, in OpenMP tasks; workspace: one for each thread. */
 /* low, high of each row's live columns, 0 among them; SOLVER_BAD_WEIGHT: row *index is not finite. */

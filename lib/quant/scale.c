@@ -174,7 +174,7 @@ void scale_tensor(struct rows *l, const struct workspace *workspace)
 	size_t best = 0;
 
 	tensor_range(l, &low, &high);
-	if (s->search == SEARCH_MSE) {
+	if (s->search != SEARCH_MINMAX) {
 		#pragma omp taskloop grainsize(1)
 		for (size_t b = 0; b < pieces; b++) {
 			const size_t i = b * ROWS_AT_ONCE, rows = least(l->m - i, ROWS_AT_ONCE);

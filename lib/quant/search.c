@@ -16,7 +16,10 @@
 
 enum { LANES = SEARCH_LANES, STEPS = SEARCH_STEPS, ROWS = 16 };
 
-const char *const searches[] = { [SEARCH_MINMAX] = "minmax", [SEARCH_MSE] = "mse", NULL };
+const char *const searches[] = {
+	[SEARCH_MINMAX] = "minmax", [SEARCH_MSE] = "mse", [SEARCH_HESSIAN] = "hessian",
+	[SEARCH_LEARNED] = "learned", NULL
+};
 
 /* How far two losses can be off: the above, and |d| by the rounding of x̂, at most 2ᵇⁱᵗˢ cells of 6e-8. */
 static double near(const struct format *f)
@@ -196,7 +199,7 @@ void search_fit(const struct format *f, enum search how, size_t n, float scale[L
 	float unit[LANES], shrunk[LANES];
 
 	format_fit_all(f, LANES, scale, zero, low, high);
-	if (how == SEARCH_MINMAX)
+	if (how == SEARCH_MINMAX || how == SEARCH_LEARNED)
 		return;
 	for (size_t l = 0; l < LANES; l++) {
 		unit[l] = fminf(16 / f->top / scale[l], FLT_MAX);

@@ -14,7 +14,8 @@
 #include "num/format.h"
 
 enum { SEARCH_LANES = 64, SEARCH_STEPS = 80 };
-enum search { SEARCH_MINMAX, SEARCH_MSE };
+/* hessian: refine.h, from the pair of mse on; learned: of the range that clip.h leaves, as minmax. */
+enum search { SEARCH_MINMAX, SEARCH_MSE, SEARCH_HESSIAN, SEARCH_LEARNED };
 extern const char *const searches[];		/* names by number, NULL-terminated */
 
 /* How many factors there are. */

@@ -83,24 +83,6 @@ size_t solver_workspace(size_t count, struct solver_layer layer[count])
 	return job_lay_out(&call, count, layer, NULL) + 63;
 }
 
-/* x = w/s₈ + d; scale8 NULL: 1, d NULL: 0 */
-CLONES(static, void, weigh, (double x[LANES], const float w[LANES], const float *d, const double *scale8),
-	(x, w, d, scale8))
-{
-	if (scale8)
-		#pragma omp simd
-		for (size_t l = 0; l < LANES; l++)
-			x[l] = w[l] / scale8[l];
-	else
-		#pragma omp simd
-		for (size_t l = 0; l < LANES; l++)
-			x[l] = w[l];
-	if (d)
-		#pragma omp simd
-		for (size_t l = 0; l < LANES; l++)
-			x[l] += d[l];
-}
-
 /* x -= Σ_i u_i e_i */
 CLONES(static, void, compensate, (size_t n, double x[LANES], const float e[n][PANEL_ROWS], const float u[n]),
 	(n, x, e, u))
@@ -124,25 +106,6 @@ CLONES(static, void, compensate, (size_t n, double x[LANES], const float e[n][PA
 	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++)
 		x[l] -= sum[l];
-}
-
-/* Takes a member of a group: its value in float, and the range widened to hold it. */
-CLONES(static, void, widen, (float y[LANES], double low[LANES], double high[LANES], const double x[LANES]),
-	(y, low, high, x))
-{
-	#pragma omp simd
-	for (size_t l = 0; l < LANES; l++) {
-		y[l] = (float)x[l];
-		low[l] = x[l] < low[l] ? x[l] : low[l];
-		high[l] = x[l] > high[l] ? x[l] : high[l];
-	}
-}
-
-CLONES(static, void, narrow, (float y[LANES], const double x[LANES]), (y, x))
-{
-	#pragma omp simd
-	for (size_t l = 0; l < LANES; l++)
-		y[l] = (float)x[l];
 }
 
 /* x - target over the pivot U_ii = 1/r; w/s₈ - target; w becomes w - ŷ·s₈ as in linear_weight(). */
@@ -188,41 +151,6 @@ CLONES(static, double, squares, (size_t n, size_t lanes, const float x[n][PANEL_
 	return total;
 }
 
-/* s₈ of rows from lane l0 on, or NULL where it is 1. */
-static const double *scales8(const struct job *j, const struct workspace *a, size_t l0)
-{
-	return j->s->compute.kind ? a->scale8 + l0 : NULL;
-}
-
-/* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x; of
- * others those of the span have w/s₈ + d, the rest w/s₈. */
-static void fit_group(const struct rows *r, const struct workspace *a, const struct span *span, size_t group,
-	size_t l0, size_t first, size_t last)
-{
-	const struct job *j = r->job;
-	const struct solver *s = j->s;
-	const size_t from = (size_t)j->first[group], n = (size_t)j->first[group + 1] - from;
-	double low[LANES] = { 0 }, high[LANES] = { 0 }, x[LANES];
-
-	for (size_t i = 0; i < n; i++) {
-		size_t p = (size_t)j->member[from + i], c = (size_t)j->column[p];
-
-		if (p >= first && p < last)
-			memcpy(x, a->x[p - first], sizeof x);
-		else
-			weigh(x, a->w[c] + l0, span ? a->d[p - span->first] + l0 : NULL, scales8(j, a, l0));
-		if (s->round_first && s->compute.kind) {
-			narrow(a->member[i], x);
-			scale_round_first(s, LANES, a->member[i]);
-			for (size_t l = 0; l < LANES; l++)
-				x[l] = a->member[i][l];
-		}
-		widen(a->member[i], low, high, x);
-	}
-	search_fit(&r->storage, s->search, n, a->scale[group] + l0, a->zero[group] + l0,
-		(const float (*)[LANES])a->member, low, high);
-}
-
 /* Quantizes the column at position p, weights x; its error over the pivot to b. */
 static void quantize_column(const struct job *j, const struct workspace *a, size_t p, size_t l0,
 	float b[LANES], double x[LANES])
@@ -234,7 +162,8 @@ static void quantize_column(const struct job *j, const struct workspace *a, size
 	const bool fp8 = s->compute.kind;
 
 	if (fp8 && s->round_first) {
-		narrow(y, x);
+		for (size_t l = 0; l < LANES; l++)
+			y[l] = (float)x[l];
 		scale_round_first(s, LANES, y);
 		for (size_t l = 0; l < LANES; l++)
 			rounded[l] = y[l];
@@ -244,11 +173,11 @@ static void quantize_column(const struct job *j, const struct workspace *a, size
 	if (fp8)
 		format_round(&s->compute, LANES, dual, y, 1, s->saturate);
 	if (s->compensate == COMPENSATE_NONE)
-		remainder_only(a->w[c] + l0, fp8 ? dual : y, scales8(j, a, l0));
+		remainder_only(a->w[c] + l0, fp8 ? dual : y, job_scale8(j, a, l0));
 	else
 		errors(b, a->e[p] + l0, a->w[c] + l0, x,
 			fp8 && s->compensate != COMPENSATE_STORAGE ? dual : y, fp8 ? dual : y,
-			scales8(j, a, l0), j->r[p * (j->live + 1)]);
+			job_scale8(j, a, l0), j->r[p * (j->live + 1)]);
 }
 
 /* One block of a span's columns for LANES rows from lane l0. */
@@ -263,8 +192,8 @@ static void quantize_block(const struct rows *r, const struct workspace *a, cons
 	size_t done = 0;	/* columns of the block whose errors the current group has in x already */
 
 	for (size_t p = first; p < last; p++)
-		weigh(a->x[p - first], a->w[j->column[p]] + l0,
-			solve && first ? a->d[p - span->first] + l0 : NULL, scales8(j, a, l0));
+		job_weigh(a->x[p - first], a->w[j->column[p]] + l0,
+			solve && first ? a->d[p - span->first] + l0 : NULL, job_scale8(j, a, l0));
 	for (size_t p = first; p < last; p++) {
 		const size_t k = p - first;
 
@@ -346,25 +275,6 @@ static void store(const struct rows *l, const struct workspace *a, size_t row, s
 		}
 }
 
-/* Parameters that do not wait for compensation. */
-static void fit_early(const struct rows *r, const struct workspace *a, size_t lanes)
-{
-	const struct job *j = r->job;
-
-	for (size_t g = 0; g < j->groups; g++) {
-		if (j->s->group == -1) {
-			for (size_t l = 0; l < lanes; l++) {
-				a->scale[g][l] = r->tensor_scale;
-				a->zero[g][l] = r->tensor_zero;
-			}
-			continue;
-		}
-		if (!j->late || j->first[g] == j->first[g + 1])
-			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
-				fit_group(r, a, NULL, g, l0, 0, 0);
-	}
-}
-
 /* Columns that never fired: weight 0. */
 static void quantize_dead(const struct job *j, const struct workspace *a, size_t lanes)
 {
@@ -411,7 +321,7 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 
 	load(r, a, row, rows, lanes);
 	sum[0] = tell ? energy(j, a, lanes) : 0;
-	fit_early(r, a, lanes);
+	fit_panel(r, a, lanes);
 	for (const struct span *span = j->span; span < j->span + j->spans; span++) {
 		const size_t width = span->last - span->first;
 

@@ -35,7 +35,7 @@ struct solver {
 	long group;			/* columns a group; 0: per channel; -1: per tensor */
 	enum compensate compensate;
 	enum group_view group_view;
-	enum search search;
+	enum search search;		/* hessian and learned, with group -1: mse */
 	bool static_groups;		/* parameters of the original groups, of uncompensated weights */
 	bool round_first;		/* to FP8 before the code is taken (DPQ algorithm 1, line 6) */
 	bool pow2_scale;		/* s₈ rounded up to a power of two */
@@ -81,7 +81,7 @@ struct solver_layer {
 	const struct solver *settings;	/* of this layer */
 	/*
 	 * [n][n] Σ x xᵀ over the calibration tokens, or any multiple of it: only ratios
-	 * count. NULL, with COMPENSATE_NONE only: no error is reported.
+	 * count. NULL, with COMPENSATE_NONE and the searches minmax and mse only: no error is reported.
 	 */
 	const float *h;
 	const int32_t *order;		/* [n] position → column; NULL: as they stand */

@@ -19,6 +19,12 @@ void method_check_rounded(const struct format *f, const char *option)
 		misuse("--%s: %s has scales of groups, expected a format without, as e2m1", option, f->name);
 }
 
+/* Whether scales hang on the Hessian. */
+static bool searches_hessian(const struct solver *s)
+{
+	return s->search == SEARCH_HESSIAN || s->search == SEARCH_LEARNED;
+}
+
 static void decide_scales(struct solver *s, bool type_given, enum scale_type type, bool group_given)
 {
 	const enum scale_type own = s->storage.scales;
@@ -75,6 +81,9 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	solver_recipe(s, o->recipe);
 	if (given(arg, "scale-search"))
 		s->search = o->said.solver.search;
+	if (searches_hessian(s) && s->group < 0)
+		misuse("--scale-search %s: finds scales of groups and of channels, not one of a tensor; "
+			"--scale-search mse does", searches[s->search]);
 	if (given(arg, "round-first"))
 		s->round_first = o->said.solver.round_first;
 	if (given(arg, "group-view"))
@@ -130,5 +139,6 @@ void method_idle(const struct method_options *o, bool act_mode, struct option_id
 
 bool method_needs_hessian(const struct method *m)
 {
-	return m->solver.compensate != COMPENSATE_NONE || m->act_mode == INPUT_STATIC_TENSOR;
+	return m->solver.compensate != COMPENSATE_NONE || m->act_mode == INPUT_STATIC_TENSOR ||
+		searches_hessian(&m->solver);
 }

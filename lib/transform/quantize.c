@@ -47,6 +47,10 @@ static void check_method(const struct quantize *q, const struct method *m, const
 	if (solves(m) && !q->source.name)
 		misuse("--hessian FILE is needed (hessian-accum makes it), or --sequential --tokens FILE, or "
 			"--compensate none to round to nearest%s%s", layer ? ": " : "", layer ? layer : "");
+	if (m->solver.search > SEARCH_MSE && !q->source.name)
+		misuse("--scale-search %s weighs errors by --hessian FILE (hessian-accum makes it) "
+			"or --sequential; give one, or --scale-search mse%s%s", searches[m->solver.search],
+			layer ? ": " : "", layer ? layer : "");
 	if (m->act_mode == INPUT_STATIC_TENSOR && !q->source.name)
 		misuse("static activation scales come from --hessian FILE or --sequential; give one, or "
 			"--act-mode dynamic-token or none%s%s", layer ? ": " : "", layer ? layer : "");
