@@ -118,7 +118,7 @@ int main(int argc, char *argv[])
 			"of Adam's first step; it falls to 0 in a line",
 			.otherwise = "0.002", .least = 1e-9, .most = 1 },
 		{ 0, "init-sigma", OPTION_REAL(&a.settings.sigma), "SIGMA",
-			"standard deviation of A at the start (default: 1/sqrt(inputs))",
+			"standard deviation of A at the start (default: 1/(4 sqrt(inputs)))",
 			.least = 0, .most = 1e6 },
 		OPTION_SEED(&set.seed),
 		{ .type = OPTION_HEADING, .help = "Layers" },

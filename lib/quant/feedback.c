@@ -202,7 +202,7 @@ static void begin(const struct state *s)
 {
 	const struct feedback *f = s->layer->settings;
 	const struct random_stream stream = random_open(f->seed, s->layer->name);
-	const double sigma = f->sigma > 0 ? f->sigma : 1 / sqrt((double)s->n);
+	const double sigma = f->sigma > 0 ? f->sigma : 0.25 / sqrt((double)s->n);
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (uint64_t i = 0; i < s->r * s->n; i++)

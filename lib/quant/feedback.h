@@ -29,7 +29,7 @@ struct feedback {
 	long group;			/* columns a group; 0: per channel */
 	size_t rank, steps;
 	double rate;			/* Adam's, of the first step */
-	double sigma;			/* of A's first numbers; 0: 1/√n */
+	double sigma;			/* of A's first numbers; 0: 1/(4√n) */
 	size_t every;			/* steps from a loss to the next */
 	size_t patience;		/* losses that do not fall before it stops; 0: it does not */
 	uint64_t seed;
