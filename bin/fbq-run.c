@@ -21,10 +21,11 @@ static const struct tool tool = {
 	.about = "Replaces the weight of every linear layer by codes, scales and zero points, and adds a "
 		"branch B A of low rank that makes good what they lose. With --reference the input is "
 		"quantized already, by any tool, and keeps its codes.",
-	.examples = "  fbq-run --hessian hess.h5 --rank 16 model.h5 -o fbq.h5\n"
-		"  fbq-run --hessian hess.h5 --method caldera --branch-format int8 model.h5 -o caldera.h5\n"
-		"  dpq-run --hessian hess.h5 --order order.h5 model.h5 "
-		"| fbq-run --method eora --hessian hess.h5 --reference model.h5 -o gptq-eora.h5",
+	.examples = "  fbq-run --hessian hess.h5 --layers '*/0/*' --rank 16 --steps 50 model.h5 -o fbq.h5\n"
+		"  fbq-run --hessian hess.h5 --layers '*/0/*' --method caldera --steps 4 model.h5 "
+		"-o caldera.h5\n"
+		"  dpq-run -q --hessian hess.h5 --layers '*/0/*' model.h5 | fbq-run --hessian hess.h5 "
+		"--layers '*/0/*' --method eora --reference model.h5 -o eora.h5",
 };
 
 struct settings {

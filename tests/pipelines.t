@@ -89,6 +89,16 @@ t=$(at table8.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 is '... two ways of each rotation, and their mean' "$(rows "$t")" '5 even'
 ok '... which is that' awk -F '\t' '$2 ~ /^[12]$/ && $1 == "RMS" { s += $11 / 2 } $2 == "all" { exit !(($11 - s) ^ 2 <= 1e-10 * s ^ 2) }' "$t"
+ok fbquant-table1 "$top/pipelines/fbquant-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at table1.tsv | grep fbquant)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... twelve ways at two widths, compared with FBQuant' "$(rows "$t") $(awk -F '\t' '$2 == "FBQuant" { print $12, $13 }' "$t" | sort -u)" '24 even 0 0'
+ok '... bits with branches' awk -F '\t' '{ b[$1 $2] = $3 } END { exit !(b["3FBQuant"] > b["3RTN"] + 0.4 && b["3FBQuant"] == b["3EoRA"] && b["4RTN"] > b["3RTN"] + 1) }' "$t"
+ok fbquant-ranks env PTQ_RANKS='1 4' "$top/pipelines/fbquant-ranks.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at ranks.tsv)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... three methods at two ranks, int8, four of GPTQ' "$(rows "$t")" '11 even'
+ok '... more rank, less error' awk -F '\t' '{ e[$1 $2] = $4 } END { exit !(e["fbquant4"] < e["fbquant1"] && e["eora4"] < e["eora1"] && e["lowrank4"] > 0) }' "$t"
 no 'fp4 of a width without blocks' 1 'mlp/down_proj: .*44.*32|44.*16' bash -c 'set -o pipefail; "$1" "my model.h5" "test it.h5" "calibrate it.h5" 2>&1 >/dev/null | { grep ^hadamard-rotate >&2; }' x "$top/pipelines/fp4.sh"
 py - <<'PY'
 import h5py, json, numpy as np, shutil
@@ -134,7 +144,8 @@ out=/dev/null last=
 for a; do [ "$last" = -o ] && out=$a; last=$a; done
 sum=$(cat model.h5 2>/dev/null | cksum | cut -c 1-6)
 case ${0##*/} in
-	dpq-run) printf '/layer\t0.%s\t1\t1\t1\t1\ngeometric mean\t0.%s\n' "$sum" "$sum" >&2 ;;
+	dpq-run|fbq-run) printf '/layer\t0.%s\t1\t1\t1\t1\ngeometric mean\t0.%s\n' "$sum" "$sum" >&2 ;;
+	tensor-diff) printf 'geometric mean\t-\t1\t1\t1\t1\t0.%s\n' "$sum" ;;
 	eval-ppl) printf 'nll\t1.%s\npaired_delta\t-0.1\npaired_delta_se\t0.01\n' "$sum" ;;
 esac
 [ "$out" = /dev/null ] || echo "${0##*/} $sum" >"$out"
@@ -145,6 +156,15 @@ p=$tmp/tools/pipelines/dpq-table4.sh
 cp "$top/tests/ref/llama-gqa.h5" m.h5
 unset PTQ_GROUP
 export FAILS=
+
+# --- long ones, by these ---
+for p in fbquant-defaults:58 fbquant-overfit:16; do
+	t=${p%:*}
+	ok "$t" env PTQ_RESULTS=long "$tmp/tools/pipelines/$t.sh" m.h5
+	is '... its rows' "$(rows "$(find long -name "${t#*-}.tsv")")" "${p#*:} even"
+	ok '... and its plot, twice' test -s "$(find long -name "${t#*-}.svg")" -a -s "$(find long -name "${t#*-}.png")"
+done
+p=$tmp/tools/pipelines/dpq-table4.sh
 
 # --- the key of a folder ---
 cp -r "$top/tests/tiny" hf
