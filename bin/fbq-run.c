@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "num/linalg.h"
+#include "quant/feedback.h"
 #include "transform/attach.h"
 #include "transform/method.h"
 
@@ -48,11 +49,10 @@ static bool given(const void *arg, const char *option)
 static void check(struct settings *set, struct attach *a)
 {
 	const struct branch_method *m = a->method = &branch_methods[set->method];
-	const bool steps = !strcmp(m->name, "lowrank") || !strcmp(m->name, "eora");
 
 	option_idle(3, (struct option_idle[]){
-		{ strcmp(m->name, "fbquant") != 0, "lr init-sigma", "without --method fbquant" },
-		{ steps, "steps", "a method of one step" },
+		{ !m->descends, "lr init-sigma", "a method that does not descend" },
+		{ m->steps == 1, "steps", "a method of one step" },
 		{ set->reference != NULL, "storage group scale-dtype ties",
 			"--reference: the codes stay" } });
 	if (option_given("rank") && !a->settings.rank)
@@ -60,12 +60,13 @@ static void check(struct settings *set, struct attach *a)
 	if (m->needs_hessian && !set->hessian)
 		misuse("--hessian FILE is needed for --method %s (hessian-accum makes it)", m->name);
 	if (set->reference && !m->takes_main)
-		misuse("--method %s makes codes of its own; --reference goes with lowrank and eora", m->name);
+		misuse("--method %s makes codes of its own; --reference goes with %s", m->name,
+			attach_takers());
 	set->options.said.solver.compensate = m->compensate;
 	a->settings.main = method_make(&set->options, given, NULL).solver;
 	a->settings.main.search = SEARCH_MINMAX;
-	if (a->settings.main.group < 0 && !strcmp(m->name, "fbquant"))
-		misuse("--group tensor: --method fbquant takes ranges of rows or of groups");
+	if (a->settings.main.group < 0 && m->descends)
+		misuse("--group tensor: --method %s takes ranges of rows or of groups", m->name);
 	a->settings.storage = set->format.format;
 	a->settings.group = set->format.group;
 	a->settings.type = set->format.type;
@@ -98,11 +99,12 @@ static void run(struct attach *a, const struct settings *set, const struct comma
 int main(int argc, char *argv[])
 {
 	struct settings set = { 0 };
-	struct attach a = { .layers = &set.layers, .settings = { .every = 10, .patience = 10 } };
+	struct attach a = { .layers = &set.layers, .settings = {
+		.every = FEEDBACK_EVERY, .patience = FEEDBACK_PATIENCE } };
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"Hessians of the layers, from hessian-accum" },
-		{ 0, "method", OPTION_CHOICE(&set.method, attach_methods()), NULL,
+		{ 0, "method", OPTION_CHOICE(&set.method, branch_names), NULL,
 			"what the branch is fitted to, and how",
 			.otherwise = "fbquant" },
 		{ 0, "reference", OPTION_FILE(&set.reference), "MODEL",

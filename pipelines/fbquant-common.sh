@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# fbquant-common.sh -- begins FBQuant's tables and figures on a model: runs, each a model that commands make, measured
+# fbquant-common.sh -- shared by FBQuant's pipelines: makes quantized models by the commands given, and measures each
 #
 # All scripts share a folder, so that no run is made twice. Weights are uintB in groups of PTQ_GROUP (128), ranks a
 # 32nd of a layer's inputs, A and B in f16, unless a script says otherwise.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # fbquant-table1.sh [MODEL [TEST [CALIBRATION]]] -- FBQuant table 1: ways to quantize weights to 4 and 3 bits in groups of 128
 #
-# RTN: rounding to nearest. GPTQ: dpq-run as it is. AWQ: awq-scale, then RTN. OmniQuant: clipping learned by gradient
+# RTN: rounding to nearest, ranges as they are (minmax), as all methods with a branch round. GPTQ: dpq-run's defaults,
+# whose scales are searched (mse). AWQ: awq-scale, then RTN. OmniQuant: clipping learned by gradient
 # (dpq-run --scale-search learned), nothing compensated. CALDERA, SVDQuant, FBQuant: with a branch of rank in/32 in f16;
 # beside the paper's rows LoftQ, EoRA and a plain SVD of the error. GPTQ+EoRA: GPTQ in group-aware order, and a branch for
 # what it leaves. A branch of this rank costs about one bit: GPTQ-32 spends that on groups of 32 instead, and what 4 bits

@@ -144,7 +144,7 @@ no 'a reference of another shape' 1 'gpt2.h5: .*is missing' other -q --method eo
 no 'no such method' 2 'method' fbq --method lora "$model" -o x.h5
 no 'no such branch format' 2 "branch-format: there is no format 'f8'" fbq --branch-format f8 "$model" -o x.h5
 no 'a type with groups' 2 "branch-format: there is no format 'f16'" fbq --branch-format f16:8 "$model" -o x.h5
-warns 'options of another method' '--lr .without --method fbquant.; --steps .a method of one step.' fbq --method eora --lr 0.1 "$model" -o x.h5
+warns 'options of another method' '--lr .a method that does not descend.; --steps .a method of one step.' fbq --method eora --lr 0.1 "$model" -o x.h5
 fbq --lr 1 "$model" -o wild.h5 2>wild.layers
 ok 'a wild learning rate keeps the best iterate' py look.py wild.h5 "$model" h.h5 wild.layers "$words + 16 * 3 * (m + n) / (m * n)"
 # files that are wrong

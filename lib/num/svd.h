@@ -15,8 +15,8 @@
  * smaller extent is at most 1024, or not many times the rank, the space is that of all columns of E, and
  * nothing is left above the least.
  *
- * M has singular values squared: in double one is lost below 3e-8 of the largest, whose part of the square
- * that is left is below the rounding of A and B as floats.
+ * M's eigenvalues are squares: singular values below 3e-8 of the largest are lost in double; what they add to
+ * the squared error is below the rounding of A and B as floats.
  */
 #ifndef NUM_SVD_H
 #define NUM_SVD_H

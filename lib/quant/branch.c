@@ -6,7 +6,6 @@
  * FBQuant alone has an optimizer of its own. The updates are in branch_state.c.
  */
 #include "quant/branch.h"
-#include <cblas.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -30,19 +29,28 @@ struct branch_plan {
 	bool exact;			/* at the end codes are of W - B A in double, if Q is plain RTN */
 };
 
-/* EoRA's H has negative eigenvalues by rounding alone; that much of a ridge covers it. */
+static const struct branch_plan
+	feedback = { .feedback = true },
+	plain = { .weighted = false },
+	absorbing = { .branch_first = true, .least = true, .early = true, .exact = true },
+	weighted = { .branch_first = true, .weighted = true, .ridge = 0.01, .least = true, .both = true,
+		.damped = true },
+	/* EoRA's H has negative eigenvalues by rounding alone; that much of a ridge covers it. */
+	projected = { .weighted = true, .ridge = 0x1p-24 };
+
 const struct branch_method branch_methods[] = {
-	{ "fbquant", true, false, COMPENSATE_NONE, 400, &(const struct branch_plan){ .feedback = true } },
-	{ "lowrank", false, true, COMPENSATE_NONE, 1, &(const struct branch_plan){ .branch_first = false } },
-	{ "svdquant", false, false, COMPENSATE_NONE, 100, &(const struct branch_plan){ .branch_first = true,
-		.least = true, .early = true, .exact = true } },
-	{ "loftq", false, false, COMPENSATE_NONE, 5, &(const struct branch_plan){ .branch_first = false } },
-	{ "caldera", true, false, COMPENSATE_BOTH, 20, &(const struct branch_plan){ .branch_first = true,
-		.weighted = true, .ridge = 0.01, .least = true, .both = true, .damped = true } },
-	{ "eora", true, true, COMPENSATE_NONE, 1, &(const struct branch_plan){ .weighted = true,
-		.ridge = 0x1p-24 } },
+	{ "fbquant", .needs_hessian = true, .reads_hessian = true, .descends = true,
+		.compensate = COMPENSATE_NONE, .steps = 400, .plan = &feedback },
+	{ "lowrank", .takes_main = true, .compensate = COMPENSATE_NONE, .steps = 1, .plan = &plain },
+	{ "svdquant", .reads_hessian = true, .compensate = COMPENSATE_NONE, .steps = 100, .plan = &absorbing },
+	{ "loftq", .compensate = COMPENSATE_NONE, .steps = 5, .plan = &plain },
+	{ "caldera", .needs_hessian = true, .reads_hessian = true, .compensate = COMPENSATE_BOTH,
+		.steps = 20, .plan = &weighted },
+	{ "eora", .needs_hessian = true, .reads_hessian = true, .takes_main = true,
+		.compensate = COMPENSATE_NONE, .steps = 1, .plan = &projected },
 	{ NULL }
 };
+const char *const branch_names[] = { "fbquant", "lowrank", "svdquant", "loftq", "caldera", "eora", NULL };
 
 static const char *const texts[] = {
 	[BRANCH_DONE] = "done",

@@ -116,8 +116,10 @@ static enum branch_status quantize(struct state *s, const struct solver *how, st
 	solver_run(1, &l, s->scratch);
 	to->scale_tensor = l.scale_tensor;
 	*s->index = l.report.index;
+	/* what is rounded is W, which is finite, less a branch, or the branch */
 	return l.report.status == SOLVER_DONE ? BRANCH_DONE :
-		l.report.status == SOLVER_NOT_POSITIVE ? BRANCH_NOT_POSITIVE : BRANCH_BAD_WEIGHT;
+		l.report.status == SOLVER_BAD_WEIGHT ? BRANCH_OVERFLOW :
+		l.report.status == SOLVER_NOT_POSITIVE ? BRANCH_NOT_POSITIVE : BRANCH_BAD_HESSIAN;
 }
 
 enum branch_status branch_main(struct state *s, bool first)

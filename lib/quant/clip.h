@@ -2,7 +2,7 @@
 /*
  * clip.h -- how far the range of each group of weights is shrunk, learned on the second moments
  *
- * Of each group of each row, high = σ(u)·max and low = σ(v)·min, σ(t) = 1/(1 + e⁻ᵗ), both over 0; formats
+ * Of each group of each row, high = σ(u)·max and low = σ(v)·min, σ(t) = 1/(1 + e⁻ᵗ), of the weights and 0; formats
  * without a zero point have one end, σ(u)·max|w|. u = v = 4 at the start. Minimized, row by row, is e H eᵀ,
  * e = w - ŵ, ŵ the nearest values under scale and zero of the shrunk ranges, by CLIP_STEPS of Adam (β 0.9,
  * 0.999, ε 1e-8) at the rate CLIP_RATE. The gradient is that of
@@ -12,8 +12,7 @@
  * row's first loss. The factors of the least loss are kept, the first on ties; 1, where no loss is finite.
  *
  * Source: OmniQuant (Shao et al., 2023), section 3.2, which does it on a block's output, and whose public
- * code
- * lets no gradient through z. The start, Adam and ε are its own.
+ * code lets no gradient through z. The start, Adam and ε are its own.
  *
  * Products in float, in tiles of CLIP_TILE columns; sums in double.
  */

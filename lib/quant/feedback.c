@@ -8,7 +8,6 @@
 #include "base/random.h"
 #include "base/size.h"
 #include "base/thread.h"
-#include "num/half.h"
 #include "num/linalg.h"
 #include "quant/round.h"
 
@@ -85,13 +84,6 @@ static void error_of(const struct feedback_layer *l, const float *a, const float
 		b + first * f->rank, (int)f->rank, a, (int)n, 1, delta, (int)n);
 	for (size_t i = 0; i < rows; i++)
 		round_residue(&f->storage, n, group_of(f, n), delta + i * n);
-}
-
-void feedback_error(const struct feedback_layer *l, size_t first, size_t rows,
-	float delta[rows][l->weight->in])
-{
-	for (size_t i = 0; i < rows; i += ROWS)
-		error_of(l, l->a, l->b, first + i, least(ROWS, rows - i), delta[i]);
 }
 
 /* Σ x (x H) over rows: their tr(X H Xᵀ). */
@@ -225,7 +217,7 @@ static void copy(const struct state *s, float *a, float *b, const float *from_a,
 	memcpy(b, from_b, s->m * s->r * sizeof *b);
 }
 
-/* tr(W H Wᵀ); NaN where W is not finite. */
+/* tr(W H Wᵀ) */
 static double whole(const struct state *s)
 {
 	double part[PARTS], sum = 0;
@@ -252,42 +244,38 @@ static double whole(const struct state *s)
 	return sum;
 }
 
-static enum feedback_status check(const struct state *s, size_t *index)
+/* Cuts the workspace and takes the mean of H's diagonal. */
+static struct state start(const struct feedback_layer *layer, void *workspace)
 {
-	const float *h = s->layer->h;
+	struct state s = { 0 };
+	double mean = 0;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (!half_finite(s->n, h + i * s->n, HALF_NONE) || h[i * s->n + i] < 0) {
-			*index = i;
-			return FEEDBACK_NO_HESSIAN;
-		}
-	for (size_t i = 0; i < s->m; i++) {
-		linear_weight(s->layer->weight, i, 1, (float (*)[s->n])s->delta);
-		if (!half_finite(s->n, s->delta, HALF_NONE)) {
-			*index = i;
-			return FEEDBACK_NO_WEIGHT;
-		}
-	}
-	return FEEDBACK_DONE;
+	lay_out(&s, layer, workspace);
+	for (size_t i = 0; i < s.n; i++)
+		mean += (double)layer->h[i * s.n + i] / (double)s.n;
+	s.per = mean > 0 ? 1 / mean : 0;
+	return s;
+}
+
+void feedback_gradients(const struct feedback_layer *layer, float *ga, float *gb, void *workspace)
+{
+	struct state s = start(layer, workspace);
+
+	copy(&s, s.a, s.b, layer->a, layer->b);
+	gradients(&s, false);
+	copy(&s, ga, gb, s.ga, s.gb);
 }
 
 void feedback_run(struct feedback_layer *layer, void *workspace)
 {
 	const struct feedback *f = layer->settings;
 	struct feedback_report *y = &layer->report;
-	struct state s = { 0 };
-	double mean = 0, all, rate = f->rate, least_loss = INFINITY;
+	struct state s = start(layer, workspace);
+	const double all = whole(&s);
+	double rate = f->rate, least_loss = INFINITY;
 	size_t since = 0, t = 0;
 
-	lay_out(&s, layer, workspace);
-	*y = (struct feedback_report){ .start = NAN, .loss = NAN };
-	y->status = check(&s, &y->index);
-	if (y->status != FEEDBACK_DONE)
-		return;
-	for (size_t i = 0; i < s.n; i++)
-		mean += (double)layer->h[i * s.n + i] / (double)s.n;
-	s.per = mean > 0 ? 1 / mean : 0;
-	all = whole(&s);
+	*y = (struct feedback_report){ .start = NAN };
 	begin(&s);
 	no_moments(&s);
 	copy(&s, layer->a, layer->b, s.a, s.b);
@@ -302,8 +290,10 @@ void feedback_run(struct feedback_layer *layer, void *workspace)
 		if (look && loss < least_loss) {
 			least_loss = loss, since = 0, y->best = k;
 			copy(&s, layer->a, layer->b, s.a, s.b);
-		} else if (look && !isfinite(loss) && y->halved++ < HALVINGS) {
-			rate /= 2, t = 0;
+		} else if (look && !isfinite(loss)) {
+			if (y->halved == HALVINGS)
+				break;
+			y->halved++, rate /= 2, t = 0;
 			copy(&s, s.a, s.b, layer->a, layer->b);
 			no_moments(&s);
 			continue;

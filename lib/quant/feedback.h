@@ -37,43 +37,42 @@ struct feedback {
 	void *arg;
 };
 
-enum feedback_status { FEEDBACK_DONE, FEEDBACK_NO_WEIGHT, FEEDBACK_NO_HESSIAN };
+enum { FEEDBACK_EVERY = 10, FEEDBACK_PATIENCE = 10 };	/* usual values of the two */
 
 struct feedback_report {
-	enum feedback_status status;
-	size_t index;			/* the row of the weight or the Hessian that is not finite */
-	/* tr(Δ H Δᵀ)/tr(W H Wᵀ) of A's start, where B A = 0, and of what is kept */
+	/* tr(Δ H Δᵀ)/tr(W H Wᵀ) of A's start, where B A = 0, and of what is kept; infinite where none was
+	 * finite */
 	double start, loss;
 	size_t best, steps;		/* the step of the iterate that is kept, and those that were made */
-	/* how often the loss was not finite: the rate was halved from there on */
-	size_t halved;
+	size_t halved;			/* how often the loss was not finite, and the rate halved */
 };
 
 /* A layer of m = weight->out rows and n = weight->in columns. */
 struct feedback_layer {
-	const struct linear *weight;	/* its effective weight is W */
+	const struct linear *weight;	/* its effective weight is W, finite */
 	const struct feedback *settings;
 	const char *name;		/* of the random stream that A begins with */
-	const float *h;			/* [n][n] Σ x xᵀ or any multiple of it */
+	const float *h;			/* [n][n] Σ x xᵀ or any multiple of it, finite */
 	float *a, *b;			/* [rank][n], [m][rank]: the iterate that is kept */
 	struct feedback_report report;
 };
 
-/* rank is from 1 to the smaller extent. BLAS must be on one thread. workspace: feedback_workspace() bytes,
- * for the present number of `threads`. */
+/*
+ * rank is from 1 to the smaller extent. A loss that is not finite halves the rate, and the run goes on from the
+ * best iterate. BLAS must be on one thread. workspace: feedback_workspace() bytes, for the present number
+ * of `threads`.
+ */
 size_t feedback_workspace(const struct feedback_layer *layer);
 void feedback_run(struct feedback_layer *layer, void *workspace);
-
-/* Δ of rows [first, first + rows) for A and B as they stand, in float. */
-void feedback_error(const struct feedback_layer *l, size_t first, size_t rows,
-	float delta[rows][l->weight->in]);
+/* ∂A [rank][n] and ∂B [m][rank] of tr(Δ H Δᵀ)/mean(diag H) at A and B as they stand. */
+void feedback_gradients(const struct feedback_layer *layer, float *ga, float *gb, void *workspace);
 
 /*
  * Codes and parameters of P = W - B A in double, of rows [first, first + rows): code [rows][n], scale and
  * zero [rows][groups]. Returns the largest |w - w_F| as a part of its bound (FBQuant eq. 13: half the widest
- * cell, and the rounding of ŵ), at most 1 unless a range saturates. w [rows][n] and p [rows][n]: workspace.
+ * cell, and the rounding of ŵ), at most 1 for float32 scales and ranges that do not saturate.
+ * w [rows][n] and p [rows][n]: workspace.
  */
 double feedback_codes(const struct feedback_layer *layer, size_t first, size_t rows, uint8_t *code,
-	float *scale,
-	uint8_t *zero, float *w, double *p);
+	float *scale, uint8_t *zero, float *w, double *p);
 #endif

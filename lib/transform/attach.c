@@ -14,7 +14,10 @@
 #include "quant/member.h"
 #include "transform/layers.h"
 
-/* tr(E H Eᵀ)/tr(W H Wᵀ) of what is kept, and of the start; what the layer takes a weight; ... */
+/*
+ * tr(E H Eᵀ)/tr(W H Wᵀ) of what is kept, and of the start (without H: under I); bits a weight; the branch's
+ * rank; the largest |w - w_F| as a part of its bound; the step that is kept, steps made; seconds by the clock
+ */
 static const char *const heads[] = { "error", "start", "bits", "rank", "bound", "best", "steps", "seconds" };
 enum { COLUMNS = sizeof heads / sizeof *heads, ERROR = 0, BOUND = 4 };
 static struct report table = { .column = heads, .columns = COLUMNS };
@@ -24,13 +27,18 @@ static const struct { const char *name; enum half_type type; } types[] = {
 };
 enum { TYPES = sizeof types / sizeof *types };
 
-const char *const *attach_methods(void)
+char *attach_takers(void)
 {
-	enum { MOST = 16 };
-	static const char *names[MOST];
+	char *names = NULL;
 
-	for (size_t i = 0; i + 1 < MOST && branch_methods[i].name; i++)
-		names[i] = branch_methods[i].name;
+	for (const struct branch_method *m = branch_methods; m->name; m++) {
+		char *before = names;
+
+		if (!m->takes_main)
+			continue;
+		names = before ? xformat("%s, %s", before, m->name) : xformat("%s", m->name);
+		free(before);
+	}
 	return names;
 }
 
@@ -76,14 +84,15 @@ static void look_for(void *arg, const char *path, size_t in)
 	if (a->method->needs_hessian)
 		a->source.find(a->source.arg, path, in, true);
 	if (in && rank_of(a, in) > in)
-		die("%s: the layer has %zu inputs, expected a --rank of at most that, not %zu", path, in,
-			a->settings.rank);
+		die("%s: %s: the layer has %zu inputs, expected a --rank of at most that, not %zu", a->input,
+			path, in, a->settings.rank);
 }
 
 void attach_check(struct attach *a, const struct filter *f)
 {
 	struct moments_files *files = a->source.arg;
 
+	a->input = input_name(f->in);
 	files->only_look = true;
 	if (layers_whole(f) && !layers_each(f, a->layers, look_for, a))
 		layers_none(input_name(f->in), a->layers);
@@ -123,7 +132,10 @@ static const struct linear *weight_of(const struct attach *a, struct attached *t
 	if (!a->reference) {
 		if (!l->weight)
 			die("%s: %s: is quantized already; --reference MODEL gives the weights before that, "
-				"for --method lowrank or eora", image_name(f->image), path);
+				"for --method %s", image_name(f->image), path, attach_takers());
+		if (l->branch_a)
+			die("%s: %s: has a branch already, expected a layer before fbq-run",
+				image_name(f->image), path);
 		return l;
 	}
 	if (!layer_there(a->reference, path))
@@ -131,6 +143,11 @@ static const struct linear *weight_of(const struct attach *a, struct attached *t
 	t->reference = layer_read(a->reference, path, l->out, l->in);
 	if (!t->reference.linear.weight)
 		die("%s: %s: is quantized, expected the weights before", image_name(a->reference), path);
+	if (t->reference.linear.online != l->online || t->reference.linear.splits != l->splits ||
+		(l->splits && memcmp(t->reference.linear.split_index, l->split_index,
+			l->splits * sizeof *l->split_index)))
+		die("%s: %s: reads its input otherwise than that of %s: another online Hadamard, or other columns "
+			"taken out", image_name(a->reference), path, image_name(f->image));
 	return &t->reference.linear;
 }
 
@@ -163,8 +180,11 @@ static _Noreturn void fail(const struct attach *a, const struct attached *t, con
 	const struct branch_report *r = &t->work.report;
 	const bool hessian = r->status == BRANCH_BAD_HESSIAN || r->status == BRANCH_NOT_POSITIVE;
 
-	die("%s: %s: %s (at %zu)", hessian ? a->source.name : image_name(f->image), t->layer.path,
-		branch_text(r->status), r->index);
+	const char *file = hessian ? a->source.name : image_name(f->image);
+
+	if (r->status == BRANCH_NO_CONVERGENCE)
+		die("%s: %s: %s", file, t->layer.path, branch_text(r->status));
+	die("%s: %s: %s (at %zu)", file, t->layer.path, branch_text(r->status), r->index);
 }
 
 /* A quantized matrix: codes under the parameters, in groups. */
@@ -239,8 +259,7 @@ static void report(struct attach *a, const struct attached *t)
 	report_row(&table, t->layer.path, value);
 	count(a, value);
 	if (r->halved && !a->halved)
-		warn("%s: the loss was not finite at a --lr of %g: it was halved, and the run goes on from "
-			"the best",
+		warn("%s: --lr %g makes the loss infinite: the rate is halved, from the best iterate on",
 			t->layer.path, t->settings.rate);
 	a->halved += r->halved;
 	/* Of ranges that are not clipped; scales of few digits round them. */
@@ -290,7 +309,7 @@ static void begin_part(const struct attach *a, const struct filter *f)
 	output_begin(f->out, f->image);
 	if (image_part(f->image))
 		return;
-	if (a->hessian && a->method->needs_hessian)
+	if (a->hessian && a->method->reads_hessian)
 		output_history(f->out, "hessian", a->hessian);
 	if (a->reference)
 		output_history(f->out, "reference", a->reference);

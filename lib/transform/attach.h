@@ -24,12 +24,13 @@ struct attach {
 	const struct image *hessian;		/* behind it, for the history, or NULL */
 	/* the weights before the input's were quantized; NULL: the input's */
 	struct image *reference;
+	const char *input;			/* its name, for messages */
 	double logs, worst;			/* of the losses; the largest part of a bound */
 	size_t done, losses, halved;
 };
 
-/* Names of the methods by their number, NULL-terminated. */
-const char *const *attach_methods(void);
+/* Names of the methods that go with a reference, for messages; free() it. */
+char *attach_takers(void);
 
 /* How a branch is stored: f32, f16, bf16, or FORMAT[:G], G columns under a scale, or else a row. */
 struct attach_format { struct format format; long group; enum half_type type; };

@@ -16,16 +16,15 @@
  * Returns how many. */
 size_t layers_each(const struct filter *f, const struct selection *layers,
 	void (*visit)(void *arg, const char *path, size_t in), void *arg);
-/* Whether layers_each() tells all that are in the input: no more, as of some blocks by themselves, and no
- * fewer. */
+/* Whether layers_each() visits exactly the input's layers: not if it holds some blocks only, nor, without a
+ * configuration, on a stream of several parts. */
 bool layers_whole(const struct filter *f);
 _Noreturn void layers_none(const char *name, const struct selection *layers);
 
 /*
- * Moments of a layer's inputs, as a source has found them, made those of its main weight: columns that were
- * taken out have no error, and the others are compensated under their part of the Hessian; without moments
- * such a column is a channel that never fired, which methods keep at 0. Dies, naming file and layer, on a
- * Hessian that is none. Returns NULL, or memory that they are in: free() it.
+ * Restricts moments to the columns that the main weight holds: rows and columns of H, and absmax, of columns
+ * taken out become 0, in a copy; methods keep such columns at 0. Dies, naming file and layer, on a Hessian
+ * that is none. Returns NULL, or the memory of the copy: free() it.
  */
 float *layers_moments(struct second_moments *moments, const char *file, const char *path,
 	const struct linear *l);

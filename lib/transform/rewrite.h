@@ -25,8 +25,8 @@ struct rewrite {
 	/* What the inputs of the i-th layer, which has a source, are divided by: [in], for rewrite to free;
 	 * NULL: nothing. */
 	double *(*source)(void *arg, const struct image *image, const struct residual *here, size_t i);
-	/* What else becomes of a layer that wants it, no longer so that the model stays: of w, which `norm`
-	 * and `source` have changed by these. */
+	/* Changes a layer once more, after `norm` and `source`, if `wants` is true; this may change what the
+	 * model computes. by: the factors that w has already. */
 	bool (*wants)(void *arg, const struct residual_layer *l);
 	void (*finish)(void *arg, const struct image *image, const struct residual_layer *l,
 		const struct rewrite_factors *by, double (*w)[l->in]);
