@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* random.c -- Philox 4x32-10; see random.h */
 #include "base/random.h"
+#include <math.h>
 
 static uint64_t hash(const char *s)	/* FNV-1a */
 {
@@ -33,6 +34,11 @@ uint64_t random_bits(const struct random_stream *r, uint64_t k)
 		k1 += 0xbb67ae85u;
 	}
 	return (uint64_t)c1 << 32 | c0;
+}
+
+double random_normal(const struct random_stream *r, uint64_t k)
+{
+	return sqrt(-2 * log(1 - random_uniform(r, 2 * k))) * cos(2 * acos(-1) * random_uniform(r, 2 * k + 1));
 }
 
 double random_uniform(const struct random_stream *r, uint64_t k)

@@ -123,8 +123,7 @@ static bool space(const struct state *t)
 	}
 	#pragma omp parallel for num_threads(threads) if (t->k * s->m > FEW / 16) schedule(static)
 	for (uint64_t i = 0; i < t->k * s->m; i++)
-		t->x[i] = sqrt(-2 * log(1 - random_uniform(&stream, 2 * i))) *
-			cos(2 * acos(-1) * random_uniform(&stream, 2 * i + 1));
+		t->x[i] = random_normal(&stream, i);
 	for (int i = 0; i < POWERS; i++) {
 		half(t);
 		thin(t, s->m, s->n, t->x, t->z, s->e, true);

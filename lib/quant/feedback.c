@@ -189,7 +189,7 @@ static void descend(size_t n, float x[n], float first[n], float second[n], const
 	}
 }
 
-/* A ~ N(0, σ²) (Box and Muller), B = 0. */
+/* A ~ N(0, σ²), B = 0. */
 static void begin(const struct state *s)
 {
 	const struct feedback *f = s->layer->settings;
@@ -198,8 +198,7 @@ static void begin(const struct state *s)
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (uint64_t i = 0; i < s->r * s->n; i++)
-		s->a[i] = (float)(sigma * sqrt(-2 * log(1 - random_uniform(&stream, 2 * i))) *
-			cos(2 * acos(-1) * random_uniform(&stream, 2 * i + 1)));
+		s->a[i] = (float)(sigma * random_normal(&stream, i));
 	memset(s->b, 0, s->m * s->r * sizeof *s->b);
 }
 

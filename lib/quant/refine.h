@@ -19,7 +19,8 @@
  * From the pair of the mse search (search.h) on, REFINE_ROUNDS times: codes under the pair, then the pair of
  * least cost under these codes, by least squares for s and z·s; z is rounded, and s is the least squares'
  * under that z, then a number of the type of scales. Scales that are powers of two: the four of
- * the mse search in the place of that. The pair of least cost is kept, the first on ties: it never costs more than mse's.
+ * the mse search in the place of that. The pair of least cost is kept, the first on ties: it never costs
+ * more than mse's.
  *
  * x in float, sums of 256 products in float, these in double. LANES rows at once, as in search.h.
  */

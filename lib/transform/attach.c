@@ -146,7 +146,8 @@ static const struct linear *weight_of(const struct attach *a, struct attached *t
 	if (t->reference.linear.online != l->online || t->reference.linear.splits != l->splits ||
 		(l->splits && memcmp(t->reference.linear.split_index, l->split_index,
 			l->splits * sizeof *l->split_index)))
-		die("%s: %s: reads its input otherwise than that of %s: another online Hadamard, or other columns "
+		die("%s: %s: reads its input otherwise than that of %s: another online Hadamard, or other "
+			"columns "
 			"taken out", image_name(a->reference), path, image_name(f->image));
 	return &t->reference.linear;
 }
