@@ -38,7 +38,8 @@ uint64_t random_bits(const struct random_stream *r, uint64_t k)
 
 double random_normal(const struct random_stream *r, uint64_t k)
 {
-	return sqrt(-2 * log(1 - random_uniform(r, 2 * k))) * cos(2 * acos(-1) * random_uniform(r, 2 * k + 1));
+	return sqrt(-2 * log(1 - random_uniform(r, 2 * k))) *
+		cos(2 * acos(-1) * random_uniform(r, 2 * k + 1));
 }
 
 double random_uniform(const struct random_stream *r, uint64_t k)

@@ -12,7 +12,7 @@
 struct random_stream { uint32_t key[2]; uint64_t name; };
 struct random_stream random_open(uint64_t seed, const char *name);
 uint64_t random_bits(const struct random_stream *r, uint64_t k);	/* 64 independent bits */
-/* The k-th of the standard normal distribution, of the uniform numbers 2k and 2k + 1 (Box and Muller 1958). */
+/* Of the standard normal distribution, of the uniform numbers 2k and 2k + 1 (Box and Muller, 1958). */
 double random_normal(const struct random_stream *r, uint64_t k);
 double random_uniform(const struct random_stream *r, uint64_t k);	/* [0, 1), 53 bits */
 #endif

@@ -58,8 +58,8 @@ struct feedback_layer {
 };
 
 /*
- * rank is from 1 to the smaller extent. A loss that is not finite halves the rate, and the run goes on from the
- * best iterate. BLAS must be on one thread. workspace: feedback_workspace() bytes, for the present number
+ * rank is from 1 to the smaller extent. A loss that is not finite halves the rate, and the run goes on from
+ * the best iterate. BLAS must be on one thread. workspace: feedback_workspace() bytes, for the present number
  * of `threads`.
  */
 size_t feedback_workspace(const struct feedback_layer *layer);
