@@ -145,8 +145,8 @@ static void gradient_of(const struct problem *p, size_t r, const double *a, cons
 
 /*
  * The gradient is that of the loss whose feedback term is held: its differences, in double, which have no
- * error but rounding, as the loss is quadratic in each number. What is in float has products of n, m and rank terms
- * one after the other; 1e-6 of the largest number is about 17 roundings of it.
+ * error but rounding, as the loss is quadratic in each number. What is in float has products of n, m and
+ * rank terms one after the other; 1e-6 of the largest number is about 17 roundings of it.
  */
 static void gradients(void **unused)
 {

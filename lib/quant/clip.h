@@ -3,9 +3,9 @@
  * clip.h -- how far the range of each group of weights is shrunk, learned on the second moments
  *
  * Of each group of each row, high = σ(u)·max and low = σ(v)·min, σ(t) = 1/(1 + e⁻ᵗ), of the weights and 0;
- * formats without a zero point have one end, σ(u)·max|w|. u = v = 4 at the start. Minimized, row by row,
- * is e H eᵀ, e = w - ŵ, ŵ the nearest values under scale and zero of the shrunk ranges, by CLIP_STEPS of Adam (β 0.9,
- * 0.999, ε 1e-8) at the rate CLIP_RATE. The gradient is that of
+ * formats without a zero point have one end, σ(u)·max|w|. u = v = 4 at the start. Minimized, row by row, is
+ * e H eᵀ, e = w - ŵ, ŵ the nearest values under scale and zero of the shrunk ranges, by CLIP_STEPS of Adam
+ * (β 0.9, 0.999, ε 1e-8) at the rate CLIP_RATE. The gradient is that of
  *	ŵ = (w/s + r)·s within the range of the values, (top - z)·s above, (bottom - z)·s below,
  *	s = (high - low)/top,  z = -low/s + ρ,  or s = high/top,  z = 0,
  * what r and ρ round off, and the rounding of s to the type of scales, held constant. It is divided by the
