@@ -20,21 +20,23 @@
 #include "quant/pack.h"
 #include "quant/product.h"
 
-enum { GROUP = 128, COPIES = 64, KINDS = 8 };
+enum { GROUP = 128, COPIES = 64 };
 enum kind { F16, MAIN, UNFUSED, FUSED, READ, WAYS };
 static const char *const ways[WAYS] = { "f16", "packed", "unfused", "fused", "read" };
 
-/* A layer: its parts, and their products prepared. */
-struct copy { struct linear f16, main, whole, a, b; struct product product[4], pa, pb; void *memory[6]; };
+/* A layer as numbers of f16, packed, and packed with its branch; the products of these and of A and B alone. */
+struct copy { struct linear f16, main, whole, a, b; struct product product[READ], pa, pb; void *memory[5]; };
 
-static size_t cache_size(void)
+/* So many copies of what has so many bytes that each comes from memory when its turn is there. */
+static size_t copies_of(size_t bytes)
 {
 	const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	const size_t copies = 2 + 2 * (cache > 0 ? (size_t)cache : (size_t)64 << 20) / bytes;
 
-	return cache > 0 ? (size_t)cache : (size_t)64 << 20;
+	return copies < COPIES ? copies : COPIES;
 }
 
-/* Words that are ordinary numbers as halves, and codes of any width. */
+/* Words that are ordinary numbers as halves and as float, and codes of any width. */
 static void *numbers(size_t bytes)
 {
 	uint32_t *y = xalloc(bytes / 4 + 16, sizeof *y);
@@ -48,6 +50,11 @@ static void *numbers(size_t bytes)
 	return y;
 }
 
+static struct linear halves(size_t out, size_t in)
+{
+	return (struct linear){ .out = out, .in = in, .weight = numbers(out * in * 2), .weight_type = HALF_F16 };
+}
+
 static struct product ready(const struct linear *l, size_t rows, void **memory)
 {
 	struct product p = product_choose(l, COMPUTE_F32, rows);
@@ -57,20 +64,25 @@ static struct product ready(const struct linear *l, size_t rows, void **memory)
 	return p;
 }
 
+static void make_f16(struct copy *c, size_t out, size_t in, size_t rows)
+{
+	c->f16 = halves(out, in);
+	c->product[F16] = ready(&c->f16, rows, &c->memory[0]);
+	free((void *)(uintptr_t)c->f16.weight);		/* it has its own */
+	c->f16.weight = NULL;
+}
+
 static void make(struct copy *c, size_t out, size_t in, size_t rank, size_t rows, const char *format)
 {
-	c->f16 = (struct linear){ .out = out, .in = in, .weight = numbers(out * in * 2), .weight_type = HALF_F16 };
 	c->main = (struct linear){ .out = out, .in = in, .group = GROUP, .groups = in / GROUP };
 	if (!format_parse(&c->main.storage, format))
 		die("%s: no format", format);
 	c->main.packed = numbers(out * pack_words(c->main.storage.bits, in) * 4);
 	c->main.scale = numbers(out * (in / GROUP) * sizeof(float));
 	c->main.zero = c->main.storage.asymmetric ? numbers(out * (in / GROUP)) : NULL;
-	c->a = (struct linear){ .out = rank, .in = in, .weight = numbers(rank * in * 2), .weight_type = HALF_F16 };
-	c->b = (struct linear){ .out = out, .in = rank, .weight = numbers(out * rank * 2), .weight_type = HALF_F16 };
+	c->a = halves(rank, in), c->b = halves(out, rank);
 	c->whole = c->main;
 	c->whole.rank = rank, c->whole.branch_a = &c->a, c->whole.branch_b = &c->b;
-	c->product[F16] = ready(&c->f16, rows, &c->memory[0]);
 	c->product[MAIN] = c->product[UNFUSED] = ready(&c->main, rows, &c->memory[1]);
 	c->product[FUSED] = ready(&c->whole, rows, &c->memory[2]);
 	c->pa = ready(&c->a, rows, &c->memory[3]), c->pb = ready(&c->b, rows, &c->memory[4]);
@@ -80,9 +92,9 @@ static void copy_free(struct copy *c)
 {
 	for (size_t i = 0; i < 5; i++)
 		free(c->memory[i]);
-	free((void *)(uintptr_t)c->f16.weight), free((void *)(uintptr_t)c->a.weight);
-	free((void *)(uintptr_t)c->b.weight), free((void *)(uintptr_t)c->main.packed);
-	free((void *)(uintptr_t)c->main.scale), free((void *)(uintptr_t)c->main.zero);
+	free((void *)(uintptr_t)c->a.weight), free((void *)(uintptr_t)c->b.weight);
+	free((void *)(uintptr_t)c->main.packed), free((void *)(uintptr_t)c->main.scale);
+	free((void *)(uintptr_t)c->main.zero);
 }
 
 /* Sum of the words, by all threads; the workspace's first word keeps it. */
@@ -122,25 +134,27 @@ static double seconds_of(const struct copy *c, enum kind k, size_t m, float *y, 
 	return omp_get_wtime() - start;
 }
 
-/* Seconds of each way, medians over rounds; each round takes the next copy. */
+/* Seconds of each way, medians over rounds, in each of which every way takes the next copy. */
 static void measure(size_t out, size_t in, size_t rank, size_t m, const char *format, double seconds[WAYS])
 {
-	const size_t bytes = out * in * 3 / 8 + 2 * rank * (out + in);
-	const size_t copies = 2 + 2 * cache_size() / bytes < COPIES ? 2 + 2 * cache_size() / bytes : COPIES;
+	const size_t copies = copies_of(out * in * 3 / 8), wide = copies_of(out * in * 2);
 	struct copy *c = xalloc(copies, sizeof *c);
 	float *x = xalloc(m * in, sizeof *x), *y = xalloc(m * out, sizeof *y), *ax = xalloc(m * rank, sizeof *ax);
-	void *workspace;
 	double (*t)[RUNS] = xalloc(WAYS, sizeof *t);
-	size_t turn = 0;
+	void *workspace;
+	size_t turn[WAYS] = { 0, 0, copies / 3, 2 * copies / 3, 0 };
 
 	for (size_t i = 0; i < m * in; i++)
 		x[i] = sinf((float)i * 0.37f);
 	for (size_t i = 0; i < copies; i++)
 		make(&c[i], out, in, rank, m, format);
+	for (size_t i = 0; i < wide; i++)
+		make_f16(&c[i], out, in, m);
 	workspace = xalloc(product_workspace(&c->product[FUSED], m) + product_workspace(&c->product[F16], m), 1);
 	for (int r = -1; r < runs; r++)		/* the first does not count */
 		for (enum kind k = 0; k < WAYS; k++) {
-			const double s = seconds_of(&c[turn++ % copies], k, m, y, x, ax, workspace);
+			const double s = seconds_of(&c[turn[k]++ % (k == F16 ? wide : copies)], k, m, y, x, ax,
+				workspace);
 
 			if (r >= 0)
 				t[k][r] = s;
