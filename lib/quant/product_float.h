@@ -8,24 +8,39 @@
  *
  * Expected, and no longer defined afterwards: LANES, TILE, TARGET, NAME(x), the intrinsic OP(x), vectors
  * FLOATS and INTS, and of them MERGE(mask, a, b) (a where the mask is 1, else b), SHIFT_BY (left by n in
- * 0 .. 31, right by -n), HALVES(v, upper), SHUFFLE (of bytes in 128 bits), LOOKUP(table, v, bits), TOTAL;
- * functions NAME(blocks), NAME(low) and NAME(top) of words.
+ * 0 .. 31, right by -n), LEFT_EACH(v, a, b) and RIGHT_EACH (four lanes by a, four by b), HALVES(v, upper),
+ * SHUFFLE (of bytes in 128 bits), LOOKUP(table, v, bits), PICK(vector, v), TOTAL; functions NAME(low) and
+ * NAME(top) of words, and of three bits NAME(twos) and NAME(thirds).
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
-/* Words of 4 bits a code of those of 3, whose two low bits and whose third one are planes. */
-INLINE INTS NAME(nibbles)(const uint32_t *w)
+/*
+ * Of three bits: sixteen codes' two low bits are a word, and their third ones half of one. The first four of
+ * eight lanes take the even codes of four words, the others the odd ones, each code in four bits.
+ */
+INLINE INTS NAME(eights)(const uint32_t *w)
 {
-	const INTS v = NAME(blocks)(w);
-	INTS two = SHUFFLE(v, _mm_setr_epi8(0, -1, 1, -1, 2, -1, 3, -1, 4, -1, 5, -1, 6, -1, 7, -1));
-	INTS one = SHUFFLE(v, _mm_setr_epi8(8, -1, 8, -1, 9, -1, 9, -1, 10, -1, 10, -1, 11, -1, 11, -1));
+	INTS third = SHUFFLE(NAME(thirds)(w),
+		_mm_setr_epi8(0, -1, 1, -1, 2, -1, 3, -1, 12, -1, 13, -1, 14, -1, 15, -1));
 
-	two = (two | LEFT(two, 4)) & WORD(0x0f0f0f0f);
-	two = (two | LEFT(two, 2)) & WORD(0x33333333);
-	one = (one & WORD(0x0000000f)) | (RIGHT(one, 4) & WORD(0x000f0000));
-	one = (one | LEFT(one, 6)) & WORD(0x03030303);
-	one = (one | LEFT(one, 3)) & WORD(0x11111111);
-	return two | LEFT(one, 2);
+	third = (third | LEFT(third, 4)) & WORD(0x0f0f0f0f);
+	third = (third | LEFT(third, 2)) & WORD(0x33333333);
+	return (RIGHT_EACH(NAME(twos)(w), 0, 2) & WORD(0x33333333)) | (LEFT_EACH(third, 2, 1) & WORD(0x44444444));
+}
+
+/* Their values, less zero, which is one number in a whole chunk. */
+INLINE void NAME(eight_values)(const struct packed *p, bool whole, FLOATS v[8], INTS code, FLOATS zero)
+{
+	FLOATS table = LOAD(p->table);
+
+	if (whole)
+		table -= zero;
+	#pragma GCC unroll 8
+	for (int k = 0; k < 8; k++) {
+		v[k] = PICK(table, RIGHT(code, 4 * k));
+		if (!whole)
+			v[k] -= zero;
+	}
 }
 
 /* Step k's two vectors of values. low: low four bits of LANES words' codes; top: fifth bits, 2k's at 15-k. */
@@ -53,17 +68,24 @@ INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, in
 	}
 }
 
+/* Instead of a zero point: the value of code 0, unless values are looked up. */
+INLINE float NAME(no_zero)(const struct packed *p, int bits)
+{
+	return bits == 3 ? 0 : -p->table[0];
+}
+
 /* Scales of the two vectors of a step, and zero points, of a chunk that may be of several groups. */
 TARGET __attribute__((noinline)) static void NAME(parameters)(const struct packed *p, size_t chunk,
 	const float *scale, const uint8_t *zero, float s[2][LANES], float z[LANES])
 {
 	for (size_t i = 0; i < LANES; i++)
 		for (size_t h = 0; h < 2; h++) {
-			size_t word = p->way == PACKED_HALF ? (h * LANES + i) / 2 : i;
+			size_t word = p->way == PACKED_HALF ? (h * LANES + i) / 2 :
+				p->l->storage.bits == 3 ? i / 8 * 8 + i % 4 * 2 : i;
 			size_t g = group_of(p->l, chunk * LANES + word);
 
 			s[h][i] = scale[g];
-			z[i] = zero ? zero[g] : -p->table[0];
+			z[i] = zero ? zero[g] : NAME(no_zero)(p, p->l->storage.bits);
 		}
 }
 
@@ -72,7 +94,7 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 	size_t g, const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
 {
 	const size_t words = (size_t)bits * LANES / 4;
-	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : -p->table[0]);
+	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : NAME(no_zero)(p, bits));
 	uint32_t tail[20];
 	INTS low, top;
 
@@ -87,7 +109,14 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 		tail_of(tail, w, all < words ? all : words);
 		w = tail;
 	}
-	low = bits == 3 ? NAME(nibbles)(w) : NAME(low)(w, bits), top = NAME(top)(w, bits);
+	if (bits == 3) {
+		if (__builtin_expect(whole, true))
+			NAME(eight_values)(p, true, v, NAME(eights)(w), z);
+		else
+			NAME(eight_values)(p, false, v, NAME(eights)(w), z);
+		return;
+	}
+	low = NAME(low)(w, bits), top = NAME(top)(w, bits);
 	#pragma GCC unroll 4
 	for (int k = 0; k < 4; k++)
 		NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
@@ -239,5 +268,8 @@ TARGET static void NAME(rows)(const struct packed *p, size_t m, size_t n, float 
 #undef SHIFT_BY
 #undef HALVES
 #undef SHUFFLE
+#undef LEFT_EACH
+#undef RIGHT_EACH
+#undef PICK
 #undef LOOKUP
 #undef TOTAL

@@ -32,28 +32,36 @@ void half_weight(const struct product *p, size_t n, void *w)
 	memcpy(w, (const uint16_t *)p->l->weight + p->first * p->l->in, half_bytes(p->l, n));
 }
 
-/* A tile: rows 0, d .. (rows - 1)d of a weight. */
-struct tile { const uint16_t *w; size_t rows, d, in; enum half_type type; };
+/* Rows of the weight, of which the last may stand more than once. */
+struct tile { const uint16_t *row[TILE]; size_t in; enum half_type type; };
 
 /* sum += Σ v x in lanes, of n numbers, whole lanes. */
-CLONES(static, void, plain_sums, (size_t rows, size_t m, size_t n, size_t in, float sum[m][TILE][LANES],
-	const float v[TILE][COLUMNS], const float x[m][in]), (rows, m, n, in, sum, v, x))
+CLONES(static, void, plain_sums, (size_t m, size_t n, size_t in, float sum[m][TILE][LANES],
+	const float v[TILE][COLUMNS], const float x[m][in]), (m, n, in, sum, v, x))
 {
 	for (size_t t = 0; t < m; t++)
-		for (size_t r = 0; r < rows; r++)
+		for (size_t r = 0; r < TILE; r++)
 			for (size_t i = 0; i < n; i += LANES)
 				for (size_t j = 0; j < LANES; j++)
 					sum[t][r][j] += v[r][i + j] * x[t][i + j];
 }
 
-static void plain_columns(const struct tile *a, size_t i, size_t n, size_t m, float sum[m][TILE][LANES],
-	const float x[m][a->in])
+/* y = Σ w x of the first n columns, whole lanes. */
+static void plain_tile(const struct tile *a, size_t n, size_t m, float y[m][TILE], const float x[m][a->in])
 {
-	float v[TILE][COLUMNS];
+	float sum[PRODUCT_FEW][TILE][LANES] = { { { 0 } } }, v[TILE][COLUMNS];
 
-	for (size_t r = 0; r < a->rows; r++)
-		half_widen(n, v[r], a->w + r * a->d * a->in + i, a->type);
-	plain_sums(a->rows, m, n, a->in, sum, v, (const float (*)[a->in])&x[0][i]);
+	for (size_t i = 0; i < n; i += COLUMNS) {
+		for (size_t r = 0; r < TILE; r++)
+			half_widen(least(COLUMNS, n - i), v[r], a->row[r] + i, a->type);
+		plain_sums(m, least(COLUMNS, n - i), a->in, sum, v, (const float (*)[a->in])&x[0][i]);
+	}
+	for (size_t t = 0; t < m; t++)
+		for (size_t r = 0; r < TILE; r++) {
+			const float *s = sum[t][r];
+
+			y[t][r] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+		}
 }
 
 #ifdef __x86_64__
@@ -68,104 +76,127 @@ INLINE __m256 avx2_wide(enum half_type type, const uint16_t *w)
 		_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
 }
 
-INLINE void avx2_sums(size_t rows, size_t m, size_t n, size_t in, float sum[m][TILE][LANES],
-	const float v[TILE][COLUMNS], const float x[m][in])
+INLINE void avx2_total(float y[TILE], const __m256 s[TILE])
+{
+	const __m256 v = _mm256_hadd_ps(_mm256_hadd_ps(s[0], s[1]), _mm256_hadd_ps(s[2], s[3]));
+
+	_mm_storeu_ps(y, _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1)));
+}
+
+/* One row of x: vectors in turns to two sums. */
+INLINE void avx2_one(enum half_type type, const struct tile *a, size_t n, float y[TILE], const float x[n])
+{
+	__m256 s[2][TILE] = { { _mm256_setzero_ps() } };
+
+	for (size_t i = 0; i < n; i += 2 * LANES)
+		#pragma GCC unroll 4
+		for (size_t r = 0; r < TILE; r++) {
+			if (i % 32 == 0)
+				__builtin_prefetch(a->row[r] + i + AHEAD);
+			s[0][r] = _mm256_fmadd_ps(avx2_wide(type, a->row[r] + i), _mm256_loadu_ps(x + i), s[0][r]);
+			if (i + LANES < n)
+				s[1][r] = _mm256_fmadd_ps(avx2_wide(type, a->row[r] + i + LANES),
+					_mm256_loadu_ps(x + i + LANES), s[1][r]);
+		}
+	for (size_t r = 0; r < TILE; r++)
+		s[0][r] = _mm256_add_ps(s[0][r], s[1][r]);
+	avx2_total(y, s[0]);
+}
+
+INLINE void avx2_sums(size_t m, size_t n, size_t in, __m256 sum[m][TILE], const float v[TILE][COLUMNS],
+	const float x[m][in])
 {
 	__m256 s[2][TILE];
 
 	for (size_t t = 0; t < m; t++)
-		for (size_t r = 0; r < rows; r++)
-			s[t][r] = _mm256_loadu_ps(sum[t][r]);
+		for (size_t r = 0; r < TILE; r++)
+			s[t][r] = sum[t][r];
 	for (size_t i = 0; i < n; i += LANES)
 		for (size_t t = 0; t < m; t++)
-			for (size_t r = 0; r < rows; r++)
+			for (size_t r = 0; r < TILE; r++)
 				s[t][r] = _mm256_fmadd_ps(_mm256_loadu_ps(&v[r][i]), _mm256_loadu_ps(&x[t][i]),
 					s[t][r]);
 	for (size_t t = 0; t < m; t++)
-		for (size_t r = 0; r < rows; r++)
-			_mm256_storeu_ps(sum[t][r], s[t][r]);
+		for (size_t r = 0; r < TILE; r++)
+			sum[t][r] = s[t][r];
 }
 
-INLINE void avx2_some(enum half_type type, size_t rows, const struct tile *a, size_t i, size_t n, size_t m,
-	float sum[m][TILE][LANES], const float x[m][a->in])
+/* More: columns are widened once for all of them, which are taken in twos. */
+INLINE void avx2_some(enum half_type type, const struct tile *a, size_t n, size_t m, float y[m][TILE],
+	const float x[m][a->in])
 {
+	__m256 sum[PRODUCT_FEW][TILE];
 	float v[TILE][COLUMNS];
-	size_t t = 0;
 
-	for (size_t r = 0; r < rows; r++)
-		for (size_t j = 0; j < n; j += LANES) {
-			const uint16_t *w = a->w + r * a->d * a->in + i + j;
+	memset(sum, 0, m * sizeof *sum);
+	for (size_t i = 0, some; i < n; i += some) {
+		size_t t = 0;
 
-			if (j % 32 == 0)
-				__builtin_prefetch(w + AHEAD);
-			_mm256_storeu_ps(&v[r][j], avx2_wide(type, w));
-		}
-	for (; t + 2 <= m; t += 2)
-		avx2_sums(rows, 2, n, a->in, sum + t, v, (const float (*)[a->in])&x[t][i]);
-	if (t < m)
-		avx2_sums(rows, 1, n, a->in, sum + t, v, (const float (*)[a->in])&x[t][i]);
-}
-
-AVX2 static void avx2_columns(const struct tile *a, size_t i, size_t n, size_t m, float sum[m][TILE][LANES],
-	const float x[m][a->in])
-{
-	if (a->type == HALF_F16 && a->rows == TILE)
-		avx2_some(HALF_F16, TILE, a, i, n, m, sum, x);
-	else if (a->rows == TILE)
-		avx2_some(HALF_BF16, TILE, a, i, n, m, sum, x);
-	else
-		avx2_some(a->type, a->rows, a, i, n, m, sum, x);
-}
-#endif
-
-static void columns(const struct tile *a, size_t i, size_t n, size_t m, float sum[m][TILE][LANES],
-	const float x[m][a->in])
-{
-#ifdef __x86_64__
-	if (cpu >= CPU_AVX2 && cpu_half) {
-		avx2_columns(a, i, n, m, sum, x);
-		return;
+		some = least(COLUMNS, n - i);
+		for (size_t r = 0; r < TILE; r++)
+			for (size_t j = 0; j < some; j += LANES) {
+				if (j % 32 == 0)
+					__builtin_prefetch(a->row[r] + i + j + AHEAD);
+				_mm256_storeu_ps(&v[r][j], avx2_wide(type, a->row[r] + i + j));
+			}
+		for (; t + 2 <= m; t += 2)
+			avx2_sums(2, some, a->in, sum + t, v, (const float (*)[a->in])&x[t][i]);
+		if (t < m)
+			avx2_sums(1, some, a->in, sum + t, v, (const float (*)[a->in])&x[t][i]);
 	}
-#endif
-	plain_columns(a, i, n, m, sum, x);
+	for (size_t t = 0; t < m; t++)
+		avx2_total(y[t], sum[t]);
 }
+
+AVX2 static void avx2_tile(const struct tile *a, size_t n, size_t m, float y[m][TILE], const float x[m][a->in])
+{
+	switch (2 * (m == 1) + (a->type == HALF_F16)) {
+	case 0: avx2_some(HALF_BF16, a, n, m, y, x); break;
+	case 1: avx2_some(HALF_F16, a, n, m, y, x); break;
+	case 2: avx2_one(HALF_BF16, a, n, *y, *x); break;
+	case 3: avx2_one(HALF_F16, a, n, *y, *x); break;
+	}
+}
+#endif
 
 /* What is over after whole lanes is added last. */
 static void tile(const struct tile *a, size_t m, float y[m][TILE], const float x[m][a->in])
 {
 	const size_t whole = a->in / LANES * LANES;
-	float sum[PRODUCT_FEW][TILE][LANES], rest[LANES];
 
-	memset(sum, 0, m * sizeof *sum);
-	for (size_t i = 0; i < whole; i += COLUMNS)
-		columns(a, i, least(COLUMNS, whole - i), m, sum, x);
-	for (size_t r = 0; r < a->rows; r++) {
-		half_widen(a->in - whole, rest, a->w + r * a->d * a->in + whole, a->type);
-		for (size_t t = 0; t < m; t++) {
-			const float *s = sum[t][r];
+#ifdef __x86_64__
+	if (cpu >= CPU_AVX2 && cpu_half)
+		avx2_tile(a, whole, m, y, x);
+	else
+#endif
+		plain_tile(a, whole, m, y, x);
+	for (size_t r = 0; whole < a->in && r < TILE; r++) {
+		float rest[LANES];
 
-			y[t][r] = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+		half_widen(a->in - whole, rest, a->row[r] + whole, a->type);
+		for (size_t t = 0; t < m; t++)
 			for (size_t i = whole; i < a->in; i++)
 				y[t][r] += rest[i - whole] * x[t][i];
-		}
 	}
 }
 
 /* n rows of the weight, at most PRODUCT_FEW of x: tiles of rows n / TILE apart, and what is over. */
-static void rows_of(const struct tile *all, size_t n, size_t m, size_t stride, float y[m][stride],
-	const float x[m][all->in], const float *bias, bool add)
+static void rows_of(const struct product *p, const uint16_t *w, size_t n, size_t m, size_t stride,
+	float y[m][stride], const float x[m][p->l->in], const float *bias, bool add)
 {
-	const size_t d = n / TILE;
-	struct tile a = *all;
+	const size_t in = p->l->in, far = n / TILE;
 
-	for (size_t k = 0; k < d + (n % TILE > 0); k++) {
-		const size_t first = k < d ? k : TILE * d;
+	for (size_t k = 0; k < far + (n % TILE > 0); k++) {
+		const size_t first = k < far ? k : TILE * far, d = k < far ? far : 1;
+		const size_t rows = k < far ? TILE : n % TILE;
+		struct tile a = { .in = in, .type = p->l->weight_type };
 		float sum[PRODUCT_FEW][TILE];
 
-		a.w = all->w + first * a.in, a.d = k < d ? d : 1, a.rows = k < d ? TILE : n % TILE;
+		for (size_t r = 0; r < TILE; r++)
+			a.row[r] = w + (first + least(r, rows - 1) * d) * in;
 		tile(&a, m, sum, x);
 		for (size_t t = 0; t < m; t++)
-			for (size_t r = 0, o = first; r < a.rows; r++, o += a.d)
+			for (size_t r = 0, o = first; r < rows; r++, o += d)
 				y[t][o] = sum[t][r] + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
 	}
 }
@@ -181,10 +212,9 @@ void half_run(const struct product *p, size_t first, size_t n, size_t m, size_t 
 	#pragma omp parallel for num_threads(threads) if (m * n * in > FEW_NUMBERS) schedule(dynamic)
 	for (size_t o = 0; o < n; o += step)
 		for (size_t t = 0; t < m; t += PRODUCT_FEW) {
-			const struct tile a = { .w = w + o * in, .in = in, .type = p->l->weight_type };
 			const size_t some = least(PRODUCT_FEW, m - t);
 
-			rows_of(&a, least(step, n - o), some, stride, (float (*)[stride])&y[t][o], x + t,
-				bias ? bias + o : NULL, add);
+			rows_of(p, w + o * in, least(step, n - o), some, stride, (float (*)[stride])&y[t][o],
+				x + t, bias ? bias + o : NULL, add);
 		}
 }

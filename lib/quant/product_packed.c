@@ -123,8 +123,11 @@ static size_t place(const struct packed *p, size_t i)
 	case PACKED_PLAIN: return i;
 	case PACKED_FIXED: return k % 2 * INPUT_CHUNK / 2 + 4 * word + 2 * h + k / 2;
 	case PACKED_HALF: return chunk + 2 * k * lanes + word % lanes * 2 + h;
-	default: return chunk + 2 * k * lanes + h * lanes + word % lanes;
+	default: break;
 	}
+	if (p->l->storage.bits == 3)	/* four words of sixteen codes in eight lanes: product_float.h */
+		return chunk + i / 2 % 8 * lanes + i / 64 * 8 % lanes + i % 2 * 4 + i / 16 % 4;
+	return chunk + 2 * k * lanes + h * lanes + word % lanes;
 }
 
 /* The last words of a row, filled up to a whole chunk's. */
@@ -201,12 +204,20 @@ static void rows_plain(const struct packed *p, size_t m, size_t n, float y[m][RO
 
 #define SHUFFLE(v, bytes) _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(bytes))
 
-/* The words of each block of three bits in 128 bits. */
-TARGET static inline INTS avx2_blocks(const uint32_t *w)
-{
-	const __m128i second = _mm_insert_epi32(_mm_loadl_epi64((const void *)(w + 3)), (int)w[5], 2);
+#define LEFT_EACH(v, a, b) _mm256_sllv_epi32(v, _mm256_setr_epi32(a, a, a, a, b, b, b, b))
+#define RIGHT_EACH(v, a, b) _mm256_srlv_epi32(v, _mm256_setr_epi32(a, a, a, a, b, b, b, b))
+#define PICK _mm256_permutevar8x32_ps
 
-	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)w)), second, 1);
+/* Of two blocks of three bits, twice: the four words of low bits; the words of third ones, first and last. */
+TARGET static inline INTS avx2_twos(const uint32_t *w)
+{
+	return _mm256_broadcastsi128_si256(_mm_blend_epi32(_mm_loadu_si128((const void *)w),
+		_mm_loadu_si128((const void *)(w + 1)), 12));
+}
+
+TARGET static inline INTS avx2_thirds(const uint32_t *w)
+{
+	return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(w + 2)));
 }
 
 TARGET static inline INTS avx2_low(const uint32_t *w, int bits)
@@ -252,9 +263,21 @@ TARGET static inline float avx2_total(FLOATS v)
 
 #define SHUFFLE(v, bytes) _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(bytes))
 
-TARGET static inline INTS avx512_blocks(const uint32_t *w)
+#define EACH(a, b) _mm512_setr_epi32(a, a, a, a, b, b, b, b, a, a, a, a, b, b, b, b)
+#define LEFT_EACH(v, a, b) _mm512_sllv_epi32(v, EACH(a, b))
+#define RIGHT_EACH(v, a, b) _mm512_srlv_epi32(v, EACH(a, b))
+#define PICK(table, v) _mm512_permutexvar_ps(v, table)
+
+TARGET static inline INTS avx512_twos(const uint32_t *w)
 {
-	const INTS at = _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11);
+	const INTS at = _mm512_setr_epi32(0, 1, 3, 4, 0, 1, 3, 4, 6, 7, 9, 10, 6, 7, 9, 10);
+
+	return _mm512_permutexvar_epi32(at, _mm512_maskz_loadu_epi32(0xfff, w));
+}
+
+TARGET static inline INTS avx512_thirds(const uint32_t *w)
+{
+	const INTS at = _mm512_setr_epi32(2, 3, 4, 5, 2, 3, 4, 5, 8, 9, 10, 11, 8, 9, 10, 11);
 
 	return _mm512_permutexvar_epi32(at, _mm512_maskz_loadu_epi32(0xfff, w));
 }
