@@ -32,8 +32,8 @@ void half_weight(const struct product *p, size_t n, void *w)
 	memcpy(w, (const uint16_t *)p->l->weight + p->first * p->l->in, half_bytes(p->l, n));
 }
 
-/* Rows of the weight, of which the last may stand more than once. */
-struct tile { const uint16_t *row[TILE]; size_t in; enum half_type type; };
+/* Tiles of a weight: k < tiles is rows k, k + far .. k + 3 far; far 0: one row, four times. */
+struct part { const uint16_t *w; size_t in, far, tiles; enum half_type type; };
 
 /* sum += Σ v x in lanes, of n numbers, whole lanes. */
 CLONES(static, void, plain_sums, (size_t m, size_t n, size_t in, float sum[m][TILE][LANES],
@@ -47,20 +47,21 @@ CLONES(static, void, plain_sums, (size_t m, size_t n, size_t in, float sum[m][TI
 }
 
 /* y = Σ w x of the first n columns, whole lanes. */
-static void plain_tile(const struct tile *a, size_t n, size_t m, float y[m][TILE], const float x[m][a->in])
+static void plain_tile(const struct part *a, size_t k, size_t n, size_t m, float y[m][ROW_PANEL],
+	const float x[m][a->in])
 {
 	float sum[PRODUCT_FEW][TILE][LANES] = { { { 0 } } }, v[TILE][COLUMNS];
 
 	for (size_t i = 0; i < n; i += COLUMNS) {
 		for (size_t r = 0; r < TILE; r++)
-			half_widen(least(COLUMNS, n - i), v[r], a->row[r] + i, a->type);
+			half_widen(least(COLUMNS, n - i), v[r], a->w + (k + r * a->far) * a->in + i, a->type);
 		plain_sums(m, least(COLUMNS, n - i), a->in, sum, v, (const float (*)[a->in])&x[0][i]);
 	}
 	for (size_t t = 0; t < m; t++)
 		for (size_t r = 0; r < TILE; r++) {
 			const float *s = sum[t][r];
 
-			y[t][r] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+			y[t][k + r * a->far] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 		}
 }
 
@@ -76,31 +77,53 @@ INLINE __m256 avx2_wide(enum half_type type, const uint16_t *w)
 		_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
 }
 
-INLINE void avx2_total(float y[TILE], const __m256 s[TILE])
+INLINE void avx2_total(size_t far, float *y, const __m256 s[TILE])
 {
 	const __m256 v = _mm256_hadd_ps(_mm256_hadd_ps(s[0], s[1]), _mm256_hadd_ps(s[2], s[3]));
+	float sum[TILE];
 
-	_mm_storeu_ps(y, _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1)));
+	_mm_storeu_ps(sum, _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1)));
+	for (size_t r = 0; r < TILE; r++)
+		y[r * far] = sum[r];
 }
 
-/* One row of x: vectors in turns to two sums. */
-INLINE void avx2_one(enum half_type type, const struct tile *a, size_t n, float y[TILE], const float x[n])
+/* Some vectors of a tile, to two sums in turns. */
+INLINE void avx2_turns(enum half_type type, size_t vectors, __m256 s[2][TILE], const uint16_t *w, size_t stride,
+	const float *x)
 {
-	__m256 s[2][TILE] = { { _mm256_setzero_ps() } };
-
-	for (size_t i = 0; i < n; i += 2 * LANES)
+	#pragma GCC unroll 4
+	for (size_t k = 0; k < vectors; k++)
 		#pragma GCC unroll 4
-		for (size_t r = 0; r < TILE; r++) {
-			if (i % 32 == 0)
-				__builtin_prefetch(a->row[r] + i + AHEAD);
-			s[0][r] = _mm256_fmadd_ps(avx2_wide(type, a->row[r] + i), _mm256_loadu_ps(x + i), s[0][r]);
-			if (i + LANES < n)
-				s[1][r] = _mm256_fmadd_ps(avx2_wide(type, a->row[r] + i + LANES),
-					_mm256_loadu_ps(x + i + LANES), s[1][r]);
+		for (size_t r = 0; r < TILE; r++)
+			s[k % 2][r] = _mm256_fmadd_ps(avx2_wide(type, w + r * stride + k * LANES),
+				_mm256_loadu_ps(x + k * LANES), s[k % 2][r]);
+}
+
+/* One row of x. */
+INLINE void avx2_one(enum half_type type, const struct part *a, size_t n, float *y, const float x[n])
+{
+	const size_t stride = a->far * a->in, lines = n / 32 * 32;
+	const uint16_t *w = a->w;
+
+	for (size_t k = 0; k < a->tiles; k++, w += a->in, y++) {
+		__m256 s[2][TILE];
+
+		#pragma GCC unroll 8
+		for (size_t r = 0; r < 2 * TILE; r++)
+			s[r / TILE][r % TILE] = _mm256_setzero_ps();
+		for (size_t i = 0; i < lines; i += 32) {
+			#pragma GCC unroll 4
+			for (size_t r = 0; r < TILE; r++)
+				__builtin_prefetch(w + r * stride + i + AHEAD);
+			avx2_turns(type, 4, s, w + i, stride, x + i);
 		}
-	for (size_t r = 0; r < TILE; r++)
-		s[0][r] = _mm256_add_ps(s[0][r], s[1][r]);
-	avx2_total(y, s[0]);
+		for (size_t i = lines; i < n; i += LANES)
+			avx2_turns(type, 1, s, w + i, stride, x + i);
+		#pragma GCC unroll 4
+		for (size_t r = 0; r < TILE; r++)
+			s[0][r] = _mm256_add_ps(s[0][r], s[1][r]);
+		avx2_total(a->far, y, s[0]);
+	}
 }
 
 INLINE void avx2_sums(size_t m, size_t n, size_t in, __m256 sum[m][TILE], const float v[TILE][COLUMNS],
@@ -122,8 +145,8 @@ INLINE void avx2_sums(size_t m, size_t n, size_t in, __m256 sum[m][TILE], const 
 }
 
 /* More: columns are widened once for all of them, which are taken in twos. */
-INLINE void avx2_some(enum half_type type, const struct tile *a, size_t n, size_t m, float y[m][TILE],
-	const float x[m][a->in])
+INLINE void avx2_some(enum half_type type, const struct part *a, size_t k, size_t n, size_t m,
+	float y[m][ROW_PANEL], const float x[m][a->in])
 {
 	__m256 sum[PRODUCT_FEW][TILE];
 	float v[TILE][COLUMNS];
@@ -135,9 +158,11 @@ INLINE void avx2_some(enum half_type type, const struct tile *a, size_t n, size_
 		some = least(COLUMNS, n - i);
 		for (size_t r = 0; r < TILE; r++)
 			for (size_t j = 0; j < some; j += LANES) {
+				const uint16_t *w = a->w + (k + r * a->far) * a->in + i + j;
+
 				if (j % 32 == 0)
-					__builtin_prefetch(a->row[r] + i + j + AHEAD);
-				_mm256_storeu_ps(&v[r][j], avx2_wide(type, a->row[r] + i + j));
+					__builtin_prefetch(w + AHEAD);
+				_mm256_storeu_ps(&v[r][j], avx2_wide(type, w));
 			}
 		for (; t + 2 <= m; t += 2)
 			avx2_sums(2, some, a->in, sum + t, v, (const float (*)[a->in])&x[t][i]);
@@ -145,60 +170,63 @@ INLINE void avx2_some(enum half_type type, const struct tile *a, size_t n, size_
 			avx2_sums(1, some, a->in, sum + t, v, (const float (*)[a->in])&x[t][i]);
 	}
 	for (size_t t = 0; t < m; t++)
-		avx2_total(y[t], sum[t]);
+		avx2_total(a->far, &y[t][k], sum[t]);
 }
 
-AVX2 static void avx2_tile(const struct tile *a, size_t n, size_t m, float y[m][TILE], const float x[m][a->in])
+AVX2 static void avx2_tiles(const struct part *a, size_t n, size_t m, float y[m][ROW_PANEL],
+	const float x[m][a->in])
 {
-	switch (2 * (m == 1) + (a->type == HALF_F16)) {
-	case 0: avx2_some(HALF_BF16, a, n, m, y, x); break;
-	case 1: avx2_some(HALF_F16, a, n, m, y, x); break;
-	case 2: avx2_one(HALF_BF16, a, n, *y, *x); break;
-	case 3: avx2_one(HALF_F16, a, n, *y, *x); break;
-	}
+	const bool f16 = a->type == HALF_F16;
+
+	if (m == 1 && f16)
+		avx2_one(HALF_F16, a, n, *y, *x);
+	else if (m == 1)
+		avx2_one(HALF_BF16, a, n, *y, *x);
+	for (size_t k = 0; m > 1 && k < a->tiles; k++)
+		if (f16)
+			avx2_some(HALF_F16, a, k, n, m, y, x);
+		else
+			avx2_some(HALF_BF16, a, k, n, m, y, x);
 }
 #endif
 
-/* What is over after whole lanes is added last. */
-static void tile(const struct tile *a, size_t m, float y[m][TILE], const float x[m][a->in])
+static void tiles(const struct part *a, size_t m, float y[m][ROW_PANEL], const float x[m][a->in])
 {
 	const size_t whole = a->in / LANES * LANES;
 
 #ifdef __x86_64__
-	if (cpu >= CPU_AVX2 && cpu_half)
-		avx2_tile(a, whole, m, y, x);
-	else
-#endif
-		plain_tile(a, whole, m, y, x);
-	for (size_t r = 0; whole < a->in && r < TILE; r++) {
-		float rest[LANES];
-
-		half_widen(a->in - whole, rest, a->row[r] + whole, a->type);
-		for (size_t t = 0; t < m; t++)
-			for (size_t i = whole; i < a->in; i++)
-				y[t][r] += rest[i - whole] * x[t][i];
+	if (cpu >= CPU_AVX2 && cpu_half) {
+		avx2_tiles(a, whole, m, y, x);
+		return;
 	}
+#endif
+	for (size_t k = 0; k < a->tiles; k++)
+		plain_tile(a, k, whole, m, y, x);
 }
 
-/* n rows of the weight, at most PRODUCT_FEW of x: tiles of rows n / TILE apart, and what is over. */
+/* n rows of the weight and m of x, at most ROW_PANEL and PRODUCT_FEW; what is over after whole lanes comes last. */
 static void rows_of(const struct product *p, const uint16_t *w, size_t n, size_t m, size_t stride,
 	float y[m][stride], const float x[m][p->l->in], const float *bias, bool add)
 {
-	const size_t in = p->l->in, far = n / TILE;
+	const size_t in = p->l->in, whole = in / LANES * LANES, far = n / TILE;
+	struct part a = { .w = w, .in = in, .far = far, .tiles = far, .type = p->l->weight_type };
+	float sum[PRODUCT_FEW][ROW_PANEL], rest[LANES];
 
-	for (size_t k = 0; k < far + (n % TILE > 0); k++) {
-		const size_t first = k < far ? k : TILE * far, d = k < far ? far : 1;
-		const size_t rows = k < far ? TILE : n % TILE;
-		struct tile a = { .in = in, .type = p->l->weight_type };
-		float sum[PRODUCT_FEW][TILE];
-
-		for (size_t r = 0; r < TILE; r++)
-			a.row[r] = w + (first + least(r, rows - 1) * d) * in;
-		tile(&a, m, sum, x);
-		for (size_t t = 0; t < m; t++)
-			for (size_t r = 0, o = first; r < rows; r++, o += d)
-				y[t][o] = sum[t][r] + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
+	tiles(&a, m, sum, x);
+	a.far = 0, a.tiles = 1;
+	for (size_t o = TILE * far; o < n; o++) {
+		a.w = w + o * in;
+		tiles(&a, m, (float (*)[ROW_PANEL])&sum[0][o], x);
 	}
+	for (size_t o = 0; whole < in && o < n; o++) {
+		half_widen(in - whole, rest, w + o * in + whole, a.type);
+		for (size_t t = 0; t < m; t++)
+			for (size_t i = whole; i < in; i++)
+				sum[t][o] += rest[i - whole] * x[t][i];
+	}
+	for (size_t t = 0; t < m; t++)
+		for (size_t o = 0; o < n; o++)
+			y[t][o] = sum[t][o] + (bias ? bias[o] : 0) + (add ? y[t][o] : 0);
 }
 
 void half_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride, float y[m][stride],
