@@ -8,38 +8,40 @@
  *
  * Expected, and no longer defined afterwards: LANES, TILE, TARGET, NAME(x), the intrinsic OP(x), vectors
  * FLOATS and INTS, and of them MERGE(mask, a, b) (a where the mask is 1, else b), SHIFT_BY (left by n in
- * 0 .. 31, right by -n), LEFT_EACH(v, a, b) and RIGHT_EACH (four lanes by a, four by b), HALVES(v, upper),
- * SHUFFLE (of bytes in 128 bits), LOOKUP(table, v, bits), PICK(vector, v), TOTAL; functions NAME(low) and
- * NAME(top) of words, and of three bits NAME(twos) and NAME(thirds).
+ * 0 .. 31, right by -n), LEFT_EACH(v, a, b) and RIGHT_EACH (lanes by a and b in turns), HALVES(v, upper),
+ * SHUFFLE (of bytes in 128 bits), REPEAT(128 bits in memory), LOAD_WORDS, AS_FLOATS, LOOKUP(table, v, bits),
+ * TOTAL; functions NAME(blocks), NAME(low) and NAME(top) of words.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
 /*
- * Of three bits: sixteen codes' two low bits are a word, and their third ones half of one. The first four of
- * eight lanes take the even codes of four words, the others the odd ones, each code in four bits.
+ * Words of 4 bits a code of those of 3, whose two low bits and whose third one are planes: of a block, two words
+ * of even codes and of odd ones each, in turns.
  */
-INLINE INTS NAME(eights)(const uint32_t *w)
+INLINE INTS NAME(nibbles)(const uint32_t *w)
 {
-	INTS third = SHUFFLE(NAME(thirds)(w),
-		_mm_setr_epi8(0, -1, 1, -1, 2, -1, 3, -1, 12, -1, 13, -1, 14, -1, 15, -1));
+	const INTS v = NAME(blocks)(w);
+	INTS two = SHUFFLE(v, _mm_setr_epi8(0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7));
+	INTS third = SHUFFLE(v, _mm_setr_epi8(8, -1, 9, -1, 8, -1, 9, -1, 10, -1, 11, -1, 10, -1, 11, -1));
 
 	third = (third | LEFT(third, 4)) & WORD(0x0f0f0f0f);
 	third = (third | LEFT(third, 2)) & WORD(0x33333333);
-	return (RIGHT_EACH(NAME(twos)(w), 0, 2) & WORD(0x33333333)) | (LEFT_EACH(third, 2, 1) & WORD(0x44444444));
+	return (RIGHT_EACH(two, 0, 2) & WORD(0x33333333)) | (LEFT_EACH(third, 2, 1) & WORD(0x44444444));
 }
 
-/* Their values, less zero, which is one number in a whole chunk. */
-INLINE void NAME(eight_values)(const struct packed *p, bool whole, FLOATS v[8], INTS code, FLOATS zero)
+/* Values of a chunk of 3 or 4 bits, looked up as the two bytes of a bfloat16: place() says which is where. */
+INLINE void NAME(bytes)(FLOATS v[8], INTS code, INTS low, INTS high)
 {
-	FLOATS table = LOAD(p->table);
+	#pragma GCC unroll 2
+	for (int p = 0; p < 2; p++) {
+		const INTS nibble = RIGHT(code, 4 * p) & WORD(0x0f0f0f0f);
+		const INTS l = OP(shuffle_epi8)(low, nibble), h = OP(shuffle_epi8)(high, nibble);
+		const INTS first = OP(unpacklo_epi8)(l, h), last = OP(unpackhi_epi8)(l, h);
 
-	if (whole)
-		table -= zero;
-	#pragma GCC unroll 8
-	for (int k = 0; k < 8; k++) {
-		v[k] = PICK(table, RIGHT(code, 4 * k));
-		if (!whole)
-			v[k] -= zero;
+		v[4 * p] = AS_FLOATS(LEFT(first, 16));
+		v[4 * p + 1] = AS_FLOATS(LEFT(last, 16));
+		v[4 * p + 2] = AS_FLOATS(first & WORD((int)0xffff0000));
+		v[4 * p + 3] = AS_FLOATS(last & WORD((int)0xffff0000));
 	}
 }
 
@@ -68,24 +70,17 @@ INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, in
 	}
 }
 
-/* Instead of a zero point: the value of code 0, unless values are looked up. */
-INLINE float NAME(no_zero)(const struct packed *p, int bits)
-{
-	return bits == 3 ? 0 : -p->table[0];
-}
-
 /* Scales of the two vectors of a step, and zero points, of a chunk that may be of several groups. */
 TARGET __attribute__((noinline)) static void NAME(parameters)(const struct packed *p, size_t chunk,
 	const float *scale, const uint8_t *zero, float s[2][LANES], float z[LANES])
 {
 	for (size_t i = 0; i < LANES; i++)
 		for (size_t h = 0; h < 2; h++) {
-			size_t word = p->way == PACKED_HALF ? (h * LANES + i) / 2 :
-				p->l->storage.bits == 3 ? i / 8 * 8 + i % 4 * 2 : i;
+			size_t word = p->way == PACKED_HALF ? (h * LANES + i) / 2 : i;
 			size_t g = group_of(p->l, chunk * LANES + word);
 
 			s[h][i] = scale[g];
-			z[i] = zero ? zero[g] : NAME(no_zero)(p, p->l->storage.bits);
+			z[i] = zero ? zero[g] : -p->table[0];
 		}
 }
 
@@ -94,29 +89,35 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 	size_t g, const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
 {
 	const size_t words = (size_t)bits * LANES / 4;
-	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : NAME(no_zero)(p, bits));
+	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : -p->table[0]);
+	const uint8_t *first = p->byte[0] + (ZERO_TOP - (zero ? zero[g] : p->no_zero));
+	const bool bytes = way == PACKED_INTEGER && bits < 5;
+	INTS low, top, low_byte = REPEAT(first), high_byte = REPEAT(first + sizeof *p->byte);
 	uint32_t tail[20];
-	INTS low, top;
 
 	s[0] = s[1] = SPLAT(scale[g]);
 	w += chunk * words;
 	if (__builtin_expect(!whole, false)) {
 		const size_t all = pack_words(bits, p->l->in) - chunk * words;
 		float parameter[3][LANES];
+		uint8_t value[2][4 * LANES];
 
 		NAME(parameters)(p, chunk, scale, zero, parameter, parameter[2]);
 		s[0] = LOAD(parameter[0]), s[1] = LOAD(parameter[1]), z = LOAD(parameter[2]);
+		for (size_t i = 0; bytes && i < 4 * LANES; i += 16)
+			for (size_t h = 0; h < 2; h++)
+				memcpy(value[h] + i, p->byte[h] + (ZERO_TOP - (int)parameter[2][i / 4]), 16);
+		if (bytes)
+			low_byte = LOAD_WORDS((const void *)value[0]), high_byte = LOAD_WORDS((const void *)value[1]);
 		tail_of(tail, w, all < words ? all : words);
 		w = tail;
 	}
-	if (bits == 3) {
-		if (__builtin_expect(whole, true))
-			NAME(eight_values)(p, true, v, NAME(eights)(w), z);
-		else
-			NAME(eight_values)(p, false, v, NAME(eights)(w), z);
+	low = bits == 3 ? NAME(nibbles)(w) : NAME(low)(w, bits);
+	if (bytes) {
+		NAME(bytes)(v, low, low_byte, high_byte);
 		return;
 	}
-	low = NAME(low)(w, bits), top = NAME(top)(w, bits);
+	top = bits == 3 ? low : NAME(top)(w, bits);
 	#pragma GCC unroll 4
 	for (int k = 0; k < 4; k++)
 		NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
@@ -270,6 +271,8 @@ TARGET static void NAME(rows)(const struct packed *p, size_t m, size_t n, float 
 #undef SHUFFLE
 #undef LEFT_EACH
 #undef RIGHT_EACH
-#undef PICK
+#undef REPEAT
+#undef LOAD_WORDS
+#undef AS_FLOATS
 #undef LOOKUP
 #undef TOTAL

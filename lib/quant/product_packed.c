@@ -19,7 +19,7 @@
 enum {
 	INPUT_CHUNK = PRODUCT_COLUMNS, CODE_BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048,
 	ROW_PANEL = 1024, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
-	ALIGN = 64, INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31,
+	ALIGN = 64, INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31, ZERO_TOP = 255,
 };
 
 /* A prepared weight: what codes become. */
@@ -33,6 +33,8 @@ struct packed {
 	float unit;			/* fixed: what its integers count; half: values over its numbers */
 	int offset;			/* that makes them positive */
 	uint8_t integer[64];		/* value/unit + offset, twice */
+	int no_zero;			/* integer: what stands for a zero point where there is none */
+	uint8_t byte[2][ZERO_TOP + 17];	/* the low and the high byte of -ZERO_TOP .. 16 as bfloat16 */
 };
 
 static struct packed packed_of(const struct product *p)
@@ -110,23 +112,27 @@ void product_narrow(size_t n, float y[n], const float x[n])
 
 /*
  * Where column i of a chunk goes: floats by steps of two vectors, in which code i of its word is in half h of
- * step k; bytes by nibbles.
+ * step k, or by bytes, whose halves make vectors of even and odd ones; bytes by nibbles. Words of three bits are
+ * those of product_float.h.
  */
 static size_t place(const struct packed *p, size_t i)
 {
-	const size_t lanes = (size_t)p->lanes, word = i / 8, code = i % 8;
-	const size_t chunk = word / lanes * lanes * 8;
-	const bool five = p->l->storage.bits == 5;
+	const size_t lanes = (size_t)p->lanes, chunk = i / 8 / lanes * lanes * 8;
+	const bool three = p->l->storage.bits == 3, five = p->l->storage.bits == 5;
+	const size_t word = three ? i / 32 * 4 + i / 16 % 2 * 2 + i % 2 : i / 8, code = three ? i / 2 % 8 : i % 8;
 	const size_t k = five ? code / 2 : code % 4, h = five ? code % 2 : code / 4;
 
 	switch (p->way) {
 	case PACKED_PLAIN: return i;
 	case PACKED_FIXED: return k % 2 * INPUT_CHUNK / 2 + 4 * word + 2 * h + k / 2;
 	case PACKED_HALF: return chunk + 2 * k * lanes + word % lanes * 2 + h;
+	case PACKED_INTEGER:
+		if (!five)
+			return chunk + (4 * (code % 2) + 2 * (code / 2 % 2) + word / 2 % 2) * lanes +
+				word % lanes / 4 * 4 + word % 2 * 2 + code / 4;
+		break;
 	default: break;
 	}
-	if (p->l->storage.bits == 3)	/* four words of sixteen codes in eight lanes: product_float.h */
-		return chunk + i / 2 % 8 * lanes + i / 64 * 8 % lanes + i % 2 * 4 + i / 16 % 4;
 	return chunk + 2 * k * lanes + h * lanes + word % lanes;
 }
 
@@ -204,20 +210,18 @@ static void rows_plain(const struct packed *p, size_t m, size_t n, float y[m][RO
 
 #define SHUFFLE(v, bytes) _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(bytes))
 
-#define LEFT_EACH(v, a, b) _mm256_sllv_epi32(v, _mm256_setr_epi32(a, a, a, a, b, b, b, b))
-#define RIGHT_EACH(v, a, b) _mm256_srlv_epi32(v, _mm256_setr_epi32(a, a, a, a, b, b, b, b))
-#define PICK _mm256_permutevar8x32_ps
+#define LEFT_EACH(v, a, b) _mm256_sllv_epi32(v, _mm256_setr_epi32(a, b, a, b, a, b, a, b))
+#define RIGHT_EACH(v, a, b) _mm256_srlv_epi32(v, _mm256_setr_epi32(a, b, a, b, a, b, a, b))
+#define REPEAT(p) _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(p)))
+#define LOAD_WORDS _mm256_loadu_si256
+#define AS_FLOATS _mm256_castsi256_ps
 
-/* Of two blocks of three bits, twice: the four words of low bits; the words of third ones, first and last. */
-TARGET static inline INTS avx2_twos(const uint32_t *w)
+/* The words of each block of three bits in 128 bits. */
+TARGET static inline INTS avx2_blocks(const uint32_t *w)
 {
-	return _mm256_broadcastsi128_si256(_mm_blend_epi32(_mm_loadu_si128((const void *)w),
-		_mm_loadu_si128((const void *)(w + 1)), 12));
-}
+	const __m128i second = _mm_srli_si128(_mm_loadu_si128((const void *)(w + 2)), 4);
 
-TARGET static inline INTS avx2_thirds(const uint32_t *w)
-{
-	return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(w + 2)));
+	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)w)), second, 1);
 }
 
 TARGET static inline INTS avx2_low(const uint32_t *w, int bits)
@@ -263,21 +267,16 @@ TARGET static inline float avx2_total(FLOATS v)
 
 #define SHUFFLE(v, bytes) _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(bytes))
 
-#define EACH(a, b) _mm512_setr_epi32(a, a, a, a, b, b, b, b, a, a, a, a, b, b, b, b)
+#define EACH(a, b) _mm512_setr_epi32(a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b)
 #define LEFT_EACH(v, a, b) _mm512_sllv_epi32(v, EACH(a, b))
 #define RIGHT_EACH(v, a, b) _mm512_srlv_epi32(v, EACH(a, b))
-#define PICK(table, v) _mm512_permutexvar_ps(v, table)
+#define REPEAT(p) _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(p)))
+#define LOAD_WORDS _mm512_loadu_si512
+#define AS_FLOATS _mm512_castsi512_ps
 
-TARGET static inline INTS avx512_twos(const uint32_t *w)
+TARGET static inline INTS avx512_blocks(const uint32_t *w)
 {
-	const INTS at = _mm512_setr_epi32(0, 1, 3, 4, 0, 1, 3, 4, 6, 7, 9, 10, 6, 7, 9, 10);
-
-	return _mm512_permutexvar_epi32(at, _mm512_maskz_loadu_epi32(0xfff, w));
-}
-
-TARGET static inline INTS avx512_thirds(const uint32_t *w)
-{
-	const INTS at = _mm512_setr_epi32(2, 3, 4, 5, 2, 3, 4, 5, 8, 9, 10, 11, 8, 9, 10, 11);
+	const INTS at = _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11);
 
 	return _mm512_permutexvar_epi32(at, _mm512_maskz_loadu_epi32(0xfff, w));
 }
@@ -446,11 +445,17 @@ static bool is_half(struct packed *w, const struct format *f)
 	return true;
 }
 
-/* Codes that count from the value of code 0. */
-static bool is_integer(const struct format *f)
+/* Codes that count from the value of code 0; the integers up to 256 are numbers of bfloat16. */
+static bool is_integer(struct packed *w, const struct format *f)
 {
 	const int codes = f->asymmetric ? (int)f->top + 1 : 2 * (int)f->top + 1;
 
+	w->no_zero = -(int)f->grid[0];
+	for (int i = 0; i < (int)sizeof *w->byte; i++) {
+		const uint32_t u = float_bits((float)(i - ZERO_TOP));
+
+		w->byte[0][i] = (uint8_t)(u >> 16), w->byte[1][i] = (uint8_t)(u >> 24);
+	}
 	for (int c = 0; c < codes && c < 1 << f->bits; c++)
 		if (f->grid[c] != f->grid[0] + (float)c)
 			return false;
@@ -476,7 +481,7 @@ static bool prepare(struct packed *w, const struct product_row *row, const struc
 	switch (w->way) {
 	case PACKED_FIXED: return is_fixed(w, f);
 	case PACKED_HALF: return is_half(w, f);
-	case PACKED_INTEGER: return is_integer(f);
+	case PACKED_INTEGER: return is_integer(w, f);
 	case PACKED_TABLE: return !f->asymmetric;
 	default: return true;
 	}
