@@ -8,6 +8,7 @@ A layer of 4096 x 4096, a branch of rank 128, 4 bits in groups of 128 under the 
 step of Adam, W_F = Q(W - B A).detach() + B A:
 
 fbquant-literal   the loss as it stands, ((W - W_F) @ H * (W - W_F)).sum(), and autograd
+fbquant-formula   algorithm 1 of the paper as it stands, without autograd: G = -2 Δ H, ∂B = G Aᵀ, ∂A = Bᵀ G
 fbquant-step      by hand: Δ once, A H, ∂B = -2 Δ (A H)ᵀ and ∂A = -2 (Bᵀ Δ) H, written into the gradients, all in
                   buffers that stay, torch.optim.Adam(fused=True), or foreach where that is not there
 """
@@ -61,6 +62,19 @@ def literal():
     return step
 
 
+def formula():
+    a, b = branch()
+    steps = adam([a, b])
+
+    @torch.no_grad()
+    def step():
+        product = b @ a
+        g = -2 * (w - (quantize(w - product) + product)) @ h
+        a.grad, b.grad = b.T @ g, g @ a.T
+        steps.step()
+    return step
+
+
 def by_hand():
     a, b = branch()
     a.grad, b.grad = torch.zeros_like(a), torch.zeros_like(b)
@@ -85,7 +99,7 @@ def by_hand():
     return step
 
 
-for name, make in ("literal", literal), ("step", by_hand):
+for name, make in ("literal", literal), ("formula", formula), ("step", by_hand):
     step, seconds = make(), []
     step()
     for _ in range(runs):
