@@ -37,7 +37,7 @@ do for [t in "svg png"] {
 	set output part."figure4.".t
 	set multiplot layout 1,2 title "A packed layer of 4096 × 4096 with a branch of f16, weights from memory" noenhanced
 	set key top left samplen 2; set xlabel "rank, one row of x"; set ylabel "more than without a branch, %"
-	unset logscale; set xrange [0:270]; set xtics 0,64; set yrange [0:*]
+	unset logscale; set xrange [0:270]; set xtics 0,64; set yrange [*:*]
 	plot at("uint4", 3, 1) using 2:9 with linespoints lt -1 dt 2 pt 12 title "multiplications", \
 		at("uint4", 3, 1) using 2:10 with linespoints lt 1 title "time, 4 bits, unfused", \
 		at("uint4", 3, 1) using 2:11 with linespoints lt 2 title "4 bits, fused", \

@@ -34,9 +34,9 @@ awk -F '\t' -v OFS='\t' '
 table figure7
 
 plot figure7 <<'G'
-set datafile separator "\t"; set border 3; set tics nomirror; set grid y; unset key
+set datafile separator "\t"; set border 3; set tics nomirror; set grid y; unset key; set bmargin 4; set offsets 0, 0, graph 0.1, 0
 set style fill solid 0.6; set boxwidth 0.7; set yrange [0:*]; set ylabel "tokens a second, linear layers only"
-label(f, w) = f eq "f16" ? "fp16" : (f eq "uint4" ? "4 bits" : "3 bits").(w eq "packed" ? "" : w eq "fused" ? "\nfused" : "\nbranch, unfused")
+label(f, w) = f eq "f16" ? "fp16" : (f eq "uint4" ? "4 bits" : "3 bits").(w eq "packed" ? "" : w eq "fused" ? "\nfused" : "\nunfused")
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 900,480 font "sans,13" background "white" } else { set terminal pngcairo size 900,480 font "sans,11" }
 	set output part."figure7.".t

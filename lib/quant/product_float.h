@@ -15,18 +15,20 @@
 #define INLINE TARGET static inline __attribute__((always_inline))
 
 /*
- * Words of 4 bits a code of those of 3, whose two low bits and whose third one are planes: of a block, two words
- * of even codes and of odd ones each, in turns.
+ * Words of 4 bits a code of those of 3, whose two low bits and whose third one are planes: of a block, two
+ * words of even codes and of odd ones each, in turns.
  */
 INLINE INTS NAME(nibbles)(const uint32_t *w)
 {
 	const INTS v = NAME(blocks)(w);
 	INTS two = SHUFFLE(v, _mm_setr_epi8(0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7));
-	INTS third = SHUFFLE(v, _mm_setr_epi8(8, -1, 9, -1, 8, -1, 9, -1, 10, -1, 11, -1, 10, -1, 11, -1));
+	INTS third = SHUFFLE(v,
+		_mm_setr_epi8(8, -1, 9, -1, 8, -1, 9, -1, 10, -1, 11, -1, 10, -1, 11, -1));
 
 	third = (third | LEFT(third, 4)) & WORD(0x0f0f0f0f);
 	third = (third | LEFT(third, 2)) & WORD(0x33333333);
-	return (RIGHT_EACH(two, 0, 2) & WORD(0x33333333)) | (LEFT_EACH(third, 2, 1) & WORD(0x44444444));
+	third = LEFT_EACH(third, 2, 1) & WORD(0x44444444);
+	return (RIGHT_EACH(two, 0, 2) & WORD(0x33333333)) | third;
 }
 
 /* Values of a chunk of 3 or 4 bits, looked up as the two bytes of a bfloat16: place() says which is where. */
@@ -108,7 +110,8 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 			for (size_t h = 0; h < 2; h++)
 				memcpy(value[h] + i, p->byte[h] + (ZERO_TOP - (int)parameter[2][i / 4]), 16);
 		if (bytes)
-			low_byte = LOAD_WORDS((const void *)value[0]), high_byte = LOAD_WORDS((const void *)value[1]);
+			low_byte = LOAD_WORDS((const void *)value[0]),
+				high_byte = LOAD_WORDS((const void *)value[1]);
 		tail_of(tail, w, all < words ? all : words);
 		w = tail;
 	}

@@ -61,7 +61,8 @@ static void plain_tile(const struct part *a, size_t k, size_t n, size_t m, float
 		for (size_t r = 0; r < TILE; r++) {
 			const float *s = sum[t][r];
 
-			y[t][k + r * a->far] = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+			y[t][k + r * a->far] = ((s[0] + s[1]) + (s[2] + s[3])) +
+				((s[4] + s[5]) + (s[6] + s[7]));
 		}
 }
 
@@ -88,8 +89,8 @@ INLINE void avx2_total(size_t far, float *y, const __m256 s[TILE])
 }
 
 /* Some vectors of a tile, to two sums in turns. */
-INLINE void avx2_turns(enum half_type type, size_t vectors, __m256 s[2][TILE], const uint16_t *w, size_t stride,
-	const float *x)
+INLINE void avx2_turns(enum half_type type, size_t vectors, __m256 s[2][TILE], const uint16_t *w,
+	size_t stride, const float *x)
 {
 	#pragma GCC unroll 4
 	for (size_t k = 0; k < vectors; k++)
@@ -137,8 +138,8 @@ INLINE void avx2_sums(size_t m, size_t n, size_t in, __m256 sum[m][TILE], const 
 	for (size_t i = 0; i < n; i += LANES)
 		for (size_t t = 0; t < m; t++)
 			for (size_t r = 0; r < TILE; r++)
-				s[t][r] = _mm256_fmadd_ps(_mm256_loadu_ps(&v[r][i]), _mm256_loadu_ps(&x[t][i]),
-					s[t][r]);
+				s[t][r] = _mm256_fmadd_ps(_mm256_loadu_ps(&v[r][i]),
+					_mm256_loadu_ps(&x[t][i]), s[t][r]);
 	for (size_t t = 0; t < m; t++)
 		for (size_t r = 0; r < TILE; r++)
 			sum[t][r] = s[t][r];
@@ -204,7 +205,7 @@ static void tiles(const struct part *a, size_t m, float y[m][ROW_PANEL], const f
 		plain_tile(a, k, whole, m, y, x);
 }
 
-/* n rows of the weight and m of x, at most ROW_PANEL and PRODUCT_FEW; what is over after whole lanes comes last. */
+/* At most ROW_PANEL rows and PRODUCT_FEW of x; what is over after whole lanes comes last. */
 static void rows_of(const struct product *p, const uint16_t *w, size_t n, size_t m, size_t stride,
 	float y[m][stride], const float x[m][p->l->in], const float *bias, bool add)
 {

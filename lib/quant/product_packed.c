@@ -112,14 +112,15 @@ void product_narrow(size_t n, float y[n], const float x[n])
 
 /*
  * Where column i of a chunk goes: floats by steps of two vectors, in which code i of its word is in half h of
- * step k, or by bytes, whose halves make vectors of even and odd ones; bytes by nibbles. Words of three bits are
- * those of product_float.h.
+ * step k, or by bytes, whose halves make vectors of even and odd ones; bytes by nibbles. Words of three bits
+ * are those of product_float.h.
  */
 static size_t place(const struct packed *p, size_t i)
 {
 	const size_t lanes = (size_t)p->lanes, chunk = i / 8 / lanes * lanes * 8;
 	const bool three = p->l->storage.bits == 3, five = p->l->storage.bits == 5;
-	const size_t word = three ? i / 32 * 4 + i / 16 % 2 * 2 + i % 2 : i / 8, code = three ? i / 2 % 8 : i % 8;
+	const size_t word = three ? i / 32 * 4 + i / 16 % 2 * 2 + i % 2 : i / 8;
+	const size_t code = three ? i / 2 % 8 : i % 8;
 	const size_t k = five ? code / 2 : code % 4, h = five ? code % 2 : code / 4;
 
 	switch (p->way) {

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * branches -- what a low-rank branch costs beside a quantized weight: a layer's products, and a step of FBQuant
+ * branches -- what a low-rank branch costs beside a quantized weight: products, and a step of FBQuant
  *
  *	branches [-r RUNS] [-j THREADS] layer|model|step...
  *
- * layer prints `out in rank rows what bits seconds macs` for a layer of 4096 x 4096: the weight in f16, packed
- * in 4 or 3 bits, the same with its branch in f16 as three products one after the other (`unfused`) and as one
- * (`fused`), and reading the bytes of the branch. model the same for the seven layers of a block of
+ * layer prints `out in rank rows format what seconds macs` for a layer of 4096 x 4096: the weight in f16,
+ * packed in 4 or 3 bits, the same with its branch in f16 as three products one after the other (`unfused`)
+ * and as one (`fused`), and reading the bytes of the branch. model the same for the shapes of the layers of
  * Llama-2-7B, one row of x. Each layer has so many copies that all weights come from memory. step prints the
- * seconds of one step of FBQuant's optimizer on 4096 x 4096 of rank 128 and groups of 128, beside its five thin
- * products by sgemm alone. Medians of RUNS rounds, in each of which all take their turn.
+ * seconds of one step of FBQuant's optimizer on 4096 x 4096 of rank 128 and groups of 128, beside its five
+ * thin products by sgemm alone. Medians of RUNS rounds, in each of which all take their turn; with -j 1 of
+ * the thread's own time.
  */
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
+#include <time.h>
 #include "base/random.h"
 #include "bench.h"
 #include "quant/feedback.h"
@@ -21,10 +23,21 @@
 #include "quant/product.h"
 
 enum { GROUP = 128, COPIES = 64 };
+/* On one thread its own time, which what else the machine does hardly touches. */
+static double now(void)
+{
+	struct timespec t;
+
+	if (threads > 1)
+		return omp_get_wtime();
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 enum kind { F16, MAIN, UNFUSED, FUSED, READ, WAYS };
 static const char *const ways[WAYS] = { "f16", "packed", "unfused", "fused", "read" };
 
-/* A layer as numbers of f16, packed, and packed with its branch; the products of these and of A and B alone. */
+/* A layer in f16, packed, and packed with its branch; the products of these and of A and B alone. */
 struct copy { struct linear f16, main, whole, a, b; struct product product[READ], pa, pb; void *memory[5]; };
 
 /* So many copies of what has so many bytes that each comes from memory when its turn is there. */
@@ -52,7 +65,8 @@ static void *numbers(size_t bytes)
 
 static struct linear halves(size_t out, size_t in)
 {
-	return (struct linear){ .out = out, .in = in, .weight = numbers(out * in * 2), .weight_type = HALF_F16 };
+	return (struct linear){ .out = out, .in = in, .weight = numbers(out * in * 2),
+		.weight_type = HALF_F16 };
 }
 
 static struct product ready(const struct linear *l, size_t rows, void **memory)
@@ -120,7 +134,7 @@ static void product(const struct product *p, size_t m, float *y, const float *x,
 static double seconds_of(const struct copy *c, enum kind k, size_t m, float *y, const float *x, float *ax,
 	void *workspace)
 {
-	const double start = omp_get_wtime();
+	const double start = now();
 
 	if (k == READ) {
 		read_words(c->a.out * c->a.in * 2, c->memory[3], workspace);
@@ -131,7 +145,7 @@ static double seconds_of(const struct copy *c, enum kind k, size_t m, float *y, 
 		product(&c->pa, m, ax, x, workspace, false);
 		product(&c->pb, m, y, ax, workspace, true);
 	}
-	return omp_get_wtime() - start;
+	return now() - start;
 }
 
 /* Seconds of each way, medians over rounds, in each of which every way takes the next copy. */
@@ -139,7 +153,8 @@ static void measure(size_t out, size_t in, size_t rank, size_t m, const char *fo
 {
 	const size_t copies = copies_of(out * in * 3 / 8), wide = copies_of(out * in * 2);
 	struct copy *c = xalloc(copies, sizeof *c);
-	float *x = xalloc(m * in, sizeof *x), *y = xalloc(m * out, sizeof *y), *ax = xalloc(m * rank, sizeof *ax);
+	float *x = xalloc(m * in, sizeof *x), *y = xalloc(m * out, sizeof *y);
+	float *ax = xalloc(m * rank, sizeof *ax);
 	double (*t)[RUNS] = xalloc(WAYS, sizeof *t);
 	void *workspace;
 	size_t turn[WAYS] = { 0, 0, copies / 3, 2 * copies / 3, 0 };
@@ -150,11 +165,12 @@ static void measure(size_t out, size_t in, size_t rank, size_t m, const char *fo
 		make(&c[i], out, in, rank, m, format);
 	for (size_t i = 0; i < wide; i++)
 		make_f16(&c[i], out, in, m);
-	workspace = xalloc(product_workspace(&c->product[FUSED], m) + product_workspace(&c->product[F16], m), 1);
+	workspace = xalloc(product_workspace(&c->product[FUSED], m) +
+		product_workspace(&c->product[F16], m), 1);
 	for (int r = -1; r < runs; r++)		/* the first does not count */
 		for (enum kind k = 0; k < WAYS; k++) {
-			const double s = seconds_of(&c[turn[k]++ % (k == F16 ? wide : copies)], k, m, y, x, ax,
-				workspace);
+			const size_t i = turn[k]++ % (k == F16 ? wide : copies);
+			const double s = seconds_of(&c[i], k, m, y, x, ax, workspace);
 
 			if (r >= 0)
 				t[k][r] = s;
@@ -170,7 +186,8 @@ static void print(const char *format, size_t out, size_t in, size_t rank, size_t
 {
 	for (enum kind k = 0; k < WAYS; k++)
 		printf("%zu\t%zu\t%zu\t%zu\t%s\t%s\t%.5g\t%zu\n", out, in, rank, m, format, ways[k], s[k],
-			k == READ ? 0 : m * (out * in + (k == UNFUSED || k == FUSED ? rank * (out + in) : 0)));
+			k == READ ? 0 : m * (out * in +
+			(k == UNFUSED || k == FUSED ? rank * (out + in) : 0)));
 	fflush(stdout);
 }
 
@@ -211,16 +228,16 @@ enum { N = 4096, RANK = 128, STEPS = 4 };
 
 static double seconds_of_run(struct feedback_layer *l, void *workspace)
 {
-	const double start = omp_get_wtime();
+	const double start = now();
 
 	feedback_run(l, workspace);
-	return omp_get_wtime() - start;
+	return now() - start;
 }
 
 /* A H, Δ (A H)ᵀ, B A, Bᵀ Δ and that times H. */
 static double seconds_of_products(const float *w, const float *h, float *a, float *b, float *y)
 {
-	const double start = omp_get_wtime();
+	const double start = now();
 
 	openblas_set_num_threads(threads);
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, RANK, N, N, 1, a, N, h, N, 0, y, N);
@@ -229,13 +246,13 @@ static double seconds_of_products(const float *w, const float *h, float *a, floa
 	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, RANK, N, N, 1, b, RANK, w, N, 0, y, N);
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, RANK, N, N, 1, a, N, h, N, 0, y, N);
 	openblas_set_num_threads(1);
-	return omp_get_wtime() - start;
+	return now() - start;
 }
 
 static void run_step(void)
 {
 	const struct random_stream random = random_open(1, "step");
-	struct feedback few = { .group = GROUP, .rank = RANK, .steps = 1, .rate = 1e-3, .every = 1000 }, many = few;
+	struct feedback few = { .group = GROUP, .rank = RANK, .steps = 1, .rate = 1e-3, .every = 1000 }, many;
 	float *w = xalloc((size_t)N * N, sizeof *w), *h = xalloc((size_t)N * N, sizeof *h);
 	float *y = xalloc((size_t)N * N, sizeof *y);
 	struct linear linear = { .out = N, .in = N, .weight = w };
@@ -250,7 +267,8 @@ static void run_step(void)
 	workspace = xalloc(feedback_workspace(&l), 1);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < (size_t)N * N; i++) {
-		w[i] = (float)(random_uniform(&random, 2 * i) + random_uniform(&random, 2 * i + 1) - 1) * 0.05f;
+		w[i] = 0.05f * (float)(random_uniform(&random, 2 * i) +
+			random_uniform(&random, 2 * i + 1) - 1);
 		h[i] = i / N == i % N ? 1 : 0;
 	}
 	for (int r = 0; r < runs; r++) {	/* what runs of one and of several steps differ by */
