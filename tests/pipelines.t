@@ -65,6 +65,25 @@ is '... 33 rows' "$(rows "$t")" '33 even'
 is '... how many times fp16, operations a second and a byte' "$(cell "$t" e2m2 times_fp16) $(cell "$t" e2m2 gflops) $(cell "$t" e2m2 flops_a_byte)" '2 50 3.846'
 ok '... measured otherwise' env PTQ_RUNS=2 PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figure7.sh"
 is '... which does not take its place' "$(at figure7.tsv | wc -l)" 2
+cat >programs/branches <<'SH'
+#!/bin/sh
+printf 'out\tin\trank\trows\tformat\twhat\tseconds\tmacs\n'
+line() { printf '%s\t%s\t%s\t%s\t%s\tf16\t0.004\t1000\n%s\t%s\t%s\t%s\t%s\tpacked\t0.001\t1000\n%s\t%s\t%s\t%s\t%s\tunfused\t0.004\t1062.5\n' "$@" "$@" "$@"
+	printf '%s\t%s\t%s\t%s\t%s\tfused\t0.0012\t1062.5\n%s\t%s\t%s\t%s\t%s\tread\t0.0002\t0\n' "$@" "$@"; }
+for f in uint4 uint3; do case "$*" in
+	*layer) for r in 64 128; do line 4096 4096 $r 1 $f; done; line 4096 4096 128 16 $f ;;
+	*model) line 4096 4096 128 1 $f; line 11008 4096 128 1 $f; line 4096 11008 128 1 $f ;;
+esac; done
+SH
+chmod +x programs/branches
+for p in fbquant-figure4 fbquant-figure7; do
+	ok $p env PTQ_BRANCHES=programs/branches "$top/pipelines/$p.sh"
+	t=$(find "my results/$p" -name "${p#*-}.tsv")
+	ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+	is '... whose rows all have their columns' "$(rows "$t")" "$([ $p = fbquant-figure4 ] && echo 6 || echo 7) even"
+done
+is '... 7 layers of 32 blocks of 1.2 ms each, 3.33 times fp16; the paper'"'"'s rate' "$(awk -F '\t' '$1 == "uint4" && $2 == "fused" { print $3, $4, $5 }' "$t")" '3.72 3.33 61'
+is '... operations and time beside the packed layer' "$(awk -F '\t' '$2 == 128 && $3 == 16 { print $9, $10, $11, $12; exit }' "$(find 'my results/fbquant-figure4' -name figure4.tsv)")" '6.25 300 20 1'
 touch stamp; sleep 0.1
 ok 'a second time' "$top/pipelines/fpe2m2-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 is '... nothing is quantized' "$(find 'my results' -name '*channel.*' -newer stamp)" ''

@@ -5,6 +5,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "quant/product_exact.h"
+#include "quant/product_half.h"
 #include "quant/product_integer.h"
 #include "quant/product_number.h"
 #include "quant/product_packed.h"
@@ -47,9 +48,8 @@ const struct product_row product_rows[] = {
 	{ "packed-integer-avx2", .cpu = CPU_AVX2, PACKED(PACKED_INTEGER), .error = { 1. / 8, 16 } },
 	{ "packed-table-avx2", .cpu = CPU_AVX2, PACKED(PACKED_TABLE), .error = { 1. / 8, 16 } },
 	{ "packed-plain", PACKED(PACKED_PLAIN), .error = { 1. / 16, 16 } },
-	{ "half", .types = TYPE(F32), .most = PRODUCT_FEW, .fits = number_half_fits,
-		.weight_size = number_half_size,
-		.weight_make = number_half_weight, .run = number_half_run, .error = { 1. / 16, 8 } },
+	{ "half", .types = TYPE(F32), .most = PRODUCT_FEW, .fits = half_fits, .weight_size = half_bytes,
+		.weight_make = half_weight, .run = half_run, .error = { 1. / 8, 16 } },
 	{ "exact-amx", .types = TYPE(F32), .least = PRODUCT_FEW + 1, .fits = exact_amx_fits,
 		.weight_size = exact_amx_weight_size, .weight_make = exact_amx_weight, .rounds = true,
 		.input_size = exact_amx_input_size, .input_make = exact_amx_input,

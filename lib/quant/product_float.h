@@ -8,24 +8,43 @@
  *
  * Expected, and no longer defined afterwards: LANES, TILE, TARGET, NAME(x), the intrinsic OP(x), vectors
  * FLOATS and INTS, and of them MERGE(mask, a, b) (a where the mask is 1, else b), SHIFT_BY (left by n in
- * 0 .. 31, right by -n), HALVES(v, upper), SHUFFLE (of bytes in 128 bits), LOOKUP(table, v, bits), TOTAL;
- * functions NAME(blocks), NAME(low) and NAME(top) of words.
+ * 0 .. 31, right by -n), LEFT_EACH(v, a, b) and RIGHT_EACH (lanes by a and b in turns), HALVES(v, upper),
+ * SHUFFLE (of bytes in 128 bits), REPEAT(128 bits in memory), LOAD_WORDS, AS_FLOATS, LOOKUP(table, v, bits),
+ * TOTAL; functions NAME(blocks), NAME(low) and NAME(top) of words.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
-/* Words of 4 bits a code of those of 3, whose two low bits and whose third one are planes. */
+/*
+ * Words of 4 bits a code of those of 3, whose two low bits and whose third one are planes: of a block, two
+ * words of even codes and of odd ones each, in turns.
+ */
 INLINE INTS NAME(nibbles)(const uint32_t *w)
 {
 	const INTS v = NAME(blocks)(w);
-	INTS two = SHUFFLE(v, _mm_setr_epi8(0, -1, 1, -1, 2, -1, 3, -1, 4, -1, 5, -1, 6, -1, 7, -1));
-	INTS one = SHUFFLE(v, _mm_setr_epi8(8, -1, 8, -1, 9, -1, 9, -1, 10, -1, 10, -1, 11, -1, 11, -1));
+	INTS two = SHUFFLE(v, _mm_setr_epi8(0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7));
+	INTS third = SHUFFLE(v,
+		_mm_setr_epi8(8, -1, 9, -1, 8, -1, 9, -1, 10, -1, 11, -1, 10, -1, 11, -1));
 
-	two = (two | LEFT(two, 4)) & WORD(0x0f0f0f0f);
-	two = (two | LEFT(two, 2)) & WORD(0x33333333);
-	one = (one & WORD(0x0000000f)) | (RIGHT(one, 4) & WORD(0x000f0000));
-	one = (one | LEFT(one, 6)) & WORD(0x03030303);
-	one = (one | LEFT(one, 3)) & WORD(0x11111111);
-	return two | LEFT(one, 2);
+	third = (third | LEFT(third, 4)) & WORD(0x0f0f0f0f);
+	third = (third | LEFT(third, 2)) & WORD(0x33333333);
+	third = LEFT_EACH(third, 2, 1) & WORD(0x44444444);
+	return (RIGHT_EACH(two, 0, 2) & WORD(0x33333333)) | third;
+}
+
+/* Values of a chunk of 3 or 4 bits, looked up as the two bytes of a bfloat16: place() says which is where. */
+INLINE void NAME(bytes)(FLOATS v[8], INTS code, INTS low, INTS high)
+{
+	#pragma GCC unroll 2
+	for (int p = 0; p < 2; p++) {
+		const INTS nibble = RIGHT(code, 4 * p) & WORD(0x0f0f0f0f);
+		const INTS l = OP(shuffle_epi8)(low, nibble), h = OP(shuffle_epi8)(high, nibble);
+		const INTS first = OP(unpacklo_epi8)(l, h), last = OP(unpackhi_epi8)(l, h);
+
+		v[4 * p] = AS_FLOATS(LEFT(first, 16));
+		v[4 * p + 1] = AS_FLOATS(LEFT(last, 16));
+		v[4 * p + 2] = AS_FLOATS(first & WORD((int)0xffff0000));
+		v[4 * p + 3] = AS_FLOATS(last & WORD((int)0xffff0000));
+	}
 }
 
 /* Step k's two vectors of values. low: low four bits of LANES words' codes; top: fifth bits, 2k's at 15-k. */
@@ -73,21 +92,35 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 {
 	const size_t words = (size_t)bits * LANES / 4;
 	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : -p->table[0]);
+	const uint8_t *first = p->byte[0] + (ZERO_TOP - (zero ? zero[g] : p->no_zero));
+	const bool bytes = way == PACKED_INTEGER && bits < 5;
+	INTS low, top, low_byte = REPEAT(first), high_byte = REPEAT(first + sizeof *p->byte);
 	uint32_t tail[20];
-	INTS low, top;
 
 	s[0] = s[1] = SPLAT(scale[g]);
 	w += chunk * words;
 	if (__builtin_expect(!whole, false)) {
 		const size_t all = pack_words(bits, p->l->in) - chunk * words;
 		float parameter[3][LANES];
+		uint8_t value[2][4 * LANES];
 
 		NAME(parameters)(p, chunk, scale, zero, parameter, parameter[2]);
 		s[0] = LOAD(parameter[0]), s[1] = LOAD(parameter[1]), z = LOAD(parameter[2]);
+		for (size_t i = 0; bytes && i < 4 * LANES; i += 16)
+			for (size_t h = 0; h < 2; h++)
+				memcpy(value[h] + i, p->byte[h] + (ZERO_TOP - (int)parameter[2][i / 4]), 16);
+		if (bytes)
+			low_byte = LOAD_WORDS((const void *)value[0]),
+				high_byte = LOAD_WORDS((const void *)value[1]);
 		tail_of(tail, w, all < words ? all : words);
 		w = tail;
 	}
-	low = bits == 3 ? NAME(nibbles)(w) : NAME(low)(w, bits), top = NAME(top)(w, bits);
+	low = bits == 3 ? NAME(nibbles)(w) : NAME(low)(w, bits);
+	if (bytes) {
+		NAME(bytes)(v, low, low_byte, high_byte);
+		return;
+	}
+	top = bits == 3 ? low : NAME(top)(w, bits);
 	#pragma GCC unroll 4
 	for (int k = 0; k < 4; k++)
 		NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
@@ -239,5 +272,10 @@ TARGET static void NAME(rows)(const struct packed *p, size_t m, size_t n, float 
 #undef SHIFT_BY
 #undef HALVES
 #undef SHUFFLE
+#undef LEFT_EACH
+#undef RIGHT_EACH
+#undef REPEAT
+#undef LOAD_WORDS
+#undef AS_FLOATS
 #undef LOOKUP
 #undef TOTAL

@@ -11,7 +11,7 @@
 #include "num/clones.h"
 
 /* Rows that a thread takes at once, numbers below which one thread is quicker. */
-enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16, LANES = 32 };
+enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16 };
 
 size_t number_float_size(const struct linear *l, size_t n)
 {
@@ -149,80 +149,4 @@ void number_amx_run(const struct product *p, size_t first, size_t n, size_t m, s
 		.columns = tile_columns(p->l->in * sizeof(uint16_t)) };
 
 	tile_product(&t, m, n, stride, y, bias, add);
-}
-
-/* Halves as they stand, for few rows of x: they are half as much to read as floats. */
-bool number_half_fits(const struct product_row *row, const struct linear *l)
-{
-	(void)row;
-	return l->weight && l->weight_type != HALF_NONE;
-}
-
-size_t number_half_size(const struct linear *l, size_t n)
-{
-	return n * l->in * sizeof(uint16_t);
-}
-
-void number_half_weight(const struct product *p, size_t n, void *w)
-{
-	memcpy(w, (const uint16_t *)p->l->weight + p->first * p->l->in, number_half_size(p->l, n));
-}
-
-/* y[t] += Σ w x_t, in lanes. */
-CLONES(static, void, half_dots, (size_t n, size_t m, size_t stride, float y[m][LANES], const float w[n],
-	const float x[m][stride]), (n, m, stride, y, w, x))
-{
-	for (size_t t = 0; t < m; t++) {
-		float sum[LANES];
-
-		memcpy(sum, y[t], sizeof sum);
-		for (size_t i = 0; i < n; i += LANES)
-			#pragma omp simd
-			for (size_t j = 0; j < LANES; j++)
-				sum[j] += w[i + j] * x[t][i + j];
-		memcpy(y[t], sum, sizeof sum);
-	}
-}
-
-/* One row of the weight; what is over after whole LANES is added one by one. */
-static void half_row(const struct product *p, const uint16_t *w, size_t m, float y[m],
-	const float x[m][p->l->in])
-{
-	const size_t in = p->l->in, whole = in / LANES * LANES;
-	float lane[PRODUCT_FEW][LANES] = { { 0 } }, wide[LINEAR_COLUMNS];
-
-	for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
-		const size_t n = least(LINEAR_COLUMNS, in - i), some = i < whole ? least(n, whole - i) : 0;
-
-		half_widen(n, wide, w + i, p->l->weight_type);
-		half_dots(some, m, in, lane, wide, (const float (*)[in])&x[0][i]);
-		for (size_t j = some; j < n; j++)
-			for (size_t t = 0; t < m; t++)
-				lane[t][j - some] += wide[j] * x[t][i + j];
-	}
-	for (size_t t = 0; t < m; t++) {
-		for (size_t few = LANES / 2; few; few /= 2)
-			for (size_t j = 0; j < few; j++)
-				lane[t][j] += lane[t][j + few];
-		y[t] = lane[t][0];
-	}
-}
-
-void number_half_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
-	float y[m][stride], const void *input, const float *bias, bool add)
-{
-	const size_t in = p->l->in;
-	const uint16_t *w = (const uint16_t *)p->weight + (first - p->first) * in;
-	const float (*x)[in] = input;
-
-	#pragma omp parallel for num_threads(threads) if (m * n * in > FEW_NUMBERS) schedule(static)
-	for (size_t o = 0; o < n; o++)
-		for (size_t t = 0, some; t < m; t += some) {
-			float sum[PRODUCT_FEW];
-
-			some = least(PRODUCT_FEW, m - t);
-			half_row(p, w + o * in, some, sum, x + t);
-			for (size_t k = 0; k < some; k++)
-				y[t + k][o] = sum[k] + (bias ? bias[o] : 0) + (add ? y[t + k][o] : 0);
-		}
 }

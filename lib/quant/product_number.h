@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_number.h -- the products of weights that were prepared as numbers, for many rows of x; and of
- * halves as they stand, for few
+ * product_number.h -- the products of weights that were prepared as numbers, for many rows of x
  *
  *	float	rows of float, by num/linalg.h; int16: of inputs that were rounded to it
  *	bf16	panels of num/bf16.h: pairs of them at once where the processor multiplies such, or widened
  *	amx	the same panels, by tiles (num/tile.h)
- *	half	f16 or bf16 of the file, widened as they are multiplied: half as much to read as floats
  */
 #ifndef QUANT_PRODUCT_NUMBER_H
 #define QUANT_PRODUCT_NUMBER_H
@@ -33,10 +31,5 @@ size_t number_amx_input_size(const struct linear *l, size_t m);
 void number_amx_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
 	const uint8_t *modality);
 void number_amx_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
-	float y[m][stride], const void *input, const float *bias, bool add);
-bool number_half_fits(const struct product_row *row, const struct linear *l);
-size_t number_half_size(const struct linear *l, size_t n);
-void number_half_weight(const struct product *p, size_t n, void *w);
-void number_half_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
 	float y[m][stride], const void *input, const float *bias, bool add);
 #endif

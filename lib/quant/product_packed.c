@@ -19,7 +19,7 @@
 enum {
 	INPUT_CHUNK = PRODUCT_COLUMNS, CODE_BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048,
 	ROW_PANEL = 1024, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
-	ALIGN = 64, INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31,
+	ALIGN = 64, INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31, ZERO_TOP = 255,
 };
 
 /* A prepared weight: what codes become. */
@@ -33,6 +33,8 @@ struct packed {
 	float unit;			/* fixed: what its integers count; half: values over its numbers */
 	int offset;			/* that makes them positive */
 	uint8_t integer[64];		/* value/unit + offset, twice */
+	int no_zero;			/* integer: what stands for a zero point where there is none */
+	uint8_t byte[2][ZERO_TOP + 17];	/* the low and the high byte of -ZERO_TOP .. 16 as bfloat16 */
 };
 
 static struct packed packed_of(const struct product *p)
@@ -110,21 +112,29 @@ void product_narrow(size_t n, float y[n], const float x[n])
 
 /*
  * Where column i of a chunk goes: floats by steps of two vectors, in which code i of its word is in half h of
- * step k; bytes by nibbles.
+ * step k, or by bytes, whose halves make vectors of even and odd ones; bytes by nibbles. Words of three bits
+ * are those of product_float.h.
  */
 static size_t place(const struct packed *p, size_t i)
 {
-	const size_t lanes = (size_t)p->lanes, word = i / 8, code = i % 8;
-	const size_t chunk = word / lanes * lanes * 8;
-	const bool five = p->l->storage.bits == 5;
+	const size_t lanes = (size_t)p->lanes, chunk = i / 8 / lanes * lanes * 8;
+	const bool three = p->l->storage.bits == 3, five = p->l->storage.bits == 5;
+	const size_t word = three ? i / 32 * 4 + i / 16 % 2 * 2 + i % 2 : i / 8;
+	const size_t code = three ? i / 2 % 8 : i % 8;
 	const size_t k = five ? code / 2 : code % 4, h = five ? code % 2 : code / 4;
 
 	switch (p->way) {
 	case PACKED_PLAIN: return i;
 	case PACKED_FIXED: return k % 2 * INPUT_CHUNK / 2 + 4 * word + 2 * h + k / 2;
 	case PACKED_HALF: return chunk + 2 * k * lanes + word % lanes * 2 + h;
-	default: return chunk + 2 * k * lanes + h * lanes + word % lanes;
+	case PACKED_INTEGER:
+		if (!five)
+			return chunk + (4 * (code % 2) + 2 * (code / 2 % 2) + word / 2 % 2) * lanes +
+				word % lanes / 4 * 4 + word % 2 * 2 + code / 4;
+		break;
+	default: break;
 	}
+	return chunk + 2 * k * lanes + h * lanes + word % lanes;
 }
 
 /* The last words of a row, filled up to a whole chunk's. */
@@ -201,10 +211,16 @@ static void rows_plain(const struct packed *p, size_t m, size_t n, float y[m][RO
 
 #define SHUFFLE(v, bytes) _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(bytes))
 
+#define LEFT_EACH(v, a, b) _mm256_sllv_epi32(v, _mm256_setr_epi32(a, b, a, b, a, b, a, b))
+#define RIGHT_EACH(v, a, b) _mm256_srlv_epi32(v, _mm256_setr_epi32(a, b, a, b, a, b, a, b))
+#define REPEAT(p) _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(p)))
+#define LOAD_WORDS _mm256_loadu_si256
+#define AS_FLOATS _mm256_castsi256_ps
+
 /* The words of each block of three bits in 128 bits. */
 TARGET static inline INTS avx2_blocks(const uint32_t *w)
 {
-	const __m128i second = _mm_insert_epi32(_mm_loadl_epi64((const void *)(w + 3)), (int)w[5], 2);
+	const __m128i second = _mm_srli_si128(_mm_loadu_si128((const void *)(w + 2)), 4);
 
 	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const void *)w)), second, 1);
 }
@@ -251,6 +267,13 @@ TARGET static inline float avx2_total(FLOATS v)
 #define TOTAL _mm512_reduce_add_ps
 
 #define SHUFFLE(v, bytes) _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(bytes))
+
+#define EACH(a, b) _mm512_setr_epi32(a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b)
+#define LEFT_EACH(v, a, b) _mm512_sllv_epi32(v, EACH(a, b))
+#define RIGHT_EACH(v, a, b) _mm512_srlv_epi32(v, EACH(a, b))
+#define REPEAT(p) _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(p)))
+#define LOAD_WORDS _mm512_loadu_si512
+#define AS_FLOATS _mm512_castsi512_ps
 
 TARGET static inline INTS avx512_blocks(const uint32_t *w)
 {
@@ -424,11 +447,17 @@ static bool is_half(struct packed *w, const struct format *f)
 	return true;
 }
 
-/* Codes that count from the value of code 0. */
-static bool is_integer(const struct format *f)
+/* Codes that count from the value of code 0; the integers up to 256 are numbers of bfloat16. */
+static bool is_integer(struct packed *w, const struct format *f)
 {
 	const int codes = f->asymmetric ? (int)f->top + 1 : 2 * (int)f->top + 1;
 
+	w->no_zero = -(int)f->grid[0];
+	for (int i = 0; i < (int)sizeof *w->byte; i++) {
+		const uint32_t u = float_bits((float)(i - ZERO_TOP));
+
+		w->byte[0][i] = (uint8_t)(u >> 16), w->byte[1][i] = (uint8_t)(u >> 24);
+	}
 	for (int c = 0; c < codes && c < 1 << f->bits; c++)
 		if (f->grid[c] != f->grid[0] + (float)c)
 			return false;
@@ -454,7 +483,7 @@ static bool prepare(struct packed *w, const struct product_row *row, const struc
 	switch (w->way) {
 	case PACKED_FIXED: return is_fixed(w, f);
 	case PACKED_HALF: return is_half(w, f);
-	case PACKED_INTEGER: return is_integer(f);
+	case PACKED_INTEGER: return is_integer(w, f);
 	case PACKED_TABLE: return !f->asymmetric;
 	default: return true;
 	}

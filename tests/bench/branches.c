@@ -1,40 +1,55 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * branches -- what a low-rank branch costs beside a quantized weight: a layer's products, and a step of FBQuant
+ * branches -- what a low-rank branch costs beside a quantized weight: products, and a step of FBQuant
  *
  *	branches [-r RUNS] [-j THREADS] layer|model|step...
  *
- * layer prints `out in rank rows what bits seconds macs` for a layer of 4096 x 4096: the weight in f16, packed
- * in 4 or 3 bits, the same with its branch in f16 as three products one after the other (`unfused`) and as one
- * (`fused`), and reading the bytes of the branch. model the same for the seven layers of a block of
+ * layer prints `out in rank rows format what seconds macs` for a layer of 4096 x 4096: the weight in f16,
+ * packed in 4 or 3 bits, the same with its branch in f16 as three products one after the other (`unfused`)
+ * and as one (`fused`), and reading the bytes of the branch. model the same for the shapes of the layers of
  * Llama-2-7B, one row of x. Each layer has so many copies that all weights come from memory. step prints the
- * seconds of one step of FBQuant's optimizer on 4096 x 4096 of rank 128 and groups of 128, beside its five thin
- * products by sgemm alone. Medians of RUNS rounds, in each of which all take their turn.
+ * seconds of one step of FBQuant's optimizer on 4096 x 4096 of rank 128 and groups of 128, beside its five
+ * thin products by sgemm alone. Medians of RUNS rounds, in each of which all take their turn; with -j 1 of
+ * the thread's own time.
  */
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>
+#include <time.h>
 #include "base/random.h"
 #include "bench.h"
 #include "quant/feedback.h"
 #include "quant/pack.h"
 #include "quant/product.h"
 
-enum { GROUP = 128, COPIES = 64, KINDS = 8 };
+enum { GROUP = 128, COPIES = 64 };
+/* On one thread its own time, which what else the machine does hardly touches. */
+static double now(void)
+{
+	struct timespec t;
+
+	if (threads > 1)
+		return omp_get_wtime();
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 enum kind { F16, MAIN, UNFUSED, FUSED, READ, WAYS };
 static const char *const ways[WAYS] = { "f16", "packed", "unfused", "fused", "read" };
 
-/* A layer: its parts, and their products prepared. */
-struct copy { struct linear f16, main, whole, a, b; struct product product[4], pa, pb; void *memory[6]; };
+/* A layer in f16, packed, and packed with its branch; the products of these and of A and B alone. */
+struct copy { struct linear f16, main, whole, a, b; struct product product[READ], pa, pb; void *memory[5]; };
 
-static size_t cache_size(void)
+/* So many copies of what has so many bytes that each comes from memory when its turn is there. */
+static size_t copies_of(size_t bytes)
 {
 	const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	const size_t copies = 2 + 2 * (cache > 0 ? (size_t)cache : (size_t)64 << 20) / bytes;
 
-	return cache > 0 ? (size_t)cache : (size_t)64 << 20;
+	return copies < COPIES ? copies : COPIES;
 }
 
-/* Words that are ordinary numbers as halves, and codes of any width. */
+/* Words that are ordinary numbers as halves and as float, and codes of any width. */
 static void *numbers(size_t bytes)
 {
 	uint32_t *y = xalloc(bytes / 4 + 16, sizeof *y);
@@ -48,6 +63,12 @@ static void *numbers(size_t bytes)
 	return y;
 }
 
+static struct linear halves(size_t out, size_t in)
+{
+	return (struct linear){ .out = out, .in = in, .weight = numbers(out * in * 2),
+		.weight_type = HALF_F16 };
+}
+
 static struct product ready(const struct linear *l, size_t rows, void **memory)
 {
 	struct product p = product_choose(l, COMPUTE_F32, rows);
@@ -57,20 +78,25 @@ static struct product ready(const struct linear *l, size_t rows, void **memory)
 	return p;
 }
 
+static void make_f16(struct copy *c, size_t out, size_t in, size_t rows)
+{
+	c->f16 = halves(out, in);
+	c->product[F16] = ready(&c->f16, rows, &c->memory[0]);
+	free((void *)(uintptr_t)c->f16.weight);		/* it has its own */
+	c->f16.weight = NULL;
+}
+
 static void make(struct copy *c, size_t out, size_t in, size_t rank, size_t rows, const char *format)
 {
-	c->f16 = (struct linear){ .out = out, .in = in, .weight = numbers(out * in * 2), .weight_type = HALF_F16 };
 	c->main = (struct linear){ .out = out, .in = in, .group = GROUP, .groups = in / GROUP };
 	if (!format_parse(&c->main.storage, format))
 		die("%s: no format", format);
 	c->main.packed = numbers(out * pack_words(c->main.storage.bits, in) * 4);
 	c->main.scale = numbers(out * (in / GROUP) * sizeof(float));
 	c->main.zero = c->main.storage.asymmetric ? numbers(out * (in / GROUP)) : NULL;
-	c->a = (struct linear){ .out = rank, .in = in, .weight = numbers(rank * in * 2), .weight_type = HALF_F16 };
-	c->b = (struct linear){ .out = out, .in = rank, .weight = numbers(out * rank * 2), .weight_type = HALF_F16 };
+	c->a = halves(rank, in), c->b = halves(out, rank);
 	c->whole = c->main;
 	c->whole.rank = rank, c->whole.branch_a = &c->a, c->whole.branch_b = &c->b;
-	c->product[F16] = ready(&c->f16, rows, &c->memory[0]);
 	c->product[MAIN] = c->product[UNFUSED] = ready(&c->main, rows, &c->memory[1]);
 	c->product[FUSED] = ready(&c->whole, rows, &c->memory[2]);
 	c->pa = ready(&c->a, rows, &c->memory[3]), c->pb = ready(&c->b, rows, &c->memory[4]);
@@ -80,9 +106,9 @@ static void copy_free(struct copy *c)
 {
 	for (size_t i = 0; i < 5; i++)
 		free(c->memory[i]);
-	free((void *)(uintptr_t)c->f16.weight), free((void *)(uintptr_t)c->a.weight);
-	free((void *)(uintptr_t)c->b.weight), free((void *)(uintptr_t)c->main.packed);
-	free((void *)(uintptr_t)c->main.scale), free((void *)(uintptr_t)c->main.zero);
+	free((void *)(uintptr_t)c->a.weight), free((void *)(uintptr_t)c->b.weight);
+	free((void *)(uintptr_t)c->main.packed), free((void *)(uintptr_t)c->main.scale);
+	free((void *)(uintptr_t)c->main.zero);
 }
 
 /* Sum of the words, by all threads; the workspace's first word keeps it. */
@@ -108,7 +134,7 @@ static void product(const struct product *p, size_t m, float *y, const float *x,
 static double seconds_of(const struct copy *c, enum kind k, size_t m, float *y, const float *x, float *ax,
 	void *workspace)
 {
-	const double start = omp_get_wtime();
+	const double start = now();
 
 	if (k == READ) {
 		read_words(c->a.out * c->a.in * 2, c->memory[3], workspace);
@@ -119,28 +145,32 @@ static double seconds_of(const struct copy *c, enum kind k, size_t m, float *y, 
 		product(&c->pa, m, ax, x, workspace, false);
 		product(&c->pb, m, y, ax, workspace, true);
 	}
-	return omp_get_wtime() - start;
+	return now() - start;
 }
 
-/* Seconds of each way, medians over rounds; each round takes the next copy. */
+/* Seconds of each way, medians over rounds, in each of which every way takes the next copy. */
 static void measure(size_t out, size_t in, size_t rank, size_t m, const char *format, double seconds[WAYS])
 {
-	const size_t bytes = out * in * 3 / 8 + 2 * rank * (out + in);
-	const size_t copies = 2 + 2 * cache_size() / bytes < COPIES ? 2 + 2 * cache_size() / bytes : COPIES;
+	const size_t copies = copies_of(out * in * 3 / 8), wide = copies_of(out * in * 2);
 	struct copy *c = xalloc(copies, sizeof *c);
-	float *x = xalloc(m * in, sizeof *x), *y = xalloc(m * out, sizeof *y), *ax = xalloc(m * rank, sizeof *ax);
-	void *workspace;
+	float *x = xalloc(m * in, sizeof *x), *y = xalloc(m * out, sizeof *y);
+	float *ax = xalloc(m * rank, sizeof *ax);
 	double (*t)[RUNS] = xalloc(WAYS, sizeof *t);
-	size_t turn = 0;
+	void *workspace;
+	size_t turn[WAYS] = { 0, 0, copies / 3, 2 * copies / 3, 0 };
 
 	for (size_t i = 0; i < m * in; i++)
 		x[i] = sinf((float)i * 0.37f);
 	for (size_t i = 0; i < copies; i++)
 		make(&c[i], out, in, rank, m, format);
-	workspace = xalloc(product_workspace(&c->product[FUSED], m) + product_workspace(&c->product[F16], m), 1);
+	for (size_t i = 0; i < wide; i++)
+		make_f16(&c[i], out, in, m);
+	workspace = xalloc(product_workspace(&c->product[FUSED], m) +
+		product_workspace(&c->product[F16], m), 1);
 	for (int r = -1; r < runs; r++)		/* the first does not count */
 		for (enum kind k = 0; k < WAYS; k++) {
-			const double s = seconds_of(&c[turn++ % copies], k, m, y, x, ax, workspace);
+			const size_t i = turn[k]++ % (k == F16 ? wide : copies);
+			const double s = seconds_of(&c[i], k, m, y, x, ax, workspace);
 
 			if (r >= 0)
 				t[k][r] = s;
@@ -156,7 +186,8 @@ static void print(const char *format, size_t out, size_t in, size_t rank, size_t
 {
 	for (enum kind k = 0; k < WAYS; k++)
 		printf("%zu\t%zu\t%zu\t%zu\t%s\t%s\t%.5g\t%zu\n", out, in, rank, m, format, ways[k], s[k],
-			k == READ ? 0 : m * (out * in + (k == UNFUSED || k == FUSED ? rank * (out + in) : 0)));
+			k == READ ? 0 : m * (out * in +
+			(k == UNFUSED || k == FUSED ? rank * (out + in) : 0)));
 	fflush(stdout);
 }
 
@@ -197,16 +228,16 @@ enum { N = 4096, RANK = 128, STEPS = 4 };
 
 static double seconds_of_run(struct feedback_layer *l, void *workspace)
 {
-	const double start = omp_get_wtime();
+	const double start = now();
 
 	feedback_run(l, workspace);
-	return omp_get_wtime() - start;
+	return now() - start;
 }
 
 /* A H, Δ (A H)ᵀ, B A, Bᵀ Δ and that times H. */
 static double seconds_of_products(const float *w, const float *h, float *a, float *b, float *y)
 {
-	const double start = omp_get_wtime();
+	const double start = now();
 
 	openblas_set_num_threads(threads);
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, RANK, N, N, 1, a, N, h, N, 0, y, N);
@@ -215,13 +246,13 @@ static double seconds_of_products(const float *w, const float *h, float *a, floa
 	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, RANK, N, N, 1, b, RANK, w, N, 0, y, N);
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, RANK, N, N, 1, a, N, h, N, 0, y, N);
 	openblas_set_num_threads(1);
-	return omp_get_wtime() - start;
+	return now() - start;
 }
 
 static void run_step(void)
 {
 	const struct random_stream random = random_open(1, "step");
-	struct feedback few = { .group = GROUP, .rank = RANK, .steps = 1, .rate = 1e-3, .every = 1000 }, many = few;
+	struct feedback few = { .group = GROUP, .rank = RANK, .steps = 1, .rate = 1e-3, .every = 1000 }, many;
 	float *w = xalloc((size_t)N * N, sizeof *w), *h = xalloc((size_t)N * N, sizeof *h);
 	float *y = xalloc((size_t)N * N, sizeof *y);
 	struct linear linear = { .out = N, .in = N, .weight = w };
@@ -236,7 +267,8 @@ static void run_step(void)
 	workspace = xalloc(feedback_workspace(&l), 1);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < (size_t)N * N; i++) {
-		w[i] = (float)(random_uniform(&random, 2 * i) + random_uniform(&random, 2 * i + 1) - 1) * 0.05f;
+		w[i] = 0.05f * (float)(random_uniform(&random, 2 * i) +
+			random_uniform(&random, 2 * i + 1) - 1);
 		h[i] = i / N == i % N ? 1 : 0;
 	}
 	for (int r = 0; r < runs; r++) {	/* what runs of one and of several steps differ by */

@@ -207,7 +207,7 @@ static double run_packed(const struct packed *p, size_t m, float *y, const float
 {
 	struct linear l = { .out = OUT, .in = IN, .group = GROUP, .groups = IN / GROUP };
 	struct product product = { .row = product_rows, .l = &l, .type = p->type };
-	_Alignas(64) char weight[512];
+	_Alignas(64) char weight[1024];
 	const void *input;
 	double start;
 
