@@ -57,6 +57,8 @@ static void check(struct settings *set, struct attach *a)
 			"--reference: the codes stay" } });
 	if (option_given("rank") && !a->settings.rank)
 		misuse("--rank: expected a number from 1 on, not 0");
+	if (option_given("steps") && !a->settings.steps)
+		misuse("--steps: expected a number from 1 on, not 0");
 	if (m->needs_hessian && !set->hessian)
 		misuse("--hessian FILE is needed for --method %s (hessian-accum makes it)", m->name);
 	if (set->reference && !m->takes_main)

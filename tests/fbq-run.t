@@ -147,6 +147,32 @@ no 'a type with groups' 2 "branch-format: there is no format 'f16'" fbq --branch
 warns 'options of another method' '--lr .a method that does not descend.; --steps .a method of one step.' fbq --method eora --lr 0.1 "$model" -o x.h5
 fbq --lr 1 "$model" -o wild.h5 2>wild.layers
 ok 'a wild learning rate keeps the best iterate' py look.py wild.h5 "$model" h.h5 wild.layers "$words + 16 * 3 * (m + n) / (m * n)"
+no 'no step' 2 'steps: expected a number from 1' fbq-run --steps 0 --hessian h.h5 "$model" -o x.h5
+no 'the head' 1 'lm_head: is no layer of a block' fbq-run -q --method lowrank --layers '*lm_head' "$model" -o x.h5
+no 'a branch that is there' 1 'has a branch already' other -q --method eora --reference "$model" fbquant.h5 -o x.h5
+dpq-run -q --group 8 --hessian h.h5 --layers '*/0/*' "$model" -o half.h5
+warns 'layers that are not quantized' 'model/layers/1/.*is not quantized, and stays' fbq-run -j 1 --rank 3 --hessian h.h5 --method eora --reference "$model" half.h5 -o x.h5
+ok '... stay' h5diff "$model" x.h5 /model/layers/1
+no 'a reference for what is not quantized' 1 'holds no quantized layer' other -q --method eora --reference "$model" "$model" -o x.h5
+ok 'the history of svdquant has the Hessian that chose the step' sh -c 'fbq-run -q --group 8 --rank 2 --hessian h.h5 --method svdquant "$1" -o x.h5 && h5dump -a "history:hessian" x.h5 >/dev/null' x "$model"
+# columns that were taken out are 0 in codes and branch
+py -c 'import h5py, numpy as np
+r = np.random.default_rng(1)
+w = r.standard_normal((48, 64)).astype("f4"); x = r.standard_normal((300, 64)); x[:, [3, 40]] *= 60
+s = w[:, [3, 40]].astype("f2"); w[:, [3, 40]] = 0
+with h5py.File("sp.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
+    f["a/weight"], f["a/split_index"], f["a/split_weight"] = w, np.array([3, 40], "i4"), s
+with h5py.File("sph.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"
+    f["a/hessian"], f["a/count"] = (x.T @ x).astype("f4"), np.int64(300)'
+for method in fbquant svdquant caldera eora; do
+	fbq-run -q --group 16 --rank 4 --steps 30 --hessian sph.h5 --method $method sp.h5 -o spo.h5 2>/dev/null
+	ok "$method: columns taken out stay 0" py -c 'import h5py
+from whole import *
+f = h5py.File("spo.h5"); import sys
+w = matrix(f["a"]), whole(f["a"]); assert not w[0][:, [3, 40]].any() and not w[1][:, [3, 40]].any()'
+done
 # files that are wrong
 py -c 'import h5py, shutil
 def change(name, f):
@@ -161,8 +187,11 @@ def loop(g): g.copy("branch_a", "a"); g.move("a", "branch_a/branch_a")
 change("loop.h5", loop)
 def bias(g): g["branch_a/bias"] = [0.0, 1, 2]
 change("bias.h5", bias)
+def huge(g):
+    for m, shape in ("branch_a", (100, 32)), ("branch_b", (44, 100)): del g[m]["weight"]; g[m]["weight"] = __import__("numpy").zeros(shape, "f4")
+change("huge.h5", huge)
 change("empty.h5", lambda g: g["branch_a"].__delitem__("weight"))'
-for f in "no-b:branch_a: is there, but no branch_b" "rank:branch_b/weight: .*expected" "nan:branch_a/weight: holds infinite" "loop:branch_a: has a branch_a" "bias:branch_a: has a bias" "empty:branch_a: has neither"; do
+for f in "no-b:branch_a: is there, but no branch_b" "rank:branch_b/weight: .*expected" "nan:branch_a/weight: holds infinite" "loop:branch_a: has a branch_a" "bias:branch_a: has a bias" "empty:branch_a: has neither" "huge:branch_a: is of rank 100, expected at most 32"; do
 	no "a file with ${f#*:}" 1 "^eval-ppl: ${f%%:*}.h5: $up/${f#*:}" eval-ppl -q --tokens t.h5 --ctx 32 "${f%%:*}.h5"
 done
 done_testing

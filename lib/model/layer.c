@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 
 const char *layer_member(const char *group, const char *name)
 {
@@ -254,6 +255,9 @@ static void read_linear(const struct place *g, const struct member *m)
 			"a bias" : l->splits ? "columns taken out" : "an online Hadamard");
 	*(size_t *)field(g->l, m->extent[0]) = l->out;
 	*(size_t *)field(g->l, m->extent[1]) = l->in;
+	if (g->l->rank > least(g->l->in, g->l->out))
+		die("%s: %s: is of rank %zu, expected at most %zu", image_name(g->image), path, g->l->rank,
+			least(g->l->in, g->l->out));
 	memcpy(field(g->l, m->view), &l, sizeof l);
 	free(path);
 }

@@ -286,7 +286,7 @@ static bool run_plan(struct state *s, const struct branch_plan *plan, double who
 				y->start = t == 1 && !branch ? now.plain / whole : y->start;
 				loss = now.plain + s->add * now.square;
 			}
-			if (look ? !(loss > best) : last && !plan->least) {
+			if (look ? !(loss >= best) : last && !plan->least) {
 				best = loss, y->best = t;
 				branch_copy(s, s->kept, &s->now, true);
 			} else if (look && plan->early)

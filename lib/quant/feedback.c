@@ -15,6 +15,8 @@
  * both. */
 enum { ROWS = 64, PARTS = 16, ALIGN = 64, FEW = 1 << 16, HALVINGS = 20 };
 
+/* The last place of scales that are subnormal. */
+static const double tiniest = 0x1p-149;
 static const double first_decay = 0.9, second_decay = 0.999, tiny = 1e-8;
 
 /* What a run needs beside the layer; sizes as in feedback.h. */
@@ -189,7 +191,7 @@ static void descend(size_t n, float x[n], float first[n], float second[n], const
 	}
 }
 
-/* A ~ N(0, σ²), B = 0. */
+/* A ~ N(0, σ²), but 0 of channels that never fire, which have no gradient; B = 0. */
 static void begin(const struct state *s)
 {
 	const struct feedback *f = s->layer->settings;
@@ -198,7 +200,8 @@ static void begin(const struct state *s)
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (uint64_t i = 0; i < s->r * s->n; i++)
-		s->a[i] = (float)(sigma * random_normal(&stream, i));
+		s->a[i] = (float)(s->layer->h[i % s->n * (s->n + 1)] > 0 ? sigma * random_normal(&stream, i) :
+			0);
 	memset(s->b, 0, s->m * s->r * sizeof *s->b);
 }
 
@@ -368,7 +371,7 @@ double feedback_codes(const struct feedback_layer *l, size_t first, size_t rows,
 
 			for (size_t k = j; k < j + some; k++)
 				worst = fmax(worst, fabs(row[k] - (double)y[k]) /
-					(s * (cell + top * 0x1p-23)));
+					(s * (cell + top * 0x1p-23) + top * tiniest));
 		}
 	}
 	return worst;

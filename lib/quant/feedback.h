@@ -7,10 +7,11 @@
  * minimizes tr(Δ H Δᵀ) over A [rank][n] and B [m][rank], with Q(P), the feedback term, held constant in the
  * gradient:
  *	∂B = -2 Δ (H Aᵀ),	∂A = -2 (Bᵀ Δ) H
- * (FBQuant eq. 11-19, algorithm 1, which lacks the square of the norm). A ~ N(0, σ²), B = 0; steps are Adam's
- * (β 0.9, 0.999, ε 1e-8) at a rate that falls to 0 in a line; H is divided by the mean of its diagonal. Q is
- * rounding to nearest under each group's range, taken anew in each step. Every `every` steps, and at the end,
- * the loss itself is taken; the iterate of the least one is kept.
+ * (FBQuant eq. 11-19, algorithm 1, which lacks the square of the norm). A ~ N(0, σ²), 0 of channels that
+ * never fire, B = 0; steps are Adam's (β 0.9, 0.999, ε 1e-8) at a rate that falls to 0 in a line; H is
+ * divided by the mean of its diagonal. Q is rounding to nearest under each group's range, taken anew in
+ * each step. Every `every` steps, and at the end, the loss itself is taken; the iterate of the least one is
+ * kept.
  *
  * Whatever A and B are, |w - w_F| is the rounding of one weight of P: at most half the widest cell of the
  * format, where ranges do not saturate. Codes are of P in double, of A and B as they are stored.

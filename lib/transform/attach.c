@@ -72,18 +72,28 @@ char *attach_form(const void *format)
 		xformat("%s%s", f->format.name, f->group ? ":tensor" : "");
 }
 
-static size_t rank_of(const struct attach *a, size_t in)
+static size_t rank_of(const struct attach *a, size_t out, size_t in)
 {
-	return a->settings.rank ? a->settings.rank : larger(in / ATTACH_SHARE, 1);
+	return a->settings.rank ? a->settings.rank : least(larger(in / ATTACH_SHARE, 1), out);
+}
+
+/* Dies of layers outside blocks: nothing runs a branch there. */
+static void check_place(const struct attach *a, const char *path)
+{
+	size_t block, row;
+
+	if (a->config && !config_find(a->config, path, &block, &row, NULL))
+		die("%s: %s: is no layer of a block; a branch is not run beside it", a->input, path);
 }
 
 static void look_for(void *arg, const char *path, size_t in)
 {
 	struct attach *a = arg;
 
+	check_place(a, path);
 	if (a->method->needs_hessian)
 		a->source.find(a->source.arg, path, in, true);
-	if (in && rank_of(a, in) > in)
+	if (in && a->settings.rank > in)
 		die("%s: %s: the layer has %zu inputs, expected a --rank of at most that, not %zu", a->input,
 			path, in, a->settings.rank);
 }
@@ -93,6 +103,7 @@ void attach_check(struct attach *a, const struct filter *f)
 	struct moments_files *files = a->source.arg;
 
 	a->input = input_name(f->in);
+	a->config = f->config;
 	files->only_look = true;
 	if (layers_whole(f) && !layers_each(f, a->layers, look_for, a))
 		layers_none(input_name(f->in), a->layers);
@@ -133,9 +144,6 @@ static const struct linear *weight_of(const struct attach *a, struct attached *t
 		if (!l->weight)
 			die("%s: %s: is quantized already; --reference MODEL gives the weights before that, "
 				"for --method %s", image_name(f->image), path, attach_takers());
-		if (l->branch_a)
-			die("%s: %s: has a branch already, expected a layer before fbq-run",
-				image_name(f->image), path);
 		return l;
 	}
 	if (!layer_there(a->reference, path))
@@ -143,6 +151,8 @@ static const struct linear *weight_of(const struct attach *a, struct attached *t
 	t->reference = layer_read(a->reference, path, l->out, l->in);
 	if (!t->reference.linear.weight)
 		die("%s: %s: is quantized, expected the weights before", image_name(a->reference), path);
+	if (t->reference.linear.branch_a)
+		die("%s: %s: has a branch, expected the weight before", image_name(a->reference), path);
 	if (t->reference.linear.online != l->online || t->reference.linear.splits != l->splits ||
 		(l->splits && memcmp(t->reference.linear.split_index, l->split_index,
 			l->splits * sizeof *l->split_index)))
@@ -158,7 +168,10 @@ static void begin(const struct attach *a, struct attached *t, const struct filte
 	size_t rank;
 
 	*t = (struct attached){ .layer = layer_read(f->image, path, 0, 0), .settings = a->settings };
-	rank = t->settings.rank = rank_of(a, l->in);
+	if (l->branch_a)
+		die("%s: %s: has a branch already, expected a layer before fbq-run", image_name(f->image),
+			path);
+	rank = t->settings.rank = rank_of(a, l->out, l->in);
 	if (rank > least(l->in, l->out))
 		die("%s: %s: is %zu x %zu, expected a --rank of at most the smaller, not %zu",
 			image_name(f->image), path, l->out, l->in, rank);
@@ -183,8 +196,9 @@ static _Noreturn void fail(const struct attach *a, const struct attached *t, con
 
 	const char *file = hessian ? a->source.name : image_name(f->image);
 
-	if (r->status == BRANCH_NO_CONVERGENCE)
-		die("%s: %s: %s", file, t->layer.path, branch_text(r->status));
+	if (r->status == BRANCH_NO_CONVERGENCE || r->status == BRANCH_OVERFLOW)
+		die("%s: %s: %s%s", file, t->layer.path, branch_text(r->status), r->status ==
+			BRANCH_OVERFLOW ? "; --branch-format bf16 or f32 reaches farther" : "");
 	die("%s: %s: %s (at %zu)", file, t->layer.path, branch_text(r->status), r->index);
 }
 
@@ -263,6 +277,8 @@ static void report(struct attach *a, const struct attached *t)
 		warn("%s: --lr %g makes the loss infinite: the rate is halved, from the best iterate on",
 			t->layer.path, t->settings.rate);
 	a->halved += r->halved;
+	if (isinf(r->loss))
+		die("%s: the loss is infinite, whatever the rate: the weights are too large", t->layer.path);
 	/* Of ranges that are not clipped; scales of few digits round them. */
 	if (r->bound > 1 && t->settings.main.storage.scales == SCALE_F32)
 		die("%s: a weight is off by %g times the bound of half a cell", t->layer.path, r->bound);
@@ -324,7 +340,10 @@ void attach_part(void *arg, const struct filter *f)
 	if (list.n || !image_part(f->image)) {
 		begin_part(a, f);
 		for (size_t i = 0; i < list.n; i++)
-			attach_layer(a, (struct place){ f, list.path[i], i, list.n });
+			if (!a->reference || layer_quantized(f->image, list.path[i]))
+				attach_layer(a, (struct place){ f, list.path[i], i, list.n });
+			else if (!a->plain++)
+				warn("%s: %s: is not quantized, and stays as it is", a->input, list.path[i]);
 		output_rest(f->out, f->image, NULL);
 		output_end(f->out);
 	} else
@@ -348,6 +367,8 @@ void attach_finished(void *arg, const struct filter *f)
 
 void attach_end(struct attach *a, const char *name)
 {
+	if (a->reference && !a->done)
+		die("%s: holds no quantized layer; --reference goes with what dpq-run makes", name);
 	if (!a->done)
 		layers_none(name, a->layers);
 	if (a->losses)

@@ -25,6 +25,8 @@ struct attach {
 	/* the weights before the input's were quantized; NULL: the input's */
 	struct image *reference;
 	const char *input;			/* its name, for messages */
+	const struct config *config;		/* its, or NULL */
+	size_t plain;				/* layers that are not quantized, beside a reference */
 	double logs, worst;			/* of the losses; the largest part of a bound */
 	size_t done, losses, halved;
 };
