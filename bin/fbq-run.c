@@ -25,8 +25,9 @@ static const struct tool tool = {
 	.examples = "  fbq-run --hessian hess.h5 --layers '*/0/*' --rank 16 --steps 50 model.h5 -o fbq.h5\n"
 		"  fbq-run --hessian hess.h5 --layers '*/0/*' --method caldera --steps 4 model.h5 "
 		"-o caldera.h5\n"
-		"  dpq-run -q --hessian hess.h5 --layers '*/0/*' model.h5 | fbq-run --hessian hess.h5 "
-		"--layers '*/0/*' --method eora --reference model.h5 -o eora.h5",
+		"  dpq-run -q --hessian hess.h5 --layers '*/0/*' model.h5 -o gptq.h5\n"
+		"  fbq-run --hessian hess.h5 --layers '*/0/*' --method eora --reference model.h5 gptq.h5 "
+		"-o eora.h5",
 };
 
 struct settings {

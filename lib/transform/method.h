@@ -51,8 +51,7 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 		"defaults of the choices below; inc is the released code", .otherwise = "late" }, \
 	{ .type = OPTION_HEADING, .help = "Choices that override the recipe" }, \
 	{ 0, "scale-search", OPTION_CHOICE(&(o)->said.solver.search, searches), NULL, \
-		"scales of groups: by their range, by its least error, by that of the layer's output, " \
-		"by ranges learned there" }, \
+		"scales: by the range, by least error, by that of the output, by ranges learned there" }, \
 	{ 0, "round-first", OPTION_EITHER(&(o)->said.solver.round_first, method_yes_no), NULL, \
 		"round to the compute format before coding" }, \
 	{ 0, "group-view", OPTION_CHOICE(&(o)->said.solver.group_view, group_views), NULL, \
