@@ -372,5 +372,6 @@ int main(void)
 
 	threads_init(0);
 	linalg_init();
-	return cmocka_run_group_tests_name("awq_search", tests, NULL, NULL);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
