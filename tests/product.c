@@ -840,8 +840,12 @@ static void plain_product(const struct linear *l, size_t m, double *y, double *s
  * and columns. Sums in float of n numbers are off by at most (n + 16) 2⁻²⁴ of their magnitudes: those of A x,
  * times |B|; those of B; those of the main path; fixed point adds less than as much again.
  */
-static void added(const char *name, const char *a, const char *b, size_t m, size_t splits, bool add)
+static void added(enum compute_type type, const char *name, const char *a, const char *b, size_t m,
+	size_t splits, bool add)
 {
+	/* what the type adds to a sum of products: two roundings of each product to bf16, of x and of A x
+	 * once more; x by half a step of 1/32639 of the largest of 128, and of A x */
+	static const double more[] = { [COMPUTE_BF16] = 4 * 0x1p-8, [COMPUTE_INT16] = 0x1p-9 };
 	enum { ALL = 200, WIDTH = 160, RANK = 40 };
 	static const int32_t column[] = { 3, 158 };
 	struct linear l = part(name, ALL, WIDTH), la = part(a, RANK, WIDTH), lb = part(b, ALL, RANK);
@@ -858,7 +862,7 @@ static void added(const char *name, const char *a, const char *b, size_t m, size
 		out[i] = uniform();
 	l.rank = RANK, l.branch_a = &la, l.branch_b = &lb;
 	l.splits = splits, l.split_index = column, l.split_weight = out;
-	r = ready(NULL, &l, COMPUTE_F32, m);
+	r = ready(NULL, &l, type, m);
 	for (size_t i = 0; i < m * ALL; i++)
 		got[i] = 0.5f;
 	product_run(&r.p, 0, ALL, m, ALL, (float (*)[ALL])got,
@@ -872,7 +876,7 @@ static void added(const char *name, const char *a, const char *b, size_t m, size
 
 		for (size_t k = 0; k < splits; k++)
 			sum += x[i / ALL * WIDTH + (size_t)column[k]] * (double)out[i % ALL * splits + k];
-		if (!(fabs(sum - (double)got[i]) <= 2 * (WIDTH + 32) * 0x1p-24 * all))
+		if (!(fabs(sum - (double)got[i]) <= (2 * (WIDTH + 32) * 0x1p-24 + more[type]) * all))
 			fail_msg("%s with %s and %s, %zu rows: %g, not %g", name, a, b, m, (double)got[i],
 				sum);
 	}
@@ -890,8 +894,8 @@ static void branches(void **unused)
 	(void)unused;
 	for (cpu = CPU_PLAIN; cpu <= native; cpu++)
 		for (size_t n = 0; n < 5 * 4 * 5; n++)
-			added(names[n % 5], parts[n / 5 % 4], parts[(n + n / 5) % 4], counts[n / 20],
-				n % 3 ? 0 : 2, n % 2);
+			added((enum compute_type)(n % 3), names[n % 5], parts[n / 5 % 4],
+				parts[(n + n / 5) % 4], counts[n / 20], n % 4 ? 0 : 2, n % 2);
 	native_again();
 }
 
