@@ -8,7 +8,6 @@
  * model computes what it did.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "base/error.h"
 #include "base/option.h"
 #include "forward/check.h"
@@ -32,17 +31,10 @@ static const struct tool tool = {
 		"    dpq-run --compensate none --scale-search minmax -o awq.h5",
 };
 
-/* Of the options of a layer, those that are here. */
-static bool given(const void *unused, const char *option)
-{
-	(void)unused;
-	return (!strcmp(option, "group") || !strcmp(option, "scale-dtype")) && option_given(option);
-}
-
 /* The format of the layers, with the group that goes with it. */
 static struct awq_format format_of(const struct method_options *o)
 {
-	const struct method m = method_make(o, given, NULL);
+	const struct method m = method_make(o, method_storage_given, NULL);
 
 	if (m.solver.group < 0)
 		misuse("--group: tensor has no groups to search by, expected a number or channel");

@@ -6,7 +6,6 @@
  *
  * or B A is fitted to what quantization leaves of W, as other methods do (quant/branch.h).
  */
-#include <string.h>
 #include "base/error.h"
 #include "base/option.h"
 #include "num/linalg.h"
@@ -40,13 +39,6 @@ struct settings {
 	size_t seed;
 };
 
-/* Of the options of dpq-run those of storage are here. */
-static bool given(const void *arg, const char *option)
-{
-	(void)arg;
-	return (!strcmp(option, "group") || !strcmp(option, "scale-dtype")) && option_given(option);
-}
-
 static void check(struct settings *set, struct attach *a)
 {
 	const struct branch_method *m = a->method = &branch_methods[set->method];
@@ -66,7 +58,7 @@ static void check(struct settings *set, struct attach *a)
 		misuse("--method %s makes codes of its own; --reference goes with %s", m->name,
 			attach_takers());
 	set->options.said.solver.compensate = m->compensate;
-	a->settings.main = method_make(&set->options, given, NULL).solver;
+	a->settings.main = method_make(&set->options, method_storage_given, NULL).solver;
 	a->settings.main.search = SEARCH_MINMAX;
 	if (a->settings.main.group < 0 && m->descends)
 		misuse("--group tensor: --method %s takes ranges of rows or of groups", m->name);

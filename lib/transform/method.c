@@ -101,6 +101,12 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	return m;
 }
 
+bool method_storage_given(const void *unused, const char *option)
+{
+	(void)unused;
+	return (!strcmp(option, "group") || !strcmp(option, "scale-dtype")) && option_given(option);
+}
+
 void method_check(const struct method_options *o)
 {
 	if (option_given("top"))

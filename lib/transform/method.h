@@ -85,6 +85,9 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
 	const void *arg);
 
+/* given() of a tool that has METHOD_STORAGE_OPTIONS and no other of these. */
+bool method_storage_given(const void *unused, const char *option);
+
 /* Misuse unless values can be rounded to the format alone: no zero point, no scales of groups. */
 void method_check_rounded(const struct format *f, const char *option);
 /* Misuse where --top or --saturate is outside the range of the options' own arithmetic, be it used or not. */
