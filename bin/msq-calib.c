@@ -4,8 +4,8 @@
  *
  *	act_scale = max|X|/top, or a percentile of |X| in the place of its largest,
  *
- * over calibration tokens (static-tensor), or a scale of each token as it comes (dynamic-token).
- * DPQ eq. 13; MQuant section 4.1 and table 1.
+ * over calibration tokens (static-tensor) or those of each modality (static-modality), or a scale of each token as it
+ * comes (dynamic-token). DPQ eq. 13; MQuant section 4.1 and table 1.
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -31,7 +31,7 @@ static const struct tool tool = {
 
 static void check(const struct input_scales *s, const char *tokens)
 {
-	const bool is_static = s->input.mode == INPUT_STATIC_TENSOR;
+	const bool is_static = s->input.mode == INPUT_STATIC_TENSOR || s->input.mode == INPUT_STATIC_MODALITY;
 
 	option_idle(3, (struct option_idle[]){
 		{ !is_static, "tokens clip " CALIBRATE_NAMES, "no static scale" },
@@ -54,7 +54,7 @@ int main(int argc, char *argv[])
 	double clip;
 	const struct option_row rows[] = {
 		{ 0, "act-format", OPTION_FORMAT(&scales.input.format), "FORMAT", "format of activations" },
-		{ 0, "act-mode", OPTION_CHOICE(&scales.input.mode, method_act_modes), NULL,
+		{ 0, "act-mode", OPTION_CHOICE(&scales.input.mode, input_scale_modes), NULL,
 			"where the scales come from", .otherwise = "static-tensor" },
 		{ 0, "clip", OPTION_REAL(&scales.percentile), "PERCENTILE",
 			"static scales from this percentile of |x|; what is larger saturates",
@@ -75,7 +75,7 @@ int main(int argc, char *argv[])
 	struct filter f = filter_open(c.operand[0], "model", c.output, "model");
 
 	filter_config(&f);
-	if (scales.input.mode == INPUT_STATIC_TENSOR) {
+	if (scales.input.mode == INPUT_STATIC_TENSOR || scales.input.mode == INPUT_STATIC_MODALITY) {
 		if (!f.config)
 			die("%s: /config: is missing; static scales come from running the model",
 				input_name(f.in));

@@ -40,18 +40,31 @@ static struct layer_list groups_with(const struct image *image, const char *memb
 	return w.list;
 }
 
-/* The sum of what n files hold for a group. */
-static struct moments sum_of(size_t n, const struct filter file[n], const char *group)
+/* The sum of what n files hold for a group and a modality. */
+static struct moments sum_of(size_t n, const struct filter file[n], const char *group, size_t modality)
 {
 	struct moments h = moments_make(hessian_find(file->image, group, 0).in, true);
 
 	for (size_t k = 0; k < n; k++) {
-		const struct hessian other = hessian_find(file[k].image, group, h.in);
+		const struct hessian other = hessian_modality(file[k].image, group, h.in, modality);
 
 		hessian_check(image_name(file[k].image), group, h.in, other.sum);
 		moments_add_hessian(&h, image_name(file[k].image), group, &other);
 	}
 	return h;
+}
+
+/* Of how many modalities the group's sums are in all n files. */
+static size_t modalities_of(size_t n, const struct filter file[n], const char *group)
+{
+	const size_t y = hessian_modalities(file->image, group);
+
+	for (size_t k = 1; k < n; k++)
+		if (hessian_modalities(file[k].image, group) != y)
+			die("%s: %s/hessian: is of %zu modalities, in %s of %zu: made from other tokens",
+				image_name(file[k].image), group, hessian_modalities(file[k].image, group),
+				image_name(file->image), y);
+	return y;
 }
 
 static bool all_have(size_t n, const struct filter file[n], const char *group)
@@ -78,7 +91,9 @@ static void write_sum(struct sums *s, const char *group)
 {
 	const struct image *image = s->file->image;
 	char *same = image_same(image, group), *prior = hessian_prior(group);
-	struct moments h;
+	size_t modalities;
+	struct moments *h, **each;
+	bool has_prior;
 
 	for (size_t i = 0; i < s->places; i++)
 		if (!strcmp(s->place[i].from, same)) {
@@ -88,13 +103,20 @@ static void write_sum(struct sums *s, const char *group)
 		}
 	s->place = xgrow(s->place, s->places + 1, sizeof *s->place);
 	s->place[s->places++] = (struct place){ same, xformat("%s", group) };
-	h = sum_of(s->n, s->file, group);
-	h.prior = h.count < h.in && all_have(s->n, s->file, prior);
-	moments_write(&h, s->out, image_name(image), group);
-	if (h.prior)
+	modalities = modalities_of(s->n, s->file, group);
+	h = xalloc(modalities, sizeof *h);
+	each = xalloc(modalities, sizeof *each);
+	for (size_t m = 0; m < modalities; m++) {
+		h[m] = sum_of(s->n, s->file, group, m);
+		each[m] = &h[m];
+	}
+	has_prior = h->prior = h->count < h->in && all_have(s->n, s->file, prior);
+	moments_write(modalities, each, s->out, image_name(image), group);
+	if (has_prior)
 		write_sum(s, prior);
-	moments_free(&h);
-	free(prior);
+	for (size_t m = 0; m < modalities; m++)
+		moments_free(&h[m]);
+	free(h), free(each), free(prior);
 }
 
 /* Writes a link where the group stands in the file under an earlier name that is written already. */
@@ -147,7 +169,7 @@ static void add_layer(struct output *out, const struct image *image, const char 
 		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type,
 			wide);
 	}
-	moments_write(&h, out, image_name(image), layer);
+	moments_write(1, (struct moments *[]){ &h }, out, image_name(image), layer);
 	moments_free(&h);
 	free(wide);
 	free(path);

@@ -21,6 +21,7 @@ void mlp_activate(enum activation activation, size_t m, size_t n, size_t stride,
 		case ACTIVATION_SILU:		linalg_silu(n, y + i * n, x + i * stride); break;
 		case ACTIVATION_GELU:		linalg_gelu(n, y + i * n, x + i * stride); break;
 		case ACTIVATION_GELU_TANH:	linalg_gelu_tanh(n, y + i * n, x + i * stride); break;
+		case ACTIVATION_QUICK_GELU:	linalg_quick_gelu(n, y + i * n, x + i * stride); break;
 		case ACTIVATION_RELU:		relu(n, y + i * n, x + i * stride); break;
 		}
 		if (stride > n)		/* a gate stands before up */

@@ -50,7 +50,7 @@ static void fill(struct block *b, const struct image *image, const struct stack 
 	for (int i = 0; i < 2; i++)
 		b->head_norm[i] = block_norm(image, s, index, s->arch->head_norm[i],
 			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim);
-	b->hadamard = read_hadamard(image, s, index);
+	b->hadamard = s->heads ? read_hadamard(image, s, index) : NULL;
 	for (int i = 0; i < PROJECTION_EXPERT_GATE_UP; i++)
 		projection_read(&b->projection[i], image, b->config, s, index, (enum projection_name)i, 0);
 	experts_read(&b->experts, image, b->config, s, index);
@@ -135,7 +135,7 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 	for (int i = PROJECTION_GATE_UP; i < PROJECTIONS; i++)
 		gate_up = larger(gate_up, stack_width(s, (enum projection_name)i));
 	make_ropes(&w, positions);
-	w.normed = xalloc(tokens, s->hidden * sizeof *w.normed);
+	w.normed = xalloc(tokens, stack_in(s, PROJECTION_GATE_UP) * sizeof *w.normed);
 	w.wide = xalloc(larger(tokens * qkv, piece * gate_up), sizeof *w.wide);
 	w.middle = xalloc(larger(tokens * q, piece * n), sizeof *w.middle);
 	if (s->parallel && s->arch->norm[BEFORE_MLP])
@@ -221,7 +221,7 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	#pragma omp parallel for num_threads(threads) if (batch->rows * stride > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < batch->rows; t++)
 		place_row(b, w, (size_t)position[t], w->wide + t * stride);
-	if (format->format.kind)
+	if (format->format.kind && !s->arch->bidirectional)
 		cache_round(format, d, batch->rows, stride, 2 * s->kv_heads * d, w->wide + s->heads * d);
 	for (size_t n = 0; n < batch->sequences; n++)
 		w->rows[n] = rows_of(b, w, batch, n, cache);
@@ -302,6 +302,12 @@ static void run_mixture(const struct pass *p, size_t first, size_t m, float *x, 
 		add_normed(p, norm, m, x);
 }
 
+/* Whether a branch sees x as it is. */
+static bool is_bare(const struct block *b, enum norm_place place)
+{
+	return b->stack->norms_last || !b->norm[place].n;
+}
+
 /* A norm that stands before a branch, from x to y. */
 static void norm_rows(const struct pass *p, enum norm_place place, size_t m, float *y, const float *x)
 {
@@ -317,9 +323,9 @@ static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, cons
 	struct work *w = p->w;
 	const bool last = s->norms_last;
 
-	if (!input && !last)
+	if (!input && !is_bare(p->b, BEFORE_MLP))
 		norm_rows(p, BEFORE_MLP, m, w->normed, x);
-	input = last ? x : input ? input : w->normed;
+	input = input && !last ? input : is_bare(p->b, BEFORE_MLP) ? x : w->normed;
 	if (stack_sparse(s, p->b->index)) {
 		run_mixture(p, first, m, x, input);
 		return;
@@ -338,7 +344,7 @@ static void run_attention(const struct pass *p, float *x, struct cache *cache)
 	const bool last = p->b->stack->norms_last;
 	const size_t m = p->batch->rows;
 
-	if (!project(p, PROJECTION_QKV, 0, m, p->w->wide, last ? x : p->w->normed, false))
+	if (!project(p, PROJECTION_QKV, 0, m, p->w->wide, is_bare(p->b, BEFORE_ATTENTION) ? x : p->w->normed, false))
 		return;
 	attend(p->b, p->w, p->batch, cache);
 	if (add_branch(p, PROJECTION_OUTPUT, AFTER_ATTENTION, 0, m, x) && last)
@@ -355,7 +361,7 @@ static void run(const struct pass *p, float *x, struct cache *cache, enum projec
 	const bool mlp = p->to > PROJECTION_OUTPUT, whole = p->to == PROJECTIONS;
 
 	assert(!cache || !p->batch->index);
-	if (from == PROJECTION_QKV && !s->norms_last)
+	if (from == PROJECTION_QKV && !is_bare(p->b, BEFORE_ATTENTION))
 		norm_rows(p, BEFORE_ATTENTION, m, w->normed, x);
 	if (w->second && mlp)
 		norm_rows(p, BEFORE_MLP, m, w->second, x);
@@ -377,6 +383,32 @@ void block_stage(const struct block *b, struct work *w, const struct batch *batc
 	float x[batch->rows][b->stack->hidden], struct stage stage, const struct observer *observer)
 {
 	run(&(struct pass){ b, w, batch, observer, stage.to }, x[0], NULL, stage.from);
+}
+
+void block_project(const struct block *b, struct work *w, const struct batch *batch, float y[], const float x[],
+	struct stage stage, const struct observer *observer)
+{
+	const struct stack *s = b->stack;
+	const struct norm *norm = &b->norm[BEFORE_MLP];
+	const struct pass p = { b, w, batch, observer, stage.to };
+	const size_t in = stack_in(s, PROJECTION_GATE_UP), out = stack_out(s, ROLE_DOWN);
+
+	for (size_t i = 0, m; i < batch->rows; i += m) {
+		const float *input = x + i * in;
+
+		m = observer ? batch->rows : least(w->piece, batch->rows - i);
+		if (norm->n) {
+			norm_apply(norm, m * in / norm->n, (float (*)[norm->n])w->normed,
+				(const float (*)[norm->n])input);
+			input = w->normed;
+		}
+		if (!project(&p, PROJECTION_GATE_UP, i, m, w->wide, input, false))
+			return;
+		mlp_activate(s->activation, m, s->intermediate, stack_width(s, PROJECTION_GATE_UP), w->middle,
+			w->wide);
+		if (!project(&p, PROJECTION_DOWN, i, m, y + i * out, w->middle, false))
+			return;
+	}
 }
 
 enum projection_name block_resume(const struct stack *s, struct stage done)

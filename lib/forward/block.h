@@ -84,5 +84,11 @@ void block_forward(const struct block *b, struct work *w, const struct batch *ba
 struct stage { enum projection_name from, to; };
 void block_stage(const struct block *b, struct work *w, const struct batch *batch,
 	float x[batch->rows][b->stack->hidden], struct stage stage, const struct observer *observer);
+/*
+ * Of a projector: y[rows][out] = mlp(norm(x)), `merged` rows of x side by side for each. Stages are those of
+ * block_stage(); y is written by the one that ends at PROJECTIONS.
+ */
+void block_project(const struct block *b, struct work *w, const struct batch *batch, float y[],
+	const float x[], struct stage stage, const struct observer *observer);
 enum projection_name block_resume(const struct stack *s, struct stage done);
 #endif

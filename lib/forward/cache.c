@@ -12,11 +12,11 @@ enum { ROWS = 16, FEW = 1 << 14 };	/* numbers, below which one thread is quicker
 
 void cache_use(struct config *c, const char *name, const struct cache_format *f)
 {
-	for (const struct stack *s = c->stack; f->group && s < c->stack + c->stacks; s++)
-		if (s->head_dim % f->group)
-			die("%s: /config: heads are %zu channels wide; --kv-format %s:%zu: "
-				"a group that divides them is expected", name, s->head_dim, f->format.name,
-				f->group);
+	const size_t head_dim = config_last(c)->head_dim;
+
+	if (f->group && head_dim % f->group)
+		die("%s: /config: heads are %zu channels wide; --kv-format %s:%zu: "
+			"a group that divides them is expected", name, head_dim, f->format.name, f->group);
 	if (f->format.kind)
 		setting_hint(&f->format, "kv-format");
 	c->cache = *f;
@@ -26,16 +26,9 @@ double cache_bits(const struct config *c)
 {
 	const struct format *f = &c->cache.format;
 	const double scale = scale_kinds[f->scales].bits + (f->asymmetric ? f->bits : 0);
-	double bits = 0, numbers = 0;
+	const size_t group = c->cache.group ? c->cache.group : config_last(c)->head_dim;
 
-	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
-		const double n = (double)(s->blocks * s->kv_heads * s->head_dim);
-		const size_t group = c->cache.group ? c->cache.group : s->head_dim;
-
-		bits += n * (f->bits + scale / (double)group);
-		numbers += n;
-	}
-	return f->kind ? bits / numbers : 0;
+	return f->kind ? f->bits + scale / (double)group : 0;
 }
 
 /* x - x is 0, or NaN for NaN and infinity. */

@@ -22,11 +22,9 @@ struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct conf
 	tokens = tokens_read(r->tokens, first, c->vocab, t->force_tokens, t->limit);
 	r->windows = windows_cut(image_name(r->tokens), &tokens, t->convention,
 		windows_ctx(t->ctx, c->positions), t->stride);
-	if (r->windows.modalities > 1)
-		die("%s: /modality: holds other tokens than text; Hessians by modality are not made yet",
-			t->tokens);
 	windows_shard(&r->windows, t->shard);
 	c->compute_type = t->compute_type;
+	c->modalities = r->windows.modalities;
 	r->forward = forward_open(c, &r->windows, t->memory);
 	return r;
 }
@@ -43,10 +41,13 @@ size_t calibrate_place(const struct config *c, const char *layer)
 {
 	size_t block, row, expert;
 	const struct stack *s = config_find(c, layer, &block, &row, &expert);
+	struct end_layer end;
 
 	if (s)
 		return config_input(c, s->first + block, s->arch->linear[row].projection, expert);
-	return strcmp(layer, c->arch->head) ? SIZE_MAX : config_input(c, c->blocks, PROJECTION_HEAD, 0);
+	if (!config_find_end(c, layer, &end) || end.projection == PROJECTION_NONE)
+		return SIZE_MAX;
+	return config_input(c, c->blocks, end.projection, 0);
 }
 
 struct search { const struct config *config; bool any; };
@@ -78,6 +79,26 @@ static void leave_out(struct calibration *k, const struct image *image, const ch
 	layer_free(&layer);
 }
 
+/* The sums of an input for a modality; NULL: the first has those of all. */
+static struct moments *sums_of(const struct calibration *k, size_t place, size_t modality)
+{
+	struct moments *other = modality && modality < k->modalities ?
+		&k->others[(modality - 1) * config_inputs(k->config) + place] : NULL;
+
+	return !modality ? &k->projection[place] : other && other->in ? other : NULL;
+}
+
+/* Those of further modalities. */
+static void make_others(struct calibration *k, const char *layer, size_t place, size_t in, bool products)
+{
+	size_t block, row;
+	const struct stack *s = config_find(k->config, layer, &block, &row, NULL);
+	const bool expert = s && s->arch->linear[row].projection >= PROJECTION_EXPERT_GATE_UP;
+
+	for (size_t m = 1; m < k->modalities && !expert && !config_is_visual(k->config, layer); m++)
+		k->others[(m - 1) * config_inputs(k->config) + place] = moments_make(in, products);
+}
+
 struct calibration calibrate_begin(const struct image *image, const struct config *c,
 	const struct selection *layers, bool products)
 {
@@ -86,16 +107,24 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 
 	k.projection = xalloc(config_inputs(c), sizeof *k.projection);
 	k.sent = xalloc(config_inputs(c), sizeof *k.sent);
+	k.modalities = c->modalities ? c->modalities : 1;
+	k.others = xalloc((k.modalities - 1) * config_inputs(c), sizeof *k.others);
 	for (size_t i = 0; i < k.list.n; i++) {
 		const size_t s = calibrate_place(c, k.list.path[i]);
 		size_t block, row, prior;
 		const struct stack *stack = config_find(c, k.list.path[i], &block, &row, NULL);
-		const enum projection_name p = stack ? stack->arch->linear[row].projection : PROJECTION_HEAD;
-		const size_t in = stack ? stack_in(stack, p) : config_last(c)->hidden;
+		enum projection_name p;
+		struct end_layer end;
+		size_t in;
 
+		if (!stack)
+			config_find_end(c, k.list.path[i], &end);
+		p = stack ? stack->arch->linear[row].projection : end.projection;
+		in = stack ? stack_in(stack, p) : end.in;
 		if (s == SIZE_MAX || k.projection[s].in)
 			continue;
 		k.projection[s] = moments_make(in, products);
+		make_others(&k, k.list.path[i], s, in, products);
 		k.projection[s].prior = p == PROJECTION_EXPERT_GATE_UP || p == PROJECTION_EXPERT_DOWN;
 		if (p == PROJECTION_EXPERT_DOWN)
 			k.sent[s] = moments_make(in, products);
@@ -144,12 +173,43 @@ static void add_batch(const struct calibration *k, struct moments *h, const stru
 	free(narrow);
 }
 
+/* The rows of each modality by themselves, sequence by sequence. */
+static void add_by_modality(const struct calibration *k, size_t place, const struct batch *batch, size_t in,
+	const float *x)
+{
+	float *own = xalloc(batch->rows, in * sizeof *own);
+	struct sequence *sequence = xalloc(batch->sequences, sizeof *sequence);
+
+	for (size_t m = 0; m < k->modalities; m++) {
+		struct batch some = { .sequence = sequence };
+
+		for (size_t s = 0; s < batch->sequences; s++) {
+			const struct sequence *q = &batch->sequence[s];
+			const size_t first = some.rows;
+
+			for (size_t t = q->first; t < q->first + q->length; t++)
+				if (batch->modality[t] == m)
+					memcpy(own + some.rows++ * in, x + t * in, in * sizeof *own);
+			if (some.rows > first)
+				sequence[some.sequences++] =
+					(struct sequence){ .first = first, .length = some.rows - first };
+		}
+		add_batch(k, sums_of(k, place, m), &some, in, own);
+	}
+	free(own), free(sequence);
+}
+
 static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
 	const float *x)
 {
 	struct calibration *k = arg;
 
-	add_batch(k, &k->projection[config_input(k->config, block, p, 0)], batch, in, x);
+	const size_t place = config_input(k->config, block, p, 0);
+
+	if (k->modalities > 1 && batch->modality && sums_of(k, place, 1))
+		add_by_modality(k, place, batch, in, x);
+	else
+		add_batch(k, &k->projection[place], batch, in, x);
 }
 
 /* Rows that no sequence orders, as one. */
@@ -240,10 +300,32 @@ static float largest(const struct calibration *k, const char *layer, const struc
 	return top;
 }
 
-float calibrate_percentile(const struct calibration *k, const char *layer, double p)
+size_t calibrate_modalities(const struct calibration *k, const char *layer)
+{
+	return sums_of(k, calibrate_place(k->config, layer), 1) ? k->modalities : 1;
+}
+
+/* The sums over all modalities: they are joined into the first, once. */
+static struct moments *joined(const struct calibration *k, size_t place)
+{
+	struct moments *h = &k->projection[place];
+
+	for (size_t m = 1; m < k->modalities; m++) {
+		struct moments *other = sums_of(k, place, m);
+
+		if (other) {
+			moments_join(h, other);
+			moments_free(other);
+		}
+	}
+	return h;
+}
+
+float calibrate_percentile(struct calibration *k, const char *layer, size_t modality, double p)
 {
 	const size_t i = calibrate_place(k->config, layer);
-	const struct moments *h = &k->projection[i], *prior = prior_of(k, layer, i);
+	const struct moments *h = modality == ALL_MODALITIES ? joined(k, i) : sums_of(k, i, modality);
+	const struct moments *prior = prior_of(k, layer, i);
 	double more = prior ? ((double)h->in - (double)h->count) / (double)prior->count : 0;
 	double *count = xalloc(HISTOGRAM_BINS, sizeof *count);
 	float edge;
@@ -270,7 +352,7 @@ static struct second_moments in_memory(void *arg, const char *layer, size_t n, b
 		return (struct second_moments){ 0 };
 	}
 	prior = prior_of(k, layer, i);
-	h = moments_mixed(&k->projection[i], prior, k->name, layer);
+	h = moments_mixed(joined(k, i), prior, k->name, layer);
 	if (h.in != n)
 		die("%s: %s: has %zu inputs, %zu were calibrated", k->name, layer, n, h.in);
 	return (struct second_moments){ .hessian = h.sum, .absmax = h.absmax,
@@ -293,15 +375,28 @@ struct moments_source calibrate_source(struct calibration *k, const char *name)
 }
 
 /* Writes sums below a group, or a link to the group *first where they stand already. */
-static void write_once(struct moments *h, struct output *out, const char *file, const char *group,
-	char **first)
+static void write_once(size_t modalities, struct moments *const h[modalities], struct output *out, const char *file,
+	const char *group, char **first)
 {
 	if (*first)
 		output_link(out, group, *first);
 	else {
-		moments_write(h, out, file, group);
+		moments_write(modalities, h, out, file, group);
 		*first = xformat("%s", group);
 	}
+}
+
+/* The sums of a layer, those of each modality side by side. */
+static void write_layer(struct calibration *k, struct output *out, const char *file, const char *layer, size_t place,
+	char **first)
+{
+	const size_t modalities = sums_of(k, place, 1) ? k->modalities : 1;
+	struct moments **all = xalloc(modalities, sizeof *all);
+
+	for (size_t m = 0; m < modalities; m++)
+		all[m] = sums_of(k, place, m);
+	write_once(modalities, all, out, file, layer, first);
+	free(all);
 }
 
 void calibrate_write(struct calibration *k, struct output *out, const char *file)
@@ -317,12 +412,12 @@ void calibrate_write(struct calibration *k, struct output *out, const char *file
 		char *group = hessian_prior(layer);
 
 		if (s < SIZE_MAX)
-			write_once(&k->projection[s], out, file, layer, &first[s]);
+			write_layer(k, out, file, layer, s, &first[s]);
 		if (prior && !written) {	/* or it is there by the link to the layer */
 			char *own = NULL;
 			const bool sent = prior >= k->sent && prior < k->sent + inputs;
 
-			write_once(prior, out, file, group, sent ? &own : &first[prior - k->projection]);
+			write_once(1, &prior, out, file, group, sent ? &own : &first[prior - k->projection]);
 			free(own);
 		}
 		free(group);
@@ -384,9 +479,13 @@ void calibrate_report(const struct calibration *k)
 
 void calibrate_end(struct calibration *k)
 {
-	for (size_t i = 0; i < config_inputs(k->config); i++)
+	const size_t n = config_inputs(k->config);
+
+	for (size_t i = 0; i < n; i++)
 		moments_free(&k->projection[i]), moments_free(&k->sent[i]);
-	free(k->projection), free(k->sent);
+	for (size_t i = 0; i < (k->modalities - 1) * n; i++)
+		moments_free(&k->others[i]);
+	free(k->projection), free(k->others), free(k->sent);
 	layer_list_free(&k->list);
 }
 

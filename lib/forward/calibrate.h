@@ -55,7 +55,9 @@ struct calibration {
 	const struct config *config;
 	struct layer_list list;
 	struct moments *projection;	/* [config_inputs()]; in = 0: none */
-	struct moments *sent;		/* likewise: of experts' down projections, the prior */
+	size_t modalities;		/* of tokens; experts and what sees images alone have one */
+	struct moments *others;		/* [modalities - 1][config_inputs()], behind the first */
+	struct moments *sent;		/* as projection: of experts' down projections, the prior */
 	const char *name;		/* of the source, for messages */
 };
 /* products: whether Σ x xᵀ is summed; magnitudes always are, without them only of what weights multiply */
@@ -71,9 +73,13 @@ size_t calibrate_place(const struct config *c, const char *layer);
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);
 /* The same moments as a source in memory, in place of a Hessian file; name: for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);
-/* The percentile p of |x| of the layer's inputs (num/histogram.h), its prior weighted as in its Hessian
- * (model/hessian.h), at most the largest. For calibrations without products. Dies if no token was seen. */
-float calibrate_percentile(const struct calibration *k, const char *layer, double p);
+/* Of how many modalities the layer's sums are. */
+size_t calibrate_modalities(const struct calibration *k, const char *layer);
+/* The percentile p of |x| of the layer's inputs of a modality (num/histogram.h), or of all (ALL_MODALITIES), its
+ * prior weighted as in its Hessian (model/hessian.h), at most the largest. For calibrations without products. Dies if
+ * no token was seen. */
+enum { ALL_MODALITIES = 256 };
+float calibrate_percentile(struct calibration *k, const char *layer, size_t modality, double p);
 /* Tells on standard error how many tokens reached the experts of each block, if any were calibrated. */
 void calibrate_report(const struct calibration *k);
 /* file: of the model, for messages */

@@ -31,7 +31,11 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 	f->config = c;
 	f->windows = w;
 	f->name = "the model";
-	f->hidden = hidden_make(w->rows, c->stack->hidden, memory);
+	if (w->images && !c->vision.class)
+		die("%s: /images: the model is of text alone", w->name);
+	f->hidden = hidden_make(w->rows, config_last(c)->hidden, memory);
+	if (w->images)
+		f->images = images_open(c, w, memory);
 	return f;
 }
 
@@ -49,8 +53,16 @@ void forward_close(struct forward *f)
 	if (f->block)
 		block_free(f->block);
 	hidden_free(&f->hidden);
+	if (f->images)
+		images_close(f->images);
 	free_works(f);
 	free(f);
+}
+
+/* What goes through a stack. */
+static const struct windows *windows_of(const struct forward *f, const struct stack *s)
+{
+	return s == config_last(f->config) ? f->windows : &f->images->windows;
 }
 
 /* n workspaces of the stack for so many tokens each. */
@@ -61,7 +73,7 @@ static void make_works(struct forward *f, const struct stack *s, size_t n, size_
 	free_works(f);
 	f->work = xalloc(n, sizeof *f->work);
 	for (f->works = 0; f->works < n; f->works++)
-		f->work[f->works] = work_make(s, tokens, piece, f->windows->positions);
+		f->work[f->works] = work_make(s, tokens, piece, windows_of(f, s)->positions);
 }
 
 /* transformers keeps the scale in the type of the weights that it runs with. */
@@ -147,22 +159,26 @@ static void run_chunk(struct forward *f, struct work *w, struct chunk k, struct 
 	const struct observer *observer)
 {
 	const struct block *b = f->block;
-	size_t hidden = f->hidden.width;
+	const struct windows *all = windows_of(f, b->stack);
+	const struct hidden *h = all == f->windows ? &f->hidden : &f->images->hidden;
 	struct sequence *sequence = xalloc(k.n, sizeof *sequence);
-	struct batch batch = windows_batch(f->windows, k.first, k.n, sequence);
-	float *x = f->hidden.x + f->windows->sequence[k.first].first * hidden;
+	struct batch batch = windows_batch(all, k.first, k.n, sequence);
+	float *x = h->x + all->sequence[k.first].first * h->width;
 
 	#pragma omp critical
-	progress(b->stack->arch->blocks + 1, (b->stack->first + b->index) * f->windows->n + k.first,
-		f->config->blocks * f->windows->n);
-	block_stage(b, w, &batch, (float (*)[hidden])x, stage, observer);
+	progress(b->stack->arch->blocks + 1, (b->stack->first + b->index) * all->n + k.first,
+		f->config->blocks * all->n);
+	if (b->stack->arch->projector)
+		images_project(f->images, b, w, k.first, k.n, stage, observer);
+	else
+		block_stage(b, w, &batch, (float (*)[h->width])x, stage, observer);
 	free(sequence);
 }
 
 /* An observer wants the windows in their order, and larger chunks. */
 void forward_stage(struct forward *f, struct stage stage, const struct observer *observer)
 {
-	struct chunks all = chunks_of(f->windows, observer ? TOKENS_OBSERVED : TOKENS);
+	struct chunks all = chunks_of(windows_of(f, f->block->stack), observer ? TOKENS_OBSERVED : TOKENS);
 	size_t width = (size_t)threads, alone = observer ? 0 : all.n - all.n % width;
 
 	make_works(f, f->block->stack, alone ? width : 1, all.tokens,
@@ -179,7 +195,7 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 struct found {
 	const struct image *image;
 	const struct config *config;
-	bool embedding, position, head;
+	bool embedding, position, head, images;
 	bool *block;			/* [blocks] */
 };
 
@@ -193,6 +209,7 @@ static void look_for(void *arg, const char *path)
 	y->embedding |= !strcmp(path, arch->embedding);
 	y->position |= arch->position && !strcmp(path, arch->position);
 	y->head |= !strcmp(path, config_end(y->config));
+	y->images |= y->config->vision.class && !strcmp(path, config_encoder(y->config)->arch->embedding);
 	if (!s)
 		return;
 	if (block >= s->blocks)
@@ -216,6 +233,17 @@ static void embed_all_positions(struct forward *f, const struct layer *position)
 	free(sequence);
 }
 
+/* What the projector made, in the place of the embeddings of the images' tokens. */
+static void embed_features(struct forward *f)
+{
+	const size_t bytes = f->hidden.width * sizeof(float);
+
+	for (size_t i = 0; i < f->hidden.rows; i++)
+		if (f->windows->feature[i] >= 0)
+			memcpy(f->hidden.x + i * f->hidden.width,
+				f->images->feature.x + (size_t)f->windows->feature[i] * f->hidden.width, bytes);
+}
+
 static void embed(struct forward *f, const struct image *image, const struct found *found)
 {
 	const struct config *c = f->config;
@@ -229,6 +257,8 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 		if (f->embedding)
 			l.linear = *f->embedding;
 		embed_tokens(c, &l, n, x, f->windows->id);
+		if (f->images)
+			embed_features(f);
 		layer_free(&l);
 		f->embedded = true;
 	}
@@ -248,7 +278,9 @@ static void read_block(struct forward *f, const struct image *image, const struc
 {
 	const struct config *c = f->config;
 
-	if (!f->embedded || (c->arch->position && !f->placed))
+	if (s != config_last(c) && !f->images->embedded)
+		missing(image, config_encoder(c)->arch->embedding);
+	if (s == config_last(c) && (!f->embedded || (c->arch->position && !f->placed)))
 		missing(image, f->embedded ? c->arch->position : c->arch->embedding);
 	if (s->first + i != f->blocks)
 		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order",
@@ -259,22 +291,39 @@ static void read_block(struct forward *f, const struct image *image, const struc
 		f->block = block_read(image, c, s, i);
 }
 
-bool forward_blocks(struct forward *f, const struct image *image, void (*run)(void *arg, struct forward *f),
-	void *arg)
+/* The blocks of a stack that are in the part; those of an encoder that has nothing to see are passed over. */
+static void run_stack(struct forward *f, const struct image *image, const struct stack *s, const bool found[],
+	void (*run)(void *arg, struct forward *f), void *arg)
+{
+	const bool idle = s != config_last(f->config) && !f->images;
+
+	for (size_t i = 0; i < s->blocks; i++)
+		if (found[i]) {
+			if (!idle) {
+				read_block(f, image, s, i);
+				run(arg, f);
+			}
+			f->blocks++;
+		}
+}
+
+bool forward_blocks(struct forward *f, const struct image *image, const struct observer *observer,
+	void (*run)(void *arg, struct forward *f), void *arg)
 {
 	const struct config *c = f->config;
 	struct found found = { .image = image, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
 
 	f->name = image_name(image);
 	image_groups(image, look_for, &found);
-	embed(f, image, &found);
-	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
-		for (size_t i = 0; i < s->blocks; i++)
-			if (found.block[s->first + i]) {
-				read_block(f, image, s, i);
-				run(arg, f);
-				f->blocks++;
-			}
+	if (f->images && !f->images->processed)
+		images_prepare(f->images, image);
+	if (found.images && f->images)
+		images_embed(f->images, image, observer);
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
+		if (s == config_last(c))
+			embed(f, image, &found);
+		run_stack(f, image, s, found.block + s->first, run, arg);
+	}
 	if (found.head && f->blocks != c->blocks)
 		die("%s: holds %zu blocks, the config says %zu", image_name(image), f->blocks, c->blocks);
 	free(found.block);
@@ -294,7 +343,7 @@ static void run_whole(void *arg, struct forward *f)
 
 bool forward_part(struct forward *f, const struct image *image, const struct observer *observer)
 {
-	return forward_blocks(f, image, run_whole, &observer);
+	return forward_blocks(f, image, observer, run_whole, &observer);
 }
 
 /* ---- the head ---- */

@@ -18,6 +18,7 @@
 #include "forward/block.h"
 #include "forward/head.h"
 #include "forward/hidden.h"
+#include "forward/images.h"
 #include "forward/windows.h"
 #include "io/image.h"
 #include "model/config.h"
@@ -26,7 +27,8 @@ struct forward {
 	const struct config *config;
 	const struct windows *windows;
 	const char *name;		/* of the model's file, for messages */
-	struct hidden hidden;		/* [rows of the windows][hidden] */
+	struct hidden hidden;		/* [rows of the windows][hidden] of the language model */
+	struct images *images;		/* NULL: the windows have none */
 	size_t works;
 	struct work *work;		/* [works], one a thread */
 	struct block *block;		/* at hand, until all are done: its memory serves the next */
@@ -36,7 +38,8 @@ struct forward {
 };
 
 /* memory: bytes of hidden states that stay in memory. config and windows must outlive it. Dies where
- * a token's position is beyond the model's. */
+ * a token's position is beyond the model's, or where there are images and the model sees none. Without images the
+ * encoder and the projector are passed over. */
 struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory);
 void forward_close(struct forward *f);
 
@@ -47,11 +50,11 @@ void forward_close(struct forward *f);
  */
 bool forward_part(struct forward *f, const struct image *image, const struct observer *observer);
 /*
- * The same with the blocks in the hands of the caller: run() is called with each, f->block, and takes all
+ * The same with the blocks in the hands of the caller, the observer sees the rest: run() is called with each, f->block, and takes all
  * windows through it, by one forward_stage() or by several (block_stage()).
  */
-bool forward_blocks(struct forward *f, const struct image *image, void (*run)(void *arg, struct forward *f),
-	void *arg);
+bool forward_blocks(struct forward *f, const struct image *image, const struct observer *observer,
+	void (*run)(void *arg, struct forward *f), void *arg);
 void forward_stage(struct forward *f, struct stage stage, const struct observer *observer);
 /* The hidden states become the inputs of the output layer, once; forward_score() does it too. */
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer);

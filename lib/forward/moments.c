@@ -187,10 +187,41 @@ void moments_drop(struct moments *h)
 	h->hessian = h->mean_abs = NULL;
 }
 
-void moments_write(struct moments *h, struct output *out, const char *file, const char *layer)
+void moments_join(struct moments *h, const struct moments *other)
 {
-	const struct hessian y = moments_hessian(h, file, layer);
+	const size_t n = h->in;
 
-	hessian_write(out, layer, &y);
 	moments_drop(h);
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = i; h->sum && j < n; j++)
+			h->sum[i * n + j] += other->sum[i * n + j];
+		h->absolute[i] += other->absolute[i];
+		h->fourth[i] += other->fourth[i];
+		h->absmax[i] = other->absmax[i] > h->absmax[i] ? other->absmax[i] : h->absmax[i];
+	}
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		h->histogram[b] += other->histogram[b];
+	h->count += other->count;
+}
+
+void moments_write(size_t modalities, struct moments *const h[modalities], struct output *out, const char *file,
+	const char *layer)
+{
+	struct hessian *y = xalloc(modalities, sizeof *y);
+	bool seen = false;
+
+	for (size_t m = 0; m < modalities; m++)
+		seen |= h[m]->count > 0;
+	for (size_t m = 0; m < modalities; m++) {
+		const bool prior = h[m]->prior;
+
+		h[m]->prior |= seen;	/* by another modality */
+		y[m] = moments_hessian(h[m], file, layer);
+		h[m]->prior = prior;
+	}
+	hessian_write(out, layer, modalities, y);
+	for (size_t m = 0; m < modalities; m++)
+		moments_drop(h[m]);
+	free(y);
 }

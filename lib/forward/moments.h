@@ -40,6 +40,9 @@ struct hessian moments_hessian(struct moments *h, const char *file, const char *
 /* The same with the prior mixed in (model/hessian.h), unless that is NULL. Dies if neither saw a token. */
 struct hessian moments_mixed(struct moments *h, struct moments *prior, const char *file, const char *layer);
 void moments_drop(struct moments *h);	/* frees what was rounded */
-/* Writes it below the layer, and drops it. */
-void moments_write(struct moments *h, struct output *out, const char *file, const char *layer);
+/* Adds other sums of the same inputs. */
+void moments_join(struct moments *h, const struct moments *other);
+/* Writes those of each modality below the layer, and drops them. Dies if none saw a token. */
+void moments_write(size_t modalities, struct moments *const h[modalities], struct output *out, const char *file,
+	const char *layer);
 #endif

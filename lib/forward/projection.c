@@ -47,36 +47,56 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 	set_bias(s, i);
 }
 
+/* One more layer, behind the others. */
+static void add_layer(struct projection *s, const struct image *image, const struct config *c, const char *path,
+	size_t out, bool bias)
+{
+	struct layer *l = &s->layer[s->layers];
+
+	*l = layer_read(image, path, out, s->in);
+	layer_runs(image, l, c);
+	if (bias && !l->linear.bias)
+		die("%s: %s/bias: is missing; this model's layers of the kind have one", image_name(image), path);
+	if (s->layers && l->linear.online != s->layer->linear.online)
+		die("%s: %s: attribute online_hadamard is %zu, expected %zu: %s has the same input",
+			image_name(image), path, l->linear.online, s->layer->linear.online, s->layer->path);
+	s->online = online_hadamard(s->in, l->linear.online);
+	s->product[s->layers] = product_choose(&l->linear, s->type, s->rows);
+	s->at[s->layers++] = s->out;
+	s->out += l->linear.out;
+}
+
+static void begin(struct projection *s, const struct config *c, size_t block, enum projection_name name, size_t in)
+{
+	s->name = name;
+	s->block = block;
+	s->type = c->compute_type;
+	s->rows = c->rows;
+	s->in = in;
+}
+
 void projection_layers(struct projection *s, const struct image *image, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name, size_t expert)
 {
-	s->name = name;
-	s->block = stack->first + index;
-	s->type = c->compute_type;
-	s->rows = c->rows;
-	s->in = stack_in(stack, name);
+	begin(s, c, stack->first + index, name, stack_in(stack, name));
 	for (const struct linear_row *row = stack->arch->linear; row->name; row++) {
-		struct layer *l = &s->layer[s->layers];
 		char *path;
 
 		if (row->projection != name || !stack_has(stack, index, row))
 			continue;
 		path = stack_expert_path(stack, index, row->name, expert);
-		*l = layer_read(image, path, stack_out(stack, row->role), s->in);
-		layer_runs(image, l, c);
-		if (stack->bias[row->role] && !l->linear.bias)
-			die("%s: %s/bias: is missing; this model's layers of the kind have one",
-				image_name(image), path);
-		if (s->layers && l->linear.online != s->layer->linear.online)
-			die("%s: %s: attribute online_hadamard is %zu, expected %zu: %s has the same input",
-				image_name(image), path, l->linear.online, s->layer->linear.online,
-				s->layer->path);
-		s->online = online_hadamard(s->in, l->linear.online);
-		s->product[s->layers] = product_choose(&l->linear, s->type, s->rows);
-		s->at[s->layers++] = s->out;
-		s->out += l->linear.out;
+		add_layer(s, image, c, path, stack_out(stack, row->role), stack->bias[row->role]);
 		free(path);
 	}
+}
+
+void projection_patch(struct projection *s, const struct image *image, const struct config *c)
+{
+	const struct stack *encoder = config_encoder(c);
+
+	begin(s, c, c->blocks, PROJECTION_PATCH, vision_numbers(&c->vision));
+	add_layer(s, image, c, encoder->arch->embedding, encoder->hidden, encoder->arch->embedding_bias);
+	projection_prepare(s);
 }
 
 void projection_prepare(struct projection *s)

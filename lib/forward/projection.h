@@ -41,6 +41,8 @@ void projection_read(struct projection *s, const struct image *image, const stru
 void projection_layers(struct projection *s, const struct image *image, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name, size_t expert);
 void projection_prepare(struct projection *s);
+/* The embedding of patches, of the model's encoder. */
+void projection_patch(struct projection *s, const struct image *image, const struct config *c);
 void projection_empty(struct projection *s);	/* keeps the memory of the weights for the next ones */
 void projection_free(struct projection *s);
 /* Another layer in the place of layer i. */

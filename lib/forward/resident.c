@@ -8,18 +8,18 @@
 
 struct resident resident_open(const struct image *image, const struct config *c)
 {
+	const struct stack *last = config_last(c);
 	struct resident r = { .config = c };
 
-	r.embedding = layer_read(image, c->arch->embedding, c->vocab, c->stack->hidden);
+	r.embedding = layer_read(image, c->arch->embedding, c->vocab, last->hidden);
 	if (c->arch->position)
-		r.position = layer_read(image, c->arch->position, 0, c->stack->hidden);
+		r.position = layer_read(image, c->arch->position, 0, last->hidden);
 	layer_plain(image, &r.embedding);
 	if (c->arch->position)
 		layer_plain(image, &r.position);
-	r.block = xalloc(c->blocks, sizeof *r.block);
-	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
-		for (size_t i = 0; i < s->blocks; i++)
-			r.block[s->first + i] = block_read(image, c, s, i);
+	r.block = xalloc(last->blocks, sizeof *r.block);
+	for (size_t i = 0; i < last->blocks; i++)
+		r.block[i] = block_read(image, c, last, i);
 	r.head = head_read(image, c, true);
 	return r;
 }
@@ -28,7 +28,7 @@ void resident_close(struct resident *r)
 {
 	layer_free(&r->embedding);
 	layer_free(&r->position);
-	for (size_t i = 0; i < r->config->blocks; i++)
+	for (size_t i = 0; i < config_last(r->config)->blocks; i++)
 		block_free(r->block[i]);
 	free(r->block);
 	head_free(&r->head);
@@ -37,7 +37,7 @@ void resident_close(struct resident *r)
 void resident_step(const struct resident *r, struct work *w, struct cache *cache, const struct batch *batch,
 	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows])
 {
-	size_t hidden = r->config->stack->hidden, n = batch->sequences;
+	size_t hidden = config_last(r->config)->hidden, n = batch->sequences;
 	float *x = xalloc(batch->rows, hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
 	uint8_t *modality = xalloc(n, 1);
@@ -45,11 +45,8 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	embed_tokens(r->config, &r->embedding, batch->rows, row, id);
 	if (r->position.path)
 		embed_positions(&r->position, r->config->arch->position_offset, batch, row);
-	for (size_t i = 0; i < r->config->blocks; i++) {
-		const size_t s = (size_t)(r->block[i]->stack - r->config->stack);
-
-		block_forward(r->block[i], &w[s], batch, row, &cache[s], NULL);
-	}
+	for (size_t i = 0; i < config_last(r->config)->blocks; i++)
+		block_forward(r->block[i], w, batch, row, cache, NULL);
 	for (size_t s = 0; s < n; s++) {
 		const size_t last = batch->sequence[s].first + batch->sequence[s].length - 1;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * resident.h -- a whole model in memory, stepped token by token behind a cache
+ * resident.h -- a whole language model in memory, stepped token by token behind a cache
  */
 #ifndef FORWARD_RESIDENT_H
 #define FORWARD_RESIDENT_H
@@ -15,7 +15,7 @@
 struct resident {
 	const struct config *config;
 	struct layer embedding, position;	/* position.path NULL: none */
-	struct block **block;			/* [blocks] of all stacks */
+	struct block **block;			/* [blocks] of the language model */
 	struct head head;
 };
 
@@ -24,7 +24,7 @@ struct resident resident_open(const struct image *image, const struct config *c)
 void resident_close(struct resident *r);
 
 /*
- * Logits after more ids of each sequence, the last position only; w, cache: one of each stack. Sequence s of
+ * Logits after more ids of each sequence, the last position only; Sequence s of
  * the batch stands in the cache's place s, behind sequence[s].past tokens there:
  * past + length ≤ cache->capacity, sequences ≤ cache->sequences, rows ≤ w->tokens.
  */

@@ -104,34 +104,30 @@ void sample_tokens(const struct image *image, const struct config *c, size_t ctx
 	uint64_t seed, size_t n, int32_t id[n])
 {
 	size_t length = ctx - 1, sequences = (n + length - 1) / length;
-	size_t one = 0, most, batches, together;
+	const struct stack *last = config_last(c);
+	size_t one, most, batches, together;
 	struct resident model = resident_open(image, c);
 	struct job j = { .name = image_name(image), .c = c, .model = &model, .temperature = temperature,
 		.random = random_open(seed, "sample-tokens"), .length = length, .sequences = sequences,
 		.n = n, .id = id };
 
-	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
-		one += 2 * s->blocks * ctx * s->kv_heads * s->head_dim * sizeof(float);
+	one = 2 * last->blocks * ctx * last->kv_heads * last->head_dim * sizeof(float);
 	most = one && one < CACHE ? least(SEQUENCES, CACHE / one) : 1;
 	batches = (sequences + most - 1) / most;
 	together = j.together = (sequences + batches - 1) / batches;
 	/* A batch is one thread's; where there is but one, its products are divided. */
 	#pragma omp parallel num_threads(threads_for(batches))
 	{
-		struct work work[STACKS];
-		struct cache cache[STACKS];
+		struct work work = work_make(last, together, together, ctx);
+		struct cache cache = cache_make(last, together, ctx);
 		float *logits = xalloc(together * c->vocab, sizeof *logits);
 		int32_t *next = xalloc(together, sizeof *next);
 
-		for (size_t i = 0; i < c->stacks; i++) {
-			work[i] = work_make(&c->stack[i], together, together, ctx);
-			cache[i] = cache_make(&c->stack[i], together, ctx);
-		}
 		#pragma omp for schedule(dynamic)
 		for (size_t first = 0; first < sequences; first += together)
-			draw_sequences(&j, first, work, cache, logits, next);
-		for (size_t i = 0; i < c->stacks; i++)
-			cache_free(&cache[i]), work_free(&work[i]);
+			draw_sequences(&j, first, &work, &cache, logits, next);
+		cache_free(&cache);
+		work_free(&work);
 		free(logits);
 		free(next);
 	}

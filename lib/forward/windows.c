@@ -82,6 +82,8 @@ static void place_tokens(struct cut *k, const struct window *v)
 
 		if (w->modality)
 			w->modality[row] = bos ? 0 : t->modality[i];
+		if (w->feature)
+			w->feature[row] = bos ? -1 : (int32_t)t->feature[i];
 		if (w->index)
 			w->index[row] = bos ? -1 : t->index[i];
 		if (w->position && bos)
@@ -167,6 +169,10 @@ static void reserve(struct windows *w, const struct tokens *t)
 		w->index = xalloc(w->rows, sizeof *w->index);
 	if (t->modality)
 		w->modality = xalloc(w->rows, sizeof *w->modality);
+	if (t->feature)
+		w->feature = xalloc(w->rows, sizeof *w->feature);
+	w->images = t->images;
+	w->image = t->image;
 }
 
 static void count(struct windows *w)
@@ -297,6 +303,8 @@ void windows_shard(struct windows *w, struct shard s)
 			memmove(w->index + rows, w->index + from, length * sizeof *w->index);
 		if (w->modality)
 			memmove(w->modality + rows, w->modality + from, length);
+		if (w->feature)
+			memmove(w->feature + rows, w->feature + from, length * sizeof *w->feature);
 		w->sequence[kept] = (struct sequence){ .first = rows, .length = length };
 		rows += length;
 	}
@@ -316,5 +324,6 @@ void windows_free(struct windows *w)
 	free(w->position);
 	free(w->index);
 	free(w->modality);
+	free(w->feature);
 	*w = (struct windows){ 0 };
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TENSOR_RANK = 4 };
+enum { TENSOR_RANK = 5 };
 
 enum tensor_type {
 	TENSOR_ANY, TENSOR_F32, TENSOR_F16, TENSOR_BF16, TENSOR_F64,

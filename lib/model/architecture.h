@@ -12,6 +12,8 @@
  * of some blocks, or of all, is instead
  *	x += Σ share_e expert_e(norm(x)), and sigmoid(switch) · shared(norm(x)) where there is such an expert
  * over the few experts of each token that its router has the largest logits for (forward/experts.h).
+ * What makes embeddings of images for a language model is stacks too (model/vision.h): the blocks of an encoder,
+ * and a projector, which is one block without attention that adds nothing: down(act(up)) of norm(x).
  */
 #ifndef MODEL_ARCHITECTURE_H
 #define MODEL_ARCHITECTURE_H
@@ -50,7 +52,9 @@ enum projection_name {
 	PROJECTION_SHARED_DOWN,
 	PROJECTION_EXPERT_GATE_UP, PROJECTION_EXPERT_DOWN,	/* of each expert */
 	PROJECTIONS,
-	PROJECTION_HEAD = PROJECTIONS
+	PROJECTION_HEAD = PROJECTIONS,	/* of no block */
+	PROJECTION_PATCH,		/* patches of images: of none either */
+	PROJECTION_NONE			/* of embeddings of tokens, which are looked up */
 };
 
 /* How a checkpoint keeps the rows (outputs) of a linear layer. */
@@ -76,10 +80,12 @@ struct architecture {
 
 	/* The tree. */
 	const char *const *layout;	/* parts of a stream, see image.h */
-	const char *embedding;		/* group of weight [vocab, hidden] */
+	const char *embedding;		/* group of weight [vocab, hidden]; of an encoder [hidden, numbers of a patch] */
 	const char *position;		/* group of weight [positions, hidden]; NULL: positions are rotary */
 	size_t position_offset;		/* rows of it before that of position 0 */
-	const char *blocks;		/* group whose numbered children are the blocks */
+	const char *class_token;	/* of an encoder: [hidden], the first row of each image; NULL: none */
+	const char *embedding_norm;	/* of an encoder: group of the norm before the blocks; NULL: none */
+	const char *blocks;		/* group whose numbered children are the blocks, or the projector */
 	const char *norm[NORM_PLACES];	/* below the block; NULL: none (BEFORE_MLP: attention's serves) */
 	const char *head_norm[2];	/* below the block: of queries, of keys; NULL: none */
 	const char *final_norm, *head;
@@ -90,6 +96,8 @@ struct architecture {
 	const char *const *buffers;	/* patterns of tensors that follow from the config; ends with NULL */
 
 	/* The block. */
+	bool projector;			/* one block at the path `blocks`: x = mlp(norm(x)) */
+	bool bidirectional;		/* rows see all of their sequence */
 	enum norm_kind norm_kind;
 	enum head_norm_kind head_norm_kind;
 	float norm_offset;		/* a norm's gain is its weight plus this */
@@ -98,6 +106,7 @@ struct architecture {
 	bool rotary_interleaved;	/* pairs (x_2i, x_2i+1); otherwise (x_i, x_i+width/2) */
 	enum sliding_kind sliding_kind;
 	bool bias[ROLES];		/* layers that have a bias, where config.json has no bias_key */
+	bool embedding_bias;		/* of an encoder: that of patches has one */
 
 	/* config.json. */
 	const char *bias_key[ROLES];	/* says whether such layers have a bias; NULL: there is no key */
@@ -128,6 +137,7 @@ struct architecture {
 		size_t original;	/* original_max_position_embeddings, never one inside; 0: positions */
 		size_t experts;		/* 0: no mixture of experts */
 		size_t chosen;		/* of them for each token */
+		size_t image, patch;	/* of an encoder: pixels of a side */
 		size_t expert;		/* intermediate size of an expert, */
 		size_t shared;		/* of the shared one; 0: there is none */
 		bool normalized;	/* shares of a token add up to 1 */

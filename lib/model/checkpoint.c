@@ -25,7 +25,23 @@ static bool is_below(const char *path, const char *dataset)
 	return !strncmp(path, dataset, n) && (path[n] == '/' || !path[n]);
 }
 
-/* "model.norm.weight" becomes "/model/norm/weight". */
+/* A tensor's name as the tree has it; free() it. */
+static char *renamed(const struct checkpoint *k, const char *name)
+{
+	const struct multimodal *m = k->config->vision.class;
+	char *y = xformat("%s", name);
+
+	for (const struct rename_row *r = m ? m->renames : NULL; r && r->from; r++)
+		if (!strncmp(y, r->from, strlen(r->from))) {
+			char *other = xformat("%s%s", r->to, y + strlen(r->from));
+
+			free(y);
+			y = other;
+		}
+	return y;
+}
+
+/* "model.norm.weight" becomes "/model/norm/weight"; name: as the tree has it. */
 static char *path_of(const struct checkpoint *k, const char *name)
 {
 	const char *prefix = k->config->arch->prefix, *head = k->config->arch->head + 1;
@@ -42,7 +58,7 @@ static char *path_of(const struct checkpoint *k, const char *name)
 	}
 	if (!path[1])
 		die("%s: '': expected a tensor's name", from);
-	if (is_below(path, "/config") || is_below(path, "/tokenizer"))
+	if (is_below(path, "/config") || is_below(path, "/tokenizer") || is_below(path, "/processor"))
 		die("%s: '%s': no tensor can have this name: "
 			"a model keeps the text of a JSON file there", from, name);
 	if (groups > IMAGE_DEPTH)
@@ -132,41 +148,72 @@ static void check_number(const struct checkpoint *k, const struct stack *s, cons
 {
 	const char *number = path + strlen(s->arch->blocks) + 1;
 
-	if (*number == '0' && isdigit((unsigned char)number[1]))
+	if (!s->arch->projector && *number == '0' && isdigit((unsigned char)number[1]))
 		die("%s: %s: the number of its block has a zero in front, expected none", k->source->path,
 			name);
+}
+
+static bool is_behind(const struct checkpoint *k, const char *name)
+{
+	const struct multimodal *m = k->config->vision.class;
+
+	for (const char *const *p = m ? m->behind : NULL; p && *p; p++)
+		if (!fnmatch(*p, name, 0))
+			return true;
+	return false;
+}
+
+/* Tensors that are left out, and why: the first of each kind, and how many. */
+enum { BEYOND, BEHIND, OMISSIONS };
+struct omitted { const char *first; size_t n; };
+
+static void omit(struct omitted *o, const char *name)
+{
+	o->first = o->n++ ? o->first : name;
+}
+
+/* An entry of a tensor, or several, unless it is left out. */
+static void list_entry(struct checkpoint *k, const struct source_tensor *t, struct omitted omitted[OMISSIONS])
+{
+	char *name = renamed(k, t->name), *path;
+	const char *rest;
+	size_t block;
+	const struct stack *inside;
+	bool left = is_buffer(k, name);
+
+	if (left || is_behind(k, name)) {
+		if (!left)
+			omit(&omitted[BEHIND], t->name);
+		free(name);
+		return;
+	}
+	path = path_of(k, name);
+	free(name);
+	inside = config_block(k->config, path, &block, &rest);
+	left = inside && block >= inside->blocks;
+	if (left)
+		omit(&omitted[inside == config_encoder(k->config) ? BEHIND : BEYOND], t->name);
+	else if (inside)
+		check_number(k, inside, path, t->name);
+	if (left || (inside && add_layers(k, inside, block, rest, t)))
+		free(path);
+	else
+		add(k, path, t);
 }
 
 static void list_entries(struct checkpoint *k)
 {
 	const struct source *s = k->source;
-	size_t beyond = 0, block;
-	const char *first = NULL, *rest;
-	char *why = xformat("stands beyond the %zu blocks of config.json", k->config->blocks);
+	struct omitted omitted[OMISSIONS] = { 0 };
+	char *why = xformat("stands beyond the %zu blocks of config.json", config_last(k->config)->blocks);
 
 	/* one more: of a tied pair the source may have one */
 	k->entry = xalloc(s->n * LINEARS + 1, sizeof *k->entry);
-	for (const struct source_tensor *t = s->tensor; t < s->tensor + s->n; t++) {
-		const struct stack *inside;
-		char *path;
-
-		if (is_buffer(k, t->name))
-			continue;
-		path = path_of(k, t->name);
-		inside = config_block(k->config, path, &block, &rest);
-		if (inside && block >= inside->blocks) {
-			first = beyond++ ? first : t->name;
-			free(path);
-			continue;
-		}
-		if (inside)
-			check_number(k, inside, path, t->name);
-		if (inside && add_layers(k, inside, block, rest, t))
-			free(path);
-		else
-			add(k, path, t);
-	}
-	leave_out(k, first, beyond, why);
+	for (const struct source_tensor *t = s->tensor; t < s->tensor + s->n; t++)
+		list_entry(k, t, omitted);
+	leave_out(k, omitted[BEYOND].first, omitted[BEYOND].n, why);
+	leave_out(k, omitted[BEHIND].first, omitted[BEHIND].n,
+		"stands behind the features that vision_feature_layer names");
 	free(why);
 }
 
@@ -237,7 +284,7 @@ static _Noreturn void missing(const struct checkpoint *k, const char *group, con
 
 	for (char *p = path; *p; p++)
 		*p = *p == '/' ? '.' : *p;
-	die("%s: %s: is missing, a %s needs it", k->source->path, path + 1, k->config->arch->name);
+	die("%s: %s: is missing, a %s needs it", k->source->path, path + 1, config_class(k->config));
 }
 
 /*
@@ -256,6 +303,8 @@ static void expect(const struct checkpoint *k, const char *group, const char *fr
 	t = e->source;
 	if (t->shape.type == TENSOR_ANY)
 		k->source->kind->read(k->source, t->name);	/* says why it cannot be read */
+	if (e->patches && tensor_count(&t->shape) == rows * columns && t->shape.dim[0] == rows)
+		return;
 	if (columns && (t->shape.rank != 2 || t->shape.dim[0] != rows || t->shape.dim[1] != columns))
 		die("%s: %s: its shape is not the [%zu, %zu] of config.json", t->file, t->name, rows,
 			columns);
@@ -315,15 +364,40 @@ static void expect_block(const struct checkpoint *k, const struct stack *s, size
 			expect_layer(k, s, block, row, e);
 }
 
+/* What makes rows of images for an encoder. */
+static void expect_images(const struct checkpoint *k)
+{
+	const struct vision *v = &k->config->vision;
+	const struct stack *s = config_encoder(k->config);
+	const struct architecture *a = s->arch;
+	struct entry *e = find(k, layer_member(a->embedding, "weight"));
+
+	if (e)
+		e->patches = true;
+	expect_both(k, a->embedding, NULL, s->hidden, vision_numbers(v), a->embedding_bias, s->hidden);
+	expect_both(k, a->position, NULL, v->rows, s->hidden, false, 0);
+	if (a->class_token) {
+		char *group = xformat("%s", a->class_token), *member = strrchr(group, '/');
+
+		*member++ = 0;
+		expect(k, group, NULL, member, s->hidden, 0);
+		free(group);
+	}
+	if (a->embedding_norm)
+		expect_both(k, a->embedding_norm, NULL, s->hidden, 0, true, s->hidden);
+}
+
 static void expect_model(const struct checkpoint *k)
 {
 	const struct config *c = k->config;
 	const struct architecture *a = c->arch;
+	const size_t hidden = config_last(c)->hidden;
 
-	expect_both(k, a->embedding, NULL, c->vocab, c->stack->hidden, false, 0);
+	if (c->vision.class)
+		expect_images(k);
+	expect_both(k, a->embedding, NULL, c->vocab, hidden, false, 0);
 	if (a->position)
-		expect_both(k, a->position, NULL, c->positions + a->position_offset, c->stack->hidden, false,
-			0);
+		expect_both(k, a->position, NULL, c->positions + a->position_offset, hidden, false, 0);
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
 		for (size_t i = 0; i < s->blocks; i++)
 			expect_block(k, s, i);
@@ -331,14 +405,14 @@ static void expect_model(const struct checkpoint *k)
 			expect_both(k, stack_final_norm(s), NULL, s->hidden, 0,
 				s->arch->norm_kind == NORM_LAYER, s->hidden);
 	}
-	expect_both(k, a->head, NULL, c->vocab, config_last(c)->hidden, false, 0);
+	expect_both(k, a->head, NULL, c->vocab, hidden, false, 0);
 }
 
 /* Removes biases that the class has no parameter for and what cannot be read; warns of what it does not
  * know. */
 static void drop_strangers(struct checkpoint *k)
 {
-	const char *class = k->config->arch->name, *first = NULL, *last = "";
+	const char *class = config_class(k->config), *first = NULL, *last = "";
 	char *why = xformat("a %s of this config.json has no such bias", class);
 	size_t kept = 0, unused = 0;
 
@@ -371,7 +445,7 @@ static void drop_strangers(struct checkpoint *k)
 static void find_parts(struct checkpoint *k)
 {
 	size_t patterns;
-	struct pattern *layout = pattern_list(k->config->arch->layout, &patterns);
+	struct pattern *layout = pattern_list(config_layout(k->config), &patterns);
 
 	k->parts = 1;
 	for (size_t p = 0; p < patterns; p++) {

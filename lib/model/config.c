@@ -20,13 +20,14 @@
 
 enum { FIRST_WINDOWED = 28 };			/* max_window_layers where it is absent */
 enum { LIST = 512 };				/* bytes of names in a message */
+enum { PATTERNS = 16 };				/* of a layout */
 
 static const struct { const char *name; enum activation act; } acts[] = {
 	{ "silu", ACTIVATION_SILU }, { "swish", ACTIVATION_SILU },
 	{ "gelu", ACTIVATION_GELU }, { "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_GELU_TANH },
 	{ "gelu_pytorch_tanh", ACTIVATION_GELU_TANH }, { "gelu_fast", ACTIVATION_GELU_TANH },
 	{ "gelu_python_tanh", ACTIVATION_GELU_TANH }, { "gelu_accurate", ACTIVATION_GELU_TANH },
-	{ "relu", ACTIVATION_RELU },
+	{ "quick_gelu", ACTIVATION_QUICK_GELU }, { "relu", ACTIVATION_RELU },
 };
 
 /* Adds to a list of names for a message. */
@@ -47,9 +48,23 @@ static const char *class_name(const json_t *json)
 	return json_string_value(json_array_get(json_object_get(json, "architectures"), 0));
 }
 
-static const struct architecture *find(const json_t *json)
+/* The class of a model that sees images, or NULL, and in *text what config.json says of its language model. */
+static const struct multimodal *find_multimodal(const json_t *json, const json_t **text)
 {
-	return architecture_find(model_type(json), class_name(json));
+	const struct multimodal *m = multimodal_find(model_type(json), class_name(json));
+	const json_t *inside = m ? json_object_get(json, "text_config") : NULL;
+
+	*text = json_is_object(inside) ? inside : json;
+	return m;
+}
+
+static const struct architecture *find(const json_t *text, const struct multimodal *m)
+{
+	const char *type = model_type(text);
+
+	if (m)
+		return architecture_find(type && strcmp(type, m->model_type) ? type : m->text, NULL);
+	return architecture_find(type, class_name(text));
 }
 
 static _Noreturn void unknown(const json_t *json)
@@ -59,6 +74,8 @@ static _Noreturn void unknown(const json_t *json)
 
 	for (const struct architecture *a = architectures; a->name; a++)
 		list_name(known, type ? a->model_type : a->name);
+	for (const struct multimodal *m = multimodals; m->name; m++)
+		list_name(known, type ? m->model_type : m->name);
 	if (!type && !name)
 		die("%s: /config: names neither model_type nor architectures; known are %s", key_file, known);
 	die("%s: /config: unknown %s '%s'; known are %s", key_file, type ? "model_type" : "architecture",
@@ -213,9 +230,10 @@ static double parse_cap(const json_t *json, const char *key, double absent)
 	return !key || json_is_null(json_object_get(json, key)) ? 0 : key_real(json, key, absent);
 }
 
-static void parse_act(struct stack *s, const json_t *json)
+static void parse_act(struct stack *s, const json_t *json, const char *key)
 {
-	const char *name = key_text(json, key_name(s->arch, json, "hidden_act"), s->arch->absent.act);
+	const char *absent = s->arch->absent.act ? s->arch->absent.act : "gelu";
+	const char *name = key_text(json, key_name(s->arch, json, key), absent);
 	char known[LIST] = "";
 
 	if (s->arch->gelu_is_tanh && !strcmp(name, "gelu"))
@@ -319,40 +337,145 @@ static void parse_sizes(struct stack *s, const json_t *json)
 		die("%s: /config: a norm's epsilon is %g, expected a number below 1", key_file, s->eps);
 }
 
-struct config config_parse(const char *name, const char *text)
+static struct stack *add_stack(struct config *c, const struct architecture *arch)
+{
+	struct stack *s = &c->stack[c->stacks++];
+
+	*s = (struct stack){ .arch = arch };
+	return s;
+}
+
+/* A stack of a language model, or of an encoder. */
+static void parse_stack(struct config *c, struct stack *s, const json_t *json)
+{
+	parse_sizes(s, json);
+	parse_act(s, json, "hidden_act");
+	if (!s->arch->position)
+		rope_parse(s, json, c->positions);
+	parse_block(s, json);
+	parse_windows(s, json);
+	parse_experts(s, json);
+}
+
+/* Those blocks of an encoder that the projector reads the output of: hidden_states[layer] of transformers. */
+static size_t parse_depth(const json_t *json, size_t blocks)
+{
+	const json_t *v = json_object_get(json, "vision_feature_layer");
+	json_int_t layer = v ? json_integer_value(v) : -2;
+
+	if (v && !json_is_integer(v))
+		die("%s: /config: 'vision_feature_layer' must be a whole number: features of several layers side by "
+			"side are not supported", key_file);
+	layer += layer < 0 ? (json_int_t)blocks + 1 : 0;
+	if (layer < 1 || layer > (json_int_t)blocks)
+		die("%s: /config: 'vision_feature_layer' is %lld, expected one behind a block of the %zu of the "
+			"encoder", key_file, (long long)(v ? json_integer_value(v) : -2), blocks);
+	return (size_t)layer;
+}
+
+/* How images become rows. */
+static void parse_images(struct vision *v, const struct architecture *a, const json_t *json, const json_t *own)
+{
+	enum { WIDE = 1 << 16 };
+	const char *strategy = key_text(json, "vision_feature_select_strategy", "default");
+	const json_t *id = json_object_get(json, "image_token_id");
+
+	id = id ? id : json_object_get(json, "image_token_index");
+	v->side = key_size(a, own, "image_size", a->absent.image, 0, WIDE);
+	v->patch = key_size(a, own, "patch_size", a->absent.patch, 0, WIDE);
+	if (v->patch > v->side)
+		die("%s: /config: 'patch_size' is %zu, the images are %zu pixels wide", key_file, v->patch, v->side);
+	if (key_size(a, own, "num_channels", CHANNELS, 0, WIDE) != CHANNELS)
+		die("%s: /config: 'num_channels' is not supported other than %d", key_file, CHANNELS);
+	v->rows = (v->side / v->patch) * (v->side / v->patch) + !!a->class_token;
+	if (strcmp(strategy, "default") && strcmp(strategy, "full"))
+		die("%s: /config: 'vision_feature_select_strategy' is '%s', expected default or full", key_file,
+			strategy);
+	v->skipped = !strcmp(strategy, "default");
+	v->features = v->rows - v->skipped;
+	v->placeholder = json_is_integer(id) ? (int32_t)json_integer_value(id) : -1;
+}
+
+static void parse_projector(struct stack *s, const struct stack *encoder, const struct stack *last,
+	const json_t *json)
+{
+	s->blocks = 1;
+	s->hidden = encoder->hidden;
+	s->intermediate = s->out = last->hidden;
+	s->eps = encoder->eps;
+	parse_act(s, json, "projector_hidden_act");
+	s->bias[ROLE_UP] = s->bias[ROLE_DOWN] = key_bool(json, "multimodal_projector_bias", true);
+}
+
+/* The encoder of images and its projector, before the language model. */
+static void parse_vision(struct config *c, const struct multimodal *m, const json_t *json,
+	const struct stack *last)
+{
+	const json_t *own = json_object_get(json, "vision_config");
+	const char *type = own ? model_type(own) : NULL;
+	const struct architecture *a = m->encoders;
+	char known[LIST] = "";
+	struct stack *encoder;
+
+	if (!json_is_object(own))
+		die("%s: /config: 'vision_config' is missing, expected an object", key_file);
+	for (; a->name && (!type || strcmp(type, a->model_type)); a++)
+		list_name(known, a->model_type);
+	if (!a->name)
+		die("%s: /config: 'vision_config': unknown model_type '%s'; known are %s", key_file,
+			type ? type : "", known);
+	c->vision.class = m;
+	encoder = add_stack(c, a);
+	parse_stack(c, encoder, own);
+	parse_images(&c->vision, a, json, own);
+	encoder->blocks = parse_depth(json, encoder->blocks);
+	parse_projector(add_stack(c, &m->projector), encoder, last, json);
+}
+
+/* What there is of a language model. */
+static void parse_text(struct config *c, struct stack *s, const json_t *json)
 {
 	enum { VOCAB = 1 << 28, LONG = 1 << 28 };
-	struct config c = { .stacks = 1 };
+
+	check_switches(c, json);
+	c->vocab = key_size(c->arch, json, "vocab_size", c->arch->absent.vocab, 0, VOCAB);
+	c->positions = key_size(c->arch, json, "max_position_embeddings", c->arch->absent.positions, 0, LONG);
+	*s = (struct stack){ .arch = c->arch };
+	parse_stack(c, s, json);
+	c->embedding_scale = c->arch->embedding_scaled ? sqrt((double)s->hidden) : 1;
+	c->logit_cap = parse_cap(json, c->arch->logit_cap_key, c->arch->absent.logit_cap);
+	c->tied = key_bool(json, "tie_word_embeddings", c->arch->absent.tied);
+	parse_ids(c, json);
+}
+
+struct config config_parse(const char *name, const char *text)
+{
+	struct config c = { 0 };
 	json_error_t error;
 	json_t *json = json_loads(text, 0, &error);
+	const json_t *inner;
+	const struct multimodal *m;
+	struct stack last;
 
 	key_file = name;
 	if (!json)
 		die("%s: /config: not JSON: line %d: %s", key_file, error.line, error.text);
 	if (!json_is_object(json))
 		die("%s: /config: not a JSON object", key_file);
-	c.arch = find(json);
+	m = find_multimodal(json, &inner);
+	c.arch = find(inner, m);
 	if (!c.arch)
-		unknown(json);
-	check_switches(&c, json);
-	c.vocab = key_size(c.arch, json, "vocab_size", c.arch->absent.vocab, 0, VOCAB);
-	c.positions = key_size(c.arch, json, "max_position_embeddings", c.arch->absent.positions, 0, LONG);
+		unknown(inner);
+	parse_text(&c, &last, inner);
+	if (m)
+		parse_vision(&c, m, json, &last);
+	c.tied |= m && key_bool(json, "tie_word_embeddings", false);
+	c.stack[c.stacks++] = last;
 	for (struct stack *s = c.stack; s < c.stack + c.stacks; s++) {
-		*s = (struct stack){ .arch = c.arch, .first = c.blocks };
-		parse_sizes(s, json);
-		parse_act(s, json);
-		if (!s->arch->position)
-			rope_parse(s, json, c.positions);
-		parse_block(s, json);
-		parse_windows(s, json);
-		parse_experts(s, json);
+		s->first = c.blocks;
 		c.blocks += s->blocks;
 	}
-	c.embedding_scale = c.arch->embedding_scaled ? sqrt((double)c.stack->hidden) : 1;
-	c.logit_cap = parse_cap(json, c.arch->logit_cap_key, c.arch->absent.logit_cap);
-	c.tied = key_bool(json, "tie_word_embeddings", c.arch->absent.tied);
 	c.quantized = json_object_size(key_get(json, "quantization_config"));
-	parse_ids(&c, json);
 	json_decref(json);
 	return c;
 }
@@ -379,115 +502,42 @@ void config_free(struct config *c)
 	}
 }
 
+/* The patterns of the encoders of a class, of its projector, and of the language model, which take the rest. */
+static const char *const *join_layouts(const struct multimodal *m, const struct architecture *encoder,
+	const struct architecture *text)
+{
+	static _Thread_local const char *joined[PATTERNS];
+	const struct architecture *const part[] = { encoder, &m->projector, text };
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+		for (const char *const *p = part[i]->layout; *p && n + 1 < PATTERNS; p++)
+			joined[n++] = *p;
+	joined[n] = NULL;
+	return joined;
+}
+
+const char *const *config_layout(const struct config *c)
+{
+	return c->vision.class ? join_layouts(c->vision.class, config_encoder(c)->arch, c->arch) : c->arch->layout;
+}
+
 const char *const *model_layout(const char *config)
 {
 	json_t *json = config ? json_loads(config, 0, NULL) : NULL;
-	const struct architecture *arch = json ? find(json) : NULL;
+	const json_t *text = NULL, *own;
+	const struct multimodal *m = json ? find_multimodal(json, &text) : NULL;
+	const struct architecture *arch = json ? find(text, m) : NULL, *encoder = m ? m->encoders : NULL;
+	const char *type;
 
 	if (config && !json && json_loads(config, 0, NULL))	/* it parses now: memory was short */
 		die("/config: out of memory");
+	own = m ? json_object_get(json, "vision_config") : NULL;
+	type = own ? model_type(own) : NULL;
+	while (encoder && encoder->name && (!type || strcmp(type, encoder->model_type)))
+		encoder++;
 	json_decref(json);
-	return arch ? arch->layout : NULL;
-}
-
-bool stack_sparse(const struct stack *s, size_t block)
-{
-	return s->experts && !s->dense[block];
-}
-
-bool stack_has(const struct stack *s, size_t block, const struct linear_row *row)
-{
-	if (row->projection < PROJECTION_GATE_UP)
-		return true;
-	return (row->projection >= PROJECTION_ROUTER) == stack_sparse(s, block);
-}
-
-size_t stack_copies(const struct stack *s, const struct linear_row *row)
-{
-	return row->projection >= PROJECTION_EXPERT_GATE_UP ? s->experts : 1;
-}
-
-bool role_is_kept(enum role role)
-{
-	return role == ROLE_ROUTER || role == ROLE_SHARED_SWITCH;
-}
-
-size_t stack_out(const struct stack *s, enum role role)
-{
-	size_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim;
-
-	switch (role) {
-	case ROLE_Q:	return q;
-	case ROLE_K:
-	case ROLE_V:	return kv;
-	case ROLE_QKV:	return q + 2 * kv;
-	case ROLE_GATE:
-	case ROLE_UP:	return s->intermediate;
-	case ROLE_SHARED_GATE:
-	case ROLE_SHARED_UP:	return s->shared;
-	case ROLE_EXPERT_GATE:
-	case ROLE_EXPERT_UP:	return s->expert;
-	case ROLE_ROUTER:	return s->experts;
-	case ROLE_SHARED_SWITCH: return 1;
-	default:	return s->hidden;
-	}
-}
-
-size_t stack_in(const struct stack *s, enum projection_name projection)
-{
-	switch (projection) {
-	case PROJECTION_OUTPUT:	return s->heads * s->head_dim;
-	case PROJECTION_DOWN:	return s->intermediate;
-	case PROJECTION_SHARED_DOWN: return s->shared;
-	case PROJECTION_EXPERT_DOWN: return s->expert;
-	default:		return s->hidden;
-	}
-}
-
-size_t stack_width(const struct stack *s, enum projection_name projection)
-{
-	size_t n = 0;
-
-	for (const struct linear_row *row = s->arch->linear; row->name; row++)
-		if (row->projection == projection)
-			n += stack_out(s, row->role);
-	return n;
-}
-
-size_t stack_window(const struct stack *s, size_t block)
-{
-	return !s->slides || s->slides[block] ? s->sliding_window : 0;
-}
-
-const char *stack_final_norm(const struct stack *s)
-{
-	return s->norms_last ? NULL : s->arch->final_norm;
-}
-
-enum rope_blocks stack_rope(const struct stack *s, size_t block)
-{
-	return s->arch->local_theta_key && s->slides[block] ? ROPE_SLIDING : ROPE_FULL;
-}
-
-struct row_place stack_rows(const struct stack *s, const struct linear_row *row)
-{
-	size_t groups = row->order == ROWS_INTERLEAVED ? s->kv_heads : 1;
-	size_t each = stack_out(s, row->role) / groups;
-	struct row_place p = { .groups = groups, .each = each, .rows = each * groups };
-
-	for (const struct linear_row *l = s->arch->linear; row->fused && l->name; l++) {
-		if (l == row || !l->fused || strcmp(l->fused, row->fused))
-			continue;
-		p.rows += stack_out(s, l->role);
-		if (l < row)
-			p.before += stack_out(s, l->role) / groups;
-	}
-	return p;
-}
-
-const char *config_end(const struct config *c)
-{
-	const char *norm = stack_final_norm(config_last(c));
-
-	return norm ? norm : c->arch->head;
+	if (!arch || (m && !encoder->name))
+		return NULL;
+	return m ? join_layouts(m, encoder, arch) : arch->layout;
 }

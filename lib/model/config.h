@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "io/image.h"
-#include "model/architecture.h"
+#include "model/multimodal.h"
 #include "num/format.h"
 #include "quant/product.h"
 
-enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_RELU };
+enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_QUICK_GELU, ACTIVATION_RELU };
 
 enum { EOS = 8 };
 
@@ -28,14 +28,16 @@ struct rope_setting {
 	double scale;			/* of cosines and sines */
 };
 
-/* A model is a list of them, for now of one: blocks of one kind, and the final norm of its row behind
- * them. */
-enum { STACKS = 1 };
+/* A model is a list of them: blocks of one kind, and the final norm of its row behind them. The last is the
+ * language model; before it, where there are images, stand their encoder and its projector. */
+enum { STACKS = 3 };
 
 struct stack {
 	const struct architecture *arch;
 	size_t first;			/* blocks of the stacks before it: the model numbers them through */
-	size_t blocks, hidden, heads, kv_heads, head_dim, intermediate;
+	size_t blocks, hidden, heads, kv_heads, head_dim, intermediate;	/* heads 0: no attention */
+	size_t out;			/* width of what it makes; 0: hidden */
+	size_t merged;			/* rows of x side by side that are one of a projector; 0: 1 */
 	double eps;
 	enum activation activation;
 	bool bias[ROLES];		/* must have one; in a tree others may, and then it counts */
@@ -60,8 +62,21 @@ struct cache_format {
 	size_t group;			/* channels of a head that share a scale; 0: all */
 };
 
+enum { CHANNELS = 3 };		/* of a pixel */
+
+/* How images become rows of an encoder; class NULL: there is none. */
+struct vision {
+	const struct multimodal *class;
+	size_t side, patch;		/* of an image, of a patch, pixels */
+	size_t rows;			/* of an image, its class token too */
+	size_t features;		/* of an image, for the language model */
+	size_t skipped;			/* of them, the first ones, the projector does not see */
+	int32_t placeholder;		/* the id whose embeddings are an image's; -1: none */
+};
+
 struct config {
-	const struct architecture *arch;	/* of the whole: its tree, its checkpoint, its config.json */
+	const struct architecture *arch;	/* of the language model: its tree, its keys */
+	struct vision vision;
 	size_t stacks;
 	struct stack stack[STACKS];
 	size_t blocks, vocab, positions;	/* blocks: of all stacks */
@@ -85,8 +100,27 @@ struct config config_parse(const char *name, const char *text);
 struct config config_read(const struct image *image);
 void config_free(struct config *c);
 
-/* How a model's file is cut into parts (an image_layout): NULL if there is no config. */
+/* How a model's file is cut into parts (an image_layout): NULL if there is no config. The list holds until the
+ * thread's next call of either. */
 const char *const *model_layout(const char *config);
+const char *const *config_layout(const struct config *c);
+
+/* Linear layers that are in no block: the embedding, the head, the embedding of patches. */
+struct end_layer {
+	const char *path;
+	size_t in;
+	enum projection_name projection;
+};
+enum { ENDS = 3 };
+/* Returns how many there are. */
+size_t config_ends(const struct config *c, struct end_layer end[ENDS]);
+/* False: the path is none of them. */
+bool config_find_end(const struct config *c, const char *path, struct end_layer *end);
+/* Whether a linear layer sees images alone: one of an encoder or a projector. */
+bool config_is_visual(const struct config *c, const char *path);
+/* The class of the whole model, and how many numbers a patch of an image has. */
+const char *config_class(const struct config *c);
+size_t vision_numbers(const struct vision *v);
 
 /* Whether the block has a mixture of experts, and whether it has the layer of the row; how many there are. */
 bool stack_sparse(const struct stack *s, size_t block);
@@ -138,6 +172,9 @@ size_t config_input(const struct config *c, size_t block, enum projection_name p
 const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest);
 /* What stands behind the blocks in every model: group of the final norm, or of the head if there is none. */
 const char *config_end(const struct config *c);
-/* The stack that the head stands behind. */
+/* The stack of the language model, which the head stands behind. */
 const struct stack *config_last(const struct config *c);
+/* The encoder of images and its projector; NULL: there is none. */
+const struct stack *config_encoder(const struct config *c);
+const struct stack *config_projector(const struct config *c);
 #endif

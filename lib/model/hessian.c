@@ -64,14 +64,16 @@ static double element(const struct tensor *t, size_t i)
 }
 
 static void find_beside(struct hessian *h, const struct image *image, const char *layer,
-	const struct beside *b)
+	const struct beside *b, size_t modalities, size_t modality)
 {
-	const size_t n = b->elements ? b->elements : h->in;
+	const size_t n = b->elements ? b->elements : h->in, dim[] = { modalities, n };
+	const bool several = modalities > 1;
 	double sum = 0;
 	struct tensor t;
 
-	if (!image_find(image, layer_member(layer, b->name), b->type, 1, &n, &t))
+	if (!image_find(image, layer_member(layer, b->name), b->type, several ? 2 : 1, several ? dim : &n, &t))
 		return;
+	t.data = (char *)t.data + modality * n * tensor_size(b->type);
 	for (size_t i = 0; i < n; i++) {
 		const double x = element(&t, i);
 
@@ -86,31 +88,120 @@ static void find_beside(struct hessian *h, const struct image *image, const char
 	memcpy((char *)h + b->view, &t.data, sizeof t.data);
 }
 
-struct hessian hessian_find(const struct image *image, const char *layer, size_t n)
+/* The sums of x xᵀ, rank 2 or 3. */
+static struct tensor find_sum(const struct image *image, const char *layer)
 {
-	struct hessian y = { .in = n };
-	struct tensor h, count;
-	char *prior;
+	struct tensor t;
 
-	if (!image_find(image, layer_member(layer, "hessian"), TENSOR_F32, 2, (size_t[]){ n, n }, &h))
+	if (!image_find(image, layer_member(layer, "hessian"), TENSOR_F32, -1, NULL, &t))
 		die("%s: %s/hessian: is missing; the layer was not calibrated, or this is the Hessian of "
 			"another model", image_name(image), layer);
-	if (h.dim[0] != h.dim[1])
-		die("%s: %s/hessian: has %zu rows and %zu columns, expected a square", image_name(image),
-			layer, h.dim[0], h.dim[1]);
-	y.in = h.dim[0];
-	y.sum = h.data;
-	if (!image_find(image, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
-		die("%s: %s/count: is missing", image_name(image), layer);
-	if (tensor_count(&count) != 1)
-		die("%s: %s/count: must be one number", image_name(image), layer);
-	y.count = *(const int64_t *)count.data;
-	prior = hessian_prior(layer);
-	if (y.count < 0 || (!y.count && !hessian_there(image, prior)))
+	if ((t.rank != 2 && t.rank != 3) || t.dim[t.rank - 2] != t.dim[t.rank - 1] || !t.dim[0])
+		die("%s: %s/hessian: has %d dimensions, %zu rows and %zu columns, expected a square, or one for "
+			"each modality", image_name(image), layer, t.rank, t.rank > 1 ? t.dim[t.rank - 2] : 0,
+			t.rank ? t.dim[t.rank - 1] : 0);
+	return t;
+}
+
+/* Dies unless tokens were seen, or the layer has a prior. */
+static void check_seen(const struct image *image, const char *layer, int64_t count)
+{
+	char *prior = hessian_prior(layer);
+
+	if (count < 0 || (!count && !hessian_there(image, prior)))
 		die("%s: %s/count: says that no token was seen", image_name(image), layer);
 	free(prior);
+}
+
+size_t hessian_modalities(const struct image *image, const char *layer)
+{
+	const struct tensor t = find_sum(image, layer);
+
+	return t.rank == 3 ? t.dim[0] : 1;
+}
+
+struct hessian hessian_modality(const struct image *image, const char *layer, size_t n, size_t modality)
+{
+	const struct tensor h = find_sum(image, layer);
+	const size_t modalities = h.rank == 3 ? h.dim[0] : 1;
+	struct hessian y = { .in = h.dim[h.rank - 1] };
+	struct tensor count;
+
+	if (n && y.in != n)
+		die("%s: %s/hessian: is of %zu inputs, expected %zu", image_name(image), layer, y.in, n);
+	y.sum = (const float *)h.data + modality * y.in * y.in;
+	if (!image_find(image, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
+		die("%s: %s/count: is missing", image_name(image), layer);
+	if (tensor_count(&count) != modalities)
+		die("%s: %s/count: must be one number%s", image_name(image), layer,
+			modalities > 1 ? " for each modality" : "");
+	y.count = ((const int64_t *)count.data)[modality];
+	if (y.count < 0 || (modalities == 1 && !y.count))
+		check_seen(image, layer, y.count);
 	for (size_t i = 0; i < BESIDE; i++)
-		find_beside(&y, image, layer, &beside[i]);
+		find_beside(&y, image, layer, &beside[i], modalities, modality);
+	return y;
+}
+
+/* Adds another modality's; all that is not NULL is memory of its own. */
+static void add_modality(struct hessian *y, const struct hessian *h)
+{
+	const size_t n = y->in;
+	float *sum = (float *)(uintptr_t)y->sum, *absmax = (float *)(uintptr_t)y->absmax;
+	float *mean = (float *)(uintptr_t)y->mean_abs;
+	double *fourth = (double *)(uintptr_t)y->fourth;
+	int64_t *histogram = (int64_t *)(uintptr_t)y->histogram;
+	const double all = (double)y->count + (double)h->count, part = all > 0 ? (double)h->count / all : 0;
+
+	for (size_t i = 0; i < n * n; i++)
+		sum[i] += h->sum[i];
+	for (size_t i = 0; i < n; i++) {
+		if (absmax)
+			absmax[i] = fmaxf(absmax[i], h->absmax[i]);
+		if (mean)
+			mean[i] = (float)((1 - part) * (double)mean[i] + part * (double)h->mean_abs[i]);
+		if (fourth)
+			fourth[i] += h->fourth[i];
+	}
+	for (size_t i = 0; histogram && i < HISTOGRAM_BINS; i++)
+		histogram[i] += h->histogram[i];
+	y->count += h->count;
+}
+
+/* The sums over all modalities, kept as long as the image. */
+static struct hessian add_modalities(const struct image *image, const char *layer, size_t n, size_t modalities)
+{
+	struct hessian y = hessian_modality(image, layer, n, 0);
+	float *sum = image_keep(image, xalloc(y.in * y.in, sizeof *sum));
+
+	memcpy(sum, y.sum, y.in * y.in * sizeof *sum);
+	y.sum = sum;
+	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+		const size_t bytes = (b->elements ? b->elements : y.in) * tensor_size(b->type);
+		void *from, *own;
+
+		memcpy(&from, (const char *)&y + b->view, sizeof from);
+		if (!from)
+			continue;
+		own = image_keep(image, xalloc(bytes, 1));
+		memcpy(own, from, bytes);
+		memcpy((char *)&y + b->view, &own, sizeof own);
+	}
+	for (size_t m = 1; m < modalities; m++) {
+		const struct hessian other = hessian_modality(image, layer, y.in, m);
+
+		add_modality(&y, &other);
+	}
+	return y;
+}
+
+struct hessian hessian_find(const struct image *image, const char *layer, size_t n)
+{
+	const size_t modalities = hessian_modalities(image, layer);
+	struct hessian y = modalities > 1 ? add_modalities(image, layer, n, modalities) :
+		hessian_modality(image, layer, n, 0);
+
+	check_seen(image, layer, y.count);
 	return y;
 }
 
@@ -129,19 +220,43 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, bad);
 }
 
-void hessian_write(struct output *out, const char *layer, const struct hessian *h)
+/* Of each modality `each` elements, one after the other; a view where there is one. */
+static void write_member(struct output *out, const char *path, enum tensor_type type, size_t modalities, int rank,
+	const size_t dim[], const void *const data[])
 {
-	output_write(out, layer_member(layer, "hessian"),
-		tensor_2d(TENSOR_F32, (void *)(uintptr_t)h->sum, h->in, h->in));
-	output_write(out, layer_member(layer, "count"),
-		tensor_of(TENSOR_I64, (void *)(uintptr_t)&h->count, 0, NULL));
-	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
-		void *data;
+	struct tensor t = tensor_of(type, (void *)(uintptr_t)data[0], rank - 1, dim + 1);
+	const size_t bytes = tensor_count(&t) * tensor_size(type);
 
-		memcpy(&data, (const char *)h + b->view, sizeof data);
-		output_write(out, layer_member(layer, b->name),
-			tensor_1d(b->type, data, b->elements ? b->elements : h->in));
+	if (modalities == 1) {
+		output_write(out, path, t);
+		return;
 	}
+	t = tensor_of(type, xalloc(modalities, bytes), rank, dim);
+	for (size_t m = 0; m < modalities; m++)
+		memcpy((char *)t.data + m * bytes, data[m], bytes);
+	output_write(out, path, t);
+	free(t.data);
+}
+
+void hessian_write(struct output *out, const char *layer, size_t modalities, const struct hessian h[modalities])
+{
+	const size_t n = h->in, square[] = { modalities, n, n };
+	const void **data = xalloc(modalities, sizeof *data);
+
+	for (size_t m = 0; m < modalities; m++)
+		data[m] = h[m].sum;
+	write_member(out, layer_member(layer, "hessian"), TENSOR_F32, modalities, 3, square, data);
+	for (size_t m = 0; m < modalities; m++)
+		data[m] = &h[m].count;
+	write_member(out, layer_member(layer, "count"), TENSOR_I64, modalities, 1, square, data);
+	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+		const size_t dim[] = { modalities, b->elements ? b->elements : n };
+
+		for (size_t m = 0; m < modalities; m++)
+			memcpy(&data[m], (const char *)&h[m] + b->view, sizeof data[m]);
+		write_member(out, layer_member(layer, b->name), b->type, modalities, 2, dim, data);
+	}
+	free(data);
 }
 
 const char *hessian_lacks(const struct hessian *h)

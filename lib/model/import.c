@@ -55,7 +55,9 @@ static struct tensor as_layer(const struct entry *e, struct tensor t)
 	const struct linear_row *row = e->row;
 	const size_t size = tensor_size(t.type);
 
-	if (row && row->fused) {
+	if (e->patches) {
+		t = tensor_2d(t.type, t.data, t.dim[0], tensor_count(&t) / t.dim[0]);
+	} else if (row && row->fused) {
 		struct row_place p = stack_rows(e->stack, row);
 		size_t bytes = tensor_count(&t) / t.dim[0] * size, group = p.rows / p.groups;
 		const char *from = (const char *)t.data + p.before * bytes;
@@ -102,6 +104,8 @@ static void write_parts(struct checkpoint *k, struct output *out)
 			output_string(out, "/config", s->config);
 		if (!part && s->tokenizer)
 			output_string(out, "/tokenizer", s->tokenizer);
+		if (!part && s->processor)
+			output_string(out, "/processor", s->processor);
 		for (; i < k->entries && k->entry[i].part == part; i++)
 			write_entry(s, out, k->entry + i);
 		output_end(out);

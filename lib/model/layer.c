@@ -430,7 +430,8 @@ void layer_runs(const struct image *image, struct layer *l, const struct config 
 
 	if (c->exact_inputs)
 		*input = (struct input_scale){ 0 };
-	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < c->modalities)
+	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < c->modalities &&
+	    !config_is_visual(c, l->path))
 		die("%s: %s: has a scale of inputs for each of %zu modalities, the tokens are of %zu",
 			image_name(image), l->path, input->modalities, c->modalities);
 }
@@ -500,7 +501,7 @@ static bool selected(const struct config *c, const struct selection *layers, con
 	size_t block, row;
 	const struct stack *s = c ? config_find(c, path, &block, &row, NULL) : NULL;
 
-	if (c && !s && strcmp(path, c->arch->embedding) && strcmp(path, c->arch->head))
+	if (c && !s && !config_find_end(c, path, &(struct end_layer){ 0 }))
 		return false;
 	return selection_has(layers, path) && (!c ||
 		(s && !role_is_kept(s->arch->linear[row].role)) || selection_names(layers, path));
@@ -528,15 +529,16 @@ static size_t each_of_block(const struct config *c, const struct stack *s, size_
 size_t layer_each(const struct config *c, const struct selection *layers,
 	void (*visit)(void *arg, const char *path, size_t in), void *arg)
 {
-	const char *const ends[] = { c->arch->embedding, c->arch->head };
+	struct end_layer end[ENDS];
+	const size_t ends = config_ends(c, end);
 	size_t n = 0;
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			n += each_of_block(c, s, i, layers, visit, arg);
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		if (selected(c, layers, ends[i])) {
-			visit(arg, ends[i], (i ? config_last(c) : c->stack)->hidden);
+	for (size_t i = 0; i < ends; i++)
+		if (selected(c, layers, end[i].path)) {
+			visit(arg, end[i].path, end[i].in);
 			n++;
 		}
 	return n;

@@ -31,12 +31,12 @@ static void add_table(struct residual *r, const struct stack *s, const char *pat
 
 void residual_embedding(struct residual *r, const struct config *c)
 {
-	add_table(r, c->stack, c->arch->embedding, c->vocab);
+	add_table(r, config_last(c), c->arch->embedding, c->vocab);
 }
 
 void residual_position(struct residual *r, const struct config *c)
 {
-	add_table(r, c->stack, c->arch->position, 0);
+	add_table(r, config_last(c), c->arch->position, 0);
 }
 
 static enum channels columns_of(enum projection_name projection)

@@ -13,7 +13,7 @@
 
 /* --- a Hugging Face folder --- */
 
-enum { CONFIG_MOST = 16 << 20, TOKENIZER_MOST = 1 << 30 };
+enum { CONFIG_MOST = 16 << 20, TEXT_MOST = 1 << 30 };
 
 static char *read_text(const char *path, size_t most)
 {
@@ -32,15 +32,25 @@ static bool folder_fits(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+/* The text of a file of the folder, or NULL where there is none. */
+static char *read_beside(const struct source *s, const char *name)
+{
+	char *path = xformat("%s/%s", s->path, name);
+	char *text = access(path, F_OK) ? NULL : read_text(path, TEXT_MOST);
+
+	free(path);
+	return text;
+}
+
 static void folder_open(struct source *s)
 {
-	char *tokenizer = xformat("%s/tokenizer.json", s->path);
 
 	s->config_name = xformat("%s/config.json", s->path);
 	s->config = read_text(s->config_name, CONFIG_MOST);
-	if (!access(tokenizer, F_OK))
-		s->tokenizer = read_text(tokenizer, TOKENIZER_MOST);
-	free(tokenizer);
+	s->tokenizer = read_beside(s, "tokenizer.json");
+	s->processor = read_beside(s, "preprocessor_config.json");
+	if (!s->processor)	/* where newer versions of transformers keep it, beside other settings */
+		s->processor = read_beside(s, "processor_config.json");
 	s->data = safetensors_open(s->path);
 	s->n = safetensors_count(s->data);
 	s->tensor = xalloc(s->n, sizeof *s->tensor);
@@ -109,6 +119,7 @@ void source_close(struct source *s)
 	free(s->config);
 	free(s->config_name);
 	free(s->tokenizer);
+	free(s->processor);
 	free(s->tensor);
 	free(s);
 }

@@ -3,7 +3,7 @@
  * source.h -- where an import takes a model from, whatever its files are
  *
  * A kind of source is a row of a table in source.c. It gives a model as Hugging Face
- * keeps it: the texts of config.json and tokenizer.json, and tensors under the names and
+ * keeps it: the texts of config.json, tokenizer.json and preprocessor_config.json, and tensors under the names and
  * in the shapes that the class in transformers gives them. A kind whose files are
  * otherwise translates them: names and texts when it is opened, data when they are read;
  * quantized ones are dequantized.
@@ -25,6 +25,7 @@ struct source {
 	char *config;		/* text of config.json */
 	char *config_name;	/* what messages on it name */
 	char *tokenizer;	/* text of tokenizer.json, or NULL */
+	char *processor;	/* text of preprocessor_config.json or processor_config.json, or NULL */
 	size_t n;
 	struct source_tensor *tensor;	/* [n], each name once */
 	void *data;		/* of the kind */

@@ -377,6 +377,12 @@ CLONES(, void, linalg_gelu_tanh, (size_t n, float y[restrict n], const float x[r
 	}
 }
 
+CLONES(, void, linalg_quick_gelu, (size_t n, float y[restrict n], const float x[restrict n]), (n, y, x))
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = x[i] / (1 + exp_of(-1.702f * x[i]));
+}
+
 CLONES(, void, linalg_times, (size_t n, float y[restrict n], const float x[restrict n]), (n, y, x))
 {
 	for (size_t i = 0; i < n; i++)

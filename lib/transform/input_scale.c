@@ -1,41 +1,66 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* input_scale.c -- see input_scale.h */
 #include "transform/input_scale.h"
+#include <stdlib.h>
+#include "base/error.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "model/layer.h"
+
+const char *const input_scale_modes[] = {
+	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_DYNAMIC_TOKEN] = "dynamic-token",
+	[INPUT_STATIC_MODALITY] = "static-modality", NULL
+};
 
 static const char *const columns[] = { "absmax", "clip", "scale" };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 static struct report table = { .column = columns, .columns = COLUMNS };
 
-/* The layer's scale from what was calibrated. */
-static float scale_of(const struct input_scales *s, const struct calibration *k, const struct layer *l)
+/* A scale from what was calibrated, of the layer's inputs of a modality or of all. */
+static float scale_of(const struct input_scales *s, struct calibration *k, const char *path, size_t modality,
+	const char *row)
 {
-	const float absmax = calibrate_percentile(k, l->path, 100);
-	const float clip = calibrate_percentile(k, l->path, s->percentile);
+	const float absmax = calibrate_percentile(k, path, modality, 100);
+	const float clip = calibrate_percentile(k, path, modality, s->percentile);
 	const float scale = linear_scale_of(clip, s->input.format.top);
 
-	report_row(&table, l->path, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });
+	report_row(&table, row, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });
 	return scale;
 }
 
-static void write_layer(struct input_scales *s, const struct filter *f, const struct calibration *k,
+/* The layer's scales, [*modalities]; free() them. */
+static float *scales_of(const struct input_scales *s, struct calibration *k, const char *path, size_t *modalities)
+{
+	static const char *const words[] = { "text", "visual" };
+	const bool each = s->input.mode == INPUT_STATIC_MODALITY && calibrate_modalities(k, path) > 1;
+	float *scale;
+
+	*modalities = each ? calibrate_modalities(k, path) : 1;
+	scale = xalloc(*modalities, sizeof *scale);
+	for (size_t m = 0; m < *modalities; m++) {
+		char *row = each && m < sizeof words / sizeof *words ? xformat("%s %s", path, words[m]) :
+			xformat("%s", path);
+
+		scale[m] = scale_of(s, k, path, each ? m : ALL_MODALITIES, row);
+		free(row);
+	}
+	return scale;
+}
+
+static void write_layer(struct input_scales *s, const struct filter *f, struct calibration *k,
 	const char *path)
 {
 	struct layer layer = layer_read(f->image, path, 0, 0);
 	struct linear *l = &layer.linear;
-	float scale;
+	float *scale = NULL;
 
 	l->input = s->input;
-	if (s->run) {
-		scale = scale_of(s, k, &layer);
-		l->input.scale = &scale;
-		l->input.modalities = 1;
-	}
+	if (s->run)
+		l->input.scale = scale = scales_of(s, k, path, &l->input.modalities);
 	layer_write(f->out, f->image, path, l);
 	s->done++;
 	layer_free(&layer);
+	free(scale);
 }
 
 void input_scales_part(void *arg, const struct filter *f)

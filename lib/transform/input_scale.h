@@ -16,6 +16,9 @@
 #include "model/filter.h"
 #include "quant/linear.h"
 
+/* Names of input modes, NULL-terminated. */
+extern const char *const input_scale_modes[];
+
 struct input_scales {
 	const struct selection *layers;
 	struct input_scale input;	/* format, mode, clip; of a static mode the scale is made */

@@ -355,7 +355,7 @@ static void begin_part(struct quantize *q, const struct filter *f)
 
 static void begin_report(const struct filter *f)
 {
-	if (f->config && f->config->stack->experts)
+	if (f->config && config_last(f->config)->experts)
 		table.columns = COLUMNS;
 }
 

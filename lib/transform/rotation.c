@@ -115,7 +115,7 @@ static bool has_dense(const struct stack *s)
 struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
 	const struct image *learned)
 {
-	const struct stack *s = c->stack;
+	const struct stack *s = config_last(c);
 	const size_t inner[ROTATION_INNER] = { s->intermediate, s->expert, s->shared };
 	const size_t of_head = o->block && s->head_dim % o->block ? s->head_dim : o->block;
 	struct rotations r = { 0 };

@@ -34,10 +34,10 @@ static void drop(void *arg)
 
 /*
  * Those layers of the part that are of the projection, of all experts; free() their array. The head's block
- * is the number of blocks, and so is that of the embedding, which has no input: NO_INPUT.
+ * is the number of blocks, and so is that of other layers that are in no block.
  */
-enum { NO_INPUT = PROJECTIONS + 1 };
-static struct layer_list layers_of(const struct sequential *s, size_t block, int projection)
+static struct layer_list layers_of(const struct sequential *s, size_t block,
+	enum projection_name projection)
 {
 	const struct config *c = s->filter->config;
 	struct layer_list y = { .path = xalloc(s->list->n, sizeof *y.path) };
@@ -47,8 +47,12 @@ static struct layer_list layers_of(const struct sequential *s, size_t block, int
 		size_t b, row;
 		const struct stack *stack = config_find(c, path, &b, &row, NULL);
 		const size_t at = stack ? stack->first + b : c->blocks;
-		const int p = stack ? (int)stack->arch->linear[row].projection :
-			strcmp(path, c->arch->head) ? NO_INPUT : PROJECTION_HEAD;
+		struct end_layer end = { .projection = PROJECTION_NONE };
+		enum projection_name p;
+
+		if (!stack)
+			config_find_end(c, path, &end);
+		p = stack ? stack->arch->linear[row].projection : end.projection;
 
 		if (at == block && p == projection)
 			y.path[y.n++] = s->list->path[i];
@@ -92,7 +96,7 @@ static void run_block(void *arg, struct forward *f)
 	struct stage stage = { PROJECTION_QKV, PROJECTIONS };
 
 	for (int p = 0; p < PROJECTIONS; p++) {
-		struct layer_list list = layers_of(s, block, p);
+		struct layer_list list = layers_of(s, block, (enum projection_name)p);
 		bool observed = any_quantized(s, &list);
 
 		if (p == PROJECTION_ROUTER && !observed) {	/* its input is the prior of experts' */
@@ -114,7 +118,7 @@ static void run_block(void *arg, struct forward *f)
 static void quantize_embeddings(struct sequential *s)
 {
 	struct quantize *q = s->quantize;
-	struct layer_list list = layers_of(s, s->filter->config->blocks, NO_INPUT);
+	struct layer_list list = layers_of(s, s->filter->config->blocks, PROJECTION_NONE);
 
 	quantize_layers(q, s->filter, list.n, list.path);
 	s->run->forward->embedding = q->made ? &q->layer[0]->layer.linear : NULL;
@@ -140,12 +144,14 @@ static void quantize_head(struct sequential *s)
 static void walk(void *arg, const struct filter *f, const struct layer_list *list)
 {
 	struct sequential *s = arg;
+	struct observer observer;
 
 	s->filter = f;
 	s->list = list;
 	s->calibration = calibrate_begin(f->image, f->config, s->quantize->layers, true);
+	observer = calibrate_observer(&s->calibration);
 	quantize_embeddings(s);
-	forward_blocks(s->run->forward, f->image, run_block, s);
+	forward_blocks(s->run->forward, f->image, &observer, run_block, s);
 	quantize_head(s);
 	quantize_release(s->quantize);
 	s->run->forward->embedding = NULL;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * multimodal.c -- the table of models that see images; see multimodal.h
+ *
+ * A new class is a row here, and one of tests/ref/vision.py that holds it against transformers.
+ */
+#include "model/multimodal.h"
+#include <string.h>
+
+#define TOWER_ROWS \
+	.linear = { \
+		{ "self_attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
+		{ "self_attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
+		{ "self_attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_AS_IS, NULL }, \
+		{ "self_attn/out_proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL }, \
+		{ "mlp/fc1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
+		{ "mlp/fc2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL }, \
+	}
+#define TOWER_KEYS \
+	.keys = (const struct key_row []){ { "rms_norm_eps", "layer_norm_eps", ONE_NAME }, \
+		{ "num_key_value_heads", NULL, ONE_NAME }, { "head_dim", NULL, ONE_NAME }, \
+		{ NULL, NULL, ONE_NAME } }
+/* Encoders as transformers' CLIP has them, with a class token or not. */
+#define TOWER \
+	.layout = (const char *const []){ "/vision_tower/embeddings", "/vision_tower/encoder/layers/#", NULL }, \
+	.embedding = "/vision_tower/embeddings/patch_embedding", \
+	.position = "/vision_tower/embeddings/position_embedding", \
+	.blocks = "/vision_tower/encoder/layers", .bidirectional = true, .norm_kind = NORM_LAYER, \
+	.bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true, \
+		[ROLE_DOWN] = true }, \
+	TOWER_ROWS, TOWER_KEYS
+#define TOWER_SIZES \
+	.hidden = 768, .blocks = 12, .heads = 12, .intermediate = 3072, .image = 224
+
+static const struct architecture towers[] = {
+	{ .name = "CLIPVisionModel", .model_type = "clip_vision_model", TOWER,
+	  .norm = { [BEFORE_ATTENTION] = "layer_norm1", [BEFORE_MLP] = "layer_norm2" },
+	  .class_token = "/vision_tower/embeddings/class_embedding",
+	  .embedding_norm = "/vision_tower/embeddings/pre_layrnorm",
+	  .absent = { TOWER_SIZES, .patch = 32, .eps = 1e-5, .act = "quick_gelu" } },
+	{ .name = "SiglipVisionModel", .model_type = "siglip_vision_model", TOWER, .embedding_bias = true,
+	  .norm = { [BEFORE_ATTENTION] = "layer_norm1", [BEFORE_MLP] = "layer_norm2" },
+	  .absent = { TOWER_SIZES, .patch = 16, .eps = 1e-6, .act = "gelu_pytorch_tanh" } },
+	/* x + norm(branch(x)), as Swin v2 and large InternViT have it; no class of transformers. */
+	{ .name = "PostNormVisionModel", .model_type = "postnorm_vision_model", TOWER,
+	  .norm = { [AFTER_ATTENTION] = "layer_norm1", [AFTER_MLP] = "layer_norm2" },
+	  .class_token = "/vision_tower/embeddings/class_embedding",
+	  .embedding_norm = "/vision_tower/embeddings/pre_layrnorm",
+	  .absent = { TOWER_SIZES, .patch = 32, .eps = 1e-5, .act = "gelu" } },
+	{ .name = NULL },
+};
+
+const struct multimodal multimodals[] = {
+	{ .name = "LlavaForConditionalGeneration", .model_type = "llava", .text = "llama", .encoders = towers,
+	  .renames = (const struct rename_row []){
+		{ "language_model.model.", "model." }, { "language_model.lm_head.", "lm_head." },
+		{ "model.language_model.", "model." }, { "model.vision_tower.", "vision_tower." },
+		{ "vision_tower.vision_model.", "vision_tower." },
+		{ "vision_tower.pre_layrnorm.", "vision_tower.embeddings.pre_layrnorm." },
+		{ "model.multi_modal_projector.", "multi_modal_projector." }, { NULL, NULL } },
+	  .behind = (const char *const []){ "vision_tower.post_layernorm.*", "vision_tower.head.*", NULL },
+	  .projector = { .name = "LlavaMultiModalProjector", .projector = true, .norm_kind = NORM_LAYER,
+		.layout = (const char *const []){ "/multi_modal_projector", NULL },
+		.blocks = "/multi_modal_projector",
+		.linear = { { "linear_1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
+			{ "linear_2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } } } },
+	{ .name = NULL },
+};
+
+const struct multimodal *multimodal_find(const char *model_type, const char *name)
+{
+	for (const struct multimodal *m = multimodals; m->name; m++)
+		if (model_type ? !strcmp(model_type, m->model_type) : name && !strcmp(name, m->name))
+			return m;
+	return NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * multimodal.h -- the table of models that see images: an encoder, a projector, a language model
+ *
+ * In the tree the language model stands where it stands alone, so that what is made for it works on it: below
+ * /model, /lm_head and so on, by its own row (model/architecture.h). The encoder and the projector have groups of
+ * their own beside it.
+ */
+#ifndef MODEL_MULTIMODAL_H
+#define MODEL_MULTIMODAL_H
+#include "model/architecture.h"
+
+/* Names of tensors that begin so begin otherwise in the tree: each row that fits, in their order. */
+struct rename_row {
+	const char *from, *to;
+};
+
+struct multimodal {
+	const char *name, *model_type;	/* "LlavaForConditionalGeneration", "llava" */
+	const char *text;		/* model_type of the language model where its config names none */
+	const struct rename_row *renames;	/* ends with NULL */
+	const char *const *behind;	/* patterns of tensors behind what the projector reads; ends with NULL */
+	const struct architecture *encoders;	/* by their model_type; ends with NULL */
+	struct architecture projector;
+};
+
+/* Ends with a row without a name. */
+extern const struct multimodal multimodals[];
+
+/* By model_type; where that is NULL by the class that saved the model. NULL: none. */
+const struct multimodal *multimodal_find(const char *model_type, const char *name);
+#endif

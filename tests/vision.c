@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * vision -- models that see images against transformers (tests/ref/vision.py): logits, what each linear layer is
+ * fed by modality, the same from a stream, and with visual tokens first (AIFS)
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "base/thread.h"
+#include "forward/calibrate.h"
+#include "forward/forward.h"
+#include "io/image.h"
+#include "num/linalg.h"
+
+static const char *const models[] = { "llava-clip", "llava-clip-full", "llava-siglip" };
+enum { MODELS = sizeof models / sizeof *models };
+enum { CTX = 128 };			/* no sequence is longer */
+
+struct reference {
+	struct image *image;
+	struct config config;
+	struct tokens tokens;
+	const float *logits;
+};
+
+static struct reference open_reference(const char *name)
+{
+	const char *folder = getenv("PTQ_REF");
+	char *path = xformat("%s/vision/%s.h5", folder ? folder : "tests/ref", name);
+	struct reference r = { .image = image_open(path, "model") };
+
+	r.config = config_read(r.image);
+	r.tokens = tokens_read(r.image, NULL, r.config.vocab, false, 0);
+	r.logits = image_tensor(r.image, "/test/logits", TENSOR_F32, 2,
+		(size_t[]){ r.tokens.n, r.config.vocab }).data;
+	r.config.modalities = 2;
+	free(path);
+	return r;
+}
+
+static void close_reference(struct reference *r)
+{
+	config_free(&r->config);
+	image_close(r->image);
+}
+
+/* Logits of all rows of the windows. */
+static float *run(const struct reference *r, const struct tokens *t, size_t memory, struct calibration *k)
+{
+	struct windows w = windows_cut("tokens", t, WINDOWS_GPTQ, CTX, 0);
+	struct forward *f = forward_open(&r->config, &w, memory);
+	struct head head = head_read(r->image, &r->config, false);
+	const struct observer observer = k ? calibrate_observer(k) : (struct observer){ 0 };
+	float *y = xalloc(w.rows * r->config.vocab, sizeof *y);
+
+	assert_int_equal(w.rows, t->n);
+	assert_true(forward_part(f, r->image, k ? &observer : NULL));
+	forward_logits(f, &head, 0, w.rows, (float (*)[r->config.vocab])y);
+	head_free(&head);
+	forward_close(f);
+	windows_free(&w);
+	return y;
+}
+
+static double difference(size_t n, const float a[n], const float b[n])
+{
+	double worst = 0, top = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+		top = fmax(top, fabs((double)b[i]));
+	}
+	return worst / top;
+}
+
+static void logits_of_references(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < MODELS; i++) {
+		struct reference r = open_reference(models[i]);
+		const size_t n = r.tokens.n * r.config.vocab;
+		float *y = run(&r, &r.tokens, SIZE_MAX, NULL), *z = run(&r, &r.tokens, 0, NULL);
+		const double d = difference(n, y, r.logits);
+
+		print_message("# %-16s largest relative difference %.2g\n", models[i], d);
+		assert_true(d < 1e-5);		/* sums of some hundred float32 products, blocks deep */
+		assert_memory_equal(y, z, n * sizeof *y);	/* hidden states in a file */
+		free(y), free(z);
+		close_reference(&r);
+	}
+}
+
+/* Of every layer and modality, the diagonal of Σ x xᵀ. */
+static void hessians_by_modality(void **unused)
+{
+	struct selection layers = { 0 };
+
+	(void)unused;
+	selection_add(&layers, "*");
+	for (size_t i = 0; i < MODELS; i++) {
+		struct reference r = open_reference(models[i]);
+		struct calibration k = calibrate_begin(r.image, &r.config, &layers, true);
+		size_t seen = 0;
+
+		free(run(&r, &r.tokens, SIZE_MAX, &k));
+		for (size_t l = 0; l < k.list.n; l++) {
+			const char *layer = k.list.path[l];
+			char *path = xformat("/test/squares%s", layer);
+			const size_t place = calibrate_place(&r.config, layer);
+			const size_t modalities = place < SIZE_MAX ? calibrate_modalities(&k, layer) : 0;
+			struct tensor want;
+
+			if (place < SIZE_MAX && strcmp(layer, r.config.arch->head)) {
+				const size_t in = k.projection[place].in;
+
+				want = image_tensor(r.image, path, TENSOR_F64, 2, (size_t[]){ modalities, in });
+				for (size_t m = 0; m < modalities; m++)
+					for (size_t j = 0; j < in; j++) {
+						const struct moments *h = m ? &k.others[place] : &k.projection[place];
+						const double w = ((double *)want.data)[m * in + j];
+
+						assert_true(fabs(h->sum[j * in + j] - w) <= 1e-5 * (w + 1e-3));
+					}
+				seen++;
+			}
+			free(path);
+		}
+		assert_int_equal(seen + 2, k.list.n);	/* but for embedding and head */
+		calibrate_end(&k);
+		close_reference(&r);
+	}
+	selection_free(&layers);
+}
+
+/* Visual tokens first, text after, in each sequence. */
+static struct tokens visual_first(const struct tokens *t, size_t from[])
+{
+	struct tokens y = *t;
+	int32_t *id = xalloc(t->n, sizeof *id), *index = xalloc(t->n, sizeof *index);
+	uint8_t *modality = xalloc(t->n, 1);
+	int64_t *feature = xalloc(t->n, sizeof *feature);
+
+	for (size_t s = 0, n = 0; s < t->sequences; s++)
+		for (int text = 0; text < 2; text++)
+			for (int64_t i = t->sequence[s]; i < t->sequence[s + 1]; i++)
+				if (t->modality[i] == !text) {
+					id[n] = t->id[i];
+					index[n] = (int32_t)(i - t->sequence[s]);
+					modality[n] = t->modality[i];
+					feature[n] = t->feature[i];
+					from[n++] = (size_t)i;
+				}
+	y.id = id, y.index = index, y.modality = modality, y.feature = feature;
+	return y;
+}
+
+static void visual_tokens_first(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < MODELS; i++) {
+		struct reference r = open_reference(models[i]);
+		const size_t n = r.tokens.n, vocab = r.config.vocab;
+		size_t *from = xalloc(n, sizeof *from), moved = 0;
+		struct tokens t = visual_first(&r.tokens, from);
+		float *y = run(&r, &t, SIZE_MAX, NULL), *back = xalloc(n * vocab, sizeof *back);
+
+		for (size_t k = 0; k < n; k++) {
+			memcpy(back + from[k] * vocab, y + k * vocab, vocab * sizeof *y);
+			moved += from[k] != k;
+		}
+		assert_true(moved > n / 4);
+		assert_true(difference(n * vocab, back, r.logits) < 1e-5);
+		free((void *)(uintptr_t)t.id), free((void *)(uintptr_t)t.index), free((void *)(uintptr_t)t.modality);
+		free((void *)(uintptr_t)t.feature), free(y), free(back), free(from);
+		close_reference(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(logits_of_references), cmocka_unit_test(hessians_by_modality),
+		cmocka_unit_test(visual_tokens_first),
+	};
+
+	threads_init(0);
+	linalg_init();
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
