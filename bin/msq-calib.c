@@ -4,8 +4,8 @@
  *
  *	act_scale = max|X|/top, or a percentile of |X| in the place of its largest,
  *
- * over calibration tokens (static-tensor) or those of each modality (static-modality), or a scale of each token as it
- * comes (dynamic-token). DPQ eq. 13; MQuant section 4.1 and table 1.
+ * over calibration tokens (static-tensor) or those of each modality (static-modality), or a scale of each
+ * token as it comes (dynamic-token). DPQ eq. 13; MQuant section 4.1 and table 1.
  */
 #include "base/error.h"
 #include "base/option.h"

@@ -344,7 +344,8 @@ static void run_attention(const struct pass *p, float *x, struct cache *cache)
 	const bool last = p->b->stack->norms_last;
 	const size_t m = p->batch->rows;
 
-	if (!project(p, PROJECTION_QKV, 0, m, p->w->wide, is_bare(p->b, BEFORE_ATTENTION) ? x : p->w->normed, false))
+	if (!project(p, PROJECTION_QKV, 0, m, p->w->wide, is_bare(p->b, BEFORE_ATTENTION) ? x : p->w->normed,
+		false))
 		return;
 	attend(p->b, p->w, p->batch, cache);
 	if (add_branch(p, PROJECTION_OUTPUT, AFTER_ATTENTION, 0, m, x) && last)
@@ -385,8 +386,8 @@ void block_stage(const struct block *b, struct work *w, const struct batch *batc
 	run(&(struct pass){ b, w, batch, observer, stage.to }, x[0], NULL, stage.from);
 }
 
-void block_project(const struct block *b, struct work *w, const struct batch *batch, float y[], const float x[],
-	struct stage stage, const struct observer *observer)
+void block_project(const struct block *b, struct work *w, const struct batch *batch, float y[],
+	const float x[], struct stage stage, const struct observer *observer)
 {
 	const struct stack *s = b->stack;
 	const struct norm *norm = &b->norm[BEFORE_MLP];

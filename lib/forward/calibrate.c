@@ -375,8 +375,8 @@ struct moments_source calibrate_source(struct calibration *k, const char *name)
 }
 
 /* Writes sums below a group, or a link to the group *first where they stand already. */
-static void write_once(size_t modalities, struct moments *const h[modalities], struct output *out, const char *file,
-	const char *group, char **first)
+static void write_once(size_t modalities, struct moments *const h[modalities], struct output *out,
+	const char *file, const char *group, char **first)
 {
 	if (*first)
 		output_link(out, group, *first);
@@ -387,8 +387,8 @@ static void write_once(size_t modalities, struct moments *const h[modalities], s
 }
 
 /* The sums of a layer, those of each modality side by side. */
-static void write_layer(struct calibration *k, struct output *out, const char *file, const char *layer, size_t place,
-	char **first)
+static void write_layer(struct calibration *k, struct output *out, const char *file, const char *layer,
+	size_t place, char **first)
 {
 	const size_t modalities = sums_of(k, place, 1) ? k->modalities : 1;
 	struct moments **all = xalloc(modalities, sizeof *all);

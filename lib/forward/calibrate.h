@@ -75,9 +75,9 @@ const struct moments *calibrate_find(const struct calibration *k, const char *la
 struct moments_source calibrate_source(struct calibration *k, const char *name);
 /* Of how many modalities the layer's sums are. */
 size_t calibrate_modalities(const struct calibration *k, const char *layer);
-/* The percentile p of |x| of the layer's inputs of a modality (num/histogram.h), or of all (ALL_MODALITIES), its
- * prior weighted as in its Hessian (model/hessian.h), at most the largest. For calibrations without products. Dies if
- * no token was seen. */
+/* The percentile p of |x| of the layer's inputs of a modality (num/histogram.h), or of all (ALL_MODALITIES),
+ * its prior weighted as in its Hessian (model/hessian.h), at most the largest. For calibrations without
+ * products. Dies if no token was seen. */
 enum { ALL_MODALITIES = 256 };
 float calibrate_percentile(struct calibration *k, const char *layer, size_t modality, double p);
 /* Tells on standard error how many tokens reached the experts of each block, if any were calibrated. */

@@ -237,11 +237,13 @@ static void embed_all_positions(struct forward *f, const struct layer *position)
 static void embed_features(struct forward *f)
 {
 	const size_t bytes = f->hidden.width * sizeof(float);
+	const float *feature = f->images->feature.x;
+	float *x = f->hidden.x;
 
 	for (size_t i = 0; i < f->hidden.rows; i++)
 		if (f->windows->feature[i] >= 0)
-			memcpy(f->hidden.x + i * f->hidden.width,
-				f->images->feature.x + (size_t)f->windows->feature[i] * f->hidden.width, bytes);
+			memcpy(x + i * f->hidden.width,
+				feature + (size_t)f->windows->feature[i] * f->hidden.width, bytes);
 }
 
 static void embed(struct forward *f, const struct image *image, const struct found *found)

@@ -38,8 +38,8 @@ struct forward {
 };
 
 /* memory: bytes of hidden states that stay in memory. config and windows must outlive it. Dies where
- * a token's position is beyond the model's, or where there are images and the model sees none. Without images the
- * encoder and the projector are passed over. */
+ * a token's position is beyond the model's, or where there are images and the model sees none. Without images
+ * the encoder and the projector are passed over. */
 struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory);
 void forward_close(struct forward *f);
 
@@ -50,8 +50,8 @@ void forward_close(struct forward *f);
  */
 bool forward_part(struct forward *f, const struct image *image, const struct observer *observer);
 /*
- * The same with the blocks in the hands of the caller, the observer sees the rest: run() is called with each, f->block, and takes all
- * windows through it, by one forward_stage() or by several (block_stage()).
+ * The same with the blocks in the hands of the caller, the observer sees the rest: run() is called with each,
+ * f->block, and takes all windows through it, by one forward_stage() or by several (block_stage()).
  */
 bool forward_blocks(struct forward *f, const struct image *image, const struct observer *observer,
 	void (*run)(void *arg, struct forward *f), void *arg);

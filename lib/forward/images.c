@@ -8,7 +8,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 
-enum { TOGETHER = 4 };		/* images whose patches are multiplied together; results do not depend on it */
+enum { TOGETHER = 4 };		/* images whose patches are multiplied together */
 
 struct images *images_open(const struct config *c, const struct windows *w, size_t memory)
 {
@@ -18,8 +18,8 @@ struct images *images_open(const struct config *c, const struct windows *w, size
 
 	m->config = c;
 	m->image = w->image;
-	*y = (struct windows){ .name = w->name, .n = w->images, .rows = w->images * v->rows, .longest = v->rows,
-		.positions = v->rows, .modalities = 1 };
+	*y = (struct windows){ .name = w->name, .n = w->images, .rows = w->images * v->rows,
+		.longest = v->rows, .positions = v->rows, .modalities = 1 };
 	y->sequence = xalloc(y->n, sizeof *y->sequence);
 	for (size_t i = 0; i < y->n; i++)
 		y->sequence[i] = (struct sequence){ .first = i * v->rows, .length = v->rows };
@@ -75,8 +75,8 @@ static void read_patches(const struct images *m, size_t i, float *x)
 
 	processor_size(&m->processor, p->h, p->w, &height, &width);
 	if (p->n != v->features)
-		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name, i, p->n,
-			v->features);
+		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name, i,
+			p->n, v->features);
 	if (height != v->side || width != v->side)
 		die("%s: /images/%zu: is %zu × %zu pixels when it is prepared, the encoder takes %zu × %zu",
 			m->windows.name, i, height, width, v->side, v->side);
@@ -120,8 +120,8 @@ static void place(const struct images *m, const struct places *p, float *x)
 }
 
 /* Images first .. first + n - 1. */
-static void embed_some(struct images *m, const struct projection *patch, const struct places *places, size_t first,
-	size_t n, struct workspace *workspace, const struct observer *observer)
+static void embed_some(struct images *m, const struct projection *patch, const struct places *places,
+	size_t first, size_t n, struct workspace *workspace, const struct observer *observer)
 {
 	const struct vision *v = &m->config->vision;
 	const size_t class = !!places->class, each = v->rows - class, in = patch->in, out = patch->out;
@@ -133,8 +133,8 @@ static void embed_some(struct images *m, const struct projection *patch, const s
 		sequence[i] = (struct sequence){ .first = i * each, .length = each };
 		read_patches(m, first + i, x + i * each * in);
 	}
-	projection_apply(patch, &batch, 0, n * each, out, (float (*)[out])y, (const float (*)[in])x, workspace,
-		observer, false);
+	projection_apply(patch, &batch, 0, n * each, out, (float (*)[out])y, (const float (*)[in])x,
+		workspace, observer, false);
 	for (size_t i = 0; i < n; i++) {
 		float *row = m->hidden.x + (first + i) * v->rows * out;
 
@@ -151,7 +151,8 @@ void images_embed(struct images *m, const struct image *image, const struct obse
 	struct projection patch = { 0 };
 	struct workspace workspace = { 0 };
 	float *class = read_class(m, image);
-	struct places p = { .class = class, .position = layer_read(image, s->arch->position, c->vision.rows, s->hidden) };
+	struct places p = { .class = class,
+		.position = layer_read(image, s->arch->position, c->vision.rows, s->hidden) };
 
 	layer_plain(image, &p.position);
 	if (s->arch->embedding_norm)

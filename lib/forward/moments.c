@@ -205,8 +205,8 @@ void moments_join(struct moments *h, const struct moments *other)
 	h->count += other->count;
 }
 
-void moments_write(size_t modalities, struct moments *const h[modalities], struct output *out, const char *file,
-	const char *layer)
+void moments_write(size_t modalities, struct moments *const h[modalities], struct output *out,
+	const char *file, const char *layer)
 {
 	struct hessian *y = xalloc(modalities, sizeof *y);
 	bool seen = false;

@@ -43,6 +43,6 @@ void moments_drop(struct moments *h);	/* frees what was rounded */
 /* Adds other sums of the same inputs. */
 void moments_join(struct moments *h, const struct moments *other);
 /* Writes those of each modality below the layer, and drops them. Dies if none saw a token. */
-void moments_write(size_t modalities, struct moments *const h[modalities], struct output *out, const char *file,
-	const char *layer);
+void moments_write(size_t modalities, struct moments *const h[modalities], struct output *out,
+	const char *file, const char *layer);
 #endif

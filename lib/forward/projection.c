@@ -48,15 +48,16 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 }
 
 /* One more layer, behind the others. */
-static void add_layer(struct projection *s, const struct image *image, const struct config *c, const char *path,
-	size_t out, bool bias)
+static void add_layer(struct projection *s, const struct image *image, const struct config *c,
+	const char *path, size_t out, bool bias)
 {
 	struct layer *l = &s->layer[s->layers];
 
 	*l = layer_read(image, path, out, s->in);
 	layer_runs(image, l, c);
 	if (bias && !l->linear.bias)
-		die("%s: %s/bias: is missing; this model's layers of the kind have one", image_name(image), path);
+		die("%s: %s/bias: is missing; this model's layers of the kind have one", image_name(image),
+			path);
 	if (s->layers && l->linear.online != s->layer->linear.online)
 		die("%s: %s: attribute online_hadamard is %zu, expected %zu: %s has the same input",
 			image_name(image), path, l->linear.online, s->layer->linear.online, s->layer->path);
@@ -66,7 +67,8 @@ static void add_layer(struct projection *s, const struct image *image, const str
 	s->out += l->linear.out;
 }
 
-static void begin(struct projection *s, const struct config *c, size_t block, enum projection_name name, size_t in)
+static void begin(struct projection *s, const struct config *c, size_t block, enum projection_name name,
+	size_t in)
 {
 	s->name = name;
 	s->block = block;

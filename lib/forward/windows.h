@@ -37,7 +37,7 @@ struct windows {
 	int32_t *target;		/* [rows] the id that the row predicts; -1: none */
 	int32_t *position, *index;	/* [rows], NULL: the usual ones (forward/batch.h) */
 	uint8_t *modality;
-	int32_t *feature;		/* [rows] in place of its embedding, of all images' features; -1: none */
+	int32_t *feature;		/* [rows] which of all images' features it is; -1: none */
 	size_t images;			/* of the file, views of it */
 	const struct token_image *image;
 	size_t positions, modalities;	/* one more than the largest */

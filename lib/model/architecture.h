@@ -12,8 +12,8 @@
  * of some blocks, or of all, is instead
  *	x += Σ share_e expert_e(norm(x)), and sigmoid(switch) · shared(norm(x)) where there is such an expert
  * over the few experts of each token that its router has the largest logits for (forward/experts.h).
- * What makes embeddings of images for a language model is stacks too (model/vision.h): the blocks of an encoder,
- * and a projector, which is one block without attention that adds nothing: down(act(up)) of norm(x).
+ * What makes embeddings of images for a language model is stacks too: the blocks of an encoder, and a
+ * projector, which is one block without attention that adds nothing: down(act(up)) of norm(x).
  */
 #ifndef MODEL_ARCHITECTURE_H
 #define MODEL_ARCHITECTURE_H
@@ -80,7 +80,7 @@ struct architecture {
 
 	/* The tree. */
 	const char *const *layout;	/* parts of a stream, see image.h */
-	const char *embedding;		/* group of weight [vocab, hidden]; of an encoder [hidden, numbers of a patch] */
+	const char *embedding;		/* group of weight [vocab, hidden], of an encoder [hidden, a patch] */
 	const char *position;		/* group of weight [positions, hidden]; NULL: positions are rotary */
 	size_t position_offset;		/* rows of it before that of position 0 */
 	const char *class_token;	/* of an encoder: [hidden], the first row of each image; NULL: none */

@@ -5,9 +5,10 @@
  * Names change dots into slashes. A layer of the checkpoint that holds several layers of
  * the tree (enum row_order) becomes an entry for each of these. A tied head is an entry
  * with the tensor of the embedding. Left out are buffers that follow from the config, and,
- * with a warning, blocks beyond those of the config, what of an encoder stands behind the features
- * that are used, and biases that the class has no parameter for: readers of a tree would use them. Other tensors that the class does not
- * know stay, with a warning, if they can be read.
+ * with a warning, blocks beyond those of the config, what of an encoder stands behind the
+ * features that are used, and biases that the class has no parameter for: readers of a tree
+ * would use them. Other tensors that the class does not know stay, with a warning, if they
+ * can be read.
  */
 #ifndef MODEL_CHECKPOINT_H
 #define MODEL_CHECKPOINT_H
@@ -23,7 +24,7 @@ struct entry {
 	const struct linear_row *row;	/* and how the source has its rows; NULL: another tensor */
 	const char *tied_to;	/* path of the embedding's weight, or NULL */
 	size_t part;		/* of the stream */
-	bool patches;		/* the weight of patches: [out, channels, height, width] there, [out, in] here */
+	bool patches;		/* the weight of patches, [out, channels, height, width] there */
 	bool known, unused;	/* a tensor of the class; one to be left out */
 };
 

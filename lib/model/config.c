@@ -48,7 +48,8 @@ static const char *class_name(const json_t *json)
 	return json_string_value(json_array_get(json_object_get(json, "architectures"), 0));
 }
 
-/* The class of a model that sees images, or NULL, and in *text what config.json says of its language model. */
+/* The class of a model that sees images, or NULL, and in *text what config.json says of its language
+ * model. */
 static const struct multimodal *find_multimodal(const json_t *json, const json_t **text)
 {
 	const struct multimodal *m = multimodal_find(model_type(json), class_name(json));
@@ -364,17 +365,18 @@ static size_t parse_depth(const json_t *json, size_t blocks)
 	json_int_t layer = v ? json_integer_value(v) : -2;
 
 	if (v && !json_is_integer(v))
-		die("%s: /config: 'vision_feature_layer' must be a whole number: features of several layers side by "
-			"side are not supported", key_file);
+		die("%s: /config: 'vision_feature_layer' must be a whole number: features of several layers "
+			"side by side are not supported", key_file);
 	layer += layer < 0 ? (json_int_t)blocks + 1 : 0;
 	if (layer < 1 || layer > (json_int_t)blocks)
-		die("%s: /config: 'vision_feature_layer' is %lld, expected one behind a block of the %zu of the "
-			"encoder", key_file, (long long)(v ? json_integer_value(v) : -2), blocks);
+		die("%s: /config: 'vision_feature_layer' is %lld, expected one behind a block of the %zu of "
+			"the encoder", key_file, (long long)(v ? json_integer_value(v) : -2), blocks);
 	return (size_t)layer;
 }
 
 /* How images become rows. */
-static void parse_images(struct vision *v, const struct architecture *a, const json_t *json, const json_t *own)
+static void parse_images(struct vision *v, const struct architecture *a, const json_t *json,
+	const json_t *own)
 {
 	enum { WIDE = 1 << 16 };
 	const char *strategy = key_text(json, "vision_feature_select_strategy", "default");
@@ -384,13 +386,14 @@ static void parse_images(struct vision *v, const struct architecture *a, const j
 	v->side = key_size(a, own, "image_size", a->absent.image, 0, WIDE);
 	v->patch = key_size(a, own, "patch_size", a->absent.patch, 0, WIDE);
 	if (v->patch > v->side)
-		die("%s: /config: 'patch_size' is %zu, the images are %zu pixels wide", key_file, v->patch, v->side);
+		die("%s: /config: 'patch_size' is %zu, the images are %zu pixels wide", key_file, v->patch,
+			v->side);
 	if (key_size(a, own, "num_channels", CHANNELS, 0, WIDE) != CHANNELS)
 		die("%s: /config: 'num_channels' is not supported other than %d", key_file, CHANNELS);
 	v->rows = (v->side / v->patch) * (v->side / v->patch) + !!a->class_token;
 	if (strcmp(strategy, "default") && strcmp(strategy, "full"))
-		die("%s: /config: 'vision_feature_select_strategy' is '%s', expected default or full", key_file,
-			strategy);
+		die("%s: /config: 'vision_feature_select_strategy' is '%s', expected default or full",
+			key_file, strategy);
 	v->skipped = !strcmp(strategy, "default");
 	v->features = v->rows - v->skipped;
 	v->placeholder = json_is_integer(id) ? (int32_t)json_integer_value(id) : -1;
@@ -502,7 +505,8 @@ void config_free(struct config *c)
 	}
 }
 
-/* The patterns of the encoders of a class, of its projector, and of the language model, which take the rest. */
+/* The patterns of the encoders of a class, of its projector, and of the language model, which take the
+ * rest. */
 static const char *const *join_layouts(const struct multimodal *m, const struct architecture *encoder,
 	const struct architecture *text)
 {
@@ -519,7 +523,8 @@ static const char *const *join_layouts(const struct multimodal *m, const struct 
 
 const char *const *config_layout(const struct config *c)
 {
-	return c->vision.class ? join_layouts(c->vision.class, config_encoder(c)->arch, c->arch) : c->arch->layout;
+	return c->vision.class ? join_layouts(c->vision.class, config_encoder(c)->arch, c->arch) :
+		c->arch->layout;
 }
 
 const char *const *model_layout(const char *config)

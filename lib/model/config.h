@@ -12,7 +12,9 @@
 #include "num/format.h"
 #include "quant/product.h"
 
-enum activation { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_QUICK_GELU, ACTIVATION_RELU };
+enum activation {
+	ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_QUICK_GELU, ACTIVATION_RELU
+};
 
 enum { EOS = 8 };
 
@@ -100,8 +102,8 @@ struct config config_parse(const char *name, const char *text);
 struct config config_read(const struct image *image);
 void config_free(struct config *c);
 
-/* How a model's file is cut into parts (an image_layout): NULL if there is no config. The list holds until the
- * thread's next call of either. */
+/* How a model's file is cut into parts (an image_layout): NULL if there is no config. The list holds until
+ * the thread's next call of either. */
 const char *const *model_layout(const char *config);
 const char *const *config_layout(const struct config *c);
 

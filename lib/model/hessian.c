@@ -71,7 +71,8 @@ static void find_beside(struct hessian *h, const struct image *image, const char
 	double sum = 0;
 	struct tensor t;
 
-	if (!image_find(image, layer_member(layer, b->name), b->type, several ? 2 : 1, several ? dim : &n, &t))
+	if (!image_find(image, layer_member(layer, b->name), b->type, several ? 2 : 1,
+			several ? dim : &n, &t))
 		return;
 	t.data = (char *)t.data + modality * n * tensor_size(b->type);
 	for (size_t i = 0; i < n; i++) {
@@ -96,10 +97,12 @@ static struct tensor find_sum(const struct image *image, const char *layer)
 	if (!image_find(image, layer_member(layer, "hessian"), TENSOR_F32, -1, NULL, &t))
 		die("%s: %s/hessian: is missing; the layer was not calibrated, or this is the Hessian of "
 			"another model", image_name(image), layer);
-	if ((t.rank != 2 && t.rank != 3) || t.dim[t.rank - 2] != t.dim[t.rank - 1] || !t.dim[0])
-		die("%s: %s/hessian: has %d dimensions, %zu rows and %zu columns, expected a square, or one for "
-			"each modality", image_name(image), layer, t.rank, t.rank > 1 ? t.dim[t.rank - 2] : 0,
-			t.rank ? t.dim[t.rank - 1] : 0);
+	if (t.rank != 2 && (t.rank != 3 || !t.dim[0]))
+		die("%s: %s/hessian: has %d dimensions, expected 2, or 3 with one of modalities",
+			image_name(image), layer, t.rank);
+	if (t.dim[t.rank - 2] != t.dim[t.rank - 1])
+		die("%s: %s/hessian: has %zu rows and %zu columns, expected a square", image_name(image),
+			layer, t.dim[t.rank - 2], t.dim[t.rank - 1]);
 	return t;
 }
 
@@ -169,7 +172,8 @@ static void add_modality(struct hessian *y, const struct hessian *h)
 }
 
 /* The sums over all modalities, kept as long as the image. */
-static struct hessian add_modalities(const struct image *image, const char *layer, size_t n, size_t modalities)
+static struct hessian add_modalities(const struct image *image, const char *layer, size_t n,
+	size_t modalities)
 {
 	struct hessian y = hessian_modality(image, layer, n, 0);
 	float *sum = image_keep(image, xalloc(y.in * y.in, sizeof *sum));
@@ -221,8 +225,8 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 }
 
 /* Of each modality `each` elements, one after the other; a view where there is one. */
-static void write_member(struct output *out, const char *path, enum tensor_type type, size_t modalities, int rank,
-	const size_t dim[], const void *const data[])
+static void write_member(struct output *out, const char *path, enum tensor_type type, size_t modalities,
+	int rank, const size_t dim[], const void *const data[])
 {
 	struct tensor t = tensor_of(type, (void *)(uintptr_t)data[0], rank - 1, dim + 1);
 	const size_t bytes = tensor_count(&t) * tensor_size(type);
@@ -238,7 +242,8 @@ static void write_member(struct output *out, const char *path, enum tensor_type 
 	free(t.data);
 }
 
-void hessian_write(struct output *out, const char *layer, size_t modalities, const struct hessian h[modalities])
+void hessian_write(struct output *out, const char *layer, size_t modalities,
+	const struct hessian h[modalities])
 {
 	const size_t n = h->in, square[] = { modalities, n, n };
 	const void **data = xalloc(modalities, sizeof *data);

@@ -6,9 +6,9 @@
  *	<layer>/hessian [in, in] = Σ x xᵀ over tokens, count, absmax = max |x|, mean_abs = mean |x|,
  *	fourth = Σ x⁴, and histogram, of all |x| (num/histogram.h)
  *
- * (docs/format.md). Where tokens of several modalities reach a layer, each of these has a leading axis, an element for
- * each modality, and methods work on the sums over all of them. An expert that fewer tokens reached than it has inputs, c < n, has a prior beside them,
- * the same of tokens whether they reach it or not, and methods work on
+ * (docs/format.md). Where tokens of several modalities reach a layer, each of these has a leading axis, an
+ * element for each, and methods work on the sums over all. An expert that fewer tokens reached than it has
+ * inputs, c < n, has a prior beside them, the same of tokens whether they reach it or not; methods work on
  *	S + (n - c)·S̄, a sum over n tokens, S̄ = <layer>/prior/hessian / <layer>/prior/count
  */
 #ifndef MODEL_HESSIAN_H
@@ -29,8 +29,8 @@ struct hessian {
 
 /* Whether the file holds one for the layer. */
 bool hessian_there(const struct image *image, const char *layer);
-/* The layer's, of all its tokens: views of the image, or sums that are kept as long as it; n: its inputs, 0: any.
- * Dies, naming file and path, if one does not fit. */
+/* The layer's, of all its tokens: views of the image, or sums that are kept as long as it; n: its inputs, 0:
+ * any. Dies, naming file and path, if one does not fit. */
 struct hessian hessian_find(const struct image *image, const char *layer, size_t n);
 /* How many modalities the layer's has, 1 without a leading axis; and that of one of them, views. */
 size_t hessian_modalities(const struct image *image, const char *layer);
@@ -47,7 +47,8 @@ struct hessian hessian_mixed(const struct image *image, const char *layer, size_
  * diagonal finite and not negative. */
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n]);
 /* Wants all of each; of one modality without a leading axis. */
-void hessian_write(struct output *out, const char *layer, size_t modalities, const struct hessian h[modalities]);
+void hessian_write(struct output *out, const char *layer, size_t modalities,
+	const struct hessian h[modalities]);
 /* The name of the first that is absent of what stands beside the sum, or NULL. */
 const char *hessian_lacks(const struct hessian *h);
 

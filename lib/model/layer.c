@@ -530,13 +530,12 @@ size_t layer_each(const struct config *c, const struct selection *layers,
 	void (*visit)(void *arg, const char *path, size_t in), void *arg)
 {
 	struct end_layer end[ENDS];
-	const size_t ends = config_ends(c, end);
 	size_t n = 0;
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			n += each_of_block(c, s, i, layers, visit, arg);
-	for (size_t i = 0; i < ends; i++)
+	for (size_t i = config_ends(c, end); i--;)
 		if (selected(c, layers, end[i].path)) {
 			visit(arg, end[i].path, end[i].in);
 			n++;

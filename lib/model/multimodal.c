@@ -22,7 +22,8 @@
 		{ NULL, NULL, ONE_NAME } }
 /* Encoders as transformers' CLIP has them, with a class token or not. */
 #define TOWER \
-	.layout = (const char *const []){ "/vision_tower/embeddings", "/vision_tower/encoder/layers/#", NULL }, \
+	.layout = (const char *const []){ "/vision_tower/embeddings", "/vision_tower/encoder/layers/#", \
+		NULL }, \
 	.embedding = "/vision_tower/embeddings/patch_embedding", \
 	.position = "/vision_tower/embeddings/position_embedding", \
 	.blocks = "/vision_tower/encoder/layers", .bidirectional = true, .norm_kind = NORM_LAYER, \
@@ -45,7 +46,6 @@ static const struct architecture towers[] = {
 	{ .name = "PostNormVisionModel", .model_type = "postnorm_vision_model", TOWER,
 	  .norm = { [AFTER_ATTENTION] = "layer_norm1", [AFTER_MLP] = "layer_norm2" },
 	  .class_token = "/vision_tower/embeddings/class_embedding",
-	  .embedding_norm = "/vision_tower/embeddings/pre_layrnorm",
 	  .absent = { TOWER_SIZES, .patch = 32, .eps = 1e-5, .act = "gelu" } },
 	{ .name = NULL },
 };

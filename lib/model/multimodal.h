@@ -3,8 +3,8 @@
  * multimodal.h -- the table of models that see images: an encoder, a projector, a language model
  *
  * In the tree the language model stands where it stands alone, so that what is made for it works on it: below
- * /model, /lm_head and so on, by its own row (model/architecture.h). The encoder and the projector have groups of
- * their own beside it.
+ * /model, /lm_head and so on, by its own row (model/architecture.h). The encoder and the projector have
+ * groups of their own beside it.
  */
 #ifndef MODEL_MULTIMODAL_H
 #define MODEL_MULTIMODAL_H
@@ -19,7 +19,7 @@ struct multimodal {
 	const char *name, *model_type;	/* "LlavaForConditionalGeneration", "llava" */
 	const char *text;		/* model_type of the language model where its config names none */
 	const struct rename_row *renames;	/* ends with NULL */
-	const char *const *behind;	/* patterns of tensors behind what the projector reads; ends with NULL */
+	const char *const *behind;	/* patterns of tensors that nothing reads; ends with NULL */
 	const struct architecture *encoders;	/* by their model_type; ends with NULL */
 	struct architecture projector;
 };

@@ -253,8 +253,8 @@ size_t config_ends(const struct config *c, struct end_layer end[ENDS])
 	const size_t hidden = config_last(c)->hidden;
 	size_t n = 0;
 
-	end[n++] = (struct end_layer){ c->arch->embedding, hidden, PROJECTION_NONE };
 	end[n++] = (struct end_layer){ c->arch->head, hidden, PROJECTION_HEAD };
+	end[n++] = (struct end_layer){ c->arch->embedding, hidden, PROJECTION_NONE };
 	if (encoder)
 		end[n++] = (struct end_layer){ encoder->arch->embedding, vision_numbers(&c->vision),
 			PROJECTION_PATCH };

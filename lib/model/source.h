@@ -3,8 +3,8 @@
  * source.h -- where an import takes a model from, whatever its files are
  *
  * A kind of source is a row of a table in source.c. It gives a model as Hugging Face
- * keeps it: the texts of config.json, tokenizer.json and preprocessor_config.json, and tensors under the names and
- * in the shapes that the class in transformers gives them. A kind whose files are
+ * keeps it: the texts of config.json, tokenizer.json and preprocessor_config.json, and tensors under the
+ * names and in the shapes that the class in transformers gives them. A kind whose files are
  * otherwise translates them: names and texts when it is opened, data when they are read;
  * quantized ones are dequantized.
  */

@@ -57,8 +57,8 @@ double linalg_sum_exp(size_t n, const float x[n], float shift);	/* Σ exp(x - sh
  */
 void linalg_sum_exp_pair(size_t n, double sum[3], const float x[n], float a, const float y[n], float b);
 
-/* x / (1 + e^-x); ½ x (1 + erf(x/√2)); the same by its tanh approximation; x / (1 + e^-1.702x). y and x do not
- * overlap. */
+/* x / (1 + e^-x); ½ x (1 + erf(x/√2)); the same by its tanh approximation; x / (1 + e^-1.702x). y and x do
+ * not overlap. */
 void linalg_silu(size_t n, float y[n], const float x[n]);
 void linalg_gelu(size_t n, float y[n], const float x[n]);
 void linalg_gelu_tanh(size_t n, float y[n], const float x[n]);

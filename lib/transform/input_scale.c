@@ -8,8 +8,8 @@
 #include "model/layer.h"
 
 const char *const input_scale_modes[] = {
-	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_DYNAMIC_TOKEN] = "dynamic-token",
-	[INPUT_STATIC_MODALITY] = "static-modality", NULL
+	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor",
+	[INPUT_DYNAMIC_TOKEN] = "dynamic-token", [INPUT_STATIC_MODALITY] = "static-modality", NULL
 };
 
 static const char *const columns[] = { "absmax", "clip", "scale" };
@@ -29,7 +29,8 @@ static float scale_of(const struct input_scales *s, struct calibration *k, const
 }
 
 /* The layer's scales, [*modalities]; free() them. */
-static float *scales_of(const struct input_scales *s, struct calibration *k, const char *path, size_t *modalities)
+static float *scales_of(const struct input_scales *s, struct calibration *k, const char *path,
+	size_t *modalities)
 {
 	static const char *const words[] = { "text", "visual" };
 	const bool each = s->input.mode == INPUT_STATIC_MODALITY && calibrate_modalities(k, path) > 1;

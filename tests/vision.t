@@ -1,0 +1,178 @@
+#!/bin/sh
+# vision.t -- models that see images through the tools: imported from both spellings of a checkpoint, run, calibrated,
+# quantized with scales by modality, and what is refused. tests/vision.c holds the numbers against transformers.
+# shellcheck source=tests/tap.sh
+. "${0%/*}/tap.sh"
+export OMP_NUM_THREADS=1
+ref=$top/tests/ref/vision
+
+if ! py -c 'import h5py, numpy' 2>/dev/null; then
+	skip 'vision' 'no h5py'
+	done_testing
+fi
+
+# Folders in Hugging Face form from the reference files: names as transformers 4 wrote them, and as it has them in
+# memory; tokens files of their own.
+cat >make.py <<'PY'
+import json, os, shutil, struct, sys
+import h5py, numpy as np
+ref = sys.argv[1]
+OLD = ('model.', 'language_model.model.'), ('lm_head.', 'language_model.lm_head.'), ('vision_tower.', 'vision_tower.vision_model.')
+NEW = ('model.', 'model.language_model.'), ('vision_tower.', 'model.vision_tower.'), ('multi_modal_projector.', 'model.multi_modal_projector.')
+def renamed(name, rows):
+    name = name.replace('embeddings.pre_layrnorm', 'pre_layrnorm')
+    return next((b + name[len(a):] for a, b in rows if name.startswith(a)), name)
+def tensors(f, patch):
+    y = {}
+    def visit(path, d):
+        if isinstance(d, h5py.Dataset) and path.split('/')[0] in ('model', 'lm_head', 'vision_tower', 'multi_modal_projector'):
+            a = d[()]
+            if path.endswith('patch_embedding/weight'): a = a.reshape(len(a), 3, patch, patch)
+            y[path.replace('/', '.')] = a
+    f.visititems(visit)
+    return y
+def put(folder, config, processor, t):
+    os.mkdir(folder)
+    open(folder + '/config.json', 'w').write(json.dumps(config))
+    if processor: open(folder + '/preprocessor_config.json', 'w').write(processor)
+    h, body = {}, b''
+    for n, a in t.items():
+        b = np.ascontiguousarray(a, 'f4').tobytes()
+        h[n] = dict(dtype='F32', shape=list(a.shape), data_offsets=[len(body), len(body) + len(b)])
+        body += b
+    h = json.dumps(h).encode()
+    h += b' ' * (-len(h) % 8)
+    open(folder + '/model.safetensors', 'wb').write(struct.pack('<Q', len(h)) + h + body)
+def tokens(to, f, **change):
+    with h5py.File(to, 'w') as g:
+        for a in 'ptq_version', 'history': g.attrs[a] = f.attrs[a]
+        g.attrs['ptq_kind'] = 'tokens'
+        for n in 'tokens', 'sequence', 'modality', 'image_span', 'image_grid', 'images':
+            if change.get(n, 1) is not None: f.copy(n, g)
+        for n, a in change.items():
+            if a is not None:
+                del g[n]
+                g[n] = a
+for name in 'llava-clip', 'llava-clip-full', 'llava-siglip':
+    with h5py.File(f'{ref}/{name}.h5') as f:
+        config, processor = json.loads(f['config'][()]), f['processor'][()].decode()
+        t = tensors(f, config['vision_config']['patch_size'])
+        tokens(name + '-t.h5', f)
+        for kind, rows in ('old', OLD), ('new', NEW):
+            put(f'{name}-{kind}', config, processor, {renamed(n, rows): a for n, a in t.items()})
+        if name != 'llava-clip': continue
+        behind = {'vision_tower.post_layernorm.weight': np.ones(24), 'vision_tower.encoder.layers.2.layer_norm1.weight': np.ones(24)}
+        put('behind', config, processor, t | behind)
+        put('no-processor', config, None, t)
+        def bad(folder, **change):
+            c = json.loads(json.dumps(config))
+            for k, v in change.items(): (c['vision_config'] if k in c['vision_config'] else c)[k] = v
+            put(folder, c, processor, t)
+        bad('layer0', vision_feature_layer=0)
+        bad('layers', vision_feature_layer=[-2, -1])
+        bad('layer9', vision_feature_layer=9)
+        bad('tower', model_type='dinov2')
+        bad('patch', patch_size=99)
+        bad('strategy', vision_feature_select_strategy='cls')
+        bad('channels', num_channels=1)
+        bad('none', vision_config=None)
+        bad('side', image_size=25)
+        n = len(f['tokens'])
+        text = np.zeros(n, 'u1')
+        tokens('text-t.h5', f, modality=None, image_span=None, image_grid=None, images=None)
+        small = f['images/0'][:10]
+        with h5py.File('small-t.h5', 'w') as g:
+            pass
+        tokens('small-t.h5', f)
+        with h5py.File('small-t.h5', 'a') as g:
+            del g['images/0']
+            g['images/0'] = small
+PY
+ok 'folders of the reference models' py make.py "$ref"
+
+for m in llava-clip llava-clip-full llava-siglip; do
+	ok "$m: from names as transformers 4 wrote them" model-import -q $m-old -o $m.h5
+	ok "$m: from names as it has them in memory" model-import -q $m-new -o new.h5
+	ok "$m: both give the same" h5diff $m.h5 new.h5
+	ok "$m: which is the reference's tree" py -c '
+import h5py, sys
+with h5py.File(sys.argv[1]) as a, h5py.File(sys.argv[2]) as b:
+    def see(path, d):
+        if isinstance(d, h5py.Dataset) and path.split("/")[0] in ("model", "lm_head", "vision_tower", "multi_modal_projector"):
+            assert (d[()] == b[path][()]).all(), path
+    a.visititems(see)
+    assert a["processor"][()] == b["processor"][()]' "$ref/$m.h5" $m.h5
+	eval-ppl --ctx 128 --tokens $m-t.h5 $m.h5 >file.tsv
+	is "$m: the nll is that of the reference's logits" "$(py -c '
+import h5py, numpy as np, sys
+with h5py.File(sys.argv[1]) as f:
+    x, ids, s = f["test/logits"][()].astype("f8"), f["tokens"][()], f["sequence"][()]
+p = x - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) - x.max(1, keepdims=True)
+print("%.4f" % -np.mean([p[i, ids[i + 1]] for a, b in zip(s, s[1:]) for i in range(a, b - 1)]))' "$ref/$m.h5")" "$(awk '$1 == "nll" { printf "%.4f", $2 }' file.tsv)"
+	ok "$m: the same from a stream" sh -c 'model-import -q "$1-old" | eval-ppl --ctx 128 --tokens "$1-t.h5" >stream.tsv && cmp stream.tsv file.tsv' x $m
+done
+
+m=llava-clip
+run() { eval-ppl --ctx 128 --tokens $m-t.h5 "$@"; }
+model-import behind -o x.h5 2>said
+ok 'what stands behind the features is left out, and said' sh -c 'grep -q "vision_tower.*: stands behind the features that vision_feature_layer names: it and 1 more are left out" said && h5diff x.h5 llava-clip.h5'
+
+# --- calibration
+hessian-accum -q --ctx 128 --tokens $m-t.h5 $m.h5 -o h.h5
+is 'a Hessian for each modality behind the embeddings, one before' "$(py -c '
+import h5py
+with h5py.File("h.h5") as f: print(*(f[g + "/hessian"].shape for g in ("model/layers/0/mlp/up_proj", "vision_tower/encoder/layers/0/mlp/fc1", "multi_modal_projector/linear_2")))')" '(2, 32, 32) (24, 24) (32, 32)'
+ok 'the sum over modalities is that of all tokens' py -c '
+import h5py, numpy as np, sys
+with h5py.File("h.h5") as f:
+    g = f["model/layers/1/self_attn/q_proj"]
+    assert g["count"][()].sum() == len(h5py.File(sys.argv[1])["tokens"]) and (g["count"][()] > 0).all()
+    assert np.allclose(g["fourth"][()] > 0, True) and (g["histogram"][()].sum(1) == 32 * g["count"][()]).all()' $m-t.h5
+hessian-accum -q --shard 1/2 --ctx 128 --tokens $m-t.h5 $m.h5 -o h1.h5
+hessian-accum -q --shard 2/2 --ctx 128 --tokens $m-t.h5 $m.h5 -o h2.h5
+hessian-accum -q h1.h5 h2.h5 -o sum.h5
+ok 'shards are summed by modality' py -c '
+import h5py, numpy as np
+with h5py.File("h.h5") as a, h5py.File("sum.h5") as b:
+    for n in "hessian", "count", "absmax", "mean_abs":
+        x, y = (f["model/layers/1/mlp/down_proj/" + n][()] for f in (a, b))
+        assert x.shape == y.shape and abs(x - y).max() <= 1e-5 * abs(x).max(), n'
+ok 'weights of all three stacks are quantized' sh -c 'dpq-run --storage uint4 --group 8 --hessian h.h5 "$1" -o q.h5 2>said && grep -q "^/vision_tower/encoder/layers/1/mlp/fc2" said && grep -q "^/multi_modal_projector/linear_1" said && grep -q "^/model/layers/1/mlp/down_proj" said' x $m.h5
+ok '--sequential quantizes them behind each other' dpq-run -q --sequential --ctx 128 --tokens $m-t.h5 --storage uint4 --group 8 $m.h5 -o s.h5
+# Values of a model that was quantized: neither nothing nor much is lost.
+within() { ok "$1 ($2)" awk -v x="$2" -v a="$3" -v b="$4" 'BEGIN { exit !(x > a && x < b) }'; }
+kl() { run --reference $m.h5 "$@" | awk '$1 == "kl" { print $2 }'; }
+within 'what is quantized is run: one-shot' "$(kl q.h5)" 0.001 0.5
+within 'what is quantized is run: sequential' "$(kl s.h5)" 0.001 0.5
+no 'calibration on text does not reach the encoder' 1 '/vision_tower/encoder/layers/0/.*: has seen no tokens' hessian-accum -q --ctx 128 --tokens text-t.h5 $m.h5 -o x.h5
+ok 'a text alone runs through the language model' sh -c 'eval-ppl --ctx 128 --tokens text-t.h5 "$1" >/dev/null' x $m.h5
+
+# --- static scales by modality
+msq-calib --act-format int8 --act-mode static-modality --ctx 128 --tokens $m-t.h5 $m.h5 -o msq.h5 2>said
+is 'two scales behind the embeddings, one before' "$(py -c '
+import h5py
+with h5py.File("msq.h5") as f: print(*(len(f[g + "/act_scale"]) for g in ("model/layers/0/mlp/up_proj", "vision_tower/encoder/layers/0/mlp/fc1", "multi_modal_projector/linear_2")))')" '2 1 1'
+ok 'they are max |x| / 127 of each modality' py -c '
+import h5py, numpy as np
+with h5py.File("h.h5") as h, h5py.File("msq.h5") as f:
+    for g in "model/layers/0/self_attn/q_proj", "model/layers/1/mlp/down_proj":
+        assert np.allclose(f[g + "/act_scale"][()], h[g + "/absmax"][()].max(1) / 127, rtol=1e-6), g'
+ok 'the report names both' grep -q '^/model/layers/0/mlp/up_proj visual	' said
+within 'inputs are rounded under them' "$(kl msq.h5)" 1e-6 0.05
+msq-calib -q --act-format int8 --ctx 128 --tokens text-t.h5 --layers '/model/*' --act-mode static-modality $m.h5 -o text.h5
+no 'scales that lack a modality of the tokens' 1 '/model/layers/0/.*: has a scale of inputs for each of 1 modalities, the tokens are of 2' run text.h5
+
+# --- what is refused
+no 'no processor' 1 '/processor: is missing; a model that sees images needs its preprocessor_config.json' sh -c 'model-import -q no-processor | eval-ppl --ctx 128 --tokens "$1"' x $m-t.h5
+no 'the embeddings themselves' 1 "'vision_feature_layer' is 0, expected one behind a block of the 3" model-import -q layer0 -o x.h5
+no 'a block that is not there' 1 "'vision_feature_layer' is 9" model-import -q layer9 -o x.h5
+no 'several layers' 1 "'vision_feature_layer' must be a whole number: features of several layers" model-import -q layers -o x.h5
+no 'another encoder' 1 "'vision_config': unknown model_type 'dinov2'; known are clip_vision_model, siglip_vision_model" model-import -q tower -o x.h5
+no 'no encoder' 1 "'vision_config' is missing" model-import -q none -o x.h5
+no 'a patch larger than the image' 1 "'patch_size' is 99, the images are 20 pixels wide" model-import -q patch -o x.h5
+no 'another strategy' 1 "'vision_feature_select_strategy' is 'cls', expected default or full" model-import -q strategy -o x.h5
+no 'grey images' 1 "'num_channels' is not supported other than 3" model-import -q channels -o x.h5
+no 'positions of another number of patches' 1 'position_embedding.weight: its shape is not the \[26, 24\] of config.json' model-import -q side -o x.h5
+no 'an image of another size' 1 '/images/0: is 10 .* 20 pixels when it is prepared, the encoder takes 20 .* 20' eval-ppl --ctx 128 --tokens small-t.h5 $m.h5
+no 'images and a model of text' 1 '/images: the model is of text alone' eval-ppl --ctx 128 --tokens $m-t.h5 "$top/tests/ref/llama-gqa.h5"
+done_testing
