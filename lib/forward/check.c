@@ -21,25 +21,57 @@ struct check {
 	struct config config;		/* of both; its memory is the filter's */
 	struct windows windows;
 	struct forward *forward[BOTH];
+	struct token_image image[SEQUENCES];
+	uint8_t *rgb;			/* their pixels */
 	double *difference, *top;	/* [rows]: the largest of each */
 	double most;
 	bool done;
 };
 
-static struct windows draw_windows(const struct config *c)
+/* An image of noise before the text of each sequence, where the model sees images. */
+static void draw_images(struct check *k, struct tokens *t, int64_t feature[], uint8_t modality[])
 {
-	const size_t length = larger(2, least(LENGTH, c->positions));
+	const struct vision *v = &k->config.vision;
+	const size_t pixels = v->side * v->side, each = t->n / SEQUENCES;
+	const struct random_stream draw = random_open(1, "check");
+
+	k->rgb = xalloc(SEQUENCES * pixels, CHANNELS);
+	for (size_t i = 0; i < SEQUENCES * pixels * CHANNELS; i++)
+		k->rgb[i] = (uint8_t)(random_uniform(&draw, i) * 256);
+	for (size_t i = 0; i < SEQUENCES; i++)
+		k->image[i] = (struct token_image){ .first = i * each, .n = v->features, .frames = 1,
+			.rows = v->side / v->patch, .columns = v->side / v->patch, .h = v->side, .w = v->side,
+			.rgb = k->rgb + i * pixels * CHANNELS };
+	for (size_t i = 0; i < t->n; i++) {
+		modality[i] = i % each < v->features;
+		feature[i] = modality[i] ? (int64_t)(i / each * v->features + i % each) : -1;
+	}
+	t->images = SEQUENCES;
+	t->image = k->image;
+	t->feature = feature;
+}
+
+static struct windows draw_windows(struct check *k)
+{
+	const struct config *c = &k->config;
+	const size_t text = larger(2, least(LENGTH, c->positions)), length = text + c->vision.features;
 	const struct random_stream draw = random_open(0, "check");
-	int32_t id[SEQUENCES * LENGTH];
-	int64_t sequence[SEQUENCES + 1] = { 0 };
-	const struct tokens tokens = { .n = SEQUENCES * length, .id = id, .bos = -1, .sequences = SEQUENCES,
+	int32_t *id = xalloc(SEQUENCES * length, sizeof *id);
+	int64_t *feature = xalloc(SEQUENCES * length, sizeof *feature), sequence[SEQUENCES + 1] = { 0 };
+	uint8_t *modality = xalloc(SEQUENCES * length, 1);
+	struct tokens tokens = { .n = SEQUENCES * length, .id = id, .bos = -1, .sequences = SEQUENCES,
 		.sequence = sequence };
+	struct windows w;
 
 	for (size_t i = 0; i < tokens.n; i++)
 		id[i] = (int32_t)(random_uniform(&draw, i) * (double)c->vocab);
 	for (size_t i = 1; i <= SEQUENCES; i++)
 		sequence[i] = (int64_t)(i * length);
-	return windows_cut("the check", &tokens, WINDOWS_GPTQ, length, 0);
+	if (c->vision.class)
+		draw_images(k, &tokens, feature, modality);
+	w = windows_cut("the check", &tokens, WINDOWS_GPTQ, length, 0);
+	free(id), free(feature), free(modality);
+	return w;
 }
 
 static void compare(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[])
@@ -110,7 +142,7 @@ void check_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 		return;
 	}
 	k.config = *f->config;
-	k.windows = draw_windows(&k.config);
+	k.windows = draw_windows(&k);
 	k.config.rows = k.windows.rows;
 	k.config.exact_inputs = true;	/* what is rounded differs, though what is computed does not */
 	for (int i = 0; i < BOTH; i++)
@@ -125,5 +157,5 @@ void check_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 		forward_close(k.forward[i]);
 	relay_close(k.relay);
 	windows_free(&k.windows);
-	free(k.difference), free(k.top);
+	free(k.rgb), free(k.difference), free(k.top);
 }
