@@ -286,7 +286,7 @@ static void rotary_positions(void **unused)
 
 		fill(HEADS * DIM, x[0]);
 		memcpy(y, x, sizeof x);
-		rope_turn(&r, POSITION, HEADS, DIM, y);
+		rope_turn(&r, &(int32_t){ POSITION }, HEADS, DIM, y);
 		for (size_t h = 0; h < HEADS; h++) {
 			for (size_t i = 0; i < HALF; i++) {
 				size_t a = interleaved ? 2 * i : i, b = interleaved ? 2 * i + 1 : i + HALF;

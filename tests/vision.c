@@ -20,7 +20,7 @@
 #include "io/image.h"
 #include "num/linalg.h"
 
-static const char *const models[] = { "llava-clip", "llava-clip-full", "llava-siglip" };
+static const char *const models[] = { "llava-clip", "llava-clip-full", "llava-siglip", "qwen2-vl" };
 enum { MODELS = sizeof models / sizeof *models };
 enum { CTX = 128 };			/* no sequence is longer */
 
@@ -149,6 +149,7 @@ static struct tokens visual_first(const struct tokens *t, size_t from[])
 	int32_t *id = xalloc(t->n, sizeof *id), *index = xalloc(t->n, sizeof *index);
 	uint8_t *modality = xalloc(t->n, 1);
 	int64_t *feature = xalloc(t->n, sizeof *feature);
+	int32_t *position = xalloc(t->n, AXES * sizeof *position);
 
 	for (size_t s = 0, n = 0; s < t->sequences; s++)
 		for (int text = 0; text < 2; text++)
@@ -158,9 +159,14 @@ static struct tokens visual_first(const struct tokens *t, size_t from[])
 					index[n] = (int32_t)(i - t->sequence[s]);
 					modality[n] = t->modality[i];
 					feature[n] = t->feature[i];
+					for (size_t a = 0; t->position && a < t->axes; a++)
+						position[n * t->axes + a] = t->position[(size_t)i * t->axes + a];
 					from[n++] = (size_t)i;
 				}
 	y.id = id, y.index = index, y.modality = modality, y.feature = feature;
+	y.position = t->position ? position : NULL;
+	if (!t->position)
+		free(position);
 	return y;
 }
 
@@ -182,6 +188,7 @@ static void visual_tokens_first(void **unused)
 		assert_true(difference(n * vocab, back, r.logits) < 1e-5);
 		free((void *)(uintptr_t)t.id), free((void *)(uintptr_t)t.index);
 		free((void *)(uintptr_t)t.modality), free((void *)(uintptr_t)t.feature);
+		free((void *)(uintptr_t)t.position);
 		free(y), free(back), free(from);
 		close_reference(&r);
 	}

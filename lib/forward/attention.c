@@ -47,7 +47,7 @@ struct rope rope_make(size_t positions, size_t half, const double frequency[half
 	bool interleaved)
 {
 	struct rope r = { positions, half, interleaved, xalloc(positions * half, sizeof(float)),
-		xalloc(positions * half, sizeof(float)) };
+		xalloc(positions * half, sizeof(float)), NULL };
 
 	for (size_t p = 0; p < positions; p++)
 		for (size_t i = 0; i < half; i++) {
@@ -64,11 +64,22 @@ void rope_free(struct rope *r)
 	*r = (struct rope){ 0 };
 }
 
-void rope_turn(const struct rope *r, size_t position, size_t heads, size_t head_dim, float x[heads][head_dim])
+void rope_turn(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
+	float x[heads][head_dim])
 {
-	const float *c = r->cosine + position * r->half, *s = r->sine + position * r->half;
+	float cosine[r->half], sine[r->half];
+	const float *c = r->cosine + (size_t)position[0] * r->half, *s = r->sine + (size_t)position[0] * r->half;
 	const size_t step = r->interleaved ? 2 : 1, apart = r->interleaved ? 1 : r->half;
 
+	if (r->axis) {
+		for (size_t i = 0; i < r->half; i++) {
+			const size_t at = (size_t)position[r->axis[i]] * r->half + i;
+
+			cosine[i] = r->cosine[at];
+			sine[i] = r->sine[at];
+		}
+		c = cosine, s = sine;
+	}
 	for (size_t h = 0; h < heads; h++)
 		for (size_t i = 0; i < r->half; i++) {
 			float a = x[h][i * step], b = x[h][i * step + apart];

@@ -22,7 +22,8 @@ struct batch {
 	size_t rows, sequences;
 	const struct sequence *sequence;	/* [sequences], in the order of their rows */
 	/* [rows], or NULL for the usual ones, which cost nothing: */
-	const int32_t *position;	/* past + place in the sequence */
+	const int32_t *position;	/* past + place in the sequence; `axes` of each row */
+	size_t axes;			/* 0: 1 */
 	const int32_t *index;		/* the same, for the mask */
 	const uint8_t *modality;	/* 0: which static scale inputs are rounded under (quant/linear.h) */
 };

@@ -122,6 +122,7 @@ static void make_ropes(struct work *w, size_t positions)
 
 		w->rope[i] = rope_make(positions, s->rotary / 2, frequency, scale,
 			s->arch->rotary_interleaved);
+		w->rope[i].axis = s->axis;
 	}
 	free(frequency);
 }
@@ -165,7 +166,7 @@ void work_free(struct work *w)
 }
 
 /* Norms and rotates the queries and keys of a row: by position, and by a Hadamard matrix. */
-static void place_row(const struct block *b, const struct work *w, size_t position, float *row)
+static void place_row(const struct block *b, const struct work *w, const int32_t position[], float *row)
 {
 	const struct stack *s = b->stack;
 	size_t d = s->head_dim, q = s->heads * d, kv = s->kv_heads * d;
@@ -217,10 +218,15 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	const int32_t *position = batch_positions(batch, w->position);
 	const struct cache_format *format = &b->config->cache;
 	size_t stride = stack_out(s, ROLE_QKV), d = s->head_dim;
+	const size_t axes = batch->position && batch->axes ? batch->axes : 1;
 
 	#pragma omp parallel for num_threads(threads) if (batch->rows * stride > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < batch->rows; t++)
-		place_row(b, w, (size_t)position[t], w->wide + t * stride);
+		if (axes > 1 || s->axes < 2)
+			place_row(b, w, position + t * axes, w->wide + t * stride);
+		else	/* a text: all of them are its place */
+			place_row(b, w, (int32_t[AXES]){ position[t], position[t], position[t] },
+				w->wide + t * stride);
 	if (format->format.kind && !s->arch->bidirectional)
 		cache_round(format, d, batch->rows, stride, 2 * s->kv_heads * d, w->wide + s->heads * d);
 	for (size_t n = 0; n < batch->sequences; n++)

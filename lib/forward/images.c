@@ -8,24 +8,85 @@
 #include "base/size.h"
 #include "base/thread.h"
 
-enum { TOGETHER = 4 };		/* images whose patches are multiplied together */
+/* Rows of an image, of its class token too. */
+static size_t rows_of(const struct images *m, size_t i)
+{
+	const struct token_image *p = &m->image[i];
+
+	return p->frames * p->rows * p->columns + !!config_encoder(m->config)->arch->class_token;
+}
+
+/* Dies where the tokens of an image are not as many as its features. */
+static void check_image(const struct images *m, size_t i)
+{
+	const struct vision *v = &m->config->vision;
+	const struct token_image *p = &m->image[i];
+	const size_t square = v->merge * v->merge;
+
+	if (v->rows && rows_of(m, i) != v->rows)
+		die("%s: /image_grid: image %zu has %zu rows and %zu columns of patches, the encoder takes %zu of "
+			"each", m->windows.name, i, p->rows, p->columns, v->side / v->patch);
+	if (p->frames != 1 || p->rows % v->merge || p->columns % v->merge)
+		die("%s: /image_grid: image %zu has %zu frames, %zu rows and %zu columns of patches, expected 1 "
+			"frame and multiples of %zu", m->windows.name, i, p->frames, p->rows, p->columns, v->merge);
+	if (p->n != (rows_of(m, i) - v->skipped) / square)
+		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name, i, p->n,
+			(rows_of(m, i) - v->skipped) / square);
+}
+
+/* Patch i of an image: by squares of those that become one feature, row by row of each. */
+static void place_of(const struct vision *v, const struct token_image *p, size_t i, size_t *row, size_t *column)
+{
+	const size_t merge = v->merge, square = merge * merge, across = p->columns / merge;
+
+	*row = i / square / across * merge + i % square / merge;
+	*column = i / square % across * merge + i % merge;
+}
+
+/* A sequence of each image; of two axes, the places of its rows. */
+static void make_windows(struct images *m, const char *name, size_t n)
+{
+	const struct stack *s = config_encoder(m->config);
+	struct windows *y = &m->windows;
+
+	*y = (struct windows){ .name = name, .n = n, .modalities = 1, .axes = s->axes ? s->axes : 1,
+		.sequence = xalloc(n, sizeof *y->sequence) };
+	for (size_t i = 0; i < n; i++) {
+		check_image(m, i);
+		y->sequence[i] = (struct sequence){ .first = y->rows, .length = rows_of(m, i) };
+		y->rows += rows_of(m, i);
+		y->longest = larger(y->longest, rows_of(m, i));
+		y->positions = larger(y->positions, larger(m->image[i].rows, m->image[i].columns));
+	}
+	y->index = xalloc(y->rows, sizeof *y->index);	/* all 0: each row sees all of its image */
+	if (y->axes < 2)
+		return;
+	y->position = xalloc(y->rows, y->axes * sizeof *y->position);
+	for (size_t i = 0; i < n; i++)
+		for (size_t t = 0; t < y->sequence[i].length; t++) {
+			int32_t *at = y->position + (y->sequence[i].first + t) * y->axes;
+			size_t row, column;
+
+			place_of(&m->config->vision, &m->image[i], t, &row, &column);
+			at[0] = (int32_t)row, at[1] = (int32_t)column;
+		}
+}
 
 struct images *images_open(const struct config *c, const struct windows *w, size_t memory)
 {
-	const struct vision *v = &c->vision;
 	struct images *m = xalloc(1, sizeof *m);
-	struct windows *y = &m->windows;
+	size_t features = 0;
 
 	m->config = c;
 	m->image = w->image;
-	*y = (struct windows){ .name = w->name, .n = w->images, .rows = w->images * v->rows,
-		.longest = v->rows, .positions = v->rows, .modalities = 1 };
-	y->sequence = xalloc(y->n, sizeof *y->sequence);
-	for (size_t i = 0; i < y->n; i++)
-		y->sequence[i] = (struct sequence){ .first = i * v->rows, .length = v->rows };
-	y->index = xalloc(y->rows, sizeof *y->index);	/* all 0: each row sees all of its image */
-	m->hidden = hidden_make(y->rows, config_encoder(c)->hidden, memory);
-	m->feature = hidden_make(y->n * v->features, config_last(c)->hidden, memory);
+	make_windows(m, w->name, w->images);
+	m->first = xalloc(w->images, sizeof *m->first);
+	for (size_t i = 0; i < w->images; i++) {
+		m->first[i] = features;
+		features += m->image[i].n;
+	}
+	m->hidden = hidden_make(m->windows.rows, config_encoder(c)->hidden, memory);
+	m->feature = hidden_make(features, config_last(c)->hidden, memory);
 	return m;
 }
 
@@ -34,6 +95,7 @@ void images_close(struct images *m)
 	windows_free(&m->windows);
 	hidden_free(&m->hidden);
 	hidden_free(&m->feature);
+	free(m->first);
 	free(m);
 }
 
@@ -50,19 +112,19 @@ void images_prepare(struct images *m, const struct image *image)
 	free(text);
 }
 
-/* Patches of an image, row by row of it: channels, then rows, then columns of pixels. */
-static void cut_patches(const struct vision *v, size_t side, float *x, const float *pixels)
+/* Patches of an image: channels, then frames, which are all the same, rows and columns of pixels. */
+static void cut_patches(const struct vision *v, const struct token_image *image, size_t width, size_t plane,
+	float *x, const float *pixels)
 {
-	const size_t p = v->patch, across = side / p;
+	const size_t p = v->patch;
 
-	for (size_t i = 0; i < across * across; i++)
-		for (size_t c = 0; c < CHANNELS; c++)
-			for (size_t y = 0; y < p; y++) {
-				const float *row = pixels + (c * side + i / across * p + y) * side;
-
-				memcpy(x + ((i * CHANNELS + c) * p + y) * p, row + i % across * p,
+	for (size_t i = 0, row, column; i < image->rows * image->columns; i++) {
+		place_of(v, image, i, &row, &column);
+		for (size_t c = 0; c < CHANNELS * v->frames; c++)
+			for (size_t y = 0; y < p; y++, x += p)
+				memcpy(x, pixels + c / v->frames * plane + (row * p + y) * width + column * p,
 					p * sizeof *x);
-			}
+	}
 }
 
 /* The patches of an image, as the model's processor prepares it. */
@@ -70,19 +132,17 @@ static void read_patches(const struct images *m, size_t i, float *x)
 {
 	const struct vision *v = &m->config->vision;
 	const struct token_image *p = &m->image[i];
-	float *pixels = xalloc(CHANNELS * v->side * v->side, sizeof *pixels);
 	size_t height, width;
+	float *pixels;
 
 	processor_size(&m->processor, p->h, p->w, &height, &width);
-	if (p->n != v->features)
-		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name, i,
-			p->n, v->features);
-	if (height != v->side || width != v->side)
-		die("%s: /images/%zu: is %zu × %zu pixels when it is prepared, the encoder takes %zu × %zu",
-			m->windows.name, i, height, width, v->side, v->side);
+	if (height / v->patch != p->rows || width / v->patch != p->columns)
+		die("%s: /images/%zu: is %zu × %zu pixels when it is prepared, %zu × %zu patches of %zu were "
+			"expected", m->windows.name, i, height, width, p->rows, p->columns, v->patch);
+	pixels = xalloc(CHANNELS * height * width, sizeof *pixels);
 	processor_run(&m->processor, height, width, (float (*)[height][width])pixels, p->h, p->w,
 		(const uint8_t (*)[p->w][3])p->rgb);
-	cut_patches(v, v->side, x, pixels);
+	cut_patches(v, p, width, height * width, x, pixels);
 	free(pixels);
 }
 
@@ -101,16 +161,16 @@ static float *read_class(const struct images *m, const struct image *image)
 	return s->arch->class_token ? layer_vector(image, s->arch->class_token, s->hidden) : NULL;
 }
 
-/* The rows of an image: the class token before them, positions added, and normed. */
-static void place(const struct images *m, const struct places *p, float *x)
+/* Rows of an image: the class token before them, positions added, and normed. */
+static void place(const struct images *m, const struct places *p, size_t rows, float *x)
 {
-	const size_t rows = m->config->vision.rows, hidden = m->hidden.width;
+	const size_t hidden = m->hidden.width;
 	float *row = xalloc(hidden, sizeof *row);
 
-	for (size_t t = 0; t < rows; t++) {
+	if (p->class)
+		memcpy(x, p->class, hidden * sizeof *x);
+	for (size_t t = 0; p->position.path && t < rows; t++) {
 		linear_weight(&p->position.linear, t, 1, (float (*)[hidden])row);
-		if (!t && p->class)
-			memcpy(x, p->class, hidden * sizeof *x);
 		for (size_t j = 0; j < hidden; j++)
 			x[t * hidden + j] += row[j];
 	}
@@ -119,29 +179,19 @@ static void place(const struct images *m, const struct places *p, float *x)
 	free(row);
 }
 
-/* Images first .. first + n - 1. */
-static void embed_some(struct images *m, const struct projection *patch, const struct places *places,
-	size_t first, size_t n, struct workspace *workspace, const struct observer *observer)
+static void embed_one(struct images *m, const struct projection *patch, const struct places *places, size_t i,
+	struct workspace *workspace, const struct observer *observer)
 {
-	const struct vision *v = &m->config->vision;
-	const size_t class = !!places->class, each = v->rows - class, in = patch->in, out = patch->out;
-	struct sequence sequence[TOGETHER];
-	const struct batch batch = { .rows = n * each, .sequences = n, .sequence = sequence };
-	float *x = xalloc(n * each, in * sizeof *x), *y = xalloc(n * each, out * sizeof *y);
+	const struct sequence *s = &m->windows.sequence[i];
+	const size_t class = !!places->class, n = s->length - class, in = patch->in, out = patch->out;
+	const struct batch batch = { .rows = n, .sequences = 1, .sequence = &(struct sequence){ .length = n } };
+	float *x = xalloc(n, in * sizeof *x), *row = m->hidden.x + s->first * out;
 
-	for (size_t i = 0; i < n; i++) {
-		sequence[i] = (struct sequence){ .first = i * each, .length = each };
-		read_patches(m, first + i, x + i * each * in);
-	}
-	projection_apply(patch, &batch, 0, n * each, out, (float (*)[out])y, (const float (*)[in])x,
-		workspace, observer, false);
-	for (size_t i = 0; i < n; i++) {
-		float *row = m->hidden.x + (first + i) * v->rows * out;
-
-		memcpy(row + class * out, y + i * each * out, each * out * sizeof *y);
-		place(m, places, row);
-	}
-	free(x), free(y);
+	read_patches(m, i, x);
+	projection_apply(patch, &batch, 0, n, out, (float (*)[out])(row + class * out),
+		(const float (*)[in])x, workspace, observer, false);
+	place(m, places, s->length, row);
+	free(x);
 }
 
 void images_embed(struct images *m, const struct image *image, const struct observer *observer)
@@ -151,17 +201,18 @@ void images_embed(struct images *m, const struct image *image, const struct obse
 	struct projection patch = { 0 };
 	struct workspace workspace = { 0 };
 	float *class = read_class(m, image);
-	struct places p = { .class = class,
-		.position = layer_read(image, s->arch->position, c->vision.rows, s->hidden) };
+	struct places p = { .class = class };
 
-	layer_plain(image, &p.position);
+	if (s->arch->position) {
+		p.position = layer_read(image, s->arch->position, c->vision.rows, s->hidden);
+		layer_plain(image, &p.position);
+	}
 	if (s->arch->embedding_norm)
 		p.norm = norm_read(image, s->arch->embedding_norm, s, s->hidden);
 	projection_patch(&patch, image, c);
-	for (size_t i = 0, n; i < m->windows.n; i += n) {
-		n = least(TOGETHER, m->windows.n - i);
+	for (size_t i = 0; i < m->windows.n; i++) {
 		progress("images", i, m->windows.n);
-		embed_some(m, &patch, &p, i, n, &workspace, observer);
+		embed_one(m, &patch, &p, i, &workspace, observer);
 	}
 	m->embedded = true;
 	projection_free(&patch);
@@ -174,16 +225,20 @@ void images_project(struct images *m, const struct block *projector, struct work
 	struct stage stage, const struct observer *observer)
 {
 	const struct vision *v = &m->config->vision;
-	const size_t hidden = m->hidden.width, each = v->features, out = m->feature.width;
+	const struct sequence *from = &m->windows.sequence[first];
+	const size_t hidden = m->hidden.width, bytes = hidden * sizeof(float);
 	struct sequence *sequence = xalloc(n, sizeof *sequence);
-	const struct batch batch = { .rows = n * each, .sequences = n, .sequence = sequence };
-	float *x = xalloc(n * each, hidden * sizeof *x);
+	struct batch batch = { .sequences = n, .sequence = sequence };
+	float *x = xalloc(from[n - 1].first + from[n - 1].length - from->first, bytes), *to = x;
 
 	for (size_t i = 0; i < n; i++) {
-		sequence[i] = (struct sequence){ .first = i * each, .length = each };
-		memcpy(x + i * each * hidden, m->hidden.x + ((first + i) * v->rows + v->skipped) * hidden,
-			each * hidden * sizeof *x);
+		const size_t rows = from[i].length - v->skipped;
+
+		sequence[i] = (struct sequence){ .first = batch.rows, .length = m->image[first + i].n };
+		batch.rows += sequence[i].length;
+		memcpy(to, m->hidden.x + (from[i].first + v->skipped) * hidden, rows * bytes);
+		to += rows * hidden;
 	}
-	block_project(projector, w, &batch, m->feature.x + first * each * out, x, stage, observer);
+	block_project(projector, w, &batch, m->feature.x + m->first[first] * m->feature.width, x, stage, observer);
 	free(x), free(sequence);
 }

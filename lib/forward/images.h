@@ -3,7 +3,7 @@
  * images.h -- images on their way through an encoder and its projector to the language model
  *
  *	rows = [class token; patches wᵀ + bias] + positions, normed where the encoder begins with a norm
- *	features = projector(blocks(rows)), without the first rows that the config skips
+ *	features = projector(blocks(rows)), without the first rows that the config skips, or of squares of rows
  *
  * An image is a sequence of the encoder, all of whose rows see each other. Its features take the place of the
  * embeddings of its tokens.
@@ -25,6 +25,7 @@ struct images {
 	struct windows windows;		/* a sequence an image; no ids */
 	struct hidden hidden;		/* [rows of the windows][hidden of the encoder] */
 	struct hidden feature;		/* [features of all images][hidden of the language model] */
+	size_t *first;			/* [windows.n] feature of each image */
 	bool embedded;
 };
 

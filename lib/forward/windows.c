@@ -86,10 +86,9 @@ static void place_tokens(struct cut *k, const struct window *v)
 			w->feature[row] = bos ? -1 : (int32_t)t->feature[i];
 		if (w->index)
 			w->index[row] = bos ? -1 : t->index[i];
-		if (w->position && bos)
-			w->position[row] = 0;
-		else if (w->position)	/* where the file has none: the place before reordering */
-			w->position[row] = (t->position ? t->position[i] : t->index[i]) + (int32_t)v->bos;
+		for (size_t a = 0; w->position && a < w->axes; a++)	/* of a BOS 0; without any before reordering */
+			w->position[row * w->axes + a] = bos ? 0 : (int32_t)v->bos +
+				(t->position ? t->position[i * w->axes + a] : t->index[i]);
 	}
 }
 
@@ -163,8 +162,9 @@ static void reserve(struct windows *w, const struct tokens *t)
 	w->sequence = xalloc(w->n, sizeof *w->sequence);
 	w->id = xalloc(w->rows, sizeof *w->id);
 	w->target = xalloc(w->rows, sizeof *w->target);
+	w->axes = t->position && t->axes ? t->axes : 1;
 	if (t->position || t->index)
-		w->position = xalloc(w->rows, sizeof *w->position);
+		w->position = xalloc(w->rows, w->axes * sizeof *w->position);
 	if (t->index)
 		w->index = xalloc(w->rows, sizeof *w->index);
 	if (t->modality)
@@ -182,8 +182,9 @@ static void count(struct windows *w)
 	w->modalities = 1;
 	for (size_t i = 0; i < w->rows; i++) {
 		w->targets += w->target[i] >= 0;
-		if (w->position && (size_t)w->position[i] >= w->positions)
-			w->positions = (size_t)w->position[i] + 1;
+		for (size_t a = i * w->axes; w->position && a < (i + 1) * w->axes; a++)
+			if ((size_t)w->position[a] >= w->positions)
+				w->positions = (size_t)w->position[a] + 1;
 		if (w->modality && w->modality[i] >= w->modalities)
 			w->modalities = (size_t)w->modality[i] + 1;
 	}
@@ -263,7 +264,8 @@ struct batch windows_batch(const struct windows *w, size_t first, size_t n, stru
 		own[i].first -= row;
 		y.rows += own[i].length;
 	}
-	y.position = w->position ? w->position + row : NULL;
+	y.axes = w->axes ? w->axes : 1;
+	y.position = w->position ? w->position + row * y.axes : NULL;
 	y.index = w->index ? w->index + row : NULL;
 	y.modality = w->modality ? w->modality + row : NULL;
 	return y;
@@ -298,7 +300,8 @@ void windows_shard(struct windows *w, struct shard s)
 		memmove(w->id + rows, w->id + from, length * sizeof *w->id);
 		memmove(w->target + rows, w->target + from, length * sizeof *w->target);
 		if (w->position)
-			memmove(w->position + rows, w->position + from, length * sizeof *w->position);
+			memmove(w->position + rows * w->axes, w->position + from * w->axes,
+				length * w->axes * sizeof *w->position);
 		if (w->index)
 			memmove(w->index + rows, w->index + from, length * sizeof *w->index);
 		if (w->modality)

@@ -36,6 +36,7 @@ struct windows {
 	int32_t *id;			/* [rows] */
 	int32_t *target;		/* [rows] the id that the row predicts; -1: none */
 	int32_t *position, *index;	/* [rows], NULL: the usual ones (forward/batch.h) */
+	size_t axes;			/* numbers of a position; 0: 1 */
 	uint8_t *modality;
 	int32_t *feature;		/* [rows] which of all images' features it is; -1: none */
 	size_t images;			/* of the file, views of it */

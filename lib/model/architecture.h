@@ -98,6 +98,7 @@ struct architecture {
 	/* The block. */
 	bool projector;			/* one block at the path `blocks`: x = mlp(norm(x)) */
 	bool bidirectional;		/* rows see all of their sequence */
+	size_t axes;			/* numbers of a rotary position, as stack.axes */
 	enum norm_kind norm_kind;
 	enum head_norm_kind head_norm_kind;
 	float norm_offset;		/* a norm's gain is its weight plus this */

@@ -375,7 +375,8 @@ static void expect_images(const struct checkpoint *k)
 	if (e)
 		e->patches = true;
 	expect_both(k, a->embedding, NULL, s->hidden, vision_numbers(v), a->embedding_bias, s->hidden);
-	expect_both(k, a->position, NULL, v->rows, s->hidden, false, 0);
+	if (a->position)
+		expect_both(k, a->position, NULL, v->rows, s->hidden, false, 0);
 	if (a->class_token) {
 		char *group = xformat("%s", a->class_token), *member = strrchr(group, '/');
 

@@ -374,40 +374,71 @@ static size_t parse_depth(const json_t *json, size_t blocks)
 	return (size_t)layer;
 }
 
-/* How images become rows. */
-static void parse_images(struct vision *v, const struct architecture *a, const json_t *json,
-	const json_t *own)
+/* Images of one size, whose features the projector reads one by one. */
+static void parse_fixed(struct vision *v, const struct architecture *a, const json_t *json, const json_t *own)
 {
 	enum { WIDE = 1 << 16 };
 	const char *strategy = key_text(json, "vision_feature_select_strategy", "default");
-	const json_t *id = json_object_get(json, "image_token_id");
 
-	id = id ? id : json_object_get(json, "image_token_index");
+	v->merge = v->frames = 1;
 	v->side = key_size(a, own, "image_size", a->absent.image, 0, WIDE);
-	v->patch = key_size(a, own, "patch_size", a->absent.patch, 0, WIDE);
 	if (v->patch > v->side)
 		die("%s: /config: 'patch_size' is %zu, the images are %zu pixels wide", key_file, v->patch,
 			v->side);
-	if (key_size(a, own, "num_channels", CHANNELS, 0, WIDE) != CHANNELS)
-		die("%s: /config: 'num_channels' is not supported other than %d", key_file, CHANNELS);
 	v->rows = (v->side / v->patch) * (v->side / v->patch) + !!a->class_token;
 	if (strcmp(strategy, "default") && strcmp(strategy, "full"))
 		die("%s: /config: 'vision_feature_select_strategy' is '%s', expected default or full",
 			key_file, strategy);
 	v->skipped = !strcmp(strategy, "default");
 	v->features = v->rows - v->skipped;
-	v->placeholder = json_is_integer(id) ? (int32_t)json_integer_value(id) : -1;
 }
 
-static void parse_projector(struct stack *s, const struct stack *encoder, const struct stack *last,
-	const json_t *json)
+/* How images become rows. */
+static void parse_images(struct vision *v, const struct multimodal *m, const struct architecture *a,
+	const json_t *json, const json_t *own)
+{
+	enum { WIDE = 1 << 16, FEW = 64 };
+	const json_t *id = json_object_get(json, "image_token_id");
+
+	id = id ? id : json_object_get(json, "image_token_index");
+	v->class = m;
+	v->placeholder = json_is_integer(id) ? (int32_t)json_integer_value(id) : -1;
+	v->patch = key_size(a, own, "patch_size", a->absent.patch, 0, WIDE);
+	if (key_size(a, own, "num_channels", CHANNELS, 0, WIDE) != CHANNELS)
+		die("%s: /config: '%s' is not supported other than %d", key_file,
+			key_name(a, own, "num_channels"), CHANNELS);
+	if (m->merges) {
+		v->merge = key_size(a, own, "spatial_merge_size", 2, 0, FEW);
+		v->frames = key_size(a, own, "temporal_patch_size", 2, 0, FEW);
+	} else {
+		parse_fixed(v, a, json, own);
+	}
+}
+
+static void parse_projector(struct stack *s, const struct vision *v, const struct stack *encoder,
+	const struct stack *last, const json_t *json)
 {
 	s->blocks = 1;
 	s->hidden = encoder->hidden;
-	s->intermediate = s->out = last->hidden;
+	s->merged = v->merge * v->merge;
+	s->out = last->hidden;
+	s->intermediate = v->class->merges ? s->merged * s->hidden : last->hidden;
 	s->eps = encoder->eps;
 	parse_act(s, json, "projector_hidden_act");
 	s->bias[ROLE_UP] = s->bias[ROLE_DOWN] = key_bool(json, "multimodal_projector_bias", true);
+}
+
+/* The row of an encoder; the whole's name, which older files have there, is that of its first. NULL: none. */
+static const struct architecture *find_encoder(const struct multimodal *m, const json_t *own)
+{
+	const char *type = model_type(own);
+	const struct architecture *a = m->encoders;
+
+	if (m->merges && (!type || !strcmp(type, m->model_type)))
+		return a;
+	while (a->name && (!type || strcmp(type, a->model_type)))
+		a++;
+	return a->name ? a : NULL;
 }
 
 /* The encoder of images and its projector, before the language model. */
@@ -415,24 +446,25 @@ static void parse_vision(struct config *c, const struct multimodal *m, const jso
 	const struct stack *last)
 {
 	const json_t *own = json_object_get(json, "vision_config");
-	const char *type = own ? model_type(own) : NULL;
-	const struct architecture *a = m->encoders;
+	const struct architecture *a = json_is_object(own) ? find_encoder(m, own) : NULL;
 	char known[LIST] = "";
 	struct stack *encoder;
 
 	if (!json_is_object(own))
 		die("%s: /config: 'vision_config' is missing, expected an object", key_file);
-	for (; a->name && (!type || strcmp(type, a->model_type)); a++)
-		list_name(known, a->model_type);
-	if (!a->name)
+	for (const struct architecture *e = m->encoders; e->name; e++)
+		list_name(known, e->model_type);
+	if (!a)
 		die("%s: /config: 'vision_config': unknown model_type '%s'; known are %s", key_file,
-			type ? type : "", known);
-	c->vision.class = m;
+			model_type(own) ? model_type(own) : "", known);
 	encoder = add_stack(c, a);
 	parse_stack(c, encoder, own);
-	parse_images(&c->vision, a, json, own);
-	encoder->blocks = parse_depth(json, encoder->blocks);
-	parse_projector(add_stack(c, &m->projector), encoder, last, json);
+	parse_images(&c->vision, m, a, json, own);
+	if (json_object_get(own, "mlp_ratio"))
+		encoder->intermediate = (size_t)((double)encoder->hidden * key_real(own, "mlp_ratio", NAN));
+	if (!m->merges)
+		encoder->blocks = parse_depth(json, encoder->blocks);
+	parse_projector(add_stack(c, &m->projector), &c->vision, encoder, last, json);
 }
 
 /* What there is of a language model. */
@@ -532,17 +564,14 @@ const char *const *model_layout(const char *config)
 	json_t *json = config ? json_loads(config, 0, NULL) : NULL;
 	const json_t *text = NULL, *own;
 	const struct multimodal *m = json ? find_multimodal(json, &text) : NULL;
-	const struct architecture *arch = json ? find(text, m) : NULL, *encoder = m ? m->encoders : NULL;
-	const char *type;
+	const struct architecture *arch = json ? find(text, m) : NULL, *encoder;
 
 	if (config && !json && json_loads(config, 0, NULL))	/* it parses now: memory was short */
 		die("/config: out of memory");
 	own = m ? json_object_get(json, "vision_config") : NULL;
-	type = own ? model_type(own) : NULL;
-	while (encoder && encoder->name && (!type || strcmp(type, encoder->model_type)))
-		encoder++;
+	encoder = own ? find_encoder(m, own) : NULL;
 	json_decref(json);
-	if (!arch || (m && !encoder->name))
+	if (!arch || (m && !encoder))
 		return NULL;
 	return m ? join_layouts(m, encoder, arch) : arch->layout;
 }

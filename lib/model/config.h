@@ -18,7 +18,8 @@ enum activation {
 
 enum { EOS = 8 };
 
-enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3, ROPE_LONG };
+enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3, ROPE_LONG, ROPE_GRID };
+enum { AXES = 3 };		/* numbers of a position, at most */
 /* Blocks that a rotary setting is of: those with a window may have their own. */
 enum rope_blocks { ROPE_FULL, ROPE_SLIDING, ROPES };
 
@@ -45,6 +46,8 @@ struct stack {
 	bool bias[ROLES];		/* must have one; in a tree others may, and then it counts */
 	bool parallel;			/* attention and MLP both see the block's input */
 	bool norms_last;		/* x = norm(x + branch(x)), by the norms that stand before others */
+	size_t axes;			/* numbers of a position: frames, rows, columns; rows, columns; 0: 1 */
+	uint8_t *axis;			/* [rotary / 2] which of them a rotary pair goes by; NULL: the first */
 	size_t rotary;			/* first channels of a head that are rotated, even; the others stay */
 	double attention_scale;		/* of q · k: 1/√head_dim, or as the row's scale_key says */
 	double attention_cap;		/* scores s become cap · tanh(s / cap); 0: s */
@@ -69,10 +72,12 @@ enum { CHANNELS = 3 };		/* of a pixel */
 /* How images become rows of an encoder; class NULL: there is none. */
 struct vision {
 	const struct multimodal *class;
-	size_t side, patch;		/* of an image, of a patch, pixels */
-	size_t rows;			/* of an image, its class token too */
-	size_t features;		/* of an image, for the language model */
-	size_t skipped;			/* of them, the first ones, the projector does not see */
+	size_t patch, frames;		/* of a patch: pixels of a side, pictures (of the same) */
+	size_t merge;			/* patches of a feature, of a side; in the order of such squares */
+	size_t side;			/* of an image, pixels, and then */
+	size_t rows;			/* its rows, its class token too; all 0: it may have any size */
+	size_t features;		/* and for the language model */
+	size_t skipped;			/* rows of it, the first ones, that the projector does not see */
 	int32_t placeholder;		/* the id whose embeddings are an image's; -1: none */
 };
 

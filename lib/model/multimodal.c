@@ -20,6 +20,9 @@
 	.keys = (const struct key_row []){ { "rms_norm_eps", "layer_norm_eps", ONE_NAME }, \
 		{ "num_key_value_heads", NULL, ONE_NAME }, { "head_dim", NULL, ONE_NAME }, \
 		{ NULL, NULL, ONE_NAME } }
+#define TOWER_BIAS \
+	{ [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true, \
+		[ROLE_DOWN] = true }
 /* Encoders as transformers' CLIP has them, with a class token or not. */
 #define TOWER \
 	.layout = (const char *const []){ "/vision_tower/embeddings", "/vision_tower/encoder/layers/#", \
@@ -27,9 +30,7 @@
 	.embedding = "/vision_tower/embeddings/patch_embedding", \
 	.position = "/vision_tower/embeddings/position_embedding", \
 	.blocks = "/vision_tower/encoder/layers", .bidirectional = true, .norm_kind = NORM_LAYER, \
-	.bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true, \
-		[ROLE_DOWN] = true }, \
-	TOWER_ROWS, TOWER_KEYS
+	.bias = TOWER_BIAS, TOWER_ROWS, TOWER_KEYS
 #define TOWER_SIZES \
 	.hidden = 768, .blocks = 12, .heads = 12, .intermediate = 3072, .image = 224
 
@@ -50,6 +51,30 @@ static const struct architecture towers[] = {
 	{ .name = NULL },
 };
 
+static const struct architecture qwen2_towers[] = {
+	{ .name = "Qwen2VisionTransformerPretrainedModel", .model_type = "qwen2_vl_vision",
+	  .layout = (const char *const []){ "/visual/patch_embed", "/visual/blocks/#", NULL },
+	  .embedding = "/visual/patch_embed/proj", .blocks = "/visual/blocks",
+	  .norm = { [BEFORE_ATTENTION] = "norm1", [BEFORE_MLP] = "norm2" }, .norm_kind = NORM_LAYER,
+	  .bidirectional = true, .axes = 2, .bias = TOWER_BIAS,
+	  .linear = {
+		{ "attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_FUSED, "attn/qkv" },
+		{ "attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_FUSED, "attn/qkv" },
+		{ "attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_FUSED, "attn/qkv" },
+		{ "attn/proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+		{ "mlp/fc1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
+		{ "mlp/fc2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL },
+	  },
+	  .keys = (const struct key_row []){ { "hidden_size", "embed_dim", ONE_NAME },
+		{ "num_hidden_layers", "depth", ONE_NAME }, { "num_attention_heads", "num_heads", ONE_NAME },
+		{ "num_channels", "in_channels", ONE_NAME }, { "intermediate_size", NULL, ONE_NAME },
+		{ "rms_norm_eps", NULL, ONE_NAME }, { "num_key_value_heads", NULL, ONE_NAME },
+		{ "head_dim", NULL, ONE_NAME }, { NULL, NULL, ONE_NAME } },
+	  .absent = { .hidden = 1280, .blocks = 32, .heads = 16, .patch = 14, .eps = 1e-6,
+		.act = "quick_gelu" } },
+	{ .name = NULL },
+};
+
 const struct multimodal multimodals[] = {
 	{ .name = "LlavaForConditionalGeneration", .model_type = "llava", .text = "llama", .encoders = towers,
 	  .renames = (const struct rename_row []){
@@ -64,6 +89,16 @@ const struct multimodal multimodals[] = {
 		.blocks = "/multi_modal_projector",
 		.linear = { { "linear_1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
 			{ "linear_2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } } } },
+	{ .name = "Qwen2VLForConditionalGeneration", .model_type = "qwen2_vl", .text = "qwen2_vl_text",
+	  .encoders = qwen2_towers, .merges = true,
+	  .renames = (const struct rename_row []){ { "model.visual.", "visual." },
+		{ "model.language_model.", "model." }, { NULL, NULL } },
+	  .behind = (const char *const []){ NULL },
+	  .projector = { .name = "PatchMerger", .projector = true, .norm_kind = NORM_LAYER,
+		.layout = (const char *const []){ "/visual/merger", NULL },
+		.blocks = "/visual/merger", .norm = { [BEFORE_MLP] = "ln_q" },
+		.linear = { { "mlp/0", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
+			{ "mlp/2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } } } },
 	{ .name = NULL },
 };
 

@@ -19,6 +19,7 @@ struct multimodal {
 	const char *name, *model_type;	/* "LlavaForConditionalGeneration", "llava" */
 	const char *text;		/* model_type of the language model where its config names none */
 	const struct rename_row *renames;	/* ends with NULL */
+	bool merges;			/* images of any size, of whose patches squares become one feature */
 	const char *const *behind;	/* patterns of tensors that nothing reads; ends with NULL */
 	const struct architecture *encoders;	/* by their model_type; ends with NULL */
 	struct architecture projector;

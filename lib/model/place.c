@@ -244,7 +244,7 @@ const char *config_class(const struct config *c)
 
 size_t vision_numbers(const struct vision *v)
 {
-	return CHANNELS * v->patch * v->patch;
+	return CHANNELS * v->frames * v->patch * v->patch;
 }
 
 size_t config_ends(const struct config *c, struct end_layer end[ENDS])

@@ -17,6 +17,9 @@ static enum rope_kind kind_of(const struct architecture *arch, const char *name)
 		{ "longrope", ROPE_LONG },
 	};
 
+	if ((arch->axes == 2 && !strcmp(name, "axial")) || (arch->axes && !strcmp(name, "mrope")))
+		return ROPE_DEFAULT;	/* as it is called where positions have several numbers */
+
 	for (const char *const *other = arch->longrope; other && *other; other++)
 		if (!strcmp(name, *other))
 			return ROPE_LONG;
@@ -150,6 +153,39 @@ static void parse_both(struct stack *s, const json_t *json, size_t positions)
 	}
 }
 
+/* Which number of a position each pair goes by: half of them rows and half columns, or by sections. */
+static void parse_axes(struct stack *s, const json_t *rope)
+{
+	static const size_t usual[AXES] = { 16, 24, 24 };	/* of Qwen2-VL */
+	const json_t *list = json_object_get(rope, "mrope_section");
+	const size_t half = s->rotary / 2;
+	size_t at = 0;
+
+	s->axes = s->arch->axes;
+	s->axis = xalloc(half, sizeof *s->axis);
+	if (s->axes == 2) {
+		s->rope[ROPE_FULL].kind = ROPE_GRID;
+		for (size_t i = 0; i < half; i++)
+			s->axis[i] = i >= half / 2;
+		if (half % 2)
+			die("%s: /config: heads of %zu channels have no pairs for rows and as many for columns",
+				key_file, s->head_dim);
+		return;
+	}
+	for (size_t a = 0; a < s->axes; a++) {
+		const json_t *v = json_array_get(list, a);
+		const size_t n = list ? (size_t)json_integer_value(v) : usual[a];
+
+		if ((list && !json_is_integer(v)) || n > half - at)
+			break;
+		memset(s->axis + at, (int)a, n);
+		at += n;
+	}
+	if (at != half || (list && json_array_size(list) != s->axes))
+		die("%s: /config: 'mrope_section' must be a list of %zu numbers of rotary pairs, %zu in all",
+			key_file, s->axes, half);
+}
+
 /*
  * transformers 5 keeps theta and scaling together under rope_parameters, older
  * files in rope_theta and rope_scaling. Where both are there rope_scaling wins
@@ -174,6 +210,8 @@ void rope_parse(struct stack *s, const json_t *json, size_t positions)
 		if (json_is_object(v))
 			die("%s: /config: rotary settings of '%s' alone are not supported", key_file, key);
 	parse_setting(s, &s->rope[ROPE_FULL], json, rope, json, positions);
+	if (s->arch->axes)
+		parse_axes(s, rope);
 }
 
 void rope_settings_free(struct stack *s)
@@ -183,13 +221,16 @@ void rope_settings_free(struct stack *s)
 			free(s->rope[i].part[k]);
 			s->rope[i].part[k] = NULL;
 		}
+	free(s->axis);
+	s->axis = NULL;
 }
 
 double rope_frequencies(const struct rope_setting *r, size_t rotary, size_t positions,
 	double frequency[rotary / 2])
 {
 	for (size_t i = 0; i < rotary / 2; i++) {
-		double f = pow(r->theta, -2.0 * (double)i / (double)rotary);
+		const double exponent = r->kind == ROPE_GRID ? 4.0 * (double)(i % (rotary / 4)) : 2.0 * (double)i;
+		double f = pow(r->theta, -exponent / (double)rotary);
 		double turns = r->original * f / (2 * M_PI);	/* over the original context */
 
 		if (r->kind == ROPE_LINEAR || (r->kind == ROPE_LLAMA3 && turns < r->low))

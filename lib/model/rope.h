@@ -5,6 +5,7 @@
  *	default		theta^(-2i/rotary)
  *	linear		divided by `factor`
  *	llama3		long waves divided by `factor`, short ones kept, a linear blend between (Llama 3.1)
+ *	grid		theta^(-4j/rotary), j = i mod rotary/4, of rows, then of columns (Qwen2-VL's encoder)
  *	longrope	divided by a factor of each pair, short_factor or long_factor; cosines and sines times
  *			attention_factor, by default √(1 + ln f / ln original) of f = factor, by default
  *			positions / original (Ding et al. 2024)

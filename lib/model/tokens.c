@@ -13,22 +13,26 @@ enum {
 	GRID = 1 << 16		/* patches of a side */
 };
 
-/* A number a token, from 0 to most - 1, or NULL. */
-static const int32_t *read_places(const struct image *image, const char *path, size_t n, size_t most)
+/* A number a token, or of multimodal rotary positions (axes not NULL) three, from 0 to most - 1, or NULL. */
+static const int32_t *read_places(const struct image *image, const char *path, size_t n, size_t most,
+	size_t *axes)
 {
+	enum { THREE = 3 };
+	size_t each;
 	struct tensor t;
 
 	if (!image_find(image, path, TENSOR_I32, -1, NULL, &t))
 		return NULL;
-	if (t.rank == 2)
-		die("%s: %s: has %zu numbers a token, as multimodal rotary positions do, "
-			"expected one", image_name(image), path, t.dim[1]);
-	if (t.rank != 1 || t.dim[0] != n)
-		die("%s: %s: expected one number a token, for %zu tokens", image_name(image), path, n);
-	for (size_t i = 0; i < n; i++)
+	each = t.rank == 2 ? t.dim[1] : 1;
+	if (t.rank < 1 || t.rank > 2 || t.dim[0] != n || (each != 1 && (each != THREE || !axes)))
+		die("%s: %s: expected one number a token%s, for %zu tokens", image_name(image), path,
+			axes ? ", or three" : "", n);
+	for (size_t i = 0; i < n * each; i++)
 		if (((const int32_t *)t.data)[i] < 0 || (size_t)((const int32_t *)t.data)[i] >= most)
 			die("%s: %s: token %zu has %d, expected a number from 0 to %zu", image_name(image),
-				path, i, ((const int32_t *)t.data)[i], most - 1);
+				path, i / each, ((const int32_t *)t.data)[i], most - 1);
+	if (axes)
+		*axes = each;
 	return t.data;
 }
 
@@ -161,8 +165,8 @@ static void read_place(const struct image *image, struct tokens *y)
 	struct tensor t;
 
 	read_sequences(image, y);
-	y->position = read_places(image, "/position", y->n, PLACES);
-	y->index = read_places(image, "/index", y->n, y->n);
+	y->position = read_places(image, "/position", y->n, PLACES, &y->axes);
+	y->index = read_places(image, "/index", y->n, y->n, NULL);
 	check_index(image, y);
 	if (image_find(image, "/modality", TENSOR_U8, 1, &y->n, &t))
 		y->modality = t.data;

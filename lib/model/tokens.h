@@ -31,7 +31,8 @@ struct tokens {
 	/* The place of each token where the file says so, views; NULL: the usual one (docs/format.md). */
 	size_t sequences;		/* texts of their own; 0: all are one */
 	const int64_t *sequence;	/* [sequences + 1] first token of each, then n */
-	const int32_t *position, *index;	/* [n], from 0 */
+	const int32_t *position, *index;	/* [n], from 0; position [n][axes] */
+	size_t axes;			/* numbers of a position; 0: 1 */
 	const uint8_t *modality;	/* [n] 0: text, 1: visual */
 	/* Pictures, in the order of their tokens, which do not overlap and lie within a sequence each. If there are
 	 * any, a token is visual exactly where it is of one. */

@@ -29,15 +29,21 @@ ROWS = {
     "llava-clip-full": ("CLIPVision", dict(image_size=17, hidden_act="gelu", layer_norm_eps=1e-3), "Gemma",
                         dict(num_hidden_layers=1, head_dim=8),
                         dict(vision_feature_layer=-1, vision_feature_select_strategy="full", projector_hidden_act="relu")),
+    "qwen2-vl": ("Qwen2VL", dict(depth=2, embed_dim=24, num_heads=2, hidden_size=32, mlp_ratio=2, patch_size=5), "Qwen2VL",
+                 dict(rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[1, 2, 1])), dict()),
     "llava-siglip": ("SiglipVision", dict(image_size=20), "Qwen2", dict(tie_word_embeddings=True),
                      dict(vision_feature_layer=1, vision_feature_select_strategy="full", multimodal_projector_bias=False)),
 }
+GRIDS = (4, 6), (2, 2), (6, 4), (4, 4), (2, 8), (4, 2)    # rows and columns of patches of Qwen2-VL's images
 # Rows of text between two images; how many tokens of each.
 TEXTS = (3, 4, 5), (0, 2, 1)
 
 
 def configuration(row):
     tower, vision, text, language, whole = row
+    if tower == "Qwen2VL":
+        return transformers.Qwen2VLConfig(vision_config=vision, text_config=TEXT | language, image_token_id=PLACEHOLDER,
+                                          vision_start_token_id=58, vision_end_token_id=59, attn_implementation="eager", **whole)
     return transformers.LlavaConfig(
         vision_config=getattr(transformers, tower + "Config")(**TOWER | vision),
         text_config=getattr(transformers, text + "Config")(**TEXT | language),
@@ -60,6 +66,8 @@ def path_of(name):
             break
     name = name.replace("vision_tower.vision_model.", "vision_tower.")
     name = name.replace("vision_tower.pre_layrnorm", "vision_tower.embeddings.pre_layrnorm")
+    if name.startswith("visual."):
+        return "/" + name.replace(".", "/")
     if name.startswith(("vision_tower.post_layernorm", "vision_tower.head.")):
         return None
     return "/" + name.replace(".", "/")
@@ -67,6 +75,8 @@ def path_of(name):
 
 def depth(config):
     """How many blocks of the encoder the features pass."""
+    if config.model_type == "qwen2_vl":
+        return config.vision_config.depth
     n, layer = config.vision_config.num_hidden_layers, config.vision_feature_layer
     return layer if layer >= 0 else n + 1 + layer
 
@@ -83,57 +93,95 @@ def tree(model):
         if not kept(path, model.config) or path.endswith("position_ids"):
             continue
         t = t.detach().numpy()
-        yield path, t.reshape(len(t), -1) if path.endswith("patch_embedding/weight") else t
+        if "/attn/qkv/" in path:
+            yield from zip((path.replace("qkv", part + "_proj") for part in "qkv"), np.split(t, 3))
+        else:
+            yield path, t.reshape(len(t), -1) if t.ndim > 2 else t
 
 
 def watch(model, modality, seen):
     """Sums of squares of the inputs of linear layers, by modality."""
     def see(path, module, x):
         x = x[0].detach()
+        if isinstance(module, torch.nn.Conv3d):
+            x = x.flatten(1)
         if isinstance(module, torch.nn.Conv2d):
             x = torch.nn.functional.unfold(x, module.kernel_size, stride=module.stride).transpose(1, 2)
         x = x.double().reshape(-1, x.shape[-1])
         parts = [x[modality == m] for m in (0, 1)] if path.startswith(("/model", "/lm_head")) else [x]
-        seen[path] = seen.get(path, 0) + np.stack([(p ** 2).sum(0).numpy() for p in parts])
+        for p in [path.replace("qkv", part + "_proj") for part in "qkv"] if path.endswith("/qkv") else [path]:
+            seen[p] = seen.get(p, 0) + np.stack([(part ** 2).sum(0).numpy() for part in parts])
 
     for name, module in model.named_modules():
-        if isinstance(module, (torch.nn.Linear, torch.nn.Conv2d)):
+        if isinstance(module, (torch.nn.Linear, torch.nn.Conv2d, torch.nn.Conv3d)):
             path = path_of(name)
             if kept(path, model.config):
                 module.register_forward_pre_hook(lambda module, x, path=path: see(path, module, x))
 
 
+def images_of(config, generator):
+    """Images, their grids of patches, how many tokens each has, and the rescaled and normalized pixels."""
+    v = config.vision_config
+    if config.model_type == "qwen2_vl":
+        grids = GRIDS
+        features = [h * w // v.spatial_merge_size ** 2 for h, w in grids]
+    else:
+        side = v.image_size // v.patch_size
+        grids = [(side, side)] * 6
+        skipped = config.vision_feature_select_strategy == "default"
+        features = [side * side + (v.model_type == "clip_vision_model") - skipped] * 6
+    rest = 0 if config.model_type == "qwen2_vl" else v.image_size % v.patch_size
+    images = [torch.randint(0, 256, (h * v.patch_size + rest, w * v.patch_size + rest, 3), generator=generator).numpy().astype("u1")
+              for h, w in grids]
+    pixels = [torch.tensor(((i.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1)) for i in images]
+    return images, grids, features, pixels
+
+
+def run(model, ids, pixels, grids):
+    """The logits of a sequence, and its positions where they have three numbers."""
+    ids, c = torch.tensor([ids]), model.config
+    if c.model_type != "qwen2_vl":
+        return model(input_ids=ids, pixel_values=torch.stack(pixels)).logits[0], None
+    p, m, t = c.vision_config.patch_size, c.vision_config.spatial_merge_size, c.vision_config.temporal_patch_size
+    patches = [x.reshape(3, 1, h // m, m, p, w // m, m, p).expand(-1, t, -1, -1, -1, -1, -1, -1).permute(2, 5, 3, 6, 0, 1, 4, 7)
+               .reshape(h * w, -1) for x, (h, w) in zip(pixels, grids)]
+    grid = torch.tensor([[1, h, w] for h, w in grids])
+    types = (ids == PLACEHOLDER).int()
+    positions = model.model.get_rope_index(ids, types, image_grid_thw=grid)[0]
+    y = model(input_ids=ids, pixel_values=torch.cat(patches), image_grid_thw=grid, mm_token_type_ids=types, position_ids=positions)
+    return y.logits[0], positions[:, 0].T.numpy()
+
+
 def write(path, row):
     config = configuration(row)
     generator = torch.Generator().manual_seed(16)
-    model = transformers.LlavaForConditionalGeneration(config).eval()
+    model = getattr(transformers, row[0].replace("Qwen2VL", "Qwen2VLForConditionalGeneration") if row[0] == "Qwen2VL"
+                    else "LlavaForConditionalGeneration")(config).eval()
     fill(model, generator)
-    v = config.vision_config
-    features = (v.image_size // v.patch_size) ** 2 + (v.model_type == "clip_vision_model") - (config.vision_feature_select_strategy == "default")
-    images = torch.randint(0, 256, (4, v.image_size, v.image_size, 3), generator=generator).numpy().astype("u1")
-    pixels = torch.tensor(((images.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(0, 3, 1, 2))
-    ids, spans, sequence, logits, seen = [], [], [0], [], {}
-    modality = []
-    for text in TEXTS:
+    images, grids, features, pixels = images_of(config, generator)
+    ids, spans, sequence, logits, positions, seen = [], [], [0], [], [], {}
+    for s, text in enumerate(TEXTS):
         own = []
         for i, n in enumerate(text):
-            own += torch.randint(3, PLACEHOLDER, (n,), generator=generator).tolist()
+            own += torch.randint(3, 58, (n,), generator=generator).tolist()
             if i < 2:
-                spans.append([sequence[-1] + len(own), features])
-                own += [PLACEHOLDER] * features
-        ids += own
-        modality.append(torch.tensor(own) == PLACEHOLDER)
-        sequence.append(len(ids))
-    for s, (first, end) in enumerate(zip(sequence, sequence[1:])):
+                spans.append([sequence[-1] + len(own), features[2 * s + i]])
+                own += [PLACEHOLDER] * features[2 * s + i]
         for module in model.modules():
             module._forward_pre_hooks.clear()
-        watch(model, modality[s], seen)
+        watch(model, torch.tensor(own) == PLACEHOLDER, seen)
         with torch.no_grad():
-            y = model(input_ids=torch.tensor([ids[first:end]]), pixel_values=pixels[2 * s:2 * s + 2])
-        logits.append(y.logits[0])
+            y, at = run(model, own, pixels[2 * s:2 * s + 2], grids[2 * s:2 * s + 2])
+        ids += own
+        sequence.append(len(ids))
+        logits.append(y)
+        positions.append(at)
+    images, grids = images[:len(spans)], grids[:len(spans)]
     text = json.loads(config.to_json_string(use_diff=False))
-    text["architectures"] = ["LlavaForConditionalGeneration"]
-    processor = dict(image_processor_type="CLIPImageProcessor", do_resize=False, do_center_crop=False, do_rescale=True,
+    text["architectures"] = [type(model).__name__]
+    merges = config.model_type == "qwen2_vl"
+    processor = dict(image_processor_type="Qwen2VLImageProcessor" if merges else "CLIPImageProcessor", do_resize=False,
+                     **(dict(patch_size=5, merge_size=2, temporal_patch_size=2) if merges else dict(do_center_crop=False)), do_rescale=True,
                      rescale_factor=1 / 255, do_normalize=True, image_mean=[0.5] * 3, image_std=[0.25] * 3)
     with h5py.File(path, "w", track_order=False) as f:
         def put(name, data, kind):
@@ -150,8 +198,9 @@ def write(path, row):
         put("sequence", sequence, "i8")
         put("modality", [i == PLACEHOLDER for i in ids], "u1")
         put("image_span", spans, "i8")
-        side = v.image_size // v.patch_size
-        put("image_grid", [[1, side, side]] * len(images), "i4")
+        put("image_grid", [[1, h, w] for h, w in grids], "i4")
+        if merges:
+            put("position", np.concatenate(positions), "i4")
         for i, image in enumerate(images):
             put(f"images/{i}", image, "u1")
         put("test/logits", torch.cat(logits).numpy(), "f4")
