@@ -225,6 +225,8 @@ struct windows windows_cut(const char *name, const struct tokens *t, enum window
 	struct cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name = name };
 	size_t n;
 
+	if (t->images)
+		die("%s: /images: holds images, which are not read yet", name);
 	apply(&k, convention, stride);
 	n = k.c->plain ? without_newline(&k) : t->n;
 	cut_all(&k, n);

@@ -8,7 +8,10 @@
 #include "base/error.h"
 #include "base/option.h"
 
-enum { PLACES = 1 << 24 };	/* positions, at most */
+enum {
+	PLACES = 1 << 24,	/* positions, at most */
+	GRID = 1 << 16		/* patches of a side */
+};
 
 /* A number a token, from 0 to most - 1, or NULL. */
 static const int32_t *read_places(const struct image *image, const char *path, size_t n, size_t most)
@@ -68,24 +71,123 @@ static void check_index(const struct image *image, const struct tokens *y)
 	free(seen);
 }
 
+/* The pixels of picture i. */
+static void read_pixels(const struct image *image, size_t i, size_t images, struct token_image *p)
+{
+	char *path = xformat("/images/%zu", i);
+	struct tensor t;
+
+	if (!image_find(image, path, TENSOR_U8, 3, (const size_t[]){ 0, 0, 3 }, &t))
+		die("%s: %s: is missing, /image_span has the places of %zu pictures", image_name(image), path,
+			images);
+	if (!t.dim[0] || !t.dim[1])
+		die("%s: %s: has no pixels", image_name(image), path);
+	p->h = t.dim[0], p->w = t.dim[1], p->rgb = t.data;
+	free(path);
+}
+
+/* Its tokens and patches; those of picture i - 1 end before token `from`, *s is their sequence. */
+static void read_span(const struct image *image, const struct tokens *y, size_t i, const int64_t span[2],
+	const int32_t grid[3], size_t from, size_t *s, struct token_image *p)
+{
+	if (span[0] < 0 || span[1] < 1 || (size_t)span[0] > y->n || (size_t)span[1] > y->n - (size_t)span[0])
+		die("%s: /image_span: picture %zu has tokens %jd and %jd more, expected one at least, among "
+			"the %zu", image_name(image), i, (intmax_t)span[0], (intmax_t)span[1], y->n);
+	if ((size_t)span[0] < from)
+		die("%s: /image_span: picture %zu begins before the one before it ends, at token %zu",
+			image_name(image), i, from);
+	while (*s < y->sequences && y->sequence[*s + 1] <= span[0])
+		++*s;
+	if (*s < y->sequences && span[0] + span[1] > y->sequence[*s + 1])
+		die("%s: /image_span: picture %zu has tokens of two sequences", image_name(image), i);
+	for (size_t k = 0; k < 3; k++)
+		if (grid[k] < 1 || grid[k] > GRID)
+			die("%s: /image_grid: picture %zu has %d, expected frames, rows and columns of "
+				"patches, 1 to %d", image_name(image), i, grid[k], GRID);
+	p->first = (size_t)span[0], p->n = (size_t)span[1];
+	p->frames = (size_t)grid[0], p->rows = (size_t)grid[1], p->columns = (size_t)grid[2];
+}
+
+/* Tokens are visual where they are of a picture. */
+static void number_features(const struct image *image, struct tokens *y)
+{
+	int64_t *feature = image_keep(image, xalloc(y->n, sizeof *feature)), count = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < y->n; i++) {
+		const struct token_image *p = &y->image[at];
+		const bool within = at < y->images && i >= p->first;
+
+		if ((y->modality ? y->modality[i] : 0) != within)
+			die("%s: /modality: token %zu is %s, and %s", image_name(image), i,
+				within ? "text" : "visual",
+				within ? "one of a picture's, by /image_span" : "in no span of /image_span");
+		feature[i] = within ? count++ : -1;
+		at += within && i + 1 == p->first + p->n;
+	}
+	y->feature = feature;
+}
+
+static void read_images(const struct image *image, struct tokens *y)
+{
+	struct tensor span, grid;
+	struct token_image *p;
+	size_t sequence = 0;
+	char *more;
+
+	if (!image_has(image, "/images") && !image_has(image, "/image_span") &&
+	    !image_has(image, "/image_grid"))
+		return;
+	span = image_tensor(image, "/image_span", TENSOR_I64, 2, (const size_t[]){ 0, 2 });
+	y->images = span.dim[0];
+	grid = image_tensor(image, "/image_grid", TENSOR_I32, 2, (const size_t[]){ y->images, 3 });
+	more = xformat("/images/%zu", y->images);
+	if (image_has(image, more))
+		die("%s: %s: has no place, /image_span has those of %zu pictures", image_name(image), more,
+			y->images);
+	free(more);
+	p = image_keep(image, xalloc(y->images, sizeof *p));
+	y->image = p;
+	for (size_t i = 0; i < y->images; i++) {
+		read_span(image, y, i, (const int64_t *)span.data + 2 * i, (const int32_t *)grid.data + 3 * i,
+			i ? p[i - 1].first + p[i - 1].n : 0, &sequence, &p[i]);
+		read_pixels(image, i, y->images, &p[i]);
+	}
+	number_features(image, y);
+}
+
 /* Where each token stands, as far as the file says so. */
 static void read_place(const struct image *image, struct tokens *y)
 {
 	struct tensor t;
 
-	if (image_has(image, "/images"))
-		die("%s: /images: holds images, which are not read yet", image_name(image));
 	read_sequences(image, y);
 	y->position = read_places(image, "/position", y->n, PLACES);
 	y->index = read_places(image, "/index", y->n, y->n);
 	check_index(image, y);
 	if (image_find(image, "/modality", TENSOR_U8, 1, &y->n, &t))
 		y->modality = t.data;
+	read_images(image, y);
 }
 
-/* The first n tokens only; of a reordered sequence all or none. */
+/* Pictures that n tokens hold, and the tokens without one that is cut. */
+static size_t cut_images(struct tokens *y, size_t n)
+{
+	for (const struct token_image *p; y->images; y->images--) {
+		p = &y->image[y->images - 1];
+		if (p->first + p->n <= n)
+			break;
+		n = n < p->first ? n : p->first;
+	}
+	return n;
+}
+
+/* The first n tokens only; of a picture, and of a reordered sequence, all or none. */
 static void cut(const struct image *image, struct tokens *y, size_t n)
 {
+	n = cut_images(y, n);
+	if (!n)
+		die("%s: /image_span: --limit ends within the picture that comes first", image_name(image));
 	while (y->sequences && (size_t)y->sequence[y->sequences - 1] >= n)
 		y->sequences--;
 	if (y->index && y->sequences && (size_t)y->sequence[y->sequences] > n)
@@ -93,7 +195,7 @@ static void cut(const struct image *image, struct tokens *y, size_t n)
 	if (y->index && (!n || !y->sequence))
 		die("%s: /index: --limit ends within the first sequence, which was reordered",
 			image_name(image));
-	y->n = n;
+	y->n = cut_images(y, n);
 }
 
 void tokens_compare(const struct image *image, const char *name, const char *tokenizer)
