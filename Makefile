@@ -7,13 +7,13 @@ CFLAGS   ?= -O3 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 
 # Debian names; the OpenMP build of OpenBLAS shares its thread pool with ours.
-BUILD_PACKAGES := gcc libc6-dev pkg-config libhdf5-dev libopenblas-openmp-dev liblapacke-dev libjansson-dev libgsl-dev libmd-dev libpcre2-dev libutf8proc-dev gnuplot-nox
+BUILD_PACKAGES := gcc libc6-dev pkg-config libhdf5-dev libopenblas-openmp-dev liblapacke-dev libjansson-dev libgsl-dev libmd-dev libpcre2-dev libutf8proc-dev libpng-dev libjpeg-dev gnuplot-nox
 CHECK_PACKAGES := perl hdf5-tools python3-h5py libcmocka-dev cppcheck shellcheck man-db valgrind
 
 BLAS     := $(firstword $(wildcard /usr/lib/*/openblas-openmp))
 CPPFLAGS += -std=c17 -D_GNU_SOURCE -DPTQ_VERSION='"$(VERSION)"' -Ilib \
-	$(shell pkg-config --cflags hdf5 jansson gsl libmd libpcre2-8 libutf8proc 2>/dev/null) -I$(subst /usr/lib,/usr/include,$(BLAS))
-LDLIBS   := $(shell pkg-config --libs hdf5 jansson libmd libpcre2-8 libutf8proc 2>/dev/null) -L$(BLAS) -Wl,-rpath,$(BLAS) -lopenblas -llapacke -lgsl -lm
+	$(shell pkg-config --cflags hdf5 jansson gsl libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null) -I$(subst /usr/lib,/usr/include,$(BLAS))
+LDLIBS   := $(shell pkg-config --libs hdf5 jansson libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null) -L$(BLAS) -Wl,-rpath,$(BLAS) -lopenblas -llapacke -lgsl -lm
 ifdef SAN
 CFLAGS   := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 BUILD    := build/san
@@ -40,7 +40,7 @@ OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
 TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 SCRIPTS  := $(wildcard tests/*.t)
-READERS  := safetensors tokenizer image gguf
+READERS  := safetensors tokenizer image gguf picture
 FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
 BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products $(BUILD)/tests/bench/branches
 FAULT    := $(BUILD)/tests/fault/fault
@@ -55,7 +55,7 @@ PROGRAMS := $(TOOLS:%=bin/%)
 endif
 
 # What is missing is installed before the compiler runs: a second make sees the new paths.
-READY := $(if $(BLAS),$(shell pkg-config --exists hdf5 jansson gsl libmd libpcre2-8 libutf8proc 2>/dev/null && echo yes))
+READY := $(if $(BLAS),$(shell pkg-config --exists hdf5 jansson gsl libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null && echo yes))
 
 all:
 ifeq ($(READY),yes)

@@ -9,6 +9,8 @@ sample-tokens -q --length 32 --ctx 8 model.h5 -o tokens.h5
 hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 dpq-run -q --compensate none --group 4 model.h5 -o quantized.h5
 printf 'once on\n' >text
+printf '\001' | tokenize -q --bytes -o holes.h5
+picture=$top/tests/fuzz/seeds/picture/rgb8.png
 clean() { test -z "$(ls -A out)"; }
 # each FILE: every tool that reads HDF5, with FILE as its input
 tool() {	# tool NAME FILE
@@ -24,11 +26,12 @@ tool() {	# tool NAME FILE
 	fbq-run) set -- fbq-run -q --group 8 --rank 2 --steps 2 --hessian hessian.h5 "$2" -o out/r ;;
 	smooth-scale|awq-scale) set -- "$1" -q --hessian hessian.h5 "$2" -o out/r ;;
 	msq-calib) set -- msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 8 "$2" -o out/r ;;
+	images-import) set -- images-import -q --model "$top/tests/pictures/llava.h5" --tokens "$2" "$picture" -o out/r ;;
 	tokenize) set -- tokenize -q --model "$2" text -o out/r ;;
 	esac
 	timeout 20 "$@"
 }
-readers='dpq-run fbq-run hessian-accum eval-ppl eval-ppl-against gar-order sample-tokens tokenize tensor-join ln2rms hadamard-rotate rms-suppress smooth-scale awq-scale
+readers='dpq-run fbq-run hessian-accum eval-ppl eval-ppl-against gar-order sample-tokens tokenize images-import tensor-join ln2rms hadamard-rotate rms-suppress smooth-scale awq-scale
 	msq-calib'
 
 # --- files ---
@@ -170,7 +173,8 @@ done
 ok 'nothing is left behind' clean
 
 # --- places that are full, closed, or too small ---
-for c in "model-import -q '$top/tests/tiny'" 'tokenize -q --model model.h5 text' 'dpq-run -q --compensate none model.h5' \
+for c in "model-import -q '$top/tests/tiny'" 'tokenize -q --model model.h5 text' \
+	"images-import -q --model '$top/tests/pictures/llava.h5' --tokens holes.h5 '$picture'" 'dpq-run -q --compensate none model.h5' \
 	'hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5' 'gar-order -q hessian.h5' 'sample-tokens -q --length 8 --ctx 8 model.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference quantized.h5'; do
 	no "/dev/full: ${c%% *}" 1 'No space left' sh -c "$c >/dev/full"
@@ -222,6 +226,7 @@ else
 		short $kib dpq-run -q -j1 --hessian hessian.h5 --group 4 model.h5 -o out/r
 		short $kib hessian-accum -q -j2 --tokens tokens.h5 --ctx 8 model.h5 -o out/r
 		short $((kib / 10)) tokenize -q --model model.h5 text -o out/r
+		short $((kib / 10)) images-import -q --model "$top/tests/pictures/llava.h5" --tokens holes.h5 "$picture" -o out/r
 	done >address
 	is 'ulimit -v' "$(cat address)" ''
 fi

@@ -16,13 +16,15 @@ dpq-run -q --compensate none --group 4 model.h5 -o codes.h5
 exmy-pack -q codes.h5 -o packed.h5
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o record.h5 >/dev/null
 cp "$top/tests/ref/gpt2.h5" layernorms.h5
+cp "$top/tests/pictures/llava.h5" "$top/tests/fuzz/seeds/picture/rgb8.png" .
+printf '\001\n' | tokenize -q --bytes -o holes.h5
 hadamard-rotate -q model.h5 -o rotated.h5
 cp -- * ../keep
 cd .. || exit 1
 unchanged() { diff -r in keep >/dev/null; }
 
 # What a tool is given, by a word; its answer: a file, or text on standard output.
-commands='model-import:file tokenize:file decode:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
+commands='model-import:file tokenize:file decode:file images-import:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
 	gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
 	eval-ppl-reference:text eval-ppl-paired:text roofline:text tensor-stats:text tensor-diff:text tensor-join:file'
 arguments() {
@@ -30,6 +32,7 @@ arguments() {
 	model-import) echo "model-import $top/tests/tiny" ;;
 	tokenize) echo 'tokenize --model in/model.h5 in/text' ;;
 	decode) echo 'tokenize --decode --model in/model.h5 in/ids.h5' ;;
+	images-import) echo 'images-import --model in/llava.h5 --tokens in/holes.h5 in/rgb8.png' ;;
 	sample-tokens) echo 'sample-tokens --length 8 --ctx 8 in/model.h5' ;;
 	hessian-accum) echo 'hessian-accum --tokens in/tokens.h5 --ctx 8 in/model.h5' ;;
 	hessian-sum) echo 'hessian-accum in/hessian.h5 in/hessian.h5' ;;
@@ -94,11 +97,12 @@ for entry in $commands; do
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
-for t in model-import tokenize sample-tokens hessian-accum gar-order dpq-run fbq-run exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl roofline tensor-stats tensor-diff tensor-join; do
+for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl roofline tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
 for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \
-	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' 'tokenize --bytes'; do
+	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' 'tokenize --bytes' \
+	'images-import --model in/llava.h5 --tokens in/holes.h5'; do
 	no "${c%% *}: input from a standard input that is closed" 1 '<stdin>: is closed' sh -c "$c -o out/r <&-"
 done
 
@@ -112,6 +116,7 @@ for c in 'gar-order -q in/hessian.h5' 'dpq-run -q --compensate none in/model.h5'
 done
 no 'standard output is a second input' 1 'is an input' sh -c 'dpq-run -q --group 4 --hessian in/hessian.h5 in/model.h5 1<>in/hessian.h5'
 no 'standard output is the text' 1 'is an input' sh -c 'tokenize --bytes in/text 1<>in/text'
+no 'standard output is the picture' 1 'is an input' sh -c 'images-import --model in/llava.h5 --tokens in/holes.h5 in/rgb8.png 1<>in/rgb8.png'
 no 'standard output is the standard input' 1 'is an input' sh -c 'dpq-run -q --compensate none <in/model.h5 1<>in/model.h5'
 cp "$top/tests/tiny/model.safetensors" "$top/tests/tiny/config.json" in; cp in/*.safetensors in/config.json keep
 no 'standard output is a weight of the folder' 1 'is an input' sh -c 'model-import -q in 1<>in/model.safetensors'

@@ -306,7 +306,7 @@ refused twice-index '/index: token 3 has 2, expected each number from 0 to 7 onc
 no 'a limit within a reordered sequence' 1 'long-index.h5: /index: --limit ends within the first sequence' eval-ppl -q --tokens long-index.h5 --limit 9 --ctx 65 model.h5
 refused real-modality '/modality: is f64' of_tokens
 refused few-modalities '/modality: has shape' of_tokens
-refused images '/images: holds images, which are not read yet' of_tokens
+refused images '/image_span: ' of_tokens
 refused skew 'hessian: is not symmetric: row and column 1' of_hessian
 refused nan-hessian 'holds a number that is not finite' of_hessian
 refused small-hessian 'has shape' of_hessian

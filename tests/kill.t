@@ -10,7 +10,8 @@ hessian-accum -q --tokens tokens.h5 --ctx 256 model.h5 -o hessian.h5
 gar-order -q hessian.h5 -o order.h5
 dpq-run -q --compensate none model.h5 -o codes.h5
 hadamard-rotate -q model.h5 -o rotated.h5
-cp "$top/tests/ref/gpt2.h5" .
+cp "$top/tests/ref/gpt2.h5" "$top/tests/pictures/llava.h5" "$top/tests/fuzz/seeds/picture/rgb8.png" .
+printf '\001' | tokenize -q --bytes -o holes.h5
 head -c 100000 "$top/data/prose/model.safetensors" >text
 cat >kill.py <<'PY'
 import collections, os, random, signal, subprocess, sys, time
@@ -18,6 +19,7 @@ top, kills = sys.argv[1], int(sys.argv[2])
 random.seed(1)
 commands = [c.split() for c in f"""model-import -q {top}/data/prose
 tokenize --bytes text
+images-import -q --model llava.h5 --tokens holes.h5 rgb8.png
 sample-tokens -q --length 64 --ctx 33 model.h5
 hessian-accum -q --tokens tokens.h5 --ctx 256 model.h5
 gar-order -q hessian.h5

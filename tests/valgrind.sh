@@ -10,7 +10,7 @@ grind() { valgrind -q --suppressions="$top/tests/valgrind.supp" --max-stackframe
 through_pipe() { { grind "$@"; echo $? >status; } | cat >piped && test -s piped && test "$(cat status)" = 0; }
 unit() { cd "$top" && grind "$build/tests/$1"; }
 
-for t in format half linear order tokenizer image; do
+for t in format half linear order tokenizer image resample processor tokens; do
 	ok "tests/$t.c" unit $t
 	cd "$tmp" || exit 1
 done
@@ -20,6 +20,9 @@ run() { name=$1; shift; ok "$name" grind "$(command -v "${name%%,*}")" -q "$@"; 
 pipe() { name=$1; shift; ok "$name, pipe" through_pipe "$(command -v "$name")" -q "$@"; }
 run model-import "$top/tests/tiny" -o model.h5
 run tokenize --model model.h5 text -o ids.h5
+printf 'A \001 and \001\n' | tokenize -q --bytes -o holes.h5
+pictures=$top/tests/fuzz/seeds/picture
+run images-import --model "$top/tests/pictures/llava.h5" --tokens holes.h5 "$pictures/rgba8-interlaced.png" "$pictures/progressive.jpg" -o images.h5
 run sample-tokens --length 32 --ctx 8 model.h5 -o tokens.h5
 run hessian-accum --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 run gar-order --group 4 hessian.h5 -o order.h5
@@ -41,7 +44,7 @@ run 'eval-ppl, against' --tokens tokens.h5 --ctx 8 dpq.h5 --reference model.h5 -
 pipe model-import "$top/tests/tiny"
 cp piped stream
 pipe dpq-run --compensate none --group 4 stream
-for reader in safetensors tokenizer; do
+for reader in safetensors tokenizer picture; do
 	ok "$reader, what fuzzing started from" grind "$build/fuzz/$reader" 200 "$top/tests/fuzz/seeds/$reader"/*
 done
 done_testing

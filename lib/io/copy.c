@@ -236,6 +236,11 @@ void output_rest(struct output *out, const struct image *from, const char *const
 		copy(out, from, from->member[i], NULL, except ? except : none, 0);
 }
 
+void output_attributes(struct output *out, const struct image *from, const char *path)
+{
+	copy_attributes(out, from, path, NULL);
+}
+
 struct lineage { struct output *out; const struct image *from; const char *prefix; };
 
 /* Copies history:X of an input as history:PREFIX:X; with a prefix also history as history:PREFIX. */

@@ -14,8 +14,10 @@ enum {
 	ELONGATED = 200			/* sides of Qwen2-VL's pictures, one of the other */
 };
 
-#define CLIP_COLOURS .mean = { 0.48145466, 0.4578275, 0.40821073 }, .std = { 0.26862954, 0.26130258, 0.27577711 }
-#define USUAL .resize = true, .rescale = true, .normalize = true, .factor = 1 / 255., .resample = RESAMPLE_BICUBIC
+#define CLIP_COLOURS .mean = { 0.48145466, 0.4578275, 0.40821073 }, \
+	.std = { 0.26862954, 0.26130258, 0.27577711 }
+#define USUAL .resize = true, .rescale = true, .normalize = true, .factor = 1 / 255., \
+	.resample = RESAMPLE_BICUBIC
 
 /* A class of processors: what it does where the file is silent, and what it can do. */
 static const struct processor_class {
@@ -34,9 +36,10 @@ static const struct processor_class {
 
 /* Keys that are read below, and those that change no pixel. */
 static const char *const known[] = {
-	"image_processor_type", "feature_extractor_type", "do_resize", "size", "default_to_square", "resample",
-	"do_center_crop", "crop_size", "do_rescale", "rescale_factor", "do_normalize", "image_mean", "image_std",
-	"do_pad", "min_pixels", "max_pixels", "patch_size", "temporal_patch_size", "merge_size",
+	"image_processor_type", "feature_extractor_type", "do_resize", "size", "default_to_square",
+	"resample", "do_center_crop", "crop_size", "do_rescale", "rescale_factor", "do_normalize",
+	"image_mean", "image_std", "do_pad", "min_pixels", "max_pixels", "patch_size",
+	"temporal_patch_size", "merge_size",
 	"processor_class", "_valid_processor_keys", "do_convert_rgb", "data_format", "input_data_format",
 	"return_tensors", "device", "disable_grouping", "pad_size", "image_seq_length",
 };
@@ -81,14 +84,16 @@ static void read_factor(const struct processor *p, const json_t *json, double *v
 }
 
 /* One number, or one for each channel. */
-static void read_channels(const struct processor *p, const json_t *json, const char *key, double least, double value[3])
+static void read_channels(const struct processor *p, const json_t *json, const char *key, double least,
+	double value[3])
 {
 	const json_t *v = get(json, key);
 
 	for (size_t c = 0; v && c < 3; c++) {
 		const json_t *one = json_is_array(v) && json_array_size(v) == 3 ? json_array_get(v, c) : v;
 
-		if (!json_is_number(one) || !(json_number_value(one) >= least) || json_number_value(one) > 1e6)
+		if (!json_is_number(one) || !(json_number_value(one) >= least) ||
+		    json_number_value(one) > 1e6)
 			die("%s: '%s' must be a number or three, from %g to 1e6", p->name, key, least);
 		value[c] = json_number_value(one);
 	}
@@ -126,7 +131,8 @@ static bool has_others(const json_t *v, const char *a, const char *b)
 
 static void read_pixels(struct processor *p, const json_t *json, const json_t *size)
 {
-	static const char *const keys[2][2] = { { "shortest_edge", "longest_edge" }, { "min_pixels", "max_pixels" } };
+	static const char *const keys[2][2] =
+		{ { "shortest_edge", "longest_edge" }, { "min_pixels", "max_pixels" } };
 
 	if (size && (!json_is_object(size) || (has_others(size, keys[0][0], keys[0][1]) &&
 	    has_others(size, keys[1][0], keys[1][1]))))
@@ -187,7 +193,9 @@ static const struct processor_class *find_class(const char *name, const json_t *
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
 		const char *kind = classes[i].defaults.kind;
 
-		for (size_t k = 0; !strncmp(type, kind, strlen(kind)) && k < sizeof suffixes / sizeof *suffixes; k++)
+		if (strncmp(type, kind, strlen(kind)))
+			continue;
+		for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++)
 			if (!strcmp(type + strlen(kind), suffixes[k]))
 				return &classes[i];
 	}
@@ -231,7 +239,7 @@ static struct processor read_all(const char *name, json_t *json)
 	p.resample = (enum resample)resample;
 	read_sizing(&p, json);
 	if (p.square && !class->pads)
-		die("%s: 'do_pad' is true, which %sImageProcessor has no meaning for that is known", name, p.kind);
+		die("%s: 'do_pad' is true, which %sImageProcessor does not know", name, p.kind);
 	if (p.crop && !class->crops)
 		die("%s: 'do_center_crop' is true, which %sImageProcessor does not know", name, p.kind);
 	if (p.crop && crop && !read_sides(&p, crop, "crop_size", &p.crop_height, &p.crop_width))
@@ -267,19 +275,20 @@ static double multiple(double x, double factor)
 
 static void size_by_pixels(const struct processor *p, double h, double w, double *height, double *width)
 {
-	const double factor = (double)(p->patch * p->merge), most = (double)p->most, least_ = (double)p->least;
+	const double factor = (double)(p->patch * p->merge), most = (double)p->most;
+	const double fewest = (double)p->least;
 
 	if (fmax(h, w) > ELONGATED * fmin(h, w))
-		die("%s: takes no picture whose one side is more than %d times the other, this has %g x %g pixels",
-			p->name, ELONGATED, h, w);
+		die("%s: takes no picture whose one side is more than %d times the other, this has %g x %g "
+			"pixels", p->name, ELONGATED, h, w);
 	*height = multiple(h, factor), *width = multiple(w, factor);
 	if (*height * *width > most) {
 		const double beta = sqrt(h * w / most);
 
 		*height = fmax(factor, floor(h / beta / factor) * factor);
 		*width = fmax(factor, floor(w / beta / factor) * factor);
-	} else if (*height * *width < least_) {
-		const double beta = sqrt(least_ / (h * w));
+	} else if (*height * *width < fewest) {
+		const double beta = sqrt(fewest / (h * w));
 
 		*height = ceil(h * beta / factor) * factor;
 		*width = ceil(w * beta / factor) * factor;
@@ -301,8 +310,8 @@ static void size_before_crop(const struct processor *p, size_t h, size_t w, size
 		size_by_pixels(p, (double)h, (double)w, &y, &x);
 	/* between the passes of resample() lie h rows of the new width */
 	if (y * x > limit || (double)h * x > limit || (double)h * (double)w > limit)
-		die("%s: makes %g x %g pixels of a picture of %zu x %zu, expected at most 2^26 of them, and of rows "
-			"of the new width", p->name, y, x, h, w);
+		die("%s: makes %g x %g pixels of a picture of %zu x %zu, expected at most 2^26 of them, and "
+			"of rows of the new width", p->name, y, x, h, w);
 	*height = (size_t)y, *width = (size_t)x;
 }
 
@@ -316,8 +325,8 @@ void processor_size(const struct processor *p, size_t h, size_t w, size_t *heigh
 	if (*height > PIXELS_MOST / *width)
 		die("%s: 'crop_size' is %zu x %zu, expected at most 2^26 pixels", p->name, *height, *width);
 	if (p->patch && (*height % (p->patch * p->merge) || *width % (p->patch * p->merge)))
-		die("%s: 'do_resize' is false, and a picture of %zu x %zu pixels has no whole patches of %zu pixels",
-			p->name, h, w, p->patch * p->merge);
+		die("%s: 'do_resize' is false, and a picture of %zu x %zu pixels has no whole patches of %zu "
+			"pixels", p->name, h, w, p->patch * p->merge);
 }
 
 /* In the middle of a square of the mean colour. */
@@ -335,7 +344,8 @@ static uint8_t *pad(const struct processor *p, size_t h, size_t w, const uint8_t
 	return (uint8_t *)y;
 }
 
-static uint8_t *resize(const struct processor *p, size_t height, size_t width, size_t h, size_t w, const uint8_t *rgb)
+static uint8_t *resize(const struct processor *p, size_t height, size_t width, size_t h, size_t w,
+	const uint8_t *rgb)
 {
 	uint8_t *y = xalloc(height * width, 3);
 	void *workspace = xalloc(resample_workspace(p->resample, h, w, height, width), 1);
@@ -376,9 +386,11 @@ void processor_run(const struct processor *p, size_t height, size_t width, float
 	for (size_t c = 0; c < 3; c++)
 		for (size_t i = 0; i < height; i++)
 			for (size_t j = 0; j < width; j++) {
-				const size_t y = (size_t)((ptrdiff_t)i + top), x = (size_t)((ptrdiff_t)j + left);
+				const size_t y = (size_t)((ptrdiff_t)i + top);
+				const size_t x = (size_t)((ptrdiff_t)j + left);
+				const bool within = y < rows && x < columns;
 
-				pixels[c][i][j] = value[c][y < rows && x < columns ? from[(y * columns + x) * 3 + c] : 0];
+				pixels[c][i][j] = value[c][within ? from[(y * columns + x) * 3 + c] : 0];
 			}
 	free(padded), free(resized);
 }

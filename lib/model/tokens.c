@@ -13,7 +13,7 @@ enum {
 	GRID = 1 << 16		/* patches of a side */
 };
 
-/* A number a token, or of multimodal rotary positions (axes not NULL) three, from 0 to most - 1, or NULL. */
+/* A number a token, from 0 to most - 1, or NULL. */
 static const int32_t *read_places(const struct image *image, const char *path, size_t n, size_t most,
 	size_t *axes)
 {
@@ -95,8 +95,8 @@ static void read_span(const struct image *image, const struct tokens *y, size_t 
 	const int32_t grid[3], size_t from, size_t *s, struct token_image *p)
 {
 	if (span[0] < 0 || span[1] < 1 || (size_t)span[0] > y->n || (size_t)span[1] > y->n - (size_t)span[0])
-		die("%s: /image_span: picture %zu has tokens %jd and %jd more, expected one at least, among the %zu",
-			image_name(image), i, (intmax_t)span[0], (intmax_t)span[1], y->n);
+		die("%s: /image_span: picture %zu has tokens %jd and %jd more, expected one at least, among "
+			"the %zu", image_name(image), i, (intmax_t)span[0], (intmax_t)span[1], y->n);
 	if ((size_t)span[0] < from)
 		die("%s: /image_span: picture %zu begins before the one before it ends, at token %zu",
 			image_name(image), i, from);
@@ -106,8 +106,8 @@ static void read_span(const struct image *image, const struct tokens *y, size_t 
 		die("%s: /image_span: picture %zu has tokens of two sequences", image_name(image), i);
 	for (size_t k = 0; k < 3; k++)
 		if (grid[k] < 1 || grid[k] > GRID)
-			die("%s: /image_grid: picture %zu has %d, expected frames, rows and columns of patches, "
-				"1 to %d", image_name(image), i, grid[k], GRID);
+			die("%s: /image_grid: picture %zu has %d, expected frames, rows and columns of "
+				"patches, 1 to %d", image_name(image), i, grid[k], GRID);
 	p->first = (size_t)span[0], p->n = (size_t)span[1];
 	p->frames = (size_t)grid[0], p->rows = (size_t)grid[1], p->columns = (size_t)grid[2];
 }
@@ -139,7 +139,8 @@ static void read_images(const struct image *image, struct tokens *y)
 	size_t sequence = 0;
 	char *more;
 
-	if (!image_has(image, "/images") && !image_has(image, "/image_span") && !image_has(image, "/image_grid"))
+	if (!image_has(image, "/images") && !image_has(image, "/image_span") &&
+	    !image_has(image, "/image_grid"))
 		return;
 	span = image_tensor(image, "/image_span", TENSOR_I64, 2, (const size_t[]){ 0, 2 });
 	y->images = span.dim[0];

@@ -34,12 +34,12 @@ struct tokens {
 	const int32_t *position, *index;	/* [n], from 0; position [n][axes] */
 	size_t axes;			/* numbers of a position; 0: 1 */
 	const uint8_t *modality;	/* [n] 0: text, 1: visual */
-	/* Pictures, in the order of their tokens, which do not overlap and lie within a sequence each. If there are
-	 * any, a token is visual exactly where it is of one. */
+	/* Pictures, in the order of their tokens, which do not overlap and lie within a sequence each. If
+	 * there are any, a token is visual exactly where it is of one. */
 	size_t images;
 	const struct token_image *image;	/* [images] */
-	const int64_t *feature;		/* [n] the visual token that this is, counted through all pictures from 0; -1:
-					 * it is none. NULL: no images */
+	/* [n] the visual token that this is, of all pictures counted from 0; -1: none. NULL: no images. */
+	const int64_t *feature;
 };
 
 /*

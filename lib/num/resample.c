@@ -71,8 +71,10 @@ static size_t taps_bytes(enum resample kind, size_t n, size_t m)
 
 size_t resample_workspace(enum resample kind, size_t h, size_t w, size_t height, size_t width)
 {
-	return taps_bytes(kind, w, width) + taps_bytes(kind, h, height) +
-		larger(most_taps(kind, w, width), most_taps(kind, h, height)) * sizeof(double) + 3 * h * width;
+	const size_t shares = larger(most_taps(kind, w, width), most_taps(kind, h, height));
+
+	return shares * sizeof(double) + taps_bytes(kind, w, width) + taps_bytes(kind, h, height) +
+		3 * h * width;
 }
 
 static void find_taps(enum resample kind, size_t n, size_t m, const struct taps *t, double *share)
@@ -165,12 +167,13 @@ static void down(size_t bytes, uint8_t out[bytes], struct reach r, const int32_t
 	}
 }
 
-void resample(enum resample kind, size_t height, size_t width, uint8_t out[height][width][3], size_t h, size_t w,
-	const uint8_t in[h][w][3], void *workspace)
+void resample(enum resample kind, size_t height, size_t width, uint8_t out[height][width][3], size_t h,
+	size_t w, const uint8_t in[h][w][3], void *workspace)
 {
 	double *share = workspace;
 	char *room = (char *)(share + larger(most_taps(kind, w, width), most_taps(kind, h, height)));
-	const struct taps x = taps_of(kind, w, width, &room, share), y = taps_of(kind, h, height, &room, share);
+	const struct taps x = taps_of(kind, w, width, &room, share);
+	const struct taps y = taps_of(kind, h, height, &room, share);
 	uint8_t (*between)[3 * width] = (void *)room;
 
 	for (size_t i = 0; i < h; i++)

@@ -6,10 +6,11 @@
  *
  *	y_x = Σ_i w_i u_i,	w_i = f((i + ½ - c)/s) / Σ_j f((j + ½ - c)/s),	s = max(1, n/m)
  *
- * over the samples that lie within s times the support of f around c: a line that shrinks is smoothed by a wider
- * filter (no aliases). Lines across first, then lines down, each rounded to 8 bits and clipped to 0..255;
- * weights are multiples of 2^-22, as Pillow's. f is the triangle (bilinear), the cubic of Keys (1981) with
- * a = -1/2, or the sinc under a sinc three times as wide (Lanczos); nearest takes the sample that holds c.
+ * over the samples that lie within s times the support of f around c: a line that shrinks is smoothed by a
+ * wider filter (no aliases). Lines across first, then lines down, each rounded to 8 bits and clipped to
+ * 0..255; weights are multiples of 2^-22, as Pillow's. f is the triangle (bilinear), the cubic of Keys
+ * (1981) with a = -1/2, or the sinc under a sinc three times as wide (Lanczos); nearest takes the sample
+ * that holds c.
  */
 #ifndef NUM_RESAMPLE_H
 #define NUM_RESAMPLE_H
@@ -22,6 +23,6 @@ enum resample { RESAMPLE_NEAREST, RESAMPLE_LANCZOS, RESAMPLE_BILINEAR, RESAMPLE_
 /* Bytes: about 3 h · width for what lies between the passes, and the weights. */
 size_t resample_workspace(enum resample kind, size_t h, size_t w, size_t height, size_t width);
 /* No size is 0; none is above 2^26. */
-void resample(enum resample kind, size_t height, size_t width, uint8_t out[height][width][3], size_t h, size_t w,
-	const uint8_t in[h][w][3], void *workspace);
+void resample(enum resample kind, size_t height, size_t width, uint8_t out[height][width][3], size_t h,
+	size_t w, const uint8_t in[h][w][3], void *workspace);
 #endif

@@ -40,6 +40,9 @@ static const struct { const char *name, *command; bool pipe; } runs[] = {
 	{ "model-import", "model-import -q tiny -o out/r", false },
 	{ "model-import, pipe", "model-import -q tiny", true },
 	{ "tokenize", "tokenize -q --model model.h5 text -o out/r", false },
+	{ "images-import", "images-import -q --model tests/pictures/llava.h5 --tokens holes.h5 "
+		"tests/fuzz/seeds/picture/rgb8.png tests/fuzz/seeds/picture/progressive.jpg -o out/r",
+		false },
 	{ "hessian-accum", "hessian-accum -q -j1 --tokens tokens.h5 --ctx 8 model.h5 -o out/r", false },
 	{ "gar-order", "gar-order -q --group 4 hessian.h5 -o out/r", false },
 	{ "dpq-run", "dpq-run -q -j1 --compensate none --group 4 model.h5 -o out/r", false },
@@ -255,24 +258,25 @@ static void prepare(const char *self, char folder[])
 {
 	const char *bin = getenv("PTQ_BIN");
 	char *tools = bin ? realpath(bin, NULL) : NULL, *tiny = realpath("tests/tiny", NULL),
-		*program = realpath(self, NULL);
+		*tests = realpath("tests", NULL), *program = realpath(self, NULL);
 	char *path;
 
-	if (!tools || !tiny || !program || !mkdtemp(folder) ||
+	if (!tools || !tiny || !tests || !program || !mkdtemp(folder) ||
 		asprintf(&path, "%s:%s", tools, getenv("PATH")) < 0)
 		give_up("PTQ_BIN, tests/tiny");
 	*strrchr(program, '/') = 0;
 	snprintf(shim, sizeof shim, "%s/shim.so", program);
 	setenv("PATH", path, 1);
 	setenv("OPENBLAS_NUM_THREADS", "1", 1);
-	if (access(shim, R_OK) || chdir(folder) || symlink(tiny, "tiny") ||
+	if (access(shim, R_OK) || chdir(folder) || symlink(tiny, "tiny") || symlink(tests, "tests") ||
 	    system("mkdir out && model-import -q tiny -o model.h5 && printf 'once on\\377\\n' >text &&"
 		"model-import -q tiny | cat >stream.h5 &&"
+		"printf 'A \\001 and \\001' | tokenize -q --bytes -o holes.h5 &&"
 		"sample-tokens -q -j1 --tokens 32 --ctx 8 model.h5 -o tokens.h5 &&"
 		"hessian-accum -q -j1 --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5 &&"
 		"dpq-run -q -j1 --compensate none --group 4 model.h5 -o quantized.h5"))
 		give_up("the inputs");
-	free(tools), free(tiny), free(program), free(path);
+	free(tools), free(tiny), free(tests), free(program), free(path);
 }
 
 int main(int argc, char *argv[])

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* processor.c -- pictures through processors against the classes of transformers, and the count of their
+ * tokens */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "model/processor.h"
+#include "model/vision_tokens.h"
+#include "pictures.h"
+
+/* Steps of 255, before normalization: in integers, so that Pillow's are met exactly. */
+static long step(const struct processor *p, size_t c, float x)
+{
+	const double v = p->normalize ? x * p->std[c] + p->mean[c] : x, y = p->rescale ? v / p->factor : v;
+
+	assert_true(fabs(y - nearbyint(y)) < 1e-3);
+	return lrint(y);
+}
+
+static void check_one(const struct reference *r, const json_t *one, double *fast)
+{
+	char *config = json_dumps(json_object_get(one, "config"), 0);
+	const struct processor p = processor_parse("reference", config);
+	const json_t *corner = json_object_get(one, "corner");
+	size_t h, w, rows, columns, height, width;
+	const uint8_t *in = reference_picture(r, one, &h, &w);
+	const uint8_t *want = reference_bytes(r, one, &rows, &columns);
+	float (*out)[rows][columns] = xalloc(3, sizeof *out);
+
+	processor_size(&p, h, w, &height, &width);
+	if (height != rows || width != columns)
+		fail_msg("%s: %zu x %zu, expected %zu x %zu", config, height, width, rows, columns);
+	processor_run(&p, rows, columns, out, h, w, (const void *)in);
+	for (size_t c = 0; c < 3; c++) {
+		const double x = json_number_value(json_array_get(corner, c));
+		const float *flat = (const float *)out + c * rows * columns;
+
+		if (fabs(out[c][0][0] - x) > 1e-6 * fmax(1, fabs(x)))
+			fail_msg("%s: %.9g, expected %.9g", config, (double)out[c][0][0], x);
+		for (size_t i = 0; i < rows * columns; i++)
+			if (step(&p, c, flat[i]) != want[3 * i + c])
+				fail_msg("%s: channel %zu, pixel %zu: %ld, expected %d", config, c, i,
+					step(&p, c, flat[i]), want[3 * i + c]);
+	}
+	if (p.resample != RESAMPLE_NEAREST && json_number_value(json_object_get(one, "fast")) < 50)
+		*fast = fmax(*fast, json_number_value(json_object_get(one, "fast")));
+	free(config), free(out);
+}
+
+static void test_reference(void **state)
+{
+	struct reference r = reference_open();
+	const json_t *one;
+	size_t i, seen = 0;
+	double fast = 0;
+
+	(void)state;
+	json_array_foreach(json_object_get(r.index, "processed"), i, one) {
+		check_one(&r, one, &fast);
+		seen++;
+	}
+	assert_true(seen >= 35);
+	assert_true(fast <= 1.001);	/* torchvision's are a step from Pillow's, and so from ours */
+	reference_close(&r);
+}
+
+/* Formulae of sizes, at sizes of real models. */
+static void test_sizes(void **state)
+{
+#define OF(type) "{\"image_processor_type\": \"" type "ImageProcessor\""
+	static const struct { const char *config; size_t h, w, height, width; } rows[] = {
+		{ OF("CLIP") ", \"do_center_crop\": false}", 480, 640, 224, 298 },
+		{ OF("CLIP") ", \"do_center_crop\": false}", 641, 480, 299, 224 },
+		{ "{\"feature_extractor_type\": \"CLIPFeatureExtractor\", \"size\": 336, "
+			"\"crop_size\": 336}", 5, 9, 336, 336 },
+		{ OF("Siglip") ", \"size\": {\"height\": 384, \"width\": 380}}", 7, 9, 384, 380 },
+		{ OF("Qwen2VL") "}", 1372, 2044, 812, 1204 },
+		{ OF("Qwen2VL") "}", 70, 98, 56, 112 },		/* ties to even */
+		{ OF("Qwen2VL") "}", 10, 10, 56, 56 },
+		{ OF("Qwen2VL") ", \"min_pixels\": 784, \"size\": null}", 10, 1000, 28, 280 },
+		{ OF("Qwen2VL") ", \"size\": {\"min_pixels\": 784, \"max_pixels\": 1568}}", 300, 300, 28,
+			28 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct processor p = processor_parse("x", rows[i].config);
+		size_t height, width;
+
+		processor_size(&p, rows[i].h, rows[i].w, &height, &width);
+		if (height != rows[i].height || width != rows[i].width)
+			fail_msg("%s: %zu x %zu, expected %zu x %zu", rows[i].config, height, width,
+				rows[i].height, rows[i].width);
+	}
+}
+
+static void test_tokens(void **state)
+{
+#define LLAVA "{\"model_type\": \"llava\""
+#define TOWER(type) ", \"vision_config\": {\"model_type\": \"" type "_vision_model\"}"
+#define FULL ", \"vision_feature_select_strategy\": \"full\""
+	static const struct {
+		const char *config;
+		size_t rows, columns, tokens;
+		int32_t placeholder;
+	} rows[] = {
+		/* CLIP: 576 patches and a class row, which `default` drops */
+		{ LLAVA TOWER("clip") "}", 24, 24, 576, 32000 },
+		{ LLAVA FULL ", \"image_token_index\": 7}", 24, 24, 577, 7 },
+		{ LLAVA TOWER("siglip") "}", 24, 24, 575, 32000 },
+		{ LLAVA FULL TOWER("siglip") ", \"image_token_id\": 9}", 3, 5, 15, 9 },
+		{ LLAVA TOWER("siglip") "}", 1, 1, 0, 32000 },
+		{ "{\"model_type\": \"qwen2_vl\"}", 24, 36, 216, 151655 },
+		{ "{\"model_type\": \"qwen2_vl\", \"vision_config\": {\"spatial_merge_size\": 3}}", 9, 6, 6,
+			151655 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct vision_tokens v = vision_tokens_parse("x", rows[i].config);
+
+		assert_int_equal(vision_tokens_count(&v, rows[i].rows, rows[i].columns), rows[i].tokens);
+		assert_int_equal(v.placeholder, rows[i].placeholder);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_reference), cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_tokens) };
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
