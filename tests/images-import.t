@@ -68,7 +68,7 @@ config("siglip.h5", vision=dict(model_type="siglip_vision_model"))
 config("siglip-full.h5", dict(vision_feature_select_strategy="full"), dict(model_type="siglip_vision_model"),
        dict(image_processor_type="SiglipImageProcessor", size=dict(height=16, width=16), do_center_crop=False))
 qwen = dict(image_processor_type="Qwen2VLImageProcessor", do_center_crop=None, crop_size=None, size=None, patch_size=4, merge_size=2, min_pixels=64, max_pixels=256)
-config("qwen.h5", dict(model_type="qwen2_vl", image_token_id=1), dict(patch_size=4, spatial_merge_size=2), qwen)
+config("qwen.h5", dict(model_type="qwen2_vl", image_token_id=1), dict(model_type="qwen2_vl_vision", patch_size=4, spatial_merge_size=2), qwen)
 change("whole.h5", lambda f: (f.pop("processor"), f.__setitem__("processor", json.dumps(dict(image_processor=dict(
     image_processor_type="CLIPImageProcessorFast", size=16, crop_size=16), processor_class="LlavaProcessor")))))
 # what is refused
@@ -87,7 +87,7 @@ for name, setting in dict(kind=dict(image_processor_type="ViTImageProcessor"), n
         large=dict(do_center_crop=False, size=65536), crops=dict(crop_size=65536)).items():
     config(f"p-{name}.h5", processor=setting)
 config("q-patch.h5", processor=dict(patch_size=8), source="qwen.h5")
-config("q-clip.h5", dict(model_type="qwen2_vl", image_token_id=1), dict(patch_size=4, spatial_merge_size=2))
+config("q-clip.h5", dict(model_type="qwen2_vl", image_token_id=1), dict(model_type="qwen2_vl_vision", patch_size=4, spatial_merge_size=2))
 config("q-less.h5", processor=dict(min_pixels=999), source="qwen.h5")
 config("q-whole.h5", processor=dict(do_resize=False), source="qwen.h5")
 change("not-json.h5", lambda f: (f.pop("processor"), f.__setitem__("processor", "{")))
@@ -119,10 +119,10 @@ no 'no model' 2 '--model FILE is expected' images-import --tokens text.h5 a.png
 no 'no tokens' 2 '--tokens FILE is expected' images-import --model llava.h5 a.png
 with() { no "$1" 1 "$3" env MODEL="$2" sh -c 'images-import -q --model $MODEL.h5 --tokens text.h5 a.png b.jpg -o out'; }
 with 'a model without a processor' none 'none.h5: /processor: is not there'
-with 'a model without a config' bare '/config: is not there'
+with 'a model without a config' bare '/config: is missing; a model needs its config.json'
 with 'a model of text' text-model '/config: is not of a model that sees pictures'
-with 'another tower' tower "model_type 'vit' is not known"
-with 'another strategy' strategy "vision_feature_select_strategy 'last' is not known"
+with 'another tower' tower "unknown model_type 'vit'; known are clip_vision_model"
+with 'another strategy' strategy "'vision_feature_select_strategy' is 'last', expected default or full"
 with 'a size that the tower does not take' side 'a.png: llava|a.png: .*makes 16 x 16 pixels of a picture of 13 x 11; the vision tower takes 20 x 20'
 with 'no patch' patch "'patch_size' must be a whole number from 1"
 with 'no token left' empty 'a.png: has 1 x 1 patches, which leave no token'

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include "base/error.h"
 #include "model/processor.h"
-#include "model/vision_tokens.h"
+#include "model/vision.h"
 #include "pictures.h"
 
 /* Steps of 255, before normalization: in integers, so that Pillow's are met exactly. */
@@ -110,21 +110,22 @@ static void test_tokens(void **state)
 	} rows[] = {
 		/* CLIP: 576 patches and a class row, which `default` drops */
 		{ LLAVA TOWER("clip") "}", 24, 24, 576, 32000 },
-		{ LLAVA FULL ", \"image_token_index\": 7}", 24, 24, 577, 7 },
+		{ LLAVA FULL TOWER("clip") ", \"image_token_index\": 7}", 24, 24, 577, 7 },
 		{ LLAVA TOWER("siglip") "}", 24, 24, 575, 32000 },
 		{ LLAVA FULL TOWER("siglip") ", \"image_token_id\": 9}", 3, 5, 15, 9 },
 		{ LLAVA TOWER("siglip") "}", 1, 1, 0, 32000 },
-		{ "{\"model_type\": \"qwen2_vl\"}", 24, 36, 216, 151655 },
+		{ "{\"model_type\": \"qwen2_vl\", \"vision_config\": {}}", 24, 36, 216, 151655 },
 		{ "{\"model_type\": \"qwen2_vl\", \"vision_config\": {\"spatial_merge_size\": 3}}", 9, 6, 6,
 			151655 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		const struct vision_tokens v = vision_tokens_parse("x", rows[i].config);
+		struct config c = config_parse("x", rows[i].config);
 
-		assert_int_equal(vision_tokens_count(&v, rows[i].rows, rows[i].columns), rows[i].tokens);
-		assert_int_equal(v.placeholder, rows[i].placeholder);
+		assert_int_equal(vision_tokens(&c, rows[i].rows, rows[i].columns), rows[i].tokens);
+		assert_int_equal(c.vision.placeholder, rows[i].placeholder);
+		config_free(&c);
 	}
 }
 

@@ -18,18 +18,21 @@ import json, os, shutil, struct, sys
 import h5py, numpy as np
 ref = sys.argv[1]
 OLD = ('model.', 'language_model.model.'), ('lm_head.', 'language_model.lm_head.'), ('vision_tower.', 'vision_tower.vision_model.')
-NEW = ('model.', 'model.language_model.'), ('vision_tower.', 'model.vision_tower.'), ('multi_modal_projector.', 'model.multi_modal_projector.')
+NEW = ('model.', 'model.language_model.'), ('visual.', 'model.visual.'), ('vision_tower.', 'model.vision_tower.'), ('multi_modal_projector.', 'model.multi_modal_projector.')
 def renamed(name, rows):
     name = name.replace('embeddings.pre_layrnorm', 'pre_layrnorm')
     return next((b + name[len(a):] for a, b in rows if name.startswith(a)), name)
 def tensors(f, patch):
     y = {}
     def visit(path, d):
-        if isinstance(d, h5py.Dataset) and path.split('/')[0] in ('model', 'lm_head', 'vision_tower', 'multi_modal_projector'):
+        if isinstance(d, h5py.Dataset) and path.split('/')[0] in ('model', 'lm_head', 'vision_tower', 'multi_modal_projector', 'visual'):
             a = d[()]
             if path.endswith('patch_embedding/weight'): a = a.reshape(len(a), 3, patch, patch)
+            if path.endswith('patch_embed/proj/weight'): a = a.reshape(len(a), 3, 2, patch, patch)
             y[path.replace('/', '.')] = a
     f.visititems(visit)
+    for q in [n for n in y if n.startswith('visual.') and '.q_proj.' in n]:
+        y[q.replace('q_proj', 'qkv')] = np.concatenate([y.pop(q.replace('q_proj', p + '_proj')) for p in 'qkv'])
     return y
 def put(folder, config, processor, t):
     os.mkdir(folder)
@@ -47,18 +50,31 @@ def tokens(to, f, **change):
     with h5py.File(to, 'w') as g:
         for a in 'ptq_version', 'history': g.attrs[a] = f.attrs[a]
         g.attrs['ptq_kind'] = 'tokens'
-        for n in 'tokens', 'sequence', 'modality', 'image_span', 'image_grid', 'images':
-            if change.get(n, 1) is not None: f.copy(n, g)
+        for n in 'tokens', 'sequence', 'modality', 'image_span', 'image_grid', 'images', 'position':
+            if n in f and change.get(n, 1) is not None: f.copy(n, g)
         for n, a in change.items():
             if a is not None:
                 del g[n]
                 g[n] = a
-for name in 'llava-clip', 'llava-clip-full', 'llava-siglip':
+def ppm(path, a): open(path, 'wb').write(b'P6 %d %d 255\n' % a.shape[1::-1] + a.tobytes())
+for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl':
     with h5py.File(f'{ref}/{name}.h5') as f:
         config, processor = json.loads(f['config'][()]), f['processor'][()].decode()
         t = tensors(f, config['vision_config']['patch_size'])
         tokens(name + '-t.h5', f)
-        for kind, rows in ('old', OLD), ('new', NEW):
+        # the text alone, a placeholder an image, and its images
+        ids, place, starts, span = [], {}, [], {a: n for a, n in f['image_span'][()]}
+        i = 0
+        while i < len(f['tokens']):
+            place[i] = len(ids)
+            ids.append(f['tokens'][i])
+            i += span.get(i, 1)
+        place[i] = len(ids)
+        with h5py.File(name + '-text.h5', 'w') as g:
+            g.attrs['ptq_kind'], g.attrs['ptq_version'] = 'tokens', '1'
+            g['tokens'], g['sequence'] = np.array(ids, 'i4'), np.array([place[s] for s in f['sequence'][()]], 'i8')
+        for i in range(len(f['images'])): ppm(f'{name}-{i}.ppm', f[f'images/{i}'][()])
+        for kind, rows in ('old', () if name == 'qwen2-vl' else OLD), ('new', NEW):
             put(f'{name}-{kind}', config, processor, {renamed(n, rows): a for n, a in t.items()})
         if name != 'llava-clip': continue
         behind = {'vision_tower.post_layernorm.weight': np.ones(24), 'vision_tower.encoder.layers.2.layer_norm1.weight': np.ones(24)}
@@ -90,7 +106,7 @@ for name in 'llava-clip', 'llava-clip-full', 'llava-siglip':
 PY
 ok 'folders of the reference models' py make.py "$ref"
 
-for m in llava-clip llava-clip-full llava-siglip; do
+for m in llava-clip llava-clip-full llava-siglip qwen2-vl; do
 	ok "$m: from names as transformers 4 wrote them" model-import -q $m-old -o $m.h5
 	ok "$m: from names as it has them in memory" model-import -q $m-new -o new.h5
 	ok "$m: both give the same" h5diff $m.h5 new.h5
@@ -98,7 +114,7 @@ for m in llava-clip llava-clip-full llava-siglip; do
 import h5py, sys
 with h5py.File(sys.argv[1]) as a, h5py.File(sys.argv[2]) as b:
     def see(path, d):
-        if isinstance(d, h5py.Dataset) and path.split("/")[0] in ("model", "lm_head", "vision_tower", "multi_modal_projector"):
+        if isinstance(d, h5py.Dataset) and path.split("/")[0] in ("model", "lm_head", "vision_tower", "multi_modal_projector", "visual"):
             assert (d[()] == b[path][()]).all(), path
     a.visititems(see)
     assert a["processor"][()] == b["processor"][()]' "$ref/$m.h5" $m.h5
@@ -109,6 +125,12 @@ with h5py.File(sys.argv[1]) as f:
     x, ids, s = f["test/logits"][()].astype("f8"), f["tokens"][()], f["sequence"][()]
 p = x - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) - x.max(1, keepdims=True)
 print("%.4f" % -np.mean([p[i, ids[i + 1]] for a, b in zip(s, s[1:]) for i in range(a, b - 1)]))' "$ref/$m.h5")" "$(awk '$1 == "nll" { printf "%.4f", $2 }' file.tsv)"
+	images-import -q --model $m.h5 --tokens $m-text.h5 $m-?.ppm -o own-t.h5
+	ok "$m: images-import makes the tokens, and the positions of transformers" py -c '
+import h5py, sys
+with h5py.File(sys.argv[1]) as a, h5py.File("own-t.h5") as b:
+    for n in "tokens", "sequence", "modality", "image_span", "image_grid", "images/3": assert (a[n][()] == b[n][()]).all(), n
+    assert ("position" in a) == ("position" in b) and ("position" not in a or (a["position"][()] == b["position"][()]).all())' $m-t.h5
 	ok "$m: the same from a stream" sh -c 'model-import -q "$1-old" | eval-ppl --ctx 128 --tokens "$1-t.h5" >stream.tsv && cmp stream.tsv file.tsv' x $m
 done
 
@@ -173,6 +195,6 @@ no 'a patch larger than the image' 1 "'patch_size' is 99, the images are 20 pixe
 no 'another strategy' 1 "'vision_feature_select_strategy' is 'cls', expected default or full" model-import -q strategy -o x.h5
 no 'grey images' 1 "'num_channels' is not supported other than 3" model-import -q channels -o x.h5
 no 'positions of another number of patches' 1 'position_embedding.weight: its shape is not the \[26, 24\] of config.json' model-import -q side -o x.h5
-no 'an image of another size' 1 '/images/0: is 10 .* 20 pixels when it is prepared, the encoder takes 20 .* 20' eval-ppl --ctx 128 --tokens small-t.h5 $m.h5
+no 'an image of another size' 1 '/images/0: is 10 .* 20 pixels when it is prepared, 4 .* 4 patches of 5 were expected' eval-ppl --ctx 128 --tokens small-t.h5 $m.h5
 no 'images and a model of text' 1 '/images: the model is of text alone' eval-ppl --ctx 128 --tokens $m-t.h5 "$top/tests/ref/llama-gqa.h5"
 done_testing

@@ -7,13 +7,12 @@
 #include "base/progress.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "model/vision.h"
 
 /* Rows of an image, of its class token too. */
 static size_t rows_of(const struct images *m, size_t i)
 {
-	const struct token_image *p = &m->image[i];
-
-	return p->frames * p->rows * p->columns + !!config_encoder(m->config)->arch->class_token;
+	return vision_rows(m->config, m->image[i].rows, m->image[i].columns);
 }
 
 /* Dies where the tokens of an image are not as many as its features. */
@@ -21,7 +20,7 @@ static void check_image(const struct images *m, size_t i)
 {
 	const struct vision *v = &m->config->vision;
 	const struct token_image *p = &m->image[i];
-	const size_t square = v->merge * v->merge;
+	const size_t n = vision_tokens(m->config, p->rows, p->columns);
 
 	if (v->rows && rows_of(m, i) != v->rows)
 		die("%s: /image_grid: image %zu has %zu rows and %zu columns of patches, the encoder takes %zu of "
@@ -29,9 +28,9 @@ static void check_image(const struct images *m, size_t i)
 	if (p->frames != 1 || p->rows % v->merge || p->columns % v->merge)
 		die("%s: /image_grid: image %zu has %zu frames, %zu rows and %zu columns of patches, expected 1 "
 			"frame and multiples of %zu", m->windows.name, i, p->frames, p->rows, p->columns, v->merge);
-	if (p->n != (rows_of(m, i) - v->skipped) / square)
+	if (p->n != n)
 		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name, i, p->n,
-			(rows_of(m, i) - v->skipped) / square);
+			n);
 }
 
 /* Patch i of an image: by squares of those that become one feature, row by row of each. */

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "io/pattern.h"
 #include "model/layer.h"
+#include "model/vision.h"
 
 static bool is_buffer(const struct checkpoint *k, const char *name)
 {

@@ -402,7 +402,7 @@ static void parse_images(struct vision *v, const struct multimodal *m, const str
 
 	id = id ? id : json_object_get(json, "image_token_index");
 	v->class = m;
-	v->placeholder = json_is_integer(id) ? (int32_t)json_integer_value(id) : -1;
+	v->placeholder = json_is_integer(id) ? (int32_t)json_integer_value(id) : m->placeholder;
 	v->patch = key_size(a, own, "patch_size", a->absent.patch, 0, WIDE);
 	if (key_size(a, own, "num_channels", CHANNELS, 0, WIDE) != CHANNELS)
 		die("%s: /config: '%s' is not supported other than %d", key_file,

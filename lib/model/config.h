@@ -69,7 +69,7 @@ struct cache_format {
 
 enum { CHANNELS = 3 };		/* of a pixel */
 
-/* How images become rows of an encoder; class NULL: there is none. */
+/* How images become rows of an encoder (model/vision.h); class NULL: there is none. */
 struct vision {
 	const struct multimodal *class;
 	size_t patch, frames;		/* of a patch: pixels of a side, pictures (of the same) */
@@ -78,7 +78,7 @@ struct vision {
 	size_t rows;			/* its rows, its class token too; all 0: it may have any size */
 	size_t features;		/* and for the language model */
 	size_t skipped;			/* rows of it, the first ones, that the projector does not see */
-	int32_t placeholder;		/* the id whose embeddings are an image's; -1: none */
+	int32_t placeholder;		/* the id of an image in a text, then of each of its tokens */
 };
 
 struct config {
@@ -125,9 +125,8 @@ size_t config_ends(const struct config *c, struct end_layer end[ENDS]);
 bool config_find_end(const struct config *c, const char *path, struct end_layer *end);
 /* Whether a linear layer sees images alone: one of an encoder or a projector. */
 bool config_is_visual(const struct config *c, const char *path);
-/* The class of the whole model, and how many numbers a patch of an image has. */
+/* The class of the whole model. */
 const char *config_class(const struct config *c);
-size_t vision_numbers(const struct vision *v);
 
 /* Whether the block has a mixture of experts, and whether it has the layer of the row; how many there are. */
 bool stack_sparse(const struct stack *s, size_t block);

@@ -77,6 +77,7 @@ static const struct architecture qwen2_towers[] = {
 
 const struct multimodal multimodals[] = {
 	{ .name = "LlavaForConditionalGeneration", .model_type = "llava", .text = "llama", .encoders = towers,
+	  .placeholder = 32000,
 	  .renames = (const struct rename_row []){
 		{ "language_model.model.", "model." }, { "language_model.lm_head.", "lm_head." },
 		{ "model.language_model.", "model." }, { "model.vision_tower.", "vision_tower." },
@@ -90,7 +91,7 @@ const struct multimodal multimodals[] = {
 		.linear = { { "linear_1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
 			{ "linear_2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } } } },
 	{ .name = "Qwen2VLForConditionalGeneration", .model_type = "qwen2_vl", .text = "qwen2_vl_text",
-	  .encoders = qwen2_towers, .merges = true,
+	  .encoders = qwen2_towers, .placeholder = 151655, .merges = true,
 	  .renames = (const struct rename_row []){ { "model.visual.", "visual." },
 		{ "model.language_model.", "model." }, { NULL, NULL } },
 	  .behind = (const char *const []){ NULL },

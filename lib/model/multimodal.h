@@ -8,6 +8,7 @@
  */
 #ifndef MODEL_MULTIMODAL_H
 #define MODEL_MULTIMODAL_H
+#include <stdint.h>
 #include "model/architecture.h"
 
 /* Names of tensors that begin so begin otherwise in the tree: each row that fits, in their order. */
@@ -19,6 +20,7 @@ struct multimodal {
 	const char *name, *model_type;	/* "LlavaForConditionalGeneration", "llava" */
 	const char *text;		/* model_type of the language model where its config names none */
 	const struct rename_row *renames;	/* ends with NULL */
+	int32_t placeholder;		/* the id of an image's tokens, where config.json names none */
 	bool merges;			/* images of any size, of whose patches squares become one feature */
 	const char *const *behind;	/* patterns of tensors that nothing reads; ends with NULL */
 	const struct architecture *encoders;	/* by their model_type; ends with NULL */

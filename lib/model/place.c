@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/size.h"
-#include "model/config.h"
+#include "model/vision.h"
 
 bool stack_sparse(const struct stack *s, size_t block)
 {
@@ -240,11 +240,6 @@ const struct stack *config_projector(const struct config *c)
 const char *config_class(const struct config *c)
 {
 	return c->vision.class ? c->vision.class->name : c->arch->name;
-}
-
-size_t vision_numbers(const struct vision *v)
-{
-	return CHANNELS * v->frames * v->patch * v->patch;
 }
 
 size_t config_ends(const struct config *c, struct end_layer end[ENDS])

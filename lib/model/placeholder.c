@@ -7,7 +7,7 @@
 #include "io/picture.h"
 #include "model/processor.h"
 #include "model/tokens.h"
-#include "model/vision_tokens.h"
+#include "model/vision.h"
 
 /* What is made of the ids. */
 struct longer {
@@ -19,24 +19,24 @@ struct longer {
 	int64_t (*span)[2];		/* [images] */
 };
 
-static struct vision_tokens read_vision(const struct image *model, struct processor *p, char **name)
+static struct config read_vision(const struct image *model, struct processor *p, char **name)
 {
-	char *config = image_config(model), *processor = image_string(model, "/processor");
-	struct vision_tokens v;
+	struct config c = config_read(model);
+	char *processor;
 
-	if (!config)
-		die("%s: /config: is not there, expected a model that sees pictures", image_name(model));
-	v = vision_tokens_parse(image_name(model), config);
-	if (!processor)
+	if (!c.vision.class)
+		die("%s: /config: is not of a model that sees pictures", image_name(model));
+	if (!image_has(model, "/processor"))
 		die("%s: /processor: is not there; the model was imported without a preprocessor_config.json",
 			image_name(model));
+	processor = image_string(model, "/processor");
 	*name = xformat("%s: /processor", image_name(model));
 	*p = processor_parse(*name, processor);
-	free(config), free(processor);
-	return v;
+	free(processor);
+	return c;
 }
 
-static void check_tokens(const struct image *image, const struct tokens *t, const struct vision_tokens *v,
+static void check_tokens(const struct image *image, const struct tokens *t, const struct vision *v,
 	size_t n)
 {
 	const char *name = image_name(image);
@@ -59,7 +59,7 @@ static void check_tokens(const struct image *image, const struct tokens *t, cons
 }
 
 /* Writes picture i as it is decoded, and says how its patches lie. Returns how many tokens it has. */
-static size_t write_picture(struct output *out, const struct vision_tokens *v, const struct processor *p,
+static size_t write_picture(struct output *out, const struct config *c, const struct processor *p,
 	size_t i, const char *path, int32_t grid[3])
 {
 	struct picture picture = picture_read(path);
@@ -67,9 +67,9 @@ static size_t write_picture(struct output *out, const struct vision_tokens *v, c
 	size_t rows, columns, n;
 
 	error_about(path);
-	vision_tokens_grid(v, p, picture.h, picture.w, &rows, &columns);
+	vision_grid(c, p, picture.h, picture.w, &rows, &columns);
 	error_about(NULL);
-	n = vision_tokens_count(v, rows, columns);
+	n = vision_tokens(c, rows, columns);
 	if (!n)
 		die("%s: has %zu x %zu patches, which leave no token", path, rows, columns);
 	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
@@ -111,6 +111,29 @@ static struct longer lengthen(const struct tokens *t, int32_t placeholder, size_
 	return y;
 }
 
+/* Multimodal rotary positions, sequence by sequence. */
+static void write_positions(struct output *out, const struct config *c, const struct tokens *t,
+	const struct longer *y, size_t images, const int32_t grid[images][3])
+{
+	int32_t (*position)[AXES] = xalloc(y->n, sizeof *position);
+	size_t *at = xalloc(images, sizeof *at), image = 0;
+
+	for (size_t i = 0; i < images; i++)
+		at[i] = (size_t)y->span[i][0];
+	for (size_t s = 0; s < (t->sequences ? t->sequences : 1); s++) {
+		const size_t first = t->sequences ? (size_t)y->sequence[s] : 0;
+		const size_t end = t->sequences ? (size_t)y->sequence[s + 1] : y->n;
+		size_t n = 0;
+
+		while (image + n < images && at[image + n] < end)
+			n++;
+		vision_positions(c, end - first, position + first, first, n, at + image, grid + image);
+		image += n;
+	}
+	output_write(out, "/position", tensor_2d(TENSOR_I32, position, y->n, AXES));
+	free(position), free(at);
+}
+
 static void write_tokens(struct output *out, const struct image *from, const struct tokens *t,
 	struct longer *y, size_t images, const int32_t grid[images][3])
 {
@@ -134,21 +157,24 @@ void placeholder_replace(const char *to, const char *model, const char *tokens, 
 	struct output *out = output_open(to, "tokens");
 	struct processor p;
 	char *name;
-	struct vision_tokens v = read_vision(part, &p, &name);
-	struct tokens t = tokens_read(from, part, v.vocab, force, 0);
+	struct config c = read_vision(part, &p, &name);
+	struct tokens t = tokens_read(from, part, c.vocab, force, 0);
 	int32_t (*grid)[3] = xalloc(n, sizeof *grid);
 	size_t *count = xalloc(n, sizeof *count);
 	struct longer y;
 
-	check_tokens(from, &t, &v, n);
+	check_tokens(from, &t, &c.vision, n);
 	output_begin(out, from);
 	output_history(out, "model", part);
 	for (size_t i = 0; i < n; i++)
-		count[i] = write_picture(out, &v, &p, i, path[i], grid[i]);
-	y = lengthen(&t, v.placeholder, n, count);
+		count[i] = write_picture(out, &c, &p, i, path[i], grid[i]);
+	y = lengthen(&t, c.vision.placeholder, n, count);
+	if (config_last(&c)->axes == AXES)
+		write_positions(out, &c, &t, &y, n, grid);
 	write_tokens(out, from, &t, &y, n, grid);
 	output_end(out);
 	output_close(out);
 	free(grid), free(count), free(name);
+	config_free(&c);
 	image_close(from), image_close(part);
 }

@@ -34,7 +34,7 @@ ROWS = {
     "llava-siglip": ("SiglipVision", dict(image_size=20), "Qwen2", dict(tie_word_embeddings=True),
                      dict(vision_feature_layer=1, vision_feature_select_strategy="full", multimodal_projector_bias=False)),
 }
-GRIDS = (4, 6), (2, 2), (6, 4), (4, 4), (2, 8), (4, 2)    # rows and columns of patches of Qwen2-VL's images
+GRIDS = (4, 6), (2, 2), (6, 4), (4, 4)    # rows and columns of patches of Qwen2-VL's images
 # Rows of text between two images; how many tokens of each.
 TEXTS = (3, 4, 5), (0, 2, 1)
 
@@ -127,9 +127,9 @@ def images_of(config, generator):
         features = [h * w // v.spatial_merge_size ** 2 for h, w in grids]
     else:
         side = v.image_size // v.patch_size
-        grids = [(side, side)] * 6
+        grids = [(side, side)] * 4
         skipped = config.vision_feature_select_strategy == "default"
-        features = [side * side + (v.model_type == "clip_vision_model") - skipped] * 6
+        features = [side * side + (v.model_type == "clip_vision_model") - skipped] * 4
     rest = 0 if config.model_type == "qwen2_vl" else v.image_size % v.patch_size
     images = [torch.randint(0, 256, (h * v.patch_size + rest, w * v.patch_size + rest, 3), generator=generator).numpy().astype("u1")
               for h, w in grids]
@@ -176,7 +176,6 @@ def write(path, row):
         sequence.append(len(ids))
         logits.append(y)
         positions.append(at)
-    images, grids = images[:len(spans)], grids[:len(spans)]
     text = json.loads(config.to_json_string(use_diff=False))
     text["architectures"] = [type(model).__name__]
     merges = config.model_type == "qwen2_vl"
