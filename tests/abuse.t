@@ -226,7 +226,7 @@ else
 		short $kib dpq-run -q -j1 --hessian hessian.h5 --group 4 model.h5 -o out/r
 		short $kib hessian-accum -q -j2 --tokens tokens.h5 --ctx 8 model.h5 -o out/r
 		short $((kib / 10)) tokenize -q --model model.h5 text -o out/r
-		short $((kib / 10)) images-import -q --model "$top/tests/pictures/llava.h5" --tokens holes.h5 "$picture" -o out/r
+		short "$kib" images-import -q --model "$top/tests/pictures/llava.h5" --tokens holes.h5 "$picture" -o out/r
 	done >address
 	is 'ulimit -v' "$(cat address)" ''
 fi

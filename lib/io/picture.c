@@ -75,7 +75,7 @@ static const struct kind {
 	{ "P5", pnm_parse }, { "P6", pnm_parse },
 };
 
-struct picture picture_parse(const char *name, size_t n, const unsigned char bytes[n])
+struct picture picture_parse(const char *name, size_t n, const unsigned char *bytes)
 {
 	struct picture_reader r = { .name = name, .bytes = bytes, .n = n };
 

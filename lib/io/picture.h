@@ -24,6 +24,6 @@ struct picture {
 /* The file at path ("-": standard input). Dies, naming it, where it is damaged, cut, or claims more pixels
  * than its bytes can hold: nothing is allocated for those. */
 struct picture picture_read(const char *path);
-/* The same of n bytes of a file; name: for messages. */
-struct picture picture_parse(const char *name, size_t n, const unsigned char bytes[n]);
+/* The same of n bytes of a file, which may be none; name: for messages. */
+struct picture picture_parse(const char *name, size_t n, const unsigned char *bytes);
 #endif

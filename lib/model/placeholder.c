@@ -2,7 +2,11 @@
 /* placeholder.c -- see placeholder.h */
 #include "model/placeholder.h"
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "base/error.h"
+#include "io/file.h"
 #include "io/image.h"
 #include "io/picture.h"
 #include "model/processor.h"
@@ -56,6 +60,22 @@ static void check_tokens(const struct image *image, const struct tokens *t, cons
 		die("%s: /tokens: has %zu placeholder%s (id %d), and there %s %zu picture%s, expected one "
 			"for each", name, places, places == 1 ? "" : "s", v->placeholder,
 			n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
+}
+
+/* Before anything is written, since the result must not be one of them; files only, which open twice. */
+static void note_pictures(size_t n, const char *const path[n])
+{
+	for (size_t i = 0; i < n; i++) {
+		struct stat st;
+		char *name;
+
+		if (!strcmp(path[i], "-")) {
+			file_note(0, "<stdin>");
+		} else if (!stat(path[i], &st) && S_ISREG(st.st_mode)) {
+			close(file_open(path[i], &name));
+			free(name);
+		}
+	}
 }
 
 /* Writes picture i as it is decoded, and says how its patches lie. Returns how many tokens it has. */
@@ -164,6 +184,7 @@ void placeholder_replace(const char *to, const char *model, const char *tokens, 
 	struct longer y;
 
 	check_tokens(from, &t, &c.vision, n);
+	note_pictures(n, path);
 	output_begin(out, from);
 	output_history(out, "model", part);
 	for (size_t i = 0; i < n; i++)
