@@ -228,6 +228,11 @@ void output_copy(struct output *out, const struct image *from, const char *path,
 	out->copied[out->copies] = NULL;
 }
 
+void output_attributes(struct output *out, const struct image *from, const char *path)
+{
+	copy_attributes(out, from, path, NULL);
+}
+
 void output_rest(struct output *out, const struct image *from, const char *const except[])
 {
 	static const char *const none[] = { NULL };

@@ -129,6 +129,8 @@ void output_history(struct output *out, const char *input, const struct image *f
 /* Copies an object with its attributes and all that is below it; hard links within the part stay links.
  * skip: names of members and attributes that are left out, NULL-terminated, or NULL. */
 void output_copy(struct output *out, const struct image *from, const char *path, const char *const skip[]);
+/* Gives an object that has been written the attributes of the input's at this path that it does not have. */
+void output_attributes(struct output *out, const struct image *from, const char *path);
 /* Copies all of the part `from` that has not been written yet under its path, but for the groups of `except`
  * (NULL-terminated paths, or NULL). */
 void output_rest(struct output *out, const struct image *from, const char *const except[]);

@@ -68,19 +68,34 @@ static void check_index(const struct image *image, const struct tokens *y)
 	free(seen);
 }
 
-/* Where each token stands, as far as the file says so. */
-static void read_place(const struct image *image, struct tokens *y)
+/* Sequences, the order of their tokens, and what kind each is of. */
+static void read_order(const struct image *image, struct tokens *y)
 {
 	struct tensor t;
 
-	if (image_has(image, "/images"))
-		die("%s: /images: holds images, which are not read yet", image_name(image));
 	read_sequences(image, y);
-	y->position = read_places(image, "/position", y->n, PLACES);
 	y->index = read_places(image, "/index", y->n, y->n);
 	check_index(image, y);
 	if (image_find(image, "/modality", TENSOR_U8, 1, &y->n, &t))
 		y->modality = t.data;
+}
+
+/* Where each token stands, as far as the file says so. */
+static void read_place(const struct image *image, struct tokens *y)
+{
+	if (image_has(image, "/images"))
+		die("%s: /images: holds images, which are not read yet", image_name(image));
+	read_order(image, y);
+	y->position = read_places(image, "/position", y->n, PLACES);
+}
+
+struct tokens tokens_order(const struct image *image)
+{
+	struct tensor t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL);
+	struct tokens y = { .n = t.dim[0], .id = t.data };
+
+	read_order(image, &y);
+	return y;
 }
 
 /* The first n tokens only; of a reordered sequence all or none. */
