@@ -169,7 +169,7 @@ static void reserve(struct windows *w, const struct tokens *t)
 		w->modality = xalloc(w->rows, sizeof *w->modality);
 }
 
-static void count(struct windows *w)
+void windows_count(struct windows *w)
 {
 	w->targets = 0;
 	w->positions = w->position ? 0 : w->longest;
@@ -232,7 +232,7 @@ struct windows windows_cut(const char *name, const struct tokens *t, enum window
 		die("%s: /tokens: %zu ids do not fill one window of --ctx %zu", name, n, ctx);
 	reserve(&k.w, t);
 	cut_all(&k, n);
-	count(&k.w);
+	windows_count(&k.w);
 	return k.w;
 }
 
@@ -255,6 +255,7 @@ struct batch windows_batch(const struct windows *w, size_t first, size_t n, stru
 	for (size_t i = 0; i < n; i++) {
 		own[i] = w->sequence[first + i];
 		own[i].first -= row;
+		own[i].prefix -= own[i].past ? row : 0;
 		y.rows += own[i].length;
 	}
 	y.position = w->position ? w->position + row : NULL;
@@ -265,10 +266,18 @@ struct batch windows_batch(const struct windows *w, size_t first, size_t n, stru
 
 size_t windows_within(const struct windows *w, size_t first, size_t tokens)
 {
-	size_t n = 1, rows = w->sequence[first].length;
+	size_t n = 0, rows = 0;
 
-	while (first + n < w->n && rows + w->sequence[first + n].length <= tokens)
-		rows += w->sequence[first + n++].length;
+	for (size_t i = first, more; i < w->n; i += more) {
+		size_t together = w->sequence[i].length;
+
+		for (more = 1; i + more < w->n && w->sequence[i + more].past; more++)
+			together += w->sequence[i + more].length;
+		if (n && rows + together > tokens)
+			break;
+		n += more;
+		rows += together;
+	}
 	return n;
 }
 
@@ -305,7 +314,7 @@ void windows_shard(struct windows *w, struct shard s)
 	w->n = kept;
 	w->rows = rows;
 	w->bytes = 0;	/* of what is left: not known */
-	count(w);
+	windows_count(w);
 }
 
 void windows_free(struct windows *w)
