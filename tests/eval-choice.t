@@ -9,7 +9,7 @@ model-import -q "$top/data/prose" -o prose.h5
 
 py - "$top/tests/ref" <<'PY'
 import h5py, json, numpy as np, shutil, sys
-r = np.random.default_rng(3)
+r = np.random.default_rng(5)
 def change(path, source, edit=None, **config):      # a model of bytes
     shutil.copy(source, path)
     with h5py.File(path, "r+") as f:
@@ -142,10 +142,12 @@ ok 'paired differences' py - <<'PY'
 import h5py, numpy as np
 a, b = h5py.File("s.h5"), h5py.File("r.h5"); rows = [l.rstrip("\n").split("\t") for l in open("p")]
 v = dict(zip(rows[0], rows[-1])); assert rows[0][6:] == ["acc_delta", "acc_delta_se", "acc_norm_delta", "acc_norm_delta_se"]
+any_other = False
 for n in "acc", "acc_norm":
     d = a["question/" + n][...] - b["question/" + n][...]
     assert abs(float(v[n + "_delta"]) - d.mean()) < 1e-6 and abs(float(v[n + "_delta_se"]) - (d.var() / 39) ** 0.5) < 1e-6
-assert (a["question/acc"][...] != b["question/acc"][...]).any()
+    any_other |= (d != 0).any()
+assert any_other
 PY
 run rtn.h5 --reference $m --greedy -o k.h5 >k
 ok 'a reference' py - <<'PY'
