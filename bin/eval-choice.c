@@ -2,11 +2,11 @@
 /*
  * eval-choice -- how often a model takes the right choice
  *
- * Runs the model over questions with their choices, block by block as it streams in; a context is computed once
- * for all of its choices (forward/prompt.h). With the sum of log p over the tokens of a choice, acc is the share
- * of questions where that of the gold choice is largest, acc_norm where that over the choice's bytes is
- * (eval/choice.h). With a record, paired differences question by question; with a reference, a model that streams
- * in beside it, also the divergence of the two.
+ * Runs the model over questions with their choices, block by block as it streams in; a context is computed
+ * once for all of its choices (forward/prompt.h). With the sum of log p over the tokens of a choice, acc is
+ * the share of questions where that of the gold choice is largest, acc_norm where that over the choice's
+ * bytes is (eval/choice.h). With a record, paired differences question by question; with a reference, a
+ * model that streams in beside it, also the divergence of the two.
  */
 #include <stdlib.h>
 #include "base/error.h"
@@ -30,9 +30,11 @@ static const struct tool tool = {
 		"context (acc), and the likeliest by byte (acc_norm), with standard errors over questions. "
 		"Questions are JSON lines with task, context, choices and gold. Ids are those of the model's "
 		"tokenizer, or bytes. -o keeps the likelihood of every choice.",
-	.examples = "  eval-choice --questions questions.jsonl model.h5 -o plain.h5\n"
+	.examples = "  echo '{\"task\": \"a\", \"context\": \"Once upon a \", "
+		"\"choices\": [\"time\", \"tree\"], \"gold\": 0}' > questions.jsonl\n"
+		"  eval-choice --questions questions.jsonl model.h5 -o answers.h5\n"
 		"  dpq-run -q --compensate none model.h5 |\n"
-		"    eval-choice --questions questions.jsonl --paired plain.h5 --reference model.h5",
+		"    eval-choice --questions questions.jsonl --paired answers.h5 --reference model.h5",
 };
 
 /* What the command line says. */

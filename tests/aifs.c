@@ -171,8 +171,9 @@ static double logits_apart(const struct model *m, size_t n, const uint8_t modali
 /* Float32, and nothing but the order of sums differs: 1e-4. */
 static void logits_stay(void **unused)
 {
-	static const char *const models[] = { "llama-gqa", "qwen2-bias", "qwen2-window", "mistral-window", "gpt2",
-		"opt", "neox-parallel", "neox-serial", "phi3-window", "gemma2", "gemma3", "qwen3-moe" };
+	static const char *const models[] = { "llama-gqa", "qwen2-bias", "qwen2-window", "mistral-window",
+		"gpt2", "opt", "neox-parallel", "neox-serial", "phi3-window", "gemma2", "gemma3",
+		"qwen3-moe" };
 
 	(void)unused;
 	for (size_t k = 0; k < sizeof models / sizeof *models; k++) {

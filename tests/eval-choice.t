@@ -219,4 +219,30 @@ warns '--special of bytes' '--special .ids are bytes.' run --special $m
 printf '{"task": "a", "context": "once on once on once on once on once on once on", "choices": ["no one"], "gold": 0}\n' >long.jsonl
 warns 'more than the positions' 'long.jsonl: a question of [0-9]* tokens is longer than the 16 positions' eval-choice --questions long.jsonl tiny.h5
 ok 'no result of that' test ! -e bad.h5
+
+# --- questions inside instructions ---
+cat >task.json <<'J'
+[
+    {
+        "instruction": "Please choose the correct answer to the question: Is it \"a\" or b?\n\nAnswer1: a 5 \u00e9 Answer2: it is Answer 3\n\nAnswer format: answer1/answer2",
+        "input": "",
+        "output": "the correct answer is answer2",
+        "answer": "answer2"
+    },
+    {
+        "instruction": "Which?\n the question: Which\n\nAnswer1: w Answer2: x Answer3: y\n\nAnswer format: answer1/answer2/answer3",
+        "answer": "answer1"
+    }
+]
+J
+awk -v task=T -f "$top/pipelines/questions.awk" task.json >task.jsonl
+ok 'questions.awk' py -c 'import json
+a, b = map(json.loads, open("task.jsonl"))
+assert a == dict(task="T", context="Question: Is it \"a\" or b?\nAnswer: ", choices=["a 5 \u00e9", "it is Answer 3"], gold=1), a
+assert b == dict(task="T", context="Question: Which\nAnswer: ", choices=["w", "x", "y"], gold=0), b'
+ok '... as eval-choice reads them' eval-choice --questions task.jsonl $m
+no '... of another kind' 1 'questions.awk: words.jsonl:.: holds no question' awk -v task=T -f "$top/pipelines/questions.awk" words.jsonl
+no '... without a name' 2 '-v task=NAME is expected' awk -f "$top/pipelines/questions.awk" task.json
+sed 's/Answer2: x/Answer5: x/' task.json >odd.json
+no '... with a choice that is missing' 1 "odd.json:9: ' Answer2: ' is missing" awk -v task=T -f "$top/pipelines/questions.awk" odd.json
 done_testing

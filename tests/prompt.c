@@ -49,7 +49,8 @@ static void windows_by_hand(void **unused)
 	struct batch b;
 
 	(void)unused;
-	p[0] = (struct prompt){ stretch_of(3, (int32_t[]){ 1, 2, 3 }), 2, xalloc(2, sizeof *p->continuation) };
+	p[0] = (struct prompt){ stretch_of(3, (int32_t[]){ 1, 2, 3 }), 2,
+		xalloc(2, sizeof *p->continuation) };
 	p[0].continuation[0] = stretch_of(3, (int32_t[]){ 4, 5, 6 });
 	p[0].continuation[1] = stretch_of(1, (int32_t[]){ 7 });
 	p[1] = (struct prompt){ stretch_of(1, (int32_t[]){ 8 }), 1, xalloc(1, sizeof *p->continuation) };
@@ -186,8 +187,8 @@ static double likelihoods_of(const struct image *image, const struct config *c)
 
 static void likelihoods_are_those_alone(void **unused)
 {
-	static const char *const models[] = { "llama-gqa", "qwen2-bias", "qwen2-window", "mistral-window", "gpt2",
-		"opt", "neox-parallel", "phi3-window", "gemma2", "gemma3", "qwen3-moe", "mixtral" };
+	static const char *const models[] = { "llama-gqa", "qwen2-bias", "qwen2-window", "mistral-window",
+		"gpt2", "opt", "neox-parallel", "phi3-window", "gemma2", "gemma3", "qwen3-moe", "mixtral" };
 	const char *folder = getenv("PTQ_REF");
 
 	(void)unused;

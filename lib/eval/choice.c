@@ -71,7 +71,8 @@ static void take_question(struct choices *c, size_t i, size_t choice, const stru
 	if (!reference)
 		return;
 	c->mark[CHOICE_KL][i] = kl / (double)tokens;
-	c->mark[CHOICE_AGREEMENT][i] = largest(q->choices, log_p, NULL) == largest(q->choices, reference, NULL);
+	c->mark[CHOICE_AGREEMENT][i] = largest(q->choices, log_p, NULL) ==
+		largest(q->choices, reference, NULL);
 }
 
 static bool all_likeliest(const struct divergence *d, struct targets t)
@@ -105,7 +106,8 @@ struct choices choices_of(const struct questions *q, const struct prompt p[q->n]
 		}
 		take_question(&c, i, choice, d, t);
 		if (exact)
-			c.mark[CHOICE_EXACT][i] = all_likeliest(d, t[n > choices ? choices : q->item[i].gold]);
+			c.mark[CHOICE_EXACT][i] = all_likeliest(d,
+				t[n > choices ? choices : q->item[i].gold]);
 		free(t);
 	}
 	free(in_window);

@@ -40,12 +40,13 @@ static void read_choices(struct question *q)
 	for (size_t i = 0; i < q->choices; i++) {
 		q->choice[i] = json_string_value(json_array_get(list, i));
 		if (!q->choice[i] || !*q->choice[i])
-			die("'choices': number %zu is %s, expected a text", i, q->choice[i] ? "empty" : "none");
+			die("'choices': number %zu is %s, expected a text", i,
+				q->choice[i] ? "empty" : "none");
 	}
 	if (!json_is_integer(gold) || json_integer_value(gold) < 0 ||
 	    (size_t)json_integer_value(gold) >= q->choices)
-		die("'gold' is %s, expected the number of a choice, 0 to %zu", gold ? "none of them" : "missing",
-			q->choices - 1);
+		die("'gold' is %s, expected the number of a choice, 0 to %zu",
+			gold ? "none of them" : "missing", q->choices - 1);
 	q->gold = (size_t)json_integer_value(gold);
 }
 
@@ -133,7 +134,8 @@ static struct encoding encode(const struct encode *e, const char *text)
 		y = v->t ? tokenizer_encode(v->t, n, text, e->special) : encoding_of_bytes(n, text);
 	for (size_t i = 0; i < y.n; i++)
 		if ((size_t)y.id[i] >= v->size)
-			die("%s: id %d is not below the %zu of the model's vocabulary", v->name, y.id[i], v->size);
+			die("%s: id %d is not below the %zu of the model's vocabulary", v->name, y.id[i],
+				v->size);
 	return y;
 }
 
@@ -157,8 +159,8 @@ static struct stretch encode_context(const struct encode *e, const char *text, s
 }
 
 /* What follows the first `skip` tokens of context, choice and end. */
-static struct stretch encode_choice(const struct encode *e, const struct question *q, size_t choice, const char *end,
-	size_t skip)
+static struct stretch encode_choice(const struct encode *e, const struct question *q, size_t choice,
+	const char *end, size_t skip)
 {
 	char *text = xformat("%s%s%s", q->context, q->choice[choice], end);
 	struct encoding k = encode(e, text);

@@ -12,8 +12,8 @@
  *
  * and of other members, which are not read. A choice follows the context as they are written, with nothing
  * between them. White space at the end of a context counts to the choices: most tokenizers put it into the
- * token of the word behind it. The ids of a choice are those of context and choice together, behind as many as
- * the context alone has (lm-evaluation-harness, _encode_pair()).
+ * token of the word behind it. The ids of a choice are those of context and choice together, behind as many
+ * as the context alone has (lm-evaluation-harness, _encode_pair()).
  */
 #ifndef EVAL_QUESTION_H
 #define EVAL_QUESTION_H
@@ -41,8 +41,8 @@ struct questions {
 struct questions questions_read(const char *path, size_t limit);
 void questions_free(struct questions *q);
 
-/* Whether contexts begin with a BOS: where the tokenizer puts one before a text, always, never. A context without
- * a token has one all the same. */
+/* Whether contexts begin with a BOS: where the tokenizer puts one before a text, always, never. A context
+ * without a token has one all the same. */
 enum bos { BOS_AUTO, BOS_YES, BOS_NO };
 extern const char *const bos_names[];	/* NULL-terminated */
 

@@ -2,8 +2,9 @@
 /*
  * prompt.h -- contexts that are computed once for all that may follow each of them
  *
- * All tokens of a context but its last are one window without targets. Each continuation is a window that sees
- * them: it begins with the context's last token, which predicts its first, and ends before its own last.
+ * All tokens of a context but its last are one window without targets. Each continuation is a window that
+ * sees them: it begins with the context's last token, which predicts its first, and ends before its own
+ * last.
  */
 #ifndef FORWARD_PROMPT_H
 #define FORWARD_PROMPT_H
@@ -23,8 +24,8 @@ struct prompt {
 	struct stretch *continuation;	/* [continuations] */
 };
 
-/* name: of the file that they are of, for messages. Windows of prompt after prompt; the targets are the tokens
- * of the continuations, in their order. */
+/* name: of the file that they are of, for messages. Windows of prompt after prompt; the targets are the
+ * tokens of the continuations, in their order. */
 struct windows prompt_windows(const char *name, size_t n, const struct prompt p[n]);
 /* How many windows the context of a prompt is, before those of its continuations: 0 or 1. */
 size_t prompt_context_windows(const struct prompt *p);

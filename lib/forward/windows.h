@@ -33,8 +33,8 @@
 struct windows {
 	const char *name;		/* of the tokens file, for messages */
 	size_t n, rows, longest;	/* windows, their tokens, the most of one with those it continues */
-	struct sequence *sequence;	/* [n], one after the other from row 0; past: of one that continues the */
-					/* last one before it that does not, prefix its first row */
+	struct sequence *sequence;	/* [n], one after the other from row 0; with a past: continues the */
+					/* last one without, whose first row is the prefix */
 	int32_t *id;			/* [rows] */
 	int32_t *target;		/* [rows] the id that the row predicts; -1: none */
 	int32_t *position, *index;	/* [rows], NULL: the usual ones (forward/batch.h) */

@@ -14,9 +14,9 @@ void aifs_order(size_t n, size_t order[n], const uint8_t modality[n], const int3
 
 	for (size_t i = 0; i < n; i++)
 		token[index ? (size_t)index[i] : i] = i;
-	for (int text = 0; text < 2; text++)
+	for (int visual = 1; visual >= 0; visual--)
 		for (size_t i = 0; i < n; i++)
-			if (!modality[token[i]] == text)
+			if ((modality[token[i]] != 0) == visual)
 				order[places++] = token[i];
 	free(token);
 }
@@ -82,20 +82,21 @@ static void write_index(const struct switched *s, struct output *out)
 }
 
 /* Where an image is whose tokens were `first` on; they must still be beside each other. */
-static int64_t find_image(const struct switched *s, const size_t place[], size_t image, int64_t first, int64_t n)
+static int64_t find_image(const struct switched *s, const size_t place[], size_t image, int64_t first,
+	int64_t n)
 {
 	const char *name = image_name(s->image);
 
 	if (first < 0 || n < 1 || (size_t)first >= s->t.n || (size_t)n > s->t.n - (size_t)first)
-		die("%s: /image_span: image %zu has %lld tokens from %lld on, of %zu that there are", name, image,
-			(long long)n, (long long)first, s->t.n);
+		die("%s: /image_span: image %zu has %lld tokens from %lld on, of %zu that there are", name,
+			image, (long long)n, (long long)first, s->t.n);
 	for (size_t i = (size_t)first; i < (size_t)(first + n); i++) {
 		if (!s->t.modality[i])
 			die("%s: /modality: token %zu is text, expected a visual one: /image_span has it in "
 				"image %zu", name, i, image);
 		if (place[i] != place[first] + (i - (size_t)first))
-			die("%s: /index: the tokens of image %zu, from %lld on, do not follow each other", name,
-				image, (long long)first);
+			die("%s: /index: the tokens of image %zu, from %lld on, do not follow each other",
+				name, image, (long long)first);
 	}
 	return (int64_t)place[first];
 }
