@@ -198,7 +198,7 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
 	install -m 755 $(TOOLS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(wildcard pipelines/*.sh) $(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
+	install -m 755 $(wildcard pipelines/*.sh pipelines/*.awk) $(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
 	install -m 644 $(wildcard data/prose/*.json data/prose/*.safetensors) $(DESTDIR)$(PREFIX)/share/ptqtools/data/prose
 
 clean:

@@ -15,6 +15,10 @@ gar-order -q --group 4 hessian.h5 -o order.h5
 dpq-run -q --compensate none --group 4 model.h5 -o codes.h5
 exmy-pack -q codes.h5 -o packed.h5
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o record.h5 >/dev/null
+printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
+eval-choice -q --questions questions.jsonl model.h5 -o choices.h5 >/dev/null
+cp tokens.h5 mixed.h5
+py -c 'import h5py, numpy as np; h5py.File("mixed.h5", "r+")["modality"] = np.arange(32, dtype="u1") // 5 % 2'
 cp "$top/tests/ref/gpt2.h5" layernorms.h5
 cp "$top/tests/pictures/llava.h5" "$top/tests/fuzz/seeds/picture/rgb8.png" .
 printf '\001\n' | tokenize -q --bytes -o holes.h5
@@ -26,7 +30,7 @@ unchanged() { diff -r in keep >/dev/null; }
 # What a tool is given, by a word; its answer: a file, or text on standard output.
 commands='model-import:file tokenize:file decode:file images-import:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
 	gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
-	eval-ppl-reference:text eval-ppl-paired:text roofline:text tensor-stats:text tensor-diff:text tensor-join:file'
+	eval-ppl-reference:text eval-ppl-paired:text eval-choice:text eval-choice-paired:text aifs-order:file roofline:text tensor-stats:text tensor-diff:text tensor-join:file'
 arguments() {
 	case $1 in
 	model-import) echo "model-import $top/tests/tiny" ;;
@@ -56,6 +60,9 @@ arguments() {
 	eval-ppl) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/model.h5' ;;
 	eval-ppl-reference) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/codes.h5 --reference in/model.h5' ;;
 	eval-ppl-paired) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/codes.h5 --paired in/record.h5' ;;
+	eval-choice) echo 'eval-choice --questions in/questions.jsonl in/model.h5' ;;
+	eval-choice-paired) echo 'eval-choice --questions in/questions.jsonl in/codes.h5 --paired in/choices.h5' ;;
+	aifs-order) echo 'aifs-order in/mixed.h5' ;;
 	roofline) echo 'roofline --models in/model.h5,qwen2-7b --prompt 8 --generate 8' ;;
 	tensor-stats) echo 'tensor-stats in/codes.h5' ;;
 	tensor-diff) echo 'tensor-diff --reference in/model.h5 in/codes.h5' ;;
@@ -97,18 +104,19 @@ for entry in $commands; do
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
-for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl roofline tensor-stats tensor-diff tensor-join; do
+for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice aifs-order roofline tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
 for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \
-	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' 'tokenize --bytes' \
+	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' 'eval-choice -q --questions in/questions.jsonl' 'aifs-order -q' 'tokenize --bytes' \
 	'images-import --model in/llava.h5 --tokens in/holes.h5'; do
 	no "${c%% *}: input from a standard input that is closed" 1 '<stdin>: is closed' sh -c "$c -o out/r <&-"
 done
 
 # --- descriptors that are open, but not for this ---
 for c in 'gar-order -q in/hessian.h5' 'dpq-run -q --compensate none in/model.h5' 'exmy-pack -q in/codes.h5' \
-	'tensor-stats -q in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5'; do
+	'tensor-stats -q in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' \
+	'eval-choice -q --questions in/questions.jsonl in/model.h5' 'aifs-order -q in/mixed.h5'; do
 	f=${c##* }
 	no "${c%% *}: standard output that is its input, to read only" 1 'is open for reading only' sh -c "$c 1<$f"
 	no "${c%% *}: standard output that is its input, to read and write" 1 'is an input' sh -c "$c 1<>$f"
@@ -131,7 +139,7 @@ ok '-o /dev/fd/3' sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /
 ok '... that is a pipe' sh -c '{ dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/fd/3 3>&1 >/dev/null; } | exmy-pack -q -o out/a && h5diff out/a out/b'
 no '-o a descriptor that is not open' 1 '/dev/fd/9: is closed' dpq-run -q --compensate none in/model.h5 -o /dev/fd/9
 no '-o a descriptor to read from' 1 '/dev/fd/4: is open for reading only' sh -c 'dpq-run -q --compensate none in/model.h5 -o /dev/fd/4 4<in/text'
-for c in 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' 'tensor-stats -q in/model.h5' 'exmy-sweep --tsv --formats int4' \
+for c in 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' 'eval-choice -q --questions in/questions.jsonl in/model.h5' 'tensor-stats -q in/model.h5' 'exmy-sweep --tsv --formats int4' \
 	'tensor-diff --reference in/model.h5 in/codes.h5'; do
 	for name in - /dev/stdout /dev/fd/1; do
 		no "${c%% *} -o $name: where its answer goes" 2 'standard output gets the answer' sh -c "$c -o $name >out/x"

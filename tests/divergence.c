@@ -162,9 +162,9 @@ static size_t held_against_whole(struct made *m, struct made *a, const struct wi
 		agree += d.agrees[k++];
 	}
 	assert_int_equal(k, d.n);
-	forward_score(m->f, &m->h, alone);
+	forward_score(m->f, &m->h, alone, NULL);
 	assert_memory_equal(nll, alone, d.n * sizeof *nll);
-	forward_score(a->f, &a->h, alone);
+	forward_score(a->f, &a->h, alone, NULL);
 	assert_memory_equal(d.reference, alone, d.n * sizeof *alone);
 	divergence_free(&d);
 	free(whole.y[0]), free(whole.y[1]), free(nll), free(alone);
@@ -306,7 +306,7 @@ static void numbers_worked_out_by_hand(void **unused)
 	const double q[5] = { 0.5, 0.2, 0.9, 0.1, 0.4 }, p[5] = { 0.4, 0.4, 0.9, 0.4, 0.36 };
 	double nll[5], against[5], kl[5] = { 4, 0, 1, 3, 2 }, mean = 0, square = 0;
 	uint8_t agrees[5] = { 1, 1, 0, 1, 1 };
-	const struct divergence d = { 5, nll, against, kl, agrees };
+	const struct divergence d = { 5, nll, against, kl, agrees, NULL };
 	/* kl 4 0 1 | 3 2, of mean 2: sums of -1 and 1 about it */
 	int32_t target[7] = { 0, 1, 2, -1, 3, 4, -1 };
 	struct sequence sequence[2] = { { .first = 0, .length = 4 }, { .first = 4, .length = 3 } };

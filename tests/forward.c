@@ -178,7 +178,7 @@ static void scores_are_those_of_the_logits(void **unused)
 		for (size_t p = 0; p < 4; p++)		/* targets need not begin at 1 */
 			r.windows.target[p] = -1;
 		forward_part(f, r.image, NULL);
-		forward_score(f, &head, nll);
+		forward_score(f, &head, nll, NULL);
 		for (size_t row = 0; row < r.windows.rows; row++) {
 			const float *y = r.logits + row * vocab;
 			double sum = 0;

@@ -14,6 +14,7 @@ dpq-run -q --compensate none --group 4 model.h5 -o codes.h5
 exmy-pack -q codes.h5 -o packed.h5
 exmy-sweep --formats int4 --sigma 0.1 -o sweep.h5
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o result.h5 >/dev/null
+printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
 evaluate() { eval-ppl -q --tokens tokens.h5 --ctx 8 "$@"; }
 rtn() { dpq-run -q --compensate none --group 4 "$@" -o out/r; }
 solve() { dpq-run -q --group 4 --hessian hessian.h5 "$@" model.h5 -o out/r; }
@@ -29,6 +30,7 @@ numbers() {	# numbers TOOL OPTION REST VALUE...: each value is wrong usage, and 
 sizes="'' ' 5' '5 ' +5 -1 0x10 1e3 5.0 five 5k K 5KK 99999999999999999999 18446744073709551616 17179869184G"
 eval "numbers eval-ppl ctx '--tokens tokens.h5 model.h5' 0 1 16777217 $sizes"
 eval "numbers eval-ppl limit '--tokens tokens.h5 model.h5' $sizes"
+eval "numbers eval-choice limit '--questions questions.jsonl model.h5' $sizes"
 eval "numbers hessian-accum memory '--tokens tokens.h5 model.h5' $sizes"
 eval "numbers sample-tokens length model.h5 0 1073741825 $sizes"
 eval "numbers sample-tokens seed model.h5 $sizes"
@@ -144,6 +146,10 @@ role 'eval-ppl MODEL' model eval-ppl -q --tokens tokens.h5 --ctx 8 @ -o out/r
 role 'eval-ppl --tokens' tokens eval-ppl -q --tokens @ --ctx 8 model.h5 -o out/r
 role 'eval-ppl --reference' model eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference @ -o out/r
 role 'eval-ppl --paired' result eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --paired @ -o out/r
+role 'eval-choice' model eval-choice -q --questions questions.jsonl @ -o out/r
+role 'eval-choice --reference' model eval-choice -q --questions questions.jsonl model.h5 --reference @ -o out/r
+role 'eval-choice --paired' result eval-choice -q --questions questions.jsonl model.h5 --paired @ -o out/r
+role 'aifs-order' tokens aifs-order -q @ -o out/r
 role 'exmy-pack' model exmy-pack -q @ -o out/r
 role 'ln2rms' model ln2rms -q @ -o out/r
 role 'hadamard-rotate' model hadamard-rotate -q @ -o out/r
@@ -307,6 +313,12 @@ no 'a limit within a reordered sequence' 1 'long-index.h5: /index: --limit ends 
 refused real-modality '/modality: is f64' of_tokens
 refused few-modalities '/modality: has shape' of_tokens
 refused images '/image_span: ' of_tokens
+switched() { aifs-order -q "$1" -o out/r; }
+refused empty-sequence '/sequence: sequence 1 has no tokens' switched
+refused large-index '/index: token 63 has 64, expected a number from 0 to 63' switched
+refused twice-index '/index: token 3 has 2, expected each number from 0 to 7 once in its sequence' switched
+refused few-modalities '/modality: has shape' switched
+refused real '/tokens: is f32, expected int32' switched
 refused skew 'hessian: is not symmetric: row and column 1' of_hessian
 refused nan-hessian 'holds a number that is not finite' of_hessian
 refused small-hessian 'has shape' of_hessian

@@ -12,6 +12,10 @@ dpq-run -q --compensate none model.h5 -o codes.h5
 hadamard-rotate -q model.h5 -o rotated.h5
 cp "$top/tests/ref/gpt2.h5" "$top/tests/pictures/llava.h5" "$top/tests/fuzz/seeds/picture/rgb8.png" .
 printf '\001' | tokenize -q --bytes -o holes.h5
+py -c 'import h5py, numpy as np
+with h5py.File("mixed.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"], f["tokens"], f["modality"] = "tokens", "1", np.arange(1 << 20, dtype="i4") % 256, np.arange(1 << 20, dtype="u1") // 64 % 2'
+echo '{"task": "t", "context": "It was a dark and stormy ", "choices": ["night", "day"], "gold": 0}' >questions.jsonl
 head -c 100000 "$top/data/prose/model.safetensors" >text
 cat >kill.py <<'PY'
 import collections, os, random, signal, subprocess, sys, time
@@ -35,11 +39,13 @@ rms-suppress -q rotated.h5
 msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 256 model.h5
 exmy-sweep --formats int4,e2m1,nf4
 eval-ppl -q --tokens tokens.h5 --ctx 256 model.h5
+eval-choice -q --questions questions.jsonl model.h5
+aifs-order -q mixed.h5
 tensor-stats -q model.h5
 tensor-diff -q --reference model.h5 codes.h5
 tensor-join -q codes.h5 model.h5""".split("\n")]
 signals = [signal.SIGKILL, signal.SIGTERM, signal.SIGQUIT, signal.SIGXCPU, signal.SIGUSR1, signal.SIGALRM]
-text = {"eval-ppl", "tensor-stats", "tensor-diff"}          # their answer is text: -o only
+text = {"eval-ppl", "eval-choice", "tensor-stats", "tensor-diff"}          # their answer is text: -o only
 def start(command, out):
     if out == "-o": return subprocess.Popen(command + ["-o", "out/r"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with open("out/r", "wb") as f: return subprocess.Popen(command, stdout=f, stderr=subprocess.DEVNULL)

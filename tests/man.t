@@ -6,7 +6,7 @@ ln -s "$top/data" data && cp "$top/README.md" "$top/tests/ref/gpt2.h5" "$top/tes
 	cp "$top/tests/fuzz/seeds/picture/rgb8.png" picture.png
 
 examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1.1" | grep -v '^\.E' | sed 's/\\-/-/g; s/\\e/\\/g'; }
-for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl tensor-stats tensor-diff exmy-sweep exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib roofline tensor-join; do
+for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl eval-choice aifs-order tensor-stats tensor-diff exmy-sweep exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib roofline tensor-join; do
 	ok "$t.1 has examples" test -n "$(examples $t)"
 	examples $t > script
 	ok "the examples of $t.1 run" bash -euo pipefail script

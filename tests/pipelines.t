@@ -155,7 +155,7 @@ cd "$tmp" || exit 1
 mkdir tools tools/bin tools/data
 cp -r "$top/pipelines" tools
 cp -r "$top/tests/tiny" tools/data/prose
-for t in awq-scale dpq-run eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate hessian-accum model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff tensor-stats tokenize; do
+for t in aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate hessian-accum model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff tensor-stats tokenize; do
 	cat >tools/bin/$t <<'SH'
 #!/bin/sh
 case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac

@@ -40,6 +40,10 @@ run rms-suppress --check rotated.h5 -o split.h5
 run msq-calib --act-format int8 --tokens tokens.h5 --ctx 8 --clip 99 split.h5 -o inputs.h5
 run 'eval-ppl, keys and values' --tokens tokens.h5 --ctx 8 --kv-format uint4 inputs.h5 -o keys.h5
 run eval-ppl --tokens tokens.h5 --ctx 8 dpq.h5 -o result.h5
+printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
+run eval-choice --questions questions.jsonl --greedy --until ' on' dpq.h5 --reference model.h5 -o choices.h5
+py -c 'import h5py, numpy as np; h5py.File("tokens.h5", "r+")["modality"] = np.arange(32, dtype="u1") // 5 % 2'
+run aifs-order tokens.h5 -o ordered.h5
 run 'eval-ppl, against' --tokens tokens.h5 --ctx 8 dpq.h5 --reference model.h5 -o against.h5
 pipe model-import "$top/tests/tiny"
 cp piped stream

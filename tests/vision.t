@@ -131,6 +131,14 @@ import h5py, sys
 with h5py.File(sys.argv[1]) as a, h5py.File("own-t.h5") as b:
     for n in "tokens", "sequence", "modality", "image_span", "image_grid", "images/3": assert (a[n][()] == b[n][()]).all(), n
     assert ("position" in a) == ("position" in b) and ("position" not in a or (a["position"][()] == b["position"][()]).all())' $m-t.h5
+	aifs-order $m-t.h5 -o first-t.h5
+	eval-ppl --ctx 128 --tokens first-t.h5 $m.h5 >first.tsv
+	ok "$m: with visual tokens first: they are moved, and the likelihood is the same" py -c '
+import h5py, sys
+a, b = ({k: float(v) for k, v in (l.split() for l in open(n))} for n in ("file.tsv", "first.tsv"))
+assert a["tokens"] == b["tokens"] and abs(a["nll"] - b["nll"]) < 1e-5
+x, y = h5py.File(sys.argv[1])["tokens"][()], h5py.File("first-t.h5")["tokens"][()]
+assert (x != y).mean() > 0.2' $m-t.h5
 	ok "$m: the same from a stream" sh -c 'model-import -q "$1-old" | eval-ppl --ctx 128 --tokens "$1-t.h5" >stream.tsv && cmp stream.tsv file.tsv' x $m
 done
 

@@ -81,7 +81,7 @@ struct divergence divergence_of(struct forward *f, const struct head *h, struct 
 	const struct windows *w = f->windows;
 	size_t n = w->targets, k = 0;
 	struct divergence d = { n, nll, xalloc(n, sizeof *d.reference), xalloc(n, sizeof *d.kl),
-		xalloc(n, 1) };
+		xalloc(n, 1), xalloc(n, 1) };
 	struct rows r = { w, xalloc(f->hidden.rows, sizeof *r.row) };
 
 	for (size_t i = 0; i < f->hidden.rows; i++)
@@ -94,6 +94,7 @@ struct divergence divergence_of(struct forward *f, const struct head *h, struct 
 		nll[k] = score_nll(&r.row[i].model.score, f->name, w, i);
 		d.reference[k] = score_nll(&r.row[i].reference.score, reference->name, w, i);
 		d.kl[k] = divergence_of_row(&r.row[i], w, i);
+		d.likeliest[k] = score_likeliest(&r.row[i].model.score);
 		d.agrees[k++] = r.row[i].model.top == r.row[i].reference.top;
 	}
 	free(r.row);
@@ -110,10 +111,12 @@ struct divergence divergence_measure(struct run *model, struct run *reference, c
 	for (size_t k = 0; k < models; k++)
 		run_begin(both[k], w, memory / models);
 	run_to_heads(models, both);
-	if (reference)
+	if (reference) {
 		d = divergence_of(model->forward, &model->head, reference->forward, &reference->head, nll);
-	else
-		forward_score(model->forward, &model->head, nll);
+	} else {
+		d = (struct divergence){ .n = w->targets, .nll = nll, .likeliest = xalloc(w->targets, 1) };
+		forward_score(model->forward, &model->head, nll, d.likeliest);
+	}
 	for (size_t k = 0; k < models; k++)
 		run_close(both[k]);
 	progress_clear();
@@ -122,7 +125,7 @@ struct divergence divergence_measure(struct run *model, struct run *reference, c
 
 void divergence_free(struct divergence *d)
 {
-	free(d->reference), free(d->kl), free(d->agrees);
+	free(d->reference), free(d->kl), free(d->agrees), free(d->likeliest);
 }
 
 /* Rows for the mean of x[n] and, where it has a name, for its standard error. */

@@ -26,6 +26,7 @@ struct divergence {
 	double *reference;		/* [n] of the other */
 	double *kl;			/* [n] nats; what rounding leaves below 0 is 0 */
 	uint8_t *agrees;		/* [n] 1: both have the same token on top, of equal ones the first */
+	uint8_t *likeliest;		/* [n] 1: for the model no other token is likelier than the target */
 };
 
 /*
@@ -36,7 +37,8 @@ struct divergence divergence_of(struct forward *f, const struct head *h, struct 
 	const struct head *reference_head, double nll[f->windows->targets]);
 /*
  * Runs the opened models over the windows up to their heads, computes their divergence as above, reads the
- * rest of both and closes them. reference NULL: only nll. memory: bytes of hidden states that stay in memory.
+ * rest of both and closes them. reference NULL: only nll and likeliest. memory: bytes of hidden states that
+ * stay in memory.
  */
 struct divergence divergence_measure(struct run *model, struct run *reference, const struct windows *w,
 	size_t memory, double nll[w->targets]);

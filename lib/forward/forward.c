@@ -465,7 +465,8 @@ static void score_tile(void *arg, size_t row, size_t m, size_t first, size_t n, 
 	}
 }
 
-void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets])
+void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets],
+	uint8_t *likeliest)
 {
 	size_t rows = f->hidden.rows, k = 0;
 	struct scored s = { f->windows, xalloc(rows, sizeof *s.score) };
@@ -473,9 +474,13 @@ void forward_score(struct forward *f, const struct head *h, double nll[f->window
 	for (size_t i = 0; i < rows; i++)
 		s.score[i] = score_begin();
 	forward_tiles(1, &f, &h, score_tile, &s);
-	for (size_t i = 0; i < rows; i++)
-		if (f->windows->target[i] >= 0)
-			nll[k++] = score_nll(&s.score[i], f->name, f->windows, i);
+	for (size_t i = 0; i < rows; i++) {
+		if (f->windows->target[i] < 0)
+			continue;
+		if (likeliest)
+			likeliest[k] = score_likeliest(&s.score[i]);
+		nll[k++] = score_nll(&s.score[i], f->name, f->windows, i);
+	}
 	free(s.score);
 }
 

@@ -68,8 +68,10 @@ void forward_head(struct forward *f, const struct head *h, const struct observer
 typedef void forward_visit(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[]);
 void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models],
 	forward_visit *visit, void *arg);
-/* -log p of each target, nats, window by window: log Σ exp(logits) - logit, sums in double. */
-void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets]);
+/* -log p of each target, nats, window by window: log Σ exp(logits) - logit, sums in double. likeliest, or
+ * NULL: whether no other token is likelier. */
+void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets],
+	uint8_t *likeliest);
 /* All logits of rows first .. first + n - 1 of the windows. */
 void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n,
 	float y[n][f->config->vocab]);

@@ -20,6 +20,11 @@ void score_add(struct score *s, size_t n, const float y[n], size_t first, size_t
 		s->target = (double)y[target - first];
 }
 
+bool score_likeliest(const struct score *s)
+{
+	return s->target >= (double)s->max;
+}
+
 double score_nll(const struct score *s, const char *file, const struct windows *w, size_t row)
 {
 	double nll = log(s->sum) + (double)s->max - s->target;

@@ -175,7 +175,7 @@ static void reserve(struct windows *w, const struct tokens *t)
 	w->image = t->image;
 }
 
-static void count(struct windows *w)
+void windows_count(struct windows *w)
 {
 	w->targets = 0;
 	w->positions = w->position ? 0 : w->longest;
@@ -239,7 +239,7 @@ struct windows windows_cut(const char *name, const struct tokens *t, enum window
 		die("%s: /tokens: %zu ids do not fill one window of --ctx %zu", name, n, ctx);
 	reserve(&k.w, t);
 	cut_all(&k, n);
-	count(&k.w);
+	windows_count(&k.w);
 	return k.w;
 }
 
@@ -262,6 +262,7 @@ struct batch windows_batch(const struct windows *w, size_t first, size_t n, stru
 	for (size_t i = 0; i < n; i++) {
 		own[i] = w->sequence[first + i];
 		own[i].first -= row;
+		own[i].prefix -= own[i].past ? row : 0;
 		y.rows += own[i].length;
 	}
 	y.axes = w->axes ? w->axes : 1;
@@ -273,10 +274,18 @@ struct batch windows_batch(const struct windows *w, size_t first, size_t n, stru
 
 size_t windows_within(const struct windows *w, size_t first, size_t tokens)
 {
-	size_t n = 1, rows = w->sequence[first].length;
+	size_t n = 0, rows = 0;
 
-	while (first + n < w->n && rows + w->sequence[first + n].length <= tokens)
-		rows += w->sequence[first + n++].length;
+	for (size_t i = first, more; i < w->n; i += more) {
+		size_t together = w->sequence[i].length;
+
+		for (more = 1; i + more < w->n && w->sequence[i + more].past; more++)
+			together += w->sequence[i + more].length;
+		if (n && rows + together > tokens)
+			break;
+		n += more;
+		rows += together;
+	}
 	return n;
 }
 
@@ -316,7 +325,7 @@ void windows_shard(struct windows *w, struct shard s)
 	w->n = kept;
 	w->rows = rows;
 	w->bytes = 0;	/* of what is left: not known */
-	count(w);
+	windows_count(w);
 }
 
 void windows_free(struct windows *w)

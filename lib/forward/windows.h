@@ -3,7 +3,8 @@
  * windows.h -- tokens cut into windows
  *
  * A window is at most `ctx` token ids that a model sees at once, a sequence of its
- * own; a target is an id that is predicted from the token before it. Conventions
+ * own; a target is an id that is predicted from the token before it. Some windows
+ * continue an earlier one, whose tokens they see (forward/prompt.h). Conventions
  * are rows of a table in windows.c. With `add`: the tokenizer puts a BOS before a text,
  *
  *	gptq		BOS before the text if `add`, windows side by side, ctx - 1 targets each
@@ -31,8 +32,9 @@
 
 struct windows {
 	const char *name;		/* of the tokens file, for messages */
-	size_t n, rows, longest;	/* windows, their tokens, the most of one */
-	struct sequence *sequence;	/* [n], one after the other from row 0 */
+	size_t n, rows, longest;	/* windows, their tokens, the most of one with those it continues */
+	struct sequence *sequence;	/* [n], one after the other from row 0; with a past: continues the */
+					/* last one without, whose first row is the prefix */
 	int32_t *id;			/* [rows] */
 	int32_t *target;		/* [rows] the id that the row predicts; -1: none */
 	int32_t *position, *index;	/* [rows], NULL: the usual ones (forward/batch.h) */
@@ -64,14 +66,18 @@ struct windows windows_cut(const char *name, const struct tokens *t, enum window
 	size_t ctx, size_t stride);
 /* How many targets each window has. */
 void windows_targets(const struct windows *w, size_t targets[w->n]);
-/* Windows first .. first + n - 1 as a batch whose rows count from 0; own: room for their sequences. */
+/* Windows first .. first + n - 1, and with one all that continue it, as a batch whose rows count from 0;
+ * own: room for their sequences. */
 struct batch windows_batch(const struct windows *w, size_t first, size_t n, struct sequence own[n]);
-/* From window `first` on, how many together have at most so many tokens: one at least. */
+/* From window `first` on, how many together have at most so many tokens: one at least, with all that
+ * continue it. */
 size_t windows_within(const struct windows *w, size_t first, size_t tokens);
 /* "position 3 of window 7", for messages, both counted from 1; free() it. */
 char *windows_place(const struct windows *w, size_t row);
-/* Keeps only windows i, i + n, i + 2n, ... counted from 1. */
+/* Keeps only windows i, i + n, i + 2n, ... counted from 1, of which none continues another. */
 void windows_shard(struct windows *w, struct shard s);
+/* Fills in targets, positions and modalities of what else is filled in. */
+void windows_count(struct windows *w);
 void windows_free(struct windows *w);
 
 /* Rows of options that tools share. */

@@ -11,13 +11,20 @@
 #include "model/source.h"
 #include "model/tokens.h"
 
-/* Of a model's config, which says how many ids there are, and the BOS if the tokenizer does not. */
-static void take_config(struct vocabulary *v, struct config c)
+static void read_tokenizer(struct vocabulary *v)
 {
-	v->size = c.vocab;
+	v->t = tokenizer_read(v->name, v->json);
+	v->size = tokenizer_vocab(v->t);
+	v->bos = tokenizer_bos(v->t);
+	v->add_bos = v->bos >= 0;
+}
+
+/* Of a model's config, which says how many ids there are, and the BOS if the tokenizer does not. */
+static void take_config(struct vocabulary *v, const struct config *c)
+{
+	v->size = c->vocab;
 	if (v->bos < 0)
-		v->bos = c.bos;
-	config_free(&c);
+		v->bos = c->bos;
 }
 
 struct vocabulary vocabulary_open(const char *path)
@@ -41,17 +48,32 @@ struct vocabulary vocabulary_open(const char *path)
 	if (!v.json)
 		die("%s: is not there; %s without a tokenizer.json", v.name,
 			s ? "this is a model" : "the model was imported");
-	v.t = tokenizer_read(v.name, v.json);
-	v.size = tokenizer_vocab(v.t);
-	v.bos = tokenizer_bos(v.t);
-	v.add_bos = v.bos >= 0;
-	if (s) {
-		take_config(&v, config_parse(s->config_name, s->config));
-		source_close(s);
-	} else if (config) {
-		take_config(&v, config_read(v.image));
+	read_tokenizer(&v);
+	if (s || config) {
+		struct config c = s ? config_parse(s->config_name, s->config) : config_read(v.image);
+
+		take_config(&v, &c);
+		config_free(&c);
 	}
+	if (s)
+		source_close(s);
 	free(config);
+	return v;
+}
+
+struct vocabulary vocabulary_of(const struct image *part, const struct config *c)
+{
+	struct vocabulary v = { .path = image_name(part), .name = xformat("%s: /tokenizer", image_name(part)),
+		.size = 256, .bos = c->bos >= 0 ? c->bos : 0, .add_bos = true };
+
+	if (image_has(part, "/tokenizer")) {
+		v.json = image_string(part, "/tokenizer");
+		read_tokenizer(&v);
+		take_config(&v, c);
+	} else if (c->vocab != v.size) {
+		die("%s: is missing; without one a vocabulary of 256, bytes, is expected, not of %zu", v.name,
+			c->vocab);
+	}
 	return v;
 }
 

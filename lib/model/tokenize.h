@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "io/image.h"
+#include "model/config.h"
 #include "text/tokenizer.h"
 
 /* Where ids come from: a model file, a source of a model, or bytes (t NULL). */
@@ -23,6 +24,9 @@ struct vocabulary {
 /* path: a model file, or a source that model-import takes (model/source.h); NULL: ids are bytes, NUL is the
  * BOS. Dies where the model has no tokenizer, or one that cannot be read. */
 struct vocabulary vocabulary_open(const char *path);
+/* Of the model that `part` is the first part of, which need not stay. Without a tokenizer 256 ids are
+ * bytes, and its BOS is the config's, or NUL; dies where there are more or fewer. */
+struct vocabulary vocabulary_of(const struct image *part, const struct config *c);
 void vocabulary_close(struct vocabulary *v);
 /* The text at path as a tokens file. special: special tokens are looked for in it. Dies where the text is
  * empty, or an id is not below those of the model's vocabulary. */

@@ -160,18 +160,33 @@ static void read_images(const struct image *image, struct tokens *y)
 	number_features(image, y);
 }
 
-/* Where each token stands, as far as the file says so. */
-static void read_place(const struct image *image, struct tokens *y)
+/* Sequences, the order of their tokens, what kind each is of, and pictures. */
+static void read_order(const struct image *image, struct tokens *y)
 {
 	struct tensor t;
 
 	read_sequences(image, y);
-	y->position = read_places(image, "/position", y->n, PLACES, &y->axes);
 	y->index = read_places(image, "/index", y->n, y->n, NULL);
 	check_index(image, y);
 	if (image_find(image, "/modality", TENSOR_U8, 1, &y->n, &t))
 		y->modality = t.data;
 	read_images(image, y);
+}
+
+/* Where each token stands, as far as the file says so. */
+static void read_place(const struct image *image, struct tokens *y)
+{
+	read_order(image, y);
+	y->position = read_places(image, "/position", y->n, PLACES, &y->axes);
+}
+
+struct tokens tokens_order(const struct image *image)
+{
+	struct tensor t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL);
+	struct tokens y = { .n = t.dim[0], .id = t.data };
+
+	read_order(image, &y);
+	return y;
 }
 
 /* Pictures that n tokens hold, and the tokens without one that is cut. */

@@ -51,6 +51,9 @@ struct tokens {
 struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force,
 	size_t limit);
 
+/* Of any tokens file only n, id, sequences, sequence, index and modality, whatever made it. */
+struct tokens tokens_order(const struct image *image);
+
 /* Warns if the file says that it was made by another tokenizer than this tokenizer.json of `name`. */
 void tokens_compare(const struct image *image, const char *name, const char *tokenizer);
 

@@ -55,6 +55,9 @@ static const struct { const char *name, *command; bool pipe; } runs[] = {
 	{ "eval-ppl", "eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 quantized.h5 -o out/r", false },
 	{ "eval-ppl, against",
 		"eval-ppl -q -j1 --tokens tokens.h5 --ctx 8 stream.h5 --against model.h5 -o out/r", false },
+	{ "eval-choice",
+		"eval-choice -q -j1 --questions questions.jsonl quantized.h5 -o out/r", false },
+	{ "aifs-order", "aifs-order -q tokens.h5 -o out/r", false },
 	{ "dpq-run, resume", "dpq-run -q -j1 --compensate none --group 4 --resume model.h5 -o out/r", false },
 };
 static const char *const functions[] = { "write", "fsync", "rename", "ftruncate", "posix_fallocate", "read",
@@ -270,6 +273,8 @@ static void prepare(const char *self, char folder[])
 	setenv("OPENBLAS_NUM_THREADS", "1", 1);
 	if (access(shim, R_OK) || chdir(folder) || symlink(tiny, "tiny") || symlink(tests, "tests") ||
 	    system("mkdir out && model-import -q tiny -o model.h5 && printf 'once on\\377\\n' >text &&"
+		"echo '{\"task\": \"t\", \"context\": \"on\", \"choices\": [\"no\"], \"gold\": 0}'"
+		" >questions.jsonl &&"
 		"model-import -q tiny | cat >stream.h5 &&"
 		"printf 'A \\001 and \\001' | tokenize -q --bytes -o holes.h5 &&"
 		"sample-tokens -q -j1 --tokens 32 --ctx 8 model.h5 -o tokens.h5 &&"

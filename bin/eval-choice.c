@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * eval-choice -- how often a model takes the right choice
+ *
+ * Runs the model over questions with their choices, block by block as it streams in; a context is computed
+ * once for all of its choices (forward/prompt.h). With the sum of log p over the tokens of a choice, acc is
+ * the share of questions where that of the gold choice is largest, acc_norm where that over the choice's
+ * bytes is (eval/choice.h). With a record, paired differences question by question; with a reference, a
+ * model that streams in beside it, also the divergence of the two.
+ */
+#include <stdlib.h>
+#include "base/error.h"
+#include "base/history.h"
+#include "base/option.h"
+#include "eval/choice.h"
+#include "eval/divergence.h"
+#include "eval/question.h"
+#include "eval/record.h"
+#include "forward/cache.h"
+#include "forward/run.h"
+#include "model/setting.h"
+#include "num/linalg.h"
+
+static const struct tool tool = {
+	.name = "eval-choice",
+	.brief = "how often a model takes the right choice",
+	.operands = "[MODEL]",
+	.max_operands = 1,
+	.about = "Prints for every task, and for all, how often the gold choice is the likeliest behind its "
+		"context (acc), and the likeliest by byte (acc_norm), with standard errors over questions. "
+		"Questions are JSON lines with task, context, choices and gold. Ids are those of the model's "
+		"tokenizer, or bytes. -o keeps the likelihood of every choice.",
+	.examples = "  echo '{\"task\": \"a\", \"context\": \"Once upon a \", "
+		"\"choices\": [\"time\", \"tree\"], \"gold\": 0}' > questions.jsonl\n"
+		"  eval-choice --questions questions.jsonl model.h5 -o answers.h5\n"
+		"  dpq-run -q --compensate none model.h5 |\n"
+		"    eval-choice --questions questions.jsonl --paired answers.h5 --reference model.h5",
+};
+
+/* What the command line says. */
+struct settings {
+	const char *questions, *paired, *reference, *until;
+	size_t limit, memory;
+	enum bos bos;
+	enum compute_type compute_type;
+	struct cache_format kv;
+	bool greedy, special, json;
+};
+
+/* The questions as the model's ids. */
+static struct prompt *encode(const struct settings *set, const struct questions *q, const struct run *model)
+{
+	struct vocabulary v = vocabulary_of(model->image, &model->config);
+	const struct encode e = { &v, set->bos, set->special, set->greedy ? set->until : NULL };
+	struct prompt *p;
+
+	option_idle(1, &(struct option_idle){ !v.t, "special", "ids are bytes" });
+	p = questions_encode(q, &e);
+	vocabulary_close(&v);
+	return p;
+}
+
+static void warn_long(const struct windows *w, const struct config *c)
+{
+	if (c->positions && w->longest > c->positions)
+		warn("%s: a question of %zu tokens is longer than the %zu positions the model was made for",
+			w->name, w->longest, c->positions);
+}
+
+/* The models are closed behind it. */
+static void measure(const struct settings *set, const struct questions *q, struct run *model,
+	struct run *reference, const char *to)
+{
+	struct prompt *prompts = encode(set, q, model);
+	struct windows windows = prompt_windows(q->name, q->n, prompts);
+	struct image *before = set->paired ? choices_earlier(set->paired, q) : NULL;
+	struct output *out = record_open(to, model->image);
+	double *nll = xalloc(windows.targets, sizeof *nll);
+
+	warn_long(&windows, &model->config);
+	cache_use(&model->config, image_name(model->image), &set->kv);
+	if (before)
+		record_input(out, "paired", before);
+	if (reference) {
+		run_match(model, reference);
+		record_input(out, "reference", reference->image);
+	}
+
+	struct divergence d = divergence_measure(model, reference, &windows, set->memory, nll);
+	struct choices choices = choices_of(q, prompts, &windows, &d, set->greedy);
+	struct table table = choices_table(&choices, before);
+
+	table_print(&table, set->json);
+	choices_write(out, &choices, &table);
+	choices_table_free(&table);
+	choices_free(&choices);
+	divergence_free(&d);
+	if (before)
+		image_close(before);
+	windows_free(&windows);
+	prompts_free(q->n, prompts);
+	free(nll);
+}
+
+int main(int argc, char *argv[])
+{
+	struct settings set;
+	const struct option_row rows[] = {
+		{ 0, "questions", OPTION_FILE(&set.questions), "FILE", "JSON lines" },
+		{ 0, "limit", OPTION_SIZE(&set.limit), "N", "only the first N questions (default: all)" },
+		{ 0, "bos", OPTION_ENUM(enum bos, &set.bos, bos_names), NULL,
+			"whether contexts begin with a BOS", .otherwise = "auto" },
+		{ 0, "special", OPTION_BOOL(&set.special), NULL,
+			"read special tokens (<s>, ...) in questions" },
+		{ 0, "greedy", OPTION_BOOL(&set.greedy), NULL,
+			"also whether greedy decoding gives the gold choice" },
+		{ 0, "until", OPTION_TEXT(&set.until), "TEXT", "with --greedy, what must follow it" },
+		{ 0, "paired", OPTION_FILE(&set.paired), "FILE",
+			"differences from an earlier record (-o) over the same questions" },
+		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
+			"divergence from this model, of the same tokenizer" },
+		OPTION_COMPUTE_TYPE(&set.compute_type),
+		OPTION_KV_FORMAT(&set.kv),
+		OPTION_MEMORY(&set.memory),
+		{ 0, "json", OPTION_BOOL(&set.json), NULL, "print JSON", .neutral = true },
+		{ .type = OPTION_END },
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+
+	linalg_init();
+	if (!set.questions)
+		misuse("--questions FILE is expected");
+	option_idle(1, &(struct option_idle){ !set.greedy, "until", "no --greedy" });
+
+	struct questions questions = questions_read(set.questions, set.limit);
+	struct run *model = run_open(c.operand[0], set.compute_type);
+	struct run *reference = set.reference ? run_open(set.reference, set.compute_type) : NULL;
+
+	history_note("questions-sha256", questions.digest);
+	measure(&set, &questions, model, reference, c.output);
+	questions_free(&questions);
+	return 0;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* choice.c -- see choice.h */
+#include "eval/choice.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "eval/perplexity.h"
+
+static const char *const marks[CHOICE_MARKS] = { [CHOICE_ACC] = "acc", [CHOICE_ACC_NORM] = "acc_norm",
+	[CHOICE_EXACT] = "exact", [CHOICE_KL] = "kl", [CHOICE_AGREEMENT] = "agreement" };
+static const char DIGEST[] = "questions_sha256";
+/* A token's likelihood under one model on two kinds of processor, which round sums otherwise, is nearer. */
+static const double SAME_TOKEN = 0.01;
+
+/* The first of the largest of x[i] / by[i]; by NULL: of x. */
+static size_t largest(size_t n, const double x[n], const double *by)
+{
+	size_t top = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (by ? x[i] / by[i] > x[top] / by[top] : x[i] > x[top])
+			top = i;
+	return top;
+}
+
+static size_t largest_by_byte(const struct question *q, const double log_p[q->choices])
+{
+	double *bytes = xalloc(q->choices, sizeof *bytes);
+	size_t top;
+
+	for (size_t i = 0; i < q->choices; i++)
+		bytes[i] = (double)strlen(q->choice[i]);
+	top = largest(q->choices, log_p, bytes);
+	free(bytes);
+	return top;
+}
+
+/* Targets of a continuation, counted over all windows. */
+struct targets { size_t first, n; };
+
+static double sum_of(const double *x, struct targets t)
+{
+	double sum = 0;
+
+	for (size_t i = t.first; x && i < t.first + t.n; i++)
+		sum += x[i];
+	return sum;
+}
+
+/* Question i, whose choices are number `choice` on of all and have these targets. */
+static void take_question(struct choices *c, size_t i, size_t choice, const struct divergence *d,
+	const struct targets t[])
+{
+	const struct question *q = &c->questions->item[i];
+	double *log_p = c->log_p + choice, *reference = c->reference ? c->reference + choice : NULL;
+	double kl = 0;
+	size_t tokens = 0;
+
+	for (size_t k = 0; k < q->choices; k++) {
+		log_p[k] = -sum_of(d->nll, t[k]);
+		c->tokens[choice + k] = (int32_t)t[k].n;
+		if (reference)
+			reference[k] = -sum_of(d->reference, t[k]);
+		kl += sum_of(d->kl, t[k]);
+		tokens += t[k].n;
+	}
+	c->mark[CHOICE_ACC][i] = largest(q->choices, log_p, NULL) == q->gold;
+	c->mark[CHOICE_ACC_NORM][i] = largest_by_byte(q, log_p) == q->gold;
+	if (!reference)
+		return;
+	c->mark[CHOICE_KL][i] = kl / (double)tokens;
+	c->mark[CHOICE_AGREEMENT][i] = largest(q->choices, log_p, NULL) ==
+		largest(q->choices, reference, NULL);
+}
+
+static bool all_likeliest(const struct divergence *d, struct targets t)
+{
+	for (size_t i = t.first; i < t.first + t.n; i++)
+		if (!d->likeliest[i])
+			return false;
+	return true;
+}
+
+struct choices choices_of(const struct questions *q, const struct prompt p[q->n], const struct windows *w,
+	const struct divergence *d, bool exact)
+{
+	struct choices c = { .questions = q, .log_p = xalloc(q->choices, sizeof *c.log_p),
+		.reference = d->kl ? xalloc(q->choices, sizeof *c.reference) : NULL,
+		.tokens = xalloc(q->choices, sizeof *c.tokens) };
+	size_t *in_window = xalloc(w->n, sizeof *in_window), window = 0, target = 0, choice = 0;
+
+	windows_targets(w, in_window);
+	for (int m = 0; m < CHOICE_MARKS; m++)
+		if (m < CHOICE_EXACT || (m == CHOICE_EXACT && exact) || (m > CHOICE_EXACT && d->kl))
+			c.mark[m] = xalloc(q->n, sizeof *c.mark[m]);
+	for (size_t i = 0; i < q->n; choice += q->item[i++].choices) {
+		const size_t n = p[i].continuations, choices = q->item[i].choices;
+		struct targets *t = xalloc(n, sizeof *t);
+
+		window += prompt_context_windows(&p[i]);
+		for (size_t k = 0; k < n; k++) {
+			t[k] = (struct targets){ target, in_window[window++] };
+			target += t[k].n;
+		}
+		take_question(&c, i, choice, d, t);
+		if (exact)
+			c.mark[CHOICE_EXACT][i] = all_likeliest(d,
+				t[n > choices ? choices : q->item[i].gold]);
+		free(t);
+	}
+	free(in_window);
+	return c;
+}
+
+void choices_free(struct choices *c)
+{
+	for (int m = 0; m < CHOICE_MARKS; m++)
+		free(c->mark[m]);
+	free(c->log_p), free(c->reference), free(c->tokens);
+}
+
+/* ---- the table ---- */
+
+/* What stands in a pair of columns: a mark, or its difference from an earlier record. */
+struct measure { const double *x, *before; };
+enum { MEASURES = 2 * CHOICE_MARKS };
+
+/* Those of the record, where it has them. */
+static const double *earlier(const struct image *before, const char *mark, size_t n)
+{
+	struct tensor t;
+	char *path = xformat("/question/%s", mark);
+	const bool found = before && image_find(before, path, TENSOR_F64, 1, &n, &t);
+
+	free(path);
+	return found ? t.data : NULL;
+}
+
+/* Differences of what is measured against a reference mean something where it was the same. */
+static void check_reference(const struct image *before, const struct choices *c)
+{
+	static const char path[] = "/choice/log_likelihood_of_reference";
+	const size_t n = c->questions->choices;
+	struct tensor t;
+	const double *theirs;
+
+	if (!c->reference || !image_find(before, path, TENSOR_F64, 1, &n, &t))
+		return;
+	theirs = t.data;
+	for (size_t i = 0; i < n; i++)
+		if (!(fabs(theirs[i] - c->reference[i]) < SAME_TOKEN * (double)c->tokens[i]))
+			die("%s: %s: is of another reference: choice %zu has %g, not %g", image_name(before),
+				path, i, theirs[i], c->reference[i]);
+}
+
+static void add_column(struct table *t, const char *mark, const char *ending, enum table_type type)
+{
+	struct table_column *column = xgrow((void *)(uintptr_t)t->column, t->columns + 1, sizeof *column);
+
+	column[t->columns++] = (struct table_column){ xformat("%s%s", mark, ending), type };
+	t->column = column;
+}
+
+static size_t add_columns(struct table *t, const struct choices *c, const struct image *before,
+	struct measure measure[MEASURES])
+{
+	size_t n = 0;
+
+	add_column(t, "task", "", TABLE_TEXT);
+	add_column(t, "questions", "", TABLE_INTEGER);
+	for (int m = 0; m < CHOICE_MARKS; m++)
+		if (c->mark[m]) {
+			add_column(t, marks[m], "", TABLE_REAL);
+			add_column(t, marks[m], "_se", TABLE_REAL);
+			measure[n++].x = c->mark[m];
+		}
+	for (int m = 0; m < CHOICE_MARKS; m++) {
+		const double *theirs = c->mark[m] ? earlier(before, marks[m], c->questions->n) : NULL;
+
+		if (!theirs)
+			continue;
+		add_column(t, marks[m], "_delta", TABLE_REAL);
+		add_column(t, marks[m], "_delta_se", TABLE_REAL);
+		measure[n++] = (struct measure){ c->mark[m], theirs };
+	}
+	return n;
+}
+
+/* The row of a task; NULL: of all. */
+static void add_row(struct table *t, const struct choices *c, const char *task, size_t measures,
+	const struct measure measure[measures])
+{
+	const struct questions *q = c->questions;
+	double number[1 + 2 * MEASURES], *x = xalloc(q->n, sizeof *x);
+
+	for (size_t m = 0; m < measures; m++) {
+		struct perplexity mean;
+		size_t n = 0;
+
+		for (size_t i = 0; i < q->n; i++)
+			if (!task || !strcmp(task, q->item[i].task))
+				x[n++] = measure[m].x[i] - (measure[m].before ? measure[m].before[i] : 0);
+		mean = perplexity_of(n, x, 0);
+		number[0] = (double)n;
+		number[1 + 2 * m] = mean.nll;
+		number[2 + 2 * m] = mean.nll_se;
+	}
+	(task ? table_row : table_sum)(t, (const char *[]){ task ? task : "all" }, number);
+	free(x);
+}
+
+struct table choices_table(const struct choices *c, const struct image *before)
+{
+	const struct questions *q = c->questions;
+	struct table t = { 0 };
+	struct measure measure[MEASURES] = { { 0 } };
+	const size_t measures = add_columns(&t, c, before, measure);
+
+	if (before)
+		check_reference(before, c);
+	for (size_t i = 0; i < q->n; i++) {
+		bool seen = false;
+
+		for (size_t r = 0; r < t.rows && !seen; r++)
+			seen = !strcmp(t.value[r * t.columns].text, q->item[i].task);
+		if (!seen)
+			add_row(&t, c, q->item[i].task, measures, measure);
+	}
+	add_row(&t, c, NULL, measures, measure);
+	return t;
+}
+
+void choices_table_free(struct table *t)
+{
+	table_free(t);
+	for (size_t i = 0; i < t->columns; i++)
+		free((char *)(uintptr_t)t->column[i].name);
+	free((void *)(uintptr_t)t->column);
+}
+
+/* ---- the record ---- */
+
+struct image *choices_earlier(const char *path, const struct questions *q)
+{
+	struct image *record = image_open(path, "result");
+	char *theirs = image_text(record, "/", DIGEST);
+	size_t n = q->n;
+
+	if (!theirs)
+		die("%s: is no record of eval-choice: attribute %s is missing", path, DIGEST);
+	if (strcmp(theirs, q->digest))
+		die("%s: is over other questions than those of %s", path, q->name);
+	if (image_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0] != n)
+		die("%s: /question/gold: is over %zu questions, not %zu: --limit is expected as it was", path,
+			image_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0], n);
+	free(theirs);
+	return record;
+}
+
+static void write_questions(struct output *out, const struct choices *c)
+{
+	const struct questions *q = c->questions;
+	const char **task = xalloc(q->n, sizeof *task);
+	int32_t *gold = xalloc(q->n, sizeof *gold), *answer = xalloc(q->n, sizeof *answer);
+	int32_t *normed = xalloc(q->n, sizeof *normed);
+
+	for (size_t i = 0, choice = 0; i < q->n; choice += q->item[i++].choices) {
+		const double *log_p = c->log_p + choice;
+
+		task[i] = q->item[i].task;
+		gold[i] = (int32_t)q->item[i].gold;
+		answer[i] = (int32_t)largest(q->item[i].choices, log_p, NULL);
+		normed[i] = (int32_t)largest_by_byte(&q->item[i], log_p);
+	}
+	output_strings(out, "/question/task", q->n, task);
+	output_write(out, "/question/gold", tensor_1d(TENSOR_I32, gold, q->n));
+	output_write(out, "/question/answer", tensor_1d(TENSOR_I32, answer, q->n));
+	output_write(out, "/question/answer_norm", tensor_1d(TENSOR_I32, normed, q->n));
+	for (int m = 0; m < CHOICE_MARKS; m++)
+		if (c->mark[m]) {
+			char *path = xformat("/question/%s", marks[m]);
+
+			output_write(out, path, tensor_1d(TENSOR_F64, c->mark[m], q->n));
+			free(path);
+		}
+	free(task), free(gold), free(answer), free(normed);
+}
+
+static void write_choices(struct output *out, const struct choices *c)
+{
+	const struct questions *q = c->questions;
+	int32_t *question = xalloc(q->choices, sizeof *question), *bytes = xalloc(q->choices, sizeof *bytes);
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->n; i++)
+		for (size_t k = 0; k < q->item[i].choices; k++) {
+			question[n] = (int32_t)i;
+			bytes[n++] = (int32_t)strlen(q->item[i].choice[k]);
+		}
+	output_write(out, "/choice/question", tensor_1d(TENSOR_I32, question, n));
+	output_write(out, "/choice/bytes", tensor_1d(TENSOR_I32, bytes, n));
+	output_write(out, "/choice/tokens", tensor_1d(TENSOR_I32, c->tokens, n));
+	output_write(out, "/choice/log_likelihood", tensor_1d(TENSOR_F64, c->log_p, n));
+	if (c->reference)
+		output_write(out, "/choice/log_likelihood_of_reference",
+			tensor_1d(TENSOR_F64, c->reference, n));
+	free(question), free(bytes);
+}
+
+void choices_write(struct output *out, const struct choices *c, const struct table *t)
+{
+	if (!out)
+		return;
+	output_text(out, "/", DIGEST, c->questions->digest);
+	write_questions(out, c);
+	write_choices(out, c);
+	table_write(t, out);
+}

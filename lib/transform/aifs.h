@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * aifs.h -- visual tokens first, text after (MQuant section 4.1, attention-invariant flexible switching)
+ *
+ * Tokens of a kind keep their order, so that a matrix of activations is two stretches, each under one static
+ * scale. Where a token came from, its index, goes with it: token p sees token q where index(q) ≤ index(p),
+ * its position is the one it had, and its target is the token of the next index. What a model computes of
+ * each token stays the same.
+ */
+#ifndef TRANSFORM_AIFS_H
+#define TRANSFORM_AIFS_H
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * order[i]: the token of a sequence that comes to place i. modality: 0 text, else visual. index: what the
+ * tokens' places were before, 0 .. n - 1 each once; NULL: they stand in their places.
+ */
+void aifs_order(size_t n, size_t order[n], const uint8_t modality[n], const int32_t *index);
+
+/*
+ * The tokens file at `path` with the tokens of every sequence in this order, to `to` as output_open() takes
+ * it. All that has a row for each token is reordered, /index is written, and /image_span says where images
+ * are now. A file whose tokens stand so already, or that has no visual tokens, of which it warns, passes as
+ * it is.
+ */
+void aifs_file(const char *path, const char *to);
+#endif
