@@ -160,7 +160,8 @@ static struct tokens visual_first(const struct tokens *t, size_t from[])
 					modality[n] = t->modality[i];
 					feature[n] = t->feature[i];
 					for (size_t a = 0; t->position && a < t->axes; a++)
-						position[n * t->axes + a] = t->position[(size_t)i * t->axes + a];
+						position[n * t->axes + a] =
+							t->position[(size_t)i * t->axes + a];
 					from[n++] = (size_t)i;
 				}
 	y.id = id, y.index = index, y.modality = modality, y.feature = feature;

@@ -68,7 +68,8 @@ void rope_turn(const struct rope *r, const int32_t position[], size_t heads, siz
 	float x[heads][head_dim])
 {
 	float cosine[r->half], sine[r->half];
-	const float *c = r->cosine + (size_t)position[0] * r->half, *s = r->sine + (size_t)position[0] * r->half;
+	const float *c = r->cosine + (size_t)position[0] * r->half;
+	const float *s = r->sine + (size_t)position[0] * r->half;
 	const size_t step = r->interleaved ? 2 : 1, apart = r->interleaved ? 1 : r->half;
 
 	if (r->axis) {

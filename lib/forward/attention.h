@@ -46,7 +46,7 @@ struct rope {
 	size_t positions, half;		/* 2 · half channels of a head are rotated */
 	bool interleaved;		/* (x_2i, x_2i+1); else (x_i, x_i+half), Hugging Face's rotate_half */
 	float *cosine, *sine;		/* [positions][half] */
-	const uint8_t *axis;		/* [half] the number of a row's position that a pair goes by; NULL: the first */
+	const uint8_t *axis;		/* [half] which number of a position each pair goes by; NULL: 0 */
 };
 struct rope rope_make(size_t positions, size_t half, const double frequency[half], double scale,
 	bool interleaved);

@@ -32,8 +32,8 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 	f->windows = w;
 	f->name = "the model";
 	if (w->position && w->axes > 1 && w->axes != config_last(c)->axes)
-		die("%s: /position: has %zu numbers a token, the model's positions are of %d", w->name, w->axes,
-			config_last(c)->axes ? (int)config_last(c)->axes : 1);
+		die("%s: /position: has %zu numbers a token, the model's positions are of %d", w->name,
+			w->axes, config_last(c)->axes ? (int)config_last(c)->axes : 1);
 	if (w->images && !c->vision.class)
 		die("%s: /images: the model is of text alone", w->name);
 	f->hidden = hidden_make(w->rows, config_last(c)->hidden, memory);

@@ -23,18 +23,20 @@ static void check_image(const struct images *m, size_t i)
 	const size_t n = vision_tokens(m->config, p->rows, p->columns);
 
 	if (v->rows && rows_of(m, i) != v->rows)
-		die("%s: /image_grid: image %zu has %zu rows and %zu columns of patches, the encoder takes %zu of "
-			"each", m->windows.name, i, p->rows, p->columns, v->side / v->patch);
+		die("%s: /image_grid: image %zu has %zu rows and %zu columns of patches, the encoder takes "
+			"%zu of each", m->windows.name, i, p->rows, p->columns, v->side / v->patch);
 	if (p->frames != 1 || p->rows % v->merge || p->columns % v->merge)
-		die("%s: /image_grid: image %zu has %zu frames, %zu rows and %zu columns of patches, expected 1 "
-			"frame and multiples of %zu", m->windows.name, i, p->frames, p->rows, p->columns, v->merge);
+		die("%s: /image_grid: image %zu has %zu frames, %zu rows and %zu columns of patches, "
+			"expected 1 frame and multiples of %zu", m->windows.name, i, p->frames, p->rows,
+			p->columns, v->merge);
 	if (p->n != n)
-		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name, i, p->n,
-			n);
+		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name, i,
+			p->n, n);
 }
 
 /* Patch i of an image: by squares of those that become one feature, row by row of each. */
-static void place_of(const struct vision *v, const struct token_image *p, size_t i, size_t *row, size_t *column)
+static void place_of(const struct vision *v, const struct token_image *p, size_t i, size_t *row,
+	size_t *column)
 {
 	const size_t merge = v->merge, square = merge * merge, across = p->columns / merge;
 
@@ -183,7 +185,8 @@ static void embed_one(struct images *m, const struct projection *patch, const st
 {
 	const struct sequence *s = &m->windows.sequence[i];
 	const size_t class = !!places->class, n = s->length - class, in = patch->in, out = patch->out;
-	const struct batch batch = { .rows = n, .sequences = 1, .sequence = &(struct sequence){ .length = n } };
+	const struct sequence all = { .length = n };
+	const struct batch batch = { .rows = n, .sequences = 1, .sequence = &all };
 	float *x = xalloc(n, in * sizeof *x), *row = m->hidden.x + s->first * out;
 
 	read_patches(m, i, x);
@@ -238,6 +241,7 @@ void images_project(struct images *m, const struct block *projector, struct work
 		memcpy(to, m->hidden.x + (from[i].first + v->skipped) * hidden, rows * bytes);
 		to += rows * hidden;
 	}
-	block_project(projector, w, &batch, m->feature.x + m->first[first] * m->feature.width, x, stage, observer);
+	block_project(projector, w, &batch, m->feature.x + m->first[first] * m->feature.width, x, stage,
+		observer);
 	free(x), free(sequence);
 }

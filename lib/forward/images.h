@@ -3,7 +3,8 @@
  * images.h -- images on their way through an encoder and its projector to the language model
  *
  *	rows = [class token; patches wᵀ + bias] + positions, normed where the encoder begins with a norm
- *	features = projector(blocks(rows)), without the first rows that the config skips, or of squares of rows
+ *	features = projector(blocks(rows)), without the first rows that the config skips, or of squares
+ *		of rows
  *
  * An image is a sequence of the encoder, all of whose rows see each other. Its features take the place of the
  * embeddings of its tokens.

@@ -86,7 +86,8 @@ static void place_tokens(struct cut *k, const struct window *v)
 			w->feature[row] = bos ? -1 : (int32_t)t->feature[i];
 		if (w->index)
 			w->index[row] = bos ? -1 : t->index[i];
-		for (size_t a = 0; w->position && a < w->axes; a++)	/* of a BOS 0; without any before reordering */
+		/* that of a BOS is 0; where the file has none they are the places before reordering */
+		for (size_t a = 0; w->position && a < w->axes; a++)
 			w->position[row * w->axes + a] = bos ? 0 : (int32_t)v->bos +
 				(t->position ? t->position[i * w->axes + a] : t->index[i]);
 	}

@@ -46,8 +46,8 @@ struct stack {
 	bool bias[ROLES];		/* must have one; in a tree others may, and then it counts */
 	bool parallel;			/* attention and MLP both see the block's input */
 	bool norms_last;		/* x = norm(x + branch(x)), by the norms that stand before others */
-	size_t axes;			/* numbers of a position: frames, rows, columns; rows, columns; 0: 1 */
-	uint8_t *axis;			/* [rotary / 2] which of them a rotary pair goes by; NULL: the first */
+	size_t axes;			/* numbers of a position: (frames,) rows, columns; 0: 1 */
+	uint8_t *axis;			/* [rotary / 2] which of them each pair goes by; NULL: the first */
 	size_t rotary;			/* first channels of a head that are rotated, even; the others stay */
 	double attention_scale;		/* of q · k: 1/√head_dim, or as the row's scale_key says */
 	double attention_cap;		/* scores s become cap · tanh(s / cap); 0: s */

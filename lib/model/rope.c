@@ -168,8 +168,8 @@ static void parse_axes(struct stack *s, const json_t *rope)
 		for (size_t i = 0; i < half; i++)
 			s->axis[i] = i >= half / 2;
 		if (half % 2)
-			die("%s: /config: heads of %zu channels have no pairs for rows and as many for columns",
-				key_file, s->head_dim);
+			die("%s: /config: heads of %zu channels have no pairs for rows and as many for "
+				"columns", key_file, s->head_dim);
 		return;
 	}
 	for (size_t a = 0; a < s->axes; a++) {
@@ -229,7 +229,8 @@ double rope_frequencies(const struct rope_setting *r, size_t rotary, size_t posi
 	double frequency[rotary / 2])
 {
 	for (size_t i = 0; i < rotary / 2; i++) {
-		const double exponent = r->kind == ROPE_GRID ? 4.0 * (double)(i % (rotary / 4)) : 2.0 * (double)i;
+		const double exponent = r->kind == ROPE_GRID ? 4.0 * (double)(i % (rotary / 4)) :
+			2.0 * (double)i;
 		double f = pow(r->theta, -exponent / (double)rotary);
 		double turns = r->original * f / (2 * M_PI);	/* over the original context */
 

@@ -41,8 +41,8 @@ void vision_grid(const struct config *c, const struct processor *p, size_t h, si
 			p->kind);
 }
 
-void vision_positions(const struct config *c, size_t n, int32_t position[n][AXES], size_t first, size_t images,
-	const size_t at[images], const int32_t grid[images][3])
+void vision_positions(const struct config *c, size_t n, int32_t position[n][AXES], size_t first,
+	size_t images, const size_t at[images], const int32_t grid[images][3])
 {
 	const int32_t merge = (int32_t)c->vision.merge;
 	size_t image = 0;

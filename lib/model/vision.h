@@ -23,11 +23,11 @@ size_t vision_tokens(const struct config *c, size_t rows, size_t columns);
 void vision_grid(const struct config *c, const struct processor *p, size_t h, size_t w, size_t *rows,
 	size_t *columns);
 /*
- * Multimodal rotary positions of n tokens of a sequence, frames, rows and columns: those of text go on by one in
- * all three; the tokens of a picture begin where they are and go by their place in it, and text behind it goes on
- * from the largest, plus one (transformers' get_rope_index). image: those of the sequence, whose tokens count from
- * `first`.
+ * Multimodal rotary positions of n tokens of a sequence, frames, rows and columns: those of text go on by
+ * one in all three; the tokens of a picture begin where they are and go by their place in it, and text behind
+ * it goes on from the largest, plus one (transformers' get_rope_index). at: the first token of each picture
+ * of the sequence, whose tokens count from `first`.
  */
-void vision_positions(const struct config *c, size_t n, int32_t position[n][AXES], size_t first, size_t images,
-	const size_t at[images], const int32_t grid[images][3]);
+void vision_positions(const struct config *c, size_t n, int32_t position[n][AXES], size_t first,
+	size_t images, const size_t at[images], const int32_t grid[images][3]);
 #endif

@@ -94,8 +94,8 @@ static void write_spans(const struct switched *s, struct output *out)
 
 		for (size_t k = 1; k < p->n; k++)
 			if (place[p->first + k] != place[p->first] + k)
-				die("%s: /index: the tokens of image %zu, from %zu on, do not follow each other",
-					image_name(s->image), i, p->first);
+				die("%s: /index: the tokens of image %zu, from %zu on, do not follow each "
+					"other", image_name(s->image), i, p->first);
 		span[i][0] = (int64_t)place[p->first];
 		span[i][1] = (int64_t)p->n;
 	}

@@ -343,8 +343,8 @@ void rewrite_filter(const struct rewrite *r, struct filter *f, bool check)
 	struct rewrite own = *r;
 
 	if (f->config->vision.class && invariant_changes_norm(&r->change, NULL))
-		die("%s: /config: is of a model that sees images, whose encoder %s does not know yet, expected a "
-			"language model", input_name(f->in), program);
+		die("%s: /config: is of a model that sees images, whose encoder %s does not know yet, "
+			"expected a language model", input_name(f->in), program);
 	check_filter(f, rewrite_part, &own, check,
 		r->dtype == HALF_NONE && !r->finish ? CHECK_MOST : INFINITY);
 }
