@@ -167,8 +167,8 @@ static struct gguf_tensor take_tensor(struct cursor *c, size_t *offset)
 	t.name = take_name(c);
 	c->what = t.name;
 	rank = take_u32(c);
-	if (rank > TENSOR_RANK)
-		die("%s: %s: has %u dimensions, expected at most %d", c->g->path, t.name, rank, TENSOR_RANK);
+	if (rank > GGUF_RANK)
+		die("%s: %s: has %u dimensions, expected at most %d", c->g->path, t.name, rank, GGUF_RANK);
 	t.rank = (int)rank;
 	for (int i = t.rank - 1; i >= 0; i--) {
 		t.dim[i] = take_u64(c);

@@ -25,11 +25,13 @@ struct gguf;
 
 struct gguf_text { const char *s; size_t n; };	/* n bytes, without a NUL behind them */
 
+enum { GGUF_RANK = 4 };		/* of a tensor, at most */
+
 struct gguf_tensor {
 	char *name;
 	uint32_t type;			/* as num/ggml.h numbers them */
 	int rank;
-	size_t dim[TENSOR_RANK];	/* the slowest first, unlike in the file; no product overflows */
+	size_t dim[GGUF_RANK];		/* the slowest first, unlike in the file; no product overflows */
 	const unsigned char *data;	/* aligned to 8 bytes at least */
 	size_t room;			/* bytes from there to the data of the next tensor, or to the end */
 };
