@@ -44,18 +44,25 @@ struct settings {
 	enum bos bos;
 	enum compute_type compute_type;
 	struct cache_format kv;
-	bool greedy, special, json;
+	bool greedy, special, aifs, json;
 };
 
-/* The questions as the model's ids. */
-static struct prompt *encode(const struct settings *set, const struct questions *q, const struct run *model)
+/* The questions as the model's ids, and their pictures. */
+static struct prompt *encode(const struct settings *set, const struct questions *q, const struct run *model,
+	struct pictures *pictures)
 {
 	struct vocabulary v = vocabulary_of(model->image, &model->config);
-	const struct encode e = { &v, set->bos, set->special, set->greedy ? set->until : NULL };
+	const bool sees = model->config.vision.class && image_has(model->image, "/processor");
+	struct processor processor = { 0 };
+	const struct encode e = { &v, set->bos, set->special, set->greedy ? set->until : NULL, &model->config,
+		sees ? &processor : NULL, pictures, set->aifs };
 	struct prompt *p;
 
+	if (sees)
+		processor = processor_of(model->image);
 	option_idle(1, &(struct option_idle){ !v.t, "special", "ids are bytes" });
 	p = questions_encode(q, &e);
+	option_idle(1, &(struct option_idle){ !pictures->n, "aifs", "no question has images" });
 	vocabulary_close(&v);
 	return p;
 }
@@ -71,8 +78,9 @@ static void warn_long(const struct windows *w, const struct config *c)
 static void measure(const struct settings *set, const struct questions *q, struct run *model,
 	struct run *reference, const char *to)
 {
-	struct prompt *prompts = encode(set, q, model);
-	struct windows windows = prompt_windows(q->name, q->n, prompts);
+	struct pictures pictures = { 0 };
+	struct prompt *prompts = encode(set, q, model, &pictures);
+	struct windows windows = prompt_windows(q->name, q->n, prompts, &pictures, AXES);
 	struct image *before = set->paired ? choices_earlier(set->paired, q) : NULL;
 	struct output *out = record_open(to, model->image);
 	double *nll = xalloc(windows.targets, sizeof *nll);
@@ -99,6 +107,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 		image_close(before);
 	windows_free(&windows);
 	prompts_free(q->n, prompts);
+	pictures_free(&pictures);
 	free(nll);
 }
 
@@ -112,6 +121,7 @@ int main(int argc, char *argv[])
 			"whether contexts begin with a BOS", .otherwise = "auto" },
 		{ 0, "special", OPTION_BOOL(&set.special), NULL,
 			"read special tokens (<s>, ...) in questions" },
+		{ 0, "aifs", OPTION_BOOL(&set.aifs), NULL, "put the visual tokens of contexts first" },
 		{ 0, "greedy", OPTION_BOOL(&set.greedy), NULL,
 			"also whether greedy decoding gives the gold choice" },
 		{ 0, "until", OPTION_TEXT(&set.until), "TEXT", "with --greedy, what must follow it" },

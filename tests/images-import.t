@@ -123,7 +123,7 @@ no 'a picture too many' 1 'has 2 placeholders \(id 1\), and there are 3 pictures
 no 'no model' 2 '--model FILE is expected' images-import --tokens text.h5 a.png
 no 'no tokens' 2 '--tokens FILE is expected' images-import --model llava.h5 a.png
 with() { no "$1" 1 "$3" env MODEL="$2" sh -c 'images-import -q --model $MODEL.h5 --tokens text.h5 a.png b.jpg -o out'; }
-with 'a model without a processor' none 'none.h5: /processor: is not there'
+with 'a model without a processor' none 'none.h5: /processor: is missing'
 with 'a model without a config' bare '/config: is missing; a model needs its config.json'
 with 'a model of text' text-model '/config: is not of a model that sees pictures'
 with 'another tower' tower "unknown model_type 'vit'; known are clip_vision_model"

@@ -210,7 +210,7 @@ is 'the same inputs by other names: the same key, of 16 digits' "$(cd elsewhere 
 	for t in tools/bin/*; do echo '#' >>"$t"; key "$p" hf A B; done
 	for t in common.sh dpq-table4.sh; do echo '#' >>tools/pipelines/$t; key "$p" hf A B; done
 } >list
-is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 36'
+is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 38'
 key "$p" hf A B >one
 echo '#' >>tools/pipelines/dpq-table2.sh
 is 'another script is changed: the same key' "$(key "$p" hf A B)" "$(cat one)"

@@ -99,5 +99,11 @@ ok 'a file without modalities is text' cmp x one
 run --tokens mixed.h5 two.h5 >mixed
 ok 'of both: neither' py -c 'a, b, c = (float(dict(map(str.split, open(f)))["nll"]) for f in ("mixed", "two", "one")); assert a != b and a != c'
 no 'a modality without a scale' 1 'two.h5: .*has a scale of inputs for each of 2 modalities, the tokens are of 3' run --tokens third.h5 two.h5
-no 'Hessians of several modalities' 1 'mixed.h5: /modality: ' hessian-accum -q --ctx 40 --tokens mixed.h5 "$model"
+hessian-accum -q --ctx 40 --tokens mixed.h5 "$model" -o mixed-h.h5
+hessian-accum -q --ctx 40 --tokens positions.h5 "$model" -o plain-h.h5
+ok 'Hessians of several modalities, whose sum is that of all tokens' py -c '
+import h5py
+with h5py.File("mixed-h.h5") as a, h5py.File("plain-h.h5") as b:
+    x, y = (f["model/layers/1/mlp/up_proj/hessian"][()] for f in (a, b))
+    assert x.shape == (2, *y.shape) and abs(x.sum(0) - y).max() <= 1e-5 * abs(y).max()'
 done_testing

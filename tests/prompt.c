@@ -40,6 +40,8 @@ static void is_rows(const char *what, const int32_t *y, size_t n, const int32_t 
 			fail_msg("%s of row %zu is %d, %d expected", what, i, y[i], expected[i]);
 }
 
+static const struct pictures none = { 0 };
+
 /* 1 2 3 | 3 4 5 | 3 6 || 7 | 7 8 (a context of one token: 7 9 8, 7 6) */
 static void windows_by_hand(void **unused)
 {
@@ -49,14 +51,15 @@ static void windows_by_hand(void **unused)
 	struct batch b;
 
 	(void)unused;
-	p[0] = (struct prompt){ stretch_of(3, (int32_t[]){ 1, 2, 3 }), 2,
+	p[0] = (struct prompt){ stretch_of(3, (int32_t[]){ 1, 2, 3 }), NULL, 2,
 		xalloc(2, sizeof *p->continuation) };
 	p[0].continuation[0] = stretch_of(3, (int32_t[]){ 4, 5, 6 });
 	p[0].continuation[1] = stretch_of(1, (int32_t[]){ 7 });
-	p[1] = (struct prompt){ stretch_of(1, (int32_t[]){ 8 }), 1, xalloc(1, sizeof *p->continuation) };
+	p[1] = (struct prompt){ stretch_of(1, (int32_t[]){ 8 }), NULL, 1,
+		xalloc(1, sizeof *p->continuation) };
 	p[1].continuation[0] = stretch_of(2, (int32_t[]){ 9, 10 });
 	assert_true(prompt_context_windows(&p[0]) == 1 && prompt_context_windows(&p[1]) == 0);
-	w = prompt_windows("x", 2, p);
+	w = prompt_windows("x", 2, p, &none, AXES);
 	assert_true(w.n == 4 && w.rows == 8 && w.longest == 5 && w.positions == 5 && w.targets == 6);
 	is_rows("id", w.id, 8, (int32_t[]){ 1, 2, 3, 4, 5, 3, 8, 9 });
 	is_rows("target", w.target, 8, (int32_t[]){ -1, -1, 4, 5, 6, 7, 9, 10 });
@@ -67,18 +70,42 @@ static void windows_by_hand(void **unused)
 	assert_true(windows_within(&w, 0, 8) == 4 && windows_within(&w, 3, 1) == 1);
 	windows_free(&w);
 
-	p[1].continuation[0].modality = xalloc(2, 1);
-	p[1].continuation[0].modality[0] = 1;
-	w = prompt_windows("x", 2, p);
-	for (size_t i = 0; i < w.rows; i++)
-		assert_int_equal(w.modality[i], i == 7);
-	assert_int_equal(w.modalities, 2);
-	windows_free(&w);
+	/* 1, two tokens of an image, 3: before and after these come first, the last token stays */
+	free(p[0].context.id);
+	p[0].context = stretch_of(4, (int32_t[]){ 1, 2, 2, 3 });
+	p[0].context.feature = xalloc(4, sizeof *p->context.feature);
+	memcpy(p[0].context.feature, (int64_t[]){ -1, 0, 1, -1 }, 4 * sizeof *p->context.feature);
+	for (int first = 0; first < 2; first++) {
+		const struct pictures one = { 1, 2, &(struct token_image){ .first = 1, .n = 2 } };
+
+		if (first)
+			prompt_switch(&p[0], AXES);
+		w = prompt_windows("x", 2, p, &one, AXES);
+		is_rows("id", w.id, 9, first ? (int32_t[]){ 2, 2, 1, 3, 4, 5, 3, 8, 9 } :
+			(int32_t[]){ 1, 2, 2, 3, 4, 5, 3, 8, 9 });
+		is_rows("feature", w.feature, 9, first ? (int32_t[]){ 0, 1, -1, -1, -1, -1, -1, -1, -1 } :
+			(int32_t[]){ -1, 0, 1, -1, -1, -1, -1, -1, -1 });
+		assert_true(w.modalities == 2 && !w.index == !first && w.images == 1);
+		if (first)
+			is_rows("index", w.index, 9, (int32_t[]){ 1, 2, 0, 3, 4, 5, 3, 0, 1 });
+		if (first)
+			is_rows("position", w.position, 9, (int32_t[]){ 1, 2, 0, 3, 4, 5, 3, 0, 1 });
+		windows_free(&w);
+	}
+	prompts_free(2, p);
+	p = xalloc(2, sizeof *p);
+	p[0] = (struct prompt){ stretch_of(3, (int32_t[]){ 1, 2, 3 }), NULL, 2,
+		xalloc(2, sizeof *p->continuation) };
+	p[0].continuation[0] = stretch_of(3, (int32_t[]){ 4, 5, 6 });
+	p[0].continuation[1] = stretch_of(1, (int32_t[]){ 7 });
+	p[1] = (struct prompt){ stretch_of(1, (int32_t[]){ 8 }), NULL, 1,
+		xalloc(1, sizeof *p->continuation) };
+	p[1].continuation[0] = stretch_of(2, (int32_t[]){ 9, 10 });
 
 	{	/* the second prompt before the first: rows of a batch count from 0 */
 		const struct prompt turned[] = { p[1], p[0] };
 
-		w = prompt_windows("x", 2, turned);
+		w = prompt_windows("x", 2, turned, &none, AXES);
 		b = windows_batch(&w, 1, 3, own);
 		assert_true(b.rows == 6 && own[0].first == 0 && own[1].first == 2 && own[2].first == 5);
 		assert_true(w.sequence[2].prefix == 2 && own[1].prefix == 0 && own[2].prefix == 0);
@@ -104,7 +131,7 @@ static struct prompt *draw_prompts(size_t vocab)
 
 		for (size_t k = 0; k < CONTEXT + MORE; k++)
 			id[below(CONTEXT + MORE)] = (int32_t)below(vocab);
-		p[i] = (struct prompt){ stretch_of(1 + below(i < 4 ? 3 : CONTEXT), id), n,
+		p[i] = (struct prompt){ stretch_of(1 + below(i < 4 ? 3 : CONTEXT), id), NULL, n,
 			xalloc(n, sizeof *p->continuation) };
 		for (size_t k = 0; k < n; k++)
 			p[i].continuation[k] = stretch_of(1 + below(MORE), id + k);
@@ -153,7 +180,7 @@ static struct windows alone(const struct prompt *p, size_t sequences, int64_t *s
 static double likelihoods_of(const struct image *image, const struct config *c)
 {
 	struct prompt *p = draw_prompts(c->vocab);
-	struct windows shared = prompt_windows("x", PROMPTS, p), each;
+	struct windows shared = prompt_windows("x", PROMPTS, p, &none, AXES), each;
 	size_t sequences = 0, k = 0, at = 0, s = 0, top = 0;
 	uint8_t *likeliest = xalloc(shared.targets, 1), *theirs;
 	int64_t *sequence;

@@ -192,6 +192,64 @@ within 'inputs are rounded under them' "$(kl msq.h5)" 1e-6 0.05
 msq-calib -q --act-format int8 --ctx 128 --tokens text-t.h5 --layers '/model/*' --act-mode static-modality $m.h5 -o text.h5
 no 'scales that lack a modality of the tokens' 1 '/model/layers/0/.*: has a scale of inputs for each of 1 modalities, the tokens are of 2' run text.h5
 
+# --- questions with images, of models whose tokens are bytes: 1 stands for an image
+cat >questions.py <<'PY'
+import json, sys
+import h5py, numpy as np
+r = np.random.default_rng(5)
+for name in 'llava-clip', 'qwen2-vl':
+    with h5py.File(f'{sys.argv[1]}/{name}.h5') as f, h5py.File(name + '-bytes.h5', 'w') as g:
+        for a in 'ptq_kind', 'ptq_version', 'history': g.attrs[a] = f.attrs[a]
+        c = json.loads(f['config'][()])
+        c['text_config']['vocab_size'], c['text_config']['bos_token_id'] = 256, 0
+        c['image_token_index' if 'llava' in name else 'image_token_id'] = 1
+        g['config'] = json.dumps(c)
+        for n in f:
+            if n not in ('config', 'test', 'tokens') and not n.startswith('image'): f.copy(n, g)
+        for n in 'model/embed_tokens/weight', 'lm_head/weight':
+            del g[n]
+            g[n] = (0.3 * r.standard_normal((256, 32))).astype('f4')
+    images = [f'{name}-{i}.ppm' for i in range(4)]
+    texts = [('ab\x01 or \x01 what? ', ['yes', 'no way'], images[:2]), ('\x01is it', [' so', 'n', 'x'], images[2:3]), ('none here', ['a', ' bc'], [])]
+    with open(name + '.jsonl', 'w') as q:
+        for context, choices, own in texts:
+            q.write(json.dumps(dict(task='t', context=context, choices=choices, gold=0, images=own)) + '\n')
+    with open(name + '.sh', 'w') as s:
+        for i, (context, choices, own) in enumerate(texts):
+            for j, text in enumerate([context.rstrip(' ')] + [context + c for c in choices]):
+                open(f'{name}.{i}.{j}', 'w').write(text)
+                more = f'images-import -q --model {name}-bytes.h5 --tokens t.h5 {" ".join(own)} -o t2.h5' if own else 'cp t.h5 t2.h5'
+                s.write(f'tokenize -q --bytes {name}.{i}.{j} -o t.h5; {more}; eval-ppl --convention sliding --ctx 120 --tokens t2.h5 {name}-bytes.h5 >{name}.{i}.{j}.tsv\n')
+PY
+cat >compare.py <<'PY'
+import sys
+import h5py
+name, record = sys.argv[1:]
+def total(path):
+    v = dict(l.split() for l in open(path))
+    return float(v['tokens']) * float(v['nll'])
+with h5py.File(record) as f: y = f['choice/log_likelihood'][()]
+k = 0
+for i, choices in enumerate((2, 3, 2)):
+    for j in range(choices):
+        want = total(f'{name}.{i}.0.tsv') - total(f'{name}.{i}.{j + 1}.tsv')
+        assert abs(y[k] - want) < 1e-4, (i, j, y[k], want)
+        k += 1
+PY
+ok 'models of bytes' py questions.py "$ref"
+for q in llava-clip qwen2-vl; do
+	eval-choice -q --bos yes --questions $q.jsonl $q-bytes.h5 -o choices.h5 >choices.tsv
+	sh -eu $q.sh
+	ok "$q: choices behind images have the likelihoods that eval-ppl gives" py compare.py $q choices.h5
+	eval-choice -q --bos yes --aifs --questions $q.jsonl $q-bytes.h5 -o choices.h5 >aifs.tsv
+	ok "$q: with visual tokens first too" py compare.py $q choices.h5
+	ok "$q: and the same answers" cmp choices.tsv aifs.tsv
+done
+choice() { printf '%s\n' "$1" >q.jsonl && eval-choice -q --bos no --questions q.jsonl llava-clip-bytes.h5; }
+no 'an image without a placeholder' 1 "q.jsonl:1: 'context' has 0 placeholders of images .id 1., 'images' has 1" choice '{"task": "t", "context": "a", "choices": ["b"], "gold": 0, "images": ["llava-clip-0.ppm"]}'
+no 'an image that is not there' 1 'q.jsonl:1: .*none.png' choice '{"task": "t", "context": "a\u0001b", "choices": ["b"], "gold": 0, "images": ["none.png"]}'
+no 'a placeholder in a choice' 1 'choice 0 has a placeholder of an image' choice '{"task": "t", "context": "a\u0001b", "choices": ["\u0001"], "gold": 0, "images": ["llava-clip-0.ppm"]}'
+
 # --- what is refused
 no 'no processor' 1 '/processor: is missing; a model that sees images needs its preprocessor_config.json' sh -c 'model-import -q no-processor | eval-ppl --ctx 128 --tokens "$1"' x $m-t.h5
 no 'the embeddings themselves' 1 "'vision_feature_layer' is 0, expected one behind a block of the 3" model-import -q layer0 -o x.h5

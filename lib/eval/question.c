@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/digest.h"
 #include "base/error.h"
+#include "io/picture.h"
 #include "io/text.h"
 
 static const size_t MOST = (size_t)1 << 30;	/* bytes of a file */
@@ -124,14 +125,14 @@ void questions_free(struct questions *q)
 	free(q->item), free(q->digest);
 }
 
-static struct encoding encode(const struct encode *e, const char *text)
+static struct encoding encode(const struct encode *e, const char *text, bool special)
 {
 	const struct vocabulary *v = e->v;
 	const size_t n = strlen(text);
 	struct encoding y = { 0 };
 
 	if (n)
-		y = v->t ? tokenizer_encode(v->t, n, text, e->special) : encoding_of_bytes(n, text);
+		y = v->t ? tokenizer_encode(v->t, n, text, special) : encoding_of_bytes(n, text);
 	for (size_t i = 0; i < y.n; i++)
 		if ((size_t)y.id[i] >= v->size)
 			die("%s: id %d is not below the %zu of the model's vocabulary", v->name, y.id[i],
@@ -140,9 +141,9 @@ static struct encoding encode(const struct encode *e, const char *text)
 }
 
 /* Behind a BOS, if it is to have one; *n: the tokens of the text. */
-static struct stretch encode_context(const struct encode *e, const char *text, size_t *n)
+static struct stretch encode_context(const struct encode *e, const char *text, bool special, size_t *n)
 {
-	struct encoding k = encode(e, text);
+	struct encoding k = encode(e, text, special);
 	const bool bos = e->bos == BOS_YES || (e->bos == BOS_AUTO && e->v->add_bos) || !k.n;
 	struct stretch y = { .n = bos + k.n, .id = xalloc(bos + k.n, sizeof *y.id) };
 
@@ -163,35 +164,124 @@ static struct stretch encode_choice(const struct encode *e, const struct questio
 	const char *end, size_t skip)
 {
 	char *text = xformat("%s%s%s", q->context, q->choice[choice], end);
-	struct encoding k = encode(e, text);
+	struct encoding k = encode(e, text, e->special || q->images);
 	struct stretch y = { .n = k.n > skip ? k.n - skip : 0 };
 
 	if (!y.n)
 		die("choice %zu has no token of its own behind the context", choice);
 	y.id = xalloc(y.n, sizeof *y.id);
 	memcpy(y.id, k.id + skip, y.n * sizeof *y.id);
+	for (size_t i = 0; q->images && i < y.n; i++)
+		if (y.id[i] == e->config->vision.placeholder)
+			die("choice %zu has a placeholder of an image, expected those of the context only",
+				choice);
 	encoding_free(&k);
 	free(text);
 	return y;
 }
 
-static struct prompt encode_question(const struct encode *e, const struct question *q)
+/* The picture of that name beside the file of questions: how many tokens it has, and its grid. */
+static size_t read_image(const struct encode *e, const char *folder, const char *name, int32_t grid[3])
+{
+	char *path = *name == '/' ? xformat("%s", name) : xformat("%s%s", folder, name);
+	struct picture picture = picture_read(path);
+	struct pictures *all = e->pictures;
+	size_t rows, columns, n;
+
+	vision_grid(e->config, e->processor, picture.h, picture.w, &rows, &columns);
+	n = vision_tokens(e->config, rows, columns);
+	if (!n)
+		die("%s: has %zu x %zu patches, which leave no token", path, rows, columns);
+	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
+	all->image = xgrow(all->image, all->n + 1, sizeof *all->image);
+	all->image[all->n++] = (struct token_image){ .n = n, .frames = 1, .rows = rows, .columns = columns,
+		.h = picture.h, .w = picture.w, .rgb = picture.rgb };
+	free(path);
+	return n;
+}
+
+/* Multimodal rotary positions of the context, and of what follows it. */
+static void place(const struct encode *e, struct prompt *p, size_t images, const size_t at[images],
+	const int32_t grid[images][3])
+{
+	const size_t past = p->context.n;
+
+	for (size_t k = 0; k < p->continuations; k++) {
+		struct stretch *c = &p->continuation[k];
+		int32_t (*position)[AXES] = xalloc(past + c->n, sizeof *position);
+
+		vision_positions(e->config, past + c->n, position, 0, images, at, grid);
+		c->position = xalloc(c->n, sizeof *position);
+		memcpy(c->position, position + past, c->n * sizeof *position);
+		if (!k) {
+			p->context.position = xalloc(past, sizeof *position);
+			memcpy(p->context.position, position, past * sizeof *position);
+		}
+		free(position);
+	}
+}
+
+/* As many tokens in the place of each placeholder as its image has. */
+static void put_images(const struct encode *e, const struct question *q, const char *folder, struct prompt *p)
+{
+	const json_t *names = json_object_get(q->json, "images");
+	const struct stretch old = p->context;
+	struct stretch y = { 0 };
+	size_t *at = xalloc(q->images, sizeof *at), image = 0;
+	int32_t (*grid)[3] = xalloc(q->images, sizeof *grid);
+
+	for (size_t i = 0; i < old.n; i++)
+		image += old.id[i] == e->config->vision.placeholder;
+	if (image != q->images)
+		die("'context' has %zu placeholders of images (id %d), 'images' has %zu", image,
+			e->config->vision.placeholder, q->images);
+	image = 0;
+	for (size_t i = 0; i < old.n; i++) {
+		const bool visual = old.id[i] == e->config->vision.placeholder;
+		size_t n = 1;
+
+		if (visual) {
+			const char *name = json_string_value(json_array_get(names, image));
+
+			at[image] = y.n;
+			n = read_image(e, folder, name, grid[image]);
+			image++;
+		}
+		y.id = xgrow(y.id, y.n + n, sizeof *y.id);
+		y.feature = xgrow(y.feature, y.n + n, sizeof *y.feature);
+		for (const size_t end = y.n + n; y.n < end; y.n++) {
+			y.id[y.n] = old.id[i];
+			y.feature[y.n] = visual ? (int64_t)e->pictures->features++ : -1;
+		}
+	}
+	free(old.id);
+	p->context = y;
+	if (config_last(e->config)->axes == AXES)
+		place(e, p, q->images, at, (const int32_t (*)[3])grid);
+	if (e->aifs)
+		prompt_switch(p, AXES);
+	free(at), free(grid);
+}
+
+static struct prompt encode_question(const struct encode *e, const struct question *q, const char *folder)
 {
 	const size_t n = q->choices + (e->until != NULL);
 	struct prompt p = { .continuations = n, .continuation = xalloc(n, sizeof *p.continuation) };
 	size_t length = strlen(q->context), tokens;
 	char *context;
 
-	if (q->images)
+	if (q->images && !e->processor)
 		die("has images: images need a model with an encoder");
 	while (length && is_space(q->context[length - 1]))
 		length--;
 	context = xformat("%.*s", (int)length, q->context);
-	p.context = encode_context(e, context, &tokens);
+	p.context = encode_context(e, context, e->special || q->images, &tokens);
 	for (size_t i = 0; i < q->choices; i++)
 		p.continuation[i] = encode_choice(e, q, i, "", tokens);
 	if (e->until)
 		p.continuation[q->choices] = encode_choice(e, q, q->gold, e->until, tokens);
+	if (q->images)
+		put_images(e, q, folder, &p);
 	free(context);
 	return p;
 }
@@ -199,11 +289,14 @@ static struct prompt encode_question(const struct encode *e, const struct questi
 struct prompt *questions_encode(const struct questions *q, const struct encode *e)
 {
 	struct prompt *p = xalloc(q->n, sizeof *p);
+	const char *slash = strrchr(q->name, '/');
+	char *folder = xformat("%.*s", slash ? (int)(slash + 1 - q->name) : 0, q->name);
 
 	for (size_t i = 0; i < q->n; i++) {
 		enter(q, q->item[i].line);
-		p[i] = encode_question(e, &q->item[i]);
+		p[i] = encode_question(e, &q->item[i], folder);
 	}
 	error_about(NULL);
+	free(folder);
 	return p;
 }

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include "forward/prompt.h"
 #include "model/tokenize.h"
+#include "model/vision.h"
 
 struct question {
 	const char *task, *context;	/* borrowed from `json` */
@@ -51,7 +52,12 @@ struct encode {
 	enum bos bos;
 	bool special;			/* special tokens are looked for in texts */
 	const char *until;		/* not NULL: one more continuation, the gold choice and this text */
+	const struct config *config;
+	const struct processor *processor;	/* of a model that sees images; NULL: another */
+	struct pictures *pictures;	/* gets those of the questions, by their names beside the file */
+	bool aifs;			/* visual tokens of contexts stand first */
 };
-/* [q->n], for prompts_free(). Dies where the vocabulary lacks an id, and on images. */
+/* [q->n], for prompts_free(). Dies where the vocabulary lacks an id, where a context has not one placeholder
+ * for each of its images, and on images where the model sees none. */
 struct prompt *questions_encode(const struct questions *q, const struct encode *e);
 #endif

@@ -102,15 +102,8 @@ void images_close(struct images *m)
 
 void images_prepare(struct images *m, const struct image *image)
 {
-	char *text;
-
-	if (!image_has(image, "/processor"))
-		die("%s: /processor: is missing; a model that sees images needs its preprocessor_config.json",
-			image_name(image));
-	text = image_string(image, "/processor");
-	m->processor = processor_parse(image_name(image), text);
+	m->processor = processor_of(image);
 	m->processed = true;
-	free(text);
 }
 
 /* Patches of an image: channels, then frames, which are all the same, rows and columns of pixels. */

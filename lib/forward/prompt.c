@@ -3,18 +3,29 @@
 #include "forward/prompt.h"
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 
-/* Rows are counted where there is no memory for them yet. */
-static void put(struct windows *w, const struct stretch *s, size_t at, int32_t target)
+/* Rows are counted where there is no memory for them yet. place, index: in the prompt, before and after
+ * reordering. */
+static void put(struct windows *w, const struct stretch *s, size_t at, int32_t target, size_t place,
+	int32_t index)
 {
-	if (w->id) {
-		w->id[w->rows] = s->id[at];
-		w->target[w->rows] = target;
-		if (w->modality)
-			w->modality[w->rows] = s->modality ? s->modality[at] : 0;
+	const size_t row = w->rows++;
+
+	if (!w->id)
+		return;
+	w->id[row] = s->id[at];
+	w->target[row] = target;
+	if (w->feature) {
+		w->feature[row] = s->feature ? (int32_t)s->feature[at] : -1;
+		w->modality[row] = w->feature[row] >= 0;
 	}
-	w->rows++;
+	if (w->index)
+		w->index[row] = index;
+	for (size_t a = 0; w->position && a < w->axes; a++)
+		w->position[row * w->axes + a] = s->position ? s->position[at * w->axes + a] :
+			w->index ? index : (int32_t)place;
 }
 
 /* The window of the rows from `first` on is whole. */
@@ -34,48 +45,82 @@ static void add_prompt(struct windows *w, const struct prompt *p)
 	const size_t begin = w->rows, past = p->context.n - 1;
 
 	for (size_t i = 0; i < past; i++)
-		put(w, &p->context, i, -1);
+		put(w, &p->context, i, -1, i, p->index ? p->index[i] : (int32_t)i);
 	if (past)
 		end_window(w, begin, 0, 0);
 	for (size_t k = 0; k < p->continuations; k++) {
 		const struct stretch *c = &p->continuation[k];
 		const size_t first = w->rows;
 
-		put(w, &p->context, past, c->id[0]);
+		put(w, &p->context, past, c->id[0], past, (int32_t)past);
 		for (size_t i = 0; i + 1 < c->n; i++)
-			put(w, c, i, c->id[i + 1]);
+			put(w, c, i, c->id[i + 1], past + 1 + i, (int32_t)(past + 1 + i));
 		end_window(w, first, past, begin);
 	}
 }
 
-static bool has_modalities(size_t n, const struct prompt p[n])
+struct windows prompt_windows(const char *name, size_t n, const struct prompt p[n],
+	const struct pictures *pictures, size_t axes)
 {
+	struct windows w = { .name = name, .images = pictures->n, .image = pictures->image, .axes = 1 };
+	bool switched = false, placed = false;
+
 	for (size_t i = 0; i < n; i++) {
-		if (p[i].context.modality)
-			return true;
-		for (size_t k = 0; k < p[i].continuations; k++)
-			if (p[i].continuation[k].modality)
-				return true;
-	}
-	return false;
-}
-
-struct windows prompt_windows(const char *name, size_t n, const struct prompt p[n])
-{
-	struct windows w = { .name = name };
-
-	for (size_t i = 0; i < n; i++)
 		add_prompt(&w, &p[i]);
+		switched |= p[i].index != NULL;
+		placed |= p[i].context.position != NULL;
+	}
+	w.axes = placed ? axes : 1;
 	w.sequence = xalloc(w.n, sizeof *w.sequence);
 	w.id = xalloc(w.rows, sizeof *w.id);
 	w.target = xalloc(w.rows, sizeof *w.target);
-	if (has_modalities(n, p))
+	if (pictures->n) {
 		w.modality = xalloc(w.rows, 1);
+		w.feature = xalloc(w.rows, sizeof *w.feature);
+	}
+	if (switched)
+		w.index = xalloc(w.rows, sizeof *w.index);
+	if (switched || placed)
+		w.position = xalloc(w.rows, w.axes * sizeof *w.position);
 	w.n = w.rows = 0;
 	for (size_t i = 0; i < n; i++)
 		add_prompt(&w, &p[i]);
 	windows_count(&w);
 	return w;
+}
+
+void prompt_switch(struct prompt *p, size_t axes)
+{
+	struct stretch *s = &p->context, y = { .n = s->n };
+	size_t at = 0;
+
+	if (!s->feature)
+		return;
+	y.id = xalloc(s->n, sizeof *y.id);
+	y.feature = xalloc(s->n, sizeof *y.feature);
+	y.position = s->position ? xalloc(s->n, axes * sizeof *y.position) : NULL;
+	p->index = xalloc(s->n, sizeof *p->index);
+	for (int text = 0; text < 2; text++)
+		for (size_t i = 0; i < s->n; i++) {
+			if ((s->feature[i] < 0 || i + 1 == s->n) != text)
+				continue;
+			y.id[at] = s->id[i];
+			y.feature[at] = s->feature[i];
+			if (s->position)
+				memcpy(y.position + at * axes, s->position + i * axes,
+					axes * sizeof *y.position);
+			p->index[at++] = (int32_t)i;
+		}
+	free(s->id), free(s->feature), free(s->position);
+	*s = y;
+}
+
+void pictures_free(struct pictures *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free((void *)(uintptr_t)p->image[i].rgb);
+	free(p->image);
+	*p = (struct pictures){ 0 };
 }
 
 size_t prompt_context_windows(const struct prompt *p)
@@ -85,7 +130,7 @@ size_t prompt_context_windows(const struct prompt *p)
 
 static void free_stretch(struct stretch *s)
 {
-	free(s->id), free(s->modality);
+	free(s->id), free(s->feature), free(s->position);
 }
 
 void prompts_free(size_t n, struct prompt *p)
@@ -94,7 +139,7 @@ void prompts_free(size_t n, struct prompt *p)
 		free_stretch(&p[i].context);
 		for (size_t k = 0; k < p[i].continuations; k++)
 			free_stretch(&p[i].continuation[k]);
-		free(p[i].continuation);
+		free(p[i].continuation), free(p[i].index);
 	}
 	free(p);
 }

@@ -131,8 +131,8 @@ struct hessian hessian_modality(const struct image *image, const char *layer, si
 	struct tensor count;
 
 	if (n && y.in != n)
-		die("%s: %s/hessian: has shape [%zu, %zu], expected [%zu, %zu]", image_name(image), layer, y.in,
-			y.in, n, n);
+		die("%s: %s/hessian: has shape [%zu, %zu], expected [%zu, %zu]", image_name(image), layer,
+			y.in, y.in, n, n);
 	y.sum = (const float *)h.data + modality * y.in * y.in;
 	if (!image_find(image, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
 		die("%s: %s/count: is missing", image_name(image), layer);

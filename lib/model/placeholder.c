@@ -23,20 +23,12 @@ struct longer {
 	int64_t (*span)[2];		/* [images] */
 };
 
-static struct config read_vision(const struct image *model, struct processor *p, char **name)
+static struct config config_of(const struct image *model)
 {
-	struct config c = config_read(model);
-	char *processor;
+	const struct config c = config_read(model);
 
 	if (!c.vision.class)
 		die("%s: /config: is not of a model that sees pictures", image_name(model));
-	if (!image_has(model, "/processor"))
-		die("%s: /processor: is not there; the model was imported without a preprocessor_config.json",
-			image_name(model));
-	processor = image_string(model, "/processor");
-	*name = xformat("%s: /processor", image_name(model));
-	*p = processor_parse(*name, processor);
-	free(processor);
 	return c;
 }
 
@@ -175,9 +167,8 @@ void placeholder_replace(const char *to, const char *model, const char *tokens, 
 {
 	struct image *part = image_open(model, "model"), *from = image_open(tokens, "tokens");
 	struct output *out = output_open(to, "tokens");
-	struct processor p;
-	char *name;
-	struct config c = read_vision(part, &p, &name);
+	struct config c = config_of(part);
+	const struct processor p = processor_of(part);
 	struct tokens t = tokens_read(from, part, c.vocab, force, 0);
 	int32_t (*grid)[3] = xalloc(n, sizeof *grid);
 	size_t *count = xalloc(n, sizeof *count);
@@ -195,7 +186,7 @@ void placeholder_replace(const char *to, const char *model, const char *tokens, 
 	write_tokens(out, from, &t, &y, n, grid);
 	output_end(out);
 	output_close(out);
-	free(grid), free(count), free(name);
+	free(grid), free(count);
 	config_free(&c);
 	image_close(from), image_close(part);
 }

@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* vision.c -- see vision.h */
 #include "model/vision.h"
+#include <stdlib.h>
 #include "base/error.h"
 #include "base/size.h"
+
+struct processor processor_of(const struct image *image)
+{
+	struct processor p;
+	char *text;
+
+	if (!image_has(image, "/processor"))
+		die("%s: /processor: is missing; a model that sees images needs its preprocessor_config.json",
+			image_name(image));
+	text = image_string(image, "/processor");
+	p = processor_parse(image_keep(image, xformat("%s: /processor", image_name(image))), text);
+	free(text);
+	return p;
+}
 
 size_t vision_numbers(const struct vision *v)
 {

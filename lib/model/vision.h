@@ -13,6 +13,9 @@
 #include "model/config.h"
 #include "model/processor.h"
 
+/* How the model prepares its images, from the part that has /processor; dies where there is none. Its name
+ * for messages is kept with the image. */
+struct processor processor_of(const struct image *image);
 /* Numbers of a patch. */
 size_t vision_numbers(const struct vision *v);
 /* Rows of the encoder, and tokens of the language model, of a picture of rows x columns patches; 0: none. */
