@@ -1,6 +1,6 @@
 #!/bin/sh
 # Signals at random moments, over all tools: a result is whole or not there, and nothing is left beside it, but for SIGKILL.
-# PTQ_KILLS: how many (144).
+# PTQ_KILLS: how many (96).
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -77,6 +77,6 @@ print(f"# {kills} signals, {sum(hit.values())} in time (" + ", ".join(f"{signal.
 print("\n".join(wrong[:20]))
 sys.exit(bool(wrong) or sum(hit.values()) < kills // 4)     # a test that comes too late would show nothing
 PY
-ok 'signals at random moments' py kill.py "$top" "${PTQ_KILLS:-144}"
+ok 'signals at random moments' py kill.py "$top" "${PTQ_KILLS:-96}"
 grep '^# ' ok.out
 done_testing
