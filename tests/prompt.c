@@ -42,15 +42,10 @@ static void is_rows(const char *what, const int32_t *y, size_t n, const int32_t 
 
 static const struct pictures none = { 0 };
 
-/* 1 2 3 | 3 4 5 | 3 6 || 7 | 7 8 (a context of one token: 7 9 8, 7 6) */
-static void windows_by_hand(void **unused)
+static struct prompt *two_prompts(void)
 {
 	struct prompt *p = xalloc(2, sizeof *p);
-	struct windows w;
-	struct sequence own[3];
-	struct batch b;
 
-	(void)unused;
 	p[0] = (struct prompt){ stretch_of(3, (int32_t[]){ 1, 2, 3 }), NULL, 2,
 		xalloc(2, sizeof *p->continuation) };
 	p[0].continuation[0] = stretch_of(3, (int32_t[]){ 4, 5, 6 });
@@ -58,6 +53,18 @@ static void windows_by_hand(void **unused)
 	p[1] = (struct prompt){ stretch_of(1, (int32_t[]){ 8 }), NULL, 1,
 		xalloc(1, sizeof *p->continuation) };
 	p[1].continuation[0] = stretch_of(2, (int32_t[]){ 9, 10 });
+	return p;
+}
+
+/* 1 2 3 | 3 4 5 | 3 6 || 7 | 7 8 (a context of one token: 7 9 8, 7 6) */
+static void windows_by_hand(void **unused)
+{
+	struct prompt *p = two_prompts();
+	struct windows w;
+	struct sequence own[3];
+	struct batch b;
+
+	(void)unused;
 	assert_true(prompt_context_windows(&p[0]) == 1 && prompt_context_windows(&p[1]) == 0);
 	w = prompt_windows("x", 2, p, &none, AXES);
 	assert_true(w.n == 4 && w.rows == 8 && w.longest == 5 && w.positions == 5 && w.targets == 6);
@@ -93,15 +100,7 @@ static void windows_by_hand(void **unused)
 		windows_free(&w);
 	}
 	prompts_free(2, p);
-	p = xalloc(2, sizeof *p);
-	p[0] = (struct prompt){ stretch_of(3, (int32_t[]){ 1, 2, 3 }), NULL, 2,
-		xalloc(2, sizeof *p->continuation) };
-	p[0].continuation[0] = stretch_of(3, (int32_t[]){ 4, 5, 6 });
-	p[0].continuation[1] = stretch_of(1, (int32_t[]){ 7 });
-	p[1] = (struct prompt){ stretch_of(1, (int32_t[]){ 8 }), NULL, 1,
-		xalloc(1, sizeof *p->continuation) };
-	p[1].continuation[0] = stretch_of(2, (int32_t[]){ 9, 10 });
-
+	p = two_prompts();
 	{	/* the second prompt before the first: rows of a batch count from 0 */
 		const struct prompt turned[] = { p[1], p[0] };
 

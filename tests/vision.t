@@ -171,6 +171,8 @@ ok 'weights of all three stacks are quantized' sh -c 'dpq-run --storage uint4 --
 ok '--sequential quantizes them behind each other' dpq-run -q --sequential --ctx 128 --tokens $m-t.h5 --storage uint4 --group 8 $m.h5 -o s.h5
 # Values of a model that was quantized: neither nothing nor much is lost.
 within() { ok "$1 ($2)" awk -v x="$2" -v a="$3" -v b="$4" 'BEGIN { exit !(x > a && x < b) }'; }
+no 'but for the embedding of patches' 1 '/vision_tower/embeddings/patch_embedding: --sequential does not quantize' dpq-run -q --sequential --layers '*patch_embedding' --group channel --ctx 128 --tokens $m-t.h5 $m.h5 -o x.h5
+ok 'which is quantized without, if it is named' sh -c 'hessian-accum -q --layers "*patch_embedding" --ctx 128 --tokens "$1-t.h5" "$1.h5" -o patch-h.h5 && dpq-run -q --layers "*patch_embedding" --group channel --hessian patch-h.h5 "$1.h5" -o patch.h5 && h5ls patch.h5/vision_tower/embeddings/patch_embedding | grep -q ^codes' x $m
 kl() { run --reference $m.h5 "$@" | awk '$1 == "kl" { print $2 }'; }
 within 'what is quantized is run: one-shot' "$(kl q.h5)" 0.001 0.5
 within 'what is quantized is run: sequential' "$(kl s.h5)" 0.001 0.5

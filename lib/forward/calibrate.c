@@ -93,9 +93,10 @@ static void make_others(struct calibration *k, const char *layer, size_t place, 
 {
 	size_t block, row;
 	const struct stack *s = config_find(k->config, layer, &block, &row, NULL);
-	const bool expert = s && s->arch->linear[row].projection >= PROJECTION_EXPERT_GATE_UP;
+	/* experts' inputs, and what stands for them, are not told apart */
+	const bool mixed = s && s->arch->linear[row].projection >= PROJECTION_ROUTER;
 
-	for (size_t m = 1; m < k->modalities && !expert && !config_is_visual(k->config, layer); m++)
+	for (size_t m = 1; m < k->modalities && !mixed && !config_is_visual(k->config, layer); m++)
 		k->others[(m - 1) * config_inputs(k->config) + place] = moments_make(in, products);
 }
 
@@ -390,7 +391,7 @@ static void write_once(size_t modalities, struct moments *const h[modalities], s
 static void write_layer(struct calibration *k, struct output *out, const char *file, const char *layer,
 	size_t place, char **first)
 {
-	const size_t modalities = sums_of(k, place, 1) ? k->modalities : 1;
+	const size_t modalities = calibrate_modalities(k, layer);
 	struct moments **all = xalloc(modalities, sizeof *all);
 
 	for (size_t m = 0; m < modalities; m++)

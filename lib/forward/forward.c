@@ -320,7 +320,7 @@ bool forward_blocks(struct forward *f, const struct image *image, const struct o
 
 	f->name = image_name(image);
 	image_groups(image, look_for, &found);
-	if (f->images && !f->images->processed)
+	if (f->images && !f->images->prepared_by)
 		images_prepare(f->images, image);
 	if (found.images && f->images)
 		images_embed(f->images, image, observer);

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/size.h"
-#include "base/thread.h"
 #include "model/vision.h"
 
 /* Rows of an image, of its class token too. */
@@ -96,14 +95,14 @@ void images_close(struct images *m)
 	windows_free(&m->windows);
 	hidden_free(&m->hidden);
 	hidden_free(&m->feature);
-	free(m->first);
+	free(m->first), free(m->prepared_by);
 	free(m);
 }
 
 void images_prepare(struct images *m, const struct image *image)
 {
 	m->processor = processor_of(image);
-	m->processed = true;
+	m->processor.name = m->prepared_by = xformat("%s", m->processor.name);	/* the part will be gone */
 }
 
 /* Patches of an image: channels, then frames, which are all the same, rows and columns of pixels. */

@@ -22,7 +22,7 @@ struct images {
 	const struct config *config;
 	const struct token_image *image;	/* [windows.n] */
 	struct processor processor;
-	bool processed;			/* the model's settings of it were read */
+	char *prepared_by;		/* its name for messages, once the model's settings of it were read */
 	struct windows windows;		/* a sequence an image; no ids */
 	struct hidden hidden;		/* [rows of the windows][hidden of the encoder] */
 	struct hidden feature;		/* [features of all images][hidden of the language model] */

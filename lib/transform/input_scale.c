@@ -58,6 +58,8 @@ static void write_layer(struct input_scales *s, const struct filter *f, struct c
 	l->input = s->input;
 	if (s->run)
 		l->input.scale = scale = scales_of(s, k, path, &l->input.modalities);
+	if (s->run && l->input.modalities < k->modalities && !config_is_visual(k->config, path))
+		l->input.mode = INPUT_STATIC_TENSOR;	/* of a mixture, whose tokens are not told apart */
 	layer_write(f->out, f->image, path, l);
 	s->done++;
 	layer_free(&layer);

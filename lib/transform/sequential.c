@@ -145,11 +145,17 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 {
 	struct sequential *s = arg;
 	struct observer observer;
+	struct layer_list patch;
 
 	s->filter = f;
 	s->list = list;
 	s->calibration = calibrate_begin(f->image, f->config, s->quantize->layers, true);
 	observer = calibrate_observer(&s->calibration);
+	patch = layers_of(s, f->config->blocks, PROJECTION_PATCH);
+	if (patch.n)
+		die("%s: --sequential does not quantize what embeds patches: without it dpq-run does",
+			patch.path[0]);
+	free(patch.path);
 	quantize_embeddings(s);
 	forward_blocks(s->run->forward, f->image, &observer, run_block, s);
 	quantize_head(s);
