@@ -57,7 +57,7 @@ def tokens(to, f, **change):
                 del g[n]
                 g[n] = a
 def ppm(path, a): open(path, 'wb').write(b'P6 %d %d 255\n' % a.shape[1::-1] + a.tobytes())
-for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl':
+for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'vipllava':
     with h5py.File(f'{ref}/{name}.h5') as f:
         config, processor = json.loads(f['config'][()]), f['processor'][()].decode()
         t = tensors(f, config['vision_config']['patch_size'])
@@ -106,7 +106,7 @@ for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl':
 PY
 ok 'folders of the reference models' py make.py "$ref"
 
-for m in llava-clip llava-clip-full llava-siglip qwen2-vl; do
+for m in llava-clip llava-clip-full llava-siglip qwen2-vl vipllava; do
 	ok "$m: from names as transformers 4 wrote them" model-import -q $m-old -o $m.h5
 	ok "$m: from names as it has them in memory" model-import -q $m-new -o new.h5
 	ok "$m: both give the same" h5diff $m.h5 new.h5

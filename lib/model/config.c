@@ -359,18 +359,18 @@ static void parse_stack(struct config *c, struct stack *s, const json_t *json)
 }
 
 /* Those blocks of an encoder that the projector reads the output of: hidden_states[layer] of transformers. */
-static size_t parse_depth(const json_t *json, size_t blocks)
+static size_t parse_depth(const struct multimodal *m, const json_t *json, size_t blocks)
 {
 	const json_t *v = json_object_get(json, "vision_feature_layer");
-	json_int_t layer = v ? json_integer_value(v) : -2;
+	const json_int_t said = v ? json_integer_value(v) : m->feature_layer;
+	const json_int_t layer = said + (said < 0 ? (json_int_t)blocks + 1 : 0);
 
-	if (v && !json_is_integer(v))
+	if (v ? !json_is_integer(v) : !m->feature_layer)
 		die("%s: /config: 'vision_feature_layer' must be a whole number: features of several layers "
 			"side by side are not supported", key_file);
-	layer += layer < 0 ? (json_int_t)blocks + 1 : 0;
 	if (layer < 1 || layer > (json_int_t)blocks)
 		die("%s: /config: 'vision_feature_layer' is %lld, expected one behind a block of the %zu of "
-			"the encoder", key_file, (long long)(v ? json_integer_value(v) : -2), blocks);
+			"the encoder", key_file, (long long)said, blocks);
 	return (size_t)layer;
 }
 
@@ -378,7 +378,7 @@ static size_t parse_depth(const json_t *json, size_t blocks)
 static void parse_fixed(struct vision *v, const struct architecture *a, const json_t *json, const json_t *own)
 {
 	enum { WIDE = 1 << 16 };
-	const char *strategy = key_text(json, "vision_feature_select_strategy", "default");
+	const char *key = v->class->strategy_key, *strategy = key ? key_text(json, key, "default") : "default";
 
 	v->merge = v->frames = 1;
 	v->side = key_size(a, own, "image_size", a->absent.image, 0, WIDE);
@@ -387,8 +387,7 @@ static void parse_fixed(struct vision *v, const struct architecture *a, const js
 			v->side);
 	v->rows = (v->side / v->patch) * (v->side / v->patch) + !!a->class_token;
 	if (strcmp(strategy, "default") && strcmp(strategy, "full"))
-		die("%s: /config: 'vision_feature_select_strategy' is '%s', expected default or full",
-			key_file, strategy);
+		die("%s: /config: '%s' is '%s', expected default or full", key_file, key, strategy);
 	v->skipped = !strcmp(strategy, "default");
 	v->features = v->rows - v->skipped;
 }
@@ -418,12 +417,14 @@ static void parse_images(struct vision *v, const struct multimodal *m, const str
 static void parse_projector(struct stack *s, const struct vision *v, const struct stack *encoder,
 	const struct stack *last, const json_t *json)
 {
+	const char *eps = v->class->projector_eps_key;
+
 	s->blocks = 1;
 	s->hidden = encoder->hidden;
 	s->merged = v->merge * v->merge;
 	s->out = last->hidden;
 	s->intermediate = v->class->merges ? s->merged * s->hidden : last->hidden;
-	s->eps = encoder->eps;
+	s->eps = eps ? key_real(json, eps, 1e-5) : encoder->eps;
 	parse_act(s, json, "projector_hidden_act");
 	s->bias[ROLE_UP] = s->bias[ROLE_DOWN] = key_bool(json, "multimodal_projector_bias", true);
 }
@@ -463,7 +464,7 @@ static void parse_vision(struct config *c, const struct multimodal *m, const jso
 	if (json_object_get(own, "mlp_ratio"))
 		encoder->intermediate = (size_t)((double)encoder->hidden * key_real(own, "mlp_ratio", NAN));
 	if (!m->merges)
-		encoder->blocks = parse_depth(json, encoder->blocks);
+		encoder->blocks = parse_depth(m, json, encoder->blocks);
 	parse_projector(add_stack(c, &m->projector), &c->vision, encoder, last, json);
 }
 

@@ -75,21 +75,30 @@ static const struct architecture qwen2_towers[] = {
 	{ .name = NULL },
 };
 
+#define LLAVA \
+	.renames = (const struct rename_row []){ \
+		{ "language_model.model.", "model." }, { "language_model.lm_head.", "lm_head." }, \
+		{ "model.language_model.", "model." }, { "model.vision_tower.", "vision_tower." }, \
+		{ "vision_tower.vision_model.", "vision_tower." }, \
+		{ "vision_tower.pre_layrnorm.", "vision_tower.embeddings.pre_layrnorm." }, \
+		{ "model.multi_modal_projector.", "multi_modal_projector." }, { NULL, NULL } }, \
+	.behind = (const char *const []){ "vision_tower.post_layernorm.*", "vision_tower.head.*", NULL }
+#define LLAVA_PROJECTOR \
+	.projector = true, .norm_kind = NORM_LAYER, \
+	.layout = (const char *const []){ "/multi_modal_projector", NULL }, \
+	.blocks = "/multi_modal_projector", \
+	.linear = { { "linear_1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
+		{ "linear_2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } }
+
 const struct multimodal multimodals[] = {
 	{ .name = "LlavaForConditionalGeneration", .model_type = "llava", .text = "llama", .encoders = towers,
 	  .placeholder = 32000,
-	  .renames = (const struct rename_row []){
-		{ "language_model.model.", "model." }, { "language_model.lm_head.", "lm_head." },
-		{ "model.language_model.", "model." }, { "model.vision_tower.", "vision_tower." },
-		{ "vision_tower.vision_model.", "vision_tower." },
-		{ "vision_tower.pre_layrnorm.", "vision_tower.embeddings.pre_layrnorm." },
-		{ "model.multi_modal_projector.", "multi_modal_projector." }, { NULL, NULL } },
-	  .behind = (const char *const []){ "vision_tower.post_layernorm.*", "vision_tower.head.*", NULL },
-	  .projector = { .name = "LlavaMultiModalProjector", .projector = true, .norm_kind = NORM_LAYER,
-		.layout = (const char *const []){ "/multi_modal_projector", NULL },
-		.blocks = "/multi_modal_projector",
-		.linear = { { "linear_1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
-			{ "linear_2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } } } },
+	  LLAVA, .feature_layer = -2, .strategy_key = "vision_feature_select_strategy",
+	  .projector = { .name = "LlavaMultiModalProjector", LLAVA_PROJECTOR } },
+	{ .name = "VipLlavaForConditionalGeneration", .model_type = "vipllava", .text = "llama", .encoders = towers,
+	  LLAVA, .placeholder = 32000, .projector_eps_key = "projector_layernorm_eps",
+	  .projector = { .name = "VipLlavaMultiModalProjector", LLAVA_PROJECTOR,
+		.norm = { [BEFORE_MLP] = "projector_layernorm" } } },
 	{ .name = "Qwen2VLForConditionalGeneration", .model_type = "qwen2_vl", .text = "qwen2_vl_text",
 	  .encoders = qwen2_towers, .placeholder = 151655, .merges = true,
 	  .renames = (const struct rename_row []){ { "model.visual.", "visual." },

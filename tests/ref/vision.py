@@ -6,7 +6,7 @@ Float32, eager attention, fixed seeds. Each file is a model as model-import writ
 and the tokens it was run on as images-import writes them: /tokens, /images, /image_span, /image_grid, /modality,
 /sequence; beside them /test/logits [tokens, vocab], and /test/squares/<layer> [modalities, in]: sums of squares
 of what each linear layer is fed, by modality of the tokens, one row for what sees images alone.
-Usage: vision.py [FOLDER], default the folder vision beside this file.
+Usage: vision.py [FOLDER [MODEL...]], default all models, to the folder vision beside this file.
 """
 import json
 import pathlib
@@ -23,7 +23,7 @@ TEXT = dict(hidden_size=32, intermediate_size=44, num_hidden_layers=2, num_atten
 TOWER = dict(hidden_size=24, intermediate_size=40, num_hidden_layers=3, num_attention_heads=3, patch_size=5)
 PLACEHOLDER = 60
 
-# Encoder and its settings, language model and its settings, settings of the whole.
+# Encoder and its settings, language model and its settings, settings of the whole, whose class is LLaVA's or that of "kind".
 ROWS = {
     "llava-clip": ("CLIPVision", dict(image_size=20), "Llama", dict(), dict()),
     "llava-clip-full": ("CLIPVision", dict(image_size=17, hidden_act="gelu", layer_norm_eps=1e-3), "Gemma",
@@ -33,6 +33,8 @@ ROWS = {
                  dict(rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[1, 2, 1])), dict()),
     "llava-siglip": ("SiglipVision", dict(image_size=20), "Qwen2", dict(tie_word_embeddings=True),
                      dict(vision_feature_layer=1, vision_feature_select_strategy="full", multimodal_projector_bias=False)),
+    "vipllava": ("CLIPVision", dict(image_size=20, hidden_act="gelu"), "Llama", dict(),
+                 dict(kind="VipLlava", vision_feature_layer=-1, projector_layernorm_eps=1e-2)),
 }
 GRIDS = (4, 6), (2, 2), (6, 4), (4, 4)    # rows and columns of patches of Qwen2-VL's images
 # Rows of text between two images; how many tokens of each.
@@ -44,7 +46,8 @@ def configuration(row):
     if tower == "Qwen2VL":
         return transformers.Qwen2VLConfig(vision_config=vision, text_config=TEXT | language, image_token_id=PLACEHOLDER,
                                           vision_start_token_id=58, vision_end_token_id=59, attn_implementation="eager", **whole)
-    return transformers.LlavaConfig(
+    whole = dict(whole)
+    return getattr(transformers, whole.pop("kind", "Llava") + "Config")(
         vision_config=getattr(transformers, tower + "Config")(**TOWER | vision),
         text_config=getattr(transformers, text + "Config")(**TEXT | language),
         image_token_index=PLACEHOLDER, attn_implementation="eager", **whole)
@@ -128,7 +131,7 @@ def images_of(config, generator):
     else:
         side = v.image_size // v.patch_size
         grids = [(side, side)] * 4
-        skipped = config.vision_feature_select_strategy == "default"
+        skipped = getattr(config, "vision_feature_select_strategy", "default") == "default"
         features = [side * side + (v.model_type == "clip_vision_model") - skipped] * 4
     rest = 0 if config.model_type == "qwen2_vl" else v.image_size % v.patch_size
     images = [torch.randint(0, 256, (h * v.patch_size + rest, w * v.patch_size + rest, 3), generator=generator).numpy().astype("u1")
@@ -155,8 +158,7 @@ def run(model, ids, pixels, grids):
 def write(path, row):
     config = configuration(row)
     generator = torch.Generator().manual_seed(16)
-    model = getattr(transformers, row[0].replace("Qwen2VL", "Qwen2VLForConditionalGeneration") if row[0] == "Qwen2VL"
-                    else "LlavaForConditionalGeneration")(config).eval()
+    model = getattr(transformers, type(config).__name__.replace("Config", "ForConditionalGeneration"))(config).eval()
     fill(model, generator)
     images, grids, features, pixels = images_of(config, generator)
     ids, spans, sequence, logits, positions, seen = [], [], [0], [], [], {}
@@ -210,6 +212,8 @@ def write(path, row):
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "vision")
     for name, row in ROWS.items():
+        if len(sys.argv) > 2 and name not in sys.argv[2:]:
+            continue
         write(folder / f"{name}.h5", row)
 
 
