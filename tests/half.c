@@ -129,7 +129,7 @@ static void all_bf16(void **unused)
 		assert_int_equal(back[i], (i & 0x7fff) > 0x7f80 ? i | 0x40 : i);
 }
 
-/* Doubles a little beside the middle of two neighbours, which floats do not tell from it, and in the middle. */
+/* Doubles a little beside the middle of two neighbours, which floats do not tell from it, and that middle. */
 static void doubles(void **unused)
 {
 	static double x[ALL];
