@@ -54,8 +54,10 @@ def tokens(to, f, **change):
             if n in f and change.get(n, 1) is not None: f.copy(n, g)
         for n, a in change.items():
             if a is not None:
+                kept = dict(g[n].attrs)
                 del g[n]
                 g[n] = a
+                g[n].attrs.update(kept)
 def ppm(path, a): open(path, 'wb').write(b'P6 %d %d 255\n' % a.shape[1::-1] + a.tobytes())
 for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'llava-postnorm', 'vipllava':
     with h5py.File(f'{ref}/{name}.h5') as f:
@@ -93,12 +95,12 @@ for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'llava-
         bad('channels', num_channels=1)
         bad('none', vision_config=None)
         bad('side', image_size=25)
-        n = len(f['tokens'])
-        text = np.zeros(n, 'u1')
-        tokens('text-t.h5', f, modality=None, image_span=None, image_grid=None, images=None)
+        bad('id', image_token_index=2**32 + 1)
+        words = f['tokens'][()]
+        tokens('holder-t.h5', f, modality=None, image_span=None, image_grid=None, images=None)
+        tokens('word-t.h5', f, tokens=np.where(np.arange(len(words)) == f['image_span'][0, 0], 5, words))
+        tokens('text-t.h5', f, tokens=np.where(words == config['image_token_index'], 5, words), modality=None, image_span=None, image_grid=None, images=None)
         small = f['images/0'][:10]
-        with h5py.File('small-t.h5', 'w') as g:
-            pass
         tokens('small-t.h5', f)
         with h5py.File('small-t.h5', 'a') as g:
             del g['images/0']
@@ -157,16 +159,18 @@ import h5py, numpy as np, sys
 with h5py.File("h.h5") as f:
     g = f["model/layers/1/self_attn/q_proj"]
     assert g["count"][()].sum() == len(h5py.File(sys.argv[1])["tokens"]) and (g["count"][()] > 0).all()
-    assert np.allclose(g["fourth"][()] > 0, True) and (g["histogram"][()].sum(1) == 32 * g["count"][()]).all()' $m-t.h5
+    assert (g["fourth"][()] > 0).all() and (g["histogram"][()].sum(1) == 32 * g["count"][()]).all()' $m-t.h5
 hessian-accum -q --shard 1/2 --ctx 128 --tokens $m-t.h5 $m.h5 -o h1.h5
 hessian-accum -q --shard 2/2 --ctx 128 --tokens $m-t.h5 $m.h5 -o h2.h5
 hessian-accum -q h1.h5 h2.h5 -o sum.h5
 ok 'shards are summed by modality' py -c '
 import h5py, numpy as np
 with h5py.File("h.h5") as a, h5py.File("sum.h5") as b:
-    for n in "hessian", "count", "absmax", "mean_abs":
-        x, y = (f["model/layers/1/mlp/down_proj/" + n][()] for f in (a, b))
-        assert x.shape == y.shape and abs(x - y).max() <= 1e-5 * abs(x).max(), n'
+    for layer in "model/layers/1/mlp/down_proj", "vision_tower/encoder/layers/1/mlp/fc2", "multi_modal_projector/linear_1":
+        for n in "hessian", "count", "absmax", "mean_abs":
+            x, y = (f[layer + "/" + n][()] for f in (a, b))
+            assert x.shape == y.shape and abs(x - y).max() <= 1e-5 * abs(x).max(), (layer, n)'
+no 'an image in windows of two shards' 1 '--shard 1/2: an image is in windows of several shards' hessian-accum -q --shard 1/2 --ctx 7 --tokens $m-t.h5 $m.h5 -o x.h5
 ok 'weights of all three stacks are quantized' sh -c 'dpq-run --storage uint4 --group 8 --hessian h.h5 "$1" -o q.h5 2>said && grep -q "^/vision_tower/encoder/layers/1/mlp/fc2" said && grep -q "^/multi_modal_projector/linear_1" said && grep -q "^/model/layers/1/mlp/down_proj" said' x $m.h5
 ok '--sequential quantizes them behind each other' dpq-run -q --sequential --ctx 128 --tokens $m-t.h5 --storage uint4 --group 8 $m.h5 -o s.h5
 # Values of a model that was quantized: neither nothing nor much is lost.
@@ -176,6 +180,9 @@ ok 'which is quantized without, if it is named' sh -c 'hessian-accum -q --layers
 kl() { run --reference $m.h5 "$@" | awk '$1 == "kl" { print $2 }'; }
 within 'what is quantized is run: one-shot' "$(kl q.h5)" 0.001 0.5
 within 'what is quantized is run: sequential' "$(kl s.h5)" 0.001 0.5
+no 'a token that stands for an image, and there is none' 1 '/tokens: position 4 of window 1 is 60: it stands for an image, expected one there' run --ctx 128 --tokens holder-t.h5 $m.h5
+no 'another token in an image' 1 "/tokens: position 4 of window 1 is 5: it is an image's, expected the id that stands for one" run --tokens word-t.h5 $m.h5
+ok 'a model does not draw what stands for an image' sh -c 'sample-tokens -q --length 4000 --ctx 50 --temperature 5 "$1" -o drawn.h5 && ! h5dump -d /tokens drawn.h5 | grep -q "[ ,]60[,\n]"' x $m.h5
 no 'calibration on text does not reach the encoder' 1 '/vision_tower/encoder/layers/0/.*: has seen no tokens' hessian-accum -q --ctx 128 --tokens text-t.h5 $m.h5 -o x.h5
 ok 'a text alone runs through the language model' sh -c 'eval-ppl --ctx 128 --tokens text-t.h5 "$1" >/dev/null' x $m.h5
 
@@ -240,7 +247,7 @@ projector = "visual/merger/mlp/2" if encoder == "visual" else "multi_modal_proje
 assert "online_hadamard" in turned[projector].attrs and "online_hadamard" not in language[projector].attrs
 assert abs(language[projector]["weight"][()] - before[projector]["weight"][()]).max() > 1e-2' $m-1.h5
 	rms-suppress --check turned.h5 -o split.h5 2>said
-	ok "$m: channels are taken out of the encoder's layers and the projector's too" grep -q '^/v.*/fc2	' said
+	ok "$m: channels are taken out of the encoder's layers and the projector's too" sh -c 'grep -q "^/v.*/fc2	" said && grep -q "^/multi_modal_projector/linear_2\|^/visual/merger/mlp/2" said'
 	eval-ppl --ctx 128 --tokens $m-t.h5 $m-1.h5 >file.tsv
 	ok "$m: the likelihood with images is the same" sh -c 'eval-ppl --ctx 128 --tokens "$1" turned.h5 >t.tsv && paste file.tsv t.tsv | awk "\$1 == \"nll\" { d = \$2 - \$4; exit !(d * d < 1e-10) }"' x $m-t.h5
 	ok "$m: the same stream by stream" sh -c 'ln2rms -q - <"$1" | hadamard-rotate -q --seed 5 - >s.h5 && eval-ppl --ctx 128 --tokens "$2" - <s.h5 | cmp - t.tsv' x $m-1.h5 $m-t.h5
@@ -251,6 +258,18 @@ no 'a norm behind a branch whose gain differs by channel' 1 '/vision_tower/encod
 no 'nothing to convert' 1 '/model/layers/0/input_layernorm: is an RMS norm already' ln2rms -q --language llava-siglip.h5 -o x.h5
 hessian-accum -q --ctx 128 --tokens qwen2-vl-t.h5 qwen2-vl.h5 -o smooth-h.h5
 ok 'outliers go into the weights of all three' sh -c 'smooth-scale --check --hessian smooth-h.h5 qwen2-vl.h5 -o smooth.h5 2>said && grep -q "^/visual/merger/ln_q" said && grep -q "^/visual/blocks/1/norm2" said && grep -q "^/model/layers/1/input_layernorm" said'
+py -c '
+import h5py, numpy as np
+q = np.linalg.qr(np.random.default_rng(1).standard_normal((32, 32)))[0]
+with h5py.File("learned.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"], f["residual"] = "rotation", "1", q.astype("f4")'
+ln2rms -q vipllava-1.h5 -o rms.h5
+hadamard-rotate --check --load learned.h5 rms.h5 -o turned.h5 2>said
+ok "a learned rotation is the language model's ($(cat said))" checked
+ok '... and the encoder turns by a Hadamard matrix' py -c '
+import h5py, numpy as np
+a, b = (h5py.File(n)["vision_tower/embeddings/position_embedding/weight"][()] for n in ("rms.h5", "turned.h5"))
+assert abs(a - b).max() > 1e-2'
 m=llava-clip
 
 # --- questions with images, of models whose tokens are bytes: 1 stands for an image

@@ -23,14 +23,14 @@ static void check_image(const struct images *m, size_t i)
 
 	if (v->rows && rows_of(m, i) != v->rows)
 		die("%s: /image_grid: image %zu has %zu rows and %zu columns of patches, the encoder takes "
-			"%zu of each", m->windows.name, i, p->rows, p->columns, v->side / v->patch);
+			"%zu of each", m->windows.name, p->number, p->rows, p->columns, v->side / v->patch);
 	if (p->frames != 1 || p->rows % v->merge || p->columns % v->merge)
 		die("%s: /image_grid: image %zu has %zu frames, %zu rows and %zu columns of patches, "
-			"expected 1 frame and multiples of %zu", m->windows.name, i, p->frames, p->rows,
-			p->columns, v->merge);
+			"expected 1 frame and multiples of %zu", m->windows.name, p->number, p->frames,
+			p->rows, p->columns, v->merge);
 	if (p->n != n)
-		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name, i,
-			p->n, n);
+		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name,
+			p->number, p->n, n);
 }
 
 /* Patch i of an image: by squares of those that become one feature, row by row of each. */
@@ -131,7 +131,7 @@ static void read_patches(const struct images *m, size_t i, float *x)
 	processor_size(&m->processor, p->h, p->w, &height, &width);
 	if (height / v->patch != p->rows || width / v->patch != p->columns)
 		die("%s: /images/%zu: is %zu × %zu pixels when it is prepared, %zu × %zu patches of %zu were "
-			"expected", m->windows.name, i, height, width, p->rows, p->columns, v->patch);
+			"expected", m->windows.name, p->number, height, width, p->rows, p->columns, v->patch);
 	pixels = xalloc(CHANNELS * height * width, sizeof *pixels);
 	processor_run(&m->processor, height, width, (float (*)[height][width])pixels, p->h, p->w,
 		(const uint8_t (*)[p->w][3])p->rgb);

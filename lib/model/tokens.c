@@ -108,6 +108,7 @@ static void read_span(const struct image *image, const struct tokens *y, size_t 
 		if (grid[k] < 1 || grid[k] > GRID)
 			die("%s: /image_grid: picture %zu has %d, expected frames, rows and columns of "
 				"patches, 1 to %d", image_name(image), i, grid[k], GRID);
+	p->number = i;
 	p->first = (size_t)span[0], p->n = (size_t)span[1];
 	p->frames = (size_t)grid[0], p->rows = (size_t)grid[1], p->columns = (size_t)grid[2];
 }

@@ -14,6 +14,7 @@ enum newline { NEWLINE_NONE, NEWLINE_ALONE, NEWLINE_WITHIN };
 
 /* A picture, and the tokens that stand for it: views of the file. */
 struct token_image {
+	size_t number;			/* in the file */
 	size_t first, n;		/* tokens first .. first + n - 1, all of them visual */
 	size_t frames, rows, columns;	/* of patches, as the model's processor makes them */
 	size_t h, w;

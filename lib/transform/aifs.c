@@ -96,6 +96,9 @@ static void write_spans(const struct switched *s, struct output *out)
 			if (place[p->first + k] != place[p->first] + k)
 				die("%s: /index: the tokens of image %zu, from %zu on, do not follow each "
 					"other", image_name(s->image), i, p->first);
+		if (i && (int64_t)place[p->first] < span[i - 1][0])
+			die("%s: /index: image %zu comes before the one before it, expected images in their "
+				"order", image_name(s->image), i);
 		span[i][0] = (int64_t)place[p->first];
 		span[i][1] = (int64_t)p->n;
 	}
