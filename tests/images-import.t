@@ -127,7 +127,7 @@ no 'no tokens' 2 '--tokens FILE is expected' images-import --model llava.h5 a.pn
 with() { no "$1" 1 "$3" env MODEL="$2" sh -c 'images-import -q --model $MODEL.h5 --tokens text.h5 a.png b.jpg -o out'; }
 with 'a model without a processor' none 'none.h5: /processor: is missing'
 with 'a model without a config' bare '/config: is missing; a model needs its config.json'
-with 'a model of text' text-model '/config: is not of a model that sees pictures'
+with 'a model of text' text-model '/config: is not of a vision-language model'
 with 'another tower' tower "unknown model_type 'vit'; known are clip_vision_model"
 with 'another strategy' strategy "'vision_feature_select_strategy' is 'last', expected default or full"
 with 'a size that the tower does not take' side 'a.png: side.h5: /processor: makes 16 x 16 pixels of a picture of 13 x 11; the vision tower takes 20 x 20'
@@ -156,7 +156,7 @@ with 'pictures that have no whole patches' q-whole "'do_resize' is false, and a 
 with 'a processor that is no JSON' not-json 'not-json.h5: /processor: not valid JSON'
 for f in index position; do no "tokens with /$f" 1 "$f.h5: /$f: tokens have their places already" import --tokens $f.h5 a.png b.jpg -o out; done
 no 'tokens that are visual' 1 '/modality: token 2 is visual, but of no picture' import --tokens modality.h5 a.png b.jpg -o out
-no 'tokens with pictures' 1 'two.h5: /images: has pictures already' import --tokens two.h5 a.png b.jpg -o out
+no 'tokens with pictures' 1 'two.h5: /images: has images already' import --tokens two.h5 a.png b.jpg -o out
 no 'no picture' 1 'text: is no picture that is read' import a.png text -o out
 no 'an elongated picture' 1 'long.ppm: qwen.h5: /processor: takes no picture whose one side is more than 200 times' sh -c \
 	"{ printf 'P6 201 1 255 '; head -c 603 /dev/zero; } >long.ppm; images-import -q --model qwen.h5 --tokens text.h5 a.png long.ppm -o out"
@@ -245,24 +245,24 @@ PY
 refused() { no "tokens: $1" 1 "$1.h5: $2" tokenize -q --bytes --decode "$1.h5" -o out; }
 refused no-span '/image_span: .*missing|/image_span: '
 refused no-grid '/image_grid: '
-refused no-images '/images/0: is missing, /image_span has the places of 2 pictures'
+refused no-images '/images/0: is missing, /image_span has the places of 2 images'
 refused one-image '/images/1: is missing'
 refused three-images '/images/2: has no place'
-refused far '/image_span: picture 1 has tokens 23 and 18 more, expected one at least, among the 40'
-refused overlap '/image_span: picture 1 begins before the one before it ends, at token 18'
-refused order '/image_span: picture 1 begins before'
-refused none '/image_span: picture 1 has tokens 23 and 0 more'
-refused minus '/image_span: picture 0 has tokens -1'
-refused huge '/image_span: picture 0 has tokens 2 and 4611686018427387904 more'
+refused far '/image_span: image 1 has tokens 23 and 18 more, expected one at least, among the 40'
+refused overlap '/image_span: image 1 begins before the one before it ends, at token 18'
+refused order '/image_span: image 1 begins before'
+refused none '/image_span: image 1 has tokens 23 and 0 more'
+refused minus '/image_span: image 0 has tokens -1'
+refused huge '/image_span: image 0 has tokens 2 and 4611686018427387904 more'
 refused shifted '/modality: token 2 is visual, and in no span'
 refused short '/modality: token 38 is visual, and in no span'
-refused no-modality "/modality: token 2 is text, and one of a picture's"
-refused two.sequences '/image_span: picture 0 has tokens of two sequences'
+refused no-modality "/modality: token 2 is text, and one of an image's"
+refused two.sequences '/image_span: image 0 has tokens of two sequences'
 refused channels '/images/1: has shape'
 refused flat '/images/1: '
 refused float '/images/1: is f32'
 refused zero '/images/1: (has no pixels|is an empty|has)'
-refused no-patch '/image_grid: picture 1 has 0, expected frames, rows and columns'
+refused no-patch '/image_grid: image 1 has 0, expected frames, rows and columns'
 refused grids '/image_grid: has shape'
 is 'nothing is left behind' "$(find . -name '.ptq*' -o -name out)" ''
 done_testing

@@ -194,8 +194,8 @@ static size_t read_image(const struct encode *e, const char *folder, const char 
 		die("%s: has %zu x %zu patches, which leave no token", path, rows, columns);
 	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
 	all->image = xgrow(all->image, all->n + 1, sizeof *all->image);
-	all->image[all->n] = (struct token_image){ .number = all->n, .n = n, .frames = 1, .rows = rows, .columns = columns,
-		.h = picture.h, .w = picture.w, .rgb = picture.rgb };
+	all->image[all->n] = (struct token_image){ .number = all->n, .n = n, .frames = 1, .rows = rows,
+		.columns = columns, .h = picture.h, .w = picture.w, .rgb = picture.rgb };
 	all->n++;
 	free(path);
 	return n;

@@ -388,8 +388,8 @@ void windows_shard(struct windows *w, struct shard s)
 	own = image_rows(w);
 	for (size_t i = 0; i < w->images; i++)
 		if (own[i] && own[i] < all[i])
-			die("%s: --shard %zu/%zu: an image is in windows of several shards, expected sequences "
-				"that fit into a window (--ctx)", w->name, s.i, s.n);
+			die("%s: --shard %zu/%zu: an image is in windows of several shards, expected "
+				"sequences that fit into a window (--ctx)", w->name, s.i, s.n);
 	keep_images(w, own);
 	free(all), free(own);
 }

@@ -6,6 +6,8 @@
  *			(DPQ eq. 13; the quantiles are MQuant table 1's clipping ranges)
  *	dynamic-token	scale = act_clip·max|x|/top of each token
  *
+ *	static-modality	the first of these, of visual and of text tokens
+ *
  * of inputs that the weight multiplies, which those of columns split off are not.
  */
 #ifndef TRANSFORM_INPUT_SCALE_H

@@ -40,7 +40,7 @@ extern const char *const rewrite_types[];	/* "f32", "f16", "bf16", NULL */
 
 /* Opens the filter of a model with a configuration; dies without one. */
 struct filter rewrite_open(const char *path, const char *output);
-/* With --language (encoder): the stream of the encoder stays, and what is within its blocks and the projector. */
+/* With --language (encoder): the encoder's stream stays, and what is within its blocks and the projector. */
 void rewrite_leave(struct rewrite *r, const struct filter *f, bool encoder);
 /* A part(): every layer and norm around the residual stream (model/residual.h) is changed, the rest copied.
  * Dies on quantized layers, and on static scales of inputs, which would be of other inputs. */
