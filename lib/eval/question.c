@@ -195,9 +195,9 @@ static size_t read_image(const struct encode *e, const char *folder, const char 
 	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
 	all->image = xgrow(all->image, all->n + 1, sizeof *all->image);
 	all->image[all->n] = (struct token_image){ .number = all->n, .n = n, .frames = 1, .rows = rows,
-		.columns = columns, .h = picture.h, .w = picture.w, .rgb = picture.rgb };
+		.columns = columns, .h = picture.h, .w = picture.w, .path = path };
 	all->n++;
-	free(path);
+	free(picture.rgb);
 	return n;
 }
 

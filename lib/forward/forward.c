@@ -34,6 +34,8 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 	if (w->position && w->axes > 1 && w->axes != config_last(c)->axes)
 		die("%s: /position: has %zu numbers a token, the model's positions are of %d", w->name,
 			w->axes, config_last(c)->axes ? (int)config_last(c)->axes : 1);
+	if (w->images && config_last(c)->axes > 1 && w->axes != config_last(c)->axes)
+		die("%s: /position: is missing, expected frames, rows and columns (images-import)", w->name);
 	if (w->images && !c->vision.class)
 		die("%s: /images: the model is of text alone", w->name);
 	f->hidden = hidden_make(w->rows, config_last(c)->hidden, memory);

@@ -359,6 +359,7 @@ char *windows_place(const struct windows *w, size_t row)
 
 void windows_shard(struct windows *w, struct shard s)
 {
+	const size_t modalities = w->modalities;
 	size_t kept = 0, rows = 0, *all = image_rows(w), *own;
 
 	for (size_t k = s.i - 1; k < w->n; k += s.n, kept++) {
@@ -385,6 +386,7 @@ void windows_shard(struct windows *w, struct shard s)
 	w->rows = rows;
 	w->bytes = 0;	/* of what is left: not known */
 	windows_count(w);
+	w->modalities = modalities;	/* those of all shards */
 	own = image_rows(w);
 	for (size_t i = 0; i < w->images; i++)
 		if (own[i] && own[i] < all[i])

@@ -401,7 +401,7 @@ static void parse_images(struct vision *v, const struct multimodal *m, const str
 	json_int_t id;
 
 	of = of ? of : json_object_get(json, "image_token_index");
-	id = json_is_integer(of) ? json_integer_value(of) : m->placeholder;
+	id = json_is_integer(of) ? json_integer_value(of) : of && !json_is_null(of) ? -1 : m->placeholder;
 	if (id < 0 || (size_t)id >= vocab)
 		die("%s: /config: an image is token %lld ('image_token_id'), which is none of the %zu of the "
 			"vocabulary", key_file, (long long)id, vocab);

@@ -171,6 +171,10 @@ static void read_order(const struct image *image, struct tokens *y)
 	check_index(image, y);
 	if (image_find(image, "/modality", TENSOR_U8, 1, &y->n, &t))
 		y->modality = t.data;
+	for (size_t i = 0; y->modality && i < y->n; i++)
+		if (y->modality[i] > 1)
+			die("%s: /modality: token %zu is of kind %d, expected 0, text, or 1, visual",
+				image_name(image), i, y->modality[i]);
 	read_images(image, y);
 }
 

@@ -18,7 +18,8 @@ struct token_image {
 	size_t first, n;		/* tokens first .. first + n - 1, all of them visual */
 	size_t frames, rows, columns;	/* of patches, as the model's processor makes them */
 	size_t h, w;
-	const uint8_t *rgb;		/* [h, w, 3] as decoded */
+	const uint8_t *rgb;		/* [h, w, 3] as decoded; NULL: the file at path is decoded for it */
+	char *path;
 };
 
 struct tokens {

@@ -130,12 +130,8 @@ static bool is_visual(const struct switched *s)
 	const char *name = image_name(s->image);
 	bool visual = false;
 
-	for (size_t i = 0; s->t.modality && i < s->t.n; i++) {
-		if (s->t.modality[i] > 1)
-			die("%s: /modality: token %zu is of kind %d, expected 0, text, or 1, visual", name, i,
-				s->t.modality[i]);
+	for (size_t i = 0; s->t.modality && i < s->t.n; i++)
 		visual |= s->t.modality[i];
-	}
 	if (!visual)
 		warn("%s: /modality: %s, nothing is reordered", name,
 			s->t.modality ? "has no visual token" : "is not there");
