@@ -26,16 +26,16 @@ awk -F '\t' -v OFS='\t' '
 		split("w4a8-token 1253 w4a8-tensor 1016 w4a8-msq 1085 w4a8-msq-aifs 1017", p, " "); for (i = 1; i in p; i += 2) ms["prefill", p[i]] = p[i + 1]
 		split("w4a8-token 16.4 w4a8-msq 13.06 w4a8-msq-packed 8.2", p, " "); for (i = 1; i in p; i += 2) ms["decode", p[i]] = p[i + 1]
 		whole["prefill"] = 1690; whole["decode"] = 17.5
-		print "stage", "what", "ms", "times_16_bit", "paper_times", "times_token", "paper_times_token", "input_percent", "gops_or_gb"
+		print "stage", "what", "product", "ms", "times_16_bit", "paper_times", "times_token", "paper_times_token", "input_percent", "gops_or_gb"
 	}
 	FNR == 1 { stage = FILENAME == "layers.tsv" ? "prefill" : "decode"; next }
-	{ n++; of[n] = stage; what[n] = $1; prefill = stage == "prefill"; s[n] = prefill ? $4 : $3
-		share[n] = prefill && $1 ~ /w4a8/ ? 100 * $3 / $4 : ""; rate[n] = 1e-9 * (prefill ? $5 / $4 : $2 / $3)
+	{ n++; of[n] = stage; what[n] = $1; product[n] = $2; prefill = stage == "prefill"; s[n] = prefill ? $5 : $4
+		share[n] = prefill && $1 ~ /w4a8/ ? 100 * $4 / $5 : ""; rate[n] = 1e-9 * (prefill ? $6 / $5 : $3 / $4)
 		if ($1 ~ /16$/ && (!(stage in base) || s[n] < base[stage])) base[stage] = s[n]
 		if ($1 == "w4a8-token") token[stage] = s[n] }
 	END { for (i = 1; i <= n; i++) {
 		w = ms[of[i], what[i]]; read = what[i] == "read"
-		print of[i], what[i], sprintf("%.4g", 1e3 * s[i]), read ? "-" : sprintf("%.3g", base[of[i]] / s[i]), number(w == "" ? "" : whole[of[i]] / w),
+		print of[i], what[i], product[i], sprintf("%.4g", 1e3 * s[i]), read ? "-" : sprintf("%.3g", base[of[i]] / s[i]), number(w == "" ? "" : whole[of[i]] / w),
 			read ? "-" : sprintf("%.4g", token[of[i]] / s[i]), number(w == "" ? "" : ms[of[i], "w4a8-token"] / w), number(share[i]), sprintf("%.4g", rate[i]) } }
 ' layers.tsv decode.tsv >"$part/table7.tsv"
 table table7
@@ -51,8 +51,8 @@ do for [t in "svg png"] {
 	set yrange [0:*]; set bmargin 4
 	do for [stage in "prefill decode"] {
 		set title stage eq "prefill" ? "prefill, 4096 visual tokens and 64 of text" : "decoding, one row"
-		plot "< grep '^".stage."\t' table7.tsv | grep -v '\tread\t'" using ($0 - 0.19):4:xticlabels(label(strcol(2))) with boxes lt 1 title "here, one block", \
-			"" using ($0 + 0.19):5 with boxes lt 3 title "the paper (RTX 6000 Ada)"
+		plot "< grep '^".stage."\t' table7.tsv | grep -v '\tread\t'" using ($0 - 0.19):5:xticlabels(label(strcol(2))) with boxes lt 1 title "here, one block", \
+			"" using ($0 + 0.19):6 with boxes lt 3 title "the paper (RTX 6000 Ada)"
 	}
 	unset multiplot; unset title
 }

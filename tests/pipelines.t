@@ -87,10 +87,10 @@ is '... operations and time beside the packed layer' "$(awk -F '\t' '$2 == 128 &
 cat >programs/modality <<'SH'
 #!/bin/sh
 case "$*" in
-*layers) echo what rows input_seconds seconds operations
-	for w in 'f16 4160 0 5' 'bf16 4160 0 4' 'w4a8-token 4160 0.2 2.5' 'w4a8-tensor 4160 0.1 2' 'w4a8-msq 4160 0.1 2' 'w4a8-msq-aifs 4160 0.1 2'; do echo "$w 8000000000"; done ;;
-*decode) echo what bytes seconds
-	for w in 'read 1 0.1' 'f16 2 0.1' 'bf16 2 0.2' 'w4-packed 1 0.04' 'w4a8-token 1 0.1' 'w4a8-msq 1 0.08' 'w4a8-token-packed 1 0.05' 'w4a8-msq-packed 1 0.025'; do echo "$w"; done ;;
+*layers) echo what product rows input_seconds seconds operations
+	for w in 'f16 rows 4160 0 5' 'bf16 rows 4160 0 4' 'w4a8-token rows 4160 0.2 2.5' 'w4a8-tensor rows 4160 0.1 2' 'w4a8-msq rows 4160 0.1 2' 'w4a8-msq-aifs rows 4160 0.1 2'; do echo "$w 8000000000"; done ;;
+*decode) echo what product bytes seconds
+	for w in 'read rows 1 0.1' 'f16 rows 2 0.1' 'bf16 rows 2 0.2' 'w4-packed rows 1 0.04' 'w4a8-token rows 1 0.1' 'w4a8-msq rows 1 0.08' 'w4a8-token-packed rows 1 0.05' 'w4a8-msq-packed rows 1 0.025'; do echo "$w"; done ;;
 *block) echo side visual rows what prepare_seconds seconds
 	for s in '280 100 115' '560 400 415' '1120 1600 1615' '1680 3600 3615'; do for w in 'f16 0.1 4' 'w4 0.1 5' 'w4a8-token 0.1 2.5' 'w4a8-msq-aifs 0.1 2'; do echo "$s $w"; done; done ;;
 *memory) echo what stored prepared peak
@@ -104,8 +104,8 @@ for p in mquant-table3 mquant-table7; do
 	ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 	is '... whose rows all have their columns' "$(rows "$t")" "$([ $p = mquant-table3 ] && echo 16 || echo 14) even"
 done
-is '... times of the faster of 16 bits and of a scale a token, what inputs take of it' "$(awk -F '\t' '$1 == "prefill" && /aifs/ { print $4, $5, $6, $7, $8 }' "$t")" '2 1.66 1.25 1.23 5'
-is '... and of one row, without what 16 bits are not' "$(awk -F '\t' '$1 == "decode" && $2 ~ /read|msq-packed/ { print $4, $5 }' "$t" | paste -sd' ')" '- - 4 2.13'
+is '... times of the faster of 16 bits and of a scale a token, what inputs take of it' "$(awk -F '\t' '$1 == "prefill" && /aifs/ { print $5, $6, $7, $8, $9 }' "$t")" '2 1.66 1.25 1.23 5'
+is '... and of one row, without what 16 bits are not' "$(awk -F '\t' '$1 == "decode" && $2 ~ /read|msq-packed/ { print $5, $6 }' "$t" | paste -sd' ')" '- - 4 2.13'
 t=$(find 'my results/mquant-table3' -name table3.tsv)
 is '... how much faster in % than 16 bits, and than a scale a token' "$(awk -F '\t' '$1 == 1120 && $3 ~ /w4$|aifs/ { print $5, $6, $7 }' "$t" | paste -sd' ')" '-20.0 -15.10 -50.0 100.0 24.48 25.0'
 is '... of 14.2 GiB a third is left' "$(cell "$(at bytes.tsv)" f16 model_gib) $(cell "$(at bytes.tsv)" w4a8-msq-aifs model_gib) $(cell "$(at bytes.tsv)" w4a8-msq-aifs paper_percent)" '14.18 5.074 150.8'

@@ -4,15 +4,16 @@
  *
  *	modality [-r RUNS] [-j THREADS] layers|decode|block|memory...
  *
- * Random numbers in a block of 3584 inputs, 18944 inside, 28 heads, 4 of keys. layers prints `what rows
- * input_seconds seconds operations` of its linear layers for 4096 visual and 64 text tokens, text and
- * pictures in turn, or with the visual tokens first (aifs); ways take turns at every 512 tokens, and the median
- * of these counts. input_seconds is what preparing inputs takes of it, alone. decode prints `what bytes seconds` of one row, all weights from memory, and reading alone. block
- * prints `side visual rows what prepare_seconds seconds` of the whole block, a picture of side × side pixels
- * between 15 tokens of text. memory prints `what stored prepared peak`: bytes of the weights as a file has
- * them, as they are multiplied, and what the process held at most with this block alone, with a picture
- * of 1120 × 1120. Medians of RUNS rounds, in each of which all take their turn; with -j 1 of the thread's own
- * time.
+ * Random numbers in a block of 3584 inputs, 18944 inside, 28 heads, 4 of keys. layers prints `what product
+ * rows input_seconds seconds operations` of its linear layers for 4096 visual and 64 text tokens, text and
+ * pictures in turn, or with the visual tokens first (aifs); ways take turns at every 512 tokens, and the
+ * median of these counts. input_seconds is what preparing inputs takes, alone. decode prints `what product
+ * bytes seconds` of one row, all weights from memory, and of reading alone. block prints `side visual rows
+ * what prepare_seconds seconds` of the whole block, a picture of side × side pixels between 15 tokens of
+ * text. memory prints `what stored prepared peak`: bytes of the weights as a file has them, as they are
+ * multiplied, and what the process held at most with this block alone, with a picture of 1120 × 1120.
+ * product: the row of the down projection. Medians of RUNS rounds, in each of which all take their turn;
+ * with -j 1 of the thread's own time.
  */
 #include "base/size.h"
 #include "bench.h"
@@ -21,8 +22,9 @@
 
 enum { PIECE = 512, TEXT = 64, VISUAL = 4096, PICTURES = 3, QUESTION = 15, PATCH = 28, MODALITIES = 2,
 	PIECES = (TEXT + VISUAL + PIECE - 1) / PIECE };
-static const char model[] = "{\"model_type\": \"qwen2\", \"hidden_size\": 3584, \"intermediate_size\": 18944, "
-	"\"num_attention_heads\": 28, \"num_key_value_heads\": 4, \"num_hidden_layers\": 1, "
+static const char model[] = "{\"model_type\": \"qwen2\", \"hidden_size\": 3584, "
+	"\"intermediate_size\": 18944, \"num_attention_heads\": 28, \"num_key_value_heads\": 4, "
+	"\"num_hidden_layers\": 1, "
 	"\"vocab_size\": 152064, \"max_position_embeddings\": 32768, \"rope_theta\": 1000000.0, "
 	"\"rms_norm_eps\": 1e-6}";
 
@@ -65,6 +67,12 @@ static void *words(size_t bytes, uint32_t keep, uint32_t set)
 
 /* ---- a block, as files hold it and as it is multiplied ---- */
 
+/* Of a quantized layer. */
+static size_t stored_bytes(const struct linear *l)
+{
+	return l->out * (pack_words(l->storage.bits, l->in) * 4 + l->groups * (sizeof(float) + !!l->zero));
+}
+
 static struct linear linear_make(const struct weights *w, size_t out, size_t in, size_t *stored)
 {
 	static const float scale[MODALITIES] = { 1.f / 127, 1.f / 100 };
@@ -80,7 +88,7 @@ static struct linear linear_make(const struct weights *w, size_t out, size_t in,
 	l.packed = words(out * pack_words(l.storage.bits, in) * 4, 0x77777777, 0);
 	l.scale = floats(out * l.groups, 0.002f, 0.001f);
 	l.zero = l.storage.asymmetric ? words(out * l.groups, 0x07070707, 0) : NULL;
-	*stored += out * pack_words(l.storage.bits, in) * 4 + out * l.groups * (sizeof(float) + !!l.zero);
+	*stored += stored_bytes(&l);
 	format_parse(&l.input.format, "int8");
 	l.input.scale = scale, l.input.modalities = MODALITIES;
 	return l;
@@ -148,7 +156,7 @@ static void block_drop(struct block *b)
 
 /* ---- tokens ---- */
 
-/* Text and pictures in turn, `spans` pictures with text before, between and behind; or the visual tokens first. */
+/* `spans` pictures with text before, between and behind them; or the visual tokens first. */
 struct tokens { size_t rows; uint8_t *modality; int32_t *index; };
 
 static struct tokens tokens_make(size_t visual, size_t text, size_t spans, bool first)
@@ -211,6 +219,11 @@ static const struct way prefill[] = {
 };
 enum { PREFILL = sizeof prefill / sizeof *prefill };
 
+static const char *row_of(const struct block *b)
+{
+	return b->projection[PROJECTION_DOWN].product->row->name;
+}
+
 static size_t numbers_of(const struct block *b)
 {
 	size_t n = 0;
@@ -258,12 +271,13 @@ static void run_layers(void)
 	for (int k = 0; k < KINDS; k++)
 		if (k != W4) {
 			block[k] = block_make(&c, &weights[k], false, &stored);
+			block_set(block[k], k == W4A8 ? INPUT_DYNAMIC_TOKEN : INPUT_AS_IS);
 			block_prepare(block[k]);
 		}
 	for (int r = 0; r < runs; r++)
 		for (int p = 0; p < PROJECTION_ROUTER; p++)
 			measure(block, t, (enum projection_name)p, samples[p], y, x, &workspace);
-	printf("what\trows\tinput_seconds\tseconds\toperations\n");
+	printf("what\tproduct\trows\tinput_seconds\tseconds\toperations\n");
 	for (int k = 0; k < PREFILL; k++) {
 		double all = 0, inputs = 0;
 
@@ -271,7 +285,8 @@ static void run_layers(void)
 			all += (double)t->rows * bench_median(samples[p][k].n, samples[p][k].all);
 			inputs += (double)t->rows * bench_median(samples[p][k].n, samples[p][k].inputs);
 		}
-		printf("%s\t%zu\t%.5g\t%.5g\t%zu\n", prefill[k].name, t->rows, inputs, all,
+		printf("%s\t%s\t%zu\t%.5g\t%.5g\t%zu\n", prefill[k].name,
+			row_of(block[prefill[k].weights]), t->rows, inputs, all,
 			2 * t->rows * numbers_of(block[F16]));
 	}
 	for (int k = 0; k < KINDS; k++)
@@ -305,7 +320,7 @@ static double read_words(size_t bytes, const uint32_t *w, float *y)
 	return bench_now() - start;
 }
 
-/* Bytes that one row of x reads of weights: what is prepared, and the packed words where it is made of those. */
+/* Bytes of weights that one row of x reads: what is prepared, or the words that stay packed. */
 static size_t bytes_read(const struct block *b)
 {
 	size_t bytes = 0;
@@ -315,8 +330,7 @@ static size_t bytes_read(const struct block *b)
 			const struct linear *l = &p->layer[i].linear;
 			const size_t own = product_size(&p->product[i], l->out);
 
-			bytes += l->packed && own < l->out ? l->out * (pack_words(l->storage.bits, l->in) * 4 +
-				l->groups * (sizeof(float) + !!l->zero)) : own;
+			bytes += l->packed && own < l->out ? stored_bytes(l) : own;
 		}
 	return bytes;
 }
@@ -339,7 +353,7 @@ static void run_decode(void)
 		block_prepare(block[k]);
 	}
 	bytes = block[0]->projection[PROJECTION_GATE_UP].bytes;
-	printf("what\tbytes\tseconds\n");
+	printf("what\tproduct\tbytes\tseconds\n");
 	for (int r = -1; r < runs; r++) {	/* the first does not count */
 		for (int k = 0; k < DECODE; k++) {
 			const struct batch batch = batch_of(&t, &sequence, &decode[k]);
@@ -352,9 +366,10 @@ static void run_decode(void)
 		}
 		reads[r < 0 ? 0 : r] = read_words(bytes, block[0]->projection[PROJECTION_GATE_UP].memory, y);
 	}
-	printf("read\t%zu\t%.5g\n", bytes, bench_median((size_t)runs, reads));
+	printf("read\t-\t%zu\t%.5g\n", bytes, bench_median((size_t)runs, reads));
 	for (int k = 0; k < DECODE; k++) {
-		printf("%s\t%zu\t%.5g\n", decode[k].name, bytes_read(block[k]),
+		printf("%s\t%s\t%zu\t%.5g\n", decode[k].name,
+			row_of(block[k]), bytes_read(block[k]),
 			bench_median((size_t)runs, seconds[k]));
 		block_drop(block[k]);
 	}
@@ -420,7 +435,8 @@ static void run_block(void)
 			for (int k = 0; k < WHOLE; k++) {
 				if (!i)		/* pages, clocks */
 					forward(block[k], &work, &whole[k], visual_of(sides[0]), x);
-				seconds[i][k][r] = forward(block[k], &work, &whole[k], visual_of(sides[i]), x);
+				seconds[i][k][r] = forward(block[k], &work, &whole[k],
+					visual_of(sides[i]), x);
 			}
 	printf("side\tvisual\trows\twhat\tprepare_seconds\tseconds\n");
 	for (size_t i = 0; i < SIDES; i++)
