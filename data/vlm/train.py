@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Train one of the two small vision-language models on pictures drawn as it goes.
+
+Usage:
+  pip install torch safetensors numpy
+  python3 train.py pre --tower-minutes T --minutes M       the CLIP tower, to ../vlm-pre
+  python3 train.py post --tower-minutes T --minutes M --language ../vlm-pre
+                                                           the post-norm tower, to ../vlm-post
+
+First the tower alone: a linear layer on it names what has its centre in each
+patch (a sign, or a shape and its colour), 64 pictures a step.  Then everything:
+32 texts with one picture a step, or 16 with two (two pictures that are
+compared, or two episodes one after the other), with one to six questions; the
+loss is the mean over the bytes of the answers and their line feeds, plus 0.02
+times the rest of the text, plus 0.1 times that of the patches, whose layer is
+thrown away in the end.  --language begins with the projector and the language
+model of a folder.  A picture that equals a held-out one is drawn again.  Both
+rates follow a cosine over the clock; the log is losses.tsv of the folder,
+checkpoints go to the folder --work, and --resume goes on from one.
+"""
+import argparse
+import json
+import math
+import os
+import time
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+import draw
+from model import BOS, EOS, IMAGE, PAD, POST, PRE, Llava, answer, config, encode, export, load
+
+SHARES = {"glyph": 3, "colour": 2, "count": 2, "side": 2, "where": 2, "string": 4, "faint": 3, "many": 4,
+          "more": 3, "which": 3}
+SINGLE = [t for t in SHARES if t not in ("more", "which")]
+DOUBLE = ["more", "which"]
+PICTURES = 32  # in a step
+OTHER = 0.02   # weight of bytes that are not of an answer
+
+
+class Episodes:
+    """Training texts: (ids, weight of each as a target, pictures, labels)."""
+
+    def __init__(self, seed, questions):
+        self.rng = draw.stream(seed, draw.TRAINING)
+        self.held = {p.digest() for child in (draw.HELD_OUT,)
+                     for _, pictures in draw.ask(seed, child, questions, draw.LEVELS) for p in pictures}
+        self.redrawn, self.ready = 0, {1: [], 2: []}
+
+    def episode(self, tasks, ceiling):
+        share = np.array([SHARES[t] for t in tasks], float)
+        task = tasks[int(self.rng.choice(len(tasks), p=share / share.sum()))]
+        while True:
+            pictures, questions = draw.EPISODES[task](self.rng, self.rng.uniform(0, ceiling))
+            if not any(p.digest() in self.held for p in pictures):
+                return pictures, questions
+            self.redrawn += 1
+
+    def text(self, count, ceiling):
+        rng = self.rng
+        if count == 1:
+            episodes = [self.episode(SINGLE, ceiling)]
+        elif rng.integers(3):
+            episodes = [self.episode(DOUBLE, ceiling)]
+        else:
+            episodes = [self.episode(SINGLE, ceiling) for _ in range(2)]
+        ids, weight, shown = ([BOS], [0.0], []) if rng.integers(2) else ([], [], [])
+        for pictures, questions in episodes:
+            shown += pictures
+            head = "".join(f"{t}<image>\n" for t in draw.introduction(rng, len(pictures)))
+            part = encode(head)
+            ids += part
+            weight += [OTHER * (t != IMAGE) for t in part]
+            for _, question, reply, _ in draw.pick(rng, questions, len(questions)):
+                ask, reply = encode(f"Q: {question}\nA:"), encode(f" {reply}\n")
+                ids += ask + reply
+                weight += [OTHER] * len(ask) + [1.0] * len(reply)
+        return ids + [EOS], weight + [OTHER], shown
+
+    def batch(self, count, ceiling):
+        """PICTURES / count texts of about the same length."""
+        n = PICTURES // count
+        if not self.ready[count]:
+            drawn = sorted((self.text(count, ceiling) for _ in range(4 * n)), key=lambda t: len(t[0]))
+            parts = [drawn[i:i + n] for i in range(0, len(drawn), n)]
+            self.ready[count] = [parts[int(i)] for i in self.rng.permutation(len(parts))]
+        part = self.ready[count].pop()
+        length = max(len(t[0]) for t in part)
+        ids = torch.tensor([t[0] + [PAD] * (length - len(t[0])) for t in part])
+        weight = torch.tensor([t[1] + [0.0] * (length - len(t[1])) for t in part])
+        pictures = [p for t in part for p in t[2]]
+        pixels = torch.from_numpy(np.stack([p.pixels for p in pictures]))
+        labels = torch.from_numpy(np.stack([p.label.ravel() for p in pictures]))
+        return ids, weight, pixels, labels
+
+
+    def pictures(self, count):
+        """Pictures alone: pixels and labels."""
+        drawn = []
+        while len(drawn) < count:
+            drawn += self.episode(list(SHARES), 1.0)[0]
+        return (torch.from_numpy(np.stack([p.pixels for p in drawn])),
+                torch.from_numpy(np.stack([p.label.ravel() for p in drawn])))
+
+
+def naming(logits, labels):
+    """Loss of the names of the patches, most of which are empty, and the share of the others named right."""
+    weight = torch.cat([torch.full((1,), 0.05), torch.ones(draw.CLASSES - 1)])
+    loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), weight)
+    return loss, (logits.detach().argmax(-1) == labels)[labels > 0].float().mean()
+
+
+def losses(model, names, batch):
+    """Loss of the text, of the answers alone, and of the names of the patches."""
+    ids, weight, pixels, labels = batch
+    features = model.features(pixels)
+    states = model.states(ids, features)[:, :-1]
+    weight, target = weight[:, 1:], ids[:, 1:]
+    at = weight > 0
+    each = F.cross_entropy(model.head(states[at]), target[at], reduction="none")
+    weight = weight[at]
+    replies = weight == 1
+    return (each * weight).sum() / replies.sum(), each[replies].mean(), naming(names(features), labels)[0]
+
+
+def accuracy(model, rows):
+    """Share of right choices, by task."""
+    right = {}
+    for row, pictures in rows:
+        scores = answer(model, row, torch.from_numpy(np.stack([p.pixels for p in pictures])))
+        right.setdefault(row["task"], []).append(int(np.argmax(scores)) == row["gold"])
+    return {task: sum(v) / len(v) for task, v in right.items()}
+
+
+class Run:
+    """What a checkpoint holds, and the clock."""
+
+    def __init__(self, a, work, out):
+        self.a, self.out, self.checkpoint = a, out, os.path.join(work, "checkpoint.pt")
+        self.model = Llava(config({"pre": PRE, "post": POST}[a.kind]))
+        self.names = nn.Linear(128, draw.CLASSES)
+        if a.language:
+            told = {k: v for k, v in load(a.language).state_dict().items() if not k.startswith("vision_tower.")}
+            self.model.load_state_dict(told, strict=False)
+        self.data = Episodes(a.seed, a.questions)
+        self.trial = draw.ask(a.seed, draw.TRIAL, a.trial, draw.LEVELS)
+        self.all = list(self.model.parameters()) + list(self.names.parameters())
+        self.optimizer()
+        self.stage, self.step, self.spent, self.log, self.running = 0, 0, 0.0, [], []
+        if a.tower:
+            state = torch.load(a.tower, weights_only=False)
+            self.names.load_state_dict(state["names"])
+            self.model.load_state_dict({k: v for k, v in state["model"].items() if k.startswith("vision_tower.")},
+                                       strict=False)
+            self.stage, self.data = 1, state["data"]
+        if a.resume:
+            state = torch.load(self.checkpoint, weights_only=False)
+            for key in ("model", "names", "opt"):
+                getattr(self, key).load_state_dict(state.pop(key))
+            self.__dict__.update(state)
+
+    def optimizer(self):
+        self.opt = torch.optim.AdamW(
+            [{"params": [p for p in self.all if p.dim() > 1], "weight_decay": self.a.weight_decay},
+             {"params": [p for p in self.all if p.dim() < 2], "weight_decay": 0.0}], betas=(0.9, 0.98), fused=True)
+
+    def save(self):
+        state = {key: getattr(self, key).state_dict() for key in ("model", "names", "opt")}
+        state.update({key: getattr(self, key) for key in ("stage", "step", "spent", "log", "data")})
+        torch.save(state, self.checkpoint + ".new")
+        os.replace(self.checkpoint + ".new", self.checkpoint)
+
+    def watch(self):
+        """A row of the log: mean losses since the last one, and right choices of other questions, by task."""
+        mean = np.mean(self.running, 0) if self.running else (math.nan,) * 3
+        right = accuracy(self.model, self.trial)
+        self.log.append([self.step, *mean, *right.values(), self.spent])
+        with open(os.path.join(self.out, "losses.tsv"), "w") as f:
+            f.write("\t".join(["step", "text_loss", "answer_loss", "patch_loss", *right, "seconds"]) + "\n")
+            for row in self.log:
+                f.write("\t".join(["%d" % row[0]] + ["%.4f" % v for v in row[1:4]]
+                                  + ["%.3f" % v for v in row[4:-1]] + ["%.0f" % row[-1]]) + "\n")
+        print(self.step, *(f"{t}:{v:.2f}" for t, v in right.items()), flush=True)
+        self.running.clear()
+
+    def tower_step(self, done):
+        pixels, labels = self.data.pictures(2 * PICTURES)
+        loss, share = naming(self.names(self.model.features(pixels)), labels)
+        return loss, (loss.item(), share.item())
+
+    def whole_step(self, done):
+        batch = self.data.batch(1 + (self.step % 3 == 2), min(1.0, 0.3 + 3.5 * done))
+        text, replies, seen = losses(self.model, self.names, batch)
+        return text + 0.1 * seen, (text.item(), replies.item(), seen.item())
+
+    def train(self, minutes, one_step, lr, end):
+        """Steps for so many minutes; the rate falls from lr to end times lr."""
+        begun = kept = time.time() - self.spent
+        kept = time.time()
+        while self.spent < 60 * minutes:
+            done = self.spent / (60 * minutes)
+            rate = lr * min(1.0, (self.step + 1) / 100) * (end + (1 - end) * 0.5 * (1 + math.cos(math.pi * done)))
+            for group in self.opt.param_groups:
+                group["lr"] = rate
+            loss, said = one_step(done)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.all, 1.0)
+            self.opt.step()
+            self.opt.zero_grad(set_to_none=True)
+            self.running.append(said)
+            self.step += 1
+            self.spent = time.time() - begun
+            if self.step % 50 == 0:
+                print("step", self.step, *("%.4f" % v for v in np.mean(self.running[-50:], 0)),
+                      "%.0f s" % self.spent, flush=True)
+            if time.time() - kept > 60 * self.a.watch:
+                if self.stage:
+                    self.watch()
+                self.save()
+                kept = time.time()
+        self.running, self.stage, self.step, self.spent = [], self.stage + 1, 0, 0.0
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    ap = argparse.ArgumentParser(description="Train a small vision-language model; see the head of the file.")
+    ap.add_argument("kind", choices=("pre", "post"))
+    ap.add_argument("--tower-minutes", type=float, default=0)
+    ap.add_argument("--minutes", type=float, default=0)
+    ap.add_argument("--tower", help="checkpoint whose tower to begin with, in place of --tower-minutes")
+    ap.add_argument("--language", help="folder of a model whose projector and language model to begin with")
+    ap.add_argument("--out", help="folder of the model (../vlm-pre or ../vlm-post)")
+    ap.add_argument("--work", help="folder of the checkpoint (work-pre or work-post)")
+    ap.add_argument("--lr", type=float, default=2e-3)
+    ap.add_argument("--weight-decay", type=float, default=0.05)
+    ap.add_argument("--seed", type=int, default=1811)
+    ap.add_argument("--threads", type=int, default=1)
+    ap.add_argument("--questions", type=int, default=64, help="held-out questions of each task")
+    ap.add_argument("--trial", type=int, default=24, help="questions of each task for the watch while training")
+    ap.add_argument("--watch", type=float, default=5, help="minutes between two watches, each with a checkpoint")
+    ap.add_argument("--resume", action="store_true", help="go on from the checkpoint in the work folder")
+    a = ap.parse_args()
+    out = a.out or os.path.join(here, "..", "vlm-" + a.kind)
+    work = a.work or os.path.join(here, "work-" + a.kind)
+    os.makedirs(work, exist_ok=True)
+    os.makedirs(out, exist_ok=True)
+    torch.set_num_threads(a.threads)
+    torch.manual_seed(a.seed)
+    run = Run(a, work, out)
+    print(sum(p.numel() for p in run.model.parameters()), "parameters", flush=True)
+    if run.stage == 0:
+        run.train(a.tower_minutes, run.tower_step, a.lr, 0.1)
+        run.optimizer()
+        run.save()
+    if run.stage == 1 and a.minutes:
+        run.train(a.minutes, run.whole_step, a.lr, 0.0)
+        run.save()
+    run.step = run.log[-1][0] if run.log else 0
+    run.watch()
+    export(run.model, out)
+    right = accuracy(load(out), draw.ask(a.seed, draw.HELD_OUT, a.questions, draw.LEVELS))
+    print(f"{run.data.redrawn} pictures drawn again; held out:", json.dumps(right))
+
+
+if __name__ == "__main__":
+    main()
