@@ -122,6 +122,11 @@ def pick(rng, items, count=None):
     return [items[int(i)] for i in rng.permutation(len(items))[:count]]
 
 
+def corner(rng, height, width):
+    """Where a sign of this size begins: a multiple of 4 pixels, half a patch."""
+    return 4 * int(rng.integers((SIZE - height) // 4 + 1)), 4 * int(rng.integers((SIZE - width) // 4 + 1))
+
+
 def options(rng, answer, others, count):
     """The answer and count - 1 of the others, in random order."""
     choices = [answer] + pick(rng, [o for o in others if o != answer], count - 1)
@@ -134,30 +139,27 @@ def options(rng, answer, others, count):
 
 def write_sign(rng, level):
     picture, c = Picture(rng), pick(rng, SIGNS)
-    scale = int(rng.integers(3, 6))
-    row, column = int(rng.integers(1, SIZE - 7 * scale)), int(rng.integers(1, SIZE - 5 * scale))
-    picture.sign(c, row, column, scale, COLOURS[pick(rng, list(COLOURS))])
+    scale = int(rng.integers(3, 5))
+    picture.sign(c, *corner(rng, 7 * scale, 5 * scale), scale, COLOURS[pick(rng, list(COLOURS))])
     picture.noise(rng, 0.05 * level)
     return [picture], [("glyph", "what is written?", c, options(rng, c, SIGNS, 4))]
 
 
 def write_faint(rng, level):
     picture, c = Picture(rng), pick(rng, SIGNS)
-    row, column = int(rng.integers(1, SIZE - 14)), int(rng.integers(1, SIZE - 10))
-    step = int(90 - 60 * level)
-    picture.sign(c, row, column, 2, picture.ground + step)
+    step = int(90 - 50 * level)
+    picture.sign(c, *corner(rng, 14, 10), 2, picture.ground + step)
     grey = np.array([picture.ground + v for v in (-10, step // 2, step, step + 30)], np.uint8)
-    picture.noise(rng, 0.05 + 0.35 * level, np.repeat(grey[:, None], 3, 1))
+    picture.noise(rng, 0.03 + 0.22 * level, np.repeat(grey[:, None], 3, 1))
     return [picture], [("faint", "what is written?", c, options(rng, c, SIGNS, 4))]
 
 
 def lay_string(rng, level, count):
     picture, text = Picture(rng), "".join(pick(rng, SIGNS) for _ in range(count))
-    step = int(rng.integers(12, 15))
-    row, column = int(rng.integers(1, SIZE - 14)), int(rng.integers(1, SIZE - step * count + 1))
+    row, column = corner(rng, 14, 12 * count - 2)
     for i, c in enumerate(text):
-        picture.sign(c, row + int(rng.integers(-1, 2)), column + step * i, 2, COLOURS[pick(rng, list(COLOURS))])
-    picture.noise(rng, 0.02 + 0.33 * level)
+        picture.sign(c, row, column + 12 * i, 2, COLOURS[pick(rng, list(COLOURS))])
+    picture.noise(rng, 0.02 + 0.23 * level)
     return picture, text
 
 

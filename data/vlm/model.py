@@ -271,8 +271,9 @@ class Llava(nn.Module):
         kind = self.vision_tower.embeddings.class_embedding.dtype
         return self.vision_tower((pixels.permute(0, 3, 1, 2).to(kind) / 255 - 0.5) / 0.5)
 
-    def states(self, ids, features):
-        """Normed last states [sequences, tokens, width]; features of all pictures in their order."""
+    def states(self, ids, features, position=None):
+        """Normed last states [sequences, tokens, width]; features of all pictures in their order;
+        position [sequences, tokens] where the tokens do not stand one behind the other."""
         body = self.language_model.model
         x = body.embed_tokens(ids)
         mask = (ids == IMAGE).unsqueeze(-1)
@@ -280,7 +281,9 @@ class Llava(nn.Module):
         text = self.config["text_config"]
         d, theta = text["head_dim"], text["rope_parameters"]["rope_theta"]
         freq = theta ** (-torch.arange(0, d, 2, dtype=x.dtype) / d)
-        angle = torch.outer(torch.arange(ids.shape[1], dtype=x.dtype), freq).repeat(1, 2)
+        if position is None:
+            position = torch.arange(ids.shape[1]).unsqueeze(0)
+        angle = (position.unsqueeze(-1).to(x.dtype) * freq).repeat(1, 1, 2).unsqueeze(1)
         cos, sin = angle.cos(), angle.sin()
         for layer in body.layers:
             x = layer(x, cos, sin)
@@ -290,11 +293,11 @@ class Llava(nn.Module):
         return F.linear(states, self.language_model.model.embed_tokens.weight)
 
 
-def encode(text, pictures_tokens=64):
-    """Ids of a text in which each <image> stands for the tokens of one picture."""
+def encode(text):
+    """Ids of a text in which each <image> stands for the 64 tokens of one picture."""
     ids = []
     for i, part in enumerate(text.split("<image>")):
-        ids += [IMAGE] * (pictures_tokens if i else 0) + list(part.encode("ascii"))
+        ids += [IMAGE] * (64 if i else 0) + list(part.encode("ascii"))
     return ids
 
 

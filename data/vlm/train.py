@@ -3,20 +3,24 @@
 
 Usage:
   pip install torch safetensors numpy
-  python3 train.py pre --tower-minutes T --minutes M       the CLIP tower, to ../vlm-pre
-  python3 train.py post --tower-minutes T --minutes M --language ../vlm-pre
-                                                           the post-norm tower, to ../vlm-post
+  python3 train.py pre --tower-minutes T --short-minutes S --minutes M
+                                 the model with the CLIP tower, to ../vlm-pre
+  python3 train.py post --tower-minutes T --short-minutes S --minutes M --language ../vlm-pre
+                                 the one with the post-norm tower, to ../vlm-post
 
 First the tower alone: a linear layer on it names what has its centre in each
-patch (a sign, or a shape and its colour), 64 pictures a step.  Then everything:
-32 texts with one picture a step, or 16 with two (two pictures that are
-compared, or two episodes one after the other), with one to six questions; the
-loss is the mean over the bytes of the answers and their line feeds, plus 0.02
-times the rest of the text, plus 0.1 times that of the patches, whose layer is
-thrown away in the end.  --language begins with the projector and the language
-model of a folder.  A picture that equals a held-out one is drawn again.  Both
-rates follow a cosine over the clock; the log is losses.tsv of the folder,
-checkpoints go to the folder --work, and --resume goes on from one.
+patch (a sign, or a shape and its colour), 64 pictures a step.  Then texts: 32
+with one picture a step, or 16 with two (two pictures that are compared, or two
+episodes one after the other), with one to six questions; the loss is
+that of the answers and their line feeds, where a word's first letter counts
+three times, plus 0.02 times the rest of the text, plus 0.3 times that of the
+patches, whose layer is thrown away in the end.  For --short-minutes the tower stays as it is and a picture has 16 tokens,
+the patches with something in them and others at random; for --minutes all is
+trained, with 32 tokens for two fifths of the time and then all 64.  --language
+begins with the projector and the language model of a folder.  A picture that
+equals a held-out one is drawn again.  The rates follow a cosine over the clock;
+the log is losses.tsv of the folder, checkpoints go to the folder --work, with
+the model so far in its folder latest, and --resume goes on from one.
 """
 import argparse
 import json
@@ -32,11 +36,14 @@ import torch.nn.functional as F
 import draw
 from model import BOS, EOS, IMAGE, PAD, POST, PRE, Llava, answer, config, encode, export, load
 
-SHARES = {"glyph": 3, "colour": 2, "count": 2, "side": 2, "where": 2, "string": 4, "faint": 3, "many": 4,
-          "more": 3, "which": 3}
-SINGLE = [t for t in SHARES if t not in ("more", "which")]
-DOUBLE = ["more", "which"]
+# tasks as often as they stand here
+SINGLE = ("glyph", "glyph", "glyph", "string", "string", "string", "faint", "faint", "many", "many", "many",
+          "colour", "colour", "colour", "count", "count", "count", "side", "side", "side", "side", "side", "where",
+          "where", "where")
+DOUBLE = ("more", "which")
+TOWER = ("glyph", "glyph", "glyph", "string", "string", "which", "faint", "faint", "many", "side", "where")
 PICTURES = 32  # in a step
+FIRST = 3.0    # weight of the first letter of a word of an answer; its other bytes have 1
 OTHER = 0.02   # weight of bytes that are not of an answer
 
 
@@ -50,8 +57,7 @@ class Episodes:
         self.redrawn, self.ready = 0, {1: [], 2: []}
 
     def episode(self, tasks, ceiling):
-        share = np.array([SHARES[t] for t in tasks], float)
-        task = tasks[int(self.rng.choice(len(tasks), p=share / share.sum()))]
+        task = draw.pick(self.rng, tasks)
         while True:
             pictures, questions = draw.EPISODES[task](self.rng, self.rng.uniform(0, ceiling))
             if not any(p.digest() in self.held for p in pictures):
@@ -76,7 +82,7 @@ class Episodes:
             for _, question, reply, _ in draw.pick(rng, questions, len(questions)):
                 ask, reply = encode(f"Q: {question}\nA:"), encode(f" {reply}\n")
                 ids += ask + reply
-                weight += [OTHER] * len(ask) + [1.0] * len(reply)
+                weight += [OTHER] * len(ask) + [1.0] + [FIRST if a == ord(" ") else 1.0 for a in reply[:-1]]
         return ids + [EOS], weight + [OTHER], shown
 
     def batch(self, count, ceiling):
@@ -96,11 +102,11 @@ class Episodes:
         return ids, weight, pixels, labels
 
 
-    def pictures(self, count):
+    def pictures(self, count, ceiling):
         """Pictures alone: pixels and labels."""
         drawn = []
         while len(drawn) < count:
-            drawn += self.episode(list(SHARES), 1.0)[0]
+            drawn += self.episode(TOWER, ceiling)[0]
         return (torch.from_numpy(np.stack([p.pixels for p in drawn])),
                 torch.from_numpy(np.stack([p.label.ravel() for p in drawn])))
 
@@ -112,16 +118,28 @@ def naming(logits, labels):
     return loss, (logits.detach().argmax(-1) == labels)[labels > 0].float().mean()
 
 
-def losses(model, names, batch):
-    """Loss of the text, of the answers alone, and of the names of the patches."""
+def losses(model, names, batch, tokens, tower):
+    """Loss of the text, of the answers alone, and of the names of the patches; the tower learns or not.
+
+    With fewer tokens a picture than patches, the patches with something in them stay and others
+    at random, and all that stays keeps its position."""
     ids, weight, pixels, labels = batch
-    features = model.features(pixels)
-    states = model.states(ids, features)[:, :-1]
+    with torch.set_grad_enabled(tower):
+        features = model.features(pixels)
+    taken, position = features, None
+    if tokens < labels.shape[1]:
+        order = ((labels > 0) + 0.9 * torch.rand(labels.shape)).topk(tokens).indices.sort().values
+        taken = features.gather(1, order.unsqueeze(-1).expand(-1, -1, features.shape[-1]))
+        stays = ids != IMAGE
+        stays[~stays] = torch.zeros_like(labels, dtype=torch.bool).scatter(1, order, True).flatten()
+        position = stays.nonzero()[:, 1].view(len(ids), -1)
+        ids, weight = ids.gather(1, position), weight.gather(1, position)
+    states = model.states(ids, taken, position)[:, :-1]
     weight, target = weight[:, 1:], ids[:, 1:]
     at = weight > 0
     each = F.cross_entropy(model.head(states[at]), target[at], reduction="none")
     weight = weight[at]
-    replies = weight == 1
+    replies = weight >= 1
     return (each * weight).sum() / replies.sum(), each[replies].mean(), naming(names(features), labels)[0]
 
 
@@ -139,6 +157,7 @@ class Run:
 
     def __init__(self, a, work, out):
         self.a, self.out, self.checkpoint = a, out, os.path.join(work, "checkpoint.pt")
+        self.latest = os.path.join(work, "latest")
         self.model = Llava(config({"pre": PRE, "post": POST}[a.kind]))
         self.names = nn.Linear(128, draw.CLASSES)
         if a.language:
@@ -154,11 +173,12 @@ class Run:
             self.names.load_state_dict(state["names"])
             self.model.load_state_dict({k: v for k, v in state["model"].items() if k.startswith("vision_tower.")},
                                        strict=False)
-            self.stage, self.data = 1, state["data"]
+            self.data.rng = state["rng"]
         if a.resume:
             state = torch.load(self.checkpoint, weights_only=False)
             for key in ("model", "names", "opt"):
                 getattr(self, key).load_state_dict(state.pop(key))
+            self.data.rng = state.pop("rng")
             self.__dict__.update(state)
 
     def optimizer(self):
@@ -168,9 +188,10 @@ class Run:
 
     def save(self):
         state = {key: getattr(self, key).state_dict() for key in ("model", "names", "opt")}
-        state.update({key: getattr(self, key) for key in ("stage", "step", "spent", "log", "data")})
+        state.update({key: getattr(self, key) for key in ("stage", "step", "spent", "log")}, rng=self.data.rng)
         torch.save(state, self.checkpoint + ".new")
         os.replace(self.checkpoint + ".new", self.checkpoint)
+        export(self.model, self.latest)
 
     def watch(self):
         """A row of the log: mean losses since the last one, and right choices of other questions, by task."""
@@ -186,14 +207,18 @@ class Run:
         self.running.clear()
 
     def tower_step(self, done):
-        pixels, labels = self.data.pictures(2 * PICTURES)
+        pixels, labels = self.data.pictures(2 * PICTURES, min(1.0, 0.2 + 1.5 * done))
         loss, share = naming(self.names(self.model.features(pixels)), labels)
         return loss, (loss.item(), share.item())
 
-    def whole_step(self, done):
-        batch = self.data.batch(1 + (self.step % 3 == 2), min(1.0, 0.3 + 3.5 * done))
-        text, replies, seen = losses(self.model, self.names, batch)
-        return text + 0.1 * seen, (text.item(), replies.item(), seen.item())
+    def short_step(self, done):
+        return self.whole_step(done, 16)
+
+    def whole_step(self, done, tokens=None):
+        tokens = tokens or (32 if done < 0.4 else 64)
+        batch = self.data.batch(1 + (self.step % 3 == 2), min(1.0, 0.3 + 3.5 * done) if self.stage == 1 else 1.0)
+        text, replies, seen = losses(self.model, self.names, batch, tokens, self.stage == 2)
+        return text + 0.3 * seen, (text.item(), replies.item(), seen.item())
 
     def train(self, minutes, one_step, lr, end):
         """Steps for so many minutes; the rate falls from lr to end times lr."""
@@ -220,6 +245,8 @@ class Run:
                     self.watch()
                 self.save()
                 kept = time.time()
+        if self.step and self.stage:
+            self.watch()
         self.running, self.stage, self.step, self.spent = [], self.stage + 1, 0, 0.0
 
 
@@ -228,8 +255,9 @@ def main():
     ap = argparse.ArgumentParser(description="Train a small vision-language model; see the head of the file.")
     ap.add_argument("kind", choices=("pre", "post"))
     ap.add_argument("--tower-minutes", type=float, default=0)
+    ap.add_argument("--short-minutes", type=float, default=0)
     ap.add_argument("--minutes", type=float, default=0)
-    ap.add_argument("--tower", help="checkpoint whose tower to begin with, in place of --tower-minutes")
+    ap.add_argument("--tower", help="checkpoint whose tower to begin with")
     ap.add_argument("--language", help="folder of a model whose projector and language model to begin with")
     ap.add_argument("--out", help="folder of the model (../vlm-pre or ../vlm-post)")
     ap.add_argument("--work", help="folder of the checkpoint (work-pre or work-post)")
@@ -250,15 +278,11 @@ def main():
     torch.manual_seed(a.seed)
     run = Run(a, work, out)
     print(sum(p.numel() for p in run.model.parameters()), "parameters", flush=True)
-    if run.stage == 0:
-        run.train(a.tower_minutes, run.tower_step, a.lr, 0.1)
+    for minutes, step, end in ((a.tower_minutes, run.tower_step, 0.1), (a.short_minutes, run.short_step, 0.3),
+                               (a.minutes, run.whole_step, 0.0))[run.stage:]:
+        run.train(minutes, step, a.lr, end)
         run.optimizer()
         run.save()
-    if run.stage == 1 and a.minutes:
-        run.train(a.minutes, run.whole_step, a.lr, 0.0)
-        run.save()
-    run.step = run.log[-1][0] if run.log else 0
-    run.watch()
     export(run.model, out)
     right = accuracy(load(out), draw.ask(a.seed, draw.HELD_OUT, a.questions, draw.LEVELS))
     print(f"{run.data.redrawn} pictures drawn again; held out:", json.dumps(right))
