@@ -12,6 +12,7 @@ drawing knows.  The tasks:
         count   1 to 3 equal shapes                      how many
         side    two shapes                               which is left, right, on top, below
         where   one shape                                which quarter
+        pair    two pictures of one shape                which shows a shape
   hard  string  3 or 4 small signs in noise              which string of four
         faint   one small sign of little contrast        which sign of four
         many    4 to 9 equal shapes among others         how many, of four
@@ -23,20 +24,17 @@ calibration are different children of it, and what is drawn for training is
 compared with every held-out picture (see train.py).
 
 Usage:
-  python3 draw.py [--seed 1811] [--questions 64] [--out .]
-writes questions.jsonl and pictures.tar.gz (held out), calibration.jsonl and
-calibration.tar.gz: one JSON object a line with task, context, choices, gold and
-images, the names of PNG files in the archive; <image> stands in the context
-where a picture stands.
+  python3 draw.py [--seed 1811] [--questions 48] [--out .]
+writes questions.jsonl with the folder pictures (held out) and calibration.jsonl
+with the folder calibration: one JSON object a line with task, context, choices,
+gold and images, the names of PNG files; <image> stands in the context where a
+picture stands.
 """
 import argparse
-import gzip
 import hashlib
-import io
 import json
 import os
 import struct
-import tarfile
 import zlib
 
 import numpy as np
@@ -59,7 +57,8 @@ GLYPHS = {  # rows of five dots from the top, one number a row
 SIGNS = "".join(GLYPHS)
 DOTS = {c: np.array([[row >> (4 - i) & 1 for i in range(5)] for row in rows], bool) for c, rows in GLYPHS.items()}
 CLASSES = 1 + len(SIGNS) + len(SHAPES) * len(COLOURS)
-EASY = ("glyph", "colour", "count", "side", "where")
+MOST = 10  # that a picture has of one kind and colour, plus 1
+EASY = ("glyph", "colour", "count", "side", "where", "pair")
 HARD = ("string", "faint", "many", "more", "which")
 INTROS = ("Look: ", "Picture: ", "Here is a picture: ", "See ")
 ROWS, COLUMNS = np.mgrid[0:SIZE, 0:SIZE]
@@ -68,12 +67,12 @@ ROWS, COLUMNS = np.mgrid[0:SIZE, 0:SIZE]
 
 
 class Picture:
-    """pixels [64, 64, 3] uint8, and label [8, 8]: what has its centre in the patch, 0 for nothing."""
+    """pixels [64, 64, 3] uint8, and things: class (from 1), row and column of each centre."""
 
     def __init__(self, rng):
         self.ground = int(rng.integers(15, 75))
         self.pixels = np.full((SIZE, SIZE, 3), self.ground, np.uint8)
-        self.label = np.zeros((SIZE // PATCH, SIZE // PATCH), np.int64)
+        self.things = []
         self.placed = []  # row, column, radius
 
     def shape(self, kind, colour, row, column, radius):
@@ -89,15 +88,15 @@ class Picture:
                 mask &= square > (radius - max(2, radius // 3)) ** 2
         self.pixels[mask] = COLOURS[colour]
         self.placed.append((row, column, radius))
-        self.label[row // PATCH, column // PATCH] = (1 + len(SIGNS) + SHAPES.index(kind) * len(COLOURS)
-                                                     + list(COLOURS).index(colour))
+        self.things.append((1 + len(SIGNS) + SHAPES.index(kind) * len(COLOURS) + list(COLOURS).index(colour),
+                            row, column))
 
     def sign(self, c, row, column, scale, value):
         """The sign with its upper left dot at (row, column)."""
         mask = np.repeat(np.repeat(DOTS[c], scale, 0), scale, 1)
         h, w = mask.shape
         self.pixels[row:row + h, column:column + w][mask] = value
-        self.label[(row + h // 2) // PATCH, (column + w // 2) // PATCH] = 1 + SIGNS.index(c)
+        self.things.append((1 + SIGNS.index(c), row + h // 2, column + w // 2))
 
     def free(self, rng, radius, tries=200):
         """A centre for one more shape of this radius, or nothing."""
@@ -111,6 +110,20 @@ class Picture:
     def noise(self, rng, share, values=NOISE):
         mask = rng.random((SIZE, SIZE)) < share
         self.pixels[mask] = values[rng.integers(len(values), size=int(mask.sum()))]
+
+    def labels(self):
+        """[4, patches] of what has its centre in the patch: its class (0 for nothing), how many of that class
+        there are, and how many things lie farther left and farther up; -1 where that is not asked."""
+        side = SIZE // PATCH
+        out = np.full((4, side * side), -1, np.int64)
+        out[0] = 0
+        for kind, row, column in self.things:
+            few = len(self.things) < 5
+            out[:, row // PATCH * side + column // PATCH] = (
+                kind, sum(t[0] == kind for t in self.things),
+                sum(t[2] < column for t in self.things) if few else -1,
+                sum(t[1] < row for t in self.things) if few else -1)
+        return out
 
     def digest(self):
         return hashlib.blake2b(self.pixels.tobytes(), digest_size=16).digest()
@@ -147,10 +160,10 @@ def write_sign(rng, level):
 
 def write_faint(rng, level):
     picture, c = Picture(rng), pick(rng, SIGNS)
-    step = int(90 - 50 * level)
+    step = int(70 - 45 * level)
     picture.sign(c, *corner(rng, 14, 10), 2, picture.ground + step)
     grey = np.array([picture.ground + v for v in (-10, step // 2, step, step + 30)], np.uint8)
-    picture.noise(rng, 0.03 + 0.22 * level, np.repeat(grey[:, None], 3, 1))
+    picture.noise(rng, 0.04 + 0.26 * level, np.repeat(grey[:, None], 3, 1))
     return [picture], [("faint", "what is written?", c, options(rng, c, SIGNS, 4))]
 
 
@@ -159,7 +172,7 @@ def lay_string(rng, level, count):
     row, column = corner(rng, 14, 12 * count - 2)
     for i, c in enumerate(text):
         picture.sign(c, row, column + 12 * i, 2, COLOURS[pick(rng, list(COLOURS))])
-    picture.noise(rng, 0.02 + 0.23 * level)
+    picture.noise(rng, 0.02 + 0.28 * level)
     return picture, text
 
 
@@ -177,26 +190,53 @@ def write_string(rng, level):
     return [picture], questions
 
 
-def one_shape(rng, level):
-    picture, kind, colour = Picture(rng), pick(rng, SHAPES), pick(rng, list(COLOURS))
-    radius = int(rng.integers(5, 12))
-    rows = [int(v) for v in rng.integers(radius + 1, SIZE - radius - 1, 2)]
-    for i in range(2):  # not on the middle lines
-        while abs(rows[i] - SIZE // 2) < 6 - 3 * level:
-            rows[i] = int(rng.integers(radius + 1, SIZE - radius - 1))
-    picture.shape(kind, colour, rows[0], rows[1], radius)
+QUARTERS = [f"{a} {b}" for a in ("top", "bottom") for b in ("left", "right")]
+
+
+def ask_where(rng, kind, row, column):
+    quarter = QUARTERS[2 * (row > SIZE // 2) + (column > SIZE // 2)]
+    return "where", f"where is the {kind}?", quarter, options(rng, quarter, QUARTERS, 4)
+
+
+def ask_colour(rng, kind, colour):
+    return "colour", f"what colour is the {kind}?", colour, options(rng, colour, list(COLOURS), 4)
+
+
+def lay_one(rng, level, kind):
+    """One shape that is not on the middle lines: picture, colour, row and column."""
+    picture, colour = Picture(rng), pick(rng, list(COLOURS))
+    radius, at = int(rng.integers(5, 12)), [SIZE // 2, SIZE // 2]
+    for i in range(2):
+        while abs(at[i] - SIZE // 2) < 12 - 8 * level:
+            at[i] = int(rng.integers(radius + 1, SIZE - radius - 1))
+    picture.shape(kind, colour, *at, radius)
     picture.noise(rng, 0.05 * level)
-    quarters = [f"{a} {b}" for a in ("top", "bottom") for b in ("left", "right")]
-    quarter = quarters[2 * (rows[0] > SIZE // 2) + (rows[1] > SIZE // 2)]
-    return [picture], [("where", f"where is the {kind}?", quarter, options(rng, quarter, quarters, 4)),
-                       ("colour", f"what colour is the {kind}?", colour, options(rng, colour, list(COLOURS), 4)),
+    return picture, colour, *at
+
+
+def one_shape(rng, level):
+    kind = pick(rng, SHAPES)
+    picture, colour, *at = lay_one(rng, level, kind)
+    return [picture], [ask_where(rng, kind, *at), ask_colour(rng, kind, colour),
                        ("shape", "what is shown?", kind, options(rng, kind, SHAPES, 4))]
+
+
+def two_ones(rng, level):
+    kinds, ranks = pick(rng, SHAPES, 2), ("first", "second")
+    laid = [lay_one(rng, level, kind) for kind in kinds]
+    shown = int(rng.integers(2))
+    questions = [("pair", f"which shows the {kinds[i]}?", ranks[i], options(rng, ranks[i], ranks, 2))
+                 for i in (shown, 1 - shown)]
+    for kind, rank, (_, colour, *at) in zip(kinds, ranks, laid):
+        questions += [ask_where(rng, kind, *at), ask_colour(rng, kind, colour),
+                      ("shape", f"what is in the {rank}?", kind, options(rng, kind, SHAPES, 4))]
+    return [p for p, *_ in laid], questions
 
 
 def two_shapes(rng, level):
     picture, kinds = Picture(rng), pick(rng, SHAPES, 2)
     colours = pick(rng, list(COLOURS), 2)
-    across, apart = bool(rng.integers(2)), 16 - 10 * level
+    across, apart = bool(rng.integers(2)), 22 - 14 * level
     radius = [int(v) for v in rng.integers(5, 9, 2)]
     while True:
         at = [[int(v) for v in rng.integers(r + 1, SIZE - r - 1, 2)] for r in radius]
@@ -207,15 +247,18 @@ def two_shapes(rng, level):
         picture.shape(k, c, row, column, r)
     picture.noise(rng, 0.05 * level)
     questions = []
-    for way, low, high, far in ((across, "on the left", "on the right", dx), (not across, "on top", "below", dy)):
-        if way or abs(far) >= apart:
-            flip = int(rng.integers(2))
-            answer = kinds[int((far < 0) != flip)]
-            questions.append((way, ("side", f"what is {(low, high)[flip]}?", answer, options(rng, answer, kinds, 2))))
+    for way, words, far in ((across, ("on the left", "on the right"), dx), (not across, ("on top", "below"), dy)):
+        flip = int(rng.integers(2))
+        for i in (flip, 1 - flip):
+            answer = kinds[int((far < 0) != i)]
+            if abs(far) >= apart:
+                questions.append((way, ("side", f"what is {words[i]}?", answer, options(rng, answer, kinds, 2))))
     questions = [q for _, q in sorted(questions, key=lambda q: not q[0])]
     which = int(rng.integers(2))
-    questions.append(("colour", f"what colour is the {kinds[which]}?", colours[which],
-                      options(rng, colours[which], list(COLOURS), 4)))
+    for i in (which, 1 - which):
+        questions.append(ask_colour(rng, kinds[i], colours[i]))
+        if min(abs(v - SIZE // 2) for v in at[i]) >= 4:
+            questions.append(ask_where(rng, kinds[i], *at[i]))
     return [picture], questions
 
 
@@ -226,9 +269,11 @@ def colour_first(rng, level):
 
 
 def lay_crowd(rng, level, count, others, small, kind=None):
-    """count shapes of one kind and colour among others of other colours; fewer others where there is no room."""
+    """count shapes of one kind and colour among others of other colours, fewer others where there is no room:
+    picture, kind, and how many of each colour, that one first."""
     picture, kind = Picture(rng), kind or pick(rng, SHAPES)
     colour, *rest = pick(rng, list(COLOURS), 3)
+    drawn = {colour: count}
     for i in range(count + others):
         radius = int(rng.integers(3, 6) if small else rng.integers(5, 9))
         at = picture.free(rng, radius)
@@ -236,33 +281,37 @@ def lay_crowd(rng, level, count, others, small, kind=None):
             radius = max(3, radius - 1)
             at = picture.free(rng, radius, 2000)
         if at:
-            picture.shape(kind, colour if i < count else pick(rng, rest), *at, radius)
+            shown = colour if i < count else pick(rng, rest)
+            drawn[shown] = drawn.get(shown, 0) + (i >= count)
+            picture.shape(kind, shown, *at, radius)
     picture.noise(rng, 0.05 * level)
-    return picture, kind, colour
+    return picture, kind, drawn
 
 
 def count_few(rng, level):
     count = int(rng.integers(1, 4))
-    picture, kind, _ = lay_crowd(rng, level, count, 0, False)
+    picture, kind, drawn = lay_crowd(rng, level, count, 0, False)
     answer = str(count)
-    return [picture], [("count", f"how many {PLURALS[kind]}?", answer, options(rng, answer, "123", 3))]
+    return [picture], [("count", f"how many {PLURALS[kind]}?", answer, options(rng, answer, "123", 3)),
+                       ask_colour(rng, PLURALS[kind], *drawn)]
 
 
 def count_many(rng, level):
     count, others = int(rng.integers(4, 10)), int(rng.integers(0, 2 + int(3 * level)))
-    picture, kind, colour = lay_crowd(rng, level, count, others, True)
-    answer = str(count)
-    low = max(2, min(count - int(rng.integers(4)), 7))
-    near = [str(n) for n in range(low, min(low + 4, 10))]
-    near = near if len(near) == 4 else [str(n) for n in range(6, 10)]
-    questions = [("many", f"how many {colour} {PLURALS[kind]}?", answer, options(rng, answer, near, 4))]
+    picture, kind, drawn = lay_crowd(rng, level, count, others, True)
+    questions = []
+    for colour, count in drawn.items():
+        low = min(max(1, count - int(rng.integers(4))), 6)
+        near = [str(n) for n in range(low, low + 4)]
+        questions.append(("many", f"how many {colour} {PLURALS[kind]}?", str(count),
+                          options(rng, str(count), near, 4)))
     return [picture], questions
 
 
 def two_crowds(rng, level):
     kind = pick(rng, SHAPES)
-    least = int(rng.integers(1, 8))
-    counts = [least, min(9, least + 1 + int(rng.integers(0, 4 - int(2 * level))))]
+    least = int(rng.integers(1 + int(3 * level), 8))
+    counts = [least, min(9, least + 1 + int(rng.integers(0, 3 - int(1.5 * level))))]
     counts = counts[::-1] if rng.integers(2) else counts
     pictures = [lay_crowd(rng, level, n, 0, True, kind)[0] for n in counts]
     answer = ("first", "second")[int(counts[1] > counts[0])]
@@ -278,15 +327,16 @@ def two_strings(rng, level):
         if not set(laid[0][1]) & set(laid[1][1]):
             break
     answer = int(rng.integers(2))
-    questions = [("which", f"which shows {pick(rng, laid[answer][1])}?", ("first", "second")[answer],
-                  options(rng, ("first", "second")[answer], ("first", "second"), 2))]
-    for i, name in enumerate(("first", "second")):
+    ranks, questions = ("first", "second"), []
+    for i in (answer, 1 - answer):
+        questions.append(("which", f"which shows {pick(rng, laid[i][1])}?", ranks[i], options(rng, ranks[i], ranks, 2)))
+    for i, name in enumerate(ranks):
         questions.append(("read", f"what is in the {name}?", laid[i][1], [laid[i][1]]))
     return [p for p, _ in laid], questions
 
 
 EPISODES = {"glyph": write_sign, "colour": colour_first, "count": count_few, "side": two_shapes, "where": one_shape,
-            "string": write_string, "faint": write_faint, "many": count_many, "more": two_crowds,
+            "pair": two_ones, "string": write_string, "faint": write_faint, "many": count_many, "more": two_crowds,
             "which": two_strings}
 
 
@@ -321,14 +371,15 @@ def png(pixels):
             + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
 
 
-def ask(seed, child, count, levels):
+def ask(seed, child, count, levels, folder=""):
     """count questions of each task: (JSON object, pictures), task by task."""
     rng, out = stream(seed, child), []
     for task in EASY + HARD:
         for i in range(count):
             pictures, questions = EPISODES[task](rng, rng.uniform(*levels[task]))
             _, text, answer, choices = questions[0]
-            names = [f"{task}-{i:02d}{'ab'[j] if len(pictures) > 1 else ''}.png" for j in range(len(pictures))]
+            names = [os.path.join(folder, f"{task}-{i:02d}{'ab'[j] if len(pictures) > 1 else ''}.png")
+                     for j in range(len(pictures))]
             out.append(({"task": task, "context": context(introduction(rng, len(pictures)), text),
                          "choices": [" " + c for c in choices], "gold": choices.index(answer), "images": names},
                         pictures))
@@ -338,32 +389,32 @@ def ask(seed, child, count, levels):
 LEVELS = dict.fromkeys(EASY, (0.0, 0.4)) | dict.fromkeys(HARD, (0.4, 1.0))
 
 
-def write(folder, name, archive, rows):
-    with open(os.path.join(folder, name), "w") as f:
+def write(out, name, rows):
+    with open(os.path.join(out, name), "w") as f:
         for row, _ in rows:
             f.write(json.dumps(row) + "\n")
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for row, pictures in rows:
-            for file, picture in zip(row["images"], pictures):
-                data = png(picture.pixels)
-                info = tarfile.TarInfo(file)
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
-    with open(os.path.join(folder, archive), "wb") as f, gzip.GzipFile("", "wb", 9, f, mtime=0) as z:
-        z.write(raw.getvalue())
+    for row, pictures in rows:
+        for file, picture in zip(row["images"], pictures):
+            os.makedirs(os.path.join(out, os.path.dirname(file)), exist_ok=True)
+            with open(os.path.join(out, file), "wb") as f:
+                f.write(png(picture.pixels))
 
 
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     ap = argparse.ArgumentParser(description="Write the held-out and the calibration questions; see the file's head.")
     ap.add_argument("--seed", type=int, default=1811)
-    ap.add_argument("--questions", type=int, default=64, help="of each task, held out")
-    ap.add_argument("--calibration", type=int, default=13, help="of each task, for calibration")
+    ap.add_argument("--questions", type=int, default=48, help="of each task, held out")
+    ap.add_argument("--calibration", type=int, default=12, help="of each task, for calibration")
     ap.add_argument("--out", default=here)
     a = ap.parse_args()
-    write(a.out, "questions.jsonl", "pictures.tar.gz", ask(a.seed, HELD_OUT, a.questions, LEVELS))
-    write(a.out, "calibration.jsonl", "calibration.tar.gz", ask(a.seed, CALIBRATION, a.calibration, LEVELS))
+    held = ask(a.seed, HELD_OUT, a.questions, LEVELS, "pictures")
+    seen = ask(a.seed, CALIBRATION, a.calibration, LEVELS, "calibration")
+    digests = [{p.digest() for _, pictures in rows for p in pictures} for rows in (held, seen)]
+    if digests[0] & digests[1]:
+        raise SystemExit("a picture for calibration is a held-out one: take another seed")
+    write(a.out, "questions.jsonl", held)
+    write(a.out, "calibration.jsonl", seen)
 
 
 if __name__ == "__main__":

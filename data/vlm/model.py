@@ -1,19 +1,24 @@
 """The two small vision-language models in plain torch, under the names of their checkpoint.
 
-Both are LLaVA (`LlavaForConditionalGeneration`): a vision tower, a projector of
-two linear layers with GELU between, and a byte-level Llama whose embeddings of
-the token <image> the projected patches replace.  The tower is one of
+Both are LLaVA: a vision tower, a projector of two linear layers with GELU
+between, and a byte-level Llama whose embeddings of the token <image> the
+projected patches replace.  The tower is one of
 
-  clip_vision_model      CLIP: x + f(LN(x)), a norm before the first block
+  clip_vision_model      CLIP: x + f(LN(x)), a norm before the first block, whose
+                         gain is one number.  Behind it the projector begins with
+                         a LayerNorm (`VipLlavaForConditionalGeneration`), so all
+                         that reads the residual stream is normed, and the stream
+                         can be centred and rotated
   postnorm_vision_model  x + LN(f(x)) for attention and MLP of each block: the
                          parameters of CLIP under CLIP's names, of which
                          layer_norm1 normalises what attention adds and
                          layer_norm2 what the MLP adds; no norm before the first
                          block and none behind the last.  The gain of each norm
                          is one number, so the residual stream can be rotated.
+                         The container is `LlavaForConditionalGeneration`
 
 The features are those behind the last block, without the class token
-(vision_feature_layer -1, strategy "default").
+(vision_feature_layer -1).
 """
 import json
 import math
@@ -28,13 +33,20 @@ PRE, POST = "clip_vision_model", "postnorm_vision_model"
 
 
 def config(kind):
-    return {
+    own = {
         "architectures": ["LlavaForConditionalGeneration"],
+        "model_type": "llava",
+        "multimodal_projector_bias": True,
+        "vision_feature_select_strategy": "default",
+    } if kind == POST else {
+        "architectures": ["VipLlavaForConditionalGeneration"],
+        "model_type": "vipllava",
+        "projector_layernorm_eps": 1e-5,
+    }
+    return own | {
         "dtype": "bfloat16",
         "image_seq_length": 64,
         "image_token_index": IMAGE,
-        "model_type": "llava",
-        "multimodal_projector_bias": True,
         "projector_hidden_act": "gelu",
         "text_config": {
             "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": BOS, "eos_token_id": EOS,
@@ -52,7 +64,6 @@ def config(kind):
             "patch_size": 8, "projection_dim": 128,
         },
         "vision_feature_layer": -1,
-        "vision_feature_select_strategy": "default",
     }
 
 
@@ -171,12 +182,16 @@ class Tower(nn.Module):
 
 
 class Projector(nn.Module):
-    def __init__(self, inputs, outputs):
+    def __init__(self, c):
         super().__init__()
+        inputs, outputs = c["vision_config"]["hidden_size"], c["text_config"]["hidden_size"]
+        self.projector_layernorm = nn.Identity()
+        if c["model_type"] == "vipllava":
+            self.projector_layernorm = nn.LayerNorm(inputs, eps=c["projector_layernorm_eps"])
         self.linear_1, self.linear_2 = nn.Linear(inputs, outputs), nn.Linear(outputs, outputs)
 
     def forward(self, x):
-        return self.linear_2(F.gelu(self.linear_1(x)))
+        return self.linear_2(F.gelu(self.linear_1(self.projector_layernorm(x))))
 
 
 class RMSNorm(nn.Module):
@@ -236,7 +251,7 @@ class Llava(nn.Module):
         vision, text = c["vision_config"], c["text_config"]
         self.config = c
         self.vision_tower = Tower(vision)
-        self.multi_modal_projector = Projector(vision["hidden_size"], text["hidden_size"])
+        self.multi_modal_projector = Projector(c)
         self.language_model = nn.Module()
         self.language_model.model = body = nn.Module()
         body.embed_tokens = nn.Embedding(text["vocab_size"], text["hidden_size"])
@@ -246,7 +261,7 @@ class Llava(nn.Module):
 
     @torch.no_grad()
     def start(self):
-        """Initial weights; the gains of a post-norm tower begin, and stay, equal within each norm."""
+        """Initial weights; the gains of the norms that write the residual stream begin, and stay, equal."""
         for name, p in self.named_parameters():
             if name.endswith("bias"):
                 p.zero_()
@@ -260,11 +275,12 @@ class Llava(nn.Module):
                 p.normal_(std=0.6 / math.sqrt(p.shape[1]))
                 if name.endswith(("o_proj.weight", "down_proj.weight", "out_proj.weight", "fc2.weight")):
                     p /= math.sqrt(2 * 4)
+        tower, norms = self.vision_tower, []
         if self.config["vision_config"]["model_type"] == POST:
-            for layer in self.vision_tower.encoder.layers:
-                for norm in (layer.layer_norm1, layer.layer_norm2):
-                    norm.weight.fill_(0.5)
-                    norm.weight.register_hook(lambda g: g.mean().expand_as(g))
+            norms = [n for layer in tower.encoder.layers for n in (layer.layer_norm1, layer.layer_norm2)]
+        for norm in norms or [tower.pre_layrnorm]:
+            norm.weight.fill_(0.5 if norms else 1.0)
+            norm.weight.register_hook(lambda g: g.mean().expand_as(g))
 
     def features(self, pixels):
         """Of uint8 pictures [pictures, height, width, 3], as the processor normalizes them."""

@@ -5,8 +5,8 @@ Usage:
   pip install torch safetensors numpy pillow tokenizers transformers
   python3 reference.py [FOLDER...]
 
-Reads questions.jsonl, pictures.tar.gz and each folder's files, and writes into
-the folder
+Reads questions.jsonl, its pictures and each folder's files, and writes into the
+folder
   accuracy.tsv     of each task, in float32: right choices (largest summed
                    log-likelihood of the choice's bytes behind the context, with
                    the start mark and without) and exact greedy answers (bytes up
@@ -14,15 +14,15 @@ the folder
   likelihoods.tsv  in float64, with the start mark: the summed log-likelihoods in
                    nats of every choice of the first four questions of each task,
                    and the sum over all questions of that of the right choice
+  answers.tsv      of every question, in float32 with the start mark: the right
+                   choice, the one taken, and the greedy answer
 Each folder is also loaded by transformers, pictures by its CLIPImageProcessor
 and text by its tokenizer.json, and its answers have to agree; for the post-norm
 tower, which transformers lacks, the blocks of its CLIP tower are rearranged.
 """
 import argparse
-import io
 import json
 import os
-import tarfile
 
 import numpy as np
 import torch
@@ -35,13 +35,12 @@ from model import BOS, IMAGE, POST, answer, encode, load
 
 def read(here):
     """The questions, each with its pictures [pictures, 64, 64, 3] uint8."""
-    pictures = {}
-    with tarfile.open(os.path.join(here, "pictures.tar.gz")) as tar:
-        for info in tar:
-            pictures[info.name] = np.array(Image.open(io.BytesIO(tar.extractfile(info).read())))
+    def picture(name):
+        with Image.open(os.path.join(here, name)) as image:
+            return np.array(image)
     with open(os.path.join(here, "questions.jsonl")) as f:
         rows = [json.loads(line) for line in f]
-    return [(row, torch.from_numpy(np.stack([pictures[n] for n in row["images"]]))) for row in rows]
+    return [(row, torch.from_numpy(np.stack([picture(n) for n in row["images"]]))) for row in rows]
 
 
 @torch.no_grad()
@@ -59,7 +58,8 @@ def greedy(model, row, pixels, most=12):
 def in_transformers(folder):
     """A function from a question to the log-likelihoods of its choices, by the classes of transformers."""
     from tokenizers import Tokenizer
-    from transformers import CLIPImageProcessor, LlavaConfig, LlavaForConditionalGeneration
+    from transformers import (CLIPImageProcessor, LlavaConfig, LlavaForConditionalGeneration,
+                              VipLlavaForConditionalGeneration)
     from transformers.models.clip import modeling_clip
     with open(os.path.join(folder, "config.json")) as f:
         post = json.load(f)["vision_config"]["model_type"] == POST
@@ -81,8 +81,8 @@ def in_transformers(folder):
         allowed = ("pre_layrnorm", "post_layernorm")
         missing = [k for k in said["missing_keys"] if not any(a in k for a in allowed)]
     else:
-        model, said = LlavaForConditionalGeneration.from_pretrained(folder, dtype=torch.float32,
-                                                                    output_loading_info=True)
+        model, said = VipLlavaForConditionalGeneration.from_pretrained(folder, dtype=torch.float32,
+                                                                       output_loading_info=True)
         missing = list(said["missing_keys"])
     if missing or said["unexpected_keys"] or said["mismatched_keys"]:
         raise SystemExit(f"{folder}: {said}")
@@ -107,10 +107,14 @@ def in_transformers(folder):
 def judge(folder, rows):
     model = load(folder)
     tasks = {task: [] for task in EASY + HARD}
-    for row, pixels in rows:
-        gold = row["gold"]
-        tasks[row["task"]].append([int(np.argmax(answer(model, row, pixels, bos))) == gold for bos in (True, False)]
-                                  + [greedy(model, row, pixels) == row["choices"][gold]])
+    with open(os.path.join(folder, "answers.tsv"), "w") as f:
+        f.write("task\tquestion\tright\ttaken\tgreedy\n")
+        for row, pixels in rows:
+            right = row["choices"][row["gold"]]
+            taken = [row["choices"][int(np.argmax(answer(model, row, pixels, bos)))] for bos in (True, False)]
+            told = greedy(model, row, pixels)
+            f.write(f"{row['task']}\t{len(tasks[row['task']])}\t{right}\t{taken[0]}\t{told!r}\n")
+            tasks[row["task"]].append([t == right for t in taken + [told]])
     with open(os.path.join(folder, "accuracy.tsv"), "w") as f:
         f.write("task\tquestions\tchoice\tchoice_without_bos\tgreedy\n")
         for task, right in tasks.items():

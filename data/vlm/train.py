@@ -5,22 +5,24 @@ Usage:
   pip install torch safetensors numpy
   python3 train.py pre --tower-minutes T --short-minutes S --minutes M
                                  the model with the CLIP tower, to ../vlm-pre
-  python3 train.py post --tower-minutes T --short-minutes S --minutes M --language ../vlm-pre
+  python3 train.py post --tower-minutes T --short-minutes S --minutes M
                                  the one with the post-norm tower, to ../vlm-post
 
-First the tower alone: a linear layer on it names what has its centre in each
-patch (a sign, or a shape and its colour), 64 pictures a step.  Then texts: 32
-with one picture a step, or 16 with two (two pictures that are compared, or two
-episodes one after the other), with one to six questions; the loss is
-that of the answers and their line feeds, where a word's first letter counts
-three times, plus 0.02 times the rest of the text, plus 0.3 times that of the
-patches, whose layer is thrown away in the end.  For --short-minutes the tower stays as it is and a picture has 16 tokens,
+First the tower alone, 64 pictures a step: a linear layer on it tells each patch's
+row and column, and of what has its centre in the patch the name (a sign, or a
+shape and its colour), how many of the same there are in the picture, and how many
+things lie farther left and farther up.  Then texts: 32 with one picture a step,
+or 16 with two (two pictures that are compared, or two episodes one after the
+other), with one to six questions; the loss is that of the answers and their line
+feeds, where a word's first letter counts three times, plus 0.02 times the rest of
+the text, plus 0.3 times that of the patches, whose layer is thrown away in the
+end.  For --short-minutes the tower stays as it is and a picture has 16 tokens,
 the patches with something in them and others at random; for --minutes all is
-trained, with 32 tokens for two fifths of the time and then all 64.  --language
-begins with the projector and the language model of a folder.  A picture that
-equals a held-out one is drawn again.  The rates follow a cosine over the clock;
-the log is losses.tsv of the folder, checkpoints go to the folder --work, with
-the model so far in its folder latest, and --resume goes on from one.
+trained, with 32 tokens for half of the time and then all 64.  --begin takes the
+weights of a checkpoint.  A picture that equals a held-out one is drawn again.
+The rates follow a cosine over the clock; the log is losses.tsv of the folder,
+checkpoints go to the folder --work, with the model so far in its folder latest,
+and --resume goes on from one.
 """
 import argparse
 import json
@@ -37,11 +39,13 @@ import draw
 from model import BOS, EOS, IMAGE, PAD, POST, PRE, Llava, answer, config, encode, export, load
 
 # tasks as often as they stand here
-SINGLE = ("glyph", "glyph", "glyph", "string", "string", "string", "faint", "faint", "many", "many", "many",
-          "colour", "colour", "colour", "count", "count", "count", "side", "side", "side", "side", "side", "where",
-          "where", "where")
-DOUBLE = ("more", "which")
-TOWER = ("glyph", "glyph", "glyph", "string", "string", "which", "faint", "faint", "many", "side", "where")
+SINGLE = (("glyph",) * 2 + ("string",) * 3 + ("faint",) * 3 + ("many",) * 3 + ("colour",) * 2 + ("count",) * 3
+          + ("side",) * 4 + ("where",) * 2)
+DOUBLE = ("more", "which", "pair")
+TOWER = ("glyph", "count") * 3 + ("faint", "string", "many", "side") * 2 + ("which", "more", "where")
+SIDE = draw.SIZE // draw.PATCH
+HEADS = {"name": draw.CLASSES, "count": draw.MOST, "left": 4, "above": 4, "row": SIDE, "column": SIDE}
+MOST = 6       # questions of an episode
 PICTURES = 32  # in a step
 FIRST = 3.0    # weight of the first letter of a word of an answer; its other bytes have 1
 OTHER = 0.02   # weight of bytes that are not of an answer
@@ -68,7 +72,7 @@ class Episodes:
         rng = self.rng
         if count == 1:
             episodes = [self.episode(SINGLE, ceiling)]
-        elif rng.integers(3):
+        elif rng.integers(4):
             episodes = [self.episode(DOUBLE, ceiling)]
         else:
             episodes = [self.episode(SINGLE, ceiling) for _ in range(2)]
@@ -79,7 +83,7 @@ class Episodes:
             part = encode(head)
             ids += part
             weight += [OTHER * (t != IMAGE) for t in part]
-            for _, question, reply, _ in draw.pick(rng, questions, len(questions)):
+            for _, question, reply, _ in draw.pick(rng, questions, min(MOST, len(questions))):
                 ask, reply = encode(f"Q: {question}\nA:"), encode(f" {reply}\n")
                 ids += ask + reply
                 weight += [OTHER] * len(ask) + [1.0] + [FIRST if a == ord(" ") else 1.0 for a in reply[:-1]]
@@ -98,9 +102,8 @@ class Episodes:
         weight = torch.tensor([t[1] + [0.0] * (length - len(t[1])) for t in part])
         pictures = [p for t in part for p in t[2]]
         pixels = torch.from_numpy(np.stack([p.pixels for p in pictures]))
-        labels = torch.from_numpy(np.stack([p.label.ravel() for p in pictures]))
+        labels = torch.from_numpy(np.stack([p.labels() for p in pictures]))
         return ids, weight, pixels, labels
-
 
     def pictures(self, count, ceiling):
         """Pictures alone: pixels and labels."""
@@ -108,30 +111,42 @@ class Episodes:
         while len(drawn) < count:
             drawn += self.episode(TOWER, ceiling)[0]
         return (torch.from_numpy(np.stack([p.pixels for p in drawn])),
-                torch.from_numpy(np.stack([p.label.ravel() for p in drawn])))
+                torch.from_numpy(np.stack([p.labels() for p in drawn])))
 
 
-def naming(logits, labels):
-    """Loss of the names of the patches, most of which are empty, and the share of the others named right."""
+def telling(logits, labels):
+    """Loss of what is told of the patches, most of which are empty, and the shares of the others told right:
+    name, how many, left and above."""
     weight = torch.cat([torch.full((1,), 0.05), torch.ones(draw.CLASSES - 1)])
-    loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), weight)
-    return loss, (logits.detach().argmax(-1) == labels)[labels > 0].float().mean()
+    name, count, left, above, row, column = logits.flatten(0, 1).split(list(HEADS.values()), -1)
+    targets = labels.transpose(0, 1).flatten(1)
+    loss = F.cross_entropy(name, targets[0], weight)
+    place = torch.arange(SIDE).repeat_interleave(SIDE).repeat(len(labels))
+    across = torch.arange(SIDE).repeat(SIDE * len(labels))
+    loss = loss + 0.3 * (F.cross_entropy(row, place) + F.cross_entropy(column, across))
+    for part, target, share in zip((count, left, above), targets[1:], (1.0, 0.5, 0.5)):
+        told = (target >= 0).sum().clamp(min=1)
+        loss = loss + share * F.cross_entropy(part, target, ignore_index=-1, reduction="sum") / told
+    full = targets[0] > 0
+    right = [(part.detach().argmax(-1) == t)[full & (t >= 0)].float().mean().item()
+             for part, t in zip((name, count, left, above), targets)]
+    return loss, right
 
 
 def losses(model, names, batch, tokens, tower):
-    """Loss of the text, of the answers alone, and of the names of the patches; the tower learns or not.
+    """Loss of the text, of the answers alone, and of what is told of the patches; the tower learns or not.
 
     With fewer tokens a picture than patches, the patches with something in them stay and others
     at random, and all that stays keeps its position."""
     ids, weight, pixels, labels = batch
     with torch.set_grad_enabled(tower):
         features = model.features(pixels)
-    taken, position = features, None
-    if tokens < labels.shape[1]:
-        order = ((labels > 0) + 0.9 * torch.rand(labels.shape)).topk(tokens).indices.sort().values
+    taken, position, full = features, None, labels[:, 0] > 0
+    if tokens < full.shape[1]:
+        order = (full + 0.9 * torch.rand(full.shape)).topk(tokens).indices.sort().values
         taken = features.gather(1, order.unsqueeze(-1).expand(-1, -1, features.shape[-1]))
         stays = ids != IMAGE
-        stays[~stays] = torch.zeros_like(labels, dtype=torch.bool).scatter(1, order, True).flatten()
+        stays[~stays] = torch.zeros_like(full).scatter(1, order, True).flatten()
         position = stays.nonzero()[:, 1].view(len(ids), -1)
         ids, weight = ids.gather(1, position), weight.gather(1, position)
     states = model.states(ids, taken, position)[:, :-1]
@@ -140,7 +155,7 @@ def losses(model, names, batch, tokens, tower):
     each = F.cross_entropy(model.head(states[at]), target[at], reduction="none")
     weight = weight[at]
     replies = weight >= 1
-    return (each * weight).sum() / replies.sum(), each[replies].mean(), naming(names(features), labels)[0]
+    return (each * weight).sum() / replies.sum(), each[replies].mean(), telling(names(features), labels)[0]
 
 
 def accuracy(model, rows):
@@ -159,20 +174,16 @@ class Run:
         self.a, self.out, self.checkpoint = a, out, os.path.join(work, "checkpoint.pt")
         self.latest = os.path.join(work, "latest")
         self.model = Llava(config({"pre": PRE, "post": POST}[a.kind]))
-        self.names = nn.Linear(128, draw.CLASSES)
-        if a.language:
-            told = {k: v for k, v in load(a.language).state_dict().items() if not k.startswith("vision_tower.")}
-            self.model.load_state_dict(told, strict=False)
+        self.names = nn.Linear(128, sum(HEADS.values()))
         self.data = Episodes(a.seed, a.questions)
         self.trial = draw.ask(a.seed, draw.TRIAL, a.trial, draw.LEVELS)
         self.all = list(self.model.parameters()) + list(self.names.parameters())
         self.optimizer()
         self.stage, self.step, self.spent, self.log, self.running = 0, 0, 0.0, [], []
-        if a.tower:
-            state = torch.load(a.tower, weights_only=False)
+        if a.begin:
+            state = torch.load(a.begin, weights_only=False)
             self.names.load_state_dict(state["names"])
-            self.model.load_state_dict({k: v for k, v in state["model"].items() if k.startswith("vision_tower.")},
-                                       strict=False)
+            self.model.load_state_dict(state["model"])
             self.data.rng = state["rng"]
         if a.resume:
             state = torch.load(self.checkpoint, weights_only=False)
@@ -208,14 +219,14 @@ class Run:
 
     def tower_step(self, done):
         pixels, labels = self.data.pictures(2 * PICTURES, min(1.0, 0.2 + 1.5 * done))
-        loss, share = naming(self.names(self.model.features(pixels)), labels)
-        return loss, (loss.item(), share.item())
+        loss, right = telling(self.names(self.model.features(pixels)), labels)
+        return loss, (loss.item(), *right)
 
     def short_step(self, done):
         return self.whole_step(done, 16)
 
     def whole_step(self, done, tokens=None):
-        tokens = tokens or (32 if done < 0.4 else 64)
+        tokens = tokens or (32 if done < 0.5 else 64)
         batch = self.data.batch(1 + (self.step % 3 == 2), min(1.0, 0.3 + 3.5 * done) if self.stage == 1 else 1.0)
         text, replies, seen = losses(self.model, self.names, batch, tokens, self.stage == 2)
         return text + 0.3 * seen, (text.item(), replies.item(), seen.item())
@@ -257,15 +268,14 @@ def main():
     ap.add_argument("--tower-minutes", type=float, default=0)
     ap.add_argument("--short-minutes", type=float, default=0)
     ap.add_argument("--minutes", type=float, default=0)
-    ap.add_argument("--tower", help="checkpoint whose tower to begin with")
-    ap.add_argument("--language", help="folder of a model whose projector and language model to begin with")
+    ap.add_argument("--begin", help="checkpoint whose weights to begin with")
     ap.add_argument("--out", help="folder of the model (../vlm-pre or ../vlm-post)")
     ap.add_argument("--work", help="folder of the checkpoint (work-pre or work-post)")
     ap.add_argument("--lr", type=float, default=2e-3)
     ap.add_argument("--weight-decay", type=float, default=0.05)
     ap.add_argument("--seed", type=int, default=1811)
     ap.add_argument("--threads", type=int, default=1)
-    ap.add_argument("--questions", type=int, default=64, help="held-out questions of each task")
+    ap.add_argument("--questions", type=int, default=48, help="held-out questions of each task")
     ap.add_argument("--trial", type=int, default=24, help="questions of each task for the watch while training")
     ap.add_argument("--watch", type=float, default=5, help="minutes between two watches, each with a checkpoint")
     ap.add_argument("--resume", action="store_true", help="go on from the checkpoint in the work folder")
@@ -275,6 +285,7 @@ def main():
     os.makedirs(work, exist_ok=True)
     os.makedirs(out, exist_ok=True)
     torch.set_num_threads(a.threads)
+    torch.set_flush_denormal(True)
     torch.manual_seed(a.seed)
     run = Run(a, work, out)
     print(sum(p.numel() for p in run.model.parameters()), "parameters", flush=True)
