@@ -287,9 +287,10 @@ class Llava(nn.Module):
         kind = self.vision_tower.embeddings.class_embedding.dtype
         return self.vision_tower((pixels.permute(0, 3, 1, 2).to(kind) / 255 - 0.5) / 0.5)
 
-    def states(self, ids, features, position=None):
+    def states(self, ids, features, position=None, early=False):
         """Normed last states [sequences, tokens, width]; features of all pictures in their order;
-        position [sequences, tokens] where the tokens do not stand one behind the other."""
+        position [sequences, tokens] where the tokens do not stand one behind the other; early: those behind the
+        first block too, not normed."""
         body = self.language_model.model
         x = body.embed_tokens(ids)
         mask = (ids == IMAGE).unsqueeze(-1)
@@ -301,9 +302,11 @@ class Llava(nn.Module):
             position = torch.arange(ids.shape[1]).unsqueeze(0)
         angle = (position.unsqueeze(-1).to(x.dtype) * freq).repeat(1, 1, 2).unsqueeze(1)
         cos, sin = angle.cos(), angle.sin()
-        for layer in body.layers:
+        kept = body.layers[0](x, cos, sin)
+        x = kept
+        for layer in body.layers[1:]:
             x = layer(x, cos, sin)
-        return body.norm(x)
+        return (body.norm(x), kept) if early else body.norm(x)
 
     def head(self, states):
         return F.linear(states, self.language_model.model.embed_tokens.weight)

@@ -5,24 +5,27 @@ Usage:
   pip install torch safetensors numpy
   python3 train.py pre --tower-minutes T --short-minutes S --minutes M
                                  the model with the CLIP tower, to ../vlm-pre
-  python3 train.py post --tower-minutes T --short-minutes S --minutes M
-                                 the one with the post-norm tower, to ../vlm-post
+  python3 train.py post ...      the one with the post-norm tower, to ../vlm-post
 
 First the tower alone, 64 pictures a step: a linear layer on it tells each patch's
 row and column, and of what has its centre in the patch the name (a sign, or a
 shape and its colour), how many of the same there are in the picture, and how many
-things lie farther left and farther up.  Then texts: 32 with one picture a step,
-or 16 with two (two pictures that are compared, or two episodes one after the
-other), with one to six questions; the loss is that of the answers and their line
+things lie farther left and farther up.  Then texts: 16 with one picture a step,
+or 8 with two (two pictures that are compared, or two episodes one after the
+other), with one to four questions; the loss is that of the answers and their line
 feeds, where a word's first letter counts three times, plus 0.02 times the rest of
-the text, plus 0.3 times that of the patches, whose layer is thrown away in the
+the text, plus 0.3 times that of the patches, of which half as much again comes
+from a linear layer on the states behind the language model's first block, which
+also tells the first picture from the second; both layers are thrown away in the
 end.  For --short-minutes the tower stays as it is and a picture has 16 tokens,
 the patches with something in them and others at random; for --minutes all is
-trained, with 32 tokens for half of the time and then all 64.  --begin takes the
-weights of a checkpoint.  A picture that equals a held-out one is drawn again.
-The rates follow a cosine over the clock; the log is losses.tsv of the folder,
-checkpoints go to the folder --work, with the model so far in its folder latest,
-and --resume goes on from one.
+trained, the tower at a quarter of the rate, with 24 tokens for 0.6 of the time and
+then all 64.  Until 0.35 of that time, and all of the short one, the texts are
+easier, and more of them ask for places.  --begin takes the weights of a
+checkpoint.  A picture that equals a held-out one is drawn again.  The rates follow
+a cosine over the clock, in the last stage from half of --lr; the log is losses.tsv
+of the folder, checkpoints go to the folder --work, with the model so far in its
+folder latest, and --resume goes on from one.
 """
 import argparse
 import json
@@ -39,14 +42,15 @@ import draw
 from model import BOS, EOS, IMAGE, PAD, POST, PRE, Llava, answer, config, encode, export, load
 
 # tasks as often as they stand here
-SINGLE = (("glyph",) * 2 + ("string",) * 3 + ("faint",) * 3 + ("many",) * 3 + ("colour",) * 2 + ("count",) * 3
-          + ("side",) * 4 + ("where",) * 2)
+SINGLE = ("glyph", "colour") + ("string", "faint") * 2 + ("many", "count") * 3 + ("side", "where") * 4
 DOUBLE = ("more", "which", "pair")
+PLACES = ("side",) * 4 + ("where", "count") * 3 + ("glyph", "colour", "string", "faint", "many")  # the first texts
 TOWER = ("glyph", "count") * 3 + ("faint", "string", "many", "side") * 2 + ("which", "more", "where")
 SIDE = draw.SIZE // draw.PATCH
 HEADS = {"name": draw.CLASSES, "count": draw.MOST, "left": 4, "above": 4, "row": SIDE, "column": SIDE}
-MOST = 6       # questions of an episode
-PICTURES = 32  # in a step
+MOST = 4       # questions of an episode
+PICTURES = 16  # in a step
+TOWER_RATE = 0.25  # of the tower, behind its own stage, against that of the rest
 FIRST = 3.0    # weight of the first letter of a word of an answer; its other bytes have 1
 OTHER = 0.02   # weight of bytes that are not of an answer
 
@@ -68,14 +72,14 @@ class Episodes:
                 return pictures, questions
             self.redrawn += 1
 
-    def text(self, count, ceiling):
+    def text(self, count, ceiling, tasks):
         rng = self.rng
         if count == 1:
-            episodes = [self.episode(SINGLE, ceiling)]
-        elif rng.integers(4):
+            episodes = [self.episode(tasks, ceiling)]
+        elif tasks is PLACES or rng.integers(4):
             episodes = [self.episode(DOUBLE, ceiling)]
         else:
-            episodes = [self.episode(SINGLE, ceiling) for _ in range(2)]
+            episodes = [self.episode(tasks, ceiling) for _ in range(2)]
         ids, weight, shown = ([BOS], [0.0], []) if rng.integers(2) else ([], [], [])
         for pictures, questions in episodes:
             shown += pictures
@@ -89,11 +93,11 @@ class Episodes:
                 weight += [OTHER] * len(ask) + [1.0] + [FIRST if a == ord(" ") else 1.0 for a in reply[:-1]]
         return ids + [EOS], weight + [OTHER], shown
 
-    def batch(self, count, ceiling):
+    def batch(self, count, ceiling, tasks=SINGLE):
         """PICTURES / count texts of about the same length."""
         n = PICTURES // count
         if not self.ready[count]:
-            drawn = sorted((self.text(count, ceiling) for _ in range(4 * n)), key=lambda t: len(t[0]))
+            drawn = sorted((self.text(count, ceiling, tasks) for _ in range(4 * n)), key=lambda t: len(t[0]))
             parts = [drawn[i:i + n] for i in range(0, len(drawn), n)]
             self.ready[count] = [parts[int(i)] for i in self.rng.permutation(len(parts))]
         part = self.ready[count].pop()
@@ -114,16 +118,15 @@ class Episodes:
                 torch.from_numpy(np.stack([p.labels() for p in drawn])))
 
 
-def telling(logits, labels):
+def telling(logits, labels, at=None):
     """Loss of what is told of the patches, most of which are empty, and the shares of the others told right:
-    name, how many, left and above."""
+    name, how many, left and above; at [pictures, patches]: which patches these are, if not all in order."""
     weight = torch.cat([torch.full((1,), 0.05), torch.ones(draw.CLASSES - 1)])
     name, count, left, above, row, column = logits.flatten(0, 1).split(list(HEADS.values()), -1)
     targets = labels.transpose(0, 1).flatten(1)
     loss = F.cross_entropy(name, targets[0], weight)
-    place = torch.arange(SIDE).repeat_interleave(SIDE).repeat(len(labels))
-    across = torch.arange(SIDE).repeat(SIDE * len(labels))
-    loss = loss + 0.3 * (F.cross_entropy(row, place) + F.cross_entropy(column, across))
+    at = (torch.arange(SIDE * SIDE).repeat(len(labels), 1) if at is None else at).flatten()
+    loss = loss + 0.3 * (F.cross_entropy(row, at // SIDE) + F.cross_entropy(column, at % SIDE))
     for part, target, share in zip((count, left, above), targets[1:], (1.0, 0.5, 0.5)):
         told = (target >= 0).sum().clamp(min=1)
         loss = loss + share * F.cross_entropy(part, target, ignore_index=-1, reduction="sum") / told
@@ -133,29 +136,38 @@ def telling(logits, labels):
     return loss, right
 
 
-def losses(model, names, batch, tokens, tower):
+def losses(model, names, inner, batch, tokens, tower):
     """Loss of the text, of the answers alone, and of what is told of the patches; the tower learns or not.
+
+    The last is that of names, on the features, and half that of inner, on the states behind the first block of
+    the language model, which also tells which picture of the text it is.
 
     With fewer tokens a picture than patches, the patches with something in them stay and others
     at random, and all that stays keeps its position."""
     ids, weight, pixels, labels = batch
     with torch.set_grad_enabled(tower):
         features = model.features(pixels)
-    taken, position, full = features, None, labels[:, 0] > 0
+    taken, position, told, order, full = features, None, labels, None, labels[:, 0] > 0
     if tokens < full.shape[1]:
         order = (full + 0.9 * torch.rand(full.shape)).topk(tokens).indices.sort().values
         taken = features.gather(1, order.unsqueeze(-1).expand(-1, -1, features.shape[-1]))
+        told = labels.gather(2, order.unsqueeze(1).expand(-1, labels.shape[1], -1))
         stays = ids != IMAGE
         stays[~stays] = torch.zeros_like(full).scatter(1, order, True).flatten()
         position = stays.nonzero()[:, 1].view(len(ids), -1)
         ids, weight = ids.gather(1, position), weight.gather(1, position)
-    states = model.states(ids, taken, position)[:, :-1]
+    states, early = model.states(ids, taken, position, True)
+    states, early = states[:, :-1], inner(early[ids == IMAGE]).unflatten(0, taken.shape[:2])
+    which = torch.arange(len(taken)) % (len(taken) // len(ids))
+    seen = telling(names(features), labels)[0] + 0.5 * (
+        telling(early[..., :-2], told, order)[0]
+        + F.cross_entropy(early[..., -2:].flatten(0, 1), which.repeat_interleave(taken.shape[1])))
     weight, target = weight[:, 1:], ids[:, 1:]
     at = weight > 0
     each = F.cross_entropy(model.head(states[at]), target[at], reduction="none")
     weight = weight[at]
     replies = weight >= 1
-    return (each * weight).sum() / replies.sum(), each[replies].mean(), telling(names(features), labels)[0]
+    return (each * weight).sum() / replies.sum(), each[replies].mean(), seen
 
 
 def accuracy(model, rows):
@@ -175,30 +187,36 @@ class Run:
         self.latest = os.path.join(work, "latest")
         self.model = Llava(config({"pre": PRE, "post": POST}[a.kind]))
         self.names = nn.Linear(128, sum(HEADS.values()))
+        self.inner = nn.Linear(128, sum(HEADS.values()) + 2)
         self.data = Episodes(a.seed, a.questions)
         self.trial = draw.ask(a.seed, draw.TRIAL, a.trial, draw.LEVELS)
-        self.all = list(self.model.parameters()) + list(self.names.parameters())
+        self.all = [p for part in (self.model, self.names, self.inner) for p in part.parameters()]
         self.optimizer()
         self.stage, self.step, self.spent, self.log, self.running = 0, 0, 0.0, [], []
         if a.begin:
             state = torch.load(a.begin, weights_only=False)
             self.names.load_state_dict(state["names"])
+            if "inner" in state:
+                self.inner.load_state_dict(state["inner"])
             self.model.load_state_dict(state["model"])
             self.data.rng = state["rng"]
         if a.resume:
             state = torch.load(self.checkpoint, weights_only=False)
-            for key in ("model", "names", "opt"):
+            for key in ("model", "names", "inner", "opt"):
                 getattr(self, key).load_state_dict(state.pop(key))
             self.data.rng = state.pop("rng")
             self.__dict__.update(state)
 
     def optimizer(self):
-        self.opt = torch.optim.AdamW(
-            [{"params": [p for p in self.all if p.dim() > 1], "weight_decay": self.a.weight_decay},
-             {"params": [p for p in self.all if p.dim() < 2], "weight_decay": 0.0}], betas=(0.9, 0.98), fused=True)
+        """Of four groups: matrices decay, others do not; the tower may go slower."""
+        tower = {id(p) for p in self.model.vision_tower.parameters()}
+        groups = [{"params": [p for p in self.all if (p.dim() > 1) == many and (id(p) in tower) == slow],
+                   "weight_decay": self.a.weight_decay * many, "slow": slow}
+                  for many in (True, False) for slow in (True, False)]
+        self.opt = torch.optim.AdamW(groups, betas=(0.9, 0.98), fused=True)
 
     def save(self):
-        state = {key: getattr(self, key).state_dict() for key in ("model", "names", "opt")}
+        state = {key: getattr(self, key).state_dict() for key in ("model", "names", "inner", "opt")}
         state.update({key: getattr(self, key) for key in ("stage", "step", "spent", "log")}, rng=self.data.rng)
         torch.save(state, self.checkpoint + ".new")
         os.replace(self.checkpoint + ".new", self.checkpoint)
@@ -218,7 +236,7 @@ class Run:
         self.running.clear()
 
     def tower_step(self, done):
-        pixels, labels = self.data.pictures(2 * PICTURES, min(1.0, 0.2 + 1.5 * done))
+        pixels, labels = self.data.pictures(4 * PICTURES, min(1.0, 0.2 + 1.5 * done))
         loss, right = telling(self.names(self.model.features(pixels)), labels)
         return loss, (loss.item(), *right)
 
@@ -226,9 +244,11 @@ class Run:
         return self.whole_step(done, 16)
 
     def whole_step(self, done, tokens=None):
-        tokens = tokens or (32 if done < 0.5 else 64)
-        batch = self.data.batch(1 + (self.step % 3 == 2), min(1.0, 0.3 + 3.5 * done) if self.stage == 1 else 1.0)
-        text, replies, seen = losses(self.model, self.names, batch, tokens, self.stage == 2)
+        tokens = tokens or (24 if done < 0.6 else 64)
+        early = self.stage == 1 or done < 0.35
+        batch = self.data.batch(1 + (self.step % (2 if early else 3) == 1), 0.7 if early else 1.0,
+                                PLACES if early else SINGLE)
+        text, replies, seen = losses(self.model, self.names, self.inner, batch, tokens, self.stage == 2)
         return text + 0.3 * seen, (text.item(), replies.item(), seen.item())
 
     def train(self, minutes, one_step, lr, end):
@@ -239,7 +259,7 @@ class Run:
             done = self.spent / (60 * minutes)
             rate = lr * min(1.0, (self.step + 1) / 100) * (end + (1 - end) * 0.5 * (1 + math.cos(math.pi * done)))
             for group in self.opt.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * (TOWER_RATE if group["slow"] and self.stage else 1.0)
             loss, said = one_step(done)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.all, 1.0)
@@ -289,9 +309,10 @@ def main():
     torch.manual_seed(a.seed)
     run = Run(a, work, out)
     print(sum(p.numel() for p in run.model.parameters()), "parameters", flush=True)
-    for minutes, step, end in ((a.tower_minutes, run.tower_step, 0.1), (a.short_minutes, run.short_step, 0.3),
-                               (a.minutes, run.whole_step, 0.0))[run.stage:]:
-        run.train(minutes, step, a.lr, end)
+    for minutes, step, begin, end in ((a.tower_minutes, run.tower_step, 1.0, 0.1),
+                                      (a.short_minutes, run.short_step, 1.0, 0.3),
+                                      (a.minutes, run.whole_step, 0.5, 0.0))[run.stage:]:
+        run.train(minutes, step, begin * a.lr, end)
         run.optimizer()
         run.save()
     export(run.model, out)
