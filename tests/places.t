@@ -98,7 +98,7 @@ run --tokens all.h5 two.h5 >x; run --tokens all.h5 one0.h5 >one
 ok 'a file without modalities is text' cmp x one
 run --tokens mixed.h5 two.h5 >mixed
 ok 'of both: neither' py -c 'a, b, c = (float(dict(map(str.split, open(f)))["nll"]) for f in ("mixed", "two", "one")); assert a != b and a != c'
-no 'a modality without a scale' 1 'two.h5: .*has a scale of inputs for each of 2 modalities, the tokens are of 3' run --tokens third.h5 two.h5
+no 'a third modality' 1 'third.h5: /modality: token 0 is of kind 2, expected 0, text, or 1, visual' run --tokens third.h5 two.h5
 hessian-accum -q --ctx 40 --tokens mixed.h5 "$model" -o mixed-h.h5
 hessian-accum -q --ctx 40 --tokens positions.h5 "$model" -o plain-h.h5
 ok 'Hessians of several modalities, whose sum is that of all tokens' py -c '

@@ -116,6 +116,18 @@ static void check_seen(const struct image *image, const char *layer, int64_t cou
 	free(prior);
 }
 
+static int64_t count_of(const struct image *image, const char *layer, size_t modalities, size_t modality)
+{
+	struct tensor count;
+
+	if (!image_find(image, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
+		die("%s: %s/count: is missing", image_name(image), layer);
+	if (tensor_count(&count) != modalities)
+		die("%s: %s/count: must be one number%s", image_name(image), layer,
+			modalities > 1 ? " for each modality" : "");
+	return ((const int64_t *)count.data)[modality];
+}
+
 size_t hessian_modalities(const struct image *image, const char *layer)
 {
 	const struct tensor t = find_sum(image, layer);
@@ -128,18 +140,12 @@ struct hessian hessian_modality(const struct image *image, const char *layer, si
 	const struct tensor h = find_sum(image, layer);
 	const size_t modalities = h.rank == 3 ? h.dim[0] : 1;
 	struct hessian y = { .in = h.dim[h.rank - 1] };
-	struct tensor count;
 
 	if (n && y.in != n)
 		die("%s: %s/hessian: has shape [%zu, %zu], expected [%zu, %zu]", image_name(image), layer,
 			y.in, y.in, n, n);
 	y.sum = (const float *)h.data + modality * y.in * y.in;
-	if (!image_find(image, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
-		die("%s: %s/count: is missing", image_name(image), layer);
-	if (tensor_count(&count) != modalities)
-		die("%s: %s/count: must be one number%s", image_name(image), layer,
-			modalities > 1 ? " for each modality" : "");
-	y.count = ((const int64_t *)count.data)[modality];
+	y.count = count_of(image, layer, modalities, modality);
 	if (y.count < 0)
 		check_seen(image, layer, y.count);
 	for (size_t i = 0; i < BESIDE; i++)
@@ -203,9 +209,12 @@ static struct hessian add_modalities(const struct image *image, const char *laye
 struct hessian hessian_find(const struct image *image, const char *layer, size_t n)
 {
 	const size_t modalities = hessian_modalities(image, layer);
-	struct hessian y = modalities > 1 ? add_modalities(image, layer, n, modalities) :
-		hessian_modality(image, layer, n, 0);
+	struct hessian y;
 
+	if (modalities == 1)
+		check_seen(image, layer, count_of(image, layer, 1, 0));
+	y = modalities > 1 ? add_modalities(image, layer, n, modalities) :
+		hessian_modality(image, layer, n, 0);
 	check_seen(image, layer, y.count);
 	return y;
 }

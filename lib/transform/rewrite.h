@@ -33,7 +33,7 @@ struct rewrite {
 	void *arg;
 };
 #define OPTION_LANGUAGE(var) { 0, "language", OPTION_BOOL(var), NULL, \
-	"leave the encoder of images; of its projector the last layer goes with the language model" }
+	"leave the encoder of images; the projector's last layer goes with the language model" }
 #define OPTION_DTYPE(var) { 0, "dtype", OPTION_ENUM(enum half_type, var, rewrite_types), NULL, \
 	"type that changed weights are rounded to", .otherwise = "f32" }
 extern const char *const rewrite_types[];	/* "f32", "f16", "bf16", NULL */
