@@ -6,7 +6,7 @@
  *			(DPQ eq. 13; the quantiles are MQuant table 1's clipping ranges)
  *	dynamic-token	scale = act_clip·max|x|/top of each token
  *
- * of inputs that the weight multiplies, which those of columns split off are not.
+ * or one of each modality (static-modality), of inputs that the weight multiplies, which those of columns split off are not.
  */
 #ifndef TRANSFORM_INPUT_SCALE_H
 #define TRANSFORM_INPUT_SCALE_H
@@ -19,10 +19,15 @@
 /* Names of input modes, NULL-terminated. */
 extern const char *const input_scale_modes[];
 
+/* Modalities, 0 text, 1 visual, which an encoder's inputs are, and all. */
+enum clipped { CLIPPED_TEXT, CLIPPED_VISUAL, CLIPPED_ALL };
+extern const char *const input_scale_clipped[];
+
 struct input_scales {
 	const struct selection *layers;
 	struct input_scale input;	/* format, mode, clip; of a static mode the scale is made */
 	double percentile;		/* of |X|; 100: none is cut off */
+	enum clipped clipped;		/* static-modality: of whose inputs that is */
 	struct calibrate_run *run;	/* static modes; of the model as it is given */
 	size_t done;			/* layers so far */
 };
