@@ -35,7 +35,7 @@ int main(int argc, char *argv[])
 	struct rotation_options o;
 	const char *load;
 	struct rewrite rewrite = { .change = { .fold = true } };
-	bool check;
+	bool check, language;
 	const struct option_row rows[] = {
 		OPTION_SEED(&o.seed),
 		{ 0, "block", OPTION_SIZE(&o.block), "B",
@@ -45,6 +45,7 @@ int main(int argc, char *argv[])
 		{ 0, "offline", OPTION_BOOL(&o.offline), NULL, "leave the inputs of down projections" },
 		{ 0, "keys", OPTION_BOOL(&o.keys), NULL,
 			"turn queries and keys too, in the forward pass, for --kv-format" },
+		OPTION_LANGUAGE(&language),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
 		{ .type = OPTION_END },
@@ -52,12 +53,14 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	linalg_init();
-	option_idle(1, &(struct option_idle){ load, "seed", "--load" });
-
 	struct filter f = rewrite_open(c.operand[0], c.output);
 	struct image *learned = load ? image_open(load, "rotation") : NULL;
-	struct rotations rotations = rotations_make(f.config, &o, learned);
+	struct rotations rotations;
 
+	rewrite_leave(&rewrite, &f, language);
+	option_idle(1, &(struct option_idle){ load && (language || !f.config->vision.class), "seed",
+		"--load" });
+	rotations = rotations_make(f.config, &o, rewrite.change.leave, learned);
 	rewrite.change.turn = &rotations;
 	rewrite.second = learned;
 	rewrite.second_name = "rotation";

@@ -20,16 +20,27 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Takes the mean off embeddings, positions, output and down projections, and puts the norms' "
 		"gains and shifts into the layers that follow, the last ones into a head of its own with a "
-		"bias. The model computes what it did, by norms that a rotation of the stream passes "
-		"(hadamard-rotate).",
+		"bias; of models that see images in the encoder, the language model, or both. The model "
+		"computes what it did, by norms that a rotation of the stream passes (hadamard-rotate).",
 	.examples = "  ln2rms --check gpt2.h5 -o rms.h5",
 };
+
+/* Of two streams that which RMS norms read stays. language: the other one does already. */
+static void leave_rms(struct invariant *change, const struct config *c, bool language)
+{
+	const struct stack *encoder = config_encoder(c), *last = config_last(c);
+	const bool mixed = encoder && !language && encoder->arch->norm_kind != last->arch->norm_kind;
+
+	change->leave[0] = mixed && encoder->arch->norm_kind == NORM_RMS;
+	change->leave[last - c->stack] = mixed && last->arch->norm_kind == NORM_RMS;
+}
 
 int main(int argc, char *argv[])
 {
 	struct rewrite rewrite = { .change = { .fold = true, .centre = true } };
-	bool check;
+	bool check, language;
 	const struct option_row rows[] = {
+		OPTION_LANGUAGE(&language),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
 		{ .type = OPTION_END },
@@ -40,6 +51,8 @@ int main(int argc, char *argv[])
 
 	struct filter f = rewrite_open(c.operand[0], c.output);
 
+	leave_rms(&rewrite.change, f.config, language);
+	rewrite_leave(&rewrite, &f, language);
 	rewrite_filter(&rewrite, &f, check);
 	filter_close(&f);
 	return 0;

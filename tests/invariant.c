@@ -19,13 +19,14 @@
 #include "model/config.h"
 #include "model/residual.h"
 #include "model/rope.h"
+#include "model/vision.h"
 #include "num/linalg.h"
 #include "transform/invariant.h"
 
 /* Sums of some hundred products in double through a few blocks, each rounded to 2^-53 of its terms. */
 static const double most = 1e-10;
 
-enum { TOKENS = 9, WIDEST = 256 };
+enum { TOKENS = 9, ROWS = 17, WIDEST = 256 };	/* of texts, of images at most */
 
 static const char *const models[] = {
 	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
@@ -59,13 +60,16 @@ struct layer_of { double *w, *bias; size_t online; };
 
 struct model {
 	struct architecture arch;	/* a row of the test's own */
+	struct architecture encoder;	/* and of its images, if it sees any */
 	struct config config;
+	const struct stack *now;	/* whose blocks run */
 	struct residual at;
 	struct layer_of *layer;		/* [at.layers] */
 	struct wide_norm *norm;		/* [at.norms] */
 	struct wide_norm *head_norm;	/* [blocks][2] */
 	double stream_mean;		/* the largest |mean| of the stream that a norm has read */
 	int32_t id[TOKENS];
+	double *patch;			/* [ROWS][numbers] of an image */
 };
 
 static char *ref(const char *name)
@@ -92,16 +96,22 @@ static bool has_bias(const struct model *m, const struct residual_layer *l)
 /* Random weights of the shape that m->config says. */
 static void fill(struct model *m)
 {
-	const struct stack *s = m->config.stack;
+	const struct config *c = &m->config;
+	const struct stack *s = config_last(c);
 
-	residual_embedding(&m->at, &m->config);
+	if (c->vision.class) {
+		residual_images(&m->at, c);
+		m->patch = random_vector(ROWS * vision_numbers(&c->vision), 0.2, 1);
+	}
+	residual_embedding(&m->at, c);
 	if (m->arch.position) {
-		residual_position(&m->at, &m->config);
+		residual_position(&m->at, c);
 		m->at.layer[m->at.layers - 1].out = TOKENS + m->arch.position_offset;
 	}
-	for (size_t i = 0; i < s->blocks; i++)
-		residual_block(&m->at, s, i);
-	residual_end(&m->at, &m->config);
+	for (const struct stack *every = c->stack; every <= s; every++)
+		for (size_t i = 0; i < every->blocks; i++)
+			residual_block(&m->at, c, every, i);
+	residual_end(&m->at, c);
 	m->layer = xalloc(m->at.layers, sizeof *m->layer);
 	m->norm = xalloc(m->at.norms, sizeof *m->norm);
 	m->head_norm = xalloc(2 * s->blocks, sizeof *m->head_norm);
@@ -113,7 +123,7 @@ static void fill(struct model *m)
 		m->layer[i].bias = has_bias(m, l) ? random_vector(l->out, 0.2, 0.5) : NULL;
 	}
 	for (size_t i = 0; i < m->at.norms; i++)
-		m->norm[i] = random_norm(s->hidden, m->arch.norm_kind);
+		m->norm[i] = random_norm(m->at.norm[i].stack->hidden, m->at.norm[i].stack->arch->norm_kind);
 	for (size_t i = 0; i < 2 * s->blocks && m->arch.head_norm[0]; i++)
 		m->head_norm[i] = random_norm((m->arch.head_norm_kind == HEAD_NORM_EACH ? 1 :
 			i % 2 ? s->kv_heads : s->heads) * s->head_dim, m->arch.norm_kind);
@@ -130,7 +140,7 @@ static void configure(struct model *m, const char *name, enum norm_kind kind)
 	*m = (struct model){ .config = config_read(image) };
 	m->arch = *m->config.arch;
 	m->arch.norm_kind = kind;
-	m->config.arch = m->config.stack->arch = &m->arch;
+	m->config.arch = m->config.stack[m->config.stacks - 1].arch = &m->arch;
 	image_close(image);
 	free(path);
 }
@@ -152,9 +162,9 @@ static void free_model(struct model *m)
 		free(m->layer[i].w), free(m->layer[i].bias);
 	for (size_t i = 0; i < m->at.norms; i++)
 		free_norm(&m->norm[i]);
-	for (size_t i = 0; i < 2 * m->config.stack->blocks; i++)
+	for (size_t i = 0; i < 2 * config_last(&m->config)->blocks; i++)
 		free_norm(&m->head_norm[i]);
-	free(m->layer), free(m->norm), free(m->head_norm);
+	free(m->layer), free(m->norm), free(m->head_norm), free(m->patch);
 	residual_free(&m->at);
 	config_free(&m->config);
 }
@@ -172,7 +182,7 @@ static size_t find_layer(const struct model *m, const char *path)
 
 static size_t find(const struct model *m, size_t block, enum role role, size_t expert)
 {
-	const struct stack *s = m->config.stack;
+	const struct stack *s = m->now;
 
 	for (const struct linear_row *row = s->arch->linear; row->name; row++)
 		if (row->role == role && stack_has(s, block, row)) {
@@ -249,7 +259,7 @@ static void run_norm(const struct wide_norm *n, double eps, size_t times, double
 /* The norm of this name, if there is one, of the stream or of what a branch adds. */
 static bool run_norm_at(struct model *m, const char *path, double *x)
 {
-	const struct stack *s = m->config.stack;
+	const struct stack *s = m->now;
 
 	for (size_t i = 0; i < m->at.norms; i++) {
 		double mean = 0;
@@ -268,7 +278,7 @@ static bool run_norm_at(struct model *m, const char *path, double *x)
 
 static bool run_place(struct model *m, size_t block, enum norm_place place, double *x)
 {
-	char *path = m->arch.norm[place] ? stack_path(m->config.stack, block, m->arch.norm[place]) : NULL;
+	char *path = m->now->arch->norm[place] ? stack_path(m->now, block, m->now->arch->norm[place]) : NULL;
 	const bool there = path && run_norm_at(m, path, x);
 
 	free(path);
@@ -294,7 +304,7 @@ static void turn(const struct stack *s, size_t block, size_t position, size_t he
 /* Queries, keys, values of a token, one behind the other. */
 static void run_qkv(const struct model *m, size_t block, size_t t, double *y, const double *x)
 {
-	const struct stack *s = m->config.stack;
+	const struct stack *s = m->now;
 	const size_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim;
 
 	if (!run_role(m, block, ROLE_QKV, 0, y, x)) {
@@ -302,7 +312,7 @@ static void run_qkv(const struct model *m, size_t block, size_t t, double *y, co
 		run_role(m, block, ROLE_K, 0, y + q, x);
 		run_role(m, block, ROLE_V, 0, y + q + kv, x);
 	}
-	for (int i = 0; i < 2 && m->arch.head_norm[0]; i++) {
+	for (int i = 0; i < 2 && m->now->arch->head_norm[0]; i++) {
 		const struct wide_norm *n = &m->head_norm[2 * block + (size_t)i];
 
 		run_norm(n, s->eps, (i ? kv : q) / n->n, y + (i ? q : 0));
@@ -311,17 +321,19 @@ static void run_qkv(const struct model *m, size_t block, size_t t, double *y, co
 		turn(s, block, t, s->heads + s->kv_heads, y);
 }
 
-static void attend(const struct stack *s, size_t block, size_t p, double *y, const double *qkv, size_t width)
+static void attend(const struct stack *s, size_t block, size_t p, size_t rows, double *y, const double *qkv,
+	size_t width)
 {
 	const size_t d = s->head_dim, q = s->heads * d, kv = s->kv_heads * d;
 	const size_t window = stack_window(s, block), from = window && p + 1 > window ? p + 1 - window : 0;
+	const size_t end = s->arch->bidirectional ? rows : p + 1;
 
 	memset(y, 0, q * sizeof *y);
 	for (size_t h = 0; h < s->heads; h++) {
 		const size_t at = q + h / (s->heads / s->kv_heads) * d;
-		double weight[TOKENS], sum = 0;
+		double weight[ROWS], sum = 0;
 
-		for (size_t t = from; t <= p; t++) {
+		for (size_t t = from; t < end; t++) {
 			double z = 0;
 
 			for (size_t i = 0; i < d; i++)
@@ -330,7 +342,7 @@ static void attend(const struct stack *s, size_t block, size_t p, double *y, con
 			z = s->attention_cap > 0 ? s->attention_cap * tanh(z / s->attention_cap) : z;
 			sum += weight[t] = exp(z);
 		}
-		for (size_t t = from; t <= p; t++)
+		for (size_t t = from; t < end; t++)
 			for (size_t i = 0; i < d; i++)
 				y[h * d + i] += weight[t] / sum * qkv[t * width + at + kv + i];
 	}
@@ -350,7 +362,7 @@ static double activate(enum activation a, double x)
 static void run_branch(const struct model *m, size_t block, const enum role role[3], size_t expert,
 	double share, double *y, const double *x)
 {
-	const struct stack *s = m->config.stack;
+	const struct stack *s = m->now;
 	const size_t last = find(m, block, role[2], expert), n = m->at.layer[last].in;
 	double gate[WIDEST], up[WIDEST], down[WIDEST];
 	const bool gated = run_role(m, block, role[0], expert, gate, x);
@@ -359,7 +371,7 @@ static void run_branch(const struct model *m, size_t block, const enum role role
 	for (size_t i = 0; i < n; i++)
 		up[i] = gated ? activate(s->activation, gate[i]) * up[i] : activate(s->activation, up[i]);
 	run_layer(m, last, down, up);
-	for (size_t i = 0; i < s->hidden; i++)
+	for (size_t i = 0; i < m->at.layer[last].out; i++)
 		y[i] += share * down[i];
 }
 
@@ -367,7 +379,7 @@ static void run_mixture(const struct model *m, size_t block, double *y, const do
 {
 	static const enum role of_expert[] = { ROLE_EXPERT_GATE, ROLE_EXPERT_UP, ROLE_EXPERT_DOWN };
 	static const enum role of_shared[] = { ROLE_SHARED_GATE, ROLE_SHARED_UP, ROLE_SHARED_DOWN };
-	const struct stack *s = m->config.stack;
+	const struct stack *s = m->now;
 	double logit[WIDEST], sum = 0, among = 0, all;
 	size_t rank[WIDEST] = { 0 };
 
@@ -390,8 +402,8 @@ static void run_mlp(const struct model *m, size_t block, double *y, const double
 {
 	static const enum role dense[] = { ROLE_GATE, ROLE_UP, ROLE_DOWN };
 
-	memset(y, 0, m->config.stack->hidden * sizeof *y);
-	if (stack_sparse(m->config.stack, block))
+	memset(y, 0, m->now->hidden * sizeof *y);
+	if (stack_sparse(m->now, block))
 		run_mixture(m, block, y, x);
 	else
 		run_branch(m, block, dense, 0, 1, y, x);
@@ -403,13 +415,13 @@ static void add(size_t n, double *x, const double *y)
 		x[i] += y[i];
 }
 
-static void run_block(struct model *m, size_t block, double *x)
+static void run_block(struct model *m, size_t block, size_t rows, double *x)
 {
-	const struct stack *s = m->config.stack;
+	const struct stack *s = m->now;
 	const size_t n = s->hidden, width = stack_out(s, ROLE_QKV);
-	double *qkv = xalloc(TOKENS * width, sizeof *qkv);
+	double *qkv = xalloc(rows * width, sizeof *qkv);
 
-	for (size_t t = 0; t < TOKENS; t++) {
+	for (size_t t = 0; t < rows; t++) {
 		double input[WIDEST];
 
 		memcpy(input, x + t * n, n * sizeof *x);
@@ -417,10 +429,10 @@ static void run_block(struct model *m, size_t block, double *x)
 			run_place(m, block, BEFORE_ATTENTION, input);
 		run_qkv(m, block, t, qkv + t * width, input);
 	}
-	for (size_t t = 0; t < TOKENS; t++) {
+	for (size_t t = 0; t < rows; t++) {
 		double attended[WIDEST], attention[WIDEST], input[WIDEST], mlp[WIDEST], *at = x + t * n;
 
-		attend(s, block, t, attended, qkv, width);
+		attend(s, block, t, rows, attended, qkv, width);
 		run_role(m, block, ROLE_OUTPUT, 0, attention, attended);
 		run_place(m, block, AFTER_ATTENTION, attention);
 		if (!s->parallel)
@@ -441,11 +453,60 @@ static void run_block(struct model *m, size_t block, double *x)
 	free(qkv);
 }
 
+/* The encoder's rows of the image, x [ROWS][hidden]; returns how many. */
+static size_t run_encoder(struct model *m, double *x)
+{
+	const struct config *c = &m->config;
+	const struct architecture *a = m->now->arch;
+	const size_t n = m->now->hidden, class = !!a->class_token, rows = class + ROWS - 1;
+	const double *const position = a->position ? m->layer[find_layer(m, a->position)].w : NULL;
+
+	if (class)
+		memcpy(x, m->layer[find_layer(m, a->class_token)].w, n * sizeof *x);
+	for (size_t t = class; t < rows; t++)
+		run_layer(m, find_layer(m, a->embedding), x + t * n,
+			m->patch + t * vision_numbers(&c->vision));
+	for (size_t t = 0; t < rows; t++) {
+		if (position)
+			add(n, x + t * n, position + t * n);
+		if (a->embedding_norm)
+			run_norm_at(m, a->embedding_norm, x + t * n);
+	}
+	for (size_t i = 0; i < m->now->blocks; i++)
+		run_block(m, i, rows, x);
+	return rows;
+}
+
+/* The image's embeddings in the place of the first tokens', x [TOKENS][hidden]. */
+static void run_images(struct model *m, double *x)
+{
+	static const enum role mlp[] = { ROLE_GATE, ROLE_UP, ROLE_DOWN };
+	const struct vision *v = &m->config.vision;
+	const struct stack *const encoder = config_encoder(&m->config), *const last = config_last(&m->config);
+	const struct stack *const projector = config_projector(&m->config);
+	const size_t n = encoder->hidden, each = projector->merged ? projector->merged : 1;
+	double features[ROWS * WIDEST], made[WIDEST];
+	size_t rows;
+
+	m->now = encoder;
+	rows = run_encoder(m, features);
+	m->now = projector;
+	for (size_t t = v->skipped; t < rows; t++)
+		run_place(m, 0, BEFORE_MLP, features + t * n);
+	for (size_t t = 0; t < TOKENS - 2 && v->skipped + (t + 1) * each <= rows; t++) {
+		memset(made, 0, sizeof made);
+		run_branch(m, 0, mlp, 0, 1, made, features + (v->skipped + t * each) * n);
+		memcpy(x + t * last->hidden, made, last->hidden * sizeof *x);
+	}
+	m->now = last;
+}
+
 /* [TOKENS][vocab]; free() it. */
 static double *run(struct model *m)
 {
 	const struct config *c = &m->config;
-	const size_t n = c->stack->hidden, table = find_layer(m, c->arch->embedding);
+	const struct stack *const s = config_last(c);
+	const size_t n = s->hidden, table = find_layer(m, c->arch->embedding);
 	const size_t place = c->arch->position ? find_layer(m, c->arch->position) : 0;
 	double *x = xalloc(TOKENS * n, sizeof *x), *y = xalloc(TOKENS * c->vocab, sizeof *y);
 
@@ -456,11 +517,14 @@ static double *run(struct model *m)
 		if (c->arch->position)
 			add(n, x + t * n, m->layer[place].w + (t + c->arch->position_offset) * n);
 	}
-	for (size_t i = 0; i < c->blocks; i++)
-		run_block(m, i, x);
+	m->now = s;
+	if (c->vision.class)
+		run_images(m, x);
+	for (size_t i = 0; i < s->blocks; i++)
+		run_block(m, i, TOKENS, x);
 	for (size_t t = 0; t < TOKENS; t++) {
-		if (stack_final_norm(c->stack))
-			run_norm_at(m, stack_final_norm(c->stack), x + t * n);
+		if (stack_final_norm(s))
+			run_norm_at(m, stack_final_norm(s), x + t * n);
 		run_layer(m, find_layer(m, c->arch->head), y + t * c->vocab, x + t * n);
 		for (size_t i = t * c->vocab; c->logit_cap > 0 && i < (t + 1) * c->vocab; i++)
 			y[i] = c->logit_cap * tanh(y[i] / c->logit_cap);
@@ -477,6 +541,8 @@ static const char *hindered(const struct model *m, const struct invariant *t)
 
 	for (size_t i = 0; i < m->at.norms && !why; i++)
 		why = invariant_refusal(t, &m->at.norm[i], &m->norm[i]);
+	for (size_t i = 0; i < m->at.layers && !why; i++)
+		why = invariant_layer_refusal(t, &m->at.layer[i]);
 	return why;
 }
 
@@ -531,6 +597,20 @@ static bool folded(const struct model *m)
 	return true;
 }
 
+/* Of norms behind branches. */
+static void make_constant(struct model *m)
+{
+	for (size_t i = 0; i < m->at.norms; i++)
+		for (size_t j = 0; m->at.norm[i].use == NORM_BRANCH && j < m->norm[i].n; j++)
+			m->norm[i].gain[j] = m->norm[i].gain[0];
+}
+
+/* Whether it has such norms. */
+static bool normed(const struct model *m)
+{
+	return m->arch.norm[AFTER_ATTENTION] || m->arch.norm[AFTER_MLP];
+}
+
 static const struct invariant ln2rms = { .fold = true, .centre = true };
 
 static void layer_norms_of_every_architecture(void **unused)
@@ -541,12 +621,14 @@ static void layer_norms_of_every_architecture(void **unused)
 		double *before, *after, d;
 
 		make_as(&m, models[i], NORM_LAYER);
-		if (m.config.stack->norms_last || residual_normed(m.config.stack)) {
-			assert_non_null(strstr(hindered(&m, &ln2rms), m.config.stack->norms_last ?
-				"norm of the residual stream itself" : "norms behind the branches"));
+		if (m.config.stack->norms_last) {
+			assert_non_null(strstr(hindered(&m, &ln2rms), "norm of the residual stream itself"));
 			free_model(&m);
 			continue;
 		}
+		if (normed(&m))
+			assert_non_null(strstr(hindered(&m, &ln2rms), "adds has a mean"));
+		make_constant(&m);
 		assert_null(hindered(&m, &ln2rms));
 		before = run(&m);
 		assert_true(m.stream_mean > 1e-3);
@@ -746,13 +828,6 @@ static double *random_orthogonal(size_t n)
 	return q;
 }
 
-static void make_constant(struct model *m)
-{
-	for (size_t i = 0; i < m->at.norms; i++)
-		for (size_t j = 0; m->at.norm[i].use == NORM_BRANCH && j < m->norm[i].n; j++)
-			m->norm[i].gain[j] = m->norm[i].gain[0];
-}
-
 static const struct { const char *name; struct rotation_options o; bool dense; } ways[] = {
 	{ "hadamard", { .seed = 3 }, false }, { "blocks", { .block = 4 }, false },
 	{ "offline", { .seed = 4, .offline = true }, false }, { "dense", { .seed = 5 }, true },
@@ -761,11 +836,11 @@ enum { WAYS = sizeof ways / sizeof *ways };
 
 static struct rotations rotations_by(const struct config *c, size_t way)
 {
-	struct rotations r = rotations_make(c, &ways[way].o, NULL);
+	struct rotations r = rotations_make(c, &ways[way].o, (const bool [STACKS]){ false }, NULL);
 
 	if (ways[way].dense) {
-		r.residual.dense = random_orthogonal(c->stack->hidden);
-		r.value.dense = random_orthogonal(c->stack->head_dim);
+		r.residual->dense = random_orthogonal(c->stack->hidden);
+		r.value->dense = random_orthogonal(c->stack->head_dim);
 	}
 	return r;
 }
@@ -792,7 +867,7 @@ static void rotations_of_every_architecture(void **unused)
 		make_as(&m, models[i / WAYS], NORM_RMS);
 		r = rotations_by(&m.config, way);
 		turn.turn = &r;
-		if (residual_normed(m.config.stack))
+		if (normed(&m))
 			assert_non_null(strstr(hindered(&m, &turn), "another gain for each channel"));
 		make_constant(&m);
 		if (m.config.stack->norms_last) {
@@ -901,6 +976,141 @@ static void every_layer_turns(void **unused)
 	drawn = 0;
 }
 
+/* ---- models that see images ---- */
+
+static const struct { const char *name; bool post; } visions[] = {
+	{ "vision/vipllava", false }, { "vision/qwen2-vl", false }, { "vision/llava-clip", true },
+};
+enum { VISIONS = sizeof visions / sizeof *visions };
+
+/* The encoder has LayerNorms, the language model norms of a kind. post: x + LayerNorm(f(x)), without a norm
+ * at the start. Rows and columns of images are not turned: positions are the language model's test. */
+static void make_vision(struct model *m, const char *name, bool post, enum norm_kind kind)
+{
+	configure(m, name, kind);
+	m->encoder = *config_encoder(&m->config)->arch;
+	if (post) {
+		for (int i = 0; i < 2; i++) {
+			m->encoder.norm[AFTER_ATTENTION + i] = m->encoder.norm[BEFORE_ATTENTION + i];
+			m->encoder.norm[BEFORE_ATTENTION + i] = NULL;
+		}
+		m->encoder.embedding_norm = NULL;
+	}
+	m->config.stack[0].arch = &m->encoder;
+	m->config.stack[0].rotary = 0;
+	fill(m);
+}
+
+static struct invariant ln2rms_of(enum norm_kind kind)
+{
+	return (struct invariant){ .fold = true, .centre = true,
+		.leave = { [STACKS - 1] = kind == NORM_RMS } };
+}
+
+/* Changes, and says by how much the logits differ. */
+static double changed_by(struct model *m, const struct invariant *t)
+{
+	double *before = run(m), *after, d;
+
+	assert_null(hindered(m, t));
+	change(m, t, SIZE_MAX);
+	after = run(m);
+	d = difference(m, before, after);
+	free(before), free(after);
+	return d;
+}
+
+/* ln2rms, then a rotation of both streams; norms of the encoder that add to its stream have one gain. */
+static void encoders(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < 2 * VISIONS; i++) {
+		const enum norm_kind kind = i % 2 ? NORM_LAYER : NORM_RMS;
+		const struct invariant convert = ln2rms_of(kind);
+		struct model m;
+		struct rotations r;
+		struct invariant turn = { .fold = true, .turn = &r };
+		const char *name = visions[i / 2].name, *why;
+		double converted, turned;
+
+		make_vision(&m, name, visions[i / 2].post, kind);
+		r = rotations_make(&m.config, &ways[0].o, turn.leave, NULL);
+		assert_non_null(strstr(hindered(&m, &turn), "ln2rms"));
+		why = hindered(&m, &convert);
+		assert_true(!why == !m.encoder.embedding_norm);	/* which adds by many gains */
+		make_constant(&m);
+		converted = changed_by(&m, &convert);
+		assert_true(all_of(&m, NORM_RMS));
+		turned = changed_by(&m, &turn);
+		print_message("# %s%s: %.2g, %.2g\n", name, i % 2 ? ", LayerNorms" : "", converted, turned);
+		assert_true(converted < most && turned < most && any_online(&m));
+		rotations_free(&r);
+		free_model(&m);
+	}
+}
+
+/* A projector that reads the stream without a norm sees its mean; the language model can turn alone. */
+static void encoders_left(void **unused)
+{
+	const struct invariant convert = ln2rms_of(NORM_RMS);
+	struct model m;
+	struct rotations r;
+	struct invariant turn = { .fold = true, .turn = &r, .leave = { true } };
+
+	(void)unused;
+	make_vision(&m, "vision/llava-clip", false, NORM_RMS);
+	make_constant(&m);
+	assert_non_null(strstr(hindered(&m, &convert), "reads the stream itself"));
+	r = rotations_make(&m.config, &ways[0].o, turn.leave, NULL);
+	assert_true(changed_by(&m, &turn) < most);
+	for (size_t i = 0; i < m.at.norms; i++)
+		assert_true((m.at.norm[i].stack == m.config.stack) == (m.norm[i].kind == NORM_LAYER));
+	rotations_free(&r);
+	free_model(&m);
+}
+
+/* Whether ln2rms changes it: in a post-norm encoder nothing but what goes into the norms. */
+static bool counts(const struct residual_layer *l)
+{
+	const bool post = !l->reads.normed;
+
+	return !post || (l->rows == CHANNELS_RESIDUAL && (l->norm != RESIDUAL_NONE || l->adds.normed));
+}
+
+/* Nothing of an encoder or its projector is changed in vain. */
+static void every_layer_of_images_counts(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < 2 * VISIONS; i++)
+		for (size_t but = 0, layers = 1; but < layers; but++) {
+			const bool turns = i % 2;
+			struct model m;
+			struct rotations r = { 0 };
+			const struct invariant t = { .fold = true, .centre = !turns,
+				.turn = turns ? &r : NULL };
+			double *before, *after;
+
+			drawn = 0;
+			make_vision(&m, visions[i / 2].name, visions[i / 2].post, NORM_LAYER);
+			make_constant(&m);
+			if (turns) {
+				r = rotations_make(&m.config, &ways[0].o, t.leave, NULL);
+				change(&m, &ln2rms, SIZE_MAX);
+			}
+			layers = m.at.layers;
+			before = run(&m);
+			change(&m, &t, but);
+			after = run(&m);
+			/* a class token is one row of many, which the features are without */
+			if (turns || counts(&m.at.layer[but]))
+				assert_true(difference(&m, before, after) > 10 * most);
+			free(before), free(after);
+			rotations_free(&r);
+			free_model(&m);
+		}
+	drawn = 0;
+}
+
 static int prepare(void **unused)
 {
 	(void)unused;
@@ -921,6 +1131,8 @@ int main(void)
 		cmocka_unit_test(norms_behind_branches),
 		cmocka_unit_test(rotations_of_every_architecture), cmocka_unit_test(rotated_behind_ln2rms),
 		cmocka_unit_test(rotated_past_norms_behind_branches), cmocka_unit_test(every_layer_turns),
+		cmocka_unit_test(encoders), cmocka_unit_test(encoders_left),
+		cmocka_unit_test(every_layer_of_images_counts),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -20,7 +20,9 @@
 #include "io/image.h"
 #include "num/linalg.h"
 
-static const char *const models[] = { "llava-clip", "llava-clip-full", "llava-siglip", "qwen2-vl", "vipllava" };
+static const char *const models[] = {
+	"llava-clip", "llava-clip-full", "llava-siglip", "llava-postnorm", "vipllava", "qwen2-vl",
+};
 enum { MODELS = sizeof models / sizeof *models };
 enum { CTX = 128 };			/* no sequence is longer */
 

@@ -57,7 +57,7 @@ def tokens(to, f, **change):
                 del g[n]
                 g[n] = a
 def ppm(path, a): open(path, 'wb').write(b'P6 %d %d 255\n' % a.shape[1::-1] + a.tobytes())
-for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'vipllava':
+for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'llava-postnorm', 'vipllava':
     with h5py.File(f'{ref}/{name}.h5') as f:
         config, processor = json.loads(f['config'][()]), f['processor'][()].decode()
         t = tensors(f, config['vision_config']['patch_size'])
@@ -106,7 +106,7 @@ for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'viplla
 PY
 ok 'folders of the reference models' py make.py "$ref"
 
-for m in llava-clip llava-clip-full llava-siglip qwen2-vl vipllava; do
+for m in llava-clip llava-clip-full llava-siglip qwen2-vl llava-postnorm vipllava; do
 	ok "$m: from names as transformers 4 wrote them" model-import -q $m-old -o $m.h5
 	ok "$m: from names as it has them in memory" model-import -q $m-new -o new.h5
 	ok "$m: both give the same" h5diff $m.h5 new.h5
@@ -204,6 +204,65 @@ ok 'the report names both' grep -q '^/model/layers/0/mlp/up_proj visual	' said
 within 'inputs are rounded under them' "$(kl msq.h5)" 1e-6 0.05
 msq-calib -q --act-format int8 --ctx 128 --tokens text-t.h5 --layers '/model/*' --act-mode static-modality $m.h5 -o text.h5
 no 'scales that lack a modality of the tokens' 1 '/model/layers/0/.*: has a scale of inputs for each of 1 modalities, the tokens are of 2' run text.h5
+
+# --- norms and rotations (the same in double: tests/invariant.c)
+py - <<'PY'
+import h5py, shutil
+def one_gain(name, *norms):
+    shutil.copy(name + '.h5', name + '-1.h5')
+    with h5py.File(name + '-1.h5', 'r+') as f:
+        for n in norms: f[n + '/weight'][...] = 0.7
+blocks = [f'vision_tower/encoder/layers/{i}/layer_norm{k}' for i in range(3) for k in (1, 2)]
+one_gain('vipllava', 'vision_tower/embeddings/pre_layrnorm')
+one_gain('llava-postnorm', *blocks)
+shutil.copy('qwen2-vl.h5', 'qwen2-vl-1.h5')
+PY
+checked() { awk -v x="$(sed -n 's/.*check: the logits differ by at most \([^ ]*\) of the largest$/\1/p' said)" 'BEGIN { exit !(x != "" && x >= 0 && x <= 1e-5) }'; }
+for m in vipllava llava-postnorm qwen2-vl; do
+	no "$m: a rotation past LayerNorms" 1 'is a LayerNorm, whose mean a rotation does not keep: ln2rms makes RMS norms' hadamard-rotate -q $m-1.h5 -o x.h5
+	ln2rms --check $m-1.h5 -o rms.h5 2>said
+	ok "$m: RMS norms compute the same ($(cat said))" checked
+	hadamard-rotate --check --seed 5 rms.h5 -o turned.h5 2>said
+	ok "$m: both streams turned ($(cat said))" checked
+	hadamard-rotate --check --language $m-1.h5 -o language.h5 2>said
+	ok "$m: that of the language model turned ($(cat said))" checked
+	ok "$m: where things have turned, and norms changed" py -c '
+import h5py, numpy as np, sys
+before, rms, turned, language = (h5py.File(n) for n in (sys.argv[1], "rms.h5", "turned.h5", "language.h5"))
+encoder = "visual" if "visual" in before else "vision_tower"
+kinds = {"layer_norm", "norm1", "norm2", "ln_q", "layrnorm", "layernorm"}
+seen = set()
+def norm(path, g):
+    if "norm" in path.split("/")[-1] or path.endswith("ln_q"):
+        if isinstance(g, h5py.Group) and not path.startswith("model/"):
+            assert g.attrs["norm"] == "rms" and "norm" not in before[path].attrs, path
+            seen.add(path)
+rms.visititems(norm)
+assert len(seen) >= 4
+x = "model/layers/0/input_layernorm/weight"
+assert (rms[x][()] == before[x][()]).all() and (turned[x][()] == 1).all()	# RMS norms as they were, then folded
+def gram(f, path): w = f[path][()].astype("f8").reshape(-1, f[path].shape[-1]); return w @ w.T
+names = [n for n in ("vision_tower/embeddings/position_embedding/weight", "vision_tower/embeddings/class_embedding") if n in before]
+for n in names + ["model/embed_tokens/weight"]:
+    a, b, c = gram(rms, n), gram(turned, n), gram(language, n)
+    assert abs(a - b).max() < 1e-5 * abs(a).max() and abs(rms[n][()] - turned[n][()]).max() > 1e-2, n
+for n in names: assert (language[n][()] == before[n][()]).all(), n
+projector = "visual/merger/mlp/2" if encoder == "visual" else "multi_modal_projector/linear_2"
+assert "online_hadamard" in turned[projector].attrs and "online_hadamard" not in language[projector].attrs
+assert abs(language[projector]["weight"][()] - before[projector]["weight"][()]).max() > 1e-2' $m-1.h5
+	rms-suppress --check turned.h5 -o split.h5 2>said
+	ok "$m: channels are taken out of the encoder's layers and the projector's too" grep -q '^/v.*/fc2	' said
+	eval-ppl --ctx 128 --tokens $m-t.h5 $m-1.h5 >file.tsv
+	ok "$m: the likelihood with images is the same" sh -c 'eval-ppl --ctx 128 --tokens "$1" turned.h5 >t.tsv && paste file.tsv t.tsv | awk "\$1 == \"nll\" { d = \$2 - \$4; exit !(d * d < 1e-10) }"' x $m-t.h5
+	ok "$m: the same stream by stream" sh -c 'ln2rms -q - <"$1" | hadamard-rotate -q --seed 5 - >s.h5 && eval-ppl --ctx 128 --tokens "$2" - <s.h5 | cmp - t.tsv' x $m-1.h5 $m-t.h5
+done
+no 'a norm before the blocks whose gain differs by channel' 1 '/vision_tower/embeddings/pre_layrnorm: adds to a stream that norms read, by another gain' ln2rms -q vipllava.h5 -o x.h5
+no 'a projector that reads the stream itself' 1 '/multi_modal_projector/linear_1: reads the stream itself, with the mean' ln2rms -q llava-siglip.h5 -o x.h5
+no 'a norm behind a branch whose gain differs by channel' 1 '/vision_tower/encoder/layers/0/layer_norm1: stands behind a branch and has another gain' sh -c 'ln2rms -q llava-postnorm.h5 | hadamard-rotate -q -o x.h5'
+no 'nothing to convert' 1 '/model/layers/0/input_layernorm: is an RMS norm already' ln2rms -q --language llava-siglip.h5 -o x.h5
+hessian-accum -q --ctx 128 --tokens qwen2-vl-t.h5 qwen2-vl.h5 -o smooth-h.h5
+ok 'outliers go into the weights of all three' sh -c 'smooth-scale --check --hessian smooth-h.h5 qwen2-vl.h5 -o smooth.h5 2>said && grep -q "^/visual/merger/ln_q" said && grep -q "^/visual/blocks/1/norm2" said && grep -q "^/model/layers/1/input_layernorm" said'
+m=llava-clip
 
 # --- questions with images, of models whose tokens are bytes: 1 stands for an image
 cat >questions.py <<'PY'

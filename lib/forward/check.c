@@ -10,6 +10,7 @@
 #include "base/size.h"
 #include "forward/forward.h"
 #include "io/relay.h"
+#include "model/vision.h"
 
 enum { SEQUENCES = 2, LENGTH = 64, BOTH = 2 };
 enum { MEMORY = 512 << 20 };	/* bytes of hidden states that stay in memory */
@@ -28,49 +29,72 @@ struct check {
 	bool done;
 };
 
-/* An image of noise before the text of each sequence, where the model sees images. */
-static void draw_images(struct check *k, struct tokens *t, int64_t feature[], uint8_t modality[])
+/* A picture of noise for each sequence, where the model sees images; returns how many tokens it is. */
+static size_t draw_pictures(struct check *k, const struct image *first)
 {
 	const struct vision *v = &k->config.vision;
-	const size_t pixels = v->side * v->side, each = t->n / SEQUENCES;
+	const size_t square = v->patch * v->merge, h = v->side ? v->side : 2 * square;
+	const size_t w = v->side ? v->side : 4 * square, pixels = h * w;
 	const struct random_stream draw = random_open(1, "check");
+	const struct processor processor = processor_of(first);
+	size_t rows, columns;
 
+	vision_grid(&k->config, &processor, h, w, &rows, &columns);
 	k->rgb = xalloc(SEQUENCES * pixels, CHANNELS);
 	for (size_t i = 0; i < SEQUENCES * pixels * CHANNELS; i++)
 		k->rgb[i] = (uint8_t)(random_uniform(&draw, i) * 256);
 	for (size_t i = 0; i < SEQUENCES; i++)
-		k->image[i] = (struct token_image){ .first = i * each, .n = v->features, .frames = 1,
-			.rows = v->side / v->patch, .columns = v->side / v->patch, .h = v->side, .w = v->side,
+		k->image[i] = (struct token_image){ .n = vision_tokens(&k->config, rows, columns),
+			.frames = 1, .rows = rows, .columns = columns, .h = h, .w = w,
 			.rgb = k->rgb + i * pixels * CHANNELS };
+	return k->image->n;
+}
+
+/* They stand before the text of each sequence. */
+static void place_pictures(struct check *k, struct tokens *t, int64_t feature[], uint8_t modality[],
+	int32_t (*position)[AXES])
+{
+	const size_t each = t->n / SEQUENCES, n = k->image->n;
+	const int32_t grid[][3] = { { 1, (int32_t)k->image->rows, (int32_t)k->image->columns } };
+
 	for (size_t i = 0; i < t->n; i++) {
-		modality[i] = i % each < v->features;
-		feature[i] = modality[i] ? (int64_t)(i / each * v->features + i % each) : -1;
+		modality[i] = i % each < n;
+		feature[i] = modality[i] ? (int64_t)(i / each * n + i % each) : -1;
+	}
+	for (size_t i = 0; i < SEQUENCES; i++) {
+		k->image[i].first = i * each;
+		vision_positions(&k->config, each, position + i * each, i * each, 1, &k->image[i].first,
+			grid);
 	}
 	t->images = SEQUENCES;
 	t->image = k->image;
 	t->feature = feature;
+	if (config_last(&k->config)->axes == AXES) {
+		t->position = *position;
+		t->axes = AXES;
+	}
 }
 
-static struct windows draw_windows(struct check *k)
+static struct windows draw_windows(struct check *k, const struct image *first)
 {
 	const struct config *c = &k->config;
-	const size_t text = larger(2, least(LENGTH, c->positions)), length = text + c->vision.features;
+	const size_t text = larger(2, least(LENGTH, c->positions));
+	const size_t length = text + (c->vision.class ? draw_pictures(k, first) : 0), n = SEQUENCES * length;
 	const struct random_stream draw = random_open(0, "check");
-	int32_t *id = xalloc(SEQUENCES * length, sizeof *id);
-	int64_t *feature = xalloc(SEQUENCES * length, sizeof *feature), sequence[SEQUENCES + 1] = { 0 };
-	uint8_t *modality = xalloc(SEQUENCES * length, 1);
-	struct tokens tokens = { .n = SEQUENCES * length, .id = id, .bos = -1, .sequences = SEQUENCES,
-		.sequence = sequence };
+	int32_t *id = xalloc(n, sizeof *id), (*position)[AXES] = xalloc(n, sizeof *position);
+	int64_t *feature = xalloc(n, sizeof *feature), sequence[SEQUENCES + 1] = { 0 };
+	uint8_t *modality = xalloc(n, 1);
+	struct tokens tokens = { .n = n, .id = id, .bos = -1, .sequences = SEQUENCES, .sequence = sequence };
 	struct windows w;
 
-	for (size_t i = 0; i < tokens.n; i++)
+	for (size_t i = 0; i < n; i++)
 		id[i] = (int32_t)(random_uniform(&draw, i) * (double)c->vocab);
 	for (size_t i = 1; i <= SEQUENCES; i++)
 		sequence[i] = (int64_t)(i * length);
 	if (c->vision.class)
-		draw_images(k, &tokens, feature, modality);
+		place_pictures(k, &tokens, feature, modality, position);
 	w = windows_cut("the check", &tokens, WINDOWS_GPTQ, length, 0);
-	free(id), free(feature), free(modality);
+	free(id), free(feature), free(modality), free(position);
 	return w;
 }
 
@@ -115,6 +139,16 @@ static void compare_logits(struct check *k, const char *name, const struct image
 	k->done = true;
 }
 
+static void prepare(struct check *k, const struct image *first)
+{
+	k->windows = draw_windows(k, first);
+	k->config.rows = k->windows.rows;
+	for (int i = 0; i < BOTH; i++)
+		k->forward[i] = forward_open(&k->config, &k->windows, MEMORY);
+	k->difference = xalloc(k->windows.rows, sizeof *k->difference);
+	k->top = xalloc(k->windows.rows, sizeof *k->top);
+}
+
 static void check_part(void *arg, const struct filter *f)
 {
 	struct check *k = arg;
@@ -122,6 +156,8 @@ static void check_part(void *arg, const struct filter *f)
 	const struct image *image[BOTH] = { f->image, NULL };
 	bool head = false;
 
+	if (!k->forward[0])
+		prepare(k, f->image);
 	own.out = relay_output(k->relay);
 	k->part(k->arg, &own);
 	image[1] = relay_next(k->relay);
@@ -142,13 +178,7 @@ void check_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 		return;
 	}
 	k.config = *f->config;
-	k.windows = draw_windows(&k);
-	k.config.rows = k.windows.rows;
 	k.config.exact_inputs = true;	/* what is rounded differs, though what is computed does not */
-	for (int i = 0; i < BOTH; i++)
-		k.forward[i] = forward_open(&k.config, &k.windows, MEMORY);
-	k.difference = xalloc(k.windows.rows, sizeof *k.difference);
-	k.top = xalloc(k.windows.rows, sizeof *k.top);
 	k.relay = relay_open("the result", "model");
 	model_filter(f, check_part, &k);
 	if (!k.done)

@@ -378,7 +378,8 @@ static size_t parse_depth(const struct multimodal *m, const json_t *json, size_t
 static void parse_fixed(struct vision *v, const struct architecture *a, const json_t *json, const json_t *own)
 {
 	enum { WIDE = 1 << 16 };
-	const char *key = v->class->strategy_key, *strategy = key ? key_text(json, key, "default") : "default";
+	const char *key = v->class->strategy_key;
+	const char *strategy = key ? key_text(json, key, "default") : "default";
 
 	v->merge = v->frames = 1;
 	v->side = key_size(a, own, "image_size", a->absent.image, 0, WIDE);

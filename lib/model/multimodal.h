@@ -21,7 +21,7 @@ struct multimodal {
 	const char *text;		/* model_type of the language model where its config names none */
 	const struct rename_row *renames;	/* ends with NULL */
 	int32_t placeholder;		/* the id of an image's tokens, where config.json names none */
-	int feature_layer;		/* vision_feature_layer where it is absent; 0: the class has several */
+	int feature_layer;		/* vision_feature_layer where it is absent; 0: several */
 	const char *strategy_key;	/* says whether the encoder's first row is dropped; NULL: it is */
 	const char *projector_eps_key;	/* of the projector's norm; NULL: it has the encoder's epsilon */
 	bool merges;			/* images of any size, of whose patches squares become one feature */

@@ -4,14 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "model/vision.h"
+
+/* The stack whose stream the layers of this one read. */
+static const struct stack *stream_stack(const struct config *c, const struct stack *s)
+{
+	return s->arch->projector ? config_encoder(c) : s;
+}
+
+static struct stream stream_of(const struct config *c, const struct stack *s)
+{
+	const struct stack *owner = stream_stack(c, s), *projector = config_projector(c);
+	const bool last = owner == config_last(c);
+	const char *const *norm = owner->arch->norm;
+
+	return (struct stream){ .index = (size_t)(owner - c->stack),
+		.normed = (!owner->norms_last && (norm[BEFORE_ATTENTION] || norm[BEFORE_MLP])) ||
+			(last ? stack_final_norm(owner) : projector->arch->norm[BEFORE_MLP]) };
+}
 
 /* Takes over the path; NULL: there is none. Returns its index. */
-static int64_t add_norm(struct residual *r, const struct stack *s, char *path, enum norm_use use)
+static int64_t add_norm(struct residual *r, const struct config *c, const struct stack *s, char *path,
+	enum norm_use use)
 {
 	if (!path)
 		return RESIDUAL_NONE;
 	r->norm = xgrow(r->norm, r->norms + 1, sizeof *r->norm);
-	r->norm[r->norms] = (struct residual_norm){ path, s, use };
+	r->norm[r->norms] = (struct residual_norm){ path, s, stream_of(c, s), use };
 	return (int64_t)r->norms++;
 }
 
@@ -22,21 +41,45 @@ static void add_layer(struct residual *r, struct residual_layer l)
 	r->layer[r->layers++] = l;
 }
 
-static void add_table(struct residual *r, const struct stack *s, const char *path, size_t rows)
+/* Rows that are added to the stream, through a norm or not. */
+static void add_table(struct residual *r, const struct config *c, const struct stack *s, const char *path,
+	size_t rows, int64_t norm)
 {
+	const struct stream stream = stream_of(c, s);
+
 	add_layer(r, (struct residual_layer){ .path = xformat("%s", path), .stack = s, .out = rows,
-		.in = s->hidden, .columns = CHANNELS_RESIDUAL, .table = true, .norm = RESIDUAL_NONE,
-		.role = ROLES, .source = RESIDUAL_NONE });
+		.in = s->hidden, .columns = CHANNELS_RESIDUAL, .reads = stream, .adds = stream,
+		.table = true, .norm = norm, .role = ROLES, .source = RESIDUAL_NONE });
 }
 
 void residual_embedding(struct residual *r, const struct config *c)
 {
-	add_table(r, config_last(c), c->arch->embedding, c->vocab);
+	add_table(r, c, config_last(c), c->arch->embedding, c->vocab, RESIDUAL_NONE);
 }
 
 void residual_position(struct residual *r, const struct config *c)
 {
-	add_table(r, config_last(c), c->arch->position, 0);
+	add_table(r, c, config_last(c), c->arch->position, 0, RESIDUAL_NONE);
+}
+
+void residual_images(struct residual *r, const struct config *c)
+{
+	const struct stack *s = config_encoder(c);
+	const struct architecture *a = s->arch;
+	const struct stream stream = stream_of(c, s);
+	const int64_t norm = add_norm(r, c, s, a->embedding_norm ?
+		xformat("%s", a->embedding_norm) : NULL, NORM_BRANCH);
+
+	add_layer(r, (struct residual_layer){ .path = xformat("%s", a->embedding), .stack = s,
+		.out = s->hidden, .in = vision_numbers(&c->vision), .columns = CHANNELS_OWN,
+		.rows = CHANNELS_RESIDUAL, .reads = stream, .adds = stream, .norm = norm, .role = ROLES,
+		.source = RESIDUAL_NONE });
+	if (a->position)
+		add_table(r, c, s, a->position, c->vision.rows, norm);
+	if (a->class_token) {
+		add_table(r, c, s, a->class_token, 1, norm);
+		r->layer[r->layers - 1].vector = true;
+	}
 }
 
 static enum channels columns_of(enum projection_name projection)
@@ -64,14 +107,15 @@ static enum channels rows_of(enum role role)
 }
 
 /* The norms of a block, by place. */
-static void add_norms(struct residual *r, const struct stack *s, size_t block, int64_t norm[NORM_PLACES])
+static void add_norms(struct residual *r, const struct config *c, const struct stack *s, size_t block,
+	int64_t norm[NORM_PLACES])
 {
 	for (int i = 0; i < NORM_PLACES; i++) {
 		const bool before = i == BEFORE_ATTENTION || i == BEFORE_MLP;
 		const enum norm_use use = !before ? NORM_BRANCH : s->norms_last ? NORM_POST : NORM_PRE;
 		const char *name = s->arch->norm[i];
 
-		norm[i] = add_norm(r, s, name ? stack_path(s, block, name) : NULL, use);
+		norm[i] = add_norm(r, c, s, name ? stack_path(s, block, name) : NULL, use);
 	}
 	if (norm[BEFORE_MLP] == RESIDUAL_NONE)
 		norm[BEFORE_MLP] = norm[BEFORE_ATTENTION];
@@ -94,11 +138,13 @@ static int64_t source_of(const struct stack *s, enum role role, const int64_t at
 	}
 }
 
-void residual_block(struct residual *r, const struct stack *s, size_t block)
+void residual_block(struct residual *r, const struct config *c, const struct stack *s, size_t block)
 {
+	const struct stream reads = stream_of(c, s);
+	const struct stream adds = s->arch->projector ? stream_of(c, config_last(c)) : reads;
 	int64_t norm[NORM_PLACES], at[ROLES];
 
-	add_norms(r, s, block, norm);
+	add_norms(r, c, s, block, norm);
 	for (int i = 0; i < ROLES; i++)
 		at[i] = RESIDUAL_NONE;
 	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
@@ -106,7 +152,8 @@ void residual_block(struct residual *r, const struct stack *s, size_t block)
 		const bool attention = row->projection < PROJECTION_GATE_UP;
 		struct residual_layer l = { .stack = s, .out = stack_out(s, row->role),
 			.in = stack_in(s, row->projection), .columns = columns, .rows = rows,
-			.norm = RESIDUAL_NONE, .role = row->role, .source = source_of(s, row->role, at) };
+			.reads = reads, .adds = adds, .norm = RESIDUAL_NONE, .role = row->role,
+			.source = source_of(s, row->role, at) };
 
 		if (!stack_has(s, block, row))
 			continue;
@@ -128,32 +175,35 @@ void residual_block(struct residual *r, const struct stack *s, size_t block)
 void residual_end(struct residual *r, const struct config *c)
 {
 	const struct stack *s = config_last(c);
+	const struct stream stream = stream_of(c, s);
 	const char *norm = stack_final_norm(s);
 
 	add_layer(r, (struct residual_layer){ .path = xformat("%s", c->arch->head), .stack = s,
-		.out = c->vocab, .in = s->hidden, .columns = CHANNELS_RESIDUAL, .role = ROLES,
-		.source = RESIDUAL_NONE,
-		.norm = add_norm(r, s, norm ? xformat("%s", norm) : NULL, NORM_PRE) });
+		.out = c->vocab, .in = s->hidden, .columns = CHANNELS_RESIDUAL, .reads = stream,
+		.adds = stream, .role = ROLES, .source = RESIDUAL_NONE,
+		.norm = add_norm(r, c, s, norm ? xformat("%s", norm) : NULL, NORM_PRE) });
 }
 
 /* What stands in a part: a part of a file may see the rest of the file too. */
 struct found {
 	const struct image *image;
 	const struct config *config;
-	bool embedding, position, end;
+	bool images, embedding, position, end;
 	bool *block;			/* [blocks] */
 };
 
 static void look_for(void *arg, const char *path)
 {
 	struct found *y = arg;
-	const struct architecture *a = y->config->arch;
+	const struct config *c = y->config;
+	const struct architecture *a = c->arch;
 	size_t block;
-	const struct stack *s = config_block(y->config, path, &block, NULL);
+	const struct stack *s = config_block(c, path, &block, NULL), *encoder = config_encoder(c);
 
+	y->images |= encoder && !strcmp(path, encoder->arch->embedding);
 	y->embedding |= !strcmp(path, a->embedding);
 	y->position |= a->position && !strcmp(path, a->position);
-	y->end |= !strcmp(path, config_end(y->config)) || !strcmp(path, a->head);
+	y->end |= !strcmp(path, config_end(c)) || !strcmp(path, a->head);
 	if (s && block >= s->blocks)
 		die("%s: %s: the config knows %zu blocks", image_name(y->image), path, s->blocks);
 	if (s)
@@ -166,6 +216,8 @@ struct residual residual_of(const struct image *image, const struct config *c)
 	struct residual r = { 0 };
 
 	image_groups(image, look_for, &found);
+	if (found.images)
+		residual_images(&r, c);
 	if (found.embedding)
 		residual_embedding(&r, c);
 	if (found.position)
@@ -173,7 +225,7 @@ struct residual residual_of(const struct image *image, const struct config *c)
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			if (found.block[s->first + i])
-				residual_block(&r, s, i);
+				residual_block(&r, c, s, i);
 	if (found.end)
 		residual_end(&r, c);
 	free(found.block);
@@ -188,9 +240,4 @@ void residual_free(struct residual *r)
 		free(r->layer[i].path);
 	free(r->norm), free(r->layer);
 	*r = (struct residual){ 0 };
-}
-
-bool residual_normed(const struct stack *s)
-{
-	return s->arch->norm[AFTER_ATTENTION] || s->arch->norm[AFTER_MLP];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * residual.h -- the residual stream: which layers read it, which add to it, and through which norms
+ * residual.h -- residual streams: which layers read them, which add to them, and through which norms
  *
  * What transforms of weights go by, from the row of the architecture (model/architecture.h). Columns and rows
  * of a layer are channels of some kind; what turns the channels of one kind turns every layer that has
@@ -14,6 +14,10 @@
  *	gate, up, router	residual	of their own
  *	down			inner		residual
  *	head			residual	of their own
+ *	patches of images	of their own	residual
+ *	a projector's layers	residual of the encoder; inner	of their own; residual of the language model
+ *
+ * A model has one stream, or two, of an encoder and of the language model.
  */
 #ifndef MODEL_RESIDUAL_H
 #define MODEL_RESIDUAL_H
@@ -25,12 +29,18 @@
 
 enum channels { CHANNELS_OWN, CHANNELS_RESIDUAL, CHANNELS_VALUE, CHANNELS_INNER };
 
-/* Where a norm stands: before a branch, on its output, on the sum. */
+/* Where a norm stands: before a branch; on what is added to the stream, embeddings too; on the sum. */
 enum norm_use { NORM_PRE, NORM_BRANCH, NORM_POST };
+
+struct stream {
+	size_t index;		/* of its stack in the config */
+	bool normed;		/* norms read it */
+};
 
 struct residual_norm {
 	char *path;
 	const struct stack *stack;
+	struct stream stream;
 	enum norm_use use;
 };
 
@@ -40,8 +50,10 @@ struct residual_layer {
 	const struct stack *stack;
 	size_t out, in;
 	enum channels columns, rows;
+	struct stream reads, adds;	/* of columns, of rows that are channels of a stream */
 	size_t first;		/* rows before it are their own: queries and keys in one layer with values */
 	bool table;		/* its rows are added to the stream */
+	bool vector;		/* such a row alone: a data set, not a group with a weight */
 	int64_t norm;		/* index of that through which it reads or adds; RESIDUAL_NONE */
 	enum role role;		/* of a block's layer; ROLES: it is none */
 	/* Index of the layer whose outputs, from its row `first` on, the inputs are proportional to, channel
@@ -55,15 +67,14 @@ struct residual {
 	struct residual_layer *layer;
 };
 
-/* Adds what stands where; *r all zero at first. residual_end(): final norm and head. */
+/* Adds what stands where; *r all zero at first. residual_images(): all before the blocks of the encoder;
+ * residual_end(): final norm and head. */
 void residual_embedding(struct residual *r, const struct config *c);
 void residual_position(struct residual *r, const struct config *c);
-void residual_block(struct residual *r, const struct stack *s, size_t block);
+void residual_images(struct residual *r, const struct config *c);
+void residual_block(struct residual *r, const struct config *c, const struct stack *s, size_t block);
 void residual_end(struct residual *r, const struct config *c);
 /* What the part has of all this; dies on a block that the config does not have. */
 struct residual residual_of(const struct image *image, const struct config *c);
 void residual_free(struct residual *r);
-
-/* Whether norms stand behind the stack's branches, so that what is added has their gains. */
-bool residual_normed(const struct stack *s);
 #endif

@@ -148,7 +148,8 @@ void awq_norm(void *arg, const struct image *image, const struct residual *here,
 	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++)
 		if (invariant_reads(l) && l->norm == (int64_t)i && awq_wants(arg, l))
 			reader[count++] = l;
-	norm->factor = count ? search(arg, image, count, reader) : NULL;
+	/* Of a projector that reads several of the norm's rows side by side each would want its own. */
+	norm->factor = count && (*reader)->in == norm->n ? search(arg, image, count, reader) : NULL;
 	free(reader);
 }
 

@@ -15,18 +15,31 @@ static bool is_constant(const struct wide_norm *norm)
 	return true;
 }
 
+static bool changes_stream(const struct invariant *t, struct stream stream)
+{
+	return (t->fold || t->centre || t->turn) && !t->leave[stream.index];
+}
+
+/* Whether the layer takes over the norm's gain and shift. */
+static bool folds(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm)
+{
+	return t->fold && changes_stream(t, l->reads) && invariant_reads(l) && norm;
+}
+
 const char *invariant_refusal(const struct invariant *t, const struct residual_norm *at,
 	const struct wide_norm *norm)
 {
-	if (at->use == NORM_POST && invariant_changes_norm(t, NULL))
+	if (!changes_stream(t, at->stream))
+		return NULL;
+	if (at->use == NORM_POST)
 		return "is a norm of the residual stream itself, behind the sum x + f(x): its gain cannot "
 			"leave the stream, expected norms before the branches, or x + norm(f(x))";
-	if (t->centre && at->use == NORM_PRE && norm->kind == NORM_RMS)
+	if (t->centre && norm->kind == NORM_RMS)
 		return "is an RMS norm already, expected LayerNorm: a stream that RMS norms read keeps its "
 			"mean";
-	if (t->centre && at->use == NORM_PRE && residual_normed(at->stack))
-		return "reads a stream that norms behind the branches add to: what they add has a mean, and "
-			"their gains cannot be folded";
+	if (t->centre && at->use == NORM_BRANCH && at->stream.normed && !is_constant(norm))
+		return "adds to a stream that norms read, by another gain for each channel: what it adds has "
+			"a mean, which cannot be taken off";
 	if (t->turn && norm->kind == NORM_LAYER)
 		return "is a LayerNorm, whose mean a rotation does not keep: ln2rms makes RMS norms";
 	if (t->turn && at->use == NORM_BRANCH && !is_constant(norm))
@@ -35,25 +48,36 @@ const char *invariant_refusal(const struct invariant *t, const struct residual_n
 	return NULL;
 }
 
+const char *invariant_layer_refusal(const struct invariant *t, const struct residual_layer *l)
+{
+	if (t->centre && changes_stream(t, l->reads) && invariant_reads(l) && l->norm == RESIDUAL_NONE &&
+		l->reads.normed)
+		return "reads the stream itself, with the mean that would be taken off it: expected a norm "
+			"before it";
+	return NULL;
+}
+
 bool invariant_reads(const struct residual_layer *l)
 {
 	return l->columns == CHANNELS_RESIDUAL && !l->table;
 }
 
-bool invariant_changes_norm(const struct invariant *t, const struct wide_norm *norm)
+bool invariant_changes_norm(const struct invariant *t, const struct residual_norm *at,
+	const struct wide_norm *norm)
 {
-	return t->fold || t->centre || t->turn || (norm && norm->factor);
+	return changes_stream(t, at->stream) || norm->factor;
 }
 
 bool invariant_changes(const struct invariant *t, const struct residual_layer *l,
 	const struct wide_norm *norm)
 {
-	return invariant_changes_norm(t, invariant_reads(l) ? norm : NULL);
+	return changes_stream(t, l->reads) || (l->rows == CHANNELS_RESIDUAL && changes_stream(t, l->adds)) ||
+		(invariant_reads(l) && norm && norm->factor);
 }
 
 bool invariant_biased(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm)
 {
-	return t->fold && invariant_reads(l) && norm && norm->shift;
+	return folds(t, l, norm) && norm->shift;
 }
 
 bool invariant_by_rows(const struct residual_layer *l)
@@ -67,23 +91,24 @@ static void fold(const struct wide_norm *norm, size_t m, size_t n, double w[m][n
 	for (size_t i = 0; i < m; i++)
 		for (size_t j = 0; j < n; j++) {
 			if (norm->shift)
-				bias[i] += w[i][j] * norm->shift[j];
-			w[i][j] *= norm->gain[j];
+				bias[i] += w[i][j] * norm->shift[j % norm->n];
+			w[i][j] *= norm->gain[j % norm->n];
 		}
 }
 
-static void scale_columns(const double factor[], size_t m, size_t n, double w[m][n])
+/* By factors of the first of `each` columns, of the next, ... */
+static void scale_columns(size_t each, const double factor[each], size_t m, size_t n, double w[m][n])
 {
 	for (size_t i = 0; i < m; i++)
 		for (size_t j = 0; j < n; j++)
-			w[i][j] *= factor[j];
+			w[i][j] *= factor[j % each];
 }
 
 void invariant_scale(const double columns[], const double rows[], size_t m, size_t n, double w[m][n],
 	double *bias)
 {
 	if (columns)
-		scale_columns(columns, m, n, w);
+		scale_columns(n, columns, m, n, w);
 	for (size_t i = 0; rows && i < m; i++)
 		for (size_t j = 0; j < n; j++)
 			w[i][j] /= rows[i];
@@ -127,13 +152,21 @@ static void centre_columns(size_t m, size_t n, double w[m][n], double *bias)
 		centre_rows(1, m, (double (*)[m])bias);
 }
 
+/* What the layer's columns turn by; NULL: nothing. */
+static const struct rotation *columns_turn(const struct invariant *t, const struct residual_layer *l)
+{
+	return changes_stream(t, l->reads) ? rotations_of(t->turn, l->columns, l->reads.index, l->in) : NULL;
+}
+
 /* Columns, and from row l->first on rows. */
-static void turn(const struct rotations *r, const struct residual_layer *l, size_t m, double w[m][l->in],
+static void turn(const struct invariant *t, const struct residual_layer *l, size_t m, double w[m][l->in],
 	double *bias)
 {
-	const struct rotation *columns = rotations_of(r, l->columns, l->in);
+	const struct stream to = l->rows == CHANNELS_RESIDUAL ? l->adds : l->reads;
+	const struct rotation *columns = columns_turn(t, l);
 	const size_t n = l->rows == CHANNELS_OWN ? 0 : m - l->first;
-	const struct rotation *rows = rotations_of(r, l->rows, n);
+	const struct rotation *rows = changes_stream(t, to) ?
+		rotations_of(t->turn, l->rows, to.index, n) : NULL;
 
 	if (columns)
 		rotation_rows(columns, m, l->in, w);
@@ -146,24 +179,25 @@ static void turn(const struct rotations *r, const struct residual_layer *l, size
 void invariant_layer(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm,
 	size_t m, double w[m][l->in], double *bias)
 {
-	/* Behind an RMS norm the branch keeps its mean. */
-	const bool adds = l->rows == CHANNELS_RESIDUAL && (!norm || norm->kind == NORM_LAYER);
+	/* What a norm reads, on its way to the stream or in it. */
+	const bool centred = t->centre && changes_stream(t, l->adds) &&
+		(l->norm == RESIDUAL_NONE || invariant_reads(l) ? l->adds.normed : norm->kind == NORM_LAYER);
 
-	if (t->fold && invariant_reads(l) && norm)
+	if (folds(t, l, norm))
 		fold(norm, m, l->in, w, bias);
 	if (invariant_reads(l) && norm && norm->factor)
-		scale_columns(norm->factor, m, l->in, w);
-	if (t->centre && l->table && !residual_normed(l->stack))
+		scale_columns(norm->n, norm->factor, m, l->in, w);
+	if (centred && l->table)
 		centre_rows(m, l->in, w);
-	if (t->centre && adds)
+	if (centred && l->rows == CHANNELS_RESIDUAL)
 		centre_columns(m, l->in, w, bias);
 	if (t->turn)
-		turn(t->turn, l, m, w, bias);
+		turn(t, l, m, w, bias);
 }
 
 size_t invariant_online(const struct invariant *t, const struct residual_layer *l)
 {
-	const struct rotation *r = rotations_of(t->turn, l->columns, l->in);
+	const struct rotation *r = columns_turn(t, l);
 
 	return r && l->columns == CHANNELS_INNER ? r->h.block : 0;
 }
@@ -175,10 +209,15 @@ void invariant_norm(const struct invariant *t, const struct residual_norm *at, s
 		if (norm->shift)
 			norm->shift[i] /= norm->factor[i];
 	}
+	if (!changes_stream(t, at->stream))
+		return;
 	if (t->centre)
 		norm->kind = NORM_RMS;
+	if (t->centre && at->use == NORM_BRANCH && at->stream.normed && norm->shift)
+		centre_rows(1, norm->n, (double (*)[norm->n])norm->shift);
 	if (t->turn && at->use == NORM_BRANCH && norm->shift)
-		rotation_rows(&t->turn->residual, 1, norm->n, (double (*)[norm->n])norm->shift);
+		rotation_rows(&t->turn->residual[at->stream.index], 1, norm->n,
+			(double (*)[norm->n])norm->shift);
 	if (!t->fold || at->use != NORM_PRE)
 		return;
 	for (size_t i = 0; i < norm->n; i++)

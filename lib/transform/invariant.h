@@ -6,8 +6,8 @@
  *		W ← W diag(α), b ← b + W β; the norm is left with gain 1 and no shift
  *	centre	LayerNorm(x) = RMSNorm(M x) diag(α) + β, M = I - 11ᵀ/D: M into everything that is added to the
  *		residual stream, W ← M W, b ← M b, rows e of embeddings ← e M (MQuant eq. 10), or where a norm
- *		stands behind the branch, x + LayerNorm(f(x)), into the last layer of f; the norms become
- *		RMS norms
+ *		stands behind the branch, x + LayerNorm(f(x)), into the last layer of f, and if norms read
+ *		the sum, into the shift, where the gain must be one number; the norms become RMS norms
  *
  *	turn	x ← x Q: columns of what reads x, and rows of tables, W ← W Q; rows of what makes x, W ← Qᵀ W,
  *		b ← b Q. The residual stream by one Q, for which its norms must be folded RMS norms (a norm
@@ -30,6 +30,7 @@
 
 struct invariant {
 	bool fold, centre;
+	bool leave[STACKS];		/* streams that stay as they are, and the blocks that read them */
 	const struct rotations *turn;	/* NULL: none */
 };
 
@@ -41,16 +42,18 @@ struct wide_norm {
 	double *factor;			/* [n] s, of `scale`; NULL: none */
 };
 
-/* Why the norm stands in the way, and what would be right; NULL: it does not. `use` says where it stands. */
+/* Why the norm, or a layer without one, stands in the way, and what would be right; NULL: it does not. */
 const char *invariant_refusal(const struct invariant *t, const struct residual_norm *at,
 	const struct wide_norm *norm);
+const char *invariant_layer_refusal(const struct invariant *t, const struct residual_layer *l);
 
 /* Whether the layer reads the residual stream. */
 bool invariant_reads(const struct residual_layer *l);
 /* Whether anything of the layer, or of the norm, is changed; norm: the layer's own, or NULL. */
 bool invariant_changes(const struct invariant *t, const struct residual_layer *l,
 	const struct wide_norm *norm);
-bool invariant_changes_norm(const struct invariant *t, const struct wide_norm *norm);
+bool invariant_changes_norm(const struct invariant *t, const struct residual_norm *at,
+	const struct wide_norm *norm);
 /* Whether the layer gets a bias, be there one before or not; norm: its own, NULL where it has none. */
 bool invariant_biased(const struct invariant *t, const struct residual_layer *l,
 	const struct wide_norm *norm);

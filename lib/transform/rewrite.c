@@ -27,6 +27,13 @@ struct filter rewrite_open(const char *path, const char *output)
 	return f;
 }
 
+void rewrite_leave(struct rewrite *r, const struct filter *f, bool encoder)
+{
+	option_idle(1, &(struct option_idle){ encoder && !f->config->vision.class, "language",
+		"the model sees no images" });
+	r->change.leave[0] |= encoder && f->config->vision.class;
+}
+
 /* To float by cutting, the last bit set where something was cut off (to odd): what is rounded to half of the
  * digits after that has been rounded once. */
 static float round_to_odd(double x)
@@ -173,6 +180,21 @@ static void change_rows(const struct rewrite *r, const struct filter *f, const s
 	free(w);
 }
 
+/* A row alone. */
+static void change_vector(const struct rewrite *r, const struct filter *f, const struct change *c)
+{
+	const struct residual_layer *at = c->at;
+	float *x = layer_vector(f->image, at->path, at->in), *y;
+	double *w = widen_vector(at->in, x);
+
+	if (!x)
+		die("%s: %s: is missing", image_name(f->image), at->path);
+	invariant_layer(&r->change, at, c->norm, 1, (double (*)[at->in])w, NULL);
+	narrow(at->in, y = xalloc(at->in, sizeof *y), w, HALF_NONE);
+	output_write(f->out, at->path, tensor_1d(TENSOR_F32, y, at->in));
+	free(x), free(w), free(y);
+}
+
 static void change_layer(const struct rewrite *r, const struct filter *f, const struct change *c)
 {
 	static const char *const ours[] = { "weight", "bias", NULL };
@@ -258,7 +280,8 @@ static void pass_part(const struct rewrite *r, const struct filter *f)
 static void turn_keys(const struct filter *f, const struct residual *here, size_t order)
 {
 	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++) {
-		char *path = l->rows == CHANNELS_VALUE ? xformat("%s", l->path) : NULL;
+		const bool cached = l->rows == CHANNELS_VALUE && !l->stack->arch->bidirectional;
+		char *path = cached ? xformat("%s", l->path) : NULL;
 
 		if (path) {
 			*strrchr(path, '/') = 0;
@@ -298,8 +321,13 @@ static void change_layers(const struct rewrite *r, const struct filter *f, const
 
 		progress_part(l->path, image_part(f->image), image_parts(f->image),
 			steps(r, here) - here->layers + i, steps(r, here));
-		if (c.columns || c.rows || c.finish || invariant_changes(&r->change, l, c.norm))
-			change_layer(r, f, &c);
+		const char *why = invariant_layer_refusal(&r->change, l);
+
+		if (why)
+			die("%s: %s: %s", image_name(f->image), l->path, why);
+		if (!c.columns && !c.rows && !c.finish && !invariant_changes(&r->change, l, c.norm))
+			continue;
+		(l->vector ? change_vector : change_layer)(r, f, &c);
 	}
 	for (size_t i = 0; i < here->layers; i++)
 		free(columns[i]);
@@ -313,7 +341,8 @@ static void change_part(const struct rewrite *r, const struct filter *f, const s
 	output_begin(f->out, f->image);
 	change_layers(r, f, here, norm);
 	for (size_t i = 0; i < here->norms; i++) {
-		const bool changes = invariant_changes_norm(&r->change, &norm[i]);
+		const bool changes = invariant_changes_norm(&r->change, &here->norm[i],
+			&norm[i]);
 
 		invariant_norm(&r->change, &here->norm[i], &norm[i]);
 		if (changes)
@@ -342,9 +371,6 @@ void rewrite_filter(const struct rewrite *r, struct filter *f, bool check)
 {
 	struct rewrite own = *r;
 
-	if (f->config->vision.class && invariant_changes_norm(&r->change, NULL))
-		die("%s: /config: is of a model that sees images, whose encoder %s does not know yet, "
-			"expected a language model", input_name(f->in), program);
 	check_filter(f, rewrite_part, &own, check,
 		r->dtype == HALF_NONE && !r->finish ? CHECK_MOST : INFINITY);
 }

@@ -78,9 +78,9 @@ static struct rotation make(const char *what, size_t n, size_t block)
 	return r;
 }
 
-static void draw_signs(struct rotation *r, size_t seed)
+static void draw_signs(struct rotation *r, size_t seed, const char *what)
 {
-	const struct random_stream draw = random_open(seed, "rotation");
+	const struct random_stream draw = random_open(seed, what);
 
 	r->sign = xalloc(r->n, sizeof *r->sign);
 	for (size_t i = 0; i < r->n; i++)
@@ -112,29 +112,54 @@ static bool has_dense(const struct stack *s)
 	return false;
 }
 
-struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
-	const struct image *learned)
+/* What down projections of the stack are fed, of widths that have none yet. */
+static void make_inner(struct rotations *r, const struct stack *s, size_t block)
 {
-	const struct stack *s = config_last(c);
-	const size_t inner[ROTATION_INNER] = { s->intermediate, s->expert, s->shared };
-	const size_t of_head = o->block && s->head_dim % o->block ? s->head_dim : o->block;
-	struct rotations r = { 0 };
+	const size_t inner[] = { !s->experts || has_dense(s) ? s->intermediate : 0, s->expert, s->shared };
 
-	if (learned)
-		r.residual = read_learned(learned, "/residual", s->hidden);
-	else {
-		r.residual = make("the residual stream", s->hidden, o->block);
-		draw_signs(&r.residual, o->seed);
+	for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
+		struct rotation *to = r->inner;
+
+		while (to->n && to->n != inner[i])
+			to++;
+		if (inner[i] && !to->n)
+			*to = make(i ? "inputs of experts' down projections" : "inputs of down projections",
+				inner[i], block);
 	}
-	r.value = learned && image_has(learned, "/value") ?
+}
+
+static void make_stream(struct rotations *r, const struct config *c, const struct rotation_options *o,
+	size_t i, const struct image *learned)
+{
+	const struct stack *s = &c->stack[i];
+	const bool last = s == config_last(c);
+	const size_t of_head = o->block && s->head_dim % o->block ? s->head_dim : o->block;
+
+	if (last && learned)
+		r->residual[i] = read_learned(learned, "/residual", s->hidden);
+	else {
+		r->residual[i] = make(last ? "the residual stream" : "the encoder's residual stream",
+			s->hidden, o->block);
+		draw_signs(&r->residual[i], o->seed, last ? "rotation" : "rotation of the encoder");
+	}
+	r->value[i] = last && learned && image_has(learned, "/value") ?
 		read_learned(learned, "/value", s->head_dim) :
 		make("values of a head", s->head_dim, of_head == s->head_dim ? 0 : of_head);
-	for (size_t i = 0; i < ROTATION_INNER && !o->offline; i++)
-		if (inner[i] && (i || !s->experts || has_dense(s)))
-			r.inner[i] = make(i ? "inputs of experts' down projections" :
-				"inputs of down projections", inner[i], o->block);
+}
+
+struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
+	const bool leave[STACKS], const struct image *learned)
+{
+	struct rotations r = { 0 };
+
+	for (size_t i = 0; i < c->stacks; i++)
+		if (!leave[i] && !c->stack[i].arch->projector)
+			make_stream(&r, c, o, i, learned);
+	for (size_t i = 0; i < c->stacks && !o->offline; i++)
+		if (!leave[c->stack[i].arch->projector ? 0 : i])
+			make_inner(&r, &c->stack[i], o->block);
 	if (o->keys)
-		r.keys = hadamard_block(s->head_dim);
+		r.keys = hadamard_block(config_last(c)->head_dim);
 	for (size_t i = 0; i < ROTATION_INNER; i++)
 		if (r.inner[i].h.block == 1)	/* nothing turns */
 			r.inner[i].n = 0;
@@ -143,21 +168,24 @@ struct rotations rotations_make(const struct config *c, const struct rotation_op
 
 void rotations_free(struct rotations *r)
 {
-	struct rotation *all[] = { &r->residual, &r->value, &r->inner[0], &r->inner[1], &r->inner[2] };
+	struct rotation *all[] = { r->residual, r->value, r->inner };
+	const size_t n[] = { STACKS, STACKS, ROTATION_INNER };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		free(all[i]->memory), free(all[i]->sign), free(all[i]->dense);
+		for (struct rotation *y = all[i]; y < all[i] + n[i]; y++)
+			free(y->memory), free(y->sign), free(y->dense);
 	*r = (struct rotations){ 0 };
 }
 
-const struct rotation *rotations_of(const struct rotations *r, enum channels kind, size_t width)
+const struct rotation *rotations_of(const struct rotations *r, enum channels kind, size_t stack,
+	size_t width)
 {
 	if (!r || kind == CHANNELS_OWN)
 		return NULL;
 	if (kind == CHANNELS_RESIDUAL)
-		return &r->residual;
+		return &r->residual[stack];
 	if (kind == CHANNELS_VALUE)
-		return &r->value;
+		return &r->value[stack];
 	for (size_t i = 0; i < ROTATION_INNER; i++)
 		if (width && r->inner[i].n == width)
 			return &r->inner[i];

@@ -29,11 +29,11 @@ struct rotation {
 void rotation_rows(const struct rotation *r, size_t m, size_t width, double x[m][width]);
 void rotation_columns(const struct rotation *r, size_t m, size_t width, double x[m][width]);
 
-/* The rotations of a model: of its stream, of each head's values, of what each kind of down projection is
- * fed. */
-enum { ROTATION_INNER = 3 };
+/* The rotations of a model: of each stack's stream and of its heads' values, of what down projections of a
+ * width are fed. */
+enum { ROTATION_INNER = 5 };
 struct rotations {
-	struct rotation residual, value, inner[ROTATION_INNER];
+	struct rotation residual[STACKS], value[STACKS], inner[ROTATION_INNER];
 	size_t keys;			/* order of the Hadamard that queries and keys pass; 0: none */
 };
 
@@ -44,13 +44,16 @@ struct rotation_options {
 };
 /*
  * learned: a file of kind `rotation` that has /residual [hidden][hidden], and may have /value
- * [head_dim][head_dim]; or NULL. Dies where a block has no matrix or does not divide a width (but a head's,
+ * [head_dim][head_dim], of the language model; or NULL. leave: streams that do not turn, nor what is within
+ * the blocks that read them. Dies where a block has no matrix or does not divide a width (but a head's,
  * which then turns whole), and where a learned matrix is not orthogonal; warns where blocks are smaller than
  * the width and were not asked for.
  */
 struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
-	const struct image *learned);
+	const bool leave[STACKS], const struct image *learned);
 void rotations_free(struct rotations *r);
-/* The rotation of so many channels of a kind; NULL: none. */
-const struct rotation *rotations_of(const struct rotations *r, enum channels kind, size_t width);
+/* The rotation of so many channels of a kind, in the stream of a stack or in blocks that read it; NULL:
+ * none. */
+const struct rotation *rotations_of(const struct rotations *r, enum channels kind, size_t stack,
+	size_t width);
 #endif

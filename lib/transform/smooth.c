@@ -12,8 +12,9 @@ static const char *const columns[] = { "input", "smoothed", "weight", "scaled" }
 enum { COLUMNS = sizeof columns / sizeof *columns };
 static struct report table = { .column = columns, .columns = COLUMNS, .name = "norm" };
 
-/* max |x| of the layer's inputs into x, where there is a Hessian of it. Returns whether there is. */
-static bool add_inputs(const struct image *hessian, const struct residual_layer *l, double x[l->in])
+/* max |x| of the layer's inputs into x, where there is a Hessian of it; those of several of the norm's rows
+ * side by side, of a projector, into one. Returns whether there is. */
+static bool add_inputs(const struct image *hessian, const struct residual_layer *l, size_t n, double x[n])
 {
 	struct hessian h;
 
@@ -24,12 +25,12 @@ static bool add_inputs(const struct image *hessian, const struct residual_layer 
 		die("%s: %s/absmax: is missing, expected what hessian-accum makes", image_name(hessian),
 			l->path);
 	for (size_t j = 0; j < l->in; j++)
-		x[j] = fmax(x[j], (double)h.absmax[j]);
+		x[j % n] = fmax(x[j % n], (double)h.absmax[j]);
 	return true;
 }
 
-/* max |w| of each of the layer's columns into w. */
-static void add_weights(const struct image *image, const struct residual_layer *l, double w[l->in])
+/* max |w| of each of the layer's columns into w, likewise. */
+static void add_weights(const struct image *image, const struct residual_layer *l, size_t n, double w[n])
 {
 	struct layer layer = layer_read(image, l->path, l->out, l->in);
 	float *row = xalloc(l->in, sizeof *row);
@@ -37,7 +38,7 @@ static void add_weights(const struct image *image, const struct residual_layer *
 	for (size_t i = 0; i < layer.linear.out; i++) {
 		linear_weight(&layer.linear, i, 1, (float (*)[l->in])row);
 		for (size_t j = 0; j < l->in; j++)
-			w[j] = fmax(w[j], fabs((double)row[j]));
+			w[j % n] = fmax(w[j % n], fabs((double)row[j]));
 	}
 	free(row);
 	layer_free(&layer);
@@ -62,10 +63,10 @@ void smooth_norm(void *arg, const struct image *image, const struct residual *he
 
 	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++)
 		if (invariant_reads(l) && l->norm == (int64_t)i)
-			known += add_inputs(s->hessian, l, x);
+			known += add_inputs(s->hessian, l, n, x);
 	for (const struct residual_layer *l = here->layer; known && l < here->layer + here->layers; l++)
 		if (invariant_reads(l) && l->norm == (int64_t)i)
-			add_weights(image, l, w);
+			add_weights(image, l, n, w);
 	for (size_t j = 0; j < n; j++)
 		factor[j] = x[j] > 0 && w[j] > 0 ? pow(x[j], s->alpha) / pow(w[j], 1 - s->alpha) : 1;
 	if (known) {

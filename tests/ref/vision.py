@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import torch
 import transformers
+from transformers.models.clip import modeling_clip
 
 TEXT = dict(hidden_size=32, intermediate_size=44, num_hidden_layers=2, num_attention_heads=4,
             num_key_value_heads=2, vocab_size=61, max_position_embeddings=128, bos_token_id=1,
@@ -33,6 +34,8 @@ ROWS = {
                  dict(rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[1, 2, 1])), dict()),
     "llava-siglip": ("SiglipVision", dict(image_size=20), "Qwen2", dict(tie_word_embeddings=True),
                      dict(vision_feature_layer=1, vision_feature_select_strategy="full", multimodal_projector_bias=False)),
+    "llava-postnorm": ("CLIPVision", dict(image_size=20, hidden_act="gelu"), "Llama", dict(),
+                       dict(vision_feature_layer=-1, postnorm=True)),
     "vipllava": ("CLIPVision", dict(image_size=20, hidden_act="gelu"), "Llama", dict(),
                  dict(kind="VipLlava", vision_feature_layer=-1, projector_layernorm_eps=1e-2)),
 }
@@ -46,11 +49,31 @@ def configuration(row):
     if tower == "Qwen2VL":
         return transformers.Qwen2VLConfig(vision_config=vision, text_config=TEXT | language, image_token_id=PLACEHOLDER,
                                           vision_start_token_id=58, vision_end_token_id=59, attn_implementation="eager", **whole)
-    whole = dict(whole)
+    whole = {k: v for k, v in whole.items() if k != "postnorm"}
     return getattr(transformers, whole.pop("kind", "Llava") + "Config")(
         vision_config=getattr(transformers, tower + "Config")(**TOWER | vision),
         text_config=getattr(transformers, text + "Config")(**TEXT | language),
         image_token_index=PLACEHOLDER, attn_implementation="eager", **whole)
+
+
+class PostNorm(modeling_clip.CLIPEncoderLayer):
+    """x + LayerNorm(f(x)), of CLIP's parameters."""
+    def forward(self, x, mask=None, **rest):
+        x = x + self.layer_norm1(self.self_attn(x, mask, **rest)[0])
+        return x + self.layer_norm2(self.mlp(x))
+
+
+def make(config, postnorm):
+    """The model; with blocks of the class above and no norm before them."""
+    kind = getattr(transformers, type(config).__name__.replace("Config", "ForConditionalGeneration"))
+    if not postnorm:
+        return kind(config)
+    own, modeling_clip.CLIPEncoderLayer = modeling_clip.CLIPEncoderLayer, PostNorm
+    modeling_clip.CLIPPreTrainedModel._can_record_outputs["hidden_states"] = PostNorm
+    model = kind(config)
+    modeling_clip.CLIPEncoderLayer = modeling_clip.CLIPPreTrainedModel._can_record_outputs["hidden_states"] = own
+    model.model.vision_tower.pre_layrnorm = torch.nn.Identity()
+    return model
 
 
 def fill(model, generator):
@@ -158,7 +181,8 @@ def run(model, ids, pixels, grids):
 def write(path, row):
     config = configuration(row)
     generator = torch.Generator().manual_seed(16)
-    model = getattr(transformers, type(config).__name__.replace("Config", "ForConditionalGeneration"))(config).eval()
+    postnorm = row[4].get("postnorm")
+    model = make(config, postnorm).eval()
     fill(model, generator)
     images, grids, features, pixels = images_of(config, generator)
     ids, spans, sequence, logits, positions, seen = [], [], [0], [], [], {}
@@ -180,6 +204,8 @@ def write(path, row):
         positions.append(at)
     text = json.loads(config.to_json_string(use_diff=False))
     text["architectures"] = [type(model).__name__]
+    if postnorm:
+        text["vision_config"]["model_type"] = "postnorm_vision_model"
     merges = config.model_type == "qwen2_vl"
     processor = dict(image_processor_type="Qwen2VLImageProcessor" if merges else "CLIPImageProcessor", do_resize=False,
                      **(dict(patch_size=5, merge_size=2, temporal_patch_size=2) if merges else dict(do_center_crop=False)), do_rescale=True,
