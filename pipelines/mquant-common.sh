@@ -103,12 +103,15 @@ made() {
 }
 rounding() { once "$1.h5" msq-calib -q --act-format int8 --tokens "${1%%-*}-calib.h5" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} "${@:3}" "$2.h5"; }
 weights() {
-	local in=$1.h5 hessian=$2 visual=$3 language=$4
+	local in=$1.h5 hessian=$2.h5 visual=$3 language=$4
 	shift 4
-	[ "$language" = none ] || { echo -n "dpq-run --layers '/model/layers/*' --storage $language $* --hessian $hessian.h5 $in"; in=-; }
-	[ "$language" = none ] || [ "$visual" = none ] || echo -n ' | '
-	[ "$visual" = none ] || echo -n "dpq-run --layers '!/model/*' --layers '!/lm_head' --storage $visual $* --hessian $hessian.h5 $in"
-	[ "$language $visual" != 'none none' ] || echo -n "cat $in"
+	case $visual-$language in
+		none-none) echo -n "cat $in" ;;
+		none-*) echo -n "dpq-run --layers '/model/layers/*' --storage $language $* --hessian $hessian $in" ;;
+		"$language-$language") echo -n "dpq-run --storage $language $* --hessian $hessian $in" ;;
+		*) echo -n "dpq-run --layers '/model/layers/*' --storage $language $* --hessian $hessian $in |" \
+			"dpq-run --layers '!/model/*' --layers '!/lm_head' --storage $visual $* --hessian $hessian -" ;;
+	esac
 }
 variants() {
 	made "$1-smooth" smooth-scale -q --hessian "$1-hessian.h5" "$1.h5"
