@@ -193,13 +193,14 @@ docs: programs $(BUILD)/tests/hadamard
 demo: all
 	@pipelines/dpq-table4.sh
 
+# What pipelines read: models, questions, their pictures.
+DATA = $(wildcard data/*/*.json data/*/*.safetensors data/*/*.jsonl data/*/*/*.png)
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/ptqtools/data/prose \
-		$(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
 	install -m 755 $(TOOLS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(wildcard pipelines/*.sh pipelines/*.awk) $(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
-	install -m 644 $(wildcard data/prose/*.json data/prose/*.safetensors) $(DESTDIR)$(PREFIX)/share/ptqtools/data/prose
+	@for f in $(DATA); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/ptqtools/$$f || exit 1; done
 
 clean:
 	rm -rf build $(TOOLS:%=bin/%)

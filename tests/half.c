@@ -129,6 +129,33 @@ static void all_bf16(void **unused)
 		assert_int_equal(back[i], (i & 0x7fff) > 0x7f80 ? i | 0x40 : i);
 }
 
+/* Doubles a little beside the middle of two neighbours, which floats do not tell from it, and that middle. */
+static void doubles(void **unused)
+{
+	static double x[ALL];
+
+	(void)unused;
+	for (int type = HALF_F16; type <= HALF_BF16; type++)
+		for (int side = -1; side <= 1; side++) {
+			for (int i = 0; i < ALL; i++)
+				half[i] = (uint16_t)i;
+			half_widen(ALL, wide, half, (enum half_type)type);
+			for (int i = 0; i < ALL - 1; i++) {
+				const double middle = ((double)wide[i] + (double)wide[i + 1]) / 2;
+
+				x[i] = isfinite(wide[i]) && isfinite(wide[i + 1]) && (i & 0x7fff) != 0x7fff ?
+					middle * (1 + side * 0x1p-40) : 0;
+			}
+			x[ALL - 1] = 0;
+			half_narrow_double(ALL, back, x, (enum half_type)type);
+			for (int i = 0; i < ALL - 1; i++)
+				if (x[i] < 0 || x[i] > 0)
+					assert_int_equal(back[i], i + (side > 0 || (!side && i % 2)));
+		}
+	half_narrow_double(1, wide, (const double []){ 1 + 0x1p-25 }, HALF_NONE);
+	assert_true(bits(wide[0]) == bits(1));
+}
+
 /* Ties go to even, too large becomes infinite, f32 is passed on. */
 static void rules(void **unused)
 {
@@ -155,7 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_f16), cmocka_unit_test(narrow_f16), cmocka_unit_test(any_float),
-		cmocka_unit_test(all_bf16), cmocka_unit_test(rules),
+		cmocka_unit_test(all_bf16), cmocka_unit_test(doubles), cmocka_unit_test(rules),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -105,6 +105,14 @@ no 'no list of models' 2 "--models: 'a,,b' is not a list" roofline --models a,,b
 no 'a list without end' 2 '--hardware: has 1001 values, expected at most 1000' roofline --hardware "$(yes gaudi2 | head -n 1001 | paste -sd,)"
 no 'no such model' 2 "^roofline: --models: 'llama-9' is neither a folder, nor a file, nor one of llama-2-7b, llama-2-70b, .*, qwen2-72b$" roofline --models llama-9
 mkdir empty
+py - <<'PY'
+import json, os
+text = json.load(open("hf/config.json"))
+os.mkdir("sees")
+vision = dict(model_type="clip_vision_model", hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096, image_size=336, patch_size=14)
+json.dump(dict(model_type="llava", text_config=text, vision_config=vision), open("sees/config.json", "w"))
+PY
+is 'of a model that sees images the language model' "$(roofline --models sees | tail -n +2 | cut -f2-)" "$(roofline --models hf | tail -n +2 | cut -f2-)"
 no 'a folder without a config' 1 '^roofline: empty/config.json: ' roofline --models empty
 cp -r hf broken && echo '{' >broken/config.json
 no 'a broken config' 1 '^roofline: broken: /config: not JSON' roofline --models broken

@@ -150,22 +150,18 @@ static void add_layer(struct shape *y, const struct stack *s, size_t block, cons
 	y->active += weights * (double)(copies > s->chosen && copies > 1 ? s->chosen : copies);
 }
 
-/* The last stack's widths serve for all. */
+/* Of a model that sees images the language model alone, which every token passes. */
 static struct shape of_config(const struct config *c)
 {
 	const struct stack *last = config_last(c);
 	const double words = (double)c->vocab * (double)last->hidden;
-	struct shape y = { .blocks = (double)c->blocks, .head = words, .embedding = c->tied ? 0 : words,
+	struct shape y = { .blocks = (double)last->blocks, .head = words, .embedding = c->tied ? 0 : words,
 		.attention = (double)(last->heads * last->head_dim),
 		.kv = (double)(last->kv_heads * last->head_dim) };
 
-	for (size_t i = 0; i < c->stacks; i++) {
-		const struct stack *s = &c->stack[i];
-
-		for (size_t block = 0; block < s->blocks; block++)
-			for (const struct linear_row *l = s->arch->linear; l->name; l++)
-				add_layer(&y, s, block, l);
-	}
+	for (size_t block = 0; block < last->blocks; block++)
+		for (const struct linear_row *l = last->arch->linear; l->name; l++)
+			add_layer(&y, last, block, l);
 	return y;
 }
 

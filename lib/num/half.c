@@ -6,6 +6,7 @@
  * integer addition, subnormals go through a float addition whose last place is the half's smallest step.
  */
 #include "num/half.h"
+#include <math.h>
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
@@ -75,6 +76,33 @@ void half_narrow(size_t n, uint16_t y[n], const float x[n], enum half_type type)
 	case HALF_NONE: break;
 	case HALF_F16: f16_narrow(n, y, x); break;
 	case HALF_BF16: bf16_narrow(n, y, x); break;
+	}
+}
+
+/* To float by cutting, the last bit set where something was cut off (to odd): what is rounded to half of the
+ * digits after that has been rounded once. */
+static float round_to_odd(double x)
+{
+	const float y = (float)x;
+
+	if ((double)y == x || isinf(y))
+		return y;
+	return bits_float(float_bits(fabs((double)y) > fabs(x) ? nextafterf(y, 0) : y) | 1);
+}
+
+void half_narrow_double(size_t n, void *y, const double x[n], enum half_type type)
+{
+	enum { AT_ONCE = 256 };
+	float part[AT_ONCE];
+
+	for (size_t i = 0; type == HALF_NONE && i < n; i++)
+		((float *)y)[i] = (float)x[i];
+	for (size_t i = 0; type != HALF_NONE && i < n; i += AT_ONCE) {
+		const size_t m = least(n - i, AT_ONCE);
+
+		for (size_t j = 0; j < m; j++)
+			part[j] = round_to_odd(x[i + j]);
+		half_narrow(m, (uint16_t *)y + i, part, type);
 	}
 }
 

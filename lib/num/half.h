@@ -13,6 +13,8 @@ size_t half_size(enum half_type type);		/* bytes of a number */
 void half_widen(size_t n, float y[n], const void *x, enum half_type type);
 /* To nearest, ties to even; NaN stays NaN, overflow becomes infinity. */
 void half_narrow(size_t n, uint16_t y[n], const float x[n], enum half_type type);
+/* The same of doubles, rounded once; y has n elements of the type, of floats too. */
+void half_narrow_double(size_t n, void *y, const double x[n], enum half_type type);
 /* Whether none of the n elements is infinite or NaN; by several threads where there are many. */
 bool half_finite(size_t n, const void *x, enum half_type type);
 #endif

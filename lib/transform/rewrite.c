@@ -2,7 +2,6 @@
 /* rewrite.c -- see rewrite.h */
 #include "transform/rewrite.h"
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -34,40 +33,6 @@ void rewrite_leave(struct rewrite *r, const struct filter *f, bool encoder)
 	r->change.leave[0] |= encoder && f->config->vision.class;
 }
 
-/* To float by cutting, the last bit set where something was cut off (to odd): what is rounded to half of the
- * digits after that has been rounded once. */
-static float round_to_odd(double x)
-{
-	float y = (float)x;
-	uint32_t bits;
-
-	if ((double)y == x || isinf(y))
-		return y;
-	if (fabs((double)y) > fabs(x))
-		y = nextafterf(y, 0);
-	memcpy(&bits, &y, sizeof bits);
-	bits |= 1;
-	memcpy(&y, &bits, sizeof y);
-	return y;
-}
-
-/* n numbers to the type, at y. */
-static void narrow(size_t n, void *y, const double x[n], enum half_type type)
-{
-	enum { AT_ONCE = 256 };
-	float part[AT_ONCE];
-
-	for (size_t i = 0; type == HALF_NONE && i < n; i++)
-		((float *)y)[i] = (float)x[i];
-	for (size_t i = 0; type != HALF_NONE && i < n; i += AT_ONCE) {
-		const size_t m = least(n - i, AT_ONCE);
-
-		for (size_t j = 0; j < m; j++)
-			part[j] = round_to_odd(x[i + j]);
-		half_narrow(m, (uint16_t *)y + i, part, type);
-	}
-}
-
 static double *widen_vector(size_t n, const float *x)
 {
 	double *y = x ? xalloc(n, sizeof *y) : NULL;
@@ -91,7 +56,7 @@ static void write_vector(struct output *out, const char *path, const char *name,
 {
 	float *y = xalloc(n, sizeof *y);
 
-	narrow(n, y, x, HALF_NONE);
+	half_narrow_double(n, y, x, HALF_NONE);
 	output_write(out, layer_member(path, name), tensor_1d(TENSOR_F32, y, n));
 	free(y);
 }
@@ -176,7 +141,8 @@ static void change_rows(const struct rewrite *r, const struct filter *f, const s
 			(double (*)[n])w);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < m; i++)
-		narrow(n, (char *)y + (first + i) * n * half_size(r->dtype), w + i * n, r->dtype);
+		half_narrow_double(n, (char *)y + (first + i) * n * half_size(r->dtype), w + i * n,
+			r->dtype);
 	free(w);
 }
 
@@ -190,7 +156,7 @@ static void change_vector(const struct rewrite *r, const struct filter *f, const
 	if (!x)
 		die("%s: %s: is missing", image_name(f->image), at->path);
 	invariant_layer(&r->change, at, c->norm, 1, (double (*)[at->in])w, NULL);
-	narrow(at->in, y = xalloc(at->in, sizeof *y), w, HALF_NONE);
+	half_narrow_double(at->in, y = xalloc(at->in, sizeof *y), w, HALF_NONE);
 	output_write(f->out, at->path, tensor_1d(TENSOR_F32, y, at->in));
 	free(x), free(w), free(y);
 }
@@ -212,7 +178,7 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 	for (size_t i = 0; i < out; i += tile)
 		change_rows(r, f, c, l, i, least(tile, out - i), y, bias);
 	if (bias)
-		narrow(out, rounded = xalloc(out, sizeof *rounded), bias, HALF_NONE);
+		half_narrow_double(out, rounded = xalloc(out, sizeof *rounded), bias, HALF_NONE);
 	l->weight = y;
 	l->weight_type = r->dtype;
 	l->bias = rounded;
