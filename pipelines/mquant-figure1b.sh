@@ -11,7 +11,11 @@ set -euo pipefail
 vision mquant "$@"
 
 percentiles=(50 99 99.99)
-ranges() { msq-calib --act-format int8 --act-mode static-modality --layers '/model/layers/*' --tokens "$1-calib.h5" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} --clip "$2" "$1.h5" 2>&1 >"$part/discard"; }
+ranges() {
+	msq-calib --act-format int8 --act-mode static-modality --layers '/model/layers/*' --tokens "$1-calib.h5" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} \
+		--clip "$2" "$1.h5" -o "$part/discard" 2>"$part/said" || { cat "$part/said" >&2; return 1; }
+	cat "$part/said"
+}
 say "measuring"
 for m in "${models[@]}"; do for p in "${percentiles[@]}"; do keep "$m-range-$p.tsv" ranges "$m" "$p"; done; done
 

@@ -4,9 +4,10 @@
  *
  *	static-tensor	act_scale = min(max|X|, percentile of |X|)/top over the tokens of a calibration
  *			(DPQ eq. 13; the quantiles are MQuant table 1's clipping ranges)
+ *			or of the tokens of each modality (static-modality)
  *	dynamic-token	scale = act_clip·max|x|/top of each token
  *
- * or one of each modality (static-modality), of inputs that the weight multiplies, which those of columns split off are not.
+ * of inputs that the weight multiplies, which those of columns split off are not.
  */
 #ifndef TRANSFORM_INPUT_SCALE_H
 #define TRANSFORM_INPUT_SCALE_H
