@@ -182,11 +182,13 @@ rows = int(system("awk -F '\\t' 'NR == 2 { m = $1 } $1 == m' ".table.".tsv | wc 
 about(m) = m eq "pre" ? "pre-norm encoder" : m eq "post" ? "post-norm encoder" : m; step(i) = (i - 0.5 * (words(models) + 1)) * 0.24
 array color[2] = ["#4477aa", "#cc6677"]
 label(d) = (strcol(2) eq strcol(3) ? strcol(2) : "V ".strcol(2).", L ".strcol(3))."  ".strcol(4)
-set yrange [-rows + 0.4:0.6]
+stats table.".tsv" every ::1 using 20 nooutput
+step = (STATS_max - STATS_min) / 4; unit = step > 0 ? 10 ** floor(log10(step)) : 1; step = step > 5 * unit ? 10 * unit : step > 2 * unit ? 5 * unit : 2 * unit
+set yrange [-rows + 0.4:0.6]; set offsets graph 0.03, graph 0.03, 0, 0
 do for [t in "svg png"] {
 	if (t eq "svg") { set terminal svg size 1240,190 + 30 * rows font "sans,13" background "white" } else { set terminal pngcairo size 1240,190 + 30 * rows font "sans,11" }
 	set output part.table.".".t
-	set multiplot title system("echo \"$title\"")."\nbars: one standard error over questions; of right answers, of the difference from ".system("echo \"$base\"") noenhanced
+	set multiplot title system("echo \"$title\"")."\nV: encoder and projector, L: language model; bars: one standard error over questions, of right answers of the difference from ".system("echo \"$base\"") noenhanced
 	set tmargin 5; set bmargin 4; set format y "%s"
 	set key at screen 0.02, screen 0.03 left bottom Left reverse horizontal
 	set lmargin at screen 0.27; set rmargin at screen 0.50; set xlabel "KL of the answers from 16 bits, nats a token" noenhanced; set logscale x; set format x "10^{%T}"
@@ -195,9 +197,9 @@ do for [t in "svg png"] {
 	set key off; set format y ""; unset logscale x; set format x "%g"
 	set lmargin at screen 0.53; set rmargin at screen 0.74; set xlabel "right answers, %" noenhanced
 	plot for [i=1:words(models)] file(word(models, i)) using (100 * $11):(-$0 - step(i)):(100 * $14) with xerrorbars pt 7 ps 1.1 lw 2 lc rgb color[i]
-	set lmargin at screen 0.77; set rmargin at screen 0.97; set xlabel system("echo \"$paper\"") noenhanced
+	set lmargin at screen 0.77; set rmargin at screen 0.97; set xtics step; set xlabel system("echo \"$paper\"") noenhanced
 	plot for [i=1:words(models)] file(word(models, i)) using 20:(-$0 - step(i)) with points pt 5 ps 1.1 lc rgb color[i]
-	unset multiplot; unset ytics; set ytics scale 0 noenhanced
+	unset multiplot; unset ytics; set ytics scale 0 noenhanced; set xtics autofreq
 }
 G
 }
