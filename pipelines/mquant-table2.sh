@@ -47,4 +47,4 @@ paper() { case $1 in 16) p='84.43 82.82';; W8A8-W4A8-RTN) p='33.92 7.05';; W8A8-
 	done
 } >"$part/table2.tsv"
 table table2
-picture table2 "Encoder, projector (V) and language model (L) quantized, static scales of inputs" "MQuant" "paper: TextVQA, Qwen2-VL-7B (pre), GLM-4V-9B (post), %"
+picture table2 "Weights and inputs quantized, static scales of inputs; the paper: Qwen2-VL-7B (pre-norm), GLM-4V-9B (post-norm)" "MQuant" "paper: TextVQA, %"
