@@ -6,26 +6,32 @@
 # model (MSQ; what AIFS does to the order of tokens changes no answer: mquant-table4.sh); then with the encoder's norms converted
 # (ln2rms) and the encoder and projector rotated, too; then with the channels split off that the rotation makes outliers (RMS):
 # MQuant. acc_delta and kl_delta are against MQuant, paired, with standard errors over questions; each part's own
-# step is paired in steps.tsv. PTQ_LIMIT: first tokens of the calibration set only.
+# step is paired in steps.tsv, and that of MSQ where nothing is rotated and weights are rounded to nearest. PTQ_LIMIT: first tokens of the calibration set only.
 set -euo pipefail
 # shellcheck source=pipelines/mquant-common.sh
 . "$(dirname "$0")/mquant-common.sh"
 vision mquant "$@"
 
 say "smoothing, rotating, converting, calibrating"
-for m in "${models[@]}"; do variants "$m"; done
+for m in "${models[@]}"; do
+	variants "$m"
+	rounding "$m-msq" "$m" --act-mode static-modality
+done
 ways=(QuaRot QuaRot+MSQ QuaRot+MSQ+LN2RMS MQuant)
 commands() {
 	local m way
-	for m in "${models[@]}"; do for way in "${ways[@]}"; do
+	for m in "${models[@]}"; do for way in RTN "${ways[@]}"; do
 		choose "$m-W4A8-W4A8-$way" "$m-W4A8-W4A8-MQuant" "$(quantized "$way" "$m" int4 int4)"
 	done; done
 }
 steps() {
 	local m i
-	for m in "${models[@]}"; do for i in 1 2 3; do
-		choose "$m-step-$i" "$m-W4A8-W4A8-${ways[i - 1]}" "$(quantized "${ways[i]}" "$m" int4 int4)"
-	done; done
+	for m in "${models[@]}"; do
+		choose "$m-step-0" "$m-W4A8-W4A8-RTN" "$(weights "$m-msq" "$m-hessian" int4 int4 --group channel --compensate none)"
+		for i in 1 2 3; do
+			choose "$m-step-$i" "$m-W4A8-W4A8-${ways[i - 1]}" "$(quantized "${ways[i]}" "$m" int4 int4)"
+		done
+	done
 }
 say "quantizing and measuring"
 commands | in_turn
@@ -40,8 +46,8 @@ paper() { case $1 in QuaRot) echo 71.44;; QuaRot+MSQ) echo 78.95;; QuaRot+MSQ+LN
 table table5
 {
 	printf 'model\tpart\tacc_delta\tacc_delta_se\tkl_delta\tkl_delta_se\n'
-	adds=('' MSQ LN2RMS RMS)
-	for m in "${models[@]}"; do for i in 1 2 3; do
+	adds=('MSQ on RTN' MSQ LN2RMS RMS)
+	for m in "${models[@]}"; do for i in 0 1 2 3; do
 		printf '%s\t%s\t%s\n' "$m" "${adds[i]}" "$(answers "$m-step-$i" | cut -f 9,10,13,14)"
 	done; done
 } >"$part/steps.tsv"

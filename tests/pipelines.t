@@ -222,7 +222,7 @@ for p in mquant-figure1b mquant-table1 mquant-table2 mquant-table4 mquant-table5
 	[ $p = mquant-figure1b ] || ok '... errors of what differs' awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } ($3 != "16") != ($at["kl"] > 0 && $at["kl_se"] > 0) { exit 1 }' "$t"
 done
 is 'GPTQ at 4 bits does not differ from itself' "$(awk -F '\t' '$3 == "W4A16" && $4 == "GPTQ" { print $6, $7, $13, $14, $17, $18 }' "$(at table6.tsv)")" '0 0 0 0 0 0'
-is '... and steps' "$(rows "$(at steps.tsv)")" '3 even'
+is '... and steps' "$(rows "$(at steps.tsv)")" '4 even'
 is 'two folders of what two models and one have in common' "$(find 'my results/mquant' -mindepth 1 -maxdepth 1 | wc -l)" 2
 ok 'easy and hard questions are a third each' awk -F '\t' 'NR > 1 && !($5 >= 0 && $8 >= 0 && 3 * $11 - $5 - $8 > -1e-4 && 3 * $11 - $5 - $8 < 1.0001) { exit 1 }' "$(at table2.tsv | grep /mquant/)"
 sed 's/"many"\|"other"/"glyph"/' $v/questions.jsonl >$v/easy.jsonl
