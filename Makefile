@@ -42,7 +42,7 @@ TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 SCRIPTS  := $(wildcard tests/*.t)
 READERS  := safetensors tokenizer image gguf picture
 FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
-BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products $(BUILD)/tests/bench/branches
+BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products $(BUILD)/tests/bench/branches $(BUILD)/tests/bench/modality
 FAULT    := $(BUILD)/tests/fault/fault
 
 .PHONY: all help check bench bench-memory coverage lint docs demo install clean packages check-packages

@@ -52,12 +52,14 @@ static struct prompt *encode(const struct settings *set, const struct questions 
 	struct pictures *pictures)
 {
 	struct vocabulary v = vocabulary_of(model->image, &model->config);
-	const bool sees = model->config.vision.class && image_has(model->image, "/processor");
 	struct processor processor = { 0 };
+	bool sees = false;
 	const struct encode e = { &v, set->bos, set->special, set->greedy ? set->until : NULL, &model->config,
-		sees ? &processor : NULL, pictures, set->aifs };
+		&processor, pictures, set->aifs };
 	struct prompt *p;
 
+	for (size_t i = 0; i < q->n; i++)
+		sees |= model->config.vision.class && q->item[i].images;
 	if (sees)
 		processor = processor_of(model->image);
 	option_idle(1, &(struct option_idle){ !v.t, "special", "ids are bytes" });
@@ -121,7 +123,8 @@ int main(int argc, char *argv[])
 			"whether contexts begin with a BOS", .otherwise = "auto" },
 		{ 0, "special", OPTION_BOOL(&set.special), NULL,
 			"read special tokens (<s>, ...) in questions" },
-		{ 0, "aifs", OPTION_BOOL(&set.aifs), NULL, "put the visual tokens of contexts first" },
+		{ 0, "aifs", OPTION_BOOL(&set.aifs), NULL,
+			"put the visual tokens of contexts first, which changes no answer" },
 		{ 0, "greedy", OPTION_BOOL(&set.greedy), NULL,
 			"also whether greedy decoding gives the gold choice" },
 		{ 0, "until", OPTION_TEXT(&set.until), "TEXT", "with --greedy, what must follow it" },

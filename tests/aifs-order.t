@@ -121,9 +121,9 @@ no 'a kind that is neither' 1 'kinds.h5: /modality: token 2 is of kind 2, expect
 no 'too few modalities' 1 'few.h5: /modality: has shape' aifs-order few.h5 -o bad.h5
 no 'no token' 1 'none.h5: /tokens: holds no token' aifs-order none.h5 -o bad.h5
 no 'bytes of other tokens' 1 'few-bytes.h5: /bytes: expected a row for each of 4 tokens' aifs-order few-bytes.h5 -o bad.h5
-no 'images without modalities' 1 "no-modality.h5: /modality: token 1 is text, and one of a picture's" aifs-order no-modality.h5 -o bad.h5
-for s in far before nothing long; do no "a span: $s" 1 "span-$s.h5: /image_span: picture 0 has tokens" aifs-order span-$s.h5 -o bad.h5; done
-no 'a span with text' 1 "span-text-in.h5: /modality: token 0 is text, and one of a picture's" aifs-order span-text-in.h5 -o bad.h5
+no 'images without modalities' 1 "no-modality.h5: /modality: token 1 is text, and one of an image's" aifs-order no-modality.h5 -o bad.h5
+for s in far before nothing long; do no "a span: $s" 1 "span-$s.h5: /image_span: image 0 has tokens" aifs-order span-$s.h5 -o bad.h5; done
+no 'a span with text' 1 "span-text-in.h5: /modality: token 0 is text, and one of an image's" aifs-order span-text-in.h5 -o bad.h5
 no 'a span of another shape' 1 'span-flat.h5: /image_span: has ' aifs-order span-flat.h5 -o bad.h5
 no 'an image in pieces' 1 'split.h5: /index: the tokens of image 0, from 4 on, do not follow each other' aifs-order split.h5 -o bad.h5
 no 'another kind of file' 1 "holds a 'model', expected 'tokens'" aifs-order "$top/tests/ref/gpt2.h5" -o bad.h5

@@ -109,7 +109,19 @@ static double plain_attention(const struct attention *a, const struct attention_
 	return worst;
 }
 
-struct attention_case { size_t heads, kv_heads, head_dim, window, n, past; double cap; bool index; };
+enum order { IN_ORDER, ANY_ORDER, TWO_STRETCHES };
+struct attention_case { size_t heads, kv_heads, head_dim, window, n, past; double cap; enum order index; };
+
+/* Some tokens of each 97 first, the others behind them, as aifs-order has them. */
+static void two_stretches(size_t n, int32_t index[n])
+{
+	size_t end = 0;
+
+	for (int text = 0; text < 2; text++)
+		for (size_t i = 0; i < n; i++)
+			if ((i % 97 < 30) == text)
+				index[end++] = (int32_t)i;
+}
 
 /* Two sequences of different lengths that share what stands before them; as one run of keys, or as two. */
 static double attention_of(const struct attention_case *c, bool apart)
@@ -128,9 +140,9 @@ static double attention_of(const struct attention_case *c, bool apart)
 	fill(rows * qs, q);
 	fill(all * ks, k);
 	/* the prefix and the first sequence share an order; any numbers will do */
-	shuffle(c->past + n[0], index);
+	(c->index == TWO_STRETCHES ? two_stretches : shuffle)(c->past + n[0], index);
 	for (size_t i = c->past + n[0]; i < all; i++)
-		index[i] = (int32_t)below(all);
+		index[i] = c->index == TWO_STRETCHES ? (int32_t)(i - n[0]) : (int32_t)below(all);
 	for (size_t i = 0; i < all; i++)	/* from -1 on, where a BOS stands */
 		index[i]--;
 	for (size_t s = 0; s < 2; s++) {
@@ -160,19 +172,21 @@ static double attention_of(const struct attention_case *c, bool apart)
 static void attention_is_its_formula(void **unused)
 {
 	static const struct attention_case rows[] = {
-		{ 4, 2, 8, 0, 1, 0, 0, false }, { 4, 2, 8, 0, 37, 0, 0, false },
-		{ 3, 1, 7, 0, 129, 0, 0, false }, { 2, 2, 16, 0, 300, 0, 5, false },
-		{ 2, 1, 16, 0, 257, 256, 0, false }, { 6, 3, 4, 5, 131, 0, 0, false },
-		{ 8, 4, 16, 70, 300, 0, 5, false },	/* Gemma 2's */
-		{ 2, 1, 8, 200, 513, 0, 0, false }, { 2, 2, 8, 1, 150, 3, 0, false },
-		{ 4, 1, 8, 0, 1, 700, 0, false }, { 4, 4, 8, 64, 1, 700, 2, false },
-		{ 2, 1, 64, 300, 140, 333, 0, false }, { 1, 1, 128, 0, 256, 1, 0, false },
-		{ 2, 1, 8, 0, 1, 0, 0, true }, { 2, 1, 8, 0, 90, 0, 0, true },
-		{ 2, 2, 8, 0, 300, 40, 3, true }, { 2, 1, 16, 33, 290, 70, 0, true },
-		{ 1, 1, 8, 0, 70, 600, 0, true },
+		{ 4, 2, 8, 0, 1, 0, 0, IN_ORDER }, { 4, 2, 8, 0, 37, 0, 0, IN_ORDER },
+		{ 3, 1, 7, 0, 129, 0, 0, IN_ORDER }, { 2, 2, 16, 0, 300, 0, 5, IN_ORDER },
+		{ 2, 1, 16, 0, 257, 256, 0, IN_ORDER }, { 6, 3, 4, 5, 131, 0, 0, IN_ORDER },
+		{ 8, 4, 16, 70, 300, 0, 5, IN_ORDER },	/* Gemma 2's */
+		{ 2, 1, 8, 200, 513, 0, 0, IN_ORDER }, { 2, 2, 8, 1, 150, 3, 0, IN_ORDER },
+		{ 4, 1, 8, 0, 1, 700, 0, IN_ORDER }, { 4, 4, 8, 64, 1, 700, 2, IN_ORDER },
+		{ 2, 1, 64, 300, 140, 333, 0, IN_ORDER }, { 1, 1, 128, 0, 256, 1, 0, IN_ORDER },
+		{ 2, 1, 8, 0, 1, 0, 0, ANY_ORDER }, { 2, 1, 8, 0, 90, 0, 0, ANY_ORDER },
+		{ 2, 2, 8, 0, 300, 40, 3, ANY_ORDER }, { 2, 1, 16, 33, 290, 70, 0, ANY_ORDER },
+		{ 1, 1, 8, 0, 70, 600, 0, ANY_ORDER },
+		{ 2, 1, 8, 0, 600, 0, 0, TWO_STRETCHES }, { 7, 1, 16, 0, 420, 200, 0, TWO_STRETCHES },
+		{ 2, 2, 8, 150, 500, 40, 3, TWO_STRETCHES },
 		/* groups that fill panels unevenly, more queries than a thread takes, keys around a tile */
-		{ 9, 3, 64, 0, 270, 0, 0, false }, { 14, 2, 6, 90, 127, 129, 0, false },
-		{ 5, 1, 33, 128, 128, 128, 0, false }, { 25, 1, 4, 0, 65, 63, 2, false },
+		{ 9, 3, 64, 0, 270, 0, 0, IN_ORDER }, { 14, 2, 6, 90, 127, 129, 0, IN_ORDER },
+		{ 5, 1, 33, 128, 128, 128, 0, IN_ORDER }, { 25, 1, 4, 0, 65, 63, 2, IN_ORDER },
 	};
 	double worst = 0;
 

@@ -85,13 +85,14 @@ config("strategy.h5", dict(vision_feature_select_strategy="last"))
 config("side.h5", vision=dict(image_size=20))
 config("patch.h5", vision=dict(patch_size=0))
 config("empty.h5", dict(vision_feature_select_strategy="default"), dict(model_type="siglip_vision_model", patch_size=16))
-config("vocab.h5", dict(text_config=dict(vocab_size=99)))
+config("vocab.h5", dict(text_config=dict(vocab_size=300)))
 for name, setting in dict(kind=dict(image_processor_type="ViTImageProcessor"), nameless=dict(image_processor_type=None), key=dict(do_sharpen=True),
         pad=dict(do_pad=True), resample=dict(resample=9), size=dict(size=dict(longest_edge=3)), both=dict(size=dict(shortest_edge=16, longest_edge=99)),
         mean=dict(image_mean=[1, 2]), std=dict(image_std=0), factor=dict(rescale_factor=-1), flag=dict(do_resize="yes"), crop=dict(crop_size=dict(height=5)),
         large=dict(do_center_crop=False, size=65536), crops=dict(crop_size=65536)).items():
     config(f"p-{name}.h5", processor=setting)
 config("q-patch.h5", processor=dict(patch_size=8), source="qwen.h5")
+config("q-frames.h5", processor=dict(temporal_patch_size=3), source="qwen.h5")
 config("q-clip.h5", dict(model_type="qwen2_vl", image_token_id=1), dict(model_type="qwen2_vl_vision", patch_size=4, spatial_merge_size=2))
 config("q-less.h5", processor=dict(min_pixels=999), source="qwen.h5")
 config("q-whole.h5", processor=dict(do_resize=False), source="qwen.h5")
@@ -115,7 +116,8 @@ for f in note sequence text-only; do
 	ok "tokens with more: $f" sh -c "images-import -q --model llava.h5 --tokens $f.h5 a.png b.jpg -o out.h5"
 	ok '... as defined' py check.py "check('$f.h5', 'out.h5', [16, 16], [[1, 4, 4]] * 2)"
 done
-ok 'another vocabulary, by force' sh -c 'images-import -q --force-tokens --model vocab.h5 --tokens text.h5 a.png b.jpg 2>said | cat >out.h5; cat said; test -s said'
+ok 'another vocabulary, by force' images-import -q --force-tokens --model vocab.h5 --tokens text.h5 a.png b.jpg -o out.h5
+ok '... as defined' py check.py "check('text.h5', 'out.h5', [16, 16], [[1, 4, 4]] * 2)"
 
 # --- pictures and placeholders that do not fit, models, processors ---
 no 'a picture too few' 1 'text.h5: /tokens: has 2 placeholders \(id 1\), and there is 1 picture' import a.png -o out
@@ -125,13 +127,13 @@ no 'no tokens' 2 '--tokens FILE is expected' images-import --model llava.h5 a.pn
 with() { no "$1" 1 "$3" env MODEL="$2" sh -c 'images-import -q --model $MODEL.h5 --tokens text.h5 a.png b.jpg -o out'; }
 with 'a model without a processor' none 'none.h5: /processor: is missing'
 with 'a model without a config' bare '/config: is missing; a model needs its config.json'
-with 'a model of text' text-model '/config: is not of a model that sees pictures'
+with 'a model of text' text-model '/config: is not of a vision-language model'
 with 'another tower' tower "unknown model_type 'vit'; known are clip_vision_model"
 with 'another strategy' strategy "'vision_feature_select_strategy' is 'last', expected default or full"
-with 'a size that the tower does not take' side 'a.png: llava|a.png: .*makes 16 x 16 pixels of a picture of 13 x 11; the vision tower takes 20 x 20'
+with 'a size that the tower does not take' side 'a.png: side.h5: /processor: makes 16 x 16 pixels of a picture of 13 x 11; the vision tower takes 20 x 20'
 with 'no patch' patch "'patch_size' must be a whole number from 1"
 with 'no token left' empty 'a.png: has 1 x 1 patches, which leave no token'
-with 'tokens of another vocabulary' vocab 'made for a vocabulary of 256, vocab.h5 has 99'
+with 'tokens of another vocabulary' vocab 'made for a vocabulary of 256, vocab.h5 has 300'
 with 'a processor that is not known' p-kind "/processor: image_processor_type 'ViTImageProcessor' is not known"
 with 'a processor without a name' p-nameless 'names no image_processor_type'
 with 'a setting that is not known' p-key "'do_sharpen' is a setting of an image processor that is not known"
@@ -146,14 +148,15 @@ with 'a word for a flag' p-flag "'do_resize' must be true or false"
 with 'half a crop' p-crop "'crop_size' must have 'height' and 'width'"
 with 'too large a picture' p-large 'a.png: .*expected at most 2\^26'
 with 'too large a crop' p-crops "'crop_size' is 65536 x 65536, expected at most 2\^26"
-with 'a processor of other patches' q-patch 'makes patches of 8 pixels, 2 x 2 of them a token; the model takes 4, and 2 x 2'
+with 'a processor of other frames' q-frames 'makes patches of 4 pixels of 3 frames, 2 x 2 of them a token; the model takes 4 of 2'
+with 'a processor of other patches' q-patch 'makes patches of 8 pixels of 2 frames, 2 x 2 of them a token; the model takes 4 of 2, and 2 x 2'
 with 'a processor of another kind' q-clip 'is of CLIPImageProcessor, expected Qwen2VLImageProcessor'
 with 'more pixels at least than at most' q-less 'at least 999 pixels and at most 256'
 with 'pictures that have no whole patches' q-whole "'do_resize' is false, and a picture of 13 x 11 pixels has no whole patches of 8"
 with 'a processor that is no JSON' not-json 'not-json.h5: /processor: not valid JSON'
 for f in index position; do no "tokens with /$f" 1 "$f.h5: /$f: tokens have their places already" import --tokens $f.h5 a.png b.jpg -o out; done
 no 'tokens that are visual' 1 '/modality: token 2 is visual, but of no picture' import --tokens modality.h5 a.png b.jpg -o out
-no 'tokens with pictures' 1 'two.h5: /images: has pictures already' import --tokens two.h5 a.png b.jpg -o out
+no 'tokens with pictures' 1 'two.h5: /images: has images already' import --tokens two.h5 a.png b.jpg -o out
 no 'no picture' 1 'text: is no picture that is read' import a.png text -o out
 no 'an elongated picture' 1 'long.ppm: qwen.h5: /processor: takes no picture whose one side is more than 200 times' sh -c \
 	"{ printf 'P6 201 1 255 '; head -c 603 /dev/zero; } >long.ppm; images-import -q --model qwen.h5 --tokens text.h5 a.png long.ppm -o out"
@@ -242,24 +245,24 @@ PY
 refused() { no "tokens: $1" 1 "$1.h5: $2" tokenize -q --bytes --decode "$1.h5" -o out; }
 refused no-span '/image_span: .*missing|/image_span: '
 refused no-grid '/image_grid: '
-refused no-images '/images/0: is missing, /image_span has the places of 2 pictures'
+refused no-images '/images/0: is missing, /image_span has the places of 2 images'
 refused one-image '/images/1: is missing'
 refused three-images '/images/2: has no place'
-refused far '/image_span: picture 1 has tokens 23 and 18 more, expected one at least, among the 40'
-refused overlap '/image_span: picture 1 begins before the one before it ends, at token 18'
-refused order '/image_span: picture 1 begins before'
-refused none '/image_span: picture 1 has tokens 23 and 0 more'
-refused minus '/image_span: picture 0 has tokens -1'
-refused huge '/image_span: picture 0 has tokens 2 and 4611686018427387904 more'
+refused far '/image_span: image 1 has tokens 23 and 18 more, expected one at least, among the 40'
+refused overlap '/image_span: image 1 begins before the one before it ends, at token 18'
+refused order '/image_span: image 1 begins before'
+refused none '/image_span: image 1 has tokens 23 and 0 more'
+refused minus '/image_span: image 0 has tokens -1'
+refused huge '/image_span: image 0 has tokens 2 and 4611686018427387904 more'
 refused shifted '/modality: token 2 is visual, and in no span'
 refused short '/modality: token 38 is visual, and in no span'
-refused no-modality "/modality: token 2 is text, and one of a picture's"
-refused two.sequences '/image_span: picture 0 has tokens of two sequences'
+refused no-modality "/modality: token 2 is text, and one of an image's"
+refused two.sequences '/image_span: image 0 has tokens of two sequences'
 refused channels '/images/1: has shape'
 refused flat '/images/1: '
 refused float '/images/1: is f32'
 refused zero '/images/1: (has no pixels|is an empty|has)'
-refused no-patch '/image_grid: picture 1 has 0, expected frames, rows and columns'
+refused no-patch '/image_grid: image 1 has 0, expected frames, rows and columns'
 refused grids '/image_grid: has shape'
 is 'nothing is left behind' "$(find . -name '.ptq*' -o -name out)" ''
 done_testing

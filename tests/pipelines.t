@@ -84,6 +84,32 @@ for p in fbquant-figure4 fbquant-figure7; do
 done
 is '... 7 layers of 32 blocks of 1.2 ms each, 3.33 times fp16; the paper'"'"'s rate' "$(awk -F '\t' '$1 == "uint4" && $2 == "fused" { print $3, $4, $5 }' "$t")" '3.72 3.33 61'
 is '... operations and time beside the packed layer' "$(awk -F '\t' '$2 == 128 && $3 == 16 { print $9, $10, $11, $12; exit }' "$(find 'my results/fbquant-figure4' -name figure4.tsv)")" '6.25 300 20 1'
+cat >programs/modality <<'SH'
+#!/bin/sh
+case "$*" in
+*layers) echo what product rows input_seconds seconds operations
+	for w in 'f16 rows 4160 0 5' 'bf16 rows 4160 0 4' 'w4a8-token rows 4160 0.2 2.5' 'w4a8-tensor rows 4160 0.1 2' 'w4a8-msq rows 4160 0.1 2' 'w4a8-msq-aifs rows 4160 0.1 2'; do echo "$w 8000000000"; done ;;
+*decode) echo what product bytes seconds
+	for w in 'read rows 1 0.1' 'f16 rows 2 0.1' 'bf16 rows 2 0.2' 'w4-packed rows 1 0.04' 'w4a8-token rows 1 0.1' 'w4a8-msq rows 1 0.08' 'w4a8-token-packed rows 1 0.05' 'w4a8-msq-packed rows 1 0.025'; do echo "$w"; done ;;
+*block) echo side visual rows what prepare_seconds seconds
+	for s in '280 100 115' '560 400 415' '1120 1600 1615' '1680 3600 3615'; do for w in 'f16 0.1 4' 'w4 0.1 5' 'w4a8-token 0.1 2.5' 'w4a8-msq-aifs 0.1 2'; do echo "$s $w"; done; done ;;
+*memory) echo what stored prepared peak
+	for w in 'f16 466092032 932184064 1600000000' 'w4 125626368 932184064 1300000000' 'w4a8-token 116721664 466290688 900000000' 'w4a8-msq-aifs 116721664 466290688 900000000'; do echo "$w"; done ;;
+esac | tr ' ' '\t'
+SH
+chmod +x programs/modality
+for p in mquant-table3 mquant-table7; do
+	ok $p env PTQ_MODALITY=programs/modality "$top/pipelines/$p.sh"
+	t=$(find "my results/$p" -name "${p#*-}.tsv")
+	ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+	is '... whose rows all have their columns' "$(rows "$t")" "$([ $p = mquant-table3 ] && echo 16 || echo 14) even"
+done
+is '... times of the faster of 16 bits and of a scale a token, what inputs take of it' "$(awk -F '\t' '$1 == "prefill" && /aifs/ { print $5, $6, $7, $8, $9 }' "$t")" '2 1.66 1.25 1.23 5'
+is '... and of one row, without what 16 bits are not' "$(awk -F '\t' '$1 == "decode" && $2 ~ /read|msq-packed/ { print $5, $6 }' "$t" | paste -sd' ')" '- - 4 2.13'
+t=$(find 'my results/mquant-table3' -name table3.tsv)
+is '... how much faster in % than 16 bits, and than a scale a token' "$(awk -F '\t' '$1 == 1120 && $3 ~ /w4$|aifs/ { print $5, $6, $7 }' "$t" | paste -sd' ')" '-20.0 -15.10 -50.0 100.0 24.48 25.0'
+is '... of 14.2 GiB a third is left' "$(cell "$(at bytes.tsv)" f16 model_gib) $(cell "$(at bytes.tsv)" w4a8-msq-aifs model_gib) $(cell "$(at bytes.tsv)" w4a8-msq-aifs paper_percent)" '14.18 5.074 150.8'
+no 'a measuring program that is not there' 1 '^mquant-table7: .*nosuch: is not there: make bench builds it' env PTQ_MODALITY=nosuch "$top/pipelines/mquant-table7.sh"
 touch stamp; sleep 0.1
 ok 'a second time' "$top/pipelines/fpe2m2-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 is '... nothing is quantized' "$(find 'my results' -name '*channel.*' -newer stamp)" ''

@@ -327,6 +327,12 @@ static bool pairs_fit(const struct kind *k, bool rounded)
 		(k->compute || (!k->index && k->group <= 0)) && !(k->grid && !strcmp(k->grid, "quantiles"));
 }
 
+/* Whether its codes stand for integers that differ by 16 at most. */
+static bool is_small(const char *storage)
+{
+	return strstr(" int2 int3 int4 uint3 uint4 ", storage);
+}
+
 /* rounded, integers: inputs are. */
 static char *expected(const struct kind *k, enum compute_type type, size_t m, bool rounded, bool integers)
 {
@@ -347,7 +353,8 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 	if (type == COMPUTE_BF16)
 		return xformat("%s", cpu == CPU_AVX512 && cpu_bf16 ? "bf16-pairs" : "bf16-widened");
 	if (!words && type == COMPUTE_F32 && integers && k->integers && cpu >= CPU_AVX2)
-		return xformat(cpu == CPU_AVX512 && cpu_dot ? "integer-dots" : "integer-pairs");
+		return xformat("integer-%s", cpu == CPU_AVX512 && cpu_dot ? "dots" :
+			is_small(k->storage) ? "quads" : "pairs");
 	if (type == COMPUTE_F32 && k->plain && m && m <= 16)
 		return xformat("half");
 	if (!words)
@@ -576,9 +583,10 @@ static void integers(void **unused)
 		check_integers("integer-dots", codes[i % 8], sizes[i / 24], inputs[i / 8 % 3], 1 + i % 18);
 	cpu_dot = cpu_bf16 = false;
 	if (native < CPU_AVX2)
-		print_message("# SKIP integer-pairs: this processor, or PTQ_CPU, has no avx2\n");
+		print_message("# SKIP integer-quads, -pairs: this processor, or PTQ_CPU, has no avx2\n");
 	for (size_t i = 0; native >= CPU_AVX2 && i < 8 * 3 * 5; i++)
-		check_integers("integer-pairs", codes[i % 8], sizes[i / 24], inputs[i / 8 % 3], 1 + i % 18);
+		check_integers(is_small(codes[i % 8]) ? "integer-quads" : "integer-pairs", codes[i % 8],
+			sizes[i / 24], inputs[i / 8 % 3], 1 + i % 18);
 	native_again();
 }
 

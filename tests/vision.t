@@ -54,8 +54,10 @@ def tokens(to, f, **change):
             if n in f and change.get(n, 1) is not None: f.copy(n, g)
         for n, a in change.items():
             if a is not None:
+                kept = dict(g[n].attrs)
                 del g[n]
                 g[n] = a
+                g[n].attrs.update(kept)
 def ppm(path, a): open(path, 'wb').write(b'P6 %d %d 255\n' % a.shape[1::-1] + a.tobytes())
 for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'llava-postnorm', 'vipllava':
     with h5py.File(f'{ref}/{name}.h5') as f:
@@ -93,12 +95,23 @@ for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'llava-
         bad('channels', num_channels=1)
         bad('none', vision_config=None)
         bad('side', image_size=25)
-        n = len(f['tokens'])
-        text = np.zeros(n, 'u1')
-        tokens('text-t.h5', f, modality=None, image_span=None, image_grid=None, images=None)
+        bad('id', image_token_index=2**32 + 1)
+        name = next(n for n in t if n.endswith('patch_embedding.weight'))
+        put('last', config, processor, t | {name: t[name].transpose(0, 2, 3, 1).copy()})
+        words = f['tokens'][()]
+        tokens('holder-t.h5', f, modality=None, image_span=None, image_grid=None, images=None)
+        tokens('word-t.h5', f, tokens=np.where(np.arange(len(words)) == f['image_span'][0, 0], 5, words))
+        tokens('text-t.h5', f, tokens=np.where(words == config['image_token_index'], 5, words), modality=None, image_span=None, image_grid=None, images=None)
+        # images in the first sequence alone
+        s, spans = f['sequence'][1], f['image_span'][()]
+        with h5py.File('mix-t.h5', 'w') as g:
+            g.attrs['ptq_kind'], g.attrs['ptq_version'] = 'tokens', '1'
+            g['tokens'] = np.where((np.arange(len(words)) >= s) & (words == config['image_token_index']), 5, words)
+            g['sequence'], g['modality'] = f['sequence'][()], np.where(np.arange(len(words)) < s, f['modality'][()], 0).astype('u1')
+            k = int((spans[:, 0] < s).sum())
+            g['image_span'], g['image_grid'] = spans[:k], f['image_grid'][:k]
+            for i in range(k): g[f'images/{i}'] = f[f'images/{i}'][()]
         small = f['images/0'][:10]
-        with h5py.File('small-t.h5', 'w') as g:
-            pass
         tokens('small-t.h5', f)
         with h5py.File('small-t.h5', 'a') as g:
             del g['images/0']
@@ -157,16 +170,26 @@ import h5py, numpy as np, sys
 with h5py.File("h.h5") as f:
     g = f["model/layers/1/self_attn/q_proj"]
     assert g["count"][()].sum() == len(h5py.File(sys.argv[1])["tokens"]) and (g["count"][()] > 0).all()
-    assert np.allclose(g["fourth"][()] > 0, True) and (g["histogram"][()].sum(1) == 32 * g["count"][()]).all()' $m-t.h5
+    assert (g["fourth"][()] > 0).all() and (g["histogram"][()].sum(1) == 32 * g["count"][()]).all()' $m-t.h5
 hessian-accum -q --shard 1/2 --ctx 128 --tokens $m-t.h5 $m.h5 -o h1.h5
 hessian-accum -q --shard 2/2 --ctx 128 --tokens $m-t.h5 $m.h5 -o h2.h5
 hessian-accum -q h1.h5 h2.h5 -o sum.h5
 ok 'shards are summed by modality' py -c '
 import h5py, numpy as np
 with h5py.File("h.h5") as a, h5py.File("sum.h5") as b:
-    for n in "hessian", "count", "absmax", "mean_abs":
-        x, y = (f["model/layers/1/mlp/down_proj/" + n][()] for f in (a, b))
-        assert x.shape == y.shape and abs(x - y).max() <= 1e-5 * abs(x).max(), n'
+    for layer in "model/layers/1/mlp/down_proj", "vision_tower/encoder/layers/1/mlp/fc2", "multi_modal_projector/linear_1":
+        for n in "hessian", "count", "absmax", "mean_abs":
+            x, y = (f[layer + "/" + n][()] for f in (a, b))
+            assert x.shape == y.shape and abs(x - y).max() <= 1e-5 * abs(x).max(), (layer, n)'
+ok 'a shard may have no images' sh -c 'for i in 1 2; do hessian-accum -q --shard $i/2 --ctx 128 --tokens mix-t.h5 "$1" -o m$i.h5 || exit 1; done; hessian-accum -q m1.h5 m2.h5 -o mix.h5 && hessian-accum -q --ctx 128 --tokens mix-t.h5 "$1" -o whole.h5' x $m.h5
+ok '... and the sum has them' py -c '
+import h5py
+with h5py.File("mix.h5") as a, h5py.File("whole.h5") as b:
+    for n in "model/layers/1/mlp/down_proj", "vision_tower/encoder/layers/1/mlp/fc2", "model/layers/0/self_attn/q_proj":
+        x, y = (f[n + "/hessian"][()] for f in (a, b))
+        assert (a[n + "/count"][()] == b[n + "/count"][()]).all() and abs(x - y).max() <= 1e-5 * abs(x).max(), n'
+no '... but what solves needs them' 1 '/vision_tower/.*/count: says that no token was seen' dpq-run -q --hessian m2.h5 $m.h5 -o x.h5
+no 'an image in windows of two shards' 1 '--shard 1/2: an image is in windows of several shards' hessian-accum -q --shard 1/2 --ctx 7 --tokens $m-t.h5 $m.h5 -o x.h5
 ok 'weights of all three stacks are quantized' sh -c 'dpq-run --storage uint4 --group 8 --hessian h.h5 "$1" -o q.h5 2>said && grep -q "^/vision_tower/encoder/layers/1/mlp/fc2" said && grep -q "^/multi_modal_projector/linear_1" said && grep -q "^/model/layers/1/mlp/down_proj" said' x $m.h5
 ok '--sequential quantizes them behind each other' dpq-run -q --sequential --ctx 128 --tokens $m-t.h5 --storage uint4 --group 8 $m.h5 -o s.h5
 # Values of a model that was quantized: neither nothing nor much is lost.
@@ -176,6 +199,11 @@ ok 'which is quantized without, if it is named' sh -c 'hessian-accum -q --layers
 kl() { run --reference $m.h5 "$@" | awk '$1 == "kl" { print $2 }'; }
 within 'what is quantized is run: one-shot' "$(kl q.h5)" 0.001 0.5
 within 'what is quantized is run: sequential' "$(kl s.h5)" 0.001 0.5
+no 'a token that stands for an image, and there is none' 1 '/tokens: position 4 of window 1 is 60: it stands for an image, expected one there' run --ctx 128 --tokens holder-t.h5 $m.h5
+no 'another token in an image' 1 "/tokens: position 4 of window 1 is 5: it is an image's, expected the id that stands for one" run --tokens word-t.h5 $m.h5
+ok 'a model does not draw what stands for an image' sh -c 'sample-tokens -q --length 4000 --ctx 50 --temperature 5 "$1" -o drawn.h5 && ! h5dump -d /tokens drawn.h5 | grep -q "[ ,]60[,\n]"' x $m.h5
+no 'nor does --sequential' 1 '/multi_modal_projector/linear_1: has seen no tokens: text-t.h5 has no images in its windows|/vision_tower/.*: has seen no tokens: text-t.h5 has no images' dpq-run -q --sequential --group 8 --ctx 128 --tokens text-t.h5 $m.h5 -o x.h5
+ok '... unless they are left out' dpq-run -q --sequential --layers '/model/layers/*' --group 8 --ctx 128 --tokens text-t.h5 $m.h5 -o x.h5
 no 'calibration on text does not reach the encoder' 1 '/vision_tower/encoder/layers/0/.*: has seen no tokens' hessian-accum -q --ctx 128 --tokens text-t.h5 $m.h5 -o x.h5
 ok 'a text alone runs through the language model' sh -c 'eval-ppl --ctx 128 --tokens text-t.h5 "$1" >/dev/null' x $m.h5
 
@@ -251,7 +279,7 @@ projector = "visual/merger/mlp/2" if encoder == "visual" else "multi_modal_proje
 assert "online_hadamard" in turned[projector].attrs and "online_hadamard" not in language[projector].attrs
 assert abs(language[projector]["weight"][()] - before[projector]["weight"][()]).max() > 1e-2' $m-1.h5
 	rms-suppress --check turned.h5 -o split.h5 2>said
-	ok "$m: channels are taken out of the encoder's layers and the projector's too" grep -q '^/v.*/fc2	' said
+	ok "$m: channels are taken out of the encoder's layers and the projector's too" sh -c 'grep -q "^/v.*/fc2	" said && grep -q "^/multi_modal_projector/linear_2\|^/visual/merger/mlp/2" said'
 	eval-ppl --ctx 128 --tokens $m-t.h5 $m-1.h5 >file.tsv
 	ok "$m: the likelihood with images is the same" sh -c 'eval-ppl --ctx 128 --tokens "$1" turned.h5 >t.tsv && paste file.tsv t.tsv | awk "\$1 == \"nll\" { d = \$2 - \$4; exit !(d * d < 1e-10) }"' x $m-t.h5
 	ok "$m: the same stream by stream" sh -c 'ln2rms -q - <"$1" | hadamard-rotate -q --seed 5 - >s.h5 && eval-ppl --ctx 128 --tokens "$2" - <s.h5 | cmp - t.tsv' x $m-1.h5 $m-t.h5
@@ -262,6 +290,18 @@ no 'a norm behind a branch whose gain differs by channel' 1 '/vision_tower/encod
 no 'nothing to convert' 1 '/model/layers/0/input_layernorm: is an RMS norm already' ln2rms -q --language llava-siglip.h5 -o x.h5
 hessian-accum -q --ctx 128 --tokens qwen2-vl-t.h5 qwen2-vl.h5 -o smooth-h.h5
 ok 'outliers go into the weights of all three' sh -c 'smooth-scale --check --hessian smooth-h.h5 qwen2-vl.h5 -o smooth.h5 2>said && grep -q "^/visual/merger/ln_q" said && grep -q "^/visual/blocks/1/norm2" said && grep -q "^/model/layers/1/input_layernorm" said'
+py -c '
+import h5py, numpy as np
+q = np.linalg.qr(np.random.default_rng(1).standard_normal((32, 32)))[0]
+with h5py.File("learned.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"], f["residual"] = "rotation", "1", q.astype("f4")'
+ln2rms -q vipllava-1.h5 -o rms.h5
+hadamard-rotate --check --load learned.h5 rms.h5 -o turned.h5 2>said
+ok "a learned rotation is the language model's ($(cat said))" checked
+ok '... and the encoder turns by a Hadamard matrix' py -c '
+import h5py, numpy as np
+a, b = (h5py.File(n)["vision_tower/embeddings/position_embedding/weight"][()] for n in ("rms.h5", "turned.h5"))
+assert abs(a - b).max() > 1e-2'
 m=llava-clip
 
 # --- questions with images, of models whose tokens are bytes: 1 stands for an image
@@ -324,6 +364,24 @@ no 'a placeholder in a choice' 1 'choice 0 has a placeholder of an image' choice
 
 # --- what is refused
 no 'no processor' 1 '/processor: is missing; a model that sees images needs its preprocessor_config.json' sh -c 'model-import -q no-processor | eval-ppl --ctx 128 --tokens "$1"' x $m-t.h5
+py - <<'PY'
+import h5py, shutil
+def without(name, path):
+    shutil.copy('llava-clip.h5', name)
+    with h5py.File(name, 'r+') as f: del f[path]
+without('no-class.h5', 'vision_tower/embeddings/class_embedding')
+without('no-shift.h5', 'vision_tower/encoder/layers/0/layer_norm2/bias')
+shutil.copy('qwen2-vl-t.h5', 'flat-t.h5')
+with h5py.File('flat-t.h5', 'r+') as f: del f['position']
+shutil.copy('llava-clip-t.h5', 'kind-t.h5')
+with h5py.File('kind-t.h5', 'r+') as f: f['modality'][-1] = 255
+PY
+no 'no class token' 1 '/vision_tower/embeddings/class_embedding: is missing' run no-class.h5
+no 'a LayerNorm without a shift' 1 '/vision_tower/encoder/layers/0/layer_norm2/bias: is missing' run no-shift.h5
+no 'images without multimodal positions' 1 '/position: is missing, expected frames, rows and columns' eval-ppl --ctx 128 --tokens flat-t.h5 qwen2-vl.h5
+no 'a third modality' 1 '/modality: token .* is of kind 255, expected 0, text, or 1, visual' eval-ppl --ctx 128 --tokens kind-t.h5 $m.h5
+no 'an id beyond the vocabulary' 1 'an image is token 4294967297' model-import -q id -o x.h5
+no 'patches whose channels are last' 1 'patch_embedding.weight: its shape is not the' model-import -q last -o x.h5
 no 'the embeddings themselves' 1 "'vision_feature_layer' is 0, expected one behind a block of the 3" model-import -q layer0 -o x.h5
 no 'a block that is not there' 1 "'vision_feature_layer' is 9" model-import -q layer9 -o x.h5
 no 'several layers' 1 "'vision_feature_layer' must be a whole number: features of several layers" model-import -q layers -o x.h5
@@ -333,6 +391,6 @@ no 'a patch larger than the image' 1 "'patch_size' is 99, the images are 20 pixe
 no 'another strategy' 1 "'vision_feature_select_strategy' is 'cls', expected default or full" model-import -q strategy -o x.h5
 no 'grey images' 1 "'num_channels' is not supported other than 3" model-import -q channels -o x.h5
 no 'positions of another number of patches' 1 'position_embedding.weight: its shape is not the \[26, 24\] of config.json' model-import -q side -o x.h5
-no 'an image of another size' 1 '/images/0: is 10 .* 20 pixels when it is prepared, 4 .* 4 patches of 5 were expected' eval-ppl --ctx 128 --tokens small-t.h5 $m.h5
+no 'an image of another size' 1 '/processor: makes 10 x 20 pixels of a picture of 10 x 20; the vision tower takes 20 x 20' eval-ppl --ctx 128 --tokens small-t.h5 $m.h5
 no 'images and a model of text' 1 '/images: the model is of text alone' eval-ppl --ctx 128 --tokens $m-t.h5 "$top/tests/ref/llama-gqa.h5"
 done_testing

@@ -171,7 +171,7 @@ static struct stretch encode_choice(const struct encode *e, const struct questio
 		die("choice %zu has no token of its own behind the context", choice);
 	y.id = xalloc(y.n, sizeof *y.id);
 	memcpy(y.id, k.id + skip, y.n * sizeof *y.id);
-	for (size_t i = 0; q->images && i < y.n; i++)
+	for (size_t i = 0; e->config->vision.class && i < y.n; i++)
 		if (y.id[i] == e->config->vision.placeholder)
 			die("choice %zu has a placeholder of an image, expected those of the context only",
 				choice);
@@ -194,9 +194,10 @@ static size_t read_image(const struct encode *e, const char *folder, const char 
 		die("%s: has %zu x %zu patches, which leave no token", path, rows, columns);
 	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
 	all->image = xgrow(all->image, all->n + 1, sizeof *all->image);
-	all->image[all->n++] = (struct token_image){ .n = n, .frames = 1, .rows = rows, .columns = columns,
-		.h = picture.h, .w = picture.w, .rgb = picture.rgb };
-	free(path);
+	all->image[all->n] = (struct token_image){ .number = all->n, .n = n, .frames = 1, .rows = rows,
+		.columns = columns, .h = picture.h, .w = picture.w, .path = path };
+	all->n++;
+	free(picture.rgb);
 	return n;
 }
 
@@ -263,6 +264,14 @@ static void put_images(const struct encode *e, const struct question *q, const c
 	free(at), free(grid);
 }
 
+/* Without images no token stands for one. */
+static void check_words(const struct encode *e, const struct stretch *s)
+{
+	for (size_t i = 0; e->config->vision.class && i < s->n; i++)
+		if (s->id[i] == e->config->vision.placeholder)
+			die("'context' has a placeholder of an image (id %d), 'images' has none", s->id[i]);
+}
+
 static struct prompt encode_question(const struct encode *e, const struct question *q, const char *folder)
 {
 	const size_t n = q->choices + (e->until != NULL);
@@ -270,12 +279,14 @@ static struct prompt encode_question(const struct encode *e, const struct questi
 	size_t length = strlen(q->context), tokens;
 	char *context;
 
-	if (q->images && !e->processor)
+	if (q->images && !e->config->vision.class)
 		die("has images: images need a model with an encoder");
 	while (length && is_space(q->context[length - 1]))
 		length--;
 	context = xformat("%.*s", (int)length, q->context);
 	p.context = encode_context(e, context, e->special || q->images, &tokens);
+	if (!q->images)
+		check_words(e, &p.context);
 	for (size_t i = 0; i < q->choices; i++)
 		p.continuation[i] = encode_choice(e, q, i, "", tokens);
 	if (e->until)

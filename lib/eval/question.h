@@ -53,7 +53,7 @@ struct encode {
 	bool special;			/* special tokens are looked for in texts */
 	const char *until;		/* not NULL: one more continuation, the gold choice and this text */
 	const struct config *config;
-	const struct processor *processor;	/* of a model that sees images; NULL: another */
+	const struct processor *processor;	/* of a model that sees images, where questions have some */
 	struct pictures *pictures;	/* gets those of the questions, by their names beside the file */
 	bool aifs;			/* visual tokens of contexts stand first */
 };

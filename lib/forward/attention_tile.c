@@ -185,20 +185,49 @@ static void load_keys(struct tile *t, size_t j, size_t n)
 	memset(t->k + n * d, 0, (ceil_div(n, FOUR) * FOUR - n) * d * sizeof *t->k);
 }
 
+struct range { int32_t least, most; };
+
+static struct range range_of(size_t n, const int32_t x[n])
+{
+	struct range y = { x[0], x[0] };
+
+	for (size_t i = 1; i < n; i++) {
+		y.least = x[i] < y.least ? x[i] : y.least;
+		y.most = x[i] > y.most ? x[i] : y.most;
+	}
+	return y;
+}
+
+/* The n keys of the tile with each panel that sees one of them, by their indices. */
+static void add_keys_by_index(struct tile *t, size_t n)
+{
+	const struct range keys = range_of(n, t->index);
+	const size_t wide = VECTORS * t->lanes;
+
+	for (size_t p = 0; p < t->panels; p++) {
+		const size_t columns = least(wide, t->columns - p * wide);
+		const struct range from = range_of(columns, t->from + p * wide);
+		const struct range at = range_of(columns, t->at + p * wide);
+
+		if (keys.least <= at.most && keys.most >= from.least)
+			kind()->panel(t, (int)ceil_div(columns, t->lanes), p, n,
+				keys.most > at.least || keys.least < from.most);
+	}
+}
+
 /* Keys j .. j + n - 1 with each panel; by their order a panel sees no further than its last query. */
 static void add_keys(struct tile *t, size_t j, size_t n)
 {
 	const size_t wide = VECTORS * t->lanes;
-	const bool any = t->r->index;
 
 	for (size_t p = 0; p < t->panels; p++) {
 		const size_t columns = least(wide, t->columns - p * wide);
 		const int32_t *from = t->from + p * wide, *at = t->at + p * wide;
 		const size_t last = (size_t)at[columns - 1] + 1;
-		const size_t seen = any ? n : last > j ? least(n, last - j) : 0;
+		const size_t seen = last > j ? least(n, last - j) : 0;
 
-		if (seen && (any || j + n > (size_t)from[0]))
-			kind()->panel(t, (int)ceil_div(columns, t->lanes), p, seen, any ||
+		if (seen && j + n > (size_t)from[0])
+			kind()->panel(t, (int)ceil_div(columns, t->lanes), p, seen,
 				j + seen > (size_t)at[0] + 1 || j < (size_t)from[columns - 1]);
 	}
 }
@@ -232,7 +261,10 @@ void attention_tile(const struct attention *a, const struct attention_rows *r, s
 	for (size_t j = r->index ? 0 : (size_t)t.from[0] / KEYS * KEYS, n; j < end; j += n) {
 		n = least(KEYS, end - j);
 		load_keys(&t, j, n);
-		add_keys(&t, j, n);
+		if (r->index)
+			add_keys_by_index(&t, n);
+		else
+			add_keys(&t, j, n);
 	}
 	finish(&t);
 }

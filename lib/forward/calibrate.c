@@ -497,6 +497,8 @@ void calibrate_part(void *arg, const struct filter *f)
 	const struct image *image = f->image;
 	struct calibration k = calibrate_begin(image, run->config, c->layers, true);
 
+	for (size_t i = 0; i < config_inputs(run->config); i++)
+		k.projection[i].part = c->shard->n > 1;
 	output_begin(f->out, image);
 	if (!image_part(image)) {
 		output_copy(f->out, image, "/config", NULL);

@@ -69,15 +69,17 @@ void calibrate_observe(struct calibration *k, struct forward *f, const struct im
 /* Which input of the model a layer has (config_input()); SIZE_MAX: none, as embeddings. Layers of one share
  * their Hessian. */
 size_t calibrate_place(const struct config *c, const char *layer);
-/* The layer's sums, or NULL; those of an expert may be of no tokens. */
+/* The layer's sums, or NULL; those of an expert may be of no tokens. Of several modalities the first's,
+ * until they are summed. */
 const struct moments *calibrate_find(const struct calibration *k, const char *layer);
-/* The same moments as a source in memory, in place of a Hessian file; name: for messages. */
+/* The same moments as a source in memory, in place of a Hessian file, which sums modalities for good;
+ * name: for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);
 /* Of how many modalities the layer's sums are. */
 size_t calibrate_modalities(const struct calibration *k, const char *layer);
 /* The percentile p of |x| of the layer's inputs of a modality (num/histogram.h), or of all (ALL_MODALITIES),
- * its prior weighted as in its Hessian (model/hessian.h), at most the largest. For calibrations without
- * products. Dies if no token was seen. */
+ * its prior weighted as in its Hessian (model/hessian.h), at most the largest. Of all: sums modalities, of
+ * which none can be asked for after it. For calibrations without products. Dies if no token was seen. */
 enum { ALL_MODALITIES = 256 };
 float calibrate_percentile(struct calibration *k, const char *layer, size_t modality, double p);
 /* Tells on standard error how many tokens reached the experts of each block, if any were calibrated. */

@@ -51,15 +51,18 @@ static size_t draw_pictures(struct check *k, const struct image *first)
 }
 
 /* They stand before the text of each sequence. */
-static void place_pictures(struct check *k, struct tokens *t, int64_t feature[], uint8_t modality[],
-	int32_t (*position)[AXES])
+static void place_pictures(struct check *k, struct tokens *t, int32_t id[], int64_t feature[],
+	uint8_t modality[], int32_t (*position)[AXES])
 {
 	const size_t each = t->n / SEQUENCES, n = k->image->n;
+	const int32_t placeholder = k->config.vision.placeholder;
 	const int32_t grid[][3] = { { 1, (int32_t)k->image->rows, (int32_t)k->image->columns } };
 
 	for (size_t i = 0; i < t->n; i++) {
 		modality[i] = i % each < n;
 		feature[i] = modality[i] ? (int64_t)(i / each * n + i % each) : -1;
+		if ((id[i] == placeholder) != modality[i])
+			id[i] = modality[i] ? placeholder : placeholder ? placeholder - 1 : 1;
 	}
 	for (size_t i = 0; i < SEQUENCES; i++) {
 		k->image[i].first = i * each;
@@ -92,7 +95,7 @@ static struct windows draw_windows(struct check *k, const struct image *first)
 	for (size_t i = 1; i <= SEQUENCES; i++)
 		sequence[i] = (int64_t)(i * length);
 	if (c->vision.class)
-		place_pictures(k, &tokens, feature, modality, position);
+		place_pictures(k, &tokens, id, feature, modality, position);
 	w = windows_cut("the check", &tokens, WINDOWS_GPTQ, length, 0);
 	free(id), free(feature), free(modality), free(position);
 	return w;

@@ -3,7 +3,7 @@
  * check.h -- a filter that must not change what its model computes, checked as the parts pass
  *
  * Both versions of each part are run, in float32, on two sequences of 64 ids drawn from a seed (fewer where
- * the model has fewer positions); at the head
+ * the model has fewer positions), each behind an image of noise where the model sees images; at the head
  *	max |Δ logit| / max |logit|
  * is printed. So neither version is held whole, and each may be a stream.
  */

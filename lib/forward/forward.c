@@ -34,6 +34,8 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 	if (w->position && w->axes > 1 && w->axes != config_last(c)->axes)
 		die("%s: /position: has %zu numbers a token, the model's positions are of %d", w->name,
 			w->axes, config_last(c)->axes ? (int)config_last(c)->axes : 1);
+	if (w->images && config_last(c)->axes > 1 && w->axes != config_last(c)->axes)
+		die("%s: /position: is missing, expected frames, rows and columns (images-import)", w->name);
 	if (w->images && !c->vision.class)
 		die("%s: /images: the model is of text alone", w->name);
 	f->hidden = hidden_make(w->rows, config_last(c)->hidden, memory);
@@ -249,6 +251,25 @@ static void embed_features(struct forward *f)
 				feature + (size_t)f->windows->feature[i] * f->hidden.width, bytes);
 }
 
+/* Tokens of images are those that stand for them, and are made before they are needed. */
+static void check_placeholders(const struct forward *f, const struct image *image)
+{
+	const struct windows *w = f->windows;
+	const struct vision *v = &f->config->vision;
+
+	for (size_t i = 0; v->class && i < w->rows; i++) {
+		const bool visual = w->feature && w->feature[i] >= 0;
+
+		if ((w->id[i] == v->placeholder) != visual)
+			die("%s: /tokens: %s is %d: %s", w->name, windows_place(w, i), w->id[i], visual ?
+				"it is an image's, expected the id that stands for one" :
+				"it stands for an image, expected one there (images-import)");
+	}
+	if (f->images && f->blocks != config_last(f->config)->first)
+		die("%s: %s: is before the encoder of images, expected behind it", image_name(image),
+			f->config->arch->embedding);
+}
+
 static void embed(struct forward *f, const struct image *image, const struct found *found)
 {
 	const struct config *c = f->config;
@@ -257,6 +278,7 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 	struct layer l;
 
 	if (found->embedding) {
+		check_placeholders(f, image);
 		l = layer_read(image, c->arch->embedding, c->vocab, hidden);
 		layer_plain(image, &l);
 		if (f->embedding)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/size.h"
+#include "io/picture.h"
 #include "model/vision.h"
 
 /* Rows of an image, of its class token too. */
@@ -23,14 +24,14 @@ static void check_image(const struct images *m, size_t i)
 
 	if (v->rows && rows_of(m, i) != v->rows)
 		die("%s: /image_grid: image %zu has %zu rows and %zu columns of patches, the encoder takes "
-			"%zu of each", m->windows.name, i, p->rows, p->columns, v->side / v->patch);
+			"%zu of each", m->windows.name, p->number, p->rows, p->columns, v->side / v->patch);
 	if (p->frames != 1 || p->rows % v->merge || p->columns % v->merge)
 		die("%s: /image_grid: image %zu has %zu frames, %zu rows and %zu columns of patches, "
-			"expected 1 frame and multiples of %zu", m->windows.name, i, p->frames, p->rows,
-			p->columns, v->merge);
+			"expected 1 frame and multiples of %zu", m->windows.name, p->number, p->frames,
+			p->rows, p->columns, v->merge);
 	if (p->n != n)
-		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name, i,
-			p->n, n);
+		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name,
+			p->number, p->n, n);
 }
 
 /* Patch i of an image: by squares of those that become one feature, row by row of each. */
@@ -125,18 +126,25 @@ static void read_patches(const struct images *m, size_t i, float *x)
 {
 	const struct vision *v = &m->config->vision;
 	const struct token_image *p = &m->image[i];
-	size_t height, width;
+	size_t height, width, rows, columns;
+	struct picture picture = { 0 };
 	float *pixels;
 
+	vision_grid(m->config, &m->processor, p->h, p->w, &rows, &columns);
 	processor_size(&m->processor, p->h, p->w, &height, &width);
-	if (height / v->patch != p->rows || width / v->patch != p->columns)
+	if (rows != p->rows || columns != p->columns)
 		die("%s: /images/%zu: is %zu × %zu pixels when it is prepared, %zu × %zu patches of %zu were "
-			"expected", m->windows.name, i, height, width, p->rows, p->columns, v->patch);
+			"expected", m->windows.name, p->number, height, width, p->rows, p->columns, v->patch);
+	if (!p->rgb)
+		picture = picture_read(p->path);
+	if (!p->rgb && (picture.h != p->h || picture.w != p->w))
+		die("%s: was %zu x %zu pixels, and is %zu x %zu now", p->path, p->h, p->w, picture.h,
+			picture.w);
 	pixels = xalloc(CHANNELS * height * width, sizeof *pixels);
 	processor_run(&m->processor, height, width, (float (*)[height][width])pixels, p->h, p->w,
-		(const uint8_t (*)[p->w][3])p->rgb);
+		(const uint8_t (*)[p->w][3])(p->rgb ? p->rgb : picture.rgb));
 	cut_patches(v, p, width, height * width, x, pixels);
-	free(pixels);
+	free(pixels), free(picture.rgb);
 }
 
 /* What stands beside the patches. */
@@ -146,12 +154,16 @@ struct places {
 	struct norm norm;
 };
 
-/* A vector of the encoder as floats, or NULL; free() it. */
+/* The encoder's class token, or NULL; free() it. */
 static float *read_class(const struct images *m, const struct image *image)
 {
 	const struct stack *s = config_encoder(m->config);
+	const char *path = s->arch->class_token;
+	float *x = path ? layer_vector(image, path, s->hidden) : NULL;
 
-	return s->arch->class_token ? layer_vector(image, s->arch->class_token, s->hidden) : NULL;
+	if (path && !x)
+		die("%s: %s: is missing", image_name(image), path);
+	return x;
 }
 
 /* Rows of an image: the class token before them, positions added, and normed. */

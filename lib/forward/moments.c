@@ -130,7 +130,7 @@ static void check_finite(const struct moments *h, const char *file, const char *
 {
 	const size_t n = h->in;
 
-	if (!h->count && !h->prior)
+	if (!h->count && !h->prior && !h->part)
 		die("%s: %s: has seen no tokens", file, layer);
 	for (size_t i = 0; i < n; i++) {
 		const double square = h->sum[i * n + i];

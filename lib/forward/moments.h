@@ -18,6 +18,7 @@ struct moments {
 	size_t in;
 	uint64_t count;			/* tokens */
 	bool prior;			/* there may be one, so that it is no error if no token was seen */
+	bool part;			/* of a shard, nor is it then: others may have seen some */
 	double *sum;			/* [in][in], the upper triangle; NULL: all but this is wanted */
 	double *absolute, *fourth;	/* [in] Σ |x|, Σ x⁴ */
 	float *absmax;			/* [in] */

@@ -25,6 +25,8 @@ struct norm norm_read(const struct image *image, const char *path, const struct 
 	for (size_t i = 0; i < width; i++)
 		y.gain[i] += s->arch->norm_offset;
 	y.shift = layer_vector(image, shift, width);
+	if (y.kind == NORM_LAYER && !y.shift)
+		die("%s: %s: is missing", image_name(image), shift);
 	free(kind);
 	free(gain);
 	free(shift);

@@ -118,7 +118,7 @@ void prompt_switch(struct prompt *p, size_t axes)
 void pictures_free(struct pictures *p)
 {
 	for (size_t i = 0; i < p->n; i++)
-		free((void *)(uintptr_t)p->image[i].rgb);
+		free(p->image[i].path);
 	free(p->image);
 	*p = (struct pictures){ 0 };
 }

@@ -26,7 +26,7 @@ struct prompt {
 	struct stretch *continuation;	/* [continuations] */
 };
 
-/* Pictures of prompts, views of pixels that are theirs. */
+/* Images of prompts: files, decoded when they are needed. */
 struct pictures {
 	size_t n, features;
 	struct token_image *image;	/* [n] */

@@ -54,6 +54,8 @@ static void draw(const char *name, const struct config *c, size_t sequences,
 
 		if (c->bos >= 0)
 			y[c->bos] = -INFINITY;
+		if (c->vision.class)	/* there is no image for it */
+			y[c->vision.placeholder] = -INFINITY;
 		for (size_t i = 0; i < c->eos_count; i++)
 			if (c->eos[i] >= 0 && (size_t)c->eos[i] < c->vocab)
 				y[c->eos[i]] = -INFINITY;

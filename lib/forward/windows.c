@@ -227,11 +227,66 @@ static void apply(struct cut *k, enum windows_convention convention, size_t stri
 		misuse("--stride %zu leaves out tokens between windows of --ctx %zu", stride, k->ctx);
 }
 
+/* Rows of each image; free() them. */
+static size_t *image_rows(const struct windows *w)
+{
+	size_t *n = xalloc(larger(w->images, 1), sizeof *n), *first = xalloc(w->images + 1, sizeof *first);
+
+	for (size_t i = 0; i < w->images; i++)
+		first[i + 1] = first[i] + w->image[i].n;
+	for (size_t row = 0; w->images && row < w->rows; row++) {
+		const int32_t feature = w->feature[row];
+		size_t low = 0, high = w->images;	/* the last image that does not begin behind it */
+
+		while (feature >= 0 && high - low > 1) {
+			const size_t middle = (low + high) / 2;
+
+			*((size_t)feature < first[middle] ? &high : &low) = middle;
+		}
+		n[low] += feature >= 0;
+	}
+	free(first);
+	return n;
+}
+
+/* Leaves out images without a row, and numbers the features of the others anew. */
+static void keep_images(struct windows *w, const size_t rows[w->images])
+{
+	size_t kept = 0, before = 0, gone = 0;
+	int32_t *shift = NULL;
+
+	for (size_t i = 0; i < w->images; i++)
+		kept += rows[i] > 0;
+	if (kept == w->images)
+		return;
+
+	struct token_image *image = xalloc(larger(kept, 1), sizeof *image);
+
+	kept = 0;
+	for (size_t i = 0; i < w->images; before += w->image[i++].n) {
+		const size_t n = w->image[i].n;
+
+		shift = xgrow(shift, before + n, sizeof *shift);
+		for (size_t k = before; k < before + n; k++)
+			shift[k] = (int32_t)gone;
+		if (rows[i])
+			image[kept++] = w->image[i];
+		else
+			gone += n;
+	}
+	for (size_t row = 0; row < w->rows; row++)
+		if (w->feature[row] >= 0)
+			w->feature[row] -= shift[w->feature[row]];
+	free(shift), free(w->own);
+	w->image = w->own = image;
+	w->images = kept;
+}
+
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx, size_t stride)
 {
 	struct cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name = name };
-	size_t n;
+	size_t n, *images;
 
 	apply(&k, convention, stride);
 	n = k.c->plain ? without_newline(&k) : t->n;
@@ -241,6 +296,9 @@ struct windows windows_cut(const char *name, const struct tokens *t, enum window
 	reserve(&k.w, t);
 	cut_all(&k, n);
 	windows_count(&k.w);
+	images = image_rows(&k.w);
+	keep_images(&k.w, images);
+	free(images);
 	return k.w;
 }
 
@@ -301,7 +359,8 @@ char *windows_place(const struct windows *w, size_t row)
 
 void windows_shard(struct windows *w, struct shard s)
 {
-	size_t kept = 0, rows = 0;
+	const size_t modalities = w->modalities;
+	size_t kept = 0, rows = 0, *all = image_rows(w), *own;
 
 	for (size_t k = s.i - 1; k < w->n; k += s.n, kept++) {
 		struct sequence *q = &w->sequence[k];
@@ -327,6 +386,14 @@ void windows_shard(struct windows *w, struct shard s)
 	w->rows = rows;
 	w->bytes = 0;	/* of what is left: not known */
 	windows_count(w);
+	w->modalities = modalities;	/* those of all shards */
+	own = image_rows(w);
+	for (size_t i = 0; i < w->images; i++)
+		if (own[i] && own[i] < all[i])
+			die("%s: --shard %zu/%zu: an image is in windows of several shards, expected "
+				"sequences that fit into a window (--ctx)", w->name, s.i, s.n);
+	keep_images(w, own);
+	free(all), free(own);
 }
 
 void windows_free(struct windows *w)
@@ -338,5 +405,6 @@ void windows_free(struct windows *w)
 	free(w->index);
 	free(w->modality);
 	free(w->feature);
+	free(w->own);
 	*w = (struct windows){ 0 };
 }

@@ -41,8 +41,9 @@ struct windows {
 	size_t axes;			/* numbers of a position; 0: 1 */
 	uint8_t *modality;
 	int32_t *feature;		/* [rows] which of all images' features it is; -1: none */
-	size_t images;			/* of the file, views of it */
+	size_t images;			/* of which the windows have a token at least */
 	const struct token_image *image;
+	struct token_image *own;	/* their memory, where not all of the tokens' images are left */
 	size_t positions, modalities;	/* one more than the largest */
 	size_t targets;			/* of all windows */
 	uint64_t bytes;			/* of the text of all targets; 0: not known */
@@ -74,7 +75,8 @@ struct batch windows_batch(const struct windows *w, size_t first, size_t n, stru
 size_t windows_within(const struct windows *w, size_t first, size_t tokens);
 /* "position 3 of window 7", for messages, both counted from 1; free() it. */
 char *windows_place(const struct windows *w, size_t row);
-/* Keeps only windows i, i + n, i + 2n, ... counted from 1, of which none continues another. */
+/* Keeps only windows i, i + n, i + 2n, ... counted from 1, of which none continues another, and their images.
+ * Dies where an image is in windows of two shards, of which both would count it. */
 void windows_shard(struct windows *w, struct shard s);
 /* Fills in targets, positions and modalities of what else is filled in. */
 void windows_count(struct windows *w);

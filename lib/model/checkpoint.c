@@ -288,6 +288,19 @@ static _Noreturn void missing(const struct checkpoint *k, const char *group, con
 	die("%s: %s: is missing, a %s needs it", k->source->path, path + 1, config_class(k->config));
 }
 
+/* Of patches: [rows, channels, (frames,) patch, patch]. */
+static bool is_convolution(const struct tensor *t, const struct vision *v, size_t rows)
+{
+	const size_t dim[] = { rows, CHANNELS, v->frames, v->patch, v->patch };
+	const size_t skip = t->rank == 4 && v->frames == 1;
+	const size_t rank = (size_t)t->rank;
+	bool same = rank + skip == 5;
+
+	for (size_t i = 0; same && i < rank; i++)
+		same = t->dim[i] == dim[i + (i > 1 ? skip : 0)];
+	return same;
+}
+
 /*
  * The member of a group, in the source [rows, columns], or [rows] where columns is 0. from: NULL, or the
  * group of the source that has the rows of this linear layer.
@@ -304,7 +317,7 @@ static void expect(const struct checkpoint *k, const char *group, const char *fr
 	t = e->source;
 	if (t->shape.type == TENSOR_ANY)
 		k->source->kind->read(k->source, t->name);	/* says why it cannot be read */
-	if (e->patches && tensor_count(&t->shape) == rows * columns && t->shape.dim[0] == rows)
+	if (e->patches && is_convolution(&t->shape, &k->config->vision, rows))
 		return;
 	if (columns && (t->shape.rank != 2 || t->shape.dim[0] != rows || t->shape.dim[1] != columns))
 		die("%s: %s: its shape is not the [%zu, %zu] of config.json", t->file, t->name, rows,

@@ -390,19 +390,23 @@ static void parse_fixed(struct vision *v, const struct architecture *a, const js
 	if (strcmp(strategy, "default") && strcmp(strategy, "full"))
 		die("%s: /config: '%s' is '%s', expected default or full", key_file, key, strategy);
 	v->skipped = !strcmp(strategy, "default");
-	v->features = v->rows - v->skipped;
 }
 
 /* How images become rows. */
 static void parse_images(struct vision *v, const struct multimodal *m, const struct architecture *a,
-	const json_t *json, const json_t *own)
+	const json_t *json, const json_t *own, size_t vocab)
 {
 	enum { WIDE = 1 << 16, FEW = 64 };
-	const json_t *id = json_object_get(json, "image_token_id");
+	const json_t *of = json_object_get(json, "image_token_id");
+	json_int_t id;
 
-	id = id ? id : json_object_get(json, "image_token_index");
+	of = of ? of : json_object_get(json, "image_token_index");
+	id = json_is_integer(of) ? json_integer_value(of) : of && !json_is_null(of) ? -1 : m->placeholder;
+	if (id < 0 || (size_t)id >= vocab)
+		die("%s: /config: an image is token %lld ('image_token_id'), which is none of the %zu of the "
+			"vocabulary", key_file, (long long)id, vocab);
 	v->class = m;
-	v->placeholder = json_is_integer(id) ? (int32_t)json_integer_value(id) : m->placeholder;
+	v->placeholder = (int32_t)id;
 	v->patch = key_size(a, own, "patch_size", a->absent.patch, 0, WIDE);
 	if (key_size(a, own, "num_channels", CHANNELS, 0, WIDE) != CHANNELS)
 		die("%s: /config: '%s' is not supported other than %d", key_file,
@@ -443,6 +447,17 @@ static const struct architecture *find_encoder(const struct multimodal *m, const
 	return a->name ? a : NULL;
 }
 
+/* Intermediate size as a multiple of the hidden size. */
+static size_t parse_ratio(const struct stack *s, const json_t *json)
+{
+	const double inner = (double)s->hidden * key_real(json, "mlp_ratio", NAN);
+
+	if (!(inner >= 1 && inner <= 1 << 22))
+		die("%s: /config: 'mlp_ratio' makes an intermediate size of %g, expected 1 to %d", key_file,
+			inner, 1 << 22);
+	return (size_t)inner;
+}
+
 /* The encoder of images and its projector, before the language model. */
 static void parse_vision(struct config *c, const struct multimodal *m, const json_t *json,
 	const struct stack *last)
@@ -461,9 +476,9 @@ static void parse_vision(struct config *c, const struct multimodal *m, const jso
 			model_type(own) ? model_type(own) : "", known);
 	encoder = add_stack(c, a);
 	parse_stack(c, encoder, own);
-	parse_images(&c->vision, m, a, json, own);
-	if (json_object_get(own, "mlp_ratio"))
-		encoder->intermediate = (size_t)((double)encoder->hidden * key_real(own, "mlp_ratio", NAN));
+	parse_images(&c->vision, m, a, json, own, c->vocab);
+	if (!key_name(a, own, "intermediate_size") && json_object_get(own, "mlp_ratio"))
+		encoder->intermediate = parse_ratio(encoder, own);
 	if (!m->merges)
 		encoder->blocks = parse_depth(m, json, encoder->blocks);
 	parse_projector(add_stack(c, &m->projector), &c->vision, encoder, last, json);

@@ -74,9 +74,8 @@ struct vision {
 	const struct multimodal *class;
 	size_t patch, frames;		/* of a patch: pixels of a side, pictures (of the same) */
 	size_t merge;			/* patches of a feature, of a side; in the order of such squares */
-	size_t side;			/* of an image, pixels, and then */
-	size_t rows;			/* its rows, its class token too; all 0: it may have any size */
-	size_t features;		/* and for the language model */
+	size_t side;			/* of an image, pixels; 0: it may have any size */
+	size_t rows;			/* of the encoder for an image, its class token too; 0: by its size */
 	size_t skipped;			/* rows of it, the first ones, that the projector does not see */
 	int32_t placeholder;		/* the id of an image in a text, then of each of its tokens */
 };

@@ -140,7 +140,7 @@ struct hessian hessian_modality(const struct image *image, const char *layer, si
 		die("%s: %s/count: must be one number%s", image_name(image), layer,
 			modalities > 1 ? " for each modality" : "");
 	y.count = ((const int64_t *)count.data)[modality];
-	if (y.count < 0 || (modalities == 1 && !y.count))
+	if (y.count < 0)
 		check_seen(image, layer, y.count);
 	for (size_t i = 0; i < BESIDE; i++)
 		find_beside(&y, image, layer, &beside[i], modalities, modality);

@@ -28,7 +28,7 @@ static struct config config_of(const struct image *model)
 	const struct config c = config_read(model);
 
 	if (!c.vision.class)
-		die("%s: /config: is not of a model that sees pictures", image_name(model));
+		die("%s: /config: is not of a vision-language model", image_name(model));
 	return c;
 }
 
@@ -42,7 +42,7 @@ static void check_tokens(const struct image *image, const struct tokens *t, cons
 		die("%s: %s: tokens have their places already, expected those of a text", name,
 			t->index ? "/index" : "/position");
 	if (t->images)
-		die("%s: /images: has pictures already", name);
+		die("%s: /images: has images already", name);
 	for (size_t i = 0; t->modality && i < t->n; i++)
 		if (t->modality[i])
 			die("%s: /modality: token %zu is visual, but of no picture", name, i);

@@ -75,14 +75,14 @@ static void check_index(const struct image *image, const struct tokens *y)
 	free(seen);
 }
 
-/* The pixels of picture i. */
+/* The pixels of image i. */
 static void read_pixels(const struct image *image, size_t i, size_t images, struct token_image *p)
 {
 	char *path = xformat("/images/%zu", i);
 	struct tensor t;
 
 	if (!image_find(image, path, TENSOR_U8, 3, (const size_t[]){ 0, 0, 3 }, &t))
-		die("%s: %s: is missing, /image_span has the places of %zu pictures", image_name(image), path,
+		die("%s: %s: is missing, /image_span has the places of %zu images", image_name(image), path,
 			images);
 	if (!t.dim[0] || !t.dim[1])
 		die("%s: %s: has no pixels", image_name(image), path);
@@ -90,29 +90,30 @@ static void read_pixels(const struct image *image, size_t i, size_t images, stru
 	free(path);
 }
 
-/* Its tokens and patches; those of picture i - 1 end before token `from`, *s is their sequence. */
+/* Its tokens and patches; those of image i - 1 end before token `from`, *s is their sequence. */
 static void read_span(const struct image *image, const struct tokens *y, size_t i, const int64_t span[2],
 	const int32_t grid[3], size_t from, size_t *s, struct token_image *p)
 {
 	if (span[0] < 0 || span[1] < 1 || (size_t)span[0] > y->n || (size_t)span[1] > y->n - (size_t)span[0])
-		die("%s: /image_span: picture %zu has tokens %jd and %jd more, expected one at least, among "
+		die("%s: /image_span: image %zu has tokens %jd and %jd more, expected one at least, among "
 			"the %zu", image_name(image), i, (intmax_t)span[0], (intmax_t)span[1], y->n);
 	if ((size_t)span[0] < from)
-		die("%s: /image_span: picture %zu begins before the one before it ends, at token %zu",
+		die("%s: /image_span: image %zu begins before the one before it ends, at token %zu",
 			image_name(image), i, from);
 	while (*s < y->sequences && y->sequence[*s + 1] <= span[0])
 		++*s;
 	if (*s < y->sequences && span[0] + span[1] > y->sequence[*s + 1])
-		die("%s: /image_span: picture %zu has tokens of two sequences", image_name(image), i);
+		die("%s: /image_span: image %zu has tokens of two sequences", image_name(image), i);
 	for (size_t k = 0; k < 3; k++)
 		if (grid[k] < 1 || grid[k] > GRID)
-			die("%s: /image_grid: picture %zu has %d, expected frames, rows and columns of "
+			die("%s: /image_grid: image %zu has %d, expected frames, rows and columns of "
 				"patches, 1 to %d", image_name(image), i, grid[k], GRID);
+	p->number = i;
 	p->first = (size_t)span[0], p->n = (size_t)span[1];
 	p->frames = (size_t)grid[0], p->rows = (size_t)grid[1], p->columns = (size_t)grid[2];
 }
 
-/* Tokens are visual where they are of a picture. */
+/* Tokens are visual where they are of an image. */
 static void number_features(const struct image *image, struct tokens *y)
 {
 	int64_t *feature = image_keep(image, xalloc(y->n, sizeof *feature)), count = 0;
@@ -125,7 +126,7 @@ static void number_features(const struct image *image, struct tokens *y)
 		if ((y->modality ? y->modality[i] : 0) != within)
 			die("%s: /modality: token %zu is %s, and %s", image_name(image), i,
 				within ? "text" : "visual",
-				within ? "one of a picture's, by /image_span" : "in no span of /image_span");
+				within ? "one of an image's, by /image_span" : "in no span of /image_span");
 		feature[i] = within ? count++ : -1;
 		at += within && i + 1 == p->first + p->n;
 	}
@@ -147,7 +148,7 @@ static void read_images(const struct image *image, struct tokens *y)
 	grid = image_tensor(image, "/image_grid", TENSOR_I32, 2, (const size_t[]){ y->images, 3 });
 	more = xformat("/images/%zu", y->images);
 	if (image_has(image, more))
-		die("%s: %s: has no place, /image_span has those of %zu pictures", image_name(image), more,
+		die("%s: %s: has no place, /image_span has those of %zu images", image_name(image), more,
 			y->images);
 	free(more);
 	p = image_keep(image, xalloc(y->images, sizeof *p));
@@ -160,7 +161,7 @@ static void read_images(const struct image *image, struct tokens *y)
 	number_features(image, y);
 }
 
-/* Sequences, the order of their tokens, what kind each is of, and pictures. */
+/* Sequences, the order of their tokens, what kind each is of, and images. */
 static void read_order(const struct image *image, struct tokens *y)
 {
 	struct tensor t;
@@ -170,6 +171,10 @@ static void read_order(const struct image *image, struct tokens *y)
 	check_index(image, y);
 	if (image_find(image, "/modality", TENSOR_U8, 1, &y->n, &t))
 		y->modality = t.data;
+	for (size_t i = 0; y->modality && i < y->n; i++)
+		if (y->modality[i] > 1)
+			die("%s: /modality: token %zu is of kind %d, expected 0, text, or 1, visual",
+				image_name(image), i, y->modality[i]);
 	read_images(image, y);
 }
 
@@ -201,12 +206,12 @@ static size_t cut_images(struct tokens *y, size_t n)
 	return n;
 }
 
-/* The first n tokens only; of a picture, and of a reordered sequence, all or none. */
+/* The first n tokens only; of an image, and of a reordered sequence, all or none. */
 static void cut(const struct image *image, struct tokens *y, size_t n)
 {
 	n = cut_images(y, n);
 	if (!n)
-		die("%s: /image_span: --limit ends within the picture that comes first", image_name(image));
+		die("%s: /image_span: --limit ends within the image that comes first", image_name(image));
 	while (y->sequences && (size_t)y->sequence[y->sequences - 1] >= n)
 		y->sequences--;
 	if (y->index && y->sequences && (size_t)y->sequence[y->sequences] > n)

@@ -12,12 +12,14 @@
 /* Whether the text ends in a newline: no, or not known; its last id stands for that alone; for more. */
 enum newline { NEWLINE_NONE, NEWLINE_ALONE, NEWLINE_WITHIN };
 
-/* A picture, and the tokens that stand for it: views of the file. */
+/* An image, and the tokens that stand for it: views of the file. */
 struct token_image {
+	size_t number;			/* in the file */
 	size_t first, n;		/* tokens first .. first + n - 1, all of them visual */
 	size_t frames, rows, columns;	/* of patches, as the model's processor makes them */
 	size_t h, w;
-	const uint8_t *rgb;		/* [h, w, 3] as decoded */
+	const uint8_t *rgb;		/* [h, w, 3] as decoded; NULL: the file at path is decoded for it */
+	char *path;
 };
 
 struct tokens {
@@ -38,7 +40,7 @@ struct tokens {
 	 * there are any, a token is visual exactly where it is of one. */
 	size_t images;
 	const struct token_image *image;	/* [images] */
-	/* [n] the visual token that this is, of all pictures counted from 0; -1: none. NULL: no images. */
+	/* [n] the visual token that this is, of all images counted from 0; -1: none. NULL: no images. */
 	const int64_t *feature;
 };
 
@@ -46,7 +48,7 @@ struct tokens {
  * The ids of a tokens file for a model, of which `part` is the first part (NULL: no model) and vocab the
  * size of its vocabulary. Dies if an id is not below it, or if the file was made for a vocabulary of another
  * size, unless `force`; warns if it was made by another tokenizer. limit: first ids only; 0: all, and of the
- * sequences those that they begin; of a reordered sequence, and of a picture, all tokens or none.
+ * sequences those that they begin; of a reordered sequence, and of an image, all tokens or none.
  */
 struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force,
 	size_t limit);

@@ -43,9 +43,10 @@ void vision_grid(const struct config *c, const struct processor *p, size_t h, si
 	const struct vision *v = &c->vision;
 	size_t height, width;
 
-	if (p->patch && (p->patch != v->patch || p->merge != v->merge))
-		die("%s: makes patches of %zu pixels, %zu x %zu of them a token; the model takes %zu, and "
-			"%zu x %zu", p->name, p->patch, p->merge, p->merge, v->patch, v->merge, v->merge);
+	if (p->patch && (p->patch != v->patch || p->merge != v->merge || p->frames != v->frames))
+		die("%s: makes patches of %zu pixels of %zu frames, %zu x %zu of them a token; the model "
+			"takes %zu of %zu, and %zu x %zu", p->name, p->patch, p->frames, p->merge, p->merge,
+			v->patch, v->frames, v->merge, v->merge);
 	processor_size(p, h, w, &height, &width);
 	if (v->side && (height != v->side || width != v->side))
 		die("%s: makes %zu x %zu pixels of a picture of %zu x %zu; the vision tower takes %zu x %zu",

@@ -99,19 +99,41 @@ CLONES(static, bool, int_encode_fast, (const struct format *f, size_t n, uint8_t
 	return farthest <= float_bits(0.5f - margin);
 }
 
+/* In float, where only a quotient that becomes a tie may lie on its other side: numbers beside such a one are
+ * rounded again in double. Quotients by powers of two are exact. */
 CLONES(static, void, int_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
 	float limit, float by), (f, n, y, x, scale, limit, by))
 {
-	const double s = scale, high = limit, low = f->asymmetric ? 0 : -high;
-	const bool away = f->away;
+	const float low = f->asymmetric ? 0 : -limit;
+	const bool away = f->away, exact = !away && (float_bits(scale) & 0x7fffff) == 0;
 
-	#pragma omp simd
-	for (size_t i = 0; i < n; i++) {
-		double q = x[i] / s;
+	for (size_t i = 0, m; i < n; i += m) {
+		float copy[ROUND_NUMBERS], *to = y + i;
+		const float *from = x + i;
+		uint32_t ties = 0;
 
-		q = q < low ? low : q;
-		q = q > high ? high : q;
-		y[i] = (float)(away ? integer_away(q) : integer(q)) * by;
+		m = n - i < ROUND_NUMBERS ? n - i : ROUND_NUMBERS;
+		if (x == y && !exact)
+			from = memcpy(copy, from, m * sizeof *from);
+		#pragma GCC ivdep
+		for (size_t j = 0; j < m; j++) {
+			float q = from[j] / scale, nearest;
+
+			q = q < low ? low : q;
+			q = q > limit ? limit : q;
+			nearest = integer_float(q);
+			ties |= !exact && fabsf(q - nearest) == 0.5f ? 1 : 0;
+			to[j] = nearest * by;
+		}
+		if (ties)
+			#pragma omp simd
+			for (size_t j = 0; j < m; j++) {
+				double q = from[j] / (double)scale;
+
+				q = q < low ? low : q;
+				q = q > limit ? limit : q;
+				to[j] = (float)(away ? integer_away(q) : integer(q)) * by;
+			}
 	}
 }
 

@@ -12,6 +12,7 @@
 
 /* Rows of a layer side by side, rows of x that are multiplied with them at once; columns of a step. */
 enum { PANEL = PRODUCT_ROWS, ROWS = 8, STEP = 4, TILE_M = 256, TILE_N = 512 };
+enum { QUAD_ROWS = 4, QUAD_STEPS = 8 };
 enum { UNIT = 16, GROUP_MOST = 65793, FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
 
 /* What the codes of a format stand for: unit times integers, plus `offset` from 0 to 255. */
@@ -20,8 +21,8 @@ struct integers { float unit; int offset; uint8_t value[256]; };
 /* False: the values are no such integers. */
 static bool integers_of(struct integers *y, const struct format *f)
 {
-	y->offset = f->asymmetric ? 0 : 128;
 	y->unit = format_unit(f, f->asymmetric ? 255 : 127);
+	y->offset = f->asymmetric || !(y->unit > 0) ? 0 : (int)(f->top / y->unit);
 	for (int c = 0; y->unit > 0 && c < 1 << f->bits; c++)
 		y->value[c] = (uint8_t)(f->grid[c] / y->unit + (float)y->offset);
 	return y->unit > 0;
@@ -43,14 +44,25 @@ static size_t padded(const struct linear *l)
 	return ceil_div(l->in, UNIT) * UNIT;
 }
 
+/* Whether sums of QUAD_STEPS products of four bytes stay within 16 bits. */
+static bool fit_quads(const struct integers *codes, const struct format *f)
+{
+	uint8_t top = 0;
+
+	for (int c = 0; c < 1 << f->bits; c++)
+		top = codes->value[c] > top ? codes->value[c] : top;
+	return top * 2 * 127 * QUAD_STEPS <= INT16_MAX;
+}
+
 bool integer_fits(const struct product_row *row, const struct linear *l)
 {
 	struct integers codes, inputs;
 
-	return (cpu_dot || row->way == INTEGER_PAIRS) && !l->weight && !l->compute.kind &&
+	return (cpu_dot || row->way != INTEGER_DOTS) && !l->weight && !l->compute.kind &&
 		!l->group_index && linear_rounds(l) &&
 		(l->group <= 0 || l->group % UNIT == 0) && group_of(l) <= GROUP_MOST &&
-		integers_of(&codes, &l->storage) && integers_of(&inputs, &l->input.format) && inputs.offset;
+		integers_of(&codes, &l->storage) && integers_of(&inputs, &l->input.format) && inputs.offset &&
+		(row->way != INTEGER_QUADS || fit_quads(&codes, &l->storage));
 }
 
 /* Weights are panels of rows, [padded / STEP][PANEL][STEP] bytes; behind each are the terms of its groups. */
@@ -346,6 +358,107 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 		}
 }
 
+/* sum + w x of each two bytes, added up in 16 bits, w unsigned; as pairs() below. */
+__attribute__((target("avx2,fma"), always_inline))
+static inline __m256i quads(__m256i sum, __m256i w, __m256i x)
+{
+	__m256i product;
+
+	__asm__("vpmaddubsw %3, %2, %1\n\tvpaddw %1, %0, %0" : "+x"(sum), "=&x"(product) : "x"(w), "x"(x));
+	return sum;
+}
+
+/* Steps [s, end) of four columns for so many rows of x: sums of 16 rows of the panel each. */
+__attribute__((target("avx2,fma"), always_inline))
+static inline void quad_dots(int rows, __m256i dot[QUAD_ROWS][2], const char *const x[QUAD_ROWS],
+	const char *panel, size_t s, size_t end)
+{
+	const __m256i ones = _mm256_set1_epi16(1);
+
+	for (int i = 0; i < rows; i++)
+		dot[i][0] = dot[i][1] = _mm256_setzero_si256();
+	while (s < end) {
+		const size_t few = s + least(QUAD_STEPS, end - s);
+		__m256i sum[QUAD_ROWS][2];
+
+		for (int i = 0; i < rows; i++)
+			sum[i][0] = sum[i][1] = _mm256_setzero_si256();
+		for (; s < few; s++) {
+			const __m256i *w = (const __m256i *)(panel + s * PANEL * STEP);
+			const __m256i w0 = _mm256_loadu_si256(w), w1 = _mm256_loadu_si256(w + 1);
+
+			for (int i = 0; i < rows; i++) {
+				int32_t four;
+
+				memcpy(&four, x[i] + STEP * s, sizeof four);
+				const __m256i xi = _mm256_set1_epi32(four);
+
+				sum[i][0] = quads(sum[i][0], w0, xi);
+				sum[i][1] = quads(sum[i][1], w1, xi);
+			}
+		}
+		for (int i = 0; i < rows; i++)
+			for (int h = 0; h < 2; h++)
+				dot[i][h] = _mm256_add_epi32(dot[i][h], _mm256_madd_epi16(sum[i][h], ones));
+	}
+}
+
+/* As piece(), of m ≤ rows. */
+__attribute__((target("avx2,fma"), always_inline))
+static inline void quad_rows(int rows, const struct linear *l, size_t all, size_t t, size_t m, size_t n,
+	size_t stride, float *y, const void *input, const char *panel, const float *bias, bool add)
+{
+	const size_t groups = groups_of(l), steps = padded(l) / STEP, group = group_of(l) / STEP;
+	const struct terms *terms = (const struct terms *)(panel + padded(l) * PANEL);
+	const float *scale = scales(l, all, input);
+	_Alignas(32) float part[QUAD_ROWS][PANEL] = { { 0 } };
+	const char *x[QUAD_ROWS];
+	const int32_t *sum[QUAD_ROWS];
+
+	for (int i = 0; i < rows; i++) {
+		x[i] = (const char *)input + (t + least((size_t)i, m - 1)) * padded(l);
+		sum[i] = sums(l, all, input) + (t + least((size_t)i, m - 1)) * groups;
+	}
+	for (size_t h = 0; h < n; h += 16)
+		for (size_t g = 0; g < groups; g++) {
+			__m256i dot[QUAD_ROWS][2];
+
+			quad_dots(rows, dot, x, panel + h * STEP, g * group,
+				g + 1 < groups ? (g + 1) * group : steps);
+			for (size_t o = 0; o < 16; o += 8) {
+				const __m256 s_og = _mm256_loadu_ps(terms[g].scale + h + o);
+				const int32_t *z = terms[g].zero + h + o;
+				const __m256i zero = _mm256_loadu_si256((const __m256i *)z);
+
+				for (int i = 0; i < rows; i++) {
+					const __m256i v = _mm256_sub_epi32(dot[i][o / 8],
+						_mm256_mullo_epi32(zero, _mm256_set1_epi32(sum[i][g])));
+					float *to = &part[i][h + o];
+
+					_mm256_store_ps(to, _mm256_fmadd_ps(_mm256_cvtepi32_ps(v), s_og,
+						_mm256_load_ps(to)));
+				}
+			}
+		}
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++) {
+			float v = part[i][j] * scale[t + i];
+
+			v = bias ? v + bias[j] : v;
+			y[i * stride + j] = add ? v + y[i * stride + j] : v;
+		}
+}
+
+__attribute__((target("avx2,fma")))
+static void quad_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,
+	float *y, const void *input, const char *panel, const float *bias, bool add)
+{
+	if (m == 1)
+		quad_rows(1, l, all, t, m, n, stride, y, input, panel, bias, add);
+	else
+		quad_rows(QUAD_ROWS, l, all, t, m, n, stride, y, input, panel, bias, add);
+}
+
 /* sum + Σ w x of each two numbers; gcc 12 by itself does all products first, and runs out of registers. */
 __attribute__((target("avx2,fma"), always_inline))
 static inline __m256i pairs(__m256i sum, __m256i w, __m256i x)
@@ -416,6 +529,7 @@ static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, s
 }
 #else
 #define piece NULL		/* no layer fits */
+#define quad_piece NULL
 #define pair_piece NULL
 #endif
 
@@ -447,6 +561,14 @@ void integer_run(const struct product *p, size_t first, size_t n, size_t m, size
 	const void *input, const float *bias, bool add)
 {
 	const struct panels panels = { PANEL, panel_size(p->l), TILE_M, ROWS, piece };
+
+	run(&panels, p, first, n, m, stride, y, input, bias, add);
+}
+
+void integer_quads_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
+	float y[m][stride], const void *input, const float *bias, bool add)
+{
+	const struct panels panels = { PANEL, panel_size(p->l), TILE_M, QUAD_ROWS, quad_piece };
 
 	run(&panels, p, first, n, m, stride, y, input, bias, add);
 }

@@ -96,6 +96,9 @@ static void write_spans(const struct switched *s, struct output *out)
 			if (place[p->first + k] != place[p->first] + k)
 				die("%s: /index: the tokens of image %zu, from %zu on, do not follow each "
 					"other", image_name(s->image), i, p->first);
+		if (i && (int64_t)place[p->first] < span[i - 1][0])
+			die("%s: /index: image %zu comes before the one before it, expected images in their "
+				"order", image_name(s->image), i);
 		span[i][0] = (int64_t)place[p->first];
 		span[i][1] = (int64_t)p->n;
 	}
@@ -127,12 +130,8 @@ static bool is_visual(const struct switched *s)
 	const char *name = image_name(s->image);
 	bool visual = false;
 
-	for (size_t i = 0; s->t.modality && i < s->t.n; i++) {
-		if (s->t.modality[i] > 1)
-			die("%s: /modality: token %zu is of kind %d, expected 0, text, or 1, visual", name, i,
-				s->t.modality[i]);
+	for (size_t i = 0; s->t.modality && i < s->t.n; i++)
 		visual |= s->t.modality[i];
-	}
 	if (!visual)
 		warn("%s: /modality: %s, nothing is reordered", name,
 			s->t.modality ? "has no visual token" : "is not there");

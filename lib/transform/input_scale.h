@@ -7,6 +7,8 @@
  *			or of the tokens of each modality (static-modality)
  *	dynamic-token	scale = act_clip·max|x|/top of each token
  *
+ *	static-modality	the first of these, of visual and of text tokens
+ *
  * of inputs that the weight multiplies, which those of columns split off are not.
  */
 #ifndef TRANSFORM_INPUT_SCALE_H

@@ -30,7 +30,7 @@
 
 struct invariant {
 	bool fold, centre;
-	bool leave[STACKS];		/* streams that stay as they are, and the blocks that read them */
+	bool leave[STACKS];		/* streams that stay, and what is within the blocks that read them */
 	const struct rotations *turn;	/* NULL: none */
 };
 

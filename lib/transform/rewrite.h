@@ -33,14 +33,14 @@ struct rewrite {
 	void *arg;
 };
 #define OPTION_LANGUAGE(var) { 0, "language", OPTION_BOOL(var), NULL, \
-	"leave the encoder of images and its projector as they are" }
+	"leave the encoder of images; of its projector the last layer goes with the language model" }
 #define OPTION_DTYPE(var) { 0, "dtype", OPTION_ENUM(enum half_type, var, rewrite_types), NULL, \
 	"type that changed weights are rounded to", .otherwise = "f32" }
 extern const char *const rewrite_types[];	/* "f32", "f16", "bf16", NULL */
 
 /* Opens the filter of a model with a configuration; dies without one. */
 struct filter rewrite_open(const char *path, const char *output);
-/* With --language: the encoder's stream stays. */
+/* With --language (encoder): the encoder's stream stays, and what is within its blocks and the projector. */
 void rewrite_leave(struct rewrite *r, const struct filter *f, bool encoder);
 /* A part(): every layer and norm around the residual stream (model/residual.h) is changed, the rest copied.
  * Dies on quantized layers, and on static scales of inputs, which would be of other inputs. */

@@ -31,7 +31,7 @@ void rotation_columns(const struct rotation *r, size_t m, size_t width, double x
 
 /* The rotations of a model: of each stack's stream and of its heads' values, of what down projections of a
  * width are fed. */
-enum { ROTATION_INNER = 5 };
+enum { ROTATION_INNER = 3 * STACKS };	/* at most: of a block, of its experts, of the shared one */
 struct rotations {
 	struct rotation residual[STACKS], value[STACKS], inner[ROTATION_INNER];
 	size_t keys;			/* order of the Hadamard that queries and keys pass; 0: none */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/error.h"
 #include "base/thread.h"
@@ -27,6 +28,15 @@ static double bench_median(size_t n, double t[n])
 {
 	qsort(t, n, sizeof *t, bench_compare);
 	return n % 2 ? t[n / 2] : (t[n / 2 - 1] + t[n / 2]) / 2;
+}
+
+/* Seconds. On one thread its own time, which what else the machine does hardly touches. */
+static inline double bench_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* name [-r RUNS] [-j THREADS] PART..., one after the other. */

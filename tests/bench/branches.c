@@ -14,8 +14,6 @@
  */
 #include <cblas.h>
 #include <math.h>
-#include <omp.h>
-#include <time.h>
 #include "base/random.h"
 #include "bench.h"
 #include "quant/feedback.h"
@@ -23,16 +21,6 @@
 #include "quant/product.h"
 
 enum { GROUP = 128, COPIES = 64 };
-/* On one thread its own time, which what else the machine does hardly touches. */
-static double now(void)
-{
-	struct timespec t;
-
-	if (threads > 1)
-		return omp_get_wtime();
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 enum kind { F16, MAIN, UNFUSED, FUSED, READ, WAYS };
 static const char *const ways[WAYS] = { "f16", "packed", "unfused", "fused", "read" };
@@ -134,7 +122,7 @@ static void product(const struct product *p, size_t m, float *y, const float *x,
 static double seconds_of(const struct copy *c, enum kind k, size_t m, float *y, const float *x, float *ax,
 	void *workspace)
 {
-	const double start = now();
+	const double start = bench_now();
 
 	if (k == READ) {
 		read_words(c->a.out * c->a.in * 2, c->memory[3], workspace);
@@ -145,7 +133,7 @@ static double seconds_of(const struct copy *c, enum kind k, size_t m, float *y, 
 		product(&c->pa, m, ax, x, workspace, false);
 		product(&c->pb, m, y, ax, workspace, true);
 	}
-	return now() - start;
+	return bench_now() - start;
 }
 
 /* Seconds of each way, medians over rounds, in each of which every way takes the next copy. */
@@ -228,16 +216,16 @@ enum { N = 4096, RANK = 128, STEPS = 4 };
 
 static double seconds_of_run(struct feedback_layer *l, void *workspace)
 {
-	const double start = now();
+	const double start = bench_now();
 
 	feedback_run(l, workspace);
-	return now() - start;
+	return bench_now() - start;
 }
 
 /* A H, Δ (A H)ᵀ, B A, Bᵀ Δ and that times H. */
 static double seconds_of_products(const float *w, const float *h, float *a, float *b, float *y)
 {
-	const double start = now();
+	const double start = bench_now();
 
 	openblas_set_num_threads(threads);
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, RANK, N, N, 1, a, N, h, N, 0, y, N);
@@ -246,7 +234,7 @@ static double seconds_of_products(const float *w, const float *h, float *a, floa
 	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, RANK, N, N, 1, b, RANK, w, N, 0, y, N);
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, RANK, N, N, 1, a, N, h, N, 0, y, N);
 	openblas_set_num_threads(1);
-	return now() - start;
+	return bench_now() - start;
 }
 
 static void run_step(void)
