@@ -37,4 +37,4 @@ commands | in_turn
 	done; done
 } >"$part/table1.tsv"
 table table1
-picture table1 "Weights of the language model in 4 bits, groups of $group" "DPQ" "paper: mean accuracy on 3 sets, Qwen2-VL-7B, %"
+picture table1 "Weights of the language model in 4 bits, groups of $group; the paper: Qwen2-VL-7B" "DPQ" "paper: mean of 3 sets, %"

@@ -35,4 +35,4 @@ commands | in_turn
 	done; done
 } >"$part/table2.tsv"
 table table2
-picture table2 "4 and 5 bits, a scale a row, rounded to nearest" "E2M2" "paper: mean accuracy on 5 sets, Qwen2-VL-7B, %"
+picture table2 "4 and 5 bits, a scale a row, rounded to nearest; the paper: Qwen2-VL-7B" "E2M2" "paper: mean of 5 sets, %"

@@ -157,7 +157,7 @@ in_turn() {
 answers() { awk -v OFS='\t' -F '\t' -v easy=" $easy " -v hard=" $hard " '
 	function add(group, mark,  n, x, se) {
 		if (!(mark in at)) return
-		n = $2; x = $at[mark]; se = $at[mark "_se"]
+		n = $2; x = $at[mark]; se = n > 1 ? $at[mark "_se"] : 0
 		count[group, mark] += n; sum[group, mark] += n * x; squares[group, mark] += n * (se * se * (n - 1) + x * x)
 	}
 	function mean(group, mark,  n, m) {	# none of such questions: nothing; no difference, of the record itself: 0
