@@ -148,10 +148,11 @@ choose() {
 		"mv -f $part/$run.layers $part/$run.record $part/$run.tsv . || { grep '^[a-z-]*: ' $part/$run.layers >&2; exit 1; }"
 }
 in_turn() {
-	local lines
+	local lines first rest
 	lines=$(cat)
-	{ grep -v -e --paired || true; } <<<"$lines" | each
-	{ grep -e --paired || true; } <<<"$lines" | each
+	first=$(grep -v -e --paired <<<"$lines" || true) rest=$(grep -e --paired <<<"$lines" || true)
+	[ -z "$first" ] || each <<<"$first"
+	[ -z "$rest" ] || each <<<"$rest"
 }
 # A mean over tasks and its standard error from those of the tasks: sums of x and x² are in them.
 answers() { awk -v OFS='\t' -F '\t' -v easy=" $easy " -v hard=" $hard " '

@@ -35,7 +35,7 @@ steps() {
 }
 say "quantizing and measuring"
 commands | in_turn
-steps | each
+steps | in_turn
 paper() { case $1 in QuaRot) echo 71.44;; QuaRot+MSQ) echo 78.95;; QuaRot+MSQ+LN2RMS) echo 82.48;; MQuant) echo 84.32;; esac; }
 {
 	printf 'model\tvisual\tlanguage\tway\t%b\tpaper_textvqa\n' "$answered"

@@ -176,7 +176,7 @@ is '... two ways of six' "$(rows "$t") $(cut -f3 "$t" | sort | uniq -c | xargs)"
 is '... and times of both' "$(rows "$(at seconds.tsv)")" '2 even'
 
 # --- models that see pictures: two small ones whose tokens are bytes, questions with one picture, two and none ---
-export OMP_NUM_THREADS=1
+export OMP_NUM_THREADS=1 PTQ_EACH='xargs -P 2 -d \n -n 1 sh -c'
 mkdir -p "$tmp/eyes/data/vlm/shots"
 ln -s "$top/bin" "$tmp/eyes/bin"
 cp -r "$top/pipelines" "$tmp/eyes"
@@ -215,7 +215,7 @@ def questions(path, seed, n):
             shots = [f"shots/a picture, {k}.ppm" for k in r.integers(0, 4, (2, 1, 0)[i % 3])]
             text = "".join("\u00e9: <image>\n" for _ in shots) + 'what "is" it?'
             f.write(json.dumps(dict(task=("glyph", "other", "many")[i % 3], context=text, choices=[" " + "abcd"[k] for k in r.permutation(4)], gold=int(r.integers(0, 4)), images=shots)) + "\n")
-questions("eyes/data/vlm/questions.jsonl", 1, 9); questions("eyes/data/vlm/calibration.jsonl", 2, 6)
+questions("eyes/data/vlm/questions.jsonl", 1, 6); questions("eyes/data/vlm/calibration.jsonl", 2, 3)
 PY
 v=eyes/data/vlm
 LC_ALL=C awk -v what=texts -f "$top/pipelines/prompts.awk" $v/questions.jsonl | tr '\036' '\000' >texts
@@ -237,24 +237,41 @@ done
 no '... nor of nothing' 1 'holds no question' awk -v what=texts -f "$top/pipelines/prompts.awk" one
 ok 'mquant-table4, of both models where the embedded ones are' "$tmp/eyes/pipelines/mquant-table4.sh"
 t=$(at table4.tsv | grep /mquant/)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
 is '... both models, each row whole' "$(rows "$t" | cut -d' ' -f2) $(cut -f1 "$t" | sort | uniq -c | xargs)" 'even 1 model 6 post 6 pre'
-for p in mquant-figure1b mquant-table1 mquant-table2 mquant-table4 mquant-table5 mquant-table6 dpq-table1 fpe2m2-table2; do	# a model of one's own
+for p in mquant-figure1b mquant-table1 mquant-table2 mquant-table5 mquant-table6 dpq-table1 fpe2m2-table2; do	# a model of one's own
 	touch stamp; sleep 0.01
 	ok "$p" "$top/pipelines/$p.sh" eyes/data/vlm-pre $v/questions.jsonl $v/calibration.jsonl
 	case $p in mquant*) f=mquant ;; *) f=$p ;; esac
 	t=$(find "my results/$f" -name "${p##*-}.tsv" -newer stamp)
 	ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
-	is '... its rows' "$(rows "$t")" "$(case $p in *1b) echo 16 ;; mquant-table1) echo 7 ;; mquant-table2) echo 13 ;; *e4) echo 6 ;; *e5|dpq*) echo 4 ;; *e6) echo 8 ;; *) echo 5 ;; esac) even"
+	is '... its rows' "$(rows "$t")" "$(case $p in *1b) echo 16 ;; mquant-table1) echo 7 ;; mquant-table2) echo 13 ;; *e5|dpq*) echo 4 ;; *e6) echo 8 ;; *) echo 5 ;; esac) even"
 	[ $p = mquant-figure1b ] || ok '... errors of what differs' awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } ($3 != "16") != ($at["kl"] > 0 && $at["kl_se"] > 0) { exit 1 }' "$t"
 done
 is 'GPTQ at 4 bits does not differ from itself' "$(awk -F '\t' '$3 == "W4A16" && $4 == "GPTQ" { print $6, $7, $13, $14, $17, $18 }' "$(at table6.tsv)")" '0 0 0 0 0 0'
 is '... and steps' "$(rows "$(at steps.tsv)")" '4 even'
 is 'two folders of what two models and one have in common' "$(find 'my results/mquant' -mindepth 1 -maxdepth 1 | wc -l)" 2
 ok 'easy and hard questions are a third each' awk -F '\t' 'NR > 1 && !($5 >= 0 && $8 >= 0 && 3 * $11 - $5 - $8 > -1e-4 && 3 * $11 - $5 - $8 < 1.0001) { exit 1 }' "$(at table2.tsv | grep /mquant/)"
-sed 's/"many"\|"other"/"glyph"/' $v/questions.jsonl >$v/easy.jsonl
-sed 's/"many"\|"other"/"colour"/; 4,6s/colour/count/' $v/questions.jsonl >$v/tasks.jsonl
-for q in easy tasks; do "$top/pipelines/dpq-table1.sh" eyes/data/vlm-pre $v/$q.jsonl $v/calibration.jsonl 2>said | sed 's/ *$//' >$q.txt; done
-ok 'numbers of a group of tasks are those of one task with its questions' cmp easy.txt tasks.txt
+cat >groups.py <<'PY'
+# a table of eval-choice over tasks of 1 to 9 questions, and what its groups of tasks come to
+import math, random, sys
+r, all_rows = random.Random(4), []
+def mean(x): m = sum(x) / len(x); return m, math.sqrt((sum(v * v for v in x) / len(x) - m * m) / (len(x) - 1)) if len(x) > 1 else math.nan
+tasks = {t: [(r.random() < 0.6, r.choice((-1, 0, 0, 1))) for _ in range(n)] for t, n in dict(a=1, b=5, c=9, d=4, e=2).items()}
+if sys.argv[1] == "table":
+    print("task", "questions", "acc", "acc_se", "kl", "kl_se", "agreement", "acc_delta", "acc_delta_se", sep="\t")
+    for t, q in [*tasks.items(), ("all", sum(tasks.values(), []))]:
+        print(t, len(q), *("%.6g" % v for v in (*mean([x for x, _ in q]), 0.5, 0.1, 1, *mean([d for _, d in q]))), sep="\t")
+else:
+    got = [float(v) for v in sys.stdin.read().split()]
+    group = lambda names: sum((tasks[t] for t in names), [])
+    want = [v for n in ("abc", "d") for q in [group(n)] for v in (mean([x for x, _ in q])[0], *mean([d for _, d in q]))]
+    want += [*mean([x for x, _ in group(tasks)]), *mean([d for _, d in group(tasks)]), 0.5, 0.1, 0, 0, 1]
+    assert len(got) == 15 and all(abs(a - b) < 1e-5 for a, b in zip(got, want)), (got, want)
+PY
+py groups.py table >groups.tsv
+easy='a b c' hard=d bash -c "$(sed -n '/^answers() /,/"\$1.tsv"; }$/p' "$top/pipelines/mquant-common.sh"); answers groups" >groups
+ok 'means and errors of groups of tasks are those over their questions' py groups.py check <groups
 for p in mquant-table2 dpq-table1; do
 	p=$top/pipelines/$p.sh
 	no 'no such model' 1 'nosuch: no such file' "$p" nosuch
@@ -266,6 +283,7 @@ for p in mquant-table2 dpq-table1; do
 	no 'a picture elsewhere' 1 "'[.][.]/x' is not beside it" "$p" eyes/data/vlm-pre $v/out.jsonl
 done
 
+unset PTQ_EACH OMP_NUM_THREADS
 cd "$tmp" || exit 1
 
 # --- from here on by tools that only print: numbers that depend on the model, and nothing where $FAILS names them ---
