@@ -21,6 +21,7 @@
 #include "model/rope.h"
 #include "model/vision.h"
 #include "num/linalg.h"
+#include "transform/aifs.h"
 #include "transform/invariant.h"
 
 /* Sums of some hundred products in double through a few blocks, each rounded to 2^-53 of its terms. */
@@ -63,6 +64,7 @@ struct model {
 	struct architecture encoder;	/* and of its images, if it sees any */
 	struct config config;
 	const struct stack *now;	/* whose blocks run */
+	const size_t *order;		/* [TOKENS] the token at each place; NULL: as they stand */
 	struct residual at;
 	struct layer_of *layer;		/* [at.layers] */
 	struct wide_norm *norm;		/* [at.norms] */
@@ -301,6 +303,12 @@ static void turn(const struct stack *s, size_t block, size_t position, size_t he
 		}
 }
 
+/* Where the row stood before it was reordered, as texts are. */
+static size_t index_of(const struct model *m, size_t row)
+{
+	return m->order && m->now == config_last(&m->config) ? m->order[row] : row;
+}
+
 /* Queries, keys, values of a token, one behind the other. */
 static void run_qkv(const struct model *m, size_t block, size_t t, double *y, const double *x)
 {
@@ -318,31 +326,38 @@ static void run_qkv(const struct model *m, size_t block, size_t t, double *y, co
 		run_norm(n, s->eps, (i ? kv : q) / n->n, y + (i ? q : 0));
 	}
 	if (s->rotary)
-		turn(s, block, t, s->heads + s->kv_heads, y);
+		turn(s, block, index_of(m, t), s->heads + s->kv_heads, y);
 }
 
-static void attend(const struct stack *s, size_t block, size_t p, size_t rows, double *y, const double *qkv,
+/* Whether row p sees row t. */
+static bool sees(const struct model *m, size_t block, size_t p, size_t t)
+{
+	const size_t window = stack_window(m->now, block), q = index_of(m, p), k = index_of(m, t);
+
+	return m->now->arch->bidirectional || (k <= q && (!window || q - k < window));
+}
+
+static void attend(const struct model *m, size_t block, size_t p, size_t rows, double *y, const double *qkv,
 	size_t width)
 {
+	const struct stack *s = m->now;
 	const size_t d = s->head_dim, q = s->heads * d, kv = s->kv_heads * d;
-	const size_t window = stack_window(s, block), from = window && p + 1 > window ? p + 1 - window : 0;
-	const size_t end = s->arch->bidirectional ? rows : p + 1;
 
 	memset(y, 0, q * sizeof *y);
 	for (size_t h = 0; h < s->heads; h++) {
 		const size_t at = q + h / (s->heads / s->kv_heads) * d;
 		double weight[ROWS], sum = 0;
 
-		for (size_t t = from; t < end; t++) {
+		for (size_t t = 0; t < rows; t++) {
 			double z = 0;
 
 			for (size_t i = 0; i < d; i++)
 				z += qkv[p * width + h * d + i] * qkv[t * width + at + i];
 			z *= s->attention_scale;
 			z = s->attention_cap > 0 ? s->attention_cap * tanh(z / s->attention_cap) : z;
-			sum += weight[t] = exp(z);
+			sum += weight[t] = sees(m, block, p, t) ? exp(z) : 0;
 		}
-		for (size_t t = from; t < end; t++)
+		for (size_t t = 0; t < rows; t++)
 			for (size_t i = 0; i < d; i++)
 				y[h * d + i] += weight[t] / sum * qkv[t * width + at + kv + i];
 	}
@@ -432,7 +447,7 @@ static void run_block(struct model *m, size_t block, size_t rows, double *x)
 	for (size_t t = 0; t < rows; t++) {
 		double attended[WIDEST], attention[WIDEST], input[WIDEST], mlp[WIDEST], *at = x + t * n;
 
-		attend(s, block, t, rows, attended, qkv, width);
+		attend(m, block, t, rows, attended, qkv, width);
 		run_role(m, block, ROLE_OUTPUT, 0, attention, attended);
 		run_place(m, block, AFTER_ATTENTION, attention);
 		if (!s->parallel)
@@ -477,7 +492,7 @@ static size_t run_encoder(struct model *m, double *x)
 	return rows;
 }
 
-/* The image's embeddings in the place of the first tokens', x [TOKENS][hidden]. */
+/* The image's embeddings for the tokens but the first and the last, as far as they go, x [TOKENS][hidden]. */
 static void run_images(struct model *m, double *x)
 {
 	static const enum role mlp[] = { ROLE_GATE, ROLE_UP, ROLE_DOWN };
@@ -496,9 +511,19 @@ static void run_images(struct model *m, double *x)
 	for (size_t t = 0; t < TOKENS - 2 && v->skipped + (t + 1) * each <= rows; t++) {
 		memset(made, 0, sizeof made);
 		run_branch(m, 0, mlp, 0, 1, made, features + (v->skipped + t * each) * n);
-		memcpy(x + t * last->hidden, made, last->hidden * sizeof *x);
+		memcpy(x + (t + 1) * last->hidden, made, last->hidden * sizeof *x);
 	}
 	m->now = last;
+}
+
+/* Rows from the order of the text to that in which they run. */
+static void reorder(const struct model *m, size_t n, double *x)
+{
+	double *y = memcpy(xalloc(TOKENS * n, sizeof *y), x, TOKENS * n * sizeof *y);
+
+	for (size_t t = 0; m->order && t < TOKENS; t++)
+		memcpy(x + t * n, y + m->order[t] * n, n * sizeof *y);
+	free(y);
 }
 
 /* [TOKENS][vocab]; free() it. */
@@ -520,6 +545,7 @@ static double *run(struct model *m)
 	m->now = s;
 	if (c->vision.class)
 		run_images(m, x);
+	reorder(m, n, x);
 	for (size_t i = 0; i < s->blocks; i++)
 		run_block(m, i, TOKENS, x);
 	for (size_t t = 0; t < TOKENS; t++) {
@@ -1049,6 +1075,40 @@ static void encoders(void **unused)
 	}
 }
 
+/* Visual tokens first: every token has the logits that it had (AIFS). */
+static void visual_tokens_first(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < VISIONS + MODELS; i++) {
+		const char *name = i < VISIONS ? visions[i].name : models[i - VISIONS];
+		uint8_t modality[TOKENS] = { 0, 1, 1, 0, 1, 0, 0, 1, 0 };
+		size_t order[TOKENS];
+		struct model m;
+		double *before, *after, worst = 0, top = 0;
+
+		if (i < VISIONS)
+			make_vision(&m, name, visions[i].post, NORM_RMS);
+		else
+			make_as(&m, name, NORM_RMS);
+		for (size_t t = 0; i < VISIONS && t < TOKENS; t++)
+			modality[t] = t && t < TOKENS - 1;
+		aifs_order(TOKENS, order, modality, NULL);
+		before = run(&m);
+		m.order = order;
+		after = run(&m);
+		for (size_t t = 0; t < TOKENS; t++)
+			for (size_t k = 0; k < m.config.vocab; k++) {
+				const double x = before[order[t] * m.config.vocab + k];
+
+				worst = fmax(worst, fabs(after[t * m.config.vocab + k] - x));
+				top = fmax(top, fabs(x));
+			}
+		assert_true(order[0] != 0 && worst / top < most);
+		free(before), free(after);
+		free_model(&m);
+	}
+}
+
 /* A projector that reads the stream without a norm sees its mean; the language model can turn alone. */
 static void encoders_left(void **unused)
 {
@@ -1134,6 +1194,7 @@ int main(void)
 		cmocka_unit_test(rotations_of_every_architecture), cmocka_unit_test(rotated_behind_ln2rms),
 		cmocka_unit_test(rotated_past_norms_behind_branches), cmocka_unit_test(every_layer_turns),
 		cmocka_unit_test(encoders), cmocka_unit_test(encoders_left),
+		cmocka_unit_test(visual_tokens_first),
 		cmocka_unit_test(every_layer_of_images_counts),
 	};
 

@@ -154,8 +154,9 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 	patch = layers_of(s, f->config->blocks, PROJECTION_PATCH);
 	for (size_t i = 0; i < list->n && !s->run->windows.images; i++)
 		if (config_is_visual(f->config, list->path[i]) && !quantize_keeps(s->quantize, list->path[i]))
-			die("%s: %s: has seen no tokens: %s has no images in its windows; --layers "
-				"'/model/layers/*' leaves it out", image_name(f->image), list->path[i], s->name);
+			die("%s: %s: has seen no tokens: %s has no images in its windows, expected --layers "
+				"that leave it out ('/model/layers/*')", image_name(f->image),
+				list->path[i], s->name);
 	if (patch.n)
 		die("%s: --sequential does not quantize what embeds patches: without it dpq-run does",
 			patch.path[0]);
