@@ -33,7 +33,8 @@ static void check(const struct input_scales *s, const char *tokens)
 {
 	const bool is_static = s->input.mode == INPUT_STATIC_TENSOR || s->input.mode == INPUT_STATIC_MODALITY;
 
-	option_idle(3, (struct option_idle[]){
+	option_idle(4, (struct option_idle[]){
+		{ s->input.mode != INPUT_STATIC_MODALITY, "clip-modality", "one scale for all modalities" },
 		{ !is_static, "tokens clip " CALIBRATE_NAMES, "no static scale" },
 		{ s->input.mode != INPUT_DYNAMIC_TOKEN, "act-clip", "no scale of each token" },
 		{ s->input.mode == INPUT_AS_IS, "act-format", "--act-mode none" } });
@@ -59,6 +60,9 @@ int main(int argc, char *argv[])
 		{ 0, "clip", OPTION_REAL(&scales.percentile), "PERCENTILE",
 			"static scales from this percentile of |x|; what is larger saturates",
 			.otherwise = "100", .least = 50, .most = 100 },
+		{ 0, "clip-modality", OPTION_ENUM(enum clipped, &scales.clipped, input_scale_clipped), NULL,
+			"whose scales of static-modality that is for; others are of the largest |x|",
+			.otherwise = "all" },
 		OPTION_ACT_CLIP(&clip),
 		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "token ids of the calibration text" },
 		CALIBRATE_OPTIONS(&text),

@@ -25,12 +25,13 @@ static const struct tool tool = {
 int main(int argc, char *argv[])
 {
 	const char *model;
-	bool bytes, special, decoded;
+	bool bytes, special, null, decoded;
 	const struct option_row rows[] = {
 		{ 0, "model", OPTION_FILE(&model), "MODEL",
 			"use its tokenizer: a model file, or what model-import takes" },
 		{ 0, "bytes", OPTION_BOOL(&bytes), NULL, "ids are bytes, 0 to 255" },
 		{ 0, "special", OPTION_BOOL(&special), NULL, "read special tokens (<s>, ...) in the text" },
+		{ '0', "null", OPTION_BOOL(&null), NULL, "NUL ends a text, each a sequence of its own" },
 		{ 0, "decode", OPTION_BOOL(&decoded), NULL, "make a text of a tokens file" },
 		{ .type = OPTION_END }
 	};
@@ -39,13 +40,13 @@ int main(int argc, char *argv[])
 
 	if (!model == !bytes)
 		misuse("exactly one of --model and --bytes is expected");
-	option_idle(2, (const struct option_idle[]){ { decoded, "special", "--decode" },
+	option_idle(2, (const struct option_idle[]){ { decoded, "special null", "--decode" },
 		{ bytes && !decoded, "special", "--bytes" } });
 	v = vocabulary_open(model);
 	if (decoded)
 		vocabulary_decode(&v, c.operand[0], c.output);
 	else
-		vocabulary_encode(&v, c.operand[0], c.output, special);
+		vocabulary_encode(&v, c.operand[0], c.output, special, null);
 	vocabulary_close(&v);
 	return 0;
 }

@@ -24,7 +24,7 @@
 shopt -s inherit_errexit
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 [ -x "$here/../bin/eval-ppl" ] && PATH=$here/../bin:$PATH
-tools=(aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate hessian-accum model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff
+tools=(aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate hessian-accum images-import ln2rms model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff
 	tensor-stats tokenize)
 settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RUNS PTQ_TOKENS)	# those that change results
 window=(--ctx "${PTQ_CTX:-256}" --convention bos)	# of every evaluation

@@ -141,13 +141,14 @@ run rtn.h5 --paired r.h5 -o s.h5 >p
 ok 'paired differences' py - <<'PY'
 import h5py, numpy as np
 a, b = h5py.File("s.h5"), h5py.File("r.h5"); rows = [l.rstrip("\n").split("\t") for l in open("p")]
-v = dict(zip(rows[0], rows[-1])); assert rows[0][6:] == ["acc_delta", "acc_delta_se", "acc_norm_delta", "acc_norm_delta_se"]
+v = dict(zip(rows[0], rows[-1])); assert rows[0][6:] == ["acc_delta", "acc_delta_se", "acc_norm_delta", "acc_norm_delta_se", "same", "same_se"]
 any_other = False
 for n in "acc", "acc_norm":
     d = a["question/" + n][...] - b["question/" + n][...]
     assert abs(float(v[n + "_delta"]) - d.mean()) < 1e-6 and abs(float(v[n + "_delta_se"]) - (d.var() / 39) ** 0.5) < 1e-6
     any_other |= (d != 0).any()
-assert any_other
+same = a["question/answer"][...] == b["question/answer"][...]
+assert any_other and 0 < same.mean() < 1 and abs(float(v["same"]) - same.mean()) < 1e-6 and abs(float(v["same_se"]) - (same.var() / 39) ** 0.5) < 1e-6
 PY
 run rtn.h5 --reference $m --greedy -o k.h5 >k
 ok 'a reference' py - <<'PY'
@@ -175,7 +176,7 @@ subprocess.run("eval-ppl -q --tokens t.h5 --ctx 4 rtn.h5 --reference llama-gqa.h
 x, y = h5py.File("p.h5")["kl"][2], f["question/kl"][0]; assert abs(x - y) < 1e-5 * max(1, x) and x > 0.01, (x, y)
 PY
 run $m --reference $m >x; is 'a model against itself' "$(tail -n 1 x | cut -f7-)" "$(printf '0\t0\t1\t0')"
-run rtn.h5 --reference $m --paired k.h5 >x; is 'a record of the same: no difference' "$(tail -n 1 x | cut -f11- | xargs)" '0 0 0 0 0 0 0 0'
+run rtn.h5 --reference $m --paired k.h5 >x; is 'a record of the same: no difference' "$(tail -n 1 x | cut -f11- | xargs)" '0 0 0 0 0 0 0 0 1 0'
 cat $m | run rtn.h5 --reference - --greedy >x; ok 'the reference from a pipe' cmp x k
 
 # --- what is wrong ---

@@ -175,13 +175,122 @@ ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a
 is '... two ways of six' "$(rows "$t") $(cut -f3 "$t" | sort | uniq -c | xargs)" '12 even 1 calibration 6 one-shot 6 sequential'
 is '... and times of both' "$(rows "$(at seconds.tsv)")" '2 even'
 
+# --- models that see pictures: two small ones whose tokens are bytes, questions with one picture, two and none ---
+export OMP_NUM_THREADS=1 PTQ_EACH='xargs -P 2 -d \n -n 1 sh -c'
+mkdir -p "$tmp/eyes/data/vlm/shots"
+ln -s "$top/bin" "$tmp/eyes/bin"
+cp -r "$top/pipelines" "$tmp/eyes"
+ln -s "$tmp/eyes" eyes
+py - "$top/tests/ref/vision" <<'PY'
+import h5py, json, numpy as np, sys
+r = np.random.default_rng(3)
+plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+byte, n = {b: chr(b) for b in plain}, 0
+for b in range(256):
+    if b not in byte: byte[b], n = chr(256 + n), n + 1
+special = lambda i, t: dict(id=i, content=t, special=True, normalized=False, lstrip=False, rstrip=False, single_word=False)
+level = dict(type="ByteLevel", add_prefix_space=False, trim_offsets=True, use_regex=False)
+tokenizer = dict(version="1.0", added_tokens=[special(256, "<image>"), special(257, "<s>")], normalizer=None, pre_tokenizer=level, post_processor=None,
+    decoder=level, model=dict(type="BPE", vocab={byte[b]: b for b in range(256)}, merges=[], unk_token=None))
+for kind, name in ("post", "llava-postnorm"), ("pre", "vipllava"):
+    with h5py.File(f"{sys.argv[1]}/{name}.h5") as f, h5py.File(f"eyes/data/vlm-{kind}", "w") as g:
+        for a in "ptq_kind", "ptq_version", "history": g.attrs[a] = f.attrs[a]
+        c = json.loads(f["config"][()])
+        c["text_config"].update(vocab_size=258, bos_token_id=257); c["image_token_index"] = 256
+        g["config"], g["tokenizer"] = json.dumps(c), json.dumps(tokenizer)
+        for m in f:
+            if m not in ("config", "test", "tokens") and not m.startswith("image"): f.copy(m, g)
+        one = []	# norms of what is added to the stream: a rotation takes one gain for all channels
+        g.visititems(lambda n, d: one.append(n) if n.endswith("pre_layrnorm/weight") or kind == "post" and "/layer_norm" in n and n.endswith("/weight") else None)
+        for n in one: g[n][...] = 0.75
+        for m in "model/embed_tokens/weight", "lm_head/weight":
+            if m in g:
+                shape = (258,) + g[m].shape[1:]; del g[m]; g[m] = (0.3 * r.standard_normal(shape)).astype("f4")
+        images = [f[f"images/{i}"][()] for i in range(4)]
+for i, a in enumerate(images): open(f"eyes/data/vlm/shots/a picture, {i}.ppm", "wb").write(b"P6 %d %d 255\n" % a.shape[1::-1] + a.tobytes())
+def questions(path, seed, n):
+    r = np.random.default_rng(seed)
+    with open(path, "w") as f:
+        for i in range(n):
+            shots = [f"shots/a picture, {k}.ppm" for k in r.integers(0, 4, (2, 1, 0)[i % 3])]
+            text = "".join("\u00e9: <image>\n" for _ in shots) + 'what "is" it?'
+            f.write(json.dumps(dict(task=("glyph", "other", "many")[i % 3], context=text, choices=[" " + "abcd"[k] for k in r.permutation(4)], gold=int(r.integers(0, 4)), images=shots)) + "\n")
+questions("eyes/data/vlm/questions.jsonl", 1, 6); questions("eyes/data/vlm/calibration.jsonl", 2, 3)
+PY
+v=eyes/data/vlm
+LC_ALL=C awk -v what=texts -f "$top/pipelines/prompts.awk" $v/questions.jsonl | tr '\036' '\000' >texts
+ok 'questions as texts, with the right answers' py -c '
+import json
+want = [(q["context"] + q["choices"][q["gold"]]).encode() + b"\0" for q in map(json.loads, open("eyes/data/vlm/questions.jsonl"))]
+assert open("texts", "rb").read() == b"".join(want)'
+awk -v what=images -f "$top/pipelines/prompts.awk" $v/questions.jsonl >names
+ok '... and their pictures' py -c '
+import json
+assert open("names").read().splitlines() == sum((q["images"] for q in map(json.loads, open("eyes/data/vlm/questions.jsonl"))), [])'
+printf '%s\n' '{"context": "\ud83d\ude00\\\u0041\t\/", "gold": 1, "more": [], "choices": ["", "\"b\""]}' >one
+is '... escapes of JSON' "$(LC_ALL=C awk -v what=texts -f "$top/pipelines/prompts.awk" one | od -An -tx1 | tr -d ' \n')" f09f98805c41092f2262221e
+for l in '{"context": "a", "choices": ["b"], "gold": 1}' '{"context": "a", "gold": 0}' '{"context": "a"' '"context"' '{"context": {}}' '{"context": "\u001e", "choices": ["b"], "gold": 0}'; do
+	printf '%s\n' "$l" >one
+	no "... not of $l" 1 '^prompts.awk: one:1: ' awk -v what=texts -f "$top/pipelines/prompts.awk" one
+done
+: >one
+no '... nor of nothing' 1 'holds no question' awk -v what=texts -f "$top/pipelines/prompts.awk" one
+ok 'mquant-table4, of both models where the embedded ones are' "$tmp/eyes/pipelines/mquant-table4.sh"
+t=$(at table4.tsv | grep /mquant/)
+ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+is '... both models, each row whole' "$(rows "$t" | cut -d' ' -f2) $(cut -f1 "$t" | sort | uniq -c | xargs)" 'even 1 model 6 post 6 pre'
+for p in mquant-figure1b mquant-table1 mquant-table2 mquant-table5 mquant-table6 dpq-table1 fpe2m2-table2; do	# a model of one's own
+	touch stamp; sleep 0.01
+	ok "$p" "$top/pipelines/$p.sh" eyes/data/vlm-pre $v/questions.jsonl $v/calibration.jsonl
+	case $p in mquant*) f=mquant ;; *) f=$p ;; esac
+	t=$(find "my results/$f" -name "${p##*-}.tsv" -newer stamp)
+	ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+	is '... its rows' "$(rows "$t")" "$(case $p in *1b) echo 16 ;; mquant-table1) echo 7 ;; mquant-table2) echo 13 ;; *e5|dpq*) echo 4 ;; *e6) echo 8 ;; *) echo 5 ;; esac) even"
+	[ $p = mquant-figure1b ] || ok '... errors of what differs' awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } ($3 != "16") != ($at["kl"] > 0 && $at["kl_se"] > 0) { exit 1 }' "$t"
+done
+is 'GPTQ at 4 bits does not differ from itself' "$(awk -F '\t' '$3 == "W4A16" && $4 == "GPTQ" { print $6, $7, $13, $14, $17, $18 }' "$(at table6.tsv)")" '0 0 0 0 0 0'
+is '... and steps' "$(rows "$(at steps.tsv)")" '4 even'
+is 'two folders of what two models and one have in common' "$(find 'my results/mquant' -mindepth 1 -maxdepth 1 | wc -l)" 2
+ok 'easy and hard questions are a third each' awk -F '\t' 'NR > 1 && !($5 >= 0 && $8 >= 0 && 3 * $11 - $5 - $8 > -1e-4 && 3 * $11 - $5 - $8 < 1.0001) { exit 1 }' "$(at table2.tsv | grep /mquant/)"
+cat >groups.py <<'PY'
+# a table of eval-choice over tasks of 1 to 9 questions, and what its groups of tasks come to
+import math, random, sys
+r, all_rows = random.Random(4), []
+def mean(x): m = sum(x) / len(x); return m, math.sqrt((sum(v * v for v in x) / len(x) - m * m) / (len(x) - 1)) if len(x) > 1 else math.nan
+tasks = {t: [(r.random() < 0.6, r.choice((-1, 0, 0, 1))) for _ in range(n)] for t, n in dict(a=1, b=5, c=9, d=4, e=2).items()}
+if sys.argv[1] == "table":
+    print("task", "questions", "acc", "acc_se", "kl", "kl_se", "agreement", "acc_delta", "acc_delta_se", sep="\t")
+    for t, q in [*tasks.items(), ("all", sum(tasks.values(), []))]:
+        print(t, len(q), *("%.6g" % v for v in (*mean([x for x, _ in q]), 0.5, 0.1, 1, *mean([d for _, d in q]))), sep="\t")
+else:
+    got = [float(v) for v in sys.stdin.read().split()]
+    group = lambda names: sum((tasks[t] for t in names), [])
+    want = [v for n in ("abc", "d") for q in [group(n)] for v in (mean([x for x, _ in q])[0], *mean([d for _, d in q]))]
+    want += [*mean([x for x, _ in group(tasks)]), *mean([d for _, d in group(tasks)]), 0.5, 0.1, 0, 0, 1]
+    assert len(got) == 15 and all(abs(a - b) < 1e-5 for a, b in zip(got, want)), (got, want)
+PY
+py groups.py table >groups.tsv
+easy='a b c' hard=d bash -c "$(sed -n '/^answers() /,/"\$1.tsv"; }$/p' "$top/pipelines/mquant-common.sh"); answers groups" >groups
+ok 'means and errors of groups of tasks are those over their questions' py groups.py check <groups
+for p in mquant-table2 dpq-table1; do
+	p=$top/pipelines/$p.sh
+	no 'no such model' 1 'nosuch: no such file' "$p" nosuch
+	no 'no such questions' 1 'nosuch: no such file' "$p" eyes/data/vlm-pre nosuch
+	no 'a text as model' 1 'is not HDF5' "$p" $v/questions.jsonl
+	no 'no questions in a file of them' 1 'holds no question' "$p" eyes/data/vlm-pre one
+	sed 's/shots.a picture, ..ppm/..\/x/' $v/questions.jsonl >$v/out.jsonl
+	: >eyes/data/x
+	no 'a picture elsewhere' 1 "'[.][.]/x' is not beside it" "$p" eyes/data/vlm-pre $v/out.jsonl
+done
+
+unset PTQ_EACH OMP_NUM_THREADS
 cd "$tmp" || exit 1
 
 # --- from here on by tools that only print: numbers that depend on the model, and nothing where $FAILS names them ---
 mkdir tools tools/bin tools/data
 cp -r "$top/pipelines" tools
 cp -r "$top/tests/tiny" tools/data/prose
-for t in aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate hessian-accum model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff tensor-stats tokenize; do
+for t in aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate hessian-accum images-import ln2rms model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff tensor-stats tokenize; do
 	cat >tools/bin/$t <<'SH'
 #!/bin/sh
 case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac
@@ -236,7 +345,7 @@ is 'the same inputs by other names: the same key, of 16 digits' "$(cd elsewhere 
 	for t in tools/bin/*; do echo '#' >>"$t"; key "$p" hf A B; done
 	for t in common.sh dpq-table4.sh; do echo '#' >>tools/pipelines/$t; key "$p" hf A B; done
 } >list
-is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 38'
+is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 40'
 key "$p" hf A B >one
 echo '#' >>tools/pipelines/dpq-table2.sh
 is 'another script is changed: the same key' "$(key "$p" hf A B)" "$(cat one)"

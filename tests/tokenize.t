@@ -23,6 +23,14 @@ ok 'reads standard input, writes a file there' cmp bytes.h5 stdout.h5
 : >empty
 no 'an empty text' 1 'tokenize: empty: the text is empty' tokenize --bytes empty -o no.h5
 ok 'leaves nothing behind' test ! -e no.h5
+printf 'ab\000c\000' | tokenize --bytes --null -o texts.h5
+printf 'ab\000c' | tokenize --bytes -0 -o texts2.h5
+ok 'the last NUL may be missing' h5diff texts.h5 texts2.h5 /tokens
+if [ "$h5py" ]; then
+	is 'texts that end in NUL are sequences' "$(py -c 'import h5py; f = h5py.File("texts.h5"); print(*(f[n][...].tolist() for n in ("tokens", "bytes", "sequence")))')" '[97, 98, 99] [1, 1, 1] [0, 2, 3]'
+fi
+no 'a text that is empty, of several' 1 'texts: text 1 is empty' sh -c "printf 'ab\\000\\000c' >texts; tokenize --bytes --null texts -o no.h5"
+warns '--null with --decode' 'without effect here: --null .--decode.' tokenize --bytes --null --decode bytes.h5 -o text2
 no 'empty standard input' 1 '<stdin>: the text is empty' tokenize --bytes -o no.h5
 no 'no such text' 1 'missing: cannot open: No such file' tokenize --bytes missing -o no.h5
 no 'a folder' 1 'is a folder' tokenize --bytes . -o no.h5
@@ -112,6 +120,16 @@ for name in GPT-2 Llama SmolLM; do
 	ok "$name: with special tokens too, in a file" cmp special mixed
 done
 tokenize --model GPT-2 mixed -o gpt2.h5
+head -c 3000 mixed | tr '\000' ' ' >first
+tail -c +3001 mixed | head -c 5000 | tr '\000' ' ' >second
+{ cat first; printf '\000'; cat second; } | tokenize --null --model GPT-2 -o both.h5
+if [ "$h5py" ]; then
+	for t in first second; do tokenize --model GPT-2 $t -o $t.h5; done
+	ok 'of texts that end in NUL each has the ids that it has by itself' py -c '
+import h5py
+a, b, both = (h5py.File(n + ".h5") for n in ("first", "second", "both")); n = len(a["tokens"])
+assert both["sequence"][...].tolist() == [0, n, n + len(b["tokens"])] and all((both[m][:n] == a[m][...]).all() and (both[m][n:] == b[m][...]).all() for m in ("tokens", "bytes"))'
+fi
 if [ "$h5py" ]; then
 	is 'bytes sum up to the text, which is broken' "$(py -c '
 import h5py, os

@@ -217,6 +217,17 @@ import h5py, numpy as np
 with h5py.File("h.h5") as h, h5py.File("msq.h5") as f:
     for g in "model/layers/0/self_attn/q_proj", "model/layers/1/mlp/down_proj":
         assert np.allclose(f[g + "/act_scale"][()], h[g + "/absmax"][()].max(1) / 127, rtol=1e-6), g'
+for p in visual text; do msq-calib -q --act-format int8 --act-mode static-modality --clip 90 --clip-modality $p --ctx 128 --tokens $m-t.h5 $m.h5 -o $p-clip.h5; done
+msq-calib -q --act-format int8 --act-mode static-modality --clip 90 --ctx 128 --tokens $m-t.h5 $m.h5 -o both-clip.h5
+ok 'the range of one modality is clipped' py -c '
+import h5py
+with h5py.File("msq.h5") as whole, h5py.File("both-clip.h5") as both, h5py.File("text-clip.h5") as text, h5py.File("visual-clip.h5") as visual:
+    for g in "model/layers/0/self_attn/q_proj", "model/layers/1/mlp/down_proj":
+        w, b, t, v = (f[g + "/act_scale"][()] for f in (whole, both, text, visual))
+        assert (b < w).all() and (t == [b[0], w[1]]).all() and (v == [w[0], b[1]]).all(), g
+    g = "vision_tower/encoder/layers/0/mlp/fc1/act_scale"
+    assert both[g][0] == visual[g][0] < text[g][0] == whole[g][0]'
+warns '--clip-modality without modalities' 'without effect here: --clip-modality .one scale for all modalities.' msq-calib --act-format int8 --clip-modality text --ctx 128 --tokens $m-t.h5 $m.h5 -o x.h5
 ok 'the report names both' grep -q '^/model/layers/0/mlp/up_proj visual	' said
 within 'inputs are rounded under them' "$(kl msq.h5)" 1e-6 0.05
 msq-calib -q --act-format int8 --ctx 128 --tokens text-t.h5 --layers '/model/*' --act-mode static-modality $m.h5 -o text.h5

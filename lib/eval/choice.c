@@ -125,7 +125,7 @@ void choices_free(struct choices *c)
 
 /* What stands in a pair of columns: a mark, or its difference from an earlier record. */
 struct measure { const double *x, *before; };
-enum { MEASURES = 2 * CHOICE_MARKS };
+enum { MEASURES = 2 * CHOICE_MARKS + 1 };
 
 /* Those of the record, where it has them. */
 static const double *earlier(const struct image *before, const char *mark, size_t n)
@@ -163,8 +163,21 @@ static void add_column(struct table *t, const char *mark, const char *ending, en
 	t->column = column;
 }
 
+/* Whether each question's answer is that of the record, 1 or 0; free() it. */
+static double *same_answers(const struct choices *c, const struct image *before)
+{
+	const struct questions *q = c->questions;
+	const int32_t *theirs = image_tensor(before, "/question/answer", TENSOR_I32, 1, &q->n).data;
+	double *same = xalloc(q->n, sizeof *same);
+
+	for (size_t i = 0, choice = 0; i < q->n; choice += q->item[i++].choices)
+		same[i] = (int32_t)largest(q->item[i].choices, c->log_p + choice, NULL) == theirs[i];
+	return same;
+}
+
+/* same: whether answers are those of the record, or NULL. */
 static size_t add_columns(struct table *t, const struct choices *c, const struct image *before,
-	struct measure measure[MEASURES])
+	const double *same, struct measure measure[MEASURES])
 {
 	size_t n = 0;
 
@@ -184,6 +197,11 @@ static size_t add_columns(struct table *t, const struct choices *c, const struct
 		add_column(t, marks[m], "_delta", TABLE_REAL);
 		add_column(t, marks[m], "_delta_se", TABLE_REAL);
 		measure[n++] = (struct measure){ c->mark[m], theirs };
+	}
+	if (same) {
+		add_column(t, "same", "", TABLE_REAL);
+		add_column(t, "same", "_se", TABLE_REAL);
+		measure[n++].x = same;
 	}
 	return n;
 }
@@ -216,7 +234,8 @@ struct table choices_table(const struct choices *c, const struct image *before)
 	const struct questions *q = c->questions;
 	struct table t = { 0 };
 	struct measure measure[MEASURES] = { { 0 } };
-	const size_t measures = add_columns(&t, c, before, measure);
+	double *same = before ? same_answers(c, before) : NULL;
+	const size_t measures = add_columns(&t, c, before, same, measure);
 
 	if (before)
 		check_reference(before, c);
@@ -229,6 +248,7 @@ struct table choices_table(const struct choices *c, const struct image *before)
 			add_row(&t, c, q->item[i].task, measures, measure);
 	}
 	add_row(&t, c, NULL, measures, measure);
+	free(same);
 	return t;
 }
 

@@ -86,21 +86,65 @@ void vocabulary_close(struct vocabulary *v)
 	free(v->name), free(v->json);
 }
 
-void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special)
+static struct encoding encode(const struct vocabulary *v, size_t n, const char text[n], bool special)
 {
-	struct output *out = output_open(to, "tokens");
-	size_t n;
-	char *text = text_read(path, SIZE_MAX / 4, &n), *digest;
-	struct encoding k;
-	enum newline newline;
+	struct encoding k = v->t ? tokenizer_encode(v->t, n, text, special) : encoding_of_bytes(n, text);
 
-	if (!n)
-		die("%s: the text is empty", strcmp(path, "-") ? path : "<stdin>");
-	k = v->t ? tokenizer_encode(v->t, n, text, special) : encoding_of_bytes(n, text);
 	for (size_t i = 0; i < k.n; i++)
 		if ((size_t)k.id[i] >= v->size)
 			die("%s: id %d is not below the %zu of the model's vocabulary", v->name,
 				k.id[i], v->size);
+	return k;
+}
+
+/* Texts that a NUL ends, one after the other. */
+struct texts {
+	struct encoding all;
+	size_t n;
+	int64_t *first;			/* [n + 1] */
+};
+
+static struct texts encode_each(const struct vocabulary *v, const char *name, size_t n, const char text[n],
+	bool special)
+{
+	struct texts y = { .first = xalloc(1, sizeof *y.first) };
+
+	for (size_t i = 0; i < n; i++) {
+		const char *end = memchr(text + i, '\0', n - i);
+		const size_t length = end ? (size_t)(end - text) - i : n - i;
+		struct encoding k;
+
+		if (!length)
+			die("%s: text %zu is empty", name, y.n);
+		k = encode(v, length, text + i, special);
+		y.all.id = xgrow(y.all.id, y.all.n + k.n, sizeof *k.id);
+		y.all.bytes = xgrow(y.all.bytes, y.all.n + k.n, sizeof *k.bytes);
+		memcpy(y.all.id + y.all.n, k.id, k.n * sizeof *k.id);
+		memcpy(y.all.bytes + y.all.n, k.bytes, k.n * sizeof *k.bytes);
+		y.all.n += k.n;
+		y.first = xgrow(y.first, ++y.n + 1, sizeof *y.first);
+		y.first[y.n] = (int64_t)y.all.n;
+		encoding_free(&k);
+		i += length;
+	}
+	return y;
+}
+
+void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special, bool null)
+{
+	struct output *out = output_open(to, "tokens");
+	const char *name = strcmp(path, "-") ? path : "<stdin>";
+	size_t n;
+	char *text = text_read(path, SIZE_MAX / 4, &n), *digest;
+	struct texts texts = { 0 };
+	struct encoding k;
+	enum newline newline;
+
+	if (!n)
+		die("%s: the text is empty", name);
+	if (null)
+		texts = encode_each(v, name, n, text, special);
+	k = null ? texts.all : encode(v, n, text, special);
 	newline = text[n - 1] != '\n' ? NEWLINE_NONE : k.bytes[k.n - 1] == 1 ? NEWLINE_ALONE : NEWLINE_WITHIN;
 	digest = digest_of(n, text);
 	history_note("text-sha256", digest);
@@ -113,9 +157,12 @@ void vocabulary_encode(const struct vocabulary *v, const char *path, const char 
 	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
 	output_integer(out, "/tokens", "newline", newline);
 	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));
+	if (null)
+		output_write(out, "/sequence", tensor_1d(TENSOR_I64, texts.first, texts.n + 1));
 	output_end(out);
 	output_close(out);
 	encoding_free(&k);
+	free(texts.first);
 }
 
 void vocabulary_decode(const struct vocabulary *v, const char *path, const char *to)

@@ -28,9 +28,10 @@ struct vocabulary vocabulary_open(const char *path);
  * bytes, and its BOS is the config's, or NUL; dies where there are more or fewer. */
 struct vocabulary vocabulary_of(const struct image *part, const struct config *c);
 void vocabulary_close(struct vocabulary *v);
-/* The text at path as a tokens file. special: special tokens are looked for in it. Dies where the text is
+/* The text at path as a tokens file. special: special tokens are looked for in it. null: there are as many
+ * texts, each a sequence (/sequence), as NULs end; the last one may do without. Dies where a text is
  * empty, or an id is not below those of the model's vocabulary. */
-void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special);
+void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special, bool null);
 /* The tokens file at path as a text. Warns where another tokenizer made it; dies where that had another
  * number of ids, or an id has no token. */
 void vocabulary_decode(const struct vocabulary *v, const char *path, const char *to);

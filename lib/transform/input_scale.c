@@ -12,16 +12,20 @@ const char *const input_scale_modes[] = {
 	[INPUT_DYNAMIC_TOKEN] = "dynamic-token", [INPUT_STATIC_MODALITY] = "static-modality", NULL
 };
 
+const char *const input_scale_clipped[] = {
+	[CLIPPED_TEXT] = "text", [CLIPPED_VISUAL] = "visual", [CLIPPED_ALL] = "all", NULL
+};
+
 static const char *const columns[] = { "absmax", "clip", "scale" };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 static struct report table = { .column = columns, .columns = COLUMNS };
 
 /* A scale from what was calibrated, of the layer's inputs of a modality or of all. */
 static float scale_of(const struct input_scales *s, struct calibration *k, const char *path, size_t modality,
-	const char *row)
+	bool whole, const char *row)
 {
 	const float absmax = calibrate_percentile(k, path, modality, 100);
-	const float clip = calibrate_percentile(k, path, modality, s->percentile);
+	const float clip = whole ? absmax : calibrate_percentile(k, path, modality, s->percentile);
 	const float scale = linear_scale_of(clip, s->input.format.top);
 
 	report_row(&table, row, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });
@@ -32,17 +36,18 @@ static float scale_of(const struct input_scales *s, struct calibration *k, const
 static float *scales_of(const struct input_scales *s, struct calibration *k, const char *path,
 	size_t *modalities)
 {
-	static const char *const words[] = { "text", "visual" };
 	const bool each = s->input.mode == INPUT_STATIC_MODALITY && calibrate_modalities(k, path) > 1;
+	const enum clipped whose = config_is_visual(k->config, path) ? CLIPPED_VISUAL : CLIPPED_ALL;
 	float *scale;
 
 	*modalities = each ? calibrate_modalities(k, path) : 1;
 	scale = xalloc(*modalities, sizeof *scale);
 	for (size_t m = 0; m < *modalities; m++) {
-		char *row = each && m < sizeof words / sizeof *words ? xformat("%s %s", path, words[m]) :
+		char *row = each && m < CLIPPED_ALL ? xformat("%s %s", path, input_scale_clipped[m]) :
 			xformat("%s", path);
 
-		scale[m] = scale_of(s, k, path, each ? m : ALL_MODALITIES, row);
+		scale[m] = scale_of(s, k, path, each ? m : ALL_MODALITIES,
+			s->clipped != CLIPPED_ALL && s->clipped != (each ? m : whose), row);
 		free(row);
 	}
 	return scale;

@@ -4,6 +4,7 @@
  *
  *	static-tensor	act_scale = min(max|X|, percentile of |X|)/top over the tokens of a calibration
  *			(DPQ eq. 13; the quantiles are MQuant table 1's clipping ranges)
+ *			or of the tokens of each modality (static-modality)
  *	dynamic-token	scale = act_clip·max|x|/top of each token
  *
  *	static-modality	the first of these, of visual and of text tokens
@@ -21,10 +22,15 @@
 /* Names of input modes, NULL-terminated. */
 extern const char *const input_scale_modes[];
 
+/* Modalities, 0 text, 1 visual, which an encoder's inputs are, and all. */
+enum clipped { CLIPPED_TEXT, CLIPPED_VISUAL, CLIPPED_ALL };
+extern const char *const input_scale_clipped[];
+
 struct input_scales {
 	const struct selection *layers;
 	struct input_scale input;	/* format, mode, clip; of a static mode the scale is made */
 	double percentile;		/* of |X|; 100: none is cut off */
+	enum clipped clipped;		/* static-modality: of whose inputs that is */
 	struct calibrate_run *run;	/* static modes; of the model as it is given */
 	size_t done;			/* layers so far */
 };

@@ -1,0 +1,75 @@
+#!/usr/bin/awk -f
+# prompts.awk -- questions of eval-choice (JSON lines) as the texts that they are when they are answered
+#
+#	awk -v what=texts -f prompts.awk FILE.jsonl | tr '\036' '\000' | tokenize --null --special --model MODEL
+#	awk -v what=images -f prompts.awk FILE.jsonl
+#
+# texts: of each question its context and the gold choice behind it, ended by byte 036, which no text has.
+# images: names of its pictures, a line each, in the order of the questions. Locale C: texts are bytes.
+function fail(what) {
+	what = "prompts.awk: " FILENAME ":" FNR ": " what
+	gsub(/[\001-\037\177]/, "?", what)
+	print what > "/dev/stderr"
+	failed = 1
+	exit 1
+}
+function cut(pattern,  y) {	# what of `rest` the pattern takes, white space before it dropped
+	sub(/^[ \t\r]+/, "", rest)
+	if (!match(rest, "^" pattern)) fail("'" substr(rest, 1, 20) "' is not what a JSON object has there")
+	y = substr(rest, 1, RLENGTH)
+	rest = substr(rest, RLENGTH + 1)
+	return y
+}
+function next_is(c) { sub(/^[ \t\r]+/, "", rest); return substr(rest, 1, 1) == c }
+function hex(digits,  i, n) {
+	for (i = 1; i <= length(digits); i++) n = 16 * n + index("0123456789abcdef", tolower(substr(digits, i, 1))) - 1
+	return n
+}
+function utf8(n) {
+	if (n < 128) return sprintf("%c", n)
+	if (n < 2048) return sprintf("%c%c", 192 + int(n / 64), 128 + n % 64)
+	if (n < 65536) return sprintf("%c%c%c", 224 + int(n / 4096), 128 + int(n / 64) % 64, 128 + n % 64)
+	return sprintf("%c%c%c%c", 240 + int(n / 262144), 128 + int(n / 4096) % 64, 128 + int(n / 64) % 64, 128 + n % 64)
+}
+function text(  raw, y, i, c, n) {	# the string that `rest` begins with
+	raw = cut("\"([^\"\\\\]|\\\\.)*\"")
+	raw = substr(raw, 2, length(raw) - 2)
+	while ((i = index(raw, "\\"))) {
+		y = y substr(raw, 1, i - 1)
+		c = substr(raw, i + 1, 1)
+		raw = substr(raw, i + 2)
+		if (c != "u") { y = y (c in plain ? plain[c] : c); continue }
+		n = hex(substr(raw, 1, 4))
+		raw = substr(raw, 5)
+		if (n >= 55296 && n < 56320 && substr(raw, 1, 2) == "\\u") {	# the first of a pair
+			n = 65536 + (n - 55296) * 1024 + hex(substr(raw, 3, 4)) - 56320
+			raw = substr(raw, 7)
+		}
+		if (n == 0 || n == 30) fail("a text has a control character that ends texts")
+		y = y utf8(n)
+	}
+	return y raw
+}
+function value(to,  n) {	# an array's texts go to list[to, 1 ...], how many to list[to]; text or number to list[to]
+	if (next_is("\"")) { list[to] = text(); return }
+	if (!next_is("[")) { list[to] = cut("(-?[0-9][0-9.eE+-]*|true|false|null)"); return }
+	cut("\\[")
+	while (!next_is("]")) { list[to, ++n] = text(); if (!next_is("]")) cut(",") }
+	cut("\\]")
+	list[to] = n + 0
+}
+BEGIN {
+	plain["n"] = "\n"; plain["t"] = "\t"; plain["r"] = "\r"; plain["b"] = "\b"; plain["f"] = "\f"
+	if (what != "texts" && what != "images") { print "prompts.awk: -v what=texts or images is expected" > "/dev/stderr"; failed = 1; exit 2 }
+}
+/[^ \t\r]/ {
+	rest = $0
+	split("", list)
+	cut("{")
+	while (!next_is("}")) { name = text(); cut(":"); value(name); if (!next_is("}")) cut(",") }
+	if (!(("choices", list["gold"] + 1) in list) || !("context" in list)) fail("is no question with a context and a gold choice")
+	for (i = 1; what == "images" && i <= list["images"]; i++) print list["images", i]
+	if (what == "texts") printf "%s%s\036", list["context"], list["choices", list["gold"] + 1]
+	written++
+}
+END { if (!failed && !written) fail("holds no question") }
