@@ -45,7 +45,7 @@ FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
 BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products $(BUILD)/tests/bench/branches $(BUILD)/tests/bench/modality
 FAULT    := $(BUILD)/tests/fault/fault
 
-.PHONY: all help check bench bench-memory coverage lint docs demo install clean packages check-packages
+.PHONY: all help check bench bench-memory coverage lint static docs demo install clean packages check-packages
 .DELETE_ON_ERROR:
 
 ifneq ($(strip $(APART)),)
@@ -173,14 +173,18 @@ bench: all
 bench-memory: all
 	@tests/bench/memory
 
-# Variables of main are set by option_parse() through rows, which cppcheck does not see.
 lint: check-packages
 	@$(MAKE) --no-print-directory test-programs BUILD=build/lint CFLAGS='-O1 -Werror' PROGRAMS='$(TOOLS:%=build/lint/bin/%.o)'
+	@$(MAKE) --no-print-directory static
+
+# What needs no compiler. Variables of main are set by option_parse() through rows, which cppcheck does not see.
+static:
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr --enable=warning,portability \
 		--suppress=missingIncludeSystem --suppress='uninitvar:bin/*' --suppress='ctuuninitvar:bin/*' \
 		--suppress='ctuuninitvar:lib/base/selection.c' \
 		--library=tests/cppcheck.cfg -D__cppcheck__ -DPTQ_VERSION='""' -Ilib lib bin
-	shellcheck -x -S warning tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/bench/run tests/bench/memory pipelines/*.sh .ci/run
+	ls tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/bench/run tests/bench/memory pipelines/*.sh .ci/run | \
+		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style
 	@$(MAKE) --no-print-directory programs
