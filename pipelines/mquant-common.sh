@@ -53,8 +53,8 @@ put() {	# put FOLDER FILE: the questions as FOLDER/questions.jsonl, and their pi
 	mkdir "$part/$1"
 	prompts images "$2" | while IFS= read -r name; do case $name in
 		/*) ;;
-		*..*) fail 1 "$2: '$name' is not beside it" ;;
-		*) mkdir -p "$part/$1/$(dirname "$name")" && cp -- "$(dirname "$2")/$name" "$part/$1/$name" ;;
+		../*|*/../*|*/..) fail 1 "$2: '$name' is not beside it" ;;
+		*) mkdir -p "$part/$1/$(dirname -- "$name")" && cp -- "$(dirname "$2")/$name" "$part/$1/$name" ;;
 	esac; done
 	cp -- "$2" "$part/$1/questions.jsonl"
 	mv -T "$part/$1" "$1" || [ -e "$1/questions.jsonl" ]
@@ -90,10 +90,11 @@ vision() {
 	done
 }
 calibration() {
-	local names
+	local names all
 	[ ! -e "$1-calib.h5" ] || return 0
+	all=$(prompts images calib/questions.jsonl)
 	prompts texts calib/questions.jsonl | tr '\036' '\000' | tokenize -q --null --special --model "$1.h5" -o "$part/texts.h5"
-	mapfile -t names < <(prompts images calib/questions.jsonl)
+	mapfile -t names <<<"$all"
 	(cd calib && images-import -q --model "../$1.h5" --tokens "../$part/texts.h5" -o "../$1-calib.h5" -- "${names[@]}")
 }
 made() {

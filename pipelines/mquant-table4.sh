@@ -54,7 +54,7 @@ R
 table table4
 picture table4 "Scales of the language model's int8 inputs, 4-bit weights (AWQ: inputs in 16 bits)" "MSQ" "paper: TextVQA, Qwen2-VL-7B, %"
 for m in "${models[@]}"; do
-	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "all" { exit !($at["same"] == 1) }' "$m-aifs.tsv" ||
+	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "all" { same = $at["same"] == 1 } END { exit !same }' "$m-aifs.tsv" ||
 		fail 1 "$m: visual tokens first: another answer to some question, expected the same to all"
 	say "$m: MSQ with visual tokens first: the same answer to all $(awk -F '\t' '$1 == "all" { print $2 }' "$m-aifs.tsv") questions"
 done
