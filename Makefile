@@ -150,7 +150,8 @@ $(BUILD)/tests/fault/shim.so: tests/fault/shim.c
 
 check: check-packages
 	@$(MAKE) --no-print-directory test-programs
-	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) PTQ_BUILD=$(abspath $(BUILD)) prove $(PROVE) -e '' $(SCRIPTS) $(TESTS) $(FAULT)
+	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) PTQ_BUILD=$(abspath $(BUILD)) prove $(PROVE) -e '' $(SCRIPTS) \
+		$(filter-out $(BUT:%=$(BUILD)/tests/%),$(TESTS)) $(FAULT)
 
 # Without tests whose subject is not lib and bin (scripts, pages, benchmarks), or which run again what others run; what is
 # killed loses its counts. On one thread, since counters are not atomic.

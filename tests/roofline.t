@@ -110,7 +110,7 @@ import json, os
 text = json.load(open("hf/config.json"))
 os.mkdir("sees")
 vision = dict(model_type="clip_vision_model", hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096, image_size=336, patch_size=14)
-json.dump(dict(model_type="llava", text_config=text, vision_config=vision), open("sees/config.json", "w"))
+json.dump(dict(model_type="llava", image_token_index=1, text_config=text, vision_config=vision), open("sees/config.json", "w"))
 PY
 is 'of a model that sees images the language model' "$(roofline --models sees | tail -n +2 | cut -f2-)" "$(roofline --models hf | tail -n +2 | cut -f2-)"
 no 'a folder without a config' 1 '^roofline: empty/config.json: ' roofline --models empty
