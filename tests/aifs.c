@@ -18,8 +18,8 @@
 #include "forward/forward.h"
 #include "forward/windows.h"
 #include "io/image.h"
+#include "model/tokens.h"
 #include "num/linalg.h"
-#include "transform/aifs.h"
 
 static struct random_stream stream;
 static uint64_t drawn;
@@ -41,7 +41,7 @@ static const char *const mask_of_six[L] = { "101100", "111100", "001000", "00110
 
 static void six_tokens(size_t order[L], int32_t index[L])
 {
-	aifs_order(L, order, six, NULL);
+	tokens_visual_first(L, order, six, NULL);
 	for (size_t i = 0; i < L; i++)
 		index[i] = (int32_t)order[i];
 }
@@ -62,7 +62,7 @@ static void order_and_mask(void **unused)
 		assert_string_equal(row[i], mask_of_six[i]);
 		modality[i] = six[order[i]];
 	}
-	aifs_order(L, again, modality, index);	/* they stand so already */
+	tokens_visual_first(L, again, modality, index);	/* they stand so already */
 	for (size_t i = 0; i < L; i++)
 		assert_int_equal(again[i], i);
 }
@@ -150,7 +150,7 @@ static double logits_apart(const struct model *m, size_t n, const uint8_t modali
 	double worst = 0, top = 0;
 	float *y, *z;
 
-	aifs_order(n, order, modality, NULL);
+	tokens_visual_first(n, order, modality, NULL);
 	for (size_t i = 0; i < n; i++)
 		id[i] = t.id[order[i]], index[i] = (int32_t)order[i];
 	switched = windows_cut("x", &other, WINDOWS_GPTQ, n, 0);

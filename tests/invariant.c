@@ -19,9 +19,9 @@
 #include "model/config.h"
 #include "model/residual.h"
 #include "model/rope.h"
+#include "model/tokens.h"
 #include "model/vision.h"
 #include "num/linalg.h"
-#include "transform/aifs.h"
 #include "transform/invariant.h"
 
 /* Sums of some hundred products in double through a few blocks, each rounded to 2^-53 of its terms. */
@@ -1092,7 +1092,7 @@ static void visual_tokens_first(void **unused)
 			make_as(&m, name, NORM_RMS);
 		for (size_t t = 0; i < VISIONS && t < TOKENS; t++)
 			modality[t] = t && t < TOKENS - 1;
-		aifs_order(TOKENS, order, modality, NULL);
+		tokens_visual_first(TOKENS, order, modality, NULL);
 		before = run(&m);
 		m.order = order;
 		after = run(&m);

@@ -18,8 +18,8 @@
 #include "forward/calibrate.h"
 #include "forward/forward.h"
 #include "io/image.h"
+#include "model/tokens.h"
 #include "num/linalg.h"
-#include "transform/aifs.h"
 
 static const char *const models[] = {
 	"llava-clip", "llava-clip-full", "llava-siglip", "llava-postnorm", "vipllava", "qwen2-vl",
@@ -158,7 +158,7 @@ static struct tokens visual_first(const struct tokens *t, size_t from[])
 	for (size_t s = 0; s < t->sequences; s++) {
 		const size_t first = (size_t)t->sequence[s], n = (size_t)t->sequence[s + 1] - first;
 
-		aifs_order(n, from + first, t->modality + first, NULL);
+		tokens_visual_first(n, from + first, t->modality + first, NULL);
 		for (size_t k = first; k < first + n; k++) {
 			const size_t i = from[k] += first;
 

@@ -92,25 +92,29 @@ struct windows prompt_windows(const char *name, size_t n, const struct prompt p[
 void prompt_switch(struct prompt *p, size_t axes)
 {
 	struct stretch *s = &p->context, y = { .n = s->n };
-	size_t at = 0;
+	size_t *order;
+	uint8_t *visual;
 
 	if (!s->feature)
 		return;
+	order = xalloc(s->n, sizeof *order);
+	visual = xalloc(s->n, 1);
+	for (size_t i = 0; i + 1 < s->n; i++)
+		visual[i] = s->feature[i] >= 0;
+	tokens_visual_first(s->n, order, visual, NULL);
 	y.id = xalloc(s->n, sizeof *y.id);
 	y.feature = xalloc(s->n, sizeof *y.feature);
 	y.position = s->position ? xalloc(s->n, axes * sizeof *y.position) : NULL;
 	p->index = xalloc(s->n, sizeof *p->index);
-	for (int text = 0; text < 2; text++)
-		for (size_t i = 0; i < s->n; i++) {
-			if ((s->feature[i] < 0 || i + 1 == s->n) != text)
-				continue;
-			y.id[at] = s->id[i];
-			y.feature[at] = s->feature[i];
-			if (s->position)
-				memcpy(y.position + at * axes, s->position + i * axes,
-					axes * sizeof *y.position);
-			p->index[at++] = (int32_t)i;
-		}
+	for (size_t at = 0; at < s->n; at++) {
+		y.id[at] = s->id[order[at]];
+		y.feature[at] = s->feature[order[at]];
+		if (s->position)
+			memcpy(y.position + at * axes, s->position + order[at] * axes,
+				axes * sizeof *y.position);
+		p->index[at] = (int32_t)order[at];
+	}
+	free(order), free(visual);
 	free(s->id), free(s->feature), free(s->position);
 	*s = y;
 }

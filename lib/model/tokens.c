@@ -309,3 +309,16 @@ struct tokens tokens_read(const struct image *image, const struct image *part, s
 			y.bos, vocab);
 	return y;
 }
+
+void tokens_visual_first(size_t n, size_t order[n], const uint8_t modality[n], const int32_t *index)
+{
+	size_t *token = xalloc(n, sizeof *token), places = 0;
+
+	for (size_t i = 0; i < n; i++)
+		token[index ? (size_t)index[i] : i] = i;
+	for (int visual = 1; visual >= 0; visual--)
+		for (size_t i = 0; i < n; i++)
+			if ((modality[token[i]] != 0) == visual)
+				order[places++] = token[i];
+	free(token);
+}

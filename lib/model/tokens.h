@@ -65,4 +65,11 @@ void tokens_describe(struct output *out, const char *tokenizer, long bos, bool a
 /* The row of --force-tokens. */
 #define OPTION_FORCE_TOKENS(var) { 0, "force-tokens", OPTION_BOOL(var), NULL, \
 	"take tokens that were made for a vocabulary of another size" }
+
+/*
+ * Visual tokens first, text after, each in its order (MQuant section 4.1, AIFS: transform/aifs.h).
+ * order[i]: the token of a sequence that comes to place i. modality: 0 text, else visual. index: what the
+ * tokens' places were before, 0 .. n - 1 each once; NULL: they stand in their places.
+ */
+void tokens_visual_first(size_t n, size_t order[n], const uint8_t modality[n], const int32_t *index);
 #endif

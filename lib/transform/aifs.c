@@ -8,19 +8,6 @@
 #include "io/image.h"
 #include "model/tokens.h"
 
-void aifs_order(size_t n, size_t order[n], const uint8_t modality[n], const int32_t *index)
-{
-	size_t *token = xalloc(n, sizeof *token), places = 0;
-
-	for (size_t i = 0; i < n; i++)
-		token[index ? (size_t)index[i] : i] = i;
-	for (int visual = 1; visual >= 0; visual--)
-		for (size_t i = 0; i < n; i++)
-			if ((modality[token[i]] != 0) == visual)
-				order[places++] = token[i];
-	free(token);
-}
-
 /* A tokens file, and the token that comes to each of its places. */
 struct switched { const struct image *image; struct tokens t; size_t *order; };
 
@@ -36,7 +23,8 @@ static bool switch_all(struct switched *s)
 		const size_t end = s->t.sequences ? (size_t)s->t.sequence[i + 1] : s->t.n;
 		size_t *order = s->order + first;
 
-		aifs_order(end - first, order, s->t.modality + first, s->t.index ? s->t.index + first : NULL);
+		tokens_visual_first(end - first, order, s->t.modality + first,
+			s->t.index ? s->t.index + first : NULL);
 		for (size_t p = 0; p < end - first; p++) {
 			order[p] += first;
 			moved |= order[p] != first + p;

@@ -13,12 +13,6 @@
 #include <stdint.h>
 
 /*
- * order[i]: the token of a sequence that comes to place i. modality: 0 text, else visual. index: what the
- * tokens' places were before, 0 .. n - 1 each once; NULL: they stand in their places.
- */
-void aifs_order(size_t n, size_t order[n], const uint8_t modality[n], const int32_t *index);
-
-/*
  * The tokens file at `path` with the tokens of every sequence in this order, to `to` as output_open() takes
  * it. All that has a row for each token is reordered, /index is written, and /image_span says where images
  * are now. A file whose tokens stand so already, or that has no visual tokens, of which it warns, passes as
