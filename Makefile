@@ -39,6 +39,11 @@ SOURCES  := $(wildcard lib/*/*.c)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
 TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
+# Tests that run a second time, with these files' AVX-512 in plain C, on any processor (tests/again.h).
+TWICE    := $(BUILD)/tests/product-avx512 $(BUILD)/tests/bf16-avx512
+AGAIN    := $(patsubst %,$(BUILD)/again/lib/%.o,num/bf16 quant/product quant/product_exact quant/product_integer \
+	quant/product_number quant/product_packed)
+TESTS    += $(TWICE)
 SCRIPTS  := $(wildcard tests/*.t)
 READERS  := safetensors tokenizer image gguf picture
 FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
@@ -92,7 +97,7 @@ check-packages:
 	@tests/packages $(BUILD_PACKAGES) $(CHECK_PACKAGES)
 
 # gcc 12 ends with an internal error on a bound of one of its arrays.
-build/san/lib/quant/product.o: CFLAGS += -fno-sanitize=bounds
+build/san/lib/quant/product.o build/san/again/lib/quant/product.o: CFLAGS += -fno-sanitize=bounds
 
 $(BUILD)/libptq.a: $(OBJECTS)
 	@rm -f $@
@@ -112,6 +117,18 @@ endif
 	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptq.a
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
+
+$(BUILD)/tests/avx512.o: CFLAGS += -Wno-psabi
+# All its vectors are unrolled into scalars: -O3 takes half a minute.
+$(BUILD)/again/lib/quant/product_packed.o: CFLAGS += -O1
+$(BUILD)/again/%.o: %.c VERSION
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CC    $< (AVX-512 in plain C)")
+	$(Q)$(COMPILE) -Wno-psabi -include tests/again.h -c -o $@ $<
+
+$(TWICE): $(BUILD)/tests/%-avx512: $(BUILD)/again/tests/%.o $(AGAIN) $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
 
@@ -146,7 +163,7 @@ $(BUILD)/tests/fault/shim.so: tests/fault/shim.c
 	$(Q)$(CC) $(CPPFLAGS) -O1 -g $(WARNINGS) -shared -fPIC -o $@ $<
 
 .PRECIOUS: $(BUILD)/%.o
--include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(wildcard $(BUILD)/tests/*/*.d)
+-include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(wildcard $(BUILD)/tests/*/*.d $(BUILD)/again/*/*.d $(BUILD)/again/lib/*/*.d)
 
 check: check-packages
 	@$(MAKE) --no-print-directory test-programs

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/option.h"
+#include "base/report.h"
 #include "forward/check.h"
-#include "model/hessian.h"
+#include "model/basis.h"
 #include "num/linalg.h"
 #include "transform/awq.h"
 #include "transform/method.h"
@@ -50,7 +51,7 @@ int main(int argc, char *argv[])
 	struct awq awq = { .done = 0 };
 	struct rewrite rewrite = { .norm = awq_norm, .source = awq_source, .wants = awq_wants,
 		.arg = &awq, .second_name = "hessian" };
-	bool check;
+	bool check, force;
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "of the layers' inputs, from hessian-accum" },
 		{ 0, "storage", OPTION_FORMAT(&options.said.solver.storage), "FORMAT",
@@ -60,8 +61,10 @@ int main(int argc, char *argv[])
 			"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" },
 		{ 0, "clip", OPTION_EITHER(&awq.clip, method_yes_no), NULL, "clip weights, too",
 			.otherwise = "yes" },
+		OPTION_FORCE_BASIS(&force),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
+		OPTION_REPORT,
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
@@ -75,7 +78,10 @@ int main(int argc, char *argv[])
 	struct filter f = rewrite_open(c.operand[0], c.output);
 	struct image *image = image_open(hessian, "hessian");
 
-	hessian_warn(image, f.image);
+	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
+		(const struct image *[]){ image, f.image }, force)));
+	rewrite.settings = xformat("storage=%s group=%ld scale-dtype=%s", awq.format.storage.name,
+		awq.format.group, scale_types[awq.format.storage.scales]);
 	awq.hessian = rewrite.second = image;
 	rewrite_filter(&rewrite, &f, check);
 	if (!awq.done)

@@ -8,6 +8,10 @@
  */
 #include "base/error.h"
 #include "base/option.h"
+#include "base/report.h"
+#include "forward/cache.h"
+#include "model/basis.h"
+#include "model/setting.h"
 #include "model/share.h"
 #include "num/linalg.h"
 #include "transform/quantize.h"
@@ -24,13 +28,13 @@ static const struct tool tool = {
 		"| eval-ppl --tokens test.h5\n"
 		"  echo '*/down_proj storage=uint8 group=channel' > plan.txt\n"
 		"  dpq-run --plan plan.txt --hessian hess.h5 model.h5 -o mixed.h5\n"
-		"  dpq-run --sequential --tokens calib.h5 --ctx 256 --reorder gar model.h5 -o seq.h5",
+		"  dpq-run --sequential --tokens calib.h5 --ctx 256 model.h5 -o seq.h5",
 };
 
 /* What the command line says, but for the methods of layers. */
 struct settings {
 	const char *hessian, *order, *plan;
-	bool sequential, resume;
+	bool sequential, resume, force_basis;
 	struct shard shard;
 	struct calibrate_text text;
 	struct selection layers;
@@ -38,10 +42,13 @@ struct settings {
 
 static void check(const struct settings *set, unsigned reorder)
 {
-	option_idle(3, (struct option_idle[]){
-		{ !set->sequential, CALIBRATE_NAMES " reorder key", "without --sequential" },
+	if (set->order && (option_given("reorder") || option_given("key")))
+		misuse("--order FILE is an order of its own, and --reorder and --key make another; give one");
+	option_idle(4, (struct option_idle[]){
+		{ !set->sequential, CALIBRATE_NAMES, "without --sequential" },
 		STRIDE_IDLE(set->text.convention),
-		{ set->sequential && reorder != ORDER_GAR, "key", "--reorder none or full" } });
+		{ set->order, "reorder", "--order" },
+		{ reorder != ORDER_GAR, "key", "--reorder none or full" } });
 	if (set->sequential && (set->hessian || set->order))
 		misuse("--sequential takes the place of --hessian, and --reorder that of --order");
 	if (set->sequential && !set->text.tokens)
@@ -67,8 +74,10 @@ static void run(struct quantize *q, const struct settings *set, const struct com
 	filter_config(&f);
 	if (set->sequential)
 		sequential_open(&sequential, &set->text, &f);
-	if (q->files.hessian)
-		hessian_warn(q->files.hessian, f.image);
+	else
+		cache_check(&f, &set->text.kv);
+	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(3,
+		(const struct image *[]){ q->files.hessian, q->files.order, f.image }, set->force_basis)));
 	quantize_check_layers(q, &f);
 	model_filter(&f, quantize_part, q);
 	quantize_end(q, input_name(f.in));
@@ -82,31 +91,35 @@ int main(int argc, char *argv[])
 	struct settings set = { .text.shard = { .i = 1, .n = 1 } };
 	struct method_options options = { 0 };
 	struct plan plan;
-	struct quantize q = { .plan = &plan, .layers = &set.layers };
+	struct quantize q = { .plan = &plan, .layers = &set.layers, .kv = &set.text.kv };
 	const struct option_row of_a_layer[] = { METHOD_OPTIONS(&options), { .type = OPTION_END } };
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"Hessians of the layers, from hessian-accum" },
 		{ 0, "order", OPTION_FILE(&set.order), "FILE",
-			"order of the columns, from gar-order (default: as they stand)" },
+			"order of the columns, from gar-order, in the place of --reorder" },
+		{ 0, "reorder", OPTION_CHOICE(&q.reorder, order_kinds), NULL,
+			"order of the columns by the Hessians, as of gar-order, in the layer's group",
+			.otherwise = "gar", .told = true },
+		{ 0, "key", OPTION_CHOICE(&q.key, order_keys), NULL,
+			"what of its diagonal ranks a group", .otherwise = "max" },
 		{ 0, "plan", OPTION_FILE(&set.plan), "FILE",
 			"options of single layers: lines of a GLOB and option=value, or keep" },
+		OPTION_KV_FORMAT(&set.text.kv),
 		METHOD_OPTIONS(&options),
 		{ .type = OPTION_HEADING,
 			.help = "Sequential calibration, in place of --hessian and --order" },
 		{ 0, "sequential", OPTION_BOOL(&set.sequential), NULL, "in place of --hessian and --order" },
 		{ 't', "tokens", OPTION_FILE(&set.text.tokens), "FILE", "token ids of the calibration text" },
 		CALIBRATE_OPTIONS(&set.text),
-		{ 0, "reorder", OPTION_CHOICE(&q.reorder, order_kinds), NULL,
-			"order of the columns, as of gar-order, by the layer's group", .otherwise = "none" },
-		{ 0, "key", OPTION_CHOICE(&q.key, order_keys), NULL,
-			"what of its diagonal ranks a group", .otherwise = "max" },
 		{ .type = OPTION_HEADING, .help = "Layers" },
 		OPTION_LAYERS(&set.layers),
+		OPTION_FORCE_BASIS(&set.force_basis),
 		{ 0, "shard", OPTION_OF_SHARD(&set.shard),
 			"only blocks I, I + N, ..., for tensor-join; auto: by the launcher",
 			.otherwise = "1/1", .form = shard_form },
 		OPTION_RESUME(&set.resume),
+		OPTION_REPORT,
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
@@ -114,7 +127,7 @@ int main(int argc, char *argv[])
 	check(&set, q.reorder);
 	plan = plan_read(set.plan, of_a_layer, rows, &options);
 	option_idle(1, &(struct option_idle){ !plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
-		"sequential " CALIBRATE_NAMES " reorder key", "it serves the report only: "
+		"sequential " CALIBRATE_NAMES, "it serves the report only: "
 		"--compensate none, no static scale" });
 	linalg_init();
 	q.files.hessian = set.hessian ? image_open(set.hessian, "hessian") : NULL;

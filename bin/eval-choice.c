@@ -16,7 +16,6 @@
 #include "eval/divergence.h"
 #include "eval/question.h"
 #include "eval/record.h"
-#include "forward/cache.h"
 #include "forward/run.h"
 #include "model/setting.h"
 #include "num/linalg.h"
@@ -88,7 +87,6 @@ static void measure(const struct settings *set, const struct questions *q, struc
 	double *nll = xalloc(windows.targets, sizeof *nll);
 
 	warn_long(&windows, &model->config);
-	cache_use(&model->config, image_name(model->image), &set->kv);
 	if (before)
 		record_input(out, "paired", before);
 	if (reference) {
@@ -115,7 +113,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 
 int main(int argc, char *argv[])
 {
-	struct settings set;
+	struct settings set = { .kv = { .given = false } };
 	const struct option_row rows[] = {
 		{ 0, "questions", OPTION_FILE(&set.questions), "FILE", "JSON lines" },
 		{ 0, "limit", OPTION_SIZE(&set.limit), "N", "only the first N questions (default: all)" },
@@ -146,8 +144,9 @@ int main(int argc, char *argv[])
 	option_idle(1, &(struct option_idle){ !set.greedy, "until", "no --greedy" });
 
 	struct questions questions = questions_read(set.questions, set.limit);
-	struct run *model = run_open(c.operand[0], set.compute_type);
-	struct run *reference = set.reference ? run_open(set.reference, set.compute_type) : NULL;
+	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);
+	struct run *reference = set.reference ?
+		run_open(set.reference, set.compute_type, &(struct cache_format){ 0 }) : NULL;
 
 	history_note("questions-sha256", questions.digest);
 	measure(&set, &questions, model, reference, c.output);

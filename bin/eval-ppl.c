@@ -21,6 +21,7 @@
 #include "forward/run.h"
 #include "io/file.h"
 #include "io/image.h"
+#include "model/calibrated.h"
 #include "model/setting.h"
 #include "num/linalg.h"
 
@@ -76,7 +77,7 @@ static void report(const struct settings *set, struct output *out, const struct 
 
 int main(int argc, char *argv[])
 {
-	struct settings set;
+	struct settings set = { .kv = { .given = false } };
 	const struct option_row rows[] = {
 		{ 't', "tokens", OPTION_FILE(&set.tokens), "FILE", "token ids of the text" },
 		OPTION_CTX(&set.ctx),
@@ -102,17 +103,19 @@ int main(int argc, char *argv[])
 	option_idle(1, &(struct option_idle)STRIDE_IDLE(set.convention));
 
 	struct image *file = image_open(set.tokens, "tokens");
-	struct run *model = run_open(c.operand[0], set.compute_type);
-	struct run *reference = set.reference ? run_open(set.reference, set.compute_type) : NULL;
+	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);
+	struct run *reference = set.reference ?
+		run_open(set.reference, set.compute_type, &(struct cache_format){ 0 }) : NULL;
 	struct tokens tokens = tokens_read(file, model->image, model->config.vocab, set.force_tokens,
 		set.limit);
-	struct windows windows = windows_cut(image_name(file), &tokens, set.convention,
-		windows_ctx(set.ctx, model->config.positions), set.stride);
+
+	calibrated_warn(model->image, file, tokens.n);
+	struct windows windows = windows_scored(windows_cut(image_name(file), &tokens, set.convention,
+		windows_ctx(set.ctx, model->config.positions), set.stride));
 	struct image *before = set.paired ? record_earlier(set.paired, &windows, set.reference) : NULL;
 	struct output *out = record_open(c.output, model->image);
 	double *nll = xalloc(windows.targets, sizeof *nll);
 
-	cache_use(&model->config, image_name(model->image), &set.kv);
 	record_input(out, "tokens", file);
 	if (before)
 		record_input(out, "paired", before);

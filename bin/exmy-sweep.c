@@ -61,13 +61,15 @@ static void check(struct settings *set, const struct command *c)
 	sweep_band(set->band, &set->low, &set->high);
 }
 
-/* The tables: all of them to the file, one to standard output. out may be NULL. */
-static void give(const struct settings *set, const struct sweep *s, struct output *out)
+/* The tables: all of them to the file, one to standard output, curves to the plot. out may be NULL. */
+static void give(const struct settings *set, const struct sweep *s, struct output *out, struct plot *plot)
 {
 	for (size_t i = 0; out && i < SWEEP_TABLES; i++)
 		table_put(&s->table[i], out, sweep_tables[i]);
 	if (prints(set))
 		table_print(&s->table[set->table], set->json);
+	if (plot->pipe)
+		sweep_plot(s, plot);
 }
 
 int main(int argc, char *argv[])
@@ -114,13 +116,12 @@ int main(int argc, char *argv[])
 		output_start(out, 0, 1);
 	if (out && f.image)
 		output_history(out, "model", f.image);
-	sweep_gauss(&s, points, sigma, set.samples, set.seed);
+	if (out || set.plot || set.table < SWEEP_VALUES)
+		sweep_gauss(&s, points, sigma, set.samples, set.seed);
 	model_filter(&f, sweep_part, &s);
 	if (f.in)
 		sweep_end(&s, input_name(f.in));
-	give(&set, &s, out);
-	if (plot.pipe)
-		sweep_plot(&s, &plot);
+	give(&set, &s, out, &plot);
 	if (out) {
 		output_end(out);
 		output_close(out);

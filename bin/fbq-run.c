@@ -8,6 +8,8 @@
  */
 #include "base/error.h"
 #include "base/option.h"
+#include "base/report.h"
+#include "model/basis.h"
 #include "num/linalg.h"
 #include "quant/feedback.h"
 #include "transform/attach.h"
@@ -32,7 +34,7 @@ static const struct tool tool = {
 struct settings {
 	const char *hessian, *reference;
 	unsigned method;
-	bool resume;
+	bool resume, force_basis;
 	struct selection layers;
 	struct method_options options;
 	struct attach_format format;
@@ -79,8 +81,8 @@ static void run(struct attach *a, const struct settings *set, const struct comma
 	f = (set->resume ? filter_resume : filter_open)(c->operand[0], "model", c->output, "model");
 	f.finished = attach_finished;
 	filter_config(&f);
-	if (files.hessian)
-		hessian_warn(files.hessian, f.image);
+	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(3,
+		(const struct image *[]){ a->hessian, a->reference, f.image }, set->force_basis)));
 	attach_check(a, &f);
 	model_filter(&f, attach_part, a);
 	attach_end(a, input_name(f.in));
@@ -121,7 +123,9 @@ int main(int argc, char *argv[])
 		OPTION_SEED(&set.seed),
 		{ .type = OPTION_HEADING, .help = "Layers" },
 		OPTION_LAYERS(&set.layers),
+		OPTION_FORCE_BASIS(&set.force_basis),
 		OPTION_RESUME(&set.resume),
+		OPTION_REPORT,
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);

@@ -62,6 +62,7 @@ int main(int argc, char *argv[])
 		"--load" });
 	rotations = rotations_make(f.config, &o, rewrite.change.leave, learned);
 	rewrite.change.turn = &rotations;
+	rewrite.settings = rotations_settings(&rotations, o.seed);
 	rewrite.second = learned;
 	rewrite.second_name = "rotation";
 	rewrite.rotated = learned ? "learned" : "hadamard";

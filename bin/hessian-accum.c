@@ -12,9 +12,12 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/option.h"
+#include "base/report.h"
 #include "forward/accumulate.h"
 #include "forward/calibrate.h"
 #include "forward/forward.h"
+#include "model/basis.h"
+#include "model/setting.h"
 #include "model/share.h"
 #include "num/linalg.h"
 
@@ -41,8 +44,9 @@ static void of_model(const struct calibrate_text *text, const struct selection *
 
 	calibrate_check(&config, layers, input_name(f->in));
 	run = calibrate_open(text, &config, f->image);
+	f->finished = calibrate_finished;
 	model_filter(f, calibrate_part, &(struct calibrate){ run->forward, layers, run->tokens,
-		&text->shard });
+		run->calibration, &text->shard });
 	calibrate_close(run);
 	config_free(&config);
 }
@@ -53,7 +57,7 @@ static void check(const struct calibrate_text *text, const struct image *image)
 	const bool model = !strcmp(image_kind(image), "model"), sum = !strcmp(image_kind(image), "hessian");
 
 	option_idle(4, (struct option_idle[]){
-		{ !model, "convention stride compute-type force-tokens memory", "no model is run" },
+		{ !model, "convention stride compute-type kv-format force-tokens memory", "no model is run" },
 		{ sum && text->shard.n == 1, "shard", "1/1 is all" },
 		{ sum, "ctx limit", "Hessian files are summed whole" },
 		STRIDE_IDLE(text->convention) });
@@ -68,13 +72,18 @@ static void check(const struct calibrate_text *text, const struct image *image)
 
 int main(int argc, char *argv[])
 {
-	struct calibrate_text text;
+	struct calibrate_text text = { .kv = { .given = false } };
 	struct selection layers = { 0 };
+	bool force, resume = false;
 	const struct option_row rows[] = {
 		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "token ids of the calibration text" },
 		CALIBRATE_OPTIONS(&text),
+		OPTION_KV_FORMAT(&text.kv),
 		OPTION_SHARD(&text.shard),
 		OPTION_LAYERS(&layers),
+		OPTION_FORCE_BASIS(&force),
+		OPTION_RESUME(&resume),
+		OPTION_REPORT,
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
@@ -87,7 +96,11 @@ int main(int argc, char *argv[])
 	if (!strcmp(image_kind(file->image), "hessian"))
 		share_sort(c.operands, file);
 	check(&text, file->image);
-	file->out = output_open(c.output, "hessian");
+	option_idle(1, &(struct option_idle)BASIS_IDLE(share_match(c.operands, file, force)));
+	if (resume)
+		filter_keep(file, c.output, "hessian");
+	else
+		file->out = output_open(c.output, "hessian");
 	if (!strcmp(image_kind(file->image), "model"))
 		of_model(&text, &layers, file);
 	else

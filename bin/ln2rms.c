@@ -37,7 +37,7 @@ static void leave_rms(struct invariant *change, const struct config *c, bool lan
 
 int main(int argc, char *argv[])
 {
-	struct rewrite rewrite = { .change = { .fold = true, .centre = true } };
+	struct rewrite rewrite = { .change = { .fold = true, .centre = true }, .settings = "" };
 	bool check, language;
 	const struct option_row rows[] = {
 		OPTION_LANGUAGE(&language),

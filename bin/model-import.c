@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/option.h"
+#include "base/report.h"
 #include "io/image.h"
 #include "model/import.h"
 
@@ -28,14 +29,21 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
-	static const struct option_row rows[] = { { .type = OPTION_END } };
+	const char *basis;
+	const struct option_row rows[] = {
+		{ 0, "basis", OPTION_FILE(&basis), "MODEL",
+			"what this was quantized from elsewhere: Hessians of either fit both" },
+		OPTION_REPORT,
+		{ .type = OPTION_END },
+	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 	struct output *out;
 
 	if (!strcmp(c.operand[0], "-"))
 		misuse("standard input is no folder, expected a folder or a GGUF file");
 	out = output_open(c.output, "model");
-	import_model(out, c.operand[0]);
+	import_model(out, c.operand[0], basis);
+	report_end();
 	output_close(out);
 	return 0;
 }

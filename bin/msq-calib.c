@@ -9,6 +9,8 @@
  */
 #include "base/error.h"
 #include "base/option.h"
+#include "base/report.h"
+#include "forward/cache.h"
 #include "model/setting.h"
 #include "num/linalg.h"
 #include "transform/input_scale.h"
@@ -21,7 +23,8 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Writes into every linear layer how its inputs are rounded: to which format, under a scale "
 		"from calibration tokens or from each token. Weights stay as they are, plain or quantized; "
-		"dpq-run without --compute keeps the scales of a plain model.",
+		"dpq-run without --compute keeps the scales of a plain model. --kv-format says how keys "
+		"and values are rounded, alone or beside the rest.",
 	.examples = "  msq-calib --act-format int8 --tokens calib.h5 --ctx 256 --clip 99.99 model.h5 "
 		"-o a8.h5\n"
 		"  dpq-run --storage int8 --group channel --compensate none a8.h5 -o w8a8.h5\n"
@@ -29,16 +32,24 @@ static const struct tool tool = {
 		"| eval-ppl --tokens test.h5",
 };
 
+static bool is_static_mode(const struct input_scales *s)
+{
+	return !s->kv_alone && (s->input.mode == INPUT_STATIC_TENSOR ||
+		s->input.mode == INPUT_STATIC_MODALITY);
+}
+
 static void check(const struct input_scales *s, const char *tokens)
 {
-	const bool is_static = s->input.mode == INPUT_STATIC_TENSOR || s->input.mode == INPUT_STATIC_MODALITY;
+	const bool is_static = is_static_mode(s);
 
-	option_idle(4, (struct option_idle[]){
+	option_idle(5, (struct option_idle[]){
+		{ s->kv_alone, "tokens clip clip-modality act-clip layers " CALIBRATE_NAMES,
+			"no --act-format" },
 		{ s->input.mode != INPUT_STATIC_MODALITY, "clip-modality", "one scale for all modalities" },
 		{ !is_static, "tokens clip " CALIBRATE_NAMES, "no static scale" },
 		{ s->input.mode != INPUT_DYNAMIC_TOKEN, "act-clip", "no scale of each token" },
 		{ s->input.mode == INPUT_AS_IS, "act-format", "--act-mode none" } });
-	if (s->input.mode == INPUT_AS_IS)
+	if (s->input.mode == INPUT_AS_IS || s->kv_alone)
 		return;
 	if (!s->input.format.kind)
 		misuse("--act-format FORMAT is expected");
@@ -51,7 +62,7 @@ int main(int argc, char *argv[])
 {
 	struct calibrate_text text = { .shard = { .i = 1, .n = 1 } };
 	struct selection layers;
-	struct input_scales scales = { .layers = &layers };
+	struct input_scales scales = { .layers = &layers, .kv = &text.kv };
 	double clip;
 	const struct option_row rows[] = {
 		{ 0, "act-format", OPTION_FORMAT(&scales.input.format), "FORMAT", "format of activations" },
@@ -64,13 +75,16 @@ int main(int argc, char *argv[])
 			"whose scales of static-modality that is for; others are of the largest |x|",
 			.otherwise = "all" },
 		OPTION_ACT_CLIP(&clip),
+		OPTION_KV_FORMAT(&text.kv),
 		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "token ids of the calibration text" },
 		CALIBRATE_OPTIONS(&text),
 		OPTION_LAYERS(&layers),
+		OPTION_REPORT,
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
+	scales.kv_alone = text.kv.given && !option_given("act-format") && !option_given("act-mode");
 	check(&scales, text.tokens);
 	if (scales.input.mode == INPUT_DYNAMIC_TOKEN && clip < 1)
 		scales.input.clip = (float)clip;
@@ -79,15 +93,16 @@ int main(int argc, char *argv[])
 	struct filter f = filter_open(c.operand[0], "model", c.output, "model");
 
 	filter_config(&f);
-	if (scales.input.mode == INPUT_STATIC_TENSOR || scales.input.mode == INPUT_STATIC_MODALITY) {
+	if (is_static_mode(&scales)) {
 		if (!f.config)
 			die("%s: /config: is missing; static scales come from running the model",
 				input_name(f.in));
 		calibrate_check(f.config, &layers, input_name(f.in));
 		scales.run = calibrate_open(&text, f.config, f.image);
-	}
+	} else
+		cache_check(&f, &text.kv);
 	model_filter(&f, input_scales_part, &scales);
-	if (!scales.done)
+	if (!scales.done && !scales.kv_alone)
 		die("%s: holds no linear layer with inputs%s", input_name(f.in), selection_text(&layers));
 	if (scales.run)
 		calibrate_close(scales.run);

@@ -9,6 +9,7 @@
 #include <math.h>
 #include "base/error.h"
 #include "base/option.h"
+#include "base/report.h"
 #include "forward/check.h"
 #include "num/linalg.h"
 #include "transform/suppress.h"
@@ -35,6 +36,7 @@ int main(int argc, char *argv[])
 			"of weights that are taken out", .otherwise = "16" },
 		OPTION_CHECK(&check),
 		OPTION_LAYERS(&layers),
+		OPTION_REPORT,
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);

@@ -44,6 +44,7 @@ static void write_tokens(struct output *out, const struct image *model, const st
 	output_start(out, 0, 1);
 	output_history(out, "model", model);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, id, n));
+	tokens_sign(out, n, id);
 	tokens_describe(out, tokenizer, c->bos, true, c->vocab);
 	if (!tokenizer && c->vocab == BYTES)
 		output_write(out, "/bytes", tensor_1d(TENSOR_U16, one, n));
@@ -57,7 +58,7 @@ int main(int argc, char *argv[])
 	size_t n, ctx, seed;
 	double temperature;
 	enum compute_type compute_type;
-	struct cache_format kv;
+	struct cache_format kv = { .given = false };
 	const struct option_row rows[] = {
 		{ 'n', "length", OPTION_SIZE(&n), "N", "ids to draw", .otherwise = "16384",
 			.least = 1, .most = 1 << 30, .alias = "tokens" },
@@ -82,7 +83,7 @@ int main(int argc, char *argv[])
 	int32_t *id = xalloc(n, sizeof *id);
 
 	config.compute_type = compute_type;
-	cache_use(&config, image_name(image), &kv);
+	cache_use(&config, image, &kv);
 	config.rows = 1;	/* of each sequence, token by token */
 	if (config.bos < 0)
 		die("%s: /config: names no bos_token_id to begin with", image_name(image));

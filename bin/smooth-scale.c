@@ -9,8 +9,9 @@
  */
 #include "base/error.h"
 #include "base/option.h"
+#include "base/report.h"
 #include "forward/check.h"
-#include "model/hessian.h"
+#include "model/basis.h"
 #include "num/linalg.h"
 #include "transform/rewrite.h"
 #include "transform/smooth.h"
@@ -33,13 +34,15 @@ int main(int argc, char *argv[])
 	const char *hessian;
 	struct smooth smooth = { .done = 0 };
 	struct rewrite rewrite = { .norm = smooth_norm, .arg = &smooth, .second_name = "hessian" };
-	bool check;
+	bool check, force;
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "how large each layer's inputs are" },
 		{ 0, "alpha", OPTION_REAL(&smooth.alpha), "A", "how much of it the weights take, 0 to 1",
 			.otherwise = "0.5", .least = 0, .most = 1 },
+		OPTION_FORCE_BASIS(&force),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
+		OPTION_REPORT,
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
@@ -51,7 +54,9 @@ int main(int argc, char *argv[])
 	struct filter f = rewrite_open(c.operand[0], c.output);
 	struct image *image = image_open(hessian, "hessian");
 
-	hessian_warn(image, f.image);
+	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
+		(const struct image *[]){ image, f.image }, force)));
+	rewrite.settings = xformat("alpha=%.17g", smooth.alpha);
 	smooth.hessian = rewrite.second = image;
 	rewrite_filter(&rewrite, &f, check);
 	if (!smooth.done)

@@ -15,6 +15,7 @@
 #include "base/option.h"
 #include "eval/compare.h"
 #include "eval/record.h"
+#include "model/basis.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -35,11 +36,12 @@ int main(int argc, char *argv[])
 {
 	const char *reference, *hessian;
 	struct selection layers;
-	bool json;
+	bool json, force;
 	const struct option_row rows[] = {
 		{ 'r', "reference", OPTION_FILE(&reference), "MODEL", "the model that is taken as exact" },
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
 		OPTION_LAYERS(&layers),
+		OPTION_FORCE_BASIS(&force),
 		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};
@@ -52,6 +54,10 @@ int main(int argc, char *argv[])
 	struct compare compare = compare_begin(image_open(reference, "model"),
 		hessian ? image_open(hessian, "hessian") : NULL, &layers);
 	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
+
+	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(hessian ? 3 : 0,
+		(const struct image *[]){ compare.hessian, compare.reference, f.image }, force)));
+
 	struct output *out = record_open(c.output, f.image);
 
 	if (out) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/option.h"
+#include "model/basis.h"
 #include "model/share.h"
 #include "transform/join.h"
 
@@ -27,7 +28,8 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
-	const struct option_row rows[] = { { .type = OPTION_END } };
+	bool force;
+	const struct option_row rows[] = { OPTION_FORCE_BASIS(&force), { .type = OPTION_END } };
 	struct command c = option_parse(argc, argv, &tool, rows);
 	struct filter *file = xalloc(c.operands, sizeof *file);
 	struct join join = { .n = c.operands, .file = file };
@@ -35,6 +37,7 @@ int main(int argc, char *argv[])
 	for (size_t i = 0; i < c.operands; i++)
 		file[i] = filter_open(c.operand[i], "model", NULL, NULL);
 	join.shards = share_sort(c.operands, file);
+	option_idle(1, &(struct option_idle)BASIS_IDLE(share_match(c.operands, file, force)));
 	filter_config(file);
 	file->out = output_open(c.output, "model");
 	model_filter(file, join_part, &join);

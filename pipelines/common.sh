@@ -143,13 +143,14 @@ measure() {
 		"mv -f $part/$run.layers $part/$run.tsv . || { grep ^dpq-run: $part/$run.layers >&2; exit 1; }"
 }
 each() { "${runner[@]}"; }
-compared() { paste "$1.layers" "$2.layers" | awk -v OFS='\t' -F '\t' -v run="$1.tsv" '
+layers() { grep -v '^dpq-run: ' "$1.layers"; }	# without what it says beside them
+compared() { paste <(layers "$1") <(layers "$2") | awk -v OFS='\t' -F '\t' -v run="$1.tsv" '
 	FILENAME == run { v[$1] = $2; next }
-	/^\// && $2 > 0 { d = log($2 / $8); n++; sum += d; squares += d * d } $1 == "geometric mean" { error = $2 }
+	/^\// && $2 > 0 { d = log($2 / $8); n++; sum += d; squares += d * d } $1 == "all" { error = $2 }
 	END { m = sum / n; se = n > 1 ? sqrt((squares / n - m * m) / (n - 1)) : 0
-		print error, 100 * (exp(m) - 1), 100 * exp(m) * se, v["nll"], v["paired_delta"], v["paired_delta_se_windows"] + 0,
-			v["nll_delta"] + 0, v["nll_delta_se_windows"] + 0, v["kl"] + 0, v["kl_se_windows"] + 0,
-			v["kl_delta"] + 0, v["kl_delta_se_windows"] + 0 }' - "$1.tsv"; }
+		print error, 100 * (exp(m) - 1), 100 * exp(m) * se, v["nll"], v["reference_nll_delta"], v["reference_nll_delta_se_windows"] + 0,
+			v["paired_nll_delta"] + 0, v["paired_nll_delta_se_windows"] + 0, v["kl"] + 0, v["kl_se_windows"] + 0,
+			v["paired_kl_delta"] + 0, v["paired_kl_delta_se_windows"] + 0 }' - "$1.tsv"; }
 peaks() {	# what each tool took at most, of all runs that PTQ_LOG has
 	[ ! -s "$PTQ_LOG" ] || say "peak memory, MiB: $(awk -F '\t' '$2 > m[$1] { m[$1] = $2 } END { for (t in m) print t, m[t] }' "$PTQ_LOG" | sort | paste -sd ,)"
 }

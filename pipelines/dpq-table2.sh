@@ -17,7 +17,8 @@ begin "$name" "$@"
 group=${PTQ_GROUP:-128}
 
 calibrate
-for order in none gar full; do once $order.h5 gar-order -q --order $order --group "$group" hessian.h5; done
+once gar.h5 gar-order -q --group "$group" hessian.h5
+for order in none full; do once $order.h5 gar-order -q --order $order hessian.h5; done
 
 methods() { cat <<'M'
 W4A16	RTN	--compensate none

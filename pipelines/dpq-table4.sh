@@ -19,14 +19,14 @@ group=${PTQ_GROUP:-128}
 calibrate
 
 say "quantizing and measuring, six times"
-take() {	# take ORDER: for both kinds of arithmetic
-	once "$1.h5" gar-order -q --order "$1" --group "$group" hessian.h5
+take() {	# take ORDER [GROUP]: for both kinds of arithmetic
+	once "$1.h5" gar-order -q --order "$1" ${2:+--group "$2"} hessian.h5
 	for scheme in W4A16 W4A8; do
 		[ $scheme = W4A8 ] && compute=e4m3fn || compute=none
 		measure "$scheme-$1" $scheme-gar --storage uint4 --group "$group" --scale-search mse --compute $compute --order "$1.h5"
 	done
 }
-take gar | each
+take gar "$group" | each
 for order in none full; do take $order; done | each
 
 paper() { case $1 in W4A16-full) echo 6.597 5.45;; W4A16-gar) echo 6.600 5.48;; W4A16-none) echo 7.680 18.78;;

@@ -33,6 +33,6 @@ made() {
 }
 bits() { awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "bits") c = i } $1 == "all" { print $c }' "$1.stats"; }
 row() { awk -v OFS='\t' -F '\t' -v bits="$(bits "$1")" '
-	FILENAME ~ /layers$/ { if ($1 == "geometric mean") error = $2; next } { v[$1] = $2 }
-	END { print bits, error, v["nll"], v["paired_delta"], v["paired_delta_se_windows"] + 0, v["kl"] + 0, v["kl_se_windows"] + 0,
-		v["nll_delta"] + 0, v["nll_delta_se_windows"] + 0, v["kl_delta"] + 0, v["kl_delta_se_windows"] + 0, exp(v["nll"]) }' "$1.layers" "$1.tsv"; }
+	FILENAME ~ /layers$/ { if ($1 == "all") error = $2; next } { v[$1] = $2 }
+	END { print bits, error, v["nll"], v["reference_nll_delta"], v["reference_nll_delta_se_windows"] + 0, v["kl"] + 0, v["kl_se_windows"] + 0,
+		v["paired_nll_delta"] + 0, v["paired_nll_delta_se_windows"] + 0, v["paired_kl_delta"] + 0, v["paired_kl_delta_se_windows"] + 0, exp(v["nll"]) }' "$1.layers" "$1.tsv"; }

@@ -35,8 +35,8 @@ commands | each
 	printf 'bits\tsteps\tlr\tsigma\tcalibration_error\theldout_error\n'
 	ways | while IFS=$'\t' read -r b steps lr sigma; do
 		run=default-$b-$steps-$lr-$sigma
-		printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$b" "$steps" "$lr" "$sigma" "$(awk -F '\t' '$1 == "geometric mean" { print $2 }' "$run.layers")" \
-			"$(awk -F '\t' '$1 == "geometric mean" { print $7 }' "$run.diff")"
+		printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$b" "$steps" "$lr" "$sigma" "$(awk -F '\t' '$1 == "all" { print $2 }' "$run.layers")" \
+			"$(awk -F '\t' '$1 == "all" { print $7 }' "$run.diff")"
 	done
 } >"$part/defaults.tsv"
 table defaults

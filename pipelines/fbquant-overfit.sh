@@ -32,7 +32,7 @@ commands | each
 	printf 'tokens\tway\tcalibration_error\theldout_error\t%b\n' "$columns"
 	ways | while IFS=$'\t' read -r n m; do
 		numbers=$(row "few$n-$m")
-		printf '%s\t%s\t%s\t%s\t%s\n' "$n" "$m" "$(cut -f 2 <<<"$numbers")" "$(awk -F '\t' '$1 == "geometric mean" { print $7 }' "few$n-$m.diff")" "$numbers"
+		printf '%s\t%s\t%s\t%s\t%s\n' "$n" "$m" "$(cut -f 2 <<<"$numbers")" "$(awk -F '\t' '$1 == "all" { print $7 }' "few$n-$m.diff")" "$numbers"
 	done
 } >"$part/overfit.tsv"
 table overfit

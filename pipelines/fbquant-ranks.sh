@@ -18,7 +18,7 @@ ways() {
 		for m in lowrank eora fbquant; do printf '%s\t%s\tfbq-run --method %s --rank %s --storage uint3 --group %s --hessian hessian.h5 model.h5\n' $m $r $m $r "$group"; done
 	done
 	printf 'fbquant-int8\t%s\tfbq-run --rank %s --branch-format int8 --storage uint3 --group %s --hessian hessian.h5 model.h5\n' "$last" "$last" "$group"
-	for m in 3-128 3-64 3-32 4-128; do printf 'gptq-%s\t0\tdpq-run --storage uint%s --group %s --hessian hessian.h5 model.h5\n' $m ${m%-*} ${m#*-}; done
+	for m in 3-128 3-64 3-32 4-128; do printf 'gptq-%s\t0\tdpq-run --reorder none --storage uint%s --group %s --hessian hessian.h5 model.h5\n' $m ${m%-*} ${m#*-}; done
 }
 
 say "quantizing and measuring"

@@ -1,25 +1,26 @@
 #!/usr/bin/env bash
 # fbquant-table1.sh [MODEL [TEST [CALIBRATION]]] -- FBQuant table 1: ways to quantize weights to 4 and 3 bits in groups of 128
 #
-# RTN: rounding to nearest, ranges as they are (minmax), as all methods with a branch round. GPTQ: dpq-run's defaults,
-# whose scales are searched (mse). AWQ: awq-scale, then RTN. OmniQuant: clipping learned by gradient
-# (dpq-run --scale-search learned), nothing compensated. CALDERA, SVDQuant, FBQuant: with a branch of rank in/32 in f16;
-# beside the paper's rows LoftQ, EoRA and a plain SVD of the error. GPTQ+EoRA: GPTQ in group-aware order, and a branch for
-# what it leaves. A branch of this rank costs about one bit: GPTQ-32 spends that on groups of 32 instead, and what 4 bits
-# give without a branch stands above the rows of 3 bits. bits_a_weight counts codes, scales, zero points and branches.
-# kl is the divergence from the unquantized model, nll_rise the rise from its nll; kl_delta and nll_delta what they are above
-# FBQuant's at the same bits; all paired, with standard errors over windows. paper_ppl: of Llama-2-7B on WikiText2,
-# from 5.12. PTQ_GROUP: another group; PTQ_LIMIT: first tokens of the calibration set only.
+# RTN: rounding to nearest, ranges as they are (minmax), as all methods with a branch round. GPTQ: dpq-run, whose scales
+# are searched (mse), columns as they stand; GPTQ-GAR: in group-aware order. AWQ: awq-scale, then RTN. OmniQuant: clipping
+# learned by gradient (dpq-run --scale-search learned), nothing compensated. CALDERA, SVDQuant, FBQuant: with a branch of
+# rank in/32 in f16; beside the paper's rows LoftQ, EoRA and a plain SVD of the error. +EoRA: a branch for what GPTQ has
+# left, in either order; that inside CALDERA has none. A branch of this rank costs about one bit: GPTQ-32 and GPTQ-GAR-32
+# spend that on groups of 32 instead, and what 4 bits give without a branch stands above the rows of 3 bits.
+# bits_a_weight counts codes, scales, zero points and branches. kl is the divergence from the unquantized model, nll_rise
+# the rise from its nll; kl_delta and nll_delta what they are above FBQuant's at the same bits; all paired, with standard
+# errors over windows. paper_ppl: of Llama-2-7B on WikiText2, from 5.12. PTQ_GROUP: another group; PTQ_LIMIT: first tokens
+# of the calibration set only.
 set -euo pipefail
 # shellcheck source=pipelines/fbquant-common.sh
 . "$(dirname "$0")/fbquant-common.sh"
 
 calibrate
-once order.h5 gar-order --group "$group" hessian.h5
 for b in 4 3; do once awq$b.h5 awq-scale -q --storage uint$b --group "$group" --hessian hessian.h5 model.h5; done
 ways() { cat <<W
 RTN	dpq-run --compensate none --scale-search minmax --storage uint$1 --group $group --hessian hessian.h5 model.h5
-GPTQ	dpq-run --storage uint$1 --group $group --hessian hessian.h5 model.h5
+GPTQ	dpq-run --reorder none --storage uint$1 --group $group --hessian hessian.h5 model.h5
+GPTQ-GAR	dpq-run --reorder gar --storage uint$1 --group $group --hessian hessian.h5 model.h5
 AWQ	dpq-run --compensate none --scale-search minmax --storage uint$1 --group $group awq$1.h5
 OmniQuant	dpq-run --compensate none --scale-search learned --storage uint$1 --group $group --hessian hessian.h5 model.h5
 SVD	fbq-run --method lowrank --storage uint$1 --group $group --hessian hessian.h5 model.h5
@@ -27,8 +28,10 @@ LoftQ	fbq-run --method loftq --storage uint$1 --group $group --hessian hessian.h
 SVDQuant	fbq-run --method svdquant --storage uint$1 --group $group --hessian hessian.h5 model.h5
 EoRA	fbq-run --method eora --storage uint$1 --group $group --hessian hessian.h5 model.h5
 CALDERA	fbq-run --method caldera --storage uint$1 --group $group --hessian hessian.h5 model.h5
-GPTQ+EoRA	dpq-run -q --storage uint$1 --group $group --hessian hessian.h5 --order order.h5 model.h5 | fbq-run --method eora --hessian hessian.h5 --reference model.h5
-GPTQ-32	dpq-run --storage uint$1 --group 32 --hessian hessian.h5 model.h5
+GPTQ+EoRA	dpq-run -q --reorder none --storage uint$1 --group $group --hessian hessian.h5 model.h5 | fbq-run --method eora --hessian hessian.h5 --reference model.h5
+GPTQ-GAR+EoRA	dpq-run -q --reorder gar --storage uint$1 --group $group --hessian hessian.h5 model.h5 | fbq-run --method eora --hessian hessian.h5 --reference model.h5
+GPTQ-32	dpq-run --reorder none --storage uint$1 --group 32 --hessian hessian.h5 model.h5
+GPTQ-GAR-32	dpq-run --reorder gar --storage uint$1 --group 32 --hessian hessian.h5 model.h5
 FBQuant	fbq-run --storage uint$1 --group $group --hessian hessian.h5 model.h5
 W
 }

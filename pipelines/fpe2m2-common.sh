@@ -56,11 +56,11 @@ quantized() {
 }
 row() { if [[ $1 = unquantized-* ]]; then unquantized; else awk -v OFS='\t' -F '\t' -v against="$(pair "$1")" -v run="$1" '
 	FILENAME ~ /stats$/ { if ($1 != "layer" && $1 != "all") format = $2; if ($1 == "all") bits = $7; next }
-	$1 == "geometric mean" { if (FILENAME ~ /diff$/) weight = $4; else output = $2; next }
+	$1 == "all" { if (FILENAME ~ /diff$/) weight = $4; else output = $2; next }
 	FILENAME ~ /tsv$/ { v[$1] = $2 } FILENAME ~ /paired$/ { pair[$1] = $2 }
 	END { split(format, n, /[a-z]/); code = format ~ /^e/ ? 1 + n[2] + n[3] : n[length(n)]
-		print bits, code + (bits - code) / 2, weight, output, v["nll"], v["paired_delta"], v["paired_delta_se"], v["kl"], v["kl_se"],
-			v["top_agreement"], against == run ? "" : against, against == run ? "" : pair["paired_delta"], against == run ? "" : pair["paired_delta_se"] }' \
+		print bits, code + (bits - code) / 2, weight, output, v["nll"], v["reference_nll_delta"], v["reference_nll_delta_se"], v["kl"], v["kl_se"],
+			v["top_agreement"], against == run ? "" : against, against == run ? "" : pair["paired_nll_delta"], against == run ? "" : pair["paired_nll_delta_se"] }' \
 	"$1.stats" "$1.diff" "$1.layers" "$1.paired" "$1.tsv"; fi; }
 unquantized() { awk -v OFS='\t' -F '\t' 'FNR == NR { if ($1 != "layer" && $1 != "all") bits = $2 == "f32" ? 32 : 16; next } { v[$1] = $2 }
 	END { print bits, bits, 0, 0, v["nll"], 0, 0, 0, 0, 1, "", "", "" }' reference.stats reference.tsv; }

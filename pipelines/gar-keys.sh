@@ -35,7 +35,10 @@ take() { measure "$1-$2" "$1-max" --storage uint4 --group "$group" --compute "$(
 
 calibrate
 # shellcheck disable=SC2086
-orders | while IFS=$'\t' read -r order options _; do once "$order.order" gar-order -q --group "$group" $options hessian.h5; done
+orders | while IFS=$'\t' read -r order options _; do
+	[[ $options = --order* ]] || options+=" --group $group"
+	once "$order.order" gar-order -q $options hessian.h5
+done
 
 say "quantizing and measuring"
 for scheme in W4A16 W4A8; do take $scheme max ""; done | each

@@ -131,10 +131,10 @@ variants() {
 quantized() { case $1 in
 	RTN) weights "$2-static" "$2-hessian" "$3" "$4" --group channel --compensate none ;;
 	SmoothQuant) weights "$2-smooth-static" "$2-smooth-hessian" "$3" "$4" --group channel --compensate none ;;
-	QuaRot) weights "$2-quarot-static" "$2-quarot-hessian" "$3" "$4" --group channel ;;
-	QuaRot+MSQ) weights "$2-quarot-msq" "$2-quarot-hessian" "$3" "$4" --group channel ;;
-	QuaRot+MSQ+LN2RMS) weights "$2-rotated-msq" "$2-rotated-hessian" "$3" "$4" --group channel ;;
-	MQuant) weights "$2-split-msq" "$2-split-hessian" "$3" "$4" --group channel ;;
+	QuaRot) weights "$2-quarot-static" "$2-quarot-hessian" "$3" "$4" --group channel --reorder none ;;
+	QuaRot+MSQ) weights "$2-quarot-msq" "$2-quarot-hessian" "$3" "$4" --group channel --reorder none ;;
+	QuaRot+MSQ+LN2RMS) weights "$2-rotated-msq" "$2-rotated-hessian" "$3" "$4" --group channel --reorder none ;;
+	MQuant) weights "$2-split-msq" "$2-split-hessian" "$3" "$4" --group channel --reorder none ;;
 esac; }
 awq_scaled() {	# without Hessians of the encoder and projector they stay as they are
 	once "$1-language-hessian.h5" hessian-accum -q --layers '/model/layers/*' --tokens "$1-calib.h5" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"} "$1.h5"
@@ -173,10 +173,10 @@ answers() { awk -v OFS='\t' -F '\t' -v easy=" $easy " -v hard=" $hard " '
 	}
 	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 	$1 == "all" { for (m in at) all[m] = $at[m]; next }
-	{ group = index(easy, " " $1 " ") ? "easy" : index(hard, " " $1 " ") ? "hard" : "other"; add(group, "acc"); add(group, "acc_delta") }
-	END { print mean("easy", "acc"), mean("easy", "acc_delta"), error("easy", "acc_delta"), mean("hard", "acc"), mean("hard", "acc_delta"),
-		error("hard", "acc_delta"), all["acc"], all["acc_se"], all["acc_delta"] + 0, all["acc_delta_se"] + 0,
-		all["kl"], all["kl_se"], all["kl_delta"] + 0, all["kl_delta_se"] + 0, all["agreement"] }' "$1.tsv"; }
+	{ group = index(easy, " " $1 " ") ? "easy" : index(hard, " " $1 " ") ? "hard" : "other"; add(group, "acc"); add(group, "paired_acc_delta") }
+	END { print mean("easy", "acc"), mean("easy", "paired_acc_delta"), error("easy", "paired_acc_delta"), mean("hard", "acc"), mean("hard", "paired_acc_delta"),
+		error("hard", "paired_acc_delta"), all["acc"], all["acc_se"], all["paired_acc_delta"] + 0, all["paired_acc_delta_se"] + 0,
+		all["kl"], all["kl_se"], all["paired_kl_delta"] + 0, all["paired_kl_delta_se"] + 0, all["agreement"] }' "$1.tsv"; }
 picture() { table=$1 title=$2 base=$3 paper=$4 models=${models[*]} plot "$1" <<'G'
 set datafile separator "\t"; set border 1; set tics nomirror; set ytics scale 0 noenhanced; set grid x y; set bars 0.4; set key off
 table = system("echo $table"); models = system("echo $models"); file(m) = "< awk -F '\\t' '$1 == \"".m."\"' ".table.".tsv"

@@ -21,7 +21,7 @@ for m in "${models[@]}"; do
 	once "$m-split-token.h5" msq-calib -q --act-format int8 --act-mode dynamic-token --layers '/model/layers/*' "$m-split-static.h5"
 	awq_scaled "$m" int4 "$group"
 done
-four() { weights "$1" "$2" int4 int4 --group channel; }
+four() { weights "$1" "$2" int4 int4 --group channel --reorder none; }
 commands() {
 	local m
 	for m in "${models[@]}"; do
@@ -54,7 +54,7 @@ R
 table table4
 picture table4 "Scales of the language model's int8 inputs, 4-bit weights (AWQ: inputs in 16 bits)" "MSQ" "paper: TextVQA, Qwen2-VL-7B, %"
 for m in "${models[@]}"; do
-	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "all" { same = $at["same"] == 1 } END { exit !same }' "$m-aifs.tsv" ||
+	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "all" { same = $at["paired_same"] == 1 } END { exit !same }' "$m-aifs.tsv" ||
 		fail 1 "$m: visual tokens first: another answer to some question, expected the same to all"
 	say "$m: MSQ with visual tokens first: the same answer to all $(awk -F '\t' '$1 == "all" { print $2 }' "$m-aifs.tsv") questions"
 done

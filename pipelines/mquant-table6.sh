@@ -29,10 +29,10 @@ R
 }
 source_of() { case $1 in	# source_of RUN M
 	16) weights "$2" - none none ;;
-	gptq*) weights "$2" "$2-hessian" none "int${1#gptq}" --group "$group" ;;
+	gptq*) weights "$2" "$2-hessian" none "int${1#gptq}" --group "$group" --reorder none ;;
 	awq*) awq "$2" "int${1#awq}" "$group" ;;
-	mquant4) weights "$2-split" "$2-split-hessian" none int4 --group "$group" ;;
-	mquant44) weights "$2-split" "$2-split-hessian" int4 int4 --group "$group" ;;
+	mquant4) weights "$2-split" "$2-split-hessian" none int4 --group "$group" --reorder none ;;
+	mquant44) weights "$2-split" "$2-split-hessian" int4 int4 --group "$group" --reorder none ;;
 	mquant48) quantized MQuant "$2" int4 int4 ;;
 esac; }
 commands() {

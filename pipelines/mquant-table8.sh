@@ -21,7 +21,7 @@ for ((r = 1; r <= runs; r++)); do
 	hessians quarot-$r	# of the other, too: what it computes is the same
 	[ -e rms-$r-hessian.h5 ] || ln -s quarot-$r-hessian.h5 rms-$r-hessian.h5
 done
-way() { from=$2 kv=uint4 measure "$1" "QuaRot-$r" --storage int4 --group "$group" --act-format int4 --act-mode dynamic-token --act-clip 0.9; }
+way() { from=$2 kv=uint4 measure "$1" "QuaRot-$r" --storage int4 --group "$group" --reorder none --act-format int4 --act-mode dynamic-token --act-clip 0.9; }
 
 say "quantizing and measuring"
 for ((r = 1; r <= runs; r++)); do way QuaRot-$r quarot-$r; done | each

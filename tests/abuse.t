@@ -250,7 +250,7 @@ for signal in TERM INT HUP KILL; do
 	for i in 0 1 2 3 4 5 6 7 8 9 10 11; do
 		rm -rf out; mkdir out
 		# not in a function: the signal is for the tool; and a shell starts what is in the background without SIGINT
-		env --default-signal=INT dpq-run -q -j2 --compensate none --scale-search mse --group 64 wide.h5 -o out/r 2>said & pid=$!
+		env --default-signal=INT,TERM,HUP dpq-run -q -j2 --compensate none --scale-search mse --group 64 wide.h5 -o out/r 2>said & pid=$!
 		sleep "0.0$((i * 8 / 10))$((i * 8 % 10))"
 		kill -$signal $pid 2>/dev/null
 		wait $pid 2>/dev/null; s=$?

@@ -113,7 +113,7 @@ static inline bool amx_agree(unsigned to, unsigned a, unsigned b)
 }
 
 /* Of tiles of bf16 or of bytes: to[m][n], a[m][k], b[k / 4][n]. Cloned, for fused products in a register. */
-__attribute__((target_clones("default", "arch=haswell"), unused))
+__attribute__((target_clones("default", "fma"), unused))
 static void amx_multiply(unsigned to, unsigned a, unsigned b, bool bf16, bool is_unsigned)
 {
 	const size_t k = amx_bytes(a), n = amx_bytes(to) / 4;
@@ -261,6 +261,7 @@ static inline bool amx_on(void)
 #else
 static inline bool amx_on(void)
 {
+	printf("# SKIP tiles: not an x86-64 processor\n");
 	return false;
 }
 #endif

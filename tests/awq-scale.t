@@ -34,22 +34,27 @@ def nearest(v):                                         # asymmetric, min-max
         q[:, g:g + group] = (np.clip(np.rint(w / s) + z, 0, top) - z) * s
     return q
 def weight(f, p): return f[p]["weight"][()].astype("f8")
+def inputs_of(p):                                       # H and mean |x|; with the prior of an expert that few tokens reached, of in tokens
+    g = h[p]; H, x = (g[m][()].astype("f8") for m in ("hessian", "mean_abs")); c, n = float(g["count"][()]), len(x)
+    if c >= n or "prior" not in g: return H, x
+    g = g["prior"]
+    return H + (n - c) * g["hessian"][()] / float(g["count"][()]), (c * x + (n - c) * g["mean_abs"][()]) / n
 def loss(p, s):
     v = (weight(a, p) * s).astype("f4").astype("f8"); e = (v - nearest(v)) / s
-    return np.sum(e @ h[p]["hessian"][()].astype("f8") * e)
+    return np.sum(e @ inputs_of(p)[0] * e)
 def factors(x, r):
     s = np.maximum(x ** r, 1e-4); return s / np.sqrt(s.max() * s.min())
 want, used = {}, []
 for i in inputs:
     source, readers = (i.split("=") if "=" in i else i.split("<")[::-1])
     readers = readers.split(",")
-    x = h[readers[0]]["mean_abs"][()].astype("f8")
+    x = inputs_of(max(readers, key=lambda p: h[p]["count"][()]))[1]
     all_ = np.array([[loss(p, factors(x, r / 20)) for p in readers] for r in range(20)])
     best = all_.sum(1).argmin()
     used.append(best)
     s = factors(x, best / 20)
     for k, p in enumerate(readers):
-        W = weight(a, p); whole = np.sum(W @ h[p]["hessian"][()].astype("f8") * W)
+        W = weight(a, p); whole = np.sum(W @ inputs_of(p)[0] * W)
         got = rows["/" + p]
         assert got[0] == best / 20, (p, got, best)
         assert abs(got[1] * whole / all_[0, k] - 1) < 1e-4 and abs(got[2] * whole / all_[best, k] - 1) < 1e-4, (p, got)
@@ -81,6 +86,19 @@ l=model/layers/0
 ok 'gemma: a gain of one more; 3 bits' py search.py "$ref" gemma 3 8 gemma3bit.said gemma3bit.h5 $l/input_layernorm=$l/self_attn/q_proj,$l/self_attn/k_proj,$l/self_attn/v_proj \
 	$l/post_attention_layernorm=$l/mlp/gate_proj,$l/mlp/up_proj "$l/mlp/down_proj<$l/mlp/up_proj"
 ok 'experts: each for itself, and no router' sh -c 'grep -q "/1/mlp/experts/3/down_proj" qwen2-moe.said && ! grep -e "mlp/gate	" -e shared_expert_gate qwen2-moe.said'
+# few tokens: most experts' Hessians and means are mixed with their prior's; of those that share inputs the most seen decides
+few() {	# few NAME BLOCK NORM EXPERTS GATE UP DOWN
+	sample-tokens -q --length 33 --ctx 32 "$ref/$1.h5" -o few-t.h5
+	hessian-accum -q --tokens few-t.h5 --ctx 32 "$ref/$1.h5" -o few/$1-h.h5
+	awq-scale --group 16 --clip no --hessian few/$1-h.h5 "$ref/$1.h5" -o few/$1.h5 2>few/$1.said
+	readers=$(for w in "$5" "$6"; do for e in $(seq 0 $(($4 - 1))); do printf ',%s' "$2/experts/$e/$w"; done; done)
+	sources=$(for e in $(seq 0 $(($4 - 1))); do echo "$2/experts/$e/$7<$2/experts/$e/$6"; done)
+	# shellcheck disable=SC2086
+	ok "$1: experts with a prior" sh -c 'cd few && /usr/bin/python3 ../search.py "$@"' x "$ref" "$1" 4 16 "$1.said" "$1.h5" "$3=${readers#,}" $sources
+}
+mkdir few
+few mixtral model/layers/0/block_sparse_moe model/layers/0/post_attention_layernorm 4 w1 w3 w2
+few qwen3-moe model/layers/1/mlp model/layers/1/post_attention_layernorm 6 gate_proj up_proj down_proj
 
 # --- clipping ---
 cat >clip.py <<'PY'
@@ -124,7 +142,7 @@ def table(f, column):
     rows = [l.rstrip("\n").split("\t") for l in open(f) if l[:1] in "/l"]
     return {r[0]: float(r[rows[0].index(column)]) for r in rows[1:]}
 old, new = (table(f, "error") for f in ("before", "after"))
-near, best = (table("llama-gqa.said", c) for c in ("nearest", "scaled"))
+near, best = (table(sys.argv[1], c) for c in ("nearest", "scaled"))
 assert len(near) == 12
 for p in near:                                          # rows of up_proj are scaled, too: they weigh otherwise there
     assert abs(old[p] / near[p] - 1) < 1e-4 and ("up_proj" in p or abs(new[p] / best[p] - 1) < 1e-4), (p, old[p], near[p], new[p], best[p])
@@ -132,7 +150,18 @@ PY
 hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 llama-gqa.h5 -o after-h.h5
 dpq-run --compensate none --scale-search minmax --group 16 --hessian llama-gqa-h.h5 "$ref/llama-gqa.h5" -o q0.h5 2>before
 dpq-run --compensate none --scale-search minmax --group 16 --hessian after-h.h5 llama-gqa.h5 -o q1.h5 2>after
-ok 'losses are those that dpq-run finds, on Hessians of the scaled model' py no-worse.py
+ok 'losses are those that dpq-run finds, on Hessians of the scaled model' py no-worse.py llama-gqa.said
+# the divisor of a tensor follows from both ends of its range: layers whose largest magnitude is negative tell
+for format in nvfp4 'uint4 --scale-dtype e4m3fn'; do
+	# shellcheck disable=SC2086
+	{
+		awq-scale --storage $format --group 16 --clip no --hessian llama-gqa-h.h5 "$ref/llama-gqa.h5" -o divided.h5 2>divided.said
+		hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 divided.h5 -o after-h.h5
+		dpq-run --compensate none --scale-search minmax --storage $format --group 16 --hessian llama-gqa-h.h5 "$ref/llama-gqa.h5" -o x.h5 2>before
+		dpq-run --compensate none --scale-search minmax --storage $format --group 16 --hessian after-h.h5 divided.h5 -o x.h5 2>after
+	}
+	ok "... $format" py no-worse.py divided.said
+done
 for name in llama-gqa opt gemma qwen2-moe; do
 	ok "$name: no input loses more than before" py -c '
 import sys, h5py, numpy as np
@@ -167,7 +196,6 @@ import h5py
 f = h5py.File("half.h5")["model/layers/0/mlp/up_proj/weight"]
 assert f.id.get_type().get_size() == 2'
 warns 'a storage with its own scales' '--scale-dtype .*a storage with its own' awq-scale --storage mxfp4 --scale-dtype e8m0 --group 16 --hessian llama-gqa-h.h5 "$ref/llama-gqa.h5" -o x.h5
-warns 'Hessians of before' 'llama-gqa-h.h5: is of the model before awq-scale' dpq-run --group 16 --hessian llama-gqa-h.h5 llama-gqa.h5 -o x.h5
 
 # --- what is refused ---
 rm -f r.h5
@@ -196,6 +224,7 @@ no 'a scale for a tensor' 2 '--group: tensor' awq-scale --group tensor --hessian
 no 'a format that is none' 2 'storage' awq-scale --storage int99 --hessian llama-gqa-h.h5 "$g" -o r.h5
 no 'scales of another type' 2 '--scale-dtype: mxfp4 has scales in e8m0' awq-scale --storage mxfp4 --scale-dtype f16 --hessian llama-gqa-h.h5 "$g" -o r.h5
 no 'a model that is quantized' 1 'is quantized already' sh -c 'awq-scale -q --hessian llama-gqa-h.h5 q0.h5 -o r.h5' x "$g"
+no '... though nothing is clipped, and no ratio may be better' 1 'is quantized already' awq-scale -q --clip no --hessian llama-gqa-h.h5 q0.h5 -o r.h5
 py -c 'import h5py, shutil, sys
 shutil.copy(sys.argv[1], "nan.h5")
 with h5py.File("nan.h5", "r+") as f: f["model/layers/1/mlp/down_proj/weight"][2, 3] = float("nan")' "$g"

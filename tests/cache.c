@@ -162,11 +162,11 @@ static void bits_are_counted(void **unused)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct config c = { .stacks = 1,
 			.stack = { { .blocks = 3, .kv_heads = 2, .head_dim = 64 } } };
-		struct cache_format f = { .group = cases[i].group };
+		struct cache_format f = { .group = cases[i].group, .given = true };
 
 		assert_true(cache_bits(&c) == 0);
 		assert_true(format_parse(&f.format, cases[i].format));
-		cache_use(&c, "model", &f);
+		cache_use(&c, NULL, &f);
 		assert_true(cache_bits(&c) == cases[i].bits);
 	}
 }

@@ -94,11 +94,11 @@ def se(x):
 d = k["nll_of_target"][...] - k["nll_of_reference"][...]
 a, p, b = ({x: float(y) for x, y in map(str.split, open(f))} for f in "kpb")
 nll, kl = i["nll_of_target"][...] - k["nll_of_target"][...], i["kl"][...] - k["kl"][...]
-want = [(a["kl_se_windows"], se(k["kl"][...])), (a["paired_delta_se_windows"], se(d)), (p["paired_delta_se_windows"], se(d)),
-    (b["nll_delta"], nll.mean()), (b["nll_delta_se_windows"], se(nll)), (b["kl_delta"], kl.mean()), (b["kl_delta_se_windows"], se(kl)),
-    (b["kl_delta_se"], np.sqrt(kl.var() / (len(kl) - 1)))]
+want = [(a["kl_se_windows"], se(k["kl"][...])), (a["reference_nll_delta_se_windows"], se(d)), (p["paired_nll_delta_se_windows"], se(d)),
+    (b["paired_nll_delta"], nll.mean()), (b["paired_nll_delta_se_windows"], se(nll)), (b["paired_kl_delta"], kl.mean()), (b["paired_kl_delta_se_windows"], se(kl)),
+    (b["paired_kl_delta_se"], np.sqrt(kl.var() / (len(kl) - 1)))]
 for got, x in want: assert x and abs(got - x) < 1e-3 * abs(x), want
-assert b["kl_delta"] < 0
+assert b["paired_kl_delta"] < 0
 PY
 no 'another stride, the same targets' 1 'r16.h5: /window: is over other windows' eval-ppl -q --ctx 64 --convention sliding --stride 32 --tokens t1.h5 m.h5 --paired r16.h5
 no 'a record without a divergence' 1 'r16.h5: /kl: is missing; --reference and --paired together' eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 m.h5 --reference m.h5 --paired r16.h5

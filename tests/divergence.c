@@ -334,8 +334,8 @@ static void numbers_worked_out_by_hand(void **unused)
 		if (!(fabs(value(answer, want[i].name) - want[i].is) < 1e-15))
 			fail_msg("%s is %.17g, not %.17g", want[i].name, value(answer, want[i].name),
 				want[i].is);
-	assert_true(fabs(value(answer, "paired_delta") - mean) < 1e-15);
-	assert_true(fabs(value(answer, "paired_delta_se") - sqrt((square - mean * mean) / 4)) < 1e-15);
+	assert_true(fabs(value(answer, "reference_nll_delta") - mean) < 1e-15);
+	assert_true(fabs(value(answer, "reference_nll_delta_se") - sqrt((square - mean * mean) / 4)) < 1e-15);
 	assert_true(kl[0] == 4 && kl[4] == 2);		/* targets stay in their order */
 }
 

@@ -243,6 +243,54 @@ ok 'Hessians do not depend on the threads' cmp mh.h5 mh3.h5
 ok 'a stream in a file is read' eval-ppl --tokens tokens.h5 $w stream1
 ok 'h5py reads it' py -c 'import h5py; f = h5py.File("file.h5"); assert f["model/layers/1/mlp/up_proj/scale8"].shape == (1,)'
 ok 'h5dump reads it' h5dump -H file.h5
+# --reorder: every member is that of gar-order's file of the same kind, key and group, a line of the plan has its own
+cat >alike.py <<'PY'
+import h5py, sys
+def tree(path):
+    y = {}
+    def visit(n, o): y[n] = [sorted((k, str(v)) for k, v in o.attrs.items()), (o.shape, o.dtype, o[()].tobytes()) if isinstance(o, h5py.Dataset) else 0]
+    with h5py.File(path) as f: f["model"].visititems(visit)
+    return y
+a, b = map(tree, sys.argv[1:]); differ = sorted(n for n in set(a) | set(b) if a.get(n) != b.get(n))
+print(*differ[:3] or [sum(n.endswith("/codes") for n in a)])
+PY
+history() { py -c 'import h5py,sys; print(h5py.File(sys.argv[1]).attrs["history"].split("\n")[0].split(" ", 2)[2])' "$1"; }
+for how in none:5 full:16 full:channel gar:5 gar:16 gar:channel gar:tensor gar:8:mean; do
+	o=${how%%:*} g=$(echo "$how" | cut -d: -f2) key=$(echo "$how" | cut -sd: -f3)
+	# shellcheck disable=SC2086
+	{
+		gar-order -q --order "$o" --group "$g" ${key:+--key $key} mh.h5 -o ro.h5
+		dpq-run -q --hessian mh.h5 --order ro.h5 --group "$g" "$model" -o file.h5
+		dpq-run -q --hessian mh.h5 --reorder "$o" ${key:+--key $key} --group "$g" "$model" -o own.h5
+	}
+	is "--reorder $o${key:+, by $key}, group $g" "$(py alike.py own.h5 file.h5)" 14
+done
+echo '*/down_proj group=8' >order.plan
+dpq-run -q --hessian mh.h5 --reorder gar --plan order.plan --group 16 "$model" -o own.h5
+gar-order -q --group 8 mh.h5 -o ro.h5
+dpq-run -q --hessian mh.h5 --order ro.h5 --group 8 --layers '*/down_proj' "$model" -o down.h5
+dpq-run -q --hessian mh.h5 --order mo.h5 --group 16 --layers '!*/down_proj' down.h5 -o file.h5
+is '... of the line of the plan' "$(py alike.py own.h5 file.h5)" 14
+# gar is in force where nobody says so, and the history names it; where nothing is compensated there is none, and no word of one
+for how in '--group 16' '--plan order.plan --group 16' '--group channel'; do
+	# shellcheck disable=SC2086
+	{
+		dpq-run -q --hessian mh.h5 $how "$model" -o file.h5
+		dpq-run -q --hessian mh.h5 --reorder gar $how "$model" -o own.h5
+	}
+	is "gar is the default: $how" "$(py alike.py own.h5 file.h5) $(history file.h5)" "14 $(history own.h5)"
+done
+is '... a scale a row carries no order' "$(h5ls -r file.h5 | grep -c group_index)" 0
+is '... in the history' "$(history file.h5)" '--reorder gar --group channel'
+# shellcheck disable=SC2086
+dpq-run -q --sequential --tokens tokens.h5 $w --group 16 "$model" -o file.h5
+is '... with --sequential' "$(history file.h5 | cut -d' ' -f1-4)" '--reorder gar --group 16'
+dpq-run --compensate none --group 16 --hessian mh.h5 "$model" -o file.h5 2>said
+is '... not without compensation' "$(history file.h5) $(grep -c 'effect\|--reorder' said)" '--group 16 --compensate none 0'
+dpq-run -q --hessian mh.h5 --order mo.h5 --group 16 "$model" -o file.h5
+is '... nor beside an order' "$(history file.h5)" '--group 16'
+no 'an order and a file of another' 2 '.-order FILE is an order of its own' dpq-run --hessian mh.h5 --order mo.h5 --reorder full --group 16 "$model" -o bad.h5
+no '... or another key' 2 '.-order FILE is an order of its own' dpq-run --hessian mh.h5 --order mo.h5 --key sum --group 16 "$model" -o bad.h5
 # Ŵ has the division: a model of the same weights, plain, computes the same
 cat >plain.py <<'PY'
 import h5py, numpy as np, shutil, sys
@@ -340,6 +388,13 @@ no 'an order that is none' 1 'order-bad.h5: /a/order' run --hessian hess.h5 --or
 no 'an order of another width' 1 'order-short.h5: /a/order: has shape' run --hessian hess.h5 --order order-short.h5 layer.h5
 no 'another group than the order has' 1 'gar.h5: was made with --group 32, this is --group 128' run --hessian hess.h5 --order gar.h5 layer.h5
 no 'quantized already' 1 'is quantized already' run --compensate none rtn.h5
+# one line: no layer has been quantized before
+dpq-run -q --compensate none --group 8 --layers '*/1/*' "$model" -o later.h5
+no '... a later block' 1 'later.h5: /model/layers/1/self_attn/q_proj: is quantized already, expected a plain weight' dpq-run --compensate none --group 8 later.h5 -o x.h5
+py -c 'import h5py, shutil
+shutil.copy("mh.h5", "no-absmax.h5")
+with h5py.File("no-absmax.h5", "r+") as f: del f["model/layers/1/mlp/down_proj/absmax"]'
+no 'a static scale where a later layer has no absmax' 1 'no-absmax.h5: /model/layers/1/mlp/down_proj/absmax: is missing' dpq-run --hessian no-absmax.h5 --group 16 --act-format int8 --act-mode static-tensor "$model" -o x.h5
 no 'an unknown format' 2 "no format 'int9'" run --compensate none --storage int9 layer.h5
 no 'an unknown group' 2 "neither a number of columns" run --compensate none --group x layer.h5
 no 'a kind of file that is not asked for' 1 "'tokens', expected 'model'" run --compensate none tokens.h5

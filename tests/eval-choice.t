@@ -28,7 +28,7 @@ def put(path, lines): open(path, "w").write("".join(l if isinstance(l, str) else
 q = []
 for i in range(40):
     n = int(r.integers(1, 6)); context = " ".join(r.choice(words, int(r.integers(0, 4)))) + ("", " ", "  \n")[i % 3]
-    q.append(question(("b", "a", "c")[i % 3], context, [str(w) for w in r.choice(words, n, replace=False)], int(r.integers(0, n)), id=i))
+    q.append(question(("b", "a", "c")[i % 3], context, [str(w) for w in r.choice(words, n, replace=False)], int(r.integers(0, n))))
 put("q.jsonl", q); put("half.jsonl", q[:20]); put("blank.jsonl", ["\n"] + q[:7] + ["  \n\n"] + q[7:] + ["\n"])
 put("other.jsonl", q[1:] + q[:1]); open("end.jsonl", "w").write(json.dumps(q[0])); put("single.jsonl", [question("s", "ab", ["c", "d"], 0)])
 PY
@@ -110,7 +110,7 @@ cat $m | run >x; ok 'the model from a pipe' cmp x a
 eval-choice --questions - $m <q.jsonl >x; ok 'questions from standard input' cmp x a
 eval-choice --questions blank.jsonl $m >x; ok 'blank lines' cmp x a
 run --limit 20 $m >x; eval-choice --questions half.jsonl $m >y; ok 'the first 20' cmp x y
-eval-choice --questions end.jsonl $m >x; is 'no newline at the end; one question has no standard error' "$(sed 1d x | cut -f2,4 | xargs)" '1 nan 1 nan'
+eval-choice --questions end.jsonl $m >x; is 'no newline at the end; one question has no standard error' "$(sed 1d x | cut -f2,4 | xargs)" '1 - 1 -'
 
 # --- greedy decoding: character by character, each the likeliest of all ---
 py - <<'PY'
@@ -141,15 +141,19 @@ run rtn.h5 --paired r.h5 -o s.h5 >p
 ok 'paired differences' py - <<'PY'
 import h5py, numpy as np
 a, b = h5py.File("s.h5"), h5py.File("r.h5"); rows = [l.rstrip("\n").split("\t") for l in open("p")]
-v = dict(zip(rows[0], rows[-1])); assert rows[0][6:] == ["acc_delta", "acc_delta_se", "acc_norm_delta", "acc_norm_delta_se", "same", "same_se"]
+v = dict(zip(rows[0], rows[-1])); assert rows[0][6:] == ["paired_" + s for s in ("acc_delta", "acc_delta_se", "acc_norm_delta", "acc_norm_delta_se", "same", "same_se")]
 any_other = False
 for n in "acc", "acc_norm":
     d = a["question/" + n][...] - b["question/" + n][...]
-    assert abs(float(v[n + "_delta"]) - d.mean()) < 1e-6 and abs(float(v[n + "_delta_se"]) - (d.var() / 39) ** 0.5) < 1e-6
+    assert abs(float(v["paired_" + n + "_delta"]) - d.mean()) < 1e-6 and abs(float(v["paired_" + n + "_delta_se"]) - (d.var() / 39) ** 0.5) < 1e-6
     any_other |= (d != 0).any()
 same = a["question/answer"][...] == b["question/answer"][...]
-assert any_other and 0 < same.mean() < 1 and abs(float(v["same"]) - same.mean()) < 1e-6 and abs(float(v["same_se"]) - (same.var() / 39) ** 0.5) < 1e-6
+assert any_other and 0 < same.mean() < 1 and abs(float(v["paired_same"]) - same.mean()) < 1e-6 and abs(float(v["paired_same_se"]) - (same.var() / 39) ** 0.5) < 1e-6
 PY
+msq-calib -q --kv-format int2 rtn.h5 -o kv.h5
+run rtn.h5 --kv-format int2 >x; run kv.h5 >y; ok 'keys and values as the model says' cmp x y
+run rtn.h5 >x; run kv.h5 --kv-format none >z; ok '... but where the option says none' cmp x z
+no '... which is not the same' 1 differ sh -c 'cmp x y >&2'
 run rtn.h5 --reference $m --greedy -o k.h5 >k
 ok 'a reference' py - <<'PY'
 import h5py, numpy as np
@@ -200,6 +204,22 @@ for g in -1 1 0.5 '"a"' true 99999999999999; do refused "gold $g" "'gold' is non
 refused 'no gold' "'gold' is missing" '{"task": "a", "context": "c", "choices": ["a"]}'
 refused 'images that are no array' "'images' is no array" '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": "a.png"}'
 refused 'images that are no names' "'images': number 1 is no text" '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": ["a.png", 3]}'
+refused 'an image without a name' "'images': number 0 is empty, expected the name of a file" '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": [""]}'
+for k in image Images choice golds; do
+	refused "'$k'" "'$k' is no member of a question, expected '(images|choices|gold)'" '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "'$k'": []}'
+done
+printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "id": 1}\n{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "id": 2, "source": ""}\n' >more.jsonl
+warns 'members that are not read' "more.jsonl: members that are not read: 'id', 'source'\$" eval-choice --questions more.jsonl $m
+printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "1": 1, "2": 1, "3": 1, "4": 1, "5": 1, "6": 1}\n' >more.jsonl
+warns '... of many some' "'1', '2', '3', '4', '5' and 1 more\$" eval-choice --questions more.jsonl $m
+model-import -q "$top/data/vlm-pre" -o eyes.h5
+for images in '' ', "images": []'; do
+	printf '%s\n' '{"task": "a", "context": "See <image>\nQ:", "choices": ["a"], "gold": 0'"$images}" >blind.jsonl
+	for special in '' --special; do
+		# shellcheck disable=SC2086
+		no "a picture that is forgotten ($images $special)" 1 "blind.jsonl:1: 'context' has a placeholder of an image .id 256., 'images' has none" eval-choice --questions blind.jsonl $special eyes.h5
+	done
+done
 refused 'images' 'has images: images need a model with an encoder' '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": ["a.png"]}'
 : >none.jsonl; no 'no question' 1 'none.jsonl: holds no question' eval-choice --questions none.jsonl $m
 printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0}\n{"task": 1}\n' >second.jsonl

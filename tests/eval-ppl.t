@@ -67,7 +67,7 @@ run --tokens t.h5 rtn.h5 -o q.h5 >/dev/null
 run --tokens t.h5 rtn.h5 --paired r.h5 >p
 ok 'paired differences' py -c 'import h5py; a, b = (h5py.File(f)["nll_of_target"][...] for f in ("q.h5", "r.h5")); d = a - b
 v = dict(map(str.split, open("p"))); se = ((d * d).mean() - d.mean() ** 2) ** 0.5 / 493 ** 0.5
-assert abs(float(v["paired_delta"]) - d.mean()) < 1e-6 and abs(float(v["paired_delta_se"]) - se) < 1e-3 * se'
+assert abs(float(v["paired_nll_delta"]) - d.mean()) < 1e-6 and abs(float(v["paired_nll_delta_se"]) - se) < 1e-3 * se'
 no 'paired with other windows' 1 'r.h5: /target: is over other tokens, or other windows: 494 targets, not 475' eval-ppl --ctx 20 --tokens t.h5 --paired r.h5 "$model"
 no 'paired with other tokens' 1 'r.h5: /target: is over other tokens' run --tokens other.h5 --paired r.h5 "$model"
 
@@ -75,11 +75,11 @@ no 'paired with other tokens' 1 'r.h5: /target: is over other tokens' run --toke
 run --tokens t.h5 rtn.h5 --reference "$model" -o against.h5 >k
 is 'what is printed against a model' "$(cut -f1 k | xargs)" "tokens nll nll_se ppl kl kl_se kl_se_windows kl_median kl_99 kl_99_9 kl_max \
 top_agreement top_agreement_se delta_p delta_p_rms delta_p_1 delta_p_5 delta_p_25 delta_p_median delta_p_75 delta_p_95 delta_p_99 \
-paired_delta paired_delta_se paired_delta_se_windows"
+reference_nll_delta reference_nll_delta_se reference_nll_delta_se_windows"
 ok 'both likelihoods are those of the models alone' py -c 'import h5py
 f, q, r = (h5py.File(n) for n in ("against.h5", "q.h5", "r.h5")); n = "nll_of_target"
 assert (f[n][...] == q[n][...]).all() and (f["nll_of_reference"][...] == r[n][...]).all() and (f["target"][...] == q["target"][...]).all()'
-is 'the paired difference is that of --paired' "$(tail -n 3 k)" "$(tail -n 3 p)"
+is 'the paired difference is that of --paired' "$(tail -n 3 k | cut -d _ -f 2-)" "$(tail -n 3 p | cut -d _ -f 2-)"
 ok 'numbers against a model' py - <<'PY'
 import h5py, numpy as np
 f = h5py.File("against.h5"); v = {a: float(b) for a, b in map(str.split, open("k"))}
@@ -269,6 +269,57 @@ done
 no 'scales of a whole tensor' 2 "--kv-format: 'nvfp4:8' divides its scales" run --tokens t.h5 --kv-format nvfp4:8 "$model" -o refused/r
 no 'the group of a standard' 1 'heads are 8 channels wide; --kv-format mxfp4:32' run --tokens t.h5 --kv-format mxfp4 "$model" -o refused/r
 no 'keys that overflow' 1 'overflow' run --tokens t.h5 --kv-format uint4 big.h5 -o refused/r
+
+# ... as the model says: FORMAT of the file, and the same numbers as by the option
+for i in 4 8; do dpq-run -q --compensate none --group 8 --kv-format "UINT$i:4" "$model" -o "kv$i.h5"; done
+dpq-run -q --compensate none --group 8 "$model" -o kv-none.h5
+is 'a model that knows its format' "$(h5dump -a /kv_format kv4.h5 | sed -n 's/.*(0): //p') $(h5dump -a /history kv4.h5 | grep -o -e '--kv-format [a-z0-9:]*')" '"uint4:4" --kv-format uint4:4'
+run --tokens t.h5 --kv-format uint4:4 kv-none.h5 >x; run --tokens t.h5 kv4.h5 >y; ok '... is run so' cmp x y
+dpq-run -q --compensate none --group 8 --kv-format uint4:4 <"$model" | tee stream | run --tokens t.h5 >y; ok '... through pipes' cmp x y
+msq-calib -q --kv-format uint4:4 "$model" -o kv-plain.h5
+cat >alone.py <<'PY'
+import h5py, sys
+a, b = h5py.File(sys.argv[1]), h5py.File("kv-plain.h5")
+assert b.attrs["kv_format"] in ("uint4:4", b"uint4:4") and set(b.attrs) - set(a.attrs) <= {"kv_format", "history"}
+def same(p, o):
+    assert dict(o.attrs) == dict(b[p].attrs), p
+    if isinstance(o, h5py.Dataset): assert o[()] == b[p][()] if o.dtype == object else (o[...] == b[p][...]).all(), p
+n = []; a.visititems(same); b.visit(n.append); assert len(n) > 20 and all(p in a for p in n)
+PY
+ok 'written by msq-calib alone: nothing else changes' py alone.py "$model"
+hadamard-rotate -q --check kv-plain.h5 2>said | dpq-run -q --compensate none --group 8 | exmy-pack -q | tee stream | run --tokens t.h5 >y; s=$?
+is 'a check is of the model without' "$s $(cat said)" '0 '
+hadamard-rotate -q "$model" | dpq-run -q --compensate none --group 8 | exmy-pack -q | run --tokens t.h5 --kv-format uint4:4 >z; ok '... filters keep it, in streams' cmp y z
+run --tokens t.h5 kv-none.h5 >none
+for m in kv4.h5 kv-none.h5; do
+	run --tokens t.h5 --kv-format none $m >y; ok "$m: none overrides" cmp none y
+	run --tokens t.h5 --kv-format int3 $m >y; run --tokens t.h5 --kv-format int3 kv8.h5 >z; ok "$m: a format overrides" cmp y z
+done
+dpq-run -q --compensate none --group 8 --kv-format none kv-plain.h5 | run --tokens t.h5 >y; ok 'none removes it' cmp none y
+dpq-run -q --compensate none --group 8 kv-plain.h5 | run --tokens t.h5 >y; ok 'no option leaves it' cmp x y
+kl --reference kv8.h5 kv4.h5 >/dev/null; cp kl.h5 both.h5; kl --kv-format int2 --reference kv8.h5 kv4.h5 >/dev/null
+for i in 4 8; do run --tokens t.h5 kv$i.h5 -o alone$i.h5 >/dev/null; done
+ok 'of two models each has its own, the option is for the model' py -c 'import h5py
+f, g, a, b = (h5py.File(n) for n in ("both.h5", "kl.h5", "alone4.h5", "alone8.h5"))
+ours, theirs = f["nll_of_target"][...], f["nll_of_reference"][...]
+assert (ours == a["nll_of_target"][...]).all() and (theirs == b["nll_of_target"][...]).all() and (ours != theirs).any()
+assert (g["nll_of_reference"][...] == theirs).all() and (g["nll_of_target"][...] != ours).any()'
+py - "$model" <<'PY'
+import h5py, shutil, sys
+for i, v in enumerate(("int4:0", "int99", "nvfp4", "none", "uint4:4:4", "", 4, "int4:3")):
+    shutil.copy("kv-none.h5", "bad%d.h5" % i)
+    with h5py.File("bad%d.h5" % i, "r+") as f: f.attrs["kv_format"] = v
+with h5py.File("w.h5", "w") as f, h5py.File(sys.argv[1]) as g:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"; f["a/weight"] = g["lm_head/weight"][...]
+PY
+for i in 0 1 2 3 4 5; do no "an attribute that says no format, $i" 1 "^eval-ppl: bad$i.h5: /: attribute kv_format is '.*', expected a format" run --tokens t.h5 bad$i.h5 -o refused/r; done
+no '... or is a number' 1 '^eval-ppl: bad6.h5: /: attribute kv_format ' run --tokens t.h5 bad6.h5 -o refused/r
+no '... of a reference' 1 "^eval-ppl: bad1.h5: /: attribute kv_format is 'int99'" run --tokens t.h5 --reference bad1.h5 kv4.h5 -o refused/r
+no '... or groups that do not divide a head' 1 'bad7.h5: /config: heads are 8 channels wide; kv_format int4:3: a group' run --tokens t.h5 bad7.h5 -o refused/r
+no 'a filter is told too' 1 'heads are 8 channels wide; --kv-format int4:3' dpq-run -q --compensate none --group 8 --kv-format int4:3 "$model" -o refused/r
+no '... that matrices alone have no heads' 1 'w.h5: /config: is missing; --kv-format' dpq-run -q --compensate none --group 8 --kv-format int4 w.h5 -o refused/r
+for i in 1 2; do dpq-run -q --compensate none --group 8 --kv-format int$((2 + 2 * i)) --layers "*/$((i - 1))/*" "$model" -o half$i.h5; done
+no 'halves of two formats' 1 "half2.h5: /: attribute kv_format is 'int6', of half1.h5 'int4'" tensor-join -q half1.h5 half2.h5 -o refused/r
 is 'nothing is left of these' "$(ls -A refused)" ''
 
 # Large enough for tiles and chunks: 1, 3, 4 and 60 windows; fewer chunks than threads, some left over, two tiles of weights of the head

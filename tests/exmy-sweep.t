@@ -29,6 +29,62 @@ exmy-sweep --tsv --sigma 0.1,0.2 --formats e2m2,int4 --monte-carlo 20000 --seed 
 ok 'samples lie within four standard errors' awk 'NR > 1 && ($6 - $4) ^ 2 > 16 * $7 ^ 2 { exit 1 }' sampled
 ok 'a sample has a standard error' awk 'NR > 1 && !($7 > 0) { exit 1 }' sampled
 
+# values: of the page, by its rules, and what a layer of these codes is to the tools that read it
+exmy-sweep --json --table values --formats "$(for n in 1 2 3 4 5 6 7 8; do printf 'uint%s,' $n; [ $n = 1 ] || printf 'int%s,nf%s,' $n $n; done
+	for x in 0 1 2 3 4 5 6; do for y in 0 1 2 3 4 5 6 7; do [ $((x + y)) -lt 1 ] || [ $((x + y)) -gt 7 ] || printf 'e%sm%s,' $x $y; done; done
+	)mxfp4,nvfp4,e4m3fn,e4m3ieee,e5m2ieee" >values.json
+cat >values.py <<'PY'
+import h5py, json, math, re, statistics, struct, sys
+import numpy as np
+table = {}
+for r in json.load(open("values.json"))["rows"]: table.setdefault(r["format"], {})[r["code"]] = r["value"]
+def normal(bits, code):
+    h, inverse = 2 ** (bits - 1), statistics.NormalDist().inv_cdf; o = 1 - 1 / (4 * (2 * h - 1)) - 1 / (8 * h)
+    return -inverse(o + (.5 - o) * code / (h - 1)) / inverse(o) if code < h - 1 else inverse(o + (.5 - o) * (2 * h - 1 - code) / h) / inverse(o)
+def float_(x, y, bias, code):
+    sign, e, m = -1 if code >> x + y else 1, code >> y & (1 << x) - 1, code & (1 << y) - 1
+    return sign * (math.ldexp(2 ** y + m, e - bias - y) if e else math.ldexp(m, 1 - bias - y))
+known = dict(mxfp4=(2, 1, 1, 6), nvfp4=(2, 1, 1, 6), e4m3fn=(4, 3, 7, 448), e4m3ieee=(4, 3, 7, 240), e5m2ieee=(5, 2, 15, 57344))
+assert len(table) == 8 + 7 + 7 + 34 + 5, len(table)
+for f, got in table.items():
+    n = [int(x) for x in re.findall(r"\d+", f)]
+    if f in known: x, y, bias, top = known[f]; rule, codes = lambda c: float_(x, y, bias, c), 2 ** (1 + x + y)
+    elif f[0] == "e": (x, y), top = n, math.inf; rule, codes = lambda c: float_(x, y, 0, c), 2 ** (1 + x + y)
+    else: rule, codes, top = dict(i=lambda c: c - (2 ** (n[0] - 1) - 1), u=lambda c: c, n=lambda c: normal(n[0], c))[f[0]], 2 ** n[0] - (f[0] == "i"), math.inf
+    want = {c: rule(c) for c in range(codes) if abs(rule(c)) <= top}
+    assert set(got) == set(want), f
+    for c in got: assert abs(got[c] - want[c]) <= (1e-7 if f[0] == "n" and f != "nvfp4" else 0), (f, c, got[c], want[c])
+page = open(sys.argv[1]).read().split("Some of them, FORMAT and first code")[1].split("```")[1]
+lines = re.sub(r"\n {4}", " ", page).strip().split("\n")
+assert len(lines) == 10
+for line in lines:
+    (f, first), values = line.split(":")[0].split(), line.split(":")[1].split(); got, at = table[f], int(first)
+    for v in values:
+        while at not in got: at += 1    # a code that stands for none
+        assert np.float32(got[at]) == got[at] == np.float32(v) and math.copysign(1, got[at]) == math.copysign(1, float(v)), (line, at, got[at]); at += 1
+    assert first != "0" or at == max(got) + 1, line
+for name, coded in ("plain.h5", False), ("coded.h5", True):
+    with h5py.File(name, "w") as h:
+        h.attrs["ptq_kind"], h.attrs["ptq_version"] = "model", "1"
+        for f, got in table.items():
+            c = np.array(sorted(got), "u1")[None]
+            if not coded: h[f + "/weight"] = np.array([[got[int(k)] for k in c[0]]], "f4"); continue
+            g = h.create_group(f); g["codes"] = c; g["scale"] = np.ones((1, 1), "f4")
+            g.attrs.update(storage=f, group=np.int64(0), bits=np.int64(np.ceil(np.log2(c.max() + 1)) if f not in known or f in ("mxfp4", "nvfp4") else 8))
+            if f[0] == "u": g["zero"] = np.zeros((1, 1), "u1")
+            if f == "mxfp4": g.attrs["scale_dtype"] = "e8m0"
+            if f == "nvfp4": g.attrs["scale_dtype"] = "e4m3fn"; g["scale_tensor"] = np.ones(1, "f4")
+PY
+ok 'values by the rules of the page, and its lists' py values.py "$top/docs/format.md"
+tensor-diff -q -r plain.h5 coded.h5 >differences; is 'a layer of all codes is its values, to the tools' "$(awk -F'\t' 'NR > 1 && $1 ~ "^/" { n++; s += $3 } END { print n, s }' differences)" '61 0'
+exmy-sweep --tsv --table values --formats nf5,e2m1 >lines; exmy-sweep --formats nf5,e2m1 -o values.h5
+ok 'lines say every digit, and the file has them' py -c '
+import h5py, json, numpy as np
+t = {(r["format"], r["code"]): r["value"] for r in json.load(open("values.json"))["rows"]}; f = h5py.File("values.h5")["values"]
+rows = [l.rstrip("\n").split("\t") for l in open("lines")][1:]; assert len(rows) == 48
+for i, (n, c, v) in enumerate(rows):
+    assert np.float32(v) == t[n, int(c)] == f["value"][i] and (f["format"].asstr()[i], f["code"][i]) == (n, int(c)), (n, c, v)'
+
 exmy-sweep --formats e2m2,int5 --band 0.3:0.35 w.h5 -o sweep.h5 2>err
 cat >check.py <<'PY'
 import h5py, numpy as np

@@ -45,6 +45,13 @@ class Experts:
 def near(got, want, what, by=2e-5):
     assert got.shape == want.shape and np.abs(got - want).max() <= by * np.abs(want).max() + 1e-30, (what, np.abs(got - want).max())
 
+def same_counts(x, y, what):
+    """
+    Sums of other rows round otherwise: by some 2^-20 of a number, which crosses an edge of bins 1/64 to 1/128 wide once
+    in 2^12 times, small differences of large numbers more often. One may do so however few there are.
+    """
+    assert x.sum() == y.sum() and np.abs((x - y).cumsum()).max() <= 1 + 1e-3 * x.sum(), (what, np.abs((x - y).cumsum()).max(), x.sum())
+
 def check(g, x, what):
     near(g["hessian"][...].astype("f8"), x.T @ x, what)
     near(g["absmax"][...].astype("f8"), np.abs(x).max(0, initial=0), what)
@@ -110,9 +117,7 @@ assert names == others
 for n in names:
     if isinstance(a[n], h5py.Dataset) and n != "config" and "down_proj/prior" not in n and "w2/prior" not in n:
         x, y = b[n][...].astype("f8"), a[n][...].astype("f8")
-        if n.endswith("histogram"):     # some numbers cross an edge
-            x, y = x.cumsum(), y.cumsum(); assert x[-1] == y[-1], n
-            near(x, y, n, 1e-3)
+        if n.endswith("histogram"): same_counts(x, y, n)
         else: near(x, y, n, 1e-5)
 PY
 	run -j 3 --memory 0 "$model" -o x.h5
@@ -155,7 +160,7 @@ assert sorted(a) == sorted(b) and "codes" in a
 for n in a: assert (a[n][...] == b[n][...]).all(), n
 PY
 	done
-	is "$layer: told in the report" "$(awk -F'\t' 'NR == 2 { printf "%s\t%s\n", $7, $8 }' report)" "$(cat want)"
+	is "$layer: told in the report" "$(grep -v "$unmade" report | awk -F'\t' 'NR == 2 { printf "%s\t%s\n", $7, $8 }')" "$(cat want)"
 	gar-order --group 8 h.h5 -o a.h5; gar-order --group 8 mixed.h5 -o b.h5
 	ok "$layer: its order" py -c 'import h5py, sys
 a, b = (h5py.File(p)[sys.argv[1] + "/order"][...] for p in ("a.h5", "b.h5")); assert (a == b).all()' $layer
@@ -170,7 +175,8 @@ from common import *
 tokens("t.h5", h5py.File(sys.argv[1])["test/tokens"][...].ravel())
 PY
 hessian-accum --ctx 37 --tokens t.h5 "$model" -o h.h5 2>experts
-is 'tokens of experts are told' "$(cut -f 1,2,6 experts | tail -1)" "/model/layers/1	5	0"
+is 'tokens of experts are told' "$(cut -f 1,2,6 experts | tail -2)" "/model/layers/1	5	0
+all	5	0"
 gar-order --group 8 h.h5 -o o.h5
 echo '* storage=int8
 */experts/*/down_proj storage=e2m2
@@ -178,6 +184,9 @@ echo '* storage=int8
 dpq-run -q --group 8 --plan plan --hessian h.h5 --order o.h5 "$model" -o q.h5
 is 'a plan by experts' "$(tensor-stats q.h5 | awk '/experts/ { print $2 }' | sort | uniq -c | awk '{ printf "%s %s ", $1, $2 }')" \
 	"4 e2m2 3 f32 8 int8 "
+dpq-run -q --group 8 --plan plan --hessian h.h5 --reorder gar "$model" -o own.h5
+ok '... in the order of Hessians with priors mixed in' py -c 'import h5py
+a, b = (h5py.File(n)["model"] for n in ("q.h5", "own.h5")); n = []; a.visititems(lambda p, o: n.append((o[()] == b[p][()]).all()) if isinstance(o, h5py.Dataset) else None); assert all(n) and len(n) > 20, n'
 dpq-run -q --group 8 --storage int8 --hessian h.h5 "$model" -o q.h5
 eval-ppl --ctx 37 --tokens t.h5 --reference "$model" q.h5 >out
 ok 'a quantized mixture evaluates' awk '$1 == "kl" { exit !($2 > 0 && $2 < 0.05) }' out

@@ -380,7 +380,11 @@ static void closest(void **unused)
 	static const char *const pairs[][2] = {
 		{ "e2n2", "e2m2" }, { "fp4", "e2m1" }, { "FP8", "e4m3fn" }, { "mxfp6", "e2m3" },
 		{ "nvfp", "nvfp4" }, { "mxpf4", "mxfp4" },
-		{ "in4", "int4" }, { "E2M", "e2m0" }, { "e4m3fm", "e4m3fn" }, { "uint44", "uint4" },
+		{ "in4", "int4" }, { "e4m3fm", "e4m3fn" }, { "mxfp8", "e4m3fn" },
+		/* of a family, the nearest numbers that there are */
+		{ "int9", "int8" }, { "int16", "int8" }, { "int1", "uint1" }, { "uint44", "uint8" },
+		{ "nf1", "nf2" },
+		{ "e5m3", "e4m3" }, { "e7m0", "e6m0" }, { "e0m0", "e0m1" },
 	};
 
 	(void)unused;
@@ -391,6 +395,8 @@ static void closest(void **unused)
 		free(name);
 	}
 	assert_null(format_closest("e8m8"));
+	assert_null(format_closest("e2m"));	/* seven are as near */
+	assert_null(format_closest("int"));
 	assert_null(format_closest("junk"));
 }
 

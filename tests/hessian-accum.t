@@ -129,6 +129,16 @@ no 'a count below 0' 1 'bad-minus.h5: /a/histogram: element 5 is -1, expected a 
 no 'counts of other tokens' 1 'bad-many.h5: /a/histogram: counts 1.09951e\+12 numbers, expected 33 for each of 70 tokens' hessian-accum bad-many.h5 -o no.h5
 no 'NaN in fourth' 1 'bad-nan.h5: /a/fourth: element 3 is nan' hessian-accum bad-nan.h5 -o no.h5
 
+# keys and values as the model says, or the option; fewer bits, other inputs of what reads attention's output
+msq-calib -q --kv-format int2 "$model" -o kv.h5
+run "$model" -o plain-h.h5; run kv.h5 -o kv-h.h5; run --kv-format int2 "$model" -o option-h.h5; run --kv-format none kv.h5 -o none-h.h5
+ok 'keys and values rounded as the model says' py near.py kv-h.h5 option-h.h5 0
+ok '... but where the option says none' py near.py plain-h.h5 none-h.h5 0
+ok '... which is seen behind the first attention' py -c 'import h5py, numpy as np
+a, b = h5py.File("plain-h.h5"), h5py.File("kv-h.h5"); p = "model/layers/0/self_attn/%s_proj/hessian"
+assert np.array_equal(a[p % "q"], b[p % "q"]) and not np.array_equal(a[p % "o"], b[p % "o"])'
+warns 'a format of keys where no model is run' 'without effect here: --kv-format .no model is run.' hessian-accum --kv-format int4 act.h5 -o no-keys.h5
+
 no 'tokens are expected' 2 '^hessian-accum: --tokens FILE is expected' hessian-accum "$model"
 no 'tokens are not wanted' 2 'goes with a model' hessian-accum --tokens t.h5 act.h5
 no 'a shard' 2 "shard: '4/3'" run --shard 4/3 "$model"

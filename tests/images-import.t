@@ -14,7 +14,7 @@ import() { images-import -q --model "${MODEL:-llava.h5}" --tokens "${TOKENS:-tex
 
 # --- what stands in the file ---
 cat >check.py <<'PY'
-import h5py, numpy as np, sys
+import h5py, hashlib, numpy as np, sys
 def check(before, after, counts, grids, placeholder=1, sizes=None):
     """The file against the definition, id by id."""
     with h5py.File(before) as a, h5py.File(after) as b:
@@ -34,7 +34,8 @@ def check(before, after, counts, grids, placeholder=1, sizes=None):
         assert b["image_grid"][...].tolist() == grids and b["image_grid"].dtype == "i4"
         assert "bytes" not in a or (b["bytes"][...].tolist() == bytes_ and b["bytes"].dtype == "u2")
         assert "sequence" not in a or b["sequence"][...].tolist() == [moved[i] for i in a["sequence"][...]]
-        assert dict(a["tokens"].attrs) == dict(b["tokens"].attrs)
+        was, now = dict(a["tokens"].attrs), dict(b["tokens"].attrs)
+        assert now.pop("tokens_sha256") == hashlib.sha256(b["tokens"][()].astype("<i4").tobytes()).hexdigest() != was.pop("tokens_sha256", None) and now == was
         assert ("note" in a) == ("note" in b)
         for i, s in enumerate(sizes or []): assert b[f"images/{i}"].shape == (*s, 3) and b[f"images/{i}"].dtype == "u1"
         h = b.attrs["history"].splitlines()
@@ -138,7 +139,7 @@ with 'a processor that is not known' p-kind "/processor: image_processor_type 'V
 with 'a processor without a name' p-nameless 'names no image_processor_type'
 with 'a setting that is not known' p-key "'do_sharpen' is a setting of an image processor that is not known"
 with 'padding that CLIP has not' p-pad "'do_pad' is true"
-with 'a filter that is not known' p-resample "'resample' must be a whole number from 0 to 3"
+with 'a filter that is not known' p-resample "'resample' must be a whole number from 0 to 5"
 with 'no size' p-size "'size' must have"
 with 'two edges' p-both "'size' must have 'height' and 'width', or 'shortest_edge' alone"
 with 'two means' p-mean "'image_mean' must be a number or three"
@@ -153,6 +154,10 @@ with 'a processor of other patches' q-patch 'makes patches of 8 pixels of 2 fram
 with 'a processor of another kind' q-clip 'is of CLIPImageProcessor, expected Qwen2VLImageProcessor'
 with 'more pixels at least than at most' q-less 'at least 999 pixels and at most 256'
 with 'pictures that have no whole patches' q-whole "'do_resize' is false, and a picture of 13 x 11 pixels has no whole patches of 8"
+for s in '18 16' '16 18'; do
+	{ printf 'P6 %s 255\n' "$s"; head -c 864 /dev/zero; } >whole.ppm
+	no "... of one side, ${s% *} x ${s#* }" 1 "a picture of ${s#* } x ${s% *} pixels has no whole patches of 8" images-import -q --model q-whole.h5 --tokens text.h5 whole.ppm whole.ppm -o out
+done
 with 'a processor that is no JSON' not-json 'not-json.h5: /processor: not valid JSON'
 for f in index position; do no "tokens with /$f" 1 "$f.h5: /$f: tokens have their places already" import --tokens $f.h5 a.png b.jpg -o out; done
 no 'tokens that are visual' 1 '/modality: token 2 is visual, but of no picture' import --tokens modality.h5 a.png b.jpg -o out
@@ -201,7 +206,7 @@ def claims():
     says(jpeg[:at] + struct.pack(">HH", 60000, 1000) + jpeg[at + 4:], few)
     says(jpeg[:at] + struct.pack(">HH", 60000, 60000) + jpeg[at + 4:], "more pixels than the 2^26")
     says(jpeg[:at] + struct.pack(">HH", 200, 200) + jpeg[at + 4:], "damaged JPEG")
-    says(b"P6 8000 8000 255\n" + b"x" * 99, "cut short"); says(b"P6 99999 99999 255\n", "more pixels"); says(b"P5 99999999999999999999 1 255\n", "no pixels")
+    says(b"P6 8000 8000 255\n" + b"x" * 99, "cut short"); says(b"P6 99999 99999 255\n", "more pixels"); says(b"P5 99999999999999999999 1 255\n", "more pixels"); says(b"P6 1 1000000000 255\n", "more pixels"); says(b"P5 1000000000 0 255\n", "no pixels")
     says(b"P5 2 2 255\nabcde", "goes on behind its pixels"); says(b"P5 2 2 65535\nabcdefgh", "maximum is not 255"); says(b"P5 2 2 255", "does not end in a blank")
     says(b"P5", "no picture"); says(b"P5 #", "no pixels"); says(b"", "no picture"); says(b"\xff\xd8\xff", "JPEG"); says(b"P3 1 1 255\n1 2 3\n", "no picture")
 def scans():

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* linalg -- products, Hessians, norms against sums in double, within bounds of float sums, for any -j */
+/*
+ * linalg -- products, Hessians, norms against sums in double, within bounds of float sums, for any -j; what
+ * happens where BLAS multiplies wrongly
+ */
+#include <cblas.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "base/cpu.h"
 #include "base/thread.h"
 #include "num/linalg.h"
+#include "num/trial.h"
 
 static uint32_t seed = 1;
 
@@ -233,13 +242,119 @@ static void exponentials_in_double(void **unused)
 	free(x), free(y);
 }
 
+/* ---- BLAS that multiplies wrongly: calls of it come here first ---- */
+
+static const char *wrong;		/* the call that is */
+static int least_wrong;			/* where its largest extent is at least this */
+
+/* The library's own. */
+#define OWN(call) ((__typeof__(&cblas_##call))dlsym(RTLD_NEXT, "cblas_" #call))
+#define SPOIL(call, most, y) \
+	if (wrong && !strcmp(wrong, #call) && (most) >= least_wrong) \
+		(y) += 1
+
+void cblas_sgemm(CBLAS_ORDER o, CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, blasint m, blasint n, blasint k,
+	float alpha, const float *x, blasint ldx, const float *w, blasint ldw, float beta, float *y,
+	blasint ldy)
+{
+	OWN(sgemm)(o, a, b, m, n, k, alpha, x, ldx, w, ldw, beta, y, ldy);
+	SPOIL(sgemm, k, y[(m - 1) * ldy + n - 1]);
+}
+
+void cblas_dgemm(CBLAS_ORDER o, CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, blasint m, blasint n, blasint k,
+	double alpha, const double *x, blasint ldx, const double *w, blasint ldw, double beta, double *y,
+	blasint ldy)
+{
+	OWN(dgemm)(o, a, b, m, n, k, alpha, x, ldx, w, ldw, beta, y, ldy);
+	SPOIL(dgemm, k, y[(m - 1) * ldy + n - 1]);
+}
+
+void cblas_ssyrk(CBLAS_ORDER o, CBLAS_UPLO u, CBLAS_TRANSPOSE t, blasint n, blasint k, float alpha,
+	const float *x, blasint ldx, float beta, float *y, blasint ldy)
+{
+	OWN(ssyrk)(o, u, t, n, k, alpha, x, ldx, beta, y, ldy);
+	SPOIL(ssyrk, k, y[(n - 1) * (ldy + 1)]);
+}
+
+void cblas_strmm(CBLAS_ORDER o, CBLAS_SIDE s, CBLAS_UPLO u, CBLAS_TRANSPOSE t, CBLAS_DIAG d, blasint m,
+	blasint n, float alpha, const float *l, blasint ldl, float *y, blasint ldy)
+{
+	OWN(strmm)(o, s, u, t, d, m, n, alpha, l, ldl, y, ldy);
+	SPOIL(strmm, m, y[ldy]);
+}
+
+void cblas_strsm(CBLAS_ORDER o, CBLAS_SIDE s, CBLAS_UPLO u, CBLAS_TRANSPOSE t, CBLAS_DIAG d, blasint m,
+	blasint n, float alpha, const float *l, blasint ldl, float *y, blasint ldy)
+{
+	OWN(strsm)(o, s, u, t, d, m, n, alpha, l, ldl, y, ldy);
+	SPOIL(strsm, m, y[ldy]);
+}
+
+void cblas_dtrsm(CBLAS_ORDER o, CBLAS_SIDE s, CBLAS_UPLO u, CBLAS_TRANSPOSE t, CBLAS_DIAG d, blasint m,
+	blasint n, double alpha, const double *l, blasint ldl, double *y, blasint ldy)
+{
+	OWN(dtrsm)(o, s, u, t, d, m, n, alpha, l, ldl, y, ldy);
+	SPOIL(dtrsm, m, y[ldy]);
+}
+
+void cblas_dgemv(CBLAS_ORDER o, CBLAS_TRANSPOSE t, blasint m, blasint n, double alpha, const double *a,
+	blasint lda, const double *x, blasint stepx, double beta, double *y, blasint stepy)
+{
+	OWN(dgemv)(o, t, m, n, alpha, a, lda, x, stepx, beta, y, stepy);
+	SPOIL(dgemv, m, y[0]);
+}
+
+static void wrong_products_are_found(void **unused)
+{
+	static const char *const calls[] = { "sgemm", "dgemm", "ssyrk", "strmm", "strsm", "dtrsm", "dgemv" };
+
+	(void)unused;
+	assert_null(trial_wrong());
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		wrong = calls[i];
+		assert_string_equal(trial_wrong(), calls[i]);
+	}
+	for (size_t i = 0; i < 2; i++) {	/* those that are packed only */
+		wrong = calls[i], least_wrong = 100;
+		assert_string_equal(trial_wrong(), calls[i]);
+	}
+	wrong = NULL, least_wrong = 0;
+}
+
+/* A tool ends with the line that helps. */
+static void wrong_products_end_the_tool(void **unused)
+{
+	int fd[2], status;
+	char said[256] = "", wanted[256];
+	pid_t child;
+
+	(void)unused;
+	assert_int_equal(pipe(fd), 0);
+	child = fork();
+	if (!child) {
+		dup2(fd[1], 2);
+		wrong = "ssyrk";
+		linalg_init();
+		_exit(0);
+	}
+	close(fd[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(read(fd[0], said, sizeof said - 1) > 0);
+	close(fd[0]);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	snprintf(wanted, sizeof wanted, "OpenBLAS multiplies wrongly on this processor: ssyrk of its kernels "
+		"%s; set OPENBLAS_CORETYPE=", openblas_get_corename());
+	assert_non_null(strstr(said, wanted));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(products),
 		cmocka_unit_test(grams), cmocka_unit_test(windows_are_summed_in_double),
 		cmocka_unit_test(same_bits), cmocka_unit_test(magnitudes), cmocka_unit_test(norms),
-		cmocka_unit_test(exponentials_in_double),
+		cmocka_unit_test(exponentials_in_double), cmocka_unit_test(wrong_products_are_found),
+		cmocka_unit_test(wrong_products_end_the_tool),
 	};
 
 	linalg_init();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* moments -- second moments through the callback: from a calibration in memory as from its file */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,6 +50,17 @@ static struct calibration calibrated(const struct image *image, const struct con
 	return k;
 }
 
+static char *kept[8];
+static size_t keeps;
+
+/* Removes the file at the end only: the next one may get the number of one that is gone, and be taken for an
+ * input. */
+static void keep(const char *path)
+{
+	assert_true(keeps < sizeof kept / sizeof *kept);
+	kept[keeps++] = xformat("%s", path);
+}
+
 static struct image *reopened(char *path, struct output *out)
 {
 	struct image *image;
@@ -56,7 +68,7 @@ static struct image *reopened(char *path, struct output *out)
 	output_end(out);
 	output_close(out);
 	image = image_open(path, NULL);
-	unlink(path);
+	keep(path);
 	return image;
 }
 
@@ -74,7 +86,8 @@ static struct output *begun(char *path, const char *kind)
 static struct image *quantized(struct image *model, struct config *c, struct moments_source source)
 {
 	char path[] = "/tmp/ptq-moments-XXXXXX";
-	struct quantize q = { .plan = &plan, .layers = &layers, .source = source };
+	struct cache_format kv = { .given = false };
+	struct quantize q = { .plan = &plan, .layers = &layers, .source = source, .kv = &kv };
 	struct filter f = { .image = model, .config = c };
 
 	close(mkstemp(path));
@@ -83,7 +96,7 @@ static struct image *quantized(struct image *model, struct config *c, struct mom
 	quantize_part(&q, &f);
 	output_close(f.out);
 	model = image_open(path, "model");
-	unlink(path);
+	keep(path);
 	return model;
 }
 
@@ -161,6 +174,42 @@ static void sums(void **unused)
 	moments_free(&all), moments_free(&sum);
 }
 
+/* What a file has of modalities apart, read as one, is the sums of all tokens. */
+static void modalities_joined(void **unused)
+{
+	enum { IN = 3, N = 8, M = 3 };
+	static const float x[M + 1][N][IN] = { { { 1, 2, 3 }, { -4, 5, 6 } }, { { 7, -8, 1 }, { 1, 20, 1 } },
+		{ { 30, 1, 1 } }, { { 1, 2, 50 } } };
+	char path[] = "/tmp/ptq-moments-XXXXXX";
+	struct moments all = moments_make(IN, true), part[M], *each[M];
+	struct output *out = begun(path, "hessian");
+	struct image *file;
+
+	(void)unused;
+	for (size_t m = 0; m < M; m++) {
+		each[m] = &part[m];
+		part[m] = moments_make(IN, true);
+		moments_add(&part[m], m < M - 1 ? 1 : 2, N, &x[m]);	/* the last has two windows */
+	}
+	moments_add(&all, M + 1, N, x);
+	moments_write(M, each, out, "f", "/l");
+	file = reopened(path, out);
+	const struct hessian want = moments_hessian(&all, "f", "l"), is = hessian_find(file, "/l", IN);
+
+	assert_int_equal(hessian_modalities(file, "/l"), M);
+	assert_true(is.in == IN && is.count == (M + 1) * N);
+	assert_memory_equal(is.sum, want.sum, IN * IN * sizeof(float));
+	assert_memory_equal(is.absmax, want.absmax, IN * sizeof(float));
+	assert_memory_equal(is.fourth, want.fourth, IN * sizeof(double));
+	assert_memory_equal(is.histogram, want.histogram, HISTOGRAM_BINS * sizeof(int64_t));
+	for (size_t i = 0; i < IN; i++)	/* means are rounded in the file, and twice where they are joined */
+		assert_true(fabsf(is.mean_abs[i] - want.mean_abs[i]) <= 4 * 0x1p-24f * want.mean_abs[i]);
+	image_close(file);
+	for (size_t m = 0; m < M; m++)
+		moments_free(&part[m]);
+	moments_free(&all);
+}
+
 /* Without products: magnitudes of columns that are not left out, wherever pieces of a row are cut. */
 static void columns_left_out(void **unused)
 {
@@ -191,18 +240,26 @@ int main(void)
 	static const struct tool tool = { .name = "moments", .operands = "" };
 	static char *argv[] = { "moments", "-q", "--group", "16", "--compute", "e4m3fn", NULL };
 	const char *order;
+	unsigned reorder, key;
 	const struct option_row rows[] = {
 		{ 0, "order", OPTION_FILE(&order), "FILE", "" }, METHOD_OPTIONS(&options),
+		{ 0, "reorder", OPTION_CHOICE(&reorder, order_kinds), NULL, "", .otherwise = "none" },
+		{ 0, "key", OPTION_CHOICE(&key, order_keys), NULL, "", .otherwise = "max" },
 		OPTION_LAYERS(&layers), { .type = OPTION_END },
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(from_memory_as_from_a_file), cmocka_unit_test(sums),
-		cmocka_unit_test(columns_left_out),
+		cmocka_unit_test(modalities_joined), cmocka_unit_test(columns_left_out),
 	};
 
 	option_parse(sizeof argv / sizeof *argv - 1, argv, &tool, rows);
 	plan = plan_read(NULL, rows, rows, &options);
 	linalg_init();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+
+	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	while (keeps)
+		unlink(kept[--keeps]);
+	return failed;
 }

@@ -131,6 +131,9 @@ PY
 no 'scales missing for a layer' 1 'lost.h5: /model/layers/1/mlp/up_proj/act_scale: is missing' eval-ppl --tokens t.h5 --ctx 32 lost.h5
 no 'a clip above 1' 1 'wide.h5: /model/layers/1/mlp/up_proj: attribute act_clip' eval-ppl --tokens t.h5 --ctx 32 wide.h5
 no 'a clip of a static scale' 1 'odd.h5: /model/layers/1/mlp/up_proj.*act_clip.*act_mode is not dynamic-token' eval-ppl --tokens t.h5 --ctx 32 odd.h5
+calib --act-format int8 --kv-format int2 "$g" -o kv.h5; msq-calib -q --kv-format int2 "$g" -o kv-only.h5; calib --act-format int8 kv-only.h5 -o kv-then.h5
+is 'a format of keys and values holds in the calibration' "$(h5dump -a /kv_format kv.h5 | sed -n 's/.*(0): //p') $(h5diff kv.h5 kv-then.h5 /model >/dev/null && echo same) $(h5diff -q kv.h5 a.h5 /model >/dev/null || echo other)" '"int2" same other'
+warns 'a calibration for it alone' 'without effect here: --tokens .no --act-format' msq-calib --kv-format int2 --tokens t.h5 "$g" -o x.h5
 no 'no format' 2 '--act-format FORMAT is expected' msq-calib --tokens t.h5 "$g" -o r.h5
 no 'no tokens' 2 '--tokens FILE is expected for static scales' msq-calib --act-format int8 "$g" -o r.h5
 no 'a zero point' 2 '--act-format: uint8 has a zero point' calib --act-format uint8 "$g" -o r.h5

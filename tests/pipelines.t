@@ -137,7 +137,7 @@ ok '... which is that' awk -F '\t' '$2 ~ /^[12]$/ && $1 == "RMS" { s += $11 / 2 
 ok fbquant-table1 "$top/pipelines/fbquant-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table1.tsv | grep fbquant)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
-is '... twelve ways at two widths, compared with FBQuant' "$(rows "$t") $(awk -F '\t' '$2 == "FBQuant" { print $12, $13 }' "$t" | sort -u)" '24 even 0 0'
+is '... fifteen ways at two widths, compared with FBQuant' "$(rows "$t") $(awk -F '\t' '$2 == "FBQuant" { print $12, $13 }' "$t" | sort -u)" '30 even 0 0'
 ok '... bits with branches' awk -F '\t' '{ b[$1 $2] = $3 } END { exit !(b["3FBQuant"] > b["3RTN"] + 0.4 && b["3FBQuant"] == b["3EoRA"] && b["4RTN"] > b["3RTN"] + 1) }' "$t"
 ok fbquant-ranks env PTQ_RANKS='1 4' "$top/pipelines/fbquant-ranks.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at ranks.tsv)
@@ -259,7 +259,7 @@ r, all_rows = random.Random(4), []
 def mean(x): m = sum(x) / len(x); return m, math.sqrt((sum(v * v for v in x) / len(x) - m * m) / (len(x) - 1)) if len(x) > 1 else math.nan
 tasks = {t: [(r.random() < 0.6, r.choice((-1, 0, 0, 1))) for _ in range(n)] for t, n in dict(a=1, b=5, c=9, d=4, e=2).items()}
 if sys.argv[1] == "table":
-    print("task", "questions", "acc", "acc_se", "kl", "kl_se", "agreement", "acc_delta", "acc_delta_se", sep="\t")
+    print("task", "questions", "acc", "acc_se", "kl", "kl_se", "agreement", "paired_acc_delta", "paired_acc_delta_se", sep="\t")
     for t, q in [*tasks.items(), ("all", sum(tasks.values(), []))]:
         print(t, len(q), *("%.6g" % v for v in (*mean([x for x, _ in q]), 0.5, 0.1, 1, *mean([d for _, d in q]))), sep="\t")
 else:
@@ -298,9 +298,9 @@ out=/dev/null last=
 for a; do [ "$last" = -o ] && out=$a; last=$a; done
 sum=$(cat model.h5 2>/dev/null | cksum | cut -c 1-6)
 case ${0##*/} in
-	dpq-run|fbq-run) printf '/layer\t0.%s\t1\t1\t1\t1\ngeometric mean\t0.%s\n' "$sum" "$sum" >&2 ;;
-	tensor-diff) printf 'geometric mean\t-\t1\t1\t1\t1\t0.%s\n' "$sum" ;;
-	eval-ppl) printf 'nll\t1.%s\npaired_delta\t-0.1\npaired_delta_se\t0.01\n' "$sum" ;;
+	dpq-run|fbq-run) printf '/layer\t0.%s\t1\t1\t1\t1\nall\t0.%s\n' "$sum" "$sum" >&2 ;;
+	tensor-diff) printf 'all\t-\t1\t1\t1\t1\t0.%s\n' "$sum" ;;
+	eval-ppl) printf 'nll\t1.%s\nreference_nll_delta\t-0.1\nreference_nll_delta_se\t0.01\n' "$sum" ;;
 esac
 [ "$out" = /dev/null ] || echo "${0##*/} $sum" >"$out"
 SH

@@ -61,9 +61,10 @@ def look(name, d):
     if isinstance(d, h5py.Dataset) and name != "config":
         for other in ("parts.h5", "reordered.hessian"):
             x, y = d[...].astype("f8"), h5py.File(other)[name][...].astype("f8")
-            if name.endswith("histogram"): x, y = x.cumsum(), y.cumsum(); assert x[-1] == y[-1]	# some cross an edge
-            limit = 1e-3 if name.endswith("histogram") else 1e-5
-            assert np.abs(x - y).max() <= limit * np.abs(x).max(), (name, other)
+            if name.endswith("histogram"):	# some numbers cross an edge, as in experts.t; one may do so however few there
+                # are, and with it those of the first tokens of all five sequences, which are one token at one place
+                assert x.sum() == y.sum() and np.abs((x - y).cumsum()).max() <= 5 + 1e-3 * x.sum(), (name, other)
+            else: assert np.abs(x - y).max() <= 1e-5 * np.abs(x).max(), (name, other)
 a.visititems(look)'
 done
 

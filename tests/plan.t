@@ -96,7 +96,7 @@ warns 'what changes nothing is told' 'plan:1: without effect here: damp' dpq-run
 plan '*/down_proj compensate=both'
 run --compensate none --damp 0.3 --hessian hess.h5 "$model"
 is 'an option that a line gives its effect is none without' "$(history out.h5)" \
-	"dpq-run $(cat "$top/VERSION") --compensate none --damp 0.3 plan:'*/down_proj compensate=both'"
+	"dpq-run $(cat "$top/VERSION") --reorder gar --compensate none --damp 0.3 plan:'*/down_proj compensate=both'"
 dpq-run -q --hessian hess.h5 --damp 0.3 "$model" -o option.h5
 ok 'and holds there' same option.h5 out.h5 '*/down_proj'
 plan '*/down_proj compensate=none'

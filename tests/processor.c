@@ -67,6 +67,7 @@ static void test_reference(void **state)
 /* Formulae of sizes, at sizes of real models. */
 static void test_sizes(void **state)
 {
+#define PADDED ", \"do_pad\": true, \"do_resize\": false, \"do_center_crop\": false}"
 #define OF(type) "{\"image_processor_type\": \"" type "ImageProcessor\""
 	static const struct { const char *config; size_t h, w, height, width; } rows[] = {
 		{ OF("CLIP") ", \"do_center_crop\": false}", 480, 640, 224, 298 },
@@ -74,6 +75,8 @@ static void test_sizes(void **state)
 		{ "{\"feature_extractor_type\": \"CLIPFeatureExtractor\", \"size\": 336, "
 			"\"crop_size\": 336}", 5, 9, 336, 336 },
 		{ OF("Siglip") ", \"size\": {\"height\": 384, \"width\": 380}}", 7, 9, 384, 380 },
+		{ OF("Llava") PADDED, 480, 640, 640, 640 },
+		{ OF("Llava") PADDED, 640, 480, 640, 640 },
 		{ OF("Qwen2VL") "}", 1372, 2044, 812, 1204 },
 		{ OF("Qwen2VL") "}", 70, 98, 56, 112 },		/* ties to even */
 		{ OF("Qwen2VL") "}", 10, 10, 56, 56 },

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* progress.c -- the time that is left: by hand, and for work of a known rate */
+/*
+ * progress.c -- the time that is left: by hand, and for work of a known rate; lines where there is no
+ * terminal
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
+#include "base/error.h"
 #include "base/progress.h"
+
+/* The clock of the program is the test's. */
+static time_t seconds;
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	(void)id;
+	*t = (struct timespec){ .tv_sec = seconds };
+	return 0;
+}
 
 static int near(double a, double b)
 {
@@ -80,11 +98,55 @@ static void times(void **state)
 	}
 }
 
+/* Four parts of 100 pieces, 10 s each: what is said on a standard error that is a file. */
+enum { BYTES = 4096 };
+static void run_hour(char said[BYTES + 1])
+{
+	const int error = dup(2);
+	FILE *f = tmpfile();
+
+	assert_non_null(f);
+	assert_true(dup2(fileno(f), 2) == 2);
+	for (size_t part = 0; part < 4; part++)
+		for (size_t i = 0; i < 100; i++, seconds += 10)
+			progress_part("blocks", part, 4, i, 100);
+	progress_clear();
+	dup2(error, 2);
+	close(error);
+	rewind(f);
+	said[fread(said, 1, BYTES, f)] = '\0';
+	fclose(f);
+}
+
+static void line_a_minute(void **state)
+{
+	char said[BYTES + 1], *at = said;
+	size_t lines = 0;
+
+	(void)state;
+	program = "tool";
+	seconds = 1000;
+	quiet = true;
+	run_hour(said);
+	assert_string_equal(said, "");
+	quiet = false;
+	seconds = 100000;
+	run_hour(said);
+	/* 6 of 400 pieces, from which the rest is told */
+	assert_int_equal(strncmp(said, "tool: blocks 6/100, part 1/4, 1:05:40 left\n"
+		"tool: blocks 12/100, part 1/4, 1:04:40 left\n", 87), 0);
+	assert_null(strpbrk(said, "\r\033"));
+	for (; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, 3990 / 60);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steady), cmocka_unit_test(from_the_middle), cmocka_unit_test(side_by_side),
 		cmocka_unit_test(other_work), cmocka_unit_test(times),
+		cmocka_unit_test(line_a_minute),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -19,9 +19,9 @@ roofline --formats W8A8 >hand
 is 'by hand: W8A8' "$(value batch <hand) $(value weight_gb <hand) $(value decode_s <hand) $(value memory_bound <hand)" '78 69.4996 36.997 1'
 # One token out: no decode
 roofline --generate 1 --prompt 7 >hand
-is 'one token out: the prefill gives it' "$(value decode_s <hand) $(value memory_bound <hand)" '0 nan'
+is 'one token out: the prefill gives it' "$(value decode_s <hand) $(value memory_bound <hand)" '0 -'
 roofline --formats W16A16 >hand
-is '16 bits do not fit, as the paper says' "$(value batch <hand) $(value tokens_per_second <hand) $(value speedup <hand)" '0 0 nan'
+is '16 bits do not fit, as the paper says' "$(value batch <hand) $(value tokens_per_second <hand) $(value speedup <hand)" '0 0 -'
 # Mixtral 8x7B: 32 (4096 (2·4096 + 2·1024) + 8·4096 + 8·3·4096·14336) = 46.4404e9 weights, of which a token passes those of
 # the router and of two experts, 12.6175e9; tables of 32000 · 4096. One sequence, 2·12.6175e9·512 + 2·32·4096·512·513
 # operations and 2·131.072e6 of the head, of all that fit.
@@ -64,7 +64,7 @@ def project(model, on, f, n, m, group, kv_bits):
 rows, first, seen, part = 0, None, set(), 0
 for line in open("table"):
     if line.startswith("model\t"): part += 1; continue
-    model, on, f, *v = line.rstrip("\n").split("\t"); n, m = int(v[0]), int(v[1]); got = [float(x) for x in v[2:]]
+    model, on, f, *v = line.rstrip("\n").split("\t"); n, m = int(v[0]), int(v[1]); got = [float("nan" if x == "-" else x) for x in v[2:]]
     want = project(model, on, f, n, m, *((128, 0) if part == 1 else (32, 4)))
     if f == "W4A16": first = want[-1]
     want = [want[0], want[1] / 1e9, *want[2:], want[-1] / first if first else float("nan")]

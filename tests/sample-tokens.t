@@ -22,6 +22,9 @@ run --kv-format none --length 3000 "$model" -o b.h5
 ok 'a cache as it is' py -c 'import h5py; a, b = (h5py.File(p)["tokens"][...] for p in ("a.h5", "b.h5")); assert (a == b).all()'
 run --kv-format int2 --length 3000 "$model" -o c.h5; run -j 3 --kv-format INT2:8 --length 3000 "$model" -o d.h5
 ok 'a rounded cache: the same with other threads' py -c 'import h5py; c, d = (h5py.File(p)["tokens"][...] for p in ("c.h5", "d.h5")); assert (c == d).all()'
+msq-calib -q --kv-format int2 "$model" -o kv.h5; run --length 3000 kv.h5 -o d.h5; run --kv-format none --length 3000 kv.h5 -o e.h5
+ok '... as the model says' py -c 'import h5py; c, d = (h5py.File(p)["tokens"][...] for p in ("c.h5", "d.h5")); assert (c == d).all()'
+ok '... but where the option says none' py -c 'import h5py; a, e = (h5py.File(p)["tokens"][...] for p in ("a.h5", "e.h5")); assert (a == e).all()'
 run --length 40 --temperature 0 "$model" -o g.h5
 ok 'temperature 0: each sequence the same' py -c 'import h5py; t = h5py.File("g.h5")["tokens"][...]; assert (t[:20] == t[20:]).all()'
 # a model scores its own text as its entropy says: mean nll of drawn ids = mean entropy; far from what other text gets

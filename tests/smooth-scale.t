@@ -58,13 +58,35 @@ PY
 ok 'the same bytes for every -j' sh -c 'smooth-scale -q -j 1 --hessian gpt2-h.h5 "$1" -o j1.h5 && smooth-scale -q -j 3 --hessian gpt2-h.h5 "$1" -o j3.h5 && cmp j1.h5 j3.h5' x "$ref/gpt2.h5"
 ok 'a stream' sh -c 'cat "$1" | smooth-scale -q --hessian gpt2-h.h5 | cat >stream && smooth-scale -q --hessian gpt2-h.h5 <"$1" -o r.h5 && h5diff r.h5 j1.h5' x "$ref/gpt2.h5"
 
-# --- Hessians of another stage, and activations that are rounded ---
-hadamard-rotate -q "$ref/llama-gqa.h5" -o rotated.h5
-warns 'Hessians of before a rotation' 'llama-gqa-h.h5: is of the model before hadamard-rotate, rotated.h5 is behind it' smooth-scale --hessian llama-gqa-h.h5 rotated.h5 -o x.h5
-warns '... in dpq-run' 'llama-gqa-h.h5: is of the model before hadamard-rotate' dpq-run --group 8 --hessian llama-gqa-h.h5 rotated.h5 -o x.h5
-hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 rotated.h5 -o rotated-h.h5
-warns 'of behind it' 'rotated-h.h5: is of the model behind hadamard-rotate, .* is not' dpq-run --group 8 --hessian rotated-h.h5 "$ref/llama-gqa.h5" -o x.h5
-is 'of the model itself' "$(dpq-run --group 8 --hessian rotated-h.h5 rotated.h5 -o x.h5 2>&1 | grep -c warning)" 0
+# --- Hessians of two modalities, and of both as one: every sum is made in one step, by the same arithmetic ---
+sample-tokens -q --length 512 --ctx 32 --seed 2 "$ref/llama-gqa.h5" -o more-t.h5
+hessian-accum -q --tokens more-t.h5 --ctx 32 "$ref/llama-gqa.h5" -o more-h.h5
+py - <<'PY'
+import h5py, numpy as np, shutil
+LEAVES = "hessian", "count", "absmax", "mean_abs", "fourth", "histogram"
+for name in "two.h5", "one.h5": shutil.copy("llama-gqa-h.h5", name)
+with h5py.File("llama-gqa-h.h5") as a, h5py.File("more-h.h5") as b, h5py.File("two.h5", "r+") as two, h5py.File("one.h5", "r+") as one:
+    groups = []
+    a.visititems(lambda p, o: groups.append(p) if isinstance(o, h5py.Group) and "hessian" in o else None)
+    for p in groups:    # hard links are met once
+        x, y = ({n: f[p][n][()] for n in LEAVES} for f in (a, b))
+        part = float(y["count"]) / float(x["count"] + y["count"])
+        both = {n: x[n] + y[n] for n in LEAVES} | {"absmax": np.maximum(x["absmax"], y["absmax"]),
+            "mean_abs": ((1 - part) * x["mean_abs"].astype("f8") + part * y["mean_abs"].astype("f8")).astype("f4")}
+        assert (x["absmax"] < y["absmax"]).any() and (x["absmax"] > y["absmax"]).any(), p
+        for n in LEAVES:
+            for f, v in (two, np.stack((x[n], y[n]))), (one, both[n]): del f[p][n]; f[p][n] = v
+PY
+for tool in smooth-scale awq-scale; do
+	for h in one two llama-gqa-h; do $tool -q --hessian $h.h5 "$ref/llama-gqa.h5" -o $h-$tool.h5; done
+	ok "$tool: modalities together" h5diff one-$tool.h5 two-$tool.h5 /model
+	ok '... which is not what one alone gives' sh -c "! h5diff -q llama-gqa-h-$tool.h5 two-$tool.h5 /model"
+done
+for h in one two; do tensor-stats -q $h.h5 >$h.stats; done
+is 'tensor-stats: modalities together' "$(cat two.stats)" "$(cat one.stats)"
+ok '... of all layers' test "$(wc -l <two.stats)" -gt 8
+
+# --- activations that are rounded ---
 msq-calib -q --act-format int4 --act-mode dynamic-token "$ref/llama-gqa.h5" -o rounded.h5
 ok '--check does not round activations' smooth-scale --check --hessian llama-gqa-h.h5 rounded.h5 -o x.h5
 

@@ -784,15 +784,69 @@ static void check_report(const struct solver *s, const struct data *d, const str
 }
 
 static double worst, total_equal, total_codes;
-/* Scales may differ by that share of themselves, and so many of them by more. */
-static struct { double close, far; } tolerance = { 1e-5, 2e-3 };
+/* Scales may differ by that share of themselves; and so many of those that no code explains by more. */
+static struct { double close, far; } tolerance = { 1e-5, 0 };
 static int cases;
+
+/* The groups of a row whose columns, in the order of the sweep, end at or behind the first other code. */
+static void mark_behind(bool *behind, const struct data *d, const int32_t *order, const int32_t *index,
+	const uint8_t *want, const uint8_t *got)
+{
+	bool differs = false;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const size_t c = order ? (size_t)order[i] : i;
+
+		if (d->h[c * d->n + c] == 0)
+			continue;
+		differs |= want[c] != got[c];
+		if (differs)
+			behind[index[c]] = true;
+	}
+}
+
+/*
+ * A weight within rounding of a tie may go to the other code, and BLAS rounds by its kernels. What follows
+ * in its row is then compensated for another error, by up to a step: groups behind have other weights and
+ * other scales, and no bound holds for them but that on codes. So has its own group, if the tie was one of
+ * its search. Scales before the first other code come from the same weights: they are equal but for
+ * rounding, which at a tie of their type gives the next one.
+ */
+static void compare_scales(const char *what, const struct solver *s, const struct data *d,
+	const int32_t *order, const struct answer *want, const struct answer *got)
+{
+	const size_t scales = s->group == -1 ? 1 : d->m * want->groups;
+	const double step = s->storage.scales == SCALE_F32 ? 0 : scale_kinds[s->storage.scales].step;
+	bool *behind = calloc(scales, sizeof *behind);
+	size_t excused = 0, next = 0, far = 0;
+
+	for (size_t r = 0; s->group != -1 && r < d->m; r++)
+		mark_behind(behind + r * want->groups, d, order, want->index, want->codes + r * d->n,
+			got->codes + r * d->n);
+	for (size_t i = 0; i < scales; i++) {
+		const double apart = fabs((double)got->scale[i] - want->scale[i]) / want->scale[i];
+
+		if (apart < tolerance.close && (!s->storage.asymmetric || got->zero[i] == want->zero[i]))
+			continue;
+		if (behind[i])
+			excused++;
+		else if (apart < 1.001 * step)
+			next++;
+		else
+			far++;
+	}
+	if (getenv("VERBOSE") || far)
+		fprintf(stderr, "# %s: of %zu scales %zu differ behind a code, %zu by a step, %zu by more\n",
+			what, scales, excused, next, far);
+	free(behind);
+	assert_true((double)far <= tolerance.far * (double)scales);
+	assert_true((double)next <= 2e-3 * (double)scales + 1);
+}
 
 static void compare(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
 {
 	struct answer want = answer_new(s, d->m, d->n), got;
-	size_t equal = 0, rows = 0, close = 0, scales = s->group == -1 ? 1 : d->m * want.groups,
-		size = d->m * d->n;
+	size_t equal = 0, rows = 0, size = d->m * d->n;
 	double rate;
 
 	assert_true(reference(s, d, order, &want));
@@ -801,32 +855,16 @@ static void compare(const char *what, const struct solver *s, const struct data 
 		equal += want.codes[i] == got.codes[i];
 	for (size_t r = 0; r < d->m; r++)
 		rows += memcmp(want.codes + r * d->n, got.codes + r * d->n, d->n) != 0;
-	for (size_t i = 0; i < scales; i++) {
-		const size_t r = s->group == -1 ? 0 : i / want.groups;
-		const bool same = s->group != -1 &&
-			!memcmp(want.codes + r * d->n, got.codes + r * d->n, d->n);
-		const bool is_close = fabs(got.scale[i] / want.scale[i] - 1) < tolerance.close &&
-			(!s->storage.asymmetric || got.zero[i] == want.zero[i]);
-
-		/* A scale within rounding of a tie of its type may be the next one. */
-		const double apart = fabs((double)got.scale[i] - want.scale[i]) / want.scale[i];
-		const bool is_next = s->storage.scales != SCALE_F32 &&
-			apart < 1.001 * scale_kinds[s->storage.scales].step;
-
-		close += is_close;
-		assert_true(is_close || is_next || !same);
-	}
 	rate = 1 - (double)equal / (double)size;
 	if (getenv("VERBOSE") || rate >= 1e-3)
-		fprintf(stderr, "# %-60s %6zu of %zu codes differ, %zu of %zu scales\n", what, size - equal,
-			size, scales - close, scales);
+		fprintf(stderr, "# %-60s %6zu of %zu codes differ\n", what, size - equal, size);
 	worst = fmax(worst, rate);
 	total_equal += (double)equal;
 	total_codes += (double)size;
 	cases++;
 	/* A weight within rounding of a tie may go the other way, and with it what follows in its row. */
 	assert_true(rate < 1e-3 || rows <= 1);
-	assert_true((double)(scales - close) <= tolerance.far * (double)scales + 1);
+	compare_scales(what, s, d, order, &want, &got);
 	assert_true(got.scale_tensor == want.scale_tensor);
 	assert_int_equal(got.report.dead, want.report.dead);
 	assert_int_equal(got.report.moved, want.report.moved);
@@ -1161,7 +1199,7 @@ static double condition(const struct data *d, double damp)
 /*
  * What earlier columns leave to a span by split bf16 (num/bf16x2.h), at a condition number of 6300: codes
  * keep to the bound of those in float. Scales are those of weights whose compensation, about as large as
- * they are, is off by 2⁻¹⁵ of its terms; rows that differ differ in those of their groups behind.
+ * they are, is off by 2⁻¹⁵ of its terms.
  */
 static void tiles(void **unused)
 {
@@ -1171,10 +1209,10 @@ static void tiles(void **unused)
 
 	(void)unused;
 	if (!amx_on())
-		skip();
+		return;
 	fprintf(stderr, "# tiles: condition number %.0f\n", number);
 	assert_true(number > 1000);
-	tolerance.close = 0x1p-13, tolerance.far = 4e-3;
+	tolerance.close = 0x1p-13;
 	for (size_t c = 0; c < 2; c++)
 		for (long group = 64; group <= 128; group += 64) {
 			struct solver s = setting("uint4", computes[c], group, RECIPE_LATE);
@@ -1184,7 +1222,7 @@ static void tiles(void **unused)
 				compare("tiles, in the order of GAR", &s, &d, order);
 		}
 	cpu_amx = false;
-	tolerance.close = 1e-5, tolerance.far = 2e-3;
+	tolerance.close = 1e-5;
 	free(order);
 	drop(&d);
 }
@@ -1230,7 +1268,7 @@ static void by_hessian(void **unused)
 					compare(what, &s, &d, order);
 					free(order);
 				}
-	tolerance.close = 1e-5, tolerance.far = 2e-3;
+	tolerance.close = 1e-5, tolerance.far = 0;
 	drop(&d);
 }
 

@@ -13,19 +13,21 @@ export LC_ALL=C
 shared=${PTQ_SHARED:-$top/../shared}/data
 [ -d "$shared" ] || shared=
 
-# What fails says why on standard error, which prove shows.
+# What fails says why on standard error, which prove shows. Tests have models made by hand, without a basis, and evaluate
+# some on the tokens that calibrated them: warnings of these do not count.
+unmade=': warning: .*: \(has no attribute basis: \|was calibrated on tokens \)'
 # ok NAME COMMAND...: the command succeeds
 ok() {
 	n=$((n + 1)); what=$1; shift
 	if "$@" >ok.out 2>ok.err; then echo "ok $n - $what"
 	else bad=1; echo "not ok $n - $what"; { echo "# $what"; sed 's/^/# /' ok.out ok.err; } >&2; fi
 }
-# no NAME STATUS PATTERN COMMAND...: the command fails with this status and one line that matches the pattern
+# no NAME STATUS PATTERN COMMAND...: the command fails with this status and, warnings apart, one line, which matches the pattern
 no() {
 	n=$((n + 1)); what=$1 status=$2 pattern=$3; shift 3
 	"$@" >no.out 2>no.err </dev/null; got=$?
-	lines=$(grep -vc "^try '" no.err)
-	if [ "$got" = "$status" ] && [ "$lines" = 1 ] && grep -Eq -- "$pattern" no.err; then echo "ok $n - $what"
+	said=$(grep -v -e "^try '" -e ': warning: ' no.err)
+	if [ "$got" = "$status" ] && [ "$(printf '%s\n' "$said" | grep -c .)" = 1 ] && printf '%s\n' "$said" | grep -Eq -- "$pattern"; then echo "ok $n - $what"
 	else
 		bad=1; echo "not ok $n - $what"
 		{ echo "# $what: status $got, wanted $status; message, wanted one line like '$pattern':"; sed 's/^/# /' no.err; } >&2
@@ -35,7 +37,7 @@ no() {
 warns() {
 	n=$((n + 1)); what=$1 pattern=$2; shift 2
 	"$@" >warns.out 2>warns.err </dev/null; got=$?
-	if [ "$got" = 0 ] && [ "$(grep -c ': warning: ' warns.err)" = 1 ] && grep -Eq -- ": warning: .*$pattern" warns.err; then echo "ok $n - $what"
+	if [ "$got" = 0 ] && [ "$(grep -v "$unmade" warns.err | grep -c ': warning: ')" -le 1 ] && grep -Eq -- ": warning: .*$pattern" warns.err; then echo "ok $n - $what"
 	else bad=1; echo "not ok $n - $what"; { echo "# $what: status $got; wanted one warning like '$pattern':"; sed 's/^/# /' warns.err; } >&2; fi
 }
 is() {

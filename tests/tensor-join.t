@@ -67,6 +67,10 @@ is '... and of their Hessians' "$(attr j.h5 history:input2:hessian | sed -n '1s/
 ok 'streams, in files and in pipes' bash -c 'dpq-run -q --hessian h.h5 --group 8 --shard 2/3 model.h5 | cat >s2
 	tensor-join -q <(dpq-run -q --hessian h.h5 --group 8 --shard 3/3 model.h5) s2 s1.h5 | cat >j; exmy-pack -q j | exmy-pack -q --unpack -o k.h5; cat j | tensor-join -q -o l.h5'
 ok '... give the whole' py same.py l.h5 whole.h5
+dpq-run -q --hessian h.h5 --group 8 model.h5 | tee kept.h5 >/dev/null; tensor-join -q kept.h5 -o file.h5; tensor-join -q whole.h5 -o again.h5
+ok 'a stream that was kept becomes one file' sh -c 'py() { /usr/bin/python3 "$@"; }; py same.py file.h5 whole.h5 && h5diff file.h5 again.h5 && test "$(h5ls kept.h5 | wc -l)" -lt "$(h5ls file.h5 | wc -l)"'
+hessian-accum -q --tokens t.h5 --ctx 32 model.h5 | tee kept-h.h5 >/dev/null; hessian-accum -q kept-h.h5 -o one-h.h5; hessian-accum -q --tokens t.h5 --ctx 32 model.h5 | hessian-accum -q -o two-h.h5
+ok '... and one of Hessians' h5diff one-h.h5 two-h.h5
 ok 'which eval-ppl runs' eval-ppl -q --tokens t.h5 --ctx 32 j.h5
 no '... but not a shard' 1 's2.h5: is one shard of several' eval-ppl -q --tokens t.h5 --ctx 32 s2.h5
 no '... nor one that lacks a block' 1 's1.h5: is one shard of several' eval-ppl -q --tokens t.h5 --ctx 32 s1.h5

@@ -250,15 +250,6 @@ static void check(struct sides *s, bool with_bias, bool add)
 	free(bias), free(y);
 }
 
-/* In the test, since cmocka takes the signals for itself before each. */
-static bool tiles_on(void)
-{
-	if (amx_on())
-		return true;
-	skip();
-	return false;
-}
-
 static void check_all(enum tile_kind kind, size_t m, size_t n, size_t bytes, size_t group,
 	enum numbers numbers)
 {
@@ -279,7 +270,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 static void bf16(void **unused)
 {
 	(void)unused;
-	if (!tiles_on())
+	if (!amx_on())
 		return;
 	for (size_t k = 0; k < SIZES; k++)
 		check_all(TILE_BF16, sizes[k][0], sizes[k][1], sizes[k][2], 0, ORDINARY);
@@ -294,7 +285,7 @@ static void groups(void **unused)
 	enum { GROUPS = sizeof groups / sizeof *groups };
 
 	(void)unused;
-	if (!tiles_on())
+	if (!amx_on())
 		return;
 	for (size_t k = 0; k < SIZES; k++)
 		for (enum tile_kind kind = TILE_BF16; kind <= TILE_UNSIGNED; kind++) {
@@ -312,7 +303,7 @@ static void groups(void **unused)
 static void long_sums(void **unused)
 {
 	(void)unused;
-	if (tiles_on())
+	if (amx_on())
 		check_all(TILE_UNSIGNED, 2, 33, 65793, 1 << 20, LARGEST);
 }
 
@@ -357,7 +348,7 @@ static void check_bf16x2(int most)
 static void bf16x2(void **unused)
 {
 	(void)unused;
-	if (!tiles_on())
+	if (!amx_on())
 		return;
 	check_bf16x2(3);
 	check_bf16x2(-56);
@@ -372,7 +363,7 @@ static void same_bits(void **unused)
 	float (*y)[M][N] = xalloc(2, sizeof *y);
 
 	(void)unused;
-	if (!tiles_on())
+	if (!amx_on())
 		return;
 	for (int i = 0; i < 2; i++) {
 		threads = i + 1;

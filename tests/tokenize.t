@@ -99,6 +99,18 @@ folder('catastrophe', {'normalizer': None, 'pre_tokenizer': {'type': 'Split', 'p
 folder('pattern', {'normalizer': None, 'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': 'a(b'}, 'behavior': 'Isolated', 'invert': False}})
 folder('huge', ref['tokenizers']['GPT-2'], added_tokens=[{'id': 2147483646, 'content': 'x', 'special': False}])
 folder('twice', ref['tokenizers']['GPT-2'], added_tokens=[{'id': 5, 'content': '<x>', 'special': False}])
+level = {'type': 'ByteLevel', 'add_prefix_space': False, 'trim_offsets': True, 'use_regex': False}
+def replace(a, b): return {'type': 'Replace', 'pattern': {'String': a}, 'content': b}
+def doubling(**parts): return {'type': 'Sequence'} | parts
+folder('doubles', {'normalizer': doubling(normalizers=[replace('a', 'aa')] * 40), 'pre_tokenizer': level}, added_tokens=[])
+folder('long', {'normalizer': replace('a', 'b' * 100000), 'pre_tokenizer': level}, added_tokens=[])
+folder('cuts', {'normalizer': None, 'pre_tokenizer': doubling(pretokenizers=[level] * 40)})
+folder('answers', {'normalizer': None, 'pre_tokenizer': level}, decoder=doubling(decoders=[ref['level']] + [replace('a', 'aa')] * 40))
+# the longest of decompositions, with a longer sign for a space, and two bytes for each
+folder('longest', {'normalizer': doubling(normalizers=[{'type': 'NFKD'}, replace(' ', '\u2581')]), 'pre_tokenizer': level})
+import unicodedata
+open('long-letters', 'w').write('\ufdfa' * 100000)
+open('decomposed', 'w').write(unicodedata.normalize('NFKD', '\ufdfa' * 100000).replace(' ', '\u2581'))
 folder('bare', ref['tokenizers']['GPT-2']); os.remove('bare/tokenizer.json')
 # bytes that are hardly ever UTF-8, and what Python makes of them
 dice = random.Random(11)
@@ -158,6 +170,16 @@ no 'a full disk' 1 '/dev/full: cannot write' tokenize --model GPT-2 --decode gpt
 no 'a model without a tokenizer, as a folder' 1 'bare: tokenizer: is not there; this is a model' tokenize --model bare mixed -o no.h5
 no 'a pattern that takes for ever' 1 'catastrophe: tokenizer: pattern .*given up: match limit' sh -c \
 	'{ printf "%400s" | tr " " a; echo b; } | tokenize --model catastrophe -o no.h5'
+head -c 100000 /dev/zero | tr '\000' a >letters
+printf '\303\251%.0s' $(seq 100) >accents
+short() { timeout 60 sh -c 'ulimit -v 6000000; exec "$@"' x "$@"; }
+for name in doubles long; do
+	no "a normalizer that makes a text grow ($name)" 1 "$name: tokenizer: makes a text more than 64 times as long" short tokenize --model $name letters -o no.h5
+done
+no 'pre-tokenizers that do' 1 'cuts: tokenizer: makes a text more than 64 times as long' short tokenize --model cuts accents -o no.h5
+tokenize --model answers letters -o answers.h5
+no 'decoders that do' 1 'answers: tokenizer: makes a text more than 64 times as long' short tokenize --model answers --decode answers.h5 -o no.txt
+ok 'the longest decomposition is none of these' sh -c 'tokenize --model longest long-letters | tokenize --model longest --decode | cmp - decomposed'
 no 'a pattern that PCRE2 refuses' 1 "pattern: tokenizer: PCRE2 refuses the pattern 'a.b': at byte 3: missing" tokenize --model pattern mixed -o no.h5
 no 'an id beyond the vocabulary' 1 'id 2147483646 is not below the 1000' tokenize --model huge mixed -o no.h5
 no 'two tokens with one id' 1 "two tokens have the id 5, '.*' and '<x>'" tokenize --model twice mixed -o no.h5

@@ -55,6 +55,45 @@ static void close_reference(struct reference *r)
 	image_close(r->image);
 }
 
+/*
+ * The mean nll of the text against the loss of transformers with the labels of images at -100, sequence by
+ * sequence. What a row of logits is off by, some 1e-6 of the largest with either sign, is less in a mean, and
+ * the loss itself is rounded to float32, 1e-7.
+ */
+static void losses_of_references(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < MODELS; i++) {
+		struct reference r = open_reference(models[i]);
+		const double *loss = image_tensor(r.image, "/test/loss", TENSOR_F64, 1,
+			&r.tokens.sequences).data;
+		struct windows w = windows_scored(windows_cut("tokens", &r.tokens, WINDOWS_GPTQ, CTX, 0));
+		struct forward *f = forward_open(&r.config, &w, SIZE_MAX);
+		struct head head = head_read(r.image, &r.config, false);
+		double *nll = xalloc(w.targets, sizeof *nll);
+		size_t *targets = xalloc(w.n, sizeof *targets), k = 0;
+
+		assert_true(forward_part(f, r.image, NULL));
+		forward_score(f, &head, nll, NULL);
+		windows_targets(&w, targets);
+		assert_int_equal(w.n, r.tokens.sequences);
+		for (size_t s = 0; s < w.n; s++) {
+			double sum = 0;
+
+			for (const size_t end = k + targets[s]; k < end; k++)
+				sum += nll[k];
+			print_message("# %-16s %zu targets, loss %.7f, off by %.1e\n", models[i], targets[s],
+				loss[s], sum / (double)targets[s] - loss[s]);
+			assert_true(fabs(sum / (double)targets[s] - loss[s]) < 1e-6 * loss[s]);
+		}
+		head_free(&head);
+		forward_close(f);
+		windows_free(&w);
+		free(nll), free(targets);
+		close_reference(&r);
+	}
+}
+
 /* Logits of all rows of the windows. */
 static float *run(const struct reference *r, const struct tokens *t, size_t memory, struct calibration *k)
 {
@@ -204,8 +243,8 @@ static void visual_tokens_first(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(logits_of_references), cmocka_unit_test(hessians_by_modality),
-		cmocka_unit_test(visual_tokens_first),
+		cmocka_unit_test(losses_of_references), cmocka_unit_test(logits_of_references),
+		cmocka_unit_test(hessians_by_modality), cmocka_unit_test(visual_tokens_first),
 	};
 
 	threads_init(0);

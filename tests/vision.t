@@ -75,6 +75,10 @@ for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'llava-
         with h5py.File(name + '-text.h5', 'w') as g:
             g.attrs['ptq_kind'], g.attrs['ptq_version'] = 'tokens', '1'
             g['tokens'], g['sequence'] = np.array(ids, 'i4'), np.array([place[s] for s in f['sequence'][()]], 'i8')
+        for i, section in enumerate(([1, 1, 1], [9, 9, 9], [1, 2, 1, 0]) if name == 'qwen2-vl' else ()):
+            text = config['text_config']
+            own = text | {'rope_parameters': text['rope_parameters'] | {'mrope_section': section}}
+            put(f'sections{i}', config | {'text_config': own}, processor, t)
         for i in range(len(f['images'])): ppm(f'{name}-{i}.ppm', f[f'images/{i}'][()])
         for kind, rows in ('old', () if name == 'qwen2-vl' else OLD), ('new', NEW):
             put(f'{name}-{kind}', config, processor, {renamed(n, rows): a for n, a in t.items()})
@@ -111,6 +115,11 @@ for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'llava-
             k = int((spans[:, 0] < s).sum())
             g['image_span'], g['image_grid'] = spans[:k], f['image_grid'][:k]
             for i in range(k): g[f'images/{i}'] = f[f'images/{i}'][()]
+        with h5py.File('mute-t.h5', 'w') as g:
+            g.attrs['ptq_kind'], g.attrs['ptq_version'] = 'tokens', '1'
+            g['tokens'], g['modality'], g['sequence'] = np.full(16, 60, 'i4'), np.ones(16, 'u1'), [0, 16]
+            g['tokens'].attrs['add_bos'] = 0
+            g['image_span'], g['image_grid'], g['images/0'] = [[0, 16]], f['image_grid'][:1], f['images/0'][()]
         small = f['images/0'][:10]
         tokens('small-t.h5', f)
         with h5py.File('small-t.h5', 'a') as g:
@@ -132,12 +141,14 @@ with h5py.File(sys.argv[1]) as a, h5py.File(sys.argv[2]) as b:
     a.visititems(see)
     assert a["processor"][()] == b["processor"][()]' "$ref/$m.h5" $m.h5
 	eval-ppl --ctx 128 --tokens $m-t.h5 $m.h5 >file.tsv
-	is "$m: the nll is that of the reference's logits" "$(py -c '
-import h5py, numpy as np, sys
+	ok "$m: the nll is the loss of transformers with the labels of images at -100, to what is printed" py -c '
+import h5py, sys
+v = dict(l.split() for l in open("file.tsv"))
 with h5py.File(sys.argv[1]) as f:
-    x, ids, s = f["test/logits"][()].astype("f8"), f["tokens"][()], f["sequence"][()]
-p = x - np.log(np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) - x.max(1, keepdims=True)
-print("%.4f" % -np.mean([p[i, ids[i + 1]] for a, b in zip(s, s[1:]) for i in range(a, b - 1)]))' "$ref/$m.h5")" "$(awk '$1 == "nll" { printf "%.4f", $2 }' file.tsv)"
+    text, s = f["tokens"][()] != 60, f["sequence"][()]
+    n = [text[a + 1:b].sum() for a, b in zip(s, s[1:])]
+    want = sum(n * f["test/loss"][()]) / sum(n)
+assert int(v["tokens"]) == sum(n) < text.sum() and abs(float(v["nll"]) - want) < 1e-6 * want, (v, n, want)' "$ref/$m.h5"
 	images-import -q --model $m.h5 --tokens $m-text.h5 $m-?.ppm -o own-t.h5
 	ok "$m: images-import makes the tokens, and the positions of transformers" py -c '
 import h5py, sys
@@ -157,8 +168,24 @@ done
 
 m=llava-clip
 run() { eval-ppl --ctx 128 --tokens $m-t.h5 "$@"; }
+warns 'windows of an image alone are left out' '/image_span: 8 of 14 windows have no token of text to predict and are left out' eval-ppl --ctx 6 --tokens $m-t.h5 $m.h5 -o few.h5
+ok '... and what follows an image is a target' py -c '
+import h5py, sys
+with h5py.File("few.h5") as r, h5py.File(sys.argv[1]) as f:
+    t, s = f["tokens"][()], f["sequence"][()]
+    windows = [t[i:min(i + 6, b)][1:] for a, b in zip(s, s[1:]) for i in range(a, b, 6)]
+    want = [w[w != 60] for w in windows if (w != 60).any()]
+    assert r["target"][()].tolist() == [i for w in want for i in w]
+    assert r["window"][()].tolist() == [k for k, w in enumerate(want) for i in w]' $m-t.h5
+no 'an image alone' 1 'mute-t.h5: /image_span: no window of --ctx has a token of text to predict' eval-ppl --ctx 128 --tokens mute-t.h5 $m.h5
+ok '... calibrates all the same' hessian-accum -q --ctx 128 --tokens mute-t.h5 $m.h5 -o x.h5
 model-import behind -o x.h5 2>said
 ok 'what stands behind the features is left out, and said' sh -c 'grep -q "vision_tower.*: stands behind the features that vision_feature_layer names: it and 1 more are left out" said && h5diff x.h5 llava-clip.h5'
+
+# --- other language models, by every name that transformers loads
+py -B "$top/tests/ref/llava.py" "$ref/texts.h5" >rows
+is 'all rows' "$(wc -l <rows)" "$(grep -c ': Llava(' "$top/tests/ref/llava.py")"
+while IFS='	' read -r row what; do is "as transformers: $row" "$what" same; done <rows
 
 # --- calibration
 hessian-accum -q --ctx 128 --tokens $m-t.h5 $m.h5 -o h.h5
@@ -392,5 +419,6 @@ no 'another strategy' 1 "'vision_feature_select_strategy' is 'cls', expected def
 no 'grey images' 1 "'num_channels' is not supported other than 3" model-import -q channels -o x.h5
 no 'positions of another number of patches' 1 'position_embedding.weight: its shape is not the \[26, 24\] of config.json' model-import -q side -o x.h5
 no 'an image of another size' 1 '/processor: makes 10 x 20 pixels of a picture of 10 x 20; the vision tower takes 20 x 20' eval-ppl --ctx 128 --tokens small-t.h5 $m.h5
+for s in 0 1 2; do no "sections of rotary pairs that are none ($s)" 1 "'mrope_section' must be a list of 3 numbers of rotary pairs, 4 in all" model-import -q sections$s -o x.h5; done
 no 'images and a model of text' 1 '/images: the model is of text alone' eval-ppl --ctx 128 --tokens $m-t.h5 "$top/tests/ref/llama-gqa.h5"
 done_testing

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "base/error.h"
 #include "forward/windows.h"
 
 enum { MOST = 40, BOS = 99 };
@@ -174,10 +175,53 @@ static void slide_of_sequences(void **unused)
 	windows_free(&w);
 }
 
+/* No id of an image is a target; what follows one is, and windows that have none can be left out. */
+static void images_are_no_targets(void **unused)
+{
+	static const int64_t feature[] = { -1, -1, 0, 1, -1, 2, 3, 4, 5, 6, -1, -1, -1, -1, -1, -1, -1,
+		7, 8, 9 };
+	static const struct token_image image[] = { { .first = 2, .n = 2 },
+		{ .number = 1, .first = 5, .n = 5 }, { .number = 2, .first = 17, .n = 3 } };
+	int32_t id[20];
+	uint8_t modality[20];
+	uint16_t bytes[20];
+	struct tokens t = { .n = 20, .id = id, .bytes = bytes, .bos = -1, .modality = modality,
+		.feature = feature, .images = 3, .image = image };
+	struct windows w;
+
+	(void)unused;
+	quiet = true;
+	for (int i = 0; i < 20; i++)
+		id[i] = i, bytes[i] = (uint16_t)(i + 1), modality[i] = feature[i] >= 0;
+	/* 0 1 * * | 4 * * * | * * 10 11 | 12 13 14 15 | 16 * * * */
+	w = windows_cut("x", &t, WINDOWS_GPTQ, 4, 0);
+	assert_true(w.n == 5 && w.rows == 20 && w.images == 3 && w.targets == 6);
+	assert_memory_equal(w.target, ((int32_t[]){ 1, -1, -1, -1, -1, -1, -1, -1, -1, 10, 11, -1,
+		13, 14, 15, -1, -1, -1, -1, -1 }), 80);
+	w = windows_scored(w);
+	assert_true(w.n == 3 && w.rows == 12 && w.images == 2 && w.targets == 6 && w.modalities == 2);
+	assert_int_equal(w.bytes, 2 + 11 + 12 + 14 + 15 + 16);
+	assert_memory_equal(w.id, ((int32_t[]){ 0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15 }), 48);
+	assert_memory_equal(w.feature, ((int32_t[]){ -1, -1, 0, 1, 5, 6, -1, -1, -1, -1, -1, -1 }), 48);
+	assert_true(w.sequence[1].first == 4 && w.sequence[2].first == 8 && w.modality[2] && !w.modality[6]);
+	windows_free(&w);
+	t.feature = NULL, t.images = 0;		/* visual by hand: text all the same */
+	w = windows_scored(windows_cut("x", &t, WINDOWS_GPTQ, 4, 0));
+	assert_true(w.n == 5 && w.targets == 15);
+	windows_free(&w);
+	/* 0 * * 3 4, of which the image comes first; the BOS stands before it */
+	t = (struct tokens){ .n = 5, .id = (int32_t[]){ 1, 2, 0, 3, 4 },
+		.index = (int32_t[]){ 1, 2, 0, 3, 4 },
+		.feature = (int64_t[]){ 0, 1, -1, -1, -1 }, .images = 1, .image = image, .bos = BOS };
+	w = windows_scored(windows_cut("x", &t, WINDOWS_BOS, 6, 0));
+	assert_memory_equal(w.target, ((int32_t[]){ 0, -1, 3, -1, 4, -1 }), 24);
+	windows_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(of_every_length), cmocka_unit_test(strides),
-		cmocka_unit_test(slide_of_sequences) };
+		cmocka_unit_test(slide_of_sequences), cmocka_unit_test(images_are_no_targets) };
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "base/cpu.h"
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "base/error.h"
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -75,6 +76,15 @@ void cpu_check(void)
 		misuse("PTQ_CPU: '%s' is none of plain, avx2, avx512, amx", getenv("PTQ_CPU"));
 	if (wanted > widest)
 		misuse("PTQ_CPU: this processor has no %s, only %s", names[wanted], names[widest]);
+}
+
+_Noreturn void cpu_distrust(const char *call, const char *kernels)
+{
+	const bool newest = cpu_widest >= CPU_AVX2 && strcasecmp(kernels, "Haswell") &&
+		strcasecmp(kernels, "Zen");
+
+	die("OpenBLAS multiplies wrongly on this processor: %s of its kernels %s; set OPENBLAS_CORETYPE=%s "
+		"in the environment", call, kernels, newest ? "Haswell" : "Prescott");
 }
 
 const char *cpu_name(void)

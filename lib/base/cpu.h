@@ -9,12 +9,17 @@
 #define BASE_CPU_H
 #include <stdbool.h>
 
-/* What AVX-512 code is compiled for. clang has no such preference, and would ignore all of it. */
+/*
+ * The attribute of functions in AVX-512; with more: CPU_AVX512_AND(",avx512vnni"). clang has no such
+ * preference, and would ignore all of it.
+ */
 #ifdef __clang__
-#define CPU_AVX512_TARGET "avx512f,avx512bw,avx512vl,avx512dq"
+#define CPU_AVX512_AND(features) target("avx512f,avx512bw,avx512vl,avx512dq" features)
 #else
-#define CPU_AVX512_TARGET "avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512"
+#define CPU_AVX512_AND(features) \
+	target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512" features)
 #endif
+#define CPU_AVX512_TARGET CPU_AVX512_AND("")
 
 enum cpu { CPU_PLAIN, CPU_AVX2, CPU_AVX512 };
 extern enum cpu cpu;			/* known before main() */
@@ -27,4 +32,6 @@ extern bool cpu_dot;			/* dot products and permutations of bytes */
 const char *cpu_name(void);		/* that PTQ_CPU has for what runs: plain, avx2, avx512 or amx */
 /* Misuse if PTQ_CPU asks for what does not exist or the processor does not have. */
 void cpu_check(void);
+/* Dies: a call of OpenBLAS is wrong by these kernels of it; which to try instead. */
+_Noreturn void cpu_distrust(const char *call, const char *kernels);
 #endif

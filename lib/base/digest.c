@@ -17,6 +17,30 @@ char *digest_of(size_t n, const char text[n])
 	return hex;
 }
 
+struct digest { SHA2_CTX c; };
+
+struct digest *digest_begin(void)
+{
+	struct digest *d = xalloc(1, sizeof *d);
+
+	SHA256Init(&d->c);
+	return d;
+}
+
+void digest_add(struct digest *d, size_t n, const void *data)
+{
+	SHA256Update(&d->c, data, n);
+}
+
+char *digest_end(struct digest *d)
+{
+	char *hex = xalloc(SHA256_DIGEST_STRING_LENGTH, 1);
+
+	SHA256End(&d->c, hex);
+	free(d);
+	return hex;
+}
+
 char *digest_pieces(size_t n, void *data, void (*done)(void *piece, size_t n))
 {
 	const size_t pieces = n ? ceil_div(n, DIGEST_PIECE) : 1;

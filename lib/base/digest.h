@@ -4,8 +4,14 @@
 #define BASE_DIGEST_H
 #include <stddef.h>
 
+enum { DIGEST_DIGITS = 64 };
 /* 64 hexadecimal digits; free() them. */
 char *digest_of(size_t n, const char text[n]);
+/* The same of what is added piece by piece; digest_end() frees d. */
+struct digest;
+struct digest *digest_begin(void);
+void digest_add(struct digest *d, size_t n, const void *data);
+char *digest_end(struct digest *d);
 /* Of large data, by all threads: the digest of the digests, in binary and one after the other, of pieces of
  * DIGEST_PIECE bytes, the last of which may be shorter. done: called with each piece that was read. */
 enum { DIGEST_PIECE = 16 << 20 };

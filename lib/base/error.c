@@ -187,8 +187,6 @@ void warn(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (quiet)
-		return;
 	va_start(ap, fmt);
 	say("warning: ", fmt, ap);
 	va_end(ap);

@@ -19,7 +19,7 @@ void error_about(const char *where);
 
 _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* silent under -q */
+void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* under -q too */
 
 /* From here on every signal that ends a process runs what at_stop() was given; SIGBUS, of an input that
  * shrinks, gives a message. */

@@ -2,6 +2,7 @@
 /* option.c -- see option.h */
 #include "base/option.h"
 #include <getopt.h>
+#include <limits.h>
 #include <locale.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +11,10 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/history.h"
+#include "base/nearest.h"
 #include "base/number.h"
+#include "base/replace.h"
+#include "base/report.h"
 #include "base/thread.h"
 #include "base/usage.h"
 
@@ -18,7 +22,8 @@ enum { ROWS = 64, FIRST = 256 };
 static size_t thread_count;
 static const char *output;
 static const struct option_row *table;
-static const char *given[ROWS];		/* the value of each row, as it was given last, or NULL */
+/* The value of each row, as it was given last, its default where that is told, or NULL. */
+static const char *given[ROWS];
 
 static const struct option_row common[] = {
 	{ .type = OPTION_HEADING, .help = "Common options" },
@@ -27,7 +32,8 @@ static const struct option_row common[] = {
 	{ 'j', "threads", OPTION_SIZE(&thread_count), "N",
 		"threads, at most 8 per processor (default: what the machine grants); changes no result",
 		.neutral = true },
-	{ 'q', "quiet", OPTION_BOOL(&quiet), NULL, "no progress, tables or warnings", .neutral = true },
+	{ 'q', "quiet", OPTION_BOOL(&quiet), NULL,
+		"no progress, no tables on standard error", .neutral = true },
 	{ 'v', "verbose", OPTION_BOOL(&verbose), NULL, "say more, and the peak memory at the end",
 		.neutral = true },
 	{ 'h', "help", .type = OPTION_HELP, .help = "show the options", .neutral = true },
@@ -169,20 +175,26 @@ void option_set(const struct option_row *o, const char *text)
 	}
 }
 
-/* Where the value is that was given for the row whose name is the first word of `names`. */
-static const char **given_of(const char *names)
+/* The row whose name is the first word of `names`. */
+static size_t row_of(const char *names)
 {
 	const size_t n = strcspn(names, " ");
 
 	for (const struct option_row *o = table; o->type != OPTION_END; o++)
 		if (o->type != OPTION_HEADING && strlen(o->name) == n && !strncmp(o->name, names, n))
-			return &given[o - table];
+			return (size_t)(o - table);
 	die("there is no row for the option that '%s' begins with", names);
+}
+
+/* A default that is told stands where a value would, but nobody gave it. */
+static bool is_given(size_t row)
+{
+	return given[row] && given[row] != table[row].otherwise;
 }
 
 bool option_given(const char *name)
 {
-	return *given_of(name);
+	return is_given(row_of(name));
 }
 
 void option_idle(size_t n, const struct option_idle row[n])
@@ -193,12 +205,15 @@ void option_idle(size_t n, const struct option_idle row[n])
 		char *these = NULL;
 
 		for (const char *s = row[i].names; *s; s += strcspn(s, " "), s += strspn(s, " ")) {
-			const char **value = given_of(s);
+			const size_t at = row_of(s);
+			const bool said_so = is_given(at);
 			char *before = these;
 
-			if (!row[i].idle || !*value)
+			if (!row[i].idle)
 				continue;
-			*value = NULL;
+			given[at] = NULL;
+			if (!said_so)
+				continue;
 			these = xformat("%s%s--%.*s", before ? before : "", before ? ", " : "",
 				(int)strcspn(s, " "), s);
 			free(before);
@@ -254,9 +269,11 @@ static size_t place_of(const struct grammar *g, int c)
 }
 
 /* getopt_long() has refused a word: why. */
-static _Noreturn void refuse(int c, const char *word, const struct option lng[])
+static _Noreturn void refuse(int c, const char *word, const struct option all[])
 {
-	const char *name = word + 2;
+	const char *name = word + 2, *near = NULL;
+	const struct option *lng;
+	int least = INT_MAX;
 	size_t n = strcspn(name, "="), found = 0;
 	char *could = NULL;
 
@@ -266,7 +283,7 @@ static _Noreturn void refuse(int c, const char *word, const struct option lng[])
 		misuse("there is no option -%c", optopt);
 	if (optopt)
 		misuse("%.*s takes no argument", (int)n + 2, word);
-	for (; lng->name; lng++)
+	for (lng = all; lng->name; lng++)
 		if (!strncmp(lng->name, name, n)) {
 			char *before = could;
 
@@ -275,7 +292,31 @@ static _Noreturn void refuse(int c, const char *word, const struct option lng[])
 		}
 	if (found > 1)
 		misuse("--%.*s is ambiguous: %s", (int)n, name, could);
+	name = xformat("%.*s", (int)n, name);
+	for (lng = all; lng->name; lng++)
+		if (nearest_distance(name, lng->name) < least) {
+			least = nearest_distance(name, lng->name);
+			near = lng->name;
+		}
+	if (3 * least <= (int)n)	/* nothing that is far from what was written */
+		misuse("there is no option %s; did you mean --%s?", word, near);
 	misuse("there is no option %s", word);
+}
+
+/* The report is none of the other files. */
+static void check_report(const struct option_row *rows, size_t n, char *const operand[n])
+{
+	if (!report_path)
+		return;
+	if (output && replace_same(output, report_path))
+		misuse("--report: %s is what -o names, too", report_path);
+	for (const struct option_row *o = rows; o->type != OPTION_END; o++)
+		if (o->type == OPTION_FILE && o->var.text != &report_path && *o->var.text &&
+		    replace_same(*o->var.text, report_path))
+			misuse("--report: %s is what --%s names, too", report_path, o->name);
+	for (size_t i = 0; i < n; i++)
+		if (replace_same(operand[i], report_path))
+			misuse("--report: %s is an input, too", report_path);
 }
 
 struct command option_parse(int argc, char *argv[], const struct tool *t, const struct option_row *rows)
@@ -307,11 +348,16 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 		if (at < own)
 			given[o - rows] = optarg ? optarg : "";
 	}
+	for (size_t i = 0; rows[i].type != OPTION_END; i++)
+		if (rows[i].told && !given[i])
+			given[i] = rows[i].otherwise;
 	n = (size_t)(argc - optind);
 	if (n > t->max_operands)
 		misuse("there is one operand too many: %s", argv[optind + (int)t->max_operands]);
 	threads_init(thread_count);
 	cpu_check();
+	check_report(rows, n, argv + optind);
+	report_begin();
 	usage_at_end();
 	if (!n && t->max_operands && !t->optional)
 		return (struct command){ 1, standard_input, output };

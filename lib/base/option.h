@@ -82,6 +82,7 @@ struct option_row {
 	const char *otherwise;	/* the default, as one would give it; NULL: 0 (a parsed variable stays) */
 	double least, most;	/* range of a number, ends included; most 0: any */
 	bool neutral;		/* cannot change the result: stays out of the history */
+	bool told;		/* the history names its default, too */
 	const char *alias;	/* an earlier name that is still understood, or NULL */
 	char *(*form)(const void *var);	/* of a parsed variable: its value in one form, for the history */
 };
@@ -114,7 +115,7 @@ struct command option_parse(int argc, char *argv[], const struct tool *tool, con
 /* Gives the variable of the row a value, as an option does; NULL: false, 0 or NULL, as without option and
  * default. */
 void option_set(const struct option_row *o, const char *text);
-/* Whether the option of this name was given. */
+/* Whether the option of this name was given, and has an effect. */
 bool option_given(const char *name);
 
 /*

@@ -8,6 +8,7 @@
 #include "base/error.h"
 
 static const double EARLIEST = 2;	/* seconds after which the rate is taken for one */
+static const double PERIOD = 60;	/* seconds from line to line where there is no terminal */
 static bool shown;
 
 double progress_left(struct progress_rate *r, double now, double share)
@@ -44,13 +45,13 @@ static bool due(double now, bool end, size_t total)
 	return true;
 }
 
-static bool seen(void)
+static bool terminal(void)
 {
-	static int terminal = -1;
+	static int yes = -1;
 
-	if (terminal < 0)
-		terminal = isatty(2);
-	return terminal && !quiet;
+	if (yes < 0)
+		yes = isatty(2);
+	return yes;
 }
 
 static double clock_now(void)
@@ -61,27 +62,45 @@ static double clock_now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* The same where each line stays. */
+static bool due_for_good(double now)
+{
+	static double last = -1;
+
+	if (last < 0)
+		last = now;
+	if (now - last < PERIOD)
+		return false;
+	last = now;
+	return true;
+}
+
+static void say(const char *what, size_t part, size_t parts, size_t done, size_t total, double left)
+{
+	char all[32] = "", of[64] = "", time[PROGRESS_TIME] = "";
+
+	if (total)
+		snprintf(all, sizeof all, "/%zu", total);
+	if (parts > 1)
+		snprintf(of, sizeof of, ", part %zu/%zu", part + 1, parts);
+	if (left >= 0)
+		progress_time(left, time);
+	/* in one piece, between the lines of other programs */
+	fprintf(stderr, "%s%s: %s %zu%s%s%s%s%s%s", terminal() ? "\r" : "", program, what, done, all, of,
+		left >= 0 ? ", " : "", time, left >= 0 ? " left" : "", terminal() ? "\033[K" : "\n");
+	fflush(stderr);
+}
+
 static void draw(const char *what, size_t part, size_t parts, size_t done, size_t total)
 {
 	static struct progress_rate rate;
 	const double now = clock_now(), inner = total ? (double)done / (double)total : 0;
 	const double left = total ? progress_left(&rate, now, ((double)part + inner) / (double)parts) : -1;
-	char time[PROGRESS_TIME];
 
-	if (!due(now, total && done >= total, total))
+	if (terminal() ? !due(now, total && done >= total, total) : !due_for_good(now))
 		return;
-	shown = true;
-	fprintf(stderr, "\r%s: %s %zu", program, what, done);
-	if (total)
-		fprintf(stderr, "/%zu", total);
-	if (parts > 1)
-		fprintf(stderr, ", part %zu/%zu", part + 1, parts);
-	if (left >= 0) {
-		progress_time(left, time);
-		fprintf(stderr, ", %s left", time);
-	}
-	fputs("\033[K", stderr);
-	fflush(stderr);
+	shown = terminal();
+	say(what, part, parts, done, total, left);
 }
 
 void progress(const char *what, size_t done, size_t total)
@@ -91,7 +110,7 @@ void progress(const char *what, size_t done, size_t total)
 
 void progress_part(const char *what, size_t part, size_t parts, size_t done, size_t total)
 {
-	if (seen())
+	if (!quiet)
 		draw(what, part, parts, done, total);
 }
 

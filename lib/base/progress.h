@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * progress.h -- one line on a terminal for long work: how much is done, and the time that is left
+ * progress.h -- long work says how much is done, and the time that is left
  *
- * Silent elsewhere and under -q; redrawn at most 10 times a second.
+ * On a terminal in one line, redrawn at most 10 times a second; elsewhere in a line each minute, none in the
+ * first. Silent under -q.
  */
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H

@@ -103,6 +103,28 @@ void replace_check(const char *path)
 	free(target_of(path, &st, &there));
 }
 
+bool replace_same(const char *a, const char *b)
+{
+	char *at[2] = { follow(a), follow(b) };
+	struct stat folder[2], st[2];
+	bool there = true, same = true;
+
+	for (int i = 0; i < 2; i++) {
+		char *here = beside(at[i], ".");
+
+		there &= !stat(at[i], &st[i]);
+		same &= !stat(here, &folder[i]);
+		free(here);
+	}
+	if (there)
+		same = st[0].st_dev == st[1].st_dev && st[0].st_ino == st[1].st_ino;
+	else
+		same = same && folder[0].st_dev == folder[1].st_dev && folder[0].st_ino == folder[1].st_ino &&
+			!strcmp(basename(at[0]), basename(at[1]));
+	free(at[0]), free(at[1]);
+	return same;
+}
+
 struct replace replace_open(const char *path)
 {
 	struct replace r = { 0 };

@@ -7,6 +7,7 @@
  */
 #ifndef BASE_REPLACE_H
 #define BASE_REPLACE_H
+#include <stdbool.h>
 
 struct replace {
 	char *path, *temporary;
@@ -21,6 +22,8 @@ struct replace {
 struct replace replace_open(const char *path);
 /* Dies where replace_open() would, but for the folder: for a result that is written later. */
 void replace_check(const char *path);
+/* Whether both paths lead to one file, whether or not it exists. */
+bool replace_same(const char *a, const char *b);
 /* Writes the name of a file, which is in its folder, to the disk. */
 void replace_sync_folder(const char *path);
 void replace_sync(const struct replace *r);	/* writes the file, which is whole, to the disk */

@@ -2,6 +2,7 @@
 /*
  * report.h -- small answers, as `name<TAB>value` lines or one JSON object on
  * standard output, and tables with a row for each layer on standard error
+ * and in a file
  */
 #ifndef BASE_REPORT_H
 #define BASE_REPORT_H
@@ -11,16 +12,38 @@
 struct answer { const char *name; double value; int digits; };	/* digits: of lines; 0: an integer */
 void report_answer(size_t n, const struct answer a[n], bool json);
 
-/* name: of what has a row, NULL: a layer */
-struct report { const char *const *column; size_t columns; bool begun; const char *name; };
+/*
+ * A table of a run with a row for each layer. It goes to standard error, and to the file of --report. name:
+ * of what has a row, NULL: a layer. all: of each column, how the last row sums it up; NULL: no column is.
+ */
+enum report_all { REPORT_NONE, REPORT_GEOMETRIC, REPORT_LARGEST, REPORT_LEAST, REPORT_SUM };
+struct report {
+	const char *const *column;
+	size_t columns;
+	const char *name;
+	const enum report_all *all;
+};
+
+extern const char *report_path;		/* --report */
+#define OPTION_REPORT { 0, "report", OPTION_FILE(&report_path), "FILE", \
+	"also write the table of standard error to FILE; FILE.json: as JSON", .neutral = true }
+/* Opens that file, if there is to be one; dies where it cannot be. option_parse() calls it. */
+void report_begin(void);
+/* Whether anybody gets to see rows. */
+bool report_read(void);
 /* From here on rows are kept as text, too. report_kept() gives those since its last call; free() it. */
 void report_keep(void);
 char *report_kept(void);
-/* Prints rows that were kept, and keeps them no more; each() gets their values. Returns false where the text
- * is none that report_kept() gave for a table of so many columns. */
-bool report_again(struct report *r, const char *text, void (*each)(void *arg, const double value[]),
-	void *arg);
-/* Prints a row: the name and a number for each column; a header comes first. Columns are
- * aligned on a terminal, and otherwise separated by tabs. Silent under -q. */
-void report_row(struct report *r, const char *name, const double value[]);
+/* Adds rows that were kept, and keeps them no more. Returns false where the text is none that report_kept()
+ * gave for a table of so many columns. */
+bool report_again(struct report *r, const char *text);
+/* Adds a row: the name and a number for each column (NaN: none), and prints it on standard error, a header
+ * first. Columns are aligned on a terminal, and otherwise separated by tabs. Silent under -q. */
+void report_row(const struct report *r, const char *name, const double value[]);
+/*
+ * Prints the last row, `all`, if a column has one, and gives the file its name: as lines of tab-separated
+ * values, an empty field for what is not finite, or {"rows": [{"column": value, ...}, ...], "all": {...}},
+ * null for it. filter_close() calls it, before the result gets its name.
+ */
+void report_end(void);
 #endif

@@ -155,11 +155,12 @@ static void check_reference(const struct image *before, const struct choices *c)
 				path, i, theirs[i], c->reference[i]);
 }
 
-static void add_column(struct table *t, const char *mark, const char *ending, enum table_type type)
+static void add_column(struct table *t, const char *from, const char *mark, const char *ending,
+	enum table_type type)
 {
 	struct table_column *column = xgrow((void *)(uintptr_t)t->column, t->columns + 1, sizeof *column);
 
-	column[t->columns++] = (struct table_column){ xformat("%s%s", mark, ending), type };
+	column[t->columns++] = (struct table_column){ xformat("%s%s%s", from, mark, ending), type };
 	t->column = column;
 }
 
@@ -181,12 +182,12 @@ static size_t add_columns(struct table *t, const struct choices *c, const struct
 {
 	size_t n = 0;
 
-	add_column(t, "task", "", TABLE_TEXT);
-	add_column(t, "questions", "", TABLE_INTEGER);
+	add_column(t, "", "task", "", TABLE_TEXT);
+	add_column(t, "", "questions", "", TABLE_INTEGER);
 	for (int m = 0; m < CHOICE_MARKS; m++)
 		if (c->mark[m]) {
-			add_column(t, marks[m], "", TABLE_REAL);
-			add_column(t, marks[m], "_se", TABLE_REAL);
+			add_column(t, "", marks[m], "", TABLE_REAL);
+			add_column(t, "", marks[m], "_se", TABLE_REAL);
 			measure[n++].x = c->mark[m];
 		}
 	for (int m = 0; m < CHOICE_MARKS; m++) {
@@ -194,13 +195,13 @@ static size_t add_columns(struct table *t, const struct choices *c, const struct
 
 		if (!theirs)
 			continue;
-		add_column(t, marks[m], "_delta", TABLE_REAL);
-		add_column(t, marks[m], "_delta_se", TABLE_REAL);
+		add_column(t, "paired_", marks[m], "_delta", TABLE_REAL);
+		add_column(t, "paired_", marks[m], "_delta_se", TABLE_REAL);
 		measure[n++] = (struct measure){ c->mark[m], theirs };
 	}
 	if (same) {
-		add_column(t, "same", "", TABLE_REAL);
-		add_column(t, "same", "_se", TABLE_REAL);
+		add_column(t, "paired_", "same", "", TABLE_REAL);
+		add_column(t, "paired_", "same", "_se", TABLE_REAL);
 		measure[n++].x = same;
 	}
 	return n;

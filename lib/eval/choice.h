@@ -48,10 +48,10 @@ void choices_free(struct choices *c);
 
 /*
  * task, questions, and mean and standard error of every mark that there is, as NAME and NAME_se; with an
- * earlier record also of the differences from it, question by question, NAME_delta and NAME_delta_se of
- * marks that both have, and same, the share of questions whose answer is the record's. A row for each task,
- * in the order that they first come in, and one for all questions. Dies where the record's reference was
- * another.
+ * earlier record also of the differences from it, question by question, paired_NAME_delta and
+ * paired_NAME_delta_se of marks that both have, and paired_same, the share of questions whose answer is the
+ * record's. A row for each task, in the order that they first come in, and one for all questions. Dies where
+ * the record's reference was another.
  */
 struct table choices_table(const struct choices *c, const struct image *before);
 /* Frees its columns too. */

@@ -203,7 +203,7 @@ void compare_end(struct compare *c, const char *name)
 		die("%s: holds no Hessian of a layer of %s", image_name(c->hessian), name);
 	for (size_t i = 0; i < 3; i++)
 		mean[i] = exp(c->logs[i] / (double)c->counts[i]);
-	table_sum(&c->table, (const char *[]){ "geometric mean", "-" },
+	table_sum(&c->table, (const char *[]){ "all", "-" },
 		(double[]){ mean[0], mean[1], -10 * log10(mean[1]), NAN, mean[2] });
 }
 

@@ -179,7 +179,7 @@ size_t divergence_answer(const struct divergence *d, const struct windows *w,
 	a = put_mean(a, "delta_p", NULL, d->n, x);
 	*a++ = (struct answer){ "delta_p_rms", sqrt(squares / (double)d->n), 6 };
 	a = put_percentiles(a, sizeof of_p / sizeof *of_p, of_p, d->n, x);
-	a += delta_answer(paired_names, w, d->nll, d->reference, a);
+	a += delta_answer(reference_nll, w, d->nll, d->reference, a);
 	free(x);
 	return (size_t)(a - answer);
 }

@@ -47,8 +47,13 @@ double perplexity_se_windows(const struct windows *w, const double x[w->targets]
 	return w->n > 1 ? sqrt(n / (n - 1) * squares) / (double)w->targets : NAN;
 }
 
-const char *const paired_names[DELTA_ANSWERS] = { "paired_delta", "paired_delta_se",
-	"paired_delta_se_windows" };
+/* From the record that --paired names, from the model that --reference names. */
+const char *const paired_nll[DELTA_ANSWERS] = { "paired_nll_delta", "paired_nll_delta_se",
+	"paired_nll_delta_se_windows" };
+const char *const paired_kl[DELTA_ANSWERS] = { "paired_kl_delta", "paired_kl_delta_se",
+	"paired_kl_delta_se_windows" };
+const char *const reference_nll[DELTA_ANSWERS] = { "reference_nll_delta", "reference_nll_delta_se",
+	"reference_nll_delta_se_windows" };
 
 size_t delta_answer(const char *const names[DELTA_ANSWERS], const struct windows *w,
 	const double x[w->targets], const double before[w->targets], struct answer answer[DELTA_ANSWERS])

@@ -42,5 +42,7 @@ double perplexity_se_windows(const struct windows *w, const double x[w->targets]
  */
 size_t delta_answer(const char *const names[DELTA_ANSWERS], const struct windows *w,
 	const double x[w->targets], const double before[w->targets], struct answer answer[DELTA_ANSWERS]);
-extern const char *const paired_names[DELTA_ANSWERS];	/* paired_delta, paired_delta_se, ... */
+/* paired_nll_delta, ..., paired_kl_delta, ..., reference_nll_delta, ... */
+extern const char *const paired_nll[DELTA_ANSWERS], *const paired_kl[DELTA_ANSWERS];
+extern const char *const reference_nll[DELTA_ANSWERS];
 #endif

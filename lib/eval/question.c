@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/nearest.h"
 #include "io/picture.h"
 #include "io/text.h"
 
@@ -51,7 +52,52 @@ static void read_choices(struct question *q)
 	q->gold = (size_t)json_integer_value(gold);
 }
 
-static struct question read_question(size_t n, const char text[n])
+/* A member that is not read is put into `unknown`, unless it was meant to be one that is. */
+static void check_members(json_t *question, json_t *unknown)
+{
+	static const char *const known[] = { "task", "context", "choices", "gold", "images", NULL };
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(question, key, v) {
+		bool found = false;
+
+		for (size_t i = 0; known[i]; i++)
+			found |= !strcmp(key, known[i]);
+		for (size_t i = 0; !found && known[i]; i++)
+			if (nearest_distance(key, known[i]) <= 1)
+				die("'%s' is no member of a question, expected '%s'", key, known[i]);
+		if (!found)
+			json_object_set_new(unknown, key, json_null());
+	}
+}
+
+/* One warning for all, with the names of some. */
+static void warn_of(const char *name, json_t *unknown)
+{
+	enum { NAMED = 5 };
+	const size_t n = json_object_size(unknown);
+	char *list = xformat("%s", "");
+	const char *key;
+	size_t k = 0;
+	json_t *v;
+
+	json_object_foreach(unknown, key, v) {
+		char *longer = xformat("%s%s'%s'", list, k ? ", " : "", key);
+
+		free(list);
+		list = longer;
+		if (++k == NAMED)
+			break;
+	}
+	if (n > NAMED)
+		warn("%s: members that are not read: %s and %zu more", name, list, n - NAMED);
+	else if (n)
+		warn("%s: members that are not read: %s", name, list);
+	free(list);
+}
+
+static struct question read_question(size_t n, const char text[n], json_t *unknown)
 {
 	json_error_t error;
 	struct question q = { .json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error) };
@@ -61,6 +107,7 @@ static struct question read_question(size_t n, const char text[n])
 		die("is not valid JSON: %s", error.text);
 	if (!json_is_object(q.json))
 		die("is no JSON object, expected one a line");
+	check_members(q.json, unknown);
 	q.task = text_of(q.json, "task");
 	if (!*q.task || !strcmp(q.task, "all"))
 		die("'task' is '%s', which names no task: 'all' is the sum of them", q.task);
@@ -70,9 +117,13 @@ static struct question read_question(size_t n, const char text[n])
 	if (images && !json_is_array(images))
 		die("'images' is no array, expected the names of files");
 	q.images = json_array_size(images);
-	for (size_t i = 0; i < q.images; i++)
-		if (!json_is_string(json_array_get(images, i)))
-			die("'images': number %zu is no text, expected the name of a file", i);
+	for (size_t i = 0; i < q.images; i++) {
+		const char *name = json_string_value(json_array_get(images, i));
+
+		if (!name || !*name)
+			die("'images': number %zu is %s, expected the name of a file", i,
+				name ? "empty" : "no text");
+	}
 	return q;
 }
 
@@ -92,6 +143,7 @@ struct questions questions_read(const char *path, size_t limit)
 {
 	struct questions q = { .name = strcmp(path, "-") ? path : "<stdin>" };
 	size_t n, capacity = 0, line = 0;
+	json_t *unknown = json_object();
 	char *text = text_read(path, MOST, &n);
 
 	q.digest = digest_of(n, text);
@@ -105,13 +157,15 @@ struct questions questions_read(const char *path, size_t limit)
 		enter(&q, line);
 		if (q.n == capacity)
 			q.item = xgrow(q.item, capacity = 2 * capacity + 64, sizeof *q.item);
-		q.item[q.n] = read_question(length, text + at);
+		q.item[q.n] = read_question(length, text + at, unknown);
 		q.item[q.n].line = line;
 		q.choices += q.item[q.n++].choices;
 	}
 	error_about(NULL);
 	if (!q.n)
 		die("%s: holds no question, expected JSON objects, one a line", q.name);
+	warn_of(q.name, unknown);
+	json_decref(unknown);
 	free(text);
 	return q;
 }
@@ -264,12 +318,17 @@ static void put_images(const struct encode *e, const struct question *q, const c
 	free(at), free(grid);
 }
 
-/* Without images no token stands for one. */
-static void check_words(const struct encode *e, const struct stretch *s)
+/* Without images no token of the context stands for one, not even where special tokens are read as text. */
+static void check_words(const struct encode *e, const char *context)
 {
-	for (size_t i = 0; e->config->vision.class && i < s->n; i++)
-		if (s->id[i] == e->config->vision.placeholder)
-			die("'context' has a placeholder of an image (id %d), 'images' has none", s->id[i]);
+	struct encoding k = { 0 };
+
+	if (e->config->vision.class)
+		k = encode(e, context, true);
+	for (size_t i = 0; i < k.n; i++)
+		if (k.id[i] == e->config->vision.placeholder)
+			die("'context' has a placeholder of an image (id %d), 'images' has none", k.id[i]);
+	encoding_free(&k);
 }
 
 static struct prompt encode_question(const struct encode *e, const struct question *q, const char *folder)
@@ -286,7 +345,7 @@ static struct prompt encode_question(const struct encode *e, const struct questi
 	context = xformat("%.*s", (int)length, q->context);
 	p.context = encode_context(e, context, e->special || q->images, &tokens);
 	if (!q->images)
-		check_words(e, &p.context);
+		check_words(e, context);
 	for (size_t i = 0; i < q->choices; i++)
 		p.continuation[i] = encode_choice(e, q, i, "", tokens);
 	if (e->until)

@@ -10,10 +10,11 @@
  *	gold		which of them is right, from 0
  *	images		names of files, which may be left out
  *
- * and of other members, which are not read. A choice follows the context as they are written, with nothing
- * between them. White space at the end of a context counts to the choices: most tokenizers put it into the
- * token of the word behind it. The ids of a choice are those of context and choice together, behind as many
- * as the context alone has (lm-evaluation-harness, _encode_pair()).
+ * Other members are not read, with a warning; one whose name is a letter away from one of these is an error.
+ * A choice follows the context as they are written, with nothing between them. White space at the end of a
+ * context counts to the choices: most tokenizers put it into the token of the word behind it. The ids of a
+ * choice are those of context and choice together, behind as many as the context alone has
+ * (lm-evaluation-harness, _encode_pair()).
  */
 #ifndef EVAL_QUESTION_H
 #define EVAL_QUESTION_H

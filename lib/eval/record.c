@@ -104,18 +104,15 @@ static const double *numbers(const struct image *record, const char *path, const
 size_t record_answer(const struct image *record, const struct windows *w, const double nll[w->targets],
 	const struct divergence *d, struct answer answer[RECORD_ANSWERS])
 {
-	static const char *const of_nll[] = { "nll_delta", "nll_delta_se", "nll_delta_se_windows" };
-	static const char *const of_kl[] = { "kl_delta", "kl_delta_se", "kl_delta_se_windows" };
 	const double *before = numbers(record, "/nll_of_target", w), *reference;
+	const size_t n = delta_answer(paired_nll, w, nll, before, answer);
 
 	if (!d)
-		return delta_answer(paired_names, w, nll, before, answer);
+		return n;
 	reference = numbers(record, "/nll_of_reference", w);
 	for (size_t i = 0; i < w->targets; i++)
 		if (!(fabs(reference[i] - d->reference[i]) < SAME_NLL))
 			die("%s: /nll_of_reference: is of another reference: target %zu has %g, not %g",
 				image_name(record), i, reference[i], d->reference[i]);
-	delta_answer(of_nll, w, nll, before, answer);
-	delta_answer(of_kl, w, d->kl, numbers(record, "/kl", w), answer + DELTA_ANSWERS);
-	return RECORD_ANSWERS;
+	return n + delta_answer(paired_kl, w, d->kl, numbers(record, "/kl", w), answer + n);
 }

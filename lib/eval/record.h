@@ -31,8 +31,8 @@ void record_write(struct output *out, size_t n, const struct answer answer[n], c
 struct image *record_earlier(const char *path, const struct windows *w, bool kl);
 enum { RECORD_ANSWERS = 2 * DELTA_ANSWERS };
 /*
- * Differences from it: d NULL, of nll as paired_delta, ...; else as nll_delta, ... and of the divergence as
- * kl_delta, .... Dies where the reference of the record was another model. Returns how many.
+ * Differences from it of nll and, unless d is NULL, of the divergence. Dies where the reference of the record
+ * was another model. Returns how many.
  */
 size_t record_answer(const struct image *record, const struct windows *w, const double nll[w->targets],
 	const struct divergence *d, struct answer answer[RECORD_ANSWERS]);

@@ -30,6 +30,9 @@ static const struct table_column crossover_columns[] = {
 	{ "below", TABLE_TEXT }, { "above", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL },
 	{ "error", TABLE_REAL },
 };
+static const struct table_column values_columns[] = {
+	{ "format", TABLE_TEXT }, { "code", TABLE_INTEGER }, { "value", TABLE_FLOAT },
+};
 static const struct table_column layer_columns[] = {
 	{ "layer", TABLE_TEXT }, { "channels", TABLE_INTEGER }, { "zero_channels", TABLE_INTEGER },
 	{ "mean", TABLE_REAL }, { "deviation", TABLE_REAL }, { "least", TABLE_REAL }, { "twentieth",
@@ -41,23 +44,33 @@ static const struct table_column error_columns[] = {
 	{ "relative", TABLE_REAL },
 };
 const char *const sweep_tables[] = { [SWEEP_CURVE] = "curve", [SWEEP_BEST] = "best",
-	[SWEEP_CROSSOVER] = "crossover", [SWEEP_LAYER] = "layer", [SWEEP_ERROR] = "error", NULL };
+	[SWEEP_CROSSOVER] = "crossover", [SWEEP_VALUES] = "values", [SWEEP_LAYER] = "layer",
+	[SWEEP_ERROR] = "error", NULL };
 #define TABLE_OF(c) { .column = c, .columns = sizeof c / sizeof *c }
+
+/* Of the codes that stand for one. */
+static void add_values(struct table *t, const struct format *f)
+{
+	for (int c = 0; c < 1 << f->bits; c++)
+		if ((c & f->code_mask) <= f->code_last)
+			table_row(t, (const char *[]){ f->name }, (double[]){ c, (double)f->grid[c] });
+}
 
 struct sweep sweep_begin(const char *names, bool ties_away, double low, double high,
 	const struct selection *layers)
 {
 	struct sweep s = { .layers = layers, .low = low, .high = high, .table = {
 		[SWEEP_CURVE] = TABLE_OF(curve_columns), [SWEEP_BEST] = TABLE_OF(best_columns),
-		[SWEEP_CROSSOVER] = TABLE_OF(crossover_columns), [SWEEP_LAYER] = TABLE_OF(layer_columns),
-		[SWEEP_ERROR] = TABLE_OF(error_columns) } };
+		[SWEEP_CROSSOVER] = TABLE_OF(crossover_columns), [SWEEP_VALUES] = TABLE_OF(values_columns),
+		[SWEEP_LAYER] = TABLE_OF(layer_columns), [SWEEP_ERROR] = TABLE_OF(error_columns) } };
 	char *copy = xformat("%s", names), *rest = copy, *name;
 
 	s.format = xalloc(strlen(names) / 2 + 1, sizeof *s.format);
 	while ((name = strsep(&rest, ","))) {
 		setting_format(&s.format[s.formats], "formats", name);
 		format_tensor(&s.format[s.formats], -1, 1);
-		format_ties(&s.format[s.formats++], ties_away);
+		format_ties(&s.format[s.formats], ties_away);
+		add_values(&s.table[SWEEP_VALUES], &s.format[s.formats++]);
 	}
 	free(copy);
 	return s;

@@ -20,10 +20,13 @@
  * Of Gaussian weights: curve is format, bits, sigma, error, error over the weights' variance, and the error
  * of a sample with its standard error; best is the sigma where a format is best against the others of as many
  * bits, and their least error over its own; crossover is where two of them change order.
+ * Of formats alone: values is what each code stands for, before zero point and scale.
  * Of a model: layer is the distribution of sigma over the channels of each layer and of all, and the share of
  * it in low .. high; error that of each format there, with one scale a channel.
  */
-enum sweep_table { SWEEP_CURVE, SWEEP_BEST, SWEEP_CROSSOVER, SWEEP_LAYER, SWEEP_ERROR, SWEEP_TABLES };
+enum sweep_table {
+	SWEEP_CURVE, SWEEP_BEST, SWEEP_CROSSOVER, SWEEP_VALUES, SWEEP_LAYER, SWEEP_ERROR, SWEEP_TABLES
+};
 extern const char *const sweep_tables[];	/* their names, NULL-terminated */
 
 struct sweep {

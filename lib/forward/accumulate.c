@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "forward/moments.h"
+#include "model/basis.h"
+#include "model/calibrated.h"
 #include "model/layer.h"
 #include "model/share.h"
 #include "num/half.h"
@@ -237,6 +239,32 @@ static void advance(struct sum *s)
 	}
 }
 
+/* What the root of a sum says of its inputs. */
+static void begin_sum(const struct sum *s, struct output *out)
+{
+	const struct image **from = xalloc(s->n, sizeof *from);
+
+	for (size_t i = 0; i < s->n; i++) {
+		char *input = i ? xformat("input%zu", i + 1) : NULL;
+
+		from[i] = s->file[i].image;
+		if (input)
+			output_history(out, input, from[i]);
+		free(input);
+	}
+	share_drop(out, s->n, s->file);
+	calibrated_write(out, s->n, from, NULL);
+	free(from);
+}
+
+static void begin_activations(const struct sum *s, const struct filter *f)
+{
+	basis_copy(f->out, f->image);
+	if (s->cut->shard.n > 1)	/* several files may hold activations of one model */
+		share_write(f->out, &s->cut->shard,
+			(const char *[SHARE_INPUTS]){ [SHARE_MODEL] = input_name(f->in) });
+}
+
 static void add_part(void *arg, const struct filter *f)
 {
 	struct sum *s = arg;
@@ -245,16 +273,9 @@ static void add_part(void *arg, const struct filter *f)
 	advance(s);
 	output_begin(f->out, f->image);
 	if (first && s->hessian)
-		share_drop(f->out);
+		begin_sum(s, f->out);
 	else if (first)
-		share_write(f->out, &s->cut->shard,
-			(const char *[SHARE_INPUTS]){ [SHARE_MODEL] = input_name(f->in) });
-	for (size_t i = 1; first && i < s->n; i++) {
-		char *input = xformat("input%zu", i + 1);
-
-		output_history(f->out, input, s->file[i].image);
-		free(input);
-	}
+		begin_activations(s, f);
 	if (first && image_has(f->image, "/config"))
 		output_copy(f->out, f->image, "/config", NULL);
 	s->done += s->hessian ? add_hessians(f->out, s->n, s->file, s->layers) :
@@ -262,11 +283,23 @@ static void add_part(void *arg, const struct filter *f)
 	output_end(f->out);
 }
 
+/* The part was written by an earlier run. */
+static void pass_part(void *arg, const struct filter *f)
+{
+	struct sum *s = arg;
+	struct layer_list list = groups_with(f->image, s->hessian ? "hessian" : "input", s->layers);
+
+	advance(s);
+	s->done += list.n;
+	layer_list_free(&list);
+}
+
 void accumulate_files(size_t n, struct filter file[n], const struct selection *layers,
 	const struct accumulate_cut *cut)
 {
 	struct sum s = { n, 0, file, !strcmp(image_kind(file->image), "hessian"), layers, cut };
 
+	file->finished = pass_part;
 	model_filter(file, add_part, &s);
 	if (!s.done)
 		die("%s: holds no layer with %s%s", input_name(file->in),

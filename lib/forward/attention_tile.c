@@ -66,7 +66,7 @@ static void cap_scores(size_t n, float s[n], float cap)
 #define NAME(x) avx2_##x
 #include "forward/attention_lanes.h"
 #define LANES 16
-#define TARGET __attribute__((target(CPU_AVX512_TARGET)))
+#define TARGET __attribute__((CPU_AVX512_TARGET))
 #define NAME(x) avx512_##x
 #include "forward/attention_lanes.h"
 #endif

@@ -10,16 +10,55 @@
 
 enum { ROWS = 16, FEW = 1 << 14 };	/* numbers, below which one thread is quicker */
 
-void cache_use(struct config *c, const char *name, const struct cache_format *f)
+static const char attribute[] = "kv_format";
+
+static void read_attribute(struct cache_format *f, const struct image *first)
+{
+	char *text = image_text(first, "/", attribute);
+
+	if (text && !setting_kv_parse(f, text))
+		die("%s: /: attribute %s is '%s', expected a format, alone or with a colon and a number of "
+			"channels, such as uint4:32", image_name(first), attribute, text);
+	free(text);
+}
+
+void cache_use(struct config *c, const struct image *first, const struct cache_format *option)
 {
 	const size_t head_dim = config_last(c)->head_dim;
 
-	if (f->group && head_dim % f->group)
-		die("%s: /config: heads are %zu channels wide; --kv-format %s:%zu: "
-			"a group that divides them is expected", name, head_dim, f->format.name, f->group);
-	if (f->format.kind)
-		setting_hint(&f->format, "kv-format");
-	c->cache = *f;
+	c->cache = *option;
+	if (!option->given)
+		read_attribute(&c->cache, first);
+	if (c->cache.group && head_dim % c->cache.group)
+		die("%s: /config: heads are %zu channels wide; %s %s:%zu: a group that divides them is "
+			"expected", image_name(first), head_dim, option->given ? "--kv-format" : attribute,
+			c->cache.format.name, c->cache.group);
+	if (option->given && c->cache.format.kind)
+		setting_hint(&c->cache.format, "kv-format");
+}
+
+void cache_check(const struct filter *f, const struct cache_format *option)
+{
+	struct config c;
+
+	if (!option->given)
+		return;
+	if (!f->config)
+		die("%s: /config: is missing; --kv-format goes by the heads that it names",
+			input_name(f->in));
+	c = *f->config;
+	cache_use(&c, f->image, option);
+}
+
+void cache_write(struct output *out, const struct cache_format *option)
+{
+	char *text = setting_kv_form(option);
+
+	if (option->given && option->format.kind)
+		output_text(out, "/", attribute, text);
+	else if (option->given)
+		output_drop(out, "/", attribute);
+	free(text);
 }
 
 double cache_bits(const struct config *c)

@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "base/report.h"
 #include "base/thread.h"
+#include "forward/cache.h"
+#include "model/basis.h"
+#include "model/calibrated.h"
 #include "model/share.h"
 #include "num/half.h"
 #include "num/histogram.h"
@@ -20,11 +23,13 @@ struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct conf
 
 	r->tokens = image_open(t->tokens, "tokens");
 	tokens = tokens_read(r->tokens, first, c->vocab, t->force_tokens, t->limit);
+	r->calibration = calibrated_line(r->tokens, tokens.n);
 	r->windows = windows_cut(image_name(r->tokens), &tokens, t->convention,
 		windows_ctx(t->ctx, c->positions), t->stride);
 	windows_shard(&r->windows, t->shard);
 	c->compute_type = t->compute_type;
 	c->modalities = r->windows.modalities;
+	cache_use(c, first, &t->kv);
 	r->forward = forward_open(c, &r->windows, t->memory);
 	return r;
 }
@@ -34,7 +39,7 @@ void calibrate_close(struct calibrate_run *r)
 	forward_close(r->forward);
 	windows_free(&r->windows);
 	image_close(r->tokens);
-	free(r);
+	free(r->calibration), free(r);
 }
 
 size_t calibrate_place(const struct config *c, const char *layer)
@@ -455,13 +460,16 @@ static double below(size_t n, const double sorted[n], double least)
 	return (double)few;
 }
 
+static const char *const columns[] = { "experts", "least", "median", "most", "none", "few_gate_up",
+	"few_down" };
+enum { COLUMNS = sizeof columns / sizeof *columns };
+static const enum report_all sums[COLUMNS] = { [0] = REPORT_SUM, [1] = REPORT_LEAST, [3] = REPORT_LARGEST,
+	[4] = REPORT_SUM, [5] = REPORT_SUM, [6] = REPORT_SUM };
+static struct report table = { .name = "tokens of the experts of", .column = columns, .columns = COLUMNS,
+	.all = sums };
+
 void calibrate_report(const struct calibration *k)
 {
-	static const char *const columns[] = { "experts", "least", "median", "most", "none", "few_gate_up",
-		"few_down" };
-	static struct report table = { .name = "tokens of the experts of", .column = columns,
-		.columns = sizeof columns / sizeof *columns };
-
 	for (const struct stack *s = k->config->stack; s < k->config->stack + k->config->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++) {
 			double *count = xalloc(s->experts, sizeof *count);
@@ -502,6 +510,8 @@ void calibrate_part(void *arg, const struct filter *f)
 	output_begin(f->out, image);
 	if (!image_part(image)) {
 		output_copy(f->out, image, "/config", NULL);
+		basis_copy(f->out, image);
+		calibrated_write(f->out, 0, NULL, c->calibration);
 		output_history(f->out, "tokens", c->tokens);
 		share_write(f->out, c->shard, (const char *[SHARE_INPUTS]){
 			[SHARE_MODEL] = input_name(f->in), [SHARE_TOKENS] = image_name(c->tokens) });
@@ -511,4 +521,18 @@ void calibrate_part(void *arg, const struct filter *f)
 	calibrate_report(&k);
 	output_end(f->out);
 	calibrate_end(&k);
+}
+
+void calibrate_finished(void *arg, const struct filter *f)
+{
+	static const struct observer in_groups = { 0 };	/* windows go together as under sums */
+	const struct calibrate *c = arg;
+	char *text = image_text(f->result, "/", "resume:report");
+
+	if (!text || !report_again(&table, text))
+		die("%s: part %zu has no report of its layers; remove the file to begin anew",
+			image_name(f->result), image_part(f->result));
+	free(text);
+	if (!f->all_there)
+		forward_part(c->forward, f->image, &in_groups);
 }

@@ -26,10 +26,11 @@ struct calibrate_text {
 	size_t ctx, limit, memory, stride;
 	enum windows_convention convention;
 	enum compute_type compute_type;
+	struct cache_format kv;		/* all zero: as the model says */
 	bool force_tokens;
 	struct shard shard;
 };
-/* The rows of its options, but for tokens and shard, and their names; t: a struct calibrate_text. */
+/* The rows of its options, but for tokens, kv and shard, and their names; t: a struct calibrate_text. */
 #define CALIBRATE_NAMES "ctx convention stride limit compute-type force-tokens memory"
 #define CALIBRATE_OPTIONS(t) \
 	OPTION_CTX(&(t)->ctx), OPTION_CONVENTION(&(t)->convention), OPTION_STRIDE(&(t)->stride), \
@@ -39,6 +40,7 @@ struct calibrate_text {
 /* A model that is about to run over it. */
 struct calibrate_run {
 	struct image *tokens;		/* the file, for the history */
+	char *calibration;		/* the line of its ids that are used (model/calibrated.h) */
 	struct windows windows;
 	struct forward *forward;
 };
@@ -87,12 +89,15 @@ void calibrate_report(const struct calibration *k);
 /* file: of the model, for messages */
 void calibrate_write(struct calibration *k, struct output *out, const char *file);
 void calibrate_end(struct calibration *k);
-/* All of it: runs what of the model stands in the part, and writes its Hessians. */
+/* All of it: runs what of the model stands in the part, and writes its Hessians; of a part whose Hessians are
+ * finished (model/filter.h), runs it without sums, since the parts behind it are fed what it makes. */
 struct calibrate {
 	struct forward *forward;
 	const struct selection *layers;
 	const struct image *tokens;		/* the file, for the history */
+	const char *calibration;		/* the line of its ids */
 	const struct shard *shard;		/* of the windows, which were cut already */
 };
 void calibrate_part(void *calibrate, const struct filter *f);
+void calibrate_finished(void *calibrate, const struct filter *f);
 #endif

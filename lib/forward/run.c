@@ -3,8 +3,9 @@
 #include "forward/run.h"
 #include <stdlib.h>
 #include "base/error.h"
+#include "forward/cache.h"
 
-struct run *run_open(const char *path, enum compute_type type)
+struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv)
 {
 	struct run *r = xalloc(1, sizeof *r);
 
@@ -15,6 +16,7 @@ struct run *run_open(const char *path, enum compute_type type)
 			image_name(r->image));
 	r->config = config_read(r->image);
 	r->config.compute_type = type;
+	cache_use(&r->config, r->image, kv);
 	return r;
 }
 

@@ -24,8 +24,9 @@ struct run {
 	bool ended;			/* at the head */
 };
 
-/* The first part, and so the config, is at hand. path NULL or "-": standard input. */
-struct run *run_open(const char *path, enum compute_type type);
+/* The first part, and so the config, is at hand. path NULL or "-": standard input. kv: what an option
+ * says of keys and values. */
+struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv);
 /* Dies unless both have one size of vocabulary, as forward_tiles() expects it. */
 void run_match(const struct run *model, const struct run *reference);
 /* memory: bytes of hidden states that stay in memory. windows must outlive it. */

@@ -53,9 +53,13 @@ struct window { size_t row, length, bos, from, target; };
 
 static void set_target(struct cut *k, const struct window *v, size_t place, size_t next)
 {
+	const size_t i = v->from + next - v->bos;
+
+	if (k->t->feature && k->t->feature[i] >= 0)	/* of an image */
+		return;
 	k->w.target[v->row + place] = k->w.id[v->row + next];
 	if (k->t->bytes)
-		k->w.bytes += k->t->bytes[v->from + next - v->bos];
+		k->w.bytes += k->t->bytes[i];
 }
 
 /* The targets of a window whose tokens were reordered: those of the next index. */
@@ -357,36 +361,47 @@ char *windows_place(const struct windows *w, size_t row)
 	return xformat("position %zu of window %zu", row - w->sequence[i].first + 1, i + 1);
 }
 
-void windows_shard(struct windows *w, struct shard s)
+/* Window `from` comes to place `to` and row `row`, all at or before where it is; how many rows it has. */
+static size_t move_window(struct windows *w, size_t to, size_t row, size_t from)
+{
+	const size_t first = w->sequence[from].first, length = w->sequence[from].length;
+
+	memmove(w->id + row, w->id + first, length * sizeof *w->id);
+	memmove(w->target + row, w->target + first, length * sizeof *w->target);
+	if (w->position)
+		memmove(w->position + row * w->axes, w->position + first * w->axes,
+			length * w->axes * sizeof *w->position);
+	if (w->index)
+		memmove(w->index + row, w->index + first, length * sizeof *w->index);
+	if (w->modality)
+		memmove(w->modality + row, w->modality + first, length);
+	if (w->feature)
+		memmove(w->feature + row, w->feature + first, length * sizeof *w->feature);
+	w->sequence[to] = (struct sequence){ .first = row, .length = length };
+	return length;
+}
+
+/* Of the whole file are only so many windows left, with so many rows. */
+static void shorten(struct windows *w, size_t windows, size_t rows)
 {
 	const size_t modalities = w->modalities;
+
+	w->n = windows;
+	w->rows = rows;
+	windows_count(w);
+	w->modalities = modalities;	/* those of all */
+}
+
+void windows_shard(struct windows *w, struct shard s)
+{
 	size_t kept = 0, rows = 0, *all = image_rows(w), *own;
 
-	for (size_t k = s.i - 1; k < w->n; k += s.n, kept++) {
-		struct sequence *q = &w->sequence[k];
-		size_t from = q->first, length = q->length;
-
-		memmove(w->id + rows, w->id + from, length * sizeof *w->id);
-		memmove(w->target + rows, w->target + from, length * sizeof *w->target);
-		if (w->position)
-			memmove(w->position + rows * w->axes, w->position + from * w->axes,
-				length * w->axes * sizeof *w->position);
-		if (w->index)
-			memmove(w->index + rows, w->index + from, length * sizeof *w->index);
-		if (w->modality)
-			memmove(w->modality + rows, w->modality + from, length);
-		if (w->feature)
-			memmove(w->feature + rows, w->feature + from, length * sizeof *w->feature);
-		w->sequence[kept] = (struct sequence){ .first = rows, .length = length };
-		rows += length;
-	}
+	for (size_t k = s.i - 1; k < w->n; k += s.n)
+		rows += move_window(w, kept++, rows, k);
 	if (!kept)
 		die("%s: --shard %zu/%zu has no window: there are %zu", w->name, s.i, s.n, w->n);
-	w->n = kept;
-	w->rows = rows;
+	shorten(w, kept, rows);
 	w->bytes = 0;	/* of what is left: not known */
-	windows_count(w);
-	w->modalities = modalities;	/* those of all shards */
 	own = image_rows(w);
 	for (size_t i = 0; i < w->images; i++)
 		if (own[i] && own[i] < all[i])
@@ -394,6 +409,28 @@ void windows_shard(struct windows *w, struct shard s)
 				"sequences that fit into a window (--ctx)", w->name, s.i, s.n);
 	keep_images(w, own);
 	free(all), free(own);
+}
+
+struct windows windows_scored(struct windows w)
+{
+	size_t kept = 0, rows = 0, *targets = xalloc(w.n, sizeof *targets), *images;
+
+	windows_targets(&w, targets);
+	for (size_t k = 0; k < w.n; k++)
+		if (targets[k])
+			rows += move_window(&w, kept++, rows, k);
+	free(targets);
+	if (!kept)
+		die("%s: /image_span: no window of --ctx has a token of text to predict", w.name);
+	if (kept == w.n)
+		return w;
+	warn("%s: /image_span: %zu of %zu windows have no token of text to predict and are left out",
+		w.name, w.n - kept, w.n);
+	shorten(&w, kept, rows);
+	images = image_rows(&w);
+	keep_images(&w, images);
+	free(images);
+	return w;
 }
 
 void windows_free(struct windows *w)

@@ -3,7 +3,8 @@
  * windows.h -- tokens cut into windows
  *
  * A window is at most `ctx` token ids that a model sees at once, a sequence of its
- * own; a target is an id that is predicted from the token before it. Some windows
+ * own; a target is an id that is predicted from the token before it, and of no image:
+ * nothing is trained to predict the ids that stand for one. Some windows
  * continue an earlier one, whose tokens they see (forward/prompt.h). Conventions
  * are rows of a table in windows.c. With `add`: the tokenizer puts a BOS before a text,
  *
@@ -65,6 +66,8 @@ size_t windows_ctx(size_t ctx, size_t positions);
  */
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx, size_t stride);
+/* Without those that have no target, since they predict images alone, with a warning. Dies if none has. */
+struct windows windows_scored(struct windows w);
 /* How many targets each window has. */
 void windows_targets(const struct windows *w, size_t targets[w->n]);
 /* Windows first .. first + n - 1, and with one all that continue it, as a batch whose rows count from 0;

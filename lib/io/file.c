@@ -182,7 +182,7 @@ int file_open(const char *path, char **name)
 	int fd = standard ? standard_input() : open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 
-	*name = xformat("%s", standard ? "<stdin>" : path);
+	*name = xformat("%s", standard ? "<stdin>" : *path ? path : "''");
 	if (fd < 0 || fstat(fd, &st))
 		die("%s: cannot open:", *name);
 	if (S_ISDIR(st.st_mode))

@@ -98,6 +98,37 @@ char *image_text(const struct image *image, const char *path, const char *name)
 	return text;
 }
 
+struct histories { const struct image *image; FILE *text; };
+
+static herr_t add_history(hid_t root, const char *name, const H5A_info_t *info, void *arg)
+{
+	const struct histories *h = arg;
+	char *text = strncmp(name, "history", strlen("history")) ? NULL : image_text(h->image, "/", name);
+
+	(void)root, (void)info;
+	if (text)
+		fprintf(h->text, "%s\n%s\n", name, text);
+	free(text);
+	return 0;
+}
+
+char *image_histories(const struct image *image)
+{
+	hid_t root = hdf5_id(H5Gopen2(image->file, "/", H5P_DEFAULT), image->name, "/");
+	char *y = NULL;
+	size_t n;
+	struct histories h = { image, open_memstream(&y, &n) };
+
+	if (!h.text)
+		die("out of memory");
+	if (H5Aiterate2(root, H5_INDEX_NAME, H5_ITER_INC, NULL, add_history, &h) < 0)
+		die("%s: /: its attributes cannot be read; the file is damaged", image->name);
+	if (ferror(h.text) || fclose(h.text) || !y)
+		die("out of memory");
+	H5Gclose(root);
+	return y;
+}
+
 double image_number(const struct image *image, const char *path, const char *name, double otherwise)
 {
 	double v = otherwise;

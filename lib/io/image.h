@@ -72,6 +72,8 @@ char *image_same(const struct image *image, const char *group);
  * none; free() it. Number: `otherwise` if there is none. */
 char *image_text(const struct image *image, const char *path, const char *name);
 double image_number(const struct image *image, const char *path, const char *name, double otherwise);
+/* The histories of the root, "NAME\nTEXT\n" each, in ascending order of their names; free() it. */
+char *image_histories(const struct image *image);
 
 /*
  * A dataset as a borrowed view; no copy where type and layout allow. type: the type that is expected;

@@ -31,6 +31,7 @@ struct input {
 	bool piped, kept;		/* kept: the descriptor is the caller's */
 	const unsigned char *map;	/* a regular file, or a large image from a pipe */
 	size_t length, used;
+	size_t lead;			/* bytes before each image of such a file */
 	struct buffer buffer;		/* an image from a pipe */
 	struct image image;
 	bool whole;			/* the image is a whole file */
@@ -87,6 +88,23 @@ static size_t spool(struct input *in, int to, size_t n)
 	return done;
 }
 
+/* What makes a file of this kind, the first of a list, for messages. */
+static const char *maker(const char *kind)
+{
+	static const char *const makers[][2] = {
+		{ "model", "; model-import makes a model of a Hugging Face folder or a GGUF file" },
+		{ "tokens", "; tokenize makes tokens of a text" },
+		{ "hessian", "; hessian-accum makes Hessians of a model" },
+		{ "order", "; gar-order makes an order of Hessians" },
+	};
+	const size_t n = kind ? strcspn(kind, "|") : 0;
+
+	for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+		if (n && strlen(makers[i][0]) == n && !strncmp(makers[i][0], kind, n))
+			return makers[i][1];
+	return "";
+}
+
 /* An image of n bytes from a pipe, of which the head has arrived, through a temporary file. */
 static void read_large(struct input *in, const unsigned char head[HDF5_HEAD], size_t n)
 {
@@ -126,7 +144,8 @@ static bool read_image(struct input *in, struct image *image)
 	if (!got)
 		return false;
 	if (!hdf5_signature(head, got))
-		die("%s: is not an HDF5 file or stream, or begins with a user block", in->name);
+		die("%s: is not an HDF5 file or stream, or begins with a user block%s", in->name,
+			maker(in->kind));
 	if (got < HDF5_HEAD)
 		cut_short(in, got, HDF5_HEAD);
 	n = hdf5_length(in->name, head);
@@ -154,23 +173,28 @@ static bool has_user_block(const unsigned char *data, size_t n)
 /* The next image of a mapped file; false at its end. */
 static bool find_image(struct input *in, struct image *image)
 {
-	const unsigned char *data = in->map + in->used;
+	const unsigned char *data = in->map + in->used + in->lead;
 	unsigned char head[HDF5_HEAD] = { 0 };
 	size_t left = in->length - in->used, n;
 
 	if (!left)
 		return false;
+	if (left < in->lead)
+		cut_short(in, left, in->lead);
+	left -= in->lead;
 	if (left < HDF5_HEAD && hdf5_signature(data, left))
 		cut_short(in, left, HDF5_HEAD);
 	if (has_user_block(data, left))
 		die("%s: has an HDF5 user block; store it without one", in->name);
 	memcpy(head, data, left < HDF5_HEAD ? left : HDF5_HEAD);
+	if (!hdf5_signature(head, HDF5_HEAD))
+		die("%s: is not an HDF5 file%s", in->name, maker(in->kind));
 	n = hdf5_length(in->name, head);
 	if (n > left)
 		cut_short(in, left, n);
 	image->base = data;
 	image->length = n;
-	in->used += n;
+	in->used += in->lead + n;
 	return true;
 }
 
@@ -307,6 +331,8 @@ struct input *input_open(const char *path, image_layout *layout, const char *kin
 	struct stat st;
 
 	hdf5_init();
+	if (path && strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode))
+		die("%s: is a folder, expected a file%s", path, maker(kind));
 	in->fd = open_path(path, &in->name);
 	in->layout = layout;
 	in->kind = kind;
@@ -317,11 +343,12 @@ struct input *input_open(const char *path, image_layout *layout, const char *kin
 	return in;
 }
 
-struct input *input_of_file(const char *name, int fd, size_t length, const char *kind)
+struct input *input_of_file(const char *name, int fd, size_t length, size_t lead, const char *kind)
 {
 	struct input *in = xalloc(1, sizeof *in);
 
 	in->fd = -1;
+	in->lead = lead;
 	in->name = xformat("%s", name);
 	in->kind = kind;
 	in->image.file = -1;

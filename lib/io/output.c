@@ -24,6 +24,7 @@
 #include "base/number.h"
 #include "base/standard.h"
 #include "io/file.h"
+#include "io/seal.h"
 
 enum { DATA_ALIGN = 64 };	/* bytes, of datasets */
 
@@ -404,19 +405,21 @@ static size_t finish(struct output *out)
 	return hdf5_length(out->name, out->buffer.data);
 }
 
-/* Puts an image on the disk, then its first bytes: whatever ends the program, or the machine, one that has
- * them is whole. */
-static void keep_image(const struct output *out, const unsigned char *image, size_t n)
+/* Puts an image on the disk, then its seal before it: whatever ends the program, or the machine, an image
+ * that has one is whole. */
+static void keep_image(const struct output *out, const void *image, size_t n)
 {
 	const off_t at = lseek(out->stream, 0, SEEK_CUR);
+	char seal[SEAL + 1];
 
-	if (at < 0 || lseek(out->stream, at + HDF5_HEAD, SEEK_SET) < 0)
+	if (at < 0 || lseek(out->stream, at + SEAL, SEEK_SET) < 0)
 		die("%s: cannot write:", out->name);
-	file_write(out->name, out->stream, image + HDF5_HEAD, n - HDF5_HEAD);
+	file_write(out->name, out->stream, image, n);
+	seal_make(seal, n, image);
 	if (fsync(out->stream) || lseek(out->stream, at, SEEK_SET) < 0)
 		die("%s: cannot sync:", out->name);
-	file_write(out->name, out->stream, image, HDF5_HEAD);
-	if (fsync(out->stream) || lseek(out->stream, at + (off_t)n, SEEK_SET) < 0)
+	file_write(out->name, out->stream, seal, SEAL);
+	if (fsync(out->stream) || lseek(out->stream, at + SEAL + (off_t)n, SEEK_SET) < 0)
 		die("%s: cannot sync:", out->name);
 }
 

@@ -41,8 +41,8 @@ void output_group(struct output *out, const char *path);	/* makes it, and those 
 void output_parent(struct output *out, const char *path);	/* makes the group that path is a member of */
 /* A stream into a file that is open; closed by output_free(). */
 struct output *output_stream(const char *name, int fd, const char *kind);
-/* A stream into a file that is open, whose images outlive the program: output_begin() expects part `next`. An
- * image is on the disk before its first bytes are: where these are, it is whole. Closed by output_free(). */
+/* A stream into a file that is open, whose images outlive the program, each behind its seal (seal.h), which
+ * is written when the image is on the disk: output_begin() expects part `next`. Closed by output_free(). */
 struct output *output_kept(const char *name, int fd, const char *kind, size_t next);
 void output_free(struct output *out);
 /* Writes a part of a result as output_kept() has kept it: this run, or an earlier one, has made it. */

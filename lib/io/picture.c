@@ -23,7 +23,7 @@ void picture_make(struct picture_reader *r, size_t h, size_t w)
 	r->y = (struct picture){ h, w, xalloc(h * w, 3) };
 }
 
-/* A number of the header, behind blanks and comments; 0: there is none, or a larger one than is read. */
+/* A number of the header, behind blanks and comments; 0: there is none. One beyond what is read is cut. */
 static size_t pnm_number(struct picture_reader *r)
 {
 	size_t v = 0;
@@ -35,8 +35,7 @@ static size_t pnm_number(struct picture_reader *r)
 		r->used += r->used < r->n;
 	}
 	for (; r->used < r->n && isdigit(r->bytes[r->used]); r->used++)
-		if ((v = 10 * v + r->bytes[r->used] - '0') > PICTURE_PIXELS)
-			return 0;
+		v = v > PICTURE_PIXELS ? v : 10 * v + r->bytes[r->used] - '0';
 	return v;
 }
 

@@ -3,10 +3,10 @@
 #include "io/resume.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/cpu.h"
@@ -15,16 +15,17 @@
 #include "base/progress.h"
 #include "base/replace.h"
 #include "base/report.h"
-#include "base/size.h"
 #include "io/file.h"
 #include "io/output.h"
+#include "io/seal.h"
 #include "io/tree.h"
 
 struct resume {
 	char *path, *part;		/* FILE, FILE.part */
 	const char *kind;
 	int fd;
-	size_t whole, parts;		/* bytes and number of the images that are whole */
+	size_t whole, parts;		/* bytes and number of the parts that are whole */
+	bool damaged;			/* what follows them was changed after it was written */
 	struct input *in;		/* over them; NULL: there are none */
 	struct image *first;		/* already at hand, for resume_next() */
 	struct output *out;
@@ -64,6 +65,9 @@ static void open_part(struct resume *r)
 		if (r->fd >= 0)
 			close(r->fd);
 		r->fd = open(r->part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+		if (r->fd < 0 && errno == ELOOP)
+			die("%s: is a symbolic link, expected the parts of an earlier run, or nothing",
+				r->part);
 		if (r->fd < 0)
 			die("%s: cannot open:", r->part);
 		if (fstat(r->fd, &st) || !S_ISREG(st.st_mode))
@@ -74,38 +78,33 @@ static void open_part(struct resume *r)
 	} while (!lock(r));
 }
 
-/* Whether a file of n bytes, or more, may begin with a part that was cut: with the first bytes of an image,
- * of which there may be few, or with the gap where they were to be written. */
-static bool may_be_cut(const unsigned char *data, size_t n)
-{
-	static const unsigned char signature[8] = "\211HDF\r\n\032\n", none[HDF5_HEAD];
-
-	return !memcmp(data, signature, least(n, sizeof signature)) || !memcmp(data, none, n);
-}
-
-/* Finds the images that are whole: what follows was cut. */
+/* Finds the parts that are whole; what follows them was cut, or damaged. */
 static void find_whole(struct resume *r)
 {
-	unsigned char head[HDF5_HEAD];
+	enum seal_state state = SEAL_WHOLE;
 	struct stat st;
-	size_t n;
+	size_t all, n;
+	unsigned char *map;
 
+	r->whole = r->parts = 0;
 	if (fstat(r->fd, &st))
 		die("%s: cannot read:", r->part);
-	for (; r->whole < (size_t)st.st_size; r->whole += n, r->parts++) {
-		const ssize_t got = pread(r->fd, head, HDF5_HEAD, (off_t)r->whole);
-
-		if (got < 0)
-			die("%s: cannot read:", r->part);
-		if (!r->whole && !may_be_cut(head, (size_t)got))
-			die("%s: holds no parts of an earlier run; remove it, or give -o another name",
-				r->part);
-		if (got < HDF5_HEAD || !hdf5_signature(head, HDF5_HEAD))
-			return;
-		n = hdf5_length(r->part, head);
-		if (n > (size_t)st.st_size - r->whole)
-			return;
+	all = (size_t)st.st_size;
+	map = all ? mmap(NULL, all, PROT_READ, MAP_SHARED, r->fd, 0) : NULL;
+	if (map == MAP_FAILED)
+		die("%s: cannot map %zu bytes:", r->part, all);
+	while (r->whole < all) {
+		state = seal_check(all - r->whole, map + r->whole, &n);
+		if (state != SEAL_WHOLE)
+			break;
+		r->whole += SEAL + n;
+		r->parts++;
 	}
+	if (!r->parts && state == SEAL_DAMAGED && !seal_begins(all, map))
+		die("%s: holds no parts of an earlier run; remove it, or give -o another name", r->part);
+	r->damaged = state == SEAL_DAMAGED;
+	if (map)
+		munmap(map, all);
 }
 
 struct resume *resume_open(const char *path, const char *kind)
@@ -122,6 +121,8 @@ struct resume *resume_open(const char *path, const char *kind)
 	hdf5_init();
 	*r = (struct resume){ .path = xformat("%s", path), .part = xformat("%s.part", path), .kind = kind,
 		.fd = -1 };
+	if (report_path && replace_same(r->part, report_path))
+		misuse("--report: %s is where --resume keeps finished parts", report_path);
 	open_part(r);
 	unused_path = r->part;
 	unused = r->fd;
@@ -199,7 +200,7 @@ size_t resume_begin(struct resume *r)
 			file_pipe());
 	is = identity();
 	if (r->parts) {
-		r->in = input_of_file(r->part, r->fd, r->whole, r->kind);
+		r->in = input_of_file(r->part, r->fd, r->whole, SEAL, r->kind);
 		r->first = input_next(r->in);
 		check_identity(r, is);
 		r->out->parts = image_parts(r->first);
@@ -212,6 +213,9 @@ size_t resume_begin(struct resume *r)
 				image_parts(r->first));
 		}
 	}
+	if (r->damaged)
+		warn("%s: part %zu was damaged after it was written: it is made anew, and all behind it",
+			r->part, r->parts + 1);
 	if (ftruncate(r->fd, (off_t)r->whole) || lseek(r->fd, (off_t)r->whole, SEEK_SET) < 0)
 		die("%s: cannot write:", r->part);
 	replace_sync_folder(r->part);
@@ -230,17 +234,18 @@ struct image *resume_next(struct resume *r)
 
 void resume_close(struct resume *r)
 {
-	const off_t length = lseek(r->fd, 0, SEEK_CUR);
 	struct output *file;
 	struct image *image;
 
 	if (r->in)
 		input_close(r->in);
-	if (length < 0)
-		die("%s: cannot read:", r->part);
 	if (r->out->open || !r->out->parts || r->out->next != r->out->parts)
 		die("%s: only %zu of %zu parts were written", r->part, r->out->next, r->out->parts);
-	r->in = input_of_file(r->part, r->fd, (size_t)length, r->kind);
+	find_whole(r);
+	if (r->parts != r->out->parts)
+		die("%s: part %zu of %zu was damaged after it was written; run this again to make it anew",
+			r->part, r->parts + 1, r->out->parts);
+	r->in = input_of_file(r->part, r->fd, r->whole, SEAL, r->kind);
 	file = output_open(r->path, r->kind);
 	while ((image = input_next(r->in)))
 		output_take(file, image);

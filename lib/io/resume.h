@@ -2,11 +2,12 @@
 /*
  * resume.h -- a result whose finished parts stay, so that a run that was stopped can go on
  *
- * Beside FILE, FILE.part gets the result as a stream of images, each of which is on the disk before the next
- * is begun. At the end they become FILE, and FILE.part goes; after any other end it stays. A later run takes
- * the parts that are whole, if the attribute `resume` of the first says that they were made by the same
- * command from the same inputs: its text is the history's line, then a line for each input: its kind and its
- * digest (io/file.h). One run at a time has FILE.part, by a lock (fcntl).
+ * Beside FILE, FILE.part gets the result as a stream of images, each behind its length and digest
+ * (io/seal.h), and each on the disk before the next is begun. At the end they become FILE, and FILE.part
+ * goes; after any other end it stays. A later run takes the parts up to the first that was cut, or changed
+ * after it was written, if the attribute `resume` of the first says that they were made by the same command
+ * from the same inputs: its text is the history's line, then a line for each input: its kind and its digest
+ * (io/file.h). One run at a time has FILE.part, by a lock (fcntl).
  */
 #ifndef IO_RESUME_H
 #define IO_RESUME_H
@@ -23,9 +24,10 @@ struct resume *resume_open(const char *path, const char *kind);
 /* The output that parts are written to. */
 struct output *resume_output(struct resume *r);
 /*
- * When all inputs are open and the history is settled: drops a part that was cut and returns how many parts
- * are whole. Dies, saying what differs, unless they were made by this command from these inputs; and on
- * inputs that are no files, since they are read again. The part that is written next is the one behind them.
+ * When all inputs are open and the history is settled: drops what was cut or damaged, the latter with a
+ * warning, and returns how many parts are whole. Dies, saying what differs, unless they were made by this
+ * command from these inputs; and on inputs that are no files, since they are read again. The part that is
+ * written next is the one behind them.
  */
 size_t resume_begin(struct resume *r);
 /* The next of the parts that were whole, valid until the call after. */

@@ -14,6 +14,7 @@
 
 enum {
 	LINE_DIGITS = 6,
+	FLOAT_DIGITS = 9,	/* say a float exactly */
 	JSON_DIGITS = 17,	/* say a double exactly */
 	NUMBER_CHARS = 32
 };
@@ -46,11 +47,12 @@ static const char *cell(const struct table *t, size_t row, size_t column, char n
 	if (type == TABLE_TEXT)
 		return v.text;
 	if (isnan(v.number))	/* whatever its sign */
-		return "nan";
+		return "-";
 	if (type == TABLE_INTEGER)
 		snprintf(number, NUMBER_CHARS, "%.0f", v.number);
 	else
-		snprintf(number, NUMBER_CHARS, "%.*g", LINE_DIGITS, v.number);
+		snprintf(number, NUMBER_CHARS, "%.*g", type == TABLE_FLOAT ? FLOAT_DIGITS : LINE_DIGITS,
+			v.number);
 	return number;
 }
 
@@ -154,15 +156,15 @@ static void write_column(const struct table *t, size_t column, struct output *ou
 
 		if (type == TABLE_TEXT)
 			v[r].text = cell->text;
-		else if (type == TABLE_REAL)
-			v[r].real = cell->number;
-		else
+		else if (type == TABLE_INTEGER)
 			v[r].integer = (int64_t)cell->number;
+		else
+			v[r].real = cell->number;
 	}
 	if (type == TABLE_TEXT)
 		output_strings(out, path, n, &v->text);
 	else
-		output_write(out, path, tensor_1d(type == TABLE_REAL ? TENSOR_F64 : TENSOR_I64, v, n));
+		output_write(out, path, tensor_1d(type == TABLE_INTEGER ? TENSOR_I64 : TENSOR_F64, v, n));
 	free(v), free(path);
 }
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include "io/image.h"
 
-enum table_type { TABLE_TEXT, TABLE_INTEGER, TABLE_REAL };
+enum table_type { TABLE_TEXT, TABLE_INTEGER, TABLE_REAL, TABLE_FLOAT };	/* a float: with all digits */
 struct table_column { const char *name; enum table_type type; };
 union table_value { const char *text; double number; };
 
@@ -23,7 +23,8 @@ struct table {
 	bool summed;			/* the last row is a summary of the others */
 };
 
-/* Adds a row. text: values of the columns of text, copied; number: values of the others (NaN: none). */
+/* Adds a row. text: values of the columns of text, copied; number: those of the others (NaN: none, shown
+ * as -). */
 void table_row(struct table *t, const char *const text[], const double number[]);
 /* Adds the last row, a summary of the others: its first text says of what kind. */
 void table_sum(struct table *t, const char *const text[], const double number[]);

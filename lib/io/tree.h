@@ -40,8 +40,9 @@ char **tree_children(const struct image *image, const char *path, size_t *n);
 void tree_free_paths(char **path, size_t n);
 H5O_info_t tree_info(const struct image *image, const char *path);	/* dies if there is no such object */
 
-/* In input.c: the stream in the first `length` bytes of a file that is open, and stays so. */
-struct input *input_of_file(const char *name, int fd, size_t length, const char *kind);
+/* In input.c: the stream in the first `length` bytes of a file that is open, and stays so; `lead` bytes
+ * before each image are none of it. */
+struct input *input_of_file(const char *name, int fd, size_t length, size_t lead, const char *kind);
 /* A stream that is read from a file as from a pipe, image by image as they are there; the file stays open. */
 struct input *input_of_stream(const char *name, int fd, const char *kind);
 

@@ -26,26 +26,39 @@ static bool is_below(const char *path, const char *dataset)
 	return !strncmp(path, dataset, n) && (path[n] == '/' || !path[n]);
 }
 
-/* A tensor's name as the tree has it; free() it. */
+/* The name, which it frees, with `to` in the place of `from` where it begins so. */
+static char *begin_with(char *name, const char *from, const char *to)
+{
+	char *other;
+
+	if (strncmp(name, from, strlen(from)))
+		return name;
+	other = xformat("%s%s", to, name + strlen(from));
+	free(name);
+	return other;
+}
+
+/* A tensor's name as the tree has it; free() it. Classes that see images call any language model alike. */
 static char *renamed(const struct checkpoint *k, const char *name)
 {
 	const struct multimodal *m = k->config->vision.class;
+	const char *embedding = k->config->arch->embedding + 1, *head = k->config->arch->head + 1;
+	char *stem = xformat("%.*s.", (int)strcspn(embedding, "/"), embedding), *last = xformat("%s.", head);
 	char *y = xformat("%s", name);
 
 	for (const struct rename_row *r = m ? m->renames : NULL; r && r->from; r++)
-		if (!strncmp(y, r->from, strlen(r->from))) {
-			char *other = xformat("%s%s", r->to, y + strlen(r->from));
-
-			free(y);
-			y = other;
-		}
+		y = begin_with(y, r->from, r->to);
+	if (m)
+		y = begin_with(begin_with(y, "model.", stem), "lm_head.", last);
+	free(stem), free(last);
 	return y;
 }
 
 /* "model.norm.weight" becomes "/model/norm/weight"; name: as the tree has it. */
 static char *path_of(const struct checkpoint *k, const char *name)
 {
-	const char *prefix = k->config->arch->prefix, *head = k->config->arch->head + 1;
+	const char *prefix = k->config->vision.class ? NULL : k->config->arch->prefix;
+	const char *head = k->config->arch->head + 1;
 	const char *from = k->source->path;
 	bool add = prefix && strncmp(name, prefix, strlen(prefix)) && strncmp(name, head, strlen(head));
 	char *path = xformat("/%s%s%s", add ? prefix : "", add ? "." : "", name);

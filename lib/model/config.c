@@ -23,11 +23,15 @@ enum { LIST = 512 };				/* bytes of names in a message */
 enum { PATTERNS = 16 };				/* of a layout */
 
 static const struct { const char *name; enum activation act; } acts[] = {
-	{ "silu", ACTIVATION_SILU }, { "swish", ACTIVATION_SILU },
-	{ "gelu", ACTIVATION_GELU }, { "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_GELU_TANH },
+	{ "silu", ACTIVATION_SILU }, { "swish", ACTIVATION_SILU }, { "gelu", ACTIVATION_GELU },
+	{ "gelu_python", ACTIVATION_GELU }, { "gelu_new", ACTIVATION_GELU_TANH }, { "tanh", ACTIVATION_TANH },
 	{ "gelu_pytorch_tanh", ACTIVATION_GELU_TANH }, { "gelu_fast", ACTIVATION_GELU_TANH },
 	{ "gelu_python_tanh", ACTIVATION_GELU_TANH }, { "gelu_accurate", ACTIVATION_GELU_TANH },
-	{ "quick_gelu", ACTIVATION_QUICK_GELU }, { "relu", ACTIVATION_RELU },
+	{ "quick_gelu", ACTIVATION_QUICK_GELU }, { "relu", ACTIVATION_RELU }, { "mish", ACTIVATION_MISH },
+	{ "gelu_10", ACTIVATION_GELU_10 }, { "relu2", ACTIVATION_RELU2 }, { "relu6", ACTIVATION_RELU6 },
+	{ "hardswish", ACTIVATION_HARDSWISH }, { "laplace", ACTIVATION_LAPLACE },
+	{ "leaky_relu", ACTIVATION_LEAKY_RELU }, { "sigmoid", ACTIVATION_SIGMOID },
+	{ "sqrtsoftplus", ACTIVATION_SQRTSOFTPLUS }, { "linear", ACTIVATION_LINEAR },
 };
 
 /* Adds to a list of names for a message. */
@@ -519,8 +523,10 @@ struct config config_parse(const char *name, const char *text)
 	if (!c.arch)
 		unknown(inner);
 	parse_text(&c, &last, inner);
-	if (m)
+	if (m) {
+		c.logit_cap = 0;	/* the head is that of the class */
 		parse_vision(&c, m, json, &last);
+	}
 	c.tied |= m && key_bool(json, "tie_word_embeddings", false);
 	c.stack[c.stacks++] = last;
 	for (struct stack *s = c.stack; s < c.stack + c.stacks; s++) {

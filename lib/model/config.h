@@ -13,7 +13,10 @@
 #include "quant/product.h"
 
 enum activation {
-	ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_QUICK_GELU, ACTIVATION_RELU
+	ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_QUICK_GELU, ACTIVATION_RELU,
+	ACTIVATION_GELU_10, ACTIVATION_HARDSWISH, ACTIVATION_LAPLACE, ACTIVATION_LEAKY_RELU,
+	ACTIVATION_LINEAR, ACTIVATION_MISH, ACTIVATION_RELU2, ACTIVATION_RELU6, ACTIVATION_SIGMOID,
+	ACTIVATION_SQRTSOFTPLUS, ACTIVATION_TANH, ACTIVATIONS
 };
 
 enum { EOS = 8 };
@@ -65,6 +68,7 @@ struct stack {
 struct cache_format {
 	struct format format;		/* kind NULL: they stay as they are */
 	size_t group;			/* channels of a head that share a scale; 0: all */
+	bool given;			/* by an option, be it "none": what the model says does not count */
 };
 
 enum { CHANNELS = 3 };		/* of a pixel */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/report.h"
 #include "io/resume.h"
 #include "model/share.h"
 
@@ -20,10 +21,15 @@ struct filter filter_resume(const char *path, const char *kinds, const char *out
 {
 	struct filter f = { .in = input_open(path, model_layout, kinds) };
 
-	f.resume = resume_open(output, kind);
-	f.out = resume_output(f.resume);
+	filter_keep(&f, output, kind);
 	f.image = input_next(f.in);
 	return f;
+}
+
+void filter_keep(struct filter *f, const char *output, const char *kind)
+{
+	f->resume = resume_open(output, kind);
+	f->out = resume_output(f->resume);
 }
 
 void filter_config(struct filter *f)
@@ -46,6 +52,7 @@ void model_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 				share_leave(f);
 		} else {
 			f->result = resume_next(f->resume);
+			f->all_there = there == image_parts(f->image);
 			if (f->finished)
 				f->finished(arg, f);
 		}
@@ -54,6 +61,8 @@ void model_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 
 void filter_close(struct filter *f)
 {
+	if (f->out)
+		report_end();
 	if (f->resume)
 		resume_close(f->resume);
 	else if (f->out)

@@ -26,6 +26,7 @@ struct filter {
 	struct shard shard;		/* of the blocks, i, i + n, ... counted from 1; n 0 or 1: all */
 	struct resume *resume;		/* --resume; NULL: without */
 	struct image *result;		/* in finished(): the part of the result */
+	bool all_there;			/* and so are all others: none will be made */
 	/* What is done with a part of which an earlier run has made that of the result; NULL: nothing. */
 	void (*finished)(void *arg, const struct filter *f);
 };
@@ -35,6 +36,8 @@ struct filter filter_open(const char *path, const char *kinds, const char *outpu
 /* The same with --resume: parts that are finished stay in FILE.part beside the output, which must be a file,
  * and a later run goes on from them (io/resume.h). */
 struct filter filter_resume(const char *path, const char *kinds, const char *output, const char *kind);
+/* The same for a filter that was opened without an output. */
+void filter_keep(struct filter *f, const char *output, const char *kind);
 #define OPTION_RESUME(var) { 0, "resume", OPTION_BOOL(var), NULL, \
 	"keep finished parts in FILE.part, and go on from those of a stopped run", \
 	.neutral = true }

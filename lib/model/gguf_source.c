@@ -306,30 +306,53 @@ static void *copy_rows(struct data *d, const struct item *item, const unsigned c
 	return turned;
 }
 
-static struct tensor read_tensor(struct source *s, const char *name)
+static struct item *find(struct source *s, const char *name)
 {
-	struct data *d = s->data;
+	const struct data *d = s->data;
 	struct item key = { .name = (char *)name }, *item;
-	const struct gguf_tensor *t;
-	const unsigned char *data;
-	size_t rows, columns;
-	struct tensor y;
-	bool as_is;
 
 	item = d->items ? bsearch(&key, d->item, d->items, sizeof key, by_name) : NULL;
 	if (!item)
 		die("%s: %s: there is no such tensor", s->path, name);
 	if (!is_known(item))
 		refuse(s, item);
-	t = item->from;
-	y = shape_of(item);
-	columns = t->rank > 1 || item->type->length > 1 ? width(t) : 1;
-	rows = columns ? tensor_count(&y) / columns : 0;
-	data = t->data + item->expert * rows * (columns / item->type->length * item->type->bytes);
+	return item;
+}
+
+/* Its rows as the file keeps them, and the bytes of one. */
+static const unsigned char *stored_rows(const struct item *item, size_t *rows, size_t *columns, size_t *bytes)
+{
+	const struct gguf_tensor *t = item->from;
+	const struct tensor y = shape_of(item);
+
+	*columns = t->rank > 1 || item->type->length > 1 ? width(t) : 1;
+	*rows = *columns ? tensor_count(&y) / *columns : 0;
+	*bytes = *columns / item->type->length * item->type->bytes;
+	return t->data + item->expert * *rows * *bytes;
+}
+
+static struct tensor read_stored(struct source *s, const char *name)
+{
+	size_t rows, columns, bytes;
+	const unsigned char *data = stored_rows(find(s, name), &rows, &columns, &bytes);
+
+	return tensor_1d(TENSOR_U8, (void *)(uintptr_t)data, rows * bytes);
+}
+
+static struct tensor read_tensor(struct source *s, const char *name)
+{
+	struct item *item = find(s, name);
+	size_t rows, columns, bytes;
+	const unsigned char *data = stored_rows(item, &rows, &columns, &bytes);
+	const struct gguf_tensor *t = item->from;
+	struct tensor y = shape_of(item);
+	bool as_is;
+
 	as_is = item->order == GGUF_AS_IS || item->order == GGUF_ONE_ROW ||
 		(item->order == GGUF_TRANSPOSED && t->rank < 2);
 	check_heads(s, item, rows);
-	y.data = as_is && item->type->length == 1 ? (void *)data : copy_rows(d, item, data, rows, columns);
+	y.data = as_is && item->type->length == 1 ? (void *)(uintptr_t)data :
+		copy_rows(s->data, item, data, rows, columns);
 	return y;
 }
 
@@ -356,4 +379,5 @@ static void close_file(struct source *s)
 	free(d);
 }
 
-const struct source_kind gguf_source = { "a GGUF file", fits, open_file, close_file, read_tensor, release };
+const struct source_kind gguf_source = { "a GGUF file", fits, open_file, close_file, read_tensor, read_stored,
+	release };

@@ -335,37 +335,6 @@ struct hessian hessian_mixed(const struct image *image, const char *layer, size_
 	return h;
 }
 
-/* Filters that leave a model's outputs as they are, and not what its layers are fed. */
-static const char *const changers[] = { "ln2rms", "hadamard-rotate", "smooth-scale", "awq-scale" };
-
-/* How many lines of a history, one a command, are of the tool. */
-static size_t runs_of(const char *history, const char *tool)
-{
-	const size_t length = strlen(tool);
-	size_t n = 0;
-
-	for (const char *line = history; line && *line; line = strchr(line, '\n'), line += line != NULL)
-		n += !strncmp(line, tool, length) && line[length] == ' ';
-	return n;
-}
-
-void hessian_warn(const struct image *hessian, const struct image *model)
-{
-	char *h = image_text(hessian, "/", "history"), *m = image_text(model, "/", "history");
-
-	for (size_t i = 0; h && m && i < sizeof changers / sizeof *changers; i++) {
-		const size_t a = runs_of(h, changers[i]), b = runs_of(m, changers[i]);
-
-		if (a != b) {
-			warn("%s: is of the model %s %s, %s is %s: they have other inputs",
-				image_name(hessian), a > b ? "behind" : "before", changers[i],
-				image_name(model), a > b ? "not" : "behind it");
-			break;
-		}
-	}
-	free(h), free(m);
-}
-
 /* The same, once for all layers that share it. */
 static struct hessian find_mixed(struct moments_files *f, const char *layer, size_t n, int64_t *count)
 {

@@ -52,9 +52,6 @@ void hessian_write(struct output *out, const char *layer, size_t modalities,
 /* The name of the first that is absent of what stands beside the sum, or NULL. */
 const char *hessian_lacks(const struct hessian *h);
 
-/* Warns where by their histories one of the two went through a filter that changes inputs, the other not. */
-void hessian_warn(const struct image *hessian, const struct image *model);
-
 /* What a method knows of a layer's inputs. */
 struct second_moments {
 	const float *hessian;		/* [in][in]; NULL: not known */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/progress.h"
+#include "model/adopt.h"
+#include "model/basis.h"
 #include "model/checkpoint.h"
 #include "model/config.h"
 #include "model/source.h"
@@ -72,7 +74,7 @@ static struct tensor as_layer(const struct entry *e, struct tensor t)
 	return t;
 }
 
-static void write_entry(struct source *s, struct output *out, const struct entry *e)
+static void write_entry(struct source *s, struct output *out, const struct entry *e, const struct image *like)
 {
 	const struct source_tensor *from = e->source;
 	struct tensor t = s->kind->read(s, from->name), y;
@@ -84,6 +86,8 @@ static void write_entry(struct source *s, struct output *out, const struct entry
 		die("%s: %s: element %zu is NaN or infinite, expected finite weights", from->file,
 			from->name, bad);
 	y = as_layer(e, t);
+	if (like)
+		adopt_tensor(like, e, &y);
 	if (e->tied_to)
 		output_tied(out, e->path, y, e->tied_to);
 	else
@@ -92,30 +96,40 @@ static void write_entry(struct source *s, struct output *out, const struct entry
 		free(y.data);
 }
 
-static void write_parts(struct checkpoint *k, struct output *out)
+/* like: the model whose basis it takes, or NULL. */
+static void write_parts(struct checkpoint *k, struct output *out, const struct image *like)
 {
 	struct source *s = k->source;
+	char *basis = like ? basis_of(like) : basis_import(k);
 	size_t i = 0;
 
 	for (size_t part = 0; part < k->parts; part++) {
 		progress("import", part, k->parts);
 		output_start(out, part, k->parts);
-		if (!part)
+		if (!part) {
+			output_text(out, "/", "basis", basis);
+			if (like)
+				output_history(out, "basis", like);
 			output_string(out, "/config", s->config);
+		}
 		if (!part && s->tokenizer)
 			output_string(out, "/tokenizer", s->tokenizer);
 		if (!part && s->processor)
 			output_string(out, "/processor", s->processor);
 		for (; i < k->entries && k->entry[i].part == part; i++)
-			write_entry(s, out, k->entry + i);
+			write_entry(s, out, k->entry + i, like);
 		output_end(out);
+		if (like)
+			image_drop(like);
 		s->kind->release(s);
 	}
 	progress_clear();
+	free(basis);
 }
 
-void import_model(struct output *out, const char *path)
+void import_model(struct output *out, const char *path, const char *basis)
 {
+	struct image *like;
 	struct source *s = source_open(path);
 	struct config config = config_parse(s->config_name, s->config);
 	struct checkpoint k;
@@ -126,7 +140,10 @@ void import_model(struct output *out, const char *path)
 	if (!s->tokenizer && config.vocab != 256)	/* bytes need none */
 		warn("%s: has no tokenizer: tokenize will not know this model's text", path);
 	k = checkpoint_open(s, &config);
-	write_parts(&k, out);
+	like = basis ? adopt_open(basis, &k) : NULL;
+	write_parts(&k, out, like);
+	if (like)
+		image_close(like);
 	checkpoint_close(&k);
 	config_free(&config);
 	source_close(s);

@@ -150,6 +150,7 @@ static void write_tokens(struct output *out, const struct image *from, const str
 	struct longer *y, size_t images, const int32_t grid[images][3])
 {
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, y->id, y->n));
+	tokens_sign(out, y->n, y->id);
 	output_attributes(out, from, "/tokens");
 	output_write(out, "/modality", tensor_1d(TENSOR_U8, y->modality, y->n));
 	output_write(out, "/image_grid", tensor_2d(TENSOR_I32, (void *)(uintptr_t)grid, images, 3));

@@ -33,26 +33,39 @@ void setting_format_or_none(void *format, const char *option, const char *text)
 		*(struct format *)format = (struct format){ 0 };
 }
 
+bool setting_kv_parse(struct cache_format *f, const char *text)
+{
+	const size_t n = strcspn(text, ":");
+	char *name = xformat("%.*s", (int)n, text);
+	const char *end = "";
+	bool known;
+
+	*f = (struct cache_format){ .group = 0 };
+	known = format_parse(&f->format, name) && !scale_kinds[f->format.scales].divided;
+	f->group = (size_t)f->format.group;
+	if (text[n])
+		end = number_size(text + n + 1, &f->group);
+	free(name);
+	return known && end && !*end && (!text[n] || f->group) && f->group <= LINEAR_MOST;
+}
+
 void setting_kv_format(void *format, const char *option, const char *text)
 {
 	struct cache_format *f = format;
-	const size_t n = strcspn(text, ":");
-	char *name = xformat("%.*s", (int)n, text);
-	const char *end;
+	char *name = xformat("%.*s", (int)strcspn(text, ":"), text);
+	struct format named;
 
-	*f = (struct cache_format){ .group = 0 };
-	setting_format_or_none(&f->format, option, name);
+	setting_format_or_none(&named, option, name);
 	free(name);
-	if (f->format.kind && scale_kinds[f->format.scales].divided)
+	if (named.kind && scale_kinds[named.scales].divided)
 		misuse("--%s: '%s' divides its scales by a number of the whole tensor, which tokens one by "
 			"one do not have; expected a format such as mxfp4 or e2m1:16", option, text);
-	f->group = (size_t)f->format.group;
-	if (!text[n])
-		return;
-	end = number_size(text + n + 1, &f->group);
-	if (!f->format.kind || !end || *end || !f->group || f->group > LINEAR_MOST)
+	if (!strcmp(text, "none"))
+		*f = (struct cache_format){ .group = 0 };
+	else if (!setting_kv_parse(f, text))
 		misuse("--%s: '%s' is neither 'none' nor a format, alone or with a colon and a number of "
 			"channels, from 1 to %d", option, text, LINEAR_MOST);
+	f->given = true;
 }
 
 char *setting_kv_form(const void *format)

@@ -19,10 +19,12 @@ void setting_hint(const struct format *f, const char *option);
 void setting_format(void *format, const char *option, const char *text);
 void setting_format_or_none(void *format, const char *option, const char *text);
 
-/* struct cache_format; G from 1 to LINEAR_MOST */
+/* struct cache_format, all zero where the option is not given; G from 1 to LINEAR_MOST */
 #define OPTION_KV_FORMAT(var) { 0, "kv-format", OPTION_PARSED(struct cache_format, var, setting_kv_format), \
-	"FORMAT[:G]", "round keys and values, a scale for G channels of a head (default: all)", \
-	.otherwise = "none", .form = setting_kv_form }
+	"FORMAT[:G]", "round keys and values, a scale for G channels of a head, or none " \
+	"(default: the model's)", .form = setting_kv_form }
+/* The same of a text that a file holds, which is never "none"; false if it is none such. */
+bool setting_kv_parse(struct cache_format *f, const char *text);
 void setting_kv_format(void *format, const char *option, const char *text);
 char *setting_kv_form(const void *format);
 

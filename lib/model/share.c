@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "io/output.h"
+#include "model/basis.h"
 
 static const char *const digests[SHARE_INPUTS] = {
 	[SHARE_MODEL] = "model_sha256", [SHARE_TOKENS] = "tokens_sha256",
@@ -16,10 +17,10 @@ static const char *const digests[SHARE_INPUTS] = {
 
 void share_write(struct output *out, const struct shard *s, const char *const name[SHARE_INPUTS])
 {
-	if (s->n < 2)
-		return;
-	output_integer(out, "/", "shard", (int64_t)s->i);
-	output_integer(out, "/", "shards", (int64_t)s->n);
+	if (s->n > 1) {
+		output_integer(out, "/", "shard", (int64_t)s->i);
+		output_integer(out, "/", "shards", (int64_t)s->n);
+	}
 	for (int i = 0; i < SHARE_INPUTS; i++) {
 		char *digest = name[i] ? file_digest(name[i]) : NULL;
 
@@ -29,12 +30,71 @@ void share_write(struct output *out, const struct shard *s, const char *const na
 	}
 }
 
-void share_drop(struct output *out)
+static bool differ(const char *a, const char *b)
 {
+	return (a == NULL) != (b == NULL) || (a && strcmp(a, b));
+}
+
+/* Whether the files differ in a digest; absent: also by having none. */
+static bool differ_in(size_t n, const struct filter file[n], const char *digest, bool absent,
+	size_t pair[2])
+{
+	char *first = NULL;
+
+	pair[1] = n;
+	for (size_t i = 0; i < n && pair[1] == n; i++) {
+		char *own = image_text(file[i].image, "/", digest);
+
+		if (!i || (!first && !absent)) {
+			first = own;
+			pair[0] = i;
+			continue;
+		}
+		if (differ(first, own) && (absent || own))
+			pair[1] = i;
+		free(own);
+	}
+	free(first);
+	return pair[1] < n;
+}
+
+void share_drop(struct output *out, size_t n, const struct filter file[n])
+{
+	size_t pair[2];
+
 	output_drop(out, "/", "shard");
 	output_drop(out, "/", "shards");
 	for (int i = 0; i < SHARE_INPUTS; i++)
-		output_drop(out, "/", digests[i]);
+		if (!n || differ_in(n, file, digests[i], true, pair))
+			output_drop(out, "/", digests[i]);
+}
+
+static bool models_differ(size_t n, const struct filter file[n], bool force)
+{
+	size_t pair[2];
+
+	if (!differ_in(n, file, digests[SHARE_MODEL], false, pair))
+		return false;
+
+	const char *a = input_name(file[pair[0]].in), *b = input_name(file[pair[1]].in);
+
+	if (!force)
+		die("%s: is of another model than %s (attribute %s); --force-basis takes both all the same",
+			b, a, digests[SHARE_MODEL]);
+	warn("%s: is of another model than %s", b, a);
+	return true;
+}
+
+bool share_match(size_t n, const struct filter file[n], bool force)
+{
+	const struct image **image = xalloc(n, sizeof *image);
+	bool y;
+
+	for (size_t i = 0; i < n; i++)
+		image[i] = file[i].image;
+	y = basis_match(n, image, force) || models_differ(n, file, force);
+	free(image);
+	return y;
 }
 
 void share_warn(const struct image *image)
@@ -143,9 +203,21 @@ static struct shard_file look(const struct filter *f)
 	return y;
 }
 
-static bool differ(const char *a, const char *b)
+/* Of shards of a model, one of which came through a pipe: their bases tell whether it is one (share_match()),
+ * and what else they hold is compared number by number (transform/join.h). */
+static bool is_told(const struct shard_file *a, const struct shard_file *b)
 {
-	return (a == NULL) != (b == NULL) || (a && strcmp(a, b));
+	const struct shard_file *const file[] = { a, b };
+	bool told = !strcmp(image_kind(a->filter.image), "model") &&
+		(!a->digest[SHARE_MODEL] || !b->digest[SHARE_MODEL]);
+
+	for (size_t i = 0; told && i < 2; i++) {
+		char *basis = basis_of(file[i]->filter.image);
+
+		told = basis != NULL;
+		free(basis);
+	}
+	return told;
 }
 
 /* Dies unless b is a shard of the same whole as a. */
@@ -160,10 +232,15 @@ static void compare(const struct shard_file *a, const struct shard_file *b)
 			a->name, a->shard.i, a->shard.n);
 	if (strcmp(a->command, b->command))
 		die("%s: was made by '%s', %s by '%s'", b->name, b->command, a->name, a->command);
-	for (int i = 0; i < SHARE_INPUTS; i++)
-		if (differ(a->digest[i], b->digest[i]))
-			die("%s: is a shard of %s than %s (attribute %s)", b->name, what[i], a->name,
-				digests[i]);
+	for (int i = 0; i < SHARE_INPUTS; i++) {
+		if (!differ(a->digest[i], b->digest[i]) || (i == SHARE_MODEL && is_told(a, b)))
+			continue;
+		if (!a->digest[i] || !b->digest[i])
+			die("%s: has no attribute %s, %s has: whether both are shards of one whole cannot be "
+				"told", (a->digest[i] ? b : a)->name, digests[i],
+				(a->digest[i] ? a : b)->name);
+		die("%s: is a shard of %s than %s (attribute %s)", b->name, what[i], a->name, digests[i]);
+	}
 }
 
 static int by_shard(const void *a, const void *b)

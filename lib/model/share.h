@@ -12,11 +12,15 @@
 #include "model/filter.h"
 
 enum share_input { SHARE_MODEL, SHARE_TOKENS, SHARE_HESSIAN, SHARE_ORDER, SHARE_INPUTS };
-/* Writes what the file is, between begin and end of part 0; nothing for one shard of one. name: of the
- * inputs; NULL: there is none. */
+/* Writes what the file is, between begin and end of part 0: a shard, if there are several, of which inputs.
+ * name: of the inputs; NULL: there is none. */
 void share_write(struct output *out, const struct shard *s, const char *const name[SHARE_INPUTS]);
-/* Of a whole made of shards: leaves out what output_begin() has taken over from one. */
-void share_drop(struct output *out);
+/* Of a whole made of n files: leaves out what output_begin() has taken over from the first, but for digests
+ * that all n have. */
+void share_drop(struct output *out, size_t n, const struct filter file[n]);
+/* Dies unless n files that become one are of one model: of one basis (model/basis.h), and made from one file,
+ * where they say so. With `force` it warns, and returns whether they are not. */
+bool share_match(size_t n, const struct filter file[n], bool force);
 
 /* Warns where the file is one shard of several, and something expects the whole. */
 void share_warn(const struct image *image);

@@ -72,6 +72,13 @@ static struct tensor folder_read(struct source *s, const char *name)
 	return safetensors_tensor(s->data, name);
 }
 
+static struct tensor folder_stored(struct source *s, const char *name)
+{
+	const struct tensor t = safetensors_tensor(s->data, name);
+
+	return tensor_1d(TENSOR_U8, t.data, tensor_count(&t) * tensor_size(t.type));
+}
+
 static void folder_release(struct source *s)
 {
 	safetensors_release(s->data);
@@ -80,7 +87,7 @@ static void folder_release(struct source *s)
 /* --- the table --- */
 
 static const struct source_kind folder = { "a Hugging Face folder with config.json and safetensors",
-	folder_fits, folder_open, folder_close, folder_read, folder_release };
+	folder_fits, folder_open, folder_close, folder_read, folder_stored, folder_release };
 static const struct source_kind *const kinds[] = { &folder, &gguf_source };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

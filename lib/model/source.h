@@ -39,6 +39,8 @@ struct source_kind {
 	void (*close)(struct source *s);	/* of data; the rest is freed by source_close() */
 	/* F32, F16 or BF16, of rank at most TENSOR_RANK: a view until release(), which frees copies. */
 	struct tensor (*read)(struct source *s, const char *name);
+	/* The bytes that the file has of it, u8 [n], likewise a view. */
+	struct tensor (*stored)(struct source *s, const char *name);
 	void (*release)(struct source *s);
 };
 

@@ -248,6 +248,33 @@ static void check_maker(const struct image *image, const struct image *part, siz
 	free(text);
 }
 
+static char *digest_ids(size_t n, const int32_t id[n])
+{
+	return digest_of(n * sizeof *id, (const char *)id);
+}
+
+char *tokens_digest(const struct image *image)
+{
+	char *y = image_text(image, "/tokens", "tokens_sha256");
+	struct tensor t;
+
+	if (y && strlen(y) != DIGEST_DIGITS)
+		die("%s: /tokens: attribute tokens_sha256 is '%.80s', expected %d hexadecimal digits",
+			image_name(image), y, DIGEST_DIGITS);
+	if (y)
+		return y;
+	t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL);
+	return digest_ids(t.dim[0], t.data);
+}
+
+void tokens_sign(struct output *out, size_t n, const int32_t id[n])
+{
+	char *digest = digest_ids(n, id);
+
+	output_text(out, "/tokens", "tokens_sha256", digest);
+	free(digest);
+}
+
 void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab)
 {
 	char *digest = tokenizer ? digest_of(strlen(tokenizer), tokenizer) : NULL;

@@ -59,6 +59,11 @@ struct tokens tokens_order(const struct image *image);
 /* Warns if the file says that it was made by another tokenizer than this tokenizer.json of `name`. */
 void tokens_compare(const struct image *image, const char *name, const char *tokenizer);
 
+/* SHA-256 of the ids, little-endian: the attribute tokens_sha256 of /tokens, which aifs-order keeps, or of
+ * the ids as they are; free() it. And writes it of n ids. */
+char *tokens_digest(const struct image *image);
+void tokens_sign(struct output *out, size_t n, const int32_t id[n]);
+
 /* The attributes of /tokens, by tokenizer.json's text (NULL: none) and what it or the config says. */
 void tokens_describe(struct output *out, const char *tokenizer, long bos, bool add_bos, size_t vocab);
 

@@ -125,7 +125,7 @@ CLONES(static, void, right_lanes, (bool pairs, size_t n, size_t m, size_t stride
 /* y[m][n] = or += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i: a[i·row + s·step]. */
 #ifdef __x86_64__
 #define PIECE(name, features, MULTIPLY) \
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq" features))) \
+__attribute__((CPU_AVX512_AND(features))) \
 static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, \
 	const uint32_t *a, const uint32_t b[steps][PANEL_N], bool add) \
 { \

@@ -18,7 +18,7 @@
 #ifdef __x86_64__
 #define CLONES(linkage, type, name, parameters, arguments) \
 	static inline __attribute__((always_inline)) type name##_body parameters; \
-	__attribute__((target(CPU_AVX512_TARGET))) \
+	__attribute__((CPU_AVX512_TARGET)) \
 	static type name##_avx512 parameters { return name##_body arguments; } \
 	__attribute__((target("avx2,fma"))) \
 	static type name##_avx2 parameters { return name##_body arguments; } \

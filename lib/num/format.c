@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "base/nearest.h"
 #include "num/codec.h"
 
 static bool int_fill(struct format *f)
@@ -241,33 +242,11 @@ void format_store(const struct format *f, size_t n, float scale[n])
 			scale[i] = scale_nearest(&scale_kinds[f->scales], (double)scale[i] * f->divisor);
 }
 
-/* Levenshtein's distance of names of at most MOST letters; case does not matter. */
-static int distance(const char *a, const char *b)
-{
-	enum { MOST = 15 };
-	int row[MOST + 1];
-
-	for (int j = 0; j <= MOST; j++)
-		row[j] = j;
-	for (int i = 0; i < MOST && a[i]; i++) {
-		int before = row[0]++;
-
-		for (int j = 0; j < MOST && b[j]; j++) {
-			int change = before + (tolower((unsigned char)a[i]) != b[j]);
-			int shorter = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
-
-			before = row[j + 1];
-			row[j + 1] = change < shorter ? change : shorter;
-		}
-	}
-	return row[strnlen(b, MOST)];
-}
-
 /* The names of other toolkits, and the format that comes closest. */
 static const char *const synonyms[][2] = {
 	{ "fp8", "e4m3fn" }, { "float8", "e4m3fn" }, { "float8_e4m3fn", "e4m3fn" }, { "fp8_e4m3", "e4m3fn" },
 	{ "e4m3fnuz", "e4m3fn" }, { "fp8_e5m2", "e5m2ieee" }, { "float8_e5m2", "e5m2ieee" },
-	{ "fp4", "e2m1" }, { "mxfp6", "e2m3" }, { "fp6", "e2m3" },
+	{ "fp4", "e2m1" }, { "mxfp8", "e4m3fn" }, { "mxfp6", "e2m3" }, { "fp6", "e2m3" },
 	{ "int1", "uint1" },
 };
 
@@ -276,28 +255,61 @@ const char *format_hint(const struct format *f)
 	return !strcmp(f->name, "e4m3") ? "e4m3fn" : !strcmp(f->name, "e5m2") ? "e5m2ieee" : NULL;
 }
 
+/* The i-th name that the pattern stands for, of 100; false if it is that of no format. */
+static bool candidate_of(const char *pattern, int i, struct format *f, int number[2])
+{
+	const bool one = strchr(pattern, '#') == strrchr(pattern, '#');
+	char name[24] = "";
+	size_t at = 0, used = 0;
+
+	number[0] = one ? i % 10 : i / 10, number[1] = one ? 0 : i % 10;
+	for (const char *c = pattern; *c; c++)
+		name[at++] = *c == '#' ? (char)('0' + number[used++]) : *c;
+	return format_parse(f, name);
+}
+
+/* Of the formats of a family the one with the nearest numbers; of two numbers none that is far. */
+static char *closest_of_family(const char *pattern, const int number[2])
+{
+	const bool one = strchr(pattern, '#') == strrchr(pattern, '#');
+	struct format f, best = { .bits = 0 };
+	int least = one ? INT_MAX : 3, has[2];
+
+	for (int i = 0; i < 100; i++) {
+		if (!candidate_of(pattern, i, &f, has))
+			continue;
+		has[0] = abs(has[0] - number[0]) + (one ? 0 : abs(has[1] - number[1]));
+		if (has[0] < least) {
+			least = has[0];
+			best = f;
+		}
+	}
+	return best.kind ? strdup(best.name) : NULL;
+}
+
 char *format_closest(const char *name)
 {
 	struct format f, best = { .bits = 0 };
-	int least = INT_MAX;
+	int least = INT_MAX, number[2] = { 0 };
+	bool several = false;
 
 	for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
 		if (!strcasecmp(synonyms[i][0], name))
 			return strdup(synonyms[i][1]);
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-		for (int i = 0; i < 100; i++) {
-			const bool one = strchr(kinds[k].name, '#') == strrchr(kinds[k].name, '#');
-			const int number[2] = { one ? i % 10 : i / 10, i % 10 };
-			char candidate[24] = "";
-			size_t at = 0, used = 0;
+		if (match(kinds[k].name, name, number))
+			return closest_of_family(kinds[k].name, number);
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		for (int i = 0; i < (strchr(kinds[k].name, '#') ? 100 : 1); i++) {
+			const int far = candidate_of(kinds[k].name, i, &f, number) ?
+				nearest_distance(name, f.name) : INT_MAX;
 
-			for (const char *c = kinds[k].name; *c; c++)
-				candidate[at++] = *c == '#' ? (char)('0' + number[used++]) : *c;
-			if (format_parse(&f, candidate) && distance(name, f.name) < least) {
-				least = distance(name, f.name);
+			several = far >= least && (several || (far == least && strcmp(f.name, best.name)));
+			if (far < least) {
+				least = far;
 				best = f;
 			}
 		}
-	/* Only a near name: e8m8 is as far from every other pair of digits. */
-	return 2 * least < (int)strlen(name) ? strdup(best.name) : NULL;
+	/* Only a near name, and no other as near: int stands for seven. */
+	return 2 * least < (int)strlen(name) && !several ? strdup(best.name) : NULL;
 }

@@ -4,11 +4,14 @@
  *
  * With a = edge/σ, φ the density and M0 = Φ(b) - Φ(a): the moments of a cell are M1 = σ(φ(a) - φ(b)) and
  * M2 = σ²(M0 + aφ(a) - bφ(b)). Cells on the right of 0 are mirrored, so that M0 is a difference of small
- * tails. Minima and crossovers are bracketed on a grid of log σ and closed in on by GSL.
+ * tails. Of narrow cells far from 0, where the moments cancel, the integral is Gauss and Legendre's sum:
+ * there the density is smooth, or nothing against that of the cells before. Minima and crossovers are
+ * bracketed on a grid of log σ and closed in on by GSL.
  */
 #include "num/gauss.h"
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
+#include <gsl/gsl_integration.h>
 #include <gsl/gsl_min.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_roots.h>
@@ -17,18 +20,29 @@
 #include "base/random.h"
 
 enum { STEPS = 400, ROUNDS = 100, SAMPLES = 256 };	/* of the grid; of GSL; rounded at a time */
-static const double CLOSE = 1e-10;
+enum { POINTS = 20 };					/* of Gauss and Legendre */
+static const double CLOSE = 1e-10, CANCELLED = 0x1p-10;
+
+/* The scale of a range of [-1, 1], which is no float yet where scales are not of a narrower type. */
+static double scale_of(const struct format *f, double fitted)
+{
+	if (f->scales == SCALE_F32)
+		return (f->asymmetric ? 2 : 1) / (double)f->top;
+	return (double)scale_nearest(&scale_kinds[f->scales], fitted * (double)f->divisor) /
+		(double)f->divisor;
+}
 
 struct gauss gauss_of(const struct format *f)
 {
 	struct gauss g = { .n = 0 };
-	double all[256] = { 0 };
+	double all[256] = { 0 }, exact;
 	float scale;
 	uint8_t zero = 0;
 
 	format_fit(f, &scale, &zero, -1, 1);
+	exact = scale_of(f, (double)scale);
 	for (int c = 0; c < 1 << f->bits; c++)
-		all[c] = ((double)f->grid[c] - (f->asymmetric ? zero : 0)) * scale;
+		all[c] = ((double)f->grid[c] - (f->asymmetric ? zero : 0)) * exact;
 	gsl_sort(all, 1, (size_t)1 << f->bits);
 	for (int c = 0; c < 1 << f->bits; c++)
 		if (!c || all[c] > g.value[g.n - 1])
@@ -40,10 +54,24 @@ struct gauss gauss_of(const struct format *f)
 	return g;
 }
 
-/* ∫ (x - v)² of the density N(0, σ²) from a to b, not normalized. */
+/* ∫ (x - v)² of the density N(0, σ²) from a to b, as a sum of positive terms. */
+static double sum_of(double a, double b, double v, double sigma)
+{
+	gsl_integration_glfixed_table *t = gsl_integration_glfixed_table_alloc(POINTS);
+	double sum = 0, x, weight;
+
+	for (size_t i = 0; t && i < POINTS; i++) {
+		gsl_integration_glfixed_point(a, b, i, &x, &weight, t);
+		sum += weight * (x - v) * (x - v) * gsl_ran_ugaussian_pdf(x / sigma) / sigma;
+	}
+	gsl_integration_glfixed_table_free(t);
+	return t ? sum : NAN;
+}
+
+/* The same by the quicker way that keeps its digits; not normalized. */
 static double cell(double a, double b, double v, double sigma)
 {
-	double m0, m1, m2, p, q;
+	double m0, m1, m2, p, q, sum;
 
 	if (b <= a)
 		return 0;
@@ -56,7 +84,9 @@ static double cell(double a, double b, double v, double sigma)
 	m0 = gsl_cdf_ugaussian_P(b / sigma) - gsl_cdf_ugaussian_P(a / sigma);
 	m1 = sigma * (p - q);
 	m2 = sigma * sigma * (m0 + a / sigma * p - b / sigma * q);
-	return fmax(m2 - 2 * v * m1 + v * v * m0, 0);
+	sum = m2 - 2 * v * m1 + v * v * m0;
+	return sum > CANCELLED * (sigma * sigma + v * v) * gsl_cdf_ugaussian_P(b / sigma) ? sum :
+		sum_of(a, b, v, sigma);
 }
 
 static double mass(double sigma)

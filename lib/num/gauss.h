@@ -4,7 +4,8 @@
  *
  * Grid and weights are scaled to [-1, 1], weights are N(0, σ²) truncated to it:
  *	error(σ) = E[(x - x̂)²] = Σ over cells [a, b] of v of ∫ (x - v)² p(x) dx,
- * exact from the Gaussian's partial moments over each cell, with σ on the scale of the largest weight.
+ * exact but for the rounding of doubles, from the Gaussian's partial moments over each cell, with σ on the
+ * scale of the largest weight. Scales are not rounded to float32, which those of real tensors are.
  * relative = error / E[x²].
  *
  * Source: FPE2M2 section 3.3, figure 3.

@@ -55,7 +55,7 @@ static void sylvester_plain(size_t n, float x[n], float scale)
 #include "num/hadamard_lanes.h"
 #define LANES 16
 #define RADIX 16
-#define TARGET __attribute__((target(CPU_AVX512_TARGET)))
+#define TARGET __attribute__((CPU_AVX512_TARGET))
 #define NAME(x) avx512_##x
 #include "num/hadamard_lanes.h"
 #endif

@@ -12,7 +12,7 @@
 
 /*
  * One thread inside BLAS, and its kernels for this processor; call once after option_parse(). Asserts that
- * BLAS is the OpenMP build, whose threads are ours.
+ * BLAS is the OpenMP build, whose threads are ours. Dies where it multiplies wrongly (num/trial.h).
  */
 void linalg_init(void);
 

@@ -22,6 +22,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
+#include "num/trial.h"
 
 enum { BUFFERS = 64 };				/* a Debian build has no more threads */
 static const size_t BUFFER = (128 << 20) + 4096;	/* of the largest kernels */
@@ -100,9 +101,13 @@ static void wake_kernels(void)
 
 void linalg_init(void)
 {
+	const char *wrong;
+
 	wake_kernels();
 	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
 	openblas_set_num_threads(1);
 	allocate_buffers();
 	memory_stack();
+	if ((wrong = trial_wrong()))
+		cpu_distrust(wrong, openblas_get_corename());
 }

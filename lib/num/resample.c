@@ -32,6 +32,17 @@ static double lanczos(double x)
 	return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;
 }
 
+/* Of two samples as far away the one before counts. */
+static double box(double x)
+{
+	return x > -0.5 && x <= 0.5;
+}
+
+static double hamming(double x)
+{
+	return fabs(x) < 1 ? sinc(x) * (0.54 + 0.46 * cos(x * M_PI)) : 0;
+}
+
 static const struct filter {
 	double (*f)(double x);		/* NULL: one sample, as it is */
 	double support;
@@ -40,6 +51,8 @@ static const struct filter {
 	[RESAMPLE_LANCZOS] = { lanczos, 3 },
 	[RESAMPLE_BILINEAR] = { triangle, 1 },
 	[RESAMPLE_BICUBIC] = { keys, 2 },
+	[RESAMPLE_BOX] = { box, 0.5 },
+	[RESAMPLE_HAMMING] = { hamming, 1 },
 };
 
 /* Where the samples of a place begin, and how many there are. */

@@ -9,8 +9,8 @@
  * over the samples that lie within s times the support of f around c: a line that shrinks is smoothed by a
  * wider filter (no aliases). Lines across first, then lines down, each rounded to 8 bits and clipped to
  * 0..255; weights are multiples of 2^-22, as Pillow's. f is the triangle (bilinear), the cubic of Keys
- * (1981) with a = -1/2, or the sinc under a sinc three times as wide (Lanczos); nearest takes the sample
- * that holds c.
+ * (1981) with a = -1/2, the sinc under a sinc three times as wide (Lanczos) or a raised cosine (Hamming), or
+ * 1 in a box of one sample; nearest takes the sample that holds c.
  */
 #ifndef NUM_RESAMPLE_H
 #define NUM_RESAMPLE_H
@@ -18,7 +18,10 @@
 #include <stdint.h>
 
 /* The numbers by which Pillow, and preprocessor_config.json, name them. */
-enum resample { RESAMPLE_NEAREST, RESAMPLE_LANCZOS, RESAMPLE_BILINEAR, RESAMPLE_BICUBIC, RESAMPLES };
+enum resample {
+	RESAMPLE_NEAREST, RESAMPLE_LANCZOS, RESAMPLE_BILINEAR, RESAMPLE_BICUBIC, RESAMPLE_BOX,
+	RESAMPLE_HAMMING, RESAMPLES
+};
 
 /* Bytes: about 3 h · width for what lies between the passes, and the weights. */
 size_t resample_workspace(enum resample kind, size_t h, size_t w, size_t height, size_t width);

@@ -4,7 +4,7 @@
  *
  * A part of product_packed.c.
  */
-#define FIXED __attribute__((target("avx512vbmi,avx512vnni," CPU_AVX512_TARGET)))
+#define FIXED __attribute__((CPU_AVX512_AND(",avx512vbmi,avx512vnni")))
 #define FIXED_INLINE FIXED static inline __attribute__((always_inline))
 
 /* Nearest integers of x·FIXED_TOP/max, and the scale of their steps. */

@@ -289,15 +289,19 @@ void integer_pairs_input(const struct product *p, size_t m, void *y, const float
 
 #ifdef __x86_64__
 /* sum + Σ w x of each four bytes, w unsigned; gcc 12's intrinsic knows only half of the registers. */
-__attribute__((target(CPU_AVX512_TARGET ",avx512vnni"), always_inline))
+__attribute__((CPU_AVX512_AND(",avx512vnni"), always_inline))
 static inline __m512i dots(__m512i sum, __m512i w, __m512i x)
 {
+#ifdef _mm512_dpbusd_epi32	/* in plain C, for tests */
+	return _mm512_dpbusd_epi32(sum, w, x);
+#else
 	__asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
 	return sum;
+#endif
 }
 
 /* Rows t .. t + m - 1 of x with a panel, of which n rows are there. */
-__attribute__((target(CPU_AVX512_TARGET ",avx512vnni")))
+__attribute__((CPU_AVX512_AND(",avx512vnni")))
 static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
 	const void *input, const char *panel, const float *bias, bool add)
 {

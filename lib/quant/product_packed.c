@@ -254,7 +254,7 @@ TARGET static inline float avx2_total(FLOATS v)
 
 #define LANES 16
 #define TILE 8
-#define TARGET __attribute__((target(CPU_AVX512_TARGET)))
+#define TARGET __attribute__((CPU_AVX512_TARGET))
 #define NAME(x) avx512_##x
 #define OP(x) _mm512_##x
 #define FLOATS __m512

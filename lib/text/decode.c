@@ -13,6 +13,8 @@
 
 void texts_put(struct texts *t, const char *s, size_t n)
 {
+	if (t->room && t->length + n > t->room)
+		weighted_refuse(t->name);
 	if (t->length + n > t->capacity)
 		t->text = xgrow(t->text, t->capacity = t->capacity + t->capacity / 2 + n + 64, 1);
 	if (n)
@@ -266,7 +268,7 @@ static const struct field_row rows[] = {
 
 struct decoders decoders_read(const char *name, const json_t *root)
 {
-	struct decoders d = { 0 };
+	struct decoders d = { .name = name };
 
 	field_parts(name, root, "decoder", "decoders", rows, &d);
 	if (json_is_null(json_object_get(root, "decoder")) || !json_object_get(root, "decoder"))
@@ -276,8 +278,10 @@ struct decoders decoders_read(const char *name, const json_t *root)
 
 void decoders_run(const struct decoders *d, struct texts *tokens)
 {
+	const size_t room = weighted_room(tokens->length + tokens->n);
+
 	for (size_t i = 0; i < d->n; i++) {
-		struct texts to = { 0 };
+		struct texts to = { .room = room, .name = d->name };
 
 		d->decoder[i].run(d->decoder + i, tokens, &to);
 		texts_free(tokens);

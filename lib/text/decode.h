@@ -20,6 +20,8 @@ struct texts {
 	size_t length, capacity;
 	size_t n, most;
 	size_t *end;		/* [n] of each, in text */
+	size_t room;		/* bytes that it may have, beyond which `name` is refused; 0: any number */
+	const char *name;	/* of the tokenizer, for messages */
 };
 
 struct decoder {
@@ -31,6 +33,7 @@ struct decoder {
 };
 
 struct decoders {
+	const char *name;	/* of the tokenizer */
 	size_t n;
 	struct decoder *decoder;
 };

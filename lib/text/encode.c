@@ -13,6 +13,7 @@ struct encoder {
 	bool special;
 	struct coder *coder;
 	struct cutter cutter;
+	size_t room;			/* bytes that the normalizer may still make */
 };
 
 static void put_word(void *arg, struct piece word)
@@ -136,7 +137,7 @@ static void encode_normal(struct encoder *e, struct piece p)
 
 static void encode_raw(struct encoder *e, struct piece p)
 {
-	struct weighted b = { 0 }, spare = { 0 };
+	struct weighted b = { .room = e->room, .name = e->t->name }, spare = b;
 
 	if (!e->t->normalizer.n) {
 		split_added(e, &e->t->normal, p, encode_normal);
@@ -145,16 +146,20 @@ static void encode_raw(struct encoder *e, struct piece p)
 	weighted_copy(&b, p);
 	steps_run(&e->t->normalizer, &b, &spare);
 	weighted_free(&spare);
+	e->room -= b.n - (b.n == e->room);	/* 0 would be no limit */
 	split_added(e, &e->t->normal, weighted_piece(&b, p.first), encode_normal);
 	weighted_free(&b);
 }
 
 struct encoding tokenizer_encode(const struct tokenizer *t, size_t n, const char text[n], bool special)
 {
-	struct encoder e = { .t = t, .special = special, .coder = coder_make(&t->bpe, t->name) };
+	struct encoder e = { .t = t, .special = special, .coder = coder_make(&t->bpe, t->name),
+		.room = weighted_room(n) };
 	struct weighted mended = { 0 };
 
 	e.cutter = cuts_begin(&t->pretokenizer, put_word, put_gap, &e);
+	e.cutter.name = t->name;
+	e.cutter.room = e.room;
 	if (utf8_valid(text, n) == n) {
 		split_added(&e, &t->raw, (struct piece){ n, text, NULL, true }, encode_raw);
 	} else {

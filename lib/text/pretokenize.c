@@ -72,15 +72,31 @@ static bool starts_with(struct piece p, const char *s, size_t n)
 	return p.n >= n && !memcmp(p.text, s, n);
 }
 
+/* Workspace number k of a cut, empty. */
+static struct weighted *begin(const struct cutter *w, size_t i, size_t k)
+{
+	struct weighted *b = w->work + 2 * i + k;
+
+	b->n = 0;
+	b->room = w->room;
+	b->name = w->name;
+	return b;
+}
+
+static void made(struct cutter *w, const struct weighted *b)
+{
+	w->room -= w->room > b->n ? b->n : 0;
+}
+
 /* Puts a string before a piece that does not start with it, as the scheme says. */
 static void run_prefix(struct cutter *w, size_t i, struct piece p)
 {
 	const struct cut *c = w->cuts->cut + i;
-	struct weighted *b = w->work + 2 * i, *spare = b + 1;
+	struct weighted *b = begin(w, i, 0), *spare = begin(w, i, 1);
 
-	spare->n = b->n = 0;
 	if (c->replace.from) {
 		step_replace(&c->replace, spare, p);
+		made(w, spare);
 		p = weighted_piece(spare, p.first);
 	}
 	if (c->scheme == SCHEME_NEVER || (c->scheme == SCHEME_FIRST && !p.first) ||
@@ -90,15 +106,16 @@ static void run_prefix(struct cutter *w, size_t i, struct piece p)
 	}
 	weighted_put(b, c->replace.to_length, c->replace.to, 0);
 	weighted_copy(b, p);
+	made(w, b);
 	hand_on(w, i + 1, weighted_piece(b, p.first));
 }
 
 static void run_bytes(struct cutter *w, size_t i, struct piece p)
 {
-	struct weighted *b = w->work + 2 * i;
+	struct weighted *b = begin(w, i, 0);
 
-	b->n = 0;
 	bytelevel_put(b, p);
+	made(w, b);
 	hand_on(w, i + 1, weighted_piece(b, p.first));
 }
 
@@ -220,7 +237,8 @@ void cuts_free(struct cuts *c)
 struct cutter cuts_begin(const struct cuts *c, void (*use)(void *arg, struct piece word),
 	void (*drop)(void *arg, struct piece gap), void *arg)
 {
-	return (struct cutter){ c, xalloc(2 * c->n, sizeof(struct weighted)), use, drop, arg };
+	return (struct cutter){ .cuts = c, .work = xalloc(2 * c->n, sizeof(struct weighted)), .use = use,
+		.drop = drop, .arg = arg };
 }
 
 void cuts_run(struct cutter *w, struct piece text)

@@ -52,6 +52,8 @@ struct cutter {
 	void (*use)(void *arg, struct piece word);
 	void (*drop)(void *arg, struct piece gap);
 	void *arg;
+	size_t room;		/* bytes that steps may still make of all texts, together; 0: any number */
+	const char *name;	/* of the tokenizer, for messages */
 };
 struct cutter cuts_begin(const struct cuts *c, void (*use)(void *arg, struct piece word),
 	void (*drop)(void *arg, struct piece gap), void *arg);

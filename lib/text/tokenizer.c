@@ -194,7 +194,7 @@ static void read_added_token(struct tokenizer *t, const json_t *o, size_t index)
 			DIALECT_PCRE2);
 	note_id(t, a->id);
 	if (field_flag(t->name, o, "normalized", !a->special)) {
-		struct weighted b = { 0 }, spare = { 0 };
+		struct weighted b = { .room = weighted_room(strlen(text)), .name = t->name }, spare = b;
 
 		weighted_put(&b, strlen(text), text, 0);
 		steps_run(&t->normalizer, &b, &spare);

@@ -6,8 +6,24 @@
 #include "base/error.h"
 #include "text/utf8.h"
 
+/* Twice what the longest decomposition (NFKD of U+FDFA, 11 times as long) and two bytes for each make, with
+ * signs put between; a short text may get a long one before it. */
+enum { LONGER = 64, AT_LEAST = 1 << 16 };
+
+size_t weighted_room(size_t n)
+{
+	return LONGER * n + AT_LEAST;
+}
+
+void weighted_refuse(const char *name)
+{
+	die("%s: makes a text more than %d times as long; its steps may have no end", name, LONGER);
+}
+
 void weighted_reserve(struct weighted *b, size_t n)
 {
+	if (b->room && b->n + n > b->room)
+		weighted_refuse(b->name);
 	if (b->n + n <= b->capacity)
 		return;
 	b->capacity = b->capacity + b->capacity / 2 + n;

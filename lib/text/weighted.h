@@ -16,7 +16,13 @@ struct weighted {
 	size_t n, capacity;
 	char *text;
 	uint16_t *weight;
+	size_t room;		/* bytes that it may have, beyond which `name` is refused; 0: any number */
+	const char *name;	/* of the tokenizer, for messages */
 };
+
+/* Bytes that a tokenizer may make of n, whatever its steps: those that are longer have no end. */
+size_t weighted_room(size_t n);
+_Noreturn void weighted_refuse(const char *name);	/* a tokenizer that makes more */
 
 /* Valid UTF-8, a part of a weighted text. */
 struct piece {
@@ -26,7 +32,7 @@ struct piece {
 	bool first;		/* it is the start of the whole text */
 };
 
-void weighted_reserve(struct weighted *b, size_t n);	/* memory for n more bytes */
+void weighted_reserve(struct weighted *b, size_t n);	/* memory for n more bytes; dies without room */
 /* Appends n bytes that together stand for `weight` bytes of the text; the first byte gets that weight. */
 void weighted_put(struct weighted *b, size_t n, const char *s, size_t weight);
 void weighted_copy(struct weighted *b, struct piece from);	/* appends */

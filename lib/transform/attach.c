@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/size.h"
+#include "model/calibrated.h"
 #include "model/layer.h"
 #include "model/setting.h"
 #include "num/half.h"
@@ -19,8 +20,9 @@
  * rank; the largest |w - w_F| as a part of its bound; the step that is kept, steps made; seconds by the clock
  */
 static const char *const heads[] = { "error", "start", "bits", "rank", "bound", "best", "steps", "seconds" };
-enum { COLUMNS = sizeof heads / sizeof *heads, ERROR = 0, BOUND = 4 };
-static struct report table = { .column = heads, .columns = COLUMNS };
+enum { COLUMNS = sizeof heads / sizeof *heads };
+static const enum report_all sums[COLUMNS] = { [0] = REPORT_GEOMETRIC, [4] = REPORT_LARGEST };
+static struct report table = { .column = heads, .columns = COLUMNS, .all = sums };
 
 static const struct { const char *name; enum half_type type; } types[] = {
 	{ "f32", HALF_NONE }, { "f16", HALF_F16 }, { "bf16", HALF_BF16 },
@@ -77,25 +79,56 @@ static size_t rank_of(const struct attach *a, size_t out, size_t in)
 	return a->settings.rank ? a->settings.rank : least(larger(in / ATTACH_SHARE, 1), out);
 }
 
-/* Dies of layers outside blocks: nothing runs a branch there. */
-static void check_place(const struct attach *a, const char *path)
+static void check_rank(const struct attach *a, const char *path, size_t out, size_t in, size_t rank)
 {
-	size_t block, row;
+	if (rank > least(in, out))
+		die("%s: %s: is %zu x %zu, expected a --rank of at most the smaller, not %zu", a->input, path,
+			out, in, rank);
+}
 
-	if (a->config && !config_find(a->config, path, &block, &row, NULL))
-		die("%s: %s: is no layer of a block; a branch is not run beside it", a->input, path);
+static void check_plain(const struct attach *a, const char *path, bool quantized)
+{
+	if (!a->reference && quantized)
+		die("%s: %s: is quantized already; --reference MODEL gives the weights before that, for "
+			"--method %s", a->input, path, attach_takers());
+}
+
+/* A run and what of its input is at hand. */
+struct look { struct attach *a; const struct image *image; };
+
+/* Outputs of a layer before its part is read; without a configuration, and for n = 0, it is at hand. Dies of
+ * layers outside blocks: nothing runs a branch there. */
+static size_t outputs_of(const struct look *w, const char *path, size_t *n)
+{
+	const struct config *c = w->a->config;
+	const struct stack *s;
+	struct layer layer;
+	size_t block, row, y;
+
+	if (c) {
+		s = config_find(c, path, &block, &row, NULL);
+		if (!s)
+			die("%s: %s: is no layer of a block; a branch is not run beside it", w->a->input,
+				path);
+		return stack_out(s, s->arch->linear[row].role);
+	}
+	layer = layer_read(w->image, path, 0, 0);
+	*n = layer.linear.in;
+	y = layer.linear.out;
+	layer_free(&layer);
+	return y;
 }
 
 static void look_for(void *arg, const char *path, size_t in)
 {
-	struct attach *a = arg;
+	const struct look *w = arg;
+	struct attach *a = w->a;
+	const size_t out = outputs_of(w, path, &in);
 
-	check_place(a, path);
+	check_plain(a, path, layer_quantized(w->image, path));
 	if (a->method->needs_hessian)
 		a->source.find(a->source.arg, path, in, true);
-	if (in && a->settings.rank > in)
-		die("%s: %s: the layer has %zu inputs, expected a --rank of at most that, not %zu", a->input,
-			path, in, a->settings.rank);
+	check_rank(a, path, out, in, a->settings.rank);
 }
 
 void attach_check(struct attach *a, const struct filter *f)
@@ -105,7 +138,7 @@ void attach_check(struct attach *a, const struct filter *f)
 	a->input = input_name(f->in);
 	a->config = f->config;
 	files->only_look = true;
-	if (layers_whole(f) && !layers_each(f, a->layers, look_for, a))
+	if (layers_whole(f) && !layers_each(f, a->layers, look_for, &(struct look){ a, f->image }))
 		layers_none(input_name(f->in), a->layers);
 	files->only_look = false;
 }
@@ -140,12 +173,9 @@ static const struct linear *weight_of(const struct attach *a, struct attached *t
 {
 	const struct linear *l = &t->layer.linear;
 
-	if (!a->reference) {
-		if (!l->weight)
-			die("%s: %s: is quantized already; --reference MODEL gives the weights before that, "
-				"for --method %s", image_name(f->image), path, attach_takers());
+	check_plain(a, path, !l->weight);
+	if (!a->reference)
 		return l;
-	}
 	if (!layer_there(a->reference, path))
 		die("%s: %s: is missing; %s has it", image_name(a->reference), path, image_name(f->image));
 	t->reference = layer_read(a->reference, path, l->out, l->in);
@@ -172,9 +202,7 @@ static void begin(const struct attach *a, struct attached *t, const struct filte
 		die("%s: %s: has a branch already, expected a layer before fbq-run", image_name(f->image),
 			path);
 	rank = t->settings.rank = rank_of(a, l->out, l->in);
-	if (rank > least(l->in, l->out))
-		die("%s: %s: is %zu x %zu, expected a --rank of at most the smaller, not %zu",
-			image_name(f->image), path, l->out, l->in, rank);
+	check_rank(a, path, l->out, l->in, rank);
 	t->work = (struct branch_layer){ .weight = weight_of(a, t, f, path), .main = l->weight ? NULL : l,
 		.settings = &t->settings, .name = t->layer.path, .a = xalloc(rank * l->in, sizeof(float)),
 		.b = xalloc(l->out * rank, sizeof(float)) };
@@ -253,18 +281,6 @@ static void attached_free(struct attached *t)
 	layer_free(&t->layer), layer_free(&t->reference);
 }
 
-static void count(void *arg, const double value[])
-{
-	struct attach *a = arg;
-
-	if (value[ERROR] > 0) {
-		a->logs += log(value[ERROR]);
-		a->losses++;
-	}
-	if (value[BOUND] > a->worst)
-		a->worst = value[BOUND];
-}
-
 static void report(struct attach *a, const struct attached *t)
 {
 	const struct branch_report *r = &t->work.report;
@@ -272,7 +288,6 @@ static void report(struct attach *a, const struct attached *t)
 		(double)t->settings.rank, r->bound, (double)r->best, (double)r->steps, r->seconds };
 
 	report_row(&table, t->layer.path, value);
-	count(a, value);
 	if (r->halved && !a->halved)
 		warn("%s: --lr %g makes the loss infinite: the rate is halved, from the best iterate on",
 			t->layer.path, t->settings.rate);
@@ -326,6 +341,8 @@ static void begin_part(const struct attach *a, const struct filter *f)
 	output_begin(f->out, f->image);
 	if (image_part(f->image))
 		return;
+	calibrated_write(f->out, 2, (const struct image *[]){ f->image,
+		a->method->reads_hessian ? a->hessian : NULL }, NULL);
 	if (a->hessian && a->method->reads_hessian)
 		output_history(f->out, "hessian", a->hessian);
 	if (a->reference)
@@ -357,7 +374,7 @@ void attach_finished(void *arg, const struct filter *f)
 	struct layer_list list = layer_list(f->image, f->config, a->layers);
 	char *text = image_text(f->result, "/", "resume:report");
 
-	if (!text || !report_again(&table, text, count, a))
+	if (!text || !report_again(&table, text))
 		die("%s: part %zu has no report of its layers; remove the file to begin anew",
 			image_name(f->result), image_part(f->result));
 	a->done += list.n;
@@ -371,7 +388,4 @@ void attach_end(struct attach *a, const char *name)
 		die("%s: holds no quantized layer; --reference goes with what dpq-run makes", name);
 	if (!a->done)
 		layers_none(name, a->layers);
-	if (a->losses)
-		report_row(&table, "geometric mean", (double[COLUMNS]){ exp(a->logs / (double)a->losses), NAN,
-			NAN, NAN, a->worst > 0 ? a->worst : NAN, NAN, NAN, NAN });
 }

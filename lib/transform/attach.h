@@ -27,8 +27,7 @@ struct attach {
 	const char *input;			/* its name, for messages */
 	const struct config *config;		/* its, or NULL */
 	size_t plain;				/* layers that are not quantized, beside a reference */
-	double logs, worst;			/* of the losses; the largest part of a bound */
-	size_t done, losses, halved;
+	size_t done, halved;
 };
 
 /* Names of the methods that go with a reference, for messages; free() it. */
@@ -43,14 +42,14 @@ struct attach_format { struct format format; long group; enum half_type type; };
 void attach_format(void *format, const char *option, const char *text);
 char *attach_form(const void *format);
 
-/* Dies, before the first layer is read, if none is selected, or one lacks its Hessian or is narrower than the
- * rank: as far as the first part, which is at hand, tells. */
+/* Dies, before the first layer is read, if none is selected, or one lacks its Hessian, is smaller than the
+ * rank or quantized already: as far as the configuration, a file, or the first part of a stream tells. */
 void attach_check(struct attach *a, const struct filter *f);
 /* For model_filter(): gives each selected layer of the part its branch, reports it on standard error, and
  * copies the rest; a part that has none is passed on. Dies on what does not fit, naming file and path. */
 void attach_part(void *attach, const struct filter *f);
 /* For the filter's finished(): reports the layers that an earlier run has made. */
 void attach_finished(void *attach, const struct filter *f);
-/* The report's last line, the geometric mean of the losses; dies if there was no layer in `name`. */
+/* Dies if there was no layer in `name`. */
 void attach_end(struct attach *a, const char *name);
 #endif

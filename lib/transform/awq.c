@@ -13,8 +13,9 @@
 /* The first three of what is scaled, all of what is clipped, too. */
 static const char *const columns[] = { "ratio", "nearest", "scaled", "clipped", "groups_clipped" };
 enum { SCALED = 3, COLUMNS = sizeof columns / sizeof *columns };
-static struct report scaled = { .column = columns, .columns = SCALED };
-static struct report clipped = { .column = columns, .columns = COLUMNS };
+static const enum report_all sums[COLUMNS] = { [1] = REPORT_GEOMETRIC, REPORT_GEOMETRIC, REPORT_GEOMETRIC };
+static struct report scaled = { .column = columns, .columns = SCALED, .all = sums };
+static struct report clipped = { .column = columns, .columns = COLUMNS, .all = sums };
 
 bool awq_wants(void *arg, const struct residual_layer *l)
 {
@@ -74,6 +75,9 @@ static void add_losses(struct awq *a, const struct image *image, const struct re
 	float *mixed;
 	const float *h = find_hessian(a, l, &mixed);
 
+	if (!layer.linear.weight)	/* also where no ratio is better, and nothing would be changed */
+		die("%s: %s: is quantized already, expected a plain weight: %s goes first", image_name(image),
+			l->path, program);
 	for (size_t i = 0; i < AWQ_RATIOS; i++) {
 		awq_factors(l->in, s, mean, i);
 		own[i] = awq_loss(&a->format, &layer.linear, s, h, i ? NULL : whole);
@@ -183,7 +187,7 @@ static double error_of(const struct awq *a, const struct residual_layer *l, cons
 {
 	double *rows, whole, loss;
 
-	if (quiet)
+	if (!report_read())
 		return 0;
 	rows = xalloc(l->out, sizeof *rows);
 	for (size_t i = 0; i < l->out; i++)

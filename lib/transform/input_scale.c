@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "forward/cache.h"
+#include "model/calibrated.h"
 #include "model/layer.h"
 
 const char *const input_scale_modes[] = {
@@ -18,7 +20,8 @@ const char *const input_scale_clipped[] = {
 
 static const char *const columns[] = { "absmax", "clip", "scale" };
 enum { COLUMNS = sizeof columns / sizeof *columns };
-static struct report table = { .column = columns, .columns = COLUMNS };
+static const enum report_all sums[COLUMNS] = { REPORT_LARGEST, REPORT_LARGEST, REPORT_LARGEST };
+static struct report table = { .column = columns, .columns = COLUMNS, .all = sums };
 
 /* A scale from what was calibrated, of the layer's inputs of a modality or of all. */
 static float scale_of(const struct input_scales *s, struct calibration *k, const char *path, size_t modality,
@@ -82,9 +85,13 @@ void input_scales_part(void *arg, const struct filter *f)
 		calibrate_observe(&k, s->run->forward, f->image);
 	}
 	output_begin(f->out, f->image);
-	if (s->run && !image_part(f->image))
+	if (!image_part(f->image))
+		cache_write(f->out, s->kv);
+	if (s->run && !image_part(f->image)) {
+		calibrated_write(f->out, 1, (const struct image *[]){ f->image }, s->run->calibration);
 		output_history(f->out, "tokens", s->run->tokens);
-	for (size_t i = 0; i < list.n; i++) {
+	}
+	for (size_t i = 0; !s->kv_alone && i < list.n; i++) {
 		progress_part(list.path[i], image_part(f->image), image_parts(f->image), i, list.n);
 		if (!f->config || calibrate_place(f->config, list.path[i]) < SIZE_MAX)
 			write_layer(s, f, &k, list.path[i]);

@@ -32,6 +32,8 @@ struct input_scales {
 	double percentile;		/* of |X|; 100: none is cut off */
 	enum clipped clipped;		/* static-modality: of whose inputs that is */
 	struct calibrate_run *run;	/* static modes; of the model as it is given */
+	const struct cache_format *kv;	/* of the result; not given: as the model has it */
+	bool kv_alone;			/* layers stay as they are */
 	size_t done;			/* layers so far */
 };
 

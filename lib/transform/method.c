@@ -3,6 +3,7 @@
 #include "transform/method.h"
 #include <string.h>
 #include "base/error.h"
+#include "base/report.h"
 
 const char *const method_yes_no[] = { "no", "yes", NULL };
 const char *const method_scale8s[] = { "tensor", "channel", NULL };
@@ -97,7 +98,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	m.inputs_given = given(arg, "act-mode");
 	m.inputs_follow = !m.inputs_given && !given(arg, "act-format");
 	decide_inputs(&m, o->act_clip);
-	s->no_error = quiet;
+	s->no_error = !report_read();
 	return m;
 }
 
@@ -129,7 +130,7 @@ void method_idle(const struct method_options *o, bool act_mode, struct option_id
 	const bool as_is = act_mode && m->act_mode == INPUT_AS_IS;
 	const bool scales = act_mode ? m->act_mode == INPUT_STATIC_TENSOR : fp8 || m->act_format.kind;
 	const struct option_idle rows[METHOD_IDLE] = {
-		{ none, "order static-groups group-view damp", "--compensate none" },
+		{ none, "order reorder key static-groups group-view damp", "--compensate none" },
 		{ s->group <= 0, "static-groups group-view", "one group per row" },
 		{ s->static_groups, "group-view", "--static-groups" },
 		{ s->compensate == COMPENSATE_STORAGE && !fp8, "compensate", "--compute none" },

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "forward/cache.h"
+#include "model/calibrated.h"
 #include "model/layer.h"
 #include "model/share.h"
 #include "transform/layers.h"
@@ -88,13 +90,36 @@ static struct second_moments inputs_of(const struct quantize *q, const struct me
 	return y;
 }
 
+static void check_absmax(const struct quantize *q, const struct method *m, const char *layer,
+	const struct second_moments *inputs)
+{
+	if (m->act_mode == INPUT_STATIC_TENSOR && !inputs->absmax)
+		die("%s: %s/absmax: is missing", q->source.name, layer);
+}
+
+static void check_plain(const struct image *image, const char *layer, bool quantized)
+{
+	if (quantized)
+		die("%s: %s: is quantized already, expected a plain weight", image_name(image), layer);
+}
+
+/* A run and what of its input is at hand. */
+struct look { struct quantize *q; const struct filter *f; };
+
 static void look_for(void *arg, const char *layer, size_t in)
 {
-	struct quantize *q = arg;
+	const struct look *w = arg;
+	struct quantize *q = w->q;
 	const struct method *m = method_of(q, layer);
+	struct second_moments inputs;
 
-	if (!m->keep)
-		inputs_of(q, m, layer, in);
+	if (m->keep)
+		return;
+	inputs = inputs_of(q, m, layer, in);
+	if (q->files.hessian)
+		check_absmax(q, m, layer, &inputs);
+	if (w->f->shard.n < 2)	/* which may be of others */
+		check_plain(w->f->image, layer, layer_quantized(w->f->image, layer));
 }
 
 void quantize_check_layers(struct quantize *q, const struct filter *f)
@@ -109,7 +134,7 @@ void quantize_check_layers(struct quantize *q, const struct filter *f)
 	}
 	q->files.only_look = true;
 	if (layers_whole(f))
-		layers_each(f, q->layers, look_for, q);
+		layers_each(f, q->layers, look_for, &(struct look){ q, f });
 	q->files.only_look = false;
 	if (q->plan->n)
 		plan_warn(q->plan, layers_whole(f));
@@ -141,7 +166,7 @@ static const int32_t *order_of(const struct quantize *q, struct quantized *t, si
 {
 	const size_t in = t->layer.linear.in;
 
-	if (!solves(t->method) || q->reorder == ORDER_NONE)
+	if (!solves(t->method) || q->source.order_name || q->reorder == ORDER_NONE)
 		return t->inputs.order;
 	for (size_t i = 0; i < n; i++)
 		if (before[i]->inputs.hessian == t->inputs.hessian && before[i]->method == t->method)
@@ -159,12 +184,10 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 	size_t scales;
 
 	t->layer = layer_read(image, path, 0, 0);
-	if (!l->weight)
-		die("%s: %s: is quantized already, expected a plain weight", image_name(image), path);
+	check_plain(image, path, !l->weight);
 	t->inputs = inputs_of(q, m, path, l->in);
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
-	if (m->act_mode == INPUT_STATIC_TENSOR && !t->inputs.absmax)
-		die("%s: %s/absmax: is missing", q->source.name, path);
+	check_absmax(q, m, path, &t->inputs);
 	scales = m->solver.group < 0 ? 1 : l->out * linear_groups(l->in, m->solver.group);
 	t->result = (struct solver_layer){ .weight = l, .settings = &m->solver, .h = t->inputs.hessian,
 		.order = order_of(q, t, n, before), .codes = xalloc(l->out, l->in),
@@ -232,27 +255,16 @@ void quantize_release(struct quantize *q)
  * is its prior's. */
 static const char *const columns[] = { "error", "mse", "lambda", "dead", "seconds", "tokens", "prior" };
 enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
-static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
+static const enum report_all sums[COLUMNS] = { REPORT_GEOMETRIC };
+static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS, .all = sums };
 
-static void add_error(void *arg, const double value[])
-{
-	struct quantize *q = arg;
-
-	if (*value > 0) {
-		q->logs += log(*value);
-		q->reported++;
-	}
-}
-
-static void report(struct quantize *q, const char *layer, const struct quantized *t,
-	const struct solver_report *r)
+static void report(const char *layer, const struct quantized *t, const struct solver_report *r)
 {
 	const bool known = t->inputs.hessian;
 	const double value[COLUMNS] = { r->error, r->mse, r->lambda, (double)r->dead, r->seconds,
 		known ? (double)t->inputs.count : NAN, known ? t->inputs.prior : NAN };
 
 	report_row(&table, layer, value);
-	add_error(q, value);
 }
 
 /* Through the solver, those with one Hessian side by side, so that they share its factor. */
@@ -295,7 +307,7 @@ static void quantize_some(struct quantize *q, const struct filter *f, size_t n, 
 		t[i]->result = layer[i];
 		if (layer[i].report.status != SOLVER_DONE)
 			fail(q, f->image, path[i], &layer[i].report);
-		report(q, path[i], t[i], &layer[i].report);
+		report(path[i], t[i], &layer[i].report);
 		end_layer(f->out, f->image, t[i]);
 	}
 	q->made += n;
@@ -340,6 +352,9 @@ static void begin_part(struct quantize *q, const struct filter *f)
 	output_begin(f->out, f->image);
 	if (image_part(f->image))
 		return;
+	cache_write(f->out, q->kv);
+	calibrated_write(f->out, 2, (const struct image *[]){ f->image, needed ? q->files.hessian : NULL },
+		needed ? q->calibration : NULL);
 	if (q->files.hessian && needed)
 		output_history(f->out, "hessian", q->files.hessian);
 	if (q->tokens && needed)
@@ -393,11 +408,11 @@ void quantize_finished(void *arg, const struct filter *f)
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	for (size_t i = 0; i < list.n; i++)
 		method_of(q, list.path[i]);
-	if (!text || !report_again(&table, text, add_error, q))
+	if (!text || !report_again(&table, text))
 		die("%s: part %zu has no report of its layers; remove the file to begin anew",
 			image_name(f->result), image_part(f->result));
 	q->done += list.n;
-	if (q->pass)
+	if (q->pass && !f->all_there)
 		q->pass(q->arg, f->result);
 	free(text);
 	layer_list_free(&list);
@@ -409,8 +424,4 @@ void quantize_end(struct quantize *q, const char *name)
 		layers_none(name, q->layers);
 	plan_check(q->plan, name);
 	plan_end(q->plan);
-	if (q->reported)
-		report_row(&table, "geometric mean",
-			(double[COLUMNS]){ exp(q->logs / (double)q->reported), NAN, NAN, NAN, NAN, NAN,
-				NAN });
 }

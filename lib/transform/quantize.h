@@ -19,15 +19,16 @@ struct quantize {
 	struct moments_source source;	/* name, order_name NULL: it knows no Hessian, no order */
 	struct moments_files files;	/* behind it, for the history; NULL: none */
 	const struct image *tokens;	/* likewise, of a source in memory */
+	const char *calibration;	/* and its line of model/calibrated.h */
 	enum order_kind reorder;	/* where the source has no order: by Hessian and group of the layer */
 	enum order_key key;
+	const struct cache_format *kv;	/* of the result; not given: as the model has it */
 	/* Who takes the layers of a part, of which there may be none, to quantize_layers(). NULL: all of
 	 * them, in the order of the list, and what was made of them is released. */
 	void (*walk)(void *arg, const struct filter *f, const struct layer_list *list);
 	void (*pass)(void *arg, const struct image *result);	/* a part that an earlier run has finished */
 	void *arg;
-	double logs;			/* of the errors reported, and how many there were */
-	size_t reported, done;
+	size_t done;
 	bool needs_hessian;		/* a method asked for so far does */
 	size_t made;
 	struct quantized **layer;	/* [made] until quantize_release() */
@@ -67,6 +68,6 @@ void quantize_release(struct quantize *q);
 bool quantize_keeps(struct quantize *q, const char *layer);
 /* For the filter's finished(): reports the layers that an earlier run has quantized, as that has. */
 void quantize_finished(void *quantize, const struct filter *f);
-/* The report's last line, the geometric mean of the errors; dies if there was no layer in `name`. */
+/* Dies if there was no layer in `name`. */
 void quantize_end(struct quantize *q, const char *name);
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "model/basis.h"
 #include "model/hessian.h"
 #include "model/layer.h"
 
@@ -78,6 +79,7 @@ void reorder_part(void *arg, const struct filter *f)
 
 	output_begin(f->out, f->image);
 	if (!image_part(f->image)) {
+		basis_copy(f->out, f->image);
 		output_text(f->out, "/", "order", order_kinds[r->kind]);
 		if (r->kind == ORDER_GAR) {
 			output_text(f->out, "/", "key", order_keys[r->key]);

@@ -10,6 +10,8 @@
 #include "base/thread.h"
 #include "forward/check.h"
 #include "forward/norm.h"
+#include "model/basis.h"
+#include "model/calibrated.h"
 #include "model/layer.h"
 
 enum { ROWS = 1024 };		/* of a layer that can be changed a few rows at a time */
@@ -220,25 +222,48 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 	return norm;
 }
 
+/* The basis of the result, if the model has one: by the streams that the change leaves, and the settings. */
+static void write_basis(const struct rewrite *r, const struct filter *f)
+{
+	char *before = basis_of(f->image), *after;
+	char *settings = xformat("%s leave=%d,%d %s", program, r->change.leave[0],
+		r->change.leave[f->config->stacks - 1], r->settings);
+
+	after = basis_change(before, settings, r->second);
+	if (after)
+		output_text(f->out, "/", "basis", after);
+	free(before), free(after), free(settings);
+}
+
+/* Begins a part of the result; the first says of the whole how it was changed. */
+static void begin_part(const struct rewrite *r, const struct filter *f)
+{
+	char *rotated = image_part(f->image) ? NULL : image_text(f->image, "/", "rotated");
+
+	if (r->rotated && rotated)
+		die("%s: is rotated already (%s), expected a model as it was before", image_name(f->image),
+			rotated);
+	free(rotated);
+	output_begin(f->out, f->image);
+	if (image_part(f->image))
+		return;
+	write_basis(r, f);
+	calibrated_write(f->out, 2, (const struct image *[]){ f->image, r->second }, NULL);
+	if (r->second)
+		output_history(f->out, r->second_name, r->second);
+	if (r->rotated)
+		output_text(f->out, "/", "rotated", r->rotated);
+}
+
 /* What of a part has no layers and no norms. */
 static void pass_part(const struct rewrite *r, const struct filter *f)
 {
-	char *before = image_part(f->image) ? NULL : image_text(f->image, "/", "rotated");
-
-	if (r->rotated && before)
-		die("%s: is rotated already (%s), expected a model as it was before", image_name(f->image),
-			before);
-	free(before);
-	if (image_part(f->image) || (!r->rotated && !r->second)) {
+	if (image_part(f->image)) {
 		output_pass(f->out, f->image);
 		return;
 	}
-	output_begin(f->out, f->image);
-	if (r->second)
-		output_history(f->out, r->second_name, r->second);
+	begin_part(r, f);
 	output_rest(f->out, f->image, NULL);
-	if (r->rotated)
-		output_text(f->out, "/", "rotated", r->rotated);
 	output_end(f->out);
 }
 
@@ -304,7 +329,7 @@ static void change_part(const struct rewrite *r, const struct filter *f, const s
 {
 	struct wide_norm *norm = read_norms(r, f, here);
 
-	output_begin(f->out, f->image);
+	begin_part(r, f);
 	change_layers(r, f, here, norm);
 	for (size_t i = 0; i < here->norms; i++) {
 		const bool changes = invariant_changes_norm(&r->change, &here->norm[i],

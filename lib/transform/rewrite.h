@@ -17,6 +17,7 @@ struct rewrite {
 	struct invariant change;
 	enum half_type dtype;		/* of weights; biases and norms are float */
 	const char *rotated;		/* how: attribute of the root; NULL: not at all */
+	const char *settings;		/* that decide the layers' inputs, for the basis */
 	const struct image *second;	/* input whose history is kept, under this name; NULL: none */
 	const char *second_name;
 	/* What the i-th norm of a part is changed by, beside `change`; NULL: nothing. */

@@ -166,6 +166,31 @@ struct rotations rotations_make(const struct config *c, const struct rotation_op
 	return r;
 }
 
+char *rotations_settings(const struct rotations *r, size_t seed)
+{
+	static const char *const name[] = { "residual", "value", "inner" };
+	const struct rotation *all[] = { r->residual, r->value, r->inner };
+	const size_t n[] = { STACKS, STACKS, ROTATION_INNER };
+	bool drawn = false;
+	char *y = xformat("blocks"), *before;
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		for (const struct rotation *x = all[i]; x < all[i] + n[i]; x++) {
+			if (!x->n)
+				continue;
+			drawn |= x->sign != NULL;
+			before = y;
+			y = xformat("%s %s=%zu/%zu", before, name[i], x->n, x->dense ? x->n : x->h.block);
+			free(before);
+		}
+	before = y;
+	if (drawn) {
+		y = xformat("%s seed=%zu", before, seed);
+		free(before);
+	}
+	return y;
+}
+
 void rotations_free(struct rotations *r)
 {
 	struct rotation *all[] = { r->residual, r->value, r->inner };

@@ -51,6 +51,8 @@ struct rotation_options {
  */
 struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
 	const bool leave[STACKS], const struct image *learned);
+/* What of them decides the inputs of layers, as a text: widths, blocks, the seed of signs; free() it. */
+char *rotations_settings(const struct rotations *r, size_t seed);
 void rotations_free(struct rotations *r);
 /* The rotation of so many channels of a kind, in the stream of a stack or in blocks that read it; NULL:
  * none. */

@@ -194,6 +194,7 @@ void sequential_open(struct sequential *s, const struct calibrate_text *t, const
 			input_name(f->in));
 	s->run = calibrate_open(t, f->config, f->image);
 	s->quantize->tokens = s->run->tokens;
+	s->quantize->calibration = s->run->calibration;
 }
 
 void sequential_close(struct sequential *s)

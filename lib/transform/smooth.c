@@ -10,7 +10,9 @@
 
 static const char *const columns[] = { "input", "smoothed", "weight", "scaled" };
 enum { COLUMNS = sizeof columns / sizeof *columns };
-static struct report table = { .column = columns, .columns = COLUMNS, .name = "norm" };
+static const enum report_all sums[COLUMNS] = { REPORT_LARGEST, REPORT_LARGEST, REPORT_LARGEST,
+	REPORT_LARGEST };
+static struct report table = { .column = columns, .columns = COLUMNS, .name = "norm", .all = sums };
 
 /* max |x| of the layer's inputs into x, where there is a Hessian of it; those of several of the norm's rows
  * side by side, of a projector, into one. Returns whether there is. */

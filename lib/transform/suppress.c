@@ -19,7 +19,8 @@ const char *const suppress_bits[] = { [SUPPRESS_16] = "16", [SUPPRESS_8] = "8", 
 
 static const char *const columns[] = { "before", "after", "mean", "split" };
 enum { COLUMNS = sizeof columns / sizeof *columns };
-static struct report table = { .column = columns, .columns = COLUMNS };
+static const enum report_all sums[COLUMNS] = { REPORT_LARGEST, REPORT_LARGEST, REPORT_LARGEST, REPORT_SUM };
+static struct report table = { .column = columns, .columns = COLUMNS, .all = sums };
 
 /* What eq. 13 compares: the largest |w| before the rotation; of each channel after it; √n·|mean| of the row,
  * by blocks of the Hadamard, which the paper has for the first. */

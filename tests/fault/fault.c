@@ -180,8 +180,11 @@ static struct end run(const char *command, bool to_pipe, const char *function, l
 		fclose(f);
 	e.data = load(to_pipe ? "piped" : "out/r", &e.n);
 	f = fopen("stderr", "r");
-	for (char line[256]; f && fgets(line, sizeof line, f); e.lines++)
-		memcpy(e.line, line, sizeof line);
+	for (char line[256]; f && fgets(line, sizeof line, f);)
+		if (!strstr(line, ": warning: ")) {	/* -q leaves warnings */
+			memcpy(e.line, line, sizeof line);
+			e.lines++;
+		}
 	if (f)
 		fclose(f);
 	e.left = clear_folder(resuming && e.status ? "r.part" : "");

@@ -90,6 +90,11 @@ void settle(void)
 {
 }
 
+char *plain_text(const char *text)
+{
+	return xformat("%s", text);
+}
+
 void *xalloc(size_t n, size_t size)
 {
 	size_t bytes;

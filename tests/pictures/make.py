@@ -147,7 +147,7 @@ for name, a in pictures.items(): index["pictures"][name] = put(a)
 for name, raw in files.items():
     index["decoded"].append(dict(file=name, **put(convert_to_rgb(Image.open(io.BytesIO(raw)), return_numpy=True))))
 for name, a in pictures.items():
-    for kind in range(4):
+    for kind in range(6):
         for h, w in (a.shape[0], 13), (14, a.shape[1]), (11, 15), (35, 50), (1, 1), (5, 90), (90, 4):
             y = np.array(Image.fromarray(a).resize((w, h), kind))
             index["resized"].append({"kind": kind, "from": name, "h": h, "w": w, "sha256": hashlib.sha256(y.tobytes()).hexdigest()})

@@ -4,19 +4,25 @@
 
 Float32, eager attention, fixed seeds. Each file is a model as model-import writes it (config, processor, tree)
 and the tokens it was run on as images-import writes them: /tokens, /images, /image_span, /image_grid, /modality,
-/sequence; beside them /test/logits [tokens, vocab], and /test/squares/<layer> [modalities, in]: sums of squares
-of what each linear layer is fed, by modality of the tokens, one row for what sees images alone.
-Usage: vision.py [FOLDER [MODEL...]], default all models, to the folder vision beside this file.
+/sequence; beside them /test/logits [tokens, vocab], /test/loss [sequences] in double, labels of images being -100, and
+/test/squares/<layer> [modalities, in]: sums of squares of what each linear layer is fed, by modality of the tokens,
+one row for what sees images alone.
+texts.h5 has nll of the rows of llava.py. Usage: vision.py [FOLDER [MODEL...]], default all models, to the folder vision
+beside this file.
 """
+import copy
 import json
 import pathlib
 import sys
+import tempfile
 
 import h5py
 import numpy as np
 import torch
 import transformers
 from transformers.models.clip import modeling_clip
+
+import llava
 
 TEXT = dict(hidden_size=32, intermediate_size=44, num_hidden_layers=2, num_attention_heads=4,
             num_key_value_heads=2, vocab_size=61, max_position_embeddings=128, bos_token_id=1,
@@ -163,19 +169,21 @@ def images_of(config, generator):
     return images, grids, features, pixels
 
 
-def run(model, ids, pixels, grids):
-    """The logits of a sequence, and its positions where they have three numbers."""
+def run(model, exact, ids, pixels, grids):
+    """The logits of a sequence, its loss in double, and its positions where they have three numbers."""
     ids, c = torch.tensor([ids]), model.config
+    labels = ids.masked_fill(ids == PLACEHOLDER, -100)
     if c.model_type != "qwen2_vl":
-        return model(input_ids=ids, pixel_values=torch.stack(pixels)).logits[0], None
+        own = dict(input_ids=ids, pixel_values=torch.stack(pixels))
+        return model(**own).logits[0], exact(**own, labels=labels).loss, None
     p, m, t = c.vision_config.patch_size, c.vision_config.spatial_merge_size, c.vision_config.temporal_patch_size
     patches = [x.reshape(3, 1, h // m, m, p, w // m, m, p).expand(-1, t, -1, -1, -1, -1, -1, -1).permute(2, 5, 3, 6, 0, 1, 4, 7)
                .reshape(h * w, -1) for x, (h, w) in zip(pixels, grids)]
     grid = torch.tensor([[1, h, w] for h, w in grids])
     types = (ids == PLACEHOLDER).int()
     positions = model.model.get_rope_index(ids, types, image_grid_thw=grid)[0]
-    y = model(input_ids=ids, pixel_values=torch.cat(patches), image_grid_thw=grid, mm_token_type_ids=types, position_ids=positions)
-    return y.logits[0], positions[:, 0].T.numpy()
+    own = dict(input_ids=ids, pixel_values=torch.cat(patches), image_grid_thw=grid, mm_token_type_ids=types, position_ids=positions)
+    return model(**own).logits[0], exact(**own, labels=labels).loss, positions[:, 0].T.numpy()
 
 
 def write(path, row):
@@ -184,8 +192,9 @@ def write(path, row):
     postnorm = row[4].get("postnorm")
     model = make(config, postnorm).eval()
     fill(model, generator)
+    exact = copy.deepcopy(model).double()
     images, grids, features, pixels = images_of(config, generator)
-    ids, spans, sequence, logits, positions, seen = [], [], [0], [], [], {}
+    ids, spans, sequence, logits, losses, positions, seen = [], [], [0], [], [], [], {}
     for s, text in enumerate(TEXTS):
         own = []
         for i, n in enumerate(text):
@@ -197,10 +206,11 @@ def write(path, row):
             module._forward_pre_hooks.clear()
         watch(model, torch.tensor(own) == PLACEHOLDER, seen)
         with torch.no_grad():
-            y, at = run(model, own, pixels[2 * s:2 * s + 2], grids[2 * s:2 * s + 2])
+            y, loss, at = run(model, exact, own, pixels[2 * s:2 * s + 2], grids[2 * s:2 * s + 2])
         ids += own
         sequence.append(len(ids))
         logits.append(y)
+        losses.append(loss)
         positions.append(at)
     text = json.loads(config.to_json_string(use_diff=False))
     text["architectures"] = [type(model).__name__]
@@ -231,8 +241,27 @@ def write(path, row):
         for i, image in enumerate(images):
             put(f"images/{i}", image, "u1")
         put("test/logits", torch.cat(logits).numpy(), "f4")
+        put("test/loss", losses, "f8")
         for name, s in seen.items():
             put("test/squares" + name, s, "f8")
+
+
+def write_texts(path):
+    """The nll of each token of text of llava.py's rows."""
+    with h5py.File(path, "w", track_order=False) as f, tempfile.TemporaryDirectory() as tmp:
+        for name, row in llava.ROWS.items():
+            row.write(tmp)
+            kind = getattr(transformers, row.config["architectures"][0])
+            model = kind.from_pretrained(tmp, dtype=torch.float32, attn_implementation="eager").eval()
+            nll = []
+            for own, image in zip(llava.SEQUENCES, llava.IMAGES):
+                pixels = torch.tensor(((image.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1))
+                ids = torch.tensor([[int(i) for i in own]])
+                with torch.no_grad():
+                    y = model(input_ids=ids, pixel_values=pixels[None], use_cache=False).logits[0, :-1].double()
+                nll.append(torch.nn.functional.cross_entropy(y, ids[0, 1:], reduction="none")[ids[0, 1:] != llava.PLACEHOLDER])
+            f.create_dataset(name, data=torch.cat(nll).numpy().astype("f4"), track_times=False)
+            print(name, type(model.model.language_model).__name__, float(torch.cat(nll).mean()))
 
 
 def main():
@@ -241,6 +270,8 @@ def main():
         if len(sys.argv) > 2 and name not in sys.argv[2:]:
             continue
         write(folder / f"{name}.h5", row)
+    if len(sys.argv) <= 2 or "texts" in sys.argv[2:]:
+        write_texts(folder / "texts.h5")
 
 
 if __name__ == "__main__":

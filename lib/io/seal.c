@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* seal.c -- see seal.h */
+#include "io/seal.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/digest.h"
+#include "base/number.h"
+#include "base/size.h"
+
+static const char title[] = "ptqtools: a finished part   \nbytes ";
+enum {
+	TITLE = sizeof title - 1,
+	LENGTH = 20,			/* digits, or spaces before them */
+	DIGEST = 64,
+};
+_Static_assert(TITLE + LENGTH + sizeof "\nsha256 " - 1 + DIGEST + 1 == SEAL, "a seal has SEAL bytes");
+
+static void keep(void *piece, size_t n)
+{
+	(void)piece, (void)n;
+}
+
+/* Pages of a file that were read need not stay in memory. */
+static void drop(void *piece, size_t n)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)piece / page * page;
+
+	madvise((void *)from, (uintptr_t)piece + n - from, MADV_DONTNEED);
+}
+
+static void put(char seal[SEAL + 1], size_t n, const char *digest)
+{
+	snprintf(seal, SEAL + 1, "%s%*zu\nsha256 %s\n", title, LENGTH, n, digest);
+}
+
+void seal_make(char seal[SEAL + 1], size_t n, const void *image)
+{
+	char *digest = digest_pieces(n, (void *)(uintptr_t)image, keep);
+
+	put(seal, n, digest);
+	free(digest);
+}
+
+/* The length that a seal says; 0: none that n bytes could have. */
+static size_t length_of(size_t n, const unsigned char at[n])
+{
+	char text[LENGTH + 1] = "";
+	const char *end;
+	size_t y;
+
+	if (n < SEAL)
+		return 0;
+	memcpy(text, at + TITLE, LENGTH);
+	end = number_size(text + strspn(text, " "), &y);
+	return end && !*end && y <= n - SEAL ? y : 0;
+}
+
+enum seal_state seal_check(size_t n, const unsigned char at[n], size_t *length)
+{
+	static const unsigned char none[SEAL];
+	char seal[SEAL + 1], *digest;
+
+	*length = length_of(n, at);
+	if (!*length)
+		return memcmp(at, none, least(n, SEAL)) ? SEAL_DAMAGED : SEAL_CUT;
+	digest = digest_pieces(*length, (void *)(uintptr_t)(at + SEAL), drop);
+	put(seal, *length, digest);
+	free(digest);
+	return memcmp(seal + SEAL - DIGEST - 1, at + SEAL - DIGEST - 1, DIGEST) ? SEAL_DAMAGED : SEAL_WHOLE;
+}
+
+bool seal_begins(size_t n, const unsigned char at[n])
+{
+	return !memcmp(at, title, least(n, TITLE));
+}

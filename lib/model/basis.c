@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* basis.c -- see basis.h */
+#include "model/basis.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/digest.h"
+#include "base/error.h"
+
+static const char NAME[] = "basis";
+
+char *basis_of(const struct image *image)
+{
+	char *y = image_text(image, "/", NAME);
+
+	if (y && (strlen(y) != DIGEST_DIGITS || strspn(y, "0123456789abcdef") != DIGEST_DIGITS))
+		die("%s: /: attribute %s is '%.80s', expected %d hexadecimal digits", image_name(image),
+			NAME, y, DIGEST_DIGITS);
+	return y;
+}
+
+/* PIECES pieces of PIECE bytes at equal distances, the first and the last bytes among them; fewer bytes than
+ * these hold: all. */
+static void add_pieces(struct digest *d, const struct tensor *bytes)
+{
+	enum { PIECES = 64, PIECE = 1024 };
+	const size_t n = tensor_count(bytes);
+	const char *data = bytes->data;
+
+	if (n <= PIECES * PIECE)
+		digest_add(d, n, data);
+	for (size_t i = 0; n > PIECES * PIECE && i < PIECES; i++)
+		digest_add(d, PIECE, data + (n - PIECE) / (PIECES - 1) * i);
+}
+
+char *basis_import(const struct checkpoint *k)
+{
+	struct source *s = k->source;
+	struct digest *d = digest_begin();
+	size_t part = 0;
+
+	digest_add(d, strlen(s->config), s->config);
+	for (const struct entry *e = k->entry; e < k->entry + k->entries; e++) {
+		const struct tensor *shape = &e->source->shape, bytes = s->kind->stored(s, e->source->name);
+		char *line = xformat("%s %s", e->path, tensor_name(shape->type));
+
+		digest_add(d, strlen(line), line);
+		free(line);
+		for (int i = 0; i < shape->rank; i++) {
+			line = xformat(" %zu", shape->dim[i]);
+			digest_add(d, strlen(line), line);
+			free(line);
+		}
+		digest_add(d, 1, "\n");
+		add_pieces(d, &bytes);
+		if (e->part > part) {
+			s->kind->release(s);
+			part = e->part;
+		}
+	}
+	s->kind->release(s);
+	return digest_end(d);
+}
+
+/* Of a rotation its matrices; of other inputs what they were made from. */
+static void add_input(struct digest *d, const struct image *second)
+{
+	static const char *const matrices[] = { "/residual", "/value" };
+	char *text;
+
+	if (!strcmp(image_kind(second), "rotation")) {
+		for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
+			struct tensor t;
+
+			if (!image_find(second, matrices[i], TENSOR_F32, 2, NULL, &t))
+				continue;
+			digest_add(d, strlen(matrices[i]), matrices[i]);
+			digest_add(d, tensor_count(&t) * sizeof(float), t.data);
+		}
+		return;
+	}
+	text = basis_of(second);
+	digest_add(d, text ? strlen(text) : 0, text);
+	free(text);
+	text = image_histories(second);
+	digest_add(d, strlen(text), text);
+	free(text);
+}
+
+char *basis_change(const char *before, const char *settings, const struct image *second)
+{
+	struct digest *d = before ? digest_begin() : NULL;
+
+	if (!d)
+		return NULL;
+	digest_add(d, strlen(before), before);
+	digest_add(d, strlen(settings), settings);
+	if (second)
+		add_input(d, second);
+	return digest_end(d);
+}
+
+void basis_copy(struct output *out, const struct image *from)
+{
+	char *basis = basis_of(from);
+
+	if (basis)
+		output_text(out, "/", NAME, basis);
+	free(basis);
+}
+
+/* "FILE was made by 'LINE; LINE'": the history in one line. */
+static char *made_by(const struct image *image)
+{
+	char *history = image_text(image, "/", "history"), *y;
+
+	for (char *c = history; c && *c; c++)
+		if (*c == '\n')
+			*c = ';';
+	y = xformat("%s was made by '%s'", image_name(image), history ? history : "hand");
+	free(history);
+	return y;
+}
+
+static void differ(const struct image *a, const struct image *b, bool force)
+{
+	char *first = made_by(a), *second = made_by(b);
+
+	if (!force)
+		die("%s: its layers see other inputs than those of %s (attribute %s): %s, %s; --force-basis "
+			"takes both all the same", image_name(b), image_name(a), NAME, first, second);
+	warn("%s: its layers see other inputs than those of %s: %s, %s", image_name(b), image_name(a), first,
+		second);
+	free(first), free(second);
+}
+
+/* Whether bases differ: the first two that do are told. */
+static bool compare(size_t n, const struct image *const file[n], char *const basis[n], bool force)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = i + 1; j < n; j++)
+			if (basis[i] && basis[j] && strcmp(basis[i], basis[j])) {
+				differ(file[i], file[j], force);
+				return true;
+			}
+	return false;
+}
+
+bool basis_match(size_t n, const struct image *const file[n], bool force)
+{
+	char **basis = xalloc(n, sizeof *basis);
+	const char *lacking = NULL, *other = NULL;
+	bool differs;
+
+	for (size_t i = 0; i < n; i++) {
+		const char **of = &other;
+
+		if (!file[i])
+			continue;
+		basis[i] = basis_of(file[i]);
+		if (!basis[i] && !lacking)
+			of = &lacking;
+		if (!*of)
+			*of = image_name(file[i]);
+	}
+	differs = compare(n, file, basis, force);
+	if (lacking && other)
+		warn("%s: has no attribute %s: whether its layers see the inputs that those of %s see cannot "
+			"be told", lacking, NAME, other);
+	for (size_t i = 0; i < n; i++)
+		free(basis[i]);
+	free(basis);
+	return differs;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * calibrated.h -- which token ids a file was calibrated on: root attribute `calibration`
+ *
+ * A line for each text, "DIGEST FIRST END": the digest of all ids of a tokens file (tokens_digest()), and
+ * which of them were used, FIRST to END - 1. Hessians have it, and what is made by them or on tokens.
+ */
+#ifndef MODEL_CALIBRATED_H
+#define MODEL_CALIBRATED_H
+#include <stddef.h>
+#include "io/image.h"
+
+/* The line of the first n ids of a tokens file; free() it. */
+char *calibrated_line(const struct image *tokens, size_t n);
+/* Writes the lines of n files (NULL: none), each once, and `line` (NULL: none), between begin and end of
+ * part 0. */
+void calibrated_write(struct output *out, size_t n, const struct image *const from[n], const char *line);
+/* Warns if the model was calibrated on some of the first n ids of the tokens file. */
+void calibrated_warn(const struct image *model, const struct image *tokens, size_t n);
+#endif
