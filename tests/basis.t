@@ -171,6 +171,7 @@ tensor-diff --hessian h2.h5 -r r1.h5 r2.h5
 hessian-accum h1.h5 h2.h5
 tensor-join a1.h5 a2.h5
 END
+rm -f x.h5
 while read -r command; do
 	# shellcheck disable=SC2086
 	no "$command" 1 "its layers see other inputs than those of [a-z0-9]*.h5 \(attribute basis\): .* was made by '.*hadamard-rotate .*', .* was made by" $command -o x.h5
