@@ -70,7 +70,7 @@ is 'the tools that have a table' "$(cat have)" 'awq-scale dpq-run fbq-run hessia
 # --- parts that an earlier run has finished ---
 dpq-run -q --group 8 --hessian h.h5 --report whole.json "$m" -o whole.h5
 ln -s nowhere/r.h5 r.h5
-dpq-run -q --group 8 --hessian h.h5 --resume --report r.json "$m" -o r.h5 2>/dev/null
+dpq-run -q --group 8 --hessian h.h5 --resume "$m" -o r.h5 2>/dev/null	# whose rows nobody reads yet
 rm r.h5
 is 'a run that fails at its end has kept its parts' "$(ls r.h5.part)" r.h5.part
 dpq-run -q --group 8 --hessian h.h5 --resume --report resumed.json "$m" -o r.h5
@@ -91,6 +91,12 @@ no 'a model' 1 'h.h5: is an HDF5 file' dpq-run --compensate none --report h.h5 m
 no 'the input' 2 'model.h5: is an input, too|model.h5 is an input, too' dpq-run --compensate none --report ./model.h5 model.h5 -o y.h5
 no 'another input' 2 'plan is what --plan names, too' dpq-run --compensate none --plan plan --report plan model.h5 -o y.h5
 no 'the result' 2 'y.h5 is what -o names, too' dpq-run --compensate none --report ./y.h5 model.h5 -o y.h5
+no 'where standard output goes' 2 'y.h5 is what standard output is, too' sh -c 'dpq-run --compensate none --report y.h5 model.h5 >y.h5'
+no '... and what is added to it' 2 'y.h5 is what standard output is, too' sh -c 'dpq-run --compensate none --report ./y.h5 model.h5 >>y.h5'
+no 'what standard input is' 2 'model.h5 is what standard input is, too' sh -c 'dpq-run --compensate none --report model.h5 <model.h5 -o y.h5'
+rm -f y.h5
+dpq-run -q --compensate none --report .json model.h5 -o x.h5
+ok 'a name that is .json and nothing else' py -c 'import json; json.load(open(".json"))["rows"]'
 no 'the parts of the result' 2 'y.h5.part is where --resume keeps finished parts' dpq-run --compensate none --resume --report y.h5.part model.h5 -o y.h5
 is 'nothing is left of all these' "$(find . -name '.ptq*' -o -name 'y.h5*')" ''
 done_testing

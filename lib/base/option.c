@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/history.h"
@@ -303,13 +304,26 @@ static _Noreturn void refuse(int c, const char *word, const struct option all[])
 	misuse("there is no option %s", word);
 }
 
+static bool is_open_as(int fd, const char *path)
+{
+	struct stat ours, there;
+
+	return !fstat(fd, &ours) && S_ISREG(ours.st_mode) && !stat(path, &there) &&
+		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
 /* The report is none of the other files. */
 static void check_report(const struct option_row *rows, size_t n, char *const operand[n])
 {
+	static const char *const standard[] = { "input", "output", "error" };
+
 	if (!report_path)
 		return;
 	if (output && replace_same(output, report_path))
 		misuse("--report: %s is what -o names, too", report_path);
+	for (int i = 0; i < 3; i++)
+		if (is_open_as(i, report_path))
+			misuse("--report: %s is what standard %s is, too", report_path, standard[i]);
 	for (const struct option_row *o = rows; o->type != OPTION_END; o++)
 		if (o->type == OPTION_FILE && o->var.text != &report_path && *o->var.text &&
 		    replace_same(*o->var.text, report_path))

@@ -263,7 +263,7 @@ static void write_file(const double all[])
 
 	if (!f)
 		die("%s: cannot write:", report_path);
-	put_table(f, n > 5 && !strcmp(report_path + n - 5, ".json"), all);
+	put_table(f, n >= 5 && !strcmp(report_path + n - 5, ".json"), all);
 	if (fflush(f) || ferror(f))
 		die("%s: cannot write:", report_path);
 	fclose(f);
