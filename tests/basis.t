@@ -221,6 +221,12 @@ for tool in 'msq-calib --act-format int8' 'dpq-run --sequential --group 8'; do
 	$tool -q --tokens llama-gqa-t.h5 --ctx 32 --limit 96 qn.h5 -o x.h5 2>/dev/null || $tool -q --tokens llama-gqa-t.h5 --ctx 32 --limit 96 llama-gqa.h5 -o x.h5
 	is "$tool" "$(lines x.h5)" "$sha 0 96"
 done
+gar-order -q --group 8 hs.h5 -o os.h5
+is 'an order' "$(lines os.h5)" "$sha 0 64"
+dpq-run -q --hessian h.h5 --order os.h5 --group 8 llama-gqa.h5 -o x.h5
+is 'a model in an order' "$(lines x.h5)" "$sha 0 640;$sha 0 64"
+dpq-run -q --order os.h5 --compensate none --group 8 llama-gqa.h5 -o x.h5 2>/dev/null
+is '... that nothing needs' "$(lines x.h5)" none
 smooth-scale -q --hessian hs.h5 llama-gqa.h5 -o x.h5
 is 'smooth-scale' "$(lines x.h5)" "$sha 0 64"
 fbq-run -q --hessian hs.h5 --group 8 --method caldera --rank 2 --steps 1 llama-gqa.h5 -o x.h5

@@ -348,13 +348,14 @@ static bool may_need_hessian(struct quantize *q, const struct filter *f)
 static void begin_part(struct quantize *q, const struct filter *f)
 {
 	const bool needed = may_need_hessian(q, f);
+	const bool ordered = q->files.order && option_given("order");	/* and it has an effect */
 
 	output_begin(f->out, f->image);
 	if (image_part(f->image))
 		return;
 	cache_write(f->out, q->kv);
-	calibrated_write(f->out, 2, (const struct image *[]){ f->image, needed ? q->files.hessian : NULL },
-		needed ? q->calibration : NULL);
+	calibrated_write(f->out, 3, (const struct image *[]){ f->image, needed ? q->files.hessian : NULL,
+		ordered ? q->files.order : NULL }, needed ? q->calibration : NULL);
 	if (q->files.hessian && needed)
 		output_history(f->out, "hessian", q->files.hessian);
 	if (q->tokens && needed)
@@ -364,7 +365,7 @@ static void begin_part(struct quantize *q, const struct filter *f)
 			[SHARE_MODEL] = input_name(f->in),
 			[SHARE_HESSIAN] = q->files.hessian ? image_name(q->files.hessian) : NULL,
 			[SHARE_ORDER] = q->files.order ? image_name(q->files.order) : NULL });
-	if (q->files.order && option_given("order"))	/* and has an effect */
+	if (ordered)
 		output_history(f->out, "order", q->files.order);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "model/basis.h"
+#include "model/calibrated.h"
 #include "model/hessian.h"
 #include "model/layer.h"
 
@@ -80,6 +81,7 @@ void reorder_part(void *arg, const struct filter *f)
 	output_begin(f->out, f->image);
 	if (!image_part(f->image)) {
 		basis_copy(f->out, f->image);
+		calibrated_write(f->out, 1, (const struct image *[]){ f->image }, NULL);
 		output_text(f->out, "/", "order", order_kinds[r->kind]);
 		if (r->kind == ORDER_GAR) {
 			output_text(f->out, "/", "key", order_keys[r->key]);
