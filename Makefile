@@ -40,7 +40,7 @@ OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
 TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 # Tests that run a second time, with these files' AVX-512 in plain C, on any processor (tests/again.h).
-TWICE    := $(BUILD)/tests/product-avx512 $(BUILD)/tests/bf16-avx512
+TWICE    := $(BUILD)/tests/product-avx512 $(BUILD)/tests/bf16-avx512 $(BUILD)/tests/bf16_pass-avx512
 AGAIN    := $(patsubst %,$(BUILD)/again/lib/%.o,num/bf16 quant/product quant/product_exact quant/product_integer \
 	quant/product_number quant/product_packed)
 TESTS    += $(TWICE)
@@ -119,6 +119,9 @@ endif
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
+
+# It sees what products of the pass are given, and what they give.
+$(BUILD)/tests/bf16_pass $(BUILD)/tests/bf16_pass-avx512: LDLIBS += -Wl,--wrap=product_input,--wrap=product_run
 
 $(BUILD)/tests/avx512.o: CFLAGS += -Wno-psabi
 # All its vectors are unrolled into scalars: -O3 takes half a minute.

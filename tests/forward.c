@@ -28,15 +28,7 @@
 #include "num/histogram.h"
 #include "num/linalg.h"
 #include "quant/pack.h"
-
-static const char *const models[] = {
-	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
-	"mistral-window", "gpt2", "qwen3-window", "neox-parallel", "neox-serial",
-	"mixtral", "qwen2-moe", "qwen3-moe",
-	"phi3-window", "phi3-long",
-	"gemma", "gemma2", "gemma3", "opt", "opt-post",
-};
-enum { MODELS = sizeof models / sizeof *models };
+#include "reference.h"
 
 static struct random_stream stream;
 static uint64_t drawn;
@@ -45,69 +37,6 @@ static void fill(size_t n, float *x)
 {
 	for (size_t i = 0; i < n; i++)
 		x[i] = (float)(4 * random_uniform(&stream, drawn++) - 2);
-}
-
-static double difference(size_t n, const float a[n], const float b[n])
-{
-	double worst = 0, top = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
-		top = fmax(top, fabs((double)b[i]));
-	}
-	return worst / top;
-}
-
-/* The reference files stand beside this test's source, wherever it is run from. */
-static char *ref(const char *name)
-{
-	const char *folder = getenv("PTQ_REF");
-
-	return folder ? xformat("%s/%s.h5", folder, name) : xformat("tests/ref/%s.h5", name);
-}
-
-struct reference {
-	struct image *image;
-	struct config config;
-	struct windows windows;
-	const float *logits;
-	size_t rows;
-};
-
-static struct reference open_reference(const char *name)
-{
-	char *path = ref(name);
-	struct reference r = { .image = image_open(path, "model") };
-	struct tensor t = image_tensor(r.image, "/test/tokens", TENSOR_I32, 2, NULL);
-	size_t n = t.dim[0], ctx = t.dim[1], shape[3] = { n, ctx, 0 };
-
-	r.config = config_read(r.image);
-	shape[2] = r.config.vocab;
-	r.logits = image_tensor(r.image, "/test/logits", TENSOR_F32, 3, shape).data;
-	r.rows = n * ctx;
-	r.windows = windows_cut(path, &(struct tokens){ .n = n * ctx, .id = t.data, .bos = -1 }, 0, ctx, 0);
-	free(path);
-	return r;
-}
-
-static void close_reference(struct reference *r)
-{
-	windows_free(&r->windows);
-	config_free(&r->config);
-	image_close(r->image);
-}
-
-static float *all_logits(struct reference *r, size_t memory)
-{
-	struct forward *f = forward_open(&r->config, &r->windows, memory);
-	struct head head = head_read(r->image, &r->config, false);
-	float *y = xalloc(r->rows * r->config.vocab, sizeof *y);
-
-	assert_true(forward_part(f, r->image, NULL));
-	forward_logits(f, &head, 0, r->rows, (float (*)[r->config.vocab])y);
-	head_free(&head);
-	forward_close(f);
-	return y;
 }
 
 static void logits_of_references(void **unused)
@@ -257,99 +186,6 @@ static void threads_do_not_matter(void **unused)
 	free(one);
 	free(three);
 	close_reference(&r);
-}
-
-/*
- * The bf16 pass by the processor's own kernels and by widened products, which
- * differ in the order of sums, in the last places of a float. That moves some
- * input from one side of a bf16 tie to the other: a step of 2^-8 of one among
- * at least 32 inputs of an output, so by far less than 2^-8 of the largest logit.
- * From the float pass it differs by seven layers a block and the head, each the
- * product of factors that are within 2^-9 of theirs.
- */
-static void bf16_is_the_rounded_pass(void **unused)
-{
-	const enum cpu kind = cpu;
-	const bool pairs = cpu_bf16;
-
-	(void)unused;
-	for (size_t i = 0; i < MODELS; i++) {
-		struct reference r = open_reference(models[i]);
-		size_t n = r.rows * r.config.vocab;
-		float *own, *plain;
-		double d, e;
-
-		r.config.compute_type = COMPUTE_BF16;
-		own = all_logits(&r, SIZE_MAX);
-		cpu = CPU_PLAIN, cpu_bf16 = false;	/* products by BLAS */
-		plain = all_logits(&r, SIZE_MAX);
-		cpu = kind, cpu_bf16 = pairs;
-		d = difference(n, own, plain), e = difference(n, own, r.logits);
-		print_message("# %-16s bf16: kernels apart by %.2g, from float by %.2g\n", models[i], d, e);
-		assert_true(d < 0x1p-9);
-		assert_true(e > 1e-4 && e < (double)(7 * r.config.blocks + 1) * 0x1p-8);
-		free(own);
-		free(plain);
-		close_reference(&r);
-	}
-}
-
-/* Rounded once to bf16, product by product: Σ x̂ effective in double, within the bound of num/bf16.h. */
-static void bf16_products_of_layers(void **unused)
-{
-	enum { OUT = 75, IN = 67, M = 40, GROUPS = 5 };
-	static float weight[OUT][IN], effective[OUT][IN], x[M][IN], rounded[M][IN], y[M][OUT],
-		scale[OUT * GROUPS], bias[OUT];
-	static uint8_t codes[OUT * IN], zero[OUT * GROUPS];
-	static uint16_t half[OUT * IN], narrow[OUT * IN];
-
-	(void)unused;
-	fill(OUT * IN, weight[0]);
-	fill(M * IN, x[0]);
-	fill(OUT, bias);
-	half_narrow(OUT * IN, half, (float *)weight, HALF_BF16);
-	for (int i = 0; i < OUT * IN; i++)
-		codes[i] = (uint8_t)(random_bits(&stream, drawn++) % 16);
-	for (int i = 0; i < OUT * GROUPS; i++)
-		scale[i] = 0.013f * (float)(i + 1), zero[i] = (uint8_t)(i % 16);
-	for (int how = 0; how < 5; how++) {	/* f32, bf16, f16, quantized, quantized with rounded inputs */
-		struct linear l = { .out = OUT, .in = IN, .weight = how ? half : (void *)weight,
-			.weight_type = how == 1 ? HALF_BF16 : how == 2 ? HALF_F16 : HALF_NONE };
-		struct product p;
-		void *packed, *input;
-
-		if (how == 2)
-			half_narrow(OUT * IN, half, (float *)weight, HALF_F16);
-		if (how >= 3) {
-			l = (struct linear){ .out = OUT, .in = IN, .codes = codes, .scale = scale,
-				.zero = zero, .group = 16, .groups = GROUPS };
-			assert_true(format_parse(&l.storage, "uint4") &&
-				format_parse(&l.input.format, "e4m3fn"));
-			l.input.mode = how == 4 ? INPUT_DYNAMIC_TOKEN : INPUT_AS_IS;
-		}
-		p = product_choose(&l, COMPUTE_BF16, M);
-		packed = xalloc(product_size(&p, OUT), 1), input = xalloc(product_workspace(&p, M), 1);
-		product_make(&p, 0, OUT, packed);
-		product_input(&p, M, input, (const float (*)[IN])x, NULL);
-		product_run(&p, 0, OUT, M, OUT, y, input, bias, false);
-		free(packed), free(input);
-		linear_weight(&l, 0, OUT, effective);
-		half_narrow(OUT * IN, narrow, (float *)effective, HALF_BF16);
-		half_widen(OUT * IN, (float *)effective, narrow, HALF_BF16);
-		linear_input(&l, M, rounded, (const float (*)[IN])x, NULL);
-		half_narrow(M * IN, narrow, (float *)rounded, HALF_BF16);
-		half_widen(M * IN, (float *)rounded, narrow, HALF_BF16);
-		for (size_t i = 0; i < M; i++)
-			for (size_t j = 0; j < OUT; j++) {
-				double sum = (double)bias[j], size = fabs(sum);
-
-				for (size_t k = 0; k < IN; k++) {
-					sum += (double)rounded[i][k] * (double)effective[j][k];
-					size += fabs((double)rounded[i][k] * (double)effective[j][k]);
-				}
-				assert_true(fabs(sum - (double)y[i][j]) <= 2 * (IN + 2) * 0x1p-24 * size);
-			}
-	}
 }
 
 /* What a projection's observer sees, summed, is Σ x xᵀ; all chunks and shards of windows give it. */
@@ -716,8 +552,6 @@ int main(void)
 		cmocka_unit_test(scores_are_those_of_the_logits),
 		cmocka_unit_test(steps_are_the_whole),
 		cmocka_unit_test(threads_do_not_matter),
-		cmocka_unit_test(bf16_is_the_rounded_pass),
-		cmocka_unit_test(bf16_products_of_layers),
 		cmocka_unit_test(calibration_sums),
 		cmocka_unit_test(hessians_of_rounded_inputs),
 		cmocka_unit_test(gram_is_its_formula),

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* reference.h -- small models with logits of transformers (tests/ref/make.py), and passes through them */
+#ifndef TESTS_REFERENCE_H
+#define TESTS_REFERENCE_H
+#include <math.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "forward/forward.h"
+#include "io/image.h"
+
+static const char *const models[] = {
+	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
+	"mistral-window", "gpt2", "qwen3-window", "neox-parallel", "neox-serial",
+	"mixtral", "qwen2-moe", "qwen3-moe",
+	"phi3-window", "phi3-long",
+	"gemma", "gemma2", "gemma3", "opt", "opt-post",
+};
+enum { MODELS = sizeof models / sizeof *models };
+
+static double difference(size_t n, const float a[n], const float b[n])
+{
+	double worst = 0, top = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+		top = fmax(top, fabs((double)b[i]));
+	}
+	return worst / top;
+}
+
+/* The reference files stand beside this test's source, wherever it is run from. */
+static char *ref(const char *name)
+{
+	const char *folder = getenv("PTQ_REF");
+
+	return folder ? xformat("%s/%s.h5", folder, name) : xformat("tests/ref/%s.h5", name);
+}
+
+struct reference {
+	struct image *image;
+	struct config config;
+	struct windows windows;
+	const float *logits;
+	size_t rows;
+};
+
+static struct reference open_reference(const char *name)
+{
+	char *path = ref(name);
+	struct reference r = { .image = image_open(path, "model") };
+	struct tensor t = image_tensor(r.image, "/test/tokens", TENSOR_I32, 2, NULL);
+	size_t n = t.dim[0], ctx = t.dim[1], shape[3] = { n, ctx, 0 };
+
+	r.config = config_read(r.image);
+	shape[2] = r.config.vocab;
+	r.logits = image_tensor(r.image, "/test/logits", TENSOR_F32, 3, shape).data;
+	r.rows = n * ctx;
+	r.windows = windows_cut(path, &(struct tokens){ .n = n * ctx, .id = t.data, .bos = -1 }, 0, ctx, 0);
+	free(path);
+	return r;
+}
+
+static void close_reference(struct reference *r)
+{
+	windows_free(&r->windows);
+	config_free(&r->config);
+	image_close(r->image);
+}
+
+static float *all_logits(struct reference *r, size_t memory)
+{
+	struct forward *f = forward_open(&r->config, &r->windows, memory);
+	struct head head = head_read(r->image, &r->config, false);
+	float *y = xalloc(r->rows * r->config.vocab, sizeof *y);
+
+	assert_true(forward_part(f, r->image, NULL));
+	forward_logits(f, &head, 0, r->rows, (float (*)[r->config.vocab])y);
+	head_free(&head);
+	forward_close(f);
+	return y;
+}
+#endif
