@@ -70,7 +70,7 @@ void report_begin(void)
 	file = replace_open(report_path);
 }
 
-bool report_read(void)
+bool report_wanted(void)
 {
 	return !quiet || report_path;
 }
@@ -102,7 +102,7 @@ static void keep(const struct report *r, const char *name, const double value[])
 	free(longer);
 }
 
-bool report_again(struct report *r, const char *text)
+bool report_again(const struct report *r, const char *text)
 {
 	const bool before = keeping;
 	double value[COLUMNS];
@@ -135,7 +135,7 @@ static void print_row(const struct report *r, const char *name, const double val
 	if (!rows) {
 		fprintf(stderr, wide ? "%-44s" : "%s", r->name ? r->name : "layer");
 		for (size_t i = 0; i < r->columns; i++)
-			fprintf(stderr, wide ? " %11s" : "\t%s", r->column[i]);
+			fprintf(stderr, wide ? " %11s" : "\t%s", r->column[i].name);
 		fputc('\n', stderr);
 	}
 	fprintf(stderr, wide ? "%-44s" : "%s", name);
@@ -161,7 +161,7 @@ void report_row(const struct report *r, const char *name, const double value[])
 	memcpy(row[rows++].value, value, r->columns * sizeof *value);
 }
 
-/* What sums the column up; NaN: nothing does. */
+/* What the last row has of the column; NaN: nothing. */
 static double sum_up(enum report_all how, size_t column)
 {
 	double y = NAN, logs = 0;
@@ -172,9 +172,9 @@ static double sum_up(enum report_all how, size_t column)
 
 		if (how == REPORT_SUM)
 			y = n++ ? y + x : x;
-		else if (how == REPORT_LARGEST)
+		else if (how == REPORT_MAX)
 			y = fmax(y, x);
-		else if (how == REPORT_LEAST)
+		else if (how == REPORT_MIN)
 			y = fmin(y, x);
 		else if (how == REPORT_GEOMETRIC && x > 0 && isfinite(x))
 			logs += log(x), n++;
@@ -229,7 +229,7 @@ static void put_cells(FILE *f, bool json, const char *name, const double value[]
 	for (size_t i = 0; i < columns; i++) {
 		fputs(!json ? "\t" : i || name ? ", " : "", f);
 		if (json) {
-			put_json(f, shown->column[i]);
+			put_json(f, shown->column[i].name);
 			fputs(": ", f);
 		}
 		put_number(f, value[i], json ? "null" : "");
@@ -244,7 +244,7 @@ static void put_table(FILE *f, bool json, const double all[])
 	else {
 		fputs(shown && shown->name ? shown->name : "layer", f);
 		for (size_t i = 0; shown && i < shown->columns; i++)
-			fprintf(f, "\t%s", shown->column[i]);
+			fprintf(f, "\t%s", shown->column[i].name);
 		fputc('\n', f);
 	}
 	for (size_t i = 0; i < rows; i++) {
@@ -277,7 +277,7 @@ void report_end(void)
 	bool any = false;
 
 	for (size_t i = 0; shown && i < shown->columns; i++) {
-		all[i] = shown->all ? sum_up(shown->all[i], i) : NAN;
+		all[i] = sum_up(shown->column[i].all, i);
 		any |= !isnan(all[i]);
 	}
 	if (any)

@@ -460,13 +460,12 @@ static double below(size_t n, const double sorted[n], double least)
 	return (double)few;
 }
 
-static const char *const columns[] = { "experts", "least", "median", "most", "none", "few_gate_up",
-	"few_down" };
-enum { COLUMNS = sizeof columns / sizeof *columns };
-static const enum report_all sums[COLUMNS] = { [0] = REPORT_SUM, [1] = REPORT_LEAST, [3] = REPORT_LARGEST,
-	[4] = REPORT_SUM, [5] = REPORT_SUM, [6] = REPORT_SUM };
-static struct report table = { .name = "tokens of the experts of", .column = columns, .columns = COLUMNS,
-	.all = sums };
+static const struct report_column columns[] = {
+	{ "experts", REPORT_SUM }, { "least", REPORT_MIN }, { "median", REPORT_NONE }, { "most", REPORT_MAX },
+	{ "none", REPORT_SUM }, { "few_gate_up", REPORT_SUM }, { "few_down", REPORT_SUM },
+};
+static const struct report table = { .name = "tokens of the experts of", .column = columns,
+	.columns = sizeof columns / sizeof *columns };
 
 void calibrate_report(const struct calibration *k)
 {
@@ -527,12 +526,8 @@ void calibrate_finished(void *arg, const struct filter *f)
 {
 	static const struct observer in_groups = { 0 };	/* windows go together as under sums */
 	const struct calibrate *c = arg;
-	char *text = image_text(f->result, "/", "resume:report");
 
-	if (!text || !report_again(&table, text))
-		die("%s: part %zu has no report of its layers; remove the file to begin anew",
-			image_name(f->result), image_part(f->result));
-	free(text);
+	filter_report(f, &table);
 	if (!f->all_there)
 		forward_part(c->forward, f->image, &in_groups);
 }

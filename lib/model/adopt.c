@@ -129,9 +129,8 @@ static double distance(const struct tensor *a, const struct tensor *b)
 
 void adopt_tensor(const struct image *model, const struct entry *e, const struct tensor *t)
 {
-	static const char *const columns[] = { "difference" };
-	static const enum report_all all[] = { REPORT_LARGEST };
-	static struct report table = { .column = columns, .columns = 1, .all = all };
+	static const struct report_column difference = { "difference", REPORT_MAX };
+	static const struct report table = { .column = &difference, .columns = 1 };
 	const char *name = strrchr(e->path, '/');
 	const struct tensor other = image_tensor(model, e->path, TENSOR_ANY, t->rank, t->dim);
 	const double most = t->rank > 1 ? LAYER_MOST : GAIN_MOST;

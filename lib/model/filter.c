@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/progress.h"
-#include "base/report.h"
 #include "io/resume.h"
 #include "model/share.h"
 
@@ -57,6 +56,16 @@ void model_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 				f->finished(arg, f);
 		}
 	progress_clear();
+}
+
+void filter_report(const struct filter *f, const struct report *table)
+{
+	char *rows = image_text(f->result, "/", "resume:report");
+
+	if (!rows || !report_again(table, rows))
+		die("%s: part %zu has no report of its layers; remove the file to begin anew",
+			image_name(f->result), image_part(f->result));
+	free(rows);
 }
 
 void filter_close(struct filter *f)

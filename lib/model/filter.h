@@ -14,6 +14,7 @@
  */
 #ifndef MODEL_FILTER_H
 #define MODEL_FILTER_H
+#include "base/report.h"
 #include "base/shard.h"
 #include "io/image.h"
 #include "model/config.h"
@@ -26,8 +27,8 @@ struct filter {
 	struct shard shard;		/* of the blocks, i, i + n, ... counted from 1; n 0 or 1: all */
 	struct resume *resume;		/* --resume; NULL: without */
 	struct image *result;		/* in finished(): the part of the result */
-	bool all_there;			/* and so are all others: none will be made */
-	/* What is done with a part of which an earlier run has made that of the result; NULL: nothing. */
+	bool all_there;			/* in finished(): no part is left to be made */
+	/* Called in place of part() if an earlier run has made that part of the result; NULL: nothing is. */
 	void (*finished)(void *arg, const struct filter *f);
 };
 
@@ -48,6 +49,8 @@ void filter_config(struct filter *f);
  * With --resume all inputs must be open and the history settled; for the parts that are there it calls
  * finished() instead. */
 void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg);
-/* Gives the output its name. */
+/* In finished(): adds the rows that the earlier run reported of the part; dies if it has none. */
+void filter_report(const struct filter *f, const struct report *table);
+/* Ends the report, and gives the output its name. */
 void filter_close(struct filter *f);
 #endif

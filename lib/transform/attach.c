@@ -19,10 +19,13 @@
  * tr(E H Eᵀ)/tr(W H Wᵀ) of what is kept, and of the start (without H: under I); bits a weight; the branch's
  * rank; the largest |w - w_F| as a part of its bound; the step that is kept, steps made; seconds by the clock
  */
-static const char *const heads[] = { "error", "start", "bits", "rank", "bound", "best", "steps", "seconds" };
+static const struct report_column heads[] = {
+	{ "error", REPORT_GEOMETRIC }, { "start", REPORT_NONE }, { "bits", REPORT_NONE },
+	{ "rank", REPORT_NONE }, { "bound", REPORT_MAX }, { "best", REPORT_NONE }, { "steps", REPORT_NONE },
+	{ "seconds", REPORT_NONE },
+};
 enum { COLUMNS = sizeof heads / sizeof *heads };
-static const enum report_all sums[COLUMNS] = { [0] = REPORT_GEOMETRIC, [4] = REPORT_LARGEST };
-static struct report table = { .column = heads, .columns = COLUMNS, .all = sums };
+static const struct report table = { .column = heads, .columns = COLUMNS };
 
 static const struct { const char *name; enum half_type type; } types[] = {
 	{ "f32", HALF_NONE }, { "f16", HALF_F16 }, { "bf16", HALF_BF16 },
@@ -372,13 +375,9 @@ void attach_finished(void *arg, const struct filter *f)
 {
 	struct attach *a = arg;
 	struct layer_list list = layer_list(f->image, f->config, a->layers);
-	char *text = image_text(f->result, "/", "resume:report");
 
-	if (!text || !report_again(&table, text))
-		die("%s: part %zu has no report of its layers; remove the file to begin anew",
-			image_name(f->result), image_part(f->result));
+	filter_report(f, &table);
 	a->done += list.n;
-	free(text);
 	layer_list_free(&list);
 }
 

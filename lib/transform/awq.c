@@ -11,11 +11,13 @@
 #include "model/layer.h"
 
 /* The first three of what is scaled, all of what is clipped, too. */
-static const char *const columns[] = { "ratio", "nearest", "scaled", "clipped", "groups_clipped" };
+static const struct report_column columns[] = {
+	{ "ratio", REPORT_NONE }, { "nearest", REPORT_GEOMETRIC }, { "scaled", REPORT_GEOMETRIC },
+	{ "clipped", REPORT_GEOMETRIC }, { "groups_clipped", REPORT_NONE },
+};
 enum { SCALED = 3, COLUMNS = sizeof columns / sizeof *columns };
-static const enum report_all sums[COLUMNS] = { [1] = REPORT_GEOMETRIC, REPORT_GEOMETRIC, REPORT_GEOMETRIC };
-static struct report scaled = { .column = columns, .columns = SCALED, .all = sums };
-static struct report clipped = { .column = columns, .columns = COLUMNS, .all = sums };
+static const struct report scaled = { .column = columns, .columns = SCALED };
+static const struct report clipped = { .column = columns, .columns = COLUMNS };
 
 bool awq_wants(void *arg, const struct residual_layer *l)
 {
@@ -187,7 +189,7 @@ static double error_of(const struct awq *a, const struct residual_layer *l, cons
 {
 	double *rows, whole, loss;
 
-	if (!report_read())
+	if (!report_wanted())
 		return 0;
 	rows = xalloc(l->out, sizeof *rows);
 	for (size_t i = 0; i < l->out; i++)

@@ -18,10 +18,11 @@ const char *const input_scale_clipped[] = {
 	[CLIPPED_TEXT] = "text", [CLIPPED_VISUAL] = "visual", [CLIPPED_ALL] = "all", NULL
 };
 
-static const char *const columns[] = { "absmax", "clip", "scale" };
+static const struct report_column columns[] = {
+	{ "absmax", REPORT_MAX }, { "clip", REPORT_MAX }, { "scale", REPORT_MAX },
+};
 enum { COLUMNS = sizeof columns / sizeof *columns };
-static const enum report_all sums[COLUMNS] = { REPORT_LARGEST, REPORT_LARGEST, REPORT_LARGEST };
-static struct report table = { .column = columns, .columns = COLUMNS, .all = sums };
+static const struct report table = { .column = columns, .columns = COLUMNS };
 
 /* A scale from what was calibrated, of the layer's inputs of a modality or of all. */
 static float scale_of(const struct input_scales *s, struct calibration *k, const char *path, size_t modality,

@@ -253,10 +253,13 @@ void quantize_release(struct quantize *q)
 
 /* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that
  * is its prior's. */
-static const char *const columns[] = { "error", "mse", "lambda", "dead", "seconds", "tokens", "prior" };
+static const struct report_column columns[] = {
+	{ "error", REPORT_GEOMETRIC }, { "mse", REPORT_NONE }, { "lambda", REPORT_NONE },
+	{ "dead", REPORT_NONE }, { "seconds", REPORT_NONE }, { "tokens", REPORT_NONE },
+	{ "prior", REPORT_NONE },
+};
 enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
-static const enum report_all sums[COLUMNS] = { REPORT_GEOMETRIC };
-static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS, .all = sums };
+static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
 
 static void report(const char *layer, const struct quantized *t, const struct solver_report *r)
 {
@@ -402,20 +405,16 @@ void quantize_finished(void *arg, const struct filter *f)
 {
 	struct quantize *q = arg;
 	struct layer_list list = layer_list(f->image, f->config, q->layers);
-	char *text = image_text(f->result, "/", "resume:report");
 
 	begin_report(f);
 	if (!f->config)
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	for (size_t i = 0; i < list.n; i++)
 		method_of(q, list.path[i]);
-	if (!text || !report_again(&table, text))
-		die("%s: part %zu has no report of its layers; remove the file to begin anew",
-			image_name(f->result), image_part(f->result));
+	filter_report(f, &table);
 	q->done += list.n;
 	if (q->pass && !f->all_there)
 		q->pass(q->arg, f->result);
-	free(text);
 	layer_list_free(&list);
 }
 

@@ -8,11 +8,12 @@
 #include "model/hessian.h"
 #include "model/layer.h"
 
-static const char *const columns[] = { "input", "smoothed", "weight", "scaled" };
+static const struct report_column columns[] = {
+	{ "input", REPORT_MAX }, { "smoothed", REPORT_MAX }, { "weight", REPORT_MAX },
+	{ "scaled", REPORT_MAX },
+};
 enum { COLUMNS = sizeof columns / sizeof *columns };
-static const enum report_all sums[COLUMNS] = { REPORT_LARGEST, REPORT_LARGEST, REPORT_LARGEST,
-	REPORT_LARGEST };
-static struct report table = { .column = columns, .columns = COLUMNS, .name = "norm", .all = sums };
+static const struct report table = { .column = columns, .columns = COLUMNS, .name = "norm" };
 
 /* max |x| of the layer's inputs into x, where there is a Hessian of it; those of several of the norm's rows
  * side by side, of a projector, into one. Returns whether there is. */

@@ -17,10 +17,11 @@ enum { TILE = 16, INT8 = 127 };
 
 const char *const suppress_bits[] = { [SUPPRESS_16] = "16", [SUPPRESS_8] = "8", NULL };
 
-static const char *const columns[] = { "before", "after", "mean", "split" };
+static const struct report_column columns[] = {
+	{ "before", REPORT_MAX }, { "after", REPORT_MAX }, { "mean", REPORT_MAX }, { "split", REPORT_SUM },
+};
 enum { COLUMNS = sizeof columns / sizeof *columns };
-static const enum report_all sums[COLUMNS] = { REPORT_LARGEST, REPORT_LARGEST, REPORT_LARGEST, REPORT_SUM };
-static struct report table = { .column = columns, .columns = COLUMNS, .all = sums };
+static const struct report table = { .column = columns, .columns = COLUMNS };
 
 /* What eq. 13 compares: the largest |w| before the rotation; of each channel after it; √n·|mean| of the row,
  * by blocks of the Hadamard, which the paper has for the first. */
