@@ -187,7 +187,7 @@ done
 is '--force-basis goes on, and warns' "$(cat failed 2>/dev/null)" ''
 ok '... the history says so' sh -c 'dpq-run -q --force-basis --hessian h2.h5 --group 8 r1.h5 -o x.h5 && h5dump -a /history x.h5 | grep -q -e --force-basis'
 warns '... and without effect where files fit' 'without effect here: --force-basis' dpq-run --force-basis --hessian h1.h5 --group 8 r1.h5 -o x.h5
-warns 'a file without a basis' 'has no attribute basis: whether its layers see the inputs that those of h1.h5 see cannot be told' dpq-run --hessian h1.h5 --group 8 "$ref/llama-gqa.h5" -o x.h5
+warns 'a file without a basis' 'has no attribute basis: cannot check that its layers see the same inputs as those of h1.h5' dpq-run --hessian h1.h5 --group 8 "$ref/llama-gqa.h5" -o x.h5
 py -c 'import h5py, shutil
 shutil.copy("r1.h5", "bad.h5")
 with h5py.File("bad.h5", "r+") as f: f.attrs["basis"] = "none"'
@@ -218,7 +218,7 @@ dpq-run -q --hessian hs.h5 --group 8 llama-gqa.h5 -o q.h5
 is 'a model' "$(lines q.h5)" "$sha 0 64"
 is 'one that no calibration has made' "$(lines qn.h5)" none
 for tool in 'msq-calib --act-format int8' 'dpq-run --sequential --group 8'; do
-	$tool -q --tokens llama-gqa-t.h5 --ctx 32 --limit 96 qn.h5 -o x.h5 2>/dev/null || $tool -q --tokens llama-gqa-t.h5 --ctx 32 --limit 96 llama-gqa.h5 -o x.h5
+	$tool -q --tokens llama-gqa-t.h5 --ctx 32 --limit 96 llama-gqa.h5 -o x.h5
 	is "$tool" "$(lines x.h5)" "$sha 0 96"
 done
 gar-order -q --group 8 hs.h5 -o os.h5

@@ -319,7 +319,7 @@ no '... or groups that do not divide a head' 1 'bad7.h5: /config: heads are 8 ch
 no 'a filter is told too' 1 'heads are 8 channels wide; --kv-format int4:3' dpq-run -q --compensate none --group 8 --kv-format int4:3 "$model" -o refused/r
 no '... that matrices alone have no heads' 1 'w.h5: /config: is missing; --kv-format' dpq-run -q --compensate none --group 8 --kv-format int4 w.h5 -o refused/r
 for i in 1 2; do dpq-run -q --compensate none --group 8 --kv-format int$((2 + 2 * i)) --layers "*/$((i - 1))/*" "$model" -o half$i.h5; done
-no 'halves of two formats' 1 "half2.h5: /: attribute kv_format is 'int6', of half1.h5 'int4'" tensor-join -q half1.h5 half2.h5 -o refused/r
+no 'halves of two formats' 1 "half2.h5: /: attribute kv_format is 'int6', expected 'int4' as in half1.h5" tensor-join -q half1.h5 half2.h5 -o refused/r
 is 'nothing is left of these' "$(ls -A refused)" ''
 
 # Large enough for tiles and chunks: 1, 3, 4 and 60 windows; fewer chunks than threads, some left over, two tiles of weights of the head

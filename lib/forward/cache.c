@@ -61,6 +61,21 @@ void cache_write(struct output *out, const struct cache_format *option)
 	free(text);
 }
 
+void cache_match(size_t n, const struct image *const first[n])
+{
+	char *one = n ? image_text(first[0], "/", attribute) : NULL;
+
+	for (size_t i = 1; i < n; i++) {
+		char *other = image_text(first[i], "/", attribute);
+
+		if (!one != !other || (one && strcmp(one, other)))
+			die("%s: /: attribute %s is '%s', expected '%s' as in %s", image_name(first[i]),
+				attribute, other ? other : "none", one ? one : "none", image_name(first[0]));
+		free(other);
+	}
+	free(one);
+}
+
 double cache_bits(const struct config *c)
 {
 	const struct format *f = &c->cache.format;

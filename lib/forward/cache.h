@@ -23,6 +23,8 @@ void cache_use(struct config *c, const struct image *first, const struct cache_f
 void cache_check(const struct filter *f, const struct cache_format *option);
 /* The attribute of a result, within part 0, where the option is given; "none" removes it. */
 void cache_write(struct output *out, const struct cache_format *option);
+/* Dies unless n inputs that become one model have one attribute, or none of them has it. */
+void cache_match(size_t n, const struct image *const first[n]);
 /* Bits of a key's or value's number with its share of the scale, and of a zero point of the format's
  * width; 0 where they are not rounded. */
 double cache_bits(const struct config *c);

@@ -61,7 +61,7 @@ char *basis_import(const struct checkpoint *k)
 	return digest_end(d);
 }
 
-/* Of a rotation its matrices; of other inputs what they were made from. */
+/* Of a rotation its matrices; of Hessians, whose sums depend on the processor, what they were made from. */
 static void add_input(struct digest *d, const struct image *second)
 {
 	static const char *const matrices[] = { "/residual", "/value" };
@@ -88,10 +88,11 @@ static void add_input(struct digest *d, const struct image *second)
 
 char *basis_change(const char *before, const char *settings, const struct image *second)
 {
-	struct digest *d = before ? digest_begin() : NULL;
+	struct digest *d;
 
-	if (!d)
+	if (!before)
 		return NULL;
+	d = digest_begin();
 	digest_add(d, strlen(before), before);
 	digest_add(d, strlen(settings), settings);
 	if (second)
@@ -99,12 +100,17 @@ char *basis_change(const char *before, const char *settings, const struct image 
 	return digest_end(d);
 }
 
+void basis_write(struct output *out, const char *basis)
+{
+	if (basis)
+		output_text(out, "/", NAME, basis);
+}
+
 void basis_copy(struct output *out, const struct image *from)
 {
 	char *basis = basis_of(from);
 
-	if (basis)
-		output_text(out, "/", NAME, basis);
+	basis_write(out, basis);
 	free(basis);
 }
 
@@ -133,7 +139,7 @@ static void differ(const struct image *a, const struct image *b, bool force)
 	free(first), free(second);
 }
 
-/* Whether bases differ: the first two that do are told. */
+/* Whether bases differ; differ() names the first two that do. */
 static bool compare(size_t n, const struct image *const file[n], char *const basis[n], bool force)
 {
 	for (size_t i = 0; i < n; i++)
@@ -152,20 +158,18 @@ bool basis_match(size_t n, const struct image *const file[n], bool force)
 	bool differs;
 
 	for (size_t i = 0; i < n; i++) {
-		const char **of = &other;
-
 		if (!file[i])
 			continue;
 		basis[i] = basis_of(file[i]);
 		if (!basis[i] && !lacking)
-			of = &lacking;
-		if (!*of)
-			*of = image_name(file[i]);
+			lacking = image_name(file[i]);
+		else if (!other)
+			other = image_name(file[i]);
 	}
 	differs = compare(n, file, basis, force);
 	if (lacking && other)
-		warn("%s: has no attribute %s: whether its layers see the inputs that those of %s see cannot "
-			"be told", lacking, NAME, other);
+		warn("%s: has no attribute %s: cannot check that its layers see the same inputs as those of "
+			"%s", lacking, NAME, other);
 	for (size_t i = 0; i < n; i++)
 		free(basis[i]);
 	free(basis);

@@ -107,7 +107,7 @@ static void write_parts(struct checkpoint *k, struct output *out, const struct i
 		progress("import", part, k->parts);
 		output_start(out, part, k->parts);
 		if (!part) {
-			output_text(out, "/", "basis", basis);
+			basis_write(out, basis);
 			if (like)
 				output_history(out, "basis", like);
 			output_string(out, "/config", s->config);

@@ -15,8 +15,8 @@ enum share_input { SHARE_MODEL, SHARE_TOKENS, SHARE_HESSIAN, SHARE_ORDER, SHARE_
 /* Writes what the file is, between begin and end of part 0: a shard, if there are several, of which inputs.
  * name: of the inputs; NULL: there is none. */
 void share_write(struct output *out, const struct shard *s, const char *const name[SHARE_INPUTS]);
-/* Of a whole made of n files: leaves out what output_begin() has taken over from the first, but for digests
- * that all n have. */
+/* Of a whole made of several files: drops what output_begin() has copied from the first: which shard it is,
+ * and the digests of its inputs, but for those that are the same in all n files. n 0: all digests. */
 void share_drop(struct output *out, size_t n, const struct filter file[n]);
 /* Dies unless n files that become one are of one model: of one basis (model/basis.h), and made from one file,
  * where they say so. With `force` it warns, and returns whether they are not. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/progress.h"
+#include "forward/cache.h"
 #include "io/output.h"
 #include "io/same.h"
 #include "io/tree.h"
@@ -181,22 +182,6 @@ static void check_missing(struct join *j)
 					-j->of_block[s->first + i]);
 }
 
-/* A root attribute, which is of the whole model. */
-static void check_cache(const struct join *j)
-{
-	char *first = image_text(image_of(j, 0), "/", "kv_format");
-
-	for (size_t k = 1; k < j->n; k++) {
-		char *text = image_text(image_of(j, k), "/", "kv_format");
-
-		if (!first != !text || (text && strcmp(first, text)))
-			die("%s: /: attribute kv_format is '%s', of %s '%s'", image_name(image_of(j, k)),
-				text ? text : "none", image_name(image_of(j, 0)), first ? first : "none");
-		free(text);
-	}
-	free(first);
-}
-
 static void begin(const struct join *j, const struct filter *f)
 {
 	const struct image **from;
@@ -204,12 +189,12 @@ static void begin(const struct join *j, const struct filter *f)
 	output_begin(f->out, f->image);
 	if (image_part(f->image))
 		return;
-	check_cache(j);
 	from = xalloc(j->n, sizeof *from);
-	if (j->shards)
-		share_drop(f->out, 0, j->file);
 	for (size_t k = 0; k < j->n; k++)
 		from[k] = image_of(j, k);
+	cache_match(j->n, from);
+	if (j->shards)
+		share_drop(f->out, 0, NULL);
 	calibrated_write(f->out, j->n, from, NULL);
 	free(from);
 	for (size_t k = 1; k < j->n; k++) {

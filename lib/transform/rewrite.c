@@ -222,7 +222,7 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 	return norm;
 }
 
-/* The basis of the result, if the model has one: by the streams that the change leaves, and the settings. */
+/* By the streams that the change leaves as they are, and the settings. */
 static void write_basis(const struct rewrite *r, const struct filter *f)
 {
 	char *before = basis_of(f->image), *after;
@@ -230,8 +230,7 @@ static void write_basis(const struct rewrite *r, const struct filter *f)
 		r->change.leave[f->config->stacks - 1], r->settings);
 
 	after = basis_change(before, settings, r->second);
-	if (after)
-		output_text(f->out, "/", "basis", after);
+	basis_write(f->out, after);
 	free(before), free(after), free(settings);
 }
 
