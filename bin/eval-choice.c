@@ -113,7 +113,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 
 int main(int argc, char *argv[])
 {
-	struct settings set = { .kv = { .given = false } };
+	struct settings set = { 0 };
 	const struct option_row rows[] = {
 		{ 0, "questions", OPTION_FILE(&set.questions), "FILE", "JSON lines" },
 		{ 0, "limit", OPTION_SIZE(&set.limit), "N", "only the first N questions (default: all)" },

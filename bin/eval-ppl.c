@@ -77,7 +77,7 @@ static void report(const struct settings *set, struct output *out, const struct 
 
 int main(int argc, char *argv[])
 {
-	struct settings set = { .kv = { .given = false } };
+	struct settings set = { 0 };
 	const struct option_row rows[] = {
 		{ 't', "tokens", OPTION_FILE(&set.tokens), "FILE", "token ids of the text" },
 		OPTION_CTX(&set.ctx),

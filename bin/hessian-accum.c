@@ -72,7 +72,7 @@ static void check(const struct calibrate_text *text, const struct image *image)
 
 int main(int argc, char *argv[])
 {
-	struct calibrate_text text = { .kv = { .given = false } };
+	struct calibrate_text text = { 0 };
 	struct selection layers = { 0 };
 	bool force, resume = false;
 	const struct option_row rows[] = {

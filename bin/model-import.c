@@ -32,7 +32,7 @@ int main(int argc, char *argv[])
 	const char *basis;
 	const struct option_row rows[] = {
 		{ 0, "basis", OPTION_FILE(&basis), "MODEL",
-			"what this was quantized from elsewhere: Hessians of either fit both" },
+			"the model that another program quantized this from: take its basis" },
 		OPTION_REPORT,
 		{ .type = OPTION_END },
 	};

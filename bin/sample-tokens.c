@@ -58,7 +58,7 @@ int main(int argc, char *argv[])
 	size_t n, ctx, seed;
 	double temperature;
 	enum compute_type compute_type;
-	struct cache_format kv = { .given = false };
+	struct cache_format kv = { 0 };
 	const struct option_row rows[] = {
 		{ 'n', "length", OPTION_SIZE(&n), "N", "ids to draw", .otherwise = "16384",
 			.least = 1, .most = 1 << 30, .alias = "tokens" },

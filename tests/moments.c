@@ -86,7 +86,7 @@ static struct output *begun(char *path, const char *kind)
 static struct image *quantized(struct image *model, struct config *c, struct moments_source source)
 {
 	char path[] = "/tmp/ptq-moments-XXXXXX";
-	struct cache_format kv = { .given = false };
+	struct cache_format kv = { 0 };
 	struct quantize q = { .plan = &plan, .layers = &layers, .source = source, .kv = &kv };
 	struct filter f = { .image = model, .config = c };
 

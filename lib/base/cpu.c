@@ -80,11 +80,11 @@ void cpu_check(void)
 
 _Noreturn void cpu_distrust(const char *call, const char *kernels)
 {
-	const bool newest = cpu_widest >= CPU_AVX2 && strcasecmp(kernels, "Haswell") &&
+	const bool has_others = cpu_widest >= CPU_AVX2 && strcasecmp(kernels, "Haswell") &&
 		strcasecmp(kernels, "Zen");
 
 	die("OpenBLAS multiplies wrongly on this processor: %s of its kernels %s; set OPENBLAS_CORETYPE=%s "
-		"in the environment", call, kernels, newest ? "Haswell" : "Prescott");
+		"in the environment", call, kernels, has_others ? "Haswell" : "Prescott");
 }
 
 const char *cpu_name(void)

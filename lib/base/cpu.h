@@ -32,6 +32,6 @@ extern bool cpu_dot;			/* dot products and permutations of bytes */
 const char *cpu_name(void);		/* that PTQ_CPU has for what runs: plain, avx2, avx512 or amx */
 /* Misuse if PTQ_CPU asks for what does not exist or the processor does not have. */
 void cpu_check(void);
-/* Dies: a call of OpenBLAS is wrong by these kernels of it; which to try instead. */
+/* Dies: this call of OpenBLAS is wrong with these of its kernels. Names other kernels to try. */
 _Noreturn void cpu_distrust(const char *call, const char *kernels);
 #endif

@@ -13,7 +13,8 @@ struct digest *digest_begin(void);
 void digest_add(struct digest *d, size_t n, const void *data);
 char *digest_end(struct digest *d);
 /* Of large data, by all threads: the digest of the digests, in binary and one after the other, of pieces of
- * DIGEST_PIECE bytes, the last of which may be shorter. done: called with each piece that was read. */
+ * DIGEST_PIECE bytes, the last of which may be shorter. done: called with each piece that was read, or
+ * NULL. */
 enum { DIGEST_PIECE = 16 << 20 };
 char *digest_pieces(size_t n, void *data, void (*done)(void *piece, size_t n));
 #endif

@@ -4,23 +4,23 @@
 #include <ctype.h>
 #include <string.h>
 
-int nearest_distance(const char *a, const char *b)
+int nearest_distance(const char *word, const char *known)
 {
-	enum { MOST = 31 };
-	int row[MOST + 1];
+	enum { MAX = 31 };
+	int row[MAX + 1];	/* of the letters of word so far: the distance from the first j of known */
 
-	for (int j = 0; j <= MOST; j++)
+	for (int j = 0; j <= MAX; j++)
 		row[j] = j;
-	for (int i = 0; i < MOST && a[i]; i++) {
+	for (int i = 0; i < MAX && word[i]; i++) {
 		int before = row[0]++;
 
-		for (int j = 0; j < MOST && b[j]; j++) {
-			int change = before + (tolower((unsigned char)a[i]) != b[j]);
+		for (int j = 0; j < MAX && known[j]; j++) {
+			int change = before + (tolower((unsigned char)word[i]) != known[j]);
 			int shorter = row[j] < row[j + 1] ? row[j] + 1 : row[j + 1] + 1;
 
 			before = row[j + 1];
 			row[j + 1] = change < shorter ? change : shorter;
 		}
 	}
-	return row[strnlen(b, MOST)];
+	return row[strnlen(known, MAX)];
 }

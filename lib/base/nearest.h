@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* nearest.h -- how far a word is from one that may have been meant */
+/* nearest.h -- edit distance of a misspelled word from a known one */
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
-/* Levenshtein's distance; case does not matter, nor what stands behind 31 letters. */
-int nearest_distance(const char *a, const char *b);
+/* Levenshtein's: letters inserted, deleted or replaced. known: in lower case; the case of `word` does not
+ * matter, nor what follows the 31st letter of either. */
+int nearest_distance(const char *word, const char *known);
 #endif

@@ -62,8 +62,8 @@ static double clock_now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The same where each line stays. */
-static bool due_for_good(double now)
+/* Whether a line is due where there is no terminal: one each PERIOD, the first after a PERIOD. */
+static bool line_due(double now)
 {
 	static double last = -1;
 
@@ -97,7 +97,7 @@ static void draw(const char *what, size_t part, size_t parts, size_t done, size_
 	const double now = clock_now(), inner = total ? (double)done / (double)total : 0;
 	const double left = total ? progress_left(&rate, now, ((double)part + inner) / (double)parts) : -1;
 
-	if (terminal() ? !due(now, total && done >= total, total) : !due_for_good(now))
+	if (terminal() ? !due(now, total && done >= total, total) : !line_due(now))
 		return;
 	shown = terminal();
 	say(what, part, parts, done, total, left);

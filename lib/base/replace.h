@@ -22,7 +22,7 @@ struct replace {
 struct replace replace_open(const char *path);
 /* Dies where replace_open() would, but for the folder: for a result that is written later. */
 void replace_check(const char *path);
-/* Whether both paths lead to one file, whether or not it exists. */
+/* Whether both paths lead to the same file, which need not exist. */
 bool replace_same(const char *a, const char *b);
 /* Writes the name of a file, which is in its folder, to the disk. */
 void replace_sync_folder(const char *path);

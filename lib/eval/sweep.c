@@ -48,7 +48,7 @@ const char *const sweep_tables[] = { [SWEEP_CURVE] = "curve", [SWEEP_BEST] = "be
 	[SWEEP_ERROR] = "error", NULL };
 #define TABLE_OF(c) { .column = c, .columns = sizeof c / sizeof *c }
 
-/* Of the codes that stand for one. */
+/* A row for each code that has a value. */
 static void add_values(struct table *t, const struct format *f)
 {
 	for (int c = 0; c < 1 << f->bits; c++)

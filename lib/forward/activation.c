@@ -76,7 +76,7 @@ static float sqrtsoftplus(float x)
 	return sqrtf(softplus(x));
 }
 
-/* One of them: what models use is a loop over many numbers, the others are told by one. */
+/* Either is set: a loop over many numbers, for activations that models use, or the function of one. */
 static const struct row {
 	void (*many)(size_t n, float y[], const float x[]);
 	float (*one)(float x);

@@ -361,7 +361,7 @@ char *windows_place(const struct windows *w, size_t row)
 	return xformat("position %zu of window %zu", row - w->sequence[i].first + 1, i + 1);
 }
 
-/* Window `from` comes to place `to` and row `row`, all at or before where it is; how many rows it has. */
+/* Moves window `from` down to be window `to`, from row `row` on; returns how many rows it has. */
 static size_t move_window(struct windows *w, size_t to, size_t row, size_t from)
 {
 	const size_t first = w->sequence[from].first, length = w->sequence[from].length;
@@ -381,7 +381,7 @@ static size_t move_window(struct windows *w, size_t to, size_t row, size_t from)
 	return length;
 }
 
-/* Of the whole file are only so many windows left, with so many rows. */
+/* Keeps the first windows and rows, and the modalities of all windows. */
 static void shorten(struct windows *w, size_t windows, size_t rows)
 {
 	const size_t modalities = w->modalities;
@@ -389,7 +389,7 @@ static void shorten(struct windows *w, size_t windows, size_t rows)
 	w->n = windows;
 	w->rows = rows;
 	windows_count(w);
-	w->modalities = modalities;	/* those of all */
+	w->modalities = modalities;
 }
 
 void windows_shard(struct windows *w, struct shard s)

@@ -66,7 +66,7 @@ size_t windows_ctx(size_t ctx, size_t positions);
  */
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx, size_t stride);
-/* Without those that have no target, since they predict images alone, with a warning. Dies if none has. */
+/* Leaves out windows without a target (all their ids are of images), with a warning. Dies if none is left. */
 struct windows windows_scored(struct windows w);
 /* How many targets each window has. */
 void windows_targets(const struct windows *w, size_t targets[w->n]);

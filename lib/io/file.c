@@ -3,6 +3,7 @@
 #include "io/file.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -86,9 +87,11 @@ static const struct input *find_path(const char *path)
 }
 
 /* Pages that were read need not stay in memory. */
-static void drop(void *piece, size_t n)
+void file_drop(void *piece, size_t n)
 {
-	madvise(piece, n, MADV_DONTNEED);
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)piece / page * page;
+
+	madvise((void *)from, (uintptr_t)piece + n - from, MADV_DONTNEED);
 }
 
 char *file_digest(const char *path)
@@ -111,7 +114,7 @@ char *file_digest(const char *path)
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)
 		die("%s: cannot map %zu bytes:", path, (size_t)st.st_size);
-	y = digest_pieces((size_t)st.st_size, p, drop);
+	y = digest_pieces((size_t)st.st_size, p, file_drop);
 	munmap(p, (size_t)st.st_size);
 	close(fd);
 	return y;

@@ -25,6 +25,8 @@ const char *file_pipe(void);
 /* The digest (digest_pieces()) of an input by its path; NULL if it is not remembered: it is no regular file.
  * Dies if another file has its name by now. free() it. */
 char *file_digest(const char *path);
+/* For digest_pieces() of a mapped file: pages that were read need not stay in memory. */
+void file_drop(void *piece, size_t n);
 /* Whether the regular file behind a descriptor is an input. */
 bool file_is_input(int fd);
 /* The kind that the input of this name holds, "" if it holds none; NULL if it is no input. */

@@ -5,32 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "base/digest.h"
 #include "base/number.h"
 #include "base/size.h"
+#include "io/file.h"
 
 static const char title[] = "ptqtools: a finished part   \nbytes ";
 enum {
 	TITLE = sizeof title - 1,
 	LENGTH = 20,			/* digits, or spaces before them */
-	DIGEST = 64,
+	DIGEST_AT = SEAL - DIGEST_DIGITS - 1,
 };
-_Static_assert(TITLE + LENGTH + sizeof "\nsha256 " - 1 + DIGEST + 1 == SEAL, "a seal has SEAL bytes");
-
-static void keep(void *piece, size_t n)
-{
-	(void)piece, (void)n;
-}
-
-/* Pages of a file that were read need not stay in memory. */
-static void drop(void *piece, size_t n)
-{
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)piece / page * page;
-
-	madvise((void *)from, (uintptr_t)piece + n - from, MADV_DONTNEED);
-}
+_Static_assert(TITLE + LENGTH + sizeof "\nsha256 " - 1 + DIGEST_DIGITS + 1 == SEAL, "a seal has SEAL bytes");
 
 static void put(char seal[SEAL + 1], size_t n, const char *digest)
 {
@@ -39,13 +25,13 @@ static void put(char seal[SEAL + 1], size_t n, const char *digest)
 
 void seal_make(char seal[SEAL + 1], size_t n, const void *image)
 {
-	char *digest = digest_pieces(n, (void *)(uintptr_t)image, keep);
+	char *digest = digest_pieces(n, (void *)(uintptr_t)image, NULL);
 
 	put(seal, n, digest);
 	free(digest);
 }
 
-/* The length that a seal says; 0: none that n bytes could have. */
+/* The image's length by its seal; 0: there is no seal, or the length does not fit into n bytes. */
 static size_t length_of(size_t n, const unsigned char at[n])
 {
 	char text[LENGTH + 1] = "";
@@ -67,10 +53,10 @@ enum seal_state seal_check(size_t n, const unsigned char at[n], size_t *length)
 	*length = length_of(n, at);
 	if (!*length)
 		return memcmp(at, none, least(n, SEAL)) ? SEAL_DAMAGED : SEAL_CUT;
-	digest = digest_pieces(*length, (void *)(uintptr_t)(at + SEAL), drop);
+	digest = digest_pieces(*length, (void *)(uintptr_t)(at + SEAL), file_drop);
 	put(seal, *length, digest);
 	free(digest);
-	return memcmp(seal + SEAL - DIGEST - 1, at + SEAL - DIGEST - 1, DIGEST) ? SEAL_DAMAGED : SEAL_WHOLE;
+	return memcmp(seal + DIGEST_AT, at + DIGEST_AT, DIGEST_DIGITS) ? SEAL_DAMAGED : SEAL_WHOLE;
 }
 
 bool seal_begins(size_t n, const unsigned char at[n])

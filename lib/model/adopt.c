@@ -13,8 +13,8 @@
 #include "model/basis.h"
 #include "num/half.h"
 
-static const double LAYER_MOST = 0.5;
-static const double GAIN_MOST = 0x1p-7;		/* bf16 rounds by 2⁻⁹ at most, twice and some more */
+/* Relative differences below these are taken. bf16 rounds by 2⁻⁸ at most, and both gains may be rounded. */
+static const double LAYER_MAX = 0.5, GAIN_MAX = 0x1p-7;
 
 static bool has_entry(const struct checkpoint *k, const char *path)
 {
@@ -43,30 +43,30 @@ static void check_model(const struct image *model, const struct checkpoint *k)
 	tree_free_paths(path, n);
 }
 
-/* Dies if a member that both configurations have differs, but for those that say how a checkpoint was kept;
- * warns of one that only one has, unless it is null or false. */
+/* Dies if a member that both configurations have differs, except those that say how the checkpoint is
+ * stored; warns of one that only one has, unless it is null or false. */
 static void compare_config(const char *file, const char *model, json_t *ours, json_t *theirs)
 {
-	static const char *const kept[] = { "_name_or_path", "architectures", "dtype", "quantization_config",
-		"torch_dtype", "transformers_version", "use_cache", NULL };
+	static const char *const stored[] = { "_name_or_path", "architectures", "dtype",
+		"quantization_config", "torch_dtype", "transformers_version", "use_cache", NULL };
 	const char *name;
 	json_t *value;
 
 	json_object_foreach(ours, name, value) {
 		json_t *other = json_object_get(theirs, name);
-		bool left = json_is_null(value) || json_is_false(value);
+		bool skip = json_is_null(value) || json_is_false(value);
 
-		for (size_t i = 0; kept[i]; i++)
-			left |= !strcmp(name, kept[i]);
-		if (left)
+		for (size_t i = 0; stored[i]; i++)
+			skip |= !strcmp(name, stored[i]);
+		if (skip)
 			continue;
 		if (!other)
 			warn("%s: '%s': is not in the configuration of %s", file, name, model);
 		else if (json_is_object(value) && json_is_object(other))
 			compare_config(file, model, value, other);
 		else if (!json_equal(value, other))
-			die("%s: '%s': differs from that of %s: the layers of the two see other inputs", file,
-				name, model);
+			die("%s: '%s': differs from that of %s: the layers of the two see different inputs",
+				file, name, model);
 	}
 }
 
@@ -133,7 +133,7 @@ void adopt_tensor(const struct image *model, const struct entry *e, const struct
 	static const struct report table = { .column = &difference, .columns = 1 };
 	const char *name = strrchr(e->path, '/');
 	const struct tensor other = image_tensor(model, e->path, TENSOR_ANY, t->rank, t->dim);
-	const double most = t->rank > 1 ? LAYER_MOST : GAIN_MOST;
+	const double limit = t->rank > 1 ? LAYER_MAX : GAIN_MAX;
 	double far;
 
 	if (!name || strcmp(name, "/weight") || e->tied_to)
@@ -144,8 +144,8 @@ void adopt_tensor(const struct image *model, const struct entry *e, const struct
 	far = distance(t, &other);
 	if (t->rank > 1)
 		report_row(&table, e->path, &far);
-	if (!(far < most))
-		die("%s: %s: differs from that of %s by %.3g of its length, expected less than %.3g: the "
-			"layers of the two see other inputs", e->source->file, e->source->name,
-			image_name(model), far, most);
+	if (!(far < limit))
+		die("%s: %s: its relative difference from that of %s is %.3g, expected less than %.3g: the "
+			"layers of the two see different inputs", e->source->file, e->source->name,
+			image_name(model), far, limit);
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * adopt.h -- the basis of another model (model/basis.h) for a checkpoint that somebody else quantized
+ * adopt.h -- a checkpoint that another program quantized takes the basis (model/basis.h) of its model
  *
- * Its layers must see the inputs of that model: it has the same tensors, what both configurations say is the
- * same, the gains of norms differ by the rounding of 16-bit types at most, and ‖W - W'‖/‖W‖ of each other
- * weight is below one half.
+ * So Hessians of that model can be used with it. Its layers must see the same inputs: it has the same tensors
+ * and extents, values that both configurations have are equal, and the relative difference ‖W - W'‖/‖W‖ is
+ * below 2⁻⁷ for the gains of norms and below one half for every other weight. Biases are not compared: some
+ * methods correct them.
  */
 #ifndef MODEL_ADOPT_H
 #define MODEL_ADOPT_H
 #include "model/checkpoint.h"
 
-/* The other model; dies unless it has a basis, and a tensor for each of the checkpoint's and no other. */
+/* Opens the model at the path; dies unless it has a basis, the checkpoint's tensors and no others, and fits
+ * its configuration. */
 struct image *adopt_open(const char *path, const struct checkpoint *k);
-/* Dies if the tensor of the entry, as the tree has it, is of other extents or too far from the model's;
- * prints how far it is. */
+/* Compares t, the tensor of the entry as the tree has it, with the model's. Dies if extents differ, or it is
+ * too far from it; reports the relative difference of matrices. */
 void adopt_tensor(const struct image *model, const struct entry *e, const struct tensor *t);
 #endif

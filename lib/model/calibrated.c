@@ -69,7 +69,7 @@ void calibrated_warn(const struct image *model, const struct image *tokens, size
 		if (strncmp(s, digest, DIGEST_DIGITS) ||
 		    sscanf(s + DIGEST_DIGITS, "%zu%zu", &first, &end) != 2 || first >= n || first >= end)
 			continue;
-		warn("%s: was calibrated on tokens %zu to %zu of %s: expected a test text of its own",
+		warn("%s: was calibrated on tokens %zu to %zu of %s: evaluate it on other text",
 			image_name(model), first, (end < n ? end : n) - 1, image_name(tokens));
 		break;
 	}

@@ -3,7 +3,8 @@
  * calibrated.h -- which token ids a file was calibrated on: root attribute `calibration`
  *
  * A line for each text, "DIGEST FIRST END": the digest of all ids of a tokens file (tokens_digest()), and
- * which of them were used, FIRST to END - 1. Hessians have it, and what is made by them or on tokens.
+ * which of them were used, FIRST to END - 1. Hessians have it, and models that were made with Hessians or
+ * calibrated on tokens.
  */
 #ifndef MODEL_CALIBRATED_H
 #define MODEL_CALIBRATED_H

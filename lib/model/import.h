@@ -12,8 +12,8 @@
  * own; a tied head is written as a copy of the embedding with the attribute `tied_to` (a
  * stored head that differs from the embedding stays, with a warning, as in transformers).
  * What stays out, and what is missing: checkpoint.h. Dies where weights are NaN
- * or infinite, or stored quantized. basis: a model that this is another form of, and whose basis it takes
- * (model/adopt.h), or NULL.
+ * or infinite, or stored quantized. basis: the model that this was quantized from and whose basis it takes
+ * (model/adopt.h), or NULL: a basis of its own.
  */
 void import_model(struct output *out, const char *path, const char *basis);
 #endif

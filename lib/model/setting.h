@@ -23,7 +23,7 @@ void setting_format_or_none(void *format, const char *option, const char *text);
 #define OPTION_KV_FORMAT(var) { 0, "kv-format", OPTION_PARSED(struct cache_format, var, setting_kv_format), \
 	"FORMAT[:G]", "round keys and values, a scale for G channels of a head, or none " \
 	"(default: the model's)", .form = setting_kv_form }
-/* The same of a text that a file holds, which is never "none"; false if it is none such. */
+/* Parses the attribute of a file, which is never "none"; returns whether it is valid. */
 bool setting_kv_parse(struct cache_format *f, const char *text);
 void setting_kv_format(void *format, const char *option, const char *text);
 char *setting_kv_form(const void *format);

@@ -20,7 +20,7 @@ struct weighted {
 	const char *name;	/* of the tokenizer, for messages */
 };
 
-/* Bytes that a tokenizer may make of n, whatever its steps: those that are longer have no end. */
+/* Limit for the bytes that a tokenizer's steps make of a text of n: more are taken for growth without end. */
 size_t weighted_room(size_t n);
 _Noreturn void weighted_refuse(const char *name);	/* a tokenizer that makes more */
 
