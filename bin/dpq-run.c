@@ -125,6 +125,8 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	check(&set, q.reorder);
+	if (set.resume)
+		report_keep();
 	plan = plan_read(set.plan, of_a_layer, rows, &options);
 	option_idle(1, &(struct option_idle){ !plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
 		"sequential " CALIBRATE_NAMES, "it serves the report only: "

@@ -59,6 +59,7 @@ table sum rms-suppress rotated.h5
 table most smooth-scale --hessian g.h5 "$ref/llama-gqa.h5"
 table mean awq-scale --group 8 --hessian g.h5 "$ref/llama-gqa.h5"
 table mean awq-scale --clip no --group 8 --hessian g.h5 "$ref/llama-gqa.h5"
+ok 'awq-scale -q without a report' awq-scale -q --group 8 --hessian g.h5 "$ref/llama-gqa.h5" -o x.h5
 table sum hessian-accum --tokens t.h5 --ctx 32 "$m"
 hessian-accum -q --tokens t.h5 --ctx 32 "$ref/llama-gqa.h5" --report none.json -o x.h5
 is 'a run without a table' "$(py -c 'import json; print(json.load(open("none.json")))')" "{'rows': [], 'all': {}}"

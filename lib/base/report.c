@@ -72,7 +72,7 @@ void report_begin(void)
 
 bool report_wanted(void)
 {
-	return !quiet || report_path;
+	return !quiet || report_path || keeping;
 }
 
 void report_keep(void)

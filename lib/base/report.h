@@ -30,7 +30,7 @@ extern const char *report_path;		/* --report */
 	"also write the table of standard error to FILE; FILE.json: as JSON", .neutral = true }
 /* Opens that file, if there is to be one; dies where it cannot be. option_parse() calls it. */
 void report_begin(void);
-/* Whether rows are printed or written: numbers that only they have need no computing otherwise. */
+/* Whether rows are printed, written or kept: numbers that only they have need no computing otherwise. */
 bool report_wanted(void);
 /* From here on rows are kept as text, too. report_kept() gives those since its last call; free() it. */
 void report_keep(void);
