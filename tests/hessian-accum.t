@@ -76,6 +76,16 @@ ok 'three shards add up to the whole' py near.py h.h5 s.h5 1e-6
 ok 'and keep what is shared' py -c 'import h5py; b = h5py.File("s.h5")["model/layers/1"]; assert b["self_attn/q_proj"] == b["self_attn/v_proj"] != b["mlp/up_proj"]'
 hessian-accum h.h5 -o x.h5
 ok 'the sum of one' py near.py h.h5 x.h5 0
+# what a sum counts twice; ranges of its own make of one file others
+ranged() { cp h.h5 "$1"; py -c 'import h5py, sys
+a = h5py.File(sys.argv[1], "r+").attrs; digest = a["calibration"].split()[0]
+a["calibration"] = "\n".join((digest if d == "." else d * 64) + " " + r for d, r in (l.split(" ", 1) for l in sys.argv[2:]))' "$@"; }
+ranged front.h5 '. 0 300'; ranged back.h5 '. 300 1000'; ranged both.h5 'f 0 300' '. 200 301'; ranged other.h5 'f 300 1000'
+warns 'a file that is added to itself' 'h.h5: was calibrated on tokens 0 to 999 of the same text as h.h5: the sum counts them twice' hessian-accum h.h5 h.h5 -o x.h5
+warns 'two that have some tokens in common, among several texts' 'both.h5: was calibrated on tokens 300 to 300 of the same text as back.h5' hessian-accum back.h5 both.h5 -o x.h5
+warns 'several of them, one warning' 'both.h5: was calibrated on tokens 200 to 299 of the same text as front.h5' hessian-accum -q other.h5 front.h5 both.h5 back.h5 h.h5 -o x.h5
+ok 'nothing of tokens that count once' sh -c 'hessian-accum front.h5 back.h5 other.h5 -o x.h5 2>said && ! grep twice said'
+ok '... nor of shards' sh -c 'hessian-accum s1.h5 s2.h5 s3.h5 -o x.h5 2>said && ! grep twice said'
 run --compute-type bf16 "$model" -o bf.h5
 run --compute-type bf16 -j 1 "$model" -o x.h5
 ok 'bf16: the same with -j 1' py near.py x.h5 bf.h5 0

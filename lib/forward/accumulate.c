@@ -239,6 +239,18 @@ static void advance(struct sum *s)
 	}
 }
 
+/* Shards of one run take windows of one range in turns. */
+static void warn_twice(size_t n, const struct filter file[n])
+{
+	const struct image **from = xalloc(n, sizeof *from);
+
+	for (size_t i = 0; i < n; i++)
+		from[i] = file[i].image;
+	if (image_number(*from, "/", "shards", 0) == 0)
+		calibrated_twice(n, from);
+	free(from);
+}
+
 /* What the root of a sum says of its inputs. */
 static void begin_sum(const struct sum *s, struct output *out)
 {
@@ -299,6 +311,8 @@ void accumulate_files(size_t n, struct filter file[n], const struct selection *l
 {
 	struct sum s = { n, 0, file, !strcmp(image_kind(file->image), "hessian"), layers, cut };
 
+	if (s.hessian)
+		warn_twice(n, file);
 	file->finished = pass_part;
 	model_filter(file, add_part, &s);
 	if (!s.done)

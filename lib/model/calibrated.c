@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/size.h"
 #include "model/tokens.h"
 
 static const char NAME[] = "calibration";
@@ -43,6 +44,23 @@ static void add_lines(char **to, const char *from)
 	}
 }
 
+/* What a line says; digest: the line itself, which begins with it. */
+struct range { const char *digest; size_t first, end; };
+
+/* The next line of a text, NULL being one without any, that tells a range; *text: what follows it. */
+static bool next_range(const char **text, struct range *r)
+{
+	for (const char *s = *text; s && *s; s = *text) {
+		*r = (struct range){ .digest = s };
+		*text = s + strcspn(s, "\n");
+		*text += **text != 0;
+		if (strcspn(s, " \n") == DIGEST_DIGITS &&
+		    sscanf(s + DIGEST_DIGITS, "%zu%zu", &r->first, &r->end) == 2 && r->first < r->end)
+			return true;
+	}
+	return false;
+}
+
 void calibrated_write(struct output *out, size_t n, const struct image *const from[n], const char *line)
 {
 	char *all = NULL;
@@ -62,16 +80,50 @@ void calibrated_write(struct output *out, size_t n, const struct image *const fr
 void calibrated_warn(const struct image *model, const struct image *tokens, size_t n)
 {
 	char *text = image_text(model, "/", NAME), *digest = text ? tokens_digest(tokens) : NULL;
+	const char *at = text;
+	struct range r;
 
-	for (const char *s = text; s && *s; s = strchr(s, '\n'), s += s != NULL) {
-		size_t first, end;
-
-		if (strncmp(s, digest, DIGEST_DIGITS) ||
-		    sscanf(s + DIGEST_DIGITS, "%zu%zu", &first, &end) != 2 || first >= n || first >= end)
+	while (next_range(&at, &r)) {
+		if (strncmp(r.digest, digest, DIGEST_DIGITS) || r.first >= n)
 			continue;
 		warn("%s: was calibrated on tokens %zu to %zu of %s: evaluate it on other text",
-			image_name(model), first, (end < n ? end : n) - 1, image_name(tokens));
+			image_name(model), r.first, least(r.end, n) - 1, image_name(tokens));
 		break;
 	}
 	free(text), free(digest);
+}
+
+/* Whether two texts have ids in common, and in *both the first range of such. */
+static bool overlap(const char *a, const char *b, struct range *both)
+{
+	struct range x, y;
+
+	while (next_range(&a, &x))
+		for (const char *at = b; next_range(&at, &y);) {
+			*both = (struct range){ x.digest, larger(x.first, y.first), least(x.end, y.end) };
+			if (!strncmp(x.digest, y.digest, DIGEST_DIGITS) && both->first < both->end)
+				return true;
+		}
+	return false;
+}
+
+void calibrated_twice(size_t n, const struct image *const from[n])
+{
+	char **text = xalloc(n, sizeof *text);
+	struct range both;
+	bool told = false;
+
+	for (size_t i = 0; i < n; i++) {
+		text[i] = image_text(from[i], "/", NAME);
+		for (size_t j = 0; j < i && !told; j++) {
+			told = overlap(text[j], text[i], &both);
+			if (told)
+				warn("%s: was calibrated on tokens %zu to %zu of the same text as %s: "
+					"the sum counts them twice", image_name(from[i]), both.first,
+					both.end - 1, image_name(from[j]));
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		free(text[i]);
+	free(text);
 }

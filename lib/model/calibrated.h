@@ -18,4 +18,6 @@ char *calibrated_line(const struct image *tokens, size_t n);
 void calibrated_write(struct output *out, size_t n, const struct image *const from[n], const char *line);
 /* Warns if the model was calibrated on some of the first n ids of the tokens file. */
 void calibrated_warn(const struct image *model, const struct image *tokens, size_t n);
+/* Warns of the first two of n files, which become one sum, that were calibrated on the same ids. */
+void calibrated_twice(size_t n, const struct image *const from[n]);
 #endif
