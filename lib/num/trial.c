@@ -134,7 +134,8 @@ static void narrow(float y[M * M], const double l[M][M])
 	for (size_t i = 0; i < M * COLUMNS; i++) \
 		good &= (x)[i] == (y)[i]
 
-static bool strmm(void)
+/* x = L x of columns, or x = y L⁻ᵀ of rows. */
+static bool triangle(bool solve)
 {
 	float narrow_l[M * M], x[M * COLUMNS], y[M * COLUMNS];
 	double l[M][M];
@@ -142,26 +143,25 @@ static bool strmm(void)
 
 	make_triangle(false, l);
 	narrow(narrow_l, l);
-	triangle_float(false, l, x, y);
-	cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, M, COLUMNS, 1, narrow_l,
-		M, x, COLUMNS);
+	triangle_float(solve, l, x, y);
+	if (solve)
+		cblas_strsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, COLUMNS, M, 1,
+			narrow_l, M, y, M);
+	else
+		cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, M, COLUMNS, 1,
+			narrow_l, M, x, COLUMNS);
 	SAME(x, y);
 	return good;
 }
 
+static bool strmm(void)
+{
+	return triangle(false);
+}
+
 static bool strsm(void)
 {
-	float narrow_l[M * M], x[M * COLUMNS], y[M * COLUMNS];
-	double l[M][M];
-	bool good = true;
-
-	make_triangle(false, l);
-	narrow(narrow_l, l);
-	triangle_float(true, l, x, y);
-	cblas_strsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, COLUMNS, M, 1, narrow_l,
-		M, y, M);
-	SAME(x, y);
-	return good;
+	return triangle(true);
 }
 
 static bool dtrsm(void)

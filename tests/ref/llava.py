@@ -6,12 +6,11 @@ vision.py loads the same folders with transformers and keeps the likelihoods of 
 vision.t runs `llava.py TEXTS.h5`, which prints a line a row. Weights are a hash of their names, as in checkpoints.py.
 """
 import json
-import subprocess
 import sys
 
 import numpy as np
 
-from checkpoints import GEMMA, GEMMA2, GEMMA3, GPT2, LLAMA, NEOX, NEOX_HEAD, OPT, QWEN3MOE, Row, tensor
+from checkpoints import GEMMA, GEMMA2, GEMMA3, GPT2, LLAMA, NEOX, NEOX_HEAD, OPT, QWEN3MOE, Row, compare, tensor
 
 PLACEHOLDER = 28
 VISION = dict(model_type="clip_vision_model", hidden_size=8, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2,
@@ -98,18 +97,7 @@ def main():
             f[f"images/{i}"] = image
     with h5py.File(sys.argv[1]) as ref:
         for name, row in ROWS.items():
-            row.write("row")
-            for command in (["model-import", "-q", "row", "-o", "row.h5"],
-                            ["eval-ppl", "--tokens", "texts.tokens.h5", "--ctx", "48", "row.h5", "-o", "row.nll.h5"]):
-                done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-                if done.returncode:
-                    break
-            if done.returncode:
-                print(name, done.stderr.decode(errors="replace").strip(), sep="\t")
-                continue
-            with h5py.File("row.nll.h5") as f:
-                worst = np.abs(f["nll_of_target"][...] - ref[name][...]).max()
-            print(name, "same" if worst < 1e-4 else f"differs by {worst:.2g}", sep="\t")
+            compare(name, row, "texts.tokens.h5", 48, ref[name][...])
 
 
 if __name__ == "__main__":
