@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sliding.h -- sliding-window attention as config.json has it: how wide, and in which blocks
+ */
+#ifndef MODEL_SLIDING_H
+#define MODEL_SLIDING_H
+#include <jansson.h>
+#include "model/config.h"
+
+/* The window of a stack whose blocks are known, and which of them have it; dies as config_parse(). */
+void sliding_parse(struct stack *s, const json_t *json);
+#endif
