@@ -23,7 +23,7 @@ BUILD    := build/coverage
 # Counters that are not atomic cost little; make coverage runs on one thread. Only what is to be covered has any.
 COUNTED  := --coverage -fprofile-update=single -include tests/coverage.h -DCOUNTS='"$(CURDIR)/build/coverage"'
 LDLIBS   += --coverage
-build/coverage/lib/%.o build/coverage/bin/%.o: CFLAGS += $(COUNTED)
+build/coverage/lib/%.o build/coverage/bin/%.o: ALWAYS += $(COUNTED)
 else
 BUILD    := build
 endif
@@ -33,7 +33,9 @@ comma    := ,
 ifndef V
 Q := @
 endif
-COMPILE   = $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) -fopenmp -MMD -MP
+# Flags that some objects cannot do without, whatever CFLAGS the command line has.
+ALWAYS   :=
+COMPILE   = $(CC) $(CPPFLAGS) $(CFLAGS) $(ALWAYS) $(WARNINGS) -fopenmp -MMD -MP
 
 SOURCES  := $(wildcard lib/*/*.c)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
@@ -62,10 +64,11 @@ endif
 # What is missing is installed before the compiler runs: a second make sees the new paths.
 READY := $(if $(BLAS),$(shell pkg-config --exists hdf5 jansson gsl libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null && echo yes))
 
-all:
+# A second make only then: beside `make -j2 all build/tests/half` it would write the same files.
 ifeq ($(READY),yes)
-	@$(MAKE) --no-print-directory programs
+all check: programs
 else
+all:
 	@$(MAKE) --no-print-directory packages
 	@$(MAKE) --no-print-directory programs
 endif
@@ -97,7 +100,7 @@ check-packages:
 	@tests/packages $(BUILD_PACKAGES) $(CHECK_PACKAGES)
 
 # gcc 12 ends with an internal error on a bound of one of its arrays.
-build/san/lib/quant/product.o build/san/again/lib/quant/product.o: CFLAGS += -fno-sanitize=bounds
+build/san/lib/quant/product.o build/san/again/lib/quant/product.o: ALWAYS += -fno-sanitize=bounds
 
 $(BUILD)/libptq.a: $(OBJECTS)
 	@rm -f $@
@@ -123,9 +126,9 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptq.a
 # It sees what products of the pass are given, and what they give.
 $(BUILD)/tests/bf16_pass $(BUILD)/tests/bf16_pass-avx512: LDLIBS += -Wl,--wrap=product_input,--wrap=product_run
 
-$(BUILD)/tests/avx512.o: CFLAGS += -Wno-psabi
+$(BUILD)/tests/avx512.o: ALWAYS += -Wno-psabi
 # All its vectors are unrolled into scalars: -O3 takes half a minute.
-$(BUILD)/again/lib/quant/product_packed.o: CFLAGS += -O1
+$(BUILD)/again/lib/quant/product_packed.o: ALWAYS += -O1
 $(BUILD)/again/%.o: %.c VERSION
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC    $< (AVX-512 in plain C)")
@@ -176,7 +179,7 @@ check: check-packages
 # Without tests whose subject is not lib and bin (scripts, pages, benchmarks), or which run again what others run; what is
 # killed loses its counts. On one thread, since counters are not atomic.
 COUNT = OMP_THREAD_LIMIT=1 OMP_NUM_THREADS=1 $(MAKE) --no-print-directory COVERAGE=1 PROVE=-j2
-UNCOUNTED := kill pipelines papers bench same
+UNCOUNTED := kill pipelines papers bench make same
 coverage:
 	@mkdir -p build/coverage; find build/coverage -name '*.gcda' -delete
 	-@$(COUNT) check SCRIPTS='$(filter-out $(UNCOUNTED:%=tests/%.t),$(SCRIPTS))'
@@ -223,12 +226,13 @@ demo: all
 
 # What pipelines read: models, questions, their pictures.
 DATA = $(wildcard data/*/*.json data/*/*.safetensors data/*/*.jsonl data/*/*/*.png)
+install: export INTO := $(DESTDIR)$(PREFIX)
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
-	install -m 755 $(TOOLS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(wildcard pipelines/*.sh pipelines/*.awk) $(DESTDIR)$(PREFIX)/share/ptqtools/pipelines
-	@for f in $(DATA); do install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/ptqtools/$$f || exit 1; done
+	install -d "$$INTO/bin" "$$INTO/share/man/man1" "$$INTO/share/ptqtools/pipelines"
+	install -m 755 $(TOOLS:%=bin/%) "$$INTO/bin"
+	install -m 644 $(wildcard docs/man/*.1) "$$INTO/share/man/man1"
+	install -m 755 $(wildcard pipelines/*.sh pipelines/*.awk) "$$INTO/share/ptqtools/pipelines"
+	@for f in $(DATA); do install -D -m 644 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 
 clean:
 	rm -rf build $(TOOLS:%=bin/%)

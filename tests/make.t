@@ -1,0 +1,47 @@
+#!/bin/sh
+# The Makefile: what make install puts where, flags that a CFLAGS of the command line leaves, one archive of each run.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+unset MAKEFLAGS MAKELEVEL MFLAGS BUILD CC CFLAGS COVERAGE DESTDIR PREFIX SAN V	# of the make that runs this
+
+# A checkout of links, whose tools are those that are tested: nothing in it is built.
+tools=$(cd "$top" && ls bin/*.c | sed 's/[.]c$//')
+mkdir tree tree/bin
+ln -s "$top/Makefile" "$top/VERSION" "$top/docs" "$top/pipelines" "$top/data" "$top/lib" "$top/tests" tree
+for t in $tools; do ln -s "$top/$t.c" "$(command -v "${t#bin/}")" tree/bin; done
+everything() { find tree | sort; }
+everything >before
+
+# --- make install ---
+# installed NAME FOLDER: everything is there, as it is here, and works
+installed() {
+	name=$1 into=$2
+	is "$name: every tool" "$(cd "$into/bin" && ls | sed 's,^,bin/,')" "$tools"
+	is '... which runs' "$("$into/bin/eval-ppl" --version)" "$(eval-ppl --version)"
+	ok '... every page' diff -r -x options "$top/docs/man" "$into/share/man/man1"
+	ok '... every pipeline' diff -r "$top/pipelines" "$into/share/ptqtools/pipelines"
+	ok '... and what they read' test -f "$into/share/ptqtools/data/prose/config.json" -a -f "$into/share/ptqtools/data/vlm/questions.jsonl"
+	ok '... a pipeline runs from there' env PTQ_RESULTS="$tmp/results of $name" PATH="$into/bin:$PATH" \
+		"$into/share/ptqtools/pipelines/dpq-figure4.sh"
+	is '... and nothing is in the checkout that was not' "$(everything | diff before -)" ''
+}
+ok 'make install, a prefix with a blank' make -C tree -o all install PREFIX="$tmp/in st"
+installed 'prefix' "$tmp/in st"
+ok 'make install, DESTDIR with what shells heed' make -C tree -o all install DESTDIR="$tmp/it's a; \"stage\" *" PREFIX=/usr
+installed 'DESTDIR' "$tmp/it's a; \"stage\" */usr"
+ok 'from the environment' env PREFIX="$tmp/from env" make -C tree -o all install
+ok '... the same' diff -r "$tmp/in st" "$tmp/from env"
+
+# --- flags and dependencies: what would be run ---
+# would OBJECT VARIABLE=VALUE...: the command that makes it
+would() { object=$1; shift; make -C tree -n V=1 CFLAGS=-Werror "$@" "$object" | grep -e " -c -o $object "; }
+# has NAME FLAG COMMAND
+has() { ok "$1" sh -c 'case "$2" in *" $1 "*) ;; *) echo "no $1 in: $2"; exit 1 ;; esac' sh "$2" "$3"; }
+has 'CFLAGS of the command line' -Werror "$(would build/none/lib/base/cpu.o BUILD=build/none)"
+has '... leave what vectors of tests need' -Wno-psabi "$(would build/none/tests/avx512.o BUILD=build/none)"
+has '... what keeps unrolled code short' -O1 "$(would build/none/again/lib/quant/product_packed.o BUILD=build/none)"
+has '... what a compiler cannot do' -fno-sanitize=bounds "$(would build/san/lib/quant/product.o SAN=1)"
+has '... and the counts of coverage' --coverage "$(would build/coverage/lib/base/cpu.o COVERAGE=1)"
+is 'tools and a test in one run: one archive' "$(make -C tree -n V=1 BUILD=build/none all build/none/tests/half | grep -c 'rcs build/none/libptq.a')" 1
+is 'nothing was built by all that' "$(everything | diff before -)" ''
+done_testing
