@@ -13,8 +13,10 @@
 #   compared RUN BASE      the numbers of $compared, tab-separated: output error, its change from BASE's in % and the
 #                          standard error of that over layers; nll; its rise from the model's, KL from the model, and
 #                          what they have more than BASE's, each with its standard error over windows
-#   each                   run the command lines on standard input: one after the other, or as
-#                          $PTQ_EACH says (PTQ_EACH='parallel -j4', or a script that submits to Slurm)
+#   each                   run the command lines on standard input: one after the other, or, unless it is blank, by the
+#                          command in $PTQ_EACH, which reads them and ends when all are done (PTQ_EACH='parallel -j4', or a
+#                          script that submits to Slurm); a line says its run's name, and moves its results here:
+#                          mv -f FILE... RUN.tsv .
 #   table NAME             $part/NAME.tsv is whole: NAME.tsv, shown with its columns aligned
 #   plot NAME              gnuplot's commands on standard input, which write NAME.svg and NAME.png where `part` says
 #
@@ -30,7 +32,8 @@ settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RU
 window=(--ctx "${PTQ_CTX:-256}" --convention bos)	# of every evaluation
 sets=(--tokens calib.h5 "${window[@]}" ${PTQ_LIMIT:+--limit "$PTQ_LIMIT"})	# of every calibration
 name=${0##*/} name=${name%.sh} model=
-read -ra runner <<<"${PTQ_EACH:-bash -euo pipefail}"
+read -ra runner <<<"${PTQ_EACH-}"
+[ ${#runner[@]} != 0 ] || runner=(bash -euo pipefail)
 
 say() { local line="$name: $*"; echo "${line//[[:cntrl:]]/?}" >&2; }
 fail() { say "${@:2}"; exit "$1"; }
@@ -142,7 +145,20 @@ measure() {
 		"eval-ppl --tokens test.h5 ${window[*]}${kv:+ --kv-format $kv} --reference model.h5 $record >$part/$run.tsv &&" \
 		"mv -f $part/$run.layers $part/$run.tsv . || { grep ^dpq-run: $part/$run.layers >&2; exit 1; }"
 }
-each() { "${runner[@]}"; }
+each() {
+	local line lines='' result results=() missing=''
+	while IFS= read -r line; do
+		[[ $line =~ ' mv -f '([^ ]+ )*([^ ]+)' . ' ]] || fail 1 "a command line without results: $line"
+		result=${BASH_REMATCH[2]##*/}
+		results+=("$result")
+		lines+="echo '$name: ${result%.*}' >&2; $line"$'\n'
+	done
+	[ -n "$lines" ] || return 0
+	"${runner[@]}" <<<"${lines%$'\n'}"
+	for result in "${results[@]}"; do [ -e "$result" ] || missing+=", ${result%.*}"; done
+	[ -z "$missing" ] || fail 1 "'${runner[*]}' ended with status 0 before all was done; missing: ${missing#, }." \
+		"PTQ_EACH must run every line that it reads; a second run makes only what is missing"
+}
 layers() { grep -v '^dpq-run: ' "$1.layers"; }	# without what it says beside them
 compared() { paste <(layers "$1") <(layers "$2") | awk -v OFS='\t' -F '\t' -v run="$1.tsv" '
 	FILENAME == run { v[$1] = $2; next }

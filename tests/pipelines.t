@@ -407,12 +407,25 @@ printf '#!/bin/sh\nread -r line\nsh -c "${line%%%%&&*}"\nkill -9 $(cat %s/pid)\n
 printf '#!/bin/sh\nsed "1s|&&|\\&\\& PTQ_EACH= %s $PWD/model.h5 >/dev/null \\&\\&|" | bash -euo pipefail\n' "$p" >nested
 # the model is replaced before the first line
 printf '#!/bin/sh\ncp %s %s\nexec bash -euo pipefail\n' "$tmp/A" "$tmp/m.h5" >replaced
-chmod +x second-fails killed nested replaced
+# only the first line is run, and nothing said about the others
+printf '#!/bin/sh\nhead -n 1 | bash -euo pipefail\n' >leaves-out
+chmod +x second-fails killed nested replaced leaves-out
 
 ok 'a run that fails ends the pipeline' sh -c '! PTQ_EACH=./second-fails "$1" m.h5' sh "$p"
 is '... no table is made of the rest, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'inc-240.*') $(there 'part.*')" '0 1 0 0'
 ok '... and the next time it is made' "$p" m.h5
 cp "$(find again -name recipes.tsv)" whole.tsv
+rm -r again
+for blank in '' ' ' "$(printf '\n\t')"; do
+	ok "PTQ_EACH='$(printf %s "$blank" | tr '\n\t' nt)'" env PTQ_EACH="$blank" "$p" m.h5
+	ok '... is the default' cmp whole.tsv "$(find again -name recipes.tsv)"
+	rm -r again
+done
+ok 'a runner that leaves out lines and ends with status 0' sh -c '! PTQ_EACH=./leaves-out "$1" m.h5 2>said' sh "$p"
+is '... what is missing is said in the last line, once' "$(tail -n 1 said | sed 's/.*missing: \([^.]*\)[.] .*/\1/') $(grep -c missing: said)" "$(sed '/^paper\t/,$!d; /^paper\t/d' whole.tsv | cut -f1 | paste -sd ' ' | sed 's/ /, /g') 1"
+is '... no table is made, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'part.*')" '0 1 0'
+ok '... and the next time only that is made' sh -c '"$1" m.h5 2>said && ! grep late said' sh "$p"
+ok '... as it should be' cmp whole.tsv "$(find again -name recipes.tsv)"
 rm -r again
 ok 'what a tool says against it is heard' sh -c '! FAILS=dpq-run "$1" m.h5 2>said && grep -q "^dpq-run: out of luck" said' sh "$p"
 rm -r again
