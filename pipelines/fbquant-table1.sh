@@ -2,7 +2,7 @@
 # fbquant-table1.sh [MODEL [TEST [CALIBRATION]]] -- FBQuant table 1: ways to quantize weights to 4 and 3 bits in groups of 128
 #
 # RTN: rounding to nearest, ranges as they are (minmax), as all methods with a branch round. GPTQ: dpq-run, whose scales
-# are searched (mse), columns as they stand; GPTQ-GAR: in group-aware order. AWQ: awq-scale, then RTN. OmniQuant: clipping
+# are searched (mse), columns unordered; GPTQ-GAR: in group-aware order. AWQ: awq-scale, then RTN. OmniQuant: clipping
 # learned by gradient (dpq-run --scale-search learned), nothing compensated. CALDERA, SVDQuant, FBQuant: with a branch of
 # rank in/32 in f16; beside the paper's rows LoftQ, EoRA and a plain SVD of the error. +EoRA: a branch for what GPTQ has
 # left, in either order; that inside CALDERA has none. A branch of this rank costs about one bit: GPTQ-32 and GPTQ-GAR-32

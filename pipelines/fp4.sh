@@ -2,7 +2,7 @@
 # fp4.sh [MODEL [TEST [CALIBRATION]]] -- weights in MXFP4, NVFP4 and E2M1, by rounding and by GPTQ, with block Hadamards
 #
 # MXFP4: groups of 32 under powers of two; NVFP4: of 16 under e4m3 scales and a float a tensor; E2M1 and int4:
-# of 32 under f16 scales. Each by rounding to nearest (RTN) and by GPTQ, columns as they stand, of the model as it is and behind
+# of 32 under f16 scales. Each by rounding to nearest (RTN) and by GPTQ, columns unordered, of the model as it is and behind
 # hadamard-rotate --block, the group's size (MR-GPTQ's companion of small groups), with Hessians of its own. Activations
 # stay in 16 bits. bits: of a weight with its scales. kl is the divergence from the unquantized model, kl_delta and
 # nll_delta what they are above the same without the Hadamard; all with standard errors over windows. PTQ_LIMIT: first

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # quarot.sh [MODEL [TEST [CALIBRATION]]] -- 4-bit weights under 8-bit and 4-bit activations, with and without rotation
 #
-# int4 weights of one scale a row (PTQ_GROUP: in groups) by GPTQ, columns as they stand, or by rounding to nearest (RTN);
+# int4 weights of one scale a row (PTQ_GROUP: in groups) by GPTQ, columns unordered, or by rounding to nearest (RTN);
 # activations of every linear layer in 16 bits (W4A16), int8 (W4A8) or int4 (W4A4) under a scale of each token, and in W4A4KV4
 # keys and values in uint4, a scale and a zero point for each head of a token. The model as it is,
 # behind smooth-scale (SmoothQuant), behind hadamard-rotate (QuaRot), and with the channels taken out that the

@@ -24,7 +24,7 @@ struct run {
 	bool ended;			/* at the head */
 };
 
-/* The first part, and so the config, is at hand. path NULL or "-": standard input. kv: what an option
+/* The first part, and so the config, is read. path NULL or "-": standard input. kv: what an option
  * says of keys and values. */
 struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv);
 /* Dies unless both have one size of vocabulary, as forward_tiles() expects it. */

@@ -96,10 +96,10 @@ static void check_plain(const struct attach *a, const char *path, bool quantized
 			"--method %s", a->input, path, attach_takers());
 }
 
-/* A run and what of its input is at hand. */
+/* A run and the part that is read of its input. */
 struct look { struct attach *a; const struct image *image; };
 
-/* Outputs of a layer before its part is read; without a configuration, and for n = 0, it is at hand. Dies of
+/* Outputs of a layer before its part is read; without a configuration, and for n = 0, it is read. Dies of
  * layers outside blocks: nothing runs a branch there. */
 static size_t outputs_of(const struct look *w, const char *path, size_t *n)
 {

@@ -103,7 +103,7 @@ static void check_plain(const struct image *image, const char *layer, bool quant
 		die("%s: %s: is quantized already, expected a plain weight", image_name(image), layer);
 }
 
-/* A run and what of its input is at hand. */
+/* A run and the part that is read of its input. */
 struct look { struct quantize *q; const struct filter *f; };
 
 static void look_for(void *arg, const char *layer, size_t in)
