@@ -411,6 +411,9 @@ printf '#!/bin/sh\ncp %s %s\nexec bash -euo pipefail\n' "$tmp/A" "$tmp/m.h5" >re
 printf '#!/bin/sh\nhead -n 1 | bash -euo pipefail\n' >leaves-out
 chmod +x second-fails killed nested replaced leaves-out
 
+ok 'each step is said' sh -c '"$1" m.h5 2>said' sh "$p"
+is '... by its name, once' "$(sed -n 's/^recipes: \([a-z0-9-]*\)$/\1/p' said | sort | paste -sd ' ')" "$({ echo calibrating; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } | sort | paste -sd ' ')"
+rm -r again
 ok 'a run that fails ends the pipeline' sh -c '! PTQ_EACH=./second-fails "$1" m.h5' sh "$p"
 is '... no table is made of the rest, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'inc-240.*') $(there 'part.*')" '0 1 0 0'
 ok '... and the next time it is made' "$p" m.h5
