@@ -8,14 +8,14 @@
 
 static const struct tool *tool;
 static const struct option_row *rows;
-static const char *const *given;
+static const char *const *values;
 static char *line, *note;
 
-void history_begin(const struct tool *t, const struct option_row *table, const char *const values[])
+void history_begin(const struct tool *t, const struct option_row *table, const char *const value[])
 {
 	tool = t;
 	rows = table;
-	given = values;
+	values = value;
 }
 
 static void put_quoted(FILE *f, const char *s)
@@ -60,7 +60,7 @@ static void put_value(FILE *f, const struct option_row *o, const char *s)
 	fputs(number, f);
 }
 
-/* Rows in table order, values as they were given last. */
+/* Rows in table order. */
 static void write_line(void)
 {
 	size_t n;
@@ -72,7 +72,7 @@ static void write_line(void)
 	for (size_t i = 0; rows[i].type != OPTION_END; i++) {
 		const struct option_row *o = rows + i;
 
-		if (!given[i] || o->neutral || o->type == OPTION_FILE)
+		if (!values[i] || o->neutral || o->type == OPTION_FILE)
 			continue;
 		if (o->type == OPTION_SELECTION) {
 			const struct selection *l = o->var.selection;
@@ -86,7 +86,7 @@ static void write_line(void)
 		fprintf(f, " --%s", o->name);
 		if (option_has_argument(o)) {
 			fputc(' ', f);
-			put_value(f, o, given[i]);
+			put_value(f, o, values[i]);
 		}
 	}
 	if (note)

@@ -4,11 +4,11 @@
 #define BASE_HISTORY_H
 #include "base/option.h"
 
-/* What the line is about, borrowed: the tool, its options, the value that each was given last or NULL. */
-void history_begin(const struct tool *t, const struct option_row *rows, const char *const given[]);
+/* What the line is about, borrowed: the tool, its options, the value of each for the line, or NULL. */
+void history_begin(const struct tool *t, const struct option_row *rows, const char *const value[]);
 /*
- * "TOOL VERSION --name value ...": given options that can change the result, in table order, under their
- * first names. Written when it is first asked for.
+ * "TOOL VERSION --name value ...": options with a value that can change the result, in table order, under
+ * their first names. Written when it is first asked for.
  */
 const char *history_line(void);
 /* Adds " name:value" to it: what is known of an input that is no HDF5 file. */

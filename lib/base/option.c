@@ -23,8 +23,8 @@ enum { ROWS = 64, FIRST = 256 };
 static size_t thread_count;
 static const char *output;
 static const struct option_row *table;
-/* The value of each row, as it was given last, its default where that is told, or NULL. */
-static const char *given[ROWS];
+static bool given[ROWS];		/* whether the option of the row was given, and has an effect */
+static const char *value[ROWS];		/* for the history: as it was given last, or a default that is told */
 
 static const struct option_row common[] = {
 	{ .type = OPTION_HEADING, .help = "Common options" },
@@ -187,15 +187,9 @@ static size_t row_of(const char *names)
 	die("there is no row for the option that '%s' begins with", names);
 }
 
-/* A default that is told stands where a value would, but nobody gave it. */
-static bool is_given(size_t row)
-{
-	return given[row] && given[row] != table[row].otherwise;
-}
-
 bool option_given(const char *name)
 {
-	return is_given(row_of(name));
+	return given[row_of(name)];
 }
 
 void option_idle(size_t n, const struct option_idle row[n])
@@ -207,13 +201,14 @@ void option_idle(size_t n, const struct option_idle row[n])
 
 		for (const char *s = row[i].names; *s; s += strcspn(s, " "), s += strspn(s, " ")) {
 			const size_t at = row_of(s);
-			const bool said_so = is_given(at);
+			const bool was_given = given[at];
 			char *before = these;
 
 			if (!row[i].idle)
 				continue;
-			given[at] = NULL;
-			if (!said_so)
+			given[at] = false;
+			value[at] = NULL;
+			if (!was_given)
 				continue;
 			these = xformat("%s%s--%.*s", before ? before : "", before ? ", " : "",
 				(int)strcspn(s, " "), s);
@@ -343,7 +338,7 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 	setlocale(LC_ALL, "C");
 	program = t->name;
 	table = rows;
-	history_begin(t, rows, given);
+	history_begin(t, rows, value);
 	catch_signals();
 	add_rows(&g, rows);
 	own = g.rows;
@@ -359,12 +354,14 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 		if (o->type == OPTION_HELP || o->type == OPTION_VERSION)
 			inform(o->type, t, rows);
 		option_set(o, optarg ? optarg : "");
-		if (at < own)
-			given[o - rows] = optarg ? optarg : "";
+		if (at < own) {
+			given[o - rows] = true;
+			value[o - rows] = optarg ? optarg : "";
+		}
 	}
 	for (size_t i = 0; rows[i].type != OPTION_END; i++)
 		if (rows[i].told && !given[i])
-			given[i] = rows[i].otherwise;
+			value[i] = rows[i].otherwise;
 	n = (size_t)(argc - optind);
 	if (n > t->max_operands)
 		misuse("there is one operand too many: %s", argv[optind + (int)t->max_operands]);
