@@ -74,7 +74,7 @@ with() {
 	case $closed in *0*) exec 0<&- ;; esac
 	case $closed in *1*) exec 1>&- ;; esac
 	case $closed in *2*) exec 2>&- ;; esac
-	exec timeout 20 "$@"
+	exec timeout 300 "$@"
 }
 for entry in $commands; do
 	name=${entry%:*} kind=${entry#*:} bad_of=

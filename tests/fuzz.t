@@ -8,6 +8,6 @@ for reader in safetensors:4000 tokenizer:4000 image:500 gguf:3000 picture:6000; 
 	name=${reader%:*} runs=${reader#*:}
 	set -- "$top/tests/fuzz/seeds/$name"/* "$top/tests/fuzz/finds/$name"/*
 	[ -e "$top/tests/fuzz/finds/$name" ] || set -- "$top/tests/fuzz/seeds/$name"/*
-	ok "$name: $# files and $runs runs" timeout 120 "$programs/$name" "$runs" "$@"
+	ok "$name: $# files and $runs runs" timeout 600 "$programs/$name" "$runs" "$@"
 done
 done_testing

@@ -530,8 +530,7 @@ meanwhile() {
 	"$@" <pipe >said 2>error & pid=$!
 	exec 3>pipe
 	head -c 300 model.h5 >&3
-	for _ in $(seq 100); do grep -q input.h5 /proc/$pid/maps && break; sleep 0.1; done
-	grep -q input.h5 /proc/$pid/maps || echo "$name: does not map its file within 10 s" >&2
+	until grep -q input.h5 /proc/$pid/maps; do grep -q . /proc/$pid/maps || { echo "$name: ends before it maps its file" >&2; break; }; sleep 0.1; done
 	$change
 	tail -c +301 model.h5 >&3 2>/dev/null
 	exec 3>&-

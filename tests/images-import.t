@@ -49,7 +49,7 @@ import h5py
 raw = open("c.ppm", "rb").read()[-13 * 11 * 3:]
 assert h5py.File("two.h5")["images/0"][...].tobytes() == raw'
 mkfifo fifo; cat a.png >fifo &
-ok 'a picture from a named pipe' sh -c 'timeout 20 images-import -q --model llava.h5 --tokens text.h5 fifo b.jpg -o fifo.h5 && h5diff two.h5 fifo.h5'
+ok 'a picture from a named pipe' sh -c 'timeout 300 images-import -q --model llava.h5 --tokens text.h5 fifo b.jpg -o fifo.h5 && h5diff two.h5 fifo.h5'
 cp a.png kept.png
 no 'a picture on standard input that is standard output' 1 'is an input' sh -c 'exec <a.png; images-import -q --model llava.h5 --tokens text.h5 - b.jpg 1<>a.png'
 ok '... is what it was' cmp a.png kept.png

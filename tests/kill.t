@@ -18,7 +18,7 @@ with h5py.File("mixed.h5", "w") as f:
 echo '{"task": "t", "context": "It was a dark and stormy ", "choices": ["night", "day"], "gold": 0}' >questions.jsonl
 head -c 100000 "$top/data/prose/model.safetensors" >text
 cat >kill.py <<'PY'
-import collections, os, random, signal, subprocess, sys, time
+import os, random, signal, subprocess, sys, time
 top, kills = sys.argv[1], int(sys.argv[2])
 random.seed(1)
 commands = [c.split() for c in f"""model-import -q {top}/data/prose
@@ -53,7 +53,7 @@ def result(): return open("out/r", "rb").read() if os.path.exists("out/r") else 
 def clear():
     for name in os.listdir("out"): os.unlink("out/" + name)
 os.mkdir("out")
-whole, seconds, hit, left, wrong = [], [], collections.Counter(), 0, []
+whole, seconds, late, left, wrong = [], [], 0, 0, []
 for command in commands:
     for _ in 1, 2:                  # the second time programs and files are in memory
         clear(); begin = time.time(); assert start(command, "-o").wait() == 0, command
@@ -61,21 +61,25 @@ for command in commands:
 for i in range(kills):
     k, number = i % len(commands), signals[(i // len(commands)) % len(signals)]
     command, way = commands[k], ">" if commands[k][0] not in text and i // len(commands) % 3 == 2 else "-o"
-    clear(); child = start(command, way)
-    time.sleep(random.uniform(0, 1.1 * seconds[k])); child.send_signal(number); status = child.wait()
-    what, name = result(), f"{' '.join(command)} {way}, {signal.Signals(number).name}, {i}"
-    others = [f for f in os.listdir("out") if f != "r"]
-    hit[number] += status != 0
-    if status == 0 and what != whole[k]: wrong.append(f"{name}: status 0 and not the whole result")
-    if status not in (0, -number): wrong.append(f"{name}: status {status}")
-    if way == "-o" and what not in (None, whole[k]): wrong.append(f"{name}: half a result under its name")
-    if way == ">" and number != signal.SIGKILL and what not in (b"", whole[k]): wrong.append(f"{name}: half a result in a file of the shell's")
-    if others and number != signal.SIGKILL: wrong.append(f"{name}: left {others}")
-    if status and way == "-o" and what is not None and number != signal.SIGKILL: wrong.append(f"{name}: a result, and status {status}")
+    moment, status = random.uniform(0, 1.1 * seconds[k]), 0
+    for _ in range(20):             # a signal that comes too late comes once more, in half of the time
+        clear(); child = start(command, way)
+        time.sleep(moment); child.send_signal(number); status = child.wait()
+        what, name = result(), f"{' '.join(command)} {way}, {signal.Signals(number).name}, {i}"
+        others = [f for f in os.listdir("out") if f != "r"]
+        if status == 0 and what != whole[k]: wrong.append(f"{name}: status 0 and not the whole result")
+        if status not in (0, -number): wrong.append(f"{name}: status {status}")
+        if way == "-o" and what not in (None, whole[k]): wrong.append(f"{name}: half a result under its name")
+        if way == ">" and number != signal.SIGKILL and what not in (b"", whole[k]): wrong.append(f"{name}: half a result in a file of the shell's")
+        if others and number != signal.SIGKILL: wrong.append(f"{name}: left {others}")
+        if status and way == "-o" and what is not None and number != signal.SIGKILL: wrong.append(f"{name}: a result, and status {status}")
+        if status: break
+        late += 1; moment /= 2
+    if not status: wrong.append(f"{name}: the signal never came in time")
     left += bool(others)
-print(f"# {kills} signals, {sum(hit.values())} in time (" + ", ".join(f"{signal.Signals(n).name[3:]} {hit[n]}" for n in signals) + f"); after SIGKILL {left} temporary files were left")
+print(f"# {kills} signals in time, {late} too late; after SIGKILL {left} temporary files were left")
 print("\n".join(wrong[:20]))
-sys.exit(bool(wrong) or sum(hit.values()) < kills // 4)     # a test that comes too late would show nothing
+sys.exit(bool(wrong))
 PY
 ok 'signals at random moments' py kill.py "$top" "${PTQ_KILLS:-96}"
 grep '^# ' ok.out

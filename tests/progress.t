@@ -12,7 +12,7 @@ mine, its = os.openpty()
 child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=its)
 os.close(its)
 said, begin, found = b"", time.time(), None
-while time.time() - begin < 60 and not found:
+while time.time() - begin < 300 and not found:
     try: got = os.read(mine, 4096)
     except OSError: got = b""
     if not got: break
