@@ -73,7 +73,7 @@ for paper, numbered in NUMBERED.items():
             bad.append(f"{item}: not a row of five columns, the first an item")
         elif carried.startswith("not yet") and pipeline + run + holds:
             bad.append(f"{item}: not yet, and has results")
-        elif not re.match(r"(yes|no)\b|-$", holds) and not re.match("not yet|.*not carried", carried):
+        elif not re.match(r"(yes|no)\b|-$", holds) and not re.match("not yet|.*not (carried|included)", carried):
             bad.append(f"{item}: neither yes nor no nor -")
         elif bool(run) != bool(links(run)) or re.match("yes|no", holds) and not run:
             bad.append(f"{item}: a run without a page, or an answer without a run")
