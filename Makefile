@@ -43,8 +43,8 @@ TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
 TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
 # Tests that run a second time, with these files' AVX-512 in plain C, on any processor (tests/again.h).
 TWICE    := $(BUILD)/tests/product-avx512 $(BUILD)/tests/bf16-avx512 $(BUILD)/tests/bf16_pass-avx512
-AGAIN    := $(patsubst %,$(BUILD)/again/lib/%.o,num/bf16 quant/product quant/product_exact quant/product_integer \
-	quant/product_number quant/product_packed)
+AGAIN    := $(patsubst %,$(BUILD)/again/lib/%.o,num/bf16 product/product product/product_exact product/product_integer \
+	product/product_number product/product_packed)
 TESTS    += $(TWICE)
 SCRIPTS  := $(wildcard tests/*.t)
 READERS  := safetensors tokenizer image gguf picture
@@ -100,7 +100,7 @@ check-packages:
 	@tests/packages $(BUILD_PACKAGES) $(CHECK_PACKAGES)
 
 # gcc 12 ends with an internal error on a bound of one of its arrays.
-build/san/lib/quant/product.o build/san/again/lib/quant/product.o: ALWAYS += -fno-sanitize=bounds
+build/san/lib/product/product.o build/san/again/lib/product/product.o: ALWAYS += -fno-sanitize=bounds
 
 $(BUILD)/libptq.a: $(OBJECTS)
 	@rm -f $@
@@ -128,7 +128,7 @@ $(BUILD)/tests/bf16_pass $(BUILD)/tests/bf16_pass-avx512: LDLIBS += -Wl,--wrap=p
 
 $(BUILD)/tests/avx512.o: ALWAYS += -Wno-psabi
 # All its vectors are unrolled into scalars: -O3 takes half a minute.
-$(BUILD)/again/lib/quant/product_packed.o: ALWAYS += -O1
+$(BUILD)/again/lib/product/product_packed.o: ALWAYS += -O1
 $(BUILD)/again/%.o: %.c VERSION
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC    $< (AVX-512 in plain C)")

@@ -8,7 +8,7 @@
  * no work for single tokens.
  */
 #include "base/option.h"
-#include "transform/aifs.h"
+#include "vision/aifs.h"
 
 static const struct tool tool = {
 	.name = "aifs-order",

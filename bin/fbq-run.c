@@ -4,14 +4,14 @@
  *
  *	W_F = Q(W - B A) + B A minimizes tr((W - W_F) H (W - W_F)ᵀ) over A and B	(FBQuant eq. 11-19)
  *
- * or B A is fitted to what quantization leaves of W, as other methods do (quant/branch.h).
+ * or B A is fitted to what quantization leaves of W, as other methods do (branch/branch.h).
  */
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
+#include "branch/feedback.h"
 #include "model/basis.h"
 #include "num/linalg.h"
-#include "quant/feedback.h"
 #include "transform/attach.h"
 #include "transform/method.h"
 

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include "base/error.h"
 #include "base/option.h"
-#include "model/placeholder.h"
 #include "model/tokens.h"
+#include "vision/placeholder.h"
 
 static const struct tool tool = {
 	.name = "images-import",

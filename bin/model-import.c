@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
+#include "import/import.h"
 #include "io/image.h"
-#include "model/import.h"
 
 static const struct tool tool = {
 	.name = "model-import",

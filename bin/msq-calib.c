@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
+#include "calib/input_scale.h"
 #include "forward/cache.h"
 #include "model/setting.h"
 #include "num/linalg.h"
-#include "transform/input_scale.h"
 #include "transform/method.h"
 
 static const struct tool tool = {

@@ -7,7 +7,7 @@
  */
 #include "base/error.h"
 #include "base/option.h"
-#include "model/tokenize.h"
+#include "import/tokenize.h"
 
 static const struct tool tool = {
 	.name = "tokenize",

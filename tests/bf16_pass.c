@@ -5,7 +5,7 @@
  * A pass is made of products and of what stands between them: norms, attention, activations, sums.
  *
  *	Products. Kernels add in different orders, so their products differ in the last places of a float. How
- *	much a row may differ from exact arithmetic is known (quant/product.h). So each product of each pass
+ *	much a row may differ from exact arithmetic is known (product/product.h). So each product of each pass
  *	is compared with a sum in double. Its terms are the floats that the product was given and the
  *	layer's weights, both rounded to bf16 here, by another rule than that of num/half.h. The bias is that
  *	of the layer.
@@ -39,7 +39,7 @@
 #include "base/thread.h"
 #include "num/half.h"
 #include "num/linalg.h"
-#include "quant/product.h"
+#include "product/product.h"
 #include "reference.h"
 
 /* ---- a product against its bound ---- */

@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "branch/branch.h"
 #include "jacobi.h"
 #include "num/linalg.h"
-#include "quant/branch.h"
 
 /* W [m][n], H = Xᵀ X of tokens, in float as the methods see it. */
 struct problem {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "num/linalg.h"
-#include "quant/clip.h"
+#include "solver/clip.h"
 
 enum { N = 40, ROWS = 24, GROUP = 16, GROUPS = 3, LIVE = 38 };
 

@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "branch/feedback.h"
 #include "num/linalg.h"
-#include "quant/feedback.h"
 
 /* W [m][n], X [tokens][n], H = Xᵀ X */
 struct problem {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "num/ggml.h"
+#include "import/ggml.h"
 
 enum { BLOCKS = 4096, BYTES = 210 };
 

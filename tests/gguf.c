@@ -16,9 +16,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/error.h"
-#include "io/gguf.h"
+#include "import/gguf.h"
+#include "import/source.h"
 #include "io/text.h"
-#include "model/source.h"
 #include "text/tokenizer.h"
 
 struct bytes { size_t n; unsigned char b[4096]; };

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include "base/cpu.h"
 #include "base/random.h"
-#include "num/histogram.h"
+#include "calib/histogram.h"
 
 enum { N = 4001 };
 

@@ -20,9 +20,9 @@
 #include "model/residual.h"
 #include "model/rope.h"
 #include "model/tokens.h"
-#include "model/vision.h"
 #include "num/linalg.h"
 #include "transform/invariant.h"
+#include "vision/vision.h"
 
 /* Sums of some hundred products in double through a few blocks, each rounded to 2^-53 of its terms. */
 static const double most = 1e-10;

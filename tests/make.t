@@ -39,8 +39,8 @@ would() { object=$1; shift; make -C tree -n V=1 CFLAGS=-Werror "$@" "$object" | 
 has() { ok "$1" sh -c 'case "$2" in *" $1 "*) ;; *) echo "no $1 in: $2"; exit 1 ;; esac' sh "$2" "$3"; }
 has 'CFLAGS of the command line' -Werror "$(would build/none/lib/base/cpu.o BUILD=build/none)"
 has '... leave what vectors of tests need' -Wno-psabi "$(would build/none/tests/avx512.o BUILD=build/none)"
-has '... what keeps unrolled code short' -O1 "$(would build/none/again/lib/quant/product_packed.o BUILD=build/none)"
-has '... what a compiler cannot do' -fno-sanitize=bounds "$(would build/san/lib/quant/product.o SAN=1)"
+has '... what keeps unrolled code short' -O1 "$(would build/none/again/lib/product/product_packed.o BUILD=build/none)"
+has '... what a compiler cannot do' -fno-sanitize=bounds "$(would build/san/lib/product/product.o SAN=1)"
 has '... and the counts of coverage' --coverage "$(would build/coverage/lib/base/cpu.o COVERAGE=1)"
 is 'tools and a test in one run: one archive' "$(make -C tree -n V=1 BUILD=build/none all build/none/tests/half | grep -c 'rcs build/none/libptq.a')" 1
 is 'nothing was built by all that' "$(everything | diff before -)" ''

@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/random.h"
-#include "forward/calibrate.h"
+#include "calib/calibrate.h"
+#include "calib/histogram.h"
 #include "io/image.h"
 #include "model/config.h"
 #include "model/layer.h"
-#include "num/histogram.h"
 #include "num/linalg.h"
 #include "transform/quantize.h"
 

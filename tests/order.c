@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "quant/order.h"
+#include "solver/order.h"
 
 static void check(size_t n, const float diag[n], enum order_kind kind, enum order_key key, size_t group,
 	const int32_t want[n])

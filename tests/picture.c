@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/error.h"
-#include "io/picture.h"
 #include "pictures.h"
+#include "vision/picture.h"
 
 static void test_decoded(void **state)
 {

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/error.h"
-#include "model/processor.h"
-#include "model/vision.h"
 #include "pictures.h"
+#include "vision/processor.h"
+#include "vision/vision.h"
 
 /* Steps of 255, before normalization: in integers, so that Pillow's are met exactly. */
 static long step(const struct processor *p, size_t c, float x)

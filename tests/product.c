@@ -17,9 +17,9 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
+#include "product/product.h"
+#include "product/product_integer.h"
 #include "quant/pack.h"
-#include "quant/product.h"
-#include "quant/product_integer.h"
 
 static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "mxfp4", "nvfp4",
 	"e3m0", "nf4", "int3", "uint3", "int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };

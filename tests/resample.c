@@ -10,8 +10,8 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "num/resample.h"
 #include "pictures.h"
+#include "vision/resample.h"
 
 static uint8_t *resized(enum resample kind, size_t height, size_t width, size_t h, size_t w,
 	const uint8_t *in)

@@ -19,9 +19,9 @@
 #include "base/thread.h"
 #include "num/linalg.h"
 #include "quant/linear.h"
-#include "quant/order.h"
-#include "quant/refine.h"
-#include "quant/solver.h"
+#include "solver/order.h"
+#include "solver/refine.h"
+#include "solver/solver.h"
 
 /* --- data: correlated activations with outlier channels, weights with outliers, dead channels --- */
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include "base/error.h"
 #include "base/thread.h"
-#include "forward/calibrate.h"
+#include "calib/calibrate.h"
 #include "forward/forward.h"
 #include "io/image.h"
 #include "model/tokens.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/progress.h"
+#include "calib/hessian.h"
 #include "eval/survey.h"
-#include "model/hessian.h"
 #include "model/layer.h"
 #include "quant/stats.h"
 

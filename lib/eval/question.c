@@ -6,8 +6,8 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/nearest.h"
-#include "io/picture.h"
 #include "io/text.h"
+#include "vision/picture.h"
 
 static const size_t MOST = (size_t)1 << 30;	/* bytes of a file */
 

@@ -22,8 +22,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "forward/prompt.h"
-#include "model/tokenize.h"
-#include "model/vision.h"
+#include "import/tokenize.h"
+#include "vision/vision.h"
 
 struct question {
 	const char *task, *context;	/* borrowed from `json` */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/progress.h"
-#include "model/hessian.h"
+#include "calib/hessian.h"
 #include "model/layer.h"
 #include "quant/stats.h"
 

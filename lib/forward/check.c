@@ -10,7 +10,7 @@
 #include "base/size.h"
 #include "forward/forward.h"
 #include "io/relay.h"
-#include "model/vision.h"
+#include "vision/vision.h"
 
 enum { SEQUENCES = 2, LENGTH = 64, BOTH = 2 };
 enum { MEMORY = 512 << 20 };	/* bytes of hidden states that stay in memory */

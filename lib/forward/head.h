@@ -14,7 +14,7 @@
 #include "io/image.h"
 #include "model/config.h"
 #include "model/layer.h"
-#include "quant/product.h"
+#include "product/product.h"
 
 struct head {
 	const struct config *config;

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/size.h"
-#include "io/picture.h"
-#include "model/vision.h"
+#include "vision/picture.h"
+#include "vision/vision.h"
 
 /* Rows of an image, of its class token too. */
 static size_t rows_of(const struct images *m, size_t i)

@@ -16,7 +16,7 @@
 #include "forward/block.h"
 #include "forward/hidden.h"
 #include "forward/windows.h"
-#include "model/processor.h"
+#include "vision/processor.h"
 
 struct images {
 	const struct config *config;

@@ -3,7 +3,7 @@
  * projection.h -- linear layers that share an input, side by side
  *
  * Their outputs stand in one row. What multiplies them is the table of products' choice
- * (quant/product.h); layers that round the input alike share what is made of it, and where their
+ * (product/product.h); layers that round the input alike share what is made of it, and where their
  * weights can stand in one matrix they are one product.
  */
 #ifndef FORWARD_PROJECTION_H
@@ -16,7 +16,7 @@
 #include "model/config.h"
 #include "model/layer.h"
 #include "num/hadamard.h"
-#include "quant/product.h"
+#include "product/product.h"
 
 struct projection {
 	enum projection_name name;

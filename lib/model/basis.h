@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/option.h"
+#include "import/checkpoint.h"
 #include "io/image.h"
-#include "model/checkpoint.h"
 
 /* The basis of a file, by its first part, or NULL; free() it. Dies if it is no digest. */
 char *basis_of(const struct image *image);

@@ -10,7 +10,7 @@
 #include "io/image.h"
 #include "model/multimodal.h"
 #include "num/format.h"
-#include "quant/product.h"
+#include "product/product.h"
 
 enum activation {
 	ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_QUICK_GELU, ACTIVATION_RELU,
@@ -73,7 +73,7 @@ struct cache_format {
 
 enum { CHANNELS = 3 };		/* of a pixel */
 
-/* How images become rows of an encoder (model/vision.h); class NULL: there is none. */
+/* How images become rows of an encoder (vision/vision.h); class NULL: there is none. */
 struct vision {
 	const struct multimodal *class;
 	size_t patch, frames;		/* of a patch: pixels of a side, pictures (of the same) */
@@ -98,7 +98,7 @@ struct config {
 	size_t eos_count;
 	/* Set by whoever runs the model. */
 	enum compute_type compute_type;	/* what --compute-type says */
-	size_t rows;			/* of activations in a product, at most; 0: many (quant/product.h) */
+	size_t rows;			/* of activations in a product, at most; 0: many */
 	size_t modalities;		/* of the tokens; 0, 1: text only */
 	bool exact_inputs;		/* layers do not round them, whatever they say */
 	struct cache_format cache;	/* cache_use() sets it */

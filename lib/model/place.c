@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/size.h"
-#include "model/vision.h"
+#include "vision/vision.h"
 
 bool stack_sparse(const struct stack *s, size_t block)
 {

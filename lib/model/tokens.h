@@ -72,7 +72,7 @@ void tokens_describe(struct output *out, const char *tokenizer, long bos, bool a
 	"take tokens that were made for a vocabulary of another size" }
 
 /*
- * Visual tokens first, text after, each in its order (MQuant section 4.1, AIFS: transform/aifs.h).
+ * Visual tokens first, text after, each in its order (MQuant section 4.1, AIFS: vision/aifs.h).
  * order[i]: the token of a sequence that comes to place i. modality: 0 text, else visual. index: what the
  * tokens' places were before, 0 .. n - 1 each once; NULL: they stand in their places.
  */

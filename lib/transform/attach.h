@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * attach.h -- a low-rank branch beside each linear layer of a model, by a method of quant/branch.h: weight
+ * attach.h -- a low-rank branch beside each linear layer of a model, by a method of branch/branch.h: weight
  * and second moments in; codes, parameters and branch out
  */
 #ifndef TRANSFORM_ATTACH_H
@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include "base/option.h"
 #include "base/selection.h"
+#include "branch/branch.h"
+#include "calib/hessian.h"
 #include "io/image.h"
 #include "model/filter.h"
-#include "model/hessian.h"
-#include "quant/branch.h"
 
 enum { ATTACH_SHARE = 32 };		/* the usual rank is a 32nd of a layer's inputs: 128 of 4096 */
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/report.h"
 #include "base/size.h"
-#include "model/hessian.h"
+#include "calib/hessian.h"
 #include "model/layer.h"
 
 /* The first three of what is scaled, all of what is clipped, too. */

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/selection.h"
+#include "calib/hessian.h"
 #include "model/filter.h"
-#include "model/hessian.h"
 #include "quant/linear.h"
 
 /* Layers of the model that are selected; without a configuration those of the part at hand, with 0 inputs.

@@ -6,7 +6,7 @@
 #define TRANSFORM_METHOD_H
 #include "base/option.h"
 #include "model/setting.h"
-#include "quant/solver.h"
+#include "solver/solver.h"
 
 struct method {
 	struct solver solver;

@@ -6,11 +6,11 @@
 #ifndef TRANSFORM_QUANTIZE_H
 #define TRANSFORM_QUANTIZE_H
 #include "base/selection.h"
+#include "calib/hessian.h"
 #include "io/image.h"
 #include "model/filter.h"
-#include "model/hessian.h"
 #include "model/layer.h"
-#include "quant/order.h"
+#include "solver/order.h"
 #include "transform/plan.h"
 
 struct quantize {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "calib/hessian.h"
 #include "model/basis.h"
 #include "model/calibrated.h"
-#include "model/hessian.h"
 #include "model/layer.h"
 
 /* A part on its way. */

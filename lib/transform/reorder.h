@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include "base/selection.h"
 #include "model/filter.h"
-#include "quant/order.h"
+#include "solver/order.h"
 
 struct reorder {
 	const struct selection *layers;

@@ -12,7 +12,7 @@
  */
 #ifndef TRANSFORM_SEQUENTIAL_H
 #define TRANSFORM_SEQUENTIAL_H
-#include "forward/calibrate.h"
+#include "calib/calibrate.h"
 #include "model/filter.h"
 #include "transform/quantize.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/report.h"
-#include "model/hessian.h"
+#include "calib/hessian.h"
 #include "model/layer.h"
 
 static const struct report_column columns[] = {

@@ -16,9 +16,9 @@
 #include <math.h>
 #include "base/random.h"
 #include "bench.h"
-#include "quant/feedback.h"
+#include "branch/feedback.h"
+#include "product/product.h"
 #include "quant/pack.h"
-#include "quant/product.h"
 
 enum { GROUP = 128, COPIES = 64 };
 

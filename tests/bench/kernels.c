@@ -18,11 +18,11 @@
 #include <omp.h>
 #include "base/random.h"
 #include "bench.h"
-#include "forward/moments.h"
+#include "calib/moments.h"
 #include "num/hadamard.h"
 #include "num/half.h"
-#include "quant/product.h"
-#include "quant/solver.h"
+#include "product/product.h"
+#include "solver/solver.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif

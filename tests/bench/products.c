@@ -17,8 +17,8 @@
 #include "base/random.h"
 #include "bench.h"
 #include "num/half.h"
+#include "product/product.h"
 #include "quant/pack.h"
-#include "quant/product.h"
 #include "quant/round.h"
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -97,7 +97,7 @@ AVX512 static void read_rows(size_t m, size_t n, float y[], const void *w, const
 }
 
 /*
- * As quant/product_packed.c goes: four rows in four places of memory, their weights made float once for all
+ * As product/product_packed.c goes: four rows in four places of memory, their weights made float once for all
  * columns, which go in twos.
  */
 #define ROWS(name, isa, lanes, vector, zero, type, load, loadx, fma, total) \

@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/scratch.h"
-#include "model/checkpoint.h"
+#include "import/checkpoint.h"
+#include "import/source.h"
 #include "model/config.h"
-#include "model/source.h"
 #include "survive.h"
 
 static char *path;

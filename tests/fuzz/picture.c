@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "io/picture.h"
-#include "model/processor.h"
 #include "survive.h"
+#include "vision/picture.h"
+#include "vision/processor.h"
 
 enum { MOST = 1 << 16 };	/* pixels that are processed: time, not what is looked for, grows with them */
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/scratch.h"
-#include "io/safetensors.h"
+#include "import/safetensors.h"
 #include "survive.h"
 
 static char *folder;

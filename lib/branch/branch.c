@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * branch.c -- see branch.h
+ *
+ * A method is a plan: what is updated first, in which norm the branch is fitted, which iterate is kept.
+ * FBQuant alone has an optimizer of its own. The updates are in branch_state.c.
+ */
+#include "branch/branch.h"
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+#include "base/size.h"
+#include "base/thread.h"
+#include "branch/branch_state.h"
+#include "branch/feedback.h"
+#include "num/svd.h"
+
+enum { ALIGN = 64, TURNS = 5 };
+
+struct branch_plan {
+	bool feedback;			/* FBQuant; nothing below counts then */
+	bool branch_first;
+	bool weighted;			/* SVD_r in the norm of H */
+	double ridge;			/* on H, of the mean of its diagonal; without `weighted` nothing */
+	bool least;			/* the iterate of the least loss is kept, not the last */
+	bool both;			/* losses after each of both updates, not after the second */
+	bool early;			/* stop when the loss rises */
+	bool damped;			/* losses and Q have the ridge; formats of the branch are fitted to */
+	bool exact;			/* at the end codes are of W - B A in double, if Q is plain RTN */
+};
+
+static const struct branch_plan
+	feedback = { .feedback = true },
+	plain = { .weighted = false },
+	absorbing = { .branch_first = true, .least = true, .early = true, .exact = true },
+	weighted = { .branch_first = true, .weighted = true, .ridge = 0.01, .least = true, .both = true,
+		.damped = true },
+	/* EoRA's H has negative eigenvalues by rounding alone; that much of a ridge covers it. */
+	projected = { .weighted = true, .ridge = 0x1p-24 };
+
+const struct branch_method branch_methods[] = {
+	{ "fbquant", .needs_hessian = true, .reads_hessian = true, .descends = true,
+		.compensate = COMPENSATE_NONE, .steps = 400, .plan = &feedback },
+	{ "lowrank", .takes_main = true, .compensate = COMPENSATE_NONE, .steps = 1, .plan = &plain },
+	{ "svdquant", .reads_hessian = true, .compensate = COMPENSATE_NONE, .steps = 100,
+		.plan = &absorbing },
+	{ "loftq", .compensate = COMPENSATE_NONE, .steps = 5, .plan = &plain },
+	{ "caldera", .needs_hessian = true, .reads_hessian = true, .compensate = COMPENSATE_BOTH,
+		.steps = 20, .plan = &weighted },
+	{ "eora", .needs_hessian = true, .reads_hessian = true, .takes_main = true,
+		.compensate = COMPENSATE_NONE, .steps = 1, .plan = &projected },
+	{ NULL }
+};
+const char *const branch_names[] = { "fbquant", "lowrank", "svdquant", "loftq", "caldera", "eora", NULL };
+
+static const char *const texts[] = {
+	[BRANCH_DONE] = "done",
+	[BRANCH_BAD_WEIGHT] = "a weight is not finite",
+	[BRANCH_BAD_MAIN] = "a weight of the main path is not finite",
+	[BRANCH_BAD_HESSIAN] = "the Hessian has an element that is not finite, or a negative diagonal",
+	[BRANCH_NOT_POSITIVE] = "the Hessian is not positive definite, even damped 100-fold",
+	[BRANCH_OVERFLOW] = "a number of the branch is beyond the type that it is stored in",
+	[BRANCH_NO_CONVERGENCE] = "the eigenvalues of the error do not converge",
+};
+
+const char *branch_text(enum branch_status status)
+{
+	return texts[status];
+}
+
+static void *cut(char *base, size_t *at, size_t bytes)
+{
+	char *y = base ? base + *at : NULL;
+
+	*at += ceil_div(bytes, ALIGN) * ALIGN;
+	return y;
+}
+
+static void cut_codes(struct branch_codes *c, struct extent x, char *base, size_t *at)
+{
+	c->codes = cut(base, at, x.rows * x.columns);
+	c->scale = cut(base, at, x.scales * sizeof *c->scale);
+	c->zero = cut(base, at, x.scales);
+}
+
+static void cut_factors(struct state *s, struct factors *f, char *base, size_t *at)
+{
+	f->a = cut(base, at, s->r * s->n * sizeof *f->a);
+	f->b = cut(base, at, s->m * s->r * sizeof *f->b);
+	if (s->in_format) {
+		cut_codes(&f->code_a, s->of_a, base, at);
+		cut_codes(&f->code_b, s->of_b, base, at);
+	}
+}
+
+static struct svd fit_of(const struct state *s)
+{
+	return (struct svd){ .m = s->m, .n = s->n, .r = s->r, .e = s->residue,
+		.h = s->weighted ? s->l->h : NULL, .ridge = s->ridge, .seed = s->set->seed,
+		.name = s->l->name, .a = s->now.a, .b = s->now.b };
+}
+
+static struct feedback feedback_of(const struct state *s)
+{
+	const struct branch_settings *set = s->set;
+
+	return (struct feedback){ .storage = s->main.storage, .group = set->main.group, .rank = s->r,
+		.steps = s->steps, .rate = set->rate, .sigma = set->sigma, .every = larger(set->every, 1),
+		.patience = set->patience, .seed = set->seed, .look = set->look, .arg = set->arg };
+}
+
+/* What calls below need, at different times. */
+static size_t scratch_bytes(const struct state *s, const struct branch_plan *plan)
+{
+	const struct linear a = { .out = s->r, .in = s->n }, b = { .out = s->m, .in = s->r };
+	struct solver_layer of[] = {
+		{ .weight = s->l->weight, .settings = &s->main, .h = s->l->h },
+		{ .weight = &a, .settings = &s->factor }, { .weight = &b, .settings = &s->factor },
+	};
+	const struct feedback f = feedback_of(s);
+	const struct feedback_layer fed = { .weight = s->l->weight, .settings = &f };
+	const struct svd fit = fit_of(s);
+	size_t bytes = plan->feedback ? feedback_workspace(&fed) : svd_workspace(&fit);
+
+	if (!s->l->main && !plan->feedback)
+		bytes = larger(bytes, solver_workspace(1, &of[0]));
+	for (size_t i = 1; s->in_format && i < 3; i++)
+		bytes = larger(bytes, solver_workspace(1, &of[i]));
+	return larger(bytes, CHUNK * s->n * (sizeof(double) + sizeof(float)));
+}
+
+/* Fills *s and cuts the workspace; returns its size. base NULL: only that. */
+static size_t lay_out(struct state *s, const struct branch_method *method, const struct branch_layer *layer,
+	char *base)
+{
+	const struct branch_settings *set = layer->settings;
+	const struct branch_plan *plan = method->plan;
+	size_t at = 0;
+
+	*s = (struct state){ .l = layer, .set = set, .m = layer->weight->out, .n = layer->weight->in,
+		.r = set->rank, .main = set->main, .factor = { .storage = set->storage, .group = set->group,
+		.compensate = COMPENSATE_NONE, .search = SEARCH_MINMAX, .no_error = true },
+		.weighted = plan->weighted, .in_format = set->storage.kind };
+	s->steps = set->steps ? set->steps : method->steps;
+	s->main.no_error = true;
+	s->of_main = extent_of(s->m, s->n, set->main.group);
+	s->of_a = extent_of(s->r, s->n, set->group), s->of_b = extent_of(s->m, s->r, set->group);
+	s->turns = plan->damped && s->in_format ? TURNS : 0;
+	cut_factors(s, &s->now, base, &at);
+	if (s->turns) {
+		cut_factors(s, &s->pair, base, &at);
+		s->ah = cut(base, &at, s->r * s->n * sizeof *s->ah);
+		s->thin = cut(base, &at, s->r * larger(s->m, s->n) * sizeof *s->thin);
+		s->right = cut(base, &at, s->r * larger(s->m, s->n) * sizeof *s->right);
+		s->gram = cut(base, &at, s->r * s->r * sizeof *s->gram);
+	}
+	if (!layer->main)
+		cut_codes(&s->now.main, s->of_main, base, &at);
+	s->group_index = cut(base, &at, larger(s->m, s->n) * sizeof *s->group_index);
+	s->residue = cut(base, &at, s->m * s->n * sizeof *s->residue);
+	s->panel = cut(base, &at, (size_t)threads * 2 * CHUNK * s->n * sizeof *s->panel);
+	s->sum = cut(base, &at, ceil_div(s->m, CHUNK) * sizeof *s->sum);
+	s->scratch = cut(base, &at, scratch_bytes(s, plan));
+	return at;
+}
+
+size_t branch_workspace(const struct branch_method *method, const struct branch_layer *layer)
+{
+	struct state s;
+
+	return lay_out(&s, method, layer, NULL);
+}
+
+/* W, H and the main path that is given are finite. */
+static enum branch_status check(const struct state *s, size_t *index)
+{
+	const float *h = s->l->h;
+
+	for (size_t i = 0; i < s->m; i++)
+		for (int main = 0; main < (s->l->main ? 2 : 1); main++) {
+			*index = i;
+			linear_weight(main ? s->l->main : s->l->weight, i, 1, (float (*)[s->n])s->panel);
+			if (!half_finite(s->n, s->panel, HALF_NONE))
+				return main ? BRANCH_BAD_MAIN : BRANCH_BAD_WEIGHT;
+		}
+	for (size_t i = 0; h && i < s->n; i++) {
+		*index = i;
+		if (!half_finite(s->n, h + i * s->n, HALF_NONE) || h[i * s->n + i] < 0)
+			return BRANCH_BAD_HESSIAN;
+	}
+	*index = 0;
+	return BRANCH_DONE;
+}
+
+/* The plan's ridge on H, and the damping with which the solver adds the same to columns that fire. */
+static void damp(struct state *s, const struct branch_plan *plan)
+{
+	double sum = 0;
+	size_t live = 0;
+
+	for (size_t i = 0; s->l->h && i < s->n; i++) {
+		const double d = (double)s->l->h[i * s->n + i];
+
+		sum += d, live += d > 0;
+	}
+	s->ridge = plan->weighted ? plan->ridge * sum / (double)s->n : 0;
+	s->add = plan->damped ? s->ridge : 0;
+	if (plan->damped && live)
+		s->main.damp = plan->ridge * (double)live / (double)s->n;
+}
+
+/* Codes of P = W - B A in double, as they are kept; returns the largest part of the bound. */
+static double exact_codes(struct state *s)
+{
+	const struct branch_layer *l = s->l;
+	struct branch_codes *to = &s->kept->main;
+	struct feedback f = feedback_of(s);
+	const struct feedback_layer fed = { .weight = l->weight, .settings = &f, .a = l->a, .b = l->b };
+	const size_t groups = s->of_main.scales / s->m;
+	double low = 0, high = 0, worst = 0;
+
+	branch_residue(s, s->kept, PART_BRANCH);
+	for (size_t i = 0; i < s->m * s->n; i++)
+		low = fmin(low, (double)s->residue[i]), high = fmax(high, (double)s->residue[i]);
+	format_tensor(&f.storage, low, high);
+	for (size_t i = 0; i < s->m; i += CHUNK)
+		worst = fmax(worst, feedback_codes(&fed, i, least(CHUNK, s->m - i), to->codes + i * s->n,
+			to->scale + i * groups, to->zero ? to->zero + i * groups : NULL,
+			(void *)((double *)s->scratch + CHUNK * s->n), s->scratch));
+	format_store(&f.storage, s->of_main.scales, to->scale);
+	to->scale_tensor = f.storage.divisor;
+	return worst;
+}
+
+static bool run_feedback(struct state *s, struct branch_report *y)
+{
+	struct feedback f = feedback_of(s);
+	struct feedback_layer fed = { .weight = s->l->weight, .settings = &f, .name = s->l->name,
+		.h = s->l->h, .a = s->now.a, .b = s->now.b };
+	double low = 0, high = 0;
+
+	branch_residue(s, NULL, 0);
+	for (size_t i = 0; i < s->m * s->n; i++)
+		low = fmin(low, (double)s->residue[i]), high = fmax(high, (double)s->residue[i]);
+	format_tensor(&f.storage, low, high);	/* of W: that of W - B A hardly differs */
+	feedback_run(&fed, s->scratch);
+	y->start = fed.report.start, y->best = fed.report.best, y->steps = fed.report.steps;
+	y->halved = fed.report.halved;
+	y->status = branch_store(s);
+	branch_copy(s, s->kept, &s->now, false);
+	return !y->status;
+}
+
+static enum branch_status update(struct state *s, bool branch, bool first)
+{
+	struct svd fit = fit_of(s);
+
+	if (!branch)
+		return branch_main(s, first);
+	s->begun = !first;
+	branch_residue(s, &s->now, first ? 0 : PART_MAIN);
+	if (!svd_run(&fit, s->scratch))
+		return BRANCH_NO_CONVERGENCE;
+	return s->turns ? branch_turns(s) : branch_store(s);
+}
+
+static bool run_plan(struct state *s, const struct branch_plan *plan, double whole, struct branch_report *y)
+{
+	const size_t steps = s->l->main ? 1 : s->steps;
+	double best = INFINITY, loss = NAN;
+
+	memset(s->now.a, 0, s->r * s->n * sizeof *s->now.a);
+	memset(s->now.b, 0, s->m * s->r * sizeof *s->now.b);
+	for (size_t t = 1; t <= steps; t++) {
+		y->steps = t;
+		for (int u = 0; u < 2; u++) {
+			const bool branch = (u == 0) == plan->branch_first, last = t == steps && u == 1;
+			const bool look = plan->least && (u == 1 || (plan->both && t > 1));
+			struct loss now;
+
+			y->status = update(s, branch, t == 1 && u == 0);
+			if (y->status)
+				return false;
+			if (look || (t == 1 && !branch)) {
+				now = branch_loss(s, &s->now, PART_MAIN | PART_BRANCH);
+				y->start = t == 1 && !branch ? now.plain / whole : y->start;
+				loss = now.plain + s->add * now.square;
+			}
+			if (look ? !(loss >= best) : last && !plan->least) {
+				best = loss, y->best = t;
+				branch_copy(s, s->kept, &s->now, true);
+			} else if (look && plan->early)
+				return true;
+		}
+	}
+	return true;
+}
+
+void branch_run(const struct branch_method *method, struct branch_layer *layer, void *workspace)
+{
+	const struct branch_plan *plan = method->plan;
+	const double begin = omp_get_wtime();
+	struct branch_report *y = &layer->report;
+	struct factors kept = { layer->a, layer->b, layer->code_a, layer->code_b, layer->codes };
+	struct state s;
+	double whole;
+	bool done;
+
+	*y = (struct branch_report){ .start = NAN, .loss = NAN, .bound = NAN };
+	lay_out(&s, method, layer, workspace);
+	s.kept = &kept;
+	y->status = check(&s, &y->index);
+	if (y->status)
+		return;
+	damp(&s, plan);
+	whole = branch_loss(&s, NULL, 0).plain;
+	s.index = &y->index;
+	done = plan->feedback ? run_feedback(&s, y) : run_plan(&s, plan, whole, y);
+	if (!done)
+		return;
+	if (plan->feedback || (plan->exact && s.main.compensate == COMPENSATE_NONE &&
+		s.main.search == SEARCH_MINMAX && s.main.group >= 0))
+		y->bound = exact_codes(&s);
+	layer->code_a = kept.code_a, layer->code_b = kept.code_b, layer->codes = kept.main;
+	y->loss = branch_loss(&s, &kept, PART_MAIN | PART_BRANCH).plain / whole;
+	y->seconds = omp_get_wtime() - begin;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* branch_state.c -- see branch_state.h */
+#include "branch/branch_state.h"
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+#include "base/size.h"
+#include "base/thread.h"
+#include "num/linalg.h"
+
+enum { BLOCK = 256 };			/* columns of a product with H */
+
+/* Added to the diagonal of a Gram matrix, of its mean: a factor in a format may have rows of zeros. */
+static const double singular = 1e-10;
+
+struct extent extent_of(size_t rows, size_t columns, long group)
+{
+	return (struct extent){ rows, columns, group == -1 ? 1 : rows * linear_groups(columns, group) };
+}
+
+/* A view of codes. */
+static struct linear stored(const struct solver *how, struct extent x, const struct branch_codes *c)
+{
+	return (struct linear){ .out = x.rows, .in = x.columns, .codes = c->codes, .scale = c->scale,
+		.scale_tensor = &c->scale_tensor, .zero = how->storage.asymmetric ? c->zero : NULL,
+		.storage = how->storage, .group = how->group,
+		.groups = linear_groups(x.columns, how->group) };
+}
+
+static struct linear main_of(const struct state *s, const struct factors *f)
+{
+	return s->l->main ? *s->l->main : stored(&s->main, s->of_main, &f->main);
+}
+
+/* Rows of W less parts of f; y and other: [rows][n], rows ≤ CHUNK. */
+static void rows_of(const struct state *s, const struct factors *f, int parts, size_t first, size_t rows,
+	float *y, float *other)
+{
+	const size_t n = s->n;
+
+	linear_weight(s->l->weight, first, rows, (float (*)[n])y);
+	if (parts & PART_MAIN) {
+		const struct linear main = main_of(s, f);
+
+		linear_weight(&main, first, rows, (float (*)[n])other);
+		for (size_t i = 0; i < rows * n; i++)
+			y[i] -= other[i];
+	}
+	if (parts & PART_BRANCH)
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)n, (int)s->r, -1,
+			f->b + first * s->r, (int)s->r, f->a, (int)n, 1, y, (int)n);
+}
+
+void branch_residue(struct state *s, const struct factors *f, int parts)
+{
+	#pragma omp parallel for num_threads(threads_for(ceil_div(s->m, CHUNK))) schedule(dynamic)
+	for (size_t i = 0; i < s->m; i += CHUNK)
+		rows_of(s, f, parts, i, least(CHUNK, s->m - i), s->residue + i * s->n,
+			s->panel + (size_t)omp_get_thread_num() * 2 * CHUNK * s->n);
+}
+
+/* Σ x (x H) over rows, of a symmetric H in blocks of columns: Σ_b x_b (H_bb x_b + 2 H_b,rest x_rest). */
+static double quadratic(const struct state *s, size_t rows, const float *x, float *product)
+{
+	const int n = (int)s->n;
+	double sum = 0;
+
+	for (int b = 0; b < n; b += BLOCK) {
+		const int size = n - b < BLOCK ? n - b : BLOCK, rest = n - b - size;
+		const float *h = s->l->h + (size_t)b * s->n + (size_t)b;
+
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, size, size, 1, x + b, n, h, n,
+			0, product, BLOCK);
+		if (rest)
+			cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, size, rest, 2,
+				x + b + size, n, h + size, n, 1, product, BLOCK);
+		for (size_t i = 0; i < rows; i++)
+			for (size_t j = 0; j < (size_t)size; j++)
+				sum += (double)x[i * s->n + (size_t)b + j] * (double)product[i * BLOCK + j];
+	}
+	return sum;
+}
+
+struct loss branch_loss(const struct state *s, const struct factors *f, int parts)
+{
+	struct loss y = { 0 };
+
+	#pragma omp parallel for num_threads(threads_for(ceil_div(s->m, CHUNK))) schedule(dynamic)
+	for (size_t i = 0; i < s->m; i += CHUNK) {
+		const size_t rows = least(CHUNK, s->m - i);
+		float product[CHUNK * BLOCK], *x = s->panel + (size_t)omp_get_thread_num() * 2 * CHUNK * s->n;
+		double square = 0;
+
+		rows_of(s, f, parts, i, rows, x, x + CHUNK * s->n);
+		for (size_t k = 0; k < rows * s->n; k++)
+			square += (double)x[k] * (double)x[k];
+		s->sum[i / CHUNK][0] = s->l->h ? quadratic(s, rows, x, product) : square;
+		s->sum[i / CHUNK][1] = square;
+	}
+	for (size_t i = 0; i < ceil_div(s->m, CHUNK); i++)
+		y.plain += s->sum[i][0], y.square += s->sum[i][1];
+	return y;
+}
+
+/* Codes of a plain matrix of floats. */
+static enum branch_status quantize(struct state *s, const struct solver *how, struct extent x, const float *w,
+	struct branch_codes *to)
+{
+	const struct linear plain = { .out = x.rows, .in = x.columns, .weight = w };
+	struct solver_layer l = { .weight = &plain, .settings = how, .codes = to->codes, .scale = to->scale,
+		.zero = to->zero, .group_index = s->group_index,
+		.h = how->compensate == COMPENSATE_NONE ? NULL : s->l->h };
+
+	solver_run(1, &l, s->scratch);
+	to->scale_tensor = l.scale_tensor;
+	*s->index = l.report.index;
+	/* what is rounded is W, which is finite, less a branch, or the branch */
+	return l.report.status == SOLVER_DONE ? BRANCH_DONE :
+		l.report.status == SOLVER_BAD_WEIGHT ? BRANCH_OVERFLOW :
+		l.report.status == SOLVER_NOT_POSITIVE ? BRANCH_NOT_POSITIVE : BRANCH_BAD_HESSIAN;
+}
+
+enum branch_status branch_main(struct state *s, bool first)
+{
+	if (s->l->main)
+		return BRANCH_DONE;
+	branch_residue(s, &s->now, first ? 0 : PART_BRANCH);
+	return quantize(s, &s->main, s->of_main, s->residue, &s->now.main);
+}
+
+/* Numbers become those of the type. */
+static bool round_type(enum half_type type, size_t n, float x[n])
+{
+	uint16_t half[BLOCK];
+
+	for (size_t i = 0; type && i < n; i += BLOCK) {
+		half_narrow(least(BLOCK, n - i), half, x + i, type);
+		half_widen(least(BLOCK, n - i), x + i, half, type);
+	}
+	return half_finite(n, x, HALF_NONE);
+}
+
+/* One of A and B. */
+static enum branch_status store(struct state *s, struct extent x, float *values, struct branch_codes *codes)
+{
+	enum branch_status status;
+
+	if (!s->in_format)
+		return round_type(s->set->type, x.rows * x.columns, values) ? BRANCH_DONE : BRANCH_OVERFLOW;
+	if (!half_finite(x.rows * x.columns, values, HALF_NONE))
+		return BRANCH_OVERFLOW;
+	status = quantize(s, &s->factor, x, values, codes);
+	if (!status) {
+		const struct linear l = stored(&s->factor, x, codes);
+
+		linear_weight(&l, 0, x.rows, (float (*)[x.columns])values);
+	}
+	return status;
+}
+
+enum branch_status branch_store(struct state *s)
+{
+	const enum branch_status status = store(s, s->of_b, s->now.b, &s->now.code_b);
+
+	return status ? status : store(s, s->of_a, s->now.a, &s->now.code_a);
+}
+
+/* X of (G + ε I) X = R, of [r][wide], into R. */
+static bool solve(const struct state *s, size_t wide)
+{
+	const int r = (int)s->r, columns = (int)wide;
+	double trace = 0;
+
+	for (size_t i = 0; i < s->r; i++)
+		trace += s->gram[i * (s->r + 1)];
+	for (size_t i = 0; i < s->r; i++)
+		s->gram[i * (s->r + 1)] += trace > 0 ? singular * trace / (double)s->r : 1;
+	/* Column-major upper is row-major lower. */
+	if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', r, s->gram, r))
+		return false;
+	cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, r, columns, 1, s->gram,
+		r, s->right, columns);
+	cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, r, columns, 1, s->gram,
+		r, s->right, columns);
+	return true;
+}
+
+/* B = P H Aᵀ (A H Aᵀ)⁻¹, H with its ridge. */
+static bool fit_b(struct state *s)
+{
+	const size_t m = s->m, n = s->n, r = s->r;
+
+	for (size_t i = 0; i < r * n; i++)
+		s->thin[i] = (double)s->now.a[i];
+	linalg_product_thin(r, n, n, (double (*)[n])s->ah, (const double (*)[n])s->thin, s->l->h, true);
+	for (size_t i = 0; i < r * n; i++)
+		s->ah[i] += s->ridge * s->thin[i];
+	linalg_product_thin(r, m, n, (double (*)[m])s->right, (const double (*)[n])s->ah, s->residue, true);
+	cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)r, (int)r, (int)n, 1, s->ah, (int)n,
+		s->thin, (int)n, 0, s->gram, (int)r);
+	if (!solve(s, m))
+		return false;
+	for (size_t i = 0; i < m; i++)
+		for (size_t k = 0; k < r; k++)
+			s->now.b[i * r + k] = (float)s->right[k * m + i];
+	return true;
+}
+
+/* A = (Bᵀ B)⁻¹ Bᵀ P, the best one under any H. */
+static bool fit_a(struct state *s)
+{
+	const size_t m = s->m, n = s->n, r = s->r;
+
+	for (size_t i = 0; i < m; i++)
+		for (size_t k = 0; k < r; k++)
+			s->thin[k * m + i] = (double)s->now.b[i * r + k];
+	linalg_product_thin(r, n, m, (double (*)[n])s->right, (const double (*)[m])s->thin, s->residue,
+		false);
+	cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)r, (int)r, (int)m, 1, s->thin, (int)m,
+		s->thin, (int)m, 0, s->gram, (int)r);
+	if (!solve(s, n))
+		return false;
+	for (size_t i = 0; i < r * n; i++)
+		s->now.a[i] = (float)s->right[i];
+	return true;
+}
+
+enum branch_status branch_turns(struct state *s)
+{
+	double best = INFINITY;
+
+	for (size_t t = 0; t < s->turns; t++) {
+		enum branch_status status = fit_b(s) ? store(s, s->of_b, s->now.b, &s->now.code_b) :
+			BRANCH_NO_CONVERGENCE;
+		struct loss loss;
+
+		if (!status)
+			status = fit_a(s) ? store(s, s->of_a, s->now.a, &s->now.code_a) :
+				BRANCH_NO_CONVERGENCE;
+		if (status)
+			return status;
+		loss = branch_loss(s, &s->now, PART_BRANCH | (s->begun ? PART_MAIN : 0));
+		if (!(loss.plain + s->add * loss.square > best)) {
+			best = loss.plain + s->add * loss.square;
+			branch_copy(s, &s->pair, &s->now, false);
+		}
+	}
+	branch_copy(s, &s->now, &s->pair, false);
+	return BRANCH_DONE;
+}
+
+static void copy(struct branch_codes *to, const struct branch_codes *from, struct extent x, bool zero)
+{
+	memcpy(to->codes, from->codes, x.rows * x.columns);
+	memcpy(to->scale, from->scale, x.scales * sizeof *to->scale);
+	if (zero)
+		memcpy(to->zero, from->zero, x.scales);
+	to->scale_tensor = from->scale_tensor;
+}
+
+void branch_copy(const struct state *s, struct factors *to, const struct factors *from, bool main)
+{
+	memcpy(to->a, from->a, s->r * s->n * sizeof *to->a);
+	memcpy(to->b, from->b, s->m * s->r * sizeof *to->b);
+	if (s->in_format) {
+		copy(&to->code_a, &from->code_a, s->of_a, s->factor.storage.asymmetric);
+		copy(&to->code_b, &from->code_b, s->of_b, s->factor.storage.asymmetric);
+	}
+	if (main && !s->l->main)
+		copy(&to->main, &from->main, s->of_main, s->main.storage.asymmetric);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* accumulate.c -- Hessians from files of activations or of Hessians; see accumulate.h */
+#include "calib/accumulate.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/size.h"
+#include "calib/moments.h"
+#include "model/basis.h"
+#include "model/calibrated.h"
+#include "model/layer.h"
+#include "model/share.h"
+#include "num/half.h"
+
+enum { ROWS_AT_ONCE = 4096 };	/* of activations, where windows are shorter */
+
+struct search {
+	const struct image *image;
+	const char *member;
+	const struct selection *layers;
+	struct layer_list list;
+};
+
+static void visit(void *arg, const char *group)
+{
+	struct search *w = arg;
+	char *path = xformat("%s/%s", group, w->member);
+
+	if (selection_has(w->layers, group) && !hessian_is_prior(group) && image_has(w->image, path)) {
+		w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
+		w->list.path[w->list.n++] = xformat("%s", group);
+	}
+	free(path);
+}
+
+static struct layer_list groups_with(const struct image *image, const char *member,
+	const struct selection *layers)
+{
+	struct search w = { .image = image, .member = member, .layers = layers };
+
+	image_groups(image, visit, &w);
+	return w.list;
+}
+
+/* The sum of what n files hold for a group and a modality. */
+static struct moments sum_of(size_t n, const struct filter file[n], const char *group, size_t modality)
+{
+	struct moments h = moments_make(hessian_find(file->image, group, 0).in, true);
+
+	for (size_t k = 0; k < n; k++) {
+		const struct hessian other = hessian_modality(file[k].image, group, h.in, modality);
+
+		hessian_check(image_name(file[k].image), group, h.in, other.sum);
+		moments_add_hessian(&h, image_name(file[k].image), group, &other);
+	}
+	return h;
+}
+
+/* Of how many modalities the group's sums are in all n files. */
+static size_t modalities_of(size_t n, const struct filter file[n], const char *group)
+{
+	const size_t y = hessian_modalities(file->image, group);
+
+	for (size_t k = 1; k < n; k++)
+		if (hessian_modalities(file[k].image, group) != y)
+			die("%s: %s/hessian: is of %zu modalities, in %s of %zu: made from other tokens",
+				image_name(file[k].image), group, hessian_modalities(file[k].image, group),
+				image_name(file->image), y);
+	return y;
+}
+
+static bool all_have(size_t n, const struct filter file[n], const char *group)
+{
+	for (size_t k = 0; k < n; k++)
+		if (!hessian_there(file[k].image, group))
+			return false;
+	return true;
+}
+
+/* A sum on its way, and where groups of the first file stand in the output. */
+struct sums {
+	size_t n, places;
+	const struct filter *file;
+	struct output *out;
+	struct place { char *from, *to; } *place;
+};
+
+/*
+ * Writes the sum of a group, or a link where it stands in the first file under a name that is written
+ * already. A layer that few tokens reached in all has its prior in every file: in none did it see more.
+ */
+static void write_sum(struct sums *s, const char *group)
+{
+	const struct image *image = s->file->image;
+	char *same = image_same(image, group), *prior = hessian_prior(group);
+	size_t modalities;
+	struct moments *h, **each;
+	bool has_prior;
+
+	for (size_t i = 0; i < s->places; i++)
+		if (!strcmp(s->place[i].from, same)) {
+			output_link(s->out, group, s->place[i].to);
+			free(same), free(prior);
+			return;
+		}
+	s->place = xgrow(s->place, s->places + 1, sizeof *s->place);
+	s->place[s->places++] = (struct place){ same, xformat("%s", group) };
+	modalities = modalities_of(s->n, s->file, group);
+	h = xalloc(modalities, sizeof *h);
+	each = xalloc(modalities, sizeof *each);
+	for (size_t m = 0; m < modalities; m++) {
+		h[m] = sum_of(s->n, s->file, group, m);
+		each[m] = &h[m];
+	}
+	has_prior = h->prior = h->count < h->in && all_have(s->n, s->file, prior);
+	moments_write(modalities, each, s->out, image_name(image), group);
+	if (has_prior)
+		write_sum(s, prior);
+	for (size_t m = 0; m < modalities; m++)
+		moments_free(&h[m]);
+	free(h), free(each), free(prior);
+}
+
+/* Writes a link where the group stands in the file under an earlier name that is written already. */
+static bool linked(struct output *out, const struct image *image, const struct layer_list *list, size_t i)
+{
+	char *same = image_same(image, list->path[i]);
+	bool yes = strcmp(same, list->path[i]) && layer_listed(list, same);
+
+	if (yes)
+		output_link(out, list->path[i], same);
+	free(same);
+	return yes;
+}
+
+/* Adds windows of m rows each that follow each other; wide: workspace for them as f32 where they are f16. */
+static void add_windows(struct moments *h, size_t windows, size_t m, const void *x, enum tensor_type type,
+	float *wide)
+{
+	size_t n = h->in;
+
+	if (type == TENSOR_BF16) {
+		moments_add_bf16(h, windows, m, (const uint16_t (*)[m][n])x);
+		return;
+	}
+	if (type == TENSOR_F16) {
+		half_widen(windows * m * n, wide, x, HALF_F16);
+		x = wide;
+	}
+	moments_add(h, windows, m, (const float (*)[m][n])x);
+}
+
+static void add_layer(struct output *out, const struct image *image, const char *layer,
+	const struct accumulate_cut *cut)
+{
+	char *path = xformat("%s/input", layer);
+	struct tensor t = image_tensor(image, path, TENSOR_ANY, 2, NULL);
+	const size_t n = t.dim[1], ctx = cut->ctx;
+	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0];
+	size_t most = cut->shard.n == 1 && ctx < ROWS_AT_ONCE ? ROWS_AT_ONCE / ctx : 1;	/* windows at once */
+	struct moments h = moments_make(n, true);
+	float *wide = t.type == TENSOR_F16 ? xalloc(least(most * ctx, rows) * n, sizeof *wide) : NULL;
+
+	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
+		die("%s: %s: is %s, expected f32, f16 or bf16", image_name(image), path,
+			tensor_name(t.type));
+	for (size_t i = (cut->shard.i - 1) * ctx, windows; i < rows; i += windows * cut->shard.n * ctx) {
+		size_t m = least(ctx, rows - i);
+
+		windows = least(most, (rows - i) / m);
+		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type,
+			wide);
+	}
+	moments_write(1, (struct moments *[]){ &h }, out, image_name(image), layer);
+	moments_free(&h);
+	free(wide);
+	free(path);
+}
+
+static size_t add_activations(struct output *out, const struct image *image, const struct selection *layers,
+	const struct accumulate_cut *cut)
+{
+	struct layer_list list = groups_with(image, "input", layers);
+	const size_t found = list.n;
+
+	for (size_t i = 0; i < list.n; i++)
+		if (!linked(out, image, &list, i))
+			add_layer(out, image, list.path[i], cut);
+	layer_list_free(&list);
+	return found;
+}
+
+static size_t add_hessians(struct output *out, size_t n, const struct filter file[n],
+	const struct selection *layers)
+{
+	const struct image *image = file->image;
+	struct layer_list list = groups_with(image, "hessian", layers);
+	struct sums s = { .n = n, .file = file, .out = out };
+	const size_t found = list.n;
+
+	for (size_t k = 1; k < n; k++) {
+		struct layer_list other = groups_with(file[k].image, "hessian", layers);
+
+		if (other.n != list.n)
+			die("%s: holds %zu layers in part %zu, %s has %zu", image_name(file[k].image),
+				other.n, image_part(image), image_name(image), list.n);
+		layer_list_free(&other);
+	}
+	for (size_t i = 0; i < list.n; i++)
+		write_sum(&s, list.path[i]);
+	for (size_t i = 0; i < s.places; i++)
+		free(s.place[i].from), free(s.place[i].to);
+	free(s.place);
+	layer_list_free(&list);
+	return found;
+}
+
+/* n files of which the first goes through the filter. */
+struct sum {
+	size_t n, done;
+	struct filter *file;
+	bool hessian;
+	const struct selection *layers;
+	const struct accumulate_cut *cut;
+};
+
+/* The other files' part that belongs to the first's. */
+static void advance(struct sum *s)
+{
+	const struct filter *first = s->file;
+
+	for (struct filter *f = s->file + 1; f < s->file + s->n; f++) {
+		if (image_part(first->image))
+			f->image = input_next(f->in);
+		if (!f->image || image_parts(f->image) != image_parts(first->image))
+			die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu",
+				input_name(f->in), input_name(first->in),
+				f->image ? image_parts(f->image) : 0, image_parts(first->image));
+	}
+}
+
+/* Shards of one run take windows of one range in turns. */
+static void warn_twice(size_t n, const struct filter file[n])
+{
+	const struct image **from = xalloc(n, sizeof *from);
+
+	for (size_t i = 0; i < n; i++)
+		from[i] = file[i].image;
+	if (image_number(*from, "/", "shards", 0) == 0)
+		calibrated_twice(n, from);
+	free(from);
+}
+
+/* What the root of a sum says of its inputs. */
+static void begin_sum(const struct sum *s, struct output *out)
+{
+	const struct image **from = xalloc(s->n, sizeof *from);
+
+	for (size_t i = 0; i < s->n; i++) {
+		char *input = i ? xformat("input%zu", i + 1) : NULL;
+
+		from[i] = s->file[i].image;
+		if (input)
+			output_history(out, input, from[i]);
+		free(input);
+	}
+	share_drop(out, s->n, s->file);
+	calibrated_write(out, s->n, from, NULL);
+	free(from);
+}
+
+static void begin_activations(const struct sum *s, const struct filter *f)
+{
+	basis_copy(f->out, f->image);
+	if (s->cut->shard.n > 1)	/* several files may hold activations of one model */
+		share_write(f->out, &s->cut->shard,
+			(const char *[SHARE_INPUTS]){ [SHARE_MODEL] = input_name(f->in) });
+}
+
+static void add_part(void *arg, const struct filter *f)
+{
+	struct sum *s = arg;
+	const bool first = !image_part(f->image);
+
+	advance(s);
+	output_begin(f->out, f->image);
+	if (first && s->hessian)
+		begin_sum(s, f->out);
+	else if (first)
+		begin_activations(s, f);
+	if (first && image_has(f->image, "/config"))
+		output_copy(f->out, f->image, "/config", NULL);
+	s->done += s->hessian ? add_hessians(f->out, s->n, s->file, s->layers) :
+		add_activations(f->out, f->image, s->layers, s->cut);
+	output_end(f->out);
+}
+
+/* The part was written by an earlier run. */
+static void pass_part(void *arg, const struct filter *f)
+{
+	struct sum *s = arg;
+	struct layer_list list = groups_with(f->image, s->hessian ? "hessian" : "input", s->layers);
+
+	advance(s);
+	s->done += list.n;
+	layer_list_free(&list);
+}
+
+void accumulate_files(size_t n, struct filter file[n], const struct selection *layers,
+	const struct accumulate_cut *cut)
+{
+	struct sum s = { n, 0, file, !strcmp(image_kind(file->image), "hessian"), layers, cut };
+
+	if (s.hessian)
+		warn_twice(n, file);
+	file->finished = pass_part;
+	model_filter(file, add_part, &s);
+	if (!s.done)
+		die("%s: holds no layer with %s%s", input_name(file->in),
+			s.hessian ? "a hessian" : "an input", selection_text(layers));
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hessian.c -- see hessian.h */
+#include "calib/hessian.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/thread.h"
+#include "calib/histogram.h"
+#include "model/layer.h"
+#include "num/half.h"
+
+/* Sums of products in float32 differ by the order of summation: far less than this share of √(H_ii H_jj),
+ * which bounds every element of Σ x xᵀ. */
+static const double ASYMMETRY = 1e-3;
+
+/* The first row that differs from its column, or n. */
+static size_t first_asymmetric(size_t n, const float h[n][n])
+{
+	enum { TILE = 64 };
+	size_t bad = n;
+
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(min:bad)
+	for (size_t i0 = 0; i0 < n; i0 += TILE)
+		for (size_t j0 = 0; j0 <= i0; j0 += TILE)
+			for (size_t i = i0; i < n && i < i0 + TILE; i++)
+				for (size_t j = j0; j < i && j < j0 + TILE; j++) {
+					const double difference = (double)h[i][j] - (double)h[j][i];
+					const double most = (double)h[i][i] * (double)h[j][j];
+
+					if (difference != 0 && i < bad &&
+						difference * difference > ASYMMETRY * ASYMMETRY * most)
+						bad = i;
+				}
+	return bad;
+}
+
+bool hessian_there(const struct image *image, const char *layer)
+{
+	return image_has(image, layer_member(layer, "hessian"));
+}
+
+/* What stands beside the sum, of [in] or as many elements as there are bins. */
+static const struct beside {
+	const char *name;
+	enum tensor_type type;
+	size_t elements;	/* 0: in */
+	size_t view;		/* in struct hessian: NULL where it is not there */
+} beside[] = {
+	{ "absmax", TENSOR_F32, 0, offsetof(struct hessian, absmax) },
+	{ "mean_abs", TENSOR_F32, 0, offsetof(struct hessian, mean_abs) },
+	{ "fourth", TENSOR_F64, 0, offsetof(struct hessian, fourth) },
+	{ "histogram", TENSOR_I64, HISTOGRAM_BINS, offsetof(struct hessian, histogram) },
+};
+enum { BESIDE = sizeof beside / sizeof *beside };
+
+static double element(const struct tensor *t, size_t i)
+{
+	switch (t->type) {
+	case TENSOR_F32:	return (double)((const float *)t->data)[i];
+	case TENSOR_F64:	return ((const double *)t->data)[i];
+	default:		return (double)((const int64_t *)t->data)[i];
+	}
+}
+
+static void find_beside(struct hessian *h, const struct image *image, const char *layer,
+	const struct beside *b, size_t modalities, size_t modality)
+{
+	const size_t n = b->elements ? b->elements : h->in, dim[] = { modalities, n };
+	const bool several = modalities > 1;
+	double sum = 0;
+	struct tensor t;
+
+	if (!image_find(image, layer_member(layer, b->name), b->type, several ? 2 : 1,
+			several ? dim : &n, &t))
+		return;
+	t.data = (char *)t.data + modality * n * tensor_size(b->type);
+	for (size_t i = 0; i < n; i++) {
+		const double x = element(&t, i);
+
+		sum += x;
+		if (!(x >= 0) || isinf(x))
+			die("%s: %s/%s: element %zu is %g, expected a magnitude", image_name(image), layer,
+				b->name, i, x);
+	}
+	if (b->type == TENSOR_I64 && fabs(sum - (double)h->count * (double)h->in) > 1e-12 * sum)
+		die("%s: %s/%s: counts %g numbers, expected %zu for each of %ji tokens", image_name(image),
+			layer, b->name, sum, h->in, (intmax_t)h->count);
+	memcpy((char *)h + b->view, &t.data, sizeof t.data);
+}
+
+/* The sums of x xᵀ, rank 2 or 3. */
+static struct tensor find_sum(const struct image *image, const char *layer)
+{
+	struct tensor t;
+
+	if (!image_find(image, layer_member(layer, "hessian"), TENSOR_F32, -1, NULL, &t))
+		die("%s: %s/hessian: is missing; the layer was not calibrated, or this is the Hessian of "
+			"another model", image_name(image), layer);
+	if (t.rank != 2 && (t.rank != 3 || !t.dim[0]))
+		die("%s: %s/hessian: has %d dimensions, expected 2, or 3 with one of modalities",
+			image_name(image), layer, t.rank);
+	if (t.dim[t.rank - 2] != t.dim[t.rank - 1])
+		die("%s: %s/hessian: has %zu rows and %zu columns, expected a square", image_name(image),
+			layer, t.dim[t.rank - 2], t.dim[t.rank - 1]);
+	return t;
+}
+
+/* Dies unless tokens were seen, or the layer has a prior. */
+static void check_seen(const struct image *image, const char *layer, int64_t count)
+{
+	char *prior = hessian_prior(layer);
+
+	if (count < 0 || (!count && !hessian_there(image, prior)))
+		die("%s: %s/count: says that no token was seen", image_name(image), layer);
+	free(prior);
+}
+
+static int64_t count_of(const struct image *image, const char *layer, size_t modalities, size_t modality)
+{
+	struct tensor count;
+
+	if (!image_find(image, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
+		die("%s: %s/count: is missing", image_name(image), layer);
+	if (tensor_count(&count) != modalities)
+		die("%s: %s/count: must be one number%s", image_name(image), layer,
+			modalities > 1 ? " for each modality" : "");
+	return ((const int64_t *)count.data)[modality];
+}
+
+size_t hessian_modalities(const struct image *image, const char *layer)
+{
+	const struct tensor t = find_sum(image, layer);
+
+	return t.rank == 3 ? t.dim[0] : 1;
+}
+
+struct hessian hessian_modality(const struct image *image, const char *layer, size_t n, size_t modality)
+{
+	const struct tensor h = find_sum(image, layer);
+	const size_t modalities = h.rank == 3 ? h.dim[0] : 1;
+	struct hessian y = { .in = h.dim[h.rank - 1] };
+
+	if (n && y.in != n)
+		die("%s: %s/hessian: has shape [%zu, %zu], expected [%zu, %zu]", image_name(image), layer,
+			y.in, y.in, n, n);
+	y.sum = (const float *)h.data + modality * y.in * y.in;
+	y.count = count_of(image, layer, modalities, modality);
+	if (y.count < 0)
+		check_seen(image, layer, y.count);
+	for (size_t i = 0; i < BESIDE; i++)
+		find_beside(&y, image, layer, &beside[i], modalities, modality);
+	return y;
+}
+
+/* Adds another modality's; all that is not NULL is memory of its own. */
+static void add_modality(struct hessian *y, const struct hessian *h)
+{
+	const size_t n = y->in;
+	float *sum = (float *)(uintptr_t)y->sum, *absmax = (float *)(uintptr_t)y->absmax;
+	float *mean = (float *)(uintptr_t)y->mean_abs;
+	double *fourth = (double *)(uintptr_t)y->fourth;
+	int64_t *histogram = (int64_t *)(uintptr_t)y->histogram;
+	const double all = (double)y->count + (double)h->count, part = all > 0 ? (double)h->count / all : 0;
+
+	for (size_t i = 0; i < n * n; i++)
+		sum[i] += h->sum[i];
+	for (size_t i = 0; i < n; i++) {
+		if (absmax)
+			absmax[i] = fmaxf(absmax[i], h->absmax[i]);
+		if (mean)
+			mean[i] = (float)((1 - part) * (double)mean[i] + part * (double)h->mean_abs[i]);
+		if (fourth)
+			fourth[i] += h->fourth[i];
+	}
+	for (size_t i = 0; histogram && i < HISTOGRAM_BINS; i++)
+		histogram[i] += h->histogram[i];
+	y->count += h->count;
+}
+
+/* The sums over all modalities, kept as long as the image. */
+static struct hessian add_modalities(const struct image *image, const char *layer, size_t n,
+	size_t modalities)
+{
+	struct hessian y = hessian_modality(image, layer, n, 0);
+	float *sum = image_keep(image, xalloc(y.in * y.in, sizeof *sum));
+
+	memcpy(sum, y.sum, y.in * y.in * sizeof *sum);
+	y.sum = sum;
+	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+		const size_t bytes = (b->elements ? b->elements : y.in) * tensor_size(b->type);
+		void *from, *own;
+
+		memcpy(&from, (const char *)&y + b->view, sizeof from);
+		if (!from)
+			continue;
+		own = image_keep(image, xalloc(bytes, 1));
+		memcpy(own, from, bytes);
+		memcpy((char *)&y + b->view, &own, sizeof own);
+	}
+	for (size_t m = 1; m < modalities; m++) {
+		const struct hessian other = hessian_modality(image, layer, y.in, m);
+
+		add_modality(&y, &other);
+	}
+	return y;
+}
+
+struct hessian hessian_find(const struct image *image, const char *layer, size_t n)
+{
+	const size_t modalities = hessian_modalities(image, layer);
+	struct hessian y;
+
+	if (modalities == 1)
+		check_seen(image, layer, count_of(image, layer, 1, 0));
+	y = modalities > 1 ? add_modalities(image, layer, n, modalities) :
+		hessian_modality(image, layer, n, 0);
+	check_seen(image, layer, y.count);
+	return y;
+}
+
+void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n])
+{
+	size_t bad;
+
+	for (size_t i = 0; i < n; i++)
+		if (!(sum[i * n + i] >= 0 && isfinite(sum[i * n + i])))
+			die("%s: %s/hessian: diagonal element %zu is %g, expected a sum of squares", file,
+				layer, i, (double)sum[i * n + i]);
+	if (!half_finite(n * n, sum, HALF_NONE))
+		die("%s: %s/hessian: holds a number that is not finite", file, layer);
+	bad = first_asymmetric(n, (const float (*)[n])sum);
+	if (bad < n)
+		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, bad);
+}
+
+/* Of each modality `each` elements, one after the other; a view where there is one. */
+static void write_member(struct output *out, const char *path, enum tensor_type type, size_t modalities,
+	int rank, const size_t dim[], const void *const data[])
+{
+	struct tensor t = tensor_of(type, (void *)(uintptr_t)data[0], rank - 1, dim + 1);
+	const size_t bytes = tensor_count(&t) * tensor_size(type);
+
+	if (modalities == 1) {
+		output_write(out, path, t);
+		return;
+	}
+	t = tensor_of(type, xalloc(modalities, bytes), rank, dim);
+	for (size_t m = 0; m < modalities; m++)
+		memcpy((char *)t.data + m * bytes, data[m], bytes);
+	output_write(out, path, t);
+	free(t.data);
+}
+
+void hessian_write(struct output *out, const char *layer, size_t modalities,
+	const struct hessian h[modalities])
+{
+	const size_t n = h->in, square[] = { modalities, n, n };
+	const void **data = xalloc(modalities, sizeof *data);
+
+	for (size_t m = 0; m < modalities; m++)
+		data[m] = h[m].sum;
+	write_member(out, layer_member(layer, "hessian"), TENSOR_F32, modalities, 3, square, data);
+	for (size_t m = 0; m < modalities; m++)
+		data[m] = &h[m].count;
+	write_member(out, layer_member(layer, "count"), TENSOR_I64, modalities, 1, square, data);
+	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+		const size_t dim[] = { modalities, b->elements ? b->elements : n };
+
+		for (size_t m = 0; m < modalities; m++)
+			memcpy(&data[m], (const char *)&h[m] + b->view, sizeof data[m]);
+		write_member(out, layer_member(layer, b->name), b->type, modalities, 2, dim, data);
+	}
+	free(data);
+}
+
+const char *hessian_lacks(const struct hessian *h)
+{
+	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+		const void *data;
+
+		memcpy(&data, (const char *)h + b->view, sizeof data);
+		if (!data)
+			return b->name;
+	}
+	return NULL;
+}
+
+static const char PRIOR[] = "/prior";
+
+char *hessian_prior(const char *layer)
+{
+	return xformat("%s%s", layer, PRIOR);
+}
+
+bool hessian_is_prior(const char *group)
+{
+	const size_t n = strlen(group), end = strlen(PRIOR);
+
+	return n > end && !strcmp(group + n - end, PRIOR);
+}
+
+struct hessian hessian_mix(const struct hessian *h, const struct hessian *prior)
+{
+	const size_t n = h->in;
+	const double more = ((double)n - (double)h->count) / (double)prior->count;
+	float *sum = xalloc(n + 1, n * sizeof *sum), *absmax = sum + n * n;
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = i * n; j < (i + 1) * n; j++)
+			sum[j] = (float)((double)h->sum[j] + more * (double)prior->sum[j]);
+		if (h->absmax && prior->absmax)
+			absmax[i] = fmaxf(h->absmax[i], prior->absmax[i]);
+	}
+	return (struct hessian){ .in = n, .count = (int64_t)n, .sum = sum,
+		.absmax = h->absmax && prior->absmax ? absmax : NULL };
+}
+
+struct hessian hessian_mixed(const struct image *image, const char *layer, size_t n, float **own)
+{
+	struct hessian h = hessian_find(image, layer, n);
+	char *path = hessian_prior(layer);
+
+	*own = NULL;
+	if (h.count < (int64_t)h.in && hessian_there(image, path)) {
+		const struct hessian prior = hessian_find(image, path, h.in);
+
+		hessian_check(image_name(image), layer, h.in, h.sum);
+		hessian_check(image_name(image), path, h.in, prior.sum);
+		h = hessian_mix(&h, &prior);
+		*own = (float *)(uintptr_t)h.sum;
+	}
+	free(path);
+	return h;
+}
+
+/* The same, once for all layers that share it. */
+static struct hessian find_mixed(struct moments_files *f, const char *layer, size_t n, int64_t *count)
+{
+	const struct hessian h = hessian_find(f->hessian, layer, n);
+	struct hessian mixed;
+	float *own;
+
+	*count = h.count;
+	if (f->only_look)
+		return h;
+	for (size_t i = 0; i < f->mixes; i++)
+		if (f->mix[i].sum == h.sum)
+			return f->mix[i].mixed;
+	mixed = hessian_mixed(f->hessian, layer, n, &own);
+	if (own) {
+		f->mix = xgrow(f->mix, f->mixes + 1, sizeof *f->mix);
+		f->mix[f->mixes++] = (struct mix){ h.sum, mixed };
+	}
+	return mixed;
+}
+
+static struct second_moments in_files(void *arg, const char *layer, size_t n, bool needed)
+{
+	struct moments_files *f = arg;
+	struct second_moments y = { 0 };
+	struct tensor order;
+
+	if (f->order && image_find(f->order, layer_member(layer, "order"), TENSOR_I32, 1, &n, &order))
+		y.order = order.data;
+	if (f->hessian && (needed || hessian_there(f->hessian, layer))) {
+		const struct hessian h = find_mixed(f, layer, n, &y.count);
+
+		y.hessian = h.sum;
+		y.absmax = h.absmax;
+		y.prior = h.count > y.count ? 1 - (double)y.count / (double)h.count : 0;
+	}
+	return y;
+}
+
+static void drop_files(void *arg)
+{
+	struct moments_files *f = arg;
+
+	for (size_t i = 0; i < f->mixes; i++)
+		free((void *)(uintptr_t)f->mix[i].mixed.sum);
+	free(f->mix);
+	f->mix = NULL;
+	f->mixes = 0;
+	if (f->hessian)
+		image_drop(f->hessian);
+}
+
+struct moments_source moments_of_files(struct moments_files *f)
+{
+	return (struct moments_source){ in_files, drop_files, f, f->hessian ? image_name(f->hessian) : NULL,
+		f->order ? image_name(f->order) : NULL };
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* input_scale.c -- see input_scale.h */
+#include "calib/input_scale.h"
+#include <stdlib.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "forward/cache.h"
+#include "model/calibrated.h"
+#include "model/layer.h"
+
+const char *const input_scale_modes[] = {
+	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor",
+	[INPUT_DYNAMIC_TOKEN] = "dynamic-token", [INPUT_STATIC_MODALITY] = "static-modality", NULL
+};
+
+const char *const input_scale_clipped[] = {
+	[CLIPPED_TEXT] = "text", [CLIPPED_VISUAL] = "visual", [CLIPPED_ALL] = "all", NULL
+};
+
+static const struct report_column columns[] = {
+	{ "absmax", REPORT_MAX }, { "clip", REPORT_MAX }, { "scale", REPORT_MAX },
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+static const struct report table = { .column = columns, .columns = COLUMNS };
+
+/* A scale from what was calibrated, of the layer's inputs of a modality or of all. */
+static float scale_of(const struct input_scales *s, struct calibration *k, const char *path, size_t modality,
+	bool whole, const char *row)
+{
+	const float absmax = calibrate_percentile(k, path, modality, 100);
+	const float clip = whole ? absmax : calibrate_percentile(k, path, modality, s->percentile);
+	const float scale = linear_scale_of(clip, s->input.format.top);
+
+	report_row(&table, row, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });
+	return scale;
+}
+
+/* The layer's scales, [*modalities]; free() them. */
+static float *scales_of(const struct input_scales *s, struct calibration *k, const char *path,
+	size_t *modalities)
+{
+	const bool each = s->input.mode == INPUT_STATIC_MODALITY && calibrate_modalities(k, path) > 1;
+	const enum clipped whose = config_is_visual(k->config, path) ? CLIPPED_VISUAL : CLIPPED_ALL;
+	float *scale;
+
+	*modalities = each ? calibrate_modalities(k, path) : 1;
+	scale = xalloc(*modalities, sizeof *scale);
+	for (size_t m = 0; m < *modalities; m++) {
+		char *row = each && m < CLIPPED_ALL ? xformat("%s %s", path, input_scale_clipped[m]) :
+			xformat("%s", path);
+
+		scale[m] = scale_of(s, k, path, each ? m : ALL_MODALITIES,
+			s->clipped != CLIPPED_ALL && s->clipped != (each ? m : whose), row);
+		free(row);
+	}
+	return scale;
+}
+
+static void write_layer(struct input_scales *s, const struct filter *f, struct calibration *k,
+	const char *path)
+{
+	struct layer layer = layer_read(f->image, path, 0, 0);
+	struct linear *l = &layer.linear;
+	float *scale = NULL;
+
+	l->input = s->input;
+	if (s->run)
+		l->input.scale = scale = scales_of(s, k, path, &l->input.modalities);
+	if (s->run && l->input.modalities < k->modalities && !config_is_visual(k->config, path))
+		l->input.mode = INPUT_STATIC_TENSOR;	/* of a mixture, whose tokens are not told apart */
+	layer_write(f->out, f->image, path, l);
+	s->done++;
+	layer_free(&layer);
+	free(scale);
+}
+
+void input_scales_part(void *arg, const struct filter *f)
+{
+	struct input_scales *s = arg;
+	struct layer_list list = layer_list(f->image, f->config, s->layers);
+	struct calibration k = { 0 };
+
+	if (s->run) {
+		k = calibrate_begin(f->image, f->config, s->layers, false);
+		calibrate_observe(&k, s->run->forward, f->image);
+	}
+	output_begin(f->out, f->image);
+	if (!image_part(f->image))
+		cache_write(f->out, s->kv);
+	if (s->run && !image_part(f->image)) {
+		calibrated_write(f->out, 1, (const struct image *[]){ f->image }, s->run->calibration);
+		output_history(f->out, "tokens", s->run->tokens);
+	}
+	for (size_t i = 0; !s->kv_alone && i < list.n; i++) {
+		progress_part(list.path[i], image_part(f->image), image_parts(f->image), i, list.n);
+		if (!f->config || calibrate_place(f->config, list.path[i]) < SIZE_MAX)
+			write_layer(s, f, &k, list.path[i]);
+	}
+	output_rest(f->out, f->image, NULL);
+	output_end(f->out);
+	if (s->run)
+		calibrate_end(&k);
+	layer_list_free(&list);
+}

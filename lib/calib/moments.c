@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* moments.c -- see moments.h */
+#include "calib/moments.h"
+#include <math.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "calib/histogram.h"
+#include "num/bf16.h"
+#include "num/half.h"
+#include "num/linalg.h"
+
+enum { COLUMNS_AT_ONCE = 256, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
+
+struct moments moments_make(size_t in, bool products)
+{
+	return (struct moments){ .in = in, .sum = products ? xalloc(in * in, sizeof(double)) : NULL,
+		.absolute = xalloc(in, sizeof(double)), .fourth = xalloc(in, sizeof(double)),
+		.absmax = xalloc(in, sizeof(float)), .histogram = xalloc(HISTOGRAM_BINS, sizeof(int64_t)) };
+}
+
+void moments_free(struct moments *h)
+{
+	free(h->sum);
+	free(h->absolute), free(h->fourth);
+	free(h->absmax);
+	free(h->histogram);
+	moments_drop(h);
+	*h = (struct moments){ 0 };
+}
+
+/* Columns [first, first + columns) of a row, but for those that are left out. */
+static void count_columns(const struct moments *h, int64_t count[HISTOGRAM_BINS], size_t first,
+	size_t columns, const float row[columns])
+{
+	size_t done = 0;
+
+	for (size_t k = 0; k < h->splits; k++) {
+		const size_t at = (size_t)h->split[k];
+
+		if (at < first || at >= first + columns)
+			continue;
+		histogram_add(at - first - done, count, row + done);
+		done = at - first + 1;
+	}
+	histogram_add(columns - done, count, row + done);
+}
+
+/* Columns [first, first + columns) of all rows. */
+static void add_columns(struct moments *h, size_t rows, const void *x, enum half_type type, size_t first,
+	size_t columns)
+{
+	int64_t *count = xalloc(HISTOGRAM_BINS, sizeof *count);
+	float wide[COLUMNS_AT_ONCE];
+
+	for (size_t i = 0; i < rows; i++) {
+		const size_t at = i * h->in + first;
+		const float *row = (const float *)x + at;
+
+		if (type == HALF_BF16) {
+			half_widen(columns, wide, (const uint16_t *)x + at, type);
+			row = wide;
+		}
+		linalg_magnitude(columns, &h->absolute[first], &h->fourth[first], &h->absmax[first], row);
+		count_columns(h, count, first, columns, row);
+	}
+	#pragma omp critical
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		h->histogram[b] += count[b];
+	free(count);
+}
+
+static void add_magnitudes(struct moments *h, size_t rows, const void *x, enum half_type type)
+{
+	const size_t n = h->in;
+
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (rows * n > FEW)
+	for (size_t j = 0; j < n; j += COLUMNS_AT_ONCE)
+		add_columns(h, rows, x, type, j, least(COLUMNS_AT_ONCE, n - j));
+	h->count += rows;
+}
+
+void moments_add(struct moments *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in])
+{
+	moments_drop(h);
+	if (h->sum)
+		linalg_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x);
+	add_magnitudes(h, windows * tokens, x, HALF_NONE);
+}
+
+void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,
+	const uint16_t x[windows][tokens][h->in])
+{
+	void *workspace = h->sum ? xalloc(bf16_gram_workspace(tokens, h->in), 1) : NULL;
+
+	moments_drop(h);
+	if (h->sum)
+		bf16_gram(windows, tokens, h->in, (double (*)[h->in])h->sum, x, workspace);
+	free(workspace);
+	add_magnitudes(h, windows * tokens, x, HALF_BF16);
+}
+
+void moments_add_hessian(struct moments *h, const char *file, const char *layer, const struct hessian *other)
+{
+	const size_t n = h->in;
+	const double count = (double)other->count;
+
+	if (hessian_lacks(other))
+		die("%s: %s/%s: is missing, expected what hessian-accum makes", file, layer,
+			hessian_lacks(other));
+	moments_drop(h);
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = i; j < n; j++)
+			h->sum[i * n + j] += (double)other->sum[i * n + j];
+		h->absolute[i] += (double)other->mean_abs[i] * count;
+		h->fourth[i] += other->fourth[i];
+		h->absmax[i] = other->absmax[i] > h->absmax[i] ? other->absmax[i] : h->absmax[i];
+	}
+	if ((uint64_t)other->count > INT64_MAX / n - h->count)	/* the histogram counts n of each */
+		die("%s: %s/count: is %ji, too many together with the others", file, layer,
+			(intmax_t)other->count);
+	h->count += (uint64_t)other->count;
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		h->histogram[b] = (int64_t)((uint64_t)h->histogram[b] + (uint64_t)other->histogram[b]);
+}
+
+static void check_finite(const struct moments *h, const char *file, const char *layer)
+{
+	const size_t n = h->in;
+
+	if (!h->count && !h->prior && !h->part)
+		die("%s: %s: has seen no tokens", file, layer);
+	for (size_t i = 0; i < n; i++) {
+		const double square = h->sum[i * n + i];
+
+		if (square < 0 || !isfinite((float)square))
+			die("%s: %s: input %zu: the sum of its squares is %g: "
+				"its numbers overflow, or the sum is damaged", file, layer, i, square);
+	}
+	for (size_t i = 0; i < n; i++) {
+		double not_finite = 0;
+
+		for (size_t j = i; j < n; j++)
+			not_finite += h->sum[i * n + j] - h->sum[i * n + j];
+		if (not_finite != 0)
+			die("%s: %s: row %zu of the sum of x x^T is not finite", file, layer, i);
+	}
+}
+
+struct hessian moments_hessian(struct moments *h, const char *file, const char *layer)
+{
+	const size_t n = h->in;
+
+	if (!h->hessian) {
+		check_finite(h, file, layer);
+		h->hessian = xalloc(n * n, sizeof *h->hessian);
+		h->mean_abs = xalloc(n, sizeof *h->mean_abs);
+		linalg_mirror(n, (float (*)[n])h->hessian, (const double (*)[n])h->sum);
+		for (size_t i = 0; i < n; i++)
+			h->mean_abs[i] = h->count ? (float)(h->absolute[i] / (double)h->count) : 0;
+	}
+	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->absmax, h->mean_abs, h->fourth,
+		h->histogram };
+}
+
+struct hessian moments_mixed(struct moments *h, struct moments *prior, const char *file, const char *layer)
+{
+	const struct hessian own = moments_hessian(h, file, layer);
+
+	if (!h->count && !(prior && prior->count))
+		die("%s: %s: has seen no tokens", file, layer);
+	if (!prior || h->mixed.sum)
+		return prior ? h->mixed : own;
+	const struct hessian other = moments_hessian(prior, file, layer);
+
+	return h->mixed = hessian_mix(&own, &other);
+}
+
+void moments_drop(struct moments *h)
+{
+	free((void *)(uintptr_t)h->mixed.sum);
+	h->mixed = (struct hessian){ 0 };
+	free(h->hessian);
+	free(h->mean_abs);
+	h->hessian = h->mean_abs = NULL;
+}
+
+void moments_join(struct moments *h, const struct moments *other)
+{
+	const size_t n = h->in;
+
+	moments_drop(h);
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = i; h->sum && j < n; j++)
+			h->sum[i * n + j] += other->sum[i * n + j];
+		h->absolute[i] += other->absolute[i];
+		h->fourth[i] += other->fourth[i];
+		h->absmax[i] = other->absmax[i] > h->absmax[i] ? other->absmax[i] : h->absmax[i];
+	}
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		h->histogram[b] += other->histogram[b];
+	h->count += other->count;
+}
+
+void moments_write(size_t modalities, struct moments *const h[modalities], struct output *out,
+	const char *file, const char *layer)
+{
+	struct hessian *y = xalloc(modalities, sizeof *y);
+	bool seen = false;
+
+	for (size_t m = 0; m < modalities; m++)
+		seen |= h[m]->count > 0;
+	for (size_t m = 0; m < modalities; m++) {
+		const bool prior = h[m]->prior;
+
+		h[m]->prior |= seen;	/* by another modality */
+		y[m] = moments_hessian(h[m], file, layer);
+		h[m]->prior = prior;
+	}
+	hessian_write(out, layer, modalities, y);
+	for (size_t m = 0; m < modalities; m++)
+		moments_drop(h[m]);
+	free(y);
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* checkpoint.c -- which tensor of a source goes where, and whether all are there; see checkpoint.h */
+#include "import/checkpoint.h"
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "io/pattern.h"
+#include "model/layer.h"
+#include "vision/vision.h"
+
+static bool is_buffer(const struct checkpoint *k, const char *name)
+{
+	for (const char *const *b = k->config->arch->buffers; *b; b++)
+		if (!fnmatch(*b, name, 0))
+			return true;
+	return false;
+}
+
+/* Whether a tensor of that path stands below the dataset that is here. */
+static bool is_below(const char *path, const char *dataset)
+{
+	size_t n = strlen(dataset);
+
+	return !strncmp(path, dataset, n) && (path[n] == '/' || !path[n]);
+}
+
+/* The name, which it frees, with `to` in the place of `from` where it begins so. */
+static char *begin_with(char *name, const char *from, const char *to)
+{
+	char *other;
+
+	if (strncmp(name, from, strlen(from)))
+		return name;
+	other = xformat("%s%s", to, name + strlen(from));
+	free(name);
+	return other;
+}
+
+/* A tensor's name as the tree has it; free() it. Classes that see images call any language model alike. */
+static char *renamed(const struct checkpoint *k, const char *name)
+{
+	const struct multimodal *m = k->config->vision.class;
+	const char *embedding = k->config->arch->embedding + 1, *head = k->config->arch->head + 1;
+	char *stem = xformat("%.*s.", (int)strcspn(embedding, "/"), embedding), *last = xformat("%s.", head);
+	char *y = xformat("%s", name);
+
+	for (const struct rename_row *r = m ? m->renames : NULL; r && r->from; r++)
+		y = begin_with(y, r->from, r->to);
+	if (m)
+		y = begin_with(begin_with(y, "model.", stem), "lm_head.", last);
+	free(stem), free(last);
+	return y;
+}
+
+/* "model.norm.weight" becomes "/model/norm/weight"; name: as the tree has it. */
+static char *path_of(const struct checkpoint *k, const char *name)
+{
+	const char *prefix = k->config->vision.class ? NULL : k->config->arch->prefix;
+	const char *head = k->config->arch->head + 1;
+	const char *from = k->source->path;
+	bool add = prefix && strncmp(name, prefix, strlen(prefix)) && strncmp(name, head, strlen(head));
+	char *path = xformat("/%s%s%s", add ? prefix : "", add ? "." : "", name);
+	size_t groups = 0;
+
+	for (char *p = path + 1; *p; p++) {
+		if (*p == '/' || (unsigned char)*p < ' ' || (*p == '.' && (p[-1] == '/' || !p[1])))
+			die("%s: %s: expected a tensor's name: words with dots between them", from, name);
+		if (*p == '.')
+			*p = '/', groups++;
+	}
+	if (!path[1])
+		die("%s: '': expected a tensor's name", from);
+	if (is_below(path, "/config") || is_below(path, "/tokenizer") || is_below(path, "/processor"))
+		die("%s: '%s': no tensor can have this name: "
+			"a model keeps the text of a JSON file there", from, name);
+	if (groups > IMAGE_DEPTH)
+		die("%s: %s: is nested too deeply: %zu words, expected at most %d", from, name, groups + 1,
+			IMAGE_DEPTH + 1);
+	return path;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->part != y->part)
+		return x->part < y->part ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+static void sort(struct checkpoint *k)
+{
+	qsort(k->entry, k->entries, sizeof *k->entry, by_place);
+}
+
+/* The entry of the path, or NULL; before there are parts. */
+static struct entry *find(const struct checkpoint *k, const char *path)
+{
+	struct entry key = { .path = (char *)path };
+
+	return bsearch(&key, k->entry, k->entries, sizeof key, by_place);
+}
+
+/* There is room: see list_entries(). */
+static struct entry *add(struct checkpoint *k, char *path, const struct source_tensor *source)
+{
+	k->entry[k->entries] = (struct entry){ .path = path, .source = source };
+	return k->entry + k->entries++;
+}
+
+/* No class loads more experts than its configuration has. */
+static void check_expert(const struct checkpoint *k, const struct stack *s, const struct linear_row *row,
+	size_t expert, const char *name)
+{
+	if (expert >= stack_copies(s, row))
+		die("%s: %s: stands beyond the %zu experts of config.json", k->source->path, name,
+			s->experts);
+}
+
+/* An entry for each linear layer of a block that has rows of the tensor, `rest` below the block. False: none
+ * has. */
+static bool add_layers(struct checkpoint *k, const struct stack *s, size_t block, const char *rest,
+	const struct source_tensor *source)
+{
+	bool any = false;
+
+	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
+		const char *from = row->fused ? row->fused : row->name;
+		size_t expert;
+		const char *member = stack_below(from, rest, &expert);
+		struct entry *e;
+		char *group;
+
+		if (!member || !stack_has(s, block, row) ||
+		    (strcmp(member, "/weight") && strcmp(member, "/bias")))
+			continue;
+		check_expert(k, s, row, expert, source->name);
+		group = stack_expert_path(s, block, row->name, expert);
+		e = add(k, xformat("%s%s", group, member), source);
+		e->stack = s;
+		e->row = row;
+		any = true;
+		free(group);
+	}
+	return any;
+}
+
+/* A warning that n tensors, of which this is the first, are left out; none if n is 0. */
+static void leave_out(const struct checkpoint *k, const char *first, size_t n, const char *why)
+{
+	if (n == 1)
+		warn("%s: %s: %s: it is left out", k->source->path, first, why);
+	else if (n)
+		warn("%s: %s: %s: it and %zu more are left out", k->source->path, first, why, n - 1);
+}
+
+/* Another spelling of a block's number would be another group of the tree. */
+static void check_number(const struct checkpoint *k, const struct stack *s, const char *path,
+	const char *name)
+{
+	const char *number = path + strlen(s->arch->blocks) + 1;
+
+	if (!s->arch->projector && *number == '0' && isdigit((unsigned char)number[1]))
+		die("%s: %s: the number of its block has a zero in front, expected none", k->source->path,
+			name);
+}
+
+static bool is_behind(const struct checkpoint *k, const char *name)
+{
+	const struct multimodal *m = k->config->vision.class;
+
+	for (const char *const *p = m ? m->behind : NULL; p && *p; p++)
+		if (!fnmatch(*p, name, 0))
+			return true;
+	return false;
+}
+
+/* Tensors that are left out, and why: the first of each kind, and how many. */
+enum { BEYOND, BEHIND, OMISSIONS };
+struct omitted { const char *first; size_t n; };
+
+static void omit(struct omitted *o, const char *name)
+{
+	o->first = o->n++ ? o->first : name;
+}
+
+/* An entry of a tensor, or several, unless it is left out. */
+static void list_entry(struct checkpoint *k, const struct source_tensor *t, struct omitted omitted[OMISSIONS])
+{
+	char *name = renamed(k, t->name), *path;
+	const char *rest;
+	size_t block;
+	const struct stack *inside;
+	bool left = is_buffer(k, name);
+
+	if (left || is_behind(k, name)) {
+		if (!left)
+			omit(&omitted[BEHIND], t->name);
+		free(name);
+		return;
+	}
+	path = path_of(k, name);
+	free(name);
+	inside = config_block(k->config, path, &block, &rest);
+	left = inside && block >= inside->blocks;
+	if (left)
+		omit(&omitted[inside == config_encoder(k->config) ? BEHIND : BEYOND], t->name);
+	else if (inside)
+		check_number(k, inside, path, t->name);
+	if (left || (inside && add_layers(k, inside, block, rest, t)))
+		free(path);
+	else
+		add(k, path, t);
+}
+
+static void list_entries(struct checkpoint *k)
+{
+	const struct source *s = k->source;
+	struct omitted omitted[OMISSIONS] = { 0 };
+	char *why = xformat("stands beyond the %zu blocks of config.json", config_last(k->config)->blocks);
+
+	/* one more: of a tied pair the source may have one */
+	k->entry = xalloc(s->n * LINEARS + 1, sizeof *k->entry);
+	for (const struct source_tensor *t = s->tensor; t < s->tensor + s->n; t++)
+		list_entry(k, t, omitted);
+	leave_out(k, omitted[BEYOND].first, omitted[BEYOND].n, why);
+	leave_out(k, omitted[BEHIND].first, omitted[BEHIND].n,
+		"stands behind the features that vision_feature_layer names");
+	free(why);
+}
+
+static bool same(const struct tensor *a, const struct tensor *b)
+{
+	return a->type == b->type && a->rank == 2 && b->rank == 2 && a->dim[0] == b->dim[0] &&
+		a->dim[1] == b->dim[1] && !memcmp(a->data, b->data, tensor_count(a) * tensor_size(a->type));
+}
+
+/*
+ * As transformers 5 ties: whichever is missing is the other; if both are there
+ * and differ, the config is wrong, and both stay.
+ */
+static void tie_head(struct checkpoint *k)
+{
+	const struct architecture *a = k->config->arch;
+	struct entry *embedding = find(k, layer_member(a->embedding, "weight"));
+	struct entry *head = find(k, layer_member(a->head, "weight"));
+	struct source *s = k->source;
+
+	if (embedding && head) {
+		struct tensor x = s->kind->read(s, embedding->source->name);
+		struct tensor y = s->kind->read(s, head->source->name);
+		const bool differ = !same(&x, &y);
+
+		s->kind->release(s);
+		if (differ) {
+			warn("%s: %s: differs from the embedding: it is kept, although tie_word_embeddings "
+				"is true", s->path, head->source->name);
+			return;
+		}
+	}
+	if (!embedding && !head)
+		return;
+	if (!embedding)
+		embedding = add(k, xformat("%s/weight", a->embedding), head->source);
+	if (!head)
+		head = add(k, xformat("%s/weight", a->head), embedding->source);
+	head->source = embedding->source;
+	head->tied_to = embedding->path;
+	sort(k);
+}
+
+/* A tensor cannot stand where the path of another has a group. */
+static void check_paths(const struct checkpoint *k)
+{
+	const char *from = k->source->path;
+
+	for (const struct entry *e = k->entry, *parent; e < k->entry + k->entries; e++) {
+		char *path = xformat("%s", e->path);
+
+		if (e > k->entry && !strcmp(e[-1].path, path))
+			die("%s: %s and %s are the same tensor", from, e[-1].source->name, e->source->name);
+		for (char *slash = path + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+			*slash = '\0';
+			parent = find(k, path);
+			if (parent)
+				die("%s: %s: is a tensor, and a part of the name of %s", from,
+					parent->source->name, e->source->name);
+		}
+		free(path);
+	}
+}
+
+static _Noreturn void missing(const struct checkpoint *k, const char *group, const char *member)
+{
+	char *path = xformat("%s/%s", group, member);
+
+	for (char *p = path; *p; p++)
+		*p = *p == '/' ? '.' : *p;
+	die("%s: %s: is missing, a %s needs it", k->source->path, path + 1, config_class(k->config));
+}
+
+/* Of patches: [rows, channels, (frames,) patch, patch]. */
+static bool is_convolution(const struct tensor *t, const struct vision *v, size_t rows)
+{
+	const size_t dim[] = { rows, CHANNELS, v->frames, v->patch, v->patch };
+	const size_t skip = t->rank == 4 && v->frames == 1;
+	const size_t rank = (size_t)t->rank;
+	bool same = rank + skip == 5;
+
+	for (size_t i = 0; same && i < rank; i++)
+		same = t->dim[i] == dim[i + (i > 1 ? skip : 0)];
+	return same;
+}
+
+/*
+ * The member of a group, in the source [rows, columns], or [rows] where columns is 0. from: NULL, or the
+ * group of the source that has the rows of this linear layer.
+ */
+static void expect(const struct checkpoint *k, const char *group, const char *from, const char *member,
+	size_t rows, size_t columns)
+{
+	struct entry *e = find(k, layer_member(group, member));
+	const struct source_tensor *t;
+
+	if (!e || (from && !e->row))
+		missing(k, from ? from : group, member);
+	e->known = true;
+	t = e->source;
+	if (t->shape.type == TENSOR_ANY)
+		k->source->kind->read(k->source, t->name);	/* says why it cannot be read */
+	if (e->patches && is_convolution(&t->shape, &k->config->vision, rows))
+		return;
+	if (columns && (t->shape.rank != 2 || t->shape.dim[0] != rows || t->shape.dim[1] != columns))
+		die("%s: %s: its shape is not the [%zu, %zu] of config.json", t->file, t->name, rows,
+			columns);
+	if (!columns && (t->shape.rank != 1 || t->shape.dim[0] != rows))
+		die("%s: %s: its shape is not the [%zu] of config.json", t->file, t->name, rows);
+}
+
+/* The weight, likewise, and a bias of n if the class has one. */
+static void expect_both(const struct checkpoint *k, const char *group, const char *from, size_t rows,
+	size_t columns, bool bias, size_t n)
+{
+	struct entry *e = find(k, layer_member(group, "bias"));
+
+	expect(k, group, from, "weight", rows, columns);
+	if (bias)
+		expect(k, group, from, "bias", n, 0);
+	else if (e)
+		e->known = e->unused = true;
+}
+
+static void expect_layer(const struct checkpoint *k, const struct stack *s, size_t block,
+	const struct linear_row *row, size_t expert)
+{
+	size_t rows = stack_rows(s, row).rows, in = stack_in(s, row->projection);
+	bool transposed = row->order == ROWS_TRANSPOSED;
+	char *path = stack_expert_path(s, block, row->name, expert);
+	char *from = stack_expert_path(s, block, row->fused ? row->fused : row->name, expert);
+
+	expect_both(k, path, from, transposed ? in : rows, transposed ? rows : in, s->bias[row->role], rows);
+	free(from);
+	free(path);
+}
+
+/* The norm of that name below the block; NULL: there is none. */
+static void expect_norm(const struct checkpoint *k, const struct stack *s, size_t block, const char *name,
+	size_t n)
+{
+	char *path = name ? stack_path(s, block, name) : NULL;
+
+	if (path)
+		expect_both(k, path, NULL, n, 0, s->arch->norm_kind == NORM_LAYER, n);
+	free(path);
+}
+
+static void expect_block(const struct checkpoint *k, const struct stack *s, size_t block)
+{
+	const struct architecture *a = s->arch;
+	const bool each = a->head_norm_kind == HEAD_NORM_EACH;
+
+	for (int i = 0; i < NORM_PLACES; i++)
+		expect_norm(k, s, block, a->norm[i], s->hidden);
+	for (int i = 0; i < 2; i++)
+		expect_norm(k, s, block, a->head_norm[i],
+			each ? s->head_dim : stack_out(s, i ? ROLE_K : ROLE_Q));
+	for (const struct linear_row *row = a->linear; row->name; row++)
+		for (size_t e = 0; stack_has(s, block, row) && e < stack_copies(s, row); e++)
+			expect_layer(k, s, block, row, e);
+}
+
+/* What makes rows of images for an encoder. */
+static void expect_images(const struct checkpoint *k)
+{
+	const struct vision *v = &k->config->vision;
+	const struct stack *s = config_encoder(k->config);
+	const struct architecture *a = s->arch;
+	struct entry *e = find(k, layer_member(a->embedding, "weight"));
+
+	if (e)
+		e->patches = true;
+	expect_both(k, a->embedding, NULL, s->hidden, vision_numbers(v), a->embedding_bias, s->hidden);
+	if (a->position)
+		expect_both(k, a->position, NULL, v->rows, s->hidden, false, 0);
+	if (a->class_token) {
+		char *group = xformat("%s", a->class_token), *member = strrchr(group, '/');
+
+		*member++ = 0;
+		expect(k, group, NULL, member, s->hidden, 0);
+		free(group);
+	}
+	if (a->embedding_norm)
+		expect_both(k, a->embedding_norm, NULL, s->hidden, 0, true, s->hidden);
+}
+
+static void expect_model(const struct checkpoint *k)
+{
+	const struct config *c = k->config;
+	const struct architecture *a = c->arch;
+	const size_t hidden = config_last(c)->hidden;
+
+	if (c->vision.class)
+		expect_images(k);
+	expect_both(k, a->embedding, NULL, c->vocab, hidden, false, 0);
+	if (a->position)
+		expect_both(k, a->position, NULL, c->positions + a->position_offset, hidden, false, 0);
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
+		for (size_t i = 0; i < s->blocks; i++)
+			expect_block(k, s, i);
+		if (stack_final_norm(s))
+			expect_both(k, stack_final_norm(s), NULL, s->hidden, 0,
+				s->arch->norm_kind == NORM_LAYER, s->hidden);
+	}
+	expect_both(k, a->head, NULL, c->vocab, hidden, false, 0);
+}
+
+/* Removes biases that the class has no parameter for and what cannot be read; warns of what it does not
+ * know. */
+static void drop_strangers(struct checkpoint *k)
+{
+	const char *class = config_class(k->config), *first = NULL, *last = "";
+	char *why = xformat("a %s of this config.json has no such bias", class);
+	size_t kept = 0, unused = 0;
+
+	for (size_t i = 0; i < k->entries; i++) {
+		struct entry *e = k->entry + i;
+		const char *name = e->source->name;
+		bool readable = e->known || e->source->shape.type != TENSOR_ANY;
+
+		if (!e->known)
+			warn("%s: %s: a %s has no such tensor; it is %s", k->source->path, name, class,
+				readable ? "passed on" : "left out: its type or rank cannot be read");
+		if (e->unused && name != last) {	/* layers that one tensor holds are neighbours here */
+			first = unused++ ? first : name;
+			last = name;
+		}
+		if (readable && !e->unused)
+			k->entry[kept++] = *e;
+		else
+			free(e->path);
+	}
+	k->entries = kept;
+	leave_out(k, first, unused, why);
+	free(why);
+}
+
+/*
+ * Sorts the entries by their part of the stream. Part 0 has the datasets of the root; of the patterns of the
+ * layout, each of which takes what those before it leave, one with numbers has a part for each block.
+ */
+static void find_parts(struct checkpoint *k)
+{
+	size_t patterns;
+	struct pattern *layout = pattern_list(config_layout(k->config), &patterns);
+
+	k->parts = 1;
+	for (size_t p = 0; p < patterns; p++) {
+		size_t last = 0;
+
+		for (struct entry *e = k->entry; e < k->entry + k->entries; e++) {
+			const char *digits = "0";
+			size_t number;
+
+			if (e->part || !strchr(e->path + 1, '/') ||
+			    pattern_match(&layout[p], e->path, &digits) != MATCH_WITHIN)
+				continue;
+			number = strtoul(digits, NULL, 10);
+			e->part = k->parts + number;
+			last = number > last ? number : last;
+		}
+		k->parts += last + 1;
+	}
+	free(layout);
+	sort(k);
+}
+
+struct checkpoint checkpoint_open(struct source *source, const struct config *config)
+{
+	struct checkpoint k = { .source = source, .config = config };
+
+	list_entries(&k);
+	sort(&k);
+	if (config->tied)
+		tie_head(&k);
+	check_paths(&k);
+	expect_model(&k);
+	drop_strangers(&k);
+	find_parts(&k);
+	return k;
+}
+
+void checkpoint_close(struct checkpoint *k)
+{
+	for (size_t i = 0; i < k->entries; i++)
+		free(k->entry[i].path);
+	free(k->entry);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ggml.c -- one row a type, one function a layout of blocks; see ggml.h */
+#include "import/ggml.h"
+#include <stdbool.h>
+#include <string.h>
+#include "num/bits.h"
+#include "num/half.h"
+
+enum { SMALL = 32, GROUPS = 8 };	/* numbers in a block, and in a group of the K types; their groups */
+
+static float half_at(const uint8_t *x)
+{
+	uint16_t h;
+	float y;
+
+	memcpy(&h, x, sizeof h);
+	half_widen(1, &y, &h, HALF_F16);
+	return y;
+}
+
+static void f32(size_t n, float y[], const uint8_t x[])
+{
+	memcpy(y, x, n * sizeof *y);
+}
+
+static void f16(size_t n, float y[], const uint8_t x[])
+{
+	half_widen(n, y, x, HALF_F16);
+}
+
+static void bf16(size_t n, float y[], const uint8_t x[])
+{
+	half_widen(n, y, x, HALF_BF16);
+}
+
+/*
+ * Blocks of 32: d, m if there is one, the fifth bits if there are some, and nibbles: byte j has number j low
+ * and number j + 16 high.
+ */
+static inline void nibbles(size_t n, float y[], const uint8_t x[], bool fifth, bool has_m)
+{
+	for (size_t i = 0; i < n; i++, y += SMALL, x += SMALL / 2) {
+		const float d = half_at(x), m = has_m ? half_at(x + 2) : 0;
+		const int zero = has_m ? 0 : fifth ? 16 : 8;
+		uint32_t high = 0;
+
+		x += has_m ? 4 : 2;
+		if (fifth) {
+			memcpy(&high, x, sizeof high);
+			x += sizeof high;
+		}
+		for (int j = 0; j < SMALL; j++) {
+			int q = (j < SMALL / 2 ? x[j] & 15 : x[j - SMALL / 2] >> 4) |
+				(int)(high >> j & 1) << 4;
+			float v = d * (float)(q - zero);
+
+			y[j] = has_m ? v + m : v;
+		}
+	}
+}
+
+static void q4_0(size_t n, float y[], const uint8_t x[])
+{
+	nibbles(n, y, x, false, false);
+}
+
+static void q4_1(size_t n, float y[], const uint8_t x[])
+{
+	nibbles(n, y, x, false, true);
+}
+
+static void q5_0(size_t n, float y[], const uint8_t x[])
+{
+	nibbles(n, y, x, true, false);
+}
+
+static void q5_1(size_t n, float y[], const uint8_t x[])
+{
+	nibbles(n, y, x, true, true);
+}
+
+static void q8_0(size_t n, float y[], const uint8_t x[])
+{
+	for (size_t i = 0; i < n; i++, y += SMALL, x += 2 + SMALL) {
+		const float d = half_at(x);
+
+		for (int j = 0; j < SMALL; j++)
+			y[j] = d * (float)(int8_t)x[2 + j];
+	}
+}
+
+/* Scale and offset of a group, 6 bits each, in 12 bytes: groups 4 to 7 have their upper two bits in the
+ * bytes of groups 0 to 3. */
+static void scale_of(const uint8_t x[], int g, int *s, int *b)
+{
+	if (g < GROUPS / 2) {
+		*s = x[g] & 63;
+		*b = x[g + 4] & 63;
+	} else {
+		*s = (x[g + 4] & 15) | x[g - 4] >> 6 << 4;
+		*b = x[g + 4] >> 4 | x[g] >> 6 << 4;
+	}
+}
+
+/* Blocks of 8 groups: d, m, scales and offsets, the fifth bits (byte j has bit g of number j of group g), and
+ * nibbles: a stretch of 32 bytes has two groups, the first one low. */
+static inline void super(size_t n, float y[], const uint8_t x[], bool fifth)
+{
+	for (size_t i = 0; i < n; i++) {
+		const float d = half_at(x), m = half_at(x + 2);
+		const uint8_t *scales = x + 4, *high = x + 16, *low = high + (fifth ? SMALL : 0);
+
+		for (int g = 0; g < GROUPS; g++, y += SMALL) {
+			int s, b;
+			float scale, offset;
+
+			scale_of(scales, g, &s, &b);
+			scale = d * (float)s;
+			offset = m * (float)b;
+			for (int j = 0; j < SMALL; j++) {
+				int q = low[g / 2 * SMALL + j] >> g % 2 * 4 & 15;
+
+				if (fifth)
+					q |= (high[j] >> g & 1) << 4;
+				y[j] = scale * (float)q - offset;
+			}
+		}
+		x = low + GGML_LENGTH / 2;
+	}
+}
+
+static void q4_k(size_t n, float y[], const uint8_t x[])
+{
+	super(n, y, x, false);
+}
+
+static void q5_k(size_t n, float y[], const uint8_t x[])
+{
+	super(n, y, x, true);
+}
+
+/*
+ * Low nibbles, upper two bits, 16 scales, d. Of each half of 128 numbers the number 32 g + j has its low
+ * bits in byte 32 (g mod 2) + j of 64 (low nibble for g < 2), the upper ones in byte j of 32, from bit 2 g.
+ */
+static void q6_k(size_t n, float y[], const uint8_t x[])
+{
+	for (size_t i = 0; i < n; i++, x += 210) {
+		const uint8_t *low = x, *high = x + 128, *scales = x + 192;
+		const float d = half_at(x + 208);
+
+		for (int k = 0; k < GGML_LENGTH; k++) {
+			const int half = k / 128, g = k % 128 / 32, j = k % 32;
+			const int q = (low[64 * half + 32 * (g % 2) + j] >> g / 2 * 4 & 15) |
+				(high[32 * half + j] >> 2 * g & 3) << 4;
+
+			*y++ = d * (float)(int8_t)scales[k / 16] * (float)(q - 32);
+		}
+	}
+}
+
+/* The grid is doubled, and d halved, so that the smallest scale is a float32, if not a normal one. */
+static void mxfp4(size_t n, float y[], const uint8_t x[])
+{
+	static const int8_t grid[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+
+	for (size_t i = 0; i < n; i++, y += SMALL, x += 1 + SMALL / 2) {
+		const uint32_t e = *x;
+		const float d = bits_float(e < 2 ? 0x00200000u << e : (e - 1) << 23);
+
+		for (int j = 0; j < SMALL; j++)
+			y[j] = d * (float)grid[j < SMALL / 2 ? x[1 + j] & 15 : x[1 + j - SMALL / 2] >> 4];
+	}
+}
+
+const struct ggml_type ggml_types[] = {
+	{ 0, "F32", 1, 4, f32 }, { 1, "F16", 1, 2, f16 }, { 30, "BF16", 1, 2, bf16 },
+	{ 2, "Q4_0", 32, 18, q4_0 }, { 3, "Q4_1", 32, 20, q4_1 }, { 6, "Q5_0", 32, 22, q5_0 },
+	{ 7, "Q5_1", 32, 24, q5_1 }, { 8, "Q8_0", 32, 34, q8_0 }, { 12, "Q4_K", 256, 144, q4_k },
+	{ 13, "Q5_K", 256, 176, q5_k }, { 14, "Q6_K", 256, 210, q6_k }, { 39, "MXFP4", 32, 17, mxfp4 },
+	/* known by name only */
+	{ 9, "Q8_1", 0, 0, NULL }, { 10, "Q2_K", 0, 0, NULL }, { 11, "Q3_K", 0, 0, NULL },
+	{ 15, "Q8_K", 0, 0, NULL }, { 16, "IQ2_XXS", 0, 0, NULL }, { 17, "IQ2_XS", 0, 0, NULL },
+	{ 18, "IQ3_XXS", 0, 0, NULL }, { 19, "IQ1_S", 0, 0, NULL }, { 20, "IQ4_NL", 0, 0, NULL },
+	{ 21, "IQ3_S", 0, 0, NULL }, { 22, "IQ2_S", 0, 0, NULL }, { 23, "IQ4_XS", 0, 0, NULL },
+	{ 24, "I8", 0, 0, NULL }, { 25, "I16", 0, 0, NULL }, { 26, "I32", 0, 0, NULL },
+	{ 27, "I64", 0, 0, NULL }, { 28, "F64", 0, 0, NULL }, { 29, "IQ1_M", 0, 0, NULL },
+	{ 34, "TQ1_0", 0, 0, NULL }, { 35, "TQ2_0", 0, 0, NULL }, { 40, "NVFP4", 0, 0, NULL },
+	{ 0, NULL, 0, 0, NULL },
+};
+
+const struct ggml_type *ggml_find(uint32_t id)
+{
+	for (const struct ggml_type *t = ggml_types; t->name; t++)
+		if (t->id == id)
+			return t;
+	return NULL;
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* gguf_source.c -- see gguf_source.h */
+#include "import/gguf_source.h"
+#include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/error.h"
+#include "import/ggml.h"
+#include "import/gguf.h"
+#include "import/gguf_config.h"
+#include "import/gguf_tokenizer.h"
+
+enum { LIST = 256 };
+
+struct item {
+	char *name;		/* of transformers */
+	const struct gguf_tensor *from;
+	const struct ggml_type *type;	/* NULL: there is no such type */
+	enum gguf_order order;
+	bool stacked;		/* one of the experts that the tensor of the file stacks */
+	size_t expert;
+};
+
+struct data {
+	struct gguf *g;
+	struct gguf_sizes sizes;
+	struct item *item;	/* by name */
+	size_t items;
+	void **copy;
+	size_t copies;
+};
+
+static bool fits(const char *path)
+{
+	size_t n = strlen(path);
+	struct stat st;
+	char magic[4] = "";
+	FILE *f;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	if (n > 5 && !strcmp(path + n - 5, ".gguf"))
+		return true;
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(magic, 1, sizeof magic, f);
+		fclose(f);
+	}
+	return f && n == sizeof magic && !memcmp(magic, "GGUF", sizeof magic);
+}
+
+/* Their name by ours, with the number of the block, of the expert, and what is behind; NULL: not this one. */
+static char *renamed(const struct gguf_name *row, const char *name, size_t expert)
+{
+	const char *number = NULL;
+	char expert_number[24], *ours;
+	size_t digits = 0, n = 0;
+
+	for (const char *p = row->theirs; *p; p++) {
+		if (*p != '#') {
+			if (*name++ != *p)
+				return NULL;
+			continue;
+		}
+		number = name;
+		while (isdigit((unsigned char)*name))
+			name++;
+		digits = (size_t)(name - number);
+		if (!digits)
+			return NULL;
+	}
+	if (strcmp(name, ".weight") && strcmp(name, ".bias"))
+		return NULL;
+	snprintf(expert_number, sizeof expert_number, "%zu", expert);
+	ours = xalloc(strlen(row->ours) + digits + strlen(expert_number) + strlen(name) + 1, 1);
+	for (const char *p = row->ours; *p; p++) {
+		const char *from = *p == '#' ? number : *p == '@' ? expert_number : p;
+		size_t length = *p == '#' ? digits : *p == '@' ? strlen(expert_number) : 1;
+
+		memcpy(ours + n, from, length);
+		n += length;
+	}
+	strcpy(ours + n, name);
+	return ours;
+}
+
+static void add(struct data *d, struct item item)
+{
+	d->item = xgrow(d->item, d->items + 1, sizeof *d->item);
+	d->item[d->items++] = item;
+}
+
+static bool is_known(const struct item *item)
+{
+	return item->type && item->type->decode;
+}
+
+static size_t width(const struct gguf_tensor *t)
+{
+	return t->rank ? t->dim[t->rank - 1] : 1;
+}
+
+static size_t count(const struct gguf_tensor *t)
+{
+	size_t n = 1;
+
+	for (int i = 0; i < t->rank; i++)
+		n *= t->dim[i];
+	return n;
+}
+
+/* That its data are there. */
+static void check(const struct source *s, const struct item *item)
+{
+	const struct gguf_tensor *t = item->from;
+	size_t bytes;
+
+	if (!is_known(item))
+		return;
+	if (width(t) % item->type->length)
+		die("%s: %s: has rows of %zu numbers, %s has blocks of %zu", s->path, t->name, width(t),
+			item->type->name, item->type->length);
+	bytes = count(t) / item->type->length * item->type->bytes;
+	if (bytes > t->room)
+		die("%s: %s: needs %zu bytes of data, %zu are there before the next tensor or the end; the "
+			"file is damaged",
+			s->path, t->name, bytes, t->room);
+}
+
+static _Noreturn void refuse(const struct source *s, const struct item *item)
+{
+	char known[LIST] = "";
+
+	for (const struct ggml_type *t = ggml_types; t->name; t++) {
+		size_t n = strlen(known);
+
+		if (t->decode)
+			snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", t->name);
+	}
+	if (item->type)
+		die("%s: %s: is stored as %s, known are %s", s->path, item->from->name, item->type->name,
+			known);
+	die("%s: %s: is stored as type %u, known are %s", s->path, item->from->name, item->from->type, known);
+}
+
+/* Adds the tensors of transformers that a tensor of the file is. */
+static void add_tensor(struct source *s, const struct gguf_row *row, const struct gguf_tensor *t)
+{
+	struct data *d = s->data;
+	const struct gguf_name *n = row->names;
+	struct item item = { .from = t, .type = ggml_find(t->type) };
+
+	while (n->theirs && !(item.name = renamed(n, t->name, 0)))
+		n++;
+	item.order = n->order;
+	check(s, &item);
+	if (!n->theirs) {
+		item.name = xformat("%s", t->name);
+		add(d, item);
+	} else if (!strchr(n->ours, '@')) {
+		add(d, item);
+	} else {
+		free(item.name);
+		if (!is_known(&item))	/* how many experts there is room for cannot be told */
+			refuse(s, &item);
+		if (t->rank != 3 || t->dim[0] != d->sizes.experts || !count(t))
+			die("%s: %s: is not a stack of the matrices of %zu experts", s->path, t->name,
+				d->sizes.experts);
+		item.stacked = true;
+		for (; item.expert < t->dim[0]; item.expert++) {
+			item.name = renamed(n, t->name, item.expert);
+			add(d, item);
+		}
+	}
+}
+
+static enum tensor_type type_of(const struct item *item)
+{
+	if (!is_known(item))
+		return TENSOR_ANY;
+	if (item->order == GGUF_PLUS_ONE)
+		return TENSOR_F32;
+	if (item->type->length > 1 || !strcmp(item->type->name, "F32"))
+		return TENSOR_F32;
+	return strcmp(item->type->name, "F16") ? TENSOR_BF16 : TENSOR_F16;
+}
+
+static struct tensor shape_of(const struct item *item)
+{
+	const struct gguf_tensor *t = item->from;
+	struct tensor y = tensor_of(type_of(item), NULL, t->rank - item->stacked, t->dim + item->stacked);
+
+	if (item->order == GGUF_ONE_ROW && t->rank == 1)
+		return tensor_2d(y.type, NULL, 1, t->dim[0]);
+	if (item->order == GGUF_TRANSPOSED && t->rank == 2) {
+		y.dim[0] = t->dim[1];
+		y.dim[1] = t->dim[0];
+	}
+	return y;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct item *)a)->name, ((const struct item *)b)->name);
+}
+
+static void open_file(struct source *s)
+{
+	struct data *d = s->data = xalloc(1, sizeof *d);
+	const struct gguf_row *row;
+
+	d->g = gguf_open(s->path);
+	row = gguf_row_of(d->g, s->path);
+	s->config_name = xformat("%s", s->path);
+	s->config = gguf_config(d->g, s->path, row, &d->sizes);
+	s->tokenizer = gguf_tokenizer(d->g, s->path);
+	for (size_t i = 0; i < gguf_count(d->g); i++) {
+		const struct gguf_tensor *t = gguf_at(d->g, i);
+
+		if (!gguf_config_takes(t->name))
+			add_tensor(s, row, t);
+	}
+	if (d->items)
+		qsort(d->item, d->items, sizeof *d->item, by_name);
+	s->n = d->items;
+	s->tensor = xalloc(s->n, sizeof *s->tensor);
+	for (size_t i = 0; i < s->n; i++)
+		s->tensor[i] = (struct source_tensor){ d->item[i].name, s->path, shape_of(d->item + i) };
+}
+
+/* The row of the file that is row i of transformers' tensor. */
+static size_t row_of(const struct data *d, enum gguf_order order, size_t rows, size_t i)
+{
+	const size_t heads = order == GGUF_PAIRS_K ? d->sizes.kv_heads : d->sizes.heads;
+	size_t each;
+
+	switch (order) {
+	case GGUF_PAIRS_Q:
+	case GGUF_PAIRS_K:
+		each = rows / heads;
+		return i / each * each + i % each % (each / 2) * 2 + i % each / (each / 2);
+	case GGUF_HEADS_APART:
+		each = rows / heads / 3;
+		return i / each % 3 * (rows / 3) + i / each / 3 * each + i % each;
+	default:
+		return i;
+	}
+}
+
+/* Whether the rows are heads: they could not be put in order otherwise. */
+static void check_heads(const struct source *s, const struct item *item, size_t rows)
+{
+	const struct data *d = s->data;
+	const size_t heads = item->order == GGUF_PAIRS_K ? d->sizes.kv_heads : d->sizes.heads;
+	const size_t part = item->order == GGUF_HEADS_APART ? 3 : 2;
+
+	if (item->order != GGUF_PAIRS_Q && item->order != GGUF_PAIRS_K && item->order != GGUF_HEADS_APART)
+		return;
+	if (!heads || heads > rows || rows % heads || rows / heads % part)
+		die("%s: %s: its %zu rows are not those of %zu heads", s->path, item->from->name, rows,
+			heads);
+}
+
+/* [m, n] to [n, m] */
+static void turn(size_t m, size_t n, size_t size, char *to, const char *from)
+{
+	for (size_t i = 0; i < m; i++)
+		for (size_t j = 0; j < n; j++)
+			memcpy(to + (j * m + i) * size, from + (i * n + j) * size, size);
+}
+
+static void *keep(struct data *d, size_t n, size_t size)
+{
+	d->copy = xgrow(d->copy, d->copies + 1, sizeof *d->copy);
+	return d->copy[d->copies++] = xalloc(n, size);
+}
+
+/* The numbers at `data` in transformers' order of the rows, as F32 or as they are stored. */
+static void *copy_rows(struct data *d, const struct item *item, const unsigned char *data, size_t rows,
+	size_t columns)
+{
+	const struct ggml_type *type = item->type;
+	const bool plus_one = item->order == GGUF_PLUS_ONE, decoded = type->length > 1 || plus_one;
+	const size_t bytes = columns / type->length * type->bytes;
+	const size_t size = decoded ? sizeof(float) : type->bytes;
+	char *to = keep(d, rows * columns, size), *turned;
+
+	for (size_t i = 0; i < rows; i++) {
+		const unsigned char *from = data + row_of(d, item->order, rows, i) * bytes;
+		char *y = to + i * columns * size;
+
+		if (decoded)
+			type->decode(columns / type->length, (float *)(void *)y, from);
+		else
+			memcpy(y, from, bytes);
+	}
+	for (size_t i = 0; plus_one && i < rows * columns; i++)
+		((float *)(void *)to)[i] -= 1;
+	if (item->order != GGUF_TRANSPOSED || item->from->rank != 2)
+		return to;
+	turned = keep(d, rows * columns, size);
+	turn(rows, columns, size, turned, to);
+	return turned;
+}
+
+static struct item *find(struct source *s, const char *name)
+{
+	const struct data *d = s->data;
+	struct item key = { .name = (char *)name }, *item;
+
+	item = d->items ? bsearch(&key, d->item, d->items, sizeof key, by_name) : NULL;
+	if (!item)
+		die("%s: %s: there is no such tensor", s->path, name);
+	if (!is_known(item))
+		refuse(s, item);
+	return item;
+}
+
+/* Its rows as the file keeps them, and the bytes of one. */
+static const unsigned char *stored_rows(const struct item *item, size_t *rows, size_t *columns, size_t *bytes)
+{
+	const struct gguf_tensor *t = item->from;
+	const struct tensor y = shape_of(item);
+
+	*columns = t->rank > 1 || item->type->length > 1 ? width(t) : 1;
+	*rows = *columns ? tensor_count(&y) / *columns : 0;
+	*bytes = *columns / item->type->length * item->type->bytes;
+	return t->data + item->expert * *rows * *bytes;
+}
+
+static struct tensor read_stored(struct source *s, const char *name)
+{
+	size_t rows, columns, bytes;
+	const unsigned char *data = stored_rows(find(s, name), &rows, &columns, &bytes);
+
+	return tensor_1d(TENSOR_U8, (void *)(uintptr_t)data, rows * bytes);
+}
+
+static struct tensor read_tensor(struct source *s, const char *name)
+{
+	struct item *item = find(s, name);
+	size_t rows, columns, bytes;
+	const unsigned char *data = stored_rows(item, &rows, &columns, &bytes);
+	const struct gguf_tensor *t = item->from;
+	struct tensor y = shape_of(item);
+	bool as_is;
+
+	as_is = item->order == GGUF_AS_IS || item->order == GGUF_ONE_ROW ||
+		(item->order == GGUF_TRANSPOSED && t->rank < 2);
+	check_heads(s, item, rows);
+	y.data = as_is && item->type->length == 1 ? (void *)(uintptr_t)data :
+		copy_rows(s->data, item, data, rows, columns);
+	return y;
+}
+
+static void release(struct source *s)
+{
+	struct data *d = s->data;
+
+	for (size_t i = 0; i < d->copies; i++)
+		free(d->copy[i]);
+	d->copies = 0;
+	gguf_release(d->g);
+}
+
+static void close_file(struct source *s)
+{
+	struct data *d = s->data;
+
+	release(s);
+	for (size_t i = 0; i < d->items; i++)
+		free(d->item[i].name);
+	free(d->item);
+	free(d->copy);
+	gguf_close(d->g);
+	free(d);
+}
+
+const struct source_kind gguf_source = { "a GGUF file", fits, open_file, close_file, read_tensor, read_stored,
+	release };

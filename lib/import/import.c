@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* import.c -- writes the tensors of a checkpoint as a model; see import.h */
+#include "import/import.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "import/adopt.h"
+#include "import/checkpoint.h"
+#include "import/source.h"
+#include "model/basis.h"
+#include "model/config.h"
+#include "num/half.h"
+
+enum { BLOCK = 1 << 14 };	/* numbers, which one thread looks at */
+
+/* First element that is NaN or infinite; n if there is none. */
+static size_t first_bad(const struct tensor *t)
+{
+	const enum half_type type = t->type == TENSOR_F32 ? HALF_NONE :
+		t->type == TENSOR_F16 ? HALF_F16 : HALF_BF16;
+	const size_t n = tensor_count(t), size = tensor_size(t->type);
+	const char *data = t->data;
+	size_t i = 0;
+
+	for (size_t step = n; step; step = step > BLOCK ? BLOCK : step / 2)
+		while (i + step <= n && half_finite(step, data + i * size, type))
+			i += step;
+	return i;
+}
+
+/* [m, n] to [n, m] in tiles, elements of 2 or 4 bytes. */
+static void *transpose(size_t m, size_t n, const void *from, size_t size)
+{
+	enum { TILE = 32 };
+	void *to = xalloc(m * n, size);
+	uint32_t *to4 = to;
+	uint16_t *to2 = to;
+	const uint32_t *from4 = from;
+	const uint16_t *from2 = from;
+
+	for (size_t i0 = 0; i0 < m; i0 += TILE)
+		for (size_t j0 = 0; j0 < n; j0 += TILE)
+			for (size_t i = i0; i < m && i < i0 + TILE; i++)
+				for (size_t j = j0; j < n && j < j0 + TILE; j++)
+					if (size == 4)
+						to4[j * m + i] = from4[i * n + j];
+					else
+						to2[j * m + i] = from2[i * n + j];
+	return to;
+}
+
+/* A layer as the tree has it: the tensor itself, or one in new memory. */
+static struct tensor as_layer(const struct entry *e, struct tensor t)
+{
+	const struct linear_row *row = e->row;
+	const size_t size = tensor_size(t.type);
+
+	if (e->patches) {
+		t = tensor_2d(t.type, t.data, t.dim[0], tensor_count(&t) / t.dim[0]);
+	} else if (row && row->fused) {
+		struct row_place p = stack_rows(e->stack, row);
+		size_t bytes = tensor_count(&t) / t.dim[0] * size, group = p.rows / p.groups;
+		const char *from = (const char *)t.data + p.before * bytes;
+		char *to = t.data = xalloc(p.groups * p.each, bytes);
+
+		for (size_t g = 0; g < p.groups; g++)
+			memcpy(to + g * p.each * bytes, from + g * group * bytes, p.each * bytes);
+		t.dim[0] = p.groups * p.each;
+	} else if (row && row->order == ROWS_TRANSPOSED && t.rank == 2) {
+		t = tensor_2d(t.type, transpose(t.dim[0], t.dim[1], t.data, size), t.dim[1], t.dim[0]);
+	}
+	return t;
+}
+
+static void write_entry(struct source *s, struct output *out, const struct entry *e, const struct image *like)
+{
+	const struct source_tensor *from = e->source;
+	struct tensor t = s->kind->read(s, from->name), y;
+	size_t n = tensor_count(&t), bad = first_bad(&t);
+
+	if (!n)
+		die("%s: %s: has no elements", from->file, from->name);
+	if (bad < n)
+		die("%s: %s: element %zu is NaN or infinite, expected finite weights", from->file,
+			from->name, bad);
+	y = as_layer(e, t);
+	if (like)
+		adopt_tensor(like, e, &y);
+	if (e->tied_to)
+		output_tied(out, e->path, y, e->tied_to);
+	else
+		output_write(out, e->path, y);
+	if (y.data != t.data)
+		free(y.data);
+}
+
+/* like: the model whose basis it takes, or NULL. */
+static void write_parts(struct checkpoint *k, struct output *out, const struct image *like)
+{
+	struct source *s = k->source;
+	char *basis = like ? basis_of(like) : basis_import(k);
+	size_t i = 0;
+
+	for (size_t part = 0; part < k->parts; part++) {
+		progress("import", part, k->parts);
+		output_start(out, part, k->parts);
+		if (!part) {
+			basis_write(out, basis);
+			if (like)
+				output_history(out, "basis", like);
+			output_string(out, "/config", s->config);
+		}
+		if (!part && s->tokenizer)
+			output_string(out, "/tokenizer", s->tokenizer);
+		if (!part && s->processor)
+			output_string(out, "/processor", s->processor);
+		for (; i < k->entries && k->entry[i].part == part; i++)
+			write_entry(s, out, k->entry + i, like);
+		output_end(out);
+		if (like)
+			image_drop(like);
+		s->kind->release(s);
+	}
+	progress_clear();
+	free(basis);
+}
+
+void import_model(struct output *out, const char *path, const char *basis)
+{
+	struct image *like;
+	struct source *s = source_open(path);
+	struct config config = config_parse(s->config_name, s->config);
+	struct checkpoint k;
+
+	if (config.quantized)
+		die("%s: 'quantization_config': the weights are stored quantized, "
+			"expected a checkpoint of plain weights", s->config_name);
+	if (!s->tokenizer && config.vocab != 256)	/* bytes need none */
+		warn("%s: has no tokenizer: tokenize will not know this model's text", path);
+	k = checkpoint_open(s, &config);
+	like = basis ? adopt_open(basis, &k) : NULL;
+	write_parts(&k, out, like);
+	if (like)
+		image_close(like);
+	checkpoint_close(&k);
+	config_free(&config);
+	source_close(s);
+}

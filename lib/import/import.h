@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * import.h -- a model from the files of others (source.h), in the parts of its architecture's layout
+ */
+#ifndef IMPORT_IMPORT_H
+#define IMPORT_IMPORT_H
+#include "io/image.h"
+
+/*
+ * Writes every part of the model at the path into out. Weights that the architecture's
+ * checkpoints keep transposed, or fused with others, become layers [out, in] of their
+ * own; a tied head is written as a copy of the embedding with the attribute `tied_to` (a
+ * stored head that differs from the embedding stays, with a warning, as in transformers).
+ * What stays out, and what is missing: checkpoint.h. Dies where weights are NaN
+ * or infinite, or stored quantized. basis: the model that this was quantized from and whose basis it takes
+ * (import/adopt.h), or NULL: a basis of its own.
+ */
+void import_model(struct output *out, const char *path, const char *basis);
+#endif

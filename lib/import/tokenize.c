@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* tokenize.c -- see tokenize.h */
+#include "import/tokenize.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/history.h"
+#include "import/source.h"
+#include "io/text.h"
+#include "model/config.h"
+#include "model/tokens.h"
+
+static void read_tokenizer(struct vocabulary *v)
+{
+	v->t = tokenizer_read(v->name, v->json);
+	v->size = tokenizer_vocab(v->t);
+	v->bos = tokenizer_bos(v->t);
+	v->add_bos = v->bos >= 0;
+}
+
+/* Of a model's config, which says how many ids there are, and the BOS if the tokenizer does not. */
+static void take_config(struct vocabulary *v, const struct config *c)
+{
+	v->size = c->vocab;
+	if (v->bos < 0)
+		v->bos = c->bos;
+}
+
+struct vocabulary vocabulary_open(const char *path)
+{
+	struct vocabulary v = { .path = path };
+	struct source *s = path && source_fits(path) ? source_open(path) : NULL;
+	char *config = NULL;
+
+	if (!path)
+		return (struct vocabulary){ .path = "--bytes", .size = 256, .add_bos = true };
+	if (s) {
+		v.name = xformat("%s: tokenizer", path);
+		v.json = s->tokenizer;
+		s->tokenizer = NULL;	/* ours now */
+	} else {
+		v.image = image_open(path, "model");
+		v.name = xformat("%s: /tokenizer", path);
+		v.json = image_string(v.image, "/tokenizer");
+		config = image_config(v.image);
+	}
+	if (!v.json)
+		die("%s: is not there; %s without a tokenizer.json", v.name,
+			s ? "this is a model" : "the model was imported");
+	read_tokenizer(&v);
+	if (s || config) {
+		struct config c = s ? config_parse(s->config_name, s->config) : config_read(v.image);
+
+		take_config(&v, &c);
+		config_free(&c);
+	}
+	if (s)
+		source_close(s);
+	free(config);
+	return v;
+}
+
+struct vocabulary vocabulary_of(const struct image *part, const struct config *c)
+{
+	struct vocabulary v = { .path = image_name(part), .name = xformat("%s: /tokenizer", image_name(part)),
+		.size = 256, .bos = c->bos >= 0 ? c->bos : 0, .add_bos = true };
+
+	if (image_has(part, "/tokenizer")) {
+		v.json = image_string(part, "/tokenizer");
+		read_tokenizer(&v);
+		take_config(&v, c);
+	} else if (c->vocab != v.size) {
+		die("%s: is missing; without one a vocabulary of 256, bytes, is expected, not of %zu", v.name,
+			c->vocab);
+	}
+	return v;
+}
+
+void vocabulary_close(struct vocabulary *v)
+{
+	if (v->t)
+		tokenizer_close(v->t);
+	if (v->image)
+		image_close(v->image);
+	free(v->name), free(v->json);
+}
+
+static struct encoding encode(const struct vocabulary *v, size_t n, const char text[n], bool special)
+{
+	struct encoding k = v->t ? tokenizer_encode(v->t, n, text, special) : encoding_of_bytes(n, text);
+
+	for (size_t i = 0; i < k.n; i++)
+		if ((size_t)k.id[i] >= v->size)
+			die("%s: id %d is not below the %zu of the model's vocabulary", v->name,
+				k.id[i], v->size);
+	return k;
+}
+
+/* Texts that a NUL ends, one after the other. */
+struct texts {
+	struct encoding all;
+	size_t n;
+	int64_t *first;			/* [n + 1] */
+};
+
+static struct texts encode_each(const struct vocabulary *v, const char *name, size_t n, const char text[n],
+	bool special)
+{
+	struct texts y = { .first = xalloc(1, sizeof *y.first) };
+
+	for (size_t i = 0; i < n; i++) {
+		const char *end = memchr(text + i, '\0', n - i);
+		const size_t length = end ? (size_t)(end - text) - i : n - i;
+		struct encoding k;
+
+		if (!length)
+			die("%s: text %zu is empty", name, y.n);
+		k = encode(v, length, text + i, special);
+		y.all.id = xgrow(y.all.id, y.all.n + k.n, sizeof *k.id);
+		y.all.bytes = xgrow(y.all.bytes, y.all.n + k.n, sizeof *k.bytes);
+		memcpy(y.all.id + y.all.n, k.id, k.n * sizeof *k.id);
+		memcpy(y.all.bytes + y.all.n, k.bytes, k.n * sizeof *k.bytes);
+		y.all.n += k.n;
+		y.first = xgrow(y.first, ++y.n + 1, sizeof *y.first);
+		y.first[y.n] = (int64_t)y.all.n;
+		encoding_free(&k);
+		i += length;
+	}
+	return y;
+}
+
+void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special, bool null)
+{
+	struct output *out = output_open(to, "tokens");
+	const char *name = strcmp(path, "-") ? path : "<stdin>";
+	size_t n;
+	char *text = text_read(path, SIZE_MAX / 4, &n), *digest;
+	struct texts texts = { 0 };
+	struct encoding k;
+	enum newline newline;
+
+	if (!n)
+		die("%s: the text is empty", name);
+	if (null)
+		texts = encode_each(v, name, n, text, special);
+	k = null ? texts.all : encode(v, n, text, special);
+	newline = text[n - 1] != '\n' ? NEWLINE_NONE : k.bytes[k.n - 1] == 1 ? NEWLINE_ALONE : NEWLINE_WITHIN;
+	digest = digest_of(n, text);
+	history_note("text-sha256", digest);
+	free(text), free(digest);
+
+	output_start(out, 0, 1);
+	if (v->image)
+		output_history(out, "model", v->image);
+	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
+	tokens_sign(out, k.n, k.id);
+	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
+	output_integer(out, "/tokens", "newline", newline);
+	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));
+	if (null)
+		output_write(out, "/sequence", tensor_1d(TENSOR_I64, texts.first, texts.n + 1));
+	output_end(out);
+	output_close(out);
+	encoding_free(&k);
+	free(texts.first);
+}
+
+void vocabulary_decode(const struct vocabulary *v, const char *path, const char *to)
+{
+	struct text_output out = text_create(to);
+	struct image *image = image_open(path, "tokens");
+	const char *name = image_name(image);
+	struct tokens k = tokens_read(image, NULL, v->size, false, 0);
+	size_t n;
+	char *text;
+
+	if (k.vocab && k.vocab != v->size)
+		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu, expected the "
+			"model that they were made with", name, k.vocab, v->path, v->size);
+	if (v->json)
+		tokens_compare(image, v->path, v->json);
+	text = k.sequences ? tokenizer_decode_each(v->t, name, k.sequences, k.sequence, k.id, &n) :
+		tokenizer_decode(v->t, name, k.n, k.id, &n);
+	text_write(&out, n, text);
+	free(text);
+	image_close(image);
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * solver.c -- see solver.h
+ *
+ * Threads take panels of PANEL_ROWS rows. A panel is transposed, so that rows are
+ * the lanes of every loop and an order is a choice of rows. Columns go in spans:
+ * what all earlier columns leave to a span F is one product,
+ *	w_F += (W - Ŵ)_earlier R_earlier,F (R_F)⁻¹,
+ * which is GPTQ's running update taken at once, without the inverse of H. Inside a span, in blocks of
+ * BLOCK_COLUMNS, U = (R_F)⁻¹ works as in the textbook. Compensation is kept apart from the weights and
+ * added in double, so that a code does not hang on the rounding of intermediate weights.
+ *
+ * The report's tr(E H Eᵀ) is Σ e² - λ ΣE², as E = e U (all in H's unit); where
+ * that cancels, or E is not what was compensated, it is taken from its definition.
+ *
+ * R is taken from factor.h, order, groups, workspace and s₈ from job.h.
+ */
+#include "solver/solver.h"
+#include <cblas.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+#include "base/thread.h"
+#include "num/bf16x2.h"
+#include "quant/round.h"
+#include "solver/factor.h"
+#include "solver/job.h"
+#include "num/clones.h"
+
+const char *const compensates[] = {
+	[COMPENSATE_BOTH] = "both", [COMPENSATE_STORAGE] = "storage", [COMPENSATE_NONE] = "none", NULL
+};
+const char *const group_views[] = {
+	[VIEW_EXACT] = "exact", [VIEW_BLOCK] = "block", [VIEW_ORIGINAL] = "original", NULL
+};
+const char *const recipes[] = {
+	[RECIPE_LATE] = "late", [RECIPE_PAPER] = "paper", [RECIPE_INC] = "inc", NULL
+};
+
+static const struct {
+	enum group_view view;
+	enum search search;
+	bool round_first, pow2;
+	float top;			/* share of the format's top that is used */
+	float min_scale8;
+} recipe_rows[] = {
+	[RECIPE_LATE] = { VIEW_EXACT, SEARCH_MSE, false, true, 1, 0 },
+	[RECIPE_PAPER] = { VIEW_EXACT, SEARCH_MSE, true, true, 1, 0 },
+	[RECIPE_INC] = { VIEW_ORIGINAL, SEARCH_MINMAX, false, true, 14.f / 15, 0x1p-16f },
+};
+
+static const char *const texts[] = {
+	[SOLVER_DONE] = "done",
+	[SOLVER_BAD_WEIGHT] = "a weight is not finite",
+	[SOLVER_BAD_ORDER] = "the order is not a permutation of the columns",
+	[SOLVER_BAD_DIAGONAL] = "the Hessian has a diagonal that is negative or not finite",
+	[SOLVER_BAD_HESSIAN] = "the Hessian has an element that is not finite",
+	[SOLVER_NOT_POSITIVE] = "the Hessian is not positive definite, even damped 100-fold",
+};
+
+void solver_recipe(struct solver *s, enum recipe recipe)
+{
+	s->group_view = recipe_rows[recipe].view;
+	s->search = recipe_rows[recipe].search;
+	s->round_first = recipe_rows[recipe].round_first;
+	s->pow2_scale = recipe_rows[recipe].pow2;
+	s->min_scale8 = recipe_rows[recipe].min_scale8;
+	s->z_top = s->compute.top * recipe_rows[recipe].top;
+	if (s->compute.kind)
+		format_round(&s->compute, 1, &s->z_top, &s->z_top, 1, 0);
+	s->saturate = s->z_top;
+}
+
+const char *solver_text(enum solver_status status)
+{
+	return texts[status];
+}
+
+size_t solver_workspace(size_t count, struct solver_layer layer[count])
+{
+	struct call call;
+
+	return job_lay_out(&call, count, layer, NULL) + 63;
+}
+
+/* x -= Σ_i u_i e_i */
+CLONES(static, void, compensate, (size_t n, double x[LANES], const float e[n][PANEL_ROWS], const float u[n]),
+	(n, x, e, u))
+{
+	typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
+	wide a = { 0 }, b = a, c = a, d = a;
+	float sum[LANES];
+
+	for (size_t i = 0; i < n; i++) {
+		const wide *v = (const wide *)e[i];
+
+		a += v[0] * u[i];
+		b += v[1] * u[i];
+		c += v[2] * u[i];
+		d += v[3] * u[i];
+	}
+	memcpy(sum, &a, sizeof a);
+	memcpy(sum + 16, &b, sizeof b);
+	memcpy(sum + 32, &c, sizeof c);
+	memcpy(sum + 48, &d, sizeof d);
+	#pragma omp simd
+	for (size_t l = 0; l < LANES; l++)
+		x[l] -= sum[l];
+}
+
+/* x - target over the pivot U_ii = 1/r; w/s₈ - target; w becomes w - ŷ·s₈ as in linear_weight(). */
+CLONES(static, void, errors, (float b[LANES], float e[LANES], float w[LANES], const double x[LANES],
+	const float target[LANES], const float y[LANES], const double *scale8, double r),
+	(b, e, w, x, target, y, scale8, r))
+{
+	#pragma omp simd
+	for (size_t l = 0; l < LANES; l++)
+		b[l] = (float)((x[l] - target[l]) * r);
+	if (scale8)
+		#pragma omp simd
+		for (size_t l = 0; l < LANES; l++) {
+			e[l] = (float)(w[l] / scale8[l] - target[l]);
+			w[l] -= y[l] * (float)scale8[l];
+		}
+	else
+		#pragma omp simd
+		for (size_t l = 0; l < LANES; l++)
+			e[l] = w[l] -= target[l];
+}
+
+CLONES(static, void, remainder_only, (float w[LANES], const float y[LANES], const double *scale8),
+	(w, y, scale8))
+{
+	#pragma omp simd
+	for (size_t l = 0; l < LANES; l++)
+		w[l] -= scale8 ? y[l] * (float)scale8[l] : y[l];
+}
+
+/* Σ (x s₈)² over rows of lanes. */
+CLONES(static, double, squares, (size_t n, size_t lanes, const float x[n][PANEL_ROWS],
+	const double scale8[PANEL_ROWS]), (n, lanes, x, scale8))
+{
+	double sum[PANEL_ROWS] = { 0 }, total = 0;
+
+	for (size_t i = 0; i < n; i++)
+		#pragma omp simd
+		for (size_t l = 0; l < lanes; l++)
+			sum[l] += (double)x[i][l] * x[i][l];
+	for (size_t l = 0; l < lanes; l++)
+		total += sum[l] * (scale8 ? scale8[l] * scale8[l] : 1);
+	return total;
+}
+
+/* Quantizes the column at position p, weights x; its error over the pivot to b. */
+static void quantize_column(const struct job *j, const struct workspace *a, size_t p, size_t l0,
+	float b[LANES], double x[LANES])
+{
+	const struct solver *s = j->s;
+	const size_t c = (size_t)j->column[p], g = (size_t)j->group[p];
+	float y[LANES], dual[LANES];
+	double rounded[LANES];
+	const bool fp8 = s->compute.kind;
+
+	if (fp8 && s->round_first) {
+		for (size_t l = 0; l < LANES; l++)
+			y[l] = (float)x[l];
+		scale_round_first(s, LANES, y);
+		for (size_t l = 0; l < LANES; l++)
+			rounded[l] = y[l];
+	}
+	format_quantize(&s->storage, LANES, a->code[c] + l0, y, fp8 && s->round_first ? rounded : x,
+		a->scale[g] + l0, a->zero[g] + l0);
+	if (fp8)
+		format_round(&s->compute, LANES, dual, y, 1, s->saturate);
+	if (s->compensate == COMPENSATE_NONE)
+		remainder_only(a->w[c] + l0, fp8 ? dual : y, job_scale8(j, a, l0));
+	else
+		errors(b, a->e[p] + l0, a->w[c] + l0, x,
+			fp8 && s->compensate != COMPENSATE_STORAGE ? dual : y, fp8 ? dual : y,
+			job_scale8(j, a, l0), j->r[p * (j->live + 1)]);
+}
+
+/* One block of a span's columns for LANES rows from lane l0. */
+static void quantize_block(const struct rows *r, const struct workspace *a, const struct span *span,
+	size_t l0, size_t first, size_t last)
+{
+	const struct job *j = r->job;
+	const bool solve = j->s->compensate != COMPENSATE_NONE, exact = j->s->group_view == VIEW_EXACT;
+	const size_t at = first - span->first, width = span->last - span->first;
+	const float *v = solve ? span->v + at * (width + 1) : NULL;	/* the block's triangle */
+	const float (*b)[PANEL_ROWS] = (const float (*)[PANEL_ROWS])(a->b[0] + l0);
+	size_t done = 0;	/* columns of the block whose errors the current group has in x already */
+
+	for (size_t p = first; p < last; p++)
+		job_weigh(a->x[p - first], a->w[j->column[p]] + l0,
+			solve && first ? a->d[p - span->first] + l0 : NULL, job_scale8(j, a, l0));
+	for (size_t p = first; p < last; p++) {
+		const size_t k = p - first;
+
+		if (j->late && (p == 0 || j->group[p] != j->group[p - 1])) {
+			for (size_t q = p; exact && q < last && j->group[q] == j->group[p]; q++)
+				compensate(k, a->x[q - first], b, v + (q - first) * width);
+			if (exact)
+				done = k;
+			fit_group(r, a, span, (size_t)j->group[p], l0, first, exact ? last : first);
+		}
+		if (solve)
+			compensate(k - done, a->x[k], b + done, v + k * width + done);
+		quantize_column(j, a, p, l0, a->b[k] + l0, a->x[k]);
+	}
+}
+
+/* tr(A H Aᵀ) of a panel that holds A transposed; H by its upper triangle. */
+static double energy(const struct job *j, const struct workspace *a, size_t lanes)
+{
+	const int n = (int)j->n, m = (int)lanes;
+	double sum = 0;
+
+	for (int b = 0; b < n; b += SPAN_COLUMNS) {
+		const int size = n - b < SPAN_COLUMNS ? n - b : SPAN_COLUMNS, rest = n - b - size;
+		const float *h = j->h + (size_t)b * j->n + (size_t)b;
+
+		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, m, size, 1, h, n, a->w[b],
+			PANEL_ROWS, 0, a->y[0], PANEL_ROWS);
+		if (rest)
+			cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, m, rest, 2, h + size, n,
+				a->w[b + size], PANEL_ROWS, 1, a->y[0], PANEL_ROWS);
+		for (int k = 0; k < size; k++) {
+			double s = 0;
+
+			#pragma omp simd reduction(+:s)
+			for (size_t l = 0; l < lanes; l++)
+				s += (double)a->w[b + k][l] * a->y[k][l];
+			sum += s;
+		}
+	}
+	return sum;
+}
+
+static void load(const struct rows *l, const struct workspace *a, size_t row, size_t rows, size_t lanes)
+{
+	const size_t n = l->job->n;
+
+	for (size_t s = 0; s < lanes; s += ROWS_AT_ONCE) {
+		const size_t have = s < rows ? least(rows - s, ROWS_AT_ONCE) : 0;
+		const float *w = have ? job_weights(l, a, row + s, have) : NULL;
+
+		for (size_t c = 0; c < n; c++)
+			for (size_t i = 0; i < ROWS_AT_ONCE; i++)
+				a->w[c][s + i] = i < have ? w[i * n + c] : 0;
+	}
+	for (size_t i = 0; i < lanes; i++)
+		a->scale8[i] = i < rows ? l->scale8[row + i] : 1;
+}
+
+static void store(const struct rows *l, const struct workspace *a, size_t row, size_t rows)
+{
+	const struct job *j = l->job;
+	const struct solver_layer *to = l->layer;
+
+	for (size_t b = 0; b < j->n; b += LANES) {
+		size_t end = least(b + LANES, j->n);
+
+		for (size_t i = 0; i < rows; i++)
+			for (size_t c = b; c < end; c++)
+				to->codes[(row + i) * j->n + c] = a->code[c][i];
+	}
+	if (j->s->group == -1)
+		return;
+	for (size_t i = 0; i < rows; i++)
+		for (size_t g = 0; g < j->groups; g++) {
+			to->scale[(row + i) * j->groups + g] = a->scale[g][i];
+			if (j->s->storage.asymmetric)
+				to->zero[(row + i) * j->groups + g] = a->zero[g][i];
+		}
+}
+
+/* Columns that never fired: weight 0. */
+static void quantize_dead(const struct job *j, const struct workspace *a, size_t lanes)
+{
+	static const double nothing[LANES];
+	float y[LANES];
+
+	for (size_t p = j->live; p < j->n; p++)
+		for (size_t l0 = 0; l0 < lanes; l0 += LANES)
+			format_quantize(&j->s->storage, LANES, a->code[j->column[p]] + l0, y, nothing,
+				a->scale[j->group[p]] + l0, a->zero[j->group[p]] + l0);
+}
+
+/* What all earlier columns leave to a span. */
+static void start_span(const struct job *j, const struct workspace *a, const struct span *span, size_t lanes)
+{
+	const int width = (int)(span->last - span->first), m = (int)lanes;
+
+	if (j->s->compensate == COMPENSATE_NONE)
+		return;
+	if (!span->first) {
+		memset(a->d, 0, (size_t)width * sizeof *a->d);
+		return;
+	}
+	if (span->left) {
+		bf16x2_right(j->live, span[-1].first, span->first, lanes, a->right, PANEL_ROWS,
+			(const float (*)[PANEL_ROWS])a->e);
+		bf16x2_product(span->first, (size_t)width, lanes, PANEL_ROWS, a->d, span->left, j->live,
+			a->right);
+	} else
+		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, width, m, (int)span->first, 1,
+			j->r + span->first, (int)j->live, a->e[0], PANEL_ROWS, 0, a->d[0], PANEL_ROWS);
+	cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, width, m, 1, span->v,
+		width, a->d[0], PANEL_ROWS);
+}
+
+/* Quantizes rows row .. row + rows; sum: tr(W H Wᵀ), tr(E H Eᵀ), Σ E². */
+static void quantize_panel(const struct rows *r, const struct workspace *a, size_t row, size_t rows,
+	double sum[3])
+{
+	const struct job *j = r->job;
+	const size_t lanes = ceil_div(rows, LANES) * LANES;
+	const bool solve = j->s->compensate != COMPENSATE_NONE, tell = j->h && !j->s->no_error;
+	double damped = 0, left;
+
+	load(r, a, row, rows, lanes);
+	sum[0] = tell ? energy(j, a, lanes) : 0;
+	fit_panel(r, a, lanes);
+	for (const struct span *span = j->span; span < j->span + j->spans; span++) {
+		const size_t width = span->last - span->first;
+
+		start_span(j, a, span, lanes);
+		for (size_t first = span->first, last; first < span->last; first = last) {
+			const size_t at = first - span->first;
+			size_t size, rest;
+
+			last = job_block_end(j, span, first);
+			size = last - first;
+			rest = span->last - last;
+			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
+				quantize_block(r, a, span, l0, first, last);
+			if (solve && tell)
+				damped += squares(size, lanes, (const float (*)[PANEL_ROWS])a->b, a->scale8);
+			if (solve && rest)
+				cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rest, (int)lanes,
+					(int)size, -1, span->v + (at + size) * width + at, (int)width,
+					a->b[0], PANEL_ROWS, 1, a->d[at + size], PANEL_ROWS);
+		}
+	}
+	quantize_dead(j, a, lanes);
+	store(r, a, row, rows);
+	sum[2] = squares(j->n, lanes, (const float (*)[PANEL_ROWS])a->w, NULL);
+	sum[1] = 0;
+	if (!tell)
+		return;
+	left = damped;
+	if (solve)
+		left -= j->lambda * squares(j->live, lanes, (const float (*)[PANEL_ROWS])a->e, a->scale8);
+	if (left > 0.01 * damped && (j->s->compensate == COMPENSATE_BOTH || !j->s->compute.kind))
+		sum[1] = left * j->mean;
+	else
+		sum[1] = energy(j, a, lanes);
+}
+
+/* Nothing that a row's columns must wait for, or that is asked of a panel. */
+static bool rows_alone(const struct job *j)
+{
+	const struct solver *s = j->s;
+
+	return s->compensate == COMPENSATE_NONE && !s->compute.kind && s->search == SEARCH_MINMAX &&
+		s->group != -1 && !j->moved && (!j->h || s->no_error);
+}
+
+static void round_rows(const struct rows *r, const struct workspace *a, size_t row, size_t rows,
+	double sum[3])
+{
+	const struct job *j = r->job;
+	const struct solver_layer *to = r->layer;
+	const struct format *f = &r->storage;
+
+	sum[0] = sum[1] = sum[2] = 0;
+	for (size_t o = row; o < row + rows; o++) {
+		const float *w = job_weights(r, a, o, 1);
+		uint8_t *codes = to->codes + o * j->n;
+		uint8_t *zero = f->asymmetric ? to->zero + o * j->groups : NULL;
+		float *scale = to->scale + o * j->groups;
+
+		round_row(f, j->n, j->largest, codes, scale, zero, w);
+		sum[2] += round_error(f, j->n, j->largest, codes, scale, zero, w);
+	}
+}
+
+/* What the layers of a job share. */
+static enum solver_status prepare(struct job *j, struct solver_report *report)
+{
+	const struct solver *s = j->s;
+	enum solver_status status;
+
+	if (j->h && (status = factor_check(j->n, j->h, &report->index)))
+		return status;
+	if ((status = job_plan(j, &report->index)))
+		return status;
+	if (s->compensate == COMPENSATE_NONE)
+		return SOLVER_DONE;
+	status = factor_run(j->n, j->live, j->r, &j->mean, &j->lambda, &report->index, j->h, j->column,
+		s->damp);
+	for (size_t i = 0; !status && i < j->spans; i++) {
+		const size_t width = j->span[i].last - j->span[i].first;
+
+		factor_inverse(width, (float (*)[width])j->span[i].v, j->live, j->r, j->span[i].first,
+			(double (*)[width])j->inverse);
+	}
+	if (status || !j->left)
+		return status;
+	#pragma omp taskloop grainsize(1)
+	for (size_t i = 1; i < j->spans; i++)
+		bf16x2_left(j->span[i].first, j->span[i].last - j->span[i].first, j->span[i].left, j->live,
+			(const float (*)[j->live])(j->r + j->span[i].first));
+	return status;
+}
+
+static void finish(const struct rows *r)
+{
+	const struct job *j = r->job;
+	const struct solver *s = j->s;
+	struct solver_layer *l = r->layer;
+	double total[3] = { 0 };
+
+	for (size_t p = 0; p < ceil_div(r->m, PANEL_ROWS); p++) {
+		for (size_t i = 0; i < 3; i++)
+			total[i] += r->sum[p][i];
+		l->report.seconds += r->seconds[p];
+	}
+	if (total[0] > 0 && isfinite(total[0]) && isfinite(total[1]))
+		l->report.error = total[1] / total[0];
+	l->report.mse = total[2] / ((double)r->m * (double)j->n);
+	l->report.lambda = j->lambda;
+	l->report.dead = j->n - j->live;
+	l->report.moved = j->moved;
+	if (s->group == -1) {
+		*l->scale = r->tensor_scale;
+		if (s->storage.asymmetric)
+			*l->zero = r->tensor_zero;
+	}
+	format_store(&r->storage, s->group == -1 ? 1 : r->m * j->groups, l->scale);
+	l->scale_tensor = r->storage.divisor;
+	if (s->compute.kind)
+		memcpy(l->scale8, r->scale8, (s->scale8_channel ? r->m : 1) * sizeof *l->scale8);
+	for (size_t i = 0; i < j->n; i++)
+		l->group_index[j->column[i]] = j->group[i];
+}
+
+static void run_layer(struct rows *r, const struct workspace *workspace)
+{
+	struct solver_report *report = &r->layer->report;
+	const double start = omp_get_wtime();
+
+	if ((report->status = scale_ranges(r, workspace, &report->index)))
+		return;
+	scale_rows(r);
+	if (r->job->s->group == -1)
+		scale_tensor(r, workspace);
+	report->seconds += omp_get_wtime() - start;
+	#pragma omp taskloop grainsize(1)
+	for (size_t row = 0; row < r->m; row += PANEL_ROWS) {
+		const size_t p = row / PANEL_ROWS, rows = least(r->m - row, PANEL_ROWS);
+		const double begin = omp_get_wtime();
+
+		if (rows_alone(r->job))
+			round_rows(r, &workspace[omp_get_thread_num()], row, rows, r->sum[p]);
+		else
+			quantize_panel(r, &workspace[omp_get_thread_num()], row, rows, r->sum[p]);
+		r->seconds[p] = omp_get_wtime() - begin;
+	}
+	finish(r);
+}
+
+static void run_job(const struct call *c, struct job *j)
+{
+	struct solver_report shared = { .error = NAN };
+	struct rows *first = c->rows;
+	const double start = omp_get_wtime();
+
+	while (first->job != j)
+		first++;
+	shared.status = prepare(j, &shared);
+	for (struct rows *r = first; r < c->rows + c->layers && r->job == j; r++) {
+		r->layer->report = shared;
+		if (r == first)
+			r->layer->report.seconds = omp_get_wtime() - start;
+		if (!shared.status)
+			#pragma omp task
+			run_layer(r, c->workspace);
+	}
+	#pragma omp taskwait
+}
+
+void solver_run(size_t count, struct solver_layer layer[count], void *workspace)
+{
+	struct call call;
+
+	job_lay_out(&call, count, layer, (char *)workspace + (-(uintptr_t)workspace & 63));
+	#pragma omp parallel num_threads(call.threads)
+	#pragma omp single
+	for (size_t i = 0; i < call.jobs; i++)
+		#pragma omp task
+		run_job(&call, &call.job[i]);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* picture.c -- see picture.h; PPM and PGM are read here */
+#include "vision/picture.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "io/text.h"
+#include "vision/picture_jpeg.h"
+
+const char *picture_unfit(size_t h, size_t w, size_t most)
+{
+	if (!h || !w)
+		return "has no pixels";
+	if (h > PICTURE_PIXELS / w)
+		return "has more pixels than the 2^26 that are read";
+	return h * w > most ? "is cut short: its pixels cannot be in so few bytes" : NULL;
+}
+
+void picture_make(struct picture_reader *r, size_t h, size_t w)
+{
+	r->y = (struct picture){ h, w, xalloc(h * w, 3) };
+}
+
+/* A number of the header, behind blanks and comments; 0: there is none. One beyond what is read is cut. */
+static size_t pnm_number(struct picture_reader *r)
+{
+	size_t v = 0;
+
+	while (r->used < r->n && (isspace(r->bytes[r->used]) || r->bytes[r->used] == '#')) {
+		if (r->bytes[r->used] == '#')
+			while (r->used < r->n && r->bytes[r->used] != '\n')
+				r->used++;
+		r->used += r->used < r->n;
+	}
+	for (; r->used < r->n && isdigit(r->bytes[r->used]); r->used++)
+		v = v > PICTURE_PIXELS ? v : 10 * v + r->bytes[r->used] - '0';
+	return v;
+}
+
+static bool pnm_parse(struct picture_reader *r)
+{
+	const size_t channels = r->bytes[1] == '6' ? 3 : 1;
+	size_t w, h, top, left;
+	const char *why;
+
+	r->used = 2;
+	w = pnm_number(r), h = pnm_number(r), top = pnm_number(r);
+	why = picture_unfit(h, w, PICTURE_PIXELS);
+	if (!why && top != 255)
+		why = "is a PPM or PGM whose maximum is not 255, expected 8 bits";
+	if (!why && (r->used == r->n || !isspace(r->bytes[r->used++])))
+		why = "is a PPM or PGM whose header does not end in a blank";
+	left = r->n - r->used;
+	if (!why && left != h * w * channels)
+		why = left < h * w * channels ? "is cut short: a pixel takes 1 byte of PGM, 3 of PPM" :
+			"goes on behind its pixels";
+	if (why) {
+		snprintf(r->why, sizeof r->why, "%s", why);
+		return false;
+	}
+	picture_make(r, h, w);
+	for (size_t i = 0; i < 3 * h * w; i++)
+		r->y.rgb[i] = r->bytes[r->used + (channels == 3 ? i : i / 3)];
+	return true;
+}
+
+static const struct kind {
+	const char *magic;
+	bool (*parse)(struct picture_reader *r);
+} kinds[] = {
+	{ "\x89PNG\r\n\x1a\n", picture_png }, { "\xff\xd8\xff", picture_jpeg },
+	{ "P5", pnm_parse }, { "P6", pnm_parse },
+};
+
+struct picture picture_parse(const char *name, size_t n, const unsigned char *bytes)
+{
+	struct picture_reader r = { .name = name, .bytes = bytes, .n = n };
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (n > strlen(kinds[i].magic) && !memcmp(bytes, kinds[i].magic, strlen(kinds[i].magic))) {
+			if (kinds[i].parse(&r))
+				return r.y;
+			free(r.y.rgb);
+			die("%s: %s", name, r.why);
+		}
+	die("%s: is no picture that is read, expected PNG, JPEG, PPM or PGM (P6, P5)", name);
+}
+
+struct picture picture_read(const char *path)
+{
+	size_t n;
+	char *bytes = text_read(path, PICTURE_BYTES, &n);
+	struct picture y = picture_parse(strcmp(path, "-") ? path : "<stdin>", n,
+		(const unsigned char *)bytes);
+
+	free(bytes);
+	return y;
+}

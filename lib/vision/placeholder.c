@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* placeholder.c -- see placeholder.h */
+#include "vision/placeholder.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/error.h"
+#include "io/file.h"
+#include "io/image.h"
+#include "model/tokens.h"
+#include "vision/picture.h"
+#include "vision/processor.h"
+#include "vision/vision.h"
+
+/* What is made of the ids. */
+struct longer {
+	size_t n;
+	int32_t *id;			/* [n] */
+	uint16_t *bytes;
+	uint8_t *modality;
+	int64_t *sequence;		/* [sequences + 1] */
+	int64_t (*span)[2];		/* [images] */
+};
+
+static struct config config_of(const struct image *model)
+{
+	const struct config c = config_read(model);
+
+	if (!c.vision.class)
+		die("%s: /config: is not of a vision-language model", image_name(model));
+	return c;
+}
+
+static void check_tokens(const struct image *image, const struct tokens *t, const struct vision *v,
+	size_t n)
+{
+	const char *name = image_name(image);
+	size_t places = 0;
+
+	if (t->position || t->index)
+		die("%s: %s: tokens have their places already, expected those of a text", name,
+			t->index ? "/index" : "/position");
+	if (t->images)
+		die("%s: /images: has images already", name);
+	for (size_t i = 0; t->modality && i < t->n; i++)
+		if (t->modality[i])
+			die("%s: /modality: token %zu is visual, but of no picture", name, i);
+	for (size_t i = 0; i < t->n; i++)
+		places += t->id[i] == v->placeholder;
+	if (places != n)
+		die("%s: /tokens: has %zu placeholder%s (id %d), and there %s %zu picture%s, expected one "
+			"for each", name, places, places == 1 ? "" : "s", v->placeholder,
+			n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
+}
+
+/* Before anything is written, since the result must not be one of them; files only, which open twice. */
+static void note_pictures(size_t n, const char *const path[n])
+{
+	for (size_t i = 0; i < n; i++) {
+		struct stat st;
+		char *name;
+
+		if (!strcmp(path[i], "-")) {
+			file_note(0, "<stdin>");
+		} else if (!stat(path[i], &st) && S_ISREG(st.st_mode)) {
+			close(file_open(path[i], &name));
+			free(name);
+		}
+	}
+}
+
+/* Writes picture i as it is decoded, and says how its patches lie. Returns how many tokens it has. */
+static size_t write_picture(struct output *out, const struct config *c, const struct processor *p,
+	size_t i, const char *path, int32_t grid[3])
+{
+	struct picture picture = picture_read(path);
+	char *to = xformat("/images/%zu", i);
+	size_t rows, columns, n;
+
+	error_about(path);
+	vision_grid(c, p, picture.h, picture.w, &rows, &columns);
+	error_about(NULL);
+	n = vision_tokens(c, rows, columns);
+	if (!n)
+		die("%s: has %zu x %zu patches, which leave no token", path, rows, columns);
+	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
+	output_write(out, to, tensor_of(TENSOR_U8, picture.rgb, 3,
+		(const size_t[]){ picture.h, picture.w, 3 }));
+	free(to), free(picture.rgb);
+	return n;
+}
+
+/* count: tokens of each picture. */
+static struct longer lengthen(const struct tokens *t, int32_t placeholder, size_t images,
+	const size_t count[images])
+{
+	struct longer y = { .n = t->n - images };
+	size_t at = 0, image = 0, sequence = 0;
+
+	for (size_t i = 0; i < images; i++)
+		y.n += count[i];
+	y.id = xalloc(y.n, sizeof *y.id);
+	y.bytes = xalloc(y.n, sizeof *y.bytes);
+	y.modality = xalloc(y.n, sizeof *y.modality);
+	y.sequence = xalloc(t->sequences + 1, sizeof *y.sequence);
+	y.span = xalloc(images, sizeof *y.span);
+	for (size_t i = 0; i < t->n; i++) {
+		const bool visual = t->id[i] == placeholder;
+		const size_t n = visual ? count[image] : 1;
+
+		if (t->sequences && t->sequence[sequence] == (int64_t)i)
+			y.sequence[sequence++] = (int64_t)at;
+		if (visual)
+			y.span[image][0] = (int64_t)at, y.span[image][1] = (int64_t)n, image++;
+		for (const size_t end = at + n; at < end; at++) {
+			y.id[at] = t->id[i];
+			y.bytes[at] = t->bytes && !visual ? t->bytes[i] : 0;
+			y.modality[at] = visual;
+		}
+	}
+	y.sequence[t->sequences] = (int64_t)y.n;
+	return y;
+}
+
+/* Multimodal rotary positions, sequence by sequence. */
+static void write_positions(struct output *out, const struct config *c, const struct tokens *t,
+	const struct longer *y, size_t images, const int32_t grid[images][3])
+{
+	int32_t (*position)[AXES] = xalloc(y->n, sizeof *position);
+	size_t *at = xalloc(images, sizeof *at), image = 0;
+
+	for (size_t i = 0; i < images; i++)
+		at[i] = (size_t)y->span[i][0];
+	for (size_t s = 0; s < (t->sequences ? t->sequences : 1); s++) {
+		const size_t first = t->sequences ? (size_t)y->sequence[s] : 0;
+		const size_t end = t->sequences ? (size_t)y->sequence[s + 1] : y->n;
+		size_t n = 0;
+
+		while (image + n < images && at[image + n] < end)
+			n++;
+		vision_positions(c, end - first, position + first, first, n, at + image, grid + image);
+		image += n;
+	}
+	output_write(out, "/position", tensor_2d(TENSOR_I32, position, y->n, AXES));
+	free(position), free(at);
+}
+
+static void write_tokens(struct output *out, const struct image *from, const struct tokens *t,
+	struct longer *y, size_t images, const int32_t grid[images][3])
+{
+	output_write(out, "/tokens", tensor_1d(TENSOR_I32, y->id, y->n));
+	tokens_sign(out, y->n, y->id);
+	output_attributes(out, from, "/tokens");
+	output_write(out, "/modality", tensor_1d(TENSOR_U8, y->modality, y->n));
+	output_write(out, "/image_grid", tensor_2d(TENSOR_I32, (void *)(uintptr_t)grid, images, 3));
+	output_write(out, "/image_span", tensor_2d(TENSOR_I64, y->span, images, 2));
+	if (t->bytes)
+		output_write(out, "/bytes", tensor_1d(TENSOR_U16, y->bytes, y->n));
+	if (t->sequences)
+		output_write(out, "/sequence", tensor_1d(TENSOR_I64, y->sequence, t->sequences + 1));
+	output_rest(out, from, NULL);
+	free(y->id), free(y->bytes), free(y->modality), free(y->sequence), free(y->span);
+}
+
+void placeholder_replace(const char *to, const char *model, const char *tokens, bool force, size_t n,
+	const char *const path[n])
+{
+	struct image *part = image_open(model, "model"), *from = image_open(tokens, "tokens");
+	struct output *out = output_open(to, "tokens");
+	struct config c = config_of(part);
+	const struct processor p = processor_of(part);
+	struct tokens t = tokens_read(from, part, c.vocab, force, 0);
+	int32_t (*grid)[3] = xalloc(n, sizeof *grid);
+	size_t *count = xalloc(n, sizeof *count);
+	struct longer y;
+
+	check_tokens(from, &t, &c.vision, n);
+	note_pictures(n, path);
+	output_begin(out, from);
+	output_history(out, "model", part);
+	for (size_t i = 0; i < n; i++)
+		count[i] = write_picture(out, &c, &p, i, path[i], grid[i]);
+	y = lengthen(&t, c.vision.placeholder, n, count);
+	if (config_last(&c)->axes == AXES)
+		write_positions(out, &c, &t, &y, n, grid);
+	write_tokens(out, from, &t, &y, n, grid);
+	output_end(out);
+	output_close(out);
+	free(grid), free(count);
+	config_free(&c);
+	image_close(from), image_close(part);
+}

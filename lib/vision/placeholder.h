@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * placeholder.h -- pictures into a tokens file, in the place of the ids that stand for them
+ */
+#ifndef VISION_PLACEHOLDER_H
+#define VISION_PLACEHOLDER_H
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Writes the tokens file at `tokens` to the path `to`, with the n images at `path`: the model's placeholder,
+ * which the ids must have once for each, becomes as many of it as the image has tokens for the model
+ * (vision/vision.h), and /images, /image_grid, /image_span and /modality are added, for multimodal rotary
+ * positions /position too (docs/format.md). /sequence moves along; a token of an image has no /bytes. Dies
+ * where tokens have a /position or /index, or images, already; force: tokens_read().
+ */
+void placeholder_replace(const char *to, const char *model, const char *tokens, bool force, size_t n,
+	const char *const path[n]);
+#endif
