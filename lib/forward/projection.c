@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "forward/online.h"
-#include "vision/vision.h"
 
 static void set_bias(struct projection *s, size_t i)
 {

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "io/pattern.h"
 #include "model/layer.h"
-#include "vision/vision.h"
 
 static bool is_buffer(const struct checkpoint *k, const char *name)
 {

@@ -18,49 +18,6 @@ char *basis_of(const struct image *image)
 	return y;
 }
 
-/* PIECES pieces of PIECE bytes at equal distances, the first and the last bytes among them; fewer bytes than
- * these hold: all. */
-static void add_pieces(struct digest *d, const struct tensor *bytes)
-{
-	enum { PIECES = 64, PIECE = 1024 };
-	const size_t n = tensor_count(bytes);
-	const char *data = bytes->data;
-
-	if (n <= PIECES * PIECE)
-		digest_add(d, n, data);
-	for (size_t i = 0; n > PIECES * PIECE && i < PIECES; i++)
-		digest_add(d, PIECE, data + (n - PIECE) / (PIECES - 1) * i);
-}
-
-char *basis_import(const struct checkpoint *k)
-{
-	struct source *s = k->source;
-	struct digest *d = digest_begin();
-	size_t part = 0;
-
-	digest_add(d, strlen(s->config), s->config);
-	for (const struct entry *e = k->entry; e < k->entry + k->entries; e++) {
-		const struct tensor *shape = &e->source->shape, bytes = s->kind->stored(s, e->source->name);
-		char *line = xformat("%s %s", e->path, tensor_name(shape->type));
-
-		digest_add(d, strlen(line), line);
-		free(line);
-		for (int i = 0; i < shape->rank; i++) {
-			line = xformat(" %zu", shape->dim[i]);
-			digest_add(d, strlen(line), line);
-			free(line);
-		}
-		digest_add(d, 1, "\n");
-		add_pieces(d, &bytes);
-		if (e->part > part) {
-			s->kind->release(s);
-			part = e->part;
-		}
-	}
-	s->kind->release(s);
-	return digest_end(d);
-}
-
 /* Of a rotation its matrices; of Hessians, whose sums depend on the processor, what they were made from. */
 static void add_input(struct digest *d, const struct image *second)
 {

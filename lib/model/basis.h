@@ -6,7 +6,7 @@
  * and Hessians of either have the same basis; a rotated or smoothed model has another one. Files fit together
  * if their bases are equal, whatever their histories are. Files made by hand may have none.
  *
- *	model-import				basis_write() of basis_import()
+ *	model-import				basis_write() of a digest of the checkpoint
  *	a filter that changes inputs of layers	basis_write() of basis_change()
  *	Hessians and orders			basis_copy()
  *	a tool of several inputs		basis_match()
@@ -18,13 +18,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/option.h"
-#include "import/checkpoint.h"
 #include "io/image.h"
 
 /* The basis of a file, by its first part, or NULL; free() it. Dies if it is no digest. */
 char *basis_of(const struct image *image);
-/* That of a checkpoint: its configuration, and up to 64 KiB of each tensor. free() it. */
-char *basis_import(const struct checkpoint *k);
 /* That of a filter's result. before: of its input, or NULL: then NULL. settings: the tool and every option
  * that decides what layers see, given or not. second: another input that decides it, or NULL. free() it. */
 char *basis_change(const char *before, const char *settings, const struct image *second);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/size.h"
-#include "vision/vision.h"
+#include "model/config.h"
 
 bool stack_sparse(const struct stack *s, size_t block)
 {
@@ -240,6 +240,24 @@ const struct stack *config_projector(const struct config *c)
 const char *config_class(const struct config *c)
 {
 	return c->vision.class ? c->vision.class->name : c->arch->name;
+}
+
+size_t vision_numbers(const struct vision *v)
+{
+	return CHANNELS * v->frames * v->patch * v->patch;
+}
+
+size_t vision_rows(const struct config *c, size_t rows, size_t columns)
+{
+	return rows * columns + !!config_encoder(c)->arch->class_token;
+}
+
+size_t vision_tokens(const struct config *c, size_t rows, size_t columns)
+{
+	const struct vision *v = &c->vision;
+	const size_t all = vision_rows(c, rows, columns);
+
+	return all > v->skipped ? (all - v->skipped) / (v->merge * v->merge) : 0;
 }
 
 size_t config_ends(const struct config *c, struct end_layer end[ENDS])

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "vision/vision.h"
 
 /* The stack whose stream the layers of this one read. */
 static const struct stack *stream_stack(const struct config *c, const struct stack *s)

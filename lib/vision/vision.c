@@ -19,24 +19,6 @@ struct processor processor_of(const struct image *image)
 	return p;
 }
 
-size_t vision_numbers(const struct vision *v)
-{
-	return CHANNELS * v->frames * v->patch * v->patch;
-}
-
-size_t vision_rows(const struct config *c, size_t rows, size_t columns)
-{
-	return rows * columns + !!config_encoder(c)->arch->class_token;
-}
-
-size_t vision_tokens(const struct config *c, size_t rows, size_t columns)
-{
-	const struct vision *v = &c->vision;
-	const size_t all = vision_rows(c, rows, columns);
-
-	return all > v->skipped ? (all - v->skipped) / (v->merge * v->merge) : 0;
-}
-
 void vision_grid(const struct config *c, const struct processor *p, size_t h, size_t w, size_t *rows,
 	size_t *columns)
 {

@@ -16,11 +16,6 @@
 /* How the model prepares its images, from the part that has /processor; dies where there is none. Its name
  * for messages is kept with the image. */
 struct processor processor_of(const struct image *image);
-/* Numbers of a patch. */
-size_t vision_numbers(const struct vision *v);
-/* Rows of the encoder, and tokens of the language model, of a picture of rows x columns patches; 0: none. */
-size_t vision_rows(const struct config *c, size_t rows, size_t columns);
-size_t vision_tokens(const struct config *c, size_t rows, size_t columns);
 /* Rows and columns of patches that the processor makes of a picture of h x w pixels. Dies where the model
  * does not take the size that this gives, or has other patches. */
 void vision_grid(const struct config *c, const struct processor *p, size_t h, size_t w, size_t *rows,
