@@ -324,6 +324,7 @@ p=$tmp/tools/pipelines/dpq-table4.sh
 cp -r "$top/tests/tiny" hf
 echo 'Once there was' >A
 echo 'another text' >B
+unset PTQ_CPU	# is in the key
 key() {	# key COMMAND...: the folder that the pipeline goes to; it makes nothing there
 	rm -rf keys
 	FAILS='model-import sample-tokens tokenize hessian-accum' PTQ_RESULTS=keys "$@" >/dev/null 2>&1
