@@ -77,11 +77,12 @@ int main(int argc, char *argv[])
 
 	struct filter f = rewrite_open(c.operand[0], c.output);
 	struct image *image = image_open(hessian, "hessian");
+	char *settings = xformat("storage=%s group=%ld scale-dtype=%s", awq.format.storage.name,
+		awq.format.group, scale_types[awq.format.storage.scales]);
 
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
 		(const struct image *[]){ image, f.image }, force)));
-	rewrite.settings = xformat("storage=%s group=%ld scale-dtype=%s", awq.format.storage.name,
-		awq.format.group, scale_types[awq.format.storage.scales]);
+	rewrite.settings = settings;
 	awq.hessian = rewrite.second = image;
 	rewrite_filter(&rewrite, &f, check);
 	if (!awq.done)
@@ -89,5 +90,6 @@ int main(int argc, char *argv[])
 	filter_close(&f);
 	image_close(image);
 	free(awq.note);
+	free(settings);
 	return 0;
 }

@@ -9,6 +9,7 @@
  *
  * The model computes what it did.
  */
+#include <stdlib.h>
 #include "base/error.h"
 #include "base/option.h"
 #include "forward/check.h"
@@ -56,13 +57,14 @@ int main(int argc, char *argv[])
 	struct filter f = rewrite_open(c.operand[0], c.output);
 	struct image *learned = load ? image_open(load, "rotation") : NULL;
 	struct rotations rotations;
+	char *settings;
 
 	rewrite_leave(&rewrite, &f, language);
 	option_idle(1, &(struct option_idle){ load && (language || !f.config->vision.class), "seed",
 		"--load" });
 	rotations = rotations_make(f.config, &o, rewrite.change.leave, learned);
 	rewrite.change.turn = &rotations;
-	rewrite.settings = rotations_settings(&rotations, o.seed);
+	rewrite.settings = settings = rotations_settings(&rotations, o.seed);
 	rewrite.second = learned;
 	rewrite.second_name = "rotation";
 	rewrite.rotated = learned ? "learned" : "hadamard";
@@ -71,5 +73,6 @@ int main(int argc, char *argv[])
 	if (learned)
 		image_close(learned);
 	rotations_free(&rotations);
+	free(settings);
 	return 0;
 }

@@ -7,6 +7,7 @@
  * for what norms put out and the layers that read it (Xiao et al. 2023, eq. 4). The model computes what it
  * did.
  */
+#include <stdlib.h>
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
@@ -53,15 +54,17 @@ int main(int argc, char *argv[])
 
 	struct filter f = rewrite_open(c.operand[0], c.output);
 	struct image *image = image_open(hessian, "hessian");
+	char *settings = xformat("alpha=%.17g", smooth.alpha);
 
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
 		(const struct image *[]){ image, f.image }, force)));
-	rewrite.settings = xformat("alpha=%.17g", smooth.alpha);
+	rewrite.settings = settings;
 	smooth.hessian = rewrite.second = image;
 	rewrite_filter(&rewrite, &f, check);
 	if (!smooth.done)
 		die("%s: holds no Hessian of a layer that reads a norm of %s", hessian, input_name(f.in));
 	filter_close(&f);
 	image_close(image);
+	free(settings);
 	return 0;
 }
