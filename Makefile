@@ -47,7 +47,7 @@ AGAIN    := $(patsubst %,$(BUILD)/again/lib/%.o,num/bf16 product/product product
 	product/product_number product/product_packed)
 TESTS    += $(TWICE)
 SCRIPTS  := $(wildcard tests/*.t)
-READERS  := safetensors tokenizer image gguf picture
+READERS  := safetensors tokenizer part gguf image
 FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
 BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products $(BUILD)/tests/bench/branches $(BUILD)/tests/bench/modality
 FAULT    := $(BUILD)/tests/fault/fault

@@ -76,19 +76,19 @@ int main(int argc, char *argv[])
 	rewrite.finish = awq.clip ? awq_finish : NULL;
 
 	struct filter f = rewrite_open(c.operand[0], c.output);
-	struct image *image = image_open(hessian, "hessian");
+	struct part *part = part_open(hessian, "hessian");
 	char *settings = xformat("storage=%s group=%ld scale-dtype=%s", awq.format.storage.name,
 		awq.format.group, scale_types[awq.format.storage.scales]);
 
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
-		(const struct image *[]){ image, f.image }, force)));
+		(const struct part *[]){ part, f.part }, force)));
 	rewrite.settings = settings;
-	awq.hessian = rewrite.second = image;
+	awq.hessian = rewrite.second = part;
 	rewrite_filter(&rewrite, &f, check);
 	if (!awq.done)
 		die("%s: holds no Hessian of a layer of %s", hessian, input_name(f.in));
 	filter_close(&f);
-	image_close(image);
+	part_close(part);
 	free(awq.note);
 	free(settings);
 	return 0;

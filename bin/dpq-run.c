@@ -77,7 +77,7 @@ static void run(struct quantize *q, const struct settings *set, const struct com
 	else
 		cache_check(&f, &set->text.kv);
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(3,
-		(const struct image *[]){ q->files.hessian, q->files.order, f.image }, set->force_basis)));
+		(const struct part *[]){ q->files.hessian, q->files.order, f.part }, set->force_basis)));
 	quantize_check_layers(q, &f);
 	model_filter(&f, quantize_part, q);
 	quantize_end(q, input_name(f.in));
@@ -132,15 +132,15 @@ int main(int argc, char *argv[])
 		"sequential " CALIBRATE_NAMES, "it serves the report only: "
 		"--compensate none, no static scale" });
 	linalg_init();
-	q.files.hessian = set.hessian ? image_open(set.hessian, "hessian") : NULL;
+	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
 	if (q.files.hessian)
 		share_warn(q.files.hessian);
-	q.files.order = option_given("order") ? image_open(set.order, "order") : NULL;
+	q.files.order = option_given("order") ? part_open(set.order, "order") : NULL;
 	run(&q, &set, &c);
 	if (q.files.hessian)
-		image_close(q.files.hessian);
+		part_close(q.files.hessian);
 	if (q.files.order)
-		image_close(q.files.order);
+		part_close(q.files.order);
 	plan_free(&plan);
 	selection_free(&set.layers);
 	return 0;

@@ -46,24 +46,24 @@ struct settings {
 	bool greedy, special, aifs, json;
 };
 
-/* The questions as the model's ids, and their pictures. */
+/* The questions as the model's ids, and their images. */
 static struct prompt *encode(const struct settings *set, const struct questions *q, const struct run *model,
-	struct pictures *pictures)
+	struct prompt_images *images)
 {
-	struct vocabulary v = vocabulary_of(model->image, &model->config);
+	struct vocabulary v = vocabulary_of(model->part, &model->config);
 	struct processor processor = { 0 };
 	bool sees = false;
 	const struct encode e = { &v, set->bos, set->special, set->greedy ? set->until : NULL, &model->config,
-		&processor, pictures, set->aifs };
+		&processor, images, set->aifs };
 	struct prompt *p;
 
 	for (size_t i = 0; i < q->n; i++)
 		sees |= model->config.vision.class && q->item[i].images;
 	if (sees)
-		processor = processor_of(model->image);
+		processor = processor_of(model->part);
 	option_idle(1, &(struct option_idle){ !v.t, "special", "ids are bytes" });
 	p = questions_encode(q, &e);
-	option_idle(1, &(struct option_idle){ !pictures->n, "aifs", "no question has images" });
+	option_idle(1, &(struct option_idle){ !images->n, "aifs", "no question has images" });
 	vocabulary_close(&v);
 	return p;
 }
@@ -79,11 +79,11 @@ static void warn_long(const struct windows *w, const struct config *c)
 static void measure(const struct settings *set, const struct questions *q, struct run *model,
 	struct run *reference, const char *to)
 {
-	struct pictures pictures = { 0 };
-	struct prompt *prompts = encode(set, q, model, &pictures);
-	struct windows windows = prompt_windows(q->name, q->n, prompts, &pictures, AXES);
-	struct image *before = set->paired ? choices_earlier(set->paired, q) : NULL;
-	struct output *out = record_open(to, model->image);
+	struct prompt_images images = { 0 };
+	struct prompt *prompts = encode(set, q, model, &images);
+	struct windows windows = prompt_windows(q->name, q->n, prompts, &images, AXES);
+	struct part *before = set->paired ? choices_earlier(set->paired, q) : NULL;
+	struct output *out = record_open(to, model->part);
 	double *nll = xalloc(windows.targets, sizeof *nll);
 
 	warn_long(&windows, &model->config);
@@ -91,7 +91,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 		record_input(out, "paired", before);
 	if (reference) {
 		run_match(model, reference);
-		record_input(out, "reference", reference->image);
+		record_input(out, "reference", reference->part);
 	}
 
 	struct divergence d = divergence_measure(model, reference, &windows, set->memory, nll);
@@ -104,10 +104,10 @@ static void measure(const struct settings *set, const struct questions *q, struc
 	choices_free(&choices);
 	divergence_free(&d);
 	if (before)
-		image_close(before);
+		part_close(before);
 	windows_free(&windows);
 	prompts_free(q->n, prompts);
-	pictures_free(&pictures);
+	prompt_images_free(&images);
 	free(nll);
 }
 

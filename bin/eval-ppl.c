@@ -20,7 +20,7 @@
 #include "forward/cache.h"
 #include "forward/run.h"
 #include "io/file.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/calibrated.h"
 #include "model/setting.h"
 #include "num/linalg.h"
@@ -56,7 +56,7 @@ enum { ANSWERS = PERPLEXITY_ANSWERS + 1 + DIVERGENCE_ANSWERS + RECORD_ANSWERS };
 
 /* before: an earlier record, or NULL. */
 static void report(const struct settings *set, struct output *out, const struct windows *w,
-	const double nll[w->targets], double kv_bits, const struct image *before, const struct divergence *d)
+	const double nll[w->targets], double kv_bits, const struct part *before, const struct divergence *d)
 {
 	struct perplexity p = perplexity_of(w->targets, nll, w->bytes);
 	struct answer answer[ANSWERS];
@@ -102,18 +102,18 @@ int main(int argc, char *argv[])
 		misuse("--tokens FILE is expected");
 	option_idle(1, &(struct option_idle)STRIDE_IDLE(set.convention));
 
-	struct image *file = image_open(set.tokens, "tokens");
+	struct part *file = part_open(set.tokens, "tokens");
 	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);
 	struct run *reference = set.reference ?
 		run_open(set.reference, set.compute_type, &(struct cache_format){ 0 }) : NULL;
-	struct tokens tokens = tokens_read(file, model->image, model->config.vocab, set.force_tokens,
+	struct tokens tokens = tokens_read(file, model->part, model->config.vocab, set.force_tokens,
 		set.limit);
 
-	calibrated_warn(model->image, file, tokens.n);
-	struct windows windows = windows_scored(windows_cut(image_name(file), &tokens, set.convention,
+	calibrated_warn(model->part, file, tokens.n);
+	struct windows windows = windows_scored(windows_cut(part_name(file), &tokens, set.convention,
 		windows_ctx(set.ctx, model->config.positions), set.stride));
-	struct image *before = set.paired ? record_earlier(set.paired, &windows, set.reference) : NULL;
-	struct output *out = record_open(c.output, model->image);
+	struct part *before = set.paired ? record_earlier(set.paired, &windows, set.reference) : NULL;
+	struct output *out = record_open(c.output, model->part);
 	double *nll = xalloc(windows.targets, sizeof *nll);
 
 	record_input(out, "tokens", file);
@@ -121,15 +121,15 @@ int main(int argc, char *argv[])
 		record_input(out, "paired", before);
 	if (reference) {
 		run_match(model, reference);
-		record_input(out, "reference", reference->image);
+		record_input(out, "reference", reference->part);
 	}
 	const double kv_bits = cache_bits(&model->config);
 	struct divergence divergence = divergence_measure(model, reference, &windows, set.memory, nll);
 
 	report(&set, out, &windows, nll, kv_bits, before, &divergence);
-	image_close(file);
+	part_close(file);
 	if (before)
-		image_close(before);
+		part_close(before);
 	windows_free(&windows);
 	divergence_free(&divergence);
 	free(nll);

@@ -83,7 +83,7 @@ int main(int argc, char *argv[])
 			"LOW:HIGH:STEP, or numbers separated by commas", .otherwise = "0.02:0.5:0.01" },
 		OPTION_TIES(&set.ties_away),
 		{ 0, "monte-carlo", OPTION_SIZE(&set.samples), "N",
-			"also by sampling N weights for each point", .most = 1 << 30 },
+			"also by sampling N weights for each point", .max = 1 << 30 },
 		OPTION_SEED(&set.seed),
 		OPTION_LAYERS(&set.layers),
 		{ 0, "tsv", OPTION_BOOL(&set.tsv), NULL,
@@ -114,8 +114,8 @@ int main(int argc, char *argv[])
 
 	if (out)
 		output_start(out, 0, 1);
-	if (out && f.image)
-		output_history(out, "model", f.image);
+	if (out && f.part)
+		output_history(out, "model", f.part);
 	if (out || set.plot || set.table < SWEEP_VALUES)
 		sweep_gauss(&s, points, sigma, set.samples, set.seed);
 	model_filter(&f, sweep_part, &s);

@@ -72,25 +72,25 @@ static void check(struct settings *set, struct attach *a)
 
 static void run(struct attach *a, const struct settings *set, const struct command *c)
 {
-	struct moments_files files = { .hessian = set->hessian ? image_open(set->hessian, "hessian") : NULL };
+	struct moments_files files = { .hessian = set->hessian ? part_open(set->hessian, "hessian") : NULL };
 	struct filter f;
 
 	a->source = moments_of_files(&files);
 	a->hessian = files.hessian;
-	a->reference = set->reference ? image_open(set->reference, "model") : NULL;
+	a->reference = set->reference ? part_open(set->reference, "model") : NULL;
 	f = (set->resume ? filter_resume : filter_open)(c->operand[0], "model", c->output, "model");
 	f.finished = attach_finished;
 	filter_config(&f);
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(3,
-		(const struct image *[]){ a->hessian, a->reference, f.image }, set->force_basis)));
+		(const struct part *[]){ a->hessian, a->reference, f.part }, set->force_basis)));
 	attach_check(a, &f);
 	model_filter(&f, attach_part, a);
 	attach_end(a, input_name(f.in));
 	filter_close(&f);
 	if (a->reference)
-		image_close(a->reference);
+		part_close(a->reference);
 	if (files.hessian)
-		image_close(files.hessian);
+		part_close(files.hessian);
 }
 
 int main(int argc, char *argv[])
@@ -116,10 +116,10 @@ int main(int argc, char *argv[])
 			"steps or rounds (default: the method's)" },
 		{ 0, "lr", OPTION_REAL(&a.settings.rate), "RATE",
 			"of Adam's first step; it falls to 0 in a line",
-			.otherwise = "0.002", .least = 1e-9, .most = 1 },
+			.otherwise = "0.002", .min = 1e-9, .max = 1 },
 		{ 0, "init-sigma", OPTION_REAL(&a.settings.sigma), "SIGMA",
 			"standard deviation of A at the start (default: 1/(4 sqrt(inputs)))",
-			.least = 0, .most = 1e6 },
+			.min = 0, .max = 1e6 },
 		OPTION_SEED(&set.seed),
 		{ .type = OPTION_HEADING, .help = "Layers" },
 		OPTION_LAYERS(&set.layers),

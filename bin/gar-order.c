@@ -42,7 +42,7 @@ int main(int argc, char *argv[])
 
 	struct filter f = filter_open(c.operand[0], "hessian", c.output, "order");
 
-	share_warn(f.image);
+	share_warn(f.part);
 	model_filter(&f, reorder_part, &reorder);
 	if (!reorder.done)
 		die("%s: holds no layer%s", input_name(f.in),

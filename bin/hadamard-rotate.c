@@ -40,8 +40,8 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		OPTION_SEED(&o.seed),
 		{ 0, "block", OPTION_SIZE(&o.block), "B",
-			"turn blocks of so many channels (default: as many as can be)", .least = 2,
-			.most = LINEAR_MOST },
+			"turn blocks of so many channels (default: as many as can be)", .min = 2,
+			.max = LINEAR_MAX },
 		{ 0, "load", OPTION_FILE(&load), "FILE", "turn the residual stream by this matrix" },
 		{ 0, "offline", OPTION_BOOL(&o.offline), NULL, "leave the inputs of down projections" },
 		{ 0, "keys", OPTION_BOOL(&o.keys), NULL,
@@ -55,7 +55,7 @@ int main(int argc, char *argv[])
 
 	linalg_init();
 	struct filter f = rewrite_open(c.operand[0], c.output);
-	struct image *learned = load ? image_open(load, "rotation") : NULL;
+	struct part *learned = load ? part_open(load, "rotation") : NULL;
 	struct rotations rotations;
 	char *settings;
 
@@ -63,7 +63,7 @@ int main(int argc, char *argv[])
 	option_idle(1, &(struct option_idle){ load && (language || !f.config->vision.class), "seed",
 		"--load" });
 	rotations = rotations_make(f.config, &o, rewrite.change.leave, learned);
-	rewrite.change.turn = &rotations;
+	rewrite.change.rotations = &rotations;
 	rewrite.settings = settings = rotations_settings(&rotations, o.seed);
 	rewrite.second = learned;
 	rewrite.second_name = "rotation";
@@ -71,7 +71,7 @@ int main(int argc, char *argv[])
 	rewrite_filter(&rewrite, &f, check);
 	filter_close(&f);
 	if (learned)
-		image_close(learned);
+		part_close(learned);
 	rotations_free(&rotations);
 	free(settings);
 	return 0;

@@ -39,11 +39,11 @@ static const struct tool tool = {
 
 static void of_model(const struct calibrate_text *text, const struct selection *layers, struct filter *f)
 {
-	struct config config = config_read(f->image);
+	struct config config = config_read(f->part);
 	struct calibrate_run *run;
 
 	calibrate_check(&config, layers, input_name(f->in));
-	run = calibrate_open(text, &config, f->image);
+	run = calibrate_open(text, &config, f->part);
 	f->finished = calibrate_finished;
 	model_filter(f, calibrate_part, &(struct calibrate){ run->forward, layers, run->tokens,
 		run->calibration, &text->shard });
@@ -52,9 +52,9 @@ static void of_model(const struct calibrate_text *text, const struct selection *
 }
 
 /* Options against the kind of the input. */
-static void check(const struct calibrate_text *text, const struct image *image)
+static void check(const struct calibrate_text *text, const struct part *part)
 {
-	const bool model = !strcmp(image_kind(image), "model"), sum = !strcmp(image_kind(image), "hessian");
+	const bool model = !strcmp(part_kind(part), "model"), sum = !strcmp(part_kind(part), "hessian");
 
 	option_idle(4, (struct option_idle[]){
 		{ !model, "convention stride compute-type kv-format force-tokens memory", "no model is run" },
@@ -64,7 +64,7 @@ static void check(const struct calibrate_text *text, const struct image *image)
 	if (model && !text->tokens)
 		misuse("--tokens FILE is expected for a model");
 	if (!model && text->tokens)
-		misuse("--tokens goes with a model; %s is of kind %s", image_name(image), image_kind(image));
+		misuse("--tokens goes with a model; %s is of kind %s", part_name(part), part_kind(part));
 	if (text->shard.n > 1 && sum)
 		misuse("--shard goes with a model or activations; Hessian files are summed whole");
 	shard_say(&text->shard);
@@ -93,15 +93,15 @@ int main(int argc, char *argv[])
 	for (size_t i = 0; i < c.operands; i++)
 		file[i] = filter_open(c.operand[i],
 			c.operands > 1 ? "hessian" : "model|activations|hessian", NULL, NULL);
-	if (!strcmp(image_kind(file->image), "hessian"))
+	if (!strcmp(part_kind(file->part), "hessian"))
 		share_sort(c.operands, file);
-	check(&text, file->image);
+	check(&text, file->part);
 	option_idle(1, &(struct option_idle)BASIS_IDLE(share_match(c.operands, file, force)));
 	if (resume)
 		filter_keep(file, c.output, "hessian");
 	else
 		file->out = output_open(c.output, "hessian");
-	if (!strcmp(image_kind(file->image), "model"))
+	if (!strcmp(part_kind(file->part), "model"))
 		of_model(&text, &layers, file);
 	else
 		accumulate_files(c.operands, file, &layers, &(struct accumulate_cut){

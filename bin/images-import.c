@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * images-import -- pictures into a tokens file
+ * images-import -- images into a tokens file
  *
- * Each id that stands for a picture becomes as many as the model has tokens for it; the pictures are kept as
+ * Each id that stands for an image becomes as many as the model has tokens for it; the images are kept as
  * decoded, since the processor that scales them travels with the model.
  */
 #include <stdbool.h>

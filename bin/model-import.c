@@ -11,7 +11,7 @@
 #include "base/option.h"
 #include "base/report.h"
 #include "import/import.h"
-#include "io/image.h"
+#include "io/part.h"
 
 static const struct tool tool = {
 	.name = "model-import",

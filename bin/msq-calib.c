@@ -70,7 +70,7 @@ int main(int argc, char *argv[])
 			"where the scales come from", .otherwise = "static-tensor" },
 		{ 0, "clip", OPTION_REAL(&scales.percentile), "PERCENTILE",
 			"static scales from this percentile of |x|; what is larger saturates",
-			.otherwise = "100", .least = 50, .most = 100 },
+			.otherwise = "100", .min = 50, .max = 100 },
 		{ 0, "clip-modality", OPTION_ENUM(enum clipped, &scales.clipped, input_scale_clipped), NULL,
 			"whose scales of static-modality that is for; others are of the largest |x|",
 			.otherwise = "all" },
@@ -98,7 +98,7 @@ int main(int argc, char *argv[])
 			die("%s: /config: is missing; static scales come from running the model",
 				input_name(f.in));
 		calibrate_check(f.config, &layers, input_name(f.in));
-		scales.run = calibrate_open(&text, f.config, f.image);
+		scales.run = calibrate_open(&text, f.config, f.part);
 	} else
 		cache_check(&f, &text.kv);
 	model_filter(&f, input_scales_part, &scales);

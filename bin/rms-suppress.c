@@ -49,7 +49,7 @@ int main(int argc, char *argv[])
 	if (check && !f.config)
 		die("%s: /config: is missing; --check runs the model", input_name(f.in));
 	check_filter(&f, suppress_part, &suppress, check, suppress.bits || !f.config ? INFINITY :
-		SUPPRESS_MOST * (double)f.config->blocks);
+		SUPPRESS_MAX * (double)f.config->blocks);
 	if (!suppress.done)
 		die("%s: holds no layer behind an online Hadamard%s; hadamard-rotate makes them",
 			input_name(f.in), selection_text(&layers));

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "eval/roofline.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "io/table.h"
 
 static const struct tool tool = {
@@ -46,9 +46,9 @@ int main(int argc, char *argv[])
 		{ 0, "generate", OPTION_TEXT(&r.generates), "LIST", "output lengths, tokens",
 			.otherwise = "1024" },
 		{ 0, "group", OPTION_SIZE(&r.group), "N", "weights under one scale, below 8 bits",
-			.otherwise = "128", .least = 1, .most = 1 << 24 },
+			.otherwise = "128", .min = 1, .max = 1 << 24 },
 		{ 0, "kv-bits", OPTION_SIZE(&r.kv_bits), "N",
-			"bits of keys and values (default: of activations)", .least = 1, .most = 32 },
+			"bits of keys and values (default: of activations)", .min = 1, .max = 32 },
 		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};

@@ -16,7 +16,7 @@
 #include "forward/cache.h"
 #include "forward/sample.h"
 #include "forward/windows.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/setting.h"
 #include "num/linalg.h"
 
@@ -32,11 +32,11 @@ static const struct tool tool = {
 		"  sample-tokens --length 2040 --ctx 256 --seed 2 model.h5 -o test.h5",
 };
 
-static void write_tokens(struct output *out, const struct image *model, const struct config *c, size_t n,
+static void write_tokens(struct output *out, const struct part *model, const struct config *c, size_t n,
 	int32_t id[n])
 {
 	enum { BYTES = 256 };
-	char *tokenizer = image_has(model, "/tokenizer") ? image_string(model, "/tokenizer") : NULL;
+	char *tokenizer = part_has(model, "/tokenizer") ? part_string(model, "/tokenizer") : NULL;
 	uint16_t *one = xalloc(n, sizeof *one);
 
 	for (size_t i = 0; i < n; i++)
@@ -61,12 +61,12 @@ int main(int argc, char *argv[])
 	struct cache_format kv = { 0 };
 	const struct option_row rows[] = {
 		{ 'n', "length", OPTION_SIZE(&n), "N", "ids to draw", .otherwise = "16384",
-			.least = 1, .most = 1 << 30, .alias = "tokens" },
+			.min = 1, .max = 1 << 30, .alias = "tokens" },
 		{ 0, "temperature", OPTION_REAL(&temperature), "T",
-			"divides the logits; 0: always the likeliest", .otherwise = "1", .most = 1e6 },
+			"divides the logits; 0: always the likeliest", .otherwise = "1", .max = 1e6 },
 		{ 'c', "ctx", OPTION_SIZE(&ctx), "N",
 			"ids per sequence, BOS included (default: the model's positions, at most 2048)",
-			.least = 2, .most = WINDOWS_LONGEST },
+			.min = 2, .max = WINDOWS_LONGEST },
 		OPTION_COMPUTE_TYPE(&compute_type),
 		OPTION_KV_FORMAT(&kv),
 		OPTION_SEED(&seed),
@@ -77,21 +77,21 @@ int main(int argc, char *argv[])
 	linalg_init();
 	option_idle(1, &(struct option_idle){ !(temperature > 0), "seed", "--temperature 0" });
 
-	struct image *image = image_open(c.operand[0], "model");
-	struct config config = config_read(image);
+	struct part *part = part_open(c.operand[0], "model");
+	struct config config = config_read(part);
 	struct output *out = output_open(c.output, "tokens");
 	int32_t *id = xalloc(n, sizeof *id);
 
 	config.compute_type = compute_type;
-	cache_use(&config, image, &kv);
+	cache_use(&config, part, &kv);
 	config.rows = 1;	/* of each sequence, token by token */
 	if (config.bos < 0)
-		die("%s: /config: names no bos_token_id to begin with", image_name(image));
-	sample_tokens(image, &config, windows_ctx(ctx, config.positions), temperature, seed, n, id);
+		die("%s: /config: names no bos_token_id to begin with", part_name(part));
+	sample_tokens(part, &config, windows_ctx(ctx, config.positions), temperature, seed, n, id);
 	progress_clear();
-	write_tokens(out, image, &config, n, id);
+	write_tokens(out, part, &config, n, id);
 	output_close(out);
-	image_close(image);
+	part_close(part);
 	config_free(&config);
 	free(id);
 	return 0;

@@ -39,7 +39,7 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "how large each layer's inputs are" },
 		{ 0, "alpha", OPTION_REAL(&smooth.alpha), "A", "how much of it the weights take, 0 to 1",
-			.otherwise = "0.5", .least = 0, .most = 1 },
+			.otherwise = "0.5", .min = 0, .max = 1 },
 		OPTION_FORCE_BASIS(&force),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
@@ -53,18 +53,18 @@ int main(int argc, char *argv[])
 		misuse("--hessian FILE is expected");
 
 	struct filter f = rewrite_open(c.operand[0], c.output);
-	struct image *image = image_open(hessian, "hessian");
+	struct part *part = part_open(hessian, "hessian");
 	char *settings = xformat("alpha=%.17g", smooth.alpha);
 
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
-		(const struct image *[]){ image, f.image }, force)));
+		(const struct part *[]){ part, f.part }, force)));
 	rewrite.settings = settings;
-	smooth.hessian = rewrite.second = image;
+	smooth.hessian = rewrite.second = part;
 	rewrite_filter(&rewrite, &f, check);
 	if (!smooth.done)
 		die("%s: holds no Hessian of a layer that reads a norm of %s", hessian, input_name(f.in));
 	filter_close(&f);
-	image_close(image);
+	part_close(part);
 	free(settings);
 	return 0;
 }

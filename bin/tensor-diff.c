@@ -51,14 +51,14 @@ int main(int argc, char *argv[])
 	if (!reference)
 		misuse("--reference MODEL is expected");
 
-	struct compare compare = compare_begin(image_open(reference, "model"),
-		hessian ? image_open(hessian, "hessian") : NULL, &layers);
+	struct compare compare = compare_begin(part_open(reference, "model"),
+		hessian ? part_open(hessian, "hessian") : NULL, &layers);
 	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
 
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(hessian ? 3 : 0,
-		(const struct image *[]){ compare.hessian, compare.reference, f.image }, force)));
+		(const struct part *[]){ compare.hessian, compare.reference, f.part }, force)));
 
-	struct output *out = record_open(c.output, f.image);
+	struct output *out = record_open(c.output, f.part);
 
 	if (out) {
 		output_history(out, "reference", compare.reference);
@@ -74,9 +74,9 @@ int main(int argc, char *argv[])
 			compare.others, compare.differ);
 	table_write(&compare.table, out);
 
-	image_close(compare.reference);
+	part_close(compare.reference);
 	if (compare.hessian)
-		image_close(compare.hessian);
+		part_close(compare.hessian);
 	compare_free(&compare);
 	filter_close(&f);
 	selection_free(&layers);

@@ -44,8 +44,8 @@ int main(int argc, char *argv[])
 	linalg_init();
 
 	struct filter f = filter_open(c.operand[0], "model|hessian", NULL, NULL);
-	struct output *out = record_open(c.output, f.image);
-	struct survey survey = survey_begin(image_kind(f.image), &layers);
+	struct output *out = record_open(c.output, f.part);
+	struct survey survey = survey_begin(part_kind(f.part), &layers);
 
 	filter_config(&f);
 	model_filter(&f, survey_part, &survey);

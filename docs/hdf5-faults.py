@@ -33,7 +33,7 @@ def short_reference(data):	# the reference says 4 bytes, the heap copies 20000 i
 damaged("endless.h5", long_text, endless)
 damaged("short.h5", long_text, short_reference)
 for name in "copy-crash", "local-heap":	# found by fuzzing
-    shutil.copy(f"{here}/../tests/fuzz/finds/image/{name}", f"{name}.h5")
+    shutil.copy(f"{here}/../tests/fuzz/finds/part/{name}", f"{name}.h5")
 
 def show(what, seconds, *command):
     try:

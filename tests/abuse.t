@@ -10,7 +10,7 @@ hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 dpq-run -q --compensate none --group 4 model.h5 -o quantized.h5
 printf 'once on\n' >text
 printf '\001' | tokenize -q --bytes -o holes.h5
-picture=$top/tests/fuzz/seeds/picture/rgb8.png
+picture=$top/tests/fuzz/seeds/image/rgb8.png
 printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
 clean() { test -z "$(ls -A out)"; }
 # each FILE: every tool that reads HDF5, with FILE as its input
@@ -29,7 +29,7 @@ tool() {	# tool NAME FILE
 	fbq-run) set -- fbq-run -q --group 8 --rank 2 --steps 2 --hessian hessian.h5 "$2" -o out/r ;;
 	smooth-scale|awq-scale) set -- "$1" -q --hessian hessian.h5 "$2" -o out/r ;;
 	msq-calib) set -- msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 8 "$2" -o out/r ;;
-	images-import) set -- images-import -q --model "$top/tests/pictures/llava.h5" --tokens "$2" "$picture" -o out/r ;;
+	images-import) set -- images-import -q --model "$top/tests/images/llava.h5" --tokens "$2" "$picture" -o out/r ;;
 	tokenize) set -- tokenize -q --model "$2" text -o out/r ;;
 	esac
 	timeout 300 "$@"
@@ -139,7 +139,7 @@ for v in minus many half; do hostile columns-$v 'attribute group must be' '' eva
 ok 'a group larger than the layer is one group' sh -c "
 	dpq-run -q --compensate none --group 1000 model.h5 -o big.h5 && dpq-run -q --compensate none --group 16 model.h5 -o same.h5 &&
 	h5dump -d /model/layers/0/mlp/up_proj/codes big.h5 | tail -n +2 >a && h5dump -d /model/layers/0/mlp/up_proj/codes same.h5 | tail -n +2 >b && cmp a b"
-for f in "$top"/tests/fuzz/finds/image/*; do
+for f in "$top"/tests/fuzz/finds/part/*; do
 	for t in dpq-run gar-order; do
 		no "$t: ${f##*/}, found by fuzzing" 1 'damaged|ptq_kind|hessian|nested|paths|short|parts' tool $t "$f"
 	done
@@ -177,7 +177,7 @@ ok 'nothing is left behind' clean
 
 # --- places that are full, closed, or too small ---
 for c in "model-import -q '$top/tests/tiny'" 'tokenize -q --model model.h5 text' \
-	"images-import -q --model '$top/tests/pictures/llava.h5' --tokens holes.h5 '$picture'" 'dpq-run -q --compensate none model.h5' \
+	"images-import -q --model '$top/tests/images/llava.h5' --tokens holes.h5 '$picture'" 'dpq-run -q --compensate none model.h5' \
 	'hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5' 'gar-order -q hessian.h5' 'sample-tokens -q --length 8 --ctx 8 model.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference quantized.h5'; do
 	no "/dev/full: ${c%% *}" 1 'No space left' sh -c "$c >/dev/full"
@@ -232,7 +232,7 @@ else
 		short $kib dpq-run -q -j1 --hessian hessian.h5 --group 4 model.h5 -o out/r
 		short $kib hessian-accum -q -j2 --tokens tokens.h5 --ctx 8 model.h5 -o out/r
 		short $((kib / 10)) tokenize -q --model model.h5 text -o out/r
-		short "$kib" images-import -q --model "$top/tests/pictures/llava.h5" --tokens holes.h5 "$picture" -o out/r
+		short "$kib" images-import -q --model "$top/tests/images/llava.h5" --tokens holes.h5 "$picture" -o out/r
 	done >address
 	is 'ulimit -v' "$(cat address)" ''
 fi

@@ -17,7 +17,7 @@
 #include "forward/attention.h"
 #include "forward/forward.h"
 #include "forward/windows.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/tokens.h"
 #include "num/linalg.h"
 
@@ -94,7 +94,7 @@ static void attention_sees_the_mask(void **unused)
 		{ { 0 }, { L, D, moved[1][0], moved[2][0], index } } });
 	for (size_t p = 0; p < L; p++)
 		for (size_t j = 0; j < D; j++) {
-			double top = 0, sum = 0;
+			double max = 0, sum = 0;
 
 			assert_true(fabsf(y[p][j] - plain[order[p]][j]) < 1e-6f);
 			for (size_t s = 0; s < L; s++) {
@@ -103,24 +103,24 @@ static void attention_sees_the_mask(void **unused)
 				for (size_t i = 0; i < D; i++)
 					dot += (double)moved[0][p][i] * (double)moved[1][s][i];
 				weight = mask_of_six[p][s] == '1' ? exp(0.7 * dot) : 0;
-				sum += weight, top += weight * (double)moved[2][s][j];
+				sum += weight, max += weight * (double)moved[2][s][j];
 			}
-			assert_true(fabs((double)y[p][j] - top / sum) < 1e-6);
+			assert_true(fabs((double)y[p][j] - max / sum) < 1e-6);
 		}
 }
 
 /* ---- models ---- */
 
-struct model { struct image *image; struct config config; struct tensor tokens; };
+struct model { struct part *part; struct config config; struct tensor tokens; };
 
 static struct model open_model(const char *name)
 {
 	const char *folder = getenv("PTQ_REF");
 	char *path = xformat("%s/%s.h5", folder ? folder : "tests/ref", name);
-	struct model m = { .image = image_open(path, "model") };
+	struct model m = { .part = part_open(path, "model") };
 
-	m.config = config_read(m.image);
-	m.tokens = image_tensor(m.image, "/test/tokens", TENSOR_I32, 2, NULL);
+	m.config = config_read(m.part);
+	m.tokens = part_tensor(m.part, "/test/tokens", TENSOR_I32, 2, NULL);
 	free(path);
 	return m;
 }
@@ -128,10 +128,10 @@ static struct model open_model(const char *name)
 static float *all_logits(const struct model *m, const struct windows *w)
 {
 	struct forward *f = forward_open(&m->config, w, SIZE_MAX);
-	struct head head = head_read(m->image, &m->config, false);
+	struct head head = head_read(m->part, &m->config, false);
 	float *y = xalloc(w->rows * m->config.vocab, sizeof *y);
 
-	assert_true(forward_part(f, m->image, NULL));
+	assert_true(forward_part(f, m->part, NULL));
 	forward_logits(f, &head, 0, w->rows, (float (*)[m->config.vocab])y);
 	head_free(&head);
 	forward_close(f);
@@ -147,7 +147,7 @@ static double logits_apart(const struct model *m, size_t n, const uint8_t modali
 	struct tokens t = { .n = n, .id = m->tokens.data, .bos = -1 };
 	struct tokens other = { .n = n, .id = id, .index = index, .bos = -1 };
 	struct windows plain = windows_cut("x", &t, WINDOWS_GPTQ, n, 0), switched;
-	double worst = 0, top = 0;
+	double worst = 0, max = 0;
 	float *y, *z;
 
 	tokens_visual_first(n, order, modality, NULL);
@@ -160,12 +160,12 @@ static double logits_apart(const struct model *m, size_t n, const uint8_t modali
 		for (size_t v = 0; v < vocab; v++) {
 			const double a = (double)z[i * vocab + v], b = (double)y[order[i] * vocab + v];
 
-			worst = fmax(worst, isfinite(a) ? fabs(a - b) : INFINITY), top = fmax(top, fabs(b));
+			worst = fmax(worst, isfinite(a) ? fabs(a - b) : INFINITY), max = fmax(max, fabs(b));
 		}
 	}
 	free(y), free(z);
 	windows_free(&plain), windows_free(&switched);
-	return worst / top;
+	return worst / max;
 }
 
 /* Float32, and nothing but the order of sums differs: 1e-4. */
@@ -199,7 +199,7 @@ static void logits_stay(void **unused)
 		print_message("# %-16s %.2g\n", models[k], worst);
 		assert_true(mixed > 2 && worst < 1e-4);
 		config_free(&m.config);
-		image_close(m.image);
+		part_close(m.part);
 	}
 }
 

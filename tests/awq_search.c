@@ -78,12 +78,12 @@ static void plain_nearest(const struct format *f, size_t n, double q[n], const f
 		low = fmin(low, (double)v[j]);
 		high = fmax(high, (double)v[j]);
 	}
-	scale = (float)(f->asymmetric ? (high - low) / (double)f->top : fmax(high, -low) / (double)f->top);
+	scale = (float)(f->asymmetric ? (high - low) / (double)f->max : fmax(high, -low) / (double)f->max);
 	for (size_t j = 0; j < n; j++) {
-		const double zero = f->asymmetric ? rint(-low * (double)f->top / (high - low)) : 0;
-		const double bottom = f->asymmetric ? 0 : -(double)f->top - 1;
+		const double zero = f->asymmetric ? rint(-low * (double)f->max / (high - low)) : 0;
+		const double bottom = f->asymmetric ? 0 : -(double)f->max - 1;
 		const double code = rint((double)v[j] / (double)scale) + zero;
-		const double kept = fmin(fmax(code, bottom), (double)f->top);
+		const double kept = fmin(fmax(code, bottom), (double)f->max);
 
 		q[j] = scale > 0 ? (double)(float)((kept - zero) * (double)scale) : 0;
 	}

@@ -20,7 +20,7 @@
 #include "forward/attention.h"
 #include "forward/forward.h"
 #include "forward/windows.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "num/linalg.h"
 
 static struct random_stream stream;
@@ -269,7 +269,7 @@ static void attention_is_the_same_alone(void **unused)
 		attention(&a, 1, &r);
 		assert_memory_equal(all, y, sizeof y);
 		for (size_t i = 0, n; i < N; i += n) {	/* in pieces, behind the keys before them */
-			n = least(i % 7 ? 1 : 30, N - i);
+			n = min(i % 7 ? 1 : 30, N - i);
 			r = (struct attention_rows){ n, WIDTH, WIDTH, y[i], q[i], NULL,
 				{ { i, KV, k[0][0], k[1][0], NULL }, { n, KV, k[0][i], k[1][i], NULL } } };
 			memset(y[i], 0, n * sizeof *y);
@@ -300,7 +300,7 @@ static void rotary_positions(void **unused)
 
 		fill(HEADS * DIM, x[0]);
 		memcpy(y, x, sizeof x);
-		rope_turn(&r, &(int32_t){ POSITION }, HEADS, DIM, y);
+		rope_rotate(&r, &(int32_t){ POSITION }, HEADS, DIM, y);
 		for (size_t h = 0; h < HEADS; h++) {
 			for (size_t i = 0; i < HALF; i++) {
 				size_t a = interleaved ? 2 * i : i, b = interleaved ? 2 * i + 1 : i + HALF;
@@ -417,7 +417,7 @@ static void windows_of_sequences(void **unused)
 /* ---- a model ---- */
 
 struct reference {
-	struct image *image;
+	struct part *part;
 	struct config config;
 	struct tensor tokens;
 };
@@ -426,10 +426,10 @@ static struct reference open_reference(const char *name)
 {
 	const char *folder = getenv("PTQ_REF");
 	char *path = xformat("%s/%s.h5", folder ? folder : "tests/ref", name);
-	struct reference r = { .image = image_open(path, "model") };
+	struct reference r = { .part = part_open(path, "model") };
 
-	r.config = config_read(r.image);
-	r.tokens = image_tensor(r.image, "/test/tokens", TENSOR_I32, 2, NULL);
+	r.config = config_read(r.part);
+	r.tokens = part_tensor(r.part, "/test/tokens", TENSOR_I32, 2, NULL);
 	free(path);
 	return r;
 }
@@ -437,16 +437,16 @@ static struct reference open_reference(const char *name)
 static void close_reference(struct reference *r)
 {
 	config_free(&r->config);
-	image_close(r->image);
+	part_close(r->part);
 }
 
 static float *all_logits(const struct reference *r, const struct windows *w)
 {
 	struct forward *f = forward_open(&r->config, w, SIZE_MAX);
-	struct head head = head_read(r->image, &r->config, false);
+	struct head head = head_read(r->part, &r->config, false);
 	float *y = xalloc(w->rows * r->config.vocab, sizeof *y);
 
-	assert_true(forward_part(f, r->image, NULL));
+	assert_true(forward_part(f, r->part, NULL));
 	forward_logits(f, &head, 0, w->rows, (float (*)[r->config.vocab])y);
 	head_free(&head);
 	forward_close(f);
@@ -553,7 +553,7 @@ static void prefixes_are_shared(void **unused)
 		memcpy(alone[1], x, PREFIX * row);
 		memcpy(alone[1] + PREFIX * hidden, x + (PREFIX + FIRST) * hidden, SECOND * row);
 		for (size_t i = 0; i < r.config.blocks; i++) {
-			struct block *b = block_read(r.image, &r.config, r.config.stack, i);
+			struct block *b = block_read(r.part, &r.config, r.config.stack, i);
 
 			block_forward(b, &work, &batch, (float (*)[hidden])x, NULL, NULL);
 			for (size_t s = 0; s < 2; s++) {

@@ -61,11 +61,11 @@ static double to_bf16(double x)
 /* Rounds them all; the largest magnitude. */
 static double round_all(size_t n, double y[n], const float x[n])
 {
-	double top = 0;
+	double max = 0;
 
 	for (size_t i = 0; i < n; i++)
-		top = fmax(top, fabs(y[i] = to_bf16((double)x[i])));
-	return top;
+		max = fmax(max, fabs(y[i] = to_bf16((double)x[i])));
+	return max;
 }
 
 /*

@@ -17,7 +17,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "forward/block.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "num/linalg.h"
 
 enum { HIDDEN = 24, HEADS = 4, KV = 2, DIM = 12, INNER = 20, TOKENS = 11 };
@@ -176,10 +176,10 @@ static size_t width_of_head_norm(const struct stack *s, int of)
 	return (s->arch->head_norm_kind == HEAD_NORM_EACH ? 1 : of ? KV : HEADS) * DIM;
 }
 
-static struct image *write_block(const struct stack *s, size_t hadamard)
+static struct part *write_block(const struct stack *s, size_t hadamard)
 {
 	char path[] = "/tmp/ptq-block-XXXXXX";
-	struct image *image;
+	struct part *part;
 	struct output *out;
 
 	close(mkstemp(path));
@@ -200,27 +200,27 @@ static struct image *write_block(const struct stack *s, size_t hadamard)
 		output_integer(out, "/blocks/0", "kv_hadamard", (int64_t)hadamard);
 	output_end(out);
 	output_close(out);
-	image = image_open(path, "model");
+	part = part_open(path, "model");
 	unlink(path);
-	return image;
+	return part;
 }
 
 /* ---- the same in double ---- */
 
-static const float *member(const struct image *image, const char *name, const char *what)
+static const float *member(const struct part *part, const char *name, const char *what)
 {
 	char *path = xformat("/blocks/0/%s/%s", name, what);
 	struct tensor t;
-	bool there = image_find(image, path, TENSOR_F32, -1, NULL, &t);
+	bool there = part_find(part, path, TENSOR_F32, -1, NULL, &t);
 
 	free(path);
 	return there ? t.data : NULL;
 }
 
-static void plain_norm(const struct image *image, const struct stack *s, const char *name, size_t n,
+static void plain_norm(const struct part *part, const struct stack *s, const char *name, size_t n,
 	double *x)
 {
-	const float *gain = member(image, name, "weight"), *shift = member(image, name, "bias");
+	const float *gain = member(part, name, "weight"), *shift = member(part, name, "bias");
 	double mean = 0, square = 0;
 
 	for (size_t i = 0; i < n && s->arch->norm_kind == NORM_LAYER; i++)
@@ -232,10 +232,10 @@ static void plain_norm(const struct image *image, const struct stack *s, const c
 			(shift ? (double)shift[i] : 0);
 }
 
-static void plain_linear(const struct image *image, const char *name, size_t out, size_t in, double *y,
+static void plain_linear(const struct part *part, const char *name, size_t out, size_t in, double *y,
 	const double *x)
 {
-	const float *w = member(image, name, "weight");
+	const float *w = member(part, name, "weight");
 
 	for (size_t o = 0; o < out; o++) {
 		y[o] = 0;
@@ -296,7 +296,7 @@ static void plain_round(struct keep *keep, size_t n, double *x)
 
 	for (size_t i = 0; i < n; i++)
 		low = fmin(low, x[i]), high = fmax(high, x[i]);
-	scale = (f->asymmetric ? high - low : fmax(-low, high)) / f->top;
+	scale = (f->asymmetric ? high - low : fmax(-low, high)) / f->max;
 	if (f->asymmetric) {
 		zero = floor(-low / scale + 0.5);
 		margin(keep, fabs(-low / scale + 0.5 - rint(-low / scale + 0.5)) * scale);
@@ -335,15 +335,15 @@ static void plain_keep(struct keep *keep, double q[Q], double k[K], double v[K])
 }
 
 /* Queries, keys and values of a token at a position. */
-static void plain_qkv(const struct image *image, const struct stack *s, struct keep *keep, size_t position,
+static void plain_qkv(const struct part *part, const struct stack *s, struct keep *keep, size_t position,
 	const double x[HIDDEN], double q[Q], double k[K], double v[K])
 {
-	plain_linear(image, "q_proj", Q, HIDDEN, q, x);
-	plain_linear(image, "k_proj", K, HIDDEN, k, x);
-	plain_linear(image, "v_proj", K, HIDDEN, v, x);
+	plain_linear(part, "q_proj", Q, HIDDEN, q, x);
+	plain_linear(part, "k_proj", K, HIDDEN, k, x);
+	plain_linear(part, "v_proj", K, HIDDEN, v, x);
 	for (int i = 0; i < 2 && s->arch->head_norm[0]; i++)
 		for (size_t at = 0, n = width_of_head_norm(s, i); at < (i ? K : Q); at += n)
-			plain_norm(image, s, s->arch->head_norm[i], n, (i ? k : q) + at);
+			plain_norm(part, s, s->arch->head_norm[i], n, (i ? k : q) + at);
 	plain_rotate(s, HEADS, position, q);
 	plain_rotate(s, KV, position, k);
 	plain_keep(keep, q, k, v);
@@ -374,31 +374,31 @@ static void plain_attend(const struct stack *s, size_t p, double y[Q], const dou
 }
 
 /* y += share · down(act(gate) · up), layers of these names, of n channels. */
-static void plain_branch(const struct image *image, const char *gate_name, const char *up_name,
+static void plain_branch(const struct part *part, const char *gate_name, const char *up_name,
 	const char *down_name, size_t n, double share, double y[HIDDEN], const double x[HIDDEN])
 {
-	const bool gated = member(image, gate_name, "weight");
+	const bool gated = member(part, gate_name, "weight");
 	double up[INNER], gate[INNER], down[HIDDEN];
 
-	plain_linear(image, up_name, n, HIDDEN, up, x);
+	plain_linear(part, up_name, n, HIDDEN, up, x);
 	if (gated)
-		plain_linear(image, gate_name, n, HIDDEN, gate, x);
+		plain_linear(part, gate_name, n, HIDDEN, gate, x);
 	for (size_t i = 0; i < n; i++)
 		up[i] = gated ? gate[i] / (1 + exp(-gate[i])) * up[i]
 			: up[i] / (1 + exp(-up[i]));
-	plain_linear(image, down_name, HIDDEN, n, down, up);
+	plain_linear(part, down_name, HIDDEN, n, down, up);
 	for (size_t i = 0; i < HIDDEN; i++)
 		y[i] += share * down[i];
 }
 
 /* The experts with fewer than CHOSEN larger logits, each by its part of the exponentials. */
-static void plain_mixture(const struct image *image, const struct stack *s, double y[HIDDEN],
+static void plain_mixture(const struct part *part, const struct stack *s, double y[HIDDEN],
 	const double x[HIDDEN])
 {
 	double logit[EXPERTS], sum = 0, among = 0, all;
 	size_t rank[EXPERTS] = { 0 };
 
-	plain_linear(image, "router", EXPERTS, HIDDEN, logit, x);
+	plain_linear(part, "router", EXPERTS, HIDDEN, logit, x);
 	for (size_t e = 0; e < EXPERTS; e++) {
 		for (size_t o = 0; o < EXPERTS; o++)
 			rank[e] += logit[o] > logit[e];
@@ -410,24 +410,24 @@ static void plain_mixture(const struct image *image, const struct stack *s, doub
 			*down = expert_name("#_down", e);
 
 		if (rank[e] < CHOSEN)
-			plain_branch(image, gate, up, down, EXPERT,
+			plain_branch(part, gate, up, down, EXPERT,
 				exp(logit[e]) / (s->normalized ? among : sum), y, x);
 		free(gate), free(up), free(down);
 	}
 	if (!s->shared)
 		return;
-	plain_linear(image, "switch", 1, HIDDEN, &all, x);
-	plain_branch(image, "shared_gate", "shared_up", "shared_down", SHARED, 1 / (1 + exp(-all)), y, x);
+	plain_linear(part, "switch", 1, HIDDEN, &all, x);
+	plain_branch(part, "shared_gate", "shared_up", "shared_down", SHARED, 1 / (1 + exp(-all)), y, x);
 }
 
-static void plain_mlp(const struct image *image, const struct stack *s, double y[HIDDEN],
+static void plain_mlp(const struct part *part, const struct stack *s, double y[HIDDEN],
 	const double x[HIDDEN])
 {
 	memset(y, 0, HIDDEN * sizeof *y);
 	if (s->experts)
-		plain_mixture(image, s, y, x);
+		plain_mixture(part, s, y, x);
 	else
-		plain_branch(image, "gate_proj", "up_proj", "down_proj", INNER, 1, y, x);
+		plain_branch(part, "gate_proj", "up_proj", "down_proj", INNER, 1, y, x);
 }
 
 static void add(double x[HIDDEN], const double y[HIDDEN])
@@ -436,7 +436,7 @@ static void add(double x[HIDDEN], const double y[HIDDEN])
 		x[i] += y[i];
 }
 
-static void plain_block(const struct image *image, const struct stack *s, struct keep *keep,
+static void plain_block(const struct part *part, const struct stack *s, struct keep *keep,
 	double x[TOKENS][HIDDEN])
 {
 	const struct architecture *a = s->arch;
@@ -447,47 +447,47 @@ static void plain_block(const struct image *image, const struct stack *s, struct
 
 		memcpy(normed, x[t], sizeof normed);
 		if (!s->norms_last)
-			plain_norm(image, s, a->norm[BEFORE_ATTENTION], HIDDEN, normed);
-		plain_qkv(image, s, keep, t, normed, q[t], k[t], v[t]);
+			plain_norm(part, s, a->norm[BEFORE_ATTENTION], HIDDEN, normed);
+		plain_qkv(part, s, keep, t, normed, q[t], k[t], v[t]);
 	}
 	for (size_t t = 0; t < TOKENS; t++) {
 		double attended[Q], attention[HIDDEN], input[HIDDEN], mlp[HIDDEN];
 
 		plain_attend(s, t, attended, q[t], k, v);
-		plain_linear(image, "o_proj", HIDDEN, Q, attention, attended);
+		plain_linear(part, "o_proj", HIDDEN, Q, attention, attended);
 		if (a->norm[AFTER_ATTENTION])
-			plain_norm(image, s, a->norm[AFTER_ATTENTION], HIDDEN, attention);
+			plain_norm(part, s, a->norm[AFTER_ATTENTION], HIDDEN, attention);
 		if (!s->parallel)
 			add(x[t], attention);
 		if (s->norms_last)
-			plain_norm(image, s, a->norm[BEFORE_ATTENTION], HIDDEN, x[t]);
+			plain_norm(part, s, a->norm[BEFORE_ATTENTION], HIDDEN, x[t]);
 		memcpy(input, x[t], sizeof input);
 		if (!s->norms_last)
-			plain_norm(image, s, a->norm[a->norm[BEFORE_MLP] ? BEFORE_MLP : BEFORE_ATTENTION],
+			plain_norm(part, s, a->norm[a->norm[BEFORE_MLP] ? BEFORE_MLP : BEFORE_ATTENTION],
 				HIDDEN, input);
-		plain_mlp(image, s, mlp, input);
+		plain_mlp(part, s, mlp, input);
 		if (a->norm[AFTER_MLP])
-			plain_norm(image, s, a->norm[AFTER_MLP], HIDDEN, mlp);
+			plain_norm(part, s, a->norm[AFTER_MLP], HIDDEN, mlp);
 		if (s->parallel)
 			add(x[t], attention);
 		add(x[t], mlp);
 		if (s->norms_last)
-			plain_norm(image, s, a->norm[BEFORE_MLP], HIDDEN, x[t]);
+			plain_norm(part, s, a->norm[BEFORE_MLP], HIDDEN, x[t]);
 	}
 }
 
 /* The largest, by the largest number expected. */
 static double difference(const float x[TOKENS][HIDDEN], const double expected[TOKENS][HIDDEN])
 {
-	double worst = 0, top = 0;
+	double worst = 0, max = 0;
 
 	for (size_t i = 0; i < TOKENS * HIDDEN; i++) {
 		const double y = expected[i / HIDDEN][i % HIDDEN];
 
 		worst = fmax(worst, fabs((double)x[i / HIDDEN][i % HIDDEN] - y));
-		top = fmax(top, fabs(y));
+		max = fmax(max, fabs(y));
 	}
-	return worst / top;
+	return worst / max;
 }
 
 /* Some 200 sums of products in float for each number, each rounded to 2^-24 of its terms: 1e-5 of the
@@ -502,8 +502,8 @@ static void all_variants(enum cpu kind)
 		const struct config c = { .stacks = 1, .blocks = 1,
 			.stack = { stack_of(&variants[n], &row) } };
 		const struct stack *s = c.stack;
-		struct image *image = write_block(s, 0);
-		struct block *b = block_read(image, &c, s, 0);
+		struct part *part = write_block(s, 0);
+		struct block *b = block_read(part, &c, s, 0);
 		struct work work = work_make(s, TOKENS, 4, TOKENS);	/* the MLP in pieces of 4 tokens */
 		float x[TOKENS][HIDDEN];
 		double y[TOKENS][HIDDEN], worst;
@@ -511,13 +511,13 @@ static void all_variants(enum cpu kind)
 		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
 			y[i / HIDDEN][i % HIDDEN] = x[i / HIDDEN][i % HIDDEN] = uniform();
 		block_forward(b, &work, &batch, x, NULL, NULL);
-		plain_block(image, s, &(struct keep){ .hadamard = 0 }, y);
+		plain_block(part, s, &(struct keep){ .hadamard = 0 }, y);
 		worst = difference(x, y);
 		print_message("# %-26s %.2g, kernels %d\n", variants[n].name, worst, (int)kind);
 		assert_true(worst < 1e-5);
 		work_free(&work);
 		block_free(b);
-		image_close(image);
+		part_close(part);
 	}
 }
 
@@ -612,8 +612,8 @@ static void stages_are_the_block(void **unused)
 		const struct architecture row = row_of(&variants[n]);
 		const struct config c = { .stacks = 1, .blocks = 1,
 			.stack = { stack_of(&variants[n], &row) } };
-		struct image *image = write_block(c.stack, 0);
-		struct block *b = block_read(image, &c, c.stack, 0);
+		struct part *part = write_block(c.stack, 0);
+		struct block *b = block_read(part, &c, c.stack, 0);
 		struct work work = work_make(c.stack, TOKENS, TOKENS, TOKENS);
 		struct seen once = { 0 };
 		float x[TOKENS][HIDDEN], y[TOKENS][HIDDEN];
@@ -628,7 +628,7 @@ static void stages_are_the_block(void **unused)
 			free(once.x[i]);
 		work_free(&work);
 		block_free(b);
-		image_close(image);
+		part_close(part);
 	}
 }
 
@@ -663,7 +663,7 @@ static void by_pieces(const struct block *b, struct work *w, size_t piece, float
  * Numbers of which a key, a value or a zero point lies so near to where rounding turns that sums in float may
  * fall on the other side are drawn again: keys are sums of some 50 terms of at most 4, each rounded to 2^-24.
  */
-static void draw_apart(const struct image *image, const struct stack *s, struct keep *keep,
+static void draw_apart(const struct part *part, const struct stack *s, struct keep *keep,
 	float x[TOKENS][HIDDEN], double y[TOKENS][HIDDEN])
 {
 	size_t tries = 0;
@@ -673,47 +673,47 @@ static void draw_apart(const struct image *image, const struct stack *s, struct 
 		keep->margin = INFINITY;
 		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
 			y[i / HIDDEN][i % HIDDEN] = x[i / HIDDEN][i % HIDDEN] = uniform();
-		plain_block(image, s, keep, y);
+		plain_block(part, s, keep, y);
 	} while (keep->margin < 1e-5);
 }
 
 /* One of six variants each time, so that all have a turn. */
-static void kept_in(size_t turn, const char *format, size_t group, size_t hadamard)
+static void kept_in(size_t round, const char *format, size_t group, size_t hadamard)
 {
 	const struct sequence whole = { .length = TOKENS };
 	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &whole };
-	double most = 0;
+	double max = 0;
 
-	for (size_t n = turn % 6; n < VARIANTS; n += 6) {
+	for (size_t n = round % 6; n < VARIANTS; n += 6) {
 		const struct architecture row = row_of(&variants[n]);
 		struct config c = { .stacks = 1, .blocks = 1, .stack = { stack_of(&variants[n], &row) },
 			.cache.group = group };
-		struct image *image = write_block(c.stack, hadamard);
+		struct part *part = write_block(c.stack, hadamard);
 		struct work work = work_make(c.stack, TOKENS, 4, TOKENS);
-		struct block *b = block_read(image, &c, c.stack, 0);
+		struct block *b = block_read(part, &c, c.stack, 0);
 		struct keep keep = { .hadamard = hadamard };
 		float x[TOKENS][HIDDEN], at_once[TOKENS][HIDDEN], kept[TOKENS][HIDDEN];
 		double y[TOKENS][HIDDEN];
 
 		assert_true(!format || format_parse(&c.cache.format, format));
 		keep.cache = c.cache;
-		draw_apart(image, c.stack, &keep, x, y);
+		draw_apart(part, c.stack, &keep, x, y);
 		memcpy(at_once, x, sizeof x);
 		block_forward(b, &work, &batch, at_once, NULL, NULL);
-		most = fmax(most, difference(at_once, y));
+		max = fmax(max, difference(at_once, y));
 		for (size_t piece = 1; piece <= TOKENS; piece += 5) {
 			memcpy(kept, x, sizeof x);
 			by_pieces(b, &work, piece, kept);
-			most = fmax(most, difference(kept, y));
+			max = fmax(max, difference(kept, y));
 		}
 		assert_memory_equal(kept, at_once, sizeof kept);	/* the last piece was all of them */
 		work_free(&work);
 		block_free(b);
-		image_close(image);
+		part_close(part);
 	}
 	print_message("# %-8s in groups of %2zu, Hadamard of %2zu: %.2g\n", format ? format : "none", group,
-		hadamard, most);
-	assert_true(most < 1e-5);
+		hadamard, max);
+	assert_true(max < 1e-5);
 }
 
 static void keys_and_values_are_rounded(void **unused)

@@ -159,11 +159,11 @@ static double nearest(const struct format *f, float scale, uint8_t zero, double 
 static void quantized(struct format f, long group, size_t m, size_t n, double *q, const double *p)
 {
 	const size_t each = group > 0 ? (size_t)group : n;
-	double least = 0, most = 0;
+	double min = 0, max = 0;
 
 	for (size_t i = 0; i < m * n; i++)
-		least = fmin(least, p[i]), most = fmax(most, p[i]);
-	format_tensor(&f, least, most);
+		min = fmin(min, p[i]), max = fmax(max, p[i]);
+	format_tensor(&f, min, max);
 	for (size_t i = 0; i < m; i++)
 		for (size_t j = 0; j < n; j++) {
 			const size_t first = j / each * each, rest = n - first;
@@ -286,7 +286,7 @@ static void less(const struct problem *p, size_t r, double *e, const double *q, 
 }
 
 /* CALDERA's turns: B to A under H, A to B, each rounded; the best pair to a, b. P in e. */
-static void turns(const struct problem *p, const struct branch_settings *s, double *a, double *b,
+static void rounds(const struct problem *p, const struct branch_settings *s, double *a, double *b,
 	const double *e, const double *h)
 {
 	const size_t m = p->m, n = p->n, r = s->rank;
@@ -295,7 +295,7 @@ static void turns(const struct problem *p, const struct branch_settings *s, doub
 	double *x = xalloc(m * r + r * n, sizeof *x), loss;
 
 	memcpy(now_a, a, r * n * sizeof *a);
-	for (int turn = 0; turn < 5; turn++) {
+	for (int round = 0; round < 5; round++) {
 		memset(g, 0, r * r * sizeof *g), memset(t, 0, r * n * sizeof *t);
 		for (size_t k = 0; k < r; k++)
 			for (size_t j = 0; j < n; j++)
@@ -363,7 +363,7 @@ static double plain(const struct problem *p, const char *name, const struct bran
 				less(p, r, e, t == 1 && u == 0 ? NULL : q, NULL, NULL);
 				low_rank(m, n, r, a, b, e, in);
 				if (s->storage.kind)
-					turns(p, s, a, b, e, in);
+					rounds(p, s, a, b, e, in);
 			} else {
 				less(p, r, e, NULL, t == 1 && u == 0 ? NULL : a, b);
 				if (caldera)
@@ -457,7 +457,7 @@ static void algorithms(void **unused)
 }
 
 /* CALDERA with A and B in a format whose rounding does not know the sign, which a singular vector lacks. */
-static void factors_in_turns(void **unused)
+static void factors_in_rounds(void **unused)
 {
 	const struct branch_method *y = method("caldera");
 	struct problem p = problem(24, 40, 80, SIZE_MAX);
@@ -674,9 +674,9 @@ static void refused(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(algorithms), cmocka_unit_test(factors_in_turns), cmocka_unit_test(as_stored),
-		cmocka_unit_test(given), cmocka_unit_test(singular), cmocka_unit_test(without_hessian),
-		cmocka_unit_test(same_bits), cmocka_unit_test(refused),
+		cmocka_unit_test(algorithms), cmocka_unit_test(factors_in_rounds),
+		cmocka_unit_test(as_stored), cmocka_unit_test(given), cmocka_unit_test(singular),
+		cmocka_unit_test(without_hessian), cmocka_unit_test(same_bits), cmocka_unit_test(refused)
 	};
 
 	linalg_init();

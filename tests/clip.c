@@ -110,15 +110,15 @@ static double value(const struct format *f, double x, struct point p)
 /* The surrogate: what rounding and clipping did at the point `at` is held constant, ends are those of p. */
 static double surrogate(const struct format *f, double x, struct point at, struct point p)
 {
-	double bottom = INFINITY, top = -INFINITY, s, z;
+	double bottom = INFINITY, max = -INFINITY, s, z;
 
 	for (int c = 0; c <= f->code_last; c++)
-		bottom = fmin(bottom, (double)f->grid[c]), top = fmax(top, (double)f->grid[c]);
+		bottom = fmin(bottom, (double)f->grid[c]), max = fmax(max, (double)f->grid[c]);
 	s = at.s + (f->asymmetric ? (p.high - p.low) - (at.high - at.low) : p.high - at.high) /
-		(double)f->top;
+		(double)f->max;
 	z = f->asymmetric ? at.z + at.low / at.s - p.low / s : 0;
-	if (x / at.s > top - at.z)
-		return (top - z) * s;
+	if (x / at.s > max - at.z)
+		return (max - z) * s;
 	if (x / at.s < bottom - at.z)
 		return (bottom - z) * s;
 	return (x / s + value(f, x, at) / at.s - x / at.s) * s;
@@ -190,7 +190,7 @@ static void gradient(void **unused)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		for (size_t steps = 0; steps <= 20; steps += 10) {
 			const struct format f = format_of(names[i]);
-			double most = 0, off = 0;
+			double max = 0, off = 0;
 
 			learn(&f, steps, 0.3);
 			for (size_t row = 0; row < ROWS; row++) {
@@ -206,15 +206,15 @@ static void gradient(void **unused)
 					for (size_t k = 0; k < (f.asymmetric ? 2 : 1); k++) {
 						const double want = slope_of(&f, row, at, g, k);
 
-						most = fmax(most, fabs(want));
+						max = fmax(max, fabs(want));
 						off = fmax(off, fabs(want - state[g].slope[k][row]));
 					}
 				}
 			}
 			fprintf(stderr, "# %s after %zu steps: slopes off by %.1e of the largest\n",
 				names[i], steps,
-				off / most);
-			assert_true(off < 1e-5 * most);
+				off / max);
+			assert_true(off < 1e-5 * max);
 		}
 }
 
@@ -222,7 +222,7 @@ static void gradient(void **unused)
 static double descend(const struct format *f, size_t row, size_t steps, double rate, double kept[GROUPS][2],
 	double *start)
 {
-	double u[GROUPS][2], first[GROUPS][2] = { 0 }, second[GROUPS][2] = { 0 }, end[GROUPS][2], least =
+	double u[GROUPS][2], first[GROUPS][2] = { 0 }, second[GROUPS][2] = { 0 }, end[GROUPS][2], min =
 		INFINITY;
 
 	ends_of(f, row, end);
@@ -235,8 +235,8 @@ static double descend(const struct format *f, size_t row, size_t steps, double r
 		points_of(f, row, (const double (*)[2])u, at);
 		loss = loss_of(f, row, at, NULL);
 		*start = t ? *start : loss;
-		if (loss < least) {
-			least = loss;
+		if (loss < min) {
+			min = loss;
 			for (size_t g = 0; g < GROUPS; g++)
 				for (size_t k = 0; k < 2; k++)
 					kept[g][k] = sigmoid(u[g][f->asymmetric ? k : 0]);
@@ -254,7 +254,7 @@ static double descend(const struct format *f, size_t row, size_t steps, double r
 					(sqrt(second[g][k] / (1 - pow(0.999, (double)(t + 1)))) + 1e-8);
 			}
 	}
-	return least;
+	return min;
 }
 
 /* A weight within rounding of a tie may take a row another way: of 24 rows one. */
@@ -267,7 +267,7 @@ static void few_steps(void **unused)
 
 		learn(&f, 8, 0.3);
 		for (size_t row = 0; row < ROWS; row++) {
-			double kept[GROUPS][2], start, least = descend(&f, row, 8, 0.3, kept, &start), off
+			double kept[GROUPS][2], start, min = descend(&f, row, 8, 0.3, kept, &start), off
 				= 0;
 			double end[GROUPS][2];
 			struct point p[GROUPS];
@@ -280,9 +280,9 @@ static void few_steps(void **unused)
 					(double)state[g].factor[1][row] * end[g][1]);
 			}
 			astray += off > 1e-4;
-			assert_true(fabs(loss_of(&f, row, p, NULL) - least) <= 1e-5 * start || off > 1e-4);
+			assert_true(fabs(loss_of(&f, row, p, NULL) - min) <= 1e-5 * start || off > 1e-4);
 			assert_true(loss_of(&f, row, p, NULL) <= start * (1 + 1e-5));
-			better += least < 0.999 * start;
+			better += min < 0.999 * start;
 		}
 		fprintf(stderr, "# %s: %zu rows go another way, %zu of %d gain\n", names[i], astray,
 			better, ROWS);

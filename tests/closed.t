@@ -20,7 +20,7 @@ eval-choice -q --questions questions.jsonl model.h5 -o choices.h5 >/dev/null
 cp tokens.h5 mixed.h5
 py -c 'import h5py, numpy as np; h5py.File("mixed.h5", "r+")["modality"] = np.arange(32, dtype="u1") // 5 % 2'
 cp "$top/tests/ref/gpt2.h5" layernorms.h5
-cp "$top/tests/pictures/llava.h5" "$top/tests/fuzz/seeds/picture/rgb8.png" .
+cp "$top/tests/images/llava.h5" "$top/tests/fuzz/seeds/image/rgb8.png" .
 printf '\001\n' | tokenize -q --bytes -o holes.h5
 hadamard-rotate -q model.h5 -o rotated.h5
 cp -- * ../keep

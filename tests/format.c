@@ -75,17 +75,17 @@ static void parse(void **unused)
 static void grids(void **unused)
 {
 	(void)unused;
-	assert_true(get("int4").top == 7 && get("int4").grid[0] == -7 && get("int4").grid[7] == 0
+	assert_true(get("int4").max == 7 && get("int4").grid[0] == -7 && get("int4").grid[7] == 0
 		&& get("int4").grid[14] == 7 && get("int4").grid[15] == 0);
-	assert_true(get("uint4").top == 15 && get("uint4").grid[15] == 15 && get("uint4").grid[16] == 0);
-	assert_true(get("int8").grid[254] == 127 && get("uint8").grid[255] == 255 && get("uint1").top == 1);
-	assert_true(get("e4m3fn").top == 448 && get("e4m3fn").grid[0x7e] == 448 &&
+	assert_true(get("uint4").max == 15 && get("uint4").grid[15] == 15 && get("uint4").grid[16] == 0);
+	assert_true(get("int8").grid[254] == 127 && get("uint8").grid[255] == 255 && get("uint1").max == 1);
+	assert_true(get("e4m3fn").max == 448 && get("e4m3fn").grid[0x7e] == 448 &&
 		get("e4m3fn").grid[0x7f] == 0);
 	assert_true(get("e4m3fn").grid[0x01] == 0x1p-9f && get("e4m3fn").grid[0x08] == 0x1p-6f
 		&& get("e4m3fn").grid[0x38] == 1 && get("e4m3fn").grid[0xb8] == -1);
-	assert_true(get("e4m3ieee").top == 240 && get("e4m3ieee").grid[0x77] == 240 &&
+	assert_true(get("e4m3ieee").max == 240 && get("e4m3ieee").grid[0x77] == 240 &&
 		get("e4m3ieee").grid[0x78] == 0);
-	assert_true(get("e5m2ieee").top == 57344 && get("e5m2ieee").grid[0x7b] == 57344
+	assert_true(get("e5m2ieee").max == 57344 && get("e5m2ieee").grid[0x7b] == 57344
 		&& get("e5m2ieee").grid[0x7c] == 0 && get("e5m2ieee").grid[0x01] == 0x1p-16f);
 }
 
@@ -181,7 +181,7 @@ static size_t count(const struct format *f)
 		return codes;
 	if (f->name[0] == 'i' || is_fp4(f) || strchr(f->name, 'm') == f->name + strlen(f->name) - 2)
 		return codes - 1;		/* one zero */
-	return f->top == 448 ? 253 : f->top == 240 ? 239 : 247;
+	return f->max == 448 ? 253 : f->max == 240 ? 239 : 247;
 }
 
 static void rounding(void **unused)
@@ -214,7 +214,7 @@ static void rounding(void **unused)
 }
 
 /* Just beside a tie, closer than a float can say: x/s is taken in double. */
-static void beside_ties(void **unused)
+static void next_to_ties(void **unused)
 {
 	(void)unused;
 	for (size_t k = 0; k < 2 * NAMES; k++) {
@@ -256,7 +256,7 @@ static void exmy(void **unused)
 		assert_true(c > 7 || get("e2m1").grid[c] == e2m1[c]);
 		assert_true(c > 3 || get("e4m0").grid[c] == e4m0[c]);
 	}
-	assert_true(get("e4m0").top == 32768 && get("e2m2").top == 14 && get("e1m3").top == 3.75f);
+	assert_true(get("e4m0").max == 32768 && get("e2m2").max == 14 && get("e1m3").max == 3.75f);
 	assert_true(!signbit(get("e2m2").grid[16]));
 	for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
 		for (int away = 0; away < 2; away++) {
@@ -416,8 +416,8 @@ static void scales(void **unused)
 
 		for (int i = 0; i < N; i++) {
 			scale[i] = (float)exp2((i * 37 % 41) / 3.0 - 10);
-			zero[i] = f.asymmetric ? (uint8_t)(i * 13 % ((int)f.top + 1)) : 0;
-			x[i] = wide[i] = (float)sin(i) * scale[i] * f.top * 1.1f;
+			zero[i] = f.asymmetric ? (uint8_t)(i * 13 % ((int)f.max + 1)) : 0;
+			x[i] = wide[i] = (float)sin(i) * scale[i] * f.max * 1.1f;
 		}
 		format_encode(&f, N, code, x, scale, zero);
 		format_decode(&f, N, y, code, scale, zero);
@@ -425,7 +425,7 @@ static void scales(void **unused)
 			double q = x[i] / (double)scale[i];
 
 			if (f.asymmetric) {
-				double c = fmin(fmax(nearbyint(q) + zero[i], 0), f.top);
+				double c = fmin(fmax(nearbyint(q) + zero[i], 0), f.max);
 
 				assert_true(code[i] == c && y[i] == (float)(c - zero[i]) * scale[i]);
 			} else {
@@ -630,9 +630,9 @@ static void numbers_of_types(void **unused)
 		const struct scale_kind *k = &scale_kinds[t];
 		const size_t n = numbers((enum scale_type)t, list);
 
-		assert_true(k->top == list[n - 1] && k->normal * k->step == list[0]);
+		assert_true(k->max == list[n - 1] && k->normal * k->step == list[0]);
 		for (size_t i = 0; i < n; i++) {
-			const double m = i + 1 < n ? ((double)list[i] + list[i + 1]) / 2 : 2 * k->top;
+			const double m = i + 1 < n ? ((double)list[i] + list[i + 1]) / 2 : 2 * k->max;
 
 			assert_true(scale_nearest(k, list[i]) == list[i]);
 			assert_true(scale_nearest(k, nextafter(list[i], INFINITY)) == list[i]);
@@ -653,11 +653,11 @@ static void numbers_of_types(void **unused)
 /* OCP MX 1.0, section 6.3: the power of two of the largest number over that of the format's largest value. */
 static float mx_scale(double most, double top)
 {
-	int e, of_top;
+	int e, of_max;
 
 	frexp(most, &e);
-	frexp(top, &of_top);
-	e -= of_top;
+	frexp(top, &of_max);
+	e -= of_max;
 	return ldexpf(1, e < -127 ? -127 : e > 127 ? 127 : e);
 }
 
@@ -719,15 +719,15 @@ static void rounded_scales(void **unused)
 			format_tensor(&f, -all, all);
 			range = f.asymmetric ? high - low : fmax(-low, high);
 			if (t == SCALE_E4M3FN)
-				divisor = (float)(448 * (double)f.top / (f.asymmetric ? 2 * all : all));
+				divisor = (float)(448 * (double)f.max / (f.asymmetric ? 2 * all : all));
 			assert_true(f.divisor == divisor);
-			want = range / (double)f.top * (double)divisor;
-			stored = t == SCALE_E8M0 ? mx_scale(range, f.top) : t < SCALE_E8M0 ?
+			want = range / (double)f.max * (double)divisor;
+			stored = t == SCALE_E8M0 ? mx_scale(range, f.max) : t < SCALE_E8M0 ?
 				scale_nearest(&scale_kinds[t], want) : nearest_number(n, list, want);
 			format_fit(&f, &scale, &zero, low, high);
 			assert_true(scale == stored / divisor);
 			if (f.asymmetric)
-				assert_int_equal(zero, nearbyint(-low * f.top / range));
+				assert_int_equal(zero, nearbyint(-low * f.max / range));
 			format_store(&f, 1, &scale);
 			assert_true(scale == stored);
 		}
@@ -775,7 +775,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse), cmocka_unit_test(grids), cmocka_unit_test(rounding),
-		cmocka_unit_test(beside_ties), cmocka_unit_test(exmy), cmocka_unit_test(e1m3_is_int5),
+		cmocka_unit_test(next_to_ties), cmocka_unit_test(exmy), cmocka_unit_test(e1m3_is_int5),
 		cmocka_unit_test(quantiles), cmocka_unit_test(codes_without_a_value),
 		cmocka_unit_test(units), cmocka_unit_test(closest), cmocka_unit_test(scales),
 		cmocka_unit_test(rounded_to_ties), cmocka_unit_test(e1m6_is_int8),

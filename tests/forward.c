@@ -24,7 +24,7 @@
 #include "forward/forward.h"
 #include "forward/resident.h"
 #include "forward/sample.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "num/half.h"
 #include "num/linalg.h"
 #include "quant/pack.h"
@@ -77,7 +77,7 @@ static void embeddings_are_scaled(void **unused)
 	static const int32_t id[] = { 60, 0, 7 };
 	struct reference r = open_reference("gemma");
 	const size_t hidden = r.config.stack->hidden;
-	struct layer l = layer_read(r.image, r.config.arch->embedding, r.config.vocab, hidden);
+	struct layer l = layer_read(r.part, r.config.arch->embedding, r.config.vocab, hidden);
 	const float *weight = l.linear.weight;
 	float x[3][20];
 
@@ -100,13 +100,13 @@ static void scores_are_those_of_the_logits(void **unused)
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
 		struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
-		struct head head = head_read(r.image, &r.config, true);
+		struct head head = head_read(r.part, &r.config, true);
 		double *nll = xalloc(r.windows.targets, sizeof *nll), worst = 0;
 		size_t vocab = r.config.vocab, k = 0;
 
 		for (size_t p = 0; p < 4; p++)		/* targets need not begin at 1 */
 			r.windows.target[p] = -1;
-		forward_part(f, r.image, NULL);
+		forward_part(f, r.part, NULL);
 		forward_score(f, &head, nll, NULL);
 		for (size_t row = 0; row < r.windows.rows; row++) {
 			const float *y = r.logits + row * vocab;
@@ -136,7 +136,7 @@ static void steps_are_the_whole(void **unused)
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
 		size_t n = r.windows.n, ctx = r.windows.longest, vocab = r.config.vocab, past = 0;
-		struct resident model = resident_open(r.image, &r.config);
+		struct resident model = resident_open(r.part, &r.config);
 		struct work work = work_make(r.config.stack, n * 12, n * 12, ctx);
 		struct cache cache = cache_make(r.config.stack, n, ctx);
 		float *y = xalloc(n * vocab, sizeof *y), *all = all_logits(&r, SIZE_MAX);
@@ -192,14 +192,14 @@ static void threads_do_not_matter(void **unused)
 static void calibration_sums(void **unused)
 {
 	struct reference r = open_reference("llama-gqa");
-	struct calibration k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 }, true);
+	struct calibration k = calibrate_begin(r.part, &r.config, &(struct selection){ 0 }, true);
 	struct observer observer = calibrate_observer(&k);
 	struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
 	const struct moments *q, *up, *down;
 
 	(void)unused;
 	assert_int_equal(k.list.n, 14);
-	forward_part(f, r.image, &observer);
+	forward_part(f, r.part, &observer);
 	q = calibrate_find(&k, "/model/layers/1/self_attn/q_proj");
 	up = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
 	down = calibrate_find(&k, "/model/layers/0/mlp/down_proj");
@@ -210,7 +210,7 @@ static void calibration_sums(void **unused)
 	assert_int_equal(down->in, r.config.stack->intermediate);
 
 	/* An RMS norm without its gain has mean square 1 (eps aside): Σ_j H_jj / gain_j² = count · hidden. */
-	float *gain = layer_vector(r.image, "/model/layers/1/input_layernorm/weight", r.config.stack->hidden);
+	float *gain = layer_vector(r.part, "/model/layers/1/input_layernorm/weight", r.config.stack->hidden);
 	double trace = 0;
 
 	for (size_t j = 0; j < q->in; j++)
@@ -238,7 +238,7 @@ static void hessians_of_rounded_inputs(void **unused)
 
 	(void)unused;
 	r.config.compute_type = COMPUTE_BF16;
-	k = calibrate_begin(r.image, &r.config, &(struct selection){ 0 }, true);
+	k = calibrate_begin(r.part, &r.config, &(struct selection){ 0 }, true);
 	observer = calibrate_observer(&k);
 	fill(WINDOWS * TOKENS * N, x[0][0]);
 	/* windows of two lengths: each is a product of its own */
@@ -361,7 +361,7 @@ static void samples(void **unused)
 	assert_int_equal(sample_one(4, logit, 1, 0.9999999999999999), 3);
 }
 
-static struct linear written_and_read(const struct linear *l, struct layer *layer, struct image **image)
+static struct linear written_and_read(const struct linear *l, struct layer *layer, struct part **part)
 {
 	char path[] = "/tmp/ptq-forward-XXXXXX";
 	struct output *out;
@@ -372,8 +372,8 @@ static struct linear written_and_read(const struct linear *l, struct layer *laye
 	layer_write(out, NULL, "/a/b", l);
 	output_end(out);
 	output_close(out);
-	*image = image_open(path, "model");
-	*layer = layer_read(*image, "/a/b", l->out, l->in);
+	*part = part_open(path, "model");
+	*layer = layer_read(*part, "/a/b", l->out, l->in);
 	unlink(path);
 	return layer->linear;
 }
@@ -404,7 +404,7 @@ static void layers_through_files(void **unused)
 	for (int how = 0; how < 16; how++) {
 		struct linear y;
 		struct layer layer;
-		struct image *image;
+		struct part *part;
 
 		assert_true(format_parse(&l.storage, how & 1 ? "int5" : "uint4"));
 		l.zero = how & 1 ? NULL : zero;
@@ -421,7 +421,7 @@ static void layers_through_files(void **unused)
 		assert_true(format_parse(&l.input.format, "e4m3fn"));
 		l.input.scale = act;
 		l.input.modalities = l.input.mode == INPUT_STATIC_MODALITY ? 2 : 1;
-		y = written_and_read(&l, &layer, &image);
+		y = written_and_read(&l, &layer, &part);
 		linear_weight(&l, 0, OUT, a);
 		linear_weight(&y, 0, OUT, b);
 		linear_input(&l, 4, p, (const float (*)[IN])x, NULL);
@@ -432,20 +432,20 @@ static void layers_through_files(void **unused)
 		assert_string_equal(y.storage.name, l.storage.name);
 		assert_true(y.input.mode == l.input.mode && y.group == l.group);
 		layer_free(&layer);
-		image_close(image);
+		part_close(part);
 	}
 	for (int how = HALF_F16; how <= HALF_BF16; how++) {
 		struct linear plain = { .out = OUT, .in = IN, .weight = half,
 			.weight_type = (enum half_type)how }, y;
 		struct layer layer;
-		struct image *image;
+		struct part *part;
 
-		y = written_and_read(&plain, &layer, &image);
+		y = written_and_read(&plain, &layer, &part);
 		assert_true(y.weight_type == plain.weight_type && !y.bias && !y.codes &&
 			y.input.mode == INPUT_AS_IS);
 		assert_memory_equal(y.weight, half, sizeof half);
 		layer_free(&layer);
-		image_close(image);
+		part_close(part);
 	}
 }
 
@@ -454,7 +454,7 @@ static void blocks_take_other_layers(void **unused)
 {
 	enum { N = 11 };
 	struct reference r = open_reference("llama-gqa");
-	struct block *b = block_read(r.image, &r.config, r.config.stack, 0);
+	struct block *b = block_read(r.part, &r.config, r.config.stack, 0);
 	struct work work = work_make(r.config.stack, N, N, N);
 	size_t hidden = r.config.stack->hidden, bytes = N * hidden * sizeof(float);
 	struct linear old = b->projection[PROJECTION_GATE_UP].layer[1].linear, other = old;
@@ -533,7 +533,7 @@ static void packed_layers_are_replaced(void **unused)
 	s.product[0] = product_choose(&l[0], s.type, M);
 	for (size_t k = 0; k < sizeof next / sizeof *next; k++) {
 		projection_set(&s, 0, &l[next[k]]);
-		assert_true(s.product[0].row->most == (next[k] < 2 ? PRODUCT_FEW : 0));
+		assert_true(s.product[0].row->max == (next[k] < 2 ? PRODUCT_FEW : 0));
 		projection_apply(&s, &batch, 0, M, OUT, y, (const float (*)[IN])x, &workspace, NULL, false);
 		plain_product(&l[next[k]], M, wanted, (const float (*)[IN])x);
 		/* sums in float */

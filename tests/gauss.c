@@ -78,26 +78,26 @@ static int values_of(const char *name, long double v[256])
 	int n = 0, a, b;
 
 	if (sscanf(name, "uint%d", &a) == 1) {		/* ⌊top/2⌉, to even, is the code of 0 */
-		const long double top = (1 << a) - 1, zero = a > 1 ? half : 0;
+		const long double max = (1 << a) - 1, zero = a > 1 ? half : 0;
 
 		for (int c = 0; c < 1 << a; c++)
-			v[n++] = (c - zero) * 2 / top;
+			v[n++] = (c - zero) * 2 / max;
 	} else if (sscanf(name, "int%d", &a) == 1)
 		for (int c = 1 - half; c < half; c++)
 			v[n++] = (long double)c / (half - 1);
 	else if (sscanf(name, "e%dm%d", &a, &b) == 2 || strstr(name, "fp4")) {
 		const bool mx = *name == 'm', fp4 = mx || *name == 'n';
 		const int m = fp4 ? 1 : b;
-		long double top = 0, x[128];
+		long double max = 0, x[128];
 
 		for (int c = 0; c < half; c++) {
 			const int e = c >> m, low = c & ((1 << m) - 1);
 
 			x[c] = e ? ldexpl((1 << m) + low, e - 1) : low;
-			top = x[c];
+			max = x[c];
 		}
 		for (int c = 0; c < half; c++) {	/* mxfp4: 6 of 12, a quarter of the values */
-			v[n] = x[c] / (mx ? 8 : top);
+			v[n] = x[c] / (mx ? 8 : max);
 			v[n + half] = -v[n];
 			n++;
 		}

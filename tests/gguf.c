@@ -159,7 +159,7 @@ static struct source *vocabulary(const char *name, char **path)
 	return NULL;
 }
 
-static char *beside(const char *path, const char *ending)
+static char *sibling(const char *path, const char *ending)
 {
 	char *name = xformat("%s%s", path, ending), *s;
 	size_t n;
@@ -185,8 +185,8 @@ static void sentencepiece(void **unused)
 	t = tokenizer_read("spm", s->tokenizer);
 	assert_int_equal(tokenizer_vocab(t), 32000);
 	assert_int_equal(tokenizer_bos(t), 1);
-	at = texts = beside(path, ".inp");
-	line = ids = beside(path, ".out");
+	at = texts = sibling(path, ".inp");
+	line = ids = sibling(path, ".out");
 	for (char *end; at; at = end ? end + sizeof between - 1 : NULL, cases++) {
 		struct encoding k;
 
@@ -220,7 +220,7 @@ static void byte_level(void **unused)
 	assert_true(json_object_size(vocab) == 50257 && json_equal(vocab, json_object_get(model, "vocab")));
 	free(name);
 	name = xformat("%.*s", (int)(strrchr(path, '/') + 1 - path), path);
-	text_of = beside(name, "gpt2_merges_vocab.bpe");
+	text_of = sibling(name, "gpt2_merges_vocab.bpe");
 	merges = json_object_get(model, "merges");
 	assert_int_equal(json_array_size(merges), 50000);
 	line = strchr(text_of, '\n') + 1;	/* behind the version */

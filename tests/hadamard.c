@@ -353,7 +353,7 @@ static void sylvester_plain(size_t n, float x[n], float scale)
 static void cut_product(const struct hadamard *h, bool transposed, size_t m, size_t stride,
 	float x[m][stride])
 {
-	const size_t columns = (size_t)1 << h->power, order = h->small, quarter = larger(order / 4, 1);
+	const size_t columns = (size_t)1 << h->power, order = h->small, quarter = max(order / 4, 1);
 	const uint8_t *pattern = h->factor[0].pattern[transposed];
 	float (*sum)[COLUMNS] = xalloc(order, sizeof *sum);
 

@@ -3,8 +3,8 @@
 . "$(dirname "$0")/tap.sh"
 # pictures in the place of ids; bad pictures, processors, models and tokens files
 export OMP_NUM_THREADS=1
-pictures=$top/tests/fuzz/seeds/picture
-cp "$top/tests/pictures/llava.h5" .
+pictures=$top/tests/fuzz/seeds/image
+cp "$top/tests/images/llava.h5" .
 cp "$pictures/rgb8.png" a.png
 cp "$pictures/rgb.jpg" b.jpg
 cp "$pictures/rgb.ppm" c.ppm

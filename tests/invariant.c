@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "model/residual.h"
 #include "model/rope.h"
@@ -137,13 +137,13 @@ static void fill(struct model *m)
 static void configure(struct model *m, const char *name, enum norm_kind kind)
 {
 	char *path = ref(name);
-	struct image *image = image_open(path, "model");
+	struct part *part = part_open(path, "model");
 
-	*m = (struct model){ .config = config_read(image) };
+	*m = (struct model){ .config = config_read(part) };
 	m->arch = *m->config.arch;
 	m->arch.norm_kind = kind;
 	m->config.arch = m->config.stack[m->config.stacks - 1].arch = &m->arch;
-	image_close(image);
+	part_close(part);
 	free(path);
 }
 
@@ -222,13 +222,13 @@ static void pass_online(size_t n, size_t order, double y[n], const double x[n])
 static bool run_layer(const struct model *m, size_t i, double *y, const double *x)
 {
 	const struct residual_layer *l = &m->at.layer[i];
-	double turned[WIDEST];
+	double rotated[WIDEST];
 
 	if (i == m->at.layers)
 		return false;
 	if (m->layer[i].online) {
-		pass_online(l->in, m->layer[i].online, turned, x);
-		x = turned;
+		pass_online(l->in, m->layer[i].online, rotated, x);
+		x = rotated;
 	}
 	for (size_t o = 0; o < l->out; o++) {
 		y[o] = m->layer[i].bias ? m->layer[i].bias[o] : 0;
@@ -287,7 +287,7 @@ static bool run_place(struct model *m, size_t block, enum norm_place place, doub
 	return there;
 }
 
-static void turn(const struct stack *s, size_t block, size_t position, size_t heads, double *x)
+static void rotate(const struct stack *s, size_t block, size_t position, size_t heads, double *x)
 {
 	double frequency[WIDEST];
 	const size_t half = s->rotary / 2;
@@ -326,7 +326,7 @@ static void run_qkv(const struct model *m, size_t block, size_t t, double *y, co
 		run_norm(n, s->eps, (i ? kv : q) / n->n, y + (i ? q : 0));
 	}
 	if (s->rotary)
-		turn(s, block, index_of(m, t), s->heads + s->kv_heads, y);
+		rotate(s, block, index_of(m, t), s->heads + s->kv_heads, y);
 }
 
 /* Whether row p sees row t. */
@@ -805,7 +805,7 @@ static void rms_norms_are_left(void **unused)
 }
 
 /* x + LayerNorm(f(x)) (MQuant figure 3): no other norm. */
-static void norms_behind_branches(void **unused)
+static void norms_after_branches(void **unused)
 {
 	(void)unused;
 	for (int experts = 0; experts < 2; experts++) {
@@ -886,25 +886,25 @@ static void rotations_of_every_architecture(void **unused)
 	for (size_t i = 0; i < MODELS * WAYS; i++) {
 		struct model m;
 		struct rotations r;
-		struct invariant turn = { .fold = true };
+		struct invariant rotate = { .fold = true };
 		const size_t way = i % WAYS;
 		double *before, *after, d;
 
 		make_as(&m, models[i / WAYS], NORM_RMS);
 		r = rotations_by(&m.config, way);
-		turn.turn = &r;
+		rotate.rotations = &r;
 		if (normed(&m))
-			assert_non_null(strstr(hindered(&m, &turn), "another gain for each channel"));
+			assert_non_null(strstr(hindered(&m, &rotate), "another gain for each channel"));
 		make_constant(&m);
 		if (m.config.stack->norms_last) {
-			assert_non_null(strstr(hindered(&m, &turn), "norm of the residual stream itself"));
+			assert_non_null(strstr(hindered(&m, &rotate), "norm of the residual stream itself"));
 			rotations_free(&r);
 			free_model(&m);
 			continue;
 		}
-		assert_null(hindered(&m, &turn));
+		assert_null(hindered(&m, &rotate));
 		before = run(&m);
-		change(&m, &turn, SIZE_MAX);
+		change(&m, &rotate, SIZE_MAX);
 		after = run(&m);
 		d = difference(&m, before, after);
 		print_message("# %-16s %-9s %.2g\n", models[i / WAYS], ways[way].name, d);
@@ -924,17 +924,17 @@ static void rotated_behind_ln2rms(void **unused)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct model m;
 		struct rotations r;
-		struct invariant turn = { .fold = true };
+		struct invariant rotate = { .fold = true };
 		double *before, *after;
 
 		make_as(&m, names[i], NORM_LAYER);
 		r = rotations_by(&m.config, 0);
-		turn.turn = &r;
-		assert_non_null(strstr(hindered(&m, &turn), "ln2rms"));
+		rotate.rotations = &r;
+		assert_non_null(strstr(hindered(&m, &rotate), "ln2rms"));
 		before = run(&m);
 		change(&m, &ln2rms, SIZE_MAX);
-		assert_null(hindered(&m, &turn));
-		change(&m, &turn, SIZE_MAX);
+		assert_null(hindered(&m, &rotate));
+		change(&m, &rotate, SIZE_MAX);
 		after = run(&m);
 		assert_true(difference(&m, before, after) < most);
 		free(before), free(after);
@@ -944,11 +944,11 @@ static void rotated_behind_ln2rms(void **unused)
 }
 
 /* x + RMSNorm(f(x)) c + β: the stream turns where the gain is one number, its shift with it. */
-static void rotated_past_norms_behind_branches(void **unused)
+static void rotated_past_norms_after_branches(void **unused)
 {
 	struct model m;
 	struct rotations r;
-	struct invariant turn = { .fold = true, .turn = &r };
+	struct invariant rotate = { .fold = true, .rotations = &r };
 	double *before, *after;
 
 	(void)unused;
@@ -960,12 +960,12 @@ static void rotated_past_norms_behind_branches(void **unused)
 	r = rotations_by(&m.config, 0);
 	before = run(&m);
 	change(&m, &ln2rms, SIZE_MAX);
-	assert_non_null(strstr(hindered(&m, &turn), "another gain"));
+	assert_non_null(strstr(hindered(&m, &rotate), "another gain"));
 	free(before);
 	make_constant(&m);
-	assert_null(hindered(&m, &turn));
+	assert_null(hindered(&m, &rotate));
 	before = run(&m);
-	change(&m, &turn, SIZE_MAX);
+	change(&m, &rotate, SIZE_MAX);
 	after = run(&m);
 	assert_true(difference(&m, before, after) < most);
 	free(before), free(after);
@@ -974,7 +974,7 @@ static void rotated_past_norms_behind_branches(void **unused)
 }
 
 /* Nothing turns in vain. */
-static void every_layer_turns(void **unused)
+static void every_layer_rotates(void **unused)
 {
 	static const char *const names[] = { "gpt2", "qwen2-moe" };
 
@@ -983,7 +983,7 @@ static void every_layer_turns(void **unused)
 		for (size_t but = 0, layers = 1; but < layers; but++) {
 			struct model m;
 			struct rotations r;
-			struct invariant turn = { .fold = true, .turn = &r };
+			struct invariant rotate = { .fold = true, .rotations = &r };
 			double *before, *after;
 
 			drawn = 0;
@@ -991,7 +991,7 @@ static void every_layer_turns(void **unused)
 			r = rotations_by(&m.config, 0);
 			layers = m.at.layers;
 			before = run(&m);
-			change(&m, &turn, but);
+			change(&m, &rotate, but);
 			after = run(&m);
 			if (!strstr(m.at.layer[but].path, "experts"))
 				assert_true(difference(&m, before, after) > 1e-5);
@@ -1055,21 +1055,21 @@ static void encoders(void **unused)
 		const struct invariant convert = ln2rms_of(kind);
 		struct model m;
 		struct rotations r;
-		struct invariant turn = { .fold = true, .turn = &r };
+		struct invariant rotate = { .fold = true, .rotations = &r };
 		const char *name = visions[i / 2].name, *why;
-		double converted, turned;
+		double converted, rotated;
 
 		make_vision(&m, name, visions[i / 2].post, kind);
-		r = rotations_make(&m.config, &ways[0].o, turn.leave, NULL);
-		assert_non_null(strstr(hindered(&m, &turn), "ln2rms"));
+		r = rotations_make(&m.config, &ways[0].o, rotate.leave, NULL);
+		assert_non_null(strstr(hindered(&m, &rotate), "ln2rms"));
 		why = hindered(&m, &convert);
 		assert_true(!why == !m.encoder.embedding_norm);	/* which adds by many gains */
 		make_constant(&m);
 		converted = changed_by(&m, &convert);
 		assert_true(all_of(&m, NORM_RMS));
-		turned = changed_by(&m, &turn);
-		print_message("# %s%s: %.2g, %.2g\n", name, i % 2 ? ", LayerNorms" : "", converted, turned);
-		assert_true(converted < most && turned < most && any_online(&m));
+		rotated = changed_by(&m, &rotate);
+		print_message("# %s%s: %.2g, %.2g\n", name, i % 2 ? ", LayerNorms" : "", converted, rotated);
+		assert_true(converted < most && rotated < most && any_online(&m));
 		rotations_free(&r);
 		free_model(&m);
 	}
@@ -1115,14 +1115,14 @@ static void encoders_left(void **unused)
 	const struct invariant convert = ln2rms_of(NORM_RMS);
 	struct model m;
 	struct rotations r;
-	struct invariant turn = { .fold = true, .turn = &r, .leave = { true } };
+	struct invariant rotate = { .fold = true, .rotations = &r, .leave = { true } };
 
 	(void)unused;
 	make_vision(&m, "vision/llava-clip", false, NORM_RMS);
 	make_constant(&m);
 	assert_non_null(strstr(hindered(&m, &convert), "reads the stream itself"));
-	r = rotations_make(&m.config, &ways[0].o, turn.leave, NULL);
-	assert_true(changed_by(&m, &turn) < most);
+	r = rotations_make(&m.config, &ways[0].o, rotate.leave, NULL);
+	assert_true(changed_by(&m, &rotate) < most);
 	for (size_t i = 0; i < m.at.norms; i++)
 		assert_true((m.at.norm[i].stack == m.config.stack) == (m.norm[i].kind == NORM_LAYER));
 	rotations_free(&r);
@@ -1143,17 +1143,17 @@ static void every_layer_of_images_counts(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < 2 * VISIONS; i++)
 		for (size_t but = 0, layers = 1; but < layers; but++) {
-			const bool turns = i % 2;
+			const bool rotates = i % 2;
 			struct model m;
 			struct rotations r = { 0 };
-			const struct invariant t = { .fold = true, .centre = !turns,
-				.turn = turns ? &r : NULL };
+			const struct invariant t = { .fold = true, .centre = !rotates,
+				.rotations = rotates ? &r : NULL };
 			double *before, *after;
 
 			drawn = 0;
 			make_vision(&m, visions[i / 2].name, visions[i / 2].post, NORM_LAYER);
 			make_constant(&m);
-			if (turns) {
+			if (rotates) {
 				r = rotations_make(&m.config, &ways[0].o, t.leave, NULL);
 				change(&m, &ln2rms, SIZE_MAX);
 			}
@@ -1162,7 +1162,7 @@ static void every_layer_of_images_counts(void **unused)
 			change(&m, &t, but);
 			after = run(&m);
 			/* a class token is one row of many, which the features are without */
-			if (turns || counts(&m.at.layer[but]))
+			if (rotates || counts(&m.at.layer[but]))
 				assert_true(difference(&m, before, after) > 10 * most);
 			else
 				assert_true(difference(&m, before, after) < most);
@@ -1190,9 +1190,9 @@ int main(void)
 		cmocka_unit_test(folded_alone), cmocka_unit_test(smoothed),
 		cmocka_unit_test(sources_scaled),
 		cmocka_unit_test(rms_norms_are_left),
-		cmocka_unit_test(norms_behind_branches),
+		cmocka_unit_test(norms_after_branches),
 		cmocka_unit_test(rotations_of_every_architecture), cmocka_unit_test(rotated_behind_ln2rms),
-		cmocka_unit_test(rotated_past_norms_behind_branches), cmocka_unit_test(every_layer_turns),
+		cmocka_unit_test(rotated_past_norms_after_branches), cmocka_unit_test(every_layer_rotates),
 		cmocka_unit_test(encoders), cmocka_unit_test(encoders_left),
 		cmocka_unit_test(visual_tokens_first),
 		cmocka_unit_test(every_layer_of_images_counts),

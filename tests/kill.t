@@ -10,7 +10,7 @@ hessian-accum -q --tokens tokens.h5 --ctx 256 model.h5 -o hessian.h5
 gar-order -q hessian.h5 -o order.h5
 dpq-run -q --compensate none model.h5 -o codes.h5
 hadamard-rotate -q model.h5 -o rotated.h5
-cp "$top/tests/ref/gpt2.h5" "$top/tests/pictures/llava.h5" "$top/tests/fuzz/seeds/picture/rgb8.png" .
+cp "$top/tests/ref/gpt2.h5" "$top/tests/images/llava.h5" "$top/tests/fuzz/seeds/image/rgb8.png" .
 printf '\001' | tokenize -q --bytes -o holes.h5
 py -c 'import h5py, numpy as np
 with h5py.File("mixed.h5", "w") as f:

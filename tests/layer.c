@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/error.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/layer.h"
 #include "quant/member.h"
 
@@ -49,7 +49,7 @@ static int make_rows(void **unused)
 		.view = offsetof(struct tilted, tilt), .bits = tilt_bits, .rank = 2,
 		.extent = { offsetof(struct linear, out), offsetof(struct tilted, tilts) } };
 	rows[n++] = (struct member){ "lean", MEMBER_REAL, MEMBER_PARAMETER, FORM_QUANTIZED,
-		offsetof(struct tilted, lean), .most = 10, .meaning = "from 0 to 10", .there = leans,
+		offsetof(struct tilted, lean), .max = 10, .meaning = "from 0 to 10", .there = leans,
 		.unless = "the layer stands" };
 	return 0;
 }
@@ -75,11 +75,11 @@ static struct tilted make(const char *storage)
 }
 
 /* A file in which the layer /a/b is what l says; from: with the rest of that file's group. */
-static struct image *written(const struct tilted *l, const struct image *from)
+static struct part *written(const struct tilted *l, const struct part *from)
 {
 	char path[] = "/tmp/ptq-layer-XXXXXX";
 	struct output *out;
-	struct image *image;
+	struct part *part;
 
 	close(mkstemp(path));
 	out = output_open(path, "model");
@@ -91,15 +91,15 @@ static struct image *written(const struct tilted *l, const struct image *from)
 	}
 	output_end(out);
 	output_close(out);
-	image = image_open(path, "model");
+	part = part_open(path, "model");
 	unlink(path);
-	return image;
+	return part;
 }
 
 static void a_row_is_a_member(void **unused)
 {
 	struct tilted first = make("uint4"), second = first, y = { 0 }, z = { 0 };
-	struct image *a = written(&first, NULL), *b;
+	struct part *a = written(&first, NULL), *b;
 	struct layer plain;
 
 	(void)unused;
@@ -117,7 +117,7 @@ static void a_row_is_a_member(void **unused)
 	assert_true(z.tilts == 2 && z.lean == second.lean);
 	assert_memory_equal(z.tilt, tilt[1], OUT * 2 * sizeof(float));
 	assert_memory_equal(z.linear.bias, bias, sizeof bias);
-	assert_true(image_has(b, "/a/b/memo") && image_number(b, "/a/b", "mood", 0) == 7);
+	assert_true(part_has(b, "/a/b/memo") && part_number(b, "/a/b", "mood", 0) == 7);
 
 	assert_true(member_bits(rows, &y.linear) == member_bits(members, &y.linear) + 16 * 3. / IN);
 	assert_true(member_bits(rows, &z.linear) == member_bits(members, &z.linear) + 16 * 2. / IN);
@@ -125,25 +125,25 @@ static void a_row_is_a_member(void **unused)
 	plain = layer_read(b, "/a/b", OUT, IN);		/* a reader without the row passes it by */
 	assert_memory_equal(plain.linear.codes, codes, sizeof codes);
 	layer_free(&plain);
-	image_close(a);
-	image_close(b);
+	part_close(a);
+	part_close(b);
 }
 
 /* Rows say when a member is there. */
 static void conditions(void **unused)
 {
 	struct tilted l = make("int5"), y = { 0 };
-	struct image *image;
+	struct part *part;
 
 	(void)unused;
 	l.tilt = NULL;
-	image = written(&l, NULL);
-	assert_false(image_has(image, "/a/b/tilt") || image_has(image, "/a/b/zero"));
-	assert_true(image_number(image, "/a/b", "lean", -1) == -1);
-	layer_read_members(image, "/a/b", rows, &y.linear);
+	part = written(&l, NULL);
+	assert_false(part_has(part, "/a/b/tilt") || part_has(part, "/a/b/zero"));
+	assert_true(part_number(part, "/a/b", "lean", -1) == -1);
+	layer_read_members(part, "/a/b", rows, &y.linear);
 	assert_true(!y.tilt && !y.linear.zero && y.lean == 0);
 	assert_true(member_bits(rows, &y.linear) == member_bits(members, &y.linear));
-	image_close(image);
+	part_close(part);
 }
 
 /* The layer below is what was written, a plain or a quantized one. */
@@ -171,7 +171,7 @@ static void back(enum input_mode mode, bool seen[ROWS])
 	static const int32_t index[IN];
 	static const float ones[OUT] = { 1, 1, 1, 1, 1, 1 }, divisor = 26.88f;
 	struct tilted l = make("uint4"), y = { 0 };
-	struct image *image;
+	struct part *part;
 	double bits;
 
 	assert_true(format_scales(&l.linear.storage, SCALE_E4M3FN));
@@ -193,8 +193,8 @@ static void back(enum input_mode mode, bool seen[ROWS])
 		l.linear.input.scale = ones, l.linear.input.modalities = 2;
 	assert_true(format_parse(&l.linear.compute, "e4m3ieee") && format_parse(&l.linear.input.format,
 		"e4m3fn"));
-	image = written(&l, NULL);
-	layer_read_members(image, "/a/b", rows, &y.linear);
+	part = written(&l, NULL);
+	layer_read_members(part, "/a/b", rows, &y.linear);
 	for (const struct member *m = rows; m->name; m++) {
 		const bool there = member_there(m, &l.linear, FORM_CODES);
 		size_t dim[2] = { 0 }, n = 1;
@@ -222,7 +222,7 @@ static void back(enum input_mode mode, bool seen[ROWS])
 	l.linear.branch_a = l.linear.branch_b = NULL;
 	assert_true(fabs(bits - member_bits(members, &l.linear) - (16. * 2 * IN + OUT * (5. * 2 + 32)) /
 		(OUT * IN)) < 1e-9);
-	image_close(image);
+	part_close(part);
 }
 
 /* Every row of the table, in one of two layers: a scale is of a calibration or of each token. */

@@ -245,12 +245,12 @@ static void exponentials_in_double(void **unused)
 /* ---- BLAS that multiplies wrongly: calls of it come here first ---- */
 
 static const char *wrong;		/* the call that is */
-static int least_wrong;			/* where its largest extent is at least this */
+static int min_wrong;			/* where its largest extent is at least this */
 
 /* The library's own. */
 #define OWN(call) ((__typeof__(&cblas_##call))dlsym(RTLD_NEXT, "cblas_" #call))
-#define SPOIL(call, most, y) \
-	if (wrong && !strcmp(wrong, #call) && (most) >= least_wrong) \
+#define SPOIL(call, max, y) \
+	if (wrong && !strcmp(wrong, #call) && (max) >= min_wrong) \
 		(y) += 1
 
 void cblas_sgemm(CBLAS_ORDER o, CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, blasint m, blasint n, blasint k,
@@ -315,10 +315,10 @@ static void wrong_products_are_found(void **unused)
 		assert_string_equal(trial_wrong(), calls[i]);
 	}
 	for (size_t i = 0; i < 2; i++) {	/* those that are packed only */
-		wrong = calls[i], least_wrong = 100;
+		wrong = calls[i], min_wrong = 100;
 		assert_string_equal(trial_wrong(), calls[i]);
 	}
-	wrong = NULL, least_wrong = 0;
+	wrong = NULL, min_wrong = 0;
 }
 
 /* A tool ends with the line that helps. */

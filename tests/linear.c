@@ -146,17 +146,17 @@ static void inputs(void **unused)
 	for (int mode = INPUT_STATIC_TENSOR; mode <= INPUT_STATIC_MODALITY; mode++) {
 		l.input.mode = (enum input_mode)mode;
 		for (int t = 0; t < TOKENS; t++) {
-			float s = act_scale[mode == INPUT_STATIC_TENSOR ? 0 : modality[t]], top = 0;
+			float s = act_scale[mode == INPUT_STATIC_TENSOR ? 0 : modality[t]], max = 0;
 
 			for (int i = 0; i < IN; i++)
-				top = fmaxf(top, fabsf(x[t][i]));
+				max = fmaxf(max, fabsf(x[t][i]));
 			if (mode == INPUT_DYNAMIC_TOKEN)
-				s = top > 0 ? top / 240 : 1;
+				s = max > 0 ? max / 240 : 1;
 			format_round(&l.input.format, IN, expected[t], x[t], s, 0);
 			if (mode == INPUT_DYNAMIC_TOKEN)
 				for (int i = 0; i < IN; i++)
 					assert_true(fabsf(expected[t][i] - x[t][i]) <=
-						fabsf(x[t][i]) / 15 + top * 1e-5f);
+						fabsf(x[t][i]) / 15 + max * 1e-5f);
 		}
 		linear_input(&l, TOKENS, y, (const float (*)[IN])x, modality);
 		assert_memory_equal(y, expected, sizeof y);
@@ -185,27 +185,27 @@ static void input_formats(void **unused)
 		for (int dynamic = 0; dynamic < 2; dynamic++) {
 			assert_true(format_parse(&l.input.format, names[f]));
 			l.input.mode = dynamic ? INPUT_DYNAMIC_TOKEN : INPUT_STATIC_TENSOR;
-			act_scale = 40 / l.input.format.top;	/* some lie beyond */
+			act_scale = 40 / l.input.format.max;	/* some lie beyond */
 			linear_input(&l, TOKENS, y, (const float (*)[IN])x, NULL);
 			for (int t = 0; t < TOKENS; t++) {
-				float top = 0, s;
+				float max = 0, s;
 
 				for (int i = 0; i < IN; i++)
-					top = fmaxf(top, fabsf(x[t][i]));
-				s = !dynamic ? act_scale : top > 0 ? top / l.input.format.top : 1;
+					max = fmaxf(max, fabsf(x[t][i]));
+				s = !dynamic ? act_scale : max > 0 ? max / l.input.format.max : 1;
 				for (int i = 0; i < IN; i++) {
 					double v = (double)x[t][i] / (double)s;
-					double least = INFINITY, other = INFINITY;
+					double min = INFINITY, other = INFINITY;
 
 					for (int c = 0; c < 256; c++) {
 						float value = l.input.format.grid[c] * s;
 
-						least = fmin(least, fabs((double)l.input.format.grid[c] - v));
+						min = fmin(min, fabs((double)l.input.format.grid[c] - v));
 						other = fmin(other, fabs((double)value - (double)y[t][i]));
 					}
 					assert_true(other == 0);	/* it is one of the values */
 					assert_true(fabs((double)y[t][i] / (double)s - v) <=
-						least + fabs(v) * 2e-7);
+						min + fabs(v) * 2e-7);
 				}
 			}
 		}
@@ -215,7 +215,7 @@ static void input_formats(void **unused)
 static void input_scales(void **unused)
 {
 	static const int32_t some[] = { 0, 3, 4, IN - 1 };
-	float x[IN], top = 0;
+	float x[IN], max = 0;
 	struct linear l = { .out = OUT, .in = IN, .input.mode = INPUT_DYNAMIC_TOKEN }, other;
 
 	(void)unused;
@@ -228,11 +228,11 @@ static void input_scales(void **unused)
 	assert_true(linear_input_scale(&l, x, 0) == 10 / 127.0f);
 	for (size_t splits = 1; splits <= 4; splits++) {
 		l.splits = splits, l.split_index = some;
-		top = splits < 4 ? (float)(10 - splits) : 3 / 8.0f;
+		max = splits < 4 ? (float)(10 - splits) : 3 / 8.0f;
 		l.input.clip = 0;
-		assert_true(linear_input_scale(&l, x, 0) == top / 127);
+		assert_true(linear_input_scale(&l, x, 0) == max / 127);
 		l.input.clip = 0.75f;
-		assert_true(linear_input_scale(&l, x, 0) == 0.75f * top / 127);
+		assert_true(linear_input_scale(&l, x, 0) == 0.75f * max / 127);
 		l.input.clip = 0;
 		assert_false(linear_inputs_agree(&l, &other));
 		other.splits = splits, other.split_index = some;

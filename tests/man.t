@@ -2,8 +2,8 @@
 # Every example of the man pages and of --help runs, in the order of a first session.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-ln -s "$top/data" data && cp "$top/README.md" "$top/tests/ref/gpt2.h5" "$top/tests/pictures/llava.h5" . &&
-	cp "$top/tests/fuzz/seeds/picture/rgb8.png" picture.png
+ln -s "$top/data" data && cp "$top/README.md" "$top/tests/ref/gpt2.h5" "$top/tests/images/llava.h5" . &&
+	cp "$top/tests/fuzz/seeds/image/rgb8.png" picture.png
 
 examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1.1" | grep -v '^\.E' | sed 's/\\-/-/g; s/\\e/\\/g'; }
 for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl eval-choice aifs-order tensor-stats tensor-diff exmy-sweep exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib roofline tensor-join; do

@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "calib/calibrate.h"
 #include "calib/histogram.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "model/layer.h"
 #include "num/linalg.h"
@@ -26,7 +26,7 @@ static struct plan plan;
 static struct selection layers;
 
 /* As if a model had run: every projection sees numbers that are drawn. */
-static struct calibration calibrated(const struct image *image, const struct config *c)
+static struct calibration calibrated(const struct part *part, const struct config *c)
 {
 	static const enum projection_name names[] = {
 		PROJECTION_QKV, PROJECTION_OUTPUT, PROJECTION_GATE_UP, PROJECTION_DOWN
@@ -34,7 +34,7 @@ static struct calibration calibrated(const struct image *image, const struct con
 	const struct sequence sequence = { .length = TOKENS };
 	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &sequence };
 	const struct random_stream stream = random_open(7, "moments");
-	struct calibration k = calibrate_begin(image, c, &layers, true);
+	struct calibration k = calibrate_begin(part, c, &layers, true);
 	const struct observer observer = calibrate_observer(&k);
 	uint64_t drawn = 0;
 
@@ -61,15 +61,15 @@ static void keep(const char *path)
 	kept[keeps++] = xformat("%s", path);
 }
 
-static struct image *reopened(char *path, struct output *out)
+static struct part *reopened(char *path, struct output *out)
 {
-	struct image *image;
+	struct part *part;
 
 	output_end(out);
 	output_close(out);
-	image = image_open(path, NULL);
+	part = part_open(path, NULL);
 	keep(path);
-	return image;
+	return part;
 }
 
 static struct output *begun(char *path, const char *kind)
@@ -83,19 +83,19 @@ static struct output *begun(char *path, const char *kind)
 }
 
 /* The model's layers, quantized by what the source tells. */
-static struct image *quantized(struct image *model, struct config *c, struct moments_source source)
+static struct part *quantized(struct part *model, struct config *c, struct moments_source source)
 {
 	char path[] = "/tmp/ptq-moments-XXXXXX";
 	struct cache_format kv = { 0 };
 	struct quantize q = { .plan = &plan, .layers = &layers, .source = source, .kv = &kv };
-	struct filter f = { .image = model, .config = c };
+	struct filter f = { .part = model, .config = c };
 
 	close(mkstemp(path));
 	f.out = output_open(path, "model");
 	quantize_check(&q);
 	quantize_part(&q, &f);
 	output_close(f.out);
-	model = image_open(path, "model");
+	model = part_open(path, "model");
 	keep(path);
 	return model;
 }
@@ -105,7 +105,7 @@ static void from_memory_as_from_a_file(void **unused)
 	const char *folder = getenv("PTQ_REF");
 	char *name = xformat("%s/llama-gqa.h5", folder ? folder : "tests/ref");
 	char path[] = "/tmp/ptq-moments-XXXXXX";
-	struct image *model = image_open(name, "model"), *a, *b;
+	struct part *model = part_open(name, "model"), *a, *b;
 	struct config c = config_read(model);
 	struct calibration k = calibrated(model, &c);
 	struct output *out = begun(path, "hessian");
@@ -136,7 +136,7 @@ static void from_memory_as_from_a_file(void **unused)
 	layer_list_free(&list);
 	calibrate_end(&k);
 	config_free(&c);
-	image_close(a), image_close(b), image_close(files.hessian), image_close(model);
+	part_close(a), part_close(b), part_close(files.hessian), part_close(model);
 	free(name);
 }
 
@@ -183,7 +183,7 @@ static void modalities_joined(void **unused)
 	char path[] = "/tmp/ptq-moments-XXXXXX";
 	struct moments all = moments_make(IN, true), part[M], *each[M];
 	struct output *out = begun(path, "hessian");
-	struct image *file;
+	struct part *file;
 
 	(void)unused;
 	for (size_t m = 0; m < M; m++) {
@@ -204,7 +204,7 @@ static void modalities_joined(void **unused)
 	assert_memory_equal(is.histogram, want.histogram, HISTOGRAM_BINS * sizeof(int64_t));
 	for (size_t i = 0; i < IN; i++)	/* means are rounded in the file, and twice where they are joined */
 		assert_true(fabsf(is.mean_abs[i] - want.mean_abs[i]) <= 4 * 0x1p-24f * want.mean_abs[i]);
-	image_close(file);
+	part_close(file);
 	for (size_t m = 0; m < M; m++)
 		moments_free(&part[m]);
 	moments_free(&all);

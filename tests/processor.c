@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* processor.c -- pictures through processors against the classes of transformers, and the count of their
+/* processor.c -- images through processors against the classes of transformers, and the count of their
  * tokens */
 #include <math.h>
 #include <setjmp.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/error.h"
-#include "pictures.h"
+#include "images.h"
 #include "vision/processor.h"
 #include "vision/vision.h"
 
@@ -27,7 +27,7 @@ static void check_one(const struct reference *r, const json_t *one)
 	const struct processor p = processor_parse("reference", config);
 	const json_t *corner = json_object_get(one, "corner");
 	size_t h, w, rows, columns, height, width;
-	const uint8_t *in = reference_picture(r, one, &h, &w);
+	const uint8_t *in = reference_image(r, one, &h, &w);
 	const uint8_t *want = reference_bytes(r, one, &rows, &columns);
 	float (*out)[rows][columns] = xalloc(3, sizeof *out);
 

@@ -23,7 +23,7 @@
 
 static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "mxfp4", "nvfp4",
 	"e3m0", "nf4", "int3", "uint3", "int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
-enum { FORMATS = sizeof formats / sizeof *formats, MOST = 131, MANY = 512 };
+enum { FORMATS = sizeof formats / sizeof *formats, MAX = 131, MANY = 512 };
 
 static struct random_stream noise;
 static uint64_t drawn;
@@ -103,7 +103,7 @@ static void native_again(void)
 }
 
 /* In double, of row t and output o: Σ ŵx̂, Σ |ŵ||x̂|, Σ max|x̂|Σ|ŵ| of 128 columns each; max|x̂|, max|ŵ|. */
-static struct { double sum[MANY][MOST], size[MANY][MOST], chunk[MANY][MOST], x, w; } exact;
+static struct { double sum[MANY][MAX], size[MANY][MAX], chunk[MANY][MAX], x, w; } exact;
 
 /* n numbers as the type has them on the side that it rounds. */
 static void to_type(enum compute_type type, bool weights, size_t n, float x[n])
@@ -123,7 +123,7 @@ static void multiply(const struct linear *l, enum compute_type type, size_t m, c
 {
 	const size_t in = l->in, out = l->out;
 	float *v = xalloc(m * in, sizeof *v), *w = xalloc(out * in, sizeof *w);
-	float *top = xalloc(m * in, sizeof *top);	/* of each chunk, where it begins */
+	float *max = xalloc(m * in, sizeof *max);	/* of each chunk, where it begins */
 
 	linear_weight(l, 0, out, (float (*)[in])w);
 	linear_input(l, m, (float (*)[in])v, (const float (*)[in])x, modality);
@@ -134,7 +134,7 @@ static void multiply(const struct linear *l, enum compute_type type, size_t m, c
 		for (size_t i = 0; i < in; i++) {
 			size_t first = i / PRODUCT_COLUMNS * PRODUCT_COLUMNS;
 
-			top[t * in + first] = fmaxf(top[t * in + first], fabsf(v[t * in + i]));
+			max[t * in + first] = fmaxf(max[t * in + first], fabsf(v[t * in + i]));
 			exact.x = fmax(exact.x, fabs((double)v[t * in + i]));
 		}
 	}
@@ -150,11 +150,11 @@ static void multiply(const struct linear *l, enum compute_type type, size_t m, c
 
 				sum += a * b;
 				size += fabs(a * b);
-				chunk += fabs(a) * (double)top[t * in + first];
+				chunk += fabs(a) * (double)max[t * in + first];
 			}
 			exact.sum[t][o] = sum, exact.size[t][o] = size, exact.chunk[t][o] = chunk;
 		}
-	free(v), free(w), free(top);
+	free(v), free(w), free(max);
 }
 
 /* A product with what it works in. */
@@ -202,9 +202,9 @@ static void check(const struct product_row *row, const struct linear *l, enum co
 		for (size_t o = 0; o < out; o++) {
 			double start = add ? (double)(t + o) : 0, bias = l->bias ? (double)l->bias[o] : 0;
 			double sum = exact.sum[t][o] + start + bias;
-			double most = bound(row, (double)in, t, o, fabs(start) + fabs(bias));
+			double max = bound(row, (double)in, t, o, fabs(start) + fabs(bias));
 
-			if (!(fabs((double)y[t][o] - sum) <= most))
+			if (!(fabs((double)y[t][o] - sum) <= max))
 				fail_msg("%s, %s, %s, cpu %d, %zu rows, %zu columns, group %ld: %g, not %g",
 					row->name, compute_types[type], l->storage.name, (int)cpu, m, in,
 					l->group, (double)y[t][o], sum);
@@ -219,7 +219,7 @@ static void check(const struct product_row *row, const struct linear *l, enum co
 /* ---- rows of packed words: every format, end and group ---- */
 
 static const size_t columns[] = { 1, 31, 33, 64, 128, 129, 300, 1024 };
-static const size_t outputs[] = { 1, 7, 19, MOST };
+static const size_t outputs[] = { 1, 7, 19, MAX };
 static const long groups[] = { 0, -1, 32, 64, 96, 128, 160, 256 };
 enum { COLUMNS = sizeof columns / sizeof *columns, GROUPS = sizeof groups / sizeof *groups };
 
@@ -236,7 +236,7 @@ static void words(void **unused)
 {
 	static const size_t some[] = { 1, 2, 3, PRODUCT_FEW };
 	size_t done[PACKED] = { 0 };
-	float *x = xalloc(PRODUCT_FEW * 1024, sizeof *x), bias[MOST] = { 0 };
+	float *x = xalloc(PRODUCT_FEW * 1024, sizeof *x), bias[MAX] = { 0 };
 
 	(void)unused;
 	for (size_t n = 0; n < FORMATS * COLUMNS * GROUPS; n++) {
@@ -245,7 +245,7 @@ static void words(void **unused)
 
 		l.bias = f % 2 ? NULL : bias;
 		for (size_t i = 0; i < PRODUCT_FEW * l.in; i++)
-			x[i] = bias[i % MOST] = uniform() * (i % 50 ? 1 : 100);
+			x[i] = bias[i % MAX] = uniform() * (i % 50 ? 1 : 100);
 		for (size_t k = 0; k < 4; k++) {
 			enum compute_type type = k % 2 ? COMPUTE_INT16 : COMPUTE_F32;
 			size_t m = k / 2 ? some[(c + g + f) % 4] : 1;
@@ -424,9 +424,9 @@ static struct linear layer_of(const struct kind *k)
 }
 
 /* What is in plain C is slow: of tiles two panels, one of them cut, are enough; six pieces of AVX-512. */
-static size_t most_rows(size_t m)
+static size_t max_rows(size_t m)
 {
-	return cpu_amx || cpu > cpu_widest ? least(m, 48) : m;
+	return cpu_amx || cpu > cpu_widest ? min(m, 48) : m;
 }
 
 /* All rows that fit, but those in done[cpu]: they were checked on such a processor. */
@@ -436,7 +436,7 @@ static void check_all(const struct linear *l, enum compute_type type, size_t m, 
 	for (unsigned r = 0; product_rows[r].name; r++)
 		if (runs(product_rows[r].cpu) && product_fits(&product_rows[r], l, type, m) &&
 		    !(done[cpu] >> r & 1)) {
-			check(&product_rows[r], l, type, most_rows(m), x, modality, m % 2);
+			check(&product_rows[r], l, type, max_rows(m), x, modality, m % 2);
 			done[cpu] |= 1u << r;
 		}
 }
@@ -483,7 +483,7 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 	/* What it multiplies does not depend on the processor, only whether it is chosen. */
 	for (unsigned r = 0; type == COMPUTE_F32 && pairs_fit(k, rounded) && product_rows[r].name; r++)
 		if (!strcmp(product_rows[r].name, "exact-pairs"))
-			check(&product_rows[r], l, type, most_rows(MANY), x, modality, true);
+			check(&product_rows[r], l, type, max_rows(MANY), x, modality, true);
 	assert_ptr_equal(product_choose(l, type, 0).row, product_choose(l, type, MANY).row);
 }
 
@@ -630,18 +630,18 @@ static void integers_of_inputs(void **unused)
 		assert_true(format_parse(&l.input.format, inputs[n % 4]));
 		scale = ldexpf(1 + uniform() / 3, n / 4 - 149);
 		for (size_t i = 0; i < M * WIDTH; i++)
-			x[i / WIDTH][i % WIDTH] = uniform() * l.input.format.top * 1.1f * scale;
+			x[i / WIDTH][i % WIDTH] = uniform() * l.input.format.max * 1.1f * scale;
 		q = xalloc(integer_input_size(&l, M), 1);
 		integer_input(&p, M, q, (const float (*)[WIDTH])x, NULL);
 		pairs = xalloc(integer_pairs_input_size(&l, M), 1);
 		integer_pairs_input(&p, M, pairs, (const float (*)[WIDTH])x, NULL);
 		for (size_t i = 0; i < M * WIDTH; i++) {
 			const double quotient = (double)x[i / WIDTH][i % WIDTH] / (double)scale;
-			double least_off = INFINITY;
+			double min_off = INFINITY;
 
 			for (int c = 0; c < 1 << l.input.format.bits; c++)
-				least_off = fmin(least_off, fabs((double)l.input.format.grid[c] - quotient));
-			assert_true(fabs(q[i] * unit - quotient) == least_off && pairs[i] == q[i]);
+				min_off = fmin(min_off, fabs((double)l.input.format.grid[c] - quotient));
+			assert_true(fabs(q[i] * unit - quotient) == min_off && pairs[i] == q[i]);
 		}
 		free(q), free(pairs);
 	}
@@ -757,16 +757,16 @@ static void sharing_of_words(void **unused)
 /* What is not finite shows, in its own row only; zeros are zeros. */
 static void edges(void **unused)
 {
-	enum { ALL = 7, WIDTH = 256, MOST_ROWS = 3 };
+	enum { ALL = 7, WIDTH = 256, MAX_ROWS = 3 };
 	static const float odd[] = { INFINITY, -INFINITY, NAN, 0, 1e-44f };
 
 	(void)unused;
 	for (cpu = CPU_PLAIN; cpu <= native; cpu = wider(cpu))
-		for (size_t n = 0; n < 2 * MOST_ROWS * sizeof odd / sizeof *odd; n++) {
-			size_t m = 1 + n / 2 % MOST_ROWS, bad;
+		for (size_t n = 0; n < 2 * MAX_ROWS * sizeof odd / sizeof *odd; n++) {
+			size_t m = 1 + n / 2 % MAX_ROWS, bad;
 			struct linear l = layer("e2m2", ALL, WIDTH, 128);
 			struct ready r = ready(NULL, &l, n % 2 ? COMPUTE_INT16 : COMPUTE_F32, m);
-			float x[MOST_ROWS][WIDTH] = { { 0 } }, y[MOST_ROWS][ALL], v = odd[n / 2 / MOST_ROWS];
+			float x[MAX_ROWS][WIDTH] = { { 0 } }, y[MAX_ROWS][ALL], v = odd[n / 2 / MAX_ROWS];
 			const void *input;
 
 			x[m - 1][WIDTH - 1] = v, bad = isfinite(v) ? m : m - 1;

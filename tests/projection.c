@@ -133,7 +133,7 @@ static void check(struct projection *s)
 	struct batch batch = { .rows = ROWS, .modality = modality };
 	struct seen seen = { .batch = &batch };
 	const struct observer observer = { .see = see, .arg = &seen };
-	const double most = errors[s->type];
+	const double max = errors[s->type];
 	struct workspace workspace = { 0 };
 
 	for (size_t t = 0; t < ROWS; t++)
@@ -142,7 +142,7 @@ static void check(struct projection *s)
 		false);
 	assert_int_equal(seen.times, 1);
 	for (size_t i = 0; i < LAYERS; i++)
-		assert_true(apart(&s->layer[i].linear, s->at[i], ROWS, modality, 0) < most);
+		assert_true(apart(&s->layer[i].linear, s->at[i], ROWS, modality, 0) < max);
 	for (size_t first = 0, m; first < ROWS; first += m) {	/* in pieces that no observer sees */
 		const float (*piece)[IN] = (const float (*)[IN])&given[first];
 
@@ -150,7 +150,7 @@ static void check(struct projection *s)
 		memset(y, 0, sizeof y);
 		projection_apply(s, &batch, first, m, STRIDE, y, piece, &workspace, NULL, true);
 		for (size_t i = 0; i < LAYERS; i++)
-			assert_true(apart(&s->layer[i].linear, s->at[i], m, modality, first) < most);
+			assert_true(apart(&s->layer[i].linear, s->at[i], m, modality, first) < max);
 		assert_true(y[0][ALL] == 0 && y[0][ALL + 1] == 0);
 	}
 	projection_free(s);

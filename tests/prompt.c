@@ -17,7 +17,7 @@
 #include "forward/forward.h"
 #include "forward/prompt.h"
 #include "forward/windows.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "num/linalg.h"
 
 static struct random_stream stream;
@@ -40,7 +40,7 @@ static void is_rows(const char *what, const int32_t *y, size_t n, const int32_t 
 			fail_msg("%s of row %zu is %d, %d expected", what, i, y[i], expected[i]);
 }
 
-static const struct pictures none = { 0 };
+static const struct prompt_images none = { 0 };
 
 static struct prompt *two_prompts(void)
 {
@@ -83,7 +83,7 @@ static void windows_by_hand(void **unused)
 	p[0].context.feature = xalloc(4, sizeof *p->context.feature);
 	memcpy(p[0].context.feature, (int64_t[]){ -1, 0, 1, -1 }, 4 * sizeof *p->context.feature);
 	for (int first = 0; first < 2; first++) {
-		const struct pictures one = { 1, 2, &(struct token_image){ .first = 1, .n = 2 } };
+		const struct prompt_images one = { 1, 2, &(struct token_image){ .first = 1, .n = 2 } };
 
 		if (first)
 			prompt_switch(&p[0], AXES);
@@ -102,9 +102,9 @@ static void windows_by_hand(void **unused)
 	prompts_free(2, p);
 	p = two_prompts();
 	{	/* the second prompt before the first: rows of a batch count from 0 */
-		const struct prompt turned[] = { p[1], p[0] };
+		const struct prompt transposed[] = { p[1], p[0] };
 
-		w = prompt_windows("x", 2, turned, &none, AXES);
+		w = prompt_windows("x", 2, transposed, &none, AXES);
 		b = windows_batch(&w, 1, 3, own);
 		assert_true(b.rows == 6 && own[0].first == 0 && own[1].first == 2 && own[2].first == 5);
 		assert_true(w.sequence[2].prefix == 2 && own[1].prefix == 0 && own[2].prefix == 0);
@@ -138,14 +138,14 @@ static struct prompt *draw_prompts(size_t vocab)
 	return p;
 }
 
-static double *score(const struct image *image, const struct config *c, const struct windows *w,
+static double *score(const struct part *part, const struct config *c, const struct windows *w,
 	uint8_t *likeliest)
 {
 	struct forward *f = forward_open(c, w, SIZE_MAX);
-	struct head head = head_read(image, c, false);
+	struct head head = head_read(part, c, false);
 	double *nll = xalloc(w->targets, sizeof *nll);
 
-	assert_true(forward_part(f, image, NULL));
+	assert_true(forward_part(f, part, NULL));
 	forward_score(f, &head, nll, likeliest);
 	head_free(&head);
 	forward_close(f);
@@ -176,7 +176,7 @@ static struct windows alone(const struct prompt *p, size_t sequences, int64_t *s
 }
 
 /* The largest difference of a likelihood, relative to it or to one nat; float32 sums in another order. */
-static double likelihoods_of(const struct image *image, const struct config *c)
+static double likelihoods_of(const struct part *part, const struct config *c)
 {
 	struct prompt *p = draw_prompts(c->vocab);
 	struct windows shared = prompt_windows("x", PROMPTS, p, &none, AXES), each;
@@ -190,7 +190,7 @@ static double likelihoods_of(const struct image *image, const struct config *c)
 	sequence = xalloc(sequences + 1, sizeof *sequence);
 	each = alone(p, sequences, sequence);
 	theirs = xalloc(each.targets, 1);
-	x = score(image, c, &shared, likeliest), y = score(image, c, &each, theirs);
+	x = score(part, c, &shared, likeliest), y = score(part, c, &each, theirs);
 	assert_true(shared.rows > 2 * 512 && shared.rows < each.rows);
 	for (size_t i = 0; i < PROMPTS; i++)
 		for (size_t j = 0; j < p[i].continuations; j++, s++) {
@@ -220,19 +220,19 @@ static void likelihoods_are_those_alone(void **unused)
 	(void)unused;
 	for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
 		char *path = xformat("%s/%s.h5", folder ? folder : "tests/ref", models[k]);
-		struct image *image = image_open(path, "model");
-		struct config config = config_read(image);
+		struct part *part = part_open(path, "model");
+		struct config config = config_read(part);
 		double worst[2];
 
 		for (int t = 0; t < 2; t++) {
 			threads_init(t ? 3 : 1);
 			drawn = k << 32;
-			worst[t] = likelihoods_of(image, &config);
+			worst[t] = likelihoods_of(part, &config);
 		}
 		print_message("# %-16s %.2g\n", models[k], worst[0]);
 		assert_true(worst[0] < 1e-5 && worst[1] == worst[0]);
 		config_free(&config);
-		image_close(image);
+		part_close(part);
 		free(path);
 	}
 	threads_init(0);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "forward/forward.h"
-#include "io/image.h"
+#include "io/part.h"
 
 static const char *const models[] = {
 	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
@@ -19,13 +19,13 @@ enum { MODELS = sizeof models / sizeof *models };
 
 static double difference(size_t n, const float a[n], const float b[n])
 {
-	double worst = 0, top = 0;
+	double worst = 0, max = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
-		top = fmax(top, fabs((double)b[i]));
+		max = fmax(max, fabs((double)b[i]));
 	}
-	return worst / top;
+	return worst / max;
 }
 
 /* The reference files stand beside this test's source, wherever it is run from. */
@@ -37,7 +37,7 @@ static char *ref(const char *name)
 }
 
 struct reference {
-	struct image *image;
+	struct part *part;
 	struct config config;
 	struct windows windows;
 	const float *logits;
@@ -47,13 +47,13 @@ struct reference {
 static struct reference open_reference(const char *name)
 {
 	char *path = ref(name);
-	struct reference r = { .image = image_open(path, "model") };
-	struct tensor t = image_tensor(r.image, "/test/tokens", TENSOR_I32, 2, NULL);
+	struct reference r = { .part = part_open(path, "model") };
+	struct tensor t = part_tensor(r.part, "/test/tokens", TENSOR_I32, 2, NULL);
 	size_t n = t.dim[0], ctx = t.dim[1], shape[3] = { n, ctx, 0 };
 
-	r.config = config_read(r.image);
+	r.config = config_read(r.part);
 	shape[2] = r.config.vocab;
-	r.logits = image_tensor(r.image, "/test/logits", TENSOR_F32, 3, shape).data;
+	r.logits = part_tensor(r.part, "/test/logits", TENSOR_F32, 3, shape).data;
 	r.rows = n * ctx;
 	r.windows = windows_cut(path, &(struct tokens){ .n = n * ctx, .id = t.data, .bos = -1 }, 0, ctx, 0);
 	free(path);
@@ -64,16 +64,16 @@ static void close_reference(struct reference *r)
 {
 	windows_free(&r->windows);
 	config_free(&r->config);
-	image_close(r->image);
+	part_close(r->part);
 }
 
 static float *all_logits(struct reference *r, size_t memory)
 {
 	struct forward *f = forward_open(&r->config, &r->windows, memory);
-	struct head head = head_read(r->image, &r->config, false);
+	struct head head = head_read(r->part, &r->config, false);
 	float *y = xalloc(r->rows * r->config.vocab, sizeof *y);
 
-	assert_true(forward_part(f, r->image, NULL));
+	assert_true(forward_part(f, r->part, NULL));
 	forward_logits(f, &head, 0, r->rows, (float (*)[r->config.vocab])y);
 	head_free(&head);
 	forward_close(f);

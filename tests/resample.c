@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* resample.c -- pictures in another size: against sums in double of the definition, and to the bit against
+/* resample.c -- images in another size: against sums in double of the definition, and to the bit against
  * Pillow */
 #include <math.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "pictures.h"
+#include "images.h"
 #include "vision/resample.h"
 
 static uint8_t *resized(enum resample kind, size_t height, size_t width, size_t h, size_t w,
@@ -93,7 +93,7 @@ static void check_line(enum resample kind, size_t n, size_t m, bool down, bool e
 {
 	uint8_t *in = drawn(n, 1, 7 * n + m, extremes);
 	uint8_t *out = down ? resized(kind, m, 1, n, 1, in) : resized(kind, 1, m, 1, n, in);
-	const double most = 0.5 + (double)(6 * n / m + 8) * 255 * 0x1p-23;
+	const double max = 0.5 + (double)(6 * n / m + 8) * 255 * 0x1p-23;
 
 	for (size_t x = 0; x < m; x++)
 		for (size_t c = 0; c < 3; c++) {
@@ -103,7 +103,7 @@ static void check_line(enum resample kind, size_t n, size_t m, bool down, bool e
 
 			for (unsigned borders = 0; kind && borders < 4 && !near; borders++) {
 				want = line(kind, n, m, x, in + c, 3, borders);
-				near = fabs(got - want) <= most;
+				near = fabs(got - want) <= max;
 			}
 			if (kind ? !near : !is_nearest(n, m, x, in + c, 3, got))
 				fail_msg("kind %d, %zu to %zu%s, place %zu: %d, expected %g", kind, n, m,
@@ -124,7 +124,7 @@ static void test_lines(void **state)
 				i & 2);
 }
 
-/* Across, rounded, then down; a colour stays what it is, and a picture of the same size. */
+/* Across, rounded, then down; a colour stays what it is, and an image of the same size. */
 static void test_passes(void **state)
 {
 	(void)state;
@@ -153,7 +153,7 @@ static void test_pillow(void **state)
 
 	(void)state;
 	json_array_foreach(json_object_get(r.index, "resized"), i, one) {
-		const uint8_t *in = reference_picture(&r, one, &h, &w);
+		const uint8_t *in = reference_image(&r, one, &h, &w);
 		const size_t kind = reference_size(one, "kind"), height = reference_size(one, "h");
 		const size_t width = reference_size(one, "w");
 		uint8_t *out = resized((enum resample)kind, height, width, h, w, in);

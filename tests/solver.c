@@ -253,14 +253,14 @@ static struct pair rounded(const struct format *f, double range, double top, int
 		[SCALE_BF16] = { 8, -126, 0x1.fep127 }, [SCALE_F16] = { 11, -14, 65504 },
 		[SCALE_E4M3FN] = { 4, -6, 448 } };
 	double x = range / top * f->divisor, step, stored;
-	int e, of_top;
+	int e, of_max;
 
 	if (f->scales == SCALE_F32)
 		return (struct pair){ (float)(range / top), z, (float)(range / top) };
 	if (f->scales == SCALE_E8M0) {
 		frexp(range, &e);
-		frexp(top, &of_top);
-		stored = ldexp(1, (int)fmin(fmax(e - of_top, -127), 127));
+		frexp(top, &of_max);
+		stored = ldexp(1, (int)fmin(fmax(e - of_max, -127), 127));
 	} else {
 		e = (int)fmax(ilogb(x), types[f->scales].least) - types[f->scales].digits + 1;
 		step = ldexp(1, e);
@@ -358,7 +358,7 @@ static double form_of(size_t n, const double *m, const double *a, const double *
 
 /* The pair of least cost under the codes: the zero that least squares for s and z·s give, rounded, then the
  * scale by trisection. */
-static struct pair least_pair(const struct format *f, size_t n, const double *m, const double x[n],
+static struct pair min_pair(const struct format *f, size_t n, const double *m, const double x[n],
 	const double v[n], struct pair p)
 {
 	const double vv = form_of(n, m, v, v), v1 = form_of(n, m, v, NULL), ones = form_of(n, m, NULL, NULL);
@@ -404,7 +404,7 @@ static struct pair refined(const struct solver *s, size_t n, const double x[n], 
 		if (s->storage.scales == SCALE_E8M0)
 			p = pair_of(&s->storage, i < 4 ? -top * powers[i] : 0, i < 4 ? top * powers[i] : 0);
 		else
-			p = least_pair(&s->storage, n, m, x, v, p);
+			p = min_pair(&s->storage, n, m, x, v, p);
 	}
 	free(v);
 	return best;
@@ -603,7 +603,7 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 static float divisor_of(const struct solver *s, size_t n, const double x[n])
 {
 	const struct format *f = &s->storage;
-	double min = 0, max = 0, top = f->asymmetric ? (1 << f->n) - 1 : is_fp4(f) ? 6 : f->top;
+	double min = 0, max = 0, top = f->asymmetric ? (1 << f->n) - 1 : is_fp4(f) ? 6 : f->max;
 
 	if (f->scales != SCALE_E4M3FN)
 		return 1;
@@ -672,7 +672,7 @@ static bool reference(const struct solver *s, const struct data *d, const int32_
 	for (size_t r = 0; r < m; r++) {
 		if (!s->scale8_channel)
 			s8[r] = all;
-		s8[r] /= s->z_top;
+		s8[r] /= s->z_max;
 		if (s->pow2_scale && s8[r] > 0)
 			s8[r] = exp2(ceil(log2(s8[r])));
 		s8[r] = !s->compute.kind || s8[r] == 0 ? 1 : (float)fmax(s8[r], s->min_scale8);
@@ -789,7 +789,7 @@ static struct { double close, far; } tolerance = { 1e-5, 0 };
 static int cases;
 
 /* The groups of a row whose columns, in the order of the sweep, end at or behind the first other code. */
-static void mark_behind(bool *behind, const struct data *d, const int32_t *order, const int32_t *index,
+static void mark_after(bool *after, const struct data *d, const int32_t *order, const int32_t *index,
 	const uint8_t *want, const uint8_t *got)
 {
 	bool differs = false;
@@ -801,7 +801,7 @@ static void mark_behind(bool *behind, const struct data *d, const int32_t *order
 			continue;
 		differs |= want[c] != got[c];
 		if (differs)
-			behind[index[c]] = true;
+			after[index[c]] = true;
 	}
 }
 
@@ -817,18 +817,18 @@ static void compare_scales(const char *what, const struct solver *s, const struc
 {
 	const size_t scales = s->group == -1 ? 1 : d->m * want->groups;
 	const double step = s->storage.scales == SCALE_F32 ? 0 : scale_kinds[s->storage.scales].step;
-	bool *behind = calloc(scales, sizeof *behind);
+	bool *after = calloc(scales, sizeof *after);
 	size_t excused = 0, next = 0, far = 0;
 
 	for (size_t r = 0; s->group != -1 && r < d->m; r++)
-		mark_behind(behind + r * want->groups, d, order, want->index, want->codes + r * d->n,
+		mark_after(after + r * want->groups, d, order, want->index, want->codes + r * d->n,
 			got->codes + r * d->n);
 	for (size_t i = 0; i < scales; i++) {
 		const double apart = fabs((double)got->scale[i] - want->scale[i]) / want->scale[i];
 
 		if (apart < tolerance.close && (!s->storage.asymmetric || got->zero[i] == want->zero[i]))
 			continue;
-		if (behind[i])
+		if (after[i])
 			excused++;
 		else if (apart < 1.001 * step)
 			next++;
@@ -838,7 +838,7 @@ static void compare_scales(const char *what, const struct solver *s, const struc
 	if (getenv("VERBOSE") || far)
 		fprintf(stderr, "# %s: of %zu scales %zu differ behind a code, %zu by a step, %zu by more\n",
 			what, scales, excused, next, far);
-	free(behind);
+	free(after);
 	assert_true((double)far <= tolerance.far * (double)scales);
 	assert_true((double)next <= 2e-3 * (double)scales + 1);
 }
@@ -1613,15 +1613,15 @@ static void recipe_rows(void **unused)
 	struct solver s = setting("uint4", "e4m3ieee", 32, RECIPE_INC);
 
 	(void)unused;
-	assert_true(s.z_top == 224 && s.saturate == 224 && s.min_scale8 == 0x1p-16f);
+	assert_true(s.z_max == 224 && s.saturate == 224 && s.min_scale8 == 0x1p-16f);
 	assert_int_equal(s.group_view, VIEW_ORIGINAL);
 	assert_int_equal(s.search, SEARCH_MINMAX);
 	solver_recipe(&s, RECIPE_PAPER);
-	assert_true(s.z_top == 240 && s.round_first && s.pow2_scale && s.min_scale8 == 0);
+	assert_true(s.z_max == 240 && s.round_first && s.pow2_scale && s.min_scale8 == 0);
 	s = setting("uint4", "e4m3fn", 32, RECIPE_INC);
-	assert_true(s.z_top == 416);
+	assert_true(s.z_max == 416);
 	solver_recipe(&s, RECIPE_LATE);
-	assert_true(s.z_top == 448 && !s.round_first);
+	assert_true(s.z_max == 448 && !s.round_first);
 	assert_int_equal(s.search, SEARCH_MSE);
 }
 

@@ -51,26 +51,26 @@ static void of_weight(size_t m, size_t n, float x[m][n])
 	struct linear l = plain(x[0], m, n);
 	struct weight_stats s;
 	void *work = aligned_alloc(64, (stats_workspace(m, n) + 63) & ~(size_t)63);
-	long double mean = 0, m2 = 0, m4 = 0, squares = 0, top = 0, sigma = 0, low = INFINITY, high = 0;
+	long double mean = 0, m2 = 0, m4 = 0, squares = 0, max = 0, sigma = 0, low = INFINITY, high = 0;
 	size_t live = 0;
 
 	for (size_t i = 0; i < m; i++) {
-		long double row = 0, row2 = 0, row_top = 0;
+		long double row = 0, row2 = 0, row_max = 0;
 
 		for (size_t j = 0; j < n; j++) {
 			row += (long double)x[i][j] / n;
 			squares += (long double)x[i][j] * x[i][j];
-			row_top = fmaxl(row_top, fabsf(x[i][j]));
+			row_max = fmaxl(row_max, fabsf(x[i][j]));
 		}
 		for (size_t j = 0; j < n; j++)
 			row2 += (x[i][j] - row) * (x[i][j] - row) / n;
 		mean += row / m;
-		top = fmaxl(top, row_top);
-		if (row_top > 0) {
+		max = fmaxl(max, row_max);
+		if (row_max > 0) {
 			live++;
-			sigma += sqrtl(row2) / row_top;
-			low = fminl(low, sqrtl(row2) / row_top);
-			high = fmaxl(high, sqrtl(row2) / row_top);
+			sigma += sqrtl(row2) / row_max;
+			low = fminl(low, sqrtl(row2) / row_max);
+			high = fmaxl(high, sqrtl(row2) / row_max);
 		}
 	}
 	for (size_t i = 0; i < m; i++)
@@ -85,8 +85,8 @@ static void of_weight(size_t m, size_t n, float x[m][n])
 	close_to(s.sigma_max, high, 1e-11);
 	close_to(s.deviation, sqrtl(m2), 1e-11);
 	close_to(s.kurtosis, m4 / (m2 * m2), 1e-11);
-	close_to(s.absmax, top, 0);
-	close_to(s.incoherence, top * sqrtl((long double)m * n / squares), 1e-11);
+	close_to(s.absmax, max, 0);
+	close_to(s.incoherence, max * sqrtl((long double)m * n / squares), 1e-11);
 	free(work);
 }
 
@@ -133,7 +133,7 @@ static void differences(void **unused)
 	struct linear a = plain(w[0], M, N), b = plain(v[0], M, N);
 	struct weight_difference d;
 	void *work = malloc(stats_workspace(M, N));
-	long double e2 = 0, w2 = 0, top = 0, ehe = 0, whw = 0, size = 0, w_size = 0;
+	long double e2 = 0, w2 = 0, max = 0, ehe = 0, whw = 0, size = 0, w_size = 0;
 
 	(void)unused;
 	for (size_t i = 0; i < M; i++)
@@ -142,7 +142,7 @@ static void differences(void **unused)
 
 			e2 += e * e;
 			w2 += (long double)w[i][j] * w[i][j];
-			top = fmaxl(top, fabsl(e));
+			max = fmaxl(max, fabsl(e));
 			for (size_t k = 0; k < N; k++) {
 				long double ek = (long double)w[i][k] - v[i][k];
 
@@ -156,7 +156,7 @@ static void differences(void **unused)
 	close_to(d.mse, e2 / (M * N), 1e-11);
 	close_to(d.error, e2 / w2, 1e-11);
 	close_to(d.sqnr, -10 * log10l(e2 / w2), 1e-11);
-	close_to(d.largest, top, 0);
+	close_to(d.largest, max, 0);
 	/* Float products: N·2⁻²⁴ of what is summed, sign aside; and E itself rounded, twice. */
 	close_to(d.output, ehe / whw, (N + 4) * 0x1p-24 * (double)(size / ehe + w_size / whw));
 	assert_true(stats_difference(&a, &b, NULL, &d, work));

@@ -112,7 +112,7 @@ static void fill(struct sides *s, uint8_t *x, size_t rows, enum numbers numbers)
 			v = (uint16_t)((v & 0x807f) | (120 + below(10)) << 7);
 		if (s->kind == TILE_BF16 && numbers == SMALL)	/* products around 2^-126 */
 			v = (uint16_t)((v & 0x807f) | (58 + below(12)) << 7);
-		memcpy(x + i, &v, least(2, rows * s->bytes - i));
+		memcpy(x + i, &v, min(2, rows * s->bytes - i));
 	}
 }
 
@@ -173,8 +173,8 @@ static float add_bf16(const struct sides *s, size_t i, size_t j, size_t first, s
 		uint32_t a[16] = { 0 }, b[16] = { 0 };
 
 		if (c < s->bytes) {
-			memcpy(a, s->a + i * s->bytes + c, least(depth, s->bytes - c));
-			memcpy(b, s->b + j * s->bytes + c, least(depth, s->bytes - c));
+			memcpy(a, s->a + i * s->bytes + c, min(depth, s->bytes - c));
+			memcpy(b, s->b + j * s->bytes + c, min(depth, s->bytes - c));
 		}
 		y = amx_dot_bf16(y, depth / 4, a, b);
 	}
@@ -197,12 +197,12 @@ static int32_t dot_bytes(const struct sides *s, size_t i, size_t j, size_t first
 
 static float with_scales(const struct sides *s, size_t i, size_t j)
 {
-	const size_t groups = s->p.groups, depth = groups > 1 ? least(64, s->group & -s->group) : 64;
+	const size_t groups = s->p.groups, depth = groups > 1 ? min(64, s->group & -s->group) : 64;
 	float total = 0;
 
 	for (size_t g = 0; g < groups; g++) {
 		const struct tile_terms *t = &s->terms[j / TILE_PANEL * groups + g];
-		const size_t first = g * s->group, end = least(first + s->group, s->bytes);
+		const size_t first = g * s->group, end = min(first + s->group, s->bytes);
 		const size_t stop = first + ceil_div(end - first, depth) * depth;
 		const float number = s->kind == TILE_BF16 ? add_bf16(s, i, j, first, stop, depth, 0) :
 			(float)dot_bytes(s, i, j, first, end, t->zero[j % TILE_PANEL]);
@@ -308,16 +308,16 @@ static void long_sums(void **unused)
 }
 
 /* At most 2^most. */
-static float number(int most)
+static float number(int max)
 {
-	return ldexpf((float)(int32_t)bits(), most - 31 - (int)below(12));
+	return ldexpf((float)(int32_t)bits(), max - 31 - (int)below(12));
 }
 
 /* Of numbers up to 2^most. Rows of y come in three pieces, what is behind them is not looked at. */
-static void check_bf16x2(int most)
+static void check_bf16x2(int max)
 {
 	enum { ALL = 200, ROWS = 131, M = 45, N = 64, STRIDE = 70 };
-	const double tops = 2 * ldexp(1, most);
+	const double tops = 2 * ldexp(1, max);
 	float (*x)[STRIDE] = xalloc(ROWS, sizeof *x), (*y)[STRIDE] = xalloc(ALL, sizeof *y);
 	float (*z)[STRIDE] = xalloc(M, sizeof *z);
 	void *left = xalloc(bf16x2_left_size(ROWS, M), 1), *right = xalloc(bf16x2_right_size(ALL, N), 1);
@@ -325,7 +325,7 @@ static void check_bf16x2(int most)
 	memset(right, 0xff, bf16x2_right_size(ALL, N));
 	for (size_t k = 0; k < ROWS; k++)
 		for (size_t j = 0; j < STRIDE; j++)
-			x[k][j] = number(most), y[k][j] = number(most);
+			x[k][j] = number(max), y[k][j] = number(max);
 	bf16x2_left(ROWS, M, left, STRIDE, (const float (*)[STRIDE])x);
 	bf16x2_right(ALL, 0, 33, N, right, STRIDE, (const float (*)[STRIDE])y);
 	bf16x2_right(ALL, 33, 100, N, right, STRIDE, (const float (*)[STRIDE])y);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tokens.c -- tokens files with pictures: places of their tokens, and --limit; tests/images-import.t has
+/* tokens.c -- tokens files with images: places of their tokens, and --limit; tests/images-import.t has
  * bad files */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "base/option.h"
 #include "model/tokens.h"
 
-/* Two sequences of 6 and 6 tokens; pictures at 1..3, 4..5, and 8..10. */
+/* Two sequences of 6 and 6 tokens; images at 1..3, 4..5, and 8..10. */
 enum { N = 12, IMAGES = 3 };
 static const int64_t spans[IMAGES][2] = { { 1, 3 }, { 4, 2 }, { 8, 3 } };
 static char path[] = "/tmp/ptq-tokens.XXXXXX";
@@ -52,8 +52,8 @@ static void make(void)
 
 static void test_places(void **state)
 {
-	struct image *image = image_open(path, "tokens");
-	struct tokens t = tokens_read(image, NULL, 0, false, 0);
+	struct part *part = part_open(path, "tokens");
+	struct tokens t = tokens_read(part, NULL, 0, false, 0);
 	static const int64_t feature[N] = { -1, 0, 1, 2, 3, 4, -1, -1, 5, 6, 7, -1 };
 
 	(void)state;
@@ -69,10 +69,10 @@ static void test_places(void **state)
 	assert_int_equal(t.image[1].frames, 1);
 	assert_int_equal(t.image[1].rows, 2);
 	assert_int_equal(t.image[2].columns, 1);
-	image_close(image);
+	part_close(part);
 }
 
-/* Of a picture all tokens or none. */
+/* Of an image all tokens or none. */
 static void test_limit(void **state)
 {
 	static const struct { size_t limit, n, images, sequences; } rows[] = {
@@ -83,13 +83,13 @@ static void test_limit(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct image *image = image_open(path, "tokens");
-		struct tokens t = tokens_read(image, NULL, 0, false, rows[i].limit);
+		struct part *part = part_open(path, "tokens");
+		struct tokens t = tokens_read(part, NULL, 0, false, rows[i].limit);
 
 		assert_int_equal(t.n, rows[i].n);
 		assert_int_equal(t.images, rows[i].images);
 		assert_int_equal(t.sequences, rows[i].sequences);
-		image_close(image);
+		part_close(part);
 	}
 }
 

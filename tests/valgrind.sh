@@ -21,8 +21,8 @@ pipe() { name=$1; shift; ok "$name, pipe" through_pipe "$(command -v "$name")" -
 run model-import "$top/tests/tiny" -o model.h5
 run tokenize --model model.h5 text -o ids.h5
 printf 'A \001 and \001\n' | tokenize -q --bytes -o holes.h5
-pictures=$top/tests/fuzz/seeds/picture
-run images-import --model "$top/tests/pictures/llava.h5" --tokens holes.h5 "$pictures/rgba8-interlaced.png" "$pictures/progressive.jpg" -o images.h5
+pictures=$top/tests/fuzz/seeds/image
+run images-import --model "$top/tests/images/llava.h5" --tokens holes.h5 "$pictures/rgba8-interlaced.png" "$pictures/progressive.jpg" -o images.h5
 run sample-tokens --length 32 --ctx 8 model.h5 -o tokens.h5
 run hessian-accum --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 run gar-order --group 4 hessian.h5 -o order.h5

@@ -17,7 +17,7 @@
 #include "base/thread.h"
 #include "calib/calibrate.h"
 #include "forward/forward.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/tokens.h"
 #include "num/linalg.h"
 
@@ -28,7 +28,7 @@ enum { MODELS = sizeof models / sizeof *models };
 enum { CTX = 128 };			/* no sequence is longer */
 
 struct reference {
-	struct image *image;
+	struct part *part;
 	struct config config;
 	struct tokens tokens;
 	const float *logits;
@@ -38,11 +38,11 @@ static struct reference open_reference(const char *name)
 {
 	const char *folder = getenv("PTQ_REF");
 	char *path = xformat("%s/vision/%s.h5", folder ? folder : "tests/ref", name);
-	struct reference r = { .image = image_open(path, "model") };
+	struct reference r = { .part = part_open(path, "model") };
 
-	r.config = config_read(r.image);
-	r.tokens = tokens_read(r.image, NULL, r.config.vocab, false, 0);
-	r.logits = image_tensor(r.image, "/test/logits", TENSOR_F32, 2,
+	r.config = config_read(r.part);
+	r.tokens = tokens_read(r.part, NULL, r.config.vocab, false, 0);
+	r.logits = part_tensor(r.part, "/test/logits", TENSOR_F32, 2,
 		(size_t[]){ r.tokens.n, r.config.vocab }).data;
 	r.config.modalities = 2;
 	free(path);
@@ -52,7 +52,7 @@ static struct reference open_reference(const char *name)
 static void close_reference(struct reference *r)
 {
 	config_free(&r->config);
-	image_close(r->image);
+	part_close(r->part);
 }
 
 /*
@@ -65,15 +65,15 @@ static void losses_of_references(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
-		const double *loss = image_tensor(r.image, "/test/loss", TENSOR_F64, 1,
+		const double *loss = part_tensor(r.part, "/test/loss", TENSOR_F64, 1,
 			&r.tokens.sequences).data;
 		struct windows w = windows_scored(windows_cut("tokens", &r.tokens, WINDOWS_GPTQ, CTX, 0));
 		struct forward *f = forward_open(&r.config, &w, SIZE_MAX);
-		struct head head = head_read(r.image, &r.config, false);
+		struct head head = head_read(r.part, &r.config, false);
 		double *nll = xalloc(w.targets, sizeof *nll);
 		size_t *targets = xalloc(w.n, sizeof *targets), k = 0;
 
-		assert_true(forward_part(f, r.image, NULL));
+		assert_true(forward_part(f, r.part, NULL));
 		forward_score(f, &head, nll, NULL);
 		windows_targets(&w, targets);
 		assert_int_equal(w.n, r.tokens.sequences);
@@ -99,12 +99,12 @@ static float *run(const struct reference *r, const struct tokens *t, size_t memo
 {
 	struct windows w = windows_cut("tokens", t, WINDOWS_GPTQ, CTX, 0);
 	struct forward *f = forward_open(&r->config, &w, memory);
-	struct head head = head_read(r->image, &r->config, false);
+	struct head head = head_read(r->part, &r->config, false);
 	const struct observer observer = k ? calibrate_observer(k) : (struct observer){ 0 };
 	float *y = xalloc(w.rows * r->config.vocab, sizeof *y);
 
 	assert_int_equal(w.rows, t->n);
-	assert_true(forward_part(f, r->image, k ? &observer : NULL));
+	assert_true(forward_part(f, r->part, k ? &observer : NULL));
 	forward_logits(f, &head, 0, w.rows, (float (*)[r->config.vocab])y);
 	head_free(&head);
 	forward_close(f);
@@ -149,7 +149,7 @@ static void hessians_by_modality(void **unused)
 	selection_add(&layers, "*");
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
-		struct calibration k = calibrate_begin(r.image, &r.config, &layers, true);
+		struct calibration k = calibrate_begin(r.part, &r.config, &layers, true);
 		size_t seen = 0;
 
 		free(run(&r, &r.tokens, SIZE_MAX, &k));
@@ -163,7 +163,7 @@ static void hessians_by_modality(void **unused)
 			if (place < SIZE_MAX && strcmp(layer, r.config.arch->head)) {
 				const size_t in = k.projection[place].in;
 
-				want = image_tensor(r.image, path, TENSOR_F64, 2,
+				want = part_tensor(r.part, path, TENSOR_F64, 2,
 					(size_t[]){ modalities, in });
 				for (size_t m = 0; m < modalities; m++)
 					for (size_t j = 0; j < in; j++) {

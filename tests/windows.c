@@ -8,18 +8,18 @@
 #include "base/error.h"
 #include "forward/windows.h"
 
-enum { MOST = 40, BOS = 99 };
+enum { MAX = 40, BOS = 99 };
 
 /* What a convention should give: rows of windows, one after the other, and the target of each. */
 struct wanted {
 	size_t windows, rows;
-	int32_t id[MOST * MOST], target[MOST * MOST];
-	size_t length[MOST];
+	int32_t id[MAX * MAX], target[MAX * MAX];
+	size_t length[MAX];
 	uint64_t bytes;
 };
 
 /* The text with its BOS, if it gets one. */
-struct stream { size_t n; int32_t id[MOST + 1]; };
+struct stream { size_t n; int32_t id[MAX + 1]; };
 
 static struct stream stream_of(const struct tokens *t, size_t n)
 {
@@ -51,7 +51,7 @@ static void want_llama_cpp(struct wanted *y, const struct tokens *t, size_t n, s
 	const struct stream s = stream_of(t, n);
 
 	for (size_t chunk = 0; chunk < s.n / ctx; chunk++) {
-		bool scored[MOST];
+		bool scored[MAX];
 
 		for (size_t j = 0; j < ctx; j++)
 			scored[j] = j >= ctx / 2 + 1 && j <= ctx - 1;
@@ -65,10 +65,10 @@ static void want_llama_cpp(struct wanted *y, const struct tokens *t, size_t n, s
 static void want_sliding(struct wanted *y, const struct tokens *t, size_t n, size_t ctx, size_t stride)
 {
 	const struct stream s = stream_of(t, n);
-	bool done[MOST + 1] = { false };
+	bool done[MAX + 1] = { false };
 
 	for (size_t begin = 0, end = 0; end < s.n; begin += stride) {
-		bool scored[MOST] = { false }, any = false;
+		bool scored[MAX] = { false }, any = false;
 
 		end = begin + ctx < s.n ? begin + ctx : s.n;
 		for (size_t j = 1; j < end - begin; j++) {
@@ -84,7 +84,7 @@ static void compare(const struct wanted *y, const struct tokens *t, enum windows
 	size_t ctx, size_t stride)
 {
 	struct windows w = windows_cut("x", t, convention, ctx, stride);
-	size_t targets[MOST], sum = 0;
+	size_t targets[MAX], sum = 0;
 
 	assert_int_equal(w.n, y->windows);
 	assert_int_equal(w.rows, y->rows);
@@ -103,14 +103,14 @@ static void compare(const struct wanted *y, const struct tokens *t, enum windows
 
 static void of_every_length(void **unused)
 {
-	int32_t id[MOST];
-	uint16_t bytes[MOST];
+	int32_t id[MAX];
+	uint16_t bytes[MAX];
 	size_t compared = 0;
 
 	(void)unused;
-	for (size_t i = 0; i < MOST; i++)
+	for (size_t i = 0; i < MAX; i++)
 		id[i] = (int32_t)i, bytes[i] = (uint16_t)(i + 1);
-	for (size_t n = 2; n < MOST - 2; n++)
+	for (size_t n = 2; n < MAX - 2; n++)
 		for (size_t ctx = 2; ctx < 12; ctx++)
 			for (int bos = 0; bos < 2; bos++) {
 				struct tokens t = { .n = n, .id = id, .bytes = bytes, .bos = BOS,

@@ -49,7 +49,7 @@ char *digest_pieces(size_t n, void *data, void (*done)(void *piece, size_t n))
 
 	#pragma omp parallel for num_threads(threads_for(pieces)) schedule(dynamic)
 	for (size_t i = 0; i < pieces; i++) {
-		const size_t at = i * DIGEST_PIECE, m = least(DIGEST_PIECE, n - at);
+		const size_t at = i * DIGEST_PIECE, m = min(DIGEST_PIECE, n - at);
 		SHA2_CTX c;
 
 		SHA256Init(&c);

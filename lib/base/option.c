@@ -57,13 +57,13 @@ static char *size_text(size_t v)
 
 char *option_range(const struct option_row *o)
 {
-	char *most, *y;
+	char *max, *y;
 
-	if (!(o->most > 0))
+	if (!(o->max > 0))
 		return NULL;
-	most = o->type == OPTION_SIZE ? size_text((size_t)o->most) : xformat("%.15g", o->most);
-	y = xformat("%.15g to %s", o->least, most);
-	free(most);
+	max = o->type == OPTION_SIZE ? size_text((size_t)o->max) : xformat("%.15g", o->max);
+	y = xformat("%.15g to %s", o->min, max);
+	free(max);
 	return y;
 }
 
@@ -107,7 +107,7 @@ static _Noreturn void no_number(const struct option_row *o, const char *s)
 
 static bool in_range(const struct option_row *o, double v)
 {
-	return !(o->most > 0) || (v >= o->least && v <= o->most);
+	return !(o->max > 0) || (v >= o->min && v <= o->max);
 }
 
 static size_t size_of(const struct option_row *o, const char *s)
@@ -269,7 +269,7 @@ static _Noreturn void refuse(int c, const char *word, const struct option all[])
 {
 	const char *name = word + 2, *near = NULL;
 	const struct option *lng;
-	int least = INT_MAX;
+	int min = INT_MAX;
 	size_t n = strcspn(name, "="), found = 0;
 	char *could = NULL;
 
@@ -290,11 +290,11 @@ static _Noreturn void refuse(int c, const char *word, const struct option all[])
 		misuse("--%.*s is ambiguous: %s", (int)n, name, could);
 	name = xformat("%.*s", (int)n, name);
 	for (lng = all; lng->name; lng++)
-		if (nearest_distance(name, lng->name) < least) {
-			least = nearest_distance(name, lng->name);
+		if (nearest_distance(name, lng->name) < min) {
+			min = nearest_distance(name, lng->name);
 			near = lng->name;
 		}
-	if (3 * least <= (int)n)	/* nothing that is far from what was written */
+	if (3 * min <= (int)n)	/* nothing that is far from what was written */
 		misuse("there is no option %s; did you mean --%s?", word, near);
 	misuse("there is no option %s", word);
 }

@@ -23,8 +23,8 @@ double progress_left(struct progress_rate *r, double now, double share)
 
 void progress_time(double seconds, char text[PROGRESS_TIME])
 {
-	const double most = 359999;	/* 99:59:59 */
-	const unsigned s = (unsigned)lrint(seconds < most ? seconds : most);
+	const double max = 359999;	/* 99:59:59 */
+	const unsigned s = (unsigned)lrint(seconds < max ? seconds : max);
 
 	if (s < 3600)
 		snprintf(text, PROGRESS_TIME, "%u:%02u", s / 60, s % 60);

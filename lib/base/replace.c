@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "base/error.h"
 
-enum { FILES = 4, LINKS_MOST = 40 };
+enum { FILES = 4, LINKS_MAX = 40 };
 
 static char *volatile unfinished[FILES];	/* temporary names; signal handlers read them */
 
@@ -48,7 +48,7 @@ static void forget(const char *name)
 }
 
 /* The path of `name` in the folder of `path`; free() it. */
-static char *beside(const char *path, const char *name)
+static char *sibling(const char *path, const char *name)
 {
 	char *copy = xformat("%s", path), *y = xformat("%s/%s", dirname(copy), name);
 
@@ -67,9 +67,9 @@ static char *follow(const char *path)
 
 		to[n] = 0;
 		errno = ELOOP;
-		if (i == LINKS_MOST)
+		if (i == LINKS_MAX)
 			die("%s: cannot write:", path);
-		next = *to == '/' ? xformat("%s", to) : beside(at, to);
+		next = *to == '/' ? xformat("%s", to) : sibling(at, to);
 		free(at);
 		at = next;
 	}
@@ -110,7 +110,7 @@ bool replace_same(const char *a, const char *b)
 	bool there = true, same = true;
 
 	for (int i = 0; i < 2; i++) {
-		char *here = beside(at[i], ".");
+		char *here = sibling(at[i], ".");
 
 		there &= !stat(at[i], &st[i]);
 		same &= !stat(here, &folder[i]);
@@ -134,7 +134,7 @@ struct replace replace_open(const char *path)
 	mode_t mask;
 
 	r.path = target_of(path, &st, &there);
-	r.temporary = beside(r.path, ".ptq.XXXXXX");
+	r.temporary = sibling(r.path, ".ptq.XXXXXX");
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);	/* a file is never without its name in unfinished[] */
 	r.fd = mkostemp(r.temporary, O_CLOEXEC);

@@ -4,12 +4,12 @@
 #define BASE_SIZE_H
 #include <stddef.h>
 
-static inline size_t least(size_t a, size_t b)
+static inline size_t min(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-static inline size_t larger(size_t a, size_t b)
+static inline size_t max(size_t a, size_t b)
 {
 	return a > b ? a : b;
 }

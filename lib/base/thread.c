@@ -27,13 +27,13 @@ static int cgroup_share(void)
 void threads_init(size_t asked)
 {
 	int share = cgroup_share(), processors = omp_get_num_procs();
-	size_t most = PER_PROCESSOR * (size_t)processors;
+	size_t max = PER_PROCESSOR * (size_t)processors;
 
 	if (!asked)
 		threads = share > 0 && share < processors ? share : processors;
 	else
-		threads = (int)(asked < most ? asked : most);
-	if (asked > most && verbose)
+		threads = (int)(asked < max ? asked : max);
+	if (asked > max && verbose)
 		fprintf(stderr, "%s: %d threads, not %zu: at most %d per processor\n", program, threads,
 			asked, PER_PROCESSOR);
 }

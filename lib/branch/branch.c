@@ -15,14 +15,14 @@
 #include "branch/feedback.h"
 #include "num/svd.h"
 
-enum { ALIGN = 64, TURNS = 5 };
+enum { ALIGN = 64, ROUNDS = 5 };
 
 struct branch_plan {
 	bool feedback;			/* FBQuant; nothing below counts then */
 	bool branch_first;
 	bool weighted;			/* SVD_r in the norm of H */
 	double ridge;			/* on H, of the mean of its diagonal; without `weighted` nothing */
-	bool least;			/* the iterate of the least loss is kept, not the last */
+	bool min;			/* the iterate of the least loss is kept, not the last */
 	bool both;			/* losses after each of both updates, not after the second */
 	bool early;			/* stop when the loss rises */
 	bool damped;			/* losses and Q have the ridge; formats of the branch are fitted to */
@@ -32,8 +32,8 @@ struct branch_plan {
 static const struct branch_plan
 	feedback = { .feedback = true },
 	plain = { .weighted = false },
-	absorbing = { .branch_first = true, .least = true, .early = true, .exact = true },
-	weighted = { .branch_first = true, .weighted = true, .ridge = 0.01, .least = true, .both = true,
+	absorbing = { .branch_first = true, .min = true, .early = true, .exact = true },
+	weighted = { .branch_first = true, .weighted = true, .ridge = 0.01, .min = true, .both = true,
 		.damped = true },
 	/* EoRA's H has negative eigenvalues by rounding alone; that much of a ridge covers it. */
 	projected = { .weighted = true, .ridge = 0x1p-24 };
@@ -105,7 +105,7 @@ static struct feedback feedback_of(const struct state *s)
 	const struct branch_settings *set = s->set;
 
 	return (struct feedback){ .storage = s->main.storage, .group = set->main.group, .rank = s->r,
-		.steps = s->steps, .rate = set->rate, .sigma = set->sigma, .every = larger(set->every, 1),
+		.steps = s->steps, .rate = set->rate, .sigma = set->sigma, .every = max(set->every, 1),
 		.patience = set->patience, .seed = set->seed, .look = set->look, .arg = set->arg };
 }
 
@@ -123,10 +123,10 @@ static size_t scratch_bytes(const struct state *s, const struct branch_plan *pla
 	size_t bytes = plan->feedback ? feedback_workspace(&fed) : svd_workspace(&fit);
 
 	if (!s->l->main && !plan->feedback)
-		bytes = larger(bytes, solver_workspace(1, &of[0]));
+		bytes = max(bytes, solver_workspace(1, &of[0]));
 	for (size_t i = 1; s->in_format && i < 3; i++)
-		bytes = larger(bytes, solver_workspace(1, &of[i]));
-	return larger(bytes, CHUNK * s->n * (sizeof(double) + sizeof(float)));
+		bytes = max(bytes, solver_workspace(1, &of[i]));
+	return max(bytes, CHUNK * s->n * (sizeof(double) + sizeof(float)));
 }
 
 /* Fills *s and cuts the workspace; returns its size. base NULL: only that. */
@@ -145,18 +145,18 @@ static size_t lay_out(struct state *s, const struct branch_method *method, const
 	s->main.no_error = true;
 	s->of_main = extent_of(s->m, s->n, set->main.group);
 	s->of_a = extent_of(s->r, s->n, set->group), s->of_b = extent_of(s->m, s->r, set->group);
-	s->turns = plan->damped && s->in_format ? TURNS : 0;
+	s->rounds = plan->damped && s->in_format ? ROUNDS : 0;
 	cut_factors(s, &s->now, base, &at);
-	if (s->turns) {
+	if (s->rounds) {
 		cut_factors(s, &s->pair, base, &at);
 		s->ah = cut(base, &at, s->r * s->n * sizeof *s->ah);
-		s->thin = cut(base, &at, s->r * larger(s->m, s->n) * sizeof *s->thin);
-		s->right = cut(base, &at, s->r * larger(s->m, s->n) * sizeof *s->right);
+		s->thin = cut(base, &at, s->r * max(s->m, s->n) * sizeof *s->thin);
+		s->right = cut(base, &at, s->r * max(s->m, s->n) * sizeof *s->right);
 		s->gram = cut(base, &at, s->r * s->r * sizeof *s->gram);
 	}
 	if (!layer->main)
 		cut_codes(&s->now.main, s->of_main, base, &at);
-	s->group_index = cut(base, &at, larger(s->m, s->n) * sizeof *s->group_index);
+	s->group_index = cut(base, &at, max(s->m, s->n) * sizeof *s->group_index);
 	s->residue = cut(base, &at, s->m * s->n * sizeof *s->residue);
 	s->panel = cut(base, &at, (size_t)threads * 2 * CHUNK * s->n * sizeof *s->panel);
 	s->sum = cut(base, &at, ceil_div(s->m, CHUNK) * sizeof *s->sum);
@@ -224,7 +224,7 @@ static double exact_codes(struct state *s)
 		low = fmin(low, (double)s->residue[i]), high = fmax(high, (double)s->residue[i]);
 	format_tensor(&f.storage, low, high);
 	for (size_t i = 0; i < s->m; i += CHUNK)
-		worst = fmax(worst, feedback_codes(&fed, i, least(CHUNK, s->m - i), to->codes + i * s->n,
+		worst = fmax(worst, feedback_codes(&fed, i, min(CHUNK, s->m - i), to->codes + i * s->n,
 			to->scale + i * groups, to->zero ? to->zero + i * groups : NULL,
 			(void *)((double *)s->scratch + CHUNK * s->n), s->scratch));
 	format_store(&f.storage, s->of_main.scales, to->scale);
@@ -261,7 +261,7 @@ static enum branch_status update(struct state *s, bool branch, bool first)
 	branch_residue(s, &s->now, first ? 0 : PART_MAIN);
 	if (!svd_run(&fit, s->scratch))
 		return BRANCH_NO_CONVERGENCE;
-	return s->turns ? branch_turns(s) : branch_store(s);
+	return s->rounds ? branch_rounds(s) : branch_store(s);
 }
 
 static bool run_plan(struct state *s, const struct branch_plan *plan, double whole, struct branch_report *y)
@@ -275,7 +275,7 @@ static bool run_plan(struct state *s, const struct branch_plan *plan, double who
 		y->steps = t;
 		for (int u = 0; u < 2; u++) {
 			const bool branch = (u == 0) == plan->branch_first, last = t == steps && u == 1;
-			const bool look = plan->least && (u == 1 || (plan->both && t > 1));
+			const bool look = plan->min && (u == 1 || (plan->both && t > 1));
 			struct loss now;
 
 			y->status = update(s, branch, t == 1 && u == 0);
@@ -286,7 +286,7 @@ static bool run_plan(struct state *s, const struct branch_plan *plan, double who
 				y->start = t == 1 && !branch ? now.plain / whole : y->start;
 				loss = now.plain + s->add * now.square;
 			}
-			if (look ? !(loss >= best) : last && !plan->least) {
+			if (look ? !(loss >= best) : last && !plan->min) {
 				best = loss, y->best = t;
 				branch_copy(s, s->kept, &s->now, true);
 			} else if (look && plan->early)

@@ -57,7 +57,7 @@ void branch_residue(struct state *s, const struct factors *f, int parts)
 {
 	#pragma omp parallel for num_threads(threads_for(ceil_div(s->m, CHUNK))) schedule(dynamic)
 	for (size_t i = 0; i < s->m; i += CHUNK)
-		rows_of(s, f, parts, i, least(CHUNK, s->m - i), s->residue + i * s->n,
+		rows_of(s, f, parts, i, min(CHUNK, s->m - i), s->residue + i * s->n,
 			s->panel + (size_t)omp_get_thread_num() * 2 * CHUNK * s->n);
 }
 
@@ -89,7 +89,7 @@ struct loss branch_loss(const struct state *s, const struct factors *f, int part
 
 	#pragma omp parallel for num_threads(threads_for(ceil_div(s->m, CHUNK))) schedule(dynamic)
 	for (size_t i = 0; i < s->m; i += CHUNK) {
-		const size_t rows = least(CHUNK, s->m - i);
+		const size_t rows = min(CHUNK, s->m - i);
 		float product[CHUNK * BLOCK], *x = s->panel + (size_t)omp_get_thread_num() * 2 * CHUNK * s->n;
 		double square = 0;
 
@@ -136,8 +136,8 @@ static bool round_type(enum half_type type, size_t n, float x[n])
 	uint16_t half[BLOCK];
 
 	for (size_t i = 0; type && i < n; i += BLOCK) {
-		half_narrow(least(BLOCK, n - i), half, x + i, type);
-		half_widen(least(BLOCK, n - i), x + i, half, type);
+		half_narrow(min(BLOCK, n - i), half, x + i, type);
+		half_widen(min(BLOCK, n - i), x + i, half, type);
 	}
 	return half_finite(n, x, HALF_NONE);
 }
@@ -227,11 +227,11 @@ static bool fit_a(struct state *s)
 	return true;
 }
 
-enum branch_status branch_turns(struct state *s)
+enum branch_status branch_rounds(struct state *s)
 {
 	double best = INFINITY;
 
-	for (size_t t = 0; t < s->turns; t++) {
+	for (size_t t = 0; t < s->rounds; t++) {
 		enum branch_status status = fit_b(s) ? store(s, s->of_b, s->now.b, &s->now.code_b) :
 			BRANCH_NO_CONVERGENCE;
 		struct loss loss;

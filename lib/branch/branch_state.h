@@ -21,7 +21,7 @@ struct factors {
 struct state {
 	const struct branch_layer *l;
 	const struct branch_settings *set;
-	size_t m, n, r, steps, turns;
+	size_t m, n, r, steps, rounds;
 	struct solver main, factor;	/* of the main path; of A and B, if they are stored in a format */
 	struct extent of_main, of_a, of_b;
 	bool weighted, in_format;
@@ -51,6 +51,6 @@ enum branch_status branch_main(struct state *s, bool first);
 /* A and B become what is stored of them. */
 enum branch_status branch_store(struct state *s);
 /* B and A anew, from the other one as stored, by turns; residue: W - Ŵ. */
-enum branch_status branch_turns(struct state *s);
+enum branch_status branch_rounds(struct state *s);
 void branch_copy(const struct state *s, struct factors *to, const struct factors *from, bool main);
 #endif

@@ -70,7 +70,7 @@ size_t feedback_workspace(const struct feedback_layer *layer)
 
 static size_t group_of(const struct feedback *f, size_t n)
 {
-	return f->group > 0 ? least((size_t)f->group, n) : n;
+	return f->group > 0 ? min((size_t)f->group, n) : n;
 }
 
 /* Δ of at most ROWS rows. */
@@ -104,12 +104,12 @@ static double quadratic(const struct state *s, size_t rows, const float *x, floa
 /* Part k of the rows: its gradient of B, its part of Bᵀ Δ, and, if it is wanted, of the loss. */
 static double part_of(const struct state *s, size_t k, bool loss, float *delta, float *product)
 {
-	const size_t each = rows_of_part(s->m), end = least((k + 1) * each, s->m);
+	const size_t each = rows_of_part(s->m), end = min((k + 1) * each, s->m);
 	const int n = (int)s->n, r = (int)s->r;
 	double sum = 0;
 
 	for (size_t i = k * each; i < end; i += ROWS) {
-		const int rows = (int)least(ROWS, end - i);
+		const int rows = (int)min(ROWS, end - i);
 
 		error_of(s->layer, s->a, s->b, i, (size_t)rows, delta);
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, r, n, -2, delta, n, s->ah, n, 0,
@@ -230,13 +230,13 @@ static double whole(const struct state *s)
 
 		#pragma omp for schedule(dynamic)
 		for (size_t k = 0; k < s->parts; k++) {
-			const size_t each = rows_of_part(s->m), end = least((k + 1) * each, s->m);
+			const size_t each = rows_of_part(s->m), end = min((k + 1) * each, s->m);
 
 			part[k] = 0;
 			for (size_t i = k * each; i < end; i += ROWS) {
-				linear_weight(s->layer->weight, i, least(ROWS, end - i),
+				linear_weight(s->layer->weight, i, min(ROWS, end - i),
 					(float (*)[s->n])(s->delta + own));
-				part[k] += quadratic(s, least(ROWS, end - i), s->delta + own,
+				part[k] += quadratic(s, min(ROWS, end - i), s->delta + own,
 					s->product + own);
 			}
 		}
@@ -274,7 +274,7 @@ void feedback_run(struct feedback_layer *layer, void *workspace)
 	struct feedback_report *y = &layer->report;
 	struct state s = start(layer, workspace);
 	const double all = whole(&s);
-	double rate = f->rate, least_loss = INFINITY;
+	double rate = f->rate, min_loss = INFINITY;
 	size_t since = 0, t = 0;
 
 	*y = (struct feedback_report){ .start = NAN };
@@ -289,8 +289,8 @@ void feedback_run(struct feedback_layer *layer, void *workspace)
 			f->look(f->arg, k, loss / all);
 		if (look && k == 0)
 			y->start = loss / all;
-		if (look && loss < least_loss) {
-			least_loss = loss, since = 0, y->best = k;
+		if (look && loss < min_loss) {
+			min_loss = loss, since = 0, y->best = k;
 			copy(&s, layer->a, layer->b, s.a, s.b);
 		} else if (look && !isfinite(loss)) {
 			if (y->halved == HALVINGS)
@@ -309,7 +309,7 @@ void feedback_run(struct feedback_layer *layer, void *workspace)
 		descend(s.r * s.n, s.a, s.first_a, s.second_a, s.ga, now, t);
 		descend(s.m * s.r, s.b, s.first_b, s.second_b, s.gb, now, t);
 	}
-	y->loss = least_loss / all;
+	y->loss = min_loss / all;
 }
 
 /* The widest cell of the format's values. */
@@ -348,8 +348,8 @@ double feedback_codes(const struct feedback_layer *l, size_t first, size_t rows,
 {
 	const struct feedback *f = l->settings;
 	const size_t n = l->weight->in, r = f->rank, group = group_of(f, n), groups = ceil_div(n, group);
-	const double cell = widest(&f->storage) / 2, top = f->storage.asymmetric ? 1 << f->storage.bits :
-		(double)f->storage.top;
+	const double cell = widest(&f->storage) / 2, max = f->storage.asymmetric ? 1 << f->storage.bits :
+		(double)f->storage.max;
 	double worst = 0;
 
 	linear_weight(l->weight, first, rows, (float (*)[n])w);
@@ -364,14 +364,14 @@ double feedback_codes(const struct feedback_layer *l, size_t first, size_t rows,
 			for (size_t j = 0; j < n; j++)
 				row[j] -= (double)l->b[(first + i) * r + k] * (double)l->a[k * n + j];
 		for (size_t g = 0, j = 0; g < groups; g++, j += group) {
-			const size_t some = least(group, n - j);
+			const size_t some = min(group, n - j);
 			uint8_t none;
 			const double s = fit(&f->storage, some, row + j, code + i * n + j, y + j,
 				&scale[i * groups + g], zero ? &zero[i * groups + g] : &none);
 
 			for (size_t k = j; k < j + some; k++)
 				worst = fmax(worst, fabs(row[k] - (double)y[k]) /
-					(s * (cell + top * 0x1p-23) + top * tiniest));
+					(s * (cell + max * 0x1p-23) + max * tiniest));
 		}
 	}
 	return worst;

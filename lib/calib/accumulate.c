@@ -15,7 +15,7 @@
 enum { ROWS_AT_ONCE = 4096 };	/* of activations, where windows are shorter */
 
 struct search {
-	const struct image *image;
+	const struct part *part;
 	const char *member;
 	const struct selection *layers;
 	struct layer_list list;
@@ -26,32 +26,32 @@ static void visit(void *arg, const char *group)
 	struct search *w = arg;
 	char *path = xformat("%s/%s", group, w->member);
 
-	if (selection_has(w->layers, group) && !hessian_is_prior(group) && image_has(w->image, path)) {
+	if (selection_has(w->layers, group) && !hessian_is_prior(group) && part_has(w->part, path)) {
 		w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 		w->list.path[w->list.n++] = xformat("%s", group);
 	}
 	free(path);
 }
 
-static struct layer_list groups_with(const struct image *image, const char *member,
+static struct layer_list groups_with(const struct part *part, const char *member,
 	const struct selection *layers)
 {
-	struct search w = { .image = image, .member = member, .layers = layers };
+	struct search w = { .part = part, .member = member, .layers = layers };
 
-	image_groups(image, visit, &w);
+	part_groups(part, visit, &w);
 	return w.list;
 }
 
 /* The sum of what n files hold for a group and a modality. */
 static struct moments sum_of(size_t n, const struct filter file[n], const char *group, size_t modality)
 {
-	struct moments h = moments_make(hessian_find(file->image, group, 0).in, true);
+	struct moments h = moments_make(hessian_find(file->part, group, 0).in, true);
 
 	for (size_t k = 0; k < n; k++) {
-		const struct hessian other = hessian_modality(file[k].image, group, h.in, modality);
+		const struct hessian other = hessian_modality(file[k].part, group, h.in, modality);
 
-		hessian_check(image_name(file[k].image), group, h.in, other.sum);
-		moments_add_hessian(&h, image_name(file[k].image), group, &other);
+		hessian_check(part_name(file[k].part), group, h.in, other.sum);
+		moments_add_hessian(&h, part_name(file[k].part), group, &other);
 	}
 	return h;
 }
@@ -59,20 +59,20 @@ static struct moments sum_of(size_t n, const struct filter file[n], const char *
 /* Of how many modalities the group's sums are in all n files. */
 static size_t modalities_of(size_t n, const struct filter file[n], const char *group)
 {
-	const size_t y = hessian_modalities(file->image, group);
+	const size_t y = hessian_modalities(file->part, group);
 
 	for (size_t k = 1; k < n; k++)
-		if (hessian_modalities(file[k].image, group) != y)
+		if (hessian_modalities(file[k].part, group) != y)
 			die("%s: %s/hessian: is of %zu modalities, in %s of %zu: made from other tokens",
-				image_name(file[k].image), group, hessian_modalities(file[k].image, group),
-				image_name(file->image), y);
+				part_name(file[k].part), group, hessian_modalities(file[k].part, group),
+				part_name(file->part), y);
 	return y;
 }
 
 static bool all_have(size_t n, const struct filter file[n], const char *group)
 {
 	for (size_t k = 0; k < n; k++)
-		if (!hessian_there(file[k].image, group))
+		if (!hessian_there(file[k].part, group))
 			return false;
 	return true;
 }
@@ -91,8 +91,8 @@ struct sums {
  */
 static void write_sum(struct sums *s, const char *group)
 {
-	const struct image *image = s->file->image;
-	char *same = image_same(image, group), *prior = hessian_prior(group);
+	const struct part *part = s->file->part;
+	char *same = part_same(part, group), *prior = hessian_prior(group);
 	size_t modalities;
 	struct moments *h, **each;
 	bool has_prior;
@@ -113,7 +113,7 @@ static void write_sum(struct sums *s, const char *group)
 		each[m] = &h[m];
 	}
 	has_prior = h->prior = h->count < h->in && all_have(s->n, s->file, prior);
-	moments_write(modalities, each, s->out, image_name(image), group);
+	moments_write(modalities, each, s->out, part_name(part), group);
 	if (has_prior)
 		write_sum(s, prior);
 	for (size_t m = 0; m < modalities; m++)
@@ -122,9 +122,9 @@ static void write_sum(struct sums *s, const char *group)
 }
 
 /* Writes a link where the group stands in the file under an earlier name that is written already. */
-static bool linked(struct output *out, const struct image *image, const struct layer_list *list, size_t i)
+static bool linked(struct output *out, const struct part *part, const struct layer_list *list, size_t i)
 {
-	char *same = image_same(image, list->path[i]);
+	char *same = part_same(part, list->path[i]);
 	bool yes = strcmp(same, list->path[i]) && layer_listed(list, same);
 
 	if (yes)
@@ -150,42 +150,42 @@ static void add_windows(struct moments *h, size_t windows, size_t m, const void 
 	moments_add(h, windows, m, (const float (*)[m][n])x);
 }
 
-static void add_layer(struct output *out, const struct image *image, const char *layer,
+static void add_layer(struct output *out, const struct part *part, const char *layer,
 	const struct accumulate_cut *cut)
 {
 	char *path = xformat("%s/input", layer);
-	struct tensor t = image_tensor(image, path, TENSOR_ANY, 2, NULL);
+	struct tensor t = part_tensor(part, path, TENSOR_ANY, 2, NULL);
 	const size_t n = t.dim[1], ctx = cut->ctx;
 	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0];
-	size_t most = cut->shard.n == 1 && ctx < ROWS_AT_ONCE ? ROWS_AT_ONCE / ctx : 1;	/* windows at once */
+	size_t max = cut->shard.n == 1 && ctx < ROWS_AT_ONCE ? ROWS_AT_ONCE / ctx : 1;	/* windows at once */
 	struct moments h = moments_make(n, true);
-	float *wide = t.type == TENSOR_F16 ? xalloc(least(most * ctx, rows) * n, sizeof *wide) : NULL;
+	float *wide = t.type == TENSOR_F16 ? xalloc(min(max * ctx, rows) * n, sizeof *wide) : NULL;
 
 	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
-		die("%s: %s: is %s, expected f32, f16 or bf16", image_name(image), path,
+		die("%s: %s: is %s, expected f32, f16 or bf16", part_name(part), path,
 			tensor_name(t.type));
 	for (size_t i = (cut->shard.i - 1) * ctx, windows; i < rows; i += windows * cut->shard.n * ctx) {
-		size_t m = least(ctx, rows - i);
+		size_t m = min(ctx, rows - i);
 
-		windows = least(most, (rows - i) / m);
+		windows = min(max, (rows - i) / m);
 		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type,
 			wide);
 	}
-	moments_write(1, (struct moments *[]){ &h }, out, image_name(image), layer);
+	moments_write(1, (struct moments *[]){ &h }, out, part_name(part), layer);
 	moments_free(&h);
 	free(wide);
 	free(path);
 }
 
-static size_t add_activations(struct output *out, const struct image *image, const struct selection *layers,
+static size_t add_activations(struct output *out, const struct part *part, const struct selection *layers,
 	const struct accumulate_cut *cut)
 {
-	struct layer_list list = groups_with(image, "input", layers);
+	struct layer_list list = groups_with(part, "input", layers);
 	const size_t found = list.n;
 
 	for (size_t i = 0; i < list.n; i++)
-		if (!linked(out, image, &list, i))
-			add_layer(out, image, list.path[i], cut);
+		if (!linked(out, part, &list, i))
+			add_layer(out, part, list.path[i], cut);
 	layer_list_free(&list);
 	return found;
 }
@@ -193,17 +193,17 @@ static size_t add_activations(struct output *out, const struct image *image, con
 static size_t add_hessians(struct output *out, size_t n, const struct filter file[n],
 	const struct selection *layers)
 {
-	const struct image *image = file->image;
-	struct layer_list list = groups_with(image, "hessian", layers);
+	const struct part *part = file->part;
+	struct layer_list list = groups_with(part, "hessian", layers);
 	struct sums s = { .n = n, .file = file, .out = out };
 	const size_t found = list.n;
 
 	for (size_t k = 1; k < n; k++) {
-		struct layer_list other = groups_with(file[k].image, "hessian", layers);
+		struct layer_list other = groups_with(file[k].part, "hessian", layers);
 
 		if (other.n != list.n)
-			die("%s: holds %zu layers in part %zu, %s has %zu", image_name(file[k].image),
-				other.n, image_part(image), image_name(image), list.n);
+			die("%s: holds %zu layers in part %zu, %s has %zu", part_name(file[k].part),
+				other.n, part_index(part), part_name(part), list.n);
 		layer_list_free(&other);
 	}
 	for (size_t i = 0; i < list.n; i++)
@@ -230,23 +230,23 @@ static void advance(struct sum *s)
 	const struct filter *first = s->file;
 
 	for (struct filter *f = s->file + 1; f < s->file + s->n; f++) {
-		if (image_part(first->image))
-			f->image = input_next(f->in);
-		if (!f->image || image_parts(f->image) != image_parts(first->image))
+		if (part_index(first->part))
+			f->part = input_next(f->in);
+		if (!f->part || part_count(f->part) != part_count(first->part))
 			die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu",
 				input_name(f->in), input_name(first->in),
-				f->image ? image_parts(f->image) : 0, image_parts(first->image));
+				f->part ? part_count(f->part) : 0, part_count(first->part));
 	}
 }
 
 /* Shards of one run take windows of one range in turns. */
 static void warn_twice(size_t n, const struct filter file[n])
 {
-	const struct image **from = xalloc(n, sizeof *from);
+	const struct part **from = xalloc(n, sizeof *from);
 
 	for (size_t i = 0; i < n; i++)
-		from[i] = file[i].image;
-	if (image_number(*from, "/", "shards", 0) == 0)
+		from[i] = file[i].part;
+	if (part_number(*from, "/", "shards", 0) == 0)
 		calibrated_twice(n, from);
 	free(from);
 }
@@ -254,12 +254,12 @@ static void warn_twice(size_t n, const struct filter file[n])
 /* What the root of a sum says of its inputs. */
 static void begin_sum(const struct sum *s, struct output *out)
 {
-	const struct image **from = xalloc(s->n, sizeof *from);
+	const struct part **from = xalloc(s->n, sizeof *from);
 
 	for (size_t i = 0; i < s->n; i++) {
 		char *input = i ? xformat("input%zu", i + 1) : NULL;
 
-		from[i] = s->file[i].image;
+		from[i] = s->file[i].part;
 		if (input)
 			output_history(out, input, from[i]);
 		free(input);
@@ -271,7 +271,7 @@ static void begin_sum(const struct sum *s, struct output *out)
 
 static void begin_activations(const struct sum *s, const struct filter *f)
 {
-	basis_copy(f->out, f->image);
+	basis_copy(f->out, f->part);
 	if (s->cut->shard.n > 1)	/* several files may hold activations of one model */
 		share_write(f->out, &s->cut->shard,
 			(const char *[SHARE_INPUTS]){ [SHARE_MODEL] = input_name(f->in) });
@@ -280,18 +280,18 @@ static void begin_activations(const struct sum *s, const struct filter *f)
 static void add_part(void *arg, const struct filter *f)
 {
 	struct sum *s = arg;
-	const bool first = !image_part(f->image);
+	const bool first = !part_index(f->part);
 
 	advance(s);
-	output_begin(f->out, f->image);
+	output_begin(f->out, f->part);
 	if (first && s->hessian)
 		begin_sum(s, f->out);
 	else if (first)
 		begin_activations(s, f);
-	if (first && image_has(f->image, "/config"))
-		output_copy(f->out, f->image, "/config", NULL);
+	if (first && part_has(f->part, "/config"))
+		output_copy(f->out, f->part, "/config", NULL);
 	s->done += s->hessian ? add_hessians(f->out, s->n, s->file, s->layers) :
-		add_activations(f->out, f->image, s->layers, s->cut);
+		add_activations(f->out, f->part, s->layers, s->cut);
 	output_end(f->out);
 }
 
@@ -299,7 +299,7 @@ static void add_part(void *arg, const struct filter *f)
 static void pass_part(void *arg, const struct filter *f)
 {
 	struct sum *s = arg;
-	struct layer_list list = groups_with(f->image, s->hessian ? "hessian" : "input", s->layers);
+	struct layer_list list = groups_with(f->part, s->hessian ? "hessian" : "input", s->layers);
 
 	advance(s);
 	s->done += list.n;
@@ -309,7 +309,7 @@ static void pass_part(void *arg, const struct filter *f)
 void accumulate_files(size_t n, struct filter file[n], const struct selection *layers,
 	const struct accumulate_cut *cut)
 {
-	struct sum s = { n, 0, file, !strcmp(image_kind(file->image), "hessian"), layers, cut };
+	struct sum s = { n, 0, file, !strcmp(part_kind(file->part), "hessian"), layers, cut };
 
 	if (s.hessian)
 		warn_twice(n, file);

@@ -16,15 +16,15 @@
 #include "num/half.h"
 
 struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct config *c,
-	const struct image *first)
+	const struct part *first)
 {
 	struct calibrate_run *r = xalloc(1, sizeof *r);
 	struct tokens tokens;
 
-	r->tokens = image_open(t->tokens, "tokens");
+	r->tokens = part_open(t->tokens, "tokens");
 	tokens = tokens_read(r->tokens, first, c->vocab, t->force_tokens, t->limit);
 	r->calibration = calibrated_line(r->tokens, tokens.n);
-	r->windows = windows_cut(image_name(r->tokens), &tokens, t->convention,
+	r->windows = windows_cut(part_name(r->tokens), &tokens, t->convention,
 		windows_ctx(t->ctx, c->positions), t->stride);
 	windows_shard(&r->windows, t->shard);
 	c->compute_type = t->compute_type;
@@ -38,7 +38,7 @@ void calibrate_close(struct calibrate_run *r)
 {
 	forward_close(r->forward);
 	windows_free(&r->windows);
-	image_close(r->tokens);
+	part_close(r->tokens);
 	free(r->calibration), free(r);
 }
 
@@ -75,9 +75,9 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 }
 
 /* Columns that the layer has split off are no inputs of its weight: magnitudes leave them out. */
-static void leave_out(struct calibration *k, const struct image *image, const char *path, size_t place)
+static void leave_out(struct calibration *k, const struct part *part, const char *path, size_t place)
 {
-	struct layer layer = layer_read(image, path, 0, 0);
+	struct layer layer = layer_read(part, path, 0, 0);
 
 	k->projection[place].splits = k->sent[place].splits = layer.linear.splits;
 	k->projection[place].split = k->sent[place].split = layer.linear.split_index;
@@ -105,11 +105,11 @@ static void make_others(struct calibration *k, const char *layer, size_t place, 
 		k->others[(m - 1) * config_inputs(k->config) + place] = moments_make(in, products);
 }
 
-struct calibration calibrate_begin(const struct image *image, const struct config *c,
+struct calibration calibrate_begin(const struct part *part, const struct config *c,
 	const struct selection *layers, bool products)
 {
-	struct calibration k = { .config = c, .list = layer_list(image, c, layers),
-		.name = image_name(image) };
+	struct calibration k = { .config = c, .list = layer_list(part, c, layers),
+		.name = part_name(part) };
 
 	k.projection = xalloc(config_inputs(c), sizeof *k.projection);
 	k.sent = xalloc(config_inputs(c), sizeof *k.sent);
@@ -135,7 +135,7 @@ struct calibration calibrate_begin(const struct image *image, const struct confi
 		if (p == PROJECTION_EXPERT_DOWN)
 			k.sent[s] = moments_make(in, products);
 		if (!products)
-			leave_out(&k, image, k.list.path[i], s);
+			leave_out(&k, part, k.list.path[i], s);
 		if (p != PROJECTION_EXPERT_GATE_UP)
 			continue;
 		prior = config_input(c, stack->first + block, PROJECTION_ROUTER, 0);
@@ -257,12 +257,12 @@ struct observer calibrate_observer(struct calibration *k)
 	return (struct observer){ see, k, see_expert, to_send, see_sent };
 }
 
-void calibrate_observe(struct calibration *k, struct forward *f, const struct image *image)
+void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part)
 {
 	const struct observer observer = calibrate_observer(k);
 
-	if (forward_part(f, image, &observer) && calibrate_find(k, f->config->arch->head)) {
-		struct head head = head_read(image, f->config, false);
+	if (forward_part(f, part, &observer) && calibrate_find(k, f->config->arch->head)) {
+		struct head head = head_read(part, f->config, false);
 
 		forward_head(f, &head, &observer);
 		head_free(&head);
@@ -292,7 +292,7 @@ const struct moments *calibrate_find(const struct calibration *k, const char *la
 static float largest(const struct calibration *k, const char *layer, const struct moments *h,
 	const struct moments *prior)
 {
-	float top = 0;
+	float max = 0;
 
 	for (size_t j = 0, split = 0; j < h->in; j++) {
 		if (!isfinite(h->absolute[j]))
@@ -301,9 +301,9 @@ static float largest(const struct calibration *k, const char *layer, const struc
 			split++;
 			continue;
 		}
-		top = fmaxf(top, prior ? fmaxf(h->absmax[j], prior->absmax[j]) : h->absmax[j]);
+		max = fmaxf(max, prior ? fmaxf(h->absmax[j], prior->absmax[j]) : h->absmax[j]);
 	}
-	return top;
+	return max;
 }
 
 size_t calibrate_modalities(const struct calibration *k, const char *layer)
@@ -451,11 +451,11 @@ static size_t count_experts(const struct calibration *k, const struct stack *s, 
 	return n;
 }
 
-static double below(size_t n, const double sorted[n], double least)
+static double below(size_t n, const double sorted[n], double min)
 {
 	size_t few = 0;
 
-	while (few < n && sorted[few] < least)
+	while (few < n && sorted[few] < min)
 		few++;
 	return (double)few;
 }
@@ -501,22 +501,22 @@ void calibrate_part(void *arg, const struct filter *f)
 {
 	const struct calibrate *c = arg;
 	struct forward *run = c->forward;
-	const struct image *image = f->image;
-	struct calibration k = calibrate_begin(image, run->config, c->layers, true);
+	const struct part *part = f->part;
+	struct calibration k = calibrate_begin(part, run->config, c->layers, true);
 
 	for (size_t i = 0; i < config_inputs(run->config); i++)
 		k.projection[i].part = c->shard->n > 1;
-	output_begin(f->out, image);
-	if (!image_part(image)) {
-		output_copy(f->out, image, "/config", NULL);
-		basis_copy(f->out, image);
+	output_begin(f->out, part);
+	if (!part_index(part)) {
+		output_copy(f->out, part, "/config", NULL);
+		basis_copy(f->out, part);
 		calibrated_write(f->out, 0, NULL, c->calibration);
 		output_history(f->out, "tokens", c->tokens);
 		share_write(f->out, c->shard, (const char *[SHARE_INPUTS]){
-			[SHARE_MODEL] = input_name(f->in), [SHARE_TOKENS] = image_name(c->tokens) });
+			[SHARE_MODEL] = input_name(f->in), [SHARE_TOKENS] = part_name(c->tokens) });
 	}
-	calibrate_observe(&k, run, image);
-	calibrate_write(&k, f->out, image_name(image));
+	calibrate_observe(&k, run, part);
+	calibrate_write(&k, f->out, part_name(part));
 	calibrate_report(&k);
 	output_end(f->out);
 	calibrate_end(&k);
@@ -529,5 +529,5 @@ void calibrate_finished(void *arg, const struct filter *f)
 
 	filter_report(f, &table);
 	if (!f->all_there)
-		forward_part(c->forward, f->image, &in_groups);
+		forward_part(c->forward, f->part, &in_groups);
 }

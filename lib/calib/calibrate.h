@@ -15,7 +15,7 @@
 #include "calib/moments.h"
 #include "forward/block.h"
 #include "forward/forward.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "model/filter.h"
 #include "model/layer.h"
@@ -39,7 +39,7 @@ struct calibrate_text {
 	OPTION_MEMORY(&(t)->memory)
 /* A model that is about to run over it. */
 struct calibrate_run {
-	struct image *tokens;		/* the file, for the history */
+	struct part *tokens;		/* the file, for the history */
 	char *calibration;		/* the line of its ids that are used (model/calibrated.h) */
 	struct windows windows;
 	struct forward *forward;
@@ -47,7 +47,7 @@ struct calibrate_run {
 /* c: of the model, of which `first` is the first part; it must outlive the run. Dies where the tokens do not
  * fit the model. */
 struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct config *c,
-	const struct image *first);
+	const struct part *first);
 void calibrate_close(struct calibrate_run *r);
 
 /* Dies, naming the model, if none of its linear layers is selected: before the model is run. */
@@ -63,11 +63,11 @@ struct calibration {
 	const char *name;		/* of the source, for messages */
 };
 /* products: whether Σ x xᵀ is summed; magnitudes always are, without them only of what weights multiply */
-struct calibration calibrate_begin(const struct image *image, const struct config *c,
+struct calibration calibrate_begin(const struct part *part, const struct config *c,
 	const struct selection *layers, bool products);
 struct observer calibrate_observer(struct calibration *k);
 /* Runs what of the model stands in the part, the head too if it is selected. */
-void calibrate_observe(struct calibration *k, struct forward *f, const struct image *image);
+void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);
 /* Which input of the model a layer has (config_input()); SIZE_MAX: none, as embeddings. Layers of one share
  * their Hessian. */
 size_t calibrate_place(const struct config *c, const char *layer);
@@ -95,7 +95,7 @@ void calibrate_end(struct calibration *k);
 struct calibrate {
 	struct forward *forward;
 	const struct selection *layers;
-	const struct image *tokens;		/* the file, for the history */
+	const struct part *tokens;		/* the file, for the history */
 	const char *calibration;		/* the line of its ids */
 	const struct shard *shard;		/* of the windows, which were cut already */
 };

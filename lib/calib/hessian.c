@@ -26,33 +26,33 @@ static size_t first_asymmetric(size_t n, const float h[n][n])
 			for (size_t i = i0; i < n && i < i0 + TILE; i++)
 				for (size_t j = j0; j < i && j < j0 + TILE; j++) {
 					const double difference = (double)h[i][j] - (double)h[j][i];
-					const double most = (double)h[i][i] * (double)h[j][j];
+					const double max = (double)h[i][i] * (double)h[j][j];
 
 					if (difference != 0 && i < bad &&
-						difference * difference > ASYMMETRY * ASYMMETRY * most)
+						difference * difference > ASYMMETRY * ASYMMETRY * max)
 						bad = i;
 				}
 	return bad;
 }
 
-bool hessian_there(const struct image *image, const char *layer)
+bool hessian_there(const struct part *part, const char *layer)
 {
-	return image_has(image, layer_member(layer, "hessian"));
+	return part_has(part, layer_member(layer, "hessian"));
 }
 
 /* What stands beside the sum, of [in] or as many elements as there are bins. */
-static const struct beside {
+static const struct extra {
 	const char *name;
 	enum tensor_type type;
 	size_t elements;	/* 0: in */
 	size_t view;		/* in struct hessian: NULL where it is not there */
-} beside[] = {
+} extra[] = {
 	{ "absmax", TENSOR_F32, 0, offsetof(struct hessian, absmax) },
 	{ "mean_abs", TENSOR_F32, 0, offsetof(struct hessian, mean_abs) },
 	{ "fourth", TENSOR_F64, 0, offsetof(struct hessian, fourth) },
 	{ "histogram", TENSOR_I64, HISTOGRAM_BINS, offsetof(struct hessian, histogram) },
 };
-enum { BESIDE = sizeof beside / sizeof *beside };
+enum { EXTRAS = sizeof extra / sizeof *extra };
 
 static double element(const struct tensor *t, size_t i)
 {
@@ -63,15 +63,15 @@ static double element(const struct tensor *t, size_t i)
 	}
 }
 
-static void find_beside(struct hessian *h, const struct image *image, const char *layer,
-	const struct beside *b, size_t modalities, size_t modality)
+static void find_extra(struct hessian *h, const struct part *part, const char *layer,
+	const struct extra *b, size_t modalities, size_t modality)
 {
 	const size_t n = b->elements ? b->elements : h->in, dim[] = { modalities, n };
 	const bool several = modalities > 1;
 	double sum = 0;
 	struct tensor t;
 
-	if (!image_find(image, layer_member(layer, b->name), b->type, several ? 2 : 1,
+	if (!part_find(part, layer_member(layer, b->name), b->type, several ? 2 : 1,
 			several ? dim : &n, &t))
 		return;
 	t.data = (char *)t.data + modality * n * tensor_size(b->type);
@@ -80,76 +80,76 @@ static void find_beside(struct hessian *h, const struct image *image, const char
 
 		sum += x;
 		if (!(x >= 0) || isinf(x))
-			die("%s: %s/%s: element %zu is %g, expected a magnitude", image_name(image), layer,
+			die("%s: %s/%s: element %zu is %g, expected a magnitude", part_name(part), layer,
 				b->name, i, x);
 	}
 	if (b->type == TENSOR_I64 && fabs(sum - (double)h->count * (double)h->in) > 1e-12 * sum)
-		die("%s: %s/%s: counts %g numbers, expected %zu for each of %ji tokens", image_name(image),
+		die("%s: %s/%s: counts %g numbers, expected %zu for each of %ji tokens", part_name(part),
 			layer, b->name, sum, h->in, (intmax_t)h->count);
 	memcpy((char *)h + b->view, &t.data, sizeof t.data);
 }
 
 /* The sums of x xᵀ, rank 2 or 3. */
-static struct tensor find_sum(const struct image *image, const char *layer)
+static struct tensor find_sum(const struct part *part, const char *layer)
 {
 	struct tensor t;
 
-	if (!image_find(image, layer_member(layer, "hessian"), TENSOR_F32, -1, NULL, &t))
+	if (!part_find(part, layer_member(layer, "hessian"), TENSOR_F32, -1, NULL, &t))
 		die("%s: %s/hessian: is missing; the layer was not calibrated, or this is the Hessian of "
-			"another model", image_name(image), layer);
+			"another model", part_name(part), layer);
 	if (t.rank != 2 && (t.rank != 3 || !t.dim[0]))
 		die("%s: %s/hessian: has %d dimensions, expected 2, or 3 with one of modalities",
-			image_name(image), layer, t.rank);
+			part_name(part), layer, t.rank);
 	if (t.dim[t.rank - 2] != t.dim[t.rank - 1])
-		die("%s: %s/hessian: has %zu rows and %zu columns, expected a square", image_name(image),
+		die("%s: %s/hessian: has %zu rows and %zu columns, expected a square", part_name(part),
 			layer, t.dim[t.rank - 2], t.dim[t.rank - 1]);
 	return t;
 }
 
 /* Dies unless tokens were seen, or the layer has a prior. */
-static void check_seen(const struct image *image, const char *layer, int64_t count)
+static void check_seen(const struct part *part, const char *layer, int64_t count)
 {
 	char *prior = hessian_prior(layer);
 
-	if (count < 0 || (!count && !hessian_there(image, prior)))
-		die("%s: %s/count: says that no token was seen", image_name(image), layer);
+	if (count < 0 || (!count && !hessian_there(part, prior)))
+		die("%s: %s/count: says that no token was seen", part_name(part), layer);
 	free(prior);
 }
 
-static int64_t count_of(const struct image *image, const char *layer, size_t modalities, size_t modality)
+static int64_t count_of(const struct part *part, const char *layer, size_t modalities, size_t modality)
 {
 	struct tensor count;
 
-	if (!image_find(image, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
-		die("%s: %s/count: is missing", image_name(image), layer);
+	if (!part_find(part, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
+		die("%s: %s/count: is missing", part_name(part), layer);
 	if (tensor_count(&count) != modalities)
-		die("%s: %s/count: must be one number%s", image_name(image), layer,
+		die("%s: %s/count: must be one number%s", part_name(part), layer,
 			modalities > 1 ? " for each modality" : "");
 	return ((const int64_t *)count.data)[modality];
 }
 
-size_t hessian_modalities(const struct image *image, const char *layer)
+size_t hessian_modalities(const struct part *part, const char *layer)
 {
-	const struct tensor t = find_sum(image, layer);
+	const struct tensor t = find_sum(part, layer);
 
 	return t.rank == 3 ? t.dim[0] : 1;
 }
 
-struct hessian hessian_modality(const struct image *image, const char *layer, size_t n, size_t modality)
+struct hessian hessian_modality(const struct part *part, const char *layer, size_t n, size_t modality)
 {
-	const struct tensor h = find_sum(image, layer);
+	const struct tensor h = find_sum(part, layer);
 	const size_t modalities = h.rank == 3 ? h.dim[0] : 1;
 	struct hessian y = { .in = h.dim[h.rank - 1] };
 
 	if (n && y.in != n)
-		die("%s: %s/hessian: has shape [%zu, %zu], expected [%zu, %zu]", image_name(image), layer,
+		die("%s: %s/hessian: has shape [%zu, %zu], expected [%zu, %zu]", part_name(part), layer,
 			y.in, y.in, n, n);
 	y.sum = (const float *)h.data + modality * y.in * y.in;
-	y.count = count_of(image, layer, modalities, modality);
+	y.count = count_of(part, layer, modalities, modality);
 	if (y.count < 0)
-		check_seen(image, layer, y.count);
-	for (size_t i = 0; i < BESIDE; i++)
-		find_beside(&y, image, layer, &beside[i], modalities, modality);
+		check_seen(part, layer, y.count);
+	for (size_t i = 0; i < EXTRAS; i++)
+		find_extra(&y, part, layer, &extra[i], modalities, modality);
 	return y;
 }
 
@@ -178,44 +178,44 @@ static void add_modality(struct hessian *y, const struct hessian *h)
 	y->count += h->count;
 }
 
-/* The sums over all modalities, kept as long as the image. */
-static struct hessian add_modalities(const struct image *image, const char *layer, size_t n,
+/* The sums over all modalities, kept as long as the part. */
+static struct hessian add_modalities(const struct part *part, const char *layer, size_t n,
 	size_t modalities)
 {
-	struct hessian y = hessian_modality(image, layer, n, 0);
-	float *sum = image_keep(image, xalloc(y.in * y.in, sizeof *sum));
+	struct hessian y = hessian_modality(part, layer, n, 0);
+	float *sum = part_keep(part, xalloc(y.in * y.in, sizeof *sum));
 
 	memcpy(sum, y.sum, y.in * y.in * sizeof *sum);
 	y.sum = sum;
-	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+	for (const struct extra *b = extra; b < extra + EXTRAS; b++) {
 		const size_t bytes = (b->elements ? b->elements : y.in) * tensor_size(b->type);
 		void *from, *own;
 
 		memcpy(&from, (const char *)&y + b->view, sizeof from);
 		if (!from)
 			continue;
-		own = image_keep(image, xalloc(bytes, 1));
+		own = part_keep(part, xalloc(bytes, 1));
 		memcpy(own, from, bytes);
 		memcpy((char *)&y + b->view, &own, sizeof own);
 	}
 	for (size_t m = 1; m < modalities; m++) {
-		const struct hessian other = hessian_modality(image, layer, y.in, m);
+		const struct hessian other = hessian_modality(part, layer, y.in, m);
 
 		add_modality(&y, &other);
 	}
 	return y;
 }
 
-struct hessian hessian_find(const struct image *image, const char *layer, size_t n)
+struct hessian hessian_find(const struct part *part, const char *layer, size_t n)
 {
-	const size_t modalities = hessian_modalities(image, layer);
+	const size_t modalities = hessian_modalities(part, layer);
 	struct hessian y;
 
 	if (modalities == 1)
-		check_seen(image, layer, count_of(image, layer, 1, 0));
-	y = modalities > 1 ? add_modalities(image, layer, n, modalities) :
-		hessian_modality(image, layer, n, 0);
-	check_seen(image, layer, y.count);
+		check_seen(part, layer, count_of(part, layer, 1, 0));
+	y = modalities > 1 ? add_modalities(part, layer, n, modalities) :
+		hessian_modality(part, layer, n, 0);
+	check_seen(part, layer, y.count);
 	return y;
 }
 
@@ -264,7 +264,7 @@ void hessian_write(struct output *out, const char *layer, size_t modalities,
 	for (size_t m = 0; m < modalities; m++)
 		data[m] = &h[m].count;
 	write_member(out, layer_member(layer, "count"), TENSOR_I64, modalities, 1, square, data);
-	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+	for (const struct extra *b = extra; b < extra + EXTRAS; b++) {
 		const size_t dim[] = { modalities, b->elements ? b->elements : n };
 
 		for (size_t m = 0; m < modalities; m++)
@@ -276,7 +276,7 @@ void hessian_write(struct output *out, const char *layer, size_t modalities,
 
 const char *hessian_lacks(const struct hessian *h)
 {
-	for (const struct beside *b = beside; b < beside + BESIDE; b++) {
+	for (const struct extra *b = extra; b < extra + EXTRAS; b++) {
 		const void *data;
 
 		memcpy(&data, (const char *)h + b->view, sizeof data);
@@ -317,17 +317,17 @@ struct hessian hessian_mix(const struct hessian *h, const struct hessian *prior)
 		.absmax = h->absmax && prior->absmax ? absmax : NULL };
 }
 
-struct hessian hessian_mixed(const struct image *image, const char *layer, size_t n, float **own)
+struct hessian hessian_mixed(const struct part *part, const char *layer, size_t n, float **own)
 {
-	struct hessian h = hessian_find(image, layer, n);
+	struct hessian h = hessian_find(part, layer, n);
 	char *path = hessian_prior(layer);
 
 	*own = NULL;
-	if (h.count < (int64_t)h.in && hessian_there(image, path)) {
-		const struct hessian prior = hessian_find(image, path, h.in);
+	if (h.count < (int64_t)h.in && hessian_there(part, path)) {
+		const struct hessian prior = hessian_find(part, path, h.in);
 
-		hessian_check(image_name(image), layer, h.in, h.sum);
-		hessian_check(image_name(image), path, h.in, prior.sum);
+		hessian_check(part_name(part), layer, h.in, h.sum);
+		hessian_check(part_name(part), path, h.in, prior.sum);
 		h = hessian_mix(&h, &prior);
 		*own = (float *)(uintptr_t)h.sum;
 	}
@@ -362,7 +362,7 @@ static struct second_moments in_files(void *arg, const char *layer, size_t n, bo
 	struct second_moments y = { 0 };
 	struct tensor order;
 
-	if (f->order && image_find(f->order, layer_member(layer, "order"), TENSOR_I32, 1, &n, &order))
+	if (f->order && part_find(f->order, layer_member(layer, "order"), TENSOR_I32, 1, &n, &order))
 		y.order = order.data;
 	if (f->hessian && (needed || hessian_there(f->hessian, layer))) {
 		const struct hessian h = find_mixed(f, layer, n, &y.count);
@@ -384,11 +384,11 @@ static void drop_files(void *arg)
 	f->mix = NULL;
 	f->mixes = 0;
 	if (f->hessian)
-		image_drop(f->hessian);
+		part_drop(f->hessian);
 }
 
 struct moments_source moments_of_files(struct moments_files *f)
 {
-	return (struct moments_source){ in_files, drop_files, f, f->hessian ? image_name(f->hessian) : NULL,
-		f->order ? image_name(f->order) : NULL };
+	return (struct moments_source){ in_files, drop_files, f, f->hessian ? part_name(f->hessian) : NULL,
+		f->order ? part_name(f->order) : NULL };
 }

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "io/image.h"
+#include "io/part.h"
 
 struct hessian {
 	size_t in;
@@ -28,13 +28,13 @@ struct hessian {
 };
 
 /* Whether the file holds one for the layer. */
-bool hessian_there(const struct image *image, const char *layer);
-/* The layer's, of all its tokens: views of the image, or sums that are kept as long as it; n: its inputs, 0:
+bool hessian_there(const struct part *part, const char *layer);
+/* The layer's, of all its tokens: views of the part, or sums that are kept as long as it; n: its inputs, 0:
  * any. Dies, naming file and path, if one does not fit. */
-struct hessian hessian_find(const struct image *image, const char *layer, size_t n);
+struct hessian hessian_find(const struct part *part, const char *layer, size_t n);
 /* How many modalities the layer's has, 1 without a leading axis; and that of one of them, views. */
-size_t hessian_modalities(const struct image *image, const char *layer);
-struct hessian hessian_modality(const struct image *image, const char *layer, size_t n, size_t modality);
+size_t hessian_modalities(const struct part *part, const char *layer);
+struct hessian hessian_modality(const struct part *part, const char *layer, size_t n, size_t modality);
 /* The path of a layer's prior; free() it. Whether a group is one. */
 char *hessian_prior(const char *layer);
 bool hessian_is_prior(const char *group);
@@ -42,7 +42,7 @@ bool hessian_is_prior(const char *group);
  * free(sum); count: the n tokens that it is a sum over; mean_abs, fourth and histogram are NULL. */
 struct hessian hessian_mix(const struct hessian *h, const struct hessian *prior);
 /* What methods work on: the layer's as it is, or with its prior mixed in: then *own is memory to free(). */
-struct hessian hessian_mixed(const struct image *image, const char *layer, size_t n, float **own);
+struct hessian hessian_mixed(const struct part *part, const char *layer, size_t n, float **own);
 /* Dies, naming file and layer, unless the sum is symmetric up to the rounding of sums of products, and its
  * diagonal finite and not negative. */
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n]);
@@ -73,7 +73,7 @@ struct moments_source {
 };
 
 struct moments_files {
-	struct image *hessian, *order;	/* either may be NULL */
+	struct part *hessian, *order;	/* either may be NULL */
 	bool only_look;			/* find() is asked what is there: it mixes nothing */
 	size_t mixes;			/* found since the last drop(), */
 	struct mix { const float *sum; struct hessian mixed; } *mix;	/* of the sums in the file */

@@ -23,7 +23,7 @@ void histogram_add(size_t n, int64_t count[HISTOGRAM_BINS], const float x[n])
 	int32_t bin[AT_ONCE];
 
 	for (size_t i = 0; i < n; i += AT_ONCE) {
-		const size_t m = least(AT_ONCE, n - i);
+		const size_t m = min(AT_ONCE, n - i);
 
 		bins_of(m, bin, x + i);
 		for (size_t j = 0; j < m; j++)

@@ -30,7 +30,7 @@ static float scale_of(const struct input_scales *s, struct calibration *k, const
 {
 	const float absmax = calibrate_percentile(k, path, modality, 100);
 	const float clip = whole ? absmax : calibrate_percentile(k, path, modality, s->percentile);
-	const float scale = linear_scale_of(clip, s->input.format.top);
+	const float scale = linear_scale_of(clip, s->input.format.max);
 
 	report_row(&table, row, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });
 	return scale;
@@ -60,7 +60,7 @@ static float *scales_of(const struct input_scales *s, struct calibration *k, con
 static void write_layer(struct input_scales *s, const struct filter *f, struct calibration *k,
 	const char *path)
 {
-	struct layer layer = layer_read(f->image, path, 0, 0);
+	struct layer layer = layer_read(f->part, path, 0, 0);
 	struct linear *l = &layer.linear;
 	float *scale = NULL;
 
@@ -69,7 +69,7 @@ static void write_layer(struct input_scales *s, const struct filter *f, struct c
 		l->input.scale = scale = scales_of(s, k, path, &l->input.modalities);
 	if (s->run && l->input.modalities < k->modalities && !config_is_visual(k->config, path))
 		l->input.mode = INPUT_STATIC_TENSOR;	/* of a mixture, whose tokens are not told apart */
-	layer_write(f->out, f->image, path, l);
+	layer_write(f->out, f->part, path, l);
 	s->done++;
 	layer_free(&layer);
 	free(scale);
@@ -78,26 +78,26 @@ static void write_layer(struct input_scales *s, const struct filter *f, struct c
 void input_scales_part(void *arg, const struct filter *f)
 {
 	struct input_scales *s = arg;
-	struct layer_list list = layer_list(f->image, f->config, s->layers);
+	struct layer_list list = layer_list(f->part, f->config, s->layers);
 	struct calibration k = { 0 };
 
 	if (s->run) {
-		k = calibrate_begin(f->image, f->config, s->layers, false);
-		calibrate_observe(&k, s->run->forward, f->image);
+		k = calibrate_begin(f->part, f->config, s->layers, false);
+		calibrate_observe(&k, s->run->forward, f->part);
 	}
-	output_begin(f->out, f->image);
-	if (!image_part(f->image))
+	output_begin(f->out, f->part);
+	if (!part_index(f->part))
 		cache_write(f->out, s->kv);
-	if (s->run && !image_part(f->image)) {
-		calibrated_write(f->out, 1, (const struct image *[]){ f->image }, s->run->calibration);
+	if (s->run && !part_index(f->part)) {
+		calibrated_write(f->out, 1, (const struct part *[]){ f->part }, s->run->calibration);
 		output_history(f->out, "tokens", s->run->tokens);
 	}
 	for (size_t i = 0; !s->kv_alone && i < list.n; i++) {
-		progress_part(list.path[i], image_part(f->image), image_parts(f->image), i, list.n);
+		progress_part(list.path[i], part_index(f->part), part_count(f->part), i, list.n);
 		if (!f->config || calibrate_place(f->config, list.path[i]) < SIZE_MAX)
 			write_layer(s, f, &k, list.path[i]);
 	}
-	output_rest(f->out, f->image, NULL);
+	output_rest(f->out, f->part, NULL);
 	output_end(f->out);
 	if (s->run)
 		calibrate_end(&k);

@@ -77,7 +77,7 @@ static void add_magnitudes(struct moments *h, size_t rows, const void *x, enum h
 
 	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (rows * n > FEW)
 	for (size_t j = 0; j < n; j += COLUMNS_AT_ONCE)
-		add_columns(h, rows, x, type, j, least(COLUMNS_AT_ONCE, n - j));
+		add_columns(h, rows, x, type, j, min(COLUMNS_AT_ONCE, n - j));
 	h->count += rows;
 }
 

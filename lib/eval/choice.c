@@ -128,30 +128,30 @@ struct measure { const double *x, *before; };
 enum { MEASURES = 2 * CHOICE_MARKS + 1 };
 
 /* Those of the record, where it has them. */
-static const double *earlier(const struct image *before, const char *mark, size_t n)
+static const double *earlier(const struct part *before, const char *mark, size_t n)
 {
 	struct tensor t;
 	char *path = xformat("/question/%s", mark);
-	const bool found = before && image_find(before, path, TENSOR_F64, 1, &n, &t);
+	const bool found = before && part_find(before, path, TENSOR_F64, 1, &n, &t);
 
 	free(path);
 	return found ? t.data : NULL;
 }
 
 /* Differences of what is measured against a reference mean something where it was the same. */
-static void check_reference(const struct image *before, const struct choices *c)
+static void check_reference(const struct part *before, const struct choices *c)
 {
 	static const char path[] = "/choice/log_likelihood_of_reference";
 	const size_t n = c->questions->choices;
 	struct tensor t;
 	const double *theirs;
 
-	if (!c->reference || !image_find(before, path, TENSOR_F64, 1, &n, &t))
+	if (!c->reference || !part_find(before, path, TENSOR_F64, 1, &n, &t))
 		return;
 	theirs = t.data;
 	for (size_t i = 0; i < n; i++)
 		if (!(fabs(theirs[i] - c->reference[i]) < SAME_TOKEN * (double)c->tokens[i]))
-			die("%s: %s: is of another reference: choice %zu has %g, not %g", image_name(before),
+			die("%s: %s: is of another reference: choice %zu has %g, not %g", part_name(before),
 				path, i, theirs[i], c->reference[i]);
 }
 
@@ -165,10 +165,10 @@ static void add_column(struct table *t, const char *from, const char *mark, cons
 }
 
 /* Whether each question's answer is that of the record, 1 or 0; free() it. */
-static double *same_answers(const struct choices *c, const struct image *before)
+static double *same_answers(const struct choices *c, const struct part *before)
 {
 	const struct questions *q = c->questions;
-	const int32_t *theirs = image_tensor(before, "/question/answer", TENSOR_I32, 1, &q->n).data;
+	const int32_t *theirs = part_tensor(before, "/question/answer", TENSOR_I32, 1, &q->n).data;
 	double *same = xalloc(q->n, sizeof *same);
 
 	for (size_t i = 0, choice = 0; i < q->n; choice += q->item[i++].choices)
@@ -177,7 +177,7 @@ static double *same_answers(const struct choices *c, const struct image *before)
 }
 
 /* same: whether answers are those of the record, or NULL. */
-static size_t add_columns(struct table *t, const struct choices *c, const struct image *before,
+static size_t add_columns(struct table *t, const struct choices *c, const struct part *before,
 	const double *same, struct measure measure[MEASURES])
 {
 	size_t n = 0;
@@ -230,7 +230,7 @@ static void add_row(struct table *t, const struct choices *c, const char *task, 
 	free(x);
 }
 
-struct table choices_table(const struct choices *c, const struct image *before)
+struct table choices_table(const struct choices *c, const struct part *before)
 {
 	const struct questions *q = c->questions;
 	struct table t = { 0 };
@@ -263,19 +263,19 @@ void choices_table_free(struct table *t)
 
 /* ---- the record ---- */
 
-struct image *choices_earlier(const char *path, const struct questions *q)
+struct part *choices_earlier(const char *path, const struct questions *q)
 {
-	struct image *record = image_open(path, "result");
-	char *theirs = image_text(record, "/", DIGEST);
+	struct part *record = part_open(path, "result");
+	char *theirs = part_text(record, "/", DIGEST);
 	size_t n = q->n;
 
 	if (!theirs)
 		die("%s: is no record of eval-choice: attribute %s is missing", path, DIGEST);
 	if (strcmp(theirs, q->digest))
 		die("%s: is over other questions than those of %s", path, q->name);
-	if (image_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0] != n)
+	if (part_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0] != n)
 		die("%s: /question/gold: is over %zu questions, not %zu: --limit is expected as it was", path,
-			image_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0], n);
+			part_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0], n);
 	free(theirs);
 	return record;
 }

@@ -25,7 +25,7 @@
 #include "eval/question.h"
 #include "forward/prompt.h"
 #include "forward/windows.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "io/table.h"
 
 enum choice_mark { CHOICE_ACC, CHOICE_ACC_NORM, CHOICE_EXACT, CHOICE_KL, CHOICE_AGREEMENT, CHOICE_MARKS };
@@ -53,12 +53,12 @@ void choices_free(struct choices *c);
  * record's. A row for each task, in the order that they first come in, and one for all questions. Dies where
  * the record's reference was another.
  */
-struct table choices_table(const struct choices *c, const struct image *before);
+struct table choices_table(const struct choices *c, const struct part *before);
 /* Frees its columns too. */
 void choices_table_free(struct table *t);
 
 /* An earlier record. Dies unless it is over the same questions. */
-struct image *choices_earlier(const char *path, const struct questions *q);
+struct part *choices_earlier(const char *path, const struct questions *q);
 /*
  * /question/task, gold, answer, answer_norm and every mark, /choice/question, bytes, tokens, log_likelihood
  * and log_likelihood_of_reference, the table's columns and the numbers of its last row; closes. Nothing

@@ -21,12 +21,12 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 /* What the visits to the groups of a part of the model, or of the whole reference, share. */
 struct walk {
 	struct compare *c;
-	const struct image *image;
+	const struct part *part;
 	struct layer_list list;
 	const char *other;		/* name of the file that a tensor may be missing in */
 };
 
-struct compare compare_begin(struct image *reference, struct image *hessian, const struct selection *layers)
+struct compare compare_begin(struct part *reference, struct part *hessian, const struct selection *layers)
 {
 	return (struct compare){ .table = { .columns = hessian ? COLUMNS : COLUMNS - 1, .column = columns },
 		.layers = layers, .reference = reference, .hessian = hessian };
@@ -56,7 +56,7 @@ static void add_row(struct compare *c, const char *path, const struct linear *l,
 static void compare_layer(struct walk *w, const char *group)
 {
 	struct compare *c = w->c;
-	struct layer ours = layer_read(w->image, group, 0, 0);
+	struct layer ours = layer_read(w->part, group, 0, 0);
 	const struct linear *l = &ours.linear;
 	void *work = xalloc(stats_workspace(l->out, l->in), 1);
 	struct weight_difference d;
@@ -66,13 +66,13 @@ static void compare_layer(struct walk *w, const char *group)
 
 	if (c->hessian && hessian_there(c->hessian, group)) {
 		h = hessian_mixed(c->hessian, group, l->in, &own).sum;
-		hessian_check(image_name(c->hessian), group, l->in, h);
+		hessian_check(part_name(c->hessian), group, l->in, h);
 	}
 	if (!layer_there(c->reference, group))
-		die("%s: %s: is missing; %s has it", image_name(c->reference), group, image_name(w->image));
+		die("%s: %s: is missing; %s has it", part_name(c->reference), group, part_name(w->part));
 	theirs = layer_read(c->reference, group, l->out, l->in);
 	if (!stats_difference(&theirs.linear, l, h, &d, work))
-		die("%s: %s/hessian: gives sums that are not finite", image_name(c->hessian), group);
+		die("%s: %s/hessian: gives sums that are not finite", part_name(c->hessian), group);
 	add_row(c, group, l, &d);
 	for (const struct member *m = members; m->name; m++)
 		if (m->role == MEMBER_WEIGHT)	/* all forms of it are one effective weight */
@@ -92,18 +92,18 @@ static void compare_layer(struct walk *w, const char *group)
 }
 
 /* Any tensor as a matrix of the same type. */
-static struct linear matrix_of(const struct image *image, const char *path, const struct tensor *t)
+static struct linear matrix_of(const struct part *part, const char *path, const struct tensor *t)
 {
 	size_t rows = t->rank > 1 ? t->dim[0] : 1;
 
 	return (struct linear){ .out = rows, .in = rows ? tensor_count(t) / rows : 0, .weight = t->data,
-		.weight_type = layer_half(image, path, t->type) };
+		.weight_type = layer_half(part, path, t->type) };
 }
 
 /* A tensor that one side lacks counts as different. */
 static void report_missing(struct walk *w, const char *path)
 {
-	warn("%s: %s: is missing; %s has it", w->other, path, image_name(w->image));
+	warn("%s: %s: is missing; %s has it", w->other, path, part_name(w->part));
 	w->c->others++;
 	w->c->differ++;
 }
@@ -115,18 +115,18 @@ static void compare_other(struct walk *w, const char *group, const char *member)
 	struct weight_difference d;
 	struct tensor our, their;
 
-	if (image_has(w->image, path) && !image_has(c->reference, path))
+	if (part_has(w->part, path) && !part_has(c->reference, path))
 		report_missing(w, path);
-	else if (image_find(w->image, path, TENSOR_ANY, -1, NULL, &our)) {
-		struct linear ours = matrix_of(w->image, path, &our), theirs;
+	else if (part_find(w->part, path, TENSOR_ANY, -1, NULL, &our)) {
+		struct linear ours = matrix_of(w->part, path, &our), theirs;
 		void *work = xalloc(stats_workspace(ours.out, ours.in), 1);
 
-		their = image_tensor(c->reference, path, TENSOR_ANY, our.rank, our.dim);
+		their = part_tensor(c->reference, path, TENSOR_ANY, our.rank, our.dim);
 		theirs = matrix_of(c->reference, path, &their);
 		stats_difference(&theirs, &ours, NULL, &d, work);
 		if (tensor_count(&our) && !isfinite(d.mse))
 			die("%s: %s: holds infinite or undefined numbers (NaN), or %s does",
-				image_name(w->image), path, image_name(c->reference));
+				part_name(w->part), path, part_name(c->reference));
 		if (d.largest > 0) {
 			add_row(c, path, &ours, &d);
 			c->differ++;
@@ -142,10 +142,10 @@ static void visit_model(void *arg, const char *group)
 {
 	struct walk *w = arg;
 
-	if (!selection_has(w->c->layers, group) || layer_is_branch(w->image, group))
+	if (!selection_has(w->c->layers, group) || layer_is_branch(w->part, group))
 		return;
-	progress_part(group, image_part(w->image), image_parts(w->image), 0, 1);
-	if (layer_listed(&w->list, group) || layer_quantized(w->image, group) ||
+	progress_part(group, part_index(w->part), part_count(w->part), 0, 1);
+	if (layer_listed(&w->list, group) || layer_quantized(w->part, group) ||
 		layer_quantized(w->c->reference, group))
 		compare_layer(w, group);
 	else
@@ -158,9 +158,9 @@ static void visit_model(void *arg, const char *group)
 void compare_part(void *arg, const struct filter *f)
 {
 	struct compare *c = arg;
-	struct walk w = { c, f->image, layer_list(f->image, f->config, c->layers), image_name(c->reference) };
+	struct walk w = { c, f->part, layer_list(f->part, f->config, c->layers), part_name(c->reference) };
 
-	image_groups(f->image, visit_model, &w);
+	part_groups(f->part, visit_model, &w);
 	layer_list_free(&w.list);
 }
 
@@ -168,15 +168,15 @@ static void visit_reference(void *arg, const char *group)
 {
 	struct walk *w = arg;
 
-	if (layer_is_branch(w->image, group))
+	if (layer_is_branch(w->part, group))
 		return;
 	for (const struct member *m = members; m->name && selection_has(w->c->layers, group); m++) {
 		const bool compared = m->role == MEMBER_WEIGHT || m->role == MEMBER_TERM;
 		char *path = xformat("%s/%s", group, m->name);
 
-		if (compared && image_has(w->image, path) && !is_seen(w->c, path)) {
+		if (compared && part_has(w->part, path) && !is_seen(w->c, path)) {
 			if (layer_listed(&w->list, group) && m->role == MEMBER_WEIGHT)
-				die("%s: %s: is missing; %s has it", w->other, group, image_name(w->image));
+				die("%s: %s: is missing; %s has it", w->other, group, part_name(w->part));
 			report_missing(w, path);
 		}
 		free(path);
@@ -185,22 +185,22 @@ static void visit_reference(void *arg, const char *group)
 
 void compare_end(struct compare *c, const char *name)
 {
-	struct walk w = { .c = c, .image = c->reference, .other = name };
-	bool known = image_has(c->reference, "/config");
+	struct walk w = { .c = c, .part = c->reference, .other = name };
+	bool known = part_has(c->reference, "/config");
 	struct config config = { 0 };
 	double mean[3];
 
 	if (known)
 		config = config_read(c->reference);
 	w.list = layer_list(c->reference, known ? &config : NULL, c->layers);
-	image_groups(c->reference, visit_reference, &w);
+	part_groups(c->reference, visit_reference, &w);
 	layer_list_free(&w.list);
 	if (known)
 		config_free(&config);
 	if (!c->compared)
 		die("%s: holds no linear layer%s", name, selection_text(c->layers));
 	if (c->hessian && !c->hessians)
-		die("%s: holds no Hessian of a layer of %s", image_name(c->hessian), name);
+		die("%s: holds no Hessian of a layer of %s", part_name(c->hessian), name);
 	for (size_t i = 0; i < 3; i++)
 		mean[i] = exp(c->logs[i] / (double)c->counts[i]);
 	table_sum(&c->table, (const char *[]){ "all", "-" },

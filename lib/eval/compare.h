@@ -8,14 +8,14 @@
 #ifndef EVAL_COMPARE_H
 #define EVAL_COMPARE_H
 #include "base/selection.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "io/table.h"
 #include "model/filter.h"
 
 struct compare {
 	struct table table;
 	const struct selection *layers;
-	struct image *reference, *hessian;	/* hessian NULL: no output error */
+	struct part *reference, *hessian;	/* hessian NULL: no output error */
 	char **seen;			/* tensors that both have */
 	size_t n;
 	size_t compared, hessians;	/* layers, and those that had a Hessian */
@@ -24,7 +24,7 @@ struct compare {
 	size_t counts[3];
 };
 
-struct compare compare_begin(struct image *reference, struct image *hessian, const struct selection *layers);
+struct compare compare_begin(struct part *reference, struct part *hessian, const struct selection *layers);
 /* A part of the model. Dies on a tensor of another shape in the reference, and on one that is not finite. */
 void compare_part(void *compare, const struct filter *f);
 /*

@@ -18,7 +18,7 @@
 #include "forward/forward.h"
 #include "forward/head.h"
 #include "forward/run.h"
-#include "io/image.h"
+#include "io/part.h"
 
 struct divergence {
 	size_t n;			/* targets */

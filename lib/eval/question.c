@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "io/text.h"
-#include "vision/picture.h"
+#include "vision/image.h"
 
-static const size_t MOST = (size_t)1 << 30;	/* bytes of a file */
+static const size_t MAX = (size_t)1 << 30;	/* bytes of a file */
 
 const char *const bos_names[] = { [BOS_AUTO] = "auto", [BOS_YES] = "yes", [BOS_NO] = "no", NULL };
 
@@ -144,7 +144,7 @@ struct questions questions_read(const char *path, size_t limit)
 	struct questions q = { .name = strcmp(path, "-") ? path : "<stdin>" };
 	size_t n, capacity = 0, line = 0;
 	json_t *unknown = json_object();
-	char *text = text_read(path, MOST, &n);
+	char *text = text_read(path, MAX, &n);
 
 	q.digest = digest_of(n, text);
 	for (size_t at = 0, length; at < n && !(limit && q.n == limit); at += length + 1) {
@@ -234,24 +234,24 @@ static struct stretch encode_choice(const struct encode *e, const struct questio
 	return y;
 }
 
-/* The picture of that name beside the file of questions: how many tokens it has, and its grid. */
+/* The image of that name beside the file of questions: how many tokens it has, and its grid. */
 static size_t read_image(const struct encode *e, const char *folder, const char *name, int32_t grid[3])
 {
 	char *path = *name == '/' ? xformat("%s", name) : xformat("%s%s", folder, name);
-	struct picture picture = picture_read(path);
-	struct pictures *all = e->pictures;
+	struct image image = image_read(path);
+	struct prompt_images *all = e->images;
 	size_t rows, columns, n;
 
-	vision_grid(e->config, e->processor, picture.h, picture.w, &rows, &columns);
+	vision_grid(e->config, e->processor, image.h, image.w, &rows, &columns);
 	n = vision_tokens(e->config, rows, columns);
 	if (!n)
 		die("%s: has %zu x %zu patches, which leave no token", path, rows, columns);
 	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
 	all->image = xgrow(all->image, all->n + 1, sizeof *all->image);
 	all->image[all->n] = (struct token_image){ .number = all->n, .n = n, .frames = 1, .rows = rows,
-		.columns = columns, .h = picture.h, .w = picture.w, .path = path };
+		.columns = columns, .h = image.h, .w = image.w, .path = path };
 	all->n++;
-	free(picture.rgb);
+	free(image.rgb);
 	return n;
 }
 
@@ -306,7 +306,7 @@ static void put_images(const struct encode *e, const struct question *q, const c
 		y.feature = xgrow(y.feature, y.n + n, sizeof *y.feature);
 		for (const size_t end = y.n + n; y.n < end; y.n++) {
 			y.id[y.n] = old.id[i];
-			y.feature[y.n] = visual ? (int64_t)e->pictures->features++ : -1;
+			y.feature[y.n] = visual ? (int64_t)e->images->features++ : -1;
 		}
 	}
 	free(old.id);

@@ -55,7 +55,7 @@ struct encode {
 	const char *until;		/* not NULL: one more continuation, the gold choice and this text */
 	const struct config *config;
 	const struct processor *processor;	/* of a model that sees images, where questions have some */
-	struct pictures *pictures;	/* gets those of the questions, by their names beside the file */
+	struct prompt_images *images;	/* gets those of the questions, by their names beside the file */
 	bool aifs;			/* visual tokens of contexts stand first */
 };
 /* [q->n], for prompts_free(). Dies where the vocabulary lacks an id, where a context has not one placeholder

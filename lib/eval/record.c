@@ -10,7 +10,7 @@
 /* Likelihoods of one model on two kinds of processor, which round sums otherwise, are nearer together. */
 static const double SAME_NLL = 0.01;
 
-struct output *record_open(const char *path, const struct image *model)
+struct output *record_open(const char *path, const struct part *model)
 {
 	struct output *out;
 
@@ -23,7 +23,7 @@ struct output *record_open(const char *path, const struct image *model)
 	return out;
 }
 
-void record_input(struct output *out, const char *option, const struct image *input)
+void record_input(struct output *out, const char *option, const struct part *input)
 {
 	if (out)
 		output_history(out, option, input);
@@ -69,11 +69,11 @@ void record_write(struct output *out, size_t n, const struct answer answer[n], c
 	free_places(p);
 }
 
-struct image *record_earlier(const char *path, const struct windows *w, bool kl)
+struct part *record_earlier(const char *path, const struct windows *w, bool kl)
 {
-	struct image *record = image_open(path, "result");
+	struct part *record = part_open(path, "result");
 	size_t n = w->targets;
-	struct tensor t = image_tensor(record, "/target", TENSOR_I32, 1, NULL), window;
+	struct tensor t = part_tensor(record, "/target", TENSOR_I32, 1, NULL), window;
 	const int32_t *theirs = t.data;
 	struct places ours = places_of(w);
 
@@ -84,24 +84,24 @@ struct image *record_earlier(const char *path, const struct windows *w, bool kl)
 		if (ours.id[i] != theirs[i])
 			die("%s: /target: is over other tokens: target %zu is %d, not %d", path, i, theirs[i],
 				ours.id[i]);
-	if (image_find(record, "/window", TENSOR_I32, 1, &n, &window) &&
+	if (part_find(record, "/window", TENSOR_I32, 1, &n, &window) &&
 		memcmp(window.data, ours.window, n * sizeof *ours.window) != 0)
 		die("%s: /window: is over other windows: --ctx, --convention and --stride are expected "
 			"as they were", path);
-	image_tensor(record, "/nll_of_target", TENSOR_F64, 1, &n);
-	if (kl && !image_has(record, "/kl"))
+	part_tensor(record, "/nll_of_target", TENSOR_F64, 1, &n);
+	if (kl && !part_has(record, "/kl"))
 		die("%s: /kl: is missing; --reference and --paired together expect a record with --reference",
 			path);
 	free_places(ours);
 	return record;
 }
 
-static const double *numbers(const struct image *record, const char *path, const struct windows *w)
+static const double *numbers(const struct part *record, const char *path, const struct windows *w)
 {
-	return image_tensor(record, path, TENSOR_F64, 1, &w->targets).data;
+	return part_tensor(record, path, TENSOR_F64, 1, &w->targets).data;
 }
 
-size_t record_answer(const struct image *record, const struct windows *w, const double nll[w->targets],
+size_t record_answer(const struct part *record, const struct windows *w, const double nll[w->targets],
 	const struct divergence *d, struct answer answer[RECORD_ANSWERS])
 {
 	const double *before = numbers(record, "/nll_of_target", w), *reference;
@@ -113,6 +113,6 @@ size_t record_answer(const struct image *record, const struct windows *w, const 
 	for (size_t i = 0; i < w->targets; i++)
 		if (!(fabs(reference[i] - d->reference[i]) < SAME_NLL))
 			die("%s: /nll_of_reference: is of another reference: target %zu has %g, not %g",
-				image_name(record), i, reference[i], d->reference[i]);
+				part_name(record), i, reference[i], d->reference[i]);
 	return n + delta_answer(paired_kl, w, d->kl, numbers(record, "/kl", w), answer + n);
 }

@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include "base/error.h"
 #include "base/number.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "io/text.h"
 #include "model/config.h"
 
-enum { LENGTH_MOST = 1 << 20, CONFIG_MOST = 1 << 24, LIST_MOST = 1000 };
+enum { LENGTH_MAX = 1 << 20, CONFIG_MAX = 1 << 24, LIST_MAX = 1000 };
 static const double EMBEDDING_BYTES = 2, SCALE_BITS = 16;
 
 struct shape {
@@ -193,15 +193,15 @@ static struct shape of_path(const char *path)
 	if (S_ISDIR(st.st_mode)) {
 		char *name = xformat("%s/config.json", path);
 		size_t n;
-		char *text = text_read(name, CONFIG_MOST, &n);
+		char *text = text_read(name, CONFIG_MAX, &n);
 
 		c = config_parse(path, text);
 		free(text), free(name);
 	} else {
-		struct image *image = image_open(path, "model");
+		struct part *part = part_open(path, "model");
 
-		c = config_read(image);
-		image_close(image);
+		c = config_read(part);
+		part_close(part);
 	}
 	y = of_config(&c);
 	config_free(&c);
@@ -227,8 +227,8 @@ static struct list list_of(const char *option, const char *text)
 
 	for (const char *s = text; (s = strchr(s, ',')); s++)
 		y.n++;
-	if (y.n > LIST_MOST)
-		misuse("--%s: has %zu values, expected at most %d", option, y.n, LIST_MOST);
+	if (y.n > LIST_MAX)
+		misuse("--%s: has %zu values, expected at most %d", option, y.n, LIST_MAX);
 	y.item = xalloc(1, y.n * sizeof *y.item + strlen(text) + 1);
 	copy = strcpy((char *)(y.item + y.n), text);
 	for (size_t i = 0; i < y.n; i++, copy = next) {
@@ -248,8 +248,8 @@ static size_t *lengths_of(const char *option, struct list l)
 	for (size_t i = 0; i < l.n; i++) {
 		const char *end = number_size(l.item[i], &y[i]);
 
-		if (!end || *end || y[i] < 1 || y[i] > LENGTH_MOST)
-			misuse("--%s: '%s' is not a length from 1 to %d", option, l.item[i], LENGTH_MOST);
+		if (!end || *end || y[i] < 1 || y[i] > LENGTH_MAX)
+			misuse("--%s: '%s' is not a length from 1 to %d", option, l.item[i], LENGTH_MAX);
 	}
 	return y;
 }

@@ -51,9 +51,9 @@ static char *group_of(const struct linear *l)
 	return l->group > 0 ? xformat("%ld", l->group) : xformat(l->group ? "tensor" : "channel");
 }
 
-static void add_layer(struct survey *s, const struct image *image, const char *path)
+static void add_layer(struct survey *s, const struct part *part, const char *path)
 {
-	struct layer layer = layer_read(image, path, 0, 0);
+	struct layer layer = layer_read(part, path, 0, 0);
 	const struct linear *l = &layer.linear;
 	void *work = xalloc(stats_workspace(l->out, l->in), 1);
 	double bits = member_bits(members, l), weights = (double)l->out * (double)l->in;
@@ -73,33 +73,33 @@ static void add_layer(struct survey *s, const struct image *image, const char *p
 	layer_free(&layer);
 }
 
-struct visit { struct survey *s; const struct image *image; };
+struct visit { struct survey *s; const struct part *part; };
 
 static void visit_hessian(void *arg, const char *path)
 {
 	struct visit *v = arg;
 	struct hessian h;
-	double *square, sum = 0, top = 0, fourth = 0;
+	double *square, sum = 0, max = 0, fourth = 0;
 	size_t n, dead = 0;
 
-	if (!selection_has(v->s->layers, path) || hessian_is_prior(path) || !hessian_there(v->image, path))
+	if (!selection_has(v->s->layers, path) || hessian_is_prior(path) || !hessian_there(v->part, path))
 		return;
-	h = hessian_find(v->image, path, 0);
+	h = hessian_find(v->part, path, 0);
 	n = h.in;
-	hessian_check(image_name(v->image), path, n, h.sum);
+	hessian_check(part_name(v->part), path, n, h.sum);
 	if (!h.absmax)
-		die("%s: %s/absmax: is missing", image_name(v->image), path);
+		die("%s: %s/absmax: is missing", part_name(v->part), path);
 	square = xalloc(n, sizeof *square);
 	for (size_t i = 0; i < n; i++) {
 		square[i] = h.count ? (double)h.sum[i * n + i] / (double)h.count : 0;
 		sum += square[i];
 		dead += !(square[i] > 0);
-		top = fmax(top, (double)h.absmax[i]);
+		max = fmax(max, (double)h.absmax[i]);
 		fourth += h.fourth && h.count ? h.fourth[i] / (double)h.count : NAN;
 	}
 	gsl_sort(square, 1, n);
 	table_row(&v->s->table, &path, (double[]){ (double)h.count, (double)n, (double)dead, sum / (double)n,
-		(square[(n - 1) / 2] + square[n / 2]) / 2, square[n - 1], top,
+		(square[(n - 1) / 2] + square[n / 2]) / 2, square[n - 1], max,
 		fourth * (double)n / (sum * sum) });
 	free(square);
 }
@@ -107,16 +107,16 @@ static void visit_hessian(void *arg, const char *path)
 void survey_part(void *arg, const struct filter *f)
 {
 	struct survey *s = arg;
-	const struct image *image = f->image;
+	const struct part *part = f->part;
 	struct layer_list list = { 0 };
 
 	if (s->table.column == model_columns)
-		list = layer_list(image, f->config, s->layers);
+		list = layer_list(part, f->config, s->layers);
 	else
-		image_groups(image, visit_hessian, &(struct visit){ s, image });
+		part_groups(part, visit_hessian, &(struct visit){ s, part });
 	for (size_t i = 0; i < list.n; i++) {
-		progress_part(list.path[i], image_part(image), image_parts(image), i, list.n);
-		add_layer(s, image, list.path[i]);
+		progress_part(list.path[i], part_index(part), part_count(part), i, list.n);
+		add_layer(s, part, list.path[i]);
 	}
 	layer_list_free(&list);
 }

@@ -3,7 +3,7 @@
 #ifndef EVAL_SURVEY_H
 #define EVAL_SURVEY_H
 #include "base/selection.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "io/table.h"
 #include "model/filter.h"
 #include "quant/linear.h"

@@ -16,7 +16,7 @@
 #include "num/gauss.h"
 
 enum { WEIGHTS = 256, POINTS = 1000000 };	/* rounded at a time; of a range of sigmas, at most */
-static const double LEAST = 1e-3, MOST = 2;	/* sigmas among which minima and crossovers are looked for */
+static const double MIN = 1e-3, MAX = 2;	/* sigmas among which minima and crossovers are looked for */
 
 static const struct table_column curve_columns[] = {
 	{ "format", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL },
@@ -97,8 +97,8 @@ static const char *next(const char *text, char end, double *value)
 
 static double checked(double sigma)
 {
-	if (!(sigma >= SWEEP_LEAST && sigma <= SWEEP_MOST))
-		misuse("--sigma: %g is not a number from %g to %g", sigma, SWEEP_LEAST, SWEEP_MOST);
+	if (!(sigma >= SWEEP_MIN && sigma <= SWEEP_MAX))
+		misuse("--sigma: %g is not a number from %g to %g", sigma, SWEEP_MIN, SWEEP_MAX);
 	return sigma;
 }
 
@@ -145,19 +145,19 @@ static void add_best(struct sweep *s, const struct gauss g[])
 
 	for (size_t f = 0; f < s->formats; f++) {
 		size_t n = 0;
-		double best, error, least = INFINITY;
+		double best, error, min = INFINITY;
 
 		for (size_t i = 0; i < s->formats; i++)
 			if (i != f && s->format[i].bits == s->format[f].bits)
 				other[n++] = &g[i];
 		if (!n)
 			continue;
-		best = gauss_best(&g[f], n, other, LEAST, MOST);
+		best = gauss_best(&g[f], n, other, MIN, MAX);
 		error = gauss_error(&g[f], best);
 		for (size_t i = 0; i < n; i++)
-			least = fmin(least, gauss_error(other[i], best));
+			min = fmin(min, gauss_error(other[i], best));
 		table_row(&s->table[SWEEP_BEST], (const char *[]){ s->format[f].name },
-			(double[]){ s->format[f].bits, best, error, least / error });
+			(double[]){ s->format[f].bits, best, error, min / error });
 	}
 	free(other);
 }
@@ -187,11 +187,11 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 	add_best(s, g);
 	for (size_t a = 0; a < s->formats; a++)
 		for (size_t b = a + 1; b < s->formats; b++) {
-			double from = LEAST, x;
+			double from = MIN, x;
 
 			if (s->format[a].bits != s->format[b].bits)
 				continue;
-			while (!isnan(x = gauss_crossover(&g[a], &g[b], from, MOST))) {
+			while (!isnan(x = gauss_crossover(&g[a], &g[b], from, MAX))) {
 				double beyond = x * (1 + 1e-6);
 				bool swap = gauss_error(&g[a], beyond) < gauss_error(&g[b], beyond);
 
@@ -219,7 +219,7 @@ static double channel_error(const struct format *f, size_t n, const float w[n], 
 	struct format own = *f;
 	float scale[WEIGHTS], y[WEIGHTS];
 	uint8_t zero[WEIGHTS], code[WEIGHTS];
-	double x[WEIGHTS], sum = 0, top = fmax(-min, max);
+	double x[WEIGHTS], sum = 0, bound = fmax(-min, max);
 
 	format_tensor(&own, min, max);
 	for (size_t i = 0; i < WEIGHTS; i++)
@@ -233,13 +233,13 @@ static double channel_error(const struct format *f, size_t n, const float w[n], 
 		for (size_t i = 0; i < c; i++)
 			sum += (x[i] - y[i]) * (x[i] - y[i]);
 	}
-	return sum / (double)n / (top * top);
+	return sum / (double)n / (bound * bound);
 }
 
 /* Of one channel on [-1, 1]: sigma, mean square, and the error of each format; 0 of a channel of zeros. */
 static void channel_row(const struct sweep *s, size_t n, const float w[n], double out[2 + s->formats])
 {
-	double min = 0, max = 0, sum = 0, squares = 0, top;
+	double min = 0, max = 0, sum = 0, squares = 0, bound;
 
 	memset(out, 0, (2 + s->formats) * sizeof *out);
 	for (size_t i = 0; i < n; i++) {
@@ -250,13 +250,13 @@ static void channel_row(const struct sweep *s, size_t n, const float w[n], doubl
 		sum += v;
 		squares += v * v;
 	}
-	top = fmax(-min, max);
+	bound = fmax(-min, max);
 	if (!isfinite(squares))
 		out[0] = NAN;
-	if (!(top > 0) || isnan(out[0]))
+	if (!(bound > 0) || isnan(out[0]))
 		return;
-	out[1] = squares / (double)n / (top * top);
-	sum /= (double)n * top;
+	out[1] = squares / (double)n / (bound * bound);
+	sum /= (double)n * bound;
 	out[0] = sqrt(fmax(out[1] - sum * sum, 0));
 	for (size_t f = 0; f < s->formats; f++)
 		out[2 + f] = channel_error(&s->format[f], n, w, min, max);
@@ -280,9 +280,9 @@ static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, do
 		inside / (double)n });
 }
 
-static void add_layer(struct sweep *s, const struct image *image, const char *path)
+static void add_layer(struct sweep *s, const struct part *part, const char *path)
 {
-	struct layer layer = layer_read(image, path, 0, 0);
+	struct layer layer = layer_read(part, path, 0, 0);
 	const size_t m = layer.linear.out, n = layer.linear.in, wide = 2 + s->formats;
 	double (*channel)[wide] = xalloc(m, sizeof *channel), *sigma = xalloc(m, sizeof *sigma), mean[wide];
 	size_t live = 0;
@@ -298,7 +298,7 @@ static void add_layer(struct sweep *s, const struct image *image, const char *pa
 	memset(mean, 0, sizeof mean);
 	for (size_t i = 0; i < m; i++) {
 		if (isnan(channel[i][0]))
-			die("%s: %s/weight: row %zu holds what is not finite", image_name(image), path, i);
+			die("%s: %s/weight: row %zu holds what is not finite", part_name(part), path, i);
 		if (!(channel[i][1] > 0))
 			continue;
 		sigma[live++] = channel[i][0];
@@ -317,7 +317,7 @@ static void add_layer(struct sweep *s, const struct image *image, const char *pa
 			table_row(&s->table[SWEEP_ERROR], (const char *[]){ path, s->format[f].name },
 				(double[]){ mean[0], mean[2 + f], mean[2 + f] / mean[1] });
 	} else
-		warn("%s: %s: is all zero and has no sigma", image_name(image), path);
+		warn("%s: %s: is all zero and has no sigma", part_name(part), path);
 	free(channel);
 	free(sigma);
 	layer_free(&layer);
@@ -326,11 +326,11 @@ static void add_layer(struct sweep *s, const struct image *image, const char *pa
 void sweep_part(void *arg, const struct filter *f)
 {
 	struct sweep *s = arg;
-	struct layer_list list = layer_list(f->image, f->config, s->layers);
+	struct layer_list list = layer_list(f->part, f->config, s->layers);
 
 	for (size_t i = 0; i < list.n; i++) {
-		progress_part(list.path[i], image_part(f->image), image_parts(f->image), i, list.n);
-		add_layer(s, f->image, list.path[i]);
+		progress_part(list.path[i], part_index(f->part), part_count(f->part), i, list.n);
+		add_layer(s, f->part, list.path[i]);
 	}
 	layer_list_free(&list);
 }

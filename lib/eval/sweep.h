@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include "base/plot.h"
 #include "base/selection.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "io/table.h"
 #include "model/filter.h"
 #include "num/format.h"
@@ -45,8 +45,8 @@ struct sweep sweep_begin(const char *names, bool ties_away, double low, double h
 void sweep_free(struct sweep *s);
 
 /* Sigmas that the formulas are good for. */
-#define SWEEP_LEAST 1e-6
-#define SWEEP_MOST 10.0
+#define SWEEP_MIN 1e-6
+#define SWEEP_MAX 10.0
 /* "LOW:HIGH:STEP" or numbers separated by commas, misuse outside that range; free() them. */
 double *sweep_sigmas(const char *text, size_t *n);
 /* "LOW:HIGH", misuse for anything else. */

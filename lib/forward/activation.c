@@ -14,9 +14,9 @@ static void relu(size_t n, float y[n], const float x[n])
 		y[i] = x[i] < 0 ? 0 : x[i];
 }
 
-static float clipped(float x, float least, float most)
+static float clipped(float x, float min, float max)
 {
-	return x < least ? least : x > most ? most : x;
+	return x < min ? min : x > max ? max : x;
 }
 
 /* log(1 + e^x), also where e^x is too large */

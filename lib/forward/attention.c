@@ -18,7 +18,7 @@ static void run_tile(const struct attention *a, const struct attention_rows *r, 
 	const size_t tiles = ceil_div(r->n, queries), i = tile < tiles ? (tiles - 1 - tile) * queries : r->n;
 
 	if (i < r->n)
-		attention_tile(a, r, head, i, least(queries, r->n - i), workspace);
+		attention_tile(a, r, head, i, min(queries, r->n - i), workspace);
 }
 
 void attention(const struct attention *a, size_t sequences, const struct attention_rows rows[sequences])
@@ -32,7 +32,7 @@ void attention(const struct attention *a, size_t sequences, const struct attenti
 	}
 	#pragma omp parallel num_threads(threads) if (products > FEW_PRODUCTS)
 	{
-		void *workspace = xalloc(attention_tile_workspace(a, least(queries, longest)), 1);
+		void *workspace = xalloc(attention_tile_workspace(a, min(queries, longest)), 1);
 
 		#pragma omp for schedule(dynamic) collapse(3)
 		for (size_t t = 0; t < ceil_div(longest, queries); t++)
@@ -64,7 +64,7 @@ void rope_free(struct rope *r)
 	*r = (struct rope){ 0 };
 }
 
-void rope_turn(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
+void rope_rotate(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
 	float x[heads][head_dim])
 {
 	float cosine[r->half], sine[r->half];

@@ -53,6 +53,6 @@ struct rope rope_make(size_t positions, size_t half, const double frequency[half
 void rope_free(struct rope *r);
 /* Rotates the pairs of each head's first 2 · half channels by the angle of the position, a number for each
  * axis. */
-void rope_turn(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
+void rope_rotate(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
 	float x[heads][head_dim]);
 #endif

@@ -75,7 +75,7 @@ INLINE void NAME(mask)(const struct tile *t, size_t columns, size_t n, float sco
 }
 
 /* The largest score of each column so far. */
-INLINE void NAME(tops)(size_t columns, size_t n, float top[columns], const float score[n][WIDE])
+INLINE void NAME(tops)(size_t columns, size_t n, float new_max[columns], const float score[n][WIDE])
 {
 	size_t k = 0;
 
@@ -86,31 +86,31 @@ INLINE void NAME(tops)(size_t columns, size_t n, float top[columns], const float
 			a = score[k + 2][c] > a ? score[k + 2][c] : a;
 			b = score[k + 3][c] > b ? score[k + 3][c] : b;
 			a = b > a ? b : a;
-			top[c] = a > top[c] ? a : top[c];
+			new_max[c] = a > new_max[c] ? a : new_max[c];
 		}
 	for (; k < n; k++)
 		for (size_t c = 0; c < columns; c++)
-			top[c] = score[k][c] > top[c] ? score[k][c] : top[c];
+			new_max[c] = score[k][c] > new_max[c] ? score[k][c] : new_max[c];
 }
 
 /* score = 2^(score - max) under the larger max, and its sum; factor: of what came before. */
 INLINE void NAME(weights)(size_t columns, size_t n, float score[n][WIDE], float factor[columns],
 	float max[columns], float sum[columns])
 {
-	float top[WIDE], part[WIDE] = { 0 };
+	float new_max[WIDE], part[WIDE] = { 0 };
 
-	memcpy(top, max, columns * sizeof *top);
-	NAME(tops)(columns, n, top, (const float (*)[WIDE])score);
+	memcpy(new_max, max, columns * sizeof *new_max);
+	NAME(tops)(columns, n, new_max, (const float (*)[WIDE])score);
 	for (size_t c = 0; c < columns; c++) {
-		const float shift = top[c] > -INFINITY ? top[c] : 0;
+		const float shift = new_max[c] > -INFINITY ? new_max[c] : 0;
 
 		factor[c] = power_of_two(max[c] - shift);
-		max[c] = top[c];
-		top[c] = shift;
+		max[c] = new_max[c];
+		new_max[c] = shift;
 	}
 	for (size_t k = 0; k < n; k++)
 		for (size_t c = 0; c < columns; c++)
-			part[c] += score[k][c] = power_of_two(score[k][c] - top[c]);
+			part[c] += score[k][c] = power_of_two(score[k][c] - new_max[c]);
 	for (size_t c = 0; c < columns; c++)
 		sum[c] = sum[c] * factor[c] + part[c];
 }

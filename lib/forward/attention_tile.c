@@ -143,19 +143,19 @@ static void begin(struct tile *t)
 	const struct attention *a = t->a;
 	const size_t wide = VECTORS * t->lanes;
 	const float scale = (float)(a->cap > 0 ? a->scale : a->scale * M_LOG2E);
-	const int64_t least_index = t->r->index ? INT32_MIN : 0;	/* that of a BOS may be below 0 */
+	const int64_t min_index = t->r->index ? INT32_MIN : 0;	/* that of a BOS may be below 0 */
 
 	for (size_t c = 0; c < t->panels * wide; c++) {
-		const size_t column = least(c, t->columns - 1), row = t->first + column / t->group;
+		const size_t column = min(c, t->columns - 1), row = t->first + column / t->group;
 		const float *x = query_of(t, column);
 		float *q = t->q + c / wide * wide * t->d + c % wide;
 
 		for (size_t i = 0; i < t->d; i++)
 			q[i * wide] = x[i] * scale;
 		t->at[c] = t->r->index ? t->r->index[row] : (int32_t)(t->past + row);
-		t->from[c] = (int32_t)least_index;
+		t->from[c] = (int32_t)min_index;
 		if (a->sliding_window && a->sliding_window < INT32_MAX &&
-		    t->at[c] + 1 - (int64_t)a->sliding_window > least_index)
+		    t->at[c] + 1 - (int64_t)a->sliding_window > min_index)
 			t->from[c] = (int32_t)(t->at[c] + 1 - (int64_t)a->sliding_window);
 		t->max[c] = -INFINITY;
 		t->sum[c] = 0;
@@ -179,21 +179,21 @@ static void load_keys(struct tile *t, size_t j, size_t n)
 		}
 		memcpy(t->k + i * d, keys->k + row * keys->stride + t->kv_head * d, d * sizeof *t->k);
 		for (size_t c = 0; c < t->deep; c += FOUR)
-			memcpy(t->v + c * KEYS + i * FOUR, v + c, least(FOUR, d - c) * sizeof *v);
+			memcpy(t->v + c * KEYS + i * FOUR, v + c, min(FOUR, d - c) * sizeof *v);
 		t->index[i] = keys->index ? keys->index[row] : (int32_t)(j + i);
 	}
 	memset(t->k + n * d, 0, (ceil_div(n, FOUR) * FOUR - n) * d * sizeof *t->k);
 }
 
-struct range { int32_t least, most; };
+struct range { int32_t min, max; };
 
 static struct range range_of(size_t n, const int32_t x[n])
 {
 	struct range y = { x[0], x[0] };
 
 	for (size_t i = 1; i < n; i++) {
-		y.least = x[i] < y.least ? x[i] : y.least;
-		y.most = x[i] > y.most ? x[i] : y.most;
+		y.min = x[i] < y.min ? x[i] : y.min;
+		y.max = x[i] > y.max ? x[i] : y.max;
 	}
 	return y;
 }
@@ -205,13 +205,13 @@ static void add_keys_by_index(struct tile *t, size_t n)
 	const size_t wide = VECTORS * t->lanes;
 
 	for (size_t p = 0; p < t->panels; p++) {
-		const size_t columns = least(wide, t->columns - p * wide);
+		const size_t columns = min(wide, t->columns - p * wide);
 		const struct range from = range_of(columns, t->from + p * wide);
 		const struct range at = range_of(columns, t->at + p * wide);
 
-		if (keys.least <= at.most && keys.most >= from.least)
+		if (keys.min <= at.max && keys.max >= from.min)
 			kind()->panel(t, (int)ceil_div(columns, t->lanes), p, n,
-				keys.most > at.least || keys.least < from.most);
+				keys.max > at.min || keys.min < from.max);
 	}
 }
 
@@ -221,10 +221,10 @@ static void add_keys(struct tile *t, size_t j, size_t n)
 	const size_t wide = VECTORS * t->lanes;
 
 	for (size_t p = 0; p < t->panels; p++) {
-		const size_t columns = least(wide, t->columns - p * wide);
+		const size_t columns = min(wide, t->columns - p * wide);
 		const int32_t *from = t->from + p * wide, *at = t->at + p * wide;
 		const size_t last = (size_t)at[columns - 1] + 1;
-		const size_t seen = last > j ? least(n, last - j) : 0;
+		const size_t seen = last > j ? min(n, last - j) : 0;
 
 		if (seen && j + n > (size_t)from[0])
 			kind()->panel(t, (int)ceil_div(columns, t->lanes), p, seen,
@@ -259,7 +259,7 @@ void attention_tile(const struct attention *a, const struct attention_rows *r, s
 	/* By index any query may see any key; otherwise these, and no further. */
 	end = r->index ? all : t.past + first + queries;
 	for (size_t j = r->index ? 0 : (size_t)t.from[0] / KEYS * KEYS, n; j < end; j += n) {
-		n = least(KEYS, end - j);
+		n = min(KEYS, end - j);
 		load_keys(&t, j, n);
 		if (r->index)
 			add_keys_by_index(&t, n);

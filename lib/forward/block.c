@@ -15,54 +15,54 @@
 enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
 
 /* The norm of that name below the block, or none where the architecture has no name for it. */
-static struct norm block_norm(const struct image *image, const struct stack *s, size_t index,
+static struct norm block_norm(const struct part *part, const struct stack *s, size_t index,
 	const char *name, size_t width)
 {
 	char *path = name ? stack_path(s, index, name) : NULL;
-	struct norm y = path ? norm_read(image, path, s, width) : (struct norm){ .n = 0 };
+	struct norm y = path ? norm_read(part, path, s, width) : (struct norm){ .n = 0 };
 
 	free(path);
 	return y;
 }
 
 /* The attribute kv_hadamard of the attention group. */
-static const struct hadamard *read_hadamard(const struct image *image, const struct stack *s, size_t index)
+static const struct hadamard *read_hadamard(const struct part *part, const struct stack *s, size_t index)
 {
 	char *path = stack_attention(s, index);
-	const double n = image_number(image, path, "kv_hadamard", 1);
+	const double n = part_number(part, path, "kv_hadamard", 1);
 
 	if (!(n >= 1 && n <= (double)s->head_dim) || (double)(size_t)n != n || s->head_dim % (size_t)n ||
 	    hadamard_block((size_t)n) != (size_t)n)
 		die("%s: %s: attribute kv_hadamard is %g; expected the order of a Hadamard matrix that "
-			"divides the %zu channels of a head", image_name(image), path, n, s->head_dim);
+			"divides the %zu channels of a head", part_name(part), path, n, s->head_dim);
 	free(path);
 	return n > 1 ? online_hadamard((size_t)n, (size_t)n) : NULL;
 }
 
-static void fill(struct block *b, const struct image *image, const struct stack *s, size_t index)
+static void fill(struct block *b, const struct part *part, const struct stack *s, size_t index)
 {
 	const bool each = s->arch->head_norm_kind == HEAD_NORM_EACH;
 
 	b->stack = s;
 	b->index = index;
 	for (int i = 0; i < NORM_PLACES; i++)
-		b->norm[i] = block_norm(image, s, index, s->arch->norm[i], s->hidden);
+		b->norm[i] = block_norm(part, s, index, s->arch->norm[i], s->hidden);
 	for (int i = 0; i < 2; i++)
-		b->head_norm[i] = block_norm(image, s, index, s->arch->head_norm[i],
+		b->head_norm[i] = block_norm(part, s, index, s->arch->head_norm[i],
 			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim);
-	b->hadamard = s->heads ? read_hadamard(image, s, index) : NULL;
+	b->hadamard = s->heads ? read_hadamard(part, s, index) : NULL;
 	for (int i = 0; i < PROJECTION_EXPERT_GATE_UP; i++)
-		projection_read(&b->projection[i], image, b->config, s, index, (enum projection_name)i, 0);
-	experts_read(&b->experts, image, b->config, s, index);
+		projection_read(&b->projection[i], part, b->config, s, index, (enum projection_name)i, 0);
+	experts_read(&b->experts, part, b->config, s, index);
 }
 
-struct block *block_read(const struct image *image, const struct config *c, const struct stack *s,
+struct block *block_read(const struct part *part, const struct config *c, const struct stack *s,
 	size_t index)
 {
 	struct block *b = xalloc(1, sizeof *b);
 
 	b->config = c;
-	fill(b, image, s, index);
+	fill(b, part, s, index);
 	return b;
 }
 
@@ -74,13 +74,13 @@ static void free_norms(struct block *b)
 		norm_free(&b->head_norm[i]);
 }
 
-void block_next(struct block *b, const struct image *image, const struct stack *s, size_t index)
+void block_next(struct block *b, const struct part *part, const struct stack *s, size_t index)
 {
 	free_norms(b);
 	for (int i = 0; i < PROJECTIONS; i++)
 		projection_empty(&b->projection[i]);
 	experts_empty(&b->experts);
-	fill(b, image, s, index);
+	fill(b, part, s, index);
 }
 
 void block_free(struct block *b)
@@ -130,15 +130,15 @@ static void make_ropes(struct work *w, size_t positions)
 struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
 {
 	size_t qkv = stack_out(s, ROLE_QKV), q = s->heads * s->head_dim;
-	size_t n = larger(s->intermediate, larger(s->expert, s->shared)), gate_up = 0;
+	size_t n = max(s->intermediate, max(s->expert, s->shared)), gate_up = 0;
 	struct work w = { .stack = s, .tokens = tokens, .piece = piece };
 
 	for (int i = PROJECTION_GATE_UP; i < PROJECTIONS; i++)
-		gate_up = larger(gate_up, stack_width(s, (enum projection_name)i));
+		gate_up = max(gate_up, stack_width(s, (enum projection_name)i));
 	make_ropes(&w, positions);
 	w.normed = xalloc(tokens, stack_in(s, PROJECTION_GATE_UP) * sizeof *w.normed);
-	w.wide = xalloc(larger(tokens * qkv, piece * gate_up), sizeof *w.wide);
-	w.middle = xalloc(larger(tokens * q, piece * n), sizeof *w.middle);
+	w.wide = xalloc(max(tokens * qkv, piece * gate_up), sizeof *w.wide);
+	w.middle = xalloc(max(tokens * q, piece * n), sizeof *w.middle);
 	if (s->parallel && s->arch->norm[BEFORE_MLP])
 		w.second = xalloc(tokens, s->hidden * sizeof *w.second);
 	if (s->arch->norm[AFTER_ATTENTION] || s->arch->norm[AFTER_MLP])
@@ -180,7 +180,7 @@ static void place_row(const struct block *b, const struct work *w, const int32_t
 				(const float (*)[norm->n])x);
 	}
 	if (s->rotary)
-		rope_turn(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d,
+		rope_rotate(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d,
 			(float (*)[d])row);
 	if (b->hadamard)
 		hadamard_product(b->hadamard, false, (q + kv) / b->hadamard->n, b->hadamard->n,
@@ -403,7 +403,7 @@ void block_project(const struct block *b, struct work *w, const struct batch *ba
 	for (size_t i = 0, m; i < batch->rows; i += m) {
 		const float *input = x + i * in;
 
-		m = observer ? batch->rows : least(w->piece, batch->rows - i);
+		m = observer ? batch->rows : min(w->piece, batch->rows - i);
 		if (norm->n) {
 			norm_apply(norm, m * in / norm->n, (float (*)[norm->n])w->normed,
 				(const float (*)[norm->n])input);

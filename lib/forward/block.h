@@ -21,7 +21,7 @@
 #include "forward/experts.h"
 #include "forward/norm.h"
 #include "forward/projection.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "num/hadamard.h"
 
@@ -36,12 +36,12 @@ struct block {
 	struct experts experts;
 };
 
-/* Block `index` of a stack; the image must stay as long as the block does. */
-struct block *block_read(const struct image *image, const struct config *c, const struct stack *s,
+/* Block `index` of a stack; the part must stay as long as the block does. */
+struct block *block_read(const struct part *part, const struct config *c, const struct stack *s,
 	size_t index);
 void block_free(struct block *b);
 /* Another block of the same model in its place and, as far as it fits, in its memory. */
-void block_next(struct block *b, const struct image *image, const struct stack *s, size_t index);
+void block_next(struct block *b, const struct part *part, const struct stack *s, size_t index);
 /* Another layer in the place of the one at `path`, of the same shape: what a quantizer made of it. */
 void block_replace(struct block *b, const char *path, const struct linear *l);
 

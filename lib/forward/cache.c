@@ -12,17 +12,17 @@ enum { ROWS = 16, FEW = 1 << 14 };	/* numbers, below which one thread is quicker
 
 static const char attribute[] = "kv_format";
 
-static void read_attribute(struct cache_format *f, const struct image *first)
+static void read_attribute(struct cache_format *f, const struct part *first)
 {
-	char *text = image_text(first, "/", attribute);
+	char *text = part_text(first, "/", attribute);
 
 	if (text && !setting_kv_parse(f, text))
 		die("%s: /: attribute %s is '%s', expected a format, alone or with a colon and a number of "
-			"channels, such as uint4:32", image_name(first), attribute, text);
+			"channels, such as uint4:32", part_name(first), attribute, text);
 	free(text);
 }
 
-void cache_use(struct config *c, const struct image *first, const struct cache_format *option)
+void cache_use(struct config *c, const struct part *first, const struct cache_format *option)
 {
 	const size_t head_dim = config_last(c)->head_dim;
 
@@ -31,7 +31,7 @@ void cache_use(struct config *c, const struct image *first, const struct cache_f
 		read_attribute(&c->cache, first);
 	if (c->cache.group && head_dim % c->cache.group)
 		die("%s: /config: heads are %zu channels wide; %s %s:%zu: a group that divides them is "
-			"expected", image_name(first), head_dim, option->given ? "--kv-format" : attribute,
+			"expected", part_name(first), head_dim, option->given ? "--kv-format" : attribute,
 			c->cache.format.name, c->cache.group);
 	if (option->given && c->cache.format.kind)
 		setting_hint(&c->cache.format, "kv-format");
@@ -47,7 +47,7 @@ void cache_check(const struct filter *f, const struct cache_format *option)
 		die("%s: /config: is missing; --kv-format goes by the heads that it names",
 			input_name(f->in));
 	c = *f->config;
-	cache_use(&c, f->image, option);
+	cache_use(&c, f->part, option);
 }
 
 void cache_write(struct output *out, const struct cache_format *option)
@@ -61,16 +61,16 @@ void cache_write(struct output *out, const struct cache_format *option)
 	free(text);
 }
 
-void cache_match(size_t n, const struct image *const first[n])
+void cache_match(size_t n, const struct part *const first[n])
 {
-	char *one = n ? image_text(first[0], "/", attribute) : NULL;
+	char *one = n ? part_text(first[0], "/", attribute) : NULL;
 
 	for (size_t i = 1; i < n; i++) {
-		char *other = image_text(first[i], "/", attribute);
+		char *other = part_text(first[i], "/", attribute);
 
 		if (!one != !other || (one && strcmp(one, other)))
-			die("%s: /: attribute %s is '%s', expected '%s' as in %s", image_name(first[i]),
-				attribute, other ? other : "none", one ? one : "none", image_name(first[0]));
+			die("%s: /: attribute %s is '%s', expected '%s' as in %s", part_name(first[i]),
+				attribute, other ? other : "none", one ? one : "none", part_name(first[0]));
 		free(other);
 	}
 	free(one);

@@ -11,20 +11,20 @@
 #include <stddef.h>
 #include "forward/attention.h"
 #include "forward/batch.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "model/filter.h"
 
 /* Keys and values of the model, whose first part this is, are rounded as an option says, else as its root
  * attribute kv_format. Dies where the attribute says nothing known, or groups do not divide a head; warns as
  * setting_hint(). */
-void cache_use(struct config *c, const struct image *first, const struct cache_format *option);
+void cache_use(struct config *c, const struct part *first, const struct cache_format *option);
 /* The same of a filter that does not run its model, where the option is given; dies without a /config. */
 void cache_check(const struct filter *f, const struct cache_format *option);
 /* The attribute of a result, within part 0, where the option is given; "none" removes it. */
 void cache_write(struct output *out, const struct cache_format *option);
 /* Dies unless n inputs that become one model have one attribute, or none of them has it. */
-void cache_match(size_t n, const struct image *const first[n]);
+void cache_match(size_t n, const struct part *const first[n]);
 /* Bits of a key's or value's number with its share of the scale, and of a zero point of the format's
  * width; 0 where they are not rounded. */
 double cache_bits(const struct config *c);

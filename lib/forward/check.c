@@ -24,13 +24,13 @@ struct check {
 	struct forward *forward[BOTH];
 	struct token_image image[SEQUENCES];
 	uint8_t *rgb;			/* their pixels */
-	double *difference, *top;	/* [rows]: the largest of each */
-	double most;
+	double *difference, *max;	/* [rows]: the largest of each */
+	double limit;
 	bool done;
 };
 
-/* A picture of noise for each sequence, where the model sees images; returns how many tokens it is. */
-static size_t draw_pictures(struct check *k, const struct image *first)
+/* An image of noise for each sequence, where the model sees images; returns how many tokens it is. */
+static size_t draw_images(struct check *k, const struct part *first)
 {
 	const struct vision *v = &k->config.vision;
 	const size_t square = v->patch * v->merge, h = v->side ? v->side : 2 * square;
@@ -51,7 +51,7 @@ static size_t draw_pictures(struct check *k, const struct image *first)
 }
 
 /* They stand before the text of each sequence. */
-static void place_pictures(struct check *k, struct tokens *t, int32_t id[], int64_t feature[],
+static void place_images(struct check *k, struct tokens *t, int32_t id[], int64_t feature[],
 	uint8_t modality[], int32_t (*position)[AXES])
 {
 	const size_t each = t->n / SEQUENCES, n = k->image->n;
@@ -78,11 +78,11 @@ static void place_pictures(struct check *k, struct tokens *t, int32_t id[], int6
 	}
 }
 
-static struct windows draw_windows(struct check *k, const struct image *first)
+static struct windows draw_windows(struct check *k, const struct part *first)
 {
 	const struct config *c = &k->config;
-	const size_t text = larger(2, least(LENGTH, c->positions));
-	const size_t length = text + (c->vision.class ? draw_pictures(k, first) : 0), n = SEQUENCES * length;
+	const size_t text = max(2, min(LENGTH, c->positions));
+	const size_t length = text + (c->vision.class ? draw_images(k, first) : 0), n = SEQUENCES * length;
 	const struct random_stream draw = random_open(0, "check");
 	int32_t *id = xalloc(n, sizeof *id), (*position)[AXES] = xalloc(n, sizeof *position);
 	int64_t *feature = xalloc(n, sizeof *feature), sequence[SEQUENCES + 1] = { 0 };
@@ -95,7 +95,7 @@ static struct windows draw_windows(struct check *k, const struct image *first)
 	for (size_t i = 1; i <= SEQUENCES; i++)
 		sequence[i] = (int64_t)(i * length);
 	if (c->vision.class)
-		place_pictures(k, &tokens, id, feature, modality, position);
+		place_images(k, &tokens, id, feature, modality, position);
 	w = windows_cut("the check", &tokens, WINDOWS_GPTQ, length, 0);
 	free(id), free(feature), free(modality), free(position);
 	return w;
@@ -110,71 +110,71 @@ static void compare(void *arg, size_t row, size_t m, size_t first, size_t n, con
 		const double before = (double)y[0][i], difference = fabs((double)y[1][i] - before);
 		const size_t at = row + i / n;
 
-		k->top[at] = fmax(k->top[at], fabs(before));
+		k->max[at] = fmax(k->max[at], fabs(before));
 		k->difference[at] = fmax(k->difference[at], isnan(difference) ? INFINITY : difference);
 	}
 }
 
 /* The heads of both versions are at hand. */
-static void compare_logits(struct check *k, const char *name, const struct image *const image[BOTH])
+static void compare_logits(struct check *k, const char *name, const struct part *const part[BOTH])
 {
 	struct head head[BOTH];
-	double difference = 0, top = 0;
+	double difference = 0, max = 0;
 
 	for (int i = 0; i < BOTH; i++)
-		head[i] = head_read(image[i], &k->config, false);
+		head[i] = head_read(part[i], &k->config, false);
 	forward_tiles(BOTH, k->forward, (const struct head *[]){ &head[0], &head[1] }, compare, k);
 	for (size_t i = 0; i < k->windows.rows; i++) {
 		difference = fmax(difference, k->difference[i]);
-		top = fmax(top, k->top[i]);
+		max = fmax(max, k->max[i]);
 	}
 	for (int i = 0; i < BOTH; i++)
 		head_free(&head[i]);
 	if (difference > 0)
-		difference /= top;
+		difference /= max;
 	progress_clear();
 	if (!quiet)
 		fprintf(stderr, "%s: check: the logits differ by at most %.3g of the largest\n", program,
 			difference);
-	if (!(difference <= k->most))
+	if (!(difference <= k->limit))
 		die("%s: the logits differ by %.3g of the largest, expected at most %g", name, difference,
-			k->most);
+			k->limit);
 	k->done = true;
 }
 
-static void prepare(struct check *k, const struct image *first)
+static void prepare(struct check *k, const struct part *first)
 {
 	k->windows = draw_windows(k, first);
 	k->config.rows = k->windows.rows;
 	for (int i = 0; i < BOTH; i++)
 		k->forward[i] = forward_open(&k->config, &k->windows, MEMORY);
 	k->difference = xalloc(k->windows.rows, sizeof *k->difference);
-	k->top = xalloc(k->windows.rows, sizeof *k->top);
+	k->max = xalloc(k->windows.rows, sizeof *k->max);
 }
 
 static void check_part(void *arg, const struct filter *f)
 {
 	struct check *k = arg;
 	struct filter own = *f;
-	const struct image *image[BOTH] = { f->image, NULL };
+	const struct part *part[BOTH] = { f->part, NULL };
 	bool head = false;
 
 	if (!k->forward[0])
-		prepare(k, f->image);
+		prepare(k, f->part);
 	own.out = relay_output(k->relay);
 	k->part(k->arg, &own);
-	image[1] = relay_next(k->relay);
+	part[1] = relay_next(k->relay);
 	for (int i = 0; i < BOTH; i++)
-		head = forward_part(k->forward[i], image[i], NULL);
+		head = forward_part(k->forward[i], part[i], NULL);
 	if (head)
-		compare_logits(k, input_name(f->in), image);
+		compare_logits(k, input_name(f->in), part);
 	relay_pass(k->relay, f->out);
 }
 
 void check_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg, bool check,
-	double most)
+	double limit)
 {
-	struct check k = { .part = part, .arg = arg, .most = most };
+	struct check k = { .part = part, .arg = arg, .limit = limit };
 
 	if (!check) {
 		model_filter(f, part, arg);
@@ -190,5 +190,5 @@ void check_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 		forward_close(k.forward[i]);
 	relay_close(k.relay);
 	windows_free(&k.windows);
-	free(k.rgb), free(k.difference), free(k.top);
+	free(k.rgb), free(k.difference), free(k.max);
 }

@@ -20,32 +20,32 @@ static bool many(size_t experts)
 }
 
 /* Dies if the block has an expert more than config.json says. */
-static void check_beyond(const struct image *image, const struct stack *s, size_t index)
+static void check_beyond(const struct part *part, const struct stack *s, size_t index)
 {
 	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
 		char *path = stack_expert_path(s, index, row->name, s->experts);
 
-		if (strchr(row->name, '#') && image_has(image, path))
-			die("%s: %s: stands beyond the %zu experts of config.json", image_name(image), path,
+		if (strchr(row->name, '#') && part_has(part, path))
+			die("%s: %s: stands beyond the %zu experts of config.json", part_name(part), path,
 				s->experts);
 		free(path);
 	}
 }
 
-void experts_read(struct experts *e, const struct image *image, const struct config *c, const struct stack *s,
+void experts_read(struct experts *e, const struct part *part, const struct config *c, const struct stack *s,
 	size_t index)
 {
 	if (!stack_sparse(s, index))
 		return;
 	if (!e->of)
 		e->of = xalloc(s->experts, sizeof *e->of);
-	check_beyond(image, s, index);
+	check_beyond(part, s, index);
 	e->n = s->experts;
 	e->block = s->first + index;
 	e->activation = s->activation;
 	for (size_t i = 0; i < e->n; i++) {
-		projection_layers(&e->of[i][GATE_UP], image, c, s, index, PROJECTION_EXPERT_GATE_UP, i);
-		projection_layers(&e->of[i][DOWN], image, c, s, index, PROJECTION_EXPERT_DOWN, i);
+		projection_layers(&e->of[i][GATE_UP], part, c, s, index, PROJECTION_EXPERT_GATE_UP, i);
+		projection_layers(&e->of[i][DOWN], part, c, s, index, PROJECTION_EXPERT_DOWN, i);
 	}
 	#pragma omp parallel for num_threads(threads) if (many(e->n)) schedule(dynamic)
 	for (size_t i = 0; i < e->n; i++)
@@ -117,7 +117,7 @@ static bool is_among(size_t n, const int32_t choice[n], size_t e)
 static void choose_row(const struct stack *s, int32_t choice[], float share[], const float logit[])
 {
 	double all = 0, of_chosen = 0;
-	float top = -INFINITY;
+	float max = -INFINITY;
 
 	for (size_t k = 0; k < s->chosen; k++) {
 		size_t best = s->experts;
@@ -127,15 +127,15 @@ static void choose_row(const struct stack *s, int32_t choice[], float share[], c
 			    !is_among(k, choice, e))
 				best = e;
 		choice[k] = (int32_t)best;
-		top = k ? top : logit[best];
+		max = k ? max : logit[best];
 	}
 	qsort(choice, s->chosen, sizeof *choice, ascending);
 	for (size_t e = 0; e < s->experts; e++)
-		all += exp((double)logit[e] - (double)top);
+		all += exp((double)logit[e] - (double)max);
 	for (size_t k = 0; k < s->chosen; k++)
-		of_chosen += exp((double)logit[choice[k]] - (double)top);
+		of_chosen += exp((double)logit[choice[k]] - (double)max);
 	for (size_t k = 0; k < s->chosen; k++)
-		share[k] = (float)(exp((double)logit[choice[k]] - (double)top) /
+		share[k] = (float)(exp((double)logit[choice[k]] - (double)max) /
 			(s->normalized ? of_chosen : all));
 }
 
@@ -181,7 +181,7 @@ struct pass {
 	const float *x;
 	const struct observer *observer;	/* NULL: nobody looks at experts */
 	enum projection_name to;		/* its inputs are wanted; PROJECTIONS: what experts make */
-	size_t m, most;			/* tokens; of them the most that go through an expert at once */
+	size_t m, max;			/* tokens; of them the most that go through an expert at once */
 };
 
 /* Of a thread. */
@@ -210,7 +210,7 @@ static void show_expert(const struct pass *p, struct buffers *b, enum projection
 
 	if (n && o)
 		o->expert(o->arg, p->e->block, name, expert, n, s->in,
-			projection_turn(s, n, x, &b->input));
+			projection_rotate(s, n, x, &b->input));
 }
 
 /* The tokens of an expert: its rows become what it makes of them. */
@@ -233,11 +233,11 @@ static void run_expert(const struct pass *p, struct buffers *b, size_t expert)
 	if (n && p->to == PROJECTIONS)
 		projection_apply(down, &own, 0, n, down->out, (float (*)[down->out])x,
 			(const float (*)[down->in])b->middle, &b->input, NULL, false);
-	sent.rows = o && o->to_send ? least(p->m, o->to_send(o->arg, p->e->block, expert)) : 0;
+	sent.rows = o && o->to_send ? min(p->m, o->to_send(o->arg, p->e->block, expert)) : 0;
 	if (sent.rows) {
 		run_gate_up(p, b, expert, &sent, p->x);
 		o->sent(o->arg, p->e->block, expert, sent.rows, down->in,
-			projection_turn(down, sent.rows, b->middle, &b->input));
+			projection_rotate(down, sent.rows, b->middle, &b->input));
 	}
 }
 
@@ -283,15 +283,15 @@ void experts_apply(const struct experts *e, struct routing *r, const struct batc
 	size_t reached = 0;
 
 	for (size_t i = 0; i < e->n; i++) {
-		p.most = larger(p.most, p.observer ? m : r->start[i + 1] - r->start[i]);
+		p.max = max(p.max, p.observer ? m : r->start[i + 1] - r->start[i]);
 		reached += r->start[i + 1] > r->start[i];
 	}
 	routing_rows(r, m);
 	gather(&p);
 	#pragma omp parallel num_threads(threads) if (many(reached))
 	{
-		struct buffers b = { .wide = xalloc(p.most, e->of[0][GATE_UP].out * sizeof(float)),
-			.middle = xalloc(p.most, e->of[0][DOWN].in * sizeof(float)) };
+		struct buffers b = { .wide = xalloc(p.max, e->of[0][GATE_UP].out * sizeof(float)),
+			.middle = xalloc(p.max, e->of[0][DOWN].in * sizeof(float)) };
 
 		#pragma omp for schedule(dynamic)
 		for (size_t i = 0; i < e->n; i++)

@@ -18,7 +18,7 @@
 #include "forward/batch.h"
 #include "forward/observer.h"
 #include "forward/projection.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 
 struct experts {
@@ -28,7 +28,7 @@ struct experts {
 };
 
 /* Those of the stack's block `index`, none where its MLP is none; e: zeroed, or emptied. */
-void experts_read(struct experts *e, const struct image *image, const struct config *c, const struct stack *s,
+void experts_read(struct experts *e, const struct part *part, const struct config *c, const struct stack *s,
 	size_t index);
 void experts_empty(struct experts *e);	/* keeps the memory of the weights */
 void experts_free(struct experts *e);

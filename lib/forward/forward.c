@@ -187,7 +187,7 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 	size_t width = (size_t)threads, alone = observer ? 0 : all.n - all.n % width;
 
 	make_works(f, f->block->stack, alone ? width : 1, all.tokens,
-		observer ? all.tokens : least(TOKENS, all.tokens));
+		observer ? all.tokens : min(TOKENS, all.tokens));
 	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
 	for (size_t i = 0; i < alone; i++)
 		run_chunk(f, &f->work[omp_get_thread_num()], all.chunk[i], stage, NULL);
@@ -198,7 +198,7 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 
 /* What of the model stands in this part: a part of a file may see the rest of the file too. */
 struct found {
-	const struct image *image;
+	const struct part *part;
 	const struct config *config;
 	bool embedding, position, head, images;
 	bool *block;			/* [blocks] */
@@ -218,14 +218,14 @@ static void look_for(void *arg, const char *path)
 	if (!s)
 		return;
 	if (block >= s->blocks)
-		die("%s: %s: the config knows %zu blocks", image_name(y->image), path, s->blocks);
+		die("%s: %s: the config knows %zu blocks", part_name(y->part), path, s->blocks);
 	y->block[s->first + block] = true;
 }
 
 /* The blocks, or the positions, are here and this should have come before them. */
-static _Noreturn void missing(const struct image *image, const char *group)
+static _Noreturn void missing(const struct part *part, const char *group)
 {
-	die("%s: %s/weight: is missing; embeddings are expected before the blocks", image_name(image), group);
+	die("%s: %s/weight: is missing; embeddings are expected before the blocks", part_name(part), group);
 }
 
 static void embed_all_positions(struct forward *f, const struct layer *position)
@@ -252,7 +252,7 @@ static void embed_features(struct forward *f)
 }
 
 /* Tokens of images are those that stand for them, and are made before they are needed. */
-static void check_placeholders(const struct forward *f, const struct image *image)
+static void check_placeholders(const struct forward *f, const struct part *part)
 {
 	const struct windows *w = f->windows;
 	const struct vision *v = &f->config->vision;
@@ -266,11 +266,11 @@ static void check_placeholders(const struct forward *f, const struct image *imag
 				"it stands for an image, expected one there (images-import)");
 	}
 	if (f->images && f->blocks != config_last(f->config)->first)
-		die("%s: %s: is before the encoder of images, expected behind it", image_name(image),
+		die("%s: %s: is before the encoder of images, expected behind it", part_name(part),
 			f->config->arch->embedding);
 }
 
-static void embed(struct forward *f, const struct image *image, const struct found *found)
+static void embed(struct forward *f, const struct part *part, const struct found *found)
 {
 	const struct config *c = f->config;
 	size_t n = f->hidden.rows, hidden = f->hidden.width;
@@ -278,9 +278,9 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 	struct layer l;
 
 	if (found->embedding) {
-		check_placeholders(f, image);
-		l = layer_read(image, c->arch->embedding, c->vocab, hidden);
-		layer_plain(image, &l);
+		check_placeholders(f, part);
+		l = layer_read(part, c->arch->embedding, c->vocab, hidden);
+		layer_plain(part, &l);
 		if (f->embedding)
 			l.linear = *f->embedding;
 		embed_tokens(c, &l, n, x, f->windows->id);
@@ -291,9 +291,9 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 	}
 	if (found->position) {
 		if (!f->embedded)
-			missing(image, c->arch->embedding);
-		l = layer_read(image, c->arch->position, 0, hidden);
-		layer_plain(image, &l);
+			missing(part, c->arch->embedding);
+		l = layer_read(part, c->arch->position, 0, hidden);
+		layer_plain(part, &l);
 		embed_all_positions(f, &l);
 		layer_free(&l);
 		f->placed = true;
@@ -301,25 +301,25 @@ static void embed(struct forward *f, const struct image *image, const struct fou
 }
 
 /* Block i of the stack is the one at hand. */
-static void read_block(struct forward *f, const struct image *image, const struct stack *s, size_t i)
+static void read_block(struct forward *f, const struct part *part, const struct stack *s, size_t i)
 {
 	const struct config *c = f->config;
 
 	if (s != config_last(c) && !f->images->embedded)
-		missing(image, config_encoder(c)->arch->embedding);
+		missing(part, config_encoder(c)->arch->embedding);
 	if (s == config_last(c) && (!f->embedded || (c->arch->position && !f->placed)))
-		missing(image, f->embedded ? c->arch->position : c->arch->embedding);
+		missing(part, f->embedded ? c->arch->position : c->arch->embedding);
 	if (s->first + i != f->blocks)
 		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order",
-			image_name(image), s->arch->blocks, i, f->blocks);
+			part_name(part), s->arch->blocks, i, f->blocks);
 	if (f->block)
-		block_next(f->block, image, s, i);
+		block_next(f->block, part, s, i);
 	else
-		f->block = block_read(image, c, s, i);
+		f->block = block_read(part, c, s, i);
 }
 
 /* The blocks of a stack that are in the part; those of an encoder that has nothing to see are passed over. */
-static void run_stack(struct forward *f, const struct image *image, const struct stack *s, const bool found[],
+static void run_stack(struct forward *f, const struct part *part, const struct stack *s, const bool found[],
 	void (*run)(void *arg, struct forward *f), void *arg)
 {
 	const bool idle = s != config_last(f->config) && !f->images;
@@ -327,32 +327,32 @@ static void run_stack(struct forward *f, const struct image *image, const struct
 	for (size_t i = 0; i < s->blocks; i++)
 		if (found[i]) {
 			if (!idle) {
-				read_block(f, image, s, i);
+				read_block(f, part, s, i);
 				run(arg, f);
 			}
 			f->blocks++;
 		}
 }
 
-bool forward_blocks(struct forward *f, const struct image *image, const struct observer *observer,
+bool forward_blocks(struct forward *f, const struct part *part, const struct observer *observer,
 	void (*run)(void *arg, struct forward *f), void *arg)
 {
 	const struct config *c = f->config;
-	struct found found = { .image = image, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
+	struct found found = { .part = part, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
 
-	f->name = image_name(image);
-	image_groups(image, look_for, &found);
+	f->name = part_name(part);
+	part_groups(part, look_for, &found);
 	if (f->images && !f->images->prepared_by)
-		images_prepare(f->images, image);
+		images_prepare(f->images, part);
 	if (found.images && f->images)
-		images_embed(f->images, image, observer);
+		images_embed(f->images, part, observer);
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
 		if (s == config_last(c))
-			embed(f, image, &found);
-		run_stack(f, image, s, found.block + s->first, run, arg);
+			embed(f, part, &found);
+		run_stack(f, part, s, found.block + s->first, run, arg);
 	}
 	if (found.head && f->blocks != c->blocks)
-		die("%s: holds %zu blocks, the config says %zu", image_name(image), f->blocks, c->blocks);
+		die("%s: holds %zu blocks, the config says %zu", part_name(part), f->blocks, c->blocks);
 	free(found.block);
 	if (f->blocks == c->blocks && f->block) {
 		block_free(f->block);
@@ -368,9 +368,9 @@ static void run_whole(void *arg, struct forward *f)
 	forward_stage(f, (struct stage){ PROJECTION_QKV, PROJECTIONS }, *observer);
 }
 
-bool forward_part(struct forward *f, const struct image *image, const struct observer *observer)
+bool forward_part(struct forward *f, const struct part *part, const struct observer *observer)
 {
-	return forward_blocks(f, image, observer, run_whole, &observer);
+	return forward_blocks(f, part, observer, run_whole, &observer);
 }
 
 /* ---- the head ---- */
@@ -422,7 +422,7 @@ static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, s
 			f->windows->modality ? f->windows->modality + i : NULL);
 	}
 	for (size_t v = 0, wide; v < n; v += wide) {
-		wide = least(HEAD_COLUMNS, n - v);
+		wide = min(HEAD_COLUMNS, n - v);
 		for (size_t k = 0; k < t->models; k++)
 			head_logits(t->h[k], &t->product[k], first + v, wide, m, (float (*)[wide])logits[k],
 				x[k]);
@@ -446,7 +446,7 @@ static void tile_columns(const struct tiles *t, size_t first, size_t n)
 		}
 		#pragma omp for schedule(dynamic)
 		for (size_t i = 0; i < rows; i += HEAD_ROWS)
-			tile_rows(t, i, least(HEAD_ROWS, rows - i), first, n, logits, workspace);
+			tile_rows(t, i, min(HEAD_ROWS, rows - i), first, n, logits, workspace);
 		for (size_t k = 0; k < t->models; k++)
 			free(logits[k]), free(workspace[k]);
 	}
@@ -461,13 +461,13 @@ void forward_tiles(size_t models, struct forward *const f[models], const struct 
 
 	for (size_t k = 0; k < models; k++) {
 		forward_head(f[k], h[k], NULL);
-		weight[k] = xalloc(head_workspace(h[k], least(HEAD_WEIGHTS, vocab)), 1);
+		weight[k] = xalloc(head_workspace(h[k], min(HEAD_WEIGHTS, vocab)), 1);
 	}
 	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
 		progress("head", v, vocab);
 		for (size_t k = 0; k < models; k++)
-			t.product[k] = head_product(h[k], v, least(HEAD_WEIGHTS, vocab - v), weight[k]);
-		tile_columns(&t, v, least(HEAD_WEIGHTS, vocab - v));
+			t.product[k] = head_product(h[k], v, min(HEAD_WEIGHTS, vocab - v), weight[k]);
+		tile_columns(&t, v, min(HEAD_WEIGHTS, vocab - v));
 	}
 	for (size_t k = 0; k < models; k++)
 		free(weight[k]);

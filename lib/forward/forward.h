@@ -20,7 +20,7 @@
 #include "forward/hidden.h"
 #include "forward/images.h"
 #include "forward/windows.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 
 struct forward {
@@ -32,7 +32,7 @@ struct forward {
 	size_t works;
 	struct work *work;		/* [works], one a thread */
 	struct block *block;		/* at hand, until all are done: its memory serves the next */
-	const struct linear *embedding;	/* in place of the image's; NULL: that one */
+	const struct linear *embedding;	/* in place of the part's; NULL: that one */
 	bool embedded, placed, normed;
 	size_t blocks;			/* done */
 };
@@ -44,16 +44,16 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 void forward_close(struct forward *f);
 
 /*
- * Runs whatever the image holds of embeddings and blocks; the parts must come
+ * Runs whatever the part holds of embeddings and blocks; the parts must come
  * in order. observer may be NULL. Returns whether it also has the head, before
  * which all blocks must be done.
  */
-bool forward_part(struct forward *f, const struct image *image, const struct observer *observer);
+bool forward_part(struct forward *f, const struct part *part, const struct observer *observer);
 /*
  * The same with the blocks in the hands of the caller, the observer sees the rest: run() is called with each,
  * f->block, and takes all windows through it, by one forward_stage() or by several (block_stage()).
  */
-bool forward_blocks(struct forward *f, const struct image *image, const struct observer *observer,
+bool forward_blocks(struct forward *f, const struct part *part, const struct observer *observer,
 	void (*run)(void *arg, struct forward *f), void *arg);
 void forward_stage(struct forward *f, struct stage stage, const struct observer *observer);
 /* The hidden states become the inputs of the output layer, once; forward_score() does it too. */

@@ -11,19 +11,19 @@ static struct product choose(const struct head *h)
 	return product_choose(&h->layer.linear, h->config->compute_type, h->config->rows);
 }
 
-struct head head_read(const struct image *image, const struct config *c, bool keep)
+struct head head_read(const struct part *part, const struct config *c, bool keep)
 {
 	struct head h = { .config = c };
 	const struct stack *last = config_last(c);
 
-	if (!image_has(image, c->arch->head))
-		die("%s: %s: is missing%s", image_name(image), c->arch->head, !c->tied ? "" :
+	if (!part_has(part, c->arch->head))
+		die("%s: %s: is missing%s", part_name(part), c->arch->head, !c->tied ? "" :
 			"; a tied head is stored as a hard link to the embeddings, import the model anew");
-	h.norm = stack_final_norm(last) ? norm_read(image, stack_final_norm(last), last, last->hidden) :
+	h.norm = stack_final_norm(last) ? norm_read(part, stack_final_norm(last), last, last->hidden) :
 		(struct norm){ .n = last->hidden };
-	h.layer = layer_read(image, c->arch->head, c->vocab, last->hidden);
-	layer_plain(image, &h.layer);
-	layer_runs(image, &h.layer, c);
+	h.layer = layer_read(part, c->arch->head, c->vocab, last->hidden);
+	layer_plain(part, &h.layer);
+	layer_runs(part, &h.layer, c);
 	if (keep) {
 		struct product p = choose(&h);
 

@@ -11,7 +11,7 @@
 #include "forward/batch.h"
 #include "forward/norm.h"
 #include "forward/observer.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "model/layer.h"
 #include "product/product.h"
@@ -22,7 +22,7 @@ struct head {
 	struct layer layer;
 	void *weight;			/* of the whole vocabulary, prepared and kept; NULL: tile by tile */
 };
-struct head head_read(const struct image *image, const struct config *c, bool keep);
+struct head head_read(const struct part *part, const struct config *c, bool keep);
 void head_free(struct head *h);
 
 /* The norm of the batch's rows x, which the output layer is fed; y may be x. */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/size.h"
-#include "vision/picture.h"
+#include "vision/image.h"
 #include "vision/vision.h"
 
 /* Rows of an image, of its class token too. */
@@ -56,8 +56,8 @@ static void make_windows(struct images *m, const char *name, size_t n)
 		check_image(m, i);
 		y->sequence[i] = (struct sequence){ .first = y->rows, .length = rows_of(m, i) };
 		y->rows += rows_of(m, i);
-		y->longest = larger(y->longest, rows_of(m, i));
-		y->positions = larger(y->positions, larger(m->image[i].rows, m->image[i].columns));
+		y->longest = max(y->longest, rows_of(m, i));
+		y->positions = max(y->positions, max(m->image[i].rows, m->image[i].columns));
 	}
 	y->index = xalloc(y->rows, sizeof *y->index);	/* all 0: each row sees all of its image */
 	if (y->axes < 2)
@@ -100,9 +100,9 @@ void images_close(struct images *m)
 	free(m);
 }
 
-void images_prepare(struct images *m, const struct image *image)
+void images_prepare(struct images *m, const struct part *part)
 {
-	m->processor = processor_of(image);
+	m->processor = processor_of(part);
 	m->processor.name = m->prepared_by = xformat("%s", m->processor.name);	/* the part will be gone */
 }
 
@@ -127,7 +127,7 @@ static void read_patches(const struct images *m, size_t i, float *x)
 	const struct vision *v = &m->config->vision;
 	const struct token_image *p = &m->image[i];
 	size_t height, width, rows, columns;
-	struct picture picture = { 0 };
+	struct image image = { 0 };
 	float *pixels;
 
 	vision_grid(m->config, &m->processor, p->h, p->w, &rows, &columns);
@@ -136,15 +136,15 @@ static void read_patches(const struct images *m, size_t i, float *x)
 		die("%s: /images/%zu: is %zu × %zu pixels when it is prepared, %zu × %zu patches of %zu were "
 			"expected", m->windows.name, p->number, height, width, p->rows, p->columns, v->patch);
 	if (!p->rgb)
-		picture = picture_read(p->path);
-	if (!p->rgb && (picture.h != p->h || picture.w != p->w))
-		die("%s: was %zu x %zu pixels, and is %zu x %zu now", p->path, p->h, p->w, picture.h,
-			picture.w);
+		image = image_read(p->path);
+	if (!p->rgb && (image.h != p->h || image.w != p->w))
+		die("%s: was %zu x %zu pixels, and is %zu x %zu now", p->path, p->h, p->w, image.h,
+			image.w);
 	pixels = xalloc(CHANNELS * height * width, sizeof *pixels);
 	processor_run(&m->processor, height, width, (float (*)[height][width])pixels, p->h, p->w,
-		(const uint8_t (*)[p->w][3])(p->rgb ? p->rgb : picture.rgb));
+		(const uint8_t (*)[p->w][3])(p->rgb ? p->rgb : image.rgb));
 	cut_patches(v, p, width, height * width, x, pixels);
-	free(pixels), free(picture.rgb);
+	free(pixels), free(image.rgb);
 }
 
 /* What stands beside the patches. */
@@ -155,14 +155,14 @@ struct places {
 };
 
 /* The encoder's class token, or NULL; free() it. */
-static float *read_class(const struct images *m, const struct image *image)
+static float *read_class(const struct images *m, const struct part *part)
 {
 	const struct stack *s = config_encoder(m->config);
 	const char *path = s->arch->class_token;
-	float *x = path ? layer_vector(image, path, s->hidden) : NULL;
+	float *x = path ? layer_vector(part, path, s->hidden) : NULL;
 
 	if (path && !x)
-		die("%s: %s: is missing", image_name(image), path);
+		die("%s: %s: is missing", part_name(part), path);
 	return x;
 }
 
@@ -200,22 +200,22 @@ static void embed_one(struct images *m, const struct projection *patch, const st
 	free(x);
 }
 
-void images_embed(struct images *m, const struct image *image, const struct observer *observer)
+void images_embed(struct images *m, const struct part *part, const struct observer *observer)
 {
 	const struct config *c = m->config;
 	const struct stack *s = config_encoder(c);
 	struct projection patch = { 0 };
 	struct workspace workspace = { 0 };
-	float *class = read_class(m, image);
+	float *class = read_class(m, part);
 	struct places p = { .class = class };
 
 	if (s->arch->position) {
-		p.position = layer_read(image, s->arch->position, c->vision.rows, s->hidden);
-		layer_plain(image, &p.position);
+		p.position = layer_read(part, s->arch->position, c->vision.rows, s->hidden);
+		layer_plain(part, &p.position);
 	}
 	if (s->arch->embedding_norm)
-		p.norm = norm_read(image, s->arch->embedding_norm, s, s->hidden);
-	projection_patch(&patch, image, c);
+		p.norm = norm_read(part, s->arch->embedding_norm, s, s->hidden);
+	projection_patch(&patch, part, c);
 	for (size_t i = 0; i < m->windows.n; i++) {
 		progress("images", i, m->windows.n);
 		embed_one(m, &patch, &p, i, &workspace, observer);

@@ -34,9 +34,9 @@ struct images {
 struct images *images_open(const struct config *c, const struct windows *w, size_t memory);
 void images_close(struct images *m);
 /* How the model prepares its images, from the part that has /processor; dies where there is none. */
-void images_prepare(struct images *m, const struct image *image);
+void images_prepare(struct images *m, const struct part *part);
 /* The rows of all images, from the part with the encoder's embeddings. observer may be NULL. */
-void images_embed(struct images *m, const struct image *image, const struct observer *observer);
+void images_embed(struct images *m, const struct part *part, const struct observer *observer);
 /* The features of images first .. first + n - 1, by the projector or a stage of it. */
 void images_project(struct images *m, const struct block *projector, struct work *w, size_t first, size_t n,
 	struct stage stage, const struct observer *observer);

@@ -7,10 +7,10 @@
 #include "model/layer.h"
 #include "num/linalg.h"
 
-struct norm norm_read(const struct image *image, const char *path, const struct stack *s, size_t width)
+struct norm norm_read(const struct part *part, const char *path, const struct stack *s, size_t width)
 {
 	struct norm y = { .kind = s->arch->norm_kind, .n = width, .eps = s->eps };
-	char *kind = image_text(image, path, "norm");
+	char *kind = part_text(part, path, "norm");
 	char *gain = xformat("%s/weight", path), *shift = xformat("%s/bias", path);
 
 	if (kind && !strcmp(kind, "rms"))
@@ -18,15 +18,15 @@ struct norm norm_read(const struct image *image, const char *path, const struct 
 	else if (kind && !strcmp(kind, "layer"))
 		y.kind = NORM_LAYER;
 	else if (kind)
-		die("%s: %s: attribute norm is '%s', expected rms or layer", image_name(image), path, kind);
-	y.gain = layer_vector(image, gain, width);
+		die("%s: %s: attribute norm is '%s', expected rms or layer", part_name(part), path, kind);
+	y.gain = layer_vector(part, gain, width);
 	if (!y.gain)
-		die("%s: %s: is missing", image_name(image), gain);
+		die("%s: %s: is missing", part_name(part), gain);
 	for (size_t i = 0; i < width; i++)
 		y.gain[i] += s->arch->norm_offset;
-	y.shift = layer_vector(image, shift, width);
+	y.shift = layer_vector(part, shift, width);
 	if (!kind && y.kind == NORM_LAYER && !y.shift)
-		die("%s: %s: is missing", image_name(image), shift);
+		die("%s: %s: is missing", part_name(part), shift);
 	free(kind);
 	free(gain);
 	free(shift);

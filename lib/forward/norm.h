@@ -8,7 +8,7 @@
 #ifndef FORWARD_NORM_H
 #define FORWARD_NORM_H
 #include <stddef.h>
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 
 struct norm {
@@ -17,7 +17,7 @@ struct norm {
 	double eps;
 	float *gain, *shift;		/* the architecture's offset is in the gain; shift may be NULL */
 };
-struct norm norm_read(const struct image *image, const char *path, const struct stack *s, size_t width);
+struct norm norm_read(const struct part *part, const char *path, const struct stack *s, size_t width);
 void norm_free(struct norm *n);
 /* y may be x. */
 void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n]);

@@ -48,19 +48,19 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 }
 
 /* One more layer, behind the others. */
-static void add_layer(struct projection *s, const struct image *image, const struct config *c,
+static void add_layer(struct projection *s, const struct part *part, const struct config *c,
 	const char *path, size_t out, bool bias)
 {
 	struct layer *l = &s->layer[s->layers];
 
-	*l = layer_read(image, path, out, s->in);
-	layer_runs(image, l, c);
+	*l = layer_read(part, path, out, s->in);
+	layer_runs(part, l, c);
 	if (bias && !l->linear.bias)
-		die("%s: %s/bias: is missing; this model's layers of the kind have one", image_name(image),
+		die("%s: %s/bias: is missing; this model's layers of the kind have one", part_name(part),
 			path);
 	if (s->layers && l->linear.online != s->layer->linear.online)
 		die("%s: %s: attribute online_hadamard is %zu, expected %zu: %s has the same input",
-			image_name(image), path, l->linear.online, s->layer->linear.online, s->layer->path);
+			part_name(part), path, l->linear.online, s->layer->linear.online, s->layer->path);
 	s->online = online_hadamard(s->in, l->linear.online);
 	s->product[s->layers] = product_choose(&l->linear, s->type, s->rows);
 	s->at[s->layers++] = s->out;
@@ -77,7 +77,7 @@ static void begin(struct projection *s, const struct config *c, size_t block, en
 	s->in = in;
 }
 
-void projection_layers(struct projection *s, const struct image *image, const struct config *c,
+void projection_layers(struct projection *s, const struct part *part, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name, size_t expert)
 {
 	begin(s, c, stack->first + index, name, stack_in(stack, name));
@@ -87,17 +87,17 @@ void projection_layers(struct projection *s, const struct image *image, const st
 		if (row->projection != name || !stack_has(stack, index, row))
 			continue;
 		path = stack_expert_path(stack, index, row->name, expert);
-		add_layer(s, image, c, path, stack_out(stack, row->role), stack->bias[row->role]);
+		add_layer(s, part, c, path, stack_out(stack, row->role), stack->bias[row->role]);
 		free(path);
 	}
 }
 
-void projection_patch(struct projection *s, const struct image *image, const struct config *c)
+void projection_patch(struct projection *s, const struct part *part, const struct config *c)
 {
 	const struct stack *encoder = config_encoder(c);
 
 	begin(s, c, c->blocks, PROJECTION_PATCH, vision_numbers(&c->vision));
-	add_layer(s, image, c, encoder->arch->embedding, encoder->hidden, encoder->arch->embedding_bias);
+	add_layer(s, part, c, encoder->arch->embedding, encoder->hidden, encoder->arch->embedding_bias);
 	projection_prepare(s);
 }
 
@@ -108,10 +108,10 @@ void projection_prepare(struct projection *s)
 		set_bias(s, i);
 }
 
-void projection_read(struct projection *s, const struct image *image, const struct config *c,
+void projection_read(struct projection *s, const struct part *part, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name, size_t expert)
 {
-	projection_layers(s, image, c, stack, index, name, expert);
+	projection_layers(s, part, c, stack, index, name, expert);
 	projection_prepare(s);
 }
 
@@ -160,7 +160,7 @@ static bool is_done(const struct projection *s, size_t i)
 }
 
 /* Bytes of m rows that are turned, in front of what products need. */
-static size_t bytes_turned(const struct projection *s, size_t m)
+static size_t bytes_rotated(const struct projection *s, size_t m)
 {
 	enum { LINE = 64 };
 
@@ -168,10 +168,10 @@ static size_t bytes_turned(const struct projection *s, size_t m)
 }
 
 /* m rows of x, turned, at the start of the workspace, which has room for `more` behind them. */
-static const float *turn(const struct projection *s, size_t m, const float *x, size_t more,
+static const float *rotate(const struct projection *s, size_t m, const float *x, size_t more,
 	struct workspace *workspace)
 {
-	float *y = workspace_of(workspace, bytes_turned(s, m) + more);
+	float *y = workspace_of(workspace, bytes_rotated(s, m) + more);
 
 	if (!s->online)
 		return x;
@@ -180,16 +180,16 @@ static const float *turn(const struct projection *s, size_t m, const float *x, s
 	return y;
 }
 
-const float *projection_turn(const struct projection *s, size_t m, const float *x,
+const float *projection_rotate(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace)
 {
-	return turn(s, m, x, 0, workspace);
+	return rotate(s, m, x, 0, workspace);
 }
 
 void projection_show(const struct projection *s, const struct batch *batch, const float *x,
 	struct workspace *workspace, const struct observer *observer)
 {
-	observe(observer, s->block, s->name, batch, s->in, projection_turn(s, batch->rows, x, workspace));
+	observe(observer, s->block, s->name, batch, s->in, projection_rotate(s, batch->rows, x, workspace));
 }
 
 void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
@@ -197,11 +197,11 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 	const struct observer *observer, bool add)
 {
 	const uint8_t *modality = batch->modality ? batch->modality + first : NULL;
-	size_t most = 0;
+	size_t more = 0;
 
 	for (size_t i = 0; i < s->layers; i++)
-		most = larger(most, product_workspace(&s->product[i], m));
-	x = (const float (*)[s->in])turn(s, m, x[0], most, workspace);
+		more = max(more, product_workspace(&s->product[i], m));
+	x = (const float (*)[s->in])rotate(s, m, x[0], more, workspace);
 	observe(observer, s->block, s->name, batch, s->in, x[0]);
 	for (size_t i = 0; i < s->layers; i++) {
 		const struct product *p = &s->product[i];
@@ -209,7 +209,7 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 
 		if (is_done(s, i))
 			continue;
-		input = product_input(p, m, (char *)workspace->memory + bytes_turned(s, m), x, modality);
+		input = product_input(p, m, (char *)workspace->memory + bytes_rotated(s, m), x, modality);
 		for (size_t j = i, n; j < s->layers; j += n) {
 			const size_t at = s->at[j];
 			const float *bias = s->bias ? s->bias + at : NULL;

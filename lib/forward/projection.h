@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include "forward/batch.h"
 #include "forward/observer.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "model/layer.h"
 #include "num/hadamard.h"
@@ -33,16 +33,16 @@ struct projection {
 	const struct hadamard *online;	/* that inputs pass first, or NULL */
 };
 
-/* The layers of a projection of the stack's block `index`, none where the block has no such; the image must
+/* The layers of a projection of the stack's block `index`, none where the block has no such; the part must
  * stay as long as they do. s: zeroed, or emptied; expert: whose, 0 where there is one of the kind. */
-void projection_read(struct projection *s, const struct image *image, const struct config *c,
+void projection_read(struct projection *s, const struct part *part, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name, size_t expert);
 /* In two steps: the layers, then their products, which threads may do for several projections at once. */
-void projection_layers(struct projection *s, const struct image *image, const struct config *c,
+void projection_layers(struct projection *s, const struct part *part, const struct config *c,
 	const struct stack *stack, size_t index, enum projection_name name, size_t expert);
 void projection_prepare(struct projection *s);
 /* The embedding of patches, of the model's encoder. */
-void projection_patch(struct projection *s, const struct image *image, const struct config *c);
+void projection_patch(struct projection *s, const struct part *part, const struct config *c);
 void projection_empty(struct projection *s);	/* keeps the memory of the weights for the next ones */
 void projection_free(struct projection *s);
 /* Another layer in the place of layer i. */
@@ -57,7 +57,7 @@ void *workspace_of(struct workspace *w, size_t bytes);
 
 /* What of m rows of input is observed, rounded and multiplied: x, or in the workspace what the online
  * Hadamard makes of it. */
-const float *projection_turn(const struct projection *s, size_t m, const float *x,
+const float *projection_rotate(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace);
 /* Shows the input of all rows to the observer, as projection_apply() does first. */
 void projection_show(const struct projection *s, const struct batch *batch, const float *x,

@@ -60,9 +60,9 @@ static void add_prompt(struct windows *w, const struct prompt *p)
 }
 
 struct windows prompt_windows(const char *name, size_t n, const struct prompt p[n],
-	const struct pictures *pictures, size_t axes)
+	const struct prompt_images *images, size_t axes)
 {
-	struct windows w = { .name = name, .images = pictures->n, .image = pictures->image, .axes = 1 };
+	struct windows w = { .name = name, .images = images->n, .image = images->image, .axes = 1 };
 	bool switched = false, placed = false;
 
 	for (size_t i = 0; i < n; i++) {
@@ -74,7 +74,7 @@ struct windows prompt_windows(const char *name, size_t n, const struct prompt p[
 	w.sequence = xalloc(w.n, sizeof *w.sequence);
 	w.id = xalloc(w.rows, sizeof *w.id);
 	w.target = xalloc(w.rows, sizeof *w.target);
-	if (pictures->n) {
+	if (images->n) {
 		w.modality = xalloc(w.rows, 1);
 		w.feature = xalloc(w.rows, sizeof *w.feature);
 	}
@@ -119,12 +119,12 @@ void prompt_switch(struct prompt *p, size_t axes)
 	*s = y;
 }
 
-void pictures_free(struct pictures *p)
+void prompt_images_free(struct prompt_images *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		free(p->image[i].path);
 	free(p->image);
-	*p = (struct pictures){ 0 };
+	*p = (struct prompt_images){ 0 };
 }
 
 size_t prompt_context_windows(const struct prompt *p)

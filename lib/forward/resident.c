@@ -6,21 +6,21 @@
 #include "base/error.h"
 #include "forward/forward.h"
 
-struct resident resident_open(const struct image *image, const struct config *c)
+struct resident resident_open(const struct part *part, const struct config *c)
 {
 	const struct stack *last = config_last(c);
 	struct resident r = { .config = c };
 
-	r.embedding = layer_read(image, c->arch->embedding, c->vocab, last->hidden);
+	r.embedding = layer_read(part, c->arch->embedding, c->vocab, last->hidden);
 	if (c->arch->position)
-		r.position = layer_read(image, c->arch->position, 0, last->hidden);
-	layer_plain(image, &r.embedding);
+		r.position = layer_read(part, c->arch->position, 0, last->hidden);
+	layer_plain(part, &r.embedding);
 	if (c->arch->position)
-		layer_plain(image, &r.position);
+		layer_plain(part, &r.position);
 	r.block = xalloc(last->blocks, sizeof *r.block);
 	for (size_t i = 0; i < last->blocks; i++)
-		r.block[i] = block_read(image, c, last, i);
-	r.head = head_read(image, c, true);
+		r.block[i] = block_read(part, c, last, i);
+	r.head = head_read(part, c, true);
 	return r;
 }
 

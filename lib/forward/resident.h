@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "forward/block.h"
 #include "forward/head.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "model/layer.h"
 
@@ -19,8 +19,8 @@ struct resident {
 	struct head head;
 };
 
-/* The image holds the whole tree and must stay as long as the model does. */
-struct resident resident_open(const struct image *image, const struct config *c);
+/* The part holds the whole tree and must stay as long as the model does. */
+struct resident resident_open(const struct part *part, const struct config *c);
 void resident_close(struct resident *r);
 
 /*

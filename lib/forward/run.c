@@ -10,13 +10,13 @@ struct run *run_open(const char *path, enum compute_type type, const struct cach
 	struct run *r = xalloc(1, sizeof *r);
 
 	r->in = input_open(path, model_layout, "model");
-	r->image = input_next(r->in);
-	if (image_number(r->image, "/", "shards", 0) > 1)
+	r->part = input_next(r->in);
+	if (part_number(r->part, "/", "shards", 0) > 1)
 		die("%s: is one shard of several; expected a whole model: tensor-join puts them together",
-			image_name(r->image));
-	r->config = config_read(r->image);
+			part_name(r->part));
+	r->config = config_read(r->part);
 	r->config.compute_type = type;
-	cache_use(&r->config, r->image, kv);
+	cache_use(&r->config, r->part, kv);
 	return r;
 }
 
@@ -38,14 +38,14 @@ void run_begin(struct run *r, const struct windows *w, size_t memory)
 /* The part at hand, and unless it has the head, the next one is. */
 static void advance(struct run *r)
 {
-	if (!r->image)
+	if (!r->part)
 		die("%s: %s: is missing; the model has no head", input_name(r->in),
 			config_end(&r->config));
-	r->ended = forward_part(r->forward, r->image, NULL);
+	r->ended = forward_part(r->forward, r->part, NULL);
 	if (r->ended)
-		r->head = head_read(r->image, &r->config, false);
+		r->head = head_read(r->part, &r->config, false);
 	else
-		r->image = input_next(r->in);
+		r->part = input_next(r->in);
 }
 
 void run_to_heads(size_t models, struct run *const r[models])
@@ -61,8 +61,8 @@ void run_to_heads(size_t models, struct run *const r[models])
 void run_close(struct run *r)
 {
 	head_free(&r->head);
-	while ((r->image = input_next(r->in)))
-		forward_part(r->forward, r->image, NULL);
+	while ((r->part = input_next(r->in)))
+		forward_part(r->forward, r->part, NULL);
 	forward_close(r->forward);
 	config_free(&r->config);
 	input_close(r->in);

@@ -12,12 +12,12 @@
 #include <stddef.h>
 #include "forward/forward.h"
 #include "forward/head.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 
 struct run {
 	struct input *in;
-	struct image *image;		/* the part at hand */
+	struct part *part;		/* the part at hand */
 	struct config config;
 	struct forward *forward;
 	struct head head;

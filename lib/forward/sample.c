@@ -78,8 +78,8 @@ static void draw_sequences(struct job *j, size_t first, struct work *work, struc
 	int32_t *next)
 {
 	const struct config *c = j->c;
-	size_t here = least(j->together, j->sequences - first);
-	size_t steps = least(j->length, j->n - first * j->length);
+	size_t here = min(j->together, j->sequences - first);
+	size_t steps = min(j->length, j->n - first * j->length);
 	struct sequence sequence[SEQUENCES];
 	const struct batch batch = { .rows = here, .sequences = here, .sequence = sequence };
 
@@ -97,25 +97,25 @@ static void draw_sequences(struct job *j, size_t first, struct work *work, struc
 		#pragma omp critical
 		{
 			j->done += here;
-			progress("drawing", least(j->done, j->n), j->n);
+			progress("drawing", min(j->done, j->n), j->n);
 		}
 	}
 }
 
-void sample_tokens(const struct image *image, const struct config *c, size_t ctx, double temperature,
+void sample_tokens(const struct part *part, const struct config *c, size_t ctx, double temperature,
 	uint64_t seed, size_t n, int32_t id[n])
 {
 	size_t length = ctx - 1, sequences = (n + length - 1) / length;
 	const struct stack *last = config_last(c);
-	size_t one, most, batches, together;
-	struct resident model = resident_open(image, c);
-	struct job j = { .name = image_name(image), .c = c, .model = &model, .temperature = temperature,
+	size_t one, max, batches, together;
+	struct resident model = resident_open(part, c);
+	struct job j = { .name = part_name(part), .c = c, .model = &model, .temperature = temperature,
 		.random = random_open(seed, "sample-tokens"), .length = length, .sequences = sequences,
 		.n = n, .id = id };
 
 	one = 2 * last->blocks * ctx * last->kv_heads * last->head_dim * sizeof(float);
-	most = one && one < CACHE ? least(SEQUENCES, CACHE / one) : 1;
-	batches = (sequences + most - 1) / most;
+	max = one && one < CACHE ? min(SEQUENCES, CACHE / one) : 1;
+	batches = (sequences + max - 1) / max;
 	together = j.together = (sequences + batches - 1) / batches;
 	/* A batch is one thread's; where there is but one, its products are divided. */
 	#pragma omp parallel num_threads(threads_for(batches))

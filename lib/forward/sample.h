@@ -9,14 +9,14 @@
 #define FORWARD_SAMPLE_H
 #include <stddef.h>
 #include <stdint.h>
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 
 /* One id from p ∝ exp(logit / temperature), by the inverse distribution function at u in [0, 1); ids of
  * -infinity are never drawn. Temperature 0: the likeliest, the first on ties. */
 int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, double u);
 
-/* n ids, sequence after sequence; the last one may be cut. The image holds the whole model. */
-void sample_tokens(const struct image *image, const struct config *c, size_t ctx, double temperature,
+/* n ids, sequence after sequence; the last one may be cut. The part holds the whole model. */
+void sample_tokens(const struct part *part, const struct config *c, size_t ctx, double temperature,
 	uint64_t seed, size_t n, int32_t id[n]);
 #endif

@@ -138,7 +138,7 @@ static void cut_text(struct cut *k, size_t begin, size_t end, bool tail)
 			"--ctx %zu at least", k->name, end - begin, all);
 	for (size_t at = begin; at < end; at += k->step) {
 		const bool later = at > begin, bos = k->each || (k->lead && !later);
-		const size_t from = at - (k->lead && later), n = least(k->ctx - bos, end - from);
+		const size_t from = at - (k->lead && later), n = min(k->ctx - bos, end - from);
 		const struct window v = { 0, bos + n, bos, from, first_target(k, later) };
 
 		if ((v.length < k->ctx && !tail) || v.length <= v.target)
@@ -156,7 +156,7 @@ static void cut_all(struct cut *k, size_t n)
 
 	k->w.n = k->w.rows = 0;
 	for (size_t i = 0; i < t->sequences; i++)
-		cut_text(k, (size_t)t->sequence[i], least((size_t)t->sequence[i + 1], n), true);
+		cut_text(k, (size_t)t->sequence[i], min((size_t)t->sequence[i + 1], n), true);
 	if (!t->sequences)
 		cut_text(k, 0, n, k->c->slides);
 }
@@ -234,7 +234,7 @@ static void apply(struct cut *k, enum windows_convention convention, size_t stri
 /* Rows of each image; free() them. */
 static size_t *image_rows(const struct windows *w)
 {
-	size_t *n = xalloc(larger(w->images, 1), sizeof *n), *first = xalloc(w->images + 1, sizeof *first);
+	size_t *n = xalloc(max(w->images, 1), sizeof *n), *first = xalloc(w->images + 1, sizeof *first);
 
 	for (size_t i = 0; i < w->images; i++)
 		first[i + 1] = first[i] + w->image[i].n;
@@ -264,7 +264,7 @@ static void keep_images(struct windows *w, const size_t rows[w->images])
 	if (kept == w->images)
 		return;
 
-	struct token_image *image = xalloc(larger(kept, 1), sizeof *image);
+	struct token_image *image = xalloc(max(kept, 1), sizeof *image);
 
 	kept = 0;
 	for (size_t i = 0; i < w->images; before += w->image[i++].n) {

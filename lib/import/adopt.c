@@ -25,7 +25,7 @@ static bool has_entry(const struct checkpoint *k, const char *path)
 }
 
 /* Dies if the model has a tensor that the checkpoint has not. */
-static void check_model(const struct image *model, const struct checkpoint *k)
+static void check_model(const struct part *model, const struct checkpoint *k)
 {
 	static const char *const texts[] = { "/config", "/tokenizer", "/processor" };
 	size_t n;
@@ -38,7 +38,7 @@ static void check_model(const struct image *model, const struct checkpoint *k)
 			known |= !strcmp(path[i], texts[t]);
 		if (!known)
 			die("%s: has no %s, which %s has: it is no other form of that model",
-				k->source->path, path[i], image_name(model));
+				k->source->path, path[i], part_name(model));
 	}
 	tree_free_paths(path, n);
 }
@@ -70,29 +70,29 @@ static void compare_config(const char *file, const char *model, json_t *ours, js
 	}
 }
 
-static void check_config(const struct image *model, const struct checkpoint *k)
+static void check_config(const struct part *model, const struct checkpoint *k)
 {
-	char *text = image_config(model);
+	char *text = part_config(model);
 	json_t *theirs = json_loads(text ? text : "", 0, NULL);
 	json_t *ours = json_loads(k->source->config, 0, NULL);
 
 	if (!theirs || !ours)
-		die("%s: /config: is missing, or no JSON", image_name(model));
-	compare_config(k->source->config_name, image_name(model), ours, theirs);
-	compare_config(image_name(model), k->source->config_name, theirs, ours);
+		die("%s: /config: is missing, or no JSON", part_name(model));
+	compare_config(k->source->config_name, part_name(model), ours, theirs);
+	compare_config(part_name(model), k->source->config_name, theirs, ours);
 	json_decref(theirs), json_decref(ours);
 	free(text);
 }
 
-struct image *adopt_open(const char *path, const struct checkpoint *k)
+struct part *adopt_open(const char *path, const struct checkpoint *k)
 {
-	struct image *model = image_open(path, "model");
+	struct part *model = part_open(path, "model");
 	char *basis = basis_of(model);
 
 	if (!basis)
 		die("%s: has no attribute basis to take", path);
 	for (const struct entry *e = k->entry; e < k->entry + k->entries; e++)
-		if (!image_has(model, e->path))
+		if (!part_has(model, e->path))
 			die("%s: has %s, which %s has not: it is no other form of that model",
 				k->source->path, e->path, path);
 	check_model(model, k);
@@ -116,7 +116,7 @@ static double distance(const struct tensor *a, const struct tensor *b)
 	double error = 0, whole = 0;
 
 	for (size_t i = 0, m; i < n; i += m) {
-		m = least(n - i, MANY);
+		m = min(n - i, MANY);
 		half_widen(m, x, p + i * tensor_size(a->type), half_of(a->type));
 		half_widen(m, y, q + i * tensor_size(b->type), half_of(b->type));
 		for (size_t j = 0; j < m; j++) {
@@ -127,12 +127,12 @@ static double distance(const struct tensor *a, const struct tensor *b)
 	return error > 0 ? sqrt(error / whole) : 0;
 }
 
-void adopt_tensor(const struct image *model, const struct entry *e, const struct tensor *t)
+void adopt_tensor(const struct part *model, const struct entry *e, const struct tensor *t)
 {
 	static const struct report_column difference = { "difference", REPORT_MAX };
 	static const struct report table = { .column = &difference, .columns = 1 };
 	const char *name = strrchr(e->path, '/');
-	const struct tensor other = image_tensor(model, e->path, TENSOR_ANY, t->rank, t->dim);
+	const struct tensor other = part_tensor(model, e->path, TENSOR_ANY, t->rank, t->dim);
 	const double limit = t->rank > 1 ? LAYER_MAX : GAIN_MAX;
 	double far;
 
@@ -140,12 +140,12 @@ void adopt_tensor(const struct image *model, const struct entry *e, const struct
 		return;
 	if (other.type != TENSOR_F32 && other.type != TENSOR_F16 && other.type != TENSOR_BF16)
 		die("%s: %s: is %s, expected the model as it was before it was quantized",
-			image_name(model), e->path, tensor_name(other.type));
+			part_name(model), e->path, tensor_name(other.type));
 	far = distance(t, &other);
 	if (t->rank > 1)
 		report_row(&table, e->path, &far);
 	if (!(far < limit))
 		die("%s: %s: its relative difference from that of %s is %.3g, expected less than %.3g: the "
 			"layers of the two see different inputs", e->source->file, e->source->name,
-			image_name(model), far, limit);
+			part_name(model), far, limit);
 }

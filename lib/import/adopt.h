@@ -13,8 +13,8 @@
 
 /* Opens the model at the path; dies unless it has a basis, the checkpoint's tensors and no others, and fits
  * its configuration. */
-struct image *adopt_open(const char *path, const struct checkpoint *k);
+struct part *adopt_open(const char *path, const struct checkpoint *k);
 /* Compares t, the tensor of the entry as the tree has it, with the model's. Dies if extents differ, or it is
  * too far from it; reports the relative difference of matrices. */
-void adopt_tensor(const struct image *model, const struct entry *e, const struct tensor *t);
+void adopt_tensor(const struct part *model, const struct entry *e, const struct tensor *t);
 #endif

@@ -74,9 +74,9 @@ static char *path_of(const struct checkpoint *k, const char *name)
 	if (is_below(path, "/config") || is_below(path, "/tokenizer") || is_below(path, "/processor"))
 		die("%s: '%s': no tensor can have this name: "
 			"a model keeps the text of a JSON file there", from, name);
-	if (groups > IMAGE_DEPTH)
+	if (groups > TREE_DEPTH)
 		die("%s: %s: is nested too deeply: %zu words, expected at most %d", from, name, groups + 1,
-			IMAGE_DEPTH + 1);
+			TREE_DEPTH + 1);
 	return path;
 }
 
@@ -166,18 +166,18 @@ static void check_number(const struct checkpoint *k, const struct stack *s, cons
 			name);
 }
 
-static bool is_behind(const struct checkpoint *k, const char *name)
+static bool is_unused(const struct checkpoint *k, const char *name)
 {
 	const struct multimodal *m = k->config->vision.class;
 
-	for (const char *const *p = m ? m->behind : NULL; p && *p; p++)
+	for (const char *const *p = m ? m->unused : NULL; p && *p; p++)
 		if (!fnmatch(*p, name, 0))
 			return true;
 	return false;
 }
 
 /* Tensors that are left out, and why: the first of each kind, and how many. */
-enum { BEYOND, BEHIND, OMISSIONS };
+enum { BEYOND, AFTER, OMISSIONS };
 struct omitted { const char *first; size_t n; };
 
 static void omit(struct omitted *o, const char *name)
@@ -194,9 +194,9 @@ static void list_entry(struct checkpoint *k, const struct source_tensor *t, stru
 	const struct stack *inside;
 	bool left = is_buffer(k, name);
 
-	if (left || is_behind(k, name)) {
+	if (left || is_unused(k, name)) {
 		if (!left)
-			omit(&omitted[BEHIND], t->name);
+			omit(&omitted[AFTER], t->name);
 		free(name);
 		return;
 	}
@@ -205,7 +205,7 @@ static void list_entry(struct checkpoint *k, const struct source_tensor *t, stru
 	inside = config_block(k->config, path, &block, &rest);
 	left = inside && block >= inside->blocks;
 	if (left)
-		omit(&omitted[inside == config_encoder(k->config) ? BEHIND : BEYOND], t->name);
+		omit(&omitted[inside == config_encoder(k->config) ? AFTER : BEYOND], t->name);
 	else if (inside)
 		check_number(k, inside, path, t->name);
 	if (left || (inside && add_layers(k, inside, block, rest, t)))
@@ -225,7 +225,7 @@ static void list_entries(struct checkpoint *k)
 	for (const struct source_tensor *t = s->tensor; t < s->tensor + s->n; t++)
 		list_entry(k, t, omitted);
 	leave_out(k, omitted[BEYOND].first, omitted[BEYOND].n, why);
-	leave_out(k, omitted[BEHIND].first, omitted[BEHIND].n,
+	leave_out(k, omitted[AFTER].first, omitted[AFTER].n,
 		"stands behind the features that vision_feature_layer names");
 	free(why);
 }

@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "io/file.h"
 
-enum { HEADER = 24, ALIGNMENT = 32, ALIGNMENT_LEAST = 8, ALIGNMENT_MOST = 1 << 16, ARRAY_DEPTH = 8 };
-enum { VALUE_LEAST = 8 + 4 + 1, TENSOR_LEAST = 8 + 4 + 4 + 8, STRING_LEAST = 8, ARRAY_LEAST = 4 + 8 };
+enum { HEADER = 24, ALIGNMENT = 32, ALIGNMENT_MIN = 8, ALIGNMENT_MAX = 1 << 16, ARRAY_DEPTH = 8 };
+enum { VALUE_MIN = 8 + 4 + 1, TENSOR_MIN = 8 + 4 + 4 + 8, STRING_MIN = 8, ARRAY_MIN = 4 + 8 };
 
 enum type { U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64, TYPES };
 
@@ -127,8 +127,8 @@ static void skip(struct cursor *c, enum type type, size_t n, int depth)
 			take_text(c);
 		} else {
 			enum type element = take_type(c);
-			size_t m = take_count(c, element == STRING ? STRING_LEAST :
-				element == ARRAY ? ARRAY_LEAST : types[element].size);
+			size_t m = take_count(c, element == STRING ? STRING_MIN :
+				element == ARRAY ? ARRAY_MIN : types[element].size);
 
 			skip(c, element, m, depth + 1);
 		}
@@ -146,8 +146,8 @@ static struct value take_value(struct cursor *c)
 	v.at = c->at;
 	if (v.type == ARRAY) {
 		v.element = take_type(c);
-		v.n = take_count(c, v.element == STRING ? STRING_LEAST :
-			v.element == ARRAY ? ARRAY_LEAST : types[v.element].size);
+		v.n = take_count(c, v.element == STRING ? STRING_MIN :
+			v.element == ARRAY ? ARRAY_MIN : types[v.element].size);
 		v.at = c->at;
 		skip(c, v.element, v.n, 1);
 	} else {
@@ -222,9 +222,9 @@ static size_t alignment(const struct gguf *g)
 	int64_t a = ALIGNMENT;
 
 	gguf_integer(g, "general.alignment", &a);
-	if (a < ALIGNMENT_LEAST || a > ALIGNMENT_MOST || a & (a - 1))
+	if (a < ALIGNMENT_MIN || a > ALIGNMENT_MAX || a & (a - 1))
 		die("%s: general.alignment: is %jd, expected a power of two from %d to %d", g->path,
-			(intmax_t)a, ALIGNMENT_LEAST, ALIGNMENT_MOST);
+			(intmax_t)a, ALIGNMENT_MIN, ALIGNMENT_MAX);
 	return (size_t)a;
 }
 
@@ -300,9 +300,9 @@ struct gguf *gguf_open(const char *path)
 	if (version != 2 && version != 3)
 		die("%s: is GGUF of version %u, expected 2 or 3", path, version);
 	c.what = "its tensors";
-	tensors = take_count(&c, TENSOR_LEAST);
+	tensors = take_count(&c, TENSOR_MIN);
 	c.what = "its values";
-	values = take_count(&c, VALUE_LEAST);
+	values = take_count(&c, VALUE_MIN);
 	read_values(g, &c, values);
 	read_tensors(g, &c, tensors);
 	return g;

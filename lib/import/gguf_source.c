@@ -265,7 +265,7 @@ static void check_heads(const struct source *s, const struct item *item, size_t 
 }
 
 /* [m, n] to [n, m] */
-static void turn(size_t m, size_t n, size_t size, char *to, const char *from)
+static void transpose(size_t m, size_t n, size_t size, char *to, const char *from)
 {
 	for (size_t i = 0; i < m; i++)
 		for (size_t j = 0; j < n; j++)
@@ -286,7 +286,7 @@ static void *copy_rows(struct data *d, const struct item *item, const unsigned c
 	const bool plus_one = item->order == GGUF_PLUS_ONE, decoded = type->length > 1 || plus_one;
 	const size_t bytes = columns / type->length * type->bytes;
 	const size_t size = decoded ? sizeof(float) : type->bytes;
-	char *to = keep(d, rows * columns, size), *turned;
+	char *to = keep(d, rows * columns, size), *transposed;
 
 	for (size_t i = 0; i < rows; i++) {
 		const unsigned char *from = data + row_of(d, item->order, rows, i) * bytes;
@@ -301,9 +301,9 @@ static void *copy_rows(struct data *d, const struct item *item, const unsigned c
 		((float *)(void *)to)[i] -= 1;
 	if (item->order != GGUF_TRANSPOSED || item->from->rank != 2)
 		return to;
-	turned = keep(d, rows * columns, size);
-	turn(rows, columns, size, turned, to);
-	return turned;
+	transposed = keep(d, rows * columns, size);
+	transpose(rows, columns, size, transposed, to);
+	return transposed;
 }
 
 static struct item *find(struct source *s, const char *name)

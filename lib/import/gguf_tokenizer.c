@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "text/patterns.h"
 
-enum { LIST = 512, CUT_MOST = 512 };	/* bytes of a token that is cut, since cuts grow with their square */
+enum { LIST = 512, CUT_MAX = 512 };	/* bytes of a token that is cut, since cuts grow with their square */
 enum token_type { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, BYTE = 6 };
 
 static const char spiece[] = "\xe2\x96\x81";	/* SentencePiece's mark of a blank */
@@ -330,9 +330,9 @@ static void cut_token(const struct vocabulary *v, size_t id, double score, struc
 	const char *token = v->token[id];
 	char *left = xformat("%s", token);
 
-	if (strlen(token) > CUT_MOST)
+	if (strlen(token) > CUT_MAX)
 		die("%s: tokenizer.ggml.tokens: number %zu has %zu bytes, expected at most %d", v->path, id,
-			strlen(token), CUT_MOST);
+			strlen(token), CUT_MAX);
 	for (size_t at = strlen(token) - 1; at > 0; at--) {
 		struct cut c = { .score = score, .id = id, .at = at };
 

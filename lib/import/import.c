@@ -75,7 +75,7 @@ static struct tensor as_layer(const struct entry *e, struct tensor t)
 	return t;
 }
 
-static void write_entry(struct source *s, struct output *out, const struct entry *e, const struct image *like)
+static void write_entry(struct source *s, struct output *out, const struct entry *e, const struct part *like)
 {
 	const struct source_tensor *from = e->source;
 	struct tensor t = s->kind->read(s, from->name), y;
@@ -142,7 +142,7 @@ static char *own_basis(const struct checkpoint *k)
 }
 
 /* like: the model whose basis it takes, or NULL. */
-static void write_parts(struct checkpoint *k, struct output *out, const struct image *like)
+static void write_parts(struct checkpoint *k, struct output *out, const struct part *like)
 {
 	struct source *s = k->source;
 	char *basis = like ? basis_of(like) : own_basis(k);
@@ -165,7 +165,7 @@ static void write_parts(struct checkpoint *k, struct output *out, const struct i
 			write_entry(s, out, k->entry + i, like);
 		output_end(out);
 		if (like)
-			image_drop(like);
+			part_drop(like);
 		s->kind->release(s);
 	}
 	progress_clear();
@@ -174,7 +174,7 @@ static void write_parts(struct checkpoint *k, struct output *out, const struct i
 
 void import_model(struct output *out, const char *path, const char *basis)
 {
-	struct image *like;
+	struct part *like;
 	struct source *s = source_open(path);
 	struct config config = config_parse(s->config_name, s->config);
 	struct checkpoint k;
@@ -188,7 +188,7 @@ void import_model(struct output *out, const char *path, const char *basis)
 	like = basis ? adopt_open(basis, &k) : NULL;
 	write_parts(&k, out, like);
 	if (like)
-		image_close(like);
+		part_close(like);
 	checkpoint_close(&k);
 	config_free(&config);
 	source_close(s);

@@ -4,7 +4,7 @@
  */
 #ifndef IMPORT_IMPORT_H
 #define IMPORT_IMPORT_H
-#include "io/image.h"
+#include "io/part.h"
 
 /*
  * Writes every part of the model at the path into out. Weights that the architecture's

@@ -14,7 +14,7 @@
 
 enum {
 	LENGTH_BYTES = 8,		/* of the header's length */
-	HEADER_MOST = 100000000		/* bytes; the limit of the format's own reader */
+	HEADER_MAX = 100000000		/* bytes; the limit of the format's own reader */
 };
 
 struct file {
@@ -147,7 +147,7 @@ static size_t map_file(struct file *f)
 
 	for (int i = LENGTH_BYTES - 1; i >= 0; i--)
 		header = header << 8 | f->map[i];
-	if (header > HEADER_MOST || header > f->size - LENGTH_BYTES)
+	if (header > HEADER_MAX || header > f->size - LENGTH_BYTES)
 		die("%s: is not a whole safetensors file: it has %zu bytes, and its header would have %ju",
 			f->path, f->size, (uintmax_t)header);
 	f->data = LENGTH_BYTES + (size_t)header;
@@ -212,7 +212,7 @@ static void sort_entries(struct safetensors *s)
 static void read_index(struct safetensors *s, const char *path)
 {
 	size_t n;
-	char *text = text_read(path, HEADER_MOST, &n);
+	char *text = text_read(path, HEADER_MAX, &n);
 	json_error_t error;
 	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error), *map, *file;
 	const char *name;

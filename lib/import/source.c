@@ -13,12 +13,12 @@
 
 /* --- a Hugging Face folder --- */
 
-enum { CONFIG_MOST = 16 << 20, TEXT_MOST = 1 << 30 };
+enum { CONFIG_MAX = 16 << 20, TEXT_MAX = 1 << 30 };
 
-static char *read_text(const char *path, size_t most)
+static char *read_text(const char *path, size_t max)
 {
 	size_t n;
-	char *text = text_read(path, most, &n);
+	char *text = text_read(path, max, &n);
 
 	if (!n || strlen(text) != n)
 		die("%s: is %s", path, n ? "no text: it has a NUL byte" : "empty");
@@ -33,10 +33,10 @@ static bool folder_fits(const char *path)
 }
 
 /* The text of a file of the folder, or NULL where there is none. */
-static char *read_beside(const struct source *s, const char *name)
+static char *read_sibling(const struct source *s, const char *name)
 {
 	char *path = xformat("%s/%s", s->path, name);
-	char *text = access(path, F_OK) ? NULL : read_text(path, TEXT_MOST);
+	char *text = access(path, F_OK) ? NULL : read_text(path, TEXT_MAX);
 
 	free(path);
 	return text;
@@ -46,11 +46,11 @@ static void folder_open(struct source *s)
 {
 
 	s->config_name = xformat("%s/config.json", s->path);
-	s->config = read_text(s->config_name, CONFIG_MOST);
-	s->tokenizer = read_beside(s, "tokenizer.json");
-	s->processor = read_beside(s, "preprocessor_config.json");
+	s->config = read_text(s->config_name, CONFIG_MAX);
+	s->tokenizer = read_sibling(s, "tokenizer.json");
+	s->processor = read_sibling(s, "preprocessor_config.json");
 	if (!s->processor)	/* where newer versions of transformers keep it, beside other settings */
-		s->processor = read_beside(s, "processor_config.json");
+		s->processor = read_sibling(s, "processor_config.json");
 	s->data = safetensors_open(s->path);
 	s->n = safetensors_count(s->data);
 	s->tensor = xalloc(s->n, sizeof *s->tensor);

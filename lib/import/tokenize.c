@@ -40,17 +40,17 @@ struct vocabulary vocabulary_open(const char *path)
 		v.json = s->tokenizer;
 		s->tokenizer = NULL;	/* ours now */
 	} else {
-		v.image = image_open(path, "model");
+		v.part = part_open(path, "model");
 		v.name = xformat("%s: /tokenizer", path);
-		v.json = image_string(v.image, "/tokenizer");
-		config = image_config(v.image);
+		v.json = part_string(v.part, "/tokenizer");
+		config = part_config(v.part);
 	}
 	if (!v.json)
 		die("%s: is not there; %s without a tokenizer.json", v.name,
 			s ? "this is a model" : "the model was imported");
 	read_tokenizer(&v);
 	if (s || config) {
-		struct config c = s ? config_parse(s->config_name, s->config) : config_read(v.image);
+		struct config c = s ? config_parse(s->config_name, s->config) : config_read(v.part);
 
 		take_config(&v, &c);
 		config_free(&c);
@@ -61,13 +61,13 @@ struct vocabulary vocabulary_open(const char *path)
 	return v;
 }
 
-struct vocabulary vocabulary_of(const struct image *part, const struct config *c)
+struct vocabulary vocabulary_of(const struct part *part, const struct config *c)
 {
-	struct vocabulary v = { .path = image_name(part), .name = xformat("%s: /tokenizer", image_name(part)),
+	struct vocabulary v = { .path = part_name(part), .name = xformat("%s: /tokenizer", part_name(part)),
 		.size = 256, .bos = c->bos >= 0 ? c->bos : 0, .add_bos = true };
 
-	if (image_has(part, "/tokenizer")) {
-		v.json = image_string(part, "/tokenizer");
+	if (part_has(part, "/tokenizer")) {
+		v.json = part_string(part, "/tokenizer");
 		read_tokenizer(&v);
 		take_config(&v, c);
 	} else if (c->vocab != v.size) {
@@ -81,8 +81,8 @@ void vocabulary_close(struct vocabulary *v)
 {
 	if (v->t)
 		tokenizer_close(v->t);
-	if (v->image)
-		image_close(v->image);
+	if (v->part)
+		part_close(v->part);
 	free(v->name), free(v->json);
 }
 
@@ -151,8 +151,8 @@ void vocabulary_encode(const struct vocabulary *v, const char *path, const char 
 	free(text), free(digest);
 
 	output_start(out, 0, 1);
-	if (v->image)
-		output_history(out, "model", v->image);
+	if (v->part)
+		output_history(out, "model", v->part);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
 	tokens_sign(out, k.n, k.id);
 	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
@@ -169,9 +169,9 @@ void vocabulary_encode(const struct vocabulary *v, const char *path, const char 
 void vocabulary_decode(const struct vocabulary *v, const char *path, const char *to)
 {
 	struct text_output out = text_create(to);
-	struct image *image = image_open(path, "tokens");
-	const char *name = image_name(image);
-	struct tokens k = tokens_read(image, NULL, v->size, false, 0);
+	struct part *part = part_open(path, "tokens");
+	const char *name = part_name(part);
+	struct tokens k = tokens_read(part, NULL, v->size, false, 0);
 	size_t n;
 	char *text;
 
@@ -179,10 +179,10 @@ void vocabulary_decode(const struct vocabulary *v, const char *path, const char 
 		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu, expected the "
 			"model that they were made with", name, k.vocab, v->path, v->size);
 	if (v->json)
-		tokens_compare(image, v->path, v->json);
+		tokens_compare(part, v->path, v->json);
 	text = k.sequences ? tokenizer_decode_each(v->t, name, k.sequences, k.sequence, k.id, &n) :
 		tokenizer_decode(v->t, name, k.n, k.id, &n);
 	text_write(&out, n, text);
 	free(text);
-	image_close(image);
+	part_close(part);
 }

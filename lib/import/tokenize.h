@@ -6,7 +6,7 @@
 #define IMPORT_TOKENIZE_H
 #include <stdbool.h>
 #include <stddef.h>
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "text/tokenizer.h"
 
@@ -15,7 +15,7 @@ struct vocabulary {
 	const char *path;		/* of the model, or "--bytes" */
 	char *name, *json;		/* of the tokenizer, and its text */
 	struct tokenizer *t;
-	struct image *image;		/* of a model file */
+	struct part *part;		/* of a model file */
 	size_t size;
 	long bos;
 	bool add_bos;
@@ -26,7 +26,7 @@ struct vocabulary {
 struct vocabulary vocabulary_open(const char *path);
 /* Of the model that `part` is the first part of, which need not stay. Without a tokenizer 256 ids are
  * bytes, and its BOS is the config's, or NUL; dies where there are more or fewer. */
-struct vocabulary vocabulary_of(const struct image *part, const struct config *c);
+struct vocabulary vocabulary_of(const struct part *part, const struct config *c);
 void vocabulary_close(struct vocabulary *v);
 /* The text at path as a tokens file. special: special tokens are looked for in it. null: there are as many
  * texts, each a sequence (/sequence), as NULs end; the last one may do without. Dies where a text is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * copy.c -- what a result takes over from an input: histories, objects a tool leaves alone; see image.h
+ * copy.c -- what a result takes over from an input: histories, objects a tool leaves alone; see part.h
  *
  * Objects are copied member by member, so that some can be left out or have been written already. What has
  * several names within a part keeps them; what an earlier part has too (a tied head) becomes a link in a
@@ -20,7 +20,7 @@ static bool listed(const char *const list[], const char *word)
 	return false;
 }
 
-static void copy_attribute(struct output *out, const struct image *from, const char *path, hid_t a, hid_t to,
+static void copy_attribute(struct output *out, const struct part *from, const char *path, hid_t a, hid_t to,
 	const char *const skip[])
 {
 	hid_t t = hdf5_id(H5Aget_type(a), from->name, path), b;
@@ -48,7 +48,7 @@ static void copy_attribute(struct output *out, const struct image *from, const c
 }
 
 /* Copies the attributes of an object that its copy does not have yet, but for those in skip. */
-static void copy_attributes(struct output *out, const struct image *from, const char *path,
+static void copy_attributes(struct output *out, const struct part *from, const char *path,
 	const char *const skip[])
 {
 	hid_t to = output_object(out, path), o = H5Oopen(from->file, path, H5P_DEFAULT), a;
@@ -90,9 +90,9 @@ static bool same_rows(struct output *out, const char *there, hid_t d, hid_t type
 }
 
 /* Whether the dataset `there` of the output is the matrix that `path` of the input is. */
-static bool same_data(struct output *out, const char *there, const struct image *from, const char *path)
+static bool same_data(struct output *out, const char *there, const struct part *from, const char *path)
 {
-	struct tensor t = image_tensor(from, path, TENSOR_ANY, -1, NULL);
+	struct tensor t = part_tensor(from, path, TENSOR_ANY, -1, NULL);
 	hid_t d, space, type;
 	hsize_t dim[2];
 	bool same;
@@ -111,18 +111,18 @@ static bool same_data(struct output *out, const char *there, const struct image 
 }
 
 /* The name of a dataset in the earlier part that has it too, or NULL; free() it. */
-static char *tied_to(const struct image *from, const char *path, const H5O_info_t *info)
+static char *tied_to(const struct part *from, const char *path, const H5O_info_t *info)
 {
 	const struct links none = { 0 }, *l = info->rc > 1 && from->links ? from->links : &none;
 
 	for (size_t i = 0; i < l->n; i++)
 		if (l->item[i].address == info->addr && l->item[i].part < from->part)
 			return xformat("%s", l->item[i].path);
-	return image_text(from, path, "tied_to");
+	return part_text(from, path, "tied_to");
 }
 
 /* Copies a dataset by its values: H5Ocopy() refuses one in a later format (h5py's libver="latest"). */
-static bool copy_values(struct output *out, const struct image *from, const char *path)
+static bool copy_values(struct output *out, const struct part *from, const char *path)
 {
 	hid_t d = hdf5_id(H5Dopen2(from->file, path, H5P_DEFAULT), from->name, path);
 	hid_t stored = hdf5_id(H5Dget_type(d), from->name, path);
@@ -150,7 +150,7 @@ static bool copy_values(struct output *out, const struct image *from, const char
 	return done;
 }
 
-static void copy_dataset(struct output *out, const struct image *from, const char *path,
+static void copy_dataset(struct output *out, const struct part *from, const char *path,
 	const H5O_info_t *info)
 {
 	char *tie = tied_to(from, path, info);
@@ -190,14 +190,14 @@ static bool link_to_copy(struct output *out, const char *path, const H5O_info_t 
 }
 
 /* Copies an object with all that is below it. except NULL: also what output_copy() was given before. */
-static void copy(struct output *out, const struct image *from, const char *path, const char *const skip[],
+static void copy(struct output *out, const struct part *from, const char *path, const char *const skip[],
 	const char *const except[], int depth)
 {
 	H5O_info_t info = tree_info(from, path);
 	char **child;
 	size_t n;
 
-	if (depth > IMAGE_DEPTH)
+	if (depth > TREE_DEPTH)
 		die("%s: %s: is nested too deeply", from->name, path);
 	if (listed(except, path) || (except && listed((const char *const *)out->copied, path)))
 		return;
@@ -220,7 +220,7 @@ static void copy(struct output *out, const struct image *from, const char *path,
 	tree_free_paths(child, n);
 }
 
-void output_copy(struct output *out, const struct image *from, const char *path, const char *const skip[])
+void output_copy(struct output *out, const struct part *from, const char *path, const char *const skip[])
 {
 	copy(out, from, path, skip, NULL, 0);
 	out->copied = xgrow(out->copied, out->copies + 2, sizeof *out->copied);
@@ -228,7 +228,7 @@ void output_copy(struct output *out, const struct image *from, const char *path,
 	out->copied[out->copies] = NULL;
 }
 
-void output_rest(struct output *out, const struct image *from, const char *const except[])
+void output_rest(struct output *out, const struct part *from, const char *const except[])
 {
 	static const char *const none[] = { NULL };
 
@@ -236,12 +236,12 @@ void output_rest(struct output *out, const struct image *from, const char *const
 		copy(out, from, from->member[i], NULL, except ? except : none, 0);
 }
 
-void output_attributes(struct output *out, const struct image *from, const char *path)
+void output_attributes(struct output *out, const struct part *from, const char *path)
 {
 	copy_attributes(out, from, path, NULL);
 }
 
-struct lineage { struct output *out; const struct image *from; const char *prefix; };
+struct lineage { struct output *out; const struct part *from; const char *prefix; };
 
 /* Copies history:X of an input as history:PREFIX:X; with a prefix also history as history:PREFIX. */
 static herr_t copy_history(hid_t root, const char *name, const H5A_info_t *info, void *arg)
@@ -254,7 +254,7 @@ static herr_t copy_history(hid_t root, const char *name, const H5A_info_t *info,
 	(void)root, (void)info;
 	if (strncmp(name, history, n) || (name[n] ? name[n] != ':' : !*l->prefix))
 		return 0;
-	text = image_text(l->from, "/", name);
+	text = part_text(l->from, "/", name);
 	if (!text)
 		return 0;
 	ours = xformat("%s%s%s%s", history, *l->prefix ? ":" : "", l->prefix, name + n);
@@ -263,7 +263,7 @@ static herr_t copy_history(hid_t root, const char *name, const H5A_info_t *info,
 	return 0;
 }
 
-static void copy_histories(struct output *out, const struct image *from, const char *prefix)
+static void copy_histories(struct output *out, const struct part *from, const char *prefix)
 {
 	hid_t root = hdf5_id(H5Gopen2(from->file, "/", H5P_DEFAULT), from->name, "/");
 	struct lineage l = { out, from, prefix };
@@ -273,14 +273,14 @@ static void copy_histories(struct output *out, const struct image *from, const c
 	H5Gclose(root);
 }
 
-void output_history(struct output *out, const char *input, const struct image *from)
+void output_history(struct output *out, const char *input, const struct part *from)
 {
 	if (!out->open || out->part)
 		die("%s: histories of inputs are written in part 0 only", out->name);
 	copy_histories(out, from, input);
 }
 
-void output_begin(struct output *out, const struct image *from)
+void output_begin(struct output *out, const struct part *from)
 {
 	static const char *const set[] = { "ptq_kind", "ptq_version", "history", "part", "parts", NULL };
 	char *old;
@@ -288,11 +288,11 @@ void output_begin(struct output *out, const struct image *from)
 	output_start(out, from->part, from->parts);
 	if (from->part)
 		return;
-	if (!strcmp(image_kind(from), out->kind))
+	if (!strcmp(part_kind(from), out->kind))
 		copy_attributes(out, from, "/", set);
 	else
 		copy_histories(out, from, "");
-	old = image_text(from, "/", "history");
+	old = part_text(from, "/", "history");
 	if (old) {
 		char *both = xformat("%s\n%s", history_line(), old);
 
@@ -302,7 +302,7 @@ void output_begin(struct output *out, const struct image *from)
 	}
 }
 
-void output_take(struct output *out, const struct image *from)
+void output_take(struct output *out, const struct part *from)
 {
 	static const char *const set[] = { "ptq_kind", "ptq_version", "history", "part", "parts", "resume",
 		"resume:processor", "resume:report", NULL };
@@ -310,7 +310,7 @@ void output_take(struct output *out, const struct image *from)
 
 	output_start(out, from->part, from->parts);
 	if (!from->part) {
-		history = image_text(from, "/", "history");
+		history = part_text(from, "/", "history");
 		if (history)
 			output_text(out, "/", "history", history);
 		free(history);
@@ -320,13 +320,13 @@ void output_take(struct output *out, const struct image *from)
 	output_end(out);
 }
 
-void output_pass(struct output *out, const struct image *image)
+void output_pass(struct output *out, const struct part *part)
 {
-	if (out->stream >= 0 && !out->kept && image->framed && image->part) {
-		output_image(out, image->part, image->parts, image->base, image->length);
+	if (out->stream >= 0 && !out->kept && part->framed && part->part) {
+		output_image(out, part->part, part->parts, part->base, part->length);
 		return;
 	}
-	output_begin(out, image);
-	output_rest(out, image, NULL);
+	output_begin(out, part);
+	output_rest(out, part, NULL);
 	output_end(out);
 }

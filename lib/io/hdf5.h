@@ -26,9 +26,9 @@ bool hdf5_has(hid_t file, const char *path, const char *name);
 enum { HDF5_HEAD = 56 };	/* bytes that hold any superblock */
 /* Whether n bytes begin with the signature of HDF5. */
 bool hdf5_signature(const unsigned char *data, size_t n);
-/* Bytes of the image that begins with this superblock; dies if it cannot be read. */
+/* Bytes of the part that begins with this superblock; dies if it cannot be read. */
 size_t hdf5_length(const char *name, const unsigned char head[HDF5_HEAD]);
-/* Opens an image in memory for reading; negative if the library cannot. */
+/* Opens a part in memory for reading; negative if the library cannot. */
 hid_t hdf5_open(const char *name, const unsigned char *image, size_t length);
 hid_t hdf5_memory_plist(struct buffer *b);	/* access list of a file that is kept in *b */
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * input.c -- trees from files and streams, part by part; see image.h
+ * input.c -- trees from files and streams, part by part; see part.h
  *
- * Every image is read from memory: one from a pipe in a buffer, which grows as bytes arrive and not by what
- * a header promises; a file in a read-only mapping; a large image from a pipe in a mapped temporary file.
- * What an image holds is read in image.c.
+ * Every part is read from memory: one from a pipe in a buffer, which grows as bytes arrive and not by what
+ * a header promises; a file in a read-only mapping; a large part from a pipe in a mapped temporary file.
+ * What a part holds is read in part.c.
  */
 #include <math.h>
 #include <stdint.h>
@@ -20,21 +20,21 @@
 #include "io/probe.h"
 
 enum { STEP = 1 << 20 };		/* bytes that are read at once */
-static const size_t BUFFER_MOST = (size_t)1 << 30;	/* a larger image from a pipe goes through a file */
+static const size_t BUFFER_MAX = (size_t)1 << 30;	/* a larger part from a pipe goes through a file */
 
 struct input {
 	char *name;
-	const char *kind;		/* that is expected; after the first image, what that is */
-	char first[32];			/* the kind of the first image */
-	image_layout *layout;
+	const char *kind;		/* that is expected; after the first part, what that is */
+	char first[32];			/* the kind of the first part */
+	part_layout *layout;
 	int fd;
 	bool piped, kept;		/* kept: the descriptor is the caller's */
-	const unsigned char *map;	/* a regular file, or a large image from a pipe */
+	const unsigned char *map;	/* a regular file, or a large part from a pipe */
 	size_t length, used;
-	size_t lead;			/* bytes before each image of such a file */
-	struct buffer buffer;		/* an image from a pipe */
-	struct image image;
-	bool whole;			/* the image is a whole file */
+	size_t lead;			/* bytes before each part of such a file */
+	struct buffer buffer;		/* a part from a pipe */
+	struct part part;
+	bool whole;			/* the part is a whole file */
 	struct part_list list;		/* its parts */
 	struct links links;
 	size_t next, parts;		/* the part that comes next, of how many; parts 0: not known yet */
@@ -105,7 +105,7 @@ static const char *maker(const char *kind)
 	return "";
 }
 
-/* An image of n bytes from a pipe, of which the head has arrived, through a temporary file. */
+/* A part of n bytes from a pipe, of which the head has arrived, through a temporary file. */
 static void read_large(struct input *in, const unsigned char head[HDF5_HEAD], size_t n)
 {
 	int fd = scratch_file();
@@ -135,8 +135,8 @@ static void read_small(struct input *in, const unsigned char head[HDF5_HEAD], si
 	}
 }
 
-/* The next image of a pipe; false at its end. */
-static bool read_image(struct input *in, struct image *image)
+/* The next part of a pipe; false at its end. */
+static bool read_image(struct input *in, struct part *part)
 {
 	unsigned char head[HDF5_HEAD];
 	size_t got = file_read(in->name, in->fd, head, HDF5_HEAD), n;
@@ -150,12 +150,12 @@ static bool read_image(struct input *in, struct image *image)
 		cut_short(in, got, HDF5_HEAD);
 	n = hdf5_length(in->name, head);
 	unmap_file(in);
-	if (n > BUFFER_MOST)
+	if (n > BUFFER_MAX)
 		read_large(in, head, n);
 	else
 		read_small(in, head, n);
-	image->base = in->map ? in->map : in->buffer.data;
-	image->length = n;
+	part->base = in->map ? in->map : in->buffer.data;
+	part->length = n;
 	return true;
 }
 
@@ -170,8 +170,8 @@ static bool has_user_block(const unsigned char *data, size_t n)
 	return false;
 }
 
-/* The next image of a mapped file; false at its end. */
-static bool find_image(struct input *in, struct image *image)
+/* The next part of a mapped file; false at its end. */
+static bool find_image(struct input *in, struct part *part)
 {
 	const unsigned char *data = in->map + in->used + in->lead;
 	unsigned char head[HDF5_HEAD] = { 0 };
@@ -192,22 +192,22 @@ static bool find_image(struct input *in, struct image *image)
 	n = hdf5_length(in->name, head);
 	if (n > left)
 		cut_short(in, left, n);
-	image->base = data;
-	image->length = n;
+	part->base = data;
+	part->length = n;
 	in->used += in->lead + n;
 	return true;
 }
 
 /* A count that is an attribute of the root; false if there is none. -1 stands for none, too. */
-static bool read_count(const struct image *image, const char *name, size_t *value)
+static bool read_count(const struct part *part, const char *name, size_t *value)
 {
-	double v = image_number(image, "/", name, -1);
+	double v = part_number(part, "/", name, -1);
 
 	*value = 0;
 	if (v == -1)
 		return false;
 	if (!(v >= 0 && v < 1e15) || v != floor(v))
-		die("%s: /: attribute %s is %g, expected a count", image->name, name, v);
+		die("%s: /: attribute %s is %g, expected a count", part->name, name, v);
 	*value = (size_t)v;
 	return true;
 }
@@ -223,43 +223,43 @@ static bool one_of(const char *list, const char *word)
 	return false;
 }
 
-static void check_kind(const struct image *image, const char *kind)
+static void check_kind(const struct part *part, const char *kind)
 {
-	const char *is = image_kind(image);
-	char *version = image_text(image, "/", "ptq_version");
+	const char *is = part_kind(part);
+	char *version = part_text(part, "/", "ptq_version");
 
 	if (!*is)
-		die("%s: has no attribute ptq_kind, expected '%s'", image->name, kind);
+		die("%s: has no attribute ptq_kind, expected '%s'", part->name, kind);
 	if (!one_of(kind, is))
-		die("%s: holds %s '%s', expected '%s'", image->name,
+		die("%s: holds %s '%s', expected '%s'", part->name,
 			strchr("aeiou", *is) ? "an" : "a", is, kind);
 	if (!version)
-		die("%s: has no attribute ptq_version, expected '1'", image->name);
+		die("%s: has no attribute ptq_version, expected '1'", part->name);
 	if (strcmp(version, "1"))
-		die("%s: has ptq_version '%s', expected '1'", image->name, version);
+		die("%s: has ptq_version '%s', expected '1'", part->name, version);
 	free(version);
 }
 
-/* An image of a stream must be the part that comes next. */
-static void check_frame(struct input *in, struct image *image)
+/* The part read from a stream must be the next one by number. */
+static void check_frame(struct input *in, struct part *part)
 {
-	if (!read_count(image, "part", &image->part) || !read_count(image, "parts", &image->parts))
+	if (!read_count(part, "part", &part->part) || !read_count(part, "parts", &part->parts))
 		die("%s: an image of the stream has no attributes part and parts", in->name);
 	if (!in->parts)
-		in->parts = image->parts;
-	if (image->parts != in->parts || image->part != in->next || image->part >= image->parts)
+		in->parts = part->parts;
+	if (part->parts != in->parts || part->part != in->next || part->part >= part->parts)
 		die("%s: has part %zu of %zu, expected part %zu of %zu; the stream is out of order or cut",
-			in->name, image->part, image->parts, in->next, in->parts);
+			in->name, part->part, part->parts, in->next, in->parts);
 	in->next++;
 }
 
-/* Opens the next image; false at the end of the input. The first decides whether that is a whole file. */
-static bool open_image(struct input *in, struct image *image)
+/* Opens the next part; false at the end of the input. The first decides whether that is a whole file. */
+static bool open_image(struct input *in, struct part *part)
 {
-	const bool first = !in->image.base;
+	const bool first = !in->part.base;
 	size_t parts;
 
-	if (!(in->piped ? read_image(in, image) : find_image(in, image))) {
+	if (!(in->piped ? read_image(in, part) : find_image(in, part))) {
 		if (first)
 			die("%s: is empty, expected an HDF5 file or stream", in->name);
 		if (in->next < in->parts)
@@ -271,36 +271,36 @@ static bool open_image(struct input *in, struct image *image)
 		die("%s: goes on after the end of its HDF5 image", in->name);
 	if (in->parts && in->next == in->parts)
 		die("%s: the stream goes on after its %zu parts", in->name, in->parts);
-	image->name = in->name;
-	probe_apart(image);
-	image->file = hdf5_open(image->name, image->base, image->length);
-	if (image->file < 0)
-		die("%s: cannot be opened; the file is damaged", image->name);
-	probe_strings(image);
+	part->name = in->name;
+	probe_apart(part);
+	part->file = hdf5_open(part->name, part->base, part->length);
+	if (part->file < 0)
+		die("%s: cannot be opened; the file is damaged", part->name);
+	probe_strings(part);
 	if (in->kind)
-		check_kind(image, in->kind);
+		check_kind(part, in->kind);
 	if (first && in->kind) {	/* and all that follow must have the same */
-		snprintf(in->first, sizeof in->first, "%s", image_kind(image));
+		snprintf(in->first, sizeof in->first, "%s", part_kind(part));
 		in->kind = in->first;
 		file_kind(in->fd, in->first);
 	}
-	image->framed = true;
-	in->whole = first && !read_count(image, "parts", &parts);
+	part->framed = true;
+	in->whole = first && !read_count(part, "parts", &parts);
 	if (!in->whole)
-		check_frame(in, image);
+		check_frame(in, part);
 	return true;
 }
 
-static void close_image(struct image *image)
+static void close_image(struct part *part)
 {
-	tree_forget(image);
-	if (image->framed)
-		tree_free_paths(image->member, image->members);
-	image->member = NULL;
-	image->members = 0;
-	if (image->file > 0)
-		H5Fclose(image->file);
-	image->file = -1;
+	tree_forget(part);
+	if (part->framed)
+		tree_free_paths(part->member, part->members);
+	part->member = NULL;
+	part->members = 0;
+	if (part->file > 0)
+		H5Fclose(part->file);
+	part->file = -1;
 }
 
 /* A file that may hold HDF5. */
@@ -325,7 +325,7 @@ static size_t skip_to_end(int fd)
 	return at > 0 ? (size_t)at : 0;
 }
 
-struct input *input_open(const char *path, image_layout *layout, const char *kind)
+struct input *input_open(const char *path, part_layout *layout, const char *kind)
 {
 	struct input *in = xalloc(1, sizeof *in);
 	struct stat st;
@@ -336,7 +336,7 @@ struct input *input_open(const char *path, image_layout *layout, const char *kin
 	in->fd = open_path(path, &in->name);
 	in->layout = layout;
 	in->kind = kind;
-	in->image.file = -1;
+	in->part.file = -1;
 	in->piped = fstat(in->fd, &st) || !S_ISREG(st.st_mode);
 	if (!in->piped)
 		map_file(in, in->fd, (size_t)st.st_size, skip_to_end(in->fd));
@@ -351,7 +351,7 @@ struct input *input_of_file(const char *name, int fd, size_t length, size_t lead
 	in->lead = lead;
 	in->name = xformat("%s", name);
 	in->kind = kind;
-	in->image.file = -1;
+	in->part.file = -1;
 	map_file(in, fd, length, 0);
 	return in;
 }
@@ -365,7 +365,7 @@ struct input *input_of_stream(const char *name, int fd, const char *kind)
 	in->piped = true;
 	in->name = xformat("%s", name);
 	in->kind = kind;
-	in->image.file = -1;
+	in->part.file = -1;
 	return in;
 }
 
@@ -374,36 +374,36 @@ const char *input_name(const struct input *in)
 	return in->name;
 }
 
-struct image *input_next(struct input *in)
+struct part *input_next(struct input *in)
 {
-	struct image *image = &in->image;
+	struct part *part = &in->part;
 
 	drop_pages(in);
 	if (!in->whole || in->next == in->parts) {
-		close_image(image);
-		if (!open_image(in, image))
+		close_image(part);
+		if (!open_image(in, part))
 			return NULL;
 		if (!in->whole) {
-			image->member = tree_children(image, "/", &image->members);
-			return image;
+			part->member = tree_children(part, "/", &part->members);
+			return part;
 		}
-		in->list = part_list_make(image, in->layout);
+		in->list = part_list_make(part, in->layout);
 		in->parts = in->list.parts;
 	}
-	tree_forget(image);
-	image->framed = false;
-	image->part = in->next++;
-	image->parts = in->parts;
-	image->member = in->list.part[image->part].path;
-	image->members = in->list.part[image->part].n;
-	image->links = &in->links;
-	tree_note_links(image);
-	return image;
+	tree_forget(part);
+	part->framed = false;
+	part->part = in->next++;
+	part->parts = in->parts;
+	part->member = in->list.part[part->part].path;
+	part->members = in->list.part[part->part].n;
+	part->links = &in->links;
+	tree_note_links(part);
+	return part;
 }
 
 void input_close(struct input *in)
 {
-	close_image(&in->image);
+	close_image(&in->part);
 	part_list_free(&in->list);
 	links_free(&in->links);
 	unmap_file(in);
@@ -414,10 +414,10 @@ void input_close(struct input *in)
 	free(in);
 }
 
-struct image *image_open(const char *path, const char *kind)
+struct part *part_open(const char *path, const char *kind)
 {
 	struct input *in = input_open(path, NULL, kind);
-	struct image next = { .file = -1 }, *last = NULL;
+	struct part next = { .file = -1 }, *last = NULL;
 
 	if (in->piped) {
 		int to = scratch_file();
@@ -432,29 +432,29 @@ struct image *image_open(const char *path, const char *kind)
 	}
 	while (open_image(in, &next)) {
 		next.member = tree_children(&next, "/", &next.members);
-		last = last ? last->also = xalloc(1, sizeof next) : &in->image;
+		last = last ? last->also = xalloc(1, sizeof next) : &in->part;
 		*last = next;
 	}
-	in->image.parts = 1;
-	return &in->image;
+	in->part.parts = 1;
+	return &in->part;
 }
 
-static struct input *input_of(const struct image *image)
+static struct input *input_of(const struct part *part)
 {
-	return (struct input *)((uintptr_t)image - offsetof(struct input, image));
+	return (struct input *)((uintptr_t)part - offsetof(struct input, part));
 }
 
-void image_drop(const struct image *image)
+void part_drop(const struct part *part)
 {
-	drop_pages(input_of(image));
+	drop_pages(input_of(part));
 }
 
-void image_close(struct image *image)
+void part_close(struct part *part)
 {
-	for (struct image *i = image->also, *also; i; i = also) {
+	for (struct part *i = part->also, *also; i; i = also) {
 		also = i->also;
 		close_image(i);
 		free(i);
 	}
-	input_close(input_of(image));
+	input_close(input_of(part));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * output.c -- a result as a stream of images or as one file; see image.h and output.h
+ * output.c -- a result as a stream of parts or as one file; see part.h and output.h
  *
- * HDF5 writes to memory in both cases: to an image, which is then written to the pipe, or to a mapped file,
+ * HDF5 writes to memory in both cases: to a part, which is then written to the pipe, or to a mapped file,
  * so that no write inside the library can fail, which it does not always survive. A file has a temporary
  * name until it is whole (base/replace.h). A descriptor of a regular file that is at its start gets one
  * file too, which is written in place.
@@ -377,7 +377,7 @@ void output_start(struct output *out, size_t part, size_t parts)
 	out->parts = parts;
 	if (!part)
 		begin_writing(out);
-	if (out->stream >= 0 && out->buffer.data)	/* its gaps must not hold bytes of the last image */
+	if (out->stream >= 0 && out->buffer.data)	/* its gaps must not hold bytes of the last part */
 		memset(out->buffer.data, 0, out->buffer.capacity);
 	if (out->stream >= 0 || !part) {
 		create(out);
@@ -396,7 +396,7 @@ void output_start(struct output *out, size_t part, size_t parts)
 	}
 }
 
-/* Closes the HDF5 image, which settles its length and writes it to the superblock; returns the length. */
+/* Closes the HDF5 part, which settles its length and writes it to the superblock; returns the length. */
 static size_t finish(struct output *out)
 {
 	if (H5Fclose(out->file) < 0)
@@ -405,7 +405,7 @@ static size_t finish(struct output *out)
 	return hdf5_length(out->name, out->buffer.data);
 }
 
-/* Puts an image on the disk, then its seal before it: whatever ends the program, or the machine, an image
+/* Puts a part on the disk, then its seal before it: whatever ends the program, or the machine, a part
  * that has one is whole. */
 static void keep_image(const struct output *out, const void *image, size_t n)
 {

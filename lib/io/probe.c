@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * probe.c -- whether the HDF5 library survives an image; see probe.h
+ * probe.c -- whether the HDF5 library survives a part; see probe.h
  *
- * A damaged image can make the library crash, write outside its memory, or loop
+ * A damaged part can make the library crash, write outside its memory, or loop
  * without end (docs/robustness.md lists what was found). Two checks prevent it:
  *
- * Strings of variable length are checked in the bytes of the image. A string is a reference (its length,
+ * Strings of variable length are checked in the bytes of the part. A string is a reference (its length,
  * and where it is in a heap) and an object of that heap; the library allocates the length of the reference
  * and copies that of the object, so the two are compared here. A conversion that changes nothing gets the
  * bytes of a reference out of the library.
  *
- * For the rest, a child process makes the calls first that reading the image
+ * For the rest, a child process makes the calls first that reading the part
  * will make, on everything but large tables of numbers.
  *
  * Source: HDF5 File Format Specification 3.0, III.E (global heap), VIII.E.
@@ -28,13 +28,13 @@
 #include "base/error.h"
 
 enum { SECONDS = 5 };			/* of processor time; 10 000 tensors take less than half a second */
-enum { REFERENCE = 16, HEAP_HEAD = 16, OBJECT_HEAD = 16, HEAP_LEAST = 4096 };	/* bytes */
-static const size_t VALUES_MOST = 1 << 24;	/* bytes of values that are read; larger data are numbers */
+enum { REFERENCE = 16, HEAP_HEAD = 16, OBJECT_HEAD = 16, HEAP_MIN = 4096 };	/* bytes */
+static const size_t VALUES_MAX = 1 << 24;	/* bytes of values that are read; larger data are numbers */
 
 static hid_t raw = -1;			/* type of a reference as plain bytes */
 
-/* A walk over an image: read: read the values, too; otherwise find the first fault. */
-struct probe { const struct image *image; bool read; const char *what; char *path, *name; };
+/* A walk over a part: read: read the values, too; otherwise find the first fault. */
+struct probe { const struct part *part; bool read; const char *what; char *path, *name; };
 
 static uint64_t number(const unsigned char *p, int bytes)
 {
@@ -46,16 +46,16 @@ static uint64_t number(const unsigned char *p, int bytes)
 }
 
 /* Whether the heap at `at` is whole, and its object `index` has that length. */
-static bool heap_holds(const struct image *image, uint64_t at, uint64_t index, uint64_t length)
+static bool heap_holds(const struct part *part, uint64_t at, uint64_t index, uint64_t length)
 {
-	const unsigned char *heap = image->base + at;
+	const unsigned char *heap = part->base + at;
 	uint64_t size, need;
 	bool found = false;
 
-	if (at > image->length || image->length - at < HEAP_LEAST || memcmp(heap, "GCOL\1", 5))
+	if (at > part->length || part->length - at < HEAP_MIN || memcmp(heap, "GCOL\1", 5))
 		return false;
 	size = number(heap + 8, 8);
-	if (size < HEAP_LEAST || size > image->length - at)
+	if (size < HEAP_MIN || size > part->length - at)
 		return false;
 	for (uint64_t i = HEAP_HEAD; size - i >= OBJECT_HEAD; i += need) {
 		uint64_t object = number(heap + i, 2), bytes = number(heap + i + 8, 8), left = size - i;
@@ -102,7 +102,7 @@ static void *values(hid_t type, hid_t space)
 	hssize_t n = H5Sget_simple_extent_npoints(space);
 	size_t size = H5Tget_size(type);
 
-	return n > 0 && size && (size_t)n <= VALUES_MOST / size ? calloc((size_t)n, size) : NULL;
+	return n > 0 && size && (size_t)n <= VALUES_MAX / size ? calloc((size_t)n, size) : NULL;
 }
 
 static bool nests_strings(hid_t type)
@@ -114,7 +114,7 @@ static bool nests_strings(hid_t type)
 }
 
 /* What is wrong with the values of an attribute or dataset, or NULL. */
-static const char *fault(const struct image *image, hid_t object, hid_t type, hid_t space)
+static const char *fault(const struct part *part, hid_t object, hid_t type, hid_t space)
 {
 	static const char damaged[] = "holds a string that is damaged";
 	bool attribute = H5Iget_type(object) == H5I_ATTR;
@@ -128,7 +128,7 @@ static const char *fault(const struct image *image, hid_t object, hid_t type, hi
 		return "has a type that is not read (references, or strings within others)";
 	if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) <= 0 || !n)
 		return NULL;
-	if ((size_t)n > image->length / REFERENCE || !(r = calloc((size_t)n, REFERENCE)))
+	if ((size_t)n > part->length / REFERENCE || !(r = calloc((size_t)n, REFERENCE)))
 		return damaged;
 	if ((attribute ? H5Aread(object, raw, r) :
 	     H5Dread(object, raw, H5S_ALL, H5S_ALL, H5P_DEFAULT, r)) < 0)
@@ -137,7 +137,7 @@ static const char *fault(const struct image *image, hid_t object, hid_t type, hi
 		const unsigned char *p = r + i * REFERENCE;
 		uint64_t at = number(p + 4, 8);
 
-		if (at && !heap_holds(image, at, number(p + 12, 4), number(p, 4)))
+		if (at && !heap_holds(part, at, number(p + 12, 4), number(p, 4)))
 			what = damaged;
 	}
 	free(r);
@@ -148,7 +148,7 @@ static herr_t try_attribute(hid_t object, const char *name, const H5A_info_t *in
 {
 	struct probe *p = arg;
 	hid_t a = H5Aopen(object, name, H5P_DEFAULT), t = H5Aget_type(a), s = H5Aget_space(a);
-	const char *what = fault(p->image, a, t, s);
+	const char *what = fault(p->part, a, t, s);
 	void *value = p->read && !what ? values(t, s) : NULL;
 
 	(void)info;
@@ -167,7 +167,7 @@ static herr_t try_dataset(struct probe *p, hid_t d)
 {
 	hid_t t = H5Dget_type(d), s = H5Dget_space(d), c = H5Dget_create_plist(d);
 	bool here = c >= 0 && H5Pget_external_count(c) == 0 && H5Pget_layout(c) != H5D_VIRTUAL;
-	const char *what = here ? fault(p->image, d, t, s) : NULL;
+	const char *what = here ? fault(p->part, d, t, s) : NULL;
 	void *value = NULL;
 
 	if (p->read && here && !what &&
@@ -200,10 +200,10 @@ static herr_t try_object(hid_t file, const char *path, const H5O_info_t *info, v
 	return stop;
 }
 
-void probe_image(const struct image *image)
+void probe_part(const struct part *part)
 {
-	struct probe p = { .image = image, .read = true };
-	hid_t file = hdf5_open(image->name, image->base, image->length);
+	struct probe p = { .part = part, .read = true };
+	hid_t file = hdf5_open(part->name, part->base, part->length);
 
 	init();
 	if (file >= 0)
@@ -211,7 +211,7 @@ void probe_image(const struct image *image)
 	H5Fclose(file);
 }
 
-static _Noreturn void try_alone(const struct image *image)
+static _Noreturn void try_alone(const struct part *part)
 {
 	struct rlimit none = { 0, 0 }, time = { SECONDS, SECONDS };
 
@@ -221,7 +221,7 @@ static _Noreturn void try_alone(const struct image *image)
 	setrlimit(RLIMIT_CORE, &none);
 	setrlimit(RLIMIT_CPU, &time);
 	close(2);			/* the library may print when it crashes */
-	probe_image(image);
+	probe_part(part);
 	_exit(0);
 }
 
@@ -231,7 +231,7 @@ static bool is_crash(int number)
 		number == SIGILL;
 }
 
-void probe_apart(const struct image *image)
+void probe_apart(const struct part *part)
 {
 	struct rusage usage;
 	bool endless;
@@ -241,30 +241,30 @@ void probe_apart(const struct image *image)
 	signal(SIGCHLD, SIG_DFL);	/* where it is ignored, which is inherited, wait4() gets no status */
 	child = fork();
 	if (child < 0)
-		die("%s: cannot start the process that checks for damage:", image->name);
+		die("%s: cannot start the process that checks for damage:", part->name);
 	if (!child)
-		try_alone(image);
+		try_alone(part);
 	while (wait4(child, &status, 0, &usage) < 0)
 		if (errno != EINTR)
-			die("%s: cannot wait for the process that checks for damage:", image->name);
+			die("%s: cannot wait for the process that checks for damage:", part->name);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
 		raise(SIGBUS);		/* the file shrank meanwhile */
 	endless = WIFSIGNALED(status) && usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + 1 >= SECONDS;
 	if (status && !endless && WIFSIGNALED(status) && !is_crash(WTERMSIG(status)))
-		die("%s: the process that checks for damage was ended by signal %d", image->name,
+		die("%s: the process that checks for damage was ended by signal %d", part->name,
 			WTERMSIG(status));
 	if (status)
-		die("%s: the HDF5 library %s this file; it is damaged", image->name,
+		die("%s: the HDF5 library %s this file; it is damaged", part->name,
 			endless ? "does not finish reading" : "crashes on");
 }
 
-void probe_strings(const struct image *image)
+void probe_strings(const struct part *part)
 {
-	struct probe p = { .image = image };
+	struct probe p = { .part = part };
 
 	init();
-	if (H5Ovisit2(image->file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, &p, H5O_INFO_BASIC) < 0)
-		die("%s: its groups cannot be listed; the file is damaged", image->name);
+	if (H5Ovisit2(part->file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, &p, H5O_INFO_BASIC) < 0)
+		die("%s: its groups cannot be listed; the file is damaged", part->name);
 	if (p.what)
-		die("%s: %s%s: %s", image->name, p.path, p.name ? p.name : "", p.what);
+		die("%s: %s%s: %s", part->name, p.path, p.name ? p.name : "", p.what);
 }

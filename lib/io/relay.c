@@ -13,7 +13,7 @@ struct relay {
 	int fd;				/* both begin at its start with each part */
 	struct output *out;
 	struct input *in;
-	struct image *image;		/* of the last relay_next() */
+	struct part *part;		/* of the last relay_next() */
 };
 
 struct relay *relay_open(const char *name, const char *kind)
@@ -38,19 +38,19 @@ static void rewind_file(const struct relay *r)
 		die("%s: cannot be gone back in:", scratch_folder());
 }
 
-struct image *relay_next(struct relay *r)
+struct part *relay_next(struct relay *r)
 {
 	rewind_file(r);
-	r->image = input_next(r->in);	/* which is in memory, or in a mapping of its own */
+	r->part = input_next(r->in);	/* which is in memory, or in a mapping of its own */
 	rewind_file(r);
 	if (ftruncate(r->fd, 0))
 		die("%s: cannot be emptied:", scratch_folder());
-	return r->image;
+	return r->part;
 }
 
 void relay_pass(const struct relay *r, struct output *to)
 {
-	output_take(to, r->image);
+	output_take(to, r->part);
 }
 
 void relay_close(struct relay *r)

@@ -6,7 +6,7 @@
  */
 #ifndef IO_RELAY_H
 #define IO_RELAY_H
-#include "io/image.h"
+#include "io/part.h"
 
 struct relay;
 /* name: of what is written, for messages. */
@@ -14,7 +14,7 @@ struct relay *relay_open(const char *name, const char *kind);
 struct output *relay_output(struct relay *r);
 /* The part that was just written to it, between output_end() and the next output_begin(); valid until the
  * next call. */
-struct image *relay_next(struct relay *r);
+struct part *relay_next(struct relay *r);
 /* Writes the part of the last relay_next() to another output, as it is. */
 void relay_pass(const struct relay *r, struct output *to);
 void relay_close(struct relay *r);

@@ -27,7 +27,7 @@ struct resume {
 	size_t whole, parts;		/* bytes and number of the parts that are whole */
 	bool damaged;			/* what follows them was changed after it was written */
 	struct input *in;		/* over them; NULL: there are none */
-	struct image *first;		/* already at hand, for resume_next() */
+	struct part *first;		/* already at hand, for resume_next() */
 	struct output *out;
 };
 
@@ -178,13 +178,13 @@ static _Noreturn void differ(const struct resume *r, const char *was, const char
 /* Dies unless the parts were made by this command from these inputs. */
 static void check_identity(const struct resume *r, const char *is)
 {
-	char *was = image_text(r->first, "/", "resume"), *processor;
+	char *was = part_text(r->first, "/", "resume"), *processor;
 
 	if (!was)
 		die("%s: holds no parts of an earlier run; remove it, or give -o another name", r->part);
 	if (strcmp(was, is))
 		differ(r, was, is);
-	processor = image_text(r->first, "/", "resume:processor");
+	processor = part_text(r->first, "/", "resume:processor");
 	if (processor && strcmp(processor, cpu_name()))
 		warn("%s: was begun on another kind of processor (%s, this is %s): the result may not have "
 			"the bytes that one run gives", r->part, processor, cpu_name());
@@ -203,14 +203,14 @@ size_t resume_begin(struct resume *r)
 		r->in = input_of_file(r->part, r->fd, r->whole, SEAL, r->kind);
 		r->first = input_next(r->in);
 		check_identity(r, is);
-		r->out->parts = image_parts(r->first);
+		r->out->parts = part_count(r->first);
 		if (r->parts > r->out->parts)
 			die("%s: goes on after its %zu parts; remove it to begin anew", r->part,
 				r->out->parts);
 		if (!quiet) {
 			progress_clear();
 			fprintf(stderr, "%s: %s: %zu of %zu parts are there\n", program, r->part, r->parts,
-				image_parts(r->first));
+				part_count(r->first));
 		}
 	}
 	if (r->damaged)
@@ -224,18 +224,18 @@ size_t resume_begin(struct resume *r)
 	return r->parts;
 }
 
-struct image *resume_next(struct resume *r)
+struct part *resume_next(struct resume *r)
 {
-	struct image *image = r->first ? r->first : input_next(r->in);
+	struct part *part = r->first ? r->first : input_next(r->in);
 
 	r->first = NULL;
-	return image;
+	return part;
 }
 
 void resume_close(struct resume *r)
 {
 	struct output *file;
-	struct image *image;
+	struct part *part;
 
 	if (r->in)
 		input_close(r->in);
@@ -247,8 +247,8 @@ void resume_close(struct resume *r)
 			r->part, r->parts + 1, r->out->parts);
 	r->in = input_of_file(r->part, r->fd, r->whole, SEAL, r->kind);
 	file = output_open(r->path, r->kind);
-	while ((image = input_next(r->in)))
-		output_take(file, image);
+	while ((part = input_next(r->in)))
+		output_take(file, part);
 	output_close(file);
 	input_close(r->in);
 	if (unlink(r->part))

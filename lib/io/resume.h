@@ -2,7 +2,7 @@
 /*
  * resume.h -- a result whose finished parts stay, so that a run that was stopped can go on
  *
- * Beside FILE, FILE.part gets the result as a stream of images, each behind its length and digest
+ * Beside FILE, FILE.part gets the result as a stream of parts, each behind its length and digest
  * (io/seal.h), and each on the disk before the next is begun. At the end they become FILE, and FILE.part
  * goes; after any other end it stays. A later run takes the parts up to the first that was cut, or changed
  * after it was written, if the attribute `resume` of the first says that they were made by the same command
@@ -12,7 +12,7 @@
 #ifndef IO_RESUME_H
 #define IO_RESUME_H
 #include <stddef.h>
-#include "io/image.h"
+#include "io/part.h"
 
 struct resume;
 
@@ -31,7 +31,7 @@ struct output *resume_output(struct resume *r);
  */
 size_t resume_begin(struct resume *r);
 /* The next of the parts that were whole, valid until the call after. */
-struct image *resume_next(struct resume *r);
+struct part *resume_next(struct resume *r);
 /* Makes FILE of the parts, which are all there, and removes FILE.part. */
 void resume_close(struct resume *r);
 #endif

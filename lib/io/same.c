@@ -6,51 +6,51 @@
 #include "base/error.h"
 #include "io/tree.h"
 
-struct objects { const struct image *image; char **path; size_t n; };
+struct objects { const struct part *part; char **path; size_t n; };
 
 static void list(struct objects *o, const char *path, int depth)
 {
 	char **child;
 	size_t n;
 
-	if (depth > IMAGE_DEPTH)
-		die("%s: %s: is nested too deeply", o->image->name, path);
-	if (o->n > o->image->length / 4 + 1000)	/* as tree.c has it */
-		die("%s: %s: has more paths than its file can need; links are damaged", o->image->name, path);
+	if (depth > TREE_DEPTH)
+		die("%s: %s: is nested too deeply", o->part->name, path);
+	if (o->n > o->part->length / 4 + 1000)	/* as tree.c has it */
+		die("%s: %s: has more paths than its file can need; links are damaged", o->part->name, path);
 	o->path = xgrow(o->path, o->n + 1, sizeof *o->path);
 	o->path[o->n++] = xformat("%s", path);
-	if (tree_info(o->image, path).type != H5O_TYPE_GROUP)
+	if (tree_info(o->part, path).type != H5O_TYPE_GROUP)
 		return;
-	child = tree_children(o->image, path, &n);
+	child = tree_children(o->part, path, &n);
 	for (size_t i = 0; i < n; i++)
 		list(o, child[i], depth + 1);
 	tree_free_paths(child, n);
 }
 
-char **same_objects(const struct image *image, size_t *n)
+char **same_objects(const struct part *part, size_t *n)
 {
-	struct objects o = { .image = image };
+	struct objects o = { .part = part };
 
-	for (size_t i = 0; i < image->members; i++)
-		list(&o, image->member[i], 0);
+	for (size_t i = 0; i < part->members; i++)
+		list(&o, part->member[i], 0);
 	*n = o.n;
 	return o.path;
 }
 
 /* The bytes of an attribute that is no text; free() them. */
-static void *bytes_of(const struct image *image, const char *path, hid_t a, hid_t type, size_t *n)
+static void *bytes_of(const struct part *part, const char *path, hid_t a, hid_t type, size_t *n)
 {
-	hid_t s = hdf5_id(H5Aget_space(a), image->name, path);
+	hid_t s = hdf5_id(H5Aget_space(a), part->name, path);
 	const hssize_t points = H5Sget_simple_extent_npoints(s);
 	const size_t size = H5Tget_size(type);
 	void *y;
 
-	if (points < 0 || !size || (size_t)points > image->length / size + 1)
-		die("%s: %s: an attribute is damaged", image->name, path);
+	if (points < 0 || !size || (size_t)points > part->length / size + 1)
+		die("%s: %s: an attribute is damaged", part->name, path);
 	*n = (size_t)points * size;
 	y = xalloc((size_t)points, size);
 	if (H5Aread(a, type, y) < 0)
-		die("%s: %s: an attribute cannot be read; the file is damaged", image->name, path);
+		die("%s: %s: an attribute cannot be read; the file is damaged", part->name, path);
 	H5Sclose(s);
 	return y;
 }
@@ -64,7 +64,7 @@ static bool same_texts(char *a, char *b)
 }
 
 /* What same_attribute() is called for. */
-struct pair { const struct image *a, *b; const char *path; bool same; };
+struct pair { const struct part *a, *b; const char *path; bool same; };
 
 /* Whether b has the attribute that a has. */
 static herr_t same_attribute(hid_t object, const char *name, const H5A_info_t *info, void *arg)
@@ -86,7 +86,7 @@ static herr_t same_attribute(hid_t object, const char *name, const H5A_info_t *i
 		u = hdf5_id(H5Aget_type(y), p->b->name, p->path);
 		if (H5Tget_class(t) == H5T_STRING || H5Tget_class(u) == H5T_STRING)
 			p->same = H5Tget_class(t) == H5Tget_class(u) && same_texts(
-				image_text(p->a, p->path, name), image_text(p->b, p->path, name));
+				part_text(p->a, p->path, name), part_text(p->b, p->path, name));
 		else {
 			void *a = bytes_of(p->a, p->path, x, t, &m), *b = bytes_of(p->b, p->path, y, u, &n);
 
@@ -100,7 +100,7 @@ static herr_t same_attribute(hid_t object, const char *name, const H5A_info_t *i
 }
 
 /* Whether b has all attributes of a. */
-static bool has_attributes(const struct image *a, const struct image *b, const char *path)
+static bool has_attributes(const struct part *a, const struct part *b, const char *path)
 {
 	struct pair p = { a, b, path, true };
 	hid_t o = hdf5_id(H5Oopen(a->file, path, H5P_DEFAULT), a->name, path);
@@ -111,26 +111,26 @@ static bool has_attributes(const struct image *a, const struct image *b, const c
 	return p.same;
 }
 
-bool same_attributes(const struct image *a, const struct image *b, const char *path)
+bool same_attributes(const struct part *a, const struct part *b, const char *path)
 {
 	return has_attributes(a, b, path) && has_attributes(b, a, path);
 }
 
 /* The dataset's class, and whether its numbers are of a type that tensors have. */
-static H5T_class_t class_of(const struct image *image, const char *path, bool *numbers, size_t *bytes)
+static H5T_class_t class_of(const struct part *part, const char *path, bool *numbers, size_t *bytes)
 {
-	hid_t d = hdf5_id(H5Dopen2(image->file, path, H5P_DEFAULT), image->name, path);
-	hid_t t = hdf5_id(H5Dget_type(d), image->name, path);
+	hid_t d = hdf5_id(H5Dopen2(part->file, path, H5P_DEFAULT), part->name, path);
+	hid_t t = hdf5_id(H5Dget_type(d), part->name, path);
 	const H5T_class_t y = H5Tget_class(t);
 	bool exact;
 
-	*numbers = hdf5_type_of(t, &exact, image->name, path) != TENSOR_ANY;
+	*numbers = hdf5_type_of(t, &exact, part->name, path) != TENSOR_ANY;
 	*bytes = (size_t)H5Dget_storage_size(d);
 	H5Tclose(t), H5Dclose(d);
 	return y;
 }
 
-static bool same_dataset(const struct image *a, const struct image *b, const char *path)
+static bool same_dataset(const struct part *a, const struct part *b, const char *path)
 {
 	bool numbers_a, numbers_b;
 	size_t m, n;
@@ -138,24 +138,24 @@ static bool same_dataset(const struct image *a, const struct image *b, const cha
 	struct tensor t, u;
 
 	if (x == H5T_STRING && y == H5T_STRING)
-		return same_texts(image_string(a, path), image_string(b, path));
+		return same_texts(part_string(a, path), part_string(b, path));
 	if (!numbers_a || !numbers_b)
 		return x == y && m == n;
-	t = image_tensor(a, path, TENSOR_ANY, -1, NULL);
-	u = image_tensor(b, path, TENSOR_ANY, -1, NULL);
+	t = part_tensor(a, path, TENSOR_ANY, -1, NULL);
+	u = part_tensor(b, path, TENSOR_ANY, -1, NULL);
 	return t.type == u.type && t.rank == u.rank &&
 		!memcmp(t.dim, u.dim, (size_t)t.rank * sizeof *t.dim) &&
 		!memcmp(t.data, u.data, tensor_count(&t) * tensor_size(t.type));
 }
 
-bool same_object(const struct image *a, const struct image *b, const char *path)
+bool same_object(const struct part *a, const struct part *b, const char *path)
 {
 	char **child, **other;
 	size_t m, n;
 	bool same;
 	H5O_type_t type;
 
-	if (!image_has(a, path) || !image_has(b, path))
+	if (!part_has(a, path) || !part_has(b, path))
 		return false;
 	type = tree_info(a, path).type;
 	if (tree_info(b, path).type != type || !same_attributes(a, b, path))

@@ -31,7 +31,7 @@ void seal_make(char seal[SEAL + 1], size_t n, const void *image)
 	free(digest);
 }
 
-/* The image's length by its seal; 0: there is no seal, or the length does not fit into n bytes. */
+/* The part's length by its seal; 0: there is no seal, or the length does not fit into n bytes. */
 static size_t length_of(size_t n, const unsigned char at[n])
 {
 	char text[LENGTH + 1] = "";
@@ -52,7 +52,7 @@ enum seal_state seal_check(size_t n, const unsigned char at[n], size_t *length)
 
 	*length = length_of(n, at);
 	if (!*length)
-		return memcmp(at, none, least(n, SEAL)) ? SEAL_DAMAGED : SEAL_CUT;
+		return memcmp(at, none, min(n, SEAL)) ? SEAL_DAMAGED : SEAL_CUT;
 	digest = digest_pieces(*length, (void *)(uintptr_t)(at + SEAL), file_drop);
 	put(seal, *length, digest);
 	free(digest);
@@ -61,5 +61,5 @@ enum seal_state seal_check(size_t n, const unsigned char at[n], size_t *length)
 
 bool seal_begins(size_t n, const unsigned char at[n])
 {
-	return !memcmp(at, title, least(n, TITLE));
+	return !memcmp(at, title, min(n, TITLE));
 }

@@ -9,7 +9,7 @@
 #define IO_TABLE_H
 #include <stdbool.h>
 #include <stddef.h>
-#include "io/image.h"
+#include "io/part.h"
 
 enum table_type { TABLE_TEXT, TABLE_INTEGER, TABLE_REAL, TABLE_FLOAT };	/* a float: with all digits */
 struct table_column { const char *name; enum table_type type; };

@@ -9,10 +9,10 @@
  * The bytes of path ("-" or NULL: standard input), and their number in *n; a NUL, which is not counted,
  * follows them. free() it. Dies on a folder, on an error of the system, and on more than `most` bytes.
  */
-char *text_read(const char *path, size_t most, size_t *n);
+char *text_read(const char *path, size_t max, size_t *n);
 
 /* A text that becomes the result: a file that appears when it is whole, or a descriptor, as output_open()
- * (image.h) takes them. Dies if nothing could be written there. */
+ * (part.h) takes them. Dies if nothing could be written there. */
 struct text_output {
 	struct replace named;	/* path NULL: a descriptor */
 	int fd;

@@ -70,15 +70,15 @@ static herr_t list_one(hid_t group, const char *name, const H5L_info_t *info, vo
 	return 0;
 }
 
-char **tree_children(const struct image *image, const char *path, size_t *n)
+char **tree_children(const struct part *part, const char *path, size_t *n)
 {
 	struct members m = { .group = path };
-	hid_t group = hdf5_id(H5Gopen2(image->file, path, H5P_DEFAULT), image->name, path);
+	hid_t group = hdf5_id(H5Gopen2(part->file, path, H5P_DEFAULT), part->name, path);
 
 	if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, list_one, &m) < 0)
-		die("%s: %s: cannot list this group; the file is damaged", image->name, path);
+		die("%s: %s: cannot list this group; the file is damaged", part->name, path);
 	if (m.soft)
-		die("%s: %s: is a soft or external link; only hard links are read", image->name, m.soft);
+		die("%s: %s: is a soft or external link; only hard links are read", part->name, m.soft);
 	H5Gclose(group);
 	if (m.n)
 		qsort(m.path, m.n, sizeof *m.path, compare_paths);
@@ -93,62 +93,62 @@ void tree_free_paths(char **path, size_t n)
 	free(path);
 }
 
-H5O_info_t tree_info(const struct image *image, const char *path)
+H5O_info_t tree_info(const struct part *part, const char *path)
 {
 	H5O_info_t info;
 
-	if (H5Oget_info_by_name(image->file, path, &info, H5P_DEFAULT) < 0)
-		die("%s: %s: cannot be opened; the file is damaged", image->name, path);
+	if (H5Oget_info_by_name(part->file, path, &info, H5P_DEFAULT) < 0)
+		die("%s: %s: cannot be opened; the file is damaged", part->name, path);
 	return info;
 }
 
-void tree_forget(struct image *image)
+void tree_forget(struct part *part)
 {
-	while (image->copies)
-		free(image->copy[--image->copies]);
-	free(image->copy);
-	for (size_t i = 0; i < image->groups; i++)
-		free(image->group[i].path);
-	free(image->group);
-	image->copy = NULL;
-	image->group = NULL;
-	image->groups = 0;
-	image->listed = false;
+	while (part->copies)
+		free(part->copy[--part->copies]);
+	free(part->copy);
+	for (size_t i = 0; i < part->groups; i++)
+		free(part->group[i].path);
+	free(part->group);
+	part->copy = NULL;
+	part->group = NULL;
+	part->groups = 0;
+	part->listed = false;
 }
 
-/* A walk over an image of the chain that begins with head: lists groups with datasets, or notes links. */
-struct walk { struct image *head, *image; bool note; size_t paths; };
+/* A walk over a part of the chain that begins with head: lists groups with datasets, or notes links. */
+struct walk { struct part *head, *part; bool note; size_t paths; };
 
-static void note_link(const struct image *image, const char *path, haddr_t address)
+static void note_link(const struct part *part, const char *path, haddr_t address)
 {
-	for (size_t i = 0; i < image->links->n; i++)
-		if (image->links->item[i].address == address)
+	for (size_t i = 0; i < part->links->n; i++)
+		if (part->links->item[i].address == address)
 			return;
-	links_add(image->links, address, path, image->part);
+	links_add(part->links, address, path, part->part);
 }
 
 static void walk(struct walk *w, const char *path, int depth)
 {
-	H5O_info_t info = tree_info(w->image, path);
-	struct image *head = w->head;
+	H5O_info_t info = tree_info(w->part, path);
+	struct part *head = w->head;
 	char **child;
 	size_t n;
 
-	if (depth > IMAGE_DEPTH)
-		die("%s: %s: is nested too deeply", w->image->name, path);
+	if (depth > TREE_DEPTH)
+		die("%s: %s: is nested too deeply", w->part->name, path);
 	/* A chain of 32 groups, each with two links to the next, has 2^32 paths. */
-	if (++w->paths > w->image->length / 4 + 1000)
-		die("%s: %s: has more paths than its file can need; links are damaged", w->image->name, path);
+	if (++w->paths > w->part->length / 4 + 1000)
+		die("%s: %s: has more paths than its file can need; links are damaged", w->part->name, path);
 	if (w->note && info.rc > 1)
-		note_link(w->image, path, info.addr);
+		note_link(w->part, path, info.addr);
 	if (info.type != H5O_TYPE_GROUP)
 		return;
-	child = tree_children(w->image, path, &n);
+	child = tree_children(w->part, path, &n);
 	for (size_t i = 0; i < n && !w->note; i++)
-		if (tree_info(w->image, child[i]).type == H5O_TYPE_DATASET) {
+		if (tree_info(w->part, child[i]).type == H5O_TYPE_DATASET) {
 			head->group = xgrow(head->group, head->groups + 1, sizeof *head->group);
 			head->group[head->groups++] =
-				(struct group){ xformat("%s", path), info.addr, w->image };
+				(struct group){ xformat("%s", path), info.addr, w->part };
 			break;
 		}
 	for (size_t i = 0; i < n; i++)
@@ -156,21 +156,21 @@ static void walk(struct walk *w, const char *path, int depth)
 	tree_free_paths(child, n);
 }
 
-void tree_note_links(struct image *image)
+void tree_note_links(struct part *part)
 {
-	struct walk w = { image, image, true, 0 };
+	struct walk w = { part, part, true, 0 };
 
-	for (size_t i = 0; i < image->members; i++)
-		walk(&w, image->member[i], 0);
+	for (size_t i = 0; i < part->members; i++)
+		walk(&w, part->member[i], 0);
 }
 
-static void list_groups(const struct image *from)
+static void list_groups(const struct part *from)
 {
-	struct image *head = (struct image *)(uintptr_t)from;
+	struct part *head = (struct part *)(uintptr_t)from;
 
 	if (head->listed)
 		return;
-	for (struct image *i = head; i; i = i->also) {
+	for (struct part *i = head; i; i = i->also) {
 		struct walk w = { head, i, false, 0 };
 
 		for (size_t m = 0; m < i->members; m++)
@@ -179,19 +179,19 @@ static void list_groups(const struct image *from)
 	head->listed = true;
 }
 
-void image_groups(const struct image *image, void (*visit)(void *arg, const char *group), void *arg)
+void part_groups(const struct part *part, void (*visit)(void *arg, const char *group), void *arg)
 {
-	list_groups(image);
-	for (size_t i = 0; i < image->groups; i++)
-		visit(arg, image->group[i].path);
+	list_groups(part);
+	for (size_t i = 0; i < part->groups; i++)
+		visit(arg, part->group[i].path);
 }
 
-char *image_same(const struct image *image, const char *group)
+char *part_same(const struct part *part, const char *group)
 {
-	list_groups(image);
-	for (size_t i = 0; i < image->groups; i++)
-		if (!strcmp(image->group[i].path, group))
-			for (const struct group *g = image->group, *us = g + i; g < us; g++)
+	list_groups(part);
+	for (size_t i = 0; i < part->groups; i++)
+		if (!strcmp(part->group[i].path, group))
+			for (const struct group *g = part->group, *us = g + i; g < us; g++)
 				if (g->address == us->address && g->owner == us->owner)
 					return xformat("%s", g->path);
 	return xformat("%s", group);

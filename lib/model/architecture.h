@@ -79,7 +79,7 @@ struct architecture {
 	const char *name, *model_type;	/* "LlamaForCausalLM", "llama" */
 
 	/* The tree. */
-	const char *const *layout;	/* parts of a stream, see image.h */
+	const char *const *layout;	/* parts of a stream, see part.h */
 	const char *embedding;		/* group of weight [vocab, hidden], of an encoder [hidden, a patch] */
 	const char *position;		/* group of weight [positions, hidden]; NULL: positions are rotary */
 	size_t position_offset;		/* rows of it before that of position 0 */

@@ -8,27 +8,27 @@
 
 static const char NAME[] = "basis";
 
-char *basis_of(const struct image *image)
+char *basis_of(const struct part *part)
 {
-	char *y = image_text(image, "/", NAME);
+	char *y = part_text(part, "/", NAME);
 
 	if (y && (strlen(y) != DIGEST_DIGITS || strspn(y, "0123456789abcdef") != DIGEST_DIGITS))
-		die("%s: /: attribute %s is '%.80s', expected %d hexadecimal digits", image_name(image),
+		die("%s: /: attribute %s is '%.80s', expected %d hexadecimal digits", part_name(part),
 			NAME, y, DIGEST_DIGITS);
 	return y;
 }
 
 /* Of a rotation its matrices; of Hessians, whose sums depend on the processor, what they were made from. */
-static void add_input(struct digest *d, const struct image *second)
+static void add_input(struct digest *d, const struct part *second)
 {
 	static const char *const matrices[] = { "/residual", "/value" };
 	char *text;
 
-	if (!strcmp(image_kind(second), "rotation")) {
+	if (!strcmp(part_kind(second), "rotation")) {
 		for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
 			struct tensor t;
 
-			if (!image_find(second, matrices[i], TENSOR_F32, 2, NULL, &t))
+			if (!part_find(second, matrices[i], TENSOR_F32, 2, NULL, &t))
 				continue;
 			digest_add(d, strlen(matrices[i]), matrices[i]);
 			digest_add(d, tensor_count(&t) * sizeof(float), t.data);
@@ -38,12 +38,12 @@ static void add_input(struct digest *d, const struct image *second)
 	text = basis_of(second);
 	digest_add(d, text ? strlen(text) : 0, text);
 	free(text);
-	text = image_histories(second);
+	text = part_histories(second);
 	digest_add(d, strlen(text), text);
 	free(text);
 }
 
-char *basis_change(const char *before, const char *settings, const struct image *second)
+char *basis_change(const char *before, const char *settings, const struct part *second)
 {
 	struct digest *d;
 
@@ -63,7 +63,7 @@ void basis_write(struct output *out, const char *basis)
 		output_text(out, "/", NAME, basis);
 }
 
-void basis_copy(struct output *out, const struct image *from)
+void basis_copy(struct output *out, const struct part *from)
 {
 	char *basis = basis_of(from);
 
@@ -72,32 +72,32 @@ void basis_copy(struct output *out, const struct image *from)
 }
 
 /* "FILE was made by 'LINE; LINE'": the history in one line. */
-static char *made_by(const struct image *image)
+static char *made_by(const struct part *part)
 {
-	char *history = image_text(image, "/", "history"), *y;
+	char *history = part_text(part, "/", "history"), *y;
 
 	for (char *c = history; c && *c; c++)
 		if (*c == '\n')
 			*c = ';';
-	y = xformat("%s was made by '%s'", image_name(image), history ? history : "hand");
+	y = xformat("%s was made by '%s'", part_name(part), history ? history : "hand");
 	free(history);
 	return y;
 }
 
-static void differ(const struct image *a, const struct image *b, bool force)
+static void differ(const struct part *a, const struct part *b, bool force)
 {
 	char *first = made_by(a), *second = made_by(b);
 
 	if (!force)
 		die("%s: its layers see other inputs than those of %s (attribute %s): %s, %s; --force-basis "
-			"takes both all the same", image_name(b), image_name(a), NAME, first, second);
-	warn("%s: its layers see other inputs than those of %s: %s, %s", image_name(b), image_name(a), first,
+			"takes both all the same", part_name(b), part_name(a), NAME, first, second);
+	warn("%s: its layers see other inputs than those of %s: %s, %s", part_name(b), part_name(a), first,
 		second);
 	free(first), free(second);
 }
 
 /* Whether bases differ; differ() names the first two that do. */
-static bool compare(size_t n, const struct image *const file[n], char *const basis[n], bool force)
+static bool compare(size_t n, const struct part *const file[n], char *const basis[n], bool force)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = i + 1; j < n; j++)
@@ -108,7 +108,7 @@ static bool compare(size_t n, const struct image *const file[n], char *const bas
 	return false;
 }
 
-bool basis_match(size_t n, const struct image *const file[n], bool force)
+bool basis_match(size_t n, const struct part *const file[n], bool force)
 {
 	char **basis = xalloc(n, sizeof *basis);
 	const char *lacking = NULL, *other = NULL;
@@ -119,9 +119,9 @@ bool basis_match(size_t n, const struct image *const file[n], bool force)
 			continue;
 		basis[i] = basis_of(file[i]);
 		if (!basis[i] && !lacking)
-			lacking = image_name(file[i]);
+			lacking = part_name(file[i]);
 		else if (!other)
-			other = image_name(file[i]);
+			other = part_name(file[i]);
 	}
 	differs = compare(n, file, basis, force);
 	if (lacking && other)

@@ -18,18 +18,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/option.h"
-#include "io/image.h"
+#include "io/part.h"
 
 /* The basis of a file, by its first part, or NULL; free() it. Dies if it is no digest. */
-char *basis_of(const struct image *image);
+char *basis_of(const struct part *part);
 /* That of a filter's result. before: of its input, or NULL: then NULL. settings: the tool and every option
  * that decides what layers see, given or not. second: another input that decides it, or NULL. free() it. */
-char *basis_change(const char *before, const char *settings, const struct image *second);
+char *basis_change(const char *before, const char *settings, const struct part *second);
 /* NULL: writes nothing. */
 void basis_write(struct output *out, const char *basis);
 /* Writes the basis of `from`, if it has one, into a result of another kind, which does not inherit root
  * attributes. */
-void basis_copy(struct output *out, const struct image *from);
+void basis_copy(struct output *out, const struct part *from);
 
 #define OPTION_FORCE_BASIS(var) { 0, "force-basis", OPTION_BOOL(var), NULL, \
 	"accept files whose layers see different inputs (attribute basis), with a warning" }
@@ -40,5 +40,5 @@ void basis_copy(struct output *out, const struct image *from);
  * `force`, warns and returns true. One warning for files that have none. Call it when all inputs are open,
  * before an output is.
  */
-bool basis_match(size_t n, const struct image *const file[n], bool force);
+bool basis_match(size_t n, const struct part *const file[n], bool force);
 #endif

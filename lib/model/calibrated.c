@@ -13,7 +13,7 @@
 
 static const char NAME[] = "calibration";
 
-char *calibrated_line(const struct image *tokens, size_t n)
+char *calibrated_line(const struct part *tokens, size_t n)
 {
 	char *digest = tokens_digest(tokens), *y = xformat("%s 0 %zu", digest, n);
 
@@ -61,12 +61,12 @@ static bool next_range(const char **text, struct range *r)
 	return false;
 }
 
-void calibrated_write(struct output *out, size_t n, const struct image *const from[n], const char *line)
+void calibrated_write(struct output *out, size_t n, const struct part *const from[n], const char *line)
 {
 	char *all = NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		char *text = from[i] ? image_text(from[i], "/", NAME) : NULL;
+		char *text = from[i] ? part_text(from[i], "/", NAME) : NULL;
 
 		add_lines(&all, text);
 		free(text);
@@ -77,9 +77,9 @@ void calibrated_write(struct output *out, size_t n, const struct image *const fr
 	free(all);
 }
 
-void calibrated_warn(const struct image *model, const struct image *tokens, size_t n)
+void calibrated_warn(const struct part *model, const struct part *tokens, size_t n)
 {
-	char *text = image_text(model, "/", NAME), *digest = text ? tokens_digest(tokens) : NULL;
+	char *text = part_text(model, "/", NAME), *digest = text ? tokens_digest(tokens) : NULL;
 	const char *at = text;
 	struct range r;
 
@@ -87,7 +87,7 @@ void calibrated_warn(const struct image *model, const struct image *tokens, size
 		if (strncmp(r.digest, digest, DIGEST_DIGITS) || r.first >= n)
 			continue;
 		warn("%s: was calibrated on tokens %zu to %zu of %s: evaluate it on other text",
-			image_name(model), r.first, least(r.end, n) - 1, image_name(tokens));
+			part_name(model), r.first, min(r.end, n) - 1, part_name(tokens));
 		break;
 	}
 	free(text), free(digest);
@@ -100,27 +100,27 @@ static bool overlap(const char *a, const char *b, struct range *both)
 
 	while (next_range(&a, &x))
 		for (const char *at = b; next_range(&at, &y);) {
-			*both = (struct range){ x.digest, larger(x.first, y.first), least(x.end, y.end) };
+			*both = (struct range){ x.digest, max(x.first, y.first), min(x.end, y.end) };
 			if (!strncmp(x.digest, y.digest, DIGEST_DIGITS) && both->first < both->end)
 				return true;
 		}
 	return false;
 }
 
-void calibrated_twice(size_t n, const struct image *const from[n])
+void calibrated_twice(size_t n, const struct part *const from[n])
 {
 	char **text = xalloc(n, sizeof *text);
 	struct range both;
 	bool told = false;
 
 	for (size_t i = 0; i < n; i++) {
-		text[i] = image_text(from[i], "/", NAME);
+		text[i] = part_text(from[i], "/", NAME);
 		for (size_t j = 0; j < i && !told; j++) {
 			told = overlap(text[j], text[i], &both);
 			if (told)
 				warn("%s: was calibrated on tokens %zu to %zu of the same text as %s: "
-					"the sum counts them twice", image_name(from[i]), both.first,
-					both.end - 1, image_name(from[j]));
+					"the sum counts them twice", part_name(from[i]), both.first,
+					both.end - 1, part_name(from[j]));
 		}
 	}
 	for (size_t i = 0; i < n; i++)

@@ -457,14 +457,14 @@ struct config config_parse(const char *name, const char *text)
 	return c;
 }
 
-struct config config_read(const struct image *image)
+struct config config_read(const struct part *part)
 {
-	char *text = image_config(image);
+	char *text = part_config(part);
 	struct config c;
 
 	if (!text)
-		die("%s: /config: is missing; a model needs its config.json to be run", image_name(image));
-	c = config_parse(image_name(image), text);
+		die("%s: /config: is missing; a model needs its config.json to be run", part_name(part));
+	c = config_parse(part_name(part), text);
 	free(text);
 	return c;
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "io/image.h"
+#include "io/part.h"
 #include "model/multimodal.h"
 #include "num/format.h"
 #include "product/product.h"
@@ -76,7 +76,7 @@ enum { CHANNELS = 3 };		/* of a pixel */
 /* How images become rows of an encoder (vision/vision.h); class NULL: there is none. */
 struct vision {
 	const struct multimodal *class;
-	size_t patch, frames;		/* of a patch: pixels of a side, pictures (of the same) */
+	size_t patch, frames;		/* of a patch: pixels of a side, images (of the same) */
 	size_t merge;			/* patches of a feature, of a side; in the order of such squares */
 	size_t side;			/* of an image, pixels; 0: it may have any size */
 	size_t rows;			/* of the encoder for an image, its class token too; 0: by its size */
@@ -106,11 +106,11 @@ struct config {
 
 /* From the text of config.json; dies, naming `name` and /config, on what it does not know. */
 struct config config_parse(const char *name, const char *text);
-/* From an image that carries /config, dies if it does not. */
-struct config config_read(const struct image *image);
+/* From a part that carries /config, dies if it does not. */
+struct config config_read(const struct part *part);
 void config_free(struct config *c);
 
-/* How a model's file is cut into parts (an image_layout): NULL if there is no config. The list holds until
+/* How a model's file is cut into parts (a part_layout): NULL if there is no config. The list holds until
  * the thread's next call of either. */
 const char *const *model_layout(const char *config);
 const char *const *config_layout(const struct config *c);

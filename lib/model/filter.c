@@ -12,7 +12,7 @@ struct filter filter_open(const char *path, const char *kinds, const char *outpu
 	struct filter f = { .in = input_open(path, model_layout, kinds) };
 
 	f.out = kind ? output_open(output, kind) : NULL;
-	f.image = input_next(f.in);
+	f.part = input_next(f.in);
 	return f;
 }
 
@@ -21,7 +21,7 @@ struct filter filter_resume(const char *path, const char *kinds, const char *out
 	struct filter f = { .in = input_open(path, model_layout, kinds) };
 
 	filter_keep(&f, output, kind);
-	f.image = input_next(f.in);
+	f.part = input_next(f.in);
 	return f;
 }
 
@@ -33,25 +33,25 @@ void filter_keep(struct filter *f, const char *output, const char *kind)
 
 void filter_config(struct filter *f)
 {
-	if (!f->image || !image_has(f->image, "/config"))
+	if (!f->part || !part_has(f->part, "/config"))
 		return;
 	f->config = xalloc(1, sizeof *f->config);
-	*f->config = config_read(f->image);
+	*f->config = config_read(f->part);
 }
 
 void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg)
 {
 	const size_t there = f->resume ? resume_begin(f->resume) : 0;
 
-	for (; f->image; f->image = input_next(f->in))
-		if (image_part(f->image) >= there) {
+	for (; f->part; f->part = input_next(f->in))
+		if (part_index(f->part) >= there) {
 			if (share_has(f))
 				part(arg, f);
 			else
 				share_leave(f);
 		} else {
 			f->result = resume_next(f->resume);
-			f->all_there = there == image_parts(f->image);
+			f->all_there = there == part_count(f->part);
 			if (f->finished)
 				f->finished(arg, f);
 		}
@@ -60,11 +60,11 @@ void model_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 
 void filter_report(const struct filter *f, const struct report *table)
 {
-	char *rows = image_text(f->result, "/", "resume:report");
+	char *rows = part_text(f->result, "/", "resume:report");
 
 	if (!rows || !report_again(table, rows))
 		die("%s: part %zu has no report of its layers; remove the file to begin anew",
-			image_name(f->result), image_part(f->result));
+			part_name(f->result), part_index(f->result));
 	free(rows);
 }
 

@@ -16,17 +16,17 @@
 #define MODEL_FILTER_H
 #include "base/report.h"
 #include "base/shard.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 
 struct filter {
 	struct input *in;
-	struct image *image;		/* the part at hand; the first one until model_filter() is called */
+	struct part *part;		/* the part at hand; the first one until model_filter() is called */
 	struct config *config;		/* NULL: not asked for, or not there */
 	struct output *out;		/* NULL: none */
 	struct shard shard;		/* of the blocks, i, i + n, ... counted from 1; n 0 or 1: all */
 	struct resume *resume;		/* --resume; NULL: without */
-	struct image *result;		/* in finished(): the part of the result */
+	struct part *result;		/* in finished(): the part of the result */
 	bool all_there;			/* in finished(): no part is left to be made */
 	/* Called in place of part() if an earlier run has made that part of the result; NULL: nothing is. */
 	void (*finished)(void *arg, const struct filter *f);

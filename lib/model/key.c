@@ -27,7 +27,7 @@ const char *key_name(const struct architecture *arch, const json_t *json, const 
 }
 
 size_t key_size(const struct architecture *arch, const json_t *json, const char *key, size_t absent,
-	size_t null, size_t top)
+	size_t null, size_t max)
 {
 	const char *name = key_name(arch, json, key);
 	json_t *v = name ? json_object_get(json, name) : NULL;
@@ -36,8 +36,8 @@ size_t key_size(const struct architecture *arch, const json_t *json, const char 
 		return absent;
 	if (json_is_null(v) && null)
 		return null;
-	if (!json_is_integer(v) || json_integer_value(v) < 1 || (size_t)json_integer_value(v) > top)
-		die("%s: /config: '%s' must be a whole number from 1 to %zu", key_file, name, top);
+	if (!json_is_integer(v) || json_integer_value(v) < 1 || (size_t)json_integer_value(v) > max)
+		die("%s: /config: '%s' must be a whole number from 1 to %zu", key_file, name, max);
 	return (size_t)json_integer_value(v);
 }
 

@@ -16,7 +16,7 @@ json_t *key_get(const json_t *json, const char *key);
 const char *key_name(const struct architecture *arch, const json_t *json, const char *key);
 /* A whole number of 1..top. absent, null: its value where the key is not there, or null; 0: an error. */
 size_t key_size(const struct architecture *arch, const json_t *json, const char *key, size_t absent,
-	size_t null, size_t top);
+	size_t null, size_t max);
 /* A positive number. absent: likewise; NaN: an error. */
 double key_real(const json_t *json, const char *key, double absent);
 bool key_bool(const json_t *json, const char *key, bool absent);

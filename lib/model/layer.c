@@ -20,29 +20,29 @@ const char *layer_member(const char *group, const char *name)
 	return buffer[turn] = xformat("%s%s%s", group, group[strlen(group) - 1] == '/' ? "" : "/", name);
 }
 
-enum half_type layer_half(const struct image *image, const char *path, enum tensor_type type)
+enum half_type layer_half(const struct part *part, const char *path, enum tensor_type type)
 {
 	switch (type) {
 	case TENSOR_F32:	return HALF_NONE;
 	case TENSOR_F16:	return HALF_F16;
 	case TENSOR_BF16:	return HALF_BF16;
 	default:
-		die("%s: %s: is %s, expected f32, f16 or bf16", image_name(image), path,
+		die("%s: %s: is %s, expected f32, f16 or bf16", part_name(part), path,
 			tensor_name(type));
 	}
 }
 
-float *layer_vector(const struct image *image, const char *path, size_t n)
+float *layer_vector(const struct part *part, const char *path, size_t n)
 {
 	struct tensor t;
 	enum half_type type;
 	float *y;
 
-	if (!image_find(image, path, TENSOR_ANY, 1, &n, &t))
+	if (!part_find(part, path, TENSOR_ANY, 1, &n, &t))
 		return NULL;
-	type = layer_half(image, path, t.type);
+	type = layer_half(part, path, t.type);
 	if (!half_finite(t.dim[0], t.data, type))
-		die("%s: %s: holds infinite or undefined numbers (NaN)", image_name(image), path);
+		die("%s: %s: holds infinite or undefined numbers (NaN)", part_name(part), path);
 	y = xalloc(t.dim[0], sizeof *y);
 	half_widen(t.dim[0], y, t.data, type);
 	return y;
@@ -52,7 +52,7 @@ float *layer_vector(const struct image *image, const char *path, size_t n)
 
 /* A group of a file, and the layer in it. */
 struct place {
-	const struct image *image;
+	const struct part *part;
 	const char *path;
 	struct linear *l;
 };
@@ -90,8 +90,8 @@ static _Noreturn void refuse(const struct place *g, const struct member *m, cons
 		die("out of memory");
 	va_end(ap);
 	if (!member_is_attribute(m))
-		die("%s: %s: %s", image_name(g->image), layer_member(g->path, m->name), what);
-	die("%s: %s: attribute %s %s", image_name(g->image), bearer(g->path, m), m->name, what);
+		die("%s: %s: %s", part_name(g->part), layer_member(g->path, m->name), what);
+	die("%s: %s: attribute %s %s", part_name(g->part), bearer(g->path, m), m->name, what);
 }
 
 static bool is_text(const struct member *m)
@@ -106,13 +106,13 @@ static bool stands(const struct place *g, const struct member *m)
 	bool is;
 
 	if (!member_is_attribute(m))
-		return image_has(g->image, layer_member(g->path, m->name));
-	if (m->of && !image_has(g->image, at))
+		return part_has(g->part, layer_member(g->path, m->name));
+	if (m->of && !part_has(g->part, at))
 		return false;
 	if (!is_text(m))	/* a number that is there is the same, whatever it would be otherwise */
-		return !isnan(image_number(g->image, at, m->name, NAN)) ||
-			isnan(image_number(g->image, at, m->name, 0));
-	text = image_text(g->image, at, m->name);
+		return !isnan(part_number(g->part, at, m->name, NAN)) ||
+			isnan(part_number(g->part, at, m->name, 0));
+	text = part_text(g->part, at, m->name);
 	is = text;
 	free(text);
 	return is;
@@ -120,7 +120,7 @@ static bool stands(const struct place *g, const struct member *m)
 
 static void read_text(const struct place *g, const struct member *m)
 {
-	char *text = image_text(g->image, bearer(g->path, m), m->name);
+	char *text = part_text(g->part, bearer(g->path, m), m->name);
 
 	if (m->type == MEMBER_WORD) {
 		int i = !m->words[0];	/* 0 may have no name */
@@ -162,11 +162,11 @@ static void set_number(const struct member *m, struct linear *l, double v)
 /* What is known already must be the same. */
 static void read_number(const struct place *g, const struct member *m)
 {
-	const double v = image_number(g->image, bearer(g->path, m), m->name, 0), known = number(m, g->l);
+	const double v = part_number(g->part, bearer(g->path, m), m->name, 0), known = number(m, g->l);
 
 	if (known > 0 && (v < known || v > known))
 		refuse(g, m, "must be %s, %g, not %g", m->meaning, known, v);
-	if (!(v >= m->least && v <= m->most) || (m->type != MEMBER_REAL && v != floor(v)))
+	if (!(v >= m->min && v <= m->max) || (m->type != MEMBER_REAL && v != floor(v)))
 		refuse(g, m, "must be %s, not %g", m->meaning, v);
 	set_number(m, g->l, v);
 }
@@ -196,11 +196,11 @@ static void *widen(const struct place *g, const char *at, const struct tensor *t
 
 	if (t->type == TENSOR_F32)
 		return t->data;
-	y = image_keep(g->image, xalloc(n, sizeof *y));
+	y = part_keep(g->part, xalloc(n, sizeof *y));
 	for (size_t i = 0; wanted == TENSOR_I8 && i < n; i++)
 		y[i] = ((const int8_t *)t->data)[i];
 	if (wanted != TENSOR_I8)
-		half_widen(n, y, t->data, layer_half(g->image, at, t->type));
+		half_widen(n, y, t->data, layer_half(g->part, at, t->type));
 	return y;
 }
 
@@ -221,14 +221,14 @@ static void read_dataset(const struct place *g, const struct member *m)
 	size_t dim[2] = { 0 };
 	const int rank = member_extents(m, g->l, dim);
 	const enum tensor_type wanted = type_of(m, g->l);
-	struct tensor t = image_tensor(g->image, at, wanted, rank ? rank : -1, rank ? dim : NULL);
+	struct tensor t = part_tensor(g->part, at, wanted, rank ? rank : -1, rank ? dim : NULL);
 
 	if (!rank && tensor_count(&t) != 1)
 		refuse(g, m, "must be one value for a scale per tensor");
 	for (int i = 0; i < rank && !(m->last && i == rank - 1); i++)
 		*(size_t *)field(g->l, m->extent[i]) = t.dim[i];
 	if (m->type == MEMBER_FLOAT)
-		*(enum half_type *)field(g->l, m->half) = layer_half(g->image, at, t.type);
+		*(enum half_type *)field(g->l, m->half) = layer_half(g->part, at, t.type);
 	if (m->type == MEMBER_WIDE || m->type == MEMBER_SHORT)
 		t.data = widen(g, at, &t, wanted);
 	memcpy(field(g->l, m->view), &t.data, sizeof t.data);
@@ -240,24 +240,24 @@ static void read_dataset(const struct place *g, const struct member *m)
 static void read_linear(const struct place *g, const struct member *m)
 {
 	char *path = xformat("%s", layer_member(g->path, m->name));
-	struct linear *l = image_keep(g->image, xalloc(1, sizeof *l));
+	struct linear *l = part_keep(g->part, xalloc(1, sizeof *l));
 	size_t dim[2];
 
 	for (const struct member *below = members; below->name; below++)
-		if (below->type == MEMBER_LINEAR && image_has(g->image, layer_member(path, below->name)))
-			die("%s: %s: has a %s, expected a branch that has none itself", image_name(g->image),
+		if (below->type == MEMBER_LINEAR && part_has(g->part, layer_member(path, below->name)))
+			die("%s: %s: has a %s, expected a branch that has none itself", part_name(g->part),
 				path, below->name);
 	member_extents(m, g->l, dim);
 	*l = (struct linear){ .out = dim[0], .in = dim[1] };
-	layer_read_members(g->image, path, members, l);
+	layer_read_members(g->part, path, members, l);
 	if (l->online || l->splits || l->bias)
-		die("%s: %s: has %s, expected a branch without", image_name(g->image), path, l->bias ?
+		die("%s: %s: has %s, expected a branch without", part_name(g->part), path, l->bias ?
 			"a bias" : l->splits ? "columns taken out" : "an online Hadamard");
 	*(size_t *)field(g->l, m->extent[0]) = l->out;
 	*(size_t *)field(g->l, m->extent[1]) = l->in;
-	if (g->l->rank > least(g->l->in, g->l->out))
-		die("%s: %s: is of rank %zu, expected at most %zu", image_name(g->image), path, g->l->rank,
-			least(g->l->in, g->l->out));
+	if (g->l->rank > min(g->l->in, g->l->out))
+		die("%s: %s: is of rank %zu, expected at most %zu", part_name(g->part), path, g->l->rank,
+			min(g->l->in, g->l->out));
 	memcpy(field(g->l, m->view), &l, sizeof l);
 	free(path);
 }
@@ -271,7 +271,7 @@ static const struct member *stored(const struct place *g, const struct member ro
 		if (m->role != MEMBER_WEIGHT || !stands(g, m))
 			continue;
 		if (first)
-			die("%s: %s: has both %s and %s, expected one of them", image_name(g->image),
+			die("%s: %s: has both %s and %s, expected one of them", part_name(g->part),
 				g->path, first->name, m->name);
 		first = m;
 	}
@@ -285,7 +285,7 @@ static void check_there(const struct place *g, const struct member *m, int form)
 
 	if (!(m->forms & form))
 		return;
-	if (m->with && stands(g, m) && !image_has(g->image, layer_member(g->path, m->with)))
+	if (m->with && stands(g, m) && !part_has(g->part, layer_member(g->path, m->with)))
 		refuse(g, m, "is there, but no %s", m->with);
 	if (!may && stands(g, m))
 		refuse(g, m, "is there, but %s", m->unless);
@@ -293,14 +293,14 @@ static void check_there(const struct place *g, const struct member *m, int form)
 		refuse(g, m, "is missing");
 }
 
-void layer_read_members(const struct image *image, const char *path, const struct member rows[],
+void layer_read_members(const struct part *part, const char *path, const struct member rows[],
 	struct linear *l)
 {
-	const struct place g = { image, path, l };
+	const struct place g = { part, path, l };
 	const struct member *weight = stored(&g, rows), *m;
 
 	if (!weight)
-		die("%s: %s: has neither weight nor codes: no linear layer", image_name(image), path);
+		die("%s: %s: has neither weight nor codes: no linear layer", part_name(part), path);
 	for (m = rows; m->name; m++)
 		if (m->forms & weight->forms && member_is_attribute(m) && stands(&g, m))
 			read_attribute(&g, m);
@@ -308,7 +308,7 @@ void layer_read_members(const struct image *image, const char *path, const struc
 		check_there(&g, m, weight->forms);
 	read_dataset(&g, weight);
 	if (!l->out || !l->in)
-		die("%s: %s: has no rows or no columns", image_name(image), path);
+		die("%s: %s: has no rows or no columns", part_name(part), path);
 	for (m = rows; m->name; m++)	/* again, now that extents are known */
 		if (m->forms & weight->forms && member_is_attribute(m) && stands(&g, m))
 			check_attribute(&g, m);
@@ -380,7 +380,7 @@ static void write_linear(struct output *out, const char *path, const struct memb
 }
 
 /* What stood in the group, but for what is written anew. */
-static void copy_others(struct output *out, const struct image *from, const char *path,
+static void copy_others(struct output *out, const struct part *from, const char *path,
 	const struct member rows[])
 {
 	const char **ours = xalloc(1, sizeof *ours);
@@ -397,7 +397,7 @@ static void copy_others(struct output *out, const struct image *from, const char
 	free(ours);
 }
 
-void layer_write_members(struct output *out, const struct image *from, const char *path,
+void layer_write_members(struct output *out, const struct part *from, const char *path,
 	const struct member rows[], const struct linear *l)
 {
 	const int form = member_weight(rows, l)->forms;
@@ -416,15 +416,15 @@ void layer_write_members(struct output *out, const struct image *from, const cha
 
 /* --- a layer --- */
 
-struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in)
+struct layer layer_read(const struct part *part, const char *path, size_t out, size_t in)
 {
-	struct layer y = { image_name(image), xformat("%s", path), { .out = out, .in = in } };
+	struct layer y = { part_name(part), xformat("%s", path), { .out = out, .in = in } };
 
-	layer_read_members(image, path, members, &y.linear);
+	layer_read_members(part, path, members, &y.linear);
 	return y;
 }
 
-void layer_runs(const struct image *image, struct layer *l, const struct config *c)
+void layer_runs(const struct part *part, struct layer *l, const struct config *c)
 {
 	struct input_scale *input = &l->linear.input;
 
@@ -433,13 +433,13 @@ void layer_runs(const struct image *image, struct layer *l, const struct config 
 	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < c->modalities &&
 	    !config_is_visual(c, l->path))
 		die("%s: %s: has a scale of inputs for each of %zu modalities, the tokens are of %zu",
-			image_name(image), l->path, input->modalities, c->modalities);
+			part_name(part), l->path, input->modalities, c->modalities);
 }
 
-void layer_plain(const struct image *image, const struct layer *l)
+void layer_plain(const struct part *part, const struct layer *l)
 {
 	if (l->linear.online || l->linear.splits || l->linear.branch_a)
-		die("%s: %s: %s is of layers of blocks, expected none here", image_name(image), l->path,
+		die("%s: %s: %s is of layers of blocks, expected none here", part_name(part), l->path,
 			l->linear.splits ? "split_weight" : l->linear.branch_a ? "branch_a" :
 			"attribute online_hadamard");
 }
@@ -450,27 +450,27 @@ void layer_free(struct layer *l)
 	l->path = NULL;
 }
 
-void layer_write(struct output *out, const struct image *from, const char *path, const struct linear *l)
+void layer_write(struct output *out, const struct part *from, const char *path, const struct linear *l)
 {
 	layer_write_members(out, from, path, members, l);
 }
 
-bool layer_quantized(const struct image *image, const char *path)
+bool layer_quantized(const struct part *part, const char *path)
 {
-	const struct member *m = stored(&(struct place){ image, path, NULL }, members);
+	const struct member *m = stored(&(struct place){ part, path, NULL }, members);
 
 	return m && m->forms & FORM_QUANTIZED;
 }
 
-bool layer_there(const struct image *image, const char *path)
+bool layer_there(const struct part *part, const char *path)
 {
 	struct tensor t;
 
-	return layer_quantized(image, path) ||
-		(image_find(image, layer_member(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
+	return layer_quantized(part, path) ||
+		(part_find(part, layer_member(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
 }
 
-bool layer_is_branch(const struct image *image, const char *path)
+bool layer_is_branch(const struct part *part, const char *path)
 {
 	char *parent = xformat("%s", path), *name = strrchr(parent, '/');
 	bool is = false;
@@ -478,7 +478,7 @@ bool layer_is_branch(const struct image *image, const char *path)
 	if (name && name > parent) {
 		*name++ = 0;
 		for (const struct member *m = members; m->name && !is; m++)
-			is = m->type == MEMBER_LINEAR && !strcmp(m->name, name) && layer_there(image, parent);
+			is = m->type == MEMBER_LINEAR && !strcmp(m->name, name) && layer_there(part, parent);
 	}
 	free(parent);
 	return is;
@@ -487,7 +487,7 @@ bool layer_is_branch(const struct image *image, const char *path)
 /* --- which layers a file has --- */
 
 struct walk {
-	const struct image *image;
+	const struct part *part;
 	const struct config *config;
 	const struct selection *layers;
 	struct layer_list list;
@@ -551,8 +551,8 @@ static void visit(void *arg, const char *path)
 
 	if (s && block < s->blocks)
 		w->block[s->first + block] = true;
-	if (!selected(w->config, w->layers, path) || !layer_there(w->image, path) ||
-			layer_is_branch(w->image, path))
+	if (!selected(w->config, w->layers, path) || !layer_there(w->part, path) ||
+			layer_is_branch(w->part, path))
 		return;
 	w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
 	w->list.path[w->list.n++] = xformat("%s", path);
@@ -566,17 +566,17 @@ static void check_layer(void *arg, const char *path, size_t in)
 	const struct stack *s = config_block(w->config, path, &block, NULL);
 
 	(void)in;
-	if (s && w->block[s->first + block] && !layer_there(w->image, path))
-		die("%s: %s: has neither weight nor codes: no linear layer", image_name(w->image), path);
+	if (s && w->block[s->first + block] && !layer_there(w->part, path))
+		die("%s: %s: has neither weight nor codes: no linear layer", part_name(w->part), path);
 }
 
-struct layer_list layer_list(const struct image *image, const struct config *c,
+struct layer_list layer_list(const struct part *part, const struct config *c,
 	const struct selection *layers)
 {
-	struct walk w = { .image = image, .config = c, .layers = layers,
+	struct walk w = { .part = part, .config = c, .layers = layers,
 		.block = xalloc(c ? c->blocks : 0, sizeof *w.block) };
 
-	image_groups(image, visit, &w);
+	part_groups(part, visit, &w);
 	if (c)
 		layer_each(c, layers, check_layer, &w);
 	free(w.block);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/selection.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "quant/linear.h"
 #include "quant/member.h"
@@ -19,16 +19,16 @@
 struct layer {
 	const char *file;	/* for messages; valid as long as the image */
 	char *path;		/* of the group */
-	struct linear linear;	/* views of the image, valid as long as it is */
+	struct linear linear;	/* views of the part, valid as long as it is */
 };
 
 /* out, in: extents that are expected, 0 for any. */
-struct layer layer_read(const struct image *image, const char *path, size_t out, size_t in);
+struct layer layer_read(const struct part *part, const char *path, size_t out, size_t in);
 /* Dies if the layer's inputs pass something first, where there is no such place: tables, the head. */
-void layer_plain(const struct image *image, const struct layer *l);
+void layer_plain(const struct part *part, const struct layer *l);
 /* Dies if tokens of the configuration's modalities cannot be run through the layer; where it says so, the
  * layer's inputs are not rounded from here on. */
-void layer_runs(const struct image *image, struct layer *l, const struct config *c);
+void layer_runs(const struct part *part, struct layer *l, const struct config *c);
 void layer_free(struct layer *l);
 
 /*
@@ -36,27 +36,27 @@ void layer_free(struct layer *l);
  * and parameters. With `from`, the other members and attributes of its group
  * (bias, what this module does not know) are copied first.
  */
-void layer_write(struct output *out, const struct image *from, const char *path, const struct linear *l);
+void layer_write(struct output *out, const struct part *from, const char *path, const struct linear *l);
 
 /* By a table of members; *l may begin a larger structure, all zero but for extents that are expected. */
-void layer_read_members(const struct image *image, const char *path, const struct member rows[],
+void layer_read_members(const struct part *part, const char *path, const struct member rows[],
 	struct linear *l);
-void layer_write_members(struct output *out, const struct image *from, const char *path,
+void layer_write_members(struct output *out, const struct part *from, const char *path,
 	const struct member rows[],
 	const struct linear *l);
 
 /* What a weight may be stored as: dies on other types, naming path. */
-enum half_type layer_half(const struct image *image, const char *path, enum tensor_type type);
+enum half_type layer_half(const struct part *part, const char *path, enum tensor_type type);
 /* A vector of f32, f16 or bf16 as float; free() it. n: the extent expected. NULL if there is none. */
-float *layer_vector(const struct image *image, const char *path, size_t n);
+float *layer_vector(const struct part *part, const char *path, size_t n);
 
 /* "group/name", in a buffer that the call after the next reuses. */
 const char *layer_member(const char *group, const char *name);
 /* Whether the group holds a linear layer, and a quantized one. */
-bool layer_there(const struct image *image, const char *path);
-bool layer_quantized(const struct image *image, const char *path);
+bool layer_there(const struct part *part, const char *path);
+bool layer_quantized(const struct part *part, const char *path);
 /* Whether the group is the branch of a linear layer: a part of that, and no layer of the file. */
-bool layer_is_branch(const struct image *image, const char *path);
+bool layer_is_branch(const struct part *part, const char *path);
 
 struct layer_list {
 	size_t n;
@@ -76,7 +76,7 @@ size_t layer_each(const struct config *c, const struct selection *layers,
  * if a GLOB of the selection matches it. Without (NULL): every group that has a
  * two-dimensional `weight`, or `codes`, or `packed`. Dies where a block of the part lacks one of its layers.
  */
-struct layer_list layer_list(const struct image *image, const struct config *c,
+struct layer_list layer_list(const struct part *part, const struct config *c,
 	const struct selection *layers);
 void layer_list_free(struct layer_list *l);
 bool layer_listed(const struct layer_list *l, const char *path);

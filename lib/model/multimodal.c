@@ -82,7 +82,7 @@ static const struct architecture qwen2_towers[] = {
 		{ "vision_tower.vision_model.", "vision_tower." }, \
 		{ "vision_tower.pre_layrnorm.", "vision_tower.embeddings.pre_layrnorm." }, \
 		{ "model.multi_modal_projector.", "multi_modal_projector." }, { NULL, NULL } }, \
-	.behind = (const char *const []){ "vision_tower.post_layernorm.*", "vision_tower.head.*", NULL }
+	.unused = (const char *const []){ "vision_tower.post_layernorm.*", "vision_tower.head.*", NULL }
 #define LLAVA_PROJECTOR \
 	.projector = true, .norm_kind = NORM_LAYER, \
 	.layout = (const char *const []){ "/multi_modal_projector", NULL }, \
@@ -103,7 +103,7 @@ const struct multimodal multimodals[] = {
 	  .encoders = qwen2_towers, .placeholder = 151655, .merges = true,
 	  .renames = (const struct rename_row []){ { "model.visual.", "visual." },
 		{ "model.language_model.", "model." }, { NULL, NULL } },
-	  .behind = (const char *const []){ NULL },
+	  .unused = (const char *const []){ NULL },
 	  .projector = { .name = "PatchMerger", .projector = true, .norm_kind = NORM_LAYER,
 		.layout = (const char *const []){ "/visual/merger", NULL },
 		.blocks = "/visual/merger", .norm = { [BEFORE_MLP] = "ln_q" },

@@ -25,7 +25,7 @@ struct multimodal {
 	const char *strategy_key;	/* says whether the encoder's first row is dropped; NULL: it is */
 	const char *projector_eps_key;	/* of the projector's norm; NULL: it has the encoder's epsilon */
 	bool merges;			/* images of any size, of whose patches squares become one feature */
-	const char *const *behind;	/* patterns of tensors that nothing reads; ends with NULL */
+	const char *const *unused;	/* patterns of tensors that nothing reads; ends with NULL */
 	const struct architecture *encoders;	/* by their model_type; ends with NULL */
 	struct architecture projector;
 };

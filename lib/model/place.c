@@ -205,7 +205,7 @@ static size_t inputs_of_block(const struct config *c)
 	size_t n = PROJECTIONS;
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
-		n = s->experts > 1 ? larger(n, PROJECTIONS + 2 * (s->experts - 1)) : n;
+		n = s->experts > 1 ? max(n, PROJECTIONS + 2 * (s->experts - 1)) : n;
 	return n;
 }
 

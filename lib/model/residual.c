@@ -185,7 +185,7 @@ void residual_end(struct residual *r, const struct config *c)
 
 /* What stands in a part: a part of a file may see the rest of the file too. */
 struct found {
-	const struct image *image;
+	const struct part *part;
 	const struct config *config;
 	bool images, embedding, position, end;
 	bool *block;			/* [blocks] */
@@ -204,17 +204,17 @@ static void look_for(void *arg, const char *path)
 	y->position |= a->position && !strcmp(path, a->position);
 	y->end |= !strcmp(path, config_end(c)) || !strcmp(path, a->head);
 	if (s && block >= s->blocks)
-		die("%s: %s: the config knows %zu blocks", image_name(y->image), path, s->blocks);
+		die("%s: %s: the config knows %zu blocks", part_name(y->part), path, s->blocks);
 	if (s)
 		y->block[s->first + block] = true;
 }
 
-struct residual residual_of(const struct image *image, const struct config *c)
+struct residual residual_of(const struct part *part, const struct config *c)
 {
-	struct found found = { .image = image, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
+	struct found found = { .part = part, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
 	struct residual r = { 0 };
 
-	image_groups(image, look_for, &found);
+	part_groups(part, look_for, &found);
 	if (found.images)
 		residual_images(&r, c);
 	if (found.embedding)

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 
 enum channels { CHANNELS_OWN, CHANNELS_RESIDUAL, CHANNELS_VALUE, CHANNELS_INNER };
@@ -75,6 +75,6 @@ void residual_images(struct residual *r, const struct config *c);
 void residual_block(struct residual *r, const struct config *c, const struct stack *s, size_t block);
 void residual_end(struct residual *r, const struct config *c);
 /* What the part has of all this; dies on a block that the config does not have. */
-struct residual residual_of(const struct image *image, const struct config *c);
+struct residual residual_of(const struct part *part, const struct config *c);
 void residual_free(struct residual *r);
 #endif

@@ -89,7 +89,7 @@ static void parse_long(struct rope_setting *r, const json_t *rope, size_t rotary
  * which theta holds if there is none inside, and the original context in any case; NULL: nowhere.
  */
 static void parse_setting(struct stack *s, struct rope_setting *r, const json_t *json, const json_t *rope,
-	const json_t *beside, size_t positions)
+	const json_t *outer, size_t positions)
 {
 	const double absent = s->arch->absent.original ? (double)s->arch->absent.original : (double)positions;
 	const char *key = "original_max_position_embeddings";
@@ -99,7 +99,7 @@ static void parse_setting(struct stack *s, struct rope_setting *r, const json_t 
 	parse_rotary(s, r->kind, json, rope);
 	if (r->kind == ROPE_DEFAULT)
 		return;
-	r->original = key_real(json_object_get(beside, key) || s->arch->absent.original ? beside : rope, key,
+	r->original = key_real(json_object_get(outer, key) || s->arch->absent.original ? outer : rope, key,
 		absent);
 	if (r->kind == ROPE_LONG) {
 		parse_long(r, rope, s->rotary, positions);

@@ -46,7 +46,7 @@ bool setting_kv_parse(struct cache_format *f, const char *text)
 	if (text[n])
 		end = number_size(text + n + 1, &f->group);
 	free(name);
-	return known && end && !*end && (!text[n] || f->group) && f->group <= LINEAR_MOST;
+	return known && end && !*end && (!text[n] || f->group) && f->group <= LINEAR_MAX;
 }
 
 void setting_kv_format(void *format, const char *option, const char *text)
@@ -64,7 +64,7 @@ void setting_kv_format(void *format, const char *option, const char *text)
 		*f = (struct cache_format){ .group = 0 };
 	else if (!setting_kv_parse(f, text))
 		misuse("--%s: '%s' is neither 'none' nor a format, alone or with a colon and a number of "
-			"channels, from 1 to %d", option, text, LINEAR_MOST);
+			"channels, from 1 to %d", option, text, LINEAR_MAX);
 	f->given = true;
 }
 
@@ -83,8 +83,8 @@ void setting_group(void *group, const char *option, const char *text)
 	const char *end = number_size(text, &columns);
 	const bool channel = !strcmp(text, "channel"), tensor = !strcmp(text, "tensor");
 
-	if (!channel && !tensor && (!end || *end || !columns || columns > LINEAR_MOST))
+	if (!channel && !tensor && (!end || *end || !columns || columns > LINEAR_MAX))
 		misuse("--%s: '%s' is neither a number of columns, from 1 to %d, nor 'channel' nor 'tensor'",
-			option, text, LINEAR_MOST);
+			option, text, LINEAR_MAX);
 	*(long *)group = channel ? 0 : tensor ? -1 : (long)columns;
 }

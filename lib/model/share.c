@@ -43,7 +43,7 @@ static bool differ_in(size_t n, const struct filter file[n], const char *digest,
 
 	pair[1] = n;
 	for (size_t i = 0; i < n && pair[1] == n; i++) {
-		char *own = image_text(file[i].image, "/", digest);
+		char *own = part_text(file[i].part, "/", digest);
 
 		if (!i || (!first && !absent)) {
 			first = own;
@@ -87,23 +87,23 @@ static bool models_differ(size_t n, const struct filter file[n], bool force)
 
 bool share_match(size_t n, const struct filter file[n], bool force)
 {
-	const struct image **image = xalloc(n, sizeof *image);
+	const struct part **part = xalloc(n, sizeof *part);
 	bool y;
 
 	for (size_t i = 0; i < n; i++)
-		image[i] = file[i].image;
-	y = basis_match(n, image, force) || models_differ(n, file, force);
-	free(image);
+		part[i] = file[i].part;
+	y = basis_match(n, part, force) || models_differ(n, file, force);
+	free(part);
 	return y;
 }
 
-void share_warn(const struct image *image)
+void share_warn(const struct part *part)
 {
-	const double i = image_number(image, "/", "shard", 0), n = image_number(image, "/", "shards", 0);
+	const double i = part_number(part, "/", "shard", 0), n = part_number(part, "/", "shards", 0);
 
 	if (n > 1)
 		warn("%s: is shard %g of %g, a part of the calibration: hessian-accum sums all of them",
-			image_name(image), i, n);
+			part_name(part), i, n);
 }
 
 void share_check(const struct filter *f)
@@ -132,7 +132,7 @@ static struct place place_of(const struct filter *f)
 {
 	struct place p = { .config = f->config };
 
-	image_groups(f->image, look_for_block, &p);
+	part_groups(f->part, look_for_block, &p);
 	return p;
 }
 
@@ -140,7 +140,7 @@ bool share_has(const struct filter *f)
 {
 	struct place p;
 
-	if (f->shard.n < 2 || !image_part(f->image))
+	if (f->shard.n < 2 || !part_index(f->part))
 		return true;
 	p = place_of(f);
 	return (p.s ? (p.s->first + p.block) % f->shard.n : 0) == f->shard.i - 1;
@@ -151,7 +151,7 @@ void share_leave(const struct filter *f)
 	const struct place p = place_of(f);
 	char *path = p.s ? xformat("%s/%zu", p.s->arch->blocks, p.block) : NULL;
 
-	output_begin(f->out, f->image);
+	output_begin(f->out, f->part);
 	if (path)
 		output_group(f->out, path);
 	output_end(f->out);
@@ -167,10 +167,10 @@ struct shard_file {
 };
 
 /* The first line of a history, without its --shard. */
-static char *command_of(const struct image *image)
+static char *command_of(const struct part *part)
 {
 	static const char option[] = " --shard ";
-	char *line = image_text(image, "/", "history"), *at;
+	char *line = part_text(part, "/", "history"), *at;
 
 	if (!line)
 		return xformat("%s", "");
@@ -187,8 +187,8 @@ static char *command_of(const struct image *image)
 
 static struct shard_file look(const struct filter *f)
 {
-	const struct image *image = f->image;
-	const double i = image_number(image, "/", "shard", 0), n = image_number(image, "/", "shards", 0);
+	const struct part *part = f->part;
+	const double i = part_number(part, "/", "shard", 0), n = part_number(part, "/", "shards", 0);
 	struct shard_file y = { .filter = *f, .name = input_name(f->in) };
 
 	if (i == 0 && n == 0)
@@ -197,9 +197,9 @@ static struct shard_file look(const struct filter *f)
 		die("%s: /: attributes shard and shards are %g and %g, expected I and N with 1 <= I <= N",
 			y.name, i, n);
 	y.shard = (struct shard){ .i = (size_t)i, .n = (size_t)n };
-	y.command = command_of(image);
+	y.command = command_of(part);
 	for (int k = 0; k < SHARE_INPUTS; k++)
-		y.digest[k] = image_text(image, "/", digests[k]);
+		y.digest[k] = part_text(part, "/", digests[k]);
 	return y;
 }
 
@@ -208,11 +208,11 @@ static struct shard_file look(const struct filter *f)
 static bool is_told(const struct shard_file *a, const struct shard_file *b)
 {
 	const struct shard_file *const file[] = { a, b };
-	bool told = !strcmp(image_kind(a->filter.image), "model") &&
+	bool told = !strcmp(part_kind(a->filter.part), "model") &&
 		(!a->digest[SHARE_MODEL] || !b->digest[SHARE_MODEL]);
 
 	for (size_t i = 0; told && i < 2; i++) {
-		char *basis = basis_of(file[i]->filter.image);
+		char *basis = basis_of(file[i]->filter.part);
 
 		told = basis != NULL;
 		free(basis);
@@ -266,7 +266,7 @@ static void check_all(size_t n, const struct shard_file file[n])
 bool share_sort(size_t n, struct filter file[n])
 {
 	struct shard_file *all = xalloc(n, sizeof *all);
-	const bool shards = image_number(file->image, "/", "shards", 0) != 0;
+	const bool shards = part_number(file->part, "/", "shards", 0) != 0;
 
 	for (size_t i = 0; i < n; i++) {
 		all[i] = look(&file[i]);

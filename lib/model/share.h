@@ -23,7 +23,7 @@ void share_drop(struct output *out, size_t n, const struct filter file[n]);
 bool share_match(size_t n, const struct filter file[n], bool force);
 
 /* Warns where the file is one shard of several, and something expects the whole. */
-void share_warn(const struct image *image);
+void share_warn(const struct part *part);
 
 /* Dies unless the model has a block for the filter's shard. */
 void share_check(const struct filter *f);

@@ -14,46 +14,46 @@ enum {
 };
 
 /* A number a token, from 0 to most - 1, or NULL. */
-static const int32_t *read_places(const struct image *image, const char *path, size_t n, size_t most,
+static const int32_t *read_places(const struct part *part, const char *path, size_t n, size_t max,
 	size_t *axes)
 {
 	enum { THREE = 3 };
 	size_t each;
 	struct tensor t;
 
-	if (!image_find(image, path, TENSOR_I32, -1, NULL, &t))
+	if (!part_find(part, path, TENSOR_I32, -1, NULL, &t))
 		return NULL;
 	each = t.rank == 2 ? t.dim[1] : 1;
 	if (t.rank < 1 || t.rank > 2 || t.dim[0] != n || (each != 1 && (each != THREE || !axes)))
-		die("%s: %s: expected one number a token%s, for %zu tokens", image_name(image), path,
+		die("%s: %s: expected one number a token%s, for %zu tokens", part_name(part), path,
 			axes ? ", or three" : "", n);
 	for (size_t i = 0; i < n * each; i++)
-		if (((const int32_t *)t.data)[i] < 0 || (size_t)((const int32_t *)t.data)[i] >= most)
-			die("%s: %s: token %zu has %d, expected a number from 0 to %zu", image_name(image),
-				path, i / each, ((const int32_t *)t.data)[i], most - 1);
+		if (((const int32_t *)t.data)[i] < 0 || (size_t)((const int32_t *)t.data)[i] >= max)
+			die("%s: %s: token %zu has %d, expected a number from 0 to %zu", part_name(part),
+				path, i / each, ((const int32_t *)t.data)[i], max - 1);
 	if (axes)
 		*axes = each;
 	return t.data;
 }
 
-static void read_sequences(const struct image *image, struct tokens *y)
+static void read_sequences(const struct part *part, struct tokens *y)
 {
 	struct tensor t;
 
-	if (!image_find(image, "/sequence", TENSOR_I64, 1, NULL, &t))
+	if (!part_find(part, "/sequence", TENSOR_I64, 1, NULL, &t))
 		return;
 	y->sequence = t.data;
 	y->sequences = t.dim[0] ? t.dim[0] - 1 : 0;
 	if (!y->sequences || y->sequence[0] || y->sequence[y->sequences] != (int64_t)y->n)
-		die("%s: /sequence: expected offsets from 0 to the number of tokens, %zu", image_name(image),
+		die("%s: /sequence: expected offsets from 0 to the number of tokens, %zu", part_name(part),
 			y->n);
 	for (size_t i = 0; i < y->sequences; i++)
 		if (y->sequence[i + 1] <= y->sequence[i])
-			die("%s: /sequence: sequence %zu has no tokens", image_name(image), i);
+			die("%s: /sequence: sequence %zu has no tokens", part_name(part), i);
 }
 
 /* The index of each sequence must be its places, 0 to its length - 1, in some order. */
-static void check_index(const struct image *image, const struct tokens *y)
+static void check_index(const struct part *part, const struct tokens *y)
 {
 	bool *seen = xalloc(y->n, sizeof *seen);
 	size_t sequences = y->sequences ? y->sequences : 1;
@@ -67,7 +67,7 @@ static void check_index(const struct image *image, const struct tokens *y)
 
 			if (at >= end || seen[at])
 				die("%s: /index: token %zu has %d, expected each number from 0 to %zu "
-					"once in its sequence", image_name(image), i, y->index[i],
+					"once in its sequence", part_name(part), i, y->index[i],
 					end - first - 1);
 			seen[at] = true;
 		}
@@ -76,47 +76,47 @@ static void check_index(const struct image *image, const struct tokens *y)
 }
 
 /* The pixels of image i. */
-static void read_pixels(const struct image *image, size_t i, size_t images, struct token_image *p)
+static void read_pixels(const struct part *part, size_t i, size_t images, struct token_image *p)
 {
 	char *path = xformat("/images/%zu", i);
 	struct tensor t;
 
-	if (!image_find(image, path, TENSOR_U8, 3, (const size_t[]){ 0, 0, 3 }, &t))
-		die("%s: %s: is missing, /image_span has the places of %zu images", image_name(image), path,
+	if (!part_find(part, path, TENSOR_U8, 3, (const size_t[]){ 0, 0, 3 }, &t))
+		die("%s: %s: is missing, /image_span has the places of %zu images", part_name(part), path,
 			images);
 	if (!t.dim[0] || !t.dim[1])
-		die("%s: %s: has no pixels", image_name(image), path);
+		die("%s: %s: has no pixels", part_name(part), path);
 	p->h = t.dim[0], p->w = t.dim[1], p->rgb = t.data;
 	free(path);
 }
 
 /* Its tokens and patches; those of image i - 1 end before token `from`, *s is their sequence. */
-static void read_span(const struct image *image, const struct tokens *y, size_t i, const int64_t span[2],
+static void read_span(const struct part *part, const struct tokens *y, size_t i, const int64_t span[2],
 	const int32_t grid[3], size_t from, size_t *s, struct token_image *p)
 {
 	if (span[0] < 0 || span[1] < 1 || (size_t)span[0] > y->n || (size_t)span[1] > y->n - (size_t)span[0])
 		die("%s: /image_span: image %zu has tokens %jd and %jd more, expected one at least, among "
-			"the %zu", image_name(image), i, (intmax_t)span[0], (intmax_t)span[1], y->n);
+			"the %zu", part_name(part), i, (intmax_t)span[0], (intmax_t)span[1], y->n);
 	if ((size_t)span[0] < from)
 		die("%s: /image_span: image %zu begins before the one before it ends, at token %zu",
-			image_name(image), i, from);
+			part_name(part), i, from);
 	while (*s < y->sequences && y->sequence[*s + 1] <= span[0])
 		++*s;
 	if (*s < y->sequences && span[0] + span[1] > y->sequence[*s + 1])
-		die("%s: /image_span: image %zu has tokens of two sequences", image_name(image), i);
+		die("%s: /image_span: image %zu has tokens of two sequences", part_name(part), i);
 	for (size_t k = 0; k < 3; k++)
 		if (grid[k] < 1 || grid[k] > GRID)
 			die("%s: /image_grid: image %zu has %d, expected frames, rows and columns of "
-				"patches, 1 to %d", image_name(image), i, grid[k], GRID);
+				"patches, 1 to %d", part_name(part), i, grid[k], GRID);
 	p->number = i;
 	p->first = (size_t)span[0], p->n = (size_t)span[1];
 	p->frames = (size_t)grid[0], p->rows = (size_t)grid[1], p->columns = (size_t)grid[2];
 }
 
 /* Tokens are visual where they are of an image. */
-static void number_features(const struct image *image, struct tokens *y)
+static void number_features(const struct part *part, struct tokens *y)
 {
-	int64_t *feature = image_keep(image, xalloc(y->n, sizeof *feature)), count = 0;
+	int64_t *feature = part_keep(part, xalloc(y->n, sizeof *feature)), count = 0;
 	size_t at = 0;
 
 	for (size_t i = 0; i < y->n; i++) {
@@ -124,7 +124,7 @@ static void number_features(const struct image *image, struct tokens *y)
 		const bool within = at < y->images && i >= p->first;
 
 		if ((y->modality ? y->modality[i] : 0) != within)
-			die("%s: /modality: token %zu is %s, and %s", image_name(image), i,
+			die("%s: /modality: token %zu is %s, and %s", part_name(part), i,
 				within ? "text" : "visual",
 				within ? "one of an image's, by /image_span" : "in no span of /image_span");
 		feature[i] = within ? count++ : -1;
@@ -133,68 +133,68 @@ static void number_features(const struct image *image, struct tokens *y)
 	y->feature = feature;
 }
 
-static void read_images(const struct image *image, struct tokens *y)
+static void read_images(const struct part *part, struct tokens *y)
 {
 	struct tensor span, grid;
 	struct token_image *p;
 	size_t sequence = 0;
 	char *more;
 
-	if (!image_has(image, "/images") && !image_has(image, "/image_span") &&
-	    !image_has(image, "/image_grid"))
+	if (!part_has(part, "/images") && !part_has(part, "/image_span") &&
+	    !part_has(part, "/image_grid"))
 		return;
-	span = image_tensor(image, "/image_span", TENSOR_I64, 2, (const size_t[]){ 0, 2 });
+	span = part_tensor(part, "/image_span", TENSOR_I64, 2, (const size_t[]){ 0, 2 });
 	y->images = span.dim[0];
-	grid = image_tensor(image, "/image_grid", TENSOR_I32, 2, (const size_t[]){ y->images, 3 });
+	grid = part_tensor(part, "/image_grid", TENSOR_I32, 2, (const size_t[]){ y->images, 3 });
 	more = xformat("/images/%zu", y->images);
-	if (image_has(image, more))
-		die("%s: %s: has no place, /image_span has those of %zu images", image_name(image), more,
+	if (part_has(part, more))
+		die("%s: %s: has no place, /image_span has those of %zu images", part_name(part), more,
 			y->images);
 	free(more);
-	p = image_keep(image, xalloc(y->images, sizeof *p));
+	p = part_keep(part, xalloc(y->images, sizeof *p));
 	y->image = p;
 	for (size_t i = 0; i < y->images; i++) {
-		read_span(image, y, i, (const int64_t *)span.data + 2 * i, (const int32_t *)grid.data + 3 * i,
+		read_span(part, y, i, (const int64_t *)span.data + 2 * i, (const int32_t *)grid.data + 3 * i,
 			i ? p[i - 1].first + p[i - 1].n : 0, &sequence, &p[i]);
-		read_pixels(image, i, y->images, &p[i]);
+		read_pixels(part, i, y->images, &p[i]);
 	}
-	number_features(image, y);
+	number_features(part, y);
 }
 
 /* Sequences, the order of their tokens, what kind each is of, and images. */
-static void read_order(const struct image *image, struct tokens *y)
+static void read_order(const struct part *part, struct tokens *y)
 {
 	struct tensor t;
 
-	read_sequences(image, y);
-	y->index = read_places(image, "/index", y->n, y->n, NULL);
-	check_index(image, y);
-	if (image_find(image, "/modality", TENSOR_U8, 1, &y->n, &t))
+	read_sequences(part, y);
+	y->index = read_places(part, "/index", y->n, y->n, NULL);
+	check_index(part, y);
+	if (part_find(part, "/modality", TENSOR_U8, 1, &y->n, &t))
 		y->modality = t.data;
 	for (size_t i = 0; y->modality && i < y->n; i++)
 		if (y->modality[i] > 1)
 			die("%s: /modality: token %zu is of kind %d, expected 0, text, or 1, visual",
-				image_name(image), i, y->modality[i]);
-	read_images(image, y);
+				part_name(part), i, y->modality[i]);
+	read_images(part, y);
 }
 
 /* Where each token stands, as far as the file says so. */
-static void read_place(const struct image *image, struct tokens *y)
+static void read_place(const struct part *part, struct tokens *y)
 {
-	read_order(image, y);
-	y->position = read_places(image, "/position", y->n, PLACES, &y->axes);
+	read_order(part, y);
+	y->position = read_places(part, "/position", y->n, PLACES, &y->axes);
 }
 
-struct tokens tokens_order(const struct image *image)
+struct tokens tokens_order(const struct part *part)
 {
-	struct tensor t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL);
+	struct tensor t = part_tensor(part, "/tokens", TENSOR_I32, 1, NULL);
 	struct tokens y = { .n = t.dim[0], .id = t.data };
 
-	read_order(image, &y);
+	read_order(part, &y);
 	return y;
 }
 
-/* Pictures that n tokens hold, and the tokens without one that is cut. */
+/* Images that n tokens hold, and the tokens without one that is cut. */
 static size_t cut_images(struct tokens *y, size_t n)
 {
 	for (const struct token_image *p; y->images; y->images--) {
@@ -207,44 +207,44 @@ static size_t cut_images(struct tokens *y, size_t n)
 }
 
 /* The first n tokens only; of an image, and of a reordered sequence, all or none. */
-static void cut(const struct image *image, struct tokens *y, size_t n)
+static void cut(const struct part *part, struct tokens *y, size_t n)
 {
 	n = cut_images(y, n);
 	if (!n)
-		die("%s: /image_span: --limit ends within the image that comes first", image_name(image));
+		die("%s: /image_span: --limit ends within the image that comes first", part_name(part));
 	while (y->sequences && (size_t)y->sequence[y->sequences - 1] >= n)
 		y->sequences--;
 	if (y->index && y->sequences && (size_t)y->sequence[y->sequences] > n)
 		n = (size_t)y->sequence[--y->sequences];
 	if (y->index && (!n || !y->sequence))
 		die("%s: /index: --limit ends within the first sequence, which was reordered",
-			image_name(image));
+			part_name(part));
 	y->n = cut_images(y, n);
 }
 
-void tokens_compare(const struct image *image, const char *name, const char *tokenizer)
+void tokens_compare(const struct part *part, const char *name, const char *tokenizer)
 {
-	char *theirs = image_text(image, "/tokens", "tokenizer_sha256");
+	char *theirs = part_text(part, "/tokens", "tokenizer_sha256");
 	char *digest = theirs ? digest_of(strlen(tokenizer), tokenizer) : NULL;
 
 	if (digest && strcmp(digest, theirs))
-		warn("%s: /tokens: made by another tokenizer than that of %s", image_name(image), name);
+		warn("%s: /tokens: made by another tokenizer than that of %s", part_name(part), name);
 	free(theirs), free(digest);
 }
 
-static void check_maker(const struct image *image, const struct image *part, size_t ours, size_t vocab,
+static void check_maker(const struct part *part, const struct part *model, size_t ours, size_t vocab,
 	bool force)
 {
-	char *text = image_has(part, "/tokenizer") ? image_string(part, "/tokenizer") : NULL;
+	char *text = part_has(model, "/tokenizer") ? part_string(model, "/tokenizer") : NULL;
 
 	option_idle(1, &(struct option_idle){ !ours || ours == vocab, "force-tokens",
 		"the vocabularies have one size" });
 	if (ours && ours != vocab && !force)
 		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu: "
 			"tokenize the text for this model (--force-tokens takes them all the same)",
-			image_name(image), ours, image_name(part), vocab);
+			part_name(part), ours, part_name(model), vocab);
 	if (text)
-		tokens_compare(image, image_name(part), text);
+		tokens_compare(part, part_name(model), text);
 	free(text);
 }
 
@@ -253,17 +253,17 @@ static char *digest_ids(size_t n, const int32_t id[n])
 	return digest_of(n * sizeof *id, (const char *)id);
 }
 
-char *tokens_digest(const struct image *image)
+char *tokens_digest(const struct part *part)
 {
-	char *y = image_text(image, "/tokens", "tokens_sha256");
+	char *y = part_text(part, "/tokens", "tokens_sha256");
 	struct tensor t;
 
 	if (y && strlen(y) != DIGEST_DIGITS)
 		die("%s: /tokens: attribute tokens_sha256 is '%.80s', expected %d hexadecimal digits",
-			image_name(image), y, DIGEST_DIGITS);
+			part_name(part), y, DIGEST_DIGITS);
 	if (y)
 		return y;
-	t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL);
+	t = part_tensor(part, "/tokens", TENSOR_I32, 1, NULL);
 	return digest_ids(t.dim[0], t.data);
 }
 
@@ -288,51 +288,51 @@ void tokens_describe(struct output *out, const char *tokenizer, long bos, bool a
 }
 
 /* Of /tokens, or of the root as older files have it. */
-static double attribute(const struct image *image, const char *name, double otherwise)
+static double attribute(const struct part *part, const char *name, double otherwise)
 {
-	return image_number(image, "/tokens", name, image_number(image, "/", name, otherwise));
+	return part_number(part, "/tokens", name, part_number(part, "/", name, otherwise));
 }
 
-struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force,
+struct tokens tokens_read(const struct part *part, const struct part *model, size_t vocab, bool force,
 	size_t limit)
 {
-	struct tensor t = image_tensor(image, "/tokens", TENSOR_I32, 1, NULL), b;
+	struct tensor t = part_tensor(part, "/tokens", TENSOR_I32, 1, NULL), b;
 	struct tokens y = { .n = t.dim[0], .id = t.data };
-	double add = attribute(image, "add_bos", NAN), bos = attribute(image, "bos_id", -1);
-	double size = attribute(image, "vocab", 0), newline = attribute(image, "newline", NEWLINE_NONE);
+	double add = attribute(part, "add_bos", NAN), bos = attribute(part, "bos_id", -1);
+	double size = attribute(part, "vocab", 0), newline = attribute(part, "newline", NEWLINE_NONE);
 
 	if (!(bos >= -1) || bos >= INT32_MAX || bos != (int32_t)bos)
-		die("%s: /tokens: attribute bos_id is no token id", image_name(image));
+		die("%s: /tokens: attribute bos_id is no token id", part_name(part));
 	if (!(size >= 0) || size > INT32_MAX || size != floor(size))
-		die("%s: /tokens: attribute vocab is no size", image_name(image));
+		die("%s: /tokens: attribute vocab is no size", part_name(part));
 	if (!isnan(add) && add != 0 && add != 1)
-		die("%s: /tokens: attribute add_bos is %g, expected 0 or 1", image_name(image), add);
+		die("%s: /tokens: attribute add_bos is %g, expected 0 or 1", part_name(part), add);
 	if (newline != NEWLINE_NONE && newline != NEWLINE_ALONE && newline != NEWLINE_WITHIN)
-		die("%s: /tokens: attribute newline is %g, expected 0, 1 or 2", image_name(image), newline);
+		die("%s: /tokens: attribute newline is %g, expected 0, 1 or 2", part_name(part), newline);
 	if (add > 0 && bos < 0)
-		die("%s: /tokens: attribute add_bos is 1, but there is no bos_id", image_name(image));
+		die("%s: /tokens: attribute add_bos is 1, but there is no bos_id", part_name(part));
 	if (isnan(add))
 		warn("%s: /tokens: has no attribute add_bos: no BOS is put before the text",
-			image_name(image));
+			part_name(part));
 	y.bos = (int32_t)bos;
 	y.add_bos = add > 0;
 	y.vocab = (size_t)size;
 	y.newline = (enum newline)newline;
-	read_place(image, &y);
-	if (part)
-		check_maker(image, part, y.vocab, vocab, force);
-	if (image_find(image, "/bytes", TENSOR_U16, 1, &y.n, &b))
+	read_place(part, &y);
+	if (model)
+		check_maker(part, model, y.vocab, vocab, force);
+	if (part_find(part, "/bytes", TENSOR_U16, 1, &y.n, &b))
 		y.bytes = b.data;
 	if (limit && limit < y.n) {
-		cut(image, &y, limit);
+		cut(part, &y, limit);
 		y.newline = NEWLINE_NONE;
 	}
 	for (size_t i = 0; vocab && i < y.n; i++)
 		if (y.id[i] < 0 || (size_t)y.id[i] >= vocab)
 			die("%s: /tokens: id %d at %zu is not in the model's vocabulary of %zu: "
-				"made by another tokenizer", image_name(image), y.id[i], i, vocab);
+				"made by another tokenizer", part_name(part), y.id[i], i, vocab);
 	if (vocab && y.bos >= 0 && (size_t)y.bos >= vocab)
-		die("%s: /tokens: bos_id %d is not in the model's vocabulary of %zu", image_name(image),
+		die("%s: /tokens: bos_id %d is not in the model's vocabulary of %zu", part_name(part),
 			y.bos, vocab);
 	return y;
 }

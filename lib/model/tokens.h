@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "io/image.h"
+#include "io/part.h"
 
 /* Whether the text ends in a newline: no, or not known; its last id stands for that alone; for more. */
 enum newline { NEWLINE_NONE, NEWLINE_ALONE, NEWLINE_WITHIN };
@@ -36,7 +36,7 @@ struct tokens {
 	const int32_t *position, *index;	/* [n], from 0; position [n][axes] */
 	size_t axes;			/* numbers of a position; 0: 1 */
 	const uint8_t *modality;	/* [n] 0: text, 1: visual */
-	/* Pictures, in the order of their tokens, which do not overlap and lie within a sequence each. If
+	/* Images, in the order of their tokens, which do not overlap and lie within a sequence each. If
 	 * there are any, a token is visual exactly where it is of one. */
 	size_t images;
 	const struct token_image *image;	/* [images] */
@@ -45,23 +45,23 @@ struct tokens {
 };
 
 /*
- * The ids of a tokens file for a model, of which `part` is the first part (NULL: no model) and vocab the
+ * The ids of a tokens file for a model, of which `model` is the first part (NULL: no model) and vocab the
  * size of its vocabulary. Dies if an id is not below it, or if the file was made for a vocabulary of another
  * size, unless `force`; warns if it was made by another tokenizer. limit: first ids only; 0: all, and of the
  * sequences those that they begin; of a reordered sequence, and of an image, all tokens or none.
  */
-struct tokens tokens_read(const struct image *image, const struct image *part, size_t vocab, bool force,
+struct tokens tokens_read(const struct part *part, const struct part *model, size_t vocab, bool force,
 	size_t limit);
 
 /* Of any tokens file only n, id, sequences, sequence, index and modality, whatever made it. */
-struct tokens tokens_order(const struct image *image);
+struct tokens tokens_order(const struct part *part);
 
 /* Warns if the file says that it was made by another tokenizer than this tokenizer.json of `name`. */
-void tokens_compare(const struct image *image, const char *name, const char *tokenizer);
+void tokens_compare(const struct part *part, const char *name, const char *tokenizer);
 
 /* SHA-256 of the ids, little-endian: the attribute tokens_sha256 of /tokens, which aifs-order keeps, or of
  * the ids as they are; free() it. And writes it of n ids. */
-char *tokens_digest(const struct image *image);
+char *tokens_digest(const struct part *part);
 void tokens_sign(struct output *out, size_t n, const int32_t id[n]);
 
 /* The attributes of /tokens, by tokenizer.json's text (NULL: none) and what it or the config says. */

@@ -129,7 +129,7 @@ __attribute__((CPU_AVX512_AND(features))) \
 static void name(size_t m, size_t n, size_t steps, size_t stride, float *y, size_t row, size_t step, \
 	const uint32_t *a, const uint32_t b[steps][PANEL_N], bool add) \
 { \
-	const size_t low = least(n, 16); \
+	const size_t low = min(n, 16); \
 	__mmask16 mask[2] = { (__mmask16)((1u << low) - 1), (__mmask16)((1u << (n - low)) - 1) }; \
 	__m512 sum[PANEL_M][2]; \
 \
@@ -183,7 +183,7 @@ static void product_by_pieces(bool pairs, size_t m, size_t n, size_t k, size_t s
 
 	memset(a[m], 0, (ceil_div(m, PANEL_M) * PANEL_M - m) * sizeof a[m]);
 	for (size_t first = 0; first < k; first += block) {
-		size_t numbers = least(block, k - first), steps = pairs ? halves(numbers) : numbers;
+		size_t numbers = min(block, k - first), steps = pairs ? halves(numbers) : numbers;
 
 		for (size_t i = 0; i < m; i++)
 			lanes_of_row(pairs, numbers, a[i], &x[i][first]);
@@ -196,7 +196,7 @@ static void product_by_pieces(bool pairs, size_t m, size_t n, size_t k, size_t s
 				b = (const uint32_t (*)[PANEL_N])wide;
 			}
 			for (size_t i = 0; i < m; i += PANEL_M)
-				piece(pairs, least(PANEL_M, m - i), least(PANEL_N, n - j), steps, stride,
+				piece(pairs, min(PANEL_M, m - i), min(PANEL_N, n - j), steps, stride,
 					&y[i][j], ROW_STEPS, 1, a[i], b, add || first);
 		}
 	}
@@ -209,7 +209,7 @@ static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y
 	union { uint32_t lane[STEPS][TILE_N]; float number[STEPS][TILE_N]; } b;
 
 	for (size_t first = 0; first < k; first += STEPS) {
-		size_t steps = least(STEPS, k - first);
+		size_t steps = min(STEPS, k - first);
 
 		for (size_t i = 0; i < m; i++)
 			widen_row(steps, a.lane[i], &x[i][first]);
@@ -244,7 +244,7 @@ void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float
 	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
 	for (size_t j = 0; j < n; j += TILE_N)
 		for (size_t i = 0; i < m; i += TILE_M)
-			product_tile(pairs, least(TILE_M, m - i), least(TILE_N, n - j), k, stride,
+			product_tile(pairs, min(TILE_M, m - i), min(TILE_N, n - j), k, stride,
 				(float (*)[stride])&y[i][j], &x[i], packed + j * packed_pairs(k),
 				bias ? bias + j : NULL, add);
 }
@@ -255,18 +255,18 @@ static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_
 {
 	const bool pairs = cpu_bf16;
 	const size_t block = STEPS * (pairs ? 2 : 1);
-	const size_t ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j);
+	const size_t ni = min(TILE_GRAM, n - i), nj = min(TILE_GRAM, n - j);
 	_Alignas(64) uint32_t a[TILE_GRAM / PANEL_M][PANEL_STEPS][PANEL_M];
 	_Alignas(64) uint32_t b[TILE_GRAM / PANEL_N][PANEL_STEPS][PANEL_N];
 
 	for (size_t first = 0; first < m; first += block) {
-		size_t rows = least(block, m - first), steps = pairs ? halves(rows) : rows;
+		size_t rows = min(block, m - first), steps = pairs ? halves(rows) : rows;
 
 		left_lanes(pairs, ni, rows, n, a, (const uint16_t (*)[n])&x[first][i]);
 		right_lanes(pairs, nj, rows, n, b, (const uint16_t (*)[n])&x[first][j]);
 		for (size_t d = 0; d < nj; d += PANEL_N)
 			for (size_t c = 0; c < ni && i + c < j + d + PANEL_N; c += PANEL_M)
-				piece(pairs, least(PANEL_M, ni - c), least(PANEL_N, nj - d), steps, TILE_GRAM,
+				piece(pairs, min(PANEL_M, ni - c), min(PANEL_N, nj - d), steps, TILE_GRAM,
 					&y[c][d], 1, PANEL_M, a[c / PANEL_M][0],
 					(const uint32_t (*)[PANEL_N])b[d / PANEL_N], first);
 	}
@@ -275,11 +275,11 @@ static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_
 static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
 	const uint16_t x[m][n])
 {
-	size_t ni = least(TILE_GRAM, n - i), nj = least(TILE_GRAM, n - j);
+	size_t ni = min(TILE_GRAM, n - i), nj = min(TILE_GRAM, n - j);
 	float a[STEPS][TILE_GRAM], b[STEPS][TILE_GRAM];
 
 	for (size_t first = 0; first < m; first += STEPS) {
-		size_t rows = least(STEPS, m - first);
+		size_t rows = min(STEPS, m - first);
 
 		for (size_t r = 0; r < rows; r++) {
 			half_widen(ni, a[r], &x[first + r][i], HALF_BF16);
@@ -312,10 +312,10 @@ void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t
 
 			for (size_t s = 0; j >= i && s < blocks; s++) {
 				(cpu == CPU_AVX512 ? gram_by_pieces : gram_by_blas)(m, n, i, j, y, x[s]);
-				for (size_t c = 0; c < least(TILE_GRAM, n - i); c++) {
+				for (size_t c = 0; c < min(TILE_GRAM, n - i); c++) {
 					size_t d = i == j ? c : 0;
 
-					linalg_sum(least(TILE_GRAM, n - j) - d, &h[i + c][j + d], &y[c][d]);
+					linalg_sum(min(TILE_GRAM, n - j) - d, &h[i + c][j + d], &y[c][d]);
 				}
 			}
 		}

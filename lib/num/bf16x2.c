@@ -32,7 +32,7 @@ static void halves_of(size_t n, uint16_t high[n], uint16_t low[n], const float x
 	half_narrow(n, low, rest, HALF_BF16);
 }
 
-CLONES(static, void, turn, (uint16_t y[restrict PANEL][PANEL], const uint16_t x[restrict PANEL][PANEL]),
+CLONES(static, void, transpose, (uint16_t y[restrict PANEL][PANEL], const uint16_t x[restrict PANEL][PANEL]),
 	(y, x))
 {
 	for (size_t c = 0; c < PANEL; c++)
@@ -49,11 +49,11 @@ void bf16x2_left(size_t k, size_t m, void *left, size_t stride, const float x[k]
 		for (size_t c = 0; c < panels; c++) {
 			uint16_t high[PANEL][PANEL] = { { 0 } }, low[PANEL][PANEL] = { { 0 } };
 
-			for (size_t r = 0; r < least(PANEL, k - s * PANEL); r++)
-				halves_of(least(PANEL, m - c * PANEL), high[r], low[r],
+			for (size_t r = 0; r < min(PANEL, k - s * PANEL); r++)
+				halves_of(min(PANEL, m - c * PANEL), high[r], low[r],
 					&x[s * PANEL + r][c * PANEL]);
-			turn(y[c * steps + s], (const uint16_t (*)[PANEL])high);
-			turn(y[(panels + c) * steps + s], (const uint16_t (*)[PANEL])low);
+			transpose(y[c * steps + s], (const uint16_t (*)[PANEL])high);
+			transpose(y[(panels + c) * steps + s], (const uint16_t (*)[PANEL])low);
 		}
 }
 
@@ -76,7 +76,7 @@ void bf16x2_right(size_t all, size_t first, size_t last, size_t n, void *right, 
 			uint16_t high[PANEL] = { 0 }, low[PANEL] = { 0 };
 
 			if (r < last)
-				halves_of(least(PANEL, n - p * PANEL), high, low, &y[r][p * PANEL]);
+				halves_of(min(PANEL, n - p * PANEL), high, low, &y[r][p * PANEL]);
 			place(r, to + p * pairs, high);
 			place(r, to + (panels + p) * pairs, low);
 		}

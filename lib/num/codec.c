@@ -17,17 +17,17 @@
 #include "num/clones.h"
 
 /* How many lanes there may be; how many numbers are encoded at a time, in double, in float; and rounded. */
-enum { LANES_MOST = 256, WIDE_NUMBERS = 256, FAST_NUMBERS = 512, ROUND_NUMBERS = 256 };
+enum { LANES_MAX = 256, WIDE_NUMBERS = 256, FAST_NUMBERS = 512, ROUND_NUMBERS = 256 };
 
 /* NaN stays. */
-static inline float lesser(float x, float most)
+static inline float lesser(float x, float max)
 {
-	return x > most ? most : x;
+	return x > max ? max : x;
 }
 
-static inline double lesser_wide(double x, double most)
+static inline double lesser_wide(double x, double max)
 {
-	return x > most ? most : x;
+	return x > max ? max : x;
 }
 
 /* Nearest integer, ties to even, for |x| < 2⁵¹ and 2²²: no call and the same in every vector width. */
@@ -50,29 +50,29 @@ static inline double integer_away(double x)
 	return even - (rest == -0.5 && x < 0 ? 1 : 0);
 }
 
-static inline uint8_t int_code(double x, float scale, double z, double top, bool away)
+static inline uint8_t int_code(double x, float scale, double z, double max, bool away)
 {
 	double q = x / scale;
 
 	q = q > -z ? q : -z;
-	q = q < top - z ? q : top - z;
+	q = q < max - z ? q : max - z;
 	return (uint8_t)(int)((away ? integer_away(q) : integer(q)) + z);
 }
 
 CLONES(static, void, int_encode, (const struct format *f, size_t n, uint8_t code[n], const double x[n],
 	const float scale[n], const uint8_t *zero), (f, n, code, x, scale, zero))
 {
-	const double top = f->top;
+	const double max = f->max;
 	const bool away = f->away;
 
 	if (f->asymmetric)
 		#pragma omp simd
 		for (size_t i = 0; i < n; i++)
-			code[i] = int_code(x[i], scale[i], zero[i], top, away);
+			code[i] = int_code(x[i], scale[i], zero[i], max, away);
 	else
 		#pragma omp simd
 		for (size_t i = 0; i < n; i++)
-			code[i] = int_code(x[i], scale[i], top, 2 * top, away);
+			code[i] = int_code(x[i], scale[i], max, 2 * max, away);
 }
 
 /* 1/scale and the product are rounded by at most 2⁻²⁴ of themselves: within 4 last places of the quotient. */
@@ -81,8 +81,8 @@ static const float doubt = 0x1p-22f;
 CLONES(static, bool, int_encode_fast, (const struct format *f, size_t n, uint8_t code[restrict n],
 	const float x[restrict n], float inverse, uint8_t zero), (f, n, code, x, inverse, zero))
 {
-	const float z = f->asymmetric ? zero : f->top, margin = doubt * 2 * f->top;
-	const float low = -z, high = (f->asymmetric ? f->top : 2 * f->top) - z;
+	const float z = f->asymmetric ? zero : f->max, margin = doubt * 2 * f->max;
+	const float low = -z, high = (f->asymmetric ? f->max : 2 * f->max) - z;
 	uint32_t farthest = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -141,12 +141,12 @@ CLONES(static, void, int_nearest, (const struct format *f, size_t n, size_t lane
 	const float x[n][lanes], const float scale[lanes], const float inverse[lanes], const uint8_t *zero),
 	(f, n, lanes, y, x, scale, inverse, zero))
 {
-	const float top = f->asymmetric ? f->top : 2 * f->top;
-	float low[LANES_MOST], high[LANES_MOST];
+	const float max = f->asymmetric ? f->max : 2 * f->max;
+	float low[LANES_MAX], high[LANES_MAX];
 
 	for (size_t l = 0; l < lanes; l++) {
-		low[l] = f->asymmetric ? -zero[l] : -f->top;
-		high[l] = top + low[l];
+		low[l] = f->asymmetric ? -zero[l] : -f->max;
+		high[l] = max + low[l];
 	}
 	for (size_t i = 0; i < n; i++)
 		#pragma omp simd
@@ -166,11 +166,11 @@ static inline float power(int e)
 }
 
 /* What rounding needs of a format: largest value, smallest normal one, half of a last place of 1. */
-struct float_shape { float top, normal, half; bool away; };
+struct float_shape { float max, normal, half; bool away; };
 
 static inline struct float_shape float_shape(const struct format *f)
 {
-	return (struct float_shape){ f->top, power(1 - f->bias), power(-f->y - 1), f->away };
+	return (struct float_shape){ f->max, power(1 - f->bias), power(-f->y - 1), f->away };
 }
 
 /* Half of the last place of a ≥ 0, which is no smaller than that of the smallest normal value. */
@@ -215,7 +215,7 @@ CLONES(static, void, float_encode, (const struct format *f, size_t n, uint8_t co
 	(void)zero;
 	#pragma omp simd
 	for (size_t i = 0; i < n; i++) {
-		const double v = x[i] / scale[i], a = float_nearest_wide(s, lesser_wide(fabs(v), s.top));
+		const double v = x[i] / scale[i], a = float_nearest_wide(s, lesser_wide(fabs(v), s.max));
 		const uint64_t normal = (double_bits(a) >> (52 - y)) - rebias;
 		const uint64_t small = (uint64_t)(int)((a < s.normal ? a : 0) * per_step);
 		uint64_t c = a < s.normal ? small : normal;
@@ -234,8 +234,8 @@ CLONES(static, bool, float_encode_fast, (const struct format *f, size_t n, uint8
 	const uint32_t tie = 1u << (shift - 1), rest = (1u << shift) - 1;
 	const uint32_t rebias = (uint32_t)(127 - f->bias) << f->y, further = rebias + (1u << f->y);
 	const uint32_t minus = 1u << (f->bits - 1), keeps_zero = f->kind->keeps_zero;
-	const uint32_t top_bits = float_bits(f->top < normal ? f->top + normal : f->top) >> shift;
-	const uint32_t top = top_bits - (f->top < normal ? further : rebias);
+	const uint32_t max_bits = float_bits(f->max < normal ? f->max + normal : f->max) >> shift;
+	const uint32_t max = max_bits - (f->max < normal ? further : rebias);
 	const uint32_t by = tie - (rebias << shift), by_less = tie - (further << shift);
 	uint32_t closest = UINT32_MAX, largest = 0;
 
@@ -248,7 +248,7 @@ CLONES(static, bool, float_encode_fast, (const struct format *f, size_t n, uint8
 
 		closest = from_tie < closest ? from_tie : closest;
 		largest = u > largest ? u : largest;
-		c = c < top ? c : top;
+		c = c < max ? c : max;
 		c |= c | keeps_zero ? float_bits(v) >> down & minus : 0;
 		code[i] = (uint8_t)c;
 	}
@@ -276,7 +276,7 @@ CLONES(static, void, float_round, (const struct format *f, size_t n, float y[n],
 			from = memcpy(copy, from, m * sizeof *from);
 		#pragma GCC ivdep
 		for (size_t j = 0; j < m; j++) {
-			float v = from[j] / scale, a = lesser(fabsf(v), s.top), b = float_nearest(s, a);
+			float v = from[j] / scale, a = lesser(fabsf(v), s.max), b = float_nearest(s, a);
 
 			ties |= !exact && fabsf(a - b) == float_half(s, a) ? 1 : 0;
 			to[j] = copysignf(lesser(b, limit), v) * by;
@@ -284,7 +284,7 @@ CLONES(static, void, float_round, (const struct format *f, size_t n, float y[n],
 		if (ties)
 			#pragma omp simd
 			for (size_t j = 0; j < m; j++) {
-				double v = from[j] / (double)scale, a = lesser_wide(fabs(v), s.top);
+				double v = from[j] / (double)scale, a = lesser_wide(fabs(v), s.max);
 				float b = (float)float_nearest_wide(s, a);
 
 				to[j] = copysignf(lesser(b, limit), from[j]) * by;
@@ -302,7 +302,7 @@ CLONES(static, void, float_values, (const struct format *f, size_t n, size_t lan
 	for (size_t i = 0; i < n; i++)
 		#pragma omp simd
 		for (size_t l = 0; l < lanes; l++) {
-			float v = x[i][l] * inverse[l], a = float_nearest(s, lesser(fabsf(v), s.top));
+			float v = x[i][l] * inverse[l], a = float_nearest(s, lesser(fabsf(v), s.max));
 
 			y[i][l] = copysignf(a, v) * scale[l];
 		}
@@ -407,18 +407,18 @@ void format_quantize(const struct format *f, size_t n, uint8_t code[n], float y[
 
 void format_round(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit)
 {
-	f->kind->codec->round(f, n, y, x, scale, limit > 0 && limit < f->top ? limit : f->top, scale);
+	f->kind->codec->round(f, n, y, x, scale, limit > 0 && limit < f->max ? limit : f->max, scale);
 }
 
 void format_values(const struct format *f, size_t n, float y[n], const float x[n], float scale)
 {
-	f->kind->codec->round(f, n, y, x, scale, f->top, 1);
+	f->kind->codec->round(f, n, y, x, scale, f->max, 1);
 }
 
 void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
 	const float x[n][lanes], const float scale[lanes], const uint8_t *zero)
 {
-	float inverse[LANES_MOST];
+	float inverse[LANES_MAX];
 
 	for (size_t l = 0; l < lanes; l++) {
 		float i = 1 / scale[l];
@@ -433,15 +433,15 @@ CLONES(static, void, fit_rounded, (const struct format *f, size_t n, float scale
 	const double max[n]), (f, n, scale, min, max))
 {
 	const struct scale_kind t = scale_kinds[f->scales];
-	const double top = f->top, last = scale_power(top), divisor = f->divisor;
+	const double code_max = f->max, last = scale_power(code_max), divisor = f->divisor;
 
 	#pragma omp simd
 	for (size_t i = 0; i < n; i++) {
 		const double low = f->asymmetric && min[i] > 0 ? 0 : min[i];
 		const double high = f->asymmetric && max[i] < 0 ? 0 : max[i];
-		const double a = fabs(low), b = fabs(high), most = a > b ? a : b;
-		const double range = f->asymmetric ? high - low : most;
-		const double s = t.power ? scale_power(range) / last : range / top * divisor;
+		const double a = fabs(low), b = fabs(high), wider = a > b ? a : b;
+		const double range = f->asymmetric ? high - low : wider;
+		const double s = t.power ? scale_power(range) / last : range / code_max * divisor;
 
 		scale[i] = scale_nearest(&t, range > 0 ? s : 1) / f->divisor;
 	}
@@ -450,13 +450,13 @@ CLONES(static, void, fit_rounded, (const struct format *f, size_t n, float scale
 CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n], uint8_t *zero,
 	const double min[n], const double max[n]), (f, n, scale, zero, min, max))
 {
-	const double top = f->top;
+	const double code_max = f->max;
 
 	if (!f->asymmetric) {
 		#pragma omp simd
 		for (size_t i = 0; i < n; i++) {
 			double a = fabs(min[i]), b = fabs(max[i]);
-			float s = (float)((a > b ? a : b) / top);
+			float s = (float)((a > b ? a : b) / code_max);
 
 			scale[i] = s > 0 ? s : 1;
 		}
@@ -467,8 +467,8 @@ CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n]
 	#pragma omp simd
 	for (size_t i = 0; i < n; i++) {
 		double a = min[i] < 0 ? min[i] : 0, b = max[i] > 0 ? max[i] : 0, range = b - a;
-		float s = (float)(range / top);
-		double z = integer(-a * top / (range > 0 ? range : 1));
+		float s = (float)(range / code_max);
+		double z = integer(-a * code_max / (range > 0 ? range : 1));
 
 		scale[i] = s > 0 ? s : 1;
 		zero[i] = (uint8_t)(int)(s > 0 ? z : 0);

@@ -31,13 +31,13 @@ extern const struct codec codec_integers, codec_floats, codec_quantiles;
 
 struct format_kind {
 	const char *name;		/* '#' stands for a number: n, or x and y */
-	int least;			/* n is from least to 8; 0: there is no n */
+	int min;			/* n is from least to 8; 0: there is no n */
 	bool (*fill)(struct format *f);	/* bits, top, grid from the numbers; false if they are out of range */
 	void (*ties)(struct format *f);	/* updates what is derived from f->away; NULL: nothing is */
 	const struct codec *codec;
 	bool asymmetric;
 	int x, y, bias;			/* 8-bit floats of hardware */
-	float top;
+	float max;
 	bool keeps_zero;		/* has a negative zero */
 	enum scale_type scales;
 	long group;

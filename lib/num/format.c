@@ -22,7 +22,7 @@ static bool int_fill(struct format *f)
 	const int half = 1 << (f->n - 1);
 
 	f->bits = f->n;
-	f->top = half - 1;
+	f->max = half - 1;
 	for (int c = 0; c < 2 * half - 1; c++)
 		f->grid[c] = c - (half - 1);
 	f->code_last = (uint8_t)(2 * half - 2);
@@ -32,7 +32,7 @@ static bool int_fill(struct format *f)
 static bool uint_fill(struct format *f)
 {
 	f->bits = f->n;
-	f->top = (1 << f->n) - 1;
+	f->max = (1 << f->n) - 1;
 	for (int c = 0; c < 1 << f->n; c++)
 		f->grid[c] = c;
 	return true;
@@ -45,7 +45,7 @@ static bool float_fill(struct format *f)
 		int e = c >> f->y, m = c & ((1 << f->y) - 1);
 		double v = e ? ldexp((1 << f->y) + m, e - f->bias - f->y) : ldexp(m, 1 - f->bias - f->y);
 
-		if (v > f->top)
+		if (v > f->max)
 			break;
 		f->grid[c] = (float)v;
 		f->grid[c | 1 << (f->bits - 1)] = c || f->kind->keeps_zero ? (float)-v : 0;
@@ -58,10 +58,10 @@ static bool hardware_fill(struct format *f)
 	f->x = f->kind->x;
 	f->y = f->kind->y;
 	f->bias = f->kind->bias;
-	f->top = f->kind->top;
+	f->max = f->kind->max;
 	float_fill(f);
 	f->code_mask = 0x7f;		/* above the largest value there are infinity and NaN */
-	for (f->code_last = 0; f->grid[f->code_last] < f->top; f->code_last++)
+	for (f->code_last = 0; f->grid[f->code_last] < f->max; f->code_last++)
 		;
 	return true;
 }
@@ -72,7 +72,7 @@ static bool exmy_fill(struct format *f)
 	if (f->x + f->y < 1 || f->x + f->y > 7 || f->x > 6)
 		return false;
 	f->bias = 0;
-	f->top = (float)ldexp((f->x ? 2 << f->y : 1 << f->y) - 1, (f->x ? (1 << f->x) - 1 : 1) - f->y);
+	f->max = (float)ldexp((f->x ? 2 << f->y : 1 << f->y) - 1, (f->x ? (1 << f->x) - 1 : 1) - f->y);
 	return float_fill(f);
 }
 
@@ -81,7 +81,7 @@ static bool fp4_fill(struct format *f)
 {
 	f->x = 2;
 	f->y = f->bias = 1;
-	f->top = 6;
+	f->max = 6;
 	return float_fill(f);
 }
 
@@ -102,14 +102,14 @@ static bool quantile_fill(struct format *f)
 {
 	const int half = 1 << (f->n - 1);
 	const double o = ((1 - 0.5 / (2 * half - 1)) + (1 - 0.25 / half)) / 2;
-	const double top = gsl_cdf_ugaussian_Pinv(o);
+	const double max = gsl_cdf_ugaussian_Pinv(o);
 
 	f->bits = f->n;
-	f->top = 1;
+	f->max = 1;
 	for (int i = 0; i < half; i++)		/* positives: half of them, negatives: one less */
-		f->grid[2 * half - 1 - i] = (float)(gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / half) / top);
+		f->grid[2 * half - 1 - i] = (float)(gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / half) / max);
 	for (int i = 0; i + 1 < half; i++)
-		f->grid[i] = (float)(-gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / (half - 1)) / top);
+		f->grid[i] = (float)(-gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / (half - 1)) / max);
 	quantile_edges(f);
 	return true;
 }
@@ -119,17 +119,17 @@ static bool quantile_fill(struct format *f)
 
 /* ROW(name, the formats it stands for, its other members) */
 #define KINDS(ROW) \
-	ROW("int#", "int2..int8", .least = 2, .fill = int_fill, .codec = &codec_integers) \
-	ROW("uint#", "uint1..uint8", .least = 1, .fill = uint_fill, .codec = &codec_integers, \
+	ROW("int#", "int2..int8", .min = 2, .fill = int_fill, .codec = &codec_integers) \
+	ROW("uint#", "uint1..uint8", .min = 1, .fill = uint_fill, .codec = &codec_integers, \
 		.asymmetric = true) \
 	ROW("e#m#", "e<x>m<y> (1 <= x + y <= 7, x <= 6)", .fill = exmy_fill, .codec = &codec_floats) \
-	ROW("nf#", "nf2..nf8", .least = 2, .fill = quantile_fill, .codec = &codec_quantiles, \
+	ROW("nf#", "nf2..nf8", .min = 2, .fill = quantile_fill, .codec = &codec_quantiles, \
 		.ties = quantile_edges) \
 	ROW("mxfp4", "mxfp4", FP4, .scales = SCALE_E8M0, .group = 32) \
 	ROW("nvfp4", "nvfp4", FP4, .scales = SCALE_E4M3FN, .group = 16) \
-	ROW("e4m3fn", "e4m3fn", HARDWARE, .x = 4, .y = 3, .bias = 7, .top = 448) \
-	ROW("e4m3ieee", "e4m3ieee", HARDWARE, .x = 4, .y = 3, .bias = 7, .top = 240) \
-	ROW("e5m2ieee", "e5m2ieee", HARDWARE, .x = 5, .y = 2, .bias = 15, .top = 57344)
+	ROW("e4m3fn", "e4m3fn", HARDWARE, .x = 4, .y = 3, .bias = 7, .max = 448) \
+	ROW("e4m3ieee", "e4m3ieee", HARDWARE, .x = 4, .y = 3, .bias = 7, .max = 240) \
+	ROW("e5m2ieee", "e5m2ieee", HARDWARE, .x = 5, .y = 2, .bias = 15, .max = 57344)
 
 #define KIND(n, list, ...) { .name = n, __VA_ARGS__ },
 static const struct format_kind kinds[] = { KINDS(KIND) };
@@ -175,9 +175,9 @@ static float unit_of(const struct format *f)
 	return unit;
 }
 
-float format_unit(const struct format *f, float most)
+float format_unit(const struct format *f, float max)
 {
-	return f->kind && f->top <= most * f->unit ? f->unit : 0;
+	return f->kind && f->max <= max * f->unit ? f->unit : 0;
 }
 
 bool format_parse(struct format *f, const char *name)
@@ -194,7 +194,7 @@ bool format_parse(struct format *f, const char *name)
 		f->y = number[1];
 		for (i = 0; name[i] && i + 1 < sizeof f->name; i++)
 			f->name[i] = (char)tolower((unsigned char)name[i]);
-		if ((kinds[k].least && (f->n < kinds[k].least || f->n > 8)) || !kinds[k].fill(f))
+		if ((kinds[k].min && (f->n < kinds[k].min || f->n > 8)) || !kinds[k].fill(f))
 			continue;
 		f->code_mask = f->code_mask ? f->code_mask : 0xff;
 		f->code_last = f->code_last ? f->code_last : (uint8_t)((1 << f->bits) - 1);
@@ -227,7 +227,7 @@ void format_tensor(struct format *f, double min, double max)
 	const struct scale_kind *t = &scale_kinds[f->scales];
 	const double range = f->asymmetric ? fmax(max, 0) - fmin(min, 0) : fmax(fabs(min), fabs(max));
 
-	f->divisor = t->divided && range > 0 ? (float)fmin(t->top * (double)f->top / range, FLT_MAX) : 1;
+	f->divisor = t->divided && range > 0 ? (float)fmin(t->max * (double)f->max / range, FLT_MAX) : 1;
 }
 
 float format_scale(const struct format *f, double s)
@@ -273,14 +273,14 @@ static char *closest_of_family(const char *pattern, const int number[2])
 {
 	const bool one = strchr(pattern, '#') == strrchr(pattern, '#');
 	struct format f, best = { .bits = 0 };
-	int least = one ? INT_MAX : 3, has[2];
+	int min = one ? INT_MAX : 3, has[2];
 
 	for (int i = 0; i < 100; i++) {
 		if (!candidate_of(pattern, i, &f, has))
 			continue;
 		has[0] = abs(has[0] - number[0]) + (one ? 0 : abs(has[1] - number[1]));
-		if (has[0] < least) {
-			least = has[0];
+		if (has[0] < min) {
+			min = has[0];
 			best = f;
 		}
 	}
@@ -290,7 +290,7 @@ static char *closest_of_family(const char *pattern, const int number[2])
 char *format_closest(const char *name)
 {
 	struct format f, best = { .bits = 0 };
-	int least = INT_MAX, number[2] = { 0 };
+	int min = INT_MAX, number[2] = { 0 };
 	bool several = false;
 
 	for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
@@ -304,12 +304,12 @@ char *format_closest(const char *name)
 			const int far = candidate_of(kinds[k].name, i, &f, number) ?
 				nearest_distance(name, f.name) : INT_MAX;
 
-			several = far >= least && (several || (far == least && strcmp(f.name, best.name)));
-			if (far < least) {
-				least = far;
+			several = far >= min && (several || (far == min && strcmp(f.name, best.name)));
+			if (far < min) {
+				min = far;
 				best = f;
 			}
 		}
 	/* Only a near name, and no other as near: int stands for seven. */
-	return 2 * least < (int)strlen(name) && !several ? strdup(best.name) : NULL;
+	return 2 * min < (int)strlen(name) && !several ? strdup(best.name) : NULL;
 }

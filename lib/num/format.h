@@ -21,7 +21,7 @@ struct format {
 	char name[12];			/* canonical, lower case */
 	int bits;
 	bool asymmetric;		/* codes count from a zero point */
-	float top;			/* largest value; asymmetric: the largest code */
+	float max;			/* largest value; asymmetric: the largest code */
 	float unit;			/* power of two of which all values are multiples */
 	float grid[256];		/* value of a code; codes that stand for none repeat 0 */
 	uint8_t code_mask, code_last;	/* a code c stands for a value where (c & code_mask) <= code_last */
@@ -54,7 +54,7 @@ const char *format_hint(const struct format *f);
 /* What formats there are, for messages: "int2..int8, uint1..uint8, ..." */
 const char *format_list(void);
 /* The largest power of two of which every value is an integer multiple, none beyond ±most; 0: none is. */
-float format_unit(const struct format *f, float most);
+float format_unit(const struct format *f, float max);
 
 /*
  * Codes of x under scale and zero, one each: the nearest value of x/scale, taken in double, ties to even

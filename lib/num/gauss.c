@@ -27,7 +27,7 @@ static const double CLOSE = 1e-10, CANCELLED = 0x1p-10;
 static double scale_of(const struct format *f, double fitted)
 {
 	if (f->scales == SCALE_F32)
-		return (f->asymmetric ? 2 : 1) / (double)f->top;
+		return (f->asymmetric ? 2 : 1) / (double)f->max;
 	return (double)scale_nearest(&scale_kinds[f->scales], fitted * (double)f->divisor) /
 		(double)f->divisor;
 }
@@ -147,14 +147,14 @@ static void quiet(void)
 struct rivals { const struct gauss *g, *const *other; size_t others; };
 
 /* Logarithm of the format's error over the least of the others', at σ = eᵗ. */
-static double behind(double t, void *arg)
+static double excess(double t, void *arg)
 {
 	const struct rivals *r = arg;
-	double least = INFINITY;
+	double min = INFINITY;
 
 	for (size_t i = 0; i < r->others; i++)
-		least = fmin(least, gauss_error(r->other[i], exp(t)));
-	return log(gauss_error(r->g, exp(t)) / least);
+		min = fmin(min, gauss_error(r->other[i], exp(t)));
+	return log(gauss_error(r->g, exp(t)) / min);
 }
 
 double gauss_best(const struct gauss *g, size_t others, const struct gauss *const other[others], double low,
@@ -162,16 +162,16 @@ double gauss_best(const struct gauss *g, size_t others, const struct gauss *cons
 {
 	const double step = (log(high) - log(low)) / STEPS;
 	struct rivals rivals = { g, other, others };
-	gsl_function f = { behind, &rivals };
+	gsl_function f = { excess, &rivals };
 	gsl_min_fminimizer *m;
-	double least = INFINITY, best;
+	double min = INFINITY, best;
 	int at = 0;
 
 	for (int i = 0; i <= STEPS; i++) {
-		double e = behind(log(low) + i * step, &rivals);
+		double e = excess(log(low) + i * step, &rivals);
 
-		if (e < least) {
-			least = e;
+		if (e < min) {
+			min = e;
 			at = i;
 		}
 	}
@@ -191,12 +191,12 @@ double gauss_crossover(const struct gauss *g, const struct gauss *h, double low,
 {
 	const double step = (log(high) - log(low)) / STEPS;
 	struct rivals rivals = { g, &h, 1 };
-	gsl_function f = { behind, &rivals };
+	gsl_function f = { excess, &rivals };
 	gsl_root_fsolver *s;
-	double root = NAN, before = behind(log(low), &rivals);
+	double root = NAN, before = excess(log(low), &rivals);
 
 	for (int i = 1; i <= STEPS && isnan(root); i++) {
-		double a = log(low) + (i - 1) * step, now = behind(a + step, &rivals);
+		double a = log(low) + (i - 1) * step, now = excess(a + step, &rivals);
 
 		if (before * now < 0 && (s = gsl_root_fsolver_alloc(gsl_root_fsolver_brent))) {
 			gsl_root_fsolver_set(s, &f, a, a + step);

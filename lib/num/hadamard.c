@@ -203,7 +203,7 @@ static size_t odd_part(size_t n)
 /* One K of that order, which is no power of two. */
 static bool one_factor(struct hadamard_factor *f, size_t order)
 {
-	if (order > HADAMARD_MOST || odd_part(order) == 1)
+	if (order > HADAMARD_MAX || odd_part(order) == 1)
 		return false;
 	for (size_t i = 0; i < CONSTRUCTIONS; i++) {
 		*f = (struct hadamard_factor){ .by = &constructions[i], .order = order,
@@ -217,7 +217,7 @@ static bool one_factor(struct hadamard_factor *f, size_t order)
 /* Two, the first no smaller, as near to each other as can be. */
 static bool two_factors(struct hadamard_factor f[2], size_t order)
 {
-	for (size_t a = 12; a <= HADAMARD_MOST; a += 4)
+	for (size_t a = 12; a <= HADAMARD_MAX; a += 4)
 		if (a * a >= order && order % a == 0 && one_factor(&f[0], a) && one_factor(&f[1], order / a))
 			return true;
 	return false;

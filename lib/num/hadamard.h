@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 /* Larger matrices K are not built: one takes 1.5 order² bytes, and order / 4 additions a number. */
-enum { HADAMARD_MOST = 4096, HADAMARD_FACTORS = 2 };
+enum { HADAMARD_MAX = 4096, HADAMARD_FACTORS = 2 };
 enum { HADAMARD_COLUMNS = 16 };	/* that patterns count in: of a table of sums (hadamard_product.c) */
 
 struct hadamard {

@@ -177,7 +177,7 @@ TARGET static void NAME(small)(size_t order, const uint8_t pattern[order][order 
 	_Alignas(64) float table[TABLES][16 * COLUMNS];
 
 	for (size_t g = 0; g < order / 4; g += TABLES) {
-		const size_t n = least(TABLES, order / 4 - g);
+		const size_t n = min(TABLES, order / 4 - g);
 
 		for (size_t i = 0; i < n; i++)
 			NAME(fill)(table[i], stride, (const float (*)[stride])&x[4 * (g + i)]);

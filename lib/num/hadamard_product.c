@@ -86,7 +86,7 @@ static void narrow(const struct kind *kind, size_t order, const uint8_t *pattern
 
 	memset(copy, 0, sizeof copy);
 	for (size_t c = 0; c < n / order; c += COLUMNS) {
-		const size_t some = least(COLUMNS, n / order - c);
+		const size_t some = min(COLUMNS, n / order - c);
 
 		for (size_t j = 0; j < some; j++)
 			for (size_t a = 0, at = column_at(order, columns, c + j); a < order; a++)
@@ -190,7 +190,7 @@ static void product_row_double(const struct hadamard *h, bool transposed, double
 		for (size_t at = 0; at < h->n; at += order * columns)
 			for (size_t c = 0; c < columns; c += WIDTH)
 				small_double(order, (const int8_t (*)[order])h->factor[i].k, transposed,
-					least(WIDTH, columns - c), columns,
+					min(WIDTH, columns - c), columns,
 					(double (*)[columns])(x + at + c));
 	}
 }

@@ -98,7 +98,7 @@ void half_narrow_double(size_t n, void *y, const double x[n], enum half_type typ
 	for (size_t i = 0; type == HALF_NONE && i < n; i++)
 		((float *)y)[i] = (float)x[i];
 	for (size_t i = 0; type != HALF_NONE && i < n; i += AT_ONCE) {
-		const size_t m = least(n - i, AT_ONCE);
+		const size_t m = min(n - i, AT_ONCE);
 
 		for (size_t j = 0; j < m; j++)
 			part[j] = round_to_odd(x[i + j]);
@@ -111,18 +111,18 @@ static bool few_finite(size_t n, const void *x, enum half_type type)
 {
 	if (type == HALF_NONE) {
 		const uint32_t *u = x;
-		uint32_t top = 0;
+		uint32_t max = 0;
 
 		for (size_t i = 0; i < n; i++)
-			top = (u[i] & 0x7fffffff) > top ? u[i] & 0x7fffffff : top;
-		return top < 0x7f800000;
+			max = (u[i] & 0x7fffffff) > max ? u[i] & 0x7fffffff : max;
+		return max < 0x7f800000;
 	} else {
 		const uint16_t *u = x;
-		uint16_t top = 0;
+		uint16_t max = 0;
 
 		for (size_t i = 0; i < n; i++)
-			top = (u[i] & 0x7fff) > top ? u[i] & 0x7fff : top;
-		return top < (type == HALF_F16 ? 0x7c00 : 0x7f80);
+			max = (u[i] & 0x7fff) > max ? u[i] & 0x7fff : max;
+		return max < (type == HALF_F16 ? 0x7c00 : 0x7f80);
 	}
 }
 
@@ -134,7 +134,7 @@ bool half_finite(size_t n, const void *x, enum half_type type)
 
 	#pragma omp parallel for num_threads(threads) schedule(static) reduction(|:bad) if (pieces > 8)
 	for (size_t i = 0; i < pieces; i++)
-		bad |= !few_finite(least(n - i * AT_ONCE, AT_ONCE), (const char *)x + i * AT_ONCE * bytes,
+		bad |= !few_finite(min(n - i * AT_ONCE, AT_ONCE), (const char *)x + i * AT_ONCE * bytes,
 			type);
 	return !bad;
 }

@@ -45,7 +45,7 @@ void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stri
 	#pragma omp parallel for num_threads(threads) if (!few) schedule(dynamic) collapse(2)
 	for (size_t j = 0; j < n; j += wide)
 		for (size_t i = 0; i < m; i += TILE_M)
-			product_tile(least(TILE_M, m - i), least(wide, n - j), k, stride,
+			product_tile(min(TILE_M, m - i), min(wide, n - j), k, stride,
 				(float (*)[stride])&y[i][j], &x[i], &w[j], bias ? bias + j : NULL, add);
 }
 
@@ -63,7 +63,7 @@ static void thin_tile(size_t m, size_t n, size_t k, double y[m][n], const double
 	double part[TILE_DOUBLE * DEEP];
 
 	for (size_t i = 0; i < k; i += DEEP) {
-		const size_t deep = least(DEEP, k - i), row = transposed ? deep : columns;
+		const size_t deep = min(DEEP, k - i), row = transposed ? deep : columns;
 
 		for (size_t r = 0; r < (transposed ? columns : deep); r++) {
 			const float *from = transposed ? w + (j + r) * k + i : w + (i + r) * n + j;
@@ -82,7 +82,7 @@ void linalg_product_thin(size_t m, size_t n, size_t k, double y[m][n], const dou
 {
 	#pragma omp parallel for num_threads(threads) if (m * n * k > FEW_PRODUCTS) schedule(dynamic)
 	for (size_t j = 0; j < n; j += TILE_DOUBLE)
-		thin_tile(m, n, k, y, x, w, transposed, j, least(TILE_DOUBLE, n - j));
+		thin_tile(m, n, k, y, x, w, transposed, j, min(TILE_DOUBLE, n - j));
 }
 
 double linalg_orthogonality(size_t n, const double q[n][n])
@@ -93,7 +93,7 @@ double linalg_orthogonality(size_t n, const double q[n][n])
 		collapse(2) reduction(max:worst)
 	for (size_t i = 0; i < n; i += TILE_DOUBLE)
 		for (size_t j = 0; j < n; j += TILE_DOUBLE) {
-			const size_t rows = least(TILE_DOUBLE, n - i), columns = least(TILE_DOUBLE, n - j);
+			const size_t rows = min(TILE_DOUBLE, n - i), columns = min(TILE_DOUBLE, n - j);
 			double p[TILE_DOUBLE][TILE_DOUBLE];
 
 			cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)columns, (int)n,
@@ -112,10 +112,10 @@ double linalg_orthogonality(size_t n, const double q[n][n])
 static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM][TILE_GRAM],
 	const float x[m][n])
 {
-	int ni = (int)least(TILE_GRAM, n - i), nj = (int)least(TILE_GRAM, n - j);
+	int ni = (int)min(TILE_GRAM, n - i), nj = (int)min(TILE_GRAM, n - j);
 
 	for (size_t s = 0; s < m; s += ROWS_GRAM) {
-		int rows = (int)least(ROWS_GRAM, m - s);
+		int rows = (int)min(ROWS_GRAM, m - s);
 
 		if (i == j)
 			cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, ni, rows, 1, &x[s][i], (int)n,
@@ -156,10 +156,10 @@ void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float 
 
 			for (size_t s = 0; j >= i && s < blocks; s++) {
 				gram_tile(m, n, i, j, p, x[s]);
-				for (size_t a = 0; a < least(TILE_GRAM, n - i); a++) {
+				for (size_t a = 0; a < min(TILE_GRAM, n - i); a++) {
 					size_t b = i == j ? a : 0;
 
-					linalg_sum(least(TILE_GRAM, n - j) - b, &h[i + a][j + b], &p[a][b]);
+					linalg_sum(min(TILE_GRAM, n - j) - b, &h[i + a][j + b], &p[a][b]);
 				}
 			}
 		}

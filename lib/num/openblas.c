@@ -55,7 +55,7 @@ static void before_openblas(int argc, char *argv[], char *env[])
 		processors = (size_t)CPU_COUNT(&set);
 	if (argc && strrchr(argv[0], '/'))
 		program = strrchr(argv[0], '/') + 1;
-	memory_check(least(n ? n : processors, least(processors, BUFFERS)), BUFFER, "OpenBLAS");
+	memory_check(min(n ? n : processors, min(processors, BUFFERS)), BUFFER, "OpenBLAS");
 }
 
 __attribute__((section(".preinit_array"), used))
@@ -64,7 +64,7 @@ static void (*const run_before_openblas)(int argc, char *argv[], char *env[]) = 
 /* Makes OpenBLAS allocate its buffers now, one for each of our threads; dies without the memory. */
 static void allocate_buffers(void)
 {
-	size_t n = least((size_t)threads, BUFFERS);
+	size_t n = min((size_t)threads, BUFFERS);
 	void *buffer[BUFFERS];
 
 	memory_check(n, BUFFER, "OpenBLAS");

@@ -19,7 +19,7 @@ extern const char *const scale_types[];		/* names by number, NULL-terminated */
 
 struct scale_kind {
 	int bits;
-	double normal, step, top;	/* smallest normal number; last place of 1; largest number */
+	double normal, step, max;	/* smallest normal number; last place of 1; largest number */
 	bool power;			/* powers of two alone: rounded down */
 	bool divided;
 };
@@ -35,8 +35,8 @@ static inline __attribute__((always_inline)) double scale_power(double x)
 static inline __attribute__((always_inline)) float scale_nearest(const struct scale_kind *t, double x)
 {
 	const double e = scale_power(x), magic = (e > t->normal ? e : t->normal) * t->step * 0x1.8p52;
-	const double y = x + magic - magic, least = t->normal * t->step;
+	const double y = x + magic - magic, min = t->normal * t->step;
 
-	return (float)(y < least ? least : y > t->top ? t->top : y);
+	return (float)(y < min ? min : y > t->max ? t->max : y);
 }
 #endif

@@ -17,7 +17,7 @@
 
 /* Constants, not options: results depend on them. */
 enum { TILE = 64, ALIGN = 64, BLOCK = 64, FEW = 1 << 20 };
-enum { POWERS = 8, MORE_LEAST = 8, MORE_PART = 4 };
+enum { POWERS = 8, MORE_MIN = 8, MORE_PART = 4 };
 /* Up to here the space of all columns is as quick, and has no error. */
 enum { SMALL = 1024, SMALL_PART = 6 };
 
@@ -41,7 +41,7 @@ enum { WORK = 2 * BLOCK, INTEGERS = 12 };
 
 static size_t dimensions(struct state *t, const struct svd *s)
 {
-	const size_t few = least(s->m, s->n), k = s->r + larger(MORE_LEAST, s->r / MORE_PART);
+	const size_t few = min(s->m, s->n), k = s->r + max(MORE_MIN, s->r / MORE_PART);
 
 	t->s = s;
 	t->whole = few <= SMALL || k * SMALL_PART >= few;
@@ -142,7 +142,7 @@ static bool ritz(const struct state *t)
 
 	#pragma omp parallel for num_threads(threads) if (all * t->s->n > FEW) schedule(dynamic)
 	for (size_t i = 0; i < t->k; i += TILE)
-		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)least(TILE, t->k - i), k, n, 1,
+		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)min(TILE, t->k - i), k, n, 1,
 			t->z + i * t->s->n, n, t->y, n, 0, t->g + i * t->k, k);
 	for (size_t i = 0; i < all; i++)
 		if (!isfinite(t->g[i]))

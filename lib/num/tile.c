@@ -172,7 +172,7 @@ size_t tile_right_size(const struct tile_product *p, size_t n)
 /* Bytes of columns multiplied at once: of groups the largest power of two that divides them. */
 static size_t depth_of(const struct tile_product *p)
 {
-	return p->groups > 1 ? least(TILE_BYTES, p->group & -p->group) : TILE_BYTES;
+	return p->groups > 1 ? min(TILE_BYTES, p->group & -p->group) : TILE_BYTES;
 }
 
 /* A block of a product. */
@@ -203,7 +203,7 @@ static void add_slice(const struct block *b, size_t i, size_t j, size_t first, s
 	const struct tile_product *p = b->p;
 	const char *left = (const char *)p->left + (b->i + i) * p->columns;
 	const char *right = (const char *)p->right + (b->j + j) / PANEL * panel_size(p);
-	const size_t m = least(PANEL, b->m - i), n = least(PANEL, b->n - j), side = sizeof sums->f32[0];
+	const size_t m = min(PANEL, b->m - i), n = min(PANEL, b->n - j), side = sizeof sums->f32[0];
 	const float *bias = b->bias ? b->bias + j : NULL;
 	float *y = b->y + i * b->stride + j;
 	const bool whole = m == PANEL && n == PANEL, ends = end == p->columns;
@@ -231,7 +231,7 @@ static void add_group(const struct block *b, size_t i, size_t j, size_t first, s
 	const char *left = (const char *)p->left + (b->i + i) * p->columns;
 	const char *right = (const char *)p->right + (b->j + j) / PANEL * panel_size(p);
 	const struct tile_terms *terms = (const struct tile_terms *)(right + p->columns * PANEL) + g;
-	const size_t m = least(PANEL, b->m - i), n = least(PANEL, b->n - j);
+	const size_t m = min(PANEL, b->m - i), n = min(PANEL, b->n - j);
 	const bool grouped = p->groups > 1, ends = end == p->columns;
 	_Alignas(64) union square own;
 	union square *x = grouped ? &own : sums, *total = grouped ? sums : &own;
@@ -257,7 +257,7 @@ static void run_block(const struct block *b)
 	_Alignas(64) union square sums[BLOCK_M / PANEL][BLOCK_N / PANEL];
 
 	for (size_t first = 0, end, g = 0; first < p->columns; first = end, g += p->groups > 1) {
-		end = least(p->columns, first + (p->groups > 1 ? p->group : SLICE));
+		end = min(p->columns, first + (p->groups > 1 ? p->group : SLICE));
 		if (p->groups > 1 && g + 1 == p->groups)
 			end = p->columns;
 		for (size_t i = 0; i < b->m; i += PANEL)
@@ -282,7 +282,7 @@ void tile_product(const struct tile_product *p, size_t m, size_t n, size_t strid
 		#pragma omp for schedule(dynamic) collapse(2) nowait
 		for (size_t j = 0; j < n; j += BLOCK_N)
 			for (size_t i = 0; i < m; i += BLOCK_M) {
-				struct block b = { p, i, least(BLOCK_M, m - i), j, least(BLOCK_N, n - j),
+				struct block b = { p, i, min(BLOCK_M, m - i), j, min(BLOCK_N, n - j),
 					stride, &y[i][j], bias ? bias + j : NULL, add, false };
 
 				run_block(&b);
@@ -308,13 +308,13 @@ void tile_place(size_t bytes, void *left, size_t row, size_t first, size_t n, co
 	for (size_t c = 0; c < n; c += TILE_BYTES) {
 		char *y = panel + (first + c) * PANEL + row % PANEL * TILE_BYTES;
 
-		memcpy(y, (const char *)x + c, least(TILE_BYTES, n - c));
-		memset(y + least(TILE_BYTES, n - c), 0, TILE_BYTES - least(TILE_BYTES, n - c));
+		memcpy(y, (const char *)x + c, min(TILE_BYTES, n - c));
+		memset(y + min(TILE_BYTES, n - c), 0, TILE_BYTES - min(TILE_BYTES, n - c));
 	}
 }
 
 /* Rows of x as columns: 32 of them, of which m are there, and 32 numbers of each, of which n are. */
-CLONES(static, void, turn, (size_t m, size_t n, size_t stride, uint32_t left[restrict PANEL][PANEL / 2],
+CLONES(static, void, transpose, (size_t m, size_t n, size_t stride, uint32_t left[restrict PANEL][PANEL / 2],
 	uint32_t right[restrict PANEL / 2][PANEL], const uint16_t *restrict x),
 	(m, n, stride, left, right, x))
 {
@@ -337,7 +337,7 @@ CLONES(static, void, turn, (size_t m, size_t n, size_t stride, uint32_t left[res
 static void gram_block(const struct tile_product *p, size_t n, size_t i, size_t j, double h[n][n])
 {
 	_Alignas(64) float y[BLOCK_M][BLOCK_N];
-	const struct block b = { p, i, least(BLOCK_M, n - i), j, least(BLOCK_N, n - j), BLOCK_N, y[0], NULL,
+	const struct block b = { p, i, min(BLOCK_M, n - i), j, min(BLOCK_N, n - j), BLOCK_N, y[0], NULL,
 		false, true };
 
 	run_block(&b);
@@ -368,7 +368,7 @@ void tile_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t
 		#pragma omp parallel for num_threads(threads) if (many) schedule(static)
 		for (size_t k = 0; k < steps; k++)
 			for (size_t c = 0; c < panels; c++)
-				turn(least(PANEL, m - k * PANEL), least(PANEL, n - c * PANEL), n,
+				transpose(min(PANEL, m - k * PANEL), min(PANEL, n - c * PANEL), n,
 					left[c * steps + k], right[c * steps + k],
 					&x[s][k * PANEL][c * PANEL]);
 		#pragma omp parallel num_threads(threads) if (many)

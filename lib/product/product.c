@@ -30,7 +30,7 @@ enum half_type compute_half(enum compute_type type)
 	.types = TYPE(BF16), .weight_size = number_bf16_size, .weight_make = number_bf16_weight
 #define HALVES .input_size = number_bf16_input_size, .input_make = number_bf16_input, .run = number_bf16_run
 #define PACKED(kind) \
-	.types = TYPE(F32) | TYPE(INT16), .most = PRODUCT_FEW, .fits = packed_fits, \
+	.types = TYPE(F32) | TYPE(INT16), .max = PRODUCT_FEW, .fits = packed_fits, \
 	.way = kind, .weight_size = packed_size, .weight_make = packed_weight, \
 	.input_size = packed_input_size, .input_make = packed_input, .input_same = packed_input_same, \
 	.run = packed_run
@@ -48,9 +48,9 @@ const struct product_row product_rows[] = {
 	{ "packed-integer-avx2", .cpu = CPU_AVX2, PACKED(PACKED_INTEGER), .error = { 1. / 8, 16 } },
 	{ "packed-table-avx2", .cpu = CPU_AVX2, PACKED(PACKED_TABLE), .error = { 1. / 8, 16 } },
 	{ "packed-plain", PACKED(PACKED_PLAIN), .error = { 1. / 16, 16 } },
-	{ "half", .types = TYPE(F32), .most = PRODUCT_FEW, .fits = half_fits, .weight_size = half_bytes,
+	{ "half", .types = TYPE(F32), .max = PRODUCT_FEW, .fits = half_fits, .weight_size = half_bytes,
 		.weight_make = half_weight, .run = half_run, .error = { 1. / 8, 16 } },
-	{ "exact-amx", .types = TYPE(F32), .least = PRODUCT_FEW + 1, .fits = exact_amx_fits,
+	{ "exact-amx", .types = TYPE(F32), .min = PRODUCT_FEW + 1, .fits = exact_amx_fits,
 		.weight_size = exact_amx_weight_size, .weight_make = exact_amx_weight, .rounds = true,
 		.input_size = exact_amx_input_size, .input_make = exact_amx_input,
 		.input_same = exact_amx_input_same, .run = exact_amx_run, .error = { 2, 8 } },
@@ -70,7 +70,7 @@ const struct product_row product_rows[] = {
 		.weight_size = integer_pairs_size, .weight_make = integer_pairs_weight, .rounds = true,
 		.input_size = integer_pairs_input_size, .input_make = integer_pairs_input,
 		.run = integer_pairs_run, .error = { 1. / 16, 8 } },
-	{ "bf16-amx", BF16, .least = PRODUCT_FEW + 1, .fits = number_amx_fits,
+	{ "bf16-amx", BF16, .min = PRODUCT_FEW + 1, .fits = number_amx_fits,
 		.input_size = number_amx_input_size,
 		.input_make = number_amx_input, .run = number_amx_run, .error = { 2, 4, .tiny = 0x1p-125 } },
 	{ "bf16-pairs", .cpu = CPU_AVX512, .way = NUMBER_PAIRS, BF16, HALVES, .fits = number_pairs_fits,
@@ -84,8 +84,8 @@ const struct product_row product_rows[] = {
 
 bool product_fits(const struct product_row *row, const struct linear *l, enum compute_type type, size_t rows)
 {
-	return row->types >> type & 1 && cpu >= row->cpu && (!row->most || (rows && rows <= row->most)) &&
-		(!rows || rows >= row->least) && (!row->fits || row->fits(row, l));
+	return row->types >> type & 1 && cpu >= row->cpu && (!row->max || (rows && rows <= row->max)) &&
+		(!rows || rows >= row->min) && (!row->fits || row->fits(row, l));
 }
 
 static const struct product_row *choose(const struct linear *l, enum compute_type type, size_t rows)
@@ -307,6 +307,6 @@ void product_run(const struct product *p, size_t first, size_t n, size_t m, size
 	}
 	#pragma omp parallel for num_threads(threads) if (few) schedule(dynamic)
 	for (size_t o = 0; o < n; o += step)
-		run_rows(p, first + o, least(step, n - o), m, stride, (float (*)[stride])&y[0][o], input,
+		run_rows(p, first + o, min(step, n - o), m, stride, (float (*)[stride])&y[0][o], input,
 			bias ? bias + o : NULL, add);
 }

@@ -12,7 +12,7 @@
 #include "product/product_integer.h"
 #include "num/clones.h"
 
-enum { PANEL = TILE_PANEL, UNIT = 16, BYTES_MOST = 65793, BLOCK_M = 256, BLOCK_N = 512 };
+enum { PANEL = TILE_PANEL, UNIT = 16, BYTES_MAX = 65793, BLOCK_M = 256, BLOCK_N = 512 };
 enum { FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
 
 /* How a layer is multiplied, if it is: its values and inputs are integers times these, or bf16. */
@@ -55,7 +55,7 @@ static struct way way_of(const struct linear *l)
 	if (l->weight || !linear_rounds(l) || !whole)
 		return (struct way){ false };
 	if (!l->compute.kind && bytes.weight_unit > 0 && bytes.input_unit > 0 && !input->asymmetric &&
-	    group <= BYTES_MOST)
+	    group <= BYTES_MAX)
 		return bytes;
 	return (struct way){ is_bf16(l), TILE_BF16, 1, 1 };
 }
@@ -108,7 +108,7 @@ static void make_row(const struct linear *l, const struct way *w, size_t o, size
 	const bool codes = w->kind == TILE_UNSIGNED;
 
 	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-		const size_t n = least(LINEAR_COLUMNS, l->in - i);
+		const size_t n = min(LINEAR_COLUMNS, l->in - i);
 		union { int8_t byte[LINEAR_COLUMNS]; uint16_t half[LINEAR_COLUMNS]; char x[1]; } v;
 		float wide[LINEAR_COLUMNS];
 		uint8_t unpacked[LINEAR_COLUMNS];
@@ -142,7 +142,7 @@ void exact_amx_weight(const struct product *p, size_t n, void *w)
 		char *panel = (char *)w + o / PANEL * size;
 
 		memset(panel, 0, size);
-		for (size_t r = 0; r < least(PANEL, n - o); r++)
+		for (size_t r = 0; r < min(PANEL, n - o); r++)
 			make_row(l, &way, p->first + o + r, r, panel);
 	}
 }
@@ -187,7 +187,7 @@ static void place_row(const struct linear *l, const struct way *w, size_t t, voi
 	const float s = *scale;
 
 	for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
-		const size_t n = least(LINEAR_COLUMNS, in - i);
+		const size_t n = min(LINEAR_COLUMNS, in - i);
 		float v[LINEAR_COLUMNS];
 		uint16_t half[LINEAR_COLUMNS];
 		int8_t byte[LINEAR_COLUMNS];
@@ -259,15 +259,15 @@ void exact_pairs_weight(const struct product *p, size_t n, void *w)
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
 	for (size_t o = 0; o < n; o += PANEL)
 		for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-			const size_t columns = least(LINEAR_COLUMNS, l->in - i);
+			const size_t columns = min(LINEAR_COLUMNS, l->in - i);
 			uint16_t half[PANEL][columns];
 			float units[LINEAR_COLUMNS];
 
-			for (size_t r = 0; r < least(PANEL, n - o); r++) {
+			for (size_t r = 0; r < min(PANEL, n - o); r++) {
 				linear_units(l, p->first + o + r, i, columns, units);
 				half_narrow(columns, half[r], units, HALF_BF16);
 			}
-			bf16_pack(least(PANEL, n - o), columns,
+			bf16_pack(min(PANEL, n - o), columns,
 				(uint32_t *)w + bf16_packed(o, l->in) + bf16_packed(PANEL, i),
 				(const uint16_t (*)[columns])half);
 		}
@@ -294,7 +294,7 @@ void exact_pairs_input(const struct product *p, size_t m, void *y, const float x
 		const float scale = linear_input_scale(l, x[t], modality ? modality[t] : 0);
 
 		for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-			const size_t n = least(LINEAR_COLUMNS, l->in - i);
+			const size_t n = min(LINEAR_COLUMNS, l->in - i);
 			float v[LINEAR_COLUMNS];
 
 			format_values(&l->input.format, n, v, x[t] + i, scale);
@@ -328,7 +328,7 @@ void exact_pairs_run(const struct product *p, size_t first, size_t n, size_t m, 
 	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
 	for (size_t j = 0; j < n; j += BLOCK_N)
 		for (size_t i = 0; i < m; i += BLOCK_M) {
-			const size_t rows = least(BLOCK_M, m - i), columns = least(BLOCK_N, n - j);
+			const size_t rows = min(BLOCK_M, m - i), columns = min(BLOCK_N, n - j);
 			float total[BLOCK_M][BLOCK_N], each[BLOCK_N];
 
 			for (size_t o = 0; o < columns; o++)

@@ -7,18 +7,18 @@
 #define FIXED __attribute__((CPU_AVX512_AND(",avx512vbmi,avx512vnni")))
 #define FIXED_INLINE FIXED static inline __attribute__((always_inline))
 
-/* Nearest integers of x·FIXED_TOP/max, and the scale of their steps. */
+/* Nearest integers of x·FIXED_MAX/max, and the scale of their steps. */
 FIXED_INLINE float fixed_integers(size_t n, int32_t q[n], const float x[n])
 {
-	const float top = largest(n, x);
-	const double by = top > 0 && isfinite(top) ? FIXED_TOP / (double)top : 0;
+	const float max = largest(n, x);
+	const double by = max > 0 && isfinite(max) ? FIXED_MAX / (double)max : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		double v = by > 0 ? (double)x[i] * by : 0;
 
 		q[i] = (int32_t)(v + (v < 0 ? -0.5 : 0.5));
 	}
-	return top / (FIXED_TOP >> 8);
+	return max / (FIXED_MAX >> 8);
 }
 
 /* -offset·Σ of the columns of each word. */
@@ -70,11 +70,11 @@ FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, __m512i tab
 		const __m128i bit = _mm_set_epi64x(0x0d0f1d1f11130103, 0x15170507191b090b);
 		const __m512i even = _mm512_broadcast_i64x2(bit);
 		const __m512i odd = _mm512_sub_epi8(even, _mm512_set1_epi8(1)), fifth = _mm512_set1_epi8(16);
-		const __m512i top = _mm512_permutexvar_epi32(at, _mm512_loadu_si512(w + 4));
+		const __m512i max = _mm512_permutexvar_epi32(at, _mm512_loadu_si512(w + 4));
 
 		/* Of the first where the mask is 1. */
-		v[0] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(even, top), v[0], fifth, 0xe4);
-		v[1] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(odd, top), v[1], fifth, 0xe4);
+		v[0] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(even, max), v[0], fifth, 0xe4);
+		v[1] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(odd, max), v[1], fifth, 0xe4);
 	}
 	v[0] = _mm512_permutexvar_epi8(v[0], table);
 	v[1] = _mm512_permutexvar_epi8(v[1], table);

@@ -49,12 +49,12 @@ INLINE void NAME(bytes)(FLOATS v[8], INTS code, INTS low, INTS high)
 
 /* Step k's two vectors of values. low: low four bits of LANES words' codes; top: fifth bits, 2k's at 15-k. */
 INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, int k, FLOATS v[2], INTS low,
-	INTS top, FLOATS zero)
+	INTS high, FLOATS zero)
 {
 	if (way == PACKED_HALF) {
 		const int shift = p->shift, mask = bits == 5 ? 0x000f000f : 0x00070007;
 		INTS magnitude = SHIFT_BY(low, shift - 4 * k) & WORD(mask << shift);
-		INTS half = MERGE(WORD((int)0x80008000), LEFT(top, bits == 5 ? k : 12 - 4 * k), magnitude);
+		INTS half = MERGE(WORD((int)0x80008000), LEFT(high, bits == 5 ? k : 12 - 4 * k), magnitude);
 
 		v[0] = HALVES(half, 0);
 		v[1] = HALVES(half, 1);
@@ -64,7 +64,7 @@ INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, in
 		INTS code = RIGHT(low, 4 * k + 16 * h);
 
 		if (bits == 5)
-			code = MERGE(WORD(16), RIGHT(top, 11 - k + 16 * h), code);
+			code = MERGE(WORD(16), RIGHT(high, 11 - k + 16 * h), code);
 		if (way == PACKED_INTEGER)
 			v[h] = TO_FLOAT(code & WORD(bits == 5 ? 31 : 15)) - zero;
 		else
@@ -92,9 +92,9 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 {
 	const size_t words = (size_t)bits * LANES / 4;
 	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : -p->table[0]);
-	const uint8_t *first = p->byte[0] + (ZERO_TOP - (zero ? zero[g] : p->no_zero));
+	const uint8_t *first = p->byte[0] + (ZERO_MAX - (zero ? zero[g] : p->no_zero));
 	const bool bytes = way == PACKED_INTEGER && bits < 5;
-	INTS low, top, low_byte = REPEAT(first), high_byte = REPEAT(first + sizeof *p->byte);
+	INTS low, high, low_byte = REPEAT(first), high_byte = REPEAT(first + sizeof *p->byte);
 	uint32_t tail[20];
 
 	s[0] = s[1] = SPLAT(scale[g]);
@@ -108,7 +108,7 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 		s[0] = LOAD(parameter[0]), s[1] = LOAD(parameter[1]), z = LOAD(parameter[2]);
 		for (size_t i = 0; bytes && i < 4 * LANES; i += 16)
 			for (size_t h = 0; h < 2; h++)
-				memcpy(value[h] + i, p->byte[h] + (ZERO_TOP - (int)parameter[2][i / 4]), 16);
+				memcpy(value[h] + i, p->byte[h] + (ZERO_MAX - (int)parameter[2][i / 4]), 16);
 		if (bytes)
 			low_byte = LOAD_WORDS((const void *)value[0]),
 				high_byte = LOAD_WORDS((const void *)value[1]);
@@ -120,10 +120,10 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 		NAME(bytes)(v, low, low_byte, high_byte);
 		return;
 	}
-	top = bits == 3 ? low : NAME(top)(w, bits);
+	high = bits == 3 ? low : NAME(high)(w, bits);
 	#pragma GCC unroll 4
 	for (int k = 0; k < 4; k++)
-		NAME(step)(p, way, bits, k, v + 2 * k, low, top, z);
+		NAME(step)(p, way, bits, k, v + 2 * k, low, high, z);
 }
 
 /* Where a product's chunks and groups lie. */

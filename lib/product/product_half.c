@@ -33,7 +33,7 @@ void half_weight(const struct product *p, size_t n, void *w)
 }
 
 /* Tiles of a weight: k < tiles is rows k, k + far .. k + 3 far; far 0: one row, four times. */
-struct part { const uint16_t *w; size_t in, far, tiles; enum half_type type; };
+struct slice { const uint16_t *w; size_t in, far, tiles; enum half_type type; };
 
 /* sum += Σ v x in lanes, of n numbers, whole lanes. */
 CLONES(static, void, plain_sums, (size_t m, size_t n, size_t in, float sum[m][TILE][LANES],
@@ -47,15 +47,15 @@ CLONES(static, void, plain_sums, (size_t m, size_t n, size_t in, float sum[m][TI
 }
 
 /* y = Σ w x of the first n columns, whole lanes. */
-static void plain_tile(const struct part *a, size_t k, size_t n, size_t m, float y[m][ROW_PANEL],
+static void plain_tile(const struct slice *a, size_t k, size_t n, size_t m, float y[m][ROW_PANEL],
 	const float x[m][a->in])
 {
 	float sum[PRODUCT_FEW][TILE][LANES] = { { { 0 } } }, v[TILE][COLUMNS];
 
 	for (size_t i = 0; i < n; i += COLUMNS) {
 		for (size_t r = 0; r < TILE; r++)
-			half_widen(least(COLUMNS, n - i), v[r], a->w + (k + r * a->far) * a->in + i, a->type);
-		plain_sums(m, least(COLUMNS, n - i), a->in, sum, v, (const float (*)[a->in])&x[0][i]);
+			half_widen(min(COLUMNS, n - i), v[r], a->w + (k + r * a->far) * a->in + i, a->type);
+		plain_sums(m, min(COLUMNS, n - i), a->in, sum, v, (const float (*)[a->in])&x[0][i]);
 	}
 	for (size_t t = 0; t < m; t++)
 		for (size_t r = 0; r < TILE; r++) {
@@ -89,7 +89,7 @@ INLINE void avx2_total(size_t far, float *y, const __m256 s[TILE])
 }
 
 /* Some vectors of a tile, to two sums in turns. */
-INLINE void avx2_turns(enum half_type type, size_t vectors, __m256 s[2][TILE], const uint16_t *w,
+INLINE void avx2_steps(enum half_type type, size_t vectors, __m256 s[2][TILE], const uint16_t *w,
 	size_t stride, const float *x)
 {
 	#pragma GCC unroll 4
@@ -101,7 +101,7 @@ INLINE void avx2_turns(enum half_type type, size_t vectors, __m256 s[2][TILE], c
 }
 
 /* One row of x. */
-INLINE void avx2_one(enum half_type type, const struct part *a, size_t n, float *y, const float x[n])
+INLINE void avx2_one(enum half_type type, const struct slice *a, size_t n, float *y, const float x[n])
 {
 	const size_t stride = a->far * a->in, lines = n / 32 * 32;
 	const uint16_t *w = a->w;
@@ -116,10 +116,10 @@ INLINE void avx2_one(enum half_type type, const struct part *a, size_t n, float 
 			#pragma GCC unroll 4
 			for (size_t r = 0; r < TILE; r++)
 				__builtin_prefetch(w + r * stride + i + AHEAD);
-			avx2_turns(type, 4, s, w + i, stride, x + i);
+			avx2_steps(type, 4, s, w + i, stride, x + i);
 		}
 		for (size_t i = lines; i < n; i += LANES)
-			avx2_turns(type, 1, s, w + i, stride, x + i);
+			avx2_steps(type, 1, s, w + i, stride, x + i);
 		#pragma GCC unroll 4
 		for (size_t r = 0; r < TILE; r++)
 			s[0][r] = _mm256_add_ps(s[0][r], s[1][r]);
@@ -146,7 +146,7 @@ INLINE void avx2_sums(size_t m, size_t n, size_t in, __m256 sum[m][TILE], const 
 }
 
 /* More: columns are widened once for all of them, which are taken in twos. */
-INLINE void avx2_some(enum half_type type, const struct part *a, size_t k, size_t n, size_t m,
+INLINE void avx2_some(enum half_type type, const struct slice *a, size_t k, size_t n, size_t m,
 	float y[m][ROW_PANEL], const float x[m][a->in])
 {
 	__m256 sum[PRODUCT_FEW][TILE];
@@ -156,7 +156,7 @@ INLINE void avx2_some(enum half_type type, const struct part *a, size_t k, size_
 	for (size_t i = 0, some; i < n; i += some) {
 		size_t t = 0;
 
-		some = least(COLUMNS, n - i);
+		some = min(COLUMNS, n - i);
 		for (size_t r = 0; r < TILE; r++)
 			for (size_t j = 0; j < some; j += LANES) {
 				const uint16_t *w = a->w + (k + r * a->far) * a->in + i + j;
@@ -174,7 +174,7 @@ INLINE void avx2_some(enum half_type type, const struct part *a, size_t k, size_
 		avx2_total(a->far, &y[t][k], sum[t]);
 }
 
-AVX2 static void avx2_tiles(const struct part *a, size_t n, size_t m, float y[m][ROW_PANEL],
+AVX2 static void avx2_tiles(const struct slice *a, size_t n, size_t m, float y[m][ROW_PANEL],
 	const float x[m][a->in])
 {
 	const bool f16 = a->type == HALF_F16;
@@ -191,7 +191,7 @@ AVX2 static void avx2_tiles(const struct part *a, size_t n, size_t m, float y[m]
 }
 #endif
 
-static void tiles(const struct part *a, size_t m, float y[m][ROW_PANEL], const float x[m][a->in])
+static void tiles(const struct slice *a, size_t m, float y[m][ROW_PANEL], const float x[m][a->in])
 {
 	const size_t whole = a->in / LANES * LANES;
 
@@ -210,7 +210,7 @@ static void rows_of(const struct product *p, const uint16_t *w, size_t n, size_t
 	float y[m][stride], const float x[m][p->l->in], const float *bias, bool add)
 {
 	const size_t in = p->l->in, whole = in / LANES * LANES, far = n / TILE;
-	struct part a = { .w = w, .in = in, .far = far, .tiles = far, .type = p->l->weight_type };
+	struct slice a = { .w = w, .in = in, .far = far, .tiles = far, .type = p->l->weight_type };
 	float sum[PRODUCT_FEW][ROW_PANEL], rest[LANES];
 
 	tiles(&a, m, sum, x);
@@ -241,9 +241,9 @@ void half_run(const struct product *p, size_t first, size_t n, size_t m, size_t 
 	#pragma omp parallel for num_threads(threads) if (m * n * in > FEW_NUMBERS) schedule(dynamic)
 	for (size_t o = 0; o < n; o += step)
 		for (size_t t = 0; t < m; t += PRODUCT_FEW) {
-			const size_t some = least(PRODUCT_FEW, m - t);
+			const size_t some = min(PRODUCT_FEW, m - t);
 
-			rows_of(p, w + o * in, least(step, n - o), some, stride, (float (*)[stride])&y[t][o],
+			rows_of(p, w + o * in, min(step, n - o), some, stride, (float (*)[stride])&y[t][o],
 				x + t, bias ? bias + o : NULL, add);
 		}
 }

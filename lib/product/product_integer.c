@@ -13,7 +13,7 @@
 /* Rows of a layer side by side, rows of x that are multiplied with them at once; columns of a step. */
 enum { PANEL = PRODUCT_ROWS, ROWS = 8, STEP = 4, TILE_M = 256, TILE_N = 512 };
 enum { QUAD_ROWS = 4, QUAD_STEPS = 8 };
-enum { UNIT = 16, GROUP_MOST = 65793, FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
+enum { UNIT = 16, GROUP_MAX = 65793, FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
 
 /* What the codes of a format stand for: unit times integers, plus `offset` from 0 to 255. */
 struct integers { float unit; int offset; uint8_t value[256]; };
@@ -22,7 +22,7 @@ struct integers { float unit; int offset; uint8_t value[256]; };
 static bool integers_of(struct integers *y, const struct format *f)
 {
 	y->unit = format_unit(f, f->asymmetric ? 255 : 127);
-	y->offset = f->asymmetric || !(y->unit > 0) ? 0 : (int)(f->top / y->unit);
+	y->offset = f->asymmetric || !(y->unit > 0) ? 0 : (int)(f->max / y->unit);
 	for (int c = 0; y->unit > 0 && c < 1 << f->bits; c++)
 		y->value[c] = (uint8_t)(f->grid[c] / y->unit + (float)y->offset);
 	return y->unit > 0;
@@ -47,11 +47,11 @@ static size_t padded(const struct linear *l)
 /* Whether sums of QUAD_STEPS products of four bytes stay within 16 bits. */
 static bool fit_quads(const struct integers *codes, const struct format *f)
 {
-	uint8_t top = 0;
+	uint8_t max = 0;
 
 	for (int c = 0; c < 1 << f->bits; c++)
-		top = codes->value[c] > top ? codes->value[c] : top;
-	return top * 2 * 127 * QUAD_STEPS <= INT16_MAX;
+		max = codes->value[c] > max ? codes->value[c] : max;
+	return max * 2 * 127 * QUAD_STEPS <= INT16_MAX;
 }
 
 bool integer_fits(const struct product_row *row, const struct linear *l)
@@ -60,7 +60,7 @@ bool integer_fits(const struct product_row *row, const struct linear *l)
 
 	return (cpu_dot || row->way != INTEGER_DOTS) && !l->weight && !l->compute.kind &&
 		!l->group_index && linear_rounds(l) &&
-		(l->group <= 0 || l->group % UNIT == 0) && group_of(l) <= GROUP_MOST &&
+		(l->group <= 0 || l->group % UNIT == 0) && group_of(l) <= GROUP_MAX &&
 		integers_of(&codes, &l->storage) && integers_of(&inputs, &l->input.format) && inputs.offset &&
 		(row->way != INTEGER_QUADS || fit_quads(&codes, &l->storage));
 }
@@ -86,7 +86,7 @@ static void make_row(const struct linear *l, const struct integers *k, size_t o,
 	uint8_t unpacked[LINEAR_COLUMNS];
 
 	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-		const size_t end = i + least(LINEAR_COLUMNS, l->in - i);
+		const size_t end = i + min(LINEAR_COLUMNS, l->in - i);
 		const uint8_t *code = linear_codes(l, o, i, end - i, unpacked);
 
 		for (size_t j = i; j < end; j++)
@@ -111,7 +111,7 @@ void integer_weight(const struct product *p, size_t n, void *w)
 		char *panel = (char *)w + o / PANEL * panel_size(l);
 
 		memset(panel, 0, panel_size(l));
-		for (size_t r = 0; r < least(PANEL, n - o); r++)
+		for (size_t r = 0; r < min(PANEL, n - o); r++)
 			make_row(l, &k, p->first + o + r, r, (uint8_t (*)[PANEL][STEP])panel,
 				(struct terms *)(panel + padded(l) * PANEL));
 	}
@@ -175,14 +175,14 @@ void integer_input(const struct product *p, size_t m, void *y, const float x[m][
 
 		memset(q + in, 0, padded(l) - in);
 		for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
-			const size_t n = least(LINEAR_COLUMNS, in - i);
+			const size_t n = min(LINEAR_COLUMNS, in - i);
 			float v[LINEAR_COLUMNS];
 
 			format_values(&l->input.format, n, v, x[t] + i, scale);
 			finite &= integer_bytes(n, q + i, v, 1 / k.unit);
 		}
 		for (size_t g = 0; g < groups; g++)
-			sum[g] = sum_of(least(group, in - g * group), q + g * group);
+			sum[g] = sum_of(min(group, in - g * group), q + g * group);
 		scales(l, m, y)[t] = finite ? scale * k.unit : NAN;
 	}
 }
@@ -218,13 +218,13 @@ static void make_pair_row(const struct linear *l, const struct integers *k, size
 
 	for (size_t g = 0; g < groups_of(l); g++) {
 		const size_t at = l->group == -1 ? 0 : o * l->groups + g;
-		const size_t end = least((g + 1) * group_of(l), l->in);
+		const size_t end = min((g + 1) * group_of(l), l->in);
 		const int zero = (l->zero ? l->zero[at] : 0) + k->offset;
 
 		scale[g][r] = linear_unit_scale(l, o, g) * k->unit;
 		for (size_t i = g * group_of(l); i < end; i++) {
 			if (i % LINEAR_COLUMNS == 0)
-				code = linear_codes(l, o, i, least(LINEAR_COLUMNS, l->in - i), unpacked);
+				code = linear_codes(l, o, i, min(LINEAR_COLUMNS, l->in - i), unpacked);
 			pairs[i / 2][r][i % 2] = (int16_t)(k->value[code[i % LINEAR_COLUMNS]] - zero);
 		}
 	}
@@ -241,7 +241,7 @@ void integer_pairs_weight(const struct product *p, size_t n, void *w)
 		char *panel = (char *)w + o / PAIR_PANEL * pair_panel_size(l);
 
 		memset(panel, 0, pair_panel_size(l));
-		for (size_t r = 0; r < least(PAIR_PANEL, n - o); r++)
+		for (size_t r = 0; r < min(PAIR_PANEL, n - o); r++)
 			make_pair_row(l, &k, p->first + o + r, r, (int16_t (*)[PAIR_PANEL][2])panel,
 				(float (*)[PAIR_PANEL])(panel + padded(l) * PAIR_PANEL * sizeof(int16_t)));
 	}
@@ -274,7 +274,7 @@ void integer_pairs_input(const struct product *p, size_t m, void *y, const float
 
 		memset(q + l->in, 0, (padded(l) - l->in) * sizeof *q);
 		for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-			const size_t n = least(LINEAR_COLUMNS, l->in - i);
+			const size_t n = min(LINEAR_COLUMNS, l->in - i);
 			float v[LINEAR_COLUMNS];
 			int8_t bytes[LINEAR_COLUMNS];
 
@@ -305,8 +305,8 @@ __attribute__((CPU_AVX512_AND(",avx512vnni")))
 static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
 	const void *input, const char *panel, const float *bias, bool add)
 {
-	const __mmask16 mask[2] = { (__mmask16)((1u << least(n, 16)) - 1),
-		(__mmask16)((1u << (n - least(n, 16))) - 1) };
+	const __mmask16 mask[2] = { (__mmask16)((1u << min(n, 16)) - 1),
+		(__mmask16)((1u << (n - min(n, 16))) - 1) };
 	const size_t groups = groups_of(l), steps = padded(l) / STEP, group = group_of(l) / STEP;
 	const struct terms *terms = (const struct terms *)(panel + padded(l) * PANEL);
 	const float *scale = scales(l, all, input);
@@ -315,8 +315,8 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 	const int32_t *sum[ROWS];
 
 	for (size_t i = 0; i < ROWS; i++) {
-		x[i] = (const uint32_t *)((const char *)input + (t + least(i, m - 1)) * padded(l));
-		sum[i] = sums(l, all, input) + (t + least(i, m - 1)) * groups;
+		x[i] = (const uint32_t *)((const char *)input + (t + min(i, m - 1)) * padded(l));
+		sum[i] = sums(l, all, input) + (t + min(i, m - 1)) * groups;
 	}
 	for (size_t g = 0, s = 0; g < groups; g++) {
 		const size_t end = g + 1 < groups ? (g + 1) * group : steps;
@@ -382,7 +382,7 @@ static inline void quad_dots(int rows, __m256i dot[QUAD_ROWS][2], const char *co
 	for (int i = 0; i < rows; i++)
 		dot[i][0] = dot[i][1] = _mm256_setzero_si256();
 	while (s < end) {
-		const size_t few = s + least(QUAD_STEPS, end - s);
+		const size_t few = s + min(QUAD_STEPS, end - s);
 		__m256i sum[QUAD_ROWS][2];
 
 		for (int i = 0; i < rows; i++)
@@ -420,8 +420,8 @@ static inline void quad_rows(int rows, const struct linear *l, size_t all, size_
 	const int32_t *sum[QUAD_ROWS];
 
 	for (int i = 0; i < rows; i++) {
-		x[i] = (const char *)input + (t + least((size_t)i, m - 1)) * padded(l);
-		sum[i] = sums(l, all, input) + (t + least((size_t)i, m - 1)) * groups;
+		x[i] = (const char *)input + (t + min((size_t)i, m - 1)) * padded(l);
+		sum[i] = sums(l, all, input) + (t + min((size_t)i, m - 1)) * groups;
 	}
 	for (size_t h = 0; h < n; h += 16)
 		for (size_t g = 0; g < groups; g++) {
@@ -508,7 +508,7 @@ static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, s
 	const int16_t *x[PAIR_ROWS];
 
 	for (size_t i = 0; i < PAIR_ROWS; i++)
-		x[i] = (const int16_t *)input + (t + least(i, m - 1)) * padded(l);
+		x[i] = (const int16_t *)input + (t + min(i, m - 1)) * padded(l);
 	for (size_t g = 0; g < groups; g++) {
 		__m256i dot[PAIR_ROWS][2];
 
@@ -554,9 +554,9 @@ static void run(const struct panels *a, const struct product *p, size_t first, s
 	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
 	for (size_t column = 0; column < n; column += TILE_N)
 		for (size_t row = 0; row < m; row += a->tile_m)
-			for (size_t o = column; o < least(n, column + TILE_N); o += a->panel)
-				for (size_t t = row; t < least(m, row + a->tile_m); t += a->rows)
-					a->piece(l, m, t, least(a->rows, m - t), least(a->panel, n - o),
+			for (size_t o = column; o < min(n, column + TILE_N); o += a->panel)
+				for (size_t t = row; t < min(m, row + a->tile_m); t += a->rows)
+					a->piece(l, m, t, min(a->rows, m - t), min(a->panel, n - o),
 						stride, &y[t][o], input, weight + o / a->panel * a->size,
 						bias ? bias + o : NULL, add);
 }

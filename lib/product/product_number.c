@@ -24,7 +24,7 @@ void number_float_weight(const struct product *p, size_t n, void *w)
 
 	#pragma omp parallel for num_threads(threads) if (n * in > FEW_NUMBERS) schedule(static)
 	for (size_t o = 0; o < n; o += ROWS)
-		linear_weight(p->l, p->first + o, least(ROWS, n - o), (float (*)[in])((float *)w + o * in));
+		linear_weight(p->l, p->first + o, min(ROWS, n - o), (float (*)[in])((float *)w + o * in));
 }
 
 void number_float_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
@@ -72,7 +72,7 @@ static void bf16_panel(const struct linear *l, size_t first, size_t n, uint32_t 
 		return;
 	}
 	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-		const size_t columns = least(LINEAR_COLUMNS, l->in - i);
+		const size_t columns = min(LINEAR_COLUMNS, l->in - i);
 		float wide[LINEAR_COLUMNS];
 		uint16_t narrow[ROWS][columns];
 
@@ -90,7 +90,7 @@ void number_bf16_weight(const struct product *p, size_t n, void *w)
 
 	#pragma omp parallel for num_threads(threads) if (n * in > FEW_NUMBERS) schedule(static)
 	for (size_t o = 0; o < n; o += ROWS)
-		bf16_panel(p->l, p->first + o, least(ROWS, n - o), (uint32_t *)w + bf16_packed(o, in));
+		bf16_panel(p->l, p->first + o, min(ROWS, n - o), (uint32_t *)w + bf16_packed(o, in));
 }
 
 size_t number_bf16_input_size(const struct linear *l, size_t m)
@@ -132,7 +132,7 @@ void number_amx_input(const struct product *p, size_t m, void *y, const float x[
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static, ROWS)
 	for (size_t t = 0; t < ceil_div(m, TILE_PANEL) * TILE_PANEL; t++)
 		for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
-			const size_t n = least(LINEAR_COLUMNS, in - i);
+			const size_t n = min(LINEAR_COLUMNS, in - i);
 			uint16_t narrow[LINEAR_COLUMNS] = { 0 };
 
 			if (t < m)

@@ -19,7 +19,7 @@
 enum {
 	INPUT_CHUNK = PRODUCT_COLUMNS, CODE_BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048,
 	ROW_PANEL = 1024, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
-	ALIGN = 64, INT16_TOP = 127 * 256 + 127, FIXED_TOP = 127 << 24, FIXED_LARGEST = 31, ZERO_TOP = 255,
+	ALIGN = 64, INT16_LIMIT = 127 * 256 + 127, FIXED_MAX = 127 << 24, FIXED_LARGEST = 31, ZERO_MAX = 255,
 };
 
 /* A prepared weight: what codes become. */
@@ -34,7 +34,7 @@ struct packed {
 	int offset;			/* that makes them positive */
 	uint8_t integer[64];		/* value/unit + offset, twice */
 	int no_zero;			/* integer: what stands for a zero point where there is none */
-	uint8_t byte[2][ZERO_TOP + 17];	/* the low and the high byte of -ZERO_TOP .. 16 as bfloat16 */
+	uint8_t byte[2][ZERO_MAX + 17];	/* the low and the high byte of -ZERO_MAX .. 16 as bfloat16 */
 };
 
 static struct packed packed_of(const struct product *p)
@@ -73,26 +73,26 @@ static size_t group_of(const struct linear *l, size_t word)
 /* max|x|, in the order of bits, where infinity and NaN are last. */
 static inline float largest(size_t n, const float x[n])
 {
-	uint32_t top = 0;
+	uint32_t max = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t u = float_bits(x[i]) & 0x7fffffff;
 
-		top = u > top ? u : top;
+		max = u > max ? u : max;
 	}
-	return bits_float(top);
+	return bits_float(max);
 }
 
 /* Nearest integers of x / scale, and the scale, which is not finite if x is not; ties to even. */
 CLONES(static, float, int16_integers, (size_t n, int32_t q[n], const float x[n]), (n, q, x))
 {
-	const float top = largest(n, x), scale = top > 0 ? top / INT16_TOP : top * 0;
+	const float max = largest(n, x), scale = max > 0 ? max / INT16_LIMIT : max * 0;
 	const bool zero = !(scale > 0) || isinf(scale);
 
 	for (size_t i = 0; i < n; i++) {
 		float v = zero ? 0 : x[i] / scale;
 
-		v = v < -INT16_TOP ? -INT16_TOP : v > INT16_TOP ? INT16_TOP : v;
+		v = v < -INT16_LIMIT ? -INT16_LIMIT : v > INT16_LIMIT ? INT16_LIMIT : v;
 		q[i] = (int32_t)(v + 0x1.8p23f - 0x1.8p23f);
 	}
 	return scale;
@@ -101,7 +101,7 @@ CLONES(static, float, int16_integers, (size_t n, int32_t q[n], const float x[n])
 void product_narrow(size_t n, float y[n], const float x[n])
 {
 	for (size_t i = 0; i < n; i += INPUT_CHUNK) {
-		size_t few = least(n - i, INPUT_CHUNK);
+		size_t few = min(n - i, INPUT_CHUNK);
 		int32_t q[INPUT_CHUNK];
 		float scale = int16_integers(few, q, x + i);
 
@@ -153,7 +153,7 @@ static void row_plain(const struct packed *p, size_t m, float *y, const uint32_t
 	float sum[PRODUCT_FEW][8] = { 0 };
 
 	for (size_t i = 0; i < l->in; i += CODE_BLOCK, w += bits) {
-		size_t g = linear_group(l, i), n = least(l->in - i, CODE_BLOCK);
+		size_t g = linear_group(l, i), n = min(l->in - i, CODE_BLOCK);
 		uint8_t code[CODE_BLOCK] = { 0 };
 		float v[CODE_BLOCK];
 
@@ -231,7 +231,7 @@ TARGET static inline INTS avx2_low(const uint32_t *w, int bits)
 		_mm_loadu_si128((const void *)(w + bits)), 1);
 }
 
-TARGET static inline INTS avx2_top(const uint32_t *w, int bits)
+TARGET static inline INTS avx2_high(const uint32_t *w, int bits)
 {
 	const INTS at = _mm256_setr_epi32(2, 2, 2, 2, 7, 7, 7, 7);
 	const INTS by = _mm256_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12);
@@ -291,7 +291,7 @@ TARGET static inline INTS avx512_low(const uint32_t *w, int bits)
 	return _mm512_permutex2var_epi32(_mm512_loadu_si512(w), at, _mm512_loadu_si512(w + 4));
 }
 
-TARGET static inline INTS avx512_top(const uint32_t *w, int bits)
+TARGET static inline INTS avx512_high(const uint32_t *w, int bits)
 {
 	const INTS at = _mm512_setr_epi32(4, 4, 4, 4, 9, 9, 9, 9, 14, 14, 14, 14, 31, 31, 31, 31);
 	const INTS by = _mm512_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
@@ -336,7 +336,7 @@ static void input_of_part(const struct packed *p, size_t m, void *y, const float
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_INPUTS) schedule(static)
 	for (size_t c = 0; c < chunks; c++)
 		for (size_t t = 0; t < m; t++) {
-			const size_t first = c * INPUT_CHUNK, n = least(in - first, INPUT_CHUNK);
+			const size_t first = c * INPUT_CHUNK, n = min(in - first, INPUT_CHUNK);
 			float value[INPUT_CHUNK] = { 0 }, *chunk = (float *)y + (c * m + t) * INPUT_CHUNK;
 
 #ifdef __x86_64__
@@ -404,7 +404,7 @@ static void run_part(const struct packed *p, size_t from, size_t out, size_t m, 
 
 	#pragma omp parallel for num_threads(threads) if (out * l->in > FEW_PRODUCTS) schedule(dynamic)
 	for (size_t first = 0; first < out; first += step) {
-		const size_t n = least(out - first, step), row = from + first;
+		const size_t n = min(out - first, step), row = from + first;
 		const size_t g = row * scales_of_row(l);
 		float sum[PRODUCT_FEW][ROW_PANEL];
 
@@ -450,11 +450,11 @@ static bool is_half(struct packed *w, const struct format *f)
 /* Codes that count from the value of code 0; the integers up to 256 are numbers of bfloat16. */
 static bool is_integer(struct packed *w, const struct format *f)
 {
-	const int codes = f->asymmetric ? (int)f->top + 1 : 2 * (int)f->top + 1;
+	const int codes = f->asymmetric ? (int)f->max + 1 : 2 * (int)f->max + 1;
 
 	w->no_zero = -(int)f->grid[0];
 	for (int i = 0; i < (int)sizeof *w->byte; i++) {
-		const uint32_t u = float_bits((float)(i - ZERO_TOP));
+		const uint32_t u = float_bits((float)(i - ZERO_MAX));
 
 		w->byte[0][i] = (uint8_t)(u >> 16), w->byte[1][i] = (uint8_t)(u >> 24);
 	}
@@ -468,7 +468,7 @@ static bool is_integer(struct packed *w, const struct format *f)
 static bool is_fixed(struct packed *w, const struct format *f)
 {
 	w->unit = format_unit(f, FIXED_LARGEST);
-	w->offset = w->unit > 0 ? (int)(f->top / w->unit) : 0;
+	w->offset = w->unit > 0 ? (int)(f->max / w->unit) : 0;
 	for (int c = 0; w->unit > 0 && c < 64; c++)
 		w->integer[c] = (uint8_t)((int)(w->table[c % 32] / w->unit) + w->offset);
 	return w->unit > 0;

@@ -95,20 +95,20 @@ void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l-
 	}
 	for (size_t o = 0; o < n; o++)
 		for (size_t i = 0; i < l->in; i += COLUMNS)
-			linear_columns(l, first + o, i, least(l->in - i, COLUMNS), w[o] + i);
+			linear_columns(l, first + o, i, min(l->in - i, COLUMNS), w[o] + i);
 }
 
 /* Adds rows [first, first + n) of B A, n ≤ ROWS. */
 static void add_branch(const struct linear *l, size_t first, size_t n, float w[n][l->in])
 {
 	for (size_t k0 = 0; k0 < l->rank; k0 += COLUMNS) {
-		const size_t ranks = least(l->rank - k0, COLUMNS);
+		const size_t ranks = min(l->rank - k0, COLUMNS);
 		float b[ROWS][COLUMNS], a[COLUMNS];
 
 		for (size_t o = 0; o < n; o++)
 			linear_columns(l->branch_b, first + o, k0, ranks, b[o]);
 		for (size_t i = 0; i < l->in; i += COLUMNS) {
-			const size_t columns = least(l->in - i, COLUMNS);
+			const size_t columns = min(l->in - i, COLUMNS);
 
 			for (size_t k = 0; k < ranks; k++) {
 				linear_columns(l->branch_a, k0 + k, i, columns, a);
@@ -127,7 +127,7 @@ void linear_whole(const struct linear *l, size_t first, size_t n, float w[n][l->
 		for (size_t k = 0; k < l->splits; k++)
 			w[o][l->split_index[k]] += linear_split(l, first + o, k);
 	for (size_t o = 0; l->branch_a && o < n; o += ROWS)
-		add_branch(l, first + o, least(n - o, ROWS), w + o);
+		add_branch(l, first + o, min(n - o, ROWS), w + o);
 }
 
 bool linear_rounds(const struct linear *l)
@@ -154,7 +154,7 @@ bool linear_inputs_agree(const struct linear *a, const struct linear *b)
 /* max|x| of the numbers that are no NaN. */
 CLONES(static, float, largest, (size_t n, const float x[n]), (n, x))
 {
-	float lane[LANES] = { 0 }, top = 0;
+	float lane[LANES] = { 0 }, max = 0;
 	size_t i = 0;
 
 	for (; i + LANES <= n; i += LANES)
@@ -163,26 +163,26 @@ CLONES(static, float, largest, (size_t n, const float x[n]), (n, x))
 	for (size_t j = 0; i < n; i++, j++)
 		lane[j] = fabsf(x[i]) > lane[j] ? fabsf(x[i]) : lane[j];
 	for (size_t j = 0; j < LANES; j++)
-		top = lane[j] > top ? lane[j] : top;
-	return top;
+		max = lane[j] > max ? lane[j] : max;
+	return max;
 }
 
-float linear_scale_of(float largest, float top)
+float linear_scale_of(float largest, float max)
 {
-	return largest / top > 0 ? largest / top : 1;
+	return largest / max > 0 ? largest / max : 1;
 }
 
 static float token_scale(const struct linear *l, const float x[l->in])
 {
-	float top = 0;
+	float max = 0;
 
 	for (size_t k = 0, first = 0; k <= l->splits; k++) {	/* between columns that are split off */
 		const size_t end = k < l->splits ? (size_t)l->split_index[k] : l->in;
 
-		top = fmaxf(top, largest(end - first, x + first));
+		max = fmaxf(max, largest(end - first, x + first));
 		first = end + 1;
 	}
-	return linear_scale_of(l->input.clip > 0 ? l->input.clip * top : top, l->input.format.top);
+	return linear_scale_of(l->input.clip > 0 ? l->input.clip * max : max, l->input.format.max);
 }
 
 float linear_input_scale(const struct linear *l, const float x[l->in], uint8_t modality)

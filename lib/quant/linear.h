@@ -17,9 +17,9 @@
 #include "num/format.h"
 #include "num/half.h"
 
-enum { LINEAR_MOST = 1000000000 };	/* columns of a layer or of a group */
+enum { LINEAR_MAX = 1000000000 };	/* columns of a layer or of a group */
 
-#define LINEAR_CLIP_LEAST 0x1p-6	/* of act_clip */
+#define LINEAR_CLIP_MIN 0x1p-6	/* of act_clip */
 enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_DYNAMIC_TOKEN, INPUT_STATIC_MODALITY };
 
 /* How a layer rounds its inputs (activation quantization). */
@@ -101,7 +101,7 @@ bool linear_rounds(const struct linear *l);
 bool linear_inputs_agree(const struct linear *a, const struct linear *b);
 
 /* largest/top, or 1 where that is not above 0. */
-float linear_scale_of(float largest, float top);
+float linear_scale_of(float largest, float max);
 /* The scale that a token's inputs x are rounded under; modality: of the token. */
 float linear_input_scale(const struct linear *l, const float x[l->in], uint8_t modality);
 /*

@@ -146,7 +146,7 @@ static bool divisor(const struct linear *l, size_t n, const void *x, char why[ME
 
 	if (!positive(l, n, x, why))
 		return false;
-	if (!isinf((float)t->top / d) && (float)(t->normal * t->step) / d > 0)
+	if (!isinf((float)t->max / d) && (float)(t->normal * t->step) / d > 0)
 		return true;
 	snprintf(why, MEMBER_WHY, "is %g, under which scales are beyond float", (double)d);
 	return false;
@@ -155,24 +155,24 @@ static bool divisor(const struct linear *l, size_t n, const void *x, char why[ME
 /* The largest of n codes under the mask. */
 static uint8_t largest(size_t n, const uint8_t code[n], uint8_t mask)
 {
-	uint8_t top = 0;
+	uint8_t max = 0;
 
 	for (size_t j = 0; j < n; j++)
-		top = (code[j] & mask) > top ? code[j] & mask : top;
-	return top;
+		max = (code[j] & mask) > max ? code[j] & mask : max;
+	return max;
 }
 
 static uint8_t largest_code(const struct linear *l, size_t row)
 {
-	uint8_t unpacked[LINEAR_COLUMNS], top = 0;
+	uint8_t unpacked[LINEAR_COLUMNS], max = 0;
 
 	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-		const size_t n = least(l->in - i, LINEAR_COLUMNS);
+		const size_t n = min(l->in - i, LINEAR_COLUMNS);
 		const uint8_t here = largest(n, linear_codes(l, row, i, n, unpacked), l->storage.code_mask);
 
-		top = here > top ? here : top;
+		max = here > max ? here : max;
 	}
-	return top;
+	return max;
 }
 
 /* Every code must stand for a value: neither beyond the format's width nor NaN. */
@@ -180,32 +180,32 @@ static bool codes_of_format(const struct linear *l, size_t n, const void *x, cha
 {
 	const struct format *f = &l->storage;
 	const bool all = f->code_mask == 0xff && f->code_last == (1 << f->bits) - 1;
-	uint8_t top = 0;
+	uint8_t max = 0;
 
 	(void)n, (void)x;
 	if (all && (l->packed || f->bits == 8))
 		return true;
-	#pragma omp parallel for num_threads(threads_for(l->out)) schedule(static) reduction(max:top) \
+	#pragma omp parallel for num_threads(threads_for(l->out)) schedule(static) reduction(max:max) \
 		if (l->out * l->in > 1 << 19)
 	for (size_t i = 0; i < l->out; i++) {
 		const uint8_t here = largest_code(l, i);
 
-		top = here > top ? here : top;
+		max = here > max ? here : max;
 	}
-	if (top > f->code_last)
-		snprintf(why, MEMBER_WHY, "holds code %u, which stands for no value of %s", top, f->name);
-	return top <= f->code_last;
+	if (max > f->code_last)
+		snprintf(why, MEMBER_WHY, "holds code %u, which stands for no value of %s", max, f->name);
+	return max <= f->code_last;
 }
 
 /* So that a packed product may take code - zero for a small number. */
 static bool zeros_of_format(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
-	const unsigned top = largest(n, x, 0xff);
+	const unsigned max = largest(n, x, 0xff);
 
-	if ((float)top > l->storage.top)
-		snprintf(why, MEMBER_WHY, "holds zero point %u, the largest code of %s is %g", top,
-			l->storage.name, (double)l->storage.top);
-	return (float)top <= l->storage.top;
+	if ((float)max > l->storage.max)
+		snprintf(why, MEMBER_WHY, "holds zero point %u, the largest code of %s is %g", max,
+			l->storage.name, (double)l->storage.max);
+	return (float)max <= l->storage.max;
 }
 
 static bool groups_of_layer(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
@@ -299,7 +299,7 @@ const struct member members[] = {	/* in the order of writing */
 		.rank = 2, .extent = { AT(out) }, .last = words_of_row, .sound = codes_of_format,
 		.bits = storage_bits },
 	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_PACKED, AT(in), .of = "packed",
-		.least = 1, .most = LINEAR_MOST, .meaning = "how many columns are packed" },
+		.min = 1, .max = LINEAR_MAX, .meaning = "how many columns are packed" },
 	{ "codes", MEMBER_U8, MEMBER_WEIGHT, FORM_CODES, AT(codes),
 		.rank = 2, .extent = { AT(out), AT(in) }, .sound = codes_of_format, .bits = storage_bits },
 	{ "scale", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale),
@@ -317,17 +317,17 @@ const struct member members[] = {	/* in the order of writing */
 	{ "scale_dtype", MEMBER_WORD, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage.scales),
 		.optional = true, .words = scale_types, .meaning = "f32, bf16, f16, e8m0, e4m3fn",
 		.sound = own_scales },
-	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .least = -1,
-		.most = LINEAR_MOST, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
+	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .min = -1,
+		.max = LINEAR_MAX, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
 	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,
-		.least = 1, .most = 8, .meaning = "the width of the storage format" },
+		.min = 1, .max = 8, .meaning = "the width of the storage format" },
 	{ "compute", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(compute), .optional = true,
 		.sound = rounds_alone },
 	{ "scale8", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale8), .there = has_compute,
 		.unless = no_compute, .rank = 1, .extent = { AT(scales8) }, .sound = one_or_all,
 		.bits = single_bits },
 	{ "saturate", MEMBER_REAL, MEMBER_PARAMETER, FORM_QUANTIZED, AT(saturate), .optional = true,
-		.there = has_compute, .unless = no_compute, .most = FLT_MAX,
+		.there = has_compute, .unless = no_compute, .max = FLT_MAX,
 		.meaning = "a number from 0 on" },
 	{ "bias", MEMBER_WIDE, MEMBER_TERM, FORM_ANY, AT(bias), .optional = true, .rank = 1,
 		.extent = { AT(out) }, .sound = finite_term },
@@ -338,10 +338,10 @@ const struct member members[] = {	/* in the order of writing */
 	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale), .there = has_static_scale,
 		.unless = no_static, .rank = 1, .extent = { AT(input.modalities) }, .sound = one_a_modality },
 	{ "act_clip", MEMBER_REAL, MEMBER_PARAMETER, FORM_ANY, AT(input.clip), .optional = true,
-		.there = is_dynamic, .unless = no_dynamic, .least = LINEAR_CLIP_LEAST, .most = 1,
+		.there = is_dynamic, .unless = no_dynamic, .min = LINEAR_CLIP_MIN, .max = 1,
 		.meaning = "the part of a token's largest input that is not clipped, 1/64 to 1" },
 	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(online), .optional = true,
-		.least = 1, .most = LINEAR_MOST, .meaning = "the order of a Hadamard matrix",
+		.min = 1, .max = LINEAR_MAX, .meaning = "the order of a Hadamard matrix",
 		.sound = order_of_hadamard },
 	{ "split_index", MEMBER_I32, MEMBER_PARAMETER, FORM_ANY, AT(split_index), .optional = true,
 		.with = "split_weight", .rank = 1, .extent = { AT(splits) }, .sound = columns_once,

@@ -58,7 +58,7 @@ struct member {
 	bool grouped;		/* one value, where the layer has one scale for all */
 
 	/* Attributes */
-	double least, most;	/* range of a number */
+	double min, max;	/* range of a number */
 	const char *meaning;	/* for messages: "attribute group must be ..."; words of an enum */
 	const char *const *words;	/* names of an enum, NULL-terminated from 1 on; 0 is the default */
 

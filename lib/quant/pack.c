@@ -18,7 +18,7 @@ size_t pack_words(int bits, size_t n)
 /* Where code n of five bits has its low four, and its top one. */
 static inline int low_word(int n) { return n / 8; }
 static inline int low_bit(int n) { return n / 2 % 4 * 4 + n % 2 * 16; }
-static inline int top_bit(int n) { return 15 - n / 2 + n % 2 * 16; }
+static inline int max_bit(int n) { return 15 - n / 2 + n % 2 * 16; }
 
 #ifdef __x86_64__
 #define AVX2 __attribute__((target("avx2")))
@@ -57,7 +57,7 @@ static void pack_five(uint32_t word[5], const uint8_t code[BLOCK])
 	memset(word, 0, 5 * sizeof *word);
 	for (int n = 0; n < BLOCK; n++) {
 		word[low_word(n)] |= (uint32_t)(code[n] & 15) << low_bit(n);
-		word[4] |= (uint32_t)(code[n] >> 4 & 1) << top_bit(n);
+		word[4] |= (uint32_t)(code[n] >> 4 & 1) << max_bit(n);
 	}
 }
 
@@ -65,7 +65,7 @@ static void unpack_five(uint8_t code[BLOCK], const uint32_t word[5])
 {
 	for (int n = 0; n < BLOCK; n++)
 		code[n] = (uint8_t)((word[low_word(n)] >> low_bit(n) & 15) |
-			(word[4] >> top_bit(n) & 1) << 4);
+			(word[4] >> max_bit(n) & 1) << 4);
 }
 
 /* The width of the plane that starts at a bit. */

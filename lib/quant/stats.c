@@ -15,8 +15,8 @@
 /* Rows that are decoded together; results do not depend on it but for the products with H. */
 enum { TILE = 64 };
 
-struct moments { double mean, m2, m3, m4, top; };
-struct distances { double e2, w2, top, ehe, whw; };
+struct moments { double mean, m2, m3, m4, max; };
+struct distances { double e2, w2, max, ehe, whw; };
 
 /* A row leaves one of these behind; each thread's three tiles follow. */
 _Static_assert(sizeof(struct moments) == sizeof(struct distances), "rows of one size");
@@ -49,14 +49,14 @@ static float *tile_of(void *work, size_t m, size_t n, size_t which)
 static struct moments moments_of(size_t n, const float w[n])
 {
 	double sum = 0, mean, m2 = 0, m3 = 0, m4 = 0;
-	float top = 0;
+	float max = 0;
 
-	#pragma omp simd reduction(+:sum) reduction(max:top)
+	#pragma omp simd reduction(+:sum) reduction(max:max)
 	for (size_t i = 0; i < n; i++) {
 		float a = fabsf(w[i]);
 
 		sum += (double)w[i];
-		top = a > top ? a : top;
+		max = a > max ? a : max;
 	}
 	mean = sum / (double)n;
 	#pragma omp simd reduction(+:m2, m3, m4)
@@ -67,7 +67,7 @@ static struct moments moments_of(size_t n, const float w[n])
 		m3 += q * d;
 		m4 += q * q;
 	}
-	return (struct moments){ mean, m2, m3, m4, (double)top };
+	return (struct moments){ mean, m2, m3, m4, (double)max };
 }
 
 void stats_weight(const struct linear *l, struct weight_stats *s, void *work)
@@ -81,7 +81,7 @@ void stats_weight(const struct linear *l, struct weight_stats *s, void *work)
 	#pragma omp parallel for num_threads(threads_for(ceil_div(m, TILE))) schedule(dynamic)
 	for (size_t t = 0; t < m; t += TILE) {
 		float (*w)[n] = (float (*)[n])tile_of(work, m, n, 0);
-		size_t rows = least(TILE, m - t);
+		size_t rows = min(TILE, m - t);
 
 		linear_weight(l, t, rows, w);
 		for (size_t i = 0; i < rows; i++)
@@ -90,15 +90,15 @@ void stats_weight(const struct linear *l, struct weight_stats *s, void *work)
 	*s = (struct weight_stats){ .sigma_min = INFINITY };
 	for (size_t i = 0; i < m; i++) {
 		mean += row[i].mean;
-		s->absmax = fmax(s->absmax, row[i].top);
+		s->absmax = fmax(s->absmax, row[i].max);
 	}
 	mean /= (double)m;
 	for (size_t i = 0; i < m; i++) {
-		double d = row[i].mean - mean, sigma = sqrt(row[i].m2 / (double)n) / row[i].top;
+		double d = row[i].mean - mean, sigma = sqrt(row[i].m2 / (double)n) / row[i].max;
 
 		m2 += row[i].m2 + (double)n * d * d;
 		m4 += row[i].m4 + 4 * d * row[i].m3 + 6 * d * d * row[i].m2 + (double)n * d * d * d * d;
-		if (!(row[i].top > 0))
+		if (!(row[i].max > 0))
 			continue;
 		live++;
 		s->sigma += sigma;
@@ -116,18 +116,18 @@ void stats_weight(const struct linear *l, struct weight_stats *s, void *work)
 /* e becomes w - v. */
 static struct distances distances_of(size_t n, float e[n], const float w[n], const float v[n])
 {
-	double e2 = 0, w2 = 0, top = 0;
+	double e2 = 0, w2 = 0, max = 0;
 
-	#pragma omp simd reduction(+:e2, w2) reduction(max:top)
+	#pragma omp simd reduction(+:e2, w2) reduction(max:max)
 	for (size_t i = 0; i < n; i++) {
 		double d = (double)w[i] - (double)v[i], a = fabs(d);
 
 		e2 += d * d;
 		w2 += (double)w[i] * (double)w[i];
-		top = a > top ? a : top;
+		max = a > max ? a : max;
 		e[i] = (float)d;
 	}
-	return (struct distances){ .e2 = e2, .w2 = w2, .top = top };
+	return (struct distances){ .e2 = e2, .w2 = w2, .max = max };
 }
 
 static double dot(size_t n, const float x[n], const float y[n])
@@ -175,19 +175,19 @@ bool stats_difference(const struct linear *w, const struct linear *v, const floa
 
 	#pragma omp parallel for num_threads(threads_for(ceil_div(m, TILE))) schedule(dynamic)
 	for (size_t t = 0; t < m; t += TILE)
-		compare_tile(w, v, h, t, least(TILE, m - t), row + t, (float (*)[n])tile_of(work, m, n, 0),
+		compare_tile(w, v, h, t, min(TILE, m - t), row + t, (float (*)[n])tile_of(work, m, n, 0),
 			(float (*)[n])tile_of(work, m, n, 1), (float (*)[n])tile_of(work, m, n, 2));
 	for (size_t i = 0; i < m; i++) {
 		sum.e2 += row[i].e2;
 		sum.w2 += row[i].w2;
 		sum.ehe += row[i].ehe;
 		sum.whw += row[i].whw;
-		sum.top = fmax(sum.top, row[i].top);
+		sum.max = fmax(sum.max, row[i].max);
 	}
 	d->mse = sum.e2 / ((double)m * (double)n);
 	d->error = sum.e2 / sum.w2;
 	d->sqnr = -10 * log10(d->error);
-	d->largest = sum.top;
+	d->largest = sum.max;
 	d->output = h && sum.whw > 0 ? sum.ehe / sum.whw : NAN;
 	return isfinite(sum.ehe + sum.whw);
 }

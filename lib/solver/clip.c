@@ -101,18 +101,18 @@ CLONES(static, void, add_slopes, (const struct format *f, const double end[2], s
 		w[ROWS],
 	const double unit[ROWS]), (f, end, rows, g, loss, e, y, w, unit))
 {
-	const double top = f->top;
+	const double max = f->max;
 	const bool two = f->asymmetric;
 
 	#pragma omp simd
 	for (size_t l = 0; l < rows; l++) {
 		const double s = g->scale[l], x = (float)(w[l] / unit[l]), t = x / s, v = (x - e[l]) / s;
-		const double z = two ? g->zero[l] : 0, rho = z + g->low[l] / s, by = -2 / top * y[l];
+		const double z = two ? g->zero[l] : 0, rho = z + g->low[l] / s, by = -2 / max * y[l];
 		const bool above = t > end[0] - z, within = !above && !(t < end[1] - z);
 
 		loss[l] += (double)e[l] * y[l];
-		g->slope[0][l] += by * (within ? v - t : !two ? v : above ? top - rho : -rho);
-		g->slope[1][l] += by * (within ? t - v : !two ? 0 : above ? rho : top + rho);
+		g->slope[0][l] += by * (within ? v - t : !two ? v : above ? max - rho : -rho);
+		g->slope[1][l] += by * (within ? t - v : !two ? 0 : above ? rho : max + rho);
 	}
 }
 
@@ -126,7 +126,7 @@ static void take_slopes(const struct clip *c, struct clip_group group[], double 
 	ends_of(c->storage, end);
 	memset(loss, 0, ROWS * sizeof *loss);
 	for (size_t b = 0; b < c->n; b += CLIP_TILE) {
-		const size_t tile = least(CLIP_TILE, c->n - b);
+		const size_t tile = min(CLIP_TILE, c->n - b);
 
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)tile, (int)c->rows, n, 1,
 			c->h + b * c->n, n, e[0], ROWS, 0, product[0], ROWS);

@@ -23,7 +23,7 @@ enum solver_status factor_check(size_t n, const float h[n * n], size_t *index)
 
 	#pragma omp taskloop grainsize(1) shared(bad, bad_diagonal)
 	for (size_t t = 0; t < n; t += TILE)
-		for (size_t i = t; i < least(n, t + TILE); i++) {
+		for (size_t i = t; i < min(n, t + TILE); i++) {
 			const float *row = h + i * n;
 			float nan = 0;
 
@@ -32,12 +32,12 @@ enum solver_status factor_check(size_t n, const float h[n * n], size_t *index)
 				nan += row[k] - row[k];
 			if (!(row[i] >= 0) || !isfinite(row[i]))
 				#pragma omp critical (factor_check)
-				bad_diagonal = least(bad_diagonal, i);
+				bad_diagonal = min(bad_diagonal, i);
 			if (nan != 0)
 				#pragma omp critical (factor_check)
-				bad = least(bad, i);
+				bad = min(bad, i);
 		}
-	*index = least(bad_diagonal, bad);
+	*index = min(bad_diagonal, bad);
 	return *index == n ? SOLVER_DONE : bad_diagonal == *index ? SOLVER_BAD_DIAGONAL : SOLVER_BAD_HESSIAN;
 }
 
@@ -61,7 +61,7 @@ size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t
 static size_t take_tile(size_t n, float a[n * n], size_t i, size_t j)
 {
 	const size_t i0 = i * TILE, j0 = j * TILE;
-	const int rows = (int)least(TILE, n - i0), columns = (int)least(TILE, n - j0), size = (int)n;
+	const int rows = (int)min(TILE, n - i0), columns = (int)min(TILE, n - j0), size = (int)n;
 	float *row = a + i0 * n, *tile = row + j0, *diagonal = a + j0 * n;
 	lapack_int info;
 
@@ -108,7 +108,7 @@ static void fill(size_t n, size_t live, float a[live * live], const float h[n * 
 {
 	#pragma omp taskloop grainsize(1)
 	for (size_t t = 0; t < live; t += TILE)
-		for (size_t i = t; i < least(live, t + TILE); i++) {
+		for (size_t i = t; i < min(live, t + TILE); i++) {
 			const float *row = h + (size_t)column[live - 1 - i] * n;
 			float *to = a + i * live;
 
@@ -123,7 +123,7 @@ static void reverse(size_t n, float a[n * n])
 {
 	#pragma omp taskloop grainsize(1)
 	for (size_t t = 0; t < n; t += TILE)
-		for (size_t i = t; i < least(n, t + TILE); i++)
+		for (size_t i = t; i < min(n, t + TILE); i++)
 			for (size_t k = 0; k < i; k++)
 				a[(n - 1 - i) * n + n - 1 - k] = a[i * n + k];
 	for (size_t i = 0; i < n / 2; i++) {

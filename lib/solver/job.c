@@ -36,7 +36,7 @@ static size_t widest(const struct solver *s, size_t n, size_t group)
 {
 	if (s->group_view == VIEW_ORIGINAL || s->static_groups || group == n)
 		return SPAN_COLUMNS;
-	return s->group_view == VIEW_BLOCK ? n : larger(group, SPAN_COLUMNS);
+	return s->group_view == VIEW_BLOCK ? n : max(group, SPAN_COLUMNS);
 }
 
 /*
@@ -87,23 +87,23 @@ static void lay_out_rows(struct pieces *p, struct rows *r, struct solver_layer *
 }
 
 /* The most that any job has. */
-struct most { size_t n, groups, members, widest, refined, clipped; };
+struct extents { size_t n, groups, members, widest, refined, clipped; };
 
-static void lay_out_thread(struct pieces *p, struct workspace *a, const struct most *most)
+static void lay_out_thread(struct pieces *p, struct workspace *a, const struct extents *e)
 {
-	a->read = piece(p, ROWS_AT_ONCE * most->n, sizeof *a->read);
-	a->w = piece(p, most->n, sizeof *a->w);
-	a->e = piece(p, most->n, sizeof *a->e);
-	a->right = cpu_amx ? piece(p, bf16x2_right_size(most->n, PANEL_ROWS), 1) : NULL;
-	a->d = piece(p, most->widest, sizeof *a->d);
+	a->read = piece(p, ROWS_AT_ONCE * e->n, sizeof *a->read);
+	a->w = piece(p, e->n, sizeof *a->w);
+	a->e = piece(p, e->n, sizeof *a->e);
+	a->right = cpu_amx ? piece(p, bf16x2_right_size(e->n, PANEL_ROWS), 1) : NULL;
+	a->d = piece(p, e->widest, sizeof *a->d);
 	a->b = piece(p, BLOCK_COLUMNS, sizeof *a->b);
-	a->code = piece(p, most->n, sizeof *a->code);
-	a->scale = piece(p, most->groups, sizeof *a->scale);
-	a->zero = piece(p, most->groups, sizeof *a->zero);
-	a->member = piece(p, most->members, sizeof *a->member);
-	a->exact = piece(p, most->refined, sizeof *a->exact);
-	a->refine = piece(p, refine_workspace(most->refined), sizeof *a->refine);
-	a->clip = piece(p, most->clipped, sizeof *a->clip);
+	a->code = piece(p, e->n, sizeof *a->code);
+	a->scale = piece(p, e->groups, sizeof *a->scale);
+	a->zero = piece(p, e->groups, sizeof *a->zero);
+	a->member = piece(p, e->members, sizeof *a->member);
+	a->exact = piece(p, e->refined, sizeof *a->exact);
+	a->refine = piece(p, refine_workspace(e->refined), sizeof *a->refine);
+	a->clip = piece(p, e->clipped, sizeof *a->clip);
 	a->y = piece(p, SPAN_COLUMNS, sizeof *a->y);
 	a->x = piece(p, BLOCK_COLUMNS, sizeof *a->x);
 	a->scale8 = piece(p, PANEL_ROWS, sizeof *a->scale8);
@@ -115,7 +115,7 @@ size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[co
 	struct job one, *job = piece(&p, count, sizeof *job);
 	struct rows none, *rows = piece(&p, count, sizeof *rows);
 	struct workspace unused;
-	struct most most = { 0 };
+	struct extents e = { 0 };
 	size_t work = 0;		/* pieces of it: panels of rows, columns of tiles of a factor */
 
 	*call = (struct call){ .layers = count, .job = job, .rows = rows };
@@ -130,19 +130,19 @@ size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[co
 		if (base)
 			rows[i].job = &job[call->jobs - 1];
 		work += ceil_div(layer[i].weight->out, PANEL_ROWS) + ceil_div(one.n, SPAN_COLUMNS);
-		most.n = larger(most.n, one.n);
-		most.groups = larger(most.groups, one.groups);
-		most.members = larger(most.members, one.s->group == -1 ? 0 : one.largest);
-		most.widest = larger(most.widest, one.widest);
+		e.n = max(e.n, one.n);
+		e.groups = max(e.groups, one.groups);
+		e.members = max(e.members, one.s->group == -1 ? 0 : one.largest);
+		e.widest = max(e.widest, one.widest);
 		if (one.s->group != -1 && one.s->search == SEARCH_HESSIAN)
-			most.refined = larger(most.refined, one.largest);
+			e.refined = max(e.refined, one.largest);
 		if (one.s->group != -1 && one.s->search == SEARCH_LEARNED)
-			most.clipped = larger(most.clipped, one.groups);
+			e.clipped = max(e.clipped, one.groups);
 	}
 	call->threads = threads_for(work);
 	call->workspace = piece(&p, (size_t)call->threads, sizeof *call->workspace);
 	for (int t = 0; t < call->threads; t++)
-		lay_out_thread(&p, base ? &call->workspace[t] : &unused, &most);
+		lay_out_thread(&p, base ? &call->workspace[t] : &unused, &e);
 	return p.used;
 }
 
@@ -187,7 +187,7 @@ static size_t group_end(const struct job *j, size_t p)
 /* Where the last group ends that does so within `wide` columns; 0: none does. */
 static size_t whole_groups(const struct job *j, size_t first, size_t wide)
 {
-	size_t end = least(first + wide, j->live), p = first;
+	size_t end = min(first + wide, j->live), p = first;
 
 	while (p < end && group_end(j, p) <= end)
 		p = group_end(j, p);
@@ -200,7 +200,7 @@ static size_t whole_groups(const struct job *j, size_t first, size_t wide)
  */
 static size_t span_end(const struct job *j, size_t first)
 {
-	size_t end = least(first + SPAN_COLUMNS, j->live), p = first;
+	size_t end = min(first + SPAN_COLUMNS, j->live), p = first;
 
 	if (!j->late)
 		return end;
@@ -210,7 +210,7 @@ static size_t span_end(const struct job *j, size_t first)
 	}
 	for (; p < end; p = group_end(j, p))	/* whole blocks, which cut no group */
 		while (end < group_end(j, p))
-			end = least(end + BLOCK_COLUMNS, j->live);
+			end = min(end + BLOCK_COLUMNS, j->live);
 	return end;
 }
 
@@ -218,7 +218,7 @@ size_t job_block_end(const struct job *j, const struct span *span, size_t first)
 {
 	size_t end = j->late && j->s->group_view == VIEW_EXACT ? whole_groups(j, first, BLOCK_COLUMNS) : 0;
 
-	return least(end ? end : first + BLOCK_COLUMNS, span->last);
+	return min(end ? end : first + BLOCK_COLUMNS, span->last);
 }
 
 static void plan_spans(struct job *j)

@@ -35,7 +35,7 @@ CLONES(static, void, add_products, (size_t n, double sum[LANES], const float e[n
 		wide part[4] = { 0 };
 		float y[LANES];
 
-		for (size_t i = first; i < least(n, first + CHUNK); i++) {
+		for (size_t i = first; i < min(n, first + CHUNK); i++) {
 			const wide *v = (const wide *)e[i];
 
 			for (size_t k = 0; k < 4; k++)
@@ -165,7 +165,7 @@ static void improve(const struct format *f, const struct sums *y, size_t l, floa
 
 		by = (y->xq[l] * y->ones - y->q1[l] * y->x1[l]) / det;
 		steps = by > 0 ? nearbyint(shift / (by * s)) : 0;
-		steps = fmin(fmax(*zero + steps, 0), f->top) - *zero;
+		steps = fmin(fmax(*zero + steps, 0), f->max) - *zero;
 	}
 	by = (y->xq[l] - steps * s * y->x1[l]) /
 		(y->qq[l] - 2 * steps * s * y->q1[l] + steps * s * steps * s * y->ones);

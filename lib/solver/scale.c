@@ -2,7 +2,7 @@
 /*
  * scale.c -- the FP8 scales s₈ of rows, the divisor of scales, scale and zero of a whole tensor; see job.h
  *
- *	s₈ = max|W|/z_top, of the row or of all rows, up to a power of two if so asked.
+ *	s₈ = max|W|/z_max, of the row or of all rows, up to a power of two if so asked.
  *
  * The tensor's pair is searched over pieces of ROWS_AT_ONCE rows; their losses are added
  * in order, so that the sum does not depend on threads.
@@ -53,7 +53,7 @@ enum solver_status scale_ranges(struct rows *l, const struct workspace *workspac
 	#pragma omp taskloop grainsize(1) shared(bad)
 	for (size_t b = 0; b < m; b += PANEL_ROWS)
 		for (size_t i = b; i < b + PANEL_ROWS && i < m; i += ROWS_AT_ONCE) {
-			const size_t rows = least(m - i, ROWS_AT_ONCE);
+			const size_t rows = min(m - i, ROWS_AT_ONCE);
 			const float *w = job_weights(l, &workspace[omp_get_thread_num()], i, rows);
 
 			for (size_t r = 0; r < rows; r++)
@@ -66,9 +66,9 @@ enum solver_status scale_ranges(struct rows *l, const struct workspace *workspac
 	return bad < m ? SOLVER_BAD_WEIGHT : SOLVER_DONE;
 }
 
-static float fp8_scale(const struct solver *s, float top)
+static float fp8_scale(const struct solver *s, float max)
 {
-	double scale = (double)top / (s->z_top > 0 ? s->z_top : s->compute.top);
+	double scale = (double)max / (s->z_max > 0 ? s->z_max : s->compute.max);
 	float result;
 	int e;
 
@@ -107,9 +107,9 @@ void scale_rows(struct rows *l)
 	for (size_t i = 0; i < l->m; i++)
 		all = fmaxf(all, fmaxf(-l->low[i], l->high[i]));
 	for (size_t i = 0; i < l->m; i++) {
-		float top = s->scale8_channel ? fmaxf(-l->low[i], l->high[i]) : all;
+		float max = s->scale8_channel ? fmaxf(-l->low[i], l->high[i]) : all;
 
-		l->scale8[i] = s->compute.kind ? fp8_scale(s, top) : 1;
+		l->scale8[i] = s->compute.kind ? fp8_scale(s, max) : 1;
 	}
 	tensor_range(l, &low, &high);
 	l->storage = s->storage;
@@ -132,7 +132,7 @@ static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const 
 
 	format_fit(f, &scale[0], &zero[0], low, high);
 	for (size_t l = 0; l < LANES; l++)
-		unit[l] = fminf(16 / f->top / scale[0], FLT_MAX);
+		unit[l] = fminf(16 / f->max / scale[0], FLT_MAX);
 	for (size_t i = 0; i < search_steps(f); i++) {
 		search_pair(f, i, &scale[0], &zero[0], low, high);
 		for (size_t l = 0; l < LANES; l++) {
@@ -177,7 +177,7 @@ void scale_tensor(struct rows *l, const struct workspace *workspace)
 	if (s->search != SEARCH_MINMAX) {
 		#pragma omp taskloop grainsize(1)
 		for (size_t b = 0; b < pieces; b++) {
-			const size_t i = b * ROWS_AT_ONCE, rows = least(l->m - i, ROWS_AT_ONCE);
+			const size_t i = b * ROWS_AT_ONCE, rows = min(l->m - i, ROWS_AT_ONCE);
 
 			piece_losses(l, l->piece_loss + b * SEARCH_STEPS, i, rows,
 				job_weights(l, &workspace[omp_get_thread_num()], i, rows), low, high);

@@ -166,16 +166,16 @@ static size_t candidates(const struct format *f, size_t lane, const double loss[
 static size_t choose(const struct format *f, size_t n, size_t lane, const double loss[STEPS][LANES],
 	const float x[n][LANES], double low, double high)
 {
-	double least = INFINITY, exact = INFINITY;
+	double min = INFINITY, exact = INFINITY;
 	size_t best = 0, list[STEPS], found;
 
 	for (size_t i = 0; i < search_steps(f); i++)
-		if (loss[i][lane] < least) {
-			least = loss[i][lane];
+		if (loss[i][lane] < min) {
+			min = loss[i][lane];
 			best = i;
 		}
-	found = candidates(f, lane, loss, least * (1 + near(f)), low, high, list);
-	if (found < 2 || least == 0)
+	found = candidates(f, lane, loss, min * (1 + near(f)), low, high, list);
+	if (found < 2 || min == 0)
 		return best;
 	for (const size_t *i = list; i < list + found; i++) {
 		float scale;
@@ -202,7 +202,7 @@ void search_fit(const struct format *f, enum search how, size_t n, float scale[L
 	if (how == SEARCH_MINMAX || how == SEARCH_LEARNED)
 		return;
 	for (size_t l = 0; l < LANES; l++) {
-		unit[l] = fminf(16 / f->top / scale[l], FLT_MAX);
+		unit[l] = fminf(16 / f->max / scale[l], FLT_MAX);
 		limit[l] = INFINITY;
 	}
 	for (size_t i = 0; i < search_steps(f); i++) {

@@ -41,7 +41,7 @@ static const struct {
 	enum group_view view;
 	enum search search;
 	bool round_first, pow2;
-	float top;			/* share of the format's top that is used */
+	float max;			/* share of the format's top that is used */
 	float min_scale8;
 } recipe_rows[] = {
 	[RECIPE_LATE] = { VIEW_EXACT, SEARCH_MSE, false, true, 1, 0 },
@@ -65,10 +65,10 @@ void solver_recipe(struct solver *s, enum recipe recipe)
 	s->round_first = recipe_rows[recipe].round_first;
 	s->pow2_scale = recipe_rows[recipe].pow2;
 	s->min_scale8 = recipe_rows[recipe].min_scale8;
-	s->z_top = s->compute.top * recipe_rows[recipe].top;
+	s->z_max = s->compute.max * recipe_rows[recipe].max;
 	if (s->compute.kind)
-		format_round(&s->compute, 1, &s->z_top, &s->z_top, 1, 0);
-	s->saturate = s->z_top;
+		format_round(&s->compute, 1, &s->z_max, &s->z_max, 1, 0);
+	s->saturate = s->z_max;
 }
 
 const char *solver_text(enum solver_status status)
@@ -242,7 +242,7 @@ static void load(const struct rows *l, const struct workspace *a, size_t row, si
 	const size_t n = l->job->n;
 
 	for (size_t s = 0; s < lanes; s += ROWS_AT_ONCE) {
-		const size_t have = s < rows ? least(rows - s, ROWS_AT_ONCE) : 0;
+		const size_t have = s < rows ? min(rows - s, ROWS_AT_ONCE) : 0;
 		const float *w = have ? job_weights(l, a, row + s, have) : NULL;
 
 		for (size_t c = 0; c < n; c++)
@@ -259,7 +259,7 @@ static void store(const struct rows *l, const struct workspace *a, size_t row, s
 	const struct solver_layer *to = l->layer;
 
 	for (size_t b = 0; b < j->n; b += LANES) {
-		size_t end = least(b + LANES, j->n);
+		size_t end = min(b + LANES, j->n);
 
 		for (size_t i = 0; i < rows; i++)
 			for (size_t c = b; c < end; c++)
@@ -459,7 +459,7 @@ static void run_layer(struct rows *r, const struct workspace *workspace)
 	report->seconds += omp_get_wtime() - start;
 	#pragma omp taskloop grainsize(1)
 	for (size_t row = 0; row < r->m; row += PANEL_ROWS) {
-		const size_t p = row / PANEL_ROWS, rows = least(r->m - row, PANEL_ROWS);
+		const size_t p = row / PANEL_ROWS, rows = min(r->m - row, PANEL_ROWS);
 		const double begin = omp_get_wtime();
 
 		if (rows_alone(r->job))

@@ -40,7 +40,7 @@ struct solver {
 	bool round_first;		/* to FP8 before the code is taken (DPQ algorithm 1, line 6) */
 	bool pow2_scale;		/* s₈ rounded up to a power of two */
 	bool scale8_channel;		/* one s₈ a row, not one for all */
-	float z_top;			/* s₈ = max|W|/z_top; 0: the top of `compute` */
+	float z_max;			/* s₈ = max|W|/z_max; 0: the top of `compute` */
 	float saturate;			/* largest |dequantized| in FP8 units; 0: the top of `compute` */
 	float min_scale8;
 	double damp;			/* λ */
@@ -48,7 +48,7 @@ struct solver {
 };
 
 /*
- * Sets what a recipe decides: group_view, search, round_first, pow2_scale, z_top, saturate, min_scale8.
+ * Sets what a recipe decides: group_view, search, round_first, pow2_scale, z_max, saturate, min_scale8.
  * `compute` must be set before: the recipe inc takes 14/15 of its top, rounded to the format (224 of 240).
  */
 void solver_recipe(struct solver *s, enum recipe recipe);

@@ -39,9 +39,9 @@ struct coder {
 	struct encoding out;
 	size_t capacity, skipped;
 	struct symbol *symbol;
-	size_t symbols, most_symbols;
+	size_t symbols, max_symbols;
 	struct candidate *heap;
-	size_t heaps, most_heaps;
+	size_t heaps, max_heaps;
 	size_t unknown_bytes;		/* of the unknown characters that will be one token */
 	bool unknown;
 	struct piece word;
@@ -107,8 +107,8 @@ static void push(struct coder *c, uint32_t left, uint32_t right)
 
 	if (m->rank < 0)
 		return;
-	if (c->heaps == c->most_heaps)
-		c->heap = xgrow(c->heap, c->most_heaps = 2 * c->most_heaps + 64, sizeof *c->heap);
+	if (c->heaps == c->max_heaps)
+		c->heap = xgrow(c->heap, c->max_heaps = 2 * c->max_heaps + 64, sizeof *c->heap);
 	for (i = c->heaps++; i && before(x, c->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		c->heap[i] = c->heap[(i - 1) / 2];
 	c->heap[i] = x;
@@ -184,8 +184,8 @@ static void put_symbol(struct coder *c, int32_t id, size_t bytes)
 {
 	struct symbol *s;
 
-	if (c->symbols == c->most_symbols)
-		c->symbol = xgrow(c->symbol, c->most_symbols = 2 * c->most_symbols + 64, sizeof *c->symbol);
+	if (c->symbols == c->max_symbols)
+		c->symbol = xgrow(c->symbol, c->max_symbols = 2 * c->max_symbols + 64, sizeof *c->symbol);
 	if (bytes > UINT32_MAX || c->symbols >= UINT32_MAX - 1)
 		die("%s: the text has a stretch of 4 GiB without a place to cut it", c->name);
 	s = c->symbol + c->symbols;

@@ -24,8 +24,8 @@ void texts_put(struct texts *t, const char *s, size_t n)
 
 void texts_end(struct texts *t)
 {
-	if (t->n == t->most)
-		t->end = xgrow(t->end, t->most = t->most + t->most / 2 + 64, sizeof *t->end);
+	if (t->n == t->max)
+		t->end = xgrow(t->end, t->max = t->max + t->max / 2 + 64, sizeof *t->end);
 	t->end[t->n++] = t->length;
 }
 

@@ -18,7 +18,7 @@
 struct texts {
 	char *text;
 	size_t length, capacity;
-	size_t n, most;
+	size_t n, max;
 	size_t *end;		/* [n] of each, in text */
 	size_t room;		/* bytes that it may have, beyond which `name` is refused; 0: any number */
 	const char *name;	/* of the tokenizer, for messages */

@@ -20,14 +20,14 @@
 #include "text/pretokenize.h"
 #include "text/vocabulary.h"
 
-enum { ADDED_MOST = 512 };	/* bytes of an added token */
+enum { ADDED_MAX = 512 };	/* bytes of an added token */
 
 struct added { int32_t id; bool special, lstrip, rstrip, single_word; };
 
 /* Added tokens that are looked for in the raw text, or in the normalized one. */
 struct finder {
 	struct words words;	/* content → index into added */
-	bool first[256], length[ADDED_MOST + 1];	/* first bytes and lengths that occur */
+	bool first[256], length[ADDED_MAX + 1];	/* first bytes and lengths that occur */
 	size_t longest;
 };
 

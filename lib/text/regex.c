@@ -11,10 +11,10 @@
 #include "text/utf8.h"
 
 enum {
-	PATTERN_MOST = 1 << 16,		/* bytes of a pattern */
-	STEPS_MOST = 10000000,		/* of a search from one place */
-	HEAP_MOST = 256 << 10,		/* KiB of a search */
-	STACK_MOST = 1 << 20,		/* bytes of compiled code; what needs more is interpreted */
+	PATTERN_MAX = 1 << 16,		/* bytes of a pattern */
+	STEPS_MAX = 10000000,		/* of a search from one place */
+	HEAP_MAX = 256 << 10,		/* KiB of a search */
+	STACK_MAX = 1 << 20,		/* bytes of compiled code; what needs more is interpreted */
 	/* Machine code pays from this many bytes of a text on, or from this many searches. */
 	JIT_BYTES = 4096, JIT_SEARCHES = 1024,
 };
@@ -72,8 +72,8 @@ struct regex *regex_make(const char *name, const char *pattern, enum dialect dia
 {
 	struct regex *r = xalloc(1, sizeof *r);
 
-	if (strlen(pattern) > PATTERN_MOST)
-		die("%s: a pattern has %zu bytes, expected at most %d", name, strlen(pattern), PATTERN_MOST);
+	if (strlen(pattern) > PATTERN_MAX)
+		die("%s: a pattern has %zu bytes, expected at most %d", name, strlen(pattern), PATTERN_MAX);
 	r->name = name;
 	r->pattern = dialect == DIALECT_ONIGURUMA ? dialect_translate(name, pattern) : xformat("%s", pattern);
 	r->memory = pcre2_general_context_create(give, take, NULL);
@@ -85,8 +85,8 @@ struct regex *regex_make(const char *name, const char *pattern, enum dialect dia
 	r->match = pcre2_match_data_create_from_pattern(r->code, r->memory);
 	if (!r->match)
 		no_memory(r);
-	pcre2_set_match_limit(r->limits, STEPS_MOST);
-	pcre2_set_heap_limit(r->limits, HEAP_MOST);
+	pcre2_set_match_limit(r->limits, STEPS_MAX);
+	pcre2_set_heap_limit(r->limits, HEAP_MAX);
 	return r;
 }
 
@@ -110,7 +110,7 @@ static void compile_further(struct regex *r)
 	r->jit = JIT_NONE;
 	if (pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE))
 		return;
-	r->stack = pcre2_jit_stack_create(32 << 10, STACK_MOST, r->memory);
+	r->stack = pcre2_jit_stack_create(32 << 10, STACK_MAX, r->memory);
 	if (!r->stack)
 		no_memory(r);
 	pcre2_jit_stack_assign(r->limits, NULL, r->stack);

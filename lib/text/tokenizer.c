@@ -167,9 +167,9 @@ static void read_merges(struct tokenizer *t, const json_t *model)
 
 static void finder_put(struct tokenizer *t, struct finder *f, const char *s, size_t n, int32_t index)
 {
-	if (n > ADDED_MOST)
+	if (n > ADDED_MAX)
 		die("%s: added_tokens: number %d has a text of %zu bytes, expected at most %d", t->name,
-			index, n, ADDED_MOST);
+			index, n, ADDED_MAX);
 	words_put(&f->words, s, n, index);
 	f->first[(unsigned char)*s] = true;
 	f->length[n] = true;

@@ -10,7 +10,7 @@
 enum {
 	MARKS = 256,
 	EXPANSION = 18,		/* code points that one decomposes into, at most (U+FDFA) */
-	MOST = (MARKS + 1) * EXPANSION,
+	MAX = (MARKS + 1) * EXPANSION,
 };
 
 /* Whether a code point may join one before it: a mark, a Hangul vowel or final, or what decomposes to one. */
@@ -40,7 +40,7 @@ static size_t cluster(struct piece p)
 
 static void put(struct weighted *to, struct piece from, size_t n, const utf8proc_int32_t code[n])
 {
-	char text[4 * MOST];
+	char text[4 * MAX];
 	size_t length = 0;
 
 	*text = '\0';	/* n > 0 */
@@ -59,7 +59,7 @@ void unicode_normalize(struct weighted *to, struct piece from, enum unicode_form
 		[UNICODE_NFD] = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE,
 		[UNICODE_NFKC] = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT,
 		[UNICODE_NFKD] = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT };
-	utf8proc_int32_t code[MOST];
+	utf8proc_int32_t code[MAX];
 
 	for (size_t i = 0, n; i < from.n; i += n) {
 		struct piece rest = piece_part(from, i, from.n), p;
@@ -75,11 +75,11 @@ void unicode_normalize(struct weighted *to, struct piece from, enum unicode_form
 		}
 		n = cluster(rest);
 		p = piece_part(rest, 0, n);
-		got = utf8proc_decompose((const utf8proc_uint8_t *)p.text, (utf8proc_ssize_t)n, code, MOST,
+		got = utf8proc_decompose((const utf8proc_uint8_t *)p.text, (utf8proc_ssize_t)n, code, MAX,
 			options[form]);
-		if (got > 0 && got <= MOST)
+		if (got > 0 && got <= MAX)
 			got = utf8proc_normalize_utf32(code, got, options[form]);
-		if (got <= 0 || got > MOST)
+		if (got <= 0 || got > MAX)
 			die("utf8proc cannot normalize the text: %s",
 				got < 0 ? utf8proc_errmsg(got) : "too long");
 		put(to, p, (size_t)got, code);

@@ -8,11 +8,11 @@
 
 /* Twice what the longest decomposition (NFKD of U+FDFA, 11 times as long) and two bytes for each make, with
  * signs put between; a short text may get a long one before it. */
-enum { LONGER = 64, AT_LEAST = 1 << 16 };
+enum { LONGER = 64, AT_MIN = 1 << 16 };
 
 size_t weighted_room(size_t n)
 {
-	return LONGER * n + AT_LEAST;
+	return LONGER * n + AT_MIN;
 }
 
 void weighted_refuse(const char *name)

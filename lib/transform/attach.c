@@ -79,12 +79,12 @@ char *attach_form(const void *format)
 
 static size_t rank_of(const struct attach *a, size_t out, size_t in)
 {
-	return a->settings.rank ? a->settings.rank : least(larger(in / ATTACH_SHARE, 1), out);
+	return a->settings.rank ? a->settings.rank : min(max(in / ATTACH_SHARE, 1), out);
 }
 
 static void check_rank(const struct attach *a, const char *path, size_t out, size_t in, size_t rank)
 {
-	if (rank > least(in, out))
+	if (rank > min(in, out))
 		die("%s: %s: is %zu x %zu, expected a --rank of at most the smaller, not %zu", a->input, path,
 			out, in, rank);
 }
@@ -97,7 +97,7 @@ static void check_plain(const struct attach *a, const char *path, bool quantized
 }
 
 /* A run and the part that is read of its input. */
-struct look { struct attach *a; const struct image *image; };
+struct look { struct attach *a; const struct part *part; };
 
 /* Outputs of a layer before its part is read; without a configuration, and for n = 0, it is read. Dies of
  * layers outside blocks: nothing runs a branch there. */
@@ -115,7 +115,7 @@ static size_t outputs_of(const struct look *w, const char *path, size_t *n)
 				path);
 		return stack_out(s, s->arch->linear[row].role);
 	}
-	layer = layer_read(w->image, path, 0, 0);
+	layer = layer_read(w->part, path, 0, 0);
 	*n = layer.linear.in;
 	y = layer.linear.out;
 	layer_free(&layer);
@@ -128,7 +128,7 @@ static void look_for(void *arg, const char *path, size_t in)
 	struct attach *a = w->a;
 	const size_t out = outputs_of(w, path, &in);
 
-	check_plain(a, path, layer_quantized(w->image, path));
+	check_plain(a, path, layer_quantized(w->part, path));
 	if (a->method->needs_hessian)
 		a->source.find(a->source.arg, path, in, true);
 	check_rank(a, path, out, in, a->settings.rank);
@@ -141,7 +141,7 @@ void attach_check(struct attach *a, const struct filter *f)
 	a->input = input_name(f->in);
 	a->config = f->config;
 	files->only_look = true;
-	if (layers_whole(f) && !layers_each(f, a->layers, look_for, &(struct look){ a, f->image }))
+	if (layers_whole(f) && !layers_each(f, a->layers, look_for, &(struct look){ a, f->part }))
 		layers_none(input_name(f->in), a->layers);
 	files->only_look = false;
 }
@@ -180,18 +180,18 @@ static const struct linear *weight_of(const struct attach *a, struct attached *t
 	if (!a->reference)
 		return l;
 	if (!layer_there(a->reference, path))
-		die("%s: %s: is missing; %s has it", image_name(a->reference), path, image_name(f->image));
+		die("%s: %s: is missing; %s has it", part_name(a->reference), path, part_name(f->part));
 	t->reference = layer_read(a->reference, path, l->out, l->in);
 	if (!t->reference.linear.weight)
-		die("%s: %s: is quantized, expected the weights before", image_name(a->reference), path);
+		die("%s: %s: is quantized, expected the weights before", part_name(a->reference), path);
 	if (t->reference.linear.branch_a)
-		die("%s: %s: has a branch, expected the weight before", image_name(a->reference), path);
+		die("%s: %s: has a branch, expected the weight before", part_name(a->reference), path);
 	if (t->reference.linear.online != l->online || t->reference.linear.splits != l->splits ||
 		(l->splits && memcmp(t->reference.linear.split_index, l->split_index,
 			l->splits * sizeof *l->split_index)))
 		die("%s: %s: reads its input otherwise than that of %s: another online Hadamard, or other "
 			"columns "
-			"taken out", image_name(a->reference), path, image_name(f->image));
+			"taken out", part_name(a->reference), path, part_name(f->part));
 	return &t->reference.linear;
 }
 
@@ -200,9 +200,9 @@ static void begin(const struct attach *a, struct attached *t, const struct filte
 	const struct linear *l = &t->layer.linear;
 	size_t rank;
 
-	*t = (struct attached){ .layer = layer_read(f->image, path, 0, 0), .settings = a->settings };
+	*t = (struct attached){ .layer = layer_read(f->part, path, 0, 0), .settings = a->settings };
 	if (l->branch_a)
-		die("%s: %s: has a branch already, expected a layer before fbq-run", image_name(f->image),
+		die("%s: %s: has a branch already, expected a layer before fbq-run", part_name(f->part),
 			path);
 	rank = t->settings.rank = rank_of(a, l->out, l->in);
 	check_rank(a, path, l->out, l->in, rank);
@@ -225,7 +225,7 @@ static _Noreturn void fail(const struct attach *a, const struct attached *t, con
 	const struct branch_report *r = &t->work.report;
 	const bool hessian = r->status == BRANCH_BAD_HESSIAN || r->status == BRANCH_NOT_POSITIVE;
 
-	const char *file = hessian ? a->source.name : image_name(f->image);
+	const char *file = hessian ? a->source.name : part_name(f->part);
 
 	if (r->status == BRANCH_NO_CONVERGENCE || r->status == BRANCH_OVERFLOW)
 		die("%s: %s: %s%s", file, t->layer.path, branch_text(r->status), r->status ==
@@ -274,7 +274,7 @@ static void write_layer(struct attached *t, const struct filter *f)
 	t->b = branch_part(t, l->out, rank, t->work.b, &t->work.code_b, &t->half[1]);
 	l->rank = rank;
 	l->branch_a = &t->a, l->branch_b = &t->b;
-	layer_write(f->out, f->image, t->layer.path, l);
+	layer_write(f->out, f->part, t->layer.path, l);
 }
 
 static void attached_free(struct attached *t)
@@ -310,7 +310,7 @@ static void tell(void *arg, size_t step, double loss)
 	const struct place *at = arg;
 	char *what = xformat("%s, step %zu, error %.3g", at->path, step, loss);
 
-	progress_part(what, image_part(at->f->image), image_parts(at->f->image), at->i, at->n);
+	progress_part(what, part_index(at->f->part), part_count(at->f->part), at->i, at->n);
 	free(what);
 }
 
@@ -321,7 +321,7 @@ static void attach_layer(struct attach *a, struct place at)
 	struct attached t;
 	void *workspace;
 
-	progress_part(path, image_part(f->image), image_parts(f->image), at.i, at.n);
+	progress_part(path, part_index(f->part), part_count(f->part), at.i, at.n);
 	begin(a, &t, f, path);
 	t.settings.look = tell;
 	t.settings.arg = &at;
@@ -336,15 +336,15 @@ static void attach_layer(struct attach *a, struct place at)
 	a->done++;
 	a->source.drop(a->source.arg);
 	if (a->reference)
-		image_drop(a->reference);
+		part_drop(a->reference);
 }
 
 static void begin_part(const struct attach *a, const struct filter *f)
 {
-	output_begin(f->out, f->image);
-	if (image_part(f->image))
+	output_begin(f->out, f->part);
+	if (part_index(f->part))
 		return;
-	calibrated_write(f->out, 2, (const struct image *[]){ f->image,
+	calibrated_write(f->out, 2, (const struct part *[]){ f->part,
 		a->method->reads_hessian ? a->hessian : NULL }, NULL);
 	if (a->hessian && a->method->reads_hessian)
 		output_history(f->out, "hessian", a->hessian);
@@ -355,26 +355,26 @@ static void begin_part(const struct attach *a, const struct filter *f)
 void attach_part(void *arg, const struct filter *f)
 {
 	struct attach *a = arg;
-	struct layer_list list = layer_list(f->image, f->config, a->layers);
+	struct layer_list list = layer_list(f->part, f->config, a->layers);
 
-	if (list.n || !image_part(f->image)) {
+	if (list.n || !part_index(f->part)) {
 		begin_part(a, f);
 		for (size_t i = 0; i < list.n; i++)
-			if (!a->reference || layer_quantized(f->image, list.path[i]))
+			if (!a->reference || layer_quantized(f->part, list.path[i]))
 				attach_layer(a, (struct place){ f, list.path[i], i, list.n });
 			else if (!a->plain++)
 				warn("%s: %s: is not quantized, and stays as it is", a->input, list.path[i]);
-		output_rest(f->out, f->image, NULL);
+		output_rest(f->out, f->part, NULL);
 		output_end(f->out);
 	} else
-		output_pass(f->out, f->image);
+		output_pass(f->out, f->part);
 	layer_list_free(&list);
 }
 
 void attach_finished(void *arg, const struct filter *f)
 {
 	struct attach *a = arg;
-	struct layer_list list = layer_list(f->image, f->config, a->layers);
+	struct layer_list list = layer_list(f->part, f->config, a->layers);
 
 	filter_report(f, &table);
 	a->done += list.n;

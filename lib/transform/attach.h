@@ -11,7 +11,7 @@
 #include "base/selection.h"
 #include "branch/branch.h"
 #include "calib/hessian.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/filter.h"
 
 enum { ATTACH_SHARE = 32 };		/* the usual rank is a 32nd of a layer's inputs: 128 of 4096 */
@@ -21,9 +21,9 @@ struct attach {
 	struct branch_settings settings;	/* rank 0: in/ATTACH_SHARE of each layer, at least 1 */
 	const struct selection *layers;
 	struct moments_source source;		/* name NULL: it knows no Hessian */
-	const struct image *hessian;		/* behind it, for the history, or NULL */
+	const struct part *hessian;		/* behind it, for the history, or NULL */
 	/* the weights before the input's were quantized; NULL: the input's */
-	struct image *reference;
+	struct part *reference;
 	const char *input;			/* its name, for messages */
 	const struct config *config;		/* its, or NULL */
 	size_t plain;				/* layers that are not quantized, beside a reference */

@@ -31,7 +31,7 @@ static const float *find_hessian(const struct awq *a, const struct residual_laye
 {
 	const struct hessian h = hessian_mixed(a->hessian, l->path, l->in, own);
 
-	hessian_check(image_name(a->hessian), l->path, l->in, h.sum);
+	hessian_check(part_name(a->hessian), l->path, l->in, h.sum);
 	return h.sum;
 }
 
@@ -40,7 +40,7 @@ static struct hessian find_means(const struct awq *a, const char *path, size_t n
 	struct hessian h = hessian_find(a->hessian, path, n);
 
 	if (!h.mean_abs)
-		die("%s: %s/mean_abs: is missing, expected what hessian-accum makes", image_name(a->hessian),
+		die("%s: %s/mean_abs: is missing, expected what hessian-accum makes", part_name(a->hessian),
 			path);
 	return h;
 }
@@ -61,34 +61,34 @@ static int64_t mean_abs(const struct awq *a, const struct residual_layer *l, dou
 	return h.count;
 }
 
-static void check_finite(const struct image *image, const struct residual_layer *l, bool finite)
+static void check_finite(const struct part *part, const struct residual_layer *l, bool finite)
 {
 	if (!finite)
 		die("%s: %s/weight: holds a number that is not finite, or too large to be squared",
-			image_name(image), l->path);
+			part_name(part), l->path);
 }
 
 /* The layer's loss at each ratio, added to those of others with the same inputs. */
-static void add_losses(struct awq *a, const struct image *image, const struct residual_layer *l,
+static void add_losses(struct awq *a, const struct part *part, const struct residual_layer *l,
 	const double mean[l->in], double all[AWQ_RATIOS], double own[AWQ_RATIOS], double *whole)
 {
-	struct layer layer = layer_read(image, l->path, l->out, l->in);
+	struct layer layer = layer_read(part, l->path, l->out, l->in);
 	double *s = xalloc(l->in, sizeof *s);
 	float *mixed;
 	const float *h = find_hessian(a, l, &mixed);
 
 	if (!layer.linear.weight)	/* also where no ratio is better, and nothing would be changed */
-		die("%s: %s: is quantized already, expected a plain weight: %s goes first", image_name(image),
+		die("%s: %s: is quantized already, expected a plain weight: %s goes first", part_name(part),
 			l->path, program);
 	for (size_t i = 0; i < AWQ_RATIOS; i++) {
 		awq_factors(l->in, s, mean, i);
 		own[i] = awq_loss(&a->format, &layer.linear, s, h, i ? NULL : whole);
 		all[i] += own[i];
 	}
-	check_finite(image, l, !isnan(own[0]));
+	check_finite(part, l, !isnan(own[0]));
 	free(s), free(mixed);
 	layer_free(&layer);
-	image_drop(a->hessian);
+	part_drop(a->hessian);
 }
 
 /* What was found of a layer is printed, or kept until it is clipped. */
@@ -109,20 +109,20 @@ static void find_mean(const struct awq *a, size_t count, const struct residual_l
 {
 	const size_t n = reader[0]->in;
 	double *x = xalloc(n, sizeof *x);
-	int64_t most = -1;
+	int64_t max = -1;
 
 	for (size_t k = 0; k < count; k++) {
 		const int64_t tokens = mean_abs(a, reader[k], x);
 
-		if (tokens > most)
+		if (tokens > max)
 			memcpy(mean, x, n * sizeof *x);
-		most = tokens > most ? tokens : most;
+		max = tokens > max ? tokens : max;
 	}
 	free(x);
 }
 
 /* The factors of what `count` layers are fed; NULL: none is better. */
-static double *search(struct awq *a, const struct image *image, size_t count,
+static double *search(struct awq *a, const struct part *part, size_t count,
 	const struct residual_layer *const reader[count])
 {
 	const size_t n = reader[0]->in;
@@ -132,7 +132,7 @@ static double *search(struct awq *a, const struct image *image, size_t count,
 
 	find_mean(a, count, reader, mean);
 	for (size_t k = 0; k < count; k++)
-		add_losses(a, image, reader[k], mean, all, own[k], &whole[k]);
+		add_losses(a, part, reader[k], mean, all, own[k], &whole[k]);
 	for (size_t i = 1; i < AWQ_RATIOS; i++)
 		if (all[i] < all[best])
 			best = i;
@@ -145,7 +145,7 @@ static double *search(struct awq *a, const struct image *image, size_t count,
 	return s;
 }
 
-void awq_norm(void *arg, const struct image *image, const struct residual *here, size_t i,
+void awq_norm(void *arg, const struct part *part, const struct residual *here, size_t i,
 	struct wide_norm *norm)
 {
 	const struct residual_layer **reader = xalloc(here->layers, sizeof *reader);
@@ -155,19 +155,19 @@ void awq_norm(void *arg, const struct image *image, const struct residual *here,
 		if (invariant_reads(l) && l->norm == (int64_t)i && awq_wants(arg, l))
 			reader[count++] = l;
 	/* Of a projector that reads several of the norm's rows side by side each would want its own. */
-	norm->factor = count && (*reader)->in == norm->n ? search(arg, image, count, reader) : NULL;
+	norm->factor = count && (*reader)->in == norm->n ? search(arg, part, count, reader) : NULL;
 	free(reader);
 }
 
-double *awq_source(void *arg, const struct image *image, const struct residual *here, size_t i)
+double *awq_source(void *arg, const struct part *part, const struct residual *here, size_t i)
 {
 	const struct residual_layer *l = &here->layer[i];
-	struct layer layer = layer_read(image, l->path, l->out, l->in);
+	struct layer layer = layer_read(part, l->path, l->out, l->in);
 	/* What an online Hadamard makes of its inputs is not theirs channel by channel. */
 	const bool fits = !layer.linear.online && awq_wants(arg, l);
 
 	layer_free(&layer);
-	return fits ? search(arg, image, 1, &l) : NULL;
+	return fits ? search(arg, part, 1, &l) : NULL;
 }
 
 /* What the search has found of the layer, no longer kept. Returns whether it has. */
@@ -200,7 +200,7 @@ static double error_of(const struct awq *a, const struct residual_layer *l, cons
 	return loss / whole;
 }
 
-void awq_finish(void *arg, const struct image *image, const struct residual_layer *l,
+void awq_finish(void *arg, const struct part *part, const struct residual_layer *l,
 	const struct rewrite_factors *by, double (*w)[l->in])
 {
 	struct awq *a = arg;
@@ -214,10 +214,10 @@ void awq_finish(void *arg, const struct image *image, const struct residual_laye
 
 	if (!take_note(a, l->path, &note))
 		note.ratio = 0, note.scaled = note.nearest = error_of(a, l, by, h, w);
-	check_finite(image, l, awq_clip(&a->format, l->out - first, l->in, w + first, by->columns, h, &done));
+	check_finite(part, l, awq_clip(&a->format, l->out - first, l->in, w + first, by->columns, h, &done));
 	report_row(&clipped, l->path, (double[COLUMNS]){ note.ratio, note.nearest, note.scaled,
 		error_of(a, l, by, h, w), (double)done / (double)groups });
 	a->done++;
 	free(mixed);
-	image_drop(a->hessian);
+	part_drop(a->hessian);
 }

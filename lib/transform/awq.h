@@ -10,12 +10,12 @@
 #define TRANSFORM_AWQ_H
 #include <stdbool.h>
 #include <stddef.h>
-#include "io/image.h"
+#include "io/part.h"
 #include "transform/awq_search.h"
 #include "transform/rewrite.h"
 
 struct awq {
-	const struct image *hessian;	/* has mean_abs of the layers' inputs */
+	const struct part *hessian;	/* has mean_abs of the layers' inputs */
 	struct awq_format format;
 	bool clip;
 	size_t done;			/* layers so far */
@@ -25,12 +25,12 @@ struct awq {
 
 /* For struct rewrite: factors of a norm, and between a layer and its source; none where the file has no
  * Hessian of a layer behind. */
-void awq_norm(void *awq, const struct image *image, const struct residual *here, size_t i,
+void awq_norm(void *awq, const struct part *part, const struct residual *here, size_t i,
 	struct wide_norm *norm);
-double *awq_source(void *awq, const struct image *image, const struct residual *here, size_t i);
+double *awq_source(void *awq, const struct part *part, const struct residual *here, size_t i);
 /* Whether the layer takes part; clips it, and prints the ratio r, and tr(E H Eᵀ)/tr(W H Wᵀ) of rounding the
  * weight to nearest as it was, scaled, and clipped, and the share of groups that are clipped. */
 bool awq_wants(void *awq, const struct residual_layer *l);
-void awq_finish(void *awq, const struct image *image, const struct residual_layer *l,
+void awq_finish(void *awq, const struct part *part, const struct residual_layer *l,
 	const struct rewrite_factors *by, double (*w)[l->in]);
 #endif

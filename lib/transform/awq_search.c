@@ -14,14 +14,14 @@
 /* Constants, not options: results depend on them. Rows at once, and columns of H. */
 enum { ROWS = 64, CLIP_ROWS = 32, PANEL = 256 };
 
-static const double least_factor = 1e-4;
+static const double min_factor = 1e-4;
 
 void awq_factors(size_t n, double s[n], const double mean_abs[n], size_t i)
 {
 	double low = INFINITY, high = 0;
 
 	for (size_t j = 0; j < n; j++) {
-		s[j] = fmax(pow(mean_abs[j], (double)i / AWQ_RATIOS), least_factor);
+		s[j] = fmax(pow(mean_abs[j], (double)i / AWQ_RATIOS), min_factor);
 		low = fmin(low, s[j]);
 		high = fmax(high, s[j]);
 	}
@@ -39,7 +39,7 @@ struct rounding {
 
 static struct rounding rounding_of(const struct awq_format *f, size_t n)
 {
-	const size_t group = f->group ? least((size_t)f->group, n) : n, groups = ceil_div(n, group);
+	const size_t group = f->group ? min((size_t)f->group, n) : n, groups = ceil_div(n, group);
 
 	return (struct rounding){ f, n, group, xalloc(groups, sizeof(float)), xalloc(n, 1),
 		xalloc(groups, 1) };
@@ -79,7 +79,7 @@ static void quadratic(size_t rows, size_t n, const float x[rows][n], size_t stri
 {
 	memset(sum, 0, rows * sizeof *sum);
 	for (size_t j = 0; j < n; j += PANEL) {
-		const size_t wide = least(PANEL, n - j);
+		const size_t wide = min(PANEL, n - j);
 
 		if (j)
 			cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)wide, (int)j,
@@ -122,7 +122,7 @@ static bool fit_format(struct awq_format *f, const struct weight *w)
 	#pragma omp parallel for num_threads(threads_for(ceil_div(w->m, ROWS))) schedule(static) \
 		reduction(min:low) reduction(max:high) reduction(&&:finite)
 	for (size_t first = 0; first < w->m; first += ROWS) {
-		const size_t rows = least(ROWS, w->m - first);
+		const size_t rows = min(ROWS, w->m - first);
 		float *v = xalloc(rows * w->n, sizeof *v);
 
 		weight_rows(w, first, rows, (float (*)[w->n])v);
@@ -168,7 +168,7 @@ static double loss_of(const struct awq_format *asked, const struct weight *w, co
 
 	#pragma omp parallel for num_threads(threads_for(ceil_div(w->m, ROWS))) schedule(dynamic) if (finite)
 	for (size_t first = 0; first < (finite ? w->m : 0); first += ROWS)
-		rows_loss(&f, w, h, first, least(ROWS, w->m - first), row + first,
+		rows_loss(&f, w, h, first, min(ROWS, w->m - first), row + first,
 			whole ? row + w->m + first : NULL);
 	for (size_t i = 0; i < w->m; i++) {
 		const double r = w->rows ? w->rows[i] * w->rows[i] : 1;
@@ -207,29 +207,29 @@ struct piece {
 /* The group of row i, and max |w| in it. */
 static float take_group(const struct piece *p, size_t i)
 {
-	float top = 0;
+	float max = 0;
 
 	for (size_t j = 0; j < p->n; j++) {
 		p->v[j] = (float)p->w[i * p->columns + p->at + j];
-		top = fmaxf(top, fabsf(p->v[j]));
+		max = fmaxf(max, fabsf(p->v[j]));
 	}
-	return top;
+	return max;
 }
 
-static float shrunk(float top, size_t k)
+static float shrunk(float max, size_t k)
 {
-	return (float)((double)top * (1 - (double)k / AWQ_RATIOS));
+	return (float)((double)max * (1 - (double)k / AWQ_RATIOS));
 }
 
 /* e of row i under each limit; s: of the group's columns. */
 static void try_limits(const struct piece *p, size_t i, const double *s)
 {
-	const float top = take_group(p, i);
+	const float max = take_group(p, i);
 	float *clipped = p->v + p->n;
 
 	for (size_t k = 0; k < AWQ_SHRINKS; k++) {
 		float *e = p->e + (i * AWQ_SHRINKS + k) * p->n;
-		const float limit = shrunk(top, k);
+		const float limit = shrunk(max, k);
 
 		for (size_t j = 0; j < p->n; j++)
 			clipped[j] = fminf(fmaxf(p->v[j], -limit), limit);
@@ -243,7 +243,7 @@ static void try_limits(const struct piece *p, size_t i, const double *s)
 /* Whether the least loss of row i is not that of its whole range; then it is clipped. */
 static bool take_best(const struct piece *p, size_t i, const double loss[AWQ_SHRINKS])
 {
-	const float top = take_group(p, i);
+	const float max = take_group(p, i);
 	double *w = p->w + i * p->columns + p->at;
 	size_t best = 0;
 
@@ -251,7 +251,7 @@ static bool take_best(const struct piece *p, size_t i, const double loss[AWQ_SHR
 		if (loss[k] < loss[best])
 			best = k;
 	for (size_t j = 0; best && j < p->n; j++)
-		w[j] = fmin(fmax(w[j], -(double)shrunk(top, best)), (double)shrunk(top, best));
+		w[j] = fmin(fmax(w[j], -(double)shrunk(max, best)), (double)shrunk(max, best));
 	return best;
 }
 
@@ -269,7 +269,7 @@ static size_t clip_rows(const struct awq_format *f, size_t rows, size_t n, doubl
 	p.y = p.e + tries * r.group;
 	p.v = p.y + tries * PANEL;
 	for (; p.at < n; p.at += p.n) {
-		p.n = least(r.group, n - p.at);
+		p.n = min(r.group, n - p.at);
 		for (size_t i = 0; i < rows; i++)
 			try_limits(&p, i, s ? s + p.at : NULL);
 		quadratic(tries, p.n, (const float (*)[p.n])p.e, n, h + p.at * n + p.at, p.y, loss);
@@ -292,7 +292,7 @@ bool awq_clip(const struct awq_format *asked, size_t m, size_t n, double w[m][n]
 	#pragma omp parallel for num_threads(threads_for(ceil_div(m, CLIP_ROWS))) schedule(dynamic) \
 		reduction(+:sum)
 	for (size_t i = 0; i < m; i += CLIP_ROWS)
-		sum += clip_rows(&f, least(CLIP_ROWS, m - i), n, &w[i], s, h);
+		sum += clip_rows(&f, min(CLIP_ROWS, m - i), n, &w[i], s, h);
 	*clipped = sum;
 	return true;
 }

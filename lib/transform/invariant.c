@@ -17,7 +17,7 @@ static bool is_constant(const struct wide_norm *norm)
 
 static bool changes_stream(const struct invariant *t, struct stream stream)
 {
-	return (t->fold || t->centre || t->turn) && !t->leave[stream.index];
+	return (t->fold || t->centre || t->rotations) && !t->leave[stream.index];
 }
 
 /* Whether the layer takes over the norm's gain and shift. */
@@ -40,9 +40,9 @@ const char *invariant_refusal(const struct invariant *t, const struct residual_n
 	if (t->centre && at->use == NORM_BRANCH && at->stream.normed && !is_constant(norm))
 		return "adds to a stream that norms read, by another gain for each channel: what it adds has "
 			"a mean, which cannot be taken off";
-	if (t->turn && norm->kind == NORM_LAYER)
+	if (t->rotations && norm->kind == NORM_LAYER)
 		return "is a LayerNorm, whose mean a rotation does not keep: ln2rms makes RMS norms";
-	if (t->turn && at->use == NORM_BRANCH && !is_constant(norm))
+	if (t->rotations && at->use == NORM_BRANCH && !is_constant(norm))
 		return "stands behind a branch and has another gain for each channel, which a rotation of "
 			"the stream cannot pass";
 	return NULL;
@@ -153,20 +153,21 @@ static void centre_columns(size_t m, size_t n, double w[m][n], double *bias)
 }
 
 /* What the layer's columns turn by; NULL: nothing. */
-static const struct rotation *columns_turn(const struct invariant *t, const struct residual_layer *l)
+static const struct rotation *columns_rotation(const struct invariant *t, const struct residual_layer *l)
 {
-	return changes_stream(t, l->reads) ? rotations_of(t->turn, l->columns, l->reads.index, l->in) : NULL;
+	return changes_stream(t, l->reads) ? rotations_of(t->rotations, l->columns, l->reads.index, l->in) :
+		NULL;
 }
 
 /* Columns, and from row l->first on rows. */
-static void turn(const struct invariant *t, const struct residual_layer *l, size_t m, double w[m][l->in],
+static void rotate(const struct invariant *t, const struct residual_layer *l, size_t m, double w[m][l->in],
 	double *bias)
 {
 	const struct stream to = l->rows == CHANNELS_RESIDUAL ? l->adds : l->reads;
-	const struct rotation *columns = columns_turn(t, l);
+	const struct rotation *columns = columns_rotation(t, l);
 	const size_t n = l->rows == CHANNELS_OWN ? 0 : m - l->first;
 	const struct rotation *rows = changes_stream(t, to) ?
-		rotations_of(t->turn, l->rows, to.index, n) : NULL;
+		rotations_of(t->rotations, l->rows, to.index, n) : NULL;
 
 	if (columns)
 		rotation_rows(columns, m, l->in, w);
@@ -191,13 +192,13 @@ void invariant_layer(const struct invariant *t, const struct residual_layer *l, 
 		centre_rows(m, l->in, w);
 	if (centred && l->rows == CHANNELS_RESIDUAL)
 		centre_columns(m, l->in, w, bias);
-	if (t->turn)
-		turn(t, l, m, w, bias);
+	if (t->rotations)
+		rotate(t, l, m, w, bias);
 }
 
 size_t invariant_online(const struct invariant *t, const struct residual_layer *l)
 {
-	const struct rotation *r = columns_turn(t, l);
+	const struct rotation *r = columns_rotation(t, l);
 
 	return r && l->columns == CHANNELS_INNER ? r->h.block : 0;
 }
@@ -215,8 +216,8 @@ void invariant_norm(const struct invariant *t, const struct residual_norm *at, s
 		norm->kind = NORM_RMS;
 	if (t->centre && at->use == NORM_BRANCH && at->stream.normed && norm->shift)
 		centre_rows(1, norm->n, (double (*)[norm->n])norm->shift);
-	if (t->turn && at->use == NORM_BRANCH && norm->shift)
-		rotation_rows(&t->turn->residual[at->stream.index], 1, norm->n,
+	if (t->rotations && at->use == NORM_BRANCH && norm->shift)
+		rotation_rows(&t->rotations->residual[at->stream.index], 1, norm->n,
 			(double (*)[norm->n])norm->shift);
 	if (!t->fold || at->use != NORM_PRE)
 		return;

@@ -31,7 +31,7 @@
 struct invariant {
 	bool fold, centre;
 	bool leave[STACKS];		/* streams that stay, and what is within the blocks that read them */
-	const struct rotations *turn;	/* NULL: none */
+	const struct rotations *rotations;	/* NULL: none */
 };
 
 /* A norm in double; the architecture's offset is in the gain. */

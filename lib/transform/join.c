@@ -23,30 +23,30 @@ static void advance(const struct join *j)
 	const struct filter *first = j->file;
 
 	for (struct filter *f = j->file + 1; f < j->file + j->n; f++) {
-		if (image_part(first->image))
-			f->image = input_next(f->in);
-		if (!f->image || image_parts(f->image) != image_parts(first->image))
+		if (part_index(first->part))
+			f->part = input_next(f->in);
+		if (!f->part || part_count(f->part) != part_count(first->part))
 			die("%s: is of another model than %s: it has %zu parts, not %zu", input_name(f->in),
-				input_name(first->in), f->image ? image_parts(f->image) : 0,
-				image_parts(first->image));
+				input_name(first->in), f->part ? part_count(f->part) : 0,
+				part_count(first->part));
 	}
 }
 
-static const struct image *image_of(const struct join *j, size_t k)
+static const struct part *part_of(const struct join *j, size_t k)
 {
-	return j->file[k].image;
+	return j->file[k].part;
 }
 
 static _Noreturn void differ(const struct join *j, size_t a, size_t b, const char *path, const char *why)
 {
-	die("%s: %s: %s %s", image_name(image_of(j, b)), path, why, image_name(image_of(j, a)));
+	die("%s: %s: %s %s", part_name(part_of(j, b)), path, why, part_name(part_of(j, a)));
 }
 
-static bool is_shape(const struct image *image, const char *path, const size_t dim[2])
+static bool is_shape(const struct part *part, const char *path, const size_t dim[2])
 {
 	struct tensor t;
 
-	return !image_find(image, layer_member(path, "codes"), TENSOR_ANY, 2, NULL, &t) ||
+	return !part_find(part, layer_member(path, "codes"), TENSOR_ANY, 2, NULL, &t) ||
 		(t.dim[0] == dim[0] && t.dim[1] == dim[1]);
 }
 
@@ -56,23 +56,23 @@ static size_t choose_layer(struct join *j, const char *path)
 	size_t plain = j->n, quantized = j->n;
 
 	for (size_t k = 0; k < j->n; k++) {
-		const struct image *image = image_of(j, k);
+		const struct part *part = part_of(j, k);
 		size_t *first;
 
-		if (!layer_there(image, path))
+		if (!layer_there(part, path))
 			continue;
-		first = layer_quantized(image, path) ? &quantized : &plain;
+		first = layer_quantized(part, path) ? &quantized : &plain;
 		if (*first == j->n)
 			*first = k;
-		else if (!same_object(image_of(j, *first), image, path))
+		else if (!same_object(part_of(j, *first), part, path))
 			differ(j, *first, k, path, first == &quantized ? "is quantized otherwise than in" :
 				"is no part of one model, it has another weight than");
 	}
 	if (quantized < j->n && plain < j->n) {
-		const struct tensor t = image_tensor(image_of(j, plain), layer_member(path, "weight"),
+		const struct tensor t = part_tensor(part_of(j, plain), layer_member(path, "weight"),
 			TENSOR_ANY, 2, NULL);
 
-		if (!is_shape(image_of(j, quantized), path, t.dim))
+		if (!is_shape(part_of(j, quantized), path, t.dim))
 			differ(j, plain, quantized, path, "has codes of another shape than the weight of");
 	}
 	return quantized < j->n ? quantized : plain;
@@ -115,7 +115,7 @@ static bool is_of_layer(const struct choices *c, const char *path)
 static bool is_layer(const struct join *j, const char *path)
 {
 	for (size_t k = 0; k < j->n; k++)
-		if (image_has(image_of(j, k), path) && layer_there(image_of(j, k), path))
+		if (part_has(part_of(j, k), path) && layer_there(part_of(j, k), path))
 			return true;
 	return false;
 }
@@ -124,9 +124,9 @@ static bool is_layer(const struct join *j, const char *path)
 static void check_object(const struct join *j, size_t first, const char *path, bool group)
 {
 	for (size_t k = first + 1; k < j->n; k++) {
-		const struct image *a = image_of(j, first), *b = image_of(j, k);
+		const struct part *a = part_of(j, first), *b = part_of(j, k);
 
-		if (image_has(b, path) && !(group ? same_attributes : same_object)(a, b, path))
+		if (part_has(b, path) && !(group ? same_attributes : same_object)(a, b, path))
 			differ(j, first, k, path, "is no part of one model, it differs from");
 	}
 }
@@ -134,12 +134,12 @@ static void check_object(const struct join *j, size_t first, const char *path, b
 /* Chooses the layers that the input's part has, and looks at all else of it that no earlier input has. */
 static void choose(struct join *j, size_t k, struct choices *c)
 {
-	const struct image *image = image_of(j, k);
+	const struct part *part = part_of(j, k);
 	size_t n;
-	char **path = same_objects(image, &n);
+	char **path = same_objects(part, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		const bool group = tree_info(image, path[i]).type == H5O_TYPE_GROUP;
+		const bool group = tree_info(part, path[i]).type == H5O_TYPE_GROUP;
 
 		if (is_of_layer(c, path[i]))
 			continue;
@@ -151,7 +151,7 @@ static void choose(struct join *j, size_t k, struct choices *c)
 		c->from = xgrow(c->from, c->n + 1, sizeof *c->from);
 		c->path[c->n] = xformat("%s", path[i]);
 		c->from[c->n] = choose_layer(j, path[i]);
-		count_layer(j, path[i], layer_quantized(image_of(j, c->from[c->n]), path[i]));
+		count_layer(j, path[i], layer_quantized(part_of(j, c->from[c->n]), path[i]));
 		c->path[++c->n] = NULL;
 	}
 	tree_free_paths(path, n);
@@ -184,14 +184,14 @@ static void check_missing(struct join *j)
 
 static void begin(const struct join *j, const struct filter *f)
 {
-	const struct image **from;
+	const struct part **from;
 
-	output_begin(f->out, f->image);
-	if (image_part(f->image))
+	output_begin(f->out, f->part);
+	if (part_index(f->part))
 		return;
 	from = xalloc(j->n, sizeof *from);
 	for (size_t k = 0; k < j->n; k++)
-		from[k] = image_of(j, k);
+		from[k] = part_of(j, k);
 	cache_match(j->n, from);
 	if (j->shards)
 		share_drop(f->out, 0, NULL);
@@ -200,7 +200,7 @@ static void begin(const struct join *j, const struct filter *f)
 	for (size_t k = 1; k < j->n; k++) {
 		char *input = xformat("input%zu", k + 1);
 
-		output_history(f->out, input, image_of(j, k));
+		output_history(f->out, input, part_of(j, k));
 		free(input);
 	}
 }
@@ -214,17 +214,17 @@ void join_part(void *arg, const struct filter *f)
 		j->of_block = xalloc(f->config->blocks, sizeof *j->of_block);
 	advance(j);
 	begin(j, f);
-	progress("part", image_part(f->image), image_parts(f->image));
+	progress("part", part_index(f->part), part_count(f->part));
 	for (size_t k = 0; k < j->n; k++)
 		choose(j, k, &c);
 	for (size_t k = 0; k < j->n; k++) {
 		for (size_t i = 0; i < c.n; i++)
 			if (c.from[i] == k)
-				output_copy(f->out, image_of(j, k), c.path[i], NULL);
-		output_rest(f->out, image_of(j, k), c.path);
+				output_copy(f->out, part_of(j, k), c.path[i], NULL);
+		output_rest(f->out, part_of(j, k), c.path);
 		links_free(&f->out->links);	/* addresses of another file mean nothing in the next */
 	}
-	if (f->config && image_part(f->image) + 1 == image_parts(f->image))
+	if (f->config && part_index(f->part) + 1 == part_count(f->part))
 		check_missing(j);
 	output_end(f->out);
 	for (size_t i = 0; i < c.n; i++)

@@ -13,7 +13,7 @@ size_t layers_each(const struct filter *f, const struct selection *layers,
 
 	if (f->config)
 		return layer_each(f->config, layers, visit, arg);
-	list = layer_list(f->image, NULL, layers);
+	list = layer_list(f->part, NULL, layers);
 	n = list.n;
 	for (size_t i = 0; i < n; i++)
 		visit(arg, list.path[i], 0);
@@ -23,7 +23,7 @@ size_t layers_each(const struct filter *f, const struct selection *layers,
 
 bool layers_whole(const struct filter *f)
 {
-	const size_t parts = image_parts(f->image);
+	const size_t parts = part_count(f->part);
 
 	return f->config ? parts > f->config->blocks : parts == 1;
 }

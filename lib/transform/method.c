@@ -38,13 +38,13 @@ static void decide_scales(struct solver *s, bool type_given, enum scale_type typ
 }
 
 /* A value of --top or --saturate: from 1 to the largest of the compute format, if there is one. */
-static float top_of(const struct solver *s, const char *option, double value, float otherwise)
+static float max_of(const struct solver *s, const char *option, double value, float otherwise)
 {
 	if (!s->compute.kind)
 		return otherwise;
-	if (!(value >= 1 && value <= (double)s->compute.top))
+	if (!(value >= 1 && value <= (double)s->compute.max))
 		misuse("--%s: %g is not a number from 1 to %g, the largest value of %s", option, value,
-			(double)s->compute.top, s->compute.name);
+			(double)s->compute.max, s->compute.name);
 	return (float)value;
 }
 
@@ -58,9 +58,9 @@ static void decide_inputs(struct method *m, double act_clip)
 		m->act_format = s->compute;
 	else
 		method_check_rounded(&m->act_format, "act-format");
-	m->act_top = s->z_top;
+	m->act_max = s->z_max;
 	if (strcmp(m->act_format.name, s->compute.name))
-		m->act_top = m->act_format.top;
+		m->act_max = m->act_format.max;
 	else
 		m->act_pow2 = s->pow2_scale;
 	if (m->inputs_given && m->act_mode != INPUT_AS_IS && !m->act_format.kind)
@@ -92,9 +92,9 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	if (given(arg, "pow2-scale"))
 		s->pow2_scale = m.act_pow2 = o->said.solver.pow2_scale;
 	if (given(arg, "top"))
-		s->z_top = top_of(s, "top", o->top, s->z_top);
+		s->z_max = max_of(s, "top", o->max, s->z_max);
 	if (given(arg, "saturate"))
-		s->saturate = top_of(s, "saturate", o->saturate, s->saturate);
+		s->saturate = max_of(s, "saturate", o->saturate, s->saturate);
 	m.inputs_given = given(arg, "act-mode");
 	m.inputs_follow = !m.inputs_given && !given(arg, "act-format");
 	decide_inputs(&m, o->act_clip);
@@ -111,9 +111,9 @@ bool method_storage_given(const void *unused, const char *option)
 void method_check(const struct method_options *o)
 {
 	if (option_given("top"))
-		top_of(&o->said.solver, "top", o->top, 0);
+		max_of(&o->said.solver, "top", o->max, 0);
 	if (option_given("saturate"))
-		top_of(&o->said.solver, "saturate", o->saturate, 0);
+		max_of(&o->said.solver, "saturate", o->saturate, 0);
 }
 
 void method_hint(const struct option_row *o)

@@ -16,7 +16,7 @@ struct method {
 	enum input_mode act_mode;
 	float act_clip;			/* of scales of each token; 0: 1 */
 	struct format act_format;	/* kind NULL: that of the arithmetic */
-	float act_top;			/* static scales are max|X|/act_top, */
+	float act_max;			/* static scales are max|X|/act_max, */
 	bool act_pow2;			/* up to powers of two */
 };
 
@@ -26,14 +26,14 @@ struct method_options {
 	enum recipe recipe;
 	enum scale_type scales;
 	bool ties_away;
-	double top, saturate, act_clip;
+	double max, saturate, act_clip;
 };
 
 extern const char *const method_yes_no[], *const method_scale8s[], *const method_act_modes[];
 
 #define OPTION_ACT_CLIP(var) { 0, "act-clip", OPTION_REAL(var), "R", \
 	"scales of each token from R times its largest magnitude", .otherwise = "1", \
-	.least = LINEAR_CLIP_LEAST, .most = 1 }
+	.min = LINEAR_CLIP_MIN, .max = 1 }
 /* Rows of the options of a layer; o: a struct method_options. */
 #define METHOD_STORAGE_OPTIONS(o) \
 	{ 0, "storage", OPTION_FORMAT(&(o)->said.solver.storage), "FORMAT", "format of the codes", \
@@ -62,7 +62,7 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 		"how many FP8 scales a weight has", .otherwise = "tensor" }, \
 	{ 0, "pow2-scale", OPTION_EITHER(&(o)->said.solver.pow2_scale, method_yes_no), NULL, \
 		"FP8 scales rounded up to powers of two" }, \
-	{ 0, "top", OPTION_REAL(&(o)->top), "Z", \
+	{ 0, "top", OPTION_REAL(&(o)->max), "Z", \
 		"FP8 scales are max|x|/Z, 1 <= Z <= the format's largest value (default: the recipe's)" }, \
 	{ 0, "saturate", OPTION_REAL(&(o)->saturate), "V", \
 		"largest FP8 magnitude of a weight, in the same range (default: the recipe's)" }, \
@@ -73,7 +73,7 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 	OPTION_ACT_CLIP(&(o)->act_clip), \
 	OPTION_TIES(&(o)->ties_away), \
 	{ 0, "damp", OPTION_REAL(&(o)->said.solver.damp), "LAMBDA", \
-		"added to the diagonal, times its mean", .otherwise = "0.01", .most = 1e6 }
+		"added to the diagonal, times its mean", .otherwise = "0.01", .max = 1e6 }
 
 /*
  * The method that the options make, with the recipe's choices where given() does

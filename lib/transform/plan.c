@@ -9,7 +9,7 @@
 #include "base/history.h"
 #include "io/text.h"
 
-enum { MOST_BYTES = 64 << 20 };
+enum { MAX_BYTES = 64 << 20 };
 
 struct plan_line {
 	size_t number;			/* in the file, from 1 on */
@@ -200,7 +200,7 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 			method_hint(o);
 	if (path) {
 		method_check(options);
-		rest = text = text_read(path, MOST_BYTES, &n);
+		rest = text = text_read(path, MAX_BYTES, &n);
 		if (strlen(text) != n)
 			die("%s: holds a NUL byte, expected text", path);
 		for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {

@@ -25,17 +25,17 @@ static char *group_name(double group)
  * quantized. */
 static void check_order(const struct quantize *q, const struct method *m, const char *layer)
 {
-	const struct image *order = q->files.order;
-	char *kind = image_text(order, "/", "order");
+	const struct part *order = q->files.order;
+	char *kind = part_text(order, "/", "order");
 	const bool gar = kind && !strcmp(kind, "gar");
-	const double group = image_number(order, "/", "group", -2);
+	const double group = part_number(order, "/", "group", -2);
 
 	free(kind);
 	if (gar && group < -1)
-		die("%s: has no attribute group; group-aware orders were made for one", image_name(order));
+		die("%s: has no attribute group; group-aware orders were made for one", part_name(order));
 	if (gar && group != (double)m->solver.group)
 		die("%s: was made with --group %s, %s is --group %s: make the order again with the same",
-			image_name(order), group_name(group), layer ? layer : "this",
+			part_name(order), group_name(group), layer ? layer : "this",
 			group_name((double)m->solver.group));
 }
 
@@ -97,10 +97,10 @@ static void check_absmax(const struct quantize *q, const struct method *m, const
 		die("%s: %s/absmax: is missing", q->source.name, layer);
 }
 
-static void check_plain(const struct image *image, const char *layer, bool quantized)
+static void check_plain(const struct part *part, const char *layer, bool quantized)
 {
 	if (quantized)
-		die("%s: %s: is quantized already, expected a plain weight", image_name(image), layer);
+		die("%s: %s: is quantized already, expected a plain weight", part_name(part), layer);
 }
 
 /* A run and the part that is read of its input. */
@@ -119,7 +119,7 @@ static void look_for(void *arg, const char *layer, size_t in)
 	if (q->files.hessian)
 		check_absmax(q, m, layer, &inputs);
 	if (w->f->shard.n < 2)	/* which may be of others */
-		check_plain(w->f->image, layer, layer_quantized(w->f->image, layer));
+		check_plain(w->f->part, layer, layer_quantized(w->f->part, layer));
 }
 
 void quantize_check_layers(struct quantize *q, const struct filter *f)
@@ -142,19 +142,19 @@ void quantize_check_layers(struct quantize *q, const struct filter *f)
 
 static float static_scale(const struct method *m, size_t n, const float absmax[n])
 {
-	float top = 0, scale;
+	float max = 0, scale;
 
 	for (size_t i = 0; i < n; i++)
-		top = absmax[i] > top ? absmax[i] : top;
-	scale = linear_scale_of(top, m->act_top);
+		max = absmax[i] > max ? absmax[i] : max;
+	scale = linear_scale_of(max, m->act_max);
 	return m->act_pow2 ? (float)exp2(ceil(log2((double)scale))) : scale;
 }
 
-static _Noreturn void fail(const struct quantize *q, const struct image *image, const char *path,
+static _Noreturn void fail(const struct quantize *q, const struct part *part, const char *path,
 	const struct solver_report *r)
 {
 	const bool weight = r->status == SOLVER_BAD_WEIGHT, order = r->status == SOLVER_BAD_ORDER;
-	const char *file = weight ? image_name(image) : order ? q->source.order_name : q->source.name;
+	const char *file = weight ? part_name(part) : order ? q->source.order_name : q->source.name;
 
 	die("%s: %s/%s: %s (at %zu)", file, path, weight ? "weight" : order ? "order" : "hessian",
 		solver_text(r->status), r->index);
@@ -177,14 +177,14 @@ static const int32_t *order_of(const struct quantize *q, struct quantized *t, si
 
 /* The layer at `path` goes to t; n that go through the solver with it are before it. */
 static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
-	const struct image *image, const char *path)
+	const struct part *part, const char *path)
 {
 	const struct method *m = t->method = method_of(q, path);
 	struct linear *l = &t->layer.linear;
 	size_t scales;
 
-	t->layer = layer_read(image, path, 0, 0);
-	check_plain(image, path, !l->weight);
+	t->layer = layer_read(part, path, 0, 0);
+	check_plain(part, path, !l->weight);
 	t->inputs = inputs_of(q, m, path, l->in);
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
 	check_absmax(q, m, path, &t->inputs);
@@ -195,7 +195,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 		.scale8 = xalloc(l->out, sizeof(float)), .group_index = xalloc(l->in, sizeof(int32_t)) };
 }
 
-static void end_layer(struct output *out, const struct image *image, struct quantized *t)
+static void end_layer(struct output *out, const struct part *part, struct quantized *t)
 {
 	static int warned;
 	const struct method *m = t->method;
@@ -221,7 +221,7 @@ static void end_layer(struct output *out, const struct image *image, struct quan
 	if (m->inputs_given) {
 		if (m->inputs_follow && linear_rounds(l) && !warned++)
 			warn("%s: %s: says how its inputs are rounded; --compute %s takes the place of that, "
-				"with --act-mode or --act-format it is meant", image_name(image),
+				"with --act-mode or --act-format it is meant", part_name(part),
 				t->layer.path, m->solver.compute.name);
 		l->input.mode = m->act_mode;
 		l->input.format = m->act_format;
@@ -232,7 +232,7 @@ static void end_layer(struct output *out, const struct image *image, struct quan
 		l->input.scale = &t->act_scale;
 		l->input.modalities = 1;
 	}
-	layer_write(out, image, t->layer.path, l);
+	layer_write(out, part, t->layer.path, l);
 }
 
 void quantize_release(struct quantize *q)
@@ -273,7 +273,7 @@ static void report(const char *layer, const struct quantized *t, const struct so
 /* Through the solver, those with one Hessian side by side, so that they share its factor. */
 static void solve(size_t n, struct solver_layer layer[n])
 {
-	struct solver_layer beside[LAYERS_AT_ONCE];
+	struct solver_layer together[LAYERS_AT_ONCE];
 	size_t from[LAYERS_AT_ONCE] = { 0 }, placed = 0;
 	bool done[LAYERS_AT_ONCE] = { false };
 	void *workspace;
@@ -283,13 +283,13 @@ static void solve(size_t n, struct solver_layer layer[n])
 			if (!done[j] && (j == i || (layer[i].h && layer[j].h == layer[i].h))) {
 				done[j] = true;
 				from[placed] = j;
-				beside[placed++] = layer[j];
+				together[placed++] = layer[j];
 			}
-	workspace = xalloc(solver_workspace(n, beside), 1);
-	solver_run(n, beside, workspace);
+	workspace = xalloc(solver_workspace(n, together), 1);
+	solver_run(n, together, workspace);
 	free(workspace);
 	for (size_t i = 0; i < n; i++)
-		layer[from[i]] = beside[i];
+		layer[from[i]] = together[i];
 }
 
 /* At most LAYERS_AT_ONCE: those of a block overlap, and their results are in memory at once. */
@@ -302,16 +302,16 @@ static void quantize_some(struct quantize *q, const struct filter *f, size_t n, 
 	t = q->layer + q->made;
 	for (size_t i = 0; i < n; i++) {
 		t[i] = xalloc(1, sizeof *t[i]);
-		begin_layer(q, t[i], i, t, f->image, path[i]);
+		begin_layer(q, t[i], i, t, f->part, path[i]);
 		layer[i] = t[i]->result;
 	}
 	solve(n, layer);
 	for (size_t i = 0; i < n; i++) {
 		t[i]->result = layer[i];
 		if (layer[i].report.status != SOLVER_DONE)
-			fail(q, f->image, path[i], &layer[i].report);
+			fail(q, f->part, path[i], &layer[i].report);
 		report(path[i], t[i], &layer[i].report);
-		end_layer(f->out, f->image, t[i]);
+		end_layer(f->out, f->part, t[i]);
 	}
 	q->made += n;
 	q->source.drop(q->source.arg);
@@ -333,7 +333,7 @@ void quantize_layers(struct quantize *q, const struct filter *f, size_t all, cha
 		if (!quantize_keeps(q, path[i]))
 			some[n++] = path[i];
 	for (size_t i = 0; i < n; i += LAYERS_AT_ONCE) {
-		progress_part(some[i], image_part(f->image), image_parts(f->image), i, n);
+		progress_part(some[i], part_index(f->part), part_count(f->part), i, n);
 		quantize_some(q, f, n - i < LAYERS_AT_ONCE ? n - i : LAYERS_AT_ONCE, some + i);
 	}
 	q->done += all;
@@ -353,11 +353,11 @@ static void begin_part(struct quantize *q, const struct filter *f)
 	const bool needed = may_need_hessian(q, f);
 	const bool ordered = q->files.order && option_given("order");	/* and it has an effect */
 
-	output_begin(f->out, f->image);
-	if (image_part(f->image))
+	output_begin(f->out, f->part);
+	if (part_index(f->part))
 		return;
 	cache_write(f->out, q->kv);
-	calibrated_write(f->out, 3, (const struct image *[]){ f->image, needed ? q->files.hessian : NULL,
+	calibrated_write(f->out, 3, (const struct part *[]){ f->part, needed ? q->files.hessian : NULL,
 		ordered ? q->files.order : NULL }, needed ? q->calibration : NULL);
 	if (q->files.hessian && needed)
 		output_history(f->out, "hessian", q->files.hessian);
@@ -366,8 +366,8 @@ static void begin_part(struct quantize *q, const struct filter *f)
 	if (f->shard.n > 1)
 		share_write(f->out, &f->shard, (const char *[SHARE_INPUTS]){
 			[SHARE_MODEL] = input_name(f->in),
-			[SHARE_HESSIAN] = q->files.hessian ? image_name(q->files.hessian) : NULL,
-			[SHARE_ORDER] = q->files.order ? image_name(q->files.order) : NULL });
+			[SHARE_HESSIAN] = q->files.hessian ? part_name(q->files.hessian) : NULL,
+			[SHARE_ORDER] = q->files.order ? part_name(q->files.order) : NULL });
 	if (ordered)
 		output_history(f->out, "order", q->files.order);
 }
@@ -381,8 +381,8 @@ static void begin_report(const struct filter *f)
 void quantize_part(void *arg, const struct filter *f)
 {
 	struct quantize *q = arg;
-	struct layer_list list = layer_list(f->image, f->config, q->layers);
-	const bool begun = list.n || !image_part(f->image);
+	struct layer_list list = layer_list(f->part, f->config, q->layers);
+	const bool begun = list.n || !part_index(f->part);
 
 	begin_report(f);
 	if (!f->config)	/* these are not known before */
@@ -394,17 +394,17 @@ void quantize_part(void *arg, const struct filter *f)
 	else
 		quantize_layers(q, f, list.n, list.path);
 	if (begun) {
-		output_rest(f->out, f->image, NULL);
+		output_rest(f->out, f->part, NULL);
 		output_end(f->out);
 	} else
-		output_pass(f->out, f->image);
+		output_pass(f->out, f->part);
 	layer_list_free(&list);
 }
 
 void quantize_finished(void *arg, const struct filter *f)
 {
 	struct quantize *q = arg;
-	struct layer_list list = layer_list(f->image, f->config, q->layers);
+	struct layer_list list = layer_list(f->part, f->config, q->layers);
 
 	begin_report(f);
 	if (!f->config)

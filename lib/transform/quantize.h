@@ -7,7 +7,7 @@
 #define TRANSFORM_QUANTIZE_H
 #include "base/selection.h"
 #include "calib/hessian.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/filter.h"
 #include "model/layer.h"
 #include "solver/order.h"
@@ -18,7 +18,7 @@ struct quantize {
 	const struct selection *layers;
 	struct moments_source source;	/* name, order_name NULL: it knows no Hessian, no order */
 	struct moments_files files;	/* behind it, for the history; NULL: none */
-	const struct image *tokens;	/* likewise, of a source in memory */
+	const struct part *tokens;	/* likewise, of a source in memory */
 	const char *calibration;	/* and its line of model/calibrated.h */
 	enum order_kind reorder;	/* where the source has no order: by Hessian and group of the layer */
 	enum order_key key;
@@ -26,7 +26,7 @@ struct quantize {
 	/* Who takes the layers of a part, of which there may be none, to quantize_layers(). NULL: all of
 	 * them, in the order of the list, and what was made of them is released. */
 	void (*walk)(void *arg, const struct filter *f, const struct layer_list *list);
-	void (*pass)(void *arg, const struct image *result);	/* a part that an earlier run has finished */
+	void (*pass)(void *arg, const struct part *result);	/* a part that an earlier run has finished */
 	void *arg;
 	size_t done;
 	bool needs_hessian;		/* a method asked for so far does */

@@ -38,8 +38,8 @@ int32_t *reorder_columns(const char *file, const char *layer, size_t n, const fl
 static void write_order(struct walk *w, const char *layer)
 {
 	float *own;
-	const struct hessian h = hessian_mixed(w->f->image, layer, 0, &own);
-	int32_t *order = reorder_columns(image_name(w->f->image), layer, h.in,
+	const struct hessian h = hessian_mixed(w->f->part, layer, 0, &own);
+	int32_t *order = reorder_columns(part_name(w->f->part), layer, h.in,
 		(const float (*)[h.in])h.sum, w->r->kind, w->r->key, w->r->group);
 
 	output_write(w->f->out, layer_member(layer, "order"), tensor_1d(TENSOR_I32, order, h.in));
@@ -60,9 +60,9 @@ static void visit(void *arg, const char *group)
 	char *same;
 
 	if (!selection_has(w->r->layers, group) || hessian_is_prior(group) ||
-	    !hessian_there(w->f->image, group))
+	    !hessian_there(w->f->part, group))
 		return;
-	same = image_same(w->f->image, group);
+	same = part_same(w->f->part, group);
 	if (is_written(w, same))
 		output_link(w->f->out, group, same);
 	else
@@ -76,12 +76,12 @@ void reorder_part(void *arg, const struct filter *f)
 {
 	struct reorder *r = arg;
 	struct walk w = { .r = r, .f = f };
-	char *config = image_part(f->image) ? NULL : image_config(f->image);
+	char *config = part_index(f->part) ? NULL : part_config(f->part);
 
-	output_begin(f->out, f->image);
-	if (!image_part(f->image)) {
-		basis_copy(f->out, f->image);
-		calibrated_write(f->out, 1, (const struct image *[]){ f->image }, NULL);
+	output_begin(f->out, f->part);
+	if (!part_index(f->part)) {
+		basis_copy(f->out, f->part);
+		calibrated_write(f->out, 1, (const struct part *[]){ f->part }, NULL);
 		output_text(f->out, "/", "order", order_kinds[r->kind]);
 		if (r->kind == ORDER_GAR) {
 			output_text(f->out, "/", "key", order_keys[r->key]);
@@ -90,7 +90,7 @@ void reorder_part(void *arg, const struct filter *f)
 		if (config)
 			output_string(f->out, "/config", config);
 	}
-	image_groups(f->image, visit, &w);
+	part_groups(f->part, visit, &w);
 	output_end(f->out);
 	r->done += w.n;
 	for (size_t i = 0; i < w.n; i++)

@@ -66,29 +66,29 @@ static void parts_free(struct parts *y)
 void repack_part(void *arg, const struct filter *f)
 {
 	struct repack *r = arg;
-	const struct image *image = f->image;
-	struct layer_list list = layer_list(image, NULL, r->layers);	/* embeddings and heads too */
+	const struct part *part = f->part;
+	struct layer_list list = layer_list(part, NULL, r->layers);	/* embeddings and heads too */
 	const size_t before = r->done;
 
 	for (size_t i = 0; i < list.n; i++) {
-		struct layer layer = layer_read(image, list.path[i], 0, 0);
+		struct layer layer = layer_read(part, list.path[i], 0, 0);
 		struct parts parts;
 
 		if (repack_layer(r, &parts, &layer.linear)) {
 			if (r->done++ == before)
-				output_begin(f->out, image);
-			progress_part(list.path[i], image_part(image), image_parts(image), i, list.n);
-			layer_write(f->out, image, layer.path, &parts.part[0]);
+				output_begin(f->out, part);
+			progress_part(list.path[i], part_index(part), part_count(part), i, list.n);
+			layer_write(f->out, part, layer.path, &parts.part[0]);
 		}
 		parts_free(&parts);
 		layer_free(&layer);
 	}
-	if (r->done == before && !image_part(image))
-		output_begin(f->out, image);
-	if (r->done > before || !image_part(image)) {
-		output_rest(f->out, image, NULL);
+	if (r->done == before && !part_index(part))
+		output_begin(f->out, part);
+	if (r->done > before || !part_index(part)) {
+		output_rest(f->out, part, NULL);
 		output_end(f->out);
 	} else
-		output_pass(f->out, image);
+		output_pass(f->out, part);
 	layer_list_free(&list);
 }

@@ -44,9 +44,9 @@ static double *widen_vector(size_t n, const float *x)
 	return y;
 }
 
-static struct wide_norm read_norm(const struct image *image, const struct residual_norm *at)
+static struct wide_norm read_norm(const struct part *part, const struct residual_norm *at)
 {
-	struct norm norm = norm_read(image, at->path, at->stack, at->stack->hidden);
+	struct norm norm = norm_read(part, at->path, at->stack, at->stack->hidden);
 	struct wide_norm y = { .kind = norm.kind, .n = norm.n, .gain = widen_vector(norm.n, norm.gain),
 		.shift = widen_vector(norm.n, norm.shift) };
 
@@ -63,13 +63,13 @@ static void write_vector(struct output *out, const char *path, const char *name,
 	free(y);
 }
 
-static void write_norm(struct output *out, const struct image *image, const struct residual_norm *at,
+static void write_norm(struct output *out, const struct part *part, const struct residual_norm *at,
 	struct wide_norm *norm)
 {
 	static const char *const kinds[] = { [NORM_RMS] = "rms", [NORM_LAYER] = "layer" };
 	static const char *const ours[] = { "weight", "bias", NULL };
 
-	output_copy(out, image, at->path, ours);
+	output_copy(out, part, at->path, ours);
 	for (size_t i = 0; i < norm->n; i++)
 		norm->gain[i] -= (double)at->stack->arch->norm_offset;
 	write_vector(out, at->path, "weight", norm->n, norm->gain);
@@ -79,25 +79,25 @@ static void write_norm(struct output *out, const struct image *image, const stru
 		output_text(out, at->path, "norm", kinds[norm->kind]);
 }
 
-static void check_layer(const struct rewrite *r, const struct image *image, const struct layer *l)
+static void check_layer(const struct rewrite *r, const struct part *part, const struct layer *l)
 {
 	const enum input_mode mode = l->linear.input.mode;
 
 	if (!l->linear.weight)
-		die("%s: %s: is quantized already, expected a plain weight: %s goes first", image_name(image),
+		die("%s: %s: is quantized already, expected a plain weight: %s goes first", part_name(part),
 			l->path, program);
-	if (l->linear.online && r->change.turn)
+	if (l->linear.online && r->change.rotations)
 		die("%s: %s: is behind an online Hadamard already, expected a model that is not rotated",
-			image_name(image), l->path);
+			part_name(part), l->path);
 	if (l->linear.splits)
-		die("%s: %s: has columns taken out, expected a layer before rms-suppress", image_name(image),
+		die("%s: %s: has columns taken out, expected a layer before rms-suppress", part_name(part),
 			l->path);
 	if (l->linear.branch_a)
 		die("%s: %s: has a branch, which reads the same input, expected a layer before fbq-run",
-			image_name(image), l->path);
+			part_name(part), l->path);
 	if (mode == INPUT_STATIC_TENSOR || mode == INPUT_STATIC_MODALITY)
 		die("%s: %s/act_scale: is of the inputs as they are, which this changes; calibrate the "
-			"result", image_name(image), l->path);
+			"result", part_name(part), l->path);
 }
 
 /* A layer, and what it is changed by: its norm, and the factors of what is between it and another layer. */
@@ -110,7 +110,7 @@ struct change {
 
 static void scale(const struct change *c, size_t first, size_t m, double w[m][c->at->in], double *bias)
 {
-	const size_t own = c->rows && first < c->at->first ? least(c->at->first - first, m) : 0;
+	const size_t own = c->rows && first < c->at->first ? min(c->at->first - first, m) : 0;
 	const double *rows = c->rows ? c->rows + (first + own - c->at->first) : NULL;
 
 	invariant_scale(c->columns, NULL, own, c->at->in, w, NULL);
@@ -138,7 +138,7 @@ static void change_rows(const struct rewrite *r, const struct filter *f, const s
 	invariant_layer(&r->change, at, c->norm, m, (double (*)[n])w, bias ? bias + first : NULL);
 	scale(c, first, m, (double (*)[n])w, bias ? bias + first : NULL);
 	if (c->finish)
-		r->finish(r->arg, f->image, at, &(struct rewrite_factors){ c->columns ? c->columns :
+		r->finish(r->arg, f->part, at, &(struct rewrite_factors){ c->columns ? c->columns :
 			invariant_reads(at) && c->norm ? c->norm->factor : NULL, c->rows },
 			(double (*)[n])w);
 	#pragma omp parallel for num_threads(threads) schedule(static)
@@ -152,11 +152,11 @@ static void change_rows(const struct rewrite *r, const struct filter *f, const s
 static void change_vector(const struct rewrite *r, const struct filter *f, const struct change *c)
 {
 	const struct residual_layer *at = c->at;
-	float *x = layer_vector(f->image, at->path, at->in), *y;
+	float *x = layer_vector(f->part, at->path, at->in), *y;
 	double *w = widen_vector(at->in, x);
 
 	if (!x)
-		die("%s: %s: is missing", image_name(f->image), at->path);
+		die("%s: %s: is missing", part_name(f->part), at->path);
 	invariant_layer(&r->change, at, c->norm, 1, (double (*)[at->in])w, NULL);
 	half_narrow_double(at->in, y = xalloc(at->in, sizeof *y), w, HALF_NONE);
 	output_write(f->out, at->path, tensor_1d(TENSOR_F32, y, at->in));
@@ -167,28 +167,28 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 {
 	static const char *const ours[] = { "weight", "bias", NULL };
 	const struct residual_layer *at = c->at;
-	struct layer layer = layer_read(f->image, at->path, at->out, at->in);
+	struct layer layer = layer_read(f->part, at->path, at->out, at->in);
 	struct linear *l = &layer.linear;
-	const size_t out = l->out, tile = invariant_by_rows(at) && !c->finish ? least(ROWS, out) : out;
+	const size_t out = l->out, tile = invariant_by_rows(at) && !c->finish ? min(ROWS, out) : out;
 	void *y = xalloc(out * l->in, half_size(r->dtype));
 	double *bias = widen_vector(out, l->bias);
 	float *rounded = NULL;
 
-	check_layer(r, f->image, &layer);
+	check_layer(r, f->part, &layer);
 	if (!bias && invariant_biased(&r->change, at, c->norm))
 		bias = xalloc(out, sizeof *bias);
 	for (size_t i = 0; i < out; i += tile)
-		change_rows(r, f, c, l, i, least(tile, out - i), y, bias);
+		change_rows(r, f, c, l, i, min(tile, out - i), y, bias);
 	if (bias)
 		half_narrow_double(out, rounded = xalloc(out, sizeof *rounded), bias, HALF_NONE);
 	l->weight = y;
 	l->weight_type = r->dtype;
 	l->bias = rounded;
-	if (r->change.turn)
+	if (r->change.rotations)
 		l->online = invariant_online(&r->change, at);
 	if (!half_finite(out * l->in, y, r->dtype) || (bias && !half_finite(out, rounded, HALF_NONE)))
-		die("%s: %s: overflows %s", image_name(f->image), at->path, rewrite_types[r->dtype]);
-	output_copy(f->out, f->image, at->path, ours);
+		die("%s: %s: overflows %s", part_name(f->part), at->path, rewrite_types[r->dtype]);
+	output_copy(f->out, f->part, at->path, ours);
 	layer_write(f->out, NULL, at->path, l);
 	free(y), free(bias), free(rounded);
 	layer_free(&layer);
@@ -210,14 +210,14 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 		const char *why;
 
 		if (r->norm)
-			progress_part(here->norm[i].path, image_part(f->image), image_parts(f->image), i,
+			progress_part(here->norm[i].path, part_index(f->part), part_count(f->part), i,
 				steps(r, here));
-		norm[i] = read_norm(f->image, &here->norm[i]);
+		norm[i] = read_norm(f->part, &here->norm[i]);
 		why = invariant_refusal(&r->change, &here->norm[i], &norm[i]);
 		if (why)
-			die("%s: %s: %s", image_name(f->image), here->norm[i].path, why);
+			die("%s: %s: %s", part_name(f->part), here->norm[i].path, why);
 		if (r->norm && here->norm[i].use == NORM_PRE)
-			r->norm(r->arg, f->image, here, i, &norm[i]);
+			r->norm(r->arg, f->part, here, i, &norm[i]);
 	}
 	return norm;
 }
@@ -225,7 +225,7 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 /* By the streams that the change leaves as they are, and the settings. */
 static void write_basis(const struct rewrite *r, const struct filter *f)
 {
-	char *before = basis_of(f->image), *after;
+	char *before = basis_of(f->part), *after;
 	char *settings = xformat("%s leave=%d,%d %s", program, r->change.leave[0],
 		r->change.leave[f->config->stacks - 1], r->settings);
 
@@ -237,17 +237,17 @@ static void write_basis(const struct rewrite *r, const struct filter *f)
 /* Begins a part of the result; the first says of the whole how it was changed. */
 static void begin_part(const struct rewrite *r, const struct filter *f)
 {
-	char *rotated = image_part(f->image) ? NULL : image_text(f->image, "/", "rotated");
+	char *rotated = part_index(f->part) ? NULL : part_text(f->part, "/", "rotated");
 
 	if (r->rotated && rotated)
-		die("%s: is rotated already (%s), expected a model as it was before", image_name(f->image),
+		die("%s: is rotated already (%s), expected a model as it was before", part_name(f->part),
 			rotated);
 	free(rotated);
-	output_begin(f->out, f->image);
-	if (image_part(f->image))
+	output_begin(f->out, f->part);
+	if (part_index(f->part))
 		return;
 	write_basis(r, f);
-	calibrated_write(f->out, 2, (const struct image *[]){ f->image, r->second }, NULL);
+	calibrated_write(f->out, 2, (const struct part *[]){ f->part, r->second }, NULL);
 	if (r->second)
 		output_history(f->out, r->second_name, r->second);
 	if (r->rotated)
@@ -257,17 +257,17 @@ static void begin_part(const struct rewrite *r, const struct filter *f)
 /* What of a part has no layers and no norms. */
 static void pass_part(const struct rewrite *r, const struct filter *f)
 {
-	if (image_part(f->image)) {
-		output_pass(f->out, f->image);
+	if (part_index(f->part)) {
+		output_pass(f->out, f->part);
 		return;
 	}
 	begin_part(r, f);
-	output_rest(f->out, f->image, NULL);
+	output_rest(f->out, f->part, NULL);
 	output_end(f->out);
 }
 
 /* Queries and keys of the part's blocks pass a Hadamard of this order. */
-static void turn_keys(const struct filter *f, const struct residual *here, size_t order)
+static void rotate_keys(const struct filter *f, const struct residual *here, size_t order)
 {
 	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++) {
 		const bool cached = l->rows == CHANNELS_VALUE && !l->stack->arch->bidirectional;
@@ -287,10 +287,10 @@ static double **read_sources(const struct rewrite *r, const struct filter *f, co
 	double **factor = xalloc(here->layers, sizeof *factor);
 
 	for (size_t i = 0; r->source && i < here->layers; i++) {
-		progress_part(here->layer[i].path, image_part(f->image), image_parts(f->image),
+		progress_part(here->layer[i].path, part_index(f->part), part_count(f->part),
 			here->norms + i, steps(r, here));
 		if (here->layer[i].source != RESIDUAL_NONE)
-			factor[i] = r->source(r->arg, f->image, here, i);
+			factor[i] = r->source(r->arg, f->part, here, i);
 	}
 	return factor;
 }
@@ -309,12 +309,12 @@ static void change_layers(const struct rewrite *r, const struct filter *f, const
 		const struct change c = { l, l->norm < 0 ? NULL : &norm[l->norm], columns[i], rows[i],
 			r->finish && r->wants(r->arg, l) };
 
-		progress_part(l->path, image_part(f->image), image_parts(f->image),
+		progress_part(l->path, part_index(f->part), part_count(f->part),
 			steps(r, here) - here->layers + i, steps(r, here));
 		const char *why = invariant_layer_refusal(&r->change, l);
 
 		if (why)
-			die("%s: %s: %s", image_name(f->image), l->path, why);
+			die("%s: %s: %s", part_name(f->part), l->path, why);
 		if (!c.columns && !c.rows && !c.finish && !invariant_changes(&r->change, l, c.norm))
 			continue;
 		(l->vector ? change_vector : change_layer)(r, f, &c);
@@ -336,19 +336,19 @@ static void change_part(const struct rewrite *r, const struct filter *f, const s
 
 		invariant_norm(&r->change, &here->norm[i], &norm[i]);
 		if (changes)
-			write_norm(f->out, f->image, &here->norm[i], &norm[i]);
+			write_norm(f->out, f->part, &here->norm[i], &norm[i]);
 		free(norm[i].gain), free(norm[i].shift), free(norm[i].factor);
 	}
-	output_rest(f->out, f->image, NULL);
-	if (r->change.turn && r->change.turn->keys)
-		turn_keys(f, here, r->change.turn->keys);
+	output_rest(f->out, f->part, NULL);
+	if (r->change.rotations && r->change.rotations->keys)
+		rotate_keys(f, here, r->change.rotations->keys);
 	output_end(f->out);
 	free(norm);
 }
 
 void rewrite_part(void *arg, const struct filter *f)
 {
-	struct residual here = residual_of(f->image, f->config);
+	struct residual here = residual_of(f->part, f->config);
 
 	if (here.layers || here.norms)
 		change_part(arg, f, &here);
@@ -362,5 +362,5 @@ void rewrite_filter(const struct rewrite *r, struct filter *f, bool check)
 	struct rewrite own = *r;
 
 	check_filter(f, rewrite_part, &own, check,
-		r->dtype == HALF_NONE && !r->finish ? CHECK_MOST : INFINITY);
+		r->dtype == HALF_NONE && !r->finish ? CHECK_MAX : INFINITY);
 }

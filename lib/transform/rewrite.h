@@ -18,18 +18,18 @@ struct rewrite {
 	enum half_type dtype;		/* of weights; biases and norms are float */
 	const char *rotated;		/* how: attribute of the root; NULL: not at all */
 	const char *settings;		/* that decide the layers' inputs, for the basis */
-	const struct image *second;	/* input whose history is kept, under this name; NULL: none */
+	const struct part *second;	/* input whose history is kept, under this name; NULL: none */
 	const char *second_name;
 	/* What the i-th norm of a part is changed by, beside `change`; NULL: nothing. */
-	void (*norm)(void *arg, const struct image *image, const struct residual *here, size_t i,
+	void (*norm)(void *arg, const struct part *part, const struct residual *here, size_t i,
 		struct wide_norm *norm);
 	/* What the inputs of the i-th layer, which has a source, are divided by: [in], for rewrite to free;
 	 * NULL: nothing. */
-	double *(*source)(void *arg, const struct image *image, const struct residual *here, size_t i);
+	double *(*source)(void *arg, const struct part *part, const struct residual *here, size_t i);
 	/* Changes a layer once more, after `norm` and `source`, if `wants` is true; this may change what the
 	 * model computes. by: the factors that w has already. */
 	bool (*wants)(void *arg, const struct residual_layer *l);
-	void (*finish)(void *arg, const struct image *image, const struct residual_layer *l,
+	void (*finish)(void *arg, const struct part *part, const struct residual_layer *l,
 		const struct rewrite_factors *by, double (*w)[l->in]);
 	void *arg;
 };

@@ -13,7 +13,7 @@
 enum { TILE = 16, FEW = 1 << 12 };
 
 /* At most TILE rows of n numbers. */
-static void turn(const struct rotation *r, size_t m, size_t width, double x[m][width])
+static void rotate(const struct rotation *r, size_t m, size_t width, double x[m][width])
 {
 	const size_t n = r->n;
 
@@ -39,21 +39,21 @@ void rotation_rows(const struct rotation *r, size_t m, size_t width, double x[m]
 	#pragma omp parallel for num_threads(threads) if (m * width > FEW) schedule(static)
 	for (size_t i = 0; i < m; i += TILE)
 		for (size_t j = 0; j < width; j += r->n)
-			turn(r, least(TILE, m - i), width, (double (*)[width])&x[i][j]);
+			rotate(r, min(TILE, m - i), width, (double (*)[width])&x[i][j]);
 }
 
 void rotation_columns(const struct rotation *r, size_t m, size_t width, double x[m][width])
 {
 	#pragma omp parallel for num_threads(threads) if (m * width > FEW) schedule(static)
 	for (size_t from = 0; from < width; from += TILE) {
-		const size_t n = least(TILE, width - from);
+		const size_t n = min(TILE, width - from);
 		double *row = xalloc(n * m, sizeof *row);
 
 		for (size_t i = 0; i < m; i++)
 			for (size_t j = 0; j < n; j++)
 				row[j * m + i] = x[i][from + j];
 		for (size_t j = 0; j < m; j += r->n)
-			turn(r, n, m, (double (*)[m])(row + j));
+			rotate(r, n, m, (double (*)[m])(row + j));
 		for (size_t i = 0; i < m; i++)
 			for (size_t j = 0; j < n; j++)
 				x[i][from + j] = row[j * m + i];
@@ -87,19 +87,19 @@ static void draw_signs(struct rotation *r, size_t seed, const char *what)
 		r->sign[i] = random_bits(&draw, i) & 1 ? -1 : 1;
 }
 
-static struct rotation read_learned(const struct image *image, const char *path, size_t n)
+static struct rotation read_learned(const struct part *part, const char *path, size_t n)
 {
 	const size_t dim[] = { n, n };
-	const struct tensor t = image_tensor(image, path, TENSOR_F32, 2, dim);
+	const struct tensor t = part_tensor(part, path, TENSOR_F32, 2, dim);
 	struct rotation r = { .n = n, .dense = xalloc(n * n, sizeof *r.dense) };
 	double worst;
 
 	for (size_t i = 0; i < n * n; i++)
 		r.dense[i] = (double)((const float *)t.data)[i];
 	worst = linalg_orthogonality(n, (const double (*)[n])r.dense);
-	if (!(worst <= ROTATION_MOST))
+	if (!(worst <= ROTATION_MAX))
 		die("%s: %s: is not orthogonal: a number of Q Qᵀ - I is %.3g, expected at most %g",
-			image_name(image), path, worst, ROTATION_MOST);
+			part_name(part), path, worst, ROTATION_MAX);
 	return r;
 }
 
@@ -129,7 +129,7 @@ static void make_inner(struct rotations *r, const struct stack *s, size_t block)
 }
 
 static void make_stream(struct rotations *r, const struct config *c, const struct rotation_options *o,
-	size_t i, const struct image *learned)
+	size_t i, const struct part *learned)
 {
 	const struct stack *s = &c->stack[i];
 	const bool last = s == config_last(c);
@@ -142,13 +142,13 @@ static void make_stream(struct rotations *r, const struct config *c, const struc
 			s->hidden, o->block);
 		draw_signs(&r->residual[i], o->seed, last ? "rotation" : "rotation of the encoder");
 	}
-	r->value[i] = last && learned && image_has(learned, "/value") ?
+	r->value[i] = last && learned && part_has(learned, "/value") ?
 		read_learned(learned, "/value", s->head_dim) :
 		make("values of a head", s->head_dim, of_head == s->head_dim ? 0 : of_head);
 }
 
 struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
-	const bool leave[STACKS], const struct image *learned)
+	const bool leave[STACKS], const struct part *learned)
 {
 	struct rotations r = { 0 };
 

@@ -10,12 +10,12 @@
 #define TRANSFORM_ROTATION_H
 #include <stdbool.h>
 #include <stddef.h>
-#include "io/image.h"
+#include "io/part.h"
 #include "model/config.h"
 #include "model/residual.h"
 #include "num/hadamard.h"
 
-#define ROTATION_MOST 1e-5	/* of a number of Q Qᵀ - I */
+#define ROTATION_MAX 1e-5	/* of a number of Q Qᵀ - I */
 
 struct rotation {
 	size_t n;			/* width; 0: none */
@@ -50,7 +50,7 @@ struct rotation_options {
  * the width and were not asked for.
  */
 struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
-	const bool leave[STACKS], const struct image *learned);
+	const bool leave[STACKS], const struct part *learned);
 /* What of them decides the inputs of layers, as a text: widths, blocks, the seed of signs; free() it. */
 char *rotations_settings(const struct rotations *r, size_t seed);
 void rotations_free(struct rotations *r);

@@ -20,7 +20,7 @@ static struct second_moments find(void *arg, const char *layer, size_t in, bool 
 	if (!s->calibration.config)	/* asked whether there will be one */
 		return (struct second_moments){ 0 };
 	/* where sums overflow, the model is to blame */
-	source = calibrate_source(&s->calibration, image_name(s->filter->image));
+	source = calibrate_source(&s->calibration, part_name(s->filter->part));
 	return source.find(source.arg, layer, in, needed);
 }
 
@@ -132,7 +132,7 @@ static void quantize_head(struct sequential *s)
 	struct layer_list list = layers_of(s, c->blocks, PROJECTION_HEAD);
 
 	if (any_quantized(s, &list)) {
-		struct head head = head_read(s->filter->image, c, false);
+		struct head head = head_read(s->filter->part, c, false);
 
 		forward_head(s->run->forward, &head, &observer);
 		head_free(&head);
@@ -149,20 +149,20 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 
 	s->filter = f;
 	s->list = list;
-	s->calibration = calibrate_begin(f->image, f->config, s->quantize->layers, true);
+	s->calibration = calibrate_begin(f->part, f->config, s->quantize->layers, true);
 	observer = calibrate_observer(&s->calibration);
 	patch = layers_of(s, f->config->blocks, PROJECTION_PATCH);
 	for (size_t i = 0; i < list->n && !s->run->windows.images; i++)
 		if (config_is_visual(f->config, list->path[i]) && !quantize_keeps(s->quantize, list->path[i]))
 			die("%s: %s: has seen no tokens: %s has no images in its windows, expected --layers "
-				"that leave it out ('/model/layers/*')", image_name(f->image),
+				"that leave it out ('/model/layers/*')", part_name(f->part),
 				list->path[i], s->name);
 	if (patch.n)
 		die("%s: --sequential does not quantize what embeds patches: without it dpq-run does",
 			patch.path[0]);
 	free(patch.path);
 	quantize_embeddings(s);
-	forward_blocks(s->run->forward, f->image, &observer, run_block, s);
+	forward_blocks(s->run->forward, f->part, &observer, run_block, s);
 	quantize_head(s);
 	quantize_release(s->quantize);
 	s->run->forward->embedding = NULL;
@@ -171,7 +171,7 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 }
 
 /* The quantized part as it is in the result: what it makes of the tokens, the rest goes on from. */
-static void pass(void *arg, const struct image *result)
+static void pass(void *arg, const struct part *result)
 {
 	struct sequential *s = arg;
 
@@ -192,7 +192,7 @@ void sequential_open(struct sequential *s, const struct calibrate_text *t, const
 	if (!f->config)
 		die("%s: /config: is missing; --sequential runs the model, which needs its config.json",
 			input_name(f->in));
-	s->run = calibrate_open(t, f->config, f->image);
+	s->run = calibrate_open(t, f->config, f->part);
 	s->quantize->tokens = s->run->tokens;
 	s->quantize->calibration = s->run->calibration;
 }

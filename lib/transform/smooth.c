@@ -17,7 +17,7 @@ static const struct report table = { .column = columns, .columns = COLUMNS, .nam
 
 /* max |x| of the layer's inputs into x, where there is a Hessian of it; those of several of the norm's rows
  * side by side, of a projector, into one. Returns whether there is. */
-static bool add_inputs(const struct image *hessian, const struct residual_layer *l, size_t n, double x[n])
+static bool add_inputs(const struct part *hessian, const struct residual_layer *l, size_t n, double x[n])
 {
 	struct hessian h;
 
@@ -25,7 +25,7 @@ static bool add_inputs(const struct image *hessian, const struct residual_layer 
 		return false;
 	h = hessian_find(hessian, l->path, l->in);
 	if (!h.absmax)
-		die("%s: %s/absmax: is missing, expected what hessian-accum makes", image_name(hessian),
+		die("%s: %s/absmax: is missing, expected what hessian-accum makes", part_name(hessian),
 			l->path);
 	for (size_t j = 0; j < l->in; j++)
 		x[j % n] = fmax(x[j % n], (double)h.absmax[j]);
@@ -33,9 +33,9 @@ static bool add_inputs(const struct image *hessian, const struct residual_layer 
 }
 
 /* max |w| of each of the layer's columns into w, likewise. */
-static void add_weights(const struct image *image, const struct residual_layer *l, size_t n, double w[n])
+static void add_weights(const struct part *part, const struct residual_layer *l, size_t n, double w[n])
 {
-	struct layer layer = layer_read(image, l->path, l->out, l->in);
+	struct layer layer = layer_read(part, l->path, l->out, l->in);
 	float *row = xalloc(l->in, sizeof *row);
 
 	for (size_t i = 0; i < layer.linear.out; i++) {
@@ -56,7 +56,7 @@ static double largest(size_t n, const double x[n], const double factor[n], bool 
 	return y;
 }
 
-void smooth_norm(void *arg, const struct image *image, const struct residual *here, size_t i,
+void smooth_norm(void *arg, const struct part *part, const struct residual *here, size_t i,
 	struct wide_norm *norm)
 {
 	struct smooth *s = arg;
@@ -69,7 +69,7 @@ void smooth_norm(void *arg, const struct image *image, const struct residual *he
 			known += add_inputs(s->hessian, l, n, x);
 	for (const struct residual_layer *l = here->layer; known && l < here->layer + here->layers; l++)
 		if (invariant_reads(l) && l->norm == (int64_t)i)
-			add_weights(image, l, n, w);
+			add_weights(part, l, n, w);
 	for (size_t j = 0; j < n; j++)
 		factor[j] = x[j] > 0 && w[j] > 0 ? pow(x[j], s->alpha) / pow(w[j], 1 - s->alpha) : 1;
 	if (known) {

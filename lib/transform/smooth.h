@@ -10,17 +10,17 @@
  */
 #ifndef TRANSFORM_SMOOTH_H
 #define TRANSFORM_SMOOTH_H
-#include "io/image.h"
+#include "io/part.h"
 #include "transform/rewrite.h"
 
 struct smooth {
-	const struct image *hessian;	/* has absmax of the layers' inputs */
+	const struct part *hessian;	/* has absmax of the layers' inputs */
 	double alpha;			/* 0 to 1 */
 	size_t done;			/* norms so far */
 };
 
 /* For struct rewrite: the factors of a norm; none where the file has no Hessian of the layers behind it.
  * Prints the largest input and the largest weight, before and after. */
-void smooth_norm(void *smooth, const struct image *image, const struct residual *here, size_t i,
+void smooth_norm(void *smooth, const struct part *part, const struct residual *here, size_t i,
 	struct wide_norm *norm);
 #endif

@@ -67,7 +67,7 @@ static struct sides measure(const struct linear *l, double *after)
 
 		#pragma omp for schedule(static)
 		for (size_t i = 0; i < l->out; i += TILE)
-			measure_rows(l, h, i, least(TILE, l->out - i), &own);
+			measure_rows(l, h, i, min(TILE, l->out - i), &own);
 		#pragma omp critical
 		{
 			y.before = fmax(y.before, own.before);
@@ -82,13 +82,13 @@ static struct sides measure(const struct linear *l, double *after)
 
 /* Column k of those taken out, as it is kept. */
 static void keep_column(const struct suppress *s, struct linear *l, size_t k, float *weight, float *scale,
-	float top)
+	float max)
 {
 	const size_t n = l->splits;
 	uint16_t narrow;
 
 	if (s->bits == SUPPRESS_8)
-		scale[k] = top / INT8;
+		scale[k] = max / INT8;
 	for (size_t o = 0; o < l->out; o++) {
 		float *x = &weight[o * n + k];
 
@@ -124,24 +124,24 @@ static void split_layer(const struct suppress *s, const struct filter *f, struct
 	}
 	if (!half_finite(l->out * splits, weight, HALF_NONE))
 		die("%s: %s: a channel that is taken out overflows f16; --bits 8 has scales",
-			image_name(f->image), layer->path);
+			part_name(f->part), layer->path);
 	l->weight = rest;
 	l->split_index = index;
 	l->split_weight = weight;
 	l->split_scale = s->bits == SUPPRESS_8 ? scale : NULL;
-	layer_write(f->out, f->image, layer->path, l);
+	layer_write(f->out, f->part, layer->path, l);
 	free(index), free(weight), free(scale), free(rest);
 }
 
-static void check(const struct image *image, const struct layer *l)
+static void check(const struct part *part, const struct layer *l)
 {
 	if (!l->linear.weight)
-		die("%s: %s: is quantized already, expected a plain weight: %s goes first", image_name(image),
+		die("%s: %s: is quantized already, expected a plain weight: %s goes first", part_name(part),
 			l->path, program);
 	if (l->linear.splits)
-		die("%s: %s: has columns taken out already", image_name(image), l->path);
+		die("%s: %s: has columns taken out already", part_name(part), l->path);
 	if (l->linear.branch_a)
-		die("%s: %s: has a branch, expected a layer before fbq-run", image_name(image), l->path);
+		die("%s: %s: has a branch, expected a layer before fbq-run", part_name(part), l->path);
 }
 
 static void suppress_layer(struct suppress *s, const struct filter *f, struct layer *layer)
@@ -151,7 +151,7 @@ static void suppress_layer(struct suppress *s, const struct filter *f, struct la
 	struct sides sides;
 	size_t splits = 0;
 
-	check(f->image, layer);
+	check(f->part, layer);
 	sides = measure(l, after);
 	for (size_t i = 0; i < l->in; i++) {
 		largest = fmax(largest, after[i]);
@@ -169,18 +169,18 @@ static void suppress_layer(struct suppress *s, const struct filter *f, struct la
 void suppress_part(void *arg, const struct filter *f)
 {
 	struct suppress *s = arg;
-	struct layer_list list = layer_list(f->image, f->config, s->layers);
+	struct layer_list list = layer_list(f->part, f->config, s->layers);
 
-	output_begin(f->out, f->image);
+	output_begin(f->out, f->part);
 	for (size_t i = 0; i < list.n; i++) {
-		struct layer layer = layer_read(f->image, list.path[i], 0, 0);
+		struct layer layer = layer_read(f->part, list.path[i], 0, 0);
 
-		progress_part(list.path[i], image_part(f->image), image_parts(f->image), i, list.n);
+		progress_part(list.path[i], part_index(f->part), part_count(f->part), i, list.n);
 		if (layer.linear.online)
 			suppress_layer(s, f, &layer);
 		layer_free(&layer);
 	}
-	output_rest(f->out, f->image, NULL);
+	output_rest(f->out, f->part, NULL);
 	output_end(f->out);
 	layer_list_free(&list);
 }

@@ -20,7 +20,7 @@ extern const char *const suppress_bits[];	/* "16", "8", NULL */
 /* What the rounding of a block's columns to f16 explains of a difference of logits, beside float32
  * (forward/check.h): half of a unit in the last place, 2^-11; those of the blocks add up. To int8 it is a
  * quantization, of which --check only tells. */
-#define SUPPRESS_MOST 0x1p-11
+#define SUPPRESS_MAX 0x1p-11
 
 struct suppress {
 	const struct selection *layers;

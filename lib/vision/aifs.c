@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/tokens.h"
 
 /* A tokens file, and the token that comes to each of its places. */
-struct switched { const struct image *image; struct tokens t; size_t *order; };
+struct switched { const struct part *part; struct tokens t; size_t *order; };
 
 /* Whether there is anything to reorder. */
 static bool switch_all(struct switched *s)
@@ -40,17 +40,17 @@ static void write_rows(const struct switched *s, struct output *out, const char 
 	size_t row;
 	char *rows;
 
-	if (!image_find(s->image, path, type, -1, NULL, &t))
+	if (!part_find(s->part, path, type, -1, NULL, &t))
 		return;
 	if (!t.rank || t.dim[0] != s->t.n)
-		die("%s: %s: expected a row for each of %zu tokens", image_name(s->image), path, s->t.n);
+		die("%s: %s: expected a row for each of %zu tokens", part_name(s->part), path, s->t.n);
 	row = tensor_count(&t) / s->t.n * tensor_size(t.type);
 	rows = xalloc(s->t.n, row);
 	for (size_t i = 0; i < s->t.n; i++)
 		memcpy(rows + i * row, (const char *)t.data + s->order[i] * row, row);
 	t.data = rows;
 	output_write(out, path, t);
-	output_attributes(out, s->image, path);
+	output_attributes(out, s->part, path);
 	free(rows);
 }
 
@@ -83,23 +83,23 @@ static void write_spans(const struct switched *s, struct output *out)
 		for (size_t k = 1; k < p->n; k++)
 			if (place[p->first + k] != place[p->first] + k)
 				die("%s: /index: the tokens of image %zu, from %zu on, do not follow each "
-					"other", image_name(s->image), i, p->first);
+					"other", part_name(s->part), i, p->first);
 		if (i && (int64_t)place[p->first] < span[i - 1][0])
 			die("%s: /index: image %zu comes before the one before it, expected images in their "
-				"order", image_name(s->image), i);
+				"order", part_name(s->part), i);
 		span[i][0] = (int64_t)place[p->first];
 		span[i][1] = (int64_t)p->n;
 	}
 	if (s->t.images) {
 		output_write(out, "/image_span", tensor_2d(TENSOR_I64, span, s->t.images, 2));
-		output_attributes(out, s->image, "/image_span");
+		output_attributes(out, s->part, "/image_span");
 	}
 	free(place), free(span);
 }
 
 static void write_switched(const struct switched *s, struct output *out)
 {
-	output_begin(out, s->image);
+	output_begin(out, s->part);
 	write_rows(s, out, "/tokens", TENSOR_I32);
 	write_rows(s, out, "/bytes", TENSOR_U16);
 	write_rows(s, out, "/modality", TENSOR_U8);
@@ -108,14 +108,14 @@ static void write_switched(const struct switched *s, struct output *out)
 	if (!s->t.index)
 		write_index(s, out);
 	write_spans(s, out);
-	output_rest(out, s->image, NULL);
+	output_rest(out, s->part, NULL);
 	output_end(out);
 }
 
 /* Whether there are visual tokens among those of the file. */
 static bool is_visual(const struct switched *s)
 {
-	const char *name = image_name(s->image);
+	const char *name = part_name(s->part);
 	bool visual = false;
 
 	for (size_t i = 0; s->t.modality && i < s->t.n; i++)
@@ -130,17 +130,17 @@ void aifs_file(const char *path, const char *to)
 {
 	struct output *out = output_open(to, "tokens");
 	struct input *in = input_open(path, NULL, "tokens");
-	struct switched s = { .image = input_next(in) };
+	struct switched s = { .part = input_next(in) };
 
-	if (image_parts(s.image) > 1)
-		die("%s: has %zu parts, a tokens file has one", image_name(s.image), image_parts(s.image));
-	s.t = tokens_order(s.image);
+	if (part_count(s.part) > 1)
+		die("%s: has %zu parts, a tokens file has one", part_name(s.part), part_count(s.part));
+	s.t = tokens_order(s.part);
 	if (!s.t.n)
-		die("%s: /tokens: holds no token", image_name(s.image));
+		die("%s: /tokens: holds no token", part_name(s.part));
 	if (is_visual(&s) && switch_all(&s))
 		write_switched(&s, out);
 	else
-		output_pass(out, s.image);
+		output_pass(out, s.part);
 	input_next(in);
 	output_close(out);
 	input_close(in);

@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "io/file.h"
-#include "io/image.h"
+#include "io/part.h"
 #include "model/tokens.h"
-#include "vision/picture.h"
+#include "vision/image.h"
 #include "vision/processor.h"
 #include "vision/vision.h"
 
@@ -23,19 +23,19 @@ struct longer {
 	int64_t (*span)[2];		/* [images] */
 };
 
-static struct config config_of(const struct image *model)
+static struct config config_of(const struct part *model)
 {
 	const struct config c = config_read(model);
 
 	if (!c.vision.class)
-		die("%s: /config: is not of a vision-language model", image_name(model));
+		die("%s: /config: is not of a vision-language model", part_name(model));
 	return c;
 }
 
-static void check_tokens(const struct image *image, const struct tokens *t, const struct vision *v,
+static void check_tokens(const struct part *part, const struct tokens *t, const struct vision *v,
 	size_t n)
 {
-	const char *name = image_name(image);
+	const char *name = part_name(part);
 	size_t places = 0;
 
 	if (t->position || t->index)
@@ -55,7 +55,7 @@ static void check_tokens(const struct image *image, const struct tokens *t, cons
 }
 
 /* Before anything is written, since the result must not be one of them; files only, which open twice. */
-static void note_pictures(size_t n, const char *const path[n])
+static void note_images(size_t n, const char *const path[n])
 {
 	for (size_t i = 0; i < n; i++) {
 		struct stat st;
@@ -70,28 +70,28 @@ static void note_pictures(size_t n, const char *const path[n])
 	}
 }
 
-/* Writes picture i as it is decoded, and says how its patches lie. Returns how many tokens it has. */
-static size_t write_picture(struct output *out, const struct config *c, const struct processor *p,
+/* Writes image i as it is decoded, and says how its patches lie. Returns how many tokens it has. */
+static size_t write_image(struct output *out, const struct config *c, const struct processor *p,
 	size_t i, const char *path, int32_t grid[3])
 {
-	struct picture picture = picture_read(path);
+	struct image image = image_read(path);
 	char *to = xformat("/images/%zu", i);
 	size_t rows, columns, n;
 
 	error_about(path);
-	vision_grid(c, p, picture.h, picture.w, &rows, &columns);
+	vision_grid(c, p, image.h, image.w, &rows, &columns);
 	error_about(NULL);
 	n = vision_tokens(c, rows, columns);
 	if (!n)
 		die("%s: has %zu x %zu patches, which leave no token", path, rows, columns);
 	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
-	output_write(out, to, tensor_of(TENSOR_U8, picture.rgb, 3,
-		(const size_t[]){ picture.h, picture.w, 3 }));
-	free(to), free(picture.rgb);
+	output_write(out, to, tensor_of(TENSOR_U8, image.rgb, 3,
+		(const size_t[]){ image.h, image.w, 3 }));
+	free(to), free(image.rgb);
 	return n;
 }
 
-/* count: tokens of each picture. */
+/* count: tokens of each image. */
 static struct longer lengthen(const struct tokens *t, int32_t placeholder, size_t images,
 	const size_t count[images])
 {
@@ -146,7 +146,7 @@ static void write_positions(struct output *out, const struct config *c, const st
 	free(position), free(at);
 }
 
-static void write_tokens(struct output *out, const struct image *from, const struct tokens *t,
+static void write_tokens(struct output *out, const struct part *from, const struct tokens *t,
 	struct longer *y, size_t images, const int32_t grid[images][3])
 {
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, y->id, y->n));
@@ -166,7 +166,7 @@ static void write_tokens(struct output *out, const struct image *from, const str
 void placeholder_replace(const char *to, const char *model, const char *tokens, bool force, size_t n,
 	const char *const path[n])
 {
-	struct image *part = image_open(model, "model"), *from = image_open(tokens, "tokens");
+	struct part *part = part_open(model, "model"), *from = part_open(tokens, "tokens");
 	struct output *out = output_open(to, "tokens");
 	struct config c = config_of(part);
 	const struct processor p = processor_of(part);
@@ -176,11 +176,11 @@ void placeholder_replace(const char *to, const char *model, const char *tokens, 
 	struct longer y;
 
 	check_tokens(from, &t, &c.vision, n);
-	note_pictures(n, path);
+	note_images(n, path);
 	output_begin(out, from);
 	output_history(out, "model", part);
 	for (size_t i = 0; i < n; i++)
-		count[i] = write_picture(out, &c, &p, i, path[i], grid[i]);
+		count[i] = write_image(out, &c, &p, i, path[i], grid[i]);
 	y = lengthen(&t, c.vision.placeholder, n, count);
 	if (config_last(&c)->axes == AXES)
 		write_positions(out, &c, &t, &y, n, grid);
@@ -189,5 +189,5 @@ void placeholder_replace(const char *to, const char *model, const char *tokens, 
 	output_close(out);
 	free(grid), free(count);
 	config_free(&c);
-	image_close(from), image_close(part);
+	part_close(from), part_close(part);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * placeholder.h -- pictures into a tokens file, in the place of the ids that stand for them
+ * placeholder.h -- images into a tokens file, in the place of the ids that stand for them
  */
 #ifndef VISION_PLACEHOLDER_H
 #define VISION_PLACEHOLDER_H

@@ -9,9 +9,9 @@
 #include "base/size.h"
 
 enum {
-	SIDE_MOST = 1 << 16,		/* of sizes in the file */
-	PIXELS_MOST = 1 << 26,		/* of what is made */
-	ELONGATED = 200			/* sides of Qwen2-VL's pictures, one of the other */
+	SIDE_MAX = 1 << 16,		/* of sizes in the file */
+	PIXELS_MAX = 1 << 26,		/* of what is made */
+	ELONGATED = 200			/* sides of Qwen2-VL's images, one of the other */
 };
 
 #define CLIP_COLOURS .mean = { 0.48145466, 0.4578275, 0.40821073 }, \
@@ -30,8 +30,8 @@ static const struct processor_class {
 		.sizing = PROCESSOR_EXACT, .height = 224, .width = 224 }, false, true },
 	{ { .kind = "Llava", USUAL, CLIP_COLOURS, .sizing = PROCESSOR_SHORTEST, .shortest = 224,
 		.crop = true, .crop_height = 224, .crop_width = 224 }, true, true },
-	{ { .kind = "Qwen2VL", USUAL, CLIP_COLOURS, .sizing = PROCESSOR_PIXELS, .least = 56 * 56,
-		.most = 28 * 28 * 1280, .patch = 14, .frames = 2, .merge = 2 }, false, false },
+	{ { .kind = "Qwen2VL", USUAL, CLIP_COLOURS, .sizing = PROCESSOR_PIXELS, .min = 56 * 56,
+		.max = 28 * 28 * 1280, .patch = 14, .frames = 2, .merge = 2 }, false, false },
 };
 
 /* Keys that are read below, and those that change no pixel. */
@@ -63,13 +63,13 @@ static void read_bool(const struct processor *p, const json_t *json, const char 
 		*value = json_is_true(v);
 }
 
-static void read_size(const struct processor *p, const json_t *v, const char *key, long least, long most,
+static void read_size(const struct processor *p, const json_t *v, const char *key, long min, long max,
 	size_t *value)
 {
 	if (!v)
 		return;
-	if (!json_is_integer(v) || json_integer_value(v) < least || json_integer_value(v) > most)
-		die("%s: '%s' must be a whole number from %ld to %ld", p->name, key, least, most);
+	if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max)
+		die("%s: '%s' must be a whole number from %ld to %ld", p->name, key, min, max);
 	*value = (size_t)json_integer_value(v);
 }
 
@@ -84,7 +84,7 @@ static void read_factor(const struct processor *p, const json_t *json, double *v
 }
 
 /* One number, or one for each channel. */
-static void read_channels(const struct processor *p, const json_t *json, const char *key, double least,
+static void read_channels(const struct processor *p, const json_t *json, const char *key, double min,
 	double value[3])
 {
 	const json_t *v = get(json, key);
@@ -92,9 +92,9 @@ static void read_channels(const struct processor *p, const json_t *json, const c
 	for (size_t c = 0; v && c < 3; c++) {
 		const json_t *one = json_is_array(v) && json_array_size(v) == 3 ? json_array_get(v, c) : v;
 
-		if (!json_is_number(one) || !(json_number_value(one) >= least) ||
+		if (!json_is_number(one) || !(json_number_value(one) >= min) ||
 		    json_number_value(one) > 1e6)
-			die("%s: '%s' must be a number or three, from %g to 1e6", p->name, key, least);
+			die("%s: '%s' must be a number or three, from %g to 1e6", p->name, key, min);
 		value[c] = json_number_value(one);
 	}
 }
@@ -112,8 +112,8 @@ static bool read_sides(const struct processor *p, const json_t *v, const char *k
 		high = json_array_get(v, 0), wide = json_array_get(v, 1);
 	if (!high || !wide)
 		return false;
-	read_size(p, high, key, 1, SIDE_MOST, h);
-	read_size(p, wide, key, 1, SIDE_MOST, w);
+	read_size(p, high, key, 1, SIDE_MAX, h);
+	read_size(p, wide, key, 1, SIDE_MAX, w);
 	return true;
 }
 
@@ -139,18 +139,18 @@ static void read_pixels(struct processor *p, const json_t *json, const json_t *s
 		die("%s: 'size' must have the pixels, 'shortest_edge' and 'longest_edge' or 'min_pixels' and "
 			"'max_pixels'", p->name);
 	for (size_t i = 0; i < 2; i++) {
-		read_size(p, get(size, keys[i][0]), keys[i][0], 1, PIXELS_MOST, &p->least);
-		read_size(p, get(size, keys[i][1]), keys[i][1], 1, PIXELS_MOST, &p->most);
+		read_size(p, get(size, keys[i][0]), keys[i][0], 1, PIXELS_MAX, &p->min);
+		read_size(p, get(size, keys[i][1]), keys[i][1], 1, PIXELS_MAX, &p->max);
 	}
-	read_size(p, get(json, "min_pixels"), "min_pixels", 1, PIXELS_MOST, &p->least);
-	read_size(p, get(json, "max_pixels"), "max_pixels", 1, PIXELS_MOST, &p->most);
-	read_size(p, get(json, "patch_size"), "patch_size", 1, SIDE_MOST, &p->patch);
-	read_size(p, get(json, "merge_size"), "merge_size", 1, SIDE_MOST, &p->merge);
-	read_size(p, get(json, "temporal_patch_size"), "temporal_patch_size", 1, SIDE_MOST, &p->frames);
-	if (p->least > p->most)
-		die("%s: at least %zu pixels and at most %zu are asked for", p->name, p->least, p->most);
-	if (p->patch * p->merge > SIDE_MOST)
-		die("%s: 'patch_size' times 'merge_size' must be at most %d", p->name, SIDE_MOST);
+	read_size(p, get(json, "min_pixels"), "min_pixels", 1, PIXELS_MAX, &p->min);
+	read_size(p, get(json, "max_pixels"), "max_pixels", 1, PIXELS_MAX, &p->max);
+	read_size(p, get(json, "patch_size"), "patch_size", 1, SIDE_MAX, &p->patch);
+	read_size(p, get(json, "merge_size"), "merge_size", 1, SIDE_MAX, &p->merge);
+	read_size(p, get(json, "temporal_patch_size"), "temporal_patch_size", 1, SIDE_MAX, &p->frames);
+	if (p->min > p->max)
+		die("%s: at least %zu pixels and at most %zu are asked for", p->name, p->min, p->max);
+	if (p->patch * p->merge > SIDE_MAX)
+		die("%s: 'patch_size' times 'merge_size' must be at most %d", p->name, SIDE_MAX);
 }
 
 static void read_sizing(struct processor *p, const json_t *json)
@@ -167,10 +167,10 @@ static void read_sizing(struct processor *p, const json_t *json)
 		return;
 	if (json_is_integer(size) && !square) {
 		p->sizing = PROCESSOR_SHORTEST;
-		read_size(p, size, "size", 1, SIDE_MOST, &p->shortest);
+		read_size(p, size, "size", 1, SIDE_MAX, &p->shortest);
 	} else if (edge && !has_others(size, "shortest_edge", "")) {
 		p->sizing = PROCESSOR_SHORTEST;
-		read_size(p, edge, "shortest_edge", 1, SIDE_MOST, &p->shortest);
+		read_size(p, edge, "shortest_edge", 1, SIDE_MAX, &p->shortest);
 	} else {
 		if ((json_is_object(size) && has_others(size, "height", "width")) ||
 		    !read_sides(p, size, "size", &p->height, &p->width))
@@ -265,7 +265,7 @@ struct processor processor_parse(const char *name, const char *text)
 	return p;
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 /* The multiple that is nearest, of two the even one. */
 static double multiple(double x, double factor)
@@ -275,15 +275,15 @@ static double multiple(double x, double factor)
 
 static void size_by_pixels(const struct processor *p, double h, double w, double *height, double *width)
 {
-	const double factor = (double)(p->patch * p->merge), most = (double)p->most;
-	const double fewest = (double)p->least;
+	const double factor = (double)(p->patch * p->merge), max = (double)p->max;
+	const double fewest = (double)p->min;
 
 	if (fmax(h, w) > ELONGATED * fmin(h, w))
 		die("%s: takes no picture whose one side is more than %d times the other, this has %g x %g "
 			"pixels", p->name, ELONGATED, h, w);
 	*height = multiple(h, factor), *width = multiple(w, factor);
-	if (*height * *width > most) {
-		const double beta = sqrt(h * w / most);
+	if (*height * *width > max) {
+		const double beta = sqrt(h * w / max);
 
 		*height = fmax(factor, floor(h / beta / factor) * factor);
 		*width = fmax(factor, floor(w / beta / factor) * factor);
@@ -298,7 +298,7 @@ static void size_by_pixels(const struct processor *p, double h, double w, double
 /* After padding and resizing. */
 static void size_before_crop(const struct processor *p, size_t h, size_t w, size_t *height, size_t *width)
 {
-	double y = (double)h, x = (double)w, limit = PIXELS_MOST;
+	double y = (double)h, x = (double)w, limit = PIXELS_MAX;
 
 	if (p->resize && p->sizing == PROCESSOR_EXACT)
 		y = (double)p->height, x = (double)p->width;
@@ -317,12 +317,12 @@ static void size_before_crop(const struct processor *p, size_t h, size_t w, size
 
 void processor_size(const struct processor *p, size_t h, size_t w, size_t *height, size_t *width)
 {
-	const size_t side = larger(h, w);
+	const size_t side = max(h, w);
 
 	size_before_crop(p, p->square ? side : h, p->square ? side : w, height, width);
 	if (p->crop)
 		*height = p->crop_height, *width = p->crop_width;
-	if (*height > PIXELS_MOST / *width)
+	if (*height > PIXELS_MAX / *width)
 		die("%s: 'crop_size' is %zu x %zu, expected at most 2^26 pixels", p->name, *height, *width);
 	if (p->patch && (*height % (p->patch * p->merge) || *width % (p->patch * p->merge)))
 		die("%s: 'do_resize' is false, and a picture of %zu x %zu pixels has no whole patches of %zu "
@@ -332,7 +332,7 @@ void processor_size(const struct processor *p, size_t h, size_t w, size_t *heigh
 /* In the middle of a square of the mean colour. */
 static uint8_t *pad(const struct processor *p, size_t h, size_t w, const uint8_t rgb[h][w][3])
 {
-	const size_t side = larger(h, w), top = (side - h) / 2, left = (side - w) / 2;
+	const size_t side = max(h, w), top = (side - h) / 2, left = (side - w) / 2;
 	uint8_t (*y)[side][3] = xalloc(side, sizeof *y);
 
 	for (size_t i = 0; i < side; i++)
@@ -371,7 +371,7 @@ void processor_run(const struct processor *p, size_t height, size_t width, float
 {
 	uint8_t *padded = p->square && h != w ? pad(p, h, w, rgb) : NULL, *resized = NULL;
 	const uint8_t *from = padded ? padded : (const uint8_t *)rgb;
-	const size_t side = larger(h, w);
+	const size_t side = max(h, w);
 	size_t rows, columns;
 	ptrdiff_t top, left;
 	float value[3][256];

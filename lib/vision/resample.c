@@ -60,7 +60,7 @@ struct reach { size_t first, n; };
 
 /* Of one direction. */
 struct taps {
-	size_t most;			/* samples of a place */
+	size_t max;			/* samples of a place */
 	struct reach *reach;		/* [places] */
 	int32_t *weight;		/* [places][most] */
 };
@@ -70,21 +70,21 @@ static double widening(size_t n, size_t m)
 	return n > m ? (double)n / (double)m : 1;
 }
 
-static size_t most_taps(enum resample kind, size_t n, size_t m)
+static size_t max_taps(enum resample kind, size_t n, size_t m)
 {
 	return 2 * (size_t)ceil(filters[kind].support * widening(n, m)) + 1;
 }
 
 static size_t taps_bytes(enum resample kind, size_t n, size_t m)
 {
-	const size_t weights = m * most_taps(kind, n, m) * sizeof(int32_t);
+	const size_t weights = m * max_taps(kind, n, m) * sizeof(int32_t);
 
 	return m * sizeof(struct reach) + ceil_div(weights, sizeof(struct reach)) * sizeof(struct reach);
 }
 
 size_t resample_workspace(enum resample kind, size_t h, size_t w, size_t height, size_t width)
 {
-	const size_t shares = larger(most_taps(kind, w, width), most_taps(kind, h, height));
+	const size_t shares = max(max_taps(kind, w, width), max_taps(kind, h, height));
 
 	return shares * sizeof(double) + taps_bytes(kind, w, width) + taps_bytes(kind, h, height) +
 		3 * h * width;
@@ -102,13 +102,13 @@ static void find_taps(enum resample kind, size_t n, size_t m, const struct taps 
 		double sum = 0;
 
 		r->first = low < 0 ? 0 : (size_t)low;
-		r->n = least((size_t)(c + support + 0.5), n) - r->first;
+		r->n = min((size_t)(c + support + 0.5), n) - r->first;
 		for (size_t k = 0; k < r->n; k++)
 			sum += share[k] = filter->f(((double)(k + r->first) - c + 0.5) * inverse);
 		for (size_t k = 0; k < r->n; k++) {
 			const double v = share[k] / sum;
 
-			t->weight[x * t->most + k] =
+			t->weight[x * t->max + k] =
 				(int32_t)((v < 0 ? -0.5 : 0.5) + v * (1 << BITS));
 		}
 	}
@@ -121,15 +121,15 @@ static void find_nearest(size_t n, size_t m, const struct taps *t)
 	double c = step * 0.5;
 
 	for (size_t x = 0; x < m; x++, c += step) {
-		t->reach[x] = (struct reach){ least((size_t)c, n - 1), 1 };
-		t->weight[x * t->most] = 1 << BITS;
+		t->reach[x] = (struct reach){ min((size_t)c, n - 1), 1 };
+		t->weight[x * t->max] = 1 << BITS;
 	}
 }
 
 /* Takes the room of a direction off the workspace. */
 static struct taps taps_of(enum resample kind, size_t n, size_t m, char **room, double *share)
 {
-	struct taps t = { most_taps(kind, n, m), (void *)*room, (void *)(*room + m * sizeof *t.reach) };
+	struct taps t = { max_taps(kind, n, m), (void *)*room, (void *)(*room + m * sizeof *t.reach) };
 
 	*room += taps_bytes(kind, n, m);
 	if (filters[kind].f)
@@ -149,7 +149,7 @@ static void across(size_t width, uint8_t out[width][3], const struct taps *t, co
 {
 	for (size_t x = 0; x < width; x++) {
 		const struct reach r = t->reach[x];
-		const int32_t *weight = t->weight + x * t->most;
+		const int32_t *weight = t->weight + x * t->max;
 		int32_t sum[3] = { 0 };
 
 		for (size_t k = 0; k < r.n; k++)
@@ -168,7 +168,7 @@ static void down(size_t bytes, uint8_t out[bytes], struct reach r, const int32_t
 	int32_t sum[AT_ONCE];
 
 	for (size_t i = 0; i < bytes; i += AT_ONCE) {
-		const size_t n = least(AT_ONCE, bytes - i);
+		const size_t n = min(AT_ONCE, bytes - i);
 
 		for (size_t j = 0; j < n; j++)
 			sum[j] = 0;
@@ -184,7 +184,7 @@ void resample(enum resample kind, size_t height, size_t width, uint8_t out[heigh
 	size_t w, const uint8_t in[h][w][3], void *workspace)
 {
 	double *share = workspace;
-	char *room = (char *)(share + larger(most_taps(kind, w, width), most_taps(kind, h, height)));
+	char *room = (char *)(share + max(max_taps(kind, w, width), max_taps(kind, h, height)));
 	const struct taps x = taps_of(kind, w, width, &room, share);
 	const struct taps y = taps_of(kind, h, height, &room, share);
 	uint8_t (*between)[3 * width] = (void *)room;
@@ -192,6 +192,6 @@ void resample(enum resample kind, size_t height, size_t width, uint8_t out[heigh
 	for (size_t i = 0; i < h; i++)
 		across(width, (void *)between[i], &x, in[i]);
 	for (size_t i = 0; i < height; i++)
-		down(3 * width, (void *)out[i], y.reach[i], y.weight + i * y.most,
+		down(3 * width, (void *)out[i], y.reach[i], y.weight + i * y.max,
 			(const uint8_t (*)[3 * width])between);
 }

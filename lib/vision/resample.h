@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * resample.h -- pictures of three 8-bit channels in another size, to the bit as Pillow's resize() makes them
+ * resample.h -- images of three 8-bit channels in another size, to the bit as Pillow's resize() makes them
  *
  * A line of n samples, sample i at i + ½, becomes one of m: place x of it lies at c = (x + ½) n/m, and is
  *

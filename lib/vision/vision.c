@@ -5,16 +5,16 @@
 #include "base/error.h"
 #include "base/size.h"
 
-struct processor processor_of(const struct image *image)
+struct processor processor_of(const struct part *part)
 {
 	struct processor p;
 	char *text;
 
-	if (!image_has(image, "/processor"))
+	if (!part_has(part, "/processor"))
 		die("%s: /processor: is missing; a model that sees images needs its preprocessor_config.json",
-			image_name(image));
-	text = image_string(image, "/processor");
-	p = processor_parse(image_keep(image, xformat("%s: /processor", image_name(image))), text);
+			part_name(part));
+	text = part_string(part, "/processor");
+	p = processor_parse(part_keep(part, xformat("%s: /processor", part_name(part))), text);
 	free(text);
 	return p;
 }

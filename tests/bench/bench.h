@@ -12,7 +12,7 @@
 #include "num/linalg.h"
 
 enum { RUNS = 101 };
-struct part { const char *name; void (*run)(void); };
+struct section { const char *name; void (*run)(void); };
 
 static int runs = 25;			/* -r: measurements of each kind, from 1 to RUNS */
 
@@ -40,7 +40,7 @@ static inline double bench_now(void)
 }
 
 /* name [-r RUNS] [-j THREADS] PART..., one after the other. */
-static int bench_main(int argc, char *argv[], const char *name, size_t n, const struct part part[n])
+static int bench_main(int argc, char *argv[], const char *name, size_t n, const struct section part[n])
 {
 	int c, wanted = 0;
 	size_t i;

@@ -273,7 +273,7 @@ static void run_step(void)
 
 int main(int argc, char *argv[])
 {
-	static const struct part parts[] = {
+	static const struct section parts[] = {
 		{ "layer", run_layer }, { "model", run_model }, { "step", run_step },
 	};
 

@@ -446,15 +446,15 @@ static void layer_rows(const struct layer_kind *kind, struct layer_data *d, size
 
 	product_make(&p, 0, n, weight);
 	for (int i = -1; i < runs; i++) {	/* the first does not count */
-		const double top = kind->limit(), start = omp_get_wtime();
+		const double max = kind->limit(), start = omp_get_wtime();
 		const void *input = product_input(&p, m, workspace, (const float (*)[k])d->x, NULL);
 
 		product_run(&p, 0, n, m, n, (float (*)[n])d->y, input, NULL, false);
 		if (i < 0)
 			continue;
 		add(&rate, 2e-9 * (double)(m * n * k) / (omp_get_wtime() - start));
-		if (top > 0)
-			add(&limit, top);
+		if (max > 0)
+			add(&limit, max);
 	}
 	print(row, "ours", &rate);
 	if (limit.n)
@@ -575,10 +575,10 @@ static void block_rows(const struct block *b, struct layer_data *d)
 	memory = xalloc(hadamard_bytes(&h) + 1, 1);
 	hadamard_build(&h, memory);
 	for (int i = -1; i < runs; i++) {	/* the first does not count */
-		double total = 0, inputs = 0, floats = 0, none = 0, turned = omp_get_wtime();
+		double total = 0, inputs = 0, floats = 0, none = 0, transposed = omp_get_wtime();
 
 		hadamard_product(&h, false, M, b->intermediate, (float (*)[b->intermediate])d->x);
-		turned = omp_get_wtime() - turned;
+		transposed = omp_get_wtime() - transposed;
 		for (size_t k = 0; k < LAYERS; k++) {
 			const size_t out = size[k][0], in = size[k][1];
 			const struct linear l = layer_of(&kind, d, out, in);
@@ -587,11 +587,11 @@ static void block_rows(const struct block *b, struct layer_data *d)
 			layer_seconds(&(struct linear){ .out = out, .in = in, .weight = d->w }, d, M,
 				false, &floats, &none);
 		}
-		total += turned;
+		total += transposed;
 		if (i < 0)
 			continue;
 		add(&ours, 1e3 * total), add(&wide, 1e3 * floats);
-		add(&rounding, inputs / total), add(&turning, turned / total);
+		add(&rounding, inputs / total), add(&turning, transposed / total);
 	}
 	print(row, "ours", &ours), print(row, "limit", &wide);
 	print(rounds, "ours", &rounding), print(turns, "ours", &turning);
@@ -602,14 +602,14 @@ static void run_blocks(void)
 {
 	static const struct block blocks[] = { { "smollm2-135m", 576, 192, 1536 },
 		{ "llama-7b", 4096, 4096, 11008 } };
-	const size_t most = 2 * 11008 * (size_t)SIDE;
+	const size_t max = 2 * 11008 * (size_t)SIDE;
 	struct layer_data d = { .x = xalloc(512 * 11008, 4), .y = xalloc(512 * 2 * 11008, 4),
-		.w = xalloc(most, 4), .scale = xalloc(2 * 11008, 4), .codes = xalloc(most, 1) };
+		.w = xalloc(max, 4), .scale = xalloc(2 * 11008, 4), .codes = xalloc(max, 1) };
 
 	fill(512 * 11008, d.x, "x", 1);
-	fill(most, d.w, "w", 0.02f);
+	fill(max, d.w, "w", 0.02f);
 	fill(2 * 11008, d.scale, "scale", 0.01f);
-	for (size_t i = 0; i < most; i++)
+	for (size_t i = 0; i < max; i++)
 		d.codes[i] = (uint8_t)(i * 7 % 255);
 	for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
 		block_rows(&blocks[i], &d);
@@ -642,7 +642,7 @@ static void run_work(void)
 
 int main(int argc, char *argv[])
 {
-	static const struct part parts[] = {
+	static const struct section parts[] = {
 		{ "peak", run_peak }, { "sgemm", run_sgemm }, { "solver", run_solver },
 		{ "hessian", run_hessian }, { "layers", run_layers }, { "hadamard", run_hadamard },
 		{ "blocks", run_blocks }, { "work", run_work },

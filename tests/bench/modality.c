@@ -6,12 +6,12 @@
  *
  * Random numbers in a block of 3584 inputs, 18944 inside, 28 heads, 4 of keys. layers prints `what product
  * rows input_seconds seconds operations` of its linear layers for 4096 visual and 64 text tokens, text and
- * pictures in turn, or with the visual tokens first (aifs); ways take turns at every 512 tokens, and the
+ * images in turn, or with the visual tokens first (aifs); ways take turns at every 512 tokens, and the
  * median of these counts. input_seconds is what preparing inputs takes, alone. decode prints `what product
  * bytes seconds` of one row, all weights from memory, and of reading alone. block prints `side visual rows
- * what prepare_seconds seconds` of the whole block, a picture of side × side pixels between 15 tokens of
+ * what prepare_seconds seconds` of the whole block, an image of side × side pixels between 15 tokens of
  * text. memory prints `what stored prepared peak`: bytes of the weights as a file has them, as they are
- * multiplied, and what the process held at most with this block alone, with a picture of 1120 × 1120.
+ * multiplied, and what the process held at most with this block alone, with an image of 1120 × 1120.
  * product: the row of the down projection. Medians of RUNS rounds, in each of which all take their turn;
  * with -j 1 of the thread's own time.
  */
@@ -20,7 +20,7 @@
 #include "forward/block.h"
 #include "quant/pack.h"
 
-enum { PIECE = 512, TEXT = 64, VISUAL = 4096, PICTURES = 3, QUESTION = 15, PATCH = 28, MODALITIES = 2,
+enum { PIECE = 512, TEXT = 64, VISUAL = 4096, IMAGES = 3, QUESTION = 15, PATCH = 28, MODALITIES = 2,
 	PIECES = (TEXT + VISUAL + PIECE - 1) / PIECE };
 static const char model[] = "{\"model_type\": \"qwen2\", \"hidden_size\": 3584, "
 	"\"intermediate_size\": 18944, \"num_attention_heads\": 28, \"num_key_value_heads\": 4, "
@@ -156,7 +156,7 @@ static void block_drop(struct block *b)
 
 /* ---- tokens ---- */
 
-/* `spans` pictures with text before, between and behind them; or the visual tokens first. */
+/* `spans` images with text before, between and behind them; or the visual tokens first. */
 struct tokens { size_t rows; uint8_t *modality; int32_t *index; };
 
 static struct tokens tokens_make(size_t visual, size_t text, size_t spans, bool first)
@@ -244,7 +244,7 @@ static void measure(struct block *const block[KINDS], const struct tokens t[2], 
 		for (int k = 0; k < PREFILL; k++) {
 			const struct way *w = &prefill[k];
 			const struct projection *p = &block[w->weights]->projection[name];
-			const size_t m = least(PIECE, t->rows - i);
+			const size_t m = min(PIECE, t->rows - i);
 			struct samples *to = &samples[k];
 			struct sequence sequence;
 			const struct batch batch = batch_of(&t[w->first], &sequence, w);
@@ -260,8 +260,8 @@ static void run_layers(void)
 {
 	struct config c = config_parse("modality", model);
 	const size_t wide = config_last(&c)->intermediate;
-	struct tokens t[2] = { tokens_make(VISUAL, TEXT, PICTURES, false),
-		tokens_make(VISUAL, TEXT, PICTURES, true) };
+	struct tokens t[2] = { tokens_make(VISUAL, TEXT, IMAGES, false),
+		tokens_make(VISUAL, TEXT, IMAGES, true) };
 	float *x = floats(t->rows * wide, 0, 1), *y = xalloc(PIECE * 2 * wide, sizeof *y);
 	struct samples (*samples)[PREFILL] = xalloc(PROJECTION_ROUTER, sizeof *samples);
 	struct workspace workspace = { 0 };
@@ -413,9 +413,9 @@ static double forward(struct block *b, struct work *work, const struct way *w, s
 static void run_block(void)
 {
 	struct config c = config_parse("modality", model);
-	const size_t most = visual_of(sides[SIDES - 1]) + QUESTION;
-	struct work work = work_make(config_last(&c), most, PIECE, most);
-	float *x = xalloc(most * config_last(&c)->hidden, sizeof *x);
+	const size_t max = visual_of(sides[SIDES - 1]) + QUESTION;
+	struct work work = work_make(config_last(&c), max, PIECE, max);
+	float *x = xalloc(max * config_last(&c)->hidden, sizeof *x);
 	double seconds[SIDES][WHOLE][RUNS], prepares[WHOLE][RUNS];
 	struct block *block[WHOLE];
 	size_t stored;
@@ -493,7 +493,7 @@ static void run_memory(void)
 
 int main(int argc, char *argv[])
 {
-	static const struct part parts[] = {
+	static const struct section parts[] = {
 		{ "layers", run_layers }, { "decode", run_decode }, { "block", run_block },
 		{ "memory", run_memory },
 	};

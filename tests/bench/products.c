@@ -24,7 +24,7 @@
 #include <immintrin.h>
 #endif
 
-enum { OUT = 11008, IN = 4096, GROUP = 128, PANEL = 128, MOST = PRODUCT_FEW, AHEAD = 2048 };
+enum { OUT = 11008, IN = 4096, GROUP = 128, PANEL = 128, MAX = PRODUCT_FEW, AHEAD = 2048 };
 
 static void *huge(size_t bytes)
 {
@@ -113,7 +113,7 @@ AVX512 static void read_rows(size_t m, size_t n, float y[], const void *w, const
 		const type *w, const float x[m][IN]) \
 	{ \
 		for (size_t o = 0; o < n / 4; o++, w += IN) { \
-			vector sum[MOST][4]; \
+			vector sum[MAX][4]; \
 	\
 			for (size_t t = 0; t < m; t++) \
 				for (size_t r = 0; r < 4; r++) \
@@ -317,11 +317,11 @@ static double run_sgemm(size_t m, float *y, const float *x)
 static void run_batch(void)
 {
 	const struct plain *plain = plain_rows();
-	float *x = xalloc(MOST * IN, sizeof *x), *y = xalloc(MOST * OUT, sizeof *y);
+	float *x = xalloc(MAX * IN, sizeof *x), *y = xalloc(MAX * OUT, sizeof *y);
 
 	ring_make();
 	printf("format\tcolumns\tseconds\tbytes\tflops\n");
-	for (size_t m = 1; m <= MOST; m += m < 4 ? 1 : m < 8 ? 2 : 4) {
+	for (size_t m = 1; m <= MAX; m += m < 4 ? 1 : m < 8 ? 2 : 4) {
 		double s[PLAIN + PACKED];
 
 		measure(m, plain, s);
@@ -391,7 +391,7 @@ static void run_pack(void)
 
 int main(int argc, char *argv[])
 {
-	static const struct part parts[] = {
+	static const struct section parts[] = {
 		{ "gemv", run_gemv }, { "batch", run_batch }, { "pack", run_pack },
 	};
 

@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 enum { RESUMED = 4 };	/* functions that fail in a run with --resume, the first of the list */
-enum { FIRST = 24, SAMPLES = 10, SECONDS = 30, MOST = 1 << 20 };
+enum { FIRST = 24, SAMPLES = 10, SECONDS = 30, MAX = 1 << 20 };
 
 /* The result goes to out/r; pipe: standard output is a pipe that is read here; with --resume r.part may
  * stay, and a run that is not disturbed must go on from it. */
@@ -40,8 +40,8 @@ static const struct { const char *name, *command; bool pipe; } runs[] = {
 	{ "model-import", "model-import -q tiny -o out/r", false },
 	{ "model-import, pipe", "model-import -q tiny", true },
 	{ "tokenize", "tokenize -q --model model.h5 text -o out/r", false },
-	{ "images-import", "images-import -q --model tests/pictures/llava.h5 --tokens holes.h5 "
-		"tests/fuzz/seeds/picture/rgb8.png tests/fuzz/seeds/picture/progressive.jpg -o out/r",
+	{ "images-import", "images-import -q --model tests/images/llava.h5 --tokens holes.h5 "
+		"tests/fuzz/seeds/image/rgb8.png tests/fuzz/seeds/image/progressive.jpg -o out/r",
 		false },
 	{ "hessian-accum", "hessian-accum -q -j1 --tokens tokens.h5 --ctx 8 model.h5 -o out/r", false },
 	{ "gar-order", "gar-order -q --group 4 hessian.h5 -o out/r", false },
@@ -92,14 +92,14 @@ static void ok(bool good, const char *fmt, const char *run, const char *function
 
 static unsigned char *load(const char *path, size_t *n)
 {
-	unsigned char *p = malloc(MOST);
+	unsigned char *p = malloc(MAX);
 	FILE *f = fopen(path, "rb");
 
 	*n = 0;
 	if (!p)
 		give_up("memory");
 	if (f) {
-		*n = fread(p, 1, MOST, f);
+		*n = fread(p, 1, MAX, f);
 		fclose(f);
 	}
 	return p;

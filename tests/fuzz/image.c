@@ -1,212 +1,101 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * image.c -- any bytes as an HDF5 file or stream: as a file cut into parts, from
- * a pipe, and as one tree; every group, attribute, dataset and layer is read,
- * and every part is copied
+ * image.c -- any bytes as an image, and that through a processor; those that begin with '{' as a
+ * processor, which gets an image. PNG also with checksums that are made to fit, or nothing would get
+ * behind them.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "base/error.h"
-#include "io/probe.h"
-#include "model/config.h"
-#include "model/layer.h"
 #include "survive.h"
+#include "vision/image.h"
+#include "vision/processor.h"
 
-/* Under libFuzzer the image is tried in this process: ten times as many runs, and faults of the library
- * are seen. */
-void __wrap_probe_apart(const struct image *image);
-void __wrap_probe_apart(const struct image *image)
+enum { MAX = 1 << 16 };	/* pixels that are processed: time, not what is looked for, grows with them */
+
+struct run { const unsigned char *data; size_t n; char *text; };
+
+static void process(const char *text, size_t h, size_t w, const uint8_t *rgb)
 {
-	probe_image(image);
+	const struct processor p = processor_parse("fuzz", text);
+	size_t height, width;
+	float *pixels;
+
+	processor_size(&p, h, w, &height, &width);
+	if (!height || !width)
+		abort();
+	if (height * width > MAX || h * width > MAX)
+		return;
+	pixels = xalloc(3 * height * width, sizeof *pixels);
+	processor_run(&p, height, width, (void *)pixels, h, w, (const void *)rgb);
+	survive_use(pixels, 3 * height * width * sizeof *pixels);
+	free(pixels);
 }
 
-struct where { const struct image *image; const char *path; struct output *out; };
-
-static void read_tensor(void *arg)
+static void image(void *arg)
 {
-	struct where *w = arg;
-	struct tensor t = image_tensor(w->image, w->path, TENSOR_ANY, -1, NULL);
+	static const char qwen[] = "{\"image_processor_type\": \"Qwen2VLImageProcessor\", \"patch_size\": 3, "
+		"\"merge_size\": 2, \"min_pixels\": 36, \"max_pixels\": 360}";
+	const struct run *r = arg;
+	struct image y = image_parse("fuzz", r->n, r->data);
 
-	survive_use(t.data, tensor_count(&t) * tensor_size(t.type));
+	survive_use(y.rgb, 3 * y.h * y.w);
+	if (y.h * y.w <= MAX)
+		process(qwen, y.h, y.w, y.rgb);
+	free(y.rgb);
 }
 
-static void read_numbers(void *arg)
+static void processor(void *arg)
 {
-	struct where *w = arg;
-	struct tensor t = image_tensor(w->image, w->path, TENSOR_I64, -1, NULL);
+	static const uint8_t some[5][7][3] = { { { 255, 0, 9 } } };
+	const struct run *r = arg;
 
-	survive_use(t.data, tensor_count(&t) * tensor_size(t.type));
+	process(r->text, 5, 7, (const uint8_t *)some);
 }
 
-static void read_string(void *arg)
+static uint32_t crc(size_t n, const unsigned char p[n])
 {
-	struct where *w = arg;
-	char *s = image_string(w->image, w->path);
+	uint32_t c = 0xffffffff;
 
-	if (s)
-		survive_use(s, strlen(s));
-	free(s);
-}
-
-static void read_layer(void *arg)
-{
-	struct where *w = arg;
-	struct layer l = layer_read(w->image, w->path, 0, 0);
-
-	survive_use(l.path, strlen(l.path));
-	layer_free(&l);
-}
-
-static void read_attributes(void *arg)
-{
-	static const char *const names[] =
-		{ "history", "ptq_version", "norm", "storage", "tied_to", "group", "bits", "tokens" };
-	struct where *w = arg;
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		free(image_text(w->image, w->path, names[i]));
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		image_number(w->image, w->path, names[i], 0);
-}
-
-static void read_children(void *arg)
-{
-	struct where *w = arg;
-	size_t n;
-	char **child;
-
-	for (const struct image *i = w->image; i; i = i->also) {
-		if (H5Lexists(i->file, w->path, H5P_DEFAULT) <= 0 && strcmp(w->path, "/"))
-			continue;
-		child = tree_children(i, w->path, &n);
-		for (size_t k = 0; k < n; k++) {
-			struct where at = { w->image, child[k], NULL };
-
-			attempt(read_tensor, &at);
-			attempt(read_numbers, &at);
-			attempt(read_string, &at);
-			attempt(read_attributes, &at);
-		}
-		tree_free_paths(child, n);
+	for (size_t i = 0; i < n; i++) {
+		c ^= p[i];
+		for (int k = 0; k < 8; k++)
+			c = c >> 1 ^ (c & 1 ? 0xedb88320 : 0);
 	}
+	return ~c;
 }
 
-static void visit(void *arg, const char *group)
+/* The checksums of chunks, as far as their lengths hold. */
+static void mend(size_t n, unsigned char p[n])
 {
-	struct where w = { arg, group, NULL };
+	for (size_t at = 8; at + 12 <= n;) {
+		const size_t length = (size_t)p[at] << 24 | p[at + 1] << 16 | p[at + 2] << 8 | p[at + 3];
+		uint32_t c;
 
-	free(image_same(arg, group));
-	attempt(read_children, &w);
-	attempt(read_attributes, &w);
-	attempt(read_layer, &w);
-}
-
-static void read_image(void *arg)
-{
-	struct where w = { arg, "/", NULL };
-
-	attempt(read_children, &w);
-	attempt(read_attributes, &w);
-	image_kind(arg);
-	free(image_config(arg));
-	image_groups(arg, visit, arg);
-}
-
-static void copy_part(void *arg)
-{
-	struct where *w = arg;
-
-	output_begin(w->out, w->image);
-	output_rest(w->out, w->image, NULL);
-	output_end(w->out);
-}
-
-static void read_parts(void *arg)
-{
-	struct input *in = input_open(arg, model_layout, NULL);
-	struct output *out = output_open("/dev/null", "model");
-	bool whole = true;
-	struct image *image;
-
-	while ((image = input_next(in))) {
-		struct where w = { image, "/", out };
-
-		attempt(read_image, image);
-		whole = whole && attempt(copy_part, &w);
+		if (length > n - at - 12)
+			return;
+		c = crc(length + 4, p + at + 4);
+		at += length + 12;
+		for (int k = 0; k < 4; k++)
+			p[at - 4 + (size_t)k] = (unsigned char)(c >> (24 - 8 * k));
 	}
-	input_close(in);
-}
-
-static void read_whole(void *arg)
-{
-	struct image *image = image_open(arg, NULL);
-
-	attempt(read_image, image);
-	image_close(image);
-}
-
-/* Closes what a death left open: identifiers count up for each kind, so it lies between the first and the
- * last. */
-static void close_ids(hid_t first[3])
-{
-	const hid_t last[3] = { H5Screate(H5S_SCALAR), H5Tcopy(H5T_C_S1), H5Pcreate(H5P_FILE_ACCESS) };
-	hid_t open[256];
-	ssize_t n;
-
-	while ((n = H5Fget_obj_ids(H5F_OBJ_ALL, H5F_OBJ_ALL & ~H5F_OBJ_FILE, 256, open)) > 0)
-		for (ssize_t i = 0; i < n; i++)
-			H5Idec_ref(open[i]);
-	while ((n = H5Fget_obj_ids(H5F_OBJ_ALL, H5F_OBJ_FILE, 256, open)) > 0)
-		for (ssize_t i = 0; i < n; i++)
-			H5Idec_ref(open[i]);
-	for (int k = 0; k < 3; k++)
-		for (hid_t id = first[k]; id <= last[k]; id++)
-			H5Idec_ref(id);
-}
-
-static void close_all(void *arg)
-{
-	close_ids(arg);
-}
-
-static void run(void (*read)(void *), const char *path)
-{
-	hid_t first[3];
-
-	hdf5_init();
-	first[0] = H5Screate(H5S_SCALAR), first[1] = H5Tcopy(H5T_C_S1), first[2] = H5Pcreate(H5P_FILE_ACCESS);
-	attempt(read, (void *)(uintptr_t)path);
-	attempt(close_all, first);
-	survive_forget();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	enum { PIPE = 60000 };
-	int fd = memfd_create("fuzz", 0), end[2];
-	unsigned way = 0;		/* of the three: each run goes one where many count */
-	char path[64];
+	struct run r = { data, n, malloc(n + 1) };
 
-	for (size_t i = 0; i < n; i++)
-		way += data[i];
-	if (fd < 0 || write(fd, data, n) != (ssize_t)n)
-		abort();
-	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	if (survive_thorough || way % 3 == 0)
-		run(read_parts, path);
-	if (survive_thorough || way % 3 == 1)
-		run(read_whole, path);
-	close(fd);
-	if ((!survive_thorough && way % 3 != 2) || n > PIPE)
+	if (!r.text)
 		return 0;
-	if (pipe(end) || write(end[1], data, n) != (ssize_t)n)
-		abort();
-	close(end[1]);
-	snprintf(path, sizeof path, "/proc/self/fd/%d", end[0]);
-	run(read_parts, path);
-	close(end[0]);
+	memcpy(r.text, data, n);
+	r.text[n] = 0;
+	attempt(n && *data == '{' ? processor : image, &r);
+	if (n && *data == 0x89) {
+		mend(n, (unsigned char *)r.text);
+		r.data = (const unsigned char *)r.text;
+		attempt(image, &r);
+	}
+	survive_forget();
+	free(r.text);
 	return 0;
 }

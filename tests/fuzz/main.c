@@ -10,7 +10,7 @@
 #include <string.h>
 #include "survive.h"
 
-enum { MOST = 1 << 20, CHANGES = 6 };
+enum { MAX = 1 << 20, CHANGES = 6 };
 
 struct file { uint8_t *data; size_t n; };
 
@@ -24,14 +24,14 @@ static uint64_t draw(uint64_t below)
 
 static struct file load(const char *path)
 {
-	struct file f = { malloc(MOST), 0 };
+	struct file f = { malloc(MAX), 0 };
 	FILE *s = fopen(path, "rb");
 
 	if (!s || !f.data) {
 		perror(path);
 		exit(1);
 	}
-	f.n = fread(f.data, 1, MOST, s);
+	f.n = fread(f.data, 1, MAX, s);
 	fclose(s);
 	f.data = realloc(f.data, f.n + 1);
 	return f;
@@ -66,7 +66,7 @@ static void change(struct file *f)
 		n = draw(64);
 		if (n > f->n - from)
 			n = f->n - from;
-		if (f->n + n > MOST)
+		if (f->n + n > MAX)
 			break;
 		memmove(f->data + at + n, f->data + at, left);
 		memmove(f->data + at, f->data + from, n);
@@ -93,7 +93,7 @@ static void run(const uint8_t *data, size_t n)
 int main(int argc, char *argv[])
 {
 	size_t files = argc > 2 ? (size_t)argc - 2 : 0, runs = files ? strtoul(argv[1], NULL, 10) : 0;
-	struct file *file = malloc((files + 1) * sizeof *file), work = { malloc(MOST + 64), 0 };
+	struct file *file = malloc((files + 1) * sizeof *file), work = { malloc(MAX + 64), 0 };
 
 	if (!files || !file || !work.data) {
 		fprintf(stderr, "usage: %s RUNS FILE...\n", argv[0]);

@@ -16,7 +16,7 @@
 const char *program = "fuzz";
 bool quiet = true, verbose, survive_thorough;
 
-enum { MOST = 1 << 28 };	/* bytes of one allocation: more comes from a size that nothing has checked */
+enum { MAX = 1 << 28 };	/* bytes of one allocation: more comes from a size that nothing has checked */
 
 static jmp_buf *back;
 static void *blocks;		/* what is allocated: a tree of addresses */
@@ -99,7 +99,7 @@ void *xalloc(size_t n, size_t size)
 {
 	size_t bytes;
 
-	if (__builtin_mul_overflow(n, size, &bytes) || bytes > MOST)
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > MAX)
 		die("an allocation of %zu x %zu bytes is too large", n, size);
 	return __wrap_calloc(bytes ? bytes : 1, 1);
 }
@@ -108,7 +108,7 @@ void *xgrow(void *p, size_t n, size_t size)
 {
 	size_t bytes;
 
-	if (__builtin_mul_overflow(n, size, &bytes) || bytes > MOST)
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > MAX)
 		die("an allocation of %zu x %zu bytes is too large", n, size);
 	return __wrap_realloc(p, bytes ? bytes : 1);
 }
@@ -147,7 +147,7 @@ static void *noted(void *p)
 
 void *__wrap_malloc(size_t n)
 {
-	return n > MOST ? NULL : noted(__real_malloc(n));
+	return n > MAX ? NULL : noted(__real_malloc(n));
 }
 
 void *__wrap_calloc(size_t n, size_t size)
@@ -160,7 +160,7 @@ void *__wrap_calloc(size_t n, size_t size)
 
 void *__wrap_realloc(void *p, size_t n)
 {
-	if (n > MOST)
+	if (n > MAX)
 		return NULL;
 	if (p)
 		tdelete(p, &blocks, by_address);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # make.py -- the smallest model that every tool runs on, and the inputs that fuzzers start from; needs h5py
 # usage: tests/tiny/make.py; writes model.safetensors, config.json and tokenizer.json beside itself, and
-# ../fuzz/seeds. Seeds that the tools make, in ../fuzz/seeds/image:
+# ../fuzz/seeds. Seeds that the tools make, in ../fuzz/seeds/part:
 #   model-import ../../../tiny -o model; sample-tokens --tokens 32 --ctx 8 model -o tokens
 #   dpq-run --compensate none --group 4 model --layers '*/0/*q_proj' | cat >stream
 #   dpq-run --compensate none --group channel --storage e4m3fn model --layers '*/1/*down_proj' -o codes

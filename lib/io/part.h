@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * image.h -- HDF5 trees as files and as streams of images
+ * part.h -- HDF5 trees as files and as streams of parts
  *
- * On disk a tree is one HDF5 file. On a pipe it is a sequence of small HDF5 files ("images"), each a part
- * of the tree; the length in its superblock says where it ends, and the root attributes `part` and `parts`
- * number it. A reader sees parts in both cases: a file is cut by its layout. A tool is a loop
+ * On disk a tree is one HDF5 file. On a pipe it is a sequence of small HDF5 files, each of which holds a
+ * part of the tree; the length in its superblock says where it ends, and the root attributes `part` and
+ * `parts` number it. A reader sees parts in both cases: a file is cut by its layout. A tool is a loop
  *
  *	struct input *in = input_open(path, model_layout, "model");
  *	struct output *out = output_open(path, "model");
- *	struct image *image;
+ *	struct part *part;
  *
- *	while ((image = input_next(in))) {
- *		output_begin(out, image);
+ *	while ((part = input_next(in))) {
+ *		output_begin(out, part);
  *		... output_write(), output_copy() ...
  *		output_end(out);
  *	}
@@ -20,16 +20,16 @@
  *
  * Every function dies with "FILE: PATH: what is wrong" on bad data.
  */
-#ifndef IO_IMAGE_H
-#define IO_IMAGE_H
+#ifndef IO_PART_H
+#define IO_PART_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "io/tensor.h"
 
-enum { IMAGE_DEPTH = 32 };	/* groups within each other; more are refused */
+enum { TREE_DEPTH = 32 };	/* groups within each other; more are refused */
 
-struct image;			/* a part of a tree; valid until the next input_next() */
+struct part;			/* a part of a tree; valid until the next input_next() */
 struct input;
 struct output;
 
@@ -39,41 +39,41 @@ struct output;
  * Part 0 is always the root: its attributes and its datasets. `config` is the text of /config or NULL; a
  * layout function returns NULL if one part holds everything.
  */
-typedef const char *const *image_layout(const char *config);
+typedef const char *const *part_layout(const char *config);
 
 /* --- reading --- */
 /* path NULL or "-": standard input. kind: the ptq_kind that is expected, or several, "model|hessian";
  * NULL: any HDF5 file. layout NULL: the tree is one part. */
-struct input *input_open(const char *path, image_layout *layout, const char *kind);
-struct image *input_next(struct input *in);	/* NULL after the last part; dies on a cut stream */
+struct input *input_open(const char *path, part_layout *layout, const char *kind);
+struct part *input_next(struct input *in);	/* NULL after the last part; dies on a cut stream */
 void input_close(struct input *in);
 const char *input_name(const struct input *in);
 
 /* Opens the whole tree at once: a second input, or one that is read again and again; a pipe is spooled. */
-struct image *image_open(const char *path, const char *kind);
-void image_close(struct image *image);
-/* Gives back the memory of what was read from an image_open(). Views stay valid, they are read again. */
-void image_drop(const struct image *image);
+struct part *part_open(const char *path, const char *kind);
+void part_close(struct part *part);
+/* Gives back the memory of what was read from a part_open(). Views stay valid, they are read again. */
+void part_drop(const struct part *part);
 
-const char *image_name(const struct image *image);	/* for messages */
-size_t image_part(const struct image *image), image_parts(const struct image *image);
-const char *image_kind(const struct image *image);
-char *image_config(const struct image *image);		/* text of /config, or NULL; free() it */
+const char *part_name(const struct part *part);	/* for messages */
+size_t part_index(const struct part *part), part_count(const struct part *part);
+const char *part_kind(const struct part *part);
+char *part_config(const struct part *part);		/* text of /config, or NULL; free() it */
 /* The text of a string dataset, or NULL if there is no such dataset; free() it. */
-char *image_string(const struct image *image, const char *path);
-bool image_has(const struct image *image, const char *path);
+char *part_string(const struct part *part, const char *path);
+bool part_has(const struct part *part, const char *path);
 
 /* Calls visit for every group of the part that has a dataset in it, in natural order, once for each path. */
-void image_groups(const struct image *image, void (*visit)(void *arg, const char *group), void *arg);
+void part_groups(const struct part *part, void (*visit)(void *arg, const char *group), void *arg);
 /* The first path in this part of the same group, which hard links give several; free() it. */
-char *image_same(const struct image *image, const char *group);
+char *part_same(const struct part *part, const char *group);
 
 /* An attribute of a group or dataset; "/" is the root. Dies if it has another type. Text: NULL if there is
  * none; free() it. Number: `otherwise` if there is none. */
-char *image_text(const struct image *image, const char *path, const char *name);
-double image_number(const struct image *image, const char *path, const char *name, double otherwise);
+char *part_text(const struct part *part, const char *path, const char *name);
+double part_number(const struct part *part, const char *path, const char *name, double otherwise);
 /* The histories of the root, "NAME\nTEXT\n" each, in ascending order of their names; free() it. */
-char *image_histories(const struct image *image);
+char *part_histories(const struct part *part);
 
 /*
  * A dataset as a borrowed view; no copy where type and layout allow. type: the type that is expected;
@@ -81,12 +81,12 @@ char *image_histories(const struct image *image);
  * type (f64, big-endian or chunked data is converted; a float in place of an integer is an error). rank:
  * the number of dimensions, -1 for any; dim: extents, 0 for any; NULL: any.
  */
-struct tensor image_tensor(const struct image *image, const char *path, enum tensor_type type,
+struct tensor part_tensor(const struct part *part, const char *path, enum tensor_type type,
 	int rank, const size_t dim[]);
-bool image_find(const struct image *image, const char *path, enum tensor_type type,
+bool part_find(const struct part *part, const char *path, enum tensor_type type,
 	int rank, const size_t dim[], struct tensor *t);	/* false if there is no such object */
-/* Memory of xalloc() that is freed with what the image has converted; returns it. */
-void *image_keep(const struct image *image, void *p);
+/* Memory of xalloc() that is freed with what the part has converted; returns it. */
+void *part_keep(const struct part *part, void *p);
 
 /* --- writing --- */
 /*
@@ -100,14 +100,14 @@ struct output *output_open(const char *path, const char *kind);
 void output_answer(const char *path);
 /* Begins the part that `from` is of the input. Part 0 gets the history: the line of this command before
  * from's. */
-void output_begin(struct output *out, const struct image *from);
+void output_begin(struct output *out, const struct part *from);
 /* Begins a part of a tree that has no such input. */
 void output_start(struct output *out, size_t part, size_t parts);
 void output_end(struct output *out);		/* writes the part, which is whole */
 void output_close(struct output *out);		/* syncs the result, which is whole, and gives it its name */
 /* Writes a part as it came, in place of begin ... end: between two streams byte for byte, except for part
  * 0. */
-void output_pass(struct output *out, const struct image *image);
+void output_pass(struct output *out, const struct part *part);
 
 /* Datasets, with the groups on the way: numbers, a text, n texts. */
 void output_write(struct output *out, const char *path, struct tensor t);
@@ -126,14 +126,14 @@ void output_link(struct output *out, const char *path, const char *same);
 void output_tied(struct output *out, const char *path, struct tensor t, const char *same);
 /* History of another input, as root attribute history:<input>, and of its own other inputs, as
  * history:<input>:<theirs>; call between begin and end of part 0. */
-void output_history(struct output *out, const char *input, const struct image *from);
+void output_history(struct output *out, const char *input, const struct part *from);
 
 /* Copies an object with its attributes and all that is below it; hard links within the part stay links.
  * skip: names of members and attributes that are left out, NULL-terminated, or NULL. */
-void output_copy(struct output *out, const struct image *from, const char *path, const char *const skip[]);
+void output_copy(struct output *out, const struct part *from, const char *path, const char *const skip[]);
 /* Copies the attributes of an object of `from` that ours of this path, which is there, does not have yet. */
-void output_attributes(struct output *out, const struct image *from, const char *path);
+void output_attributes(struct output *out, const struct part *from, const char *path);
 /* Copies all of the part `from` that has not been written yet under its path, but for the groups of `except`
  * (NULL-terminated paths, or NULL). */
-void output_rest(struct output *out, const struct image *from, const char *const except[]);
+void output_rest(struct output *out, const struct part *from, const char *const except[]);
 #endif

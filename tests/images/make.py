@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""reference.h5, llava.h5 and ../fuzz/seeds/picture -- pictures of every kind, and what Pillow and transformers make of them
+"""reference.h5, llava.h5 and ../fuzz/seeds/image -- pictures of every kind, and what Pillow and transformers make of them
 
 Needs numpy, h5py, Pillow, torch, torchvision, transformers 5. Pictures are drawn here; PNG files are written by zlib, so
 that every type and Adam7 are among them. reference.h5 holds /bytes and /index, a JSON text as bytes, where `at` is a place in /bytes:
@@ -25,7 +25,7 @@ from transformers import CLIPImageProcessor, LlavaImageProcessor, Qwen2VLImagePr
 from transformers.image_transforms import convert_to_rgb
 
 here = os.path.dirname(os.path.abspath(__file__))
-seeds = f"{here}/../fuzz/seeds/picture"
+seeds = f"{here}/../fuzz/seeds/image"
 r = np.random.default_rng(16)
 
 one_call = Image.Image.resize

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* parts.c -- how a whole file is cut into the parts of a stream; see tree.h and image.h */
+/* part_list.c -- how a whole file is cut into the parts of a stream; see tree.h and part.h */
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -8,13 +8,13 @@
 
 /* A list under way. */
 struct listing {
-	const struct image *image;
+	const struct part *part;
 	struct part_list list;
 	struct pattern *pattern;
 	size_t patterns, *first;	/* first part of each pattern, and the end */
 };
 
-static void add(struct part *p, const char *path)
+static void add(struct part_paths *p, const char *path)
 {
 	p->path = xgrow(p->path, p->n + 1, sizeof *p->path);
 	p->path[p->n++] = xformat("%s", path);
@@ -41,19 +41,19 @@ static void list_object(struct listing *l, const char *path, int depth)
 	while (number && at < end && l->list.part[at].n)
 		at++;
 	if (at == end)
-		die("%s: %s: is listed but cannot be found; the file is damaged", l->image->name, path);
+		die("%s: %s: is listed but cannot be found; the file is damaged", l->part->name, path);
 	add(&l->list.part[at], path);
 }
 
 static void list_children(struct listing *l, const char *path, int depth)
 {
 	size_t n;
-	char **child = tree_children(l->image, path, &n);
+	char **child = tree_children(l->part, path, &n);
 
-	if (depth > IMAGE_DEPTH)
-		die("%s: %s: is nested too deeply", l->image->name, path);
+	if (depth > TREE_DEPTH)
+		die("%s: %s: is nested too deeply", l->part->name, path);
 	for (size_t i = 0; i < n; i++)
-		if (!strcmp(path, "/") && tree_info(l->image, child[i]).type == H5O_TYPE_DATASET)
+		if (!strcmp(path, "/") && tree_info(l->part, child[i]).type == H5O_TYPE_DATASET)
 			add(&l->list.part[0], child[i]);
 		else
 			list_object(l, child[i], depth);
@@ -61,7 +61,7 @@ static void list_children(struct listing *l, const char *path, int depth)
 }
 
 /* How many parts a pattern takes: one, or one for each numbered child of its group. */
-static size_t count_parts(const struct image *image, const struct pattern *p)
+static size_t count_parts(const struct part *part, const struct pattern *p)
 {
 	char *group = xformat("%.*s", (int)p->length, p->path), **child = NULL;
 	const char *number;
@@ -69,8 +69,8 @@ static size_t count_parts(const struct image *image, const struct pattern *p)
 
 	if (p->kind != PATTERN_NUMBERED)
 		found = 1;
-	else if (image_has(image, group))
-		child = tree_children(image, group, &n);
+	else if (part_has(part, group))
+		child = tree_children(part, group, &n);
 	for (size_t i = 0; i < n; i++)
 		found += pattern_match(p, child[i], &number) == MATCH_WITHIN;
 	tree_free_paths(child, n);
@@ -78,17 +78,17 @@ static size_t count_parts(const struct image *image, const struct pattern *p)
 	return found;
 }
 
-struct part_list part_list_make(const struct image *image, image_layout *layout)
+struct part_list part_list_make(const struct part *part, part_layout *layout)
 {
-	char *config = image_config(image);
-	struct listing l = { .image = image, .list = { .parts = 1 } };
+	char *config = part_config(part);
+	struct listing l = { .part = part, .list = { .parts = 1 } };
 
 	l.pattern = pattern_list(layout ? layout(config) : NULL, &l.patterns);
 	free(config);
 	l.first = xalloc(l.patterns + 1, sizeof *l.first);
 	for (size_t i = 0; i < l.patterns; i++) {
 		l.first[i] = l.list.parts;
-		l.list.parts += count_parts(image, &l.pattern[i]);
+		l.list.parts += count_parts(part, &l.pattern[i]);
 	}
 	l.first[l.patterns] = l.list.parts;
 	l.list.part = xalloc(l.list.parts, sizeof *l.list.part);

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* picture.c -- see picture.h; PPM and PGM are read here */
-#include "vision/picture.h"
+/* image.c -- see image.h; PPM and PGM are read here */
+#include "vision/image.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "io/text.h"
-#include "vision/picture_jpeg.h"
+#include "vision/image_jpeg.h"
 
-const char *picture_unfit(size_t h, size_t w, size_t most)
+const char *image_unfit(size_t h, size_t w, size_t max)
 {
 	if (!h || !w)
 		return "has no pixels";
-	if (h > PICTURE_PIXELS / w)
+	if (h > IMAGE_PIXELS / w)
 		return "has more pixels than the 2^26 that are read";
-	return h * w > most ? "is cut short: its pixels cannot be in so few bytes" : NULL;
+	return h * w > max ? "is cut short: its pixels cannot be in so few bytes" : NULL;
 }
 
-void picture_make(struct picture_reader *r, size_t h, size_t w)
+void image_make(struct image_reader *r, size_t h, size_t w)
 {
-	r->y = (struct picture){ h, w, xalloc(h * w, 3) };
+	r->y = (struct image){ h, w, xalloc(h * w, 3) };
 }
 
 /* A number of the header, behind blanks and comments; 0: there is none. One beyond what is read is cut. */
-static size_t pnm_number(struct picture_reader *r)
+static size_t pnm_number(struct image_reader *r)
 {
 	size_t v = 0;
 
@@ -35,20 +35,20 @@ static size_t pnm_number(struct picture_reader *r)
 		r->used += r->used < r->n;
 	}
 	for (; r->used < r->n && isdigit(r->bytes[r->used]); r->used++)
-		v = v > PICTURE_PIXELS ? v : 10 * v + r->bytes[r->used] - '0';
+		v = v > IMAGE_PIXELS ? v : 10 * v + r->bytes[r->used] - '0';
 	return v;
 }
 
-static bool pnm_parse(struct picture_reader *r)
+static bool pnm_parse(struct image_reader *r)
 {
 	const size_t channels = r->bytes[1] == '6' ? 3 : 1;
-	size_t w, h, top, left;
+	size_t w, h, max, left;
 	const char *why;
 
 	r->used = 2;
-	w = pnm_number(r), h = pnm_number(r), top = pnm_number(r);
-	why = picture_unfit(h, w, PICTURE_PIXELS);
-	if (!why && top != 255)
+	w = pnm_number(r), h = pnm_number(r), max = pnm_number(r);
+	why = image_unfit(h, w, IMAGE_PIXELS);
+	if (!why && max != 255)
 		why = "is a PPM or PGM whose maximum is not 255, expected 8 bits";
 	if (!why && (r->used == r->n || !isspace(r->bytes[r->used++])))
 		why = "is a PPM or PGM whose header does not end in a blank";
@@ -60,7 +60,7 @@ static bool pnm_parse(struct picture_reader *r)
 		snprintf(r->why, sizeof r->why, "%s", why);
 		return false;
 	}
-	picture_make(r, h, w);
+	image_make(r, h, w);
 	for (size_t i = 0; i < 3 * h * w; i++)
 		r->y.rgb[i] = r->bytes[r->used + (channels == 3 ? i : i / 3)];
 	return true;
@@ -68,15 +68,15 @@ static bool pnm_parse(struct picture_reader *r)
 
 static const struct kind {
 	const char *magic;
-	bool (*parse)(struct picture_reader *r);
+	bool (*parse)(struct image_reader *r);
 } kinds[] = {
-	{ "\x89PNG\r\n\x1a\n", picture_png }, { "\xff\xd8\xff", picture_jpeg },
+	{ "\x89PNG\r\n\x1a\n", image_png }, { "\xff\xd8\xff", image_jpeg },
 	{ "P5", pnm_parse }, { "P6", pnm_parse },
 };
 
-struct picture picture_parse(const char *name, size_t n, const unsigned char *bytes)
+struct image image_parse(const char *name, size_t n, const unsigned char *bytes)
 {
-	struct picture_reader r = { .name = name, .bytes = bytes, .n = n };
+	struct image_reader r = { .name = name, .bytes = bytes, .n = n };
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (n > strlen(kinds[i].magic) && !memcmp(bytes, kinds[i].magic, strlen(kinds[i].magic))) {
@@ -88,11 +88,11 @@ struct picture picture_parse(const char *name, size_t n, const unsigned char *by
 	die("%s: is no picture that is read, expected PNG, JPEG, PPM or PGM (P6, P5)", name);
 }
 
-struct picture picture_read(const char *path)
+struct image image_read(const char *path)
 {
 	size_t n;
-	char *bytes = text_read(path, PICTURE_BYTES, &n);
-	struct picture y = picture_parse(strcmp(path, "-") ? path : "<stdin>", n,
+	char *bytes = text_read(path, IMAGE_BYTES, &n);
+	struct image y = image_parse(strcmp(path, "-") ? path : "<stdin>", n,
 		(const unsigned char *)bytes);
 
 	free(bytes);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* picture_jpeg.c -- see picture_jpeg.h */
-#include "vision/picture_jpeg.h"
+/* image_jpeg.c -- see image_jpeg.h */
+#include "vision/image_jpeg.h"
 #include <jerror.h>
 #include <jpeglib.h>
 
 enum {
-	JPEG_MOST = 512,	/* pixels of a byte: every 8 x 8 of the finest channel take a bit at least */
-	SCANS = 128		/* that a progressive file may have; each costs the time of a whole picture */
+	JPEG_MAX = 512,	/* pixels of a byte: every 8 x 8 of the finest channel take a bit at least */
+	SCANS = 128		/* that a progressive file may have; each costs the time of a whole image */
 };
 
 static void jpeg_fails(j_common_ptr jpeg)
 {
-	struct picture_reader *r = jpeg->client_data;
+	struct image_reader *r = jpeg->client_data;
 	char what[JMSG_LENGTH_MAX];
 
 	jpeg->err->format_message(jpeg, what);
@@ -30,7 +30,7 @@ static void jpeg_warns(j_common_ptr jpeg, int level)
 
 static void count_scans(j_common_ptr jpeg)
 {
-	struct picture_reader *r = jpeg->client_data;
+	struct image_reader *r = jpeg->client_data;
 
 	if (((j_decompress_ptr)jpeg)->input_scan_number <= SCANS)
 		return;
@@ -39,9 +39,9 @@ static void count_scans(j_common_ptr jpeg)
 }
 
 /* Dies by longjmp() where it is none that is read. */
-static void check_header(const struct jpeg_decompress_struct *jpeg, struct picture_reader *r)
+static void check_header(const struct jpeg_decompress_struct *jpeg, struct image_reader *r)
 {
-	const char *why = picture_unfit(jpeg->image_height, jpeg->image_width, r->n * JPEG_MOST);
+	const char *why = image_unfit(jpeg->image_height, jpeg->image_width, r->n * JPEG_MAX);
 
 	if (jpeg->arith_code)
 		why = "is a JPEG with arithmetic coding, expected one of Huffman codes";
@@ -53,12 +53,12 @@ static void check_header(const struct jpeg_decompress_struct *jpeg, struct pictu
 	longjmp(r->back, 1);
 }
 
-static void read_rows(struct jpeg_decompress_struct *jpeg, struct picture_reader *r)
+static void read_rows(struct jpeg_decompress_struct *jpeg, struct image_reader *r)
 {
 	jpeg_mem_src(jpeg, r->bytes, r->n);
 	jpeg_read_header(jpeg, TRUE);
 	check_header(jpeg, r);
-	picture_make(r, jpeg->image_height, jpeg->image_width);
+	image_make(r, jpeg->image_height, jpeg->image_width);
 	jpeg->out_color_space = JCS_RGB;
 	jpeg_start_decompress(jpeg);
 	while (jpeg->output_scanline < jpeg->output_height) {
@@ -69,7 +69,7 @@ static void read_rows(struct jpeg_decompress_struct *jpeg, struct picture_reader
 	jpeg_finish_decompress(jpeg);
 }
 
-bool picture_jpeg(struct picture_reader *r)
+bool image_jpeg(struct image_reader *r)
 {
 	struct jpeg_decompress_struct jpeg = { .client_data = r };
 	struct jpeg_progress_mgr progress = { .progress_monitor = count_scans };

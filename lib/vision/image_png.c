@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* picture_png.c -- PNG files, by libpng; see picture_kind.h */
+/* image_png.c -- PNG files, by libpng; see image_kind.h */
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "vision/picture_kind.h"
+#include "vision/image_kind.h"
 
-enum { DEFLATE_MOST = 1032 };	/* bytes that one stands for at most: two bits make 258 */
+enum { DEFLATE_MAX = 1032 };	/* bytes that one stands for at most: two bits make 258 */
 
 static void png_fails(png_structp png, const char *what)
 {
-	struct picture_reader *r = png_get_error_ptr(png);
+	struct image_reader *r = png_get_error_ptr(png);
 
 	snprintf(r->why, sizeof r->why, "is a damaged PNG: %s", what);
 	longjmp(r->back, 1);
@@ -24,7 +24,7 @@ static void png_warns(png_structp png, const char *what)
 
 static void png_gives(png_structp png, png_bytep to, size_t n)
 {
-	struct picture_reader *r = png_get_io_ptr(png);
+	struct image_reader *r = png_get_io_ptr(png);
 
 	if (n > r->n - r->used)
 		png_error(png, "it is cut short");
@@ -34,19 +34,19 @@ static void png_gives(png_structp png, png_bytep to, size_t n)
 
 static _Noreturn void png_refuse(png_structp png, const char *what)
 {
-	struct picture_reader *r = png_get_error_ptr(png);
+	struct image_reader *r = png_get_error_ptr(png);
 
 	snprintf(r->why, sizeof r->why, "%s", what);
 	longjmp(r->back, 1);
 }
 
 /* Four channels of 8 bits from all types; returns how often the rows pass. */
-static int png_prepare(png_structp png, png_infop info, const struct picture_reader *r)
+static int png_prepare(png_structp png, png_infop info, const struct image_reader *r)
 {
 	const size_t w = png_get_image_width(png, info), h = png_get_image_height(png, info);
 	const int type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
-	const char *why = picture_unfit(h, w,
-		r->n * DEFLATE_MOST * 8 / ((size_t)depth * png_get_channels(png, info)));
+	const char *why = image_unfit(h, w,
+		r->n * DEFLATE_MAX * 8 / ((size_t)depth * png_get_channels(png, info)));
 	int passes;
 
 	if (why)
@@ -74,7 +74,7 @@ static void drop_alpha(size_t w, uint8_t rgb[w][3], const uint8_t rgba[w][4])
 				255);
 }
 
-static void png_rows(png_structp png, struct picture_reader *r, uint8_t *rgba, int passes)
+static void png_rows(png_structp png, struct image_reader *r, uint8_t *rgba, int passes)
 {
 	const size_t w = r->y.w;
 
@@ -88,7 +88,7 @@ static void png_rows(png_structp png, struct picture_reader *r, uint8_t *rgba, i
 		}
 }
 
-bool picture_png(struct picture_reader *r)
+bool image_png(struct image_reader *r)
 {
 	png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, r, png_fails, png_warns);
 	png_infop info = png ? png_create_info_struct(png) : NULL;
@@ -101,11 +101,11 @@ bool picture_png(struct picture_reader *r)
 	if (!setjmp(r->back)) {
 		png_set_read_fn(png, r, png_gives);
 		png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
-		png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);	/* picture_unfit() looks */
+		png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);	/* image_unfit() looks */
 		png_set_chunk_malloc_max(png, 1 << 20);
 		png_read_info(png, info);
 		passes = png_prepare(png, info, r);
-		picture_make(r, png_get_image_height(png, info), png_get_image_width(png, info));
+		image_make(r, png_get_image_height(png, info), png_get_image_width(png, info));
 		rgba = xalloc(passes > 1 ? r->y.h * r->y.w : r->y.w, 4);
 		png_rows(png, r, rgba, passes);
 		png_read_end(png, NULL);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* pictures.h -- tests/pictures/reference.h5: what Pillow and transformers make of pictures */
+/* images.h -- tests/images/reference.h5: what Pillow and transformers make of images */
 #ifndef TESTS_PICTURES_H
 #define TESTS_PICTURES_H
 #include <jansson.h>
 #include <stdlib.h>
-#include "io/image.h"
+#include "io/part.h"
 
 struct reference {
-	struct image *image;
+	struct part *part;
 	struct tensor bytes;
 	json_t *index;
 };
 
 static inline struct reference reference_open(void)
 {
-	struct reference r = { .image = image_open("tests/pictures/reference.h5", NULL) };
-	struct tensor text = image_tensor(r.image, "/index", TENSOR_U8, 1, NULL);
+	struct reference r = { .part = part_open("tests/images/reference.h5", NULL) };
+	struct tensor text = part_tensor(r.part, "/index", TENSOR_U8, 1, NULL);
 
-	r.bytes = image_tensor(r.image, "/bytes", TENSOR_U8, 1, NULL);
+	r.bytes = part_tensor(r.part, "/bytes", TENSOR_U8, 1, NULL);
 	r.index = json_loadb(text.data, text.dim[0], 0, NULL);
 	if (!r.index)
 		abort();
@@ -27,7 +27,7 @@ static inline struct reference reference_open(void)
 static inline void reference_close(struct reference *r)
 {
 	json_decref(r->index);
-	image_close(r->image);
+	part_close(r->part);
 }
 
 static inline size_t reference_size(const json_t *entry, const char *key)
@@ -43,8 +43,8 @@ static inline const uint8_t *reference_bytes(const struct reference *r, const js
 	return (const uint8_t *)r->bytes.data + reference_size(entry, "at");
 }
 
-/* The picture that an entry is made of. */
-static inline const uint8_t *reference_picture(const struct reference *r, const json_t *entry, size_t *h,
+/* The image that an entry is made of. */
+static inline const uint8_t *reference_image(const struct reference *r, const json_t *entry, size_t *h,
 	size_t *w)
 {
 	const char *name = json_string_value(json_object_get(entry, "from"));
