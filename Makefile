@@ -52,6 +52,20 @@ FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
 BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products $(BUILD)/tests/bench/branches $(BUILD)/tests/bench/modality
 FAULT    := $(BUILD)/tests/fault/fault
 
+# make check T='NAME...': scripts, C tests or both of these names, and what their scripts run
+ifeq ($(origin T),command line)
+NAMES    := $(sort $(SCRIPTS:tests/%.t=%) $(TESTS:$(BUILD)/tests/%=%) fault)
+UNKNOWN  := $(strip $(filter-out $(NAMES),$T))
+NEAR     := $(strip $(foreach n,$(NAMES),$(foreach t,$(UNKNOWN),$(if $(findstring $t,$n)$(findstring $n,$t),$n))))
+$(if $(strip $T),,$(error T= names no test; there are $(NAMES)))
+$(if $(UNKNOWN),$(error no test is called $(UNKNOWN); there are $(or $(NEAR),$(NAMES))))
+SCRIPTS  := $(filter $(T:%=tests/%.t),$(SCRIPTS))
+TESTS    := $(filter $(T:%=$(BUILD)/tests/%),$(TESTS))
+FUZZERS  := $(if $(filter fuzz,$T),$(FUZZERS))
+BENCHES  := $(if $(filter bench,$T),$(BENCHES))
+FAULT    := $(if $(filter fault,$T),$(FAULT))
+endif
+
 .PHONY: all help check bench bench-memory coverage lint static docs demo install clean packages check-packages
 .DELETE_ON_ERROR:
 
@@ -85,6 +99,7 @@ help:
 	@echo 'make bench      every rate against the limit of the machine and against its peers'
 	@echo 'make bench-memory  peak memory of each tool on a model of a billion parameters'
 	@echo 'make check      every test; SAN=1 with sanitizers'
+	@echo "make check T='NAME...'  of tests/NAME.t and tests/NAME.c only"
 	@echo 'make coverage   lines that the tests run, by folder and file (gcov)'
 	@echo 'make valgrind   short tests and every tool under valgrind'
 	@echo 'make fuzz       libFuzzer programs of the readers (clang)'

@@ -2,7 +2,7 @@
 # The Makefile: what make install puts where, flags that a CFLAGS of the command line leaves, one archive of each run.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-unset MAKEFLAGS MAKELEVEL MFLAGS BUILD CC CFLAGS COVERAGE DESTDIR PREFIX SAN V	# of the make that runs this
+unset MAKEFLAGS MAKELEVEL MFLAGS BUILD CC CFLAGS COVERAGE DESTDIR PREFIX SAN T V	# of the make that runs this
 
 # A checkout of links, whose tools are those that are tested: nothing in it is built.
 tools=$(cd "$top" && ls bin/*.c | sed 's/[.]c$//')
@@ -31,6 +31,29 @@ ok 'make install, DESTDIR with what shells heed' make -C tree -o all install DES
 installed 'DESTDIR' "$tmp/it's a; \"stage\" */usr"
 ok 'from the environment' env PREFIX="$tmp/from env" make -C tree -o all install
 ok '... the same' diff -r "$tmp/in st" "$tmp/from env"
+
+# --- single tests: what would be run ---
+# runs VARIABLE=VALUE...: the tests that make check would give to prove
+runs() {
+	make -C tree -n BUILD=build/none check "$@" |
+		awk '/ prove / { on = 1 } on { for (i = 1; i <= NF; i++) if ($i ~ /^(tests|build)\//) print $i }' | xargs
+}
+is 'a script, and no C test' "$(runs T=dpq-run)" tests/dpq-run.t
+is 'a C test, and no script' "$(runs T=half)" build/none/tests/half
+is 'both of a name' "$(runs T=hadamard)" 'tests/hadamard.t build/none/tests/hadamard'
+is 'several, and one that runs a second time' "$(runs T='shards product-avx512 fault')" \
+	'tests/shards.t build/none/tests/product-avx512 build/none/tests/fault/fault'
+is '... of which only that is built' \
+	"$(make -C tree -n BUILD=build/none V=1 check T=half | grep -c -e ' -o build/none/tests/')" 2
+is 'what a script runs is built' \
+	"$(make -C tree -n BUILD=build/none V=1 check T=fuzz | grep -c -e ' -o build/none/fuzz/')" 5
+is 'all, of which four are not in tests/*.t and tests/*.c' "$(runs | wc -w)" \
+	"$(cd "$top" && ls tests/*.t tests/*.c | awk 'END { print NR + 4 }')"
+no 'a name that is none: those near' 2 "no test is called hadamar; there are hadamard hadamard-rotate\\. " \
+	make -s -C tree check T=hadamar
+no '... or all, and the others do not hide it' 2 'no test is called zzz; there are abuse activation .* windows\. ' \
+	make -s -C tree check T='half zzz'
+no 'no name' 2 'T= names no test; there are abuse ' make -s -C tree check T=
 
 # --- flags and dependencies: what would be run ---
 # would OBJECT VARIABLE=VALUE...: the command that makes it
