@@ -77,17 +77,12 @@ static struct branch_settings settings(const struct branch_method *y, const char
 	return s;
 }
 
-static struct branch_codes codes(size_t rows, size_t columns, long group)
+static struct codes codes(size_t rows, size_t columns, const struct format *f, long group)
 {
-	const size_t scales = rows * linear_groups(columns, group);
+	struct codes y = codes_make(rows, columns, f, group);
 
-	return (struct branch_codes){ .codes = xalloc(rows * columns, 1),
-		.scale = xalloc(scales, sizeof(float)), .zero = xalloc(scales, 1) };
-}
-
-static void codes_free(struct branch_codes *c)
-{
-	free(c->codes), free(c->scale), free(c->zero);
+	codes_lay_out(&y, xalloc(codes_lay_out(&y, NULL), 1));
+	return y;
 }
 
 static struct branch_layer run(const struct problem *p, const struct branch_method *y,
@@ -99,10 +94,10 @@ static struct branch_layer run(const struct problem *p, const struct branch_meth
 	void *workspace;
 
 	if (!main)
-		l.codes = codes(p->m, p->n, s->main.group);
+		l.codes = codes(p->m, p->n, &s->main.storage, s->main.group);
 	if (s->storage.kind) {
-		l.code_a = codes(s->rank, p->n, s->group);
-		l.code_b = codes(p->m, s->rank, s->group);
+		l.code_a = codes(s->rank, p->n, &s->storage, s->group);
+		l.code_b = codes(p->m, s->rank, &s->storage, s->group);
 	}
 	workspace = xalloc(branch_workspace(y, &l), 1);
 	branch_run(y, &l, workspace);
@@ -112,12 +107,12 @@ static struct branch_layer run(const struct problem *p, const struct branch_meth
 
 static void layer_free(struct branch_layer *l)
 {
-	free(l->a), free(l->b), codes_free(&l->codes), codes_free(&l->code_a), codes_free(&l->code_b);
+	free(l->a), free(l->b), free(l->codes.memory), free(l->code_a.memory), free(l->code_b.memory);
 }
 
 /* What codes stand for: (grid[code] - zero) · scale/scale_tensor. */
 static void decode(const struct format *f, size_t rows, size_t columns, long group,
-	const struct branch_codes *c, double *y)
+	const struct codes *c, double *y)
 {
 	const size_t each = group > 0 ? (size_t)group : columns, groups = linear_groups(columns, group);
 

@@ -76,11 +76,11 @@ static void *cut(char *base, size_t *at, size_t bytes)
 	return y;
 }
 
-static void cut_codes(struct branch_codes *c, struct extent x, char *base, size_t *at)
+static void cut_codes(struct codes *c, const struct solver *how, size_t rows, size_t columns, char *base,
+	size_t *at)
 {
-	c->codes = cut(base, at, x.rows * x.columns);
-	c->scale = cut(base, at, x.scales * sizeof *c->scale);
-	c->zero = cut(base, at, x.scales);
+	*c = solver_codes(how, rows, columns);
+	codes_lay_out(c, cut(base, at, codes_lay_out(c, NULL)));
 }
 
 static void cut_factors(struct state *s, struct factors *f, char *base, size_t *at)
@@ -88,8 +88,8 @@ static void cut_factors(struct state *s, struct factors *f, char *base, size_t *
 	f->a = cut(base, at, s->r * s->n * sizeof *f->a);
 	f->b = cut(base, at, s->m * s->r * sizeof *f->b);
 	if (s->in_format) {
-		cut_codes(&f->code_a, s->of_a, base, at);
-		cut_codes(&f->code_b, s->of_b, base, at);
+		cut_codes(&f->code_a, &s->factor, s->r, s->n, base, at);
+		cut_codes(&f->code_b, &s->factor, s->m, s->r, base, at);
 	}
 }
 
@@ -143,8 +143,6 @@ static size_t lay_out(struct state *s, const struct branch_method *method, const
 		.weighted = plan->weighted, .in_format = set->storage.kind };
 	s->steps = set->steps ? set->steps : method->steps;
 	s->main.no_error = true;
-	s->of_main = extent_of(s->m, s->n, set->main.group);
-	s->of_a = extent_of(s->r, s->n, set->group), s->of_b = extent_of(s->m, s->r, set->group);
 	s->rounds = plan->damped && s->in_format ? ROUNDS : 0;
 	cut_factors(s, &s->now, base, &at);
 	if (s->rounds) {
@@ -155,8 +153,7 @@ static size_t lay_out(struct state *s, const struct branch_method *method, const
 		s->gram = cut(base, &at, s->r * s->r * sizeof *s->gram);
 	}
 	if (!layer->main)
-		cut_codes(&s->now.main, s->of_main, base, &at);
-	s->group_index = cut(base, &at, max(s->m, s->n) * sizeof *s->group_index);
+		cut_codes(&s->now.main, &s->main, s->m, s->n, base, &at);
 	s->residue = cut(base, &at, s->m * s->n * sizeof *s->residue);
 	s->panel = cut(base, &at, (size_t)threads * 2 * CHUNK * s->n * sizeof *s->panel);
 	s->sum = cut(base, &at, ceil_div(s->m, CHUNK) * sizeof *s->sum);
@@ -213,10 +210,9 @@ static void damp(struct state *s, const struct branch_plan *plan)
 static double exact_codes(struct state *s)
 {
 	const struct branch_layer *l = s->l;
-	struct branch_codes *to = &s->kept->main;
+	struct codes *to = &s->kept->main;
 	struct feedback f = feedback_of(s);
 	const struct feedback_layer fed = { .weight = l->weight, .settings = &f, .a = l->a, .b = l->b };
-	const size_t groups = s->of_main.scales / s->m;
 	double low = 0, high = 0, worst = 0;
 
 	branch_residue(s, s->kept, PART_BRANCH);
@@ -225,9 +221,9 @@ static double exact_codes(struct state *s)
 	format_tensor(&f.storage, low, high);
 	for (size_t i = 0; i < s->m; i += CHUNK)
 		worst = fmax(worst, feedback_codes(&fed, i, min(CHUNK, s->m - i), to->codes + i * s->n,
-			to->scale + i * groups, to->zero ? to->zero + i * groups : NULL,
+			to->scale + i * to->groups, to->zero ? to->zero + i * to->groups : NULL,
 			(void *)((double *)s->scratch + CHUNK * s->n), s->scratch));
-	format_store(&f.storage, s->of_main.scales, to->scale);
+	format_store(&f.storage, to->scales, to->scale);
 	to->scale_tensor = f.storage.divisor;
 	return worst;
 }

@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "num/half.h"
+#include "quant/codes.h"
 #include "solver/solver.h"
 
 struct branch_settings {
@@ -75,16 +76,6 @@ struct branch_report {
 	double seconds;			/* by the clock */
 };
 
-/*
- * Codes of a matrix as solver_layer has them: codes [rows][columns], scale and zero [rows][groups] or one,
- * groups = linear_groups(columns, group); zero: of asymmetric formats only, else may be NULL.
- */
-struct branch_codes {
-	uint8_t *codes;
-	float *scale, scale_tensor;
-	uint8_t *zero;
-};
-
 /* A layer of m = weight->out rows and n = weight->in columns. */
 struct branch_layer {
 	const struct linear *weight;	/* its effective weight is W */
@@ -94,8 +85,8 @@ struct branch_layer {
 	const float *h;			/* [n][n] Σ x xᵀ or any multiple; NULL: I, if no step needs it */
 
 	float *a, *b;			/* [rank][n], [m][rank]: values as they are stored */
-	struct branch_codes code_a, code_b;	/* of A and B, if their format has a kind */
-	struct branch_codes codes;	/* of the main path; not with `main` */
+	/* Laid out: of A and B, if they are stored in a format; of the main path, without `main`. */
+	struct codes code_a, code_b, codes;
 	struct branch_report report;
 };
 

@@ -15,23 +15,18 @@ enum { BLOCK = 256 };			/* columns of a product with H */
 /* Added to the diagonal of a Gram matrix, of its mean: a factor in a format may have rows of zeros. */
 static const double singular = 1e-10;
 
-struct extent extent_of(size_t rows, size_t columns, long group)
-{
-	return (struct extent){ rows, columns, group == -1 ? 1 : rows * linear_groups(columns, group) };
-}
-
 /* A view of codes. */
-static struct linear stored(const struct solver *how, struct extent x, const struct branch_codes *c)
+static struct linear stored(const struct codes *c)
 {
-	return (struct linear){ .out = x.rows, .in = x.columns, .codes = c->codes, .scale = c->scale,
-		.scale_tensor = &c->scale_tensor, .zero = how->storage.asymmetric ? c->zero : NULL,
-		.storage = how->storage, .group = how->group,
-		.groups = linear_groups(x.columns, how->group) };
+	struct linear l = { .out = c->out, .in = c->in };
+
+	codes_view(c, &l);
+	return l;
 }
 
 static struct linear main_of(const struct state *s, const struct factors *f)
 {
-	return s->l->main ? *s->l->main : stored(&s->main, s->of_main, &f->main);
+	return s->l->main ? *s->l->main : stored(&f->main);
 }
 
 /* Rows of W less parts of f; y and other: [rows][n], rows ≤ CHUNK. */
@@ -105,16 +100,14 @@ struct loss branch_loss(const struct state *s, const struct factors *f, int part
 }
 
 /* Codes of a plain matrix of floats. */
-static enum branch_status quantize(struct state *s, const struct solver *how, struct extent x, const float *w,
-	struct branch_codes *to)
+static enum branch_status quantize(struct state *s, const struct solver *how, const float *w,
+	struct codes *to)
 {
-	const struct linear plain = { .out = x.rows, .in = x.columns, .weight = w };
-	struct solver_layer l = { .weight = &plain, .settings = how, .codes = to->codes, .scale = to->scale,
-		.zero = to->zero, .group_index = s->group_index,
+	const struct linear plain = { .out = to->out, .in = to->in, .weight = w };
+	struct solver_layer l = { .weight = &plain, .settings = how, .codes = to,
 		.h = how->compensate == COMPENSATE_NONE ? NULL : s->l->h };
 
 	solver_run(1, &l, s->scratch);
-	to->scale_tensor = l.scale_tensor;
 	*s->index = l.report.index;
 	/* what is rounded is W, which is finite, less a branch, or the branch */
 	return l.report.status == SOLVER_DONE ? BRANCH_DONE :
@@ -127,7 +120,7 @@ enum branch_status branch_main(struct state *s, bool first)
 	if (s->l->main)
 		return BRANCH_DONE;
 	branch_residue(s, &s->now, first ? 0 : PART_BRANCH);
-	return quantize(s, &s->main, s->of_main, s->residue, &s->now.main);
+	return quantize(s, &s->main, s->residue, &s->now.main);
 }
 
 /* Numbers become those of the type. */
@@ -142,29 +135,39 @@ static bool round_type(enum half_type type, size_t n, float x[n])
 	return half_finite(n, x, HALF_NONE);
 }
 
-/* One of A and B. */
-static enum branch_status store(struct state *s, struct extent x, float *values, struct branch_codes *codes)
+/* One of A and B, of n numbers. */
+static enum branch_status store(struct state *s, size_t n, float *values, struct codes *codes)
 {
 	enum branch_status status;
 
 	if (!s->in_format)
-		return round_type(s->set->type, x.rows * x.columns, values) ? BRANCH_DONE : BRANCH_OVERFLOW;
-	if (!half_finite(x.rows * x.columns, values, HALF_NONE))
+		return round_type(s->set->type, n, values) ? BRANCH_DONE : BRANCH_OVERFLOW;
+	if (!half_finite(n, values, HALF_NONE))
 		return BRANCH_OVERFLOW;
-	status = quantize(s, &s->factor, x, values, codes);
+	status = quantize(s, &s->factor, values, codes);
 	if (!status) {
-		const struct linear l = stored(&s->factor, x, codes);
+		const struct linear l = stored(codes);
 
-		linear_weight(&l, 0, x.rows, (float (*)[x.columns])values);
+		linear_weight(&l, 0, l.out, (float (*)[l.in])values);
 	}
 	return status;
 }
 
+static enum branch_status store_a(struct state *s)
+{
+	return store(s, s->r * s->n, s->now.a, &s->now.code_a);
+}
+
+static enum branch_status store_b(struct state *s)
+{
+	return store(s, s->m * s->r, s->now.b, &s->now.code_b);
+}
+
 enum branch_status branch_store(struct state *s)
 {
-	const enum branch_status status = store(s, s->of_b, s->now.b, &s->now.code_b);
+	const enum branch_status status = store_b(s);
 
-	return status ? status : store(s, s->of_a, s->now.a, &s->now.code_a);
+	return status ? status : store_a(s);
 }
 
 /* X of (G + ε I) X = R, of [r][wide], into R. */
@@ -232,13 +235,11 @@ enum branch_status branch_rounds(struct state *s)
 	double best = INFINITY;
 
 	for (size_t t = 0; t < s->rounds; t++) {
-		enum branch_status status = fit_b(s) ? store(s, s->of_b, s->now.b, &s->now.code_b) :
-			BRANCH_NO_CONVERGENCE;
+		enum branch_status status = fit_b(s) ? store_b(s) : BRANCH_NO_CONVERGENCE;
 		struct loss loss;
 
 		if (!status)
-			status = fit_a(s) ? store(s, s->of_a, s->now.a, &s->now.code_a) :
-				BRANCH_NO_CONVERGENCE;
+			status = fit_a(s) ? store_a(s) : BRANCH_NO_CONVERGENCE;
 		if (status)
 			return status;
 		loss = branch_loss(s, &s->now, PART_BRANCH | (s->begun ? PART_MAIN : 0));
@@ -251,23 +252,14 @@ enum branch_status branch_rounds(struct state *s)
 	return BRANCH_DONE;
 }
 
-static void copy(struct branch_codes *to, const struct branch_codes *from, struct extent x, bool zero)
-{
-	memcpy(to->codes, from->codes, x.rows * x.columns);
-	memcpy(to->scale, from->scale, x.scales * sizeof *to->scale);
-	if (zero)
-		memcpy(to->zero, from->zero, x.scales);
-	to->scale_tensor = from->scale_tensor;
-}
-
 void branch_copy(const struct state *s, struct factors *to, const struct factors *from, bool main)
 {
 	memcpy(to->a, from->a, s->r * s->n * sizeof *to->a);
 	memcpy(to->b, from->b, s->m * s->r * sizeof *to->b);
 	if (s->in_format) {
-		copy(&to->code_a, &from->code_a, s->of_a, s->factor.storage.asymmetric);
-		copy(&to->code_b, &from->code_b, s->of_b, s->factor.storage.asymmetric);
+		codes_copy(&to->code_a, &from->code_a);
+		codes_copy(&to->code_b, &from->code_b);
 	}
 	if (main && !s->l->main)
-		copy(&to->main, &from->main, s->of_main, s->main.storage.asymmetric);
+		codes_copy(&to->main, &from->main);
 }

@@ -9,13 +9,10 @@
 
 enum { CHUNK = 64 };			/* rows of a sum: results depend on it */
 
-/* A matrix of codes. */
-struct extent { size_t rows, columns, scales; };
-
 /* A, B and the main path, in values and codes. */
 struct factors {
 	float *a, *b;
-	struct branch_codes code_a, code_b, main;
+	struct codes code_a, code_b, main;
 };
 
 struct state {
@@ -23,7 +20,6 @@ struct state {
 	const struct branch_settings *set;
 	size_t m, n, r, steps, rounds;
 	struct solver main, factor;	/* of the main path; of A and B, if they are stored in a format */
-	struct extent of_main, of_a, of_b;
 	bool weighted, in_format;
 	bool begun;			/* there is a main path: P is W - Ŵ, not W */
 	double ridge, add;		/* on H, for SVD_r and for losses */
@@ -31,7 +27,6 @@ struct state {
 	float *residue;			/* [m][n] W - Ŵ or W - B A */
 	float *panel;			/* [threads][2][CHUNK][n] */
 	double (*sum)[2];		/* [chunks] */
-	int32_t *group_index;
 	double *ah, *thin, *right;	/* [r][n]; [r][the larger extent]: A or Bᵀ, right-hand sides */
 	double *gram;			/* [r][r] */
 	void *scratch;
@@ -41,7 +36,6 @@ struct state {
 struct loss { double plain, square; };	/* tr(E H Eᵀ), or of I; ‖E‖² */
 enum { PART_MAIN = 1, PART_BRANCH = 2 };
 
-struct extent extent_of(size_t rows, size_t columns, long group);
 /* residue = W less the parts of f. */
 void branch_residue(struct state *s, const struct factors *f, int parts);
 /* The loss of W less the parts of f; without f of W itself. */

@@ -76,6 +76,18 @@ const char *solver_text(enum solver_status status)
 	return texts[status];
 }
 
+struct codes solver_codes(const struct solver *s, size_t out, size_t in)
+{
+	struct codes y = codes_make(out, in, &s->storage, s->group);
+
+	if (s->compute.kind) {
+		y.compute = s->compute;
+		y.saturate = s->saturate;
+		y.scales8 = s->scale8_channel ? out : 1;
+	}
+	return y;
+}
+
 size_t solver_workspace(size_t count, struct solver_layer layer[count])
 {
 	struct call call;
@@ -256,7 +268,7 @@ static void load(const struct rows *l, const struct workspace *a, size_t row, si
 static void store(const struct rows *l, const struct workspace *a, size_t row, size_t rows)
 {
 	const struct job *j = l->job;
-	const struct solver_layer *to = l->layer;
+	struct codes *to = l->layer->codes;
 
 	for (size_t b = 0; b < j->n; b += LANES) {
 		size_t end = min(b + LANES, j->n);
@@ -270,7 +282,7 @@ static void store(const struct rows *l, const struct workspace *a, size_t row, s
 	for (size_t i = 0; i < rows; i++)
 		for (size_t g = 0; g < j->groups; g++) {
 			to->scale[(row + i) * j->groups + g] = a->scale[g][i];
-			if (j->s->storage.asymmetric)
+			if (to->zero)
 				to->zero[(row + i) * j->groups + g] = a->zero[g][i];
 		}
 }
@@ -371,14 +383,14 @@ static void round_rows(const struct rows *r, const struct workspace *a, size_t r
 	double sum[3])
 {
 	const struct job *j = r->job;
-	const struct solver_layer *to = r->layer;
+	struct codes *to = r->layer->codes;
 	const struct format *f = &r->storage;
 
 	sum[0] = sum[1] = sum[2] = 0;
 	for (size_t o = row; o < row + rows; o++) {
 		const float *w = job_weights(r, a, o, 1);
 		uint8_t *codes = to->codes + o * j->n;
-		uint8_t *zero = f->asymmetric ? to->zero + o * j->groups : NULL;
+		uint8_t *zero = to->zero ? to->zero + o * j->groups : NULL;
 		float *scale = to->scale + o * j->groups;
 
 		round_row(f, j->n, j->largest, codes, scale, zero, w);
@@ -418,8 +430,8 @@ static enum solver_status prepare(struct job *j, struct solver_report *report)
 static void finish(const struct rows *r)
 {
 	const struct job *j = r->job;
-	const struct solver *s = j->s;
 	struct solver_layer *l = r->layer;
+	struct codes *to = l->codes;
 	double total[3] = { 0 };
 
 	for (size_t p = 0; p < ceil_div(r->m, PANEL_ROWS); p++) {
@@ -432,18 +444,18 @@ static void finish(const struct rows *r)
 	l->report.mse = total[2] / ((double)r->m * (double)j->n);
 	l->report.lambda = j->lambda;
 	l->report.dead = j->n - j->live;
-	l->report.moved = j->moved;
-	if (s->group == -1) {
-		*l->scale = r->tensor_scale;
-		if (s->storage.asymmetric)
-			*l->zero = r->tensor_zero;
+	if (j->s->group == -1) {
+		*to->scale = r->tensor_scale;
+		if (to->zero)
+			*to->zero = r->tensor_zero;
 	}
-	format_store(&r->storage, s->group == -1 ? 1 : r->m * j->groups, l->scale);
-	l->scale_tensor = r->storage.divisor;
-	if (s->compute.kind)
-		memcpy(l->scale8, r->scale8, (s->scale8_channel ? r->m : 1) * sizeof *l->scale8);
+	format_store(&r->storage, to->scales, to->scale);
+	to->scale_tensor = r->storage.divisor;
+	if (to->scale8)
+		memcpy(to->scale8, r->scale8, to->scales8 * sizeof *to->scale8);
 	for (size_t i = 0; i < j->n; i++)
-		l->group_index[j->column[i]] = j->group[i];
+		to->group_index[j->column[i]] = j->group[i];
+	to->moved = j->moved;
 }
 
 static void run_layer(struct rows *r, const struct workspace *workspace)

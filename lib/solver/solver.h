@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "num/format.h"
+#include "quant/codes.h"
 #include "quant/linear.h"
 #include "solver/search.h"
 
@@ -72,7 +73,6 @@ struct solver_report {
 	double mse;			/* mean (W - Ŵ)² */
 	double seconds;			/* of all threads; with the factor, by the clock, if it is first */
 	size_t dead;			/* channels that never fired and got weight 0 */
-	bool moved;			/* groups follow the order: the layer must carry group_index */
 };
 
 /* A layer to quantize, m = weight->out rows and n = weight->in columns. */
@@ -86,16 +86,12 @@ struct solver_layer {
 	const float *h;
 	const int32_t *order;		/* [n] position → column; NULL: as they stand */
 
-	uint8_t *codes;			/* [m][n], in original column order */
-	/* [m][groups] with groups = linear_groups(n, group), one value per tensor; zero is
-	 * written for asymmetric formats only, else may be NULL. As they are stored: numbers of the type
-	 * of scales, which scale_tensor divides (1 where the type has none). */
-	float *scale, scale_tensor;
-	uint8_t *zero;
-	float *scale8;			/* [m] with scale8_channel, else [1]; NULL without a compute format */
-	int32_t *group_index;		/* [n] the group of each column; needed only if report.moved */
+	struct codes *codes;		/* of solver_codes(), laid out */
 	struct solver_report report;
 };
+
+/* What the settings make of a weight; to be laid out. */
+struct codes solver_codes(const struct solver *s, size_t out, size_t in);
 
 /*
  * Groups are those of the original columns if each stands together in the order, or with static_groups;

@@ -157,17 +157,12 @@ struct attached {
 	uint16_t *half[2];
 };
 
-static struct branch_codes codes_of(size_t rows, size_t columns, long group)
+static struct codes new_codes(size_t rows, size_t columns, const struct format *f, long group)
 {
-	const size_t scales = group < 0 ? 1 : rows * linear_groups(columns, group);
+	struct codes y = codes_make(rows, columns, f, group);
 
-	return (struct branch_codes){ .codes = xalloc(rows, columns), .scale = xalloc(scales, sizeof(float)),
-		.zero = xalloc(scales, 1) };
-}
-
-static void codes_free(struct branch_codes *c)
-{
-	free(c->codes), free(c->scale), free(c->zero);
+	layers_codes(&y);
+	return y;
 }
 
 /* The weight that is approximated: the input's own, or that of the reference. */
@@ -198,6 +193,7 @@ static const struct linear *weight_of(const struct attach *a, struct attached *t
 static void begin(const struct attach *a, struct attached *t, const struct filter *f, const char *path)
 {
 	const struct linear *l = &t->layer.linear;
+	const struct branch_settings *s = &a->settings;
 	size_t rank;
 
 	*t = (struct attached){ .layer = layer_read(f->part, path, 0, 0), .settings = a->settings };
@@ -213,10 +209,10 @@ static void begin(const struct attach *a, struct attached *t, const struct filte
 	t->own = layers_moments(&t->inputs, a->source.name, path, l);
 	t->work.h = t->inputs.hessian;
 	if (!t->work.main)
-		t->work.codes = codes_of(l->out, l->in, a->settings.main.group);
-	if (a->settings.storage.kind) {
-		t->work.code_a = codes_of(rank, l->in, a->settings.group);
-		t->work.code_b = codes_of(l->out, rank, a->settings.group);
+		t->work.codes = new_codes(l->out, l->in, &s->main.storage, s->main.group);
+	if (s->storage.kind) {
+		t->work.code_a = new_codes(rank, l->in, &s->storage, s->group);
+		t->work.code_b = new_codes(l->out, rank, &s->storage, s->group);
 	}
 }
 
@@ -233,28 +229,15 @@ static _Noreturn void fail(const struct attach *a, const struct attached *t, con
 	die("%s: %s: %s (at %zu)", file, t->layer.path, branch_text(r->status), r->index);
 }
 
-/* A quantized matrix: codes under the parameters, in groups. */
-static void set_codes(struct linear *l, const struct branch_codes *c, const struct format *f, long group)
-{
-	l->weight = NULL;
-	l->codes = c->codes;
-	l->scale = c->scale;
-	l->scale_tensor = scale_kinds[f->scales].divided ? &c->scale_tensor : NULL;
-	l->zero = f->asymmetric ? c->zero : NULL;
-	l->storage = *f;
-	l->group = group;
-	l->groups = linear_groups(l->in, group);
-}
-
 /* A or B as it is stored. */
 static struct linear branch_part(struct attached *t, size_t out, size_t in, const float *x,
-	const struct branch_codes *c, uint16_t **half)
+	const struct codes *c, uint16_t **half)
 {
 	const struct branch_settings *s = &t->settings;
 	struct linear l = { .out = out, .in = in, .weight = x };
 
 	if (s->storage.kind)
-		set_codes(&l, c, &s->storage, s->group);
+		codes_view(c, &l);
 	else if (s->type != HALF_NONE) {
 		*half = xalloc(out * in, sizeof **half);
 		half_narrow(out * in, *half, x, s->type);
@@ -269,7 +252,7 @@ static void write_layer(struct attached *t, const struct filter *f)
 	const size_t rank = t->settings.rank;
 
 	if (!t->work.main)
-		set_codes(l, &t->work.codes, &t->settings.main.storage, t->settings.main.group);
+		codes_view(&t->work.codes, l);
 	t->a = branch_part(t, rank, l->in, t->work.a, &t->work.code_a, &t->half[0]);
 	t->b = branch_part(t, l->out, rank, t->work.b, &t->work.code_b, &t->half[1]);
 	l->rank = rank;
@@ -279,7 +262,7 @@ static void write_layer(struct attached *t, const struct filter *f)
 
 static void attached_free(struct attached *t)
 {
-	codes_free(&t->work.codes), codes_free(&t->work.code_a), codes_free(&t->work.code_b);
+	free(t->work.codes.memory), free(t->work.code_a.memory), free(t->work.code_b.memory);
 	free(t->work.a), free(t->work.b), free(t->own), free(t->half[0]), free(t->half[1]);
 	layer_free(&t->layer), layer_free(&t->reference);
 }

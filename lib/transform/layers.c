@@ -62,3 +62,8 @@ float *layers_moments(struct second_moments *moments, const char *file, const ch
 		moments->absmax = absmax;
 	return own;
 }
+
+void layers_codes(struct codes *c)
+{
+	codes_lay_out(c, xalloc(codes_lay_out(c, NULL), 1));
+}

@@ -10,6 +10,7 @@
 #include "base/selection.h"
 #include "calib/hessian.h"
 #include "model/filter.h"
+#include "quant/codes.h"
 #include "quant/linear.h"
 
 /* Layers of the model that are selected; without a configuration those of the part at hand, with 0 inputs.
@@ -28,4 +29,7 @@ _Noreturn void layers_none(const char *name, const struct selection *layers);
  */
 float *layers_moments(struct second_moments *moments, const char *file, const char *path,
 	const struct linear *l);
+
+/* Lays codes out in new memory: free(c->memory). */
+void layers_codes(struct codes *c);
 #endif

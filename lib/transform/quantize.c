@@ -181,43 +181,25 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 {
 	const struct method *m = t->method = method_of(q, path);
 	struct linear *l = &t->layer.linear;
-	size_t scales;
 
 	t->layer = layer_read(part, path, 0, 0);
 	check_plain(part, path, !l->weight);
 	t->inputs = inputs_of(q, m, path, l->in);
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
 	check_absmax(q, m, path, &t->inputs);
-	scales = m->solver.group < 0 ? 1 : l->out * linear_groups(l->in, m->solver.group);
+	t->codes = solver_codes(&m->solver, l->out, l->in);
+	layers_codes(&t->codes);
 	t->result = (struct solver_layer){ .weight = l, .settings = &m->solver, .h = t->inputs.hessian,
-		.order = order_of(q, t, n, before), .codes = xalloc(l->out, l->in),
-		.scale = xalloc(scales, sizeof(float)), .zero = xalloc(scales, 1),
-		.scale8 = xalloc(l->out, sizeof(float)), .group_index = xalloc(l->in, sizeof(int32_t)) };
+		.order = order_of(q, t, n, before), .codes = &t->codes };
 }
 
 static void end_layer(struct output *out, const struct part *part, struct quantized *t)
 {
 	static int warned;
 	const struct method *m = t->method;
-	const struct solver *s = &m->solver;
-	const struct solver_layer *y = &t->result;
 	struct linear *l = &t->layer.linear;
 
-	l->weight = NULL;
-	l->codes = y->codes;
-	l->scale = y->scale;
-	l->scale_tensor = scale_kinds[s->storage.scales].divided ? &y->scale_tensor : NULL;
-	l->zero = s->storage.asymmetric ? y->zero : NULL;
-	l->storage = s->storage;
-	l->group = s->group;
-	l->groups = linear_groups(l->in, s->group);
-	l->group_index = y->report.moved ? y->group_index : NULL;
-	if (s->compute.kind) {
-		l->compute = s->compute;
-		l->saturate = s->saturate;
-		l->scale8 = y->scale8;
-		l->scales8 = s->scale8_channel ? l->out : 1;
-	}
+	codes_view(&t->codes, l);
 	if (m->inputs_given) {
 		if (m->inputs_follow && linear_rounds(l) && !warned++)
 			warn("%s: %s: says how its inputs are rounded; --compute %s takes the place of that, "
@@ -239,10 +221,8 @@ void quantize_release(struct quantize *q)
 {
 	for (size_t i = 0; i < q->made; i++) {
 		struct quantized *t = q->layer[i];
-		struct solver_layer *y = &t->result;
 
-		free(y->codes), free(y->scale), free(y->zero), free(y->scale8), free(y->group_index);
-		free(t->order), free(t->own);
+		free(t->codes.memory), free(t->order), free(t->own);
 		layer_free(&t->layer);
 		free(t);
 	}

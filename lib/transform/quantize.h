@@ -36,12 +36,13 @@ struct quantize {
 
 /* A layer, and what was made of it. */
 struct quantized {
-	struct layer layer;		/* with views of the part at hand, and of `result` */
+	struct layer layer;		/* with views of the part at hand, and of `codes` */
 	const struct method *method;
 	struct second_moments inputs;
 	float *own;			/* NULL, or the memory of these */
 	int32_t *order;			/* NULL, or an order of its own */
 	float act_scale;
+	struct codes codes;
 	struct solver_layer result;
 };
 

@@ -310,13 +310,9 @@ enum { VARIANTS = sizeof variants / sizeof *variants };
 static double solve(const struct variant *v, size_t m, size_t n, const float *w, const float *h)
 {
 	struct solver s = { .group = 128, .damp = 0.01, .no_error = !v->error };
-	size_t groups = (n + 127) / 128;
-	uint8_t *codes = xalloc(m * n, 1), *zero = xalloc(m * groups, 1);
-	float *scale = xalloc(m * groups, sizeof *scale), scale8;
-	int32_t *index = xalloc(n, sizeof *index);
 	const struct linear linear = { .out = m, .in = n, .weight = w };
-	struct solver_layer layer = { .weight = &linear, .settings = &s, .h = h, .codes = codes,
-		.scale = scale, .zero = zero, .scale8 = &scale8, .group_index = index };
+	struct codes codes;
+	struct solver_layer layer = { .weight = &linear, .settings = &s, .h = h, .codes = &codes };
 	double start = omp_get_wtime();
 	void *work;
 
@@ -325,16 +321,15 @@ static double solve(const struct variant *v, size_t m, size_t n, const float *w,
 		format_parse(&s.compute, "e4m3fn");
 	solver_recipe(&s, RECIPE_LATE);
 	s.search = v->search;
+	codes = solver_codes(&s, m, n);
+	codes_lay_out(&codes, xalloc(codes_lay_out(&codes, NULL), 1));
 	work = xalloc(solver_workspace(1, &layer), 1);
 	solver_run(1, &layer, work);
 	start = omp_get_wtime() - start;
 	if (layer.report.status)
 		die("%s", solver_text(layer.report.status));
 	free(work);
-	free(index);
-	free(scale);
-	free(zero);
-	free(codes);
+	free(codes.memory);
 	return start;
 }
 
