@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
+#include "num/quadratic.h"
 
 enum { BLOCK = 256 };			/* columns of a product with H */
 
@@ -56,30 +57,9 @@ void branch_residue(struct state *s, const struct factors *f, int parts)
 			s->panel + (size_t)omp_get_thread_num() * 2 * CHUNK * s->n);
 }
 
-/* Σ x (x H) over rows, of a symmetric H in blocks of columns: Σ_b x_b (H_bb x_b + 2 H_b,rest x_rest). */
-static double quadratic(const struct state *s, size_t rows, const float *x, float *product)
-{
-	const int n = (int)s->n;
-	double sum = 0;
-
-	for (int b = 0; b < n; b += BLOCK) {
-		const int size = n - b < BLOCK ? n - b : BLOCK, rest = n - b - size;
-		const float *h = s->l->h + (size_t)b * s->n + (size_t)b;
-
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, size, size, 1, x + b, n, h, n,
-			0, product, BLOCK);
-		if (rest)
-			cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, size, rest, 2,
-				x + b + size, n, h + size, n, 1, product, BLOCK);
-		for (size_t i = 0; i < rows; i++)
-			for (size_t j = 0; j < (size_t)size; j++)
-				sum += (double)x[i * s->n + (size_t)b + j] * (double)product[i * BLOCK + j];
-	}
-	return sum;
-}
-
 struct loss branch_loss(const struct state *s, const struct factors *f, int parts)
 {
+	const struct quadratic q = { s->n, s->n, s->l->h, BLOCK, .after = true };
 	struct loss y = { 0 };
 
 	#pragma omp parallel for num_threads(threads_for(ceil_div(s->m, CHUNK))) schedule(dynamic)
@@ -91,7 +71,7 @@ struct loss branch_loss(const struct state *s, const struct factors *f, int part
 		rows_of(s, f, parts, i, rows, x, x + CHUNK * s->n);
 		for (size_t k = 0; k < rows * s->n; k++)
 			square += (double)x[k] * (double)x[k];
-		s->sum[i / CHUNK][0] = s->l->h ? quadratic(s, rows, x, product) : square;
+		s->sum[i / CHUNK][0] = s->l->h ? quadratic_trace(&q, rows, x, product) : square;
 		s->sum[i / CHUNK][1] = square;
 	}
 	for (size_t i = 0; i < ceil_div(s->m, CHUNK); i++)

@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
+#include "num/quadratic.h"
 #include "quant/round.h"
 
 /* Rows that a product takes at once; parts of the rows whose sums are made one by one: results depend on
@@ -88,17 +89,12 @@ static void error_of(const struct feedback_layer *l, const float *a, const float
 		round_residue(&f->storage, n, group_of(f, n), delta + i * n);
 }
 
-/* Σ x (x H) over rows: their tr(X H Xᵀ). */
+/* tr(X H Xᵀ) */
 static double quadratic(const struct state *s, size_t rows, const float *x, float *product)
 {
-	const int n = (int)s->n;
-	double sum = 0;
+	const struct quadratic q = { s->n, s->n, s->layer->h, .block = s->n };
 
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, n, n, 1, x, n, s->layer->h, n, 0,
-		product, n);
-	for (size_t i = 0; i < rows * s->n; i++)
-		sum += (double)x[i] * (double)product[i];
-	return sum;
+	return quadratic_trace(&q, rows, x, product);
 }
 
 /* Part k of the rows: its gradient of B, its part of Bᵀ Δ, and, if it is wanted, of the loss. */

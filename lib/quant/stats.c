@@ -6,11 +6,11 @@
  *	Σ (w - μ)² = m₂ + n d²,  Σ (w - μ)⁴ = m₄ + 4 d m₃ + 6 d² m₂ + n d⁴.
  */
 #include "quant/stats.h"
-#include <cblas.h>
 #include <math.h>
 #include <omp.h>
 #include "base/size.h"
 #include "base/thread.h"
+#include "num/quadratic.h"
 
 /* Rows that are decoded together; results do not depend on it but for the products with H. */
 enum { TILE = 64 };
@@ -130,28 +130,13 @@ static struct distances distances_of(size_t n, float e[n], const float w[n], con
 	return (struct distances){ .e2 = e2, .w2 = w2, .max = max };
 }
 
-static double dot(size_t n, const float x[n], const float y[n])
-{
-	double s = 0;
-
-	#pragma omp simd reduction(+:s)
-	for (size_t i = 0; i < n; i++)
-		s += (double)x[i] * (double)y[i];
-	return s;
-}
-
-/* x H, row by row */
-static void times(size_t rows, size_t n, float y[rows][n], const float x[rows][n], const float *h)
-{
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)n, (int)n, 1, x[0], (int)n,
-		h, (int)n, 0, y[0], (int)n);
-}
-
 static void compare_tile(const struct linear *w, const struct linear *v, const float *h, size_t first,
 	size_t rows, struct distances row[rows], float a[rows][w->in], float b[rows][w->in],
 	float c[rows][w->in])
 {
 	const size_t n = w->in;
+	const struct quadratic q = { n, n, h, .block = n };
+	double whw[TILE], ehe[TILE];
 
 	linear_whole(w, first, rows, a);
 	linear_whole(v, first, rows, b);
@@ -159,12 +144,10 @@ static void compare_tile(const struct linear *w, const struct linear *v, const f
 		row[i] = distances_of(n, b[i], a[i], b[i]);
 	if (!h)
 		return;
-	times(rows, n, c, (const float (*)[n])a, h);
+	quadratic_rows(&q, rows, a[0], c[0], whw);
+	quadratic_rows(&q, rows, b[0], c[0], ehe);
 	for (size_t i = 0; i < rows; i++)
-		row[i].whw = dot(n, a[i], c[i]);
-	times(rows, n, c, (const float (*)[n])b, h);
-	for (size_t i = 0; i < rows; i++)
-		row[i].ehe = dot(n, b[i], c[i]);
+		row[i].whw = whw[i], row[i].ehe = ehe[i];
 }
 
 bool stats_difference(const struct linear *w, const struct linear *v, const float *h,

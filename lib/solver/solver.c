@@ -22,6 +22,7 @@
 #include <string.h>
 #include "base/thread.h"
 #include "num/bf16x2.h"
+#include "num/quadratic.h"
 #include "quant/round.h"
 #include "solver/factor.h"
 #include "solver/job.h"
@@ -222,31 +223,12 @@ static void quantize_block(const struct rows *r, const struct workspace *a, cons
 	}
 }
 
-/* tr(A H Aᵀ) of a panel that holds A transposed; H by its upper triangle. */
+/* tr(A H Aᵀ) of a panel that holds A transposed. */
 static double energy(const struct job *j, const struct workspace *a, size_t lanes)
 {
-	const int n = (int)j->n, m = (int)lanes;
-	double sum = 0;
+	const struct quadratic q = { j->n, j->n, j->h, .block = SPAN_COLUMNS };
 
-	for (int b = 0; b < n; b += SPAN_COLUMNS) {
-		const int size = n - b < SPAN_COLUMNS ? n - b : SPAN_COLUMNS, rest = n - b - size;
-		const float *h = j->h + (size_t)b * j->n + (size_t)b;
-
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, m, size, 1, h, n, a->w[b],
-			PANEL_ROWS, 0, a->y[0], PANEL_ROWS);
-		if (rest)
-			cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, m, rest, 2, h + size, n,
-				a->w[b + size], PANEL_ROWS, 1, a->y[0], PANEL_ROWS);
-		for (int k = 0; k < size; k++) {
-			double s = 0;
-
-			#pragma omp simd reduction(+:s)
-			for (size_t l = 0; l < lanes; l++)
-				s += (double)a->w[b + k][l] * a->y[k][l];
-			sum += s;
-		}
-	}
-	return sum;
+	return quadratic_lanes(&q, lanes, PANEL_ROWS, a->w[0], a->y[0]);
 }
 
 static void load(const struct rows *l, const struct workspace *a, size_t row, size_t rows, size_t lanes)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* awq_search.c -- see awq_search.h */
 #include "transform/awq_search.h"
-#include <cblas.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "num/quadratic.h"
 #include "quant/round.h"
 
 /* Constants, not options: results depend on them. Rows at once, and columns of H. */
@@ -63,34 +63,6 @@ static void unscale(size_t n, float x[n], const double *s)
 		x[j] = (float)((double)x[j] / s[j]);
 }
 
-static double dot(size_t n, const float x[n], const float y[n])
-{
-	double sum = 0;
-
-	#pragma omp simd reduction(+:sum)
-	for (size_t i = 0; i < n; i++)
-		sum += (double)x[i] * (double)y[i];
-	return sum;
-}
-
-/* x_i H x_iᵀ of each row; H is symmetric, of rows that begin every `stride` numbers. y: [rows][PANEL]. */
-static void quadratic(size_t rows, size_t n, const float x[rows][n], size_t stride, const float *h, float *y,
-	double sum[rows])
-{
-	memset(sum, 0, rows * sizeof *sum);
-	for (size_t j = 0; j < n; j += PANEL) {
-		const size_t wide = min(PANEL, n - j);
-
-		if (j)
-			cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)wide, (int)j,
-				2, x[0], (int)n, h + j, (int)stride, 0, y, PANEL);
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)wide, (int)wide, 1,
-			&x[0][j], (int)n, h + j * stride + j, (int)stride, j > 0, y, PANEL);
-		for (size_t i = 0; i < rows; i++)
-			sum[i] += dot(wide, &x[i][j], y + i * PANEL);
-	}
-}
-
 /* What the losses are of: a layer whose columns are yet to be scaled, or a scaled weight. */
 struct weight {
 	size_t m, n;
@@ -143,6 +115,7 @@ static void rows_loss(const struct awq_format *f, const struct weight *w, const 
 {
 	struct rounding r = rounding_of(f, w->n);
 	const size_t n = w->n;
+	const struct quadratic q = { n, n, h, .block = PANEL };
 	float *v = xalloc(2 * rows * n + rows * PANEL, sizeof *v), *e = v + rows * n, *y = e + rows * n;
 
 	weight_rows(w, first, rows, (float (*)[n])v);
@@ -153,9 +126,9 @@ static void rows_loss(const struct awq_format *f, const struct weight *w, const 
 		unscale(n, e + i * n, w->s);
 		unscale(n, v + i * n, w->s);
 	}
-	quadratic(rows, n, (const float (*)[n])e, n, h, y, error);
+	quadratic_rows(&q, rows, e, y, error);
 	if (whole)
-		quadratic(rows, n, (const float (*)[n])v, n, h, y, whole);
+		quadratic_rows(&q, rows, v, y, whole);
 	free(v);
 	rounding_free(&r);
 }
@@ -269,10 +242,13 @@ static size_t clip_rows(const struct awq_format *f, size_t rows, size_t n, doubl
 	p.y = p.e + tries * r.group;
 	p.v = p.y + tries * PANEL;
 	for (; p.at < n; p.at += p.n) {
-		p.n = min(r.group, n - p.at);
+		struct quadratic q = { min(r.group, n - p.at), n, h + p.at * n + p.at,
+			.block = PANEL };
+
+		p.n = q.n;
 		for (size_t i = 0; i < rows; i++)
 			try_limits(&p, i, s ? s + p.at : NULL);
-		quadratic(tries, p.n, (const float (*)[p.n])p.e, n, h + p.at * n + p.at, p.y, loss);
+		quadratic_rows(&q, tries, p.e, p.y, loss);
 		for (size_t i = 0; i < rows; i++)
 			clipped += take_best(&p, i, loss + i * AWQ_SHRINKS);
 	}
