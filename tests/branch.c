@@ -442,7 +442,7 @@ static void algorithms(void **unused)
 				sizes[k].r, rows[i].steps);
 			struct branch_layer l = run(&p, y, &s, NULL);
 
-			assert_int_equal(l.report.status, BRANCH_DONE);
+			assert_int_equal(l.report.status, STATUS_DONE);
 			if (!near(l.report.loss, plain(&p, rows[i].name, &s, rows[i].steps)))
 				fail_msg("%s of %zu x %zu, %s: %.9g, not %.9g", rows[i].name, p.m, p.n,
 					sizes[k].storage, l.report.loss,
@@ -488,7 +488,7 @@ static void as_stored(void **unused)
 			if (branches[i])
 				assert_true(format_parse(&s.storage, branches[i]));
 			l = run(&p, y, &s, NULL);
-			assert_int_equal(l.report.status, BRANCH_DONE);
+			assert_int_equal(l.report.status, STATUS_DONE);
 			assert_true(fabs(l.report.loss - held(&p, &l, NULL)) <= 1e-5 * l.report.loss);
 			assert_true(l.report.loss <= l.report.start * (1 + 1e-3));
 			if (branches[i]) {
@@ -534,7 +534,7 @@ static void given(void **unused)
 	for (const struct branch_method *y = branch_methods; y->name; y++)
 		if (y->takes_main) {
 			l = run(&p, y, &s, &main);
-			assert_int_equal(l.report.status, BRANCH_DONE);
+			assert_int_equal(l.report.status, STATUS_DONE);
 			assert_true(fabs(l.report.loss - held(&p, &l, &main)) <= 1e-5 * l.report.loss);
 			assert_true(fabs(l.report.start - low.report.start) <= 1e-6 * low.report.start);
 			assert_true(l.report.loss <= low.report.loss * (1 + 1e-3));
@@ -565,7 +565,7 @@ static void singular(void **unused)
 			if (in_format)
 				assert_true(format_parse(&s.storage, "int4"));
 			l = run(&p, y, &s, NULL);
-			assert_int_equal(l.report.status, BRANCH_DONE);
+			assert_int_equal(l.report.status, STATUS_DONE);
 			assert_true(fabs(l.report.loss - held(&p, &l, NULL)) <= 1e-5 * l.report.start);
 			for (size_t i = 0; i < R * N; i++)
 				assert_true(isfinite(l.a[i]));
@@ -576,7 +576,7 @@ static void singular(void **unused)
 		const struct branch_settings s = settings(y, "uint4", 16, R, 2);
 		struct branch_layer l = run(&p, y, &s, NULL);
 
-		assert_true(l.report.status == BRANCH_DONE && isnan(l.report.loss));
+		assert_true(l.report.status == STATUS_DONE && isnan(l.report.loss));
 		layer_free(&l);
 	}
 	problem_free(&p);
@@ -644,21 +644,21 @@ static void refused(void **unused)
 		struct branch_layer l;
 
 		p.w[3 * 16 + 2] = NAN, l = run(&p, y, &s, NULL), p.w[3 * 16 + 2] = w;
-		assert_true(l.report.status == BRANCH_BAD_WEIGHT && l.report.index == 3);
+		assert_true(l.report.status == STATUS_BAD_WEIGHT && l.report.index == 3);
 		layer_free(&l);
 		p.h[5 * 16 + 1] = INFINITY, l = run(&p, y, &s, NULL), p.h[5 * 16 + 1] = h;
-		assert_true(l.report.status == BRANCH_BAD_HESSIAN && l.report.index == 5);
+		assert_true(l.report.status == STATUS_BAD_HESSIAN && l.report.index == 5);
 		layer_free(&l);
 		if (y->takes_main) {
 			l = run(&p, y, &s, &main);
-			assert_true(l.report.status == BRANCH_BAD_MAIN && l.report.index == 4);
+			assert_true(l.report.status == STATUS_BAD_MAIN && l.report.index == 4);
 			layer_free(&l);
 		}
 		/* products of A and B are of W's size: beyond 65504² no f16 is left for them */
 		for (size_t i = 0; i < 6 * 16; i++)
 			p.w[i] *= 1e12f;
 		s.type = HALF_F16, l = run(&p, y, &s, NULL);
-		assert_true(l.report.status == BRANCH_OVERFLOW || !strcmp(y->name, "fbquant"));
+		assert_true(l.report.status == STATUS_OVERFLOW || !strcmp(y->name, "fbquant"));
 		layer_free(&l);
 		for (size_t i = 0; i < 6 * 16; i++)
 			p.w[i] /= 1e12f;

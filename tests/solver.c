@@ -727,7 +727,7 @@ static struct solver_layer layer_for(const struct solver *s, const struct data *
 		.codes = &a->made };
 }
 
-static enum solver_status solve(const struct solver *s, const struct data *d, const int32_t *order,
+static enum status solve(const struct solver *s, const struct data *d, const int32_t *order,
 	struct answer *a)
 {
 	const struct linear l = { .out = d->m, .in = d->n, .weight = d->w };
@@ -748,7 +748,7 @@ static struct answer run(const struct solver *s, const struct data *d, const int
 {
 	struct answer a = answer_new(s, d->m, d->n);
 
-	assert_int_equal(solve(s, d, order, &a), SOLVER_DONE);
+	assert_int_equal(solve(s, d, order, &a), STATUS_DONE);
 	return a;
 }
 
@@ -1380,7 +1380,7 @@ static void together(void **unused)
 		solver_run(N, layer, work);
 		free(work);
 		for (size_t i = 0; i < N; i++) {
-			assert_int_equal(layer[i].report.status, SOLVER_DONE);
+			assert_int_equal(layer[i].report.status, STATUS_DONE);
 			assert_memory_equal(all[i].codes, alone[i].codes, data[i]->m * data[i]->n);
 			assert_memory_equal(all[i].scale, alone[i].scale, (settings[i]->group < 0 ? 1 :
 				data[i]->m * alone[i].groups) * sizeof(float));
@@ -1466,11 +1466,11 @@ static void damping_ladder(void **unused)
 	drop(&d);
 }
 
-static enum solver_status status(const struct solver *s, const struct data *d, const int32_t *order,
+static enum status status(const struct solver *s, const struct data *d, const int32_t *order,
 	size_t *index)
 {
 	struct answer a = answer_new(s, d->m, d->n);
-	enum solver_status result = solve(s, d, order, &a);
+	enum status result = solve(s, d, order, &a);
 
 	*index = a.report.index;
 	answer_free(&a);
@@ -1488,36 +1488,36 @@ static void bad_data(void **unused)
 	(void)unused;
 	keep = d.h[5 * n + 5];
 	d.h[5 * n + 5] = -1;
-	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_DIAGONAL);
+	assert_int_equal(status(&s, &d, NULL, &at), STATUS_BAD_DIAGONAL);
 	assert_int_equal(at, 5);
 	d.h[5 * n + 5] = NAN;
-	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_DIAGONAL);
+	assert_int_equal(status(&s, &d, NULL, &at), STATUS_BAD_DIAGONAL);
 	d.h[5 * n + 5] = INFINITY;
-	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_DIAGONAL);
+	assert_int_equal(status(&s, &d, NULL, &at), STATUS_BAD_DIAGONAL);
 	d.h[5 * n + 5] = keep;
 	keep = d.h[9 * n + 2];
 	d.h[9 * n + 2] = NAN;
-	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_HESSIAN);
+	assert_int_equal(status(&s, &d, NULL, &at), STATUS_BAD_HESSIAN);
 	assert_int_equal(at, 9);
 	d.h[9 * n + 2] = -INFINITY;
-	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_HESSIAN);
+	assert_int_equal(status(&s, &d, NULL, &at), STATUS_BAD_HESSIAN);
 	d.h[9 * n + 2] = keep;
 	keep = d.w[7 * n + 60];
 	d.w[7 * n + 60] = NAN;
-	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_BAD_WEIGHT);
+	assert_int_equal(status(&s, &d, NULL, &at), STATUS_BAD_WEIGHT);
 	assert_int_equal(at, 7);
 	d.w[7 * n + 60] = keep;
-	assert_int_equal(status(&s, &d, order, &at), SOLVER_DONE);
+	assert_int_equal(status(&s, &d, order, &at), STATUS_DONE);
 	order[11] = order[10];
-	assert_int_equal(status(&s, &d, order, &at), SOLVER_BAD_ORDER);
+	assert_int_equal(status(&s, &d, order, &at), STATUS_BAD_ORDER);
 	assert_int_equal(at, 11);
 	order[11] = -1;
-	assert_int_equal(status(&s, &d, order, &at), SOLVER_BAD_ORDER);
+	assert_int_equal(status(&s, &d, order, &at), STATUS_BAD_ORDER);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < n; k++)
 			d.h[i * n + k] = i == k ? 1 : -1;
-	assert_int_equal(status(&s, &d, NULL, &at), SOLVER_NOT_POSITIVE);
-	assert_true(strlen(solver_text(SOLVER_NOT_POSITIVE)) > 0);
+	assert_int_equal(status(&s, &d, NULL, &at), STATUS_NOT_POSITIVE);
+	assert_true(strlen(status_text(STATUS_NOT_POSITIVE)) > 0);
 	free(order);
 	drop(&d);
 }

@@ -53,21 +53,6 @@ const struct branch_method branch_methods[] = {
 };
 const char *const branch_names[] = { "fbquant", "lowrank", "svdquant", "loftq", "caldera", "eora", NULL };
 
-static const char *const texts[] = {
-	[BRANCH_DONE] = "done",
-	[BRANCH_BAD_WEIGHT] = "a weight is not finite",
-	[BRANCH_BAD_MAIN] = "a weight of the main path is not finite",
-	[BRANCH_BAD_HESSIAN] = "the Hessian has an element that is not finite, or a negative diagonal",
-	[BRANCH_NOT_POSITIVE] = "the Hessian is not positive definite, even damped 100-fold",
-	[BRANCH_OVERFLOW] = "a number of the branch is beyond the type that it is stored in",
-	[BRANCH_NO_CONVERGENCE] = "the eigenvalues of the error do not converge",
-};
-
-const char *branch_text(enum branch_status status)
-{
-	return texts[status];
-}
-
 static void *cut(char *base, size_t *at, size_t bytes)
 {
 	char *y = base ? base + *at : NULL;
@@ -169,7 +154,7 @@ size_t branch_workspace(const struct branch_method *method, const struct branch_
 }
 
 /* W, H and the main path that is given are finite. */
-static enum branch_status check(const struct state *s, size_t *index)
+static enum status check(const struct state *s, size_t *index)
 {
 	const float *h = s->l->h;
 
@@ -178,15 +163,17 @@ static enum branch_status check(const struct state *s, size_t *index)
 			*index = i;
 			linear_weight(main ? s->l->main : s->l->weight, i, 1, (float (*)[s->n])s->panel);
 			if (!half_finite(s->n, s->panel, HALF_NONE))
-				return main ? BRANCH_BAD_MAIN : BRANCH_BAD_WEIGHT;
+				return main ? STATUS_BAD_MAIN : STATUS_BAD_WEIGHT;
 		}
 	for (size_t i = 0; h && i < s->n; i++) {
 		*index = i;
-		if (!half_finite(s->n, h + i * s->n, HALF_NONE) || h[i * s->n + i] < 0)
-			return BRANCH_BAD_HESSIAN;
+		if (h[i * s->n + i] < 0)
+			return STATUS_BAD_DIAGONAL;
+		if (!half_finite(s->n, h + i * s->n, HALF_NONE))
+			return STATUS_BAD_HESSIAN;
 	}
 	*index = 0;
-	return BRANCH_DONE;
+	return STATUS_DONE;
 }
 
 /* The plan's ridge on H, and the damping with which the solver adds the same to columns that fire. */
@@ -247,7 +234,7 @@ static bool run_feedback(struct state *s, struct branch_report *y)
 	return !y->status;
 }
 
-static enum branch_status update(struct state *s, bool branch, bool first)
+static enum status update(struct state *s, bool branch, bool first)
 {
 	struct svd fit = fit_of(s);
 
@@ -256,7 +243,7 @@ static enum branch_status update(struct state *s, bool branch, bool first)
 	s->begun = !first;
 	branch_residue(s, &s->now, first ? 0 : PART_MAIN);
 	if (!svd_run(&fit, s->scratch))
-		return BRANCH_NO_CONVERGENCE;
+		return STATUS_NO_CONVERGENCE;
 	return s->rounds ? branch_rounds(s) : branch_store(s);
 }
 

@@ -51,19 +51,8 @@ struct branch_settings {
 	void *arg;			/* of look */
 };
 
-enum branch_status {
-	BRANCH_DONE,
-	BRANCH_BAD_WEIGHT,		/* a weight of row `index` is not finite */
-	BRANCH_BAD_MAIN,		/* likewise of the main path that is given */
-	BRANCH_BAD_HESSIAN,		/* a number of row `index` is not finite, or the diagonal negative */
-	BRANCH_NOT_POSITIVE,		/* H is indefinite beyond 100 times the damping: column `index` */
-	BRANCH_OVERFLOW,		/* a number of A or B is beyond the type of the branch */
-	BRANCH_NO_CONVERGENCE,		/* of an eigenvalue problem */
-};
-const char *branch_text(enum branch_status status);
-
 struct branch_report {
-	enum branch_status status;
+	enum status status;
 	size_t index;
 	/* Under H, or under I where there is none; NaN where tr(W H Wᵀ) = 0. start: of the first main path,
 	 * without a branch unless the method begins with one. */

@@ -80,7 +80,7 @@ struct loss branch_loss(const struct state *s, const struct factors *f, int part
 }
 
 /* Codes of a plain matrix of floats. */
-static enum branch_status quantize(struct state *s, const struct solver *how, const float *w,
+static enum status quantize(struct state *s, const struct solver *how, const float *w,
 	struct codes *to)
 {
 	const struct linear plain = { .out = to->out, .in = to->in, .weight = w };
@@ -90,15 +90,13 @@ static enum branch_status quantize(struct state *s, const struct solver *how, co
 	solver_run(1, &l, s->scratch);
 	*s->index = l.report.index;
 	/* what is rounded is W, which is finite, less a branch, or the branch */
-	return l.report.status == SOLVER_DONE ? BRANCH_DONE :
-		l.report.status == SOLVER_BAD_WEIGHT ? BRANCH_OVERFLOW :
-		l.report.status == SOLVER_NOT_POSITIVE ? BRANCH_NOT_POSITIVE : BRANCH_BAD_HESSIAN;
+	return l.report.status == STATUS_BAD_WEIGHT ? STATUS_OVERFLOW : l.report.status;
 }
 
-enum branch_status branch_main(struct state *s, bool first)
+enum status branch_main(struct state *s, bool first)
 {
 	if (s->l->main)
-		return BRANCH_DONE;
+		return STATUS_DONE;
 	branch_residue(s, &s->now, first ? 0 : PART_BRANCH);
 	return quantize(s, &s->main, s->residue, &s->now.main);
 }
@@ -116,14 +114,14 @@ static bool round_type(enum half_type type, size_t n, float x[n])
 }
 
 /* One of A and B, of n numbers. */
-static enum branch_status store(struct state *s, size_t n, float *values, struct codes *codes)
+static enum status store(struct state *s, size_t n, float *values, struct codes *codes)
 {
-	enum branch_status status;
+	enum status status;
 
 	if (!s->in_format)
-		return round_type(s->set->type, n, values) ? BRANCH_DONE : BRANCH_OVERFLOW;
+		return round_type(s->set->type, n, values) ? STATUS_DONE : STATUS_OVERFLOW;
 	if (!half_finite(n, values, HALF_NONE))
-		return BRANCH_OVERFLOW;
+		return STATUS_OVERFLOW;
 	status = quantize(s, &s->factor, values, codes);
 	if (!status) {
 		const struct linear l = stored(codes);
@@ -133,19 +131,19 @@ static enum branch_status store(struct state *s, size_t n, float *values, struct
 	return status;
 }
 
-static enum branch_status store_a(struct state *s)
+static enum status store_a(struct state *s)
 {
 	return store(s, s->r * s->n, s->now.a, &s->now.code_a);
 }
 
-static enum branch_status store_b(struct state *s)
+static enum status store_b(struct state *s)
 {
 	return store(s, s->m * s->r, s->now.b, &s->now.code_b);
 }
 
-enum branch_status branch_store(struct state *s)
+enum status branch_store(struct state *s)
 {
-	const enum branch_status status = store_b(s);
+	const enum status status = store_b(s);
 
 	return status ? status : store_a(s);
 }
@@ -210,16 +208,16 @@ static bool fit_a(struct state *s)
 	return true;
 }
 
-enum branch_status branch_rounds(struct state *s)
+enum status branch_rounds(struct state *s)
 {
 	double best = INFINITY;
 
 	for (size_t t = 0; t < s->rounds; t++) {
-		enum branch_status status = fit_b(s) ? store_b(s) : BRANCH_NO_CONVERGENCE;
+		enum status status = fit_b(s) ? store_b(s) : STATUS_NO_CONVERGENCE;
 		struct loss loss;
 
 		if (!status)
-			status = fit_a(s) ? store_a(s) : BRANCH_NO_CONVERGENCE;
+			status = fit_a(s) ? store_a(s) : STATUS_NO_CONVERGENCE;
 		if (status)
 			return status;
 		loss = branch_loss(s, &s->now, PART_BRANCH | (s->begun ? PART_MAIN : 0));
@@ -229,7 +227,7 @@ enum branch_status branch_rounds(struct state *s)
 		}
 	}
 	branch_copy(s, &s->now, &s->pair, false);
-	return BRANCH_DONE;
+	return STATUS_DONE;
 }
 
 void branch_copy(const struct state *s, struct factors *to, const struct factors *from, bool main)

@@ -41,10 +41,10 @@ void branch_residue(struct state *s, const struct factors *f, int parts);
 /* The loss of W less the parts of f; without f of W itself. */
 struct loss branch_loss(const struct state *s, const struct factors *f, int parts);
 /* Ŵ = Q(W - B A), `first`: Q(W), unless it is given. */
-enum branch_status branch_main(struct state *s, bool first);
+enum status branch_main(struct state *s, bool first);
 /* A and B become what is stored of them. */
-enum branch_status branch_store(struct state *s);
+enum status branch_store(struct state *s);
 /* B and A anew, from the other one as stored, by turns; residue: W - Ŵ. */
-enum branch_status branch_rounds(struct state *s);
+enum status branch_rounds(struct state *s);
 void branch_copy(const struct state *s, struct factors *to, const struct factors *from, bool main);
 #endif

@@ -17,7 +17,7 @@ enum { TILE = 256 };
 /* λ is raised by these factors, each on the undamped H. */
 static const double ladder[] = { 1, 2, 5, 10, 20, 50, 100 };
 
-enum solver_status factor_check(size_t n, const float h[n * n], size_t *index)
+enum status factor_check(size_t n, const float h[n * n], size_t *index)
 {
 	size_t bad_diagonal = n, bad = n;
 
@@ -38,7 +38,7 @@ enum solver_status factor_check(size_t n, const float h[n * n], size_t *index)
 				bad = min(bad, i);
 		}
 	*index = min(bad_diagonal, bad);
-	return *index == n ? SOLVER_DONE : bad_diagonal == *index ? SOLVER_BAD_DIAGONAL : SOLVER_BAD_HESSIAN;
+	return *index == n ? STATUS_DONE : bad_diagonal == *index ? STATUS_BAD_DIAGONAL : STATUS_BAD_HESSIAN;
 }
 
 size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t *order)
@@ -134,7 +134,7 @@ static void reverse(size_t n, float a[n * n])
 	}
 }
 
-enum solver_status factor_run(size_t n, size_t live, float r[live * live], double *mean, double *lambda,
+enum status factor_run(size_t n, size_t live, float r[live * live], double *mean, double *lambda,
 	size_t *index, const float h[n * n], const int32_t column[live], double damp)
 {
 	size_t info = 1;
@@ -150,10 +150,10 @@ enum solver_status factor_run(size_t n, size_t live, float r[live * live], doubl
 	}
 	if (info) {
 		*index = (size_t)column[live - info];
-		return SOLVER_NOT_POSITIVE;
+		return STATUS_NOT_POSITIVE;
 	}
 	reverse(live, r);
-	return SOLVER_DONE;
+	return STATUS_DONE;
 }
 
 void factor_inverse(size_t n, float v[n][n], size_t live, const float r[live * live], size_t first,

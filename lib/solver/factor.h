@@ -20,7 +20,7 @@
 #include "solver/solver.h"
 
 /* Whether H is finite, its diagonal not negative; else *index is the row at fault. */
-enum solver_status factor_check(size_t n, const float h[n * n], size_t *index);
+enum status factor_check(size_t n, const float h[n * n], size_t *index);
 
 /*
  * column: position → column, in the given order (NULL: as they stand), but columns that never fired
@@ -30,9 +30,9 @@ size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t
 
 /*
  * r: R in the upper triangle, scratch below it; mean, lambda: what was divided by
- * and added. SOLVER_NOT_POSITIVE: *index is the column at fault.
+ * and added. STATUS_NOT_POSITIVE: *index is the column at fault.
  */
-enum solver_status factor_run(size_t n, size_t live, float r[live * live], double *mean, double *lambda,
+enum status factor_run(size_t n, size_t live, float r[live * live], double *mean, double *lambda,
 	size_t *index, const float h[n * n], const int32_t column[live], double damp);
 
 /* v = (S⁻¹)ᵀ, lower triangle, of the triangle S = R[first .. first + n - 1] on the diagonal; 0 above it. */

@@ -235,7 +235,7 @@ static void plan_spans(struct job *j)
 	}
 }
 
-enum solver_status job_plan(struct job *j, size_t *index)
+enum status job_plan(struct job *j, size_t *index)
 {
 	const struct solver *s = j->s;
 	const bool solve = s->compensate != COMPENSATE_NONE;
@@ -247,7 +247,7 @@ enum solver_status job_plan(struct job *j, size_t *index)
 		for (size_t i = 0; i < j->n; i++)
 			if (order[i] < 0 || (size_t)order[i] >= j->n || j->member[order[i]]++) {
 				*index = i;
-				return SOLVER_BAD_ORDER;
+				return STATUS_BAD_ORDER;
 			}
 		stand = groups_stand(j, order, j->first);
 	}
@@ -269,5 +269,5 @@ enum solver_status job_plan(struct job *j, size_t *index)
 	memmove(j->first, j->first + 1, j->groups * sizeof *j->first);
 	j->first[j->groups] = (int32_t)j->live;
 	plan_spans(j);
-	return SOLVER_DONE;
+	return STATUS_DONE;
 }

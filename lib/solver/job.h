@@ -98,8 +98,8 @@ struct call {
  * base NULL: only that. */
 size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[count], char *base);
 
-/* Live columns, groups, their members, and spans from the order; SOLVER_BAD_ORDER: at *index. */
-enum solver_status job_plan(struct job *j, size_t *index);
+/* Live columns, groups, their members, and spans from the order; STATUS_BAD_ORDER: at *index. */
+enum status job_plan(struct job *j, size_t *index);
 
 /* Where the block of a span ends that starts at first: where a group does, but a large group is cut. */
 size_t job_block_end(const struct job *j, const struct span *span, size_t first);
@@ -120,8 +120,8 @@ void fit_group(const struct rows *r, const struct workspace *a, const struct spa
 void fit_panel(const struct rows *r, const struct workspace *a, size_t lanes);
 
 /* In scale.c, in OpenMP tasks; workspace: one for each thread. */
-/* low, high of each row's live columns, 0 among them; SOLVER_BAD_WEIGHT: row *index is not finite. */
-enum solver_status scale_ranges(struct rows *l, const struct workspace *workspace, size_t *index);
+/* low, high of each row's live columns, 0 among them; STATUS_BAD_WEIGHT: row *index is not finite. */
+enum status scale_ranges(struct rows *l, const struct workspace *workspace, size_t *index);
 /* scale8 of each row from the ranges, 1 without a compute format; then `storage`. */
 void scale_rows(struct rows *l);
 /* tensor_scale and tensor_zero: one pair for the whole matrix. */

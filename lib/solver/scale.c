@@ -44,7 +44,7 @@ CLONES(static, float, row_range, (size_t n, size_t live, float *low, float *high
 	return nan;
 }
 
-enum solver_status scale_ranges(struct rows *l, const struct workspace *workspace, size_t *index)
+enum status scale_ranges(struct rows *l, const struct workspace *workspace, size_t *index)
 {
 	const struct job *j = l->job;
 	const size_t n = j->n, m = l->m;
@@ -63,7 +63,7 @@ enum solver_status scale_ranges(struct rows *l, const struct workspace *workspac
 					bad = i + r < bad ? i + r : bad;
 		}
 	*index = bad;
-	return bad < m ? SOLVER_BAD_WEIGHT : SOLVER_DONE;
+	return bad < m ? STATUS_BAD_WEIGHT : STATUS_DONE;
 }
 
 static float fp8_scale(const struct solver *s, float max)

@@ -50,15 +50,6 @@ static const struct {
 	[RECIPE_INC] = { VIEW_ORIGINAL, SEARCH_MINMAX, false, true, 14.f / 15, 0x1p-16f },
 };
 
-static const char *const texts[] = {
-	[SOLVER_DONE] = "done",
-	[SOLVER_BAD_WEIGHT] = "a weight is not finite",
-	[SOLVER_BAD_ORDER] = "the order is not a permutation of the columns",
-	[SOLVER_BAD_DIAGONAL] = "the Hessian has a diagonal that is negative or not finite",
-	[SOLVER_BAD_HESSIAN] = "the Hessian has an element that is not finite",
-	[SOLVER_NOT_POSITIVE] = "the Hessian is not positive definite, even damped 100-fold",
-};
-
 void solver_recipe(struct solver *s, enum recipe recipe)
 {
 	s->group_view = recipe_rows[recipe].view;
@@ -70,11 +61,6 @@ void solver_recipe(struct solver *s, enum recipe recipe)
 	if (s->compute.kind)
 		format_round(&s->compute, 1, &s->z_max, &s->z_max, 1, 0);
 	s->saturate = s->z_max;
-}
-
-const char *solver_text(enum solver_status status)
-{
-	return texts[status];
 }
 
 struct codes solver_codes(const struct solver *s, size_t out, size_t in)
@@ -381,17 +367,17 @@ static void round_rows(const struct rows *r, const struct workspace *a, size_t r
 }
 
 /* What the layers of a job share. */
-static enum solver_status prepare(struct job *j, struct solver_report *report)
+static enum status prepare(struct job *j, struct solver_report *report)
 {
 	const struct solver *s = j->s;
-	enum solver_status status;
+	enum status status;
 
 	if (j->h && (status = factor_check(j->n, j->h, &report->index)))
 		return status;
 	if ((status = job_plan(j, &report->index)))
 		return status;
 	if (s->compensate == COMPENSATE_NONE)
-		return SOLVER_DONE;
+		return STATUS_DONE;
 	status = factor_run(j->n, j->live, j->r, &j->mean, &j->lambda, &report->index, j->h, j->column,
 		s->damp);
 	for (size_t i = 0; !status && i < j->spans; i++) {

@@ -19,6 +19,7 @@
 #include "num/format.h"
 #include "quant/codes.h"
 #include "quant/linear.h"
+#include "quant/status.h"
 #include "solver/search.h"
 
 /* Which error later columns make good: of what the hardware computes; of the stored value before
@@ -54,18 +55,8 @@ struct solver {
  */
 void solver_recipe(struct solver *s, enum recipe recipe);
 
-enum solver_status {
-	SOLVER_DONE,
-	SOLVER_BAD_WEIGHT,		/* a weight of row `index` is not finite */
-	SOLVER_BAD_ORDER,		/* not a permutation: position `index` */
-	SOLVER_BAD_DIAGONAL,		/* H[index][index] is negative or not finite */
-	SOLVER_BAD_HESSIAN,		/* an element of row `index` of H is not finite */
-	SOLVER_NOT_POSITIVE,		/* H is indefinite beyond 100 times the damping: column `index` */
-};
-const char *solver_text(enum solver_status status);	/* "the order is not a permutation of the columns" */
-
 struct solver_report {
-	enum solver_status status;
+	enum status status;
 	size_t index;			/* where, when it failed */
 	double lambda;			/* damping used; 0 without compensation */
 	/* tr(E H Eᵀ)/tr(W H Wᵀ), E = W - Ŵ; NaN without H or with no_error, where W H Wᵀ = 0, beyond float */

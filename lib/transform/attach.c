@@ -216,19 +216,6 @@ static void begin(const struct attach *a, struct attached *t, const struct filte
 	}
 }
 
-static _Noreturn void fail(const struct attach *a, const struct attached *t, const struct filter *f)
-{
-	const struct branch_report *r = &t->work.report;
-	const bool hessian = r->status == BRANCH_BAD_HESSIAN || r->status == BRANCH_NOT_POSITIVE;
-
-	const char *file = hessian ? a->source.name : part_name(f->part);
-
-	if (r->status == BRANCH_NO_CONVERGENCE || r->status == BRANCH_OVERFLOW)
-		die("%s: %s: %s%s", file, t->layer.path, branch_text(r->status), r->status ==
-			BRANCH_OVERFLOW ? "; --branch-format bf16 or f32 reaches farther" : "");
-	die("%s: %s: %s (at %zu)", file, t->layer.path, branch_text(r->status), r->index);
-}
-
 /* A or B as it is stored. */
 static struct linear branch_part(struct attached *t, size_t out, size_t in, const float *x,
 	const struct codes *c, uint16_t **half)
@@ -311,8 +298,8 @@ static void attach_layer(struct attach *a, struct place at)
 	workspace = xalloc(branch_workspace(a->method, &t.work), 1);
 	branch_run(a->method, &t.work, workspace);
 	free(workspace);
-	if (t.work.report.status != BRANCH_DONE)
-		fail(a, &t, f);
+	if (t.work.report.status != STATUS_DONE)
+		layers_fail(t.work.report.status, t.work.report.index, path, f->part, &a->source);
 	write_layer(&t, f);
 	report(a, &t);
 	attached_free(&t);

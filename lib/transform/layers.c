@@ -67,3 +67,29 @@ void layers_codes(struct codes *c)
 {
 	codes_lay_out(c, xalloc(codes_lay_out(c, NULL), 1));
 }
+
+/* What is at fault: which file, and which member of the layer there. */
+static const struct blame { enum { MODEL, HESSIAN, ORDER } file; const char *member; } blames[] = {
+	[STATUS_BAD_WEIGHT] = { MODEL, "/weight" },
+	[STATUS_BAD_MAIN] = { MODEL, "" },
+	[STATUS_BAD_ORDER] = { ORDER, "/order" },
+	[STATUS_BAD_DIAGONAL] = { HESSIAN, "/hessian" },
+	[STATUS_BAD_HESSIAN] = { HESSIAN, "/hessian" },
+	[STATUS_NOT_POSITIVE] = { HESSIAN, "/hessian" },
+	[STATUS_OVERFLOW] = { MODEL, "" },
+	[STATUS_NO_CONVERGENCE] = { MODEL, "" },
+};
+
+void layers_fail(enum status status, size_t index, const char *path, const struct part *model,
+	const struct moments_source *source)
+{
+	const struct blame b = blames[status];
+	const char *file = b.file == MODEL ? part_name(model) : b.file == ORDER ? source->order_name :
+		source->name, *text = status_text(status);
+
+	if (status == STATUS_OVERFLOW)
+		die("%s: %s: %s; --branch-format bf16 or f32 reaches farther", file, path, text);
+	if (status == STATUS_NO_CONVERGENCE)
+		die("%s: %s: %s", file, path, text);
+	die("%s: %s%s: %s (at %zu)", file, path, b.member, text, index);
+}

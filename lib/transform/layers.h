@@ -12,6 +12,7 @@
 #include "model/filter.h"
 #include "quant/codes.h"
 #include "quant/linear.h"
+#include "quant/status.h"
 
 /* Layers of the model that are selected; without a configuration those of the part at hand, with 0 inputs.
  * Returns how many. */
@@ -32,4 +33,7 @@ float *layers_moments(struct second_moments *moments, const char *file, const ch
 
 /* Lays codes out in new memory: free(c->memory). */
 void layers_codes(struct codes *c);
+/* Dies of a layer that was not quantized, naming the file and what of it is at fault. */
+_Noreturn void layers_fail(enum status status, size_t index, const char *path, const struct part *model,
+	const struct moments_source *source);
 #endif

@@ -150,16 +150,6 @@ static float static_scale(const struct method *m, size_t n, const float absmax[n
 	return m->act_pow2 ? (float)exp2(ceil(log2((double)scale))) : scale;
 }
 
-static _Noreturn void fail(const struct quantize *q, const struct part *part, const char *path,
-	const struct solver_report *r)
-{
-	const bool weight = r->status == SOLVER_BAD_WEIGHT, order = r->status == SOLVER_BAD_ORDER;
-	const char *file = weight ? part_name(part) : order ? q->source.order_name : q->source.name;
-
-	die("%s: %s/%s: %s (at %zu)", file, path, weight ? "weight" : order ? "order" : "hessian",
-		solver_text(r->status), r->index);
-}
-
 /* The order of one that shares its Hessian, so that they share the factor too, or one of its own. */
 static const int32_t *order_of(const struct quantize *q, struct quantized *t, size_t n,
 	struct quantized *const before[n])
@@ -288,8 +278,9 @@ static void quantize_some(struct quantize *q, const struct filter *f, size_t n, 
 	solve(n, layer);
 	for (size_t i = 0; i < n; i++) {
 		t[i]->result = layer[i];
-		if (layer[i].report.status != SOLVER_DONE)
-			fail(q, f->part, path[i], &layer[i].report);
+		if (layer[i].report.status != STATUS_DONE)
+			layers_fail(layer[i].report.status, layer[i].report.index, path[i], f->part,
+				&q->source);
 		report(path[i], t[i], &layer[i].report);
 		end_layer(f->out, f->part, t[i]);
 	}

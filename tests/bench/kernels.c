@@ -327,7 +327,7 @@ static double solve(const struct variant *v, size_t m, size_t n, const float *w,
 	solver_run(1, &layer, work);
 	start = omp_get_wtime() - start;
 	if (layer.report.status)
-		die("%s", solver_text(layer.report.status));
+		die("%s", status_text(layer.report.status));
 	free(work);
 	free(codes.memory);
 	return start;

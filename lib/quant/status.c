@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* status.c -- see status.h */
+#include "quant/status.h"
+
+static const char *const texts[] = {
+	[STATUS_DONE] = "done",
+	[STATUS_BAD_WEIGHT] = "a weight is not finite",
+	[STATUS_BAD_MAIN] = "a weight of the main path is not finite",
+	[STATUS_BAD_ORDER] = "the order is not a permutation of the columns",
+	[STATUS_BAD_DIAGONAL] = "the Hessian has a diagonal that is negative or not finite",
+	[STATUS_BAD_HESSIAN] = "the Hessian has an element that is not finite",
+	[STATUS_NOT_POSITIVE] = "the Hessian is not positive definite, even damped 100-fold",
+	[STATUS_OVERFLOW] = "a number of the branch is beyond the type that it is stored in",
+	[STATUS_NO_CONVERGENCE] = "the eigenvalues of the error do not converge",
+};
+
+const char *status_text(enum status status)
+{
+	return texts[status];
+}
