@@ -377,7 +377,7 @@ static void drop_memory(void *arg)
 struct moments_source calibrate_source(struct calibration *k, const char *name)
 {
 	k->name = name;
-	return (struct moments_source){ in_memory, drop_memory, k, name, NULL };
+	return (struct moments_source){ in_memory, in_memory, drop_memory, k, name, NULL };
 }
 
 /* Writes sums below a group, or a link to the group *first where they stand already. */

@@ -335,37 +335,47 @@ struct hessian hessian_mixed(const struct part *part, const char *layer, size_t 
 	return h;
 }
 
-/* The same, once for all layers that share it. */
-static struct hessian find_mixed(struct moments_files *f, const char *layer, size_t n, int64_t *count)
+static struct second_moments look_in_files(void *arg, const char *layer, size_t n, bool needed)
 {
-	const struct hessian h = hessian_find(f->hessian, layer, n);
-	struct hessian mixed;
-	float *own;
-
-	*count = h.count;
-	if (f->only_look)
-		return h;
-	for (size_t i = 0; i < f->mixes; i++)
-		if (f->mix[i].sum == h.sum)
-			return f->mix[i].mixed;
-	mixed = hessian_mixed(f->hessian, layer, n, &own);
-	if (own) {
-		f->mix = xgrow(f->mix, f->mixes + 1, sizeof *f->mix);
-		f->mix[f->mixes++] = (struct mix){ h.sum, mixed };
-	}
-	return mixed;
-}
-
-static struct second_moments in_files(void *arg, const char *layer, size_t n, bool needed)
-{
-	struct moments_files *f = arg;
+	const struct moments_files *f = arg;
 	struct second_moments y = { 0 };
 	struct tensor order;
 
 	if (f->order && part_find(f->order, layer_member(layer, "order"), TENSOR_I32, 1, &n, &order))
 		y.order = order.data;
 	if (f->hessian && (needed || hessian_there(f->hessian, layer))) {
-		const struct hessian h = find_mixed(f, layer, n, &y.count);
+		const struct hessian h = hessian_find(f->hessian, layer, n);
+
+		y.hessian = h.sum;
+		y.absmax = h.absmax;
+		y.count = h.count;
+	}
+	return y;
+}
+
+/* What methods work on, once for all layers that share the sum. */
+static struct hessian mixed_in_files(struct moments_files *f, const char *layer, size_t n, const float *sum)
+{
+	struct hessian y;
+	float *own;
+
+	for (size_t i = 0; i < f->mixes; i++)
+		if (f->mix[i].sum == sum)
+			return f->mix[i].mixed;
+	y = hessian_mixed(f->hessian, layer, n, &own);
+	if (own) {
+		f->mix = xgrow(f->mix, f->mixes + 1, sizeof *f->mix);
+		f->mix[f->mixes++] = (struct mix){ sum, y };
+	}
+	return y;
+}
+
+static struct second_moments in_files(void *arg, const char *layer, size_t n, bool needed)
+{
+	struct second_moments y = look_in_files(arg, layer, n, needed);
+
+	if (y.hessian) {
+		const struct hessian h = mixed_in_files(arg, layer, n, y.hessian);
 
 		y.hessian = h.sum;
 		y.absmax = h.absmax;
@@ -389,6 +399,7 @@ static void drop_files(void *arg)
 
 struct moments_source moments_of_files(struct moments_files *f)
 {
-	return (struct moments_source){ in_files, drop_files, f, f->hessian ? part_name(f->hessian) : NULL,
-		f->order ? part_name(f->order) : NULL };
+	return (struct moments_source){ .find = in_files, .look = look_in_files, .drop = drop_files, .arg = f,
+		.name = f->hessian ? part_name(f->hessian) : NULL,
+		.order_name = f->order ? part_name(f->order) : NULL };
 }

@@ -63,10 +63,12 @@ struct second_moments {
 
 /*
  * Where that comes from: files (below), or a calibration in memory (calib/calibrate.h). If the Hessian is
- * needed, find() dies unless it is known. Views stay valid until drop().
+ * needed, find() dies unless it is known. Views stay valid until drop(). look() is asked before the first
+ * layer is read: it dies as find() would, but mixes no prior in, and knows nothing of a calibration to come.
  */
 struct moments_source {
 	struct second_moments (*find)(void *arg, const char *layer, size_t in, bool needed);
+	struct second_moments (*look)(void *arg, const char *layer, size_t in, bool needed);
 	void (*drop)(void *arg);
 	void *arg;
 	const char *name, *order_name;	/* of the files, for messages */
@@ -74,7 +76,6 @@ struct moments_source {
 
 struct moments_files {
 	struct part *hessian, *order;	/* either may be NULL */
-	bool only_look;			/* find() is asked what is there: it mixes nothing */
 	size_t mixes;			/* found since the last drop(), */
 	struct mix { const float *sum; struct hessian mixed; } *mix;	/* of the sums in the file */
 };

@@ -130,20 +130,16 @@ static void look_for(void *arg, const char *path, size_t in)
 
 	check_plain(a, path, layer_quantized(w->part, path));
 	if (a->method->needs_hessian)
-		a->source.find(a->source.arg, path, in, true);
+		a->source.look(a->source.arg, path, in, true);
 	check_rank(a, path, out, in, a->settings.rank);
 }
 
 void attach_check(struct attach *a, const struct filter *f)
 {
-	struct moments_files *files = a->source.arg;
-
 	a->input = input_name(f->in);
 	a->config = f->config;
-	files->only_look = true;
 	if (layers_whole(f) && !layers_each(f, a->layers, look_for, &(struct look){ a, f->part }))
 		layers_none(input_name(f->in), a->layers);
-	files->only_look = false;
 }
 
 /* A layer on its way: as it stands, the weight that is approximated, what is made, and the memory of it. */

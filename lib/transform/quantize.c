@@ -77,23 +77,13 @@ static const struct method *method_of(struct quantize *q, const char *layer)
 	return m;
 }
 
-/* What its method needs to know of a layer's inputs; dies where that is missing. */
-static struct second_moments inputs_of(const struct quantize *q, const struct method *m, const char *layer,
-	size_t in)
-{
-	struct second_moments y = q->source.find(q->source.arg, layer, in, method_needs_hessian(m));
-
-	if (!solves(m))
-		y.order = NULL;
-	else if (q->source.order_name && !y.order)
-		die("%s: %s/order: is missing", q->source.order_name, layer);
-	return y;
-}
-
-static void check_absmax(const struct quantize *q, const struct method *m, const char *layer,
+/* Dies where the method needs more than is known of a layer's inputs. */
+static void check_inputs(const struct quantize *q, const struct method *m, const char *layer,
 	const struct second_moments *inputs)
 {
-	if (m->act_mode == INPUT_STATIC_TENSOR && !inputs->absmax)
+	if (solves(m) && q->source.order_name && !inputs->order)
+		die("%s: %s/order: is missing", q->source.order_name, layer);
+	if (m->act_mode == INPUT_STATIC_TENSOR && inputs->hessian && !inputs->absmax)
 		die("%s: %s/absmax: is missing", q->source.name, layer);
 }
 
@@ -115,9 +105,8 @@ static void look_for(void *arg, const char *layer, size_t in)
 
 	if (m->keep)
 		return;
-	inputs = inputs_of(q, m, layer, in);
-	if (q->files.hessian)
-		check_absmax(q, m, layer, &inputs);
+	inputs = q->source.look(q->source.arg, layer, in, method_needs_hessian(m));
+	check_inputs(q, m, layer, &inputs);
 	if (w->f->shard.n < 2)	/* which may be of others */
 		check_plain(w->f->part, layer, layer_quantized(w->f->part, layer));
 }
@@ -132,10 +121,8 @@ void quantize_check_layers(struct quantize *q, const struct filter *f)
 			layers_none(input_name(f->in), q->layers);
 		plan_check(q->plan, input_name(f->in));
 	}
-	q->files.only_look = true;
 	if (layers_whole(f))
 		layers_each(f, q->layers, look_for, &(struct look){ q, f });
-	q->files.only_look = false;
 	if (q->plan->n)
 		plan_warn(q->plan, layers_whole(f));
 }
@@ -156,7 +143,9 @@ static const int32_t *order_of(const struct quantize *q, struct quantized *t, si
 {
 	const size_t in = t->layer.linear.in;
 
-	if (!solves(t->method) || q->source.order_name || q->reorder == ORDER_NONE)
+	if (!solves(t->method))
+		return NULL;
+	if (q->source.order_name || q->reorder == ORDER_NONE)
 		return t->inputs.order;
 	for (size_t i = 0; i < n; i++)
 		if (before[i]->inputs.hessian == t->inputs.hessian && before[i]->method == t->method)
@@ -174,9 +163,9 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 
 	t->layer = layer_read(part, path, 0, 0);
 	check_plain(part, path, !l->weight);
-	t->inputs = inputs_of(q, m, path, l->in);
+	t->inputs = q->source.find(q->source.arg, path, l->in, method_needs_hessian(m));
+	check_inputs(q, m, path, &t->inputs);
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
-	check_absmax(q, m, path, &t->inputs);
 	t->codes = solver_codes(&m->solver, l->out, l->in);
 	layers_codes(&t->codes);
 	t->result = (struct solver_layer){ .weight = l, .settings = &m->solver, .h = t->inputs.hessian,

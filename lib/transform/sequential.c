@@ -5,20 +5,25 @@
 #include <string.h>
 #include "base/error.h"
 
+/* Whether the layer will have moments: there are none yet. */
+static struct second_moments look(void *arg, const char *layer, size_t in, bool needed)
+{
+	const struct sequential *s = arg;
+
+	(void)in;
+	if (needed && calibrate_place(s->run->forward->config, layer) == SIZE_MAX)
+		die("%s: %s: is fed token ids, no numbers to calibrate on; expected --compensate none and no "
+			"static activation scale for it (--plan)", s->name, layer);
+	return (struct second_moments){ 0 };
+}
+
 static struct second_moments find(void *arg, const char *layer, size_t in, bool needed)
 {
 	struct sequential *s = arg;
 	struct moments_source source;
 
-	if (calibrate_place(s->run->forward->config, layer) == SIZE_MAX) {
-		if (needed)
-			die("%s: %s: is fed token ids, no numbers to calibrate on; expected "
-				"--compensate none and no static activation scale for it (--plan)", s->name,
-				layer);
-		return (struct second_moments){ 0 };
-	}
-	if (!s->calibration.config)	/* asked whether there will be one */
-		return (struct second_moments){ 0 };
+	if (calibrate_place(s->run->forward->config, layer) == SIZE_MAX)
+		return look(arg, layer, in, needed);
 	/* where sums overflow, the model is to blame */
 	source = calibrate_source(&s->calibration, part_name(s->filter->part));
 	return source.find(source.arg, layer, in, needed);
@@ -184,7 +189,7 @@ struct moments_source sequential_source(struct sequential *s, struct quantize *q
 	q->walk = walk;
 	q->pass = pass;
 	q->arg = s;
-	return (struct moments_source){ find, drop, s, tokens, NULL };
+	return (struct moments_source){ find, look, drop, s, tokens, NULL };
 }
 
 void sequential_open(struct sequential *s, const struct calibrate_text *t, const struct filter *f)
