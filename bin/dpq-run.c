@@ -12,7 +12,7 @@
 #include "forward/cache.h"
 #include "model/basis.h"
 #include "model/setting.h"
-#include "model/share.h"
+#include "model/shard_file.h"
 #include "num/linalg.h"
 #include "transform/quantize.h"
 #include "transform/sequential.h"
@@ -134,7 +134,7 @@ int main(int argc, char *argv[])
 	linalg_init();
 	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
 	if (q.files.hessian)
-		share_warn(q.files.hessian);
+		shard_warn(q.files.hessian);
 	q.files.order = option_given("order") ? part_open(set.order, "order") : NULL;
 	run(&q, &set, &c);
 	if (q.files.hessian)

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "model/setting.h"
-#include "model/share.h"
+#include "model/shard_file.h"
 #include "transform/reorder.h"
 
 static const struct tool tool = {
@@ -42,7 +42,7 @@ int main(int argc, char *argv[])
 
 	struct filter f = filter_open(c.operand[0], "hessian", c.output, "order");
 
-	share_warn(f.part);
+	shard_warn(f.part);
 	model_filter(&f, reorder_part, &reorder);
 	if (!reorder.done)
 		die("%s: holds no layer%s", input_name(f.in),

@@ -18,7 +18,7 @@
 #include "forward/forward.h"
 #include "model/basis.h"
 #include "model/setting.h"
-#include "model/share.h"
+#include "model/shard_set.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -94,9 +94,9 @@ int main(int argc, char *argv[])
 		file[i] = filter_open(c.operand[i],
 			c.operands > 1 ? "hessian" : "model|activations|hessian", NULL, NULL);
 	if (!strcmp(part_kind(file->part), "hessian"))
-		share_sort(c.operands, file);
+		shard_sort(c.operands, file);
 	check(&text, file->part);
-	option_idle(1, &(struct option_idle)BASIS_IDLE(share_match(c.operands, file, force)));
+	option_idle(1, &(struct option_idle)BASIS_IDLE(shard_match(c.operands, file, force)));
 	if (resume)
 		filter_keep(file, c.output, "hessian");
 	else

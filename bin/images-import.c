@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "model/tokens.h"
-#include "vision/placeholder.h"
+#include "vision/images_import.h"
 
 static const struct tool tool = {
 	.name = "images-import",
@@ -42,6 +42,6 @@ int main(int argc, char *argv[])
 		misuse("--model FILE is expected");
 	if (!tokens)
 		misuse("--tokens FILE is expected");
-	placeholder_replace(c.output, model, tokens, force, c.operands, c.operand);
+	images_import(c.output, model, tokens, force, c.operands, c.operand);
 	return 0;
 }

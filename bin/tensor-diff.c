@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include "base/error.h"
 #include "base/option.h"
-#include "eval/compare.h"
+#include "eval/diff_table.h"
 #include "eval/record.h"
 #include "model/basis.h"
 #include "num/linalg.h"
@@ -51,33 +51,33 @@ int main(int argc, char *argv[])
 	if (!reference)
 		misuse("--reference MODEL is expected");
 
-	struct compare compare = compare_begin(part_open(reference, "model"),
+	struct diff_table diff = diff_table_begin(part_open(reference, "model"),
 		hessian ? part_open(hessian, "hessian") : NULL, &layers);
 	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
 
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(hessian ? 3 : 0,
-		(const struct part *[]){ compare.hessian, compare.reference, f.part }, force)));
+		(const struct part *[]){ diff.hessian, diff.reference, f.part }, force)));
 
 	struct output *out = record_open(c.output, f.part);
 
 	if (out) {
-		output_history(out, "reference", compare.reference);
+		output_history(out, "reference", diff.reference);
 		if (hessian)
-			output_history(out, "hessian", compare.hessian);
+			output_history(out, "hessian", diff.hessian);
 	}
 	filter_config(&f);
-	model_filter(&f, compare_part, &compare);
-	compare_end(&compare, input_name(f.in));
-	table_print(&compare.table, json);
+	model_filter(&f, diff_table_part, &diff);
+	diff_table_end(&diff, input_name(f.in));
+	table_print(&diff.table, json);
 	if (!quiet)
 		fprintf(stderr, "%s: of %zu other weights and biases %zu differ\n", program,
-			compare.others, compare.differ);
-	table_write(&compare.table, out);
+			diff.others, diff.differ);
+	table_write(&diff.table, out);
 
-	part_close(compare.reference);
-	if (compare.hessian)
-		part_close(compare.hessian);
-	compare_free(&compare);
+	part_close(diff.reference);
+	if (diff.hessian)
+		part_close(diff.hessian);
+	diff_table_free(&diff);
 	filter_close(&f);
 	selection_free(&layers);
 	return 0;

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "model/basis.h"
-#include "model/share.h"
+#include "model/shard_set.h"
 #include "transform/join.h"
 
 static const struct tool tool = {
@@ -36,8 +36,8 @@ int main(int argc, char *argv[])
 
 	for (size_t i = 0; i < c.operands; i++)
 		file[i] = filter_open(c.operand[i], "model", NULL, NULL);
-	join.shards = share_sort(c.operands, file);
-	option_idle(1, &(struct option_idle)BASIS_IDLE(share_match(c.operands, file, force)));
+	join.shards = shard_sort(c.operands, file);
+	option_idle(1, &(struct option_idle)BASIS_IDLE(shard_match(c.operands, file, force)));
 	filter_config(file);
 	file->out = output_open(c.output, "model");
 	model_filter(file, join_part, &join);

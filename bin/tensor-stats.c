@@ -13,7 +13,7 @@
  */
 #include "base/option.h"
 #include "eval/record.h"
-#include "eval/survey.h"
+#include "eval/stats_table.h"
 #include "num/linalg.h"
 
 static const struct tool tool = {
@@ -45,14 +45,14 @@ int main(int argc, char *argv[])
 
 	struct filter f = filter_open(c.operand[0], "model|hessian", NULL, NULL);
 	struct output *out = record_open(c.output, f.part);
-	struct survey survey = survey_begin(part_kind(f.part), &layers);
+	struct stats_table stats = stats_table_begin(part_kind(f.part), &layers);
 
 	filter_config(&f);
-	model_filter(&f, survey_part, &survey);
-	survey_end(&survey, input_name(f.in));
-	table_print(&survey.table, json);
-	table_write(&survey.table, out);
-	table_free(&survey.table);
+	model_filter(&f, stats_table_part, &stats);
+	stats_table_end(&stats, input_name(f.in));
+	table_print(&stats.table, json);
+	table_write(&stats.table, out);
+	table_free(&stats.table);
 	filter_close(&f);
 	selection_free(&layers);
 	return 0;

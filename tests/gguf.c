@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "import/gguf.h"
 #include "import/source.h"
-#include "io/text.h"
+#include "io/contents.h"
 #include "text/tokenizer.h"
 
 struct bytes { size_t n; unsigned char b[4096]; };
@@ -164,7 +164,7 @@ static char *sibling(const char *path, const char *ending)
 	char *name = xformat("%s%s", path, ending), *s;
 	size_t n;
 
-	s = text_read(name, SIZE_MAX / 4, &n);
+	s = contents_read(name, SIZE_MAX / 4, &n);
 	free(name);
 	return s;
 }

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/error.h"
-#include "io/text.h"
+#include "io/contents.h"
 #include "text/tokenizer.h"
 
 static const char one_split[] = "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, "
@@ -224,7 +224,7 @@ static void same_ids_shared(void **state)
 		size_t n;
 
 		if (!access(path, R_OK)) {
-			json = text_read(path, 1 << 20, &n);
+			json = contents_read(path, 1 << 20, &n);
 			compare(name, json, json_object_get(r, "strings"), record);
 			free(json);
 			found++;
@@ -416,7 +416,7 @@ static void same_ids_gpt2(void **state)
 		return;
 	}
 	for (size_t i = 0; i < 4; i++)
-		file[i] = text_read(paths[i], 1 << 24, &n);
+		file[i] = contents_read(paths[i], 1 << 24, &n);
 	for (char *line = strtok(file[1], "\n"); line; line = strtok(NULL, "\n"))
 		json_array_append_new(merges, json_string(line));	/* the first is #version */
 	root = json_pack("{s:o, s:o, s:{s:s, s:o, s:o}}", "pre_tokenizer", json_loads(part, 0, NULL),

@@ -9,7 +9,8 @@
 #include "model/basis.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
-#include "model/share.h"
+#include "model/shard_file.h"
+#include "model/shard_set.h"
 #include "num/half.h"
 
 enum { ROWS_AT_ONCE = 4096 };	/* of activations, where windows are shorter */
@@ -264,7 +265,7 @@ static void begin_sum(const struct sum *s, struct output *out)
 			output_history(out, input, from[i]);
 		free(input);
 	}
-	share_drop(out, s->n, s->file);
+	shard_drop(out, s->n, s->file);
 	calibrated_write(out, s->n, from, NULL);
 	free(from);
 }
@@ -273,8 +274,8 @@ static void begin_activations(const struct sum *s, const struct filter *f)
 {
 	basis_copy(f->out, f->part);
 	if (s->cut->shard.n > 1)	/* several files may hold activations of one model */
-		share_write(f->out, &s->cut->shard,
-			(const char *[SHARE_INPUTS]){ [SHARE_MODEL] = input_name(f->in) });
+		shard_write(f->out, &s->cut->shard,
+			(const char *[SHARD_INPUTS]){ [SHARD_MODEL] = input_name(f->in) });
 }
 
 static void add_part(void *arg, const struct filter *f)

@@ -12,7 +12,7 @@
 #include "forward/cache.h"
 #include "model/basis.h"
 #include "model/calibrated.h"
-#include "model/share.h"
+#include "model/shard_file.h"
 #include "num/half.h"
 
 struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct config *c,
@@ -512,8 +512,8 @@ void calibrate_part(void *arg, const struct filter *f)
 		basis_copy(f->out, part);
 		calibrated_write(f->out, 0, NULL, c->calibration);
 		output_history(f->out, "tokens", c->tokens);
-		share_write(f->out, c->shard, (const char *[SHARE_INPUTS]){
-			[SHARE_MODEL] = input_name(f->in), [SHARE_TOKENS] = part_name(c->tokens) });
+		shard_write(f->out, c->shard, (const char *[SHARD_INPUTS]){
+			[SHARD_MODEL] = input_name(f->in), [SHARD_TOKENS] = part_name(c->tokens) });
 	}
 	calibrate_observe(&k, run, part);
 	calibrate_write(&k, f->out, part_name(part));

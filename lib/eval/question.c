@@ -6,7 +6,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/nearest.h"
-#include "io/text.h"
+#include "io/contents.h"
 #include "vision/image.h"
 
 static const size_t MAX = (size_t)1 << 30;	/* bytes of a file */
@@ -144,7 +144,7 @@ struct questions questions_read(const char *path, size_t limit)
 	struct questions q = { .name = strcmp(path, "-") ? path : "<stdin>" };
 	size_t n, capacity = 0, line = 0;
 	json_t *unknown = json_object();
-	char *text = text_read(path, MAX, &n);
+	char *text = contents_read(path, MAX, &n);
 
 	q.digest = digest_of(n, text);
 	for (size_t at = 0, length; at < n && !(limit && q.n == limit); at += length + 1) {

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include "base/error.h"
 #include "base/number.h"
+#include "io/contents.h"
 #include "io/part.h"
-#include "io/text.h"
 #include "model/config.h"
 
 enum { LENGTH_MAX = 1 << 20, CONFIG_MAX = 1 << 24, LIST_MAX = 1000 };
@@ -193,7 +193,7 @@ static struct shape of_path(const char *path)
 	if (S_ISDIR(st.st_mode)) {
 		char *name = xformat("%s/config.json", path);
 		size_t n;
-		char *text = text_read(name, CONFIG_MAX, &n);
+		char *text = contents_read(name, CONFIG_MAX, &n);
 
 		c = config_parse(path, text);
 		free(text), free(name);

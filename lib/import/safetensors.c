@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "io/contents.h"
 #include "io/file.h"
-#include "io/text.h"
 
 enum {
 	LENGTH_BYTES = 8,		/* of the header's length */
@@ -212,7 +212,7 @@ static void sort_entries(struct safetensors *s)
 static void read_index(struct safetensors *s, const char *path)
 {
 	size_t n;
-	char *text = text_read(path, HEADER_MAX, &n);
+	char *text = contents_read(path, HEADER_MAX, &n);
 	json_error_t error;
 	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error), *map, *file;
 	const char *name;

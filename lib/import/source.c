@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "import/gguf_source.h"
 #include "import/safetensors.h"
-#include "io/text.h"
+#include "io/contents.h"
 
 /* --- a Hugging Face folder --- */
 
@@ -18,7 +18,7 @@ enum { CONFIG_MAX = 16 << 20, TEXT_MAX = 1 << 30 };
 static char *read_text(const char *path, size_t max)
 {
 	size_t n;
-	char *text = text_read(path, max, &n);
+	char *text = contents_read(path, max, &n);
 
 	if (!n || strlen(text) != n)
 		die("%s: is %s", path, n ? "no text: it has a NUL byte" : "empty");

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/history.h"
 #include "import/source.h"
-#include "io/text.h"
+#include "io/contents.h"
 #include "model/config.h"
 #include "model/tokens.h"
 
@@ -135,7 +135,7 @@ void vocabulary_encode(const struct vocabulary *v, const char *path, const char 
 	struct output *out = output_open(to, "tokens");
 	const char *name = strcmp(path, "-") ? path : "<stdin>";
 	size_t n;
-	char *text = text_read(path, SIZE_MAX / 4, &n), *digest;
+	char *text = contents_read(path, SIZE_MAX / 4, &n), *digest;
 	struct texts texts = { 0 };
 	struct encoding k;
 	enum newline newline;
@@ -168,7 +168,7 @@ void vocabulary_encode(const struct vocabulary *v, const char *path, const char 
 
 void vocabulary_decode(const struct vocabulary *v, const char *path, const char *to)
 {
-	struct text_output out = text_create(to);
+	struct contents_output out = contents_create(to);
 	struct part *part = part_open(path, "tokens");
 	const char *name = part_name(part);
 	struct tokens k = tokens_read(part, NULL, v->size, false, 0);
@@ -182,7 +182,7 @@ void vocabulary_decode(const struct vocabulary *v, const char *path, const char 
 		tokens_compare(part, v->path, v->json);
 	text = k.sequences ? tokenizer_decode_each(v->t, name, k.sequences, k.sequence, k.id, &n) :
 		tokenizer_decode(v->t, name, k.n, k.id, &n);
-	text_write(&out, n, text);
+	contents_write(&out, n, text);
 	free(text);
 	part_close(part);
 }

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "io/resume.h"
-#include "model/share.h"
+#include "model/shard_file.h"
 
 struct filter filter_open(const char *path, const char *kinds, const char *output, const char *kind)
 {
@@ -45,10 +45,10 @@ void model_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 
 	for (; f->part; f->part = input_next(f->in))
 		if (part_index(f->part) >= there) {
-			if (share_has(f))
+			if (shard_has(&f->shard, f->part, f->config))
 				part(arg, f);
 			else
-				share_leave(f);
+				shard_leave(f->out, f->part, f->config);
 		} else {
 			f->result = resume_next(f->resume);
 			f->all_there = there == part_count(f->part);

@@ -13,7 +13,7 @@
 #include "io/tree.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
-#include "model/share.h"
+#include "model/shard_set.h"
 
 enum { NAMED = 3 };	/* layers that a warning names */
 
@@ -194,7 +194,7 @@ static void begin(const struct join *j, const struct filter *f)
 		from[k] = part_of(j, k);
 	cache_match(j->n, from);
 	if (j->shards)
-		share_drop(f->out, 0, NULL);
+		shard_drop(f->out, 0, NULL);
 	calibrated_write(f->out, j->n, from, NULL);
 	free(from);
 	for (size_t k = 1; k < j->n; k++) {

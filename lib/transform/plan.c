@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/history.h"
-#include "io/text.h"
+#include "io/contents.h"
 
 enum { MAX_BYTES = 64 << 20 };
 
@@ -200,7 +200,7 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 			method_hint(o);
 	if (path) {
 		method_check(options);
-		rest = text = text_read(path, MAX_BYTES, &n);
+		rest = text = contents_read(path, MAX_BYTES, &n);
 		if (strlen(text) != n)
 			die("%s: holds a NUL byte, expected text", path);
 		for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {

@@ -10,7 +10,7 @@
 #include "forward/cache.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
-#include "model/share.h"
+#include "model/shard_file.h"
 #include "transform/layers.h"
 #include "transform/reorder.h"
 
@@ -113,7 +113,7 @@ static void look_for(void *arg, const char *layer, size_t in)
 
 void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
-	share_check(f);
+	shard_check(&f->shard, input_name(f->in), f->config);
 	q->done += f->shard.n > 1;	/* a shard may have none of those that are selected */
 	if (f->config || layers_whole(f)) {
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
@@ -324,10 +324,10 @@ static void begin_part(struct quantize *q, const struct filter *f)
 	if (q->tokens && needed)
 		output_history(f->out, "tokens", q->tokens);
 	if (f->shard.n > 1)
-		share_write(f->out, &f->shard, (const char *[SHARE_INPUTS]){
-			[SHARE_MODEL] = input_name(f->in),
-			[SHARE_HESSIAN] = q->files.hessian ? part_name(q->files.hessian) : NULL,
-			[SHARE_ORDER] = q->files.order ? part_name(q->files.order) : NULL });
+		shard_write(f->out, &f->shard, (const char *[SHARD_INPUTS]){
+			[SHARD_MODEL] = input_name(f->in),
+			[SHARD_HESSIAN] = q->files.hessian ? part_name(q->files.hessian) : NULL,
+			[SHARD_ORDER] = q->files.order ? part_name(q->files.order) : NULL });
 	if (ordered)
 		output_history(f->out, "order", q->files.order);
 }

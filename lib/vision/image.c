@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "io/text.h"
+#include "io/contents.h"
 #include "vision/image_jpeg.h"
 
 const char *image_unfit(size_t h, size_t w, size_t max)
@@ -91,7 +91,7 @@ struct image image_parse(const char *name, size_t n, const unsigned char *bytes)
 struct image image_read(const char *path)
 {
 	size_t n;
-	char *bytes = text_read(path, IMAGE_BYTES, &n);
+	char *bytes = contents_read(path, IMAGE_BYTES, &n);
 	struct image y = image_parse(strcmp(path, "-") ? path : "<stdin>", n,
 		(const unsigned char *)bytes);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* survey.c -- see survey.h */
-#include "eval/survey.h"
+/* stats_table.c -- see stats_table.h */
+#include "eval/stats_table.h"
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdint.h>
@@ -26,17 +26,17 @@ static const struct table_column hessian_columns[] = {
 	{ "square_max", TABLE_REAL }, { "absmax", TABLE_REAL }, { "kurtosis", TABLE_REAL },
 };
 
-struct survey survey_begin(const char *kind, const struct selection *layers)
+struct stats_table stats_table_begin(const char *kind, const struct selection *layers)
 {
 	bool model = !strcmp(kind, "model");
 
-	return (struct survey){ .layers = layers, .table = {
+	return (struct stats_table){ .layers = layers, .table = {
 		.column = model ? model_columns : hessian_columns,
 		.columns = (model ? sizeof model_columns : sizeof hessian_columns) / sizeof *model_columns,
 	} };
 }
 
-const char *survey_storage(const struct linear *l)
+const char *stats_table_storage(const struct linear *l)
 {
 	static const enum tensor_type types[] = { [HALF_NONE] = TENSOR_F32, [HALF_F16] = TENSOR_F16,
 		[HALF_BF16] = TENSOR_BF16 };
@@ -51,7 +51,7 @@ static char *group_of(const struct linear *l)
 	return l->group > 0 ? xformat("%ld", l->group) : xformat(l->group ? "tensor" : "channel");
 }
 
-static void add_layer(struct survey *s, const struct part *part, const char *path)
+static void add_layer(struct stats_table *s, const struct part *part, const char *path)
 {
 	struct layer layer = layer_read(part, path, 0, 0);
 	const struct linear *l = &layer.linear;
@@ -62,7 +62,7 @@ static void add_layer(struct survey *s, const struct part *part, const char *pat
 
 	stats_weight(l, &w, work);
 	table_row(&s->table,
-		(const char *[]){ path, survey_storage(l), group,
+		(const char *[]){ path, stats_table_storage(l), group,
 			l->compute.kind ? l->compute.name : "none" },
 		(double[]){ (double)l->out, (double)l->in, bits, w.sigma, w.sigma_min, w.sigma_max,
 			w.deviation, w.kurtosis, w.absmax, w.incoherence });
@@ -73,7 +73,7 @@ static void add_layer(struct survey *s, const struct part *part, const char *pat
 	layer_free(&layer);
 }
 
-struct visit { struct survey *s; const struct part *part; };
+struct visit { struct stats_table *s; const struct part *part; };
 
 static void visit_hessian(void *arg, const char *path)
 {
@@ -104,9 +104,9 @@ static void visit_hessian(void *arg, const char *path)
 	free(square);
 }
 
-void survey_part(void *arg, const struct filter *f)
+void stats_table_part(void *arg, const struct filter *f)
 {
-	struct survey *s = arg;
+	struct stats_table *s = arg;
 	const struct part *part = f->part;
 	struct layer_list list = { 0 };
 
@@ -121,7 +121,7 @@ void survey_part(void *arg, const struct filter *f)
 	layer_list_free(&list);
 }
 
-void survey_end(struct survey *s, const char *name)
+void stats_table_end(struct stats_table *s, const char *name)
 {
 	if (!s->table.rows)
 		die("%s: holds no linear layer%s", name, selection_text(s->layers));

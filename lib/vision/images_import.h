@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * placeholder.h -- images into a tokens file, in the place of the ids that stand for them
+ * images_import.h -- images into a tokens file, in the place of the ids that stand for them
  */
-#ifndef VISION_PLACEHOLDER_H
-#define VISION_PLACEHOLDER_H
+#ifndef VISION_IMAGES_IMPORT_H
+#define VISION_IMAGES_IMPORT_H
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -14,6 +14,6 @@
  * positions /position too (docs/format.md). /sequence moves along; a token of an image has no /bytes. Dies
  * where tokens have a /position or /index, or images, already; force: tokens_read().
  */
-void placeholder_replace(const char *to, const char *model, const char *tokens, bool force, size_t n,
+void images_import(const char *to, const char *model, const char *tokens, bool force, size_t n,
 	const char *const path[n]);
 #endif

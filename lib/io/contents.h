@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* text.h -- a file, or all of standard input, in memory; a text as a result */
-#ifndef IO_TEXT_H
-#define IO_TEXT_H
+/* contents.h -- a file, or all of standard input, in memory; a text as a result */
+#ifndef IO_CONTENTS_H
+#define IO_CONTENTS_H
 #include <stddef.h>
 #include "base/replace.h"
 
@@ -9,15 +9,16 @@
  * The bytes of path ("-" or NULL: standard input), and their number in *n; a NUL, which is not counted,
  * follows them. free() it. Dies on a folder, on an error of the system, and on more than `most` bytes.
  */
-char *text_read(const char *path, size_t max, size_t *n);
+char *contents_read(const char *path, size_t max, size_t *n);
 
 /* A text that becomes the result: a file that appears when it is whole, or a descriptor, as output_open()
  * (part.h) takes them. Dies if nothing could be written there. */
-struct text_output {
+struct contents_output {
 	struct replace named;	/* path NULL: a descriptor */
 	int fd;
 	const char *name;	/* borrowed */
 };
-struct text_output text_create(const char *path);
-void text_write(struct text_output *out, size_t n, const char *text);	/* all of it; gives it its name */
+struct contents_output contents_create(const char *path);
+/* All of it; gives it its name. */
+void contents_write(struct contents_output *out, size_t n, const char *text);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* text.c -- see text.h */
-#include "io/text.h"
+/* contents.c -- see contents.h */
+#include "io/contents.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 
 enum { FIRST = 1 << 16 };	/* bytes that are asked for where the size is not known */
 
-char *text_read(const char *path, size_t max, size_t *n)
+char *contents_read(const char *path, size_t max, size_t *n)
 {
 	size_t have = 0, capacity = FIRST;
 	struct stat st;
@@ -38,9 +38,9 @@ char *text_read(const char *path, size_t max, size_t *n)
 	return s;
 }
 
-struct text_output text_create(const char *path)
+struct contents_output contents_create(const char *path)
 {
-	struct text_output out = { .fd = output_descriptor(path), .name = path };
+	struct contents_output out = { .fd = output_descriptor(path), .name = path };
 	struct stat st;
 
 	if (out.fd >= 0) {
@@ -57,7 +57,7 @@ struct text_output text_create(const char *path)
 	return out;
 }
 
-void text_write(struct text_output *out, size_t n, const char *text)
+void contents_write(struct contents_output *out, size_t n, const char *text)
 {
 	const char *kind = out->named.path ? file_input_kind(out->named.path) : NULL;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* compare.c -- see compare.h */
-#include "eval/compare.h"
+/* diff_table.c -- see diff_table.h */
+#include "eval/diff_table.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/progress.h"
 #include "calib/hessian.h"
-#include "eval/survey.h"
+#include "eval/stats_table.h"
 #include "model/layer.h"
 #include "quant/stats.h"
 
@@ -20,19 +20,21 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 /* What the visits to the groups of a part of the model, or of the whole reference, share. */
 struct walk {
-	struct compare *c;
+	struct diff_table *c;
 	const struct part *part;
 	struct layer_list list;
 	const char *other;		/* name of the file that a tensor may be missing in */
 };
 
-struct compare compare_begin(struct part *reference, struct part *hessian, const struct selection *layers)
+struct diff_table diff_table_begin(struct part *reference, struct part *hessian,
+	const struct selection *layers)
 {
-	return (struct compare){ .table = { .columns = hessian ? COLUMNS : COLUMNS - 1, .column = columns },
+	return (struct diff_table){
+		.table = { .columns = hessian ? COLUMNS : COLUMNS - 1, .column = columns },
 		.layers = layers, .reference = reference, .hessian = hessian };
 }
 
-static bool is_seen(const struct compare *c, const char *path)
+static bool is_seen(const struct diff_table *c, const char *path)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (!strcmp(c->seen[i], path))
@@ -40,22 +42,22 @@ static bool is_seen(const struct compare *c, const char *path)
 	return false;
 }
 
-static void see(struct compare *c, const char *group, const char *member)
+static void see(struct diff_table *c, const char *group, const char *member)
 {
 	c->seen = xgrow(c->seen, c->n + 1, sizeof *c->seen);
 	c->seen[c->n++] = xformat("%s/%s", group, member);
 }
 
-static void add_row(struct compare *c, const char *path, const struct linear *l,
+static void add_row(struct diff_table *c, const char *path, const struct linear *l,
 	const struct weight_difference *d)
 {
-	table_row(&c->table, (const char *[]){ path, survey_storage(l) },
+	table_row(&c->table, (const char *[]){ path, stats_table_storage(l) },
 		(double[]){ d->mse, d->error, d->sqnr, d->largest, d->output });
 }
 
 static void compare_layer(struct walk *w, const char *group)
 {
-	struct compare *c = w->c;
+	struct diff_table *c = w->c;
 	struct layer ours = layer_read(w->part, group, 0, 0);
 	const struct linear *l = &ours.linear;
 	void *work = xalloc(stats_workspace(l->out, l->in), 1);
@@ -110,7 +112,7 @@ static void report_missing(struct walk *w, const char *path)
 
 static void compare_other(struct walk *w, const char *group, const char *member)
 {
-	struct compare *c = w->c;
+	struct diff_table *c = w->c;
 	char *path = xformat("%s/%s", group, member);
 	struct weight_difference d;
 	struct tensor our, their;
@@ -155,9 +157,9 @@ static void visit_model(void *arg, const char *group)
 			compare_other(w, group, m->name);
 }
 
-void compare_part(void *arg, const struct filter *f)
+void diff_table_part(void *arg, const struct filter *f)
 {
-	struct compare *c = arg;
+	struct diff_table *c = arg;
 	struct walk w = { c, f->part, layer_list(f->part, f->config, c->layers), part_name(c->reference) };
 
 	part_groups(f->part, visit_model, &w);
@@ -183,7 +185,7 @@ static void visit_reference(void *arg, const char *group)
 	}
 }
 
-void compare_end(struct compare *c, const char *name)
+void diff_table_end(struct diff_table *c, const char *name)
 {
 	struct walk w = { .c = c, .part = c->reference, .other = name };
 	bool known = part_has(c->reference, "/config");
@@ -207,7 +209,7 @@ void compare_end(struct compare *c, const char *name)
 		(double[]){ mean[0], mean[1], -10 * log10(mean[1]), NAN, mean[2] });
 }
 
-void compare_free(struct compare *c)
+void diff_table_free(struct diff_table *c)
 {
 	for (size_t i = 0; i < c->n; i++)
 		free(c->seen[i]);

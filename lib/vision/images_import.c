@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* placeholder.c -- see placeholder.h */
-#include "vision/placeholder.h"
+/* images_import.c -- see images_import.h */
+#include "vision/images_import.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -163,7 +163,7 @@ static void write_tokens(struct output *out, const struct part *from, const stru
 	free(y->id), free(y->bytes), free(y->modality), free(y->sequence), free(y->span);
 }
 
-void placeholder_replace(const char *to, const char *model, const char *tokens, bool force, size_t n,
+void images_import(const char *to, const char *model, const char *tokens, bool force, size_t n,
 	const char *const path[n])
 {
 	struct part *part = part_open(model, "model"), *from = part_open(tokens, "tokens");

@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* share.c -- see share.h */
-#include "model/share.h"
+/* shard_set.c -- see shard_set.h */
+#include "model/shard_set.h"
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "io/file.h"
 #include "io/output.h"
 #include "model/basis.h"
-
-static const char *const digests[SHARE_INPUTS] = {
-	[SHARE_MODEL] = "model_sha256", [SHARE_TOKENS] = "tokens_sha256",
-	[SHARE_HESSIAN] = "hessian_sha256", [SHARE_ORDER] = "order_sha256"
-};
-
-void share_write(struct output *out, const struct shard *s, const char *const name[SHARE_INPUTS])
-{
-	if (s->n > 1) {
-		output_integer(out, "/", "shard", (int64_t)s->i);
-		output_integer(out, "/", "shards", (int64_t)s->n);
-	}
-	for (int i = 0; i < SHARE_INPUTS; i++) {
-		char *digest = name[i] ? file_digest(name[i]) : NULL;
-
-		if (digest)
-			output_text(out, "/", digests[i], digest);
-		free(digest);
-	}
-}
+#include "model/shard_file.h"
 
 static bool differ(const char *a, const char *b)
 {
@@ -58,34 +37,34 @@ static bool differ_in(size_t n, const struct filter file[n], const char *digest,
 	return pair[1] < n;
 }
 
-void share_drop(struct output *out, size_t n, const struct filter file[n])
+void shard_drop(struct output *out, size_t n, const struct filter file[n])
 {
 	size_t pair[2];
 
 	output_drop(out, "/", "shard");
 	output_drop(out, "/", "shards");
-	for (int i = 0; i < SHARE_INPUTS; i++)
-		if (!n || differ_in(n, file, digests[i], true, pair))
-			output_drop(out, "/", digests[i]);
+	for (int i = 0; i < SHARD_INPUTS; i++)
+		if (!n || differ_in(n, file, shard_digests[i], true, pair))
+			output_drop(out, "/", shard_digests[i]);
 }
 
 static bool models_differ(size_t n, const struct filter file[n], bool force)
 {
 	size_t pair[2];
 
-	if (!differ_in(n, file, digests[SHARE_MODEL], false, pair))
+	if (!differ_in(n, file, shard_digests[SHARD_MODEL], false, pair))
 		return false;
 
 	const char *a = input_name(file[pair[0]].in), *b = input_name(file[pair[1]].in);
 
 	if (!force)
 		die("%s: is of another model than %s (attribute %s); --force-basis takes both all the same",
-			b, a, digests[SHARE_MODEL]);
+			b, a, shard_digests[SHARD_MODEL]);
 	warn("%s: is of another model than %s", b, a);
 	return true;
 }
 
-bool share_match(size_t n, const struct filter file[n], bool force)
+bool shard_match(size_t n, const struct filter file[n], bool force)
 {
 	const struct part **part = xalloc(n, sizeof *part);
 	bool y;
@@ -97,73 +76,12 @@ bool share_match(size_t n, const struct filter file[n], bool force)
 	return y;
 }
 
-void share_warn(const struct part *part)
-{
-	const double i = part_number(part, "/", "shard", 0), n = part_number(part, "/", "shards", 0);
-
-	if (n > 1)
-		warn("%s: is shard %g of %g, a part of the calibration: hessian-accum sums all of them",
-			part_name(part), i, n);
-}
-
-void share_check(const struct filter *f)
-{
-	if (f->shard.n < 2)
-		return;
-	if (!f->config)
-		die("%s: has no /config that tells its blocks, which --shard shares out", input_name(f->in));
-	if (f->shard.i > f->config->blocks)
-		die("%s: --shard %zu/%zu has no block: there are %zu", input_name(f->in), f->shard.i,
-			f->shard.n, f->config->blocks);
-}
-
-/* The block that stands in a part; s NULL: none. */
-struct place { const struct config *config; const struct stack *s; size_t block; };
-
-static void look_for_block(void *arg, const char *path)
-{
-	struct place *p = arg;
-
-	if (!p->s)
-		p->s = config_block(p->config, path, &p->block, NULL);
-}
-
-static struct place place_of(const struct filter *f)
-{
-	struct place p = { .config = f->config };
-
-	part_groups(f->part, look_for_block, &p);
-	return p;
-}
-
-bool share_has(const struct filter *f)
-{
-	struct place p;
-
-	if (f->shard.n < 2 || !part_index(f->part))
-		return true;
-	p = place_of(f);
-	return (p.s ? (p.s->first + p.block) % f->shard.n : 0) == f->shard.i - 1;
-}
-
-void share_leave(const struct filter *f)
-{
-	const struct place p = place_of(f);
-	char *path = p.s ? xformat("%s/%zu", p.s->arch->blocks, p.block) : NULL;
-
-	output_begin(f->out, f->part);
-	if (path)
-		output_group(f->out, path);
-	output_end(f->out);
-	free(path);
-}
-
 /* An input and what it says of itself. */
 struct shard_file {
 	struct filter filter;
 	const char *name;
 	struct shard shard;		/* n 0: it is no shard */
-	char *command, *digest[SHARE_INPUTS];
+	char *command, *digest[SHARD_INPUTS];
 };
 
 /* The first line of a history, without its --shard. */
@@ -198,18 +116,18 @@ static struct shard_file look(const struct filter *f)
 			y.name, i, n);
 	y.shard = (struct shard){ .i = (size_t)i, .n = (size_t)n };
 	y.command = command_of(part);
-	for (int k = 0; k < SHARE_INPUTS; k++)
-		y.digest[k] = part_text(part, "/", digests[k]);
+	for (int k = 0; k < SHARD_INPUTS; k++)
+		y.digest[k] = part_text(part, "/", shard_digests[k]);
 	return y;
 }
 
-/* Of shards of a model, one of which came through a pipe: their bases tell whether it is one (share_match()),
+/* Of shards of a model, one of which came through a pipe: their bases tell whether it is one (shard_match()),
  * and what else they hold is compared number by number (transform/join.h). */
 static bool is_told(const struct shard_file *a, const struct shard_file *b)
 {
 	const struct shard_file *const file[] = { a, b };
 	bool told = !strcmp(part_kind(a->filter.part), "model") &&
-		(!a->digest[SHARE_MODEL] || !b->digest[SHARE_MODEL]);
+		(!a->digest[SHARD_MODEL] || !b->digest[SHARD_MODEL]);
 
 	for (size_t i = 0; told && i < 2; i++) {
 		char *basis = basis_of(file[i]->filter.part);
@@ -223,7 +141,7 @@ static bool is_told(const struct shard_file *a, const struct shard_file *b)
 /* Dies unless b is a shard of the same whole as a. */
 static void compare(const struct shard_file *a, const struct shard_file *b)
 {
-	static const char *const what[SHARE_INPUTS] = {
+	static const char *const what[SHARD_INPUTS] = {
 		"another model", "other tokens", "other Hessians", "another order"
 	};
 
@@ -232,14 +150,15 @@ static void compare(const struct shard_file *a, const struct shard_file *b)
 			a->name, a->shard.i, a->shard.n);
 	if (strcmp(a->command, b->command))
 		die("%s: was made by '%s', %s by '%s'", b->name, b->command, a->name, a->command);
-	for (int i = 0; i < SHARE_INPUTS; i++) {
-		if (!differ(a->digest[i], b->digest[i]) || (i == SHARE_MODEL && is_told(a, b)))
+	for (int i = 0; i < SHARD_INPUTS; i++) {
+		if (!differ(a->digest[i], b->digest[i]) || (i == SHARD_MODEL && is_told(a, b)))
 			continue;
 		if (!a->digest[i] || !b->digest[i])
 			die("%s: has no attribute %s, %s has: whether both are shards of one whole cannot be "
-				"told", (a->digest[i] ? b : a)->name, digests[i],
+				"told", (a->digest[i] ? b : a)->name, shard_digests[i],
 				(a->digest[i] ? a : b)->name);
-		die("%s: is a shard of %s than %s (attribute %s)", b->name, what[i], a->name, digests[i]);
+		die("%s: is a shard of %s than %s (attribute %s)", b->name, what[i], a->name,
+			shard_digests[i]);
 	}
 }
 
@@ -263,7 +182,7 @@ static void check_all(size_t n, const struct shard_file file[n])
 				file->shard.i, file->shard.n, i + 1);
 }
 
-bool share_sort(size_t n, struct filter file[n])
+bool shard_sort(size_t n, struct filter file[n])
 {
 	struct shard_file *all = xalloc(n, sizeof *all);
 	const bool shards = part_number(file->part, "/", "shards", 0) != 0;
@@ -283,7 +202,7 @@ bool share_sort(size_t n, struct filter file[n])
 	for (size_t i = 0; i < n; i++) {
 		file[i] = all[i].filter;
 		free(all[i].command);
-		for (int k = 0; k < SHARE_INPUTS; k++)
+		for (int k = 0; k < SHARD_INPUTS; k++)
 			free(all[i].digest[k]);
 	}
 	free(all);
