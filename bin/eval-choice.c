@@ -50,15 +50,15 @@ struct settings {
 static struct prompt *encode(const struct settings *set, const struct questions *q, const struct run *model,
 	struct prompt_images *images)
 {
-	struct vocabulary v = vocabulary_of(model->part, &model->config);
+	struct vocabulary v = vocabulary_of(model->part, model->config);
 	struct processor processor = { 0 };
 	bool sees = false;
-	const struct encode e = { &v, set->bos, set->special, set->greedy ? set->until : NULL, &model->config,
+	const struct encode e = { &v, set->bos, set->special, set->greedy ? set->until : NULL, model->config,
 		&processor, images, set->aifs };
 	struct prompt *p;
 
 	for (size_t i = 0; i < q->n; i++)
-		sees |= model->config.vision.class && q->item[i].images;
+		sees |= model->config->vision.class && q->item[i].images;
 	if (sees)
 		processor = processor_of(model->part);
 	option_idle(1, &(struct option_idle){ !v.t, "special", "ids are bytes" });
@@ -86,7 +86,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 	struct output *out = record_open(to, model->part);
 	double *nll = xalloc(windows.targets, sizeof *nll);
 
-	warn_long(&windows, &model->config);
+	warn_long(&windows, model->config);
 	if (before)
 		record_input(out, "paired", before);
 	if (reference) {

@@ -106,12 +106,12 @@ int main(int argc, char *argv[])
 	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);
 	struct run *reference = set.reference ?
 		run_open(set.reference, set.compute_type, &(struct cache_format){ 0 }) : NULL;
-	struct tokens tokens = tokens_read(file, model->part, model->config.vocab, set.force_tokens,
+	struct tokens tokens = tokens_read(file, model->part, model->config->vocab, set.force_tokens,
 		set.limit);
 
 	calibrated_warn(model->part, file, tokens.n);
 	struct windows windows = windows_scored(windows_cut(part_name(file), &tokens, set.convention,
-		windows_ctx(set.ctx, model->config.positions), set.stride));
+		windows_ctx(set.ctx, model->config->positions), set.stride));
 	struct part *before = set.paired ? record_earlier(set.paired, &windows, set.reference) : NULL;
 	struct output *out = record_open(c.output, model->part);
 	double *nll = xalloc(windows.targets, sizeof *nll);
@@ -123,7 +123,7 @@ int main(int argc, char *argv[])
 		run_match(model, reference);
 		record_input(out, "reference", reference->part);
 	}
-	const double kv_bits = cache_bits(&model->config);
+	const double kv_bits = cache_bits(model->config, &model->execution.cache);
 	struct divergence divergence = divergence_measure(model, reference, &windows, set.memory, nll);
 
 	report(&set, out, &windows, nll, kv_bits, before, &divergence);

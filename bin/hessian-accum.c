@@ -39,7 +39,7 @@ static const struct tool tool = {
 
 static void of_model(const struct calibrate_text *text, const struct selection *layers, struct filter *f)
 {
-	struct config config = config_read(f->part);
+	const struct config config = config_read(f->part);
 	struct calibrate_run *run;
 
 	calibrate_check(&config, layers, input_name(f->in));

@@ -14,6 +14,7 @@
 #include "base/option.h"
 #include "base/progress.h"
 #include "forward/cache.h"
+#include "forward/execution.h"
 #include "forward/sample.h"
 #include "forward/windows.h"
 #include "io/part.h"
@@ -78,16 +79,17 @@ int main(int argc, char *argv[])
 	option_idle(1, &(struct option_idle){ !(temperature > 0), "seed", "--temperature 0" });
 
 	struct part *part = part_open(c.operand[0], "model");
-	struct config config = config_read(part);
+	const struct config config = config_read(part);
 	struct output *out = output_open(c.output, "tokens");
 	int32_t *id = xalloc(n, sizeof *id);
+	const struct execution execution = { .compute_type = compute_type,
+		.rows = 1,	/* of each sequence, token by token */
+		.cache = cache_use(&config, part, &kv) };
 
-	config.compute_type = compute_type;
-	cache_use(&config, part, &kv);
-	config.rows = 1;	/* of each sequence, token by token */
 	if (config.bos < 0)
 		die("%s: /config: names no bos_token_id to begin with", part_name(part));
-	sample_tokens(part, &config, windows_ctx(ctx, config.positions), temperature, seed, n, id);
+	sample_tokens(part, &config, &execution, windows_ctx(ctx, config.positions), temperature, seed, n,
+		id);
 	progress_clear();
 	write_tokens(out, part, &config, n, id);
 	output_close(out);

@@ -111,7 +111,7 @@ static void attention_sees_the_mask(void **unused)
 
 /* ---- models ---- */
 
-struct model { struct part *part; struct config config; struct tensor tokens; };
+struct model { struct part *part; struct config config; struct execution execution; struct tensor tokens; };
 
 static struct model open_model(const char *name)
 {
@@ -127,8 +127,8 @@ static struct model open_model(const char *name)
 
 static float *all_logits(const struct model *m, const struct windows *w)
 {
-	struct forward *f = forward_open(&m->config, w, SIZE_MAX);
-	struct head head = head_read(m->part, &m->config, false);
+	struct forward *f = forward_open(&m->config, &m->execution, w, SIZE_MAX);
+	struct head head = head_read(m->part, &m->config, &m->execution, false);
 	float *y = xalloc(w->rows * m->config.vocab, sizeof *y);
 
 	assert_true(forward_part(f, m->part, NULL));

@@ -419,6 +419,7 @@ static void windows_of_sequences(void **unused)
 struct reference {
 	struct part *part;
 	struct config config;
+	struct execution execution;
 	struct tensor tokens;
 };
 
@@ -442,8 +443,8 @@ static void close_reference(struct reference *r)
 
 static float *all_logits(const struct reference *r, const struct windows *w)
 {
-	struct forward *f = forward_open(&r->config, w, SIZE_MAX);
-	struct head head = head_read(r->part, &r->config, false);
+	struct forward *f = forward_open(&r->config, &r->execution, w, SIZE_MAX);
+	struct head head = head_read(r->part, &r->config, &r->execution, false);
 	float *y = xalloc(w->rows * r->config.vocab, sizeof *y);
 
 	assert_true(forward_part(f, r->part, NULL));
@@ -553,7 +554,7 @@ static void prefixes_are_shared(void **unused)
 		memcpy(alone[1], x, PREFIX * row);
 		memcpy(alone[1] + PREFIX * hidden, x + (PREFIX + FIRST) * hidden, SECOND * row);
 		for (size_t i = 0; i < r.config.blocks; i++) {
-			struct block *b = block_read(r.part, &r.config, r.config.stack, i);
+			struct block *b = block_read(r.part, &r.config, &r.execution, r.config.stack, i);
 
 			block_forward(b, &work, &batch, (float (*)[hidden])x, NULL, NULL);
 			for (size_t s = 0; s < 2; s++) {

@@ -308,7 +308,7 @@ static void run_model(const char *name, struct reference *r)
 	struct flips flips;
 	double off;
 
-	r->config.compute_type = COMPUTE_BF16;
+	r->execution.compute_type = COMPUTE_BF16;
 	run_pass(&own, r, NULL);
 	cpu = CPU_PLAIN, cpu_bf16 = cpu_amx = false;
 	run_pass(&plain, r, NULL);

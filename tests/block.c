@@ -503,7 +503,7 @@ static void all_variants(enum cpu kind)
 			.stack = { stack_of(&variants[n], &row) } };
 		const struct stack *s = c.stack;
 		struct part *part = write_block(s, 0);
-		struct block *b = block_read(part, &c, s, 0);
+		struct block *b = block_read(part, &c, &(struct execution){ 0 }, s, 0);
 		struct work work = work_make(s, TOKENS, 4, TOKENS);	/* the MLP in pieces of 4 tokens */
 		float x[TOKENS][HIDDEN];
 		double y[TOKENS][HIDDEN], worst;
@@ -613,7 +613,7 @@ static void stages_are_the_block(void **unused)
 		const struct config c = { .stacks = 1, .blocks = 1,
 			.stack = { stack_of(&variants[n], &row) } };
 		struct part *part = write_block(c.stack, 0);
-		struct block *b = block_read(part, &c, c.stack, 0);
+		struct block *b = block_read(part, &c, &(struct execution){ 0 }, c.stack, 0);
 		struct work work = work_make(c.stack, TOKENS, TOKENS, TOKENS);
 		struct seen once = { 0 };
 		float x[TOKENS][HIDDEN], y[TOKENS][HIDDEN];
@@ -686,17 +686,18 @@ static void kept_in(size_t round, const char *format, size_t group, size_t hadam
 
 	for (size_t n = round % 6; n < VARIANTS; n += 6) {
 		const struct architecture row = row_of(&variants[n]);
-		struct config c = { .stacks = 1, .blocks = 1, .stack = { stack_of(&variants[n], &row) },
-			.cache.group = group };
+		const struct config c = { .stacks = 1, .blocks = 1,
+			.stack = { stack_of(&variants[n], &row) } };
+		struct execution execution = { .cache.group = group };
 		struct part *part = write_block(c.stack, hadamard);
 		struct work work = work_make(c.stack, TOKENS, 4, TOKENS);
-		struct block *b = block_read(part, &c, c.stack, 0);
+		struct block *b = block_read(part, &c, &execution, c.stack, 0);
 		struct keep keep = { .hadamard = hadamard };
 		float x[TOKENS][HIDDEN], at_once[TOKENS][HIDDEN], kept[TOKENS][HIDDEN];
 		double y[TOKENS][HIDDEN];
 
-		assert_true(!format || format_parse(&c.cache.format, format));
-		keep.cache = c.cache;
+		assert_true(!format || format_parse(&execution.cache.format, format));
+		keep.cache = execution.cache;
 		draw_apart(part, c.stack, &keep, x, y);
 		memcpy(at_once, x, sizeof x);
 		block_forward(b, &work, &batch, at_once, NULL, NULL);

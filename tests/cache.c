@@ -164,10 +164,10 @@ static void bits_are_counted(void **unused)
 			.stack = { { .blocks = 3, .kv_heads = 2, .head_dim = 64 } } };
 		struct cache_format f = { .group = cases[i].group, .given = true };
 
-		assert_true(cache_bits(&c) == 0);
+		assert_true(cache_bits(&c, &(struct cache_format){ 0 }) == 0);
 		assert_true(format_parse(&f.format, cases[i].format));
-		cache_use(&c, NULL, &f);
-		assert_true(cache_bits(&c) == cases[i].bits);
+		f = cache_use(&c, NULL, &f);
+		assert_true(cache_bits(&c, &f) == cases[i].bits);
 	}
 }
 

@@ -32,6 +32,7 @@ static float draw(void)
 /* A model that has come to its output layer, which is all of it. */
 struct made {
 	struct config config;
+	struct execution execution;
 	struct forward *f;
 	struct head h;
 	float *weight, *bias;		/* [vocab][hidden], [vocab] */
@@ -58,11 +59,11 @@ static struct made *make(const struct windows *w, size_t vocab, size_t hidden)
 	struct made *m = xalloc(1, sizeof *m);
 
 	m->config = (struct config){ .vocab = vocab, .stacks = 1, .stack = { { .hidden = hidden } } };
-	m->f = forward_open(&m->config, w, SIZE_MAX);
+	m->f = forward_open(&m->config, &m->execution, w, SIZE_MAX);
 	m->f->normed = true;
 	m->weight = xalloc(vocab * hidden, sizeof *m->weight);
 	m->bias = xalloc(vocab, sizeof *m->bias);
-	m->h = (struct head){ .config = &m->config, .norm.n = hidden,
+	m->h = (struct head){ .config = &m->config, .execution = &m->execution, .norm.n = hidden,
 		.layer.linear = { .out = vocab, .in = hidden, .weight = m->weight } };
 	return m;
 }

@@ -84,8 +84,8 @@ static void embeddings_are_scaled(void **unused)
 	(void)unused;
 	assert_int_equal(hidden, 20);
 	for (int bf16 = 0; bf16 < 2; bf16++) {
-		r.config.compute_type = bf16 ? COMPUTE_BF16 : COMPUTE_F32;
-		embed_tokens(&r.config, &l, 3, x, id);
+		r.execution.compute_type = bf16 ? COMPUTE_BF16 : COMPUTE_F32;
+		embed_tokens(&r.config, &r.execution, &l, 3, x, id);
 		for (size_t i = 0; i < 3 * hidden; i++)
 			assert_true(x[i / hidden][i % hidden] == (bf16 ? 4.46875f : 4.4721360f) *
 				weight[(size_t)id[i / hidden] * hidden + i % hidden]);
@@ -99,8 +99,8 @@ static void scores_are_those_of_the_logits(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
-		struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
-		struct head head = head_read(r.part, &r.config, true);
+		struct forward *f = forward_open(&r.config, &r.execution, &r.windows, SIZE_MAX);
+		struct head head = head_read(r.part, &r.config, &r.execution, true);
 		double *nll = xalloc(r.windows.targets, sizeof *nll), worst = 0;
 		size_t vocab = r.config.vocab, k = 0;
 
@@ -136,7 +136,7 @@ static void steps_are_the_whole(void **unused)
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
 		size_t n = r.windows.n, ctx = r.windows.longest, vocab = r.config.vocab, past = 0;
-		struct resident model = resident_open(r.part, &r.config);
+		struct resident model = resident_open(r.part, &r.config, &r.execution);
 		struct work work = work_make(r.config.stack, n * 12, n * 12, ctx);
 		struct cache cache = cache_make(r.config.stack, n, ctx);
 		float *y = xalloc(n * vocab, sizeof *y), *all = all_logits(&r, SIZE_MAX);
@@ -192,9 +192,10 @@ static void threads_do_not_matter(void **unused)
 static void calibration_sums(void **unused)
 {
 	struct reference r = open_reference("llama-gqa");
-	struct calibration k = calibrate_begin(r.part, &r.config, &(struct selection){ 0 }, true);
+	struct calibration k = calibrate_begin(r.part, &r.config, &r.execution,
+		&(struct selection){ 0 }, true);
 	struct observer observer = calibrate_observer(&k);
-	struct forward *f = forward_open(&r.config, &r.windows, SIZE_MAX);
+	struct forward *f = forward_open(&r.config, &r.execution, &r.windows, SIZE_MAX);
 	const struct moments *q, *up, *down;
 
 	(void)unused;
@@ -237,8 +238,8 @@ static void hessians_of_rounded_inputs(void **unused)
 	float absmax[N] = { 0 };
 
 	(void)unused;
-	r.config.compute_type = COMPUTE_BF16;
-	k = calibrate_begin(r.part, &r.config, &(struct selection){ 0 }, true);
+	r.execution.compute_type = COMPUTE_BF16;
+	k = calibrate_begin(r.part, &r.config, &r.execution, &(struct selection){ 0 }, true);
 	observer = calibrate_observer(&k);
 	fill(WINDOWS * TOKENS * N, x[0][0]);
 	/* windows of two lengths: each is a product of its own */
@@ -454,7 +455,7 @@ static void blocks_take_other_layers(void **unused)
 {
 	enum { N = 11 };
 	struct reference r = open_reference("llama-gqa");
-	struct block *b = block_read(r.part, &r.config, r.config.stack, 0);
+	struct block *b = block_read(r.part, &r.config, &r.execution, r.config.stack, 0);
 	struct work work = work_make(r.config.stack, N, N, N);
 	size_t hidden = r.config.stack->hidden, bytes = N * hidden * sizeof(float);
 	struct linear old = b->projection[PROJECTION_GATE_UP].layer[1].linear, other = old;

@@ -24,6 +24,7 @@ enum { TOKENS = 64 };
 static struct method_options options;
 static struct plan plan;
 static struct selection layers;
+static const struct execution as_it_is;
 
 /* As if a model had run: every projection sees numbers that are drawn. */
 static struct calibration calibrated(const struct part *part, const struct config *c)
@@ -34,7 +35,7 @@ static struct calibration calibrated(const struct part *part, const struct confi
 	const struct sequence sequence = { .length = TOKENS };
 	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &sequence };
 	const struct random_stream stream = random_open(7, "moments");
-	struct calibration k = calibrate_begin(part, c, &layers, true);
+	struct calibration k = calibrate_begin(part, c, &as_it_is, &layers, true);
 	const struct observer observer = calibrate_observer(&k);
 	uint64_t drawn = 0;
 
@@ -83,7 +84,7 @@ static struct output *begun(char *path, const char *kind)
 }
 
 /* The model's layers, quantized by what the source tells. */
-static struct part *quantized(struct part *model, struct config *c, struct moments_source source)
+static struct part *quantized(struct part *model, const struct config *c, struct moments_source source)
 {
 	char path[] = "/tmp/ptq-moments-XXXXXX";
 	struct cache_format kv = { 0 };

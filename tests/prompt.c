@@ -138,11 +138,13 @@ static struct prompt *draw_prompts(size_t vocab)
 	return p;
 }
 
+static const struct execution as_it_is;
+
 static double *score(const struct part *part, const struct config *c, const struct windows *w,
 	uint8_t *likeliest)
 {
-	struct forward *f = forward_open(c, w, SIZE_MAX);
-	struct head head = head_read(part, c, false);
+	struct forward *f = forward_open(c, &as_it_is, w, SIZE_MAX);
+	struct head head = head_read(part, c, &as_it_is, false);
 	double *nll = xalloc(w->targets, sizeof *nll);
 
 	assert_true(forward_part(f, part, NULL));

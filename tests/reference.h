@@ -39,6 +39,7 @@ static char *ref(const char *name)
 struct reference {
 	struct part *part;
 	struct config config;
+	struct execution execution;
 	struct windows windows;
 	const float *logits;
 	size_t rows;
@@ -69,8 +70,8 @@ static void close_reference(struct reference *r)
 
 static float *all_logits(struct reference *r, size_t memory)
 {
-	struct forward *f = forward_open(&r->config, &r->windows, memory);
-	struct head head = head_read(r->part, &r->config, false);
+	struct forward *f = forward_open(&r->config, &r->execution, &r->windows, memory);
+	struct head head = head_read(r->part, &r->config, &r->execution, false);
 	float *y = xalloc(r->rows * r->config.vocab, sizeof *y);
 
 	assert_true(forward_part(f, r->part, NULL));

@@ -30,6 +30,7 @@ enum { CTX = 128 };			/* no sequence is longer */
 struct reference {
 	struct part *part;
 	struct config config;
+	struct execution execution;
 	struct tokens tokens;
 	const float *logits;
 };
@@ -44,7 +45,7 @@ static struct reference open_reference(const char *name)
 	r.tokens = tokens_read(r.part, NULL, r.config.vocab, false, 0);
 	r.logits = part_tensor(r.part, "/test/logits", TENSOR_F32, 2,
 		(size_t[]){ r.tokens.n, r.config.vocab }).data;
-	r.config.modalities = 2;
+	r.execution.modalities = 2;
 	free(path);
 	return r;
 }
@@ -68,8 +69,8 @@ static void losses_of_references(void **unused)
 		const double *loss = part_tensor(r.part, "/test/loss", TENSOR_F64, 1,
 			&r.tokens.sequences).data;
 		struct windows w = windows_scored(windows_cut("tokens", &r.tokens, WINDOWS_GPTQ, CTX, 0));
-		struct forward *f = forward_open(&r.config, &w, SIZE_MAX);
-		struct head head = head_read(r.part, &r.config, false);
+		struct forward *f = forward_open(&r.config, &r.execution, &w, SIZE_MAX);
+		struct head head = head_read(r.part, &r.config, &r.execution, false);
 		double *nll = xalloc(w.targets, sizeof *nll);
 		size_t *targets = xalloc(w.n, sizeof *targets), k = 0;
 
@@ -98,8 +99,8 @@ static void losses_of_references(void **unused)
 static float *run(const struct reference *r, const struct tokens *t, size_t memory, struct calibration *k)
 {
 	struct windows w = windows_cut("tokens", t, WINDOWS_GPTQ, CTX, 0);
-	struct forward *f = forward_open(&r->config, &w, memory);
-	struct head head = head_read(r->part, &r->config, false);
+	struct forward *f = forward_open(&r->config, &r->execution, &w, memory);
+	struct head head = head_read(r->part, &r->config, &r->execution, false);
 	const struct observer observer = k ? calibrate_observer(k) : (struct observer){ 0 };
 	float *y = xalloc(w.rows * r->config.vocab, sizeof *y);
 
@@ -149,7 +150,7 @@ static void hessians_by_modality(void **unused)
 	selection_add(&layers, "*");
 	for (size_t i = 0; i < MODELS; i++) {
 		struct reference r = open_reference(models[i]);
-		struct calibration k = calibrate_begin(r.part, &r.config, &layers, true);
+		struct calibration k = calibrate_begin(r.part, &r.config, &r.execution, &layers, true);
 		size_t seen = 0;
 
 		free(run(&r, &r.tokens, SIZE_MAX, &k));

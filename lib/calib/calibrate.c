@@ -15,7 +15,7 @@
 #include "model/shard_file.h"
 #include "num/half.h"
 
-struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct config *c,
+struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struct config *c,
 	const struct part *first)
 {
 	struct calibrate_run *r = xalloc(1, sizeof *r);
@@ -27,10 +27,10 @@ struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct conf
 	r->windows = windows_cut(part_name(r->tokens), &tokens, t->convention,
 		windows_ctx(t->ctx, c->positions), t->stride);
 	windows_shard(&r->windows, t->shard);
-	c->compute_type = t->compute_type;
-	c->modalities = r->windows.modalities;
-	cache_use(c, first, &t->kv);
-	r->forward = forward_open(c, &r->windows, t->memory);
+	r->execution.compute_type = t->compute_type;
+	r->execution.modalities = r->windows.modalities;
+	r->execution.cache = cache_use(c, first, &t->kv);
+	r->forward = forward_open(c, &r->execution, &r->windows, t->memory);
 	return r;
 }
 
@@ -106,14 +106,14 @@ static void make_others(struct calibration *k, const char *layer, size_t place, 
 }
 
 struct calibration calibrate_begin(const struct part *part, const struct config *c,
-	const struct selection *layers, bool products)
+	const struct execution *e, const struct selection *layers, bool products)
 {
-	struct calibration k = { .config = c, .list = layer_list(part, c, layers),
+	struct calibration k = { .config = c, .execution = e, .list = layer_list(part, c, layers),
 		.name = part_name(part) };
 
 	k.projection = xalloc(config_inputs(c), sizeof *k.projection);
 	k.sent = xalloc(config_inputs(c), sizeof *k.sent);
-	k.modalities = c->modalities ? c->modalities : 1;
+	k.modalities = e->modalities ? e->modalities : 1;
 	k.others = xalloc((k.modalities - 1) * config_inputs(c), sizeof *k.others);
 	for (size_t i = 0; i < k.list.n; i++) {
 		const size_t s = calibrate_place(c, k.list.path[i]);
@@ -159,7 +159,7 @@ static size_t equals(const struct batch *batch, size_t s)
 static void add_batch(const struct calibration *k, struct moments *h, const struct batch *batch, size_t in,
 	const float *x)
 {
-	const enum half_type type = compute_half(k->config->compute_type);
+	const enum half_type type = compute_half(k->execution->compute_type);
 	const bool half = h->in && type != HALF_NONE;
 	uint16_t *narrow = half ? xalloc(batch->rows, in * sizeof *narrow) : NULL;
 
@@ -262,7 +262,7 @@ void calibrate_observe(struct calibration *k, struct forward *f, const struct pa
 	const struct observer observer = calibrate_observer(k);
 
 	if (forward_part(f, part, &observer) && calibrate_find(k, f->config->arch->head)) {
-		struct head head = head_read(part, f->config, false);
+		struct head head = head_read(part, f->config, f->execution, false);
 
 		forward_head(f, &head, &observer);
 		head_free(&head);
@@ -502,7 +502,7 @@ void calibrate_part(void *arg, const struct filter *f)
 	const struct calibrate *c = arg;
 	struct forward *run = c->forward;
 	const struct part *part = f->part;
-	struct calibration k = calibrate_begin(part, run->config, c->layers, true);
+	struct calibration k = calibrate_begin(part, run->config, run->execution, c->layers, true);
 
 	for (size_t i = 0; i < config_inputs(run->config); i++)
 		k.projection[i].part = c->shard->n > 1;

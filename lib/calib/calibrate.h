@@ -14,6 +14,7 @@
 #include "calib/hessian.h"
 #include "calib/moments.h"
 #include "forward/block.h"
+#include "forward/execution.h"
 #include "forward/forward.h"
 #include "io/part.h"
 #include "model/config.h"
@@ -42,11 +43,12 @@ struct calibrate_run {
 	struct part *tokens;		/* the file, for the history */
 	char *calibration;		/* the line of its ids that are used (model/calibrated.h) */
 	struct windows windows;
+	struct execution execution;
 	struct forward *forward;
 };
 /* c: of the model, of which `first` is the first part; it must outlive the run. Dies where the tokens do not
  * fit the model. */
-struct calibrate_run *calibrate_open(const struct calibrate_text *t, struct config *c,
+struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struct config *c,
 	const struct part *first);
 void calibrate_close(struct calibrate_run *r);
 
@@ -55,6 +57,7 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 /* The Hessians of one part of a model: of every layer that is selected. */
 struct calibration {
 	const struct config *config;
+	const struct execution *execution;
 	struct layer_list list;
 	struct moments *projection;	/* [config_inputs()]; in = 0: none */
 	size_t modalities;		/* of tokens; experts and what sees images alone have one */
@@ -64,7 +67,7 @@ struct calibration {
 };
 /* products: whether Σ x xᵀ is summed; magnitudes always are, without them only of what weights multiply */
 struct calibration calibrate_begin(const struct part *part, const struct config *c,
-	const struct selection *layers, bool products);
+	const struct execution *e, const struct selection *layers, bool products);
 struct observer calibrate_observer(struct calibration *k);
 /* Runs what of the model stands in the part, the head too if it is selected. */
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);

@@ -82,7 +82,7 @@ void input_scales_part(void *arg, const struct filter *f)
 	struct calibration k = { 0 };
 
 	if (s->run) {
-		k = calibrate_begin(f->part, f->config, s->layers, false);
+		k = calibrate_begin(f->part, f->config, &s->run->execution, s->layers, false);
 		calibrate_observe(&k, s->run->forward, f->part);
 	}
 	output_begin(f->out, f->part);

@@ -188,17 +188,14 @@ static void visit_reference(void *arg, const char *group)
 void diff_table_end(struct diff_table *c, const char *name)
 {
 	struct walk w = { .c = c, .part = c->reference, .other = name };
-	bool known = part_has(c->reference, "/config");
-	struct config config = { 0 };
+	const struct config *config = part_has(c->reference, "/config") ? config_open(c->reference) : NULL;
 	double mean[3];
 
-	if (known)
-		config = config_read(c->reference);
-	w.list = layer_list(c->reference, known ? &config : NULL, c->layers);
+	w.list = layer_list(c->reference, config, c->layers);
 	part_groups(c->reference, visit_reference, &w);
 	layer_list_free(&w.list);
-	if (known)
-		config_free(&config);
+	if (config)
+		config_close(config);
 	if (!c->compared)
 		die("%s: holds no linear layer%s", name, selection_text(c->layers));
 	if (c->hessian && !c->hessians)

@@ -52,16 +52,18 @@ static void fill(struct block *b, const struct part *part, const struct stack *s
 			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim);
 	b->hadamard = s->heads ? read_hadamard(part, s, index) : NULL;
 	for (int i = 0; i < PROJECTION_EXPERT_GATE_UP; i++)
-		projection_read(&b->projection[i], part, b->config, s, index, (enum projection_name)i, 0);
-	experts_read(&b->experts, part, b->config, s, index);
+		projection_read(&b->projection[i], part, b->config, b->execution, s, index,
+			(enum projection_name)i, 0);
+	experts_read(&b->experts, part, b->config, b->execution, s, index);
 }
 
-struct block *block_read(const struct part *part, const struct config *c, const struct stack *s,
-	size_t index)
+struct block *block_read(const struct part *part, const struct config *c, const struct execution *e,
+	const struct stack *s, size_t index)
 {
 	struct block *b = xalloc(1, sizeof *b);
 
 	b->config = c;
+	b->execution = e;
 	fill(b, part, s, index);
 	return b;
 }
@@ -216,7 +218,7 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	const struct attention a = { s->heads, s->kv_heads, s->head_dim, s->attention_scale, s->attention_cap,
 		stack_window(s, b->index) };
 	const int32_t *position = batch_positions(batch, w->position);
-	const struct cache_format *format = &b->config->cache;
+	const struct cache_format *format = &b->execution->cache;
 	size_t stride = stack_out(s, ROLE_QKV), d = s->head_dim;
 	const size_t axes = batch->position && batch->axes ? batch->axes : 1;
 

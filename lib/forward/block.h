@@ -18,6 +18,7 @@
 #include "forward/attention.h"
 #include "forward/batch.h"
 #include "forward/cache.h"
+#include "forward/execution.h"
 #include "forward/experts.h"
 #include "forward/norm.h"
 #include "forward/projection.h"
@@ -27,6 +28,7 @@
 
 struct block {
 	const struct config *config;		/* of the model */
+	const struct execution *execution;
 	const struct stack *stack;
 	size_t index;				/* in the stack */
 	struct norm norm[NORM_PLACES];		/* n = 0: none there */
@@ -37,8 +39,8 @@ struct block {
 };
 
 /* Block `index` of a stack; the part must stay as long as the block does. */
-struct block *block_read(const struct part *part, const struct config *c, const struct stack *s,
-	size_t index);
+struct block *block_read(const struct part *part, const struct config *c, const struct execution *e,
+	const struct stack *s, size_t index);
 void block_free(struct block *b);
 /* Another block of the same model in its place and, as far as it fits, in its memory. */
 void block_next(struct block *b, const struct part *part, const struct stack *s, size_t index);

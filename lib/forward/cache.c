@@ -22,32 +22,31 @@ static void read_attribute(struct cache_format *f, const struct part *first)
 	free(text);
 }
 
-void cache_use(struct config *c, const struct part *first, const struct cache_format *option)
+struct cache_format cache_use(const struct config *c, const struct part *first,
+	const struct cache_format *option)
 {
 	const size_t head_dim = config_last(c)->head_dim;
+	struct cache_format f = *option;
 
-	c->cache = *option;
 	if (!option->given)
-		read_attribute(&c->cache, first);
-	if (c->cache.group && head_dim % c->cache.group)
+		read_attribute(&f, first);
+	if (f.group && head_dim % f.group)
 		die("%s: /config: heads are %zu channels wide; %s %s:%zu: a group that divides them is "
 			"expected", part_name(first), head_dim, option->given ? "--kv-format" : attribute,
-			c->cache.format.name, c->cache.group);
-	if (option->given && c->cache.format.kind)
-		setting_hint(&c->cache.format, "kv-format");
+			f.format.name, f.group);
+	if (option->given && f.format.kind)
+		setting_hint(&f.format, "kv-format");
+	return f;
 }
 
 void cache_check(const struct filter *f, const struct cache_format *option)
 {
-	struct config c;
-
 	if (!option->given)
 		return;
 	if (!f->config)
 		die("%s: /config: is missing; --kv-format goes by the heads that it names",
 			input_name(f->in));
-	c = *f->config;
-	cache_use(&c, f->part, option);
+	cache_use(f->config, f->part, option);
 }
 
 void cache_write(struct output *out, const struct cache_format *option)
@@ -76,13 +75,13 @@ void cache_match(size_t n, const struct part *const first[n])
 	free(one);
 }
 
-double cache_bits(const struct config *c)
+double cache_bits(const struct config *c, const struct cache_format *f)
 {
-	const struct format *f = &c->cache.format;
-	const double scale = scale_kinds[f->scales].bits + (f->asymmetric ? f->bits : 0);
-	const size_t group = c->cache.group ? c->cache.group : config_last(c)->head_dim;
+	const struct format *x = &f->format;
+	const double scale = scale_kinds[x->scales].bits + (x->asymmetric ? x->bits : 0);
+	const size_t group = f->group ? f->group : config_last(c)->head_dim;
 
-	return f->kind ? f->bits + scale / (double)group : 0;
+	return x->kind ? x->bits + scale / (double)group : 0;
 }
 
 /* x - x is 0, or NaN for NaN and infinity. */

@@ -12,13 +12,15 @@
 #include "forward/attention.h"
 #include "forward/batch.h"
 #include "io/part.h"
+#include "model/cache_format.h"
 #include "model/config.h"
 #include "model/filter.h"
 
-/* Keys and values of the model, whose first part this is, are rounded as an option says, else as its root
- * attribute kv_format. Dies where the attribute says nothing known, or groups do not divide a head; warns as
- * setting_hint(). */
-void cache_use(struct config *c, const struct part *first, const struct cache_format *option);
+/* What keys and values of the model, whose first part this is, are rounded to: as an option says, else as its
+ * root attribute kv_format. Dies where the attribute says nothing known, or groups do not divide a head;
+ * warns as setting_hint(). */
+struct cache_format cache_use(const struct config *c, const struct part *first,
+	const struct cache_format *option);
 /* The same of a filter that does not run its model, where the option is given; dies without a /config. */
 void cache_check(const struct filter *f, const struct cache_format *option);
 /* The attribute of a result, within part 0, where the option is given; "none" removes it. */
@@ -27,7 +29,7 @@ void cache_write(struct output *out, const struct cache_format *option);
 void cache_match(size_t n, const struct part *const first[n]);
 /* Bits of a key's or value's number with its share of the scale, and of a zero point of the format's
  * width; 0 where they are not rounded. */
-double cache_bits(const struct config *c);
+double cache_bits(const struct config *c, const struct cache_format *f);
 /*
  * Rounds n numbers at the beginning of every `stride`, keys and values of a row, of heads of so many
  * channels. A row with numbers that are not finite stays as it is, so that an overflow is not hidden.

@@ -19,7 +19,8 @@ struct check {
 	void (*part)(void *arg, const struct filter *f);
 	void *arg;
 	struct relay *relay;
-	struct config config;		/* of both; its memory is the filter's */
+	const struct config *config;	/* of both */
+	struct execution execution;
 	struct windows windows;
 	struct forward *forward[BOTH];
 	struct token_image image[SEQUENCES];
@@ -32,19 +33,19 @@ struct check {
 /* An image of noise for each sequence, where the model sees images; returns how many tokens it is. */
 static size_t draw_images(struct check *k, const struct part *first)
 {
-	const struct vision *v = &k->config.vision;
+	const struct vision *v = &k->config->vision;
 	const size_t square = v->patch * v->merge, h = v->side ? v->side : 2 * square;
 	const size_t w = v->side ? v->side : 4 * square, pixels = h * w;
 	const struct random_stream draw = random_open(1, "check");
 	const struct processor processor = processor_of(first);
 	size_t rows, columns;
 
-	vision_grid(&k->config, &processor, h, w, &rows, &columns);
+	vision_grid(k->config, &processor, h, w, &rows, &columns);
 	k->rgb = xalloc(SEQUENCES * pixels, CHANNELS);
 	for (size_t i = 0; i < SEQUENCES * pixels * CHANNELS; i++)
 		k->rgb[i] = (uint8_t)(random_uniform(&draw, i) * 256);
 	for (size_t i = 0; i < SEQUENCES; i++)
-		k->image[i] = (struct token_image){ .n = vision_tokens(&k->config, rows, columns),
+		k->image[i] = (struct token_image){ .n = vision_tokens(k->config, rows, columns),
 			.frames = 1, .rows = rows, .columns = columns, .h = h, .w = w,
 			.rgb = k->rgb + i * pixels * CHANNELS };
 	return k->image->n;
@@ -55,7 +56,7 @@ static void place_images(struct check *k, struct tokens *t, int32_t id[], int64_
 	uint8_t modality[], int32_t (*position)[AXES])
 {
 	const size_t each = t->n / SEQUENCES, n = k->image->n;
-	const int32_t placeholder = k->config.vision.placeholder;
+	const int32_t placeholder = k->config->vision.placeholder;
 	const int32_t grid[][3] = { { 1, (int32_t)k->image->rows, (int32_t)k->image->columns } };
 
 	for (size_t i = 0; i < t->n; i++) {
@@ -66,13 +67,13 @@ static void place_images(struct check *k, struct tokens *t, int32_t id[], int64_
 	}
 	for (size_t i = 0; i < SEQUENCES; i++) {
 		k->image[i].first = i * each;
-		vision_positions(&k->config, each, position + i * each, i * each, 1, &k->image[i].first,
+		vision_positions(k->config, each, position + i * each, i * each, 1, &k->image[i].first,
 			grid);
 	}
 	t->images = SEQUENCES;
 	t->image = k->image;
 	t->feature = feature;
-	if (config_last(&k->config)->axes == AXES) {
+	if (config_last(k->config)->axes == AXES) {
 		t->position = *position;
 		t->axes = AXES;
 	}
@@ -80,7 +81,7 @@ static void place_images(struct check *k, struct tokens *t, int32_t id[], int64_
 
 static struct windows draw_windows(struct check *k, const struct part *first)
 {
-	const struct config *c = &k->config;
+	const struct config *c = k->config;
 	const size_t text = max(2, min(LENGTH, c->positions));
 	const size_t length = text + (c->vision.class ? draw_images(k, first) : 0), n = SEQUENCES * length;
 	const struct random_stream draw = random_open(0, "check");
@@ -122,7 +123,7 @@ static void compare_logits(struct check *k, const char *name, const struct part 
 	double difference = 0, max = 0;
 
 	for (int i = 0; i < BOTH; i++)
-		head[i] = head_read(part[i], &k->config, false);
+		head[i] = head_read(part[i], k->config, &k->execution, false);
 	forward_tiles(BOTH, k->forward, (const struct head *[]){ &head[0], &head[1] }, compare, k);
 	for (size_t i = 0; i < k->windows.rows; i++) {
 		difference = fmax(difference, k->difference[i]);
@@ -145,9 +146,9 @@ static void compare_logits(struct check *k, const char *name, const struct part 
 static void prepare(struct check *k, const struct part *first)
 {
 	k->windows = draw_windows(k, first);
-	k->config.rows = k->windows.rows;
+	k->execution.rows = k->windows.rows;
 	for (int i = 0; i < BOTH; i++)
-		k->forward[i] = forward_open(&k->config, &k->windows, MEMORY);
+		k->forward[i] = forward_open(k->config, &k->execution, &k->windows, MEMORY);
 	k->difference = xalloc(k->windows.rows, sizeof *k->difference);
 	k->max = xalloc(k->windows.rows, sizeof *k->max);
 }
@@ -180,8 +181,8 @@ void check_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 		model_filter(f, part, arg);
 		return;
 	}
-	k.config = *f->config;
-	k.config.exact_inputs = true;	/* what is rounded differs, though what is computed does not */
+	k.config = f->config;
+	k.execution.exact_inputs = true;	/* rounding differs where the function does not */
 	k.relay = relay_open("the result", "model");
 	model_filter(f, check_part, &k);
 	if (!k.done)

@@ -32,8 +32,8 @@ static void check_beyond(const struct part *part, const struct stack *s, size_t 
 	}
 }
 
-void experts_read(struct experts *e, const struct part *part, const struct config *c, const struct stack *s,
-	size_t index)
+void experts_read(struct experts *e, const struct part *part, const struct config *c,
+	const struct execution *execution, const struct stack *s, size_t index)
 {
 	if (!stack_sparse(s, index))
 		return;
@@ -44,8 +44,9 @@ void experts_read(struct experts *e, const struct part *part, const struct confi
 	e->block = s->first + index;
 	e->activation = s->activation;
 	for (size_t i = 0; i < e->n; i++) {
-		projection_layers(&e->of[i][GATE_UP], part, c, s, index, PROJECTION_EXPERT_GATE_UP, i);
-		projection_layers(&e->of[i][DOWN], part, c, s, index, PROJECTION_EXPERT_DOWN, i);
+		projection_layers(&e->of[i][GATE_UP], part, c, execution, s, index, PROJECTION_EXPERT_GATE_UP,
+			i);
+		projection_layers(&e->of[i][DOWN], part, c, execution, s, index, PROJECTION_EXPERT_DOWN, i);
 	}
 	#pragma omp parallel for num_threads(threads) if (many(e->n)) schedule(dynamic)
 	for (size_t i = 0; i < e->n; i++)

@@ -28,8 +28,8 @@ struct experts {
 };
 
 /* Those of the stack's block `index`, none where its MLP is none; e: zeroed, or emptied. */
-void experts_read(struct experts *e, const struct part *part, const struct config *c, const struct stack *s,
-	size_t index);
+void experts_read(struct experts *e, const struct part *part, const struct config *c,
+	const struct execution *execution, const struct stack *s, size_t index);
 void experts_empty(struct experts *e);	/* keeps the memory of the weights */
 void experts_free(struct experts *e);
 struct projection *experts_projection(const struct experts *e, enum projection_name name, size_t expert);

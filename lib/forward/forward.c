@@ -21,7 +21,8 @@ enum { TOKENS = 512, TOKENS_OBSERVED = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 512
 enum { ROWS = 16, FEW = 1 << 16 };
 enum { MODELS = 2 };	/* side by side, at most */
 
-struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory)
+struct forward *forward_open(const struct config *c, const struct execution *e, const struct windows *w,
+	size_t memory)
 {
 	struct forward *f = xalloc(1, sizeof *f);
 
@@ -29,6 +30,7 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 		die("%s: /position: a token is at position %zu, the model has %zu positions", w->name,
 			w->positions - 1, c->positions);
 	f->config = c;
+	f->execution = e;
 	f->windows = w;
 	f->name = "the model";
 	if (w->position && w->axes > 1 && w->axes != config_last(c)->axes)
@@ -40,7 +42,7 @@ struct forward *forward_open(const struct config *c, const struct windows *w, si
 		die("%s: /images: the model is of text alone", w->name);
 	f->hidden = hidden_make(w->rows, config_last(c)->hidden, memory);
 	if (w->images)
-		f->images = images_open(c, w, memory);
+		f->images = images_open(c, e, w, memory);
 	return f;
 }
 
@@ -82,23 +84,23 @@ static void make_works(struct forward *f, const struct stack *s, size_t n, size_
 }
 
 /* transformers keeps the scale in the type of the weights that it runs with. */
-static float embedding_scale(const struct config *c)
+static float embedding_scale(const struct config *c, const struct execution *e)
 {
 	float scale = (float)c->embedding_scale;
 	uint16_t narrow;
 
-	if (c->compute_type == COMPUTE_BF16) {
+	if (e->compute_type == COMPUTE_BF16) {
 		half_narrow(1, &narrow, &scale, HALF_BF16);
 		half_widen(1, &scale, &narrow, HALF_BF16);
 	}
 	return scale;
 }
 
-void embed_tokens(const struct config *c, const struct layer *embedding, size_t n,
-	float x[n][embedding->linear.in], const int32_t id[n])
+void embed_tokens(const struct config *c, const struct execution *e, const struct layer *embedding,
+	size_t n, float x[n][embedding->linear.in], const int32_t id[n])
 {
 	const struct linear *l = &embedding->linear;
-	const float scale = embedding_scale(c);
+	const float scale = embedding_scale(c, e);
 
 	for (size_t i = 0; i < n; i++)
 		if (id[i] < 0 || (size_t)id[i] >= l->out)
@@ -283,7 +285,7 @@ static void embed(struct forward *f, const struct part *part, const struct found
 		layer_plain(part, &l);
 		if (f->embedding)
 			l.linear = *f->embedding;
-		embed_tokens(c, &l, n, x, f->windows->id);
+		embed_tokens(c, f->execution, &l, n, x, f->windows->id);
 		if (f->images)
 			embed_features(f);
 		layer_free(&l);
@@ -315,7 +317,7 @@ static void read_block(struct forward *f, const struct part *part, const struct 
 	if (f->block)
 		block_next(f->block, part, s, i);
 	else
-		f->block = block_read(part, c, s, i);
+		f->block = block_read(part, c, f->execution, s, i);
 }
 
 /* The blocks of a stack that are in the part; those of an encoder that has nothing to see are passed over. */

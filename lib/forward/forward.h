@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "forward/block.h"
+#include "forward/execution.h"
 #include "forward/head.h"
 #include "forward/hidden.h"
 #include "forward/images.h"
@@ -25,6 +26,7 @@
 
 struct forward {
 	const struct config *config;
+	const struct execution *execution;
 	const struct windows *windows;
 	const char *name;		/* of the model's file, for messages */
 	struct hidden hidden;		/* [rows of the windows][hidden] of the language model */
@@ -37,10 +39,11 @@ struct forward {
 	size_t blocks;			/* done */
 };
 
-/* memory: bytes of hidden states that stay in memory. config and windows must outlive it. Dies where
- * a token's position is beyond the model's, or where there are images and the model sees none. Without images
- * the encoder and the projector are passed over. */
-struct forward *forward_open(const struct config *c, const struct windows *w, size_t memory);
+/* memory: bytes of hidden states that stay in memory. config, execution and windows must outlive it. Dies
+ * where a token's position is beyond the model's, or where there are images and the model sees none. Without
+ * images the encoder and the projector are passed over. */
+struct forward *forward_open(const struct config *c, const struct execution *e, const struct windows *w,
+	size_t memory);
 void forward_close(struct forward *f);
 
 /*
@@ -79,8 +82,8 @@ void forward_logits(struct forward *f, const struct head *h, size_t first, size_
 /* Embeddings of ids in x[n][hidden], scaled where the architecture has it so, by a factor of the type that
  * the model computes in; and the learned positions added where there are any,
  * position 0 behind so many rows. */
-void embed_tokens(const struct config *c, const struct layer *embedding, size_t n,
-	float x[n][embedding->linear.in], const int32_t id[n]);
+void embed_tokens(const struct config *c, const struct execution *e, const struct layer *embedding,
+	size_t n, float x[n][embedding->linear.in], const int32_t id[n]);
 void embed_positions(const struct layer *position, size_t offset, const struct batch *batch,
 	float x[batch->rows][position->linear.in]);
 #endif

@@ -8,12 +8,12 @@
 
 static struct product choose(const struct head *h)
 {
-	return product_choose(&h->layer.linear, h->config->compute_type, h->config->rows);
+	return product_choose(&h->layer.linear, h->execution->compute_type, h->execution->rows);
 }
 
-struct head head_read(const struct part *part, const struct config *c, bool keep)
+struct head head_read(const struct part *part, const struct config *c, const struct execution *e, bool keep)
 {
-	struct head h = { .config = c };
+	struct head h = { .config = c, .execution = e };
 	const struct stack *last = config_last(c);
 
 	if (!part_has(part, c->arch->head))
@@ -23,7 +23,7 @@ struct head head_read(const struct part *part, const struct config *c, bool keep
 		(struct norm){ .n = last->hidden };
 	h.layer = layer_read(part, c->arch->head, c->vocab, last->hidden);
 	layer_plain(part, &h.layer);
-	layer_runs(part, &h.layer, c);
+	execution_layer(e, c, part, &h.layer);
 	if (keep) {
 		struct product p = choose(&h);
 

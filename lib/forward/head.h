@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "forward/batch.h"
+#include "forward/execution.h"
 #include "forward/norm.h"
 #include "forward/observer.h"
 #include "io/part.h"
@@ -18,11 +19,13 @@
 
 struct head {
 	const struct config *config;
+	const struct execution *execution;
 	struct norm norm;		/* without a gain: there is none */
 	struct layer layer;
 	void *weight;			/* of the whole vocabulary, prepared and kept; NULL: tile by tile */
 };
-struct head head_read(const struct part *part, const struct config *c, bool keep);
+/* keep: the prepared weights, of a model that takes a few tokens at a time. c and e must outlive the head. */
+struct head head_read(const struct part *part, const struct config *c, const struct execution *e, bool keep);
 void head_free(struct head *h);
 
 /* The norm of the batch's rows x, which the output layer is fed; y may be x. */

@@ -73,12 +73,14 @@ static void make_windows(struct images *m, const char *name, size_t n)
 		}
 }
 
-struct images *images_open(const struct config *c, const struct windows *w, size_t memory)
+struct images *images_open(const struct config *c, const struct execution *e, const struct windows *w,
+	size_t memory)
 {
 	struct images *m = xalloc(1, sizeof *m);
 	size_t features = 0;
 
 	m->config = c;
+	m->execution = e;
 	m->image = w->image;
 	make_windows(m, w->name, w->images);
 	m->first = xalloc(w->images, sizeof *m->first);
@@ -215,7 +217,7 @@ void images_embed(struct images *m, const struct part *part, const struct observ
 	}
 	if (s->arch->embedding_norm)
 		p.norm = norm_read(part, s->arch->embedding_norm, s, s->hidden);
-	projection_patch(&patch, part, c);
+	projection_patch(&patch, part, c, m->execution);
 	for (size_t i = 0; i < m->windows.n; i++) {
 		progress("images", i, m->windows.n);
 		embed_one(m, &patch, &p, i, &workspace, observer);

@@ -20,6 +20,7 @@
 
 struct images {
 	const struct config *config;
+	const struct execution *execution;
 	const struct token_image *image;	/* [windows.n] */
 	struct processor processor;
 	char *prepared_by;		/* its name for messages, once the model's settings of it were read */
@@ -31,7 +32,8 @@ struct images {
 };
 
 /* memory: as in forward_open(), of each of both. w: with at least one image. */
-struct images *images_open(const struct config *c, const struct windows *w, size_t memory);
+struct images *images_open(const struct config *c, const struct execution *e, const struct windows *w,
+	size_t memory);
 void images_close(struct images *m);
 /* How the model prepares its images, from the part that has /processor; dies where there is none. */
 void images_prepare(struct images *m, const struct part *part);

@@ -49,12 +49,12 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 
 /* One more layer, behind the others. */
 static void add_layer(struct projection *s, const struct part *part, const struct config *c,
-	const char *path, size_t out, bool bias)
+	const struct execution *e, const char *path, size_t out, bool bias)
 {
 	struct layer *l = &s->layer[s->layers];
 
 	*l = layer_read(part, path, out, s->in);
-	layer_runs(part, l, c);
+	execution_layer(e, c, part, l);
 	if (bias && !l->linear.bias)
 		die("%s: %s/bias: is missing; this model's layers of the kind have one", part_name(part),
 			path);
@@ -67,37 +67,39 @@ static void add_layer(struct projection *s, const struct part *part, const struc
 	s->out += l->linear.out;
 }
 
-static void begin(struct projection *s, const struct config *c, size_t block, enum projection_name name,
+static void begin(struct projection *s, const struct execution *e, size_t block, enum projection_name name,
 	size_t in)
 {
 	s->name = name;
 	s->block = block;
-	s->type = c->compute_type;
-	s->rows = c->rows;
+	s->type = e->compute_type;
+	s->rows = e->rows;
 	s->in = in;
 }
 
 void projection_layers(struct projection *s, const struct part *part, const struct config *c,
-	const struct stack *stack, size_t index, enum projection_name name, size_t expert)
+	const struct execution *e, const struct stack *stack, size_t index, enum projection_name name,
+	size_t expert)
 {
-	begin(s, c, stack->first + index, name, stack_in(stack, name));
+	begin(s, e, stack->first + index, name, stack_in(stack, name));
 	for (const struct linear_row *row = stack->arch->linear; row->name; row++) {
 		char *path;
 
 		if (row->projection != name || !stack_has(stack, index, row))
 			continue;
 		path = stack_expert_path(stack, index, row->name, expert);
-		add_layer(s, part, c, path, stack_out(stack, row->role), stack->bias[row->role]);
+		add_layer(s, part, c, e, path, stack_out(stack, row->role), stack->bias[row->role]);
 		free(path);
 	}
 }
 
-void projection_patch(struct projection *s, const struct part *part, const struct config *c)
+void projection_patch(struct projection *s, const struct part *part, const struct config *c,
+	const struct execution *e)
 {
 	const struct stack *encoder = config_encoder(c);
 
-	begin(s, c, c->blocks, PROJECTION_PATCH, vision_numbers(&c->vision));
-	add_layer(s, part, c, encoder->arch->embedding, encoder->hidden, encoder->arch->embedding_bias);
+	begin(s, e, c->blocks, PROJECTION_PATCH, vision_numbers(&c->vision));
+	add_layer(s, part, c, e, encoder->arch->embedding, encoder->hidden, encoder->arch->embedding_bias);
 	projection_prepare(s);
 }
 
@@ -109,9 +111,10 @@ void projection_prepare(struct projection *s)
 }
 
 void projection_read(struct projection *s, const struct part *part, const struct config *c,
-	const struct stack *stack, size_t index, enum projection_name name, size_t expert)
+	const struct execution *e, const struct stack *stack, size_t index, enum projection_name name,
+	size_t expert)
 {
-	projection_layers(s, part, c, stack, index, name, expert);
+	projection_layers(s, part, c, e, stack, index, name, expert);
 	projection_prepare(s);
 }
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "forward/batch.h"
+#include "forward/execution.h"
 #include "forward/observer.h"
 #include "io/part.h"
 #include "model/config.h"
@@ -36,13 +37,16 @@ struct projection {
 /* The layers of a projection of the stack's block `index`, none where the block has no such; the part must
  * stay as long as they do. s: zeroed, or emptied; expert: whose, 0 where there is one of the kind. */
 void projection_read(struct projection *s, const struct part *part, const struct config *c,
-	const struct stack *stack, size_t index, enum projection_name name, size_t expert);
+	const struct execution *e, const struct stack *stack, size_t index, enum projection_name name,
+	size_t expert);
 /* In two steps: the layers, then their products, which threads may do for several projections at once. */
 void projection_layers(struct projection *s, const struct part *part, const struct config *c,
-	const struct stack *stack, size_t index, enum projection_name name, size_t expert);
+	const struct execution *e, const struct stack *stack, size_t index, enum projection_name name,
+	size_t expert);
 void projection_prepare(struct projection *s);
 /* The embedding of patches, of the model's encoder. */
-void projection_patch(struct projection *s, const struct part *part, const struct config *c);
+void projection_patch(struct projection *s, const struct part *part, const struct config *c,
+	const struct execution *e);
 void projection_empty(struct projection *s);	/* keeps the memory of the weights for the next ones */
 void projection_free(struct projection *s);
 /* Another layer in the place of layer i. */

@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "forward/forward.h"
 
-struct resident resident_open(const struct part *part, const struct config *c)
+struct resident resident_open(const struct part *part, const struct config *c, const struct execution *e)
 {
 	const struct stack *last = config_last(c);
-	struct resident r = { .config = c };
+	struct resident r = { .config = c, .execution = e };
 
 	r.embedding = layer_read(part, c->arch->embedding, c->vocab, last->hidden);
 	if (c->arch->position)
@@ -19,8 +19,8 @@ struct resident resident_open(const struct part *part, const struct config *c)
 		layer_plain(part, &r.position);
 	r.block = xalloc(last->blocks, sizeof *r.block);
 	for (size_t i = 0; i < last->blocks; i++)
-		r.block[i] = block_read(part, c, last, i);
-	r.head = head_read(part, c, true);
+		r.block[i] = block_read(part, c, e, last, i);
+	r.head = head_read(part, c, e, true);
 	return r;
 }
 
@@ -42,7 +42,7 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	float (*row)[hidden] = (float (*)[hidden])x;
 	uint8_t *modality = xalloc(n, 1);
 
-	embed_tokens(r->config, &r->embedding, batch->rows, row, id);
+	embed_tokens(r->config, r->execution, &r->embedding, batch->rows, row, id);
 	if (r->position.path)
 		embed_positions(&r->position, r->config->arch->position_offset, batch, row);
 	for (size_t i = 0; i < config_last(r->config)->blocks; i++)

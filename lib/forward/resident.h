@@ -14,13 +14,14 @@
 
 struct resident {
 	const struct config *config;
+	const struct execution *execution;
 	struct layer embedding, position;	/* position.path NULL: none */
 	struct block **block;			/* [blocks] of the language model */
 	struct head head;
 };
 
 /* The part holds the whole tree and must stay as long as the model does. */
-struct resident resident_open(const struct part *part, const struct config *c);
+struct resident resident_open(const struct part *part, const struct config *c, const struct execution *e);
 void resident_close(struct resident *r);
 
 /*

@@ -14,25 +14,25 @@ struct run *run_open(const char *path, enum compute_type type, const struct cach
 	if (part_number(r->part, "/", "shards", 0) > 1)
 		die("%s: is one shard of several; expected a whole model: tensor-join puts them together",
 			part_name(r->part));
-	r->config = config_read(r->part);
-	r->config.compute_type = type;
-	cache_use(&r->config, r->part, kv);
+	r->config = config_open(r->part);
+	r->execution.compute_type = type;
+	r->execution.cache = cache_use(r->config, r->part, kv);
 	return r;
 }
 
 void run_match(const struct run *model, const struct run *reference)
 {
-	if (model->config.vocab != reference->config.vocab)
+	if (model->config->vocab != reference->config->vocab)
 		die("%s: /config: has a vocabulary of %zu, %s one of %zu: "
 			"compare likelihoods only, by -o and --paired", input_name(reference->in),
-			reference->config.vocab, input_name(model->in), model->config.vocab);
+			reference->config->vocab, input_name(model->in), model->config->vocab);
 }
 
 void run_begin(struct run *r, const struct windows *w, size_t memory)
 {
-	r->config.rows = w->rows;
-	r->config.modalities = w->modalities;
-	r->forward = forward_open(&r->config, w, memory);
+	r->execution.rows = w->rows;
+	r->execution.modalities = w->modalities;
+	r->forward = forward_open(r->config, &r->execution, w, memory);
 }
 
 /* The part at hand, and unless it has the head, the next one is. */
@@ -40,10 +40,10 @@ static void advance(struct run *r)
 {
 	if (!r->part)
 		die("%s: %s: is missing; the model has no head", input_name(r->in),
-			config_end(&r->config));
+			config_end(r->config));
 	r->ended = forward_part(r->forward, r->part, NULL);
 	if (r->ended)
-		r->head = head_read(r->part, &r->config, false);
+		r->head = head_read(r->part, r->config, &r->execution, false);
 	else
 		r->part = input_next(r->in);
 }
@@ -64,7 +64,7 @@ void run_close(struct run *r)
 	while ((r->part = input_next(r->in)))
 		forward_part(r->forward, r->part, NULL);
 	forward_close(r->forward);
-	config_free(&r->config);
+	config_close(r->config);
 	input_close(r->in);
 	free(r);
 }

@@ -10,6 +10,7 @@
 #define FORWARD_RUN_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "forward/execution.h"
 #include "forward/forward.h"
 #include "forward/head.h"
 #include "io/part.h"
@@ -18,7 +19,8 @@
 struct run {
 	struct input *in;
 	struct part *part;		/* the part at hand */
-	struct config config;
+	const struct config *config;
+	struct execution execution;	/* its rows and modalities by run_begin() */
 	struct forward *forward;
 	struct head head;
 	bool ended;			/* at the head */

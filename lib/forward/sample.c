@@ -102,13 +102,13 @@ static void draw_sequences(struct job *j, size_t first, struct work *work, struc
 	}
 }
 
-void sample_tokens(const struct part *part, const struct config *c, size_t ctx, double temperature,
-	uint64_t seed, size_t n, int32_t id[n])
+void sample_tokens(const struct part *part, const struct config *c, const struct execution *e, size_t ctx,
+	double temperature, uint64_t seed, size_t n, int32_t id[n])
 {
 	size_t length = ctx - 1, sequences = (n + length - 1) / length;
 	const struct stack *last = config_last(c);
 	size_t one, max, batches, together;
-	struct resident model = resident_open(part, c);
+	struct resident model = resident_open(part, c, e);
 	struct job j = { .name = part_name(part), .c = c, .model = &model, .temperature = temperature,
 		.random = random_open(seed, "sample-tokens"), .length = length, .sequences = sequences,
 		.n = n, .id = id };

@@ -9,6 +9,7 @@
 #define FORWARD_SAMPLE_H
 #include <stddef.h>
 #include <stdint.h>
+#include "forward/execution.h"
 #include "io/part.h"
 #include "model/config.h"
 
@@ -17,6 +18,6 @@
 int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, double u);
 
 /* n ids, sequence after sequence; the last one may be cut. The part holds the whole model. */
-void sample_tokens(const struct part *part, const struct config *c, size_t ctx, double temperature,
-	uint64_t seed, size_t n, int32_t id[n]);
+void sample_tokens(const struct part *part, const struct config *c, const struct execution *e, size_t ctx,
+	double temperature, uint64_t seed, size_t n, int32_t id[n]);
 #endif

@@ -176,7 +176,7 @@ void import_model(struct output *out, const char *path, const char *basis)
 {
 	struct part *like;
 	struct source *s = source_open(path);
-	struct config config = config_parse(s->config_name, s->config);
+	const struct config config = config_parse(s->config_name, s->config);
 	struct checkpoint k;
 
 	if (config.quantized)

@@ -50,7 +50,7 @@ struct vocabulary vocabulary_open(const char *path)
 			s ? "this is a model" : "the model was imported");
 	read_tokenizer(&v);
 	if (s || config) {
-		struct config c = s ? config_parse(s->config_name, s->config) : config_read(v.part);
+		const struct config c = s ? config_parse(s->config_name, s->config) : config_read(v.part);
 
 		take_config(&v, &c);
 		config_free(&c);

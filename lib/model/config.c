@@ -469,14 +469,27 @@ struct config config_read(const struct part *part)
 	return c;
 }
 
-void config_free(struct config *c)
+void config_free(const struct config *c)
 {
-	for (struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
 		free(s->slides);
 		free(s->dense);
-		s->slides = s->dense = NULL;
 		rope_settings_free(s);
 	}
+}
+
+const struct config *config_open(const struct part *part)
+{
+	struct config *c = xalloc(1, sizeof *c);
+
+	*c = config_read(part);
+	return c;
+}
+
+void config_close(const struct config *c)
+{
+	config_free(c);
+	free((void *)(uintptr_t)c);
 }
 
 /* The patterns of the encoders of a class, of its projector, and of the language model, which take the

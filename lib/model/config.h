@@ -9,8 +9,6 @@
 #include <stdint.h>
 #include "io/part.h"
 #include "model/multimodal.h"
-#include "num/format.h"
-#include "product/product.h"
 
 enum activation {
 	ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_QUICK_GELU, ACTIVATION_RELU,
@@ -64,13 +62,6 @@ struct stack {
 	struct rope_setting rope[ROPES];	/* the second where the row has a local_theta_key */
 };
 
-/* What keys, after rotation, and values are rounded to; forward/cache.h. */
-struct cache_format {
-	struct format format;		/* kind NULL: they stay as they are */
-	size_t group;			/* channels of a head that share a scale; 0: all */
-	bool given;			/* by an option, be it "none": what the model says does not count */
-};
-
 enum { CHANNELS = 3 };		/* of a pixel */
 
 /* How images become rows of an encoder (vision/vision.h); class NULL: there is none. */
@@ -96,19 +87,17 @@ struct config {
 	double logit_cap;		/* as attention_cap, of logits */
 	long bos, eos[EOS];		/* bos: -1 if there is none */
 	size_t eos_count;
-	/* Set by whoever runs the model. */
-	enum compute_type compute_type;	/* what --compute-type says */
-	size_t rows;			/* of activations in a product, at most; 0: many */
-	size_t modalities;		/* of the tokens; 0, 1: text only */
-	bool exact_inputs;		/* layers do not round them, whatever they say */
-	struct cache_format cache;	/* cache_use() sets it */
 };
 
 /* From the text of config.json; dies, naming `name` and /config, on what it does not know. */
 struct config config_parse(const char *name, const char *text);
-/* From a part that carries /config, dies if it does not. */
+/* From a part that carries /config, dies if it does not. Nobody changes it after that: how the model is run
+ * is in forward/execution.h. */
 struct config config_read(const struct part *part);
-void config_free(struct config *c);
+void config_free(const struct config *c);
+/* The same in memory of its own. */
+const struct config *config_open(const struct part *part);
+void config_close(const struct config *c);
 
 /* How a model's file is cut into parts (a part_layout): NULL if there is no config. The list holds until
  * the thread's next call of either. */

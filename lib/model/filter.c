@@ -35,8 +35,7 @@ void filter_config(struct filter *f)
 {
 	if (!f->part || !part_has(f->part, "/config"))
 		return;
-	f->config = xalloc(1, sizeof *f->config);
-	*f->config = config_read(f->part);
+	f->config = config_open(f->part);
 }
 
 void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg)
@@ -79,6 +78,5 @@ void filter_close(struct filter *f)
 	if (f->in)
 		input_close(f->in);
 	if (f->config)
-		config_free(f->config);
-	free(f->config);
+		config_close(f->config);
 }

@@ -22,7 +22,7 @@
 struct filter {
 	struct input *in;
 	struct part *part;		/* the part at hand; the first one until model_filter() is called */
-	struct config *config;		/* NULL: not asked for, or not there */
+	const struct config *config;	/* NULL: not asked for, or not there */
 	struct output *out;		/* NULL: none */
 	struct shard shard;		/* of the blocks, i, i + n, ... counted from 1; n 0 or 1: all */
 	struct resume *resume;		/* --resume; NULL: without */

@@ -424,18 +424,6 @@ struct layer layer_read(const struct part *part, const char *path, size_t out, s
 	return y;
 }
 
-void layer_runs(const struct part *part, struct layer *l, const struct config *c)
-{
-	struct input_scale *input = &l->linear.input;
-
-	if (c->exact_inputs)
-		*input = (struct input_scale){ 0 };
-	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < c->modalities &&
-	    !config_is_visual(c, l->path))
-		die("%s: %s: has a scale of inputs for each of %zu modalities, the tokens are of %zu",
-			part_name(part), l->path, input->modalities, c->modalities);
-}
-
 void layer_plain(const struct part *part, const struct layer *l)
 {
 	if (l->linear.online || l->linear.splits || l->linear.branch_a)

@@ -26,9 +26,6 @@ struct layer {
 struct layer layer_read(const struct part *part, const char *path, size_t out, size_t in);
 /* Dies if the layer's inputs pass something first, where there is no such place: tables, the head. */
 void layer_plain(const struct part *part, const struct layer *l);
-/* Dies if tokens of the configuration's modalities cannot be run through the layer; where it says so, the
- * layer's inputs are not rounded from here on. */
-void layer_runs(const struct part *part, struct layer *l, const struct config *c);
 void layer_free(struct layer *l);
 
 /*

@@ -214,15 +214,12 @@ void rope_parse(struct stack *s, const json_t *json, size_t positions)
 		parse_axes(s, rope);
 }
 
-void rope_settings_free(struct stack *s)
+void rope_settings_free(const struct stack *s)
 {
 	for (int i = 0; i < ROPES; i++)
-		for (int k = SHORT; k <= LONG; k++) {
+		for (int k = SHORT; k <= LONG; k++)
 			free(s->rope[i].part[k]);
-			s->rope[i].part[k] = NULL;
-		}
 	free(s->axis);
-	s->axis = NULL;
 }
 
 double rope_frequencies(const struct rope_setting *r, size_t rotary, size_t positions,

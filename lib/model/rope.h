@@ -19,7 +19,7 @@
 /* The rotary settings of a stack whose heads and blocks are known; dies as config_parse(). positions: of the
  * model. */
 void rope_parse(struct stack *s, const json_t *json, size_t positions);
-void rope_settings_free(struct stack *s);
+void rope_settings_free(const struct stack *s);
 
 /*
  * Frequencies of the rotary pairs, radians a position, for a run of so many positions: longrope has other

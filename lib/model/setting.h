@@ -7,7 +7,7 @@
 #ifndef MODEL_SETTING_H
 #define MODEL_SETTING_H
 #include "base/option.h"
-#include "model/config.h"
+#include "model/cache_format.h"
 #include "num/format.h"
 
 /* Warns where a format is easily taken for FP8 of hardware. */

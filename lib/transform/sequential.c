@@ -137,7 +137,7 @@ static void quantize_head(struct sequential *s)
 	struct layer_list list = layers_of(s, c->blocks, PROJECTION_HEAD);
 
 	if (any_quantized(s, &list)) {
-		struct head head = head_read(s->filter->part, c, false);
+		struct head head = head_read(s->filter->part, c, &s->run->execution, false);
 
 		forward_head(s->run->forward, &head, &observer);
 		head_free(&head);
@@ -154,7 +154,7 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 
 	s->filter = f;
 	s->list = list;
-	s->calibration = calibrate_begin(f->part, f->config, s->quantize->layers, true);
+	s->calibration = calibrate_begin(f->part, f->config, &s->run->execution, s->quantize->layers, true);
 	observer = calibrate_observer(&s->calibration);
 	patch = layers_of(s, f->config->blocks, PROJECTION_PATCH);
 	for (size_t i = 0; i < list->n && !s->run->windows.images; i++)

@@ -168,7 +168,7 @@ void images_import(const char *to, const char *model, const char *tokens, bool f
 {
 	struct part *part = part_open(model, "model"), *from = part_open(tokens, "tokens");
 	struct output *out = output_open(to, "tokens");
-	struct config c = config_of(part);
+	const struct config c = config_of(part);
 	const struct processor p = processor_of(part);
 	struct tokens t = tokens_read(from, part, c.vocab, force, 0);
 	int32_t (*grid)[3] = xalloc(n, sizeof *grid);
