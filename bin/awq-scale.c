@@ -46,9 +46,10 @@ static struct awq_format format_of(const struct method_options *o)
 
 int main(int argc, char *argv[])
 {
+	struct report report = { 0 };
 	const char *hessian;
 	struct method_options options = { 0 };
-	struct awq awq = { .done = 0 };
+	struct awq awq = { .report = &report };
 	struct rewrite rewrite = { .norm = awq_norm, .source = awq_source, .wants = awq_wants,
 		.arg = &awq, .second_name = "hessian" };
 	bool check, force;
@@ -64,11 +65,12 @@ int main(int argc, char *argv[])
 		OPTION_FORCE_BASIS(&force),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
-		OPTION_REPORT,
+		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
+	report_open(&report);
 	linalg_init();
 	if (!hessian)
 		misuse("--hessian FILE is expected");
@@ -83,6 +85,7 @@ int main(int argc, char *argv[])
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
 		(const struct part *[]){ part, f.part }, force)));
 	rewrite.settings = settings;
+	f.report = &report;
 	awq.hessian = rewrite.second = part;
 	rewrite_filter(&rewrite, &f, check);
 	if (!awq.done)

@@ -59,7 +59,8 @@ static void check(const struct settings *set, unsigned reorder)
 		misuse("--tokens goes with --sequential; otherwise hessian-accum reads it");
 }
 
-static void run(struct quantize *q, const struct settings *set, const struct command *c)
+static void run(struct quantize *q, const struct settings *set, const struct command *c,
+	struct report *report)
 {
 	struct sequential sequential;
 	struct filter f;
@@ -67,7 +68,9 @@ static void run(struct quantize *q, const struct settings *set, const struct com
 	q->source = set->sequential ? sequential_source(&sequential, q, set->text.tokens) :
 		moments_of_files(&q->files);
 	quantize_check(q);
-	f = (set->resume ? filter_resume : filter_open)(c->operand[0], "model", c->output, "model");
+	f = set->resume ? filter_resume(c->operand[0], "model", c->output, "model", report) :
+		filter_open(c->operand[0], "model", c->output, "model");
+	f.report = report;
 	f.finished = quantize_finished;
 	f.shard = set->shard;
 	shard_say(&set->shard);
@@ -88,6 +91,7 @@ static void run(struct quantize *q, const struct settings *set, const struct com
 
 int main(int argc, char *argv[])
 {
+	struct report report = { 0 };
 	struct settings set = { .text.shard = { .i = 1, .n = 1 } };
 	struct method_options options = { 0 };
 	struct plan plan;
@@ -119,14 +123,14 @@ int main(int argc, char *argv[])
 			"only blocks I, I + N, ..., for tensor-join; auto: by the launcher",
 			.otherwise = "1/1", .form = shard_form },
 		OPTION_RESUME(&set.resume),
-		OPTION_REPORT,
+		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
+	report_open(&report);
 	check(&set, q.reorder);
-	if (set.resume)
-		report_keep();
+	options.no_error = !set.resume && !report_wanted(&report);	/* a run that goes on may want it */
 	plan = plan_read(set.plan, of_a_layer, rows, &options);
 	option_idle(1, &(struct option_idle){ !plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
 		"sequential " CALIBRATE_NAMES, "it serves the report only: "
@@ -136,7 +140,7 @@ int main(int argc, char *argv[])
 	if (q.files.hessian)
 		shard_warn(q.files.hessian);
 	q.files.order = option_given("order") ? part_open(set.order, "order") : NULL;
-	run(&q, &set, &c);
+	run(&q, &set, &c, &report);
 	if (q.files.hessian)
 		part_close(q.files.hessian);
 	if (q.files.order)

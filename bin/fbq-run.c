@@ -70,7 +70,8 @@ static void check(struct settings *set, struct attach *a)
 	a->settings.seed = set->seed;
 }
 
-static void run(struct attach *a, const struct settings *set, const struct command *c)
+static void run(struct attach *a, const struct settings *set, const struct command *c,
+	struct report *report)
 {
 	struct moments_files files = { .hessian = set->hessian ? part_open(set->hessian, "hessian") : NULL };
 	struct filter f;
@@ -78,7 +79,9 @@ static void run(struct attach *a, const struct settings *set, const struct comma
 	a->source = moments_of_files(&files);
 	a->hessian = files.hessian;
 	a->reference = set->reference ? part_open(set->reference, "model") : NULL;
-	f = (set->resume ? filter_resume : filter_open)(c->operand[0], "model", c->output, "model");
+	f = set->resume ? filter_resume(c->operand[0], "model", c->output, "model", report) :
+		filter_open(c->operand[0], "model", c->output, "model");
+	f.report = report;
 	f.finished = attach_finished;
 	filter_config(&f);
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(3,
@@ -95,6 +98,7 @@ static void run(struct attach *a, const struct settings *set, const struct comma
 
 int main(int argc, char *argv[])
 {
+	struct report report = { 0 };
 	struct settings set = { 0 };
 	struct attach a = { .layers = &set.layers, .settings = {
 		.every = FEEDBACK_EVERY, .patience = FEEDBACK_PATIENCE } };
@@ -125,14 +129,15 @@ int main(int argc, char *argv[])
 		OPTION_LAYERS(&set.layers),
 		OPTION_FORCE_BASIS(&set.force_basis),
 		OPTION_RESUME(&set.resume),
-		OPTION_REPORT,
+		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
+	report_open(&report);
 	check(&set, &a);
 	linalg_init();
-	run(&a, &set, &c);
+	run(&a, &set, &c, &report);
 	selection_free(&set.layers);
 	return 0;
 }

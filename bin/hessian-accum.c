@@ -72,6 +72,7 @@ static void check(const struct calibrate_text *text, const struct part *part)
 
 int main(int argc, char *argv[])
 {
+	struct report report = { 0 };
 	struct calibrate_text text = { 0 };
 	struct selection layers = { 0 };
 	bool force, resume = false;
@@ -83,12 +84,13 @@ int main(int argc, char *argv[])
 		OPTION_LAYERS(&layers),
 		OPTION_FORCE_BASIS(&force),
 		OPTION_RESUME(&resume),
-		OPTION_REPORT,
+		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 	struct filter *file = xalloc(c.operands, sizeof *file);
 
+	report_open(&report);
 	linalg_init();
 	for (size_t i = 0; i < c.operands; i++)
 		file[i] = filter_open(c.operand[i],
@@ -98,9 +100,10 @@ int main(int argc, char *argv[])
 	check(&text, file->part);
 	option_idle(1, &(struct option_idle)BASIS_IDLE(shard_match(c.operands, file, force)));
 	if (resume)
-		filter_keep(file, c.output, "hessian");
+		filter_keep(file, c.output, "hessian", &report);
 	else
 		file->out = output_open(c.output, "hessian");
+	file->report = &report;
 	if (!strcmp(part_kind(file->part), "model"))
 		of_model(&text, &layers, file);
 	else

@@ -29,21 +29,23 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
+	struct report report = { 0 };
 	const char *basis;
 	const struct option_row rows[] = {
 		{ 0, "basis", OPTION_FILE(&basis), "MODEL",
 			"the model that another program quantized this from: take its basis" },
-		OPTION_REPORT,
+		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 	struct output *out;
 
+	report_open(&report);
 	if (!strcmp(c.operand[0], "-"))
 		misuse("standard input is no folder, expected a folder or a GGUF file");
 	out = output_open(c.output, "model");
-	import_model(out, c.operand[0], basis);
-	report_end();
+	import_model(out, c.operand[0], basis, &report);
+	report_close(&report);
 	output_close(out);
 	return 0;
 }

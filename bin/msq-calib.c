@@ -60,6 +60,7 @@ static void check(const struct input_scales *s, const char *tokens)
 
 int main(int argc, char *argv[])
 {
+	struct report report = { 0 };
 	struct calibrate_text text = { .shard = { .i = 1, .n = 1 } };
 	struct selection layers;
 	struct input_scales scales = { .layers = &layers, .kv = &text.kv };
@@ -79,11 +80,12 @@ int main(int argc, char *argv[])
 		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "token ids of the calibration text" },
 		CALIBRATE_OPTIONS(&text),
 		OPTION_LAYERS(&layers),
-		OPTION_REPORT,
+		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
+	report_open(&report);
 	scales.kv_alone = text.kv.given && !option_given("act-format") && !option_given("act-mode");
 	check(&scales, text.tokens);
 	if (scales.input.mode == INPUT_DYNAMIC_TOKEN && clip < 1)
@@ -92,6 +94,7 @@ int main(int argc, char *argv[])
 
 	struct filter f = filter_open(c.operand[0], "model", c.output, "model");
 
+	f.report = &report;
 	filter_config(&f);
 	if (is_static_mode(&scales)) {
 		if (!f.config)

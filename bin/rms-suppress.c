@@ -28,6 +28,7 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
+	struct report report = { 0 };
 	struct selection layers;
 	struct suppress suppress = { .layers = &layers };
 	bool check;
@@ -36,15 +37,17 @@ int main(int argc, char *argv[])
 			"of weights that are taken out", .otherwise = "16" },
 		OPTION_CHECK(&check),
 		OPTION_LAYERS(&layers),
-		OPTION_REPORT,
+		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
+	report_open(&report);
 	linalg_init();
 
 	struct filter f = filter_open(c.operand[0], "model", c.output, "model");
 
+	f.report = &report;
 	filter_config(&f);
 	if (check && !f.config)
 		die("%s: /config: is missing; --check runs the model", input_name(f.in));

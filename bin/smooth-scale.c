@@ -32,8 +32,9 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
+	struct report report = { 0 };
 	const char *hessian;
-	struct smooth smooth = { .done = 0 };
+	struct smooth smooth = { .report = &report };
 	struct rewrite rewrite = { .norm = smooth_norm, .arg = &smooth, .second_name = "hessian" };
 	bool check, force;
 	const struct option_row rows[] = {
@@ -43,11 +44,12 @@ int main(int argc, char *argv[])
 		OPTION_FORCE_BASIS(&force),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
-		OPTION_REPORT,
+		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
+	report_open(&report);
 	linalg_init();
 	if (!hessian)
 		misuse("--hessian FILE is expected");
@@ -59,6 +61,7 @@ int main(int argc, char *argv[])
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
 		(const struct part *[]){ part, f.part }, force)));
 	rewrite.settings = settings;
+	f.report = &report;
 	smooth.hessian = rewrite.second = part;
 	rewrite_filter(&rewrite, &f, check);
 	if (!smooth.done)

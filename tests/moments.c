@@ -89,12 +89,14 @@ static struct part *quantized(struct part *model, const struct config *c, struct
 	char path[] = "/tmp/ptq-moments-XXXXXX";
 	struct cache_format kv = { 0 };
 	struct quantize q = { .plan = &plan, .layers = &layers, .source = source, .kv = &kv };
-	struct filter f = { .part = model, .config = c };
+	struct report report = { 0 };
+	struct filter f = { .part = model, .config = c, .report = &report };
 
 	close(mkstemp(path));
 	f.out = output_open(path, "model");
 	quantize_check(&q);
 	quantize_part(&q, &f);
+	report_close(&report);
 	output_close(f.out);
 	model = part_open(path, "model");
 	keep(path);

@@ -253,6 +253,15 @@ py -c 'import part; image = open("h.h5", "rb").read(); open("r.h5.part", "wb").w
 bad 'parts of a Hessian' "holds a 'hessian', expected 'model'"
 py -c 'import part; image = b"\211HDF\r\n\032\n" + b"0" * 100; open("r.h5.part", "wb").write(part.seal(image) + image)'
 bad 'no image, sealed' '.*(impossible|superblock|damaged)'
+py - <<'PY'	# as an earlier version has it
+import h5py, part
+data = open("parts", "rb").read(); n = part.places(data)[1]
+open("first.h5", "wb").write(data[part.SEAL:n])
+with h5py.File("first.h5", "r+") as f: del f["resume:report"]
+first = open("first.h5", "rb").read()
+open("r.h5.part", "wb").write(part.seal(first) + first + data[n:])
+PY
+bad 'no report in a part' 'part 0 has no report of its layers; remove the file to begin anew'
 mkdir r.h5.part; bad 'a folder' 'cannot open: Is a directory'
 mkfifo r.h5.part; no 'FILE.part: a FIFO' 1 'r.h5.part: is no regular file' run -q -o r.h5; rm r.h5.part
 echo precious >precious; ln -s precious r.h5.part; no 'FILE.part: a link' 1 'r.h5.part: is a symbolic link, expected the parts of an earlier run, or nothing$' run -q -o r.h5; rm r.h5.part

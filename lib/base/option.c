@@ -307,25 +307,33 @@ static bool is_open_as(int fd, const char *path)
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
+static const struct option_row *report_row_of(const struct option_row *rows)
+{
+	while (rows->type != OPTION_END && (rows->type != OPTION_FILE || strcmp(rows->name, "report")))
+		rows++;
+	return rows->type == OPTION_FILE && *rows->var.text ? rows : NULL;
+}
+
 /* The report is none of the other files. */
 static void check_report(const struct option_row *rows, size_t n, char *const operand[n])
 {
 	static const char *const standard[] = { "input", "output", "error" };
+	const struct option_row *report = report_row_of(rows);
+	const char *path = report ? *report->var.text : NULL;
 
-	if (!report_path)
+	if (!path)
 		return;
-	if (output && replace_same(output, report_path))
-		misuse("--report: %s is what -o names, too", report_path);
+	if (output && replace_same(output, path))
+		misuse("--report: %s is what -o names, too", path);
 	for (int i = 0; i < 3; i++)
-		if (is_open_as(i, report_path))
-			misuse("--report: %s is what standard %s is, too", report_path, standard[i]);
+		if (is_open_as(i, path))
+			misuse("--report: %s is what standard %s is, too", path, standard[i]);
 	for (const struct option_row *o = rows; o->type != OPTION_END; o++)
-		if (o->type == OPTION_FILE && o->var.text != &report_path && *o->var.text &&
-		    replace_same(*o->var.text, report_path))
-			misuse("--report: %s is what --%s names, too", report_path, o->name);
+		if (o->type == OPTION_FILE && o != report && *o->var.text && replace_same(*o->var.text, path))
+			misuse("--report: %s is what --%s names, too", path, o->name);
 	for (size_t i = 0; i < n; i++)
-		if (replace_same(operand[i], report_path))
-			misuse("--report: %s is an input, too", report_path);
+		if (replace_same(operand[i], path))
+			misuse("--report: %s is an input, too", path);
 }
 
 struct command option_parse(int argc, char *argv[], const struct tool *t, const struct option_row *rows)
@@ -368,7 +376,6 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 	threads_init(thread_count);
 	cpu_check();
 	check_report(rows, n, argv + optind);
-	report_begin();
 	usage_at_end();
 	if (!n && t->max_operands && !t->optional)
 		return (struct command){ 1, standard_input, output };

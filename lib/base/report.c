@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/progress.h"
-#include "base/replace.h"
 
 enum { JSON_DIGITS = 17, COLUMNS = 16 };	/* digits that say a double exactly */
 
@@ -44,102 +42,50 @@ void report_answer(size_t n, const struct answer a[n], bool json)
 
 /* ---- the table, and the file of it that --report names ---- */
 
-const char *report_path;
-static struct replace file;			/* where that is given */
-static const struct report *shown;		/* the table that the run has, once it has a row */
-static struct row { char *name; double *value; } *row;
-static size_t rows;
-static bool keeping;
-static char *kept;
-
-void report_begin(void)
+void report_open(struct report *r)
 {
 	unsigned char first[4] = "";
 	struct stat st;
 	int fd;
 
-	if (!report_path)
+	if (!r->path)
 		return;
-	if (!stat(report_path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		die("--report: %s: is no regular file, expected the name of one", report_path);
-	fd = open(report_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (!stat(r->path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		die("--report: %s: is no regular file, expected the name of one", r->path);
+	fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0 && read(fd, first, sizeof first) > 0 && !memcmp(first, "\211HDF", sizeof first))
-		die("--report: %s: is an HDF5 file, expected a text or a new file", report_path);
+		die("--report: %s: is an HDF5 file, expected a text or a new file", r->path);
 	if (fd >= 0)
 		close(fd);
-	file = replace_open(report_path);
+	r->file = replace_open(r->path);
 }
 
-bool report_wanted(void)
+bool report_wanted(const struct report *r)
 {
-	return !quiet || report_path || keeping;
+	return !quiet || r->path;
 }
 
-void report_keep(void)
+static const char *name_of(const struct report_table *t)
 {
-	keeping = true;
-}
-
-char *report_kept(void)
-{
-	char *y = kept ? kept : xformat("%s", "");
-
-	kept = NULL;
-	return y;
-}
-
-static void keep(const struct report *r, const char *name, const double value[])
-{
-	char *all = kept ? kept : xformat("%s", ""), *longer = xformat("%s%s", all, name);
-
-	free(all);
-	for (size_t i = 0; i < r->columns; i++) {
-		all = longer;
-		longer = xformat("%s\t%.*g", all, JSON_DIGITS, value[i]);
-		free(all);
-	}
-	kept = xformat("%s\n", longer);
-	free(longer);
-}
-
-bool report_again(const struct report *r, const char *text)
-{
-	const bool before = keeping;
-	double value[COLUMNS];
-
-	keeping = false;
-	while (*text) {
-		const size_t length = strcspn(text, "\t\n");
-		char *name = xformat("%.*s", (int)length, text), *end = (char *)(uintptr_t)text + length;
-		size_t i = 0;
-
-		for (; i < r->columns && i < COLUMNS && *end == '\t'; i++)
-			value[i] = strtod(end + 1, &end);
-		if (i < r->columns || *end != '\n')
-			return false;
-		report_row(r, name, value);
-		free(name);
-		text = end + 1;
-	}
-	keeping = before;
-	return true;
+	return t && t->name ? t->name : "layer";
 }
 
 static void print_row(const struct report *r, const char *name, const double value[])
 {
+	const struct report_table *t = r->table;
 	const bool wide = isatty(2);
 
 	if (quiet)
 		return;
 	progress_clear();
-	if (!rows) {
-		fprintf(stderr, wide ? "%-44s" : "%s", r->name ? r->name : "layer");
-		for (size_t i = 0; i < r->columns; i++)
-			fprintf(stderr, wide ? " %11s" : "\t%s", r->column[i].name);
+	if (!r->rows) {
+		fprintf(stderr, wide ? "%-44s" : "%s", name_of(t));
+		for (size_t i = 0; i < t->columns; i++)
+			fprintf(stderr, wide ? " %11s" : "\t%s", t->column[i].name);
 		fputc('\n', stderr);
 	}
 	fprintf(stderr, wide ? "%-44s" : "%s", name);
-	for (size_t i = 0; i < r->columns; i++)
+	for (size_t i = 0; i < t->columns; i++)
 		if (isnan(value[i]))
 			fprintf(stderr, wide ? " %11s" : "\t%s", "-");
 		else
@@ -147,28 +93,26 @@ static void print_row(const struct report *r, const char *name, const double val
 	fputc('\n', stderr);
 }
 
-void report_row(const struct report *r, const char *name, const double value[])
+void report_row(struct report *r, const struct report_table *t, const char *name, const double value[])
 {
-	char *plain = plain_text(name);
+	struct report_row row = { plain_text(name), xalloc(t->columns, sizeof *value) };
 
-	if (keeping)
-		keep(r, plain, value);
-	print_row(r, plain, value);
-	shown = r;
-	row = xgrow(row, rows + 1, sizeof *row);
-	row[rows].name = plain;
-	row[rows].value = xalloc(r->columns, sizeof *value);
-	memcpy(row[rows++].value, value, r->columns * sizeof *value);
+	r->table = t;
+	memcpy(row.value, value, t->columns * sizeof *value);
+	print_row(r, row.name, value);
+	r->row = xgrow(r->row, r->rows + 1, sizeof *r->row);
+	r->row[r->rows++] = row;
 }
 
 /* What the last row has of the column; NaN: nothing. */
-static double sum_up(enum report_all how, size_t column)
+static double sum_up(const struct report *r, size_t column)
 {
+	const enum report_all how = r->table->column[column].all;
 	double y = NAN, logs = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < rows; i++) {
-		const double x = row[i].value[column];
+	for (size_t i = 0; i < r->rows; i++) {
+		const double x = r->row[i].value[column];
 
 		if (how == REPORT_SUM)
 			y = n++ ? y + x : x;
@@ -213,23 +157,22 @@ static void put_json(FILE *f, const char *text)
 }
 
 /* The row's cells; name NULL: of JSON's `all`, which has none. */
-static void put_cells(FILE *f, bool json, const char *name, const double value[])
+static void put_cells(const struct report_table *t, FILE *f, bool json, const char *name,
+	const double value[])
 {
-	const size_t columns = shown ? shown->columns : 0;
-
 	if (json) {
 		fputc('{', f);
 		if (name) {
-			put_json(f, shown->name ? shown->name : "layer");
+			put_json(f, name_of(t));
 			fputs(": ", f);
 			put_json(f, name);
 		}
 	} else
 		fputs(name, f);
-	for (size_t i = 0; i < columns; i++) {
+	for (size_t i = 0; t && i < t->columns; i++) {
 		fputs(!json ? "\t" : i || name ? ", " : "", f);
 		if (json) {
-			put_json(f, shown->column[i].name);
+			put_json(f, t->column[i].name);
 			fputs(": ", f);
 		}
 		put_number(f, value[i], json ? "null" : "");
@@ -237,58 +180,57 @@ static void put_cells(FILE *f, bool json, const char *name, const double value[]
 	fputs(json ? "}" : "\n", f);
 }
 
-static void put_table(FILE *f, bool json, const double all[])
+static void put_table(const struct report *r, FILE *f, bool json, const double all[])
 {
+	const struct report_table *t = r->table;
+
 	if (json)
 		fputs("{\"rows\": [", f);
 	else {
-		fputs(shown && shown->name ? shown->name : "layer", f);
-		for (size_t i = 0; shown && i < shown->columns; i++)
-			fprintf(f, "\t%s", shown->column[i].name);
+		fputs(name_of(t), f);
+		for (size_t i = 0; t && i < t->columns; i++)
+			fprintf(f, "\t%s", t->column[i].name);
 		fputc('\n', f);
 	}
-	for (size_t i = 0; i < rows; i++) {
+	for (size_t i = 0; i < r->rows; i++) {
 		fputs(!json ? "" : i ? ",\n" : "\n", f);
-		put_cells(f, json, row[i].name, row[i].value);
+		put_cells(t, f, json, r->row[i].name, r->row[i].value);
 	}
 	fputs(json ? "\n], \"all\": " : "", f);
-	put_cells(f, json, json ? NULL : "all", all);
+	put_cells(t, f, json, json ? NULL : "all", all);
 	fputs(json ? "}\n" : "", f);
 }
 
-static void write_file(const double all[])
+static void write_file(struct report *r, const double all[])
 {
-	const size_t n = strlen(report_path);
-	FILE *f = fdopen(dup(file.fd), "w");
+	const size_t n = strlen(r->path);
+	FILE *f = fdopen(dup(r->file.fd), "w");
 
 	if (!f)
-		die("%s: cannot write:", report_path);
-	put_table(f, n >= 5 && !strcmp(report_path + n - 5, ".json"), all);
+		die("%s: cannot write:", r->path);
+	put_table(r, f, n >= 5 && !strcmp(r->path + n - 5, ".json"), all);
 	if (fflush(f) || ferror(f))
-		die("%s: cannot write:", report_path);
+		die("%s: cannot write:", r->path);
 	fclose(f);
-	replace_sync(&file);
-	replace_done(&file);
+	replace_sync(&r->file);
+	replace_done(&r->file);
 }
 
-void report_end(void)
+void report_close(struct report *r)
 {
 	double all[COLUMNS];
 	bool any = false;
 
-	for (size_t i = 0; shown && i < shown->columns; i++) {
-		all[i] = sum_up(shown->column[i].all, i);
+	for (size_t i = 0; r->table && i < r->table->columns; i++) {
+		all[i] = sum_up(r, i);
 		any |= !isnan(all[i]);
 	}
 	if (any)
-		print_row(shown, "all", all);
-	if (report_path)
-		write_file(all);
-	for (size_t i = 0; i < rows; i++)
-		free(row[i].name), free(row[i].value);
-	free(row);
-	row = NULL;
-	rows = 0;
-	shown = NULL;
-	report_path = NULL;
+		print_row(r, "all", all);
+	if (r->path)
+		write_file(r, all);
+	for (size_t i = 0; i < r->rows; i++)
+		free(r->row[i].name), free(r->row[i].value);
+	free(r->row);
+	*r = (struct report){ 0 };
 }

@@ -1,50 +1,58 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * report.h -- small answers, as `name<TAB>value` lines or one JSON object on
- * standard output, and tables with a row for each layer on standard error
- * and in a file
+ * standard output, and the report of a run: a table with a row for each layer,
+ * on standard error and in a file
+ *
+ *	struct report report = { 0 };		in main(), with a row OPTION_REPORT(&report)
+ *
+ *	report_open(&report);			after option_parse()
+ *	report_row(&report, &table, path, value);
+ *	report_close(&report);			filter_close() calls it
  */
 #ifndef BASE_REPORT_H
 #define BASE_REPORT_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/replace.h"
 
 struct answer { const char *name; double value; int digits; };	/* digits: of lines; 0: an integer */
 void report_answer(size_t n, const struct answer a[n], bool json);
 
 /*
- * A table of a run with a row for each layer, or what `name` says. It goes to standard error, and to the file
- * of --report. all: what the last row, `all`, has of the column: nothing, the geometric mean of the positive
- * finite numbers, the largest or the smallest number, or the sum.
+ * The columns of a report. all: what the last row, `all`, has of the column: nothing, the geometric mean of
+ * the positive finite numbers, the largest or the smallest number, or the sum.
  */
 enum report_all { REPORT_NONE, REPORT_GEOMETRIC, REPORT_MAX, REPORT_MIN, REPORT_SUM };
 struct report_column { const char *name; enum report_all all; };
-struct report {
+struct report_table {
 	const struct report_column *column;
 	size_t columns;			/* 16 at most */
-	const char *name;		/* NULL: layer */
+	const char *name;		/* of the first column, the rows' names; NULL: layer */
 };
 
-extern const char *report_path;		/* --report */
-#define OPTION_REPORT { 0, "report", OPTION_FILE(&report_path), "FILE", \
+struct report {
+	const char *path;		/* --report FILE; NULL: none */
+	struct replace file;		/* that file, until it gets its name */
+	const struct report_table *table;	/* of all rows; NULL: there are none */
+	size_t rows;
+	struct report_row { char *name; double *value; } *row;	/* [rows], value [table->columns] */
+};
+
+#define OPTION_REPORT(report) { 0, "report", OPTION_FILE(&(report)->path), "FILE", \
 	"also write the table of standard error to FILE; FILE.json: as JSON", .neutral = true }
-/* Opens that file, if there is to be one; dies where it cannot be. option_parse() calls it. */
-void report_begin(void);
-/* Whether rows are printed, written or kept: numbers that only they have need no computing otherwise. */
-bool report_wanted(void);
-/* From here on rows are kept as text, too. report_kept() gives those since its last call; free() it. */
-void report_keep(void);
-char *report_kept(void);
-/* Adds rows that were kept, and keeps them no more. Returns false where the text is none that report_kept()
- * gave for a table of so many columns. */
-bool report_again(const struct report *r, const char *text);
+/* Opens the file, if there is to be one; dies where it cannot be. */
+void report_open(struct report *r);
+/* Whether rows are printed or written: numbers that only they have need no computing otherwise. */
+bool report_wanted(const struct report *r);
 /* Adds a row: the name and a number for each column (NaN: none), and prints it on standard error, a header
- * first. Columns are aligned on a terminal, and otherwise separated by tabs. Silent under -q. */
-void report_row(const struct report *r, const char *name, const double value[]);
+ * first. Columns are aligned on a terminal, and otherwise separated by tabs. Silent under -q. All rows have
+ * one table. */
+void report_row(struct report *r, const struct report_table *t, const char *name, const double value[]);
 /*
  * Prints the last row, `all`, if a column has one, and gives the file its name: as lines of tab-separated
  * values, an empty field for what is not finite, or {"rows": [{"column": value, ...}, ...], "all": {...}},
- * null for it. filter_close() calls it, before the result gets its name.
+ * null for it. The report is empty afterwards.
  */
-void report_end(void);
+void report_close(struct report *r);
 #endif

@@ -464,10 +464,10 @@ static const struct report_column columns[] = {
 	{ "experts", REPORT_SUM }, { "least", REPORT_MIN }, { "median", REPORT_NONE }, { "most", REPORT_MAX },
 	{ "none", REPORT_SUM }, { "few_gate_up", REPORT_SUM }, { "few_down", REPORT_SUM },
 };
-static const struct report table = { .name = "tokens of the experts of", .column = columns,
+static const struct report_table table = { .name = "tokens of the experts of", .column = columns,
 	.columns = sizeof columns / sizeof *columns };
 
-void calibrate_report(const struct calibration *k)
+void calibrate_report(const struct calibration *k, struct report *report)
 {
 	for (const struct stack *s = k->config->stack; s < k->config->stack + k->config->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++) {
@@ -477,7 +477,7 @@ void calibrate_report(const struct calibration *k)
 
 			gsl_sort(count, 1, n);
 			if (n)
-				report_row(&table, path, (double[]){ (double)n, count[0],
+				report_row(report, &table, path, (double[]){ (double)n, count[0],
 					(count[(n - 1) / 2] + count[n / 2]) / 2, count[n - 1],
 					below(n, count, 1), below(n, count, (double)s->hidden),
 					below(n, count, (double)s->expert) });
@@ -517,7 +517,7 @@ void calibrate_part(void *arg, const struct filter *f)
 	}
 	calibrate_observe(&k, run, part);
 	calibrate_write(&k, f->out, part_name(part));
-	calibrate_report(&k);
+	calibrate_report(&k, f->report);
 	output_end(f->out);
 	calibrate_end(&k);
 }

@@ -88,8 +88,8 @@ size_t calibrate_modalities(const struct calibration *k, const char *layer);
  * was seen. */
 enum { ALL_MODALITIES = 256 };
 float calibrate_percentile(struct calibration *k, const char *layer, size_t modality, double p);
-/* Tells on standard error how many tokens reached the experts of each block, if any were calibrated. */
-void calibrate_report(const struct calibration *k);
+/* Reports how many tokens reached the experts of each block, if any were calibrated. */
+void calibrate_report(const struct calibration *k, struct report *report);
 /* file: of the model, for messages */
 void calibrate_write(struct calibration *k, struct output *out, const char *file);
 void calibrate_end(struct calibration *k);

@@ -22,23 +22,23 @@ static const struct report_column columns[] = {
 	{ "absmax", REPORT_MAX }, { "clip", REPORT_MAX }, { "scale", REPORT_MAX },
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
-static const struct report table = { .column = columns, .columns = COLUMNS };
+static const struct report_table table = { .column = columns, .columns = COLUMNS };
 
 /* A scale from what was calibrated, of the layer's inputs of a modality or of all. */
-static float scale_of(const struct input_scales *s, struct calibration *k, const char *path, size_t modality,
-	bool whole, const char *row)
+static float scale_of(const struct input_scales *s, struct report *report, struct calibration *k,
+	const char *path, size_t modality, bool whole, const char *row)
 {
 	const float absmax = calibrate_percentile(k, path, modality, 100);
 	const float clip = whole ? absmax : calibrate_percentile(k, path, modality, s->percentile);
 	const float scale = linear_scale_of(clip, s->input.format.max);
 
-	report_row(&table, row, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });
+	report_row(report, &table, row, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });
 	return scale;
 }
 
 /* The layer's scales, [*modalities]; free() them. */
-static float *scales_of(const struct input_scales *s, struct calibration *k, const char *path,
-	size_t *modalities)
+static float *scales_of(const struct input_scales *s, struct report *report, struct calibration *k,
+	const char *path, size_t *modalities)
 {
 	const bool each = s->input.mode == INPUT_STATIC_MODALITY && calibrate_modalities(k, path) > 1;
 	const enum clipped whose = config_is_visual(k->config, path) ? CLIPPED_VISUAL : CLIPPED_ALL;
@@ -50,7 +50,7 @@ static float *scales_of(const struct input_scales *s, struct calibration *k, con
 		char *row = each && m < CLIPPED_ALL ? xformat("%s %s", path, input_scale_clipped[m]) :
 			xformat("%s", path);
 
-		scale[m] = scale_of(s, k, path, each ? m : ALL_MODALITIES,
+		scale[m] = scale_of(s, report, k, path, each ? m : ALL_MODALITIES,
 			s->clipped != CLIPPED_ALL && s->clipped != (each ? m : whose), row);
 		free(row);
 	}
@@ -66,7 +66,7 @@ static void write_layer(struct input_scales *s, const struct filter *f, struct c
 
 	l->input = s->input;
 	if (s->run)
-		l->input.scale = scale = scales_of(s, k, path, &l->input.modalities);
+		l->input.scale = scale = scales_of(s, f->report, k, path, &l->input.modalities);
 	if (s->run && l->input.modalities < k->modalities && !config_is_visual(k->config, path))
 		l->input.mode = INPUT_STATIC_TENSOR;	/* of a mixture, whose tokens are not told apart */
 	layer_write(f->out, f->part, path, l);

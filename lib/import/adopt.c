@@ -127,10 +127,11 @@ static double distance(const struct tensor *a, const struct tensor *b)
 	return error > 0 ? sqrt(error / whole) : 0;
 }
 
-void adopt_tensor(const struct part *model, const struct entry *e, const struct tensor *t)
+void adopt_tensor(const struct part *model, const struct entry *e, const struct tensor *t,
+	struct report *report)
 {
 	static const struct report_column difference = { "difference", REPORT_MAX };
-	static const struct report table = { .column = &difference, .columns = 1 };
+	static const struct report_table table = { .column = &difference, .columns = 1 };
 	const char *name = strrchr(e->path, '/');
 	const struct tensor other = part_tensor(model, e->path, TENSOR_ANY, t->rank, t->dim);
 	const double limit = t->rank > 1 ? LAYER_MAX : GAIN_MAX;
@@ -143,7 +144,7 @@ void adopt_tensor(const struct part *model, const struct entry *e, const struct 
 			part_name(model), e->path, tensor_name(other.type));
 	far = distance(t, &other);
 	if (t->rank > 1)
-		report_row(&table, e->path, &far);
+		report_row(report, &table, e->path, &far);
 	if (!(far < limit))
 		die("%s: %s: its relative difference from that of %s is %.3g, expected less than %.3g: the "
 			"layers of the two see different inputs", e->source->file, e->source->name,

@@ -9,6 +9,7 @@
  */
 #ifndef IMPORT_ADOPT_H
 #define IMPORT_ADOPT_H
+#include "base/report.h"
 #include "import/checkpoint.h"
 
 /* Opens the model at the path; dies unless it has a basis, the checkpoint's tensors and no others, and fits
@@ -16,5 +17,6 @@
 struct part *adopt_open(const char *path, const struct checkpoint *k);
 /* Compares t, the tensor of the entry as the tree has it, with the model's. Dies if extents differ, or it is
  * too far from it; reports the relative difference of matrices. */
-void adopt_tensor(const struct part *model, const struct entry *e, const struct tensor *t);
+void adopt_tensor(const struct part *model, const struct entry *e, const struct tensor *t,
+	struct report *report);
 #endif

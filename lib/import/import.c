@@ -75,7 +75,8 @@ static struct tensor as_layer(const struct entry *e, struct tensor t)
 	return t;
 }
 
-static void write_entry(struct source *s, struct output *out, const struct entry *e, const struct part *like)
+static void write_entry(struct source *s, struct output *out, const struct entry *e, const struct part *like,
+	struct report *report)
 {
 	const struct source_tensor *from = e->source;
 	struct tensor t = s->kind->read(s, from->name), y;
@@ -88,7 +89,7 @@ static void write_entry(struct source *s, struct output *out, const struct entry
 			from->name, bad);
 	y = as_layer(e, t);
 	if (like)
-		adopt_tensor(like, e, &y);
+		adopt_tensor(like, e, &y, report);
 	if (e->tied_to)
 		output_tied(out, e->path, y, e->tied_to);
 	else
@@ -142,7 +143,8 @@ static char *own_basis(const struct checkpoint *k)
 }
 
 /* like: the model whose basis it takes, or NULL. */
-static void write_parts(struct checkpoint *k, struct output *out, const struct part *like)
+static void write_parts(struct checkpoint *k, struct output *out, const struct part *like,
+	struct report *report)
 {
 	struct source *s = k->source;
 	char *basis = like ? basis_of(like) : own_basis(k);
@@ -162,7 +164,7 @@ static void write_parts(struct checkpoint *k, struct output *out, const struct p
 		if (!part && s->processor)
 			output_string(out, "/processor", s->processor);
 		for (; i < k->entries && k->entry[i].part == part; i++)
-			write_entry(s, out, k->entry + i, like);
+			write_entry(s, out, k->entry + i, like, report);
 		output_end(out);
 		if (like)
 			part_drop(like);
@@ -172,7 +174,7 @@ static void write_parts(struct checkpoint *k, struct output *out, const struct p
 	free(basis);
 }
 
-void import_model(struct output *out, const char *path, const char *basis)
+void import_model(struct output *out, const char *path, const char *basis, struct report *report)
 {
 	struct part *like;
 	struct source *s = source_open(path);
@@ -186,7 +188,7 @@ void import_model(struct output *out, const char *path, const char *basis)
 		warn("%s: has no tokenizer: tokenize will not know this model's text", path);
 	k = checkpoint_open(s, &config);
 	like = basis ? adopt_open(basis, &k) : NULL;
-	write_parts(&k, out, like);
+	write_parts(&k, out, like, report);
 	if (like)
 		part_close(like);
 	checkpoint_close(&k);

@@ -4,6 +4,7 @@
  */
 #ifndef IMPORT_IMPORT_H
 #define IMPORT_IMPORT_H
+#include "base/report.h"
 #include "io/part.h"
 
 /*
@@ -13,7 +14,7 @@
  * stored head that differs from the embedding stays, with a warning, as in transformers).
  * What stays out, and what is missing: checkpoint.h. Dies where weights are NaN
  * or infinite, or stored quantized. basis: the model that this was quantized from and whose basis it takes
- * (import/adopt.h), or NULL: a basis of its own.
+ * (import/adopt.h), or NULL: a basis of its own; report: gets how far each weight is from that model's.
  */
-void import_model(struct output *out, const char *path, const char *basis);
+void import_model(struct output *out, const char *path, const char *basis, struct report *report);
 #endif

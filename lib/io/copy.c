@@ -305,7 +305,8 @@ void output_begin(struct output *out, const struct part *from)
 void output_take(struct output *out, const struct part *from)
 {
 	static const char *const set[] = { "ptq_kind", "ptq_version", "history", "part", "parts", "resume",
-		"resume:processor", "resume:report", NULL };
+		"resume:processor", NULL };
+	static const char *const report[] = { RESUME_REPORT, NULL };
 	char *history;
 
 	output_start(out, from->part, from->parts);
@@ -316,7 +317,7 @@ void output_take(struct output *out, const struct part *from)
 		free(history);
 		copy_attributes(out, from, "/", set);
 	}
-	output_rest(out, from, NULL);
+	output_rest(out, from, report);
 	output_end(out);
 }
 

@@ -431,18 +431,10 @@ static void put_image(const struct output *out, const void *image, size_t n)
 		file_write(out->name, out->stream, image, n);
 }
 
-static void put_remark(struct output *out)
-{
-	char *text = out->remark();
-
-	output_text(out, "/", "resume:report", text);
-	free(text);
-}
-
 void output_end(struct output *out)
 {
-	if (out->remark)
-		put_remark(out);
+	if (out->last)
+		out->last(out->arg, out);
 	tree_free_paths(out->copied, out->copies);
 	out->copied = NULL;
 	out->copies = 0;

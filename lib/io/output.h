@@ -13,6 +13,9 @@
 #include "io/buffer.h"
 #include "io/tree.h"
 
+/* Of a part of FILE.part: the group of its rows of the report (resume.h). */
+#define RESUME_REPORT "/resume:report"
+
 struct output {
 	char *name;			/* for messages */
 	const char *kind;
@@ -20,7 +23,9 @@ struct output {
 	bool kept;			/* the stream is a file whose parts must outlive the program */
 	char *identity;			/* of such a stream, attribute resume of its first part */
 	const char *processor;		/* and of resume:processor */
-	char *(*remark)(void);		/* of its parts, attribute resume:report; or NULL */
+	/* Called before a part ends, or NULL: what else is written into it. */
+	void (*last)(void *arg, struct output *out);
+	void *arg;
 	struct replace named;		/* that file; path NULL: it has no name of its own, and */
 	int target;			/* is what this descriptor stands for */
 	hid_t file;

@@ -14,7 +14,6 @@
 #include "base/history.h"
 #include "base/progress.h"
 #include "base/replace.h"
-#include "base/report.h"
 #include "io/file.h"
 #include "io/output.h"
 #include "io/seal.h"
@@ -29,6 +28,8 @@ struct resume {
 	struct input *in;		/* over them; NULL: there are none */
 	struct part *first;		/* already at hand, for resume_next() */
 	struct output *out;
+	struct report *report;
+	size_t reported;		/* rows that are in the parts already */
 };
 
 static int unused = -1;			/* FILE.part, removed at the end if it is still empty */
@@ -107,7 +108,56 @@ static void find_whole(struct resume *r)
 		munmap(map, all);
 }
 
-struct resume *resume_open(const char *path, const char *kind)
+/* The rows of the report since the last part. */
+static void put_report(void *arg, struct output *out)
+{
+	struct resume *r = arg;
+	const size_t n = r->report->rows - r->reported, columns = n ? r->report->table->columns : 0;
+	char *names = xformat("%s", "");
+	double (*value)[columns] = xalloc(n, columns * sizeof(double));
+
+	for (size_t i = 0; i < n; i++) {
+		const struct report_row *row = &r->report->row[r->reported + i];
+		char *before = names;
+
+		names = xformat("%s%s\n", before, row->name);
+		free(before);
+		memcpy(value[i], row->value, sizeof value[i]);
+	}
+	output_string(out, RESUME_REPORT "/names", names);
+	if (n)
+		output_write(out, RESUME_REPORT "/values", tensor_2d(TENSOR_F64, value, n, columns));
+	r->reported += n;
+	free(names), free(value);
+}
+
+void resume_report(struct resume *r, const struct part *part, const struct report_table *t)
+{
+	char *names = part_has(part, RESUME_REPORT "/names") ?
+		part_string(part, RESUME_REPORT "/names") : NULL;
+	const double *value = NULL;
+	size_t rows = 0;
+
+	if (!names)
+		die("%s: part %zu has no report of its layers; remove the file to begin anew",
+			part_name(part), part_index(part));
+	if (*names) {
+		const struct tensor values = part_tensor(part, RESUME_REPORT "/values", TENSOR_F64, 2,
+			(const size_t[]){ 0, t->columns });
+
+		value = values.data;
+		rows = values.dim[0];
+	}
+	for (char *line = names, *end; (end = strchr(line, '\n')) && rows--; line = end + 1) {
+		*end = 0;
+		report_row(r->report, t, line, value);
+		value += t->columns;
+	}
+	r->reported = r->report->rows;
+	free(names);
+}
+
+struct resume *resume_open(const char *path, const char *kind, struct report *report)
 {
 	struct resume *r = xalloc(1, sizeof *r);
 	struct stat st;
@@ -120,17 +170,17 @@ struct resume *resume_open(const char *path, const char *kind)
 	replace_check(path);
 	hdf5_init();
 	*r = (struct resume){ .path = xformat("%s", path), .part = xformat("%s.part", path), .kind = kind,
-		.fd = -1 };
-	if (report_path && replace_same(r->part, report_path))
-		misuse("--report: %s is where --resume keeps finished parts", report_path);
+		.fd = -1, .report = report };
+	if (report->path && replace_same(r->part, report->path))
+		misuse("--report: %s is where --resume keeps finished parts", report->path);
 	open_part(r);
 	unused_path = r->part;
 	unused = r->fd;
 	at_stop(remove_unused);
 	find_whole(r);
 	r->out = output_kept(r->part, r->fd, kind, r->parts);
-	r->out->remark = report_kept;
-	report_keep();
+	r->out->last = put_report;
+	r->out->arg = r;
 	return r;
 }
 

@@ -8,19 +8,23 @@
  * after it was written, if the attribute `resume` of the first says that they were made by the same command
  * from the same inputs: its text is the history's line, then a line for each input: its kind and its digest
  * (io/file.h). One run at a time has FILE.part, by a lock (fcntl).
+ *
+ * The rows that a run adds to its report while it makes a part are datasets of the part's group
+ * /resume:report: `names`, one a line, and, if there are any, `values` [rows, columns].
  */
 #ifndef IO_RESUME_H
 #define IO_RESUME_H
 #include <stddef.h>
+#include "base/report.h"
 #include "io/part.h"
 
 struct resume;
 
 /*
- * Opens FILE.part, or makes it. Misuse unless path names a file. Dies if no file could get this name, if
- * FILE.part is another run's at this time, or is there and no such stream.
+ * Opens FILE.part, or makes it; report: of the run. Misuse unless path names a file. Dies if no file could
+ * get this name, if FILE.part is another run's at this time, or is there and no such stream.
  */
-struct resume *resume_open(const char *path, const char *kind);
+struct resume *resume_open(const char *path, const char *kind, struct report *report);
 /* The output that parts are written to. */
 struct output *resume_output(struct resume *r);
 /*
@@ -32,6 +36,8 @@ struct output *resume_output(struct resume *r);
 size_t resume_begin(struct resume *r);
 /* The next of the parts that were whole, valid until the call after. */
 struct part *resume_next(struct resume *r);
+/* Adds the rows that the earlier run reported of such a part; dies unless it has them, with these columns. */
+void resume_report(struct resume *r, const struct part *part, const struct report_table *t);
 /* Makes FILE of the parts, which are all there, and removes FILE.part. */
 void resume_close(struct resume *r);
 #endif

@@ -16,18 +16,20 @@ struct filter filter_open(const char *path, const char *kinds, const char *outpu
 	return f;
 }
 
-struct filter filter_resume(const char *path, const char *kinds, const char *output, const char *kind)
+struct filter filter_resume(const char *path, const char *kinds, const char *output, const char *kind,
+	struct report *report)
 {
 	struct filter f = { .in = input_open(path, model_layout, kinds) };
 
-	filter_keep(&f, output, kind);
+	filter_keep(&f, output, kind, report);
 	f.part = input_next(f.in);
 	return f;
 }
 
-void filter_keep(struct filter *f, const char *output, const char *kind)
+void filter_keep(struct filter *f, const char *output, const char *kind, struct report *report)
 {
-	f->resume = resume_open(output, kind);
+	f->report = report;
+	f->resume = resume_open(output, kind, report);
 	f->out = resume_output(f->resume);
 }
 
@@ -57,20 +59,15 @@ void model_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 	progress_clear();
 }
 
-void filter_report(const struct filter *f, const struct report *table)
+void filter_report(const struct filter *f, const struct report_table *table)
 {
-	char *rows = part_text(f->result, "/", "resume:report");
-
-	if (!rows || !report_again(table, rows))
-		die("%s: part %zu has no report of its layers; remove the file to begin anew",
-			part_name(f->result), part_index(f->result));
-	free(rows);
+	resume_report(f->resume, f->result, table);
 }
 
 void filter_close(struct filter *f)
 {
-	if (f->out)
-		report_end();
+	if (f->report)
+		report_close(f->report);
 	if (f->resume)
 		resume_close(f->resume);
 	else if (f->out)

@@ -25,6 +25,7 @@ struct filter {
 	const struct config *config;	/* NULL: not asked for, or not there */
 	struct output *out;		/* NULL: none */
 	struct shard shard;		/* of the blocks, i, i + n, ... counted from 1; n 0 or 1: all */
+	struct report *report;		/* of the run, or NULL; filter_close() closes it, too */
 	struct resume *resume;		/* --resume; NULL: without */
 	struct part *result;		/* in finished(): the part of the result */
 	bool all_there;			/* in finished(): no part is left to be made */
@@ -36,9 +37,10 @@ struct filter {
 struct filter filter_open(const char *path, const char *kinds, const char *output, const char *kind);
 /* The same with --resume: parts that are finished stay in FILE.part beside the output, which must be a file,
  * and a later run goes on from them (io/resume.h). */
-struct filter filter_resume(const char *path, const char *kinds, const char *output, const char *kind);
+struct filter filter_resume(const char *path, const char *kinds, const char *output, const char *kind,
+	struct report *report);
 /* The same for a filter that was opened without an output. */
-void filter_keep(struct filter *f, const char *output, const char *kind);
+void filter_keep(struct filter *f, const char *output, const char *kind, struct report *report);
 #define OPTION_RESUME(var) { 0, "resume", OPTION_BOOL(var), NULL, \
 	"keep finished parts in FILE.part, and go on from those of a stopped run", \
 	.neutral = true }
@@ -50,7 +52,7 @@ void filter_config(struct filter *f);
  * finished() instead. */
 void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg);
 /* In finished(): adds the rows that the earlier run reported of the part; dies if it has none. */
-void filter_report(const struct filter *f, const struct report *table);
+void filter_report(const struct filter *f, const struct report_table *table);
 /* Ends the report, and gives the output its name. */
 void filter_close(struct filter *f);
 #endif

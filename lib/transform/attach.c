@@ -25,7 +25,7 @@ static const struct report_column heads[] = {
 	{ "seconds", REPORT_NONE },
 };
 enum { COLUMNS = sizeof heads / sizeof *heads };
-static const struct report table = { .column = heads, .columns = COLUMNS };
+static const struct report_table table = { .column = heads, .columns = COLUMNS };
 
 static const struct { const char *name; enum half_type type; } types[] = {
 	{ "f32", HALF_NONE }, { "f16", HALF_F16 }, { "bf16", HALF_BF16 },
@@ -250,13 +250,13 @@ static void attached_free(struct attached *t)
 	layer_free(&t->layer), layer_free(&t->reference);
 }
 
-static void report(struct attach *a, const struct attached *t)
+static void report(struct attach *a, struct report *all, const struct attached *t)
 {
 	const struct branch_report *r = &t->work.report;
 	const double value[COLUMNS] = { r->loss, r->start, member_bits(members, &t->layer.linear),
 		(double)t->settings.rank, r->bound, (double)r->best, (double)r->steps, r->seconds };
 
-	report_row(&table, t->layer.path, value);
+	report_row(all, &table, t->layer.path, value);
 	if (r->halved && !a->halved)
 		warn("%s: --lr %g makes the loss infinite: the rate is halved, from the best iterate on",
 			t->layer.path, t->settings.rate);
@@ -297,7 +297,7 @@ static void attach_layer(struct attach *a, struct place at)
 	if (t.work.report.status != STATUS_DONE)
 		layers_fail(t.work.report.status, t.work.report.index, path, f->part, &a->source);
 	write_layer(&t, f);
-	report(a, &t);
+	report(a, f->report, &t);
 	attached_free(&t);
 	a->done++;
 	a->source.drop(a->source.arg);

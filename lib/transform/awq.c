@@ -16,8 +16,8 @@ static const struct report_column columns[] = {
 	{ "clipped", REPORT_GEOMETRIC }, { "groups_clipped", REPORT_NONE },
 };
 enum { SCALED = 3, COLUMNS = sizeof columns / sizeof *columns };
-static const struct report scaled = { .column = columns, .columns = SCALED };
-static const struct report clipped = { .column = columns, .columns = COLUMNS };
+static const struct report_table scaled = { .column = columns, .columns = SCALED };
+static const struct report_table clipped = { .column = columns, .columns = COLUMNS };
 
 bool awq_wants(void *arg, const struct residual_layer *l)
 {
@@ -95,7 +95,7 @@ static void add_losses(struct awq *a, const struct part *part, const struct resi
 static void note_layer(struct awq *a, const char *path, double ratio, double nearest, double best)
 {
 	if (!a->clip) {
-		report_row(&scaled, path, (double[SCALED]){ ratio, nearest, best });
+		report_row(a->report, &scaled, path, (double[SCALED]){ ratio, nearest, best });
 		a->done++;
 		return;
 	}
@@ -189,7 +189,7 @@ static double error_of(const struct awq *a, const struct residual_layer *l, cons
 {
 	double *rows, whole, loss;
 
-	if (!report_wanted())
+	if (!report_wanted(a->report))
 		return 0;
 	rows = xalloc(l->out, sizeof *rows);
 	for (size_t i = 0; i < l->out; i++)
@@ -215,7 +215,7 @@ void awq_finish(void *arg, const struct part *part, const struct residual_layer 
 	if (!take_note(a, l->path, &note))
 		note.ratio = 0, note.scaled = note.nearest = error_of(a, l, by, h, w);
 	check_finite(part, l, awq_clip(&a->format, l->out - first, l->in, w + first, by->columns, h, &done));
-	report_row(&clipped, l->path, (double[COLUMNS]){ note.ratio, note.nearest, note.scaled,
+	report_row(a->report, &clipped, l->path, (double[COLUMNS]){ note.ratio, note.nearest, note.scaled,
 		error_of(a, l, by, h, w), (double)done / (double)groups });
 	a->done++;
 	free(mixed);

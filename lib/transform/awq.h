@@ -10,6 +10,7 @@
 #define TRANSFORM_AWQ_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/report.h"
 #include "io/part.h"
 #include "transform/awq_search.h"
 #include "transform/rewrite.h"
@@ -18,6 +19,7 @@ struct awq {
 	const struct part *hessian;	/* has mean_abs of the layers' inputs */
 	struct awq_format format;
 	bool clip;
+	struct report *report;
 	size_t done;			/* layers so far */
 	size_t notes;			/* what of a part was scaled, and is not yet written */
 	struct awq_note { char *path; double ratio, nearest, scaled; } *note;

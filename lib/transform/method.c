@@ -98,7 +98,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	m.inputs_given = given(arg, "act-mode");
 	m.inputs_follow = !m.inputs_given && !given(arg, "act-format");
 	decide_inputs(&m, o->act_clip);
-	s->no_error = !report_wanted();
+	s->no_error = o->no_error;
 	return m;
 }
 

@@ -25,7 +25,7 @@ struct method_options {
 	struct method said;
 	enum recipe recipe;
 	enum scale_type scales;
-	bool ties_away;
+	bool ties_away, no_error;	/* no_error: nobody sees the errors of layers */
 	double max, saturate, act_clip;
 };
 

@@ -218,15 +218,23 @@ static const struct report_column columns[] = {
 	{ "prior", REPORT_NONE },
 };
 enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
-static struct report table = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
 
-static void report(const char *layer, const struct quantized *t, const struct solver_report *r)
+static const struct report_table *table_of(const struct filter *f)
+{
+	static const struct report_table whole = { .column = columns, .columns = COLUMNS },
+		plain = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
+
+	return f->config && config_last(f->config)->experts ? &whole : &plain;
+}
+
+static void report(const struct filter *f, const char *layer, const struct quantized *t,
+	const struct solver_report *r)
 {
 	const bool known = t->inputs.hessian;
 	const double value[COLUMNS] = { r->error, r->mse, r->lambda, (double)r->dead, r->seconds,
 		known ? (double)t->inputs.count : NAN, known ? t->inputs.prior : NAN };
 
-	report_row(&table, layer, value);
+	report_row(f->report, table_of(f), layer, value);
 }
 
 /* Through the solver, those with one Hessian side by side, so that they share its factor. */
@@ -270,7 +278,7 @@ static void quantize_some(struct quantize *q, const struct filter *f, size_t n, 
 		if (layer[i].report.status != STATUS_DONE)
 			layers_fail(layer[i].report.status, layer[i].report.index, path[i], f->part,
 				&q->source);
-		report(path[i], t[i], &layer[i].report);
+		report(f, path[i], t[i], &layer[i].report);
 		end_layer(f->out, f->part, t[i]);
 	}
 	q->made += n;
@@ -332,19 +340,12 @@ static void begin_part(struct quantize *q, const struct filter *f)
 		output_history(f->out, "order", q->files.order);
 }
 
-static void begin_report(const struct filter *f)
-{
-	if (f->config && config_last(f->config)->experts)
-		table.columns = COLUMNS;
-}
-
 void quantize_part(void *arg, const struct filter *f)
 {
 	struct quantize *q = arg;
 	struct layer_list list = layer_list(f->part, f->config, q->layers);
 	const bool begun = list.n || !part_index(f->part);
 
-	begin_report(f);
 	if (!f->config)	/* these are not known before */
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	if (begun)
@@ -366,12 +367,11 @@ void quantize_finished(void *arg, const struct filter *f)
 	struct quantize *q = arg;
 	struct layer_list list = layer_list(f->part, f->config, q->layers);
 
-	begin_report(f);
 	if (!f->config)
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	for (size_t i = 0; i < list.n; i++)
 		method_of(q, list.path[i]);
-	filter_report(f, &table);
+	filter_report(f, table_of(f));
 	q->done += list.n;
 	if (q->pass && !f->all_there)
 		q->pass(q->arg, f->result);

@@ -13,7 +13,7 @@ static const struct report_column columns[] = {
 	{ "scaled", REPORT_MAX },
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
-static const struct report table = { .column = columns, .columns = COLUMNS, .name = "norm" };
+static const struct report_table table = { .column = columns, .columns = COLUMNS, .name = "norm" };
 
 /* max |x| of the layer's inputs into x, where there is a Hessian of it; those of several of the norm's rows
  * side by side, of a projector, into one. Returns whether there is. */
@@ -73,8 +73,8 @@ void smooth_norm(void *arg, const struct part *part, const struct residual *here
 	for (size_t j = 0; j < n; j++)
 		factor[j] = x[j] > 0 && w[j] > 0 ? pow(x[j], s->alpha) / pow(w[j], 1 - s->alpha) : 1;
 	if (known) {
-		report_row(&table, here->norm[i].path, (double[COLUMNS]){ largest(n, x, NULL, false),
-			largest(n, x, factor, true), largest(n, w, NULL, false),
+		report_row(s->report, &table, here->norm[i].path, (double[COLUMNS]){
+			largest(n, x, NULL, false), largest(n, x, factor, true), largest(n, w, NULL, false),
 			largest(n, w, factor, false) });
 		norm->factor = factor;
 		s->done++;

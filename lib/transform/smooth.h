@@ -10,12 +10,14 @@
  */
 #ifndef TRANSFORM_SMOOTH_H
 #define TRANSFORM_SMOOTH_H
+#include "base/report.h"
 #include "io/part.h"
 #include "transform/rewrite.h"
 
 struct smooth {
 	const struct part *hessian;	/* has absmax of the layers' inputs */
 	double alpha;			/* 0 to 1 */
+	struct report *report;
 	size_t done;			/* norms so far */
 };
 

@@ -21,7 +21,7 @@ static const struct report_column columns[] = {
 	{ "before", REPORT_MAX }, { "after", REPORT_MAX }, { "mean", REPORT_MAX }, { "split", REPORT_SUM },
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
-static const struct report table = { .column = columns, .columns = COLUMNS };
+static const struct report_table table = { .column = columns, .columns = COLUMNS };
 
 /* What eq. 13 compares: the largest |w| before the rotation; of each channel after it; √n·|mean| of the row,
  * by blocks of the Hadamard, which the paper has for the first. */
@@ -157,7 +157,7 @@ static void suppress_layer(struct suppress *s, const struct filter *f, struct la
 		largest = fmax(largest, after[i]);
 		splits += after[i] > sides.before;
 	}
-	report_row(&table, layer->path,
+	report_row(f->report, &table, layer->path,
 		(double[COLUMNS]){ sides.before, largest, sides.mean, (double)splits });
 	if (splits)
 		split_layer(s, f, layer, splits, sides.before, after);
