@@ -196,7 +196,7 @@ static void calibration_sums(void **unused)
 		&(struct selection){ 0 }, true);
 	struct observer observer = calibrate_observer(&k);
 	struct forward *f = forward_open(&r.config, &r.execution, &r.windows, SIZE_MAX);
-	const struct moments *q, *up, *down;
+	const struct sums *q, *up, *down;
 
 	(void)unused;
 	assert_int_equal(k.list.n, 14);
@@ -207,7 +207,7 @@ static void calibration_sums(void **unused)
 	assert_ptr_equal(q, calibrate_find(&k, "/model/layers/1/self_attn/v_proj"));
 	assert_ptr_equal(up, calibrate_find(&k, "/model/layers/1/mlp/gate_proj"));
 	assert_null(calibrate_find(&k, "/lm_head"));
-	assert_int_equal(q->count, r.rows);
+	assert_int_equal(q->moments->count, r.rows);
 	assert_int_equal(down->in, r.config.stack->intermediate);
 
 	/* An RMS norm without its gain has mean square 1 (eps aside): Σ_j H_jj / gain_j² = count · hidden. */
@@ -215,7 +215,7 @@ static void calibration_sums(void **unused)
 	double trace = 0;
 
 	for (size_t j = 0; j < q->in; j++)
-		trace += q->sum[j * q->in + j] / ((double)gain[j] * (double)gain[j]);
+		trace += q->moments->sum[j * q->in + j] / ((double)gain[j] * (double)gain[j]);
 	assert_true(fabs(trace / (double)(r.rows * q->in) - 1) < 1e-4);
 	free(gain);
 	forward_close(f);
@@ -247,7 +247,7 @@ static void hessians_of_rounded_inputs(void **unused)
 		.sequences = WINDOWS + 1, .sequence = (struct sequence[]){ { .length = TOKENS },
 		{ .first = TOKENS, .length = TOKENS }, { .first = 2 * TOKENS, .length = 5 },
 		{ .first = 2 * TOKENS + 5, .length = TOKENS - 5 } } }, N, x[0][0]);
-	h = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
+	h = calibrate_find(&k, "/model/layers/1/mlp/up_proj")->moments;
 	assert_int_equal(h->count, WINDOWS * TOKENS);
 	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {
 		half_narrow(N, narrow, x[t / TOKENS][t % TOKENS], HALF_BF16);

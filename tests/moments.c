@@ -184,22 +184,27 @@ static void modalities_joined(void **unused)
 	static const float x[M + 1][N][IN] = { { { 1, 2, 3 }, { -4, 5, 6 } }, { { 7, -8, 1 }, { 1, 20, 1 } },
 		{ { 30, 1, 1 } }, { { 1, 2, 50 } } };
 	char path[] = "/tmp/ptq-moments-XXXXXX";
-	struct moments all = moments_make(IN, true), part[M], *each[M];
+	struct moments all = moments_make(IN, true);
+	struct sums each = sums_make(IN, M, true);
 	struct output *out = begun(path, "hessian");
 	struct part *file;
 
 	(void)unused;
-	for (size_t m = 0; m < M; m++) {
-		each[m] = &part[m];
-		part[m] = moments_make(IN, true);
-		moments_add(&part[m], m < M - 1 ? 1 : 2, N, &x[m]);	/* the last has two windows */
-	}
+	for (size_t m = 0; m < M; m++)
+		moments_add(&each.moments[m], m < M - 1 ? 1 : 2, N, &x[m]);	/* the last has two windows */
 	moments_add(&all, M + 1, N, x);
-	moments_write(M, each, out, "f", "/l");
+	sums_write(&each, out, "f", "/l");
+	sums_write(&each, out, "f", "/m");	/* a link */
 	file = reopened(path, out);
 	const struct hessian want = moments_hessian(&all, "f", "l"), is = hessian_find(file, "/l", IN);
 
 	assert_int_equal(hessian_modalities(file, "/l"), M);
+	assert_memory_equal(hessian_modality(file, "/m", IN, 1).sum, hessian_modality(file, "/l", IN, 1).sum,
+		IN * IN * sizeof(float));
+	char *same = part_same(file, "/m");
+
+	assert_string_equal(same, "/l");
+	free(same);
 	assert_true(is.in == IN && is.count == (M + 1) * N);
 	assert_memory_equal(is.sum, want.sum, IN * IN * sizeof(float));
 	assert_memory_equal(is.absmax, want.absmax, IN * sizeof(float));
@@ -208,9 +213,52 @@ static void modalities_joined(void **unused)
 	for (size_t i = 0; i < IN; i++)	/* means are rounded in the file, and twice where they are joined */
 		assert_true(fabsf(is.mean_abs[i] - want.mean_abs[i]) <= 4 * 0x1p-24f * want.mean_abs[i]);
 	part_close(file);
-	for (size_t m = 0; m < M; m++)
-		moments_free(&part[m]);
-	moments_free(&all);
+	sums_free(&each), moments_free(&all);
+}
+
+/* Rows of two modalities, in any order, are the sums of each modality's rows; a prior is mixed in as long as
+ * fewer tokens than inputs were seen: S + (n - c)·S̄. */
+static void axes_of_sums(void **unused)
+{
+	enum { IN = 4, ROWS = 6, OWN = 3 };
+	const struct sequence one = { .length = ROWS };
+	const uint8_t modality[ROWS] = { 0, 1, 1, 0, 1, 0 };
+	float x[ROWS][IN], apart[2][ROWS][IN];
+	struct sums s = sums_make(IN, 2, true), own = sums_make(IN, 1, true), prior = sums_make(IN, 1, true);
+	size_t n[2] = { 0 };
+
+	(void)unused;
+	for (int i = 0; i < ROWS; i++) {
+		for (int j = 0; j < IN; j++)
+			x[i][j] = (float)((5 * i + 3 * j) % 7 - 3);
+		memcpy(apart[modality[i]][n[modality[i]]++], x[i], sizeof x[i]);
+	}
+	sums_add(&s, HALF_NONE, &(struct batch){ .rows = ROWS, .sequences = 1, .sequence = &one,
+		.modality = modality }, *x);
+	for (int m = 0; m < 2; m++) {
+		struct moments want = moments_make(IN, true);
+
+		moments_add(&want, 1, n[m], (const float (*)[n[m]][IN])apart[m]);
+		assert_int_equal(s.moments[m].count, n[m]);
+		assert_memory_equal(s.moments[m].sum, want.sum, IN * IN * sizeof(double));
+		assert_memory_equal(s.moments[m].histogram, want.histogram, HISTOGRAM_BINS * sizeof(int64_t));
+		moments_free(&want);
+	}
+	own.prior = &prior;
+	sums_add_rows(&own, HALF_NONE, OWN, *x);
+	sums_add_rows(&prior, HALF_NONE, ROWS, *x);
+	const struct hessian mixed = sums_mixed(&own, "f", "l");
+
+	for (int i = 0; i < IN; i++)	/* whole numbers: exact */
+		for (int j = i; j < IN; j++)
+			assert_true(mixed.sum[i * IN + j] == (float)(own.moments->sum[i * IN + j] +
+				(double)(IN - OWN) / ROWS * prior.moments->sum[i * IN + j]));
+	sums_drop(&own);
+	sums_add_rows(&own, HALF_NONE, IN - OWN, x[OWN]);
+	assert_null(sums_prior(&own));
+	assert_true((double)*sums_mixed(&own, "f", "l").sum == *own.moments->sum);
+	assert_true(sums_total(&s)->count == ROWS && s.modalities == 1);
+	sums_free(&s), sums_free(&own), sums_free(&prior);
 }
 
 /* Without products: magnitudes of columns that are not left out, wherever pieces of a row are cut. */
@@ -252,7 +300,8 @@ int main(void)
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(from_memory_as_from_a_file), cmocka_unit_test(sums),
-		cmocka_unit_test(modalities_joined), cmocka_unit_test(columns_left_out),
+		cmocka_unit_test(modalities_joined), cmocka_unit_test(axes_of_sums),
+		cmocka_unit_test(columns_left_out),
 	};
 
 	option_parse(sizeof argv / sizeof *argv - 1, argv, &tool, rows);

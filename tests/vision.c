@@ -157,20 +157,18 @@ static void hessians_by_modality(void **unused)
 		for (size_t l = 0; l < k.list.n; l++) {
 			const char *layer = k.list.path[l];
 			char *path = xformat("/test/squares%s", layer);
-			const size_t place = calibrate_place(&r.config, layer);
-			const size_t modalities = place < SIZE_MAX ? calibrate_modalities(&k, layer) : 0;
+			const struct sums *s = calibrate_find(&k, layer);
 			struct tensor want;
 
-			if (place < SIZE_MAX && strcmp(layer, r.config.arch->head)) {
-				const size_t in = k.projection[place].in;
+			if (s && strcmp(layer, r.config.arch->head)) {
+				const size_t in = s->in;
 
 				want = part_tensor(r.part, path, TENSOR_F64, 2,
-					(size_t[]){ modalities, in });
-				for (size_t m = 0; m < modalities; m++)
+					(size_t[]){ s->modalities, in });
+				for (size_t m = 0; m < s->modalities; m++)
 					for (size_t j = 0; j < in; j++) {
-						const struct moments *h = m ? k.others : k.projection;
 						const double w = ((double *)want.data)[m * in + j];
-						const double y = h[place].sum[j * in + j];
+						const double y = s->moments[m].sum[j * in + j];
 
 						/* of inputs that are off by some 1e-6; near 0 by rounding */
 						assert_true(fabs(y - w) <= 1e-5 * (w + 1e-3));

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/size.h"
-#include "calib/moments.h"
+#include "calib/sums.h"
 #include "model/basis.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
@@ -43,20 +43,6 @@ static struct layer_list groups_with(const struct part *part, const char *member
 	return w.list;
 }
 
-/* The sum of what n files hold for a group and a modality. */
-static struct moments sum_of(size_t n, const struct filter file[n], const char *group, size_t modality)
-{
-	struct moments h = moments_make(hessian_find(file->part, group, 0).in, true);
-
-	for (size_t k = 0; k < n; k++) {
-		const struct hessian other = hessian_modality(file[k].part, group, h.in, modality);
-
-		hessian_check(part_name(file[k].part), group, h.in, other.sum);
-		moments_add_hessian(&h, part_name(file[k].part), group, &other);
-	}
-	return h;
-}
-
 /* Of how many modalities the group's sums are in all n files. */
 static size_t modalities_of(size_t n, const struct filter file[n], const char *group)
 {
@@ -79,7 +65,7 @@ static bool all_have(size_t n, const struct filter file[n], const char *group)
 }
 
 /* A sum on its way, and where groups of the first file stand in the output. */
-struct sums {
+struct merge {
 	size_t n, places;
 	const struct filter *file;
 	struct output *out;
@@ -90,12 +76,12 @@ struct sums {
  * Writes the sum of a group, or a link where it stands in the first file under a name that is written
  * already. A layer that few tokens reached in all has its prior in every file: in none did it see more.
  */
-static void write_sum(struct sums *s, const char *group)
+static void write_sum(struct merge *s, const char *group)
 {
 	const struct part *part = s->file->part;
 	char *same = part_same(part, group), *prior = hessian_prior(group);
 	size_t modalities;
-	struct moments *h, **each;
+	struct sums y;
 	bool has_prior;
 
 	for (size_t i = 0; i < s->places; i++)
@@ -107,19 +93,15 @@ static void write_sum(struct sums *s, const char *group)
 	s->place = xgrow(s->place, s->places + 1, sizeof *s->place);
 	s->place[s->places++] = (struct place){ same, xformat("%s", group) };
 	modalities = modalities_of(s->n, s->file, group);
-	h = xalloc(modalities, sizeof *h);
-	each = xalloc(modalities, sizeof *each);
-	for (size_t m = 0; m < modalities; m++) {
-		h[m] = sum_of(s->n, s->file, group, m);
-		each[m] = &h[m];
-	}
-	has_prior = h->prior = h->count < h->in && all_have(s->n, s->file, prior);
-	moments_write(modalities, each, s->out, part_name(part), group);
+	y = sums_make(hessian_find(part, group, 0).in, modalities, true);
+	for (size_t k = 0; k < s->n; k++)
+		sums_add_hessian(&y, s->file[k].part, group);
+	has_prior = y.partial = y.moments->count < y.in && all_have(s->n, s->file, prior);
+	sums_write(&y, s->out, part_name(part), group);
 	if (has_prior)
 		write_sum(s, prior);
-	for (size_t m = 0; m < modalities; m++)
-		moments_free(&h[m]);
-	free(h), free(each), free(prior);
+	sums_free(&y);
+	free(prior);
 }
 
 /* Writes a link where the group stands in the file under an earlier name that is written already. */
@@ -159,7 +141,7 @@ static void add_layer(struct output *out, const struct part *part, const char *l
 	const size_t n = t.dim[1], ctx = cut->ctx;
 	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0];
 	size_t max = cut->shard.n == 1 && ctx < ROWS_AT_ONCE ? ROWS_AT_ONCE / ctx : 1;	/* windows at once */
-	struct moments h = moments_make(n, true);
+	struct sums s = sums_make(n, 1, true);
 	float *wide = t.type == TENSOR_F16 ? xalloc(min(max * ctx, rows) * n, sizeof *wide) : NULL;
 
 	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
@@ -169,11 +151,11 @@ static void add_layer(struct output *out, const struct part *part, const char *l
 		size_t m = min(ctx, rows - i);
 
 		windows = min(max, (rows - i) / m);
-		add_windows(&h, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type,
+		add_windows(s.moments, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type,
 			wide);
 	}
-	moments_write(1, (struct moments *[]){ &h }, out, part_name(part), layer);
-	moments_free(&h);
+	sums_write(&s, out, part_name(part), layer);
+	sums_free(&s);
 	free(wide);
 	free(path);
 }
@@ -196,7 +178,7 @@ static size_t add_hessians(struct output *out, size_t n, const struct filter fil
 {
 	const struct part *part = file->part;
 	struct layer_list list = groups_with(part, "hessian", layers);
-	struct sums s = { .n = n, .file = file, .out = out };
+	struct merge s = { .n = n, .file = file, .out = out };
 	const size_t found = list.n;
 
 	for (size_t k = 1; k < n; k++) {

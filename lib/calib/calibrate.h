@@ -11,8 +11,7 @@
 #define CALIB_CALIBRATE_H
 #include <stddef.h>
 #include "base/selection.h"
-#include "calib/hessian.h"
-#include "calib/moments.h"
+#include "calib/sums.h"
 #include "forward/block.h"
 #include "forward/execution.h"
 #include "forward/forward.h"
@@ -59,10 +58,9 @@ struct calibration {
 	const struct config *config;
 	const struct execution *execution;
 	struct layer_list list;
-	struct moments *projection;	/* [config_inputs()]; in = 0: none */
 	size_t modalities;		/* of tokens; experts and what sees images alone have one */
-	struct moments *others;		/* [modalities - 1][config_inputs()], behind the first */
-	struct moments *sent;		/* as projection: of experts' down projections, the prior */
+	struct sums *input;		/* [config_inputs()] */
+	struct sums *sent;		/* [config_inputs()]: priors of experts' down projections */
 	const char *name;		/* of the source, for messages */
 };
 /* products: whether Σ x xᵀ is summed; magnitudes always are, without them only of what weights multiply */
@@ -74,20 +72,11 @@ void calibrate_observe(struct calibration *k, struct forward *f, const struct pa
 /* Which input of the model a layer has (config_input()); SIZE_MAX: none, as embeddings. Layers of one share
  * their Hessian. */
 size_t calibrate_place(const struct config *c, const char *layer);
-/* The layer's sums, or NULL; those of an expert may be of no tokens. Of several modalities the first's,
- * until they are summed. */
-const struct moments *calibrate_find(const struct calibration *k, const char *layer);
+/* The layer's sums, or NULL; those of an expert may be of no tokens. */
+struct sums *calibrate_find(const struct calibration *k, const char *layer);
 /* The same moments as a source in memory, in place of a Hessian file, which sums modalities for good;
  * name: for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);
-/* Of how many modalities the layer's sums are. */
-size_t calibrate_modalities(const struct calibration *k, const char *layer);
-/* The percentile p of |x| of the layer's inputs of a modality (calib/histogram.h), or of all
- * (ALL_MODALITIES), its prior weighted as in its Hessian (calib/hessian.h), at most the largest. Of all: sums
- * modalities, of which none can be asked for after it. For calibrations without products. Dies if no token
- * was seen. */
-enum { ALL_MODALITIES = 256 };
-float calibrate_percentile(struct calibration *k, const char *layer, size_t modality, double p);
 /* Reports how many tokens reached the experts of each block, if any were calibrated. */
 void calibrate_report(const struct calibration *k, struct report *report);
 /* file: of the model, for messages */

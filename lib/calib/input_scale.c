@@ -25,11 +25,12 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 static const struct report_table table = { .column = columns, .columns = COLUMNS };
 
 /* A scale from what was calibrated, of the layer's inputs of a modality or of all. */
-static float scale_of(const struct input_scales *s, struct report *report, struct calibration *k,
+static float scale_of(const struct input_scales *s, struct report *report, const struct calibration *k,
 	const char *path, size_t modality, bool whole, const char *row)
 {
-	const float absmax = calibrate_percentile(k, path, modality, 100);
-	const float clip = whole ? absmax : calibrate_percentile(k, path, modality, s->percentile);
+	struct sums *sums = calibrate_find(k, path);
+	const float absmax = sums_percentile(sums, modality, 100, k->name, path);
+	const float clip = whole ? absmax : sums_percentile(sums, modality, s->percentile, k->name, path);
 	const float scale = linear_scale_of(clip, s->input.format.max);
 
 	report_row(report, &table, row, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });
@@ -37,14 +38,15 @@ static float scale_of(const struct input_scales *s, struct report *report, struc
 }
 
 /* The layer's scales, [*modalities]; free() them. */
-static float *scales_of(const struct input_scales *s, struct report *report, struct calibration *k,
+static float *scales_of(const struct input_scales *s, struct report *report, const struct calibration *k,
 	const char *path, size_t *modalities)
 {
-	const bool each = s->input.mode == INPUT_STATIC_MODALITY && calibrate_modalities(k, path) > 1;
+	const size_t apart = calibrate_find(k, path)->modalities;
+	const bool each = s->input.mode == INPUT_STATIC_MODALITY && apart > 1;
 	const enum clipped whose = config_is_visual(k->config, path) ? CLIPPED_VISUAL : CLIPPED_ALL;
 	float *scale;
 
-	*modalities = each ? calibrate_modalities(k, path) : 1;
+	*modalities = each ? apart : 1;
 	scale = xalloc(*modalities, sizeof *scale);
 	for (size_t m = 0; m < *modalities; m++) {
 		char *row = each && m < CLIPPED_ALL ? xformat("%s %s", path, input_scale_clipped[m]) :

@@ -130,8 +130,6 @@ static void check_finite(const struct moments *h, const char *file, const char *
 {
 	const size_t n = h->in;
 
-	if (!h->count && !h->prior && !h->part)
-		die("%s: %s: has seen no tokens", file, layer);
 	for (size_t i = 0; i < n; i++) {
 		const double square = h->sum[i * n + i];
 
@@ -165,23 +163,8 @@ struct hessian moments_hessian(struct moments *h, const char *file, const char *
 		h->histogram };
 }
 
-struct hessian moments_mixed(struct moments *h, struct moments *prior, const char *file, const char *layer)
-{
-	const struct hessian own = moments_hessian(h, file, layer);
-
-	if (!h->count && !(prior && prior->count))
-		die("%s: %s: has seen no tokens", file, layer);
-	if (!prior || h->mixed.sum)
-		return prior ? h->mixed : own;
-	const struct hessian other = moments_hessian(prior, file, layer);
-
-	return h->mixed = hessian_mix(&own, &other);
-}
-
 void moments_drop(struct moments *h)
 {
-	free((void *)(uintptr_t)h->mixed.sum);
-	h->mixed = (struct hessian){ 0 };
 	free(h->hessian);
 	free(h->mean_abs);
 	h->hessian = h->mean_abs = NULL;
@@ -203,25 +186,4 @@ void moments_join(struct moments *h, const struct moments *other)
 	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
 		h->histogram[b] += other->histogram[b];
 	h->count += other->count;
-}
-
-void moments_write(size_t modalities, struct moments *const h[modalities], struct output *out,
-	const char *file, const char *layer)
-{
-	struct hessian *y = xalloc(modalities, sizeof *y);
-	bool seen = false;
-
-	for (size_t m = 0; m < modalities; m++)
-		seen |= h[m]->count > 0;
-	for (size_t m = 0; m < modalities; m++) {
-		const bool prior = h[m]->prior;
-
-		h[m]->prior |= seen;	/* by another modality */
-		y[m] = moments_hessian(h[m], file, layer);
-		h[m]->prior = prior;
-	}
-	hessian_write(out, layer, modalities, y);
-	for (size_t m = 0; m < modalities; m++)
-		moments_drop(h[m]);
-	free(y);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * moments.h -- how the second moments of a layer's inputs are summed
+ * moments.h -- how the second moments of a layer's inputs are summed: one sum; sums.h has those of a layer
  *
  *	Σ x xᵀ over tokens, Σ |x|, Σ x⁴, max |x|, how many tokens, and how many |x| lie where
  *
@@ -17,8 +17,6 @@
 struct moments {
 	size_t in;
 	uint64_t count;			/* tokens */
-	bool prior;			/* there may be one, so that it is no error if no token was seen */
-	bool part;			/* of a shard, nor is it then: others may have seen some */
 	double *sum;			/* [in][in], the upper triangle; NULL: all but this is wanted */
 	double *absolute, *fourth;	/* [in] Σ |x|, Σ x⁴ */
 	float *absmax;			/* [in] */
@@ -26,7 +24,6 @@ struct moments {
 	size_t splits;			/* columns that absmax and histogram leave out, */
 	const int32_t *split;		/* [splits], ascending, borrowed */
 	float *hessian, *mean_abs;	/* of moments_hessian(), until moments_drop() */
-	struct hessian mixed;		/* of moments_mixed(), likewise */
 };
 struct moments moments_make(size_t in, bool products);	/* false: without Σ x xᵀ */
 void moments_free(struct moments *h);
@@ -38,12 +35,7 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 /* All of it rounded to float: views, until the sums change or are dropped. Dies, naming file and layer, if a
  * sum is not finite. */
 struct hessian moments_hessian(struct moments *h, const char *file, const char *layer);
-/* The same with the prior mixed in (calib/hessian.h), unless that is NULL. Dies if neither saw a token. */
-struct hessian moments_mixed(struct moments *h, struct moments *prior, const char *file, const char *layer);
 void moments_drop(struct moments *h);	/* frees what was rounded */
 /* Adds other sums of the same inputs. */
 void moments_join(struct moments *h, const struct moments *other);
-/* Writes those of each modality below the layer, and drops them. Dies if none saw a token. */
-void moments_write(size_t modalities, struct moments *const h[modalities], struct output *out,
-	const char *file, const char *layer);
 #endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sums.c -- see sums.h */
+#include "calib/sums.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/thread.h"
+#include "calib/histogram.h"
+
+struct sums sums_make(size_t in, size_t modalities, bool products)
+{
+	struct sums s = { .in = in, .modalities = modalities,
+		.moments = xalloc(modalities, sizeof *s.moments) };
+
+	for (size_t m = 0; m < modalities; m++)
+		s.moments[m] = moments_make(in, products);
+	return s;
+}
+
+void sums_free(struct sums *s)
+{
+	sums_drop(s);
+	for (size_t m = 0; m < s->modalities; m++)
+		moments_free(&s->moments[m]);
+	free(s->moments), free(s->written);
+	*s = (struct sums){ 0 };
+}
+
+void sums_drop(struct sums *s)
+{
+	free((void *)(uintptr_t)s->mixed.sum);
+	s->mixed = (struct hessian){ 0 };
+	for (size_t m = 0; m < s->modalities; m++)
+		moments_drop(&s->moments[m]);
+}
+
+/* ---- adding ---- */
+
+/* Sequences from s on that have one length. */
+static size_t equals(const struct batch *batch, size_t s)
+{
+	size_t n = 1;
+
+	while (s + n < batch->sequences && batch->sequence[s + n].length == batch->sequence[s].length)
+		n++;
+	return n;
+}
+
+static void add_batch(struct moments *h, enum half_type type, const struct batch *batch, const float *x)
+{
+	const size_t in = h->in;
+	const bool half = type != HALF_NONE;
+	uint16_t *narrow = half ? xalloc(batch->rows, in * sizeof *narrow) : NULL;
+
+	#pragma omp parallel for num_threads(threads) if (half) schedule(static)
+	for (size_t t = 0; t < (half ? batch->rows : 0); t++)
+		half_narrow(in, narrow + t * in, x + t * in, type);
+	for (size_t s = 0, n; s < batch->sequences; s += n) {
+		size_t tokens = batch->sequence[s].length, from = batch->sequence[s].first * in;
+
+		n = equals(batch, s);
+		if (half)
+			moments_add_bf16(h, n, tokens,
+				(const uint16_t (*)[tokens][in])(narrow + from));
+		else
+			moments_add(h, n, tokens, (const float (*)[tokens][in])(x + from));
+	}
+	free(narrow);
+}
+
+/* The rows of each modality by themselves, sequence by sequence. */
+static void add_by_modality(struct sums *s, enum half_type type, const struct batch *batch, const float *x)
+{
+	const size_t in = s->in;
+	float *own = xalloc(batch->rows, in * sizeof *own);
+	struct sequence *sequence = xalloc(batch->sequences, sizeof *sequence);
+
+	for (size_t m = 0; m < s->modalities; m++) {
+		struct batch some = { .sequence = sequence };
+
+		for (size_t i = 0; i < batch->sequences; i++) {
+			const struct sequence *q = &batch->sequence[i];
+			const size_t first = some.rows;
+
+			for (size_t t = q->first; t < q->first + q->length; t++)
+				if (batch->modality[t] == m)
+					memcpy(own + some.rows++ * in, x + t * in, in * sizeof *own);
+			if (some.rows > first)
+				sequence[some.sequences++] =
+					(struct sequence){ .first = first, .length = some.rows - first };
+		}
+		add_batch(&s->moments[m], type, &some, own);
+	}
+	free(own), free(sequence);
+}
+
+void sums_add(struct sums *s, enum half_type type, const struct batch *batch, const float *x)
+{
+	if (s->modalities > 1 && batch->modality)
+		add_by_modality(s, type, batch, x);
+	else if (s->in)
+		add_batch(s->moments, type, batch, x);
+}
+
+void sums_add_rows(struct sums *s, enum half_type type, size_t rows, const float *x)
+{
+	const struct sequence all = { .length = rows };
+
+	sums_add(s, type, &(struct batch){ .rows = rows, .sequences = 1, .sequence = &all }, x);
+}
+
+void sums_add_hessian(struct sums *s, const struct part *part, const char *group)
+{
+	for (size_t m = 0; m < s->modalities; m++) {
+		const struct hessian h = hessian_modality(part, group, s->in, m);
+
+		hessian_check(part_name(part), group, h.in, h.sum);
+		moments_add_hessian(&s->moments[m], part_name(part), group, &h);
+	}
+}
+
+/* ---- what they come to ---- */
+
+struct sums *sums_prior(const struct sums *s)
+{
+	return s->prior && s->moments->count < s->in ? s->prior : NULL;
+}
+
+struct moments *sums_total(struct sums *s)
+{
+	for (size_t m = 1; m < s->modalities; m++) {
+		moments_join(s->moments, &s->moments[m]);
+		moments_free(&s->moments[m]);
+	}
+	s->modalities = 1;
+	return s->moments;
+}
+
+static void check_seen(const struct sums *s, bool anyway, const char *file, const char *layer)
+{
+	for (size_t m = 0; m < s->modalities; m++)
+		anyway |= s->moments[m].count > 0;
+	if (!anyway)
+		die("%s: %s: has seen no tokens", file, layer);
+}
+
+struct hessian sums_mixed(struct sums *s, const char *file, const char *layer)
+{
+	struct sums *prior = sums_prior(s);
+	struct hessian own;
+
+	check_seen(prior ? prior : s, false, file, layer);
+	own = moments_hessian(sums_total(s), file, layer);
+	if (prior && !s->mixed.sum) {
+		const struct hessian other = moments_hessian(prior->moments, file, layer);
+
+		s->mixed = hessian_mix(&own, &other);
+	}
+	return prior ? s->mixed : own;
+}
+
+/* The larger of both sums' max |x|, of columns that are not left out. Dies on what is not finite. */
+static float largest(const struct moments *h, const struct moments *prior, const char *file,
+	const char *layer)
+{
+	float top = 0;
+
+	for (size_t j = 0, split = 0; j < h->in; j++) {
+		if (!isfinite(h->absolute[j]))
+			die("%s: %s: input %zu is not finite", file, layer, j);
+		if (split < h->splits && (size_t)h->split[split] == j) {
+			split++;
+			continue;
+		}
+		top = fmaxf(top, prior ? fmaxf(h->absmax[j], prior->absmax[j]) : h->absmax[j]);
+	}
+	return top;
+}
+
+float sums_percentile(struct sums *s, size_t modality, double p, const char *file, const char *layer)
+{
+	const struct moments *h = modality == ALL_MODALITIES ? sums_total(s) : &s->moments[modality];
+	const struct moments *prior = sums_prior(s) ? s->prior->moments : NULL;
+	double more = prior ? ((double)h->in - (double)h->count) / (double)prior->count : 0;
+	double *count = xalloc(HISTOGRAM_BINS, sizeof *count);
+	float edge;
+
+	if (!h->count && !(prior && prior->count))
+		die("%s: %s: has seen no tokens", file, layer);
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		count[b] = (double)h->histogram[b] + (prior ? more * (double)prior->histogram[b] : 0);
+	edge = histogram_percentile(count, p);
+	free(count);
+	return fminf(edge, largest(h, prior, file, layer));
+}
+
+void sums_write(struct sums *s, struct output *out, const char *file, const char *layer)
+{
+	struct hessian *y;
+
+	if (s->written) {
+		output_link(out, layer, s->written);
+		return;
+	}
+	check_seen(s, s->partial || s->prior, file, layer);
+	y = xalloc(s->modalities, sizeof *y);
+	for (size_t m = 0; m < s->modalities; m++)
+		y[m] = moments_hessian(&s->moments[m], file, layer);
+	hessian_write(out, layer, s->modalities, y);
+	s->written = xformat("%s", layer);
+	sums_drop(s);
+	free(y);
+}
