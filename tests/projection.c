@@ -176,12 +176,12 @@ static void layers(void **unused)
 		struct projection *s = make(type, rows, n / 6 % 8, n % 7, cases[n / 48].mode,
 			cases[n / 48].scale);
 
-		s->online = online_hadamard(IN, order);
+		online_set(&s->online, IN, order);
 		for (size_t t = 0; t < ROWS; t++)
 			for (size_t i = 0; i < IN; i++)
 				x[t][i] = given[t][i] = uniform();
 		if (order)
-			hadamard_product(s->online, false, ROWS, IN, x);
+			hadamard_product(&s->online.h, false, ROWS, IN, x);
 		assert_true(!order == !memcmp(x, given, sizeof x));
 		check(s);
 	}

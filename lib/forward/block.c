@@ -8,7 +8,6 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "forward/activation.h"
-#include "forward/online.h"
 #include "model/rope.h"
 #include "num/linalg.h"
 
@@ -25,8 +24,8 @@ static struct norm block_norm(const struct part *part, const struct stack *s, si
 	return y;
 }
 
-/* The attribute kv_hadamard of the attention group. */
-static const struct hadamard *read_hadamard(const struct part *part, const struct stack *s, size_t index)
+/* By the attribute kv_hadamard of the attention group. */
+static void read_hadamard(struct online *o, const struct part *part, const struct stack *s, size_t index)
 {
 	char *path = stack_attention(s, index);
 	const double n = part_number(part, path, "kv_hadamard", 1);
@@ -36,7 +35,7 @@ static const struct hadamard *read_hadamard(const struct part *part, const struc
 		die("%s: %s: attribute kv_hadamard is %g; expected the order of a Hadamard matrix that "
 			"divides the %zu channels of a head", part_name(part), path, n, s->head_dim);
 	free(path);
-	return n > 1 ? online_hadamard((size_t)n, (size_t)n) : NULL;
+	online_set(o, (size_t)n, n > 1 ? (size_t)n : 0);
 }
 
 static void fill(struct block *b, const struct part *part, const struct stack *s, size_t index)
@@ -50,7 +49,10 @@ static void fill(struct block *b, const struct part *part, const struct stack *s
 	for (int i = 0; i < 2; i++)
 		b->head_norm[i] = block_norm(part, s, index, s->arch->head_norm[i],
 			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim);
-	b->hadamard = s->heads ? read_hadamard(part, s, index) : NULL;
+	if (s->heads)
+		read_hadamard(&b->hadamard, part, s, index);
+	else
+		online_set(&b->hadamard, 0, 0);
 	for (int i = 0; i < PROJECTION_EXPERT_GATE_UP; i++)
 		projection_read(&b->projection[i], part, b->config, b->execution, s, index,
 			(enum projection_name)i, 0);
@@ -91,6 +93,7 @@ void block_free(struct block *b)
 	for (int i = 0; i < PROJECTIONS; i++)
 		projection_free(&b->projection[i]);
 	experts_free(&b->experts);
+	online_free(&b->hadamard);
 	free(b);
 }
 
@@ -184,9 +187,9 @@ static void place_row(const struct block *b, const struct work *w, const int32_t
 	if (s->rotary)
 		rope_rotate(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d,
 			(float (*)[d])row);
-	if (b->hadamard)
-		hadamard_product(b->hadamard, false, (q + kv) / b->hadamard->n, b->hadamard->n,
-			(float (*)[b->hadamard->n])row);
+	if (b->hadamard.h.n)
+		hadamard_product(&b->hadamard.h, false, (q + kv) / b->hadamard.h.n, b->hadamard.h.n,
+			(float (*)[b->hadamard.h.n])row);
 }
 
 /* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache,

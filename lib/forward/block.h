@@ -24,7 +24,6 @@
 #include "forward/projection.h"
 #include "io/part.h"
 #include "model/config.h"
-#include "num/hadamard.h"
 
 struct block {
 	const struct config *config;		/* of the model */
@@ -33,7 +32,7 @@ struct block {
 	size_t index;				/* in the stack */
 	struct norm norm[NORM_PLACES];		/* n = 0: none there */
 	struct norm head_norm[2];		/* of queries, of keys */
-	const struct hadamard *hadamard; /* order n: parts x of each query and key become x H/√n; or NULL */
+	struct online hadamard;		/* of order n: parts x of each query and key become x H/√n */
 	struct projection projection[PROJECTIONS];	/* those of experts are empty: they stand in */
 	struct experts experts;
 };

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * online.h -- Hadamard matrices that inputs of layers pass, each built once
- *
- * The blocks of a model have the same few.
+ * online.h -- a Hadamard matrix that inputs pass before a product, or queries and keys before attention
  */
 #ifndef FORWARD_ONLINE_H
 #define FORWARD_ONLINE_H
 #include <stddef.h>
 #include "num/hadamard.h"
 
-/* in / order blocks, which the layer's members allow; NULL for order 0. One thread calls it at a time. */
-const struct hadamard *online_hadamard(size_t in, size_t order);
+/* Zeroed at first. */
+struct online {
+	struct hadamard h;		/* n 0: none */
+	void *memory;			/* of its matrices */
+};
+
+/* Makes it a matrix of in / order blocks, or none for order 0; one that it is already is not built again.
+ * Dies if there is no such matrix. */
+void online_set(struct online *o, size_t in, size_t order);
+void online_free(struct online *o);
 #endif

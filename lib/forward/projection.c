@@ -5,7 +5,6 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/size.h"
-#include "forward/online.h"
 
 static void set_bias(struct projection *s, size_t i)
 {
@@ -61,7 +60,7 @@ static void add_layer(struct projection *s, const struct part *part, const struc
 	if (s->layers && l->linear.online != s->layer->linear.online)
 		die("%s: %s: attribute online_hadamard is %zu, expected %zu: %s has the same input",
 			part_name(part), path, l->linear.online, s->layer->linear.online, s->layer->path);
-	s->online = online_hadamard(s->in, l->linear.online);
+	online_set(&s->online, s->in, l->linear.online);
 	s->product[s->layers] = product_choose(&l->linear, s->type, s->rows);
 	s->at[s->layers++] = s->out;
 	s->out += l->linear.out;
@@ -123,12 +122,13 @@ void projection_empty(struct projection *s)
 	for (size_t i = 0; i < s->layers; i++)
 		layer_free(&s->layer[i]);
 	free(s->bias);
-	*s = (struct projection){ .bytes = s->bytes, .memory = s->memory };
+	*s = (struct projection){ .bytes = s->bytes, .memory = s->memory, .online = s->online };
 }
 
 void projection_free(struct projection *s)
 {
 	projection_empty(s);
+	online_free(&s->online);
 	free(s->memory);
 	*s = (struct projection){ 0 };
 }
@@ -167,7 +167,7 @@ static size_t bytes_rotated(const struct projection *s, size_t m)
 {
 	enum { LINE = 64 };
 
-	return s->online ? ceil_div(m * s->in * sizeof(float), LINE) * LINE : 0;
+	return s->online.h.n ? ceil_div(m * s->in * sizeof(float), LINE) * LINE : 0;
 }
 
 /* m rows of x, turned, at the start of the workspace, which has room for `more` behind them. */
@@ -176,10 +176,10 @@ static const float *rotate(const struct projection *s, size_t m, const float *x,
 {
 	float *y = workspace_of(workspace, bytes_rotated(s, m) + more);
 
-	if (!s->online)
+	if (!s->online.h.n)
 		return x;
 	memcpy(y, x, m * s->in * sizeof *y);
-	hadamard_product(s->online, false, m, s->in, (float (*)[s->in])y);
+	hadamard_product(&s->online.h, false, m, s->in, (float (*)[s->in])y);
 	return y;
 }
 

@@ -13,10 +13,10 @@
 #include "forward/batch.h"
 #include "forward/execution.h"
 #include "forward/observer.h"
+#include "forward/online.h"
 #include "io/part.h"
 #include "model/config.h"
 #include "model/layer.h"
-#include "num/hadamard.h"
 #include "product/product.h"
 
 struct projection {
@@ -31,7 +31,7 @@ struct projection {
 	size_t bytes;			/* of the prepared weights, one after the other */
 	void *memory;			/* that they stand in */
 	float *bias;			/* [out] or NULL */
-	const struct hadamard *online;	/* that inputs pass first, or NULL */
+	struct online online;		/* that inputs pass first */
 };
 
 /* The layers of a projection of the stack's block `index`, none where the block has no such; the part must
@@ -47,7 +47,8 @@ void projection_prepare(struct projection *s);
 /* The embedding of patches, of the model's encoder. */
 void projection_patch(struct projection *s, const struct part *part, const struct config *c,
 	const struct execution *e);
-void projection_empty(struct projection *s);	/* keeps the memory of the weights for the next ones */
+/* Keeps the memory of the weights, and the online Hadamard, for the next layers. */
+void projection_empty(struct projection *s);
 void projection_free(struct projection *s);
 /* Another layer in the place of layer i. */
 void projection_set(struct projection *s, size_t i, const struct linear *l);

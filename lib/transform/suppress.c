@@ -58,16 +58,17 @@ static void measure_rows(const struct linear *l, const struct hadamard *h, size_
 /* after: [in], zeroed. */
 static struct sides measure(const struct linear *l, double *after)
 {
-	const struct hadamard *h = online_hadamard(l->in, l->online);
 	struct sides y = { .after = after };
+	struct online online = { 0 };
 
+	online_set(&online, l->in, l->online);
 	#pragma omp parallel num_threads(threads)
 	{
 		struct sides own = { .after = xalloc(l->in, sizeof *own.after) };
 
 		#pragma omp for schedule(static)
 		for (size_t i = 0; i < l->out; i += TILE)
-			measure_rows(l, h, i, min(TILE, l->out - i), &own);
+			measure_rows(l, &online.h, i, min(TILE, l->out - i), &own);
 		#pragma omp critical
 		{
 			y.before = fmax(y.before, own.before);
@@ -77,6 +78,7 @@ static struct sides measure(const struct linear *l, double *after)
 		}
 		free(own.after);
 	}
+	online_free(&online);
 	return y;
 }
 
