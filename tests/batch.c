@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "forward/attention.h"
 #include "forward/forward.h"
+#include "forward/rotary.h"
 #include "forward/windows.h"
 #include "io/part.h"
 #include "num/linalg.h"

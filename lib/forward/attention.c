@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* attention.c -- causal attention of grouped heads, and rotary positions; see attention.h */
+/* attention.c -- causal attention of grouped heads; see attention.h */
 #include "forward/attention.h"
-#include <math.h>
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/size.h"
@@ -41,51 +40,4 @@ void attention(const struct attention *a, size_t sequences, const struct attenti
 					run_tile(a, &rows[s], head, t, queries, workspace);
 		free(workspace);
 	}
-}
-
-struct rope rope_make(size_t positions, size_t half, const double frequency[half], double scale,
-	bool interleaved)
-{
-	struct rope r = { positions, half, interleaved, xalloc(positions * half, sizeof(float)),
-		xalloc(positions * half, sizeof(float)), NULL };
-
-	for (size_t p = 0; p < positions; p++)
-		for (size_t i = 0; i < half; i++) {
-			r.cosine[p * half + i] = (float)(scale * cos((double)p * frequency[i]));
-			r.sine[p * half + i] = (float)(scale * sin((double)p * frequency[i]));
-		}
-	return r;
-}
-
-void rope_free(struct rope *r)
-{
-	free(r->cosine);
-	free(r->sine);
-	*r = (struct rope){ 0 };
-}
-
-void rope_rotate(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
-	float x[heads][head_dim])
-{
-	float cosine[r->half], sine[r->half];
-	const float *c = r->cosine + (size_t)position[0] * r->half;
-	const float *s = r->sine + (size_t)position[0] * r->half;
-	const size_t step = r->interleaved ? 2 : 1, apart = r->interleaved ? 1 : r->half;
-
-	if (r->axis) {
-		for (size_t i = 0; i < r->half; i++) {
-			const size_t at = (size_t)position[r->axis[i]] * r->half + i;
-
-			cosine[i] = r->cosine[at];
-			sine[i] = r->sine[at];
-		}
-		c = cosine, s = sine;
-	}
-	for (size_t h = 0; h < heads; h++)
-		for (size_t i = 0; i < r->half; i++) {
-			float a = x[h][i * step], b = x[h][i * step + apart];
-
-			x[h][i * step] = a * c[i] - b * s[i];
-			x[h][i * step + apart] = b * c[i] + a * s[i];
-		}
 }

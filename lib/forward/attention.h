@@ -41,18 +41,4 @@ struct attention_rows {
 };
 void attention(const struct attention *a, size_t sequences, const struct attention_rows rows[sequences]);
 
-/* Cosines and sines of every position and frequency, times `scale`. */
-struct rope {
-	size_t positions, half;		/* 2 · half channels of a head are rotated */
-	bool interleaved;		/* (x_2i, x_2i+1); else (x_i, x_i+half), Hugging Face's rotate_half */
-	float *cosine, *sine;		/* [positions][half] */
-	const uint8_t *axis;		/* [half] which number of a position each pair goes by; NULL: 0 */
-};
-struct rope rope_make(size_t positions, size_t half, const double frequency[half], double scale,
-	bool interleaved);
-void rope_free(struct rope *r);
-/* Rotates the pairs of each head's first 2 · half channels by the angle of the position, a number for each
- * axis. */
-void rope_rotate(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
-	float x[heads][head_dim]);
 #endif

@@ -8,7 +8,6 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "forward/activation.h"
-#include "model/rope.h"
 #include "num/linalg.h"
 
 enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
@@ -116,22 +115,6 @@ void block_replace(struct block *b, const char *path, const struct linear *l)
 	projection_set(p, i, l);
 }
 
-static void make_ropes(struct work *w, size_t positions)
-{
-	const struct stack *s = w->stack;
-	const int settings = !s->rotary ? 0 : s->arch->local_theta_key ? ROPES : 1;
-	double *frequency = xalloc(s->rotary, sizeof *frequency);
-
-	for (int i = 0; i < settings; i++) {
-		const double scale = rope_frequencies(&s->rope[i], s->rotary, positions, frequency);
-
-		w->rope[i] = rope_make(positions, s->rotary / 2, frequency, scale,
-			s->arch->rotary_interleaved);
-		w->rope[i].axis = s->axis;
-	}
-	free(frequency);
-}
-
 struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
 {
 	size_t qkv = stack_out(s, ROLE_QKV), q = s->heads * s->head_dim;
@@ -140,7 +123,7 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 
 	for (int i = PROJECTION_GATE_UP; i < PROJECTIONS; i++)
 		gate_up = max(gate_up, stack_width(s, (enum projection_name)i));
-	make_ropes(&w, positions);
+	w.rotary = rotary_make(s, positions);
 	w.normed = xalloc(tokens, stack_in(s, PROJECTION_GATE_UP) * sizeof *w.normed);
 	w.wide = xalloc(max(tokens * qkv, piece * gate_up), sizeof *w.wide);
 	w.middle = xalloc(max(tokens * q, piece * n), sizeof *w.middle);
@@ -156,8 +139,7 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 
 void work_free(struct work *w)
 {
-	for (int i = 0; i < ROPES; i++)
-		rope_free(&w->rope[i]);
+	rotary_free(&w->rotary);
 	free(w->normed);
 	free(w->wide);
 	free(w->middle);
@@ -171,7 +153,8 @@ void work_free(struct work *w)
 }
 
 /* Norms and rotates the queries and keys of a row: by position, and by a Hadamard matrix. */
-static void place_row(const struct block *b, const struct work *w, const int32_t position[], float *row)
+static void place_row(const struct block *b, const struct work *w, const int32_t position[], size_t axes,
+	float *row)
 {
 	const struct stack *s = b->stack;
 	size_t d = s->head_dim, q = s->heads * d, kv = s->kv_heads * d;
@@ -184,9 +167,7 @@ static void place_row(const struct block *b, const struct work *w, const int32_t
 			norm_apply(norm, (i ? kv : q) / norm->n, (float (*)[norm->n])x,
 				(const float (*)[norm->n])x);
 	}
-	if (s->rotary)
-		rope_rotate(&w->rope[stack_rope(s, b->index)], position, s->heads + s->kv_heads, d,
-			(float (*)[d])row);
+	rotary_apply(&w->rotary, b->index, position, axes, row);
 	if (b->hadamard.h.n)
 		hadamard_product(&b->hadamard.h, false, (q + kv) / b->hadamard.h.n, b->hadamard.h.n,
 			(float (*)[b->hadamard.h.n])row);
@@ -227,11 +208,7 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 
 	#pragma omp parallel for num_threads(threads) if (batch->rows * stride > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < batch->rows; t++)
-		if (axes > 1 || s->axes < 2)
-			place_row(b, w, position + t * axes, w->wide + t * stride);
-		else	/* a text: all of them are its place */
-			place_row(b, w, (int32_t[AXES]){ position[t], position[t], position[t] },
-				w->wide + t * stride);
+		place_row(b, w, position + t * axes, axes, w->wide + t * stride);
 	if (format->format.kind && !s->arch->bidirectional)
 		cache_round(format, d, batch->rows, stride, 2 * s->kv_heads * d, w->wide + s->heads * d);
 	for (size_t n = 0; n < batch->sequences; n++)

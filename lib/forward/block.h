@@ -22,6 +22,7 @@
 #include "forward/experts.h"
 #include "forward/norm.h"
 #include "forward/projection.h"
+#include "forward/rotary.h"
 #include "io/part.h"
 #include "model/config.h"
 
@@ -51,7 +52,7 @@ struct work {
 	const struct stack *stack;
 	size_t tokens;
 	size_t piece;			/* of them, through the MLP together where no observer expects all */
-	struct rope rope[ROPES];
+	struct rotary rotary;
 	float *normed, *wide, *middle;
 	float *second;			/* [tokens][hidden] MLP input of a parallel block with its own norm */
 	float *branch;			/* [tokens][hidden] what a branch adds, where it is normed before */

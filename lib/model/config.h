@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include "io/part.h"
 #include "model/multimodal.h"
+#include "model/rope.h"
 
 enum activation {
 	ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_QUICK_GELU, ACTIVATION_RELU,
@@ -18,19 +19,6 @@ enum activation {
 };
 
 enum { EOS = 8 };
-
-enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3, ROPE_LONG, ROPE_GRID };
-enum { AXES = 3 };		/* numbers of a position, at most */
-/* Blocks that a rotary setting is of: those with a window may have their own. */
-enum rope_blocks { ROPE_FULL, ROPE_SLIDING, ROPES };
-
-/* Frequencies of rotary positions; model/rope.h. */
-struct rope_setting {
-	enum rope_kind kind;
-	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
-	double *part[2];		/* [rotary / 2]: longrope's, in short and in long contexts */
-	double scale;			/* of cosines and sines */
-};
 
 /* A model is a list of them: blocks of one kind, and the final norm of its row behind them. The last is the
  * language model; before it, where there are images, stand their encoder and its projector. */

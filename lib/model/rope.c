@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "model/config.h"
 #include "model/key.h"
 
 enum { SHORT, LONG };

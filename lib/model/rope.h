@@ -12,13 +12,26 @@
  */
 #ifndef MODEL_ROPE_H
 #define MODEL_ROPE_H
-#include <jansson.h>
 #include <stddef.h>
-#include "model/config.h"
+
+enum rope_kind { ROPE_DEFAULT, ROPE_LINEAR, ROPE_LLAMA3, ROPE_LONG, ROPE_GRID };
+enum { AXES = 3 };		/* numbers of a position, at most */
+/* Blocks that a rotary setting is of: those with a window may have their own. */
+enum rope_blocks { ROPE_FULL, ROPE_SLIDING, ROPES };
+
+struct rope_setting {
+	enum rope_kind kind;
+	double theta, factor, low, high, original;	/* rope_theta and rope_scaling's numbers */
+	double *part[2];		/* [rotary / 2]: longrope's, in short and in long contexts */
+	double scale;			/* of cosines and sines */
+};
+
+struct stack;				/* model/config.h, which has settings of this header */
+struct json_t;				/* jansson.h */
 
 /* The rotary settings of a stack whose heads and blocks are known; dies as config_parse(). positions: of the
  * model. */
-void rope_parse(struct stack *s, const json_t *json, size_t positions);
+void rope_parse(struct stack *s, const struct json_t *json, size_t positions);
 void rope_settings_free(const struct stack *s);
 
 /*

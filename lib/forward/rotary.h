@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rotary.h -- rotary positions: tables of cosines and sines, and rotating queries and keys by them
+ *
+ * Pair i of a head's channels at position p is rotated by the angle p · frequency[i] (model/rope.h).
+ */
+#ifndef FORWARD_ROTARY_H
+#define FORWARD_ROTARY_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "model/config.h"
+
+/* Cosines and sines of every position and frequency, times `scale`. */
+struct rope {
+	size_t positions, half;		/* 2 · half channels of a head are rotated */
+	bool interleaved;		/* (x_2i, x_2i+1); else (x_i, x_i+half), Hugging Face's rotate_half */
+	float *cosine, *sine;		/* [positions][half] */
+	const uint8_t *axis;		/* [half] which number of a position each pair goes by; NULL: 0 */
+};
+struct rope rope_make(size_t positions, size_t half, const double frequency[half], double scale,
+	bool interleaved);
+void rope_free(struct rope *r);
+/* Rotates the pairs of each head's first 2 · half channels by the angle of the position, a number for each
+ * axis. */
+void rope_rotate(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
+	float x[heads][head_dim]);
+
+/* The tables of a stack, for so many positions; those of a setting that it does not have are empty. */
+struct rotary {
+	const struct stack *stack;
+	struct rope rope[ROPES];
+};
+struct rotary rotary_make(const struct stack *s, size_t positions);
+void rotary_free(struct rotary *r);
+/* Rotates the queries and keys of a row, which lie side by side, by the setting of the block. position: of so
+ * many axes; one number counts for all axes of the stack, as in a text. */
+void rotary_apply(const struct rotary *r, size_t block, const int32_t position[], size_t axes, float row[]);
+#endif
