@@ -341,7 +341,7 @@ static void sylvester_plain(size_t n, float x[n], float scale);
 #define RADIX 16
 #define TARGET
 #define NAME(x) cut_##x
-#include "num/hadamard_lanes.h"
+#include "num/hadamard_private.h"
 
 /* Not reached: it is used where there are 16 columns. */
 static void sylvester_plain(size_t n, float x[n], float scale)

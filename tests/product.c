@@ -18,7 +18,7 @@
 #include "base/thread.h"
 #include "num/linalg.h"
 #include "product/product.h"
-#include "product/product_integer.h"
+#include "product/product_integer_private.h"
 #include "quant/pack.h"
 
 static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "mxfp4", "nvfp4",

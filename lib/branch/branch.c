@@ -11,7 +11,7 @@
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
-#include "branch/branch_state.h"
+#include "branch/branch_private.h"
 #include "branch/feedback.h"
 #include "num/svd.h"
 

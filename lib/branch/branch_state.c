@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* branch_state.c -- see branch_state.h */
-#include "branch/branch_state.h"
+/* branch_state.c -- see branch_private.h */
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
+#include "branch/branch_private.h"
 #include "num/linalg.h"
 #include "num/quadratic.h"
 

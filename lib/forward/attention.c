@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
-#include "forward/attention_tile.h"
+#include "forward/attention_private.h"
 
 enum { COLUMNS = 768 };			/* queries, one for each head, that a thread takes at once */
 enum { FEW_PRODUCTS = 1 << 20 };	/* threads only for more than that */

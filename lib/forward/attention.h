@@ -8,7 +8,7 @@
  *
  * in tiles of queries by keys with a running maximum and sum (Milakov and
  * Gimelshein 2018; Dao 2022), never a whole matrix of scores
- * (forward/attention_tile.h). The same code serves whole
+ * (forward/attention_private.h). The same code serves whole
  * windows and new tokens behind a cache or a prefix of keys and values.
  */
 #ifndef FORWARD_ATTENTION_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * attention_tile.c -- see attention_tile.h
+ * attention_tile.c -- see attention_private.h
  *
  * Scores are in units of log₂ e, so that weights are powers of two: n = round(score - max), and a polynomial
  * in the rest, within 2 units in the last place; below 2^-126 of the largest they are zero.
  */
-#include "forward/attention_tile.h"
 #include <math.h>
 #include <string.h>
 #include "base/size.h"
+#include "forward/attention_private.h"
 #include "num/clones.h"
 /* Products are added unrounded where the processor can; bounds do not become cases (num/linalg.c). */
 #pragma GCC optimize ("fp-contract=fast", "no-thread-jumps")
@@ -59,16 +59,16 @@ static void cap_scores(size_t n, float s[n], float cap)
 #define LANES 4
 #define TARGET
 #define NAME(x) plain_##x
-#include "forward/attention_lanes.h"
+#include "forward/attention_lanes_private.h"
 #ifdef __x86_64__
 #define LANES 8
 #define TARGET __attribute__((target("avx2,fma")))
 #define NAME(x) avx2_##x
-#include "forward/attention_lanes.h"
+#include "forward/attention_lanes_private.h"
 #define LANES 16
 #define TARGET __attribute__((CPU_AVX512_TARGET))
 #define NAME(x) avx512_##x
-#include "forward/attention_lanes.h"
+#include "forward/attention_lanes_private.h"
 #endif
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_config.c -- see gguf_config.h */
-#include "import/gguf_config.h"
+/* gguf_config.c -- see gguf_config_private.h */
+#include "import/gguf_config_private.h"
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

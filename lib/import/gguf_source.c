@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "import/ggml.h"
 #include "import/gguf.h"
-#include "import/gguf_config.h"
-#include "import/gguf_tokenizer.h"
+#include "import/gguf_config_private.h"
+#include "import/gguf_tokenizer_private.h"
 
 enum { LIST = 256 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_tokenizer.c -- see gguf_tokenizer.h */
-#include "import/gguf_tokenizer.h"
+/* gguf_tokenizer.c -- see gguf_tokenizer_private.h */
+#include "import/gguf_tokenizer_private.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

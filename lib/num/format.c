@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 #include "base/nearest.h"
-#include "num/codec.h"
+#include "num/format_private.h"
 
 static bool int_fill(struct format *f)
 {

@@ -17,7 +17,7 @@
 #include "base/thread.h"
 #include "num/hadamard.h"
 #include "num/clones.h"
-/* Exact products may be fused with sums (hadamard_lanes.h). */
+/* Exact products may be fused with sums (hadamard_private.h). */
 #pragma GCC optimize ("fp-contract=fast")
 
 /* Constants, not options, but COLUMNS and TABLES change no result. */
@@ -46,18 +46,18 @@ static void sylvester_plain(size_t n, float x[n], float scale)
 #define RADIX 8
 #define TARGET
 #define NAME(x) plain_##x
-#include "num/hadamard_lanes.h"
+#include "num/hadamard_private.h"
 #ifdef __x86_64__
 #define LANES 8
 #define RADIX 8
 #define TARGET __attribute__((target("avx2,fma")))
 #define NAME(x) avx2_##x
-#include "num/hadamard_lanes.h"
+#include "num/hadamard_private.h"
 #define LANES 16
 #define RADIX 16
 #define TARGET __attribute__((CPU_AVX512_TARGET))
 #define NAME(x) avx512_##x
-#include "num/hadamard_lanes.h"
+#include "num/hadamard_private.h"
 #endif
 
 static const struct kind {

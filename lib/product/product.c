@@ -4,11 +4,11 @@
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
-#include "product/product_exact.h"
-#include "product/product_half.h"
-#include "product/product_integer.h"
-#include "product/product_number.h"
-#include "product/product_packed.h"
+#include "product/product_exact_private.h"
+#include "product/product_half_private.h"
+#include "product/product_integer_private.h"
+#include "product/product_number_private.h"
+#include "product/product_packed_private.h"
 
 /* Rows that a thread takes at once, numbers below which one thread is quicker; alignment of workspaces. */
 enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16, ALIGN = 64 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* product_exact.c -- see product_exact.h */
-#include "product/product_exact.h"
+/* product_exact.c -- see product_exact_private.h */
+#include "product/product_exact_private.h"
 #include <math.h>
 #include <string.h>
 #include "base/size.h"
@@ -9,7 +9,7 @@
 #include "num/bits.h"
 #include "num/half.h"
 #include "num/tile.h"
-#include "product/product_integer.h"
+#include "product/product_integer_private.h"
 #include "num/clones.h"
 
 enum { PANEL = TILE_PANEL, UNIT = 16, BYTES_MAX = 65793, BLOCK_M = 256, BLOCK_N = 512 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* product_half.c -- see product_half.h */
-#include "product/product_half.h"
+/* product_half.c -- see product_half_private.h */
+#include "product/product_half_private.h"
 #include <omp.h>
 #include <string.h>
 #include "base/cpu.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* product_integer.c -- products of integers; see product_integer.h */
-#include "product/product_integer.h"
+/* product_integer.c -- products of integers; see product_integer_private.h */
+#include "product/product_integer_private.h"
 #include <math.h>
 #include <string.h>
 #include "base/size.h"

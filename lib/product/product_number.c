@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* product_number.c -- see product_number.h */
-#include "product/product_number.h"
+/* product_number.c -- see product_number_private.h */
+#include "product/product_number_private.h"
 #include <string.h>
 #include "base/cpu.h"
 #include "base/size.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* product_packed.c -- products of packed words; see product_packed.h */
-#include "product/product_packed.h"
+/* product_packed.c -- products of packed words; see product_packed_private.h */
+#include "product/product_packed_private.h"
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -113,7 +113,7 @@ void product_narrow(size_t n, float y[n], const float x[n])
 /*
  * Where column i of a chunk goes: floats by steps of two vectors, in which code i of its word is in half h of
  * step k, or by bytes, whose halves make vectors of even and odd ones; bytes by nibbles. Words of three bits
- * are those of product_float.h.
+ * are those of product_float_private.h.
  */
 static size_t place(const struct packed *p, size_t i)
 {
@@ -250,7 +250,7 @@ TARGET static inline float avx2_total(FLOATS v)
 	return _mm_cvtss_f32(_mm_add_ss(a, _mm_movehdup_ps(a)));
 }
 
-#include "product/product_float.h"
+#include "product/product_float_private.h"
 
 #define LANES 16
 #define TILE 8
@@ -309,9 +309,9 @@ TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int 
 	return _mm512_permutex2var_ps(LOAD(table), code, LOAD(table + 16));
 }
 
-#include "product/product_float.h"
+#include "product/product_float_private.h"
 
-#include "product/product_fixed.h"
+#include "product/product_fixed_private.h"
 #endif
 
 /* Of so many rows of x, at most PRODUCT_FEW, those that are multiplied together first. */

@@ -13,7 +13,7 @@
  * The report's tr(E H Eᵀ) is Σ e² - λ ΣE², as E = e U (all in H's unit); where
  * that cancels, or E is not what was compensated, it is taken from its definition.
  *
- * R is taken from factor.h, order, groups, workspace and s₈ from job.h.
+ * R is taken from factor.h, order, groups, workspace and s₈ from solver_private.h.
  */
 #include "solver/solver.h"
 #include <cblas.h>
@@ -25,7 +25,7 @@
 #include "num/quadratic.h"
 #include "quant/round.h"
 #include "solver/factor.h"
-#include "solver/job.h"
+#include "solver/solver_private.h"
 #include "num/clones.h"
 
 const char *const compensates[] = {

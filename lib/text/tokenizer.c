@@ -2,7 +2,8 @@
 /*
  * tokenizer.c -- reading tokenizer.json; see tokenizer.h
  *
- * It fills struct tokenizer (encode.h), which encode.c runs. A part of an unknown type is refused, by name.
+ * It fills struct tokenizer (tokenizer_private.h), which tokenizer_encode.c runs. A part of an unknown type
+ * is refused, by name.
  *
  * Source: https://github.com/huggingface/tokenizers (the serialization of each part).
  */
@@ -12,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "text/encode.h"
 #include "text/fields.h"
 #include "text/patterns.h"
+#include "text/tokenizer_private.h"
 
 static int32_t read_id(const struct tokenizer *t, const json_t *v, const char *token)
 {

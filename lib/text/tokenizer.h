@@ -4,8 +4,8 @@
  *
  * BPE: byte-level (GPT-2, GPT-NeoX, Llama 3, SmolLM, Qwen2, Qwen3) and in the style of SentencePiece (Llama 1
  * and 2, Mistral, tinyllamas). What else there is to a tokenizer are parts, rows of tables: steps of
- * normalization (normalize.h), pre-tokenizers (pretokenize.h), decoders (decode.h). Ids are those of the
- * `tokenizers` library. No BOS is added; tokenizer_bos() returns it.
+ * normalization (normalize.h), pre-tokenizers (pretokenize.h), decoders (tokenizer_decode_private.h). Ids are
+ * those of the `tokenizers` library. No BOS is added; tokenizer_bos() returns it.
  *
  * Source: https://github.com/huggingface/tokenizers (version 0.23.3).
  */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "io/contents.h"
-#include "vision/image_jpeg.h"
+#include "vision/image_jpeg_private.h"
 
 const char *image_unfit(size_t h, size_t w, size_t max)
 {

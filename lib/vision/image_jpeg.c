@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* image_jpeg.c -- see image_jpeg.h */
-#include "vision/image_jpeg.h"
+/* image_jpeg.c -- see image_jpeg_private.h */
+#include "vision/image_jpeg_private.h"
 #include <jerror.h>
 #include <jpeglib.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* image_png.c -- PNG files, by libpng; see image_kind.h */
+/* image_png.c -- PNG files, by libpng; see image_private.h */
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "vision/image_kind.h"
+#include "vision/image_private.h"
 
 enum { DEFLATE_MAX = 1032 };	/* bytes that one stands for at most: two bits make 258 */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_config.h -- the config.json that the metadata of a GGUF file stand for */
-#ifndef IMPORT_GGUF_CONFIG_H
-#define IMPORT_GGUF_CONFIG_H
+/* gguf_config_private.h -- the config.json that the metadata of a GGUF file stand for */
+#ifndef IMPORT_GGUF_CONFIG_PRIVATE_H
+#define IMPORT_GGUF_CONFIG_PRIVATE_H
 #include <stdbool.h>
 #include "import/gguf.h"
-#include "import/gguf_table.h"
+#include "import/gguf_table_private.h"
 
 /* The row of a file's architecture. Dies, naming what is known, and on files that hold no whole model: one of
  * several parts, an adapter, a projector. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * attention_lanes.h -- a panel of queries and the keys of a tile; attention_tile.c includes it once for each
- * vector width
+ * attention_lanes_private.h -- a panel of queries and the keys of a tile; attention_tile.c includes it once
+ * for each vector width
  *
  * A panel is VECTORS vectors of columns wide. Products take FOUR rows by a panel, with their sums in
  * registers.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * decode.h -- from the texts of tokens to a text
+ * tokenizer_decode_private.h -- from the texts of tokens to a text
  *
- * Internal to lib/text. Kinds are rows of a table in decode.c: Replace, ByteFallback, Fuse, Strip, Metaspace,
- * ByteLevel. Without any, tokens are joined by spaces.
+ * Internal to lib/text. Kinds are rows of a table in tokenizer_decode.c: Replace, ByteFallback, Fuse, Strip,
+ * Metaspace, ByteLevel. Without any, tokens are joined by spaces.
  *
  * Source: https://github.com/huggingface/tokenizers (decoders).
  */
-#ifndef TEXT_DECODE_H
-#define TEXT_DECODE_H
+#ifndef TEXT_TOKENIZER_DECODE_PRIVATE_H
+#define TEXT_TOKENIZER_DECODE_PRIVATE_H
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>

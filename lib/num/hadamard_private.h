@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hadamard_lanes.h -- products with Sylvester's matrix and with a small one; hadamard_product.c includes it
+ * hadamard_private.h -- products with Sylvester's matrix and with a small one; hadamard_product.c includes it
  * once for each vector width, tests/hadamard.c for the widest on any machine
  *
  * Butterflies are taken in the order of their distances 1, 2, 4, … whatever LANES and RADIX, so that results

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_fixed.h -- rows of a product in fixed point, with AVX-512 of bytes (VNNI and VBMI)
+ * product_fixed_private.h -- rows of a product in fixed point, with AVX-512 of bytes (VNNI and VBMI)
  *
  * A part of product_packed.c.
  */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * attention_tile.h -- attention of some queries of all heads that share keys and values
+ * attention_private.h -- attention of some queries of all heads that share keys and values
  *
  * Queries stand across the lanes of vectors, a column for each head of a query: keys and values are read
  * row by row, maxima and sums need no lane of another column, and weights are multiplied where they were
  * made, in the first cache. A column's sums run over keys in their order, 128 at a time, so that no result
  * depends on which queries stand beside each other, nor on the width of vectors.
  */
-#ifndef FORWARD_ATTENTION_TILE_H
-#define FORWARD_ATTENTION_TILE_H
+#ifndef FORWARD_ATTENTION_PRIVATE_H
+#define FORWARD_ATTENTION_PRIVATE_H
 #include <stddef.h>
 #include "forward/attention.h"
 

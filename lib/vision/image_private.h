@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * image_kind.h -- the kinds of image files, each of which fills in an image or says why it does not
+ * image_private.h -- the kinds of image files, each of which fills in an image or says why it does not
  *
  * A kind works on the bytes of a file in memory. It believes the size in a header only where the bytes
  * could fill it. libpng and libjpeg leave by longjmp(), into a function that gives back what they hold.
  */
-#ifndef VISION_IMAGE_KIND_H
-#define VISION_IMAGE_KIND_H
+#ifndef VISION_IMAGE_PRIVATE_H
+#define VISION_IMAGE_PRIVATE_H
 #include <setjmp.h>
 #include <stdbool.h>
 #include "vision/image.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * fit.c -- scale and zero of the groups of a panel, from the weights that the settings name; see job.h
+ * solver_fit.c -- scale and zero of the groups of a panel, from the weights that the settings name; see
+ * solver_private.h
  *
  * A group whose columns stand together in the order of a solver that compensates is refined by R, others
  * by H (refine.h).
  */
 #include <string.h>
-#include "solver/job.h"
+#include "solver/solver_private.h"
 #include "num/clones.h"
 
 CLONES(, void, job_weigh, (double x[LANES], const float w[LANES], const float *d, const double *scale8),

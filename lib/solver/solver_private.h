@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * job.h -- layers on their way through the solver: what solver.c, job.c, scale.c and fit.c share
+ * solver_private.h -- layers on their way through the solver: what solver.c, solver_job.c, solver_scale.c and
+ * solver_fit.c share
  *
  * A job is what layers with the same H, order and settings have in common: the columns by their place in
  * the order (position), live ones first; groups, cut from the original columns, or from the order where
  * `moved`; the factor R; and spans of columns, inside which U = (R_span)⁻¹. Each thread has a workspace for
  * a panel of rows, transposed.
  */
-#ifndef SOLVER_JOB_H
-#define SOLVER_JOB_H
+#ifndef SOLVER_SOLVER_PRIVATE_H
+#define SOLVER_SOLVER_PRIVATE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -107,7 +108,7 @@ size_t job_block_end(const struct job *j, const struct span *span, size_t first)
 /* Rows row .. row + n - 1 of the weight: a view, or rebuilt in a->read; n ≤ ROWS_AT_ONCE. */
 const float *job_weights(const struct rows *l, const struct workspace *a, size_t row, size_t n);
 
-/* In fit.c. */
+/* In solver_fit.c. */
 /* x = w/s₈ + d; scale8 NULL: 1, d NULL: 0 */
 void job_weigh(double x[LANES], const float w[LANES], const float *d, const double *scale8);
 /* s₈ of rows from lane l0 on, or NULL where it is 1. */
@@ -119,7 +120,7 @@ void fit_group(const struct rows *r, const struct workspace *a, const struct spa
 /* Parameters of a panel that do not wait for compensation, and what is learned before; a->e is scratch. */
 void fit_panel(const struct rows *r, const struct workspace *a, size_t lanes);
 
-/* In scale.c, in OpenMP tasks; workspace: one for each thread. */
+/* In solver_scale.c, in OpenMP tasks; workspace: one for each thread. */
 /* low, high of each row's live columns, 0 among them; STATUS_BAD_WEIGHT: row *index is not finite. */
 enum status scale_ranges(struct rows *l, const struct workspace *workspace, size_t *index);
 /* scale8 of each row from the ranges, 1 without a compute format; then `storage`. */

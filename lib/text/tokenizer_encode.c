@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* encode.c -- from a text to ids, added tokens first; see encode.h */
-#include "text/encode.h"
+/* tokenizer_encode.c -- from a text to ids, added tokens first; see tokenizer_private.h */
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_private.h"
 #include "text/utf8.h"
 
 /* The state of one encoding. */

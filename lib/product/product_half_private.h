@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_half.h -- products of f16 and bf16 as they stand, for few rows of x
+ * product_half_private.h -- products of f16 and bf16 as they stand, for few rows of x
  *
  * Half as much to read as floats. They are widened as they are multiplied: some columns of a tile of rows at
  * once, into the first cache, for all rows of x.
  */
-#ifndef PRODUCT_PRODUCT_HALF_H
-#define PRODUCT_PRODUCT_HALF_H
+#ifndef PRODUCT_PRODUCT_HALF_PRIVATE_H
+#define PRODUCT_PRODUCT_HALF_PRIVATE_H
 #include "product/product.h"
 
 bool half_fits(const struct product_row *row, const struct linear *l);

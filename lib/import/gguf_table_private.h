@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gguf_table.h -- the architectures of GGUF files: which keys and names stand for which of Hugging Face's
+ * gguf_table_private.h -- the architectures of GGUF files: which keys and names stand for which of Hugging
+ * Face's
  *
  * A row says what general.architecture is called as a class of transformers, which keys of the metadata
  * become keys of its config.json, and how the tensors are named and kept. What a file does not say (an
@@ -9,8 +10,8 @@
  * Source: https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py and tensor_mapping.py (names),
  * convert_hf_to_gguf.py (what is permuted, turned and renamed).
  */
-#ifndef IMPORT_GGUF_TABLE_H
-#define IMPORT_GGUF_TABLE_H
+#ifndef IMPORT_GGUF_TABLE_PRIVATE_H
+#define IMPORT_GGUF_TABLE_PRIVATE_H
 #include <stdbool.h>
 #include <stddef.h>
 

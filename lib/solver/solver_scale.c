@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scale.c -- the FP8 scales s₈ of rows, the divisor of scales, scale and zero of a whole tensor; see job.h
+ * solver_scale.c -- the FP8 scales s₈ of rows, the divisor of scales, scale and zero of a whole tensor; see
+ * solver_private.h
  *
  *	s₈ = max|W|/z_max, of the row or of all rows, up to a power of two if so asked.
  *
@@ -13,7 +14,7 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
-#include "solver/job.h"
+#include "solver/solver_private.h"
 #include "num/clones.h"
 
 enum { VECTORS = 32 };

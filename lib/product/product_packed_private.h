@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_packed.h -- the products of packed words, which are not unpacked in memory
+ * product_packed_private.h -- the products of packed words, which are not unpacked in memory
  *
  *	y_to = Σ_i Ŵ_oi x_ti,	Ŵ_oi = (grid[code_oi] - zero_og)·scale_og
  *
@@ -18,8 +18,8 @@
  *		bytes each, 30 bits below the largest of each 128 columns (or two bytes in int16);
  *		sums of 8 columns are exact
  */
-#ifndef PRODUCT_PRODUCT_PACKED_H
-#define PRODUCT_PRODUCT_PACKED_H
+#ifndef PRODUCT_PRODUCT_PACKED_PRIVATE_H
+#define PRODUCT_PRODUCT_PACKED_PRIVATE_H
 #include "product/product.h"
 
 enum packed_way { PACKED_PLAIN, PACKED_HALF, PACKED_INTEGER, PACKED_TABLE, PACKED_FIXED };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* job.c -- see job.h: the workspace, then order and groups by counting */
-#include "solver/job.h"
+/* solver_job.c -- see solver_private.h: the workspace, then order and groups by counting */
 #include <string.h>
 #include "base/cpu.h"
 #include "base/size.h"
@@ -8,6 +7,7 @@
 #include "num/bf16x2.h"
 #include "quant/linear.h"
 #include "solver/factor.h"
+#include "solver/solver_private.h"
 
 /* The workspace, cut into pieces that start on a cache line. */
 struct pieces {

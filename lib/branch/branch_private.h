@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* branch_state.h -- a run of a sub-branch method: what branch.c and branch_state.c share */
-#ifndef BRANCH_BRANCH_STATE_H
-#define BRANCH_BRANCH_STATE_H
+/* branch_private.h -- a run of a sub-branch method: what branch.c and branch_state.c share */
+#ifndef BRANCH_BRANCH_PRIVATE_H
+#define BRANCH_BRANCH_PRIVATE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

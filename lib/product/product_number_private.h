@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_number.h -- the products of weights that were prepared as numbers, for many rows of x
+ * product_number_private.h -- the products of weights that were prepared as numbers, for many rows of x
  *
  *	float	rows of float, by num/linalg.h; int16: of inputs that were rounded to it
  *	bf16	panels of num/bf16.h: pairs of them at once where the processor multiplies such, or widened
  *	amx	the same panels, by tiles (num/tile.h)
  */
-#ifndef PRODUCT_PRODUCT_NUMBER_H
-#define PRODUCT_PRODUCT_NUMBER_H
+#ifndef PRODUCT_PRODUCT_NUMBER_PRIVATE_H
+#define PRODUCT_PRODUCT_NUMBER_PRIVATE_H
 #include "product/product.h"
 
 enum { NUMBER_WIDENED, NUMBER_PAIRS };	/* ways of bf16 */

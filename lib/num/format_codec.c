@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * codec.c -- rounding to the values of a format, their codes and scales; see codec.h and format.h
+ * format_codec.c -- rounding to the values of a format, their codes and scales; see format_private.h and
+ * format.h
  *
  * Integers: q = clamp(⌊x/s⌉ + z, 0, top), x/s in double; int<N> is stored with the fixed zero point
  * Q = 2ᴺ⁻¹ - 1. Floats: sign, exponent, mantissa of the nearest value, rounded by adding a number so large
@@ -9,11 +10,11 @@
  *
  * Sources: DPQ eq. 1, 3; Micikevicius et al., FP8 formats for deep learning (2022).
  */
-#include "num/codec.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
 #include "num/bits.h"
+#include "num/format_private.h"
 #include "num/clones.h"
 
 /* How many lanes there may be; how many numbers are encoded at a time, in double, in float; and rounded. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_exact.h -- exact products of quantized layers and rounded inputs, scales outside
+ * product_exact_private.h -- exact products of quantized layers and rounded inputs, scales outside
  *
  *	y_to = s_t Σ_g s_og Σ_{i in g} v_oi q_ti
  *
@@ -15,8 +15,8 @@
  * these are held against, 3; the sum of a group as float, its scale, s_t, the bias, y. Products of scales
  * and units below 2⁻¹²⁶ lose bits, as ŵ and x̂ do.
  */
-#ifndef PRODUCT_PRODUCT_EXACT_H
-#define PRODUCT_PRODUCT_EXACT_H
+#ifndef PRODUCT_PRODUCT_EXACT_PRIVATE_H
+#define PRODUCT_PRODUCT_EXACT_PRIVATE_H
 #include "product/product.h"
 
 /* By tiles: layers whose groups are multiples of 16 columns as they stand, and whose inputs are rounded. */

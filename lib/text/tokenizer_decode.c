@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* decode.c -- see decode.h */
-#include "text/decode.h"
+/* tokenizer_decode.c -- see tokenizer_decode_private.h */
+#include "text/tokenizer_decode_private.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "text/bytelevel.h"
-#include "text/encode.h"
 #include "text/fields.h"
+#include "text/tokenizer_private.h"
 #include "text/utf8.h"
 
 void texts_put(struct texts *t, const char *s, size_t n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * encode.h -- a tokenizer as tokenizer.c reads it, encode.c and decode.c run it
+ * tokenizer_private.h -- a tokenizer as tokenizer.c reads it, tokenizer_encode.c and tokenizer_decode.c run
+ * it
  *
  * Internal to lib/text; tokenizer.h has the functions. The steps of a text: U+FFFD for what is not valid
  * UTF-8 · added tokens are cut out · normalizer · added tokens that are looked for in normalized text are
@@ -8,16 +9,16 @@
  *
  * Source: https://github.com/huggingface/tokenizers (tokenizer/added_vocabulary).
  */
-#ifndef TEXT_ENCODE_H
-#define TEXT_ENCODE_H
+#ifndef TEXT_TOKENIZER_PRIVATE_H
+#define TEXT_TOKENIZER_PRIVATE_H
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "text/bpe.h"
-#include "text/decode.h"
 #include "text/normalize.h"
 #include "text/pretokenize.h"
+#include "text/tokenizer_decode_private.h"
 #include "text/vocabulary.h"
 
 enum { ADDED_MAX = 512 };	/* bytes of an added token */

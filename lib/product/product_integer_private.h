@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_integer.h -- products of layers whose codes and inputs are integers under scales
+ * product_integer_private.h -- products of layers whose codes and inputs are integers under scales
  *
  *	y_to = s_t Σ_g s_og Σ_{i in g} (c_oi - z_og) q_ti
  *
@@ -11,8 +11,8 @@
  * for integers that differ by at most 16, so of 4 bits and fewer. By products of pairs of 16-bit numbers
  * (AVX2): of c - z and q.
  */
-#ifndef PRODUCT_PRODUCT_INTEGER_H
-#define PRODUCT_PRODUCT_INTEGER_H
+#ifndef PRODUCT_PRODUCT_INTEGER_PRIVATE_H
+#define PRODUCT_PRODUCT_INTEGER_PRIVATE_H
 #include "product/product.h"
 
 enum { INTEGER_DOTS, INTEGER_QUADS, INTEGER_PAIRS };	/* of product_row.way */

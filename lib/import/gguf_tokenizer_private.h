@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gguf_tokenizer.h -- a tokenizer.json for the tokenizer in a GGUF file: its ids, but for the cases below
+ * gguf_tokenizer_private.h -- a tokenizer.json for the tokenizer in a GGUF file: its ids, but for the cases
+ * below
  *
  * Kinds (tokenizer.ggml.model) are "gpt2", byte-level BPE by merges, whose pre-tokenizer is named by
  * tokenizer.ggml.pre, and "llama", the BPE of SentencePiece: of all pairs of neighbours that together are a
@@ -16,8 +17,8 @@
  * Source: https://github.com/ggml-org/llama.cpp, src/llama-vocab.cpp, which names each family's pattern and
  * the original tokenizer.json's where it differs in form.
  */
-#ifndef IMPORT_GGUF_TOKENIZER_H
-#define IMPORT_GGUF_TOKENIZER_H
+#ifndef IMPORT_GGUF_TOKENIZER_PRIVATE_H
+#define IMPORT_GGUF_TOKENIZER_PRIVATE_H
 #include "import/gguf.h"
 
 /* The text, free() it, or NULL where the file has no tokenizer; path is for messages. A file that holds a

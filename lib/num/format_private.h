@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * codec.h -- kinds of number formats, and how numbers are rounded to their values and encoded
+ * format_private.h -- kinds of number formats, and how numbers are rounded to their values and encoded
  *
  * Internal to lib/num; format.h has the functions. format.c lists the kinds and fills in the values of a
- * format, codec.c rounds to them.
+ * format, format_codec.c rounds to them.
  */
-#ifndef NUM_CODEC_H
-#define NUM_CODEC_H
+#ifndef NUM_FORMAT_PRIVATE_H
+#define NUM_FORMAT_PRIVATE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

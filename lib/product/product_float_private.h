@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_float.h -- rows of a product in float; product_packed.c includes it once for each vector width
+ * product_float_private.h -- rows of a product in float; product_packed.c includes it once for each vector
+ * width
  *
  * One column is multiplied as its weights are made. For more, a chunk's weights of TILE rows are made
  * once, with their scales, into the first cache, and columns are taken in twos, with the tile's sums in
