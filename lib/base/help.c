@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* help.c -- what --help prints of a tool and its options; see option.h */
+/* help.c -- what --help prints of a tool and its options; see help.h */
+#include "base/help.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/option.h"
 
 /* " [128]", " [0.01, 0 to 1000000]", " [2 to 16M]": default and range */
 static void print_values(const struct option_row *o)

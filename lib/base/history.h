@@ -2,7 +2,7 @@
 /* history.h -- the line that says how a result was made */
 #ifndef BASE_HISTORY_H
 #define BASE_HISTORY_H
-#include "base/option.h"
+#include "base/option_row.h"
 
 /* What the line is about, borrowed: the tool, its options, the value of each for the line, or NULL. */
 void history_begin(const struct tool *t, const struct option_row *rows, const char *const value[]);

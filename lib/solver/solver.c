@@ -172,11 +172,11 @@ static void quantize_column(const struct job *j, const struct workspace *a, size
 	if (fp8)
 		format_round(&s->compute, LANES, dual, y, 1, s->saturate);
 	if (s->compensate == COMPENSATE_NONE)
-		remainder_only(a->w[c] + l0, fp8 ? dual : y, job_scale8(j, a, l0));
+		remainder_only(a->w[c] + l0, fp8 ? dual : y, fit_scale8(j, a, l0));
 	else
 		errors(b, a->e[p] + l0, a->w[c] + l0, x,
 			fp8 && s->compensate != COMPENSATE_STORAGE ? dual : y, fp8 ? dual : y,
-			job_scale8(j, a, l0), j->r[p * (j->live + 1)]);
+			fit_scale8(j, a, l0), j->r[p * (j->live + 1)]);
 }
 
 /* One block of a span's columns for LANES rows from lane l0. */
@@ -191,8 +191,8 @@ static void quantize_block(const struct rows *r, const struct workspace *a, cons
 	size_t done = 0;	/* columns of the block whose errors the current group has in x already */
 
 	for (size_t p = first; p < last; p++)
-		job_weigh(a->x[p - first], a->w[j->column[p]] + l0,
-			solve && first ? a->d[p - span->first] + l0 : NULL, job_scale8(j, a, l0));
+		fit_weigh(a->x[p - first], a->w[j->column[p]] + l0,
+			solve && first ? a->d[p - span->first] + l0 : NULL, fit_scale8(j, a, l0));
 	for (size_t p = first; p < last; p++) {
 		const size_t k = p - first;
 

@@ -10,7 +10,7 @@
 #include "solver/solver_private.h"
 #include "num/clones.h"
 
-CLONES(, void, job_weigh, (double x[LANES], const float w[LANES], const float *d, const double *scale8),
+CLONES(, void, fit_weigh, (double x[LANES], const float w[LANES], const float *d, const double *scale8),
 	(x, w, d, scale8))
 {
 	if (scale8)
@@ -46,7 +46,7 @@ CLONES(static, void, narrow, (float y[LANES], const double x[LANES]), (y, x))
 		y[l] = (float)x[l];
 }
 
-const double *job_scale8(const struct job *j, const struct workspace *a, size_t l0)
+const double *fit_scale8(const struct job *j, const struct workspace *a, size_t l0)
 {
 	return j->s->compute.kind ? a->scale8 + l0 : NULL;
 }
@@ -95,8 +95,8 @@ void fit_group(const struct rows *r, const struct workspace *a, const struct spa
 		if (p >= first && p < last)
 			memcpy(x, a->x[p - first], sizeof x);
 		else
-			job_weigh(x, a->w[c] + l0, span ? a->d[p - span->first] + l0 : NULL,
-				job_scale8(j, a, l0));
+			fit_weigh(x, a->w[c] + l0, span ? a->d[p - span->first] + l0 : NULL,
+				fit_scale8(j, a, l0));
 		if (s->search == SEARCH_HESSIAN)
 			narrow(a->exact[i], x);
 		if (rounds) {

@@ -110,9 +110,9 @@ const float *job_weights(const struct rows *l, const struct workspace *a, size_t
 
 /* In solver_fit.c. */
 /* x = w/s₈ + d; scale8 NULL: 1, d NULL: 0 */
-void job_weigh(double x[LANES], const float w[LANES], const float *d, const double *scale8);
+void fit_weigh(double x[LANES], const float w[LANES], const float *d, const double *scale8);
 /* s₈ of rows from lane l0 on, or NULL where it is 1. */
-const double *job_scale8(const struct job *j, const struct workspace *a, size_t l0);
+const double *fit_scale8(const struct job *j, const struct workspace *a, size_t l0);
 /* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x; of
  * others those of the span have w/s₈ + d, the rest w/s₈. */
 void fit_group(const struct rows *r, const struct workspace *a, const struct span *span, size_t group,

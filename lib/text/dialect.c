@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* dialect.c -- a pattern in Oniguruma's syntax as PCRE2 spells it; see regex.h */
+/* dialect.c -- a pattern in Oniguruma's syntax as PCRE2 spells it; see dialect.h */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "text/dialect.h"
+#include <pcre2.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "text/regex.h"
 
 enum { GROUPS = 250 };	/* within each other, PCRE2's own limit */
 
@@ -74,6 +77,21 @@ static _Noreturn void refuse(const struct writer *w, const char *at, const char 
 	die("%s: pattern '%.100s': at byte %zu: %s", w->name, w->pattern, (size_t)(at - w->pattern), why);
 }
 
+/* Whether PCRE2 knows \p{property}. */
+static bool knows_property(const char *property)
+{
+	char *pattern = xformat("\\p{%s}", property);
+	int error;
+	size_t offset;
+	pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &error,
+		&offset, NULL);
+	bool known = code != NULL;
+
+	pcre2_code_free(code);
+	free(pattern);
+	return known;
+}
+
 /* {name}, {^name} of \p, \P. */
 static void read_property(struct writer *w, bool negative)
 {
@@ -96,7 +114,7 @@ static void read_property(struct writer *w, bool negative)
 	/* PCRE2 takes a script's name for its Script_Extensions */
 	snprintf(script, sizeof script, "sc:%s", name);
 	put_text(w, negative ? "\\P{" : "\\p{");
-	put_text(w, strlen(name) > 2 && regex_knows(script) ? script : name);
+	put_text(w, strlen(name) > 2 && knows_property(script) ? script : name);
 	put_text(w, "}");
 	w->at = end + 1;
 }

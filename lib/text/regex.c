@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "text/dialect.h"
 #include "text/utf8.h"
 
 enum {
@@ -88,20 +89,6 @@ struct regex *regex_make(const char *name, const char *pattern, enum dialect dia
 	pcre2_set_match_limit(r->limits, STEPS_MAX);
 	pcre2_set_heap_limit(r->limits, HEAP_MAX);
 	return r;
-}
-
-bool regex_knows(const char *property)
-{
-	char *pattern = xformat("\\p{%s}", property);
-	int error;
-	size_t offset;
-	pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &error,
-		&offset, NULL);
-	bool known = code != NULL;
-
-	pcre2_code_free(code);
-	free(pattern);
-	return known;
 }
 
 /* Machine code, where the library can make any. */

@@ -38,9 +38,4 @@ struct regex_place { size_t from; bool again; };
 bool regex_next(const struct regex *r, size_t n, const char *s, struct regex_place *at, size_t *begin,
 	size_t *end);
 void regex_free(struct regex *r);
-
-/* In dialect.c: the pattern as PCRE2 spells it; free() it. */
-char *dialect_translate(const char *name, const char *pattern);
-/* Whether PCRE2 knows \p{property}. */
-bool regex_knows(const char *property);
 #endif
