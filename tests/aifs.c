@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "forward/attention.h"
 #include "forward/forward.h"
+#include "forward/logits.h"
 #include "forward/windows.h"
 #include "io/part.h"
 #include "model/tokens.h"
@@ -132,7 +133,7 @@ static float *all_logits(const struct model *m, const struct windows *w)
 	float *y = xalloc(w->rows * m->config.vocab, sizeof *y);
 
 	assert_true(forward_part(f, m->part, NULL));
-	forward_logits(f, &head, 0, w->rows, (float (*)[m->config.vocab])y);
+	logits_of(f, &head, 0, w->rows, (float (*)[m->config.vocab])y);
 	head_free(&head);
 	forward_close(f);
 	return y;

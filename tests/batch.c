@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "forward/attention.h"
 #include "forward/forward.h"
+#include "forward/logits.h"
 #include "forward/rotary.h"
 #include "forward/windows.h"
 #include "io/part.h"
@@ -449,7 +450,7 @@ static float *all_logits(const struct reference *r, const struct windows *w)
 	float *y = xalloc(w->rows * r->config.vocab, sizeof *y);
 
 	assert_true(forward_part(f, r->part, NULL));
-	forward_logits(f, &head, 0, w->rows, (float (*)[r->config.vocab])y);
+	logits_of(f, &head, 0, w->rows, (float (*)[r->config.vocab])y);
 	head_free(&head);
 	forward_close(f);
 	return y;

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "eval/divergence.h"
+#include "forward/logits.h"
 #include "num/half.h"
 #include "num/linalg.h"
 
@@ -142,7 +143,7 @@ static size_t held_against_whole(struct made *m, struct made *a, const struct wi
 	struct divergence d = divergence_of(m->f, &m->h, a->f, &a->h, nll);
 
 	*largest = 0;
-	forward_tiles(2, (struct forward *[]){ m->f, a->f }, (const struct head *[]){ &m->h, &a->h }, keep,
+	logits_tiles(2, (struct forward *[]){ m->f, a->f }, (const struct head *[]){ &m->h, &a->h }, keep,
 		&whole);
 	for (size_t i = 0; i < rows; i++) {
 		const float *q = whole.y[0] + i * vocab, *p = whole.y[1] + i * vocab;
@@ -163,9 +164,9 @@ static size_t held_against_whole(struct made *m, struct made *a, const struct wi
 		agree += d.agrees[k++];
 	}
 	assert_int_equal(k, d.n);
-	forward_score(m->f, &m->h, alone, NULL);
+	logits_score(m->f, &m->h, alone, NULL);
 	assert_memory_equal(nll, alone, d.n * sizeof *nll);
-	forward_score(a->f, &a->h, alone, NULL);
+	logits_score(a->f, &a->h, alone, NULL);
 	assert_memory_equal(d.reference, alone, d.n * sizeof *alone);
 	divergence_free(&d);
 	free(whole.y[0]), free(whole.y[1]), free(nll), free(alone);

@@ -21,12 +21,15 @@
 #include "calib/calibrate.h"
 #include "calib/histogram.h"
 #include "eval/perplexity.h"
+#include "forward/embed.h"
 #include "forward/forward.h"
+#include "forward/logits.h"
 #include "forward/resident.h"
 #include "forward/sample.h"
 #include "io/part.h"
 #include "num/half.h"
 #include "num/linalg.h"
+#include "num/vector.h"
 #include "quant/pack.h"
 #include "reference.h"
 
@@ -107,7 +110,7 @@ static void scores_are_those_of_the_logits(void **unused)
 		for (size_t p = 0; p < 4; p++)		/* targets need not begin at 1 */
 			r.windows.target[p] = -1;
 		forward_part(f, r.part, NULL);
-		forward_score(f, &head, nll, NULL);
+		logits_score(f, &head, nll, NULL);
 		for (size_t row = 0; row < r.windows.rows; row++) {
 			const float *y = r.logits + row * vocab;
 			double sum = 0;
@@ -323,15 +326,15 @@ static void products_and_exponentials(void **unused)
 	worst = 0;
 	for (int i = 0; i < 1000; i++)
 		e[i] = (float)(-i * 0.08);
-	linalg_exp(1000, e, 0);
+	vector_exp(1000, e, 0);
 	for (int i = 0; i < 1000; i++)
 		worst = fmax(worst, fabs((double)e[i] / exp((double)(float)(-i * 0.08)) - 1));
 	assert_true(worst < 3e-7);
 	for (size_t i = 0; i < 1000; i++)
 		e[i] = i == 998 ? 7 : -(float)i;
-	assert_true(linalg_max(1000, e) == 7 && linalg_max(0, e) == -INFINITY);
+	assert_true(vector_max(1000, e) == 7 && vector_max(0, e) == -INFINITY);
 	e[0] = 100, e[1] = -100, e[2] = 0;
-	linalg_silu(3, y[0], e);
+	vector_silu(3, y[0], e);
 	assert_true(y[0][0] == 100 && fabsf(y[0][1]) < 1e-30f && y[0][2] == 0);
 }
 

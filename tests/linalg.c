@@ -20,6 +20,7 @@
 #include "base/thread.h"
 #include "num/linalg.h"
 #include "num/trial.h"
+#include "num/vector.h"
 
 static uint32_t seed = 1;
 
@@ -180,7 +181,7 @@ static void norms(void **unused)
 	for (int how = 0; how < 4; how++) {
 		const float *with = how & 1 ? shift : NULL;
 
-		(how & 2 ? linalg_layernorm : linalg_rmsnorm)(M, N, (float (*)[N])y, (const float (*)[N])x,
+		(how & 2 ? vector_layernorm : vector_rmsnorm)(M, N, (float (*)[N])y, (const float (*)[N])x,
 			gain, with, 1e-5);
 		for (size_t i = 0; i < M; i++) {
 			const float *row = x + i * N;
@@ -215,14 +216,14 @@ static void exponentials_in_double(void **unused)
 	for (int i = 0; i < 70800; i++) {
 		float u = -0.01f * (float)i, v = -700 - u;
 
-		linalg_sum_exp_pair(1, sum, &u, 0, &v, 0);
+		vector_sum_exp_pair(1, sum, &u, 0, &v, 0);
 		assert_true(fabs(sum[0] / exp((double)u) - 1) <= 0x1p-51 &&
 			fabs(sum[1] / exp((double)v) - 1) <= (v > -708 ? 0x1p-51 : 1e-3));
 		assert_true(sum[2] == sum[0] * ((double)u - (double)v));
 		if (v > 0)
 			break;
 	}
-	linalg_sum_exp_pair(1, sum, &zero, 1e4f, &(float){ -INFINITY }, 0);
+	vector_sum_exp_pair(1, sum, &zero, 1e4f, &(float){ -INFINITY }, 0);
 	/* bounded below, never a zero */
 	assert_true(sum[0] > 0 && sum[0] < 1e-307 && sum[1] > 0 && sum[1] < 1e-307);
 	for (size_t i = 0; i < N; i++) {
@@ -231,7 +232,7 @@ static void exponentials_in_double(void **unused)
 		want[0] += e, want[1] += exp((double)y[i] - 3), want[2] += e * ((double)x[i] - (double)y[i]);
 	}
 	for (cpu = CPU_PLAIN; cpu <= cpu_widest; cpu++) {
-		linalg_sum_exp_pair(N, sum, x, 2, y, 3);
+		vector_sum_exp_pair(N, sum, x, 2, y, 3);
 		for (int k = 0; k < 3; k++)
 			assert_true(fabs(sum[k] - want[k]) <= N * 0x1p-52 * (k < 2 ? want[k] : 4 * want[0]));
 		if (cpu > CPU_PLAIN)

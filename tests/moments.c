@@ -17,6 +17,7 @@
 #include "io/part.h"
 #include "model/config.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "num/linalg.h"
 #include "transform/quantize.h"
 

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "forward/forward.h"
+#include "forward/logits.h"
 #include "forward/prompt.h"
 #include "forward/windows.h"
 #include "io/part.h"
@@ -148,7 +149,7 @@ static double *score(const struct part *part, const struct config *c, const stru
 	double *nll = xalloc(w->targets, sizeof *nll);
 
 	assert_true(forward_part(f, part, NULL));
-	forward_score(f, &head, nll, likeliest);
+	logits_score(f, &head, nll, likeliest);
 	head_free(&head);
 	forward_close(f);
 	return nll;

@@ -75,7 +75,7 @@ static float *all_logits(struct reference *r, size_t memory)
 	float *y = xalloc(r->rows * r->config.vocab, sizeof *y);
 
 	assert_true(forward_part(f, r->part, NULL));
-	forward_logits(f, &head, 0, r->rows, (float (*)[r->config.vocab])y);
+	logits_of(f, &head, 0, r->rows, (float (*)[r->config.vocab])y);
 	head_free(&head);
 	forward_close(f);
 	return y;

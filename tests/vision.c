@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "calib/calibrate.h"
 #include "forward/forward.h"
+#include "forward/logits.h"
 #include "io/part.h"
 #include "model/tokens.h"
 #include "num/linalg.h"
@@ -75,7 +76,7 @@ static void losses_of_references(void **unused)
 		size_t *targets = xalloc(w.n, sizeof *targets), k = 0;
 
 		assert_true(forward_part(f, r.part, NULL));
-		forward_score(f, &head, nll, NULL);
+		logits_score(f, &head, nll, NULL);
 		windows_targets(&w, targets);
 		assert_int_equal(w.n, r.tokens.sequences);
 		for (size_t s = 0; s < w.n; s++) {
@@ -106,7 +107,7 @@ static float *run(const struct reference *r, const struct tokens *t, size_t memo
 
 	assert_int_equal(w.rows, t->n);
 	assert_true(forward_part(f, r->part, k ? &observer : NULL));
-	forward_logits(f, &head, 0, w.rows, (float (*)[r->config.vocab])y);
+	logits_of(f, &head, 0, w.rows, (float (*)[r->config.vocab])y);
 	head_free(&head);
 	forward_close(f);
 	windows_free(&w);

@@ -9,6 +9,7 @@
 #include "model/basis.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "model/shard_file.h"
 #include "model/shard_set.h"
 #include "num/half.h"

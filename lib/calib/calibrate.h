@@ -19,6 +19,7 @@
 #include "model/config.h"
 #include "model/filter.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 
 /* What a model is calibrated on, as options say it. */
 struct calibrate_text {

@@ -8,6 +8,7 @@
 #include "forward/cache.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 
 const char *const input_scale_modes[] = {
 	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor",

@@ -9,6 +9,7 @@
 #include "calib/hessian.h"
 #include "eval/stats_table.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "quant/stats.h"
 
 static const struct table_column columns[] = {

@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "eval/perplexity.h"
+#include "forward/logits.h"
 #include "forward/score.h"
-#include "num/linalg.h"
+#include "num/vector.h"
 
 /*
  * A row of one model so far. The score's exponentials are floats, good for a likelihood; a divergence of
@@ -45,7 +46,7 @@ static void row_add(struct row *r, size_t n, const float m[n], const float a[n],
 	const double reference = side_add(&r->reference, n, a, first, target);
 	double sum[3];
 
-	linalg_sum_exp_pair(n, sum, a, r->reference.score.max, m, r->model.score.max);
+	vector_sum_exp_pair(n, sum, a, r->reference.score.max, m, r->model.score.max);
 	r->reference.sum = r->reference.sum * reference + sum[0];
 	r->model.sum = r->model.sum * model + sum[1];
 	r->difference = r->difference * reference + sum[2];
@@ -86,7 +87,7 @@ struct divergence divergence_of(struct forward *f, const struct head *h, struct 
 
 	for (size_t i = 0; i < f->hidden.rows; i++)
 		r.row[i].model.score = r.row[i].reference.score = score_begin();
-	forward_tiles(2, (struct forward *[]){ f, reference }, (const struct head *[]){ h, reference_head },
+	logits_tiles(2, (struct forward *[]){ f, reference }, (const struct head *[]){ h, reference_head },
 		add_tile, &r);
 	for (size_t i = 0; i < f->hidden.rows; i++) {
 		if (w->target[i] < 0)
@@ -115,7 +116,7 @@ struct divergence divergence_measure(struct run *model, struct run *reference, c
 		d = divergence_of(model->forward, &model->head, reference->forward, &reference->head, nll);
 	} else {
 		d = (struct divergence){ .n = w->targets, .nll = nll, .likeliest = xalloc(w->targets, 1) };
-		forward_score(model->forward, &model->head, nll, d.likeliest);
+		logits_score(model->forward, &model->head, nll, d.likeliest);
 	}
 	for (size_t k = 0; k < models; k++)
 		run_close(both[k]);

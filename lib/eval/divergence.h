@@ -31,7 +31,7 @@ struct divergence {
 
 /*
  * Both over the same windows, with one size of vocabulary, and at their heads. nll and what is kept of the
- * other are bit for bit as forward_score() gives them. Dies on numbers that are not finite.
+ * other are bit for bit as logits_score() gives them. Dies on numbers that are not finite.
  */
 struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *reference,
 	const struct head *reference_head, double nll[f->windows->targets]);

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "calib/hessian.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "quant/stats.h"
 
 static const struct table_column model_columns[] = {

@@ -12,6 +12,7 @@
 #include "base/progress.h"
 #include "base/thread.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "model/setting.h"
 #include "num/gauss.h"
 

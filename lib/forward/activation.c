@@ -3,7 +3,7 @@
 #include "forward/activation.h"
 #include <math.h>
 #include "base/thread.h"
-#include "num/linalg.h"
+#include "num/vector.h"
 
 enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
 
@@ -81,10 +81,10 @@ static const struct row {
 	void (*many)(size_t n, float y[], const float x[]);
 	float (*one)(float x);
 } rows[ACTIVATIONS] = {
-	[ACTIVATION_SILU] = { linalg_silu, NULL },
-	[ACTIVATION_GELU] = { linalg_gelu, NULL },
-	[ACTIVATION_GELU_TANH] = { linalg_gelu_tanh, NULL },
-	[ACTIVATION_QUICK_GELU] = { linalg_quick_gelu, NULL },
+	[ACTIVATION_SILU] = { vector_silu, NULL },
+	[ACTIVATION_GELU] = { vector_gelu, NULL },
+	[ACTIVATION_GELU_TANH] = { vector_gelu_tanh, NULL },
+	[ACTIVATION_QUICK_GELU] = { vector_quick_gelu, NULL },
 	[ACTIVATION_RELU] = { relu, NULL },
 	[ACTIVATION_GELU_10] = { NULL, gelu_10 },
 	[ACTIVATION_HARDSWISH] = { NULL, hardswish },
@@ -110,6 +110,6 @@ void mlp_activate(enum activation activation, size_t m, size_t n, size_t stride,
 		for (size_t j = 0; row->one && j < n; j++)
 			y[i * n + j] = row->one(x[i * stride + j]);
 		if (stride > n)		/* a gate stands before up */
-			linalg_times(n, y + i * n, x + i * stride + n);
+			vector_times(n, y + i * n, x + i * stride + n);
 	}
 }

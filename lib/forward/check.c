@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/size.h"
 #include "forward/forward.h"
+#include "forward/logits.h"
 #include "io/relay.h"
 #include "vision/vision.h"
 
@@ -124,7 +125,7 @@ static void compare_logits(struct check *k, const char *name, const struct part 
 
 	for (int i = 0; i < BOTH; i++)
 		head[i] = head_read(part[i], k->config, &k->execution, false);
-	forward_tiles(BOTH, k->forward, (const struct head *[]){ &head[0], &head[1] }, compare, k);
+	logits_tiles(BOTH, k->forward, (const struct head *[]){ &head[0], &head[1] }, compare, k);
 	for (size_t i = 0; i < k->windows.rows; i++) {
 		difference = fmax(difference, k->difference[i]);
 		max = fmax(max, k->max[i]);

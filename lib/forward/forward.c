@@ -8,18 +8,11 @@
 #include "base/progress.h"
 #include "base/size.h"
 #include "base/thread.h"
-#include "forward/score.h"
-#include "num/half.h"
+#include "forward/embed.h"
 
-/*
- * Constants, not options: results depend on them. Tokens that one thread takes
- * through a block, and that all threads take through it for an observer; rows
- * and entries of the vocabulary that are one tile of logits, entries whose
- * weights are made at once.
- */
-enum { TOKENS = 512, TOKENS_OBSERVED = 2048, HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192 };
-enum { ROWS = 16, FEW = 1 << 16 };
-enum { MODELS = 2 };	/* side by side, at most */
+/* Constants, not options: results depend on them. Tokens that one thread takes through a block, and that all
+ * threads take through it for an observer. */
+enum { TOKENS = 512, TOKENS_OBSERVED = 2048 };
 
 struct forward *forward_open(const struct config *c, const struct execution *e, const struct windows *w,
 	size_t memory)
@@ -81,65 +74,6 @@ static void make_works(struct forward *f, const struct stack *s, size_t n, size_
 	f->work = xalloc(n, sizeof *f->work);
 	for (f->works = 0; f->works < n; f->works++)
 		f->work[f->works] = work_make(s, tokens, piece, windows_of(f, s)->positions);
-}
-
-/* transformers keeps the scale in the type of the weights that it runs with. */
-static float embedding_scale(const struct config *c, const struct execution *e)
-{
-	float scale = (float)c->embedding_scale;
-	uint16_t narrow;
-
-	if (e->compute_type == COMPUTE_BF16) {
-		half_narrow(1, &narrow, &scale, HALF_BF16);
-		half_widen(1, &scale, &narrow, HALF_BF16);
-	}
-	return scale;
-}
-
-void embed_tokens(const struct config *c, const struct execution *e, const struct layer *embedding,
-	size_t n, float x[n][embedding->linear.in], const int32_t id[n])
-{
-	const struct linear *l = &embedding->linear;
-	const float scale = embedding_scale(c, e);
-
-	for (size_t i = 0; i < n; i++)
-		if (id[i] < 0 || (size_t)id[i] >= l->out)
-			die("%s: %s: token id %d is not in the vocabulary of %zu", embedding->file,
-				embedding->path, id[i], l->out);
-	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW) schedule(static, ROWS)
-	for (size_t i = 0; i < n; i++) {
-		linear_weight(l, (size_t)id[i], 1, &x[i]);
-		for (size_t j = 0; c->embedding_scale != 1 && j < l->in; j++)
-			x[i][j] *= scale;
-	}
-}
-
-void embed_positions(const struct layer *position, size_t offset, const struct batch *batch,
-	float x[batch->rows][position->linear.in])
-{
-	const struct linear *l = &position->linear;
-	int32_t *own = xalloc(batch->rows, sizeof *own);
-	const int32_t *at = batch_positions(batch, own);
-	size_t last = 0;
-
-	for (size_t i = 0; i < batch->rows; i++)
-		last = (size_t)at[i] > last ? (size_t)at[i] : last;
-	if (last + offset >= l->out)
-		die("%s: %s: holds %zu positions, the context needs %zu: a smaller --ctx", position->file,
-			position->path, l->out > offset ? l->out - offset : 0, last + 1);
-	#pragma omp parallel num_threads(threads) if (batch->rows * l->in > FEW)
-	{
-		float *row = xalloc(l->in, sizeof *row);
-
-		#pragma omp for schedule(static, ROWS)
-		for (size_t i = 0; i < batch->rows; i++) {
-			linear_weight(l, (size_t)at[i] + offset, 1, (float (*)[l->in])row);
-			for (size_t j = 0; j < l->in; j++)
-				x[i][j] += row[j];
-		}
-		free(row);
-	}
-	free(own);
 }
 
 /* Windows that go through a block together. */
@@ -375,8 +309,6 @@ bool forward_part(struct forward *f, const struct part *part, const struct obser
 	return forward_blocks(f, part, observer, run_whole, &observer);
 }
 
-/* ---- the head ---- */
-
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer)
 {
 	size_t hidden = f->hidden.width;
@@ -397,128 +329,4 @@ void forward_head(struct forward *f, const struct head *h, const struct observer
 	}
 	free(all.chunk);
 	f->normed = true;
-}
-
-/* A tile of weights of each model, and the logits and inputs of one thread. */
-struct tiles {
-	size_t models;
-	struct forward *const *f;
-	const struct head *const *h;
-	struct product product[MODELS];
-	forward_visit *visit;
-	void *arg;
-};
-
-/* Rows i .. i + m - 1 over entries first .. first + n - 1, which t->product holds. */
-static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, size_t n, float *logits[],
-	void *workspace[])
-{
-	const void *x[MODELS];
-
-	for (size_t k = 0; k < t->models; k++) {
-		const struct forward *f = t->f[k];
-		size_t hidden = f->hidden.width;
-
-		x[k] = product_input(&t->product[k], m, workspace[k],
-			(const float (*)[hidden])(f->hidden.x + i * hidden),
-			f->windows->modality ? f->windows->modality + i : NULL);
-	}
-	for (size_t v = 0, wide; v < n; v += wide) {
-		wide = min(HEAD_COLUMNS, n - v);
-		for (size_t k = 0; k < t->models; k++)
-			head_logits(t->h[k], &t->product[k], first + v, wide, m, (float (*)[wide])logits[k],
-				x[k]);
-		t->visit(t->arg, i, m, first + v, wide, (const float *const *)logits);
-	}
-}
-
-/* All rows over these entries. */
-static void tile_columns(const struct tiles *t, size_t first, size_t n)
-{
-	size_t rows = t->f[0]->hidden.rows;
-
-	#pragma omp parallel num_threads(threads_for((rows + HEAD_ROWS - 1) / HEAD_ROWS))
-	{
-		float *logits[MODELS];
-		void *workspace[MODELS];
-
-		for (size_t k = 0; k < t->models; k++) {
-			logits[k] = xalloc(HEAD_ROWS * HEAD_COLUMNS, sizeof *logits[k]);
-			workspace[k] = xalloc(product_workspace(&t->product[k], HEAD_ROWS), 1);
-		}
-		#pragma omp for schedule(dynamic)
-		for (size_t i = 0; i < rows; i += HEAD_ROWS)
-			tile_rows(t, i, min(HEAD_ROWS, rows - i), first, n, logits, workspace);
-		for (size_t k = 0; k < t->models; k++)
-			free(logits[k]), free(workspace[k]);
-	}
-}
-
-void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models],
-	forward_visit *visit, void *arg)
-{
-	size_t vocab = f[0]->config->vocab;
-	struct tiles t = { .models = models, .f = f, .h = h, .visit = visit, .arg = arg };
-	void *weight[MODELS];
-
-	for (size_t k = 0; k < models; k++) {
-		forward_head(f[k], h[k], NULL);
-		weight[k] = xalloc(head_workspace(h[k], min(HEAD_WEIGHTS, vocab)), 1);
-	}
-	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
-		progress("head", v, vocab);
-		for (size_t k = 0; k < models; k++)
-			t.product[k] = head_product(h[k], v, min(HEAD_WEIGHTS, vocab - v), weight[k]);
-		tile_columns(&t, v, min(HEAD_WEIGHTS, vocab - v));
-	}
-	for (size_t k = 0; k < models; k++)
-		free(weight[k]);
-}
-
-struct scored { const struct windows *windows; struct score *score; };
-
-static void score_tile(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[])
-{
-	struct scored *s = arg;
-
-	for (size_t k = 0; k < m; k++) {
-		int32_t target = s->windows->target[row + k];
-
-		if (target >= 0)
-			score_add(&s->score[row + k], n, y[0] + k * n, first, (size_t)target);
-	}
-}
-
-void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets],
-	uint8_t *likeliest)
-{
-	size_t rows = f->hidden.rows, k = 0;
-	struct scored s = { f->windows, xalloc(rows, sizeof *s.score) };
-
-	for (size_t i = 0; i < rows; i++)
-		s.score[i] = score_begin();
-	forward_tiles(1, &f, &h, score_tile, &s);
-	for (size_t i = 0; i < rows; i++) {
-		if (f->windows->target[i] < 0)
-			continue;
-		if (likeliest)
-			likeliest[k] = score_likeliest(&s.score[i]);
-		nll[k++] = score_nll(&s.score[i], f->name, f->windows, i);
-	}
-	free(s.score);
-}
-
-void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n,
-	float y[n][f->config->vocab])
-{
-	const size_t hidden = f->hidden.width;
-	float *x = xalloc(n * hidden, sizeof *x);
-
-	memcpy(x, f->hidden.x + first * hidden, n * hidden * sizeof *x);
-	if (!f->normed)
-		head_norm(h, &(struct batch){ .rows = n }, (float (*)[hidden])x,
-			(const float (*)[hidden])x, NULL);
-	head_forward(h, n, y, (const float (*)[hidden])x,
-		f->windows->modality ? f->windows->modality + first : NULL);
-	free(x);
 }

@@ -59,31 +59,6 @@ bool forward_part(struct forward *f, const struct part *part, const struct obser
 bool forward_blocks(struct forward *f, const struct part *part, const struct observer *observer,
 	void (*run)(void *arg, struct forward *f), void *arg);
 void forward_stage(struct forward *f, struct stage stage, const struct observer *observer);
-/* The hidden states become the inputs of the output layer, once; forward_score() does it too. */
+/* The hidden states become the inputs of the output layer, once; logits_score() does it too. */
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer);
-/*
- * The logits of one or two models over the same windows, side by side, tile by
- * tile over the vocabulary that they share: visit() gets y[k][m][n] of model k, for rows
- * row .. row + m - 1 and entries first .. first + n - 1. Threads call it, for
- * different rows; the tiles of a row come in order, the same for any number of
- * threads.
- */
-typedef void forward_visit(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[]);
-void forward_tiles(size_t models, struct forward *const f[models], const struct head *const h[models],
-	forward_visit *visit, void *arg);
-/* -log p of each target, nats, window by window: log Σ exp(logits) - logit, sums in double. likeliest, or
- * NULL: whether no other token is likelier. */
-void forward_score(struct forward *f, const struct head *h, double nll[f->windows->targets],
-	uint8_t *likeliest);
-/* All logits of rows first .. first + n - 1 of the windows. */
-void forward_logits(struct forward *f, const struct head *h, size_t first, size_t n,
-	float y[n][f->config->vocab]);
-
-/* Embeddings of ids in x[n][hidden], scaled where the architecture has it so, by a factor of the type that
- * the model computes in; and the learned positions added where there are any,
- * position 0 behind so many rows. */
-void embed_tokens(const struct config *c, const struct execution *e, const struct layer *embedding,
-	size_t n, float x[n][embedding->linear.in], const int32_t id[n]);
-void embed_positions(const struct layer *position, size_t offset, const struct batch *batch,
-	float x[batch->rows][position->linear.in]);
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "model/layer.h"
-#include "num/linalg.h"
+#include "num/vector.h"
 
 struct norm norm_read(const struct part *part, const char *path, const struct stack *s, size_t width)
 {
@@ -43,7 +43,7 @@ void norm_free(struct norm *n)
 void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n])
 {
 	if (n->kind == NORM_RMS)
-		linalg_rmsnorm(m, n->n, y, x, n->gain, n->shift, n->eps);
+		vector_rmsnorm(m, n->n, y, x, n->gain, n->shift, n->eps);
 	else
-		linalg_layernorm(m, n->n, y, x, n->gain, n->shift, n->eps);
+		vector_layernorm(m, n->n, y, x, n->gain, n->shift, n->eps);
 }

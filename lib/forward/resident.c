@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "forward/embed.h"
 #include "forward/forward.h"
 
 struct resident resident_open(const struct part *part, const struct config *c, const struct execution *e)

@@ -29,11 +29,11 @@ struct run {
 /* The first part, and so the config, is read. path NULL or "-": standard input. kv: what an option
  * says of keys and values. */
 struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv);
-/* Dies unless both have one size of vocabulary, as forward_tiles() expects it. */
+/* Dies unless both have one size of vocabulary, as logits_tiles() expects it. */
 void run_match(const struct run *model, const struct run *reference);
 /* memory: bytes of hidden states that stay in memory. windows must outlive it. */
 void run_begin(struct run *r, const struct windows *w, size_t memory);
-/* All parts up to the heads, for forward_score() or forward_tiles(). */
+/* All parts up to the heads, for logits_score() or logits_tiles(). */
 void run_to_heads(size_t models, struct run *const r[models]);
 /* Reads what follows the head first: a stream that is cut short there is an error too. */
 void run_close(struct run *r);

@@ -3,7 +3,7 @@
 #include "forward/score.h"
 #include <math.h>
 #include "base/error.h"
-#include "num/linalg.h"
+#include "num/vector.h"
 
 struct score score_begin(void)
 {
@@ -12,9 +12,9 @@ struct score score_begin(void)
 
 void score_add(struct score *s, size_t n, const float y[n], size_t first, size_t target)
 {
-	float max = fmaxf(s->max, linalg_max(n, y));
+	float max = fmaxf(s->max, vector_max(n, y));
 
-	s->sum = s->sum * exp((double)s->max - (double)max) + linalg_sum_exp(n, y, max);
+	s->sum = s->sum * exp((double)s->max - (double)max) + vector_sum_exp(n, y, max);
 	s->max = max;
 	if (target >= first && target < first + n)
 		s->target = (double)y[target - first];

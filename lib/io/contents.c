@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "io/descriptor.h"
 #include "io/file.h"
-#include "io/output.h"
 
 enum { FIRST = 1 << 16 };	/* bytes that are asked for where the size is not known */
 
@@ -40,12 +40,12 @@ char *contents_read(const char *path, size_t max, size_t *n)
 
 struct contents_output contents_create(const char *path)
 {
-	struct contents_output out = { .fd = output_descriptor(path), .name = path };
+	struct contents_output out = { .fd = descriptor_of(path), .name = path };
 	struct stat st;
 
 	if (out.fd >= 0) {
 		out.name = out.fd == 1 ? "<stdout>" : path;
-		output_writable(out.fd, out.name);
+		descriptor_writable(out.fd, out.name);
 	} else if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		out.fd = open(path, O_WRONLY | O_CLOEXEC);
 		if (out.fd < 0)

@@ -23,6 +23,7 @@
 #include "base/history.h"
 #include "base/number.h"
 #include "base/standard.h"
+#include "io/descriptor.h"
 #include "io/file.h"
 #include "io/seal.h"
 
@@ -44,61 +45,9 @@ static hid_t made(const struct output *out, hid_t id)
 	return id;
 }
 
-int output_descriptor(const char *path)
-{
-	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
-	static const char *const names[] = { "/dev/stdin", "/dev/stdout", "/dev/stderr" };
-	size_t fd;
-
-	if (!path || !strcmp(path, "-"))
-		return 1;
-	for (int i = 0; i < 3; i++)
-		if (!strcmp(path, names[i]))
-			return i;
-	for (int i = 0; i < 2; i++) {
-		size_t n = strlen(folders[i]);
-		const char *end = strncmp(path, folders[i], n) ? NULL : number_size(path + n, &fd);
-
-		if (end && !*end && fd <= INT_MAX)
-			return (int)fd;
-	}
-	return -1;
-}
-
-/* Opens the file of a descriptor for reading too, as a mapping needs it. */
-static int open_again(int fd, const char *name)
-{
-	char *path = xformat("/proc/self/fd/%d", fd);
-	int again = open(path, O_RDWR | O_CLOEXEC);
-
-	if (again < 0)
-		die("%s: cannot be opened for reading and writing; use -o FILE:", name);
-	free(path);
-	return again;
-}
-
-/* Whether a descriptor is of a regular file that will be written from its start, and not appended to. */
-static bool starts_a_file(int fd)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !(fcntl(fd, F_GETFL) & O_APPEND) &&
-		lseek(fd, 0, SEEK_CUR) == 0;
-}
-
-void output_writable(int fd, const char *name)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (standard_closed(fd) || (flags < 0 && errno == EBADF))
-		die("%s: is closed", name);
-	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
-		die("%s: is open for reading only", name);
-}
-
 static void check_descriptor(int fd, const char *name)
 {
-	output_writable(fd, name);
+	descriptor_writable(fd, name);
 	if (isatty(fd) && fd == 1)
 		misuse("standard output is a terminal: use -o FILE or a pipe");
 	if (isatty(fd))
@@ -126,7 +75,7 @@ static void create(struct output *out)
 struct output *output_open(const char *path, const char *kind)
 {
 	struct output *out = xalloc(1, sizeof *out);
-	const int descriptor = output_descriptor(path);
+	const int descriptor = descriptor_of(path);
 	struct stat st;
 
 	hdf5_init();
@@ -136,7 +85,7 @@ struct output *output_open(const char *path, const char *kind)
 	out->file = -1;
 	if (descriptor >= 0) {
 		check_descriptor(descriptor, out->name);
-		*(starts_a_file(descriptor) ? &out->target : &out->stream) = descriptor;
+		*(descriptor_starts_file(descriptor) ? &out->target : &out->stream) = descriptor;
 	} else if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		out->stream = open(path, O_WRONLY | O_CLOEXEC);
 		if (out->stream < 0)
@@ -174,10 +123,10 @@ struct output *output_kept(const char *name, int fd, const char *kind, size_t ne
 
 void output_answer(const char *path)
 {
-	output_writable(1, "<stdout>");
+	descriptor_writable(1, "<stdout>");
 	if (file_is_input(1))
 		die("<stdout>: is an input, the answer would destroy it");
-	if (path && output_descriptor(path) == 1)
+	if (path && descriptor_of(path) == 1)
 		misuse("-o %s: standard output gets the answer, expected the name of a file", path);
 }
 
@@ -355,7 +304,7 @@ static void begin_writing(struct output *out)
 			*kind ? "a " : "no ", *kind ? kind : out->kind);
 	if (out->target < 0)
 		return;
-	out->buffer.fd = open_again(out->target, out->name);
+	out->buffer.fd = descriptor_again(out->target, out->name);
 	out->buffer.name = out->name;
 	at_stop(empty_unfinished);
 	unfinished = out->buffer.fd;

@@ -37,9 +37,6 @@ struct output {
 	struct links links;		/* objects of the input with several names: the first in this part */
 };
 
-/* The descriptor that a path stands for: 1 for NULL and "-"; -1 for the name of a file. */
-int output_descriptor(const char *path);
-void output_writable(int fd, const char *name);	/* dies if a descriptor cannot be written */
 hid_t output_object(struct output *out, const char *path);	/* opens it; dies if it does not exist */
 bool output_has(struct output *out, const char *path);
 void output_group(struct output *out, const char *path);	/* makes it, and those on the way */

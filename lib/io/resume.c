@@ -14,6 +14,7 @@
 #include "base/history.h"
 #include "base/progress.h"
 #include "base/replace.h"
+#include "io/descriptor.h"
 #include "io/file.h"
 #include "io/output.h"
 #include "io/seal.h"
@@ -162,7 +163,7 @@ struct resume *resume_open(const char *path, const char *kind, struct report *re
 	struct resume *r = xalloc(1, sizeof *r);
 	struct stat st;
 
-	if (output_descriptor(path) >= 0)
+	if (descriptor_of(path) >= 0)
 		misuse("--resume: -o FILE is expected: finished parts are kept in FILE.part, and a later run "
 			"goes on from them");
 	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))

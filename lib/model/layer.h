@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * layer.h -- linear layers in a file: which there are, reading one, writing one
+ * layer.h -- a linear layer in a file: reading and writing it
  *
  * A linear layer is a group (docs/format.md): `weight`, or `codes`, `scale`,
  * `zero` with the attributes that say how they are meant. Every shape is
@@ -10,7 +10,6 @@
 #define MODEL_LAYER_H
 #include <stdbool.h>
 #include <stddef.h>
-#include "base/selection.h"
 #include "io/part.h"
 #include "model/config.h"
 #include "quant/linear.h"
@@ -54,27 +53,4 @@ bool layer_there(const struct part *part, const char *path);
 bool layer_quantized(const struct part *part, const char *path);
 /* Whether the group is the branch of a linear layer: a part of that, and no layer of the file. */
 bool layer_is_branch(const struct part *part, const char *path);
-
-struct layer_list {
-	size_t n;
-	char **path;
-};
-
-/*
- * Every linear layer that is selected in a whole model of this config, and how many inputs it has: those of
- * the architecture's row, and embedding and head if a GLOB of the selection matches them. Returns how many.
- */
-size_t layer_each(const struct config *c, const struct selection *layers,
-	void (*visit)(void *arg, const char *path, size_t in), void *arg);
-
-/*
- * The linear layers of the part that are selected, in natural order. With
- * a config: those of the architecture's row, and an embedding or a head only
- * if a GLOB of the selection matches it. Without (NULL): every group that has a
- * two-dimensional `weight`, or `codes`, or `packed`. Dies where a block of the part lacks one of its layers.
- */
-struct layer_list layer_list(const struct part *part, const struct config *c,
-	const struct selection *layers);
-void layer_list_free(struct layer_list *l);
-bool layer_listed(const struct layer_list *l, const char *path);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * linalg.h -- matrix products, norms and exponentials in fixed tiles
+ * linalg.h -- matrix products in fixed tiles
  *
  * Work is cut into tiles whose sizes are constants, each tile is one single-threaded BLAS call, and threads
  * take tiles: results do not depend on the number of threads. Matrices are row-major.
@@ -40,28 +40,4 @@ void linalg_magnitude(size_t n, double sum[restrict n], double fourth[restrict n
 	const float x[restrict n]);
 /* Lower triangle from the upper one, rounded to float. */
 void linalg_mirror(size_t n, float y[n][n], const double h[n][n]);
-
-/* y = x / √(mean x² + eps) · gain, and (x - mean) / √(variance + eps) · gain + shift; shift may be NULL. */
-void linalg_rmsnorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n],
-	const float *shift, double eps);
-void linalg_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n],
-	const float *shift, double eps);
-
-/* x becomes exp(x - shift), at least e^-87, to 2 units in the last place; returns the sum. */
-float linalg_exp(size_t n, float x[n], float shift);
-float linalg_max(size_t n, const float x[n]);		/* -infinity for n = 0; NaN counts as nothing */
-double linalg_sum_exp(size_t n, const float x[n], float shift);	/* Σ exp(x - shift), in double */
-/*
- * sum = { Σ exp(x - a), Σ exp(y - b), Σ exp(x - a) (x - y) }, the exponentials too in double, to 2 units in
- * the last place. What is below e^-708 is e^-708.
- */
-void linalg_sum_exp_pair(size_t n, double sum[3], const float x[n], float a, const float y[n], float b);
-
-/* x / (1 + e^-x); ½ x (1 + erf(x/√2)); the same by its tanh approximation; x / (1 + e^-1.702x). y and x do
- * not overlap. */
-void linalg_silu(size_t n, float y[n], const float x[n]);
-void linalg_gelu(size_t n, float y[n], const float x[n]);
-void linalg_gelu_tanh(size_t n, float y[n], const float x[n]);
-void linalg_quick_gelu(size_t n, float y[n], const float x[n]);
-void linalg_times(size_t n, float y[n], const float x[n]);	/* y *= x */
 #endif

@@ -10,6 +10,7 @@
 #include "base/size.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "model/setting.h"
 #include "num/half.h"
 #include "quant/member.h"

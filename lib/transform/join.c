@@ -13,6 +13,7 @@
 #include "io/tree.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "model/shard_set.h"
 
 enum { NAMED = 3 };	/* layers that a warning names */

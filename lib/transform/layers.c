@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 
 size_t layers_each(const struct filter *f, const struct selection *layers,
 	void (*visit)(void *arg, const char *path, size_t in), void *arg)

@@ -10,6 +10,7 @@
 #include "forward/cache.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "model/shard_file.h"
 #include "transform/layers.h"
 #include "transform/reorder.h"

@@ -10,6 +10,7 @@
 #include "io/part.h"
 #include "model/filter.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "solver/order.h"
 #include "transform/plan.h"
 

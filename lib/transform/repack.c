@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/thread.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 #include "quant/pack.h"
 
 /* Whether the layer's codes are in the other form. */

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "forward/online.h"
 #include "model/layer.h"
+#include "model/layer_list.h"
 
 enum { TILE = 16, INT8 = 127 };
 
