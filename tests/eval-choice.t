@@ -220,6 +220,9 @@ for images in '' ', "images": []'; do
 		no "a picture that is forgotten ($images $special)" 1 "blind.jsonl:1: 'context' has a placeholder of an image .id 256., 'images' has none" eval-choice --questions blind.jsonl $special eyes.h5
 	done
 done
+head -c -20 "$top/tests/fuzz/seeds/image/rgb8.png" >cut.png	# after its header, which has the extents
+printf '%s\n' '{"task": "a", "context": "See <image>", "choices": ["a"], "gold": 0, "images": ["cut.png"]}' >cut.jsonl
+no 'an image that is damaged' 1 'cut.jsonl:1: cut.png: is a damaged PNG' eval-choice --questions cut.jsonl eyes.h5
 refused 'images' 'has images: images need a model with an encoder' '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": ["a.png"]}'
 : >none.jsonl; no 'no question' 1 'none.jsonl: holds no question' eval-choice --questions none.jsonl $m
 printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0}\n{"task": 1}\n' >second.jsonl

@@ -21,12 +21,13 @@ static void test_decoded(void **state)
 	json_array_foreach(json_object_get(r.index, "decoded"), i, one) {
 		const char *file = json_string_value(json_object_get(one, "file"));
 		char *path = xformat("tests/fuzz/seeds/image/%s", file);
-		struct image p = image_read(path);
+		const struct image p = image_read(path), header = image_extents(path);
 		size_t h, w;
 		const uint8_t *wanted = reference_bytes(&r, one, &h, &w);
 
 		assert_int_equal(p.h, h);
 		assert_int_equal(p.w, w);
+		assert_true(header.h == h && header.w == w && !header.rgb);
 		if (memcmp(p.rgb, wanted, 3 * h * w))
 			fail_msg("%s: other pixels than Pillow's", path);
 		seen++;
@@ -41,8 +42,8 @@ static void test_pnm(void **state)
 {
 	static const unsigned char gray[] = "P5\t3#c\n#d\n\r1 255 \0\200\377",
 		rgb[] = "P6 3 1 255\n\0\0\0\200\200\200\377\377\377";
-	struct image a = image_parse("a", sizeof gray - 1, gray);
-	struct image b = image_parse("b", sizeof rgb - 1, rgb);
+	struct image a = image_parse("a", sizeof gray - 1, gray, true);
+	struct image b = image_parse("b", sizeof rgb - 1, rgb, true);
 
 	(void)state;
 	assert_int_equal(a.h, 1);

@@ -234,38 +234,32 @@ static struct stretch encode_choice(const struct encode *e, const struct questio
 	return y;
 }
 
-/* The image of that name beside the file of questions: how many tokens it has, and its grid. */
-static size_t read_image(const struct encode *e, const char *folder, const char *name, int32_t grid[3])
+/* The image of that name beside the file of questions; returns how many tokens it has, `first` on. */
+static size_t add_image(const struct encode *e, const struct question *q, const char *folder,
+	const char *name, size_t first)
 {
 	char *path = *name == '/' ? xformat("%s", name) : xformat("%s%s", folder, name);
-	struct image image = image_read(path);
+	const struct image image = image_extents(path);
+	struct token_image y = vision_image(e->config, e->processor, path, image.h, image.w);
 	struct prompt_images *all = e->images;
-	size_t rows, columns, n;
 
-	vision_grid(e->config, e->processor, image.h, image.w, &rows, &columns);
-	n = vision_tokens(e->config, rows, columns);
-	if (!n)
-		die("%s: has %zu x %zu patches, which leave no token", path, rows, columns);
-	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
+	y.number = all->n, y.first = first, y.path = path, y.line = q->line;
 	all->image = xgrow(all->image, all->n + 1, sizeof *all->image);
-	all->image[all->n] = (struct token_image){ .number = all->n, .n = n, .frames = 1, .rows = rows,
-		.columns = columns, .h = image.h, .w = image.w, .path = path };
-	all->n++;
-	free(image.rgb);
-	return n;
+	all->image[all->n++] = y;
+	return y.n;
 }
 
 /* Multimodal rotary positions of the context, and of what follows it. */
-static void place(const struct encode *e, struct prompt *p, size_t images, const size_t at[images],
-	const int32_t grid[images][3])
+static void place(const struct encode *e, struct prompt *p, size_t images)
 {
+	const struct token_image *image = e->images->image + e->images->n - images;
 	const size_t past = p->context.n;
 
 	for (size_t k = 0; k < p->continuations; k++) {
 		struct stretch *c = &p->continuation[k];
 		int32_t (*position)[AXES] = xalloc(past + c->n, sizeof *position);
 
-		vision_positions(e->config, past + c->n, position, 0, images, at, grid);
+		vision_positions(e->config, past + c->n, position, 0, images, image);
 		c->position = xalloc(c->n, sizeof *position);
 		memcpy(c->position, position + past, c->n * sizeof *position);
 		if (!k) {
@@ -282,8 +276,7 @@ static void put_images(const struct encode *e, const struct question *q, const c
 	const json_t *names = json_object_get(q->json, "images");
 	const struct stretch old = p->context;
 	struct stretch y = { 0 };
-	size_t *at = xalloc(q->images, sizeof *at), image = 0;
-	int32_t (*grid)[3] = xalloc(q->images, sizeof *grid);
+	size_t image = 0;
 
 	for (size_t i = 0; i < old.n; i++)
 		image += old.id[i] == e->config->vision.placeholder;
@@ -295,13 +288,8 @@ static void put_images(const struct encode *e, const struct question *q, const c
 		const bool visual = old.id[i] == e->config->vision.placeholder;
 		size_t n = 1;
 
-		if (visual) {
-			const char *name = json_string_value(json_array_get(names, image));
-
-			at[image] = y.n;
-			n = read_image(e, folder, name, grid[image]);
-			image++;
-		}
+		if (visual)
+			n = add_image(e, q, folder, json_string_value(json_array_get(names, image++)), y.n);
 		y.id = xgrow(y.id, y.n + n, sizeof *y.id);
 		y.feature = xgrow(y.feature, y.n + n, sizeof *y.feature);
 		for (const size_t end = y.n + n; y.n < end; y.n++) {
@@ -312,10 +300,9 @@ static void put_images(const struct encode *e, const struct question *q, const c
 	free(old.id);
 	p->context = y;
 	if (config_last(e->config)->axes == AXES)
-		place(e, p, q->images, at, (const int32_t (*)[3])grid);
+		place(e, p, q->images);
 	if (e->aifs)
 		prompt_switch(p, AXES);
-	free(at), free(grid);
 }
 
 /* Without images no token of the context stands for one, not even where special tokens are read as text. */

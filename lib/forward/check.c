@@ -39,16 +39,14 @@ static size_t draw_images(struct check *k, const struct part *first)
 	const size_t w = v->side ? v->side : 4 * square, pixels = h * w;
 	const struct random_stream draw = random_open(1, "check");
 	const struct processor processor = processor_of(first);
-	size_t rows, columns;
 
-	vision_grid(k->config, &processor, h, w, &rows, &columns);
 	k->rgb = xalloc(SEQUENCES * pixels, CHANNELS);
 	for (size_t i = 0; i < SEQUENCES * pixels * CHANNELS; i++)
 		k->rgb[i] = (uint8_t)(random_uniform(&draw, i) * 256);
-	for (size_t i = 0; i < SEQUENCES; i++)
-		k->image[i] = (struct token_image){ .n = vision_tokens(k->config, rows, columns),
-			.frames = 1, .rows = rows, .columns = columns, .h = h, .w = w,
-			.rgb = k->rgb + i * pixels * CHANNELS };
+	for (size_t i = 0; i < SEQUENCES; i++) {
+		k->image[i] = vision_image(k->config, &processor, part_name(first), h, w);
+		k->image[i].rgb = k->rgb + i * pixels * CHANNELS;
+	}
 	return k->image->n;
 }
 
@@ -58,7 +56,6 @@ static void place_images(struct check *k, struct tokens *t, int32_t id[], int64_
 {
 	const size_t each = t->n / SEQUENCES, n = k->image->n;
 	const int32_t placeholder = k->config->vision.placeholder;
-	const int32_t grid[][3] = { { 1, (int32_t)k->image->rows, (int32_t)k->image->columns } };
 
 	for (size_t i = 0; i < t->n; i++) {
 		modality[i] = i % each < n;
@@ -68,8 +65,7 @@ static void place_images(struct check *k, struct tokens *t, int32_t id[], int64_
 	}
 	for (size_t i = 0; i < SEQUENCES; i++) {
 		k->image[i].first = i * each;
-		vision_positions(k->config, each, position + i * each, i * each, 1, &k->image[i].first,
-			grid);
+		vision_positions(k->config, each, position + i * each, i * each, 1, &k->image[i]);
 	}
 	t->images = SEQUENCES;
 	t->image = k->image;

@@ -6,42 +6,12 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/size.h"
-#include "vision/image.h"
 #include "vision/vision.h"
 
 /* Rows of an image, of its class token too. */
 static size_t rows_of(const struct images *m, size_t i)
 {
 	return vision_rows(m->config, m->image[i].rows, m->image[i].columns);
-}
-
-/* Dies where the tokens of an image are not as many as its features. */
-static void check_image(const struct images *m, size_t i)
-{
-	const struct vision *v = &m->config->vision;
-	const struct token_image *p = &m->image[i];
-	const size_t n = vision_tokens(m->config, p->rows, p->columns);
-
-	if (v->rows && rows_of(m, i) != v->rows)
-		die("%s: /image_grid: image %zu has %zu rows and %zu columns of patches, the encoder takes "
-			"%zu of each", m->windows.name, p->number, p->rows, p->columns, v->side / v->patch);
-	if (p->frames != 1 || p->rows % v->merge || p->columns % v->merge)
-		die("%s: /image_grid: image %zu has %zu frames, %zu rows and %zu columns of patches, "
-			"expected 1 frame and multiples of %zu", m->windows.name, p->number, p->frames,
-			p->rows, p->columns, v->merge);
-	if (p->n != n)
-		die("%s: /image_span: image %zu has %zu tokens, the model makes %zu", m->windows.name,
-			p->number, p->n, n);
-}
-
-/* Patch i of an image: by squares of those that become one feature, row by row of each. */
-static void place_of(const struct vision *v, const struct token_image *p, size_t i, size_t *row,
-	size_t *column)
-{
-	const size_t merge = v->merge, square = merge * merge, across = p->columns / merge;
-
-	*row = i / square / across * merge + i % square / merge;
-	*column = i / square % across * merge + i % merge;
 }
 
 /* A sequence of each image; of two axes, the places of its rows. */
@@ -53,7 +23,7 @@ static void make_windows(struct images *m, const char *name, size_t n)
 	*y = (struct windows){ .name = name, .n = n, .modalities = 1, .axes = s->axes ? s->axes : 1,
 		.sequence = xalloc(n, sizeof *y->sequence) };
 	for (size_t i = 0; i < n; i++) {
-		check_image(m, i);
+		vision_check(m->config, name, &m->image[i]);
 		y->sequence[i] = (struct sequence){ .first = y->rows, .length = rows_of(m, i) };
 		y->rows += rows_of(m, i);
 		y->longest = max(y->longest, rows_of(m, i));
@@ -68,7 +38,7 @@ static void make_windows(struct images *m, const char *name, size_t n)
 			int32_t *at = y->position + (y->sequence[i].first + t) * y->axes;
 			size_t row, column;
 
-			place_of(&m->config->vision, &m->image[i], t, &row, &column);
+			vision_place(m->config, &m->image[i], t, &row, &column);
 			at[0] = (int32_t)row, at[1] = (int32_t)column;
 		}
 }
@@ -106,47 +76,6 @@ void images_prepare(struct images *m, const struct part *part)
 {
 	m->processor = processor_of(part);
 	m->processor.name = m->prepared_by = xformat("%s", m->processor.name);	/* the part will be gone */
-}
-
-/* Patches of an image: channels, then frames, which are all the same, rows and columns of pixels. */
-static void cut_patches(const struct vision *v, const struct token_image *image, size_t width, size_t plane,
-	float *x, const float *pixels)
-{
-	const size_t p = v->patch;
-
-	for (size_t i = 0, row, column; i < image->rows * image->columns; i++) {
-		place_of(v, image, i, &row, &column);
-		for (size_t c = 0; c < CHANNELS * v->frames; c++)
-			for (size_t y = 0; y < p; y++, x += p)
-				memcpy(x, pixels + c / v->frames * plane + (row * p + y) * width + column * p,
-					p * sizeof *x);
-	}
-}
-
-/* The patches of an image, as the model's processor prepares it. */
-static void read_patches(const struct images *m, size_t i, float *x)
-{
-	const struct vision *v = &m->config->vision;
-	const struct token_image *p = &m->image[i];
-	size_t height, width, rows, columns;
-	struct image image = { 0 };
-	float *pixels;
-
-	vision_grid(m->config, &m->processor, p->h, p->w, &rows, &columns);
-	processor_size(&m->processor, p->h, p->w, &height, &width);
-	if (rows != p->rows || columns != p->columns)
-		die("%s: /images/%zu: is %zu × %zu pixels when it is prepared, %zu × %zu patches of %zu were "
-			"expected", m->windows.name, p->number, height, width, p->rows, p->columns, v->patch);
-	if (!p->rgb)
-		image = image_read(p->path);
-	if (!p->rgb && (image.h != p->h || image.w != p->w))
-		die("%s: was %zu x %zu pixels, and is %zu x %zu now", p->path, p->h, p->w, image.h,
-			image.w);
-	pixels = xalloc(CHANNELS * height * width, sizeof *pixels);
-	processor_run(&m->processor, height, width, (float (*)[height][width])pixels, p->h, p->w,
-		(const uint8_t (*)[p->w][3])(p->rgb ? p->rgb : image.rgb));
-	cut_patches(v, p, width, height * width, x, pixels);
-	free(pixels), free(image.rgb);
 }
 
 /* What stands beside the patches. */
@@ -195,7 +124,7 @@ static void embed_one(struct images *m, const struct projection *patch, const st
 	const struct batch batch = { .rows = n, .sequences = 1, .sequence = &all };
 	float *x = xalloc(n, in * sizeof *x), *row = m->hidden.x + s->first * out;
 
-	read_patches(m, i, x);
+	vision_patches(m->config, &m->processor, m->windows.name, &m->image[i], x);
 	projection_apply(patch, &batch, 0, n, out, (float (*)[out])(row + class * out),
 		(const float (*)[in])x, workspace, observer, false);
 	place(m, places, s->length, row);

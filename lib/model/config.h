@@ -107,9 +107,6 @@ bool config_find_end(const struct config *c, const char *path, struct end_layer 
 bool config_is_visual(const struct config *c, const char *path);
 /* Numbers of a patch of an image. */
 size_t vision_numbers(const struct vision *v);
-/* Rows of the encoder, and tokens of the language model, of an image of rows x columns patches; 0: none. */
-size_t vision_rows(const struct config *c, size_t rows, size_t columns);
-size_t vision_tokens(const struct config *c, size_t rows, size_t columns);
 /* The class of the whole model. */
 const char *config_class(const struct config *c);
 

@@ -247,19 +247,6 @@ size_t vision_numbers(const struct vision *v)
 	return CHANNELS * v->frames * v->patch * v->patch;
 }
 
-size_t vision_rows(const struct config *c, size_t rows, size_t columns)
-{
-	return rows * columns + !!config_encoder(c)->arch->class_token;
-}
-
-size_t vision_tokens(const struct config *c, size_t rows, size_t columns)
-{
-	const struct vision *v = &c->vision;
-	const size_t all = vision_rows(c, rows, columns);
-
-	return all > v->skipped ? (all - v->skipped) / (v->merge * v->merge) : 0;
-}
-
 size_t config_ends(const struct config *c, struct end_layer end[ENDS])
 {
 	const struct stack *encoder = config_encoder(c);

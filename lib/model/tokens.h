@@ -20,6 +20,7 @@ struct token_image {
 	size_t h, w;
 	const uint8_t *rgb;		/* [h, w, 3] as decoded; NULL: the file at path is decoded for it */
 	char *path;
+	size_t line;			/* of the file that names it */
 };
 
 struct tokens {

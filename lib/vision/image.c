@@ -18,9 +18,10 @@ const char *image_unfit(size_t h, size_t w, size_t max)
 	return h * w > max ? "is cut short: its pixels cannot be in so few bytes" : NULL;
 }
 
-void image_make(struct image_reader *r, size_t h, size_t w)
+bool image_make(struct image_reader *r, size_t h, size_t w)
 {
-	r->y = (struct image){ h, w, xalloc(h * w, 3) };
+	r->y = (struct image){ h, w, r->pixels ? xalloc(h * w, 3) : NULL };
+	return r->pixels;
 }
 
 /* A number of the header, behind blanks and comments; 0: there is none. One beyond what is read is cut. */
@@ -60,8 +61,7 @@ static bool pnm_parse(struct image_reader *r)
 		snprintf(r->why, sizeof r->why, "%s", why);
 		return false;
 	}
-	image_make(r, h, w);
-	for (size_t i = 0; i < 3 * h * w; i++)
+	for (size_t i = 0, n = image_make(r, h, w) ? 3 * h * w : 0; i < n; i++)
 		r->y.rgb[i] = r->bytes[r->used + (channels == 3 ? i : i / 3)];
 	return true;
 }
@@ -74,9 +74,9 @@ static const struct kind {
 	{ "P5", pnm_parse }, { "P6", pnm_parse },
 };
 
-struct image image_parse(const char *name, size_t n, const unsigned char *bytes)
+struct image image_parse(const char *name, size_t n, const unsigned char *bytes, bool pixels)
 {
-	struct image_reader r = { .name = name, .bytes = bytes, .n = n };
+	struct image_reader r = { .name = name, .bytes = bytes, .n = n, .pixels = pixels };
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (n > strlen(kinds[i].magic) && !memcmp(bytes, kinds[i].magic, strlen(kinds[i].magic))) {
@@ -88,13 +88,23 @@ struct image image_parse(const char *name, size_t n, const unsigned char *bytes)
 	die("%s: is no picture that is read, expected PNG, JPEG, PPM or PGM (P6, P5)", name);
 }
 
-struct image image_read(const char *path)
+static struct image read_file(const char *path, bool pixels)
 {
 	size_t n;
 	char *bytes = contents_read(path, IMAGE_BYTES, &n);
 	struct image y = image_parse(strcmp(path, "-") ? path : "<stdin>", n,
-		(const unsigned char *)bytes);
+		(const unsigned char *)bytes, pixels);
 
 	free(bytes);
 	return y;
+}
+
+struct image image_read(const char *path)
+{
+	return read_file(path, true);
+}
+
+struct image image_extents(const char *path)
+{
+	return read_file(path, false);
 }

@@ -10,6 +10,7 @@
  */
 #ifndef VISION_IMAGE_H
 #define VISION_IMAGE_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ struct image {
 /* The file at path ("-": standard input). Dies, naming it, where it is damaged, cut, or claims more pixels
  * than its bytes can hold: nothing is allocated for those. */
 struct image image_read(const char *path);
-/* The same of n bytes of a file, which may be none; name: for messages. */
-struct image image_parse(const char *name, size_t n, const unsigned char *bytes);
+/* Height and width by the header, with rgb NULL: nothing is decoded, and damage after the header not seen. */
+struct image image_extents(const char *path);
+/* Both for n bytes of a file, which may be none; name: for messages. */
+struct image image_parse(const char *name, size_t n, const unsigned char *bytes, bool pixels);
 #endif

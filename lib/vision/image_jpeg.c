@@ -58,7 +58,8 @@ static void read_rows(struct jpeg_decompress_struct *jpeg, struct image_reader *
 	jpeg_mem_src(jpeg, r->bytes, r->n);
 	jpeg_read_header(jpeg, TRUE);
 	check_header(jpeg, r);
-	image_make(r, jpeg->image_height, jpeg->image_width);
+	if (!image_make(r, jpeg->image_height, jpeg->image_width))
+		return;
 	jpeg->out_color_space = JCS_RGB;
 	jpeg_start_decompress(jpeg);
 	while (jpeg->output_scanline < jpeg->output_height) {

@@ -105,10 +105,11 @@ bool image_png(struct image_reader *r)
 		png_set_chunk_malloc_max(png, 1 << 20);
 		png_read_info(png, info);
 		passes = png_prepare(png, info, r);
-		image_make(r, png_get_image_height(png, info), png_get_image_width(png, info));
-		rgba = xalloc(passes > 1 ? r->y.h * r->y.w : r->y.w, 4);
-		png_rows(png, r, rgba, passes);
-		png_read_end(png, NULL);
+		if (image_make(r, png_get_image_height(png, info), png_get_image_width(png, info))) {
+			rgba = xalloc(passes > 1 ? r->y.h * r->y.w : r->y.w, 4);
+			png_rows(png, r, rgba, passes);
+			png_read_end(png, NULL);
+		}
 		good = true;
 	}
 	png_destroy_read_struct(&png, &info, NULL);

@@ -16,7 +16,8 @@ struct image_reader {
 	const char *name;		/* for messages */
 	const unsigned char *bytes;	/* [n] of the file */
 	size_t n, used;
-	struct image y;		/* rgb is freed by the caller where the file is refused */
+	bool pixels;			/* wanted; else the header is enough */
+	struct image y;			/* rgb is freed by the caller where the file is refused */
 	char why[256];			/* it is refused */
 	jmp_buf back;
 };
@@ -26,6 +27,6 @@ bool image_png(struct image_reader *r);
 
 /* Why an image of h x w pixels is not read, or NULL. most: pixels that the bytes of the file can hold. */
 const char *image_unfit(size_t h, size_t w, size_t max);
-/* Memory for the pixels. */
-void image_make(struct image_reader *r, size_t h, size_t w);
+/* Takes the extents, and makes memory for the pixels; false: these are not wanted. */
+bool image_make(struct image_reader *r, size_t h, size_t w);
 #endif

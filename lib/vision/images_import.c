@@ -20,7 +20,6 @@ struct longer {
 	uint16_t *bytes;
 	uint8_t *modality;
 	int64_t *sequence;		/* [sequences + 1] */
-	int64_t (*span)[2];		/* [images] */
 };
 
 static struct config config_of(const struct part *model)
@@ -70,49 +69,44 @@ static void note_images(size_t n, const char *const path[n])
 	}
 }
 
-/* Writes image i as it is decoded, and says how its patches lie. Returns how many tokens it has. */
-static size_t write_image(struct output *out, const struct config *c, const struct processor *p,
-	size_t i, const char *path, int32_t grid[3])
+/* Writes image i as it is decoded. */
+static struct token_image write_image(struct output *out, const struct config *c, const struct processor *p,
+	size_t i, const char *path)
 {
 	struct image image = image_read(path);
 	char *to = xformat("/images/%zu", i);
-	size_t rows, columns, n;
+	struct token_image y;
 
 	error_about(path);
-	vision_grid(c, p, image.h, image.w, &rows, &columns);
+	y = vision_image(c, p, NULL, image.h, image.w);
 	error_about(NULL);
-	n = vision_tokens(c, rows, columns);
-	if (!n)
-		die("%s: has %zu x %zu patches, which leave no token", path, rows, columns);
-	grid[0] = 1, grid[1] = (int32_t)rows, grid[2] = (int32_t)columns;
 	output_write(out, to, tensor_of(TENSOR_U8, image.rgb, 3,
 		(const size_t[]){ image.h, image.w, 3 }));
 	free(to), free(image.rgb);
-	return n;
+	return y;
 }
 
-/* count: tokens of each image. */
+/* Also says of the images where their tokens begin. */
 static struct longer lengthen(const struct tokens *t, int32_t placeholder, size_t images,
-	const size_t count[images])
+	struct token_image image[images])
 {
 	struct longer y = { .n = t->n - images };
-	size_t at = 0, image = 0, sequence = 0;
+	size_t at = 0, sequence = 0;
 
 	for (size_t i = 0; i < images; i++)
-		y.n += count[i];
+		y.n += image[i].n;
 	y.id = xalloc(y.n, sizeof *y.id);
 	y.bytes = xalloc(y.n, sizeof *y.bytes);
 	y.modality = xalloc(y.n, sizeof *y.modality);
 	y.sequence = xalloc(t->sequences + 1, sizeof *y.sequence);
-	y.span = xalloc(images, sizeof *y.span);
 	for (size_t i = 0; i < t->n; i++) {
 		const bool visual = t->id[i] == placeholder;
-		const size_t n = visual ? count[image] : 1;
+		const size_t n = visual ? image->n : 1;
 
 		if (t->sequences && t->sequence[sequence] == (int64_t)i)
 			y.sequence[sequence++] = (int64_t)at;
 		if (visual)
-			y.span[image][0] = (int64_t)at, y.span[image][1] = (int64_t)n, image++;
+			image++->first = at;
 		for (const size_t end = at + n; at < end; at++) {
 			y.id[at] = t->id[i];
 			y.bytes[at] = t->bytes && !visual ? t->bytes[i] : 0;
@@ -125,42 +119,47 @@ static struct longer lengthen(const struct tokens *t, int32_t placeholder, size_
 
 /* Multimodal rotary positions, sequence by sequence. */
 static void write_positions(struct output *out, const struct config *c, const struct tokens *t,
-	const struct longer *y, size_t images, const int32_t grid[images][3])
+	const struct longer *y, size_t images, const struct token_image image[images])
 {
 	int32_t (*position)[AXES] = xalloc(y->n, sizeof *position);
-	size_t *at = xalloc(images, sizeof *at), image = 0;
 
-	for (size_t i = 0; i < images; i++)
-		at[i] = (size_t)y->span[i][0];
 	for (size_t s = 0; s < (t->sequences ? t->sequences : 1); s++) {
 		const size_t first = t->sequences ? (size_t)y->sequence[s] : 0;
 		const size_t end = t->sequences ? (size_t)y->sequence[s + 1] : y->n;
 		size_t n = 0;
 
-		while (image + n < images && at[image + n] < end)
+		while (n < images && image[n].first < end)
 			n++;
-		vision_positions(c, end - first, position + first, first, n, at + image, grid + image);
-		image += n;
+		vision_positions(c, end - first, position + first, first, n, image);
+		image += n, images -= n;
 	}
 	output_write(out, "/position", tensor_2d(TENSOR_I32, position, y->n, AXES));
-	free(position), free(at);
+	free(position);
 }
 
 static void write_tokens(struct output *out, const struct part *from, const struct tokens *t,
-	struct longer *y, size_t images, const int32_t grid[images][3])
+	struct longer *y, size_t images, const struct token_image image[images])
 {
+	int32_t (*grid)[3] = xalloc(images, sizeof *grid);
+	int64_t (*span)[2] = xalloc(images, sizeof *span);
+
+	for (size_t i = 0; i < images; i++) {
+		grid[i][0] = (int32_t)image[i].frames, grid[i][1] = (int32_t)image[i].rows;
+		grid[i][2] = (int32_t)image[i].columns;
+		span[i][0] = (int64_t)image[i].first, span[i][1] = (int64_t)image[i].n;
+	}
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, y->id, y->n));
 	tokens_sign(out, y->n, y->id);
 	output_attributes(out, from, "/tokens");
 	output_write(out, "/modality", tensor_1d(TENSOR_U8, y->modality, y->n));
-	output_write(out, "/image_grid", tensor_2d(TENSOR_I32, (void *)(uintptr_t)grid, images, 3));
-	output_write(out, "/image_span", tensor_2d(TENSOR_I64, y->span, images, 2));
+	output_write(out, "/image_grid", tensor_2d(TENSOR_I32, grid, images, 3));
+	output_write(out, "/image_span", tensor_2d(TENSOR_I64, span, images, 2));
 	if (t->bytes)
 		output_write(out, "/bytes", tensor_1d(TENSOR_U16, y->bytes, y->n));
 	if (t->sequences)
 		output_write(out, "/sequence", tensor_1d(TENSOR_I64, y->sequence, t->sequences + 1));
 	output_rest(out, from, NULL);
-	free(y->id), free(y->bytes), free(y->modality), free(y->sequence), free(y->span);
+	free(y->id), free(y->bytes), free(y->modality), free(y->sequence), free(grid), free(span);
 }
 
 void images_import(const char *to, const char *model, const char *tokens, bool force, size_t n,
@@ -171,8 +170,7 @@ void images_import(const char *to, const char *model, const char *tokens, bool f
 	const struct config c = config_of(part);
 	const struct processor p = processor_of(part);
 	struct tokens t = tokens_read(from, part, c.vocab, force, 0);
-	int32_t (*grid)[3] = xalloc(n, sizeof *grid);
-	size_t *count = xalloc(n, sizeof *count);
+	struct token_image *image = xalloc(n, sizeof *image);
 	struct longer y;
 
 	check_tokens(from, &t, &c.vision, n);
@@ -180,14 +178,14 @@ void images_import(const char *to, const char *model, const char *tokens, bool f
 	output_begin(out, from);
 	output_history(out, "model", part);
 	for (size_t i = 0; i < n; i++)
-		count[i] = write_image(out, &c, &p, i, path[i], grid[i]);
-	y = lengthen(&t, c.vision.placeholder, n, count);
+		image[i] = write_image(out, &c, &p, i, path[i]);
+	y = lengthen(&t, c.vision.placeholder, n, image);
 	if (config_last(&c)->axes == AXES)
-		write_positions(out, &c, &t, &y, n, grid);
-	write_tokens(out, from, &t, &y, n, grid);
+		write_positions(out, &c, &t, &y, n, image);
+	write_tokens(out, from, &t, &y, n, image);
 	output_end(out);
 	output_close(out);
-	free(grid), free(count);
+	free(image);
 	config_free(&c);
 	part_close(from), part_close(part);
 }

@@ -37,7 +37,7 @@ static void image(void *arg)
 	static const char qwen[] = "{\"image_processor_type\": \"Qwen2VLImageProcessor\", \"patch_size\": 3, "
 		"\"merge_size\": 2, \"min_pixels\": 36, \"max_pixels\": 360}";
 	const struct run *r = arg;
-	struct image y = image_parse("fuzz", r->n, r->data);
+	struct image y = image_parse("fuzz", r->n, r->data, true);
 
 	survive_use(y.rgb, 3 * y.h * y.w);
 	if (y.h * y.w <= MAX)
