@@ -12,8 +12,7 @@
 #include "branch/feedback.h"
 #include "model/basis.h"
 #include "num/linalg.h"
-#include "transform/attach.h"
-#include "transform/method.h"
+#include "transform/quantize.h"
 
 static const struct tool tool = {
 	.name = "fbq-run",
@@ -37,71 +36,72 @@ struct settings {
 	bool resume, force_basis;
 	struct selection layers;
 	struct method_options options;
-	struct attach_format format;
+	struct branch_format format;
 	size_t seed;
 };
 
-static void check(struct settings *set, struct attach *a)
+/* The method of all layers. */
+static struct method check(struct settings *set)
 {
-	const struct branch_method *m = a->method = &branch_methods[set->method];
+	const struct quantizer *z = quantizer_named(branch_names[set->method]);
+	struct branch_settings *b = &set->options.said.branch;
+	struct method m;
 
 	option_idle(3, (struct option_idle[]){
-		{ !m->descends, "lr init-sigma", "a method that does not descend" },
-		{ m->steps == 1, "steps", "a method of one step" },
+		{ !z->branch->descends, "lr init-sigma", "a method that does not descend" },
+		{ z->branch->steps == 1, "steps", "a method of one step" },
 		{ set->reference != NULL, "storage group scale-dtype ties",
 			"--reference: the codes stay" } });
-	if (option_given("rank") && !a->settings.rank)
+	if (option_given("rank") && !b->rank)
 		misuse("--rank: expected a number from 1 on, not 0");
-	if (option_given("steps") && !a->settings.steps)
+	if (option_given("steps") && !b->steps)
 		misuse("--steps: expected a number from 1 on, not 0");
-	if (m->needs_hessian && !set->hessian)
-		misuse("--hessian FILE is needed for --method %s (hessian-accum makes it)", m->name);
-	if (set->reference && !m->takes_main)
-		misuse("--method %s makes codes of its own; --reference goes with %s", m->name,
-			attach_takers());
-	set->options.said.solver.compensate = m->compensate;
-	a->settings.main = method_make(&set->options, method_storage_given, NULL).solver;
-	a->settings.main.search = SEARCH_MINMAX;
-	if (a->settings.main.group < 0 && m->descends)
-		misuse("--group tensor: --method %s takes ranges of rows or of groups", m->name);
-	a->settings.storage = set->format.format;
-	a->settings.group = set->format.group;
-	a->settings.type = set->format.type;
-	a->settings.seed = set->seed;
+	if (z->needs_hessian && !set->hessian)
+		misuse("--hessian FILE is needed for --method %s (hessian-accum makes it)", z->name);
+	if (set->reference && !z->keeps_main)
+		misuse("--method %s makes codes of its own; --reference goes with %s", z->name,
+			quantizer_keepers());
+	b->storage = set->format.format;
+	b->group = set->format.group;
+	b->type = set->format.type;
+	b->seed = set->seed;
+	set->options.said.solver.compensate = z->branch->compensate;
+	m = method_make(&set->options, method_storage_given, NULL);
+	m.solver.search = SEARCH_MINMAX;
+	m.quantizer = z;
+	if (m.solver.group < 0 && z->branch->descends)
+		misuse("--group tensor: --method %s takes ranges of rows or of groups", z->name);
+	return m;
 }
 
-static void run(struct attach *a, const struct settings *set, const struct command *c,
+static void run(struct quantize *q, const struct settings *set, const struct command *c,
 	struct report *report)
 {
-	struct moments_files files = { .hessian = set->hessian ? part_open(set->hessian, "hessian") : NULL };
 	struct filter f;
 
-	a->source = moments_of_files(&files);
-	a->hessian = files.hessian;
-	a->reference = set->reference ? part_open(set->reference, "model") : NULL;
+	q->source = moments_of_files(&q->files);
 	f = set->resume ? filter_resume(c->operand[0], "model", c->output, "model", report) :
 		filter_open(c->operand[0], "model", c->output, "model");
 	f.report = report;
-	f.finished = attach_finished;
+	f.finished = quantize_finished;
 	filter_config(&f);
 	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(3,
-		(const struct part *[]){ a->hessian, a->reference, f.part }, set->force_basis)));
-	attach_check(a, &f);
-	model_filter(&f, attach_part, a);
-	attach_end(a, input_name(f.in));
+		(const struct part *[]){ q->files.hessian, q->reference, f.part }, set->force_basis)));
+	quantize_check_layers(q, &f);
+	model_filter(&f, quantize_part, q);
+	quantize_end(q, input_name(f.in));
 	filter_close(&f);
-	if (a->reference)
-		part_close(a->reference);
-	if (files.hessian)
-		part_close(files.hessian);
 }
 
 int main(int argc, char *argv[])
 {
 	struct report report = { 0 };
-	struct settings set = { 0 };
-	struct attach a = { .layers = &set.layers, .settings = {
+	struct settings set = { .options.said.branch = {
 		.every = FEEDBACK_EVERY, .patience = FEEDBACK_PATIENCE } };
+	struct branch_settings *b = &set.options.said.branch;
+	struct quantize q = { .layers = &set.layers };
+	struct plan plan;
+	struct method m;
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"Hessians of the layers, from hessian-accum" },
@@ -113,15 +113,15 @@ int main(int argc, char *argv[])
 		METHOD_STORAGE_OPTIONS(&set.options),
 		OPTION_TIES(&set.options.ties_away),
 		{ .type = OPTION_HEADING, .help = "The branch" },
-		{ 'r', "rank", OPTION_SIZE(&a.settings.rank), "R",
+		{ 'r', "rank", OPTION_SIZE(&b->rank), "R",
 			"its rank (default: a 32nd of a layer's inputs)" },
 		OPTION_BRANCH_FORMAT(&set.format),
-		{ 0, "steps", OPTION_SIZE(&a.settings.steps), "N",
+		{ 0, "steps", OPTION_SIZE(&b->steps), "N",
 			"steps or rounds (default: the method's)" },
-		{ 0, "lr", OPTION_REAL(&a.settings.rate), "RATE",
+		{ 0, "lr", OPTION_REAL(&b->rate), "RATE",
 			"of Adam's first step; it falls to 0 in a line",
 			.otherwise = "0.002", .min = 1e-9, .max = 1 },
-		{ 0, "init-sigma", OPTION_REAL(&a.settings.sigma), "SIGMA",
+		{ 0, "init-sigma", OPTION_REAL(&b->sigma), "SIGMA",
 			"standard deviation of A at the start (default: 1/(4 sqrt(inputs)))",
 			.min = 0, .max = 1e6 },
 		OPTION_SEED(&set.seed),
@@ -135,9 +135,18 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	report_open(&report);
-	check(&set, &a);
+	m = check(&set);
+	plan = plan_single(&m);
+	q.plan = &plan;
 	linalg_init();
-	run(&a, &set, &c, &report);
+	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
+	q.reference = set.reference ? part_open(set.reference, "model") : NULL;
+	run(&q, &set, &c, &report);
+	if (q.reference)
+		part_close(q.reference);
+	if (q.files.hessian)
+		part_close(q.files.hessian);
+	plan_free(&plan);
 	selection_free(&set.layers);
 	return 0;
 }

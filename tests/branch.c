@@ -18,6 +18,7 @@
 #include "branch/branch.h"
 #include "jacobi.h"
 #include "num/linalg.h"
+#include "transform/quantizer.h"
 
 /* W [m][n], H = Xᵀ X of tokens, in float as the methods see it. */
 struct problem {
@@ -105,7 +106,7 @@ static struct branch_layer run(const struct problem *p, const struct branch_meth
 	return l;
 }
 
-static void layer_free(struct branch_layer *l)
+static void made_free(struct branch_layer *l)
 {
 	free(l->a), free(l->b), free(l->codes.memory), free(l->code_a.memory), free(l->code_b.memory);
 }
@@ -447,7 +448,7 @@ static void algorithms(void **unused)
 				fail_msg("%s of %zu x %zu, %s: %.9g, not %.9g", rows[i].name, p.m, p.n,
 					sizes[k].storage, l.report.loss,
 					plain(&p, rows[i].name, &s, rows[i].steps));
-			layer_free(&l), problem_free(&p);
+			made_free(&l), problem_free(&p);
 		}
 }
 
@@ -464,7 +465,7 @@ static void factors_in_rounds(void **unused)
 	for (s.group = 0; s.group < 6; s.group += 3) {
 		l = run(&p, y, &s, NULL);
 		assert_true(near(l.report.loss, plain(&p, "caldera", &s, 3)));
-		layer_free(&l);
+		made_free(&l);
 	}
 	problem_free(&p);
 }
@@ -513,7 +514,7 @@ static void as_stored(void **unused)
 			if (!isnan(l.report.bound) && strcmp(storages[i], "mxfp4") &&
 				strcmp(storages[i], "nvfp4"))
 				assert_true(l.report.bound <= 1 && l.report.bound > 0.5);
-			layer_free(&l);
+			made_free(&l);
 		}
 	problem_free(&p);
 }
@@ -532,21 +533,21 @@ static void given(void **unused)
 	(void)unused;
 	s.type = HALF_F16;
 	for (const struct branch_method *y = branch_methods; y->name; y++)
-		if (y->takes_main) {
+		if (quantizer_named(y->name)->keeps_main) {
 			l = run(&p, y, &s, &main);
 			assert_int_equal(l.report.status, STATUS_DONE);
 			assert_true(fabs(l.report.loss - held(&p, &l, &main)) <= 1e-5 * l.report.loss);
 			assert_true(fabs(l.report.start - low.report.start) <= 1e-6 * low.report.start);
 			assert_true(l.report.loss <= low.report.loss * (1 + 1e-3));
-			layer_free(&l);
+			made_free(&l);
 		}
 	for (size_t i = 0; i < 3; i++) {
 		s.main.compensate = method(others[i])->compensate, s.steps = i == 2 ? 300 : 0;
 		l = run(&p, method(others[i]), &s, NULL);
 		assert_true(l.report.loss < low.report.loss);
-		layer_free(&l);
+		made_free(&l);
 	}
-	layer_free(&low), problem_free(&p);
+	made_free(&low), problem_free(&p);
 }
 
 /* Fewer tokens than channels, a channel without input, no H where none is needed, W = 0. */
@@ -569,7 +570,7 @@ static void singular(void **unused)
 			assert_true(fabs(l.report.loss - held(&p, &l, NULL)) <= 1e-5 * l.report.start);
 			for (size_t i = 0; i < R * N; i++)
 				assert_true(isfinite(l.a[i]));
-			layer_free(&l);
+			made_free(&l);
 		}
 	memset(p.w, 0, M * N * sizeof *p.w);
 	for (const struct branch_method *y = branch_methods; y->name; y++) {
@@ -577,7 +578,7 @@ static void singular(void **unused)
 		struct branch_layer l = run(&p, y, &s, NULL);
 
 		assert_true(l.report.status == STATUS_DONE && isnan(l.report.loss));
-		layer_free(&l);
+		made_free(&l);
 	}
 	problem_free(&p);
 }
@@ -592,14 +593,14 @@ static void without_hessian(void **unused)
 		p.h[i] = i % (N + 1) == 0;
 	none.h = NULL;
 	for (const struct branch_method *y = branch_methods; y->name; y++)
-		if (!y->needs_hessian) {
+		if (!quantizer_named(y->name)->needs_hessian) {
 			const struct branch_settings s = settings(y, "uint4", 5, 3, 0);
 			struct branch_layer l = run(&p, y, &s, NULL), other = run(&none, y, &s, NULL);
 
 			assert_memory_equal(l.a, other.a, 3 * N * sizeof(float));
 			assert_memory_equal(l.codes.codes, other.codes.codes, M * N);
 			assert_true(fabs(l.report.loss - other.report.loss) <= 1e-6 * l.report.loss);
-			layer_free(&l), layer_free(&other);
+			made_free(&l), made_free(&other);
 		}
 	problem_free(&p);
 }
@@ -625,7 +626,7 @@ static void same_bits(void **unused)
 		assert_memory_equal(l.codes.codes, again.codes.codes, M * N);
 		assert_memory_equal(l.codes.scale, again.codes.scale, M * 3 * sizeof(float));
 		assert_true(l.report.loss == again.report.loss && l.report.best == again.report.best);
-		layer_free(&l), layer_free(&again);
+		made_free(&l), made_free(&again);
 	}
 	threads = many;
 	problem_free(&p);
@@ -645,21 +646,21 @@ static void refused(void **unused)
 
 		p.w[3 * 16 + 2] = NAN, l = run(&p, y, &s, NULL), p.w[3 * 16 + 2] = w;
 		assert_true(l.report.status == STATUS_BAD_WEIGHT && l.report.index == 3);
-		layer_free(&l);
+		made_free(&l);
 		p.h[5 * 16 + 1] = INFINITY, l = run(&p, y, &s, NULL), p.h[5 * 16 + 1] = h;
 		assert_true(l.report.status == STATUS_BAD_HESSIAN && l.report.index == 5);
-		layer_free(&l);
-		if (y->takes_main) {
+		made_free(&l);
+		if (quantizer_named(y->name)->keeps_main) {
 			l = run(&p, y, &s, &main);
 			assert_true(l.report.status == STATUS_BAD_MAIN && l.report.index == 4);
-			layer_free(&l);
+			made_free(&l);
 		}
 		/* products of A and B are of W's size: beyond 65504² no f16 is left for them */
 		for (size_t i = 0; i < 6 * 16; i++)
 			p.w[i] *= 1e12f;
 		s.type = HALF_F16, l = run(&p, y, &s, NULL);
 		assert_true(l.report.status == STATUS_OVERFLOW || !strcmp(y->name, "fbquant"));
-		layer_free(&l);
+		made_free(&l);
 		for (size_t i = 0; i < 6 * 16; i++)
 			p.w[i] /= 1e12f;
 	}

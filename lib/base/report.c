@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 
-enum { JSON_DIGITS = 17, COLUMNS = 16 };	/* digits that say a double exactly */
+enum { JSON_DIGITS = 17 };	/* digits that say a double exactly */
 
 void report_answer(size_t n, const struct answer a[n], bool json)
 {
@@ -218,7 +218,7 @@ static void write_file(struct report *r, const double all[])
 
 void report_close(struct report *r)
 {
-	double all[COLUMNS];
+	double all[REPORT_COLUMNS];
 	bool any = false;
 
 	for (size_t i = 0; r->table && i < r->table->columns; i++) {

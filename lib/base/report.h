@@ -24,10 +24,11 @@ void report_answer(size_t n, const struct answer a[n], bool json);
  * the positive finite numbers, the largest or the smallest number, or the sum.
  */
 enum report_all { REPORT_NONE, REPORT_GEOMETRIC, REPORT_MAX, REPORT_MIN, REPORT_SUM };
+enum { REPORT_COLUMNS = 16 };
 struct report_column { const char *name; enum report_all all; };
 struct report_table {
 	const struct report_column *column;
-	size_t columns;			/* 16 at most */
+	size_t columns;			/* REPORT_COLUMNS at most */
 	const char *name;		/* of the first column, the rows' names; NULL: layer */
 };
 

@@ -39,16 +39,13 @@ static const struct branch_plan
 	projected = { .weighted = true, .ridge = 0x1p-24 };
 
 const struct branch_method branch_methods[] = {
-	{ "fbquant", .needs_hessian = true, .reads_hessian = true, .descends = true,
-		.compensate = COMPENSATE_NONE, .steps = 400, .plan = &feedback },
-	{ "lowrank", .takes_main = true, .compensate = COMPENSATE_NONE, .steps = 1, .plan = &plain },
-	{ "svdquant", .reads_hessian = true, .compensate = COMPENSATE_NONE, .steps = 100,
-		.plan = &absorbing },
-	{ "loftq", .compensate = COMPENSATE_NONE, .steps = 5, .plan = &plain },
-	{ "caldera", .needs_hessian = true, .reads_hessian = true, .compensate = COMPENSATE_BOTH,
-		.steps = 20, .plan = &weighted },
-	{ "eora", .needs_hessian = true, .reads_hessian = true, .takes_main = true,
-		.compensate = COMPENSATE_NONE, .steps = 1, .plan = &projected },
+	[BRANCH_FBQUANT] = { "fbquant", .descends = true, .compensate = COMPENSATE_NONE, .steps = 400,
+		.plan = &feedback },
+	[BRANCH_LOWRANK] = { "lowrank", .compensate = COMPENSATE_NONE, .steps = 1, .plan = &plain },
+	[BRANCH_SVDQUANT] = { "svdquant", .compensate = COMPENSATE_NONE, .steps = 100, .plan = &absorbing },
+	[BRANCH_LOFTQ] = { "loftq", .compensate = COMPENSATE_NONE, .steps = 5, .plan = &plain },
+	[BRANCH_CALDERA] = { "caldera", .compensate = COMPENSATE_BOTH, .steps = 20, .plan = &weighted },
+	[BRANCH_EORA] = { "eora", .compensate = COMPENSATE_NONE, .steps = 1, .plan = &projected },
 	{ NULL }
 };
 const char *const branch_names[] = { "fbquant", "lowrank", "svdquant", "loftq", "caldera", "eora", NULL };

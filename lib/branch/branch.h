@@ -81,14 +81,13 @@ struct branch_layer {
 
 struct branch_method {
 	const char *name;
-	bool needs_hessian, reads_hessian;	/* reads: what it keeps depends on H where there is one */
-	bool takes_main;
 	bool descends;			/* by gradient: from sigma at a rate; main.group ≥ 0 */
 	enum compensate compensate;	/* the algorithm's own; the caller copies it to settings.main */
 	size_t steps;			/* its own; 1: it has no steps */
 	const struct branch_plan *plan;	/* branch.c */
 };
-extern const struct branch_method branch_methods[];	/* up to a row without a name */
+enum { BRANCH_FBQUANT, BRANCH_LOWRANK, BRANCH_SVDQUANT, BRANCH_LOFTQ, BRANCH_CALDERA, BRANCH_EORA };
+extern const struct branch_method branch_methods[];	/* in this order, up to a row without a name */
 extern const char *const branch_names[];		/* theirs, NULL-terminated */
 
 /* BLAS must be on one thread. workspace: bytes, for the present number of `threads`. No result depends on

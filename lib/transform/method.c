@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* method.c -- see method.h */
 #include "transform/method.h"
+#include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/report.h"
+#include "transform/quantizer.h"
 
 const char *const method_yes_no[] = { "no", "yes", NULL };
 const char *const method_scale8s[] = { "tensor", "channel", NULL };
@@ -99,6 +101,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	m.inputs_follow = !m.inputs_given && !given(arg, "act-format");
 	decide_inputs(&m, o->act_clip);
 	s->no_error = o->no_error;
+	m.quantizer = quantizer_of(s);
 	return m;
 }
 
@@ -146,6 +149,46 @@ void method_idle(const struct method_options *o, bool act_mode, struct option_id
 
 bool method_needs_hessian(const struct method *m)
 {
-	return m->solver.compensate != COMPENSATE_NONE || m->act_mode == INPUT_STATIC_TENSOR ||
+	return m->quantizer->needs_hessian || m->act_mode == INPUT_STATIC_TENSOR ||
 		searches_hessian(&m->solver);
+}
+
+bool method_reads_hessian(const struct method *m)
+{
+	return m->quantizer->reads_hessian || method_needs_hessian(m);
+}
+
+static const struct { const char *name; enum half_type type; } types[] = {
+	{ "f32", HALF_NONE }, { "f16", HALF_F16 }, { "bf16", HALF_BF16 },
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+void method_branch_format(void *format, const char *option, const char *text)
+{
+	struct branch_format *f = format;
+	const size_t n = strcspn(text, ":");
+	char *name = xformat("%.*s", (int)n, text);
+
+	*f = (struct branch_format){ .group = 0 };
+	for (size_t i = 0; i < TYPES; i++)
+		if (!strcmp(types[i].name, text)) {
+			f->type = types[i].type;
+			free(name);
+			return;
+		}
+	setting_format(&f->format, option, name);
+	free(name);
+	f->group = (long)f->format.group;
+	if (text[n])
+		setting_group(&f->group, option, text + n + 1);
+}
+
+char *method_branch_form(const void *format)
+{
+	const struct branch_format *f = format;
+
+	if (!f->format.kind)
+		return xformat("%s", types[f->type].name);
+	return f->group > 0 ? xformat("%s:%ld", f->format.name, f->group) :
+		xformat("%s%s", f->format.name, f->group ? ":tensor" : "");
 }

@@ -5,11 +5,14 @@
 #ifndef TRANSFORM_METHOD_H
 #define TRANSFORM_METHOD_H
 #include "base/option.h"
+#include "branch/branch.h"
 #include "model/setting.h"
 #include "solver/solver.h"
 
 struct method {
+	const struct quantizer *quantizer;	/* transform/quantizer.h; NULL with keep */
 	struct solver solver;
+	struct branch_settings branch;	/* of a quantizer that makes one; main: of `solver`; rank 0: usual */
 	bool keep;			/* the layer is left alone */
 	bool inputs_given;		/* act_mode is; otherwise what the model says of inputs stays */
 	bool inputs_follow;		/* that only since there is a compute format */
@@ -34,6 +37,15 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 #define OPTION_ACT_CLIP(var) { 0, "act-clip", OPTION_REAL(var), "R", \
 	"scales of each token from R times its largest magnitude", .otherwise = "1", \
 	.min = LINEAR_CLIP_MIN, .max = 1 }
+/* How a branch is stored: f32, f16, bf16, or FORMAT[:G], G columns under a scale, or else a row. */
+struct branch_format { struct format format; long group; enum half_type type; };
+#define OPTION_BRANCH_FORMAT(var) { 0, "branch-format", \
+	OPTION_PARSED(struct branch_format, var, method_branch_format), \
+	"TYPE|FORMAT[:G]", "f32, f16, bf16, or a format with a scale for G columns (default: a row)", \
+	.otherwise = "f16", .form = method_branch_form }
+void method_branch_format(void *format, const char *option, const char *text);
+char *method_branch_form(const void *format);
+
 /* Rows of the options of a layer; o: a struct method_options. */
 #define METHOD_STORAGE_OPTIONS(o) \
 	{ 0, "storage", OPTION_FORMAT(&(o)->said.solver.storage), "FORMAT", "format of the codes", \
@@ -100,6 +112,8 @@ enum { METHOD_IDLE = 9 };
 /* Which options change nothing under the others; act_mode: whether it was given. */
 void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE]);
 
-/* Whether the result depends on the Hessian; otherwise it only serves the report. */
+/* Whether the Hessian is needed, and whether the result depends on it where there is one; otherwise it only
+ * serves the report. */
 bool method_needs_hessian(const struct method *m);
+bool method_reads_hessian(const struct method *m);
 #endif

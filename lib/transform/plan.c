@@ -218,6 +218,16 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 	return p;
 }
 
+struct plan plan_single(const struct method *m)
+{
+	struct plan p = { .methods = 1, .method = xalloc(1, sizeof *p.method) };
+
+	p.method->method = xalloc(1, sizeof *m);
+	*p.method->method = *m;
+	p.method->match = xalloc(p.n, sizeof(bool));
+	return p;
+}
+
 struct asked { const struct plan *p; const bool *match; };
 
 static bool given_or_planned(const void *arg, const char *option)

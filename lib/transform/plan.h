@@ -30,6 +30,8 @@ struct plan {
  */
 struct plan plan_read(const char *path, const struct option_row *rows, const struct option_row *all,
 	struct method_options *options);
+/* The plan under which all layers have this method. */
+struct plan plan_single(const struct method *m);
 /* The method of a layer, which is noted; the same one for layers that the same lines match. Without lines it
  * is that of the options, and layer may be NULL. */
 const struct method *plan_method(struct plan *p, const char *layer);

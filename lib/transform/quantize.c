@@ -15,8 +15,6 @@
 #include "transform/layers.h"
 #include "transform/reorder.h"
 
-enum { LAYERS_AT_ONCE = 9 };	/* those of a block, or of three experts, which have three each */
-
 static char *group_name(double group)
 {
 	return group > 0 ? xformat("%g", group) : xformat("%s", group < 0 ? "tensor" : "channel");
@@ -40,14 +38,9 @@ static void check_order(const struct quantize *q, const struct method *m, const 
 			group_name((double)m->solver.group));
 }
 
-static bool solves(const struct method *m)
-{
-	return m->solver.compensate != COMPENSATE_NONE;
-}
-
 static void check_method(const struct quantize *q, const struct method *m, const char *layer)
 {
-	if (solves(m) && !q->source.name)
+	if (m->quantizer->needs_hessian && !q->source.name)
 		misuse("--hessian FILE is needed (hessian-accum makes it), or --sequential --tokens FILE, or "
 			"--compensate none to round to nearest%s%s", layer ? ": " : "", layer ? layer : "");
 	if (m->solver.search > SEARCH_MSE && !q->source.name)
@@ -57,7 +50,7 @@ static void check_method(const struct quantize *q, const struct method *m, const
 	if (m->act_mode == INPUT_STATIC_TENSOR && !q->source.name)
 		misuse("static activation scales come from --hessian FILE or --sequential; give one, or "
 			"--act-mode dynamic-token or none%s%s", layer ? ": " : "", layer ? layer : "");
-	if (solves(m) && q->files.order)
+	if (m->quantizer->takes_order && q->files.order)
 		check_order(q, m, layer);
 }
 
@@ -74,7 +67,10 @@ static const struct method *method_of(struct quantize *q, const char *layer)
 
 	if (!m->keep && q->plan->n)
 		check_method(q, m, layer);
-	q->needs_hessian |= !m->keep && method_needs_hessian(m);
+	if (m->keep)
+		return m;
+	q->reads_hessian |= method_reads_hessian(m);
+	q->quantizer = m->quantizer;
 	return m;
 }
 
@@ -82,20 +78,48 @@ static const struct method *method_of(struct quantize *q, const char *layer)
 static void check_inputs(const struct quantize *q, const struct method *m, const char *layer,
 	const struct second_moments *inputs)
 {
-	if (solves(m) && q->source.order_name && !inputs->order)
+	if (m->quantizer->takes_order && q->source.order_name && !inputs->order)
 		die("%s: %s/order: is missing", q->source.order_name, layer);
 	if (m->act_mode == INPUT_STATIC_TENSOR && inputs->hessian && !inputs->absmax)
 		die("%s: %s/absmax: is missing", q->source.name, layer);
 }
 
-static void check_plain(const struct part *part, const char *layer, bool quantized)
+static void check_plain(const struct quantize *q, const struct method *m, const struct part *part,
+	const char *layer, bool quantized)
 {
-	if (quantized)
-		die("%s: %s: is quantized already, expected a plain weight", part_name(part), layer);
+	if (q->reference || !quantized)
+		return;
+	if (m->quantizer->makes_branch)
+		die("%s: %s: is quantized already; --reference MODEL gives the weights before that, for "
+			"--method %s", part_name(part), layer, quantizer_keepers());
+	die("%s: %s: is quantized already, expected a plain weight", part_name(part), layer);
 }
 
 /* A run and the part that is read of its input. */
 struct look { struct quantize *q; const struct filter *f; };
+
+/* Outputs of a layer before its part is read; without a configuration it is read, and gives the inputs, too.
+ * Dies of layers outside blocks: nothing runs a branch there. */
+static size_t outputs_of(const struct filter *f, const char *path, size_t *n)
+{
+	const struct config *c = f->config;
+	const struct stack *s;
+	struct layer layer;
+	size_t block, row, y;
+
+	if (c) {
+		s = config_find(c, path, &block, &row, NULL);
+		if (!s)
+			die("%s: %s: is no layer of a block; a branch is not run beside it",
+				part_name(f->part), path);
+		return stack_out(s, s->arch->linear[row].role);
+	}
+	layer = layer_read(f->part, path, 0, 0);
+	*n = layer.linear.in;
+	y = layer.linear.out;
+	layer_free(&layer);
+	return y;
+}
 
 static void look_for(void *arg, const char *layer, size_t in)
 {
@@ -103,13 +127,18 @@ static void look_for(void *arg, const char *layer, size_t in)
 	struct quantize *q = w->q;
 	const struct method *m = method_of(q, layer);
 	struct second_moments inputs;
+	size_t out = 0;
 
 	if (m->keep)
 		return;
+	if (m->quantizer->makes_branch)
+		out = outputs_of(w->f, layer, &in);
 	inputs = q->source.look(q->source.arg, layer, in, method_needs_hessian(m));
 	check_inputs(q, m, layer, &inputs);
 	if (w->f->shard.n < 2)	/* which may be of others */
-		check_plain(w->f->part, layer, layer_quantized(w->f->part, layer));
+		check_plain(q, m, w->f->part, layer, layer_quantized(w->f->part, layer));
+	if (m->quantizer->check)
+		m->quantizer->check(m, part_name(w->f->part), layer, out, in);
 }
 
 void quantize_check_layers(struct quantize *q, const struct filter *f)
@@ -144,47 +173,78 @@ static const int32_t *order_of(const struct quantize *q, struct quantized *t, si
 {
 	const size_t in = t->layer.linear.in;
 
-	if (!solves(t->method))
+	if (!t->method->quantizer->takes_order)
 		return NULL;
 	if (q->source.order_name || q->reorder == ORDER_NONE)
 		return t->inputs.order;
 	for (size_t i = 0; i < n; i++)
 		if (before[i]->inputs.hessian == t->inputs.hessian && before[i]->method == t->method)
-			return before[i]->result.order;
+			return before[i]->inputs.order;
 	return t->order = reorder_columns(q->source.name, t->layer.path, in,
 		(const float (*)[in])t->inputs.hessian, q->reorder, q->key, t->method->solver.group);
 }
 
-/* The layer at `path` goes to t; n that go through the solver with it are before it. */
+/* The weight before the layer's was quantized. */
+static const struct linear *reference_of(const struct quantize *q, struct quantized *t,
+	const struct part *part)
+{
+	const char *path = t->layer.path, *file = part_name(q->reference);
+	const struct linear *l = &t->layer.linear, *y = &t->reference.linear;
+
+	if (!layer_there(q->reference, path))
+		die("%s: %s: is missing; %s has it", file, path, part_name(part));
+	t->reference = layer_read(q->reference, path, l->out, l->in);
+	if (!y->weight)
+		die("%s: %s: is quantized, expected the weights before", file, path);
+	if (y->branch_a)
+		die("%s: %s: has a branch, expected the weight before", file, path);
+	if (y->online != l->online || y->splits != l->splits || (l->splits &&
+		memcmp(y->split_index, l->split_index, l->splits * sizeof *l->split_index)))
+		die("%s: %s: reads its input otherwise than that of %s: another online Hadamard, or other "
+			"columns taken out", file, path, part_name(part));
+	return y;
+}
+
+/* The layer at `path` goes to t; n that are quantized with it are before it. */
 static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
 	const struct part *part, const char *path)
 {
 	const struct method *m = t->method = method_of(q, path);
+	const struct quantizer *z = m->quantizer;
 	struct linear *l = &t->layer.linear;
 
 	t->layer = layer_read(part, path, 0, 0);
-	check_plain(part, path, !l->weight);
+	if (z->makes_branch && l->branch_a)
+		die("%s: %s: has a branch already, expected a layer before fbq-run", part_name(part), path);
+	if (z->check)
+		z->check(m, part_name(part), path, l->out, l->in);
+	check_plain(q, m, part, path, !l->weight);
+	t->weight = q->reference ? reference_of(q, t, part) : l;
+	t->main = l->weight ? NULL : l;
 	t->inputs = q->source.find(q->source.arg, path, l->in, method_needs_hessian(m));
 	check_inputs(q, m, path, &t->inputs);
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
-	t->codes = solver_codes(&m->solver, l->out, l->in);
-	layers_codes(&t->codes);
-	t->result = (struct solver_layer){ .weight = l, .settings = &m->solver, .h = t->inputs.hessian,
-		.order = order_of(q, t, n, before), .codes = &t->codes };
+	t->inputs.order = order_of(q, t, n, before);
+	if (!t->main) {
+		t->codes = solver_codes(&m->solver, l->out, l->in);
+		layers_codes(&t->codes);
+	}
+	if (z->begin)
+		z->begin(t);
 }
 
-static void end_layer(struct output *out, const struct part *part, struct quantized *t)
+/* How the layer rounds its inputs from here on. */
+static void set_inputs(struct quantize *q, const struct part *part, struct quantized *t)
 {
-	static int warned;
 	const struct method *m = t->method;
 	struct linear *l = &t->layer.linear;
 
-	codes_view(&t->codes, l);
 	if (m->inputs_given) {
-		if (m->inputs_follow && linear_rounds(l) && !warned++)
+		if (m->inputs_follow && linear_rounds(l) && !q->warned_inputs)
 			warn("%s: %s: says how its inputs are rounded; --compute %s takes the place of that, "
 				"with --act-mode or --act-format it is meant", part_name(part),
 				t->layer.path, m->solver.compute.name);
+		q->warned_inputs |= m->inputs_follow && linear_rounds(l);
 		l->input.mode = m->act_mode;
 		l->input.format = m->act_format;
 		l->input.clip = m->act_clip;
@@ -194,7 +254,27 @@ static void end_layer(struct output *out, const struct part *part, struct quanti
 		l->input.scale = &t->act_scale;
 		l->input.modalities = 1;
 	}
-	layer_write(out, part, t->layer.path, l);
+}
+
+static const struct report_table *table_of(const struct quantizer *z, const struct filter *f)
+{
+	return z->report[f->config && config_last(f->config)->experts];
+}
+
+static void end_layer(struct quantize *q, const struct filter *f, struct quantized *t)
+{
+	const struct quantizer *z = t->method->quantizer;
+	double value[REPORT_COLUMNS];
+
+	if (t->status != STATUS_DONE)
+		layers_fail(t->status, t->index, t->layer.path, f->part, &q->source);
+	z->view(t);
+	z->values(t, value);
+	report_row(f->report, table_of(z, f), t->layer.path, value);
+	if (z->judge)
+		z->judge(t, &q->warned_result);
+	set_inputs(q, f->part, t);
+	layer_write(f->out, f->part, t->layer.path, &t->layer.linear);
 }
 
 void quantize_release(struct quantize *q)
@@ -202,8 +282,10 @@ void quantize_release(struct quantize *q)
 	for (size_t i = 0; i < q->made; i++) {
 		struct quantized *t = q->layer[i];
 
+		if (t->method->quantizer->free)
+			t->method->quantizer->free(t);
 		free(t->codes.memory), free(t->order), free(t->own);
-		layer_free(&t->layer);
+		layer_free(&t->layer), layer_free(&t->reference);
 		free(t);
 	}
 	free(q->layer);
@@ -211,79 +293,73 @@ void quantize_release(struct quantize *q)
 	q->made = 0;
 }
 
-/* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that
- * is its prior's. */
-static const struct report_column columns[] = {
-	{ "error", REPORT_GEOMETRIC }, { "mse", REPORT_NONE }, { "lambda", REPORT_NONE },
-	{ "dead", REPORT_NONE }, { "seconds", REPORT_NONE }, { "tokens", REPORT_NONE },
-	{ "prior", REPORT_NONE },
-};
-enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
-
-static const struct report_table *table_of(const struct filter *f)
+/* Through their quantizer, those with one Hessian side by side, so that they share what is made of it. */
+static void run(size_t n, struct quantized *const t[n])
 {
-	static const struct report_table whole = { .column = columns, .columns = COLUMNS },
-		plain = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
-
-	return f->config && config_last(f->config)->experts ? &whole : &plain;
-}
-
-static void report(const struct filter *f, const char *layer, const struct quantized *t,
-	const struct solver_report *r)
-{
-	const bool known = t->inputs.hessian;
-	const double value[COLUMNS] = { r->error, r->mse, r->lambda, (double)r->dead, r->seconds,
-		known ? (double)t->inputs.count : NAN, known ? t->inputs.prior : NAN };
-
-	report_row(f->report, table_of(f), layer, value);
-}
-
-/* Through the solver, those with one Hessian side by side, so that they share its factor. */
-static void solve(size_t n, struct solver_layer layer[n])
-{
-	struct solver_layer together[LAYERS_AT_ONCE];
-	size_t from[LAYERS_AT_ONCE] = { 0 }, placed = 0;
-	bool done[LAYERS_AT_ONCE] = { false };
+	const struct quantizer *z = t[0]->method->quantizer;
+	struct quantized *together[QUANTIZER_LAYERS];
+	size_t placed = 0;
+	bool done[QUANTIZER_LAYERS] = { false };
 	void *workspace;
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = i; j < n; j++)
-			if (!done[j] && (j == i || (layer[i].h && layer[j].h == layer[i].h))) {
+			if (!done[j] && (j == i || (t[i]->inputs.hessian &&
+				t[j]->inputs.hessian == t[i]->inputs.hessian))) {
 				done[j] = true;
-				from[placed] = j;
-				together[placed++] = layer[j];
+				together[placed++] = t[j];
 			}
-	workspace = xalloc(solver_workspace(n, together), 1);
-	solver_run(n, together, workspace);
+	workspace = xalloc(z->workspace(n, together), 1);
+	z->run(n, together, workspace);
 	free(workspace);
-	for (size_t i = 0; i < n; i++)
-		layer[from[i]] = together[i];
 }
 
-/* At most LAYERS_AT_ONCE: those of a block overlap, and their results are in memory at once. */
-static void quantize_some(struct quantize *q, const struct filter *f, size_t n, char *const path[n])
+/* The layers of a part that are to be quantized, and how many of them are. */
+struct work { const struct filter *f; char **path; size_t n, done; };
+
+static void tell(void *arg, size_t step, double loss)
 {
-	struct solver_layer layer[LAYERS_AT_ONCE];
+	const struct work *w = arg;
+	char *what = xformat("%s, step %zu, error %.3g", w->path[w->done], step, loss);
+
+	progress_part(what, part_index(w->f->part), part_count(w->f->part), w->done, w->n);
+	free(what);
+}
+
+/* How many of the next go through one run(). */
+static size_t together(struct quantize *q, const struct work *w)
+{
+	const struct quantizer *z = method_of(q, w->path[w->done])->quantizer;
+	size_t n = 1;
+
+	while (n < z->together && w->done + n < w->n &&
+		method_of(q, w->path[w->done + n])->quantizer->run == z->run)
+		n++;
+	return n;
+}
+
+/* Layers of a block overlap, and their results are in memory at once. */
+static void quantize_some(struct quantize *q, struct work *w, size_t n)
+{
+	const struct filter *f = w->f;
 	struct quantized **t;
 
 	q->layer = xgrow(q->layer, q->made + n, sizeof *q->layer);
 	t = q->layer + q->made;
 	for (size_t i = 0; i < n; i++) {
 		t[i] = xalloc(1, sizeof *t[i]);
-		begin_layer(q, t[i], i, t, f->part, path[i]);
-		layer[i] = t[i]->result;
+		t[i]->tell = tell;
+		t[i]->arg = w;
+		begin_layer(q, t[i], i, t, f->part, w->path[w->done + i]);
 	}
-	solve(n, layer);
-	for (size_t i = 0; i < n; i++) {
-		t[i]->result = layer[i];
-		if (layer[i].report.status != STATUS_DONE)
-			layers_fail(layer[i].report.status, layer[i].report.index, path[i], f->part,
-				&q->source);
-		report(f, path[i], t[i], &layer[i].report);
-		end_layer(f->out, f->part, t[i]);
-	}
+	run(n, t);
+	for (size_t i = 0; i < n; i++)
+		end_layer(q, f, t[i]);
 	q->made += n;
+	w->done += n;
 	q->source.drop(q->source.arg);
+	if (q->reference)
+		part_drop(q->reference);
 	if (!q->walk)
 		quantize_release(q);
 }
@@ -293,39 +369,52 @@ bool quantize_keeps(struct quantize *q, const char *layer)
 	return method_of(q, layer)->keep;
 }
 
-void quantize_layers(struct quantize *q, const struct filter *f, size_t all, char *const path[all])
+/* Without codes there is nothing to be kept with a branch. */
+static bool lacks_main(struct quantize *q, const struct filter *f, const char *layer)
 {
-	char **some = xalloc(all, sizeof *some);
-	size_t n = 0;
-
-	for (size_t i = 0; i < all; i++)
-		if (!quantize_keeps(q, path[i]))
-			some[n++] = path[i];
-	for (size_t i = 0; i < n; i += LAYERS_AT_ONCE) {
-		progress_part(some[i], part_index(f->part), part_count(f->part), i, n);
-		quantize_some(q, f, n - i < LAYERS_AT_ONCE ? n - i : LAYERS_AT_ONCE, some + i);
-	}
-	q->done += all;
-	free(some);
+	if (!q->reference || layer_quantized(f->part, layer))
+		return false;
+	if (!q->warned_plain)
+		warn("%s: %s: is not quantized, and stays as it is", part_name(f->part), layer);
+	return q->warned_plain = true;
 }
 
-/* Under a plan layers that are not known yet may need it. */
-static bool may_need_hessian(struct quantize *q, const struct filter *f)
+void quantize_layers(struct quantize *q, const struct filter *f, size_t all, char *const path[all])
+{
+	struct work w = { .f = f, .path = xalloc(all, sizeof *w.path) };
+
+	for (size_t i = 0; i < all; i++) {
+		const bool lacks = lacks_main(q, f, path[i]);
+
+		q->done += !lacks;
+		if (!lacks && !quantize_keeps(q, path[i]))
+			w.path[w.n++] = path[i];
+	}
+	while (w.done < w.n) {
+		progress_part(w.path[w.done], part_index(f->part), part_count(f->part), w.done, w.n);
+		quantize_some(q, &w, together(q, &w));
+	}
+	free(w.path);
+}
+
+/* Under a plan layers that are not known yet may do so. */
+static bool may_read_hessian(struct quantize *q, const struct filter *f)
 {
 	if (!q->plan->n)
-		return method_needs_hessian(plan_method(q->plan, NULL));
-	return q->needs_hessian || !layers_whole(f);
+		return method_reads_hessian(plan_method(q->plan, NULL));
+	return q->reads_hessian || !layers_whole(f);
 }
 
 static void begin_part(struct quantize *q, const struct filter *f)
 {
-	const bool needed = may_need_hessian(q, f);
+	const bool needed = may_read_hessian(q, f);
 	const bool ordered = q->files.order && option_given("order");	/* and it has an effect */
 
 	output_begin(f->out, f->part);
 	if (part_index(f->part))
 		return;
-	cache_write(f->out, q->kv);
+	if (q->kv)
+		cache_write(f->out, q->kv);
 	calibrated_write(f->out, 3, (const struct part *[]){ f->part, needed ? q->files.hessian : NULL,
 		ordered ? q->files.order : NULL }, needed ? q->calibration : NULL);
 	if (q->files.hessian && needed)
@@ -339,6 +428,8 @@ static void begin_part(struct quantize *q, const struct filter *f)
 			[SHARD_ORDER] = q->files.order ? part_name(q->files.order) : NULL });
 	if (ordered)
 		output_history(f->out, "order", q->files.order);
+	if (q->reference)
+		output_history(f->out, "reference", q->reference);
 }
 
 void quantize_part(void *arg, const struct filter *f)
@@ -372,7 +463,7 @@ void quantize_finished(void *arg, const struct filter *f)
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	for (size_t i = 0; i < list.n; i++)
 		method_of(q, list.path[i]);
-	filter_report(f, table_of(f));
+	filter_report(f, table_of(q->quantizer ? q->quantizer : quantizers, f));
 	q->done += list.n;
 	if (q->pass && !f->all_there)
 		q->pass(q->arg, f->result);
@@ -381,6 +472,8 @@ void quantize_finished(void *arg, const struct filter *f)
 
 void quantize_end(struct quantize *q, const char *name)
 {
+	if (q->reference && !q->done)
+		die("%s: holds no quantized layer; --reference goes with what dpq-run makes", name);
 	if (!q->done)
 		layers_none(name, q->layers);
 	plan_check(q->plan, name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * quantize.h -- layers of a file through the solver, each by its method: weight, second moments and order in,
- * codes and parameters out
+ * quantize.h -- layers of a file through quantizers (transform/quantizer.h), each by its method: weight,
+ * second moments and order in; codes and parameters, and branches, out
  */
 #ifndef TRANSFORM_QUANTIZE_H
 #define TRANSFORM_QUANTIZE_H
@@ -13,38 +13,30 @@
 #include "model/layer_list.h"
 #include "solver/order.h"
 #include "transform/plan.h"
+#include "transform/quantizer.h"
 
 struct quantize {
 	struct plan *plan;
 	const struct selection *layers;
 	struct moments_source source;	/* name, order_name NULL: it knows no Hessian, no order */
-	struct moments_files files;	/* behind it, for the history; NULL: none */
+	struct moments_files files;	/* with it, for the history; NULL: none */
 	const struct part *tokens;	/* likewise, of a source in memory */
 	const char *calibration;	/* and its line of model/calibrated.h */
+	struct part *reference;		/* the weights before the input's were quantized; NULL: the input's */
 	enum order_kind reorder;	/* where the source has no order: by Hessian and group of the layer */
 	enum order_key key;
-	const struct cache_format *kv;	/* of the result; not given: as the model has it */
+	const struct cache_format *kv;	/* of the result; not given: as the model has it; NULL: likewise */
 	/* Who takes the layers of a part, of which there may be none, to quantize_layers(). NULL: all of
 	 * them, in the order of the list, and what was made of them is released. */
 	void (*walk)(void *arg, const struct filter *f, const struct layer_list *list);
 	void (*pass)(void *arg, const struct part *result);	/* a part that an earlier run has finished */
 	void *arg;
 	size_t done;
-	bool needs_hessian;		/* a method asked for so far does */
+	bool reads_hessian;		/* a method asked for so far does */
+	const struct quantizer *quantizer;	/* of the last one */
+	bool warned_plain, warned_inputs, warned_result;	/* is said of one layer */
 	size_t made;
 	struct quantized **layer;	/* [made] until quantize_release() */
-};
-
-/* A layer, and what was made of it. */
-struct quantized {
-	struct layer layer;		/* with views of the part at hand, and of `codes` */
-	const struct method *method;
-	struct second_moments inputs;
-	float *own;			/* NULL, or the memory of these */
-	int32_t *order;			/* NULL, or an order of its own */
-	float act_scale;
-	struct codes codes;
-	struct solver_layer result;
 };
 
 /* Dies, or calls misuse(), unless the options fit the files; under a plan that is asked of each layer. */
@@ -52,7 +44,8 @@ void quantize_check(struct quantize *q);
 
 /*
  * Dies, before the first layer is quantized, if none is selected, a line of the plan matches none, or one
- * lacks its Hessian or its order: as far as the first part, which is at hand, tells which there are.
+ * lacks its Hessian or its order, or does not fit its quantizer: as far as the first part, which is at hand,
+ * tells which there are.
  */
 void quantize_check_layers(struct quantize *q, const struct filter *f);
 
@@ -60,7 +53,7 @@ void quantize_check_layers(struct quantize *q, const struct filter *f);
  * Quantizes the selected layers of a part, reports each on standard error, and
  * copies the rest; a part that has none is passed on. Activation scales are
  * max|X|/Z over the calibration tokens (DPQ eq. 13). Dies on a weight, Hessian
- * or order that does not fit, naming file and path.
+ * or order that does not fit, naming file and path. With a reference, layers that are not quantized stay.
  */
 void quantize_part(void *quantize, const struct filter *f);
 /* Quantizes n layers of the part at hand, which see one input or none, but for those that are kept. What was

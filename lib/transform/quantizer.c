@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* quantizer.c -- see quantizer.h */
+#include "transform/quantizer.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "transform/quantizer_branch.h"
+
+/* Rows of a test build: { "name", ... }, each with a comma behind it. */
+#ifndef MORE_QUANTIZERS
+#define MORE_QUANTIZERS
+#endif
+
+/* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that
+ * is its prior's. */
+static const struct report_column columns[] = {
+	{ "error", REPORT_GEOMETRIC }, { "mse", REPORT_NONE }, { "lambda", REPORT_NONE },
+	{ "dead", REPORT_NONE }, { "seconds", REPORT_NONE }, { "tokens", REPORT_NONE },
+	{ "prior", REPORT_NONE },
+};
+enum { COLUMNS = sizeof columns / sizeof *columns, OF_EXPERTS = 2 };
+static const struct report_table table = { .column = columns, .columns = COLUMNS - OF_EXPERTS };
+static const struct report_table table_experts = { .column = columns, .columns = COLUMNS };
+
+static void solver_layers(size_t n, struct quantized *const t[n], struct solver_layer layer[n])
+{
+	for (size_t i = 0; i < n; i++)
+		layer[i] = (struct solver_layer){ .weight = t[i]->weight, .settings = &t[i]->method->solver,
+			.h = t[i]->inputs.hessian, .order = t[i]->inputs.order, .codes = &t[i]->codes };
+}
+
+static size_t solver_bytes(size_t n, struct quantized *const t[n])
+{
+	struct solver_layer layer[QUANTIZER_LAYERS];
+
+	solver_layers(n, t, layer);
+	return solver_workspace(n, layer);
+}
+
+static void solve(size_t n, struct quantized *const t[n], void *workspace)
+{
+	struct solver_layer layer[QUANTIZER_LAYERS];
+
+	solver_layers(n, t, layer);
+	solver_run(n, layer, workspace);
+	for (size_t i = 0; i < n; i++) {
+		t[i]->solver = layer[i].report;
+		t[i]->status = layer[i].report.status;
+		t[i]->index = layer[i].report.index;
+	}
+}
+
+static void view(struct quantized *t)
+{
+	codes_view(&t->codes, &t->layer.linear);
+}
+
+static void values(const struct quantized *t, double value[COLUMNS])
+{
+	const struct solver_report *r = &t->solver;
+	const bool known = t->inputs.hessian;
+
+	memcpy(value, (const double[COLUMNS]){ r->error, r->mse, r->lambda, (double)r->dead, r->seconds,
+		known ? (double)t->inputs.count : NAN, known ? t->inputs.prior : NAN },
+		COLUMNS * sizeof *value);
+}
+
+#define BY_SOLVER .together = QUANTIZER_LAYERS, .report = { &table, &table_experts }, \
+	.workspace = solver_bytes, .run = solve, .view = view, .values = values
+#define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .together = 1, \
+	.report = { &branch_table, &branch_table }, .check = branch_check, .begin = branch_begin, \
+	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
+	.judge = branch_judge, .free = branch_free
+
+const struct quantizer quantizers[] = {
+	{ "rtn", BY_SOLVER },
+	{ "gptq", .needs_hessian = true, .reads_hessian = true, .takes_order = true, BY_SOLVER },
+	{ "fbquant", BY_BRANCH(FBQUANT), .needs_hessian = true, .reads_hessian = true },
+	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true },
+	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true },
+	{ "loftq", BY_BRANCH(LOFTQ) },
+	{ "caldera", BY_BRANCH(CALDERA), .needs_hessian = true, .reads_hessian = true },
+	{ "eora", BY_BRANCH(EORA), .needs_hessian = true, .reads_hessian = true, .keeps_main = true },
+	MORE_QUANTIZERS
+	{ NULL }
+};
+
+const struct quantizer *quantizer_named(const char *name)
+{
+	const struct quantizer *y = quantizers;
+
+	while (strcmp(y->name, name))
+		y++;
+	return y;
+}
+
+const struct quantizer *quantizer_of(const struct solver *s)
+{
+	return quantizer_named(s->compensate == COMPENSATE_NONE ? "rtn" : "gptq");
+}
+
+char *quantizer_keepers(void)
+{
+	char *names = NULL;
+
+	for (const struct quantizer *y = quantizers; y->name; y++) {
+		char *before = names;
+
+		if (!y->keeps_main)
+			continue;
+		names = before ? xformat("%s, %s", before, y->name) : xformat("%s", y->name);
+		free(before);
+	}
+	return names;
+}

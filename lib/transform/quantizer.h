@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * quantizer.h -- the ways to quantize a linear layer, as rows of one table
+ *
+ * Calling sequence, of layers whose rows have one run() (transform/quantize.c):
+ *
+ *	t->method, t->layer		are set; m = t->method->quantizer
+ *	m->begin(t)			memory of the row's own; dies where the layer does not fit
+ *	t->weight, main, inputs, codes	are set, codes laid out
+ *	m->run(n, t, workspace)		of m->workspace(n, t) bytes, for the present number of `threads`
+ *	*t->status is STATUS_DONE, or says with *t->index what is at fault
+ *	m->view(t)			t->layer.linear has views of what was made
+ *	m->values(t, value)		a row of the report
+ *	m->free(t)
+ *
+ * BLAS must be on one thread. No result depends on `threads`, nor on which layers are taken together.
+ */
+#ifndef TRANSFORM_QUANTIZER_H
+#define TRANSFORM_QUANTIZER_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/report.h"
+#include "branch/branch.h"
+#include "calib/hessian.h"
+#include "model/layer.h"
+#include "quant/codes.h"
+#include "solver/solver.h"
+#include "transform/method.h"
+
+/* A layer, what is known of it, and what is made of it. */
+struct quantized {
+	struct layer layer, reference;	/* with views of the part at hand, then of what was made */
+	const struct method *method;
+	const struct linear *weight;	/* what is quantized: the layer's, or that of reference */
+	const struct linear *main;	/* quantized already and kept; NULL: codes are made */
+	struct second_moments inputs;	/* hessian NULL: not known; order NULL: columns as they stand */
+	float *own;			/* NULL, or the memory of these */
+	int32_t *order;			/* NULL, or an order of its own */
+	float act_scale;
+	void (*tell)(void *arg, size_t step, double loss);	/* is told how far run() is */
+	void *arg;
+
+	struct codes codes;		/* of the main path */
+	struct solver_report solver;	/* of rows that run the solver */
+	struct quantized_branch *branch;	/* of rows that make one (transform/quantizer_branch.h) */
+	enum status status;
+	size_t index;
+};
+
+enum { QUANTIZER_LAYERS = 9 };	/* at once: those of a block, or of three experts, which have three each */
+
+struct quantizer {
+	const char *name;
+	bool needs_hessian;
+	bool reads_hessian;		/* what it makes depends on the Hessian where there is one */
+	bool takes_order;
+	bool makes_branch;
+	bool keeps_main;		/* it may be given a layer that is quantized, whose codes stay */
+	/* Layers of one run(), QUANTIZER_LAYERS at most; those of one Hessian stand side by side, and share
+	 * what is made of it. */
+	size_t together;
+	const struct report_table *report[2];	/* of models without experts, and with them */
+	const struct branch_method *branch;	/* of rows that make one */
+
+	/* Before a layer is read, from its extents: dies where it does not fit. NULL: any does. */
+	void (*check)(const struct method *m, const char *file, const char *path, size_t out, size_t in);
+	void (*begin)(struct quantized *t);	/* NULL, as the last two: there is nothing to be done */
+	size_t (*workspace)(size_t n, struct quantized *const t[n]);
+	void (*run)(size_t n, struct quantized *const t[n], void *workspace);
+	void (*view)(struct quantized *t);
+	void (*values)(const struct quantized *t, double value[]);
+	/* After that: warns, unless *warned, and dies, where a result is none. */
+	void (*judge)(const struct quantized *t, bool *warned);
+	void (*free)(struct quantized *t);
+};
+extern const struct quantizer quantizers[];	/* up to a row without a name */
+
+/* The row of this name. */
+const struct quantizer *quantizer_named(const char *name);
+/* The row without a branch that goes with these settings. */
+const struct quantizer *quantizer_of(const struct solver *s);
+/* Names of rows that keep a main path, for messages; free() it. */
+char *quantizer_keepers(void);
+#endif
