@@ -37,7 +37,7 @@ static size_t first_asymmetric(size_t n, const float h[n][n])
 
 bool hessian_there(const struct part *part, const char *layer)
 {
-	return part_has(part, layer_member(layer, "hessian"));
+	return layer_has(part, layer, "hessian");
 }
 
 /* What stands beside the sum, of [in] or as many elements as there are bins. */
@@ -71,7 +71,7 @@ static void find_extra(struct hessian *h, const struct part *part, const char *l
 	double sum = 0;
 	struct tensor t;
 
-	if (!part_find(part, layer_member(layer, b->name), b->type, several ? 2 : 1,
+	if (!layer_find(part, layer, b->name, b->type, several ? 2 : 1,
 			several ? dim : &n, &t))
 		return;
 	t.data = (char *)t.data + modality * n * tensor_size(b->type);
@@ -94,7 +94,7 @@ static struct tensor find_sum(const struct part *part, const char *layer)
 {
 	struct tensor t;
 
-	if (!part_find(part, layer_member(layer, "hessian"), TENSOR_F32, -1, NULL, &t))
+	if (!layer_find(part, layer, "hessian", TENSOR_F32, -1, NULL, &t))
 		die("%s: %s/hessian: is missing; the layer was not calibrated, or this is the Hessian of "
 			"another model", part_name(part), layer);
 	if (t.rank != 2 && (t.rank != 3 || !t.dim[0]))
@@ -120,7 +120,7 @@ static int64_t count_of(const struct part *part, const char *layer, size_t modal
 {
 	struct tensor count;
 
-	if (!part_find(part, layer_member(layer, "count"), TENSOR_I64, -1, NULL, &count))
+	if (!layer_find(part, layer, "count", TENSOR_I64, -1, NULL, &count))
 		die("%s: %s/count: is missing", part_name(part), layer);
 	if (tensor_count(&count) != modalities)
 		die("%s: %s/count: must be one number%s", part_name(part), layer,
@@ -235,20 +235,20 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 }
 
 /* Of each modality `each` elements, one after the other; a view where there is one. */
-static void write_member(struct output *out, const char *path, enum tensor_type type, size_t modalities,
-	int rank, const size_t dim[], const void *const data[])
+static void write_member(struct output *out, const char *layer, const char *name, enum tensor_type type,
+	size_t modalities, int rank, const size_t dim[], const void *const data[])
 {
 	struct tensor t = tensor_of(type, (void *)(uintptr_t)data[0], rank - 1, dim + 1);
 	const size_t bytes = tensor_count(&t) * tensor_size(type);
 
 	if (modalities == 1) {
-		output_write(out, path, t);
+		layer_put(out, layer, name, t);
 		return;
 	}
 	t = tensor_of(type, xalloc(modalities, bytes), rank, dim);
 	for (size_t m = 0; m < modalities; m++)
 		memcpy((char *)t.data + m * bytes, data[m], bytes);
-	output_write(out, path, t);
+	layer_put(out, layer, name, t);
 	free(t.data);
 }
 
@@ -260,16 +260,16 @@ void hessian_write(struct output *out, const char *layer, size_t modalities,
 
 	for (size_t m = 0; m < modalities; m++)
 		data[m] = h[m].sum;
-	write_member(out, layer_member(layer, "hessian"), TENSOR_F32, modalities, 3, square, data);
+	write_member(out, layer, "hessian", TENSOR_F32, modalities, 3, square, data);
 	for (size_t m = 0; m < modalities; m++)
 		data[m] = &h[m].count;
-	write_member(out, layer_member(layer, "count"), TENSOR_I64, modalities, 1, square, data);
+	write_member(out, layer, "count", TENSOR_I64, modalities, 1, square, data);
 	for (const struct extra *b = extra; b < extra + EXTRAS; b++) {
 		const size_t dim[] = { modalities, b->elements ? b->elements : n };
 
 		for (size_t m = 0; m < modalities; m++)
 			memcpy(&data[m], (const char *)&h[m] + b->view, sizeof data[m]);
-		write_member(out, layer_member(layer, b->name), b->type, modalities, 2, dim, data);
+		write_member(out, layer, b->name, b->type, modalities, 2, dim, data);
 	}
 	free(data);
 }
@@ -341,7 +341,7 @@ static struct second_moments look_in_files(void *arg, const char *layer, size_t 
 	struct second_moments y = { 0 };
 	struct tensor order;
 
-	if (f->order && part_find(f->order, layer_member(layer, "order"), TENSOR_I32, 1, &n, &order))
+	if (f->order && layer_find(f->order, layer, "order", TENSOR_I32, 1, &n, &order))
 		y.order = order.data;
 	if (f->hessian && (needed || hessian_there(f->hessian, layer))) {
 		const struct hessian h = hessian_find(f->hessian, layer, n);

@@ -101,6 +101,15 @@ struct entry *checkpoint_find(const struct checkpoint *k, const char *path)
 	return bsearch(&key, k->entry, k->entries, sizeof key, by_place);
 }
 
+struct entry *checkpoint_member(const struct checkpoint *k, const char *group, const char *name)
+{
+	char *path = layer_member(group, name);
+	struct entry *e = checkpoint_find(k, path);
+
+	free(path);
+	return e;
+}
+
 /* There is room: see list_entries(). */
 static struct entry *add(struct checkpoint *k, char *path, const struct source_tensor *source)
 {
@@ -242,8 +251,8 @@ static bool same(const struct tensor *a, const struct tensor *b)
 static void tie_head(struct checkpoint *k)
 {
 	const struct architecture *a = k->config->arch;
-	struct entry *embedding = checkpoint_find(k, layer_member(a->embedding, "weight"));
-	struct entry *head = checkpoint_find(k, layer_member(a->head, "weight"));
+	struct entry *embedding = checkpoint_member(k, a->embedding, "weight");
+	struct entry *head = checkpoint_member(k, a->head, "weight");
 	struct source *s = k->source;
 
 	if (embedding && head) {

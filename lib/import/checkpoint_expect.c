@@ -38,7 +38,7 @@ static bool is_convolution(const struct tensor *t, const struct vision *v, size_
 static void expect(const struct checkpoint *k, const char *group, const char *from, const char *member,
 	size_t rows, size_t columns)
 {
-	struct entry *e = checkpoint_find(k, layer_member(group, member));
+	struct entry *e = checkpoint_member(k, group, member);
 	const struct source_tensor *t;
 
 	if (!e || (from && !e->row))
@@ -60,7 +60,7 @@ static void expect(const struct checkpoint *k, const char *group, const char *fr
 static void expect_both(const struct checkpoint *k, const char *group, const char *from, size_t rows,
 	size_t columns, bool bias, size_t n)
 {
-	struct entry *e = checkpoint_find(k, layer_member(group, "bias"));
+	struct entry *e = checkpoint_member(k, group, "bias");
 
 	expect(k, group, from, "weight", rows, columns);
 	if (bias)
@@ -114,7 +114,7 @@ static void expect_images(const struct checkpoint *k)
 	const struct vision *v = &k->config->vision;
 	const struct stack *s = config_encoder(k->config);
 	const struct architecture *a = s->arch;
-	struct entry *e = checkpoint_find(k, layer_member(a->embedding, "weight"));
+	struct entry *e = checkpoint_member(k, a->embedding, "weight");
 
 	if (e)
 		e->patches = true;

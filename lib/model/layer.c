@@ -10,14 +10,36 @@
 #include "base/error.h"
 #include "base/size.h"
 
-const char *layer_member(const char *group, const char *name)
+char *layer_member(const char *group, const char *name)
 {
-	static _Thread_local char *buffer[2];
-	static _Thread_local int turn;
+	return xformat("%s%s%s", group, group[strlen(group) - 1] == '/' ? "" : "/", name);
+}
 
-	turn = !turn;
-	free(buffer[turn]);
-	return buffer[turn] = xformat("%s%s%s", group, group[strlen(group) - 1] == '/' ? "" : "/", name);
+bool layer_has(const struct part *part, const char *group, const char *name)
+{
+	char *path = layer_member(group, name);
+	const bool has = part_has(part, path);
+
+	free(path);
+	return has;
+}
+
+bool layer_find(const struct part *part, const char *group, const char *name, enum tensor_type type, int rank,
+	const size_t dim[], struct tensor *t)
+{
+	char *path = layer_member(group, name);
+	const bool found = part_find(part, path, type, rank, dim, t);
+
+	free(path);
+	return found;
+}
+
+void layer_put(struct output *out, const char *group, const char *name, struct tensor t)
+{
+	char *path = layer_member(group, name);
+
+	output_write(out, path, t);
+	free(path);
 }
 
 enum half_type layer_half(const struct part *part, const char *path, enum tensor_type type)
@@ -73,10 +95,10 @@ static void *field(const struct linear *l, size_t offset)
 	return (char *)(uintptr_t)l + offset;
 }
 
-/* The object that bears an attribute. */
-static const char *bearer(const char *path, const struct member *m)
+/* The object that has an attribute; free() it. */
+static char *bearer(const char *path, const struct member *m)
 {
-	return m->of ? layer_member(path, m->of) : path;
+	return m->of ? layer_member(path, m->of) : xformat("%s", path);
 }
 
 /* FILE: PATH/member: ..., FILE: PATH: attribute member ... */
@@ -101,26 +123,28 @@ static bool is_text(const struct member *m)
 
 static bool stands(const struct place *g, const struct member *m)
 {
-	const char *at = bearer(g->path, m);
-	char *text;
+	char *at, *text;
 	bool is;
 
 	if (!member_is_attribute(m))
-		return part_has(g->part, layer_member(g->path, m->name));
-	if (m->of && !part_has(g->part, at))
-		return false;
-	if (!is_text(m))	/* a number that is there is the same, whatever it would be otherwise */
-		return !isnan(part_number(g->part, at, m->name, NAN)) ||
+		return layer_has(g->part, g->path, m->name);
+	at = bearer(g->path, m);
+	if (m->of && !part_has(g->part, at)) {
+		is = false;
+	} else if (is_text(m)) {
+		text = part_text(g->part, at, m->name);
+		is = text;
+		free(text);
+	} else	/* a number that is there is the same, whatever it would be otherwise */
+		is = !isnan(part_number(g->part, at, m->name, NAN)) ||
 			isnan(part_number(g->part, at, m->name, 0));
-	text = part_text(g->part, at, m->name);
-	is = text;
-	free(text);
+	free(at);
 	return is;
 }
 
 static void read_text(const struct place *g, const struct member *m)
 {
-	char *text = part_text(g->part, bearer(g->path, m), m->name);
+	char *at = bearer(g->path, m), *text = part_text(g->part, at, m->name);
 
 	if (m->type == MEMBER_WORD) {
 		int i = !m->words[0];	/* 0 may have no name */
@@ -132,7 +156,7 @@ static void read_text(const struct place *g, const struct member *m)
 		*(int *)field(g->l, m->view) = i;
 	} else if ((!m->optional || strcmp(text, "none")) && !format_parse(field(g->l, m->view), text))
 		refuse(g, m, "'%s' is no number format; known are %s", text, format_list());
-	free(text);
+	free(at), free(text);
 }
 
 static double number(const struct member *m, const struct linear *l)
@@ -162,8 +186,10 @@ static void set_number(const struct member *m, struct linear *l, double v)
 /* What is known already must be the same. */
 static void read_number(const struct place *g, const struct member *m)
 {
-	const double v = part_number(g->part, bearer(g->path, m), m->name, 0), known = number(m, g->l);
+	char *at = bearer(g->path, m);
+	const double v = part_number(g->part, at, m->name, 0), known = number(m, g->l);
 
+	free(at);
 	if (known > 0 && (v < known || v > known))
 		refuse(g, m, "must be %s, %g, not %g", m->meaning, known, v);
 	if (!(v >= m->min && v <= m->max) || (m->type != MEMBER_REAL && v != floor(v)))
@@ -216,7 +242,7 @@ static enum tensor_type type_of(const struct member *m, const struct linear *l)
 
 static void read_dataset(const struct place *g, const struct member *m)
 {
-	const char *at = layer_member(g->path, m->name);
+	char *at = layer_member(g->path, m->name);
 	char why[MEMBER_WHY];
 	size_t dim[2] = { 0 };
 	const int rank = member_extents(m, g->l, dim);
@@ -234,17 +260,18 @@ static void read_dataset(const struct place *g, const struct member *m)
 	memcpy(field(g->l, m->view), &t.data, sizeof t.data);
 	if (m->sound && !m->sound(g->l, tensor_count(&t), t.data, why))
 		refuse(g, m, "%s", why);
+	free(at);
 }
 
 /* The layer in a group below, which has none below it, and what only layers of models have. */
 static void read_linear(const struct place *g, const struct member *m)
 {
-	char *path = xformat("%s", layer_member(g->path, m->name));
+	char *path = layer_member(g->path, m->name);
 	struct linear *l = part_keep(g->part, xalloc(1, sizeof *l));
 	size_t dim[2];
 
 	for (const struct member *below = members; below->name; below++)
-		if (below->type == MEMBER_LINEAR && part_has(g->part, layer_member(path, below->name)))
+		if (below->type == MEMBER_LINEAR && layer_has(g->part, path, below->name))
 			die("%s: %s: has a %s, expected a branch that has none itself", part_name(g->part),
 				path, below->name);
 	member_extents(m, g->l, dim);
@@ -285,7 +312,7 @@ static void check_there(const struct place *g, const struct member *m, int form)
 
 	if (!(m->forms & form))
 		return;
-	if (m->with && stands(g, m) && !part_has(g->part, layer_member(g->path, m->with)))
+	if (m->with && stands(g, m) && !layer_has(g->part, g->path, m->with))
 		refuse(g, m, "is there, but no %s", m->with);
 	if (!may && stands(g, m))
 		refuse(g, m, "is there, but %s", m->unless);
@@ -342,6 +369,7 @@ static void write_dataset(struct output *out, const char *path, const struct mem
 	size_t dim[2] = { 1 };
 	const int rank = member_extents(m, l, dim);
 	struct tensor t = tensor_of(types[m->type], NULL, rank ? rank : 1, rank ? dim : (size_t[]){ 1 });
+	char *at = layer_member(path, m->name);
 
 	memcpy(&t.data, field(l, m->view), sizeof t.data);
 	if (m->type == MEMBER_WIDE)
@@ -349,15 +377,16 @@ static void write_dataset(struct output *out, const char *path, const struct mem
 	if (m->type == MEMBER_FLOAT)
 		t.type = floats[*(const enum half_type *)field(l, m->half)];
 	if (m->type == MEMBER_SHORT)
-		write_short(out, layer_member(path, m->name), m, l, t);
+		write_short(out, at, m, l, t);
 	else
-		output_write(out, layer_member(path, m->name), t);
+		output_write(out, at, t);
+	free(at);
 }
 
 static void write_attribute(struct output *out, const char *path, const struct member *m,
 	const struct linear *l)
 {
-	const char *at = bearer(path, m);
+	char *at = bearer(path, m);
 	const void *x = field(l, m->view);
 	const char *name = m->type == MEMBER_FORMAT ? ((const struct format *)x)->name : NULL;
 
@@ -367,11 +396,12 @@ static void write_attribute(struct output *out, const char *path, const struct m
 	case MEMBER_REAL:	output_number(out, at, m->name, number(m, l)); break;
 	default:		output_integer(out, at, m->name, (int64_t)number(m, l));
 	}
+	free(at);
 }
 
 static void write_linear(struct output *out, const char *path, const struct member *m, const struct linear *l)
 {
-	char *below = xformat("%s", layer_member(path, m->name));
+	char *below = layer_member(path, m->name);
 	const struct linear *branch;
 
 	memcpy(&branch, field(l, m->view), sizeof branch);
@@ -455,7 +485,7 @@ bool layer_there(const struct part *part, const char *path)
 	struct tensor t;
 
 	return layer_quantized(part, path) ||
-		(part_find(part, layer_member(path, "weight"), TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
+		(layer_find(part, path, "weight", TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
 }
 
 bool layer_is_branch(const struct part *part, const char *path)

@@ -46,8 +46,13 @@ enum half_type layer_half(const struct part *part, const char *path, enum tensor
 /* A vector of f32, f16 or bf16 as float; free() it. n: the extent expected. NULL if there is none. */
 float *layer_vector(const struct part *part, const char *path, size_t n);
 
-/* "group/name", in a buffer that the call after the next reuses. */
-const char *layer_member(const char *group, const char *name);
+/* "group/name"; free() it. */
+char *layer_member(const char *group, const char *name);
+/* part_has(), part_find() and output_write() of that path. */
+bool layer_has(const struct part *part, const char *group, const char *name);
+bool layer_find(const struct part *part, const char *group, const char *name, enum tensor_type type, int rank,
+	const size_t dim[], struct tensor *t);
+void layer_put(struct output *out, const char *group, const char *name, struct tensor t);
 /* Whether the group holds a linear layer, and a quantized one. */
 bool layer_there(const struct part *part, const char *path);
 bool layer_quantized(const struct part *part, const char *path);

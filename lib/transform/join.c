@@ -47,7 +47,7 @@ static bool is_shape(const struct part *part, const char *path, const size_t dim
 {
 	struct tensor t;
 
-	return !part_find(part, layer_member(path, "codes"), TENSOR_ANY, 2, NULL, &t) ||
+	return !layer_find(part, path, "codes", TENSOR_ANY, 2, NULL, &t) ||
 		(t.dim[0] == dim[0] && t.dim[1] == dim[1]);
 }
 
@@ -70,9 +70,10 @@ static size_t choose_layer(struct join *j, const char *path)
 				"is no part of one model, it has another weight than");
 	}
 	if (quantized < j->n && plain < j->n) {
-		const struct tensor t = part_tensor(part_of(j, plain), layer_member(path, "weight"),
-			TENSOR_ANY, 2, NULL);
+		char *weight = layer_member(path, "weight");
+		const struct tensor t = part_tensor(part_of(j, plain), weight, TENSOR_ANY, 2, NULL);
 
+		free(weight);
 		if (!is_shape(part_of(j, quantized), path, t.dim))
 			differ(j, plain, quantized, path, "has codes of another shape than the weight of");
 	}

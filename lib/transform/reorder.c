@@ -42,7 +42,7 @@ static void write_order(struct walk *w, const char *layer)
 	int32_t *order = reorder_columns(part_name(w->f->part), layer, h.in,
 		(const float (*)[h.in])h.sum, w->r->kind, w->r->key, w->r->group);
 
-	output_write(w->f->out, layer_member(layer, "order"), tensor_1d(TENSOR_I32, order, h.in));
+	layer_put(w->f->out, layer, "order", tensor_1d(TENSOR_I32, order, h.in));
 	free(order), free(own);
 }
 

@@ -59,7 +59,7 @@ static void write_vector(struct output *out, const char *path, const char *name,
 	float *y = xalloc(n, sizeof *y);
 
 	half_narrow_double(n, y, x, HALF_NONE);
-	output_write(out, layer_member(path, name), tensor_1d(TENSOR_F32, y, n));
+	layer_put(out, path, name, tensor_1d(TENSOR_F32, y, n));
 	free(y);
 }
 
