@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "quant/code_form.h"
 #include "quant/linear.h"
+#include "quant/pack.h"
 
 enum { OUT = 5, IN = 300, TOKENS = 4 };
 
@@ -88,6 +90,63 @@ static void weights(void **unused)
 				if (groups[g] > 0)
 					check(&l);
 			}
+}
+
+/* Tiles of 2 x 4 weights, whose values are the code and the place in the tile. */
+enum { TALL = 2, WIDE = 4 };
+
+static void decode_places(const struct format *f, size_t row, size_t i, size_t n, float x[n],
+	const uint8_t code[], const float s[n], const uint8_t z[n])
+{
+	const size_t bytes = code_bytes(f);
+
+	for (size_t j = i; j < i + n; j++) {
+		const uint8_t *c = code + j / WIDE * bytes;
+		const size_t value = c[0] + (bytes > 1 ? 256u * c[1] : 0);
+
+		x[j - i] = (float)(value * 8 + row * WIDE + j % WIDE - z[j - i]) * s[j - i];
+	}
+}
+
+/* Codes of bytes and of two, in rows of tiles, and packed; the last tiles reach beyond the layer. */
+static void tiles(void **unused)
+{
+	static const struct code_form places = { TALL, WIDE, decode_places };
+	enum { ROWS = (OUT + TALL - 1) / TALL, TILES = (IN + WIDE - 1) / WIDE };
+	uint8_t tile[ROWS * 2 * TILES];
+	uint32_t words[ROWS * 8 * TILES];
+
+	(void)unused;
+	for (int bits = 5; bits <= 16; bits += bits < 8 ? 1 : 8)
+		for (int packed = 0; packed <= (bits <= 8); packed++) {
+			struct linear l = layer("uint4", NULL, 50);
+			const size_t bytes = (size_t)(bits + 7) / 8, row = TILES * bytes;
+
+			l.storage.form = &places, l.storage.bits = bits;
+			assert_false(linear_has_grid(&l));
+			assert_int_equal(code_packs(&l.storage), bits <= 8);
+			assert_int_equal(code_rows(&l.storage, OUT), ROWS);
+			assert_int_equal(code_columns(&l.storage, IN), row);
+			assert_true(code_bits(&l.storage, OUT, IN) == bits * ROWS * TILES);
+			for (size_t k = 0; k < ROWS * row; k++)
+				tile[k] = (uint8_t)(k * 7 % (1u << (bits < 8 ? bits : 8)));
+			for (size_t r = 0; packed && r < ROWS; r++)
+				pack_row(bits, row, words + r * code_words(&l.storage, IN), tile + r * row);
+			l.codes = packed ? NULL : tile, l.packed = packed ? words : NULL;
+			linear_weight(&l, 0, OUT, w);
+			for (size_t o = 0; o < OUT; o++)
+				for (size_t i = 0; i < IN; i++) {
+					const uint8_t *c = tile + o / TALL * row + i / WIDE * bytes;
+					const size_t value = c[0] + (bytes > 1 ? 256u * c[1] : 0);
+					const size_t g = o * l.groups + i / 50;
+
+					assert_true(w[o][i] == (float)(value * 8 + o % TALL * WIDE +
+						i % WIDE - zero[g]) * scale[g]);
+				}
+			linear_columns(&l, 3, 32, 100, w[0]);
+			linear_columns(&l, 3, 0, 256, w[1]);
+			assert_memory_equal(w[0], w[1] + 32, 100 * sizeof(float));
+		}
 }
 
 static void group_counts(void **unused)
@@ -245,7 +304,8 @@ static void input_scales(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(weights), cmocka_unit_test(group_counts), cmocka_unit_test(plain),
+		cmocka_unit_test(weights), cmocka_unit_test(tiles), cmocka_unit_test(group_counts),
+		cmocka_unit_test(plain),
 		cmocka_unit_test(inputs), cmocka_unit_test(input_formats), cmocka_unit_test(input_scales),
 	};
 

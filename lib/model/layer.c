@@ -251,8 +251,8 @@ static void read_dataset(const struct place *g, const struct member *m)
 
 	if (!rank && tensor_count(&t) != 1)
 		refuse(g, m, "must be one value for a scale per tensor");
-	for (int i = 0; i < rank && !(m->last && i == rank - 1); i++)
-		*(size_t *)field(g->l, m->extent[i]) = t.dim[i];
+	for (int i = 0; i < rank; i++)
+		member_set_extent(m, g->l, i, t.dim[i]);
 	if (m->type == MEMBER_FLOAT)
 		*(enum half_type *)field(g->l, m->half) = layer_half(g->part, at, t.type);
 	if (m->type == MEMBER_WIDE || m->type == MEMBER_SHORT)

@@ -117,6 +117,9 @@ static bool quantile_fill(struct format *f)
 #define FP4 .fill = fp4_fill, .codec = &codec_floats
 #define HARDWARE .fill = hardware_fill, .codec = &codec_floats, .keeps_zero = true
 
+#ifndef MORE_KINDS	/* rows of a test (tests/vq8.h) */
+#define MORE_KINDS(ROW)
+#endif
 /* ROW(name, the formats it stands for, its other members) */
 #define KINDS(ROW) \
 	ROW("int#", "int2..int8", .min = 2, .fill = int_fill, .codec = &codec_integers) \
@@ -129,7 +132,8 @@ static bool quantile_fill(struct format *f)
 	ROW("nvfp4", "nvfp4", FP4, .scales = SCALE_E4M3FN, .group = 16) \
 	ROW("e4m3fn", "e4m3fn", HARDWARE, .x = 4, .y = 3, .bias = 7, .max = 448) \
 	ROW("e4m3ieee", "e4m3ieee", HARDWARE, .x = 4, .y = 3, .bias = 7, .max = 240) \
-	ROW("e5m2ieee", "e5m2ieee", HARDWARE, .x = 5, .y = 2, .bias = 15, .max = 57344)
+	ROW("e5m2ieee", "e5m2ieee", HARDWARE, .x = 5, .y = 2, .bias = 15, .max = 57344) \
+	MORE_KINDS(ROW)
 
 #define KIND(n, list, ...) { .name = n, __VA_ARGS__ },
 static const struct format_kind kinds[] = { KINDS(KIND) };
@@ -189,7 +193,8 @@ bool format_parse(struct format *f, const char *name)
 		if (!match(kinds[k].name, name, number))
 			continue;
 		*f = (struct format){ .kind = &kinds[k], .asymmetric = kinds[k].asymmetric,
-			.scales = kinds[k].scales, .group = kinds[k].group, .divisor = 1 };
+			.form = kinds[k].form, .scales = kinds[k].scales, .group = kinds[k].group,
+			.divisor = 1 };
 		f->n = f->x = number[0];
 		f->y = number[1];
 		for (i = 0; name[i] && i + 1 < sizeof f->name; i++)
@@ -197,12 +202,18 @@ bool format_parse(struct format *f, const char *name)
 		if ((kinds[k].min && (f->n < kinds[k].min || f->n > 8)) || !kinds[k].fill(f))
 			continue;
 		f->code_mask = f->code_mask ? f->code_mask : 0xff;
-		f->code_last = f->code_last ? f->code_last : (uint8_t)((1 << f->bits) - 1);
-		f->unit = unit_of(f);
+		if (!f->code_last)
+			f->code_last = (uint8_t)(f->bits < 8 ? (1 << f->bits) - 1 : 0xff);
+		f->unit = format_has_grid(f) ? unit_of(f) : 0;
 		return true;
 	}
 	*f = (struct format){ .bits = 0 };
 	return false;
+}
+
+bool format_has_grid(const struct format *f)
+{
+	return f->kind->codec;
 }
 
 const char *const format_tie_names[] = { "even", "away", NULL };

@@ -6,8 +6,9 @@
  * A format is a list of values, one a code; a stored number is
  *	x̂ = (grid[code] - zero) · scale,
  * with zero = 0 but for formats that have a zero point (uint<N>). Scales are numbers of a type, over a
- * divisor that a tensor has where the type asks for one (num/scale_type.h). Kinds of formats are rows of a
- * table in format.c; nothing outside it knows which kind a format is of.
+ * divisor that a tensor has where the type asks for one (num/scale_type.h). A format whose codes stand for
+ * several weights names their form, and may have no values of its own (format_has_grid()). Kinds of formats
+ * are rows of a table in format.c; nothing outside it knows which kind a format is of.
  */
 #ifndef NUM_FORMAT_H
 #define NUM_FORMAT_H
@@ -16,6 +17,7 @@
 #include <stdint.h>
 #include "num/scale_type.h"
 
+struct code_form;
 struct format_kind;
 struct format {
 	char name[12];			/* canonical, lower case */
@@ -26,6 +28,7 @@ struct format {
 	float grid[256];		/* value of a code; codes that stand for none repeat 0 */
 	uint8_t code_mask, code_last;	/* a code c stands for a value where (c & code_mask) <= code_last */
 	const struct format_kind *kind;
+	const struct code_form *form;	/* NULL: a code stands for one weight (quant/code_form.h) */
 	int n, x, y, bias;		/* parameters of the kind */
 	bool away;			/* ties go away from zero, not to even */
 	double edge[256];		/* nf<N>: edge[c] is the least x whose code is above c */
@@ -36,6 +39,8 @@ struct format {
 
 /* Fills *f; false if there is no such format. Case does not matter. */
 bool format_parse(struct format *f, const char *name);
+/* Whether numbers can be rounded to its values; otherwise only a quantizer of its own makes its codes. */
+bool format_has_grid(const struct format *f);
 extern const char *const format_tie_names[];	/* "even", "away" */
 /* Ties away from zero, for all that follows; or to even again. */
 void format_ties(struct format *f, bool away);

@@ -34,7 +34,8 @@ struct format_kind {
 	int min;			/* n is from least to 8; 0: there is no n */
 	bool (*fill)(struct format *f);	/* bits, top, grid from the numbers; false if they are out of range */
 	void (*ties)(struct format *f);	/* updates what is derived from f->away; NULL: nothing is */
-	const struct codec *codec;
+	const struct codec *codec;	/* NULL: the format has no grid */
+	const struct code_form *form;	/* of its codes, where they stand for several weights */
 	bool asymmetric;
 	int x, y, bias;			/* 8-bit floats of hardware */
 	float max;

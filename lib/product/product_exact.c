@@ -39,8 +39,8 @@ static bool is_bf16(const struct linear *l)
 {
 	const struct format *f = l->compute.kind ? &l->compute : &l->storage;
 
-	return are_bf16(256, f->grid) && are_bf16(256, l->input.format.grid) &&
-		(!l->compute.kind || are_bf16(1, &l->saturate));
+	return (l->compute.kind ? are_bf16(1, &l->saturate) : linear_has_grid(l)) && are_bf16(256, f->grid) &&
+		are_bf16(256, l->input.format.grid);
 }
 
 static struct way way_of(const struct linear *l)
@@ -54,8 +54,8 @@ static struct way way_of(const struct linear *l)
 
 	if (l->weight || !linear_rounds(l) || !whole)
 		return (struct way){ false };
-	if (!l->compute.kind && bytes.weight_unit > 0 && bytes.input_unit > 0 && !input->asymmetric &&
-	    group <= BYTES_MAX)
+	if (!l->compute.kind && linear_has_grid(l) && bytes.weight_unit > 0 && bytes.input_unit > 0 &&
+	    !input->asymmetric && group <= BYTES_MAX)
 		return bytes;
 	return (struct way){ is_bf16(l), TILE_BF16, 1, 1 };
 }

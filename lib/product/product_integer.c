@@ -58,7 +58,7 @@ bool integer_fits(const struct product_row *row, const struct linear *l)
 {
 	struct integers codes, inputs;
 
-	return (cpu_dot || row->way != INTEGER_DOTS) && !l->weight && !l->compute.kind &&
+	return (cpu_dot || row->way != INTEGER_DOTS) && linear_has_grid(l) && !l->compute.kind &&
 		!l->group_index && linear_rounds(l) &&
 		(l->group <= 0 || l->group % UNIT == 0) && group_of(l) <= GROUP_MAX &&
 		integers_of(&codes, &l->storage) && integers_of(&inputs, &l->input.format) && inputs.offset &&

@@ -497,7 +497,7 @@ bool packed_fits(const struct product_row *row, const struct linear *l)
 	const bool whole = !l->group_index && (l->group <= 0 || l->group % CODE_BLOCK == 0);
 	struct packed w;
 
-	return has_way && whole && l->packed && bits >= narrowest && bits <= 5 &&
+	return has_way && whole && l->packed && linear_has_grid(l) && bits >= narrowest && bits <= 5 &&
 		!l->compute.kind && prepare(&w, row, &l->storage);
 }
 

@@ -3,6 +3,7 @@
 #include "quant/codes.h"
 #include <string.h>
 #include "base/size.h"
+#include "quant/code_form.h"
 
 enum { ALIGN = 64 };
 
@@ -19,6 +20,11 @@ static void *cut(char *memory, size_t *at, size_t n, size_t size)
 	return y;
 }
 
+static size_t bytes_of(const struct codes *c)
+{
+	return code_rows(&c->storage, c->out) * code_columns(&c->storage, c->in);
+}
+
 size_t codes_lay_out(struct codes *c, void *memory)
 {
 	size_t bytes = 0;
@@ -26,7 +32,7 @@ size_t codes_lay_out(struct codes *c, void *memory)
 	c->memory = memory;
 	c->groups = linear_groups(c->in, c->group);
 	c->scales = c->group < 0 ? 1 : c->out * c->groups;
-	c->codes = cut(memory, &bytes, c->out * c->in, 1);
+	c->codes = cut(memory, &bytes, bytes_of(c), 1);
 	c->scale = cut(memory, &bytes, c->scales, sizeof *c->scale);
 	c->zero = cut(memory, &bytes, c->storage.asymmetric ? c->scales : 0, 1);
 	c->scale8 = cut(memory, &bytes, c->scales8, sizeof *c->scale8);
@@ -54,7 +60,7 @@ void codes_view(const struct codes *c, struct linear *l)
 
 void codes_copy(struct codes *to, const struct codes *from)
 {
-	memcpy(to->codes, from->codes, from->out * from->in);
+	memcpy(to->codes, from->codes, bytes_of(from));
 	memcpy(to->scale, from->scale, from->scales * sizeof *to->scale);
 	to->scale_tensor = from->scale_tensor;
 	if (from->zero)

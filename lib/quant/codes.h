@@ -35,7 +35,7 @@ struct codes {
 	size_t groups, scales;		/* groups of a row; elements of scale and zero */
 
 	/* Written by a quantizer. */
-	uint8_t *codes;			/* [out][in], columns in their original order */
+	uint8_t *codes;			/* as in struct linear */
 	float *scale;			/* [scales] as stored: numbers of the type of scales, */
 	float scale_tensor;		/* which this divides; 1 where the type has no divisor */
 	uint8_t *zero;			/* [scales]; NULL: the format has no zero point */

@@ -5,11 +5,13 @@
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
+#include "quant/code_form.h"
+#include "quant/level.h"
 #include "quant/pack.h"
 #include "num/clones.h"
 
-/* Columns decoded, and rows rounded, at once; numbers below which one thread is quicker. */
-enum { COLUMNS = LINEAR_COLUMNS, ROWS = 32, FEW_NUMBERS = 1 << 16, LANES = 32 };
+/* Columns decoded, codes packed, and rows rounded, at once; numbers below which one thread is quicker. */
+enum { COLUMNS = LINEAR_COLUMNS, PACKED = 32, ROWS = 32, FEW_NUMBERS = 1 << 16, LANES = 32 };
 
 size_t linear_group(const struct linear *l, size_t column)
 {
@@ -25,30 +27,32 @@ size_t linear_groups(size_t in, long group)
 
 const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n])
 {
-	const int bits = l->storage.bits;
+	const struct format *f = &l->storage;
 
 	if (l->codes)
-		return l->codes + row * l->in + i;
-	pack_unrow(bits, n, unpacked, l->packed + row * pack_words(bits, l->in) + pack_words(bits, i));
+		return l->codes + row * code_columns(f, l->in) + i;
+	pack_unrow(f->bits, n, unpacked, l->packed + row * code_words(f, l->in) + pack_words(f->bits, i));
 	return unpacked;
 }
 
-/* (grid[code] - zero), times the scale of the group or 1. */
+bool linear_has_grid(const struct linear *l)
+{
+	return !l->weight && code_is_single(&l->storage);
+}
+
+/* (value of the code - zero), times the scale inside of the compute format or 1. */
 static void decode(const struct linear *l, size_t row, size_t i, size_t n, float w[n], bool scaled)
 {
-	const size_t first = l->group == -1 ? 0 : row * l->groups;
+	const struct format *f = &l->storage;
+	const struct code_form *form = code_form(f);
+	const size_t bytes = code_bytes(f), first = i / form->columns * bytes;
+	const size_t from = first / PACKED * PACKED, end = ceil_div(i + n, form->columns) * bytes;
+	uint8_t zero[COLUMNS], unpacked[COLUMNS + PACKED];
+	const uint8_t *code = linear_codes(l, row / form->rows, from, end - from, unpacked);
 	float scale[COLUMNS];
-	uint8_t zero[COLUMNS], unpacked[COLUMNS];
 
-	for (size_t j = 0; j < n; j++) {
-		size_t g = first + linear_group(l, i + j);
-
-		scale[j] = scaled ? l->scale[g] : 1;
-		zero[j] = l->zero ? l->zero[g] : 0;
-	}
-	for (size_t j = 0; scaled && l->scale_tensor && j < n; j++)
-		scale[j] /= *l->scale_tensor;
-	format_decode(&l->storage, n, w, linear_codes(l, row, i, n, unpacked), scale, zero);
+	level_columns(l, false, scaled, row, i, n, scale, zero);
+	form->decode(f, row % form->rows, i % form->columns, n, w, code + (first - from), scale, zero);
 }
 
 void linear_units(const struct linear *l, size_t row, size_t i, size_t n, float w[n])
@@ -73,9 +77,13 @@ void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, floa
 
 		half_widen(n, w, columns, l->weight_type);
 	} else if (l->compute.kind) {
+		float scale[COLUMNS];
+		uint8_t none[COLUMNS];
+
 		linear_units(l, row, i, n, w);
+		level_columns(l, true, true, row, i, n, scale, none);
 		for (size_t j = 0; j < n; j++)
-			w[j] *= linear_unit_scale(l, row, 0);
+			w[j] *= scale[j];
 	} else
 		decode(l, row, i, n, w, true);
 }

@@ -38,8 +38,10 @@ struct linear {
 	const void *weight;		/* [out][in], the plain layer; NULL once quantized */
 	enum half_type weight_type;
 
-	const uint8_t *codes;		/* [out][in], original column order; NULL where they are packed */
-	const uint32_t *packed;		/* [out][pack_words(bits, in)] (quant/pack.h), or NULL */
+	/* [code_rows][code_columns] of the storage format (quant/code_form.h): of most formats [out][in]. In
+	 * the original column order; NULL where they are packed */
+	const uint8_t *codes;
+	const uint32_t *packed;		/* [code_rows][code_words] (quant/pack.h), or NULL */
 	const float *scale;		/* [out][groups]; per tensor: one value; of the type storage.scales */
 	const float *scale_tensor;	/* [1], which divides them, or NULL */
 	const uint8_t *zero;		/* likewise; asymmetric formats only, else NULL */
@@ -93,8 +95,11 @@ float linear_unit_scale(const struct linear *l, size_t row, size_t group);
 void linear_whole(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
 /* Of a column taken out, in a row: split_weight·split_scale. */
 float linear_split(const struct linear *l, size_t row, size_t k);
-/* The codes of such columns; unpacked: where they go if they are packed. */
+/* Bytes [i, i + n) of a row of codes, i a multiple of 32; unpacked: where they go if they are packed. */
 const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n]);
+/* Whether a weight is (grid[code] - zero) times the scale of its row and group, so that products may take its
+ * codes by linear_codes(), a byte for each column, in the place of its numbers. */
+bool linear_has_grid(const struct linear *l);
 
 /* Whether the layer rounds its inputs, and whether two layers make the same numbers of the same input. */
 bool linear_rounds(const struct linear *l);

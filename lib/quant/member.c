@@ -8,7 +8,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/hadamard.h"
-#include "quant/pack.h"
+#include "quant/code_form.h"
 
 #define AT(field) offsetof(struct linear, field)
 
@@ -37,30 +37,47 @@ static bool has_divided_scales(const struct linear *l)
 	return scale_kinds[l->storage.scales].divided;
 }
 
-static size_t one(const struct linear *l)
+static bool has_wide_tiles(const struct linear *l)
 {
-	(void)l;
-	return 1;
+	return code_form(&l->storage)->columns > 1;
 }
 
-static size_t words_of_row(const struct linear *l)
+static bool has_tall_tiles(const struct linear *l)
 {
-	return pack_words(l->storage.bits, l->in);
+	return code_form(&l->storage)->rows > 1;
+}
+
+/* Rows of codes, and bytes of one: those of the layer where a code is a byte for one weight. */
+static size_t codes_extent(const struct member *m, const struct linear *l, int i)
+{
+	const struct format *f = &l->storage;
+
+	(void)m;
+	if (i == 0)
+		return has_tall_tiles(l) ? code_rows(f, l->out) : 0;
+	return has_wide_tiles(l) || code_bytes(f) > 1 ? code_columns(f, l->in) : 0;
+}
+
+static size_t packed_extent(const struct member *m, const struct linear *l, int i)
+{
+	return i == 0 ? codes_extent(m, l, 0) : code_words(&l->storage, l->in);
+}
+
+static size_t level_extent(const struct member *m, const struct linear *l, int i)
+{
+	const struct level_block b = level_extents(m->level, l);
+
+	return i == 0 ? b.rows : b.columns;
 }
 
 static double type_bits(const struct linear *l)
 {
-	return l->weight_type == HALF_NONE ? 32 : 16;
+	return (l->weight_type == HALF_NONE ? 32 : 16) * (double)l->out * (double)l->in;
 }
 
-static double storage_bits(const struct linear *l)
+static double codes_bits(const struct linear *l)
 {
-	return l->storage.bits;
-}
-
-static double scale_bits(const struct linear *l)
-{
-	return scale_kinds[l->storage.scales].bits;
+	return code_bits(&l->storage, l->out, l->in);
 }
 
 static double single_bits(const struct linear *l)
@@ -162,12 +179,14 @@ static uint8_t largest(size_t n, const uint8_t code[n], uint8_t mask)
 	return max;
 }
 
+/* In a row of codes. */
 static uint8_t largest_code(const struct linear *l, size_t row)
 {
+	const size_t columns = code_columns(&l->storage, l->in);
 	uint8_t unpacked[LINEAR_COLUMNS], max = 0;
 
-	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-		const size_t n = min(l->in - i, LINEAR_COLUMNS);
+	for (size_t i = 0; i < columns; i += LINEAR_COLUMNS) {
+		const size_t n = min(columns - i, LINEAR_COLUMNS);
 		const uint8_t here = largest(n, linear_codes(l, row, i, n, unpacked), l->storage.code_mask);
 
 		max = here > max ? here : max;
@@ -179,15 +198,15 @@ static uint8_t largest_code(const struct linear *l, size_t row)
 static bool codes_of_format(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	const struct format *f = &l->storage;
-	const bool all = f->code_mask == 0xff && f->code_last == (1 << f->bits) - 1;
+	const size_t rows = code_rows(f, l->out);
 	uint8_t max = 0;
 
 	(void)n, (void)x;
-	if (all && (l->packed || f->bits == 8))
+	if (code_is_any(f, l->packed))
 		return true;
-	#pragma omp parallel for num_threads(threads_for(l->out)) schedule(static) reduction(max:max) \
+	#pragma omp parallel for num_threads(threads_for(rows)) schedule(static) reduction(max:max) \
 		if (l->out * l->in > 1 << 19)
-	for (size_t i = 0; i < l->out; i++) {
+	for (size_t i = 0; i < rows; i++) {
 		const uint8_t here = largest_code(l, i);
 
 		max = here > max ? here : max;
@@ -285,6 +304,14 @@ static const char *const input_modes[] = {
 	[INPUT_STATIC_MODALITY] = "static-modality", NULL
 };
 
+static bool may_be_packed(const struct linear *l)
+{
+	return code_packs(&l->storage);
+}
+
+static const char not_packed[] = "codes of the storage format are whole bytes";
+static const char not_tall[] = "a code of the storage format is of one row";
+static const char not_wide[] = "a code of the storage format is of one column";
 static const char no_zero[] = "the storage format has no zero point";
 static const char not_divided[] = "scale_dtype is not e4m3fn";
 static const char no_compute[] = "attribute compute names no format";
@@ -296,21 +323,31 @@ const struct member members[] = {	/* in the order of writing */
 	{ "weight", MEMBER_FLOAT, MEMBER_WEIGHT, FORM_PLAIN, AT(weight), .half = AT(weight_type),
 		.rank = 2, .extent = { AT(out), AT(in) }, .sound = finite_weight, .bits = type_bits },
 	{ "packed", MEMBER_U32, MEMBER_WEIGHT, FORM_PACKED, AT(packed),
-		.rank = 2, .extent = { AT(out) }, .last = words_of_row, .sound = codes_of_format,
-		.bits = storage_bits },
+		.there = may_be_packed, .unless = not_packed, .rank = 2, .extent = { AT(out) },
+		.follows = packed_extent, .sound = codes_of_format, .bits = codes_bits },
 	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_PACKED, AT(in), .of = "packed",
 		.min = 1, .max = LINEAR_MAX, .meaning = "how many columns are packed" },
-	{ "codes", MEMBER_U8, MEMBER_WEIGHT, FORM_CODES, AT(codes),
-		.rank = 2, .extent = { AT(out), AT(in) }, .sound = codes_of_format, .bits = storage_bits },
+	{ "rows", MEMBER_SIZE, MEMBER_PARAMETER, FORM_PACKED, AT(out), .of = "packed",
+		.there = has_tall_tiles, .unless = not_tall, .min = 1, .max = LINEAR_MAX,
+		.meaning = "how many rows the layer has" },
+	{ "codes", MEMBER_U8, MEMBER_WEIGHT, FORM_CODES, AT(codes), .rank = 2,
+		.extent = { AT(out), AT(in) }, .follows = codes_extent, .sound = codes_of_format,
+		.bits = codes_bits },
+	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_CODES, AT(in), .of = "codes",
+		.there = has_wide_tiles, .unless = not_wide, .min = 1, .max = LINEAR_MAX,
+		.meaning = "how many columns the layer has" },
+	{ "rows", MEMBER_SIZE, MEMBER_PARAMETER, FORM_CODES, AT(out), .of = "codes",
+		.there = has_tall_tiles, .unless = not_tall, .min = 1, .max = LINEAR_MAX,
+		.meaning = "how many rows the layer has" },
 	{ "scale", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale),
-		.rank = 2, .extent = { AT(out), AT(groups) }, .grouped = true, .sound = scales_of_type,
-		.bits = scale_bits },
+		.level = &levels[LEVEL_SCALES], .rank = 2, .follows = level_extent,
+		.sound = scales_of_type },
 	{ "scale_tensor", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale_tensor),
-		.there = has_divided_scales, .unless = not_divided, .rank = 1, .last = one, .sound = divisor,
-		.bits = single_bits },
+		.level = &levels[LEVEL_TENSOR], .there = has_divided_scales, .unless = not_divided,
+		.rank = 1, .follows = level_extent, .sound = divisor },
 	{ "zero", MEMBER_U8, MEMBER_PARAMETER, FORM_QUANTIZED, AT(zero), .there = has_zero_point,
-		.unless = no_zero, .rank = 2, .extent = { AT(out), AT(groups) }, .grouped = true,
-		.sound = zeros_of_format, .bits = storage_bits },
+		.unless = no_zero, .level = &levels[LEVEL_ZEROS], .rank = 2, .follows = level_extent,
+		.sound = zeros_of_format },
 	{ "group_index", MEMBER_I32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group_index), .optional = true,
 		.rank = 1, .extent = { AT(in) }, .sound = groups_of_layer, .bits = index_bits },
 	{ "storage", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage) },
@@ -324,8 +361,8 @@ const struct member members[] = {	/* in the order of writing */
 	{ "compute", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(compute), .optional = true,
 		.sound = rounds_alone },
 	{ "scale8", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale8), .there = has_compute,
-		.unless = no_compute, .rank = 1, .extent = { AT(scales8) }, .sound = one_or_all,
-		.bits = single_bits },
+		.unless = no_compute, .level = &levels[LEVEL_SCALES8], .rank = 1,
+		.extent = { AT(scales8) }, .sound = one_or_all },
 	{ "saturate", MEMBER_REAL, MEMBER_PARAMETER, FORM_QUANTIZED, AT(saturate), .optional = true,
 		.there = has_compute, .unless = no_compute, .max = FLT_MAX,
 		.meaning = "a number from 0 on" },
@@ -405,35 +442,55 @@ bool member_there(const struct member *m, const struct linear *l, int form)
 	}
 }
 
+/* Of any rank, then. */
+static bool is_one_value(const struct level *v, const struct linear *l)
+{
+	const struct level_block b = v->block(l);
+
+	return !b.rows && !b.columns;
+}
+
 int member_extents(const struct member *m, const struct linear *l, size_t dim[2])
 {
-	for (int i = 0; i < m->rank; i++)
-		dim[i] = m->last && i == m->rank - 1 ? m->last(l) : *(const size_t *)field(l, m->extent[i]);
-	return m->grouped && l->group < 0 ? 0 : m->rank;
+	for (int i = 0; i < m->rank; i++) {
+		dim[i] = m->follows ? m->follows(m, l, i) : 0;
+		if (!dim[i])
+			dim[i] = *(const size_t *)field(l, m->extent[i]);
+	}
+	return m->rank == 2 && m->level && is_one_value(m->level, l) ? 0 : m->rank;
+}
+
+void member_set_extent(const struct member *m, struct linear *l, int i, size_t extent)
+{
+	if (!m->follows || !m->follows(m, l, i))
+		memcpy((char *)l + m->extent[i], &extent, sizeof extent);
+}
+
+/* All that is stored of a member but a branch, in bits. */
+static double bits_of(const struct member *m, const struct linear *l)
+{
+	double bits = m->level ? level_bits(m->level, l) : m->bits ? m->bits(l) : 0;
+	size_t dim[2] = { 0 };
+
+	for (int i = m->role == MEMBER_WEIGHT ? 0 : member_extents(m, l, dim); i > 0; i--)
+		bits *= (double)dim[i - 1];
+	return bits;
 }
 
 double member_bits(const struct member rows[], const struct linear *l)
 {
-	const double weights = (double)l->out * (double)l->in;
-	const struct member *weight = member_weight(rows, l);
+	const int form = member_weight(rows, l)->forms;
 	double bits = 0;
 
 	for (const struct member *m = rows; m->name; m++) {
-		size_t dim[2] = { 0 };
-		double n = 1;
-
-		if (!member_there(m, l, weight->forms))
+		if (!member_there(m, l, form))
 			continue;
+		bits += bits_of(m, l);
 		if (m->type == MEMBER_LINEAR) {
 			const struct linear *branch = view_of(m, l);
 
 			bits += member_bits(rows, branch) * (double)branch->out * (double)branch->in;
 		}
-		if (!m->bits)
-			continue;
-		for (int i = member_extents(m, l, dim); i > 0; i--)
-			n *= (double)dim[i - 1];
-		bits += m->bits(l) * (m->role == MEMBER_WEIGHT ? weights : n);
 	}
-	return bits / weights;
+	return bits / ((double)l->out * (double)l->in);
 }

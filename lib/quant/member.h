@@ -11,6 +11,7 @@
 #define QUANT_MEMBER_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "quant/level.h"
 #include "quant/linear.h"
 
 enum member_type {
@@ -54,8 +55,9 @@ struct member {
 	/* Datasets and groups: offsets of extents, size_t each; the file says what is 0 there. */
 	int rank;
 	size_t extent[2];
-	size_t (*last)(const struct linear *l);	/* the last extent, where it follows from others */
-	bool grouped;		/* one value, where the layer has one scale for all */
+	/* Extent i where it follows from what l says already; 0: it does not. NULL: none does. */
+	size_t (*follows)(const struct member *m, const struct linear *l, int i);
+	const struct level *level;	/* of a parameter of weights: extents, if `follows`, and bits */
 
 	/* Attributes */
 	double min, max;	/* range of a number */
@@ -67,7 +69,7 @@ struct member {
 	const char *unless;	/* why it does not: "act_mode names no static scale" */
 	/* Whether the n elements x, or the value, are what they can be; else why: "holds code 16, ...". */
 	bool (*sound)(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY]);
-	double (*bits)(const struct linear *l);	/* of an element, or of a weight; NULL: does not count */
+	double (*bits)(const struct linear *l);	/* of an element, of a weight in all; NULL: 0 */
 };
 
 extern const struct member members[];	/* of struct linear */
@@ -80,6 +82,9 @@ const struct member *member_weight(const struct member rows[], const struct line
 bool member_there(const struct member *m, const struct linear *l, int form);
 /* Extents of a dataset by what l says, 0: not known; returns how many, 0: one value of any rank. */
 int member_extents(const struct member *m, const struct linear *l, size_t dim[2]);
+
+/* Extent i of a dataset as a file has it, where it does not follow from others. */
+void member_set_extent(const struct member *m, struct linear *l, int i, size_t extent);
 
 /*
  * What is stored a weight, in bits: codes and zero points at the format's width, scale at its type's, columns

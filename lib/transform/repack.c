@@ -8,28 +8,30 @@
 #include "base/thread.h"
 #include "model/layer.h"
 #include "model/layer_list.h"
+#include "quant/code_form.h"
 #include "quant/pack.h"
 
 /* Whether the layer's codes are in the other form. */
 static bool is_other(const struct repack *r, const struct linear *l)
 {
-	return r->unpack ? l->packed != NULL : l->codes != NULL;
+	return r->unpack ? l->packed != NULL : l->codes && code_packs(&l->storage);
 }
 
 /* Its codes in the other form, in new memory. */
 static void repack_codes(const struct repack *r, struct linear *l)
 {
-	const int bits = l->storage.bits;
-	const size_t words = pack_words(bits, l->in);
-	uint32_t *packed = r->unpack ? NULL : xalloc(l->out * words, sizeof *packed);
-	uint8_t *codes = r->unpack ? xalloc(l->out, l->in) : NULL;
+	const struct format *f = &l->storage;
+	const size_t rows = code_rows(f, l->out), columns = code_columns(f, l->in);
+	const size_t words = code_words(f, l->in);
+	uint32_t *packed = r->unpack ? NULL : xalloc(rows * words, sizeof *packed);
+	uint8_t *codes = r->unpack ? xalloc(rows, columns) : NULL;
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
-	for (size_t i = 0; i < l->out; i++)
+	for (size_t i = 0; i < rows; i++)
 		if (r->unpack)
-			pack_unrow(bits, l->in, codes + i * l->in, l->packed + i * words);
+			pack_unrow(f->bits, columns, codes + i * columns, l->packed + i * words);
 		else
-			pack_row(bits, l->in, packed + i * words, l->codes + i * l->in);
+			pack_row(f->bits, columns, packed + i * words, l->codes + i * columns);
 	l->packed = packed;
 	l->codes = codes;
 }

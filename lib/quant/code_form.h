@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * code_form.h -- which weights a code stands for, and how it is read
+ *
+ * A code stands for a tile of rows x columns weights of a layer. It has as many bits as its format says. Up
+ * to 8 it is a byte, and may be packed (quant/pack.h). Beyond, it is whole bytes, which are not packed. Tiles
+ * are stored row by row. Those at the edges may reach beyond the layer; what is there does not count.
+ *
+ * The form of a number format is one code a weight: (grid[code] - zero) · scale. A codebook of vectors is a
+ * format with a form of its own, and without a grid (num/format.h).
+ */
+#ifndef QUANT_CODE_FORM_H
+#define QUANT_CODE_FORM_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "num/format.h"
+
+struct code_form {
+	size_t rows, columns;		/* of a tile */
+	/*
+	 * Weights of columns [i, i + n) of one row, from their tiles alone: row < rows and i count from the
+	 * first weight of the tile at `code`. n ≤ 256. Each column has its scale and its zero, or 0.
+	 */
+	void (*decode)(const struct format *f, size_t row, size_t i, size_t n, float w[n],
+		const uint8_t code[], const float scale[n], const uint8_t zero[n]);
+};
+
+const struct code_form *code_form(const struct format *f);
+/* Whether a code stands for one weight, by the format's grid. */
+bool code_is_single(const struct format *f);
+/* Whether its codes may be packed, in f->bits bits each. */
+bool code_packs(const struct format *f);
+
+/* Bytes of a code; of out x in weights the rows of codes, and the bytes of a row, or its words packed. */
+size_t code_bytes(const struct format *f);
+size_t code_rows(const struct format *f, size_t out);
+size_t code_columns(const struct format *f, size_t in);
+size_t code_words(const struct format *f, size_t in);
+/* All tiles of out x in weights, in bits. */
+double code_bits(const struct format *f, size_t out, size_t in);
+/* Whether any byte stands for a value, packed or not. If not, (byte & code_mask) <= code_last must hold. */
+bool code_is_any(const struct format *f, bool packed);
+#endif
