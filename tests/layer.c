@@ -169,18 +169,22 @@ static void back(enum input_mode mode, bool seen[ROWS])
 	struct tilted below = make("int5");
 	struct linear b_of_branch = below.linear;
 	static const int32_t index[IN];
+	static int8_t signs[IN + OUT];
 	static const float ones[OUT] = { 1, 1, 1, 1, 1, 1 }, divisor = 26.88f;
 	struct tilted l = make("uint4"), y = { 0 };
 	struct part *part;
 	double bits;
 
+	for (size_t i = 0; i < IN + OUT; i++)
+		signs[i] = i % 3 ? 1 : -1;
 	assert_true(format_scales(&l.linear.storage, SCALE_E4M3FN));
 	l.linear.scale_tensor = &divisor;
 	l.linear.group_index = index;
 	l.linear.scale8 = ones;
 	l.linear.scales8 = OUT;
 	l.linear.saturate = 224;
-	l.linear.online = 20;
+	l.linear.rotation_in = (struct linear_rotation){ signs, 20 };
+	l.linear.rotation_out = (struct linear_rotation){ signs, 2 };
 	l.linear.splits = 1;
 	l.linear.split_index = index;
 	l.linear.split_weight = l.linear.split_scale = ones;
@@ -210,12 +214,13 @@ static void back(enum input_mode mode, bool seen[ROWS])
 		memcpy(&b, (const char *)&y + m->view, sizeof b);
 		for (int i = member_extents(m, &l.linear, dim); i > 0; i--)
 			n *= dim[i - 1];
-		assert_memory_equal(a, b, n * (m->type == MEMBER_U8 ? 1 : 4));
+		assert_memory_equal(a, b, n * (m->type == MEMBER_U8 || m->type == MEMBER_I8 ? 1 : 4));
 	}
 	assert_true(!strcmp(y.linear.compute.name, "e4m3ieee") && !strcmp(y.linear.input.format.name,
 		"e4m3fn"));
 	assert_true(y.linear.storage.scales == SCALE_E4M3FN);
-	assert_true(y.linear.saturate == 224 && y.linear.online == 20 && y.linear.group == 32 &&
+	assert_true(y.linear.rotation_in.hadamard == 20 && y.linear.rotation_out.hadamard == 2);
+	assert_true(y.linear.saturate == 224 && y.linear.group == 32 &&
 		y.linear.input.mode == mode && y.linear.input.clip == l.linear.input.clip);
 	bits = member_bits(members, &l.linear);
 	/* halves of A; codes of 5 bits and a scale a row of B */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -187,9 +188,126 @@ static void layers(void **unused)
 	}
 }
 
+/* Rows of n numbers, each x becomes (x ∘ signs) H/√order. */
+static void rotate(const struct linear_rotation *r, size_t n, size_t m, double w[m][n])
+{
+	struct hadamard h;
+	void *memory;
+
+	for (size_t i = 0; r->signs && i < m; i++)
+		for (size_t j = 0; j < n; j++)
+			w[i][j] *= r->signs[j];
+	if (!r->hadamard)
+		return;
+	assert_true(hadamard_choose(&h, n, r->hadamard));
+	memory = xalloc(hadamard_bytes(&h), 1);
+	hadamard_build(&h, memory);
+	hadamard_product_double(&h, false, m, n, w);
+	free(memory);
+}
+
+/* The weight that stands between the rotations of l, of a layer whose weight is w. */
+static float *inner(const struct linear *l, double w[l->out][l->in])
+{
+	double (*t)[l->out] = xalloc(l->in, sizeof *t);
+	float *values = xalloc(l->out * l->in, sizeof *values);
+
+	rotate(&l->rotation_in, l->in, l->out, w);
+	for (size_t i = 0; i < l->in; i++)
+		for (size_t o = 0; o < l->out; o++)
+			t[i][o] = w[o][i];
+	rotate(&l->rotation_out, l->out, l->in, t);
+	for (size_t i = 0; i < l->in; i++)
+		for (size_t o = 0; o < l->out; o++)
+			values[o * l->in + i] = (float)t[i][o];
+	free(t);
+	return values;
+}
+
+/*
+ * y = x wᵀ + b of the weight before the rotations, in double. In the norm of a row each rotation and the
+ * rounding of the inner weight err by at most (log₂ order + 6) 2⁻²⁴, a product by IN 2⁻²⁴, of ‖x‖‖w‖; the
+ * rest is the bias's.
+ */
+static void two_sided(void **unused)
+{
+	enum { OUT = 24, MOST = 4 };
+	static const size_t orders[] = { 0, 12, 24, 8 };	/* of 12 and 24 H is not symmetric */
+	struct workspace workspace = { 0 };
+
+	(void)unused;
+	for (unsigned n = 0; n < 4 * 4 * 8; n++) {
+		const size_t layers = 1 + n % 3;
+		struct projection s = { .name = PROJECTION_QKV, .type = COMPUTE_F32, .in = IN,
+			.layers = layers, .out = layers * OUT };
+		static double dense[LAYERS][OUT][IN];
+		static int8_t signs[2][IN];
+		static float bias[OUT], out[ROWS][LAYERS * OUT];
+		const struct linear_rotation in = { n & 1 ? signs[0] : NULL, n & 2 ? 12 : 0 };
+
+		for (size_t i = 0; i < IN; i++)
+			signs[0][i] = uniform() < 0 ? -1 : 1, signs[1][i] = uniform() < 0 ? -1 : 1;
+		for (size_t o = 0; o < OUT; o++)
+			bias[o] = uniform();
+		for (size_t i = 0; i < layers; i++) {
+			/* one of three as it is, so that rotated ones and others stand side by side */
+			const struct linear_rotation after = { i == 1 || n & 4 ? NULL : signs[1],
+				i == 1 ? 0 : orders[n / 8 % 4] };
+			struct linear *l = &s.layer[i].linear;
+			double (*w)[IN] = xalloc(OUT, sizeof *w);
+
+			for (size_t o = 0; o < OUT; o++)
+				for (size_t j = 0; j < IN; j++)
+					w[o][j] = dense[i][o][j] = (double)uniform();
+			*l = (struct linear){ .out = OUT, .in = IN, .bias = n & 16 ? bias : NULL,
+				.weight_type = HALF_NONE, .rotation_in = in, .rotation_out = after };
+			l->weight = inner(l, w);
+			free(w);
+			s.at[i] = i * OUT;
+			s.product[i] = product_choose(l, s.type, 0);
+			online_rotation(&s.online, IN, &l->rotation_in);
+			online_rotation(&s.after[i], OUT, &l->rotation_out);
+		}
+		projection_prepare(&s);
+		for (size_t t = 0; t < ROWS; t++) {
+			for (size_t i = 0; i < IN; i++)
+				given[t][i] = uniform();
+			for (size_t o = 0; o < layers * OUT; o++)
+				out[t][o] = n & 32 ? 1 : NAN;
+		}
+		projection_apply(&s, &(struct batch){ .rows = ROWS }, 0, ROWS, LAYERS * OUT, out,
+			(const float (*)[IN])given, &workspace, NULL, n & 32);
+		for (size_t t = 0; t < ROWS; t++)
+			for (size_t i = 0; i < layers; i++) {
+				double error = 0, weights = 0, inputs = 0;
+
+				for (size_t j = 0; j < IN; j++)
+					inputs += (double)given[t][j] * (double)given[t][j];
+				for (size_t o = 0; o < OUT; o++) {
+					double sum = (n & 16 ? (double)bias[o] : 0) + (n & 32 ? 1 : 0);
+
+					for (size_t j = 0; j < IN; j++) {
+						sum += (double)given[t][j] * dense[i][o][j];
+						weights += dense[i][o][j] * dense[i][o][j];
+					}
+					error += (sum - (double)out[t][i * OUT + o]) *
+						(sum - (double)out[t][i * OUT + o]);
+				}
+				assert_true(sqrt(error) < 0x1p-24 * ((IN + 3 * (MOST + 6)) *
+					sqrt(inputs * weights) + 4 * sqrt(OUT)));
+			}
+		for (size_t i = 0; i < layers; i++) {
+			free((void *)(uintptr_t)s.layer[i].linear.weight);
+			s.layer[i].path = NULL;
+		}
+		projection_free(&s);
+	}
+	free(workspace.memory);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(layers) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(layers), cmocka_unit_test(two_sided) };
 
 	threads_init(0);
 	linalg_init();

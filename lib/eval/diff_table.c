@@ -56,6 +56,18 @@ static void add_row(struct diff_table *c, const char *path, const struct linear 
 		(double[]){ d->mse, d->error, d->sqnr, d->largest, d->output });
 }
 
+/* Weights are compared as they are stored: signs and outputs must be rotated alike. */
+static void check_rotations(const struct walk *w, const struct layer *ours, const struct layer *theirs)
+{
+	const struct linear *a = &ours->linear, *b = &theirs->linear;
+	const char *which = linear_two_sided(a) ? linear_two_sided(a) : linear_two_sided(b);
+
+	if (which && (!linear_rotations_agree(a->in, &a->rotation_in, &b->rotation_in) ||
+	    !linear_rotations_agree(a->out, &a->rotation_out, &b->rotation_out)))
+		die("%s: %s: is rotated otherwise than in %s (%s)", part_name(w->part), ours->path,
+			part_name(w->c->reference), which);
+}
+
 static void compare_layer(struct walk *w, const char *group)
 {
 	struct diff_table *c = w->c;
@@ -74,6 +86,7 @@ static void compare_layer(struct walk *w, const char *group)
 	if (!layer_there(c->reference, group))
 		die("%s: %s: is missing; %s has it", part_name(c->reference), group, part_name(w->part));
 	theirs = layer_read(c->reference, group, l->out, l->in);
+	check_rotations(w, &ours, &theirs);
 	if (!stats_difference(&theirs.linear, l, h, &d, work))
 		die("%s: %s/hessian: gives sums that are not finite", part_name(c->hessian), group);
 	add_row(c, group, l, &d);

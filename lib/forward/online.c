@@ -3,6 +3,9 @@
 #include "forward/online.h"
 #include <stdlib.h>
 #include "base/error.h"
+#include "base/thread.h"
+
+enum { FEW_NUMBERS = 1 << 16 };	/* below which one thread is quicker */
 
 void online_set(struct online *o, size_t in, size_t order)
 {
@@ -15,6 +18,41 @@ void online_set(struct online *o, size_t in, size_t order)
 		die("no Hadamard matrix of order %zu is known that divides %zu", order, in);
 	o->memory = xalloc(hadamard_bytes(&o->h), 1);
 	hadamard_build(&o->h, o->memory);
+}
+
+void online_rotation(struct online *o, size_t n, const struct linear_rotation *r)
+{
+	online_set(o, n, r->hadamard);
+	o->signs = r->signs;
+}
+
+bool online_rotates(const struct online *o)
+{
+	return o->h.n || o->signs;
+}
+
+static void multiply_signs(const struct online *o, size_t n, size_t m, float x[m][n])
+{
+	if (!o->signs)
+		return;
+	#pragma omp parallel for num_threads(threads) if (m * n > FEW_NUMBERS) schedule(static)
+	for (size_t t = 0; t < m; t++)
+		for (size_t i = 0; i < n; i++)
+			x[t][i] *= o->signs[i];
+}
+
+void online_apply(const struct online *o, size_t n, size_t m, float x[m][n])
+{
+	multiply_signs(o, n, m, x);
+	if (o->h.n)
+		hadamard_product(&o->h, false, m, n, x);
+}
+
+void online_undo(const struct online *o, size_t n, size_t m, float x[m][n])
+{
+	if (o->h.n)
+		hadamard_product(&o->h, true, m, n, x);
+	multiply_signs(o, n, m, x);
 }
 
 void online_free(struct online *o)

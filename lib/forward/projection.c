@@ -5,6 +5,9 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/size.h"
+#include "base/thread.h"
+
+enum { FEW_NUMBERS = 1 << 16 };	/* below which one thread is quicker */
 
 static void set_bias(struct projection *s, size_t i)
 {
@@ -46,6 +49,21 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 	set_bias(s, i);
 }
 
+/* The input is rotated once for all layers. */
+static void check_rotation(const struct projection *s, const struct part *part, const struct layer *l)
+{
+	const struct linear_rotation *own = &l->linear.rotation_in, *first = &s->layer->linear.rotation_in;
+
+	if (!s->layers)
+		return;
+	if (own->hadamard != first->hadamard)
+		die("%s: %s: attribute online_hadamard is %zu, expected %zu: %s has the same input",
+			part_name(part), l->path, own->hadamard, first->hadamard, s->layer->path);
+	if (!linear_rotations_agree(s->in, own, first))
+		die("%s: %s/input_signs: differ from those of %s, which has the same input",
+			part_name(part), l->path, s->layer->path);
+}
+
 /* One more layer, behind the others. */
 static void add_layer(struct projection *s, const struct part *part, const struct config *c,
 	const struct execution *e, const char *path, size_t out, bool bias)
@@ -57,10 +75,9 @@ static void add_layer(struct projection *s, const struct part *part, const struc
 	if (bias && !l->linear.bias)
 		die("%s: %s/bias: is missing; this model's layers of the kind have one", part_name(part),
 			path);
-	if (s->layers && l->linear.online != s->layer->linear.online)
-		die("%s: %s: attribute online_hadamard is %zu, expected %zu: %s has the same input",
-			part_name(part), path, l->linear.online, s->layer->linear.online, s->layer->path);
-	online_set(&s->online, s->in, l->linear.online);
+	check_rotation(s, part, l);
+	online_rotation(&s->online, s->in, &l->linear.rotation_in);
+	online_rotation(&s->after[s->layers], l->linear.out, &l->linear.rotation_out);
 	s->product[s->layers] = product_choose(&l->linear, s->type, s->rows);
 	s->at[s->layers++] = s->out;
 	s->out += l->linear.out;
@@ -119,16 +136,25 @@ void projection_read(struct projection *s, const struct part *part, const struct
 
 void projection_empty(struct projection *s)
 {
+	struct online after[LINEARS];
+
 	for (size_t i = 0; i < s->layers; i++)
 		layer_free(&s->layer[i]);
 	free(s->bias);
+	s->online.signs = NULL;
+	for (size_t i = 0; i < LINEARS; i++)
+		s->after[i].signs = NULL;
+	memcpy(after, s->after, sizeof after);
 	*s = (struct projection){ .bytes = s->bytes, .memory = s->memory, .online = s->online };
+	memcpy(s->after, after, sizeof after);
 }
 
 void projection_free(struct projection *s)
 {
 	projection_empty(s);
 	online_free(&s->online);
+	for (size_t i = 0; i < LINEARS; i++)
+		online_free(&s->after[i]);
 	free(s->memory);
 	*s = (struct projection){ 0 };
 }
@@ -148,7 +174,8 @@ static size_t joined(const struct projection *s, size_t i)
 {
 	size_t n = 1;
 
-	while (i + n < s->layers && product_joins(&s->product[i], &s->product[i + n]))
+	while (i + n < s->layers && product_joins(&s->product[i], &s->product[i + n]) &&
+			!online_rotates(&s->after[i]) && !online_rotates(&s->after[i + n]))
 		n++;
 	return n;
 }
@@ -162,24 +189,39 @@ static bool is_done(const struct projection *s, size_t i)
 	return false;
 }
 
-/* Bytes of m rows that are turned, in front of what products need. */
-static size_t bytes_rotated(const struct projection *s, size_t m)
+static size_t bytes_of_rows(size_t m, size_t n)
 {
 	enum { LINE = 64 };
 
-	return s->online.h.n ? ceil_div(m * s->in * sizeof(float), LINE) * LINE : 0;
+	return ceil_div(m * n * sizeof(float), LINE) * LINE;
 }
 
-/* m rows of x, turned, at the start of the workspace, which has room for `more` behind them. */
+/* Bytes of m rows of rotated inputs, in front of what products need, and of outputs, behind that. */
+static size_t bytes_rotated(const struct projection *s, size_t m)
+{
+	return online_rotates(&s->online) ? bytes_of_rows(m, s->in) : 0;
+}
+
+static size_t bytes_after(const struct projection *s, size_t m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->layers; i++)
+		if (online_rotates(&s->after[i]))
+			n = max(n, s->layer[i].linear.out);
+	return bytes_of_rows(m, n);
+}
+
+/* m rows of x, rotated, at the start of the workspace, which has room for `more` behind them. */
 static const float *rotate(const struct projection *s, size_t m, const float *x, size_t more,
 	struct workspace *workspace)
 {
 	float *y = workspace_of(workspace, bytes_rotated(s, m) + more);
 
-	if (!s->online.h.n)
+	if (!online_rotates(&s->online))
 		return x;
 	memcpy(y, x, m * s->in * sizeof *y);
-	hadamard_product(&s->online.h, false, m, s->in, (float (*)[s->in])y);
+	online_apply(&s->online, s->in, m, (float (*)[s->in])y);
 	return y;
 }
 
@@ -195,6 +237,24 @@ void projection_show(const struct projection *s, const struct batch *batch, cons
 	observe(observer, s->block, s->name, batch, s->in, projection_rotate(s, batch->rows, x, workspace));
 }
 
+/* Layer i by way of z, memory for its outputs, which pass the inverse of its rotation. */
+static void run_rotated(const struct projection *s, size_t i, size_t m, size_t stride, float y[m][stride],
+	const void *input, void *z, bool add)
+{
+	const size_t n = s->layer[i].linear.out, at = s->at[i];
+	float (*rows)[n] = z;
+
+	product_run(&s->product[i], 0, n, m, n, rows, input, NULL, false);
+	online_undo(&s->after[i], n, m, rows);
+	#pragma omp parallel for num_threads(threads) if (m * n > FEW_NUMBERS) schedule(static)
+	for (size_t t = 0; t < m; t++)
+		for (size_t o = 0; o < n; o++) {
+			const float v = rows[t][o] + (s->bias ? s->bias[at + o] : 0);
+
+			y[t][at + o] = add ? y[t][at + o] + v : v;
+		}
+}
+
 void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,
 	const struct observer *observer, bool add)
@@ -204,7 +264,8 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 
 	for (size_t i = 0; i < s->layers; i++)
 		more = max(more, product_workspace(&s->product[i], m));
-	x = (const float (*)[s->in])rotate(s, m, x[0], more, workspace);
+	more = ceil_div(more, sizeof(float)) * sizeof(float);
+	x = (const float (*)[s->in])rotate(s, m, x[0], more + bytes_after(s, m), workspace);
 	observe(observer, s->block, s->name, batch, s->in, x[0]);
 	for (size_t i = 0; i < s->layers; i++) {
 		const struct product *p = &s->product[i];
@@ -220,7 +281,12 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 
 			n = joined(s, j);
 			end = j + n < s->layers ? s->at[j + n] : s->out;
-			if (product_input_same(p, &s->product[j]))
+			if (!product_input_same(p, &s->product[j]))
+				continue;
+			if (online_rotates(&s->after[j]))
+				run_rotated(s, j, m, stride, y, input, (char *)workspace->memory +
+					bytes_rotated(s, m) + more, add);
+			else
 				product_run(&s->product[j], 0, end - at, m, stride,
 					(float (*)[stride])&y[0][at], input, bias, add);
 		}

@@ -32,6 +32,7 @@ struct projection {
 	void *memory;			/* that they stand in */
 	float *bias;			/* [out] or NULL */
 	struct online online;		/* that inputs pass first */
+	struct online after[LINEARS];	/* whose inverse the outputs of each layer pass, before the bias */
 };
 
 /* The layers of a projection of the stack's block `index`, none where the block has no such; the part must
@@ -47,7 +48,7 @@ void projection_prepare(struct projection *s);
 /* The embedding of patches, of the model's encoder. */
 void projection_patch(struct projection *s, const struct part *part, const struct config *c,
 	const struct execution *e);
-/* Keeps the memory of the weights, and the online Hadamard, for the next layers. */
+/* Keeps the memory of the weights, and the Hadamard matrices, for the next layers. */
 void projection_empty(struct projection *s);
 void projection_free(struct projection *s);
 /* Another layer in the place of layer i. */
@@ -60,17 +61,18 @@ struct workspace {
 };
 void *workspace_of(struct workspace *w, size_t bytes);
 
-/* What of m rows of input is observed, rounded and multiplied: x, or in the workspace what the online
- * Hadamard makes of it. */
+/* What of m rows of input is observed, rounded and multiplied: x, or in the workspace what the layers'
+ * rotation of inputs makes of it. */
 const float *projection_rotate(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace);
 /* Shows the input of all rows to the observer, as projection_apply() does first. */
 void projection_show(const struct projection *s, const struct batch *batch, const float *x,
 	struct workspace *workspace, const struct observer *observer);
 /*
- * y[m][stride] = x wᵀ + bias, or y += with `add`, of rows [first, first + m) of the batch. The input passes
- * the online Hadamard where the layers have one, is observed, rounded once for each distinct input scale, and
- * multiplied; columns taken out of a layer are added. An observer expects all rows.
+ * y[m][stride] = x wᵀ + bias, or y += with `add`, of rows [first, first + m) of the batch. The input is
+ * rotated where the layers say so, is observed, rounded once for each distinct input scale, and multiplied;
+ * columns taken out of a layer are added. Outputs pass the inverse of the layer's own rotation of outputs. An
+ * observer expects all rows.
  */
 void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,

@@ -81,7 +81,8 @@ struct place {
 
 /* MEMBER_FLOAT, MEMBER_WIDE and MEMBER_SHORT have one of several. */
 static const enum tensor_type types[] = {
-	[MEMBER_F32] = TENSOR_F32, [MEMBER_U8] = TENSOR_U8, [MEMBER_I32] = TENSOR_I32,
+	[MEMBER_F32] = TENSOR_F32, [MEMBER_U8] = TENSOR_U8, [MEMBER_I8] = TENSOR_I8,
+	[MEMBER_I32] = TENSOR_I32,
 	[MEMBER_U32] = TENSOR_U32, [MEMBER_FLOAT] = TENSOR_ANY, [MEMBER_WIDE] = TENSOR_ANY,
 	[MEMBER_SHORT] = TENSOR_ANY,
 };
@@ -277,9 +278,10 @@ static void read_linear(const struct place *g, const struct member *m)
 	member_extents(m, g->l, dim);
 	*l = (struct linear){ .out = dim[0], .in = dim[1] };
 	layer_read_members(g->part, path, members, l);
-	if (l->online || l->splits || l->bias)
+	if (l->rotation_in.hadamard || linear_two_sided(l) || l->splits || l->bias)
 		die("%s: %s: has %s, expected a branch without", part_name(g->part), path, l->bias ?
-			"a bias" : l->splits ? "columns taken out" : "an online Hadamard");
+			"a bias" : l->splits ? "columns taken out" : linear_two_sided(l) ?
+			linear_two_sided(l) : "an online Hadamard");
 	*(size_t *)field(g->l, m->extent[0]) = l->out;
 	*(size_t *)field(g->l, m->extent[1]) = l->in;
 	if (g->l->rank > min(g->l->in, g->l->out))
@@ -456,10 +458,12 @@ struct layer layer_read(const struct part *part, const char *path, size_t out, s
 
 void layer_plain(const struct part *part, const struct layer *l)
 {
-	if (l->linear.online || l->linear.splits || l->linear.branch_a)
+	const char *rotated = linear_two_sided(&l->linear);
+
+	if (l->linear.rotation_in.hadamard || rotated || l->linear.splits || l->linear.branch_a)
 		die("%s: %s: %s is of layers of blocks, expected none here", part_name(part), l->path,
 			l->linear.splits ? "split_weight" : l->linear.branch_a ? "branch_a" :
-			"attribute online_hadamard");
+			rotated ? rotated : "attribute online_hadamard");
 }
 
 void layer_free(struct layer *l)

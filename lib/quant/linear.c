@@ -138,6 +138,18 @@ void linear_whole(const struct linear *l, size_t first, size_t n, float w[n][l->
 		add_branch(l, first + o, min(n - o, ROWS), w + o);
 }
 
+bool linear_rotations_agree(size_t n, const struct linear_rotation *a, const struct linear_rotation *b)
+{
+	return a->hadamard == b->hadamard && !a->signs == !b->signs &&
+		(!a->signs || !memcmp(a->signs, b->signs, n));
+}
+
+const char *linear_two_sided(const struct linear *l)
+{
+	return l->rotation_in.signs ? "input_signs" : l->rotation_out.signs ? "output_signs" :
+		l->rotation_out.hadamard ? "output_hadamard" : NULL;
+}
+
 bool linear_rounds(const struct linear *l)
 {
 	return l->input.mode != INPUT_AS_IS;

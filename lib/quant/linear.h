@@ -2,7 +2,8 @@
 /*
  * linear.h -- the linear layer, plain or quantized: views of what a file holds
  *
- * y = x Ŵᵀ + b. A quantized layer has one truth, its codes and parameters; Ŵ is always rebuilt from them:
+ * y = x Ŵᵀ + b, between two rotations where it has them. A quantized layer has one truth, its codes and
+ * parameters; Ŵ is always rebuilt from them:
  *	Ŵ_oi = FP8((grid[code_oi] - zero_og)·(scale_og/scale_tensor))·scale8_o
  * where g is the group of column i, and FP8(·), with saturation at `saturate`,
  * and scale8 are there only if the layer has a compute format (DPQ eq. 10, 11);
@@ -31,6 +32,15 @@ struct input_scale {
 	float clip;			/* dynamic: of the token's max|x|; 0: all of it */
 };
 
+/*
+ * A rotation of rows of n numbers: x becomes (x ∘ signs) H/√order, H of n / order blocks (num/hadamard.h).
+ * Its inverse is x Hᵀ/√order ∘ signs.
+ */
+struct linear_rotation {
+	const int8_t *signs;		/* [n] of 1 and -1; NULL: all 1 */
+	size_t hadamard;		/* order; 0: no Hadamard matrix */
+};
+
 struct linear {
 	size_t out, in;
 	const float *bias;		/* [out] or NULL */
@@ -55,8 +65,13 @@ struct linear {
 	const float *scale8;		/* [scales8] */
 	size_t scales8;			/* 1 or out */
 
-	/* Order of the Hadamard that input rows pass first, in / online times (num/hadamard.h); 0: none. */
-	size_t online;
+	/*
+	 * Rotations on either side of the weight, of `in` and of `out` numbers (two-sided incoherence: QuIP#,
+	 * Tseng et al. 2024, section 3). Inputs are rotated first, and the products with Ŵ, columns taken out
+	 * and branch pass the inverse of the other, before the bias. So rows and columns of Ŵ are those of
+	 * the layer's weight, each rotated.
+	 */
+	struct linear_rotation rotation_in, rotation_out;
 	/*
 	 * Columns taken out of the weight, which is 0 there (rotation magnitude suppression, MQuant section
 	 * 4.3): Ŵ has split_weight[o][k]·split_scale[k] in column split_index[k]. Their inputs are not
@@ -100,6 +115,12 @@ const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t
 /* Whether a weight is (grid[code] - zero) times the scale of its row and group, so that products may take its
  * codes by linear_codes(), a byte for each column, in the place of its numbers. */
 bool linear_has_grid(const struct linear *l);
+
+/* Whether two rotations of n numbers are the same. */
+bool linear_rotations_agree(size_t n, const struct linear_rotation *a, const struct linear_rotation *b);
+/* The first member, by its name in a file, that rotates inputs or outputs in another way than by a Hadamard
+ * of the inputs alone, which transforms of weights know; NULL: there is none. */
+const char *linear_two_sided(const struct linear *l);
 
 /* Whether the layer rounds its inputs, and whether two layers make the same numbers of the same input. */
 bool linear_rounds(const struct linear *l);

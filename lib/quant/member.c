@@ -86,6 +86,12 @@ static double single_bits(const struct linear *l)
 	return 32;
 }
 
+static double sign_bits(const struct linear *l)
+{
+	(void)l;
+	return 1;
+}
+
 static double split_bits(const struct linear *l)
 {
 	return l->split_scale ? 8 : 16;
@@ -285,18 +291,41 @@ static bool rounds_alone(const struct linear *l, size_t n, const void *x, char w
 	return false;
 }
 
-/* Extents may not be known yet. */
-static bool order_of_hadamard(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+/* n 0: not known yet. */
+static bool is_order(size_t order, size_t n, const char *what, char why[MEMBER_WHY])
 {
-	const size_t order = *(const size_t *)x;
 	struct hadamard h;
 
-	(void)n;
-	if (!l->in || hadamard_choose(&h, l->in, order))
+	if (!n || hadamard_choose(&h, n, order))
 		return true;
-	snprintf(why, MEMBER_WHY, "is %zu, expected the order of a Hadamard matrix that divides %zu columns, "
-		"such as %zu", order, l->in, hadamard_block(l->in));
+	snprintf(why, MEMBER_WHY, "is %zu, expected the order of a Hadamard matrix that divides %zu %s, "
+		"such as %zu", order, n, what, hadamard_block(n));
 	return false;
+}
+
+static bool order_of_inputs(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	(void)n;
+	return is_order(*(const size_t *)x, l->in, "columns", why);
+}
+
+static bool order_of_outputs(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	(void)n;
+	return is_order(*(const size_t *)x, l->out, "rows", why);
+}
+
+static bool are_signs(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
+{
+	const int8_t *sign = x;
+
+	(void)l;
+	for (size_t i = 0; i < n; i++)
+		if (sign[i] != 1 && sign[i] != -1) {
+			snprintf(why, MEMBER_WHY, "holds %d at %zu, expected 1 or -1", sign[i], i);
+			return false;
+		}
+	return true;
 }
 
 static const char *const input_modes[] = {
@@ -377,9 +406,16 @@ const struct member members[] = {	/* in the order of writing */
 	{ "act_clip", MEMBER_REAL, MEMBER_PARAMETER, FORM_ANY, AT(input.clip), .optional = true,
 		.there = is_dynamic, .unless = no_dynamic, .min = LINEAR_CLIP_MIN, .max = 1,
 		.meaning = "the part of a token's largest input that is not clipped, 1/64 to 1" },
-	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(online), .optional = true,
-		.min = 1, .max = LINEAR_MAX, .meaning = "the order of a Hadamard matrix",
-		.sound = order_of_hadamard },
+	{ "input_signs", MEMBER_I8, MEMBER_PARAMETER, FORM_ANY, AT(rotation_in.signs), .optional = true,
+		.rank = 1, .extent = { AT(in) }, .sound = are_signs, .bits = sign_bits },
+	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(rotation_in.hadamard),
+		.optional = true, .min = 1, .max = LINEAR_MAX, .meaning = "the order of a Hadamard matrix",
+		.sound = order_of_inputs },
+	{ "output_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(rotation_out.hadamard),
+		.optional = true, .min = 1, .max = LINEAR_MAX, .meaning = "the order of a Hadamard matrix",
+		.sound = order_of_outputs },
+	{ "output_signs", MEMBER_I8, MEMBER_PARAMETER, FORM_ANY, AT(rotation_out.signs), .optional = true,
+		.rank = 1, .extent = { AT(out) }, .sound = are_signs, .bits = sign_bits },
 	{ "split_index", MEMBER_I32, MEMBER_PARAMETER, FORM_ANY, AT(split_index), .optional = true,
 		.with = "split_weight", .rank = 1, .extent = { AT(splits) }, .sound = columns_once,
 		.bits = single_bits },

@@ -16,7 +16,7 @@
 
 enum member_type {
 	/* datasets; struct linear holds a pointer to the elements */
-	MEMBER_F32, MEMBER_U8, MEMBER_I32, MEMBER_U32,
+	MEMBER_F32, MEMBER_U8, MEMBER_I8, MEMBER_I32, MEMBER_U32,
 	MEMBER_FLOAT,		/* f32, f16 or bf16 as it is stored; `half` says which */
 	MEMBER_WIDE,		/* f32, f16 or bf16, widened to f32 */
 	MEMBER_SHORT,		/* the same, written as f16; int8 where `scaled` is there */

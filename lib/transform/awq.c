@@ -164,7 +164,7 @@ double *awq_source(void *arg, const struct part *part, const struct residual *he
 	const struct residual_layer *l = &here->layer[i];
 	struct layer layer = layer_read(part, l->path, l->out, l->in);
 	/* What an online Hadamard makes of its inputs is not theirs channel by channel. */
-	const bool fits = !layer.linear.online && awq_wants(arg, l);
+	const bool fits = !layer.linear.rotation_in.hadamard && awq_wants(arg, l);
 
 	layer_free(&layer);
 	return fits ? search(arg, part, 1, &l) : NULL;

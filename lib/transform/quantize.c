@@ -198,10 +198,12 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 		die("%s: %s: is quantized, expected the weights before", file, path);
 	if (y->branch_a)
 		die("%s: %s: has a branch, expected the weight before", file, path);
-	if (y->online != l->online || y->splits != l->splits || (l->splits &&
+	if (!linear_rotations_agree(l->in, &y->rotation_in, &l->rotation_in) ||
+		!linear_rotations_agree(l->out, &y->rotation_out, &l->rotation_out) ||
+		y->splits != l->splits || (l->splits &&
 		memcmp(y->split_index, l->split_index, l->splits * sizeof *l->split_index)))
-		die("%s: %s: reads its input otherwise than that of %s: another online Hadamard, or other "
-			"columns taken out", file, path, part_name(part));
+		die("%s: %s: reads its input otherwise than that of %s: another online Hadamard, other "
+			"signs, outputs or columns taken out", file, path, part_name(part));
 	return y;
 }
 

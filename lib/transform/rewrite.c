@@ -86,9 +86,12 @@ static void check_layer(const struct rewrite *r, const struct part *part, const 
 	if (!l->linear.weight)
 		die("%s: %s: is quantized already, expected a plain weight: %s goes first", part_name(part),
 			l->path, program);
-	if (l->linear.online && r->change.rotations)
+	if (l->linear.rotation_in.hadamard && r->change.rotations)
 		die("%s: %s: is behind an online Hadamard already, expected a model that is not rotated",
 			part_name(part), l->path);
+	if (linear_two_sided(&l->linear))
+		die("%s: %s: has %s, expected a layer without", part_name(part), l->path,
+			linear_two_sided(&l->linear));
 	if (l->linear.splits)
 		die("%s: %s: has columns taken out, expected a layer before rms-suppress", part_name(part),
 			l->path);
@@ -185,7 +188,7 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 	l->weight_type = r->dtype;
 	l->bias = rounded;
 	if (r->change.rotations)
-		l->online = invariant_online(&r->change, at);
+		l->rotation_in.hadamard = invariant_online(&r->change, at);
 	if (!half_finite(out * l->in, y, r->dtype) || (bias && !half_finite(out, rounded, HALF_NONE)))
 		die("%s: %s: overflows %s", part_name(f->part), at->path, rewrite_types[r->dtype]);
 	output_copy(f->out, f->part, at->path, ours);

@@ -62,7 +62,7 @@ static struct sides measure(const struct linear *l, double *after)
 	struct sides y = { .after = after };
 	struct online online = { 0 };
 
-	online_set(&online, l->in, l->online);
+	online_set(&online, l->in, l->rotation_in.hadamard);
 	#pragma omp parallel num_threads(threads)
 	{
 		struct sides own = { .after = xalloc(l->in, sizeof *own.after) };
@@ -143,6 +143,9 @@ static void check(const struct part *part, const struct layer *l)
 			l->path, program);
 	if (l->linear.splits)
 		die("%s: %s: has columns taken out already", part_name(part), l->path);
+	if (linear_two_sided(&l->linear))
+		die("%s: %s: has %s, expected a layer with an online Hadamard alone", part_name(part),
+			l->path, linear_two_sided(&l->linear));
 	if (l->linear.branch_a)
 		die("%s: %s: has a branch, expected a layer before fbq-run", part_name(part), l->path);
 }
@@ -179,7 +182,7 @@ void suppress_part(void *arg, const struct filter *f)
 		struct layer layer = layer_read(f->part, list.path[i], 0, 0);
 
 		progress_part(list.path[i], part_index(f->part), part_count(f->part), i, list.n);
-		if (layer.linear.online)
+		if (layer.linear.rotation_in.hadamard)
 			suppress_layer(s, f, &layer);
 		layer_free(&layer);
 	}
