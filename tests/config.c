@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include "base/error.h"
 #include "model/config.h"
+#include "model/layer_ref.h"
 #include "model/rope.h"
 
 static size_t rows(void)
@@ -42,7 +43,8 @@ static struct config parse(const char *more)
 static void keys(void **unused)
 {
 	struct config c = parse("");
-	size_t block, row;
+	struct layer_ref layer;
+	size_t block;
 	const char *rest;
 	double f[8];
 
@@ -51,14 +53,14 @@ static void keys(void **unused)
 	assert_int_equal(c.stack->head_dim, 16);
 	assert_int_equal(c.bos, 1);
 	assert_int_equal(stack_out(c.stack, ROLE_QKV), 192);
-	assert_true(config_find(&c, "/model/layers/2/mlp/up_proj", &block, &row, NULL));
-	assert_true(block == 2 && row == 5);
-	assert_false(config_find(&c, "/model/layers/3/mlp/up_proj", &block, &row, NULL)); /* there are 3 */
+	assert_true(layer_ref_find(&c, "/model/layers/2/mlp/up_proj", &layer));
+	assert_true(layer.stack == c.stack && layer.block == 2 && layer.row == 5);
+	assert_false(layer_ref_find(&c, "/model/layers/3/mlp/up_proj", &layer)); /* there are 3 */
 	assert_true(config_block(&c, "/model/layers/3/mlp/up_proj", &block, &rest) && block == 3);
 	assert_string_equal(rest, "mlp/up_proj");
-	assert_false(config_find(&c, "/model/layers/2/mlp/up_projx", &block, &row, NULL));
-	assert_false(config_find(&c, "/model/layers/x/mlp/up_proj", &block, &row, NULL));
-	assert_false(config_find(&c, "/model/layersx/1/mlp/up_proj", &block, &row, NULL));
+	assert_false(layer_ref_find(&c, "/model/layers/2/mlp/up_projx", &layer));
+	assert_false(layer_ref_find(&c, "/model/layers/x/mlp/up_proj", &layer));
+	assert_false(layer_ref_find(&c, "/model/layersx/1/mlp/up_proj", &layer));
 	assert_true(config_block(&c, "/model/layers/7", &block, &rest) && block == 7 && !*rest);
 
 	c = parse(", \"rope_theta\": 100.0, \"eos_token_id\": [2, 5], \"bos_token_id\": 7,"
@@ -237,6 +239,15 @@ static void defaults_of_gemma(void **unused)
 	config_free(&c);
 }
 
+/* A layer's path is that of its other members. */
+static void check_path(const struct layer_ref *layer)
+{
+	char *path = layer_ref_path(layer);
+
+	assert_string_equal(path, layer->path);
+	free(path);
+}
+
 /* What other files rely on, for every row of the table. */
 static void rows_are_whole(void **unused)
 {
@@ -244,7 +255,8 @@ static void rows_are_whole(void **unused)
 	for (const struct architecture *a = architectures; a->name; a++) {
 		char *text = xformat("{\"model_type\": \"%s\", \"mlp_only_layers\": [0]}", a->model_type);
 		struct config c = config_parse("x", text);
-		size_t patterns = 0, block, row, expert;
+		struct layer_ref found, end[ENDS];
+		size_t patterns = 0;
 		bool made[ROLES] = { false };
 
 		assert_ptr_equal(architecture_find(a->model_type, "Other"), a);
@@ -274,13 +286,26 @@ static void rows_are_whole(void **unused)
 			made[l->role] = true;
 			assert_true(l == a->linear || l->projection >= l[-1].projection);
 			assert_int_equal(l->order >= ROWS_FUSED, l->fused != NULL);
-			assert_true(config_find(&c, path, &block, &row, &expert));
-			assert_true(block == at && a->linear + row == l && expert == last);
-			assert_true(!last || !config_find(&c, beyond, &block, &row, &expert));
+			assert_true(layer_ref_find(&c, path, &found));
+			assert_true(found.stack == c.stack && found.block == at && found.expert == last);
+			assert_ptr_equal(layer_ref_row(&found), l);
+			check_path(&found);
+			assert_int_equal(layer_ref_input(&c, &found),
+				config_input(&c, at, l->projection, last));
+			assert_true(!last || !layer_ref_find(&c, beyond, &found));
 			assert_true(config_input(&c, at, l->projection, last) <
 				config_input(&c, at + 1, PROJECTION_QKV, 0));
 			free(path), free(beyond);
 		}
+		assert_int_equal(layer_ref_ends(&c, end), 2);
+		for (int i = 0; i < 2; i++) {
+			assert_true(layer_ref_find(&c, i ? a->embedding : a->head, &found));
+			assert_memory_equal(&found, &end[i], sizeof found);
+			assert_null(layer_ref_row(&found));
+			check_path(&found);
+		}
+		assert_true(layer_ref_input(&c, &end[0]) + 2 == config_inputs(&c));
+		assert_true(layer_ref_input(&c, &end[1]) == SIZE_MAX);
 		for (int i = 0; i < ROLES; i++)
 			assert_true(made[i] || (!a->bias[i] && !a->bias_key[i]));
 		assert_true(made[ROLE_QKV] || (made[ROLE_Q] && made[ROLE_K] && made[ROLE_V]));

@@ -191,6 +191,14 @@ static void threads_do_not_matter(void **unused)
 	close_reference(&r);
 }
 
+static struct sums *sums_at(const struct calibration *k, const char *path)
+{
+	struct layer_ref layer;
+
+	assert_true(layer_ref_find(k->config, path, &layer));
+	return calibrate_find(k, &layer);
+}
+
 /* What a projection's observer sees, summed, is Σ x xᵀ; all chunks and shards of windows give it. */
 static void calibration_sums(void **unused)
 {
@@ -204,12 +212,12 @@ static void calibration_sums(void **unused)
 	(void)unused;
 	assert_int_equal(k.list.n, 14);
 	forward_part(f, r.part, &observer);
-	q = calibrate_find(&k, "/model/layers/1/self_attn/q_proj");
-	up = calibrate_find(&k, "/model/layers/1/mlp/up_proj");
-	down = calibrate_find(&k, "/model/layers/0/mlp/down_proj");
-	assert_ptr_equal(q, calibrate_find(&k, "/model/layers/1/self_attn/v_proj"));
-	assert_ptr_equal(up, calibrate_find(&k, "/model/layers/1/mlp/gate_proj"));
-	assert_null(calibrate_find(&k, "/lm_head"));
+	q = sums_at(&k, "/model/layers/1/self_attn/q_proj");
+	up = sums_at(&k, "/model/layers/1/mlp/up_proj");
+	down = sums_at(&k, "/model/layers/0/mlp/down_proj");
+	assert_ptr_equal(q, sums_at(&k, "/model/layers/1/self_attn/v_proj"));
+	assert_ptr_equal(up, sums_at(&k, "/model/layers/1/mlp/gate_proj"));
+	assert_null(sums_at(&k, "/lm_head"));
 	assert_int_equal(q->moments->count, r.rows);
 	assert_int_equal(down->in, r.config.stack->intermediate);
 
@@ -250,7 +258,7 @@ static void hessians_of_rounded_inputs(void **unused)
 		.sequences = WINDOWS + 1, .sequence = (struct sequence[]){ { .length = TOKENS },
 		{ .first = TOKENS, .length = TOKENS }, { .first = 2 * TOKENS, .length = 5 },
 		{ .first = 2 * TOKENS + 5, .length = TOKENS - 5 } } }, N, x[0][0]);
-	h = calibrate_find(&k, "/model/layers/1/mlp/up_proj")->moments;
+	h = sums_at(&k, "/model/layers/1/mlp/up_proj")->moments;
 	assert_int_equal(h->count, WINDOWS * TOKENS);
 	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {
 		half_narrow(N, narrow, x[t / TOKENS][t % TOKENS], HALF_BF16);
@@ -463,19 +471,20 @@ static void blocks_take_other_layers(void **unused)
 	size_t hidden = r.config.stack->hidden, bytes = N * hidden * sizeof(float);
 	struct linear old = b->projection[PROJECTION_GATE_UP].layer[1].linear, other = old;
 	float *zeros = xalloc(old.out * old.in, sizeof *zeros), *x = xalloc(3, bytes);
-	static const char up[] = "/model/layers/0/mlp/up_proj";
+	struct layer_ref up;
 	const struct batch batch = { .rows = N, .sequences = 1,
 		.sequence = &(struct sequence){ .length = N } };
 
 	(void)unused;
+	assert_true(layer_ref_find(&r.config, "/model/layers/0/mlp/up_proj", &up));
 	fill(N * hidden, x);
 	memcpy(x + N * hidden, x, bytes);
 	memcpy(x + 2 * N * hidden, x, bytes);
 	block_forward(b, &work, &batch, (float (*)[hidden])x, NULL, NULL);
 	other.weight = zeros;
-	block_replace(b, up, &other);
+	block_replace(b, &up, &other);
 	block_forward(b, &work, &batch, (float (*)[hidden])(x + N * hidden), NULL, NULL);
-	block_replace(b, up, &old);
+	block_replace(b, &up, &old);
 	block_forward(b, &work, &batch, (float (*)[hidden])(x + 2 * N * hidden), NULL, NULL);
 	assert_memory_not_equal(x, x + N * hidden, bytes);
 	assert_memory_equal(x, x + 2 * N * hidden, bytes);

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "io/part.h"
 #include "model/config.h"
+#include "model/layer_ref.h"
 #include "model/residual.h"
 #include "model/rope.h"
 #include "model/tokens.h"
@@ -89,10 +90,11 @@ static struct wide_norm random_norm(size_t n, enum norm_kind kind)
 
 static bool has_bias(const struct model *m, const struct residual_layer *l)
 {
-	size_t block, row;
-	const struct stack *s = config_find(&m->config, l->path, &block, &row, NULL);
+	struct layer_ref layer;
+	const struct linear_row *row = layer_ref_find(&m->config, l->path, &layer) ?
+		layer_ref_row(&layer) : NULL;
 
-	return s && s->bias[s->arch->linear[row].role];
+	return row && layer.stack->bias[row->role];
 }
 
 /* Random weights of the shape that m->config says. */

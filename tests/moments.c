@@ -123,11 +123,12 @@ static void from_memory_as_from_a_file(void **unused)
 	b = quantized(model, &c, calibrate_source(&k, name));
 	assert_int_equal(list.n, 7 * c.blocks);
 	for (size_t i = 0; i < list.n; i++) {
-		struct layer x = layer_read(a, list.path[i], 0, 0), y = layer_read(b, list.path[i], 0, 0);
+		struct layer x = layer_read(a, list.layer[i].path, 0, 0);
+		struct layer y = layer_read(b, list.layer[i].path, 0, 0);
 		const struct linear *l = &x.linear, *m = &y.linear;
-		const struct hessian h = hessian_find(files.hessian, list.path[i], l->in);
+		const struct hessian h = hessian_find(files.hessian, list.layer[i].path, l->in);
 		const struct moments_source source = calibrate_source(&k, name);
-		const struct second_moments told = source.find(source.arg, list.path[i], l->in, true);
+		const struct second_moments told = source.find(source.arg, &list.layer[i], l->in, true);
 
 		assert_memory_equal(told.hessian, h.sum, l->in * l->in * sizeof(float));
 		assert_memory_equal(told.absmax, h.absmax, l->in * sizeof(float));

@@ -156,9 +156,9 @@ static void hessians_by_modality(void **unused)
 
 		free(run(&r, &r.tokens, SIZE_MAX, &k));
 		for (size_t l = 0; l < k.list.n; l++) {
-			const char *layer = k.list.path[l];
+			const char *layer = k.list.layer[l].path;
 			char *path = xformat("/test/squares%s", layer);
-			const struct sums *s = calibrate_find(&k, layer);
+			const struct sums *s = calibrate_find(&k, &k.list.layer[l]);
 			struct tensor want;
 
 			if (s && strcmp(layer, r.config.arch->head)) {

@@ -8,7 +8,6 @@
 #include "calib/sums.h"
 #include "model/basis.h"
 #include "model/calibrated.h"
-#include "model/layer.h"
 #include "model/layer_list.h"
 #include "model/shard_file.h"
 #include "model/shard_set.h"
@@ -28,10 +27,8 @@ static void visit(void *arg, const char *group)
 	struct search *w = arg;
 	char *path = xformat("%s/%s", group, w->member);
 
-	if (selection_has(w->layers, group) && !hessian_is_prior(group) && part_has(w->part, path)) {
-		w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
-		w->list.path[w->list.n++] = xformat("%s", group);
-	}
+	if (selection_has(w->layers, group) && !hessian_is_prior(group) && part_has(w->part, path))
+		layer_list_add(&w->list, &(struct layer_ref){ .path = group });
 	free(path);
 }
 
@@ -108,11 +105,11 @@ static void write_sum(struct merge *s, const char *group)
 /* Writes a link where the group stands in the file under an earlier name that is written already. */
 static bool linked(struct output *out, const struct part *part, const struct layer_list *list, size_t i)
 {
-	char *same = part_same(part, list->path[i]);
-	bool yes = strcmp(same, list->path[i]) && layer_listed(list, same);
+	char *same = part_same(part, list->layer[i].path);
+	bool yes = strcmp(same, list->layer[i].path) && layer_listed(list, same);
 
 	if (yes)
-		output_link(out, list->path[i], same);
+		output_link(out, list->layer[i].path, same);
 	free(same);
 	return yes;
 }
@@ -169,7 +166,7 @@ static size_t add_activations(struct output *out, const struct part *part, const
 
 	for (size_t i = 0; i < list.n; i++)
 		if (!linked(out, part, &list, i))
-			add_layer(out, part, list.path[i], cut);
+			add_layer(out, part, list.layer[i].path, cut);
 	layer_list_free(&list);
 	return found;
 }
@@ -191,7 +188,7 @@ static size_t add_hessians(struct output *out, size_t n, const struct filter fil
 		layer_list_free(&other);
 	}
 	for (size_t i = 0; i < list.n; i++)
-		write_sum(&s, list.path[i]);
+		write_sum(&s, list.layer[i].path);
 	for (size_t i = 0; i < s.places; i++)
 		free(s.place[i].from), free(s.place[i].to);
 	free(s.place);

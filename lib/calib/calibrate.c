@@ -37,27 +37,14 @@ void calibrate_close(struct calibrate_run *r)
 	free(r->calibration), free(r);
 }
 
-size_t calibrate_place(const struct config *c, const char *layer)
-{
-	size_t block, row, expert;
-	const struct stack *s = config_find(c, layer, &block, &row, &expert);
-	struct end_layer end;
-
-	if (s)
-		return config_input(c, s->first + block, s->arch->linear[row].projection, expert);
-	if (!config_find_end(c, layer, &end) || end.projection == PROJECTION_NONE)
-		return SIZE_MAX;
-	return config_input(c, c->blocks, end.projection, 0);
-}
-
 struct search { const struct config *config; bool any; };
 
-static void look_for(void *arg, const char *path, size_t in)
+static void look_for(void *arg, const struct layer_ref *layer, size_t in)
 {
 	struct search *w = arg;
 
 	(void)in;
-	w->any |= calibrate_place(w->config, path) < SIZE_MAX;
+	w->any |= layer_ref_input(w->config, layer) < SIZE_MAX;
 }
 
 void calibrate_check(const struct config *c, const struct selection *layers, const char *name)
@@ -84,36 +71,30 @@ static void leave_out(const struct calibration *k, const struct part *part, cons
 }
 
 /* Sums of what the layer is fed, if it is the first that has this input. */
-static void add_layer(struct calibration *k, const struct part *part, const char *path, bool products)
+static void add_layer(struct calibration *k, const struct part *part, const struct layer_ref *layer,
+	bool products)
 {
 	const struct config *c = k->config;
-	const size_t place = calibrate_place(c, path);
-	size_t block, row, in;
-	const struct stack *stack = config_find(c, path, &block, &row, NULL);
-	struct end_layer end;
-	enum projection_name p;
+	const size_t place = layer_ref_input(c, layer), in = layer_ref_in(c, layer);
+	const enum projection_name p = layer_ref_projection(layer);
+	/* tokens of experts, and what stands for them, are not told apart */
+	const bool mixed = p >= PROJECTION_ROUTER && p < PROJECTIONS;
 	struct sums *s;
 
 	if (place == SIZE_MAX || k->input[place].in)
 		return;
 	s = &k->input[place];
-	if (!stack)
-		config_find_end(c, path, &end);
-	p = stack ? stack->arch->linear[row].projection : end.projection;
-	in = stack ? stack_in(stack, p) : end.in;
-	/* tokens of experts, and what stands for them, are not told apart */
-	*s = sums_make(in, (stack && p >= PROJECTION_ROUTER) || config_is_visual(c, path) ? 1 :
-		k->modalities, products);
+	*s = sums_make(in, mixed || layer_ref_is_visual(c, layer) ? 1 : k->modalities, products);
 	if (p == PROJECTION_EXPERT_DOWN) {
 		s->prior = &k->sent[place];
 		*s->prior = sums_make(in, 1, products);
 	} else if (p == PROJECTION_EXPERT_GATE_UP) {
-		s->prior = &k->input[config_input(c, stack->first + block, PROJECTION_ROUTER, 0)];
+		s->prior = &k->input[config_input(c, layer_ref_block(c, layer), PROJECTION_ROUTER, 0)];
 		if (!s->prior->in)
 			*s->prior = sums_make(in, 1, products);
 	}
 	if (!products)
-		leave_out(k, part, path, place);
+		leave_out(k, part, layer->path, place);
 }
 
 struct calibration calibrate_begin(const struct part *part, const struct config *c,
@@ -125,7 +106,7 @@ struct calibration calibrate_begin(const struct part *part, const struct config 
 		.sent = xalloc(config_inputs(c), sizeof *k.sent) };
 
 	for (size_t i = 0; i < k.list.n; i++)
-		add_layer(&k, part, k.list.path[i], products);
+		add_layer(&k, part, &k.list.layer[i], products);
 	return k;
 }
 
@@ -179,8 +160,9 @@ struct observer calibrate_observer(struct calibration *k)
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part)
 {
 	const struct observer observer = calibrate_observer(k);
+	const struct layer_ref last = layer_ref_head(f->config);
 
-	if (forward_part(f, part, &observer) && calibrate_find(k, f->config->arch->head)) {
+	if (forward_part(f, part, &observer) && calibrate_find(k, &last)) {
 		struct head head = head_read(part, f->config, f->execution, false);
 
 		forward_head(f, &head, &observer);
@@ -188,14 +170,14 @@ void calibrate_observe(struct calibration *k, struct forward *f, const struct pa
 	}
 }
 
-struct sums *calibrate_find(const struct calibration *k, const char *layer)
+struct sums *calibrate_find(const struct calibration *k, const struct layer_ref *layer)
 {
-	const size_t place = calibrate_place(k->config, layer);
+	const size_t place = layer_ref_input(k->config, layer);
 
 	return place < SIZE_MAX && k->input[place].in ? &k->input[place] : NULL;
 }
 
-static struct second_moments in_memory(void *arg, const char *layer, size_t n, bool needed)
+static struct second_moments in_memory(void *arg, const struct layer_ref *layer, size_t n, bool needed)
 {
 	const struct calibration *k = arg;
 	struct sums *s = calibrate_find(k, layer);
@@ -204,12 +186,12 @@ static struct second_moments in_memory(void *arg, const char *layer, size_t n, b
 
 	if (!s) {
 		if (needed)
-			die("%s: %s: was not calibrated", k->name, layer);
+			die("%s: %s: was not calibrated", k->name, layer->path);
 		return (struct second_moments){ 0 };
 	}
-	h = sums_mixed(s, k->name, layer);
+	h = sums_mixed(s, k->name, layer->path);
 	if (h.in != n)
-		die("%s: %s: has %zu inputs, %zu were calibrated", k->name, layer, n, h.in);
+		die("%s: %s: has %zu inputs, %zu were calibrated", k->name, layer->path, n, h.in);
 	seen = (double)s->moments->count;
 	return (struct second_moments){ .hessian = h.sum, .absmax = h.absmax,
 		.count = (int64_t)s->moments->count, .prior = sums_prior(s) ? 1 - seen / (double)n : 0 };
@@ -232,8 +214,8 @@ struct moments_source calibrate_source(struct calibration *k, const char *name)
 void calibrate_write(struct calibration *k, struct output *out, const char *file)
 {
 	for (size_t i = 0; i < k->list.n; i++) {
-		const char *layer = k->list.path[i];
-		struct sums *s = calibrate_find(k, layer);
+		const char *layer = k->list.layer[i].path;
+		struct sums *s = calibrate_find(k, &k->list.layer[i]);
 		/* where the layer is a link, the prior is there, too */
 		struct sums *prior = s && !s->written ? sums_prior(s) : NULL;
 		char *group = hessian_prior(layer);
@@ -286,7 +268,7 @@ void calibrate_report(const struct calibration *k, struct report *report)
 		for (size_t i = 0; i < s->blocks; i++) {
 			double *count = xalloc(s->experts, sizeof *count);
 			const size_t n = count_experts(k, s, i, count);
-			char *path = xformat("%s/%zu", s->arch->blocks, i);
+			char *path = stack_block_path(s, i);
 
 			gsl_sort(count, 1, n);
 			if (n)

@@ -18,7 +18,6 @@
 #include "io/part.h"
 #include "model/config.h"
 #include "model/filter.h"
-#include "model/layer.h"
 #include "model/layer_list.h"
 
 /* What a model is calibrated on, as options say it. */
@@ -70,11 +69,8 @@ struct calibration calibrate_begin(const struct part *part, const struct config 
 struct observer calibrate_observer(struct calibration *k);
 /* Runs what of the model stands in the part, the head too if it is selected. */
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);
-/* Which input of the model a layer has (config_input()); SIZE_MAX: none, as embeddings. Layers of one share
- * their Hessian. */
-size_t calibrate_place(const struct config *c, const char *layer);
 /* The layer's sums, or NULL; those of an expert may be of no tokens. */
-struct sums *calibrate_find(const struct calibration *k, const char *layer);
+struct sums *calibrate_find(const struct calibration *k, const struct layer_ref *layer);
 /* The same moments as a source in memory, in place of a Hessian file, which sums modalities for good;
  * name: for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);

@@ -335,16 +335,16 @@ struct hessian hessian_mixed(const struct part *part, const char *layer, size_t 
 	return h;
 }
 
-static struct second_moments look_in_files(void *arg, const char *layer, size_t n, bool needed)
+static struct second_moments look_in_files(void *arg, const struct layer_ref *layer, size_t n, bool needed)
 {
 	const struct moments_files *f = arg;
 	struct second_moments y = { 0 };
 	struct tensor order;
 
-	if (f->order && layer_find(f->order, layer, "order", TENSOR_I32, 1, &n, &order))
+	if (f->order && layer_find(f->order, layer->path, "order", TENSOR_I32, 1, &n, &order))
 		y.order = order.data;
-	if (f->hessian && (needed || hessian_there(f->hessian, layer))) {
-		const struct hessian h = hessian_find(f->hessian, layer, n);
+	if (f->hessian && (needed || hessian_there(f->hessian, layer->path))) {
+		const struct hessian h = hessian_find(f->hessian, layer->path, n);
 
 		y.hessian = h.sum;
 		y.absmax = h.absmax;
@@ -370,12 +370,12 @@ static struct hessian mixed_in_files(struct moments_files *f, const char *layer,
 	return y;
 }
 
-static struct second_moments in_files(void *arg, const char *layer, size_t n, bool needed)
+static struct second_moments in_files(void *arg, const struct layer_ref *layer, size_t n, bool needed)
 {
 	struct second_moments y = look_in_files(arg, layer, n, needed);
 
 	if (y.hessian) {
-		const struct hessian h = mixed_in_files(arg, layer, n, y.hessian);
+		const struct hessian h = mixed_in_files(arg, layer->path, n, y.hessian);
 
 		y.hessian = h.sum;
 		y.absmax = h.absmax;

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "io/part.h"
+#include "model/layer_ref.h"
 
 struct hessian {
 	size_t in;
@@ -67,8 +68,8 @@ struct second_moments {
  * layer is read: it dies as find() would, but mixes no prior in, and knows nothing of a calibration to come.
  */
 struct moments_source {
-	struct second_moments (*find)(void *arg, const char *layer, size_t in, bool needed);
-	struct second_moments (*look)(void *arg, const char *layer, size_t in, bool needed);
+	struct second_moments (*find)(void *arg, const struct layer_ref *layer, size_t in, bool needed);
+	struct second_moments (*look)(void *arg, const struct layer_ref *layer, size_t in, bool needed);
 	void (*drop)(void *arg);
 	void *arg;
 	const char *name, *order_name;	/* of the files, for messages */

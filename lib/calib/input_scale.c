@@ -27,11 +27,12 @@ static const struct report_table table = { .column = columns, .columns = COLUMNS
 
 /* A scale from what was calibrated, of the layer's inputs of a modality or of all. */
 static float scale_of(const struct input_scales *s, struct report *report, const struct calibration *k,
-	const char *path, size_t modality, bool whole, const char *row)
+	const struct layer_ref *layer, size_t modality, bool whole, const char *row)
 {
-	struct sums *sums = calibrate_find(k, path);
-	const float absmax = sums_percentile(sums, modality, 100, k->name, path);
-	const float clip = whole ? absmax : sums_percentile(sums, modality, s->percentile, k->name, path);
+	struct sums *sums = calibrate_find(k, layer);
+	const float absmax = sums_percentile(sums, modality, 100, k->name, layer->path);
+	const float clip = whole ? absmax :
+		sums_percentile(sums, modality, s->percentile, k->name, layer->path);
 	const float scale = linear_scale_of(clip, s->input.format.max);
 
 	report_row(report, &table, row, (double[COLUMNS]){ (double)absmax, (double)clip, (double)scale });
@@ -40,20 +41,20 @@ static float scale_of(const struct input_scales *s, struct report *report, const
 
 /* The layer's scales, [*modalities]; free() them. */
 static float *scales_of(const struct input_scales *s, struct report *report, const struct calibration *k,
-	const char *path, size_t *modalities)
+	const struct layer_ref *layer, size_t *modalities)
 {
-	const size_t apart = calibrate_find(k, path)->modalities;
+	const size_t apart = calibrate_find(k, layer)->modalities;
 	const bool each = s->input.mode == INPUT_STATIC_MODALITY && apart > 1;
-	const enum clipped whose = config_is_visual(k->config, path) ? CLIPPED_VISUAL : CLIPPED_ALL;
+	const enum clipped whose = layer_ref_is_visual(k->config, layer) ? CLIPPED_VISUAL : CLIPPED_ALL;
 	float *scale;
 
 	*modalities = each ? apart : 1;
 	scale = xalloc(*modalities, sizeof *scale);
 	for (size_t m = 0; m < *modalities; m++) {
-		char *row = each && m < CLIPPED_ALL ? xformat("%s %s", path, input_scale_clipped[m]) :
-			xformat("%s", path);
+		char *row = each && m < CLIPPED_ALL ? xformat("%s %s", layer->path, input_scale_clipped[m]) :
+			xformat("%s", layer->path);
 
-		scale[m] = scale_of(s, report, k, path, each ? m : ALL_MODALITIES,
+		scale[m] = scale_of(s, report, k, layer, each ? m : ALL_MODALITIES,
 			s->clipped != CLIPPED_ALL && s->clipped != (each ? m : whose), row);
 		free(row);
 	}
@@ -61,18 +62,18 @@ static float *scales_of(const struct input_scales *s, struct report *report, con
 }
 
 static void write_layer(struct input_scales *s, const struct filter *f, struct calibration *k,
-	const char *path)
+	const struct layer_ref *at)
 {
-	struct layer layer = layer_read(f->part, path, 0, 0);
+	struct layer layer = layer_read(f->part, at->path, 0, 0);
 	struct linear *l = &layer.linear;
 	float *scale = NULL;
 
 	l->input = s->input;
 	if (s->run)
-		l->input.scale = scale = scales_of(s, f->report, k, path, &l->input.modalities);
-	if (s->run && l->input.modalities < k->modalities && !config_is_visual(k->config, path))
+		l->input.scale = scale = scales_of(s, f->report, k, at, &l->input.modalities);
+	if (s->run && l->input.modalities < k->modalities && !layer_ref_is_visual(k->config, at))
 		l->input.mode = INPUT_STATIC_TENSOR;	/* of a mixture, whose tokens are not told apart */
-	layer_write(f->out, f->part, path, l);
+	layer_write(f->out, f->part, at->path, l);
 	s->done++;
 	layer_free(&layer);
 	free(scale);
@@ -96,9 +97,9 @@ void input_scales_part(void *arg, const struct filter *f)
 		output_history(f->out, "tokens", s->run->tokens);
 	}
 	for (size_t i = 0; !s->kv_alone && i < list.n; i++) {
-		progress_part(list.path[i], part_index(f->part), part_count(f->part), i, list.n);
-		if (!f->config || calibrate_place(f->config, list.path[i]) < SIZE_MAX)
-			write_layer(s, f, &k, list.path[i]);
+		progress_part(list.layer[i].path, part_index(f->part), part_count(f->part), i, list.n);
+		if (!f->config || layer_ref_input(f->config, &list.layer[i]) < SIZE_MAX)
+			write_layer(s, f, &k, &list.layer[i]);
 	}
 	output_rest(f->out, f->part, NULL);
 	output_end(f->out);

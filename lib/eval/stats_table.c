@@ -116,8 +116,8 @@ void stats_table_part(void *arg, const struct filter *f)
 	else
 		part_groups(part, visit_hessian, &(struct visit){ s, part });
 	for (size_t i = 0; i < list.n; i++) {
-		progress_part(list.path[i], part_index(part), part_count(part), i, list.n);
-		add_layer(s, part, list.path[i]);
+		progress_part(list.layer[i].path, part_index(part), part_count(part), i, list.n);
+		add_layer(s, part, list.layer[i].path);
 	}
 	layer_list_free(&list);
 }

@@ -330,8 +330,8 @@ void sweep_part(void *arg, const struct filter *f)
 	struct layer_list list = layer_list(f->part, f->config, s->layers);
 
 	for (size_t i = 0; i < list.n; i++) {
-		progress_part(list.path[i], part_index(f->part), part_count(f->part), i, list.n);
-		add_layer(s, f->part, list.path[i]);
+		progress_part(list.layer[i].path, part_index(f->part), part_count(f->part), i, list.n);
+		add_layer(s, f->part, list.layer[i].path);
 	}
 	layer_list_free(&list);
 }

@@ -96,22 +96,20 @@ void block_free(struct block *b)
 	free(b);
 }
 
-void block_replace(struct block *b, const char *path, const struct linear *l)
+void block_replace(struct block *b, const struct layer_ref *layer, const struct linear *l)
 {
-	size_t block, row, expert, i = 0;
-	const struct stack *s = config_find(b->config, path, &block, &row, &expert);
-	enum projection_name name;
+	const enum projection_name name = layer_ref_projection(layer);
 	struct projection *p;
+	size_t i = 0;
 
-	if (s != b->stack || block != b->index)
-		die("%s: no linear layer of block %zu", path, b->stack->first + b->index);
-	name = s->arch->linear[row].projection;
+	if (!layer_ref_row(layer) || layer->stack != b->stack || layer->block != b->index)
+		die("%s: no linear layer of block %zu", layer->path, b->stack->first + b->index);
 	p = name < PROJECTION_EXPERT_GATE_UP ? &b->projection[name] :
-		experts_projection(&b->experts, name, expert);
-	while (strcmp(p->layer[i].path, path))
-		i++;
+		experts_projection(&b->experts, name, layer->expert);
+	for (size_t row = layer->row; row && b->stack->arch->linear[row - 1].projection == name; row--)
+		i++;	/* rows of a projection are neighbours */
 	if (p->layer[i].linear.out != l->out || p->layer[i].linear.in != l->in)
-		die("%s: a layer of another shape cannot take its place", path);
+		die("%s: a layer of another shape cannot take its place", layer->path);
 	projection_set(p, i, l);
 }
 

@@ -3,15 +3,13 @@
 #include "forward/execution.h"
 #include "base/error.h"
 
-void execution_layer(const struct execution *e, const struct config *c, const struct part *part,
-	struct layer *l)
+void execution_layer(const struct execution *e, const struct part *part, struct layer *l, bool visual)
 {
 	struct input_scale *input = &l->linear.input;
 
 	if (e->exact_inputs)
 		*input = (struct input_scale){ 0 };
-	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < e->modalities &&
-	    !config_is_visual(c, l->path))
+	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < e->modalities && !visual)
 		die("%s: %s: has a scale of inputs for each of %zu modalities, the tokens are of %zu",
 			part_name(part), l->path, input->modalities, e->modalities);
 }

@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include "io/part.h"
 #include "model/cache_format.h"
-#include "model/config.h"
 #include "model/layer.h"
 #include "product/product.h"
 
@@ -24,8 +23,7 @@ struct execution {
 	struct cache_format cache;	/* of keys and values, by cache_use() */
 };
 
-/* Dies if tokens of so many modalities cannot be run through the layer of the part; with exact_inputs its
- * inputs are not rounded from here on. */
-void execution_layer(const struct execution *e, const struct config *c, const struct part *part,
-	struct layer *l);
+/* Dies if tokens of so many modalities cannot be run through the layer of the part, unless it is visual: it
+ * sees one of them. With exact_inputs its inputs are not rounded from here on. */
+void execution_layer(const struct execution *e, const struct part *part, struct layer *l, bool visual);
 #endif

@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "forward/activation.h"
+#include "model/layer_ref.h"
 #include "num/linalg.h"
 
 enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */

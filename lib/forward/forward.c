@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "forward/embed.h"
+#include "model/layer_ref.h"
 
 /* Constants, not options: results depend on them. Tokens that one thread takes through a block, and that all
  * threads take through it for an observer. */
@@ -246,8 +247,8 @@ static void read_block(struct forward *f, const struct part *part, const struct 
 	if (s == config_last(c) && (!f->embedded || (c->arch->position && !f->placed)))
 		missing(part, f->embedded ? c->arch->position : c->arch->embedding);
 	if (s->first + i != f->blocks)
-		die("%s: %s/%zu: block %zu was expected; the model is not whole, or out of order",
-			part_name(part), s->arch->blocks, i, f->blocks);
+		die("%s: %s: block %zu was expected; the model is not whole, or out of order",
+			part_name(part), stack_block_path(s, i), f->blocks);
 	if (f->block)
 		block_next(f->block, part, s, i);
 	else

@@ -23,7 +23,7 @@ struct head head_read(const struct part *part, const struct config *c, const str
 		(struct norm){ .n = last->hidden };
 	h.layer = layer_read(part, c->arch->head, c->vocab, last->hidden);
 	layer_plain(part, &h.layer);
-	execution_layer(e, c, part, &h.layer);
+	execution_layer(e, part, &h.layer, false);
 	if (keep) {
 		struct product p = choose(&h);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "model/layer_ref.h"
 
 enum { FEW_NUMBERS = 1 << 16 };	/* below which one thread is quicker */
 
@@ -65,13 +66,13 @@ static void check_rotation(const struct projection *s, const struct part *part, 
 }
 
 /* One more layer, behind the others. */
-static void add_layer(struct projection *s, const struct part *part, const struct config *c,
-	const struct execution *e, const char *path, size_t out, bool bias)
+static void add_layer(struct projection *s, const struct part *part, const struct execution *e, bool visual,
+	const char *path, size_t out, bool bias)
 {
 	struct layer *l = &s->layer[s->layers];
 
 	*l = layer_read(part, path, out, s->in);
-	execution_layer(e, c, part, l);
+	execution_layer(e, part, l, visual);
 	if (bias && !l->linear.bias)
 		die("%s: %s/bias: is missing; this model's layers of the kind have one", part_name(part),
 			path);
@@ -104,7 +105,8 @@ void projection_layers(struct projection *s, const struct part *part, const stru
 		if (row->projection != name || !stack_has(stack, index, row))
 			continue;
 		path = stack_expert_path(stack, index, row->name, expert);
-		add_layer(s, part, c, e, path, stack_out(stack, row->role), stack->bias[row->role]);
+		add_layer(s, part, e, stack != config_last(c), path, stack_out(stack, row->role),
+			stack->bias[row->role]);
 		free(path);
 	}
 }
@@ -115,7 +117,7 @@ void projection_patch(struct projection *s, const struct part *part, const struc
 	const struct stack *encoder = config_encoder(c);
 
 	begin(s, e, c->blocks, PROJECTION_PATCH, vision_numbers(&c->vision));
-	add_layer(s, part, c, e, encoder->arch->embedding, encoder->hidden, encoder->arch->embedding_bias);
+	add_layer(s, part, e, true, encoder->arch->embedding, encoder->hidden, encoder->arch->embedding_bias);
 	projection_prepare(s);
 }
 

@@ -8,6 +8,7 @@
 #include "import/checkpoint_private.h"
 #include "io/pattern.h"
 #include "model/layer.h"
+#include "model/layer_ref.h"
 
 static bool is_buffer(const struct checkpoint *k, const char *name)
 {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "import/checkpoint_private.h"
 #include "model/layer.h"
+#include "model/layer_ref.h"
 
 static _Noreturn void missing(const struct checkpoint *k, const char *group, const char *member)
 {

@@ -92,19 +92,6 @@ void config_close(const struct config *c);
 const char *const *model_layout(const char *config);
 const char *const *config_layout(const struct config *c);
 
-/* Linear layers that are in no block: the embedding, the head, the embedding of patches. */
-struct end_layer {
-	const char *path;
-	size_t in;
-	enum projection_name projection;
-};
-enum { ENDS = 3 };
-/* Returns how many there are. */
-size_t config_ends(const struct config *c, struct end_layer end[ENDS]);
-/* False: the path is none of them. */
-bool config_find_end(const struct config *c, const char *path, struct end_layer *end);
-/* Whether a linear layer sees images alone: one of an encoder or a projector. */
-bool config_is_visual(const struct config *c, const char *path);
 /* Numbers of a patch of an image. */
 size_t vision_numbers(const struct vision *v);
 /* The class of the whole model. */
@@ -135,29 +122,8 @@ struct row_place {
 };
 struct row_place stack_rows(const struct stack *s, const struct linear_row *row);
 
-/* "/model/layers/3/self_attn/q_proj"; block: of the stack. free() it. */
-char *stack_path(const struct stack *s, size_t block, const char *name);
-/* Of the block's attention; free() it. */
-char *stack_attention(const struct stack *s, size_t block);
-/* The same of a name in which # stands for the expert's number: "experts/#/up_proj". */
-char *stack_expert_path(const struct stack *s, size_t block, const char *name, size_t expert);
-/* What of a path below a block stands behind such a name, "" for all of it, and the number; NULL: another. */
-const char *stack_below(const char *name, const char *path, size_t *expert);
-/* The stack of whose blocks' linear layers the path is one, and which; NULL: none. expert: where the block
- * has the layer several times; may be NULL. */
-const struct stack *config_find(const struct config *c, const char *path, size_t *block, size_t *row,
-	size_t *expert);
 /* Whether solvers leave a layer of the role alone unless it is named: few weights that much depends on. */
 bool role_is_kept(enum role role);
-/*
- * Inputs of linear layers are numbered through a model: those of a block by projection, of each expert its
- * own two, last that of the head. How many there are, and one of them.
- */
-size_t config_inputs(const struct config *c);
-size_t config_input(const struct config *c, size_t block, enum projection_name projection, size_t expert);
-/* The stack in whose blocks the path stands, be the block beyond those of the config; NULL: none. rest: the
- * path below the block, or NULL. */
-const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest);
 /* What stands behind the blocks in every model: group of the final norm, or of the head if there is none. */
 const char *config_end(const struct config *c);
 /* The stack of the language model, which the head stands behind. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * layer.h -- a linear layer in a file: reading and writing it
+ * layer.h -- linear layers in a file: reading one, writing one
  *
  * A linear layer is a group (docs/format.md): `weight`, or `codes`, `scale`,
  * `zero` with the attributes that say how they are meant. Every shape is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* layer_list.c -- see layer_list.h */
 #include "model/layer_list.h"
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -14,31 +15,31 @@ struct walk {
 	bool *block;			/* [blocks]: those of which something stands in the part */
 };
 
-/* Whether the path is selected, if it has a linear layer: embedding, head and routers only if a GLOB matches
- * them. Other groups of a model are none, whatever stands in them. */
-static bool selected(const struct config *c, const struct selection *layers, const char *path)
+/* Whether the layer is selected, if the file has it: embedding, head and routers only if a GLOB matches. */
+static bool selected(const struct config *c, const struct selection *layers, const struct layer_ref *layer)
 {
-	size_t block, row;
-	const struct stack *s = c ? config_find(c, path, &block, &row, NULL) : NULL;
+	const struct linear_row *row = layer_ref_row(layer);
 
-	if (c && !s && !config_find_end(c, path, &(struct end_layer){ 0 }))
-		return false;
-	return selection_has(layers, path) && (!c ||
-		(s && !role_is_kept(s->arch->linear[row].role)) || selection_names(layers, path));
+	return selection_has(layers, layer->path) &&
+		(!c || (row && !role_is_kept(row->role)) || selection_names(layers, layer->path));
 }
 
 /* The layers of a block that are selected; returns how many. */
 static size_t each_of_block(const struct config *c, const struct stack *s, size_t block,
-	const struct selection *layers, void (*visit)(void *arg, const char *path, size_t in), void *arg)
+	const struct selection *layers, void (*visit)(void *arg, const struct layer_ref *layer, size_t in),
+	void *arg)
 {
+	const struct linear_row *first = s->arch->linear;
 	size_t n = 0;
 
-	for (const struct linear_row *row = s->arch->linear; row->name; row++)
+	for (const struct linear_row *row = first; row->name; row++)
 		for (size_t e = 0; stack_has(s, block, row) && e < stack_copies(s, row); e++) {
-			char *path = stack_expert_path(s, block, row->name, e);
+			struct layer_ref layer = { s, block, (size_t)(row - first), e, NULL };
+			char *path = layer_ref_path(&layer);
 
-			if (selected(c, layers, path)) {
-				visit(arg, path, stack_in(s, row->projection));
+			layer.path = path;
+			if (selected(c, layers, &layer)) {
+				visit(arg, &layer, stack_in(s, row->projection));
 				n++;
 			}
 			free(path);
@@ -47,47 +48,46 @@ static size_t each_of_block(const struct config *c, const struct stack *s, size_
 }
 
 size_t layer_each(const struct config *c, const struct selection *layers,
-	void (*visit)(void *arg, const char *path, size_t in), void *arg)
+	void (*visit)(void *arg, const struct layer_ref *layer, size_t in), void *arg)
 {
-	struct end_layer end[ENDS];
+	struct layer_ref end[ENDS];
 	size_t n = 0;
 
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			n += each_of_block(c, s, i, layers, visit, arg);
-	for (size_t i = config_ends(c, end); i--;)
-		if (selected(c, layers, end[i].path)) {
-			visit(arg, end[i].path, end[i].in);
+	for (size_t i = layer_ref_ends(c, end); i--;)
+		if (selected(c, layers, &end[i])) {
+			visit(arg, &end[i], layer_ref_in(c, &end[i]));
 			n++;
 		}
 	return n;
 }
 
+/* Other groups of a model are no layers, whatever stands in them. */
 static void visit(void *arg, const char *path)
 {
 	struct walk *w = arg;
+	struct layer_ref layer;
 	size_t block;
 	const struct stack *s = w->config ? config_block(w->config, path, &block, NULL) : NULL;
 
 	if (s && block < s->blocks)
 		w->block[s->first + block] = true;
-	if (!selected(w->config, w->layers, path) || !layer_there(w->part, path) ||
-			layer_is_branch(w->part, path))
-		return;
-	w->list.path = xgrow(w->list.path, w->list.n + 1, sizeof *w->list.path);
-	w->list.path[w->list.n++] = xformat("%s", path);
+	if (layer_ref_find(w->config, path, &layer) && selected(w->config, w->layers, &layer) &&
+	    layer_there(w->part, path) && !layer_is_branch(w->part, path))
+		layer_list_add(&w->list, &layer);
 }
 
 /* Dies where a block of the part lacks the layer. */
-static void check_layer(void *arg, const char *path, size_t in)
+static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
 {
 	const struct walk *w = arg;
-	size_t block;
-	const struct stack *s = config_block(w->config, path, &block, NULL);
 
 	(void)in;
-	if (s && w->block[s->first + block] && !layer_there(w->part, path))
-		die("%s: %s: has neither weight nor codes: no linear layer", part_name(w->part), path);
+	if (layer_ref_row(layer) && w->block[layer_ref_block(w->config, layer)] &&
+	    !layer_there(w->part, layer->path))
+		die("%s: %s: has neither weight nor codes: no linear layer", part_name(w->part), layer->path);
 }
 
 struct layer_list layer_list(const struct part *part, const struct config *c,
@@ -103,18 +103,25 @@ struct layer_list layer_list(const struct part *part, const struct config *c,
 	return w.list;
 }
 
+void layer_list_add(struct layer_list *l, const struct layer_ref *layer)
+{
+	l->layer = xgrow(l->layer, l->n + 1, sizeof *l->layer);
+	l->layer[l->n] = *layer;
+	l->layer[l->n++].path = xformat("%s", layer->path);
+}
+
 void layer_list_free(struct layer_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		free(l->path[i]);
-	free(l->path);
+		free((char *)(uintptr_t)l->layer[i].path);
+	free(l->layer);
 	*l = (struct layer_list){ 0 };
 }
 
 bool layer_listed(const struct layer_list *l, const char *path)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (!strcmp(l->path[i], path))
+		if (!strcmp(l->layer[i].path, path))
 			return true;
 	return false;
 }

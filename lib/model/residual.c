@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "model/layer_ref.h"
 
 /* The stack whose stream the layers of this one read. */
 static const struct stack *stream_stack(const struct config *c, const struct stack *s)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "io/file.h"
 #include "io/output.h"
+#include "model/layer_ref.h"
 
 const char *const shard_digests[SHARD_INPUTS] = {
 	[SHARD_MODEL] = "model_sha256", [SHARD_TOKENS] = "tokens_sha256",
@@ -79,7 +80,7 @@ bool shard_has(const struct shard *s, const struct part *part, const struct conf
 void shard_leave(struct output *out, const struct part *part, const struct config *c)
 {
 	const struct at_block p = place_of(part, c);
-	char *path = p.s ? xformat("%s/%zu", p.s->arch->blocks, p.block) : NULL;
+	char *path = p.s ? stack_block_path(p.s, p.block) : NULL;
 
 	output_begin(out, part);
 	if (path)

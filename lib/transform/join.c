@@ -83,12 +83,11 @@ static size_t choose_layer(struct join *j, const char *path)
 static void count_layer(struct join *j, const char *path, bool quantized)
 {
 	const struct config *c = j->file->config;
-	size_t block, row;
-	const struct stack *s = c ? config_find(c, path, &block, &row, NULL) : NULL;
+	struct layer_ref layer;
 	char *before = j->plain;
 
-	if (s)
-		j->of_block[s->first + block]++;
+	if (layer_ref_find(c, path, &layer) && layer_ref_row(&layer))
+		j->of_block[layer_ref_block(c, &layer)]++;
 	else if (c && !quantized)
 		return;		/* an embedding, a head */
 	j->layers++;
@@ -159,15 +158,13 @@ static void choose(struct join *j, size_t k, struct choices *c)
 	tree_free_paths(path, n);
 }
 
-static void count_in_block(void *arg, const char *path, size_t in)
+static void count_in_block(void *arg, const struct layer_ref *layer, size_t in)
 {
 	const struct join *j = arg;
-	size_t block, row;
-	const struct stack *s = config_find(j->file->config, path, &block, &row, NULL);
 
 	(void)in;
-	if (s)
-		j->of_block[s->first + block]--;	/* negative: so many are missing */
+	if (layer_ref_row(layer))	/* negative: so many are missing */
+		j->of_block[layer_ref_block(j->file->config, layer)]--;
 }
 
 /* In the last part, before it is written. */
@@ -179,8 +176,8 @@ static void check_missing(struct join *j)
 	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			if (j->of_block[s->first + i] < 0)
-				die("%s/%zu: %d linear layers of this block are in no input, expected each "
-					"in one: is the result of a job missing?", s->arch->blocks, i,
+				die("%s: %d linear layers of this block are in no input, expected each "
+					"in one: is the result of a job missing?", stack_block_path(s, i),
 					-j->of_block[s->first + i]);
 }
 

@@ -3,11 +3,9 @@
 #include "transform/layers.h"
 #include <string.h>
 #include "base/error.h"
-#include "model/layer.h"
-#include "model/layer_list.h"
 
 size_t layers_each(const struct filter *f, const struct selection *layers,
-	void (*visit)(void *arg, const char *path, size_t in), void *arg)
+	void (*visit)(void *arg, const struct layer_ref *layer, size_t in), void *arg)
 {
 	struct layer_list list;
 	size_t n;
@@ -17,7 +15,7 @@ size_t layers_each(const struct filter *f, const struct selection *layers,
 	list = layer_list(f->part, NULL, layers);
 	n = list.n;
 	for (size_t i = 0; i < n; i++)
-		visit(arg, list.path[i], 0);
+		visit(arg, &list.layer[i], 0);
 	layer_list_free(&list);
 	return n;
 }

@@ -10,6 +10,7 @@
 #include "base/selection.h"
 #include "calib/hessian.h"
 #include "model/filter.h"
+#include "model/layer_list.h"
 #include "quant/codes.h"
 #include "quant/linear.h"
 #include "quant/status.h"
@@ -17,7 +18,7 @@
 /* Layers of the model that are selected; without a configuration those of the part at hand, with 0 inputs.
  * Returns how many. */
 size_t layers_each(const struct filter *f, const struct selection *layers,
-	void (*visit)(void *arg, const char *path, size_t in), void *arg);
+	void (*visit)(void *arg, const struct layer_ref *layer, size_t in), void *arg);
 /* Whether layers_each() visits exactly the input's layers: not if it holds some blocks only, nor, without a
  * configuration, on a stream of several parts. */
 bool layers_whole(const struct filter *f);

@@ -320,13 +320,13 @@ const struct method *plan_method(struct plan *p, const char *layer)
 	return m->method;
 }
 
-void plan_note(void *plan, const char *layer, size_t in)
+void plan_note(void *plan, const struct layer_ref *layer, size_t in)
 {
 	const struct plan *p = plan;
 
 	(void)in;
 	for (size_t i = 0; i < p->n; i++)
-		p->line[i].seen |= matches(&p->line[i], layer);
+		p->line[i].seen |= matches(&p->line[i], layer->path);
 }
 
 void plan_check(const struct plan *p, const char *name)

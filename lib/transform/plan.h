@@ -13,6 +13,7 @@
 #ifndef TRANSFORM_PLAN_H
 #define TRANSFORM_PLAN_H
 #include "base/option.h"
+#include "model/layer_ref.h"
 #include "transform/method.h"
 
 struct plan {
@@ -36,7 +37,7 @@ struct plan plan_single(const struct method *m);
  * is that of the options, and layer may be NULL. */
 const struct method *plan_method(struct plan *p, const char *layer);
 /* Notes that a layer is there, for plan_check(): a visit of layer_each(). */
-void plan_note(void *plan, const char *layer, size_t in);
+void plan_note(void *plan, const struct layer_ref *layer, size_t in);
 /* All layers are noted: dies if a pattern matches none of them, in `name`. */
 void plan_check(const struct plan *p, const char *name);
 /*

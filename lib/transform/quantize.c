@@ -100,32 +100,30 @@ struct look { struct quantize *q; const struct filter *f; };
 
 /* Outputs of a layer before its part is read; without a configuration it is read, and gives the inputs, too.
  * Dies of layers outside blocks: nothing runs a branch there. */
-static size_t outputs_of(const struct filter *f, const char *path, size_t *n)
+static size_t outputs_of(const struct filter *f, const struct layer_ref *ref, size_t *n)
 {
-	const struct config *c = f->config;
-	const struct stack *s;
+	const struct linear_row *row = layer_ref_row(ref);
 	struct layer layer;
-	size_t block, row, y;
+	size_t y;
 
-	if (c) {
-		s = config_find(c, path, &block, &row, NULL);
-		if (!s)
-			die("%s: %s: is no layer of a block; a branch is not run beside it",
-				part_name(f->part), path);
-		return stack_out(s, s->arch->linear[row].role);
-	}
-	layer = layer_read(f->part, path, 0, 0);
+	if (row)
+		return stack_out(ref->stack, row->role);
+	if (ref->stack)
+		die("%s: %s: is no layer of a block; a branch is not run beside it", part_name(f->part),
+			ref->path);
+	layer = layer_read(f->part, ref->path, 0, 0);
 	*n = layer.linear.in;
 	y = layer.linear.out;
 	layer_free(&layer);
 	return y;
 }
 
-static void look_for(void *arg, const char *layer, size_t in)
+static void look_for(void *arg, const struct layer_ref *layer, size_t in)
 {
 	const struct look *w = arg;
+	const char *path = layer->path;
 	struct quantize *q = w->q;
-	const struct method *m = method_of(q, layer);
+	const struct method *m = method_of(q, path);
 	struct second_moments inputs;
 	size_t out = 0;
 
@@ -134,11 +132,11 @@ static void look_for(void *arg, const char *layer, size_t in)
 	if (m->quantizer->makes_branch)
 		out = outputs_of(w->f, layer, &in);
 	inputs = q->source.look(q->source.arg, layer, in, method_needs_hessian(m));
-	check_inputs(q, m, layer, &inputs);
+	check_inputs(q, m, path, &inputs);
 	if (w->f->shard.n < 2)	/* which may be of others */
-		check_plain(q, m, w->f->part, layer, layer_quantized(w->f->part, layer));
+		check_plain(q, m, w->f->part, path, layer_quantized(w->f->part, path));
 	if (m->quantizer->check)
-		m->quantizer->check(m, part_name(w->f->part), layer, out, in);
+		m->quantizer->check(m, part_name(w->f->part), path, out, in);
 }
 
 void quantize_check_layers(struct quantize *q, const struct filter *f)
@@ -207,14 +205,16 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 	return y;
 }
 
-/* The layer at `path` goes to t; n that are quantized with it are before it. */
+/* The layer goes to t; n that are quantized with it are before it. */
 static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
-	const struct part *part, const char *path)
+	const struct part *part, const struct layer_ref *layer)
 {
+	const char *path = layer->path;
 	const struct method *m = t->method = method_of(q, path);
 	const struct quantizer *z = m->quantizer;
 	struct linear *l = &t->layer.linear;
 
+	t->ref = *layer;
 	t->layer = layer_read(part, path, 0, 0);
 	if (z->makes_branch && l->branch_a)
 		die("%s: %s: has a branch already, expected a layer before fbq-run", part_name(part), path);
@@ -223,7 +223,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 	check_plain(q, m, part, path, !l->weight);
 	t->weight = q->reference ? reference_of(q, t, part) : l;
 	t->main = l->weight ? NULL : l;
-	t->inputs = q->source.find(q->source.arg, path, l->in, method_needs_hessian(m));
+	t->inputs = q->source.find(q->source.arg, layer, l->in, method_needs_hessian(m));
 	check_inputs(q, m, path, &t->inputs);
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
 	t->inputs.order = order_of(q, t, n, before);
@@ -317,12 +317,12 @@ static void run(size_t n, struct quantized *const t[n])
 }
 
 /* The layers of a part that are to be quantized, and how many of them are. */
-struct work { const struct filter *f; char **path; size_t n, done; };
+struct work { const struct filter *f; struct layer_ref *layer; size_t n, done; };
 
 static void tell(void *arg, size_t step, double loss)
 {
 	const struct work *w = arg;
-	char *what = xformat("%s, step %zu, error %.3g", w->path[w->done], step, loss);
+	char *what = xformat("%s, step %zu, error %.3g", w->layer[w->done].path, step, loss);
 
 	progress_part(what, part_index(w->f->part), part_count(w->f->part), w->done, w->n);
 	free(what);
@@ -331,11 +331,11 @@ static void tell(void *arg, size_t step, double loss)
 /* How many of the next go through one run(). */
 static size_t together(struct quantize *q, const struct work *w)
 {
-	const struct quantizer *z = method_of(q, w->path[w->done])->quantizer;
+	const struct quantizer *z = method_of(q, w->layer[w->done].path)->quantizer;
 	size_t n = 1;
 
 	while (n < z->together && w->done + n < w->n &&
-		method_of(q, w->path[w->done + n])->quantizer->run == z->run)
+		method_of(q, w->layer[w->done + n].path)->quantizer->run == z->run)
 		n++;
 	return n;
 }
@@ -352,7 +352,7 @@ static void quantize_some(struct quantize *q, struct work *w, size_t n)
 		t[i] = xalloc(1, sizeof *t[i]);
 		t[i]->tell = tell;
 		t[i]->arg = w;
-		begin_layer(q, t[i], i, t, f->part, w->path[w->done + i]);
+		begin_layer(q, t[i], i, t, f->part, &w->layer[w->done + i]);
 	}
 	run(n, t);
 	for (size_t i = 0; i < n; i++)
@@ -381,22 +381,23 @@ static bool lacks_main(struct quantize *q, const struct filter *f, const char *l
 	return q->warned_plain = true;
 }
 
-void quantize_layers(struct quantize *q, const struct filter *f, size_t all, char *const path[all])
+void quantize_layers(struct quantize *q, const struct filter *f, size_t all,
+	const struct layer_ref layer[all])
 {
-	struct work w = { .f = f, .path = xalloc(all, sizeof *w.path) };
+	struct work w = { .f = f, .layer = xalloc(all, sizeof *w.layer) };
 
 	for (size_t i = 0; i < all; i++) {
-		const bool lacks = lacks_main(q, f, path[i]);
+		const bool lacks = lacks_main(q, f, layer[i].path);
 
 		q->done += !lacks;
-		if (!lacks && !quantize_keeps(q, path[i]))
-			w.path[w.n++] = path[i];
+		if (!lacks && !quantize_keeps(q, layer[i].path))
+			w.layer[w.n++] = layer[i];
 	}
 	while (w.done < w.n) {
-		progress_part(w.path[w.done], part_index(f->part), part_count(f->part), w.done, w.n);
+		progress_part(w.layer[w.done].path, part_index(f->part), part_count(f->part), w.done, w.n);
 		quantize_some(q, &w, together(q, &w));
 	}
-	free(w.path);
+	free(w.layer);
 }
 
 /* Under a plan layers that are not known yet may do so. */
@@ -447,7 +448,7 @@ void quantize_part(void *arg, const struct filter *f)
 	if (q->walk)
 		q->walk(q->arg, f, &list);
 	else
-		quantize_layers(q, f, list.n, list.path);
+		quantize_layers(q, f, list.n, list.layer);
 	if (begun) {
 		output_rest(f->out, f->part, NULL);
 		output_end(f->out);
@@ -464,7 +465,7 @@ void quantize_finished(void *arg, const struct filter *f)
 	if (!f->config)
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	for (size_t i = 0; i < list.n; i++)
-		method_of(q, list.path[i]);
+		method_of(q, list.layer[i].path);
 	filter_report(f, table_of(q->quantizer ? q->quantizer : quantizers, f));
 	q->done += list.n;
 	if (q->pass && !f->all_there)

@@ -58,7 +58,8 @@ void quantize_check_layers(struct quantize *q, const struct filter *f);
 void quantize_part(void *quantize, const struct filter *f);
 /* Quantizes n layers of the part at hand, which see one input or none, but for those that are kept. What was
  * made of them stays in q->layer behind what is there. */
-void quantize_layers(struct quantize *q, const struct filter *f, size_t n, char *const path[n]);
+void quantize_layers(struct quantize *q, const struct filter *f, size_t n,
+	const struct layer_ref layer[n]);
 void quantize_release(struct quantize *q);
 bool quantize_keeps(struct quantize *q, const char *layer);
 /* For the filter's finished(): reports the layers that an earlier run has quantized, as that has. */

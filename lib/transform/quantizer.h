@@ -24,12 +24,14 @@
 #include "branch/branch.h"
 #include "calib/hessian.h"
 #include "model/layer.h"
+#include "model/layer_ref.h"
 #include "quant/codes.h"
 #include "solver/solver.h"
 #include "transform/method.h"
 
 /* A layer, what is known of it, and what is made of it. */
 struct quantized {
+	struct layer_ref ref;
 	struct layer layer, reference;	/* with views of the part at hand, then of what was made */
 	const struct method *method;
 	const struct linear *weight;	/* what is quantized: the layer's, or that of reference */

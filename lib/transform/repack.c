@@ -74,13 +74,13 @@ void repack_part(void *arg, const struct filter *f)
 	const size_t before = r->done;
 
 	for (size_t i = 0; i < list.n; i++) {
-		struct layer layer = layer_read(part, list.path[i], 0, 0);
+		struct layer layer = layer_read(part, list.layer[i].path, 0, 0);
 		struct parts parts;
 
 		if (repack_layer(r, &parts, &layer.linear)) {
 			if (r->done++ == before)
 				output_begin(f->out, part);
-			progress_part(list.path[i], part_index(part), part_count(part), i, list.n);
+			progress_part(list.layer[i].path, part_index(part), part_count(part), i, list.n);
 			layer_write(f->out, part, layer.path, &parts.part[0]);
 		}
 		parts_free(&parts);

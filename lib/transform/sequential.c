@@ -6,23 +6,23 @@
 #include "base/error.h"
 
 /* Whether the layer will have moments: there are none yet. */
-static struct second_moments look(void *arg, const char *layer, size_t in, bool needed)
+static struct second_moments look(void *arg, const struct layer_ref *layer, size_t in, bool needed)
 {
 	const struct sequential *s = arg;
 
 	(void)in;
-	if (needed && calibrate_place(s->run->forward->config, layer) == SIZE_MAX)
+	if (needed && layer_ref_input(s->run->forward->config, layer) == SIZE_MAX)
 		die("%s: %s: is fed token ids, no numbers to calibrate on; expected --compensate none and no "
-			"static activation scale for it (--plan)", s->name, layer);
+			"static activation scale for it (--plan)", s->name, layer->path);
 	return (struct second_moments){ 0 };
 }
 
-static struct second_moments find(void *arg, const char *layer, size_t in, bool needed)
+static struct second_moments find(void *arg, const struct layer_ref *layer, size_t in, bool needed)
 {
 	struct sequential *s = arg;
 	struct moments_source source;
 
-	if (calibrate_place(s->run->forward->config, layer) == SIZE_MAX)
+	if (layer_ref_input(s->run->forward->config, layer) == SIZE_MAX)
 		return look(arg, layer, in, needed);
 	/* where sums overflow, the model is to blame */
 	source = calibrate_source(&s->calibration, part_name(s->filter->part));
@@ -45,23 +45,11 @@ static struct layer_list layers_of(const struct sequential *s, size_t block,
 	enum projection_name projection)
 {
 	const struct config *c = s->filter->config;
-	struct layer_list y = { .path = xalloc(s->list->n, sizeof *y.path) };
+	struct layer_list y = { .layer = xalloc(s->list->n, sizeof *y.layer) };
 
-	for (size_t i = 0; i < s->list->n; i++) {
-		const char *path = s->list->path[i];
-		size_t b, row;
-		const struct stack *stack = config_find(c, path, &b, &row, NULL);
-		const size_t at = stack ? stack->first + b : c->blocks;
-		struct end_layer end = { .projection = PROJECTION_NONE };
-		enum projection_name p;
-
-		if (!stack)
-			config_find_end(c, path, &end);
-		p = stack ? stack->arch->linear[row].projection : end.projection;
-
-		if (at == block && p == projection)
-			y.path[y.n++] = s->list->path[i];
-	}
+	for (const struct layer_ref *l = s->list->layer; l < s->list->layer + s->list->n; l++)
+		if (layer_ref_block(c, l) == block && layer_ref_projection(l) == projection)
+			y.layer[y.n++] = *l;
 	return y;
 }
 
@@ -70,7 +58,7 @@ static bool any_quantized(const struct sequential *s, const struct layer_list *l
 	bool any = false;
 
 	for (size_t i = 0; i < list->n; i++)
-		any |= !quantize_keeps(s->quantize, list->path[i]);
+		any |= !quantize_keeps(s->quantize, list->layer[i].path);
 	return any;
 }
 
@@ -86,9 +74,9 @@ static void run_stage(struct sequential *s, struct forward *f, const struct laye
 		forward_stage(f, *stage, &observer);
 		stage->from = block_resume(f->block->stack, *stage);
 	}
-	quantize_layers(q, s->filter, list->n, list->path);
+	quantize_layers(q, s->filter, list->n, list->layer);
 	for (size_t i = before; i < q->made; i++)
-		block_replace(f->block, q->layer[i]->layer.path, &q->layer[i]->layer.linear);
+		block_replace(f->block, &q->layer[i]->ref, &q->layer[i]->layer.linear);
 }
 
 /* Windows go together as in hessian-accum: the last bits of products depend on it. */
@@ -108,11 +96,11 @@ static void run_block(void *arg, struct forward *f)
 			struct layer_list experts = layers_of(s, block, PROJECTION_EXPERT_GATE_UP);
 
 			observed = any_quantized(s, &experts);
-			free(experts.path);
+			free(experts.layer);
 		}
 		stage.to = (enum projection_name)p;
 		run_stage(s, f, &list, observed, &stage);
-		free(list.path);
+		free(list.layer);
 	}
 	stage.to = PROJECTIONS;
 	forward_stage(f, stage, &in_groups);
@@ -125,9 +113,9 @@ static void quantize_embeddings(struct sequential *s)
 	struct quantize *q = s->quantize;
 	struct layer_list list = layers_of(s, s->filter->config->blocks, PROJECTION_NONE);
 
-	quantize_layers(q, s->filter, list.n, list.path);
+	quantize_layers(q, s->filter, list.n, list.layer);
 	s->run->forward->embedding = q->made ? &q->layer[0]->layer.linear : NULL;
-	free(list.path);
+	free(list.layer);
 }
 
 static void quantize_head(struct sequential *s)
@@ -142,8 +130,8 @@ static void quantize_head(struct sequential *s)
 		forward_head(s->run->forward, &head, &observer);
 		head_free(&head);
 	}
-	quantize_layers(s->quantize, s->filter, list.n, list.path);
-	free(list.path);
+	quantize_layers(s->quantize, s->filter, list.n, list.layer);
+	free(list.layer);
 }
 
 static void walk(void *arg, const struct filter *f, const struct layer_list *list)
@@ -158,14 +146,15 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 	observer = calibrate_observer(&s->calibration);
 	patch = layers_of(s, f->config->blocks, PROJECTION_PATCH);
 	for (size_t i = 0; i < list->n && !s->run->windows.images; i++)
-		if (config_is_visual(f->config, list->path[i]) && !quantize_keeps(s->quantize, list->path[i]))
+		if (layer_ref_is_visual(f->config, &list->layer[i]) &&
+		    !quantize_keeps(s->quantize, list->layer[i].path))
 			die("%s: %s: has seen no tokens: %s has no images in its windows, expected --layers "
 				"that leave it out ('/model/layers/*')", part_name(f->part),
-				list->path[i], s->name);
+				list->layer[i].path, s->name);
 	if (patch.n)
 		die("%s: --sequential does not quantize what embeds patches: without it dpq-run does",
-			patch.path[0]);
-	free(patch.path);
+			patch.layer[0].path);
+	free(patch.layer);
 	quantize_embeddings(s);
 	forward_blocks(s->run->forward, f->part, &observer, run_block, s);
 	quantize_head(s);

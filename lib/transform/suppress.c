@@ -179,9 +179,9 @@ void suppress_part(void *arg, const struct filter *f)
 
 	output_begin(f->out, f->part);
 	for (size_t i = 0; i < list.n; i++) {
-		struct layer layer = layer_read(f->part, list.path[i], 0, 0);
+		struct layer layer = layer_read(f->part, list.layer[i].path, 0, 0);
 
-		progress_part(list.path[i], part_index(f->part), part_count(f->part), i, list.n);
+		progress_part(list.layer[i].path, part_index(f->part), part_count(f->part), i, list.n);
 		if (layer.linear.rotation_in.hadamard)
 			suppress_layer(s, f, &layer);
 		layer_free(&layer);

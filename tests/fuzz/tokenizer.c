@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "model/config.h"
+#include "model/layer_ref.h"
 #include "model/rope.h"
 #include "survive.h"
 #include "text/regex.h"
@@ -75,10 +76,10 @@ static void config(void *arg)
 {
 	struct run *r = arg;
 	struct config c = config_parse("fuzz", r->json);
-	size_t block, row;
+	struct layer_ref layer;
 	double *frequency;
 
-	config_find(&c, r->json, &block, &row, NULL);
+	layer_ref_find(&c, r->json, &layer);
 	if (c.stack->rotary) {
 		frequency = xalloc(c.stack->head_dim / 2, sizeof *frequency);
 		for (int i = 0; i < (c.arch->local_theta_key ? ROPES : 1); i++)
