@@ -194,7 +194,7 @@ check: check-packages
 # Without tests whose subject is not lib and bin (scripts, pages, benchmarks), or which run again what others run; what is
 # killed loses its counts. On one thread, since counters are not atomic.
 COUNT = OMP_THREAD_LIMIT=1 OMP_NUM_THREADS=1 $(MAKE) --no-print-directory COVERAGE=1 PROVE=-j2
-UNCOUNTED := kill pipelines papers bench make same
+UNCOUNTED := kill pipelines steps papers bench make same
 coverage:
 	@mkdir -p build/coverage; find build/coverage -name '*.gcda' -delete
 	-@$(COUNT) check SCRIPTS='$(filter-out $(UNCOUNTED:%=tests/%.t),$(SCRIPTS))'
@@ -222,7 +222,7 @@ static:
 		--suppress=missingIncludeSystem --suppress='uninitvar:bin/*' --suppress='ctuuninitvar:bin/*' \
 		--suppress='ctuuninitvar:lib/base/selection.c' \
 		--library=tests/cppcheck.cfg -D__cppcheck__ -DPTQ_VERSION='""' -Ilib lib bin
-	ls tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/bench/run tests/bench/memory pipelines/*.sh .ci/run | \
+	ls tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh .ci/run | \
 		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style
@@ -239,14 +239,14 @@ docs: programs $(BUILD)/tests/hadamard
 demo: all
 	@pipelines/dpq-table4.sh
 
-# What pipelines read: models, questions, their pictures.
-DATA = $(wildcard data/*/*.json data/*/*.safetensors data/*/*.jsonl data/*/*/*.png)
+# What pipelines read: parts of scripts, plots, models, questions, their images.
+DATA = $(wildcard pipelines/*/* data/*/*.json data/*/*.safetensors data/*/*.jsonl data/*/*/*.png)
 install: export INTO := $(DESTDIR)$(PREFIX)
 install: all
-	install -d "$$INTO/bin" "$$INTO/share/man/man1" "$$INTO/share/ptqtools/pipelines"
+	install -d "$$INTO/bin" "$$INTO/share/man/man1"
 	install -m 755 $(TOOLS:%=bin/%) "$$INTO/bin"
 	install -m 644 $(wildcard docs/man/*.1) "$$INTO/share/man/man1"
-	install -m 755 $(wildcard pipelines/*.sh pipelines/*.awk) "$$INTO/share/ptqtools/pipelines"
+	@for f in $(wildcard pipelines/*.sh pipelines/*.awk); do install -D -m 755 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 	@for f in $(DATA); do install -D -m 644 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 
 clean:

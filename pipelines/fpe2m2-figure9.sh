@@ -8,47 +8,16 @@
 # narrow layer has a large sigma whatever the model. TEST and CALIBRATION are
 # not read; they only select the results folder.
 set -euo pipefail
-# shellcheck source=pipelines/fpe2m2-common.sh
-. "$(dirname "$0")/fpe2m2-common.sh"
+# shellcheck source=pipelines/lib/fpe2m2.sh
+. "$(dirname "$0")/lib/fpe2m2.sh"
+step "exmy-sweep --tsv --table layer model.h5 >layer.tsv"
+step "tensor-stats model.h5 >reference.stats"
+run_steps
 
-say "figure 9: sigma of every channel"
-keep layer.tsv exmy-sweep --tsv --table layer model.h5
-keep reference.stats tensor-stats model.h5
-cut -f6 reference.stats | grep -x '[0-9][0-9]*' | sort -nu | xargs -I{} gnuplot -e 'set print "-"; print sprintf("%d %.4f", {}, 1 / invnorm((1 + 0.5 ** (1.0 / {})) / 2))' >"$part/gaussian"
-{
-	printf 'layer\tblock\tkind\tchannels\tinputs\tp5\tp25\tmedian\tp75\tp95\tin_band_percent\tgaussian\n'
-	awk -F '\t' -v OFS='\t' 'FILENAME ~ /gaussian$/ { split($0, g, " "); gaussian[g[1]] = g[2]; next }
-		FNR == 1 { for (i = 1; i <= NF; i++) column[i] = $i; next } { for (i = 1; i <= NF; i++) v[column[i]] = $i }
-		FILENAME == "reference.stats" { inputs[$1] = v["columns"]; next }
-		{ block = match($1, /\/[0-9]+\//) ? substr($1, RSTART + 1, RLENGTH - 2) : 0; kind = $1; sub(/^.*\/[0-9]+\//, "", kind)
-		print $1, $1 == "all" ? "" : block, kind, v["channels"], $1 == "all" ? "" : inputs[$1], v["twentieth"], v["quarter"], v["median"],
-			v["three_quarters"], v["nineteen_twentieths"], 100 * v["in_band"], gaussian[inputs[$1]] }' "$part/gaussian" reference.stats layer.tsv
-} >"$part/figure9.tsv"
+# of each number of inputs: the sigma of a channel of normal weights
+cut -f 6 reference.stats | grep -x '[0-9][0-9]*' | sort -nu | while read -r n; do
+	gnuplot -e "set print '-'; print sprintf('%d %.4f', $n, 1 / invnorm((1 + 0.5 ** (1.0 / $n)) / 2))"
+done >"$part/gaussian"
+awk -f "$lib/fpe2m2-figure9.awk" "$part/gaussian" reference.stats layer.tsv >"$part/figure9.tsv"
 table figure9
-
-plot figure9 <<'G'
-set datafile separator "\t"; set border 3; set tics nomirror; set grid y; set yrange [0:0.5]; set ytics 0.1; set style fill solid noborder
-kinds = system("awk -F '\t' 'NR > 1 && $1 != \"all\" && !($3 in seen) { seen[$3]; printf \"%s \", $3 }' figure9.tsv"); blocks = int(system("awk -F '\t' 'NR > 1 && $2 > m { m = $2 } END { print m + 0 }' figure9.tsv"))
-share = system("awk -F '\t' '$1 == \"all\" { printf \"%.1f\", $11 }' figure9.tsv")
-of(k) = "< awk -F '\t' '$3 == \"".word(kinds, k)."\"' figure9.tsv"
-across = words(kinds) < 4 ? words(kinds) : 4; down = (words(kinds) + across) / across
-set xrange [-0.4:blocks + 0.4]; step = blocks < 12 ? 1 : blocks < 40 ? 5 : 10; set xtics 0,step nomirror; set ytics nomirror
-set arrow 1 from graph 0, first 0.12 to graph 1, first 0.12 nohead front dt 3 lw 2 lc "#666666"; set arrow 2 from graph 0, first 0.28 to graph 1, first 0.28 nohead front dt 3 lw 2 lc "#666666"
-do for [t in "svg png"] {
-	if (t eq "svg") { set terminal svg size 1180,640 font "sans,13" background "white" } else { set terminal pngcairo size 1180,640 font "sans,11" }
-	set output part."figure9.".t
-	set multiplot layout down,across title "σ of the weights of an output channel (largest |w| = 1) over the blocks of the model; ".share." % of all channels within 0.12 to 0.28 (paper: 97 %)" noenhanced
-	set key off; set xlabel "block"
-	do for [k=1:words(kinds)] {
-		set title word(kinds, k) noenhanced; set ylabel k % across == 1 || across == 1 ? "σ" : ""
-		plot of(k) using 2:6:10 with filledcurves lc "#cfdeee" notitle, "" using 2:7:9 with filledcurves lc "#8fb3d9" notitle, \
-			"" using 2:8 with linespoints pt 7 ps 0.6 lw 2 lc "#22558a" notitle, "" using 2:12 with lines dt 2 lw 2 lc "#cc3311" notitle
-	}
-	unset arrow; set key center center Left reverse samplen 3 spacing 1.4; unset border; unset tics; unset grid; unset xlabel; unset ylabel; set title " "
-	plot NaN with filledcurves lc "#cfdeee" title "5 to 95 % of the channels", NaN with filledcurves lc "#8fb3d9" title "25 to 75 %", \
-		NaN with linespoints pt 7 ps 0.6 lw 2 lc "#22558a" title "median", NaN with lines dt 2 lw 2 lc "#cc3311" title "as many normal weights", \
-		NaN with lines dt 3 lw 2 lc "#666666" title "0.12 and 0.28 (paper)"
-	unset multiplot; set border 3; set tics nomirror; set ytics 0.1; set xtics 0,step; set grid y
-	set arrow 1 from graph 0, first 0.12 to graph 1, first 0.12 nohead front dt 3 lw 2 lc "#666666"; set arrow 2 from graph 0, first 0.28 to graph 1, first 0.28 nohead front dt 3 lw 2 lc "#666666"
-}
-G
+plot figure9

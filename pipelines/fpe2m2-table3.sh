@@ -1,25 +1,22 @@
 #!/usr/bin/env bash
-# fpe2m2-table3.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 table 3: how five bits are shared out between exponent and mantissa
+# fpe2m2-table3.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 table 3: how five bits are shared out between exponent
+# and mantissa
 #
 # A scale a row, rounded to nearest. E1M3 under max|w|/3.75 is INT5 in every code.
 # paper: average accuracy over eight tasks of Qwen2.5-7B-Instruct.
 set -euo pipefail
-# shellcheck source=pipelines/fpe2m2-common.sh
-. "$(dirname "$0")/fpe2m2-common.sh"
+# shellcheck source=pipelines/lib/fpe2m2.sh
+. "$(dirname "$0")/lib/fpe2m2.sh"
 quantized e1m3-channel e2m2-channel e3m1-channel e4m0-channel
+run_steps
 
-{
-	printf 'format\t%b\tpaper\n' "$columns"
-	while read -r format accuracy; do
-		values=$(row "$format-channel")
-		printf '%s\t%s\t%s\n' "$format" "$values" "$accuracy"
-	done <<'P'
-unquantized 72.7
-e1m3 70.1
-e2m2 72.9
-e3m1 70.3
-e4m0 59.2
-P
-} >"$part/table3.tsv"
-table table3
-picture table3 "Five bits shared out between exponent and mantissa, a scale a row, rounded to nearest" 'strcol(1)' 2 "paper: accuracy of Qwen2.5-7B, %"
+tabulate table3 "$columns" row <<'T'
+format	@	paper
+unquantized	@unquantized	72.7
+e1m3	@e1m3-channel	70.1
+e2m2	@e2m2-channel	72.9
+e3m1	@e3m1-channel	70.3
+e4m0	@e4m0-channel	59.2
+T
+picture table3 "Five bits shared out between exponent and mantissa, a scale a row, rounded to nearest" 'strcol(1)' 2 \
+	"paper: accuracy of Qwen2.5-7B, %"

@@ -5,30 +5,26 @@
 # E2Mx is paired with itself with a scale a row, INT with E2Mx of the same width
 # and treatment. paper: average accuracy over eight tasks of Qwen2.5-7B-Instruct.
 set -euo pipefail
-# shellcheck source=pipelines/fpe2m2-common.sh
-. "$(dirname "$0")/fpe2m2-common.sh"
+# shellcheck source=pipelines/lib/fpe2m2.sh
+. "$(dirname "$0")/lib/fpe2m2.sh"
 quantized {int4,e2m1,int5,e2m2}-{channel,group,gptq}
+run_steps
 
-{
-	printf 'format\tscales\t%b\tpaper\n' "$columns"
-	while read -r format how accuracy; do
-		values=$(row "$format-$how")
-		printf '%s\t%s\t%s\t%s\n' "$format" "$how" "$values" "$accuracy"
-	done <<'P'
-unquantized - 72.7
-int4 channel 48.5
-int4 group 69.4
-int4 gptq 67.2
-e2m1 channel 69.5
-e2m1 group 71.2
-e2m1 gptq 70.6
-int5 channel 70.1
-int5 group 71.4
-int5 gptq 71.5
-e2m2 channel 72.9
-e2m2 group 72.7
-e2m2 gptq 72.2
-P
-} >"$part/table4.tsv"
-table table4
-picture table4 "Rounded to nearest with a scale a row, with groups of $group, and by GPTQ with a scale a row" 'strcol(1).", ".strcol(2)' 3 "paper: accuracy of Qwen2.5-7B, %"
+tabulate table4 "$columns" row <<'T'
+format	scales	@	paper
+unquantized	-	@unquantized	72.7
+int4	channel	@int4-channel	48.5
+int4	group	@int4-group	69.4
+int4	gptq	@int4-gptq	67.2
+e2m1	channel	@e2m1-channel	69.5
+e2m1	group	@e2m1-group	71.2
+e2m1	gptq	@e2m1-gptq	70.6
+int5	channel	@int5-channel	70.1
+int5	group	@int5-group	71.4
+int5	gptq	@int5-gptq	71.5
+e2m2	channel	@e2m2-channel	72.9
+e2m2	group	@e2m2-group	72.7
+e2m2	gptq	@e2m2-gptq	72.2
+T
+picture table4 "Rounded to nearest with a scale a row, with groups of $group, and by GPTQ with a scale a row" \
+	'strcol(1).", ".strcol(2)' 3 "paper: accuracy of Qwen2.5-7B, %"

@@ -29,7 +29,8 @@ function utf8(n) {
 	if (n < 128) return sprintf("%c", n)
 	if (n < 2048) return sprintf("%c%c", 192 + int(n / 64), 128 + n % 64)
 	if (n < 65536) return sprintf("%c%c%c", 224 + int(n / 4096), 128 + int(n / 64) % 64, 128 + n % 64)
-	return sprintf("%c%c%c%c", 240 + int(n / 262144), 128 + int(n / 4096) % 64, 128 + int(n / 64) % 64, 128 + n % 64)
+	return sprintf("%c%c%c%c", 240 + int(n / 262144), 128 + int(n / 4096) % 64, 128 + int(n / 64) % 64,
+		128 + n % 64)
 }
 function text(  raw, y, i, c, n) {	# the string that `rest` begins with
 	raw = cut("\"([^\"\\\\]|\\\\.)*\"")
@@ -50,7 +51,8 @@ function text(  raw, y, i, c, n) {	# the string that `rest` begins with
 	}
 	return y raw
 }
-function value(to,  n) {	# an array's texts go to list[to, 1 ...], how many to list[to]; text or number to list[to]
+# an array's texts go to list[to, 1 ...], how many to list[to]; text or number to list[to]
+function value(to,  n) {
 	if (next_is("\"")) { list[to] = text(); return }
 	if (!next_is("[")) { list[to] = cut("(-?[0-9][0-9.eE+-]*|true|false|null)"); return }
 	cut("\\[")
@@ -60,14 +62,19 @@ function value(to,  n) {	# an array's texts go to list[to, 1 ...], how many to l
 }
 BEGIN {
 	plain["n"] = "\n"; plain["t"] = "\t"; plain["r"] = "\r"; plain["b"] = "\b"; plain["f"] = "\f"
-	if (what != "texts" && what != "images") { print "prompts.awk: -v what=texts or images is expected" > "/dev/stderr"; failed = 1; exit 2 }
+	if (what != "texts" && what != "images") {
+		print "prompts.awk: -v what=texts or images is expected" > "/dev/stderr"
+		failed = 1
+		exit 2
+	}
 }
 /[^ \t\r]/ {
 	rest = $0
 	split("", list)
 	cut("{")
 	while (!next_is("}")) { name = text(); cut(":"); value(name); if (!next_is("}")) cut(",") }
-	if (!(("choices", list["gold"] + 1) in list) || !("context" in list)) fail("is no question with a context and a gold choice")
+	if (!(("choices", list["gold"] + 1) in list) || !("context" in list))
+		fail("is no question with a context and a gold choice")
 	for (i = 1; what == "images" && i <= list["images"]; i++) print list["images", i]
 	if (what == "texts") printf "%s%s\036", list["context"], list["choices", list["gold"] + 1]
 	written++

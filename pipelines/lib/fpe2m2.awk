@@ -1,0 +1,21 @@
+# fpe2m2.awk -- a line of FPE2M2's tables, under the columns of fpe2m2.sh
+#
+#	awk -v base=RUN -f report.awk -f fpe2m2.awk RUN.stats RUN.diff RUN.report RUN.paired RUN.tsv
+#
+# base: the run that it is paired with, or nothing. bits are those of a weight with scales of 32 bits; of scales of 16
+# bits half of what is above the format's own bits is left.
+BEGIN { FS = OFS = "\t" }
+FILENAME == ARGV[1] && $1 == "all" { bits = $7 }
+FILENAME == ARGV[1] && $1 != "layer" && $1 != "all" { format = $2 }
+FILENAME == ARGV[2] && $1 == "all" { weight = $4 }
+FILENAME == ARGV[3] && $1 == "all" { output = shown($2) }
+FILENAME == ARGV[4] { pair[$1] = $2 }
+FILENAME == ARGV[5] { v[$1] = $2 }
+END {
+	split(format, n, /[a-z]/)
+	code = format ~ /^e/ ? 1 + n[2] + n[3] : n[length(n)]
+	print bits, code + (bits - code) / 2, weight, output,
+		v["nll"], v["reference_nll_delta"], v["reference_nll_delta_se"], v["kl"], v["kl_se"],
+		v["top_agreement"], base, base == "" ? "" : pair["paired_nll_delta"],
+		base == "" ? "" : pair["paired_nll_delta_se"]
+}

@@ -1,0 +1,233 @@
+# shellcheck shell=bash disable=SC2154
+# steps.sh -- commands whose results are kept, each under a key of its own
+#
+#   step COMMAND           a command line that makes files of the folder of results: those after -o and --report and
+#                          those of redirections, but for those that it removes. It is text for any shell on any
+#                          machine, names of files are plain ones, words and names have one blank between them
+#   alone COMMAND          a step that runs while no other does: its subject is time
+#   run_steps              makes what is not made: again and again all steps that need no file of one that is not
+#                          yet made, one after the other, or, unless it is blank, by the command in $PTQ_EACH, which
+#                          reads their lines and ends when all are done (PTQ_EACH='parallel -j4', or a script that
+#                          submits to Slurm). --dry-run and --status end here
+#   once FILE COMMAND...   runs COMMAND -o FILE, at once and in this shell, unless it is made: names may be any
+#   keep FILE COMMAND...   the same of COMMAND >FILE
+#   link FILE TARGET       FILE is TARGET, an input
+#
+# A step is made if its files are there and its key is that of the run that made them: the digest of its command
+# line, of the tools in it, and of the files that it reads. Where any of these is another, it is made again; where a
+# tool changes and makes the same file as before, what is made of that file stays. Keys are in .steps.
+declare -A digests=() maker=() unmade=()
+lines=() results=() shown=() failing=() singly=() made=0 all=0
+state_of() { stat -Lc "$1 %i %s %y" -- "$1"; }
+
+digest() {	# digest FILE: sets $digest; it is computed once for each state of the file
+	local state was='' kept=.steps/$1.sum
+	state=$(state_of "$1") digest=${digests[$1]-}
+	if [ "${digest%%|*}" != "$state" ]; then
+		digest=
+		if [[ $1 != */* ]] && [ -e "$kept" ]; then { read -r was && read -r digest; } <"$kept" || true; fi
+		if [ "$was" != "$state" ] || [ -z "$digest" ]; then
+			digest=$(sha256sum <"$1")
+			digest=${digest%% *}
+			if [[ $1 != */* && $mode = make ]]; then
+				printf '%s\n' "$state" "$digest" >"$part/sum"
+				mv -f "$part/sum" "$kept"
+			fi
+		fi
+		digests[$1]="$state|$digest"
+	fi
+	digest=${digest##*|}
+}
+words() { read -ra words <<<"${1//[^A-Za-z0-9_.\/+,:@%-]/ }"; }	# names in a command line
+key_of() {	# key_of COMMAND RESULT...: sets $key; files that are not there have no digest
+	local word file text=$1 words
+	words "${1//$'\n'/ }"
+	for word in "${words[@]}"; do
+		if [[ " ${tools[*]} " = *" $word "* ]]; then file=$(type -P "$word")
+		elif [[ $word = *.* && $word != */* && " ${*:2} " != *" $word "* && -f $word ]]; then file=$word
+		else continue; fi
+		digest "$file"
+		text+=$'\n'"$word $digest"
+	done
+	key=$(sha256sum <<<"$text")
+	key=${key%% *}
+}
+is_made() {	# is_made COMMAND RESULT...: and sets $key
+	local file words was=''
+	words "${1//$'\n'/ }"
+	for file in "${words[@]}"; do [ -z "${unmade[$file]-}" ] || [[ " ${*:2} " = *" $file "* ]] || return 1; done
+	key_of "$@"
+	for file in "${@:2}"; do [ -e "$file" ] || return 1; done
+	[ ! -e ".steps/${*: -1}.key" ] || was=$(<".steps/${*: -1}.key")
+	[ "$was" = "$key" ]
+}
+
+look() {	# look FOLDER: goes there, or, where there is none, to an empty one, which is removed at the end
+	local folder=$1 tool
+	tool=$(type -P eval-ppl)
+	# shellcheck disable=SC2016
+	[ $mode != dry-run ] || printf 'PATH=%q:$PATH\nmkdir -p %q\ncd %q\n' "${tool%/*}" "$1" "$1"
+	if [ ! -d "$1" ]; then
+		part=$(mktemp -d) folder=$part
+		trap 'rm -rf "$part"' EXIT
+	fi
+	cd "$folder" || exit
+}
+tell() {	# tell MADE NAME COMMAND: what --dry-run and --status say of a step
+	all=$((all + 1))
+	[ -z "$1" ] || made=$((made + 1))
+	case $mode$1 in
+		status) printf 'to do\t%s\n' "$2" ;;
+		status*) printf 'done\t%s\n' "$2" ;;
+		*) echo "${1:+# done: }$3" ;;
+	esac
+}
+# now FILE HOW COMMAND...: for the key an input is a slash, since the folder's has what is in it, and a program its
+# digest
+now() {
+	local out=$1 how=$2 text='' word have=''
+	shift 2
+	for word; do case $word in
+		*/*) if [[ $text = '' ]]; then digest "$word"; text+=$digest; else text+=' /'; fi ;;
+		*) text+=" $word" ;;
+	esac; done
+	! is_made "$text $how$out" "$out" || have=yes
+	if [ $mode != make ]; then
+		tell "$have" "$out" "$(printf '%q ' "$@")$how$out"
+		[ -n "$have" ] || unmade[$out]=now
+	elif [ -z "$have" ]; then
+		say "${out%.*}"
+		if [ "$how" = '>' ]; then "$@" >"$part/$out"; else "$@" -o "$part/$out"; fi
+		rm -f ".steps/$out.key"
+		mv -f "$part/$out" .
+		printf '%s\n' "$key" >"$part/key" && mv -f "$part/key" ".steps/$out.key"
+	fi
+}
+once() { now "$1" '-o ' "${@:2}"; }
+keep() { now "$1" '>' "${@:2}"; }
+link() {	# always anew: an older link may point at a place where another file lies by now
+	case $mode in
+		make) ln -s "$2" "$part/$1" && mv -f "$part/$1" . ;;
+		dry-run) printf 'ln -sf %q %q\n' "$2" "$1" ;;
+	esac
+}
+
+# results_of WORD...: sets $written, the files that a command makes, $removed, $errors, those of its standard error
+results_of() {
+	local word last='' file removes=''
+	written='' removed='' errors=''
+	for word; do
+		file=
+		case $last in
+			-o|--report) file=$word ;;
+			*) [[ ! $word =~ ^[12]?'>'([^\&/].*)$ ]] || file=${BASH_REMATCH[1]} ;;
+		esac
+		case $word in
+			rm) removes=yes ;;
+			'&&'|'||'|';'|'}') removes='' ;;
+			*) [ -z "$removes" ] || removed+=" $word " ;;
+		esac
+		written+=${file:+" $file "}
+		[[ $word != '2>'[!/\&]* ]] || errors+=" $file "
+		last=$word
+	done
+}
+step() {	# the line that is run has its files in $part, and moves them here with its key when all are whole
+	local word out file line='' i=${#lines[@]} words written removed errors
+	read -ra words <<<"${*//$'\n'/ }"
+	results_of "${words[@]}"
+	for word in "${words[@]}"; do
+		file=$word
+		[[ ! $word =~ ^[012]?[\<\>] ]] || file=${word#"${BASH_REMATCH[0]}"}
+		[[ $written != *" $file "* ]] || word=${word%"$file"}@PART@/$file
+		line+=" $word"
+	done
+	results[i]=
+	for out in $written; do [[ $removed = *" $out "* ]] || results[i]+="${results[i]:+ }$out"; done
+	[ -n "${results[i]}" ] || fail 1 "a step without a result: $*"
+	for out in ${results[i]}; do
+		[ -n "${maker[$out]-}" ] || continue
+		[ "${shown[maker[$out]]}" = "${words[*]}" ] || fail 1 "$out: two steps make it"
+		unset 'results[i]'
+		return
+	done
+	for out in ${results[i]}; do maker[$out]=$i unmade[$out]=$i; done
+	shown[i]=${words[*]} lines[i]="{ ${line# }; }" failing[i]='exit 1'
+	for file in $errors; do failing[i]="cat @PART@/$file >&2; ${failing[i]}"; done
+}
+alone() {
+	local i=${#lines[@]}
+	step "$@"
+	[ ${#lines[@]} = "$i" ] || singly[i]=yes
+}
+
+waits() {	# waits STEP: it needs what another has not yet made
+	local word words
+	words "${shown[$1]}"
+	for word in "${words[@]}"; do
+		[ -z "${unmade[$word]-}" ] || [ "${unmade[$word]}" = "$1" ] || [ "${unmade[$word]}" = now ] || return 0
+	done
+	return 1
+}
+command_of() {	# command_of STEP: the line that makes it, $key being its key
+	local out files='' last=${results[$1]##* }
+	for out in ${results[$1]}; do files+="$part/$out "; done
+	printf '%s\n' "$key" >"$part/$last.key"
+	line="${lines[$1]} && rm -f .steps/$last.key && mv -f $files. && mv -f $part/$last.key .steps"
+	line+=" || { ${failing[$1]}; }"
+	line="echo '$name: ${last%.*}' >&2; ${line//@PART@/$part}"
+}
+# shellcheck disable=SC2086
+step_is_made() { is_made "${shown[$1]}${singly[$1]:+ on $(machine)}" ${results[$1]}; }
+make_steps() {	# make_steps STEP...: those that are not made
+	local i line text='' todo=() keys=() missing=''
+	for i; do
+		step_is_made "$i" && continue
+		todo+=("$i") keys[i]=$key
+		command_of "$i"
+		text+=$line$'\n'
+	done
+	[ -n "$text" ] || return 0
+	if [ -n "${singly[$1]-}" ]; then bash -euo pipefail <<<"$text"
+	else "${runner[@]}" <<<"${text%$'\n'}"; fi
+	for i in "${todo[@]}"; do
+		line=${results[i]##* }
+		[ "$(cat ".steps/$line.key" 2>/dev/null)" = "${keys[i]}" ] || missing+=", ${line%.*}"
+	done
+	[ -z "$missing" ] || fail 1 "'${runner[*]}' ended with status 0 before all was done; missing: ${missing#, }." \
+		"PTQ_EACH must run every line that it reads; a second run makes only what is missing"
+}
+tell_steps() {
+	local i out have
+	for i; do
+		have=
+		! step_is_made "$i" || have=yes
+		tell "$have" "${results[i]##* }" "${shown[i]}"
+		for out in ${results[i]}; do
+			unset "unmade[$out]"
+			[ -n "$have" ] || unmade[$out]=now
+		done
+	done
+}
+run_steps() {
+	local i out pending=("${!lines[@]}") ready rest single
+	while [ ${#pending[@]} != 0 ]; do
+		ready=() rest=() single=''
+		for i in "${pending[@]}"; do
+			if waits "$i"; then rest+=("$i")
+			elif [ -z "${singly[i]-}" ]; then ready+=("$i")
+			elif [ -z "$single" ]; then single=$i
+			else rest+=("$i"); fi
+		done
+		if [ ${#ready[@]} != 0 ]; then rest+=(${single:+"$single"})
+		else ready=(${single:+"$single"}); fi
+		[ ${#ready[@]} != 0 ] || fail 1 "steps that wait for each other: ${shown[pending[0]]}"
+		if [ $mode = make ]; then
+			make_steps "${ready[@]}"
+			for i in "${ready[@]}"; do for out in ${results[i]}; do unset "unmade[$out]"; done; done
+		else tell_steps "${ready[@]}"; fi
+		pending=(${rest[@]+"${rest[@]}"})
+	done
+	[ $mode != status ] || say "$made of $all steps are done: $work"
+	[ $mode = make ] || exit 0
+}

@@ -1,0 +1,53 @@
+# shellcheck shell=bash disable=SC2154
+# tables.sh -- tables and plots of what the steps have made
+#
+#   table NAME             $part/NAME.tsv is whole: NAME.tsv; shows it
+#   show NAME              prints NAME.tsv with its columns aligned
+#   tabulate NAME COLUMNS FUNCTION   a table whose lines are on standard input: the first has names of columns, the
+#                          others what is in them, separated by tabs. In place of the COLUMNS (names, separated by
+#                          blanks) they have @ and @WORD...: what FUNCTION COLUMNS WORD... prints, numbers separated
+#                          by tabs
+#   comparison COLUMNS RUN BASE   those of two runs that `measure` made, as comparison.awk has them; $compared: the
+#                          usual
+#   plot NAME [FILE]       NAME.svg and NAME.png, which gnuplot makes of FILE, or of plots/SCRIPT.gp beside the script
+#   cell FILE NAME KEY     column NAME of the line that begins with KEY
+# shellcheck disable=SC2034
+compared='output_error error_percent error_percent_se nll nll_rise nll_rise_se nll_delta nll_delta_se
+	kl kl_se kl_delta kl_delta_se'
+
+table() { mv -f "$part/$1.tsv" . && show "$1"; }
+show() {
+	awk -F '\t' 'FNR == NR { for (i = 1; i <= NF; i++) if (length($i) > w[i]) w[i] = length($i); next }
+	{ for (i = 1; i <= NF; i++) printf "%-*s%s", w[i] + 2, $i, i < NF ? "" : "\n" }' "$1.tsv" "$1.tsv"
+}
+tabulate() {
+	local line values left right words columns
+	read -rd '' -a columns <<<"$2" || true
+	values=$(IFS=$'\t'; echo "${columns[*]}")
+	while IFS= read -r line; do
+		left=${line%%@*} right=${line#*@}
+		[ "$line" != "$left" ] || fail 1 "$1: a line of the table without @: $line"
+		read -ra words <<<"${right%%$'\t'*}"
+		[ ${#words[@]} = 0 ] || values=$("$3" "${columns[*]}" "${words[@]}")
+		[[ $right = *$'\t'* ]] && right=$'\t'${right#*$'\t'} || right=
+		printf '%s%s%s\n' "$left" "$values" "$right"
+	done >"$part/$1.tsv"
+	table "$1"
+}
+comparison() {
+	awk -v columns="$1" -f "$lib/report.awk" -f "$lib/comparison.awk" "$3.report" "$2.report" "$2.tsv"
+}
+cell() {
+	awk -F '\t' -v name="$2" -v key="$3" '
+		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } $1 == key { print $c }' "$1"
+}
+peaks() {	# what each tool took at most, of all runs that PTQ_LOG has
+	[ ! -s "$PTQ_LOG" ] || say "peak memory, MiB: $(awk -F '\t' '$2 > m[$1] { m[$1] = $2 }
+		END { for (t in m) print t, m[t] }' "$PTQ_LOG" | sort | paste -sd ,)"
+}
+plot() {
+	{ echo "part = '$part/'"; cat "${2:-${script%/*}/plots/$name.gp}"; } | gnuplot
+	mv -f "$part/$1.svg" "$part/$1.png" .
+	peaks
+	say "table: $work/$1.tsv  plot: $work/$1.svg, $work/$1.png"
+}

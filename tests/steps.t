@@ -1,0 +1,286 @@
+#!/bin/sh
+# What pipelines are made of, by tools that only print: inputs and their key, steps and theirs, --dry-run and --status, steps
+# that fail or are left out, and the example of docs/pipelines.md.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_GROUP PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RESULTS PTQ_RUNS PTQ_TOKENS
+rows() { awk -F '\t' 'NR == 1 { n = NF } NF != n { bad = 1 } END { print NR - 1, bad ? "ragged" : "even" }' "$1"; }
+
+# Tools print numbers that depend on the model, and fail where $FAILS names them.
+mkdir -p tools/bin tools/data bench
+cp -r "$top/pipelines" tools
+cp -r "$top/tests/tiny" tools/data/prose
+ln -s "$top/data/vlm" "$top/data/vlm-pre" "$top/data/vlm-post" tools/data
+for t in aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate \
+	hessian-accum images-import ln2rms model-import msq-calib rms-suppress roofline sample-tokens smooth-scale \
+	tensor-diff tensor-join tensor-stats tokenize; do
+	cat >tools/bin/$t <<'SH'
+#!/bin/sh
+case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac
+out=/dev/null last='' report=/dev/null
+for a; do
+	case $last in -o) out=$a ;; --report) report=$a ;; esac
+	last=$a
+done
+sum=$(cat model.h5 2>/dev/null | cksum | cut -c 1-6)
+case ${0##*/} in
+	dpq-run|fbq-run) printf 'layer\terror\n/layer\t0.%s\nall\t0.%s\n' "$sum" "$sum" >"$report" ;;
+	tensor-diff) printf 'all\t-\t1\t1\t1\t1\t0.%s\n' "$sum" ;;
+	eval-ppl) printf 'nll\t1.%s\nreference_nll_delta\t-0.1\nreference_nll_delta_se\t0.01\n' "$sum" ;;
+esac
+[ "$out" = /dev/null ] || echo "${0##*/} $sum" >"$out"
+SH
+	chmod +x tools/bin/$t
+done
+printf '#!/bin/sh\n' | tee bench/products bench/kernels bench/branches >bench/modality
+chmod +x bench/*
+export PTQ_PRODUCTS="$tmp/bench/products" PTQ_BRANCHES="$tmp/bench/branches" PTQ_MODALITY="$tmp/bench/modality" FAILS=
+cp "$top/tests/ref/llama-gqa.h5" m.h5
+p=$tmp/tools/pipelines/dpq-table4.sh
+
+# --- long pipelines ---
+for s in fbquant-defaults:58 fbquant-overfit:16; do
+	t=${s%:*}
+	ok "$t" env PTQ_RESULTS=long "$tmp/tools/pipelines/$t.sh" m.h5
+	is '... its rows' "$(rows "$(find long -name "${t#*-}.tsv")")" "${s#*:} even"
+	ok '... and its plot, twice' test -s "$(find long -name "${t#*-}.svg")" -a -s "$(find long -name "${t#*-}.png")"
+done
+
+# --- the key of a folder: inputs and settings ---
+cp -r "$top/tests/tiny" hf
+echo 'Once there was' >A
+echo 'another text' >B
+key() {	# key COMMAND...: the folder that the pipeline goes to; it makes nothing there
+	rm -rf keys
+	FAILS='model-import sample-tokens tokenize hessian-accum' PTQ_RESULTS=keys "$@" >/dev/null 2>&1
+	ls keys/*
+}
+key "$p" hf A B >first
+mkdir elsewhere
+cp -r hf elsewhere/llama
+cp A elsewhere/C
+is 'the same inputs by other names: the same key, of 16 digits' \
+	"$(cd elsewhere && key "$p" ./llama/ C ../B | tr 0-9a-f x)$(cd elsewhere && key "$p" ./llama/ C ../B)" "xxxxxxxxxxxxxxxx$(cat first)"
+{
+	cat first
+	key "$p" hf B A; key "$p" hf A; key "$p" hf '' A; key "$p" hf; key "$p" m.h5 A B
+	for s in PTQ_TOKENS PTQ_GROUP PTQ_LIMIT; do key env $s=16 "$p" hf A B; done
+	key env PTQ_CPU=plain "$p" hf A B
+	echo . >>B; key "$p" hf A B
+	for f in config.json tokenizer.json model.safetensors model.safetensors.index.json two.safetensors; do
+		echo >>hf/$f; key "$p" hf A B
+	done
+	mv hf/two.safetensors hf/three.safetensors; key "$p" hf A B
+} >list
+is 'another part, input, content, name in a folder, setting: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 17'
+key "$p" hf A B >one
+for f in bin/dpq-run pipelines/lib/common.sh pipelines/dpq-table4.sh; do echo '#' >>tools/$f; done
+is 'a tool or a script is changed: the same key' "$(key "$p" hf A B)" "$(cat one)"
+is "'' is the default" "$(key "$p" '' '' '')" "$(key "$p")"
+
+# --- the key of a step: its command, its tools, its inputs ---
+export PTQ_RESULTS="$tmp/steps"
+# made COMMAND...: the steps that are made, by name
+made() { "$@" 2>said >/dev/null; sed -n 's/^dpq-table4: \([A-Za-z0-9-]*\)$/\1/p' said | sort | xargs; }
+runs='W4A16-full W4A16-gar W4A16-none W4A8-full W4A8-gar W4A8-none'
+is 'all steps are made' "$(made "$p" m.h5)" "$runs calib full gar hessian none test"
+work=$(echo steps/dpq-table4/*)
+cp "$work/table4.tsv" table4.tsv
+is '... once' "$(made "$p" m.h5)" ''
+for f in bin/fbq-run bin/tensor-stats pipelines/lib/common.sh pipelines/lib/comparison.awk pipelines/dpq-table4.sh; do
+	echo '#' >>tools/$f
+done
+is 'tools that no step names are rebuilt, and scripts changed: nothing is made again' "$(made "$p" m.h5)" ''
+echo '#' >>tools/bin/eval-ppl
+is 'a tool is another: the steps that name it' "$(made "$p" m.h5)" "$runs"
+echo '#' >>tools/bin/gar-order
+is '... and not what is made of the same files' "$(made "$p" m.h5)" 'full gar none'
+sed -i 's/cut -c 1-6)/&x/' tools/bin/gar-order
+is '... but what is made of others' "$(made "$p" m.h5)" "$runs full gar none"
+touch tools/bin/*
+is 'files that are only newer: nothing' "$(made "$p" m.h5)" ''
+echo 'another order' >"$work/gar.h5"
+is 'a file is changed: what is made of it' "$(made "$p" m.h5)" 'W4A16-gar W4A8-gar'
+rm "$work/gar.h5" "$work/W4A8-none.tsv"
+is 'a file is gone: it, and what is made of it' "$(made "$p" m.h5)" 'W4A16-gar W4A8-gar W4A8-none gar'
+sed -i 's/--scale-search mse --compute none/--scale-search minmax --compute none/' "$p"
+is 'another command: its steps' "$(made "$p" m.h5)" 'W4A16-full W4A16-gar W4A16-none'
+sed -i 's/--scale-search minmax --compute none/--scale-search mse --compute none/' "$p"
+is '... and back' "$(made "$p" m.h5)" 'W4A16-full W4A16-gar W4A16-none'
+ok '... the table is what it was' cmp "$work/table4.tsv" table4.tsv
+echo '#' >>tools/bin/dpq-run
+is 'a step that cannot be made again' "$(FAILS=eval-ppl made "$p" m.h5)" 'W4A16-gar'
+is '... is to do, though its files are there' "$("$p" --status m.h5 2>/dev/null | sort | uniq | grep -c '^to do')$(ls "$work/W4A16-gar.tsv")" "6$work/W4A16-gar.tsv"
+is '... until it is' "$(made "$p" m.h5)" "$runs"
+ok 'two steps that make one file' sh -c 'sed "s/^run_steps/step \"cat model.h5 >gar.h5\"\n&/" "$1" >"$2" && chmod +x "$2" &&
+	! "$2" m.h5 2>said >/dev/null && grep -q "gar.h5: two steps make it" said' sh "$p" "$tmp/tools/pipelines/two.sh"
+ok 'steps that wait for each other' sh -c 'sed "s/^run_steps/step \"cat a.h5 >b.h5\"; step \"cat b.h5 >a.h5\"\n&/" "$1" >"$2" &&
+	! "$2" m.h5 2>said >/dev/null && grep -q "wait for each other: cat a.h5 >b.h5" said' sh "$p" "$tmp/tools/pipelines/two.sh"
+ok 'a step that makes nothing' sh -c 'sed "s/^run_steps/step \"cat a.h5\"\n&/" "$1" >"$2" &&
+	! "$2" m.h5 2>said >/dev/null && grep -q "a step without a result: cat a.h5" said' sh "$p" "$tmp/tools/pipelines/two.sh"
+rm tools/pipelines/two.sh
+
+printf '#!/bin/sh\necho "#" >>%s\nexec bash -euo pipefail\n' "$tmp/tools/bin/dpq-run" >later
+chmod +x later
+echo '#' >>tools/bin/eval-ppl
+is 'a tool that is replaced while it is used: no failure' "$(PTQ_EACH=./later made "$p" m.h5)" "$runs"
+is '... but the next run makes what it makes' "$(made "$p" m.h5)" "$runs"
+
+# --- --status and --dry-run ---
+rm -r steps
+is 'nothing is done' "$("$p" --status m.h5 2>said | cut -f 1 | sort | uniq -c | xargs) $(sed 's/.*: \([0-9]\)/\1/; s/done: .*/done/' said)" \
+	'12 to do 0 of 12 steps are done'
+is '... nor named otherwise' "$("$p" --status m.h5 2>said | cut -f 2 | sed 's/[.][a-z0-9]*$//' | sort | xargs)" "$runs calib full gar hessian none test"
+"$p" m.h5 --dry-run >commands
+ok '... and neither writes' test ! -e steps
+is 'a dry run: as many commands, in a folder with the model' \
+	"$(grep -cv -e '^PATH=' -e '^mkdir ' -e '^cd ' -e '^ln ' commands) $(grep -c -e '^PATH=' -e '^mkdir ' -e '^cd ' -e '^ln ' commands)" '12 4'
+ok '... a step is a command line by plain names' grep -qx "gar-order -q --order gar --group 128 hessian.h5 -o gar.h5" commands
+"$p" m.h5 >/dev/null 2>&1
+mv steps ran
+ok '... which run by themselves' bash -euo pipefail commands
+is '... and make the same' "$(cd ran && find . -name '*.tsv' ! -name usage.tsv ! -name table4.tsv | sort | xargs cksum)" \
+	"$(cd steps && find . -name '*.tsv' ! -name usage.tsv | sort | xargs cksum)"
+rm -r steps; mv ran steps
+rm "$work/gar.h5"
+is 'one file is gone: it and what needs it are to do' "$("$p" --status m.h5 2>/dev/null | sort | sed 's/[.][a-z0-9]*$//' | tr '\t' ' ' | paste -sd,)" \
+	'done calib,done full,done hessian,done none,done test,to do W4A16-full,to do W4A16-gar,to do W4A16-none,to do W4A8-full,to do W4A8-gar,to do W4A8-none,to do gar'
+is '... and are the commands of a dry run' "$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '5 7'
+for s in "$top"/pipelines/*.sh; do
+	t=${s##*/} t=${t%.sh}
+	[ $t = smollm2 ] && continue
+	PTQ_RESULTS="$tmp/none" "$tmp/tools/pipelines/$t.sh" --dry-run >commands 2>said
+	ok "$t: --dry-run" sh -c 'test -s commands && ! test -s said && bash -n commands && test ! -e none' sh
+	PTQ_RESULTS="$tmp/none" "$tmp/tools/pipelines/$t.sh" --status >status 2>said
+	is '... --status has as many steps, none done' "$(wc -l <status) $(cut -f 1 status | sort -u) $(test -e none && echo written)" \
+		"$(sed 1,3d commands | grep -cv -e '^ln -sf ' -e '^mkdir -p ' -e '^cp ' -e '^to=') to do "
+done
+no 'smollm2 without its model' 1 'smollm2/model.h5: is not there: a run without --status fetches it' "$tmp/tools/pipelines/smollm2.sh" --status
+
+# --- what cannot be right is said before anything is made ---
+export PTQ_RESULTS="$tmp/none"
+mkfifo pipe
+mkdir bare
+cp hf/config.json bare
+cp A locked
+chmod 0 locked
+chmod 755 .
+no 'no model' 1 '^dpq-table4: nosuch: no such file$' "$p" nosuch
+no 'no test' 1 '^dpq-table4: nosuch: no such file$' "$p" hf nosuch
+no 'no calibration' 1 '^dpq-table4: nosuch: no such file$' "$p" '' '' nosuch
+no 'a folder as test' 1 '^dpq-table4: hf: is a folder' "$p" '' hf
+no 'a folder as calibration' 1 '^dpq-table4: hf: is a folder' "$p" '' '' hf
+no 'a model folder without a config' 1 '^dpq-table4: elsewhere/config.json: no such file$' "$p" elsewhere
+no 'a model folder without weights' 1 '^dpq-table4: bare/[*].safetensors: no such file$' "$p" bare
+no 'a text as model' 1 '^dpq-table4: A: is neither HDF5 nor GGUF' "$p" A
+no 'a pipe as model' 1 '^dpq-table4: pipe: .* more than once' "$p" pipe
+no 'standard input as model' 2 '^dpq-table4: -: .* more than once' "$p" -
+no 'a name of two lines' 1 '^dpq-table4: no.such: no such file$' "$p" "$(printf 'no\nsuch')"
+as_other="setpriv --reuid 65534 --clear-groups"
+[ "$(id -u)" = 0 ] || as_other=
+if $as_other test -r "$tmp/tools" 2>/dev/null; then
+	no 'a test without permission' 1 '^dpq-table4: locked: cannot be read$' $as_other "$p" m.h5 locked
+else
+	skip 'a test without permission' 'another user cannot be had, or does not reach the tools'
+fi
+for s in PTQ_GROUP PTQ_LIMIT PTQ_TOKENS; do no "$s is no number" 2 "^dpq-table4: $s: '1 x' is not a number" env "$s=1 x" "$p" hf; done
+no 'a runner that is not there' 1 '^dpq-table4: nosuch: is not installed' env PTQ_EACH='nosuch -j4' "$p" hf
+mkdir few
+for t in bash dirname realpath; do ln -s "$(command -v $t)" few/$t; done
+no 'no gnuplot' 1 '^dpq-table4: gnuplot: is not installed' env PATH="$tmp/few" "$p" hf
+for s in "$top"/pipelines/*.sh; do
+	name=${s##*/} name=${name%.sh}
+	ok "$name --help" sh -c '"$1" A --help >help && "$1" -h | cmp - help' sh "$s"
+	is '... is how it begins' "$(head -n 1 help)" "$(sed -n '2s/# //p' "$s")"
+	no '... another option' 2 "^$name: --nosuch: no such option" "$s" --nosuch
+	no '... an argument too many' 2 "^$name: d: one argument too many" "$s" a b c d
+done
+ok 'all that leaves no folder of results' test ! -e none
+
+# --- what is not whole, or not of this model, is no result ---
+export PTQ_RESULTS="$tmp/again"
+p=$tmp/tools/pipelines/recipes.sh
+there() { find again -name "$1" | wc -l; }
+# a runner of lines
+cat >bash-line <<'SH'
+#!/bin/bash
+exec bash -euo pipefail -c "$1" </dev/null
+SH
+# its second line of those that are compared fails
+printf '#!/bin/sh\nsed "2s/eval-ppl\\(.*--paired\\)/false\\1/" | bash -euo pipefail\n' >second-fails
+# the line of a run is stopped half way and the pipeline is killed with it
+cat >killed <<SH
+#!/bin/sh
+while read -r line; do case \$line in
+	*"'recipes: late'"*) sh -c "\${line%%&& rm*}"; kill -9 \$(cat $tmp/pid); exit 1 ;;
+	*) $tmp/bash-line "\$line" ;;
+esac; done
+SH
+# in the middle of the first line the same pipeline runs from its beginning to its end
+printf '#!/bin/sh\nsed "1s|&&|\\&\\& PTQ_EACH= %s $PWD/model.h5 >/dev/null \\&\\&|" | bash -euo pipefail\n' "$p" >nested
+# the model is replaced before the first line
+printf '#!/bin/sh\ncp %s %s\nexec bash -euo pipefail\n' "$tmp/A" "$tmp/m.h5" >replaced
+# of those that are compared only the first line is run, and nothing said about the others
+cat >leaves-out <<'SH'
+#!/bin/sh
+lines=$(cat)
+case $lines in *--paired*) lines=$(printf '%s\n' "$lines" | head -n 1) ;; esac
+printf '%s\n' "$lines" | bash -euo pipefail
+SH
+chmod +x bash-line
+chmod +x second-fails killed nested replaced leaves-out
+
+ok 'each step is said' sh -c '"$1" m.h5 2>said' sh "$p"
+is '... by its name, once' "$(sed -n 's/^recipes: \([a-z0-9-]*\)$/\1/p' said | sort | xargs)" \
+	"$({ printf '%s\n' calib test hessian order; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } | sort | xargs)"
+rm -r again
+ok 'a run that fails ends the pipeline' sh -c '! PTQ_EACH=./second-fails "$1" m.h5' sh "$p"
+is '... no table is made of the rest, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'inc-240.*') $(there 'part.*')" '0 1 0 0'
+ok '... and the next time it is made' "$p" m.h5
+cp "$(find again -name recipes.tsv)" whole.tsv
+rm -r again
+for blank in '' ' ' "$(printf '\n\t')"; do
+	ok "PTQ_EACH='$(printf %s "$blank" | tr '\n\t' nt)'" env PTQ_EACH="$blank" "$p" m.h5
+	ok '... is the default' cmp whole.tsv "$(find again -name recipes.tsv)"
+	rm -r again
+done
+ok 'a runner that leaves out lines and ends with status 0' sh -c '! PTQ_EACH=./leaves-out "$1" m.h5 2>said' sh "$p"
+is '... what is missing is said in the last line, once' "$(tail -n 1 said | sed 's/.*missing: \([^.]*\)[.] .*/\1/') $(grep -c missing: said)" "$(sed '/^paper\t/,$!d; /^paper\t/d' whole.tsv | cut -f1 | paste -sd ' ' | sed 's/ /, /g') 1"
+is '... no table is made, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'part.*')" '0 1 0'
+ok '... and the next time only that is made' sh -c '"$1" m.h5 2>said && ! grep late said' sh "$p"
+ok '... as it should be' cmp whole.tsv "$(find again -name recipes.tsv)"
+rm -r again
+ok 'what a tool says against it is heard' sh -c '! FAILS=dpq-run "$1" m.h5 2>said && grep -q "^dpq-run: out of luck" said' sh "$p"
+rm -r again
+ok 'a pipeline that is killed' sh -c '! PTQ_EACH=./killed sh -c "echo \$\$ >pid; exec $1 m.h5"' sh "$p"
+is '... leaves nothing under a name of a result' "$(find again -name 'late.[lt]*' ! -path '*/part.*')" ''
+ok '... and the next time all is made' "$p" m.h5
+ok '... as it should be' cmp whole.tsv "$(find again -name recipes.tsv)"
+rm -r again
+ok 'two at a time' env PTQ_EACH=./nested "$p" m.h5
+ok '... do not disturb each other' cmp whole.tsv "$(find again -name recipes.tsv)"
+is '... in one folder' "$(find again/recipes -mindepth 1 -maxdepth 1 | wc -l)" 1
+mv m.h5 moved.h5
+cp A m.h5
+rm again/recipes/*/top.tsv
+ok 'a model that has moved, another where it was' "$p" moved.h5
+ok '... is the one that is used' cmp whole.tsv "$(find again -name recipes.tsv)"
+rm -r again
+cp moved.h5 m.h5
+ok 'a model that is replaced while it is used' sh -c '! PTQ_EACH=./replaced "$1" m.h5 2>said && grep -q "m.h5: was replaced" said' sh "$p"
+is '... leaves no results' "$(find again -type f)" ''
+
+# --- the example of docs/pipelines.md, on a small model ---
+cp "$top/tests/ref/llama-gqa.h5" m.h5
+mkdir own
+awk '/^    #!\/usr\/bin\/env bash$/ { on = 1 } on && /^$/ { exit } on { print substr($0, 5) }' "$top/docs/pipelines.md" >own/groups.sh
+is 'the example has at most 15 lines below its title' "$(($(wc -l <own/groups.sh) - 2 <= 15))" 1
+sed -i "s,/usr/local/share/ptqtools/pipelines,$top/pipelines,; s/32/8/g; s/64/16/g; s/128/32/g" own/groups.sh
+chmod +x own/groups.sh
+export PTQ_RESULTS="$tmp/own" PTQ_TOKENS=512 PTQ_CTX=64
+ok 'the example' sh -c 'own/groups.sh m.h5 >out 2>said' sh
+is '... its table' "$(cut -f 1 own/groups/*/groups.tsv | xargs) $(rows own/groups/*/groups.tsv)" 'group 8 16 32 3 even'
+ok '... is shown' grep -q '^group  output_error' out
+ok '... its help' sh -c 'own/groups.sh --help | grep -q "^groups.sh .*smaller groups"' sh
+is '... its status' "$(own/groups.sh m.h5 --status 2>/dev/null | cut -f 1 | sort | uniq -c | xargs)" '6 done'
+done_testing
