@@ -11,8 +11,8 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/option.h"
-#include "base/plot.h"
 #include "eval/sweep.h"
+#include "eval/sweep_plot.h"
 #include "model/setting.h"
 
 static const struct tool tool = {
@@ -69,7 +69,7 @@ static void give(const struct settings *set, const struct sweep *s, struct outpu
 	if (prints(set))
 		table_print(&s->table[set->table], set->json);
 	if (plot->pipe)
-		sweep_plot(s, plot);
+		sweep_plot(plot, s);
 }
 
 int main(int argc, char *argv[])

@@ -8,7 +8,6 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/number.h"
-#include "base/plot.h"
 #include "base/progress.h"
 #include "base/thread.h"
 #include "model/layer.h"
@@ -342,72 +341,4 @@ void sweep_end(struct sweep *s, const char *name)
 		die("%s: holds no linear layer%s whose weights are not all zero", name,
 			selection_text(s->layers));
 	add_sigmas(s, "all", s->channels, s->live, s->sigma);
-}
-
-/* A data block for gnuplot: two columns of numbers, from the rows of the format. */
-static void say_data(struct plot *p, const char *kind, size_t f, const struct table *t, size_t name,
-	size_t x, const struct format *format)
-{
-	plot_say(p, "$%s%zu << E\n", kind, f);
-	for (size_t r = 0; r < t->rows; r++) {
-		const union table_value *v = t->value + r * t->columns;
-
-		if (!strcmp(v[name].text, format->name))
-			plot_say(p, "%.9g %.9g\n", v[x].number, v[x + 1].number);
-	}
-	plot_say(p, "E\n");
-}
-
-/* The formats of one width. */
-static void say_width(struct plot *p, const struct sweep *s, int bits, bool first)
-{
-	const bool points = s->table[SWEEP_ERROR].rows;
-	int line = 0;
-
-	plot_say(p, "set title '%d bits'\nset ylabel '%s'\nplot ", bits,
-		first ? "mean squared error, largest weight = 1" : "");
-	for (size_t f = 0; f < s->formats; f++) {
-		if (s->format[f].bits != bits)
-			continue;
-		plot_say(p, "%s$c%zu with lines linewidth 2 linecolor %d title '%s'", line ? ", " : "", f,
-			line + 1, s->format[f].name);
-		line++;
-		if (points)
-			plot_say(p, ", $e%zu with points pointtype 7 pointsize 0.4 linecolor %d notitle",
-				f, line);
-	}
-	plot_say(p, "\n");
-}
-
-void sweep_plot(const struct sweep *s, struct plot *p)
-{
-	bool seen[9] = { false }, first = true;
-	int panels = 0;
-
-	for (size_t f = 0; f < s->formats; f++) {
-		panels += !seen[s->format[f].bits];
-		seen[s->format[f].bits] = true;
-	}
-	plot_begin(p, 60 + 360 * panels, 420);
-	for (size_t f = 0; f < s->formats; f++) {
-		say_data(p, "c", f, &s->table[SWEEP_CURVE], 0, 2, &s->format[f]);
-		if (s->table[SWEEP_ERROR].rows)
-			say_data(p, "e", f, &s->table[SWEEP_ERROR], 1, 2, &s->format[f]);
-	}
-	plot_say(p, "set multiplot layout 1,%d title 'Error of number formats on Gaussian weights%s'\n"
-		"set logscale xy\nset format y '10^{%%T}'\nset xlabel 'sigma of the weights, largest = 1'\n"
-		"set key bottom right\nset grid\n",
-		panels, s->table[SWEEP_ERROR].rows ? "; points: layers of the model" : "");
-	if (s->high > s->low)
-		plot_say(p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 "
-			"behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
-			"set label 1 'models' at %g, graph 0.97 center textcolor rgb '#606060'\n",
-			s->low, s->high, sqrt(s->low * s->high));
-	for (int bits = 1; bits <= 8; bits++)
-		if (seen[bits]) {
-			say_width(p, s, bits, first);
-			first = false;
-		}
-	plot_say(p, "unset multiplot\n");
-	plot_close(p);
 }

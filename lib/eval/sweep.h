@@ -9,7 +9,6 @@
 #define EVAL_SWEEP_H
 #include <stddef.h>
 #include <stdint.h>
-#include "base/plot.h"
 #include "base/selection.h"
 #include "io/part.h"
 #include "io/table.h"
@@ -57,10 +56,4 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 void sweep_part(void *sweep, const struct filter *f);
 /* After the last part: the row of all channels. */
 void sweep_end(struct sweep *s, const char *name);	/* dies if `name`, the model, gave no row */
-
-/*
- * Draws errors against sigma, with the points of the model's layers if there are any; low .. high is shaded
- * as the band of sigmas that models have. Closes the plot.
- */
-void sweep_plot(const struct sweep *s, struct plot *p);
 #endif
