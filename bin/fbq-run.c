@@ -110,7 +110,7 @@ int main(int argc, char *argv[])
 			.otherwise = "fbquant" },
 		{ 0, "reference", OPTION_FILE(&set.reference), "MODEL",
 			"the weights before those of the input were quantized: codes stay" },
-		METHOD_STORAGE_OPTIONS(&set.options),
+		METHOD_STORAGE_OPTIONS(&set.options, OPTION_FORMAT),
 		OPTION_TIES(&set.options.ties_away),
 		{ .type = OPTION_HEADING, .help = "The branch" },
 		{ 'r', "rank", OPTION_SIZE(&b->rank), "R",

@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "quant/linear.h"
 
-void setting_format(void *format, const char *option, const char *text)
+void setting_storage(void *format, const char *option, const char *text)
 {
 	if (!format_parse(format, text)) {
 		char *closest = format_closest(text);
@@ -16,6 +16,16 @@ void setting_format(void *format, const char *option, const char *text)
 			closest ? "did you mean " : "", closest ? closest : "", closest ? "? " : "",
 			format_list());
 	}
+}
+
+void setting_format(void *format, const char *option, const char *text)
+{
+	const struct format *f = format;
+
+	setting_storage(format, option, text);
+	if (!format_has_grid(f))
+		misuse("--%s: %s has no grid that numbers are rounded to, only codes of several weights; "
+			"expected a format with one", option, f->name);
 }
 
 void setting_hint(const struct format *f, const char *option)
@@ -41,7 +51,8 @@ bool setting_kv_parse(struct cache_format *f, const char *text)
 	bool known;
 
 	*f = (struct cache_format){ .group = 0 };
-	known = format_parse(&f->format, name) && !scale_kinds[f->format.scales].divided;
+	known = format_parse(&f->format, name) && format_has_grid(&f->format) &&
+		!scale_kinds[f->format.scales].divided;
 	f->group = (size_t)f->format.group;
 	if (text[n])
 		end = number_size(text + n + 1, &f->group);

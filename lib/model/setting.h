@@ -13,9 +13,11 @@
 /* Warns where a format is easily taken for FP8 of hardware. */
 void setting_hint(const struct format *f, const char *option);
 
-/* struct format; with OR_NONE "none" is one whose kind is NULL. */
+/* struct format, which has a grid, but for OPTION_STORAGE; with OR_NONE "none" is one whose kind is NULL. */
 #define OPTION_FORMAT(var)		OPTION_PARSED(struct format, var, setting_format)
 #define OPTION_FORMAT_OR_NONE(var)	OPTION_PARSED(struct format, var, setting_format_or_none)
+#define OPTION_STORAGE(var)		OPTION_PARSED(struct format, var, setting_storage)
+void setting_storage(void *format, const char *option, const char *text);
 void setting_format(void *format, const char *option, const char *text);
 void setting_format_or_none(void *format, const char *option, const char *text);
 

@@ -284,10 +284,13 @@ static bool rounds_alone(const struct linear *l, size_t n, const void *x, char w
 	const struct format *f = x;
 
 	(void)l, (void)n;
-	if (!f->asymmetric && !f->group)
+	if (f->kind && !format_has_grid(f))
+		snprintf(why, MEMBER_WHY, "is '%s', which has no grid, expected a format with one", f->name);
+	else if (f->asymmetric || f->group)
+		snprintf(why, MEMBER_WHY, "is '%s', which has %s, expected a format without", f->name,
+			f->asymmetric ? "a zero point" : "scales of groups");
+	else
 		return true;
-	snprintf(why, MEMBER_WHY, "is '%s', which has %s, expected a format without", f->name,
-		f->asymmetric ? "a zero point" : "scales of groups");
 	return false;
 }
 

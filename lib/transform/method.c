@@ -102,6 +102,8 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	decide_inputs(&m, o->act_clip);
 	s->no_error = o->no_error;
 	m.quantizer = quantizer_of(s);
+	if (!m.quantizer)
+		misuse("--storage: no quantizer makes codes of %s", s->storage.name);
 	return m;
 }
 
@@ -121,7 +123,8 @@ void method_check(const struct method_options *o)
 
 void method_hint(const struct option_row *o)
 {
-	if (o->type == OPTION_PARSED && (o->parse == setting_format || o->parse == setting_format_or_none))
+	if (o->type == OPTION_PARSED && (o->parse == setting_format || o->parse == setting_storage ||
+		o->parse == setting_format_or_none))
 		setting_hint(o->var.parsed, o->name);
 }
 

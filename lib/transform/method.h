@@ -46,15 +46,15 @@ struct branch_format { struct format format; long group; enum half_type type; };
 void method_branch_format(void *format, const char *option, const char *text);
 char *method_branch_form(const void *format);
 
-/* Rows of the options of a layer; o: a struct method_options. */
-#define METHOD_STORAGE_OPTIONS(o) \
-	{ 0, "storage", OPTION_FORMAT(&(o)->said.solver.storage), "FORMAT", "format of the codes", \
+/* Rows of the options of a layer; o: a struct method_options; kind: OPTION_STORAGE, or OPTION_FORMAT. */
+#define METHOD_STORAGE_OPTIONS(o, kind) \
+	{ 0, "storage", kind(&(o)->said.solver.storage), "FORMAT", "format of the codes", \
 		.otherwise = "uint4" }, \
 	OPTION_GROUP(&(o)->said.solver.group), \
 	{ 0, "scale-dtype", OPTION_CHOICE(&(o)->scales, scale_types), NULL, \
 		"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" }
 #define METHOD_OPTIONS(o) \
-	METHOD_STORAGE_OPTIONS(o), \
+	METHOD_STORAGE_OPTIONS(o, OPTION_STORAGE), \
 	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->said.solver.compute), "none|FORMAT", \
 		"format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ", .otherwise = "none" }, \
 	{ 0, "compensate", OPTION_CHOICE(&(o)->said.solver.compensate, compensates), NULL, \

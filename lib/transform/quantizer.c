@@ -97,7 +97,13 @@ const struct quantizer *quantizer_named(const char *name)
 
 const struct quantizer *quantizer_of(const struct solver *s)
 {
-	return quantizer_named(s->compensate == COMPENSATE_NONE ? "rtn" : "gptq");
+	const struct quantizer *y = quantizers;
+
+	if (!s->storage.form)
+		return quantizer_named(s->compensate == COMPENSATE_NONE ? "rtn" : "gptq");
+	while (y->name && y->form != s->storage.form)
+		y++;
+	return y->name ? y : NULL;
 }
 
 char *quantizer_keepers(void)

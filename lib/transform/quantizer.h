@@ -54,6 +54,7 @@ enum { QUANTIZER_LAYERS = 9 };	/* at once: those of a block, or of three experts
 
 struct quantizer {
 	const char *name;
+	const struct code_form *form;	/* of its codes, which the storage format names; NULL: one a weight */
 	bool needs_hessian;
 	bool reads_hessian;		/* what it makes depends on the Hessian where there is one */
 	bool takes_order;
@@ -80,7 +81,7 @@ extern const struct quantizer quantizers[];	/* up to a row without a name */
 
 /* The row of this name. */
 const struct quantizer *quantizer_named(const char *name);
-/* The row without a branch that goes with these settings. */
+/* The row without a branch that goes with these settings; NULL: none makes codes of their form. */
 const struct quantizer *quantizer_of(const struct solver *s);
 /* Names of rows that keep a main path, for messages; free() it. */
 char *quantizer_keepers(void);
