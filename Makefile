@@ -40,12 +40,16 @@ COMPILE   = $(CC) $(CPPFLAGS) $(CFLAGS) $(ALWAYS) $(WARNINGS) -fopenmp -MMD -MP
 SOURCES  := $(wildcard lib/*/*.c)
 OBJECTS  := $(SOURCES:%.c=$(BUILD)/%.o)
 TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
-TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*.c))
+TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter-out tests/vq8.c,$(wildcard tests/*.c)))
 # Tests that run a second time, with these files' AVX-512 in plain C, on any processor (tests/again.h).
 TWICE    := $(BUILD)/tests/product-avx512 $(BUILD)/tests/bf16-avx512 $(BUILD)/tests/bf16_pass-avx512
 AGAIN    := $(patsubst %,$(BUILD)/again/lib/%.o,num/bf16 product/product product/product_exact product/product_integer \
 	product/product_number product/product_packed)
 TESTS    += $(TWICE)
+# Tools that know one more format and its quantizer (tests/vq8.h).
+VQ8      := $(patsubst %,$(BUILD)/vq8/%.o,lib/num/format lib/transform/quantizer tests/vq8)
+VQ8_BIN  := $(patsubst %,$(BUILD)/vq8/bin/%,awq-scale dpq-run eval-ppl exmy-pack exmy-sweep fbq-run msq-calib tensor-diff \
+	tensor-join tensor-stats)
 SCRIPTS  := $(wildcard tests/*.t)
 READERS  := safetensors tokenizer part gguf image
 FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
@@ -64,6 +68,7 @@ TESTS    := $(filter $(T:%=$(BUILD)/tests/%),$(TESTS))
 FUZZERS  := $(if $(filter fuzz,$T),$(FUZZERS))
 BENCHES  := $(if $(filter bench,$T),$(BENCHES))
 FAULT    := $(if $(filter fault,$T),$(FAULT))
+VQ8_BIN  := $(if $(filter vq8,$T),$(VQ8_BIN))
 endif
 
 .PHONY: all help check bench bench-memory coverage lint static docs demo install clean packages check-packages
@@ -90,7 +95,7 @@ endif
 .PHONY: programs test-programs fuzz fuzz-programs valgrind
 programs: $(PROGRAMS)
 	@:
-test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BENCHES)
+test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BENCHES) $(VQ8_BIN)
 	@:
 
 help:
@@ -153,6 +158,16 @@ $(TWICE): $(BUILD)/tests/%-avx512: $(BUILD)/again/tests/%.o $(AGAIN) $(BUILD)/li
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
 
+$(BUILD)/vq8/%.o: %.c VERSION
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CC    $< (with vq8)")
+	$(Q)$(COMPILE) -include tests/vq8.h -c -o $@ $<
+
+$(BUILD)/vq8/bin/%: $(BUILD)/bin/%.o $(VQ8) $(BUILD)/libptq.a
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
+
 $(BENCHES): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
@@ -184,7 +199,7 @@ $(BUILD)/tests/fault/shim.so: tests/fault/shim.c
 	$(Q)$(CC) $(CPPFLAGS) -O1 -g $(WARNINGS) -shared -fPIC -o $@ $<
 
 .PRECIOUS: $(BUILD)/%.o
--include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(wildcard $(BUILD)/tests/*/*.d $(BUILD)/again/*/*.d $(BUILD)/again/lib/*/*.d)
+-include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(wildcard $(BUILD)/tests/*/*.d $(BUILD)/again/*/*.d $(BUILD)/again/lib/*/*.d $(BUILD)/vq8/*/*.d $(BUILD)/vq8/lib/*/*.d)
 
 check: check-packages
 	@$(MAKE) --no-print-directory test-programs

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* vq8.c -- see vq8.h */
+#include <math.h>
+#include "base/size.h"
+#include "quant/code_form.h"
+#include "quant/linear.h"
+#include "transform/quantizer.h"
+#include "vq8.h"
+
+enum { ENTRIES = 60, TALL = 2, WIDE = 4, PLACES = TALL * WIDE };
+
+/* Numbers from -1 to 1 that look random; entry 0 is all zero. */
+static float entry(size_t code, size_t place)
+{
+	uint32_t x = (uint32_t)(code * PLACES + place) * 2654435761u;
+
+	x = (x ^ x >> 16) * 0x45d9f3bu;
+	return code ? (float)((x ^ x >> 16) >> 8) * 0x1p-23f - 1 : 0;
+}
+
+static void decode(const struct format *f, size_t row, size_t i, size_t n, float w[n], const uint8_t code[],
+	const float scale[n], const uint8_t zero[n])
+{
+	(void)f, (void)zero;
+	for (size_t j = 0; j < n; j++)
+		w[j] = entry(code[(i + j) / WIDE], row * WIDE + (i + j) % WIDE) * scale[j];
+}
+
+const struct code_form vq8_form = { TALL, WIDE, decode };
+
+bool vq8_fill(struct format *f)
+{
+	f->bits = 6;
+	f->code_last = ENTRIES - 1;
+	return true;
+}
+
+/* A scale for the largest weight of each group. */
+static void set_scales(struct codes *c, const float *w)
+{
+	const size_t group = c->group > 0 ? (size_t)c->group : c->in;
+
+	for (size_t k = 0; k < c->scales; k++)
+		c->scale[k] = 0;
+	for (size_t o = 0; o < c->out; o++)
+		for (size_t i = 0; i < c->in; i++) {
+			float *s = &c->scale[c->group < 0 ? 0 : o * c->groups + i / group];
+
+			*s = fmaxf(*s, fabsf(w[o * c->in + i]));
+		}
+	for (size_t k = 0; k < c->scales; k++)
+		c->scale[k] = format_scale(&c->storage, c->scale[k] > 0 ? (double)c->scale[k] : 1);
+	c->scale_tensor = 1;
+	for (size_t k = 0; k < c->scales8; k++)
+		c->scale8[k] = 1;
+}
+
+/* Σ (w - ŵ)² of the tile at row o, column i, under a code. */
+static double loss(const struct codes *c, const float *w, size_t o, size_t i, size_t code)
+{
+	const size_t group = c->group > 0 ? (size_t)c->group : c->in;
+	double sum = 0;
+
+	for (size_t r = o; r < min(o + TALL, c->out); r++)
+		for (size_t k = i; k < min(i + WIDE, c->in); k++) {
+			const float s = c->scale[c->group < 0 ? 0 : r * c->groups + k / group];
+			const double d = (double)(w[r * c->in + k] - entry(code, (r - o) * WIDE + k - i) * s);
+
+			sum += d * d;
+		}
+	return sum;
+}
+
+size_t vq8_workspace(size_t n, struct quantized *const t[n])
+{
+	return t[0]->weight->out * t[0]->weight->in * sizeof(float) * n;
+}
+
+void vq8_run(size_t n, struct quantized *const t[n], void *workspace)
+{
+	const struct linear *l = t[0]->weight;
+	const size_t tiles = code_columns(&t[0]->codes.storage, l->in);
+	struct codes *c = &t[0]->codes;
+	float *w = workspace;
+	double sum = 0;
+
+	linear_weight(l, 0, l->out, (float (*)[l->in])w);
+	set_scales(c, w);
+	for (size_t o = 0; o < l->out; o += TALL)
+		for (size_t i = 0; i < l->in; i += WIDE) {
+			uint8_t *code = &c->codes[o / TALL * tiles + i / WIDE];
+			double best = loss(c, w, o, i, *code = 0);
+
+			for (size_t k = 1; k < ENTRIES; k++)
+				if (loss(c, w, o, i, k) < best)
+					best = loss(c, w, o, i, k), *code = (uint8_t)k;
+			sum += best;
+		}
+	t[0]->solver = (struct solver_report){ .error = NAN, .mse = sum / (double)(l->out * l->in) };
+}

@@ -1,0 +1,137 @@
+#!/bin/sh
+# A format whose codes stand for 8 weights each, with a quantizer of its own (tests/vq8.h): every tool that reads a
+# model takes it as any other, and what needs a grid refuses it by name.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+usual=${PTQ_BIN:-$top/bin} PATH=${PTQ_BUILD:-$top/build}/vq8/bin:$PATH
+model=$top/tests/ref/llama-gqa.h5
+
+py - "$model" <<'PY'
+import h5py, numpy as np, shutil, sys
+with h5py.File("tokens.h5", "w") as f:
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
+    d = f.create_dataset("tokens", data=np.random.default_rng(1).integers(3, 60, 320).astype("i4"))
+    d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
+with h5py.File("odd.h5", "w") as f:    # tiles at both edges reach beyond the layer
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
+    f["a/weight"] = np.random.default_rng(2).standard_normal((23, 99)).astype("f4")
+PY
+# IN OUT [LAYER]: a model with what codes stand for, by the file alone; prints bits a weight of the layer.
+cat >plain.py <<'PY'
+import h5py, numpy as np, shutil, sys
+def entry(code, place):
+    x = (code.astype("u4") * np.uint32(8) + place.astype("u4")) * np.uint32(2654435761)
+    x = (x ^ x >> np.uint32(16)) * np.uint32(0x45d9f3b); x = (x ^ x >> np.uint32(16)) >> np.uint32(8)
+    return np.where(code > 0, x.astype("f4") * np.float32(2 ** -23) - np.float32(1), np.float32(0))
+shutil.copy(sys.argv[1], sys.argv[2]); found = []
+with h5py.File(sys.argv[2], "r+") as f:
+    f.visititems(lambda name, o: found.append(name) if o.attrs.get("storage") in (b"vq8", "vq8") else None)
+    for name in found:
+        g = f[name]; m, n = int(g["codes"].attrs["rows"]), int(g["codes"].attrs["columns"])
+        code, scale, group = g["codes"][...], g["scale"][...], int(g.attrs["group"])
+        assert code.shape == (-(-m // 2), -(-n // 4)) and code.max() < 60 and len(np.unique(code)) > 5
+        o, i = np.meshgrid(np.arange(m), np.arange(n), indexing="ij")
+        s = scale.reshape(-1)[0] if group < 0 else scale[o, i // group if group else 0 * i]
+        w = entry(code[o // 2, i // 4], o % 2 * 4 + i % 4) * s
+        if name.endswith(sys.argv[3:] and sys.argv[3] or "/"):
+            print("%.6g" % ((6 * code.size + 32 * scale.size) / (m * n)))
+        for d in "codes", "scale": del g[d]
+        for a in "storage", "group", "bits", "compute", "scale_dtype": g.attrs.pop(a, None)
+        g["weight"] = w.astype("f4")
+assert found
+PY
+ppl() { eval-ppl --tokens tokens.h5 "$@"; }
+differ() {	# REFERENCE FILE: whether there are layers, and how many differ
+	tensor-diff --reference "$1" "$2" 2>diff.err |
+		awk -F '\t' 'NR > 1 && $1 != "all" { n++; d += $3 > 0 || $6 > 0 } END { print (n > 0), d + 0 }'
+}
+of_layer() { tensor-stats "$1" | awk -F '\t' -v layer="$2" '$1 ~ layer "$" { print $2, $7 }'; }
+same() {	# NAME FILE PLAIN: one weight, one likelihood
+	is "$1: the weights are those of a plain decode" "$(differ "$3" "$2")" '1 0'
+	is "$1: and so are likelihoods, of many tokens" "$(ppl --ctx 32 "$2")" "$(ppl --ctx 32 "$3")"
+	is "$1: of few" "$(ppl --ctx 8 --limit 16 "$2")" "$(ppl --ctx 8 --limit 16 "$3")"
+}
+for group in 16 channel tensor; do
+	ok "dpq-run, group $group" dpq-run -q --storage vq8 --group $group "$model" -o q.h5
+	bits=$(py plain.py q.h5 plain.h5 0/mlp/down_proj)
+	same "group $group" q.h5 plain.h5
+	is "group $group: bits" "$(of_layer q.h5 /0/mlp/down_proj)" "vq8 $bits"
+done
+dpq-run -q --storage vq8 --group 10 odd.h5 -o o.h5
+bits=$(py plain.py o.h5 odd-plain.h5 a)
+is 'tiles beyond the edge: the weights' "$(differ odd-plain.h5 o.h5)" '1 0'
+is 'tiles beyond the edge: bits' "$(of_layer o.h5 /a)" "vq8 $bits"
+
+dpq-run -q --storage vq8 --group 16 "$model" -o q.h5
+for how in '--act-format int8' '--act-format e4m3fn --scale-dtype f16'; do
+	# shellcheck disable=SC2086
+	dpq-run -q --storage vq8 --group 16 --act-mode dynamic-token $how "$model" -o a.h5
+	py plain.py a.h5 plain.h5; same "$how" a.h5 plain.h5
+done
+ok 'packed' exmy-pack q.h5 -o p.h5
+words() {
+	py -c 'import h5py, sys; p = h5py.File(sys.argv[1])[sys.argv[2]]
+print(p.shape, p.attrs["columns"], p.attrs["rows"])' "$@"
+}
+is 'packed: 6 bits a code' "$(words p.h5 model/layers/0/mlp/down_proj/packed)" '(16, 6) 44 32'
+is 'packed: the same numbers' "$(ppl --ctx 32 p.h5)" "$(ppl --ctx 32 q.h5)"
+exmy-pack --unpack p.h5 -o back.h5; ok 'unpacked: the same codes' h5diff --exclude-attribute / q.h5 back.h5
+dpq-run -q --storage vq8 --group 16 --compute e4m3fn --act-mode dynamic-token "$model" | tee c.h5 | exmy-pack -o pc.h5
+is 'with a compute format: packed as unpacked' "$(ppl --ctx 32 pc.h5)" "$(ppl --ctx 32 c.h5)"
+ok '... which rounds' test "$(ppl --ctx 32 c.h5)" != "$(ppl --ctx 32 q.h5)"
+dpq-run -q --storage vq8 --group 16 <"$model" | exmy-pack | exmy-pack --unpack >s.h5
+ok 'streams: the same model' h5diff --exclude-attribute / q.h5 s.h5
+is 'streams: evaluated' "$(dpq-run -q --storage vq8 --group 16 <"$model" | ppl --ctx 32 -)" "$(ppl --ctx 32 q.h5)"
+for i in 1 2; do dpq-run -q --storage vq8 --group 16 --shard $i/2 "$model" -o shard$i.h5; done
+ok 'shards are joined' tensor-join -q shard2.h5 shard1.h5 -o joined.h5
+ok '... to the same model' h5diff --exclude-attribute / q.h5 joined.h5
+
+printf '*/down_proj storage=vq8 group=16\n*/o_proj keep\n' >plan
+dpq-run -q --compensate none --group 16 --plan plan "$model" -o plan.h5
+storages() {
+	tensor-stats --layers '*/0/*' "$1" | awk -F '\t' 'NR > 1 { sub(".*/", "", $1); print $1 "=" $2 }' | sort | xargs
+}
+is '--plan' "$(storages plan.h5)" \
+	'all=- down_proj=vq8 gate_proj=uint4 k_proj=uint4 o_proj=f32 q_proj=uint4 up_proj=uint4 v_proj=uint4'
+py plain.py plan.h5 plain.h5; same '--plan' plan.h5 plain.h5
+blocks=$(($(wc -c <q.h5) * 2 / 3 / 512))
+( ulimit -f $blocks; dpq-run -q --storage vq8 --group 16 --resume "$model" -o r.h5 ) 2>/dev/null
+ok 'a run that is stopped leaves a part' test -s r.h5.part -a ! -e r.h5
+ok '... and goes on' dpq-run -q --storage vq8 --group 16 --resume "$model" -o r.h5
+ok '--resume: the same model' h5diff q.h5 r.h5
+
+no 'no grid: --act-format' 2 '--act-format: vq8 has no grid' dpq-run --storage vq8 --act-format vq8 "$model"
+no 'no grid: --act-format of msq-calib' 2 '--act-format: vq8 has no grid' msq-calib --act-format vq8 "$model"
+no 'no grid: --compute' 2 '--compute: vq8 has no grid' dpq-run --compute vq8 "$model"
+no 'no grid: --kv-format' 2 '--kv-format: vq8 has no grid' eval-ppl --kv-format vq8 --tokens tokens.h5 --ctx 32 "$model"
+no 'no grid: exmy-sweep' 2 '--formats: vq8 has no grid' exmy-sweep --formats int4,vq8
+no 'no grid: awq-scale' 2 '--storage: vq8 has no grid' awq-scale --storage vq8 "$model"
+no 'no grid: fbq-run' 2 '--storage: vq8 has no grid' fbq-run --storage vq8 "$model"
+no 'no grid: branches' 2 '--branch-format: vq8 has no grid' fbq-run --branch-format vq8:16 "$model"
+no 'tools without it do not know the name' 2 "there is no format 'vq8'" "$usual/dpq-run" --storage vq8 "$model"
+no '... nor in a file' 1 "attribute storage 'vq8' is no number format" "$usual/tensor-stats" q.h5
+py - <<'PY'
+import h5py, shutil
+def changed(name, change, source="q.h5"):
+    shutil.copy(source, name + ".h5")
+    with h5py.File(name + ".h5", "r+") as f: change(f["model/layers/0/mlp/down_proj"])
+changed("code", lambda g: g["codes"].__setitem__((3, 2), 60))
+changed("word", lambda g: g["packed"].__setitem__((3, slice(None)), 0xffffffff), "p.h5")
+changed("rows", lambda g: g["codes"].attrs.__setitem__("rows", 34))
+changed("columns", lambda g: g["codes"].attrs.__delitem__("columns"))
+def cut(g):
+    codes, attributes = g["codes"][:15], dict(g["codes"].attrs); del g["codes"]
+    g["codes"] = codes; g["codes"].attrs.update(attributes)
+changed("few", cut)
+changed("compute", lambda g: (g.attrs.__setitem__("compute", "vq8"), g.__setitem__("scale8", [1.])))
+changed("single", lambda g: g.attrs.update(storage="int6"))
+PY
+no 'a code that stands for nothing' 1 'codes: holds code 60, which stands for no value of vq8' tensor-stats code.h5
+no '... packed' 1 'packed: holds code 63, which stands for no value of vq8' tensor-stats word.h5
+no 'rows that the model does not have' 1 'codes: attribute rows must be' ppl --ctx 32 rows.h5
+no 'codes without their columns' 1 'codes: attribute columns is missing' tensor-stats columns.h5
+no 'too few rows of codes' 1 'down_proj/codes' tensor-stats few.h5
+no 'a compute format without a grid' 1 "attribute compute is 'vq8', which has no grid" tensor-stats compute.h5
+no 'rows of codes where a code is one weight' 1 'attribute columns is there, but a code of the storage format is' \
+	tensor-stats single.h5
+done_testing
