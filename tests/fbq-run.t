@@ -136,6 +136,8 @@ with h5py.File("four.h5", "w") as f:
     f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
     for n, rows in ("a", 16), ("b", 4): f[n + "/weight"] = np.ones((rows, 32), "f4")'
 no 'rank 0' 2 'rank: expected a number from 1' fbq-run --rank 0 --hessian h.h5 "$model" -o x.h5
+warns 'steps of a method of one step' 'without effect here: --steps \(a method of one step\)' fbq-run --method lowrank --steps 3 --rank 2 --group 8 "$model" -o x.h5
+ok '... are one' sh -c 'fbq-run -q --method lowrank --rank 2 --group 8 "$1" -o y.h5 && h5diff x.h5 y.h5 /model' x "$model"
 no 'a rank above the inputs' 1 'q_proj: .*expected a --rank of at most .*, not 40' fbq-run --rank 40 --hessian h.h5 "$model" -o x.h5
 # one line: no layer has been quantized before
 no 'a rank above the outputs, of a later layer' 1 'k_proj: is 16 x 32, expected a --rank of at most .*, not 20' fbq-run --steps 2 --rank 20 --hessian h.h5 "$model" -o x.h5

@@ -123,7 +123,7 @@ static size_t lay_out(struct state *s, const struct branch_method *method, const
 		.r = set->rank, .main = set->main, .factor = { .storage = set->storage, .group = set->group,
 		.compensate = COMPENSATE_NONE, .search = SEARCH_MINMAX, .no_error = true },
 		.weighted = plan->weighted, .in_format = set->storage.kind };
-	s->steps = set->steps ? set->steps : method->steps;
+	s->steps = set->steps && method->steps > 1 ? set->steps : method->steps;
 	s->main.no_error = true;
 	s->rounds = plan->damped && s->in_format ? ROUNDS : 0;
 	cut_factors(s, &s->now, base, &at);

@@ -38,7 +38,7 @@
 struct branch_settings {
 	struct solver main;		/* of the main path, without a compute format; fbquant: group ≥ 0 */
 	size_t rank;			/* from 1 to the smaller extent */
-	size_t steps;			/* 0: the method's own */
+	size_t steps;			/* 0, and of a method of one step: the method's own */
 	uint64_t seed;
 	/* How A and B are stored: in a format, or, where its kind is NULL, as numbers of a type. */
 	struct format storage;
