@@ -47,9 +47,7 @@ static struct method check(struct settings *set)
 	struct branch_settings *b = &set->options.said.branch;
 	struct method m;
 
-	option_idle(3, (struct option_idle[]){
-		{ !z->branch->descends, "lr init-sigma", "a method that does not descend" },
-		{ z->branch->steps == 1, "steps", "a method of one step" },
+	option_idle(3, (struct option_idle[]){ z->unread[0], z->unread[1],
 		{ set->reference != NULL, "storage group scale-dtype ties",
 			"--reference: the codes stay" } });
 	if (option_given("rank") && !b->rank)

@@ -175,7 +175,7 @@ void option_idle(size_t n, const struct option_idle row[n])
 	for (size_t i = 0; i < n; i++) {
 		char *these = NULL;
 
-		for (const char *s = row[i].names; *s; s += strcspn(s, " "), s += strspn(s, " ")) {
+		for (const char *s = row[i].names; s && *s; s += strcspn(s, " "), s += strspn(s, " ")) {
 			const size_t at = row_of(s);
 			const bool was_given = given[at];
 			char *before = these;

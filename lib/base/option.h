@@ -51,7 +51,7 @@ bool option_given(const char *name);
  */
 struct option_idle {
 	bool idle;
-	const char *names, *why;	/* "damp group-view", "--compensate none" */
+	const char *names, *why;	/* "damp group-view", "--compensate none"; names NULL: none */
 };
 void option_idle(size_t n, const struct option_idle row[n]);
 #endif

@@ -132,11 +132,14 @@ void method_idle(const struct method_options *o, bool act_mode, struct option_id
 {
 	const struct method *m = &o->said;
 	const struct solver *s = &m->solver;
-	const bool none = s->compensate == COMPENSATE_NONE, fp8 = s->compute.kind;
+	const struct quantizer *z = quantizer_of(s);
+	const struct option_idle none = { 0 };
+	const bool fp8 = s->compute.kind;
 	const bool as_is = act_mode && m->act_mode == INPUT_AS_IS;
 	const bool scales = act_mode ? m->act_mode == INPUT_STATIC_TENSOR : fp8 || m->act_format.kind;
 	const struct option_idle rows[METHOD_IDLE] = {
-		{ none, "order reorder key static-groups group-view damp", "--compensate none" },
+		z ? z->unread[0] : none,
+		z ? z->unread[1] : none,
 		{ s->group <= 0, "static-groups group-view", "one group per row" },
 		{ s->static_groups, "group-view", "--static-groups" },
 		{ s->compensate == COMPENSATE_STORAGE && !fp8, "compensate", "--compute none" },

@@ -108,8 +108,9 @@ void method_check(const struct method_options *o);
 /* Warns where the option gives a format that is easily taken for FP8 of hardware. */
 void method_hint(const struct option_row *o);
 
-enum { METHOD_IDLE = 9 };
-/* Which options change nothing under the others; act_mode: whether it was given. */
+enum { METHOD_IDLE = 10 };
+/* Which options change nothing under the others, first those that the quantizer does not read; act_mode:
+ * whether it was given. */
 void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE]);
 
 /* Whether the Hessian is needed, and whether the result depends on it where there is one; otherwise it only

@@ -153,6 +153,12 @@ static void note_lines(const struct plan *p)
 	free(all);
 }
 
+/* Of two rows what holds under both: nothing where they name other options. */
+static void join(struct option_idle *row, const struct option_idle *other)
+{
+	row->idle &= other->idle && row->names == other->names;
+}
+
 /* Options that change nothing for the same reason on the command line alone and under each line of the
  * plan. */
 static void idle_by_lines(struct plan *p, struct option_idle idle[METHOD_IDLE])
@@ -166,7 +172,7 @@ static void idle_by_lines(struct plan *p, struct option_idle idle[METHOD_IDLE])
 			set(&p->line[i].setting[k]);
 		method_idle(p->options, option_given("act-mode") || setting_of(&p->line[i], "act-mode"), row);
 		for (size_t k = 0; k < METHOD_IDLE; k++)
-			idle[k].idle &= row[k].idle;
+			join(&idle[k], &row[k]);
 		*p->options = said;
 	}
 }
@@ -181,7 +187,10 @@ void plan_warn(struct plan *p, bool known)
 		if (p->method[i].method->keep)
 			continue;
 		for (size_t k = 0; k < METHOD_IDLE; k++)
-			idle[k].idle = p->method[i].idle[k].idle && (!any || idle[k].idle);
+			if (any)
+				join(&idle[k], &p->method[i].idle[k]);
+			else
+				idle[k] = p->method[i].idle[k];
 		any = true;
 	}
 	option_idle(METHOD_IDLE, idle);

@@ -73,15 +73,21 @@ static void values(const struct quantized *t, double value[COLUMNS])
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
 	.judge = branch_judge, .free = branch_free
 
+#define NO_COMPENSATION { true, "order reorder key static-groups group-view damp", "--compensate none" }
+#define NO_DESCENT { true, "lr init-sigma", "a method that does not descend" }
+#define ONE_STEP { true, "steps", "a method of one step" }
+
 const struct quantizer quantizers[] = {
-	{ "rtn", BY_SOLVER },
-	{ "gptq", .needs_hessian = true, .reads_hessian = true, .takes_order = true, BY_SOLVER },
+	{ "rtn", BY_SOLVER, .unread = { NO_COMPENSATION } },
+	{ "gptq", BY_SOLVER, .needs_hessian = true, .reads_hessian = true, .takes_order = true },
 	{ "fbquant", BY_BRANCH(FBQUANT), .needs_hessian = true, .reads_hessian = true },
-	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true },
-	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true },
-	{ "loftq", BY_BRANCH(LOFTQ) },
-	{ "caldera", BY_BRANCH(CALDERA), .needs_hessian = true, .reads_hessian = true },
-	{ "eora", BY_BRANCH(EORA), .needs_hessian = true, .reads_hessian = true, .keeps_main = true },
+	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true, .unread = { NO_DESCENT, ONE_STEP } },
+	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true, .unread = { NO_DESCENT } },
+	{ "loftq", BY_BRANCH(LOFTQ), .unread = { NO_DESCENT } },
+	{ "caldera", BY_BRANCH(CALDERA), .needs_hessian = true, .reads_hessian = true,
+		.unread = { NO_DESCENT } },
+	{ "eora", BY_BRANCH(EORA), .needs_hessian = true, .reads_hessian = true, .keeps_main = true,
+		.unread = { NO_DESCENT, ONE_STEP } },
 	MORE_QUANTIZERS
 	{ NULL }
 };

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/option.h"
 #include "base/report.h"
 #include "branch/branch.h"
 #include "calib/hessian.h"
@@ -65,6 +66,7 @@ struct quantizer {
 	size_t together;
 	const struct report_table *report[2];	/* of models without experts, and with them */
 	const struct branch_method *branch;	/* of rows that make one */
+	struct option_idle unread[2];	/* options that change nothing under it, of those of its tool */
 
 	/* Before a layer is read, from its extents: dies where it does not fit. NULL: any does. */
 	void (*check)(const struct method *m, const char *file, const char *path, size_t out, size_t in);
