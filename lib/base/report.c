@@ -167,7 +167,7 @@ static void put_cells(const struct report_table *t, FILE *f, bool json, const ch
 			fputs(": ", f);
 			put_json(f, name);
 		}
-	} else
+	} else if (name)
 		fputs(name, f);
 	for (size_t i = 0; t && i < t->columns; i++) {
 		fputs(!json ? "\t" : i || name ? ", " : "", f);
