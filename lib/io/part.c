@@ -171,14 +171,14 @@ char *part_config(const struct part *part)
 	return part_string(part, "/config");
 }
 
-const char *part_kind(const struct part *part)
+const char *part_kind(const struct part *from)
 {
-	static char kind[32];
+	struct part *part = (struct part *)(uintptr_t)from;
 	char *text = part_text(part, "/", "ptq_kind");
 
-	snprintf(kind, sizeof kind, "%s", text ? text : "");
+	snprintf(part->kind, sizeof part->kind, "%s", text ? text : "");
 	free(text);
-	return kind;
+	return part->kind;
 }
 
 void *part_keep(const struct part *from, void *p)

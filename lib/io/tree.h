@@ -23,6 +23,7 @@ struct part {
 	size_t length;
 	hid_t file;
 	size_t part, parts;
+	char kind[32];			/* of part_kind() */
 	bool framed;			/* the HDF5 file holds this part and nothing else */
 	char **member;			/* objects of the part: each with all that is below it */
 	size_t members;
