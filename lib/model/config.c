@@ -492,6 +492,38 @@ void config_close(const struct config *c)
 	free((void *)(uintptr_t)c);
 }
 
+const char *config_end(const struct config *c)
+{
+	const char *norm = stack_final_norm(config_last(c));
+
+	return norm ? norm : c->arch->head;
+}
+
+const struct stack *config_last(const struct config *c)
+{
+	return &c->stack[c->stacks - 1];
+}
+
+const struct stack *config_encoder(const struct config *c)
+{
+	return c->vision.class ? &c->stack[0] : NULL;
+}
+
+const struct stack *config_projector(const struct config *c)
+{
+	return c->vision.class ? &c->stack[1] : NULL;
+}
+
+const char *config_class(const struct config *c)
+{
+	return c->vision.class ? c->vision.class->name : c->arch->name;
+}
+
+size_t vision_numbers(const struct vision *v)
+{
+	return CHANNELS * v->frames * v->patch * v->patch;
+}
+
 /* The patterns of the encoders of a class, of its projector, and of the language model, which take the
  * rest. */
 static const char *const *join_layouts(const struct multimodal *m, const struct architecture *encoder,

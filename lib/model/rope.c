@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "model/config.h"
 #include "model/key.h"
+#include "model/stack.h"
 
 enum { SHORT, LONG };
 enum { THETA = 10000 };		/* where the class has no other */

@@ -26,7 +26,7 @@ struct rope_setting {
 	double scale;			/* of cosines and sines */
 };
 
-struct stack;				/* model/config.h, which has settings of this header */
+struct stack;				/* model/stack.h, which has settings of this header */
 struct json_t;				/* jansson.h */
 
 /* The rotary settings of a stack whose heads and blocks are known; dies as config_parse(). positions: of the

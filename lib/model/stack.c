@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* place.c -- sizes of a model's layers, and its stacks; see config.h */
+/* stack.c -- see stack.h */
+#include "model/stack.h"
 #include <string.h>
-#include "model/config.h"
 
 bool stack_sparse(const struct stack *s, size_t block)
 {
@@ -96,36 +96,4 @@ struct row_place stack_rows(const struct stack *s, const struct linear_row *row)
 			p.before += stack_out(s, l->role) / groups;
 	}
 	return p;
-}
-
-const char *config_end(const struct config *c)
-{
-	const char *norm = stack_final_norm(config_last(c));
-
-	return norm ? norm : c->arch->head;
-}
-
-const struct stack *config_last(const struct config *c)
-{
-	return &c->stack[c->stacks - 1];
-}
-
-const struct stack *config_encoder(const struct config *c)
-{
-	return c->vision.class ? &c->stack[0] : NULL;
-}
-
-const struct stack *config_projector(const struct config *c)
-{
-	return c->vision.class ? &c->stack[1] : NULL;
-}
-
-const char *config_class(const struct config *c)
-{
-	return c->vision.class ? c->vision.class->name : c->arch->name;
-}
-
-size_t vision_numbers(const struct vision *v)
-{
-	return CHANNELS * v->frames * v->patch * v->patch;
 }
