@@ -40,7 +40,7 @@ struct settings {
 	struct selection layers;
 };
 
-static void check(const struct settings *set, unsigned reorder)
+static void check_dpq(const struct settings *set, unsigned reorder)
 {
 	if (set->order && (option_given("reorder") || option_given("key")))
 		misuse("--order FILE is an order of its own, and --reorder and --key make another; give one");
@@ -59,7 +59,7 @@ static void check(const struct settings *set, unsigned reorder)
 		misuse("--tokens goes with --sequential; otherwise hessian-accum reads it");
 }
 
-static void run(struct quantize *q, const struct settings *set, const struct command *c,
+static void run_dpq(struct quantize *q, const struct settings *set, const struct command *c,
 	struct report *report)
 {
 	struct sequential sequential;
@@ -129,7 +129,7 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	report_open(&report);
-	check(&set, q.reorder);
+	check_dpq(&set, q.reorder);
 	options.no_error = !set.resume && !report_wanted(&report);	/* a run that goes on may want it */
 	plan = plan_read(set.plan, of_a_layer, rows, &options);
 	option_idle(1, &(struct option_idle){ !plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
@@ -140,7 +140,7 @@ int main(int argc, char *argv[])
 	if (q.files.hessian)
 		shard_warn(q.files.hessian);
 	q.files.order = option_given("order") ? part_open(set.order, "order") : NULL;
-	run(&q, &set, &c, &report);
+	run_dpq(&q, &set, &c, &report);
 	if (q.files.hessian)
 		part_close(q.files.hessian);
 	if (q.files.order)

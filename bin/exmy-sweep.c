@@ -44,7 +44,7 @@ static bool prints(const struct settings *set)
 	return set->tsv || set->json;
 }
 
-static void check(struct settings *set, const struct command *c)
+static void check_sweep(struct settings *set, const struct command *c)
 {
 	const bool model = c->operands > 0, of_model = set->table >= SWEEP_LAYER;
 
@@ -99,7 +99,7 @@ int main(int argc, char *argv[])
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
-	check(&set, &c);
+	check_sweep(&set, &c);
 	struct sweep s = sweep_begin(set.formats, set.ties_away, set.low, set.high, &set.layers);
 	double *sigma = sweep_sigmas(set.sigmas, &points);
 	struct filter f = { .in = NULL };

@@ -41,7 +41,7 @@ struct settings {
 };
 
 /* The method of all layers. */
-static struct method check(struct settings *set)
+static struct method check_fbq(struct settings *set)
 {
 	const struct quantizer *z = quantizer_named(branch_names[set->method]);
 	struct branch_settings *b = &set->options.said.branch;
@@ -72,7 +72,7 @@ static struct method check(struct settings *set)
 	return m;
 }
 
-static void run(struct quantize *q, const struct settings *set, const struct command *c,
+static void run_fbq(struct quantize *q, const struct settings *set, const struct command *c,
 	struct report *report)
 {
 	struct filter f;
@@ -133,13 +133,13 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	report_open(&report);
-	m = check(&set);
+	m = check_fbq(&set);
 	plan = plan_single(&m);
 	q.plan = &plan;
 	linalg_init();
 	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
 	q.reference = set.reference ? part_open(set.reference, "model") : NULL;
-	run(&q, &set, &c, &report);
+	run_fbq(&q, &set, &c, &report);
 	if (q.reference)
 		part_close(q.reference);
 	if (q.files.hessian)

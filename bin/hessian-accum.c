@@ -52,7 +52,7 @@ static void of_model(const struct calibrate_text *text, const struct selection *
 }
 
 /* Options against the kind of the input. */
-static void check(const struct calibrate_text *text, const struct part *part)
+static void check_input_kind(const struct calibrate_text *text, const struct part *part)
 {
 	const bool model = !strcmp(part_kind(part), "model"), sum = !strcmp(part_kind(part), "hessian");
 
@@ -97,7 +97,7 @@ int main(int argc, char *argv[])
 			c.operands > 1 ? "hessian" : "model|activations|hessian", NULL, NULL);
 	if (!strcmp(part_kind(file->part), "hessian"))
 		shard_sort(c.operands, file);
-	check(&text, file->part);
+	check_input_kind(&text, file->part);
 	option_idle(1, &(struct option_idle)BASIS_IDLE(shard_match(c.operands, file, force)));
 	if (resume)
 		filter_keep(file, c.output, "hessian", &report);

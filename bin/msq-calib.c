@@ -38,7 +38,7 @@ static bool is_static_mode(const struct input_scales *s)
 		s->input.mode == INPUT_STATIC_MODALITY);
 }
 
-static void check(const struct input_scales *s, const char *tokens)
+static void check_scales(const struct input_scales *s, const char *tokens)
 {
 	const bool is_static = is_static_mode(s);
 
@@ -87,7 +87,7 @@ int main(int argc, char *argv[])
 
 	report_open(&report);
 	scales.kv_alone = text.kv.given && !option_given("act-format") && !option_given("act-mode");
-	check(&scales, text.tokens);
+	check_scales(&scales, text.tokens);
 	if (scales.input.mode == INPUT_DYNAMIC_TOKEN && clip < 1)
 		scales.input.clip = (float)clip;
 	linalg_init();

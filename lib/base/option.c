@@ -241,7 +241,7 @@ static size_t place_of(const struct grammar *g, int c)
 }
 
 /* getopt_long() has refused a word: why. */
-static _Noreturn void refuse(int c, const char *word, const struct option all[])
+static _Noreturn void refuse_word(int c, const char *word, const struct option all[])
 {
 	const char *name = word + 2, *near = NULL;
 	const struct option *lng;
@@ -332,7 +332,7 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 		const struct option_row *o;
 
 		if (c == ':' || c == '?')
-			refuse(c, argv[optind - 1], g.name);
+			refuse_word(c, argv[optind - 1], g.name);
 		at = place_of(&g, c);
 		o = g.row[at];
 		if (o->type == OPTION_HELP || o->type == OPTION_VERSION)

@@ -50,7 +50,7 @@ const struct branch_method branch_methods[] = {
 };
 const char *const branch_names[] = { "fbquant", "lowrank", "svdquant", "loftq", "caldera", "eora", NULL };
 
-static void *cut(char *base, size_t *at, size_t bytes)
+static void *cut_workspace(char *base, size_t *at, size_t bytes)
 {
 	char *y = base ? base + *at : NULL;
 
@@ -62,13 +62,13 @@ static void cut_codes(struct codes *c, const struct solver *how, size_t rows, si
 	size_t *at)
 {
 	*c = solver_codes(how, rows, columns);
-	codes_lay_out(c, cut(base, at, codes_lay_out(c, NULL)));
+	codes_lay_out(c, cut_workspace(base, at, codes_lay_out(c, NULL)));
 }
 
 static void cut_factors(struct state *s, struct factors *f, char *base, size_t *at)
 {
-	f->a = cut(base, at, s->r * s->n * sizeof *f->a);
-	f->b = cut(base, at, s->m * s->r * sizeof *f->b);
+	f->a = cut_workspace(base, at, s->r * s->n * sizeof *f->a);
+	f->b = cut_workspace(base, at, s->m * s->r * sizeof *f->b);
 	if (s->in_format) {
 		cut_codes(&f->code_a, &s->factor, s->r, s->n, base, at);
 		cut_codes(&f->code_b, &s->factor, s->m, s->r, base, at);
@@ -129,17 +129,17 @@ static size_t lay_out(struct state *s, const struct branch_method *method, const
 	cut_factors(s, &s->now, base, &at);
 	if (s->rounds) {
 		cut_factors(s, &s->pair, base, &at);
-		s->ah = cut(base, &at, s->r * s->n * sizeof *s->ah);
-		s->thin = cut(base, &at, s->r * max(s->m, s->n) * sizeof *s->thin);
-		s->right = cut(base, &at, s->r * max(s->m, s->n) * sizeof *s->right);
-		s->gram = cut(base, &at, s->r * s->r * sizeof *s->gram);
+		s->ah = cut_workspace(base, &at, s->r * s->n * sizeof *s->ah);
+		s->thin = cut_workspace(base, &at, s->r * max(s->m, s->n) * sizeof *s->thin);
+		s->right = cut_workspace(base, &at, s->r * max(s->m, s->n) * sizeof *s->right);
+		s->gram = cut_workspace(base, &at, s->r * s->r * sizeof *s->gram);
 	}
 	if (!layer->main)
 		cut_codes(&s->now.main, &s->main, s->m, s->n, base, &at);
-	s->residue = cut(base, &at, s->m * s->n * sizeof *s->residue);
-	s->panel = cut(base, &at, (size_t)threads * 2 * CHUNK * s->n * sizeof *s->panel);
-	s->sum = cut(base, &at, ceil_div(s->m, CHUNK) * sizeof *s->sum);
-	s->scratch = cut(base, &at, scratch_bytes(s, plan));
+	s->residue = cut_workspace(base, &at, s->m * s->n * sizeof *s->residue);
+	s->panel = cut_workspace(base, &at, (size_t)threads * 2 * CHUNK * s->n * sizeof *s->panel);
+	s->sum = cut_workspace(base, &at, ceil_div(s->m, CHUNK) * sizeof *s->sum);
+	s->scratch = cut_workspace(base, &at, scratch_bytes(s, plan));
 	return at;
 }
 
@@ -151,7 +151,7 @@ size_t branch_workspace(const struct branch_method *method, const struct branch_
 }
 
 /* W, H and the main path that is given are finite. */
-static enum status check(const struct state *s, size_t *index)
+static enum status check_matrices(const struct state *s, size_t *index)
 {
 	const float *h = s->l->h;
 
@@ -289,7 +289,7 @@ void branch_run(const struct branch_method *method, struct branch_layer *layer, 
 	*y = (struct branch_report){ .start = NAN, .loss = NAN, .bound = NAN };
 	lay_out(&s, method, layer, workspace);
 	s.kept = &kept;
-	y->status = check(&s, &y->index);
+	y->status = check_matrices(&s, &y->index);
 	if (y->status)
 		return;
 	damp(&s, plan);

@@ -31,7 +31,7 @@ static struct linear main_of(const struct state *s, const struct factors *f)
 }
 
 /* Rows of W less parts of f; y and other: [rows][n], rows ≤ CHUNK. */
-static void rows_of(const struct state *s, const struct factors *f, int parts, size_t first, size_t rows,
+static void rows_less(const struct state *s, const struct factors *f, int parts, size_t first, size_t rows,
 	float *y, float *other)
 {
 	const size_t n = s->n;
@@ -53,7 +53,7 @@ void branch_residue(struct state *s, const struct factors *f, int parts)
 {
 	#pragma omp parallel for num_threads(threads_for(ceil_div(s->m, CHUNK))) schedule(dynamic)
 	for (size_t i = 0; i < s->m; i += CHUNK)
-		rows_of(s, f, parts, i, min(CHUNK, s->m - i), s->residue + i * s->n,
+		rows_less(s, f, parts, i, min(CHUNK, s->m - i), s->residue + i * s->n,
 			s->panel + (size_t)omp_get_thread_num() * 2 * CHUNK * s->n);
 }
 
@@ -68,7 +68,7 @@ struct loss branch_loss(const struct state *s, const struct factors *f, int part
 		float product[CHUNK * BLOCK], *x = s->panel + (size_t)omp_get_thread_num() * 2 * CHUNK * s->n;
 		double square = 0;
 
-		rows_of(s, f, parts, i, rows, x, x + CHUNK * s->n);
+		rows_less(s, f, parts, i, rows, x, x + CHUNK * s->n);
 		for (size_t k = 0; k < rows * s->n; k++)
 			square += (double)x[k] * (double)x[k];
 		s->sum[i / CHUNK][0] = s->l->h ? quadratic_trace(&q, rows, x, product) : square;

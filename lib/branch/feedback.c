@@ -21,7 +21,7 @@ static const double tiniest = 0x1p-149;
 static const double first_decay = 0.9, second_decay = 0.999, tiny = 1e-8;
 
 /* What a run needs beside the layer; sizes as in feedback.h. */
-struct state {
+struct feedback_state {
 	const struct feedback_layer *layer;
 	size_t m, n, r, parts;
 	double per;			/* 1 / the mean of H's diagonal */
@@ -39,7 +39,7 @@ static size_t rows_of_part(size_t m)
 }
 
 /* Cuts the workspace; returns its size. base NULL: only that. */
-static size_t lay_out(struct state *s, const struct feedback_layer *layer, char *base)
+static size_t lay_out(struct feedback_state *s, const struct feedback_layer *layer, char *base)
 {
 	const size_t m = layer->weight->out, n = layer->weight->in, r = layer->settings->rank;
 	const size_t parts = ceil_div(m, rows_of_part(m));
@@ -64,12 +64,12 @@ static size_t lay_out(struct state *s, const struct feedback_layer *layer, char 
 
 size_t feedback_workspace(const struct feedback_layer *layer)
 {
-	struct state s = { 0 };
+	struct feedback_state s = { 0 };
 
 	return lay_out(&s, layer, NULL);
 }
 
-static size_t group_of(const struct feedback *f, size_t n)
+static size_t feedback_group(const struct feedback *f, size_t n)
 {
 	return f->group > 0 ? min((size_t)f->group, n) : n;
 }
@@ -86,11 +86,11 @@ static void error_of(const struct feedback_layer *l, const float *a, const float
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)n, (int)f->rank, -1,
 		b + first * f->rank, (int)f->rank, a, (int)n, 1, delta, (int)n);
 	for (size_t i = 0; i < rows; i++)
-		round_residue(&f->storage, n, group_of(f, n), delta + i * n);
+		round_residue(&f->storage, n, feedback_group(f, n), delta + i * n);
 }
 
 /* tr(X H Xᵀ) */
-static double quadratic(const struct state *s, size_t rows, const float *x, float *product)
+static double quadratic(const struct feedback_state *s, size_t rows, const float *x, float *product)
 {
 	const struct quadratic q = { s->n, s->n, s->layer->h, .block = s->n };
 
@@ -98,7 +98,7 @@ static double quadratic(const struct state *s, size_t rows, const float *x, floa
 }
 
 /* Part k of the rows: its gradient of B, its part of Bᵀ Δ, and, if it is wanted, of the loss. */
-static double part_of(const struct state *s, size_t k, bool loss, float *delta, float *product)
+static double part_of(const struct feedback_state *s, size_t k, bool loss, float *delta, float *product)
 {
 	const size_t each = rows_of_part(s->m), end = min((k + 1) * each, s->m);
 	const int n = (int)s->n, r = (int)s->r;
@@ -119,7 +119,7 @@ static double part_of(const struct state *s, size_t k, bool loss, float *delta, 
 	return sum;
 }
 
-static void add_parts(const struct state *s)
+static void add_parts(const struct feedback_state *s)
 {
 	#pragma omp parallel for num_threads(threads) if (s->r * s->n > FEW) schedule(static)
 	for (size_t i = 0; i < s->r * s->n; i++) {
@@ -139,7 +139,7 @@ static void times(size_t n, float x[n], double by)
 }
 
 /* y = x H · by, of [r][n]. */
-static void through(const struct state *s, float *y, const float *x, double by)
+static void through(const struct feedback_state *s, float *y, const float *x, double by)
 {
 	const size_t n = s->n;
 
@@ -149,7 +149,7 @@ static void through(const struct state *s, float *y, const float *x, double by)
 }
 
 /* Gradients at the iterate, and the loss there, tr(Δ H Δᵀ), if it is wanted. */
-static double gradients(struct state *s, bool loss)
+static double gradients(struct feedback_state *s, bool loss)
 {
 	double part[PARTS], sum = 0;
 
@@ -188,7 +188,7 @@ static void descend(size_t n, float x[n], float first[n], float second[n], const
 }
 
 /* A ~ N(0, σ²), but 0 of channels that never fire, which have no gradient; B = 0. */
-static void begin(const struct state *s)
+static void begin_factors(const struct feedback_state *s)
 {
 	const struct feedback *f = s->layer->settings;
 	const struct random_stream stream = random_open(f->seed, s->layer->name);
@@ -201,7 +201,7 @@ static void begin(const struct state *s)
 	memset(s->b, 0, s->m * s->r * sizeof *s->b);
 }
 
-static void no_moments(const struct state *s)
+static void no_moments(const struct feedback_state *s)
 {
 	memset(s->first_a, 0, s->r * s->n * sizeof(float));
 	memset(s->second_a, 0, s->r * s->n * sizeof(float));
@@ -209,14 +209,14 @@ static void no_moments(const struct state *s)
 	memset(s->second_b, 0, s->m * s->r * sizeof(float));
 }
 
-static void copy(const struct state *s, float *a, float *b, const float *from_a, const float *from_b)
+static void copy(const struct feedback_state *s, float *a, float *b, const float *from_a, const float *from_b)
 {
 	memcpy(a, from_a, s->r * s->n * sizeof *a);
 	memcpy(b, from_b, s->m * s->r * sizeof *b);
 }
 
 /* tr(W H Wᵀ) */
-static double whole(const struct state *s)
+static double whole(const struct feedback_state *s)
 {
 	double part[PARTS], sum = 0;
 
@@ -243,9 +243,9 @@ static double whole(const struct state *s)
 }
 
 /* Cuts the workspace and takes the mean of H's diagonal. */
-static struct state start(const struct feedback_layer *layer, void *workspace)
+static struct feedback_state start(const struct feedback_layer *layer, void *workspace)
 {
-	struct state s = { 0 };
+	struct feedback_state s = { 0 };
 	double mean = 0;
 
 	lay_out(&s, layer, workspace);
@@ -257,7 +257,7 @@ static struct state start(const struct feedback_layer *layer, void *workspace)
 
 void feedback_gradients(const struct feedback_layer *layer, float *ga, float *gb, void *workspace)
 {
-	struct state s = start(layer, workspace);
+	struct feedback_state s = start(layer, workspace);
 
 	copy(&s, s.a, s.b, layer->a, layer->b);
 	gradients(&s, false);
@@ -268,13 +268,13 @@ void feedback_run(struct feedback_layer *layer, void *workspace)
 {
 	const struct feedback *f = layer->settings;
 	struct feedback_report *y = &layer->report;
-	struct state s = start(layer, workspace);
+	struct feedback_state s = start(layer, workspace);
 	const double all = whole(&s);
 	double rate = f->rate, min_loss = INFINITY;
 	size_t since = 0, t = 0;
 
 	*y = (struct feedback_report){ .start = NAN };
-	begin(&s);
+	begin_factors(&s);
 	no_moments(&s);
 	copy(&s, layer->a, layer->b, s.a, s.b);
 	for (size_t k = 0; k <= f->steps; k++) {
@@ -343,7 +343,8 @@ double feedback_codes(const struct feedback_layer *l, size_t first, size_t rows,
 	uint8_t *zero, float *w, double *p)
 {
 	const struct feedback *f = l->settings;
-	const size_t n = l->weight->in, r = f->rank, group = group_of(f, n), groups = ceil_div(n, group);
+	const size_t n = l->weight->in, r = f->rank, group = feedback_group(f, n), groups = ceil_div(n,
+		group);
 	const double cell = widest(&f->storage) / 2, max = f->storage.asymmetric ? 1 << f->storage.bits :
 		(double)f->storage.max;
 	double worst = 0;

@@ -131,7 +131,7 @@ static void add_windows(struct moments *h, size_t windows, size_t m, const void 
 	moments_add(h, windows, m, (const float (*)[m][n])x);
 }
 
-static void add_layer(struct output *out, const struct part *part, const char *layer,
+static void sum_layer(struct output *out, const struct part *part, const char *layer,
 	const struct accumulate_cut *cut)
 {
 	char *path = xformat("%s/input", layer);
@@ -166,7 +166,7 @@ static size_t add_activations(struct output *out, const struct part *part, const
 
 	for (size_t i = 0; i < list.n; i++)
 		if (!linked(out, part, &list, i))
-			add_layer(out, part, list.layer[i].path, cut);
+			sum_layer(out, part, list.layer[i].path, cut);
 	layer_list_free(&list);
 	return found;
 }

@@ -39,7 +39,7 @@ void calibrate_close(struct calibrate_run *r)
 
 struct search { const struct config *config; bool any; };
 
-static void look_for(void *arg, const struct layer_ref *layer, size_t in)
+static void look_for_layer(void *arg, const struct layer_ref *layer, size_t in)
 {
 	struct search *w = arg;
 
@@ -51,7 +51,7 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 {
 	struct search w = { c, false };
 
-	layer_each(c, layers, look_for, &w);
+	layer_each(c, layers, look_for_layer, &w);
 	if (!w.any)
 		die("%s: --layers selects no linear layer that has inputs", name);
 }
@@ -71,7 +71,7 @@ static void leave_out(const struct calibration *k, const struct part *part, cons
 }
 
 /* Sums of what the layer is fed, if it is the first that has this input. */
-static void add_layer(struct calibration *k, const struct part *part, const struct layer_ref *layer,
+static void add_input(struct calibration *k, const struct part *part, const struct layer_ref *layer,
 	bool products)
 {
 	const struct config *c = k->config;
@@ -106,7 +106,7 @@ struct calibration calibrate_begin(const struct part *part, const struct config 
 		.sent = xalloc(config_inputs(c), sizeof *k.sent) };
 
 	for (size_t i = 0; i < k.list.n; i++)
-		add_layer(&k, part, &k.list.layer[i], products);
+		add_input(&k, part, &k.list.layer[i], products);
 	return k;
 }
 

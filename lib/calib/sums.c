@@ -161,7 +161,7 @@ struct hessian sums_mixed(struct sums *s, const char *file, const char *layer)
 }
 
 /* The larger of both sums' max |x|, of columns that are not left out. Dies on what is not finite. */
-static float largest(const struct moments *h, const struct moments *prior, const char *file,
+static float largest_input(const struct moments *h, const struct moments *prior, const char *file,
 	const char *layer)
 {
 	float top = 0;
@@ -192,7 +192,7 @@ float sums_percentile(struct sums *s, size_t modality, double p, const char *fil
 		count[b] = (double)h->histogram[b] + (prior ? more * (double)prior->histogram[b] : 0);
 	edge = histogram_percentile(count, p);
 	free(count);
-	return fminf(edge, largest(h, prior, file, layer));
+	return fminf(edge, largest_input(h, prior, file, layer));
 }
 
 void sums_write(struct sums *s, struct output *out, const char *file, const char *layer)

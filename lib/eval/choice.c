@@ -15,7 +15,7 @@ static const char DIGEST[] = "questions_sha256";
 static const double SAME_TOKEN = 0.01;
 
 /* The first of the largest of x[i] / by[i]; by NULL: of x. */
-static size_t largest(size_t n, const double x[n], const double *by)
+static size_t largest_at(size_t n, const double x[n], const double *by)
 {
 	size_t top = 0;
 
@@ -32,7 +32,7 @@ static size_t largest_by_byte(const struct question *q, const double log_p[q->ch
 
 	for (size_t i = 0; i < q->choices; i++)
 		bytes[i] = (double)strlen(q->choice[i]);
-	top = largest(q->choices, log_p, bytes);
+	top = largest_at(q->choices, log_p, bytes);
 	free(bytes);
 	return top;
 }
@@ -40,7 +40,7 @@ static size_t largest_by_byte(const struct question *q, const double log_p[q->ch
 /* Targets of a continuation, counted over all windows. */
 struct targets { size_t first, n; };
 
-static double sum_of(const double *x, struct targets t)
+static double sum_targets(const double *x, struct targets t)
 {
 	double sum = 0;
 
@@ -59,20 +59,20 @@ static void take_question(struct choices *c, size_t i, size_t choice, const stru
 	size_t tokens = 0;
 
 	for (size_t k = 0; k < q->choices; k++) {
-		log_p[k] = -sum_of(d->nll, t[k]);
+		log_p[k] = -sum_targets(d->nll, t[k]);
 		c->tokens[choice + k] = (int32_t)t[k].n;
 		if (reference)
-			reference[k] = -sum_of(d->reference, t[k]);
-		kl += sum_of(d->kl, t[k]);
+			reference[k] = -sum_targets(d->reference, t[k]);
+		kl += sum_targets(d->kl, t[k]);
 		tokens += t[k].n;
 	}
-	c->mark[CHOICE_ACC][i] = largest(q->choices, log_p, NULL) == q->gold;
+	c->mark[CHOICE_ACC][i] = largest_at(q->choices, log_p, NULL) == q->gold;
 	c->mark[CHOICE_ACC_NORM][i] = largest_by_byte(q, log_p) == q->gold;
 	if (!reference)
 		return;
 	c->mark[CHOICE_KL][i] = kl / (double)tokens;
-	c->mark[CHOICE_AGREEMENT][i] = largest(q->choices, log_p, NULL) ==
-		largest(q->choices, reference, NULL);
+	c->mark[CHOICE_AGREEMENT][i] = largest_at(q->choices, log_p, NULL) ==
+		largest_at(q->choices, reference, NULL);
 }
 
 static bool all_likeliest(const struct divergence *d, struct targets t)
@@ -172,7 +172,7 @@ static double *same_answers(const struct choices *c, const struct part *before)
 	double *same = xalloc(q->n, sizeof *same);
 
 	for (size_t i = 0, choice = 0; i < q->n; choice += q->item[i++].choices)
-		same[i] = (int32_t)largest(q->item[i].choices, c->log_p + choice, NULL) == theirs[i];
+		same[i] = (int32_t)largest_at(q->item[i].choices, c->log_p + choice, NULL) == theirs[i];
 	return same;
 }
 
@@ -292,7 +292,7 @@ static void write_questions(struct output *out, const struct choices *c)
 
 		task[i] = q->item[i].task;
 		gold[i] = (int32_t)q->item[i].gold;
-		answer[i] = (int32_t)largest(q->item[i].choices, log_p, NULL);
+		answer[i] = (int32_t)largest_at(q->item[i].choices, log_p, NULL);
 		normed[i] = (int32_t)largest_by_byte(&q->item[i], log_p);
 	}
 	output_strings(out, "/question/task", q->n, task);

@@ -20,7 +20,7 @@ static const struct table_column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 /* What the visits to the groups of a part of the model, or of the whole reference, share. */
-struct walk {
+struct diff_walk {
 	struct diff_table *c;
 	const struct part *part;
 	struct layer_list list;
@@ -57,7 +57,7 @@ static void add_row(struct diff_table *c, const char *path, const struct linear 
 }
 
 /* Weights are compared as they are stored: signs and outputs must be rotated alike. */
-static void check_rotations(const struct walk *w, const struct layer *ours, const struct layer *theirs)
+static void check_rotations(const struct diff_walk *w, const struct layer *ours, const struct layer *theirs)
 {
 	const struct linear *a = &ours->linear, *b = &theirs->linear;
 	const char *which = linear_two_sided(a) ? linear_two_sided(a) : linear_two_sided(b);
@@ -68,7 +68,7 @@ static void check_rotations(const struct walk *w, const struct layer *ours, cons
 			part_name(w->c->reference), which);
 }
 
-static void compare_layer(struct walk *w, const char *group)
+static void compare_layer(struct diff_walk *w, const char *group)
 {
 	struct diff_table *c = w->c;
 	struct layer ours = layer_read(w->part, group, 0, 0);
@@ -117,14 +117,14 @@ static struct linear matrix_of(const struct part *part, const char *path, const 
 }
 
 /* A tensor that one side lacks counts as different. */
-static void report_missing(struct walk *w, const char *path)
+static void report_missing(struct diff_walk *w, const char *path)
 {
 	warn("%s: %s: is missing; %s has it", w->other, path, part_name(w->part));
 	w->c->others++;
 	w->c->differ++;
 }
 
-static void compare_other(struct walk *w, const char *group, const char *member)
+static void compare_other(struct diff_walk *w, const char *group, const char *member)
 {
 	struct diff_table *c = w->c;
 	char *path = xformat("%s/%s", group, member);
@@ -156,7 +156,7 @@ static void compare_other(struct walk *w, const char *group, const char *member)
 
 static void visit_model(void *arg, const char *group)
 {
-	struct walk *w = arg;
+	struct diff_walk *w = arg;
 
 	if (!selection_has(w->c->layers, group) || layer_is_branch(w->part, group))
 		return;
@@ -174,7 +174,8 @@ static void visit_model(void *arg, const char *group)
 void diff_table_part(void *arg, const struct filter *f)
 {
 	struct diff_table *c = arg;
-	struct walk w = { c, f->part, layer_list(f->part, f->config, c->layers), part_name(c->reference) };
+	struct diff_walk w = { c, f->part, layer_list(f->part, f->config, c->layers),
+		part_name(c->reference) };
 
 	part_groups(f->part, visit_model, &w);
 	layer_list_free(&w.list);
@@ -182,7 +183,7 @@ void diff_table_part(void *arg, const struct filter *f)
 
 static void visit_reference(void *arg, const char *group)
 {
-	struct walk *w = arg;
+	struct diff_walk *w = arg;
 
 	if (layer_is_branch(w->part, group))
 		return;
@@ -201,7 +202,7 @@ static void visit_reference(void *arg, const char *group)
 
 void diff_table_end(struct diff_table *c, const char *name)
 {
-	struct walk w = { .c = c, .part = c->reference, .other = name };
+	struct diff_walk w = { .c = c, .part = c->reference, .other = name };
 	const struct config *config = part_has(c->reference, "/config") ? config_open(c->reference) : NULL;
 	double mean[3];
 

@@ -250,7 +250,7 @@ static size_t add_image(const struct encode *e, const struct question *q, const 
 }
 
 /* Multimodal rotary positions of the context, and of what follows it. */
-static void place(const struct encode *e, struct prompt *p, size_t images)
+static void place_context(const struct encode *e, struct prompt *p, size_t images)
 {
 	const struct token_image *image = e->images->image + e->images->n - images;
 	const size_t past = p->context.n;
@@ -300,7 +300,7 @@ static void put_images(const struct encode *e, const struct question *q, const c
 	free(old.id);
 	p->context = y;
 	if (config_last(e->config)->axes == AXES)
-		place(e, p, q->images);
+		place_context(e, p, q->images);
 	if (e->aifs)
 		prompt_switch(p, AXES);
 }

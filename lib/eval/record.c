@@ -30,11 +30,11 @@ void record_input(struct output *out, const char *option, const struct part *inp
 }
 
 /* Of each target its id, and the window it is in. */
-struct places { int32_t *id, *window; };
+struct record_places { int32_t *id, *window; };
 
-static struct places places_of(const struct windows *w)
+static struct record_places places_of(const struct windows *w)
 {
-	struct places p = { xalloc(w->targets, sizeof *p.id), xalloc(w->targets, sizeof *p.window) };
+	struct record_places p = { xalloc(w->targets, sizeof *p.id), xalloc(w->targets, sizeof *p.window) };
 	size_t n = 0;
 
 	for (size_t k = 0; k < w->n; k++)
@@ -46,7 +46,7 @@ static struct places places_of(const struct windows *w)
 	return p;
 }
 
-static void free_places(struct places p)
+static void free_places(struct record_places p)
 {
 	free(p.id), free(p.window);
 }
@@ -54,7 +54,7 @@ static void free_places(struct places p)
 void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
 	const double nll[w->targets])
 {
-	struct places p;
+	struct record_places p;
 
 	if (!out)
 		return;
@@ -75,7 +75,7 @@ struct part *record_earlier(const char *path, const struct windows *w, bool kl)
 	size_t n = w->targets;
 	struct tensor t = part_tensor(record, "/target", TENSOR_I32, 1, NULL), window;
 	const int32_t *theirs = t.data;
-	struct places ours = places_of(w);
+	struct record_places ours = places_of(w);
 
 	if (t.dim[0] != n)
 		die("%s: /target: is over other tokens, or other windows: %zu targets, not %zu", path,

@@ -139,7 +139,7 @@ static struct shape of_row(const struct shape_row *r)
 		.embedding = r->tied ? 0 : words };
 }
 
-static void add_layer(struct shape *y, const struct stack *s, size_t block, const struct linear_row *l)
+static void shape_layer(struct shape *y, const struct stack *s, size_t block, const struct linear_row *l)
 {
 	const double weights = (double)stack_out(s, l->role) * (double)stack_in(s, l->projection);
 	const size_t copies = stack_copies(s, l);
@@ -161,7 +161,7 @@ static struct shape of_config(const struct config *c)
 
 	for (size_t block = 0; block < last->blocks; block++)
 		for (const struct linear_row *l = last->arch->linear; l->name; l++)
-			add_layer(&y, last, block, l);
+			shape_layer(&y, last, block, l);
 	return y;
 }
 

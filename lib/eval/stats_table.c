@@ -45,20 +45,20 @@ const char *stats_table_storage(const struct linear *l)
 	return l->weight ? tensor_name(types[l->weight_type]) : l->storage.name;
 }
 
-static char *group_of(const struct linear *l)
+static char *group_text(const struct linear *l)
 {
 	if (l->weight)
 		return xformat("-");
 	return l->group > 0 ? xformat("%ld", l->group) : xformat(l->group ? "tensor" : "channel");
 }
 
-static void add_layer(struct stats_table *s, const struct part *part, const char *path)
+static void add_layer_row(struct stats_table *s, const struct part *part, const char *path)
 {
 	struct layer layer = layer_read(part, path, 0, 0);
 	const struct linear *l = &layer.linear;
 	void *work = xalloc(stats_workspace(l->out, l->in), 1);
 	double bits = member_bits(members, l), weights = (double)l->out * (double)l->in;
-	char *group = group_of(l);
+	char *group = group_text(l);
 	struct weight_stats w;
 
 	stats_weight(l, &w, work);
@@ -117,7 +117,7 @@ void stats_table_part(void *arg, const struct filter *f)
 		part_groups(part, visit_hessian, &(struct visit){ s, part });
 	for (size_t i = 0; i < list.n; i++) {
 		progress_part(list.layer[i].path, part_index(part), part_count(part), i, list.n);
-		add_layer(s, part, list.layer[i].path);
+		add_layer_row(s, part, list.layer[i].path);
 	}
 	layer_list_free(&list);
 }

@@ -280,7 +280,7 @@ static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, do
 		inside / (double)n });
 }
 
-static void add_layer(struct sweep *s, const struct part *part, const char *path)
+static void add_layer_sigmas(struct sweep *s, const struct part *part, const char *path)
 {
 	struct layer layer = layer_read(part, path, 0, 0);
 	const size_t m = layer.linear.out, n = layer.linear.in, wide = 2 + s->formats;
@@ -330,7 +330,7 @@ void sweep_part(void *arg, const struct filter *f)
 
 	for (size_t i = 0; i < list.n; i++) {
 		progress_part(list.layer[i].path, part_index(f->part), part_count(f->part), i, list.n);
-		add_layer(s, f->part, list.layer[i].path);
+		add_layer_sigmas(s, f->part, list.layer[i].path);
 	}
 	layer_list_free(&list);
 }

@@ -15,7 +15,7 @@ static const struct { const char *end, *terminal; double unit; } types[] = {
 };
 enum { TYPES = sizeof types / sizeof *types };
 
-static size_t type_of(const char *path)
+static size_t sweep_plot_type_of(const char *path)
 {
 	const size_t n = strlen(path);
 
@@ -40,7 +40,7 @@ static char *quoted(const char *text)
 
 struct plot plot_open(const char *path)
 {
-	struct plot p = { .type = type_of(path) };
+	struct plot p = { .type = sweep_plot_type_of(path) };
 
 	for (const char *s = path; *s; s++)
 		if ((unsigned char)*s < ' ' || *s == 127)

@@ -75,7 +75,7 @@ static void cap_scores(size_t n, float s[n], float cap)
  * What runs on each kind of processor. As in BLAS, PTQ_CPU does not take fused products away: other kernels
  * give the same bits.
  */
-static const struct kind {
+static const struct attention_kind {
 	size_t lanes;
 	void (*panel)(struct tile *t, int vectors, size_t panel, size_t n, bool masked);
 } kinds[] = {
@@ -85,7 +85,7 @@ static const struct kind {
 #endif
 };
 
-static const struct kind *kind(void)
+static const struct attention_kind *kind(void)
 {
 	return &kinds[cpu == CPU_PLAIN && cpu_widest > CPU_PLAIN ? CPU_AVX2 : cpu];
 }
@@ -100,7 +100,7 @@ static void *take(char *workspace, size_t *used, size_t n)
 }
 
 /* Cuts the workspace at `base`; returns its size. */
-static size_t cut(struct tile *t, const struct attention *a, size_t queries, char *base)
+static size_t cut_tile(struct tile *t, const struct attention *a, size_t queries, char *base)
 {
 	size_t used = 0, wide, columns;
 
@@ -126,7 +126,7 @@ size_t attention_tile_workspace(const struct attention *a, size_t queries)
 {
 	struct tile t;
 
-	return cut(&t, a, queries, NULL);
+	return cut_tile(&t, a, queries, NULL);
 }
 
 /* The query of a column, and its head. */
@@ -138,7 +138,7 @@ static const float *query_of(const struct tile *t, size_t column)
 }
 
 /* Queries into panels, what each sees, and nothing seen yet. Columns beyond the last are as it. */
-static void begin(struct tile *t)
+static void begin_tile(struct tile *t)
 {
 	const struct attention *a = t->a;
 	const size_t wide = VECTORS * t->lanes;
@@ -185,11 +185,11 @@ static void load_keys(struct tile *t, size_t j, size_t n)
 	memset(t->k + n * d, 0, (ceil_div(n, FOUR) * FOUR - n) * d * sizeof *t->k);
 }
 
-struct range { int32_t min, max; };
+struct tile_range { int32_t min, max; };
 
-static struct range range_of(size_t n, const int32_t x[n])
+static struct tile_range range_of(size_t n, const int32_t x[n])
 {
-	struct range y = { x[0], x[0] };
+	struct tile_range y = { x[0], x[0] };
 
 	for (size_t i = 1; i < n; i++) {
 		y.min = x[i] < y.min ? x[i] : y.min;
@@ -201,13 +201,13 @@ static struct range range_of(size_t n, const int32_t x[n])
 /* The n keys of the tile with each panel that sees one of them, by their indices. */
 static void add_keys_by_index(struct tile *t, size_t n)
 {
-	const struct range keys = range_of(n, t->index);
+	const struct tile_range keys = range_of(n, t->index);
 	const size_t wide = VECTORS * t->lanes;
 
 	for (size_t p = 0; p < t->panels; p++) {
 		const size_t columns = min(wide, t->columns - p * wide);
-		const struct range from = range_of(columns, t->from + p * wide);
-		const struct range at = range_of(columns, t->at + p * wide);
+		const struct tile_range from = range_of(columns, t->from + p * wide);
+		const struct tile_range at = range_of(columns, t->at + p * wide);
 
 		if (keys.min <= at.max && keys.max >= from.min)
 			kind()->panel(t, (int)ceil_div(columns, t->lanes), p, n,
@@ -232,7 +232,7 @@ static void add_keys(struct tile *t, size_t j, size_t n)
 	}
 }
 
-static void finish(const struct tile *t)
+static void finish_tile(const struct tile *t)
 {
 	const size_t wide = VECTORS * t->lanes;
 
@@ -254,8 +254,8 @@ void attention_tile(const struct attention *a, const struct attention_rows *r, s
 	struct tile t = { .r = r, .kv_head = kv_head, .first = first, .past = all - r->n };
 	size_t end;
 
-	cut(&t, a, queries, workspace);
-	begin(&t);
+	cut_tile(&t, a, queries, workspace);
+	begin_tile(&t);
 	/* By index any query may see any key; otherwise these, and no further. */
 	end = r->index ? all : t.past + first + queries;
 	for (size_t j = r->index ? 0 : (size_t)t.from[0] / KEYS * KEYS, n; j < end; j += n) {
@@ -266,5 +266,5 @@ void attention_tile(const struct attention *a, const struct attention_rows *r, s
 		else
 			add_keys(&t, j, n);
 	}
-	finish(&t);
+	finish_tile(&t);
 }

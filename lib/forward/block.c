@@ -173,7 +173,8 @@ static void place_row(const struct block *b, const struct work *w, const int32_t
 
 /* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache,
  * if there is one. */
-static struct attention_rows rows_of(const struct block *b, const struct work *w, const struct batch *batch,
+static struct attention_rows sequence_rows(const struct block *b, const struct work *w,
+	const struct batch *batch,
 	size_t n, struct cache *cache)
 {
 	const struct stack *s = b->stack;
@@ -210,12 +211,12 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	if (format->format.kind && !s->arch->bidirectional)
 		cache_round(format, d, batch->rows, stride, 2 * s->kv_heads * d, w->wide + s->heads * d);
 	for (size_t n = 0; n < batch->sequences; n++)
-		w->rows[n] = rows_of(b, w, batch, n, cache);
+		w->rows[n] = sequence_rows(b, w, batch, n, cache);
 	attention(&a, batch->sequences, w->rows);
 }
 
 /* State of a block's pass through the rows of a batch. */
-struct pass {
+struct block_pass {
 	const struct block *b;
 	struct work *w;
 	const struct batch *batch;
@@ -224,7 +225,7 @@ struct pass {
 };
 
 /* False: the pass ends here. */
-static bool project(const struct pass *p, enum projection_name name, size_t first, size_t m, float *y,
+static bool project(const struct block_pass *p, enum projection_name name, size_t first, size_t m, float *y,
 	const float *x, bool add)
 {
 	const struct projection *s = &p->b->projection[name];
@@ -239,7 +240,7 @@ static bool project(const struct pass *p, enum projection_name name, size_t firs
 }
 
 /* Adds the branch to the residual stream, through the norm behind it. */
-static void add_normed(const struct pass *p, const struct norm *norm, size_t m, float *x)
+static void add_normed(const struct block_pass *p, const struct norm *norm, size_t m, float *x)
 {
 	size_t n = p->b->stack->hidden;
 
@@ -251,7 +252,8 @@ static void add_normed(const struct pass *p, const struct norm *norm, size_t m, 
 }
 
 /* What the last projection of a branch adds to the residual stream, through the norm behind the branch. */
-static bool add_branch(const struct pass *p, enum projection_name name, enum norm_place after, size_t first,
+static bool add_branch(const struct block_pass *p, enum projection_name name, enum norm_place after,
+	size_t first,
 	size_t m, float *x)
 {
 	const struct norm *norm = &p->b->norm[after];
@@ -264,7 +266,7 @@ static bool add_branch(const struct pass *p, enum projection_name name, enum nor
 }
 
 /* Where the MLP is a mixture: first what all tokens pass, then the experts that the router chose. */
-static void run_mixture(const struct pass *p, size_t first, size_t m, float *x, const float *input)
+static void run_mixture(const struct block_pass *p, size_t first, size_t m, float *x, const float *input)
 {
 	const struct stack *s = p->b->stack;
 	const struct norm *norm = &p->b->norm[AFTER_MLP];
@@ -295,7 +297,7 @@ static bool is_bare(const struct block *b, enum norm_place place)
 }
 
 /* A norm that stands before a branch, from x to y. */
-static void norm_rows(const struct pass *p, enum norm_place place, size_t m, float *y, const float *x)
+static void norm_rows(const struct block_pass *p, enum norm_place place, size_t m, float *y, const float *x)
 {
 	size_t n = p->b->stack->hidden;
 
@@ -303,7 +305,7 @@ static void norm_rows(const struct pass *p, enum norm_place place, size_t m, flo
 }
 
 /* The MLP of rows first .. first + m - 1; input NULL: the norm of x. */
-static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, const float *input)
+static void run_mlp(const struct block_pass *p, size_t first, size_t m, float *x, const float *input)
 {
 	const struct stack *s = p->b->stack;
 	struct work *w = p->w;
@@ -325,7 +327,7 @@ static void run_mlp(const struct pass *p, size_t first, size_t m, float *x, cons
 }
 
 /* Attention's branch of all rows, behind the norms that see the block's input. */
-static void run_attention(const struct pass *p, float *x, struct cache *cache)
+static void run_attention(const struct block_pass *p, float *x, struct cache *cache)
 {
 	const bool last = p->b->stack->norms_last;
 	const size_t m = p->batch->rows;
@@ -338,7 +340,7 @@ static void run_attention(const struct pass *p, float *x, struct cache *cache)
 		norm_rows(p, BEFORE_ATTENTION, m, x, x);
 }
 
-static void run(const struct pass *p, float *x, struct cache *cache, enum projection_name from)
+static void run_pass(const struct block_pass *p, float *x, struct cache *cache, enum projection_name from)
 {
 	const struct stack *s = p->b->stack;
 	struct work *w = p->w;
@@ -363,13 +365,13 @@ static void run(const struct pass *p, float *x, struct cache *cache, enum projec
 void block_forward(const struct block *b, struct work *w, const struct batch *batch,
 	float x[batch->rows][b->stack->hidden], struct cache *cache, const struct observer *observer)
 {
-	run(&(struct pass){ b, w, batch, observer, PROJECTIONS }, x[0], cache, PROJECTION_QKV);
+	run_pass(&(struct block_pass){ b, w, batch, observer, PROJECTIONS }, x[0], cache, PROJECTION_QKV);
 }
 
 void block_stage(const struct block *b, struct work *w, const struct batch *batch,
 	float x[batch->rows][b->stack->hidden], struct stage stage, const struct observer *observer)
 {
-	run(&(struct pass){ b, w, batch, observer, stage.to }, x[0], NULL, stage.from);
+	run_pass(&(struct block_pass){ b, w, batch, observer, stage.to }, x[0], NULL, stage.from);
 }
 
 void block_project(const struct block *b, struct work *w, const struct batch *batch, float y[],
@@ -377,7 +379,7 @@ void block_project(const struct block *b, struct work *w, const struct batch *ba
 {
 	const struct stack *s = b->stack;
 	const struct norm *norm = &b->norm[BEFORE_MLP];
-	const struct pass p = { b, w, batch, observer, stage.to };
+	const struct block_pass p = { b, w, batch, observer, stage.to };
 	const size_t in = stack_in(s, PROJECTION_GATE_UP), out = stack_out(s, ROLE_DOWN);
 
 	for (size_t i = 0, m; i < batch->rows; i += m) {

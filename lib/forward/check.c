@@ -140,7 +140,7 @@ static void compare_logits(struct check *k, const char *name, const struct part 
 	k->done = true;
 }
 
-static void prepare(struct check *k, const struct part *first)
+static void prepare_check(struct check *k, const struct part *first)
 {
 	k->windows = draw_windows(k, first);
 	k->execution.rows = k->windows.rows;
@@ -158,7 +158,7 @@ static void check_part(void *arg, const struct filter *f)
 	bool head = false;
 
 	if (!k->forward[0])
-		prepare(k, f->part);
+		prepare_check(k, f->part);
 	own.out = relay_output(k->relay);
 	k->part(k->arg, &own);
 	part[1] = relay_next(k->relay);

@@ -176,7 +176,7 @@ void routing_add_shared(const struct stack *s, size_t m, float *y, const float *
 }
 
 /* A piece on its way through the experts. */
-struct pass {
+struct experts_pass {
 	const struct experts *e;
 	const struct routing *r;
 	const uint8_t *modality;	/* of its tokens, or NULL */
@@ -193,7 +193,8 @@ struct buffers {
 };
 
 /* What the down projection gets of x, in b->middle. */
-static void run_gate_up(const struct pass *p, struct buffers *b, size_t expert, const struct batch *batch,
+static void run_gate_up(const struct experts_pass *p, struct buffers *b, size_t expert,
+	const struct batch *batch,
 	const float *x)
 {
 	const struct projection *s = &p->e->of[expert][GATE_UP];
@@ -204,7 +205,8 @@ static void run_gate_up(const struct pass *p, struct buffers *b, size_t expert, 
 }
 
 /* What a projection of an expert is about to multiply. */
-static void show_expert(const struct pass *p, struct buffers *b, enum projection_name name, size_t expert,
+static void show_expert(const struct experts_pass *p, struct buffers *b, enum projection_name name,
+	size_t expert,
 	size_t n, const float *x)
 {
 	const struct projection *s = experts_projection(p->e, name, expert);
@@ -216,7 +218,7 @@ static void show_expert(const struct pass *p, struct buffers *b, enum projection
 }
 
 /* The tokens of an expert: its rows become what it makes of them. */
-static void run_expert(const struct pass *p, struct buffers *b, size_t expert)
+static void run_expert(const struct experts_pass *p, struct buffers *b, size_t expert)
 {
 	const struct projection *down = &p->e->of[expert][DOWN];
 	const struct observer *o = p->observer;
@@ -244,7 +246,7 @@ static void run_expert(const struct pass *p, struct buffers *b, size_t expert)
 }
 
 /* Each token's input to a row of each of its experts. */
-static void gather(const struct pass *p)
+static void gather(const struct experts_pass *p)
 {
 	const struct routing *r = p->r;
 	const size_t n = p->m * r->chosen, width = r->hidden;
@@ -259,7 +261,7 @@ static void gather(const struct pass *p)
 }
 
 /* What its experts make of each token to y. */
-static void combine(const struct pass *p, float *y)
+static void combine(const struct experts_pass *p, float *y)
 {
 	const struct routing *r = p->r;
 	const size_t width = r->hidden, n = p->m * r->chosen * width;
@@ -279,7 +281,7 @@ void experts_apply(const struct experts *e, struct routing *r, const struct batc
 	size_t m, float *y, const float *x, enum projection_name to,
 	const struct observer *observer)
 {
-	struct pass p = { .e = e, .r = r, .x = x, .m = m, .to = to,
+	struct experts_pass p = { .e = e, .r = r, .x = x, .m = m, .to = to,
 		.modality = batch->modality ? batch->modality + first : NULL,
 		.observer = observer && observer->expert ? observer : NULL };
 	size_t reached = 0;

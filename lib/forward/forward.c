@@ -134,16 +134,16 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 }
 
 /* What of the model stands in this part: a part of a file may see the rest of the file too. */
-struct found {
+struct forward_found {
 	const struct part *part;
 	const struct config *config;
 	bool embedding, position, head, images;
 	bool *block;			/* [blocks] */
 };
 
-static void look_for(void *arg, const char *path)
+static void look_for_part(void *arg, const char *path)
 {
-	struct found *y = arg;
+	struct forward_found *y = arg;
 	const struct architecture *arch = y->config->arch;
 	size_t block;
 	const struct stack *s = config_block(y->config, path, &block, NULL);
@@ -207,7 +207,7 @@ static void check_placeholders(const struct forward *f, const struct part *part)
 			f->config->arch->embedding);
 }
 
-static void embed(struct forward *f, const struct part *part, const struct found *found)
+static void embed(struct forward *f, const struct part *part, const struct forward_found *found)
 {
 	const struct config *c = f->config;
 	size_t n = f->hidden.rows, hidden = f->hidden.width;
@@ -275,10 +275,11 @@ bool forward_blocks(struct forward *f, const struct part *part, const struct obs
 	void (*run)(void *arg, struct forward *f), void *arg)
 {
 	const struct config *c = f->config;
-	struct found found = { .part = part, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
+	struct forward_found found = { .part = part, .config = c, .block = xalloc(c->blocks,
+		sizeof *found.block) };
 
 	f->name = part_name(part);
-	part_groups(part, look_for, &found);
+	part_groups(part, look_for_part, &found);
 	if (f->images && !f->images->prepared_by)
 		images_prepare(f->images, part);
 	if (found.images && f->images)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 
-static struct product choose(const struct head *h)
+static struct product choose_product(const struct head *h)
 {
 	return product_choose(&h->layer.linear, h->execution->compute_type, h->execution->rows);
 }
@@ -25,7 +25,7 @@ struct head head_read(const struct part *part, const struct config *c, const str
 	layer_plain(part, &h.layer);
 	execution_layer(e, part, &h.layer, false);
 	if (keep) {
-		struct product p = choose(&h);
+		struct product p = choose_product(&h);
 
 		h.weight = xalloc(product_size(&p, c->vocab), 1);
 		product_make(&p, 0, c->vocab, h.weight);
@@ -53,14 +53,14 @@ void head_norm(const struct head *h, const struct batch *batch, float y[batch->r
 
 size_t head_workspace(const struct head *h, size_t n)
 {
-	struct product p = choose(h);
+	struct product p = choose_product(h);
 
 	return product_size(&p, n);
 }
 
 struct product head_product(const struct head *h, size_t first, size_t n, void *workspace)
 {
-	struct product p = choose(h);
+	struct product p = choose_product(h);
 
 	if (h->weight)
 		p.weight = h->weight;

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/scratch.h"
 
-static float *map_file(size_t bytes)
+static float *map_scratch(size_t bytes)
 {
 	int fd = scratch_file(), e;
 	void *p;
@@ -35,7 +35,7 @@ struct hidden hidden_make(size_t rows, size_t width, size_t limit)
 	    __builtin_mul_overflow(h.bytes, sizeof *h.x, &h.bytes) || h.bytes > PTRDIFF_MAX)
 		die("hidden states of %zu tokens are too large", rows);
 	h.mapped = h.bytes > limit;
-	h.x = h.mapped ? map_file(h.bytes) : xalloc(rows * width, sizeof *h.x);
+	h.x = h.mapped ? map_scratch(h.bytes) : xalloc(rows * width, sizeof *h.x);
 	return h;
 }
 

@@ -9,7 +9,7 @@
 #include "vision/vision.h"
 
 /* Rows of an image, of its class token too. */
-static size_t rows_of(const struct images *m, size_t i)
+static size_t rows_of_image(const struct images *m, size_t i)
 {
 	return vision_rows(m->config, m->image[i].rows, m->image[i].columns);
 }
@@ -24,9 +24,9 @@ static void make_windows(struct images *m, const char *name, size_t n)
 		.sequence = xalloc(n, sizeof *y->sequence) };
 	for (size_t i = 0; i < n; i++) {
 		vision_check(m->config, name, &m->image[i]);
-		y->sequence[i] = (struct sequence){ .first = y->rows, .length = rows_of(m, i) };
-		y->rows += rows_of(m, i);
-		y->longest = max(y->longest, rows_of(m, i));
+		y->sequence[i] = (struct sequence){ .first = y->rows, .length = rows_of_image(m, i) };
+		y->rows += rows_of_image(m, i);
+		y->longest = max(y->longest, rows_of_image(m, i));
 		y->positions = max(y->positions, max(m->image[i].rows, m->image[i].columns));
 	}
 	y->index = xalloc(y->rows, sizeof *y->index);	/* all 0: each row sees all of its image */
@@ -79,7 +79,7 @@ void images_prepare(struct images *m, const struct part *part)
 }
 
 /* What stands beside the patches. */
-struct places {
+struct images_places {
 	const float *class;		/* [hidden] or NULL */
 	struct layer position;
 	struct norm norm;
@@ -98,7 +98,7 @@ static float *read_class(const struct images *m, const struct part *part)
 }
 
 /* Rows of an image: the class token before them, positions added, and normed. */
-static void place(const struct images *m, const struct places *p, size_t rows, float *x)
+static void place_patches(const struct images *m, const struct images_places *p, size_t rows, float *x)
 {
 	const size_t hidden = m->hidden.width;
 	float *row = xalloc(hidden, sizeof *row);
@@ -115,7 +115,8 @@ static void place(const struct images *m, const struct places *p, size_t rows, f
 	free(row);
 }
 
-static void embed_one(struct images *m, const struct projection *patch, const struct places *places, size_t i,
+static void embed_one(struct images *m, const struct projection *patch, const struct images_places *places,
+	size_t i,
 	struct workspace *workspace, const struct observer *observer)
 {
 	const struct sequence *s = &m->windows.sequence[i];
@@ -127,7 +128,7 @@ static void embed_one(struct images *m, const struct projection *patch, const st
 	vision_patches(m->config, &m->processor, m->windows.name, &m->image[i], x);
 	projection_apply(patch, &batch, 0, n, out, (float (*)[out])(row + class * out),
 		(const float (*)[in])x, workspace, observer, false);
-	place(m, places, s->length, row);
+	place_patches(m, places, s->length, row);
 	free(x);
 }
 
@@ -138,7 +139,7 @@ void images_embed(struct images *m, const struct part *part, const struct observ
 	struct projection patch = { 0 };
 	struct workspace workspace = { 0 };
 	float *class = read_class(m, part);
-	struct places p = { .class = class };
+	struct images_places p = { .class = class };
 
 	if (s->arch->position) {
 		p.position = layer_read(part, s->arch->position, c->vision.rows, s->hidden);

@@ -23,7 +23,7 @@ static void set_bias(struct projection *s, size_t i)
 }
 
 /* Prepares the weights of layers first .. first + n - 1; of all, if they need other memory than before. */
-static void prepare(struct projection *s, size_t first, size_t n)
+static void prepare_weights(struct projection *s, size_t first, size_t n)
 {
 	size_t bytes = 0, end = 0;
 
@@ -46,7 +46,7 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 {
 	s->layer[i].linear = *l;
 	s->product[i] = product_choose(&s->layer[i].linear, s->type, s->rows);
-	prepare(s, i, 1);
+	prepare_weights(s, i, 1);
 	set_bias(s, i);
 }
 
@@ -66,7 +66,8 @@ static void check_rotation(const struct projection *s, const struct part *part, 
 }
 
 /* One more layer, behind the others. */
-static void add_layer(struct projection *s, const struct part *part, const struct execution *e, bool visual,
+static void projection_add(struct projection *s, const struct part *part, const struct execution *e,
+	bool visual,
 	const char *path, size_t out, bool bias)
 {
 	struct layer *l = &s->layer[s->layers];
@@ -84,7 +85,8 @@ static void add_layer(struct projection *s, const struct part *part, const struc
 	s->out += l->linear.out;
 }
 
-static void begin(struct projection *s, const struct execution *e, size_t block, enum projection_name name,
+static void projection_begin(struct projection *s, const struct execution *e, size_t block,
+	enum projection_name name,
 	size_t in)
 {
 	s->name = name;
@@ -98,14 +100,14 @@ void projection_layers(struct projection *s, const struct part *part, const stru
 	const struct execution *e, const struct stack *stack, size_t index, enum projection_name name,
 	size_t expert)
 {
-	begin(s, e, stack->first + index, name, stack_in(stack, name));
+	projection_begin(s, e, stack->first + index, name, stack_in(stack, name));
 	for (const struct linear_row *row = stack->arch->linear; row->name; row++) {
 		char *path;
 
 		if (row->projection != name || !stack_has(stack, index, row))
 			continue;
 		path = stack_expert_path(stack, index, row->name, expert);
-		add_layer(s, part, e, stack != config_last(c), path, stack_out(stack, row->role),
+		projection_add(s, part, e, stack != config_last(c), path, stack_out(stack, row->role),
 			stack->bias[row->role]);
 		free(path);
 	}
@@ -116,14 +118,15 @@ void projection_patch(struct projection *s, const struct part *part, const struc
 {
 	const struct stack *encoder = config_encoder(c);
 
-	begin(s, e, c->blocks, PROJECTION_PATCH, vision_numbers(&c->vision));
-	add_layer(s, part, e, true, encoder->arch->embedding, encoder->hidden, encoder->arch->embedding_bias);
+	projection_begin(s, e, c->blocks, PROJECTION_PATCH, vision_numbers(&c->vision));
+	projection_add(s, part, e, true, encoder->arch->embedding, encoder->hidden,
+		encoder->arch->embedding_bias);
 	projection_prepare(s);
 }
 
 void projection_prepare(struct projection *s)
 {
-	prepare(s, 0, s->layers);
+	prepare_weights(s, 0, s->layers);
 	for (size_t i = 0; i < s->layers; i++)
 		set_bias(s, i);
 }

@@ -8,7 +8,7 @@
 
 /* Rows are counted where there is no memory for them yet. place, index: in the prompt, before and after
  * reordering. */
-static void put(struct windows *w, const struct stretch *s, size_t at, int32_t target, size_t place,
+static void put_row(struct windows *w, const struct stretch *s, size_t at, int32_t target, size_t place,
 	int32_t index)
 {
 	const size_t row = w->rows++;
@@ -45,16 +45,16 @@ static void add_prompt(struct windows *w, const struct prompt *p)
 	const size_t begin = w->rows, past = p->context.n - 1;
 
 	for (size_t i = 0; i < past; i++)
-		put(w, &p->context, i, -1, i, p->index ? p->index[i] : (int32_t)i);
+		put_row(w, &p->context, i, -1, i, p->index ? p->index[i] : (int32_t)i);
 	if (past)
 		end_window(w, begin, 0, 0);
 	for (size_t k = 0; k < p->continuations; k++) {
 		const struct stretch *c = &p->continuation[k];
 		const size_t first = w->rows;
 
-		put(w, &p->context, past, c->id[0], past, (int32_t)past);
+		put_row(w, &p->context, past, c->id[0], past, (int32_t)past);
 		for (size_t i = 0; i + 1 < c->n; i++)
-			put(w, c, i, c->id[i + 1], past + 1 + i, (int32_t)(past + 1 + i));
+			put_row(w, c, i, c->id[i + 1], past + 1 + i, (int32_t)(past + 1 + i));
 		end_window(w, first, past, begin);
 	}
 }

@@ -39,7 +39,7 @@ size_t windows_ctx(size_t ctx, size_t positions)
 }
 
 /* How each text is cut, and the windows so far. */
-struct cut {
+struct window_cut {
 	const char *name;		/* of the file */
 	const struct tokens *t;
 	const struct convention *c;
@@ -51,7 +51,7 @@ struct cut {
 /* A window of a BOS, if it has one, and tokens `from` on; its targets stand at places `target` on. */
 struct window { size_t row, length, bos, from, target; };
 
-static void set_target(struct cut *k, const struct window *v, size_t place, size_t next)
+static void set_target(struct window_cut *k, const struct window *v, size_t place, size_t next)
 {
 	const size_t i = v->from + next - v->bos;
 
@@ -63,7 +63,7 @@ static void set_target(struct cut *k, const struct window *v, size_t place, size
 }
 
 /* The targets of a window whose tokens were reordered: those of the next index. */
-static void targets_by_index(struct cut *k, const struct window *v)
+static void targets_by_index(struct window_cut *k, const struct window *v)
 {
 	size_t *place = xalloc(v->length, sizeof *place);
 
@@ -75,7 +75,7 @@ static void targets_by_index(struct cut *k, const struct window *v)
 }
 
 /* Positions, indices and modalities. */
-static void place_tokens(struct cut *k, const struct window *v)
+static void place_tokens(struct window_cut *k, const struct window *v)
 {
 	const struct tokens *t = k->t;
 	struct windows *w = &k->w;
@@ -97,7 +97,7 @@ static void place_tokens(struct cut *k, const struct window *v)
 	}
 }
 
-static void add_window(struct cut *k, struct window v)
+static void add_window(struct window_cut *k, struct window v)
 {
 	struct windows *w = &k->w;
 
@@ -121,7 +121,7 @@ static void add_window(struct cut *k, struct window v)
 }
 
 /* Where targets begin in a window that is the text's first or a later one. */
-static size_t first_target(const struct cut *k, bool later)
+static size_t first_target(const struct window_cut *k, bool later)
 {
 	if (k->c->half)
 		return k->ctx / 2 + 1;
@@ -129,7 +129,7 @@ static size_t first_target(const struct cut *k, bool later)
 }
 
 /* A text of tokens begin .. end - 1; tail: its last window may be shorter. */
-static void cut_text(struct cut *k, size_t begin, size_t end, bool tail)
+static void cut_text(struct window_cut *k, size_t begin, size_t end, bool tail)
 {
 	const size_t all = end - begin + (k->each || k->lead);
 
@@ -150,7 +150,7 @@ static void cut_text(struct cut *k, size_t begin, size_t end, bool tail)
 }
 
 /* All texts of the file, of which the first n tokens count. */
-static void cut_all(struct cut *k, size_t n)
+static void cut_all(struct window_cut *k, size_t n)
 {
 	const struct tokens *t = k->t;
 
@@ -196,7 +196,7 @@ void windows_count(struct windows *w)
 }
 
 /* How many tokens of a text count that ends in a newline, where the convention leaves that out. */
-static size_t without_newline(const struct cut *k)
+static size_t without_newline(const struct window_cut *k)
 {
 	const struct tokens *t = k->t;
 	const char *const places[] = { t->sequence ? "/sequence" : NULL, t->position ? "/position" : NULL,
@@ -216,7 +216,7 @@ static size_t without_newline(const struct cut *k)
 }
 
 /* What the convention makes of BOS, and how far windows are apart. */
-static void apply(struct cut *k, enum windows_convention convention, size_t stride)
+static void apply(struct window_cut *k, enum windows_convention convention, size_t stride)
 {
 	k->lead = k->c->bos == BOS_TEXT && k->t->add_bos;
 	k->each = k->c->bos == BOS_WINDOW || (k->c->bos == BOS_REPLACES && k->t->add_bos);
@@ -289,7 +289,8 @@ static void keep_images(struct windows *w, const size_t rows[w->images])
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx, size_t stride)
 {
-	struct cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name = name };
+	struct window_cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name =
+		name };
 	size_t n, *images;
 
 	apply(&k, convention, stride);

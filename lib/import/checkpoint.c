@@ -112,7 +112,7 @@ struct entry *checkpoint_member(const struct checkpoint *k, const char *group, c
 }
 
 /* There is room: see list_entries(). */
-static struct entry *add(struct checkpoint *k, char *path, const struct source_tensor *source)
+static struct entry *add_entry(struct checkpoint *k, char *path, const struct source_tensor *source)
 {
 	k->entry[k->entries] = (struct entry){ .path = path, .source = source };
 	return k->entry + k->entries++;
@@ -146,7 +146,7 @@ static bool add_layers(struct checkpoint *k, const struct stack *s, size_t block
 			continue;
 		check_expert(k, s, row, expert, source->name);
 		group = stack_expert_path(s, block, row->name, expert);
-		e = add(k, xformat("%s%s", group, member), source);
+		e = add_entry(k, xformat("%s%s", group, member), source);
 		e->stack = s;
 		e->row = row;
 		any = true;
@@ -220,7 +220,7 @@ static void list_entry(struct checkpoint *k, const struct source_tensor *t, stru
 	if (left || (inside && add_layers(k, inside, block, rest, t)))
 		free(path);
 	else
-		add(k, path, t);
+		add_entry(k, path, t);
 }
 
 static void list_entries(struct checkpoint *k)
@@ -271,9 +271,9 @@ static void tie_head(struct checkpoint *k)
 	if (!embedding && !head)
 		return;
 	if (!embedding)
-		embedding = add(k, xformat("%s/weight", a->embedding), head->source);
+		embedding = add_entry(k, xformat("%s/weight", a->embedding), head->source);
 	if (!head)
-		head = add(k, xformat("%s/weight", a->head), embedding->source);
+		head = add_entry(k, xformat("%s/weight", a->head), embedding->source);
 	head->source = embedding->source;
 	head->tied_to = embedding->path;
 	sort(k);

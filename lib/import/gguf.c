@@ -198,7 +198,7 @@ static int by_data(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static const struct value *find(const struct gguf *g, const char *key)
+static const struct value *find_key(const struct gguf *g, const char *key)
 {
 	struct value v = { .key = (char *)key };
 
@@ -262,7 +262,7 @@ static void read_tensors(struct gguf *g, struct cursor *c, size_t n)
 			die("%s: %s: the tensor is there twice", g->path, g->tensor[i].name);
 }
 
-static void map_file(struct gguf *g)
+static void map_gguf(struct gguf *g)
 {
 	int fd = open(g->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -290,7 +290,7 @@ struct gguf *gguf_open(const char *path)
 	size_t tensors, values;
 
 	g->path = xformat("%s", path);
-	map_file(g);
+	map_gguf(g);
 	c.at = g->map;
 	if (memcmp(take(&c, 4), "GGUF", 4))
 		die("%s: is not a GGUF file: it does not begin with GGUF", path);
@@ -367,7 +367,7 @@ static bool is_string(enum type t)
 static const struct value *look_up(const struct gguf *g, const char *key, bool array, bool (*is)(enum type),
 	const char *expected)
 {
-	const struct value *v = find(g, key);
+	const struct value *v = find_key(g, key);
 
 	if (!v)
 		return NULL;

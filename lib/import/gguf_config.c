@@ -13,7 +13,7 @@ enum { LIST = 512, WIDE = 1 << 20 };
 /* What is being made, and of what. */
 struct making { const struct gguf *g; const char *path; const struct gguf_row *row; json_t *config; };
 
-static void put(const struct making *m, const char *key, json_t *v)
+static void put_config_key(const struct making *m, const char *key, json_t *v)
 {
 	if (json_object_set_new(m->config, key, v))
 		die("%s: out of memory", m->path);
@@ -21,7 +21,7 @@ static void put(const struct making *m, const char *key, json_t *v)
 
 static void put_size(const struct making *m, const char *key, size_t n)
 {
-	put(m, key, json_integer((json_int_t)n));
+	put_config_key(m, key, json_integer((json_int_t)n));
 }
 
 /* "ARCHITECTURE.key" */
@@ -76,7 +76,7 @@ static double shortest(double v)
 
 static void put_real(const struct making *m, const char *key, double v)
 {
-	put(m, key, json_real(shortest(v)));
+	put_config_key(m, key, json_real(shortest(v)));
 }
 
 static void put_key(const struct making *m, const struct gguf_key *k)
@@ -100,13 +100,13 @@ static void put_key(const struct making *m, const struct gguf_key *k)
 	case GGUF_FLAG:
 		there = gguf_flag(m->g, name, &flag);
 		if (there)
-			put(m, k->ours, json_boolean(flag));
+			put_config_key(m, k->ours, json_boolean(flag));
 		break;
 	case GGUF_TENSOR:
-		put(m, k->ours, json_boolean(gguf_tensor(m->g, k->theirs)));
+		put_config_key(m, k->ours, json_boolean(gguf_tensor(m->g, k->theirs)));
 		break;
 	case GGUF_TRUE:
-		put(m, k->ours, json_true());
+		put_config_key(m, k->ours, json_true());
 		break;
 	}
 	if (!there && k->required)
@@ -187,7 +187,7 @@ static void put_ids(const struct making *m)
 		int64_t id = sentencepiece ? ids[i].absent : -1;
 
 		gguf_integer(m->g, ids[i].theirs, &id);
-		put(m, ids[i].ours, id < 0 ? json_null() : json_integer(id));
+		put_config_key(m, ids[i].ours, id < 0 ? json_null() : json_integer(id));
 	}
 	free(kind);
 }
@@ -300,7 +300,7 @@ static void put_rotary(const struct making *m, size_t rotated, size_t head_dim)
 			m->row->name, rotated, head_dim);
 	while ((size_t)(part * (double)head_dim) < rotated)	/* it is rounded down */
 		part = nextafter(part, 2);
-	put(m, m->row->rotary, json_real(part));
+	put_config_key(m, m->row->rotary, json_real(part));
 }
 
 static const char divisors_name[] = "rope_freqs.weight";
@@ -342,7 +342,7 @@ static void put_rope(const struct making *m, size_t head_dim)
 	else if (is_long)
 		scaling = longrope(m, rotated);
 	if (scaling)
-		put(m, "rope_scaling", scaling);
+		put_config_key(m, "rope_scaling", scaling);
 }
 
 static void put_window(const struct making *m)
@@ -352,7 +352,7 @@ static void put_window(const struct making *m)
 
 	size_of(m, "context_length", &context);
 	if (there && m->row->window)
-		put(m, m->row->window, window ? json_integer((json_int_t)window) : json_null());
+		put_config_key(m, m->row->window, window ? json_integer((json_int_t)window) : json_null());
 	else if (window && window < context)
 		die("%s: %s.attention.sliding_window: is %zu, expected attention to all positions", m->path,
 			m->row->name, window);
@@ -408,8 +408,8 @@ char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row 
 
 	if (!m.config)
 		die("%s: out of memory", path);
-	put(&m, "architectures", json_pack("[s]", row->class));
-	put(&m, "model_type", json_string(row->model_type));
+	put_config_key(&m, "architectures", json_pack("[s]", row->class));
+	put_config_key(&m, "model_type", json_string(row->model_type));
 	for (const struct gguf_key *k = row->keys; k->theirs; k++)
 		put_key(&m, k);
 	*sizes = put_heads(&m);
@@ -419,7 +419,7 @@ char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row 
 		put_rope(&m, sizes->head_dim);
 	put_vocab(&m);
 	put_ids(&m);
-	put(&m, "tie_word_embeddings", json_boolean(!gguf_tensor(g, "output.weight")));
+	put_config_key(&m, "tie_word_embeddings", json_boolean(!gguf_tensor(g, "output.weight")));
 	text = json_dumps(m.config, JSON_INDENT(1));
 	if (!text)
 		die("%s: out of memory", path);

@@ -87,7 +87,7 @@ static char *renamed(const struct gguf_name *row, const char *name, size_t exper
 	return ours;
 }
 
-static void add(struct data *d, struct item item)
+static void add_item(struct data *d, struct item item)
 {
 	d->item = xgrow(d->item, d->items + 1, sizeof *d->item);
 	d->item[d->items++] = item;
@@ -113,7 +113,7 @@ static size_t count(const struct gguf_tensor *t)
 }
 
 /* That its data are there. */
-static void check(const struct source *s, const struct item *item)
+static void check_item(const struct source *s, const struct item *item)
 {
 	const struct gguf_tensor *t = item->from;
 	size_t bytes;
@@ -130,7 +130,7 @@ static void check(const struct source *s, const struct item *item)
 			s->path, t->name, bytes, t->room);
 }
 
-static _Noreturn void refuse(const struct source *s, const struct item *item)
+static _Noreturn void refuse_item(const struct source *s, const struct item *item)
 {
 	char known[LIST] = "";
 
@@ -156,28 +156,28 @@ static void add_tensor(struct source *s, const struct gguf_row *row, const struc
 	while (n->theirs && !(item.name = renamed(n, t->name, 0)))
 		n++;
 	item.order = n->order;
-	check(s, &item);
+	check_item(s, &item);
 	if (!n->theirs) {
 		item.name = xformat("%s", t->name);
-		add(d, item);
+		add_item(d, item);
 	} else if (!strchr(n->ours, '@')) {
-		add(d, item);
+		add_item(d, item);
 	} else {
 		free(item.name);
 		if (!is_known(&item))	/* how many experts there is room for cannot be told */
-			refuse(s, &item);
+			refuse_item(s, &item);
 		if (t->rank != 3 || t->dim[0] != d->sizes.experts || !count(t))
 			die("%s: %s: is not a stack of the matrices of %zu experts", s->path, t->name,
 				d->sizes.experts);
 		item.stacked = true;
 		for (; item.expert < t->dim[0]; item.expert++) {
 			item.name = renamed(n, t->name, item.expert);
-			add(d, item);
+			add_item(d, item);
 		}
 	}
 }
 
-static enum tensor_type type_of(const struct item *item)
+static enum tensor_type item_type(const struct item *item)
 {
 	if (!is_known(item))
 		return TENSOR_ANY;
@@ -191,7 +191,7 @@ static enum tensor_type type_of(const struct item *item)
 static struct tensor shape_of(const struct item *item)
 {
 	const struct gguf_tensor *t = item->from;
-	struct tensor y = tensor_of(type_of(item), NULL, t->rank - item->stacked, t->dim + item->stacked);
+	struct tensor y = tensor_of(item_type(item), NULL, t->rank - item->stacked, t->dim + item->stacked);
 
 	if (item->order == GGUF_ONE_ROW && t->rank == 1)
 		return tensor_2d(y.type, NULL, 1, t->dim[0]);
@@ -306,7 +306,7 @@ static void *copy_rows(struct data *d, const struct item *item, const unsigned c
 	return transposed;
 }
 
-static struct item *find(struct source *s, const char *name)
+static struct item *find_item(struct source *s, const char *name)
 {
 	const struct data *d = s->data;
 	struct item key = { .name = (char *)name }, *item;
@@ -315,7 +315,7 @@ static struct item *find(struct source *s, const char *name)
 	if (!item)
 		die("%s: %s: there is no such tensor", s->path, name);
 	if (!is_known(item))
-		refuse(s, item);
+		refuse_item(s, item);
 	return item;
 }
 
@@ -334,14 +334,14 @@ static const unsigned char *stored_rows(const struct item *item, size_t *rows, s
 static struct tensor read_stored(struct source *s, const char *name)
 {
 	size_t rows, columns, bytes;
-	const unsigned char *data = stored_rows(find(s, name), &rows, &columns, &bytes);
+	const unsigned char *data = stored_rows(find_item(s, name), &rows, &columns, &bytes);
 
 	return tensor_1d(TENSOR_U8, (void *)(uintptr_t)data, rows * bytes);
 }
 
 static struct tensor read_tensor(struct source *s, const char *name)
 {
-	struct item *item = find(s, name);
+	struct item *item = find_item(s, name);
 	size_t rows, columns, bytes;
 	const unsigned char *data = stored_rows(item, &rows, &columns, &bytes);
 	const struct gguf_tensor *t = item->from;

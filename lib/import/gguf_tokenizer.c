@@ -66,7 +66,7 @@ static json_t *made(const struct vocabulary *v, json_t *json)
 	return json;
 }
 
-static void put(const struct vocabulary *v, json_t *o, const char *key, json_t *value)
+static void put_member(const struct vocabulary *v, json_t *o, const char *key, json_t *value)
 {
 	if (json_object_set_new(o, key, made(v, value)))
 		die("%s: out of memory", v->path);
@@ -78,13 +78,13 @@ static void append(const struct vocabulary *v, json_t *array, json_t *value)
 		die("%s: out of memory", v->path);
 }
 
-static int64_t type_of(const struct vocabulary *v, size_t id)
+static int64_t type_of_token(const struct vocabulary *v, size_t id)
 {
 	return v->type ? v->type[id] : NORMAL;
 }
 
 /* -1: it is no token. */
-static int64_t find(const struct vocabulary *v, const char *token)
+static int64_t find_token(const struct vocabulary *v, const char *token)
 {
 	const json_t *id = json_object_get(v->ids, token);
 
@@ -113,7 +113,7 @@ static void read_tokens(struct vocabulary *v)
 			die("%s: %s: number %zu is %s, expected a text", v->path, key, i,
 				t.n ? "with a NUL byte" : "empty");
 		v->token[i] = xformat("%.*s", (int)t.n, t.s);
-		other = find(v, v->token[i]);
+		other = find_token(v, v->token[i]);
 		if (other >= 0)
 			die("%s: %s: '%s' is there twice, as %jd and %zu", v->path, key, v->token[i],
 				(intmax_t)other, i);
@@ -149,7 +149,7 @@ static json_t *added_tokens(const struct vocabulary *v)
 	json_t *list = made(v, json_array());
 
 	for (size_t i = 0; i < v->n; i++) {
-		const int64_t type = type_of(v, i);
+		const int64_t type = type_of_token(v, i);
 
 		if (type == CONTROL || type == USER_DEFINED || (type == UNKNOWN && token_id(v,
 			"tokenizer.ggml.unknown_token_id") == (int64_t)i))
@@ -190,7 +190,7 @@ static json_t *post_processor(const struct vocabulary *v, bool bos, bool eos)
 		if (!wanted[i])
 			continue;
 		append(v, single, special(v, (size_t)ids[i]));
-		put(v, tokens, v->token[ids[i]], json_pack("{s:o, s:[I], s:[o]}",
+		put_member(v, tokens, v->token[ids[i]], json_pack("{s:o, s:[I], s:[o]}",
 			"id", text_of(v, (size_t)ids[i]), "ids", (json_int_t)ids[i],
 			"tokens", text_of(v, (size_t)ids[i])));
 	}
@@ -264,7 +264,7 @@ static json_t *read_merges(const struct vocabulary *v)
 			die("%s: %s: number %zu is not two texts with a blank between them", v->path, key, i);
 		*gap = '\0';
 		whole = xformat("%s%s", left, gap + 1);
-		if (find(v, left) < 0 || find(v, gap + 1) < 0 || find(v, whole) < 0)
+		if (find_token(v, left) < 0 || find_token(v, gap + 1) < 0 || find_token(v, whole) < 0)
 			die("%s: %s: number %zu: '%s', or a part of it, is no token", v->path, key, i, whole);
 		append(v, list, json_pack("[s, s]", left, gap + 1));
 		free(whole);
@@ -291,11 +291,11 @@ static json_t *byte_bpe(const struct vocabulary *v)
 /* --- SentencePiece's BPE --- */
 
 /* A token cut into two. */
-struct cut { double score; int64_t left; size_t id, at, characters[2]; };
+struct token_cut { double score; int64_t left; size_t id, at, characters[2]; };
 
 static int by_rank(const void *a, const void *b)
 {
-	const struct cut *x = a, *y = b;
+	const struct token_cut *x = a, *y = b;
 
 	if (x->score != y->score)
 		return x->score > y->score ? -1 : 1;
@@ -319,12 +319,12 @@ static size_t characters(const char *s)
 /* Whether text becomes this token by merges; others are found as a whole, or stand for bytes. */
 static bool is_merged(const struct vocabulary *v, size_t id)
 {
-	int64_t t = type_of(v, id);
+	int64_t t = type_of_token(v, id);
 
 	return t != CONTROL && t != UNKNOWN && t != USER_DEFINED && t != BYTE;
 }
 
-static void cut_token(const struct vocabulary *v, size_t id, double score, struct cut **cut, size_t *n,
+static void cut_token(const struct vocabulary *v, size_t id, double score, struct token_cut **cut, size_t *n,
 	size_t *room)
 {
 	const char *token = v->token[id];
@@ -334,13 +334,13 @@ static void cut_token(const struct vocabulary *v, size_t id, double score, struc
 		die("%s: tokenizer.ggml.tokens: number %zu has %zu bytes, expected at most %d", v->path, id,
 			strlen(token), CUT_MAX);
 	for (size_t at = strlen(token) - 1; at > 0; at--) {
-		struct cut c = { .score = score, .id = id, .at = at };
+		struct token_cut c = { .score = score, .id = id, .at = at };
 
 		left[at] = '\0';
 		if (((unsigned char)token[at] & 0xc0) == 0x80)
 			continue;
-		c.left = find(v, left);
-		if (c.left < 0 || find(v, token + at) < 0)
+		c.left = find_token(v, left);
+		if (c.left < 0 || find_token(v, token + at) < 0)
 			continue;
 		c.characters[0] = characters(left);
 		c.characters[1] = characters(token + at);
@@ -358,7 +358,7 @@ static json_t *merges_by_score(const struct vocabulary *v)
 	size_t n = 0, room = 0, scores;
 	double *score = gguf_reals(v->g, "tokenizer.ggml.scores", &scores);
 	json_t *list = made(v, json_array());
-	struct cut *cut = NULL;
+	struct token_cut *cut = NULL;
 
 	if (!score || scores != v->n)
 		die("%s: tokenizer.ggml.scores: has %zu elements, expected one for each of %zu tokens",
@@ -389,7 +389,7 @@ static bool has_bytes(const struct vocabulary *v)
 		char code[8];
 
 		snprintf(code, sizeof code, "<0x%02X>", i);
-		n += find(v, code) >= 0;
+		n += find_token(v, code) >= 0;
 	}
 	if (n && n < 256)
 		die("%s: tokenizer.ggml.tokens: has %d of the 256 tokens <0x00> to <0xFF>, expected all",
@@ -402,7 +402,7 @@ static json_t *unknown(const struct vocabulary *v)
 	int64_t id = token_id(v, "tokenizer.ggml.unknown_token_id");
 
 	for (size_t i = 0; id < 0 && i < v->n; i++)
-		if (type_of(v, i) == UNKNOWN)
+		if (type_of_token(v, i) == UNKNOWN)
 			id = (int64_t)i;
 	return id < 0 ? json_null() : text_of(v, (size_t)id);
 }

@@ -126,7 +126,7 @@ static void check_cover(const struct file *f, size_t n, struct entry *e)
 		die("%s: %zu bytes after the last tensor belong to none", f->path, f->size - at);
 }
 
-static size_t map_file(struct file *f)
+static size_t map_safetensors(struct file *f)
 {
 	int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -157,7 +157,7 @@ static size_t map_file(struct file *f)
 static void read_file(struct safetensors *s, size_t index)
 {
 	struct file *f = s->file + index;
-	size_t header = map_file(f), first = s->entries;
+	size_t header = map_safetensors(f), first = s->entries;
 	json_error_t error;
 	const char *name;
 	json_t *root, *value;
@@ -192,7 +192,7 @@ static size_t add_file(struct safetensors *s, const char *name)
 	return s->files++;
 }
 
-static const struct entry *find(const struct safetensors *s, const char *name)
+static const struct entry *find_entry(const struct safetensors *s, const char *name)
 {
 	struct entry key = { .name = (char *)name };
 
@@ -233,7 +233,7 @@ static void read_index(struct safetensors *s, const char *path)
 		read_file(s, i);
 	sort_entries(s);
 	json_object_foreach(map, name, file) {
-		const struct entry *e = find(s, name);
+		const struct entry *e = find_entry(s, name);
 
 		if (!e || e->file != add_file(s, json_string_value(file)))
 			die("%s: weight_map: %s: is not in %s", path, name, json_string_value(file));
@@ -274,14 +274,14 @@ const char *safetensors_at(const struct safetensors *s, size_t i)
 
 const char *safetensors_file(const struct safetensors *s, const char *name)
 {
-	const struct entry *e = find(s, name);
+	const struct entry *e = find_entry(s, name);
 
 	return e ? s->file[e->file].path : NULL;
 }
 
 static const struct entry *entry_of(const struct safetensors *s, const char *name)
 {
-	const struct entry *e = find(s, name);
+	const struct entry *e = find_entry(s, name);
 
 	if (!e)
 		die("%s: %s: there is no such tensor", s->folder, name);

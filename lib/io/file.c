@@ -20,7 +20,7 @@ enum {
 };
 
 /* An input, as it was when it was opened. */
-static struct input { struct stat st; char *path, kind[KIND]; } input[INPUTS];
+static struct known_input { struct stat st; char *path, kind[KIND]; } input[INPUTS];
 static size_t inputs;
 static const char *pipe_name;
 
@@ -29,7 +29,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-static struct input *find(const struct stat *st)
+static struct known_input *find_input(const struct stat *st)
 {
 	for (size_t i = 0; i < inputs && i < INPUTS; i++)
 		if (is_same(&input[i].st, st))
@@ -37,11 +37,11 @@ static struct input *find(const struct stat *st)
 	return NULL;
 }
 
-static struct input *find_open(int fd)
+static struct known_input *find_open(int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) ? NULL : find(&st);
+	return fstat(fd, &st) ? NULL : find_input(&st);
 }
 
 bool file_is_input(int fd)
@@ -52,14 +52,14 @@ bool file_is_input(int fd)
 const char *file_input_kind(const char *path)
 {
 	struct stat st;
-	const struct input *i = stat(path, &st) ? NULL : find(&st);
+	const struct known_input *i = stat(path, &st) ? NULL : find_input(&st);
 
 	return i ? i->kind : NULL;
 }
 
 void file_kind(int fd, const char *kind)
 {
-	struct input *i = find_open(fd);
+	struct known_input *i = find_open(fd);
 
 	if (i)
 		snprintf(i->kind, KIND, "%s", kind);
@@ -78,7 +78,7 @@ const char *file_pipe(void)
 	return pipe_name;
 }
 
-static const struct input *find_path(const char *path)
+static const struct known_input *find_path(const char *path)
 {
 	for (size_t i = 0; i < inputs && i < INPUTS; i++)
 		if (!strcmp(input[i].path, path))
@@ -96,7 +96,7 @@ void file_drop(void *piece, size_t n)
 
 char *file_digest(const char *path)
 {
-	const struct input *i = find_path(path);
+	const struct known_input *i = find_path(path);
 	struct stat st;
 	void *p;
 	char *y;
@@ -146,15 +146,15 @@ void file_note(int fd, const char *path)
 		return;
 	}
 	check_error_output(&st, path);
-	if (find(&st))
+	if (find_input(&st))
 		return;
-	input[inputs++ % INPUTS] = (struct input){ st, xformat("%s", path), "" };
+	input[inputs++ % INPUTS] = (struct known_input){ st, xformat("%s", path), "" };
 }
 
 void file_check(void)
 {
 	for (size_t i = 0; i < inputs && i < INPUTS; i++) {
-		const struct input *x = &input[i];
+		const struct known_input *x = &input[i];
 		struct stat st;
 
 		/* if its name now belongs to another file, ours is as it was */

@@ -49,7 +49,7 @@ void hdf5_init(void)
 	}
 }
 
-static _Noreturn void refuse(const char *file, const char *path)
+static _Noreturn void refuse_object(const char *file, const char *path)
 {
 	die("%s: %s: the HDF5 library fails here; the file is damaged, or memory is short", file, path);
 }
@@ -57,14 +57,14 @@ static _Noreturn void refuse(const char *file, const char *path)
 hid_t hdf5_id(hid_t id, const char *file, const char *path)
 {
 	if (id < 0)
-		refuse(file, path);
+		refuse_object(file, path);
 	return id;
 }
 
 bool hdf5_yes(htri_t answer, const char *file, const char *path)
 {
 	if (answer < 0)
-		refuse(file, path);
+		refuse_object(file, path);
 	return answer > 0;
 }
 

@@ -41,7 +41,7 @@ struct input {
 };
 
 /* Maps a file of n bytes, of which the first `used` have been read already. */
-static void map_file(struct input *in, int fd, size_t n, size_t used)
+static void map_input(struct input *in, int fd, size_t n, size_t used)
 {
 	void *p;
 
@@ -115,7 +115,7 @@ static void read_large(struct input *in, const unsigned char head[HDF5_HEAD], si
 	got += spool(in, fd, n - got);
 	if (got < n)
 		cut_short(in, got, n);
-	map_file(in, fd, n, 0);
+	map_input(in, fd, n, 0);
 	close(fd);
 }
 
@@ -339,7 +339,7 @@ struct input *input_open(const char *path, part_layout *layout, const char *kind
 	in->part.file = -1;
 	in->piped = fstat(in->fd, &st) || !S_ISREG(st.st_mode);
 	if (!in->piped)
-		map_file(in, in->fd, (size_t)st.st_size, skip_to_end(in->fd));
+		map_input(in, in->fd, (size_t)st.st_size, skip_to_end(in->fd));
 	return in;
 }
 
@@ -352,7 +352,7 @@ struct input *input_of_file(const char *name, int fd, size_t length, size_t lead
 	in->name = xformat("%s", name);
 	in->kind = kind;
 	in->part.file = -1;
-	map_file(in, fd, length, 0);
+	map_input(in, fd, length, 0);
 	return in;
 }
 
@@ -428,7 +428,7 @@ struct part *part_open(const char *path, const char *kind)
 			close(in->fd);
 		in->fd = to;
 		in->piped = false;
-		map_file(in, to, n, 0);
+		map_input(in, to, n, 0);
 	}
 	while (open_image(in, &next)) {
 		next.member = tree_children(&next, "/", &next.members);

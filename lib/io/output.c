@@ -346,7 +346,7 @@ void output_start(struct output *out, size_t part, size_t parts)
 }
 
 /* Closes the HDF5 part, which settles its length and writes it to the superblock; returns the length. */
-static size_t finish(struct output *out)
+static size_t finish_image(struct output *out)
 {
 	if (H5Fclose(out->file) < 0)
 		die("%s: cannot finish the HDF5 image", out->name);
@@ -391,7 +391,7 @@ void output_end(struct output *out)
 	out->open = false;
 	out->next++;
 	if (out->stream >= 0) {
-		const size_t n = finish(out);
+		const size_t n = finish_image(out);
 
 		put_image(out, out->buffer.data, n);
 	} else	/* written pages need not stay in our memory */
@@ -410,7 +410,7 @@ void output_close(struct output *out)
 	if (out->open || out->next != out->parts)
 		die("%s: only %zu of %zu parts were written", out->name, out->next, out->parts);
 	file_check();
-	if (out->stream < 0 && ftruncate(out->buffer.fd, (off_t)finish(out)))
+	if (out->stream < 0 && ftruncate(out->buffer.fd, (off_t)finish_image(out)))
 		die("%s: cannot write:", out->name);
 	if (out->named.path) {
 		replace_sync(&out->named);

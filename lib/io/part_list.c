@@ -14,7 +14,7 @@ struct listing {
 	size_t patterns, *first;	/* first part of each pattern, and the end */
 };
 
-static void add(struct part_paths *p, const char *path)
+static void add_path(struct part_paths *p, const char *path)
 {
 	p->path = xgrow(p->path, p->n + 1, sizeof *p->path);
 	p->path[p->n++] = xformat("%s", path);
@@ -42,7 +42,7 @@ static void list_object(struct listing *l, const char *path, int depth)
 		at++;
 	if (at == end)
 		die("%s: %s: is listed but cannot be found; the file is damaged", l->part->name, path);
-	add(&l->list.part[at], path);
+	add_path(&l->list.part[at], path);
 }
 
 static void list_children(struct listing *l, const char *path, int depth)
@@ -54,7 +54,7 @@ static void list_children(struct listing *l, const char *path, int depth)
 		die("%s: %s: is nested too deeply", l->part->name, path);
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(path, "/") && tree_info(l->part, child[i]).type == H5O_TYPE_DATASET)
-			add(&l->list.part[0], child[i]);
+			add_path(&l->list.part[0], child[i]);
 		else
 			list_object(l, child[i], depth);
 	tree_free_paths(child, n);

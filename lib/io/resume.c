@@ -206,7 +206,7 @@ static char *identity(void)
 }
 
 /* Dies, saying what differs. */
-static _Noreturn void differ(const struct resume *r, const char *was, const char *is)
+static _Noreturn void refuse_resume(const struct resume *r, const char *was, const char *is)
 {
 	const size_t a = strcspn(was, "\n"), b = strcspn(is, "\n");
 	const char *path = NULL, *kind;
@@ -234,7 +234,7 @@ static void check_identity(const struct resume *r, const char *is)
 	if (!was)
 		die("%s: holds no parts of an earlier run; remove it, or give -o another name", r->part);
 	if (strcmp(was, is))
-		differ(r, was, is);
+		refuse_resume(r, was, is);
 	processor = part_text(r->first, "/", "resume:processor");
 	if (processor && strcmp(processor, cpu_name()))
 		warn("%s: was begun on another kind of processor (%s, this is %s): the result may not have "

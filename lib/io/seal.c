@@ -18,7 +18,7 @@ enum {
 };
 _Static_assert(TITLE + LENGTH + sizeof "\nsha256 " - 1 + DIGEST_DIGITS + 1 == SEAL, "a seal has SEAL bytes");
 
-static void put(char seal[SEAL + 1], size_t n, const char *digest)
+static void put_seal(char seal[SEAL + 1], size_t n, const char *digest)
 {
 	snprintf(seal, SEAL + 1, "%s%*zu\nsha256 %s\n", title, LENGTH, n, digest);
 }
@@ -27,7 +27,7 @@ void seal_make(char seal[SEAL + 1], size_t n, const void *image)
 {
 	char *digest = digest_pieces(n, (void *)(uintptr_t)image, NULL);
 
-	put(seal, n, digest);
+	put_seal(seal, n, digest);
 	free(digest);
 }
 
@@ -54,7 +54,7 @@ enum seal_state seal_check(size_t n, const unsigned char at[n], size_t *length)
 	if (!*length)
 		return memcmp(at, none, min(n, SEAL)) ? SEAL_DAMAGED : SEAL_CUT;
 	digest = digest_pieces(*length, (void *)(uintptr_t)(at + SEAL), file_drop);
-	put(seal, *length, digest);
+	put_seal(seal, *length, digest);
 	free(digest);
 	return memcmp(seal + DIGEST_AT, at + DIGEST_AT, DIGEST_DIGITS) ? SEAL_DAMAGED : SEAL_WHOLE;
 }

@@ -117,7 +117,7 @@ void tree_forget(struct part *part)
 }
 
 /* A walk over a part of the chain that begins with head: lists groups with datasets, or notes links. */
-struct walk { struct part *head, *part; bool note; size_t paths; };
+struct tree_walk { struct part *head, *part; bool note; size_t paths; };
 
 static void note_link(const struct part *part, const char *path, haddr_t address)
 {
@@ -127,7 +127,7 @@ static void note_link(const struct part *part, const char *path, haddr_t address
 	links_add(part->links, address, path, part->part);
 }
 
-static void walk(struct walk *w, const char *path, int depth)
+static void walk(struct tree_walk *w, const char *path, int depth)
 {
 	H5O_info_t info = tree_info(w->part, path);
 	struct part *head = w->head;
@@ -158,7 +158,7 @@ static void walk(struct walk *w, const char *path, int depth)
 
 void tree_note_links(struct part *part)
 {
-	struct walk w = { part, part, true, 0 };
+	struct tree_walk w = { part, part, true, 0 };
 
 	for (size_t i = 0; i < part->members; i++)
 		walk(&w, part->member[i], 0);
@@ -171,7 +171,7 @@ static void list_groups(const struct part *from)
 	if (head->listed)
 		return;
 	for (struct part *i = head; i; i = i->also) {
-		struct walk w = { head, i, false, 0 };
+		struct tree_walk w = { head, i, false, 0 };
 
 		for (size_t m = 0; m < i->members; m++)
 			walk(&w, i->member[m], 0);

@@ -84,7 +84,7 @@ static char *made_by(const struct part *part)
 	return y;
 }
 
-static void differ(const struct part *a, const struct part *b, bool force)
+static void bases_differ(const struct part *a, const struct part *b, bool force)
 {
 	char *first = made_by(a), *second = made_by(b);
 
@@ -102,7 +102,7 @@ static bool compare(size_t n, const struct part *const file[n], char *const basi
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = i + 1; j < n; j++)
 			if (basis[i] && basis[j] && strcmp(basis[i], basis[j])) {
-				differ(file[i], file[j], force);
+				bases_differ(file[i], file[j], force);
 				return true;
 			}
 	return false;

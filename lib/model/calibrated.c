@@ -45,13 +45,13 @@ static void add_lines(char **to, const char *from)
 }
 
 /* What a line says; digest: the line itself, which begins with it. */
-struct range { const char *digest; size_t first, end; };
+struct calibrated_range { const char *digest; size_t first, end; };
 
 /* The next line of a text, NULL being one without any, that tells a range; *text: what follows it. */
-static bool next_range(const char **text, struct range *r)
+static bool next_range(const char **text, struct calibrated_range *r)
 {
 	for (const char *s = *text; s && *s; s = *text) {
-		*r = (struct range){ .digest = s };
+		*r = (struct calibrated_range){ .digest = s };
 		*text = s + strcspn(s, "\n");
 		*text += **text != 0;
 		if (strcspn(s, " \n") == DIGEST_DIGITS &&
@@ -81,7 +81,7 @@ void calibrated_warn(const struct part *model, const struct part *tokens, size_t
 {
 	char *text = part_text(model, "/", NAME), *digest = text ? tokens_digest(tokens) : NULL;
 	const char *at = text;
-	struct range r;
+	struct calibrated_range r;
 
 	while (next_range(&at, &r)) {
 		if (strncmp(r.digest, digest, DIGEST_DIGITS) || r.first >= n)
@@ -94,13 +94,14 @@ void calibrated_warn(const struct part *model, const struct part *tokens, size_t
 }
 
 /* Whether two texts have ids in common, and in *both the first range of such. */
-static bool overlap(const char *a, const char *b, struct range *both)
+static bool overlap(const char *a, const char *b, struct calibrated_range *both)
 {
-	struct range x, y;
+	struct calibrated_range x, y;
 
 	while (next_range(&a, &x))
 		for (const char *at = b; next_range(&at, &y);) {
-			*both = (struct range){ x.digest, max(x.first, y.first), min(x.end, y.end) };
+			*both = (struct calibrated_range){ x.digest, max(x.first, y.first),
+				min(x.end, y.end) };
 			if (!strncmp(x.digest, y.digest, DIGEST_DIGITS) && both->first < both->end)
 				return true;
 		}
@@ -110,7 +111,7 @@ static bool overlap(const char *a, const char *b, struct range *both)
 void calibrated_twice(size_t n, const struct part *const from[n])
 {
 	char **text = xalloc(n, sizeof *text);
-	struct range both;
+	struct calibrated_range both;
 	bool told = false;
 
 	for (size_t i = 0; i < n; i++) {

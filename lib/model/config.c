@@ -63,7 +63,7 @@ static const struct multimodal *find_multimodal(const json_t *json, const json_t
 	return m;
 }
 
-static const struct architecture *find(const json_t *text, const struct multimodal *m)
+static const struct architecture *find_architecture(const json_t *text, const struct multimodal *m)
 {
 	const char *type = model_type(text);
 
@@ -438,7 +438,7 @@ struct config config_parse(const char *name, const char *text)
 	if (!json_is_object(json))
 		die("%s: /config: not a JSON object", key_file);
 	m = find_multimodal(json, &inner);
-	c.arch = find(inner, m);
+	c.arch = find_architecture(inner, m);
 	if (!c.arch)
 		unknown(inner);
 	parse_text(&c, &last, inner);
@@ -551,7 +551,7 @@ const char *const *model_layout(const char *config)
 	json_t *json = config ? json_loads(config, 0, NULL) : NULL;
 	const json_t *text = NULL, *own;
 	const struct multimodal *m = json ? find_multimodal(json, &text) : NULL;
-	const struct architecture *arch = json ? find(text, m) : NULL, *encoder;
+	const struct architecture *arch = json ? find_architecture(text, m) : NULL, *encoder;
 
 	if (config && !json && json_loads(config, 0, NULL))	/* it parses now: memory was short */
 		die("/config: out of memory");

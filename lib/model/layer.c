@@ -73,7 +73,7 @@ float *layer_vector(const struct part *part, const char *path, size_t n)
 /* --- members of a group, over a table of them --- */
 
 /* A group of a file, and the layer in it. */
-struct place {
+struct member_place {
 	const struct part *part;
 	const char *path;
 	struct linear *l;
@@ -103,7 +103,8 @@ static char *bearer(const char *path, const struct member *m)
 }
 
 /* FILE: PATH/member: ..., FILE: PATH: attribute member ... */
-static _Noreturn void refuse(const struct place *g, const struct member *m, const char *fmt, ...)
+static _Noreturn void refuse_member(const struct member_place *g, const struct member *m, const char *fmt,
+	...)
 {
 	char *what = NULL;
 	va_list ap;
@@ -122,7 +123,7 @@ static bool is_text(const struct member *m)
 	return m->type == MEMBER_FORMAT || m->type == MEMBER_WORD;
 }
 
-static bool stands(const struct place *g, const struct member *m)
+static bool stands(const struct member_place *g, const struct member *m)
 {
 	char *at, *text;
 	bool is;
@@ -143,7 +144,7 @@ static bool stands(const struct place *g, const struct member *m)
 	return is;
 }
 
-static void read_text(const struct place *g, const struct member *m)
+static void read_text(const struct member_place *g, const struct member *m)
 {
 	char *at = bearer(g->path, m), *text = part_text(g->part, at, m->name);
 
@@ -153,10 +154,10 @@ static void read_text(const struct place *g, const struct member *m)
 		while (m->words[i] && strcmp(m->words[i], text))
 			i++;
 		if (!m->words[i])
-			refuse(g, m, "'%s' is not known; known are %s", text, m->meaning);
+			refuse_member(g, m, "'%s' is not known; known are %s", text, m->meaning);
 		*(int *)field(g->l, m->view) = i;
 	} else if ((!m->optional || strcmp(text, "none")) && !format_parse(field(g->l, m->view), text))
-		refuse(g, m, "'%s' is no number format; known are %s", text, format_list());
+		refuse_member(g, m, "'%s' is no number format; known are %s", text, format_list());
 	free(at), free(text);
 }
 
@@ -185,28 +186,28 @@ static void set_number(const struct member *m, struct linear *l, double v)
 }
 
 /* What is known already must be the same. */
-static void read_number(const struct place *g, const struct member *m)
+static void read_number(const struct member_place *g, const struct member *m)
 {
 	char *at = bearer(g->path, m);
 	const double v = part_number(g->part, at, m->name, 0), known = number(m, g->l);
 
 	free(at);
 	if (known > 0 && (v < known || v > known))
-		refuse(g, m, "must be %s, %g, not %g", m->meaning, known, v);
+		refuse_member(g, m, "must be %s, %g, not %g", m->meaning, known, v);
 	if (!(v >= m->min && v <= m->max) || (m->type != MEMBER_REAL && v != floor(v)))
-		refuse(g, m, "must be %s, not %g", m->meaning, v);
+		refuse_member(g, m, "must be %s, not %g", m->meaning, v);
 	set_number(m, g->l, v);
 }
 
-static void check_attribute(const struct place *g, const struct member *m)
+static void check_attribute(const struct member_place *g, const struct member *m)
 {
 	char why[MEMBER_WHY];
 
 	if (m->sound && !m->sound(g->l, 1, field(g->l, m->view), why))
-		refuse(g, m, "%s", why);
+		refuse_member(g, m, "%s", why);
 }
 
-static void read_attribute(const struct place *g, const struct member *m)
+static void read_attribute(const struct member_place *g, const struct member *m)
 {
 	if (is_text(m))
 		read_text(g, m);
@@ -216,7 +217,8 @@ static void read_attribute(const struct place *g, const struct member *m)
 }
 
 /* Numbers of 16 bits, or of int8 where these are wanted, as floats. */
-static void *widen(const struct place *g, const char *at, const struct tensor *t, enum tensor_type wanted)
+static void *widen(const struct member_place *g, const char *at, const struct tensor *t,
+	enum tensor_type wanted)
 {
 	const size_t n = tensor_count(t);
 	float *y;
@@ -232,7 +234,7 @@ static void *widen(const struct place *g, const char *at, const struct tensor *t
 }
 
 /* The type that is read: int8 of what has a scale. */
-static enum tensor_type type_of(const struct member *m, const struct linear *l)
+static enum tensor_type stored_type(const struct member *m, const struct linear *l)
 {
 	const void *scale = NULL;
 
@@ -241,17 +243,17 @@ static enum tensor_type type_of(const struct member *m, const struct linear *l)
 	return scale ? TENSOR_I8 : types[m->type];
 }
 
-static void read_dataset(const struct place *g, const struct member *m)
+static void read_dataset(const struct member_place *g, const struct member *m)
 {
 	char *at = layer_member(g->path, m->name);
 	char why[MEMBER_WHY];
 	size_t dim[2] = { 0 };
 	const int rank = member_extents(m, g->l, dim);
-	const enum tensor_type wanted = type_of(m, g->l);
+	const enum tensor_type wanted = stored_type(m, g->l);
 	struct tensor t = part_tensor(g->part, at, wanted, rank ? rank : -1, rank ? dim : NULL);
 
 	if (!rank && tensor_count(&t) != 1)
-		refuse(g, m, "must be one value for a scale per tensor");
+		refuse_member(g, m, "must be one value for a scale per tensor");
 	for (int i = 0; i < rank; i++)
 		member_set_extent(m, g->l, i, t.dim[i]);
 	if (m->type == MEMBER_FLOAT)
@@ -260,12 +262,12 @@ static void read_dataset(const struct place *g, const struct member *m)
 		t.data = widen(g, at, &t, wanted);
 	memcpy(field(g->l, m->view), &t.data, sizeof t.data);
 	if (m->sound && !m->sound(g->l, tensor_count(&t), t.data, why))
-		refuse(g, m, "%s", why);
+		refuse_member(g, m, "%s", why);
 	free(at);
 }
 
 /* The layer in a group below, which has none below it, and what only layers of models have. */
-static void read_linear(const struct place *g, const struct member *m)
+static void read_linear(const struct member_place *g, const struct member *m)
 {
 	char *path = layer_member(g->path, m->name);
 	struct linear *l = part_keep(g->part, xalloc(1, sizeof *l));
@@ -292,7 +294,7 @@ static void read_linear(const struct place *g, const struct member *m)
 }
 
 /* The form that the weight is stored in; NULL: there is none. */
-static const struct member *stored(const struct place *g, const struct member rows[])
+static const struct member *stored(const struct member_place *g, const struct member rows[])
 {
 	const struct member *first = NULL;
 
@@ -308,24 +310,24 @@ static const struct member *stored(const struct place *g, const struct member ro
 }
 
 /* Dies of what is there and must not be, or the other way round. */
-static void check_there(const struct place *g, const struct member *m, int form)
+static void check_there(const struct member_place *g, const struct member *m, int form)
 {
 	const bool may = !m->there || m->there(g->l);
 
 	if (!(m->forms & form))
 		return;
 	if (m->with && stands(g, m) && !layer_has(g->part, g->path, m->with))
-		refuse(g, m, "is there, but no %s", m->with);
+		refuse_member(g, m, "is there, but no %s", m->with);
 	if (!may && stands(g, m))
-		refuse(g, m, "is there, but %s", m->unless);
+		refuse_member(g, m, "is there, but %s", m->unless);
 	if (may && !m->optional && !stands(g, m))
-		refuse(g, m, "is missing");
+		refuse_member(g, m, "is missing");
 }
 
 void layer_read_members(const struct part *part, const char *path, const struct member rows[],
 	struct linear *l)
 {
-	const struct place g = { part, path, l };
+	const struct member_place g = { part, path, l };
 	const struct member *weight = stored(&g, rows), *m;
 
 	if (!weight)
@@ -355,7 +357,7 @@ static void write_short(struct output *out, const char *at, const struct member 
 	const float *x = t.data;
 	int8_t *y = xalloc(n, sizeof(uint16_t));
 
-	t.type = type_of(m, l) == TENSOR_I8 ? TENSOR_I8 : TENSOR_F16;
+	t.type = stored_type(m, l) == TENSOR_I8 ? TENSOR_I8 : TENSOR_F16;
 	for (size_t i = 0; t.type == TENSOR_I8 && i < n; i++)
 		y[i] = (int8_t)x[i];
 	if (t.type == TENSOR_F16)
@@ -479,7 +481,7 @@ void layer_write(struct output *out, const struct part *from, const char *path, 
 
 bool layer_quantized(const struct part *part, const char *path)
 {
-	const struct member *m = stored(&(struct place){ part, path, NULL }, members);
+	const struct member *m = stored(&(struct member_place){ part, path, NULL }, members);
 
 	return m && m->forms & FORM_QUANTIZED;
 }

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "model/layer.h"
 
-struct walk {
+struct list_walk {
 	const struct part *part;
 	const struct config *config;
 	const struct selection *layers;
@@ -67,7 +67,7 @@ size_t layer_each(const struct config *c, const struct selection *layers,
 /* Other groups of a model are no layers, whatever stands in them. */
 static void visit(void *arg, const char *path)
 {
-	struct walk *w = arg;
+	struct list_walk *w = arg;
 	struct layer_ref layer;
 	size_t block;
 	const struct stack *s = w->config ? config_block(w->config, path, &block, NULL) : NULL;
@@ -82,7 +82,7 @@ static void visit(void *arg, const char *path)
 /* Dies where a block of the part lacks the layer. */
 static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
 {
-	const struct walk *w = arg;
+	const struct list_walk *w = arg;
 
 	(void)in;
 	if (layer_ref_row(layer) && w->block[layer_ref_block(w->config, layer)] &&
@@ -93,7 +93,7 @@ static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
 struct layer_list layer_list(const struct part *part, const struct config *c,
 	const struct selection *layers)
 {
-	struct walk w = { .part = part, .config = c, .layers = layers,
+	struct list_walk w = { .part = part, .config = c, .layers = layers,
 		.block = xalloc(c ? c->blocks : 0, sizeof *w.block) };
 
 	part_groups(part, visit, &w);

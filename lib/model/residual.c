@@ -35,7 +35,7 @@ static int64_t add_norm(struct residual *r, const struct config *c, const struct
 }
 
 /* Takes over l->path. */
-static void add_layer(struct residual *r, struct residual_layer l)
+static void add_residual(struct residual *r, struct residual_layer l)
 {
 	r->layer = xgrow(r->layer, r->layers + 1, sizeof *r->layer);
 	r->layer[r->layers++] = l;
@@ -47,7 +47,7 @@ static void add_table(struct residual *r, const struct config *c, const struct s
 {
 	const struct stream stream = stream_of(c, s);
 
-	add_layer(r, (struct residual_layer){ .path = xformat("%s", path), .stack = s, .out = rows,
+	add_residual(r, (struct residual_layer){ .path = xformat("%s", path), .stack = s, .out = rows,
 		.in = s->hidden, .columns = CHANNELS_RESIDUAL, .reads = stream, .adds = stream,
 		.table = true, .norm = norm, .role = ROLES, .source = RESIDUAL_NONE });
 }
@@ -70,7 +70,7 @@ void residual_images(struct residual *r, const struct config *c)
 	const int64_t norm = add_norm(r, c, s, a->embedding_norm ?
 		xformat("%s", a->embedding_norm) : NULL, NORM_BRANCH);
 
-	add_layer(r, (struct residual_layer){ .path = xformat("%s", a->embedding), .stack = s,
+	add_residual(r, (struct residual_layer){ .path = xformat("%s", a->embedding), .stack = s,
 		.out = s->hidden, .in = vision_numbers(&c->vision), .columns = CHANNELS_OWN,
 		.rows = CHANNELS_RESIDUAL, .reads = stream, .adds = stream, .norm = norm, .role = ROLES,
 		.source = RESIDUAL_NONE });
@@ -93,7 +93,7 @@ static enum channels columns_of(enum projection_name projection)
 	}
 }
 
-static enum channels rows_of(enum role role)
+static enum channels rows_of_role(enum role role)
 {
 	switch (role) {
 	case ROLE_V:
@@ -148,7 +148,7 @@ void residual_block(struct residual *r, const struct config *c, const struct sta
 	for (int i = 0; i < ROLES; i++)
 		at[i] = RESIDUAL_NONE;
 	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
-		const enum channels columns = columns_of(row->projection), rows = rows_of(row->role);
+		const enum channels columns = columns_of(row->projection), rows = rows_of_role(row->role);
 		const bool attention = row->projection < PROJECTION_GATE_UP;
 		struct residual_layer l = { .stack = s, .out = stack_out(s, row->role),
 			.in = stack_in(s, row->projection), .columns = columns, .rows = rows,
@@ -166,7 +166,7 @@ void residual_block(struct residual *r, const struct config *c, const struct sta
 		at[row->role] = (int64_t)r->layers;
 		for (size_t e = 0; e < stack_copies(s, row); e++) {
 			l.path = stack_expert_path(s, block, row->name, e);
-			add_layer(r, l);
+			add_residual(r, l);
 			l.source += l.source != RESIDUAL_NONE;
 		}
 	}
@@ -178,23 +178,23 @@ void residual_end(struct residual *r, const struct config *c)
 	const struct stream stream = stream_of(c, s);
 	const char *norm = stack_final_norm(s);
 
-	add_layer(r, (struct residual_layer){ .path = xformat("%s", c->arch->head), .stack = s,
+	add_residual(r, (struct residual_layer){ .path = xformat("%s", c->arch->head), .stack = s,
 		.out = c->vocab, .in = s->hidden, .columns = CHANNELS_RESIDUAL, .reads = stream,
 		.adds = stream, .role = ROLES, .source = RESIDUAL_NONE,
 		.norm = add_norm(r, c, s, norm ? xformat("%s", norm) : NULL, NORM_PRE) });
 }
 
 /* What stands in a part: a part of a file may see the rest of the file too. */
-struct found {
+struct residual_found {
 	const struct part *part;
 	const struct config *config;
 	bool images, embedding, position, end;
 	bool *block;			/* [blocks] */
 };
 
-static void look_for(void *arg, const char *path)
+static void look_for_group(void *arg, const char *path)
 {
-	struct found *y = arg;
+	struct residual_found *y = arg;
 	const struct config *c = y->config;
 	const struct architecture *a = c->arch;
 	size_t block;
@@ -212,10 +212,11 @@ static void look_for(void *arg, const char *path)
 
 struct residual residual_of(const struct part *part, const struct config *c)
 {
-	struct found found = { .part = part, .config = c, .block = xalloc(c->blocks, sizeof *found.block) };
+	struct residual_found found = { .part = part, .config = c, .block = xalloc(c->blocks,
+		sizeof *found.block) };
 	struct residual r = { 0 };
 
-	part_groups(part, look_for, &found);
+	part_groups(part, look_for_group, &found);
 	if (found.images)
 		residual_images(&r, c);
 	if (found.embedding)

@@ -9,7 +9,7 @@
 #include "model/basis.h"
 #include "model/shard_file.h"
 
-static bool differ(const char *a, const char *b)
+static bool texts_differ(const char *a, const char *b)
 {
 	return (a == NULL) != (b == NULL) || (a && strcmp(a, b));
 }
@@ -29,7 +29,7 @@ static bool differ_in(size_t n, const struct filter file[n], const char *digest,
 			pair[0] = i;
 			continue;
 		}
-		if (differ(first, own) && (absent || own))
+		if (texts_differ(first, own) && (absent || own))
 			pair[1] = i;
 		free(own);
 	}
@@ -151,7 +151,7 @@ static void compare(const struct shard_file *a, const struct shard_file *b)
 	if (strcmp(a->command, b->command))
 		die("%s: was made by '%s', %s by '%s'", b->name, b->command, a->name, a->command);
 	for (int i = 0; i < SHARD_INPUTS; i++) {
-		if (!differ(a->digest[i], b->digest[i]) || (i == SHARD_MODEL && is_told(a, b)))
+		if (!texts_differ(a->digest[i], b->digest[i]) || (i == SHARD_MODEL && is_told(a, b)))
 			continue;
 		if (!a->digest[i] || !b->digest[i])
 			die("%s: has no attribute %s, %s has: whether both are shards of one whole cannot be "

@@ -207,7 +207,7 @@ static size_t cut_images(struct tokens *y, size_t n)
 }
 
 /* The first n tokens only; of an image, and of a reordered sequence, all or none. */
-static void cut(const struct part *part, struct tokens *y, size_t n)
+static void cut_tokens(const struct part *part, struct tokens *y, size_t n)
 {
 	n = cut_images(y, n);
 	if (!n)
@@ -324,7 +324,7 @@ struct tokens tokens_read(const struct part *part, const struct part *model, siz
 	if (part_find(part, "/bytes", TENSOR_U16, 1, &y.n, &b))
 		y.bytes = b.data;
 	if (limit && limit < y.n) {
-		cut(part, &y, limit);
+		cut_tokens(part, &y, limit);
 		y.newline = NEWLINE_NONE;
 	}
 	for (size_t i = 0; vocab && i < y.n; i++)

@@ -58,7 +58,8 @@ void bf16x2_left(size_t k, size_t m, void *left, size_t stride, const float x[k]
 }
 
 /* Row r of a right side, whose panels take `pairs` pairs, from 32 numbers of each panel. */
-CLONES(static, void, place, (size_t r, uint16_t panel[restrict][PANEL][2], const uint16_t x[restrict PANEL]),
+CLONES(static, void, place_pairs, (size_t r, uint16_t panel[restrict][PANEL][2],
+	const uint16_t x[restrict PANEL]),
 	(r, panel, x))
 {
 	for (size_t j = 0; j < PANEL; j++)
@@ -77,8 +78,8 @@ void bf16x2_right(size_t all, size_t first, size_t last, size_t n, void *right, 
 
 			if (r < last)
 				halves_of(min(PANEL, n - p * PANEL), high, low, &y[r][p * PANEL]);
-			place(r, to + p * pairs, high);
-			place(r, to + (panels + p) * pairs, low);
+			place_pairs(r, to + p * pairs, high);
+			place_pairs(r, to + (panels + p) * pairs, low);
 		}
 }
 

@@ -55,7 +55,7 @@ struct gauss gauss_of(const struct format *f)
 }
 
 /* ∫ (x - v)² of the density N(0, σ²) from a to b, as a sum of positive terms. */
-static double sum_of(double a, double b, double v, double sigma)
+static double integral_of(double a, double b, double v, double sigma)
 {
 	gsl_integration_glfixed_table *t = gsl_integration_glfixed_table_alloc(POINTS);
 	double sum = 0, x, weight;
@@ -86,7 +86,7 @@ static double cell(double a, double b, double v, double sigma)
 	m2 = sigma * sigma * (m0 + a / sigma * p - b / sigma * q);
 	sum = m2 - 2 * v * m1 + v * v * m0;
 	return sum > CANCELLED * (sigma * sigma + v * v) * gsl_cdf_ugaussian_P(b / sigma) ? sum :
-		sum_of(a, b, v, sigma);
+		integral_of(a, b, v, sigma);
 }
 
 static double mass(double sigma)

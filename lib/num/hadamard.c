@@ -223,7 +223,7 @@ static bool two_factors(struct hadamard_factor f[2], size_t order)
 	return false;
 }
 
-static bool choose(struct hadamard *h, size_t order)
+static bool choose_factors(struct hadamard *h, size_t order)
 {
 	const size_t odd = odd_part(order);
 
@@ -246,13 +246,13 @@ size_t hadamard_block(size_t n)
 	if (n % 4)
 		return n % 2 ? 1 : 2;
 	for (size_t blocks = 1; ; blocks++)
-		if (n % blocks == 0 && choose(&h, n / blocks))
+		if (n % blocks == 0 && choose_factors(&h, n / blocks))
 			return n / blocks;
 }
 
 bool hadamard_choose(struct hadamard *h, size_t n, size_t block)
 {
-	if (!n || (block && n % block) || !choose(h, block ? block : hadamard_block(n)))
+	if (!n || (block && n % block) || !choose_factors(h, block ? block : hadamard_block(n)))
 		return false;
 	h->n = n;
 	return true;

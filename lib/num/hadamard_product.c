@@ -60,7 +60,7 @@ static void sylvester_plain(size_t n, float x[n], float scale)
 #include "num/hadamard_private.h"
 #endif
 
-static const struct kind {
+static const struct factor_kind {
 	void (*sylvester)(size_t n, float x[n], float scale);
 	void (*small)(size_t order, const uint8_t pattern[order][order / 4], size_t stride,
 		float x[order][stride], float sum[order][COLUMNS]);
@@ -79,7 +79,8 @@ static size_t column_at(size_t order, size_t columns, size_t c)
 }
 
 /* Blocks that are no multiple of COLUMNS wide: columns go through a copy, of several blocks together. */
-static void narrow(const struct kind *kind, size_t order, const uint8_t *pattern, size_t columns, size_t n,
+static void narrow(const struct factor_kind *kind, size_t order, const uint8_t *pattern, size_t columns,
+	size_t n,
 	float x[n], float sum[order][COLUMNS])
 {
 	float copy[order][COLUMNS];
@@ -99,7 +100,8 @@ static void narrow(const struct kind *kind, size_t order, const uint8_t *pattern
 }
 
 /* The row x is blocks [order][columns]. */
-static void factor(const struct kind *kind, const struct hadamard_factor *f, bool transposed, size_t columns,
+static void factor(const struct factor_kind *kind, const struct hadamard_factor *f, bool transposed,
+	size_t columns,
 	size_t n, float x[n])
 {
 	const size_t order = f->order;
@@ -115,7 +117,8 @@ static void factor(const struct kind *kind, const struct hadamard_factor *f, boo
 			(float (*)[columns])(x + column_at(order, columns, c)), sum);
 }
 
-static void product_row(const struct hadamard *h, bool transposed, const struct kind *kind, float scale,
+static void product_row(const struct hadamard *h, bool transposed, const struct factor_kind *kind,
+	float scale,
 	float x[h->n])
 {
 	size_t columns = (size_t)1 << h->power;
@@ -129,7 +132,7 @@ static void product_row(const struct hadamard *h, bool transposed, const struct 
 void hadamard_product(const struct hadamard *h, bool transposed, size_t m, size_t stride, float x[m][stride])
 {
 	const float scale = (float)(1 / sqrt((double)h->block));
-	const struct kind *kind = &kinds[cpu];
+	const struct factor_kind *kind = &kinds[cpu];
 
 	if (h->block == 1)
 		return;

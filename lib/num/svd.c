@@ -22,7 +22,7 @@ enum { POWERS = 8, MORE_MIN = 8, MORE_PART = 4 };
 enum { SMALL = 1024, SMALL_PART = 6 };
 
 /* What a run needs; k: rows of the thin matrices. */
-struct state {
+struct svd_state {
 	const struct svd *s;
 	size_t k;			/* dimensions of the space */
 	bool whole;			/* the space is that of all columns of E */
@@ -39,7 +39,7 @@ struct state {
 /* Of k: dsyevr takes 26 k numbers at least, 10 k integers and 2 k more; factorizations BLOCK k. */
 enum { WORK = 2 * BLOCK, INTEGERS = 12 };
 
-static size_t dimensions(struct state *t, const struct svd *s)
+static size_t dimensions(struct svd_state *t, const struct svd *s)
 {
 	const size_t few = min(s->m, s->n), k = s->r + max(MORE_MIN, s->r / MORE_PART);
 
@@ -48,7 +48,7 @@ static size_t dimensions(struct state *t, const struct svd *s)
 	return t->k = t->whole ? few : k;
 }
 
-static size_t lay_out(struct state *t, const struct svd *s, char *base)
+static size_t lay_out(struct svd_state *t, const struct svd *s, char *base)
 {
 	const size_t k = dimensions(t, s);
 	const struct { double **at; size_t numbers; } piece[] = {
@@ -68,19 +68,19 @@ static size_t lay_out(struct state *t, const struct svd *s, char *base)
 
 size_t svd_workspace(const struct svd *s)
 {
-	struct state t = { 0 };
+	struct svd_state t = { 0 };
 
 	return lay_out(&t, s, NULL);
 }
 
-static void thin(const struct state *t, size_t n, size_t k, double *y, const double *x, const float *w,
+static void thin(const struct svd_state *t, size_t n, size_t k, double *y, const double *x, const float *w,
 	bool transposed)
 {
 	linalg_product_thin(t->k, n, k, (double (*)[n])y, (const double (*)[k])x, w, transposed);
 }
 
 /* Z = X E H, Y = X E on the way. */
-static void half(const struct state *t)
+static void half(const struct svd_state *t)
 {
 	const struct svd *s = t->s;
 
@@ -95,7 +95,7 @@ static void half(const struct state *t)
 }
 
 /* An orthonormal basis of the rows of X, k ≤ m of them. */
-static bool orthonormal(const struct state *t)
+static bool orthonormal(const struct svd_state *t)
 {
 	const int m = (int)t->s->m, k = (int)t->k;
 
@@ -104,7 +104,7 @@ static bool orthonormal(const struct state *t)
 		!LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, m, k, k, t->x, m, t->tau, t->work, WORK * k);
 }
 
-static bool space(const struct state *t)
+static bool space(const struct svd_state *t)
 {
 	const struct svd *s = t->s;
 	const struct random_stream stream = random_open(s->seed, s->name);
@@ -134,7 +134,7 @@ static bool space(const struct state *t)
 }
 
 /* The r leading eigenvectors of G = Z Yᵀ, ascending, to the rows of `vector`. */
-static bool ritz(const struct state *t)
+static bool ritz(const struct svd_state *t)
 {
 	const int k = (int)t->k, r = (int)t->s->r, n = (int)t->s->n;
 	const size_t all = t->k * t->k;
@@ -152,7 +152,7 @@ static bool ritz(const struct state *t)
 }
 
 /* Row i of B's transpose and of A: u = v X and v Y, scaled to the same norm. */
-static void factors(const struct state *t, size_t i, double *u, double *a)
+static void factors(const struct svd_state *t, size_t i, double *u, double *a)
 {
 	const struct svd *s = t->s;
 	const double *v = t->vector + (s->r - 1 - i) * t->k;
@@ -171,7 +171,7 @@ static void factors(const struct state *t, size_t i, double *u, double *a)
 
 bool svd_run(const struct svd *s, void *workspace)
 {
-	struct state t = { 0 };
+	struct svd_state t = { 0 };
 
 	lay_out(&t, s, workspace);
 	if (!space(&t))

@@ -25,7 +25,7 @@ enum { FEW_PRODUCTS = 1 << 22 };
 
 union square { float f32[PANEL][PANEL]; int32_t i32[PANEL][PANEL]; };
 /* A square in memory, whose rows start every so many bytes. */
-struct place { float *x; size_t stride; };
+struct panel_place { float *x; size_t stride; };
 
 #ifdef __x86_64__
 #define TILES __attribute__((target("amx-tile,amx-int8,amx-bf16")))
@@ -72,7 +72,7 @@ ADD_COLUMNS(add_unsigned, _tile_dpbsud)
 
 /* to = from + the product of columns [first, end) of two panels; from NULL: zeros; stride 0: one row. */
 TILES static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, const char *left,
-	const char *right, struct place from, struct place to)
+	const char *right, struct panel_place from, struct panel_place to)
 {
 	static void (*const add[])(size_t, size_t, size_t, const char *, const char *) = {
 		[TILE_BF16] = add_bf16, [TILE_SIGNED] = add_signed, [TILE_UNSIGNED] = add_unsigned,
@@ -109,7 +109,7 @@ static void release(void)
 }
 
 static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, const char *left,
-	const char *right, struct place from, struct place to)
+	const char *right, struct panel_place from, struct panel_place to)
 {
 	(void)kind, (void)depth, (void)first, (void)end, (void)left, (void)right, (void)from, (void)to;
 	assert(!"tiles on a processor that has none");
@@ -207,14 +207,14 @@ static void add_slice(const struct block *b, size_t i, size_t j, size_t first, s
 	const float *bias = b->bias ? b->bias + j : NULL;
 	float *y = b->y + i * b->stride + j;
 	const bool whole = m == PANEL && n == PANEL, ends = end == p->columns;
-	struct place from = { sums->f32[0], side }, to = from;
+	struct panel_place from = { sums->f32[0], side }, to = from;
 
 	/* Whole squares need no copy, but of both y and a bias. */
 	if (ends && whole)
-		to = (struct place){ y, b->stride * sizeof *y };
+		to = (struct panel_place){ y, b->stride * sizeof *y };
 	if (!first && whole && !(b->add && bias))
-		from = b->add ? (struct place){ y, b->stride * sizeof *y } :
-			(struct place){ (float *)(uintptr_t)bias, 0 };
+		from = b->add ? (struct panel_place){ y, b->stride * sizeof *y } :
+			(struct panel_place){ (float *)(uintptr_t)bias, 0 };
 	else if (!first)
 		begin(b, m, n, y, bias, sums->f32);
 	square(p->kind, TILE_BYTES, first, end, left, right, from, to);
@@ -235,10 +235,10 @@ static void add_group(const struct block *b, size_t i, size_t j, size_t first, s
 	const bool grouped = p->groups > 1, ends = end == p->columns;
 	_Alignas(64) union square own;
 	union square *x = grouped ? &own : sums, *total = grouped ? sums : &own;
-	const struct place at = { x->f32[0], sizeof x->f32[0] };
+	const struct panel_place at = { x->f32[0], sizeof x->f32[0] };
 
 	square(p->kind, depth_of(p), first, end, left, right,
-		first && !grouped ? at : (struct place){ NULL, 0 }, at);
+		first && !grouped ? at : (struct panel_place){ NULL, 0 }, at);
 	if (!grouped && !ends)
 		return;
 	if (p->kind == TILE_BF16)

@@ -26,7 +26,7 @@ static inline float fold(float sum[LANES])
 	return sum[0];
 }
 
-CLONES(static, float, sum_of, (size_t n, const float x[n]), (n, x))
+CLONES(static, float, row_sum, (size_t n, const float x[n]), (n, x))
 {
 	float sum[LANES] = { 0 };
 	size_t i = 0;
@@ -76,7 +76,7 @@ void vector_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], co
 {
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
 	for (size_t i = 0; i < m; i++)
-		norm_row(n, y[i], x[i], sum_of(n, x[i]) / (float)n, gain, shift, eps);
+		norm_row(n, y[i], x[i], row_sum(n, x[i]) / (float)n, gain, shift, eps);
 }
 
 static inline float exp_of(float x)

@@ -88,7 +88,7 @@ bool product_fits(const struct product_row *row, const struct linear *l, enum co
 		(!rows || rows >= row->min) && (!row->fits || row->fits(row, l));
 }
 
-static const struct product_row *choose(const struct linear *l, enum compute_type type, size_t rows)
+static const struct product_row *first_that_fits(const struct linear *l, enum compute_type type, size_t rows)
 {
 	const struct product_row *row = product_rows;
 
@@ -99,9 +99,9 @@ static const struct product_row *choose(const struct linear *l, enum compute_typ
 
 struct product product_choose(const struct linear *l, enum compute_type type, size_t rows)
 {
-	return (struct product){ .row = choose(l, type, rows), .l = l, .type = type,
-		.row_a = l->branch_a ? choose(l->branch_a, type, rows) : NULL,
-		.row_b = l->branch_b ? choose(l->branch_b, type, rows) : NULL };
+	return (struct product){ .row = first_that_fits(l, type, rows), .l = l, .type = type,
+		.row_a = l->branch_a ? first_that_fits(l->branch_a, type, rows) : NULL,
+		.row_b = l->branch_b ? first_that_fits(l->branch_b, type, rows) : NULL };
 }
 
 static struct product branch_a(const struct product *p)
@@ -175,7 +175,7 @@ bool product_joins(const struct product *a, const struct product *b)
 }
 
 /* What is multiplied, where more than the main weight is. */
-struct input {
+struct whole_input {
 	const void *main, *branch;	/* prepared x, and A x for B */
 	const float *split;		/* [m][splits] */
 };
@@ -220,11 +220,11 @@ static const void *main_input(const struct product *p, size_t m, void *workspace
 }
 
 /* Where what is added has its inputs, behind the main path's. */
-struct places { size_t split, ax, a, b, end; };
+struct input_places { size_t split, ax, a, b, end; };
 
-static struct places places(const struct product *p, size_t m)
+static struct input_places places(const struct product *p, size_t m)
 {
-	struct places y = { .split = aligned(sizeof(struct input)) + main_workspace(p, m) };
+	struct input_places y = { .split = aligned(sizeof(struct whole_input)) + main_workspace(p, m) };
 
 	y.ax = y.a = y.b = y.end = y.split + aligned(m * p->l->splits * sizeof(float));
 	if (p->row_a) {
@@ -246,16 +246,17 @@ const void *product_input(const struct product *p, size_t m, void *workspace, co
 	const uint8_t *modality)
 {
 	const struct linear *l = p->l;
-	struct input *y = workspace;
+	struct whole_input *y = workspace;
 	char *at = workspace;
-	struct places to;
+	struct input_places to;
 	float *split;
 
 	if (!is_more(p))
 		return main_input(p, m, workspace, x, modality);
 	to = places(p, m);
 	split = (void *)(at + to.split);
-	*y = (struct input){ .main = main_input(p, m, at + aligned(sizeof *y), x, modality), .split = split };
+	*y = (struct whole_input){ .main = main_input(p, m, at + aligned(sizeof *y), x, modality),
+		.split = split };
 	for (size_t t = 0; t < m; t++)
 		for (size_t k = 0; k < l->splits; k++)
 			split[t * l->splits + k] = x[t][l->split_index[k]];
@@ -283,7 +284,7 @@ static void add_columns(const struct product *p, size_t first, size_t n, size_t 
 }
 
 static void run_rows(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
-	float y[m][stride], const struct input *input, const float *bias, bool add)
+	float y[m][stride], const struct whole_input *input, const float *bias, bool add)
 {
 	const struct product b = branch_b(p);
 

@@ -305,7 +305,7 @@ void exact_pairs_input(const struct product *p, size_t m, void *y, const float x
 }
 
 /* y = or += total · scale · each + bias. */
-CLONES(static, void, finish, (size_t m, size_t n, size_t stride, float *restrict y,
+CLONES(static, void, finish_block, (size_t m, size_t n, size_t stride, float *restrict y,
 	const float total[restrict m][BLOCK_N], const float scale[restrict m], const float each[restrict n],
 	const float *restrict bias, bool add), (m, n, stride, y, total, scale, each, bias, add))
 {
@@ -335,7 +335,7 @@ void exact_pairs_run(const struct product *p, size_t first, size_t n, size_t m, 
 				each[o] = linear_unit_scale(l, first + j + o, 0);
 			bf16_product(cpu_bf16, rows, columns, l->in, BLOCK_N, total, &x[i],
 				w + bf16_packed(j, l->in), NULL, false);
-			finish(rows, columns, stride, &y[i][j], (const float (*)[BLOCK_N])total,
+			finish_block(rows, columns, stride, &y[i][j], (const float (*)[BLOCK_N])total,
 				pair_scales(l, m, input) + i, each, bias ? bias + j : NULL, add);
 		}
 }

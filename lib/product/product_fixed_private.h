@@ -10,7 +10,7 @@
 /* Nearest integers of x·FIXED_MAX/max, and the scale of their steps. */
 FIXED_INLINE float fixed_integers(size_t n, int32_t q[n], const float x[n])
 {
-	const float max = largest(n, x);
+	const float max = largest_bits(n, x);
 	const double by = max > 0 && isfinite(max) ? FIXED_MAX / (double)max : 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -107,7 +107,7 @@ FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear
 	const uint8_t *zero, size_t chunk, float s[16], int32_t z[16])
 {
 	for (size_t i = 0; i < 16; i++) {
-		size_t g = group_of(l, chunk * 16 + i);
+		size_t g = group_of_word(l, chunk * 16 + i);
 
 		s[i] = scale[g];
 		z[i] = zero ? (int32_t)(zero[g] * 0x1010101u) : 0;

@@ -80,7 +80,7 @@ TARGET __attribute__((noinline)) static void NAME(parameters)(const struct packe
 	for (size_t i = 0; i < LANES; i++)
 		for (size_t h = 0; h < 2; h++) {
 			size_t word = p->way == PACKED_HALF ? (h * LANES + i) / 2 : i;
-			size_t g = group_of(p->l, chunk * LANES + word);
+			size_t g = group_of_word(p->l, chunk * LANES + word);
 
 			s[h][i] = scale[g];
 			z[i] = zero ? zero[g] : -p->table[0];

@@ -206,7 +206,7 @@ static void tiles(const struct slice *a, size_t m, float y[m][ROW_PANEL], const 
 }
 
 /* At most ROW_PANEL rows and PRODUCT_FEW of x; what is over after whole lanes comes last. */
-static void rows_of(const struct product *p, const uint16_t *w, size_t n, size_t m, size_t stride,
+static void half_rows(const struct product *p, const uint16_t *w, size_t n, size_t m, size_t stride,
 	float y[m][stride], const float x[m][p->l->in], const float *bias, bool add)
 {
 	const size_t in = p->l->in, whole = in / LANES * LANES, far = n / TILE;
@@ -243,7 +243,7 @@ void half_run(const struct product *p, size_t first, size_t n, size_t m, size_t 
 		for (size_t t = 0; t < m; t += PRODUCT_FEW) {
 			const size_t some = min(PRODUCT_FEW, m - t);
 
-			rows_of(p, w + o * in, min(step, n - o), some, stride, (float (*)[stride])&y[t][o],
+			half_rows(p, w + o * in, min(step, n - o), some, stride, (float (*)[stride])&y[t][o],
 				x + t, bias ? bias + o : NULL, add);
 		}
 }

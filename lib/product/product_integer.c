@@ -29,14 +29,14 @@ static bool integers_of(struct integers *y, const struct format *f)
 }
 
 /* Columns of a group, as many as there are if it is all of them; groups of a row; columns with padding. */
-static size_t group_of(const struct linear *l)
+static size_t integer_group(const struct linear *l)
 {
 	return l->group > 0 ? (size_t)l->group : l->in;
 }
 
 static size_t groups_of(const struct linear *l)
 {
-	return ceil_div(l->in, group_of(l));
+	return ceil_div(l->in, integer_group(l));
 }
 
 static size_t padded(const struct linear *l)
@@ -60,7 +60,7 @@ bool integer_fits(const struct product_row *row, const struct linear *l)
 
 	return (cpu_dot || row->way != INTEGER_DOTS) && linear_has_grid(l) && !l->compute.kind &&
 		!l->group_index && linear_rounds(l) &&
-		(l->group <= 0 || l->group % UNIT == 0) && group_of(l) <= GROUP_MAX &&
+		(l->group <= 0 || l->group % UNIT == 0) && integer_group(l) <= GROUP_MAX &&
 		integers_of(&codes, &l->storage) && integers_of(&inputs, &l->input.format) && inputs.offset &&
 		(row->way != INTEGER_QUADS || fit_quads(&codes, &l->storage));
 }
@@ -149,7 +149,7 @@ CLONES(, bool, integer_bytes, (size_t n, int8_t q[n], const float v[n], float pe
 	return good;
 }
 
-CLONES(static, int32_t, sum_of, (size_t n, const int8_t q[n]), (n, q))
+CLONES(static, int32_t, sum_of_codes, (size_t n, const int8_t q[n]), (n, q))
 {
 	int32_t sum = 0;
 
@@ -162,7 +162,7 @@ void integer_input(const struct product *p, size_t m, void *y, const float x[m][
 	const uint8_t *modality)
 {
 	const struct linear *l = p->l;
-	const size_t in = l->in, groups = groups_of(l), group = group_of(l);
+	const size_t in = l->in, groups = groups_of(l), group = integer_group(l);
 	struct integers k;
 
 	integers_of(&k, &l->input.format);
@@ -182,14 +182,14 @@ void integer_input(const struct product *p, size_t m, void *y, const float x[m][
 			finite &= integer_bytes(n, q + i, v, 1 / k.unit);
 		}
 		for (size_t g = 0; g < groups; g++)
-			sum[g] = sum_of(min(group, in - g * group), q + g * group);
+			sum[g] = sum_of_codes(min(group, in - g * group), q + g * group);
 		scales(l, m, y)[t] = finite ? scale * k.unit : NAN;
 	}
 }
 
 bool integer_input_same(const struct product *a, const struct product *b)
 {
-	return a->l->in == b->l->in && group_of(a->l) == group_of(b->l);
+	return a->l->in == b->l->in && integer_group(a->l) == integer_group(b->l);
 }
 
 /*
@@ -218,11 +218,11 @@ static void make_pair_row(const struct linear *l, const struct integers *k, size
 
 	for (size_t g = 0; g < groups_of(l); g++) {
 		const size_t at = l->group == -1 ? 0 : o * l->groups + g;
-		const size_t end = min((g + 1) * group_of(l), l->in);
+		const size_t end = min((g + 1) * integer_group(l), l->in);
 		const int zero = (l->zero ? l->zero[at] : 0) + k->offset;
 
 		scale[g][r] = linear_unit_scale(l, o, g) * k->unit;
-		for (size_t i = g * group_of(l); i < end; i++) {
+		for (size_t i = g * integer_group(l); i < end; i++) {
 			if (i % LINEAR_COLUMNS == 0)
 				code = linear_codes(l, o, i, min(LINEAR_COLUMNS, l->in - i), unpacked);
 			pairs[i / 2][r][i % 2] = (int16_t)(k->value[code[i % LINEAR_COLUMNS]] - zero);
@@ -307,7 +307,7 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 {
 	const __mmask16 mask[2] = { (__mmask16)((1u << min(n, 16)) - 1),
 		(__mmask16)((1u << (n - min(n, 16))) - 1) };
-	const size_t groups = groups_of(l), steps = padded(l) / STEP, group = group_of(l) / STEP;
+	const size_t groups = groups_of(l), steps = padded(l) / STEP, group = integer_group(l) / STEP;
 	const struct terms *terms = (const struct terms *)(panel + padded(l) * PANEL);
 	const float *scale = scales(l, all, input);
 	_Alignas(64) float part[ROWS][PANEL] = { { 0 } };
@@ -412,7 +412,7 @@ __attribute__((target("avx2,fma"), always_inline))
 static inline void quad_rows(int rows, const struct linear *l, size_t all, size_t t, size_t m, size_t n,
 	size_t stride, float *y, const void *input, const char *panel, const float *bias, bool add)
 {
-	const size_t groups = groups_of(l), steps = padded(l) / STEP, group = group_of(l) / STEP;
+	const size_t groups = groups_of(l), steps = padded(l) / STEP, group = integer_group(l) / STEP;
 	const struct terms *terms = (const struct terms *)(panel + padded(l) * PANEL);
 	const float *scale = scales(l, all, input);
 	_Alignas(32) float part[QUAD_ROWS][PANEL] = { { 0 } };
@@ -501,7 +501,7 @@ __attribute__((target("avx2,fma")))
 static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,
 	float *y, const void *input, const char *panel, const float *bias, bool add)
 {
-	const size_t groups = groups_of(l), steps = padded(l) / 2, group = group_of(l) / 2;
+	const size_t groups = groups_of(l), steps = padded(l) / 2, group = integer_group(l) / 2;
 	const float *scale = (const float *)(panel + padded(l) * PAIR_PANEL * sizeof(int16_t));
 	const float *input_scale = pair_scales(l, all, input);
 	_Alignas(32) float part[PAIR_ROWS][PAIR_PANEL] = { { 0 } };
@@ -544,7 +544,7 @@ struct panels {
 		float *y, const void *input, const char *panel, const float *bias, bool add);
 };
 
-static void run(const struct panels *a, const struct product *p, size_t first, size_t n, size_t m,
+static void run_panels(const struct panels *a, const struct product *p, size_t first, size_t n, size_t m,
 	size_t stride, float y[m][stride], const void *input, const float *bias, bool add)
 {
 	const struct linear *l = p->l;
@@ -566,7 +566,7 @@ void integer_run(const struct product *p, size_t first, size_t n, size_t m, size
 {
 	const struct panels panels = { PANEL, panel_size(p->l), TILE_M, ROWS, piece };
 
-	run(&panels, p, first, n, m, stride, y, input, bias, add);
+	run_panels(&panels, p, first, n, m, stride, y, input, bias, add);
 }
 
 void integer_quads_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
@@ -574,7 +574,7 @@ void integer_quads_run(const struct product *p, size_t first, size_t n, size_t m
 {
 	const struct panels panels = { PANEL, panel_size(p->l), TILE_M, QUAD_ROWS, quad_piece };
 
-	run(&panels, p, first, n, m, stride, y, input, bias, add);
+	run_panels(&panels, p, first, n, m, stride, y, input, bias, add);
 }
 
 void integer_pairs_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
@@ -583,5 +583,5 @@ void integer_pairs_run(const struct product *p, size_t first, size_t n, size_t m
 	const struct panels panels = { PAIR_PANEL, pair_panel_size(p->l), PAIR_TILE_M, PAIR_ROWS,
 		pair_piece };
 
-	run(&panels, p, first, n, m, stride, y, input, bias, add);
+	run_panels(&panels, p, first, n, m, stride, y, input, bias, add);
 }

@@ -65,13 +65,13 @@ static size_t scales_of_row(const struct linear *l)
 }
 
 /* Of a word of 8 codes; padding, whose inputs are 0, is in the last one. */
-static size_t group_of(const struct linear *l, size_t word)
+static size_t group_of_word(const struct linear *l, size_t word)
 {
 	return linear_group(l, 8 * word < l->in ? 8 * word : l->in - 1);
 }
 
 /* max|x|, in the order of bits, where infinity and NaN are last. */
-static inline float largest(size_t n, const float x[n])
+static inline float largest_bits(size_t n, const float x[n])
 {
 	uint32_t max = 0;
 
@@ -86,7 +86,7 @@ static inline float largest(size_t n, const float x[n])
 /* Nearest integers of x / scale, and the scale, which is not finite if x is not; ties to even. */
 CLONES(static, float, int16_integers, (size_t n, int32_t q[n], const float x[n]), (n, q, x))
 {
-	const float max = largest(n, x), scale = max > 0 ? max / INT16_LIMIT : max * 0;
+	const float max = largest_bits(n, x), scale = max > 0 ? max / INT16_LIMIT : max * 0;
 	const bool zero = !(scale > 0) || isinf(scale);
 
 	for (size_t i = 0; i < n; i++) {
@@ -115,7 +115,7 @@ void product_narrow(size_t n, float y[n], const float x[n])
  * step k, or by bytes, whose halves make vectors of even and odd ones; bytes by nibbles. Words of three bits
  * are those of product_float_private.h.
  */
-static size_t place(const struct packed *p, size_t i)
+static size_t place_in_chunk(const struct packed *p, size_t i)
 {
 	const size_t lanes = (size_t)p->lanes, chunk = i / 8 / lanes * lanes * 8;
 	const bool three = p->l->storage.bits == 3, five = p->l->storage.bits == 5;
@@ -332,7 +332,7 @@ static void input_of_part(const struct packed *p, size_t m, void *y, const float
 	uint8_t from[INPUT_CHUNK];
 
 	for (size_t i = 0; i < INPUT_CHUNK; i++)
-		from[place(p, i)] = (uint8_t)i;
+		from[place_in_chunk(p, i)] = (uint8_t)i;
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_INPUTS) schedule(static)
 	for (size_t c = 0; c < chunks; c++)
 		for (size_t t = 0; t < m; t++) {
@@ -475,7 +475,7 @@ static bool is_fixed(struct packed *w, const struct format *f)
 }
 
 /* False: the format has no such values. */
-static bool prepare(struct packed *w, const struct product_row *row, const struct format *f)
+static bool prepare_table(struct packed *w, const struct product_row *row, const struct format *f)
 {
 	*w = (struct packed){ .way = (enum packed_way)row->way, .lanes = row->cpu == CPU_AVX512 ? 16 : 8 };
 	for (int c = 0; c < 32; c++)
@@ -498,7 +498,7 @@ bool packed_fits(const struct product_row *row, const struct linear *l)
 	struct packed w;
 
 	return has_way && whole && l->packed && linear_has_grid(l) && bits >= narrowest && bits <= 5 &&
-		!l->compute.kind && prepare(&w, row, &l->storage);
+		!l->compute.kind && prepare_table(&w, row, &l->storage);
 }
 
 size_t packed_size(const struct linear *l, size_t n)
@@ -512,7 +512,7 @@ void packed_weight(const struct product *p, size_t n, void *w)
 	struct packed y;
 
 	(void)n;
-	prepare(&y, p->row, &p->l->storage);
+	prepare_table(&y, p->row, &p->l->storage);
 	y.int16 = p->type == COMPUTE_INT16;
 	memcpy(w, &y, sizeof y);
 }

@@ -12,7 +12,7 @@ struct codes codes_make(size_t out, size_t in, const struct format *storage, lon
 	return (struct codes){ .out = out, .in = in, .storage = *storage, .group = group };
 }
 
-static void *cut(char *memory, size_t *at, size_t n, size_t size)
+static void *cut_memory(char *memory, size_t *at, size_t n, size_t size)
 {
 	char *y = memory && n ? memory + *at : NULL;
 
@@ -32,11 +32,11 @@ size_t codes_lay_out(struct codes *c, void *memory)
 	c->memory = memory;
 	c->groups = linear_groups(c->in, c->group);
 	c->scales = c->group < 0 ? 1 : c->out * c->groups;
-	c->codes = cut(memory, &bytes, bytes_of(c), 1);
-	c->scale = cut(memory, &bytes, c->scales, sizeof *c->scale);
-	c->zero = cut(memory, &bytes, c->storage.asymmetric ? c->scales : 0, 1);
-	c->scale8 = cut(memory, &bytes, c->scales8, sizeof *c->scale8);
-	c->group_index = cut(memory, &bytes, c->in, sizeof *c->group_index);
+	c->codes = cut_memory(memory, &bytes, bytes_of(c), 1);
+	c->scale = cut_memory(memory, &bytes, c->scales, sizeof *c->scale);
+	c->zero = cut_memory(memory, &bytes, c->storage.asymmetric ? c->scales : 0, 1);
+	c->scale8 = cut_memory(memory, &bytes, c->scales8, sizeof *c->scale8);
+	c->group_index = cut_memory(memory, &bytes, c->in, sizeof *c->group_index);
 	return bytes;
 }
 

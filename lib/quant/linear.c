@@ -172,7 +172,7 @@ bool linear_inputs_agree(const struct linear *a, const struct linear *b)
 }
 
 /* max|x| of the numbers that are no NaN. */
-CLONES(static, float, largest, (size_t n, const float x[n]), (n, x))
+CLONES(static, float, largest_of_row, (size_t n, const float x[n]), (n, x))
 {
 	float lane[LANES] = { 0 }, max = 0;
 	size_t i = 0;
@@ -199,7 +199,7 @@ static float token_scale(const struct linear *l, const float x[l->in])
 	for (size_t k = 0, first = 0; k <= l->splits; k++) {	/* between columns that are split off */
 		const size_t end = k < l->splits ? (size_t)l->split_index[k] : l->in;
 
-		max = fmaxf(max, largest(end - first, x + first));
+		max = fmaxf(max, largest_of_row(end - first, x + first));
 		first = end + 1;
 	}
 	return linear_scale_of(l->input.clip > 0 ? l->input.clip * max : max, l->input.format.max);

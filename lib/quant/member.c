@@ -176,7 +176,7 @@ static bool divisor(const struct linear *l, size_t n, const void *x, char why[ME
 }
 
 /* The largest of n codes under the mask. */
-static uint8_t largest(size_t n, const uint8_t code[n], uint8_t mask)
+static uint8_t largest_of_codes(size_t n, const uint8_t code[n], uint8_t mask)
 {
 	uint8_t max = 0;
 
@@ -193,7 +193,8 @@ static uint8_t largest_code(const struct linear *l, size_t row)
 
 	for (size_t i = 0; i < columns; i += LINEAR_COLUMNS) {
 		const size_t n = min(columns - i, LINEAR_COLUMNS);
-		const uint8_t here = largest(n, linear_codes(l, row, i, n, unpacked), l->storage.code_mask);
+		const uint8_t here = largest_of_codes(n, linear_codes(l, row, i, n, unpacked),
+			l->storage.code_mask);
 
 		max = here > max ? here : max;
 	}
@@ -225,7 +226,7 @@ static bool codes_of_format(const struct linear *l, size_t n, const void *x, cha
 /* So that a packed product may take code - zero for a small number. */
 static bool zeros_of_format(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
-	const unsigned max = largest(n, x, 0xff);
+	const unsigned max = largest_of_codes(n, x, 0xff);
 
 	if ((float)max > l->storage.max)
 		snprintf(why, MEMBER_WHY, "holds zero point %u, the largest code of %s is %g", max,

@@ -163,7 +163,7 @@ static size_t candidates(const struct format *f, size_t lane, const double loss[
 }
 
 /* The best factor of one lane. */
-static size_t choose(const struct format *f, size_t n, size_t lane, const double loss[STEPS][LANES],
+static size_t choose_step(const struct format *f, size_t n, size_t lane, const double loss[STEPS][LANES],
 	const float x[n][LANES], double low, double high)
 {
 	double min = INFINITY, exact = INFINITY;
@@ -212,7 +212,7 @@ void search_fit(const struct format *f, enum search how, size_t n, float scale[L
 			limit[l] = fmin(limit[l], loss[i][l] * (1 + near(f)));
 	}
 	for (size_t l = 0; l < LANES; l++) {
-		size_t i = choose(f, n, l, (const double (*)[LANES])loss, x, low[l], high[l]);
+		size_t i = choose_step(f, n, l, (const double (*)[LANES])loss, x, low[l], high[l]);
 
 		search_pair(f, i, &scale[l], &zero[l], low[l], high[l]);
 	}

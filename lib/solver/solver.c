@@ -367,7 +367,7 @@ static void round_rows(const struct rows *r, const struct workspace *a, size_t r
 }
 
 /* What the layers of a job share. */
-static enum status prepare(struct job *j, struct solver_report *report)
+static enum status prepare_job(struct job *j, struct solver_report *report)
 {
 	const struct solver *s = j->s;
 	enum status status;
@@ -395,7 +395,7 @@ static enum status prepare(struct job *j, struct solver_report *report)
 	return status;
 }
 
-static void finish(const struct rows *r)
+static void finish_layer(const struct rows *r)
 {
 	const struct job *j = r->job;
 	struct solver_layer *l = r->layer;
@@ -448,7 +448,7 @@ static void run_layer(struct rows *r, const struct workspace *workspace)
 			quantize_panel(r, &workspace[omp_get_thread_num()], row, rows, r->sum[p]);
 		r->seconds[p] = omp_get_wtime() - begin;
 	}
-	finish(r);
+	finish_layer(r);
 }
 
 static void run_job(const struct call *c, struct job *j)
@@ -459,7 +459,7 @@ static void run_job(const struct call *c, struct job *j)
 
 	while (first->job != j)
 		first++;
-	shared.status = prepare(j, &shared);
+	shared.status = prepare_job(j, &shared);
 	for (struct rows *r = first; r < c->rows + c->layers && r->job == j; r++) {
 		r->layer->report = shared;
 		if (r == first)

@@ -56,7 +56,7 @@ static const char *const categories[][2] = {
 	{ "Decimal_Number", "Nd" }, { "Nonspacing_Mark", "Mn" }, { "Spacing_Mark", "Mc" },
 };
 
-static void put(struct writer *w, const char *s, size_t n)
+static void put_bytes(struct writer *w, const char *s, size_t n)
 {
 	if (w->n + n >= w->capacity) {
 		w->capacity = 2 * w->capacity + n + 64;
@@ -69,10 +69,10 @@ static void put(struct writer *w, const char *s, size_t n)
 
 static void put_text(struct writer *w, const char *s)
 {
-	put(w, s, strlen(s));
+	put_bytes(w, s, strlen(s));
 }
 
-static _Noreturn void refuse(const struct writer *w, const char *at, const char *why)
+static _Noreturn void refuse_pattern(const struct writer *w, const char *at, const char *why)
 {
 	die("%s: pattern '%.100s': at byte %zu: %s", w->name, w->pattern, (size_t)(at - w->pattern), why);
 }
@@ -99,14 +99,14 @@ static void read_property(struct writer *w, bool negative)
 	char name[64], script[80];
 
 	if (!end)
-		refuse(w, begin, "\\p has no {NAME}");
+		refuse_pattern(w, begin, "\\p has no {NAME}");
 	begin++;
 	if (*begin == '^') {
 		negative = !negative;
 		begin++;
 	}
 	if ((size_t)(end - begin) >= sizeof name)
-		refuse(w, begin, "\\p has a name that is too long");
+		refuse_pattern(w, begin, "\\p has a name that is too long");
 	snprintf(name, sizeof name, "%.*s", (int)(end - begin), begin);
 	for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
 		if (!strcmp(categories[i][0], name))
@@ -129,17 +129,17 @@ static void read_code(struct writer *w, char letter)
 		const char *end = strchr(w->at, '}');
 
 		if (!end)
-			refuse(w, w->at, "\\x{ has no }");
+			refuse_pattern(w, w->at, "\\x{ has no }");
 		put_text(w, "\\x");
-		put(w, w->at, (size_t)(end + 1 - w->at));
+		put_bytes(w, w->at, (size_t)(end + 1 - w->at));
 		w->at = end + 1;
 		return;
 	}
 	if (n < want)
-		refuse(w, w->at, "an escape has too few digits");
+		refuse_pattern(w, w->at, "an escape has too few digits");
 	snprintf(digits, sizeof digits, "%.*s", (int)want, w->at);
 	if (letter == 'x' && strtoul(digits, NULL, 16) > 0x7f)
-		refuse(w, w->at, "\\x above 7F is a byte, and no character");
+		refuse_pattern(w, w->at, "\\x above 7F is a byte, and no character");
 	put_text(w, "\\x{");
 	put_text(w, digits);
 	put_text(w, "}");
@@ -153,7 +153,7 @@ static void read_escape(struct writer *w, bool inside)
 	char c = *w->at;
 
 	if (!c)
-		refuse(w, begin, "ends in a backslash");
+		refuse_pattern(w, begin, "ends in a backslash");
 	if (!inside)
 		w->atom = w->n;
 	if (c == 'p' || c == 'P') {
@@ -163,14 +163,14 @@ static void read_escape(struct writer *w, bool inside)
 		w->at++;
 		read_code(w, c);
 	} else if (!inside && c >= '1' && c <= '9' && (w->at[1] < '0' || w->at[1] > '9')) {
-		put(w, begin, 2);
+		put_bytes(w, begin, 2);
 		w->at++;
 	} else if ((c | 32) < 'a' || (c | 32) > 'z') {
 		if (c >= '0' && c <= '9')
-			refuse(w, begin, "an escape by digits is not supported");
-		put(w, begin, 1);	/* the character itself comes next, as one that means nothing else */
+			refuse_pattern(w, begin, "an escape by digits is not supported");
+		put_bytes(w, begin, 1);	/* the character itself comes next, as one that means nothing else */
 		do
-			put(w, w->at++, 1);
+			put_bytes(w, w->at++, 1);
 		while ((*w->at & 0xc0) == 0x80);
 	} else {
 		const struct meaning *m = escapes;
@@ -178,7 +178,7 @@ static void read_escape(struct writer *w, bool inside)
 		while (m->letter && m->letter != c)
 			m++;
 		if (!(inside ? m->inside : m->outside))
-			refuse(w, begin, "this escape is not supported here");
+			refuse_pattern(w, begin, "this escape is not supported here");
 		put_text(w, inside ? m->inside : m->outside);
 		w->at++;
 	}
@@ -202,7 +202,7 @@ static void read_bracket(struct writer *w)
 			return;
 		}
 	}
-	refuse(w, begin, "this POSIX bracket is not supported");
+	refuse_pattern(w, begin, "this POSIX bracket is not supported");
 }
 
 /* A set; at stands behind its bracket. */
@@ -213,22 +213,22 @@ static void read_set(struct writer *w)
 	w->atom = w->n;
 	put_text(w, "[");
 	if (*w->at == '^')
-		put(w, w->at++, 1);
+		put_bytes(w, w->at++, 1);
 	for (bool first = true; first || *w->at != ']'; first = false) {
 		char c = *w->at++;
 
 		if (!c)
-			refuse(w, begin, "a set has no ]");
+			refuse_pattern(w, begin, "a set has no ]");
 		if (c == '\\')
 			read_escape(w, true);
 		else if (c == '[' && *w->at == ':')
 			read_bracket(w);
 		else if (c == '[')
-			refuse(w, w->at - 1, "sets within sets are not supported");
+			refuse_pattern(w, w->at - 1, "sets within sets are not supported");
 		else if (c == '&' && *w->at == '&')
-			refuse(w, w->at - 1, "intersections of sets (&&) are not supported");
+			refuse_pattern(w, w->at - 1, "intersections of sets (&&) are not supported");
 		else
-			put(w, &c, 1);
+			put_bytes(w, &c, 1);
 	}
 	put_text(w, "]");
 	w->at++;
@@ -243,10 +243,10 @@ static void read_options(struct writer *w)
 	for (; *w->at && strchr("im-", *w->at); w->at++)
 		put_text(w, *w->at == 'm' ? "s" : *w->at == 'i' ? "i" : "-");
 	if (w->at == begin || (*w->at != ':' && *w->at != ')'))
-		refuse(w, begin, "this kind of group is not supported");
+		refuse_pattern(w, begin, "this kind of group is not supported");
 	/* elsewhere what follows, alternatives too, would be a group of its own in Oniguruma */
 	if (*w->at == ')' && begin != w->pattern + 2)
-		refuse(w, begin, "options within a pattern need a group, (?i:...)");
+		refuse_pattern(w, begin, "options within a pattern need a group, (?i:...)");
 	if (*w->at == ')') {
 		put_text(w, ")");
 		w->depth--;
@@ -262,10 +262,10 @@ static void read_group(struct writer *w)
 	static const char *const heads[] = { "?:", "?=", "?!", "?>", "?<=", "?<!" };
 
 	if (w->depth == GROUPS)
-		refuse(w, w->at, "groups are nested too deeply");
+		refuse_pattern(w, w->at, "groups are nested too deeply");
 	w->open[w->depth++] = w->n;
 	if (*w->at == '*')
-		refuse(w, w->at, "this kind of group is not supported");
+		refuse_pattern(w, w->at, "this kind of group is not supported");
 	if (*w->at != '?') {
 		put_text(w, "(");
 		return;
@@ -295,14 +295,14 @@ static void read_brace(struct writer *w)
 	}
 	w->at += all + 1;
 	if (*w->at == '?' && !comma)
-		refuse(w, w->at, "{n}? is not supported");
+		refuse_pattern(w, w->at, "{n}? is not supported");
 	if (*w->at == '+') {	/* repeats what is repeated, and is not possessive */
-		put(w, "   ", 3);
+		put_bytes(w, "   ", 3);
 		memmove(w->out + w->atom + 3, w->out + w->atom, w->n - w->atom - 3);
 		memcpy(w->out + w->atom, "(?:", 3);
 	}
 	put_text(w, low ? "{" : "{0");
-	put(w, s, all + 1);
+	put_bytes(w, s, all + 1);
 	if (*w->at == '+')
 		put_text(w, ")");
 }
@@ -324,13 +324,13 @@ char *dialect_translate(const char *name, const char *pattern)
 		else if (c == '{')
 			read_brace(&w);
 		else if (strchr("*+?", c))
-			put(&w, &c, 1);
+			put_bytes(&w, &c, 1);
 		else {
 			if (c == ')' && w.depth)
 				w.atom = w.open[--w.depth];
 			else if ((c & 0xc0) != 0x80)
 				w.atom = w.n;
-			put(&w, &c, 1);
+			put_bytes(&w, &c, 1);
 		}
 	}
 	return w.out;

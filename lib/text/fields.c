@@ -45,7 +45,7 @@ const char *field_required(const char *name, const json_t *o, const char *key)
 	return s;
 }
 
-struct walk { const char *name, *what, *list; const struct field_row *rows; void *to; };
+struct fields_walk { const char *name, *what, *list; const struct field_row *rows; void *to; };
 
 /* Their types, with commas between them. */
 static char *known(const struct field_row *rows)
@@ -61,7 +61,7 @@ static char *known(const struct field_row *rows)
 	return y;
 }
 
-static void walk(const struct walk *w, const json_t *o, int depth)
+static void walk(const struct fields_walk *w, const json_t *o, int depth)
 {
 	const char *type;
 
@@ -91,7 +91,7 @@ static void walk(const struct walk *w, const json_t *o, int depth)
 void field_parts(const char *name, const json_t *root, const char *what, const char *list,
 	const struct field_row *rows, void *to)
 {
-	const struct walk w = { name, what, list, rows, to };
+	const struct fields_walk w = { name, what, list, rows, to };
 	const json_t *o = present(json_object_get(root, what));
 
 	if (o)

@@ -54,7 +54,7 @@ struct regex *pattern_read(const char *name, const json_t *o)
 		regex_make(name, field_required(name, pattern, "Regex"), DIALECT_ONIGURUMA);
 }
 
-static void add(struct steps *s, struct step step)
+static void add_step(struct steps *s, struct step step)
 {
 	s->step = xgrow(s->step, s->n + 1, sizeof *s->step);
 	s->step[s->n++] = step;
@@ -64,14 +64,14 @@ static void read_prepend(const char *name, const json_t *o, void *to)
 {
 	const char *s = field_required(name, o, "prepend");
 
-	add(to, (struct step){ .run = step_prepend, .to = s, .to_length = strlen(s) });
+	add_step(to, (struct step){ .run = step_prepend, .to = s, .to_length = strlen(s) });
 }
 
 static void read_replace(const char *name, const json_t *o, void *to)
 {
 	const char *s = field_required(name, o, "content");
 
-	add(to, (struct step){ .run = step_replace, .from = pattern_read(name, o), .to = s,
+	add_step(to, (struct step){ .run = step_replace, .from = pattern_read(name, o), .to = s,
 		.to_length = strlen(s) });
 }
 
@@ -84,19 +84,19 @@ static void read_form(const char *name, const json_t *o, void *to)
 
 	while (strcmp(names[form], type))
 		form++;
-	add(to, (struct step){ .run = step_form, .form = form });
+	add_step(to, (struct step){ .run = step_form, .form = form });
 }
 
 static void read_lower(const char *name, const json_t *o, void *to)
 {
 	(void)name, (void)o;
-	add(to, (struct step){ .run = step_lower });
+	add_step(to, (struct step){ .run = step_lower });
 }
 
 static void read_bytes(const char *name, const json_t *o, void *to)
 {
 	(void)name, (void)o;
-	add(to, (struct step){ .run = step_bytes });
+	add_step(to, (struct step){ .run = step_bytes });
 }
 
 static const struct field_row rows[] = {

@@ -73,7 +73,7 @@ static bool starts_with(struct piece p, const char *s, size_t n)
 }
 
 /* Workspace number k of a cut, empty. */
-static struct weighted *begin(const struct cutter *w, size_t i, size_t k)
+static struct weighted *begin_cut(const struct cutter *w, size_t i, size_t k)
 {
 	struct weighted *b = w->work + 2 * i + k;
 
@@ -92,7 +92,7 @@ static void made(struct cutter *w, const struct weighted *b)
 static void run_prefix(struct cutter *w, size_t i, struct piece p)
 {
 	const struct cut *c = w->cuts->cut + i;
-	struct weighted *b = begin(w, i, 0), *spare = begin(w, i, 1);
+	struct weighted *b = begin_cut(w, i, 0), *spare = begin_cut(w, i, 1);
 
 	if (c->replace.from) {
 		step_replace(&c->replace, spare, p);
@@ -112,14 +112,14 @@ static void run_prefix(struct cutter *w, size_t i, struct piece p)
 
 static void run_bytes(struct cutter *w, size_t i, struct piece p)
 {
-	struct weighted *b = begin(w, i, 0);
+	struct weighted *b = begin_cut(w, i, 0);
 
 	bytelevel_put(b, p);
 	made(w, b);
 	hand_on(w, i + 1, weighted_piece(b, p.first));
 }
 
-static void add(struct cuts *s, struct cut c)
+static void add_cut(struct cuts *s, struct cut c)
 {
 	s->cut = xgrow(s->cut, s->n + 1, sizeof *s->cut);
 	s->cut[s->n++] = c;
@@ -127,7 +127,8 @@ static void add(struct cuts *s, struct cut c)
 
 static void add_split(struct cuts *s, struct regex *pattern, enum behavior behavior, bool invert)
 {
-	add(s, (struct cut){ .run = run_split, .pattern = pattern, .behavior = behavior, .invert = invert });
+	add_cut(s, (struct cut){ .run = run_split, .pattern = pattern, .behavior = behavior, .invert =
+		invert });
 }
 
 static enum behavior read_behavior(const char *name, const json_t *o)
@@ -185,10 +186,10 @@ static void read_delimiter(const char *name, const json_t *o, void *to)
 static void read_bytelevel(const char *name, const json_t *o, void *to)
 {
 	if (field_flag(name, o, "add_prefix_space", true))
-		add(to, (struct cut){ .run = run_prefix, .replace = { .to = " ", .to_length = 1 } });
+		add_cut(to, (struct cut){ .run = run_prefix, .replace = { .to = " ", .to_length = 1 } });
 	if (field_flag(name, o, "use_regex", true))
 		add_split(to, regex_make(name, PATTERN_GPT2, DIALECT_ONIGURUMA), BEHAVIOR_ISOLATED, false);
-	add(to, (struct cut){ .run = run_bytes });
+	add_cut(to, (struct cut){ .run = run_bytes });
 }
 
 static void read_metaspace(const char *name, const json_t *o, void *to)
@@ -204,7 +205,7 @@ static void read_metaspace(const char *name, const json_t *o, void *to)
 		scheme++;
 	if (scheme > SCHEME_NEVER)
 		die("%s: Metaspace: prepend_scheme %s is none of always, first, never", name, word);
-	add(to, (struct cut){ .run = run_prefix, .scheme = scheme, .replace =
+	add_cut(to, (struct cut){ .run = run_prefix, .scheme = scheme, .replace =
 		{ .from = regex_make(name, " ", DIALECT_LITERAL), .to = s, .to_length = strlen(s) } });
 	if (field_flag(name, o, "split", true))
 		add_split(to, regex_make(name, s, DIALECT_LITERAL), BEHAVIOR_NEXT, false);

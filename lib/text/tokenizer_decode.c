@@ -203,7 +203,7 @@ static void run_spaces(const struct decoder *d, const struct texts *from, struct
 	texts_end(to);
 }
 
-static void add(struct decoders *s, struct decoder d)
+static void add_decoder(struct decoders *s, struct decoder d)
 {
 	s->decoder = xgrow(s->decoder, s->n + 1, sizeof *s->decoder);
 	s->decoder[s->n++] = d;
@@ -215,20 +215,20 @@ static void read_replace(const char *name, const json_t *o, void *to)
 
 	if (!s)
 		die("%s: decoder Replace: has no content", name);
-	add(to, (struct decoder){ .run = run_replace,
+	add_decoder(to, (struct decoder){ .run = run_replace,
 		.replace = { .from = pattern_read(name, o), .to = s, .to_length = strlen(s) } });
 }
 
 static void read_fallback(const char *name, const json_t *o, void *to)
 {
 	(void)name, (void)o;
-	add(to, (struct decoder){ .run = run_fallback });
+	add_decoder(to, (struct decoder){ .run = run_fallback });
 }
 
 static void read_fuse(const char *name, const json_t *o, void *to)
 {
 	(void)name, (void)o;
-	add(to, (struct decoder){ .run = run_fuse });
+	add_decoder(to, (struct decoder){ .run = run_fuse });
 }
 
 static size_t count(const char *name, const json_t *o, const char *key)
@@ -242,7 +242,7 @@ static size_t count(const char *name, const json_t *o, const char *key)
 
 static void read_strip(const char *name, const json_t *o, void *to)
 {
-	add(to, (struct decoder){ .run = run_strip, .string = field_required(name, o, "content"),
+	add_decoder(to, (struct decoder){ .run = run_strip, .string = field_required(name, o, "content"),
 		.start = count(name, o, "start"), .stop = count(name, o, "stop") });
 }
 
@@ -251,14 +251,15 @@ static void read_metaspace(const char *name, const json_t *o, void *to)
 	const char *scheme = field_string(name, o, "prepend_scheme");
 	bool never = (scheme && !strcmp(scheme, "never")) || !field_flag(name, o, "add_prefix_space", true);
 
-	add(to, (struct decoder){ .run = run_metaspace, .string = field_required(name, o, "replacement"),
+	add_decoder(to, (struct decoder){ .run = run_metaspace, .string = field_required(name, o,
+		"replacement"),
 		.strip_first = !never });
 }
 
 static void read_bytes(const char *name, const json_t *o, void *to)
 {
 	(void)name, (void)o;
-	add(to, (struct decoder){ .run = run_bytes });
+	add_decoder(to, (struct decoder){ .run = run_bytes });
 }
 
 static const struct field_row rows[] = {
@@ -272,7 +273,7 @@ struct decoders decoders_read(const char *name, const json_t *root)
 
 	field_parts(name, root, "decoder", "decoders", rows, &d);
 	if (json_is_null(json_object_get(root, "decoder")) || !json_object_get(root, "decoder"))
-		add(&d, (struct decoder){ .run = run_spaces });
+		add_decoder(&d, (struct decoder){ .run = run_spaces });
 	return d;
 }
 

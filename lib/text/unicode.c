@@ -38,7 +38,7 @@ static size_t cluster(struct piece p)
 	return n;
 }
 
-static void put(struct weighted *to, struct piece from, size_t n, const utf8proc_int32_t code[n])
+static void put_codes(struct weighted *to, struct piece from, size_t n, const utf8proc_int32_t code[n])
 {
 	char text[4 * MAX];
 	size_t length = 0;
@@ -82,7 +82,7 @@ void unicode_normalize(struct weighted *to, struct piece from, enum unicode_form
 		if (got <= 0 || got > MAX)
 			die("utf8proc cannot normalize the text: %s",
 				got < 0 ? utf8proc_errmsg(got) : "too long");
-		put(to, p, (size_t)got, code);
+		put_codes(to, p, (size_t)got, code);
 	}
 }
 
@@ -96,6 +96,6 @@ void unicode_lower(struct weighted *to, struct piece from)
 		n = utf8_character(from.text + i, from.n - i, &valid);
 		c = utf8_value(from.text + i);
 		code[0] = c == 0x130 ? 'i' : utf8proc_tolower((utf8proc_int32_t)c);
-		put(to, piece_part(from, i, i + n), c == 0x130 ? 2 : 1, code);
+		put_codes(to, piece_part(from, i, i + n), c == 0x130 ? 2 : 1, code);
 	}
 }

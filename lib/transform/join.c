@@ -38,7 +38,8 @@ static const struct part *part_of(const struct join *j, size_t k)
 	return j->file[k].part;
 }
 
-static _Noreturn void differ(const struct join *j, size_t a, size_t b, const char *path, const char *why)
+static _Noreturn void inputs_differ(const struct join *j, size_t a, size_t b, const char *path,
+	const char *why)
 {
 	die("%s: %s: %s %s", part_name(part_of(j, b)), path, why, part_name(part_of(j, a)));
 }
@@ -66,7 +67,8 @@ static size_t choose_layer(struct join *j, const char *path)
 		if (*first == j->n)
 			*first = k;
 		else if (!same_object(part_of(j, *first), part, path))
-			differ(j, *first, k, path, first == &quantized ? "is quantized otherwise than in" :
+			inputs_differ(j, *first, k, path, first == &quantized ?
+			"is quantized otherwise than in" :
 				"is no part of one model, it has another weight than");
 	}
 	if (quantized < j->n && plain < j->n) {
@@ -75,7 +77,8 @@ static size_t choose_layer(struct join *j, const char *path)
 
 		free(weight);
 		if (!is_shape(part_of(j, quantized), path, t.dim))
-			differ(j, plain, quantized, path, "has codes of another shape than the weight of");
+			inputs_differ(j, plain, quantized, path,
+			"has codes of another shape than the weight of");
 	}
 	return quantized < j->n ? quantized : plain;
 }
@@ -128,12 +131,12 @@ static void check_object(const struct join *j, size_t first, const char *path, b
 		const struct part *a = part_of(j, first), *b = part_of(j, k);
 
 		if (part_has(b, path) && !(group ? same_attributes : same_object)(a, b, path))
-			differ(j, first, k, path, "is no part of one model, it differs from");
+			inputs_differ(j, first, k, path, "is no part of one model, it differs from");
 	}
 }
 
 /* Chooses the layers that the input's part has, and looks at all else of it that no earlier input has. */
-static void choose(struct join *j, size_t k, struct choices *c)
+static void choose_layers(struct join *j, size_t k, struct choices *c)
 {
 	const struct part *part = part_of(j, k);
 	size_t n;
@@ -181,7 +184,7 @@ static void check_missing(struct join *j)
 					-j->of_block[s->first + i]);
 }
 
-static void begin(const struct join *j, const struct filter *f)
+static void begin_join(const struct join *j, const struct filter *f)
 {
 	const struct part **from;
 
@@ -212,10 +215,10 @@ void join_part(void *arg, const struct filter *f)
 	if (f->config && !j->of_block)
 		j->of_block = xalloc(f->config->blocks, sizeof *j->of_block);
 	advance(j);
-	begin(j, f);
+	begin_join(j, f);
 	progress("part", part_index(f->part), part_count(f->part));
 	for (size_t k = 0; k < j->n; k++)
-		choose(j, k, &c);
+		choose_layers(j, k, &c);
 	for (size_t k = 0; k < j->n; k++) {
 		for (size_t i = 0; i < c.n; i++)
 			if (c.from[i] == k)

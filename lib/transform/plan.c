@@ -57,7 +57,8 @@ static char *append(char *text, const char *between, const char *word)
 	return y;
 }
 
-static _Noreturn void refuse(const struct option_row *rows, const struct option_row *all, const char *name)
+static _Noreturn void refuse_option(const struct option_row *rows, const struct option_row *all,
+	const char *name)
 {
 	char *could = NULL;
 
@@ -107,7 +108,7 @@ static void add_word(struct plan_line *l, char *word, const struct option_row *r
 	s.word = word;
 	s.value = value;
 	if (!s.row)
-		refuse(rows, all, word);
+		refuse_option(rows, all, word);
 	if (setting_of(l, word))
 		misuse("%s: is there twice in one line", word);
 	set(&s);

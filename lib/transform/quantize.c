@@ -118,7 +118,7 @@ static size_t outputs_of(const struct filter *f, const struct layer_ref *ref, si
 	return y;
 }
 
-static void look_for(void *arg, const struct layer_ref *layer, size_t in)
+static void look_for_selected(void *arg, const struct layer_ref *layer, size_t in)
 {
 	const struct look *w = arg;
 	const char *path = layer->path;
@@ -150,7 +150,7 @@ void quantize_check_layers(struct quantize *q, const struct filter *f)
 		plan_check(q->plan, input_name(f->in));
 	}
 	if (layers_whole(f))
-		layers_each(f, q->layers, look_for, &(struct look){ q, f });
+		layers_each(f, q->layers, look_for_selected, &(struct look){ q, f });
 	if (q->plan->n)
 		plan_warn(q->plan, layers_whole(f));
 }
@@ -296,7 +296,7 @@ void quantize_release(struct quantize *q)
 }
 
 /* Through their quantizer, those with one Hessian side by side, so that they share what is made of it. */
-static void run(size_t n, struct quantized *const t[n])
+static void run_together(size_t n, struct quantized *const t[n])
 {
 	const struct quantizer *z = t[0]->method->quantizer;
 	struct quantized *together[QUANTIZER_LAYERS];
@@ -354,7 +354,7 @@ static void quantize_some(struct quantize *q, struct work *w, size_t n)
 		t[i]->arg = w;
 		begin_layer(q, t[i], i, t, f->part, &w->layer[w->done + i]);
 	}
-	run(n, t);
+	run_together(n, t);
 	for (size_t i = 0; i < n; i++)
 		end_layer(q, f, t[i]);
 	q->made += n;

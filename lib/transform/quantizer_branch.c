@@ -65,7 +65,7 @@ void branch_begin(struct quantized *t)
 }
 
 /* What run() has of the layer at hand, one at a time. */
-static struct branch_layer *prepare(const struct quantized *t)
+static struct branch_layer *prepare_branch(const struct quantized *t)
 {
 	struct branch_layer *l = &t->branch->work;
 
@@ -82,12 +82,12 @@ static struct branch_layer *prepare(const struct quantized *t)
 size_t branch_bytes(size_t n, struct quantized *const t[n])
 {
 	(void)n;
-	return branch_workspace(t[0]->method->quantizer->branch, prepare(t[0]));
+	return branch_workspace(t[0]->method->quantizer->branch, prepare_branch(t[0]));
 }
 
 void branch_make(size_t n, struct quantized *const t[n], void *workspace)
 {
-	struct branch_layer *l = prepare(t[0]);
+	struct branch_layer *l = prepare_branch(t[0]);
 
 	(void)n;
 	branch_run(t[0]->method->quantizer->branch, l, workspace);

@@ -10,7 +10,7 @@
 #include "model/layer.h"
 
 /* A part on its way. */
-struct walk {
+struct order_walk {
 	const struct reorder *r;
 	const struct filter *f;
 	size_t n;
@@ -35,7 +35,7 @@ int32_t *reorder_columns(const char *file, const char *layer, size_t n, const fl
 	return order;
 }
 
-static void write_order(struct walk *w, const char *layer)
+static void write_order(struct order_walk *w, const char *layer)
 {
 	float *own;
 	const struct hessian h = hessian_mixed(w->f->part, layer, 0, &own);
@@ -46,7 +46,7 @@ static void write_order(struct walk *w, const char *layer)
 	free(order), free(own);
 }
 
-static bool is_written(const struct walk *w, const char *group)
+static bool is_written(const struct order_walk *w, const char *group)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (!strcmp(w->written[i], group))
@@ -56,7 +56,7 @@ static bool is_written(const struct walk *w, const char *group)
 
 static void visit(void *arg, const char *group)
 {
-	struct walk *w = arg;
+	struct order_walk *w = arg;
 	char *same;
 
 	if (!selection_has(w->r->layers, group) || hessian_is_prior(group) ||
@@ -75,7 +75,7 @@ static void visit(void *arg, const char *group)
 void reorder_part(void *arg, const struct filter *f)
 {
 	struct reorder *r = arg;
-	struct walk w = { .r = r, .f = f };
+	struct order_walk w = { .r = r, .f = f };
 	char *config = part_index(f->part) ? NULL : part_config(f->part);
 
 	output_begin(f->out, f->part);

@@ -17,7 +17,7 @@ static struct second_moments look(void *arg, const struct layer_ref *layer, size
 	return (struct second_moments){ 0 };
 }
 
-static struct second_moments find(void *arg, const struct layer_ref *layer, size_t in, bool needed)
+static struct second_moments find_moments(void *arg, const struct layer_ref *layer, size_t in, bool needed)
 {
 	struct sequential *s = arg;
 	struct moments_source source;
@@ -178,7 +178,7 @@ struct moments_source sequential_source(struct sequential *s, struct quantize *q
 	q->walk = walk;
 	q->pass = pass;
 	q->arg = s;
-	return (struct moments_source){ find, look, drop, s, tokens, NULL };
+	return (struct moments_source){ find_moments, look, drop, s, tokens, NULL };
 }
 
 void sequential_open(struct sequential *s, const struct calibrate_text *t, const struct filter *f)

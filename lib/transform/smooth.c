@@ -47,7 +47,7 @@ static void add_weights(const struct part *part, const struct residual_layer *l,
 	layer_free(&layer);
 }
 
-static double largest(size_t n, const double x[n], const double factor[n], bool over)
+static double largest_scaled(size_t n, const double x[n], const double factor[n], bool over)
 {
 	double y = 0;
 
@@ -74,8 +74,9 @@ void smooth_norm(void *arg, const struct part *part, const struct residual *here
 		factor[j] = x[j] > 0 && w[j] > 0 ? pow(x[j], s->alpha) / pow(w[j], 1 - s->alpha) : 1;
 	if (known) {
 		report_row(s->report, &table, here->norm[i].path, (double[COLUMNS]){
-			largest(n, x, NULL, false), largest(n, x, factor, true), largest(n, w, NULL, false),
-			largest(n, w, factor, false) });
+			largest_scaled(n, x, NULL, false), largest_scaled(n, x, factor, true),
+				largest_scaled(n, w, NULL, false),
+			largest_scaled(n, w, factor, false) });
 		norm->factor = factor;
 		s->done++;
 	} else

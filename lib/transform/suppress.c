@@ -136,7 +136,7 @@ static void split_layer(const struct suppress *s, const struct filter *f, struct
 	free(index), free(weight), free(scale), free(rest);
 }
 
-static void check(const struct part *part, const struct layer *l)
+static void check_unsplit(const struct part *part, const struct layer *l)
 {
 	if (!l->linear.weight)
 		die("%s: %s: is quantized already, expected a plain weight: %s goes first", part_name(part),
@@ -157,7 +157,7 @@ static void suppress_layer(struct suppress *s, const struct filter *f, struct la
 	struct sides sides;
 	size_t splits = 0;
 
-	check(f->part, layer);
+	check_unsplit(f->part, layer);
 	sides = measure(l, after);
 	for (size_t i = 0; i < l->in; i++) {
 		largest = fmax(largest, after[i]);

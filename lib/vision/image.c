@@ -66,7 +66,7 @@ static bool pnm_parse(struct image_reader *r)
 	return true;
 }
 
-static const struct kind {
+static const struct file_reader {
 	const char *magic;
 	bool (*parse)(struct image_reader *r);
 } kinds[] = {
