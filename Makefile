@@ -92,7 +92,7 @@ all:
 	@$(MAKE) --no-print-directory programs
 endif
 
-.PHONY: programs test-programs fuzz fuzz-programs valgrind
+.PHONY: tags programs test-programs fuzz fuzz-programs valgrind
 programs: $(PROGRAMS)
 	@:
 test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BENCHES) $(VQ8_BIN)
@@ -109,6 +109,7 @@ help:
 	@echo 'make valgrind   short tests and every tool under valgrind'
 	@echo 'make fuzz       libFuzzer programs of the readers (clang)'
 	@echo 'make lint       warnings, cppcheck, shellcheck, layers, man pages'
+	@echo 'make tags       names for editors (universal-ctags), functions made by CLONES() too'
 	@echo 'make docs       OPTIONS of the man pages, as --help has them'
 	@echo 'make install    into PREFIX=$(PREFIX)'
 	@echo 'make clean      remove what was built'
@@ -264,5 +265,8 @@ install: all
 	@for f in $(wildcard pipelines/*.sh pipelines/*.awk); do install -D -m 755 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 	@for f in $(DATA); do install -D -m 644 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 
+tags:
+	ctags --regex-C='/^CLONES\([^,]*,[^,]*, *([A-Za-z_0-9]+)/\1/f/' -R lib bin
+
 clean:
-	rm -rf build $(TOOLS:%=bin/%)
+	rm -rf build tags $(TOOLS:%=bin/%)
