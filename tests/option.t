@@ -8,6 +8,7 @@ cat > row.c <<'END'
 #include "forward/windows.h"
 #include "model/config.h"
 #include "model/setting.h"
+#include "product/product.h"
 
 static const char *const words[] = { "a", "b", NULL };
 enum letter { A, B };

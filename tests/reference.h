@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "forward/forward.h"
+#include "forward/logits.h"
 #include "io/part.h"
 
 static const char *const models[] = {
