@@ -34,8 +34,9 @@ tool() {	# tool NAME FILE
 	esac
 	timeout 300 "$@"
 }
-readers='dpq-run fbq-run hessian-accum eval-ppl eval-ppl-against eval-choice aifs-order gar-order sample-tokens tokenize images-import tensor-join ln2rms hadamard-rotate rms-suppress smooth-scale awq-scale
-	msq-calib'
+readers='dpq-run fbq-run hessian-accum eval-ppl eval-ppl-against eval-choice aifs-order
+	gar-order sample-tokens tokenize images-import tensor-join ln2rms hadamard-rotate rms-suppress smooth-scale
+	awq-scale msq-calib'
 
 # --- files ---
 : >empty
@@ -49,7 +50,8 @@ cp model.h5 locked.h5; chmod 0 locked.h5; chmod 755 .
 as_other="setpriv --reuid 65534 --clear-groups"
 if [ "$(id -u)" != 0 ]; then as_other=; fi
 if $as_other test -x "$(command -v gar-order)" 2>/dev/null && $as_other test -r "$tmp" 2>/dev/null; then
-	no 'a file without permission' 1 'locked.h5: cannot open: Permission denied' $as_other gar-order locked.h5 -o /dev/null
+	no 'a file without permission' 1 'locked.h5: cannot open: Permission denied' \
+		$as_other gar-order locked.h5 -o /dev/null
 	no 'a folder without permission' 1 "cannot create a file beside it: Permission denied" $as_other \
 		dpq-run -q --compensate none model.h5 -o "$tmp/out/r"
 else
@@ -58,59 +60,7 @@ else
 fi
 
 # --- HDF5 that means no good ---
-py - <<'PY'
-import h5py, numpy as np, shutil, struct
-def change(path, make, source="model.h5"):
-    shutil.copy(source, path)
-    with h5py.File(path, "r+") as f: make(f)
-def replace(f, path, value=None, **how):
-    del f[path]
-    f.create_dataset(path, data=value, **how)
-W = "model/layers/0/mlp/up_proj/weight"
-change("huge.h5", lambda f: replace(f, W, shape=(1 << 40, 1 << 30), dtype="f4", chunks=(1, 1024)))
-change("rank.h5", lambda f: replace(f, W, np.zeros((1,) * 32, "f4")))
-change("null.h5", lambda f: replace(f, W, h5py.Empty("f4")))
-change("compound.h5", lambda f: replace(f, W, np.zeros((2, 2), [("a", "f4"), ("b", "f4")])))
-change("text.h5", lambda f: replace(f, W, "a text"))
-change("texts.h5", lambda f: replace(f, "config", np.array(["a", "b"], dtype=object), dtype=h5py.string_dtype()))
-change("integer.h5", lambda f: replace(f, "config", 5))
-change("group.h5", lambda f: (f.pop("config"), f.create_group("config")))
-change("soft.h5", lambda f: (f.pop(W), f.__setitem__(W, h5py.SoftLink("/model/layers/1/mlp/up_proj/weight"))))
-change("outside.h5", lambda f: (f.pop(W), f.__setitem__(W, h5py.ExternalLink("model.h5", "/" + W))))
-def virtual(f):
-    del f[W]
-    v = h5py.VirtualLayout((16, 8), "f4"); v[...] = h5py.VirtualSource("model.h5", W, (16, 8))
-    f.create_virtual_dataset(W, v)
-change("virtual.h5", virtual)
-def elsewhere(f):
-    del f[W]
-    space = h5py.h5s.create_simple((16, 8)); c = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    c.set_external(b"/etc/passwd", 0, 512)
-    h5py.h5d.create(f.id, W.encode(), h5py.h5t.IEEE_F32LE, space, c)
-change("elsewhere.h5", elsewhere)
-change("kind.h5", lambda f: f.attrs.__setitem__("ptq_kind", 5))
-change("long-kind.h5", lambda f: f.attrs.__setitem__("ptq_kind", "x" * 30000))
-change("cycle.h5", lambda f: f["model/layers/0"].__setitem__("again", f["model"]))
-def ladder(f):
-    g = f["model/layers/0"]
-    for i in range(28):
-        n = f.create_group(f"rungs/{i}")
-        g["a"], g["b"], g = n, n, n
-change("ladder.h5", ladder)
-change("deep.h5", lambda f: f.create_group("/".join("x" * 60)))
-for name, value in (("many", 1e300), ("nan", float("nan")), ("half", 2.5), ("7", 7), ("0", 0)):
-    change(f"parts-{name}.h5", lambda f: (f.attrs.__setitem__("part", 0), f.attrs.__setitem__("parts", value)))
-for name, group in (("minus", -7), ("many", 1e300), ("half", 2.5)):
-    change(f"columns-{name}.h5", lambda f: f["model/layers/0/mlp/up_proj"].attrs.__setitem__("group", group), "quantized.h5")
-# the address of a dataset, its length, the end of the file
-def patch(path, make):
-    raw = bytearray(open("model.h5", "rb").read()); make(raw); open(path, "wb").write(raw)
-with h5py.File("model.h5") as f: at, size = f[W].id.get_offset(), f[W].id.get_storage_size()
-layout = open("model.h5", "rb").read().index(struct.pack("<QQ", at, size))
-patch("address.h5", lambda r: struct.pack_into("<Q", r, layout, len(r) - 8))
-patch("far.h5", lambda r: struct.pack_into("<Q", r, layout, 1 << 62))
-patch("length.h5", lambda r: struct.pack_into("<Q", r, layout + 8, 1 << 62))
-PY
+py faults
 hostile() { no "HDF5: $1" 1 "$1.h5: ${3:-.*}$2" tool "${4:-dpq-run}" "$1.h5"; }
 hostile huge 'more data than its file can hold|impossible dimensions|cannot be read'
 hostile rank 'has 32 dimensions|has shape'
@@ -137,8 +87,10 @@ hostile parts-7 'the stream ends after 1 of 7 parts'
 hostile parts-0 'part 0 of 0'
 for v in minus many half; do hostile columns-$v 'attribute group must be' '' eval-ppl; done
 ok 'a group larger than the layer is one group' sh -c "
-	dpq-run -q --compensate none --group 1000 model.h5 -o big.h5 && dpq-run -q --compensate none --group 16 model.h5 -o same.h5 &&
-	h5dump -d /model/layers/0/mlp/up_proj/codes big.h5 | tail -n +2 >a && h5dump -d /model/layers/0/mlp/up_proj/codes same.h5 | tail -n +2 >b && cmp a b"
+	dpq-run -q --compensate none --group 1000 model.h5 -o big.h5 &&
+	dpq-run -q --compensate none --group 16 model.h5 -o same.h5 &&
+	h5dump -d /model/layers/0/mlp/up_proj/codes big.h5 | tail -n +2 >a &&
+	h5dump -d /model/layers/0/mlp/up_proj/codes same.h5 | tail -n +2 >b && cmp a b"
 for f in "$top"/tests/fuzz/finds/part/*; do
 	for t in dpq-run gar-order; do
 		no "$t: ${f##*/}, found by fuzzing" 1 'damaged|ptq_kind|hessian|nested|paths|short|parts' tool $t "$f"
@@ -149,48 +101,51 @@ ok 'nothing is left behind' clean
 # --- text ---
 printf 'on\377\300\200\355\240\200\364\220\200\200 once' >bytes
 ok 'a text that is no UTF-8' tokenize -q --model model.h5 bytes -o ids.h5
-ok 'every byte of it is a token' py -c 'import h5py; assert int(h5py.File("ids.h5")["bytes"][...].sum()) == len(open("bytes", "rb").read())'
+ok 'every byte of it is a token' py every_byte
 
 # --- streams ---
 model-import -q "$top/tests/tiny" | cat >stream
-py - <<'PY'
-raw, images = open("stream", "rb").read(), []
-while raw:
-    n = int.from_bytes(raw[28:36], "little")
-    images.append(raw[:n]); raw = raw[n:]
-a = images
-def put(name, *parts): open(name, "wb").write(b"".join(parts))
-put("missing", *a[:2], *a[3:]); put("twice", *a[:3], *a[2:]); put("swapped", a[0], a[2], a[1], *a[3:])
-put("first", *a[1:]); put("last", *a[:-1]); put("more", *a, a[-1]); put("again", *a, *a); put("one", a[0])
-put("cut", b"".join(a)[:-100]); put("junk", *a, b"\0" * 100); put("head", *a[:-1], a[-1][:20]); put("inside", *a[:2], b"x", *a[2:])
-PY
+py streams
 through() { dpq-run -q --compensate none -o out/r; }
-for s in missing:part twice:part swapped:part first:part last:'stream ends after' more:'goes on after' again:'goes on after' \
-	one:'stream ends after' cut:'cut short' junk:'not an HDF5|cut short|goes on' head:'cut short' inside:'not an HDF5'; do
+for s in missing:part twice:part swapped:part first:part last:'stream ends after' more:'goes on after' \
+	again:'goes on after' \
+	one:'stream ends after' cut:'cut short' junk:'not an HDF5|cut short|goes on' head:'cut short' \
+	inside:'not an HDF5'; do
 	name=${s%%:*} pattern=${s#*:}
 	no "a stream from a file: $name" 1 "$pattern" tool dpq-run "$name"
 	no "a stream from a pipe: $name" 1 "$pattern" sh -c "cat $name | dpq-run -q --compensate none -o out/r"
-	no "a stream to compare with: $name" 1 "$pattern" eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference "$name" -o out/r
-	no "a stream as a second input: $name" 1 "$pattern|has . parts|expected" sh -c "cat $name | tokenize -q --model /dev/stdin text -o out/r"
+	no "a stream to compare with: $name" 1 "$pattern" \
+		eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference "$name" -o out/r
+	no "a stream as a second input: $name" 1 "$pattern|has . parts|expected" \
+		sh -c "cat $name | tokenize -q --model /dev/stdin text -o out/r"
 done
 ok 'nothing is left behind' clean
 
 # --- places that are full, closed, or too small ---
 for c in "model-import -q '$top/tests/tiny'" 'tokenize -q --model model.h5 text' \
-	"images-import -q --model '$top/tests/images/llava.h5' --tokens holes.h5 '$picture'" 'dpq-run -q --compensate none model.h5' \
-	'hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5' 'gar-order -q hessian.h5' 'sample-tokens -q --length 8 --ctx 8 model.h5' \
-	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference quantized.h5'; do
+	"images-import -q --model '$top/tests/images/llava.h5' --tokens holes.h5 '$picture'" \
+	'dpq-run -q --compensate none model.h5' \
+	'hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5' 'gar-order -q hessian.h5' \
+	'sample-tokens -q --length 8 --ctx 8 model.h5' \
+	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5' \
+	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference quantized.h5'; do
 	no "/dev/full: ${c%% *}" 1 'No space left' sh -c "$c >/dev/full"
 done
 no 'help to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --help >/dev/full'
 no 'the version to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --version >/dev/full'
-no 'ulimit -f' 1 'cannot write: File too large' sh -c 'ulimit -f 20; exec dpq-run -q --compensate none model.h5 -o out/r'
+no 'ulimit -f' 1 'cannot write: File too large' \
+	sh -c 'ulimit -f 20; exec dpq-run -q --compensate none model.h5 -o out/r'
 if unshare -m true 2>/dev/null; then
 	mkdir small
-	no 'a small tmpfs: results' 1 'cannot write: No space left' unshare -m sh -c 'mount -t tmpfs -o size=16k none small &&
-		{ dpq-run -q --compensate none model.h5 -o small/r; s=$?; test -z "$(ls -A small)" || echo left; exit $s; }'
+	no 'a small tmpfs: results' 1 'cannot write: No space left' unshare -m sh -c '
+		mount -t tmpfs -o size=16k none small || exit
+		dpq-run -q --compensate none model.h5 -o small/r
+		s=$?
+		test -z "$(ls -A small)" || echo left
+		exit $s'
 	sample-tokens -q --length 2000 --ctx 8 model.h5 -o many.h5
-	no 'a small tmpfs: hidden states' 1 'no room for 0 MiB of hidden states .*: No space left' unshare -m sh -c 'mount -t tmpfs -o size=16k none small &&
+	no 'a small tmpfs: hidden states' 1 'no room for 0 MiB of hidden states .*: No space left' unshare -m sh -c '
+		mount -t tmpfs -o size=16k none small &&
 		TMPDIR=small eval-ppl -q --memory 0 --tokens many.h5 --ctx 8 model.h5'
 else
 	for what in results 'hidden states'; do skip "a small tmpfs: $what" 'mounting is not allowed here'; done
@@ -220,7 +175,8 @@ short() {	# short KIB COMMAND...
 	s=$?
 	case $s in
 	0) rm -f out/r ;;
-	127) grep -q 'shared librar' short.err || echo "$kib KiB: $s $(cat short.err)" ;;	# the loader, before the program
+	# the loader, before the program
+	127) grep -q 'shared librar' short.err || echo "$kib KiB: $s $(cat short.err)" ;;
 	1) test "$(wc -l <short.err)" = 1 && clean || echo "$kib KiB: $s $(cat short.err)" ;;
 	*) echo "$kib KiB: $s $(cat short.err)" ;;
 	esac
@@ -228,7 +184,8 @@ short() {	# short KIB COMMAND...
 if PTQ_SAN=$(nm -D "$(command -v dpq-run)" 2>/dev/null | grep -c __asan_init) && [ "$PTQ_SAN" != 0 ]; then
 	skip 'ulimit -v' 'the address sanitizer takes terabytes of it'
 else
-	for kib in 20000 60000 80000 100000 150000 250000 300000 400000 420000 440000 460000 480000 500000 600000 900000; do
+	for kib in 20000 60000 80000 100000 150000 250000 300000 400000 420000 440000 460000 480000 500000 600000 \
+		900000; do
 		short $kib dpq-run -q -j1 --hessian hessian.h5 --group 4 model.h5 -o out/r
 		short $kib hessian-accum -q -j2 --tokens tokens.h5 --ctx 8 model.h5 -o out/r
 		short $((kib / 10)) tokenize -q --model model.h5 text -o out/r
@@ -241,61 +198,11 @@ fi
 model-import -q "$top/data/prose" >long
 dpq-run -q --compensate none long >whole
 dpq-run -q --compensate none long -o whole.h5
-cat >signals.py <<'PY'
-import fcntl, os, signal, struct, subprocess, sys, termios, time
-number, moments = getattr(signal, "SIG" + sys.argv[1]), 12
-stream, whole, wrong = open("long", "rb").read(), open("whole", "rb").read(), []
-command = "env --default-signal=INT,TERM,HUP,PIPE dpq-run -q -j2 --compensate none".split()
-class Tool:
-    def __init__(self, *more, **streams):
-        self.child = subprocess.Popen(command + list(more), stdin=subprocess.PIPE, stderr=open("said", "wb"), bufsize=0, **streams)
-    def feed(self, bytes):                  # until the tool has read them
-        try: self.child.stdin.write(bytes) if bytes else 0      # all: it blocks
-        except BrokenPipeError: pass
-        left = struct.pack("i", 1)
-        while any(left) and self.child.poll() is None: time.sleep(0.001); left = fcntl.ioctl(self.child.stdin, termios.FIONREAD, left)
-    def end(self):
-        try: self.child.stdin.close()
-        except BrokenPipeError: pass
-        return self.child.wait(), open("said").read()
-def held():                                 # the result that has no name yet
-    return [name for name in os.listdir("out") if name.startswith(".ptq")]
-def clear():
-    for name in os.listdir("out"): os.unlink("out/" + name)
-for i in range(moments if number != signal.SIGPIPE else 0):
-    clear()
-    old = b"old" if i % 2 else None
-    if old: open("out/r", "wb").write(old)
-    tool = Tool("-o", "out/r")
-    tool.feed(stream[:len(stream) * i // moments])
-    while not held() and tool.child.poll() is None: time.sleep(0.001)
-    if tool.child.poll() is not None: wrong.append(f"{i}: ended before its input did")
-    tool.child.send_signal(number)
-    got, said = tool.end()
-    if got != -number or said: wrong.append(f"{i}: status {got}: {said}")
-    if (open("out/r", "rb").read() if os.path.exists("out/r") else None) != old: wrong.append(f"{i}: another file")
-    if held() and number != signal.SIGKILL: wrong.append(f"{i}: left {held()}")
-clear()
-# once bytes have come out of it, more than the reader takes
-tool, fed, came = Tool(stdout=subprocess.PIPE), 0, b""
-os.set_blocking(tool.child.stdin.fileno(), False)
-os.set_blocking(tool.child.stdout.fileno(), False)
-while not came and tool.child.poll() is None:
-    fed += tool.child.stdin.write(stream[fed:fed + 65536]) or 0
-    came = tool.child.stdout.read(1) or b""
-    time.sleep(0.0001)
-tool.child.stdout.close() if number == signal.SIGPIPE else tool.child.send_signal(number)
-os.set_blocking(tool.child.stdin.fileno(), True)
-try: number != signal.SIGPIPE or tool.child.stdin.write(stream[fed:])
-except BrokenPipeError: pass
-got, said = tool.end()
-if got != -number or said or came != whole[:1]: wrong.append(f"to a pipe: status {got}: {said}")
-sys.exit("\n".join(wrong) or 0)
-PY
 for signal in TERM INT HUP KILL PIPE; do
 	rm -rf out; mkdir out
-	ok "$signal in the middle: no file, or the earlier one" py signals.py $signal
+	ok "$signal in the middle: no file, or the earlier one" py signals $signal
 done
-ok 'the same stream without a signal is the whole result' sh -c 'dpq-run -q -j2 --compensate none -o out/r <long && cmp out/r whole.h5'
+ok 'the same stream without a signal is the whole result' \
+	sh -c 'dpq-run -q -j2 --compensate none -o out/r <long && cmp out/r whole.h5'
 rm -rf out; mkdir out
 done_testing

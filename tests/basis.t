@@ -1,17 +1,16 @@
 #!/bin/sh
-# Which inputs the layers of a model see: the attribute basis follows the Hessians of the same tokens through every filter, and
+# Which inputs the layers of a model see: the attribute basis follows the Hessians of the same tokens through every
+# filter, and
 # files of different models do not mix.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 ref=$top/tests/ref
-basis_of() { py -c 'import h5py, sys; print(h5py.File(sys.argv[1]).attrs.get("basis", "none"))' "$1"; }
+basis_of() { py basis "$1"; }
 
 # The reference models, made by hand, get a basis.
 for name in llama-gqa gpt2; do
-	py -c 'import h5py, shutil, sys
-shutil.copy(sys.argv[1], sys.argv[2])
-with h5py.File(sys.argv[2], "r+") as f: f.attrs["basis"] = "0" * 64' "$ref/$name.h5" "$name.h5"
+	py own_tokens "$ref/$name.h5" "$name.h5"
 	sample-tokens -q --length 640 --ctx 32 "$name.h5" -o "$name-t.h5"
 	hessian-accum -q --tokens "$name-t.h5" --ctx 32 "$name.h5" -o "$name-h.h5"
 done
@@ -19,7 +18,8 @@ done
 # --- every filter of a model: what it does to the inputs of layers, and to the basis ---
 
 # NAME|model|filter|filter that it is compared with, or cat|other: layers see other inputs; same: they do not
-cat >filters <<'END'
+awq='awq-scale --hessian h.h5' rtn='dpq-run --compensate none'
+cat >filters <<END
 ln2rms|gpt2|ln2rms|cat|other
 ln2rms-dtype|gpt2|ln2rms --dtype bf16|ln2rms|same
 hadamard-rotate|llama-gqa|hadamard-rotate|cat|other
@@ -35,40 +35,29 @@ smooth-scale|llama-gqa|smooth-scale --hessian h.h5|cat|other
 smooth-scale-alpha|llama-gqa|smooth-scale --hessian h.h5 --alpha 0.9|smooth-scale --hessian h.h5|other
 smooth-scale-0.5|llama-gqa|smooth-scale --hessian h.h5 --alpha 0.50|smooth-scale --hessian h.h5|same
 smooth-scale-hessian|llama-gqa|smooth-scale --hessian other.h5|smooth-scale --hessian h.h5|other
-awq-scale|llama-gqa|awq-scale --storage int3 --group 8 --hessian h.h5|cat|other
-awq-scale-clip|llama-gqa|awq-scale --storage int8 --group 8 --clip no --hessian h.h5|awq-scale --storage int8 --group 8 --hessian h.h5|same
-awq-scale-storage|llama-gqa|awq-scale --storage int2 --group channel --hessian h.h5|awq-scale --storage int3 --group 8 --hessian h.h5|other
+awq-scale|llama-gqa|$awq --storage int3 --group 8|cat|other
+awq-scale-clip|llama-gqa|$awq --storage int8 --group 8 --clip no|$awq --storage int8 --group 8|same
+awq-scale-storage|llama-gqa|$awq --storage int2 --group channel|$awq --storage int3 --group 8|other
 rms-suppress|llama-gqa|hadamard-rotate \| rms-suppress|hadamard-rotate|same
 dpq-run|llama-gqa|dpq-run --compensate none --storage int8 --group 8|cat|same
 fbq-run|llama-gqa|fbq-run --method svdquant --storage int8 --group 8 --rank 2|cat|same
 msq-calib|llama-gqa|msq-calib --act-format int8 --act-mode dynamic-token|cat|same
-exmy-pack|llama-gqa|dpq-run --compensate none --storage int8 --group 8 \| exmy-pack|dpq-run --compensate none --storage int8 --group 8|same
+exmy-pack|llama-gqa|$rtn --storage int8 --group 8 \| exmy-pack|$rtn --storage int8 --group 8|same
 tensor-join|llama-gqa|tensor-join|cat|same
 END
-py - <<'PY'
-import h5py, numpy as np
-for i in (1, 2):
-    with h5py.File(f"q{i}.h5", "w") as f:
-        f.attrs["ptq_kind"], f.attrs["ptq_version"] = "rotation", "1"
-        n = h5py.File("llama-gqa.h5")["model/norm/weight"].shape[0]
-        f["residual"] = np.linalg.qr(np.random.default_rng(i).standard_normal((n, n)))[0].astype("f4")
-PY
+py quantized
 ln -s llama-gqa-h.h5 h.h5
 hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 --limit 40 llama-gqa.h5 -o other.h5
-# Rounding of 8-bit weights moves a Hessian by some 2^-6 of its norm, 16-bit ones by less; coordinates by about all of it.
-cat >moved.py <<'PY'
-import h5py, numpy as np, sys
-a, b = (h5py.File(p) for p in sys.argv[1:])
-far = []
-a.visititems(lambda p, o: far.append(np.linalg.norm(o[()] - b[p][()]) / np.linalg.norm(o[()])) if p.endswith("/hessian") else None)
-basis = "same" if a.attrs["basis"] == b.attrs["basis"] else "other"
-print(basis, "same" if max(far) < 2 ** -4 else "other", f"{max(far):.3g}")
-PY
+# Rounding of 8-bit weights moves a Hessian by some 2^-6 of its norm, 16-bit ones by less; coordinates by about all of
+# it.
 listed=$(for f in "$top"/bin/*.c; do
-	grep -Eq 'rewrite_open\(|"model", (c->output|c\.output), "model"|output_open\(c\.output, "model"\)' "$f" && basename "$f" .c
+	grep -Eq 'rewrite_open\(|"model", (c->output|c\.output), "model"|output_open\(c\.output, "model"\)' "$f" &&
+		basename "$f" .c
 done | grep -v '^model-import$' | sort | tr '\n' ' ')
 is 'every tool that makes a model of a model is tried' "$(cut -d'|' -f1 filters | sort | while read -r name; do
-	while [ ! -e "$top/bin/$name.c" ]; do name=${name%-*}; done; echo "$name"; done | sort -u | tr '\n' ' ')" "$listed"
+	while [ ! -e "$top/bin/$name.c" ]; do name=${name%-*}; done
+	echo "$name"
+done | sort -u | tr '\n' ' ')" "$listed"
 sed 's/\\|/@/g' filters >rows
 while IFS='|' read -r name model filter with wanted; do
 	for side in 1 2; do
@@ -77,77 +66,50 @@ while IFS='|' read -r name model filter with wanted; do
 		sh -c "cat $model.h5 | $filter" >side.$side 2>err.$side || cat err.$side >&2
 		cat side.$side | hessian-accum -q --tokens "$model-t.h5" --ctx 32 -o h.$side 2>>err.$side
 	done
-	both=$(py moved.py h.1 h.2)
+	both=$(py moved h.1 h.2)
 	is "$name: basis, and inputs of layers (${both##* })" "${both% *}" "$wanted $wanted"
 done <rows
 
 # --- model-import: a digest of what the checkpoint holds ---
 
-cat >digest.py <<'PY'
-import hashlib, json, struct, sys, re
-folder, = sys.argv[1:]
-raw = open(folder + "/model.safetensors", "rb").read()
-n, = struct.unpack("<Q", raw[:8])
-head = json.loads(raw[8:8 + n]); head.pop("__metadata__", None)
-digest = hashlib.sha256(open(folder + "/config.json", "rb").read())
-names = {"F32": "f32", "F16": "f16", "BF16": "bf16"}
-def order(name):     # embeddings, blocks by number, the rest; each by path, numbers as numbers
-    block = re.match(r"model\.layers\.(\d+)\.", name)
-    part = 0 if name.startswith("model.embed_tokens") else 1 + int(block[1]) if block else 10 ** 9
-    return part, [int(x) if x.isdigit() else x for x in name.split(".")]
-tied = {} if "lm_head.weight" in head else {"lm_head.weight": head["model.embed_tokens.weight"]}
-for name, t in sorted({**head, **tied}.items(), key=lambda x: order(x[0])):
-    data = raw[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]]
-    digest.update(" ".join(["/" + name.replace(".", "/"), names[t["dtype"]], *map(str, t["shape"])]).encode() + b"\n")
-    if len(data) <= 65536: digest.update(data)
-    else:
-        for i in range(64): digest.update(data[(len(data) - 1024) // 63 * i:][:1024])
-print(digest.hexdigest())
-PY
 for folder in tests/tiny data/prose; do
 	model-import -q "$top/$folder" -o "$(basename $folder).h5"
-	is "$folder: the digest of the page" "$(basis_of "$(basename $folder).h5")" "$(py digest.py "$top/$folder")"
+	is "$folder: the digest of the page" "$(basis_of "$(basename $folder).h5")" "$(py digest "$top/$folder")"
 done
 model-import -q "$top/tests/tiny" | cat >stream
 is 'a stream has it in part 0' "$(basis_of stream)" "$(basis_of tiny.h5)"
 cp -r "$top/tests/tiny" changed && chmod -R u+w changed
-py -c 'raw = bytearray(open("changed/model.safetensors", "rb").read()); raw[-1] ^= 1; open("changed/model.safetensors", "wb").write(raw)'
+py change_a_bit
 model-import -q changed -o changed.h5
 ok 'another weight, another basis' [ "$(basis_of changed.h5)" != "$(basis_of tiny.h5)" ]
 
 # --- --basis: what somebody else quantized ---
 
-cat >round.py <<'PY'
-# Weights in a folder, changed: by a factor, or rounded to a share of their largest.
-import json, struct, sys, numpy as np
-path, what, x = sys.argv[1] + "/model.safetensors", sys.argv[2], float(sys.argv[3])
-raw = bytearray(open(path, "rb").read()); n, = struct.unpack("<Q", raw[:8])
-for name, t in json.loads(raw[8:8 + n]).items():
-    if name == "__metadata__" or (what == "gains") != (len(t["shape"]) == 1): continue
-    begin, end = (8 + n + o for o in t["data_offsets"])
-    assert t["dtype"] == "F32"
-    w = np.frombuffer(bytes(raw[begin:end]), "<f4").astype("f8")
-    raw[begin:end] = (w * x if what in ("gains", "scale") else np.round(w / (abs(w).max() * x)) * (abs(w).max() * x)).astype("<f4").tobytes()
-open(path, "wb").write(raw)
-PY
-fresh() { rm -rf theirs; cp -r "$top/tests/tiny" theirs; chmod -R u+w theirs; py round.py theirs "$@"; }
+fresh() { rm -rf theirs; cp -r "$top/tests/tiny" theirs; chmod -R u+w theirs; py change_weights theirs "$@"; }
 fresh round 0.1
 sed -i 's/^{/{"torch_dtype": "float64", /' theirs/config.json
 ok '--basis' sh -c 'model-import --basis tiny.h5 theirs -o theirs.h5 2>table'
 is '... is that of the model' "$(basis_of theirs.h5)" "$(basis_of tiny.h5)"
-is '... how far each layer is is printed' "$(awk '/^.model/ && $2 > 0 && $2 < 0.5' table | wc -l)" "$(h5ls -r tiny.h5 | grep -c 'weight *Dataset {[0-9]*, ')"
+is '... how far each layer is is printed' "$(awk '/^.model/ && $2 > 0 && $2 < 0.5' table | wc -l)" \
+	"$(h5ls -r tiny.h5 | grep -c 'weight *Dataset {[0-9]*, ')"
 sample-tokens -q --length 256 --ctx 32 tiny.h5 -o tiny-t.h5
 hessian-accum -q --tokens tiny-t.h5 --ctx 32 tiny.h5 -o tiny-h.h5
 ok '... so that Hessians of either fit both' dpq-run --hessian tiny-h.h5 --group 8 theirs.h5 -o x.h5
 fresh round 0.1
 sed -i 's/"rms_norm_eps": [^,]*/"rms_norm_eps": 0.5/' theirs/config.json
-no 'another configuration' 1 "theirs/config.json: 'rms_norm_eps': differs from that of tiny.h5" model-import -q --basis tiny.h5 theirs -o x.h5
+no 'another configuration' 1 "theirs/config.json: 'rms_norm_eps': differs from that of tiny.h5" \
+	model-import -q --basis tiny.h5 theirs -o x.h5
 fresh scale 2
-no 'weights of another model' 1 'its relative difference from that of tiny.h5 is 1, expected less than 0.5' model-import -q --basis tiny.h5 theirs -o x.h5
+no 'weights of another model' 1 'its relative difference from that of tiny.h5 is 1, expected less than 0.5' \
+	model-import -q --basis tiny.h5 theirs -o x.h5
 fresh gains 1.1
-no 'gains that were scaled' 1 'norm.weight: its relative difference from that of tiny.h5 is 0.1[0-9]*, expected less than 0.00781' model-import -q --basis tiny.h5 theirs -o x.h5
-no 'other tensors' 1 'has no /model/layers/2/.*, which prose.h5 has: it is no other form of that model' model-import -q --basis prose.h5 "$top/tests/tiny" -o x.h5
-no 'a model without a basis' 1 'has no attribute basis to take' model-import -q --basis "$ref/llama-gqa.h5" "$top/tests/tiny" -o x.h5
+no 'gains that were scaled' 1 \
+	'norm.weight: its relative difference from that of tiny.h5 is 0.1[0-9]*, expected less than 0.00781' \
+	model-import -q --basis tiny.h5 theirs -o x.h5
+no 'other tensors' 1 'has no /model/layers/2/.*, which prose.h5 has: it is no other form of that model' \
+	model-import -q --basis prose.h5 "$top/tests/tiny" -o x.h5
+no 'a model without a basis' 1 'has no attribute basis to take' \
+	model-import -q --basis "$ref/llama-gqa.h5" "$top/tests/tiny" -o x.h5
 
 # --- files of different models ---
 
@@ -174,7 +136,9 @@ END
 rm -f x.h5
 while read -r command; do
 	# shellcheck disable=SC2086
-	no "$command" 1 "its layers see other inputs than those of [a-z0-9]*.h5 \(attribute basis\): .* was made by '.*hadamard-rotate .*', .* was made by" $command -o x.h5
+	no "$command" 1 \
+		"its layers see other inputs than those of [a-z0-9]*.h5 \(attribute basis\): .* \
+was made by '.*hadamard-rotate .*', .* was made by" $command -o x.h5
 	last=${command##* } rest=${command% *}
 	# shellcheck disable=SC2086
 	no '... from a pipe' 1 'see other inputs' sh -c "cat $last | ${rest} - -o x.h5"
@@ -185,13 +149,17 @@ grep -v tensor-join mixtures | while read -r command; do
 	grep -q 'warning: .*see other inputs' err || echo "$command: no warning" >>failed
 done
 is '--force-basis goes on, and warns' "$(cat failed 2>/dev/null)" ''
-ok '... the history says so' sh -c 'dpq-run -q --force-basis --hessian h2.h5 --group 8 r1.h5 -o x.h5 && h5dump -a /history x.h5 | grep -q -e --force-basis'
-warns '... and without effect where files fit' 'without effect here: --force-basis' dpq-run --force-basis --hessian h1.h5 --group 8 r1.h5 -o x.h5
-warns 'a file without a basis' 'has no attribute basis: cannot check that its layers see the same inputs as those of h1.h5' dpq-run --hessian h1.h5 --group 8 "$ref/llama-gqa.h5" -o x.h5
-py -c 'import h5py, shutil
-shutil.copy("r1.h5", "bad.h5")
-with h5py.File("bad.h5", "r+") as f: f.attrs["basis"] = "none"'
-no 'a basis that is no digest' 1 "bad.h5: /: attribute basis is 'none', expected 64 hexadecimal digits" dpq-run --hessian h1.h5 --group 8 bad.h5 -o x.h5
+ok '... the history says so' \
+	sh -c 'dpq-run -q --force-basis --hessian h2.h5 --group 8 r1.h5 -o x.h5 &&
+		h5dump -a /history x.h5 | grep -q -e --force-basis'
+warns '... and without effect where files fit' 'without effect here: --force-basis' \
+	dpq-run --force-basis --hessian h1.h5 --group 8 r1.h5 -o x.h5
+warns 'a file without a basis' \
+	'has no attribute basis: cannot check that its layers see the same inputs as those of h1.h5' dpq-run \
+	--hessian h1.h5 --group 8 "$ref/llama-gqa.h5" -o x.h5
+py no_digest
+no 'a basis that is no digest' 1 "bad.h5: /: attribute basis is 'none', expected 64 hexadecimal digits" \
+	dpq-run --hessian h1.h5 --group 8 bad.h5 -o x.h5
 
 dpq-run -q --compensate none --group 8 --shard 1/2 r1.h5 -o f1.h5
 cat r1.h5 | dpq-run -q --compensate none --group 8 --shard 2/2 -o f2.h5
@@ -202,16 +170,18 @@ no '... and of two' 1 'see other inputs' tensor-join f1.h5 a2.h5 -o x.h5
 
 hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 qn.h5 -o hq.h5
 hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 --limit 64 llama-gqa.h5 -o hs.h5
-ok 'digests of the files that a Hessian is of' sh -c 'h5dump -A hs.h5 | grep -q model_sha256 && h5dump -A hs.h5 | grep -q tokens_sha256'
-no 'Hessians of a model and of a quantized one, of one basis' 1 'hq.h5: is of another model than h.h5 \(attribute model_sha256\)' hessian-accum h.h5 hq.h5 -o x.h5
+ok 'digests of the files that a Hessian is of' \
+	sh -c 'h5dump -A hs.h5 | grep -q model_sha256 && h5dump -A hs.h5 | grep -q tokens_sha256'
+no 'Hessians of a model and of a quantized one, of one basis' 1 \
+	'hq.h5: is of another model than h.h5 \(attribute model_sha256\)' hessian-accum h.h5 hq.h5 -o x.h5
 ok 'of one model and two texts' hessian-accum h.h5 hs.h5 -o sum.h5
 no '... and so is their sum' 1 'hq.h5: is of another model than sum.h5' hessian-accum sum.h5 hq.h5 -o x.h5
 
 # --- which ids calibrated ---
 
-lines() { py -c 'import h5py, sys; print(h5py.File(sys.argv[1]).attrs.get("calibration", "none").replace("\n", ";"))' "$1"; }
-sha=$(py -c 'import h5py, hashlib; print(hashlib.sha256(h5py.File("llama-gqa-t.h5")["tokens"][()].astype("<i4").tobytes()).hexdigest())')
-is 'the digest of ids' "$(py -c 'import h5py; print(h5py.File("llama-gqa-t.h5")["tokens"].attrs["tokens_sha256"])')" "$sha"
+lines() { py calibration "$1"; }
+sha=$(py tokens_digest)
+is 'the digest of ids' "$(py tokens_attribute)" "$sha"
 is 'a Hessian' "$(lines hs.h5)" "$sha 0 64"
 is 'a sum' "$(lines sum.h5)" "$sha 0 640;$sha 0 64"
 dpq-run -q --hessian hs.h5 --group 8 llama-gqa.h5 -o q.h5
@@ -231,7 +201,8 @@ smooth-scale -q --hessian hs.h5 llama-gqa.h5 -o x.h5
 is 'smooth-scale' "$(lines x.h5)" "$sha 0 64"
 fbq-run -q --hessian hs.h5 --group 8 --method caldera --rank 2 --steps 1 llama-gqa.h5 -o x.h5
 is 'fbq-run' "$(lines x.h5)" "$sha 0 64"
-warns 'a test text that calibrated' 'q.h5: was calibrated on tokens 0 to 63 of llama-gqa-t.h5' eval-ppl --tokens llama-gqa-t.h5 --ctx 32 q.h5
+warns 'a test text that calibrated' 'q.h5: was calibrated on tokens 0 to 63 of llama-gqa-t.h5' \
+	eval-ppl --tokens llama-gqa-t.h5 --ctx 32 q.h5
 sample-tokens -q --length 64 --ctx 32 --seed 7 llama-gqa.h5 -o other-t.h5
 ok 'another one: not a word' sh -c 'eval-ppl --tokens other-t.h5 --ctx 32 q.h5 2>&1 | (! grep calibrated)'
 done_testing

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Standard input, output and error that are closed, read-only, or files that are inputs: what is read stays as it is, and
+# Standard input, output and error that are closed, read-only, or files that are inputs: what is read stays as it is,
+# and
 # what is written is whole.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -18,7 +19,7 @@ eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o record.h5 >/dev/null
 printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
 eval-choice -q --questions questions.jsonl model.h5 -o choices.h5 >/dev/null
 cp tokens.h5 mixed.h5
-py -c 'import h5py, numpy as np; h5py.File("mixed.h5", "r+")["modality"] = np.arange(32, dtype="u1") // 5 % 2'
+py set_modality mixed.h5
 cp "$top/tests/ref/gpt2.h5" layernorms.h5
 cp "$top/tests/images/llava.h5" "$top/tests/fuzz/seeds/image/rgb8.png" .
 printf '\001\n' | tokenize -q --bytes -o holes.h5
@@ -28,9 +29,12 @@ cd .. || exit 1
 unchanged() { diff -r in keep >/dev/null; }
 
 # What a tool is given, by a word; its answer: a file, or text on standard output.
-commands='model-import:file tokenize:file decode:file images-import:file sample-tokens:file hessian-accum:file hessian-sum:file gar-order:file rtn:file
-	gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text
-	eval-ppl-reference:text eval-ppl-paired:text eval-choice:text eval-choice-paired:text aifs-order:file roofline:text tensor-stats:text tensor-diff:text tensor-join:file'
+commands='model-import:file tokenize:file decode:file images-import:file sample-tokens:file hessian-accum:file
+	hessian-sum:file gar-order:file rtn:file gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file
+	ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file
+	exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text eval-ppl-reference:text
+	eval-ppl-paired:text eval-choice:text eval-choice-paired:text aifs-order:file roofline:text tensor-stats:text
+	tensor-diff:text tensor-join:file'
 arguments() {
 	case $1 in
 	model-import) echo "model-import $top/tests/tiny" ;;
@@ -94,21 +98,28 @@ for entry in $commands; do
 		( with $closed "$@" >out/r 2>out/error ); s=$?
 		case $kind:$closed in
 		*:*1*) [ $s = 1 ] && [ ! -s out/r ] || bad_of="$bad_of $closed, to standard output: status $s;" ;;
-		file:*) [ $s = 0 ] && cmp -s out/r out/wanted || bad_of="$bad_of $closed, to standard output: status $s, or another result;" ;;
-		text:*) [ $s = 0 ] && cmp -s out/r out/text || bad_of="$bad_of $closed, to standard output: status $s, or another answer;" ;;
+		file:*) [ $s = 0 ] && cmp -s out/r out/wanted ||
+			bad_of="$bad_of $closed, to standard output: status $s, or another result;" ;;
+		text:*) [ $s = 0 ] && cmp -s out/r out/text ||
+			bad_of="$bad_of $closed, to standard output: status $s, or another answer;" ;;
 		esac
-		case $closed in *2*) ;; *1*) grep -q '<stdout>: is closed' out/error || bad_of="$bad_of $closed: $(cat out/error);" ;; esac
+		case $closed in *2*) ;; *1*) grep -q '<stdout>: is closed' out/error ||
+			bad_of="$bad_of $closed: $(cat out/error);" ;; esac
 		unchanged || bad_of="$bad_of $closed: an input has changed;"
 		[ -z "$(find . -name '.ptq*')" ] || bad_of="$bad_of $closed: something is left;"
 	done
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
-for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice aifs-order roofline tensor-stats tensor-diff tensor-join; do
+for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run exmy-pack ln2rms \
+	hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice aifs-order \
+	roofline tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
-for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' 'tensor-stats -q' 'sample-tokens -q --length 8' \
-	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' 'eval-choice -q --questions in/questions.jsonl' 'aifs-order -q' 'tokenize --bytes' \
+for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' \
+	'tensor-stats -q' 'sample-tokens -q --length 8' \
+	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' \
+	'eval-choice -q --questions in/questions.jsonl' 'aifs-order -q' 'tokenize --bytes' \
 	'images-import --model in/llava.h5 --tokens in/holes.h5'; do
 	no "${c%% *}: input from a standard input that is closed" 1 '<stdin>: is closed' sh -c "$c -o out/r <&-"
 done
@@ -122,32 +133,48 @@ for c in 'gar-order -q in/hessian.h5' 'dpq-run -q --compensate none in/model.h5'
 	no "${c%% *}: standard output that is its input, to read and write" 1 'is an input' sh -c "$c 1<>$f"
 	no "${c%% *}: standard output that adds to its input" 1 'is an input' sh -c "$c >>$f"
 done
-no 'standard output is a second input' 1 'is an input' sh -c 'dpq-run -q --group 4 --hessian in/hessian.h5 in/model.h5 1<>in/hessian.h5'
+no 'standard output is a second input' 1 'is an input' \
+	sh -c 'dpq-run -q --group 4 --hessian in/hessian.h5 in/model.h5 1<>in/hessian.h5'
 no 'standard output is the text' 1 'is an input' sh -c 'tokenize --bytes in/text 1<>in/text'
-no 'standard output is the picture' 1 'is an input' sh -c 'images-import --model in/llava.h5 --tokens in/holes.h5 in/rgb8.png 1<>in/rgb8.png'
-no 'standard output is the standard input' 1 'is an input' sh -c 'dpq-run -q --compensate none <in/model.h5 1<>in/model.h5'
+no 'standard output is the picture' 1 'is an input' \
+	sh -c 'images-import --model in/llava.h5 --tokens in/holes.h5 in/rgb8.png 1<>in/rgb8.png'
+no 'standard output is the standard input' 1 'is an input' \
+	sh -c 'dpq-run -q --compensate none <in/model.h5 1<>in/model.h5'
 cp "$top/tests/tiny/model.safetensors" "$top/tests/tiny/config.json" in; cp in/*.safetensors in/config.json keep
 no 'standard output is a weight of the folder' 1 'is an input' sh -c 'model-import -q in 1<>in/model.safetensors'
 ok 'no input has changed' unchanged
-printf AAA >add; ok 'added to a file by its descriptor' sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/stdout >>add'
+printf AAA >add
+ok 'added to a file by its descriptor' sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/stdout >>add'
 is '... behind what was there' "$(head -c 3 add)" AAA
-tail -c +4 add >stream; ok '... a stream' sh -c 'exmy-pack -q stream -o out/a && exmy-pack -q in/codes.h5 -o out/b && h5diff out/a out/b'
+tail -c +4 add >stream
+ok '... a stream' sh -c 'exmy-pack -q stream -o out/a && exmy-pack -q in/codes.h5 -o out/b && h5diff out/a out/b'
 for name in /dev/stdout /dev/fd/1 /proc/self/fd/1 -; do
-	ok "-o $name, a new file" sh -c "dpq-run -q --compensate none --group 4 in/model.h5 -o $name >out/r && cmp out/r in/codes.h5"
+	ok "-o $name, a new file" \
+		sh -c "dpq-run -q --compensate none --group 4 in/model.h5 -o $name >out/r && cmp out/r in/codes.h5"
 done
-ok '-o /dev/fd/3' sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/fd/3 3>out/r && cmp out/r in/codes.h5'
-ok '... that is a pipe' sh -c '{ dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/fd/3 3>&1 >/dev/null; } | exmy-pack -q -o out/a && h5diff out/a out/b'
+ok '-o /dev/fd/3' \
+	sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/fd/3 3>out/r && cmp out/r in/codes.h5'
+ok '... that is a pipe' \
+	sh -c '{ dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/fd/3 3>&1 >/dev/null;
+		} | exmy-pack -q -o out/a && h5diff out/a out/b'
 no '-o a descriptor that is not open' 1 '/dev/fd/9: is closed' dpq-run -q --compensate none in/model.h5 -o /dev/fd/9
-no '-o a descriptor to read from' 1 '/dev/fd/4: is open for reading only' sh -c 'dpq-run -q --compensate none in/model.h5 -o /dev/fd/4 4<in/text'
-for c in 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' 'eval-choice -q --questions in/questions.jsonl in/model.h5' 'tensor-stats -q in/model.h5' 'exmy-sweep --tsv --formats int4' \
+no '-o a descriptor to read from' 1 '/dev/fd/4: is open for reading only' \
+	sh -c 'dpq-run -q --compensate none in/model.h5 -o /dev/fd/4 4<in/text'
+for c in 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' \
+	'eval-choice -q --questions in/questions.jsonl in/model.h5' 'tensor-stats -q in/model.h5' \
+	'exmy-sweep --tsv --formats int4' \
 	'tensor-diff --reference in/model.h5 in/codes.h5'; do
 	for name in - /dev/stdout /dev/fd/1; do
-		no "${c%% *} -o $name: where its answer goes" 2 'standard output gets the answer' sh -c "$c -o $name >out/x"
+		no "${c%% *} -o $name: where its answer goes" 2 'standard output gets the answer' \
+			sh -c "$c -o $name >out/x"
 	done
 done
-ok 'standard input is read from where it stands' sh -c '{ head -c 7 >/dev/null; tokenize --bytes -o out/a; } <in/text; h5dump -d /tokens out/a | grep -q "(0): 10"'
+ok 'standard input is read from where it stands' \
+	sh -c '{ head -c 7 >/dev/null; tokenize --bytes -o out/a; } <in/text;
+		h5dump -d /tokens out/a | grep -q "(0): 10"'
 no 'half a file on standard input' 1 'not an HDF5' sh -c '{ head -c 100 >/dev/null; tensor-stats; } <in/model.h5'
-no 'what is left on standard input after a tool' 1 '<stdin>: is empty' sh -c '{ tensor-stats -q >/dev/null; tensor-stats; } <in/model.h5'
+no 'what is left on standard input after a tool' 1 '<stdin>: is empty' \
+	sh -c '{ tensor-stats -q >/dev/null; tensor-stats; } <in/model.h5'
 ok 'no input has changed' unchanged
 is 'nothing is left behind' "$(find . -name '.ptq*')" ''
 done_testing

@@ -5,77 +5,50 @@
 model-import -q "$top/data/prose" -o prose.h5
 cp "$top/tests/ref/conventions.h5" prose1.h5
 cp "$top/tests/ref/llama-gqa.h5" m.h5	# of random weights, where any will do
-py - <<'PY'
-import h5py, numpy as np, shutil
-shutil.copy("prose1.h5", "prose0.h5")
-with h5py.File("prose0.h5", "r+") as f: f["tokens"].attrs["add_bos"] = 0
-shutil.copy("prose1.h5", "t1.h5")
-with h5py.File("t1.h5", "r+") as f:
-    f["tokens"][...] = f["tokens"][...] % 58 + 3
-    f["tokens"].attrs.update(vocab=61, bos_id=1)
-def change(path, edit):
-    shutil.copy("t1.h5", path)
-    with h5py.File(path, "r+") as f: edit(f)
-n = h5py.File("t1.h5")["tokens"].size
-def cut(f, k):
-    a = dict(f["tokens"].attrs); d = f["tokens"][:k]; del f["tokens"], f["bytes"]
-    f["tokens"] = d; f["tokens"].attrs.update(a); f["bytes"] = np.ones(k, "u2")
-change("plain.h5", lambda f: (cut(f, n - 1), f["tokens"].attrs.__setitem__("newline", 0)))
-def within(path, k): change(path, lambda f: (cut(f, k), f["tokens"].attrs.__setitem__("newline", 2)))
-for k in (190, 191, 192, 193): within(f"within{k}.h5", k)
-change("odd.h5", lambda f: f["tokens"].attrs.__setitem__("newline", 3))
-for name in ("position", "index"): change(name + ".h5", lambda f: f.__setitem__(name, np.arange(n, dtype="i4")))
-change("sequence.h5", lambda f: f.__setitem__("sequence", np.array([0, 170, n], "i8")))
-change("one.h5", lambda f: (cut(f, 170), f["tokens"].attrs.__setitem__("newline", 0)))
-def rest(f):
-    a = dict(f["tokens"].attrs); d = f["tokens"][170:]; del f["tokens"], f["bytes"]
-    f["tokens"] = d; f["tokens"].attrs.update(a); f["bytes"] = np.ones(n - 170, "u2")
-change("two.h5", rest)
-PY
+py make
 value() { sed -n "s/^$1	//p" "$2"; }
 
-py -c 'import h5py; print("\n".join(h5py.File("prose1.h5")["test"]))' >rows
+py rows >rows
 while read -r convention bos ctx stride; do
 	set -- --convention "$convention" --ctx "$ctx"
 	[ "$convention" = sliding ] && set -- "$@" --stride "$stride"
 	eval-ppl --tokens "prose$bos.h5" "$@" prose.h5 -o r.h5 >out
 	# logits are float32 in both, over 1e-6 apart by the order of sums
-	ok "$convention, add_bos $bos, ctx $ctx, stride $stride: every target as in transformers" py - "$convention $bos $ctx $stride" <<'PY'
-import h5py, numpy as np, sys
-want, got = h5py.File("prose1.h5")["test/" + sys.argv[1]][...], h5py.File("r.h5")["nll_of_target"][...]
-assert want.shape == got.shape and np.abs(want - got).max() < 1e-4, (want.shape, got.shape)
-v = {k: float(x) for k, x in map(str.split, open("out"))}
-assert v["tokens"] == len(got) and abs(v["nll"] - want.astype("f8").mean()) < 1e-5
-assert abs(v["bits_per_byte"] - v["nll"] / np.log(2)) < 1e-6, "a byte a target"
-w = h5py.File("r.h5")["window"][...]
-assert w[0] == 0 and set(np.diff(w)) <= {0, 1} and w[-1] > 0
-PY
+	ok "$convention, add_bos $bos, ctx $ctx, stride $stride: every target as in transformers" \
+		py targets "$convention $bos $ctx $stride"
 done <rows
 
 # one final newline is left out by llama.cpp only, and only if nothing was cut off before it
-for c in llama.cpp sliding; do eval-ppl --tokens plain.h5 --ctx 51 --convention $c m.h5 >plain-$c; eval-ppl --tokens t1.h5 --ctx 51 --convention $c m.h5 >with-$c; done
+for c in llama.cpp sliding; do
+	eval-ppl --tokens plain.h5 --ctx 51 --convention $c m.h5 >plain-$c
+	eval-ppl --tokens t1.h5 --ctx 51 --convention $c m.h5 >with-$c
+done
 ok 'llama.cpp: with and without a final newline the same' cmp plain-llama.cpp with-llama.cpp
 is 'sliding: one target more' "$(($(value tokens with-sliding) - $(value tokens plain-sliding)))" 1
 for k in 190 191 192 193; do	# a newline in the last id of the last window of 64, or where one id more would fill it
-	case $k in 190|191) no "the last of $k ids holds the newline and more" 1 "within$k.h5: /tokens: the last id of the last window holds" eval-ppl -q --ctx 64 --convention llama.cpp --tokens within$k.h5 m.h5 ;;
-	*) ok "the last of $k ids holds the newline and more, and is in no window" eval-ppl -q --ctx 64 --convention llama.cpp --tokens within$k.h5 m.h5 ;; esac
+	case $k in 190|191) no "the last of $k ids holds the newline and more" 1 \
+		"within$k.h5: /tokens: the last id of the last window holds" eval-ppl -q --ctx 64 \
+		--convention llama.cpp --tokens within$k.h5 m.h5 ;;
+	*) ok "the last of $k ids holds the newline and more, and is in no window" eval-ppl -q --ctx 64 \
+		--convention llama.cpp --tokens within$k.h5 m.h5 ;; esac
 done
 ok '... sliding does not mind' eval-ppl -q --ctx 64 --convention sliding --tokens within191.h5 m.h5
-eval-ppl -q --ctx 64 --convention llama.cpp --limit 191 --tokens t1.h5 m.h5 >x; is '--limit leaves no newline behind' "$(value tokens x)" 93
+eval-ppl -q --ctx 64 --convention llama.cpp --limit 191 --tokens t1.h5 m.h5 >x
+is '--limit leaves no newline behind' "$(value tokens x)" 93
 printf 'once\n' >text
 for end in newline:1: none:0:; do	# as bytes the newline is an id of its own
 	[ $end = none:0: ] && printf once >text
 	tokenize -q --bytes text -o b.h5
-	is "tokenize says whether the text ends in a newline: ${end%%:*}" "$(py -c 'import h5py; print(h5py.File("b.h5")["tokens"].attrs["newline"])')" "$(echo $end | cut -d: -f2)"
+	is "tokenize says whether the text ends in a newline: ${end%%:*}" "$(py newline)" "$(echo $end | cut -d: -f2)"
 done
 
 # texts of their own slide each by itself
 s() { eval-ppl -q --ctx 100 --convention sliding --stride 40 --tokens "$1" m.h5 >"$2"; }
 s sequence.h5 all; s one.h5 one; s two.h5 two
-ok 'sequences: the mean over texts that run alone' py -c '
-v = [{k: float(x) for k, x in map(str.split, open(f))} for f in ("all", "one", "two")]
-n = [x["tokens"] for x in v]; assert n[0] == n[1] + n[2] and abs(v[0]["nll"] * n[0] - v[1]["nll"] * n[1] - v[2]["nll"] * n[2]) < 1e-5 * n[0]'
-ok 'a default stride is half a window' sh -c 'eval-ppl -q --ctx 100 --convention sliding --tokens t1.h5 m.h5 >x && eval-ppl -q --ctx 100 --convention sliding --stride 50 --tokens t1.h5 m.h5 | cmp - x'
+ok 'sequences: the mean over texts that run alone' py mean_over_texts
+ok 'a default stride is half a window' \
+	sh -c 'eval-ppl -q --ctx 100 --convention sliding --tokens t1.h5 m.h5 >x &&
+		eval-ppl -q --ctx 100 --convention sliding --stride 50 --tokens t1.h5 m.h5 | cmp - x'
 
 # differences are over the same windows, and their errors over windows by the formula
 r() { eval-ppl -q --ctx 64 --convention sliding --stride "$1" --tokens t1.h5 "$2" -o "$3" >/dev/null; }
@@ -85,52 +58,41 @@ eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 q.h5 --refe
 eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 q.h5 --paired r16.h5 >p
 dpq-run -q --compensate none --scale-search minmax --group 8 --storage int8 m.h5 -o i.h5
 eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 i.h5 --reference m.h5 --paired k.h5 -o i-k.h5 >b
-ok 'standard errors over windows' py - <<'PY'
-import h5py, numpy as np
-k, i = h5py.File("k.h5"), h5py.File("i-k.h5"); w = k["window"][...]
-def se(x):
-    n, s = w.max() + 1, np.bincount(w, x - x.mean())
-    return np.sqrt(n / (n - 1) * (s * s).sum()) / len(x)
-d = k["nll_of_target"][...] - k["nll_of_reference"][...]
-a, p, b = ({x: float(y) for x, y in map(str.split, open(f))} for f in "kpb")
-nll, kl = i["nll_of_target"][...] - k["nll_of_target"][...], i["kl"][...] - k["kl"][...]
-want = [(a["kl_se_windows"], se(k["kl"][...])), (a["reference_nll_delta_se_windows"], se(d)), (p["paired_nll_delta_se_windows"], se(d)),
-    (b["paired_nll_delta"], nll.mean()), (b["paired_nll_delta_se_windows"], se(nll)), (b["paired_kl_delta"], kl.mean()), (b["paired_kl_delta_se_windows"], se(kl)),
-    (b["paired_kl_delta_se"], np.sqrt(kl.var() / (len(kl) - 1)))]
-for got, x in want: assert x and abs(got - x) < 1e-3 * abs(x), want
-assert b["paired_kl_delta"] < 0
-PY
-no 'another stride, the same targets' 1 'r16.h5: /window: is over other windows' eval-ppl -q --ctx 64 --convention sliding --stride 32 --tokens t1.h5 m.h5 --paired r16.h5
-no 'a record without a divergence' 1 'r16.h5: /kl: is missing; --reference and --paired together' eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 m.h5 --reference m.h5 --paired r16.h5
-no 'a record of another reference' 1 'k.h5: /nll_of_reference: is of another reference' eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 m.h5 --reference q.h5 --paired k.h5
+ok 'standard errors over windows' py errors_over_windows
+no 'another stride, the same targets' 1 'r16.h5: /window: is over other windows' \
+	eval-ppl -q --ctx 64 --convention sliding --stride 32 --tokens t1.h5 m.h5 --paired r16.h5
+no 'a record without a divergence' 1 'r16.h5: /kl: is missing; --reference and --paired together' \
+	eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 m.h5 --reference m.h5 --paired r16.h5
+no 'a record of another reference' 1 'k.h5: /nll_of_reference: is of another reference' \
+	eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 m.h5 --reference q.h5 --paired k.h5
 
 # Hessians: every position of a window counts, in each window that has it
-count() { py -c 'import h5py, sys; print(h5py.File(sys.argv[1])["model/layers/0/mlp/up_proj/count"][()])' "$1"; }
+count() { py count "$1"; }
 h() { hessian-accum -q --tokens t1.h5 --ctx 100 --convention "$@" m.h5; }
-ids=$(py -c 'import h5py; print(h5py.File("t1.h5")["tokens"].size)')
+ids=$(py ids)
 h llama.cpp -o l.h5; is 'llama.cpp: whole chunks, the newline left out' "$(count l.h5)" $((ids / 100 * 100))
-h sliding --stride 40 -o s.h5; is 'sliding: overlaps count again' "$(count s.h5)" "$(py -c "
-n, rows = $ids + 1, 0
-for b in range(0, n, 40):
-    rows += min(100, n - b)
-    if b + 100 >= n: break
-print(rows)")"
+h sliding --stride 40 -o s.h5; is 'sliding: overlaps count again' "$(count s.h5)" "$(py slid "$ids")"
 for i in 1 2 3; do h sliding --stride 40 --shard $i/3 -o s$i.h5; done
 hessian-accum -q s1.h5 s2.h5 s3.h5 -o sum.h5
-ok 'shards add up' py -c 'import h5py, numpy as np
-a, b = (h5py.File(f)["model/layers/0/mlp/up_proj"] for f in ("s.h5", "sum.h5"))
-x, y = a["hessian"][...].astype("f8"), b["hessian"][...].astype("f8")
-assert a["count"][()] == b["count"][()] and np.abs(x - y).max() < 1e-5 * np.abs(x).max()'
+ok 'shards add up' py shards
 
 run() { eval-ppl --tokens t1.h5 "$@" m.h5; }
 warns 'a stride of another convention' '--stride .*--convention is not sliding' run --ctx 64 --stride 8
-warns '... of Hessians' '--stride .*--convention is not sliding' hessian-accum --tokens t1.h5 --ctx 64 --stride 8 m.h5 -o x.h5
-no 'a stride beyond the window' 2 '--stride 65 leaves out tokens between windows of --ctx 64' run --ctx 64 --convention sliding --stride 65
+warns '... of Hessians' '--stride .*--convention is not sliding' \
+	hessian-accum --tokens t1.h5 --ctx 64 --stride 8 m.h5 -o x.h5
+no 'a stride beyond the window' 2 '--stride 65 leaves out tokens between windows of --ctx 64' \
+	run --ctx 64 --convention sliding --stride 65
 no 'a stride of nothing' 2 'stride' run --convention sliding --stride 0
 no 'two ids leave llama.cpp no target' 2 '--ctx 2 leaves no target' run --ctx 2 --convention llama.cpp
-no 'too few ids' 1 't1.h5: /tokens: [0-9]* ids do not fill one window of --ctx 5000' run -q --ctx 5000 --convention llama.cpp
-for f in sequence position index; do no "llama.cpp: /$f" 1 "$f.h5: /$f: --convention llama.cpp is of one text" eval-ppl -q --ctx 64 --convention llama.cpp --tokens $f.h5 m.h5; done
-no 'sliding: a reordered text that does not fit' 1 'index.h5: /index: a sequence of' eval-ppl -q --ctx 64 --convention sliding --tokens index.h5 m.h5
-no 'no such ending' 1 'odd.h5: /tokens: attribute newline is 3, expected 0, 1 or 2' eval-ppl -q --ctx 64 --tokens odd.h5 m.h5
+no 'too few ids' 1 't1.h5: /tokens: [0-9]* ids do not fill one window of --ctx 5000' \
+	run -q --ctx 5000 --convention llama.cpp
+for f in sequence position index; do
+	no "llama.cpp: /$f" 1 "$f.h5: /$f: --convention llama.cpp is of one text" \
+		eval-ppl -q --ctx 64 --convention llama.cpp --tokens $f.h5 m.h5
+done
+no 'sliding: a reordered text that does not fit' 1 'index.h5: /index: a sequence of' \
+	eval-ppl -q --ctx 64 --convention sliding --tokens index.h5 m.h5
+no 'no such ending' 1 'odd.h5: /tokens: attribute newline is 3, expected 0, 1 or 2' \
+	eval-ppl -q --ctx 64 --tokens odd.h5 m.h5
 no 'no such convention' 2 'convention' run --convention strided
 done_testing

@@ -3,49 +3,10 @@
 . "$(dirname "$0")/tap.sh"
 model=$top/tests/ref/llama-gqa.h5 other=$top/tests/ref/llama-tied.h5
 
-py - "$model" "$other" <<'PY'
-import h5py, numpy as np, shutil, sys
-model, other = sys.argv[1:]
-r = np.random.default_rng(1)
-def root(f, kind): f.attrs["ptq_kind"], f.attrs["ptq_version"] = kind, "1"
-with h5py.File("tokens.h5", "w") as f:
-    root(f, "tokens")
-    d = f.create_dataset("tokens", data=r.integers(3, 60, 2000).astype("i4"))
-    d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
-# a layer without a model, with a channel that never fires and a row of zeros
-w, x = r.standard_normal((24, 100)).astype("f4"), r.standard_normal((400, 100)) @ r.standard_normal((100, 100))
-x[:, 7] = 0; w[3] = 0
-with h5py.File("layer.h5", "w") as f: root(f, "model"); f["a/weight"], f["a/note"] = w, np.arange(3)
-def hessian(path, h, count=400, absmax=np.abs(x).max(0)):
-    with h5py.File(path, "w") as f:
-        root(f, "hessian")
-        f["a/hessian"], f["a/count"], f["a/absmax"], f["a/mean_abs"] = h.astype("f4"), np.int64(count), absmax.astype("f4"), absmax.astype("f4")
-h = x.T @ x
-hessian("hess.h5", h); hessian("none-seen.h5", h, 0); hessian("small.h5", h[:50, :50], absmax=np.ones(50))
-bad = h.copy(); bad[5, 9] = bad[9, 5] = np.nan; hessian("nan-hess.h5", bad)
-bad = h.copy(); bad[5, 9] = np.inf; hessian("inf-hess.h5", bad)
-bad = -h; bad[np.arange(100), np.arange(100)] = np.diag(h); hessian("indefinite.h5", bad * 100 - 99 * np.diag(np.diag(bad)))
-hessian("singular.h5", np.ones((100, 100)))
-hessian("absmax.h5", h, absmax=np.full(100, np.nan))
-with h5py.File("nan.h5", "w") as f: root(f, "model"); v = w.copy(); v[2, 3] = np.nan; f["a/weight"] = v
-with h5py.File("inf.h5", "w") as f: root(f, "model"); v = w.copy(); v[2, 3] = np.inf; f["a/weight"] = v
-v = np.zeros((3, 8), "f4"); v[0] = 14, 4.5, 9, 13, -4.5, -9, -13, .25; v[1] = 7, .5, 1.5, 2.5, -.5, -1.5, 3, 0
-with h5py.File("ties.h5", "w") as f: root(f, "model"); f["a/weight"] = v
-with h5py.File("act.h5", "w") as f:
-    root(f, "model"); f["a/weight"], f["a/act_scale"] = w, np.float32([.25]); f["a"].attrs.update(act_format="int8", act_mode="static-tensor")
-with h5py.File("int.h5", "w") as f: root(f, "model"); f["a/weight"] = np.ones((4, 4), "i4")
-with h5py.File("no-layer.h5", "w") as f: root(f, "model"); f["a/norm"] = np.ones(4, "f4")
-with h5py.File("kind.h5", "w") as f: f["a/weight"] = w
-with h5py.File("version.h5", "w") as f: root(f, "model"); f.attrs["ptq_version"] = "2"; f["a/weight"] = w
-with h5py.File("external.h5", "w") as f: root(f, "model"); f["a/weight"] = h5py.ExternalLink("layer.h5", "/a/weight")
-with h5py.File("big-endian.h5", "w") as f: root(f, "model"); f["a/weight"] = w.astype(">f4")
-with h5py.File("chunked.h5", "w") as f: root(f, "model"); f.create_dataset("a/weight", data=w.astype("f8"), chunks=(8, 50), compression=1)
-with h5py.File("order-bad.h5", "w") as f: root(f, "order"); f["a/order"] = np.zeros(100, "i4")
-with h5py.File("order-short.h5", "w") as f: root(f, "order"); f["a/order"] = np.arange(50, dtype="i4")
-PY
-attr() { py -c 'import h5py,sys; print(h5py.File(sys.argv[1])[sys.argv[2]].attrs[sys.argv[3]])' "$@"; }
-shape() { py -c 'import h5py,sys; d = h5py.File(sys.argv[1])[sys.argv[2]]; print(d.shape, d.dtype)' "$@"; }
-same() { py -c 'import h5py,sys; a, b = (h5py.File(p)[sys.argv[3]][...] for p in sys.argv[1:3]); sys.exit(not (a == b).all())' "$@"; }
+py make "$model" "$other"
+attr() { py attr "$@"; }
+shape() { py shape "$@"; }
+same() { py same "$@"; }
 
 # one layer, every way
 dpq-run -q --compensate none --group 32 layer.h5 -o rtn.h5
@@ -54,158 +15,152 @@ is 'scales, with a short last group' "$(shape rtn.h5 a/scale)" '(24, 4) float32'
 is 'zero points' "$(shape rtn.h5 a/zero)" '(24, 4) uint8'
 is 'storage' "$(attr rtn.h5 a storage) $(attr rtn.h5 a group) $(attr rtn.h5 a bits)" 'uint4 32 4'
 is 'the weight is gone, what is not ours stays' "$(h5ls rtn.h5/a | cut -d' ' -f1 | xargs)" 'codes note scale zero'
-for how in '--group 32' '--group channel' '--group tensor' '--storage int3 --group 32' '--storage uint8' '--storage e4m3fn --group tensor' \
-	'--group 32 --compute e4m3fn' '--group 32 --compute e4m3ieee --recipe inc' '--group 32 --compute e4m3fn --recipe paper --scale8 channel' \
+for how in '--group 32' '--group channel' '--group tensor' '--storage int3 --group 32' '--storage uint8' \
+	'--storage e4m3fn --group tensor' \
+	'--group 32 --compute e4m3fn' '--group 32 --compute e4m3ieee --recipe inc' \
+	'--group 32 --compute e4m3fn --recipe paper --scale8 channel' \
 	'--group 32 --group-view block --scale-search mse' '--group 1000'; do
 	# shellcheck disable=SC2086
 	ok "dpq-run $how" dpq-run --hessian hess.h5 $how layer.h5 -o x.h5
 done
 gar-order --order full --group 32 hess.h5 -o full.h5; gar-order --group 32 hess.h5 -o gar.h5
-dpq-run -q --hessian hess.h5 --order full.h5 --group 32 layer.h5 -o x.h5; is 'full order carries its groups' "$(shape x.h5 a/group_index)" '(100,) int32'
-dpq-run -q --hessian hess.h5 --order full.h5 --group 32 --static-groups layer.h5 -o x.h5; is 'static groups carry none' "$(h5ls x.h5/a | grep -c group_index)" 0
-dpq-run -q --hessian hess.h5 --order gar.h5 --group 32 layer.h5 -o x.h5; is 'nor does gar' "$(h5ls x.h5/a | grep -c group_index)" 0
-is 'the history of second inputs is kept' "$(attr x.h5 / history:order | head -1)" "gar-order $(cat "$top/VERSION") --group 32"
-ok 'other byte orders' dpq-run -q --compensate none --group 32 big-endian.h5 -o be.h5; ok '... give the same codes' same be.h5 rtn.h5 a/codes
-ok 'chunked, compressed doubles' dpq-run -q --compensate none --group 32 chunked.h5 -o ch.h5; ok '... give the same codes' same ch.h5 rtn.h5 a/codes
+dpq-run -q --hessian hess.h5 --order full.h5 --group 32 layer.h5 -o x.h5
+is 'full order carries its groups' "$(shape x.h5 a/group_index)" '(100,) int32'
+dpq-run -q --hessian hess.h5 --order full.h5 --group 32 --static-groups layer.h5 -o x.h5
+is 'static groups carry none' "$(h5ls x.h5/a | grep -c group_index)" 0
+dpq-run -q --hessian hess.h5 --order gar.h5 --group 32 layer.h5 -o x.h5
+is 'nor does gar' "$(h5ls x.h5/a | grep -c group_index)" 0
+is 'the history of second inputs is kept' \
+	"$(attr x.h5 / history:order | head -1)" "gar-order $(cat "$top/VERSION") --group 32"
+ok 'other byte orders' dpq-run -q --compensate none --group 32 big-endian.h5 -o be.h5
+ok '... give the same codes' same be.h5 rtn.h5 a/codes
+ok 'chunked, compressed doubles' dpq-run -q --compensate none --group 32 chunked.h5 -o ch.h5
+ok '... give the same codes' same ch.h5 rtn.h5 a/codes
 dpq-run --hessian singular.h5 layer.h5 -o x.h5 2>report; ok 'a singular Hessian is damped' grep -q '^/a' report
 
 gar-order --group channel hess.h5 -o channel.h5; gar-order --order full hess.h5 -o full.h5
 ok 'where a row shares a scale gar is full' same channel.h5 full.h5 a/order
-dpq-run -q --hessian hess.h5 --order channel.h5 --group channel --storage e2m2 layer.h5 -o x.h5; is '... and carries nothing' "$(h5ls x.h5/a | cut -d' ' -f1 | xargs)" 'codes note scale'
+dpq-run -q --hessian hess.h5 --order channel.h5 --group channel --storage e2m2 layer.h5 -o x.h5
+is '... and carries nothing' "$(h5ls x.h5/a | cut -d' ' -f1 | xargs)" 'codes note scale'
 
 # floats and quantiles: codes against the nearest value of a list, again in numpy
-cat >nearest.py <<'PY'
-import h5py, numpy as np, sys
-from statistics import NormalDist
-def grid(name):	# value of each code
-    if name[0] == "e":
-        x, y = int(name[1]), int(name[3]); c = np.arange(2 ** (x + y)); e, m = c >> y, c % 2 ** y
-        v = np.where(e > 0, 2.0 ** e * (1 + m / 2 ** y), m / 2 ** (y - 1)); return np.concatenate([v, -v])
-    n = int(name[-1])
-    if name[0] == "i": return np.arange(2 ** n - 1) - (2.0 ** (n - 1) - 1)
-    h = 2 ** (n - 1); o = .5 * ((1 - 1 / (2 * (2 ** n - 1))) + (1 - .5 ** (n + 1))); q = NormalDist().inv_cdf
-    up = [q(p) for p in np.linspace(o, .5, h + 1)[:-1]]; down = [-q(p) for p in np.linspace(o, .5, h)[:-1]]
-    return np.float32(np.array(down + [0] + up[::-1]) / up[0]).astype("f8")
-name = sys.argv[2]; f = h5py.File(sys.argv[1]); w = h5py.File("layer.h5")["a/weight"][...].astype("f8")
-g, s, c = grid(name), f["a/scale"][...].astype("f8"), f["a/codes"][...]
-group = f["a"].attrs["group"]; s = np.full(w.shape, s.item()) if group < 0 else np.repeat(s, group if group else 100, 1)[:, :100]
-assert f["a"].attrs["storage"] == name and (group < 0 or (s[3] == 1).all()) and (g[c[3]] == 0).all() and "zero" not in f["a"]
-if group == 0: assert np.array_equal(f["a/scale"][:, 0], np.where(np.abs(w).max(1) > 0, np.abs(w).max(1) / g.max(), 1).astype("f4"))
-off = np.abs(g[c] * s - w); least = np.abs(g * s[..., None] - w[..., None]).min(2)
-assert (off <= least + 1e-12).all() and len(np.unique(c)) > min(len(g), 16) / 2, (off - least).max()
-PY
 for f in e2m1 e1m3 e2m2 e3m1 e2m3 e3m3 e0m4 e1m6 nf3 nf4 nf5 int5; do
 	for g in channel tensor 32; do
 		dpq-run -q --compensate none --scale-search minmax --storage $f --group $g layer.h5 -o x.h5
-		ok "$f, group $g: every code is the nearest, a row of zeros has scale 1 and stays zero" py nearest.py x.h5 $f
+		ok "$f, group $g: every code is the nearest, a row of zeros has scale 1 and stays zero" \
+			py nearest x.h5 $f
 	done
 	ok "GPTQ with $f" dpq-run -q --hessian hess.h5 --order gar.h5 --group 32 --storage $f layer.h5 -o x.h5
-	ok "DPQ with $f" dpq-run -q --hessian hess.h5 --order gar.h5 --group 32 --storage $f --compute e4m3fn layer.h5 -o x.h5
+	ok "DPQ with $f" \
+		dpq-run -q --hessian hess.h5 --order gar.h5 --group 32 --storage $f --compute e4m3fn layer.h5 -o x.h5
 done
-codes() { py -c 'import h5py,sys; print(*(c for r in h5py.File(sys.argv[1])["a/codes"][:2] for c in r))' "$1"; }
+codes() { py codes "$1"; }
 q='-q --compensate none --scale-search minmax --group channel'
 # shellcheck disable=SC2086
 {
-	dpq-run $q --storage e2m2 ties.h5 -o x.h5; is 'ties to even: 4.5 to 4, 9 to 8, 13 to 12, 1/4 to 0' "$(codes x.h5 | cut -d' ' -f1-8)" '15 8 12 14 24 28 30 0'
-	dpq-run $q --storage e2m2 --ties away ties.h5 -o x.h5; is 'ties away: to 5, 10, 14, 1/2' "$(codes x.h5 | cut -d' ' -f1-8)" '15 9 13 15 25 29 31 1'
-	dpq-run $q --storage int4 ties.h5 -o x.h5; is 'integers: to even' "$(codes x.h5 | cut -d' ' -f9-16)" '14 7 9 9 7 5 10 7'
-	dpq-run $q --storage int4 --ties away ties.h5 -o x.h5; is '... and away' "$(codes x.h5 | cut -d' ' -f9-16)" '14 8 9 10 6 5 10 7'
+	dpq-run $q --storage e2m2 ties.h5 -o x.h5
+	is 'ties to even: 4.5 to 4, 9 to 8, 13 to 12, 1/4 to 0' \
+		"$(codes x.h5 | cut -d' ' -f1-8)" '15 8 12 14 24 28 30 0'
+	dpq-run $q --storage e2m2 --ties away ties.h5 -o x.h5
+	is 'ties away: to 5, 10, 14, 1/2' "$(codes x.h5 | cut -d' ' -f1-8)" '15 9 13 15 25 29 31 1'
+	dpq-run $q --storage int4 ties.h5 -o x.h5
+	is 'integers: to even' "$(codes x.h5 | cut -d' ' -f9-16)" '14 7 9 9 7 5 10 7'
+	dpq-run $q --storage int4 --ties away ties.h5 -o x.h5
+	is '... and away' "$(codes x.h5 | cut -d' ' -f9-16)" '14 8 9 10 6 5 10 7'
 }
 
-# scales of a type: codes and scales of FP4 that numpy's types give (tests/ref/fp4.py), then all types by their definitions
+# scales of a type: codes and scales of FP4 that numpy's types give (tests/ref/fp4.py), then all types by their
+# definitions
 fp4=$top/tests/ref/fp4.h5
-cat >fp4.py <<'PY'
-import h5py, numpy as np, sys
-f, ref, kind = h5py.File(sys.argv[1])["a"], h5py.File(sys.argv[2]), sys.argv[3]
-assert f.attrs["group"] == (32 if kind == "mx" else 16) and f.attrs["scale_dtype"] == ("e8m0" if kind == "mx" else "e4m3fn")
-assert np.array_equal(f["scale"][...], ref[kind + "_scale"][...]), "scale"
-assert np.array_equal(f["codes"][...], ref[kind + "_codes"][...]), np.argwhere(f["codes"][...] != ref[kind + "_codes"][...])
-if kind == "nv": assert f["scale_tensor"].shape == (1,) and f["scale_tensor"][0] == ref["nv_tensor"][0]
-PY
 for k in mx nv; do
 	dpq-run -q --compensate none --scale-search minmax --storage ${k}fp4 "$fp4" -o x.h5
-	ok "${k}fp4: codes and scales of its standard" py fp4.py x.h5 "$fp4" $k
+	ok "${k}fp4: codes and scales of its standard" py fp4 x.h5 "$fp4" $k
 done
-cat >scales.py <<'PY'
-import h5py, numpy as np, sys
-def listed(t):		# the positive numbers of a type
-    if t == "e8m0": return 2.0 ** np.arange(-127, 128)
-    if t == "e4m3fn": c = np.arange(1, 127); return np.where(c < 8, c / 512, 2.0 ** (c // 8 - 7) * (1 + c % 8 / 8))
-    if t == "f16": return np.arange(1, 0x7c00, dtype="u2").view("f2").astype("f8")
-    return (np.arange(1, 0x7f80, dtype="u4") << 16).astype("u4").view("f4").astype("f8")
-def nearest(all, x):
-    i = np.clip(np.searchsorted(all, x), 1, len(all) - 1); return np.minimum(np.abs(all[i] - x), np.abs(all[i - 1] - x))
-w = h5py.File("layer.h5")["a/weight"][...].astype("f8")
-for path in sys.argv[1:]:
-    f = h5py.File(path)["a"]; name, t, group, s = f.attrs["storage"], f.attrs["scale_dtype"], f.attrs["group"], f["scale"][...].astype("f8")
-    assert path.startswith(f"x-{name}-{t}-") and f["scale"].dtype == "f4" and np.isin(s, listed(t)).all(), path
-    top = {"i": 7, "u": 15, "e": 12, "n": 6}[name[0]]; uint = name[0] == "u"; d = 1
-    size = 100 if group <= 0 else group; r = w.reshape(1, -1) if group < 0 else np.pad(w, ((0, 0), (0, -w.shape[1] % size))).reshape(-1, size)
-    low, high = np.minimum(r.min(1), 0), np.maximum(r.max(1), 0); span = high - low if uint else np.maximum(-low, high)
-    assert ("scale_tensor" in f) == (t == "e4m3fn"), path
-    if t == "e4m3fn": d = np.float32(448 * top / (w.max() - w.min() if uint else np.abs(w).max())); assert f["scale_tensor"][0] == d, path
-    q, zero = s.reshape(-1), span == 0; x = span / top * float(d)
-    if t == "e8m0": assert (q == np.where(zero, 1, 2.0 ** (np.floor(np.log2(np.where(zero, 1, span))) - np.floor(np.log2(top))))).all(), path
-    else: assert (np.abs(q - x) <= nearest(listed(t), x) + 1e-15)[~zero].all() and (q[zero] == 1).all(), path
-PY
 for f in int4 uint4 e2m1; do
 	for t in bf16 f16 e8m0 e4m3fn; do
 		for g in 32 channel tensor; do
-			dpq-run -q --compensate none --scale-search minmax --storage $f --scale-dtype $t --group $g layer.h5 -o x-$f-$t-$g.h5
+			dpq-run -q --compensate none --scale-search minmax --storage $f --scale-dtype $t \
+				--group $g layer.h5 -o x-$f-$t-$g.h5
 		done
 	done
 done
 dpq-run -q --compensate none --scale-search minmax --storage nvfp4 --group 20 layer.h5 -o x-nvfp4-e4m3fn-20.h5
 is 'three formats under scales of four types, in groups, channels, a tensor' "$(find . -name 'x-*.h5' | wc -l)" 37
-ok '... have the nearest numbers of their types' py scales.py x-*.h5
-is 'f32 is what scales are anyway' "$(dpq-run -q --compensate none --group 32 --scale-dtype f32 layer.h5 -o x.h5; h5diff x.h5 rtn.h5 /a && echo same)" same
+ok '... have the nearest numbers of their types' py scales x-*.h5
+is 'f32 is what scales are anyway' \
+	"$(dpq-run -q --compensate none --group 32 --scale-dtype f32 layer.h5 -o x.h5; h5diff x.h5 rtn.h5 /a &&
+	echo same)" same
 dpq-run -q --compensate none --scale-dtype bf16 layer.h5 -o x.h5
-is '--scale-dtype in the history' "$(attr x.h5 / history | head -1)" "dpq-run $(cat "$top/VERSION") --scale-dtype bf16 --compensate none"
+is '--scale-dtype in the history' \
+	"$(attr x.h5 / history | head -1)" "dpq-run $(cat "$top/VERSION") --scale-dtype bf16 --compensate none"
 bits() { tensor-stats -q "$1" 2>/dev/null | awk '$1 == "/a" { print $7 }'; }
-dpq-run -q --compensate none --storage mxfp4 --group 20 layer.h5 -o x.h5; is 'bits a weight count scales at their width' "$(bits x.h5)" 4.4
+dpq-run -q --compensate none --storage mxfp4 --group 20 layer.h5 -o x.h5
+is 'bits a weight count scales at their width' "$(bits x.h5)" 4.4
 gar-order --group 32 hess.h5 -o gar32.h5; gar-order --group 16 hess.h5 -o gar16.h5
 for s in mxfp4:32 nvfp4:16; do
-	ok "GPTQ with ${s%:*}, whose group is ${s#*:}" dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" layer.h5 -o x.h5
-	ok "DPQ over ${s%:*}" dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" --compute e4m3fn layer.h5 -o x.h5
+	ok "GPTQ with ${s%:*}, whose group is ${s#*:}" \
+		dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" layer.h5 -o x.h5
+	ok "DPQ over ${s%:*}" dpq-run -q --hessian hess.h5 --order gar"${s#*:}".h5 --storage "${s%:*}" \
+		--compute e4m3fn layer.h5 -o x.h5
 done
 dpq-run -q --hessian hess.h5 --scale-search minmax --storage mxfp4 layer.h5 -o x.h5
 dpq-run -q --hessian hess.h5 --scale-search minmax --storage mxfp4 --compute e4m3fn layer.h5 -o y.h5
 ok 'FP4 under powers of two is FP8: DPQ and GPTQ choose the same codes' same x.h5 y.h5 a/codes
-dpq-run -q --hessian hess.h5 --storage e2m1 --scale-dtype e8m0 --group 32 layer.h5 -o x.h5; dpq-run -q --hessian hess.h5 --storage mxfp4 layer.h5 -o y.h5
+dpq-run -q --hessian hess.h5 --storage e2m1 --scale-dtype e8m0 --group 32 layer.h5 -o x.h5
+dpq-run -q --hessian hess.h5 --storage mxfp4 layer.h5 -o y.h5
 ok 'e2m1 under powers of two is mxfp4' same x.h5 y.h5 a/codes
 printf '* storage=nvfp4\n/a scale-dtype=e4m3fn group=10\n' >scales.plan
 warns 'the type that a storage has anyway' 'scale-dtype' dpq-run --compensate none --plan scales.plan layer.h5 -o x.h5
 is 'scales by a plan' "$(attr x.h5 a storage) $(attr x.h5 a group) $(attr x.h5 a scale_dtype)" 'nvfp4 10 e4m3fn'
-warns '... on the command line' '--scale-dtype .a storage with its own.' dpq-run --compensate none --storage mxfp4 --scale-dtype e8m0 layer.h5 -o x.h5
+warns '... on the command line' '--scale-dtype .a storage with its own.' \
+	dpq-run --compensate none --storage mxfp4 --scale-dtype e8m0 layer.h5 -o x.h5
 
 # activations have a format of their own
-act() { py -c 'import h5py,sys; g = h5py.File(sys.argv[1])["a"]; a = g.attrs; print(a.get("act_format"), a.get("act_mode"), *(g["act_scale"] if "act_scale" in g else []))' "$1"; }
-scale() { py -c 'import h5py,sys,numpy as np; s = np.float32(h5py.File("hess.h5")["a/absmax"][...].max() / np.float32(sys.argv[1])); print(np.float32(2 ** np.ceil(np.log2(s))) if len(sys.argv) > 2 else s)' "$@"; }
+act() { py act "$1"; }
+scale() { py act_scale "$@"; }
 q='-q --hessian hess.h5 --group 32'
 # shellcheck disable=SC2086
 {
-	dpq-run $q --act-format int8 layer.h5 -o x.h5; is 'int8 activations of a weight-only layer' "$(act x.h5) $(attr x.h5 a compute)" "int8 static-tensor $(scale 127) none"
-	dpq-run $q --act-format e2m3 --storage e2m2 layer.h5 -o x.h5; is 'a small float' "$(act x.h5)" "e2m3 static-tensor $(scale 15)"
-	dpq-run $q --act-format int8 --pow2-scale yes layer.h5 -o x.h5; is 'a power of two where one is asked for' "$(act x.h5)" "int8 static-tensor $(scale 127 2)"
-	dpq-run $q --act-format int8 --compute e4m3fn layer.h5 -o x.h5; is 'another format than the arithmetic has' "$(act x.h5) $(attr x.h5 a compute)" "int8 static-tensor $(scale 127) e4m3fn"
-	dpq-run $q --compute e4m3fn layer.h5 -o x.h5; is 'that of the arithmetic, with its power of two' "$(act x.h5)" "e4m3fn static-tensor $(scale 448 2)"
-	dpq-run $q --compute e4m3fn --act-format e4m3fn layer.h5 -o y.h5; ok '... named or not' same x.h5 y.h5 a/act_scale
+	dpq-run $q --act-format int8 layer.h5 -o x.h5
+	is 'int8 activations of a weight-only layer' \
+		"$(act x.h5) $(attr x.h5 a compute)" "int8 static-tensor $(scale 127) none"
+	dpq-run $q --act-format e2m3 --storage e2m2 layer.h5 -o x.h5
+	is 'a small float' "$(act x.h5)" "e2m3 static-tensor $(scale 15)"
+	dpq-run $q --act-format int8 --pow2-scale yes layer.h5 -o x.h5
+	is 'a power of two where one is asked for' "$(act x.h5)" "int8 static-tensor $(scale 127 2)"
+	dpq-run $q --act-format int8 --compute e4m3fn layer.h5 -o x.h5
+	is 'another format than the arithmetic has' \
+		"$(act x.h5) $(attr x.h5 a compute)" "int8 static-tensor $(scale 127) e4m3fn"
+	dpq-run $q --compute e4m3fn layer.h5 -o x.h5
+	is 'that of the arithmetic, with its power of two' "$(act x.h5)" "e4m3fn static-tensor $(scale 448 2)"
+	dpq-run $q --compute e4m3fn --act-format e4m3fn layer.h5 -o y.h5
+	ok '... named or not' same x.h5 y.h5 a/act_scale
 }
-dpq-run -q --compensate none --act-format e3m4 --act-mode dynamic-token layer.h5 -o x.h5; is 'scales by token need no calibration' "$(act x.h5)" 'e3m4 dynamic-token'
-dpq-run -q --compensate none --storage e2m2 act.h5 -o x.h5; is 'what the model says of activations stays' "$(act x.h5)" 'int8 static-tensor 0.25'
-dpq-run -q --compensate none --act-mode none act.h5 -o x.h5; is '... unless they are not to be rounded' "$(act x.h5)" 'None None'
-dpq-run -q --compensate none --compute e4m3fn --act-mode none act.h5 -o x.h5; is '... with FP8 arithmetic, too' "$(act x.h5)" 'None None'
+dpq-run -q --compensate none --act-format e3m4 --act-mode dynamic-token layer.h5 -o x.h5
+is 'scales by token need no calibration' "$(act x.h5)" 'e3m4 dynamic-token'
+dpq-run -q --compensate none --storage e2m2 act.h5 -o x.h5
+is 'what the model says of activations stays' "$(act x.h5)" 'int8 static-tensor 0.25'
+dpq-run -q --compensate none --act-mode none act.h5 -o x.h5
+is '... unless they are not to be rounded' "$(act x.h5)" 'None None'
+dpq-run -q --compensate none --compute e4m3fn --act-mode none act.h5 -o x.h5
+is '... with FP8 arithmetic, too' "$(act x.h5)" 'None None'
 
 # scales by what errors cost at the output: below mse's, the same on any number of threads and without a report
 error() { dpq-run --hessian hess.h5 "$@" layer.h5 -o x.h5 2>&1 | awk '$1 == "/a" { print $2 }'; }
 less() { awk -v a="$1" -v b="$2" -v more="${3:-1}" 'BEGIN { exit !(a > 0 && a < b * more) }'; }
 for f in uint3 int3 e2m1 nf4 nvfp4 mxfp4; do
-	more=1; case $f in ??fp4) more=1.00001 ;; esac	# scales are too coarse for it to leave mse's: not more than that
-	ok "hessian, $f, a row: its loss is the error, below mse's" less "$(error --storage $f --group channel --compensate none --scale-search hessian)" "$(error --storage $f --group channel --compensate none --scale-search mse)" $more
-	ok "learned, $f, rounded to nearest: less error than of the range" less "$(error --storage $f --group 32 --compensate none --scale-search learned)" "$(error --storage $f --group 32 --compensate none --scale-search minmax)"
+	# scales are too coarse for it to leave mse's: not more than that
+	more=1; case $f in ??fp4) more=1.00001 ;; esac
+	ok "hessian, $f, a row: its loss is the error, below mse's" less \
+		"$(error --storage $f --group channel --compensate none --scale-search hessian)" \
+		"$(error --storage $f --group channel --compensate none --scale-search mse)" $more
+	ok "learned, $f, rounded to nearest: less error than of the range" less \
+		"$(error --storage $f --group 32 --compensate none --scale-search learned)" \
+		"$(error --storage $f --group 32 --compensate none --scale-search minmax)"
 done
 for s in hessian learned; do
-	for how in '--group 32' '--group channel' '--group 32 --compensate none' '--group 32 --compute e4m3fn --recipe paper' '--group 32 --order full.h5 --static-groups' \
+	for how in '--group 32' '--group channel' '--group 32 --compensate none' \
+		'--group 32 --compute e4m3fn --recipe paper' '--group 32 --order full.h5 --static-groups' \
 		'--group 32 --storage e2m1 --scale-dtype bf16 --group-view block'; do
 		# shellcheck disable=SC2086
 		{
@@ -216,7 +171,8 @@ for s in hessian learned; do
 	done
 done
 printf '* scale-search=learned\n' >search.plan
-dpq-run -q --hessian hess.h5 --plan search.plan --group 32 layer.h5 -o x.h5; dpq-run -q --hessian hess.h5 --scale-search learned --group 32 layer.h5 -o y.h5
+dpq-run -q --hessian hess.h5 --plan search.plan --group 32 layer.h5 -o x.h5
+dpq-run -q --hessian hess.h5 --scale-search learned --group 32 layer.h5 -o y.h5
 ok 'by a plan' h5diff x.h5 y.h5 /a
 
 # a model, through pipes and files, twice, on one thread and on three
@@ -241,20 +197,10 @@ ok 'and twice' cmp file.h5 one.h5
 ok 'streams too' cmp stream1 stream2
 ok 'Hessians do not depend on the threads' cmp mh.h5 mh3.h5
 ok 'a stream in a file is read' eval-ppl --tokens tokens.h5 $w stream1
-ok 'h5py reads it' py -c 'import h5py; f = h5py.File("file.h5"); assert f["model/layers/1/mlp/up_proj/scale8"].shape == (1,)'
+ok 'h5py reads it' py readable
 ok 'h5dump reads it' h5dump -H file.h5
 # --reorder: every member is that of gar-order's file of the same kind, key and group, a line of the plan has its own
-cat >alike.py <<'PY'
-import h5py, sys
-def tree(path):
-    y = {}
-    def visit(n, o): y[n] = [sorted((k, str(v)) for k, v in o.attrs.items()), (o.shape, o.dtype, o[()].tobytes()) if isinstance(o, h5py.Dataset) else 0]
-    with h5py.File(path) as f: f["model"].visititems(visit)
-    return y
-a, b = map(tree, sys.argv[1:]); differ = sorted(n for n in set(a) | set(b) if a.get(n) != b.get(n))
-print(*differ[:3] or [sum(n.endswith("/codes") for n in a)])
-PY
-history() { py -c 'import h5py,sys; print(h5py.File(sys.argv[1]).attrs["history"].split("\n")[0].split(" ", 2)[2])' "$1"; }
+history() { py arguments "$1"; }
 for how in none:5 full:16 full:channel gar:5 gar:16 gar:channel gar:tensor gar:8:mean; do
 	o=${how%%:*} g=$(echo "$how" | cut -d: -f2) key=$(echo "$how" | cut -sd: -f3)
 	# shellcheck disable=SC2086
@@ -263,22 +209,23 @@ for how in none:5 full:16 full:channel gar:5 gar:16 gar:channel gar:tensor gar:8
 		dpq-run -q --hessian mh.h5 --order ro.h5 --group "$g" "$model" -o file.h5
 		dpq-run -q --hessian mh.h5 --reorder "$o" ${key:+--key $key} --group "$g" "$model" -o own.h5
 	}
-	is "--reorder $o${key:+, by $key}, group $g" "$(py alike.py own.h5 file.h5)" 14
+	is "--reorder $o${key:+, by $key}, group $g" "$(py alike own.h5 file.h5)" 14
 done
 echo '*/down_proj group=8' >order.plan
 dpq-run -q --hessian mh.h5 --reorder gar --plan order.plan --group 16 "$model" -o own.h5
 gar-order -q --group 8 mh.h5 -o ro.h5
 dpq-run -q --hessian mh.h5 --order ro.h5 --group 8 --layers '*/down_proj' "$model" -o down.h5
 dpq-run -q --hessian mh.h5 --order mo.h5 --group 16 --layers '!*/down_proj' down.h5 -o file.h5
-is '... of the line of the plan' "$(py alike.py own.h5 file.h5)" 14
-# gar is in force where nobody says so, and the history names it; where nothing is compensated there is none, and no word of one
+is '... of the line of the plan' "$(py alike own.h5 file.h5)" 14
+# gar is in force where nobody says so, and the history names it; where nothing is compensated there is none, and no
+# word of one
 for how in '--group 16' '--plan order.plan --group 16' '--group channel'; do
 	# shellcheck disable=SC2086
 	{
 		dpq-run -q --hessian mh.h5 $how "$model" -o file.h5
 		dpq-run -q --hessian mh.h5 --reorder gar $how "$model" -o own.h5
 	}
-	is "gar is the default: $how" "$(py alike.py own.h5 file.h5) $(history file.h5)" "14 $(history own.h5)"
+	is "gar is the default: $how" "$(py alike own.h5 file.h5) $(history file.h5)" "14 $(history own.h5)"
 done
 is '... a scale a row carries no order' "$(h5ls -r file.h5 | grep -c group_index)" 0
 is '... in the history' "$(history file.h5)" '--reorder gar --group channel'
@@ -286,58 +233,49 @@ is '... in the history' "$(history file.h5)" '--reorder gar --group channel'
 dpq-run -q --sequential --tokens tokens.h5 $w --group 16 "$model" -o file.h5
 is '... with --sequential' "$(history file.h5 | cut -d' ' -f1-4)" '--reorder gar --group 16'
 dpq-run --compensate none --group 16 --hessian mh.h5 "$model" -o file.h5 2>said
-is '... not without compensation' "$(history file.h5) $(grep -c 'effect\|--reorder' said)" '--group 16 --compensate none 0'
+is '... not without compensation' \
+	"$(history file.h5) $(grep -c 'effect\|--reorder' said)" '--group 16 --compensate none 0'
 dpq-run -q --hessian mh.h5 --order mo.h5 --group 16 "$model" -o file.h5
 is '... nor beside an order' "$(history file.h5)" '--group 16'
-no 'an order and a file of another' 2 '.-order FILE is an order of its own' dpq-run --hessian mh.h5 --order mo.h5 --reorder full --group 16 "$model" -o bad.h5
-no '... or another key' 2 '.-order FILE is an order of its own' dpq-run --hessian mh.h5 --order mo.h5 --key sum --group 16 "$model" -o bad.h5
+no 'an order and a file of another' 2 '.-order FILE is an order of its own' \
+	dpq-run --hessian mh.h5 --order mo.h5 --reorder full --group 16 "$model" -o bad.h5
+no '... or another key' 2 '.-order FILE is an order of its own' \
+	dpq-run --hessian mh.h5 --order mo.h5 --key sum --group 16 "$model" -o bad.h5
 # Ŵ has the division: a model of the same weights, plain, computes the same
-cat >plain.py <<'PY'
-import h5py, numpy as np, shutil, sys
-shutil.copy(sys.argv[1], sys.argv[2]); fp4 = np.float32([0, .5, 1, 1.5, 2, 3, 4, 6]); grid = np.concatenate([fp4, -fp4])
-with h5py.File(sys.argv[1]) as q, h5py.File(sys.argv[2], "r+") as f:
-    layers = []; q.visititems(lambda n, g: layers.append(n) if isinstance(g, h5py.Group) and "codes" in g else None)
-    for n in layers:
-        g = q[n]; s = g["scale"][...] / g["scale_tensor"][...] if "scale_tensor" in g else g["scale"][...]
-        w = grid[g["codes"][...]] * np.repeat(s, g.attrs["group"], 1)[:, :g["codes"].shape[1]]; del f[n]; f[n + "/weight"] = w.astype("f4")
-PY
 for s in mxfp4 nvfp4; do
-	dpq-run -q --hessian mh.h5 --storage $s "$model" -o $s.h5; py plain.py $s.h5 plain.h5
+	dpq-run -q --hessian mh.h5 --storage $s "$model" -o $s.h5; py plain $s.h5 plain.h5
 	# shellcheck disable=SC2086
-	is "$s: a plain model of the same weights is the same" "$(eval-ppl --tokens tokens.h5 $w $s.h5)" "$(eval-ppl --tokens tokens.h5 $w plain.h5)"
+	is "$s: a plain model of the same weights is the same" \
+		"$(eval-ppl --tokens tokens.h5 $w $s.h5)" "$(eval-ppl --tokens tokens.h5 $w plain.h5)"
 	# shellcheck disable=SC2086
 	{
-		dpq-run -q --sequential --tokens tokens.h5 $w --reorder gar --storage $s "$model" -o seq.h5; py plain.py seq.h5 plain.h5
-		is "... --sequential" "$(eval-ppl --tokens tokens.h5 $w seq.h5)" "$(eval-ppl --tokens tokens.h5 $w plain.h5)"
+		dpq-run -q --sequential --tokens tokens.h5 $w --reorder gar --storage $s "$model" -o seq.h5
+		py plain seq.h5 plain.h5
+		is "... --sequential" \
+			"$(eval-ppl --tokens tokens.h5 $w seq.h5)" "$(eval-ppl --tokens tokens.h5 $w plain.h5)"
 	}
 done
 # E1M3 under max/3.75 is int5: every code of every layer, whatever compensates it
-cat >mapped.py <<'PY'
-import h5py, numpy as np, sys
-a, b = (h5py.File(p) for p in sys.argv[1:3]); layers = []
-a.visititems(lambda n, g: layers.append(n) if isinstance(g, h5py.Group) and "codes" in g else None)
-for n in layers:
-    c = a[n]["codes"][...].astype(int); e, m = c >> 3 & 1, c & 7; value = np.where(c >> 4, -1, 1) * np.where(e, 2 * (1 + m / 8), m / 4)
-    assert (value * 4 == b[n]["codes"][...].astype(int) - 15).all() and (a[n]["scale"][...] == b[n]["scale"][...] * 4).all(), n
-print(len(layers))
-PY
 model-import -q "$top/data/prose" -o prose.h5
 for f in e1m3 int5; do
 	dpq-run -q --compensate none --scale-search minmax --group channel --storage $f prose.h5 -o rtn-$f.h5
 	dpq-run -q --hessian mh.h5 --order mo.h5 --group 16 --storage $f "$model" -o gptq-$f.h5
 	dpq-run -q --hessian mh.h5 --order mo.h5 --group 16 --storage $f --compute e4m3fn "$model" -o dpq-$f.h5
 done
-is 'E1M3 is int5 in every code of the embedded model' "$(py mapped.py rtn-e1m3.h5 rtn-int5.h5)" "$(h5ls -r prose.h5 | grep -c '_proj/weight')"
-ok '... by GPTQ with a scale search' py mapped.py gptq-e1m3.h5 gptq-int5.h5
-ok '... by DPQ' py mapped.py dpq-e1m3.h5 dpq-int5.h5
+is 'E1M3 is int5 in every code of the embedded model' \
+	"$(py mapped rtn-e1m3.h5 rtn-int5.h5)" "$(h5ls -r prose.h5 | grep -c '_proj/weight')"
+ok '... by GPTQ with a scale search' py mapped gptq-e1m3.h5 gptq-int5.h5
+ok '... by DPQ' py mapped dpq-e1m3.h5 dpq-int5.h5
 # shellcheck disable=SC2086
 nll() { dpq-run -q --hessian mh.h5 "$@" "$model" | eval-ppl --tokens tokens.h5 $w | awk '$1 == "nll" { print $2 }'; }
 q='--storage int8 --group channel' plain=$(nll --storage int8 --group channel)
 # shellcheck disable=SC2086
 # the same values under scales that differ by a power of two, exactly: every number is rounded to the same
 for mode in static-tensor dynamic-token; do
-	ok "activations in int8 and in e1m6, which is int8, $mode: the same, near the unrounded" awk -v p="$plain" -v a="$(nll $q --act-mode $mode --act-format int8)" \
-		-v b="$(nll $q --act-mode $mode --act-format e1m6)" -v c="$(nll $q --act-mode $mode --act-format e2m1)" \
+	ok "activations in int8 and in e1m6, which is int8, $mode: the same, near the unrounded" \
+		awk -v p="$plain" -v a="$(nll $q --act-mode $mode --act-format int8)" \
+		-v b="$(nll $q --act-mode $mode --act-format e1m6)" \
+		-v c="$(nll $q --act-mode $mode --act-format e2m1)" \
 		'BEGIN { exit !(a != p && a == b && (a - p) ^ 2 < (c - p) ^ 2) }'
 done
 
@@ -348,53 +286,74 @@ is '--layers' "$(h5ls -r x.h5 | grep -c codes)" 1
 run() { dpq-run -q "$@" -o bad.h5; }
 no 'no Hessian' 2 '--hessian FILE is needed' run layer.h5
 no 'a missing file' 1 'nothing.h5: cannot open: No such file' run --hessian nothing.h5 layer.h5
-no 'a Hessian of other widths' 1 'small.h5: /a/hessian: has shape \[50, 50\], expected \[100, 100\]' run --hessian small.h5 layer.h5
+no 'a Hessian of other widths' 1 'small.h5: /a/hessian: has shape \[50, 50\], expected \[100, 100\]' \
+	run --hessian small.h5 layer.h5
 no 'the Hessian of another model' 1 "hess.h5: /model/layers/0/.*is missing" run --hessian hess.h5 "$model"
 no 'no token was seen' 1 'no token was seen' run --hessian none-seen.h5 layer.h5
 no 'NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' run --hessian nan-hess.h5 layer.h5
 no 'infinity in the Hessian' 1 'inf-hess.h5: /a/hessian' run --hessian inf-hess.h5 layer.h5
 no 'an indefinite Hessian' 1 'indefinite.h5: /a/hessian' run --hessian indefinite.h5 layer.h5
 for s in hessian learned; do
-	no "$s of a tensor" 2 "scale-search $s: finds scales of groups and of channels, not one of a tensor" run --hessian hess.h5 --scale-search $s --group tensor layer.h5
-	no "$s without a Hessian" 2 "scale-search $s weighs errors by --hessian FILE" run --compensate none --scale-search $s layer.h5
+	no "$s of a tensor" 2 "scale-search $s: finds scales of groups and of channels, not one of a tensor" \
+		run --hessian hess.h5 --scale-search $s --group tensor layer.h5
+	no "$s without a Hessian" 2 "scale-search $s weighs errors by --hessian FILE" \
+		run --compensate none --scale-search $s layer.h5
 done
 printf '/a group=tensor\n' >tensor.plan
-no 'of a tensor by a plan' 2 'not one of a tensor' run --hessian hess.h5 --scale-search hessian --plan tensor.plan layer.h5
-no 'learned on NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' run --compensate none --scale-search learned --hessian nan-hess.h5 layer.h5
+no 'of a tensor by a plan' 2 'not one of a tensor' \
+	run --hessian hess.h5 --scale-search hessian --plan tensor.plan layer.h5
+no 'learned on NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' \
+	run --compensate none --scale-search learned --hessian nan-hess.h5 layer.h5
 no 'NaN in absmax' 1 'absmax.h5: /a/absmax' run --hessian absmax.h5 --compute e4m3fn layer.h5
 no 'NaN in a weight' 1 'nan.h5: /a/weight' run --hessian hess.h5 nan.h5
 no 'infinity in a weight' 1 'inf.h5: /a/weight' run --compensate none inf.h5
-no 'NaN, quantized to a small float' 1 'nan.h5: /a/weight: holds infinite or undefined' run --hessian hess.h5 --storage e2m2 --group channel nan.h5
-no 'infinity, quantized to a small float' 1 'inf.h5: /a/weight: holds infinite or undefined' run --compensate none --storage e2m2 --group channel inf.h5
-no 'infinity, to quantiles' 1 'inf.h5: /a/weight: holds infinite or undefined' run --compensate none --storage nf4 --group tensor inf.h5
-no 'activations with a zero point' 2 'act-format: uint8 has a zero point' run --hessian hess.h5 --act-format uint8 layer.h5
+no 'NaN, quantized to a small float' 1 'nan.h5: /a/weight: holds infinite or undefined' \
+	run --hessian hess.h5 --storage e2m2 --group channel nan.h5
+no 'infinity, quantized to a small float' 1 'inf.h5: /a/weight: holds infinite or undefined' \
+	run --compensate none --storage e2m2 --group channel inf.h5
+no 'infinity, to quantiles' 1 'inf.h5: /a/weight: holds infinite or undefined' \
+	run --compensate none --storage nf4 --group tensor inf.h5
+no 'activations with a zero point' 2 'act-format: uint8 has a zero point' \
+	run --hessian hess.h5 --act-format uint8 layer.h5
 no 'arithmetic with a zero point' 2 'compute: uint8 has a zero point' run --hessian hess.h5 --compute uint8 layer.h5
 no 'a mode without a format' 2 'act-mode needs a format' run --hessian hess.h5 --act-mode dynamic-token layer.h5
-warns 'scales that --compute takes the place of' 'act.h5: /a: says how its inputs are rounded; --compute e4m3fn takes the place' dpq-run --hessian hess.h5 --compute e4m3fn act.h5 -o replaced.h5
-warns 'a format without a mode' '--act-format .--act-mode none.' dpq-run --hessian hess.h5 --act-mode none --act-format int8 layer.h5 -o noact.h5
+warns 'scales that --compute takes the place of' \
+	'act.h5: /a: says how its inputs are rounded; --compute e4m3fn takes the place' dpq-run --hessian hess.h5 \
+	--compute e4m3fn act.h5 -o replaced.h5
+warns 'a format without a mode' '--act-format .--act-mode none.' \
+	dpq-run --hessian hess.h5 --act-mode none --act-format int8 layer.h5 -o noact.h5
 no 'static scales without calibration' 2 'come from --hessian' run --compensate none --act-format int8 layer.h5
-no 'an unknown format of activations' 2 "act-format: there is no format 'int9'" run --hessian hess.h5 --act-format int9 layer.h5
-no 'a type of scales that is none' 2 "scale-dtype: 'fp8' is not one of f32, bf16, f16, e8m0, e4m3fn" run --compensate none --scale-dtype fp8 layer.h5
-no 'another type than the storage has' 2 'scale-dtype: mxfp4 has scales in e8m0, not in f32; e2m1' run --compensate none --storage mxfp4 --scale-dtype f32 layer.h5
-no 'activations with scales of groups' 2 'act-format: mxfp4 has scales of groups' run --hessian hess.h5 --act-format mxfp4 layer.h5
-no 'arithmetic with scales of groups' 2 'compute: nvfp4 has scales of groups' run --hessian hess.h5 --compute nvfp4 layer.h5
-no 'an order of another group than mxfp4 has' 1 'gar16.h5: was made with --group 16, this is --group 32' run --hessian hess.h5 --order gar16.h5 --storage mxfp4 layer.h5
+no 'an unknown format of activations' 2 "act-format: there is no format 'int9'" \
+	run --hessian hess.h5 --act-format int9 layer.h5
+no 'a type of scales that is none' 2 "scale-dtype: 'fp8' is not one of f32, bf16, f16, e8m0, e4m3fn" \
+	run --compensate none --scale-dtype fp8 layer.h5
+no 'another type than the storage has' 2 'scale-dtype: mxfp4 has scales in e8m0, not in f32; e2m1' \
+	run --compensate none --storage mxfp4 --scale-dtype f32 layer.h5
+no 'activations with scales of groups' 2 'act-format: mxfp4 has scales of groups' \
+	run --hessian hess.h5 --act-format mxfp4 layer.h5
+no 'arithmetic with scales of groups' 2 'compute: nvfp4 has scales of groups' \
+	run --hessian hess.h5 --compute nvfp4 layer.h5
+no 'an order of another group than mxfp4 has' 1 'gar16.h5: was made with --group 16, this is --group 32' \
+	run --hessian hess.h5 --order gar16.h5 --storage mxfp4 layer.h5
 no 'an integer weight' 1 'int.h5: /a/weight' run --compensate none int.h5
 no 'no linear layer' 1 'no-layer.h5: holds no linear layer' run --compensate none no-layer.h5
 no 'no kind' 1 "kind.h5: has no attribute ptq_kind, expected 'model'" run --compensate none kind.h5
 no 'another version' 1 "ptq_version '2'" run --compensate none version.h5
 no 'an external link' 1 'external.h5: /a/weight: is a soft or external link' run --compensate none external.h5
 no 'an order that is none' 1 'order-bad.h5: /a/order' run --hessian hess.h5 --order order-bad.h5 layer.h5
-no 'an order of another width' 1 'order-short.h5: /a/order: has shape' run --hessian hess.h5 --order order-short.h5 layer.h5
-no 'another group than the order has' 1 'gar.h5: was made with --group 32, this is --group 128' run --hessian hess.h5 --order gar.h5 layer.h5
+no 'an order of another width' 1 'order-short.h5: /a/order: has shape' \
+	run --hessian hess.h5 --order order-short.h5 layer.h5
+no 'another group than the order has' 1 'gar.h5: was made with --group 32, this is --group 128' \
+	run --hessian hess.h5 --order gar.h5 layer.h5
 no 'quantized already' 1 'is quantized already' run --compensate none rtn.h5
 # one line: no layer has been quantized before
 dpq-run -q --compensate none --group 8 --layers '*/1/*' "$model" -o later.h5
-no '... a later block' 1 'later.h5: /model/layers/1/self_attn/q_proj: is quantized already, expected a plain weight' dpq-run --compensate none --group 8 later.h5 -o x.h5
-py -c 'import h5py, shutil
-shutil.copy("mh.h5", "no-absmax.h5")
-with h5py.File("no-absmax.h5", "r+") as f: del f["model/layers/1/mlp/down_proj/absmax"]'
-no 'a static scale where a later layer has no absmax' 1 'no-absmax.h5: /model/layers/1/mlp/down_proj/absmax: is missing' dpq-run --hessian no-absmax.h5 --group 16 --act-format int8 --act-mode static-tensor "$model" -o x.h5
+no '... a later block' 1 'later.h5: /model/layers/1/self_attn/q_proj: is quantized already, expected a plain weight' \
+	dpq-run --compensate none --group 8 later.h5 -o x.h5
+py no_absmax
+no 'a static scale where a later layer has no absmax' 1 \
+	'no-absmax.h5: /model/layers/1/mlp/down_proj/absmax: is missing' dpq-run --hessian no-absmax.h5 --group 16 \
+	--act-format int8 --act-mode static-tensor "$model" -o x.h5
 no 'an unknown format' 2 "no format 'int9'" run --compensate none --storage int9 layer.h5
 no 'an unknown group' 2 "neither a number of columns" run --compensate none --group x layer.h5
 no 'a kind of file that is not asked for' 1 "'tokens', expected 'model'" run --compensate none tokens.h5
@@ -405,7 +364,8 @@ head -c 5000 "$model" > cutfile; no 'a file cut short' 1 'cutfile: is cut short'
 head -c 3000 /dev/urandom > junk; no 'junk' 1 'junk: is not an HDF5' run --compensate none junk
 no 'a full disk' 1 'No space left' sh -c "dpq-run -q --compensate none '$model' > /dev/full"
 # shellcheck disable=SC2016
-no 'a full file system' 1 'cannot write|No space left' sh -c 'ulimit -f 20; trap "" XFSZ; dpq-run -q --compensate none "$1" -o bad.h5' sh "$model"
+no 'a full file system' 1 'cannot write|No space left' \
+	sh -c 'ulimit -f 20; trap "" XFSZ; dpq-run -q --compensate none "$1" -o bad.h5' sh "$model"
 no 'a directory as output' 1 'is a folder' dpq-run -q --compensate none layer.h5 -o .
 is 'nothing under the final name, nothing beside it' "$(find . -name bad.h5 -o -name ".ptq*")" ""
 done_testing

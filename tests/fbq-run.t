@@ -9,76 +9,49 @@ sample-tokens -q --length 320 --ctx 32 "$model" -o t.h5
 hessian-accum -q --tokens t.h5 --ctx 32 "$model" -o h.h5
 other() { fbq-run -j 1 --group 8 --rank 3 --hessian h.h5 "$@"; }
 fbq() { other --steps 40 "$@"; }
-column() { awk -F '\t' -v c="$1" '$1 == "layer" { for (i = 1; i <= NF; i++) if ($i == c) k = i; next } $1 != "all" { print $k }' "$2"; }
+column() {
+	awk -F '\t' -v c="$1" \
+		'$1 == "layer" { for (i = 1; i <= NF; i++) if ($i == c) k = i; next } $1 != "all" { print $k }' "$2"
+}
 mean() { awk -F '\t' '$1 == "all" { print $2 }' "$1"; }
 
 # the whole weight by hand, as any reader of the file would make it
-cat >whole.py <<'PY'
-import h5py, numpy as np
-def matrix(g):
-    if "weight" in g: return g["weight"][()].astype("f8")
-    kind, c = g.attrs["storage"].decode() if isinstance(g.attrs["storage"], bytes) else g.attrs["storage"], g["codes"][()].astype("f8")
-    n = c.shape[1]; group = int(g.attrs["group"]) or n
-    s = np.repeat(g["scale"][()].astype("f8").reshape(c.shape[0] if group > 0 else 1, -1), group if group > 0 else n, 1)[:, :n]
-    if kind.startswith("uint"): return (c - np.repeat(g["zero"][()].astype("f8"), group, 1)[:, :n]) * s
-    assert kind.startswith("int"), kind
-    return (c - (2 ** (int(kind[3:]) - 1) - 1)) * s
-def whole(g):
-    w = matrix(g)
-    return w + matrix(g["branch_b"]) @ matrix(g["branch_a"]) if "branch_a" in g else w
-def layers(f):
-    out = []
-    f.visititems(lambda name, o: out.append(name) if isinstance(o, h5py.Group) and "/layers/" in name and name.endswith("_proj") else None)
-    return out
-PY
-cat >plain.py <<'PY'
-import sys, shutil, h5py, numpy as np
-from whole import *
-shutil.copy(sys.argv[2], sys.argv[3])
-with h5py.File(sys.argv[1]) as a, h5py.File(sys.argv[3], "r+") as b:
-    assert layers(a)
-    for p in layers(a):
-        w = whole(a[p]).astype("f4"); del b[p]["weight"]; b[p]["weight"] = w
-PY
-cat >look.py <<'PY'
-import sys, h5py, numpy as np
-from whole import *
-out, source, hessian, layers_file, bits = sys.argv[1:6]
-a, b, h = h5py.File(source), h5py.File(out), h5py.File(hessian)
-said = {l.split("\t")[0]: l.rstrip("\n").split("\t") for l in open(layers_file) if l.startswith("/")}
-head = [l.rstrip("\n").split("\t") for l in open(layers_file) if l.startswith("layer")][0]
-for p in layers(b):
-    w, q, H = a[p]["weight"][()].astype("f8"), b[p], h[p]["hessian"][()].astype("f8")
-    e, m, n, row = w - whole(q), *w.shape, dict(zip(head, said["/" + p]))
-    assert set(q) >= {"codes", "scale", "branch_a", "branch_b"} and "weight" not in q, p
-    loss = np.trace(e @ H @ e.T) / np.trace(w @ H @ w.T)
-    assert abs(float(row["error"]) / loss - 1) < 2e-3, (p, row["error"], loss)
-    assert float(row["error"]) <= float(row["start"]) * 1.0001, (p, row)
-    if row["bound"] != "-":
-        cell = q["scale"][()].repeat(8, 1)[:, :n] * (0.5 + 2.0 ** -19)
-        assert (abs(e) <= cell).all() and abs((abs(e) / cell).max() - float(row["bound"])) < 1e-4, p
-    want = eval(bits, {"m": m, "n": n})
-    assert abs(float(row["bits"]) - want) < 1e-4 * want, (p, row["bits"], want)
-PY
 words='4 + (32 + 4) * -(-n // 8) / n'
 for method in fbquant lowrank svdquant loftq caldera eora; do
 	steps=; [ $method = fbquant ] && steps='--steps 40'
 	# shellcheck disable=SC2086
 	other --method $method $steps "$model" -o $method.h5 2>$method.layers; s=$?
 	is "$method: status" $s 0
-	ok "$method: errors, bounds and bits as h5py has them" py look.py $method.h5 "$model" h.h5 $method.layers "$words + 16 * 3 * (m + n) / (m * n)"
-	py plain.py $method.h5 "$model" p.h5
-	eval-ppl -q --tokens t.h5 --ctx 32 $method.h5 -o a.h5 >a.txt && eval-ppl -q --tokens t.h5 --ctx 32 p.h5 -o b.h5 >b.txt
-	ok "$method: the model is that of Q + B A" awk -F '\t' '$1 == "nll" { if (FNR == NR) a = $2; else b = $2 } END { exit !(a > 1 && a - b < 2e-6 && b - a < 2e-6) }' a.txt b.txt
-	ok "$method: tensor-diff sees the branch" sh -c 'tensor-diff --hessian h.h5 --reference "$1" $2.h5 2>/dev/null | awk -F "\t" "\$1 == \"all\" { print \$NF }" | awk -v want="$3" "{ exit !(\$1 / want - 1 < 1e-3 && 1 - \$1 / want < 1e-3) }"' x "$model" $method "$(mean $method.layers)"
-	ok "$method: the same bytes for every -j" sh -c 'fbq-run -q --group 8 --rank 3 --hessian h.h5 --method $2 $3 -j 1 --layers "*/0/*" "$1" -o j1.h5 && fbq-run -q --group 8 --rank 3 --hessian h.h5 --method $2 $3 -j 3 --layers "*/0/*" "$1" -o j3.h5 && cmp j1.h5 j3.h5' x "$model" $method "$steps"
+	ok "$method: errors, bounds and bits as h5py has them" \
+		py look $method.h5 "$model" h.h5 $method.layers "$words + 16 * 3 * (m + n) / (m * n)"
+	py plain $method.h5 "$model" p.h5
+	eval-ppl -q --tokens t.h5 --ctx 32 $method.h5 -o a.h5 >a.txt &&
+		eval-ppl -q --tokens t.h5 --ctx 32 p.h5 -o b.h5 >b.txt
+	ok "$method: the model is that of Q + B A" awk \
+		-F '\t' '$1 == "nll" { if (FNR == NR) a = $2; else b = $2 }
+			END { exit !(a > 1 && a - b < 2e-6 && b - a < 2e-6) }' a.txt b.txt
+	ok "$method: tensor-diff sees the branch" \
+		sh -c 'tensor-diff --hessian h.h5 --reference "$1" $2.h5 2>/dev/null |
+			awk -F "\t" "\$1 == \"all\" { print \$NF }" |
+			awk -v want="$3" "{ exit !(\$1 / want - 1 < 1e-3 && 1 - \$1 / want < 1e-3) }"' \
+		x "$model" $method "$(mean $method.layers)"
+	ok "$method: the same bytes for every -j" \
+		sh -c 'for j in 1 3; do
+			fbq-run -q --group 8 --rank 3 --hessian h.h5 --method $2 $3 -j $j --layers "*/0/*" \
+				"$1" -o j$j.h5 || exit
+		done
+		cmp j1.h5 j3.h5' x "$model" $method "$steps"
 done
 other "$model" -o long.h5 2>long.layers
-ok 'methods that see H do better under it than the plain ones' awk -v f="$(mean long.layers)" -v e="$(mean eora.layers)" -v c="$(mean caldera.layers)" -v l="$(mean lowrank.layers)" 'BEGIN { exit !(f < l && e < l && c < e) }'
+ok 'methods that see H do better under it than the plain ones' awk -v f="$(mean long.layers)" \
+	-v e="$(mean eora.layers)" -v c="$(mean caldera.layers)" -v l="$(mean lowrank.layers)" \
+	'BEGIN { exit !(f < l && e < l && c < e) }'
 
 # --- formats of the main path and of the branch ---
 for storage in uint3 int4 e2m1 nf4 mxfp4 nvfp4; do
-	ok "--storage $storage" sh -c 'fbq-run --group 8 --rank 2 --steps 20 --storage $2 --hessian h.h5 "$1" -o s.h5 2>s.layers && eval-ppl -q --tokens t.h5 --ctx 32 s.h5 >/dev/null' x "$model" $storage
+	ok "--storage $storage" \
+		sh -c 'fbq-run --group 8 --rank 2 --steps 20 --storage $2 --hessian h.h5 "$1" -o s.h5 2>s.layers &&
+			eval-ppl -q --tokens t.h5 --ctx 32 s.h5 >/dev/null' x "$model" $storage
 done
 for format in f32:32 bf16:16 int8:8+32 int4:8:4+32/8; do
 	name=${format%:*} each=${format##*:}
@@ -88,7 +61,7 @@ for format in f32:32 bf16:16 int8:8+32 int4:8:4+32/8; do
 	int4:8) want="4 * 3 * (m + n) / (m * n) + 32 * (3 * -(-n // 8) + m) / (m * n)" ;;
 	*) want="$each * 3 * (m + n) / (m * n)" ;;
 	esac
-	ok "--branch-format $name" py look.py f.h5 "$model" h.h5 f.layers "$words + $want"
+	ok "--branch-format $name" py look f.h5 "$model" h.h5 f.layers "$words + $want"
 done
 
 # --- a branch beside what another tool has quantized ---
@@ -96,16 +69,16 @@ gar-order -q --group 8 h.h5 -o order.h5
 dpq-run --group 8 --hessian h.h5 --order order.h5 "$model" -o gptq.h5 2>gptq.layers
 for method in lowrank eora; do
 	other --method $method --reference "$model" gptq.h5 -o after.h5 2>after.layers
-	ok "GPTQ, then $method" py look.py after.h5 "$model" h.h5 after.layers "$words + 16 * 3 * (m + n) / (m * n)"
-	ok '... the codes stay' py -c 'import h5py, numpy as np, sys
-a, b = h5py.File("gptq.h5"), h5py.File("after.h5")
-for m in "codes", "scale", "zero": assert np.array_equal(a[sys.argv[1]][m][()], b[sys.argv[1]][m][()])' $up
+	ok "GPTQ, then $method" py look after.h5 "$model" h.h5 after.layers "$words + 16 * 3 * (m + n) / (m * n)"
+	ok '... the codes stay' py codes_stay $up
 done
 ok '... and lose less' awk -v a="$(mean gptq.layers)" -v b="$(mean after.layers)" 'BEGIN { exit !(b < 0.95 * a) }'
 hadamard-rotate -q "$model" -o rotated.h5
 rms-suppress -q rotated.h5 -o split.h5
 hessian-accum -q --tokens t.h5 --ctx 32 split.h5 -o split-h.h5
-ok 'a rotated model with columns taken out' sh -c 'fbq-run -q --group 8 --rank 3 --steps 40 --hessian split-h.h5 split.h5 -o s.h5 && eval-ppl -q --tokens t.h5 --ctx 32 s.h5 >/dev/null'
+ok 'a rotated model with columns taken out' \
+	sh -c 'fbq-run -q --group 8 --rank 3 --steps 40 --hessian split-h.h5 split.h5 -o s.h5 &&
+		eval-ppl -q --tokens t.h5 --ctx 32 s.h5 >/dev/null'
 
 # --- packed, joined, streamed, resumed ---
 exmy-pack -q fbquant.h5 -o packed.h5
@@ -113,95 +86,92 @@ eval-ppl -q --tokens t.h5 --ctx 32 packed.h5 >packed.txt; eval-ppl -q --tokens t
 ok 'packed' cmp packed.txt codes.txt
 fbq -q --branch-format int8 "$model" -o eight.h5
 exmy-pack -q eight.h5 -o packed.h5
-ok '... branches too' sh -c 'h5dump -d '$up'/branch_b/packed packed.h5 >/dev/null && exmy-pack -q --unpack packed.h5 -o back.h5 && h5diff eight.h5 back.h5 '$up
-ok 'greedy text of packed words is that of codes' sh -c 'for m in packed eight; do sample-tokens -q --temperature 0 --length 40 --ctx 32 $m.h5 -o $m-t.h5; done; h5diff packed-t.h5 eight-t.h5 /tokens'
+ok '... branches too' \
+	sh -c 'h5dump -d $1/branch_b/packed packed.h5 >/dev/null && exmy-pack -q --unpack packed.h5 -o back.h5 &&
+		h5diff eight.h5 back.h5 $1' x $up
+ok 'greedy text of packed words is that of codes' \
+	sh -c 'for m in packed eight; do sample-tokens -q --temperature 0 --length 40 --ctx 32 $m.h5 -o $m-t.h5; done;
+		h5diff packed-t.h5 eight-t.h5 /tokens'
 fbq -q --layers '*/0/*' "$model" -o first.h5; fbq -q --layers '*/1/*' "$model" -o second.h5
 ok 'joined from two jobs' sh -c 'tensor-join -q first.h5 second.h5 -o joined.h5 && h5diff joined.h5 fbquant.h5 /model'
-ok 'a stream' sh -c 'cat "$1" | fbq-run -q --group 8 --rank 3 --steps 40 --hessian h.h5 | cat >stream && fbq-run -q --group 8 --rank 3 --hessian h.h5 <stream >x 2>/dev/null; eval-ppl -q --tokens t.h5 --ctx 32 stream >s.txt && cmp s.txt codes.txt' x "$model"
+ok 'a stream' \
+	sh -c 'cat "$1" | fbq-run -q --group 8 --rank 3 --steps 40 --hessian h.h5 | cat >stream &&
+		fbq-run -q --group 8 --rank 3 --hessian h.h5 <stream >x 2>/dev/null;
+		eval-ppl -q --tokens t.h5 --ctx 32 stream >s.txt && cmp s.txt codes.txt' x "$model"
 fbq --resume "$model" -o r.h5 2>/dev/null
 ok '--resume, undisturbed' h5diff r.h5 fbquant.h5 /model
 ln -s nowhere/r.h5 cut.h5	# nothing can get this name: the run fails at its end
 fbq --resume "$model" -o cut.h5 2>/dev/null
 mv cut.h5.part parts; rm cut.h5
-py -c 'raw = open("parts", "rb").read(); n = at = 0
-while n < 3: at += 128 + int(raw[at + 35:at + 55]); n += 1
-open("cut.h5.part", "wb").write(raw[:at + 100])'
+py part_without_branch
 fbq --resume "$model" -o cut.h5 2>cut.layers
 ok '... a run that was stopped in its second block goes on' h5diff cut.h5 fbquant.h5 /model
 is '... with the report of both' "$(grep -v ^fbq cut.layers | cut -f 1,2)" "$(grep -v ^fbq fbquant.layers | cut -f 1,2)"
 
 # --- what goes wrong ---
-py -c 'import h5py, numpy as np
-with h5py.File("four.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
-    for n, rows in ("a", 16), ("b", 4): f[n + "/weight"] = np.ones((rows, 32), "f4")'
+py four_columns
 no 'rank 0' 2 'rank: expected a number from 1' fbq-run --rank 0 --hessian h.h5 "$model" -o x.h5
-warns 'steps of a method of one step' 'without effect here: --steps \(a method of one step\)' fbq-run --method lowrank --steps 3 --rank 2 --group 8 "$model" -o x.h5
-ok '... are one' sh -c 'fbq-run -q --method lowrank --rank 2 --group 8 "$1" -o y.h5 && h5diff x.h5 y.h5 /model' x "$model"
-no 'a rank above the inputs' 1 'q_proj: .*expected a --rank of at most .*, not 40' fbq-run --rank 40 --hessian h.h5 "$model" -o x.h5
+warns 'steps of a method of one step' 'without effect here: --steps \(a method of one step\)' \
+	fbq-run --method lowrank --steps 3 --rank 2 --group 8 "$model" -o x.h5
+ok '... are one' sh -c 'fbq-run -q --method lowrank --rank 2 --group 8 "$1" -o y.h5 &&
+	h5diff x.h5 y.h5 /model' x "$model"
+no 'a rank above the inputs' 1 'q_proj: .*expected a --rank of at most .*, not 40' \
+	fbq-run --rank 40 --hessian h.h5 "$model" -o x.h5
 # one line: no layer has been quantized before
-no 'a rank above the outputs, of a later layer' 1 'k_proj: is 16 x 32, expected a --rank of at most .*, not 20' fbq-run --steps 2 --rank 20 --hessian h.h5 "$model" -o x.h5
-no '... of a stream' 1 'k_proj: is 16 x 32, expected a --rank of at most .*, not 20' sh -c 'cat "$1" | fbq-run --steps 2 --rank 20 --hessian h.h5 -o x.h5' x "$model"
-no '... of layers without a configuration' 1 '^fbq-run: four.h5: /b: is 4 x 32, expected a --rank of at most .*, not 8' fbq-run --method svdquant --group 8 --rank 8 four.h5 -o x.h5
-no 'a later block that is quantized already' 1 '/model/layers/1/self_attn/q_proj: is quantized already; --reference' fbq second.h5 -o x.h5
+no 'a rank above the outputs, of a later layer' 1 'k_proj: is 16 x 32, expected a --rank of at most .*, not 20' \
+	fbq-run --steps 2 --rank 20 --hessian h.h5 "$model" -o x.h5
+no '... of a stream' 1 'k_proj: is 16 x 32, expected a --rank of at most .*, not 20' \
+	sh -c 'cat "$1" | fbq-run --steps 2 --rank 20 --hessian h.h5 -o x.h5' x "$model"
+no '... of layers without a configuration' 1 \
+	'^fbq-run: four.h5: /b: is 4 x 32, expected a --rank of at most .*, not 8' fbq-run --method svdquant --group 8 \
+	--rank 8 four.h5 -o x.h5
+no 'a later block that is quantized already' 1 '/model/layers/1/self_attn/q_proj: is quantized already; --reference' \
+	fbq second.h5 -o x.h5
 no 'no Hessian' 2 'hessian FILE is needed for --method fbquant' fbq-run "$model" -o x.h5
 ok '... where none is needed' fbq-run -q --method svdquant --group 8 --rank 2 "$model" -o x.h5
-no 'a Hessian of another model' 1 '^fbq-run: o.h5: .*is missing; the layer was not calibrated' sh -c 'sample-tokens -q --length 64 --ctx 32 "$2" -o ot.h5 && hessian-accum -q --tokens ot.h5 --ctx 32 "$2" -o o.h5 && exec fbq-run -q --group 8 --rank 2 --hessian o.h5 "$1" -o x.h5' x "$model" "$ref/gpt2.h5"
+no 'a Hessian of another model' 1 '^fbq-run: o.h5: .*is missing; the layer was not calibrated' \
+	sh -c 'sample-tokens -q --length 64 --ctx 32 "$2" -o ot.h5 &&
+		hessian-accum -q --tokens ot.h5 --ctx 32 "$2" -o o.h5 &&
+		exec fbq-run -q --group 8 --rank 2 --hessian o.h5 "$1" -o x.h5' x "$model" "$ref/gpt2.h5"
 no 'quantized already' 1 'gptq.h5: .*is quantized already; --reference' fbq -q gptq.h5 -o x.h5
-no 'a reference for a method that makes codes' 2 'makes codes of its own' fbq-run --hessian h.h5 --reference "$model" gptq.h5 -o x.h5
-no 'a reference that is quantized' 1 'gptq.h5: .*is quantized, expected the weights before' other -q --method eora --reference gptq.h5 gptq.h5 -o x.h5
-no 'a reference of another shape' 1 'gpt2.h5: .*is missing' other -q --method eora --reference "$ref/gpt2.h5" gptq.h5 -o x.h5
+no 'a reference for a method that makes codes' 2 'makes codes of its own' \
+	fbq-run --hessian h.h5 --reference "$model" gptq.h5 -o x.h5
+no 'a reference that is quantized' 1 'gptq.h5: .*is quantized, expected the weights before' \
+	other -q --method eora --reference gptq.h5 gptq.h5 -o x.h5
+no 'a reference of another shape' 1 'gpt2.h5: .*is missing' \
+	other -q --method eora --reference "$ref/gpt2.h5" gptq.h5 -o x.h5
 no 'no such method' 2 'method' fbq --method lora "$model" -o x.h5
 no 'no such branch format' 2 "branch-format: there is no format 'f8'" fbq --branch-format f8 "$model" -o x.h5
 no 'a type with groups' 2 "branch-format: there is no format 'f16'" fbq --branch-format f16:8 "$model" -o x.h5
-warns 'options of another method' '--lr .a method that does not descend.; --steps .a method of one step.' fbq --method eora --lr 0.1 "$model" -o x.h5
+warns 'options of another method' '--lr .a method that does not descend.; --steps .a method of one step.' \
+	fbq --method eora --lr 0.1 "$model" -o x.h5
 fbq --lr 1 "$model" -o wild.h5 2>wild.layers
-ok 'a wild learning rate keeps the best iterate' py look.py wild.h5 "$model" h.h5 wild.layers "$words + 16 * 3 * (m + n) / (m * n)"
+ok 'a wild learning rate keeps the best iterate' \
+	py look wild.h5 "$model" h.h5 wild.layers "$words + 16 * 3 * (m + n) / (m * n)"
 no 'no step' 2 'steps: expected a number from 1' fbq-run --steps 0 --hessian h.h5 "$model" -o x.h5
 no 'the head' 1 'lm_head: is no layer of a block' fbq-run -q --method lowrank --layers '*lm_head' "$model" -o x.h5
 no 'a branch that is there' 1 'has a branch already' other -q --method eora --reference "$model" fbquant.h5 -o x.h5
 dpq-run -q --group 8 --hessian h.h5 --layers '*/0/*' "$model" -o half.h5
-warns 'layers that are not quantized' 'model/layers/1/.*is not quantized, and stays' fbq-run -j 1 --rank 3 --hessian h.h5 --method eora --reference "$model" half.h5 -o x.h5
+warns 'layers that are not quantized' 'model/layers/1/.*is not quantized, and stays' \
+	fbq-run -j 1 --rank 3 --hessian h.h5 --method eora --reference "$model" half.h5 -o x.h5
 ok '... stay' h5diff "$model" x.h5 /model/layers/1
-no 'a reference for what is not quantized' 1 'holds no quantized layer' other -q --method eora --reference "$model" "$model" -o x.h5
-ok 'the history of svdquant has the Hessian that chose the step' sh -c 'fbq-run -q --group 8 --rank 2 --hessian h.h5 --method svdquant "$1" -o x.h5 && h5dump -a "history:hessian" x.h5 >/dev/null' x "$model"
+no 'a reference for what is not quantized' 1 'holds no quantized layer' \
+	other -q --method eora --reference "$model" "$model" -o x.h5
+ok 'the history of svdquant has the Hessian that chose the step' \
+	sh -c 'fbq-run -q --group 8 --rank 2 --hessian h.h5 --method svdquant "$1" -o x.h5 &&
+		h5dump -a "history:hessian" x.h5 >/dev/null' x "$model"
 # columns that were taken out are 0 in codes and branch
-py -c 'import h5py, numpy as np
-r = np.random.default_rng(1)
-w = r.standard_normal((48, 64)).astype("f4"); x = r.standard_normal((300, 64)); x[:, [3, 40]] *= 60
-s = w[:, [3, 40]].astype("f2"); w[:, [3, 40]] = 0
-with h5py.File("sp.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
-    f["a/weight"], f["a/split_index"], f["a/split_weight"] = w, np.array([3, 40], "i4"), s
-with h5py.File("sph.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"
-    f["a/hessian"], f["a/count"] = (x.T @ x).astype("f4"), np.int64(300)'
+py lone_layer
 for method in fbquant svdquant caldera eora; do
 	fbq-run -q --group 16 --rank 4 --steps 30 --hessian sph.h5 --method $method sp.h5 -o spo.h5 2>/dev/null
-	ok "$method: columns taken out stay 0" py -c 'import h5py
-from whole import *
-f = h5py.File("spo.h5"); import sys
-w = matrix(f["a"]), whole(f["a"]); assert not w[0][:, [3, 40]].any() and not w[1][:, [3, 40]].any()'
+	ok "$method: columns taken out stay 0" py columns_out
 done
 # files that are wrong
-py -c 'import h5py, shutil
-def change(name, f):
-    shutil.copy("fbquant.h5", name)
-    with h5py.File(name, "r+") as h: f(h["/model/layers/0/mlp/up_proj"])
-change("no-b.h5", lambda g: g.__delitem__("branch_b"))
-def rank(g): w = g["branch_b/weight"][:, :2]; del g["branch_b/weight"]; g["branch_b/weight"] = w
-change("rank.h5", rank)
-def nan(g): g["branch_a/weight"][1, 2] = float("nan")
-change("nan.h5", nan)
-def loop(g): g.copy("branch_a", "a"); g.move("a", "branch_a/branch_a")
-change("loop.h5", loop)
-def bias(g): g["branch_a/bias"] = [0.0, 1, 2]
-change("bias.h5", bias)
-def huge(g):
-    for m, shape in ("branch_a", (100, 32)), ("branch_b", (44, 100)): del g[m]["weight"]; g[m]["weight"] = __import__("numpy").zeros(shape, "f4")
-change("huge.h5", huge)
-change("empty.h5", lambda g: g["branch_a"].__delitem__("weight"))'
-for f in "no-b:branch_a: is there, but no branch_b" "rank:branch_b/weight: .*expected" "nan:branch_a/weight: holds infinite" "loop:branch_a: has a branch_a" "bias:branch_a: has a bias" "empty:branch_a: has neither" "huge:branch_a: is of rank 100, expected at most 32"; do
-	no "a file with ${f#*:}" 1 "^eval-ppl: ${f%%:*}.h5: $up/${f#*:}" eval-ppl -q --tokens t.h5 --ctx 32 "${f%%:*}.h5"
+py faults
+for f in "no-b:branch_a: is there, but no branch_b" "rank:branch_b/weight: .*expected" \
+	"nan:branch_a/weight: holds infinite" "loop:branch_a: has a branch_a" "bias:branch_a: has a bias" \
+	"empty:branch_a: has neither" "huge:branch_a: is of rank 100, expected at most 32"; do
+	no "a file with ${f#*:}" 1 "^eval-ppl: ${f%%:*}.h5: $up/${f#*:}" \
+		eval-ppl -q --tokens t.h5 --ctx 32 "${f%%:*}.h5"
 done
 done_testing

@@ -2,40 +2,24 @@
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 
-py - <<'PY'
-import h5py, numpy as np
-def hessian(path, **layers):
-    with h5py.File(path, "w") as f:
-        f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"
-        for name, d in layers.items():
-            f[name + "/hessian"] = np.diag(np.array(d, "f4"))
-            f[name + "/count"] = np.int64(1)
-hessian("figure1.h5", layer=[3, 4, 2, 1, 5, 6])
-hessian("ties.h5", layer=[1, 1, 1, 2, 2, 1, 0])
-hessian("tail.h5", layer=[1, 2, 3, 4, 5, 6, 9])
-hessian("nan.h5", layer=[1, float("nan")])
-hessian("negative.h5", layer=[1, -1])
-with h5py.File("shared.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"
-    f["q/hessian"], f["q/count"] = np.diag(np.array([1, 2], "f4")), np.int64(1); f["k"] = f["q"]
-with h5py.File("flat.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "hessian", "1"
-    f["layer/hessian"] = np.zeros((3, 4), "f4")
-PY
-order() { py -c 'import h5py,sys; print(*(h5py.File(sys.argv[1])[sys.argv[2]][...] + 1))' "$1" "${2:-layer/order}"; }
+py make
+order() { py order "$1" "${2:-layer/order}"; }
 
 gar-order --group 2 figure1.h5 -o o.h5;                 is 'DPQ figure 1' "$(order o.h5)" '6 5 2 1 3 4'
 gar-order --group 2 < figure1.h5 > p.h5;                ok 'the same by redirection' cmp o.h5 p.h5
-gar-order --group 2 < figure1.h5 | cat > s.h5;          is 'and as a stream kept in a file' "$(h5ls s.h5 | head -1)" 'layer                    Group'
+gar-order --group 2 < figure1.h5 | cat > s.h5
+is 'and as a stream kept in a file' "$(h5ls s.h5 | head -1)" 'layer                    Group'
 gar-order --order full figure1.h5 -o o.h5;              is 'full: by falling diagonal' "$(order o.h5)" '6 5 2 1 3 4'
 gar-order --order none figure1.h5 -o o.h5;              is 'none: as they stand' "$(order o.h5)" '1 2 3 4 5 6'
 gar-order --order full ties.h5 -o o.h5;                 is 'ties keep their order' "$(order o.h5)" '4 5 1 2 3 6 7'
-gar-order --group 3 tail.h5 -o o.h5;                    is 'a short last group takes part' "$(order o.h5)" '7 6 5 4 3 2 1'
+gar-order --group 3 tail.h5 -o o.h5
+is 'a short last group takes part' "$(order o.h5)" '7 6 5 4 3 2 1'
 gar-order --group 3 --key sum tail.h5 -o o.h5;          is 'key sum' "$(order o.h5)" '6 5 4 7 3 2 1'
 gar-order --group 3 --key mean tail.h5 -o o.h5;         is 'key mean' "$(order o.h5)" '7 6 5 4 3 2 1'
 gar-order --group 100 figure1.h5 -o o.h5;               is 'a group larger than the layer' "$(order o.h5)" '6 5 2 1 3 4'
-gar-order --group 2 shared.h5 -o o.h5;                  is 'shared Hessians share the order' "$(h5ls -r o.h5 | grep -c -i 'same as')" 1
-is 'order, key and group are root attributes' "$(py -c 'import h5py; a = h5py.File("o.h5").attrs; print(a["order"], a["key"], a["group"])')" 'gar max 2'
+gar-order --group 2 shared.h5 -o o.h5
+is 'shared Hessians share the order' "$(h5ls -r o.h5 | grep -c -i 'same as')" 1
+is 'order, key and group are root attributes' "$(py attributes)" 'gar max 2'
 no 'a diagonal that is not a number' 1 'nan.h5: /layer/hessian: diagonal element 1 is nan' gar-order nan.h5 -o x.h5
 no 'a negative diagonal' 1 'diagonal element 1 is -1' gar-order negative.h5 -o x.h5
 no 'a Hessian that is not square' 1 'has 3 rows and 4 columns' gar-order flat.h5 -o x.h5

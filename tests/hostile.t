@@ -42,11 +42,14 @@ eval "numbers dpq-run top '--compute e4m3fn --hessian hessian.h5 model.h5' 0 -5 
 eval "numbers dpq-run saturate '--compute e4m3fn --hessian hessian.h5 model.h5' 0 -3 1e-10 449 $reals"
 numbers dpq-run group '--compensate none model.h5' '' 0 -1 ' 32' +32 3.5 1000000001 2000000000 99999999999999999999 rows
 numbers gar-order group hessian.h5 '' 0 ' 32' +32 1000000001 99999999999999999999
-numbers hessian-accum shard '--tokens tokens.h5 model.h5' '' 1 1/ /2 0/2 3/2 ' 1/2' '1/ 2' +1/2 1/-2 1/2/3 1/2x 2/18446744073709551615 1/9007199254740992
+numbers hessian-accum shard '--tokens tokens.h5 model.h5' '' 1 1/ /2 0/2 3/2 ' 1/2' '1/ 2' +1/2 1/-2 1/2/3 1/2x \
+	2/18446744073709551615 1/9007199254740992
 numbers dpq-run shard '--compensate none model.h5' '' 1 1/ /2 0/2 3/2 ' 1/2' +1/2 1/2/3 1/2x AUTO
-numbers exmy-sweep sigma '--formats int4' '' 0 -0.1 nan 1e300 1e-300 ' 0.1' 0.1,,0.2 0.1, ,0.1 0.1:0.2 0.2:0.1:0.01 0.1:0.2:0 \
+numbers exmy-sweep sigma '--formats int4' '' 0 -0.1 nan 1e300 1e-300 ' 0.1' 0.1,,0.2 0.1, ,0.1 0.1:0.2 0.2:0.1:0.01 \
+	0.1:0.2:0 \
 	0.1:0.2:-1 0.1:0.2:0.1:0.1 0:1:0.1
-no 'exmy-sweep: too many sigmas' 2 "'0.1:0.2:1e-12' has 1e.11 points, expected at most" exmy-sweep --sigma 0.1:0.2:1e-12 -o out/r
+no 'exmy-sweep: too many sigmas' 2 "'0.1:0.2:1e-12' has 1e.11 points, expected at most" \
+	exmy-sweep --sigma 0.1:0.2:1e-12 -o out/r
 numbers exmy-sweep monte-carlo '--formats int4' -1 1e3 2G 18446744073709551616
 numbers exmy-sweep band '--tsv model.h5' '' 0.1 0.2:0.1 -1:1 ' 0:1' 0:1: nan:1
 numbers exmy-sweep formats '' '' int4, ,int4 int4,,int5 e8m8
@@ -55,7 +58,8 @@ numbers roofline kv-bits '' '' 0 -1 33 8.0
 numbers roofline prompt '' '' 0 -1 1e3 ' 5' 1048577 5, ,5 5,,5 18446744073709551616
 numbers roofline formats '' '' W4 W4A8, W0A8 W17A16 W4A12 e4m3fn 'W4A8 '
 numbers eval-ppl stride '--convention sliding --tokens tokens.h5 model.h5' '' 0 -1 ' 5' 16777217 99999999999999999999
-numbers eval-ppl kv-format '--tokens tokens.h5 model.h5' '' int4: :8 int4:0 int4:-1 int4:+8 'int4: 8' int4:8:8 int4:eight int9 none:8 \
+numbers eval-ppl kv-format '--tokens tokens.h5 model.h5' '' int4: :8 int4:0 int4:-1 int4:+8 'int4: 8' int4:8:8 \
+	int4:eight int9 none:8 \
 	int4:1000000001 int4:99999999999999999999
 numbers sample-tokens kv-format 'model.h5' '' int4:0 none:8 e8m8
 is 'nothing of that made a file' "$(ls -A out)" ''
@@ -64,25 +68,31 @@ is 'nothing of that made a file' "$(ls -A out)" ''
 truncate -s 1G large-plan
 no 'a plan without an end' 1 'large-plan: is larger than [0-9]* MiB' solve --plan large-plan
 seq 50000 >long
-ok 'a text from a pipe, longer than was asked for' sh -c 'tokenize --bytes -o out/pipe <long && cat long | tokenize --bytes -o out/long && h5diff out/pipe out/long /tokens'
+ok 'a text from a pipe, longer than was asked for' \
+	sh -c 'tokenize --bytes -o out/pipe <long && cat long | tokenize --bytes -o out/long &&
+		h5diff out/pipe out/long /tokens'
 rm -f out/*
 no 'an abbreviation of two options' 2 '--comp is ambiguous: --compute, --compensate' dpq-run --comp none
 ok 'an abbreviation of one' sh -c 'dpq-run -q --compen none model.h5 -o out/r && rm out/r'
 no 'a file without a name' 1 "^dpq-run: '': cannot open: No such file" dpq-run --compensate none '' -o out/r
 no 'a choice that is none' 2 "--recipe: 'best' is not one of late, paper, inc" dpq-run --recipe best
 for v in storge:storage hesian:hessian groups:group Storage:storage; do
-	no "option ${v%:*}: did you mean --${v#*:}?" 2 "no option --${v%:*}; did you mean --${v#*:}\\?$" dpq-run "--${v%:*}"
+	no "option ${v%:*}: did you mean --${v#*:}?" 2 "no option --${v%:*}; did you mean --${v#*:}\\?$" \
+		dpq-run "--${v%:*}"
 done
 no '... with a value' 2 'no option --storge=int4; did you mean --storage\?$' dpq-run --storge=int4
 no 'no option is like it' 2 'no option --xyz$' dpq-run --xyz
-for v in "model:eval-ppl --tokens tokens.h5" "tokens:eval-ppl model.h5 --tokens" "hessian:dpq-run model.h5 --hessian" "order:dpq-run model.h5 --hessian hessian.h5 --order"; do
-	case $v in model*) by=model-import ;; tokens*) by=tokenize ;; hessian*) by=hessian-accum ;; *) by=gar-order ;; esac
+for v in "model:eval-ppl --tokens tokens.h5" "tokens:eval-ppl model.h5 --tokens" "hessian:dpq-run model.h5 --hessian" \
+	"order:dpq-run model.h5 --hessian hessian.h5 --order"; do
+	case $v in model*) by=model-import ;; tokens*) by=tokenize ;; hessian*) by=hessian-accum ;; *) by=gar-order ;; \
+		esac
 	# shellcheck disable=SC2086
 	no "a text for a file of kind ${v%%:*}: what makes one" 1 "text: is not an HDF5 file; $by makes" ${v#*:} text
 	# shellcheck disable=SC2086
 	no "a folder for a file of kind ${v%%:*}" 1 "out: is a folder, expected a file; $by makes" ${v#*:} out
 done
-no 'a text from a pipe' 1 'stdin>: is not an HDF5 file or stream, or begins with a user block; model-import makes' sh -c 'cat text | eval-ppl --tokens tokens.h5'
+no 'a text from a pipe' 1 'stdin>: is not an HDF5 file or stream, or begins with a user block; model-import makes' \
+	sh -c 'cat text | eval-ppl --tokens tokens.h5'
 no 'an argument that is missing' 2 '--group needs an argument' dpq-run --group
 no 'an argument too many' 2 '--static-groups takes no argument' dpq-run --static-groups=yes
 no 'an operand too many' 2 'one operand too many: codes.h5' eval-ppl --tokens tokens.h5 model.h5 codes.h5
@@ -92,14 +102,17 @@ for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp6:e2m3 nvfp3:nvfp4 int9:int8 e5m3:e4m3
 done
 no 'no format is like e8m8' 2 "no format 'e8m8'; known are" dpq-run --storage e8m8
 for v in e4m3:e4m3fn e5m2:e5m2ieee; do
-	warns "format ${v%:*} is not FP8" "FP8 of hardware is ${v#*:}" dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
+	warns "format ${v%:*} is not FP8" "FP8 of hardware is ${v#*:}" \
+		dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
 done
 no 'FILE that is an empty word' 2 '--hessian: the name is empty, expected that of a file' dpq-run --hessian '' model.h5
 no '-o an empty word' 2 '--output: the name is empty, expected that of a file' dpq-run -o '' model.h5
 no 'a table of a model without one' 2 '--table error needs a MODEL' exmy-sweep --tsv --table error
-no 'a plot whose name gnuplot would run' 2 'control character' exmy-sweep --plot "$(printf 'a\nsystem("touch PWN")\n#.svg')"
+no 'a plot whose name gnuplot would run' 2 'control character' \
+	exmy-sweep --plot "$(printf 'a\nsystem("touch PWN")\n#.svg')"
 mkdir fake; printf '#!/bin/sh\ncat >/dev/null\n' >fake/gnuplot; chmod +x fake/gnuplot
-no 'a gnuplot that draws nothing' 1 'gnuplot could not make it' env PATH="$tmp/fake:$PATH" exmy-sweep --formats int4 --sigma 0.1 --plot x.svg -o out/r
+no 'a gnuplot that draws nothing' 1 'gnuplot could not make it' \
+	env PATH="$tmp/fake:$PATH" exmy-sweep --formats int4 --sigma 0.1 --plot x.svg -o out/r
 no 'a plot of no kind' 2 'ends in .svg, .png or .pdf' exmy-sweep --plot x.gif
 ok '... runs nothing' test ! -e PWN
 ok 'standard input is no model of a sweep, unless named' exmy-sweep --tsv --formats int4 --sigma 0.1 -o out/r
@@ -109,25 +122,42 @@ rm -f out/*
 # --- options without effect ---
 history() { h5dump -a /history "$1" | sed -n 's/.*(0): "//p' | sed 's/"$//'; }	# the last command
 warns 'rounding to nearest' 'without effect here: --order, --static-groups, --group-view, --damp .--compensate none.$' \
-	dpq-run --compensate none --group 4 --damp 0.5 --group-view block --static-groups --order nosuch model.h5 -o out/r
+	dpq-run --compensate none --group 4 --damp 0.5 --group-view block --static-groups --order nosuch model.h5 \
+	-o out/r
 is '... leaves them out of the history' "$(history out/r)" "dpq-run $(cat "$top/VERSION") --group 4 --compensate none"
 ok '... and changes nothing' sh -c 'h5diff out/r codes.h5'
 warns 'no FP8' '--round-first, --scale8, --top, --saturate .--compute none.; --pow2-scale' \
-	dpq-run --compensate none --group 4 --top 0 --saturate -3 --scale8 channel --pow2-scale yes --round-first yes model.h5 -o out/r
+	dpq-run --compensate none --group 4 --top 0 --saturate -3 --scale8 channel --pow2-scale yes \
+	--round-first yes model.h5 -o out/r
 ok '... and changes nothing' sh -c 'h5diff out/r codes.h5'
-warns 'one group per row' '--group-view .one group per row.' dpq-run --group channel --group-view block --hessian hessian.h5 model.h5 -o out/r
-warns 'groups that are static' '--group-view .--static-groups.' dpq-run --group 4 --static-groups --group-view block --hessian hessian.h5 model.h5 -o out/r
-warns 'naive compensation without FP8' '--compensate .--compute none.' dpq-run --group 4 --compensate storage --hessian hessian.h5 model.h5 -o out/r
-warns 'formats of activations that are not rounded' '--act-format .--act-mode none.' dpq-run --compensate none --act-mode none --act-format int8 model.h5 -o out/r
-warns 'a key without groups' '--key, --group .--order none or full.' gar-order --order full --key mean --group 4 hessian.h5 -o out/r
-warns 'a cache in a format that is not FP8' '--kv-format: e4m3 .*FP8 of hardware is e4m3fn' sample-tokens --kv-format e4m3 --length 8 --ctx 8 model.h5 -o out/r
-warns 'a seed where nothing is drawn' '--seed .--temperature 0.' sample-tokens --temperature 0 --seed 5 --length 8 --ctx 8 model.h5 -o out/r
-warns 'the sum of Hessians' '--convention .no model is run.; --shard .1/1 is all.; --ctx, --limit .Hessian' hessian-accum --ctx 5 --limit 3 --convention bos --shard 1/1 hessian.h5 -o out/r
-ok '... is whole' test -n "$(h5dump -d /model/layers/0/mlp/up_proj/count out/r | grep "$(h5dump -d /model/layers/0/mlp/up_proj/count hessian.h5 | grep '(0)')")"
+warns 'one group per row' '--group-view .one group per row.' \
+	dpq-run --group channel --group-view block --hessian hessian.h5 model.h5 -o out/r
+warns 'groups that are static' '--group-view .--static-groups.' \
+	dpq-run --group 4 --static-groups --group-view block --hessian hessian.h5 model.h5 -o out/r
+warns 'naive compensation without FP8' '--compensate .--compute none.' \
+	dpq-run --group 4 --compensate storage --hessian hessian.h5 model.h5 -o out/r
+warns 'formats of activations that are not rounded' '--act-format .--act-mode none.' \
+	dpq-run --compensate none --act-mode none --act-format int8 model.h5 -o out/r
+warns 'a key without groups' '--key, --group .--order none or full.' \
+	gar-order --order full --key mean --group 4 hessian.h5 -o out/r
+warns 'a cache in a format that is not FP8' '--kv-format: e4m3 .*FP8 of hardware is e4m3fn' \
+	sample-tokens --kv-format e4m3 --length 8 --ctx 8 model.h5 -o out/r
+warns 'a seed where nothing is drawn' '--seed .--temperature 0.' \
+	sample-tokens --temperature 0 --seed 5 --length 8 --ctx 8 model.h5 -o out/r
+warns 'the sum of Hessians' '--convention .no model is run.; --shard .1/1 is all.; --ctx, --limit .Hessian' \
+	hessian-accum --ctx 5 --limit 3 --convention bos --shard 1/1 hessian.h5 -o out/r
+ok '... is whole' test \
+	-n \
+	"$(h5dump -d /model/layers/0/mlp/up_proj/count out/r |
+	grep "$(h5dump -d /model/layers/0/mlp/up_proj/count hessian.h5 | grep '(0)')")"
 warns 'special tokens of bytes' '--special .--bytes.' tokenize --bytes --special text -o out/r
-warns 'a sweep without a model' '--layers .no MODEL.; --seed .no --monte-carlo.; --band .neither' exmy-sweep --layers x --seed 1 --band 0:1 --formats int4 -o out/r
-ok 'options with their earlier names' sh -c 'sample-tokens -q --tokens 8 --ctx 8 model.h5 -o out/a && sample-tokens -q --length 8 --ctx 8 model.h5 -o out/b && cmp out/a out/b &&
-	eval-ppl -q --tokens tokens.h5 --ctx 8 codes.h5 --against model.h5 -o out/c >out/d && eval-ppl -q --tokens tokens.h5 --ctx 8 codes.h5 --reference model.h5 -o out/e >out/f &&
+warns 'a sweep without a model' '--layers .no MODEL.; --seed .no --monte-carlo.; --band .neither' \
+	exmy-sweep --layers x --seed 1 --band 0:1 --formats int4 -o out/r
+ok 'options with their earlier names' sh -c '
+	sample-tokens -q --tokens 8 --ctx 8 model.h5 -o out/a &&
+	sample-tokens -q --length 8 --ctx 8 model.h5 -o out/b && cmp out/a out/b &&
+	eval-ppl -q --tokens tokens.h5 --ctx 8 codes.h5 --against model.h5 -o out/c >out/d &&
+	eval-ppl -q --tokens tokens.h5 --ctx 8 codes.h5 --reference model.h5 -o out/e >out/f &&
 	cmp out/c out/e && cmp out/d out/f'
 is '... have the first ones in histories' "$(history out/a)" "sample-tokens $(cat "$top/VERSION") --length 8 --ctx 8"
 rm -f out/*
@@ -186,123 +216,22 @@ role 'tensor-diff MODEL' model tensor-diff -q --reference model.h5 @ -o out/r
 role 'tensor-diff --reference' model tensor-diff -q --reference @ model.h5 -o out/r
 role 'tensor-diff --hessian' hessian tensor-diff -q --reference model.h5 --hessian @ codes.h5 -o out/r
 no 'a folder as a model' 1 'tiny: is a folder' rtn "$top/tests/tiny"
-no 'a model file as a folder' 1 'model.h5: is no model to import, expected a Hugging Face folder' model-import -q model.h5 -o out/r
+no 'a model file as a folder' 1 'model.h5: is no model to import, expected a Hugging Face folder' \
+	model-import -q model.h5 -o out/r
 no 'one standard input for two' 2 'standard input is named twice' sh -c 'tensor-diff --reference - <model.h5'
 no '... of Hessians' 2 'standard input is named twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'
 is 'nothing of that made a file' "$(ls -A out)" ''
 
 # --- files of another model, edited files ---
-py - <<'PY'
-import h5py, numpy as np, shutil
-U = "model/layers/0/mlp/up_proj"
-def change(path, source, make):
-    shutil.copy(source, path)
-    with h5py.File(path, "r+") as f: make(f)
-def replace(f, path, data, **how):
-    attrs = dict(f[path].attrs)
-    del f[path]
-    f.create_dataset(path, data=data, **how).attrs.update(attrs)
-def attribute(path, name, value): return lambda f: f[path].attrs.__setitem__(name, value)
-def remove(*paths): return lambda f: [f.__delitem__(p) for p in paths]
-plain = h5py.File("model.h5")
-# another vocabulary, tokenizer, context
-change("vocab.h5", "tokens.h5", attribute("tokens", "vocab", 999))
-change("digest.h5", "tokens.h5", attribute("tokens", "tokenizer_sha256", "0" * 64))
-def bare(f): [f["tokens"].attrs.__delitem__(k) for k in list(f["tokens"].attrs)]
-change("bare.h5", "tokens.h5", bare)
-change("true.h5", "tokens.h5", attribute("tokens", "add_bos", True))
-change("half.h5", "tokens.h5", attribute("tokens", "vocab", 61.5))
-change("wide.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("i8") + (1 << 32)))
-change("minus.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()] - 1000))
-change("real.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("f4")))
-# places of tokens, of which there are 64
-for name, place, data in (("short-sequences", "sequence", [0, 8, 63]), ("no-sequences", "sequence", [0]), ("empty-sequence", "sequence", [0, 8, 8, 64]),
-        ("real-sequences", "sequence", [0.0, 64.0]), ("minus-position", "position", [-1] + [0] * 63), ("three-positions", "position", [[0] * 3] * 64),
-        ("far-position", "position", [1 << 20] * 64), ("few-positions", "position", range(63)), ("large-index", "index", range(1, 65)),
-        ("long-index", "index", range(64)), ("real-modality", "modality", [0.5] * 64), ("few-modalities", "modality", np.zeros(3, "u1"))):
-    change(f"{name}.h5", "tokens.h5", lambda f: f.__setitem__(place, np.array(data)))
-change("twice-index.h5", "tokens.h5", lambda f: (f.__setitem__("sequence", np.arange(0, 65, 8)), f.__setitem__("index", np.array([0, 1, 2, 2, 3, 4, 5, 6] * 8))))
-change("images.h5", "tokens.h5", lambda f: f.create_group("images").__setitem__("0", np.zeros((2, 2, 3), "u1")))
-# Hessians and orders
-def hessian(make):
-    def do(f):
-        h = f[U + "/hessian"][()]; make(h); f[U + "/hessian"][...] = h
-    return do
-def wrong(h): h[0, 1] *= 3
-change("skew.h5", "hessian.h5", hessian(wrong))
-def large(h): h *= 3e38 / abs(h).max()
-change("large.h5", "hessian.h5", hessian(large))
-def nan(h): h[2, 3] = h[3, 2] = np.nan
-change("nan-hessian.h5", "hessian.h5", hessian(nan))
-change("small-hessian.h5", "hessian.h5", lambda f: replace(f, U + "/hessian", np.eye(3, dtype="f4")))
-change("no-count.h5", "hessian.h5", lambda f: f[U + "/count"].__setitem__((), 0))
-change("few-layers.h5", "hessian.h5", remove("model/layers/1"))
-change("no-group.h5", "order.h5", lambda f: f.attrs.__delitem__("group"))
-change("no-attributes.h5", "order.h5", lambda f: [f.attrs.__delitem__(k) for k in ("group", "order", "key")])
-change("twice-order.h5", "order.h5", lambda f: f[U + "/order"].__setitem__(0, f[U + "/order"][1]))
-# quantized layers
-change("both.h5", "codes.h5", lambda f: f.__setitem__(U + "/weight", plain[U + "/weight"][()]))
-change("two-codes.h5", "packed.h5", lambda f: f.__setitem__(U + "/codes", h5py.File("codes.h5")[U + "/codes"][()]))
-change("bits.h5", "codes.h5", attribute(U, "bits", 5))
-change("bits-none.h5", "codes.h5", lambda f: f[U].attrs.__delitem__("bits"))
-change("minus-codes.h5", "codes.h5", lambda f: replace(f, U + "/codes", f[U + "/codes"][()].astype("i8") - 5))
-change("large-codes.h5", "codes.h5", lambda f: replace(f, U + "/codes", f[U + "/codes"][()].astype("i4") + 256))
-change("signed-packed.h5", "packed.h5", lambda f: replace(f, U + "/packed", (f[U + "/packed"][()] | 1 << 31).astype("u4").view("i4")))
-change("small-packed.h5", "packed.h5", lambda f: replace(f, U + "/packed", (f[U + "/packed"][()] & 0x7fffffff).astype("i4")))
-change("scale8.h5", "codes.h5", lambda f: f.__setitem__(U + "/scale8", np.ones(1, "f4")))
-change("large-scale.h5", "codes.h5", lambda f: replace(f, U + "/scale", f[U + "/scale"][()].astype("f8") * 1e300))
-change("modality-scales.h5", "codes.h5", lambda f: (attribute(U, "act_mode", "static-modality")(f), attribute(U, "act_format", "int8")(f),
-    f.__setitem__(U + "/act_scale", np.ones(2, "f4"))))
-change("one-modality.h5", "codes.h5", lambda f: (attribute(U, "act_mode", "static-modality")(f), attribute(U, "act_format", "int8")(f),
-    f.__setitem__(U + "/act_scale", np.ones(1, "f4"))))
-def rounded(f, **how):
-    g = f[U]
-    for name, value in how.items():
-        if value is None: continue
-        if name == "act_scale": g[name] = np.full(value, 0.1, "f4")
-        else: g.attrs[name] = value
-change("mode-none.h5", "codes.h5", lambda f: rounded(f, act_format="int8", act_scale=1))
-change("mode-number.h5", "codes.h5", lambda f: rounded(f, act_format="int8", act_scale=1, act_mode=3))
-change("many-scales.h5", "codes.h5", lambda f: rounded(f, act_format="int8", act_scale=8, act_mode="static-tensor"))
-change("saturate.h5", "codes.h5", attribute(U, "saturate", 100.))
-change("storage.h5", "codes.h5", attribute(U, "storage", 5))
-change("misnamed.h5", "model.h5", lambda f: f.move(U + "/weight", U + "/wieght"))
-change("misnamed-codes.h5", "codes.h5", lambda f: f.move(U + "/codes", U + "/cods"))
-def many(f):
-    n = len(f[U + "/absmax"]); count = (2**63 - 1) // n; f[U + "/count"][()] = count; f[U + "/histogram"][...] = 0; f[U + "/histogram"][1] = count * n
-change("many-tokens.h5", "hessian.h5", many)
-change("no-bos.h5", "tokens.h5", lambda f: f["tokens"].attrs.__delitem__("bos_id"))
-change("add-five.h5", "tokens.h5", attribute("tokens", "add_bos", 5))
-with h5py.File("table.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
-    f["a\tb\nall/weight"] = np.ones((4, 8), "f4")
-# files
-change("number.h5", "model.h5", attribute("/", "ptq_version", 1))
-change("version.h5", "model.h5", attribute("/", "ptq_version", "2"))
-change("lzf.h5", "model.h5", lambda f: replace(f, U + "/weight", f[U + "/weight"][()], compression="lzf", chunks=(4, 4)))
-change("overflow.h5", "model.h5", lambda f: f["model/norm/weight"].__setitem__(..., f["model/norm/weight"][()] * 1e38))
-def huge(f):
-    f["model/embed_tokens/weight"][...] *= 1e30
-    f["model/layers/0/self_attn/o_proj/weight"][...] *= 1e8
-change("norm.h5", "model.h5", huge)
-for kind in ("odd", "layer"): change(f"norm-{kind}.h5", "model.h5", lambda f: f["model/norm"].attrs.__setitem__("norm", kind))
-change("norm-none.h5", "model.h5", lambda f: f.pop("model/norm/weight"))
-change("gain-none.h5", "model.h5", lambda f: f.pop("model/layers/1/input_layernorm/weight"))
-with h5py.File("block.h5", "w", userblock_size=1024) as b:
-    for k, v in plain.attrs.items(): b.attrs[k] = v
-    for k in plain: plain.copy(k, b)
-with h5py.File("latest.h5", "w", libver="latest") as b:
-    for k, v in plain.attrs.items(): b.attrs[k] = v
-    for k in plain: plain.copy(k, b)
-    b["note"] = np.arange(3); b["note"].attrs["about"] = "a user's own"
-PY
+py faults
 refused() { no "$1.h5" 1 "^[a-z-]*: $1.h5: .*$2" "$3" "$1.h5"; }
 of_tokens() { eval-ppl -q --tokens "$1" --ctx 8 model.h5 -o out/r; }
 of_hessian() { dpq-run -q --group 4 --hessian "$1" model.h5 -o out/r; }
 of_order() { dpq-run -q --group 4 --hessian hessian.h5 --order "$1" model.h5 -o out/r; }
 of_model() { eval-ppl -q --tokens tokens.h5 --ctx 8 "$1" -o out/r; }
 refused vocab 'made for a vocabulary of 999, model.h5 has' of_tokens
-no 'Hessians of tokens for another vocabulary' 1 'vocab.h5: .*made for a vocabulary of 999' hessian-accum -q --tokens vocab.h5 --ctx 8 model.h5 -o out/r
+no 'Hessians of tokens for another vocabulary' 1 'vocab.h5: .*made for a vocabulary of 999' \
+	hessian-accum -q --tokens vocab.h5 --ctx 8 model.h5 -o out/r
 ok '... by force' eval-ppl -q --force-tokens --tokens vocab.h5 --ctx 8 model.h5
 warns 'tokens of another tokenizer' 'made by another tokenizer' eval-ppl --tokens digest.h5 --ctx 8 model.h5
 warns 'tokens without attributes' 'no BOS is put before the text' eval-ppl --tokens bare.h5 --ctx 8 model.h5
@@ -323,7 +252,8 @@ refused few-positions '/position: expected one number a token' of_tokens
 refused large-index '/index: token 63 has 64, expected a number from 0 to 63' of_tokens
 refused long-index '/index: a sequence of 64 tokens was reordered and must fit into one window: --ctx 65' of_tokens
 refused twice-index '/index: token 3 has 2, expected each number from 0 to 7 once in its sequence' of_tokens
-no 'a limit within a reordered sequence' 1 'long-index.h5: /index: --limit ends within the first sequence' eval-ppl -q --tokens long-index.h5 --limit 9 --ctx 65 model.h5
+no 'a limit within a reordered sequence' 1 'long-index.h5: /index: --limit ends within the first sequence' \
+	eval-ppl -q --tokens long-index.h5 --limit 9 --ctx 65 model.h5
 refused real-modality '/modality: is f64' of_tokens
 refused few-modalities '/modality: has shape' of_tokens
 refused images '/image_span: ' of_tokens
@@ -338,12 +268,17 @@ refused nan-hessian 'holds a number that is not finite' of_hessian
 refused small-hessian 'has shape' of_hessian
 refused no-count 'no token was seen' of_hessian
 refused few-layers 'layers/1/.*is missing; the layer was not calibrated' of_hessian
-no 'Hessians of two models' 1 'few-layers.h5: .*(another model|holds)' hessian-accum -q hessian.h5 few-layers.h5 -o out/r
-ok 'a Hessian near the end of float' dpq-run --group 4 --hessian large.h5 --layers '*/0/mlp/up_proj' model.h5 -o out/large
-is '... whose error is not said to be 0' "$(dpq-run --group 4 --hessian large.h5 --layers '*/0/mlp/up_proj' model.h5 -o out/large 2>&1 | awk '$1 ~ /up_proj/ { print $2 == 0 }')" 0
+no 'Hessians of two models' 1 'few-layers.h5: .*(another model|holds)' \
+	hessian-accum -q hessian.h5 few-layers.h5 -o out/r
+ok 'a Hessian near the end of float' \
+	dpq-run --group 4 --hessian large.h5 --layers '*/0/mlp/up_proj' model.h5 -o out/large
+is '... whose error is not said to be 0' \
+	"$(dpq-run --group 4 --hessian large.h5 --layers '*/0/mlp/up_proj' model.h5 -o out/large 2>&1 |
+	awk '$1 ~ /up_proj/ { print $2 == 0 }')" 0
 refused no-group 'has no attribute group' of_order
 ok 'an order without attributes' of_order no-attributes.h5
-no 'an order for another group' 1 'order.h5: was made with --group 4, this is --group 8' dpq-run -q --group 8 --hessian hessian.h5 --order order.h5 model.h5 -o out/r
+no 'an order for another group' 1 'order.h5: was made with --group 4, this is --group 8' \
+	dpq-run -q --group 8 --hessian hessian.h5 --order order.h5 model.h5 -o out/r
 refused twice-order 'not a permutation' of_order
 refused both 'has both weight and codes, expected one of them' of_model
 refused two-codes 'has both packed and codes' of_model
@@ -364,34 +299,14 @@ refused many-scales 'act_scale: has 8 values, expected 1' of_model
 refused saturate 'attribute saturate is there, but attribute compute names no format' of_model
 refused storage 'attribute storage is not one text' of_model
 dpq-run -q --compensate none --storage int5 --group 4 model.h5 -o int5.h5
-py -c "
-import h5py, numpy as np
-with h5py.File('int5.h5', 'r+') as f:
-    g = f['model/layers/0/mlp/up_proj']
-    g['zero'] = np.full(g['scale'].shape, 3, 'u1')"
+py zero_point int5.h5
 refused int5 'zero: is there, but the storage format has no zero point' of_model
 # scales of a type
 for s in mxfp4 nvfp4 'int4 --scale-dtype bf16' 'e2m1 --scale-dtype f16'; do
 	# shellcheck disable=SC2086
 	dpq-run -q --compensate none --storage $s --group 4 model.h5 -o "${s%% *}.h5"
 done
-py - <<'PY'
-import h5py, numpy as np, shutil
-U = "model/layers/0/mlp/up_proj"
-def change(name, base, what):
-    shutil.copy(base + ".h5", name + ".h5")
-    with h5py.File(name + ".h5", "r+") as f: what(f[U])
-def attribute(value): return lambda g: g.attrs.__setitem__("scale_dtype", value)
-def scale(*at, of="scale"): return lambda g: g[of].__setitem__(at[:-1] or ..., at[-1])
-change("mx-three", "mxfp4", scale(0, 1, 3)); change("mx-small", "mxfp4", scale(0, 0, 2.0**-128)); change("mx-zero", "mxfp4", scale(0, 0, 0))
-change("mx-f32", "mxfp4", attribute("f32")); change("mx-nan", "mxfp4", scale(0, 0, np.nan)); change("mx-none", "mxfp4", lambda g: g.attrs.__delitem__("scale_dtype"))
-change("mx-divided", "mxfp4", lambda g: g.__setitem__("scale_tensor", np.ones(1, "f4")))
-change("nv-odd", "nvfp4", scale(0, 0, 17)); change("nv-large", "nvfp4", scale(0, 0, 480)); change("nv-none", "nvfp4", lambda g: g.__delitem__("scale_tensor"))
-for name, v in ("zero", 0), ("nan", np.nan), ("inf", np.inf), ("minus", -1), ("tiny", 1e-38), ("last", 1.4e-36): change("nv-" + name, "nvfp4", scale(v, of="scale_tensor"))
-change("nv-two", "nvfp4", lambda g: (g.__delitem__("scale_tensor"), g.__setitem__("scale_tensor", np.ones(2, "f4"))))
-change("bf-odd", "int4", scale(0, 0, np.float32(1 + 2**-10))); change("bf-word", "int4", attribute("bfloat16")); change("bf-number", "int4", attribute(3))
-change("bf-left", "int4", lambda g: g.attrs.__delitem__("scale_dtype")); change("half-large", "e2m1", scale(0, 0, 65536)); change("half-e4m3", "e2m1", attribute("e4m3fn"))
-PY
+py quantized_faults
 refused mx-three 'up_proj/scale: holds 3, which is no number of e8m0' of_model
 refused mx-small 'up_proj/scale: holds 2.938.*e-39, which is no number of e8m0' of_model
 refused mx-zero 'up_proj/scale: holds 0, expected positive' of_model
@@ -412,19 +327,26 @@ ok 'numbers of bf16 are floats' of_model bf-left.h5
 refused half-large 'holds 65536, which is no number of f16' of_model
 refused half-e4m3 'scale_tensor: is missing' of_model
 for f in mxfp4 nvfp4; do
-	exmy-pack -q $f.h5 -o $f-packed.h5; ok "$f packed and unpacked" sh -c "exmy-pack -q --unpack $f-packed.h5 -o out/u && h5diff out/u $f.h5 /model"
+	exmy-pack -q $f.h5 -o $f-packed.h5
+	ok "$f packed and unpacked" sh -c "exmy-pack -q --unpack $f-packed.h5 -o out/u && h5diff out/u $f.h5 /model"
 done
 rm -f out/*
-for t in 'dpq-run -q --compensate none' 'tensor-stats -q' 'exmy-sweep -q --formats int4' 'hessian-accum -q --tokens tokens.h5 --ctx 8'; do
-	no "${t%% *}: a weight under another name" 1 'misnamed.h5: .*up_proj: has neither weight nor codes' $t misnamed.h5 -o out/r
+for t in 'dpq-run -q --compensate none' 'tensor-stats -q' 'exmy-sweep -q --formats int4' \
+	'hessian-accum -q --tokens tokens.h5 --ctx 8'; do
+	no "${t%% *}: a weight under another name" 1 'misnamed.h5: .*up_proj: has neither weight nor codes' \
+		$t misnamed.h5 -o out/r
 done
 no 'tensor-stats: codes under another name' 1 'up_proj: has neither weight nor codes' tensor-stats misnamed-codes.h5
-no 'more tokens than a count holds' 1 'count: is .*, too many together with the others' hessian-accum -q many-tokens.h5 hessian.h5 -o out/r
-no 'the sum of Hessians that are not symmetric' 1 'skew.h5: .*is not symmetric: row and column 1' hessian-accum -q hessian.h5 skew.h5 -o out/r
-no 'the sum of Hessians that are not finite' 1 'nan-hessian.h5: .*holds a number that is not finite' hessian-accum -q hessian.h5 nan-hessian.h5 -o out/r
+no 'more tokens than a count holds' 1 'count: is .*, too many together with the others' \
+	hessian-accum -q many-tokens.h5 hessian.h5 -o out/r
+no 'the sum of Hessians that are not symmetric' 1 'skew.h5: .*is not symmetric: row and column 1' \
+	hessian-accum -q hessian.h5 skew.h5 -o out/r
+no 'the sum of Hessians that are not finite' 1 'nan-hessian.h5: .*holds a number that is not finite' \
+	hessian-accum -q hessian.h5 nan-hessian.h5 -o out/r
 refused no-bos 'add_bos is 1, but there is no bos_id' of_tokens
 refused add-five 'add_bos is 5, expected 0 or 1' of_tokens
-warns 'force without need' '--force-tokens .the vocabularies have one size.' eval-ppl --force-tokens --tokens tokens.h5 --ctx 8 model.h5
+warns 'force without need' '--force-tokens .the vocabularies have one size.' \
+	eval-ppl --force-tokens --tokens tokens.h5 --ctx 8 model.h5
 is 'a name with a line in it is one row' "$(tensor-stats table.h5 | cut -f1 | sed 1d | xargs)" '/a?b?all all'
 is '... of a report, too' "$(dpq-run --compensate none table.h5 -o out/r 2>&1 | grep -c 'a?b?all')" 1
 refused number 'attribute ptq_version is not one text' of_model
@@ -438,99 +360,125 @@ refused norm-odd "/model/norm: attribute norm is 'odd', expected rms or layer" o
 ok 'a norm that says its kind' of_model norm-layer.h5
 refused norm-none '/model/norm: is missing; the model has no head' of_model
 refused gain-none '/model/layers/1/input_layernorm/weight: is missing' of_model
-no 'drawn from a model that overflows' 1 'overflow.h5: the model gives logits that are not finite' sample-tokens -q --length 8 --ctx 8 overflow.h5 -o out/r
-no 'Hessians of a model that overflows' 1 'norm.h5: .*overflow' hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
-no '... made on the way' 1 'norm.h5: .*overflow' dpq-run -q --group 4 --layers lm_head --sequential --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
-ok 'the newest format of HDF5' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 -o out/l && h5diff out/l codes.h5 /model /model && h5diff latest.h5 out/l /note'
-ok '... as a stream' sh -c 'dpq-run -q --compensate none --group 4 latest.h5 | exmy-pack -q -o out/l && h5diff out/l packed.h5 /model /model'
+no 'drawn from a model that overflows' 1 'overflow.h5: the model gives logits that are not finite' \
+	sample-tokens -q --length 8 --ctx 8 overflow.h5 -o out/r
+no 'Hessians of a model that overflows' 1 'norm.h5: .*overflow' \
+	hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
+no '... made on the way' 1 'norm.h5: .*overflow' \
+	dpq-run -q --group 4 --layers lm_head --sequential --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
+ok 'the newest format of HDF5' \
+	sh -c 'dpq-run -q --compensate none --group 4 latest.h5 -o out/l && h5diff out/l codes.h5 /model /model &&
+		h5diff latest.h5 out/l /note'
+ok '... as a stream' \
+	sh -c 'dpq-run -q --compensate none --group 4 latest.h5 | exmy-pack -q -o out/l &&
+		h5diff out/l packed.h5 /model /model'
 # codes that stand for no value
 for f in int4:15 int8:255 e4m3fn:127 e4m3fn:255 e4m3ieee:120 e5m2ieee:124 e5m2ieee:255 int5:31; do
 	dpq-run -q --compensate none --storage "${f%:*}" --group 4 model.h5 -o value.h5
-	py -c "
-import h5py
-with h5py.File('value.h5', 'r+') as f: f['model/layers/1/mlp/up_proj/codes'][3, 2] = ${f#*:}"
-	no "${f%:*} has no code ${f#*:}" 1 "value.h5: /model/layers/1/mlp/up_proj/codes: holds code .*, which stands for no value of ${f%:*}" of_model value.h5
+	py set_code value.h5 "${f#*:}"
+	no "${f%:*} has no code ${f#*:}" 1 \
+		"value.h5: /model/layers/1/mlp/up_proj/codes: holds code .*, which stands for no value of ${f%:*}" \
+		of_model value.h5
 	no '... nor is it packed' 1 'stands for no value' exmy-pack -q value.h5 -o out/r
 done
 # every layer of codes, embeddings and head among them
 dpq-run -q --compensate none --group 4 --layers '*' model.h5 -o all.h5
-ok 'embeddings and head are packed too' sh -c 'exmy-pack -q all.h5 -o all-packed.h5 && ! h5ls -r all-packed.h5 | grep -q codes'
-ok '... and unpacked' sh -c 'exmy-pack -q --unpack all-packed.h5 -o all-codes.h5 && h5diff all.h5 all-codes.h5 /model /model'
+ok 'embeddings and head are packed too' \
+	sh -c 'exmy-pack -q all.h5 -o all-packed.h5 && ! h5ls -r all-packed.h5 | grep -q codes'
+ok '... and unpacked' \
+	sh -c 'exmy-pack -q --unpack all-packed.h5 -o all-codes.h5 && h5diff all.h5 all-codes.h5 /model /model'
 dpq-run -q --compensate none --group 4 --layers '*embed*' --layers '*lm_head*' model.h5 -o ends.h5
 ok '... where nothing else has codes' exmy-pack -q ends.h5 -o out/p
 tensor-diff --reference all.h5 model.h5 >table 2>&1
-is 'an embedding with codes in the reference only' "$(grep -c '^/model/embed_tokens.*f32' table) $(grep -c missing table)" '1 0'
+is 'an embedding with codes in the reference only' \
+	"$(grep -c '^/model/embed_tokens.*f32' table) $(grep -c missing table)" '1 0'
 for reference in packed:codes packed:packed codes:packed all-packed:all; do
 	tensor-diff --reference "${reference%:*}.h5" "${reference#*:}.h5" >table 2>&1; s=$?
-	is "the difference of ${reference#*:} from ${reference%:*}" "$s $(awk -F '\t' '$1 ~ "^/" && $3 != 0' table | wc -l) $(grep -c 'of 0 other\|0 differ' table)" '0 0 1'
+	is "the difference of ${reference#*:} from ${reference%:*}" \
+		"$s $(awk -F '\t' '$1 ~ "^/" && $3 != 0' table | wc -l) $(grep -c 'of 0 other\|0 differ' table)" '0 0 1'
 done
-ok 'the history tells of the inputs of inputs' sh -c 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o out/h && h5dump -A out/h | grep -q "history:hessian:tokens\"" &&
+ok 'the history tells of the inputs of inputs' sh -c '
+	dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o out/h &&
+	h5dump -A out/h | grep -q "history:hessian:tokens\"" &&
 	h5dump -A out/h | grep -q "history:hessian:tokens:model\""'
-ok '... of orders, and of the others that are summed' sh -c 'dpq-run -q --group 4 --hessian hessian.h5 --order order.h5 model.h5 -o out/h && h5dump -A out/h | grep -q "history:order:tokens\"" &&
+ok '... of orders, and of the others that are summed' sh -c '
+	dpq-run -q --group 4 --hessian hessian.h5 --order order.h5 model.h5 -o out/h &&
+	h5dump -A out/h | grep -q "history:order:tokens\"" &&
 	hessian-accum -q hessian.h5 hessian.h5 -o out/h && h5dump -A out/h | grep -q "history:input2:tokens\""'
 tokenize --model model.h5 text -o out/t
-is '... and of the text' "$(history out/t)" "tokenize $(cat "$top/VERSION") text-sha256:$(sha256sum text | cut -d' ' -f1)"
+is '... and of the text' \
+	"$(history out/t)" "tokenize $(cat "$top/VERSION") text-sha256:$(sha256sum text | cut -d' ' -f1)"
 
 # --- late is too late: what can be refused before the work is ---
 # the models overflow, which shows in the end
-for c in "eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5" "sample-tokens -q --length 8 --ctx 8 overflow.h5" "hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5"; do
+for c in "eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5" "sample-tokens -q --length 8 --ctx 8 overflow.h5" \
+	"hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5"; do
 	t=${c%% *}
 	no "$t: a folder that is not there" 1 'cannot create a file beside it' $c -o no/such/r
 	no "$t: the name of a folder" 1 'DIR/: names a folder' $c -o DIR/
 	no "$t: a name of 256 letters" 1 'File name too long' $c -o "$(printf %0256d 1)"
 done
 # the model ends in its first block: who looks for Hessians block by block would say so
-no 'a Hessian that is missing, of the last layer' 1 'few-layers.h5: .*layers/1/.*is missing' sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 | dpq-run -q --group 4 --hessian few-layers.h5 -o out/r' x "$top"
-no 'paired with a file that is not there' 1 'nosuch.h5: cannot open' eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5 --paired nosuch.h5
-no 'paired with other windows' 1 'is over other tokens' eval-ppl -q --tokens tokens.h5 --ctx 4 overflow.h5 --paired result.h5
-no 'Hessians of an embedding' 1 '--layers selects no linear layer that has inputs' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*embed*' model.h5 -o out/r
-no 'Hessians of what is left' 1 '--layers selects no linear layer that has inputs' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '!*_proj' model.h5 -o out/r
-no 'a Hessian of the head' 1 'hessian.h5: /.*(embed_tokens|lm_head)/hessian: is missing' sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 | dpq-run -q --group 4 --layers "*" --hessian hessian.h5 -o out/r' x "$top"
-no 'a sweep of no layer' 1 'model.h5: holds no linear layer that --layers selects' exmy-sweep -q --formats int4 --layers '*/mpl/*' model.h5 -o out/r
-no 'Hessians of no layer' 1 'model.h5: --layers selects no linear layer that has inputs' hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*/mpl/*' model.h5 -o out/r
+no 'a Hessian that is missing, of the last layer' 1 'few-layers.h5: .*layers/1/.*is missing' \
+	sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 |
+		dpq-run -q --group 4 --hessian few-layers.h5 -o out/r' x "$top"
+no 'paired with a file that is not there' 1 'nosuch.h5: cannot open' \
+	eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5 --paired nosuch.h5
+no 'paired with other windows' 1 'is over other tokens' \
+	eval-ppl -q --tokens tokens.h5 --ctx 4 overflow.h5 --paired result.h5
+no 'Hessians of an embedding' 1 '--layers selects no linear layer that has inputs' \
+	hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*embed*' model.h5 -o out/r
+no 'Hessians of what is left' 1 '--layers selects no linear layer that has inputs' \
+	hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '!*_proj' model.h5 -o out/r
+no 'a Hessian of the head' 1 'hessian.h5: /.*(embed_tokens|lm_head)/hessian: is missing' \
+	sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 |
+		dpq-run -q --group 4 --layers "*" --hessian hessian.h5 -o out/r' x "$top"
+no 'a sweep of no layer' 1 'model.h5: holds no linear layer that --layers selects' \
+	exmy-sweep -q --formats int4 --layers '*/mpl/*' model.h5 -o out/r
+no 'Hessians of no layer' 1 'model.h5: --layers selects no linear layer that has inputs' \
+	hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*/mpl/*' model.h5 -o out/r
 no 'orders of no layer' 1 'holds no layer that --layers selects' gar-order -q --layers '*/mpl/*' hessian.h5 -o out/none
-no 'activations of no layer' 1 'holds no layer with a hessian that --layers selects' hessian-accum -q --layers '*/mpl/*' hessian.h5 -o out/none
+no 'activations of no layer' 1 'holds no layer with a hessian that --layers selects' \
+	hessian-accum -q --layers '*/mpl/*' hessian.h5 -o out/none
 
 # --- streams and files that change under way ---
 model-import -q "$top/tests/tiny" | cat >stream
-py - <<'PY'
-import h5py
-raw, images = open("stream", "rb").read(), []
-while raw:
-    n = int.from_bytes(raw[28:36], "little")
-    images.append(raw[:n]); raw = raw[n:]
-images.insert(3, images[2])         # a block twice, all parts well numbered
-with open("doubled", "wb") as out:
-    for i, image in enumerate(images):
-        open("image.h5", "wb").write(image)
-        with h5py.File("image.h5", "r+") as f: f.attrs.modify("part", i), f.attrs.modify("parts", len(images))
-        out.write(open("image.h5", "rb").read())
-PY
-no 'a block twice in a stream, to a file' 1 'exists already; an earlier part of the input, or a link to the same group, holds it too' rtn doubled
+py streams
+no 'a block twice in a stream, to a file' 1 \
+	'exists already; an earlier part of the input, or a link to the same group, holds it too' rtn doubled
 no 'a block twice in a stream, run' 1 'block 1 was expected' of_model doubled
-no '... run and quantized' 1 'block 1 was expected' dpq-run -q --group 4 --sequential --tokens tokens.h5 --ctx 8 doubled -o out/r
-for c in 'dpq-run -q --group 4 --sequential --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' 'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o hessian.h5' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
+no '... run and quantized' 1 'block 1 was expected' \
+	dpq-run -q --group 4 --sequential --tokens tokens.h5 --ctx 8 doubled -o out/r
+for c in 'dpq-run -q --group 4 --sequential --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
+	'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o hessian.h5' \
+	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o model.h5' 'tokenize --bytes text -o text'; do
 	before=$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)
 	no "${c%% *}: an input of another kind as its result" 1 'is an input that holds' $c
 	is '... is what it was' "$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)" "$before"
 done
 cp model.h5 own.h5
-ok 'a model in the place of the one it was made from' sh -c 'dpq-run -q --compensate none --group 4 own.h5 -o own.h5 && h5diff own.h5 codes.h5 /model /model'
+ok 'a model in the place of the one it was made from' \
+	sh -c 'dpq-run -q --compensate none --group 4 own.h5 -o own.h5 && h5diff own.h5 codes.h5 /model /model'
 cp hessian.h5 errors.h5
 rm -f out/*
 # shellcheck disable=SC2016
-is 'messages that would go into an input' "$(sh -c 'dpq-run --group 4 --hessian errors.h5 model.h5 -o out/r 2<>errors.h5; echo $?'; cmp errors.h5 hessian.h5 && ls out/r 2>&1)" "1
+is 'messages that would go into an input' "$(
+	sh -c 'dpq-run --group 4 --hessian errors.h5 model.h5 -o out/r 2<>errors.h5; echo $?'
+	cmp errors.h5 hessian.h5 && ls out/r 2>&1
+)" "1
 ls: cannot access 'out/r': No such file or directory"
 mkfifo pipe
-# meanwhile NAME FILE CHANGE SAYS COMMAND...: FILE, as input.h5, is changed while the command waits for its model from a pipe
+# meanwhile NAME FILE CHANGE SAYS COMMAND...: FILE, as input.h5, is changed while the command waits for its model from a
+# pipe
 meanwhile() {
 	name=$1 file=$2 change=$3 says=$4; shift 4
 	cp "$file" input.h5; rm -f out/*
 	"$@" <pipe >said 2>error & pid=$!
 	exec 3>pipe
 	head -c 300 model.h5 >&3
-	until grep -q input.h5 /proc/$pid/maps; do grep -q . /proc/$pid/maps || { echo "$name: ends before it maps its file" >&2; break; }; sleep 0.1; done
+	until grep -q input.h5 /proc/$pid/maps; do grep -q . /proc/$pid/maps ||
+		{ echo "$name: ends before it maps its file" >&2; break; }; sleep 0.1; done
 	$change
 	tail -c +301 model.h5 >&3 2>/dev/null
 	exec 3>&-
@@ -539,9 +487,10 @@ meanwhile() {
 	is '... and no answer, no result' "$(cat said; ls -A out)" ''
 }
 shrink() { : >input.h5; }
-touch_byte() { py -c 'f = open("input.h5", "r+b"); f.seek(-1, 2); b = f.read(1); f.seek(-1, 2); f.write(b)'; }
+touch_byte() { py touch_byte; }
 for how in shrink touch_byte; do
-	[ $how = shrink ] && says='an input file shrank or could not be read while it was in use' || says='input.h5: was changed while it was read'
+	[ $how = shrink ] && says='an input file shrank or could not be read while it was in use' ||
+		says='input.h5: was changed while it was read'
 	meanwhile "tensor-diff --reference: $how" model.h5 $how "$says" tensor-diff -q --reference input.h5
 	meanwhile "eval-ppl --tokens: $how" tokens.h5 $how "$says" eval-ppl -q --tokens input.h5 --ctx 8
 	meanwhile "dpq-run --hessian: $how" hessian.h5 $how "$says" dpq-run -q --group 4 --hessian input.h5 -o out/r
@@ -551,46 +500,21 @@ done
 gar-order -q -v -j 1000000 hessian.h5 -o out/r 2>many; gar-order -q -j 1 hessian.h5 -o out/one
 is 'a million threads are eight per processor' "$(grep -c 'threads, not 1000000: at most 8 per processor' many)" 1
 ok '... and give the same' cmp out/r out/one
-eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -j 100000 >many; eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -j 1 >one
+eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -j 100000 >many
+eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -j 1 >one
 ok '... so do likelihoods' cmp many one
-if py -c 'import os; os.openpty()' 2>/dev/null; then
-ok 'the end of progress is shown once' py - <<'PY'
-import os, pty, subprocess
-outer, inner = pty.openpty()
-child = subprocess.Popen(["sample-tokens", "--length", "600", "--ctx", "8", "model.h5", "-o", "out/r"], stderr=inner)
-os.close(inner)
-said = b""
-try:
-    while part := os.read(outer, 4096): said += part
-except OSError: pass
-assert child.wait() == 0 and said.count(b"600/600") == 1, said
-PY
-ok 'a terminal gets columns, and neither gets nor gives HDF5' py - <<'PY'
-import os, pty, subprocess
-def at_terminal(stream, command):
-    outer, inner = pty.openpty()
-    streams = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) | {stream: inner}
-    child = subprocess.run(command.split(), **streams)
-    os.set_blocking(outer, False)
-    try: said = os.read(outer, 1 << 16).decode()
-    except BlockingIOError: said = ""
-    os.close(inner), os.close(outer)
-    return child.returncode, child.stderr, said
-status, error, said = at_terminal("stdout", "tensor-diff -q --layers */q_proj --reference model.h5 codes.h5")
-assert status == 0 and "\t" not in said and "  " in said, (status, error, said)
-for stream, name, rest in ("stdout", "output", "model.h5"), ("stdin", "input", "-o out/r"):
-    status, error, said = at_terminal(stream, "dpq-run -q --compensate none " + rest)
-    assert status == 2 and f"standard {name} is a terminal" in error, (status, error)
-PY
+if py terminal_there 2>/dev/null; then
+ok 'the end of progress is shown once' py end_shown_once
+ok 'a terminal gets columns, and neither gets nor gives HDF5' py terminal
 else
 	for what in 'the end of progress is shown once' 'a terminal gets columns, and neither gets nor gives HDF5'; do
 		skip "$what" 'no pseudo-terminal is to be had'
 	done
 fi
 ok 'JSON has every digit' sh -c 'eval-ppl --json --tokens tokens.h5 --ctx 8 model.h5 -o out/r >json'
-is '... that the record has' "$(py -c 'import h5py, json; v, a = json.load(open("json")), h5py.File("out/r").attrs; print(all(v[k] == a[k] for k in v), len(v) > 3)')" 'True True'
+is '... that the record has' "$(py record_json)" 'True True'
 ok '... of tables too' sh -c 'tensor-stats --json model.h5 -o out/r >json'
-is '... that their file has' "$(py -c 'import h5py, json; v, f = json.load(open("json"))["rows"], h5py.File("out/r"); print(all(v[i]["sigma"] == x for i, x in enumerate(f["sigma"])), len(v))')" 'True 14'
+is '... that their file has' "$(py table_json)" 'True 14'
 
 # --- names of results ---
 ln -s nowhere dangling
@@ -598,12 +522,15 @@ ok 'a link that leads to nothing yet' sh -c 'gar-order -q hessian.h5 -o dangling
 ln -s loop-b loop-a; ln -s loop-a loop-b
 no 'links in a circle' 1 'cannot write: Too many levels' gar-order -q hessian.h5 -o loop-a
 mkdir far; ln -s ../out/deep far/link
-ok 'a link in another folder' sh -c 'gar-order -q hessian.h5 -o far/link && test -L far/link && test -f out/deep && test -z "$(ls -A far | grep -v link)"'
+ok 'a link in another folder' \
+	sh -c 'gar-order -q hessian.h5 -o far/link && test -L far/link && test -f out/deep &&
+		test -z "$(ls -A far | grep -v link)"'
 echo old >locked; chmod 444 locked; chmod 777 .
 as_other="setpriv --reuid 65534 --clear-groups"
 [ "$(id -u)" = 0 ] || as_other=
 if $as_other test -x "$(command -v gar-order)" 2>/dev/null && $as_other test -r "$tmp" 2>/dev/null; then
-	no 'a file that may not be written' 1 'locked: cannot write: Permission denied' $as_other gar-order -q hessian.h5 -o locked
+	no 'a file that may not be written' 1 'locked: cannot write: Permission denied' \
+		$as_other gar-order -q hessian.h5 -o locked
 else
 	skip 'a file that may not be written' 'another user cannot be had, or does not reach the tools'
 fi

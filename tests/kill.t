@@ -1,5 +1,6 @@
 #!/bin/sh
-# Signals at random moments, over all tools: a result is whole or not there, and nothing is left beside it, but for SIGKILL.
+# Signals at random moments, over all tools: a result is whole or not there, and nothing is left beside it, but for
+# SIGKILL.
 # PTQ_KILLS: how many (96).
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -12,76 +13,9 @@ dpq-run -q --compensate none model.h5 -o codes.h5
 hadamard-rotate -q model.h5 -o rotated.h5
 cp "$top/tests/ref/gpt2.h5" "$top/tests/images/llava.h5" "$top/tests/fuzz/seeds/image/rgb8.png" .
 printf '\001' | tokenize -q --bytes -o holes.h5
-py -c 'import h5py, numpy as np
-with h5py.File("mixed.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"], f["tokens"], f["modality"] = "tokens", "1", np.arange(1 << 20, dtype="i4") % 256, np.arange(1 << 20, dtype="u1") // 64 % 2'
+py mixed_tokens
 echo '{"task": "t", "context": "It was a dark and stormy ", "choices": ["night", "day"], "gold": 0}' >questions.jsonl
 head -c 100000 "$top/data/prose/model.safetensors" >text
-cat >kill.py <<'PY'
-import os, random, signal, subprocess, sys, time
-top, kills = sys.argv[1], int(sys.argv[2])
-random.seed(1)
-commands = [c.split() for c in f"""model-import -q {top}/data/prose
-tokenize --bytes text
-images-import -q --model llava.h5 --tokens holes.h5 rgb8.png
-sample-tokens -q --length 64 --ctx 33 model.h5
-hessian-accum -q --tokens tokens.h5 --ctx 256 model.h5
-gar-order -q hessian.h5
-dpq-run -q --compensate none model.h5
-dpq-run -q --hessian hessian.h5 --order order.h5 --layers */0/* model.h5
-exmy-pack -q codes.h5
-ln2rms -q gpt2.h5
-hadamard-rotate -q model.h5
-fbq-run -q --group 8 --rank 4 --steps 20 --hessian hessian.h5 model.h5
-smooth-scale -q --hessian hessian.h5 model.h5
-awq-scale -q --hessian hessian.h5 model.h5
-rms-suppress -q rotated.h5
-msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 256 model.h5
-exmy-sweep --formats int4,e2m1,nf4
-eval-ppl -q --tokens tokens.h5 --ctx 256 model.h5
-eval-choice -q --questions questions.jsonl model.h5
-aifs-order -q mixed.h5
-tensor-stats -q model.h5
-tensor-diff -q --reference model.h5 codes.h5
-tensor-join -q codes.h5 model.h5""".split("\n")]
-signals = [signal.SIGKILL, signal.SIGTERM, signal.SIGQUIT, signal.SIGXCPU, signal.SIGUSR1, signal.SIGALRM]
-for number in signals[1:]: signal.signal(number, signal.SIG_DFL)    # a shell ignores some for what it runs in the background
-text = {"eval-ppl", "eval-choice", "tensor-stats", "tensor-diff"}          # their answer is text: -o only
-def start(command, out):
-    if out == "-o": return subprocess.Popen(command + ["-o", "out/r"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    with open("out/r", "wb") as f: return subprocess.Popen(command, stdout=f, stderr=subprocess.DEVNULL)
-def result(): return open("out/r", "rb").read() if os.path.exists("out/r") else None
-def clear():
-    for name in os.listdir("out"): os.unlink("out/" + name)
-os.mkdir("out")
-whole, seconds, late, left, wrong = [], [], 0, 0, []
-for command in commands:
-    for _ in 1, 2:                  # the second time programs and files are in memory
-        clear(); begin = time.time(); assert start(command, "-o").wait() == 0, command
-    seconds.append(time.time() - begin); whole.append(result())
-for i in range(kills):
-    k, number = i % len(commands), signals[(i // len(commands)) % len(signals)]
-    command, way = commands[k], ">" if commands[k][0] not in text and i // len(commands) % 3 == 2 else "-o"
-    moment, status = random.uniform(0, 1.1 * seconds[k]), 0
-    for _ in range(20):             # a signal that comes too late comes once more, in half of the time
-        clear(); child = start(command, way)
-        time.sleep(moment); child.send_signal(number); status = child.wait()
-        what, name = result(), f"{' '.join(command)} {way}, {signal.Signals(number).name}, {i}"
-        others = [f for f in os.listdir("out") if f != "r"]
-        if status == 0 and what != whole[k]: wrong.append(f"{name}: status 0 and not the whole result")
-        if status not in (0, -number): wrong.append(f"{name}: status {status}")
-        if way == "-o" and what not in (None, whole[k]): wrong.append(f"{name}: half a result under its name")
-        if way == ">" and number != signal.SIGKILL and what not in (b"", whole[k]): wrong.append(f"{name}: half a result in a file of the shell's")
-        if others and number != signal.SIGKILL: wrong.append(f"{name}: left {others}")
-        if status and way == "-o" and what is not None and number != signal.SIGKILL: wrong.append(f"{name}: a result, and status {status}")
-        if status: break
-        late += 1; moment /= 2
-    if not status: wrong.append(f"{name}: the signal never came in time")
-    left += bool(others)
-print(f"# {kills} signals in time, {late} too late; after SIGKILL {left} temporary files were left")
-print("\n".join(wrong[:20]))
-sys.exit(bool(wrong))
-PY
-ok 'signals at random moments' py kill.py "$top" "${PTQ_KILLS:-96}"
+ok 'signals at random moments' py kill "$top" "${PTQ_KILLS:-96}"
 grep '^# ' ok.out
 done_testing

@@ -20,14 +20,16 @@ installed() {
 	is '... which runs' "$("$into/bin/eval-ppl" --version)" "$(eval-ppl --version)"
 	ok '... every page' diff -r -x options "$top/docs/man" "$into/share/man/man1"
 	ok '... every pipeline' diff -r "$top/pipelines" "$into/share/ptqtools/pipelines"
-	ok '... and what they read' test -f "$into/share/ptqtools/data/prose/config.json" -a -f "$into/share/ptqtools/data/vlm/questions.jsonl"
+	ok '... and what they read' test -f "$into/share/ptqtools/data/prose/config.json" \
+		-a -f "$into/share/ptqtools/data/vlm/questions.jsonl"
 	ok '... a pipeline runs from there' env PTQ_RESULTS="$tmp/results of $name" PATH="$into/bin:$PATH" \
 		"$into/share/ptqtools/pipelines/dpq-figure4.sh"
 	is '... and nothing is in the checkout that was not' "$(everything | diff before -)" ''
 }
 ok 'make install, a prefix with a blank' make -C tree -o all install PREFIX="$tmp/in st"
 installed 'prefix' "$tmp/in st"
-ok 'make install, DESTDIR with what shells heed' make -C tree -o all install DESTDIR="$tmp/it's a; \"stage\" *" PREFIX=/usr
+ok 'make install, DESTDIR with what shells heed' \
+	make -C tree -o all install DESTDIR="$tmp/it's a; \"stage\" *" PREFIX=/usr
 installed 'DESTDIR' "$tmp/it's a; \"stage\" */usr"
 ok 'from the environment' env PREFIX="$tmp/from env" make -C tree -o all install
 ok '... the same' diff -r "$tmp/in st" "$tmp/from env"
@@ -36,7 +38,8 @@ ok '... the same' diff -r "$tmp/in st" "$tmp/from env"
 # runs VARIABLE=VALUE...: the tests that make check would give to prove
 runs() {
 	make -C tree -n BUILD=build/none check "$@" |
-		awk '/ prove / { on = 1 } on { for (i = 1; i <= NF; i++) if ($i ~ /^(tests|build)\//) print $i }' | xargs
+		awk '/ prove / { on = 1 } on { for (i = 1; i <= NF; i++) if ($i ~ /^(tests|build)\//) print $i }' |
+			xargs
 }
 is 'a script, and no C test' "$(runs T=dpq-run)" tests/dpq-run.t
 is 'a C test, and no script' "$(runs T=half)" build/none/tests/half
@@ -65,6 +68,7 @@ has '... leave what vectors of tests need' -Wno-psabi "$(would build/none/tests/
 has '... what keeps unrolled code short' -O1 "$(would build/none/again/lib/product/product_packed.o BUILD=build/none)"
 has '... what a compiler cannot do' -fno-sanitize=bounds "$(would build/san/lib/product/product.o SAN=1)"
 has '... and the counts of coverage' --coverage "$(would build/coverage/lib/base/cpu.o COVERAGE=1)"
-is 'tools and a test in one run: one archive' "$(make -C tree -n V=1 BUILD=build/none all build/none/tests/half | grep -c 'rcs build/none/libptq.a')" 1
+is 'tools and a test in one run: one archive' \
+	"$(make -C tree -n V=1 BUILD=build/none all build/none/tests/half | grep -c 'rcs build/none/libptq.a')" 1
 is 'nothing was built by all that' "$(everything | diff before -)" ''
 done_testing

@@ -6,17 +6,21 @@ ln -s "$top/data" data && cp "$top/README.md" "$top/tests/ref/gpt2.h5" "$top/tes
 	cp "$top/tests/fuzz/seeds/image/rgb8.png" picture.png
 
 examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1.1" | grep -v '^\.E' | sed 's/\\-/-/g; s/\\e/\\/g'; }
-for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl eval-choice aifs-order tensor-stats tensor-diff exmy-sweep exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib roofline tensor-join; do
+for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl \
+	eval-choice aifs-order tensor-stats tensor-diff exmy-sweep exmy-pack ln2rms hadamard-rotate smooth-scale \
+	awq-scale rms-suppress msq-calib roofline tensor-join; do
 	ok "$t.1 has examples" test -n "$(examples $t)"
 	examples $t > script
 	ok "the examples of $t.1 run" bash -euo pipefail script
 	"$t" --help > help; ok "$t --help" test -s help
 	sed 's/^ *//' script > lines
 	sed -n '/^Examples:/,$p' help | sed 1d > script
-	if [ -s script ] && ! sed 's/^ *//' script | grep -Fxqvf lines; then ok "the examples of $t --help are those of $t.1" true
+	if [ -s script ] && ! sed 's/^ *//' script |
+		grep -Fxqvf lines; then ok "the examples of $t --help are those of $t.1" true
 	else ok "the examples of $t --help run" bash -euo pipefail script; fi
 	is "$t --version" "$("$t" -V)" "$t (ptqtools) $(cat "$top/VERSION")"
-	ok "$t.1 has the options of the tool: make docs" sh -c "PTQ_BIN=\$(dirname \$(command -v $t)) '$top/docs/man/options' $t | cmp - '$top/docs/man/$t.1'"
+	ok "$t.1 has the options of the tool: make docs" \
+		sh -c "PTQ_BIN=\$(dirname \$(command -v $t)) '$top/docs/man/options' $t | cmp - '$top/docs/man/$t.1'"
 	no "$t refuses an unknown option" 2 'there is no option --nonsense' "$t" --nonsense
 	ok "$t --help fits 118 columns" awk 'length > 118 { bad = 1 } END { exit bad }' help
 done

@@ -1,5 +1,6 @@
 #!/bin/sh
-# How layers round their inputs: static scales from a calibration, percentiles in the place of the largest, scales of tokens.
+# How layers round their inputs: static scales from a calibration, percentiles in the place of the largest, scales of
+# tokens.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -10,144 +11,97 @@ calib() { msq-calib -q --tokens t.h5 --ctx 32 "$@"; }
 hessian-accum -q --tokens t.h5 --ctx 32 "$g" -o h.h5
 
 # by the definition, from the histograms that hessian-accum.t holds against numbers
-cat >scales.py <<'PY'
-import h5py, numpy as np, sys
-model, hessian, top, percentile = sys.argv[1], sys.argv[2], np.float32(sys.argv[3]), float(sys.argv[4])
-f, h, n = h5py.File(model), h5py.File(hessian), []
-def edge(b): return np.float32(0) if b == 0 else np.uint32(((127 - 24) * 64 + b - 1) << 17).view("f4") if b < 3074 else np.float32(np.inf)
-def look(name, g):
-    if isinstance(g, h5py.Group) and "weight" in g and g["weight"].ndim == 2 and "layers" in name:
-        s = h[name]; k = np.delete(np.arange(len(s["absmax"])), g["split_index"][...] if "split_index" in g else [])
-        below = np.cumsum(s["histogram"][...]); b = 0 if percentile == 0 else int(np.argmax(below * 100.0 >= below[-1] * percentile)) + 1
-        want = min(edge(b), s["absmax"][...][k].max()) / top
-        assert g["act_scale"][...] == [want] and g["act_scale"].dtype == "f4", (name, g["act_scale"][...], want)
-        assert (g.attrs["act_mode"], g.attrs["act_format"]) == ("static-tensor", sys.argv[5]); n.append(name)
-f.visititems(look)
-assert len(n) == 14, n
-PY
 calib --act-format int8 "$g" -o a.h5
-ok 'max|X|/127' py scales.py a.h5 h.h5 127 100 int8
+ok 'max|X|/127' py scales a.h5 h.h5 127 100 int8
 calib --act-format e4m3fn --clip 99 "$g" -o c.h5
-ok 'a percentile' py scales.py c.h5 h.h5 448 99 e4m3fn
+ok 'a percentile' py scales c.h5 h.h5 448 99 e4m3fn
 calib --act-format int4 --clip 99.9 "$g" -o c.h5
-ok 'another' py scales.py c.h5 h.h5 7 99.9 int4
-ok 'at least so many are not cut off, and one bin less is too few' py - "$g" <<'PY'
-import h5py, numpy as np, sys
-m = h5py.File(sys.argv[1]); t = h5py.File("t.h5")["tokens"]
-ids = np.concatenate([[t.attrs["bos_id"]] if t.attrs["add_bos"] else [], t[...]]).astype(int)
-ids = ids[:len(ids) // 32 * 32]
-e = m["model/embed_tokens/weight"][...].astype("f8")[ids]
-x = np.abs(e / np.sqrt((e ** 2).mean(1, keepdims=True) + 1e-5) * m["model/layers/0/input_layernorm/weight"][...])
-clip = h5py.File("c.h5")["model/layers/0/self_attn/q_proj/act_scale"][0] * 7.0
-assert (x < clip * (1 + 1e-6)).mean() >= 0.999 > (x < clip / (1 + 1 / 64) * (1 - 1e-6)).mean()
-PY
-ok 'weights stay as they are, and what is no layer' py - "$g" <<'PY'
-import h5py, numpy as np, sys
-a, b, n = h5py.File(sys.argv[1]), h5py.File("a.h5"), []
-def look(name, d):
-    if isinstance(d, h5py.Dataset): assert d.dtype == b[name].dtype and np.array_equal(d[()], b[name][()]), name; n.append(name)
-a.visititems(look)
-assert len(n) > 20 and a["lm_head/weight"].shape and "act_mode" not in b["lm_head"].attrs
-PY
+ok 'another' py scales c.h5 h.h5 7 99.9 int4
+ok 'at least so many are not cut off, and one bin less is too few' py clipped "$g"
+ok 'weights stay as they are, and what is no layer' py weights_stay "$g"
 calib --act-format int8 --layers '*lm_head' "$g" -o head.h5
-ok 'the head, where it is asked for' py -c 'import h5py; f = h5py.File("head.h5"); assert len(f["lm_head/act_scale"]) == 1 and "act_scale" not in f["model/layers/0/mlp/up_proj"]'
+ok 'the head, where it is asked for' py head
 calib --act-format int8 --layers '*embed*' --layers '*lm_head' "$g" -o x.h5
-ok 'embeddings have no inputs' py -c 'import h5py; f = h5py.File("x.h5"); assert "act_mode" in f["lm_head"].attrs and "act_mode" not in f["model/embed_tokens"].attrs'
+ok 'embeddings have no inputs' py embeddings
 
 msq-calib -q --act-format int4 --act-mode dynamic-token --act-clip 0.75 "$g" -o d.h5
 dpq-run -q --compensate none --group 8 --act-format int4 --act-mode dynamic-token --act-clip 0.75 "$g" -o q.h5
 dpq-run -q --compensate none --group 8 d.h5 -o dq.h5
-cat >attributes.py <<'PY'
-import h5py, sys
-for p in sys.argv[2:]:
-    a = h5py.File(p)["model/layers/1/mlp/up_proj"].attrs; assert " ".join(str(a.get("act_" + k)) for k in ("mode", "format", "clip")) == sys.argv[1], (p, dict(a))
-PY
-ok 'scales of tokens, by each tool, and kept' py attributes.py 'dynamic-token int4 0.75' d.h5 q.h5 dq.h5
-ok '... and the layers are the same' sh -c 'eval-ppl --tokens t.h5 --ctx 32 q.h5 >1 && eval-ppl --tokens t.h5 --ctx 32 dq.h5 >2 && cmp 1 2'
+ok 'scales of tokens, by each tool, and kept' py attributes 'dynamic-token int4 0.75' d.h5 q.h5 dq.h5
+ok '... and the layers are the same' \
+	sh -c 'eval-ppl --tokens t.h5 --ctx 32 q.h5 >1 && eval-ppl --tokens t.h5 --ctx 32 dq.h5 >2 && cmp 1 2'
 msq-calib -q --act-format int4 --act-mode dynamic-token "$g" -o d1.h5
-ok 'without --act-clip there is no such attribute' py attributes.py 'dynamic-token int4 None' d1.h5
-ok '... and it changes what is computed' sh -c 'eval-ppl --tokens t.h5 --ctx 32 d.h5 >1 && eval-ppl --tokens t.h5 --ctx 32 d1.h5 >2 && ! cmp -s 1 2'
+ok 'without --act-clip there is no such attribute' py attributes 'dynamic-token int4 None' d1.h5
+ok '... and it changes what is computed' \
+	sh -c 'eval-ppl --tokens t.h5 --ctx 32 d.h5 >1 && eval-ppl --tokens t.h5 --ctx 32 d1.h5 >2 && ! cmp -s 1 2'
 msq-calib -q --act-mode none d.h5 -o none.h5
-ok '--act-mode none takes them away' sh -c 'py() { /usr/bin/python3 "$@"; }; py attributes.py "None None None" none.h5 && eval-ppl --tokens t.h5 --ctx 32 none.h5 >1 && eval-ppl --tokens t.h5 --ctx 32 "$1" >2 && cmp 1 2' x "$g"
+ok '--act-mode none takes them away' \
+	sh -c 'py attributes "None None None" none.h5 &&
+		eval-ppl --tokens t.h5 --ctx 32 none.h5 >1 && eval-ppl --tokens t.h5 --ctx 32 "$1" >2 && cmp 1 2' x "$g"
 # the model's own scales, weights of one scale
 dpq-run -q --storage e4m3fn --group tensor --compensate none c.h5 -o w8.h5
-ok 'dpq-run keeps static scales' py -c 'import h5py; a, b = (h5py.File(p)["model/layers/0/mlp/up_proj"] for p in ("c.h5", "w8.h5")); assert a["act_scale"][0] == b["act_scale"][0] and b.attrs["act_format"] == "int4" and "codes" in b'
+ok 'dpq-run keeps static scales' py static_kept
 dpq-run -q --compensate none --group 8 "$g" -o codes.h5
 calib --act-format int8 codes.h5 -o cq.h5 && hessian-accum -q --tokens t.h5 --ctx 32 codes.h5 -o hq.h5
-ok 'of a quantized model' py -c 'import h5py
-f, h, c = (h5py.File(p)["model/layers/1/mlp/up_proj"] for p in ("cq.h5", "hq.h5", "codes.h5"))
-assert abs(f["act_scale"][0] * 127 / h["absmax"][...].max() - 1) < 1e-6 and (f["codes"][...] == c["codes"][...]).all() and "weight" not in f'
-hadamard-rotate -q "$g" | rms-suppress -q -o split.h5 && calib --act-format int8 split.h5 -o s.h5 && hessian-accum -q --tokens t.h5 --ctx 32 split.h5 -o hs.h5
-ok 'columns that are taken out do not count' py scales.py s.h5 hs.h5 127 100 int8
-ok '... of which there are' py -c 'import h5py; f = h5py.File("s.h5"); assert any("split_index" in f["model/layers/%d/mlp/down_proj" % i] for i in (0, 1))'
-ok 'the same bytes for every -j' sh -c 'msq-calib -q -j 1 --tokens t.h5 --ctx 32 --act-format int8 --clip 99 "$1" -o 1.h5 && msq-calib -q -j 3 --tokens t.h5 --ctx 32 --act-format int8 --clip 99 "$1" -o 3.h5 && cmp 1.h5 3.h5' x "$g"
-ok 'a stream' sh -c 'cat "$1" | msq-calib -q --tokens t.h5 --ctx 32 --act-format int8 | cat >stream && for m in stream a.h5; do eval-ppl -q --tokens t.h5 --ctx 32 --json $m >$m.json || exit; done && cmp stream.json a.h5.json' x "$g"
+ok 'of a quantized model' py of_quantized
+hadamard-rotate -q "$g" | rms-suppress -q -o split.h5 && calib --act-format int8 split.h5 -o s.h5 &&
+	hessian-accum -q --tokens t.h5 --ctx 32 split.h5 -o hs.h5
+ok 'columns that are taken out do not count' py scales s.h5 hs.h5 127 100 int8
+ok '... of which there are' py split
+ok 'the same bytes for every -j' \
+	sh -c 'msq-calib -q -j 1 --tokens t.h5 --ctx 32 --act-format int8 --clip 99 "$1" -o 1.h5 &&
+		msq-calib -q -j 3 --tokens t.h5 --ctx 32 --act-format int8 --clip 99 "$1" -o 3.h5 &&
+		cmp 1.h5 3.h5' x "$g"
+ok 'a stream' \
+	sh -c 'cat "$1" | msq-calib -q --tokens t.h5 --ctx 32 --act-format int8 | cat >stream &&
+		for m in stream a.h5; do eval-ppl -q --tokens t.h5 --ctx 32 --json $m >$m.json || exit; done &&
+		cmp stream.json a.h5.json' x "$g"
 # experts: the larger of what reached them and of their prior
 m=$ref/mixtral.h5
 sample-tokens -q --length 40 --ctx 20 "$m" -o tm.h5
-hessian-accum -q --tokens tm.h5 --ctx 20 "$m" -o hm.h5 && msq-calib -q --act-format int8 --tokens tm.h5 --ctx 20 "$m" -o am.h5
-ok 'experts' py - <<'PY'
-import h5py
-f, h, few = h5py.File("am.h5"), h5py.File("hm.h5"), 0
-def look(name, g):
-    global few
-    if "act_scale" in g and "experts" in name:
-        k = h[name]; p = k.get("prior"); few += p is not None
-        want = max(k["absmax"][...].max(), p["absmax"][...].max() if p is not None else 0)
-        assert abs(g["act_scale"][0] * 127 / want - 1) < 1e-6, name
-f.visititems(lambda name, g: look(name, g) if isinstance(g, h5py.Group) else None)
-assert few
-PY
+hessian-accum -q --tokens tm.h5 --ctx 20 "$m" -o hm.h5 && msq-calib -q --act-format int8 --tokens tm.h5 --ctx 20 "$m" \
+	-o am.h5
+ok 'experts' py experts
 msq-calib -q --act-format int8 --tokens tm.h5 --ctx 20 --clip 90 "$m" -o am.h5
-ok '... and percentiles of both, the prior weighted as in the Hessian' py - <<'PY'
-import h5py, numpy as np
-f, h, few = h5py.File("am.h5"), h5py.File("hm.h5"), 0
-def edge(b): return np.float32(0) if b == 0 else np.uint32(((127 - 24) * 64 + b - 1) << 17).view("f4")
-def look(name, g):
-    global few
-    if "act_scale" in g and "experts" in name:
-        k = h[name]; p = k.get("prior"); c, n = k["count"][()], len(k["absmax"]); count = k["histogram"][...].astype("f8"); top = k["absmax"][...].max()
-        if p is not None: few += 1; count += (n - c) / p["count"][()] * p["histogram"][...]; top = max(top, p["absmax"][...].max())
-        below = np.cumsum(count); want = min(edge(int(np.argmax(below * 100 >= below[-1] * 90)) + 1), top)
-        assert abs(g["act_scale"][0] * 127 / want - 1) < 1e-6, (name, g["act_scale"][0] * 127, want)
-f.visititems(lambda name, g: look(name, g) if isinstance(g, h5py.Group) else None)
-assert few
-PY
+ok '... and percentiles of both, the prior weighted as in the Hessian' py percentiles
 msq-calib --tokens t.h5 --ctx 32 --act-format int8 --clip 99 "$g" -o r.h5 2>said
 is 'a table' "$(head -n 1 said | tr '\t' ' ') $(grep -c '^/model/layers' said)" 'layer absmax clip scale 14'
 
 # --- what is refused ---
 rm -f r.h5
-py - "$g" <<'PY'
-import h5py, shutil, sys
-shutil.copy("a.h5", "lost.h5")
-with h5py.File("lost.h5", "r+") as f: del f["model/layers/1/mlp/up_proj/act_scale"]
-shutil.copy("d.h5", "wide.h5")
-with h5py.File("wide.h5", "r+") as f: f["model/layers/1/mlp/up_proj"].attrs["act_clip"] = 1.5
-shutil.copy("a.h5", "odd.h5")
-with h5py.File("odd.h5", "r+") as f: f["model/layers/1/mlp/up_proj"].attrs["act_clip"] = 0.5
-with h5py.File("w.h5", "w") as f: f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"; f["a/weight"] = h5py.File(sys.argv[1])["lm_head/weight"][...]
-PY
-no 'scales missing for a layer' 1 'lost.h5: /model/layers/1/mlp/up_proj/act_scale: is missing' eval-ppl --tokens t.h5 --ctx 32 lost.h5
+py faults "$g"
+no 'scales missing for a layer' 1 'lost.h5: /model/layers/1/mlp/up_proj/act_scale: is missing' \
+	eval-ppl --tokens t.h5 --ctx 32 lost.h5
 no 'a clip above 1' 1 'wide.h5: /model/layers/1/mlp/up_proj: attribute act_clip' eval-ppl --tokens t.h5 --ctx 32 wide.h5
-no 'a clip of a static scale' 1 'odd.h5: /model/layers/1/mlp/up_proj.*act_clip.*act_mode is not dynamic-token' eval-ppl --tokens t.h5 --ctx 32 odd.h5
-calib --act-format int8 --kv-format int2 "$g" -o kv.h5; msq-calib -q --kv-format int2 "$g" -o kv-only.h5; calib --act-format int8 kv-only.h5 -o kv-then.h5
-is 'a format of keys and values holds in the calibration' "$(h5dump -a /kv_format kv.h5 | sed -n 's/.*(0): //p') $(h5diff kv.h5 kv-then.h5 /model >/dev/null && echo same) $(h5diff -q kv.h5 a.h5 /model >/dev/null || echo other)" '"int2" same other'
-warns 'a calibration for it alone' 'without effect here: --tokens .no --act-format' msq-calib --kv-format int2 --tokens t.h5 "$g" -o x.h5
+no 'a clip of a static scale' 1 'odd.h5: /model/layers/1/mlp/up_proj.*act_clip.*act_mode is not dynamic-token' \
+	eval-ppl --tokens t.h5 --ctx 32 odd.h5
+calib --act-format int8 --kv-format int2 "$g" -o kv.h5
+msq-calib -q --kv-format int2 "$g" -o kv-only.h5
+calib --act-format int8 kv-only.h5 -o kv-then.h5
+is 'a format of keys and values holds in the calibration' \
+	"$(h5dump -a /kv_format kv.h5 | sed -n 's/.*(0): //p') $(h5diff kv.h5 kv-then.h5 /model >/dev/null &&
+	echo same) $(h5diff -q kv.h5 a.h5 /model >/dev/null || echo other)" '"int2" same other'
+warns 'a calibration for it alone' 'without effect here: --tokens .no --act-format' \
+	msq-calib --kv-format int2 --tokens t.h5 "$g" -o x.h5
 no 'no format' 2 '--act-format FORMAT is expected' msq-calib --tokens t.h5 "$g" -o r.h5
 no 'no tokens' 2 '--tokens FILE is expected for static scales' msq-calib --act-format int8 "$g" -o r.h5
 no 'a zero point' 2 '--act-format: uint8 has a zero point' calib --act-format uint8 "$g" -o r.h5
 no 'scales of groups' 2 '--act-format: mxfp4 has scales of groups' calib --act-format mxfp4 "$g" -o r.h5
 no 'a fraction for a percentile' 2 "clip: '0.999'" calib --act-format int8 --clip 0.999 "$g" -o r.h5
 no 'a clip of 0' 2 "act-clip: '0'" msq-calib --act-format int8 --act-mode dynamic-token --act-clip 0 "$g" -o r.h5
-warns 'a percentile of tokens' 'without effect here: --clip .no static scale' msq-calib --act-format int8 --act-mode dynamic-token --clip 99 "$g" -o x.h5
-warns 'a clip of static scales' 'without effect here: --act-clip .no scale of each token' msq-calib --tokens t.h5 --ctx 32 --act-format int8 --act-clip 0.9 "$g" -o x.h5
+warns 'a percentile of tokens' 'without effect here: --clip .no static scale' \
+	msq-calib --act-format int8 --act-mode dynamic-token --clip 99 "$g" -o x.h5
+warns 'a clip of static scales' 'without effect here: --act-clip .no scale of each token' \
+	msq-calib --tokens t.h5 --ctx 32 --act-format int8 --act-clip 0.9 "$g" -o x.h5
 is '... and none is written' "$(h5diff x.h5 a.h5 >/dev/null && echo same)" same
-warns 'a clip of static scales in dpq-run' 'without effect here: --act-clip .no scale of each token' dpq-run --compensate none --group 8 --act-clip 0.9 "$g" -o x.h5
-no 'no configuration' 1 'w.h5: /config: is missing; static scales come from running the model' calib --act-format int8 w.h5 -o r.h5
+warns 'a clip of static scales in dpq-run' 'without effect here: --act-clip .no scale of each token' \
+	dpq-run --compensate none --group 8 --act-clip 0.9 "$g" -o x.h5
+no 'no configuration' 1 'w.h5: /config: is missing; static scales come from running the model' \
+	calib --act-format int8 w.h5 -o r.h5
 ok '... which scales of tokens do without' msq-calib -q --act-format int8 --act-mode dynamic-token w.h5 -o x.h5
 no 'no such layer' 1 'selects no linear layer' calib --act-format int8 --layers nothing "$g" -o r.h5
-no 'no such layer, of scales of tokens' 1 'holds no linear layer with inputs that --layers selects' msq-calib --act-format int8 --act-mode dynamic-token --layers nothing "$g" -o r.h5
+no 'no such layer, of scales of tokens' 1 'holds no linear layer with inputs that --layers selects' \
+	msq-calib --act-format int8 --act-mode dynamic-token --layers nothing "$g" -o r.h5
 no 'a Hessian' 1 "holds a 'hessian'" calib --act-format int8 h.h5 -o r.h5
 ok 'nothing of that is there' test ! -e r.h5
 done_testing

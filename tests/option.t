@@ -14,18 +14,21 @@ static const char *const words[] = { "a", "b", NULL };
 enum letter { A, B };
 void use(const struct option_row *row);
 void f(bool *b, int *i, unsigned char *c, uint32_t *u, size_t *z, float *s, double *d, const char **t, char **e,
-	enum letter *l, struct selection *p, struct format *g, long *n, enum compute_type *k, enum windows_convention *w);
+	enum letter *l, struct selection *p, struct format *g, long *n, enum compute_type *k,
+	enum windows_convention *w);
 void f(bool *b, int *i, unsigned char *c, uint32_t *u, size_t *z, float *s, double *d, const char **t, char **e,
-	enum letter *l, struct selection *p, struct format *g, long *n, enum compute_type *k, enum windows_convention *w)
+	enum letter *l, struct selection *p, struct format *g, long *n, enum compute_type *k,
+	enum windows_convention *w)
 {
-	(void)b, (void)i, (void)c, (void)u, (void)z, (void)s, (void)d, (void)t, (void)e, (void)l, (void)p, (void)g, (void)n;
-	(void)k, (void)w, (void)words;
+	(void)b, (void)i, (void)c, (void)u, (void)z, (void)s, (void)d, (void)t, (void)e, (void)l, (void)p;
+	(void)g, (void)n, (void)k, (void)w, (void)words;
 	use((const struct option_row[]){ ROW });
 }
 END
 compiles() { ${CC:-gcc} -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -fsyntax-only -I"$top/lib" "-DROW=$1" row.c; }
 refused() {
-	! ${CC:-gcc} -std=c17 -D_GNU_SOURCE -w -fsyntax-only -I"$top/lib" "-DROW=$1" row.c 2>err && grep -q "_Generic" err
+	! ${CC:-gcc} -std=c17 -D_GNU_SOURCE -w -fsyntax-only -I"$top/lib" "-DROW=$1" row.c 2>err &&
+		grep -q "_Generic" err
 }
 # kind RIGHT WRONG...: variables, with what follows them in the parentheses
 kind() {
@@ -43,7 +46,8 @@ kind OPTION_CHOICE ', words' l i b z
 kind OPTION_SELECTION '' p t
 kind OPTION_FORMAT '' g t
 kind OPTION_FORMAT_OR_NONE '' g t
-for row in 'OPTION_CTX z i' 'OPTION_LIMIT z u' 'OPTION_MEMORY z i' 'OPTION_SEED z d' 'OPTION_FORCE_TOKENS b i' 'OPTION_LAYERS p t' \
+for row in 'OPTION_CTX z i' 'OPTION_LIMIT z u' 'OPTION_MEMORY z i' 'OPTION_SEED z d' 'OPTION_FORCE_TOKENS b i' \
+	'OPTION_LAYERS p t' \
 	'OPTION_GROUP n z' 'OPTION_TIES b i' 'OPTION_COMPUTE_TYPE k w' 'OPTION_CONVENTION w k'; do
 	# shellcheck disable=SC2086
 	set -- $row

@@ -8,87 +8,7 @@ for t in "$top"/bin/*.c; do
 	"$t" --help >"$t.help"
 done
 # look.py PAGE TOP: what is wrong with the page, a line each
-cat >look.py <<'PY'
-import glob, os, re, sys, unicodedata
-
-page, top = sys.argv[1:]
-FOLDERS = ("bin/", "data/", "docs/", "lib/", "pipelines/", "tests/")
-NUMBERED = {
-    "DPQ": {"table": 4, "figure": 7, "eq.": 14, "algorithm": 1},
-    "FPE2M2": {"table": 4, "figure": 9, "eq.": 2, "algorithm": 1},
-    "FBQuant": {"table": 2, "figure": 7, "eq.": 19, "algorithm": 1},
-    "MQuant": {"table": 10, "figure": 10, "eq.": 21, "algorithm": 3},
-}
-NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e-?\d+)?(?!\w|\.\d)"
-
-def read(*path):
-    with open(os.path.join(*path), encoding="utf8") as file:
-        return file.read().replace("−", "-")
-
-def links(text):
-    return re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text)
-
-def anchor(heading):
-    return "".join(c for c in heading.lower() if c in " -_" or unicodedata.category(c)[0] in "LN").replace(" ", "-")
-
-text, members = read(page), read(top, "docs/format.md")
-tools = {f[:-5]: dict(re.findall(r"^ +(?:-\w, +)?--([\w-]+)=?(\S*)", read(f), re.M)) for f in glob.glob("*.help")}
-bad = []
-
-# In backticks stand paths, tools with their options, members of files, and - alone.
-for span in re.findall(r"`([^`]*)`", text):
-    tool, *words = span.split()
-    if span.startswith(FOLDERS):
-        if not os.path.exists(os.path.join(top, span)):
-            bad.append(f"{span}: no such file")
-    elif tool in tools:
-        option = None
-        for word in words:
-            value = tools[tool].get(option, "")	# "FORMAT", "no|yes"
-            if word.startswith("--"):
-                option = word[2:]
-                if option not in tools[tool]:
-                    bad.append(f"{tool}: no option {word}")
-            elif not value or value.islower() and word not in value.split("|"):
-                bad.append(f"{tool}: --{option} does not take {word}")
-    elif span != "-" and f"`{span}`" not in members:
-        bad.append(f"{span}: neither a path nor a tool nor a member of a file")
-
-for path, at in links(text):
-    if not os.path.exists(os.path.join(top, "docs", path)):
-        bad.append(f"{path}: no such page")
-    elif at and at not in map(anchor, re.findall(r"^#+ (.*)$", read(top, "docs", path), re.M)):
-        bad.append(f"{path}#{at}: no such heading")
-
-for paper, numbered in NUMBERED.items():
-    section = re.search(rf"^## {paper}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
-    seen = {kind: [] for kind in numbered}
-    for row in re.findall(r"^\|(.*)\|$", section[1], re.M)[2:]:
-        cells = [cell.strip() for cell in row.split("|")]
-        item, carried, pipeline, run, holds = cells if len(cells) == 5 else cells[:1] + [""] * 4
-        which = re.match(r"(table|figure|eq\.|algorithm) (\d+)(?:-(\d+))?: ", item)
-        if which:
-            seen[which[1]] += range(int(which[2]), int(which[3] or which[2]) + 1)
-        if len(cells) != 5 or not (which or re.match(r"(section|appendix) [\w.]+: ", item)):
-            bad.append(f"{item}: not a row of five columns, the first an item")
-        elif carried.startswith("not yet") and pipeline + run + holds:
-            bad.append(f"{item}: not yet, and has results")
-        elif not re.match(r"(yes|no)\b|-$", holds) and not re.match("not yet|.*not (carried|included)", carried):
-            bad.append(f"{item}: neither yes nor no nor -")
-        elif bool(run) != bool(links(run)) or re.match("yes|no", holds) and not run:
-            bad.append(f"{item}: a run without a page, or an answer without a run")
-        elif all(os.path.exists(os.path.join(top, "docs", path)) for path, _ in links(run)):
-            pages = "".join(read(top, "docs", path) for path, _ in links(run))
-            known = re.findall(NUMBER, pages)
-            for number in re.findall(NUMBER, re.sub(r"\[[^]]*\]\([^)]*\)|`[^`]*`", "", run)):
-                if not {number, "+" + number, "-" + number} & set(known):
-                    bad.append(f"{item}: {number} is not in the page")
-    for kind, n in numbered.items():
-        if sorted(seen[kind]) != list(range(1, n + 1)):
-            bad.append(f"{paper}: {kind} 1 to {n} wanted, there are {seen[kind]}")
-print(*bad, sep="\n")
-PY
-look() { py look.py "$1" "$top"; }
+look() { py look "$1" "$top"; }
 is 'what docs/papers.md names is there, and is all that the papers number' "$(look "$top/docs/papers.md")" ''
 
 # finds WHAT LINE: the page with this line at its end is wrong in this, and in nothing else
@@ -104,13 +24,17 @@ finds() {
 	finds 'dpq-run: --compensate does not take all' 'By `dpq-run --compensate all`.'
 	finds 'results/none.md: no such page' 'See [none](results/none.md).'
 	finds 'results/dpq.md#none: no such heading' 'See [none](results/dpq.md#none).'
-	finds 'section 9: none: 0.123 is not in the page' '| section 9: none | `dpq-run` | | 0.123 ([dpq](results/dpq.md)) | yes |'
+	finds 'section 9: none: 0.123 is not in the page' \
+		'| section 9: none | `dpq-run` | | 0.123 ([dpq](results/dpq.md)) | yes |'
 	finds 'section 9: none: not yet, and has results' '| section 9: none | not yet | | | - |'
 	finds 'section 9: none: neither yes nor no nor -' '| section 9: none | `dpq-run` | | | perhaps |'
-	finds 'section 9: none: a run without a page, or an answer without a run' '| section 9: none | `dpq-run` | | | yes |'
+	finds 'section 9: none: a run without a page, or an answer without a run' \
+		'| section 9: none | `dpq-run` | | | yes |'
 	finds 'section 9: none: not a row of five columns, the first an item' '| section 9: none | `dpq-run` | - |'
 }
 sed '/^| algorithm 3: /d' "$top/docs/papers.md" >wrong.md
 is 'finds a missing item' "$(look wrong.md)" 'MQuant: algorithm 1 to 3 wanted, there are [1, 2]'
-is 'README shows the table that is kept' "$(awk '/^scheme/, /^```/' "$top/README.md" | grep -v '```' | tr -s ' ' '\t')" "$(cat "$top/docs/results/dpq-table4-prose.tsv")"
+is 'README shows the table that is kept' \
+	"$(awk '/^scheme/, /^```/' "$top/README.md" | grep -v '```' | tr -s ' ' '\t')" \
+	"$(cat "$top/docs/results/dpq-table4-prose.tsv")"
 done_testing

@@ -4,54 +4,24 @@
 . "$(dirname "$0")/tap.sh"
 model=$top/tests/ref/llama-gqa.h5
 
-py - <<'PY'
-import h5py, numpy as np
-r = np.random.default_rng(1)
-with h5py.File("tokens.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
-    d = f.create_dataset("tokens", data=r.integers(3, 60, 2000).astype("i4"))
-    d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
-with h5py.File("plain.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
-    for name in "ab": f[name + "/weight"] = r.standard_normal((24, 96)).astype("f4")
-    for i, name in enumerate("ab"):
-        with h5py.File(f"part{i}", "w") as g:
-            g.attrs["ptq_kind"], g.attrs["ptq_version"] = "model", "1"
-            g.attrs["part"], g.attrs["parts"] = np.int64(i), np.int64(2)
-            f.copy(name, g)
-PY
+py make
 cat part0 part1 >plain.stream
 hessian-accum -q --tokens tokens.h5 --ctx 50 "$model" -o hess.h5
 gar-order --group 16 hess.h5 -o order.h5
 plan() { printf '%s\n' "$@" >plan; }
-# Members and attributes of the layers of A are those of B, of the layers that match a GLOB
-same() { py - "$@" <<'PY'
-import fnmatch, h5py, sys
-a, b = (h5py.File(p) for p in sys.argv[1:3])
-globs, seen = sys.argv[3:] or ["*"], 0
-def look(name, x):
-    global seen
-    if not isinstance(x, h5py.Group) or not any(fnmatch.fnmatch(name, g) for g in globs): return
-    y = b[name]
-    assert set(x) == set(y) and set(x.attrs) == set(y.attrs), name
-    for k in x.attrs: assert x.attrs[k] == y.attrs[k], (name, k)
-    for k in x:
-        if isinstance(x[k], h5py.Dataset):
-            assert x[k].dtype == y[k].dtype and x[k].shape == y[k].shape and x[k][...].tobytes() == y[k][...].tobytes(), (name, k)
-            seen += 1
-a.visititems(look)
-assert seen, globs
-PY
-}
-history() { py -c 'import h5py,sys; print(h5py.File(sys.argv[1]).attrs["history"].split("\n")[0])' "$1"; }
+same() { py same_layers "$@"; }
+history() { py attr "$1" / history | head -n 1; }
 run() { dpq-run -q --plan plan "$@" -o out.h5; }
 
 # one line for all layers is the option
-for pair in 'group=32|--group 32' 'storage=int5 group=channel|--storage int5 --group channel' 'group=tensor|--group tensor' \
+for pair in 'group=32|--group 32' 'storage=int5 group=channel|--storage int5 --group channel' \
+	'group=tensor|--group tensor' \
 	'compensate=none|--compensate none' 'compute=e4m3fn round-first=yes|--compute e4m3fn --round-first yes' \
-	'recipe=inc compute=e4m3ieee|--recipe inc --compute e4m3ieee' 'static-groups=yes|--static-groups' 'damp=0.5|--damp 0.5' \
+	'recipe=inc compute=e4m3ieee|--recipe inc --compute e4m3ieee' 'static-groups=yes|--static-groups' \
+	'damp=0.5|--damp 0.5' \
 	'scale-search=minmax ties=away storage=e2m1|--scale-search minmax --ties away --storage e2m1' \
-	'compute=e4m3fn top=200 saturate=300 scale8=channel pow2-scale=no|--compute e4m3fn --top 200 --saturate 300 --scale8 channel --pow2-scale no' \
+	"compute=e4m3fn top=200 saturate=300 scale8=channel pow2-scale=no|\
+--compute e4m3fn --top 200 --saturate 300 --scale8 channel --pow2-scale no" \
 	'act-format=int8 act-mode=dynamic-token|--act-format int8 --act-mode dynamic-token'; do
 	plan "* ${pair%|*}"
 	# shellcheck disable=SC2086
@@ -65,8 +35,10 @@ run --hessian hess.h5 --static-groups "$model"
 ok 'a flag taken back' same option.h5 out.h5
 
 # other settings for other layers: each as in a run of its own
-plan '# all but two kinds' '*	 compensate=none' '*/down_proj  storage=uint8 group=channel compensate=both # as it is' '' \
-	'/model/layers/1/*/v_proj compute=e4m3fn compensate=storage' '*/o_proj keep' '*/layers/1/*/o_proj storage=nf4 damp=0.1 compensate=both'
+plan '# all but two kinds' '*	 compensate=none' \
+	'*/down_proj  storage=uint8 group=channel compensate=both # as it is' '' \
+	'/model/layers/1/*/v_proj compute=e4m3fn compensate=storage' '*/o_proj keep' \
+	'*/layers/1/*/o_proj storage=nf4 damp=0.1 compensate=both'
 run --hessian hess.h5 --group 32 "$model"
 dpq-run -q --hessian hess.h5 --compensate none --group 32 "$model" -o rtn.h5
 dpq-run -q --hessian hess.h5 --storage uint8 --group channel "$model" -o down.h5
@@ -78,7 +50,9 @@ ok 'a line for one' same v.h5 out.h5 'model/layers/1/*/v_proj'
 ok 'keep' same "$model" out.h5 'model/layers/0/*/o_proj'
 ok 'a later line takes it back' same o.h5 out.h5 'model/layers/1/*/o_proj'
 is 'the plan in the history' "$(history out.h5 | sed 's/.*--group/--group/')" \
-	"--group 32 plan:'* compensate=none; */down_proj storage=uint8 group=channel compensate=both; /model/layers/1/*/v_proj compute=e4m3fn compensate=storage; */o_proj keep; */layers/1/*/o_proj storage=nf4 damp=0.1 compensate=both'"
+	"--group 32 plan:'* compensate=none; */down_proj storage=uint8 group=channel compensate=both; \
+/model/layers/1/*/v_proj compute=e4m3fn compensate=storage; */o_proj keep; \
+*/layers/1/*/o_proj storage=nf4 damp=0.1 compensate=both'"
 dpq-run -q --plan plan --hessian hess.h5 --group 32 -j 3 "$model" -o three.h5
 ok 'any number of threads' cmp out.h5 three.h5
 dpq-run -q --plan plan --hessian hess.h5 --group 32 <"$model" | exmy-pack -q | exmy-pack -q --unpack -o stream.h5
@@ -90,7 +64,8 @@ plan '*/down_proj group=16' '* group=32'
 run --hessian hess.h5 "$model"
 dpq-run -q --hessian hess.h5 --group 32 "$model" -o option.h5
 ok 'a later line overrides an earlier one' same option.h5 out.h5
-warns 'and what is overridden is told' 'plan:1: without effect here: group' dpq-run --plan plan --hessian hess.h5 "$model" -o out.h5
+warns 'and what is overridden is told' 'plan:1: without effect here: group' \
+	dpq-run --plan plan --hessian hess.h5 "$model" -o out.h5
 plan '* compensate=none damp=0.2'
 warns 'what changes nothing is told' 'plan:1: without effect here: damp' dpq-run --plan plan "$model" -o out.h5
 plan '*/down_proj compensate=both'
@@ -102,7 +77,8 @@ ok 'and holds there' same option.h5 out.h5 '*/down_proj'
 plan '*/down_proj compensate=none'
 warns 'an option without effect anywhere' 'without effect here: --round-first \(--compute none\)' \
 	dpq-run --plan plan --hessian hess.h5 --round-first yes "$model" -o out.h5
-warns 'a format like FP8' 'plan:1: --storage: e4m3 is FPE2M2' sh -c 'echo "* storage=e4m3" >plan; dpq-run --plan plan --compensate none "$0" -o out.h5' "$model"
+warns 'a format like FP8' 'plan:1: --storage: e4m3 is FPE2M2' \
+	sh -c 'echo "* storage=e4m3" >plan; dpq-run --plan plan --compensate none "$0" -o out.h5' "$model"
 
 # what else belongs to a layer: its order's groups, its Hessian
 plan '*/down_proj group=64 compensate=none'
@@ -111,7 +87,8 @@ plan '*/down_proj group=64'
 no 'an order of other groups' 1 'order.h5: was made with --group 16, /model/layers/0/mlp/down_proj is --group 64' \
 	run --hessian hess.h5 --order order.h5 --group 16 "$model"
 plan '*/down_proj compensate=both'
-no 'a Hessian for one layer' 2 '--hessian FILE is needed .*: /model/layers/0/mlp/down_proj' run --compensate none "$model"
+no 'a Hessian for one layer' 2 '--hessian FILE is needed .*: /model/layers/0/mlp/down_proj' \
+	run --compensate none "$model"
 plan '* keep' '*/up_proj compensate=none'
 ok 'none for the others' run "$model"
 ok 'which stay' same "$model" out.h5 '*/down_proj' '*/self_attn/*'
@@ -127,8 +104,10 @@ plan 'c group=8'
 no 'no such layer there' 1 'plan:1: c: matches no layer of plain.h5' run --compensate none plain.h5
 is '... before anything is written' "$(dpq-run -q --plan plan --compensate none plain.h5 2>err | wc -c)" 0
 is 'no layer of that name, likewise' "$(dpq-run -q --compensate none --layers c plain.h5 2>err | wc -c)" 0
-no '... and a message' 1 'plain.h5: holds no linear layer that --layers selects' dpq-run --compensate none --layers c plain.h5
-no '... in a model with a configuration' 1 'holds no linear layer that --layers selects' dpq-run --compensate none --layers c "$model"
+no '... and a message' 1 'plain.h5: holds no linear layer that --layers selects' \
+	dpq-run --compensate none --layers c plain.h5
+no '... in a model with a configuration' 1 'holds no linear layer that --layers selects' \
+	dpq-run --compensate none --layers c "$model"
 plan 'a group=8'
 ok 'with --layers' run --compensate none --layers a plain.h5
 
@@ -156,7 +135,9 @@ bad '* group=8 keep' 'keep takes no option=value beside it'
 no 'no such file' 1 'nowhere: cannot open' dpq-run --plan nowhere --compensate none "$model"
 printf '* group=8\0\n' >plan
 no 'bytes that are no text' 1 'plan: holds a NUL byte' run --compensate none "$model"
-ok 'no result of a bad plan' sh -c 'plan() { echo "* group=x" >plan; }; plan; rm -f bad.h5; ! dpq-run -q --plan plan --compensate none "$0" -o bad.h5 2>err && [ ! -e bad.h5 ]' "$model"
+ok 'no result of a bad plan' \
+	sh -c 'plan() { echo "* group=x" >plan; }; plan; rm -f bad.h5;
+		! dpq-run -q --plan plan --compensate none "$0" -o bad.h5 2>err && [ ! -e bad.h5 ]' "$model"
 : >plan
 run --compensate none "$model"
 dpq-run -q --compensate none "$model" -o option.h5
@@ -175,7 +156,8 @@ done
 
 # Where the lines of a plan leave an option of the command line without effect on every layer, it is named.
 plan '* compensate=none'
-warns 'damp under a plan that rounds' 'without effect here: .*--damp' dpq-run --plan plan --hessian hess.h5 --damp 3 "$model" -o idle.h5
+warns 'damp under a plan that rounds' 'without effect here: .*--damp' \
+	dpq-run --plan plan --hessian hess.h5 --damp 3 "$model" -o idle.h5
 is '... and the history' "$(history idle.h5 | grep -c -- --damp)" 0
 plan '* compute=none'
 warns 'scale8 under a plan without arithmetic' 'without effect here: .*--scale8' \
@@ -187,5 +169,6 @@ for input in plain.h5 plain.stream; do
 	ok "a plan of more than --layers, $input" run --compensate none --layers a $input
 done
 plan '* storage=int4 storage=int8'
-no 'an option twice in one line' 2 'plan:1: storage: is there twice in one line' dpq-run --plan plan --compensate none "$model"
+no 'an option twice in one line' 2 'plan:1: storage: is there twice in one line' \
+	dpq-run --plan plan --compensate none "$model"
 done_testing

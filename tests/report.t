@@ -1,52 +1,21 @@
 #!/bin/sh
-# --report FILE, of every tool that has a table on standard error: the same table, as lines and as JSON, whole or not at all.
+# --report FILE, of every tool that has a table on standard error: the same table, as lines and as JSON, whole or not at
+# all.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OMP_NUM_THREADS=2
 ref=$top/tests/ref m=$top/tests/ref/qwen3-moe.h5
-tokens() { py -c 'import h5py, numpy as np, sys
-with h5py.File(sys.argv[1], "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
-    d = f.create_dataset("tokens", data=np.random.default_rng(1).integers(3, 61, 300).astype("i4")); d.attrs["bos_id"], d.attrs["add_bos"] = 1, 1' "$1"; }
+tokens() { py tokens "$1"; }
 tokens t.h5
 hessian-accum -q --tokens t.h5 --ctx 32 "$m" -o h.h5
 hadamard-rotate -q "$ref/llama-gqa.h5" -o rotated.h5
 hessian-accum -q --tokens t.h5 --ctx 32 "$ref/llama-gqa.h5" -o g.h5
-cat >same.py <<'PY'
-# The table of standard error, that of a file of lines and that of JSON are one; the numbers of `all` are those of its rows.
-import csv, json, math, sys
-number = lambda s: None if s in ("", "-") else float(s)
-seen = [l.rstrip("\n").split("\t") for l in open("seen") if ": " not in l.split("\t")[0]]
-lines, j = list(csv.reader(open("t.tsv"), delimiter="\t")), json.load(open("t.json"))
-head, rows, last = lines[0], lines[1:-1], lines[-1]
-assert last[0] == "all" and list(j) == ["rows", "all"] and len(rows) == len(j["rows"]) > 0
-assert seen[0] == head and len(seen) == len(lines) - (not any(last[1:])), (len(seen), len(lines))
-timed = head.index("seconds") if "seconds" in head else None		# each run its own
-for s, l in zip(seen[1:], lines[1:]):
-    assert s[0] == l[0]
-    for i, (a, b) in enumerate(zip(s[1:], l[1:]), 1):
-        a, b = number(a), number(b)
-        assert (a is None) == (b is None) and (a is None or i == timed or abs(a - b) <= 1e-5 * abs(b)), (s, l)
-for l, r in zip(rows, j["rows"]):
-    assert list(r) == head and r[head[0]] == l[0]
-    for n, v in zip(head[1:], l[1:]): assert n == "seconds" or r[n] == number(v), (r, l)
-assert list(j["all"]) == head[1:] and [j["all"][n] for n in head[1:]] == [number(v) for v in last[1:]]
-columns = {n: [r[n] for r in j["rows"] if r[n] is not None] for n in head[1:]}
-found = set()
-for n, v in j["all"].items():
-    x = columns[n]
-    if v is None: continue
-    of = {"sum": sum(x), "most": max(x), "least": min(x), "mean": math.exp(sum(map(math.log, y)) / len(y)) if (y := [c for c in x if c > 0]) else None}
-    found |= {k for k, y in of.items() if y is not None and abs(y - v) <= 1e-12 * abs(v)}
-    assert any(y is not None and abs(y - v) <= 1e-12 * abs(v) for y in of.values()), (n, v, of)
-assert sys.argv[1] in found or sys.argv[1] == "none", found
-PY
 # table KIND COMMAND...: of all numbers of `all`, there is one of this kind
 table() {
 	kind=$1; shift
 	"$@" -o plain.h5 2>seen || cat seen >&2
 	"$@" -o lines.h5 --report t.tsv 2>again; "$@" -q -o json.h5 --report t.json 2>quiet
-	ok "$1: one table" py same.py "$kind"
+	ok "$1: one table" py one_table "$kind"
 	is "$1: standard error has it, too" "$(grep -c . again)" "$(grep -c . seen)"
 	is "$1: not under -q" "$(grep -vc ': warning: ' quiet)" 0
 	ok "$1: the result is the same" sh -c 'cmp plain.h5 lines.h5 && cmp plain.h5 json.h5'
@@ -62,11 +31,12 @@ table mean awq-scale --clip no --group 8 --hessian g.h5 "$ref/llama-gqa.h5"
 ok 'awq-scale -q without a report' awq-scale -q --group 8 --hessian g.h5 "$ref/llama-gqa.h5" -o x.h5
 table sum hessian-accum --tokens t.h5 --ctx 32 "$m"
 hessian-accum -q --tokens t.h5 --ctx 32 "$ref/llama-gqa.h5" --report none.json -o x.h5
-is 'a run without a table' "$(py -c 'import json; print(json.load(open("none.json")))')" "{'rows': [], 'all': {}}"
+is 'a run without a table' "$(py without_table)" "{'rows': [], 'all': {}}"
 for t in "$top"/bin/*.c; do
 	! grep -q OPTION_REPORT "$t" || echo "$(basename "$t" .c)"
 done | xargs >have
-is 'the tools that have a table' "$(cat have)" 'awq-scale dpq-run fbq-run hessian-accum model-import msq-calib rms-suppress smooth-scale'
+is 'the tools that have a table' \
+	"$(cat have)" 'awq-scale dpq-run fbq-run hessian-accum model-import msq-calib rms-suppress smooth-scale'
 
 # --- parts that an earlier run has finished ---
 dpq-run -q --group 8 --hessian h.h5 --report whole.json "$m" -o whole.h5
@@ -75,29 +45,33 @@ dpq-run -q --group 8 --hessian h.h5 --resume "$m" -o r.h5 2>/dev/null	# whose ro
 rm r.h5
 is 'a run that fails at its end has kept its parts' "$(ls r.h5.part)" r.h5.part
 dpq-run -q --group 8 --hessian h.h5 --resume --report resumed.json "$m" -o r.h5
-ok 'the rows of finished parts are there, as that run had them' py -c 'import json
-a, b = json.load(open("whole.json")), json.load(open("resumed.json"))
-for r in a["rows"] + b["rows"]: del r["seconds"]
-assert a == b'
+ok 'the rows of finished parts are there, as that run had them' py rows_kept
 
 # --- whole or not at all, and no other file ---
 echo before >kept
 no 'a run that fails' 1 'cannot open' dpq-run --compensate none --report kept nosuch.h5 -o x.h5
 is '... leaves the report of before' "$(cat kept)" before
-no 'no such folder' 1 '^dpq-run: nosuch/r.tsv: cannot create a file beside it' dpq-run --compensate none --report nosuch/r.tsv "$m" -o y.h5
+no 'no such folder' 1 '^dpq-run: nosuch/r.tsv: cannot create a file beside it' \
+	dpq-run --compensate none --report nosuch/r.tsv "$m" -o y.h5
 no 'a folder' 1 'is a folder' dpq-run --compensate none --report . "$m" -o y.h5
 no 'a device' 1 '/dev/null: is no regular file' dpq-run --compensate none --report /dev/null "$m" -o y.h5
 cp "$m" model.h5
 no 'a model' 1 'h.h5: is an HDF5 file' dpq-run --compensate none --report h.h5 model.h5 -o y.h5
-no 'the input' 2 'model.h5: is an input, too|model.h5 is an input, too' dpq-run --compensate none --report ./model.h5 model.h5 -o y.h5
-no 'another input' 2 'plan is what --plan names, too' dpq-run --compensate none --plan plan --report plan model.h5 -o y.h5
+no 'the input' 2 'model.h5: is an input, too|model.h5 is an input, too' \
+	dpq-run --compensate none --report ./model.h5 model.h5 -o y.h5
+no 'another input' 2 'plan is what --plan names, too' \
+	dpq-run --compensate none --plan plan --report plan model.h5 -o y.h5
 no 'the result' 2 'y.h5 is what -o names, too' dpq-run --compensate none --report ./y.h5 model.h5 -o y.h5
-no 'where standard output goes' 2 'y.h5 is what standard output is, too' sh -c 'dpq-run --compensate none --report y.h5 model.h5 >y.h5'
-no '... and what is added to it' 2 'y.h5 is what standard output is, too' sh -c 'dpq-run --compensate none --report ./y.h5 model.h5 >>y.h5'
-no 'what standard input is' 2 'model.h5 is what standard input is, too' sh -c 'dpq-run --compensate none --report model.h5 <model.h5 -o y.h5'
+no 'where standard output goes' 2 'y.h5 is what standard output is, too' \
+	sh -c 'dpq-run --compensate none --report y.h5 model.h5 >y.h5'
+no '... and what is added to it' 2 'y.h5 is what standard output is, too' \
+	sh -c 'dpq-run --compensate none --report ./y.h5 model.h5 >>y.h5'
+no 'what standard input is' 2 'model.h5 is what standard input is, too' \
+	sh -c 'dpq-run --compensate none --report model.h5 <model.h5 -o y.h5'
 rm -f y.h5
 dpq-run -q --compensate none --report .json model.h5 -o x.h5
-ok 'a name that is .json and nothing else' py -c 'import json; json.load(open(".json"))["rows"]'
-no 'the parts of the result' 2 'y.h5.part is where --resume keeps finished parts' dpq-run --compensate none --resume --report y.h5.part model.h5 -o y.h5
+ok 'a name that is .json and nothing else' py json_name
+no 'the parts of the result' 2 'y.h5.part is where --resume keeps finished parts' \
+	dpq-run --compensate none --resume --report y.h5.part model.h5 -o y.h5
 is 'nothing is left of all these' "$(find . -name '.ptq*' -o -name 'y.h5*')" ''
 done_testing

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What docs/decisions.md promises (Processors): the same bytes for any -j; the same bytes of what filters write under all kernels
+# What docs/decisions.md promises (Processors): the same bytes for any -j; the same bytes of what filters write under
+# all kernels
 # but amx; of what kernels sum in orders of their own, numbers as near as the bounds of their products allow.
 # PTQ_CPU picks our kernels; BLAS keeps its own.
 # shellcheck source=tests/tap.sh
@@ -28,7 +29,8 @@ run() (
 	rms-suppress $j rotated.h5 -o split.h5 &&
 	exmy-sweep $j --formats e2m2,int5 --sigma 0.1,0.2 --monte-carlo 1000 model.h5 -o sweep.h5
 )
-# What has not: inputs rounded to FP8 or to integers, these also in the last block alone (late), bf16, and packed words times
+# What has not: inputs rounded to FP8 or to integers, these also in the last block alone (late), bf16, and packed words
+# times
 # few rows. Each kind is a file in models/.
 kinds='fp8 int8 late bf16 packed'
 models() (
@@ -54,36 +56,18 @@ numbers() (
 		eval-ppl $j --convention bos "$@" "../models/$kind.h5" -o "$kind.h5" >"$kind" || exit 1
 	done
 )
-# A row of products is off by at most γ = (2·in + 8)·2⁻²⁴ of the magnitudes of its terms (the largest factors of product_rows;
-# tests/product.c holds each row to its own): its result is exact of terms that are moved by up to γ of themselves. No bound of
-# nll follows, for an input beside a tie of its rounding goes a step the other way, and then all behind it is moved. So what
-# such moves do is measured, on models whose norms' weights are moved by γ, up or down at random, and with them the inputs of
-# all layers. So far from the exact nll each of two kernels may be; from each other, twice as far, by the triangle inequality of
+# A row of products is off by at most γ = (2·in + 8)·2⁻²⁴ of the magnitudes of its terms (the largest factors of
+# product_rows;
+# tests/product.c holds each row to its own): its result is exact of terms that are moved by up to γ of themselves. No
+# bound of
+# nll follows, for an input beside a tie of its rounding goes a step the other way, and then all behind it is moved. So
+# what
+# such moves do is measured, on models whose norms' weights are moved by γ, up or down at random, and with them the
+# inputs of
+# all layers. So far from the exact nll each of two kernels may be; from each other, twice as far, by the triangle
+# inequality of
 # the root of the mean square over targets.
 moves='1 2 3 4'
-cat >move.py <<'PY'
-import h5py, numpy as np, shutil, sys
-gamma = (2 * 768 + 8) * 2.0 ** -24      # of down_proj, the widest
-for kind in sys.argv[1].split():
-    for i in sys.argv[2].split():
-        draw, path, norms = np.random.default_rng(int(i)), f"models/{kind}-{i}.h5", []
-        shutil.copy(f"models/{kind}.h5", path)
-        with h5py.File(path, "r+") as f:
-            f.visit(lambda name: norms.append(name) if name.endswith("norm/weight") else None)
-            assert len(norms) == 17
-            for name in norms:
-                w = f[name][...].astype("f8"); del f[name]      # bf16 there, which would take no such move
-                f[name] = (w * (1 + gamma * draw.choice((-1, 1), w.shape))).astype("f4")
-PY
-cat >near.py <<'PY'
-import h5py, numpy as np, sys
-kernels, kind, moves = sys.argv[1], sys.argv[2], sys.argv[3].split()
-def nll(path): return h5py.File(path)["nll_of_target"][...]
-def apart(path): return float(np.sqrt(np.mean((nll(path) - nll(f"numbers/{kind}.h5")) ** 2)))
-far, bound = apart(f"{kernels}/{kind}.h5"), 2 * max(apart(f"numbers/{kind}-{i}.h5") for i in moves)
-print(f"# {kernels}: {kind} {far:.2g} apart, bound {bound:.2g}")
-sys.exit(not 0 <= far <= bound or not bound > 0)
-PY
 same() { for f in "$1"/*; do cmp "$f" "$2/${f##*/}" || return 1; done; }
 
 ok 'every tool runs' run first 2
@@ -98,7 +82,7 @@ for j in 2 1 3; do
 	ok '... and numbers' same numbers again-numbers
 	rm -rf again again-numbers
 done
-py move.py "$kinds" "$moves"
+py move "$kinds" "$moves"
 # shellcheck disable=SC2046
 ok 'numbers of moved inputs' numbers numbers 2 $(for k in $kinds; do for i in $moves; do echo "$k-$i"; done; done)
 if grep -q '^flags.* amx_tile' /proc/cpuinfo 2>/dev/null; then
@@ -107,7 +91,8 @@ if grep -q '^flags.* amx_tile' /proc/cpuinfo 2>/dev/null; then
 	ok 'every tool runs without tiles' run first 2
 fi
 for c in plain avx2 avx512 amx; do
-	case $c in plain) flag=flags ;; avx2) flag='flags.* avx2' ;; avx512) flag='flags.* avx512f .*avx512bw' ;; amx) flag='flags.* amx_tile' ;; esac
+	case $c in plain) flag=flags ;; avx2) flag='flags.* avx2' ;; avx512) flag='flags.* avx512f .*avx512bw' ;; amx) \
+		flag='flags.* amx_tile' ;; esac
 	if ! grep -Eq "^$flag" /proc/cpuinfo 2>/dev/null; then skip "$c kernels" 'the processor has none'; continue; fi
 	export PTQ_CPU=$c
 	if [ $c != amx ]; then
@@ -117,12 +102,14 @@ for c in plain avx2 avx512 amx; do
 	# shellcheck disable=SC2086
 	ok "$c kernels: numbers" numbers $c-numbers 2 $kinds
 	for k in $kinds; do
-		ok "... $k, as near as moved inputs" py near.py $c-numbers "$k" "$moves"
+		ok "... $k, as near as moved inputs" py near $c-numbers "$k" "$moves"
 		grep '^# ' ok.out
 	done
 done
 unset PTQ_CPU
-for j in 1 2 3; do hessian-accum -q -j $j --compute-type bf16 --tokens tokens.h5 --ctx 256 first/model.h5 -o bf16-$j.h5; done
+for j in 1 2 3; do
+	hessian-accum -q -j $j --compute-type bf16 --tokens tokens.h5 --ctx 256 first/model.h5 -o bf16-$j.h5
+done
 ok 'bf16: the same Hessians for any -j' eval 'cmp bf16-1.h5 bf16-2.h5 && cmp bf16-1.h5 bf16-3.h5'
 no 'unknown kernels' 2 "PTQ_CPU: 'sse' is none of plain, avx2, avx512, amx" env PTQ_CPU=sse dpq-run
 done_testing

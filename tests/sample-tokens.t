@@ -5,50 +5,38 @@ model=$top/tests/ref/llama-gqa.h5
 run() { sample-tokens --ctx 21 "$@"; }
 
 run --length 3000 "$model" -o a.h5
-ok 'what is written' py -c 'import h5py, numpy as np
-f = h5py.File("a.h5"); t = f["tokens"]
-assert f.attrs["ptq_kind"] == "tokens" and t.shape == (3000,) and t.dtype == "i4" and "bytes" not in f
-assert (t.attrs["bos_id"], t.attrs["add_bos"], t.attrs["vocab"]) == (1, 1, 61)
-i = t[...]; assert i.min() >= 0 and i.max() < 61 and not np.isin(i, (1, 2)).any() and len(np.unique(i)) > 40'
+ok 'what is written' py written
 run --length 3000 "$model" -o b.h5; ok 'the same again' cmp a.h5 b.h5
 run -j 3 --length 3000 "$model" -o b.h5; ok 'the same with other threads' cmp a.h5 b.h5
 run --seed 1 --length 3000 "$model" -o b.h5; no 'another seed, another text' 1 differ sh -c 'cmp a.h5 b.h5 >&2'
 run --length 2345 "$model" -o b.h5
-ok 'fewer are the first of more' py -c 'import h5py; a, b = (h5py.File(p)["tokens"][...] for p in ("a.h5", "b.h5")); assert (a[:2345] == b).all()'
+ok 'fewer are the first of more' py first
 # shellcheck disable=SC2002
 cat "$model" | run --length 3000 | cat >b.h5
-ok 'through pipes' py -c 'import h5py; a, b = (h5py.File(p)["tokens"][...] for p in ("a.h5", "b.h5")); assert (a == b).all()'
+ok 'through pipes' py through_pipes
 run --kv-format none --length 3000 "$model" -o b.h5
-ok 'a cache as it is' py -c 'import h5py; a, b = (h5py.File(p)["tokens"][...] for p in ("a.h5", "b.h5")); assert (a == b).all()'
+ok 'a cache as it is' py cache
 run --kv-format int2 --length 3000 "$model" -o c.h5; run -j 3 --kv-format INT2:8 --length 3000 "$model" -o d.h5
-ok 'a rounded cache: the same with other threads' py -c 'import h5py; c, d = (h5py.File(p)["tokens"][...] for p in ("c.h5", "d.h5")); assert (c == d).all()'
-msq-calib -q --kv-format int2 "$model" -o kv.h5; run --length 3000 kv.h5 -o d.h5; run --kv-format none --length 3000 kv.h5 -o e.h5
-ok '... as the model says' py -c 'import h5py; c, d = (h5py.File(p)["tokens"][...] for p in ("c.h5", "d.h5")); assert (c == d).all()'
-ok '... but where the option says none' py -c 'import h5py; a, e = (h5py.File(p)["tokens"][...] for p in ("a.h5", "e.h5")); assert (a == e).all()'
+ok 'a rounded cache: the same with other threads' py rounded_cache_same_with
+msq-calib -q --kv-format int2 "$model" -o kv.h5
+run --length 3000 kv.h5 -o d.h5
+run --kv-format none --length 3000 kv.h5 -o e.h5
+ok '... as the model says' py model_says
+ok '... but where the option says none' py but_where_option_says
 run --length 40 --temperature 0 "$model" -o g.h5
-ok 'temperature 0: each sequence the same' py -c 'import h5py; t = h5py.File("g.h5")["tokens"][...]; assert (t[:20] == t[20:]).all()'
+ok 'temperature 0: each sequence the same' py each_same
 # a model scores its own text as its entropy says: mean nll of drawn ids = mean entropy; far from what other text gets
 own=$(eval-ppl --ctx 21 --convention bos --tokens a.h5 "$model" | awk '/^nll\t/ { print $2 }')
-py - <<'PY'
-import h5py, numpy as np
-with h5py.File("r.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
-    d = f.create_dataset("tokens", data=np.random.default_rng(1).integers(3, 61, 3000).astype("i4")); d.attrs["bos_id"] = 1
-PY
+py faults
 random=$(eval-ppl --ctx 21 --convention bos --tokens r.h5 "$model" | awk '/^nll\t/ { print $2 }')
 ok "its own text is likelier than noise ($own, $random)" awk "BEGIN { exit !($own + 0.5 < $random) }"
 score() { eval-ppl --ctx 21 --convention bos --tokens c.h5 "$@" "$model" | sed -n 's/^nll\t//p'; }
 ok "what a rounded cache gave is likelier with it ($(score --kv-format int2), $(score))" \
 	awk "BEGIN { exit !($(score --kv-format int2) + 0.01 < $(score)) }"
-no 'groups that do not divide a head' 1 'llama-gqa.h5: /config: heads are 8 channels wide' run --kv-format int4:5 "$model" -o none
+no 'groups that do not divide a head' 1 'llama-gqa.h5: /config: heads are 8 channels wide' \
+	run --kv-format int4:5 "$model" -o none
 ok '... leave no file' test ! -e none
-py - "$model" <<'PY'
-import h5py, json, shutil, sys
-shutil.copy(sys.argv[1], "none.h5")
-with h5py.File("none.h5", "r+") as f:
-    c = json.loads(f["config"][()]); c["bos_token_id"] = None; del f["config"]
-    f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
-PY
+py no_bos "$model"
 no 'no BOS' 1 'none.h5: /config: names no bos_token_id' run none.h5
 no 'nothing' 2 'length' run --length 0 "$model"
 no 'a negative temperature' 2 'temperature' run --temperature -1 "$model"

@@ -8,23 +8,25 @@ model-import -q "$top/tests/tiny" -o model.h5
 sample-tokens -q --length 64 --ctx 8 model.h5 -o calib.h5
 # block NAME: the code behind <!-- NAME -->, made small
 block() {
-	awk -v name="<!-- $1 -->" '$0 == name { on = 1; next } on && !/^    / { exit } on { print substr($0, 5) }' "$top/docs/scale.md" |
-		sed -e 's/--ctx 2048/--ctx 8/' -e 's/1-16/1-2/' -e 's/-n 16/-n 2/' -e 's/ntasks 16/ntasks 2/' -e 's/dpq-run /dpq-run --group 4 /'
+	awk -v name="<!-- $1 -->" '$0 == name { on = 1; next } on && !/^    / { exit } on { print substr($0, 5) }' \
+		"$top/docs/scale.md" |
+		sed -e 's/--ctx 2048/--ctx 8/' -e 's/1-16/1-2/' -e 's/-n 16/-n 2/' -e 's/ntasks 16/ntasks 2/' \
+			-e 's/dpq-run /dpq-run --group 4 /'
 }
 mkdir bin
-cat >bin/sbatch <<'PY'
+cat >bin/sbatch <<'SH'
 #!/bin/bash
 # sbatch --wait SCRIPT: the tasks of its array, one after the other
 [[ $1 == --wait ]] || exit 1
 [[ $(grep -o 'array=[0-9]*-[0-9]*' "$2") =~ ([0-9]+)-([0-9]+) ]] || exit 1
 export SLURM_ARRAY_TASK_MIN=${BASH_REMATCH[1]} SLURM_ARRAY_TASK_MAX=${BASH_REMATCH[2]} SLURM_ARRAY_TASK_STEP=1
 export SLURM_ARRAY_TASK_COUNT=$((SLURM_ARRAY_TASK_MAX - SLURM_ARRAY_TASK_MIN + 1))
-for ((SLURM_ARRAY_TASK_ID = SLURM_ARRAY_TASK_MIN; SLURM_ARRAY_TASK_ID <= SLURM_ARRAY_TASK_MAX; SLURM_ARRAY_TASK_ID++)); do
-	export SLURM_ARRAY_TASK_ID
+for ((i = SLURM_ARRAY_TASK_MIN; i <= SLURM_ARRAY_TASK_MAX; i++)); do
+	export SLURM_ARRAY_TASK_ID=$i
 	bash "$2" || exit 1
 done
-PY
-cat >bin/srun <<'PY'
+SH
+cat >bin/srun <<'SH'
 #!/bin/bash
 # srun --ntasks N COMMAND, mpirun -n N COMMAND
 n=$2; shift 2
@@ -34,14 +36,18 @@ for ((i = 0; i < n; i++)); do
 	*) OMPI_COMM_WORLD_RANK=$i OMPI_COMM_WORLD_SIZE=$n "$@" || exit 1 ;;
 	esac
 done
-PY
+SH
 cp bin/srun bin/mpirun
 printf '#!/bin/sh\nshift; exec "$@"\n' >bin/ssh
 chmod +x bin/*
 PATH=$tmp/bin:$PATH
-for f in calibrate.sbatch quantize.sbatch commands srun mpirun streams; do block $f >$f; ok "docs/scale.md has $f" test -s $f; done
+for f in calibrate.sbatch quantize.sbatch commands srun mpirun streams; do
+	block $f >$f
+	ok "docs/scale.md has $f" test -s $f
+done
 ok 'as arrays of jobs' bash -euo pipefail commands
-hessian-accum -q --shard 1/2 --tokens calib.h5 --ctx 8 model.h5 -o 1.h5; hessian-accum -q --shard 2/2 --tokens calib.h5 --ctx 8 model.h5 -o 2.h5
+hessian-accum -q --shard 1/2 --tokens calib.h5 --ctx 8 model.h5 -o 1.h5
+hessian-accum -q --shard 2/2 --tokens calib.h5 --ctx 8 model.h5 -o 2.h5
 hessian-accum -q 1.h5 2.h5 -o sum.h5
 ok '... Hessians' cmp sum.h5 hessian.h5
 dpq-run -q --group 4 --hessian sum.h5 model.h5 -o whole.h5

@@ -7,37 +7,7 @@
 . "$(dirname "$0")/tap.sh"
 ref=$top/tests/ref llama=$top/tests/ref/llama-gqa.h5
 
-py - <<'PY'
-import h5py, numpy as np
-r = np.random.default_rng(3)
-def tokens(name, n, vocab=61, top=60):
-    with h5py.File(name, "w") as f:
-        f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
-        d = f.create_dataset("tokens", data=r.integers(3, top, n).astype("i4"))
-        d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, vocab
-tokens("tokens.h5", 600); tokens("few.h5", 10); tokens("vocab.h5", 600, 62); tokens("ids.h5", 600, 61, 90); tokens("sparse.h5", 40)
-with h5py.File("layer.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
-    f["a/weight"] = r.standard_normal((8, 16)).astype("f4")
-PY
-cat >same.py <<'PY'
-import h5py, sys
-def tree(path):
-    y = {}
-    def visit(name, o):
-        y[name] = {k: str(v) for k, v in o.attrs.items()}
-        if isinstance(o, h5py.Dataset): y[name]["data"] = o[()] if o.dtype == object else (o.shape, str(o.dtype), o[()].tobytes())
-    with h5py.File(path) as f: f.visititems(visit)
-    return y
-for line in sys.stdin:	# OUT PLAIN LAYERS: files that should agree, how many layers are quantized
-    out, plain, layers = line.split()
-    try:
-        a, b = tree(out), tree(plain)
-        differ = set(a) ^ set(b) or [n for n in a if a[n] != b[n]]
-        found = sum(n.endswith("/codes") for n in a)
-        print(*sorted(differ) or ["same" if found == int(layers) else f"{found} layers, not {layers}"])
-    except OSError as e: print(e)
-PY
+py make
 
 # definition OUT MODEL ORDER[:KEY] STAGES OPTION...: a stage is a list of layers, and :GROUP unless that is 8
 calib='--tokens tokens.h5' window='--ctx 50 --convention bos' type=
@@ -51,7 +21,8 @@ definition() {
 		# shellcheck disable=SC2086
 		{
 			hessian-accum -q -j 1 $calib $window $type $layers now.h5 -o stage-h.h5 &&
-			gar-order -q -j 1 --order $order ${key:+--key ${key#:}} --group "${group#:}" stage-h.h5 -o stage-o.h5 &&
+			gar-order -q -j 1 --order $order ${key:+--key ${key#:}} --group "${group#:}" stage-h.h5 \
+				-o stage-o.h5 &&
 			dpq-run -q -j 1 --hessian stage-h.h5 --order stage-o.h5 "$@" $layers now.h5 -o next.h5 &&
 			mv next.h5 now.h5
 		} 2>>definition.err || return
@@ -90,9 +61,12 @@ held 'Llama, W4A16, columns as they stand' "$llama" none "$llama_stages"
 held 'Llama, W4A8, gar' "$llama" gar "$llama_stages" --compute e4m3fn
 held 'Llama, W4A8, full order, groups carried' "$llama" full "$few_stages" --compute e4m3fn
 held 'Llama, gar by another key' "$llama" gar:sum "$few_stages" --storage e2m1
-held 'Llama, rounded to nearest, static scales of activations' "$llama" none "$few_stages" --storage e4m3fn --compensate none --act-format e4m3fn
-held 'norms of heads, windows of attention, activations by token' "$ref/qwen3-window.h5" gar "$few_stages" --act-format int8 --act-mode dynamic-token
-held 'one layer for queries, keys and values; learned positions; biases' "$ref/gpt2.h5" gar "$gpt2_stages" --compute e4m3fn
+held 'Llama, rounded to nearest, static scales of activations' "$llama" none "$few_stages" --storage e4m3fn \
+	--compensate none --act-format e4m3fn
+held 'norms of heads, windows of attention, activations by token' "$ref/qwen3-window.h5" gar "$few_stages" \
+	--act-format int8 --act-mode dynamic-token
+held 'one layer for queries, keys and values; learned positions; biases' "$ref/gpt2.h5" gar "$gpt2_stages" \
+	--compute e4m3fn
 held 'parallel blocks: the MLP sees what the block sees' "$ref/neox-parallel.h5" gar "$neox_stages"
 held 'the same class, serial' "$ref/neox-serial.h5" full "$(echo "$neox_stages" | grep /0/)"
 type='--compute-type bf16'
@@ -101,7 +75,8 @@ type=
 msq-calib -q --kv-format uint2:4 "$llama" -o kv.h5
 held 'keys and values in 2 bits, as the model says' kv.h5 none "$(echo "$llama_stages" | grep /0/)"
 # shellcheck disable=SC2046,SC2086
-sequential kv-option.h5 "$llama" none --group 8 --kv-format uint2:4 $(echo "$llama_stages" | grep /0/ | tr ', ' '\n\n' | sed 's/^/--layers /')
+sequential kv-option.h5 "$llama" none --group 8 --kv-format uint2:4 \
+	$(echo "$llama_stages" | grep /0/ | tr ', ' '\n\n' | sed 's/^/--layers /')
 echo "kv-option.h5 $held.h5 7" >>pairs; echo '... or the option' >>names
 
 # layers that are kept, not selected, in groups of their own, embeddings and the head
@@ -111,7 +86,8 @@ cat >plan.txt <<'P'
 */down_proj	group=16
 P
 kept=1
-held 'a plan: kept layers run as they are, the order of a layer is by its own group' "$llama" gar "$(echo "$llama_stages" | sed '/down/s/$/:16/')" --compute e4m3fn --plan plan.txt
+held 'a plan: kept layers run as they are, the order of a layer is by its own group' "$llama" gar \
+	"$(echo "$llama_stages" | sed '/down/s/$/:16/')" --compute e4m3fn --plan plan.txt
 kept=
 held 'some layers, and the head' "$llama" gar "$(echo "$few_stages" | grep -v o_proj) lm_head"
 held '... of parallel blocks' "$ref/neox-parallel.h5" gar "$(echo "$neox_stages" | grep 4h_to_h) embed_out"
@@ -119,17 +95,28 @@ echo '*embed_tokens compensate=none' >embed.txt
 dpq-run -q --compensate none --group 8 --layers model/embed_tokens "$llama" -o embedded.h5
 definition plain.h5 embedded.h5 none "$few_stages" --group 8
 # shellcheck disable=SC2046
-sequential seq.h5 "$llama" none --group 8 --plan embed.txt --layers '*embed_tokens' $(echo "$few_stages" | tr , '\n' | sed 's/^/--layers /')
+sequential seq.h5 "$llama" none --group 8 --plan embed.txt --layers '*embed_tokens' \
+	$(echo "$few_stages" | tr , '\n' | sed 's/^/--layers /')
 echo 'seq.h5 plain.h5 11' >>pairs; echo 'rounded embeddings feed the blocks' >>names
 
 # experts that see fewer tokens than they have inputs, without the router: their prior is what it sees
 calib='--tokens sparse.h5' window='--ctx 20'
-experts() { for i in 0 1 2 3; do for w; do printf '%s' "$c"; printf 'model/layers/0/block_sparse_moe/experts/%s/%s' $i "$w"; c=,; done; done; }
+experts() {
+	for i in 0 1 2 3; do
+		for w; do
+			printf '%s' "$c"
+			printf 'model/layers/0/block_sparse_moe/experts/%s/%s' $i "$w"
+			c=,
+		done
+	done
+}
 held 'experts alone' "$ref/mixtral.h5" gar "$(c='' experts w1 w3) $(c='' experts w2)"
-ok '... have a prior' sh -c 'hessian-accum -q --tokens sparse.h5 --ctx 20 "$1" -o sparse-h.h5 && h5ls -r sparse-h.h5 | grep -q experts/0/w1/prior/count' x "$ref/mixtral.h5"
+ok '... have a prior' \
+	sh -c 'hessian-accum -q --tokens sparse.h5 --ctx 20 "$1" -o sparse-h.h5 &&
+		h5ls -r sparse-h.h5 | grep -q experts/0/w1/prior/count' x "$ref/mixtral.h5"
 calib='--tokens tokens.h5' window='--ctx 50 --convention bos'
 
-py same.py <pairs >results
+py same_layers <pairs >results
 while IFS='	' read -r name result; do is "$name" "$result" same; done <<X
 $(paste names results)
 X
@@ -140,7 +127,7 @@ is 'the definition has no errors' "$(grep -v ': warning: ' definition.err)" ''
 hessian-accum -q $calib $window "$llama" -o h.h5
 gar-order -q --group 8 h.h5 -o o.h5
 dpq-run -q --hessian h.h5 --order o.h5 --group 8 --compute e4m3fn "$llama" -o shot.h5
-echo '2.h5 shot.h5 14' | py same.py | tr ' ' '\n' >differ
+echo '2.h5 shot.h5 14' | py same_layers | tr ' ' '\n' >differ
 ok 'one-shot Hessians give other codes' grep -q 0/self_attn/o_proj/codes differ
 is '... but where nothing is quantized before' "$(grep -c '0/self_attn/[qkv]_proj' differ)" 0
 
@@ -161,50 +148,49 @@ ok 'the same bytes on two threads, with hidden states in a file' cmp one.h5 two.
 ok '... from a stream to a file' cmp one.h5 three.h5
 eval-ppl -q --tokens text.h5 --ctx 16 one.h5 >file.tsv
 ok '... to a stream the same model' sh -c 'eval-ppl -q --tokens text.h5 --ctx 16 four | cmp file.tsv -'
-history() { py -c 'import h5py,sys; a = h5py.File(sys.argv[1]).attrs; print(a["history"].split("\n")[0].split(" ", 2)[2]); print(*sorted(n for n in a if n.startswith("history:")))' "$1"; }
-is 'the history has what decides the result, and that of the tokens' "$(history two.h5)" '--reorder gar --group 8 --compute e4m3fn --sequential --ctx 16
+history() { py history "$1"; }
+is 'the history has what decides the result, and that of the tokens' "$(history two.h5)" \
+	'--reorder gar --group 8 --compute e4m3fn --sequential --ctx 16
 history:tokens history:tokens:model'
 
 # options that do not go together, or change nothing
 no 'both' 2 'takes the place of --hessian' dpq-run --sequential --tokens text.h5 --hessian h.h5 tiny.h5 -o bad.h5
-no 'an order from a file' 2 '.-reorder that of --order' dpq-run --sequential --tokens text.h5 --order o.h5 tiny.h5 -o bad.h5
+no 'an order from a file' 2 '.-reorder that of --order' \
+	dpq-run --sequential --tokens text.h5 --order o.h5 tiny.h5 -o bad.h5
 no 'no tokens' 2 '.-tokens FILE is expected with --sequential' dpq-run --sequential tiny.h5 -o bad.h5
 no 'tokens alone' 2 '.-tokens goes with --sequential' dpq-run --tokens text.h5 --hessian h.h5 tiny.h5 -o bad.h5
 no 'shards, which are for files' 2 'shard' dpq-run --sequential --tokens text.h5 --shard 1/2 tiny.h5 -o bad.h5
-warns 'settings of a calibration without one' '.-ctx .without --sequential' dpq-run --compensate none --group 8 --ctx 16 tiny.h5 -o plain.h5
-warns 'an order without compensation' '.-reorder, --key .--compensate none' dpq-run --compensate none --group 8 --reorder gar --key sum tiny.h5 -o plain.h5
-warns 'a key without groups' '.-key .--reorder none or full' dpq-run --sequential --tokens text.h5 --ctx 16 --group 8 --reorder full --key sum tiny.h5 -o x.h5
-warns 'rounding to nearest needs no calibration' '.-sequential, --ctx .it serves the report only' dpq-run --compensate none --group 8 --sequential --tokens text.h5 --ctx 16 tiny.h5 -o x.h5
-is '... and changes nothing' "$(echo 'x.h5 plain.h5 14' | py same.py; history x.h5)" "same
+warns 'settings of a calibration without one' '.-ctx .without --sequential' \
+	dpq-run --compensate none --group 8 --ctx 16 tiny.h5 -o plain.h5
+warns 'an order without compensation' '.-reorder, --key .--compensate none' \
+	dpq-run --compensate none --group 8 --reorder gar --key sum tiny.h5 -o plain.h5
+warns 'a key without groups' '.-key .--reorder none or full' \
+	dpq-run --sequential --tokens text.h5 --ctx 16 --group 8 --reorder full --key sum tiny.h5 -o x.h5
+warns 'rounding to nearest needs no calibration' '.-sequential, --ctx .it serves the report only' \
+	dpq-run --compensate none --group 8 --sequential --tokens text.h5 --ctx 16 tiny.h5 -o x.h5
+is '... and changes nothing' "$(echo 'x.h5 plain.h5 14' | py same_layers; history x.h5)" "same
 $(history plain.h5)"
-no 'W8A8 by dynamic scales cannot take static ones from nowhere' 2 'come from --hessian FILE or --sequential' dpq-run --storage e4m3fn --compensate none --act-format e4m3fn tiny.h5 -o bad.h5
+no 'W8A8 by dynamic scales cannot take static ones from nowhere' 2 'come from --hessian FILE or --sequential' \
+	dpq-run --storage e4m3fn --compensate none --act-format e4m3fn tiny.h5 -o bad.h5
 
 # bad input, with one line, leaving nothing
 # shellcheck disable=SC2317
 bad() { dpq-run -q --sequential --ctx 50 --group 8 "$@" -o bad.h5; }
 no 'too few tokens' 1 'few.h5: .*window' bad --tokens few.h5 "$llama"
 no 'tokens of another vocabulary' 1 'vocab.h5: ' bad --tokens vocab.h5 "$llama"
-ok '... unless they are forced' dpq-run -q --sequential --ctx 50 --group 8 --force-tokens --tokens vocab.h5 "$llama" -o x.h5
+ok '... unless they are forced' \
+	dpq-run -q --sequential --ctx 50 --group 8 --force-tokens --tokens vocab.h5 "$llama" -o x.h5
 no 'ids that the model does not have' 1 'ids.h5: ' bad --tokens ids.h5 "$llama"
 no 'no tokens file' 1 "layer.h5: .*'model', expected 'tokens'" bad --tokens layer.h5 "$llama"
-no 'a layer without a model' 1 'layer.h5: /config: is missing; --sequential runs the model' bad --tokens tokens.h5 layer.h5
-no 'a layer that is quantized already' 1 'one.h5: /model/layers/0/self_attn/.*: is quantized already' bad --tokens text.h5 one.h5
+no 'a layer without a model' 1 'layer.h5: /config: is missing; --sequential runs the model' \
+	bad --tokens tokens.h5 layer.h5
+no 'a layer that is quantized already' 1 'one.h5: /model/layers/0/self_attn/.*: is quantized already' \
+	bad --tokens text.h5 one.h5
 no 'embeddings to be compensated' 1 'embed_tokens: is fed token ids' bad --tokens tokens.h5 --layers '*' "$llama"
 no 'no layer of that name' 1 'holds no linear layer' bad --tokens tokens.h5 --layers nothing "$llama"
 head -c $(($(wc -c <stream) * 2 / 3)) stream >clipped
 no 'a stream that is cut' 1 'clipped: is cut short' bad --tokens text.h5 clipped
-py - <<'PY'
-import h5py, numpy as np, struct
-with h5py.File("tiny.h5") as a, h5py.File("nan.h5", "w") as b:
-    for n in a: a.copy(n, b)
-    for n, v in a.attrs.items(): b.attrs[n] = v
-    b["model/layers/1/self_attn/o_proj/weight"][0, 0] = np.inf
-raw, i, parts = open("stream", "rb").read(), 0, []
-while i < len(raw):
-    n = struct.unpack("<Q", raw[i + 28:i + 36])[0] if raw[i + 8] > 1 else struct.unpack("<Q", raw[i + 40:i + 48])[0]
-    parts.append(raw[i:i + n]); i += n
-open("headless", "wb").write(b"".join(parts[:-1])); open("blocks", "wb").write(b"".join(parts[1:]))
-PY
+py faults
 no 'infinity in a weight' 1 'o_proj/weight' bad --tokens text.h5 nan.h5
 no 'a stream without its last part' 1 'headless: ' bad --tokens text.h5 headless
 no 'a stream without its first' 1 'blocks: ' bad --tokens text.h5 blocks

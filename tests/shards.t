@@ -5,40 +5,22 @@
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 model=$top/tests/ref/llama-gqa.h5
-py - "$model" <<'PY'
-import h5py, numpy as np, shutil, sys
-for seed, name in (1, "t.h5"), (2, "other-tokens.h5"):
-    with h5py.File(name, "w") as f:
-        f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
-        d = f.create_dataset("tokens", data=np.random.default_rng(seed).integers(3, 61, 400).astype("i4"))
-        d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
-with h5py.File("act.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "activations", "1"
-    f["a/input"] = np.random.default_rng(3).standard_normal((70, 33)).astype("f4")
-shutil.copy(sys.argv[1], "other-model.h5")
-with h5py.File("other-model.h5", "r+") as f: f["model/layers/1/mlp/up_proj/weight"][0, 0] += 1
-PY
+py make "$model"
 run() { hessian-accum -q --tokens t.h5 --ctx 32 "$@"; }
-attr() { py -c 'import h5py,sys; print(h5py.File(sys.argv[1]).attrs.get(sys.argv[2]))' "$@"; }
+attr() { py attr "$1" / "$2"; }
 for i in 1 2 3; do run --shard $i/3 "$model" -o s$i.h5; done
 run "$model" -o whole.h5
 
 # --- what a shard says ---
 is 'which it is' "$(attr s2.h5 shard) $(attr s2.h5 shards)" '2 3'
-pieces() { py -c 'import hashlib,sys
-d = open(sys.argv[1], "rb").read(); n = 16 << 20
-print(hashlib.sha256(b"".join(hashlib.sha256(d[i:i + n]).digest() for i in range(0, len(d), n))).hexdigest())' "$1"; }
+pieces() { py pieces "$1"; }
 is 'of which model' "$(attr s2.h5 model_sha256)" "$(pieces "$model")"
 is 'of which tokens' "$(attr s2.h5 tokens_sha256)" "$(pieces t.h5)"
-is 'a whole says only of what it is' "$(attr whole.h5 shard) $(attr whole.h5 shards) $(attr whole.h5 model_sha256)" "None None $(pieces "$model")"
+is 'a whole says only of what it is' \
+	"$(attr whole.h5 shard) $(attr whole.h5 shards) $(attr whole.h5 model_sha256)" "None None $(pieces "$model")"
 # a file of more than one piece
 head -c 40000000 /dev/zero >zeros
-py - <<'PY'
-import h5py, numpy as np
-with h5py.File("large.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "activations", "1"
-    f["a/input"] = np.random.default_rng(4).standard_normal((1100000, 8)).astype("f4")
-PY
+py large
 hessian-accum -q --shard 1/9 large.h5 -o large-1.h5
 is 'of large activations, by pieces' "$(attr large-1.h5 model_sha256)" "$(pieces large.h5)"
 rm -f zeros large.h5
@@ -51,9 +33,12 @@ for order in '3 2 1' '2 3 1'; do
 	ok "the sum is the same bytes in the order $order" cmp a.h5 b.h5
 done
 ok 'a shard from a pipe' sh -c 'cat s1.h5 | hessian-accum -q s3.h5 - s2.h5 -o b.h5 && cmp a.h5 b.h5'
-is 'the sum is whole' "$(attr a.h5 shard) $(attr a.h5 shards) $(attr a.h5 model_sha256) $(attr a.h5 tokens_sha256)" "None None $(pieces "$model") $(pieces t.h5)"
+is 'the sum is whole' "$(attr a.h5 shard) $(attr a.h5 shards) $(attr a.h5 model_sha256) $(attr a.h5 tokens_sha256)" \
+	"None None $(pieces "$model") $(pieces t.h5)"
 ok '... and adds with others' hessian-accum -q a.h5 whole.h5 -o b.h5
-is 'histories stand in the order of the shards' "$(attr b.h5 history | grep -o 'shard ./.')$(attr a.h5 history:input2 | grep -o 'shard ./.')$(attr a.h5 history:input3 | grep -o 'shard ./.')" 'shard 1/3shard 2/3shard 3/3'
+is 'histories stand in the order of the shards' \
+	"$(attr b.h5 history | grep -o 'shard ./.')$(attr a.h5 history:input2 |
+	grep -o 'shard ./.')$(attr a.h5 history:input3 | grep -o 'shard ./.')" 'shard 1/3shard 2/3shard 3/3'
 sum() { hessian-accum -q "$@" -o bad.h5; }
 no 'a shard that is missing' 1 's1.h5: is shard 1 of 3, shard 2 is not there, expected all' sum s1.h5 s3.h5
 no 'the last one' 1 's1.h5: is shard 1 of 3, shard 3 is not there' sum s2.h5 s1.h5
@@ -78,11 +63,12 @@ ok 'a model on standard input that is a file' sh -c 'hessian-accum -q s1.h5 x.h5
 cat "$model" | run --shard 2/3 -o x.h5
 no 'a model that nothing is known of' 1 'x.h5: has no attribute model_sha256, s1.h5 has' sum s1.h5 x.h5 s3.h5
 for v in 0 1.5 4 -1; do
-	py -c "import h5py,shutil; shutil.copy('s1.h5', 'x.h5'); h5py.File('x.h5', 'r+').attrs['shard'] = $v"
+	py "shard($v)"
 	no "shard $v of 3" 1 'x.h5: /: attributes shard and shards are' sum x.h5 s2.h5 s3.h5
 done
 for i in 1 2; do hessian-accum -q --ctx 16 --shard $i/2 act.h5 -o a$i.h5; done
-ok 'shards of activations' sh -c 'hessian-accum -q a1.h5 a2.h5 -o x.h5 && hessian-accum -q a2.h5 a1.h5 -o y.h5 && cmp x.h5 y.h5'
+ok 'shards of activations' \
+	sh -c 'hessian-accum -q a1.h5 a2.h5 -o x.h5 && hessian-accum -q a2.h5 a1.h5 -o y.h5 && cmp x.h5 y.h5'
 no '... one missing' 1 'is shard 1 of 2, shard 2 is not there' sum a1.h5
 is 'nothing of what was refused' "$(ls bad.h5 2>/dev/null)" ''
 
@@ -96,7 +82,8 @@ chooses() {
 	what=$1 shard=$2; shift 2
 	rm -f x.h5
 	said=$(auto "$@" 2>&1)
-	is "auto: $what" "$(echo "$said" | grep -o "^hessian-accum: shard [0-9/]*, by ")" "hessian-accum: shard $shard, by "
+	is "auto: $what" \
+		"$(echo "$said" | grep -o "^hessian-accum: shard [0-9/]*, by ")" "hessian-accum: shard $shard, by "
 }
 chooses 'an array' 2/3 ${A}ID=2 ${A}COUNT=3 ${A}MIN=1 ${A}MAX=3 ${A}STEP=1
 run --shard 2/3 "$model" -o y.h5
@@ -109,7 +96,8 @@ chooses 'Open MPI' 4/4 ${C}RANK=3 ${C}SIZE=4
 chooses 'PMI' 1/2 PMI_RANK=0 PMI_SIZE=2
 chooses 'an array before processes' 2/3 ${A}ID=2 ${A}COUNT=3 ${A}MIN=1 ${A}MAX=3 SLURM_PROCID=0 SLURM_NTASKS=8
 chooses 'srun and PMI that agree' 3/4 SLURM_PROCID=2 SLURM_NTASKS=4 PMI_RANK=2 PMI_SIZE=4
-is '-q says nothing' "$(env PMI_RANK=0 PMI_SIZE=2 hessian-accum -q --tokens t.h5 --ctx 32 --shard auto "$model" -o x.h5 2>&1)" ''
+is '-q says nothing' \
+	"$(env PMI_RANK=0 PMI_SIZE=2 hessian-accum -q --tokens t.h5 --ctx 32 --shard auto "$model" -o x.h5 2>&1)" ''
 env PMI_RANK=0 PMI_SIZE=2 hessian-accum -q --tokens t.h5 --ctx 32 "$model" -o x.h5
 ok 'nothing is shared out unasked' cmp x.h5 whole.h5
 rm -f x.h5
@@ -118,18 +106,25 @@ no 'auto: half a pair' 2 'SLURM_NTASKS is set, SLURM_PROCID is not' auto SLURM_N
 no 'auto: the other half' 2 'PMI_RANK is set, PMI_SIZE is not' auto PMI_RANK=1
 no 'auto: an array without its first' 2 "${A}ID is set, ${A}MIN is not" auto ${A}ID=2 ${A}COUNT=3
 no 'auto: an array without its size' 2 "${A}ID is set, ${A}COUNT is not" auto ${A}ID=2 ${A}MIN=1
-no 'auto: an array with gaps' 2 'the array has gaps: 3 tasks from 1 to 7; .*--array=1-3' auto ${A}ID=1 ${A}COUNT=3 ${A}MIN=1 ${A}MAX=7 ${A}STEP=1
-no 'auto: ... that cannot be seen from its end' 2 "${A}ID is 7, expected one of 3 numbers" auto ${A}ID=7 ${A}COUNT=3 ${A}MIN=1
+no 'auto: an array with gaps' 2 'the array has gaps: 3 tasks from 1 to 7; .*--array=1-3' \
+	auto ${A}ID=1 ${A}COUNT=3 ${A}MIN=1 ${A}MAX=7 ${A}STEP=1
+no 'auto: ... that cannot be seen from its end' 2 "${A}ID is 7, expected one of 3 numbers" \
+	auto ${A}ID=7 ${A}COUNT=3 ${A}MIN=1
 no 'auto: between the steps' 2 "${A}ID is 11" auto ${A}ID=11 ${A}COUNT=3 ${A}MIN=10 ${A}MAX=14 ${A}STEP=2
 no 'auto: before the first' 2 "${A}ID is 0" auto ${A}ID=0 ${A}COUNT=3 ${A}MIN=1 ${A}MAX=3
 no 'auto: a step of 0' 2 "${A}STEP is 0" auto ${A}ID=1 ${A}COUNT=3 ${A}MIN=1 ${A}STEP=0
 no 'auto: a rank beyond the size' 2 'SLURM_PROCID is 4, expected one of 4' auto SLURM_PROCID=4 SLURM_NTASKS=4
 no 'auto: no tasks' 2 'PMI_SIZE is 0' auto PMI_RANK=0 PMI_SIZE=0
 no 'auto: too many' 2 'PMI_SIZE is 99999999' auto PMI_RANK=0 PMI_SIZE=99999999
-for v in '' x -1 1.0 ' 1' 99999999999999999999; do no "auto: rank '$v'" 2 "PMI_RANK is '$v', expected a whole number" auto PMI_RANK="$v" PMI_SIZE=2; done
-no 'auto: a malformed variable of a launcher that comes later' 2 'PMI_RANK is' auto SLURM_PROCID=0 SLURM_NTASKS=2 PMI_RANK=x PMI_SIZE=2
-no 'auto: launchers that disagree' 2 "SLURM_PROCID says 1/4, ${C}RANK says 3/4" auto SLURM_PROCID=0 SLURM_NTASKS=4 ${C}RANK=2 ${C}SIZE=4
-no 'auto: processes of a task of an array' 2 "${A}ID says 2/3, SLURM_PROCID says 3/8" auto ${A}ID=2 ${A}COUNT=3 ${A}MIN=1 SLURM_PROCID=2 SLURM_NTASKS=8
+for v in '' x -1 1.0 ' 1' 99999999999999999999; do
+	no "auto: rank '$v'" 2 "PMI_RANK is '$v', expected a whole number" auto PMI_RANK="$v" PMI_SIZE=2
+done
+no 'auto: a malformed variable of a launcher that comes later' 2 'PMI_RANK is' \
+	auto SLURM_PROCID=0 SLURM_NTASKS=2 PMI_RANK=x PMI_SIZE=2
+no 'auto: launchers that disagree' 2 "SLURM_PROCID says 1/4, ${C}RANK says 3/4" \
+	auto SLURM_PROCID=0 SLURM_NTASKS=4 ${C}RANK=2 ${C}SIZE=4
+no 'auto: processes of a task of an array' 2 "${A}ID says 2/3, SLURM_PROCID says 3/8" \
+	auto ${A}ID=2 ${A}COUNT=3 ${A}MIN=1 SLURM_PROCID=2 SLURM_NTASKS=8
 no 'auto: a word like it' 2 "shard: 'automatic' is not" run --shard automatic "$model"
 is 'nothing of that made a file' "$(ls x.h5 2>/dev/null)" ''
 # --- shards of a model that other Hessians or orders made, and one taken for the whole ---
@@ -139,9 +134,14 @@ quantized() { dpq-run -q --group 8 "$@" "$model"; }
 quantized --hessian whole.h5 --order order.h5 --shard 1/2 -o q1.h5
 quantized --hessian other-hessian.h5 --order order.h5 --shard 2/2 -o q2.h5
 quantized --hessian whole.h5 --order other-order.h5 --shard 2/2 -o q3.h5
-no 'of other Hessians' 1 'q2.h5: is a shard of other Hessians than q1.h5 .attribute hessian_sha256' tensor-join -q q1.h5 q2.h5 -o q.h5
-no 'of another order' 1 'q3.h5: is a shard of another order than q1.h5 .attribute order_sha256' tensor-join -q q1.h5 q3.h5 -o q.h5
-no 'one of them is no model' 1 'q1.h5: is one shard of several; expected a whole model: tensor-join' eval-ppl -q --tokens t.h5 --ctx 32 q1.h5
-warns 'gar-order: one of them is no Hessian' 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' gar-order s1.h5 -o o1.h5
-warns 'dpq-run: nor here' 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' dpq-run --group 8 --hessian s1.h5 "$model" -o q.h5
+no 'of other Hessians' 1 'q2.h5: is a shard of other Hessians than q1.h5 .attribute hessian_sha256' \
+	tensor-join -q q1.h5 q2.h5 -o q.h5
+no 'of another order' 1 'q3.h5: is a shard of another order than q1.h5 .attribute order_sha256' \
+	tensor-join -q q1.h5 q3.h5 -o q.h5
+no 'one of them is no model' 1 'q1.h5: is one shard of several; expected a whole model: tensor-join' \
+	eval-ppl -q --tokens t.h5 --ctx 32 q1.h5
+warns 'gar-order: one of them is no Hessian' 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' \
+	gar-order s1.h5 -o o1.h5
+warns 'dpq-run: nor here' 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' \
+	dpq-run --group 8 --hessian s1.h5 "$model" -o q.h5
 done_testing

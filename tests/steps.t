@@ -1,5 +1,6 @@
 #!/bin/sh
-# What pipelines are made of, by tools that only print: inputs and their key, steps and theirs, --dry-run and --status, steps
+# What pipelines are made of, by tools that only print: inputs and their key, steps and theirs, --dry-run and --status,
+# steps
 # that fail or are left out, and the example of docs/pipelines.md.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -60,7 +61,8 @@ mkdir elsewhere
 cp -r hf elsewhere/llama
 cp A elsewhere/C
 is 'the same inputs by other names: the same key, of 16 digits' \
-	"$(cd elsewhere && key "$p" ./llama/ C ../B | tr 0-9a-f x)$(cd elsewhere && key "$p" ./llama/ C ../B)" "xxxxxxxxxxxxxxxx$(cat first)"
+	"$(cd elsewhere && key "$p" ./llama/ C ../B | tr 0-9a-f x)$(cd elsewhere && key "$p" ./llama/ C ../B)" \
+	"xxxxxxxxxxxxxxxx$(cat first)"
 {
 	cat first
 	key "$p" hf B A; key "$p" hf A; key "$p" hf '' A; key "$p" hf; key "$p" m.h5 A B
@@ -110,14 +112,20 @@ is '... and back' "$(made "$p" m.h5)" 'W4A16-full W4A16-gar W4A16-none'
 ok '... the table is what it was' cmp "$work/table4.tsv" table4.tsv
 echo '#' >>tools/bin/dpq-run
 is 'a step that cannot be made again' "$(FAILS=eval-ppl made "$p" m.h5)" 'W4A16-gar'
-is '... is to do, though its files are there' "$("$p" --status m.h5 2>/dev/null | sort | uniq | grep -c '^to do')$(ls "$work/W4A16-gar.tsv")" "6$work/W4A16-gar.tsv"
+is '... is to do, though its files are there' \
+	"$("$p" --status m.h5 2>/dev/null | sort | uniq | grep -c '^to do')$(ls "$work/W4A16-gar.tsv")" \
+	"6$work/W4A16-gar.tsv"
 is '... until it is' "$(made "$p" m.h5)" "$runs"
-ok 'two steps that make one file' sh -c 'sed "s/^run_steps/step \"cat model.h5 >gar.h5\"\n&/" "$1" >"$2" && chmod +x "$2" &&
+ok 'two steps that make one file' sh -c '
+	sed "s/^run_steps/step \"cat model.h5 >gar.h5\"\n&/" "$1" >"$2" && chmod +x "$2" &&
 	! "$2" m.h5 2>said >/dev/null && grep -q "gar.h5: two steps make it" said' sh "$p" "$tmp/tools/pipelines/two.sh"
-ok 'steps that wait for each other' sh -c 'sed "s/^run_steps/step \"cat a.h5 >b.h5\"; step \"cat b.h5 >a.h5\"\n&/" "$1" >"$2" &&
-	! "$2" m.h5 2>said >/dev/null && grep -q "wait for each other: cat a.h5 >b.h5" said' sh "$p" "$tmp/tools/pipelines/two.sh"
+ok 'steps that wait for each other' sh -c '
+	sed "s/^run_steps/step \"cat a.h5 >b.h5\"; step \"cat b.h5 >a.h5\"\n&/" "$1" >"$2" &&
+	! "$2" m.h5 2>said >/dev/null && grep -q "wait for each other: cat a.h5 >b.h5" said' \
+	sh "$p" "$tmp/tools/pipelines/two.sh"
 ok 'a step that makes nothing' sh -c 'sed "s/^run_steps/step \"cat a.h5\"\n&/" "$1" >"$2" &&
-	! "$2" m.h5 2>said >/dev/null && grep -q "a step without a result: cat a.h5" said' sh "$p" "$tmp/tools/pipelines/two.sh"
+	! "$2" m.h5 2>said >/dev/null && grep -q "a step without a result: cat a.h5" said' \
+	sh "$p" "$tmp/tools/pipelines/two.sh"
 rm tools/pipelines/two.sh
 
 printf '#!/bin/sh\necho "#" >>%s\nexec bash -euo pipefail\n' "$tmp/tools/bin/dpq-run" >later
@@ -128,34 +136,45 @@ is '... but the next run makes what it makes' "$(made "$p" m.h5)" "$runs"
 
 # --- --status and --dry-run ---
 rm -r steps
-is 'nothing is done' "$("$p" --status m.h5 2>said | cut -f 1 | sort | uniq -c | xargs) $(sed 's/.*: \([0-9]\)/\1/; s/done: .*/done/' said)" \
+is 'nothing is done' "$("$p" --status m.h5 2>said | cut -f 1 | sort | uniq -c |
+	xargs) $(sed 's/.*: \([0-9]\)/\1/; s/done: .*/done/' said)" \
 	'12 to do 0 of 12 steps are done'
-is '... nor named otherwise' "$("$p" --status m.h5 2>said | cut -f 2 | sed 's/[.][a-z0-9]*$//' | sort | xargs)" "$runs calib full gar hessian none test"
+is '... nor named otherwise' "$("$p" --status m.h5 2>said | cut -f 2 | sed 's/[.][a-z0-9]*$//' | sort | xargs)" \
+	"$runs calib full gar hessian none test"
 "$p" m.h5 --dry-run >commands
 ok '... and neither writes' test ! -e steps
 is 'a dry run: as many commands, in a folder with the model' \
-	"$(grep -cv -e '^PATH=' -e '^mkdir ' -e '^cd ' -e '^ln ' commands) $(grep -c -e '^PATH=' -e '^mkdir ' -e '^cd ' -e '^ln ' commands)" '12 4'
-ok '... a step is a command line by plain names' grep -qx "gar-order -q --order gar --group 128 hessian.h5 -o gar.h5" commands
+	"$(grep -cv -e '^PATH=' -e '^mkdir ' -e '^cd ' -e '^ln ' commands) $(grep -c -e '^PATH=' -e '^mkdir ' \
+	-e '^cd ' -e '^ln ' commands)" '12 4'
+ok '... a step is a command line by plain names' \
+	grep -qx "gar-order -q --order gar --group 128 hessian.h5 -o gar.h5" commands
 "$p" m.h5 >/dev/null 2>&1
 mv steps ran
 ok '... which run by themselves' bash -euo pipefail commands
-is '... and make the same' "$(cd ran && find . -name '*.tsv' ! -name usage.tsv ! -name table4.tsv | sort | xargs cksum)" \
+is '... and make the same' "$(
+	cd ran && find . -name '*.tsv' ! -name usage.tsv ! -name table4.tsv | sort | xargs cksum
+)" \
 	"$(cd steps && find . -name '*.tsv' ! -name usage.tsv | sort | xargs cksum)"
 rm -r steps; mv ran steps
 rm "$work/gar.h5"
-is 'one file is gone: it and what needs it are to do' "$("$p" --status m.h5 2>/dev/null | sort | sed 's/[.][a-z0-9]*$//' | tr '\t' ' ' | paste -sd,)" \
-	'done calib,done full,done hessian,done none,done test,to do W4A16-full,to do W4A16-gar,to do W4A16-none,to do W4A8-full,to do W4A8-gar,to do W4A8-none,to do gar'
-is '... and are the commands of a dry run' "$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '5 7'
+is 'one file is gone: it and what needs it are to do' \
+	"$("$p" --status m.h5 2>/dev/null | sort | sed 's/[.][a-z0-9]*$//' | tr '\t' ' ' | paste -sd,)" \
+	"done calib,done full,done hessian,done none,done test,to do W4A16-full,to do W4A16-gar,to do W4A16-none,\
+to do W4A8-full,to do W4A8-gar,to do W4A8-none,to do gar"
+is '... and are the commands of a dry run' \
+	"$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '5 7'
 for s in "$top"/pipelines/*.sh; do
 	t=${s##*/} t=${t%.sh}
 	[ $t = smollm2 ] && continue
 	PTQ_RESULTS="$tmp/none" "$tmp/tools/pipelines/$t.sh" --dry-run >commands 2>said
 	ok "$t: --dry-run" sh -c 'test -s commands && ! test -s said && bash -n commands && test ! -e none' sh
 	PTQ_RESULTS="$tmp/none" "$tmp/tools/pipelines/$t.sh" --status >status 2>said
-	is '... --status has as many steps, none done' "$(wc -l <status) $(cut -f 1 status | sort -u) $(test -e none && echo written)" \
+	is '... --status has as many steps, none done' \
+		"$(wc -l <status) $(cut -f 1 status | sort -u) $(test -e none && echo written)" \
 		"$(sed 1,3d commands | grep -cv -e '^ln -sf ' -e '^mkdir -p ' -e '^cp ' -e '^to=') to do "
 done
-no 'smollm2 without its model' 1 'smollm2/model.h5: is not there: a run without --status fetches it' "$tmp/tools/pipelines/smollm2.sh" --status
+no 'smollm2 without its model' 1 'smollm2/model.h5: is not there: a run without --status fetches it' \
+	"$tmp/tools/pipelines/smollm2.sh" --status
 
 # --- what cannot be right is said before anything is made ---
 export PTQ_RESULTS="$tmp/none"
@@ -183,7 +202,9 @@ if $as_other test -r "$tmp/tools" 2>/dev/null; then
 else
 	skip 'a test without permission' 'another user cannot be had, or does not reach the tools'
 fi
-for s in PTQ_GROUP PTQ_LIMIT PTQ_TOKENS; do no "$s is no number" 2 "^dpq-table4: $s: '1 x' is not a number" env "$s=1 x" "$p" hf; done
+for s in PTQ_GROUP PTQ_LIMIT PTQ_TOKENS; do
+	no "$s is no number" 2 "^dpq-table4: $s: '1 x' is not a number" env "$s=1 x" "$p" hf
+done
 no 'a runner that is not there' 1 '^dpq-table4: nosuch: is not installed' env PTQ_EACH='nosuch -j4' "$p" hf
 mkdir few
 for t in bash dirname realpath; do ln -s "$(command -v $t)" few/$t; done
@@ -232,10 +253,12 @@ chmod +x second-fails killed nested replaced leaves-out
 
 ok 'each step is said' sh -c '"$1" m.h5 2>said' sh "$p"
 is '... by its name, once' "$(sed -n 's/^recipes: \([a-z0-9-]*\)$/\1/p' said | sort | xargs)" \
-	"$({ printf '%s\n' calib test hessian order; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } | sort | xargs)"
+	"$({ printf '%s\n' calib test hessian order; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } | sort |
+	xargs)"
 rm -r again
 ok 'a run that fails ends the pipeline' sh -c '! PTQ_EACH=./second-fails "$1" m.h5' sh "$p"
-is '... no table is made of the rest, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'inc-240.*') $(there 'part.*')" '0 1 0 0'
+is '... no table is made of the rest, and nothing else is left' \
+	"$(there recipes.tsv) $(there late.tsv) $(there 'inc-240.*') $(there 'part.*')" '0 1 0 0'
 ok '... and the next time it is made' "$p" m.h5
 cp "$(find again -name recipes.tsv)" whole.tsv
 rm -r again
@@ -245,12 +268,15 @@ for blank in '' ' ' "$(printf '\n\t')"; do
 	rm -r again
 done
 ok 'a runner that leaves out lines and ends with status 0' sh -c '! PTQ_EACH=./leaves-out "$1" m.h5 2>said' sh "$p"
-is '... what is missing is said in the last line, once' "$(tail -n 1 said | sed 's/.*missing: \([^.]*\)[.] .*/\1/') $(grep -c missing: said)" "$(sed '/^paper\t/,$!d; /^paper\t/d' whole.tsv | cut -f1 | paste -sd ' ' | sed 's/ /, /g') 1"
+is '... what is missing is said in the last line, once' \
+	"$(tail -n 1 said | sed 's/.*missing: \([^.]*\)[.] .*/\1/') $(grep -c missing: said)" \
+	"$(sed '/^paper\t/,$!d; /^paper\t/d' whole.tsv | cut -f1 | paste -sd ' ' | sed 's/ /, /g') 1"
 is '... no table is made, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'part.*')" '0 1 0'
 ok '... and the next time only that is made' sh -c '"$1" m.h5 2>said && ! grep late said' sh "$p"
 ok '... as it should be' cmp whole.tsv "$(find again -name recipes.tsv)"
 rm -r again
-ok 'what a tool says against it is heard' sh -c '! FAILS=dpq-run "$1" m.h5 2>said && grep -q "^dpq-run: out of luck" said' sh "$p"
+ok 'what a tool says against it is heard' \
+	sh -c '! FAILS=dpq-run "$1" m.h5 2>said && grep -q "^dpq-run: out of luck" said' sh "$p"
 rm -r again
 ok 'a pipeline that is killed' sh -c '! PTQ_EACH=./killed sh -c "echo \$\$ >pid; exec $1 m.h5"' sh "$p"
 is '... leaves nothing under a name of a result' "$(find again -name 'late.[lt]*' ! -path '*/part.*')" ''
@@ -267,13 +293,15 @@ ok 'a model that has moved, another where it was' "$p" moved.h5
 ok '... is the one that is used' cmp whole.tsv "$(find again -name recipes.tsv)"
 rm -r again
 cp moved.h5 m.h5
-ok 'a model that is replaced while it is used' sh -c '! PTQ_EACH=./replaced "$1" m.h5 2>said && grep -q "m.h5: was replaced" said' sh "$p"
+ok 'a model that is replaced while it is used' \
+	sh -c '! PTQ_EACH=./replaced "$1" m.h5 2>said && grep -q "m.h5: was replaced" said' sh "$p"
 is '... leaves no results' "$(find again -type f)" ''
 
 # --- the example of docs/pipelines.md, on a small model ---
 cp "$top/tests/ref/llama-gqa.h5" m.h5
 mkdir own
-awk '/^    #!\/usr\/bin\/env bash$/ { on = 1 } on && /^$/ { exit } on { print substr($0, 5) }' "$top/docs/pipelines.md" >own/groups.sh
+awk '/^    #!\/usr\/bin\/env bash$/ { on = 1 } on && /^$/ { exit } on { print substr($0, 5) }' \
+	"$top/docs/pipelines.md" >own/groups.sh
 is 'the example has at most 15 lines below its title' "$(($(wc -l <own/groups.sh) - 2 <= 15))" 1
 sed -i "s,/usr/local/share/ptqtools/pipelines,$top/pipelines,; s/32/8/g; s/64/16/g; s/128/32/g" own/groups.sh
 chmod +x own/groups.sh

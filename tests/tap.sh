@@ -8,12 +8,16 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 n=0 bad=0
 tmp=$(mktemp -d) && cd "$tmp" || exit 1
 trap 'rm -rf "$tmp"' EXIT
-PATH=${PTQ_BIN:-$top/bin}:$PATH
+PATH=${PTQ_BIN:-$top/bin}:$top/tests/lib:$PATH
+# py FUNCTION ARGUMENT...: Python of tests/lib/NAME.py, where NAME.t is the test, or of tests/lib/h5.py (tests/lib/py)
+PTQ_TEST=$(basename "${0%.*}")
+export PTQ_TEST
 export LC_ALL=C
 shared=${PTQ_SHARED:-$top/../shared}/data
 [ -d "$shared" ] || shared=
 
-# What fails says why on standard error, which prove shows. Tests have models made by hand, without a basis, and evaluate
+# What fails says why on standard error, which prove shows. Tests have models made by hand, without a basis, and
+# evaluate
 # some on the tokens that calibrated them: warnings of these do not count.
 unmade=': warning: .*: \(has no attribute basis: \|was calibrated on tokens \)'
 # ok NAME COMMAND...: the command succeeds
@@ -22,29 +26,41 @@ ok() {
 	if "$@" >ok.out 2>ok.err; then echo "ok $n - $what"
 	else bad=1; echo "not ok $n - $what"; { echo "# $what"; sed 's/^/# /' ok.out ok.err; } >&2; fi
 }
-# no NAME STATUS PATTERN COMMAND...: the command fails with this status and, warnings apart, one line, which matches the pattern
+# no NAME STATUS PATTERN COMMAND...: the command fails with this status and, warnings apart, one line, which matches the
+# pattern
 no() {
 	n=$((n + 1)); what=$1 status=$2 pattern=$3; shift 3
 	"$@" >no.out 2>no.err </dev/null; got=$?
 	said=$(grep -v -e "^try '" -e ': warning: ' no.err)
-	if [ "$got" = "$status" ] && [ "$(printf '%s\n' "$said" | grep -c .)" = 1 ] && printf '%s\n' "$said" | grep -Eq -- "$pattern"; then echo "ok $n - $what"
+	if [ "$got" = "$status" ] && [ "$(printf '%s\n' "$said" | grep -c .)" = 1 ] && printf '%s\n' "$said" |
+		grep -Eq -- "$pattern"; then echo "ok $n - $what"
 	else
 		bad=1; echo "not ok $n - $what"
-		{ echo "# $what: status $got, wanted $status; message, wanted one line like '$pattern':"; sed 's/^/# /' no.err; } >&2
+		{
+			echo "# $what: status $got, wanted $status; message, wanted one line like '$pattern':"
+			sed 's/^/# /' no.err
+		} >&2
 	fi
 }
 # warns NAME PATTERN COMMAND...: the command succeeds, with one warning, which matches the pattern
 warns() {
 	n=$((n + 1)); what=$1 pattern=$2; shift 2
 	"$@" >warns.out 2>warns.err </dev/null; got=$?
-	if [ "$got" = 0 ] && [ "$(grep -v "$unmade" warns.err | grep -c ': warning: ')" -le 1 ] && grep -Eq -- ": warning: .*$pattern" warns.err; then echo "ok $n - $what"
-	else bad=1; echo "not ok $n - $what"; { echo "# $what: status $got; wanted one warning like '$pattern':"; sed 's/^/# /' warns.err; } >&2; fi
+	if [ "$got" = 0 ] && [ "$(grep -v "$unmade" warns.err | grep -c ': warning: ')" -le 1 ] &&
+		grep -Eq -- ": warning: .*$pattern" warns.err; then echo "ok $n - $what"
+	else bad=1; echo "not ok $n - $what"; { echo "# $what: status $got; wanted one warning like '$pattern':"; sed \
+		's/^/# /' warns.err; } >&2; fi
 }
 is() {
 	n=$((n + 1))
-	if [ "$2" = "$3" ]; then echo "ok $n - $1"; else bad=1; echo "not ok $n - $1"; printf '# %s:\n# is     %s\n# wanted %s\n' "$1" "$2" "$3" >&2; fi
+	if [ "$2" = "$3" ]; then
+		echo "ok $n - $1"
+	else
+		bad=1
+		echo "not ok $n - $1"
+		printf '# %s:\n# is     %s\n# wanted %s\n' "$1" "$2" "$3" >&2
+	fi
 }
 # skip NAME WHY
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
-py() { /usr/bin/python3 "$@"; }
 done_testing() { echo "1..$n"; exit $bad; }

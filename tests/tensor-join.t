@@ -4,51 +4,8 @@
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 ref=$top/tests/ref
-py - "$ref" <<'PY'
-import h5py, json, numpy as np, shutil, sys
-r = np.random.default_rng(1)
-def changed(path, source, make):
-    shutil.copy(source, path)
-    with h5py.File(path, "r+") as f: make(f)
-def deepen(f):		# a tied head, four blocks that differ
-    c = json.loads(f["config"][()]); c["num_hidden_layers"] = 4; del f["config"]
-    f["config"] = np.bytes_(json.dumps(c))
-    for i in 2, 3: f.copy(f"model/layers/{i % 2}", f"model/layers/{i}")
-    for i in range(4): f[f"model/layers/{i}/self_attn/q_proj/weight"][...] += r.standard_normal(()) / 10
-changed("model.h5", sys.argv[1] + "/llama-tied.h5", deepen)
-changed("other.h5", "model.h5", lambda f: f["model/layers/2/mlp/up_proj/weight"].__setitem__((0, 0), 1))
-changed("norm.h5", "model.h5", lambda f: f["model/layers/2/input_layernorm/weight"].__setitem__(0, 7))
-changed("attribute.h5", "model.h5", lambda f: f["model/layers/2/input_layernorm"].attrs.__setitem__("norm", "layer"))
-changed("embedding.h5", "model.h5", lambda f: f["model/embed_tokens/weight"].__setitem__((0, 0), 7))
-changed("config.h5", "model.h5", lambda f: (f.__delitem__("config"), f.__setitem__("config", h5py.File("model.h5", "r")["config"][()].replace(b"1e-05", b"1e-06"))))
-changed("three.h5", "model.h5", lambda f: f.__delitem__("model/layers/3"))
-changed("extra.h5", "model.h5", lambda f: (f.__setitem__("note", np.arange(3)), f["note"].attrs.__setitem__("about", "a user's own")))
-with h5py.File("t.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
-    d = f.create_dataset("tokens", data=r.integers(3, 60, 200).astype("i4")); d.attrs["bos_id"], d.attrs["add_bos"] = 1, 1
-for name, seed in ("layers.h5", 2), ("layers2.h5", 2):
-    q = np.random.default_rng(seed)
-    with h5py.File(name, "w") as f:
-        f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
-        for n in "ab": f[n + "/weight"] = q.standard_normal((8, 16)).astype("f4")
-PY
-cat >same.py <<'PY'
-# all but the histories, in any order
-import h5py, sys
-def all_of(path):
-    y = {}
-    def look(name, o):
-        y[name] = ({k: str(v) for k, v in o.attrs.items() if not k.startswith("history")}, None if isinstance(o, h5py.Group) else (o.dtype.str, o.shape, o[()].tobytes()))
-    with h5py.File(path) as f:
-        look("/", f); f.visititems(look)
-        for a in "model/embed_tokens/weight", "lm_head/weight":
-            if a in f: y["tied"] = f[a] == f["model/embed_tokens/weight"]
-    return y
-a, b = map(all_of, sys.argv[1:])
-print([k for k in a.keys() | b.keys() if a.get(k) != b.get(k)])
-sys.exit(a != b)
-PY
-attr() { py -c 'import h5py,sys; print(h5py.File(sys.argv[1]).attrs.get(sys.argv[2]))' "$@"; }
+py make "$ref"
+attr() { py attr "$1" / "$2"; }
 hessian-accum -q --tokens t.h5 --ctx 32 model.h5 -o h.h5
 run() { dpq-run -q --hessian h.h5 --group 8 "$@"; }
 run model.h5 -o whole.h5
@@ -56,51 +13,67 @@ run model.h5 -o whole.h5
 # --- shards ---
 for i in 1 2 3; do run --shard $i/3 model.h5 -o s$i.h5; done
 is 'a shard says which it is' "$(attr s2.h5 shard) $(attr s2.h5 shards)" '2 3'
-is '... and has its blocks' "$(h5ls -r s1.h5 | grep -c codes) $(h5ls -r s2.h5 | grep -c codes) $(h5ls -r s3.h5 | grep -c codes)" '14 7 7'
+is '... and has its blocks' \
+	"$(h5ls -r s1.h5 | grep -c codes) $(h5ls -r s2.h5 | grep -c codes) $(h5ls -r s3.h5 | grep -c codes)" '14 7 7'
 tensor-join -q s1.h5 s2.h5 s3.h5 -o j.h5
-ok 'the shards are the whole' py same.py j.h5 whole.h5
+ok 'the shards are the whole' py same_but_history j.h5 whole.h5
 tensor-join -q s3.h5 s1.h5 s2.h5 -o k.h5
 ok '... in any order, the same bytes' cmp j.h5 k.h5
 is '... of which nothing says shard' "$(attr j.h5 shard) $(attr j.h5 shards) $(attr j.h5 model_sha256)" 'None None None'
-is '... with the histories of all' "$(for h in history history:input2 history:input3; do attr j.h5 $h | grep -o 'shard ./.'; done | xargs)" 'shard 1/3 shard 2/3 shard 3/3'
+is '... with the histories of all' \
+	"$(for h in history history:input2 history:input3; do attr j.h5 $h | grep -o 'shard ./.'; done | xargs)" \
+	'shard 1/3 shard 2/3 shard 3/3'
 is '... and of their Hessians' "$(attr j.h5 history:input2:hessian | sed -n '1s/ .*//p')" hessian-accum
 ok 'streams, in files and in pipes' bash -c 'dpq-run -q --hessian h.h5 --group 8 --shard 2/3 model.h5 | cat >s2
-	tensor-join -q <(dpq-run -q --hessian h.h5 --group 8 --shard 3/3 model.h5) s2 s1.h5 | cat >j; exmy-pack -q j | exmy-pack -q --unpack -o k.h5; cat j | tensor-join -q -o l.h5'
-ok '... give the whole' py same.py l.h5 whole.h5
-dpq-run -q --hessian h.h5 --group 8 model.h5 | tee kept.h5 >/dev/null; tensor-join -q kept.h5 -o file.h5; tensor-join -q whole.h5 -o again.h5
-ok 'a stream that was kept becomes one file' sh -c 'py() { /usr/bin/python3 "$@"; }; py same.py file.h5 whole.h5 && h5diff file.h5 again.h5 && test "$(h5ls kept.h5 | wc -l)" -lt "$(h5ls file.h5 | wc -l)"'
-hessian-accum -q --tokens t.h5 --ctx 32 model.h5 | tee kept-h.h5 >/dev/null; hessian-accum -q kept-h.h5 -o one-h.h5; hessian-accum -q --tokens t.h5 --ctx 32 model.h5 | hessian-accum -q -o two-h.h5
+	tensor-join -q <(dpq-run -q --hessian h.h5 --group 8 --shard 3/3 model.h5) s2 s1.h5 | cat >j
+	exmy-pack -q j | exmy-pack -q --unpack -o k.h5
+	cat j | tensor-join -q -o l.h5'
+ok '... give the whole' py same_but_history l.h5 whole.h5
+dpq-run -q --hessian h.h5 --group 8 model.h5 | tee kept.h5 >/dev/null
+tensor-join -q kept.h5 -o file.h5
+tensor-join -q whole.h5 -o again.h5
+ok 'a stream that was kept becomes one file' \
+	sh -c 'py same_but_history file.h5 whole.h5 && h5diff file.h5 again.h5 &&
+		test "$(h5ls kept.h5 | wc -l)" -lt "$(h5ls file.h5 | wc -l)"'
+hessian-accum -q --tokens t.h5 --ctx 32 model.h5 | tee kept-h.h5 >/dev/null
+hessian-accum -q kept-h.h5 -o one-h.h5
+hessian-accum -q --tokens t.h5 --ctx 32 model.h5 | hessian-accum -q -o two-h.h5
 ok '... and one of Hessians' h5diff one-h.h5 two-h.h5
 ok 'which eval-ppl runs' eval-ppl -q --tokens t.h5 --ctx 32 j.h5
 no '... but not a shard' 1 's2.h5: is one shard of several' eval-ppl -q --tokens t.h5 --ctx 32 s2.h5
 no '... nor one that lacks a block' 1 's1.h5: is one shard of several' eval-ppl -q --tokens t.h5 --ctx 32 s1.h5
 for i in 1 2 3; do exmy-pack -q s$i.h5 -o p$i.h5; done
 tensor-join -q p1.h5 p3.h5 p2.h5 -o j.h5; exmy-pack -q whole.h5 -o packed.h5
-ok 'shards that were packed' py same.py j.h5 packed.h5
+ok 'shards that were packed' py same_but_history j.h5 packed.h5
 for i in 1 2; do run --resume --shard $i/2 model.h5 -o r$i.h5; done
 tensor-join -q r1.h5 r2.h5 -o j.h5
-ok 'shards that could be gone on with' py same.py j.h5 whole.h5
-SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_COUNT=2 dpq-run --hessian h.h5 --group 8 --shard auto model.h5 -o auto.h5 2>said
+ok 'shards that could be gone on with' py same_but_history j.h5 whole.h5
+SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_COUNT=2 dpq-run --hessian h.h5 --group 8 \
+	--shard auto model.h5 -o auto.h5 2>said
 run --shard 2/2 model.h5 -o r2.h5
 ok '--shard auto' cmp auto.h5 r2.h5
 is '... is said' "$(head -1 said)" 'dpq-run: shard 2/2, by SLURM_ARRAY_TASK_ID=2, 2 tasks from 1'
 run --shard 2/2 --layers '*/0/*' model.h5 -o x.h5
-is 'a shard without one of the layers that are selected' "$(h5ls -r x.h5 | grep -c codes) $(h5ls -r x.h5 | grep -c q_proj/weight)" '0 2'
+is 'a shard without one of the layers that are selected' \
+	"$(h5ls -r x.h5 | grep -c codes) $(h5ls -r x.h5 | grep -c q_proj/weight)" '0 2'
 
 # --- whole models ---
 run --layers '*/[01]/*' model.h5 -o a.h5; run --layers '*/2/*' model.h5 -o b.h5; run --layers '*/3/*' model.h5 | cat >c
 tensor-join -q a.h5 b.h5 c -o j.h5
-ok 'whole models, in each of which some layers are quantized' py same.py j.h5 whole.h5
+ok 'whole models, in each of which some layers are quantized' py same_but_history j.h5 whole.h5
 run --layers '*mlp*' model.h5 -o m.h5; run --layers '!*mlp*' model.h5 -o n.h5
 tensor-join -q n.h5 m.h5 model.h5 whole.h5 -o j.h5
-ok '... layers of the same blocks, with one that is plain and one that has all' py same.py j.h5 whole.h5
-warns 'layers that none has quantized' '7 of 28 linear layers are quantized in no input: /model/layers/2/mlp/down_proj, /model/layers/2/mlp/gate_proj, /model/layers/2/mlp/up_proj, \.\.\.$' tensor-join a.h5 c -o j.h5
+ok '... layers of the same blocks, with one that is plain and one that has all' py same_but_history j.h5 whole.h5
+l=/model/layers/2/mlp
+warns 'layers that none has quantized' \
+	"7 of 28 linear layers are quantized in no input: $l/down_proj, $l/gate_proj, $l/up_proj, \.\.\.\$" \
+	tensor-join a.h5 c -o j.h5
 tensor-join -q model.h5 extra.h5 -o j.h5
-ok 'what one has and the others lack' py same.py j.h5 extra.h5
-tensor-join -q whole.h5 -o j.h5; ok 'one input' py same.py j.h5 whole.h5
+ok 'what one has and the others lack' py same_but_history j.h5 extra.h5
+tensor-join -q whole.h5 -o j.h5; ok 'one input' py same_but_history j.h5 whole.h5
 for l in a b; do dpq-run -q --compensate none --group 4 --layers /$l layers.h5 -o l$l.h5; done
 dpq-run -q --compensate none --group 4 layers.h5 -o l.h5; tensor-join -q la.h5 lb.h5 -o j.h5
-ok 'layers without a model' py same.py j.h5 l.h5
+ok 'layers without a model' py same_but_history j.h5 l.h5
 
 # --- refused ---
 join() { tensor-join -q "$@" -o bad.h5; }
@@ -112,24 +85,30 @@ run --shard 2/3 other.h5 -o x.h5
 no 'a shard of another model' 1 'x.h5: is a shard of another model than s1.h5' join s1.h5 x.h5 s3.h5
 no 'a shard and a whole' 1 'whole.h5: is no shard' join s1.h5 s2.h5 s3.h5 whole.h5
 dpq-run -q --compensate none --group 8 --layers '*/2/*' model.h5 -o x.h5
-no 'a layer quantized twice, differently' 1 'x.h5: /model/layers/2/mlp/down_proj: is quantized otherwise than in b.h5' join a.h5 b.h5 x.h5
+no 'a layer quantized twice, differently' 1 'x.h5: /model/layers/2/mlp/down_proj: is quantized otherwise than in b.h5' \
+	join a.h5 b.h5 x.h5
 no 'codes and packed codes' 1 'packed.h5: .*is quantized otherwise than in whole.h5' join whole.h5 packed.h5
 run --layers '*/0/*' other.h5 -o x.h5
-no 'a weight of another model' 1 'x.h5: /model/layers/2/mlp/up_proj: is no part of one model, it has another weight than a.h5' join a.h5 x.h5
-for v in norm:/model/layers/2/input_layernorm/weight attribute:/model/layers/2/input_layernorm embedding:/model/embed_tokens config:/config; do
+no 'a weight of another model' 1 \
+	'x.h5: /model/layers/2/mlp/up_proj: is no part of one model, it has another weight than a.h5' join a.h5 x.h5
+for v in norm:/model/layers/2/input_layernorm/weight attribute:/model/layers/2/input_layernorm \
+	embedding:/model/embed_tokens config:/config; do
 	no "another ${v%%:*}" 1 "${v%%:*}.h5: ${v#*:}: is no part of one model" join a.h5 "${v%%:*}.h5"
 done
 no 'another number of blocks' 1 'three.h5: is of another model than a.h5: it has 6 parts, not 7' join a.h5 three.h5
 no 'a model that lacks a block' 1 '/model/layers/3: 7 linear layers of this block are in no input' join three.h5
-no '... whose stream is cut, then' 1 'the stream ends after 5 of 6 parts' sh -c 'tensor-join -q three.h5 2>said | dpq-run -q --compensate none -o bad.h5'
-no 'a layer of another shape' 1 'y.h5: /a: has codes of another shape than the weight of layers.h5' sh -c "
-	/usr/bin/python3 -c \"import h5py, numpy as np
-with h5py.File('x.h5', 'w') as f: f.attrs['ptq_kind'], f.attrs['ptq_version'] = 'model', '1'; f['a/weight'] = np.ones((8, 8), 'f4')\"
-	dpq-run -q --compensate none --group 4 x.h5 -o y.h5; tensor-join -q layers.h5 y.h5 -o bad.h5"
+no '... whose stream is cut, then' 1 'the stream ends after 5 of 6 parts' \
+	sh -c 'tensor-join -q three.h5 2>said | dpq-run -q --compensate none -o bad.h5'
+py other_shape
+dpq-run -q --compensate none --group 4 x.h5 -o y.h5
+no 'a layer of another shape' 1 'y.h5: /a: has codes of another shape than the weight of layers.h5' \
+	tensor-join -q layers.h5 y.h5 -o bad.h5
 for k in t h; do no "$k.h5, which is no model" 1 "$k.h5: holds an? '.*', expected 'model'" join a.h5 $k.h5; done
 head -c 20000 c >short
 no 'a stream that was cut' 1 'short: (is cut short|the stream ends)' join a.h5 short
-no 'shards of a file without a config' 1 'layers.h5: has no /config' dpq-run -q --compensate none --shard 1/2 layers.h5 -o bad.h5
-no 'more shards than blocks' 1 'model.h5: --shard 5/5 has no block: there are 4' dpq-run -q --compensate none --shard 5/5 model.h5 -o bad.h5
+no 'shards of a file without a config' 1 'layers.h5: has no /config' \
+	dpq-run -q --compensate none --shard 1/2 layers.h5 -o bad.h5
+no 'more shards than blocks' 1 'model.h5: --shard 5/5 has no block: there are 4' \
+	dpq-run -q --compensate none --shard 5/5 model.h5 -o bad.h5
 is 'nothing of that made a file' "$(find . -name bad.h5 -o -name '.ptq*')" ''
 done_testing

@@ -4,12 +4,9 @@
 export OMP_NUM_THREADS=1
 
 # get FILE: ids, bytes and the attributes, as text
-get() { py -c '
-import h5py, sys
-f = h5py.File(sys.argv[1])
-print(f["tokens"][...].tolist(), f["bytes"][...].tolist(), *(int(f["tokens"].attrs[a]) for a in ("bos_id", "add_bos", "vocab")), f["tokens"].dtype, f["bytes"].dtype)' "$1"; }
+get() { py get "$1"; }
 h5py=
-py -c 'import h5py' 2>/dev/null && h5py=yes
+py 'h5py.File' 2>/dev/null && h5py=yes
 
 printf 'a\000\377' >text
 tokenize --bytes text -o bytes.h5
@@ -27,16 +24,18 @@ printf 'ab\000c\000' | tokenize --bytes --null -o texts.h5
 printf 'ab\000c' | tokenize --bytes -0 -o texts2.h5
 ok 'the last NUL may be missing' h5diff texts.h5 texts2.h5 /tokens
 if [ "$h5py" ]; then
-	is 'texts that end in NUL are sequences' "$(py -c 'import h5py; f = h5py.File("texts.h5"); print(*(f[n][...].tolist() for n in ("tokens", "bytes", "sequence")))')" '[97, 98, 99] [1, 1, 1] [0, 2, 3]'
+	is 'texts that end in NUL are sequences' "$(py sequences)" '[97, 98, 99] [1, 1, 1] [0, 2, 3]'
 fi
-no 'a text that is empty, of several' 1 'texts: text 1 is empty' sh -c "printf 'ab\\000\\000c' >texts; tokenize --bytes --null texts -o no.h5"
+no 'a text that is empty, of several' 1 'texts: text 1 is empty' \
+	sh -c "printf 'ab\\000\\000c' >texts; tokenize --bytes --null texts -o no.h5"
 warns '--null with --decode' 'without effect here: --null .--decode.' tokenize --bytes --null --decode bytes.h5 -o text2
 no 'empty standard input' 1 '<stdin>: the text is empty' tokenize --bytes -o no.h5
 no 'no such text' 1 'missing: cannot open: No such file' tokenize --bytes missing -o no.h5
 no 'a folder' 1 'is a folder' tokenize --bytes . -o no.h5
 no 'neither --model nor --bytes' 2 'exactly one of --model and --bytes' tokenize text -o no.h5
 no 'both --model and --bytes' 2 'exactly one of --model and --bytes' tokenize --bytes --model x.h5 text -o no.h5
-warns '--special without a model' 'without effect here: --special .--bytes.' tokenize --bytes --special text -o special.h5
+warns '--special without a model' 'without effect here: --special .--bytes.' \
+	tokenize --bytes --special text -o special.h5
 no 'no such model' 1 'missing.h5' tokenize --model missing.h5 text -o no.h5
 no 'tokens are no model' 1 'bytes.h5' tokenize --model bytes.h5 text -o no.h5
 
@@ -46,88 +45,38 @@ if [ "$h5py" ] && [ "$shared" ]; then
 	is 'ids, bytes, attributes' "$(get plain.h5)" \
 		'[403, 407, 410, 504, 419, 505, 13] [4, 5, 1, 1, 1, 1, 1] 1 1 512 int32 uint16'
 	printf 'Once upon <s>\n' | tokenize --special --model model.h5 -o special.h5
-	is 'special tokens on request' "$(get special.h5)" '[403, 407, 410, 1, 410, 13] [4, 5, 1, 3, 0, 1] 1 1 512 int32 uint16'
+	is 'special tokens on request' \
+		"$(get special.h5)" '[403, 407, 410, 1, 410, 13] [4, 5, 1, 3, 0, 1] 1 1 512 int32 uint16'
 	tokenize --model model.h5 "$shared/tinystories.txt" -o all.h5
 	# crc of the ids that tokenizers 0.23.3 gives, as little-endian int32
-	is 'tinystories, all of it' "$(py -c '
-import h5py, zlib
-f = h5py.File("all.h5")
-print(len(f["tokens"]), zlib.crc32(f["tokens"][...].tobytes()), int(f["bytes"][...].sum()))')" '531907 2935011348 1048576'
+	is 'tinystories, all of it' "$(py crc)" '531907 2935011348 1048576'
 	model-import "$shared/stories260K" | cat >model.stream
 	tokenize --model model.stream "$shared/tinystories.txt" -o from-stream.h5
 	ok 'a model as a stream gives the same' cmp all.h5 from-stream.h5
 	ok 'takes its tokenizer from the model' sh -c 'h5dump -a history:model all.h5 | grep -q "model-import"'
-	py - <<-'PY'
-		import h5py, json
-		def make(path, tokenizer, **config):
-		    with h5py.File('model.h5') as old, h5py.File(path, 'w') as new:
-		        for k, v in old.attrs.items(): new.attrs[k] = v
-		        c = json.loads(old['config'][()]) | config
-		        new['config'] = json.dumps(c)
-		        if tokenizer: new['tokenizer'] = tokenizer
-		text = h5py.File('model.h5')['tokenizer'][()].decode()
-		make('none.h5', None)
-		make('narrow.h5', text, vocab_size=400)
-		make('broken.h5', text[:1000])
-		j = json.loads(text); j['post_processor'] = None
-		make('no-bos.h5', json.dumps(j))
-	PY
+	py faults
 	no 'a model without a tokenizer' 1 'none.h5: /tokenizer: is not there' tokenize --model none.h5 text -o no.h5
-	no 'ids beyond the vocabulary' 1 'is not below the 400' tokenize --model narrow.h5 "$shared/tinystories.txt" -o no.h5
-	no 'a damaged tokenizer' 1 'broken.h5: /tokenizer:[0-9]*: not valid JSON' tokenize --model broken.h5 text -o no.h5
+	no 'ids beyond the vocabulary' 1 'is not below the 400' \
+		tokenize --model narrow.h5 "$shared/tinystories.txt" -o no.h5
+	no 'a damaged tokenizer' 1 'broken.h5: /tokenizer:[0-9]*: not valid JSON' \
+		tokenize --model broken.h5 text -o no.h5
 	tokenize --model no-bos.h5 text -o no-bos-tokens.h5
-	is 'the BOS of the config where the tokenizer adds none' "$(get no-bos-tokens.h5)" '[261, 3, 242, 194, 192] [1, 1, 1, 0, 0] 1 0 512 int32 uint16'
+	is 'the BOS of the config where the tokenizer adds none' \
+		"$(get no-bos-tokens.h5)" '[261, 3, 242, 194, 192] [1, 1, 1, 0, 0] 1 0 512 int32 uint16'
 else
 	skip 'ids by a model' 'no h5py or no shared data'
 fi
 
 # --- models as model-import takes them; texts of ids ---
-py - "$top" <<'PY'
-import json, os, random, shutil, sys
-top = sys.argv[1]
-ref = json.load(open(top + '/tests/ref/bytelevel.json'))
-def folder(name, record, **changes):
-    shutil.copytree(top + '/tests/tiny', name)
-    config = json.load(open(name + '/config.json')) | {'vocab_size': 1000}
-    json.dump(config, open(name + '/config.json', 'w'))
-    json.dump({'added_tokens': ref['added_tokens'], 'normalizer': record['normalizer'], 'pre_tokenizer': record['pre_tokenizer'],
-        'post_processor': ref['level'], 'decoder': ref['level'],
-        'model': {'type': 'BPE', 'vocab': ref['vocab'], 'merges': ref['merges']}} | changes, open(name + '/tokenizer.json', 'w'))
-for name, record in ref['tokenizers'].items():
-    if name in ('GPT-2', 'Llama 3', 'Qwen2', 'SmolLM'): folder(name.split()[0], record)
-folder('catastrophe', {'normalizer': None, 'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': '(a|aa)+$'}, 'behavior': 'Isolated', 'invert': False}})
-folder('pattern', {'normalizer': None, 'pre_tokenizer': {'type': 'Split', 'pattern': {'Regex': 'a(b'}, 'behavior': 'Isolated', 'invert': False}})
-folder('huge', ref['tokenizers']['GPT-2'], added_tokens=[{'id': 2147483646, 'content': 'x', 'special': False}])
-folder('twice', ref['tokenizers']['GPT-2'], added_tokens=[{'id': 5, 'content': '<x>', 'special': False}])
-level = {'type': 'ByteLevel', 'add_prefix_space': False, 'trim_offsets': True, 'use_regex': False}
-def replace(a, b): return {'type': 'Replace', 'pattern': {'String': a}, 'content': b}
-def doubling(**parts): return {'type': 'Sequence'} | parts
-folder('doubles', {'normalizer': doubling(normalizers=[replace('a', 'aa')] * 40), 'pre_tokenizer': level}, added_tokens=[])
-folder('long', {'normalizer': replace('a', 'b' * 100000), 'pre_tokenizer': level}, added_tokens=[])
-folder('cuts', {'normalizer': None, 'pre_tokenizer': doubling(pretokenizers=[level] * 40)})
-folder('answers', {'normalizer': None, 'pre_tokenizer': level}, decoder=doubling(decoders=[ref['level']] + [replace('a', 'aa')] * 40))
-# the longest of decompositions, with a longer sign for a space, and two bytes for each
-folder('longest', {'normalizer': doubling(normalizers=[{'type': 'NFKD'}, replace(' ', '\u2581')]), 'pre_tokenizer': level})
-import unicodedata
-open('long-letters', 'w').write('\ufdfa' * 100000)
-open('decomposed', 'w').write(unicodedata.normalize('NFKD', '\ufdfa' * 100000).replace(' ', '\u2581'))
-folder('bare', ref['tokenizers']['GPT-2']); os.remove('bare/tokenizer.json')
-# bytes that are hardly ever UTF-8, and what Python makes of them
-dice = random.Random(11)
-starts = [0x00, 0x41, 0x7f, 0x80, 0xbf, 0xc0, 0xc2, 0xdf, 0xe0, 0xe1, 0xed, 0xef, 0xf0, 0xf1, 0xf4, 0xf5, 0xff, 0x90, 0x9f, 0xa0, 0x8f]
-strings = [bytes(dice.choice(starts) for _ in range(dice.randint(1, 8))) for _ in range(20000)]
-strings += [bytes(dice.randrange(256) for _ in range(dice.randint(1, 8))) for _ in range(20000)]
-strings += [s.encode()[:dice.randint(1, 9)] for s in ref['strings'] if '<' not in s for _ in range(4)]    # added tokens take white space along
-text = b'\n'.join(strings)
-open('broken', 'wb').write(text)
-open('mended', 'wb').write(text.decode('utf-8', errors='replace').encode())
-PY
-py "$top/tests/ref/bytelevel.py" text 200000 5 >mixed
+py byte_level "$top"
+/usr/bin/python3 -B "$top/tests/ref/bytelevel.py" text 200000 5 >mixed
 for name in GPT-2 Llama SmolLM; do
 	tokenize --model $name broken -o broken.h5
 	tokenize --model $name mended -o mended.h5
-	ok "$name: broken UTF-8 is what Python makes of it" sh -c "tokenize --model $name --decode broken.h5 | cmp - mended && h5diff broken.h5 mended.h5 /tokens"
-	ok "$name: the text of its ids is the text" sh -c "tokenize --model $name mixed | tokenize --model $name --decode | cmp - mixed"
+	ok "$name: broken UTF-8 is what Python makes of it" \
+		sh -c "tokenize --model $name --decode broken.h5 | cmp - mended && h5diff broken.h5 mended.h5 /tokens"
+	ok "$name: the text of its ids is the text" \
+		sh -c "tokenize --model $name mixed | tokenize --model $name --decode | cmp - mixed"
 	tokenize --special --model $name mixed | tokenize --model $name --decode -o special
 	ok "$name: with special tokens too, in a file" cmp special mixed
 done
@@ -137,50 +86,48 @@ tail -c +3001 mixed | head -c 5000 | tr '\000' ' ' >second
 { cat first; printf '\000'; cat second; } | tokenize --null --model GPT-2 -o both.h5
 if [ "$h5py" ]; then
 	for t in first second; do tokenize --model GPT-2 $t -o $t.h5; done
-	ok 'of texts that end in NUL each has the ids that it has by itself' py -c '
-import h5py
-a, b, both = (h5py.File(n + ".h5") for n in ("first", "second", "both")); n = len(a["tokens"])
-assert both["sequence"][...].tolist() == [0, n, n + len(b["tokens"])] and all((both[m][:n] == a[m][...]).all() and (both[m][n:] == b[m][...]).all() for m in ("tokens", "bytes"))'
+	ok 'of texts that end in NUL each has the ids that it has by itself' py apart
 fi
 if [ "$h5py" ]; then
-	is 'bytes sum up to the text, which is broken' "$(py -c '
-import h5py, os
-print(*(int(h5py.File(f)["bytes"][...].sum()) == os.path.getsize(g) for f, g in (("broken.h5", "broken"), ("mended.h5", "mended"), ("gpt2.h5", "mixed"))))')" 'True True True'
-	py - <<-'PY'
-		import h5py, numpy as np, shutil
-		def change(name, make):
-		    shutil.copy('gpt2.h5', name)
-		    with h5py.File(name, 'r+') as f: make(f)
-		change('strange.h5', lambda f: f['tokens'].__setitem__(3, 950))
-		change('half.h5', lambda f: f['tokens'].__setitem__(len(f['tokens']) - 1, f['tokens'][0] * 0 + 162))
-		change('sequences.h5', lambda f: f.__setitem__('sequence', np.array([0, 3, len(f['tokens'])])))
-	PY
-	no 'an id without a token' 1 'strange.h5: id 950 at 3 has no token in GPT-2: tokenizer' tokenize --model GPT-2 --decode strange.h5
-	ok 'half a character is U+FFFD' sh -c "tokenize --model GPT-2 --decode half.h5 | tail -c 3 | od -An -tx1 | grep -q 'ef bf bd'"
-	is 'texts of several sequences, a line each' "$(tokenize --model GPT-2 --decode sequences.h5 | wc -c)" $(($(wc -c <mixed) + 2))
+	is 'bytes sum up to the text, which is broken' "$(py broken_text)" 'True True True'
+	py damaged
+	no 'an id without a token' 1 'strange.h5: id 950 at 3 has no token in GPT-2: tokenizer' \
+		tokenize --model GPT-2 --decode strange.h5
+	ok 'half a character is U+FFFD' \
+		sh -c "tokenize --model GPT-2 --decode half.h5 | tail -c 3 | od -An -tx1 | grep -q 'ef bf bd'"
+	is 'texts of several sequences, a line each' \
+		"$(tokenize --model GPT-2 --decode sequences.h5 | wc -c)" $(($(wc -c <mixed) + 2))
 else
 	skip 'bytes, sequences and ids that are strange' 'no h5py'
 fi
 no 'ids of another vocabulary' 1 'is not in the model.s vocabulary of 256' tokenize --bytes --decode gpt2.h5 -o no.h5
-warns 'ids of another tokenizer' 'made by another tokenizer than that of Llama' tokenize --model Llama --decode gpt2.h5 -o text.txt
-warns '--special with --decode' 'without effect here: --special .--decode.' tokenize --model GPT-2 --special --decode gpt2.h5 -o text.txt
+warns 'ids of another tokenizer' 'made by another tokenizer than that of Llama' \
+	tokenize --model Llama --decode gpt2.h5 -o text.txt
+warns '--special with --decode' 'without effect here: --special .--decode.' \
+	tokenize --model GPT-2 --special --decode gpt2.h5 -o text.txt
 no 'a text is no tokens file' 1 'mixed: ' tokenize --model GPT-2 --decode mixed -o no.txt
 no 'an input as the result' 1 'gpt2.h5: is an input' tokenize --model GPT-2 --decode gpt2.h5 -o gpt2.h5
 no 'a full disk' 1 '/dev/full: cannot write' tokenize --model GPT-2 --decode gpt2.h5 -o /dev/full
-no 'a model without a tokenizer, as a folder' 1 'bare: tokenizer: is not there; this is a model' tokenize --model bare mixed -o no.h5
+no 'a model without a tokenizer, as a folder' 1 'bare: tokenizer: is not there; this is a model' \
+	tokenize --model bare mixed -o no.h5
 no 'a pattern that takes for ever' 1 'catastrophe: tokenizer: pattern .*given up: match limit' sh -c \
 	'{ printf "%400s" | tr " " a; echo b; } | tokenize --model catastrophe -o no.h5'
 head -c 100000 /dev/zero | tr '\000' a >letters
 printf '\303\251%.0s' $(seq 100) >accents
 short() { timeout 300 sh -c 'ulimit -v 6000000; exec "$@"' x "$@"; }
 for name in doubles long; do
-	no "a normalizer that makes a text grow ($name)" 1 "$name: tokenizer: makes a text more than 64 times as long" short tokenize --model $name letters -o no.h5
+	no "a normalizer that makes a text grow ($name)" 1 "$name: tokenizer: makes a text more than 64 times as long" \
+		short tokenize --model $name letters -o no.h5
 done
-no 'pre-tokenizers that do' 1 'cuts: tokenizer: makes a text more than 64 times as long' short tokenize --model cuts accents -o no.h5
+no 'pre-tokenizers that do' 1 'cuts: tokenizer: makes a text more than 64 times as long' \
+	short tokenize --model cuts accents -o no.h5
 tokenize --model answers letters -o answers.h5
-no 'decoders that do' 1 'answers: tokenizer: makes a text more than 64 times as long' short tokenize --model answers --decode answers.h5 -o no.txt
-ok 'the longest decomposition is none of these' sh -c 'tokenize --model longest long-letters | tokenize --model longest --decode | cmp - decomposed'
-no 'a pattern that PCRE2 refuses' 1 "pattern: tokenizer: PCRE2 refuses the pattern 'a.b': at byte 3: missing" tokenize --model pattern mixed -o no.h5
+no 'decoders that do' 1 'answers: tokenizer: makes a text more than 64 times as long' \
+	short tokenize --model answers --decode answers.h5 -o no.txt
+ok 'the longest decomposition is none of these' \
+	sh -c 'tokenize --model longest long-letters | tokenize --model longest --decode | cmp - decomposed'
+no 'a pattern that PCRE2 refuses' 1 "pattern: tokenizer: PCRE2 refuses the pattern 'a.b': at byte 3: missing" \
+	tokenize --model pattern mixed -o no.h5
 no 'an id beyond the vocabulary' 1 'id 2147483646 is not below the 1000' tokenize --model huge mixed -o no.h5
 no 'two tokens with one id' 1 "two tokens have the id 5, '.*' and '<x>'" tokenize --model twice mixed -o no.h5
 ok 'none of that left anything' sh -c '[ ! -e no.h5 ] && [ ! -e no.txt ] && [ -z "$(find . -name ".ptq*")" ]'
@@ -188,6 +135,7 @@ model-import -q "$top/tests/tiny" -o tiny.h5
 printf 'once on\n' >text
 tokenize --model tiny.h5 text -o of-file.h5
 tokenize --model "$top/tests/tiny" text -o of-folder.h5
-ok 'a folder and the model made of it: the same ids, bytes, attributes' sh -c 'h5diff of-file.h5 of-folder.h5 /tokens && h5diff of-file.h5 of-folder.h5 /bytes'
+ok 'a folder and the model made of it: the same ids, bytes, attributes' \
+	sh -c 'h5diff of-file.h5 of-folder.h5 /tokens && h5diff of-file.h5 of-folder.h5 /bytes'
 is '... and text' "$(tokenize --model tiny.h5 --decode of-folder.h5)" '▁ once ▁ on <0x0A>'	# it has no decoder
 done_testing

@@ -9,7 +9,8 @@ ok "another" tensor-stats -h
 ok "and one more" exmy-sweep -q -o sweep.h5
 is "a line for each that has done its work" "$(cut -f 1 log)" "exmy-sweep
 exmy-sweep"
-ok "memory, seconds, seconds of processors" awk -F '\t' 'NF != 4 || $2 < 1 || $2 > 1000 || $3 < 0 || $3 > 600 || $4 < 0 { exit 1 }' log
+ok "memory, seconds, seconds of processors" \
+	awk -F '\t' 'NF != 4 || $2 < 1 || $2 > 1000 || $3 < 0 || $3 > 600 || $4 < 0 { exit 1 }' log
 no "one that fails" 1 'cannot open' tensor-stats nothing.h5
 is "adds none" "$(wc -l <log)" 2
 PTQ_LOG=$tmp/none/log

@@ -22,7 +22,8 @@ run model-import "$top/tests/tiny" -o model.h5
 run tokenize --model model.h5 text -o ids.h5
 printf 'A \001 and \001\n' | tokenize -q --bytes -o holes.h5
 pictures=$top/tests/fuzz/seeds/image
-run images-import --model "$top/tests/images/llava.h5" --tokens holes.h5 "$pictures/rgba8-interlaced.png" "$pictures/progressive.jpg" -o images.h5
+run images-import --model "$top/tests/images/llava.h5" --tokens holes.h5 "$pictures/rgba8-interlaced.png" \
+	"$pictures/progressive.jpg" -o images.h5
 run sample-tokens --length 32 --ctx 8 model.h5 -o tokens.h5
 run hessian-accum --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 run gar-order --group 4 hessian.h5 -o order.h5
@@ -42,7 +43,7 @@ run 'eval-ppl, keys and values' --tokens tokens.h5 --ctx 8 --kv-format uint4 inp
 run eval-ppl --tokens tokens.h5 --ctx 8 dpq.h5 -o result.h5
 printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
 run eval-choice --questions questions.jsonl --greedy --until ' on' dpq.h5 --reference model.h5 -o choices.h5
-py -c 'import h5py, numpy as np; h5py.File("tokens.h5", "r+")["modality"] = np.arange(32, dtype="u1") // 5 % 2'
+py set_modality tokens.h5
 run aifs-order tokens.h5 -o ordered.h5
 run 'eval-ppl, against' --tokens tokens.h5 --ctx 8 dpq.h5 --reference model.h5 -o against.h5
 pipe model-import "$top/tests/tiny"

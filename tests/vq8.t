@@ -6,40 +6,8 @@
 usual=${PTQ_BIN:-$top/bin} PATH=${PTQ_BUILD:-$top/build}/vq8/bin:$PATH
 model=$top/tests/ref/llama-gqa.h5
 
-py - "$model" <<'PY'
-import h5py, numpy as np, shutil, sys
-with h5py.File("tokens.h5", "w") as f:
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
-    d = f.create_dataset("tokens", data=np.random.default_rng(1).integers(3, 60, 320).astype("i4"))
-    d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
-with h5py.File("odd.h5", "w") as f:    # tiles at both edges reach beyond the layer
-    f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
-    f["a/weight"] = np.random.default_rng(2).standard_normal((23, 99)).astype("f4")
-PY
+py make
 # IN OUT [LAYER]: a model with what codes stand for, by the file alone; prints bits a weight of the layer.
-cat >plain.py <<'PY'
-import h5py, numpy as np, shutil, sys
-def entry(code, place):
-    x = (code.astype("u4") * np.uint32(8) + place.astype("u4")) * np.uint32(2654435761)
-    x = (x ^ x >> np.uint32(16)) * np.uint32(0x45d9f3b); x = (x ^ x >> np.uint32(16)) >> np.uint32(8)
-    return np.where(code > 0, x.astype("f4") * np.float32(2 ** -23) - np.float32(1), np.float32(0))
-shutil.copy(sys.argv[1], sys.argv[2]); found = []
-with h5py.File(sys.argv[2], "r+") as f:
-    f.visititems(lambda name, o: found.append(name) if o.attrs.get("storage") in (b"vq8", "vq8") else None)
-    for name in found:
-        g = f[name]; m, n = int(g["codes"].attrs["rows"]), int(g["codes"].attrs["columns"])
-        code, scale, group = g["codes"][...], g["scale"][...], int(g.attrs["group"])
-        assert code.shape == (-(-m // 2), -(-n // 4)) and code.max() < 60 and len(np.unique(code)) > 5
-        o, i = np.meshgrid(np.arange(m), np.arange(n), indexing="ij")
-        s = scale.reshape(-1)[0] if group < 0 else scale[o, i // group if group else 0 * i]
-        w = entry(code[o // 2, i // 4], o % 2 * 4 + i % 4) * s
-        if name.endswith(sys.argv[3:] and sys.argv[3] or "/"):
-            print("%.6g" % ((6 * code.size + 32 * scale.size) / (m * n)))
-        for d in "codes", "scale": del g[d]
-        for a in "storage", "group", "bits", "compute", "scale_dtype": g.attrs.pop(a, None)
-        g["weight"] = w.astype("f4")
-assert found
-PY
 ppl() { eval-ppl --tokens tokens.h5 "$@"; }
 differ() {	# REFERENCE FILE: whether there are layers, and how many differ
 	tensor-diff --reference "$1" "$2" 2>diff.err |
@@ -53,12 +21,12 @@ same() {	# NAME FILE PLAIN: one weight, one likelihood
 }
 for group in 16 channel tensor; do
 	ok "dpq-run, group $group" dpq-run -q --storage vq8 --group $group "$model" -o q.h5
-	bits=$(py plain.py q.h5 plain.h5 0/mlp/down_proj)
+	bits=$(py plain q.h5 plain.h5 0/mlp/down_proj)
 	same "group $group" q.h5 plain.h5
 	is "group $group: bits" "$(of_layer q.h5 /0/mlp/down_proj)" "vq8 $bits"
 done
 dpq-run -q --storage vq8 --group 10 odd.h5 -o o.h5
-bits=$(py plain.py o.h5 odd-plain.h5 a)
+bits=$(py plain o.h5 odd-plain.h5 a)
 is 'tiles beyond the edge: the weights' "$(differ odd-plain.h5 o.h5)" '1 0'
 is 'tiles beyond the edge: bits' "$(of_layer o.h5 /a)" "vq8 $bits"
 
@@ -66,13 +34,10 @@ dpq-run -q --storage vq8 --group 16 "$model" -o q.h5
 for how in '--act-format int8' '--act-format e4m3fn --scale-dtype f16'; do
 	# shellcheck disable=SC2086
 	dpq-run -q --storage vq8 --group 16 --act-mode dynamic-token $how "$model" -o a.h5
-	py plain.py a.h5 plain.h5; same "$how" a.h5 plain.h5
+	py plain a.h5 plain.h5; same "$how" a.h5 plain.h5
 done
 ok 'packed' exmy-pack q.h5 -o p.h5
-words() {
-	py -c 'import h5py, sys; p = h5py.File(sys.argv[1])[sys.argv[2]]
-print(p.shape, p.attrs["columns"], p.attrs["rows"])' "$@"
-}
+words() { py words "$@"; }
 is 'packed: 6 bits a code' "$(words p.h5 model/layers/0/mlp/down_proj/packed)" '(16, 6) 44 32'
 is 'packed: the same numbers' "$(ppl --ctx 32 p.h5)" "$(ppl --ctx 32 q.h5)"
 exmy-pack --unpack p.h5 -o back.h5; ok 'unpacked: the same codes' h5diff --exclude-attribute / q.h5 back.h5
@@ -93,7 +58,7 @@ storages() {
 }
 is '--plan' "$(storages plan.h5)" \
 	'all=- down_proj=vq8 gate_proj=uint4 k_proj=uint4 o_proj=f32 q_proj=uint4 up_proj=uint4 v_proj=uint4'
-py plain.py plan.h5 plain.h5; same '--plan' plan.h5 plain.h5
+py plain plan.h5 plain.h5; same '--plan' plan.h5 plain.h5
 blocks=$(($(wc -c <q.h5) * 2 / 3 / 512))
 ( ulimit -f $blocks; dpq-run -q --storage vq8 --group 16 --resume "$model" -o r.h5 ) 2>/dev/null
 ok 'a run that is stopped leaves a part' test -s r.h5.part -a ! -e r.h5
@@ -110,22 +75,7 @@ no 'no grid: fbq-run' 2 '--storage: vq8 has no grid' fbq-run --storage vq8 "$mod
 no 'no grid: branches' 2 '--branch-format: vq8 has no grid' fbq-run --branch-format vq8:16 "$model"
 no 'tools without it do not know the name' 2 "there is no format 'vq8'" "$usual/dpq-run" --storage vq8 "$model"
 no '... nor in a file' 1 "attribute storage 'vq8' is no number format" "$usual/tensor-stats" q.h5
-py - <<'PY'
-import h5py, shutil
-def changed(name, change, source="q.h5"):
-    shutil.copy(source, name + ".h5")
-    with h5py.File(name + ".h5", "r+") as f: change(f["model/layers/0/mlp/down_proj"])
-changed("code", lambda g: g["codes"].__setitem__((3, 2), 60))
-changed("word", lambda g: g["packed"].__setitem__((3, slice(None)), 0xffffffff), "p.h5")
-changed("rows", lambda g: g["codes"].attrs.__setitem__("rows", 34))
-changed("columns", lambda g: g["codes"].attrs.__delitem__("columns"))
-def cut(g):
-    codes, attributes = g["codes"][:15], dict(g["codes"].attrs); del g["codes"]
-    g["codes"] = codes; g["codes"].attrs.update(attributes)
-changed("few", cut)
-changed("compute", lambda g: (g.attrs.__setitem__("compute", "vq8"), g.__setitem__("scale8", [1.])))
-changed("single", lambda g: g.attrs.update(storage="int6"))
-PY
+py faults
 no 'a code that stands for nothing' 1 'codes: holds code 60, which stands for no value of vq8' tensor-stats code.h5
 no '... packed' 1 'packed: holds code 63, which stands for no value of vq8' tensor-stats word.h5
 no 'rows that the model does not have' 1 'codes: attribute rows must be' ppl --ctx 32 rows.h5

@@ -1,0 +1,255 @@
+"""eval-choice.py -- Python of tests/eval-choice.t"""
+
+import json
+import shutil
+import subprocess
+
+import h5py
+import numpy as np
+
+from lib.h5 import copied, create, read
+
+
+def question(task, context, choices, gold, **more):
+    return dict(task=task, context=context, choices=choices, gold=gold, **more)
+
+
+def put(path, lines):
+    open(path, "w").write("".join(l if isinstance(l, str) else json.dumps(l) + "\n" for l in lines))
+
+
+def make(ref):
+    r = np.random.default_rng(5)
+
+    def change(path, source, edit=None, **config):  # a model of bytes
+        with copied(source, path) as f:
+            c = json.loads(f["config"][()])
+            old = c["vocab_size"]
+            c.update({"vocab_size": 256, **config})
+            del f["config"]
+            f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
+            names = []
+            f.visititems(
+                lambda n, d: (
+                    names.append(n)
+                    if isinstance(d, h5py.Dataset) and d.ndim and d.shape[0] == old and "test" not in n
+                    else None
+                )
+            )
+            for n in names:
+                shape = (256,) + f[n].shape[1:]
+                del f[n]
+                f[n] = r.standard_normal(shape).astype("f4")
+            if edit:
+                edit(f)
+
+    for name in "llama-gqa", "mistral-window", "gpt2":
+        change(name + ".h5", f"{ref}/{name}.h5", bos_token_id=1)
+    shutil.copy(f"{ref}/llama-gqa.h5", "few.h5")
+    change("nan.h5", "llama-gqa.h5", lambda f: f["model/norm/weight"].__setitem__(Ellipsis, 3e38))
+    words = ["cat", "the dog", "\u00e9t\u00e9", "a", " b ", "zebra crossing", "x" * 9, "\n", "it is"]
+
+    q = []
+    for i in range(40):
+        n = int(r.integers(1, 6))
+        context = " ".join(r.choice(words, int(r.integers(0, 4)))) + ("", " ", "  \n")[i % 3]
+        q.append(
+            question(
+                ("b", "a", "c")[i % 3],
+                context,
+                [str(w) for w in r.choice(words, n, replace=False)],
+                int(r.integers(0, n)),
+            )
+        )
+    put("q.jsonl", q)
+    put("half.jsonl", q[:20])
+    put("blank.jsonl", ["\n"] + q[:7] + ["  \n\n"] + q[7:] + ["\n"])
+    put("other.jsonl", q[1:] + q[:1])
+    open("end.jsonl", "w").write(json.dumps(q[0]))
+    put("single.jsonl", [question("s", "ab", ["c", "d"], 0)])
+
+
+def alone(record, model, questions, add, encode):
+    """The likelihoods of a record against those that eval-ppl gives each context and choice as a text of its own."""
+    add = int(add)
+
+    def ids(text):
+        if encode == "bytes":
+            return list(text.encode())
+        if not text:
+            return []
+        open("text", "w").write(text)
+        subprocess.run(["tokenize", "-q", "--model", encode, "text", "-o", "ids.h5"], check=True)
+        return list(read("ids.h5", "tokens"))
+
+    text, sequence, count = [], [0], []
+    for line in open(questions):
+        if not line.strip():
+            continue
+        q = json.loads(line)
+        context = q["context"].rstrip(" \t\n\v\f\r")
+        n = len(ids(context))
+        for c in q["choices"]:
+            whole = ids(context + q["context"][len(context) :] + c)
+            text += ids(context) + whole[n:]
+            sequence.append(len(text))
+            count.append(len(whole) - n)
+    config = json.loads(h5py.File(model)["config"][()])
+    with create("t.h5", "tokens") as f:
+        f["tokens"] = np.array(text, "i4")
+        f["sequence"] = np.array(sequence)
+        f["tokens"].attrs.update(bos_id=config["bos_token_id"], add_bos=add, vocab=config["vocab_size"])
+    subprocess.run(
+        ["eval-ppl", "-q", "--tokens", "t.h5", "--ctx", "64", model, "-o", "p.h5"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    p, r = h5py.File("p.h5"), h5py.File(record)
+    ends = np.cumsum(np.diff(sequence) - 1 + add)
+    assert ends[-1] == len(p["target"])
+    want = np.array([-p["nll_of_target"][e - n : e].sum() for e, n in zip(ends, count)])
+    worst = (np.abs(want - r["choice/log_likelihood"][...]) / np.maximum(1, -want)).max()
+    assert (r["choice/tokens"][...] == count).all() and worst < 1e-5, worst
+
+
+def printed():
+    q = [json.loads(l) for l in open("q.jsonl")]
+    f = h5py.File("r.h5")
+    p = f["choice/log_likelihood"][...]
+    at, acc, norm = 0, [], []
+    for i, x in enumerate(q):
+        n = len(x["choices"])
+        v = p[at : at + n]
+        size = np.array([len(c.encode()) for c in x["choices"]])
+        assert (f["choice/question"][at : at + n] == i).all() and (f["choice/bytes"][at : at + n] == size).all()
+        assert (
+            f["question/answer"][i] == v.argmax()
+            and f["question/answer_norm"][i] == (v / size).argmax()
+            and f["question/gold"][i] == x["gold"]
+        )
+        acc.append(v.argmax() == x["gold"])
+        norm.append((v / size).argmax() == x["gold"])
+        at += n
+    assert at == len(p) and (f["question/acc"][...] == acc).all() and (f["question/acc_norm"][...] == norm).all()
+    rows = [l.rstrip("\n").split("\t") for l in open("a")]
+    assert rows[0] == ["task", "questions", "acc", "acc_se", "acc_norm", "acc_norm_se"] and [
+        r[0] for r in rows[1:]
+    ] == ["b", "a", "c", "all"]
+    task = np.array([x["task"] for x in q])
+    assert list(f["question/task"].asstr()[...]) == list(task)
+    for k, r in enumerate(rows[1:]):
+        at = np.ones(40, bool) if r[0] == "all" else task == r[0]
+        n = at.sum()
+        assert int(r[1]) == n
+        for c, x in ((2, np.array(acc)[at]), (4, np.array(norm)[at])):
+            se = (x.mean() * (1 - x.mean()) / (n - 1)) ** 0.5
+            assert abs(float(r[c]) - x.mean()) < 1e-5 and abs(float(r[c + 1]) - se) < 1e-5
+            if r[0] == "all":
+                assert abs(f.attrs[rows[0][c]] - x.mean()) < 1e-12
+            else:
+                assert abs(f[rows[0][c]][k] - x.mean()) < 1e-12
+    assert 0 < np.mean(acc) < 1 and f.attrs["ptq_kind"] == "result" and f.attrs["history"].startswith("eval-choice ")
+
+
+def measure(questions, *more):
+    with open("g.jsonl", "w") as f:
+        f.writelines(json.dumps(q) + "\n" for q in questions)
+    subprocess.run(
+        ["eval-choice", "-q", "--questions", "g.jsonl", "prose.h5", "-o", "g.h5", *more],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return h5py.File("g.h5")["question"]
+
+
+def greedy():
+    letters = ["\n"] + [chr(i) for i in range(32, 127)]
+    contexts = ["The door was", "He said that", "\"I am sorry,\" she"]
+    texts = [""] * 3
+    for _ in range(3):
+        a = measure([dict(task="t", context=c + t, choices=letters, gold=0) for c, t in zip(contexts, texts)])[
+            "answer"
+        ][...]
+        texts = [t + letters[i] for t, i in zip(texts, a)]
+    assert not any(t != t.rstrip() for t in texts), texts
+    q = [
+        dict(task="t", context=c, choices=[t, t[:2], t[:2] + "~", t[:2] + "~" + t[2:]], gold=g)
+        for c, t in zip(contexts, texts)
+        for g in range(4)
+    ]
+    exact = list(measure(q, "--greedy")["exact"][...])
+    assert exact == [1, 1, 0, 0] * 3, exact
+    q = [dict(x, choices=[t[:2] for t in x["choices"]], gold=0) for x in q[::4]]
+    for until, want in zip((texts[0][2], texts[1][2]), (0, 1)):
+        exact = list(measure(q, "--greedy", "--until", until)["exact"][...])
+        assert exact == [t[2] == until for t in texts], exact
+        assert exact[want] == 1
+    open("greedy", "w").write("yes")
+
+
+def paired():
+    a, b = h5py.File("s.h5"), h5py.File("r.h5")
+    rows = [l.rstrip("\n").split("\t") for l in open("p")]
+    v = dict(zip(rows[0], rows[-1]))
+    assert rows[0][6:] == [
+        "paired_" + s for s in ("acc_delta", "acc_delta_se", "acc_norm_delta", "acc_norm_delta_se", "same", "same_se")
+    ]
+    any_other = False
+    for n in "acc", "acc_norm":
+        d = a["question/" + n][...] - b["question/" + n][...]
+        assert (
+            abs(float(v["paired_" + n + "_delta"]) - d.mean()) < 1e-6
+            and abs(float(v["paired_" + n + "_delta_se"]) - (d.var() / 39) ** 0.5) < 1e-6
+        )
+        any_other |= (d != 0).any()
+    same = a["question/answer"][...] == b["question/answer"][...]
+    assert (
+        any_other
+        and 0 < same.mean() < 1
+        and abs(float(v["paired_same"]) - same.mean()) < 1e-6
+        and abs(float(v["paired_same_se"]) - (same.var() / 39) ** 0.5) < 1e-6
+    )
+
+
+def reference():
+    k, s, r = h5py.File("k.h5"), h5py.File("s.h5"), h5py.File("r.h5")
+    n = "choice/log_likelihood"
+    assert (k[n][...] == s[n][...]).all() and (k[n + "_of_reference"][...] == r[n][...]).all()
+    assert (
+        k["question/agreement"][...] == (s["question/answer"][...] == r["question/answer"][...])
+    ).all() and 0 < k.attrs["agreement"] < 1
+    assert k["question/kl"][...].min() > 0 and abs(k.attrs["kl"] - k["question/kl"][...].mean()) < 1e-12
+    rows = [l.rstrip("\n").split("\t") for l in open("k")]
+    assert rows[0][2:] == [m + e for m in ("acc", "acc_norm", "exact", "kl", "agreement") for e in ("", "_se")]
+
+
+def one_token():
+    json.dump(dict(task="t", context="ab", choices=[chr(i) for i in range(1, 128)], gold=0), open("one.jsonl", "w"))
+
+
+def divergence():
+    f = h5py.File("o.h5")
+    with create("t.h5", "tokens") as t:
+        t["tokens"] = np.array([97, 98, 99], "i4")
+        t["tokens"].attrs.update(bos_id=1, add_bos=1, vocab=256)
+    subprocess.run(
+        "eval-ppl -q --tokens t.h5 --ctx 4 rtn.h5 --reference llama-gqa.h5 -o p.h5",
+        shell=True,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    x, y = h5py.File("p.h5")["kl"][2], f["question/kl"][0]
+    assert abs(x - y) < 1e-5 * max(1, x) and x > 0.01, (x, y)
+
+
+def as_json():
+    v = json.load(open("j"))
+    assert [r["task"] for r in v["rows"]] == ["b", "a", "c"] and v["all"]["questions"] == 40
+
+
+def task():
+    a, b = map(json.loads, open("task.jsonl"))
+    assert a == dict(
+        task="T", context="Question: Is it \"a\" or b?\nAnswer: ", choices=["a 5 \u00e9", "it is Answer 3"], gold=1
+    ), a
+    assert b == dict(task="T", context="Question: Which\nAnswer: ", choices=["w", "x", "y"], gold=0), b

@@ -1,0 +1,99 @@
+"""h5.py -- what Python of several tests shares: files of the project's kinds, copies with a change, comparisons"""
+
+import contextlib
+import json
+import os
+import shutil
+
+import h5py
+import numpy as np
+
+
+# --- writing ---
+def root(f, kind):
+    f.attrs["ptq_kind"], f.attrs["ptq_version"] = kind, "1"
+
+
+@contextlib.contextmanager
+def create(path, kind):
+    """A new file of a kind, open to be written."""
+    with h5py.File(path, "w") as f:
+        root(f, kind)
+        yield f
+
+
+@contextlib.contextmanager
+def copied(source, path):
+    """A copy of a file, open to be changed."""
+    shutil.copy(source, path)
+    with h5py.File(path, "r+") as f:
+        yield f
+
+
+def set_config(f, **changes):
+    """Changes members of the configuration."""
+    c = json.loads(f["config"][()])
+    c.update(changes)
+    del f["config"]
+    f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
+
+
+def remove(path, name):
+    """Takes a member out of a file."""
+    with h5py.File(path, "r+") as f:
+        del f[name]
+
+
+def set_modality(path):
+    """Tokens of two modalities, five of each in turn."""
+    with h5py.File(path, "r+") as f:
+        f["modality"] = np.arange(len(f["tokens"]), dtype="u1") // 5 % 2
+
+
+# --- reading ---
+def read(path, name):
+    """The numbers of a dataset."""
+    with h5py.File(path) as f:
+        return f[name][()]
+
+
+def numbers(path):
+    """Lines of a name and a number, as a dictionary."""
+    with open(path) as f:
+        return {name: float(x) for name, x in map(str.split, f)}
+
+
+def layers_of(f):
+    """Paths of the layers that are quantized."""
+    found = []
+    f.visititems(lambda n, g: found.append(n) if isinstance(g, h5py.Group) and "codes" in g else None)
+    return found
+
+
+# --- for scripts ---
+def attr(path, name, attribute):
+    with h5py.File(path) as f:
+        return str(f[name].attrs.get(attribute))
+
+
+def shape(path, name):
+    with h5py.File(path) as f:
+        return f"{f[name].shape} {f[name].dtype}"
+
+
+def same(a, b, *names):
+    """Datasets of these names are equal in both files."""
+    for name in names:
+        x, y = read(a, name), read(b, name)
+        assert x.shape == y.shape and (x == y).all(), name
+
+
+def arguments(path):
+    """Of the last command in the history: what comes after tool and version."""
+    with h5py.File(path) as f:
+        return f.attrs["history"].split("\n")[0].split(" ", 2)[2]
+
+
+def terminal_there():
+    """A terminal can be opened here."""
+    os.openpty()

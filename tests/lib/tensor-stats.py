@@ -1,0 +1,125 @@
+"""tensor-stats.py -- Python of tests/tensor-stats.t"""
+
+import csv
+import json
+
+import h5py
+import numpy as np
+
+from lib.h5 import create
+
+
+def make():
+    r = np.random.default_rng(1)
+
+    with create("w.h5", "model") as f:
+        w = r.laplace(0.1, 1, (70, 300))
+        w[3] = 0
+        f["b/weight"] = w.astype("f2")
+        f["a10/weight"] = w[:5].astype("f4")
+        f["a9/weight"] = np.float32([[-1, 1], [1, -1]])
+        f["norm/weight"] = np.ones(4, "f4")
+        f["b/bias"] = np.full(70, 1e6, "f4")
+    with create("nan.h5", "model") as f:
+        w[2, 2] = np.nan
+        f["b/weight"] = w.astype("f4")
+    with create("none.h5", "model") as f:
+        f["norm/weight"] = np.ones(4, "f4")
+    with h5py.File("kind.h5", "w") as f:
+        f["b/weight"] = np.ones((2, 2), "f4")
+
+
+def numbers(table, model):
+    """Check.py TABLE MODEL: every number again, in numpy, of the weight as its members say."""
+    E4M3 = np.array(
+        [
+            (-1) ** (c >> 7) * (2.0 ** ((c >> 3 & 15) - 7) * (1 + (c & 7) / 8) if c >> 3 & 15 else (c & 7) * 2.0**-9)
+            for c in range(256)
+            if c & 127 != 127
+        ]
+    )
+
+    def weight(g):
+        if "weight" in g:
+            return g["weight"][...].astype("f4"), 8 * g["weight"].dtype.itemsize
+        code, scale, zero = g["codes"][...].astype("f4"), g["scale"][...], g["zero"][...]
+        m, n = code.shape
+        size = g.attrs["group"]
+        index = g["group_index"][...] if "group_index" in g else np.arange(n) // size
+        w = (code - zero[:, index]) * scale[:, index]
+        bits = 4 * m * n + scale.size * 32 + zero.size * 4
+        if "group_index" in g:
+            bits += n * np.ceil(np.log2(scale.shape[1]))
+        if g.attrs["compute"] == "e4m3fn":
+            near = np.abs(w[..., None] - E4M3).min(-1)  # ties do not matter here: both neighbours are as near
+            low = E4M3[np.abs(w[..., None] - E4M3).argmin(-1)]
+            w = low.astype("f4") * g["scale8"][0]
+            bits += 32
+        return w, bits / m / n
+
+    rows = list(csv.DictReader(open(table), delimiter="\t"))
+    f = h5py.File(model)
+    total = count = 0
+    for row in rows[:-1]:
+        w, bits = weight(f[row["layer"]])
+        w = w.astype("f8")
+        m, n = w.shape
+        u = w.mean()
+        live = np.abs(w).max(1) > 0
+        s = w[live].std(1) / np.abs(w[live]).max(1)
+        want = dict(
+            rows=m,
+            columns=n,
+            bits=bits,
+            sigma=s.mean(),
+            sigma_min=s.min(),
+            sigma_max=s.max(),
+            deviation=w.std(),
+            kurtosis=((w - u) ** 4).mean() / w.var() ** 2,
+            absmax=np.abs(w).max(),
+            incoherence=np.abs(w).max() * (m * n) ** 0.5 / np.linalg.norm(w),
+        )
+        for k, v in want.items():  # six digits are printed
+            assert abs(float(row[k]) - v) <= 1e-5 * abs(v), (row["layer"], k, row[k], v)
+        total += bits * m * n
+        count += m * n
+    assert rows[-1]["layer"] == "all" and abs(float(rows[-1]["bits"]) - total / count) < 1e-5 * total / count
+    assert float(rows[-1]["absmax"]) == max(float(r["absmax"]) for r in rows[:-1])
+    print(len(rows) - 1)
+
+
+def hessian(path, diag, count=4, fourth=None):
+    with create(path, "hessian") as f:
+        n = len(diag)
+        f["a/hessian"], f["a/count"] = np.diag(np.float32(diag)), np.int64(count)
+        f["a/absmax"] = f["a/mean_abs"] = np.arange(n, dtype="f4")
+        if fourth:
+            f["a/fourth"] = np.float64(fourth)
+
+
+def hessians():
+    hessian("h.h5", [4, 0, 8, 80])
+    hessian("h-fourth.h5", [4, 0, 8, 80], fourth=[4, 0, 16, 2000])
+    hessian("h-minus.h5", [1, -1])
+    hessian("h-nan.h5", [1, float("nan")])
+    hessian("h-none.h5", [1, 1], 0)
+
+
+def as_json():
+    d = json.load(open("j"))
+    assert [r["layer"] for r in d["rows"]] == ["/a9", "/a10", "/b"]
+    assert d["rows"][0]["rows"] == 2 and d["rows"][0]["kurtosis"] == 1 and set(d["all"]) == {"bits", "absmax"}
+
+
+def record():
+    f = h5py.File("r.h5")
+    rows = list(csv.DictReader(open("a"), delimiter="\t"))
+    assert (
+        f.attrs["ptq_kind"] == "result"
+        and [s.decode() for s in f["layer"]] == ["/a9", "/a10", "/b"]
+        and f["rows"].dtype == "i8"
+    )
+    assert set(f) == set(rows[0]) and all(
+        abs(f[k][2] - float(rows[2][k])) <= 1e-5 * f[k][2] for k in ("sigma", "kurtosis", "bits")
+    )
+    assert abs(f.attrs["bits"] - float(rows[3]["bits"])) < 1e-4 and f.attrs["history"].startswith("tensor-stats ")
