@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "forward/attention.h"
 #include "forward/forward.h"
 #include "forward/logits.h"
@@ -178,6 +179,7 @@ static void logits_stay(void **unused)
 
 	(void)unused;
 	for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+		CASE("%s", models[k]);
 		struct model m = open_model(models[k]);
 		size_t n = m.tokens.dim[1] < 64 ? m.tokens.dim[1] : 64;
 		double worst = 0;

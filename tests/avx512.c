@@ -15,6 +15,7 @@
 #include "avx512.h"
 #include "base/cpu.h"
 #include "base/random.h"
+#include "case.h"
 
 #ifdef __x86_64__
 enum { ROUNDS = 20000 };
@@ -199,8 +200,10 @@ static void instructions(void **unused)
 		printf("# SKIP vdpbf16ps: this processor has no AVX512_BF16\n");
 		return;
 	}
-	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+		CASE("settings[%zu]", i);
 		compare(TABLE(pairs), true, settings[i]);
+	}
 }
 
 /* Every number of half precision. */

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "num/linalg.h"
 #include "transform/awq_search.h"
 
@@ -160,6 +161,7 @@ static void losses(void **unused)
 {
 	(void)unused;
 	for (size_t c = 0; c < CASES; c++) {
+		CASE("cases[%zu] %s", c, cases[c].storage);
 		const struct awq_format f = format(cases[c].storage, cases[c].group);
 		struct problem p = problem(cases[c].m, cases[c].n, 3 * cases[c].n);
 		double *s = xalloc(2 * p.n, sizeof *s), *want = s + p.n;
@@ -219,6 +221,7 @@ static void clipping(void **unused)
 
 	(void)unused;
 	for (size_t c = 0; c < CASES; c++) {
+		CASE("cases[%zu] %s", c, cases[c].storage);
 		const struct awq_format f = format(cases[c].storage, cases[c].group);
 		struct problem p = problem(cases[c].m, cases[c].n, 3 * cases[c].n);
 		const size_t group = f.group ? (size_t)f.group : p.n;
@@ -318,6 +321,7 @@ static void every_format(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		CASE("%s", names[i]);
 		const struct awq_format f = format(names[i], 16);
 		double *w = xalloc(p.m * p.n, sizeof *w), whole;
 		const double loss = awq_loss(&f, &p.linear, NULL, p.h, &whole);

@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "case.h"
 #include "forward/attention.h"
 #include "forward/forward.h"
 #include "forward/logits.h"
@@ -194,8 +195,10 @@ static void attention_is_its_formula(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		for (int apart = 0; apart < 2; apart++)
+		for (int apart = 0; apart < 2; apart++) {
+			CASE("rows[%zu], apart %d", i, apart);
 			worst = fmax(worst, attention_of(&rows[i], apart));
+		}
 	print_message("# attention against double %.2g\n", worst);
 	assert_true(worst < 5e-6);
 }
@@ -281,6 +284,7 @@ static void attention_is_the_same_alone(void **unused)
 		r = (struct attention_rows){ N, WIDTH, WIDTH, y[0], q[0], NULL,
 			{ { 0 }, { N, KV, k[0][0], k[1][0], NULL } } };
 		for (cpu = CPU_PLAIN; cpu <= widest; cpu++) {
+			CASE("cpu %d", (int)cpu);
 			attention(&a, 1, &r);
 			assert_memory_equal(all, y, sizeof y);
 		}
@@ -474,6 +478,7 @@ static void lengths_may_differ(void **unused)
 {
 	(void)unused;
 	for (size_t m = 0; m < MODELS; m++) {
+		CASE("%s", models[m]);
 		struct reference r = open_reference(models[m]);
 		size_t n = r.tokens.dim[0] * r.tokens.dim[1], vocab = r.config.vocab;
 		const int64_t offsets[] = { 0, 2, 21, 24, (int64_t)(n < 24 + LONG ? n : 24 + LONG) };
@@ -508,6 +513,7 @@ static void order_does_not_matter(void **unused)
 {
 	(void)unused;
 	for (size_t m = 0; m < MODELS; m++) {
+		CASE("%s", models[m]);
 		struct reference r = open_reference(models[m]);
 		size_t n = r.tokens.dim[1], vocab = r.config.vocab;
 		int32_t index[64], id[64];
@@ -542,6 +548,7 @@ static void prefixes_are_shared(void **unused)
 
 	(void)unused;
 	for (size_t m = 0; m < MODELS; m++) {
+		CASE("%s", models[m]);
 		struct reference r = open_reference(models[m]);
 		size_t hidden = r.config.stack->hidden, row = hidden * sizeof(float);
 		struct work work = work_make(r.config.stack, ROWS, ROWS, ROWS);

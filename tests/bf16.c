@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include "amx.h"
 #include "base/thread.h"
+#include "case.h"
 #include "num/bf16.h"
 #include "num/half.h"
 #include "num/linalg.h"
@@ -82,8 +83,10 @@ static void products(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		for (int how = 0; how < 4; how++)
+		for (int how = 0; how < 4; how++) {
+			CASE("sizes[%zu], how %d", i, how);
 			product(sizes[i][0], sizes[i][1], sizes[i][2], how & 1, how & 2);
+		}
 }
 
 static void gram(size_t blocks, size_t m, size_t n)

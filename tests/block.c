@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "forward/block.h"
 #include "io/part.h"
 #include "num/linalg.h"
@@ -498,6 +499,7 @@ static void all_variants(enum cpu kind)
 	const struct batch batch = { .rows = TOKENS, .sequences = 1, .sequence = &whole };
 
 	for (size_t n = 0; n < VARIANTS; n++) {
+		CASE("variants[%zu] %s", n, variants[n].name);
 		const struct architecture row = row_of(&variants[n]);
 		const struct config c = { .stacks = 1, .blocks = 1,
 			.stack = { stack_of(&variants[n], &row) } };
@@ -609,6 +611,7 @@ static void stages_are_the_block(void **unused)
 
 	(void)unused;
 	for (size_t n = 0; n < VARIANTS; n++) {
+		CASE("variants[%zu] %s", n, variants[n].name);
 		const struct architecture row = row_of(&variants[n]);
 		const struct config c = { .stacks = 1, .blocks = 1,
 			.stack = { stack_of(&variants[n], &row) } };
@@ -638,6 +641,7 @@ static void blocks_are_their_rows(void **unused)
 
 	(void)unused;
 	for (enum cpu one = CPU_PLAIN; one <= widest; one++) {
+		CASE("one %d", (int)one);
 		cpu = cpu_widest = one;
 		all_variants(one);
 	}
@@ -685,6 +689,7 @@ static void kept_in(size_t round, const char *format, size_t group, size_t hadam
 	double max = 0;
 
 	for (size_t n = round % 6; n < VARIANTS; n += 6) {
+		CASE("variants[%zu] %s", n, variants[n].name);
 		const struct architecture row = row_of(&variants[n]);
 		const struct config c = { .stacks = 1, .blocks = 1,
 			.stack = { stack_of(&variants[n], &row) } };
@@ -727,8 +732,10 @@ static void keys_and_values_are_rounded(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CASE("cases[%zu] %s", i, cases[i].format);
 		kept_in(i, cases[i].format, cases[i].group, cases[i].hadamard);
+	}
 }
 
 int main(void)

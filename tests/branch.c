@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "branch/branch.h"
+#include "case.h"
 #include "jacobi.h"
 #include "num/linalg.h"
 #include "transform/quantizer.h"
@@ -437,6 +438,7 @@ static void algorithms(void **unused)
 	(void)unused;
 	for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
 		for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+			CASE("sizes[%zu] %s, rows[%zu] %s", k, sizes[k].storage, i, rows[i].name);
 			const struct branch_method *y = method(rows[i].name);
 			struct problem p = problem(sizes[k].m, sizes[k].n, 60, SIZE_MAX);
 			const struct branch_settings s = settings(y, sizes[k].storage, sizes[k].group,
@@ -559,6 +561,7 @@ static void singular(void **unused)
 	(void)unused;
 	for (const struct branch_method *y = branch_methods; y->name; y++)
 		for (int in_format = 0; in_format < 2; in_format++) {
+			CASE("in_format %d", in_format);
 			struct branch_settings s = settings(y, "uint4", 16, R, y->steps > 20 ? 20 : 0);
 			struct branch_layer l;
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "forward/cache.h"
 
 static struct random_stream stream;
@@ -48,6 +49,7 @@ static void rounded(const char *format, size_t head, size_t group, size_t heads,
 
 	assert_true(format_parse(&f.format, format));
 	for (enum cpu one = CPU_PLAIN; one <= kind; one++) {
+		CASE("one %d", (int)one);
 		cpu = one;
 		fill(all, x);
 		memset(x, 0, (group ? group : head) * sizeof *x);	/* a group of nothing */
@@ -70,6 +72,7 @@ static void rows_are_rounded(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+		CASE("%s", formats[i]);
 		rounded(formats[i], 64, 0, 6, 3);
 		rounded(formats[i], 128, 32, 4, 2);
 		rounded(formats[i], 80, 16, 2, 2);
@@ -160,6 +163,7 @@ static void bits_are_counted(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CASE("cases[%zu] %s", i, cases[i].format);
 		struct config c = { .stacks = 1,
 			.stack = { { .blocks = 3, .kv_heads = 2, .head_dim = 64 } } };
 		struct cache_format f = { .group = cases[i].group, .given = true };

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "case.h"
 #include "num/linalg.h"
 #include "solver/clip.h"
 
@@ -189,6 +190,7 @@ static void gradient(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		for (size_t steps = 0; steps <= 20; steps += 10) {
+			CASE("%s, steps %zu", names[i], steps);
 			const struct format f = format_of(names[i]);
 			double max = 0, off = 0;
 
@@ -262,6 +264,7 @@ static void few_steps(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		CASE("%s", names[i]);
 		const struct format f = format_of(names[i]);
 		size_t astray = 0, better = 0;
 

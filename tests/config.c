@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/error.h"
+#include "case.h"
 #include "model/config.h"
 #include "model/layer_ref.h"
 #include "model/rope.h"
@@ -134,6 +135,7 @@ static void defaults_of_classes(void **unused)
 	(void)unused;
 	assert_int_equal(sizeof expected / sizeof *expected, rows());
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+		CASE("expected[%zu] %s", i, expected[i].type);
 		char *text = xformat("{\"model_type\": \"%s\"}", expected[i].type);
 		struct config c = config_parse("x", text);
 
@@ -201,6 +203,7 @@ static void experts(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+		CASE("expected[%zu] %s", i, expected[i].type);
 		char *text = xformat("{\"model_type\": \"%s\"%s}", expected[i].type, expected[i].more);
 		struct config c = config_parse("x", text);
 		const struct stack *s = c.stack;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "case.h"
 #include "num/format.h"
 #include "num/half.h"
 
@@ -55,6 +56,7 @@ static void parse(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < NAMES; i++) {
+		CASE("names[%zu]", i);
 		f = get(names[i]);
 		assert_string_equal(f.name, names[i]);
 		assert_int_equal(f.asymmetric, names[i][0] == 'u');
@@ -64,6 +66,7 @@ static void parse(void **unused)
 	assert_int_equal(get("uint4").bits, 4);
 	assert_int_equal(get("e5m2ieee").bits, 8);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		CASE("%s", bad[i]);
 		assert_false(format_parse(&f, bad[i]));
 		assert_null(f.kind);
 	}
@@ -260,6 +263,7 @@ static void exmy(void **unused)
 	assert_true(!signbit(get("e2m2").grid[16]));
 	for (size_t i = 0; i < sizeof ties / sizeof *ties; i++)
 		for (int away = 0; away < 2; away++) {
+			CASE("ties[%zu] %s, away %d", i, ties[i].name, away);
 			struct format f = get(ties[i].name);
 			const float one = 1;
 			uint8_t code;
@@ -329,6 +333,7 @@ static void codes_without_a_value(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < NAMES; i++) {
+		CASE("%s", names[i]);
 		const struct format f = get(names[i]);
 		const bool fn = !strcmp(f.name, "e4m3fn"), ieee = strstr(f.name, "ieee");
 		const int exponent = f.name[1] == '5' ? 0x7c : 0x78;	/* all ones */
@@ -354,12 +359,14 @@ static void units(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		CASE("some[%zu] %s", i, some[i].name);
 		const struct format f = get(some[i].name);
 
 		assert_true(format_unit(&f, some[i].most) == some[i].unit);
 		assert_true(format_unit(&f, some[i].most / 2) == 0);
 	}
 	for (size_t i = 0; i < NAMES; i++) {
+		CASE("%s", names[i]);
 		const struct format f = get(names[i]);
 		bool odd = false, whole = true;
 		const float unit = format_unit(&f, 127);
@@ -389,6 +396,7 @@ static void closest(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		CASE("pairs[%zu]", i);
 		char *name = format_closest(pairs[i][0]);
 
 		assert_string_equal(name, pairs[i][1]);
@@ -410,6 +418,7 @@ static void scales(void **unused)
 
 	(void)unused;
 	for (size_t k = 0; k < NAMES; k++) {
+		CASE("%s", names[k]);
 		const struct format f = get(names[k]);
 		struct value list[256];
 		size_t n = values(&f, list);
@@ -515,6 +524,7 @@ static void rounded_to_ties(void **unused)
 	(void)unused;
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
 		for (int away = 0; away < 2; away++) {
+			CASE("%s, away %d", names[k], away);
 			struct format f;
 			struct value list[256];
 			size_t n;
@@ -587,12 +597,14 @@ static void own_scales(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < NAMES; i++) {
+		CASE("%s", names[i]);
 		struct format f = get(names[i]);
 		const bool mx = !strcmp(f.name, "mxfp4"), nv = !strcmp(f.name, "nvfp4");
 		const enum scale_type own = mx ? SCALE_E8M0 : nv ? SCALE_E4M3FN : SCALE_F32;
 
 		assert_true(f.scales == own && f.group == (mx ? 32 : nv ? 16 : 0) && f.divisor == 1);
 		for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++) {
+			CASE("%s, t %d", names[i], t);
 			f.scales = own;
 			assert_true(format_scales(&f, (enum scale_type)t) ==
 				(own == SCALE_F32 || t == (int)own));
@@ -672,6 +684,7 @@ static void powers_of_two(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		CASE("some[%zu]", i);
 		const float x = (float)some[i].most;
 		float scale;
 		uint8_t code;

@@ -20,6 +20,7 @@
 #include "base/thread.h"
 #include "calib/calibrate.h"
 #include "calib/histogram.h"
+#include "case.h"
 #include "eval/perplexity.h"
 #include "forward/embed.h"
 #include "forward/forward.h"
@@ -447,6 +448,7 @@ static void layers_through_files(void **unused)
 		part_close(part);
 	}
 	for (int how = HALF_F16; how <= HALF_BF16; how++) {
+		CASE("how %d", how);
 		struct linear plain = { .out = OUT, .in = IN, .weight = half,
 			.weight_type = (enum half_type)how }, y;
 		struct layer layer;
@@ -545,6 +547,7 @@ static void packed_layers_are_replaced(void **unused)
 	l[2] = (struct linear){ .out = OUT, .in = IN, .weight = dense };
 	s.product[0] = product_choose(&l[0], s.type, M);
 	for (size_t k = 0; k < sizeof next / sizeof *next; k++) {
+		CASE("next[%zu]", k);
 		projection_set(&s, 0, &l[next[k]]);
 		assert_true(s.product[0].row->max == (next[k] < 2 ? PRODUCT_FEW : 0));
 		projection_apply(&s, &batch, 0, M, OUT, y, (const float (*)[IN])x, &workspace, NULL, false);

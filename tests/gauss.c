@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "case.h"
 #include "num/gauss.h"
 
 static struct format get(const char *name)
@@ -37,8 +38,10 @@ static void known_values(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		CASE("rows[%zu] %s", i, rows[i].name);
 		assert_true(fabs(error_of(rows[i].name, 0.25) / rows[i].error - 1) < 3e-5);
+	}
 }
 
 /* The midpoint rule on N slices; the error of each is at most its width, squared, times the curvature. */
@@ -51,6 +54,7 @@ static void quadrature(void **unused)
 	(void)unused;
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
 		for (double sigma = 0.03; sigma < 3; sigma *= 2.3) {
+			CASE("%s, sigma %g", names[k], sigma);
 			const struct format f = get(names[k]);
 			double sum = 0, mass = 0;
 			float scale;
@@ -153,6 +157,7 @@ static void to_the_last_digits(void **unused)
 	(void)unused;
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
 		for (double sigma = 1e-3; sigma <= 10; sigma *= 1.37) {
+			CASE("%s, sigma %g", names[k], sigma);
 			struct format f = get(names[k]);
 			long double v[256], sum = 0, error;
 			const int n = values_of(names[k], v);

@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "case.h"
 #include "num/hadamard.h"
 
 enum { SMALL_WIDTHS = 300 };		/* every multiple of 4 up to it */
@@ -322,8 +323,11 @@ static void products(void **unused)
 		struct hadamard h = made_number(k);
 
 		for (int transposed = 0; transposed < 2; transposed++) {
-			for (cpu = CPU_PLAIN; cpu <= cpu_widest; cpu++)
+			CASE("k %zu, transposed %d", k, transposed);
+			for (cpu = CPU_PLAIN; cpu <= cpu_widest; cpu++) {
+				CASE("k %zu, transposed %d, cpu %d", k, transposed, (int)cpu);
 				rows_of(&h, transposed);
+			}
 			cpu = cpu_widest;
 			against_plain(&h, transposed);
 		}
@@ -382,6 +386,7 @@ static void same_bits(void **unused)
 		hadamard_product(&h, k % 2, rows, stride, (float (*)[stride])x);
 		threads = 3;
 		for (cpu = CPU_PLAIN; cpu <= cpu_widest; cpu++) {
+			CASE("k %zu, cpu %d", k, (int)cpu);
 			memcpy(y, z, all * sizeof *y);
 			hadamard_product(&h, k % 2, rows, stride, (float (*)[stride])y);
 			assert_memory_equal(x, y, all * sizeof *x);
@@ -404,6 +409,7 @@ static void extremes(void **unused)
 
 	(void)unused;
 	for (cpu = CPU_PLAIN; cpu <= cpu_widest; cpu++) {
+		CASE("cpu %d", (int)cpu);
 		struct hadamard h = made(N, 0);
 
 		for (size_t i = 0; i < N; i++)
@@ -413,6 +419,7 @@ static void extremes(void **unused)
 			assert_true(x[i] == (i ? 0 : FLT_MAX));
 		for (size_t k = 0; k < sizeof widest / sizeof *widest; k++)
 			for (int bad = 0; bad < 2; bad++) {
+				CASE("cpu %d, widest[%zu], bad %d", (int)cpu, k, bad);
 				const size_t n = widest[k];
 
 				h = made(n, 0);

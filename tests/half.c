@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "case.h"
 #include "num/half.h"
 
 enum { ALL = 65536 };
@@ -57,6 +58,7 @@ static void narrow_f16(void **unused)
 	(void)unused;
 	for (int side = -1; side <= 1; side++)
 		for (int sign = 0; sign < 2; sign++) {
+			CASE("sign %d", sign);
 			for (int i = 0; i < ALL; i++) {
 				int k = i & 0x7fff;
 				_Float16 a, b;
@@ -137,6 +139,7 @@ static void doubles(void **unused)
 	(void)unused;
 	for (int type = HALF_F16; type <= HALF_BF16; type++)
 		for (int side = -1; side <= 1; side++) {
+			CASE("type %d, side %d", type, side);
 			for (int i = 0; i < ALL; i++)
 				half[i] = (uint16_t)i;
 			half_widen(ALL, wide, half, (enum half_type)type);

@@ -12,6 +12,7 @@
 #include "base/cpu.h"
 #include "base/random.h"
 #include "calib/histogram.h"
+#include "case.h"
 
 enum { N = 4001 };
 
@@ -92,6 +93,7 @@ static void percentiles(void **unused)
 	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
 		count[b] = 0.3 * (double)whole[b];	/* weights change nothing */
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		CASE("some[%zu]", i);
 		const float edge = histogram_percentile(count, some[i]);
 		size_t b = 0;
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "io/part.h"
 #include "model/config.h"
 #include "model/layer_ref.h"
@@ -645,6 +646,7 @@ static void layer_norms_of_every_architecture(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
+		CASE("%s", models[i]);
 		struct model m;
 		double *before, *after, d;
 
@@ -762,6 +764,7 @@ static void sources_scaled(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+		CASE("sources[%zu] %s", i, sources[i].name);
 		double *before, *after;
 		size_t outputs = 0, downs = 0;
 		struct model m;
@@ -924,6 +927,7 @@ static void rotated_behind_ln2rms(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		CASE("%s", names[i]);
 		struct model m;
 		struct rotations r;
 		struct invariant rotate = { .fold = true };
@@ -1082,6 +1086,7 @@ static void visual_tokens_first(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < VISIONS + MODELS; i++) {
+		CASE("visions[%zu] %s", i, visions[i].name);
 		const char *name = i < VISIONS ? visions[i].name : models[i - VISIONS];
 		uint8_t modality[TOKENS] = { 0, 1, 1, 0, 1, 0, 0, 1, 0 };
 		size_t order[TOKENS];

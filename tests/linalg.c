@@ -18,6 +18,7 @@
 #include <cmocka.h>
 #include "base/cpu.h"
 #include "base/thread.h"
+#include "case.h"
 #include "num/linalg.h"
 #include "num/trial.h"
 #include "num/vector.h"
@@ -74,8 +75,10 @@ static void products(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof size / sizeof *size; i++)
-		for (int how = 0; how < 4; how++)
+		for (int how = 0; how < 4; how++) {
+			CASE("size[%zu], how %d", i, how);
 			product(size[i][0], size[i][1], size[i][2], how & 1, how & 2);
+		}
 }
 
 static void gram(size_t blocks, size_t m, size_t n)
@@ -232,6 +235,7 @@ static void exponentials_in_double(void **unused)
 		want[0] += e, want[1] += exp((double)y[i] - 3), want[2] += e * ((double)x[i] - (double)y[i]);
 	}
 	for (cpu = CPU_PLAIN; cpu <= cpu_widest; cpu++) {
+		CASE("cpu %d", (int)cpu);
 		vector_sum_exp_pair(N, sum, x, 2, y, 3);
 		for (int k = 0; k < 3; k++)
 			assert_true(fabs(sum[k] - want[k]) <= N * 0x1p-52 * (k < 2 ? want[k] : 4 * want[0]));
@@ -312,6 +316,7 @@ static void wrong_products_are_found(void **unused)
 	(void)unused;
 	assert_null(trial_wrong());
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		CASE("%s", calls[i]);
 		wrong = calls[i];
 		assert_string_equal(trial_wrong(), calls[i]);
 	}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "case.h"
 #include "quant/code_form.h"
 #include "quant/linear.h"
 #include "quant/pack.h"
@@ -242,6 +243,7 @@ static void input_formats(void **unused)
 			x[t][i] = (float)(sin(i * 1.7 + 100 * t) * exp(sin(i * 0.3) * 4)) * (float)t;
 	for (size_t f = 0; f < sizeof names / sizeof *names; f++)
 		for (int dynamic = 0; dynamic < 2; dynamic++) {
+			CASE("%s, dynamic %d", names[f], dynamic);
 			assert_true(format_parse(&l.input.format, names[f]));
 			l.input.mode = dynamic ? INPUT_DYNAMIC_TOKEN : INPUT_STATIC_TENSOR;
 			act_scale = 40 / l.input.format.max;	/* some lie beyond */

@@ -17,6 +17,7 @@
 #include "base/history.h"
 #include "base/option.h"
 #include "base/selection.h"
+#include "case.h"
 
 enum colour { RED, GREEN, BLUE };
 static const char *const colours[] = { "red", "green", "blue", NULL };
@@ -120,6 +121,7 @@ static void misuses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		CASE("rows[%zu] %s", i, rows[i].option);
 		assert_int_equal(RUN(out, rows[i].option), 2);
 		assert_non_null(strstr(out, rows[i].message));
 	}
@@ -139,8 +141,10 @@ static void help(void **state)
 
 	(void)state;
 	assert_int_equal(RUN(out, "--help"), 0);
-	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		CASE("%s", lines[i]);
 		assert_non_null(strstr(out, lines[i]));
+	}
 }
 
 static void selections(void **state)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/error.h"
+#include "case.h"
 #include "images.h"
 #include "vision/processor.h"
 #include "vision/vision.h"
@@ -87,6 +88,7 @@ static void test_sizes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		CASE("rows[%zu] %s", i, rows[i].config);
 		const struct processor p = processor_parse("x", rows[i].config);
 		size_t height, width;
 
@@ -120,6 +122,7 @@ static void test_tokens(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		CASE("rows[%zu] %s", i, rows[i].config);
 		struct config c = config_parse("x", rows[i].config);
 
 		assert_int_equal(vision_tokens(&c, rows[i].rows, rows[i].columns), rows[i].tokens);

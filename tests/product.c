@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "case.h"
 #include "num/linalg.h"
 #include "product/product.h"
 #include "product/product_integer_private.h"
@@ -501,6 +502,7 @@ static void choice(void **unused)
 	for (size_t i = 0; i < MANY * IN; i++)
 		x[i] = uniform() * (i % 50 ? 1 : 10);
 	for (size_t n = 0; n < 3 * 4 * 3 * sizeof kinds / sizeof *kinds; n++) {
+		CASE("%s, case %zu", kinds[n / 36].name, n);
 		struct linear l = layer_of(&kinds[n / 36]);
 
 		l.input.mode = (enum input_mode)(n / 3 % 4);
@@ -665,6 +667,7 @@ static void parts(void **unused)
 
 		product_run(&r.p, 0, ALL, M, ALL, y, input, NULL, false);
 		for (int alone = 0; alone < 2; alone++) {
+			CASE("alone %d", alone);
 			memset(r.weight, 0, product_size(&r.p, ALL));
 			product_make(&r.p, alone ? FIRST : 0, alone ? N : ALL, r.weight);
 			product_run(&r.p, FIRST, N, M, N, z, input, NULL, false);
@@ -693,6 +696,7 @@ static void sharing(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < 3 * sizeof cases / sizeof *cases; i++) {
+		CASE("cases[%zu], type %zu", i / 3, i % 3);
 		enum compute_type type = (enum compute_type)(i % 3);
 		struct product p = product_choose(&a, type, 0), q = product_choose(&b, type, 0);
 
@@ -722,6 +726,7 @@ static void sharing_by_amx(void **unused)
 		return;
 	assert_true(format_parse(&a.input.format, "int8"));
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		CASE("cases[%zu], type %zu", i / 3, i % 3);
 		struct product p, q;
 
 		b = a, b.group = cases[i].group;
@@ -763,6 +768,7 @@ static void edges(void **unused)
 	(void)unused;
 	for (cpu = CPU_PLAIN; cpu <= native; cpu = wider(cpu))
 		for (size_t n = 0; n < 2 * MAX_ROWS * sizeof odd / sizeof *odd; n++) {
+			CASE("cpu %d, odd[%zu]", (int)cpu, n);
 			size_t m = 1 + n / 2 % MAX_ROWS, bad;
 			struct linear l = layer("e2m2", ALL, WIDTH, 128);
 			struct ready r = ready(NULL, &l, n % 2 ? COMPUTE_INT16 : COMPUTE_F32, m);
@@ -797,6 +803,7 @@ static void many_threads(void **unused)
 		numbers[i / WIDTH][i % WIDTH] = uniform();
 	for (size_t n = 0; n < 3 * 3 * sizeof some / sizeof *some; n++)
 		for (cpu = CPU_PLAIN; cpu <= native; cpu = wider(cpu)) {
+			CASE("%s, cpu %d", some[n], (int)cpu);
 			struct linear l = layer(some[n / 9], ALL, WIDTH, 256);
 			const size_t m = counts[n % 3];
 

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include "base/error.h"
 #include "base/progress.h"
+#include "case.h"
 
 /* The clock of the program is the test's. */
 static time_t seconds;
@@ -64,6 +65,7 @@ static void side_by_side(void **state)
 	for (int block = 0; block < 10; block++)
 		for (int model = 0; model < 2; model++)
 			for (int window = 0; window < 4; window++, now += 1) {
+				CASE("model %d, window %d", model, window);
 				const double left = progress_left(&r, now, (block + window / 4.) / 10);
 
 				if (block && !window && !model)
@@ -93,6 +95,7 @@ static void times(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		CASE("row[%zu] %s", i, row[i].text);
 		progress_time(row[i].seconds, text);
 		assert_string_equal(text, row[i].text);
 	}

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "forward/online.h"
 #include "forward/projection.h"
 #include "num/linalg.h"
@@ -171,6 +172,7 @@ static void layers(void **unused)
 
 	(void)unused;
 	for (unsigned n = 0; n < 2 * 3 * 8 * sizeof cases / sizeof *cases; n++) {
+		CASE("cases %u", n);
 		enum compute_type type = (enum compute_type)(n / 2 % 3);
 		size_t rows = n % 2 * 16;	/* of which there are more in the end */
 		const size_t order = n % 5 ? 0 : 12;	/* of an online Hadamard that is not symmetric */

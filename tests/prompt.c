@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "forward/forward.h"
 #include "forward/logits.h"
 #include "forward/prompt.h"
@@ -222,6 +223,7 @@ static void likelihoods_are_those_alone(void **unused)
 
 	(void)unused;
 	for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+		CASE("%s", models[k]);
 		char *path = xformat("%s/%s.h5", folder ? folder : "tests/ref", models[k]);
 		struct part *part = part_open(path, "model");
 		struct config config = config_read(part);

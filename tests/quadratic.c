@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "base/error.h"
 #include "base/random.h"
+#include "case.h"
 #include "num/linalg.h"
 #include "num/quadratic.h"
 
@@ -73,8 +74,10 @@ static void blocks(void **state)
 {
 	(void)state;
 	for (size_t n = 1; n < 40; n += 6)
-		for (size_t block = 1; block < 48; block += 5)
+		for (size_t block = 1; block < 48; block += 5) {
+			CASE("block %zu", block);
 			try(n, block, false), try(n, block, true);
+		}
 	try(300, 256, false), try(300, 256, true), try(300, 300, false);
 }
 

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 #include "amx.h"
 #include "base/thread.h"
+#include "case.h"
 #include "num/linalg.h"
 #include "quant/linear.h"
 #include "solver/order.h"
@@ -952,6 +953,7 @@ static void orders(void **unused)
 				free(order);
 			}
 			for (int fixed = 0; fixed < 2; fixed++) {
+				CASE("fixed %d", fixed);
 				int32_t *order = ordered(&d, ORDER_FULL, ORDER_MAX, 0);
 
 				s.static_groups = fixed;
@@ -1030,6 +1032,7 @@ static void float_groups(void **unused)
 		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 			for (size_t c = 0; c < 2; c++)
 				for (int how = 0; how < 4; how++) {
+					CASE("sizes[%zu], how %d", i, how);
 					static const enum order_kind kind[] = { ORDER_NONE, ORDER_GAR,
 						ORDER_FULL, ORDER_FULL };
 					struct solver s = setting(floats[f], computes[c],
@@ -1146,6 +1149,7 @@ static void ties(void **unused)
 	(void)unused;
 	for (int f = 0; f < 2; f++)
 		for (int away = 0; away < 2; away++) {
+			CASE("away %d", away);
 			struct data d = { 1, 8, (float *)(uintptr_t)x[f], NULL };
 			struct solver s = setting(f ? "int5" : "e2m2", NULL, 0, RECIPE_LATE);
 			struct answer a;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "jacobi.h"
 #include "num/linalg.h"
 #include "num/svd.h"
@@ -140,8 +141,10 @@ static void small(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		for (size_t tokens = 0; tokens <= 60; tokens += 60)
+		for (size_t tokens = 0; tokens <= 60; tokens += 60) {
+			CASE("sizes[%zu], tokens %zu", i, tokens);
 			against_jacobi(sizes[i][0], sizes[i][1], sizes[i][2], tokens);
+		}
 	against_jacobi(7, 40, 3, 10), against_jacobi(12, 20, 4, 5);	/* H of rank 10 and 5 */
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/error.h"
+#include "case.h"
 #include "io/contents.h"
 #include "text/tokenizer.h"
 
@@ -514,6 +515,7 @@ static void refused_patterns(void)
 	char *deep = malloc(1200), *json;
 
 	for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+		CASE("patterns[%zu]", i);
 		json = xformat(one_split, patterns[i][0]);
 		refused(json, strlen(patterns[i][1]), patterns[i][1], patterns[i][2]);
 		free(json);
@@ -576,6 +578,7 @@ static void disturb(json_t *root, json_t *node)
 
 		json_incref(child);
 		for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+			CASE("%s", strange[i]);
 			char line[4096], *text;
 			int status;
 

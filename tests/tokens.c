@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/history.h"
 #include "base/option.h"
+#include "case.h"
 #include "model/tokens.h"
 
 /* Two sequences of 6 and 6 tokens; images at 1..3, 4..5, and 8..10. */
@@ -83,6 +84,7 @@ static void test_limit(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		CASE("rows[%zu]", i);
 		struct part *part = part_open(path, "tokens");
 		struct tokens t = tokens_read(part, NULL, 0, false, rows[i].limit);
 

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "calib/calibrate.h"
+#include "case.h"
 #include "forward/forward.h"
 #include "forward/logits.h"
 #include "io/part.h"
@@ -66,6 +67,7 @@ static void losses_of_references(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
+		CASE("%s", models[i]);
 		struct reference r = open_reference(models[i]);
 		const double *loss = part_tensor(r.part, "/test/loss", TENSOR_F64, 1,
 			&r.tokens.sequences).data;
@@ -129,6 +131,7 @@ static void logits_of_references(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
+		CASE("%s", models[i]);
 		struct reference r = open_reference(models[i]);
 		const size_t n = r.tokens.n * r.config.vocab;
 		float *y = run(&r, &r.tokens, SIZE_MAX, NULL), *z = run(&r, &r.tokens, 0, NULL);
@@ -150,6 +153,7 @@ static void hessians_by_modality(void **unused)
 	(void)unused;
 	selection_add(&layers, "*");
 	for (size_t i = 0; i < MODELS; i++) {
+		CASE("%s", models[i]);
 		struct reference r = open_reference(models[i]);
 		struct calibration k = calibrate_begin(r.part, &r.config, &r.execution, &layers, true);
 		size_t seen = 0;
@@ -220,6 +224,7 @@ static void visual_tokens_first(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
+		CASE("%s", models[i]);
 		struct reference r = open_reference(models[i]);
 		const size_t n = r.tokens.n, vocab = r.config.vocab;
 		size_t *from = xalloc(n, sizeof *from), moved = 0;

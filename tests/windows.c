@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/error.h"
+#include "case.h"
 #include "forward/windows.h"
 
 enum { MAX = 40, BOS = 99 };
@@ -113,6 +114,7 @@ static void of_every_length(void **unused)
 	for (size_t n = 2; n < MAX - 2; n++)
 		for (size_t ctx = 2; ctx < 12; ctx++)
 			for (int bos = 0; bos < 2; bos++) {
+				CASE("ctx %zu, bos %d", ctx, bos);
 				struct tokens t = { .n = n, .id = id, .bytes = bytes, .bos = BOS,
 					.add_bos = bos, .newline = n % 3 == 0 };
 				struct wanted y = { 0 };
