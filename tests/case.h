@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * case.h -- which case of a loop a C test is at when it fails
  *
@@ -12,27 +13,25 @@ static char case_name[256];
 
 #define CASE(...) ((void)snprintf(case_name, sizeof case_name, __VA_ARGS__))
 
-// What cmocka calls in place of a test; state holds the test.
-static inline void
-case_run(void **state)
+/* What cmocka calls in place of a test; *state points to the test. */
+static inline void case_run(void **state)
 {
 	void (*const *const test)(void **) = *state;
 	void *none = NULL;
 
-	case_name[0] = '\0';
+	case_name[0] = 0;
 	(*test)(&none);
-	case_name[0] = '\0';	// not reached by a test that fails
+	case_name[0] = 0;		/* a test that fails does not get here */
 }
 
-static inline int
-case_end(void **state)
+static inline int case_end(void **state)
 {
 	(void)state;
-	if (case_name[0] != '\0')
+	if (*case_name)
 		fprintf(stderr, "# the case: %s\n", case_name);
 	return 0;
 }
 
 #undef cmocka_unit_test
-#define cmocka_unit_test(f) {#f, case_run, NULL, case_end, &(void (*[1])(void **)){f}}
+#define cmocka_unit_test(f) { #f, case_run, NULL, case_end, &(void (*[1])(void **)){ f } }
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* images.h -- tests/images/reference.h5: what Pillow and transformers make of images */
-#ifndef TESTS_PICTURES_H
-#define TESTS_PICTURES_H
+#ifndef TESTS_IMAGES_H
+#define TESTS_IMAGES_H
 #include <jansson.h>
 #include <stdlib.h>
 #include "io/part.h"

@@ -1086,13 +1086,13 @@ static void visual_tokens_first(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < VISIONS + MODELS; i++) {
-		CASE("visions[%zu] %s", i, visions[i].name);
 		const char *name = i < VISIONS ? visions[i].name : models[i - VISIONS];
 		uint8_t modality[TOKENS] = { 0, 1, 1, 0, 1, 0, 0, 1, 0 };
 		size_t order[TOKENS];
 		struct model m;
 		double *before, *after, worst = 0, top = 0;
 
+		CASE("%s", name);
 		if (i < VISIONS)
 			make_vision(&m, name, visions[i].post, NORM_RMS);
 		else

@@ -768,7 +768,7 @@ static void edges(void **unused)
 	(void)unused;
 	for (cpu = CPU_PLAIN; cpu <= native; cpu = wider(cpu))
 		for (size_t n = 0; n < 2 * MAX_ROWS * sizeof odd / sizeof *odd; n++) {
-			CASE("cpu %d, odd[%zu]", (int)cpu, n);
+			CASE("cpu %d, case %zu", (int)cpu, n);
 			size_t m = 1 + n / 2 % MAX_ROWS, bad;
 			struct linear l = layer("e2m2", ALL, WIDTH, 128);
 			struct ready r = ready(NULL, &l, n % 2 ? COMPUTE_INT16 : COMPUTE_F32, m);
@@ -803,7 +803,7 @@ static void many_threads(void **unused)
 		numbers[i / WIDTH][i % WIDTH] = uniform();
 	for (size_t n = 0; n < 3 * 3 * sizeof some / sizeof *some; n++)
 		for (cpu = CPU_PLAIN; cpu <= native; cpu = wider(cpu)) {
-			CASE("%s, cpu %d", some[n], (int)cpu);
+			CASE("%s, case %zu, cpu %d", some[n / 9], n, (int)cpu);
 			struct linear l = layer(some[n / 9], ALL, WIDTH, 256);
 			const size_t m = counts[n % 3];
 
