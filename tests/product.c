@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * product -- the table of products: which row is chosen, and every row that fits against the product in
- * double, within its own bound, so that any two differ by at most the sum of their bounds
+ * double (product_reference.h), within its own bound: any two differ by at most the sum of their bounds
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,11 +20,12 @@
 #include "num/linalg.h"
 #include "product/product.h"
 #include "product/product_integer_private.h"
+#include "product_reference.h"
 #include "quant/pack.h"
 
 static const char *const formats[] = { "int4", "uint4", "e0m3", "e1m2", "e2m1", "mxfp4", "nvfp4",
 	"e3m0", "nf4", "int3", "uint3", "int5", "uint5", "e0m4", "e1m3", "e2m2", "e3m1", "e4m0", "nf5" };
-enum { FORMATS = sizeof formats / sizeof *formats, MAX = 131, MANY = 512 };
+enum { FORMATS = sizeof formats / sizeof *formats };
 
 static struct random_stream noise;
 static uint64_t drawn;
@@ -103,61 +104,6 @@ static void native_again(void)
 	cpu_amx = false;
 }
 
-/* In double, of row t and output o: Σ ŵx̂, Σ |ŵ||x̂|, Σ max|x̂|Σ|ŵ| of 128 columns each; max|x̂|, max|ŵ|. */
-static struct { double sum[MANY][MAX], size[MANY][MAX], chunk[MANY][MAX], x, w; } exact;
-
-/* n numbers as the type has them on the side that it rounds. */
-static void to_type(enum compute_type type, bool weights, size_t n, float x[n])
-{
-	uint16_t *half = xalloc(n, sizeof *half);
-
-	if (type == COMPUTE_BF16) {
-		half_narrow(n, half, x, HALF_BF16);
-		half_widen(n, x, half, HALF_BF16);
-	} else if (type == COMPUTE_INT16 && !weights)
-		product_narrow(n, x, x);
-	free(half);
-}
-
-static void multiply(const struct linear *l, enum compute_type type, size_t m, const float *x,
-	const uint8_t *modality)
-{
-	const size_t in = l->in, out = l->out;
-	float *v = xalloc(m * in, sizeof *v), *w = xalloc(out * in, sizeof *w);
-	float *max = xalloc(m * in, sizeof *max);	/* of each chunk, where it begins */
-
-	linear_weight(l, 0, out, (float (*)[in])w);
-	linear_input(l, m, (float (*)[in])v, (const float (*)[in])x, modality);
-	to_type(type, true, out * in, w);
-	exact.x = exact.w = 0;
-	for (size_t t = 0; t < m; t++) {
-		to_type(type, false, in, v + t * in);
-		for (size_t i = 0; i < in; i++) {
-			size_t first = i / PRODUCT_COLUMNS * PRODUCT_COLUMNS;
-
-			max[t * in + first] = fmaxf(max[t * in + first], fabsf(v[t * in + i]));
-			exact.x = fmax(exact.x, fabs((double)v[t * in + i]));
-		}
-	}
-	for (size_t i = 0; i < out * in; i++)
-		exact.w = fmax(exact.w, fabs((double)w[i]));
-	for (size_t t = 0; t < m; t++)
-		for (size_t o = 0; o < out; o++) {
-			double sum = 0, size = 0, chunk = 0;
-
-			for (size_t i = 0; i < in; i++) {
-				double a = (double)w[o * in + i], b = (double)v[t * in + i];
-				size_t first = i / PRODUCT_COLUMNS * PRODUCT_COLUMNS;
-
-				sum += a * b;
-				size += fabs(a * b);
-				chunk += fabs(a) * (double)max[t * in + first];
-			}
-			exact.sum[t][o] = sum, exact.size[t][o] = size, exact.chunk[t][o] = chunk;
-		}
-	free(v), free(w), free(max);
-}
-
 /* A product with what it works in. */
 struct ready { struct product p; void *weight, *workspace; };
 
@@ -177,13 +123,6 @@ static struct ready ready(const struct product_row *row, const struct linear *l,
 static void ready_free(struct ready *r)
 {
 	free(r->weight), free(r->workspace);
-}
-
-/* The row's bound on an output to which as much as `more` is added. */
-static double bound(const struct product_row *row, double in, size_t t, size_t o, double more)
-{
-	return (row->error.columns * in + row->error.ends) * 0x1p-24 * (exact.size[t][o] + more) +
-		row->error.chunk * exact.chunk[t][o] + row->error.tiny * in * (1 + exact.x + exact.w);
 }
 
 /* The row's product of these inputs lies within its bound of multiply()'s. */
@@ -849,25 +788,6 @@ static void part_free(struct linear *l)
 {
 	free((void *)(uintptr_t)l->weight);
 	drop(l);
-}
-
-/* y = x Wᵀ in double of the part's weight, and the same of magnitudes. */
-static void plain_product(const struct linear *l, size_t m, double *y, double *size, const double *x)
-{
-	float *w = xalloc(l->out * l->in, sizeof *w);
-
-	linear_weight(l, 0, l->out, (float (*)[l->in])w);
-	for (size_t t = 0; t < m; t++)
-		for (size_t o = 0; o < l->out; o++) {
-			y[t * l->out + o] = size[t * l->out + o] = 0;
-			for (size_t i = 0; i < l->in; i++) {
-				const double p = (double)w[o * l->in + i] * x[t * l->in + i];
-
-				y[t * l->out + o] += p;
-				size[t * l->out + o] += fabs(p);
-			}
-		}
-	free(w);
 }
 
 /*

@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * solver_reference.h -- what solver_run() computes (solver/solver.h), in plain float64 loops
+ *
+ *	struct answer want = answer_new(&s, d.m, d.n);
+ *	bool good = reference(&s, &d, order, &want);	false: H is not positive definite at any damping
+ *	... want.codes, .scale, .zero, .scale8, .scale_tensor, .index, .moved, .report.lambda, .report.dead
+ *	answer_free(&want);
+ *
+ * One row after another, one column after another: no blocks of columns, a dense inverse by Gauss-Jordan. The
+ * columns as `order` has them, those that never fired (H_ii = 0) last; for each row w:
+ *
+ *	UᵀU = (H + λ mean(diag H) I)⁻¹		inverse_factor(); GPTQ. λ: the first of damp · 1, 2, 5 ...
+ *						100 for which there is one
+ *	s₈ = max|W|/z_max, x = w/s₈		reference(); DPQ eq. 6, of the tensor or of the row
+ *	[x ← FP8(x)]				fp8(); eq. 7, with round_first
+ *	s = (max - min)/(2ⁿ - 1), z = -min/s	pair_of(), rounded(); eq. 8, of a group when its first
+ *						column is next; symmetric: s = max|x|/largest value
+ *	code = clamp(round(x/s) + z)		code_of(); eq. 9. ExMy: exmy_code(), FPE2M2 section 3.1;
+ *						NF: quantile_code(), the quantiles of QLoRA
+ *	y = FP8((code - z) s)			value_of(), fp8(); eq. 10
+ *	e = (x_i - y)/U_ii, x_k ← x_k - e U_ik	reference_row(); eq. 12, k > i. DPQ algorithm 1; GPTQ
+ *						where nothing is rounded to FP8
+ *
+ * Searches of s and z: best_of() has minmax and mse, least Σ|x̂ - x|^2.4 over smaller ranges (the search of
+ * GPTQ's public code); refined() has hessian, least (x - x̂) M (x - x̂)ᵀ (solver/refine.h). The search
+ * learned is not here. Of lib it takes settings, the facts of a format and linear_groups(), no arithmetic.
+ *
+ * Numbers are rounded to float where they are stored as such: scales, s₈, and y before FP8.
+ *
+ * Sources: GPTQ (Frantar et al., 2022); DPQ section 3; FPE2M2 section 3.1; QLoRA (Dettmers et al., 2023).
+ */
+#ifndef TESTS_SOLVER_REFERENCE_H
+#define TESTS_SOLVER_REFERENCE_H
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "num/format.h"
+#include "quant/codes.h"
+#include "quant/linear.h"
+#include "solver/refine.h"
+#include "solver/search.h"
+#include "solver/solver.h"
+
+/* A weight w [m][n], and h [n][n] of its inputs: Σ x xᵀ. */
+struct data {
+	size_t m, n;
+	float *w, *h;
+};
+
+/* Nearest value of an 8-bit float format, ties to the even code, from the list of its values. */
+static double fp8(const struct format *f, double x, double limit)
+{
+	static double list[128];
+	static char name[12];
+	static int n;
+	double a = fabs(x);
+	int low = 0, high;
+
+	if (strcmp(name, f->name) != 0) {
+		strcpy(name, f->name);
+		for (n = 0; n < 128; n++) {
+			int e = n >> 3, m = n & 7;
+
+			list[n] = e ? ldexp(8 + m, e - 10) : ldexp(m, -9);
+			if (list[n] > (strcmp(name, "e4m3fn") == 0 ? 448 : 240))
+				break;
+		}
+	}
+	high = n - 1;
+	if (a >= list[high])
+		return copysign(fmin(list[high], limit), x);
+	while (high - low > 1) {
+		int mid = (low + high) / 2;
+
+		if (list[mid] <= a)
+			low = mid;
+		else
+			high = mid;
+	}
+	if (a - list[low] > list[high] - a || (a - list[low] == list[high] - a && low % 2))
+		low = high;
+	return copysign(fmin(list[low], limit), x);
+}
+
+/* s is stored/divisor. */
+struct pair {
+	double s;
+	int z;
+	double stored;
+};
+
+/* MXFP4 and NVFP4 have the values of E2M1, halved. */
+static bool is_fp4(const struct format *f)
+{
+	return strstr(f->name, "fp4");
+}
+
+static double unit_of(const struct format *f)
+{
+	return is_fp4(f) ? 0.5 : 1;
+}
+
+/* FPE2M2 section 3.1: bias 0, every code a number; x = y = 0: no such format. */
+static bool is_exmy(const struct format *f, int *x, int *y)
+{
+	const char *s = is_fp4(f) ? "e2m1" : f->name;
+
+	*x = s[1] - '0';
+	*y = s[3] - '0';
+	return s[0] == 'e' && s[2] == 'm' && !s[4];
+}
+
+static double exmy_value(int y, int code)
+{
+	int e = code >> y, m = code & ((1 << y) - 1);
+
+	return e ? ldexp(1 + ldexp(m, -y), e) : ldexp(m, 1 - y);
+}
+
+/* Q = min(⌊a/v⌉ v, largest), v the step at a, as a code without its sign. */
+static int exmy_code(const struct format *f, int x, int y, double a)
+{
+	int codes = 1 << (x + y), e;
+	double v = ldexp(1, ilogb(fmax(a, 2)) - y), steps = f->away ? round(a / v) : nearbyint(a / v);
+	double q = fmin(steps * v, exmy_value(y, codes - 1));
+
+	e = q < 2 ? 0 : ilogb(q);
+	return e ? (e << y) + (int)ldexp(q / ldexp(1, e) - 1, y) : (int)ldexp(q, y - 1);
+}
+
+/* QLoRA's quantiles, ascending. */
+static const double *quantiles(const struct format *f)
+{
+	static double list[256];
+	static int n;
+
+	if (n == f->n)
+		return list;
+	n = f->n;
+
+	int half = 1 << (n - 1);
+	double o = 0.5 * ((1 - 1 / (2.0 * (2 * half - 1))) + (1 - 1 / (4.0 * half))),
+		top = gsl_cdf_ugaussian_Pinv(o);
+
+	for (int i = 0; i < half; i++)
+		list[2 * half - 1 - i] = (float)(gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / half) / top);
+	list[half - 1] = 0;
+	for (int i = 0; i < half - 1; i++)
+		list[i] = (float)(-gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / (half - 1)) / top);
+	return list;
+}
+
+/* The nearest; between two of them the even rank, or that which is farther from zero. */
+static int quantile_code(const struct format *f, double x)
+{
+	const double *list = quantiles(f);
+	int low = 0, high = (1 << f->n) - 1;
+
+	while (high - low > 1) {
+		int mid = (low + high) / 2;
+
+		if (list[mid] <= x)
+			low = mid;
+		else
+			high = mid;
+	}
+
+	double gain = fabs(list[low] - x) - fabs(list[high] - x);
+
+	return gain > 0 || (gain == 0 && (f->away ? x > 0 : high % 2 == 0)) ? high : low;
+}
+
+/* Largest code of a symmetric integer, counted from its zero. */
+static int half_of(const struct format *f)
+{
+	return (1 << (f->n - 1)) - 1;
+}
+
+static int code_of(const struct format *f, double value, struct pair p)
+{
+	double top = (1 << f->n) - 1, q = value / p.s, whole = f->away ? round(q) : nearbyint(q);
+	int x, y, code;
+
+	if (is_exmy(f, &x, &y)) {
+		code = exmy_code(f, x, y, fabs(q) / unit_of(f));
+		return code && q < 0 ? code | 1 << (x + y) : code;
+	}
+	if (f->name[0] == 'n')
+		return quantile_code(f, q);
+	if (!f->asymmetric)
+		return (int)(fmin(fmax(whole, -half_of(f)), half_of(f)) + half_of(f));
+	return (int)fmin(fmax(whole + p.z, 0), top);
+}
+
+static double value_of(const struct format *f, int code, struct pair p)
+{
+	int x, y, size;
+
+	if (is_exmy(f, &x, &y)) {
+		size = 1 << (x + y);
+		return (code & size ? -1 : 1) * exmy_value(y, code & (size - 1)) * unit_of(f) * p.s;
+	}
+	if (f->name[0] == 'n')
+		return quantiles(f)[code] * p.s;
+	return (code - (f->asymmetric ? p.z : half_of(f))) * p.s;
+}
+
+/* A scale as its type has it: of a range, where the format reaches as far as top. */
+static struct pair rounded(const struct format *f, double range, double top, int z)
+{
+	static const struct { int digits, least; double most; } types[] = {
+		[SCALE_BF16] = { 8, -126, 0x1.fep127 }, [SCALE_F16] = { 11, -14, 65504 },
+		[SCALE_E4M3FN] = { 4, -6, 448 } };
+	double x = range / top * f->divisor, step, stored;
+	int e, of_max;
+
+	if (f->scales == SCALE_F32)
+		return (struct pair){ (float)(range / top), z, (float)(range / top) };
+	if (f->scales == SCALE_E8M0) {
+		frexp(range, &e);
+		frexp(top, &of_max);
+		stored = ldexp(1, (int)fmin(fmax(e - of_max, -127), 127));
+	} else {
+		e = (int)fmax(ilogb(x), types[f->scales].least) - types[f->scales].digits + 1;
+		step = ldexp(1, e);
+		stored = fmin(fmax(nearbyint(x / step) * step, step), types[f->scales].most);
+	}
+	return (struct pair){ (float)stored / f->divisor, z, stored };
+}
+
+static struct pair pair_of(const struct format *f, double min, double max)
+{
+	double top = (1 << f->n) - 1, half = 1;
+	int x, y;
+
+	if (is_exmy(f, &x, &y))
+		half = exmy_value(y, (1 << (x + y)) - 1) * unit_of(f);
+	else if (f->name[0] != 'n')
+		half = half_of(f);
+	min = fmin(min, 0);
+	max = fmax(max, 0);
+	if (max == min)
+		return (struct pair){ 1 / f->divisor, 0, 1 };
+	if (!f->asymmetric)
+		return rounded(f, fmax(-min, max), half, 0);
+	return rounded(f, max - min, top, (int)nearbyint(-min * top / (max - min)));
+}
+
+static double loss_of(const struct format *f, size_t n, const double x[n], struct pair p, double enough)
+{
+	double loss = 0;
+
+	for (size_t i = 0; i < n && loss < enough; i++)
+		loss += pow(fabs(value_of(f, code_of(f, x[i], p), p) - x[i]), 2.4);
+	return loss;
+}
+
+static struct pair best_of(const struct solver *s, size_t n, const double x[n])
+{
+	static const double powers[] = { 1, 2, 0.5, 0.25 };
+	const bool power = s->storage.scales == SCALE_E8M0;
+	double min = 0, max = 0, least = INFINITY;
+	struct pair best = { 1, 0, 1 };
+
+	for (size_t i = 0; i < n; i++) {
+		min = fmin(min, x[i]);
+		max = fmax(max, x[i]);
+	}
+	for (int i = 0; i < (s->search == SEARCH_MINMAX ? 1 : power ? 4 : 80); i++) {
+		const double factor = power ? powers[i] : 1 - i / 100.0;
+		struct pair p = pair_of(&s->storage, min * factor, max * factor);
+		double loss;
+
+		p.z = pair_of(&s->storage, min, max).z;		/* p cancels: without its rounding */
+		loss = loss_of(&s->storage, n, x, p, least);
+
+		if (loss < least) {
+			least = loss;
+			best = p;
+		}
+	}
+	return best;
+}
+
+/* Codes of x, after one another under the group's U or, without it, by themselves; the cost of their
+ * error. */
+static double codes_of(const struct solver *s, size_t n, const double x[n], const double *m, const double *u,
+	struct pair p, double v[n])
+{
+	const bool first = s->round_first && s->compute.kind;
+	double *w = malloc(n * sizeof *w), cost = 0;
+
+	memcpy(w, x, n * sizeof *w);
+	for (size_t i = 0; i < n; i++) {
+		v[i] = value_of(&s->storage, code_of(&s->storage, first ? fp8(&s->compute, w[i], 1e9) :
+			w[i], p), p);
+		for (size_t k = i + 1; k < n && u; k++)
+			w[k] -= (w[i] - v[i]) / u[i * n + i] * u[i * n + k];
+	}
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++)
+			cost += (x[i] - v[i]) * m[i * n + k] * (x[k] - v[k]);
+	free(w);
+	return cost;
+}
+
+/* Σ a_i M_ik b_k; NULL: ones */
+static double form_of(size_t n, const double *m, const double *a, const double *b)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++)
+			sum += (a ? a[i] : 1) * m[i * n + k] * (b ? b[k] : 1);
+	return sum;
+}
+
+/* The pair of least cost under the codes: the zero that least squares for s and z·s give, rounded, then the
+ * scale by trisection. */
+static struct pair min_pair(const struct format *f, size_t n, const double *m, const double x[n],
+	const double v[n], struct pair p)
+{
+	const double vv = form_of(n, m, v, v), v1 = form_of(n, m, v, NULL), ones = form_of(n, m, NULL, NULL);
+	const double xv = form_of(n, m, x, v), x1 = form_of(n, m, x, NULL), det = vv * ones - v1 * v1;
+	double low = 0.2, high = 5, *moved = malloc(n * sizeof *moved), square, product;
+	int z = p.z;
+
+	if (f->asymmetric && det > 1e-6 * vv * ones && xv * ones - v1 * x1 > 0)
+		z += (int)nearbyint((v1 * xv - vv * x1) / (xv * ones - v1 * x1) / p.s);
+	z = (int)fmin(fmax(z, 0), (1 << f->bits) - 1);
+	for (size_t i = 0; i < n; i++)
+		moved[i] = v[i] - (f->asymmetric ? (z - p.z) * p.s : 0);
+	square = form_of(n, m, moved, moved), product = form_of(n, m, x, moved);
+	for (int i = 0; i < 100; i++) {	/* of |x - by·moved|², less what does not change */
+		const double a = low + (high - low) / 3, b = high - (high - low) / 3;
+
+		if (a * a * square - 2 * a * product < b * b * square - 2 * b * product)
+			high = b;
+		else
+			low = a;
+	}
+	free(moved);
+	if (f->scales == SCALE_F32)
+		return (struct pair){ (float)(low * p.s), z, (float)(low * p.s) };
+	return rounded(f, low * p.s, 1, z);
+}
+
+/* The search hessian, for M = (UᵀU)⁻¹ or M = H of the group. */
+static struct pair refined(const struct solver *s, size_t n, const double x[n], const double *m,
+	const double *u, struct pair p)
+{
+	static const double powers[] = { 1, 2, 0.5, 0.25 };
+	double *v = malloc(n * sizeof *v), least = INFINITY, top = 0;
+	struct pair best = p;
+
+	for (size_t i = 0; i < n; i++)
+		top = fmax(top, fabs(x[i]));
+	for (int i = 0; i <= REFINE_ROUNDS && top > 0; i++) {
+		const double cost = codes_of(s, n, x, m, u, p, v);
+
+		if (cost < least)
+			least = cost, best = p;
+		if (s->storage.scales == SCALE_E8M0)
+			p = pair_of(&s->storage, i < 4 ? -top * powers[i] : 0, i < 4 ? top * powers[i] : 0);
+		else
+			p = min_pair(&s->storage, n, m, x, v, p);
+	}
+	free(v);
+	return best;
+}
+
+/* The inverse of a positive definite matrix, by Gauss-Jordan. */
+static double *inverse_of(size_t n, const double *a)
+{
+	double (*w)[2 * n] = malloc(n * sizeof *w), *y = malloc(n * n * sizeof *y);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++)
+			w[i][k] = a[i * n + k], w[i][n + k] = i == k;
+	for (size_t i = 0; i < n; i++) {
+		const double d = w[i][i];
+
+		for (size_t k = 0; k < 2 * n; k++)
+			w[i][k] /= d;
+		for (size_t r = 0; r < n; r++) {
+			const double f = w[r][i];
+
+			for (size_t k = 0; k < 2 * n && r != i; k++)
+				w[r][k] -= f * w[i][k];
+		}
+	}
+	for (size_t i = 0; i < n * n; i++)
+		y[i] = w[i / n][n + i % n];
+	free(w);
+	return y;
+}
+
+/* The group of position i: its weights x, of `count` live columns at their positions in `at`. */
+static struct pair refined_group(const struct solver *s, size_t live, const double u[live][live],
+	const float *h, size_t n, const int32_t column[n], size_t count, const size_t at[count],
+	const double x[count], struct pair start)
+{
+	const bool sweep = s->compensate != COMPENSATE_NONE && at[count - 1] - at[0] == count - 1;
+	double *own = calloc(count * count, sizeof *own), *b = calloc(count * count, sizeof *b), *m;
+	struct pair p;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (!sweep)
+				b[i * count + k] = h[(size_t)column[at[i]] * n + (size_t)column[at[k]]];
+			else if (k >= i)
+				own[i * count + k] = u[at[i]][at[k]];
+	for (size_t i = 0; i < count && sweep; i++)
+		for (size_t k = 0; k < count; k++)
+			for (size_t r = 0; r < count; r++)
+				b[i * count + k] += own[r * count + i] * own[r * count + k];
+	m = sweep ? inverse_of(count, b) : b;
+	p = refined(s, count, x, m, sweep ? own : NULL, start);
+	if (sweep)
+		free(m);
+	free(b);
+	free(own);
+	return p;
+}
+
+static size_t group_columns(const struct solver *s, size_t n)
+{
+	return s->group <= 0 || (size_t)s->group > n ? n : (size_t)s->group;
+}
+
+/* UᵀU = (P (H + λ mean) Pᵀ)⁻¹ by Gauss-Jordan and a plain Cholesky. */
+static bool inverse_factor(size_t n, double u[n][n], size_t full, const float h[full][full],
+	const int32_t column[n], double lambda)
+{
+	double mean = 0, (*a)[2 * n] = malloc(n * sizeof *a);
+	bool good = true;
+
+	for (size_t i = 0; i < n; i++)
+		mean += h[column[i]][column[i]] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++) {
+			a[i][k] = h[column[i]][column[k]] + (i == k) * lambda * mean;
+			a[i][n + k] = i == k;
+		}
+	/* Pivots of a symmetric matrix without exchanges are positive exactly if it is. */
+	for (size_t i = 0; i < n && good; i++) {
+		double d = a[i][i];
+
+		good = d > 0;
+		for (size_t k = 0; k < 2 * n; k++)
+			a[i][k] /= d;
+		for (size_t r = 0; r < n; r++) {
+			double f = a[r][i];
+
+			if (r != i && f != 0)
+				for (size_t k = 0; k < 2 * n; k++)
+					a[r][k] -= f * a[i][k];
+		}
+	}
+	for (size_t i = 0; i < n && good; i++)
+		for (size_t k = 0; k < n; k++) {
+			double v = k >= i ? a[i][n + k] : 0;
+
+			for (size_t r = 0; r < i && k >= i; r++)
+				v -= u[r][i] * u[r][k];
+			u[i][k] = k < i ? 0 : k == i ? sqrt(v) : v / u[i][i];
+		}
+	free(a);
+	return good;
+}
+
+struct answer {
+	uint8_t *codes, *zero;
+	float *scale, *scale8, scale_tensor;
+	int32_t *index;
+	bool moved;
+	struct codes made;		/* views of these */
+	struct solver_report report;
+	size_t groups;
+};
+
+static struct answer answer_new(const struct solver *s, size_t m, size_t n)
+{
+	struct answer a = { .groups = linear_groups(n, s->group) };
+
+	a.codes = calloc(m * n, 1);
+	a.zero = calloc(m * a.groups, 1);
+	a.scale = calloc(m * a.groups, sizeof *a.scale);
+	a.scale8 = calloc(m, sizeof *a.scale8);
+	a.index = calloc(n, sizeof *a.index);
+	return a;
+}
+
+static void answer_free(struct answer *a)
+{
+	free(a->codes);
+	free(a->zero);
+	free(a->scale);
+	free(a->scale8);
+	free(a->index);
+}
+
+static void reference_row(const struct solver *s, size_t n, size_t live, const int32_t column[n],
+	const int32_t group[n], const double x0[n], const double u[live][live], const float *h, uint8_t
+		codes[n],
+	struct pair pair[], size_t groups, bool tensor)
+{
+	const bool fp = s->compute.kind, solve = s->compensate != COMPENSATE_NONE;
+	const double limit = s->saturate > 0 ? s->saturate : 1e9;
+	double *w = malloc(n * sizeof *w), *seen = malloc(n * sizeof *seen), *x = malloc(n * sizeof *x);
+	bool *fitted = calloc(groups, sizeof *fitted);
+	size_t count, *at = malloc(n * sizeof *at);
+
+	memcpy(w, x0, n * sizeof *w);		/* by position */
+	memcpy(seen, x0, n * sizeof *seen);	/* what group parameters are taken from */
+	for (size_t i = 0; i < live; i++) {
+		size_t g = (size_t)group[i];
+		struct pair *p = &pair[g];
+		double v, y, e;
+
+		if (solve && !s->static_groups && s->group_view == VIEW_EXACT)
+			memcpy(seen, w, n * sizeof *seen);
+		if (solve && !s->static_groups && s->group_view == VIEW_BLOCK && i % 128 == 0)
+			memcpy(seen, w, n * sizeof *seen);
+		if (!tensor && !fitted[g]) {
+			count = 0;
+			for (size_t k = 0; k < n; k++)
+				if (group[k] == group[i])
+					x[count++] = s->round_first && fp ? fp8(&s->compute, seen[k], 1e9) :
+						seen[k];
+			*p = best_of(s, count, x);
+			fitted[g] = true;
+			count = 0;
+			for (size_t k = 0; k < live; k++)
+				if (group[k] == group[i])
+					x[count] = seen[k], at[count++] = k;
+			if (s->search == SEARCH_HESSIAN)
+				*p = refined_group(s, live, u, h, n, column, count, at, x, *p);
+		}
+		v = s->round_first && fp ? fp8(&s->compute, w[i], 1e9) : w[i];
+		codes[column[i]] = (uint8_t)code_of(&s->storage, v, *p);
+		y = (float)value_of(&s->storage, codes[column[i]], *p);
+		if (fp && s->compensate == COMPENSATE_BOTH)
+			y = fp8(&s->compute, y, limit);
+		if (!solve)
+			continue;
+		e = (w[i] - y) / u[i][i];
+		for (size_t k = i + 1; k < live; k++)
+			w[k] -= e * u[i][k];
+	}
+	for (size_t i = live; i < n; i++) {
+		if (!tensor && !fitted[group[i]])
+			pair[group[i]] = pair_of(&s->storage, 0, 0);
+		codes[column[i]] = (uint8_t)code_of(&s->storage, 0, pair[group[i]]);
+	}
+	free(w);
+	free(seen);
+	free(x);
+	free(fitted);
+	free(at);
+}
+
+/* What divides scales in e4m3fn: so that the largest that a group can have is 448. */
+static float divisor_of(const struct solver *s, size_t n, const double x[n])
+{
+	const struct format *f = &s->storage;
+	double min = 0, max = 0, top = f->asymmetric ? (1 << f->n) - 1 : is_fp4(f) ? 6 : f->max;
+
+	if (f->scales != SCALE_E4M3FN)
+		return 1;
+	for (size_t i = 0; i < n; i++) {
+		const double v = s->round_first && s->compute.kind ? fp8(&s->compute, x[i], 1e9) : x[i];
+
+		min = fmin(min, v);
+		max = fmax(max, v);
+	}
+	if (max == min)
+		return 1;
+	return (float)(448 * top / (f->asymmetric ? max - min : fmax(-min, max)));
+}
+
+/* The layer by the equations, without blocks; false if H is not positive definite at any damping. */
+static bool reference(const struct solver *s, const struct data *d, const int32_t *order, struct answer *a)
+{
+	const size_t m = d->m, n = d->n, size = group_columns(s, n);
+	const bool solve = s->compensate != COMPENSATE_NONE;
+	static const double ladder[] = { 1, 2, 5, 10, 20, 50, 100 };
+	int32_t *column = malloc(n * sizeof *column), *group = malloc(n * sizeof *group);
+	bool *seen = calloc(n, sizeof *seen), stand = true, good = !solve;
+	struct pair *pair = malloc(a->groups * sizeof *pair), tensor = { 1, 0, 1 };
+	struct solver own = *s;
+	double *s8 = malloc(m * sizeof *s8), *x, all = 0;
+	size_t live = 0, at;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t c = order ? (size_t)order[i] : i, g = c / size;
+
+		if (i && order && (size_t)order[i - 1] / size != g && seen[g])
+			stand = false;
+		seen[g] = true;
+		if (!solve || d->h[c * n + c] > 0)
+			column[live++] = (int32_t)c;
+	}
+	at = live;
+	for (size_t i = 0; i < n; i++) {
+		size_t c = order ? (size_t)order[i] : i;
+
+		if (solve && d->h[c * n + c] == 0)
+			column[at++] = (int32_t)c;
+	}
+	for (size_t i = 0; i < n; i++) {
+		group[i] = (int32_t)((stand || s->static_groups ? (size_t)column[i] : i) / size);
+		a->index[column[i]] = group[i];
+	}
+	a->report = (struct solver_report){ .dead = n - live };
+	a->moved = !stand && !s->static_groups;
+
+	double (*u)[live] = malloc(live * sizeof *u);
+
+	for (size_t i = 0; !good && i < 7; i++) {
+		a->report.lambda = s->damp * ladder[i];
+		good = inverse_factor(live, u, n, (const float (*)[n])d->h, column, a->report.lambda);
+	}
+
+	x = calloc(m * n, sizeof *x);
+	for (size_t r = 0; r < m; r++) {
+		double top = 0;
+
+		for (size_t i = 0; i < live; i++)
+			top = fmax(top, fabs(d->w[r * n + (size_t)column[i]]));
+		s8[r] = top;
+		all = fmax(all, top);
+	}
+	for (size_t r = 0; r < m; r++) {
+		if (!s->scale8_channel)
+			s8[r] = all;
+		s8[r] /= s->z_max;
+		if (s->pow2_scale && s8[r] > 0)
+			s8[r] = exp2(ceil(log2(s8[r])));
+		s8[r] = !s->compute.kind || s8[r] == 0 ? 1 : (float)fmax(s8[r], s->min_scale8);
+		a->scale8[r] = (float)s8[r];
+		for (size_t i = 0; i < live; i++)
+			x[r * n + i] = d->w[r * n + (size_t)column[i]] / s8[r];
+	}
+	own.storage.divisor = a->scale_tensor = divisor_of(s, m * n, x);
+	s = &own;
+	if (s->group == -1) {
+		double *v = malloc(m * n * sizeof *v);
+
+		for (size_t i = 0; i < m * n; i++)
+			v[i] = s->round_first && s->compute.kind ? fp8(&s->compute, x[i], 1e9) : x[i];
+		tensor = best_of(s, m * n, v);
+		free(v);
+	}
+	for (size_t r = 0; r < m && good; r++) {
+		pair[0] = tensor;
+		reference_row(s, n, live, column, group, x + r * n, (const double (*)[live])u, d->h,
+			a->codes + r * n, pair, a->groups, s->group == -1);
+		for (size_t g = 0; g < a->groups; g++) {
+			a->scale[r * a->groups + g] = (float)pair[g].stored;
+			a->zero[r * a->groups + g] = (uint8_t)pair[g].z;
+		}
+	}
+	free(u);
+	free(x);
+	free(s8);
+	free(pair);
+	free(column);
+	free(group);
+	free(seen);
+	return good;
+}
+#endif
