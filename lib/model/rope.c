@@ -11,8 +11,9 @@
 enum { SHORT, LONG };
 enum { THETA = 10000 };		/* where the class has no other */
 
-static enum rope_kind kind_of(const struct architecture *arch, const char *name)
+static enum rope_kind kind_of(const struct keys *k, const char *name)
 {
+	const struct architecture *arch = k->arch;
 	static const struct { const char *name; enum rope_kind kind; } kinds[] = {
 		{ "default", ROPE_DEFAULT }, { "linear", ROPE_LINEAR }, { "llama3", ROPE_LLAMA3 },
 		{ "longrope", ROPE_LONG },
@@ -28,106 +29,108 @@ static enum rope_kind kind_of(const struct architecture *arch, const char *name)
 		if (!strcmp(name, kinds[i].name))
 			return kinds[i].kind;
 	die("%s: /config: rotary scaling '%s' is not supported, expected default, linear, llama3 or longrope",
-		key_file, name);
+		k->file, name);
 }
 
 /*
  * Channels of a head that are rotated. A class without a key for them rotates all: it does not heed
  * partial_rotary_factor under the default kind, and fails with it under the others.
  */
-static void parse_rotary(struct stack *s, enum rope_kind kind, const json_t *json, const json_t *rope)
+static void parse_rotary(struct stack *s, enum rope_kind kind, const struct keys *k, const struct keys *rope)
 {
-	const char *key = "partial_rotary_factor", *name = key_name(s->arch, json, key);
-	const json_t *inside = json_object_get(rope, key), *v = inside ? inside : key_get(json, key);
+	const char *key = "partial_rotary_factor", *name = key_name(k, key);
+	const json_t *inside = json_object_get(rope->json, key), *v = inside ? inside : key_get(k->json, key);
 	double part = 1;
 
 	if (s->arch->absent.rotary)
-		part = key_real(inside ? rope : json, inside ? key : name, s->arch->absent.rotary);
+		part = key_real(inside ? rope : k, inside ? key : name, s->arch->absent.rotary);
 	else if (kind != ROPE_DEFAULT && v && json_number_value(v) != 1)
-		die("%s: /config: a %s does not have rotary positions on a part of the head", key_file,
+		die("%s: /config: a %s does not have rotary positions on a part of the head", k->file,
 			s->arch->name);
 	s->rotary = (size_t)((double)s->head_dim * part);
 	if (part > 1 || !s->rotary || s->rotary % 2)
 		die("%s: /config: positions turn %g of %zu channels of a head, expected an even number",
-			key_file, part * (double)s->head_dim, s->head_dim);
+			k->file, part * (double)s->head_dim, s->head_dim);
 }
 
-static double *parse_factors(const json_t *rope, const char *key, size_t n)
+static double *parse_factors(const struct keys *k, const char *key, size_t n)
 {
-	const json_t *list = json_object_get(rope, key);
+	const json_t *list = json_object_get(k->json, key);
 	double *y;
 
 	if (json_array_size(list) != n)
-		die("%s: /config: '%s' must be a list of %zu numbers, one for each rotary pair", key_file,
+		die("%s: /config: '%s' must be a list of %zu numbers, one for each rotary pair", k->file,
 			key, n);
 	y = xalloc(n, sizeof *y);
 	for (size_t i = 0; i < n; i++) {
 		y[i] = json_number_value(json_array_get(list, i));
 		if (!(y[i] > 0) || isinf(y[i]))
-			die("%s: /config: '%s': number %zu must be positive", key_file, key, i);
+			die("%s: /config: '%s': number %zu must be positive", k->file, key, i);
 	}
 	return y;
 }
 
-static void parse_long(struct rope_setting *r, const json_t *rope, size_t rotary, size_t positions)
+static void parse_long(struct rope_setting *r, const struct keys *k, size_t rotary, size_t positions)
 {
-	const double factor = key_get(rope, "factor") ? key_real(rope, "factor", NAN) :
+	const double factor = key_get(k->json, "factor") ? key_real(k, "factor", NAN) :
 		(double)positions / r->original;
 
-	if (key_get(rope, "attention_factor"))
-		r->scale = key_real(rope, "attention_factor", NAN);
+	if (key_get(k->json, "attention_factor"))
+		r->scale = key_real(k, "attention_factor", NAN);
 	else if (factor > 1)
 		r->scale = sqrt(1 + log(factor) / log(r->original));
 	if (!(r->scale > 0) || isinf(r->scale))
 		die("%s: /config: 'original_max_position_embeddings' is %g, expected more than one position",
-			key_file, r->original);
-	r->part[SHORT] = parse_factors(rope, "short_factor", rotary / 2);
-	r->part[LONG] = parse_factors(rope, "long_factor", rotary / 2);
+			k->file, r->original);
+	r->part[SHORT] = parse_factors(k, "short_factor", rotary / 2);
+	r->part[LONG] = parse_factors(k, "long_factor", rotary / 2);
 }
 
 /*
  * One setting, whose numbers stand in `rope`. beside: where theta and the original context may stand too, of
  * which theta holds if there is none inside, and the original context in any case; NULL: nowhere.
  */
-static void parse_setting(struct stack *s, struct rope_setting *r, const json_t *json, const json_t *rope,
+static void parse_setting(struct stack *s, struct rope_setting *r, const struct keys *k, const json_t *rope,
 	const json_t *outer, size_t positions)
 {
 	const double absent = s->arch->absent.original ? (double)s->arch->absent.original : (double)positions;
 	const char *key = "original_max_position_embeddings";
+	const struct keys own = keys_of(k, rope), beside = keys_of(k, outer);
 
 	r->scale = 1;
-	r->kind = kind_of(s->arch, key_text(rope, "rope_type", key_text(rope, "type", "default")));
-	parse_rotary(s, r->kind, json, rope);
+	r->kind = kind_of(k, key_text(&own, "rope_type", key_text(&own, "type", "default")));
+	parse_rotary(s, r->kind, k, &own);
 	if (r->kind == ROPE_DEFAULT)
 		return;
-	r->original = key_real(json_object_get(outer, key) || s->arch->absent.original ? outer : rope, key,
+	r->original = key_real(json_object_get(outer, key) || s->arch->absent.original ? &beside : &own, key,
 		absent);
 	if (r->kind == ROPE_LONG) {
-		parse_long(r, rope, s->rotary, positions);
+		parse_long(r, &own, s->rotary, positions);
 		return;
 	}
-	r->factor = key_real(rope, "factor", NAN);
+	r->factor = key_real(&own, "factor", NAN);
 	if (r->kind != ROPE_LLAMA3)
 		return;
-	r->low = key_real(rope, "low_freq_factor", NAN);
-	r->high = key_real(rope, "high_freq_factor", NAN);
+	r->low = key_real(&own, "low_freq_factor", NAN);
+	r->high = key_real(&own, "high_freq_factor", NAN);
 	if (r->high <= r->low)
-		die("%s: /config: high_freq_factor must be above low_freq_factor", key_file);
+		die("%s: /config: high_freq_factor must be above low_freq_factor", k->file);
 }
 
-static double theta_of(const json_t *rope, const json_t *json, const char *key, double absent)
+static double theta_of(const json_t *rope, const struct keys *k, const char *key, double absent)
 {
 	const bool inside = json_object_get(rope, "rope_theta");
+	const struct keys own = keys_of(k, rope);
 
-	return key_real(inside ? rope : json, inside ? "rope_theta" : key, absent > 0 ? absent : THETA);
+	return key_real(inside ? &own : k, inside ? "rope_theta" : key, absent > 0 ? absent : THETA);
 }
 
-static json_t *settings(const json_t *json, const char *key)
+static json_t *settings(const struct keys *k, const json_t *json, const char *key)
 {
 	json_t *rope = key_get(json, key);
 
 	if (rope && !json_is_object(rope))
-		die("%s: /config: the rotary settings must be an object", key_file);
+		die("%s: /config: the rotary settings must be an object", k->file);
 	return rope;
 }
 
@@ -135,27 +138,27 @@ static json_t *settings(const json_t *json, const char *key)
  * Blocks with a window have a setting of their own: rope_parameters has an object for each kind of block, and
  * rope_scaling, of older files, changes that of the blocks that see everything.
  */
-static void parse_both(struct stack *s, const json_t *json, size_t positions)
+static void parse_both(struct stack *s, const struct keys *k, size_t positions)
 {
 	static const char *const kinds[ROPES] = { "full_attention", "sliding_attention" };
 	const struct architecture *a = s->arch;
 
 	for (int i = 0; i < ROPES; i++) {
 		struct rope_setting *r = &s->rope[i];
-		json_t *given = settings(settings(json, "rope_parameters"), kinds[i]);
+		json_t *given = settings(k, settings(k, k->json, "rope_parameters"), kinds[i]);
 		json_t *rope = given ? json_copy(given) : json_pack("{s:s}", "rope_type", "default");
 
 		if (i == ROPE_FULL)
-			json_object_update(rope, settings(json, "rope_scaling"));
-		r->theta = theta_of(rope, json, i == ROPE_FULL ? "rope_theta" : a->local_theta_key,
+			json_object_update(rope, settings(k, k->json, "rope_scaling"));
+		r->theta = theta_of(rope, k, i == ROPE_FULL ? "rope_theta" : a->local_theta_key,
 			i == ROPE_FULL ? a->absent.theta : a->absent.local_theta);
-		parse_setting(s, r, json, rope, NULL, positions);
+		parse_setting(s, r, k, rope, NULL, positions);
 		json_decref(rope);
 	}
 }
 
 /* Which number of a position each pair goes by: half of them rows and half columns, or by sections. */
-static void parse_axes(struct stack *s, const json_t *rope)
+static void parse_axes(struct stack *s, const struct keys *k, const json_t *rope)
 {
 	static const size_t usual[AXES] = { 16, 24, 24 };	/* of Qwen2-VL */
 	const json_t *list = json_object_get(rope, "mrope_section");
@@ -170,7 +173,7 @@ static void parse_axes(struct stack *s, const json_t *rope)
 			s->axis[i] = i >= half / 2;
 		if (half % 2)
 			die("%s: /config: heads of %zu channels have no pairs for rows and as many for "
-				"columns", key_file, s->head_dim);
+				"columns", k->file, s->head_dim);
 		return;
 	}
 	for (size_t a = 0; a < s->axes; a++) {
@@ -184,7 +187,7 @@ static void parse_axes(struct stack *s, const json_t *rope)
 	}
 	if (at != half || (list && json_array_size(list) != s->axes))
 		die("%s: /config: 'mrope_section' must be a list of %zu numbers of rotary pairs, %zu in all",
-			key_file, s->axes, half);
+			k->file, s->axes, half);
 }
 
 /*
@@ -193,26 +196,26 @@ static void parse_axes(struct stack *s, const json_t *rope)
  * as a whole; theta beside it, or beside rope_parameters, holds if there is
  * none inside; original_max_position_embeddings beside it holds in any case.
  */
-void rope_parse(struct stack *s, const json_t *json, size_t positions)
+void rope_parse(struct stack *s, const struct keys *k, size_t positions)
 {
 	json_t *rope, *v;
 	const char *key;
 
 	if (s->arch->local_theta_key) {
-		parse_both(s, json, positions);
+		parse_both(s, k, positions);
 		return;
 	}
-	rope = settings(json, "rope_scaling");
+	rope = settings(k, k->json, "rope_scaling");
 	if (!json_object_size(rope))
-		rope = settings(json, "rope_parameters");
-	s->rope[ROPE_FULL].theta = theta_of(rope, json, key_name(s->arch, json, "rope_theta"),
+		rope = settings(k, k->json, "rope_parameters");
+	s->rope[ROPE_FULL].theta = theta_of(rope, k, key_name(k, "rope_theta"),
 		s->arch->absent.theta);
 	json_object_foreach(rope, key, v)
 		if (json_is_object(v))
-			die("%s: /config: rotary settings of '%s' alone are not supported", key_file, key);
-	parse_setting(s, &s->rope[ROPE_FULL], json, rope, json, positions);
+			die("%s: /config: rotary settings of '%s' alone are not supported", k->file, key);
+	parse_setting(s, &s->rope[ROPE_FULL], k, rope, k->json, positions);
 	if (s->arch->axes)
-		parse_axes(s, rope);
+		parse_axes(s, k, rope);
 }
 
 void rope_settings_free(const struct stack *s)

@@ -27,11 +27,11 @@ struct rope_setting {
 };
 
 struct stack;				/* model/stack.h, which has settings of this header */
-struct json_t;				/* jansson.h */
+struct keys;				/* model/key.h */
 
 /* The rotary settings of a stack whose heads and blocks are known; dies as config_parse(). positions: of the
  * model. */
-void rope_parse(struct stack *s, const struct json_t *json, size_t positions);
+void rope_parse(struct stack *s, const struct keys *k, size_t positions);
 void rope_settings_free(const struct stack *s);
 
 /*

@@ -7,19 +7,20 @@
 #include <string.h>
 #include "base/error.h"
 #include "model/key.h"
+#include "model/stack.h"
 
 enum { FIRST_WINDOWED = 28 };	/* max_window_layers where it is absent */
 
 /* layer_types as a list of which blocks have the window, NULL if absent. "attention" is an older name. */
-static bool *parse_types(const struct stack *s, const json_t *json)
+static bool *parse_types(const struct stack *s, const struct keys *k)
 {
-	const json_t *types = key_get(json, "layer_types");
+	const json_t *types = key_get(k->json, "layer_types");
 	bool *slides;
 
 	if (!types)
 		return NULL;
 	if (json_array_size(types) != s->blocks)
-		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", key_file,
+		die("%s: /config: 'layer_types' must be a list of %zu kinds, one a block", k->file,
 			s->blocks);
 	slides = xalloc(s->blocks, sizeof *slides);
 	for (size_t i = 0; i < s->blocks; i++) {
@@ -28,26 +29,27 @@ static bool *parse_types(const struct stack *s, const json_t *json)
 		slides[i] = kind && !strcmp(kind, "sliding_attention");
 		if (!kind || (!slides[i] && strcmp(kind, "full_attention") && strcmp(kind, "attention")))
 			die("%s: /config: 'layer_types': block %zu is '%s', "
-				"expected full_attention or sliding_attention", key_file, i,
+				"expected full_attention or sliding_attention", k->file, i,
 				kind ? kind : "");
 	}
 	return slides;
 }
 
 /* Whether the class has a window at all: by its kind and the keys beside it. */
-static bool has_window(const struct architecture *a, const json_t *json)
+static bool has_window(const struct keys *k)
 {
-	const json_t *window = json_object_get(json, "sliding_window");
+	const struct architecture *a = k->arch;
+	const json_t *window = json_object_get(k->json, "sliding_window");
 	const enum sliding_kind kind = a->sliding_kind;
 
 	if (kind == SLIDING_NONE || (window ? json_is_null(window) : !a->absent.window))
 		return false;
 	return kind == SLIDING_WHOLE || kind == SLIDING_ALL || kind == SLIDING_PATTERN ||
-		key_bool(json, "use_sliding_window", false);
+		key_bool(k, "use_sliding_window", false);
 }
 
 /* The same where there is no such list and not all blocks are alike: NULL otherwise. */
-static bool *place_windows(const struct stack *s, const json_t *json, json_int_t first)
+static bool *place_windows(const struct stack *s, const struct keys *k, json_int_t first)
 {
 	const struct architecture *a = s->arch;
 	const enum sliding_kind kind = a->sliding_kind;
@@ -58,7 +60,7 @@ static bool *place_windows(const struct stack *s, const json_t *json, json_int_t
 	if (!some && kind != SLIDING_PATTERN)
 		return NULL;
 	if (a->pattern_key)
-		every = key_size(a, json, a->pattern_key, every, 0, SIZE_MAX >> 1);
+		every = key_size(k, a->pattern_key, every, 0, SIZE_MAX >> 1);
 	slides = xalloc(s->blocks, sizeof *slides);
 	for (size_t i = 0; i < s->blocks; i++)
 		slides[i] = kind == SLIDING_LATE ? (json_int_t)i >= first :
@@ -66,27 +68,26 @@ static bool *place_windows(const struct stack *s, const json_t *json, json_int_t
 	return slides;
 }
 
-void sliding_parse(struct stack *s, const json_t *json)
+void sliding_parse(struct stack *s, const struct keys *k)
 {
 	enum sliding_kind kind = s->arch->sliding_kind;
-	const json_t *first = json_object_get(json, "max_window_layers");
+	const json_t *first = json_object_get(k->json, "max_window_layers");
 	const bool some = kind == SLIDING_LATE || kind == SLIDING_EVEN;
 	const json_int_t from = first && json_is_integer(first) ? json_integer_value(first) : FIRST_WINDOWED;
 
-	if (has_window(s->arch, json))
-		s->sliding_window = key_size(s->arch, json, "sliding_window", s->arch->absent.window, 0,
-			SIZE_MAX >> 1);
+	if (has_window(k))
+		s->sliding_window = key_size(k, "sliding_window", s->arch->absent.window, 0, SIZE_MAX >> 1);
 	if (some && first && !json_is_integer(first))
-		die("%s: /config: 'max_window_layers' must be a whole number", key_file);
-	s->slides = parse_types(s, json);
+		die("%s: /config: 'max_window_layers' must be a whole number", k->file);
+	s->slides = parse_types(s, k);
 	if (kind == SLIDING_WHOLE || kind == SLIDING_SWITCHED) {
 		free(s->slides);
 		s->slides = NULL;
 	}
 	if (!s->slides)
-		s->slides = place_windows(s, json, from);
+		s->slides = place_windows(s, k, from);
 	for (size_t i = 0; s->slides && kind != SLIDING_NONE && !s->sliding_window && i < s->blocks; i++)
 		if (s->slides[i])
 			die("%s: /config: block %zu is of kind 'sliding_attention', "
-				"but there is no 'sliding_window'", key_file, i);
+				"but there is no 'sliding_window'", k->file, i);
 }

@@ -4,9 +4,10 @@
  */
 #ifndef MODEL_SLIDING_H
 #define MODEL_SLIDING_H
-#include <jansson.h>
-#include "model/config.h"
+
+struct keys;				/* model/key.h */
+struct stack;				/* model/stack.h */
 
 /* The window of a stack whose blocks are known, and which of them have it; dies as config_parse(). */
-void sliding_parse(struct stack *s, const json_t *json);
+void sliding_parse(struct stack *s, const struct keys *k);
 #endif
