@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bits.h -- a float as its 32 bits, a double as its 64, and back
+ * bits.h -- a float as its 32 bits, a double as its 64, and back; the largest magnitude by them
  *
  * Always inline: a call out of a function for AVX would go over to SSE and back.
  */
 #ifndef NUM_BITS_H
 #define NUM_BITS_H
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -39,5 +40,18 @@ static inline __attribute__((always_inline)) uint64_t double_bits(double x)
 
 	memcpy(&u, &x, sizeof u);
 	return u;
+}
+
+/* max|x|, in the order of bits, where infinity and NaN are last. */
+static inline __attribute__((always_inline)) float bits_max(size_t n, const float x[n])
+{
+	uint32_t max = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t u = float_bits(x[i]) & 0x7fffffff;
+
+		max = u > max ? u : max;
+	}
+	return bits_float(max);
 }
 #endif

@@ -10,7 +10,7 @@
 /* Nearest integers of x·FIXED_MAX/max, and the scale of their steps. */
 FIXED_INLINE float fixed_integers(size_t n, int32_t q[n], const float x[n])
 {
-	const float max = largest_bits(n, x);
+	const float max = bits_max(n, x);
 	const double by = max > 0 && isfinite(max) ? FIXED_MAX / (double)max : 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -39,7 +39,7 @@ FIXED static void fixed_place(const struct packed *p, size_t n, struct fixed_inp
 {
 	int32_t q[INPUT_CHUNK] = { 0 };
 
-	y->scale = p->unit * (p->int16 ? int16_integers(n, q, x) : fixed_integers(n, q, x));
+	y->scale = p->unit * (p->int16 ? number_int16_integers(n, q, x) : fixed_integers(n, q, x));
 	for (int d = p->int16 ? 1 : 3; d >= 0; d--) {
 		int8_t digit[INPUT_CHUNK];
 		int32_t last[INPUT_CHUNK];

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* product_number.c -- see product_number_private.h */
 #include "product/product_number_private.h"
+#include <math.h>
 #include <string.h>
 #include "base/cpu.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/bf16.h"
+#include "num/bits.h"
 #include "num/linalg.h"
 #include "num/tile.h"
 #include "num/clones.h"
 
 /* Rows that a thread takes at once, numbers below which one thread is quicker. */
 enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16 };
+enum { INT16_LIMIT = 127 * 256 + 127 };	/* of two signed bytes, as product_packed.c has them */
 
 size_t number_float_size(const struct linear *l, size_t n)
 {
@@ -34,6 +37,32 @@ void number_float_run(const struct product *p, size_t first, size_t n, size_t m,
 	const float (*w)[in] = p->weight;
 
 	linalg_product(m, n, in, stride, y, input, w + (first - p->first), bias, add);
+}
+
+CLONES(, float, number_int16_integers, (size_t n, int32_t q[n], const float x[n]), (n, q, x))
+{
+	const float max = bits_max(n, x), scale = max > 0 ? max / INT16_LIMIT : max * 0;
+	const bool zero = !(scale > 0) || isinf(scale);
+
+	for (size_t i = 0; i < n; i++) {
+		float v = zero ? 0 : x[i] / scale;
+
+		v = v < -INT16_LIMIT ? -INT16_LIMIT : v > INT16_LIMIT ? INT16_LIMIT : v;
+		q[i] = (int32_t)(v + 0x1.8p23f - 0x1.8p23f);
+	}
+	return scale;
+}
+
+void product_narrow(size_t n, float y[n], const float x[n])
+{
+	for (size_t i = 0; i < n; i += PRODUCT_COLUMNS) {
+		size_t few = min(n - i, PRODUCT_COLUMNS);
+		int32_t q[PRODUCT_COLUMNS];
+		float scale = number_int16_integers(few, q, x + i);
+
+		for (size_t j = 0; j < few; j++)
+			y[i + j] = (float)q[j] * scale;
+	}
 }
 
 void number_int16_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],

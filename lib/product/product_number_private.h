@@ -16,6 +16,8 @@ size_t number_float_size(const struct linear *l, size_t n);
 void number_float_weight(const struct product *p, size_t n, void *w);
 void number_float_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
 	float y[m][stride], const void *input, const float *bias, bool add);
+/* Nearest integers of x / scale, and the scale, which is not finite if x is not; ties to even. */
+float number_int16_integers(size_t n, int32_t q[n], const float x[n]);
 void number_int16_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
 	const uint8_t *modality);
 bool number_amx_fits(const struct product_row *row, const struct linear *l);

@@ -9,17 +9,18 @@
 #include "base/thread.h"
 #include "num/bits.h"
 #include "num/half.h"
+#include "product/product_number_private.h"
 #include "quant/pack.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
-#include "num/clones.h"
+#include "num/clones.h"	/* its pragma: the loops of fixed_integers() */
 
 /* Constants, not options. Bytes asked for ahead: the processor's own prefetching ends at each page. */
 enum {
 	INPUT_CHUNK = PRODUCT_COLUMNS, CODE_BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048,
 	ROW_PANEL = 1024, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
-	ALIGN = 64, INT16_LIMIT = 127 * 256 + 127, FIXED_MAX = 127 << 24, FIXED_LARGEST = 31, ZERO_MAX = 255,
+	ALIGN = 64, FIXED_MAX = 127 << 24, FIXED_LARGEST = 31, ZERO_MAX = 255,
 };
 
 /* A prepared weight: what codes become. */
@@ -68,46 +69,6 @@ static size_t scales_of_row(const struct linear *l)
 static size_t group_of_word(const struct linear *l, size_t word)
 {
 	return linear_group(l, 8 * word < l->in ? 8 * word : l->in - 1);
-}
-
-/* max|x|, in the order of bits, where infinity and NaN are last. */
-static inline float largest_bits(size_t n, const float x[n])
-{
-	uint32_t max = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		uint32_t u = float_bits(x[i]) & 0x7fffffff;
-
-		max = u > max ? u : max;
-	}
-	return bits_float(max);
-}
-
-/* Nearest integers of x / scale, and the scale, which is not finite if x is not; ties to even. */
-CLONES(static, float, int16_integers, (size_t n, int32_t q[n], const float x[n]), (n, q, x))
-{
-	const float max = largest_bits(n, x), scale = max > 0 ? max / INT16_LIMIT : max * 0;
-	const bool zero = !(scale > 0) || isinf(scale);
-
-	for (size_t i = 0; i < n; i++) {
-		float v = zero ? 0 : x[i] / scale;
-
-		v = v < -INT16_LIMIT ? -INT16_LIMIT : v > INT16_LIMIT ? INT16_LIMIT : v;
-		q[i] = (int32_t)(v + 0x1.8p23f - 0x1.8p23f);
-	}
-	return scale;
-}
-
-void product_narrow(size_t n, float y[n], const float x[n])
-{
-	for (size_t i = 0; i < n; i += INPUT_CHUNK) {
-		size_t few = min(n - i, INPUT_CHUNK);
-		int32_t q[INPUT_CHUNK];
-		float scale = int16_integers(few, q, x + i);
-
-		for (size_t j = 0; j < few; j++)
-			y[i + j] = (float)q[j] * scale;
-	}
 }
 
 /*
