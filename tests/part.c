@@ -20,11 +20,11 @@
 
 static const char *self;
 
-static const char *const *layout(const char *config)
+static const char **layout(const char *config)
 {
 	static const char *const parts[] = { "/model/embed", "/model/layers/#", "*", NULL };
 
-	return config ? parts : NULL;
+	return config ? memcpy(xalloc(1, sizeof parts), parts, sizeof parts) : NULL;
 }
 
 static int pass(int argc, char *argv[])

@@ -337,7 +337,8 @@ static void drop_strangers(struct checkpoint *k)
 static void find_parts(struct checkpoint *k)
 {
 	size_t patterns;
-	struct pattern *layout = pattern_list(config_layout(k->config), &patterns);
+	const char **text = config_layout(k->config);
+	struct pattern *layout = pattern_list(text, &patterns);
 
 	k->parts = 1;
 	for (size_t p = 0; p < patterns; p++) {
@@ -357,6 +358,7 @@ static void find_parts(struct checkpoint *k)
 		k->parts += last + 1;
 	}
 	free(layout);
+	free(text);
 	sort(k);
 }
 

@@ -37,9 +37,9 @@ struct output;
  * How a file is cut into parts: patterns of paths (pattern.h) in the order of the stream, NULL-terminated.
  * "/model/layers/#" makes a part of each numbered child, in natural order; "*", last, is everything else.
  * Part 0 is always the root: its attributes and its datasets. `config` is the text of /config or NULL; a
- * layout function returns NULL if one part holds everything.
+ * layout function returns NULL if one part holds everything; the caller frees the list.
  */
-typedef const char *const *part_layout(const char *config);
+typedef const char **part_layout(const char *config);
 
 /* --- reading --- */
 /* path NULL or "-": standard input. kind: the ptq_kind that is expected, or several, "model|hessian";

@@ -81,9 +81,11 @@ static size_t count_parts(const struct part *part, const struct pattern *p)
 struct part_list part_list_make(const struct part *part, part_layout *layout)
 {
 	char *config = part_config(part);
+	const char **layout_of = layout ? layout(config) : NULL;
 	struct listing l = { .part = part, .list = { .parts = 1 } };
 
-	l.pattern = pattern_list(layout ? layout(config) : NULL, &l.patterns);
+	l.pattern = pattern_list(layout_of, &l.patterns);
+	free(layout_of);
 	free(config);
 	l.first = xalloc(l.patterns + 1, sizeof *l.first);
 	for (size_t i = 0; i < l.patterns; i++) {

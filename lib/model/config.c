@@ -20,7 +20,6 @@
 #include "model/sliding.h"
 
 enum { LIST = 512 };				/* bytes of names in a message */
-enum { PATTERNS = 16 };				/* of a layout */
 
 static const struct { const char *name; enum activation act; } acts[] = {
 	{ "silu", ACTIVATION_SILU }, { "swish", ACTIVATION_SILU }, { "gelu", ACTIVATION_GELU },
@@ -525,29 +524,40 @@ size_t vision_numbers(const struct vision *v)
 	return CHANNELS * v->frames * v->patch * v->patch;
 }
 
-/* The patterns of the encoders of a class, of its projector, and of the language model, which take the
- * rest. */
-static const char *const *join_layouts(const struct multimodal *m, const struct architecture *encoder,
+/* Adds patterns to the n of a list. */
+static const char **add_patterns(const char **list, size_t *n, const char *const *pattern)
+{
+	for (; *pattern; pattern++) {
+		list = xgrow(list, *n + 2, sizeof *list);
+		list[(*n)++] = *pattern;
+		list[*n] = NULL;
+	}
+	return list;
+}
+
+/* The patterns of the encoders of a class, of its projector, and of the language model, which take the rest.
+ * m NULL: those of a language model alone. */
+static const char **join_layouts(const struct multimodal *m, const struct architecture *encoder,
 	const struct architecture *text)
 {
-	static _Thread_local const char *joined[PATTERNS];
-	const struct architecture *const part[] = { encoder, &m->projector, text };
+	const char **list = NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-		for (const char *const *p = part[i]->layout; *p && n + 1 < PATTERNS; p++)
-			joined[n++] = *p;
-	joined[n] = NULL;
-	return joined;
+	if (m) {
+		list = add_patterns(list, &n, encoder->layout);
+		list = add_patterns(list, &n, m->projector.layout);
+	}
+	return add_patterns(list, &n, text->layout);
 }
 
-const char *const *config_layout(const struct config *c)
+const char **config_layout(const struct config *c)
 {
-	return c->vision.class ? join_layouts(c->vision.class, config_encoder(c)->arch, c->arch) :
-		c->arch->layout;
+	const struct stack *encoder = config_encoder(c);
+
+	return join_layouts(c->vision.class, encoder ? encoder->arch : NULL, c->arch);
 }
 
-const char *const *model_layout(const char *config)
+const char **model_layout(const char *config)
 {
 	json_t *json = config ? json_loads(config, 0, NULL) : NULL;
 	const json_t *text = NULL, *own;
@@ -561,5 +571,5 @@ const char *const *model_layout(const char *config)
 	json_decref(json);
 	if (!arch || (m && !encoder))
 		return NULL;
-	return m ? join_layouts(m, encoder, arch) : arch->layout;
+	return join_layouts(m, encoder, arch);
 }

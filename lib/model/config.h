@@ -53,10 +53,9 @@ void config_free(const struct config *c);
 const struct config *config_open(const struct part *part);
 void config_close(const struct config *c);
 
-/* How a model's file is cut into parts (a part_layout): NULL if there is no config. The list holds until
- * the thread's next call of either. */
-const char *const *model_layout(const char *config);
-const char *const *config_layout(const struct config *c);
+/* How a model's file is cut into parts (a part_layout): NULL if there is no config. free() the list. */
+const char **model_layout(const char *config);
+const char **config_layout(const struct config *c);
 
 /* Numbers of a patch of an image. */
 size_t vision_numbers(const struct vision *v);

@@ -77,6 +77,7 @@ static void config(void *arg)
 	struct run *r = arg;
 	struct config c = config_parse("fuzz", r->json);
 	struct layer_ref layer;
+	const char **layout;
 	double *frequency;
 
 	layer_ref_find(&c, r->json, &layer);
@@ -89,8 +90,10 @@ static void config(void *arg)
 	for (size_t i = 0; i < c.stack->blocks; i += 1 + c.stack->blocks / 8)
 		stack_window(c.stack, i);
 	config_free(&c);
-	if (!model_layout(r->json))
+	layout = model_layout(r->json);
+	if (!layout)
 		abort();
+	free(layout);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
