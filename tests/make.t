@@ -51,7 +51,7 @@ is '... of which only that is built' \
 is 'what a script runs is built' \
 	"$(make -C tree -n BUILD=build/none V=1 check T=fuzz | grep -c -e ' -o build/none/fuzz/')" 5
 is 'all: tests/*.t, tests/*.c but vq8.c, which is a part of vq8.t, and four more' "$(runs | wc -w)" \
-	"$(cd "$top" && ls tests/*.t tests/*.c | grep -vc '^tests/vq8\.c$' | awk '{ print $1 + 4 }')"
+	"$(cd "$top" && printf '%s\n' tests/*.t tests/*.c | grep -vc '^tests/vq8\.c$' | awk '{ print $1 + 4 }')"
 no 'a name that is none: those near' 2 "no test is called hadamar; there are hadamard hadamard-rotate\\. " \
 	make -s -C tree check T=hadamar
 no '... or all, and the others do not hide it' 2 'no test is called zzz; there are abuse activation .* windows\. ' \
