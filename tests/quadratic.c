@@ -86,5 +86,7 @@ int main(void)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(blocks) };
 
 	linalg_init();
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,5 +254,7 @@ int main(void)
 
 	linalg_init();
 	make();
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
