@@ -9,7 +9,7 @@
 # turns the language model alone, since the encoder's norms are LayerNorms; MQuant converts those (ln2rms), turns the
 # encoder, too, and takes channels out that this makes outliers (rms-suppress). Rotations have seed 1. Patches,
 # embeddings and head stay in 16 bits. acc_delta, easy_delta, hard_delta and kl_delta are against MQuant with the same
-# bits, paired, with standard errors over questions. The paper's accuracies stand beside its kind of encoder:
+# bits, paired, with standard errors over questions. The paper's accuracies are next to those of its kind of encoder:
 # Qwen2-VL-7B (pre-norm), GLM-4V-9B (post-norm). PTQ_LIMIT: first tokens of the calibration set only.
 set -euo pipefail
 # shellcheck source=pipelines/lib/questions.sh

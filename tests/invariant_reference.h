@@ -59,7 +59,7 @@ struct model {
 	struct architecture encoder;	/* and of its images, if it sees any */
 	struct config config;
 	const struct stack *now;	/* whose blocks run */
-	const size_t *order;		/* [TOKENS] the token at each place; NULL: as they stand */
+	const size_t *order;		/* [TOKENS] the token at each place; NULL: in order */
 	struct residual at;
 	struct layer_of *layer;		/* [at.layers] */
 	struct wide_norm *norm;		/* [at.norms] */

@@ -146,6 +146,10 @@ static void rows_do_as_they_say(void **unused)
 		assert_true(z->reads_hessian || !z->needs_hessian);
 		assert_ptr_equal(quantizer_named(z->name), z);
 	}
+	for (size_t i = 0; branch_names[i]; i++)
+		assert_true(quantizer_named(branch_names[i]) &&
+			quantizer_named(branch_names[i])->makes_branch);
+	assert_null(quantizer_named("none"));
 }
 
 /* The result does not depend on what else is quantized with it. */

@@ -77,7 +77,7 @@ static void add_input(struct calibration *k, const struct part *part, const stru
 	const struct config *c = k->config;
 	const size_t place = layer_ref_input(c, layer), in = layer_ref_in(c, layer);
 	const enum projection_name p = layer_ref_projection(layer);
-	/* tokens of experts, and what stands for them, are not told apart */
+	/* inputs of experts, and their priors, are not told apart by modality */
 	const bool mixed = p >= PROJECTION_ROUTER && p < PROJECTIONS;
 	struct sums *s;
 

@@ -18,7 +18,7 @@
 
 struct run {
 	struct input *in;
-	struct part *part;		/* the part at hand */
+	struct part *part;		/* the current part */
 	const struct config *config;
 	struct execution execution;	/* its rows and modalities by run_begin() */
 	struct forward *forward;

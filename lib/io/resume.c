@@ -27,7 +27,7 @@ struct resume {
 	size_t whole, parts;		/* bytes and number of the parts that are whole */
 	bool damaged;			/* what follows them was changed after it was written */
 	struct input *in;		/* over them; NULL: there are none */
-	struct part *first;		/* already at hand, for resume_next() */
+	struct part *first;		/* was read already, for resume_next() */
 	struct output *out;
 	struct report *report;
 	size_t reported;		/* rows that are in the parts already */

@@ -21,7 +21,7 @@
 
 struct filter {
 	struct input *in;
-	struct part *part;		/* the part at hand; the first one until model_filter() is called */
+	struct part *part;		/* the current part; the first one until model_filter() is called */
 	const struct config *config;	/* NULL: not asked for, or not there */
 	struct output *out;		/* NULL: none */
 	struct shard shard;		/* of the blocks, i, i + n, ... counted from 1; n 0 or 1: all */

@@ -70,6 +70,7 @@ char *stack_block_path(const struct stack *s, size_t block);
 /* The stack in whose blocks the path stands, be the block beyond those of the config; NULL: none. rest: the
  * path below the block, or NULL. */
 const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest);
-/* What of a path below a block stands behind such a name, "" for all of it, and the number; NULL: another. */
+/* The rest of a path below a block after such a name ("": nothing), and the number of the expert; NULL: the
+ * path does not begin with the name. */
 const char *stack_below(const char *name, const char *path, size_t *expert);
 #endif

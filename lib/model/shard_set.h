@@ -9,7 +9,7 @@
 #include "model/filter.h"
 
 /*
- * n inputs, each with its first part at hand, before they have an output: if they are shards they are put in
+ * n inputs, each with its first part read, before they have an output: if they are shards they are put in
  * order. Dies unless they are all shards of one whole and none is missing or there twice; of one whole: made
  * by the same command (but for --shard) from the same files. Returns whether they are shards.
  */

@@ -15,7 +15,7 @@
 #include "quant/linear.h"
 #include "quant/status.h"
 
-/* Layers of the model that are selected; without a configuration those of the part at hand, with 0 inputs.
+/* Layers of the model that are selected; without a configuration those of the current part, with 0 inputs.
  * Returns how many. */
 size_t layers_each(const struct filter *f, const struct selection *layers,
 	void (*visit)(void *arg, const struct layer_ref *layer, size_t in), void *arg);

@@ -44,7 +44,7 @@ void quantize_check(struct quantize *q);
 
 /*
  * Dies, before the first layer is quantized, if none is selected, a line of the plan matches none, or one
- * lacks its Hessian or its order, or does not fit its quantizer: as far as the first part, which is at hand,
+ * lacks its Hessian or its order, or does not fit its quantizer: as far as the first part, which was read,
  * tells which there are.
  */
 void quantize_check_layers(struct quantize *q, const struct filter *f);
@@ -56,7 +56,7 @@ void quantize_check_layers(struct quantize *q, const struct filter *f);
  * or order that does not fit, naming file and path. With a reference, layers that are not quantized stay.
  */
 void quantize_part(void *quantize, const struct filter *f);
-/* Quantizes n layers of the part at hand, which see one input or none, but for those that are kept. What was
+/* Quantizes n layers of the current part, which see one input or none, but for those that are kept. What was
  * made of them stays in q->layer behind what is there. */
 void quantize_layers(struct quantize *q, const struct filter *f, size_t n,
 	const struct layer_ref layer[n]);

@@ -96,9 +96,9 @@ const struct quantizer *quantizer_named(const char *name)
 {
 	const struct quantizer *y = quantizers;
 
-	while (strcmp(y->name, name))
+	while (y->name && strcmp(y->name, name))
 		y++;
-	return y;
+	return y->name ? y : NULL;
 }
 
 const struct quantizer *quantizer_of(const struct solver *s)

@@ -4,14 +4,16 @@
  *
  * Calling sequence, of layers whose rows have one run() (transform/quantize.c):
  *
- *	t->method, t->layer		are set; m = t->method->quantizer
- *	m->begin(t)			memory of the row's own; dies where the layer does not fit
- *	t->weight, main, inputs, codes	are set, codes laid out
- *	m->run(n, t, workspace)		of m->workspace(n, t) bytes, for the present number of `threads`
- *	*t->status is STATUS_DONE, or says with *t->index what is at fault
- *	m->view(t)			t->layer.linear has views of what was made
- *	m->values(t, value)		a row of the report
- *	m->free(t)
+ *	z = t->method->quantizer
+ *	z->check(method, ...)		before the layer is read: dies where it does not fit
+ *	t->layer, weight, main, inputs, codes	are set, codes laid out
+ *	z->begin(t)			memory of the row's own
+ *	z->run(n, t, workspace)		of z->workspace(n, t) bytes, for the present number of `threads`
+ *	t->status is STATUS_DONE, or says with t->index what is at fault
+ *	z->view(t)			t->layer.linear has views of what was made
+ *	z->values(t, value)		a row of the report
+ *	z->judge(t, &warned)		warns or dies where the result is not usable
+ *	z->free(t)
  *
  * BLAS must be on one thread. No result depends on `threads`, nor on which layers are taken together.
  */
@@ -33,11 +35,11 @@
 /* A layer, what is known of it, and what is made of it. */
 struct quantized {
 	struct layer_ref ref;
-	struct layer layer, reference;	/* with views of the part at hand, then of what was made */
+	struct layer layer, reference;	/* with views of the current part, then of what was made */
 	const struct method *method;
 	const struct linear *weight;	/* what is quantized: the layer's, or that of reference */
 	const struct linear *main;	/* quantized already and kept; NULL: codes are made */
-	struct second_moments inputs;	/* hessian NULL: not known; order NULL: columns as they stand */
+	struct second_moments inputs;	/* hessian NULL: not known; order NULL: columns in their own order */
 	float *own;			/* NULL, or the memory of these */
 	int32_t *order;			/* NULL, or an order of its own */
 	float act_scale;
@@ -81,7 +83,7 @@ struct quantizer {
 };
 extern const struct quantizer quantizers[];	/* up to a row without a name */
 
-/* The row of this name. */
+/* The row of this name; NULL: no row has it. */
 const struct quantizer *quantizer_named(const char *name);
 /* The row without a branch that goes with these settings; NULL: none makes codes of their form. */
 const struct quantizer *quantizer_of(const struct solver *s);

@@ -64,7 +64,7 @@ void branch_begin(struct quantized *t)
 	}
 }
 
-/* What run() has of the layer at hand, one at a time. */
+/* What run() needs of the layer it is at; it takes one at a time. */
 static struct branch_layer *prepare_branch(const struct quantized *t)
 {
 	struct branch_layer *l = &t->branch->work;

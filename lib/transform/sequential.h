@@ -20,7 +20,7 @@ struct sequential {
 	struct quantize *quantize;
 	struct calibrate_run *run;
 	const char *name;			/* of the tokens, for messages */
-	/* The part at hand. */
+	/* The current part. */
 	const struct filter *filter;
 	const struct layer_list *list;
 	struct calibration calibration;		/* config NULL: there is none yet */

@@ -36,8 +36,8 @@ void vision_patches(const struct config *c, const struct processor *p, const cha
 	const struct token_image *image, float *x);
 /*
  * Multimodal rotary positions of n tokens of a sequence, frames, rows and columns: those of text go on by
- * one in all three; the tokens of an image begin where they are and go by their place in it, and text behind
- * it goes on from the largest, plus one (transformers' get_rope_index). image: those of the sequence, whose
+ * one in all three; the tokens of an image begin where they are and go by their place in it, and text after
+ * it continues from the largest, plus one (transformers' get_rope_index). image: those of the sequence, whose
  * tokens count from `first`.
  */
 void vision_positions(const struct config *c, size_t n, int32_t position[n][AXES], size_t first,
