@@ -64,9 +64,9 @@ static struct method check_fbq(struct settings *set)
 	b->type = set->format.type;
 	b->seed = set->seed;
 	set->options.said.solver.compensate = z->branch->compensate;
+	set->options.said.quantizer = z;
 	m = method_make(&set->options, method_storage_given, NULL);
 	m.solver.search = SEARCH_MINMAX;
-	m.quantizer = z;
 	if (m.solver.group < 0 && z->branch->descends)
 		misuse("--group tensor: --method %s takes ranges of rows or of groups", z->name);
 	return m;

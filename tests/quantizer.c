@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "num/linalg.h"
+#include "quant/code_form.h"
 #include "transform/layers.h"
 #include "transform/quantizer.h"
 
@@ -70,8 +71,7 @@ static struct quantized *layer(const struct method *m, size_t which, const float
 		t->codes = solver_codes(&m->solver, M, N);
 		layers_codes(&t->codes);
 	}
-	if (m->quantizer->begin)
-		m->quantizer->begin(t);
+	m->quantizer->begin(t);
 	return t;
 }
 
@@ -91,8 +91,7 @@ static void run(size_t n, struct quantized *const t[n])
 
 static void release(struct quantized *t)
 {
-	if (t->method->quantizer->free)
-		t->method->quantizer->free(t);
+	t->method->quantizer->free(t);
 	free(t->codes.memory), free(t->layer.path), free((void *)(uintptr_t)t->weight), free(t);
 }
 
@@ -150,6 +149,27 @@ static void rows_do_as_they_say(void **unused)
 		assert_true(quantizer_named(branch_names[i]) &&
 			quantizer_named(branch_names[i])->makes_branch);
 	assert_null(quantizer_named("none"));
+}
+
+static const struct quantizer *row_of(const char *storage, enum compensate compensate)
+{
+	struct solver s = { .compensate = compensate };
+
+	assert_true(format_parse(&s.storage, storage));
+	return quantizer_of(&s);
+}
+
+/* By the form of the codes, and by whether errors are compensated. */
+static void row_of_settings(void **unused)
+{
+	static const struct code_form other = { .rows = 1 };
+	struct solver s = { .compensate = COMPENSATE_BOTH, .storage.form = &other };
+
+	(void)unused;
+	assert_string_equal(row_of("int4", COMPENSATE_NONE)->name, "rtn");
+	assert_string_equal(row_of("int4", COMPENSATE_BOTH)->name, "gptq");
+	assert_string_equal(row_of("nvfp4", COMPENSATE_STORAGE)->name, "gptq");
+	assert_null(quantizer_of(&s));
 }
 
 /* The result does not depend on what else is quantized with it. */
@@ -254,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_do_as_they_say), cmocka_unit_test(together),
 		cmocka_unit_test(main_kept), cmocka_unit_test(unread),
+		cmocka_unit_test(row_of_settings),
 	};
 
 	linalg_init();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* vq8.c -- see vq8.h */
 #include <math.h>
+#include <stdlib.h>
+#include "base/error.h"
 #include "base/size.h"
 #include "quant/code_form.h"
 #include "quant/linear.h"
@@ -71,6 +73,27 @@ static double loss(const struct codes *c, const float *w, size_t o, size_t i, si
 	return sum;
 }
 
+struct vq8_state { double mse; };
+
+void vq8_begin(struct quantized *t)
+{
+	t->state = xalloc(1, sizeof(struct vq8_state));
+}
+
+void vq8_values(const struct quantized *t, double value[])
+{
+	const struct vq8_state *s = t->state;
+
+	for (size_t i = 0; i < t->method->quantizer->report[1]->columns; i++)
+		value[i] = NAN;
+	value[1] = s->mse;
+}
+
+void vq8_free(struct quantized *t)
+{
+	free(t->state);
+}
+
 size_t vq8_workspace(size_t n, struct quantized *const t[n])
 {
 	return t[0]->weight->out * t[0]->weight->in * sizeof(float) * n;
@@ -96,5 +119,5 @@ void vq8_run(size_t n, struct quantized *const t[n], void *workspace)
 					best = loss(c, w, o, i, k), *code = (uint8_t)k;
 			sum += best;
 		}
-	t[0]->solver = (struct solver_report){ .error = NAN, .mse = sum / (double)(l->out * l->in) };
+	((struct vq8_state *)t[0]->state)->mse = sum / (double)(l->out * l->in);
 }

@@ -12,12 +12,16 @@
 
 #define MORE_KINDS(ROW) ROW("vq8", "vq8", .fill = vq8_fill, .form = &vq8_form)
 #define MORE_QUANTIZERS { "vq8", .form = &vq8_form, .together = 1, .report = { &table, &table_experts }, \
-	.workspace = vq8_workspace, .run = vq8_run, .view = view, .values = values },
+	.begin = vq8_begin, .workspace = vq8_workspace, .run = vq8_run, .view = view, .values = vq8_values, \
+	.free = vq8_free },
 
 struct format;
 struct quantized;
 extern const struct code_form vq8_form;
 bool vq8_fill(struct format *f);
+void vq8_begin(struct quantized *t);
 size_t vq8_workspace(size_t n, struct quantized *const t[n]);
 void vq8_run(size_t n, struct quantized *const t[n], void *workspace);
+void vq8_values(const struct quantized *t, double value[]);
+void vq8_free(struct quantized *t);
 #endif

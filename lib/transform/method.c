@@ -101,9 +101,11 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	m.inputs_follow = !m.inputs_given && !given(arg, "act-format");
 	decide_inputs(&m, o->act_clip);
 	s->no_error = o->no_error;
-	m.quantizer = quantizer_of(s);
 	if (!m.quantizer)
-		misuse("--storage: no quantizer makes codes of %s", s->storage.name);
+		m.quantizer = quantizer_of(s);
+	if (!m.quantizer)
+		misuse("--storage: no quantizer makes codes of %s under --compensate %s", s->storage.name,
+			compensates[s->compensate]);
 	return m;
 }
 

@@ -92,7 +92,8 @@ char *method_branch_form(const void *format);
  * not hold. A format other than that of the arithmetic rounds inputs with its own
  * top, under powers of two only if pow2-scale was given; the mode is static-tensor
  * unless it was given, where there is a format. A storage that names its group
- * has that one, unless one was given. Options that do not fit together are a misuse.
+ * has that one, unless one was given. The quantizer is that of the options, or else
+ * that of quantizer_of(). Options that do not fit together are a misuse.
  */
 struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
 	const void *arg);

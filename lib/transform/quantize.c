@@ -231,8 +231,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 		t->codes = solver_codes(&m->solver, l->out, l->in);
 		layers_codes(&t->codes);
 	}
-	if (z->begin)
-		z->begin(t);
+	z->begin(t);
 }
 
 /* How the layer rounds its inputs from here on. */
@@ -284,8 +283,7 @@ void quantize_release(struct quantize *q)
 	for (size_t i = 0; i < q->made; i++) {
 		struct quantized *t = q->layer[i];
 
-		if (t->method->quantizer->free)
-			t->method->quantizer->free(t);
+		t->method->quantizer->free(t);
 		free(t->codes.memory), free(t->order), free(t->own);
 		layer_free(&t->layer), layer_free(&t->reference);
 		free(t);

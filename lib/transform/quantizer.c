@@ -30,6 +30,17 @@ static void solver_layers(size_t n, struct quantized *const t[n], struct solver_
 			.h = t[i]->inputs.hessian, .order = t[i]->inputs.order, .codes = &t[i]->codes };
 }
 
+/* The state of a layer is its struct solver_report. */
+static void solver_begin(struct quantized *t)
+{
+	t->state = xalloc(1, sizeof(struct solver_report));
+}
+
+static void solver_free(struct quantized *t)
+{
+	free(t->state);
+}
+
 static size_t solver_bytes(size_t n, struct quantized *const t[n])
 {
 	struct solver_layer layer[QUANTIZER_LAYERS];
@@ -45,7 +56,7 @@ static void solve(size_t n, struct quantized *const t[n], void *workspace)
 	solver_layers(n, t, layer);
 	solver_run(n, layer, workspace);
 	for (size_t i = 0; i < n; i++) {
-		t[i]->solver = layer[i].report;
+		*(struct solver_report *)t[i]->state = layer[i].report;
 		t[i]->status = layer[i].report.status;
 		t[i]->index = layer[i].report.index;
 	}
@@ -58,7 +69,7 @@ static void view(struct quantized *t)
 
 static void values(const struct quantized *t, double value[COLUMNS])
 {
-	const struct solver_report *r = &t->solver;
+	const struct solver_report *r = t->state;
 	const bool known = t->inputs.hessian;
 
 	memcpy(value, (const double[COLUMNS]){ r->error, r->mse, r->lambda, (double)r->dead, r->seconds,
@@ -67,7 +78,8 @@ static void values(const struct quantized *t, double value[COLUMNS])
 }
 
 #define BY_SOLVER .together = QUANTIZER_LAYERS, .report = { &table, &table_experts }, \
-	.workspace = solver_bytes, .run = solve, .view = view, .values = values
+	.begin = solver_begin, .workspace = solver_bytes, .run = solve, .view = view, .values = values, \
+	.free = solver_free
 #define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .together = 1, \
 	.report = { &branch_table, &branch_table }, .check = branch_check, .begin = branch_begin, \
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
@@ -103,13 +115,18 @@ const struct quantizer *quantizer_named(const char *name)
 
 const struct quantizer *quantizer_of(const struct solver *s)
 {
-	const struct quantizer *y = quantizers;
+	const bool feedback = s->compensate != COMPENSATE_NONE;
+	const struct quantizer *without = NULL;
 
-	if (!s->storage.form)
-		return quantizer_named(s->compensate == COMPENSATE_NONE ? "rtn" : "gptq");
-	while (y->name && y->form != s->storage.form)
-		y++;
-	return y->name ? y : NULL;
+	for (const struct quantizer *y = quantizers; y->name; y++) {
+		if (y->makes_branch || y->form != s->storage.form)
+			continue;
+		if (y->needs_hessian == feedback)
+			return y;
+		if (!y->needs_hessian)
+			without = y;
+	}
+	return without;
 }
 
 char *quantizer_keepers(void)

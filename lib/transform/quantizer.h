@@ -7,13 +7,13 @@
  *	z = t->method->quantizer
  *	z->check(method, ...)		before the layer is read: dies where it does not fit
  *	t->layer, weight, main, inputs, codes	are set, codes laid out
- *	z->begin(t)			memory of the row's own
+ *	z->begin(t)			t->state: memory of the row's own
  *	z->run(n, t, workspace)		of z->workspace(n, t) bytes, for the present number of `threads`
  *	t->status is STATUS_DONE, or says with t->index what is at fault
  *	z->view(t)			t->layer.linear has views of what was made
  *	z->values(t, value)		a row of the report
  *	z->judge(t, &warned)		warns or dies where the result is not usable
- *	z->free(t)
+ *	z->free(t)			t->state and what it holds
  *
  * BLAS must be on one thread. No result depends on `threads`, nor on which layers are taken together.
  */
@@ -47,8 +47,7 @@ struct quantized {
 	void *arg;
 
 	struct codes codes;		/* of the main path */
-	struct solver_report solver;	/* of rows that run the solver */
-	struct quantized_branch *branch;	/* of rows that make one (transform/quantizer_branch.h) */
+	void *state;			/* of its row alone: begin() allocates it, free() frees it */
 	enum status status;
 	size_t index;
 };
@@ -72,12 +71,12 @@ struct quantizer {
 
 	/* Before a layer is read, from its extents: dies where it does not fit. NULL: any does. */
 	void (*check)(const struct method *m, const char *file, const char *path, size_t out, size_t in);
-	void (*begin)(struct quantized *t);	/* NULL, as the last two: there is nothing to be done */
+	void (*begin)(struct quantized *t);
 	size_t (*workspace)(size_t n, struct quantized *const t[n]);
 	void (*run)(size_t n, struct quantized *const t[n], void *workspace);
 	void (*view)(struct quantized *t);
 	void (*values)(const struct quantized *t, double value[]);
-	/* After that: warns, unless *warned, and dies, where a result is none. */
+	/* After that: warns, unless *warned, or dies where the result is not usable. NULL: any is. */
 	void (*judge)(const struct quantized *t, bool *warned);
 	void (*free)(struct quantized *t);
 };
@@ -85,7 +84,10 @@ extern const struct quantizer quantizers[];	/* up to a row without a name */
 
 /* The row of this name; NULL: no row has it. */
 const struct quantizer *quantizer_named(const char *name);
-/* The row without a branch that goes with these settings; NULL: none makes codes of their form. */
+/*
+ * The row without a branch that makes codes of the storage's form: one that needs a Hessian, where errors are
+ * compensated and there is one, else one that does not. NULL: there is none.
+ */
 const struct quantizer *quantizer_of(const struct solver *s);
 /* Names of rows that keep a main path, for messages; free() it. */
 char *quantizer_keepers(void);

@@ -13,7 +13,7 @@
 /* The layer's settings, what is made, and the memory of it. */
 struct quantized_branch {
 	struct branch_settings settings;
-	struct branch_layer work;
+	struct branch_layer layer;
 	struct linear a, b;
 	uint16_t *half[2];
 };
@@ -48,29 +48,30 @@ static struct codes laid_out(size_t out, size_t in, const struct branch_settings
 void branch_begin(struct quantized *t)
 {
 	const size_t out = t->layer.linear.out, in = t->layer.linear.in;
-	struct quantized_branch *b = t->branch = xalloc(1, sizeof *b);
+	struct quantized_branch *b = t->state = xalloc(1, sizeof *b);
 	struct branch_settings *s = &b->settings;
 
 	*s = t->method->branch;
 	s->main = t->method->solver;
 	if (!s->rank)
 		s->rank = min(max(in / BRANCH_SHARE, 1), out);
-	b->work.settings = s;
-	b->work.a = xalloc(s->rank * in, sizeof(float));
-	b->work.b = xalloc(out * s->rank, sizeof(float));
+	b->layer.settings = s;
+	b->layer.a = xalloc(s->rank * in, sizeof(float));
+	b->layer.b = xalloc(out * s->rank, sizeof(float));
 	if (s->storage.kind) {
-		b->work.code_a = laid_out(s->rank, in, s);
-		b->work.code_b = laid_out(out, s->rank, s);
+		b->layer.code_a = laid_out(s->rank, in, s);
+		b->layer.code_b = laid_out(out, s->rank, s);
 	}
 }
 
 /* What run() needs of the layer it is at; it takes one at a time. */
 static struct branch_layer *prepare_branch(const struct quantized *t)
 {
-	struct branch_layer *l = &t->branch->work;
+	struct quantized_branch *b = t->state;
+	struct branch_layer *l = &b->layer;
 
-	t->branch->settings.look = t->tell;
-	t->branch->settings.arg = t->arg;
+	b->settings.look = t->tell;
+	b->settings.arg = t->arg;
 	l->weight = t->weight;
 	l->main = t->main;
 	l->name = t->layer.path;
@@ -114,30 +115,32 @@ static struct linear stored(const struct branch_settings *s, size_t out, size_t 
 
 void branch_view(struct quantized *t)
 {
-	struct quantized_branch *b = t->branch;
+	struct quantized_branch *b = t->state;
 	const struct branch_settings *s = &b->settings;
 	struct linear *l = &t->layer.linear;
 
 	if (!t->main)
 		codes_view(&t->codes, l);
-	b->a = stored(s, s->rank, l->in, b->work.a, &b->work.code_a, &b->half[0]);
-	b->b = stored(s, l->out, s->rank, b->work.b, &b->work.code_b, &b->half[1]);
+	b->a = stored(s, s->rank, l->in, b->layer.a, &b->layer.code_a, &b->half[0]);
+	b->b = stored(s, l->out, s->rank, b->layer.b, &b->layer.code_b, &b->half[1]);
 	l->rank = s->rank;
 	l->branch_a = &b->a, l->branch_b = &b->b;
 }
 
 void branch_values(const struct quantized *t, double value[])
 {
-	const struct branch_report *r = &t->branch->work.report;
+	const struct quantized_branch *b = t->state;
+	const struct branch_report *r = &b->layer.report;
 
 	memcpy(value, (const double[COLUMNS]){ r->loss, r->start, member_bits(members, &t->layer.linear),
-		(double)t->branch->settings.rank, r->bound, (double)r->best, (double)r->steps, r->seconds },
+		(double)b->settings.rank, r->bound, (double)r->best, (double)r->steps, r->seconds },
 		COLUMNS * sizeof *value);
 }
 
 void branch_judge(const struct quantized *t, bool *warned)
 {
-	const struct branch_report *r = &t->branch->work.report;
+	const struct quantized_branch *b = t->state;
+	const struct branch_report *r = &b->layer.report;
 	const char *path = t->layer.path;
 
 	if (r->halved && !*warned)
@@ -153,9 +156,9 @@ void branch_judge(const struct quantized *t, bool *warned)
 
 void branch_free(struct quantized *t)
 {
-	struct quantized_branch *b = t->branch;
+	struct quantized_branch *b = t->state;
 
-	free(b->work.code_a.memory), free(b->work.code_b.memory);
-	free(b->work.a), free(b->work.b), free(b->half[0]), free(b->half[1]);
+	free(b->layer.code_a.memory), free(b->layer.code_b.memory);
+	free(b->layer.a), free(b->layer.b), free(b->half[0]), free(b->half[1]);
 	free(b);
 }
