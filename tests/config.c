@@ -325,6 +325,50 @@ static void rows_are_whole(void **unused)
 	}
 }
 
+/* Every layer of a stack before the language model has the path of its other members, below its block's. */
+static void check_stack(const struct config *c, const struct stack *s, size_t block)
+{
+	char *above = stack_block_path(s, block);
+
+	for (const struct linear_row *l = s->arch->linear; l->name; l++) {
+		char *wanted = xformat("%s/%s", above, l->name);
+		struct layer_ref found;
+
+		assert_true(layer_ref_find(c, wanted, &found));
+		assert_true(found.stack == s && found.block == block && layer_ref_row(&found) == l);
+		check_path(&found);
+		free(wanted);
+	}
+	free(above);
+}
+
+/* What other files rely on, for every row of a model that sees images: nothing reads a norm or a head behind the
+ * blocks of an encoder, and a projector is one block that has no number. */
+static void encoders_are_whole(void **unused)
+{
+	(void)unused;
+	for (const struct multimodal *m = multimodals; m->name; m++)
+		for (const struct architecture *e = m->encoders; e->name; e++) {
+			char *text = xformat("{\"model_type\": \"%s\", \"vision_feature_layer\": -2, "
+				"\"vision_config\": {\"model_type\": \"%s\"}, "
+				"\"text_config\": {\"vocab_size\": 200000}}", m->model_type,
+				e->model_type);
+			struct config c = config_parse("x", text);
+			char *projector = stack_block_path(config_projector(&c), 0);
+
+			CASE("%s", text);
+			assert_ptr_equal(config_encoder(&c)->arch, e);
+			assert_true(!e->final_norm && !e->head && !e->projector);
+			assert_ptr_equal(config_projector(&c)->arch, &m->projector);
+			assert_true(!m->projector.final_norm && !m->projector.head && m->projector.projector);
+			assert_string_equal(projector, m->projector.blocks);
+			check_stack(&c, config_projector(&c), 0);
+			check_stack(&c, config_encoder(&c), config_encoder(&c)->blocks - 1);
+			config_free(&c);
+			free(projector), free(text);
+		}
+}
+
 /* The rows of a checkpoint's tensor that are the layer's, in its order, by stack_rows(). */
 static void rows_of(const struct stack *s, const struct linear_row *row, size_t n, size_t at[n])
 {
@@ -382,7 +426,7 @@ int main(void)
 		cmocka_unit_test(keys),
 		cmocka_unit_test(defaults_of_classes),
 		cmocka_unit_test(defaults_of_classes), cmocka_unit_test(defaults_of_gemma),
-		cmocka_unit_test(experts), cmocka_unit_test(rows_are_whole),
+		cmocka_unit_test(experts), cmocka_unit_test(rows_are_whole), cmocka_unit_test(encoders_are_whole),
 		cmocka_unit_test(fused_layers),
 	};
 

@@ -74,6 +74,10 @@ ok 'weights of all three stacks are quantized' \
 		grep -q "^/vision_tower/encoder/layers/1/mlp/fc2" said &&
 		grep -q "^/multi_modal_projector/linear_1" said &&
 		grep -q "^/model/layers/1/mlp/down_proj" said' x $m.h5
+ok 'the shards of a job have the groups of the whole, with no others' \
+	sh -c 'for i in 1 2; do dpq-run -q --group 8 --hessian h.h5 --shard $i/2 "$1" -o q$i.h5 || exit 1; done
+		tensor-join -q q1.h5 q2.h5 -o joined.h5 && dpq-run -q --group 8 --hessian h.h5 "$1" -o whole.h5 &&
+		h5ls -r joined.h5 >joined && h5ls -r whole.h5 | diff joined -' x $m.h5
 ok '--sequential quantizes them behind each other' \
 	dpq-run -q --sequential --ctx 128 --tokens $m-t.h5 --storage uint4 --group 8 $m.h5 -o s.h5
 # Values of a model that was quantized: neither nothing nor much is lost.

@@ -137,19 +137,18 @@ void checkpoint_expect(const struct checkpoint *k)
 {
 	const struct config *c = k->config;
 	const struct architecture *a = c->arch;
-	const size_t hidden = config_last(c)->hidden;
+	const struct stack *last = config_last(c);
+	const size_t hidden = last->hidden;
 
 	if (c->vision.class)
 		expect_images(k);
 	expect_both(k, a->embedding, NULL, c->vocab, hidden, false, 0);
 	if (a->position)
 		expect_both(k, a->position, NULL, c->positions + a->position_offset, hidden, false, 0);
-	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++) {
+	for (const struct stack *s = c->stack; s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)
 			expect_block(k, s, i);
-		if (stack_final_norm(s))
-			expect_both(k, stack_final_norm(s), NULL, s->hidden, 0,
-				s->arch->norm_kind == NORM_LAYER, s->hidden);
-	}
+	if (stack_final_norm(last))
+		expect_both(k, stack_final_norm(last), NULL, hidden, 0, a->norm_kind == NORM_LAYER, hidden);
 	expect_both(k, a->head, NULL, c->vocab, hidden, false, 0);
 }

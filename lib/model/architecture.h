@@ -88,7 +88,7 @@ struct architecture {
 	const char *blocks;		/* group whose numbered children are the blocks, or the projector */
 	const char *norm[NORM_PLACES];	/* below the block; NULL: none (BEFORE_MLP: attention's serves) */
 	const char *head_norm[2];	/* below the block: of queries, of keys; NULL: none */
-	const char *final_norm, *head;
+	const char *final_norm, *head;	/* of a language model alone (tests/config.c) */
 	struct linear_row linear[LINEARS + 1];	/* without a ROLE_GATE the MLP has no gate */
 
 	/* The checkpoint. */

@@ -8,11 +8,17 @@
 #include "base/error.h"
 #include "base/size.h"
 
+char *stack_block_path(const struct stack *s, size_t block)
+{
+	return s->arch->projector ? xformat("%s", s->arch->blocks) : xformat("%s/%zu", s->arch->blocks, block);
+}
+
 char *stack_path(const struct stack *s, size_t block, const char *name)
 {
-	if (s->arch->projector)
-		return xformat("%s/%s", s->arch->blocks, name);
-	return xformat("%s/%zu/%s", s->arch->blocks, block, name);
+	char *above = stack_block_path(s, block), *path = xformat("%s/%s", above, name);
+
+	free(above);
+	return path;
 }
 
 char *stack_attention(const struct stack *s, size_t block)
@@ -23,19 +29,17 @@ char *stack_attention(const struct stack *s, size_t block)
 	return path;
 }
 
-char *stack_block_path(const struct stack *s, size_t block)
-{
-	return xformat("%s/%zu", s->arch->blocks, block);
-}
-
 char *stack_expert_path(const struct stack *s, size_t block, const char *name, size_t expert)
 {
 	const char *number = strchr(name, '#');
+	char *own, *path;
 
 	if (!number)
 		return stack_path(s, block, name);
-	return xformat("%s/%zu/%.*s%zu%s", s->arch->blocks, block, (int)(number - name), name, expert,
-		number + 1);
+	own = xformat("%.*s%zu%s", (int)(number - name), name, expert, number + 1);
+	path = stack_path(s, block, own);
+	free(own);
+	return path;
 }
 
 const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest)

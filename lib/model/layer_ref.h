@@ -64,7 +64,7 @@ size_t layer_ref_input(const struct config *c, const struct layer_ref *layer);
 char *stack_path(const struct stack *s, size_t block, const char *name);
 /* The same of a name in which # stands for the expert's number: "experts/#/up_proj". */
 char *stack_expert_path(const struct stack *s, size_t block, const char *name, size_t expert);
-/* Of the block's attention, and of the block by its number, as messages and reports name it; free() them. */
+/* Of the block's attention, and of the block: by its number, a projector's without. free() them. */
 char *stack_attention(const struct stack *s, size_t block);
 char *stack_block_path(const struct stack *s, size_t block);
 /* The stack in whose blocks the path stands, be the block beyond those of the config; NULL: none. rest: the

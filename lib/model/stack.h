@@ -56,7 +56,7 @@ size_t stack_in(const struct stack *s, enum projection_name projection);
 size_t stack_width(const struct stack *s, enum projection_name projection);
 /* Window of a block, 0 if it sees everything. */
 size_t stack_window(const struct stack *s, size_t block);
-/* Group of the final norm; NULL: there is none, since blocks end with one. */
+/* Group of a language model's final norm; NULL: there is none, since blocks end with one. */
 const char *stack_final_norm(const struct stack *s);
 /* The rotary setting of a block. */
 enum rope_blocks stack_rope(const struct stack *s, size_t block);
