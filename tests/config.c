@@ -342,8 +342,8 @@ static void check_stack(const struct config *c, const struct stack *s, size_t bl
 	free(above);
 }
 
-/* What other files rely on, for every row of a model that sees images: nothing reads a norm or a head behind the
- * blocks of an encoder, and a projector is one block that has no number. */
+/* What other files rely on, for every row of a model that sees images: nothing reads a norm or a head behind
+ * the blocks of an encoder, and a projector is one block that has no number. */
 static void encoders_are_whole(void **unused)
 {
 	(void)unused;
@@ -426,7 +426,8 @@ int main(void)
 		cmocka_unit_test(keys),
 		cmocka_unit_test(defaults_of_classes),
 		cmocka_unit_test(defaults_of_classes), cmocka_unit_test(defaults_of_gemma),
-		cmocka_unit_test(experts), cmocka_unit_test(rows_are_whole), cmocka_unit_test(encoders_are_whole),
+		cmocka_unit_test(experts), cmocka_unit_test(rows_are_whole),
+		cmocka_unit_test(encoders_are_whole),
 		cmocka_unit_test(fused_layers),
 	};
 

@@ -246,6 +246,7 @@ static void two_sided(void **unused)
 		static int8_t signs[2][IN];
 		static float bias[OUT], out[ROWS][LAYERS * OUT];
 		const struct linear_rotation in = { n & 1 ? signs[0] : NULL, n & 2 ? 12 : 0 };
+		const struct linear_rotation other = { signs[0], 12 };
 
 		for (size_t i = 0; i < IN; i++)
 			signs[0][i] = uniform() < 0 ? -1 : 1, signs[1][i] = uniform() < 0 ? -1 : 1;
@@ -268,9 +269,14 @@ static void two_sided(void **unused)
 			s.at[i] = i * OUT;
 			s.product[i] = product_choose(l, s.type, 0);
 			online_rotation(&s.online, IN, &l->rotation_in);
-			online_rotation(&s.after[i], OUT, &l->rotation_out);
+			online_rotation(&s.after[i], OUT, n & 64 ? &other : &l->rotation_out);
 		}
 		projection_prepare(&s);
+		for (size_t i = 0; n & 64 && i < layers; i++) {	/* after one that rotates otherwise */
+			const struct linear l = s.layer[i].linear;
+
+			projection_set(&s, i, &l);
+		}
 		for (size_t t = 0; t < ROWS; t++) {
 			for (size_t i = 0; i < IN; i++)
 				given[t][i] = uniform();

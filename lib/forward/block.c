@@ -99,6 +99,7 @@ void block_free(struct block *b)
 void block_replace(struct block *b, const struct layer_ref *layer, const struct linear *l)
 {
 	const enum projection_name name = layer_ref_projection(layer);
+	const struct linear *old;
 	struct projection *p;
 	size_t i = 0;
 
@@ -108,8 +109,11 @@ void block_replace(struct block *b, const struct layer_ref *layer, const struct 
 		experts_projection(&b->experts, name, layer->expert);
 	for (size_t row = layer->row; row && b->stack->arch->linear[row - 1].projection == name; row--)
 		i++;	/* rows of a projection are neighbours */
-	if (p->layer[i].linear.out != l->out || p->layer[i].linear.in != l->in)
+	old = &p->layer[i].linear;
+	if (old->out != l->out || old->in != l->in)
 		die("%s: a layer of another shape cannot take its place", layer->path);
+	if (!linear_rotations_agree(l->in, &old->rotation_in, &l->rotation_in))
+		die("%s: a layer with another rotation of inputs cannot take its place", layer->path);
 	projection_set(p, i, l);
 }
 

@@ -45,7 +45,8 @@ struct block *block_read(const struct part *part, const struct config *c, const 
 void block_free(struct block *b);
 /* Another block of the same model in its place and, as far as it fits, in its memory. */
 void block_next(struct block *b, const struct part *part, const struct stack *s, size_t index);
-/* Another layer of the same shape in its place: what a quantizer made of it. */
+/* Another layer of the same shape in its place: what a quantizer made of it. Dies if it has another
+ * rotation of inputs: the input was rotated, and calibrated, for all layers that share it. */
 void block_replace(struct block *b, const struct layer_ref *layer, const struct linear *l);
 
 /* Workspace of a stack's block for so many tokens at once, and the rotary tables for so many positions. */

@@ -45,6 +45,7 @@ static void prepare_weights(struct projection *s, size_t first, size_t n)
 void projection_set(struct projection *s, size_t i, const struct linear *l)
 {
 	s->layer[i].linear = *l;
+	online_rotation(&s->after[i], l->out, &l->rotation_out);
 	s->product[i] = product_choose(&s->layer[i].linear, s->type, s->rows);
 	prepare_weights(s, i, 1);
 	set_bias(s, i);

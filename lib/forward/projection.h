@@ -51,7 +51,8 @@ void projection_patch(struct projection *s, const struct part *part, const struc
 /* Keeps the memory of the weights, and the Hadamard matrices, for the next layers. */
 void projection_empty(struct projection *s);
 void projection_free(struct projection *s);
-/* Another layer in the place of layer i. */
+/* Another layer in the place of layer i, with its rotation of outputs; that of inputs, which all layers
+ * share, must be the same. */
 void projection_set(struct projection *s, size_t i, const struct linear *l);
 
 /* Memory that grows as it is needed, and then holds nothing of before; free() it. */

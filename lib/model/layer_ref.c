@@ -10,7 +10,9 @@
 
 char *stack_block_path(const struct stack *s, size_t block)
 {
-	return s->arch->projector ? xformat("%s", s->arch->blocks) : xformat("%s/%zu", s->arch->blocks, block);
+	const char *blocks = s->arch->blocks;
+
+	return s->arch->projector ? xformat("%s", blocks) : xformat("%s/%zu", blocks, block);
 }
 
 char *stack_path(const struct stack *s, size_t block, const char *name)
