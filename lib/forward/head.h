@@ -34,6 +34,8 @@ void head_norm(const struct head *h, const struct batch *batch, float y[batch->r
 /* The product with entries [first, first + n); workspace: head_workspace() bytes, for its weights. */
 size_t head_workspace(const struct head *h, size_t n);
 struct product head_product(const struct head *h, size_t first, size_t n, void *workspace);
+/* When it is done, before the workspace is used again. */
+void head_release(const struct head *h, struct product *p);
 /* Logits of these of its entries, soft-capped where the model is, of inputs as product_input() makes them of
  * head_norm()'s rows. */
 void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m,
