@@ -87,7 +87,7 @@ struct product_row {
 	bool floats;			/* rows of float: those of layers side by side are one matrix */
 	size_t (*weight_size)(const struct linear *l, size_t n);
 	void (*weight_make)(const struct product *p, size_t n, void *w);
-	void (*weight_free)(const struct product *p);	/* what is kept elsewhere than in w; NULL: nothing */
+	void (*weight_free)(const struct product *p);	/* what is kept outside of w; NULL: nothing */
 
 	/* Inputs: the bytes of m rows (NULL: they are multiplied as they are), and the rows, of x that was
 	 * rounded as the layer says, unless the row does that: then it needs the modalities. */
@@ -112,7 +112,7 @@ struct product product_choose(const struct linear *l, enum compute_type type, si
 size_t product_size(const struct product *p, size_t n);
 /* Prepares rows [first, first + n) in w, product_size() bytes; quicker if aligned as xalloc() does. */
 void product_make(struct product *p, size_t first, size_t n, void *w);
-/* Lets go of what the rows keep elsewhere for these weights, on a device say: before w is freed or used again,
+/* Lets go of what rows keep outside of w for these weights, on a device say: before w is freed or used again,
  * and before p->l changes. Then none are prepared; does nothing where none were. */
 void product_release(struct product *p);
 /* Takes the layer's own weight, all of it, if that is what would be made of it. */
