@@ -76,22 +76,6 @@ static void take_image(const struct refine *r, size_t n, const struct work *k, c
 	}
 }
 
-static void quantize(const struct refine *r, float y[LANES], const double x[LANES], const float scale[LANES],
-	const uint8_t zero[LANES])
-{
-	uint8_t code[LANES];
-	double rounded[LANES];
-
-	if (r->first) {
-		for (size_t l = 0; l < LANES; l++)
-			y[l] = (float)x[l];
-		format_round(r->first, LANES, y, y, 1, 0);
-		for (size_t l = 0; l < LANES; l++)
-			rounded[l] = y[l];
-	}
-	format_quantize(r->storage, LANES, code, y, r->first ? rounded : x, scale, zero);
-}
-
 /* Codes one after the other, as GPTQ takes them, and their sums. */
 static void take_sweep(const struct refine *r, size_t n, const struct work *k, struct sums *y,
 	const float x[n][LANES], const float scale[LANES], const uint8_t zero[LANES])
@@ -99,12 +83,13 @@ static void take_sweep(const struct refine *r, size_t n, const struct work *k, s
 	for (size_t j = 0; j < n; j++) {
 		const double one = act(r, n, k->row, j), pivot = k->row[j];
 		double left[LANES] = { 0 };
+		uint8_t code[LANES];
 		float q[LANES];
 
 		add_products(j, left, (const float (*)[LANES])k->e, k->row);
 		for (size_t l = 0; l < LANES; l++)
 			left[l] = x[j][l] + left[l] / pivot;
-		quantize(r, q, left, scale, zero);
+		coding_round(&r->coding, code, q, left, scale, zero);
 		y->ones += one * one;
 		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++) {
@@ -126,11 +111,12 @@ static void take_nearest(const struct refine *r, size_t n, const struct work *k,
 {
 	for (size_t j = 0; j < n; j++) {
 		double wide[LANES];
+		uint8_t code[LANES];
 		float q[LANES];
 
 		for (size_t l = 0; l < LANES; l++)
 			wide[l] = x[j][l];
-		quantize(r, q, wide, scale, zero);
+		coding_round(&r->coding, code, q, wide, scale, zero);
 		for (size_t l = 0; l < LANES; l++)
 			k->e[j][l] = x[j][l] - q[l];
 	}
@@ -180,7 +166,7 @@ static void improve(const struct format *f, const struct sums *y, size_t l, floa
 void refine_fit(const struct refine *r, size_t n, float scale[LANES], uint8_t zero[LANES],
 	const float x[n][LANES], const double low[LANES], const double high[LANES], float *workspace)
 {
-	const struct format *f = r->storage;
+	const struct format *f = r->coding.storage;
 	const struct work k = { (float (*)[LANES])workspace, (float (*)[LANES])(workspace + n * LANES),
 		workspace + 2 * n * LANES };
 	float trial[LANES];

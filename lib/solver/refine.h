@@ -29,15 +29,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "num/format.h"
+#include "solver/coding.h"
 #include "solver/search.h"
 
 enum { REFINE_ROUNDS = 4 };
 
 struct refine {
-	const struct format *storage;	/* with the divisor of the layer's scales */
-	const struct format *first;	/* what weights are rounded to before they are coded; NULL: they are
-		not */
+	struct coding coding;		/* storage: with the divisor of the layer's scales */
 	bool sweep;
 	const float *form;		/* rows of `stride` numbers: R with `sweep`, else H */
 	size_t stride;

@@ -157,18 +157,9 @@ static void quantize_column(const struct job *j, const struct workspace *a, size
 	const struct solver *s = j->s;
 	const size_t c = (size_t)j->column[p], g = (size_t)j->group[p];
 	float y[LANES], dual[LANES];
-	double rounded[LANES];
 	const bool fp8 = s->compute.kind;
 
-	if (fp8 && s->round_first) {
-		for (size_t l = 0; l < LANES; l++)
-			y[l] = (float)x[l];
-		scale_round_first(s, LANES, y);
-		for (size_t l = 0; l < LANES; l++)
-			rounded[l] = y[l];
-	}
-	format_quantize(&s->storage, LANES, a->code[c] + l0, y, fp8 && s->round_first ? rounded : x,
-		a->scale[g] + l0, a->zero[g] + l0);
+	coding_round(&j->coding, a->code[c] + l0, y, x, a->scale[g] + l0, a->zero[g] + l0);
 	if (fp8)
 		format_round(&s->compute, LANES, dual, y, 1, s->saturate);
 	if (s->compensate == COMPENSATE_NONE)
@@ -263,7 +254,7 @@ static void quantize_dead(const struct job *j, const struct workspace *a, size_t
 
 	for (size_t p = j->live; p < j->n; p++)
 		for (size_t l0 = 0; l0 < lanes; l0 += LANES)
-			format_quantize(&j->s->storage, LANES, a->code[j->column[p]] + l0, y, nothing,
+			coding_round(&j->coding, a->code[j->column[p]] + l0, y, nothing,
 				a->scale[j->group[p]] + l0, a->zero[j->group[p]] + l0);
 }
 

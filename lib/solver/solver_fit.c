@@ -67,10 +67,9 @@ static void refine(const struct rows *r, const struct workspace *a, size_t group
 	const struct solver *s = j->s;
 	const int32_t *member = j->member + j->first[group];
 	const size_t n = (size_t)(j->first[group + 1] - j->first[group]);
-	const bool together = n && (size_t)(member[n - 1] - member[0]) == n - 1;
-	struct refine form = { .storage = &r->storage, .member = member,
-		.first = s->round_first && s->compute.kind ? &s->compute : NULL,
-		.sweep = s->compensate != COMPENSATE_NONE && together };
+	const bool stand = n && (size_t)(member[n - 1] - member[0]) == n - 1;
+	struct refine form = { .coding = { &r->storage, j->coding.first }, .member = member,
+		.sweep = s->compensate != COMPENSATE_NONE && stand };
 
 	form.form = form.sweep ? j->r : j->h;
 	form.stride = form.sweep ? j->live : j->n;
@@ -80,14 +79,13 @@ static void refine(const struct rows *r, const struct workspace *a, size_t group
 			(const float (*)[LANES])a->exact, low, high, a->refine);
 }
 
-void fit_group(const struct rows *r, const struct workspace *a, const struct span *span, size_t group,
-	size_t l0, size_t first, size_t last)
+/* Members of a group into a->member, and a->exact where they are refined, and their range. */
+static void take_members(const struct rows *r, const struct workspace *a, const struct span *span,
+	size_t group, size_t l0, size_t first, size_t last, double low[LANES], double high[LANES])
 {
 	const struct job *j = r->job;
-	const struct solver *s = j->s;
 	const size_t from = (size_t)j->first[group], n = (size_t)j->first[group + 1] - from;
-	const bool rounds = s->round_first && s->compute.kind;
-	double low[LANES] = { 0 }, high[LANES] = { 0 }, x[LANES];
+	double x[LANES], rounded[LANES];
 
 	for (size_t i = 0; i < n; i++) {
 		size_t p = (size_t)j->member[from + i], c = (size_t)j->column[p];
@@ -97,21 +95,25 @@ void fit_group(const struct rows *r, const struct workspace *a, const struct spa
 		else
 			fit_weigh(x, a->w[c] + l0, span ? a->d[p - span->first] + l0 : NULL,
 				fit_scale8(j, a, l0));
-		if (s->search == SEARCH_HESSIAN)
+		if (j->s->search == SEARCH_HESSIAN)
 			narrow(a->exact[i], x);
-		if (rounds) {
-			narrow(a->member[i], x);
-			scale_round_first(s, LANES, a->member[i]);
-			for (size_t l = 0; l < LANES; l++)
-				x[l] = a->member[i][l];
-		}
-		widen(a->member[i], low, high, x);
+		widen(a->member[i], low, high, coding_first(&j->coding, rounded, x));
 	}
-	if (s->search == SEARCH_LEARNED)
+}
+
+void fit_group(const struct rows *r, const struct workspace *a, const struct span *span, size_t group,
+	size_t l0, size_t first, size_t last)
+{
+	const struct job *j = r->job;
+	const enum search search = j->s->search;
+	double low[LANES] = { 0 }, high[LANES] = { 0 };
+
+	take_members(r, a, span, group, l0, first, last, low, high);
+	if (search == SEARCH_LEARNED)
 		shrink(a, group, l0, low, high);
-	search_fit(&r->storage, s->search, n, a->scale[group] + l0, a->zero[group] + l0,
-		(const float (*)[LANES])a->member, low, high);
-	if (s->search == SEARCH_HESSIAN)
+	search_fit(&r->storage, search, (size_t)(j->first[group + 1] - j->first[group]), a->scale[group] + l0,
+		a->zero[group] + l0, (const float (*)[LANES])a->member, low, high);
+	if (search == SEARCH_HESSIAN)
 		refine(r, a, group, l0, low, high);
 }
 

@@ -56,7 +56,8 @@ static void lay_out_job(struct pieces *p, struct job *j, const struct solver_lay
 	const bool solve = s->compensate != COMPENSATE_NONE;
 	const size_t n = l->weight->in;
 
-	*j = (struct job){ .s = s, .n = n, .h = l->h, .order = l->order };
+	*j = (struct job){ .s = s, .n = n, .h = l->h, .order = l->order,
+		.coding = { &s->storage, s->round_first && s->compute.kind ? &s->compute : NULL } };
 	j->groups = linear_groups(n, s->group);
 	j->largest = s->group > 0 && (size_t)s->group < n ? (size_t)s->group : n;
 	j->widest = widest(s, n, j->largest);

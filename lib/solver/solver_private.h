@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include "base/size.h"
 #include "solver/clip.h"
+#include "solver/coding.h"
 #include "solver/refine.h"
 #include "solver/solver.h"
 
@@ -32,6 +33,7 @@ struct span {
 
 struct job {
 	const struct solver *s;
+	struct coding coding;
 	size_t n;
 	size_t live;			/* columns to quantize; dead ones stand behind them in the order */
 	size_t groups, largest, widest;	/* columns of the largest group, of the widest span that can be */
