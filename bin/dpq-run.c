@@ -96,7 +96,6 @@ int main(int argc, char *argv[])
 	struct method_options options = { 0 };
 	struct plan plan;
 	struct quantize q = { .plan = &plan, .layers = &set.layers, .kv = &set.text.kv };
-	const struct option_row of_a_layer[] = { METHOD_OPTIONS(&options), { .type = OPTION_END } };
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"Hessians of the layers, from hessian-accum" },
@@ -131,7 +130,7 @@ int main(int argc, char *argv[])
 	report_open(&report);
 	check_dpq(&set, q.reorder);
 	options.no_error = !set.resume && !report_wanted(&report);	/* a run that goes on may want it */
-	plan = plan_read(set.plan, of_a_layer, rows, &options);
+	plan = plan_read(set.plan, rows, &options);
 	option_idle(1, &(struct option_idle){ !plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
 		"sequential " CALIBRATE_NAMES, "it serves the report only: "
 		"--compensate none, no static scale" });
@@ -139,7 +138,7 @@ int main(int argc, char *argv[])
 	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
 	if (q.files.hessian)
 		shard_warn(q.files.hessian);
-	q.files.order = option_given("order") ? part_open(set.order, "order") : NULL;
+	q.files.order = option_has_effect("order") ? part_open(set.order, "order") : NULL;
 	run_dpq(&q, &set, &c, &report);
 	if (q.files.hessian)
 		part_close(q.files.hessian);

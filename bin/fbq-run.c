@@ -52,7 +52,7 @@ static struct method check_fbq(struct settings *set)
 			"--reference: the codes stay" } });
 	if (option_given("rank") && !b->rank)
 		misuse("--rank: expected a number from 1 on, not 0");
-	if (option_given("steps") && !b->steps)
+	if (option_has_effect("steps") && !b->steps)
 		misuse("--steps: expected a number from 1 on, not 0");
 	if (z->needs_hessian && !set->hessian)
 		misuse("--hessian FILE is needed for --method %s (hessian-accum makes it)", z->name);

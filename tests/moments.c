@@ -307,7 +307,7 @@ int main(void)
 	};
 
 	option_parse(sizeof argv / sizeof *argv - 1, argv, &tool, rows);
-	plan = plan_read(NULL, rows, rows, &options);
+	plan = plan_read(NULL, rows, &options);
 	linalg_init();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 

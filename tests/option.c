@@ -57,6 +57,11 @@ static void tool(int argc, char *argv[])
 	};
 	struct command c = option_parse(argc, argv, &self, rows);
 
+	for (int i = 0; i < 2 && colour == RED; i++)	/* the second one warns of nothing new */
+		option_idle(1, &(struct option_idle){ true, "text side", "--colour red" });
+	if (colour == RED)
+		printf("%d%d%d%d ", option_given("text"), option_has_effect("text"), option_given("colour"),
+			option_has_effect("colour"));
 	printf("%d %d %zu %g %s %s %d %c ", flag, right, size, real, text ? text : "-", file ? file : "-",
 		colour, letter);
 	printf("%zu%d%d %s %s\n%s\n", selection.n, selection_has(&selection, "/a/b"),
@@ -103,6 +108,17 @@ static void values(void **state)
 	assert_string_equal(out, "1 0 4 0.25  f 2 z 101 here there\n"
 		"self " PTQ_VERSION " --flag --side left --size 4 --real 0.25 --text '' "
 		"--colour blue --letter z --path '!a/b'\n");
+}
+
+/* Without effect: named in a warning, once, if it was given, and not in the history; but it was given. */
+static void idle(void **state)
+{
+	char out[4096];
+
+	(void)state;
+	assert_int_equal(RUN(out, "--text", "a", "--colour", "red"), 0);
+	assert_string_equal(out, "self: warning: without effect here: --text (--colour red)\n"
+		"1011 0 1 2048 0.5 a - 0 q 011 - -\nself " PTQ_VERSION " --colour red\n");
 }
 
 static void misuses(void **state)
@@ -167,7 +183,7 @@ static void selections(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values), cmocka_unit_test(misuses), cmocka_unit_test(help),
+		cmocka_unit_test(values), cmocka_unit_test(idle), cmocka_unit_test(misuses), cmocka_unit_test(help),
 		cmocka_unit_test(selections),
 	};
 

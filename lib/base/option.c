@@ -24,7 +24,8 @@ enum { ROWS = 64, FIRST = 256 };
 static size_t thread_count;
 static const char *output;
 static const struct option_row *table;
-static bool given[ROWS];		/* whether the option of the row was given, and has an effect */
+static bool given[ROWS];		/* whether the option of the row was given */
+static bool idle[ROWS];			/* whether option_idle() has found it to be without effect */
 static const char *value[ROWS];		/* for the history: as it was given last, or a default that is told */
 
 static const struct option_row common[] = {
@@ -168,6 +169,11 @@ bool option_given(const char *name)
 	return given[row_of(name)];
 }
 
+bool option_has_effect(const char *name)
+{
+	return option_given(name) && !idle[row_of(name)];
+}
+
 void option_idle(size_t n, const struct option_idle row[n])
 {
 	char *said = NULL;
@@ -177,14 +183,14 @@ void option_idle(size_t n, const struct option_idle row[n])
 
 		for (const char *s = row[i].names; s && *s; s += strcspn(s, " "), s += strspn(s, " ")) {
 			const size_t at = row_of(s);
-			const bool was_given = given[at];
+			const bool is_news = given[at] && !idle[at];
 			char *before = these;
 
 			if (!row[i].idle)
 				continue;
-			given[at] = false;
+			idle[at] = true;
 			value[at] = NULL;
-			if (!was_given)
+			if (!is_news)
 				continue;
 			these = xformat("%s%s--%.*s", before ? before : "", before ? ", " : "",
 				(int)strcspn(s, " "), s);

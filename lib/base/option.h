@@ -41,8 +41,10 @@ struct command option_parse(int argc, char *argv[], const struct tool *tool, con
 /* Gives the variable of the row a value, as an option does; NULL: false, 0 or NULL, as without option and
  * default. */
 void option_set(const struct option_row *o, const char *text);
-/* Whether the option of this name was given, and has an effect. */
+/* Whether the command line has the option of this name. */
 bool option_given(const char *name);
+/* Whether it has, and option_idle() has found nothing that takes its effect away so far. */
+bool option_has_effect(const char *name);
 
 /*
  * Options that have no effect under the others: where `idle` holds, those of

@@ -112,7 +112,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 bool method_storage_given(const void *unused, const char *option)
 {
 	(void)unused;
-	return (!strcmp(option, "group") || !strcmp(option, "scale-dtype")) && option_given(option);
+	return (!strcmp(option, "group") || !strcmp(option, "scale-dtype")) && option_has_effect(option);
 }
 
 void method_check(const struct method_options *o)

@@ -57,25 +57,45 @@ static char *append(char *text, const char *between, const char *word)
 	return y;
 }
 
-static _Noreturn void refuse_option(const struct option_row *rows, const struct option_row *all,
-	const char *name)
+/* Where the row's variable is in the options of a layer; beyond their end, where it is no option of a layer. */
+static size_t offset_of(const struct plan *p, const struct option_row *o)
 {
+	return (uintptr_t)o->var.parsed - (uintptr_t)p->options;
+}
+
+static bool is_of_layer(const struct plan *p, const struct option_row *o)
+{
+	return o->type != OPTION_HEADING && offset_of(p, o) < sizeof *p->options;
+}
+
+static _Noreturn void refuse_option(const struct plan *p, const struct option_row *rows, const char *name)
+{
+	const bool known = named(rows, name);
 	char *could = NULL;
 
 	for (; rows->type != OPTION_END; rows++)
-		if (rows->type != OPTION_HEADING)
+		if (is_of_layer(p, rows))
 			could = append(could, ", ", rows->name);
-	misuse("%s: is no option%s, expected one of %s", name, named(all, name) ? " of a layer" : "", could);
+	misuse("%s: is no option%s, expected one of %s", name, known ? " of a layer" : "", could);
 }
 
-/* A flag is yes or no here. */
-static void set(const struct setting *s)
+/* Applies a setting to a copy of the options. A flag is yes or no here. Returns the copy's row. */
+static struct option_row apply(const struct plan *p, const struct setting *s, struct method_options *copy)
 {
 	const bool flag = s->row->type == OPTION_BOOL, yes = !strcmp(s->value, "yes");
+	struct option_row row = *s->row;
 
+	row.var.parsed = (char *)copy + offset_of(p, s->row);
 	if (flag && !yes && strcmp(s->value, "no"))
-		misuse("--%s: '%s' is not one of no, yes", s->row->name, s->value);
-	option_set(s->row, flag && !yes ? NULL : s->value);
+		misuse("--%s: '%s' is not one of no, yes", row.name, s->value);
+	option_set(&row, flag && !yes ? NULL : s->value);
+	return row;
+}
+
+static void apply_line(const struct plan *p, const struct plan_line *l, struct method_options *copy)
+{
+	for (size_t i = 0; i < l->n; i++)
+		apply(p, &l->setting[i], copy);
 }
 
 /* A setting of the line, or NULL. */
@@ -88,11 +108,12 @@ static struct setting *setting_of(const struct plan_line *l, const char *option)
 }
 
 /* "option=value", or "keep". */
-static void add_word(struct plan_line *l, char *word, const struct option_row *rows,
-	const struct option_row *all)
+static void add_word(const struct plan *p, struct plan_line *l, char *word, const struct option_row *rows)
 {
+	struct method_options copy = *p->options;
 	char *value = strchr(word, '=');
 	struct setting s = { 0 };
+	struct option_row row;
 
 	if (l->keep || (!strcmp(word, "keep") && l->n))
 		misuse("keep takes no option=value beside it");
@@ -107,19 +128,18 @@ static void add_word(struct plan_line *l, char *word, const struct option_row *r
 	s.row = named(rows, word);
 	s.word = word;
 	s.value = value;
-	if (!s.row)
-		refuse_option(rows, all, word);
+	if (!s.row || !is_of_layer(p, s.row))
+		refuse_option(p, rows, word);
 	if (setting_of(l, word))
 		misuse("%s: is there twice in one line", word);
-	set(&s);
-	method_hint(s.row);
+	row = apply(p, &s, &copy);
+	method_hint(&row);
 	l->setting = xgrow(l->setting, l->n + 1, sizeof *l->setting);
 	l->setting[l->n++] = s;
 }
 
 /* The words of a line, which is cut up. */
-static void add_line(struct plan *p, size_t number, char *text, const struct option_row *rows,
-	const struct option_row *all)
+static void add_line(struct plan *p, size_t number, char *text, const struct option_row *rows)
 {
 	struct plan_line l = { .number = number };
 	char *rest = NULL;
@@ -130,7 +150,7 @@ static void add_line(struct plan *p, size_t number, char *text, const struct opt
 
 		l.text = append(l.text, " ", w);
 		if (l.glob)
-			add_word(&l, word, rows, all);
+			add_word(p, &l, word, rows);
 		else
 			l.glob = word;
 	}
@@ -164,17 +184,16 @@ static void join(struct option_idle *row, const struct option_idle *other)
  * plan. */
 static void idle_by_lines(struct plan *p, struct option_idle idle[METHOD_IDLE])
 {
-	const struct method_options said = *p->options;
 	struct option_idle row[METHOD_IDLE];
 
-	method_idle(&said, option_given("act-mode"), idle);
+	method_idle(p->options, option_given("act-mode"), idle);
 	for (size_t i = 0; i < p->n; i++) {
-		for (size_t k = 0; k < p->line[i].n; k++)
-			set(&p->line[i].setting[k]);
-		method_idle(p->options, option_given("act-mode") || setting_of(&p->line[i], "act-mode"), row);
+		struct method_options copy = *p->options;
+
+		apply_line(p, &p->line[i], &copy);
+		method_idle(&copy, option_given("act-mode") || setting_of(&p->line[i], "act-mode"), row);
 		for (size_t k = 0; k < METHOD_IDLE; k++)
 			join(&idle[k], &row[k]);
-		*p->options = said;
 	}
 }
 
@@ -197,16 +216,14 @@ void plan_warn(struct plan *p, bool known)
 	option_idle(METHOD_IDLE, idle);
 }
 
-struct plan plan_read(const char *path, const struct option_row *rows, const struct option_row *all,
-	struct method_options *options)
+struct plan plan_read(const char *path, const struct option_row *rows, const struct method_options *options)
 {
 	struct plan p = { .name = path, .options = options };
-	const struct method_options said = *options;
 	size_t n, number = 0;
 	char *text, *rest;
 
 	for (const struct option_row *o = rows; o->type != OPTION_END; o++)
-		if (o->type != OPTION_HEADING && option_given(o->name))
+		if (is_of_layer(&p, o) && option_given(o->name))
 			method_hint(o);
 	if (path) {
 		method_check(options);
@@ -215,10 +232,9 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 			die("%s: holds a NUL byte, expected text", path);
 		for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
 			line[strcspn(line, "#")] = '\0';
-			add_line(&p, ++number, line, rows, all);
+			add_line(&p, ++number, line, rows);
 		}
 		free(text);
-		*options = said;
 		note_lines(&p);
 	}
 	if (!p.n) {	/* options that do not fit together are reported at once */
@@ -243,7 +259,7 @@ struct asked { const struct plan *p; const bool *match; };
 static bool given_or_planned(const void *arg, const char *option)
 {
 	const struct asked *a = arg;
-	bool yes = option_given(option);
+	bool yes = option_has_effect(option);
 
 	for (size_t i = 0; i < a->p->n; i++)
 		yes |= a->match[i] && setting_of(&a->p->line[i], option);
@@ -280,9 +296,9 @@ static void mark_used(const struct plan *p, const bool match[p->n], const struct
 		}
 }
 
-static struct method *make(struct plan *p, const bool match[p->n], struct option_idle idle[METHOD_IDLE])
+static struct method *make(const struct plan *p, const bool match[p->n], struct option_idle idle[METHOD_IDLE])
 {
-	const struct method_options said = *p->options;
+	struct method_options copy = *p->options;
 	const struct asked asked = { p, match };
 	struct method *m = xalloc(1, sizeof *m);
 	bool keep = false;
@@ -292,17 +308,15 @@ static struct method *make(struct plan *p, const bool match[p->n], struct option
 			continue;
 		enter(p, &p->line[i]);	/* what does not fit together is reported of the last line */
 		keep = p->line[i].keep;
-		for (size_t k = 0; k < p->line[i].n; k++)
-			set(&p->line[i].setting[k]);
+		apply_line(p, &p->line[i], &copy);
 	}
 	if (!keep) {
-		*m = method_make(p->options, given_or_planned, &asked);
-		method_idle(p->options, given_or_planned(&asked, "act-mode"), idle);
+		*m = method_make(&copy, given_or_planned, &asked);
+		method_idle(&copy, given_or_planned(&asked, "act-mode"), idle);
 		mark_used(p, match, idle);
 	}
 	m->keep = keep;
 	error_about(NULL);
-	*p->options = said;
 	return m;
 }
 

@@ -18,7 +18,7 @@
 
 struct plan {
 	const char *name;			/* of the file; NULL: only the options speak */
-	struct method_options *options;		/* to which the rows point */
+	const struct method_options *options;	/* of the command line */
 	size_t n;
 	struct plan_line *line;			/* [n] */
 	size_t methods;
@@ -26,11 +26,12 @@ struct plan {
 };
 
 /*
- * path NULL: there is none. rows: the options of a layer, all: of the tool, both parsed. A line that cannot
- * be read, or gives an option a value that the command line could not, is a misuse, naming it.
+ * path NULL: there is none. rows: the tool's, parsed; those whose variable is a member of *options are the
+ * options of a layer. Lines are applied to copies of *options, which stays as the command line has set it, and
+ * is needed as long as the plan. A line that cannot be read, or gives an option a value that the command line
+ * could not, is a misuse, naming it.
  */
-struct plan plan_read(const char *path, const struct option_row *rows, const struct option_row *all,
-	struct method_options *options);
+struct plan plan_read(const char *path, const struct option_row *rows, const struct method_options *options);
 /* The plan under which all layers have this method. */
 struct plan plan_single(const struct method *m);
 /* The method of a layer, which is noted; the same one for layers that the same lines match. Without lines it

@@ -409,7 +409,7 @@ static bool may_read_hessian(struct quantize *q, const struct filter *f)
 static void begin_part(struct quantize *q, const struct filter *f)
 {
 	const bool needed = may_read_hessian(q, f);
-	const bool ordered = q->files.order && option_given("order");	/* and it has an effect */
+	const bool ordered = q->files.order && option_has_effect("order");
 
 	output_begin(f->out, f->part);
 	if (part_index(f->part))
