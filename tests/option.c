@@ -183,8 +183,8 @@ static void selections(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values), cmocka_unit_test(idle), cmocka_unit_test(misuses), cmocka_unit_test(help),
-		cmocka_unit_test(selections),
+		cmocka_unit_test(values), cmocka_unit_test(idle), cmocka_unit_test(misuses),
+		cmocka_unit_test(help), cmocka_unit_test(selections),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -57,7 +57,7 @@ static char *append(char *text, const char *between, const char *word)
 	return y;
 }
 
-/* Where the row's variable is in the options of a layer; beyond their end, where it is no option of a layer. */
+/* Where the row's variable is in the options of a layer; beyond their end: it is none of a layer. */
 static size_t offset_of(const struct plan *p, const struct option_row *o)
 {
 	return (uintptr_t)o->var.parsed - (uintptr_t)p->options;

@@ -27,9 +27,9 @@ struct plan {
 
 /*
  * path NULL: there is none. rows: the tool's, parsed; those whose variable is a member of *options are the
- * options of a layer. Lines are applied to copies of *options, which stays as the command line has set it, and
- * is needed as long as the plan. A line that cannot be read, or gives an option a value that the command line
- * could not, is a misuse, naming it.
+ * options of a layer. Lines are applied to copies of *options, which stays as the command line has set it,
+ * and is needed as long as the plan. A line that cannot be read, or gives an option a value that the command
+ * line could not, is a misuse, naming it.
  */
 struct plan plan_read(const char *path, const struct option_row *rows, const struct method_options *options);
 /* The plan under which all layers have this method. */
