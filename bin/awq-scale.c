@@ -39,7 +39,7 @@ static struct awq_format format_of(const struct method_options *o)
 
 	if (m.solver.group < 0)
 		misuse("--group: tensor has no groups to search by, expected a number or channel");
-	option_idle(1, &(struct option_idle){ o->said.solver.storage.scales, "scale-dtype",
+	option_idle(1, &(struct option_idle){ o->method.solver.storage.scales, "scale-dtype",
 		"a storage with its own" });
 	return (struct awq_format){ m.solver.storage, m.solver.group };
 }
@@ -55,9 +55,9 @@ int main(int argc, char *argv[])
 	bool check, force;
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "of the layers' inputs, from hessian-accum" },
-		{ 0, "storage", OPTION_FORMAT(&options.said.solver.storage), "FORMAT",
+		{ 0, "storage", OPTION_FORMAT(&options.method.solver.storage), "FORMAT",
 			"what weights are to be rounded to", .otherwise = "uint4" },
-		OPTION_GROUP(&options.said.solver.group),
+		OPTION_GROUP(&options.method.solver.group),
 		{ 0, "scale-dtype", OPTION_CHOICE(&options.scales, scale_types), NULL,
 			"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" },
 		{ 0, "clip", OPTION_EITHER(&awq.clip, method_yes_no), NULL, "clip weights, too",

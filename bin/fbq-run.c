@@ -44,7 +44,7 @@ struct settings {
 static struct method check_fbq(struct settings *set)
 {
 	const struct quantizer *z = quantizer_named(branch_names[set->method]);
-	struct branch_settings *b = &set->options.said.branch;
+	struct branch_settings *b = &set->options.method.branch;
 	struct method m;
 
 	option_idle(3, (struct option_idle[]){ z->unread[0], z->unread[1],
@@ -63,8 +63,8 @@ static struct method check_fbq(struct settings *set)
 	b->group = set->format.group;
 	b->type = set->format.type;
 	b->seed = set->seed;
-	set->options.said.solver.compensate = z->branch->compensate;
-	set->options.said.quantizer = z;
+	set->options.method.solver.compensate = z->branch->compensate;
+	set->options.method.quantizer = z;
 	m = method_make(&set->options, method_storage_given, NULL);
 	m.solver.search = SEARCH_MINMAX;
 	if (m.solver.group < 0 && z->branch->descends)
@@ -94,9 +94,9 @@ static void run_fbq(struct quantize *q, const struct settings *set, const struct
 int main(int argc, char *argv[])
 {
 	struct report report = { 0 };
-	struct settings set = { .options.said.branch = {
+	struct settings set = { .options.method.branch = {
 		.every = FEEDBACK_EVERY, .patience = FEEDBACK_PATIENCE } };
-	struct branch_settings *b = &set.options.said.branch;
+	struct branch_settings *b = &set.options.method.branch;
 	struct quantize q = { .layers = &set.layers };
 	struct plan plan;
 	struct method m;

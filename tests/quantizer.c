@@ -180,7 +180,7 @@ static void together(void **unused)
 		const struct method m = method_of(z);
 		struct quantized *t[LAYERS];
 
-		if (z->together < LAYERS)
+		if (z->max_layers < LAYERS)
 			continue;
 		for (size_t i = 0; i < LAYERS; i++)
 			t[i] = layer(&m, i, h[0][0], NULL);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #define MORE_KINDS(ROW) ROW("vq8", "vq8", .fill = vq8_fill, .form = &vq8_form)
-#define MORE_QUANTIZERS { "vq8", .form = &vq8_form, .together = 1, .report = { &table, &table_experts }, \
+#define MORE_QUANTIZERS { "vq8", .form = &vq8_form, .max_layers = 1, .report = { &table, &table_experts }, \
 	.begin = vq8_begin, .workspace = vq8_workspace, .run = vq8_run, .view = view, .values = vq8_values, \
 	.free = vq8_free },
 

@@ -88,7 +88,7 @@ static struct feedback feedback_of(const struct state *s)
 
 	return (struct feedback){ .storage = s->main.storage, .group = set->main.group, .rank = s->r,
 		.steps = s->steps, .rate = set->rate, .sigma = set->sigma, .every = max(set->every, 1),
-		.patience = set->patience, .seed = set->seed, .look = set->look, .arg = set->arg };
+		.patience = set->patience, .seed = set->seed, .on_loss = set->on_loss, .arg = set->arg };
 }
 
 /* What calls below need, at different times. */
@@ -255,21 +255,21 @@ static bool run_plan(struct state *s, const struct branch_plan *plan, double who
 		y->steps = t;
 		for (int u = 0; u < 2; u++) {
 			const bool branch = (u == 0) == plan->branch_first, last = t == steps && u == 1;
-			const bool look = plan->min && (u == 1 || (plan->both && t > 1));
+			const bool measured = plan->min && (u == 1 || (plan->both && t > 1));
 			struct loss now;
 
 			y->status = update(s, branch, t == 1 && u == 0);
 			if (y->status)
 				return false;
-			if (look || (t == 1 && !branch)) {
+			if (measured || (t == 1 && !branch)) {
 				now = branch_loss(s, &s->now, PART_MAIN | PART_BRANCH);
 				y->start = t == 1 && !branch ? now.plain / whole : y->start;
 				loss = now.plain + s->add * now.square;
 			}
-			if (look ? !(loss >= best) : last && !plan->min) {
+			if (measured ? !(loss >= best) : last && !plan->min) {
 				best = loss, y->best = t;
 				branch_copy(s, s->kept, &s->now, true);
-			} else if (look && plan->early)
+			} else if (measured && plan->early)
 				return true;
 		}
 	}

@@ -47,8 +47,8 @@ struct branch_settings {
 
 	double rate, sigma;		/* of fbquant, as in branch/feedback.h */
 	size_t every, patience;
-	void (*look)(void *arg, size_t step, double loss);
-	void *arg;			/* of look */
+	void (*on_loss)(void *arg, size_t step, double loss);
+	void *arg;			/* of on_loss */
 };
 
 struct branch_report {

@@ -278,24 +278,24 @@ void feedback_run(struct feedback_layer *layer, void *workspace)
 	no_moments(&s);
 	copy(&s, layer->a, layer->b, s.a, s.b);
 	for (size_t k = 0; k <= f->steps; k++) {
-		const bool look = k % f->every == 0 || k == f->steps;
-		const double loss = gradients(&s, look);
+		const bool due = k % f->every == 0 || k == f->steps;
+		const double loss = gradients(&s, due);
 
-		if (look && f->look)
-			f->look(f->arg, k, loss / all);
-		if (look && k == 0)
+		if (due && f->on_loss)
+			f->on_loss(f->arg, k, loss / all);
+		if (due && k == 0)
 			y->start = loss / all;
-		if (look && loss < min_loss) {
+		if (due && loss < min_loss) {
 			min_loss = loss, since = 0, y->best = k;
 			copy(&s, layer->a, layer->b, s.a, s.b);
-		} else if (look && !isfinite(loss)) {
+		} else if (due && !isfinite(loss)) {
 			if (y->halved == HALVINGS)
 				break;
 			y->halved++, rate /= 2, t = 0;
 			copy(&s, s.a, s.b, layer->a, layer->b);
 			no_moments(&s);
 			continue;
-		} else if (look && f->patience && ++since >= f->patience)
+		} else if (due && f->patience && ++since >= f->patience)
 			break;
 		if (k == f->steps)
 			break;

@@ -34,7 +34,7 @@ struct feedback {
 	size_t every;			/* steps from a loss to the next */
 	size_t patience;		/* losses that do not fall before it stops; 0: it does not */
 	uint64_t seed;
-	void (*look)(void *arg, size_t step, double loss);	/* is told each loss, as reported; or NULL */
+	void (*on_loss)(void *arg, size_t step, double loss);	/* is told each loss, as reported; or NULL */
 	void *arg;
 };
 

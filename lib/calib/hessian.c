@@ -335,7 +335,7 @@ struct hessian hessian_mixed(const struct part *part, const char *layer, size_t 
 	return h;
 }
 
-static struct second_moments look_in_files(void *arg, const struct layer_ref *layer, size_t n, bool needed)
+static struct second_moments peek_in_files(void *arg, const struct layer_ref *layer, size_t n, bool needed)
 {
 	const struct moments_files *f = arg;
 	struct second_moments y = { 0 };
@@ -372,7 +372,7 @@ static struct hessian mixed_in_files(struct moments_files *f, const char *layer,
 
 static struct second_moments in_files(void *arg, const struct layer_ref *layer, size_t n, bool needed)
 {
-	struct second_moments y = look_in_files(arg, layer, n, needed);
+	struct second_moments y = peek_in_files(arg, layer, n, needed);
 
 	if (y.hessian) {
 		const struct hessian h = mixed_in_files(arg, layer->path, n, y.hessian);
@@ -399,7 +399,7 @@ static void drop_files(void *arg)
 
 struct moments_source moments_of_files(struct moments_files *f)
 {
-	return (struct moments_source){ .find = in_files, .look = look_in_files, .drop = drop_files, .arg = f,
+	return (struct moments_source){ .find = in_files, .peek = peek_in_files, .drop = drop_files, .arg = f,
 		.name = f->hessian ? part_name(f->hessian) : NULL,
 		.order_name = f->order ? part_name(f->order) : NULL };
 }

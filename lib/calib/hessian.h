@@ -64,12 +64,12 @@ struct second_moments {
 
 /*
  * Where that comes from: files (below), or a calibration in memory (calib/calibrate.h). If the Hessian is
- * needed, find() dies unless it is known. Views stay valid until drop(). look() is asked before the first
+ * needed, find() dies unless it is known. Views stay valid until drop(). peek() is called before the first
  * layer is read: it dies as find() would, but mixes no prior in, and knows nothing of a calibration to come.
  */
 struct moments_source {
 	struct second_moments (*find)(void *arg, const struct layer_ref *layer, size_t in, bool needed);
-	struct second_moments (*look)(void *arg, const struct layer_ref *layer, size_t in, bool needed);
+	struct second_moments (*peek)(void *arg, const struct layer_ref *layer, size_t in, bool needed);
 	void (*drop)(void *arg);
 	void *arg;
 	const char *name, *order_name;	/* of the files, for messages */

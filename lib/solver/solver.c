@@ -287,11 +287,11 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 {
 	const struct job *j = r->job;
 	const size_t lanes = ceil_div(rows, LANES) * LANES;
-	const bool solve = j->s->compensate != COMPENSATE_NONE, tell = j->h && !j->s->no_error;
+	const bool solve = j->s->compensate != COMPENSATE_NONE, reports = j->h && !j->s->no_error;
 	double damped = 0, left;
 
 	load(r, a, row, rows, lanes);
-	sum[0] = tell ? energy(j, a, lanes) : 0;
+	sum[0] = reports ? energy(j, a, lanes) : 0;
 	fit_panel(r, a, lanes);
 	for (const struct span *span = j->span; span < j->span + j->spans; span++) {
 		const size_t width = span->last - span->first;
@@ -306,7 +306,7 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 			rest = span->last - last;
 			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
 				quantize_block(r, a, span, l0, first, last);
-			if (solve && tell)
+			if (solve && reports)
 				damped += squares(size, lanes, (const float (*)[PANEL_ROWS])a->b, a->scale8);
 			if (solve && rest)
 				cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rest, (int)lanes,
@@ -318,7 +318,7 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 	store(r, a, row, rows);
 	sum[2] = squares(j->n, lanes, (const float (*)[PANEL_ROWS])a->w, NULL);
 	sum[1] = 0;
-	if (!tell)
+	if (!reports)
 		return;
 	left = damped;
 	if (solve)

@@ -76,23 +76,23 @@ static void decide_inputs(struct method *m, double act_clip)
 struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
 	const void *arg)
 {
-	struct method m = o->said;
+	struct method m = o->method;
 	struct solver *s = &m.solver;
 
 	format_ties(&s->storage, o->ties_away);
 	decide_scales(s, given(arg, "scale-dtype"), o->scales, given(arg, "group"));
 	solver_recipe(s, o->recipe);
 	if (given(arg, "scale-search"))
-		s->search = o->said.solver.search;
+		s->search = o->method.solver.search;
 	if (searches_hessian(s) && s->group < 0)
 		misuse("--scale-search %s: finds scales of groups and of channels, not one of a tensor; "
 			"--scale-search mse does", searches[s->search]);
 	if (given(arg, "round-first"))
-		s->round_first = o->said.solver.round_first;
+		s->round_first = o->method.solver.round_first;
 	if (given(arg, "group-view"))
-		s->group_view = o->said.solver.group_view;
+		s->group_view = o->method.solver.group_view;
 	if (given(arg, "pow2-scale"))
-		s->pow2_scale = m.act_pow2 = o->said.solver.pow2_scale;
+		s->pow2_scale = m.act_pow2 = o->method.solver.pow2_scale;
 	if (given(arg, "top"))
 		s->z_max = max_of(s, "top", o->max, s->z_max);
 	if (given(arg, "saturate"))
@@ -118,9 +118,9 @@ bool method_storage_given(const void *unused, const char *option)
 void method_check(const struct method_options *o)
 {
 	if (option_given("top"))
-		max_of(&o->said.solver, "top", o->max, 0);
+		max_of(&o->method.solver, "top", o->max, 0);
 	if (option_given("saturate"))
-		max_of(&o->said.solver, "saturate", o->saturate, 0);
+		max_of(&o->method.solver, "saturate", o->saturate, 0);
 }
 
 void method_hint(const struct option_row *o)
@@ -132,7 +132,7 @@ void method_hint(const struct option_row *o)
 
 void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE])
 {
-	const struct method *m = &o->said;
+	const struct method *m = &o->method;
 	const struct solver *s = &m->solver;
 	const struct quantizer *z = quantizer_of(s);
 	const struct option_idle none = { 0 };

@@ -25,7 +25,7 @@ struct method {
 
 /* What the options say, before the recipe decides the rest. */
 struct method_options {
-	struct method said;
+	struct method method;
 	enum recipe recipe;
 	enum scale_type scales;
 	bool ties_away, no_error;	/* no_error: nobody sees the errors of layers */
@@ -48,43 +48,43 @@ char *method_branch_form(const void *format);
 
 /* Rows of the options of a layer; o: a struct method_options; kind: OPTION_STORAGE, or OPTION_FORMAT. */
 #define METHOD_STORAGE_OPTIONS(o, kind) \
-	{ 0, "storage", kind(&(o)->said.solver.storage), "FORMAT", "format of the codes", \
+	{ 0, "storage", kind(&(o)->method.solver.storage), "FORMAT", "format of the codes", \
 		.otherwise = "uint4" }, \
-	OPTION_GROUP(&(o)->said.solver.group), \
+	OPTION_GROUP(&(o)->method.solver.group), \
 	{ 0, "scale-dtype", OPTION_CHOICE(&(o)->scales, scale_types), NULL, \
 		"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" }
 #define METHOD_OPTIONS(o) \
 	METHOD_STORAGE_OPTIONS(o, OPTION_STORAGE), \
-	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->said.solver.compute), "none|FORMAT", \
+	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->method.solver.compute), "none|FORMAT", \
 		"format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ", .otherwise = "none" }, \
-	{ 0, "compensate", OPTION_CHOICE(&(o)->said.solver.compensate, compensates), NULL, \
+	{ 0, "compensate", OPTION_CHOICE(&(o)->method.solver.compensate, compensates), NULL, \
 		"which error later columns make good", .otherwise = "both" }, \
 	{ 0, "recipe", OPTION_CHOICE(&(o)->recipe, recipes), NULL, \
 		"defaults of the choices below; inc is the released code", .otherwise = "late" }, \
 	{ .type = OPTION_HEADING, .help = "Choices that override the recipe" }, \
-	{ 0, "scale-search", OPTION_CHOICE(&(o)->said.solver.search, searches), NULL, \
+	{ 0, "scale-search", OPTION_CHOICE(&(o)->method.solver.search, searches), NULL, \
 		"scales: by the range, by least error, by that of the output, by ranges learned there" }, \
-	{ 0, "round-first", OPTION_EITHER(&(o)->said.solver.round_first, method_yes_no), NULL, \
+	{ 0, "round-first", OPTION_EITHER(&(o)->method.solver.round_first, method_yes_no), NULL, \
 		"round to the compute format before coding" }, \
-	{ 0, "group-view", OPTION_CHOICE(&(o)->said.solver.group_view, group_views), NULL, \
+	{ 0, "group-view", OPTION_CHOICE(&(o)->method.solver.group_view, group_views), NULL, \
 		"weights that a group's parameters come from" }, \
-	{ 0, "static-groups", OPTION_BOOL(&(o)->said.solver.static_groups), NULL, \
+	{ 0, "static-groups", OPTION_BOOL(&(o)->method.solver.static_groups), NULL, \
 		"parameters of the original groups, whatever the order" }, \
-	{ 0, "scale8", OPTION_EITHER(&(o)->said.solver.scale8_channel, method_scale8s), NULL, \
+	{ 0, "scale8", OPTION_EITHER(&(o)->method.solver.scale8_channel, method_scale8s), NULL, \
 		"how many FP8 scales a weight has", .otherwise = "tensor" }, \
-	{ 0, "pow2-scale", OPTION_EITHER(&(o)->said.solver.pow2_scale, method_yes_no), NULL, \
+	{ 0, "pow2-scale", OPTION_EITHER(&(o)->method.solver.pow2_scale, method_yes_no), NULL, \
 		"FP8 scales rounded up to powers of two" }, \
 	{ 0, "top", OPTION_REAL(&(o)->max), "Z", \
 		"FP8 scales are max|x|/Z, 1 <= Z <= the format's largest value (default: the recipe's)" }, \
 	{ 0, "saturate", OPTION_REAL(&(o)->saturate), "V", \
 		"largest FP8 magnitude of a weight, in the same range (default: the recipe's)" }, \
-	{ 0, "act-format", OPTION_FORMAT(&(o)->said.act_format), "FORMAT", \
+	{ 0, "act-format", OPTION_FORMAT(&(o)->method.act_format), "FORMAT", \
 		"format of activations (default: that of the arithmetic)" }, \
-	{ 0, "act-mode", OPTION_CHOICE(&(o)->said.act_mode, method_act_modes), NULL, \
+	{ 0, "act-mode", OPTION_CHOICE(&(o)->method.act_mode, method_act_modes), NULL, \
 		"which scales activations are rounded under" }, \
 	OPTION_ACT_CLIP(&(o)->act_clip), \
 	OPTION_TIES(&(o)->ties_away), \
-	{ 0, "damp", OPTION_REAL(&(o)->said.solver.damp), "LAMBDA", \
+	{ 0, "damp", OPTION_REAL(&(o)->method.solver.damp), "LAMBDA", \
 		"added to the diagonal, times its mean", .otherwise = "0.01", .max = 1e6 }
 
 /*

@@ -61,16 +61,12 @@ void quantize_check(struct quantize *q)
 }
 
 /* The layer's method, which fits the files. */
-static const struct method *method_of(struct quantize *q, const char *layer)
+static const struct method *method_of(const struct quantize *q, const char *layer)
 {
 	const struct method *m = plan_method(q->plan, layer);
 
 	if (!m->keep && q->plan->n)
 		check_method(q, m, layer);
-	if (m->keep)
-		return m;
-	q->reads_hessian |= method_reads_hessian(m);
-	q->quantizer = m->quantizer;
 	return m;
 }
 
@@ -95,8 +91,8 @@ static void check_plain(const struct quantize *q, const struct method *m, const 
 	die("%s: %s: is quantized already, expected a plain weight", part_name(part), layer);
 }
 
-/* A run and the part that is read of its input. */
-struct look { struct quantize *q; const struct filter *f; };
+/* For a visit of layers_each(). */
+struct visit { struct quantize *q; const struct filter *f; };
 
 /* Outputs of a layer before its part is read; without a configuration it is read, and gives the inputs, too.
  * Dies of layers outside blocks: nothing runs a branch there. */
@@ -118,9 +114,9 @@ static size_t outputs_of(const struct filter *f, const struct layer_ref *ref, si
 	return y;
 }
 
-static void look_for_selected(void *arg, const struct layer_ref *layer, size_t in)
+static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 {
-	const struct look *w = arg;
+	const struct visit *w = arg;
 	const char *path = layer->path;
 	struct quantize *q = w->q;
 	const struct method *m = method_of(q, path);
@@ -129,9 +125,10 @@ static void look_for_selected(void *arg, const struct layer_ref *layer, size_t i
 
 	if (m->keep)
 		return;
+	q->reads_hessian |= method_reads_hessian(m);
 	if (m->quantizer->makes_branch)
 		out = outputs_of(w->f, layer, &in);
-	inputs = q->source.look(q->source.arg, layer, in, method_needs_hessian(m));
+	inputs = q->source.peek(q->source.arg, layer, in, method_needs_hessian(m));
 	check_inputs(q, m, path, &inputs);
 	if (w->f->shard.n < 2)	/* which may be of others */
 		check_plain(q, m, w->f->part, path, layer_quantized(w->f->part, path));
@@ -150,7 +147,7 @@ void quantize_check_layers(struct quantize *q, const struct filter *f)
 		plan_check(q->plan, input_name(f->in));
 	}
 	if (layers_whole(f))
-		layers_each(f, q->layers, look_for_selected, &(struct look){ q, f });
+		layers_each(f, q->layers, check_selected, &(struct visit){ q, f });
 	if (q->plan->n)
 		plan_warn(q->plan, layers_whole(f));
 }
@@ -294,10 +291,10 @@ void quantize_release(struct quantize *q)
 }
 
 /* Through their quantizer, those with one Hessian side by side, so that they share what is made of it. */
-static void run_together(size_t n, struct quantized *const t[n])
+static void run_layers(size_t n, struct quantized *const t[n])
 {
 	const struct quantizer *z = t[0]->method->quantizer;
-	struct quantized *together[QUANTIZER_LAYERS];
+	struct quantized *sorted[QUANTIZER_LAYERS];
 	size_t placed = 0;
 	bool done[QUANTIZER_LAYERS] = { false };
 	void *workspace;
@@ -307,19 +304,19 @@ static void run_together(size_t n, struct quantized *const t[n])
 			if (!done[j] && (j == i || (t[i]->inputs.hessian &&
 				t[j]->inputs.hessian == t[i]->inputs.hessian))) {
 				done[j] = true;
-				together[placed++] = t[j];
+				sorted[placed++] = t[j];
 			}
-	workspace = xalloc(z->workspace(n, together), 1);
-	z->run(n, together, workspace);
+	workspace = xalloc(z->workspace(n, sorted), 1);
+	z->run(n, sorted, workspace);
 	free(workspace);
 }
 
 /* The layers of a part that are to be quantized, and how many of them are. */
-struct work { const struct filter *f; struct layer_ref *layer; size_t n, done; };
+struct queue { const struct filter *f; struct layer_ref *layer; size_t n, done; };
 
-static void tell(void *arg, size_t step, double loss)
+static void show_loss(void *arg, size_t step, double loss)
 {
-	const struct work *w = arg;
+	const struct queue *w = arg;
 	char *what = xformat("%s, step %zu, error %.3g", w->layer[w->done].path, step, loss);
 
 	progress_part(what, part_index(w->f->part), part_count(w->f->part), w->done, w->n);
@@ -327,19 +324,19 @@ static void tell(void *arg, size_t step, double loss)
 }
 
 /* How many of the next go through one run(). */
-static size_t together(struct quantize *q, const struct work *w)
+static size_t next_layers(const struct quantize *q, const struct queue *w)
 {
 	const struct quantizer *z = method_of(q, w->layer[w->done].path)->quantizer;
 	size_t n = 1;
 
-	while (n < z->together && w->done + n < w->n &&
+	while (n < z->max_layers && w->done + n < w->n &&
 		method_of(q, w->layer[w->done + n].path)->quantizer->run == z->run)
 		n++;
 	return n;
 }
 
 /* Layers of a block overlap, and their results are in memory at once. */
-static void quantize_some(struct quantize *q, struct work *w, size_t n)
+static void quantize_some(struct quantize *q, struct queue *w, size_t n)
 {
 	const struct filter *f = w->f;
 	struct quantized **t;
@@ -348,11 +345,11 @@ static void quantize_some(struct quantize *q, struct work *w, size_t n)
 	t = q->layer + q->made;
 	for (size_t i = 0; i < n; i++) {
 		t[i] = xalloc(1, sizeof *t[i]);
-		t[i]->tell = tell;
+		t[i]->on_loss = show_loss;
 		t[i]->arg = w;
 		begin_layer(q, t[i], i, t, f->part, &w->layer[w->done + i]);
 	}
-	run_together(n, t);
+	run_layers(n, t);
 	for (size_t i = 0; i < n; i++)
 		end_layer(q, f, t[i]);
 	q->made += n;
@@ -364,7 +361,7 @@ static void quantize_some(struct quantize *q, struct work *w, size_t n)
 		quantize_release(q);
 }
 
-bool quantize_keeps(struct quantize *q, const char *layer)
+bool quantize_keeps(const struct quantize *q, const char *layer)
 {
 	return method_of(q, layer)->keep;
 }
@@ -382,7 +379,7 @@ static bool lacks_main(struct quantize *q, const struct filter *f, const char *l
 void quantize_layers(struct quantize *q, const struct filter *f, size_t all,
 	const struct layer_ref layer[all])
 {
-	struct work w = { .f = f, .layer = xalloc(all, sizeof *w.layer) };
+	struct queue w = { .f = f, .layer = xalloc(all, sizeof *w.layer) };
 
 	for (size_t i = 0; i < all; i++) {
 		const bool lacks = lacks_main(q, f, layer[i].path);
@@ -393,7 +390,7 @@ void quantize_layers(struct quantize *q, const struct filter *f, size_t all,
 	}
 	while (w.done < w.n) {
 		progress_part(w.layer[w.done].path, part_index(f->part), part_count(f->part), w.done, w.n);
-		quantize_some(q, &w, together(q, &w));
+		quantize_some(q, &w, next_layers(q, &w));
 	}
 	free(w.layer);
 }
@@ -459,12 +456,16 @@ void quantize_finished(void *arg, const struct filter *f)
 {
 	struct quantize *q = arg;
 	struct layer_list list = layer_list(f->part, f->config, q->layers);
+	const struct quantizer *z = quantizers;		/* of a part without rows: any */
 
 	if (!f->config)
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
-	for (size_t i = 0; i < list.n; i++)
-		method_of(q, list.layer[i].path);
-	filter_report(f, table_of(q->quantizer ? q->quantizer : quantizers, f));
+	for (size_t i = 0; i < list.n; i++) {
+		const struct method *m = method_of(q, list.layer[i].path);
+
+		z = m->keep ? z : m->quantizer;
+	}
+	filter_report(f, table_of(z, f));
 	q->done += list.n;
 	if (q->pass && !f->all_there)
 		q->pass(q->arg, f->result);

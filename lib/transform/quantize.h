@@ -32,9 +32,8 @@ struct quantize {
 	void (*pass)(void *arg, const struct part *result);	/* a part that an earlier run has finished */
 	void *arg;
 	size_t done;
-	bool reads_hessian;		/* a method asked for so far does */
-	const struct quantizer *quantizer;	/* of the last one */
-	bool warned_plain, warned_inputs, warned_result;	/* is said of one layer */
+	bool reads_hessian;		/* a method of a layer that quantize_check_layers() knows does */
+	bool warned_plain, warned_inputs, warned_result;	/* of one layer is enough */
 	size_t made;
 	struct quantized **layer;	/* [made] until quantize_release() */
 };
@@ -61,7 +60,7 @@ void quantize_part(void *quantize, const struct filter *f);
 void quantize_layers(struct quantize *q, const struct filter *f, size_t n,
 	const struct layer_ref layer[n]);
 void quantize_release(struct quantize *q);
-bool quantize_keeps(struct quantize *q, const char *layer);
+bool quantize_keeps(const struct quantize *q, const char *layer);
 /* For the filter's finished(): reports the layers that an earlier run has quantized, as that has. */
 void quantize_finished(void *quantize, const struct filter *f);
 /* Dies if there was no layer in `name`. */

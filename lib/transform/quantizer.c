@@ -77,10 +77,10 @@ static void values(const struct quantized *t, double value[COLUMNS])
 		COLUMNS * sizeof *value);
 }
 
-#define BY_SOLVER .together = QUANTIZER_LAYERS, .report = { &table, &table_experts }, \
+#define BY_SOLVER .max_layers = QUANTIZER_LAYERS, .report = { &table, &table_experts }, \
 	.begin = solver_begin, .workspace = solver_bytes, .run = solve, .view = view, .values = values, \
 	.free = solver_free
-#define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .together = 1, \
+#define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .max_layers = 1, \
 	.report = { &branch_table, &branch_table }, .check = branch_check, .begin = branch_begin, \
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
 	.judge = branch_judge, .free = branch_free

@@ -43,7 +43,7 @@ struct quantized {
 	float *own;			/* NULL, or the memory of these */
 	int32_t *order;			/* NULL, or an order of its own */
 	float act_scale;
-	void (*tell)(void *arg, size_t step, double loss);	/* is told how far run() is */
+	void (*on_loss)(void *arg, size_t step, double loss);	/* is told how far run() is */
 	void *arg;
 
 	struct codes codes;		/* of the main path */
@@ -64,7 +64,7 @@ struct quantizer {
 	bool keeps_main;		/* it may be given a layer that is quantized, whose codes stay */
 	/* Layers of one run(), QUANTIZER_LAYERS at most; those of one Hessian stand side by side, and share
 	 * what is made of it. */
-	size_t together;
+	size_t max_layers;
 	const struct report_table *report[2];	/* of models without experts, and with them */
 	const struct branch_method *branch;	/* of rows that make one */
 	struct option_idle unread[2];	/* options that change nothing under it, of those of its tool */

@@ -70,7 +70,7 @@ static struct branch_layer *prepare_branch(const struct quantized *t)
 	struct quantized_branch *b = t->state;
 	struct branch_layer *l = &b->layer;
 
-	b->settings.look = t->tell;
+	b->settings.on_loss = t->on_loss;
 	b->settings.arg = t->arg;
 	l->weight = t->weight;
 	l->main = t->main;

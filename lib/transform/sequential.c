@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 /* Whether the layer will have moments: there are none yet. */
-static struct second_moments look(void *arg, const struct layer_ref *layer, size_t in, bool needed)
+static struct second_moments peek(void *arg, const struct layer_ref *layer, size_t in, bool needed)
 {
 	const struct sequential *s = arg;
 
@@ -23,7 +23,7 @@ static struct second_moments find_moments(void *arg, const struct layer_ref *lay
 	struct moments_source source;
 
 	if (layer_ref_input(s->run->forward->config, layer) == SIZE_MAX)
-		return look(arg, layer, in, needed);
+		return peek(arg, layer, in, needed);
 	/* where sums overflow, the model is to blame */
 	source = calibrate_source(&s->calibration, part_name(s->filter->part));
 	return source.find(source.arg, layer, in, needed);
@@ -178,7 +178,7 @@ struct moments_source sequential_source(struct sequential *s, struct quantize *q
 	q->walk = walk;
 	q->pass = pass;
 	q->arg = s;
-	return (struct moments_source){ find_moments, look, drop, s, tokens, NULL };
+	return (struct moments_source){ find_moments, peek, drop, s, tokens, NULL };
 }
 
 void sequential_open(struct sequential *s, const struct calibrate_text *t, const struct filter *f)
