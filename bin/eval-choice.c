@@ -94,7 +94,14 @@ static void measure(const struct settings *set, const struct questions *q, struc
 		record_input(out, "reference", reference->part);
 	}
 
-	struct divergence d = divergence_measure(model, reference, &windows, set->memory, nll);
+	struct divergence d = { .n = windows.targets, .nll = nll };
+
+	if (reference) {
+		d = divergence_measure(model, reference, &windows, set->memory, nll);
+	} else {
+		d.likeliest = xalloc(windows.targets, 1);
+		run_score(model, &windows, set->memory, nll, d.likeliest);
+	}
 	struct choices choices = choices_of(q, prompts, &windows, &d, set->greedy);
 	struct table table = choices_table(&choices, before);
 

@@ -75,6 +75,23 @@ static void report(const struct settings *set, struct output *out, const struct 
 	record_write(out, numbers, answer, w, nll);
 }
 
+/* Runs the models, which are closed then, and reports. reference: NULL without --reference. */
+static void measure(const struct settings *set, struct run *model, struct run *reference,
+	struct output *out, const struct windows *w, const struct part *before)
+{
+	const double kv_bits = cache_bits(model->config, &model->execution.cache);
+	double *nll = xalloc(w->targets, sizeof *nll);
+	struct divergence d = { 0 };
+
+	if (reference)
+		d = divergence_measure(model, reference, w, set->memory, nll);
+	else
+		run_score(model, w, set->memory, nll, NULL);
+	report(set, out, w, nll, kv_bits, before, &d);
+	divergence_free(&d);
+	free(nll);
+}
+
 int main(int argc, char *argv[])
 {
 	struct settings set = { 0 };
@@ -114,7 +131,6 @@ int main(int argc, char *argv[])
 		windows_ctx(set.ctx, model->config->positions), set.stride));
 	struct part *before = set.paired ? record_earlier(set.paired, &windows, set.reference) : NULL;
 	struct output *out = record_open(c.output, model->part);
-	double *nll = xalloc(windows.targets, sizeof *nll);
 
 	record_input(out, "tokens", file);
 	if (before)
@@ -123,15 +139,10 @@ int main(int argc, char *argv[])
 		run_match(model, reference);
 		record_input(out, "reference", reference->part);
 	}
-	const double kv_bits = cache_bits(model->config, &model->execution.cache);
-	struct divergence divergence = divergence_measure(model, reference, &windows, set.memory, nll);
-
-	report(&set, out, &windows, nll, kv_bits, before, &divergence);
+	measure(&set, model, reference, out, &windows, before);
 	part_close(file);
 	if (before)
 		part_close(before);
 	windows_free(&windows);
-	divergence_free(&divergence);
-	free(nll);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 #include "base/error.h"
 #include "base/history.h"
+#include "base/number.h"
 #include "base/option.h"
 #include "base/selection.h"
 #include "case.h"
@@ -180,11 +181,33 @@ static void selections(void **state)
 	free(s.pattern);
 }
 
+/* Texts that give their number back, and that no shorter one would. */
+static void numbers(void **unused)
+{
+	static const struct { double x; const char *text; } doubles[] = {
+		{ 0, "0" }, { 1, "1" }, { -0.1, "-0.1" }, { 0.1 + 0.2, "0.30000000000000004" },
+		{ 1e23, "1e+23" }, { 1.0 / 3, "0.3333333333333333" }, { 1e-5, "1e-05" },
+		{ 0x1.fffffffffffffp1023, "1.7976931348623157e+308" },
+	};
+	static const struct { float x; const char *text; } floats[] = {
+		{ 0, "0" }, { 1e-5f, "1e-05" }, { 0.1f, "0.1" }, { 16777216, "16777216" },
+		{ 1.0f / 3, "0.33333334" }, { 0x1p-149f, "1e-45" }, { 500000, "5e+05" },
+		{ 0x1.fffffep127f, "3.4028235e+38" },
+	};
+	char text[NUMBER_CHARS];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
+		assert_string_equal(number_text(doubles[i].x, text), doubles[i].text);
+	for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
+		assert_string_equal(number_text_float(floats[i].x, text), floats[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values), cmocka_unit_test(idle), cmocka_unit_test(misuses),
-		cmocka_unit_test(help), cmocka_unit_test(selections),
+		cmocka_unit_test(help), cmocka_unit_test(selections), cmocka_unit_test(numbers),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

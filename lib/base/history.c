@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/number.h"
 
 static const struct tool *tool;
 static const struct option_row *rows;
@@ -33,8 +34,7 @@ static void put_quoted(FILE *f, const char *s)
 /* 2K and 2048, 0.10 and 0.1 are one number; words stand as they were given. */
 static void put_value(FILE *f, const struct option_row *o, const char *s)
 {
-	char number[32];
-	double v;
+	char number[NUMBER_CHARS];
 
 	if (o->type == OPTION_SIZE) {
 		fprintf(f, "%zu", *o->var.size);
@@ -51,13 +51,7 @@ static void put_value(FILE *f, const struct option_row *o, const char *s)
 		put_quoted(f, s);
 		return;
 	}
-	v = *o->var.real;
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(number, sizeof number, "%.*g", digits, v);
-		if (!(strtod(number, NULL) < v) && !(strtod(number, NULL) > v))
-			break;
-	}
-	fputs(number, f);
+	fputs(number_text(*o->var.real, number), f);
 }
 
 /* Rows in table order. */

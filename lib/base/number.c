@@ -3,8 +3,10 @@
 #include "base/number.h"
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 const char *number_size(const char *text, size_t *value)
@@ -32,4 +34,31 @@ const char *number_real(const char *text, double *value)
 		return NULL;
 	*value = strtod(text, &end);
 	return isfinite(*value) ? end : NULL;
+}
+
+/* DBL_DIG digits or fewer come back from a double, DBL_DECIMAL_DIG give any double back. */
+char *number_text(double x, char text[NUMBER_CHARS])
+{
+	for (int digits = DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
+		double y;
+
+		snprintf(text, NUMBER_CHARS, "%.*g", digits, x);
+		y = strtod(text, NULL);
+		if (!(y < x) && !(y > x))
+			break;
+	}
+	return text;
+}
+
+char *number_text_float(float x, char text[NUMBER_CHARS])
+{
+	for (int digits = 1; digits <= FLT_DECIMAL_DIG; digits++) {
+		float y;
+
+		snprintf(text, NUMBER_CHARS, "%.*g", digits, (double)x);
+		y = strtof(text, NULL);
+		if (!(y < x) && !(y > x))
+			break;
+	}
+	return text;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/number.h"
 #include "base/progress.h"
 
 enum { JSON_DIGITS = 17 };	/* digits that say a double exactly */
@@ -129,14 +130,9 @@ static double sum_up(const struct report *r, size_t column)
 /* A number in as few digits as give it back; what is not finite is none. */
 static void put_number(FILE *f, double x, const char *none)
 {
-	char text[32];
+	char text[NUMBER_CHARS];
 
-	for (int digits = JSON_DIGITS - 2; digits <= JSON_DIGITS; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, x);
-		if (!(strtod(text, NULL) < x) && !(strtod(text, NULL) > x))
-			break;
-	}
-	fputs(isfinite(x) ? text : none, f);
+	fputs(isfinite(x) ? number_text(x, text) : none, f);
 }
 
 static void put_json(FILE *f, const char *text)

@@ -39,8 +39,8 @@ struct choices {
 };
 
 /*
- * d: over prompt_windows() of these prompts, with or without a reference. exact: whether it is asked for;
- * of the gold choice, or of the continuation behind the choices where prompts have one more.
+ * d: over prompt_windows() of these prompts; without a reference only n, nll and likeliest. exact: whether it
+ * is asked for; of the gold choice, or of the continuation behind the choices where prompts have one more.
  */
 struct choices choices_of(const struct questions *q, const struct prompt p[q->n], const struct windows *w,
 	const struct divergence *d, bool exact);

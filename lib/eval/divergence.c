@@ -106,19 +106,13 @@ struct divergence divergence_measure(struct run *model, struct run *reference, c
 	size_t memory, double nll[w->targets])
 {
 	struct run *both[] = { model, reference };
-	const size_t models = reference ? 2 : 1;
-	struct divergence d = { 0 };
+	struct divergence d;
 
-	for (size_t k = 0; k < models; k++)
-		run_begin(both[k], w, memory / models);
-	run_to_heads(models, both);
-	if (reference) {
-		d = divergence_of(model->forward, &model->head, reference->forward, &reference->head, nll);
-	} else {
-		d = (struct divergence){ .n = w->targets, .nll = nll, .likeliest = xalloc(w->targets, 1) };
-		logits_score(model->forward, &model->head, nll, d.likeliest);
-	}
-	for (size_t k = 0; k < models; k++)
+	for (size_t k = 0; k < 2; k++)
+		run_begin(both[k], w, memory / 2);
+	run_to_heads(2, both);
+	d = divergence_of(model->forward, &model->head, reference->forward, &reference->head, nll);
+	for (size_t k = 0; k < 2; k++)
 		run_close(both[k]);
 	progress_clear();
 	return d;

@@ -37,8 +37,7 @@ struct divergence divergence_of(struct forward *f, const struct head *h, struct 
 	const struct head *reference_head, double nll[f->windows->targets]);
 /*
  * Runs the opened models over the windows up to their heads, computes their divergence as above, reads the
- * rest of both and closes them. reference NULL: only nll and likeliest. memory: bytes of hidden states that
- * stay in memory.
+ * rest of both and closes them. memory: bytes of hidden states that stay in memory. One model: run_score().
  */
 struct divergence divergence_measure(struct run *model, struct run *reference, const struct windows *w,
 	size_t memory, double nll[w->targets]);

@@ -179,25 +179,10 @@ void questions_free(struct questions *q)
 	free(q->item), free(q->digest);
 }
 
-static struct encoding encode(const struct encode *e, const char *text, bool special)
-{
-	const struct vocabulary *v = e->v;
-	const size_t n = strlen(text);
-	struct encoding y = { 0 };
-
-	if (n)
-		y = v->t ? tokenizer_encode(v->t, n, text, special) : encoding_of_bytes(n, text);
-	for (size_t i = 0; i < y.n; i++)
-		if ((size_t)y.id[i] >= v->size)
-			die("%s: id %d is not below the %zu of the model's vocabulary", v->name, y.id[i],
-				v->size);
-	return y;
-}
-
 /* Behind a BOS, if it is to have one; *n: the tokens of the text. */
 static struct stretch encode_context(const struct encode *e, const char *text, bool special, size_t *n)
 {
-	struct encoding k = encode(e, text, special);
+	struct encoding k = vocabulary_ids(e->v, strlen(text), text, special);
 	const bool bos = e->bos == BOS_YES || (e->bos == BOS_AUTO && e->v->add_bos) || !k.n;
 	struct stretch y = { .n = bos + k.n, .id = xalloc(bos + k.n, sizeof *y.id) };
 
@@ -218,7 +203,7 @@ static struct stretch encode_choice(const struct encode *e, const struct questio
 	const char *end, size_t skip)
 {
 	char *text = xformat("%s%s%s", q->context, q->choice[choice], end);
-	struct encoding k = encode(e, text, e->special || q->images);
+	struct encoding k = vocabulary_ids(e->v, strlen(text), text, e->special || q->images);
 	struct stretch y = { .n = k.n > skip ? k.n - skip : 0 };
 
 	if (!y.n)
@@ -311,7 +296,7 @@ static void check_words(const struct encode *e, const char *context)
 	struct encoding k = { 0 };
 
 	if (e->config->vision.class)
-		k = encode(e, context, true);
+		k = vocabulary_ids(e->v, strlen(context), context, true);
 	for (size_t i = 0; i < k.n; i++)
 		if (k.id[i] == e->config->vision.placeholder)
 			die("'context' has a placeholder of an image (id %d), 'images' has none", k.id[i]);

@@ -3,7 +3,9 @@
 #include "forward/run.h"
 #include <stdlib.h>
 #include "base/error.h"
+#include "base/progress.h"
 #include "forward/cache.h"
+#include "forward/logits.h"
 
 struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv)
 {
@@ -67,4 +69,14 @@ void run_close(struct run *r)
 	config_close(r->config);
 	input_close(r->in);
 	free(r);
+}
+
+void run_score(struct run *r, const struct windows *w, size_t memory, double nll[w->targets],
+	uint8_t *likeliest)
+{
+	run_begin(r, w, memory);
+	run_to_heads(1, &r);
+	logits_score(r->forward, &r->head, nll, likeliest);
+	run_close(r);
+	progress_clear();
 }

@@ -10,6 +10,7 @@
 #define FORWARD_RUN_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "forward/execution.h"
 #include "forward/forward.h"
 #include "forward/head.h"
@@ -35,6 +36,10 @@ void run_match(const struct run *model, const struct run *reference);
 void run_begin(struct run *r, const struct windows *w, size_t memory);
 /* All parts up to the heads, for logits_score() or logits_tiles(). */
 void run_to_heads(size_t models, struct run *const r[models]);
+/* Runs it over the windows as above, -log p of each target as logits_score(), and closes it. likeliest: as
+ * there, or NULL. */
+void run_score(struct run *r, const struct windows *w, size_t memory, double nll[w->targets],
+	uint8_t *likeliest);
 /* Reads what follows the head first: a stream that is cut short there is an error too. */
 void run_close(struct run *r);
 #endif

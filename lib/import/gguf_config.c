@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/number.h"
 
 enum { LIST = 512, WIDE = 1 << 20 };
 
@@ -62,16 +63,9 @@ static bool real_of(const struct making *m, const char *key, double *v)
 /* The shortest decimal that rounds to the float32. */
 static double shortest(double v)
 {
-	char text[32];
+	char text[NUMBER_CHARS];
 
-	if ((double)(float)v != v)
-		return v;
-	for (int digits = 1; digits <= 9; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, v);
-		if (strtof(text, NULL) == (float)v)
-			break;
-	}
-	return strtod(text, NULL);
+	return (double)(float)v == v ? strtod(number_text_float((float)v, text), NULL) : v;
 }
 
 static void put_real(const struct making *m, const char *key, double v)

@@ -86,10 +86,12 @@ void vocabulary_close(struct vocabulary *v)
 	free(v->name), free(v->json);
 }
 
-static struct encoding encode(const struct vocabulary *v, size_t n, const char text[n], bool special)
+struct encoding vocabulary_ids(const struct vocabulary *v, size_t n, const char text[n], bool special)
 {
-	struct encoding k = v->t ? tokenizer_encode(v->t, n, text, special) : encoding_of_bytes(n, text);
+	struct encoding k = { 0 };
 
+	if (n)
+		k = v->t ? tokenizer_encode(v->t, n, text, special) : encoding_of_bytes(n, text);
 	for (size_t i = 0; i < k.n; i++)
 		if ((size_t)k.id[i] >= v->size)
 			die("%s: id %d is not below the %zu of the model's vocabulary", v->name,
@@ -116,7 +118,7 @@ static struct texts encode_each(const struct vocabulary *v, const char *name, si
 
 		if (!length)
 			die("%s: text %zu is empty", name, y.n);
-		k = encode(v, length, text + i, special);
+		k = vocabulary_ids(v, length, text + i, special);
 		y.all.id = xgrow(y.all.id, y.all.n + k.n, sizeof *k.id);
 		y.all.bytes = xgrow(y.all.bytes, y.all.n + k.n, sizeof *k.bytes);
 		memcpy(y.all.id + y.all.n, k.id, k.n * sizeof *k.id);
@@ -144,7 +146,7 @@ void vocabulary_encode(const struct vocabulary *v, const char *path, const char 
 		die("%s: the text is empty", name);
 	if (null)
 		texts = encode_each(v, name, n, text, special);
-	k = null ? texts.all : encode(v, n, text, special);
+	k = null ? texts.all : vocabulary_ids(v, n, text, special);
 	newline = text[n - 1] != '\n' ? NEWLINE_NONE : k.bytes[k.n - 1] == 1 ? NEWLINE_ALONE : NEWLINE_WITHIN;
 	digest = digest_of(n, text);
 	history_note("text-sha256", digest);

@@ -28,9 +28,11 @@ struct vocabulary vocabulary_open(const char *path);
  * bytes, and its BOS is the config's, or NUL; dies where there are more or fewer. */
 struct vocabulary vocabulary_of(const struct part *part, const struct config *c);
 void vocabulary_close(struct vocabulary *v);
-/* The text at path as a tokens file. special: special tokens are looked for in it. null: there are as many
- * texts, each a sequence (/sequence), as NULs end; the last one may do without. Dies where a text is
- * empty, or an id is not below those of the model's vocabulary. */
+/* Ids of n bytes of text, n = 0: none. special: special tokens are looked for in it. Dies where an id is not
+ * below `size`. Free them by encoding_free(). */
+struct encoding vocabulary_ids(const struct vocabulary *v, size_t n, const char text[n], bool special);
+/* The text at path as a tokens file. null: there are as many texts, each a sequence (/sequence), as NULs end;
+ * the last one may do without. Dies where a text is empty. */
 void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special, bool null);
 /* The tokens file at path as a text. Warns where another tokenizer made it; dies where that had another
  * number of ids, or an id has no token. */
