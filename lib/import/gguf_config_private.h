@@ -10,8 +10,6 @@
  * several parts, an adapter, a projector. */
 const struct gguf_row *gguf_row_of(const struct gguf *g, const char *path);
 
-struct gguf_sizes { size_t heads, kv_heads, head_dim, experts; };
-
 /* Whether the tensor is part of the configuration and not of the model: factors of rotary frequencies. */
 bool gguf_config_takes(const char *tensor);
 

@@ -19,7 +19,7 @@ struct item {
 	char *name;		/* of transformers */
 	const struct gguf_tensor *from;
 	const struct ggml_type *type;	/* NULL: there is no such type */
-	enum gguf_order order;
+	const struct gguf_layout *layout;
 	bool stacked;		/* one of the experts that the tensor of the file stacks */
 	size_t expert;
 };
@@ -155,7 +155,7 @@ static void add_tensor(struct source *s, const struct gguf_row *row, const struc
 
 	while (n->theirs && !(item.name = renamed(n, t->name, 0)))
 		n++;
-	item.order = n->order;
+	item.layout = gguf_layouts + n->order;
 	check_item(s, &item);
 	if (!n->theirs) {
 		item.name = xformat("%s", t->name);
@@ -181,7 +181,7 @@ static enum tensor_type item_type(const struct item *item)
 {
 	if (!is_known(item))
 		return TENSOR_ANY;
-	if (item->order == GGUF_PLUS_ONE)
+	if (item->layout->plus != 0)
 		return TENSOR_F32;
 	if (item->type->length > 1 || !strcmp(item->type->name, "F32"))
 		return TENSOR_F32;
@@ -193,9 +193,9 @@ static struct tensor shape_of(const struct item *item)
 	const struct gguf_tensor *t = item->from;
 	struct tensor y = tensor_of(item_type(item), NULL, t->rank - item->stacked, t->dim + item->stacked);
 
-	if (item->order == GGUF_ONE_ROW && t->rank == 1)
+	if (item->layout->one_row && t->rank == 1)
 		return tensor_2d(y.type, NULL, 1, t->dim[0]);
-	if (item->order == GGUF_TRANSPOSED && t->rank == 2) {
+	if (item->layout->transposed && t->rank == 2) {
 		y.dim[0] = t->dim[1];
 		y.dim[1] = t->dim[0];
 	}
@@ -231,39 +231,6 @@ static void open_file(struct source *s)
 		s->tensor[i] = (struct source_tensor){ d->item[i].name, s->path, shape_of(d->item + i) };
 }
 
-/* The row of the file that is row i of transformers' tensor. */
-static size_t row_of(const struct data *d, enum gguf_order order, size_t rows, size_t i)
-{
-	const size_t heads = order == GGUF_PAIRS_K ? d->sizes.kv_heads : d->sizes.heads;
-	size_t each;
-
-	switch (order) {
-	case GGUF_PAIRS_Q:
-	case GGUF_PAIRS_K:
-		each = rows / heads;
-		return i / each * each + i % each % (each / 2) * 2 + i % each / (each / 2);
-	case GGUF_HEADS_APART:
-		each = rows / heads / 3;
-		return i / each % 3 * (rows / 3) + i / each / 3 * each + i % each;
-	default:
-		return i;
-	}
-}
-
-/* Whether the rows are heads: they could not be put in order otherwise. */
-static void check_heads(const struct source *s, const struct item *item, size_t rows)
-{
-	const struct data *d = s->data;
-	const size_t heads = item->order == GGUF_PAIRS_K ? d->sizes.kv_heads : d->sizes.heads;
-	const size_t part = item->order == GGUF_HEADS_APART ? 3 : 2;
-
-	if (item->order != GGUF_PAIRS_Q && item->order != GGUF_PAIRS_K && item->order != GGUF_HEADS_APART)
-		return;
-	if (!heads || heads > rows || rows % heads || rows / heads % part)
-		die("%s: %s: its %zu rows are not those of %zu heads", s->path, item->from->name, rows,
-			heads);
-}
-
 /* [m, n] to [n, m] */
 static void transpose(size_t m, size_t n, size_t size, char *to, const char *from)
 {
@@ -283,13 +250,14 @@ static void *copy_rows(struct data *d, const struct item *item, const unsigned c
 	size_t columns)
 {
 	const struct ggml_type *type = item->type;
-	const bool plus_one = item->order == GGUF_PLUS_ONE, decoded = type->length > 1 || plus_one;
+	const float plus = item->layout->plus;
+	const bool decoded = type->length > 1 || plus != 0;
 	const size_t bytes = columns / type->length * type->bytes;
 	const size_t size = decoded ? sizeof(float) : type->bytes;
 	char *to = keep(d, rows * columns, size), *transposed;
 
 	for (size_t i = 0; i < rows; i++) {
-		const unsigned char *from = data + row_of(d, item->order, rows, i) * bytes;
+		const unsigned char *from = data + gguf_layout_row(item->layout, &d->sizes, rows, i) * bytes;
 		char *y = to + i * columns * size;
 
 		if (decoded)
@@ -297,9 +265,9 @@ static void *copy_rows(struct data *d, const struct item *item, const unsigned c
 		else
 			memcpy(y, from, bytes);
 	}
-	for (size_t i = 0; plus_one && i < rows * columns; i++)
-		((float *)(void *)to)[i] -= 1;
-	if (item->order != GGUF_TRANSPOSED || item->from->rank != 2)
+	for (size_t i = 0; plus != 0 && i < rows * columns; i++)
+		((float *)(void *)to)[i] -= plus;
+	if (!item->layout->transposed || item->from->rank != 2)
 		return to;
 	transposed = keep(d, rows * columns, size);
 	transpose(rows, columns, size, transposed, to);
@@ -345,12 +313,14 @@ static struct tensor read_tensor(struct source *s, const char *name)
 	size_t rows, columns, bytes;
 	const unsigned char *data = stored_rows(item, &rows, &columns, &bytes);
 	const struct gguf_tensor *t = item->from;
+	const struct gguf_layout *l = item->layout;
+	const struct data *d = s->data;
+	const bool as_is = l->rows == GGUF_ROWS_AS_IS && l->plus == 0 && !(l->transposed && t->rank >= 2);
 	struct tensor y = shape_of(item);
-	bool as_is;
 
-	as_is = item->order == GGUF_AS_IS || item->order == GGUF_ONE_ROW ||
-		(item->order == GGUF_TRANSPOSED && t->rank < 2);
-	check_heads(s, item, rows);
+	if (!gguf_layout_fits(l, &d->sizes, rows))
+		die("%s: %s: its %zu rows are not those of %zu heads", s->path, t->name, rows,
+			gguf_layout_heads(l, &d->sizes));
 	y.data = as_is && item->type->length == 1 ? (void *)(uintptr_t)data :
 		copy_rows(s->data, item, data, rows, columns);
 	return y;
