@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/error.h"
+#include "case.h"
 #include "forward/activation.h"
 #include "model/config.h"
 
@@ -65,8 +66,10 @@ static void transformers(void **unused)
 	fclose(f);
 	free(path);
 	assert_true(n > 1000);
-	for (int a = 0; a < ACTIVATIONS; a++)
+	for (int a = 0; a < ACTIVATIONS; a++) {
+		CASE("activation %d", a);
 		assert_true(seen[a]);
+	}
 }
 
 /* What is undefined stays so. */
@@ -74,6 +77,7 @@ static void undefined(void **unused)
 {
 	(void)unused;
 	for (int a = 0; a < ACTIVATIONS; a++) {
+		CASE("activation %d", a);
 		const float in = NAN;
 		float y = 0;
 

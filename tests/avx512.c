@@ -211,6 +211,7 @@ static void halves(void **unused)
 {
 	(void)unused;
 	for (uint32_t h = 0; h < 1 << 16; h++) {
+		CASE("half %#x", h);
 		const int exponent = (int)(h >> 10 & 31);
 		const float rest = (float)(h & 1023), sign = h >> 15 ? -1 : 1;
 		union avx512 x = { .u16 = { (uint16_t)h } }, y = { .f = mm512_cvtph_ps(x.half[0]) };

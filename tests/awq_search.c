@@ -298,6 +298,7 @@ static void same_for_all_threads(void **unused)
 	(void)unused;
 	awq_factors(p.n, s, p.x, 5);
 	for (int t = 0; t < 2; t++) {
+		CASE("%d threads", t ? 3 : 1);
 		threads = t ? 3 : 1;
 		y[t] = xalloc(p.m * p.n, sizeof *y[t]);
 		for (size_t i = 0; i < p.m * p.n; i++)

@@ -215,6 +215,7 @@ static void weights_are_exponentials(void **unused)
 	(void)unused;
 	for (enum cpu one = CPU_PLAIN; one <= widest; one++)
 		for (int i = 0; i < 9000; i++) {
+			CASE("cpu %d, i %d", (int)one, i);
 			const float x = -0.01f * (float)i, q[2] = { 1, 1 }, k[2] = { x, 0 }, v[2] = { 1, 0 };
 			const double e = exp((double)x), want = e / (1 + e);
 			float y[2];
@@ -240,6 +241,7 @@ static void overflows_are_seen(void **unused)
 	(void)unused;
 	for (enum cpu one = CPU_PLAIN; one <= widest; one++)
 		for (int i = 0; i < 4; i++) {
+			CASE("cpu %d, i %d", (int)one, i);
 			float q[3] = { 1, 1, 1 }, k[3] = { 1, 2, 3 }, v[3] = { 1, 2, 3 }, y[3];
 			const struct attention_rows r = { 3, 1, 1, y, q, NULL,
 				{ { 0 }, { 3, 1, k, v, NULL } } };
@@ -302,6 +304,7 @@ static void rotary_positions(void **unused)
 
 	(void)unused;
 	for (int interleaved = 0; interleaved < 2; interleaved++) {
+		CASE("interleaved %d", interleaved);
 		struct rope r = rope_make(POSITION + 1, HALF, frequency, 1, interleaved);
 
 		fill(HEADS * DIM, x[0]);

@@ -37,6 +37,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "num/half.h"
 #include "num/linalg.h"
 #include "product/product.h"
@@ -127,6 +128,7 @@ static void bf16_products_of_layers(void **unused)
 	for (int i = 0; i < OUT * GROUPS; i++)
 		scale[i] = 0.013f * (float)(i + 1), zero[i] = (uint8_t)(i % 16);
 	for (int how = 0; how < 5; how++) {	/* f32, bf16, f16, quantized, quantized with rounded inputs */
+		CASE("how %d", how);
 		struct linear l = { .out = OUT, .in = IN, .bias = bias, .weight = how ? half : (void *)weight,
 			.weight_type = how == 1 ? HALF_BF16 : how == 2 ? HALF_F16 : HALF_NONE };
 		struct product p;
@@ -335,6 +337,7 @@ static void run_model(const char *name, struct reference *r)
 static void run_models(void)
 {
 	for (size_t i = 0; i < MODELS; i++) {
+		CASE("%s", models[i]);
 		struct reference r = open_reference(models[i]);
 
 		run_model(models[i], &r);

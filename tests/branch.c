@@ -465,6 +465,7 @@ static void factors_in_rounds(void **unused)
 	(void)unused;
 	assert_true(format_parse(&s.storage, "int5"));
 	for (s.group = 0; s.group < 6; s.group += 3) {
+		CASE("group %ld", s.group);
 		l = run(&p, y, &s, NULL);
 		assert_true(near(l.report.loss, plain(&p, "caldera", &s, 3)));
 		made_free(&l);
@@ -483,6 +484,7 @@ static void as_stored(void **unused)
 	(void)unused;
 	for (const struct branch_method *y = branch_methods; y->name; y++)
 		for (size_t i = 0; i < 5; i++) {
+			CASE("%s, %s", y->name, storages[i]);
 			struct branch_settings s = settings(y, storages[i], 16, R, y->steps > 5 ? 6 : 0);
 			struct branch_layer l;
 			double a[R * N], b[M * R];
@@ -536,6 +538,7 @@ static void given(void **unused)
 	s.type = HALF_F16;
 	for (const struct branch_method *y = branch_methods; y->name; y++)
 		if (quantizer_named(y->name)->keeps_main) {
+			CASE("%s", y->name);
 			l = run(&p, y, &s, &main);
 			assert_int_equal(l.report.status, STATUS_DONE);
 			assert_true(fabs(l.report.loss - held(&p, &l, &main)) <= 1e-5 * l.report.loss);
@@ -544,6 +547,7 @@ static void given(void **unused)
 			made_free(&l);
 		}
 	for (size_t i = 0; i < 3; i++) {
+		CASE("%s", others[i]);
 		s.main.compensate = method(others[i])->compensate, s.steps = i == 2 ? 300 : 0;
 		l = run(&p, method(others[i]), &s, NULL);
 		assert_true(l.report.loss < low.report.loss);
@@ -577,6 +581,7 @@ static void singular(void **unused)
 		}
 	memset(p.w, 0, M * N * sizeof *p.w);
 	for (const struct branch_method *y = branch_methods; y->name; y++) {
+		CASE("%s", y->name);
 		const struct branch_settings s = settings(y, "uint4", 16, R, 2);
 		struct branch_layer l = run(&p, y, &s, NULL);
 
@@ -597,6 +602,7 @@ static void without_hessian(void **unused)
 	none.h = NULL;
 	for (const struct branch_method *y = branch_methods; y->name; y++)
 		if (!quantizer_named(y->name)->needs_hessian) {
+			CASE("%s", y->name);
 			const struct branch_settings s = settings(y, "uint4", 5, 3, 0);
 			struct branch_layer l = run(&p, y, &s, NULL), other = run(&none, y, &s, NULL);
 
@@ -616,6 +622,7 @@ static void same_bits(void **unused)
 
 	(void)unused;
 	for (const struct branch_method *y = branch_methods; y->name; y++) {
+		CASE("%s", y->name);
 		struct branch_settings s = settings(y, "uint4", 32, R, y->steps > 5 ? 5 : 0);
 		struct branch_layer l, again;
 
@@ -643,6 +650,7 @@ static void refused(void **unused)
 
 	(void)unused;
 	for (const struct branch_method *y = branch_methods; y->name; y++) {
+		CASE("%s", y->name);
 		struct branch_settings s = settings(y, "uint4", 8, 2, 2);
 		const float w = p.w[3 * 16 + 2], h = p.h[5 * 16 + 1];
 		struct branch_layer l;

@@ -107,6 +107,7 @@ static void overflows_stay(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < 16; i++) {
+		CASE("%s, bad[%zu]", formats[i % 4], i / 4);
 		struct cache_format f = { .group = 4 };
 		float x[3][8], y[3][8];
 
@@ -140,6 +141,7 @@ static void rows_find_their_place(void **unused)
 			}
 	for (size_t b = 0; b < BLOCKS; b++)
 		for (size_t i = 0; i < SEQUENCES; i++) {
+			CASE("block %zu, sequence %zu", b, i);
 			const struct sequence none = { .past = CAPACITY };
 			const struct attention_keys keys = cache_put(&c, b, i, &none, STRIDE, NULL);
 

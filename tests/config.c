@@ -235,6 +235,7 @@ static void defaults_of_gemma(void **unused)
 	c = config_parse("x", "{\"model_type\": \"gemma3_text\", \"num_hidden_layers\": 7}");
 	assert_true(c.stack->attention_cap == 0 && c.logit_cap == 0);
 	for (size_t i = 0; i < 7; i++) {
+		CASE("block %zu", i);
 		assert_int_equal(stack_window(c.stack, i), i == 5 ? 0 : 4096);
 		assert_int_equal(stack_rope(c.stack, i), i == 5 ? ROPE_FULL : ROPE_SLIDING);
 	}
@@ -256,6 +257,7 @@ static void rows_are_whole(void **unused)
 {
 	(void)unused;
 	for (const struct architecture *a = architectures; a->name; a++) {
+		CASE("%s", a->name);
 		char *text = xformat("{\"model_type\": \"%s\", \"mlp_only_layers\": [0]}", a->model_type);
 		struct config c = config_parse("x", text);
 		struct layer_ref found, end[ENDS];
@@ -411,6 +413,7 @@ static void fused_layers(void **unused)
 	for (int i = 0; i < 3; i++)
 		a.linear[i].order = ROWS_INTERLEAVED;
 	for (size_t i = 0; i < 3; i++) {
+		CASE("linear[%zu]", i);
 		size_t heads = i ? KV : HEADS, each = heads / KV, before = i ? HEADS / KV + i - 1 : 0;
 
 		rows_of(&s, &a.linear[i], heads * D, at);

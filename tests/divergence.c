@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "case.h"
 #include "eval/divergence.h"
 #include "forward/logits.h"
 #include "num/half.h"
@@ -146,6 +147,7 @@ static size_t held_against_whole(struct made *m, struct made *a, const struct wi
 	logits_tiles(2, (struct forward *[]){ m->f, a->f }, (const struct head *[]){ &m->h, &a->h }, keep,
 		&whole);
 	for (size_t i = 0; i < rows; i++) {
+		CASE("row %zu", i);
 		const float *q = whole.y[0] + i * vocab, *p = whole.y[1] + i * vocab;
 		int32_t target = w->target[i];
 		long double lq = log_sum(vocab, q), lp = log_sum(vocab, p);
@@ -256,6 +258,7 @@ static void threads_do_not_matter(void **unused)
 
 	(void)unused;
 	for (int k = 0; k < 2; k++) {
+		CASE("%d threads", 1 + 2 * k);
 		threads = 1 + 2 * k;
 		nll[k] = xalloc(w.targets, sizeof *nll[k]);
 		d[k] = divergence_of(m->f, &m->h, near->f, &near->h, nll[k]);

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "branch/feedback.h"
+#include "case.h"
 #include "num/linalg.h"
 
 /* W [m][n], X [tokens][n], H = Xᵀ X */
@@ -269,6 +270,7 @@ static void falls(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < 4; i++) {
+		CASE("%s", formats[i]);
 		const struct feedback f = settings(formats[i], 32, 8, 120);
 		struct feedback_layer l = run(&p, &f), again;
 		uint8_t *code = xalloc(96 * 128, 1), zero[96 * 4];

@@ -191,6 +191,7 @@ static void rounding(void **unused)
 {
 	(void)unused;
 	for (size_t k = 0; k < 2 * NAMES; k++) {
+		CASE("%s, away %zu", names[k / 2], k % 2);
 		struct format f = get(names[k / 2]);
 		struct value list[256];
 		size_t n = values(&f, list);
@@ -221,6 +222,7 @@ static void next_to_ties(void **unused)
 {
 	(void)unused;
 	for (size_t k = 0; k < 2 * NAMES; k++) {
+		CASE("%s, away %zu", names[k / 2], k % 2);
 		struct format f = get(names[k / 2]);
 		struct value list[256];
 		size_t n = values(&f, list);
@@ -255,6 +257,7 @@ static void exmy(void **unused)
 
 	(void)unused;
 	for (int c = 0; c < 16; c++) {
+		CASE("code %d", c);
 		assert_true(get("e2m2").grid[c] == e2m2[c] && get("e2m2").grid[c + 16] == -e2m2[c]);
 		assert_true(c > 7 || get("e2m1").grid[c] == e2m1[c]);
 		assert_true(c > 3 || get("e4m0").grid[c] == e4m0[c]);
@@ -283,6 +286,7 @@ static void e1m3_is_int5(void **unused)
 
 	(void)unused;
 	for (int r = 0; r < 1000; r++) {
+		CASE("r %d", r);
 		float top = 0, x[100], y[100], z[100], scale[100], other[100];
 		uint8_t code[100];
 
@@ -319,6 +323,7 @@ static void quantiles(void **unused)
 	for (int c = 0; c < 16; c++)
 		assert_true(fabs(get("nf4").grid[c] - nf4[c]) < 1e-6);
 	for (int n = 2; n <= 8; n++) {
+		CASE("nf%d", n);
 		char name[4] = { 'n', 'f', (char)('0' + n), 0 };
 		const struct format f = get(name);
 
@@ -483,6 +488,7 @@ static void fit(void **unused)
 	format_fit(&u, scale, zero, -1, 2);
 	assert_true(scale[0] == (float)(3 / 15.0) && zero[0] == 5);
 	for (double a = 1e-30; a < 1e30; a *= 7.7) {	/* symmetric: 7.5 → 8, everywhere */
+		CASE("a %g", a);
 		format_fit(&u, scale, zero, -(float)a, (float)a);
 		assert_int_equal(zero[0], 8);
 	}
@@ -504,6 +510,7 @@ static void fit(void **unused)
 	}
 	format_fit_all(&u, 20, scale, zero, min, max);
 	for (int i = 0; i < 20; i++) {
+		CASE("min[%d]", i);
 		float one;
 		uint8_t z;
 
@@ -569,6 +576,7 @@ static void e1m6_is_int8(void **unused)
 
 	(void)unused;
 	for (int t = 0; t < 2000; t++) {
+		CASE("t %d", t);
 		const float s = 0.01f * (1 + 0.000917f * (float)t);
 
 		for (int k = 0; k < N; k++)
@@ -639,6 +647,7 @@ static void numbers_of_types(void **unused)
 
 	(void)unused;
 	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
+		CASE("%s", scale_types[t]);
 		const struct scale_kind *k = &scale_kinds[t];
 		const size_t n = numbers((enum scale_type)t, list);
 
@@ -720,6 +729,7 @@ static void rounded_scales(void **unused)
 		const size_t n = numbers((enum scale_type)t, list);
 
 		for (size_t k = 0; k < NAMES * 60; k++) {
+			CASE("%s, scales %s, k %zu", names[k % NAMES], scale_types[t], k);
 			struct format f = get(names[k % NAMES]);
 			double low = -fabs(cos((double)k * 1.7)) * exp2((double)(k % 37) - 20);
 			double high = fabs(sin((double)k * 0.9)) * exp2((double)(k % 29) - 15), range, want;
@@ -761,6 +771,7 @@ static void ends_of_scales(void **unused)
 	format_fit(&once, &scale, NULL, 0, 1 + 0x1p-8);
 	assert_true(scale == 1);
 	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
+		CASE("%s", scale_types[t]);
 		struct format f = with_scales("e2m1", (enum scale_type)t);
 
 		format_tensor(&f, 0, 0);

@@ -47,6 +47,7 @@ static void logits_of_references(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
+		CASE("%s", models[i]);
 		struct reference r = open_reference(models[i]);
 		float *y = all_logits(&r, SIZE_MAX), *z = all_logits(&r, 0);
 		double d = difference(r.rows * r.config.vocab, y, r.logits);
@@ -88,6 +89,7 @@ static void embeddings_are_scaled(void **unused)
 	(void)unused;
 	assert_int_equal(hidden, 20);
 	for (int bf16 = 0; bf16 < 2; bf16++) {
+		CASE("bf16 %d", bf16);
 		r.execution.compute_type = bf16 ? COMPUTE_BF16 : COMPUTE_F32;
 		embed_tokens(&r.config, &r.execution, &l, 3, x, id);
 		for (size_t i = 0; i < 3 * hidden; i++)
@@ -102,6 +104,7 @@ static void scores_are_those_of_the_logits(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
+		CASE("%s", models[i]);
 		struct reference r = open_reference(models[i]);
 		struct forward *f = forward_open(&r.config, &r.execution, &r.windows, SIZE_MAX);
 		struct head head = head_read(r.part, &r.config, &r.execution, true);
@@ -138,6 +141,7 @@ static void steps_are_the_whole(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < MODELS; i++) {
+		CASE("%s", models[i]);
 		struct reference r = open_reference(models[i]);
 		size_t n = r.windows.n, ctx = r.windows.longest, vocab = r.config.vocab, past = 0;
 		struct resident model = resident_open(r.part, &r.config, &r.execution);
@@ -415,6 +419,7 @@ static void layers_through_files(void **unused)
 	fill(OUT, bias);
 	fill(4 * IN, x[0]);
 	for (int how = 0; how < 16; how++) {
+		CASE("how %d", how);
 		struct linear y;
 		struct layer layer;
 		struct part *part;

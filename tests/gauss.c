@@ -185,6 +185,7 @@ static void samples(void **unused)
 	(void)unused;
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
 		for (double sigma = 0.05; sigma < 0.5; sigma += 0.05) {
+			CASE("%s, sigma %g", names[k], sigma);
 			const struct format f = get(names[k]);
 			double se, mean = gauss_sampled(&f, sigma, 20000, 1, &se);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "case.h"
 #include "import/ggml.h"
 
 enum { BLOCKS = 4096, BYTES = 210 };
@@ -104,6 +105,7 @@ static void all_types(void **unused)
 
 	(void)unused;
 	for (const struct ggml_type *t = ggml_types; t->name; t++) {
+		CASE("%s", t->name);
 		size_t nan = 0;
 
 		assert_ptr_equal(ggml_find(t->id), t);
@@ -141,6 +143,7 @@ static void all_scales(void **unused)
 
 	(void)unused;
 	for (int i = 0; i < 256; i++) {
+		CASE("MXFP4, scale %d", i);
 		memset(x, 0, sizeof x);
 		x[0] = (uint8_t)i;
 		for (int j = 0; j < 16; j++)
@@ -150,6 +153,7 @@ static void all_scales(void **unused)
 			assert_true(y[j] == (float)value("MXFP4", x, j));
 	}
 	for (int i = 0; i < 65536; i++) {
+		CASE("Q8_0, scale %#x", i);
 		if ((i & 0x7c00) == 0x7c00)
 			continue;
 		x[0] = (uint8_t)i, x[1] = (uint8_t)(i >> 8);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/error.h"
+#include "case.h"
 #include "import/gguf.h"
 #include "import/source.h"
 #include "io/contents.h"
@@ -112,6 +113,7 @@ static void values(void **unused)
 	path = file_of(&y);
 	g = gguf_open(path);
 	for (size_t i = 0; i < NUMBERS; i++) {
+		CASE("%s", numbers[i].key);
 		int64_t v = 0, *list;
 		double x = 0, *reals;
 		char array[16];
@@ -188,6 +190,7 @@ static void sentencepiece(void **unused)
 	at = texts = sibling(path, ".inp");
 	line = ids = sibling(path, ".out");
 	for (char *end; at; at = end ? end + sizeof between - 1 : NULL, cases++) {
+		CASE("text %d", cases);
 		struct encoding k;
 
 		end = strstr(at, between);
@@ -225,6 +228,7 @@ static void byte_level(void **unused)
 	assert_int_equal(json_array_size(merges), 50000);
 	line = strchr(text_of, '\n') + 1;	/* behind the version */
 	for (size_t i = 0; i < 50000; i++) {
+		CASE("merge %zu", i);
 		const json_t *m = json_array_get(merges, i);
 		char *both = xformat("%s %s\n", json_string_value(json_array_get(m, 0)),
 			json_string_value(json_array_get(m, 1)));

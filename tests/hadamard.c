@@ -121,6 +121,7 @@ static void every_multiple_of_4(void **unused)
 {
 	(void)unused;
 	for (size_t n = 4; n <= SMALL_WIDTHS; n += 4) {
+		CASE("order %zu", n);
 		struct hadamard h = made(n, 0);
 		const size_t b = h.block;
 		int8_t (*m)[b] = xalloc(b, b);
@@ -140,6 +141,7 @@ static void real_widths(void **unused)
 {
 	(void)unused;
 	for (size_t w = 0; w < WIDTHS; w++) {
+		CASE("width %zu", widths[w].n);
 		struct hadamard h = made(widths[w].n, 0);
 		int8_t *a = xalloc(h.block, 1), *b = xalloc(h.block, 1);
 		char text[128];

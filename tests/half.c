@@ -39,6 +39,7 @@ static void all_f16(void **unused)
 	half_widen(ALL, wide, half, HALF_F16);
 	half_narrow(ALL, back, wide, HALF_F16);
 	for (int i = 0; i < ALL; i++) {
+		CASE("half %#x", i);
 		_Float16 h;
 
 		memcpy(&h, &half[i], sizeof h);
@@ -88,6 +89,7 @@ static void any_float(void **unused)
 {
 	(void)unused;
 	for (uint32_t start = 0; start < 64; start++) {
+		CASE("start %u", start);
 		for (uint32_t i = 0; i < ALL; i++) {
 			uint32_t u = (start * ALL + i) * 2654435761u;
 

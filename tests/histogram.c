@@ -35,6 +35,7 @@ static void edges(void **unused)
 	assert_true(histogram_edge(0) == 0 && histogram_edge(1) == 0x1p-24f);
 	assert_true(histogram_edge(HISTOGRAM_BINS - 1) == 0x1p24f && isinf(histogram_edge(HISTOGRAM_BINS)));
 	for (size_t b = 1; b + 1 < HISTOGRAM_BINS; b++) {
+		CASE("bin %zu", b);
 		const float low = histogram_edge(b), high = histogram_edge(b + 1);
 
 		assert_true(high > low && high - low <= low / HISTOGRAM_STEPS);
@@ -58,6 +59,7 @@ static void counts(void **unused)
 		want[b]++;
 	}
 	for (int c = CPU_PLAIN; c <= (int)native; c++) {
+		CASE("cpu %d", c);
 		int64_t got[HISTOGRAM_BINS] = { 0 };
 
 		cpu = (enum cpu)c;

@@ -273,6 +273,7 @@ static void every_layer_counts(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		for (size_t but = 0, layers = 1; but < layers; but++) {
+			CASE("%s, but %zu", names[i], but);
 			struct model m;
 			double *before, *after;
 
@@ -297,6 +298,7 @@ static void folded_alone(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < 2 * MODELS; i++) {
+		CASE("%s, layer norm %zu", models[i / 2], i % 2);
 		struct model m;
 		double *before, *after;
 
@@ -319,6 +321,7 @@ static void smoothed(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < 2 * MODELS; i++) {
+		CASE("%s, layer norm %zu", models[i / 2], i % 2);
 		double *before, *after, *factor[64] = { NULL };
 		size_t factors = 0;
 		struct model m;
@@ -407,6 +410,7 @@ static void norms_after_branches(void **unused)
 {
 	(void)unused;
 	for (int experts = 0; experts < 2; experts++) {
+		CASE("experts %d", experts);
 		struct model m;
 		double *before, *after, d;
 
@@ -482,6 +486,7 @@ static void rotations_of_every_architecture(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < MODELS * WAYS; i++) {
+		CASE("%s, %s", models[i / WAYS], ways[i % WAYS].name);
 		struct model m;
 		struct rotations r;
 		struct invariant rotate = { .fold = true };
@@ -580,6 +585,7 @@ static void every_layer_rotates(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		for (size_t but = 0, layers = 1; but < layers; but++) {
+			CASE("%s, but %zu", names[i], but);
 			struct model m;
 			struct rotations r;
 			struct invariant rotate = { .fold = true, .rotations = &r };
@@ -650,6 +656,7 @@ static void encoders(void **unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < 2 * VISIONS; i++) {
+		CASE("%s, layer norm %zu", visions[i / 2].name, i % 2);
 		const enum norm_kind kind = i % 2 ? NORM_LAYER : NORM_RMS;
 		const struct invariant convert = ln2rms_of(kind);
 		struct model m;
@@ -743,6 +750,7 @@ static void every_layer_of_images_counts(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < 2 * VISIONS; i++)
 		for (size_t but = 0, layers = 1; but < layers; but++) {
+			CASE("%s, rotates %zu, but %zu", visions[i / 2].name, i % 2, but);
 			const bool rotates = i % 2;
 			struct model m;
 			struct rotations r = { 0 };

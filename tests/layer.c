@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "base/error.h"
+#include "case.h"
 #include "io/part.h"
 #include "model/layer.h"
 #include "quant/member.h"
@@ -200,6 +201,7 @@ static void back(enum input_mode mode, bool seen[ROWS])
 	part = written(&l, NULL);
 	layer_read_members(part, "/a/b", rows, &y.linear);
 	for (const struct member *m = rows; m->name; m++) {
+		CASE("%s", m->name);
 		const bool there = member_there(m, &l.linear, FORM_CODES);
 		size_t dim[2] = { 0 }, n = 1;
 		const char *a, *b;

@@ -182,6 +182,7 @@ static void norms(void **unused)
 
 	(void)unused;
 	for (int how = 0; how < 4; how++) {
+		CASE("how %d", how);
 		const float *with = how & 1 ? shift : NULL;
 
 		(how & 2 ? vector_layernorm : vector_rmsnorm)(M, N, (float (*)[N])y, (const float (*)[N])x,
@@ -217,6 +218,7 @@ static void exponentials_in_double(void **unused)
 
 	(void)unused;
 	for (int i = 0; i < 70800; i++) {
+		CASE("i %d", i);
 		float u = -0.01f * (float)i, v = -700 - u;
 
 		vector_sum_exp_pair(1, sum, &u, 0, &v, 0);
@@ -321,6 +323,7 @@ static void wrong_products_are_found(void **unused)
 		assert_string_equal(trial_wrong(), calls[i]);
 	}
 	for (size_t i = 0; i < 2; i++) {	/* those that are packed only */
+		CASE("%s", calls[i]);
 		wrong = calls[i], min_wrong = 100;
 		assert_string_equal(trial_wrong(), calls[i]);
 	}

@@ -76,6 +76,7 @@ static void weights(void **unused)
 	for (int s = 0; s < 6; s++)
 		for (int c = 0; c < 3; c++)
 			for (int g = 0; g < 5; g++) {
+				CASE("%s, computes[%d], group %ld", storages[s], c, (long)groups[g]);
 				struct linear l = layer(storages[s], computes[c], groups[g]);
 
 				check(&l);
@@ -120,6 +121,7 @@ static void tiles(void **unused)
 	(void)unused;
 	for (int bits = 5; bits <= 16; bits += bits < 8 ? 1 : 8)
 		for (int packed = 0; packed <= (bits <= 8); packed++) {
+			CASE("%d bits, packed %d", bits, packed);
 			struct linear l = layer("uint4", NULL, 50);
 			const size_t bytes = (size_t)(bits + 7) / 8, row = TILES * bytes;
 
@@ -204,6 +206,7 @@ static void inputs(void **unused)
 	linear_input(&l, TOKENS, y, (const float (*)[IN])x, NULL);
 	assert_memory_equal(y, x, sizeof x);
 	for (int mode = INPUT_STATIC_TENSOR; mode <= INPUT_STATIC_MODALITY; mode++) {
+		CASE("mode %d", mode);
 		l.input.mode = (enum input_mode)mode;
 		for (int t = 0; t < TOKENS; t++) {
 			float s = act_scale[mode == INPUT_STATIC_TENSOR ? 0 : modality[t]], max = 0;
@@ -288,6 +291,7 @@ static void input_scales(void **unused)
 	other = l;
 	assert_true(linear_input_scale(&l, x, 0) == 10 / 127.0f);
 	for (size_t splits = 1; splits <= 4; splits++) {
+		CASE("splits %zu", splits);
 		l.splits = splits, l.split_index = some;
 		max = splits < 4 ? (float)(10 - splits) : 3 / 8.0f;
 		l.input.clip = 0;

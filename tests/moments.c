@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "calib/calibrate.h"
 #include "calib/histogram.h"
+#include "case.h"
 #include "io/part.h"
 #include "model/config.h"
 #include "model/layer.h"
@@ -123,6 +124,7 @@ static void from_memory_as_from_a_file(void **unused)
 	b = quantized(model, &c, calibrate_source(&k, name));
 	assert_int_equal(list.n, 7 * c.blocks);
 	for (size_t i = 0; i < list.n; i++) {
+		CASE("%s", list.layer[i].path);
 		struct layer x = layer_read(a, list.layer[i].path, 0, 0);
 		struct layer y = layer_read(b, list.layer[i].path, 0, 0);
 		const struct linear *l = &x.linear, *m = &y.linear;
@@ -156,6 +158,7 @@ static void sums(void **unused)
 	(void)unused;
 	moments_add(&all, 2, N, x);
 	for (int i = 0; i < 2; i++) {
+		CASE("half[%d]", i);
 		moments_add(&half[i], 1, N, &x[i]);
 		const struct hessian part = moments_hessian(&half[i], "f", "l");
 
@@ -238,6 +241,7 @@ static void axes_of_sums(void **unused)
 	sums_add(&s, HALF_NONE, &(struct batch){ .rows = ROWS, .sequences = 1, .sequence = &one,
 		.modality = modality }, *x);
 	for (int m = 0; m < 2; m++) {
+		CASE("modality %d", m);
 		struct moments want = moments_make(IN, true);
 
 		moments_add(&want, 1, n[m], (const float (*)[n[m]][IN])apart[m]);

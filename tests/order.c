@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "case.h"
 #include "solver/order.h"
 
 static void check(size_t n, const float diag[n], enum order_kind kind, enum order_key key, size_t group,
@@ -112,6 +113,7 @@ static void permutations(void **unused)
 		d[i] = (float)((i * 7919) % 101);
 	for (int kind = 0; order_kinds[kind]; kind++)
 		for (int key = 0; order_keys[key]; key++) {
+			CASE("%s, %s", order_kinds[kind], order_keys[key]);
 			char seen[N] = { 0 };
 
 			assert_int_equal(order_columns(N, order, d, (enum order_kind)kind,

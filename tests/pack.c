@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "case.h"
 #include "num/format.h"
 #include "num/half.h"
 #include "quant/pack.h"
@@ -17,6 +18,7 @@ static void inverse(void **unused)
 	for (int bits = 1; bits <= 8; bits++)
 		for (size_t n = 1; n < 100; n++)
 			for (int first = 0; first < 1 << bits; first += n == 32 ? 1 : 37) {
+				CASE("%d bits, %zu codes from %d", bits, n, first);
 				uint8_t code[100], back[101];
 				uint32_t word[40];
 
@@ -58,6 +60,7 @@ static void halves(void **unused)
 
 	(void)unused;
 	for (int f = 0; f < 4; f++) {
+		CASE("%s", names[f]);
 		struct format format;
 		uint8_t code[32];
 		uint32_t word[5];

@@ -180,6 +180,7 @@ static void words(void **unused)
 
 	(void)unused;
 	for (size_t n = 0; n < FORMATS * COLUMNS * GROUPS; n++) {
+		CASE("words %zu", n);
 		size_t f = n % FORMATS, c = n / FORMATS % COLUMNS, g = n / FORMATS / COLUMNS;
 		struct linear l = layer(formats[f], outputs[(c + 3 * g + f) % 4], columns[c], groups[g]);
 
@@ -201,6 +202,7 @@ static void words(void **unused)
 		drop(&l);
 	}
 	for (size_t r = 0; r < PACKED; r++) {
+		CASE("%s", packed[r].name);
 		bool has = runs(product_rows[r].cpu) && (!packed[r].flag || *packed[r].flag);
 
 		assert_string_equal(product_rows[r].name, packed[r].name);
@@ -480,6 +482,7 @@ static void check_integers(const char *row, const char *format, long group, cons
 	const void *made;
 	struct ready r;
 
+	CASE("%s, %s, group %ld, inputs %s, %zu rows", row, format, group, input, m);
 	l.input.mode = INPUT_DYNAMIC_TOKEN;
 	assert_true(format_parse(&l.input.format, input));
 	for (size_t i = 0; i < m * WIDTH; i++)
@@ -564,6 +567,7 @@ static void integers_of_inputs(void **unused)
 
 	(void)unused;
 	for (int n = 0; n < 4 * 240; n++) {
+		CASE("%s, n %d", inputs[n % 4], n);
 		const double unit = units[n % 4];
 		int16_t *pairs;
 		int8_t *q;
@@ -687,6 +691,7 @@ static void sharing_of_words(void **unused)
 	(void)unused;
 	for (const struct product_row *row = product_rows; row < product_rows + PACKED; row++)
 		if (product_fits(row, &a, COMPUTE_F32, 1) && product_fits(row, &b, COMPUTE_F32, 1)) {
+			CASE("%s", row->name);
 			struct ready p = ready(row, &a, COMPUTE_F32, 1), q = ready(row, &b, COMPUTE_F32, 1);
 			struct ready r = ready(row, &c, COMPUTE_F32, 1);
 			bool fixed = !strcmp(row->name, "packed-fixed");

@@ -239,6 +239,7 @@ static void two_sided(void **unused)
 
 	(void)unused;
 	for (unsigned n = 0; n < 4 * 4 * 8; n++) {
+		CASE("n %u", n);
 		const size_t layers = 1 + n % 3;
 		struct projection s = { .name = PROJECTION_QKV, .type = COMPUTE_F32, .in = IN,
 			.layers = layers, .out = layers * OUT };

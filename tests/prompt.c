@@ -85,6 +85,7 @@ static void windows_by_hand(void **unused)
 	p[0].context.feature = xalloc(4, sizeof *p->context.feature);
 	memcpy(p[0].context.feature, (int64_t[]){ -1, 0, 1, -1 }, 4 * sizeof *p->context.feature);
 	for (int first = 0; first < 2; first++) {
+		CASE("first %d", first);
 		const struct prompt_images one = { 1, 2, &(struct token_image){ .first = 1, .n = 2 } };
 
 		if (first)

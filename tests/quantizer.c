@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include "base/error.h"
 #include "base/random.h"
+#include "case.h"
 #include "num/linalg.h"
 #include "quant/code_form.h"
 #include "transform/layers.h"
@@ -118,6 +119,7 @@ static void rows_do_as_they_say(void **unused)
 {
 	(void)unused;
 	for (const struct quantizer *z = quantizers; z->name; z++) {
+		CASE("%s", z->name);
 		const struct method m = method_of(z);
 		struct result a, b;
 		struct quantized *t = layer(&m, 0, h[0][0], NULL);
@@ -177,6 +179,7 @@ static void together(void **unused)
 {
 	(void)unused;
 	for (const struct quantizer *z = quantizers; z->name; z++) {
+		CASE("%s", z->name);
 		const struct method m = method_of(z);
 		struct quantized *t[LAYERS];
 
@@ -209,6 +212,7 @@ static void main_kept(void **unused)
 	(void)unused;
 	run(1, &first);
 	for (const struct quantizer *z = quantizers; z->name; z++) {
+		CASE("%s", z->name);
 		const struct method m = method_of(z);
 		struct quantized *t;
 
@@ -252,6 +256,7 @@ static void unread(void **unused)
 
 	(void)unused;
 	for (const struct quantizer *z = quantizers; z->name; z++) {
+		CASE("%s", z->name);
 		struct method m = method_of(z);
 		const struct result before = result_of(&m, h[0][0]);
 

@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "case.h"
 #include "images.h"
 #include "vision/resample.h"
 
@@ -129,6 +130,7 @@ static void test_passes(void **state)
 {
 	(void)state;
 	for (int kind = 0; kind < RESAMPLES; kind++) {
+		CASE("kind %d", kind);
 		uint8_t *in = drawn(23, 31, 5, true), *flat = xalloc(23 * 31, 3);
 		uint8_t *same = resized((enum resample)kind, 23, 31, 23, 31, in);
 		uint8_t *across = resized((enum resample)kind, 23, 12, 23, 31, in);

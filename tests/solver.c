@@ -226,6 +226,7 @@ static void compare(const char *what, const struct solver *s, const struct data 
 	size_t equal = 0, rows = 0, size = d->m * d->n;
 	double rate;
 
+	CASE("%s", what);
 	assert_true(reference(s, d, order, &want));
 	got = run(s, d, order);
 	for (size_t i = 0; i < size; i++)
@@ -483,6 +484,7 @@ static void scales_of_rows(void **unused)
 
 	(void)unused;
 	for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++) {
+		CASE("%s", scale_types[t]);
 		struct solver s = setting("e2m1", NULL, 32, RECIPE_LATE);
 		struct answer panel, row;
 
@@ -661,6 +663,7 @@ static void searches_gain(void **unused)
 	(void)unused;
 	for (int how = COMPENSATE_BOTH; how <= COMPENSATE_NONE; how += COMPENSATE_NONE)
 		for (int by = SEARCH_HESSIAN; by <= SEARCH_LEARNED; by++) {
+			CASE("%s, %s", searches[by], compensates[how]);
 			struct solver s = setting("uint3", NULL, 64, RECIPE_LATE);
 			struct answer before, after;
 
@@ -697,6 +700,7 @@ static void any_threads(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < 9; i++) {
+		CASE("i %zu", i);
 		if (i > 3 && sizes[i % 3] < 0)		/* of a tensor there is minmax and mse alone */
 			continue;
 		struct solver s = setting("uint4", "e4m3fn", sizes[i % 3], RECIPE_LATE);
@@ -739,6 +743,7 @@ static void together(void **unused)
 
 	(void)unused;
 	for (threads = 1; threads <= 3; threads++) {
+		CASE("%d threads", threads);
 		for (size_t i = 0; i < N; i++) {
 			alone[i] = run(settings[i], data[i], orders_of[i]);
 			all[i] = answer_new(settings[i], data[i]->m, data[i]->n);
@@ -821,6 +826,7 @@ static void damping_ladder(void **unused)
 	(void)unused;
 	/* H = I - c vvᵀ has the eigenvalue 1 - c n; damping λ (1 - c) helps where λ (1 - c) > c n - 1. */
 	for (double lack = 0.005; lack < 0.9; lack *= 3) {
+		CASE("lack %g", lack);
 		double c = (1 + lack) / (double)n;
 		struct answer want = answer_new(&s, d.m, n), got;
 
@@ -903,6 +909,7 @@ static void all_zero(void **unused)
 	memset(d.w, 0, d.m * d.n * sizeof *d.w);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		for (size_t k = 0; k < 3; k++) {
+			CASE("%s, group %ld", names[i], (long)sizes[k]);
 			struct solver s = setting(names[i], "e4m3ieee", sizes[k], RECIPE_LATE);
 			struct answer a = run(&s, &d, NULL);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/thread.h"
+#include "case.h"
 #include "num/linalg.h"
 #include "quant/member.h"
 #include "quant/stats.h"
@@ -176,6 +177,7 @@ static void any_number_of_threads(void **unused)
 	(void)unused;
 	memset(s, 0, sizeof s), memset(d, 0, sizeof d);
 	for (int i = 0; i < 2; i++) {
+		CASE("%d threads", i ? 3 : 1);
 		void *work;
 
 		threads = i ? 3 : 1;

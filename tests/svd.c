@@ -209,6 +209,7 @@ static void sketched(void **unused)
 
 	(void)unused;
 	for (int falling = 0; falling < 2; falling++) {
+		CASE("falling %d", falling);
 		double best = 0, got;
 		struct svd s;
 		float *e;
@@ -234,6 +235,7 @@ static void same_bits(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {
+		CASE("sizes[%zu]", i);
 		const size_t m = sizes[i][0], n = sizes[i][1], r = sizes[i][2];
 		float *e = random_floats(m * n, "e"), *x = random_floats(20 * n, "x"), *h = moments(n, 20, x);
 		struct svd s, again;

@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "case.h"
 #include "num/bf16x2.h"
 #include "num/linalg.h"
 #include "num/tile.h"
@@ -59,6 +60,7 @@ static void flushing(void **unused)
 
 	(void)unused;
 	for (int n = 0; n < 2 * 4 * 4 * 4; n++) {
+		CASE("n %d", n);
 		const float s = n % 2 ? 1 : -1;
 		const float a = (float)(n / 2 % 4) * 0x1p-77f, b = (float)(n / 8 % 4) * 0x1p-75f;
 		const float c = s * (0x1p-126f + (float)(n / 32) * 0x1p-149f);
@@ -70,6 +72,7 @@ static void flushing(void **unused)
 		between += v > 0x1p-126L - 0x1p-150L && v < 0x1p-126L - 0x1p-151L;
 	}
 	for (size_t n = 0; n < 200000; n++) {	/* 8 by 8 bits, and 24 at most 24 places above them */
+		CASE("n %zu", n);
 		const int at = -140 + (int)below(60);
 		const float a = amx_normal(ldexpf((float)below(256) - 128, at / 2));
 		const float b = amx_normal(ldexpf((float)below(256), at - at / 2));
@@ -255,8 +258,10 @@ static void check_all(enum tile_kind kind, size_t m, size_t n, size_t bytes, siz
 {
 	struct sides s = sides(kind, m, n, bytes, group, numbers);
 
-	for (int how = 0; how < 4; how++)
+	for (int how = 0; how < 4; how++) {
+		CASE("kind %d, %zu x %zu x %zu, group %zu, how %d", (int)kind, m, n, bytes, group, how);
 		check(&s, how & 1, how & 2);
+	}
 	sides_free(&s);
 }
 

@@ -426,6 +426,7 @@ static void same_ids_gpt2(void **state)
 	json = json_dumps(root, 0);
 	t = tokenizer_read("gpt2", json);
 	for (text = file[2], ids = file[3]; text; texts++) {
+		CASE("text %zu", texts);
 		char *end = strstr(text, separator);
 		size_t length = end ? (size_t)(end - text) : strlen(text), size;
 		struct encoding k = tokenizer_encode(t, length, text, false);
@@ -624,6 +625,7 @@ static void hostile_files(void **state)
 	deep[sizeof deep - 1] = '\0';
 	assert_int_equal(attempt(deep, 1, "a", sizeof line, line), 1);
 	for (size_t i = 0; i < strlen(json); i += 7) {	/* cut */
+		CASE("cut at %zu", i);
 		char c = json[i];
 
 		json[i] = '\0';

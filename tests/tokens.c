@@ -61,6 +61,7 @@ static void test_places(void **state)
 	assert_int_equal(t.images, IMAGES);
 	assert_memory_equal(t.feature, feature, sizeof feature);
 	for (size_t i = 0; i < IMAGES; i++) {
+		CASE("image %zu", i);
 		assert_int_equal(t.image[i].first, spans[i][0]);
 		assert_int_equal(t.image[i].n, spans[i][1]);
 		assert_int_equal(t.image[i].h, 2);
