@@ -15,7 +15,8 @@ CPPFLAGS += -std=c17 -D_GNU_SOURCE -DPTQ_VERSION='"$(VERSION)"' -Ilib \
 	$(shell pkg-config --cflags hdf5 jansson gsl libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null) -I$(subst /usr/lib,/usr/include,$(BLAS))
 LDLIBS   := $(shell pkg-config --libs hdf5 jansson libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null) -L$(BLAS) -Wl,-rpath,$(BLAS) -lopenblas -llapacke -lgsl -lm
 ifdef SAN
-CFLAGS   := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# A CFLAGS of the command line adds to these, and does not replace them.
+override CFLAGS += -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 BUILD    := build/san
 else ifdef COVERAGE
 CFLAGS   := -O2 -g
@@ -71,7 +72,7 @@ FAULT    := $(if $(filter fault,$T),$(FAULT))
 VQ8_BIN  := $(if $(filter vq8,$T),$(VQ8_BIN))
 endif
 
-.PHONY: all help check bench bench-memory coverage lint static docs demo install clean packages check-packages
+.PHONY: all help check bench bench-memory coverage lint static docs demo install uninstall clean packages check-packages
 .DELETE_ON_ERROR:
 
 ifneq ($(strip $(APART)),)
@@ -112,6 +113,7 @@ help:
 	@echo 'make tags       names for editors (universal-ctags), functions made by CLONES() too'
 	@echo 'make docs       OPTIONS of the man pages, as --help has them'
 	@echo 'make install    into PREFIX=$(PREFIX)'
+	@echo 'make uninstall  removes from there what make install put'
 	@echo 'make clean      remove what was built'
 
 packages:
@@ -257,13 +259,20 @@ demo: all
 
 # What pipelines read: parts of scripts, plots, models, questions, their images.
 DATA = $(wildcard pipelines/*/* data/*/*.json data/*/*.safetensors data/*/*.jsonl data/*/*/*.png)
-install: export INTO := $(DESTDIR)$(PREFIX)
+install uninstall: export INTO := $(DESTDIR)$(PREFIX)
 install: all
 	install -d "$$INTO/bin" "$$INTO/share/man/man1"
 	install -m 755 $(TOOLS:%=bin/%) "$$INTO/bin"
 	install -m 644 $(wildcard docs/man/*.1) "$$INTO/share/man/man1"
 	@for f in $(wildcard pipelines/*.sh pipelines/*.awk); do install -D -m 755 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 	@for f in $(DATA); do install -D -m 644 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
+
+# Folders that others use stay; those of share/ptqtools go unless they hold something else.
+uninstall:
+	@for f in $(TOOLS); do rm -f "$$INTO/bin/$$f" || exit 1; done
+	@for f in $(notdir $(wildcard docs/man/*.1)); do rm -f "$$INTO/share/man/man1/$$f" || exit 1; done
+	@for f in $(wildcard pipelines/*.sh pipelines/*.awk) $(DATA); do rm -f "$$INTO/share/ptqtools/$$f" || exit 1; done
+	@[ ! -d "$$INTO/share/ptqtools" ] || find "$$INTO/share/ptqtools" -depth -type d -exec rmdir --ignore-fail-on-non-empty {} +
 
 tags:
 	ctags --regex-C='/^CLONES\([^,]*,[^,]*, *([A-Za-z_0-9]+)/\1/f/' -R lib bin

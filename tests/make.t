@@ -1,5 +1,6 @@
 #!/bin/sh
-# The Makefile: what make install puts where, flags that a CFLAGS of the command line leaves, one archive of each run.
+# The Makefile: what make install puts where, and uninstall removes, flags that a CFLAGS of the command line leaves,
+# one archive of each run.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS BUILD CC CFLAGS COVERAGE DESTDIR PREFIX SAN T V	# of the make that runs this
@@ -34,6 +35,19 @@ installed 'DESTDIR' "$tmp/it's a; \"stage\" */usr"
 ok 'from the environment' env PREFIX="$tmp/from env" make -C tree -o all install
 ok '... the same' diff -r "$tmp/in st" "$tmp/from env"
 
+# --- make uninstall ---
+# left FOLDER: files that are there, and whether the folder of our own is
+left() { (cd "$1" && find . -type f -o -type d -path './share/ptqtools*') | sort | xargs; }
+touch "$tmp/in st/bin/other" "$tmp/in st/share/man/man1/other.1" "$tmp/in st/share/ptqtools/pipelines/mine.sh"
+ok 'make uninstall, a prefix with a blank' make -C tree uninstall PREFIX="$tmp/in st"
+is '... files of others stay, and no other' "$(left "$tmp/in st")" \
+	"$(echo ./bin/other ./share/man/man1/other.1 ./share/ptqtools ./share/ptqtools/pipelines \
+		./share/ptqtools/pipelines/mine.sh)"
+ok 'make uninstall, DESTDIR' make -C tree uninstall DESTDIR="$tmp/it's a; \"stage\" *" PREFIX=/usr
+is '... nothing is left' "$(left "$tmp/it's a; \"stage\" */usr")" ''
+ok '... a second time' make -C tree uninstall DESTDIR="$tmp/it's a; \"stage\" *" PREFIX=/usr
+is 'the checkout is as it was' "$(everything | diff before -)" ''
+
 # --- single tests: what would be run ---
 # runs VARIABLE=VALUE...: the tests that make check would give to prove
 runs() {
@@ -67,6 +81,8 @@ has 'CFLAGS of the command line' -Werror "$(would build/none/lib/base/cpu.o BUIL
 has '... leave what vectors of tests need' -Wno-psabi "$(would build/none/tests/avx512.o BUILD=build/none)"
 has '... what keeps unrolled code short' -O1 "$(would build/none/again/lib/product/product_packed.o BUILD=build/none)"
 has '... what a compiler cannot do' -fno-sanitize=bounds "$(would build/san/lib/product/product.o SAN=1)"
+has '... sanitizers' -fsanitize=address,undefined "$(would build/san/lib/base/cpu.o SAN=1)"
+has '... beside which it stands' -Werror "$(would build/san/lib/base/cpu.o SAN=1)"
 has '... and the counts of coverage' --coverage "$(would build/coverage/lib/base/cpu.o COVERAGE=1)"
 is 'tools and a test in one run: one archive' \
 	"$(make -C tree -n V=1 BUILD=build/none all build/none/tests/half | grep -c 'rcs build/none/libptq.a')" 1
