@@ -29,8 +29,9 @@ static enum activation named(const char *name)
 /*
  * What float arithmetic may be off by: a few operations on numbers of the size of x or y, 16 units of 2^-24
  * of them; where x is large and y is small, e^-z magnifies the rounding of its argument, of which |z| is at
- * most some 1.6 x + 0.07 x^3, and y itself says how much is left. 1 + erf of a number below 0 keeps the unit
- * of 1, which x/2 multiplies, up to 8 here. Below 2^-126 there is nothing but 0.
+ * most 2 |x| + 0.08 |x|^3, and y itself says how much is left. 1 + erf of a number below 0 keeps a unit of 1,
+ * which |x|/2 multiplies: less than 3 units, since from x = -5.6 on erff() is -1, and y is less than that.
+ * Below 2^-126 there is nothing but 0.
  */
 static double bound(double x, double y)
 {

@@ -40,7 +40,7 @@ ok 'a stream' \
 # --- Hessians of two modalities, and of both as one: every sum is made in one step, by the same arithmetic ---
 sample-tokens -q --length 512 --ctx 32 --seed 2 "$ref/llama-gqa.h5" -o more-t.h5
 hessian-accum -q --tokens more-t.h5 --ctx 32 "$ref/llama-gqa.h5" -o more-h.h5
-py faults
+ok 'two modalities, and their sum' py modalities
 for tool in smooth-scale awq-scale; do
 	for h in one two llama-gqa-h; do $tool -q --hessian $h.h5 "$ref/llama-gqa.h5" -o $h-$tool.h5; done
 	ok "$tool: modalities together" h5diff one-$tool.h5 two-$tool.h5 /model
