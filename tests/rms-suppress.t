@@ -49,6 +49,11 @@ for way in '--compensate none' '--hessian h.h5' '--hessian h.h5 --compute e4m3fn
 	ok '... and they count' near "$(nll q.h5)" "$(nll model.h5)" 0.1
 done
 ok 'static scales of inputs are those of the other channels' py static_scales
+for m in 0 1; do
+	py of_modality tokens.h5 $m $m-tokens.h5
+	msq-calib -q --act-format int8 --act-mode static-modality --clip 95 --ctx 32 --tokens $m-tokens.h5 split.h5 -o $m.h5
+done
+ok 'of either modality' py swapped 0.h5 1.h5
 ok 'the others are compensated without them' sh -c '
 	dpq-run -q --group 32 --hessian h.h5 --layers "*c_proj" split.h5 -o a.h5 &&
 	dpq-run -q --group 32 --hessian bare-h.h5 --layers "*c_proj" bare.h5 -o b.h5 &&

@@ -62,10 +62,11 @@ static void leave_out(const struct calibration *k, const struct part *part, cons
 	struct layer layer = layer_read(part, path, 0, 0);
 
 	for (int i = 0; i < 2; i++) {
-		struct moments *h = (i ? k->sent : k->input)[place].moments;
+		const struct sums *sums = &(i ? k->sent : k->input)[place];
 
-		if (h)
-			h->splits = layer.linear.splits, h->split = layer.linear.split_index;
+		for (size_t m = 0; m < sums->modalities; m++)
+			sums->moments[m].splits = layer.linear.splits,
+			sums->moments[m].split = layer.linear.split_index;
 	}
 	layer_free(&layer);
 }

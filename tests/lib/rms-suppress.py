@@ -6,7 +6,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from lib.h5 import copied
+from lib.h5 import copied, read
 
 
 def make():
@@ -166,3 +166,15 @@ def unrotated():
         del f.attrs["rotated"]
         for i in "01":
             del f[f"transformer/h/{i}/mlp/c_proj"].attrs["online_hadamard"]
+
+
+def of_modality(source, first, path):
+    """Tokens of two modalities, the windows in turn; the first is of this one."""
+    with copied(source, path) as f:
+        f["modality"] = ((np.arange(len(f["tokens"])) // 32 + int(first)) % 2).astype("u1")
+
+
+def swapped(a, b):
+    """Where one file's text is the other's images, so are the scales."""
+    x, y = [read(p, "transformer/h/0/mlp/c_proj/act_scale") for p in (a, b)]
+    assert len(x) == 2 and x[0] != x[1] and (x == y[::-1]).all(), (x, y)
