@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "case.h"
-#include "quant/code_form.h"
+#include "num/code_form.h"
 #include "quant/linear.h"
 #include "quant/pack.h"
 
@@ -113,7 +113,7 @@ static void decode_places(const struct format *f, size_t row, size_t i, size_t n
 /* Codes of bytes and of two, in rows of tiles, and packed; the last tiles reach beyond the layer. */
 static void tiles(void **unused)
 {
-	static const struct code_form places = { TALL, WIDE, decode_places };
+	static const struct code_form places = { TALL, WIDE, decode_places, NULL };
 	enum { ROWS = (OUT + TALL - 1) / TALL, TILES = (IN + WIDE - 1) / WIDE };
 	uint8_t tile[ROWS * 2 * TILES];
 	uint32_t words[ROWS * 8 * TILES];
@@ -134,7 +134,7 @@ static void tiles(void **unused)
 			for (size_t k = 0; k < ROWS * row; k++)
 				tile[k] = (uint8_t)(k * 7 % (1u << (bits < 8 ? bits : 8)));
 			for (size_t r = 0; packed && r < ROWS; r++)
-				pack_row(bits, row, words + r * code_words(&l.storage, IN), tile + r * row);
+				pack_row(bits, row, words + r * pack_words(bits, row), tile + r * row);
 			l.codes = packed ? NULL : tile, l.packed = packed ? words : NULL;
 			linear_weight(&l, 0, OUT, w);
 			for (size_t o = 0; o < OUT; o++)

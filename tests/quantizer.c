@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "case.h"
+#include "num/code_form.h"
 #include "num/linalg.h"
-#include "quant/code_form.h"
 #include "transform/layers.h"
 #include "transform/quantizer.h"
 

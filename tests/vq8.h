@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * vq8.h -- a quantizer of vectors that only tests know: a code of 6 bits for 8 weights, 2 rows by 4 columns
+ * vq8.h -- quantizers of vectors that only tests know: a code for 8 weights
  *
- * Objects of the two tables are compiled again with this file in front (Makefile: VQ8), and have a row more:
- * the format vq8, and the quantizer that makes its codes. No other file knows it. tests/vq8.t runs the tools.
+ *	vq8	6 bits, 2 rows by 4 columns: the number of an entry, below 60
+ *	vq16	16 bits, low byte first, 8 rows by 1 column: k + 250 l, entry k's first half, l's second
+ *
+ * Objects of the two tables are compiled again with this file in front (Makefile: VQ8), and have two rows
+ * more: the formats, and the quantizers that make their codes. No other file knows them. tests/vq8.t runs the
+ * tools.
  */
 #ifndef TESTS_VQ8_H
 #define TESTS_VQ8_H
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MORE_KINDS(ROW) ROW("vq8", "vq8", .fill = vq8_fill, .form = &vq8_form)
-#define MORE_QUANTIZERS { "vq8", .form = &vq8_form, .max_layers = 1, .report = { &table, &table_experts }, \
-	.begin = vq8_begin, .workspace = vq8_workspace, .run = vq8_run, .view = view, .values = vq8_values, \
-	.free = vq8_free },
+#define MORE_KINDS(ROW) ROW("vq8", "vq8", .fill = vq8_fill, .form = &vq8_form) \
+	ROW("vq16", "vq16", .fill = vq16_fill, .form = &vq16_form)
+#define BY_VQ8 .max_layers = 1, .report = { &table, &table_experts }, .begin = vq8_begin, \
+	.workspace = vq8_workspace, .run = vq8_run, .view = view, .values = vq8_values, .free = vq8_free, \
+	.unread = { { true, "compensate scale-search round-first group-view static-groups scale8 order " \
+		"reorder key damp", "a codebook" } }
+#define MORE_QUANTIZERS { "vq8", .form = &vq8_form, BY_VQ8 }, { "vq16", .form = &vq16_form, BY_VQ8 },
 
 struct format;
 struct quantized;
-extern const struct code_form vq8_form;
+extern const struct code_form vq8_form, vq16_form;
 bool vq8_fill(struct format *f);
+bool vq16_fill(struct format *f);
 void vq8_begin(struct quantized *t);
 size_t vq8_workspace(size_t n, struct quantized *const t[n]);
 void vq8_run(size_t n, struct quantized *const t[n], void *workspace);

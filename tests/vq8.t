@@ -1,6 +1,6 @@
 #!/bin/sh
-# A format whose codes stand for 8 weights each, with a quantizer of its own (tests/vq8.h): every tool that reads a
-# model takes it as any other, and what needs a grid refuses it by name.
+# Formats whose codes stand for 8 weights each, with quantizers of their own (tests/vq8.h), of 6 bits and of 16: every
+# tool that reads a model takes them as any other, and what needs a grid refuses them by name.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 usual=${PTQ_BIN:-$top/bin} PATH=${PTQ_BUILD:-$top/build}/vq8/bin:$PATH
@@ -19,17 +19,18 @@ same() {	# NAME FILE PLAIN: one weight, one likelihood
 	is "$1: and so are likelihoods, of many tokens" "$(ppl --ctx 32 "$2")" "$(ppl --ctx 32 "$3")"
 	is "$1: of few" "$(ppl --ctx 8 --limit 16 "$2")" "$(ppl --ctx 8 --limit 16 "$3")"
 }
-for group in 16 channel tensor; do
-	ok "dpq-run, group $group" dpq-run -q --storage vq8 --group $group "$model" -o q.h5
-	bits=$(py plain q.h5 plain.h5 0/mlp/down_proj)
-	same "group $group" q.h5 plain.h5
-	is "group $group: bits" "$(of_layer q.h5 /0/mlp/down_proj)" "vq8 $bits"
+for f in vq8 vq16; do
+	for group in 16 channel tensor; do
+		ok "dpq-run, $f, group $group" dpq-run -q --storage $f --group $group "$model" -o q.h5
+		bits=$(py plain q.h5 plain.h5 0/mlp/down_proj)
+		same "$f, group $group" q.h5 plain.h5
+		is "$f, group $group: bits" "$(of_layer q.h5 /0/mlp/down_proj)" "$f $bits"
+	done
+	dpq-run -q --storage $f --group 10 odd.h5 -o o.h5
+	bits=$(py plain o.h5 odd-plain.h5 a)
+	is "$f, tiles beyond the edge: the weights" "$(differ odd-plain.h5 o.h5)" '1 0'
+	is "$f, tiles beyond the edge: bits" "$(of_layer o.h5 /a)" "$f $bits"
 done
-dpq-run -q --storage vq8 --group 10 odd.h5 -o o.h5
-bits=$(py plain o.h5 odd-plain.h5 a)
-is 'tiles beyond the edge: the weights' "$(differ odd-plain.h5 o.h5)" '1 0'
-is 'tiles beyond the edge: bits' "$(of_layer o.h5 /a)" "vq8 $bits"
-
 dpq-run -q --storage vq8 --group 16 "$model" -o q.h5
 for how in '--act-format int8' '--act-format e4m3fn --scale-dtype f16'; do
 	# shellcheck disable=SC2086
@@ -51,6 +52,17 @@ for i in 1 2; do dpq-run -q --storage vq8 --group 16 --shard $i/2 "$model" -o sh
 ok 'shards are joined' tensor-join -q shard2.h5 shard1.h5 -o joined.h5
 ok '... to the same model' h5diff --exclude-attribute / q.h5 joined.h5
 
+dpq-run -q --storage vq16 --group 16 "$model" -o q16.h5
+no '16 bits: nothing to pack' 1 'holds no layer with codes' exmy-pack q16.h5 -o none.h5
+printf '*/down_proj storage=vq16 group=16\n' >plan
+dpq-run -q --storage vq8 --group 16 --plan plan "$model" -o both.h5
+exmy-pack both.h5 -o pb.h5
+is '16 bits: beside packed codes' "$(of_layer pb.h5 /0/mlp/down_proj) $(ppl --ctx 32 pb.h5)" \
+	"$(of_layer q16.h5 /0/mlp/down_proj) $(ppl --ctx 32 both.h5)"
+exmy-pack --unpack pb.h5 -o s.h5; ok '... and unpacked' h5diff --exclude-attribute / both.h5 s.h5
+dpq-run -q --storage vq16 --group 16 --compute e4m3fn --act-mode dynamic-token "$model" -o c.h5
+ok '16 bits: a compute format rounds' test "$(ppl --ctx 32 c.h5)" != "$(ppl --ctx 32 q16.h5)"
+
 printf '*/down_proj storage=vq8 group=16\n*/o_proj keep\n' >plan
 dpq-run -q --compensate none --group 16 --plan plan "$model" -o plan.h5
 storages() {
@@ -65,6 +77,8 @@ ok 'a run that is stopped leaves a part' test -s r.h5.part -a ! -e r.h5
 ok '... and goes on' dpq-run -q --storage vq8 --group 16 --resume "$model" -o r.h5
 ok '--resume: the same model' h5diff q.h5 r.h5
 
+dpq-run --storage vq8 --group 16 --damp 0.1 --compensate none "$model" -o idle.h5 2>idle.err
+ok 'options that a codebook does not read are named' grep -q 'damp.*codebook' idle.err
 no 'no grid: --act-format' 2 '--act-format: vq8 has no grid' dpq-run --storage vq8 --act-format vq8 "$model"
 no 'no grid: --act-format of msq-calib' 2 '--act-format: vq8 has no grid' msq-calib --act-format vq8 "$model"
 no 'no grid: --compute' 2 '--compute: vq8 has no grid' dpq-run --compute vq8 "$model"
@@ -78,6 +92,13 @@ no '... nor in a file' 1 "attribute storage 'vq8' is no number format" "$usual/t
 py faults
 no 'a code that stands for nothing' 1 'codes: holds code 60, which stands for no value of vq8' tensor-stats code.h5
 no '... packed' 1 'packed: holds code 63, which stands for no value of vq8' tensor-stats word.h5
+no '... of 16 bits' 1 'down_proj/codes: holds in row 3, at byte 4, a code that stands for no value of vq16' \
+	tensor-stats wide.h5
+ok '... and the last one is read' tensor-stats last.h5
+no 'other bits than those of the format' 1 'attribute bits must be the width of the storage format, 16, not 8' \
+	tensor-stats bits.h5
+is '... they may be absent' "$(of_layer nobits.h5 /0/mlp/down_proj)" "$(of_layer q16.h5 /0/mlp/down_proj)"
+no 'two bytes a column, without columns' 1 'codes: attribute columns is missing' tensor-stats byte.h5
 no 'rows that the model does not have' 1 'codes: attribute rows must be' ppl --ctx 32 rows.h5
 no 'codes without their columns' 1 'codes: attribute columns is missing' tensor-stats columns.h5
 no 'too few rows of codes' 1 'down_proj/codes' tensor-stats few.h5

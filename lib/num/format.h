@@ -28,7 +28,7 @@ struct format {
 	float grid[256];		/* value of a code; codes that stand for none repeat 0 */
 	uint8_t code_mask, code_last;	/* a code c stands for a value where (c & code_mask) <= code_last */
 	const struct format_kind *kind;
-	const struct code_form *form;	/* NULL: a code stands for one weight (quant/code_form.h) */
+	const struct code_form *form;	/* NULL: a code stands for one weight (num/code_form.h) */
 	int n, x, y, bias;		/* parameters of the kind */
 	bool away;			/* ties go away from zero, not to even */
 	double edge[256];		/* nf<N>: edge[c] is the least x whose code is above c */

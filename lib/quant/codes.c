@@ -3,7 +3,7 @@
 #include "quant/codes.h"
 #include <string.h>
 #include "base/size.h"
-#include "quant/code_form.h"
+#include "num/code_form.h"
 
 enum { ALIGN = 64 };
 

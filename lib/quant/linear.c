@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
-#include "quant/code_form.h"
+#include "num/code_form.h"
 #include "quant/level.h"
 #include "quant/pack.h"
 #include "num/clones.h"
@@ -31,7 +31,8 @@ const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t
 
 	if (l->codes)
 		return l->codes + row * code_columns(f, l->in) + i;
-	pack_unrow(f->bits, n, unpacked, l->packed + row * code_words(f, l->in) + pack_words(f->bits, i));
+	pack_unrow(f->bits, n, unpacked, l->packed + row * pack_words(f->bits, code_columns(f, l->in)) +
+		pack_words(f->bits, i));
 	return unpacked;
 }
 

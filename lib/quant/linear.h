@@ -48,10 +48,10 @@ struct linear {
 	const void *weight;		/* [out][in], the plain layer; NULL once quantized */
 	enum half_type weight_type;
 
-	/* [code_rows][code_columns] of the storage format (quant/code_form.h): of most formats [out][in]. In
+	/* [code_rows][code_columns] of the storage format (num/code_form.h): of most formats [out][in]. In
 	 * the original column order; NULL where they are packed */
 	const uint8_t *codes;
-	const uint32_t *packed;		/* [code_rows][code_words] (quant/pack.h), or NULL */
+	const uint32_t *packed;		/* [code_rows][pack_words() of a row of codes], or NULL */
 	const float *scale;		/* [out][groups]; per tensor: one value; of the type storage.scales */
 	const float *scale_tensor;	/* [1], which divides them, or NULL */
 	const uint8_t *zero;		/* likewise; asymmetric formats only, else NULL */

@@ -2,13 +2,15 @@
 /* member.c -- see member.h */
 #include "quant/member.h"
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
+#include "num/code_form.h"
 #include "num/hadamard.h"
-#include "quant/code_form.h"
+#include "quant/pack.h"
 
 #define AT(field) offsetof(struct linear, field)
 
@@ -37,9 +39,10 @@ static bool has_divided_scales(const struct linear *l)
 	return scale_kinds[l->storage.scales].divided;
 }
 
-static bool has_wide_tiles(const struct linear *l)
+/* Whether a row of codes has another number of bytes than the layer has columns. */
+static bool has_other_columns(const struct linear *l)
 {
-	return code_form(&l->storage)->columns > 1;
+	return code_form(&l->storage)->columns > 1 || code_bytes(&l->storage) > 1;
 }
 
 static bool has_tall_tiles(const struct linear *l)
@@ -55,12 +58,14 @@ static size_t codes_extent(const struct member *m, const struct linear *l, int i
 	(void)m;
 	if (i == 0)
 		return has_tall_tiles(l) ? code_rows(f, l->out) : 0;
-	return has_wide_tiles(l) || code_bytes(f) > 1 ? code_columns(f, l->in) : 0;
+	return has_other_columns(l) ? code_columns(f, l->in) : 0;
 }
 
 static size_t packed_extent(const struct member *m, const struct linear *l, int i)
 {
-	return i == 0 ? codes_extent(m, l, 0) : code_words(&l->storage, l->in);
+	const struct format *f = &l->storage;
+
+	return i == 0 ? codes_extent(m, l, 0) : pack_words(f->bits, code_columns(f, l->in));
 }
 
 static size_t level_extent(const struct member *m, const struct linear *l, int i)
@@ -175,59 +180,65 @@ static bool divisor(const struct linear *l, size_t n, const void *x, char why[ME
 	return false;
 }
 
-/* The largest of n codes under the mask. */
-static uint8_t largest_of_codes(size_t n, const uint8_t code[n], uint8_t mask)
+/* The first code of a row that is not valid; as many as a row has: all are. */
+static size_t first_invalid(const struct linear *l, size_t row)
 {
-	uint8_t max = 0;
+	const struct format *f = &l->storage;
+	const size_t bytes = code_bytes(f), codes = code_columns(f, l->in) / bytes;
+	const size_t at_once = l->packed ? LINEAR_COLUMNS : codes;	/* packed ones are a byte */
+	uint8_t unpacked[LINEAR_COLUMNS];
 
-	for (size_t j = 0; j < n; j++)
-		max = (code[j] & mask) > max ? code[j] & mask : max;
-	return max;
-}
+	for (size_t i = 0, k; i < codes; i += at_once) {
+		const size_t n = min(codes - i, at_once);
 
-/* In a row of codes. */
-static uint8_t largest_code(const struct linear *l, size_t row)
-{
-	const size_t columns = code_columns(&l->storage, l->in);
-	uint8_t unpacked[LINEAR_COLUMNS], max = 0;
-
-	for (size_t i = 0; i < columns; i += LINEAR_COLUMNS) {
-		const size_t n = min(columns - i, LINEAR_COLUMNS);
-		const uint8_t here = largest_of_codes(n, linear_codes(l, row, i, n, unpacked),
-			l->storage.code_mask);
-
-		max = here > max ? here : max;
+		k = code_first_invalid(f, n, linear_codes(l, row, i * bytes, n * bytes, unpacked));
+		if (k < n)
+			return i + k;
 	}
-	return max;
+	return codes;
 }
 
-/* Every code must stand for a value: neither beyond the format's width nor NaN. */
+static void name_code(const struct linear *l, size_t row, char why[MEMBER_WHY])
+{
+	const size_t k = first_invalid(l, row), bytes = code_bytes(&l->storage), from = k / 32 * 32;
+	uint8_t unpacked[32];
+
+	if (bytes > 1)
+		snprintf(why, MEMBER_WHY, "holds in row %zu, at byte %zu, a code that stands for no value of "
+			"%s", row, k * bytes, l->storage.name);
+	else
+		snprintf(why, MEMBER_WHY, "holds code %u, which stands for no value of %s",
+			linear_codes(l, row, from, k - from + 1, unpacked)[k - from], l->storage.name);
+}
+
+/* Every code must stand for values: neither beyond the format's width or codebook, nor NaN. */
 static bool codes_of_format(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	const struct format *f = &l->storage;
-	const size_t rows = code_rows(f, l->out);
-	uint8_t max = 0;
+	const size_t rows = code_rows(f, l->out), codes = code_columns(f, l->in) / code_bytes(f);
+	size_t row = rows;
 
 	(void)n, (void)x;
 	if (code_is_any(f, l->packed))
 		return true;
-	#pragma omp parallel for num_threads(threads_for(rows)) schedule(static) reduction(max:max) \
+	#pragma omp parallel for num_threads(threads_for(rows)) schedule(static) reduction(min:row) \
 		if (l->out * l->in > 1 << 19)
-	for (size_t i = 0; i < rows; i++) {
-		const uint8_t here = largest_code(l, i);
-
-		max = here > max ? here : max;
-	}
-	if (max > f->code_last)
-		snprintf(why, MEMBER_WHY, "holds code %u, which stands for no value of %s", max, f->name);
-	return max <= f->code_last;
+	for (size_t i = 0; i < rows; i++)
+		if (first_invalid(l, i) < codes)
+			row = min(row, i);
+	if (row < rows)
+		name_code(l, row, why);
+	return row == rows;
 }
 
 /* So that a packed product may take code - zero for a small number. */
 static bool zeros_of_format(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
-	const unsigned max = largest_of_codes(n, x, 0xff);
+	const uint8_t *zero = x;
+	unsigned max = 0;
 
+	for (size_t i = 0; i < n; i++)
+		max = zero[i] > max ? zero[i] : max;
 	if ((float)max > l->storage.max)
 		snprintf(why, MEMBER_WHY, "holds zero point %u, the largest code of %s is %g", max,
 			l->storage.name, (double)l->storage.max);
@@ -344,7 +355,7 @@ static bool may_be_packed(const struct linear *l)
 
 static const char not_packed[] = "codes of the storage format are whole bytes";
 static const char not_tall[] = "a code of the storage format is of one row";
-static const char not_wide[] = "a code of the storage format is of one column";
+static const char no_other[] = "a code of the storage format is a byte of one column";
 static const char no_zero[] = "the storage format has no zero point";
 static const char not_divided[] = "scale_dtype is not e4m3fn";
 static const char no_compute[] = "attribute compute names no format";
@@ -367,7 +378,7 @@ const struct member members[] = {	/* in the order of writing */
 		.extent = { AT(out), AT(in) }, .follows = codes_extent, .sound = codes_of_format,
 		.bits = codes_bits },
 	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_CODES, AT(in), .of = "codes",
-		.there = has_wide_tiles, .unless = not_wide, .min = 1, .max = LINEAR_MAX,
+		.there = has_other_columns, .unless = no_other, .min = 1, .max = LINEAR_MAX,
 		.meaning = "how many columns the layer has" },
 	{ "rows", MEMBER_SIZE, MEMBER_PARAMETER, FORM_CODES, AT(out), .of = "codes",
 		.there = has_tall_tiles, .unless = not_tall, .min = 1, .max = LINEAR_MAX,
@@ -390,7 +401,8 @@ const struct member members[] = {	/* in the order of writing */
 	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .min = -1,
 		.max = LINEAR_MAX, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
 	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,
-		.min = 1, .max = 8, .meaning = "the width of the storage format" },
+		.min = 1, .max = INT_MAX,	/* "storage" above has set it, and no other value is read */
+		.meaning = "the width of the storage format" },
 	{ "compute", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(compute), .optional = true,
 		.sound = rounds_alone },
 	{ "scale8", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale8), .there = has_compute,

@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include "model/layer.h"
 #include "model/layer_list.h"
-#include "quant/code_form.h"
+#include "num/code_form.h"
 #include "quant/pack.h"
 
 /* Whether the layer's codes are in the other form. */
@@ -22,7 +22,7 @@ static void repack_codes(const struct repack *r, struct linear *l)
 {
 	const struct format *f = &l->storage;
 	const size_t rows = code_rows(f, l->out), columns = code_columns(f, l->in);
-	const size_t words = code_words(f, l->in);
+	const size_t words = pack_words(f->bits, columns);
 	uint32_t *packed = r->unpack ? NULL : xalloc(rows * words, sizeof *packed);
 	uint8_t *codes = r->unpack ? xalloc(rows, columns) : NULL;
 

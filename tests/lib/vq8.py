@@ -24,21 +24,34 @@ def entry(code, place):
     return np.where(code > 0, x.astype("f4") * np.float32(2**-23) - np.float32(1), np.float32(0))
 
 
+def storage(o):
+    x = o.attrs.get("storage", "")
+    return x.decode() if isinstance(x, bytes) else x
+
+
 def plain(source, target, layer=None):
     shutil.copy(source, target)
     found = []
     with h5py.File(target, "r+") as f:
-        f.visititems(lambda name, o: found.append(name) if o.attrs.get("storage") in (b"vq8", "vq8") else None)
+        f.visititems(lambda name, o: found.append(name) if storage(o).startswith("vq") else None)
         for name in found:
             g = f[name]
             m, n = int(g["codes"].attrs["rows"]), int(g["codes"].attrs["columns"])
             code, scale, group = g["codes"][...], g["scale"][...], int(g.attrs["group"])
-            assert code.shape == (-(-m // 2), -(-n // 4)) and code.max() < 60 and len(np.unique(code)) > 5
             o, i = np.meshgrid(np.arange(m), np.arange(n), indexing="ij")
             s = scale.reshape(-1)[0] if group < 0 else scale[o, i // group if group else 0 * i]
-            w = entry(code[o // 2, i // 4], o % 2 * 4 + i % 4) * s
+            bits = int(g.attrs["bits"])
+            if storage(g) == "vq8":
+                assert bits == 6 and code.shape == (-(-m // 2), -(-n // 4)) and code.max() < 60
+                w = entry(code[o // 2, i // 4], o % 2 * 4 + i % 4) * s
+            else:
+                assert bits == 16 and code.shape == (-(-m // 8), 2 * n)
+                code = code[:, 0::2] + code[:, 1::2].astype("u4") * 256
+                k = code[o // 8, i]
+                w = entry(np.where(o % 8 < 4, k % 250, k // 250), o % 8) * s
+            assert len(np.unique(code)) > 5
             if layer and name.endswith(layer):
-                print("%.6g" % ((6 * code.size + 32 * scale.size) / (m * n)))
+                print("%.6g" % ((bits * code.size + 32 * scale.size) / (m * n)))
             for d in "codes", "scale":
                 del g[d]
             for a in "storage", "group", "bits", "compute", "scale_dtype":
@@ -50,6 +63,10 @@ def plain(source, target, layer=None):
 def changed(name, change, source="q.h5"):
     with copied(source, name + ".h5") as f:
         change(f["model/layers/0/mlp/down_proj"])
+
+
+def wide(name, change):
+    changed(name, change, "q16.h5")
 
 
 def cut(g):
@@ -67,6 +84,11 @@ def faults():
 
     changed("few", cut)
     changed("compute", lambda g: (g.attrs.__setitem__("compute", "vq8"), g.__setitem__("scale8", [1.0])))
+    wide("wide", lambda g: g["codes"].__setitem__((3, slice(4, 6)), (62500 % 256, 62500 // 256)))
+    wide("last", lambda g: g["codes"].__setitem__((3, slice(4, 6)), (62499 % 256, 62499 // 256)))
+    wide("bits", lambda g: g.attrs.modify("bits", 8))
+    wide("nobits", lambda g: g.attrs.__delitem__("bits"))
+    wide("byte", lambda g: g["codes"].attrs.__delitem__("columns"))
     changed("single", lambda g: g.attrs.update(storage="int6"))
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * code_form.h -- which weights a code stands for, and how it is read
+ * code_form.h -- which weights a code stands for, which codes there are, and how they are decoded
  *
  * A code stands for a tile of rows x columns weights of a layer. It has as many bits as its format says. Up
  * to 8 it is a byte, and may be packed (quant/pack.h). Beyond, it is whole bytes, which are not packed. Tiles
@@ -9,8 +9,8 @@
  * The form of a number format is one code a weight: (grid[code] - zero) · scale. A codebook of vectors is a
  * format with a form of its own, and without a grid (num/format.h).
  */
-#ifndef QUANT_CODE_FORM_H
-#define QUANT_CODE_FORM_H
+#ifndef NUM_CODE_FORM_H
+#define NUM_CODE_FORM_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +24,9 @@ struct code_form {
 	 */
 	void (*decode)(const struct format *f, size_t row, size_t i, size_t n, float w[n],
 		const uint8_t code[], const float scale[n], const uint8_t zero[n]);
+	/* Whether a code of a file stands for weights. NULL: where each of its bytes is one of the format's
+	 * (code_mask, code_last). Nothing else is decoded. */
+	bool (*valid)(const struct format *f, const uint8_t code[]);
 };
 
 const struct code_form *code_form(const struct format *f);
@@ -32,13 +35,14 @@ bool code_is_single(const struct format *f);
 /* Whether its codes may be packed, in f->bits bits each. */
 bool code_packs(const struct format *f);
 
-/* Bytes of a code; of out x in weights the rows of codes, and the bytes of a row, or its words packed. */
+/* Bytes of a code; of out x in weights the rows of codes, and the bytes of a row. */
 size_t code_bytes(const struct format *f);
 size_t code_rows(const struct format *f, size_t out);
 size_t code_columns(const struct format *f, size_t in);
-size_t code_words(const struct format *f, size_t in);
 /* All tiles of out x in weights, in bits. */
 double code_bits(const struct format *f, size_t out, size_t in);
-/* Whether any byte stands for a value, packed or not. If not, (byte & code_mask) <= code_last must hold. */
+/* The place of the first of n codes that is not valid; n: all are. */
+size_t code_first_invalid(const struct format *f, size_t n, const uint8_t code[]);
+/* Whether there are no such codes, packed or not. */
 bool code_is_any(const struct format *f, bool packed);
 #endif
