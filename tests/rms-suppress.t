@@ -51,7 +51,8 @@ done
 ok 'static scales of inputs are those of the other channels' py static_scales
 for m in 0 1; do
 	py of_modality tokens.h5 $m $m-tokens.h5
-	msq-calib -q --act-format int8 --act-mode static-modality --clip 95 --ctx 32 --tokens $m-tokens.h5 split.h5 -o $m.h5
+	msq-calib -q --act-format int8 --act-mode static-modality --clip 95 --ctx 32 --tokens $m-tokens.h5 split.h5 \
+		-o $m.h5
 done
 ok 'of either modality' py swapped 0.h5 1.h5
 ok 'the others are compensated without them' sh -c '
