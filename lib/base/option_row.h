@@ -69,7 +69,7 @@ struct option_row {
 	const char *arg;	/* what --help calls the argument */
 	const char *help;
 	const char *otherwise;	/* the default, as one would give it; NULL: 0 (a parsed variable stays) */
-	double min, max;	/* range of a number, ends included; most 0: any */
+	double min, max;	/* range of a number, ends included; max 0: any */
 	bool neutral;		/* cannot change the result: stays out of the history */
 	bool told;		/* the history names its default, too */
 	const char *alias;	/* an earlier name that is still understood, or NULL */

@@ -16,7 +16,7 @@
 #define OPTION_CHECK(var) { 0, "check", OPTION_BOOL(var), NULL, \
 	"run the model before and after, print the largest difference of logits", .neutral = true }
 
-/* model_filter(), with `check` as described; then it dies above `most`, before the last part is written. */
+/* model_filter(), with `check` as described; then it dies above `limit`, before the last part is written. */
 void check_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg, bool check,
 	double limit);
 #endif

@@ -7,7 +7,7 @@
 
 /*
  * The bytes of path ("-" or NULL: standard input), and their number in *n; a NUL, which is not counted,
- * follows them. free() it. Dies on a folder, on an error of the system, and on more than `most` bytes.
+ * follows them. free() it. Dies on a folder, on an error of the system, and on more than `max` bytes.
  */
 char *contents_read(const char *path, size_t max, size_t *n);
 

@@ -136,7 +136,7 @@ static void read_small(struct input *in, const unsigned char head[HDF5_HEAD], si
 }
 
 /* The next part of a pipe; false at its end. */
-static bool read_image(struct input *in, struct part *part)
+static bool read_part(struct input *in, struct part *part)
 {
 	unsigned char head[HDF5_HEAD];
 	size_t got = file_read(in->name, in->fd, head, HDF5_HEAD), n;
@@ -171,7 +171,7 @@ static bool has_user_block(const unsigned char *data, size_t n)
 }
 
 /* The next part of a mapped file; false at its end. */
-static bool find_image(struct input *in, struct part *part)
+static bool find_part(struct input *in, struct part *part)
 {
 	const unsigned char *data = in->map + in->used + in->lead;
 	unsigned char head[HDF5_HEAD] = { 0 };
@@ -254,12 +254,12 @@ static void check_frame(struct input *in, struct part *part)
 }
 
 /* Opens the next part; false at the end of the input. The first decides whether that is a whole file. */
-static bool open_image(struct input *in, struct part *part)
+static bool open_part(struct input *in, struct part *part)
 {
 	const bool first = !in->part.base;
 	size_t parts;
 
-	if (!(in->piped ? read_image(in, part) : find_image(in, part))) {
+	if (!(in->piped ? read_part(in, part) : find_part(in, part))) {
 		if (first)
 			die("%s: is empty, expected an HDF5 file or stream", in->name);
 		if (in->next < in->parts)
@@ -291,7 +291,7 @@ static bool open_image(struct input *in, struct part *part)
 	return true;
 }
 
-static void close_image(struct part *part)
+static void close_part(struct part *part)
 {
 	tree_forget(part);
 	if (part->framed)
@@ -380,8 +380,8 @@ struct part *input_next(struct input *in)
 
 	drop_pages(in);
 	if (!in->whole || in->next == in->parts) {
-		close_image(part);
-		if (!open_image(in, part))
+		close_part(part);
+		if (!open_part(in, part))
 			return NULL;
 		if (!in->whole) {
 			part->member = tree_children(part, "/", &part->members);
@@ -403,7 +403,7 @@ struct part *input_next(struct input *in)
 
 void input_close(struct input *in)
 {
-	close_image(&in->part);
+	close_part(&in->part);
 	part_list_free(&in->list);
 	links_free(&in->links);
 	unmap_file(in);
@@ -430,7 +430,7 @@ struct part *part_open(const char *path, const char *kind)
 		in->piped = false;
 		map_input(in, to, n, 0);
 	}
-	while (open_image(in, &next)) {
+	while (open_part(in, &next)) {
 		next.member = tree_children(&next, "/", &next.members);
 		last = last ? last->also = xalloc(1, sizeof next) : &in->part;
 		*last = next;
@@ -453,7 +453,7 @@ void part_close(struct part *part)
 {
 	for (struct part *i = part->also, *also; i; i = also) {
 		also = i->also;
-		close_image(i);
+		close_part(i);
 		free(i);
 	}
 	input_close(input_of(part));

@@ -16,7 +16,7 @@
 #include "quant/member.h"
 
 struct layer {
-	const char *file;	/* for messages; valid as long as the image */
+	const char *file;	/* for messages; valid as long as the part */
 	char *path;		/* of the group */
 	struct linear linear;	/* views of the part, valid as long as it is */
 };

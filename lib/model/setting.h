@@ -21,7 +21,7 @@ void setting_storage(void *format, const char *option, const char *text);
 void setting_format(void *format, const char *option, const char *text);
 void setting_format_or_none(void *format, const char *option, const char *text);
 
-/* struct cache_format, all zero where the option is not given; G from 1 to LINEAR_MOST */
+/* struct cache_format, all zero where the option is not given; G from 1 to LINEAR_MAX */
 #define OPTION_KV_FORMAT(var) { 0, "kv-format", OPTION_PARSED(struct cache_format, var, setting_kv_format), \
 	"FORMAT[:G]", "round keys and values, a scale for G channels of a head, or none " \
 	"(default: the model's)", .form = setting_kv_form }

@@ -58,7 +58,7 @@ char *format_closest(const char *name);
 const char *format_hint(const struct format *f);
 /* What formats there are, for messages: "int2..int8, uint1..uint8, ..." */
 const char *format_list(void);
-/* The largest power of two of which every value is an integer multiple, none beyond ±most; 0: none is. */
+/* The largest power of two of which every value is an integer multiple, none beyond ±max; 0: none is. */
 float format_unit(const struct format *f, float max);
 
 /*
@@ -78,7 +78,7 @@ void format_decode(const struct format *f, size_t n, float x[n], const uint8_t c
 void format_quantize(const struct format *f, size_t n, uint8_t code[n], float y[n], const double x[n],
 	const float scale[n], const uint8_t *zero);
 /*
- * Simulated arithmetic: y = scale · nearest(x / scale), of the exact quotient, at most limit (0: f->top); NaN
+ * Simulated arithmetic: y = scale · nearest(x / scale), of the exact quotient, at most limit (0: f->max); NaN
  * stays, y may be x.
  */
 void format_round(const struct format *f, size_t n, float y[n], const float x[n], float scale, float limit);

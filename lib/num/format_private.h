@@ -31,8 +31,8 @@ extern const struct codec codec_integers, codec_floats, codec_quantiles;
 
 struct format_kind {
 	const char *name;		/* '#' stands for a number: n, or x and y */
-	int min;			/* n is from least to 8; 0: there is no n */
-	bool (*fill)(struct format *f);	/* bits, top, grid from the numbers; false if they are out of range */
+	int min;			/* n is from min to 8; 0: there is no n */
+	bool (*fill)(struct format *f);	/* bits, max, grid from the numbers; false if they are out of range */
 	void (*ties)(struct format *f);	/* updates what is derived from f->away; NULL: nothing is */
 	const struct codec *codec;	/* NULL: the format has no grid */
 	const struct code_form *form;	/* of its codes, where they stand for several weights */

@@ -78,7 +78,7 @@ struct product_row {
 	const char *name;
 	unsigned types;			/* bits 1 << enum compute_type */
 	enum cpu cpu;			/* the narrowest processor */
-	size_t min, max;		/* rows of x; most 0: any number */
+	size_t min, max;		/* rows of x; max 0: any number */
 	int way;			/* of rows that share functions: which */
 	/* Whether it is for the layer, on this processor; NULL: yes. */
 	bool (*fits)(const struct product_row *row, const struct linear *l);

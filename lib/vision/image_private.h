@@ -25,7 +25,7 @@ struct image_reader {
 /* False: the file is refused. */
 bool image_png(struct image_reader *r);
 
-/* Why an image of h x w pixels is not read, or NULL. most: pixels that the bytes of the file can hold. */
+/* Why an image of h x w pixels is not read, or NULL. max: pixels that the bytes of the file can hold. */
 const char *image_unfit(size_t h, size_t w, size_t max);
 /* Takes the extents, and makes memory for the pixels; false: these are not wanted. */
 bool image_make(struct image_reader *r, size_t h, size_t w);

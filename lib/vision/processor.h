@@ -24,8 +24,8 @@
 
 /*
  * How large an image becomes: height x width; the shorter side `shortest`, the other in proportion; or
- * both sides the nearest multiples of patch · merge, scaled down or up where they have more than `most`
- * pixels or fewer than `least` (Qwen2-VL).
+ * both sides the nearest multiples of patch · merge, scaled down or up where they have more than `max`
+ * pixels or fewer than `min` (Qwen2-VL).
  */
 enum processor_sizing { PROCESSOR_EXACT, PROCESSOR_SHORTEST, PROCESSOR_PIXELS };
 
