@@ -38,17 +38,20 @@ static const struct branch_plan
 	/* EoRA's H has negative eigenvalues by rounding alone; that much of a ridge covers it. */
 	projected = { .weighted = true, .ridge = 0x1p-24 };
 
-const struct branch_method branch_methods[] = {
-	[BRANCH_FBQUANT] = { "fbquant", .descends = true, .compensate = COMPENSATE_NONE, .steps = 400,
-		.plan = &feedback },
-	[BRANCH_LOWRANK] = { "lowrank", .compensate = COMPENSATE_NONE, .steps = 1, .plan = &plain },
-	[BRANCH_SVDQUANT] = { "svdquant", .compensate = COMPENSATE_NONE, .steps = 100, .plan = &absorbing },
-	[BRANCH_LOFTQ] = { "loftq", .compensate = COMPENSATE_NONE, .steps = 5, .plan = &plain },
-	[BRANCH_CALDERA] = { "caldera", .compensate = COMPENSATE_BOTH, .steps = 20, .plan = &weighted },
-	[BRANCH_EORA] = { "eora", .compensate = COMPENSATE_NONE, .steps = 1, .plan = &projected },
-	{ NULL }
-};
-const char *const branch_names[] = { "fbquant", "lowrank", "svdquant", "loftq", "caldera", "eora", NULL };
+/* ROW(which, its name, its other members) */
+#define METHODS(ROW) \
+	ROW(FBQUANT, "fbquant", .descends = true, .compensate = COMPENSATE_NONE, .steps = 400, \
+		.plan = &feedback) \
+	ROW(LOWRANK, "lowrank", .compensate = COMPENSATE_NONE, .steps = 1, .plan = &plain) \
+	ROW(SVDQUANT, "svdquant", .compensate = COMPENSATE_NONE, .steps = 100, .plan = &absorbing) \
+	ROW(LOFTQ, "loftq", .compensate = COMPENSATE_NONE, .steps = 5, .plan = &plain) \
+	ROW(CALDERA, "caldera", .compensate = COMPENSATE_BOTH, .steps = 20, .plan = &weighted) \
+	ROW(EORA, "eora", .compensate = COMPENSATE_NONE, .steps = 1, .plan = &projected)
+
+#define METHOD(which, label, ...) [BRANCH_##which] = { .name = label, __VA_ARGS__ },
+#define NAME(which, label, ...) [BRANCH_##which] = label,
+const struct branch_method branch_methods[] = { METHODS(METHOD) { NULL } };
+const char *const branch_names[] = { METHODS(NAME) NULL };
 
 static void *cut_workspace(char *base, size_t *at, size_t bytes)
 {

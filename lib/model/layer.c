@@ -90,12 +90,6 @@ static const enum tensor_type floats[] = {
 	[HALF_NONE] = TENSOR_F32, [HALF_F16] = TENSOR_F16, [HALF_BF16] = TENSOR_BF16,
 };
 
-/* Where l holds what stands at the offset. */
-static void *field(const struct linear *l, size_t offset)
-{
-	return (char *)(uintptr_t)l + offset;
-}
-
 /* The object that has an attribute; free() it. */
 static char *bearer(const char *path, const struct member *m)
 {
@@ -155,15 +149,15 @@ static void read_text(const struct member_place *g, const struct member *m)
 			i++;
 		if (!m->words[i])
 			refuse_member(g, m, "'%s' is not known; known are %s", text, m->meaning);
-		*(int *)field(g->l, m->view) = i;
-	} else if ((!m->optional || strcmp(text, "none")) && !format_parse(field(g->l, m->view), text))
+		*(int *)member_field(g->l, m->view) = i;
+	} else if ((!m->optional || strcmp(text, "none")) && !format_parse(member_field(g->l, m->view), text))
 		refuse_member(g, m, "'%s' is no number format; known are %s", text, format_list());
 	free(at), free(text);
 }
 
 static double number(const struct member *m, const struct linear *l)
 {
-	const void *x = field(l, m->view);
+	const void *x = member_field(l, m->view);
 
 	switch (m->type) {
 	case MEMBER_INT:	return *(const int *)x;
@@ -175,7 +169,7 @@ static double number(const struct member *m, const struct linear *l)
 
 static void set_number(const struct member *m, struct linear *l, double v)
 {
-	void *x = field(l, m->view);
+	void *x = member_field(l, m->view);
 
 	switch (m->type) {
 	case MEMBER_INT:	*(int *)x = (int)v; break;
@@ -203,7 +197,7 @@ static void check_attribute(const struct member_place *g, const struct member *m
 {
 	char why[MEMBER_WHY];
 
-	if (m->sound && !m->sound(g->l, 1, field(g->l, m->view), why))
+	if (m->sound && !m->sound(g->l, 1, member_field(g->l, m->view), why))
 		refuse_member(g, m, "%s", why);
 }
 
@@ -239,7 +233,7 @@ static enum tensor_type stored_type(const struct member *m, const struct linear 
 	const void *scale = NULL;
 
 	if (m->type == MEMBER_SHORT)
-		memcpy(&scale, field(l, m->scaled), sizeof scale);
+		memcpy(&scale, member_field(l, m->scaled), sizeof scale);
 	return scale ? TENSOR_I8 : types[m->type];
 }
 
@@ -257,10 +251,10 @@ static void read_dataset(const struct member_place *g, const struct member *m)
 	for (int i = 0; i < rank; i++)
 		member_set_extent(m, g->l, i, t.dim[i]);
 	if (m->type == MEMBER_FLOAT)
-		*(enum half_type *)field(g->l, m->half) = layer_half(g->part, at, t.type);
+		*(enum half_type *)member_field(g->l, m->half) = layer_half(g->part, at, t.type);
 	if (m->type == MEMBER_WIDE || m->type == MEMBER_SHORT)
 		t.data = widen(g, at, &t, wanted);
-	memcpy(field(g->l, m->view), &t.data, sizeof t.data);
+	memcpy(member_field(g->l, m->view), &t.data, sizeof t.data);
 	if (m->sound && !m->sound(g->l, tensor_count(&t), t.data, why))
 		refuse_member(g, m, "%s", why);
 	free(at);
@@ -284,12 +278,12 @@ static void read_linear(const struct member_place *g, const struct member *m)
 		die("%s: %s: has %s, expected a branch without", part_name(g->part), path, l->bias ?
 			"a bias" : l->splits ? "columns taken out" : linear_two_sided(l) ?
 			linear_two_sided(l) : "an online Hadamard");
-	*(size_t *)field(g->l, m->extent[0]) = l->out;
-	*(size_t *)field(g->l, m->extent[1]) = l->in;
+	*(size_t *)member_field(g->l, m->extent[0]) = l->out;
+	*(size_t *)member_field(g->l, m->extent[1]) = l->in;
 	if (g->l->rank > min(g->l->in, g->l->out))
 		die("%s: %s: is of rank %zu, expected at most %zu", part_name(g->part), path, g->l->rank,
 			min(g->l->in, g->l->out));
-	memcpy(field(g->l, m->view), &l, sizeof l);
+	memcpy(member_field(g->l, m->view), &l, sizeof l);
 	free(path);
 }
 
@@ -375,11 +369,11 @@ static void write_dataset(struct output *out, const char *path, const struct mem
 	struct tensor t = tensor_of(types[m->type], NULL, rank ? rank : 1, rank ? dim : (size_t[]){ 1 });
 	char *at = layer_member(path, m->name);
 
-	memcpy(&t.data, field(l, m->view), sizeof t.data);
+	memcpy(&t.data, member_field(l, m->view), sizeof t.data);
 	if (m->type == MEMBER_WIDE)
 		t.type = TENSOR_F32;
 	if (m->type == MEMBER_FLOAT)
-		t.type = floats[*(const enum half_type *)field(l, m->half)];
+		t.type = floats[*(const enum half_type *)member_field(l, m->half)];
 	if (m->type == MEMBER_SHORT)
 		write_short(out, at, m, l, t);
 	else
@@ -391,7 +385,7 @@ static void write_attribute(struct output *out, const char *path, const struct m
 	const struct linear *l)
 {
 	char *at = bearer(path, m);
-	const void *x = field(l, m->view);
+	const void *x = member_field(l, m->view);
 	const char *name = m->type == MEMBER_FORMAT ? ((const struct format *)x)->name : NULL;
 
 	switch (m->type) {
@@ -408,7 +402,7 @@ static void write_linear(struct output *out, const char *path, const struct memb
 	char *below = layer_member(path, m->name);
 	const struct linear *branch;
 
-	memcpy(&branch, field(l, m->view), sizeof branch);
+	memcpy(&branch, member_field(l, m->view), sizeof branch);
 	layer_write(out, NULL, below, branch);
 	free(below);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* product.c -- the table of products, and what is added to them; see product.h */
 #include "product/product.h"
-#include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
 #include "product/product_exact_private.h"
@@ -173,16 +172,10 @@ bool product_view(struct product *p)
 	return true;
 }
 
-static bool same_columns(const struct linear *a, const struct linear *b)
-{
-	return a->splits == b->splits && (!a->splits ||
-		!memcmp(a->split_index, b->split_index, a->splits * sizeof *a->split_index));
-}
-
 bool product_input_same(const struct product *a, const struct product *b)
 {
 	return a == b || (!a->row_a && !b->row_a && a->row == b->row && a->type == b->type &&
-		same_columns(a->l, b->l) && linear_inputs_agree(a->l, b->l) &&
+		linear_splits_agree(a->l, b->l) && linear_inputs_agree(a->l, b->l) &&
 		(!a->row->input_same || a->row->input_same(a, b)));
 }
 

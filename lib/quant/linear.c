@@ -145,6 +145,12 @@ bool linear_rotations_agree(size_t n, const struct linear_rotation *a, const str
 		(!a->signs || !memcmp(a->signs, b->signs, n));
 }
 
+bool linear_splits_agree(const struct linear *a, const struct linear *b)
+{
+	return a->splits == b->splits && (!a->splits ||
+		!memcmp(a->split_index, b->split_index, a->splits * sizeof *a->split_index));
+}
+
 const char *linear_two_sided(const struct linear *l)
 {
 	return l->rotation_in.signs ? "input_signs" : l->rotation_out.signs ? "output_signs" :
@@ -166,8 +172,7 @@ bool linear_inputs_agree(const struct linear *a, const struct linear *b)
 	if (strcmp(p->format.name, q->format.name) || p->format.away != q->format.away)
 		return false;
 	if (!is_static)
-		return p->clip == q->clip && a->splits == b->splits && (!a->splits ||
-			!memcmp(a->split_index, b->split_index, a->splits * sizeof *a->split_index));
+		return p->clip == q->clip && linear_splits_agree(a, b);
 	return (p->modalities == q->modalities &&
 		!memcmp(p->scale, q->scale, p->modalities * sizeof *p->scale));
 }

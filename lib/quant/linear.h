@@ -118,6 +118,8 @@ bool linear_has_grid(const struct linear *l);
 
 /* Whether two rotations of n numbers are the same. */
 bool linear_rotations_agree(size_t n, const struct linear_rotation *a, const struct linear_rotation *b);
+/* Whether two layers have the same columns taken out. */
+bool linear_splits_agree(const struct linear *a, const struct linear *b);
 /* The first member, by its name in a file, that rotates inputs or outputs in another way than by a Hadamard
  * of the inputs alone, which transforms of weights know; NULL: there is none. */
 const char *linear_two_sided(const struct linear *l);

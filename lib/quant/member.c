@@ -458,17 +458,16 @@ bool member_is_attribute(const struct member *m)
 	return m->type > MEMBER_LINEAR;
 }
 
-/* Where l holds what stands at the offset. */
-static const void *field(const struct linear *l, size_t offset)
+void *member_field(const struct linear *l, size_t offset)
 {
-	return (const char *)l + offset;
+	return (char *)(uintptr_t)l + offset;
 }
 
 static const void *view_of(const struct member *m, const struct linear *l)
 {
 	const void *view;
 
-	memcpy(&view, field(l, m->view), sizeof view);
+	memcpy(&view, member_field(l, m->view), sizeof view);
 	return view;
 }
 
@@ -487,9 +486,9 @@ bool member_there(const struct member *m, const struct linear *l, int form)
 	if (!member_is_attribute(m))
 		return view_of(m, l);
 	switch (m->type) {	/* none says nothing */
-	case MEMBER_WORD:	return *(const int *)field(l, m->view);
-	case MEMBER_SIZE:	return !m->optional || *(const size_t *)field(l, m->view);
-	case MEMBER_REAL:	return !m->optional || *(const float *)field(l, m->view) > 0;
+	case MEMBER_WORD:	return *(const int *)member_field(l, m->view);
+	case MEMBER_SIZE:	return !m->optional || *(const size_t *)member_field(l, m->view);
+	case MEMBER_REAL:	return !m->optional || *(const float *)member_field(l, m->view) > 0;
 	default:		return true;
 	}
 }
@@ -507,7 +506,7 @@ int member_extents(const struct member *m, const struct linear *l, size_t dim[2]
 	for (int i = 0; i < m->rank; i++) {
 		dim[i] = m->follows ? m->follows(m, l, i) : 0;
 		if (!dim[i])
-			dim[i] = *(const size_t *)field(l, m->extent[i]);
+			dim[i] = *(const size_t *)member_field(l, m->extent[i]);
 	}
 	return m->rank == 2 && m->level && is_one_value(m->level, l) ? 0 : m->rank;
 }
@@ -515,7 +514,7 @@ int member_extents(const struct member *m, const struct linear *l, size_t dim[2]
 void member_set_extent(const struct member *m, struct linear *l, int i, size_t extent)
 {
 	if (!m->follows || !m->follows(m, l, i))
-		memcpy((char *)l + m->extent[i], &extent, sizeof extent);
+		memcpy(member_field(l, m->extent[i]), &extent, sizeof extent);
 }
 
 /* All that is stored of a member but a branch, in bits. */

@@ -74,6 +74,8 @@ struct member {
 
 extern const struct member members[];	/* of struct linear */
 
+/* Where l holds what stands at an offset, as `view`; only whoever fills l may write there. */
+void *member_field(const struct linear *l, size_t offset);
 bool member_is_dataset(const struct member *m);
 bool member_is_attribute(const struct member *m);
 /* The weight's row of the form that l has, or NULL. */

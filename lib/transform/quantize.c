@@ -195,8 +195,7 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 		die("%s: %s: has a branch, expected the weight before", file, path);
 	if (!linear_rotations_agree(l->in, &y->rotation_in, &l->rotation_in) ||
 		!linear_rotations_agree(l->out, &y->rotation_out, &l->rotation_out) ||
-		y->splits != l->splits || (l->splits &&
-		memcmp(y->split_index, l->split_index, l->splits * sizeof *l->split_index)))
+		!linear_splits_agree(y, l))
 		die("%s: %s: reads its input otherwise than that of %s: another online Hadamard, other "
 			"signs, outputs or columns taken out", file, path, part_name(part));
 	return y;
