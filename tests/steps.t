@@ -144,8 +144,8 @@ is '... nor named otherwise' "$("$p" --status m.h5 2>said | cut -f 2 | sed 's/[.
 "$p" m.h5 --dry-run >commands
 ok '... and neither writes' test ! -e steps
 is 'a dry run: as many commands, in a folder with the model' \
-	"$(grep -cv -e '^PATH=' -e '^mkdir ' -e '^cd ' -e '^ln ' commands) $(grep -c -e '^PATH=' -e '^mkdir ' \
-	-e '^cd ' -e '^ln ' commands)" '12 4'
+	"$(grep -cv -e '^set ' -e '^PATH=' -e '^mkdir ' -e '^ln ' commands) $(grep -c -e '^set ' -e '^PATH=' \
+	-e '^mkdir ' -e '^ln ' commands)" '12 4'
 ok '... a step is a command line by plain names' \
 	grep -qx "gar-order -q --order gar --group 128 hessian.h5 -o gar.h5" commands
 "$p" m.h5 >/dev/null 2>&1
@@ -156,6 +156,19 @@ is '... and make the same' "$(
 )" \
 	"$(cd steps && find . -name '*.tsv' ! -name usage.tsv | sort | xargs cksum)"
 rm -r steps; mv ran steps
+mkdir mine
+cp m.h5 mine/model.h5
+echo mine | tee mine/test.h5 >mine/file
+(cd mine && cksum ./* && PTQ_RESULTS=file/res "$p" model.h5 --dry-run >../elsewhere/commands) >mine.sum
+ok '... for a folder that cannot be made: none of them runs' \
+	sh -c 'cd mine && ! bash ../elsewhere/commands && cksum ./* | cmp - ../mine.sum'
+PTQ_RESULTS=stops "$p" --dry-run m.h5 >commands
+ok '... end where a command of a pipe fails' sh -c '! FAILS=dpq-run bash commands'
+is '... at once' "$(find stops -name '*.tsv' | wc -l)" 1
+PTQ_RESULTS=stops "$tmp/tools/pipelines/fbquant-overfit.sh" --dry-run m.h5 >commands
+rm -r stops
+ok '... or one before &&' sh -c '! FAILS=tensor-stats bash commands'
+is '... at once' "$(find stops -name '*.stats' | wc -l)" 1
 rm "$work/gar.h5"
 is 'one file is gone: it and what needs it are to do' \
 	"$("$p" --status m.h5 2>/dev/null | sort | sed 's/[.][a-z0-9]*$//' | tr '\t' ' ' | paste -sd,)" \

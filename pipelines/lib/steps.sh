@@ -66,7 +66,8 @@ look() {	# look FOLDER: goes there, or, where there is none, to an empty one, wh
 	local folder=$1 tool
 	tool=$(type -P eval-ppl)
 	# shellcheck disable=SC2016
-	[ $mode != dry-run ] || printf 'PATH=%q:$PATH\nmkdir -p %q\ncd %q\n' "${tool%/*}" "$1" "$1"
+	[ $mode != dry-run ] ||
+		printf 'set -euo pipefail\nPATH=%q:$PATH\nmkdir -p %q && cd %q || exit\n' "${tool%/*}" "$1" "$1"
 	if [ ! -d "$1" ]; then
 		part=$(mktemp -d) folder=$part
 		trap 'rm -rf "$part"' EXIT
@@ -74,12 +75,14 @@ look() {	# look FOLDER: goes there, or, where there is none, to an empty one, wh
 	cd "$folder" || exit
 }
 tell() {	# tell MADE NAME COMMAND: what --dry-run and --status say of a step
+	local end=''
+	[[ $3 != *'&&'* ]] || end=' || exit'	# bash -e goes on where a command before && fails
 	all=$((all + 1))
 	[ -z "$1" ] || made=$((made + 1))
 	case $mode$1 in
 		status) printf 'to do\t%s\n' "$2" ;;
 		status*) printf 'done\t%s\n' "$2" ;;
-		*) echo "${1:+# done: }$3" ;;
+		*) echo "${1:+# done: }$3$end" ;;
 	esac
 }
 # now FILE HOW COMMAND...: for the key an input is a slash, since the folder's has what is in it, and a program its
