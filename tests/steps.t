@@ -128,6 +128,28 @@ ok 'a step that makes nothing' sh -c 'sed "s/^run_steps/step \"cat a.h5\"\n&/" "
 	sh "$p" "$tmp/tools/pipelines/two.sh"
 rm tools/pipelines/two.sh
 
+cat >own.sh <<SH
+#!/usr/bin/env bash
+set -euo pipefail
+. "$tmp/tools/pipelines/lib/common.sh"
+begin "\$name" "\$@"
+step "sort stats $tmp/more >sorted.tsv"
+step "tensor-stats model.h5 | cat - >stats"
+run_steps
+SH
+chmod +x own.sh
+own() { "$@" ./own.sh m.h5 2>&1 >/dev/null | sed -n 's/^own: //p' | xargs; }
+echo more >more
+is 'a result and an input without a dot, an input with a slash' "$(own env)" 'stats sorted'
+is '... once' "$(own env)" ''
+echo '#' >>tools/bin/tensor-stats
+is '... the same result made again' "$(own env)" 'stats'
+rm steps/own/*/stats
+echo another >>more
+is '... another input' "$(own env)" 'stats sorted'
+echo 'echo line' >>tools/bin/tensor-stats
+is '... another result' "$(own env)" 'stats sorted'
+
 printf '#!/bin/sh\necho "#" >>%s\nexec bash -euo pipefail\n' "$tmp/tools/bin/dpq-run" >later
 chmod +x later
 echo '#' >>tools/bin/eval-ppl

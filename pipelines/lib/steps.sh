@@ -44,7 +44,7 @@ key_of() {	# key_of COMMAND RESULT...: sets $key; files that are not there have 
 	words "${1//$'\n'/ }"
 	for word in "${words[@]}"; do
 		if [[ " ${tools[*]} " = *" $word "* ]]; then file=$(type -P "$word")
-		elif [[ $word = *.* && $word != */* && " ${*:2} " != *" $word "* && -f $word ]]; then file=$word
+		elif [[ " ${*:2} " != *" $word "* && -f $word && -r $word ]]; then file=$word
 		else continue; fi
 		digest "$file"
 		text+=$'\n'"$word $digest"
