@@ -20,7 +20,7 @@ for t in aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep 
 case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac
 out=/dev/null last='' report=/dev/null
 for a; do
-	case $last in -o) out=$a ;; --report) report=$a ;; esac
+	case $last in -o|--output) out=$a ;; --report) report=$a ;; esac
 	last=$a
 done
 sum=$(cat model.h5 2>/dev/null | cksum | cut -c 1-6)
@@ -133,23 +133,51 @@ cat >own.sh <<SH
 set -euo pipefail
 . "$tmp/tools/pipelines/lib/common.sh"
 begin "\$name" "\$@"
-step "sort stats $tmp/more >sorted.tsv"
+step "sort stats $tmp/lines >sorted.tsv"
 step "tensor-stats model.h5 | cat - >stats"
 run_steps
 SH
 chmod +x own.sh
 own() { "$@" ./own.sh m.h5 2>&1 >/dev/null | sed -n 's/^own: //p' | xargs; }
-echo more >more
+echo one >lines
 is 'a result and an input without a dot, an input with a slash' "$(own env)" 'stats sorted'
 is '... once' "$(own env)" ''
 echo '#' >>tools/bin/tensor-stats
 is '... the same result made again' "$(own env)" 'stats'
 rm steps/own/*/stats
-echo another >>more
+echo another >>lines
 is '... another input' "$(own env)" 'stats sorted'
 echo 'echo line' >>tools/bin/tensor-stats
 is '... another result' "$(own env)" 'stats sorted'
 
+# --- what a step writes is read as the shell reads it, or refused ---
+sed '/^step/d; s/^run_steps/step "$STEP"\n&/' own.sh >one.sh
+chmod +x one.sh
+plain='the plain name of a result with blanks around it'
+refused() { no "$3" 1 "^one: step: '$1': expected $2" env STEP="$3" ./one.sh m.h5; }
+for redirection in '>a.tsv;' '>>a.tsv' '>' '&>a.tsv' '>|a.tsv' '1>>a.tsv' '>a/b.tsv' ">'a.tsv'" 'x>a.tsv' '>$a.tsv'; do
+	refused "$(printf %s "$redirection" | sed 's/[>$|.&]/[&]/g')" "$plain" \
+		"cat model.h5 >b.tsv && cat model.h5 $redirection a.tsv"
+done
+refused 'a[.]h5;' "$plain" 'tensor-stats model.h5 >b.tsv && gar-order model.h5 -o a.h5; exit 0'
+refused '--report=a[.]tsv' "a blank before the file's name" 'dpq-run --report=a.tsv model.h5 -o a.h5'
+refused '--output=a[.]h5' "a blank before the file's name" 'gar-order --output=a.h5 model.h5 >b.tsv'
+refused '-oa[.]h5' "a blank before the file's name" 'gar-order -oa.h5 model.h5 >b.tsv'
+refused tee 'no tee' 'tensor-stats model.h5 | tee b.tsv >c.tsv'
+refused '--reference=a[.]h5' "'a.h5' with blanks around it" \
+	'gar-order model.h5 -o a.h5 && tensor-diff --reference=a.h5 model.h5 >a.tsv'
+refused "echo 'x >a.tsv" 'another quote' "echo 'x >a.tsv"
+printf '31 a\n33 b\n' >numbers
+for text in "awk '\$1 >32 { print }' $tmp/numbers >a.tsv" "awk \"\\\$1 >32 { print }\" $tmp/numbers 2>&1 >a.tsv" \
+	"awk \\\$1\\ \\>32 $tmp/numbers 2>/dev/null >a.tsv" "awk '\$1 >32' <$tmp/numbers >a.tsv"; do
+	ok "$text" env STEP="$text" ./one.sh m.h5
+	is '... its result' "$(cat steps/one/*/a.tsv)" '33 b'
+	rm -r steps/one
+done
+ok '--output FILE' env STEP='tokenize --output a.h5' ./one.sh m.h5
+ok '... its result' test -s "$(echo steps/one/*/a.h5)"
+
+# --- what is made while a tool is replaced ---
 printf '#!/bin/sh\necho "#" >>%s\nexec bash -euo pipefail\n' "$tmp/tools/bin/dpq-run" >later
 chmod +x later
 echo '#' >>tools/bin/eval-ppl

@@ -3,7 +3,7 @@
 #
 #   step COMMAND           a command line that makes files of the folder of results: those after -o and --report and
 #                          those of redirections, but for those that it removes. It is text for any shell on any
-#                          machine, names of files are plain ones, words and names have one blank between them
+#                          machine. Names of its results are plain ones with blanks around them
 #   alone COMMAND          a step that runs while no other does: its subject is time
 #   run_steps              makes what is not made: again and again all steps that need no file of one that is not
 #                          yet made, one after the other, or, unless it is blank, by the command in $PTQ_EACH, which
@@ -115,47 +115,76 @@ link() {	# always anew: an older link may point at a place where another file li
 	esac
 }
 
+plain='^[A-Za-z0-9_][A-Za-z0-9_.+,:@%-]*$'
+quoted="^([^'\"\\\\]*)(\\\\.|'[^']*'|\"([^\"\\\\]|\\\\.)*\")(.*)\$"
+refuse() {	# refuse WORD EXPECTED
+	local word=${1//$'\1'/<}
+	fail 1 "step: '${word//$'\2'/>}': expected $2"
+}
+bare() {	# bare COMMAND: sets $text, the command on one line, where control characters stand for quoted < and >
+	local rest=${1//$'\n'/ } word
+	text=
+	while [[ $rest =~ $quoted ]]; do
+		word=${BASH_REMATCH[2]//</$'\1'}
+		text+=${BASH_REMATCH[1]}${word//>/$'\2'} rest=${BASH_REMATCH[4]}
+	done
+	[[ $rest != *[\'\"]* ]] || refuse "$rest" 'another quote'
+	text+=$rest
+}
+result() {	# result WORD NAME
+	[[ $2 =~ $plain ]] || refuse "$1" 'the plain name of a result with blanks around it, as in >a.tsv or -o a.h5'
+	written+="$2 "
+}
 # results_of WORD...: sets $written, the files that a command makes, $removed, $errors, those of its standard error
 results_of() {
 	local word last='' file removes=''
-	written='' removed='' errors=''
+	written=' ' removed='' errors=''
 	for word; do
-		file=
-		case $last in
-			-o|--report) file=$word ;;
-			*) [[ ! $word =~ ^[12]?'>'([^\&/].*)$ ]] || file=${BASH_REMATCH[1]} ;;
+		case $word in
+			tee) refuse tee 'no tee: its files would be no results' ;;
+			-o?*|--output=*|--report=*) refuse "$word" "a blank before the file's name" ;;
 		esac
+		if [[ $last = -o || $last = --output || $last = --report ]]; then result "$word" "$word"
+		elif [[ $word = *'>'* && ! $word =~ ^[0-9]?'>'('&'[0-9]|/dev/[a-z]+)$ ]]; then
+			file=${word#[12]} file=${file#>}
+			result "$word" "$file"
+			[[ $word != '2>'* ]] || errors+=" $file"
+		fi
 		case $word in
 			rm) removes=yes ;;
 			'&&'|'||'|';'|'}') removes='' ;;
 			*) [ -z "$removes" ] || removed+=" $word " ;;
 		esac
-		written+=${file:+" $file "}
-		[[ $word != '2>'[!/\&]* ]] || errors+=" $file "
 		last=$word
 	done
 }
 step() {	# the line that is run has its files in $part, and moves them here with its key when all are whole
-	local word out file line='' i=${#lines[@]} words written removed errors
-	read -ra words <<<"${*//$'\n'/ }"
+	local word out file line='' text i=${#lines[@]} words written removed errors
+	bare "$*"
+	read -ra words <<<"$text"
 	results_of "${words[@]}"
 	for word in "${words[@]}"; do
 		file=$word
 		[[ ! $word =~ ^[012]?[\<\>] ]] || file=${word#"${BASH_REMATCH[0]}"}
-		[[ $written != *" $file "* ]] || word=${word%"$file"}@PART@/$file
+		if [[ $written = *" $file "* ]]; then word=${word%"$file"}@PART@/$file
+		else for file in ${word//[^A-Za-z0-9_.\/+,:@%-]/ }; do
+			[[ $written != *" $file "* ]] || refuse "$word" "'$file' with blanks around it"
+		done; fi
 		line+=" $word"
 	done
+	line=${line//$'\1'/<} line=${line//$'\2'/>}
+	text=${words[*]} text=${text//$'\1'/<} text=${text//$'\2'/>}
 	results[i]=
 	for out in $written; do [[ $removed = *" $out "* ]] || results[i]+="${results[i]:+ }$out"; done
 	[ -n "${results[i]}" ] || fail 1 "a step without a result: $*"
 	for out in ${results[i]}; do
 		[ -n "${maker[$out]-}" ] || continue
-		[ "${shown[maker[$out]]}" = "${words[*]}" ] || fail 1 "$out: two steps make it"
+		[ "${shown[maker[$out]]}" = "$text" ] || fail 1 "$out: two steps make it"
 		unset 'results[i]'
 		return
 	done
 	for out in ${results[i]}; do maker[$out]=$i unmade[$out]=$i; done
-	shown[i]=${words[*]} lines[i]="{ ${line# }; }" failing[i]='exit 1'
+	shown[i]=$text lines[i]="{ ${line# }; }" failing[i]='exit 1'
 	for file in $errors; do failing[i]="cat @PART@/$file >&2; ${failing[i]}"; done
 }
 alone() {
