@@ -268,6 +268,9 @@ fi
 for s in PTQ_GROUP PTQ_LIMIT PTQ_TOKENS; do
 	no "$s is no number" 2 "^dpq-table4: $s: '1 x' is not a number" env "$s=1 x" "$p" hf
 done
+ok 'a runner that fails is said' \
+	sh -c '! PTQ_RESULTS=failing PTQ_EACH=false "$1" m.h5 2>said && tail -n 1 said |
+	grep -qx "dpq-table4: .false. ended with status 1; missing: calib, test"' sh "$p"
 no 'a runner that is not there' 1 '^dpq-table4: nosuch: is not installed' env PTQ_EACH='nosuch -j4' "$p" hf
 mkdir few
 for t in bash dirname realpath; do ln -s "$(command -v $t)" few/$t; done

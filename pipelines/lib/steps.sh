@@ -212,7 +212,7 @@ command_of() {	# command_of STEP: the line that makes it, $key being its key
 # shellcheck disable=SC2086
 step_is_made() { is_made "${shown[$1]}${singly[$1]:+ on $(machine)}" ${results[$1]}; }
 make_steps() {	# make_steps STEP...: those that are not made
-	local i line text='' todo=() keys=() missing=''
+	local i line text='' todo=() keys=() missing='' by=("${runner[@]}") status=0
 	for i; do
 		step_is_made "$i" && continue
 		todo+=("$i") keys[i]=$key
@@ -220,13 +220,15 @@ make_steps() {	# make_steps STEP...: those that are not made
 		text+=$line$'\n'
 	done
 	[ -n "$text" ] || return 0
-	if [ -n "${singly[$1]-}" ]; then bash -euo pipefail <<<"$text"
-	else "${runner[@]}" <<<"${text%$'\n'}"; fi
+	[ -z "${singly[$1]-}" ] || by=(bash -euo pipefail)
+	"${by[@]}" <<<"${text%$'\n'}" || status=$?
 	for i in "${todo[@]}"; do
 		line=${results[i]##* }
 		[ "$(cat ".steps/$line.key" 2>/dev/null)" = "${keys[i]}" ] || missing+=", ${line%.*}"
 	done
-	[ -z "$missing" ] || fail 1 "'${runner[*]}' ended with status 0 before all was done; missing: ${missing#, }." \
+	missing=${missing:+; missing: ${missing#, }}
+	[ $status = 0 ] || fail 1 "'${by[*]}' ended with status $status$missing"
+	[ -z "$missing" ] || fail 1 "'${by[*]}' ended with status 0 before all was done$missing." \
 		"PTQ_EACH must run every line that it reads; a second run makes only what is missing"
 }
 tell_steps() {
