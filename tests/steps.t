@@ -1,7 +1,6 @@
 #!/bin/sh
 # What pipelines are made of, by tools that only print: inputs and their key, steps and theirs, --dry-run and --status,
-# steps
-# that fail or are left out, and the example of docs/pipelines.md.
+# steps that fail, are refused, left out or ended, and the example of docs/pipelines.md.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_GROUP PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RESULTS PTQ_RUNS PTQ_TOKENS
@@ -176,6 +175,31 @@ for text in "awk '\$1 >32 { print }' $tmp/numbers >a.tsv" "awk \"\\\$1 >32 { pri
 done
 ok '--output FILE' env STEP='tokenize --output a.h5' ./one.sh m.h5
 ok '... its result' test -s "$(echo steps/one/*/a.h5)"
+
+# --- a pipeline that is ended while a step runs ---
+rm -r steps/one
+step="sh -c 'echo \$\$ >$tmp/asleep; exec sleep 60' >a.tsv"
+running() {	# running COMMAND...: starts it, until its step runs, as $pid and $asleep
+	rm -f asleep
+	STEP=$step "$@" >ended 2>&1 &
+	pid=$!
+	until [ -s asleep ]; do sleep 0.1; done
+	asleep=$(cat asleep)
+}
+alive() { sed -n 's/^State:[^A-Z]*\([RSD]\).*/alive/p' "/proc/$asleep/status" 2>/dev/null; }
+running ./one.sh m.h5
+is 'a step runs' "$(alive)" alive
+{ kill $pid; wait $pid; } 2>killed.err
+is 'SIGTERM: its status, no step runs, no part is left' "$? $(alive) $(find steps -name 'part.*')" '143  '
+running ./one.sh m.h5
+{ kill -9 $pid; wait $pid; } 2>killed.err
+STEP='cat model.h5 >b.tsv' ./one.sh m.h5 2>said
+is 'SIGKILL: another run leaves the part of a step that runs' "$(alive) $(find steps -name 'part.*' | wc -l)" 'alive 1'
+kill "$asleep"
+part=$(echo steps/one/*/part.*)
+flock -w 20 "$part" true
+STEP='cat model.h5 >b.tsv' ./one.sh m.h5 2>said
+is '... and removes it when none does' "$(alive) $(find steps -name 'part.*')" ' '
 
 # --- what is made while a tool is replaced ---
 printf '#!/bin/sh\necho "#" >>%s\nexec bash -euo pipefail\n' "$tmp/tools/bin/dpq-run" >later

@@ -12,7 +12,8 @@
 # Steps, their keys, --dry-run and --status are in steps.sh, tables and plots in tables.sh; docs/pipelines.md has an
 # example.
 #
-# KEY stands for the inputs and the settings. What is not yet whole is in $part, a folder that only this process has.
+# KEY stands for the inputs and the settings. What is not yet whole is in $part, a folder that only this process has. It
+# is locked while this process or one that it started runs; those that are not locked are removed.
 shopt -s inherit_errexit
 lib=$(dirname "$(realpath "${BASH_SOURCE[0]}")") here=${lib%/lib} script=$(realpath "$0")
 [ -x "$here/../bin/eval-ppl" ] && PATH=$here/../bin:$PATH
@@ -66,7 +67,7 @@ arguments() {
 		"$i="|PTQ_GROUP=channel|PTQ_GROUP=tensor) ;;
 		*=*[!0-9]*|*=0*) fail 2 "$i: '${!i}' is not a number above 0" ;;
 	esac; done
-	for i in "${tools[@]}" gnuplot "${runner[0]}"; do
+	for i in "${tools[@]}" gnuplot flock "${runner[0]}"; do
 		command -v "$i" >/dev/null || fail 1 "$i: is not installed"
 	done
 }
@@ -99,9 +100,21 @@ enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY
 	[ $mode = make ] || { look "$work"; return; }
 	mkdir -p "$work/.steps"
 	cd "$work" || exit
-	part=$(mktemp -d part.XXXXXX)
+	claim
 	trap leave EXIT
 	export PATH name work PTQ_LOG=${PTQ_LOG:-$work/usage.tsv}
+}
+claim() {	# one process at a time; where files cannot be locked, parts that others left stay
+	local old all held
+	exec {all}<.steps
+	flock "$all" 2>/dev/null || true
+	for old in part.??????; do
+		[ ! -d "$old" ] || flock -n "$old" rm -rf "$old" 2>/dev/null || true
+	done
+	part=$(mktemp -d part.XXXXXX)
+	exec {held}<"$part"
+	flock "$held" 2>/dev/null || true
+	exec {all}<&-
 }
 begin() {
 	local folder=$1 f
@@ -123,7 +136,21 @@ begin() {
 	else link model.h5 "$model"; fi
 }
 state() { stat -c '%i %s %y' "$model"; }
-leave() {	# a model file that was replaced while it was used: nothing here is what KEY says
+children() {	# children PROCESS: adds those that it started, and what they started, to $ids
+	local id started=''
+	{ read -r started <"/proc/$1/task/$1/children"; } 2>/dev/null || true
+	for id in $started; do ids+=("$id") && children "$id"; done
+}
+leave() {	# ends what still runs. A model file that was replaced while it was used: nothing here is what KEY says
+	local ids=() i
+	children $$
+	if [ ${#ids[@]} != 0 ]; then
+		kill "${ids[@]}" 2>/dev/null || true
+		ids=("${ids[@]/#//proc/}")
+		for ((i = 0; i < 50; i++)); do
+			grep -qs '^State:.[^XZ]' "${ids[@]/%//status}" && sleep 0.1 || break
+		done
+	fi
 	rm -rf "$part"
 	if [ -f "$model" ] && [ "$(state)" != "$model_state" ] && [ "$(sums model "$model")" != "$model_sum" ]; then
 		rm -rf "$work"
