@@ -191,6 +191,11 @@ running ./one.sh m.h5
 is 'a step runs' "$(alive)" alive
 { kill $pid; wait $pid; } 2>killed.err
 is 'SIGTERM: its status, no step runs, no part is left' "$? $(alive) $(find steps -name 'part.*')" '143  '
+mild=$step step="sh -c 'trap \"\" TERM; echo \$\$ >$tmp/asleep; exec sleep 60' >a.tsv"
+running ./one.sh m.h5
+{ kill $pid; wait $pid; } 2>killed.err
+is '... nor does one that ignores it' "$? $(alive) $(find steps -name 'part.*')" '143  '
+step=$mild
 running ./one.sh m.h5
 { kill -9 $pid; wait $pid; } 2>killed.err
 STEP='cat model.h5 >b.tsv' ./one.sh m.h5 2>said

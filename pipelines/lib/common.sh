@@ -104,7 +104,8 @@ enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY
 	trap leave EXIT
 	export PATH name work PTQ_LOG=${PTQ_LOG:-$work/usage.tsv}
 }
-claim() {	# one process at a time; where files cannot be locked, parts that others left stay
+# claim: makes $part; two processes do not do this at once. Where files cannot be locked, parts that others left stay
+claim() {
 	local old all held
 	exec {all}<.steps
 	flock "$all" 2>/dev/null || true
@@ -141,14 +142,19 @@ children() {	# children PROCESS: adds those that it started, and what they start
 	{ read -r started <"/proc/$1/task/$1/children"; } 2>/dev/null || true
 	for id in $started; do ids+=("$id") && children "$id"; done
 }
-leave() {	# ends what still runs. A model file that was replaced while it was used: nothing here is what KEY says
-	local ids=() i
+# leave: ends what still runs, by SIGKILL what SIGTERM does not end in 5 seconds. A model file that was replaced while
+# it was used: nothing here is what KEY says
+leave() {
+	local ids=() i id alive
 	children $$
 	if [ ${#ids[@]} != 0 ]; then
 		kill "${ids[@]}" 2>/dev/null || true
 		ids=("${ids[@]/#//proc/}")
-		for ((i = 0; i < 50; i++)); do
-			grep -qs '^State:.[^XZ]' "${ids[@]/%//status}" && sleep 0.1 || break
+		for ((i = 0; i < 100; i++)); do
+			alive=$(grep -ls '^State:.[^XZ]' "${ids[@]/%//status}") || true
+			[ -n "$alive" ] || break
+			[ $i -lt 50 ] || for id in $alive; do kill -9 "${id//[^0-9]/}" 2>/dev/null || true; done
+			sleep 0.1
 		done
 	fi
 	rm -rf "$part"
