@@ -153,12 +153,22 @@ is '... another result' "$(own env)" 'stats sorted'
 sed '/^step/d; s/^run_steps/step "$STEP"\n&/' own.sh >one.sh
 chmod +x one.sh
 plain='the plain name of a result with blanks around it'
-refused() { no "$3" 1 "^one: step: '$1': expected $2" env STEP="$3" ./one.sh m.h5; }
-for redirection in '>a.tsv;' '>>a.tsv' '>' '&>a.tsv' '>|a.tsv' '1>>a.tsv' '>a/b.tsv' ">'a.tsv'" 'x>a.tsv' '>$a.tsv'; do
+refused() { no "$(printf %s "$3" | tr '\n\t' '  ')" 1 "^one: step: '$1': expected $2" env STEP="$3" ./one.sh m.h5; }
+for redirection in '>>a.tsv' '>' '&>a.tsv' '>|a.tsv' '1>>a.tsv' '>a/b.tsv' ">'a.tsv'" 'x>a.tsv' '>$a.tsv'; do
 	refused "$(printf %s "$redirection" | sed 's/[>$|.&]/[&]/g')" "$plain" \
 		"cat model.h5 >b.tsv && cat model.h5 $redirection a.tsv"
 done
-refused 'a[.]h5;' "$plain" 'tensor-stats model.h5 >b.tsv && gar-order model.h5 -o a.h5; exit 0'
+joined='commands joined by &&'
+refused 'a[.]h5;' "$joined" 'tensor-stats model.h5 >b.tsv && gar-order model.h5 -o a.h5; exit 0'
+refused '>a[.]tsv;' "$joined" 'cat model.h5 >a.tsv; true'
+refused 'false;' "$joined" 'false; cat model.h5 >a.tsv'
+refused '&' "$joined" 'false & cat model.h5 >a.tsv'
+refused "''x;" "$joined" "false 'a'x; cat model.h5 >a.tsv"
+kept='single blanks between quoted words'
+refused "'x  y'" "$kept" "echo 'x  y' >a.tsv"
+refused '"x[?]y"' "$kept" "$(printf 'echo "x\ty" >a.tsv')"
+refused "'x[?]y'" "$kept" "$(printf "echo 'x\ny' >a.tsv")"
+refused '\\ ' "$kept" 'echo x\  y >a.tsv'
 refused '--report=a[.]tsv' "a blank before the file's name" 'dpq-run --report=a.tsv model.h5 -o a.h5'
 refused '--output=a[.]h5' "a blank before the file's name" 'gar-order --output=a.h5 model.h5 >b.tsv'
 refused '-oa[.]h5' "a blank before the file's name" 'gar-order -oa.h5 model.h5 >b.tsv'
@@ -172,6 +182,12 @@ for text in "awk '\$1 >32 { print }' $tmp/numbers >a.tsv" "awk \"\\\$1 >32 { pri
 	ok "$text" env STEP="$text" ./one.sh m.h5
 	is '... its result' "$(cat steps/one/*/a.tsv)" '33 b'
 	rm -r steps/one
+done
+for text in 'rm -f t.h5 | gar-order model.h5 -o r.h5' "sh -c ' rm -f t.h5; gar-order model.h5 -o r.h5 '" \
+	'rm -f t.h5 2>&1 |& gar-order model.h5 -o r.h5' 'rm -f t.h5|gar-order model.h5 -o r.h5'; do
+	ok "$text" env STEP="$text" ./one.sh m.h5
+	ok '... what is made after rm is a result' test -s "$(echo steps/one/*/r.h5)"
+	rm -rf steps/one
 done
 ok '--output FILE' env STEP='tokenize --output a.h5' ./one.sh m.h5
 ok '... its result' test -s "$(echo steps/one/*/a.h5)"

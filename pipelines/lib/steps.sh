@@ -3,7 +3,8 @@
 #
 #   step COMMAND           a command line that makes files of the folder of results: those after -o and --report and
 #                          those of redirections, but for those that it removes. It is text for any shell on any
-#                          machine. Names of its results are plain ones with blanks around them
+#                          machine. Names of its results are plain. Each has blanks around it, or is joined to its >:
+#                          -o a.h5, >a.tsv
 #   alone COMMAND          a step that runs while no other does: its subject is time
 #   run_steps              makes what is not made: again and again all steps that need no file of one that is not
 #                          yet made, one after the other, or, unless it is blank, by the command in $PTQ_EACH, which
@@ -121,15 +122,29 @@ refuse() {	# refuse WORD EXPECTED
 	local word=${1//$'\1'/<}
 	fail 1 "step: '${word//$'\2'/>}': expected $2"
 }
-bare() {	# bare COMMAND: sets $text, the command on one line, where control characters stand for quoted < and >
-	local rest=${1//$'\n'/ } word
-	text=
+# bare COMMAND: sets $text, the command on one line, where control characters stand for quoted < and >, and $open, what
+# is not quoted
+bare() {
+	local rest=$1 word next
+	text='' open=''
 	while [[ $rest =~ $quoted ]]; do
-		word=${BASH_REMATCH[2]//</$'\1'}
-		text+=${BASH_REMATCH[1]}${word//>/$'\2'} rest=${BASH_REMATCH[4]}
+		word=${BASH_REMATCH[2]} rest=${BASH_REMATCH[4]} open+="${BASH_REMATCH[1]}''"
+		next=${rest:0:1}
+		[[ $word != *[$'\t\n']* && $word${next:- } != *'  '* ]] ||
+			refuse "$word" 'single blanks between quoted words: tabs, newlines and further blanks are lost'
+		word=${word//</$'\1'}
+		text+=${BASH_REMATCH[1]}${word//>/$'\2'}
 	done
 	[[ $rest != *[\'\"]* ]] || refuse "$rest" 'another quote'
-	text+=$rest
+	text+=$rest open+=$rest
+	text=${text//$'\n'/ } open=${open//$'\n'/ }
+}
+joined() {	# joined WORD...: refuses ; and &, which ignore that the command before them fails
+	local word rest
+	for word; do
+		rest=${word//&&/} rest=${rest//[<>|]&/} rest=${rest//&>/}
+		[[ $rest != *[\;\&]* ]] || refuse "$word" 'commands joined by &&, so that one that fails ends the step'
+	done
 }
 result() {	# result WORD NAME
 	[[ $2 =~ $plain ]] || refuse "$1" 'the plain name of a result with blanks around it, as in >a.tsv or -o a.h5'
@@ -152,15 +167,17 @@ results_of() {
 		fi
 		case $word in
 			rm) removes=yes ;;
-			'&&'|'||'|';'|'}') removes='' ;;
+			*['&|;)}']*) removes='' ;;
 			*) [ -z "$removes" ] || removed+=" $word " ;;
 		esac
 		last=$word
 	done
 }
 step() {	# the line that is run has its files in $part, and moves them here with its key when all are whole
-	local word out file line='' text i=${#lines[@]} words written removed errors
+	local word out file line='' text open i=${#lines[@]} words written removed errors
 	bare "$*"
+	read -ra words <<<"$open"
+	joined "${words[@]}"
 	read -ra words <<<"$text"
 	results_of "${words[@]}"
 	for word in "${words[@]}"; do
