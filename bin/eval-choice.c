@@ -94,15 +94,15 @@ static void measure(const struct settings *set, const struct questions *q, struc
 		record_input(out, "reference", reference->part);
 	}
 
-	struct divergence d = { .n = windows.targets, .nll = nll };
+	struct divergence d = { 0 };
+	uint8_t *likeliest = reference ? NULL : xalloc(windows.targets, sizeof *likeliest);
 
-	if (reference) {
+	if (reference)
 		d = divergence_measure(model, reference, &windows, set->memory, nll);
-	} else {
-		d.likeliest = xalloc(windows.targets, 1);
-		run_score(model, &windows, set->memory, nll, d.likeliest);
-	}
-	struct choices choices = choices_of(q, prompts, &windows, &d, set->greedy);
+	else
+		run_score(model, &windows, set->memory, nll, likeliest);
+	struct choices choices = choices_of(q, prompts, &windows, nll, reference ? d.likeliest : likeliest,
+		reference ? &d : NULL, set->greedy);
 	struct table table = choices_table(&choices, before);
 
 	table_print(&table, set->json);
@@ -115,6 +115,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 	windows_free(&windows);
 	prompts_free(q->n, prompts);
 	prompt_images_free(&images);
+	free(likeliest);
 	free(nll);
 }
 

@@ -54,7 +54,7 @@ struct settings {
 };
 enum { ANSWERS = PERPLEXITY_ANSWERS + 1 + DIVERGENCE_ANSWERS + RECORD_ANSWERS };
 
-/* before: an earlier record, or NULL. */
+/* before: an earlier record, or NULL. d: NULL without --reference. */
 static void report(const struct settings *set, struct output *out, const struct windows *w,
 	const double nll[w->targets], double kv_bits, const struct part *before, const struct divergence *d)
 {
@@ -64,12 +64,12 @@ static void report(const struct settings *set, struct output *out, const struct 
 
 	if (kv_bits > 0)
 		answer[numbers++] = (struct answer){ "kv_bits", kv_bits, 6 };
-	if (set->reference) {
+	if (d) {
 		numbers += divergence_answer(d, w, answer + numbers);
 		divergence_write(out, d);
 	}
 	if (before)
-		numbers += record_answer(before, w, nll, set->reference ? d : NULL, answer + numbers);
+		numbers += record_answer(before, w, nll, d, answer + numbers);
 	file_check();
 	report_answer(numbers, answer, set->json);
 	record_write(out, numbers, answer, w, nll);
@@ -87,7 +87,7 @@ static void measure(const struct settings *set, struct run *model, struct run *r
 		d = divergence_measure(model, reference, w, set->memory, nll);
 	else
 		run_score(model, w, set->memory, nll, NULL);
-	report(set, out, w, nll, kv_bits, before, &d);
+	report(set, out, w, nll, kv_bits, before, reference ? &d : NULL);
 	divergence_free(&d);
 	free(nll);
 }

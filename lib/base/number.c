@@ -36,10 +36,10 @@ const char *number_real(const char *text, double *value)
 	return isfinite(*value) ? end : NULL;
 }
 
-/* DBL_DIG digits or fewer come back from a double, DBL_DECIMAL_DIG give any double back. */
+/* DBL_DIG digits or fewer come back from a normal double, DBL_DECIMAL_DIG give any double back. */
 char *number_text(double x, char text[NUMBER_CHARS])
 {
-	for (int digits = DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
+	for (int digits = fabs(x) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
 		double y;
 
 		snprintf(text, NUMBER_CHARS, "%.*g", digits, x);

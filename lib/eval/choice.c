@@ -44,56 +44,58 @@ static double sum_targets(const double *x, struct targets t)
 {
 	double sum = 0;
 
-	for (size_t i = t.first; x && i < t.first + t.n; i++)
+	for (size_t i = t.first; i < t.first + t.n; i++)
 		sum += x[i];
 	return sum;
 }
 
 /* Question i, whose choices are number `choice` on of all and have these targets. */
-static void take_question(struct choices *c, size_t i, size_t choice, const struct divergence *d,
-	const struct targets t[])
+static void take_question(struct choices *c, size_t i, size_t choice, const double nll[],
+	const struct divergence *d, const struct targets t[])
 {
 	const struct question *q = &c->questions->item[i];
-	double *log_p = c->log_p + choice, *reference = c->reference ? c->reference + choice : NULL;
+	double *log_p = c->log_p + choice, *reference = d ? c->reference + choice : NULL;
 	double kl = 0;
 	size_t tokens = 0;
 
 	for (size_t k = 0; k < q->choices; k++) {
-		log_p[k] = -sum_targets(d->nll, t[k]);
+		log_p[k] = -sum_targets(nll, t[k]);
 		c->tokens[choice + k] = (int32_t)t[k].n;
-		if (reference)
+		if (d) {
 			reference[k] = -sum_targets(d->reference, t[k]);
-		kl += sum_targets(d->kl, t[k]);
+			kl += sum_targets(d->kl, t[k]);
+		}
 		tokens += t[k].n;
 	}
 	c->mark[CHOICE_ACC][i] = largest_at(q->choices, log_p, NULL) == q->gold;
 	c->mark[CHOICE_ACC_NORM][i] = largest_by_byte(q, log_p) == q->gold;
-	if (!reference)
+	if (!d)
 		return;
 	c->mark[CHOICE_KL][i] = kl / (double)tokens;
 	c->mark[CHOICE_AGREEMENT][i] = largest_at(q->choices, log_p, NULL) ==
 		largest_at(q->choices, reference, NULL);
 }
 
-static bool all_likeliest(const struct divergence *d, struct targets t)
+static bool all_likeliest(const uint8_t likeliest[], struct targets t)
 {
 	for (size_t i = t.first; i < t.first + t.n; i++)
-		if (!d->likeliest[i])
+		if (!likeliest[i])
 			return false;
 	return true;
 }
 
 struct choices choices_of(const struct questions *q, const struct prompt p[q->n], const struct windows *w,
-	const struct divergence *d, bool exact)
+	const double nll[w->targets], const uint8_t likeliest[w->targets], const struct divergence *d,
+	bool exact)
 {
 	struct choices c = { .questions = q, .log_p = xalloc(q->choices, sizeof *c.log_p),
-		.reference = d->kl ? xalloc(q->choices, sizeof *c.reference) : NULL,
+		.reference = d ? xalloc(q->choices, sizeof *c.reference) : NULL,
 		.tokens = xalloc(q->choices, sizeof *c.tokens) };
 	size_t *in_window = xalloc(w->n, sizeof *in_window), window = 0, target = 0, choice = 0;
 
 	windows_targets(w, in_window);
 	for (int m = 0; m < CHOICE_MARKS; m++)
-		if (m < CHOICE_EXACT || (m == CHOICE_EXACT && exact) || (m > CHOICE_EXACT && d->kl))
+		if (m < CHOICE_EXACT || (m == CHOICE_EXACT && exact) || (m > CHOICE_EXACT && d))
 			c.mark[m] = xalloc(q->n, sizeof *c.mark[m]);
 	for (size_t i = 0; i < q->n; choice += q->item[i++].choices) {
 		const size_t n = p[i].continuations, choices = q->item[i].choices;
@@ -104,9 +106,9 @@ struct choices choices_of(const struct questions *q, const struct prompt p[q->n]
 			t[k] = (struct targets){ target, in_window[window++] };
 			target += t[k].n;
 		}
-		take_question(&c, i, choice, d, t);
+		take_question(&c, i, choice, nll, d, t);
 		if (exact)
-			c.mark[CHOICE_EXACT][i] = all_likeliest(d,
+			c.mark[CHOICE_EXACT][i] = all_likeliest(likeliest,
 				t[n > choices ? choices : q->item[i].gold]);
 		free(t);
 	}

@@ -21,6 +21,7 @@
 #define EVAL_CHOICE_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "eval/divergence.h"
 #include "eval/question.h"
 #include "forward/prompt.h"
@@ -39,11 +40,13 @@ struct choices {
 };
 
 /*
- * d: over prompt_windows() of these prompts; without a reference only n, nll and likeliest. exact: whether it
- * is asked for; of the gold choice, or of the continuation behind the choices where prompts have one more.
+ * Of the targets of prompt_windows() of these prompts: nll and likeliest, as run_score() gives them. d: NULL
+ * without a reference. exact: whether it is asked for; of the gold choice, or of the continuation behind the
+ * choices where prompts have one more.
  */
 struct choices choices_of(const struct questions *q, const struct prompt p[q->n], const struct windows *w,
-	const struct divergence *d, bool exact);
+	const double nll[w->targets], const uint8_t likeliest[w->targets], const struct divergence *d,
+	bool exact);
 void choices_free(struct choices *c);
 
 /*

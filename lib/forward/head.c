@@ -6,9 +6,15 @@
 #include <string.h>
 #include "base/error.h"
 
-static struct product choose_product(const struct head *h)
+/* As chosen, or with the weights that are kept; the head may have moved since they were prepared. */
+static struct product product_of(const struct head *h)
 {
-	return product_choose(&h->layer.linear, h->execution->compute_type, h->execution->rows);
+	struct product p = h->kept;
+
+	if (!h->weight)
+		return product_choose(&h->layer.linear, h->execution->compute_type, h->execution->rows);
+	p.l = &h->layer.linear;
+	return p;
 }
 
 struct head head_read(const struct part *part, const struct config *c, const struct execution *e, bool keep)
@@ -25,10 +31,9 @@ struct head head_read(const struct part *part, const struct config *c, const str
 	layer_plain(part, &h.layer);
 	execution_layer(e, part, &h.layer, false);
 	if (keep) {
-		struct product p = choose_product(&h);
-
-		h.weight = xalloc(product_size(&p, c->vocab), 1);
-		product_make(&p, 0, c->vocab, h.weight);
+		h.kept = product_of(&h);
+		h.weight = xalloc(product_size(&h.kept, c->vocab), 1);
+		product_make(&h.kept, 0, c->vocab, h.weight);
 	}
 	return h;
 }
@@ -37,10 +42,8 @@ void head_free(struct head *h)
 {
 	norm_free(&h->norm);
 	if (h->weight) {
-		struct product p = choose_product(h);
-
-		p.weight = h->weight;
-		product_release(&p);
+		h->kept = product_of(h);
+		product_release(&h->kept);
 	}
 	layer_free(&h->layer);
 	free(h->weight);
@@ -59,18 +62,16 @@ void head_norm(const struct head *h, const struct batch *batch, float y[batch->r
 
 size_t head_workspace(const struct head *h, size_t n)
 {
-	struct product p = choose_product(h);
+	const struct product p = product_of(h);
 
 	return product_size(&p, n);
 }
 
 struct product head_product(const struct head *h, size_t first, size_t n, void *workspace)
 {
-	struct product p = choose_product(h);
+	struct product p = product_of(h);
 
-	if (h->weight)
-		p.weight = h->weight;
-	else if (!product_view(&p))
+	if (!h->weight && !product_view(&p))
 		product_make(&p, first, n, workspace);
 	return p;
 }

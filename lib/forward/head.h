@@ -23,6 +23,7 @@ struct head {
 	struct norm norm;		/* without a gain: there is none */
 	struct layer layer;
 	void *weight;			/* of the whole vocabulary, prepared and kept; NULL: tile by tile */
+	struct product kept;		/* with `weight`; head_product() gives it */
 };
 /* keep: the prepared weights, of a model that takes a few tokens at a time. c and e must outlive the head. */
 struct head head_read(const struct part *part, const struct config *c, const struct execution *e, bool keep);

@@ -171,8 +171,9 @@ void gguf_put_scaling(const struct gguf_making *m, const struct gguf_key *k)
 	const size_t head_dim = m->sizes.head_dim;
 	bool is_long = has_factors(m);
 	json_t *scaling = keyed_scaling(m, k, &is_long);
+	const struct gguf_key *rotated = gguf_key_of(m, GGUF_ROTATED);
 
-	if (divisors && (scaling || gguf_key_of(m, GGUF_ROTATED)->ours || !head_dim || theta_of(m) <= 1))
+	if (divisors && (scaling || (rotated && rotated->ours) || !head_dim || theta_of(m) <= 1))
 		die("%s: %s: rotary scaling by frequency is not supported beside others, nor of a part of a "
 			"head", m->path, divisors->name);
 	if (divisors)

@@ -149,8 +149,8 @@ static void read_text(const struct member_place *g, const struct member *m)
 			i++;
 		if (!m->words[i])
 			refuse_member(g, m, "'%s' is not known; known are %s", text, m->meaning);
-		*(int *)member_field(g->l, m->view) = i;
-	} else if ((!m->optional || strcmp(text, "none")) && !format_parse(member_field(g->l, m->view), text))
+		*(int *)member_fill(g->l, m->view) = i;
+	} else if ((!m->optional || strcmp(text, "none")) && !format_parse(member_fill(g->l, m->view), text))
 		refuse_member(g, m, "'%s' is no number format; known are %s", text, format_list());
 	free(at), free(text);
 }
@@ -169,7 +169,7 @@ static double number(const struct member *m, const struct linear *l)
 
 static void set_number(const struct member *m, struct linear *l, double v)
 {
-	void *x = member_field(l, m->view);
+	void *x = member_fill(l, m->view);
 
 	switch (m->type) {
 	case MEMBER_INT:	*(int *)x = (int)v; break;
@@ -251,10 +251,10 @@ static void read_dataset(const struct member_place *g, const struct member *m)
 	for (int i = 0; i < rank; i++)
 		member_set_extent(m, g->l, i, t.dim[i]);
 	if (m->type == MEMBER_FLOAT)
-		*(enum half_type *)member_field(g->l, m->half) = layer_half(g->part, at, t.type);
+		*(enum half_type *)member_fill(g->l, m->half) = layer_half(g->part, at, t.type);
 	if (m->type == MEMBER_WIDE || m->type == MEMBER_SHORT)
 		t.data = widen(g, at, &t, wanted);
-	memcpy(member_field(g->l, m->view), &t.data, sizeof t.data);
+	memcpy(member_fill(g->l, m->view), &t.data, sizeof t.data);
 	if (m->sound && !m->sound(g->l, tensor_count(&t), t.data, why))
 		refuse_member(g, m, "%s", why);
 	free(at);
@@ -278,12 +278,12 @@ static void read_linear(const struct member_place *g, const struct member *m)
 		die("%s: %s: has %s, expected a branch without", part_name(g->part), path, l->bias ?
 			"a bias" : l->splits ? "columns taken out" : linear_two_sided(l) ?
 			linear_two_sided(l) : "an online Hadamard");
-	*(size_t *)member_field(g->l, m->extent[0]) = l->out;
-	*(size_t *)member_field(g->l, m->extent[1]) = l->in;
+	*(size_t *)member_fill(g->l, m->extent[0]) = l->out;
+	*(size_t *)member_fill(g->l, m->extent[1]) = l->in;
 	if (g->l->rank > min(g->l->in, g->l->out))
 		die("%s: %s: is of rank %zu, expected at most %zu", part_name(g->part), path, g->l->rank,
 			min(g->l->in, g->l->out));
-	memcpy(member_field(g->l, m->view), &l, sizeof l);
+	memcpy(member_fill(g->l, m->view), &l, sizeof l);
 	free(path);
 }
 

@@ -83,6 +83,8 @@ bool code_is_any(const struct format *f, bool packed)
 {
 	const int bits = f->bits < BYTE ? f->bits : BYTE;
 
+	if (f->bits > BYTE && f->bits % BYTE)
+		return false;
 	return !code_form(f)->valid && f->code_mask == 0xff && f->code_last == (1 << bits) - 1 &&
 		(packed || bits == BYTE);
 }

@@ -25,7 +25,8 @@ struct code_form {
 	void (*decode)(const struct format *f, size_t row, size_t i, size_t n, float w[n],
 		const uint8_t code[], const float scale[n], const uint8_t zero[n]);
 	/* Whether a code of a file stands for weights. NULL: where each of its bytes is one of the format's
-	 * (code_mask, code_last). Nothing else is decoded. */
+	 * (code_mask, code_last). Codes of more than 8 bits with spare ones in their bytes need it. Nothing
+	 * else is decoded. */
 	bool (*valid)(const struct format *f, const uint8_t code[]);
 };
 

@@ -87,7 +87,8 @@ struct product_row {
 	bool floats;			/* rows of float: those of layers side by side are one matrix */
 	size_t (*weight_size)(const struct linear *l, size_t n);
 	void (*weight_make)(const struct product *p, size_t n, void *w);
-	void (*weight_free)(const struct product *p);	/* what is kept outside of w; NULL: nothing */
+	/* Lets go of what is kept outside of w, which must not be empty then; NULL: nothing is. */
+	void (*weight_free)(const struct product *p);
 
 	/* Inputs: the bytes of m rows (NULL: they are multiplied as they are), and the rows, of x that was
 	 * rounded as the layer says, unless the row does that: then it needs the modalities. */

@@ -458,9 +458,14 @@ bool member_is_attribute(const struct member *m)
 	return m->type > MEMBER_LINEAR;
 }
 
-void *member_field(const struct linear *l, size_t offset)
+const void *member_field(const struct linear *l, size_t offset)
 {
-	return (char *)(uintptr_t)l + offset;
+	return (const char *)l + offset;
+}
+
+void *member_fill(struct linear *l, size_t offset)
+{
+	return (char *)l + offset;
 }
 
 static const void *view_of(const struct member *m, const struct linear *l)
@@ -514,7 +519,7 @@ int member_extents(const struct member *m, const struct linear *l, size_t dim[2]
 void member_set_extent(const struct member *m, struct linear *l, int i, size_t extent)
 {
 	if (!m->follows || !m->follows(m, l, i))
-		memcpy(member_field(l, m->extent[i]), &extent, sizeof extent);
+		memcpy(member_fill(l, m->extent[i]), &extent, sizeof extent);
 }
 
 /* All that is stored of a member but a branch, in bits. */

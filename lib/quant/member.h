@@ -74,8 +74,9 @@ struct member {
 
 extern const struct member members[];	/* of struct linear */
 
-/* Where l holds what stands at an offset, as `view`; only whoever fills l may write there. */
-void *member_field(const struct linear *l, size_t offset);
+/* Where l holds what stands at an offset, as `view`; to be read, and to be filled. */
+const void *member_field(const struct linear *l, size_t offset);
+void *member_fill(struct linear *l, size_t offset);
 bool member_is_dataset(const struct member *m);
 bool member_is_attribute(const struct member *m);
 /* The weight's row of the form that l has, or NULL. */

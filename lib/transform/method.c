@@ -134,7 +134,7 @@ void method_idle(const struct method_options *o, bool act_mode, struct option_id
 {
 	const struct method *m = &o->method;
 	const struct solver *s = &m->solver;
-	const struct quantizer *z = quantizer_of(s);
+	const struct quantizer *z = m->quantizer ? m->quantizer : quantizer_of(s);
 	const struct option_idle none = { 0 };
 	const bool fp8 = s->compute.kind;
 	const bool as_is = act_mode && m->act_mode == INPUT_AS_IS;
