@@ -96,7 +96,7 @@ bad negative 'llama.block_count: is -2, expected no negative number'
 bad word 'llama.block_count: is of type string, expected a whole number'
 bad real 'llama.attention.layer_norm_rms_epsilon: holds a number that is not finite'
 bad value-length 'llama.attention.value_length: is 4, and keys have 8: expected the same'
-bad rotary 'llama.rope.dimension_count: is 4, a LlamaForCausalLM turns all 8 channels'
+bad rotary 'llama.rope.dimension_count: is 4, a LlamaForCausalLM rotates all 8 channels'
 bad yarn "llama.rope.scaling.type: rotary scaling 'yarn' is not supported"
 bad longrope "rope_factors_long.weight: rotary scaling 'longrope' is not supported"
 bad experts "general.architecture: is 'gpt2' with experts, known are llama, "

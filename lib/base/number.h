@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* number.h -- decimal numbers: those of option values, and those that give a number back */
+/* number.h -- numbers as text: read from option values, and written so that they read back the same */
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 #include <stddef.h>
 
-/* Of an option value, nothing before it. Both return what follows the number, or NULL where there is none or
- * it does not fit. */
+/* At the start of the text, without blanks. Both return what follows the number, or NULL where there is none
+ * or it does not fit. */
 const char *number_size(const char *text, size_t *value);	/* digits */
 const char *number_real(const char *text, double *value);	/* [-]digits[.digits][e5], finite */
 

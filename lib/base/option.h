@@ -43,7 +43,7 @@ struct command option_parse(int argc, char *argv[], const struct tool *tool, con
 void option_set(const struct option_row *o, const char *text);
 /* Whether the command line has the option of this name. */
 bool option_given(const char *name);
-/* Whether it has, and option_idle() has found nothing that takes its effect away so far. */
+/* Whether it was given, and no option_idle() so far has named it. */
 bool option_has_effect(const char *name);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_bpe.c -- a tokenizer.json of byte-level BPE; see gguf_tokenizer_private.h */
+/* gguf_bpe.c -- a tokenizer.json of byte-level BPE; see gguf_vocabulary_private.h */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

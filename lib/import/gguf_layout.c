@@ -2,7 +2,7 @@
 /* gguf_layout.c -- the table of layouts; see gguf_layout_private.h */
 #include "import/gguf_layout_private.h"
 
-const struct gguf_layout gguf_layouts[GGUF_ORDERS] = {
+const struct gguf_layout gguf_layouts[GGUF_LAYOUTS] = {
 	[GGUF_AS_IS] = { .plus = 0 },
 	[GGUF_TRANSPOSED] = { .transposed = true },
 	[GGUF_PAIRS_Q] = { .rows = GGUF_ROWS_PAIRS },

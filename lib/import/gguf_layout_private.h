@@ -12,14 +12,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum gguf_order {
+enum gguf_layout_name {
 	GGUF_AS_IS,
 	GGUF_TRANSPOSED,		/* transformers has [columns, rows], as Conv1D */
 	GGUF_PAIRS_Q, GGUF_PAIRS_K,	/* heads are those of queries, of keys */
 	GGUF_HEADS_APART,	/* queries, keys, values; transformers has the three of a head together */
 	GGUF_PLUS_ONE,		/* x + 1, as F32 */
 	GGUF_ONE_ROW,		/* transformers has [1, n] */
-	GGUF_ORDERS
+	GGUF_LAYOUTS
 };
 
 enum gguf_rows {
@@ -37,8 +37,8 @@ struct gguf_layout {
 	float plus;		/* what the file has more than transformers; not 0: it is stored as F32 */
 };
 
-/* By enum gguf_order. */
-extern const struct gguf_layout gguf_layouts[GGUF_ORDERS];
+/* By enum gguf_layout_name. */
+extern const struct gguf_layout gguf_layouts[GGUF_LAYOUTS];
 
 struct gguf_sizes { size_t heads, kv_heads, head_dim, experts; };
 

@@ -153,7 +153,7 @@ void gguf_put_rotated(const struct gguf_making *m, const struct gguf_key *k)
 	double part = (double)rotated / (double)head_dim;
 
 	if (!k->ours && rotated != head_dim)
-		die("%s: %s.%s: is %zu, a %s turns all %zu channels of a head", m->path, m->row->name,
+		die("%s: %s.%s: is %zu, a %s rotates all %zu channels of a head", m->path, m->row->name,
 			k->theirs, rotated, m->row->class, head_dim);
 	if (!k->ours)
 		return;

@@ -155,7 +155,7 @@ static void add_tensor(struct source *s, const struct gguf_row *row, const struc
 
 	while (n->theirs && !(item.name = renamed(n, t->name, 0)))
 		n++;
-	item.layout = gguf_layouts + n->order;
+	item.layout = gguf_layouts + n->layout;
 	check_item(s, &item);
 	if (!n->theirs) {
 		item.name = xformat("%s", t->name);

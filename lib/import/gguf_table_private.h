@@ -21,7 +21,7 @@ struct gguf_name {
 	/* Without ".weight", ".bias"; '#' is the block, '@' the expert, where their tensor stacks all; theirs
 	 * NULL: the end. */
 	const char *theirs, *ours;
-	enum gguf_order order;
+	enum gguf_layout_name layout;
 };
 
 /* Whole keys of files of every architecture: what a file is, and its tokenizer. */
@@ -55,8 +55,8 @@ enum gguf_kind {
 	GGUF_TRUE,				/* of all files */
 	GGUF_BLOCKS, GGUF_CONTEXT, GGUF_HIDDEN, GGUF_EXPERTS,	/* sizes that others depend on */
 	GGUF_HEADS,
-	GGUF_KV_HEADS,		/* absent: as many as heads. A class without the key has no others */
-	GGUF_KEY_LENGTH,	/* of a head. Absent: hidden / heads; likewise */
+	GGUF_KV_HEADS,		/* absent: as many as heads; ours NULL: another number is refused */
+	GGUF_KEY_LENGTH,	/* of a head. Absent: hidden / heads; ours NULL: another is refused */
 	GGUF_VALUE_LENGTH,	/* absent: as of keys; never another */
 	GGUF_SCALE,		/* by whose root q k is divided: the length of keys, but see scale_blocks */
 	GGUF_WINDOW,		/* ours NULL: one that is shorter than the context is refused */

@@ -105,7 +105,7 @@ void config_activation(struct stack *s, const struct keys *k, const char *key)
 	if (s->arch->gelu_is_tanh && !strcmp(name, "gelu"))
 		name = "gelu_pytorch_tanh";
 	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
-		config_name(known, acts[i].name);
+		config_list_name(known, acts[i].name);
 		if (!strcmp(name, acts[i].name)) {
 			s->activation = acts[i].act;
 			return;
@@ -323,9 +323,4 @@ const struct stack *config_projector(const struct config *c)
 const char *config_class(const struct config *c)
 {
 	return c->vision.class ? c->vision.class->name : c->arch->name;
-}
-
-size_t vision_numbers(const struct vision *v)
-{
-	return CHANNELS * v->frames * v->patch * v->patch;
 }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "model/config_private.h"
 
-void config_name(char list[CONFIG_NAMES], const char *name)
+void config_list_name(char list[CONFIG_NAMES], const char *name)
 {
 	size_t n = strlen(list);
 
@@ -68,9 +68,9 @@ _Noreturn void config_unknown(const char *file, const struct config_classes *of)
 	char known[CONFIG_NAMES] = "";
 
 	for (const struct architecture *a = architectures; a->name; a++)
-		config_name(known, type ? a->model_type : a->name);
+		config_list_name(known, type ? a->model_type : a->name);
 	for (const struct multimodal *m = multimodals; m->name; m++)
-		config_name(known, type ? m->model_type : m->name);
+		config_list_name(known, type ? m->model_type : m->name);
 	if (!type && !name)
 		die("%s: /config: names neither model_type nor architectures; known are %s", file, known);
 	die("%s: /config: unknown %s '%s'; known are %s", file, type ? "model_type" : "architecture",

@@ -8,7 +8,7 @@
 
 /* Adds to a list of names for a message. */
 enum { CONFIG_NAMES = 512 };
-void config_name(char list[CONFIG_NAMES], const char *name);
+void config_list_name(char list[CONFIG_NAMES], const char *name);
 
 /* The classes that config.json names, by their rows; NULL: none of the tables has it. */
 struct config_classes {

@@ -110,7 +110,7 @@ static void check_encoder(const struct config_classes *of, const char *file)
 	if (of->encoder)
 		return;
 	for (const struct architecture *e = of->multimodal->encoders; e->name; e++)
-		config_name(known, e->model_type);
+		config_list_name(known, e->model_type);
 	die("%s: /config: 'vision_config': unknown model_type '%s'; known are %s", file,
 		type ? type : "", known);
 }
@@ -132,4 +132,9 @@ void config_vision(struct config *c, const struct config_classes *of, const stru
 	if (!m->merges)
 		encoder->blocks = parse_depth(m, k, encoder->blocks);
 	parse_projector(add_stack(c, &m->projector), &c->vision, encoder, last, &outer);
+}
+
+size_t vision_numbers(const struct vision *v)
+{
+	return CHANNELS * v->frames * v->patch * v->patch;
 }

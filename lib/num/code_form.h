@@ -44,6 +44,6 @@ size_t code_columns(const struct format *f, size_t in);
 double code_bits(const struct format *f, size_t out, size_t in);
 /* The place of the first of n codes that is not valid; n: all are. */
 size_t code_first_invalid(const struct format *f, size_t n, const uint8_t code[]);
-/* Whether there are no such codes, packed or not. */
+/* Whether every code is valid, so that none need be looked at; packed ones have no spare bits. */
 bool code_is_any(const struct format *f, bool packed);
 #endif

@@ -7,7 +7,7 @@
  *	Ŵ_oi = FP8((grid[code_oi] - zero_og)·(scale_og/scale_tensor))·scale8_o
  * where g is the group of column i, and FP8(·), with saturation at `saturate`,
  * and scale8 are there only if the layer has a compute format (DPQ eq. 10, 11);
- * scale_tensor only if the type of its scales is divided (num/scale_type.h). Columns taken out and a low-rank
+ * scale_tensor only if the type of its scales is divided (num/scale_type.h). Split columns and a low-rank
  * branch are added to that.
  */
 #ifndef QUANT_LINEAR_H
@@ -67,15 +67,15 @@ struct linear {
 
 	/*
 	 * Rotations on either side of the weight, of `in` and of `out` numbers (two-sided incoherence: QuIP#,
-	 * Tseng et al. 2024, section 3). Inputs are rotated first, and the products with Ŵ, columns taken out
+	 * Tseng et al. 2024, section 3). Inputs are rotated first, and the products with Ŵ, split columns
 	 * and branch pass the inverse of the other, before the bias. So rows and columns of Ŵ are those of
 	 * the layer's weight, each rotated.
 	 */
 	struct linear_rotation rotation_in, rotation_out;
 	/*
-	 * Columns taken out of the weight, which is 0 there (rotation magnitude suppression, MQuant section
-	 * 4.3): Ŵ has split_weight[o][k]·split_scale[k] in column split_index[k]. Their inputs are not
-	 * rounded.
+	 * Split columns: taken out of the weight, which is 0 there (rotation magnitude suppression, MQuant
+	 * section 4.3): Ŵ has split_weight[o][k]·split_scale[k] in column split_index[k]. Their inputs are
+	 * not rounded.
 	 */
 	size_t splits;
 	const int32_t *split_index;	/* [splits] */
@@ -95,7 +95,7 @@ size_t linear_group(const struct linear *l, size_t column);
 /* How many groups a row of `in` columns has: ceil(in/group), 1 per channel and per tensor. */
 size_t linear_groups(size_t in, long group);
 
-/* Effective weight Ŵ of the main path, without columns taken out and branch: rows [first, first + n). */
+/* Effective weight Ŵ of the main path, without split columns and branch: rows [first, first + n). */
 void linear_weight(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
 /* The same of columns [i, i + n) of one row, n ≤ LINEAR_COLUMNS, i a multiple of 32. */
 enum { LINEAR_COLUMNS = 256 };
@@ -106,9 +106,9 @@ void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, floa
  */
 void linear_units(const struct linear *l, size_t row, size_t i, size_t n, float w[n]);
 float linear_unit_scale(const struct linear *l, size_t row, size_t group);
-/* All that the layer multiplies: linear_weight(), and columns taken out, and the branch. */
+/* All that the layer multiplies: linear_weight(), and split columns, and the branch. */
 void linear_whole(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
-/* Of a column taken out, in a row: split_weight·split_scale. */
+/* Of a split column, in a row: split_weight·split_scale. */
 float linear_split(const struct linear *l, size_t row, size_t k);
 /* Bytes [i, i + n) of a row of codes, i a multiple of 32; unpacked: where they go if they are packed. */
 const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t n, uint8_t unpacked[n]);
@@ -118,7 +118,7 @@ bool linear_has_grid(const struct linear *l);
 
 /* Whether two rotations of n numbers are the same. */
 bool linear_rotations_agree(size_t n, const struct linear_rotation *a, const struct linear_rotation *b);
-/* Whether two layers have the same columns taken out. */
+/* Whether two layers have the same split columns. */
 bool linear_splits_agree(const struct linear *a, const struct linear *b);
 /* The first member, by its name in a file, that rotates inputs or outputs in another way than by a Hadamard
  * of the inputs alone, which transforms of weights know; NULL: there is none. */

@@ -39,7 +39,7 @@ static bool has_divided_scales(const struct linear *l)
 	return scale_kinds[l->storage.scales].divided;
 }
 
-/* Whether a row of codes has another number of bytes than the layer has columns. */
+/* Whether a byte of the codes is not one column: then the file says how many columns there are. */
 static bool has_other_columns(const struct linear *l)
 {
 	return code_form(&l->storage)->columns > 1 || code_bytes(&l->storage) > 1;
@@ -401,7 +401,7 @@ const struct member members[] = {	/* in the order of writing */
 	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .min = -1,
 		.max = LINEAR_MAX, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
 	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,
-		.min = 1, .max = INT_MAX,	/* "storage" above has set it, and no other value is read */
+		.min = 1, .max = INT_MAX,	/* read after storage: any but the format's is refused */
 		.meaning = "the width of the storage format" },
 	{ "compute", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(compute), .optional = true,
 		.sound = rounds_alone },

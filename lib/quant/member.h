@@ -90,8 +90,8 @@ int member_extents(const struct member *m, const struct linear *l, size_t dim[2]
 void member_set_extent(const struct member *m, struct linear *l, int i, size_t extent);
 
 /*
- * What is stored a weight, in bits: codes and zero points at the format's width, scale at its type's, columns
- * split off as they are stored, scale_tensor and scale8 at 32, group_index at ⌈log₂ groups⌉ a column, a
+ * What is stored a weight, in bits: codes and zero points at the format's width, scale at its type's, split
+ * columns as they are stored, scale_tensor and scale8 at 32, group_index at ⌈log₂ groups⌉ a column, a
  * branch likewise; the type's width for a plain layer. Biases and activation scales do not count.
  */
 double member_bits(const struct member rows[], const struct linear *l);

@@ -3,7 +3,7 @@
  * solver_fit.c -- scale and zero of the groups of a panel, from the weights that the settings name; see
  * solver_private.h
  *
- * A group whose columns stand together in the order of a solver that compensates is refined by R, others
+ * A group whose columns adjacent together in the order of a solver that compensates is refined by R, others
  * by H (refine.h).
  */
 #include <string.h>
@@ -67,9 +67,9 @@ static void refine(const struct rows *r, const struct workspace *a, size_t group
 	const struct solver *s = j->s;
 	const int32_t *member = j->member + j->first[group];
 	const size_t n = (size_t)(j->first[group + 1] - j->first[group]);
-	const bool stand = n && (size_t)(member[n - 1] - member[0]) == n - 1;
+	const bool adjacent = n && (size_t)(member[n - 1] - member[0]) == n - 1;
 	struct refine form = { .coding = { &r->storage, j->coding.first }, .member = member,
-		.sweep = s->compensate != COMPENSATE_NONE && stand };
+		.sweep = s->compensate != COMPENSATE_NONE && adjacent };
 
 	form.form = form.sweep ? j->r : j->h;
 	form.stride = form.sweep ? j->live : j->n;

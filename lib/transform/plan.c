@@ -256,7 +256,7 @@ struct plan plan_single(const struct method *m)
 
 struct asked { const struct plan *p; const bool *match; };
 
-static bool given_or_planned(const void *arg, const char *option)
+static bool counts(const void *arg, const char *option)
 {
 	const struct asked *a = arg;
 	bool yes = option_has_effect(option);
@@ -311,8 +311,8 @@ static struct method *make(const struct plan *p, const bool match[p->n], struct 
 		apply_line(p, &p->line[i], &copy);
 	}
 	if (!keep) {
-		*m = method_make(&copy, given_or_planned, &asked);
-		method_idle(&copy, given_or_planned(&asked, "act-mode"), idle);
+		*m = method_make(&copy, counts, &asked);
+		method_idle(&copy, counts(&asked, "act-mode"), idle);
 		mark_used(p, match, idle);
 	}
 	m->keep = keep;

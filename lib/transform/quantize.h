@@ -32,8 +32,8 @@ struct quantize {
 	void (*pass)(void *arg, const struct part *result);	/* a part that an earlier run has finished */
 	void *arg;
 	size_t done;
-	bool reads_hessian;		/* a method of a layer that quantize_check_layers() knows does */
-	bool warned_plain, warned_inputs, warned_result;	/* of one layer is enough */
+	bool reads_hessian;		/* a method does, of the layers that quantize_check_layers() found */
+	bool warned_plain, warned_inputs, warned_result;	/* each warning is given once */
 	size_t made;
 	struct quantized **layer;	/* [made] until quantize_release() */
 };

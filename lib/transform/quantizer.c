@@ -115,13 +115,13 @@ const struct quantizer *quantizer_named(const char *name)
 
 const struct quantizer *quantizer_of(const struct solver *s)
 {
-	const bool feedback = s->compensate != COMPENSATE_NONE;
+	const bool compensates_error = s->compensate != COMPENSATE_NONE;
 	const struct quantizer *without = NULL;
 
 	for (const struct quantizer *y = quantizers; y->name; y++) {
 		if (y->makes_branch || y->form != s->storage.form)
 			continue;
-		if (y->needs_hessian == feedback)
+		if (y->needs_hessian == compensates_error)
 			return y;
 		if (!y->needs_hessian)
 			without = y;
