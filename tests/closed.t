@@ -111,7 +111,8 @@ for entry in $commands; do
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
-for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run exmy-pack ln2rms \
+for t in model-import model-export tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run \
+	exmy-pack ln2rms \
 	hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice aifs-order \
 	roofline tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"

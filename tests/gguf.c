@@ -184,7 +184,7 @@ static void sentencepiece(void **unused)
 	if (!s)
 		return;
 	assert_int_equal(s->n, 0);
-	t = tokenizer_read("spm", s->tokenizer);
+	t = tokenizer_read("spm", s->text[TEXT_TOKENIZER]);
 	assert_int_equal(tokenizer_vocab(t), 32000);
 	assert_int_equal(tokenizer_bos(t), 1);
 	at = texts = sibling(path, ".inp");
@@ -216,7 +216,7 @@ static void byte_level(void **unused)
 	(void)unused;
 	if (!s)
 		return;
-	root = json_loads(s->tokenizer, 0, NULL);
+	root = json_loads(s->text[TEXT_TOKENIZER], 0, NULL);
 	model = json_object_get(root, "model");
 	name = xformat("%.*sgpt2_vocab.json", (int)(strrchr(path, '/') + 1 - path), path);
 	vocab = json_load_file(name, 0, NULL);

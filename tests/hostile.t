@@ -195,6 +195,7 @@ role 'eval-choice --reference' model eval-choice -q --questions questions.jsonl 
 role 'eval-choice --paired' result eval-choice -q --questions questions.jsonl model.h5 --paired @ -o out/r
 role 'aifs-order' tokens aifs-order -q @ -o out/r
 role 'exmy-pack' model exmy-pack -q @ -o out/r
+role 'model-export' model model-export -q @ -o out/r
 role 'ln2rms' model ln2rms -q @ -o out/r
 role 'hadamard-rotate' model hadamard-rotate -q @ -o out/r
 role 'fbq-run' model fbq-run -q --group 8 --rank 2 --steps 2 --hessian hessian.h5 @ -o out/r

@@ -7,7 +7,8 @@ ln -s "$top/data" data && cp "$top/README.md" "$top/tests/ref/gpt2.h5" "$top/tes
 
 examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1.1" | grep -v '^\.E' | sed 's/\\-/-/g; s/\\e/\\/g'; }
 for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl \
-	eval-choice aifs-order tensor-stats tensor-diff exmy-sweep exmy-pack ln2rms hadamard-rotate smooth-scale \
+	eval-choice aifs-order tensor-stats tensor-diff exmy-sweep exmy-pack model-export \
+	ln2rms hadamard-rotate smooth-scale \
 	awq-scale rms-suppress msq-calib roofline tensor-join; do
 	ok "$t.1 has examples" test -n "$(examples $t)"
 	examples $t > script

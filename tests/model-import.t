@@ -119,7 +119,7 @@ bad qwen3-no-norm 'model.layers.0.self_attn.q_norm.weight: is missing, a Qwen3Fo
 bad slash 'a/b.c'
 bad dots 'a\.\.c'
 bad config-tensor "'config': no tensor can have this name"
-bad below-config "'config.x': no tensor can have this name: a model keeps the text of a JSON file there"
+bad below-config "'config.x': no tensor can have this name: a model keeps the text of config.json there"
 bad below-tokenizer "'tokenizer.y.z': no tensor can have this name"
 bad nested-32 'a.b.c: is nested too deeply: 34 words, expected at most 33'
 bad zero 'model.layers.03.extra.weight: the number of its block has a zero in front'

@@ -12,7 +12,8 @@ cp -r "$top/pipelines" tools
 cp -r "$top/tests/tiny" tools/data/prose
 ln -s "$top/data/vlm" "$top/data/vlm-pre" "$top/data/vlm-post" tools/data
 for t in aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate \
-	hessian-accum images-import ln2rms model-import msq-calib rms-suppress roofline sample-tokens smooth-scale \
+	hessian-accum images-import ln2rms model-export \
+	model-import msq-calib rms-suppress roofline sample-tokens smooth-scale \
 	tensor-diff tensor-join tensor-stats tokenize; do
 	cat >tools/bin/$t <<'SH'
 #!/bin/sh

@@ -27,15 +27,14 @@ static bool has_entry(const struct checkpoint *k, const char *path)
 /* Dies if the model has a tensor that the checkpoint has not. */
 static void check_model(const struct part *model, const struct checkpoint *k)
 {
-	static const char *const texts[] = { "/config", "/tokenizer", "/processor" };
 	size_t n;
 	char **path = same_objects(model, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		bool known = tree_info(model, path[i]).type == H5O_TYPE_GROUP || has_entry(k, path[i]);
 
-		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
-			known |= !strcmp(path[i], texts[t]);
+		for (size_t t = 0; t < TEXTS; t++)
+			known |= !strcmp(path[i], text_rows[t].path);
 		if (!known)
 			die("%s: has no %s, which %s has: it is no other form of that model",
 				k->source->path, path[i], part_name(model));
@@ -74,7 +73,7 @@ static void check_config(const struct part *model, const struct checkpoint *k)
 {
 	char *text = part_config(model);
 	json_t *theirs = json_loads(text ? text : "", 0, NULL);
-	json_t *ours = json_loads(k->source->config, 0, NULL);
+	json_t *ours = json_loads(k->source->text[TEXT_CONFIG], 0, NULL);
 
 	if (!theirs || !ours)
 		die("%s: /config: is missing, or no JSON", part_name(model));

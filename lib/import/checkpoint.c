@@ -72,9 +72,10 @@ static char *path_of(const struct checkpoint *k, const char *name)
 	}
 	if (!path[1])
 		die("%s: '': expected a tensor's name", from);
-	if (is_below(path, "/config") || is_below(path, "/tokenizer") || is_below(path, "/processor"))
-		die("%s: '%s': no tensor can have this name: "
-			"a model keeps the text of a JSON file there", from, name);
+	for (int i = 0; i < TEXTS; i++)
+		if (is_below(path, text_rows[i].path))
+			die("%s: '%s': no tensor can have this name: a model keeps the text of %s there",
+				from, name, text_rows[i].file);
 	if (groups > TREE_DEPTH)
 		die("%s: %s: is nested too deeply: %zu words, expected at most %d", from, name, groups + 1,
 			TREE_DEPTH + 1);

@@ -215,8 +215,8 @@ static void open_file(struct source *s)
 	d->g = gguf_open(s->path);
 	row = gguf_row_of(d->g, s->path);
 	s->config_name = xformat("%s", s->path);
-	s->config = gguf_config(d->g, s->path, row, &d->sizes);
-	s->tokenizer = gguf_tokenizer(d->g, s->path);
+	s->text[TEXT_CONFIG] = gguf_config(d->g, s->path, row, &d->sizes);
+	s->text[TEXT_TOKENIZER] = gguf_tokenizer(d->g, s->path);
 	for (size_t i = 0; i < gguf_count(d->g); i++) {
 		const struct gguf_tensor *t = gguf_at(d->g, i);
 

@@ -119,7 +119,7 @@ static char *own_basis(const struct checkpoint *k)
 	struct digest *d = digest_begin();
 	size_t part = 0;
 
-	digest_add(d, strlen(s->config), s->config);
+	digest_add(d, strlen(s->text[TEXT_CONFIG]), s->text[TEXT_CONFIG]);
 	for (const struct entry *e = k->entry; e < k->entry + k->entries; e++) {
 		const struct tensor *shape = &e->source->shape, bytes = s->kind->stored(s, e->source->name);
 		char *line = xformat("%s %s", e->path, tensor_name(shape->type));
@@ -157,12 +157,10 @@ static void write_parts(struct checkpoint *k, struct output *out, const struct p
 			basis_write(out, basis);
 			if (like)
 				output_history(out, "basis", like);
-			output_string(out, "/config", s->config);
 		}
-		if (!part && s->tokenizer)
-			output_string(out, "/tokenizer", s->tokenizer);
-		if (!part && s->processor)
-			output_string(out, "/processor", s->processor);
+		for (int t = 0; !part && t < TEXTS; t++)
+			if (s->text[t])
+				output_string(out, text_rows[t].path, s->text[t]);
 		for (; i < k->entries && k->entry[i].part == part; i++)
 			write_entry(s, out, k->entry + i, like, report);
 		output_end(out);
@@ -178,13 +176,13 @@ void import_model(struct output *out, const char *path, const char *basis, struc
 {
 	struct part *like;
 	struct source *s = source_open(path);
-	const struct config config = config_parse(s->config_name, s->config);
+	const struct config config = config_parse(s->config_name, s->text[TEXT_CONFIG]);
 	struct checkpoint k;
 
 	if (config.quantized)
 		die("%s: 'quantization_config': the weights are stored quantized, "
 			"expected a checkpoint of plain weights", s->config_name);
-	if (!s->tokenizer && config.vocab != 256)	/* bytes need none */
+	if (!s->text[TEXT_TOKENIZER] && config.vocab != 256)	/* bytes need none */
 		warn("%s: has no tokenizer: tokenize will not know this model's text", path);
 	k = checkpoint_open(s, &config);
 	like = basis ? adopt_open(basis, &k) : NULL;

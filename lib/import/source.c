@@ -42,15 +42,15 @@ static char *read_sibling(const struct source *s, const char *name)
 	return text;
 }
 
-static void folder_open(struct source *s)
+static void open_folder(struct source *s)
 {
-
 	s->config_name = xformat("%s/config.json", s->path);
-	s->config = read_text(s->config_name, CONFIG_MAX);
-	s->tokenizer = read_sibling(s, "tokenizer.json");
-	s->processor = read_sibling(s, "preprocessor_config.json");
-	if (!s->processor)	/* where newer versions of transformers keep it, beside other settings */
-		s->processor = read_sibling(s, "processor_config.json");
+	s->text[TEXT_CONFIG] = read_text(s->config_name, CONFIG_MAX);
+	for (int i = TEXT_CONFIG + 1; i < TEXTS; i++) {
+		s->text[i] = read_sibling(s, text_rows[i].file);
+		if (!s->text[i] && text_rows[i].also)
+			s->text[i] = read_sibling(s, text_rows[i].also);
+	}
 	s->data = safetensors_open(s->path);
 	s->n = safetensors_count(s->data);
 	s->tensor = xalloc(s->n, sizeof *s->tensor);
@@ -87,7 +87,7 @@ static void folder_release(struct source *s)
 /* --- the table --- */
 
 static const struct source_kind folder = { "a Hugging Face folder with config.json and safetensors",
-	folder_fits, folder_open, folder_close, folder_read, folder_stored, folder_release };
+	folder_fits, open_folder, folder_close, folder_read, folder_stored, folder_release };
 static const struct source_kind *const kinds[] = { &folder, &gguf_source };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -123,10 +123,9 @@ struct source *source_open(const char *path)
 void source_close(struct source *s)
 {
 	s->kind->close(s);
-	free(s->config);
+	for (int i = 0; i < TEXTS; i++)
+		free(s->text[i]);
 	free(s->config_name);
-	free(s->tokenizer);
-	free(s->processor);
 	free(s->tensor);
 	free(s);
 }

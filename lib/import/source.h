@@ -3,7 +3,7 @@
  * source.h -- where an import takes a model from, whatever its files are
  *
  * A kind of source is a row of a table in source.c. It gives a model as Hugging Face
- * keeps it: the texts of config.json, tokenizer.json and preprocessor_config.json, and tensors under the
+ * keeps it: the texts of config.json, tokenizer.json and others, and tensors under the
  * names and in the shapes that the class in transformers gives them. A kind whose files are
  * otherwise translates them: names and texts when it is opened, data when they are read;
  * quantized ones are dequantized.
@@ -12,6 +12,7 @@
 #define IMPORT_SOURCE_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "import/texts.h"
 #include "io/tensor.h"
 
 struct source_tensor {
@@ -22,10 +23,8 @@ struct source_tensor {
 struct source {
 	const struct source_kind *kind;
 	const char *path;	/* borrowed */
-	char *config;		/* text of config.json */
-	char *config_name;	/* what messages on it name */
-	char *tokenizer;	/* text of tokenizer.json, or NULL */
-	char *processor;	/* text of preprocessor_config.json or processor_config.json, or NULL */
+	char *text[TEXTS];	/* of its files (import/texts.h); NULL: there is none, but of config.json */
+	char *config_name;	/* what messages on config.json name */
 	size_t n;
 	struct source_tensor *tensor;	/* [n], each name once */
 	void *data;		/* of the kind */

@@ -37,8 +37,8 @@ struct vocabulary vocabulary_open(const char *path)
 		return (struct vocabulary){ .path = "--bytes", .size = 256, .add_bos = true };
 	if (s) {
 		v.name = xformat("%s: tokenizer", path);
-		v.json = s->tokenizer;
-		s->tokenizer = NULL;	/* ours now */
+		v.json = s->text[TEXT_TOKENIZER];
+		s->text[TEXT_TOKENIZER] = NULL;	/* ours now */
 	} else {
 		v.part = part_open(path, "model");
 		v.name = xformat("%s: /tokenizer", path);
@@ -50,7 +50,8 @@ struct vocabulary vocabulary_open(const char *path)
 			s ? "this is a model" : "the model was imported");
 	read_tokenizer(&v);
 	if (s || config) {
-		const struct config c = s ? config_parse(s->config_name, s->config) : config_read(v.part);
+		const struct config c = s ? config_parse(s->config_name,
+			s->text[TEXT_CONFIG]) : config_read(v.part);
 
 		take_config(&v, &c);
 		config_free(&c);

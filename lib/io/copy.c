@@ -110,17 +110,6 @@ static bool same_data(struct output *out, const char *there, const struct part *
 	return same;
 }
 
-/* The name of a dataset in the earlier part that has it too, or NULL; free() it. */
-static char *tied_to(const struct part *from, const char *path, const H5O_info_t *info)
-{
-	const struct links none = { 0 }, *l = info->rc > 1 && from->links ? from->links : &none;
-
-	for (size_t i = 0; i < l->n; i++)
-		if (l->item[i].address == info->addr && l->item[i].part < from->part)
-			return xformat("%s", l->item[i].path);
-	return part_text(from, path, "tied_to");
-}
-
 /* Copies a dataset by its values: H5Ocopy() refuses one in a later format (h5py's libver="latest"). */
 static bool copy_values(struct output *out, const struct part *from, const char *path)
 {
@@ -150,10 +139,9 @@ static bool copy_values(struct output *out, const struct part *from, const char 
 	return done;
 }
 
-static void copy_dataset(struct output *out, const struct part *from, const char *path,
-	const H5O_info_t *info)
+static void copy_dataset(struct output *out, const struct part *from, const char *path)
 {
-	char *tie = tied_to(from, path, info);
+	char *tie = part_tied(from, path);
 	hid_t p = H5Dopen2(from->file, path, H5P_DEFAULT);
 
 	if (H5Dclose(p) < 0)	/* H5Ocopy() crashes on a dataset without a type */
@@ -206,7 +194,7 @@ static void copy(struct output *out, const struct part *from, const char *path, 
 	if (info.type == H5O_TYPE_DATASET) {
 		output_parent(out, path);
 		if (!output_has(out, path))
-			copy_dataset(out, from, path, &info);
+			copy_dataset(out, from, path);
 		return;
 	}
 	if (info.type != H5O_TYPE_GROUP)

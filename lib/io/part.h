@@ -65,6 +65,8 @@ bool part_has(const struct part *part, const char *path);
 
 /* Calls visit for every group of the part that has a dataset in it, in natural order, once for each path. */
 void part_groups(const struct part *part, void (*visit)(void *arg, const char *group), void *arg);
+/* The path of an earlier part that has the same data (a tied head); NULL: there is none. free() it. */
+char *part_tied(const struct part *part, const char *path);
 /* The first path in this part of the same group, which hard links give several; free() it. */
 char *part_same(const struct part *part, const char *group);
 

@@ -156,6 +156,17 @@ static void walk(struct tree_walk *w, const char *path, int depth)
 	tree_free_paths(child, n);
 }
 
+char *part_tied(const struct part *part, const char *path)
+{
+	const H5O_info_t info = tree_info(part, path);
+	const struct links none = { 0 }, *l = info.rc > 1 && part->links ? part->links : &none;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->item[i].address == info.addr && l->item[i].part < part->part)
+			return xformat("%s", l->item[i].path);
+	return part_text(part, path, "tied_to");
+}
+
 void tree_note_links(struct part *part)
 {
 	struct tree_walk w = { part, part, true, 0 };

@@ -82,6 +82,10 @@ static const struct architecture qwen2_towers[] = {
 		{ "vision_tower.vision_model.", "vision_tower." }, \
 		{ "vision_tower.pre_layrnorm.", "vision_tower.embeddings.pre_layrnorm." }, \
 		{ "model.multi_modal_projector.", "multi_modal_projector." }, { NULL, NULL } }, \
+	.written = (const struct rename_row []){	/* as versions 4 and 5 of transformers read them */ \
+		{ "model.", "language_model.model." }, { "lm_head.", "language_model.lm_head." }, \
+		{ "vision_tower.embeddings.pre_layrnorm.", "vision_tower.vision_model.pre_layrnorm." }, \
+		{ "vision_tower.", "vision_tower.vision_model." }, { NULL, NULL } }, \
 	.unused = (const char *const []){ "vision_tower.post_layernorm.*", "vision_tower.head.*", NULL }
 #define LLAVA_PROJECTOR \
 	.projector = true, .norm_kind = NORM_LAYER, \
@@ -103,6 +107,7 @@ const struct multimodal multimodals[] = {
 	  .encoders = qwen2_towers, .placeholder = 151655, .merges = true,
 	  .renames = (const struct rename_row []){ { "model.visual.", "visual." },
 		{ "model.language_model.", "model." }, { NULL, NULL } },
+	  .written = (const struct rename_row []){ { NULL, NULL } },
 	  .unused = (const char *const []){ NULL },
 	  .projector = { .name = "PatchMerger", .projector = true, .norm_kind = NORM_LAYER,
 		.layout = (const char *const []){ "/visual/merger", NULL },

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include "model/architecture.h"
 
-/* Names of tensors that begin so begin otherwise in the tree: each row that fits, in their order. */
+/* Names of tensors that begin so begin otherwise in the tree, or the other way round; ends with NULL. */
 struct rename_row {
 	const char *from, *to;
 };
@@ -19,7 +19,8 @@ struct rename_row {
 struct multimodal {
 	const char *name, *model_type;	/* "LlavaForConditionalGeneration", "llava" */
 	const char *text;		/* model_type of the language model where its config names none */
-	const struct rename_row *renames;	/* ends with NULL */
+	const struct rename_row *renames;	/* of a checkpoint's names: each that fits, in their order */
+	const struct rename_row *written;	/* of names in the tree: the first that fits */
 	int32_t placeholder;		/* the id of an image's tokens, where config.json names none */
 	int feature_layer;		/* vision_feature_layer where it is absent; 0: several */
 	const char *strategy_key;	/* says whether the encoder's first row is dropped; NULL: it is */

@@ -48,7 +48,7 @@ static void read_one(void *arg)
 static void check(void *arg)
 {
 	struct source *s = arg;
-	struct config c = config_parse(s->config_name, s->config);
+	struct config c = config_parse(s->config_name, s->text[TEXT_CONFIG]);
 	struct checkpoint k = checkpoint_open(s, &c);
 
 	checkpoint_close(&k);
@@ -59,8 +59,8 @@ static void read_all(void *arg)
 {
 	struct source *s = source_open(arg);
 
-	if (s->tokenizer)
-		survive_use(s->tokenizer, strlen(s->tokenizer));
+	if (s->text[TEXT_TOKENIZER])
+		survive_use(s->text[TEXT_TOKENIZER], strlen(s->text[TEXT_TOKENIZER]));
 	attempt(check, s);
 	for (size_t i = 0; i < s->n; i++) {
 		struct one o = { s, s->tensor[i].name };

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * model-export -- a model as files that other programs load
+ *
+ * The way of model-import backwards: names, fused and transposed tensors are the class's again.
+ */
+#include "base/error.h"
+#include "base/option.h"
+#include "import/export.h"
+#include "model/filter.h"
+#include "transform/rewrite.h"
+
+static const struct tool tool = {
+	.name = "model-export",
+	.brief = "a model as files that other programs load",
+	.operands = "-o FOLDER [MODEL]",
+	.max_operands = 1,
+	.about = "Writes a folder that transformers loads, and all that is built on it: the effective "
+		"weights, with branches, columns taken out and online Hadamards multiplied in, config.json, "
+		"tokenizer and other texts. What a checkpoint of the model's class has no place for is "
+		"refused by name.",
+	.examples = "  model-export --to hf -o folder model.h5\n"
+		"  dpq-run -q --compensate none model.h5 | model-export --to hf --dtype bf16 -o quantized",
+};
+
+int main(int argc, char *argv[])
+{
+	struct export_options o;
+	unsigned to;
+	const struct option_row rows[] = {
+		{ 0, "to", OPTION_CHOICE(&to, target_names), NULL, "what to write", .otherwise = "hf" },
+		{ 0, "dtype", OPTION_ENUM(enum half_type, &o.dtype, rewrite_types), NULL,
+			"type of plain weights", .otherwise = "f32" },
+		{ 0, "weights-only", OPTION_BOOL(&o.weights_only), NULL,
+			"leave out that inputs, keys and values are rounded" },
+		{ 0, "file-size", OPTION_SIZE(&o.shard_bytes), "BYTES", "of a file of weights, about",
+			.otherwise = "4G", .min = 1 },
+		{ .type = OPTION_END },
+	};
+	struct command c = option_parse(argc, argv, &tool, rows);
+
+	if (!c.output)
+		misuse("-o FOLDER is expected: the result is a folder");
+
+	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
+
+	export_model(&f, target_at(to), c.output, &o);
+	filter_close(&f);
+	return 0;
+}

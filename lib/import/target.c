@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* target.c -- the kinds of targets of a model; see target.h */
+#include "import/target.h"
+#include "import/folder_target.h"
+
+static const struct target *const targets[] = { &hf_target };
+enum { KINDS = sizeof targets / sizeof *targets };
+const char *const target_names[] = { "hf", NULL };
+
+const struct target *target_at(size_t i)
+{
+	return i < KINDS ? targets[i] : NULL;
+}

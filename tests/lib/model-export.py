@@ -1,0 +1,236 @@
+"""model-export.py -- Python of tests/model-export.t: a reader of safetensors, and what a checkpoint of a tree holds"""
+
+import json
+import os
+import shutil
+import struct
+
+import h5py
+import numpy as np
+
+from lib.h5 import copied, set_config
+
+TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+
+
+def half(a):
+    """bf16 of f32, to nearest, ties to even, as bits."""
+    u = np.ascontiguousarray(a, "f4").view("u4")
+    return ((u + 0x7FFF + (u >> 16 & 1)) >> 16).astype("u2")
+
+
+def safetensors(path):
+    """Tensors of a file, as stored, after what every reader checks: no gap, no overlap, aligned."""
+    with open(path, "rb") as f:
+        n, = struct.unpack("<Q", f.read(8))
+        header, data = json.loads(f.read(n)), f.read()
+    assert header.pop("__metadata__") == {"format": "pt"}
+    found, end = {}, 0
+    for name, t in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        a, b = t["data_offsets"]
+        kind = np.dtype(TYPES[t["dtype"]])
+        assert a == end and (8 + n + a) % kind.itemsize == 0, (path, name)
+        found[name], end = np.frombuffer(data[a:b], kind).reshape(t["shape"]), b
+    assert end == len(data)
+    return found
+
+
+def folder(path):
+    """All tensors of a folder, of one file or by its index."""
+    index = os.path.join(path, "model.safetensors.index.json")
+    if not os.path.exists(index):
+        return safetensors(os.path.join(path, "model.safetensors"))
+    with open(index) as f:
+        map = json.load(f)
+    found, total = {}, 0
+    for file in sorted(set(map["weight_map"].values())):
+        here = safetensors(os.path.join(path, file))
+        assert all(map["weight_map"][n] == file for n in here)
+        total += sum(t.nbytes for t in here.values())
+        found |= here
+    assert sorted(found) == sorted(map["weight_map"]) and total == map["metadata"]["total_size"]
+    assert len(os.listdir(path)) >= 2 + len(set(map["weight_map"].values()))
+    return found
+
+
+def plain(source, path):
+    """A reference model without what it is tested with, so that it is nothing but a model."""
+    shutil.copy(source, path)
+    with h5py.File(path, "r+") as f:
+        for name in list(f):
+            if name in ("test", "tokens", "sequence", "modality", "image_span", "image_grid", "images", "position"):
+                del f[name]
+
+
+def rows_of_heads(parts, heads):
+    """GPT-NeoX: query, key and value of a head, one behind the other."""
+    parts = [p.reshape(heads, -1, *p.shape[1:]) for p in parts]
+    return np.concatenate(parts, 1).reshape(-1, *parts[0].shape[2:])
+
+
+def checkpoint(path):
+    """What a checkpoint of the tree's class holds, written down for each class anew."""
+    with h5py.File(path) as f:
+        config, tree = json.loads(f["config"][()]), {}
+        f.visititems(lambda n, d: tree.update({n.replace("/", "."): d[()]}) if isinstance(d, h5py.Dataset)
+                     and n not in ("config", "processor", "tokenizer") else None)
+    kind, found = config["model_type"], {}
+
+    def join(name, parts, how):
+        if parts[0] in name:
+            each = [tree[name.replace(parts[0], p)] for p in parts]
+            found[name.replace(parts[0], how[0])] = how[1](each)
+        return any(p in name for p in parts)
+
+    for name, t in tree.items():
+        if kind == "gpt_neox" and "attention." in name and join(
+                name, ["q_proj", "k_proj", "v_proj"],
+                ("query_key_value", lambda p: rows_of_heads(p, config["num_attention_heads"]))):
+            continue
+        if kind == "phi3" and (join(name, ["q_proj", "k_proj", "v_proj"], ("qkv_proj", np.concatenate)) or
+                               join(name, ["gate_proj", "up_proj"], ("gate_up_proj", np.concatenate))):
+            continue
+        if kind == "qwen2_vl" and name.startswith("visual.blocks.") and join(
+                name, ["attn.q_proj", "attn.k_proj", "attn.v_proj"], ("attn.qkv", np.concatenate)):
+            continue
+        if kind == "gpt2" and name.endswith("weight") and (".attn.c_" in name or ".mlp.c_" in name):
+            t = t.T
+        if "llava" in kind:
+            name = name.replace("vision_tower.embeddings.pre_layrnorm", "vision_tower.pre_layrnorm")
+            name = name.replace("vision_tower.", "vision_tower.vision_model.")
+            stem = name.split(".")[0]
+            if stem in ("model", "lm_head"):
+                name = "language_model." + name
+            vision = config["vision_config"]
+            if "patch_embedding.weight" in name:
+                t = t.reshape(-1, 3, vision["patch_size"], vision["patch_size"])
+        if name == "visual.patch_embed.proj.weight":
+            t = t.reshape(-1, 3, 2, 5, 5)
+        found[name] = t
+    return found
+
+
+def exported(model, path, kind="F32"):
+    """The folder has every tensor of the model's checkpoint, rounded once, and no other."""
+    wanted, found = checkpoint(model), folder(path)
+    with open(os.path.join(path, "config.json")) as f:
+        config = json.load(f)
+    if config.get("tie_word_embeddings"):
+        wanted.pop(next(n for n in wanted if n.endswith("lm_head.weight") or n == "embed_out.weight"))
+    assert sorted(wanted) == sorted(found), sorted(set(wanted) ^ set(found))
+    assert config["dtype"] == {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[kind]
+    for name, t in wanted.items():
+        t = t.astype("f4") if kind == "F32" else t.astype("f2") if kind == "F16" else half(t)
+        assert t.shape == found[name].shape and t.tobytes() == found[name].tobytes(), name
+
+
+def members(path, *names):
+    """Values of members of config.json, one behind the other."""
+    with open(os.path.join(path, "config.json")) as f:
+        c = json.load(f)
+    for name in names:
+        v = c
+        for word in name.split("."):
+            v = v.get(word) if v else None
+        print(v)
+
+
+def same_model(a, b):
+    """The same tensors, bit for bit."""
+    x, y = checkpoint(a), checkpoint(b)
+    assert sorted(x) == sorted(y), sorted(set(x) ^ set(y))
+    for name in x:
+        assert x[name].shape == y[name].shape and x[name].astype("f4").tobytes() == y[name].astype("f4").tobytes(), name
+
+
+def effective(quantized, exported_again):
+    """Weights of the folder are those of the layers, put together in double from the format's page."""
+    grid = np.arange(15) - 7.0
+    with h5py.File(quantized) as q, h5py.File(exported_again) as e:
+        n = 0
+
+        def layer(name, g):
+            nonlocal n
+            if not isinstance(g, h5py.Group) or "codes" not in g or name.endswith(("branch_a", "branch_b")):
+                return
+            w = part(g)
+            if "branch_a" in g:
+                w = w + part(g["branch_b"]) @ part(g["branch_a"])
+            if "online_hadamard" in g.attrs:
+                w = w @ hadamard(g.attrs["online_hadamard"], w.shape[1]).T
+            d = np.abs(e[name + "/weight"][()] - w).max() / np.abs(w).max()
+            # a float32 sum over the rank, and a rounding before the rotation and one behind
+            rank = len(part(g["branch_a"])) if "branch_a" in g else 0
+            assert d < (rank + 2) * 2.0 ** -24, (name, d)
+            n += 1
+
+        def part(g):
+            if "weight" in g:
+                return g["weight"][()].astype("f8")
+            group = g.attrs["group"] or g["codes"].shape[1]
+            scale = np.repeat(g["scale"][()].astype("f8"), group, 1)[:, :g["codes"].shape[1]]
+            return grid[g["codes"][()]] * scale
+
+        q.visititems(layer)
+        assert n
+
+
+def hadamard(order, n):
+    """Sylvester's matrix over √order, in blocks."""
+    h = np.ones((1, 1))
+    while len(h) < order:
+        h = np.block([[h, h], [h, -h]])
+    return np.kron(np.eye(n // order), h / np.sqrt(order))
+
+
+def two_sided(source, path):
+    """A model with signs of inputs and a rotation of outputs; its function is that of the source."""
+    dice = np.random.default_rng(5)
+    with copied(source, path) as f:
+        g = f["model/layers/0/mlp/down_proj"]
+        w = g["weight"][()].astype("f8")
+        s, u = dice.choice([-1, 1], w.shape[1]), dice.choice([-1, 1], w.shape[0])
+        order = 4
+        h = hadamard(order, w.shape[0])
+        # y = x Wᵀ = ((x s) (W s)ᵀ h) hᵀ u u
+        g["weight"][...] = (((w * s).T * u) @ h).T
+        g.create_dataset("input_signs", data=s.astype("i1"))
+        g.create_dataset("output_signs", data=u.astype("i1"))
+        g.attrs["output_hadamard"] = np.int64(order)
+
+
+def close(a, b):
+    """Every tensor is the other file's but for roundings of float32."""
+    x, y = checkpoint(a), checkpoint(b)
+    assert sorted(x) == sorted(y)
+    for name in x:
+        assert np.abs(x[name] - y[name]).max() <= 4 * 2.0 ** -24 * np.abs(x[name]).max(), name
+
+
+def head_bias(source, path):
+    with copied(source, path) as f:
+        f["lm_head"].create_dataset("bias", data=np.ones(f["lm_head/weight"].shape[0], "f4"))
+
+
+def norm_bias(source, path):
+    with copied(source, path) as f:
+        f["model/norm"].create_dataset("bias", data=np.ones(f["model/norm/weight"].shape[0], "f4"))
+
+
+def large(source, path):
+    with copied(source, path) as f:
+        f["model/norm/weight"][0] = 1e5
+
+
+def stranger(source, path):
+    with copied(source, path) as f:
+        f["other/table"] = np.arange(6, dtype="f4").reshape(2, 3)
+        f["other/ids"] = np.arange(6, dtype="i4")
+
+
+def texts(path):
+    """A folder with all texts that go along."""
+    for name, text in (("tokenizer_config.json", '{"a": 1.50}\n'), ("special_tokens_map.json", "{}"),
+                       ("generation_config.json", '{"max_length": 7}'), ("chat_template.jinja", "{{ messages }}\n")):
+        with open(os.path.join(path, name), "w") as f:
+            f.write(text)

@@ -1,0 +1,110 @@
+#!/bin/sh
+# Folders of model-export against a reader of safetensors in numpy, and against what was imported. That transformers
+# loads them is tested by `make check-doors`.
+# shellcheck source=tests/tap.sh
+. "${0%/*}/tap.sh"
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+if ! py 'h5py.File' 2>/dev/null; then
+	skip 'model-export' 'no h5py'
+	done_testing
+fi
+
+# Every architecture: the tensors of its class, bit for bit, and the same model when it is imported again.
+for f in "$top"/tests/ref/*.h5 "$top"/tests/ref/vision/*.h5; do
+	m=$(basename "$f" .h5)
+	case $m in checkpoints | conventions | fp4 | hessians | texts) continue ;; esac
+	py plain "$f" "$m.h5"
+	ok "$m: is exported" sh -c "model-export -o $m $m.h5 2>$m.err && test ! -s $m.err"
+	ok "$m: has the tensors of its class" py exported "$m.h5" "$m"
+	model-import -q "$m" -o "$m-again.h5" 2>again.err
+	ok "$m: imported again, the same model" py same_model "$m.h5" "$m-again.h5"
+	model-export -q -o "$m-twice" "$m-again.h5"
+	ok "$m: exported again, the same bytes" diff -r "$m" "$m-twice"
+done
+is 'the encoder ends with the block whose features are used' \
+	"$(py members llava-siglip vision_config.num_hidden_layers vision_feature_layer | tr '\n' ' ')" '1 -1 '
+
+# Dtypes, shards, streams.
+for d in f16 bf16; do
+	model-export -q --dtype $d -o $d llama-gqa.h5
+	ok "$d: each number rounded once" py exported llama-gqa.h5 $d "$(echo $d | tr a-z A-Z)"
+done
+model-export -q --file-size 16K -o shards llama-gqa.h5
+ok 'shards with an index' py exported llama-gqa.h5 shards
+ok 'more than one' test -e shards/model-00002-of-*.safetensors
+model-import -q shards -o shards.h5 && model-import -q llama-gqa -o one.h5
+ok 'they are the same model' h5diff shards.h5 one.h5
+ok 'from a stream the same bytes' \
+	sh -c 'model-import -q shards | model-export -q -o streamed && diff -r llama-gqa streamed'
+
+# The head.
+model-import -q "$top/tests/tiny" -o tiny.h5
+model-export -q -o tiny tiny.h5
+is 'a tied head is no tensor' "$(py members tiny tie_word_embeddings)" True
+ok '... through a stream, too' sh -c 'model-import -q tiny | model-export -q -o tiny2 && diff -r tiny tiny2'
+hadamard-rotate -q --seed 3 tiny.h5 -o rotated.h5
+model-export -q -o rotated rotated.h5
+is 'a rotated model has a head of its own' "$(py members rotated tie_word_embeddings)" False
+
+# What is multiplied in.
+sample-tokens -q --length 64 --ctx 16 rotated.h5 -o tokens.h5
+hessian-accum -q --tokens tokens.h5 --ctx 16 rotated.h5 -o hessian.h5
+fbq-run -q --storage int4 --group 4 --rank 2 --steps 3 --hessian hessian.h5 rotated.h5 -o branch.h5
+model-export -q -o branch branch.h5 && model-import -q branch -o branch-again.h5
+ok 'codes, a branch and an online Hadamard are one matrix' py effective branch.h5 branch-again.h5
+dpq-run -q --compensate none --storage int4 --group 4 tiny.h5 -o codes.h5
+model-export -q -o codes codes.h5 && model-import -q codes -o codes-again.h5
+ok 'codes' py effective codes.h5 codes-again.h5
+exmy-pack -q codes.h5 -o packed.h5
+ok 'packed ones give the same bytes' sh -c 'model-export -q -o packed packed.h5 && diff -r codes packed'
+rms-suppress -q rotated.h5 -o split.h5
+model-export -q -o split split.h5
+py two_sided tiny.h5 two.h5
+model-export -q -o two two.h5 && model-import -q two -o two-again.h5
+ok 'signs and rotations of outputs are rotated back' py close tiny.h5 two-again.h5
+nll() { eval-ppl -q --tokens tokens.h5 --ctx 16 "$1" 2>/dev/null | awk '$1 == "nll" { printf "%.5f", $2 }'; }
+for m in branch codes; do is "$m: nll of the folder" "$(nll $m-again.h5)" "$(nll $m.h5)"; done
+model-import -q split -o split-again.h5
+is 'columns taken out: nll of the folder' "$(nll split-again.h5)" "$(nll split.h5)"
+
+# Texts.
+cp -r "$top/tests/tiny" texts && py texts texts
+model-import -q texts | model-export -q -o texts-again
+ok 'texts go along' sh -c 'for f in tokenizer tokenizer_config special_tokens_map generation_config; do
+	cmp texts/$f.json texts-again/$f.json || exit 1; done
+	cmp texts/chat_template.jinja texts-again/chat_template.jinja'
+
+# What has no place.
+dpq-run -q --compensate none --act-format int8 --act-mode dynamic-token --group 4 tiny.h5 -o inputs.h5
+no 'rounded inputs' 1 'rounds its inputs, which --to hf has no place for; --weights-only leaves that out' \
+	model-export -o no inputs.h5
+ok '... are left out if told' model-export -q --weights-only -o inputs inputs.h5
+dpq-run -q --compensate none --kv-format int8 --group 4 tiny.h5 -o keys.h5
+no 'rounded keys and values' 1 'rounds keys and values to int8' model-export -o no keys.h5
+warns '... are left out if told' 'keys and values are not rounded to int8' model-export --weights-only -o keys keys.h5
+ln2rms -q opt.h5 -o rms.h5
+no 'a norm of another kind' 1 'norm.* is a norm of kind rms, a OPTForCausalLM has layer' model-export -o no rms.h5
+for m in head_bias norm_bias; do
+	py $m llama-gqa.h5 $m.h5
+	no "$m" 1 'bias: a LlamaForCausalLM .*has no such bias' model-export -o no $m.h5
+done
+py large tiny.h5 large.h5
+no 'a number beyond f16' 1 'model.norm.weight: has a number beyond those of f16' model-export --dtype f16 -o no large.h5
+py stranger tiny.h5 stranger.h5
+warns 'a tensor of integers that the class does not know' \
+	'/other/ids: is int32.* left out' model-export -o strange stranger.h5
+dpq-run -q --compensate none --group 4 --shard 1/2 tiny.h5 -o shard.h5
+no 'a shard of a model' 1 'is one shard of several' model-export -o no shard.h5
+no 'no folder' 2 '-o FOLDER is expected' model-export tiny.h5
+mkdir full && touch full/x
+no 'a folder that is there' 1 'full: is there already' model-export -o full tiny.h5
+mkdir empty
+ok 'an empty one is taken' sh -c 'model-export -q -o empty tiny.h5 && diff -r empty tiny'
+no 'a file' 1 'tiny.h5: is there already' model-export -o tiny.h5 codes.h5
+no 'a folder in none' 1 'cannot create a folder' model-export -o none/x tiny.h5
+head -c 20000 codes.h5 >cut.h5
+no 'a file cut short' 1 'cut.h5' model-export -o no cut.h5
+ok 'a stream that ends early leaves nothing' \
+	sh -c '! model-import -q texts | head -c 30000 | model-export -q -o no 2>/dev/null'
+ok 'nothing is left of what failed' sh -c 'test ! -e no && test -z "$(ls -d .ptq.* 2>/dev/null)"'
+done_testing
