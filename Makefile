@@ -93,7 +93,7 @@ all:
 	@$(MAKE) --no-print-directory programs
 endif
 
-.PHONY: tags programs test-programs fuzz fuzz-programs valgrind
+.PHONY: check-doors tags programs test-programs fuzz fuzz-programs valgrind
 programs: $(PROGRAMS)
 	@:
 test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BENCHES) $(VQ8_BIN)
@@ -106,6 +106,7 @@ help:
 	@echo 'make bench-memory  peak memory of each tool on a model of a billion parameters'
 	@echo 'make check      every test; SAN=1 with sanitizers'
 	@echo "make check T='NAME...'  of tests/NAME.t and tests/NAME.c only"
+	@echo 'make check-doors  other programs on our files, and we on theirs; PEERS=PYTHON has them'
 	@echo 'make coverage   lines that the tests run, by folder and file (gcov)'
 	@echo 'make valgrind   short tests and every tool under valgrind'
 	@echo 'make fuzz       libFuzzer programs of the readers (clang)'
@@ -220,6 +221,10 @@ coverage:
 	-@grep -q '^flags.* avx2' /proc/cpuinfo && $(COUNT) check PTQ_CPU=avx2 SCRIPTS= FAULT=
 	@tests/coverage build/coverage
 
+# What other programs make of our files, and we of theirs: PEERS=PYTHON, one that has their packages
+check-doors: programs
+	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) prove $(PROVE) -e '' $(wildcard tests/doors/*.t)
+
 valgrind: test-programs
 	@PTQ_BIN=$(abspath bin) PTQ_BUILD=$(abspath $(BUILD)) prove -v tests/valgrind.sh
 
@@ -240,7 +245,7 @@ static:
 		--suppress=missingIncludeSystem --suppress='uninitvar:bin/*' --suppress='ctuuninitvar:bin/*' \
 		--suppress='ctuuninitvar:lib/base/selection.c' \
 		--library=tests/cppcheck.cfg -D__cppcheck__ -DPTQ_VERSION='""' -Ilib lib bin
-	ls tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh .ci/run | \
+	ls tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh .ci/run | \
 		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style

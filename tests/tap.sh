@@ -4,7 +4,7 @@
 # The tools are on PATH; $top is the project, $shared the folder of trial data
 # (real models and texts) or empty: tests that want it call need_shared.
 set -u
-top=$(cd "$(dirname "$0")/.." && pwd)
+top=${top:-$(cd "$(dirname "$0")/.." && pwd)}
 n=0 bad=0
 tmp=$(mktemp -d) && cd "$tmp" || exit 1
 trap 'rm -rf "$tmp"' EXIT

@@ -1,0 +1,148 @@
+"""hf.py -- Python of tests/doors/hf.t: models of transformers on the folders that model-export wrote"""
+
+import json
+import os
+import shutil
+import sys
+
+import h5py
+import numpy as np
+
+from lib.h5 import create
+
+SIDES = ("test", "tokens", "sequence", "modality", "image_span", "image_grid", "images", "position")
+REF = os.path.join(os.path.dirname(__file__), "..", "ref")
+
+
+def apart(source, model, tokens):
+    """A reference file as a model, and the tokens that it was run on."""
+    shutil.copy(source, model)
+    with h5py.File(model, "r+") as m, create(tokens, "tokens") as t:
+        for name in SIDES[1:]:
+            if name in m:
+                m.copy(name, t)
+        if "tokens" not in t:
+            ids = m["test/tokens"][()]
+            t["tokens"] = ids.ravel().astype("i4")
+            t["tokens"].attrs.update(bos_id=-1, add_bos=0, vocab=int(ids.max()) + 1)
+            del t["tokens"].attrs["vocab"]
+            t["sequence"] = np.arange(0, ids.size + 1, ids.shape[1])
+        for name in SIDES:
+            if name in m:
+                del m[name]
+
+
+def no_bos(path):
+    """So that windows of the text are 128 of its ids."""
+    with h5py.File(path, "r+") as f:
+        f["tokens"].attrs["add_bos"] = 0
+
+
+def load(folder, ours=True):
+    """The model of a folder, which has the tensors of its class if it is ours."""
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    with open(os.path.join(folder, "config.json")) as f:
+        kind = getattr(transformers, json.load(f).get("architectures", ["AutoModelForCausalLM"])[0])
+    model, info = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+    # of an encoder, a norm behind the features that are used
+    missing = [n for n in info["missing_keys"] if "post_layernorm" not in n and ".head." not in n]
+    assert not ours or not (missing or info["unexpected_keys"] or info["mismatched_keys"]), (folder, info)
+    return model.eval()
+
+
+def nll_of(model, ids, placeholder=None, **more):
+    """Mean of a sequence's targets, in double of float32 logits, and how many there are; no image's token is one."""
+    import torch
+
+    ids = torch.tensor(np.array(ids, "i8"))[None]
+    with torch.no_grad():
+        y = model(input_ids=ids, use_cache=False, **more).logits[0, :-1].double()
+    nll = torch.nn.functional.cross_entropy(y, ids[0, 1:], reduction="none")
+    return nll[ids[0, 1:] != placeholder] if placeholder is not None else nll
+
+
+def sequences(f):
+    ids = f["tokens"][()]
+    ends = f["sequence"][()] if "sequence" in f else [0, len(ids)]
+    return [(a, ids[a:b]) for a, b in zip(ends, ends[1:])]
+
+
+def images(model, f, first, ids):
+    """What the model is fed beside the ids of a sequence."""
+    import torch
+
+    if "image_span" not in f:
+        return {}
+    own = [i for i, (at, _) in enumerate(f["image_span"][()]) if first <= at < first + len(ids)]
+    pixels = [torch.tensor(((f[f"images/{i}"][()].astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1))
+              for i in own]
+    if model.config.model_type != "qwen2_vl":
+        return dict(pixel_values=torch.stack(pixels))
+    v = model.config.vision_config
+    p, m, t = v.patch_size, v.spatial_merge_size, v.temporal_patch_size
+    grid = torch.tensor(f["image_grid"][()][own].astype("i8"))
+    patches = [x.reshape(3, 1, h // m, m, p, w // m, m, p).expand(-1, t, -1, -1, -1, -1, -1, -1).permute(2, 5, 3, 6, 0, 1, 4, 7)
+               .reshape(h * w, -1) for x, (_, h, w) in zip(pixels, grid.tolist())]
+    types = (torch.tensor(ids.astype("i8"))[None] == model.config.image_token_id).int()
+    return dict(pixel_values=torch.cat(patches), image_grid_thw=grid, mm_token_type_ids=types)
+
+
+def mean_of(folder, tokens):
+    model, nll = load(folder), []
+    with h5py.File(tokens) as f:
+        placeholder = getattr(model.config, "image_token_index", getattr(model.config, "image_token_id", None))
+        for first, ids in sequences(f):
+            nll.append(nll_of(model, ids, placeholder, **images(model, f, first, ids)))
+    return float(np.concatenate(nll).mean())
+
+
+def likelihoods(*names):
+    for n in names:
+        print(n, format(mean_of(n, n.rsplit("-", 1)[0] + "-t.h5"), ".9g"), sep="\t", flush=True)
+
+
+def text_likelihood(folder, tokens):
+    """Windows of 128 ids."""
+    model = load(folder)
+    with h5py.File(tokens) as f:
+        ids = f["tokens"][()]
+    return format(float(np.concatenate([nll_of(model, ids[i:i + 128]) for i in range(0, len(ids), 128)]).mean()), ".9g")
+
+
+def written():
+    sys.path.insert(0, REF)
+    import checkpoints
+    import llava
+
+    rows = {f"llava{i}": row for i, row in enumerate(llava.ROWS.values())}
+    return rows | {f"row{i}": row for i, row in enumerate(checkpoints.ROWS.values())}, llava
+
+
+def folders():
+    """Writes the rows' folders, and prints their names."""
+    for name, row in written()[0].items():
+        row.write(name) if os.path.isdir(name) else (os.mkdir(name), row.write(name))
+        print(name)
+
+
+def rows(*names):
+    """Whether transformers makes the same of a folder and of its export: the same likelihoods but for roundings."""
+    import torch
+
+    all, llava = written()
+    for name in names:
+        row, nll = all[name], []
+        for folder in (name, name + "-out"):
+            model = load(folder, folder != name)
+            if name.startswith("llava"):
+                pixels = [torch.tensor(((i.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1))[None]
+                          for i in llava.IMAGES]
+                nll.append([nll_of(model, s, llava.PLACEHOLDER, pixel_values=p) for s, p in zip(llava.SEQUENCES, pixels)])
+            else:
+                nll.append([nll_of(model, ids) for ids in np.array(row.ids).reshape(-1, row.ctx)])
+        a, b = (np.concatenate(n) for n in nll)
+        print(name, "same" if np.abs(a - b).max() < 1e-6 else f"differs by {np.abs(a - b).max()}", sep="\t", flush=True)
