@@ -2,10 +2,12 @@
 /*
  * model-export -- a model as files that other programs load
  *
- * The way of model-import backwards: names, fused and transposed tensors are the class's again.
+ * The way of model-import backwards: names, fused and transposed tensors are the class's again. Weights are
+ * plain, or codes and scales in the layout of others.
  */
 #include "base/error.h"
 #include "base/option.h"
+#include "base/report.h"
 #include "import/export.h"
 #include "model/filter.h"
 #include "transform/rewrite.h"
@@ -15,17 +17,20 @@ static const struct tool tool = {
 	.brief = "a model as files that other programs load",
 	.operands = "-o FOLDER [MODEL]",
 	.max_operands = 1,
-	.about = "Writes a folder that transformers loads, and all that is built on it: the effective "
-		"weights, with branches, columns taken out and online Hadamards multiplied in, config.json, "
-		"tokenizer and other texts. What a checkpoint of the model's class has no place for is "
-		"refused by name.",
+	.about = "Writes a folder that transformers loads, and all that is built on it: config.json, "
+		"tokenizer and other texts, and the effective weights, with branches, columns taken out and "
+		"online Hadamards multiplied in (hf), or codes and scales as they are (compressed-tensors, "
+		"for vLLM). What has no place there is refused by name.",
 	.examples = "  model-export --to hf -o folder model.h5\n"
-		"  dpq-run -q --compensate none model.h5 | model-export --to hf --dtype bf16 -o quantized",
+		"  dpq-run -q --compensate none model.h5 | model-export --to hf --dtype bf16 -o quantized\n"
+		"  dpq-run -q --compensate none --storage int4 --scale-dtype bf16 model.h5 |\n"
+		"    model-export --to compressed-tensors --dtype bf16 -o packed",
 };
 
 int main(int argc, char *argv[])
 {
-	struct export_options o;
+	struct report report = { 0 };
+	struct export_options o = { .report = &report };
 	unsigned to;
 	const struct option_row rows[] = {
 		{ 0, "to", OPTION_CHOICE(&to, target_names), NULL, "what to write", .otherwise = "hf" },
@@ -33,8 +38,13 @@ int main(int argc, char *argv[])
 			"type of plain weights", .otherwise = "f32" },
 		{ 0, "weights-only", OPTION_BOOL(&o.weights_only), NULL,
 			"leave out that inputs, keys and values are rounded" },
+		{ 0, "allow-rounding", OPTION_BOOL(&o.allow_rounding), NULL,
+			"round scales that the target cannot hold, and say how much that changes weights" },
+		{ 0, "skip-compute", OPTION_BOOL(&o.skip_compute), NULL,
+			"with --allow-rounding: codes of layers with a compute format, not rounded to it" },
 		{ 0, "file-size", OPTION_SIZE(&o.shard_bytes), "BYTES", "of a file of weights, about",
 			.otherwise = "4G", .min = 1 },
+		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
@@ -42,9 +52,14 @@ int main(int argc, char *argv[])
 	if (!c.output)
 		misuse("-o FOLDER is expected: the result is a folder");
 
+	if (o.skip_compute && !o.allow_rounding)
+		misuse("--skip-compute writes another model than the file's: it goes with --allow-rounding");
+	report_open(&report);
+
 	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
 
 	export_model(&f, target_at(to), c.output, &o);
 	filter_close(&f);
+	report_close(&report);
 	return 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* target.c -- the kinds of targets of a model; see target.h */
 #include "import/target.h"
+#include "import/compressed_target.h"
 #include "import/folder_target.h"
 
-static const struct target *const targets[] = { &hf_target };
+static const struct target *const targets[] = { &hf_target, &compressed_target };
 enum { KINDS = sizeof targets / sizeof *targets };
-const char *const target_names[] = { "hf", NULL };
+const char *const target_names[] = { "hf", "compressed-tensors", NULL };
 
 const struct target *target_at(size_t i)
 {

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/report.h"
 #include "import/texts.h"
 #include "io/tensor.h"
 #include "model/config.h"
@@ -20,6 +21,9 @@
 struct export_options {
 	enum half_type dtype;		/* of weights that are written plainly */
 	bool weights_only;		/* rounding of inputs, keys and values is left out */
+	bool allow_rounding;		/* scales that the target cannot hold are rounded, and reported */
+	bool skip_compute;		/* rounding of weights to a compute format is left out, likewise */
+	struct report *report;		/* a row for each weight that rounding changed */
 	size_t shard_bytes;		/* of a file of weights, about */
 };
 
@@ -44,6 +48,7 @@ struct export {
 	char *text[TEXTS];		/* what goes along; NULL: the model has none */
 	bool tied;			/* the head is the embedding: there is no tensor of it */
 	void *data;			/* of the target */
+	void *packed;			/* of a target of packed weights, beside what its files are */
 };
 
 struct target {

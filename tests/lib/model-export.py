@@ -10,7 +10,7 @@ import numpy as np
 
 from lib.h5 import copied, set_config
 
-TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I8": "i1", "U8": "u1", "F8_E4M3": "u1"}
 
 
 def half(a):

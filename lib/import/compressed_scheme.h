@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * compressed_scheme.h -- which scheme of compressed-tensors a layer has
+ *
+ * A scheme is what a member of `config_groups` says of its layers: the format in which their weights are
+ * stored, and how weights and inputs are rounded. What no scheme says is refused, by the layer's name.
+ *
+ * Source: the package compressed-tensors 0.20, quantization/quant_args.py and quant_scheme.py.
+ */
+#ifndef IMPORT_COMPRESSED_SCHEME_H
+#define IMPORT_COMPRESSED_SCHEME_H
+#include <jansson.h>
+#include "import/target.h"
+
+enum compressed_format {
+	COMPRESSED_PACK, COMPRESSED_INT, COMPRESSED_FLOAT, COMPRESSED_MXFP4, COMPRESSED_NVFP4
+};
+enum compressed_strategy { COMPRESSED_TENSOR, COMPRESSED_CHANNEL, COMPRESSED_GROUP };
+enum compressed_inputs { COMPRESSED_PLAIN, COMPRESSED_STATIC, COMPRESSED_TOKEN };
+
+struct compressed_scheme {
+	enum compressed_format format;
+	int bits;			/* of a weight */
+	bool asymmetric;		/* there are zero points */
+	enum compressed_strategy strategy;
+	size_t group;			/* columns under one scale; COMPRESSED_GROUP only */
+	enum compressed_inputs inputs;	/* of 8 bits, floats where weights are */
+};
+
+extern const char *const compressed_formats[];	/* by number */
+
+/* Dies where there is none. The layers passed export_check_codes(). */
+struct compressed_scheme compressed_scheme(const struct export *e, const struct export_weight *w);
+/* A member of config_groups; takes the list of targets. */
+json_t *compressed_group(const struct compressed_scheme *s, json_t *targets);
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* compressed_target.c -- see compressed_target.h */
+#include "import/compressed_target.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "import/checkpoint_name.h"
+#include "import/compressed_scheme.h"
+#include "import/export_codes.h"
+#include "import/folder_target.h"
+
+enum { WORD = 32, COLUMNS = LINEAR_COLUMNS };
+
+/* What is said of all layers at the end. */
+struct compressed {
+	struct group { struct compressed_scheme scheme; json_t *names; } *group;
+	size_t groups;
+	json_t *ignore;			/* names of linear layers that are not quantized */
+	struct format fp8;
+	char *worst;			/* layer that rounding changed most; NULL: there was none */
+	double change;
+};
+
+/* A tensor on its way: layers as they are written, which may be without their compute format. */
+struct packing {
+	struct export *e;
+	const struct export_weight *w;
+	const struct compressed_scheme *scheme;
+	struct linear *view;		/* [w->n] */
+	size_t rows, groups;		/* extents of the scales */
+	float *scale;			/* [rows][groups] */
+};
+
+static const struct linear *row_of(const struct packing *p, size_t row, size_t *of_layer)
+{
+	return p->view + export_row(p->w, row, of_layer);
+}
+
+/* columns 0: a vector of so many rows */
+static void put(const struct packing *p, const char *member, const char *dtype, size_t element, size_t rows,
+	size_t columns, const void *data)
+{
+	folder_put(p->e, p->w->name, member, (struct safetensors_data){ .dtype = dtype, .element = element,
+		.rank = columns ? 2 : 1, .dim = { rows, columns }, .data = data });
+}
+
+/* --- scales --- */
+
+static size_t first_column(const struct packing *p, size_t group)
+{
+	return p->groups > 1 ? group * p->scheme->group : 0;
+}
+
+static float scale_at(const struct packing *p, size_t row, size_t group)
+{
+	const struct linear *l;
+	size_t of_layer, k = export_row(p->w, row, &of_layer);
+	const struct linear *whole = &p->w->layer[k].linear;
+
+	l = p->view + k;
+	k = l->group > 0 ? linear_group(l, first_column(p, group)) : 0;
+	if (p->scheme->format == COMPRESSED_NVFP4)
+		return l->scale[(l->group == -1 ? 0 : of_layer * l->groups) + k];
+	return linear_unit_scale(l, of_layer, k) *
+		(whole->compute.kind && !l->compute.kind ? linear_unit_scale(whole, of_layer, 0) : 1);
+}
+
+/* ‖Y - Ŵ‖²/‖Ŵ‖² of Y, what is written. */
+static double change_of(const struct packing *p, const float rounded[])
+{
+	double difference = 0, norm = 0;
+
+	for (size_t row = 0; row < p->w->rows; row++) {
+		const float *scale = rounded + (p->rows > 1 ? row * p->groups : 0);
+		size_t of_layer, k = export_row(p->w, row, &of_layer);
+
+		for (size_t i = 0; i < p->w->columns; i += COLUMNS) {
+			const size_t n = min(p->w->columns - i, COLUMNS);
+			float u[COLUMNS], w[COLUMNS];
+
+			linear_units(p->view + k, of_layer, i, n, u);
+			linear_columns(&p->w->layer[k].linear, of_layer, i, n, w);
+			for (size_t j = 0; j < n; j++) {
+				const float s = scale[p->groups > 1 ? (i + j) / p->scheme->group : 0];
+				const double d = (double)u[j] * (double)s - (double)w[j];
+
+				difference += d * d;
+				norm += (double)w[j] * (double)w[j];
+			}
+		}
+	}
+	return norm > 0 ? difference / norm : 0;
+}
+
+static void count_rounding(const struct packing *p, const float rounded[])
+{
+	static const struct report_column columns[] = { { "change", REPORT_MAX } };
+	static const struct report_table table = { columns, 1, NULL };
+	struct compressed *c = p->e->packed;
+	const double change = sqrt(change_of(p, rounded));
+
+	report_row(p->e->options.report, &table, p->w->name, &change);
+	if (c->worst && change <= c->change)
+		return;
+	free(c->worst);
+	c->worst = xformat("%s", p->w->name);
+	c->change = change;
+}
+
+_Noreturn static void refuse_scale(const struct packing *p, size_t k)
+{
+	static const char *const dtypes[] = { [HALF_F16] = "f16", [HALF_BF16] = "bf16" };
+	const char *dtype = dtypes[p->e->options.dtype];
+
+	die("%s: %s: the scale %.9g of row %zu, group %zu, is no number of %s; --dtype f32 holds it, dpq-run "
+		"--scale-dtype %s makes scales that fit, --allow-rounding rounds it", p->e->from,
+		p->w->layer->path, (double)p->scale[k], k / p->groups, k % p->groups, dtype, dtype);
+}
+
+static void put_scales(const struct packing *p)
+{
+	const size_t n = p->rows * p->groups, dim[] = { p->rows, p->groups };
+	const struct export_options *o = &p->e->options;
+	float *rounded = xalloc(n, sizeof *rounded);
+	size_t first = 0;
+	char *name = xformat("%s.weight_scale", p->w->name);
+
+	if (!export_narrow(o->dtype, n, p->scale, rounded, &first)) {
+		if (!o->allow_rounding || rounded[first] == 0)
+			refuse_scale(p, first);
+		count_rounding(p, rounded);
+	} else if (o->skip_compute && p->w->layer->linear.compute.kind)
+		count_rounding(p, rounded);
+	folder_put_plain(p->e, name, 2, dim, rounded);
+	free(name);
+	free(rounded);
+}
+
+/* Of 8-bit arithmetic, where vLLM has floats whatever the dtype is. */
+static void put_wide_scales(const struct packing *p)
+{
+	const bool tensor = p->scheme->strategy == COMPRESSED_TENSOR;
+
+	put(p, "weight_scale", "F32", 4, p->rows, tensor ? 0 : p->groups, p->scale);
+	if (p->scheme->inputs == COMPRESSED_STATIC)
+		put(p, "input_scale", "F32", 4, 1, 0, p->view->input.scale);
+}
+
+/* Of mxfp4, powers of two: their exponents. */
+static void put_exponents(const struct packing *p)
+{
+	const size_t n = p->rows * p->groups;
+	uint8_t *y = xalloc(n, 1);
+
+	for (size_t i = 0; i < n; i++)
+		y[i] = (uint8_t)(ilogbf(p->scale[i]) + 127);
+	put(p, "weight_scale", "U8", 1, p->rows, p->groups, y);
+	free(y);
+}
+
+/* Of nvfp4, numbers of e4m3fn, and what divides them. */
+static void put_divided(const struct packing *p)
+{
+	const struct compressed *c = p->e->packed;
+	const size_t n = p->rows * p->groups;
+	uint8_t *y = xalloc(n, 1);
+
+	format_encode_group(&c->fp8, n, y, p->scale, 1, 0);
+	put(p, "weight_scale", "F8_E4M3", 1, p->rows, p->groups, y);
+	put(p, "weight_global_scale", "F32", 4, 1, 0, p->view->scale_tensor);
+	free(y);
+}
+
+/* --- codes --- */
+
+/* The bits of v, from bit `at` of words. */
+static void put_bits(uint32_t *word, size_t stride, size_t at, int bits, uint32_t v)
+{
+	const int shift = (int)(at % WORD);
+
+	word += at / WORD * stride;
+	*word |= v << shift;
+	if (shift + bits > WORD)
+		word[stride] |= v >> (WORD - shift);
+}
+
+/* Signed values + 2^(b-1): our codes, those of int<N> one less. */
+static void pack_row(const struct packing *p, size_t row, uint32_t *y)
+{
+	const int bits = p->scheme->bits;
+	size_t of_layer;
+	const struct linear *l = row_of(p, row, &of_layer);
+	const uint8_t more = !strncmp(l->storage.name, "int", 3);
+
+	for (size_t i = 0; i < p->w->columns; i += COLUMNS) {
+		const size_t n = min(p->w->columns - i, COLUMNS);
+		uint8_t unpacked[COLUMNS + WORD];
+		const uint8_t *code = linear_codes(l, of_layer, i, n, unpacked);
+
+		for (size_t j = 0; j < n; j++)
+			put_bits(y, 1, (i + j) * (size_t)bits, bits, (uint8_t)(code[j] + more));
+	}
+}
+
+static uint32_t *pack_codes(const struct packing *p, size_t words)
+{
+	uint32_t *y = xalloc(p->w->rows * words, sizeof *y);
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t row = 0; row < p->w->rows; row++)
+		pack_row(p, row, y + row * words);
+	return y;
+}
+
+static void put_zeros(const struct packing *p)
+{
+	const int bits = p->scheme->bits;
+	const size_t words = ceil_div(p->rows * (size_t)bits, WORD);
+	uint32_t *y = xalloc(words * p->groups, sizeof *y);
+
+	for (size_t row = 0; row < p->rows; row++)
+		for (size_t g = 0; g < p->groups; g++) {
+			size_t of_layer;
+			const struct linear *l = row_of(p, row, &of_layer);
+			const size_t k = l->group == -1 ? 0 : of_layer * l->groups + g;
+
+			put_bits(y + g, p->groups, row * (size_t)bits, bits, l->zero[k]);
+		}
+	put(p, "weight_zero_point", "I32", 4, words, p->groups, y);
+	free(y);
+}
+
+static void put_packed(const struct packing *p)
+{
+	const size_t words = ceil_div(p->w->columns * (size_t)p->scheme->bits, WORD);
+	const int64_t shape[] = { (int64_t)p->w->rows, (int64_t)p->w->columns };
+	uint32_t *y = pack_codes(p, words);
+
+	put(p, "weight_packed", "I32", 4, p->w->rows, words, y);
+	put(p, "weight_shape", "I64", 8, 2, 0, shape);
+	if (p->scheme->asymmetric)
+		put_zeros(p);
+	put_scales(p);
+	free(y);
+}
+
+/* Two to a byte are eight to a word. */
+static void put_fp4(const struct packing *p)
+{
+	uint32_t *y = pack_codes(p, p->w->columns / 8);
+
+	put(p, "weight_packed", "U8", 1, p->w->rows, p->w->columns / 2, y);
+	if (p->scheme->format == COMPRESSED_NVFP4)
+		put_divided(p);
+	else
+		put_exponents(p);
+	free(y);
+}
+
+/* A byte for each weight: an integer, or FP8. */
+static void put_bytes(const struct packing *p)
+{
+	const struct compressed *c = p->e->packed;
+	const bool fp8 = p->scheme->format == COMPRESSED_FLOAT;
+	const size_t columns = p->w->columns;
+	uint8_t *y = xalloc(p->w->rows * columns, 1);
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t row = 0; row < p->w->rows; row++) {
+		size_t of_layer;
+		const struct linear *l = row_of(p, row, &of_layer);
+
+		for (size_t i = 0; i < columns; i += COLUMNS) {
+			const size_t n = min(columns - i, COLUMNS);
+			uint8_t *to = y + row * columns + i;
+			float u[COLUMNS];
+
+			linear_units(l, of_layer, i, n, u);
+			if (fp8)
+				format_encode_group(&c->fp8, n, to, u, 1, 0);
+			for (size_t j = 0; !fp8 && j < n; j++)
+				to[j] = (uint8_t)(int8_t)u[j];
+		}
+	}
+	put(p, "weight", fp8 ? "F8_E4M3" : "I8", 1, p->w->rows, columns, y);
+	if (p->scheme->bits == 8)
+		put_wide_scales(p);
+	else
+		put_scales(p);
+	free(y);
+}
+
+/* --- the target --- */
+
+static void begin(struct export *e)
+{
+	struct compressed *c = e->packed = xalloc(1, sizeof *c);
+
+	c->ignore = json_array();
+	format_parse(&c->fp8, "e4m3fn");
+	folder_begin(e);
+}
+
+static bool same_scheme(const struct compressed_scheme *a, const struct compressed_scheme *b)
+{
+	return a->format == b->format && a->bits == b->bits && a->asymmetric == b->asymmetric &&
+		a->strategy == b->strategy && a->group == b->group && a->inputs == b->inputs;
+}
+
+static void remember(struct compressed *c, const struct compressed_scheme *s, const char *name)
+{
+	size_t i = 0;
+
+	while (i < c->groups && !same_scheme(&c->group[i].scheme, s))
+		i++;
+	if (i == c->groups) {
+		c->group = xgrow(c->group, ++c->groups, sizeof *c->group);
+		c->group[i] = (struct group){ *s, json_array() };
+	}
+	json_array_append_new(c->group[i].names, json_string(name));
+}
+
+static void extents(struct packing *p)
+{
+	const struct compressed_scheme *s = p->scheme;
+
+	p->rows = s->strategy == COMPRESSED_TENSOR ? 1 : p->w->rows;
+	p->groups = s->strategy == COMPRESSED_GROUP ? p->w->columns / s->group : 1;
+	p->scale = xalloc(p->rows * p->groups, sizeof *p->scale);
+	for (size_t row = 0; row < p->rows; row++)
+		for (size_t g = 0; g < p->groups; g++)
+			p->scale[row * p->groups + g] = scale_at(p, row, g);
+}
+
+static void put_codes(struct export *e, const struct export_weight *w)
+{
+	const struct compressed_scheme scheme = compressed_scheme(e, w);
+	struct packing p = { .e = e, .w = w, .scheme = &scheme, .view = xalloc(w->n, sizeof *p.view) };
+
+	for (size_t i = 0; i < w->n; i++) {
+		p.view[i] = w->layer[i].linear;
+		if (e->options.skip_compute)
+			p.view[i].compute = (struct format){ .kind = NULL };
+	}
+	extents(&p);
+	if (scheme.format == COMPRESSED_PACK)
+		put_packed(&p);
+	else if (scheme.format == COMPRESSED_MXFP4 || scheme.format == COMPRESSED_NVFP4)
+		put_fp4(&p);
+	else
+		put_bytes(&p);
+	remember(e->packed, &scheme, w->name);
+	free(p.scale);
+	free(p.view);
+}
+
+static void weight(struct export *e, const struct export_weight *w)
+{
+	struct compressed *c = e->packed;
+
+	if (export_quantized(w)) {
+		export_check_codes(e, w);
+		put_codes(e, w);
+		return;
+	}
+	if (!w->table && w->rank == 2)
+		json_array_append_new(c->ignore, json_string(w->name));
+	folder_weight(e, w);
+}
+
+/* A tied head is a layer of its own where it is run. */
+static void ignore_head(const struct export *e, json_t *ignore)
+{
+	char *name = checkpoint_name(e->config, e->config->arch->head);
+
+	if (e->tied)
+		json_array_append_new(ignore, json_string(name));
+	free(name);
+}
+
+static json_t *quantization(struct export *e)
+{
+	struct compressed *c = e->packed;
+	json_t *groups = json_object();
+	bool mixed = false;
+
+	ignore_head(e, c->ignore);
+	for (size_t i = 0; i < c->groups; i++) {
+		char *name = xformat("group_%zu", i);
+		json_t *names = c->group[i].names;
+
+		mixed |= c->group[i].scheme.format != c->group[0].scheme.format;
+		json_object_set_new(groups, name, compressed_group(&c->group[i].scheme,
+			c->groups > 1 ? json_incref(names) : json_pack("[s]", "Linear")));
+		json_decref(names);
+		free(name);
+	}
+	return json_pack("{s:s, s:s, s:s, s:s, s:n, s:n, s:{}, s:{}, s:o, s:o}",
+		"quant_method", "compressed-tensors", "version", "0.20.0", "format",
+		mixed ? "mixed-precision" : compressed_formats[c->group[0].scheme.format],
+		"quantization_status", "compressed",
+		"global_compression_ratio", "kv_cache_scheme", "sparsity_config", "transform_config",
+		"ignore", c->ignore, "config_groups", groups);
+}
+
+static void end(struct export *e)
+{
+	struct compressed *c = e->packed;
+
+	if (!c->groups)
+		die("%s: has no quantized layer; --to hf writes plain ones", e->from);
+	folder_end(e);
+	if (c->worst)
+		warn("%s: rounding changed weights, most %s: by %.3g of its norm", e->to, c->worst,
+			c->change);
+	free(c->worst);
+	free(c->group);
+	free(c);
+}
+
+const struct target compressed_target = { "compressed-tensors",
+	"a folder of packed weights, as vLLM and transformers load it", begin, weight, folder_tensor,
+	end, quantization };

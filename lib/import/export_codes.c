@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* export_codes.c -- see export_codes.h */
+#include "import/export_codes.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+
+bool export_quantized(const struct export_weight *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!w->layer[i].linear.weight)
+			return true;
+	return false;
+}
+
+static bool neighbours(const struct linear *l)
+{
+	for (size_t i = 0; l->group_index && i < l->in; i++)
+		if (l->group <= 0 || (size_t)l->group_index[i] != i / (size_t)l->group)
+			return false;
+	return true;
+}
+
+static void check_layer(const struct export *e, const struct layer *layer)
+{
+	const struct linear *l = &layer->linear;
+	const char *extra = l->rank ? "has a low-rank branch" : l->splits ? "has columns taken out" :
+		linear_two_sided(l) ? "has a rotation at its inputs or outputs" :
+		l->rotation_in.hadamard ? "has an online Hadamard" : NULL;
+
+	if (extra)
+		die("%s: %s: %s, which --to %s has no place for; --to hf multiplies it in", e->from,
+			layer->path, extra, e->target->name);
+	if (!neighbours(l))
+		die("%s: %s: its groups are columns in the order in which they were rounded (group_index), "
+			"--to %s has groups of neighbours, which dpq-run --reorder gar or none makes; --to "
+			"hf writes it plainly", e->from, layer->path, e->target->name);
+}
+
+static bool same_kind(const struct linear *a, const struct linear *b)
+{
+	return !a->weight == !b->weight && !strcmp(a->storage.name, b->storage.name) &&
+		a->group == b->group && !a->compute.kind == !b->compute.kind &&
+		!strcmp(a->compute.name, b->compute.name) && a->scales8 == b->scales8;
+}
+
+void export_check_codes(const struct export *e, const struct export_weight *w)
+{
+	const char *what = w->table ? "is an embedding" : w->rank > 2 ? "is a convolution" :
+		w->transposed ? "is transposed in a checkpoint of its class (Conv1D)" : NULL;
+
+	if (what)
+		die("%s: %s: %s, of which --to %s has no codes; --to hf writes it plainly, dpq-run --layers "
+			"leaves it as it is", e->from, w->layer->path, what, e->target->name);
+	for (size_t i = 0; i < w->n; i++) {
+		const struct layer *l = &w->layer[i];
+
+		check_layer(e, l);
+		if (!same_kind(&l->linear, &w->layer->linear) ||
+		    !linear_inputs_agree(&l->linear, &w->layer->linear))
+			die("%s: %s: is one tensor of the checkpoint with %s, but of another format, group "
+				"or inputs; --to hf writes both plainly", e->from, l->path, w->layer->path);
+	}
+}
+
+size_t export_row(const struct export_weight *w, size_t row, size_t *of_layer)
+{
+	const size_t group = w->place->rows / w->place->groups, r = row % group;
+
+	*of_layer = row;
+	for (size_t i = 0; w->n > 1 && i < w->n; i++) {
+		const struct row_place *p = &w->place[i];
+
+		*of_layer = row / group * p->each + r - p->before;
+		if (r >= p->before && r < p->before + p->each)
+			return i;
+	}
+	return 0;
+}
+
+bool export_narrow(enum half_type dtype, size_t n, const float scale[n], float rounded[n], size_t *first)
+{
+	uint16_t *half;
+	bool exact = true;
+
+	if (dtype == HALF_NONE) {
+		memcpy(rounded, scale, n * sizeof *scale);
+		return true;
+	}
+	half = xalloc(n, sizeof *half);
+	half_narrow(n, half, scale, dtype);
+	half_widen(n, rounded, half, dtype);
+	for (size_t i = 0; i < n && exact; i++)
+		if (rounded[i] != scale[i]) {
+			exact = false;
+			*first = i;
+		}
+	free(half);
+	return exact;
+}

@@ -1,0 +1,159 @@
+#!/bin/sh
+# Folders of `model-export --to compressed-tensors` against a reader in numpy, written from the description of the
+# format: codes, zero points, scales and configuration. What compressed-tensors and transformers read is tested by
+# `make check-doors`.
+# shellcheck source=tests/tap.sh
+. "${0%/*}/tap.sh"
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+if ! py 'h5py.File' 2>/dev/null; then
+	skip 'model-export --to compressed-tensors' 'no h5py'
+	done_testing
+fi
+ref=$top/tests/ref
+for m in llama-gqa phi3-window neox-parallel gpt2 opt; do py plain "$ref/$m.h5" $m.h5; done
+sample-tokens -q --length 64 --ctx 16 llama-gqa.h5 -o tokens.h5
+hessian-accum -q --tokens tokens.h5 --ctx 16 llama-gqa.h5 -o hessian.h5
+codes() { dpq-run -q --compensate none "$@"; }
+ct() { model-export --to compressed-tensors "$@"; }
+# same NAME KINDS OPTION...: what dpq-run makes with the options is in the folder bit for bit, under this scheme
+same() {
+	name=$1 kinds=$2; shift 2
+	codes "$@" -o "$name.h5" && ct -o "$name" "$name.h5"
+	is "$name: the scheme" "$(py kinds "$name")" "$kinds"
+	ok "$name: codes and parameters bit for bit" py packed "$name.h5" "$name"
+}
+
+# Weights alone.
+for b in 2 3 4 5 6 7 8; do
+	same int$b "pack-quantized $b symmetric group 4 None" --storage int$b -g 4 llama-gqa.h5
+	same uint$b "pack-quantized $b asymmetric group 4 None" --storage uint$b -g 4 llama-gqa.h5
+done
+same channel 'pack-quantized 4 symmetric channel None None' --storage int4 -g channel llama-gqa.h5
+same uchannel 'pack-quantized 4 asymmetric channel None None' --storage uint4 -g channel llama-gqa.h5
+same wide 'pack-quantized 4 symmetric channel None None' --storage int4 -g 64 llama-gqa.h5
+same tensor 'pack-quantized 4 symmetric channel None None' --storage int4 -g tensor llama-gqa.h5
+same fp8 'float-quantized 8 symmetric channel None None' --storage e4m3fn -g channel llama-gqa.h5
+same fp8t 'float-quantized 8 symmetric tensor None None' --storage e4m3fn -g tensor llama-gqa.h5
+but='--layers !*/down_proj'
+mxfp4='mxfp4-pack-quantized 4 symmetric group 32 None'
+nvfp4='nvfp4-pack-quantized 4 symmetric tensor_group 16 None'
+# shellcheck disable=SC2086
+{
+same mxfp4 "$mxfp4" --storage mxfp4 -g 32 $but llama-gqa.h5
+same nvfp4 "$nvfp4" --storage nvfp4 -g 16 $but llama-gqa.h5
+same twice "$nvfp4" --storage nvfp4 -g 32 $but llama-gqa.h5
+}
+exmy-pack -q uint3.h5 -o packed.h5
+ct -q -o packed packed.h5
+ok 'packed codes give the same bytes' diff -r uint3 packed
+
+# With inputs.
+# shellcheck disable=SC2086
+{
+h='--hessian hessian.h5'
+int8='--act-format int8 --act-mode'
+fp8='--act-format e4m3fn --act-mode'
+same w8a8 'int-quantized 8 symmetric channel None int token' --storage int8 -g channel $int8 dynamic-token llama-gqa.h5
+same w8a8t 'int-quantized 8 symmetric tensor None int tensor' \
+	--storage int8 -g tensor $int8 static-tensor $h llama-gqa.h5
+same w4a8 'int-quantized 4 symmetric group 4 int token' --storage int4 -g 4 $int8 dynamic-token llama-gqa.h5
+same fp8d 'float-quantized 8 symmetric channel None float token' \
+	--storage e4m3fn -g channel $fp8 dynamic-token llama-gqa.h5
+same fp8s 'float-quantized 8 symmetric tensor None float tensor' \
+	--storage e4m3fn -g tensor $fp8 static-tensor $h llama-gqa.h5
+same dpq 'float-quantized 8 symmetric tensor None float tensor' \
+	--storage uint4 -g 4 --compute e4m3fn $h llama-gqa.h5
+same dpqc 'float-quantized 8 symmetric channel None float token' \
+	--storage int4 -g 4 --compute e4m3fn --scale8 channel --act-mode dynamic-token llama-gqa.h5
+same recipe 'float-quantized 8 symmetric tensor None None' --storage uint4 -g 4 --compute e4m3fn --act-mode none \
+	--recipe paper --saturate 240 llama-gqa.h5
+}
+ct -q --weights-only -o alone w8a8.h5
+is 'inputs are left out if told' "$(py kinds alone)" 'pack-quantized 8 symmetric channel None None'
+
+# Several schemes.
+printf '%s\n' '*/down_proj storage=uint8 group=channel' '*/q_proj keep' '*/o_proj storage=e4m3fn group=channel' >plan
+same mixed 'pack-quantized 8 asymmetric channel None None
+pack-quantized 4 symmetric group 8 None
+float-quantized 8 symmetric channel None None' --plan plan --storage int4 -g 8 llama-gqa.h5
+py middle uint4.h5 middle.h5
+ct -q -o middle middle.h5
+is 'zero points in the middle are signed integers' "$(py kinds middle)" 'pack-quantized 4 symmetric group 4 None'
+ok '... of all 2^b values' py packed middle.h5 middle
+
+# Tensors of several layers.
+for m in phi3-window neox-parallel; do
+	for f in 'int4 -g 4' 'uint4 -g 4' 'int4 -g tensor' 'e4m3fn -g tensor'; do
+		# shellcheck disable=SC2086
+		codes --storage $f $m.h5 -o fused.h5
+		rm -rf fused plain
+		ct -q -o fused fused.h5 && model-export -q -o plain fused.h5
+		ok "$m, $f: rows of one tensor" py dequantized fused plain
+	done
+done
+codes --storage int4 -g 4 --layers '*/q_proj' phi3-window.h5 -o parts.h5
+no 'parts of other formats' 1 'k_proj: is one tensor of the checkpoint with .*q_proj, but of another format' \
+	ct -o no parts.h5
+
+# Dtypes.
+codes --storage uint4 -g 4 --scale-dtype bf16 llama-gqa.h5 -o fit.h5
+ct -q --dtype bf16 -o fit fit.h5
+ok 'scales that fit the dtype' py packed fit.h5 fit
+no 'scales that do not' 1 'down_proj: the scale .* of row 0, group 0, is no number of f16; .*--scale-dtype f16' \
+	ct --dtype f16 -o no uint4.h5
+warns '... are rounded if told' 'rounding changed weights, most model.layers.[01].*_proj: by 0.00' \
+	ct --dtype bf16 --allow-rounding --report report.tsv -o rounded uint4.h5
+ok '... by what is reported' py changed uint4.h5 rounded report.tsv
+ok 'scales of 8-bit arithmetic are floats' ct -q --dtype bf16 -o w8 w8a8.h5
+ok '... bit for bit' py packed w8a8.h5 w8
+no 'codes without their compute format are another model' 2 'skip-compute .*goes with --allow-rounding' \
+	ct --skip-compute -o no dpq.h5
+warns '... written if told' 'rounding changed weights' \
+	ct --skip-compute --weights-only --allow-rounding --report report.tsv -o w4a16 dpq.h5
+is '... as codes' "$(py kinds w4a16)" 'pack-quantized 4 asymmetric group 4 None'
+ok '... by what is reported' py changed dpq.h5 w4a16 report.tsv
+
+# What has no scheme.
+refused() {
+	what=$1 why=$2; shift 2
+	codes "$@" -o refused.h5
+	no "$what" 1 "/model/layers/0/.*: $why" ct -o no refused.h5
+}
+refused 'a float of 5 bits' 'is e2m2, which no scheme has; .* would do' --storage e2m2 -g 4 llama-gqa.h5
+refused 'nf4' 'is nf4, which no scheme has' --storage nf4 -g 4 llama-gqa.h5
+refused 'another compute format' 'is rounded to e5m2ieee, which no scheme has' \
+	--storage int4 -g 4 --compute e5m2ieee --act-mode none llama-gqa.h5
+# shellcheck disable=SC2086
+{
+refused 'int4 with static inputs' 'is int4 with inputs of int8 and one scale: no scheme is; int8 weights would do' \
+	--storage int4 -g 4 $int8 static-tensor $h llama-gqa.h5
+refused 'int8 in groups with inputs' 'is int8 in groups of 4 with rounded inputs' \
+	--storage int8 -g 4 $int8 dynamic-token llama-gqa.h5
+refused 'zero points with inputs' 'has zero points and rounded inputs: no scheme has both, int8 would do' \
+	--storage uint8 -g channel $int8 dynamic-token llama-gqa.h5
+refused 'inputs of another format' 'rounds its inputs to e4m3fn, expected int8 beside int8 weights' \
+	--storage int8 -g channel $fp8 dynamic-token llama-gqa.h5
+refused 'a share of the largest input' 'rounds its inputs under a share of their largest' \
+	--storage int8 -g channel $int8 dynamic-token --act-clip 0.5 llama-gqa.h5
+refused 'mxfp4 with inputs' 'is mxfp4 and rounds its inputs' --storage mxfp4 -g 32 $but $fp8 dynamic-token llama-gqa.h5
+}
+refused 'FP8 in groups' 'is e4m3fn in groups of 4: no scheme is' --storage e4m3fn -g 4 llama-gqa.h5
+refused 'groups that do not divide the columns' 'has 44 columns, no multiple of its group of 32' \
+	--storage int4 -g 32 llama-gqa.h5
+refused 'mxfp4 of other columns' 'has 44 columns in groups of 32, expected multiples of 32' \
+	--storage mxfp4 -g 32 llama-gqa.h5
+no 'Conv1D' 1 'is transposed in a checkpoint of its class \(Conv1D\)' sh -c \
+	'dpq-run -q --compensate none --storage int4 -g 4 gpt2.h5 | model-export --to compressed-tensors -o no'
+codes --storage int4 -g 4 --layers '*/embed_tokens' llama-gqa.h5 -o embedding.h5
+no 'an embedding' 1 '/model/embed_tokens: is an embedding, of which' ct -o no embedding.h5
+no 'a model that is not quantized' 1 'has no quantized layer; --to hf writes plain ones' ct -o no llama-gqa.h5
+for m in order hadamard signs split; do
+	py $m int4.h5 $m.h5
+	no "$m" 1 '/model/layers/0/mlp/down_proj: (has .* multiplies it in|its groups are columns)' ct -o no $m.h5
+done
+fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 $h llama-gqa.h5 -o branch.h5
+no 'a branch' 1 'has a low-rank branch, which --to compressed-tensors has no place for' ct -o no branch.h5
+codes --storage int4 -g 4 --kv-format int8 llama-gqa.h5 -o keys.h5
+no 'keys and values' 1 'rounds keys and values to int8' ct -o no keys.h5
+ok 'nothing is left of what failed' sh -c 'test ! -e no && test -z "$(ls -d .ptq.* 2>/dev/null)"'
+done_testing

@@ -1,0 +1,229 @@
+"""compressed.py -- Python of tests/compressed.t: a reader of compressed-tensors folders, and what layers should be"""
+
+import importlib
+import json
+import os
+
+import h5py
+import numpy as np
+
+from lib.h5 import copied, layers_of
+
+export = importlib.import_module("lib.model-export")
+FP4 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6])
+FP4 = np.concatenate([FP4, -FP4]).astype("f4")
+
+
+def plain(source, path):
+    export.plain(source, path)
+
+
+def fp8(code):
+    """Numbers of e4m3fn: sign, 4 bits of exponent with bias 7, 3 of mantissa."""
+    sign, e, m = code >> 7, (code >> 3 & 15).astype("i4"), (code & 7).astype("f8")
+    x = np.where(e > 0, np.ldexp(1 + m / 8, e - 7), np.ldexp(m / 8, -6))
+    assert not (code & 127 == 127).any()
+    return np.where(sign > 0, -x, x).astype("f4")
+
+
+def to_fp8(x, most):
+    """The nearest number of e4m3fn, ties to even, at most `most`."""
+    step = np.ldexp(1., np.maximum(np.frexp(np.abs(x))[1] - 1, -6) - 3)
+    return np.clip(np.rint(x / step) * step, -most, most).astype("f4")
+
+
+def fields(words, bits, n):
+    """n fields of so many bits along the last axis, from the lowest bit of each row of words on."""
+    b = np.unpackbits(np.ascontiguousarray(words).view("u1"), axis=-1, bitorder="little")[..., :n * bits]
+    return (b.reshape(*b.shape[:-1], n, bits) << np.arange(bits)).sum(-1, dtype="i4")
+
+
+def single(t):
+    """A tensor of bf16 (as bits), f16 or f32 in f32."""
+    return (t.astype("u4") << 16).view("f4") if t.dtype == "u2" else t.astype("f4")
+
+
+class Folder:
+    """What a folder says of its linear layers, by config.json and by names of tensors alone."""
+
+    def __init__(self, path):
+        self.tensors = export.folder(path)
+        with open(os.path.join(path, "config.json")) as f:
+            self.config = json.load(f)
+        self.q = q = self.config["quantization_config"]
+        assert q["quant_method"] == "compressed-tensors" and q["quantization_status"] == "compressed"
+        formats = {g["format"] for g in q["config_groups"].values()}
+        assert q["format"] == (formats.pop() if len(formats) == 1 else "mixed-precision")
+
+    def scheme(self, name):
+        """The group of a linear layer; None: it is ignored."""
+        if name in self.q["ignore"]:
+            return None
+        found = [g for g in self.q["config_groups"].values() if "Linear" in g["targets"] or name in g["targets"]]
+        assert len(found) == 1, name
+        return found[0]
+
+    def take(self, name, member, *shape):
+        t = self.tensors.pop(f"{name}.{member}")
+        assert t.shape == shape, (name, member, t.shape, shape)
+        return t
+
+    def layer(self, name, out, columns):
+        """Units [out, in] without scales, scales for each unit, as f32; the scheme; the input's scale."""
+        s = self.scheme(name)
+        w, x = s["weights"], s["input_activations"]
+        bits, format, group = w["num_bits"], s["format"], w["group_size"]
+        groups = columns // group if group else 1
+        assert w["strategy"] in ("tensor", "channel") if group is None else columns % group == 0
+        rows = 1 if w["strategy"] == "tensor" else out
+        scale = None
+        if format == "pack-quantized":
+            codes = fields(self.take(name, "weight_packed", out, -(-columns * bits // 32)), bits, columns)
+            assert (self.take(name, "weight_shape", 2) == (out, columns)).all()
+            zero = np.full((out, groups), 1 << bits - 1)
+            if not w["symmetric"]:
+                z = self.take(name, "weight_zero_point", -(-out * bits // 32), groups)
+                zero = fields(z.T, bits, out).T
+            units = codes - np.repeat(zero, columns // groups, 1)
+        elif format == "int-quantized":
+            units = self.take(name, "weight", out, columns)
+            assert units.dtype == "i1" and w["symmetric"] and x and np.abs(units.astype(int)).max() < 1 << bits - 1
+        elif format == "float-quantized":
+            units = fp8(self.take(name, "weight", out, columns))
+        else:
+            units = FP4[fields(self.take(name, "weight_packed", out, columns // 2), 4, columns)]
+        if format == "mxfp4-pack-quantized":
+            scale = np.ldexp(np.float32(1), self.take(name, "weight_scale", out, groups).astype("i4") - 127)
+            assert group == 32
+        elif format == "nvfp4-pack-quantized":
+            scale = fp8(self.take(name, "weight_scale", out, groups)) / self.take(name, "weight_global_scale", 1)
+            assert group == 16 and w["strategy"] == "tensor_group"
+        elif w["strategy"] == "tensor":
+            scale = single(self.take(name, "weight_scale", 1)).reshape(1, 1)
+        else:
+            scale = single(self.take(name, "weight_scale", rows, groups))
+        scale = np.broadcast_to(np.repeat(scale, columns // groups, 1), (out, columns))
+        static = x and not x["dynamic"]
+        return units.astype("f4"), scale, s, single(self.take(name, "input_scale", 1))[0] if static else None
+
+
+def ours(g):
+    """Units, scales and dequantized weights of a layer of a model, from the format's page."""
+    codes, a = g["codes"][()].astype("i4"), g.attrs
+    kind, group = a["storage"], a["group"]
+    scale = g["scale"][()].astype("f4").reshape(1 if group == -1 else len(codes), -1)
+    bits, width = a["bits"], codes.shape[1] if group < 1 else group
+    wide = lambda t: np.broadcast_to(np.repeat(t, width, 1)[:, :codes.shape[1]], codes.shape)
+    scale = wide(scale)
+    if kind.startswith("uint"):
+        units = codes - wide(g["zero"][()].astype("i4").reshape(1 if group == -1 else len(codes), -1))
+    elif kind.startswith("int"):
+        units = codes - (2 ** (bits - 1) - 1)
+    elif kind in ("mxfp4", "nvfp4"):
+        units = FP4[codes]
+        scale = scale / g["scale_tensor"][()] if kind == "nvfp4" else scale
+    else:
+        units = fp8(codes)
+    units = units.astype("f4")
+    if a["compute"] == "none":
+        return units, scale
+    units = to_fp8((units * scale).astype("f8"), a.get("saturate", 0) or 448)
+    return units, np.broadcast_to(g["scale8"][()].reshape(-1, 1), codes.shape)
+
+
+def packed(model, path):
+    """Every layer of the folder is the model's, bit for bit; nothing is left but plain tensors of the model."""
+    folder, plain_shape, n = Folder(path), {}, 0
+    with h5py.File(model) as f:
+        names = set(layers_of(f))
+        for name in names:
+            g, dotted = f[name], name.replace("/", ".")
+            units, scale = ours(g)
+            u, s, scheme, input_scale = folder.layer(dotted, *units.shape)
+            assert (u == units).all() and (s == scale).all(), name
+            mode = g.attrs.get("act_mode")
+            x = scheme["input_activations"]
+            assert (mode is None) == (x is None), name
+            if mode == "static-tensor":
+                assert x["strategy"] == "tensor" and input_scale == g["act_scale"][0]
+            elif mode:
+                assert x["strategy"] == "token" and x["dynamic"] is True
+            n += 1
+        f.visititems(lambda name, d: plain_shape.update({name.replace("/", "."): d.shape})
+                     if isinstance(d, h5py.Dataset) and name.rpartition("/")[0] not in names else None)
+    assert n
+    for name, t in folder.tensors.items():
+        assert t.shape == plain_shape[name], name
+        if t.ndim == 2 and "embed" not in name:         # a linear layer that stays plain
+            assert folder.scheme(name.rpartition(".")[0]) is None, name
+
+
+def kinds(path):
+    """Format, bits, symmetric, strategy, group and inputs of the groups of a folder, one a line."""
+    for g in Folder(path).q["config_groups"].values():
+        w, x = g["weights"], g["input_activations"]
+        print(g["format"], w["num_bits"], "symmetric" if w["symmetric"] else "asymmetric", w["strategy"],
+              w["group_size"], x and x["type"] + " " + x["strategy"])
+
+
+def middle(source, path):
+    """Zero points that are the middle code, and codes of all values."""
+    with copied(source, path) as f:
+        for name in layers_of(f):
+            f[name]["zero"][...] = 8
+            f[name]["codes"][:, :16] = np.arange(16)
+
+
+def dequantized(path, dense):
+    """Units times scales are the weights of the folder of plain ones, rounded once."""
+    folder, wanted = Folder(path), export.folder(dense)
+    for name, t in wanted.items():
+        stem = name.rpartition(".")[0]
+        if name in folder.tensors and folder.tensors[name].shape == t.shape and folder.tensors[name].dtype == t.dtype:
+            assert (folder.tensors.pop(name) == t).all()
+            continue
+        units, scale, *_ = folder.layer(stem, *t.shape)
+        assert (units * scale == t).all(), name
+    assert not folder.tensors
+
+
+def changed(model, path, report):
+    """The report has the relative Frobenius norm of the change of each weight, and the largest."""
+    folder, worst = Folder(path), 0
+    with open(report) as f:
+        lines = dict(line.split("\t") for line in f.read().splitlines())
+    with h5py.File(model) as f:
+        for name in layers_of(f):
+            units, scale = (t.astype("f8") for t in ours(f[name]))
+            stem = name.replace("/", ".")
+            u, s, *_ = (t.astype("f8") if isinstance(t, np.ndarray) else t for t in folder.layer(stem, *units.shape))
+            # of float32 products, six digits are printed
+            change = np.linalg.norm(u * s - (units * scale).astype("f4")) / np.linalg.norm(units * scale)
+            assert abs(float(lines[stem]) / change - 1) < 1e-5, (stem, lines[stem], change)
+            worst = max(worst, float(lines[stem]))
+    assert float(lines["all"]) == worst and len(lines) == 2 + len(layers_of(h5py.File(model)))
+
+
+DOWN = "model/layers/0/mlp/down_proj"
+
+
+def order(source, path):
+    with copied(source, path) as f:
+        n = f[DOWN]["codes"].shape[1]
+        f[DOWN].create_dataset("group_index", data=(np.arange(n) % (n // 4)).astype("i4"))
+
+
+def hadamard(source, path):
+    with copied(source, path) as f:
+        f[DOWN].attrs["online_hadamard"] = np.int64(4)
+
+
+def signs(source, path):
+    with copied(source, path) as f:
+        f[DOWN].create_dataset("input_signs", data=np.ones(f[DOWN]["codes"].shape[1], "i1"))
+
+
+def split(source, path):
+    with copied(source, path) as f:
+        f[DOWN].create_dataset("split_index", data=np.array([3], "i4"))
+        f[DOWN].create_dataset("split_weight", data=np.ones((f[DOWN]["codes"].shape[0], 1), "f2"))
