@@ -68,8 +68,11 @@ same dpqc 'float-quantized 8 symmetric channel None float token' \
 same recipe 'float-quantized 8 symmetric tensor None None' --storage uint4 -g 4 --compute e4m3fn --act-mode none \
 	--recipe paper --saturate 240 llama-gqa.h5
 }
+codes --storage int4 -g 4 neox-parallel.h5 -o neox.h5 && ct -q -o neox neox.h5
 ct -q --weights-only -o alone w8a8.h5
 is 'inputs are left out if told' "$(py kinds alone)" 'pack-quantized 8 symmetric channel None None'
+
+is 'the head is ignored under both its names' "$(py ignored neox)" 'embed_out lm_head'
 
 # Several schemes.
 printf '%s\n' '*/down_proj storage=uint8 group=channel' '*/q_proj keep' '*/o_proj storage=e4m3fn group=channel' >plan
@@ -89,6 +92,16 @@ for m in phi3-window neox-parallel; do
 		rm -rf fused plain
 		ct -q -o fused fused.h5 && model-export -q -o plain fused.h5
 		ok "$m, $f: rows of one tensor" py dequantized fused plain
+	done
+done
+# Models that see images: patterns fit the names of checkpoints.
+for m in llava-clip qwen2-vl; do
+	py plain "$ref/vision/$m.h5" $m.h5
+	for l in '!*embed*' '/model/layers/*'; do
+		codes --storage int4 -g 2 --layers "$l" $m.h5 -o sees.h5
+		rm -rf sees plain
+		ct -q -o sees sees.h5 && model-export -q -o plain sees.h5
+		ok "$m: $l" py dequantized sees plain
 	done
 done
 codes --storage int4 -g 4 --layers '*/q_proj' phi3-window.h5 -o parts.h5

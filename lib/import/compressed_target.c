@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "import/checkpoint_name.h"
+#include "import/compressed_name.h"
 #include "import/compressed_scheme.h"
 #include "import/export_codes.h"
 #include "import/folder_target.h"
@@ -19,6 +20,7 @@ struct compressed {
 	struct group { struct compressed_scheme scheme; json_t *names; } *group;
 	size_t groups;
 	json_t *ignore;			/* names of linear layers that are not quantized */
+	bool head;			/* the head is quantized */
 	struct format fp8;
 	char *worst;			/* layer that rounding changed most; NULL: there was none */
 	double change;
@@ -310,8 +312,17 @@ static bool same_scheme(const struct compressed_scheme *a, const struct compress
 		a->strategy == b->strategy && a->group == b->group && a->inputs == b->inputs;
 }
 
-static void remember(struct compressed *c, const struct compressed_scheme *s, const char *name)
+static void append_name(const struct export *e, json_t *names, const char *layer)
 {
+	char *name = compressed_name(e->config, layer);
+
+	json_array_append_new(names, json_string(name));
+	free(name);
+}
+
+static void remember(const struct export *e, const struct compressed_scheme *s, const char *name)
+{
+	struct compressed *c = e->packed;
 	size_t i = 0;
 
 	while (i < c->groups && !same_scheme(&c->group[i].scheme, s))
@@ -320,7 +331,7 @@ static void remember(struct compressed *c, const struct compressed_scheme *s, co
 		c->group = xgrow(c->group, ++c->groups, sizeof *c->group);
 		c->group[i] = (struct group){ *s, json_array() };
 	}
-	json_array_append_new(c->group[i].names, json_string(name));
+	append_name(e, c->group[i].names, name);
 }
 
 static void extents(struct packing *p)
@@ -352,9 +363,18 @@ static void put_codes(struct export *e, const struct export_weight *w)
 		put_fp4(&p);
 	else
 		put_bytes(&p);
-	remember(e->packed, &scheme, w->name);
+	remember(e, &scheme, w->name);
 	free(p.scale);
 	free(p.view);
+}
+
+static bool is_head(const struct export *e, const char *name)
+{
+	char *head = checkpoint_name(e->config, e->config->arch->head);
+	const bool is = !strcmp(name, head);
+
+	free(head);
+	return is;
 }
 
 static void weight(struct export *e, const struct export_weight *w)
@@ -363,38 +383,33 @@ static void weight(struct export *e, const struct export_weight *w)
 
 	if (export_quantized(w)) {
 		export_check_codes(e, w);
+		c->head |= is_head(e, w->name);
 		put_codes(e, w);
 		return;
 	}
-	if (!w->table && w->rank == 2)
-		json_array_append_new(c->ignore, json_string(w->name));
+	if (!w->table && w->rank == 2 && strcmp(w->name, "lm_head"))
+		append_name(e, c->ignore, w->name);
 	folder_weight(e, w);
-}
-
-/* A tied head is a layer of its own where it is run. */
-static void ignore_head(const struct export *e, json_t *ignore)
-{
-	char *name = checkpoint_name(e->config, e->config->arch->head);
-
-	if (e->tied)
-		json_array_append_new(ignore, json_string(name));
-	free(name);
 }
 
 static json_t *quantization(struct export *e)
 {
 	struct compressed *c = e->packed;
 	json_t *groups = json_object();
+	/* classes that see images have layers that no checkpoint here has */
+	const bool by_name = c->groups > 1 || e->config->vision.class;
 	bool mixed = false;
 
-	ignore_head(e, c->ignore);
+	/* A tied one is a layer where it is run, and embed_out of GPT-NeoX is called so in newer classes. */
+	if (!c->head)
+		append_name(e, c->ignore, "lm_head");
 	for (size_t i = 0; i < c->groups; i++) {
 		char *name = xformat("group_%zu", i);
 		json_t *names = c->group[i].names;
 
 		mixed |= c->group[i].scheme.format != c->group[0].scheme.format;
 		json_object_set_new(groups, name, compressed_group(&c->group[i].scheme,
-			c->groups > 1 ? json_incref(names) : json_pack("[s]", "Linear")));
+			by_name ? json_incref(names) : json_pack("[s]", "Linear")));
 		json_decref(names);
 		free(name);
 	}

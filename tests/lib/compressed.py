@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 
 import h5py
 import numpy as np
@@ -43,6 +44,11 @@ def single(t):
     return (t.astype("u4") << 16).view("f4") if t.dtype == "u2" else t.astype("f4")
 
 
+def fits(name, targets):
+    """Whether the name is one of the targets, or begins as a pattern of theirs says."""
+    return any(re.match(t[3:], name) if t.startswith("re:") else t == name for t in targets)
+
+
 class Folder:
     """What a folder says of its linear layers, by config.json and by names of tensors alone."""
 
@@ -57,9 +63,9 @@ class Folder:
 
     def scheme(self, name):
         """The group of a linear layer; None: it is ignored."""
-        if name in self.q["ignore"]:
+        if fits(name, self.q["ignore"]):
             return None
-        found = [g for g in self.q["config_groups"].values() if "Linear" in g["targets"] or name in g["targets"]]
+        found = [g for g in self.q["config_groups"].values() if "Linear" in g["targets"] or fits(name, g["targets"])]
         assert len(found) == 1, name
         return found[0]
 
@@ -166,6 +172,10 @@ def kinds(path):
               w["group_size"], x and x["type"] + " " + x["strategy"])
 
 
+def ignored(path):
+    print(*Folder(path).q["ignore"])
+
+
 def middle(source, path):
     """Zero points that are the middle code, and codes of all values."""
     with copied(source, path) as f:
@@ -227,3 +237,53 @@ def split(source, path):
     with copied(source, path) as f:
         f[DOWN].create_dataset("split_index", data=np.array([3], "i4"))
         f[DOWN].create_dataset("split_weight", data=np.ones((f[DOWN]["codes"].shape[0], 1), "f2"))
+
+
+# --- tests/doors/compressed.t ---
+def read_by_peer(path):
+    from safetensors.torch import load_file
+
+    files = (os.path.join(path, f) for f in os.listdir(path) if f.endswith(".safetensors"))
+    return {name: t for f in files for name, t in load_file(f).items()}
+
+
+def dequantized_by_peer(*names):
+    """Whether the package makes the weights of NAME-plain of the folder NAME, file by file."""
+    import torch
+    from compressed_tensors.entrypoints.convert import CompressedTensorsDequantizer, convert_checkpoint
+
+    types = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    for name in names:
+        # a target "Linear" stands for every tensor there
+        ignore = ["re:.*norm.*", "re:.*embed.*"]
+        dtype = types[Folder(name).config["dtype"]]
+        convert_checkpoint(name, name + "-by-peer", CompressedTensorsDequantizer(name, ignore=ignore, dtype=dtype))
+        a, b = read_by_peer(name + "-by-peer"), read_by_peer(name + "-plain")
+        differ = [n for n in b if n not in a or a[n].dtype != b[n].dtype or not torch.equal(a[n], b[n])]
+        print(name, differ[:3] or "equal", sep="\t", flush=True)
+
+
+def loaded_by_peer(*names):
+    """Whether transformers loads the folder, has the weights of NAME-plain and computes the same logits."""
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    for name in names:
+        folder = Folder(name)
+        q = folder.q["config_groups"]["group_0"]
+        inputs = q["input_activations"]
+        # packed zero points are loaded where weights are dequantized at once, but not otherwise
+        how = {} if q["weights"]["symmetric"] else dict(
+            quantization_config=transformers.CompressedTensorsConfig(dequantize=True))
+        model = getattr(transformers, folder.config["architectures"][0])
+        a = model.from_pretrained(name, attn_implementation="eager", **how)
+        b = model.from_pretrained(name + "-plain", attn_implementation="eager")
+        ids = torch.arange(3, 43)[None]
+        with torch.no_grad():
+            x, y = a(ids).logits, b(ids).logits
+        w, v = a.state_dict(), b.state_dict()
+        differ = [n for n in v if n not in w or not torch.equal(w[n], v[n])]
+        if inputs is None and not torch.equal(x, y):
+            differ.append(f"logits by {(x - y).abs().max()}")
+        print(name, differ[:3] or "equal", sep="\t", flush=True)
