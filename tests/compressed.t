@@ -123,6 +123,13 @@ no 'codes without their compute format are another model' 2 'skip-compute .*goes
 	ct --skip-compute -o no dpq.h5
 warns '... written if told' 'rounding changed weights' \
 	ct --skip-compute --weights-only --allow-rounding --report report.tsv -o w4a16 dpq.h5
+ct -q --unify-scales -o unified w8a8t.h5
+is 'one scale for a tensor as one for each channel' "$(py kinds unified)" \
+	'int-quantized 8 symmetric channel None int tensor'
+ok '... bit for bit' py packed w8a8t.h5 unified
+ct -q --unify-scales -o unified8 dpq.h5
+is '... of FP8' "$(py kinds unified8)" 'float-quantized 8 symmetric channel None float tensor'
+ok '... bit for bit' py packed dpq.h5 unified8
 is '... as codes' "$(py kinds w4a16)" 'pack-quantized 4 asymmetric group 4 None'
 ok '... by what is reported' py changed dpq.h5 w4a16 report.tsv
 
@@ -165,8 +172,29 @@ for m in order hadamard signs split; do
 	no "$m" 1 '/model/layers/0/mlp/down_proj: (has .* multiplies it in|its groups are columns)' ct -o no $m.h5
 done
 fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 $h llama-gqa.h5 -o branch.h5
-no 'a branch' 1 'has a low-rank branch, which --to compressed-tensors has no place for' ct -o no branch.h5
+no 'a branch' 1 'has a low-rank branch, which --to compressed-tensors has no place for; --adapter' ct -o no branch.h5
+ct -q --adapter adapter -o beside branch.h5
+ok '... beside the codes, as an adapter' py adapter branch.h5 adapter
+ok '... and the codes' py packed branch.h5 beside
+ct -q --dtype bf16 --allow-rounding --adapter half -o beside-half branch.h5 2>half.err
+ok '... in the dtype' py adapter branch.h5 half BF16
+# shellcheck disable=SC2086
+fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 --layers '*/up_proj' $h llama-gqa.h5 2>/dev/null |
+	fbq-run -q --storage int4 -g 4 --rank 3 --steps 1 --layers '*/down_proj' $h -o ranks.h5 2>/dev/null
+ct -q --adapter ranks -o beside-ranks ranks.h5
+ok '... of several ranks' py adapter ranks.h5 ranks
+sample-tokens -q --length 64 --ctx 16 phi3-window.h5 -o t.h5
+hessian-accum -q --tokens t.h5 --ctx 16 phi3-window.h5 -o hp.h5
+fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 --hessian hp.h5 phi3-window.h5 -o fused.h5
+model-export -q --adapter fused-a -o fused-w fused.h5 && model-export -q -o fused-p fused.h5
+ok '... of several layers of one tensor' py joined fused-w fused-a fused-p
+no 'a folder for it that is there' 1 'half: is there already' ct --adapter half -o no branch.h5
+no 'no branch' 1 '--adapter: no layer has a low-rank branch' ct --adapter no-a -o no int4.h5
+py hadamard branch.h5 turned.h5
+no 'a branch behind a Hadamard' 1 'down_proj: its branch stands between rotations' ct --adapter no-a -o no turned.h5
+no 'an adapter of a model that sees images' 1 'modules of a .* have other names' \
+	model-export --adapter no-a -o no llava-clip.h5
 codes --storage int4 -g 4 --kv-format int8 llama-gqa.h5 -o keys.h5
 no 'keys and values' 1 'rounds keys and values to int8' ct -o no keys.h5
-ok 'nothing is left of what failed' sh -c 'test ! -e no && test -z "$(ls -d .ptq.* 2>/dev/null)"'
+ok 'nothing is left of what failed' sh -c 'test ! -e no && test ! -e no-a && test -z "$(ls -d .ptq.* 2>/dev/null)"'
 done_testing

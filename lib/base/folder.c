@@ -41,18 +41,6 @@ static void remember(char *path, bool folder)
 	unfinished = u;
 }
 
-static void forget_all(void)
-{
-	struct unfinished *u = unfinished;
-
-	unfinished = NULL;
-	for (struct unfinished *next; u; u = next) {
-		next = u->next;
-		free(u->path);
-		free(u);
-	}
-}
-
 /* No signal comes between a file and its name in the list. */
 static void block_signals(sigset_t *before)
 {
@@ -60,6 +48,28 @@ static void block_signals(sigset_t *before)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
+/* Forgets the folder of this path and its files. */
+static void forget(const char *path)
+{
+	struct unfinished *kept = NULL, **end = &kept;
+	sigset_t before;
+
+	block_signals(&before);
+	for (struct unfinished *u = unfinished, *next; u; u = next) {
+		next = u->next;
+		if (strncmp(u->path, path, strlen(path))) {
+			*end = u;
+			end = &u->next;
+			continue;
+		}
+		free(u->path);
+		free(u);
+	}
+	*end = NULL;
+	unfinished = kept;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Whether a folder of this name can take the place of what is there. */
@@ -171,7 +181,7 @@ void folder_done(struct folder *d)
 	replace_sync_folder(inside);
 	if (rename(d->temporary, d->path))
 		die("%s: cannot rename the folder:", d->path);
-	forget_all();
+	forget(d->temporary);
 	replace_sync_folder(d->path);
 	free(inside);
 	free(d->path);

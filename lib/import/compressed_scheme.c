@@ -56,7 +56,8 @@ static void set_groups(const struct export *e, const struct export_weight *w, st
 
 	s->strategy = l->group == -1 ? COMPRESSED_TENSOR : l->groups == 1 ? COMPRESSED_CHANNEL :
 		COMPRESSED_GROUP;
-	if (s->strategy == COMPRESSED_TENSOR && (w->n > 1 || s->format == COMPRESSED_PACK))
+	if (s->strategy == COMPRESSED_TENSOR &&
+	    (w->n > 1 || s->format == COMPRESSED_PACK || e->options.unify_scales))
 		s->strategy = COMPRESSED_CHANNEL;	/* the same scale for each */
 	if (s->strategy != COMPRESSED_GROUP)
 		return;
@@ -99,7 +100,8 @@ static struct compressed_scheme floats(const struct export *e, const struct expo
 
 	set_inputs(e, w, "e4m3fn", &s);
 	if (l->compute.kind)
-		s.strategy = l->scales8 > 1 || w->n > 1 ? COMPRESSED_CHANNEL : COMPRESSED_TENSOR;
+		s.strategy = l->scales8 > 1 || w->n > 1 || e->options.unify_scales ? COMPRESSED_CHANNEL :
+			COMPRESSED_TENSOR;
 	else
 		set_groups(e, w, &s);
 	if (s.strategy == COMPRESSED_GROUP)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/size.h"
+#include "import/adapter.h"
 #include "import/checkpoint_name.h"
 #include "import/dense.h"
 #include "io/file.h"
@@ -33,6 +34,21 @@ float *export_dense(const struct export_weight *w)
 		free(x);
 	}
 	return y;
+}
+
+size_t export_row(const struct export_weight *w, size_t row, size_t *of_layer)
+{
+	const size_t group = w->place->rows / w->place->groups, r = row % group;
+
+	*of_layer = row;
+	for (size_t i = 0; w->n > 1 && i < w->n; i++) {
+		const struct row_place *p = &w->place[i];
+
+		*of_layer = row / group * p->each + r - p->before;
+		if (r >= p->before && r < p->before + p->each)
+			return i;
+	}
+	return 0;
 }
 
 /* The biases of all layers, in the order of the weight's rows; NULL: there are none. free() it. */
@@ -114,6 +130,16 @@ static void put_weight(struct export *e, const struct export_weight *w)
 	free(bias);
 }
 
+/* Into the adapter, out of the layers. */
+static void take_branches(const struct export *e, const struct export_weight *w, struct layer layer[])
+{
+	adapter_add(e->adapter, e, w);
+	for (size_t i = 0; i < w->n; i++) {
+		layer[i].linear.rank = 0;
+		layer[i].linear.branch_a = layer[i].linear.branch_b = NULL;
+	}
+}
+
 /* The shape that the checkpoint gives it. */
 static void set_shape(struct export_weight *w, const struct config *c, const struct layer_ref *ref)
 {
@@ -172,6 +198,8 @@ static void export_layer(struct export *e, const struct part *part, const struct
 	path = own && own->fused ? stack_expert_path(ref->stack, ref->block, own->fused, ref->expert) :
 		xformat("%s", ref->path);
 	w.name = name = layer_name(c, path);
+	if (e->adapter)
+		take_branches(e, &w, layer);
 	put_weight(e, &w);
 	for (size_t i = 0; i < w.n; i++)
 		layer_free(&layer[i]);
@@ -237,6 +265,8 @@ static void begin(struct export *e, const struct part *part)
 	for (int i = 0; i < TEXTS; i++)
 		e->text[i] = part_has(part, text_rows[i].path) ? part_string(part, text_rows[i].path) : NULL;
 	free(keys);
+	if (e->options.adapter)
+		e->adapter = adapter_open(e, e->options.adapter);
 	e->target->begin(e);
 }
 
@@ -267,6 +297,8 @@ void export_model(struct filter *f, const struct target *target, const char *to,
 		die("%s: /config: is missing; it says which class the model is of", e.from);
 	e.config = f->config;
 	model_filter(f, export_part, &e);
+	if (e.adapter)
+		adapter_close(e.adapter, &e);
 	target->end(&e);
 	for (int i = 0; i < TEXTS; i++)
 		free(e.text[i]);

@@ -24,10 +24,14 @@ static bool neighbours(const struct linear *l)
 static void check_layer(const struct export *e, const struct layer *layer)
 {
 	const struct linear *l = &layer->linear;
-	const char *extra = l->rank ? "has a low-rank branch" : l->splits ? "has columns taken out" :
+	const char *extra = l->splits ? "has columns taken out" :
 		linear_two_sided(l) ? "has a rotation at its inputs or outputs" :
 		l->rotation_in.hadamard ? "has an online Hadamard" : NULL;
 
+	if (l->rank)
+		die("%s: %s: has a low-rank branch, which --to %s has no place for; --adapter FOLDER "
+			"writes it beside the codes, --to hf multiplies it in", e->from, layer->path,
+			e->target->name);
 	if (extra)
 		die("%s: %s: %s, which --to %s has no place for; --to hf multiplies it in", e->from,
 			layer->path, extra, e->target->name);
@@ -61,21 +65,6 @@ void export_check_codes(const struct export *e, const struct export_weight *w)
 			die("%s: %s: is one tensor of the checkpoint with %s, but of another format, group "
 				"or inputs; --to hf writes both plainly", e->from, l->path, w->layer->path);
 	}
-}
-
-size_t export_row(const struct export_weight *w, size_t row, size_t *of_layer)
-{
-	const size_t group = w->place->rows / w->place->groups, r = row % group;
-
-	*of_layer = row;
-	for (size_t i = 0; w->n > 1 && i < w->n; i++) {
-		const struct row_place *p = &w->place[i];
-
-		*of_layer = row / group * p->each + r - p->before;
-		if (r >= p->before && r < p->before + p->each)
-			return i;
-	}
-	return 0;
 }
 
 bool export_narrow(enum half_type dtype, size_t n, const float scale[n], float rounded[n], size_t *first)

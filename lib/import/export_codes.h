@@ -22,8 +22,6 @@ bool export_quantized(const struct export_weight *w);
  * first, for embeddings, convolutions and transposed tensors, and where groups are not neighbouring columns.
  */
 void export_check_codes(const struct export *e, const struct export_weight *w);
-/* Which of the layers has a row of the tensor; *of_layer: which row of it. */
-size_t export_row(const struct export_weight *w, size_t row, size_t *of_layer);
 
 /*
  * Whether n scales > 0 are numbers of the dtype; rounded[n]: to nearest. *first: the first one that is not.

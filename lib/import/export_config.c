@@ -24,8 +24,7 @@ static void set_class(const struct export *e, json_t *o)
 {
 	const struct multimodal *m = e->config->vision.class;
 
-	if (!json_object_get(o, "architectures"))
-		json_object_set_new(o, "architectures", json_pack("[s]", config_class(e->config)));
+	json_object_set_new(o, "architectures", json_pack("[s]", config_class(e->config)));
 	if (!json_object_get(o, "model_type"))
 		json_object_set_new(o, "model_type",
 			json_string(m ? m->model_type : e->config->arch->model_type));

@@ -18,7 +18,7 @@ void folder_begin(struct export *e)
 	struct result *r = e->data = xalloc(1, sizeof *r);
 
 	r->folder = folder_open(e->to);
-	r->out = safetensors_create(&r->folder, e->options.shard_bytes);
+	r->out = safetensors_create(&r->folder, "model", e->options.shard_bytes);
 }
 
 void folder_put(struct export *e, const char *name, const char *member, struct safetensors_data t)
@@ -45,11 +45,11 @@ static void *narrow(const struct export *e, const char *name, size_t n, float x[
 	return y;
 }
 
-void folder_put_plain(struct export *e, const char *name, int rank, const size_t dim[], float *x)
+void folder_add_plain(const struct export *e, struct safetensors_output *out, const char *name, int rank,
+	const size_t dim[], float *x)
 {
 	static const char *const dtypes[] = { [HALF_NONE] = "F32", [HALF_F16] = "F16",
 		[HALF_BF16] = "BF16" };
-	struct result *r = e->data;
 	struct safetensors_data t = { .dtype = dtypes[e->options.dtype],
 		.element = half_size(e->options.dtype), .rank = rank };
 	size_t n = 1;
@@ -58,9 +58,16 @@ void folder_put_plain(struct export *e, const char *name, int rank, const size_t
 	for (int i = 0; i < rank; i++)
 		n *= t.dim[i] = dim[i];
 	t.data = y = narrow(e, name, n, x);
-	safetensors_add(r->out, name, t);
+	safetensors_add(out, name, t);
 	if (y != x)
 		free(y);
+}
+
+void folder_put_plain(struct export *e, const char *name, int rank, const size_t dim[], float *x)
+{
+	const struct result *r = e->data;
+
+	folder_add_plain(e, r->out, name, rank, dim, x);
 }
 
 /* [m, n] to [n, m]; frees x. */

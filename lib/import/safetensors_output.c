@@ -11,7 +11,7 @@
 #include "io/file.h"
 
 /* Room for a header; what data of any type are aligned to; bytes of a header's entry but for the name. */
-enum { LENGTH = 8, ROOM = 1 << 17, ALIGN = 8, ENTRY = 256 };
+enum { LENGTH = 8, ROOM = 1 << 17, ROOM_OF_ONE = 1 << 20, ALIGN = 8, ENTRY = 256 };
 
 /* What waits for the end of its file, since later data would not be aligned behind it. */
 struct waiting {
@@ -21,6 +21,8 @@ struct waiting {
 
 struct safetensors_output {
 	struct folder *folder;
+	const char *stem;
+	size_t room;			/* of a header */
 	size_t shard_bytes, total;	/* total: bytes of data of all files */
 	size_t files;
 	int fd;				/* of the current file; -1: none */
@@ -33,34 +35,35 @@ struct safetensors_output {
 	json_t *map;			/* name of a tensor: number of its file */
 };
 
-struct safetensors_output *safetensors_create(struct folder *folder, size_t shard_bytes)
+struct safetensors_output *safetensors_create(struct folder *folder, const char *stem,
+	size_t shard_bytes)
 {
 	struct safetensors_output *s = xalloc(1, sizeof *s);
 
-	*s = (struct safetensors_output){ .folder = folder, .shard_bytes = shard_bytes, .fd = -1,
-		.map = json_object() };
+	*s = (struct safetensors_output){ .folder = folder, .stem = stem, .shard_bytes = shard_bytes,
+		.fd = -1, .room = shard_bytes == SIZE_MAX ? ROOM_OF_ONE : ROOM, .map = json_object() };
 	return s;
 }
 
 /* A file's name before their number is known, and then; free() it. */
-static char *name_of(size_t file, size_t files)
+static char *name_of(const char *stem, size_t file, size_t files)
 {
-	return files == 1 ? xformat("model.safetensors") :
-		files ? xformat("model-%05zu-of-%05zu.safetensors", file + 1, files) :
-		xformat("model-%05zu.safetensors", file + 1);
+	return files == 1 ? xformat("%s.safetensors", stem) :
+		files ? xformat("%s-%05zu-of-%05zu.safetensors", stem, file + 1, files) :
+		xformat("%s-%05zu.safetensors", stem, file + 1);
 }
 
 static void begin_file(struct safetensors_output *s)
 {
-	char *name = name_of(s->files++, 0);
+	char *name = name_of(s->stem, s->files++, 0);
 
 	s->fd = folder_create(s->folder, name);
 	s->path = xformat("%s/%s", s->folder->path, name);
-	s->header = xalloc(ROOM, 1);
+	s->header = xalloc(s->room, 1);
 	s->used = (size_t)sprintf(s->header, "{\"__metadata__\":{\"format\":\"pt\"}");
 	s->reserved = s->used + ALIGN;
 	s->data = 0;
-	if (lseek(s->fd, LENGTH + ROOM, SEEK_SET) < 0)
+	if (lseek(s->fd, LENGTH + (off_t)s->room, SEEK_SET) < 0)
 		die("%s: cannot write:", s->path);
 	free(name);
 }
@@ -101,13 +104,13 @@ static void end_file(struct safetensors_output *s)
 	}
 	s->n = 0;
 	s->header[s->used++] = '}';
-	memset(s->header + s->used, ' ', ROOM - s->used);
+	memset(s->header + s->used, ' ', s->room - s->used);
 	for (int i = 0; i < LENGTH; i++)
-		length[i] = (unsigned char)((uint64_t)ROOM >> 8 * i);
+		length[i] = (unsigned char)((uint64_t)s->room >> 8 * i);
 	if (lseek(s->fd, 0, SEEK_SET) < 0)
 		die("%s: cannot write:", s->path);
 	file_write(s->path, s->fd, length, LENGTH);
-	file_write(s->path, s->fd, s->header, ROOM);
+	file_write(s->path, s->fd, s->header, s->room);
 	if (fsync(s->fd) || close(s->fd))
 		die("%s: cannot write:", s->path);
 	s->total += s->data;
@@ -135,8 +138,10 @@ void safetensors_add(struct safetensors_output *s, const char *name, struct safe
 	for (int i = 0; i < t.rank; i++)
 		t.bytes *= t.dim[i];
 	if (s->fd >= 0 && s->data &&
-	    (s->data + t.bytes > s->shard_bytes || s->reserved + entry_bytes(name) > ROOM))
+	    (s->data + t.bytes > s->shard_bytes || s->reserved + entry_bytes(name) > s->room))
 		end_file(s);
+	if (s->fd < 0 && s->files && s->shard_bytes == SIZE_MAX)
+		die("%s: %s: does not fit into the header of one file", s->folder->path, s->stem);
 	if (s->fd < 0)
 		begin_file(s);
 	s->reserved += entry_bytes(name);
@@ -155,7 +160,7 @@ static void write_index(struct safetensors_output *s)
 	char *text;
 
 	json_object_foreach(s->map, name, file) {
-		char *path = name_of((size_t)json_integer_value(file), s->files);
+		char *path = name_of(s->stem, (size_t)json_integer_value(file), s->files);
 
 		json_object_set_new(map, name, json_string(path));
 		free(path);
@@ -171,7 +176,7 @@ void safetensors_finish(struct safetensors_output *s)
 	if (s->fd >= 0)
 		end_file(s);
 	for (size_t i = 0; i < s->files; i++) {
-		char *name = name_of(i, 0), *last = name_of(i, s->files);
+		char *name = name_of(s->stem, i, 0), *last = name_of(s->stem, i, s->files);
 
 		folder_rename(s->folder, name, last);
 		free(name);

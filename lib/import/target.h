@@ -23,6 +23,8 @@ struct export_options {
 	bool weights_only;		/* rounding of inputs, keys and values is left out */
 	bool allow_rounding;		/* scales that the target cannot hold are rounded, and reported */
 	bool skip_compute;		/* rounding of weights to a compute format is left out, likewise */
+	bool unify_scales;		/* a scale for each channel in the place of one for a tensor */
+	const char *adapter;		/* the folder of an adapter of low-rank branches; NULL: none */
 	struct report *report;		/* a row for each weight that rounding changed */
 	size_t shard_bytes;		/* of a file of weights, about */
 };
@@ -48,6 +50,7 @@ struct export {
 	char *text[TEXTS];		/* what goes along; NULL: the model has none */
 	bool tied;			/* the head is the embedding: there is no tensor of it */
 	void *data;			/* of the target */
+	struct adapter *adapter;	/* where low-rank branches go; NULL: to the weights */
 	void *packed;			/* of a target of packed weights, beside what its files are */
 };
 
@@ -65,4 +68,6 @@ const struct target *target_at(size_t i);
 
 /* All layers of the weight, in float, by rows [out, in]; free() it. */
 float *export_dense(const struct export_weight *w);
+/* Which of the layers has a row of the tensor; *of_layer: which row of it. */
+size_t export_row(const struct export_weight *w, size_t row, size_t *of_layer);
 #endif

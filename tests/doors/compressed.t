@@ -1,9 +1,9 @@
 #!/bin/sh
-# Folders of `model-export --to compressed-tensors` as their package dequantizes them, and as transformers loads and runs
-# them: weights and logits are those of `--to hf`, bit for bit.
+# Folders of `model-export --to compressed-tensors` as their package dequantizes them, and as transformers loads and
+# runs them: weights and logits are those of `--to hf`, bit for bit. Adapters as PEFT adds them.
 # shellcheck source=tests/doors/doors.sh
 . "$(dirname "$0")/doors.sh"
-need_peers torch transformers compressed_tensors safetensors h5py
+need_peers torch transformers compressed_tensors safetensors peft h5py
 export OMP_NUM_THREADS=1 TQDM_DISABLE=1
 model-import -q "$top/data/prose" -o prose.h5
 small='llama-gqa qwen2-bias opt phi3-window neox-parallel'
@@ -59,4 +59,12 @@ peer loaded_by_peer $names >peers 2>peers.err || cat peers.err >&2
 for name in $names; do
 	is "$name: weights and logits of transformers" "$(sed -n "s/^$name	//p" peers)" equal
 done
+
+# A branch: sums of the adapter's products are in another order than those of one matrix.
+fbq-run -q --storage int4 -g 64 --rank 8 --steps 3 --hessian hessian.h5 prose.h5 -o branch.h5
+model-export -q --to compressed-tensors --adapter adapter -o branch branch.h5
+model-export -q -o branch-plain branch.h5
+peer with_adapter branch adapter branch-plain >peers 2>peers.err || cat peers.err >&2
+near 'a branch as an adapter of PEFT: likelihood' "$(cut -f1 peers)" "$(cut -f2 peers)" 1e-6
+is 'without it another one' "$(awk '{ d = $3 - $2; print (d * d > 1e-8 ? "yes" : d) }' peers)" yes
 done_testing

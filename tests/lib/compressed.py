@@ -141,7 +141,7 @@ def packed(model, path):
     """Every layer of the folder is the model's, bit for bit; nothing is left but plain tensors of the model."""
     folder, plain_shape, n = Folder(path), {}, 0
     with h5py.File(model) as f:
-        names = set(layers_of(f))
+        names = {name for name in layers_of(f) if "/branch_" not in name}
         for name in names:
             g, dotted = f[name], name.replace("/", ".")
             units, scale = ours(g)
@@ -170,6 +170,45 @@ def kinds(path):
         w, x = g["weights"], g["input_activations"]
         print(g["format"], w["num_bits"], "symmetric" if w["symmetric"] else "asymmetric", w["strategy"],
               w["group_size"], x and x["type"] + " " + x["strategy"])
+
+
+def adapter(model, path, kind="F32"):
+    """Every branch of the model is in the adapter, in the place of its layer, each number rounded once."""
+    found = export.safetensors(os.path.join(path, "adapter_model.safetensors"))
+    with open(os.path.join(path, "adapter_config.json")) as f:
+        config = json.load(f)
+    with h5py.File(model) as f:
+        names = []
+        f.visititems(lambda name, g: names.append(name[:-9]) if name.endswith("/branch_a") else None)
+        ranks = {}
+        for name in names:
+            stem = name.replace("/", ".")
+            for part, which in ("branch_a", "A"), ("branch_b", "B"):
+                g = f[name][part]
+                t = g["weight"][()].astype("f4") if "weight" in g else np.multiply(*ours(g))
+                t = export.half(t) if kind == "BF16" else t
+                assert (found.pop(f"base_model.model.{stem}.lora_{which}.weight") == t).all(), (name, part)
+            ranks[stem] = t.shape[1]
+    assert not found and sorted(config["target_modules"]) == sorted(ranks)
+    assert config["r"] == config["lora_alpha"] == max(ranks.values()) and config["peft_type"] == "LORA"
+    patterns = {} if len(set(ranks.values())) == 1 else ranks
+    assert config["rank_pattern"] == config["alpha_pattern"] == patterns
+
+
+def joined(base, adapter, dense):
+    """Weights of the folder of plain ones and B A are those of the folder with branches: sums of `rank` terms."""
+    w, wanted = export.folder(base), export.folder(dense)
+    found = export.safetensors(os.path.join(adapter, "adapter_model.safetensors"))
+    assert found
+    for name, t in wanted.items():
+        stem = "base_model.model." + name.rpartition(".")[0]
+        x = w[name].astype("f8")
+        if stem + ".lora_A.weight" in found:
+            a, b = (found[f"{stem}.lora_{c}.weight"].astype("f8") for c in "AB")
+            most = (np.abs(x) + np.abs(b) @ np.abs(a)).max()
+            assert np.abs(x + b @ a - t).max() <= (len(a) + 1) * 2.0 ** -24 * most, name
+        else:
+            assert (x == t).all(), name
 
 
 def ignored(path):
@@ -287,3 +326,23 @@ def loaded_by_peer(*names):
         if inputs is None and not torch.equal(x, y):
             differ.append(f"logits by {(x - y).abs().max()}")
         print(name, differ[:3] or "equal", sep="\t", flush=True)
+
+
+def with_adapter(base, adapter, dense):
+    """Mean likelihoods, of float32 logits: of the folder with the adapter, of the dense one, of the folder alone."""
+    import peft
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    ids = torch.tensor(np.random.default_rng(3).integers(1, 250, (4, 96)))
+
+    def nll(model):
+        with torch.no_grad():
+            y = model(input_ids=ids).logits[:, :-1].double()
+        return torch.nn.functional.cross_entropy(y.flatten(0, 1), ids[:, 1:].flatten()).item()
+
+    load = transformers.AutoModelForCausalLM.from_pretrained
+    model = load(base)
+    alone = nll(model)      # its weights are there once it has run
+    print(nll(peft.PeftModel.from_pretrained(model, adapter)), nll(load(dense)), alone, sep="\t")

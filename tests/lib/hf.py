@@ -46,8 +46,12 @@ def load(folder, ours=True):
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     with open(os.path.join(folder, "config.json")) as f:
-        kind = getattr(transformers, json.load(f).get("architectures", ["AutoModelForCausalLM"])[0])
-    model, info = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+        c = json.load(f)
+    # of others model_type decides, as it does for model-import
+    auto = "AutoModelForImageTextToText" if "vision_config" in c else "AutoModelForCausalLM"
+    kind = getattr(transformers, c["architectures"][0] if ours else auto)
+    model, info = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
+                                       output_loading_info=True)
     # of an encoder, a norm behind the features that are used
     missing = [n for n in info["missing_keys"] if "post_layernorm" not in n and ".head." not in n]
     assert not ours or not (missing or info["unexpected_keys"] or info["mismatched_keys"]), (folder, info)
@@ -71,6 +75,13 @@ def sequences(f):
     return [(a, ids[a:b]) for a, b in zip(ends, ends[1:])]
 
 
+def pixels_of(image):
+    """[3, h, w] as the processors of these models have them."""
+    import torch
+
+    return torch.tensor(((image.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1))
+
+
 def images(model, f, first, ids):
     """What the model is fed beside the ids of a sequence."""
     import torch
@@ -78,15 +89,14 @@ def images(model, f, first, ids):
     if "image_span" not in f:
         return {}
     own = [i for i, (at, _) in enumerate(f["image_span"][()]) if first <= at < first + len(ids)]
-    pixels = [torch.tensor(((f[f"images/{i}"][()].astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1))
-              for i in own]
+    pixels = [pixels_of(f[f"images/{i}"][()]) for i in own]
     if model.config.model_type != "qwen2_vl":
         return dict(pixel_values=torch.stack(pixels))
     v = model.config.vision_config
     p, m, t = v.patch_size, v.spatial_merge_size, v.temporal_patch_size
     grid = torch.tensor(f["image_grid"][()][own].astype("i8"))
-    patches = [x.reshape(3, 1, h // m, m, p, w // m, m, p).expand(-1, t, -1, -1, -1, -1, -1, -1).permute(2, 5, 3, 6, 0, 1, 4, 7)
-               .reshape(h * w, -1) for x, (_, h, w) in zip(pixels, grid.tolist())]
+    patches = [x.reshape(3, 1, h // m, m, p, w // m, m, p).expand(-1, t, -1, -1, -1, -1, -1, -1)
+               .permute(2, 5, 3, 6, 0, 1, 4, 7).reshape(h * w, -1) for x, (_, h, w) in zip(pixels, grid.tolist())]
     types = (torch.tensor(ids.astype("i8"))[None] == model.config.image_token_id).int()
     return dict(pixel_values=torch.cat(patches), image_grid_thw=grid, mm_token_type_ids=types)
 
@@ -110,7 +120,8 @@ def text_likelihood(folder, tokens):
     model = load(folder)
     with h5py.File(tokens) as f:
         ids = f["tokens"][()]
-    return format(float(np.concatenate([nll_of(model, ids[i:i + 128]) for i in range(0, len(ids), 128)]).mean()), ".9g")
+    nll = [nll_of(model, ids[i:i + 128]) for i in range(0, len(ids), 128)]
+    return format(float(np.concatenate(nll).mean()), ".9g")
 
 
 def written():
@@ -131,17 +142,15 @@ def folders():
 
 def rows(*names):
     """Whether transformers makes the same of a folder and of its export: the same likelihoods but for roundings."""
-    import torch
-
     all, llava = written()
     for name in names:
         row, nll = all[name], []
         for folder in (name, name + "-out"):
             model = load(folder, folder != name)
             if name.startswith("llava"):
-                pixels = [torch.tensor(((i.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1))[None]
-                          for i in llava.IMAGES]
-                nll.append([nll_of(model, s, llava.PLACEHOLDER, pixel_values=p) for s, p in zip(llava.SEQUENCES, pixels)])
+                pixels = [pixels_of(i)[None] for i in llava.IMAGES]
+                nll.append([nll_of(model, s, llava.PLACEHOLDER, pixel_values=p)
+                            for s, p in zip(llava.SEQUENCES, pixels)])
             else:
                 nll.append([nll_of(model, ids) for ids in np.array(row.ids).reshape(-1, row.ctx)])
         a, b = (np.concatenate(n) for n in nll)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * adapter.h -- low-rank branches as a LoRA adapter, a folder that PEFT and vLLM load beside a model's weights
+ *
+ *	struct adapter *a = adapter_open(&e, "folder");
+ *
+ *	adapter_add(a, &e, &w);		of each weight, which may have no branch
+ *	...
+ *	adapter_close(a, &e);
+ *
+ * adapter_model.safetensors has NAME.lora_A.weight [r, in] and NAME.lora_B.weight [out, r] with NAME
+ * "base_model.model.LAYER", in the dtype of plain weights; adapter_config.json says lora_alpha = r, so that
+ * B (A x) is added as it is. Layers of one tensor stand below one another in A, and side by side in B.
+ *
+ * Source: PEFT 0.21, the checkpoint format of LoRA.
+ */
+#ifndef IMPORT_ADAPTER_H
+#define IMPORT_ADAPTER_H
+#include "import/target.h"
+
+struct adapter;
+
+/* Dies where classes call modules otherwise than checkpoints do, that is, of models that see images. */
+struct adapter *adapter_open(const struct export *e, const char *path);
+/* Dies where the branch stands between rotations, or rounds its inputs and that is not to be left out. */
+void adapter_add(struct adapter *a, const struct export *e, const struct export_weight *w);
+/* Gives the folder its name; dies if no layer had a branch. */
+void adapter_close(struct adapter *a, const struct export *e);
+#endif
