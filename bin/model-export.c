@@ -9,6 +9,7 @@
 #include "base/option.h"
 #include "base/report.h"
 #include "import/export.h"
+#include "import/folder_target.h"
 #include "model/filter.h"
 #include "transform/rewrite.h"
 
@@ -58,6 +59,8 @@ int main(int argc, char *argv[])
 
 	if (o.skip_compute && !o.allow_rounding)
 		misuse("--skip-compute writes another model than the file's: it goes with --allow-rounding");
+	option_idle(1, &(struct option_idle){ target_at(to) == &hf_target,
+		"allow-rounding skip-compute unify-scales report", "--to hf" });
 	report_open(&report);
 
 	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
