@@ -16,16 +16,18 @@
 static const struct tool tool = {
 	.name = "model-export",
 	.brief = "a model as files that other programs load",
-	.operands = "-o FOLDER [MODEL]",
+	.operands = "-o FOLDER|FILE [MODEL]",
 	.max_operands = 1,
 	.about = "Writes a folder that transformers loads, and all that is built on it: config.json, "
 		"tokenizer and other texts, and the effective weights, with branches, columns taken out and "
 		"online Hadamards multiplied in (hf), or codes and scales as they are (compressed-tensors, "
-		"for vLLM). What has no place there is refused by name.",
+		"for vLLM), or a GGUF file for llama.cpp (gguf). What has no place there is refused by name.",
 	.examples = "  model-export --to hf -o folder model.h5\n"
 		"  dpq-run -q --compensate none model.h5 | model-export --to hf --dtype bf16 -o quantized\n"
 		"  dpq-run -q --compensate none --storage int4 --scale-dtype bf16 model.h5 |\n"
-		"    model-export --to compressed-tensors --dtype bf16 -o packed",
+		"    model-export --to compressed-tensors --dtype bf16 -o packed\n"
+		"  dpq-run -q --compensate none --storage int4 --group 32 --scale-dtype f16 model.h5 |\n"
+		"    model-export -q --to gguf -o model.gguf",
 };
 
 int main(int argc, char *argv[])
@@ -43,6 +45,9 @@ int main(int argc, char *argv[])
 			"round scales that the target cannot hold, and say how much that changes weights" },
 		{ 0, "skip-compute", OPTION_BOOL(&o.skip_compute), NULL,
 			"with --allow-rounding: codes of layers with a compute format, not rounded to it" },
+		{ 0, "blocks", OPTION_ENUM(enum export_blocks, &o.blocks, export_blocks_names), NULL,
+			"codes in GGUF: as the shortest type that holds them, as Q8_0, or as plain weights",
+			.otherwise = "auto" },
 		{ 0, "unify-scales", OPTION_BOOL(&o.unify_scales), NULL,
 			"a scale for each channel not one for a tensor, for loaders that fuse layers" },
 		{ 0, "adapter", OPTION_FILE(&o.adapter), "FOLDER",
@@ -55,7 +60,7 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	if (!c.output)
-		misuse("-o FOLDER is expected: the result is a folder");
+		misuse("-o FOLDER|FILE is expected: the result is no stream");
 
 	if (o.skip_compute && !o.allow_rounding)
 		misuse("--skip-compute writes another model than the file's: it goes with --allow-rounding");

@@ -23,6 +23,12 @@ for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox
 			grep -q 'has no tokenizer' warning"
 	ok "$f: every tensor as it was" py same_tensors $f-gguf.h5 $f.h5
 	is "$f: the same likelihoods" "$(nll $f-gguf.h5)" "$(nll $f.h5)"
+	ok "$f: is exported" model-export --to gguf -o $f-out.gguf $f-gguf.h5
+	model-import -q $f-out.gguf -o $f-out.h5 2>/dev/null
+	ok "$f: imported again, every tensor as it was" py same_tensors $f-out.h5 $f.h5
+	is "$f: ... and the likelihoods" "$(nll $f-out.h5)" "$(nll $f.h5)"
+	model-export -q --to gguf -o again.gguf $f-out.h5
+	ok "$f: exported again, the same bytes" cmp $f-out.gguf again.gguf
 done
 is 'there are likelihoods' "$(nll llama-gqa.h5 | grep -c '^nll	')" 1
 for f in v2.gguf align.gguf order.gguf no-name wide.gguf few.gguf; do	# the last is used below

@@ -67,6 +67,52 @@ for m in branch codes; do is "$m: nll of the folder" "$(nll $m-again.h5)" "$(nll
 model-import -q split -o split-again.h5
 is 'columns taken out: nll of the folder' "$(nll split-again.h5)" "$(nll split.h5)"
 
+# GGUF: codes as blocks. (That plain models are what they were, and the same bytes, is in gguf.t.)
+gguf() {
+	rm -f b-again.h5
+	model-export -q --to gguf "$@" -o b.gguf b.h5 && model-import -q b.gguf -o b-again.h5 2>/dev/null
+}
+hf() { rm -rf b b-hf.h5 && model-export -q -o b b.h5 && model-import -q b -o b-hf.h5 2>/dev/null; }
+rtn() { dpq-run -q --compensate none --group 32 "$@" -o b.h5 2>/dev/null; }
+no 'a window that the file cannot say' 1 "GGUF's llama cannot say the window of a block: it is 9" \
+	model-export -q --to gguf -o no mixtral.h5
+py no_window mixtral.h5
+for m in llama-gqa mixtral gpt2 neox-parallel phi3-window; do
+	rtn --storage int4 --scale-dtype f16 $m.h5
+	gguf && hf
+	[ $m != llama-gqa ] || is 'rows of 44 columns are plain' "$(py blocks b.gguf | tr '\n' ' ')" '6 3 '
+	ok "$m: rows that are permuted, fused or stacked keep their codes" py same_weights b-hf.h5 b-again.h5
+done
+for s in 'int3 Q4_0' 'int5 Q5_0' 'int8 Q8_0' 'uint6 Q8_0' 'e1m2 Q4_0' 'e2m1 Q5_0' 'e2m3 Q8_0' \
+	'mxfp4 MXFP4' 'nf4 F32'; do
+	set -- $s
+	# shellcheck disable=SC2046
+	rtn --storage "$1" $([ "$1" = mxfp4 ] || echo --scale-dtype f16) llama-gqa.h5
+	gguf && hf
+	ok "$1: the same numbers" py same_weights b-hf.h5 b-again.h5
+	ok "... as $2" py holds b.gguf "$2"
+done
+rtn --storage uint4 --scale-dtype f16 llama-gqa.h5
+no 'a product of zero point and scale that f16 rounds' 1 \
+	'[0-9]+ blocks of Q4_1 would have a scale or zero point times scale .*--blocks q8_0' \
+	model-export -q --to gguf -o no b.h5
+gguf --blocks q8_0 && hf
+ok '... Q8_0 has none: the same numbers' py same_weights b-hf.h5 b-again.h5
+ok '... is rounded if told, and said' \
+	sh -c 'model-export --to gguf --allow-rounding -o b.gguf b.h5 2>&1 | grep -q q_proj'
+gguf --blocks none && ok 'plain weights' py same_weights b-hf.h5 b-again.h5
+rtn --storage int4 llama-gqa.h5
+no 'a scale that f16 rounds' 1 'blocks of Q4_0 would have a scale that f16 rounds; dpq-run --scale-dtype f16' \
+	model-export -q --to gguf -o no b.h5
+for m in opt llava-siglip; do
+	no "$m: no architecture" 1 'GGUF has no architecture for' model-export --to gguf -o no $m.h5
+done
+model-import -q "$top/tests/tiny" -o whole.h5
+warns 'a tokenizer' 'goes along as tokenizer.json, which llama.cpp does not read' \
+	model-export --to gguf -o tiny.gguf whole.h5
+model-import -q tiny.gguf -o tiny-again.h5
+ok '... which it is again' py same_text tokenizer whole.h5 tiny-again.h5
+
 # Texts.
 cp -r "$top/tests/tiny" texts && py texts texts
 model-import -q texts | model-export -q -o texts-again
@@ -80,6 +126,7 @@ no 'rounded inputs' 1 'rounds its inputs, which --to hf has no place for; --weig
 	model-export -o no inputs.h5
 ok '... are left out if told' model-export -q --weights-only -o inputs inputs.h5
 dpq-run -q --compensate none --kv-format int8 --group 4 tiny.h5 -o keys.h5
+no '... GGUF neither' 1 'rounds its inputs, which --to gguf has no place' model-export --to gguf -o no inputs.h5
 no 'rounded keys and values' 1 'rounds keys and values to int8' model-export -o no keys.h5
 warns '... are left out if told' 'keys and values are not rounded to int8' model-export --weights-only -o keys keys.h5
 ln2rms -q opt.h5 -o rms.h5
@@ -95,7 +142,7 @@ warns 'a tensor of integers that the class does not know' \
 	'/other/ids: is int32.* left out' model-export -o strange stranger.h5
 dpq-run -q --compensate none --group 4 --shard 1/2 tiny.h5 -o shard.h5
 no 'a shard of a model' 1 'is one shard of several' model-export -o no shard.h5
-no 'no folder' 2 '-o FOLDER is expected' model-export tiny.h5
+no 'no folder' 2 '-o FOLDER.FILE is expected' model-export tiny.h5
 mkdir full && touch full/x
 no 'a folder that is there' 1 'full: is there already' model-export -o full tiny.h5
 mkdir empty

@@ -262,7 +262,7 @@ static void read_tensors(struct gguf *g, struct cursor *c, size_t n)
 			die("%s: %s: the tensor is there twice", g->path, g->tensor[i].name);
 }
 
-static void map_gguf(struct gguf *g)
+static void map_gguf(struct gguf *g, bool own)
 {
 	int fd = open(g->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -271,7 +271,8 @@ static void map_gguf(struct gguf *g)
 		die("%s: cannot open:", g->path);
 	if (!S_ISREG(st.st_mode))
 		die("%s: is not a regular file", g->path);
-	file_note(fd, g->path);
+	if (!own)
+		file_note(fd, g->path);
 	g->size = (size_t)st.st_size;
 	if (g->size < HEADER)
 		die("%s: is not a GGUF file: it has %zu bytes, expected at least %d", g->path, g->size,
@@ -282,7 +283,7 @@ static void map_gguf(struct gguf *g)
 	close(fd);
 }
 
-struct gguf *gguf_open(const char *path)
+static struct gguf *open_gguf(const char *path, bool own)
 {
 	struct gguf *g = xalloc(1, sizeof *g);
 	struct cursor c = { .g = g };
@@ -290,7 +291,7 @@ struct gguf *gguf_open(const char *path)
 	size_t tensors, values;
 
 	g->path = xformat("%s", path);
-	map_gguf(g);
+	map_gguf(g, own);
 	c.at = g->map;
 	if (memcmp(take(&c, 4), "GGUF", 4))
 		die("%s: is not a GGUF file: it does not begin with GGUF", path);
@@ -306,6 +307,16 @@ struct gguf *gguf_open(const char *path)
 	read_values(g, &c, values);
 	read_tensors(g, &c, tensors);
 	return g;
+}
+
+struct gguf *gguf_open(const char *path)
+{
+	return open_gguf(path, false);
+}
+
+struct gguf *gguf_open_own(const char *path)
+{
+	return open_gguf(path, true);
 }
 
 void gguf_release(struct gguf *g)

@@ -38,6 +38,7 @@ struct gguf_tensor {
 
 /* All functions die with "FILE: NAME: what is wrong" on bad data. */
 struct gguf *gguf_open(const char *path);
+struct gguf *gguf_open_own(const char *path);	/* of a file that the tool is writing: it is no input */
 void gguf_close(struct gguf *g);
 void gguf_release(struct gguf *g);	/* gives back the pages that were read */
 

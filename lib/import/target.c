@@ -3,10 +3,12 @@
 #include "import/target.h"
 #include "import/compressed_target.h"
 #include "import/folder_target.h"
+#include "import/gguf_target.h"
 
-static const struct target *const targets[] = { &hf_target, &compressed_target };
+static const struct target *const targets[] = { &hf_target, &compressed_target, &gguf_target };
 enum { KINDS = sizeof targets / sizeof *targets };
-const char *const target_names[] = { "hf", "compressed-tensors", NULL };
+const char *const export_blocks_names[] = { "auto", "q8_0", "none", NULL };
+const char *const target_names[] = { "hf", "compressed-tensors", "gguf", NULL };
 
 const struct target *target_at(size_t i)
 {

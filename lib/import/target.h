@@ -18,11 +18,13 @@
 #include "model/layer.h"
 #include "num/half.h"
 
+enum export_blocks { BLOCKS_AUTO, BLOCKS_Q8_0, BLOCKS_NONE };
 struct export_options {
 	enum half_type dtype;		/* of weights that are written plainly */
 	bool weights_only;		/* rounding of inputs, keys and values is left out */
 	bool allow_rounding;		/* scales that the target cannot hold are rounded, and reported */
 	bool skip_compute;		/* rounding of weights to a compute format is left out, likewise */
+	enum export_blocks blocks;	/* what becomes of codes in GGUF */
 	bool unify_scales;		/* a scale for each channel in the place of one for a tensor */
 	const char *adapter;		/* the folder of an adapter of low-rank branches; NULL: none */
 	struct report *report;		/* a row for each weight that rounding changed */
@@ -63,6 +65,7 @@ struct target {
 	json_t *(*quantization)(struct export *e);	/* member of config.json; NULL: there is none */
 };
 
+extern const char *const export_blocks_names[];	/* by enum export_blocks */
 extern const char *const target_names[];	/* NULL-terminated */
 const struct target *target_at(size_t i);
 

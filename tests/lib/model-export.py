@@ -234,3 +234,80 @@ def texts(path):
                        ("generation_config.json", '{"max_length": 7}'), ("chat_template.jinja", "{{ messages }}\n")):
         with open(os.path.join(path, name), "w") as f:
             f.write(text)
+
+
+def types(path):
+    """Names of a GGUF file's tensors with the numbers of their types, by a walk over its header."""
+    raw = open(path, 'rb').read()
+    size = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), (1, 1, 2, 2, 4, 4, 4, 1, 8, 8, 8)))
+    at = 24
+
+    def take(form):
+        nonlocal at
+        v = struct.unpack_from('<' + form, raw, at)
+        at += struct.calcsize('<' + form)
+        return v[0]
+
+    def text():
+        nonlocal at
+        n = take('Q')
+        at += n
+        return raw[at - n : at].decode()
+
+    def skip(kind):
+        nonlocal at
+        if kind == 8:
+            text()
+        elif kind == 9:
+            kind = take('I')
+            for _ in range(take('Q')):
+                skip(kind)
+        else:
+            at += size[kind]
+
+    tensors, values = struct.unpack_from('<QQ', raw, 8)
+    for _ in range(values):
+        text()
+        skip(take('I'))
+    found = {}
+    for _ in range(tensors):
+        name = text()
+        for _ in range(take('I')):
+            take('Q')
+        found[name] = take('I')
+        take('Q')
+    return found
+
+
+def holds(path, kind):
+    number = dict(F32=0, Q4_0=2, Q5_0=6, Q8_0=8, MXFP4=39)[kind]
+    assert types(path)['blk.0.attn_q.weight'] == number, types(path)
+
+
+def blocks(path):
+    """How many tensors of block 0 are blocks of Q4_0, and how many are not."""
+    t = [k for n, k in types(path).items() if n.startswith('blk.0.')]
+    print(t.count(2), len(t) - t.count(2), sep='\n')
+
+
+def same_text(name, one, other):
+    assert h5py.File(one)[name][()] == h5py.File(other)[name][()]
+
+
+def same_weights(a, b):
+    n = 0
+    with h5py.File(a) as x, h5py.File(b) as y:
+
+        def visit(name, d):
+            nonlocal n
+            if isinstance(d, h5py.Dataset) and d.dtype.kind == 'f':
+                assert np.array_equal(d[()], y[name][()]), name
+                n += 1
+
+        x.visititems(visit)
+    assert n
+
+
+def no_window(path):
+    with h5py.File(path, "r+") as f:
+        set_config(f, sliding_window=None)
