@@ -257,6 +257,11 @@ static void tie_head(struct checkpoint *k)
 	struct entry *head = checkpoint_member(k, a->head, "weight");
 	struct source *s = k->source;
 
+	if ((embedding && embedding->source->packed) || (head && head->source->packed && !embedding))
+		die("%s: %s: is quantized, and tied: it is two layers, expected weights that are not",
+			s->path, embedding ? embedding->source->name : head->source->name);
+	if (head && head->source->packed)
+		return;
 	if (embedding && head) {
 		struct tensor x = s->kind->read(s, embedding->source->name);
 		struct tensor y = s->kind->read(s, head->source->name);
@@ -314,6 +319,9 @@ static void drop_strangers(struct checkpoint *k)
 		const char *name = e->source->name;
 		bool readable = e->known || e->source->shape.type != TENSOR_ANY;
 
+		if (!e->known && e->source->packed)
+			die("%s: %s: is quantized, but no linear layer of a %s", k->source->path, name,
+				class);
 		if (!e->known)
 			warn("%s: %s: a %s has no such tensor; it is %s", k->source->path, name, class,
 				readable ? "passed on" : "left out: its type or rank cannot be read");

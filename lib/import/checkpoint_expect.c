@@ -50,6 +50,12 @@ static void expect(const struct checkpoint *k, const char *group, const char *fr
 		k->source->kind->read(k->source, t->name);	/* says why it cannot be read */
 	if (e->patches && is_convolution(&t->shape, &k->config->vision, rows))
 		return;
+	if (t->packed && e->row && e->row->order == ROWS_TRANSPOSED) {	/* there, not here */
+		size_t swap = rows;
+
+		rows = columns;
+		columns = swap;
+	}
 	if (columns && (t->shape.rank != 2 || t->shape.dim[0] != rows || t->shape.dim[1] != columns))
 		die("%s: %s: its shape is not the [%zu, %zu] of config.json", t->file, t->name, rows,
 			columns);

@@ -15,7 +15,10 @@
 enum compressed_format {
 	COMPRESSED_PACK, COMPRESSED_INT, COMPRESSED_FLOAT, COMPRESSED_MXFP4, COMPRESSED_NVFP4
 };
-enum compressed_strategy { COMPRESSED_TENSOR, COMPRESSED_CHANNEL, COMPRESSED_GROUP };
+enum compressed_strategy {
+	COMPRESSED_TENSOR, COMPRESSED_CHANNEL, COMPRESSED_GROUP, COMPRESSED_BLOCK	/* the last:
+		read alone */
+};
 enum compressed_inputs { COMPRESSED_PLAIN, COMPRESSED_STATIC, COMPRESSED_TOKEN };
 
 struct compressed_scheme {

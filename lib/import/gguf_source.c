@@ -228,7 +228,8 @@ static void open_file(struct source *s)
 	s->n = d->items;
 	s->tensor = xalloc(s->n, sizeof *s->tensor);
 	for (size_t i = 0; i < s->n; i++)
-		s->tensor[i] = (struct source_tensor){ d->item[i].name, s->path, shape_of(d->item + i) };
+		s->tensor[i] = (struct source_tensor){ d->item[i].name, s->path, shape_of(d->item + i),
+			false };
 }
 
 /* [m, n] to [n, m] */
@@ -299,12 +300,13 @@ static const unsigned char *stored_rows(const struct item *item, size_t *rows, s
 	return t->data + item->expert * *rows * *bytes;
 }
 
-static struct tensor read_stored(struct source *s, const char *name)
+static bool read_stored(struct source *s, const struct source_tensor *t, size_t i, struct tensor *y)
 {
 	size_t rows, columns, bytes;
-	const unsigned char *data = stored_rows(find_item(s, name), &rows, &columns, &bytes);
+	const unsigned char *data = stored_rows(find_item(s, t->name), &rows, &columns, &bytes);
 
-	return tensor_1d(TENSOR_U8, (void *)(uintptr_t)data, rows * bytes);
+	*y = tensor_1d(TENSOR_U8, (void *)(uintptr_t)data, rows * bytes);
+	return !i;
 }
 
 static struct tensor read_tensor(struct source *s, const char *name)
@@ -349,5 +351,6 @@ static void close_file(struct source *s)
 	free(d);
 }
 
-const struct source_kind gguf_source = { "a GGUF file", fits, open_file, close_file, read_tensor, read_stored,
+const struct source_kind gguf_source = { "a GGUF file", fits, open_file, close_file, read_tensor, NULL,
+	read_stored,
 	release };

@@ -12,6 +12,7 @@
 #include "import/source.h"
 #include "model/basis.h"
 #include "model/config.h"
+#include "model/layer.h"
 #include "num/half.h"
 
 enum { BLOCK = 1 << 14 };	/* numbers, which one thread looks at */
@@ -75,6 +76,34 @@ static struct tensor as_layer(const struct entry *e, struct tensor t)
 	return t;
 }
 
+/* Codes and parameters, and the inputs' rounding, as the layer of its group. */
+static void write_codes(struct source *s, struct output *out, const struct entry *e, const struct part *like,
+	struct report *report)
+{
+	struct source_layer y = s->kind->codes(s, e->source->name);
+	char *group = xformat("%.*s", (int)(strrchr(e->path, '/') - e->path), e->path);
+	struct linear l;
+
+	if (e->row && e->row->fused) {
+		struct source_layer rows = source_layer_rows(&y, stack_rows(e->stack, e->row));
+
+		source_layer_free(&y);
+		y = rows;
+	}
+	source_layer_view(&y, &l);
+	if (like) {
+		float *w = xalloc(l.out * l.in, sizeof *w);
+		const struct tensor t = tensor_2d(TENSOR_F32, w, l.out, l.in);
+
+		linear_weight(&l, 0, l.out, (float (*)[l.in])w);
+		adopt_tensor(like, e, &t, report);
+		free(w);
+	}
+	layer_write(out, NULL, group, &l);
+	source_layer_free(&y);
+	free(group);
+}
+
 static void write_entry(struct source *s, struct output *out, const struct entry *e, const struct part *like,
 	struct report *report)
 {
@@ -121,8 +150,10 @@ static char *own_basis(const struct checkpoint *k)
 
 	digest_add(d, strlen(s->text[TEXT_CONFIG]), s->text[TEXT_CONFIG]);
 	for (const struct entry *e = k->entry; e < k->entry + k->entries; e++) {
-		const struct tensor *shape = &e->source->shape, bytes = s->kind->stored(s, e->source->name);
-		char *line = xformat("%s %s", e->path, tensor_name(shape->type));
+		const struct tensor *shape = &e->source->shape;
+		const char *type = e->source->packed ? "packed" : tensor_name(shape->type);
+		char *line = xformat("%s %s", e->path, type);
+		struct tensor bytes;
 
 		digest_add(d, strlen(line), line);
 		free(line);
@@ -132,7 +163,8 @@ static char *own_basis(const struct checkpoint *k)
 			free(line);
 		}
 		digest_add(d, 1, "\n");
-		add_pieces(d, &bytes);
+		for (size_t i = 0; s->kind->stored(s, e->source, i, &bytes); i++)
+			add_pieces(d, &bytes);
 		if (e->part > part) {
 			s->kind->release(s);
 			part = e->part;
@@ -157,12 +189,15 @@ static void write_parts(struct checkpoint *k, struct output *out, const struct p
 			basis_write(out, basis);
 			if (like)
 				output_history(out, "basis", like);
+			if (s->history)
+				output_text(out, "/", "history:checkpoint", s->history);
 		}
 		for (int t = 0; !part && t < TEXTS; t++)
 			if (s->text[t])
 				output_string(out, text_rows[t].path, s->text[t]);
 		for (; i < k->entries && k->entry[i].part == part; i++)
-			write_entry(s, out, k->entry + i, like, report);
+			(k->entry[i].source->packed ? write_codes : write_entry)(s, out, k->entry + i, like,
+				report);
 		output_end(out);
 		if (like)
 			part_drop(like);
@@ -179,9 +214,6 @@ void import_model(struct output *out, const char *path, const char *basis, struc
 	const struct config config = config_parse(s->config_name, s->text[TEXT_CONFIG]);
 	struct checkpoint k;
 
-	if (config.quantized)
-		die("%s: 'quantization_config': the weights are stored quantized, "
-			"expected a checkpoint of plain weights", s->config_name);
 	if (!s->text[TEXT_TOKENIZER] && config.vocab != 256)	/* bytes need none */
 		warn("%s: has no tokenizer: tokenize will not know this model's text", path);
 	k = checkpoint_open(s, &config);

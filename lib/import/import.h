@@ -12,8 +12,8 @@
  * checkpoints keep transposed, or fused with others, become layers [out, in] of their
  * own; a tied head is written as a copy of the embedding with the attribute `tied_to` (a
  * stored head that differs from the embedding stays, with a warning, as in transformers).
- * What stays out, and what is missing: checkpoint.h. Dies where weights are NaN
- * or infinite, or stored quantized. basis: the model that this was quantized from and whose basis it takes
+ * What stays out, and what is missing: checkpoint.h. Packed weights (source.h) become codes. Dies where
+ * weights are NaN or infinite. basis: the model that this was quantized from and whose basis it takes
  * (import/adopt.h), or NULL: a basis of its own; report: gets how far each weight is from that model's.
  */
 void import_model(struct output *out, const char *path, const char *basis, struct report *report);

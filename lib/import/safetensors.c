@@ -297,23 +297,41 @@ struct tensor safetensors_describe(const struct safetensors *s, const char *name
 	return tensor_of(e->dtype->type, NULL, (int)e->rank, e->dim);
 }
 
+/* Its data, aligned to elements. */
+static void *aligned(struct safetensors *s, const struct entry *e)
+{
+	unsigned char *data = s->file[e->file].map + e->begin;
+
+	if (e->rank > TENSOR_RANK)
+		die("%s: %s: has %zu dimensions, expected at most %d", s->file[e->file].path, e->name,
+			e->rank,
+			TENSOR_RANK);
+	if (e->dtype && (uintptr_t)data % e->dtype->size) {
+		s->copy = xgrow(s->copy, s->copies + 1, sizeof *s->copy);
+		s->copy[s->copies] = xalloc(e->end - e->begin, 1);
+		return memcpy(s->copy[s->copies++], data, e->end - e->begin);
+	}
+	return data;
+}
+
 struct tensor safetensors_tensor(struct safetensors *s, const char *name)
 {
 	const struct entry *e = entry_of(s, name);
-	const struct file *f = s->file + e->file;
-	unsigned char *data = f->map + e->begin;
 
 	if (!e->dtype || e->dtype->type == TENSOR_ANY)
-		die("%s: %s: is stored as %s, expected F32, F16 or BF16", f->path, name, e->dtype_name);
-	if (e->rank > TENSOR_RANK)
-		die("%s: %s: has %zu dimensions, expected at most %d", f->path, name, e->rank, TENSOR_RANK);
-	if ((uintptr_t)data % e->dtype->size) {
-		data = xalloc(e->end - e->begin, 1);
-		memcpy(data, f->map + e->begin, e->end - e->begin);
-		s->copy = xgrow(s->copy, s->copies + 1, sizeof *s->copy);
-		s->copy[s->copies++] = data;
-	}
-	return tensor_of(e->dtype->type, data, (int)e->rank, e->dim);
+		die("%s: %s: is stored as %s, expected F32, F16 or BF16", s->file[e->file].path, name,
+			e->dtype_name);
+	return tensor_of(e->dtype->type, aligned(s, e), (int)e->rank, e->dim);
+}
+
+struct safetensors_raw safetensors_raw(struct safetensors *s, const char *name)
+{
+	const struct entry *e = entry_of(s, name);
+	struct safetensors_raw y = { e->dtype_name, (int)e->rank, .bytes = e->end - e->begin,
+		.data = aligned(s, e) };
+
+	memcpy(y.dim, e->dim, sizeof y.dim);
+	return y;
 }
 
 void safetensors_release(struct safetensors *s)

@@ -42,6 +42,16 @@ struct tensor safetensors_describe(const struct safetensors *s, const char *name
  */
 struct tensor safetensors_tensor(struct safetensors *s, const char *name);
 
+/* A tensor of any type, likewise; rank at most TENSOR_RANK. */
+struct safetensors_raw {
+	const char *dtype;		/* "I32", "F8_E4M3", ...: as the file names it */
+	int rank;
+	size_t dim[TENSOR_RANK];
+	size_t bytes;
+	const void *data;
+};
+struct safetensors_raw safetensors_raw(struct safetensors *s, const char *name);
+
 /* Ends all views: frees the copies, and the pages that were read. */
 void safetensors_release(struct safetensors *s);
 #endif

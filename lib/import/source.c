@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* source.c -- the kinds of sources of a model; see source.h */
 #include "import/source.h"
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "import/gguf_source.h"
+#include "import/packed.h"
 #include "import/safetensors.h"
 #include "io/contents.h"
 
@@ -42,8 +44,41 @@ static char *read_sibling(const struct source *s, const char *name)
 	return text;
 }
 
+struct folder {
+	struct safetensors *tensors;
+	struct packed *packed;		/* NULL: no weights are */
+	char **name;			/* of those that are, as the rest of the import knows them */
+	size_t names;
+};
+
+static void add_tensor(struct source *s, const char *name)
+{
+	const struct folder *f = s->data;
+
+	s->tensor[s->n++] = (struct source_tensor){ name, safetensors_file(f->tensors, name),
+		safetensors_describe(f->tensors, name), false };
+}
+
+/* The weight of a layer, in the place of its first member. */
+static void add_packed(struct source *s, const char *layer, const char *tensor)
+{
+	struct folder *f = s->data;
+	const char *member = strrchr(tensor, '.') + 1;
+	size_t dim[2];
+
+	if (strcmp(member, packed_member(f->packed, layer, 0)))
+		return;
+	f->packed->kind->shape(f->packed, layer, dim);
+	f->name = xgrow(f->name, f->names + 1, sizeof *f->name);
+	f->name[f->names] = xformat("%s.weight", layer);
+	s->tensor[s->n++] = (struct source_tensor){ f->name[f->names++],
+		safetensors_file(f->tensors, tensor), tensor_2d(TENSOR_U8, NULL, dim[0], dim[1]), true };
+}
+
 static void open_folder(struct source *s)
 {
+	struct folder *f = s->data = xalloc(1, sizeof *f);
+
 	s->config_name = xformat("%s/config.json", s->path);
 	s->text[TEXT_CONFIG] = read_text(s->config_name, CONFIG_MAX);
 	for (int i = TEXT_CONFIG + 1; i < TEXTS; i++) {
@@ -51,43 +86,86 @@ static void open_folder(struct source *s)
 		if (!s->text[i] && text_rows[i].also)
 			s->text[i] = read_sibling(s, text_rows[i].also);
 	}
-	s->data = safetensors_open(s->path);
-	s->n = safetensors_count(s->data);
-	s->tensor = xalloc(s->n, sizeof *s->tensor);
-	for (size_t i = 0; i < s->n; i++) {
-		const char *name = safetensors_at(s->data, i);
+	f->tensors = safetensors_open(s->path);
+	f->packed = packed_open(s->config_name, &s->text[TEXT_CONFIG], f->tensors);
+	s->history = f->packed ? packed_history(f->packed) : NULL;
+	s->tensor = xalloc(safetensors_count(f->tensors), sizeof *s->tensor);
+	for (size_t i = 0; i < safetensors_count(f->tensors); i++) {
+		const char *name = safetensors_at(f->tensors, i);
+		char *layer = f->packed ? packed_name(f->packed, name) : NULL;
 
-		s->tensor[i] = (struct source_tensor){ name, safetensors_file(s->data, name),
-			safetensors_describe(s->data, name) };
+		if (layer)
+			add_packed(s, layer, name);
+		else
+			add_tensor(s, name);
+		free(layer);
 	}
 }
 
 static void folder_close(struct source *s)
 {
-	safetensors_close(s->data);
+	struct folder *f = s->data;
+
+	for (size_t i = 0; i < f->names; i++)
+		free(f->name[i]);
+	free(f->name);
+	if (f->packed)
+		packed_close(f->packed);
+	safetensors_close(f->tensors);
+	free(f);
 }
 
 static struct tensor folder_read(struct source *s, const char *name)
 {
-	return safetensors_tensor(s->data, name);
+	const struct folder *f = s->data;
+
+	return safetensors_tensor(f->tensors, name);
 }
 
-static struct tensor folder_stored(struct source *s, const char *name)
+/* The layer that a weight is of; free() it. */
+static char *layer_of(const char *weight)
 {
-	const struct tensor t = safetensors_tensor(s->data, name);
+	return xformat("%.*s", (int)(strrchr(weight, '.') - weight), weight);
+}
 
-	return tensor_1d(TENSOR_U8, t.data, tensor_count(&t) * tensor_size(t.type));
+static struct source_layer folder_codes(struct source *s, const char *name)
+{
+	const struct folder *f = s->data;
+	char *layer = layer_of(name);
+	const struct source_layer y = packed_read(f->packed, layer);
+
+	free(layer);
+	return y;
+}
+
+static bool folder_stored(struct source *s, const struct source_tensor *t, size_t i, struct tensor *bytes)
+{
+	const struct folder *f = s->data;
+	char *layer = t->packed ? layer_of(t->name) : NULL;
+	const char *member = layer ? packed_member(f->packed, layer, i) : NULL;
+	const bool is = t->packed ? member != NULL : !i;
+	char *name = member ? xformat("%s.%s", layer, member) : xformat("%s", t->name);
+
+	if (is) {
+		const struct safetensors_raw x = safetensors_raw(f->tensors, name);
+
+		*bytes = tensor_1d(TENSOR_U8, (void *)(uintptr_t)x.data, x.bytes);
+	}
+	free(layer), free(name);
+	return is;
 }
 
 static void folder_release(struct source *s)
 {
-	safetensors_release(s->data);
+	const struct folder *f = s->data;
+
+	safetensors_release(f->tensors);
 }
 
 /* --- the table --- */
 
 static const struct source_kind folder = { "a Hugging Face folder with config.json and safetensors",
-	folder_fits, open_folder, folder_close, folder_read, folder_stored, folder_release };
+	folder_fits, open_folder, folder_close, folder_read, folder_codes, folder_stored, folder_release };
 static const struct source_kind *const kinds[] = { &folder, &gguf_source };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -126,6 +204,7 @@ void source_close(struct source *s)
 	for (int i = 0; i < TEXTS; i++)
 		free(s->text[i]);
 	free(s->config_name);
+	free(s->history);
 	free(s->tensor);
 	free(s);
 }

@@ -258,7 +258,6 @@ struct config config_parse(const char *name, const char *text)
 		s->first = c.blocks;
 		c.blocks += s->blocks;
 	}
-	c.quantized = json_object_size(key_get(json, "quantization_config"));
 	json_decref(json);
 	return c;
 }

@@ -36,7 +36,6 @@ struct config {
 	struct stack stack[STACKS];
 	size_t blocks, vocab, positions;	/* blocks: of all stacks */
 	bool tied;
-	bool quantized;			/* config.json speaks of a checkpoint that is stored quantized */
 	double embedding_scale;		/* of tokens' embeddings; 1: none */
 	double logit_cap;		/* as attention_cap, of logits */
 	long bos, eos[EOS];		/* bos: -1 if there is none */

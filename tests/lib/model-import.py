@@ -203,7 +203,7 @@ def make():
         'act': {'hidden_act': 'xielu'},
         'causal': {'is_causal': False},
         'each': {'per_layer_config': {'1': {'intermediate_size': 4}}},
-        'quantized': {'quantization_config': {'quant_method': 'gptq', 'bits': 4}},
+        'quantized': {'quantization_config': {'quant_method': 'aqlm'}},
         'groups': {'model_type': 'mistral', 'num_key_value_heads': 3},
     }.items():
         put(folder('bad-' + name, C | c), *entries({}))

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* compressed_config.c -- see compressed_config.h */
+#include "import/compressed_config.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "text/regex.h"
+
+enum match { MATCH_EXACT, MATCH_PATTERN, MATCH_CLASS, MATCHES };
+
+struct wanted {
+	const char *text;
+	struct regex *pattern;		/* NULL: none */
+};
+
+struct list {
+	struct wanted *wanted;
+	size_t n;
+};
+
+struct group {
+	struct compressed_rule rule;
+	struct list targets;
+};
+
+struct compressed_config {
+	const char *file;
+	struct list ignore;
+	struct group *group;
+	size_t groups;
+	bool dense;
+	bool told;			/* that rounding of inputs is left out */
+};
+
+static const char *string_at(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "";
+}
+
+/* Whether a member is there and says something. */
+static bool has(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return v && !json_is_null(v) && !(json_is_object(v) && !json_object_size(v));
+}
+
+/* --- names --- */
+
+static struct list list_open(const struct compressed_config *c, const char *what, const json_t *names)
+{
+	struct list y = { xalloc(json_array_size(names) + 1, sizeof *y.wanted), json_array_size(names) };
+
+	if (names && !json_is_array(names) && !json_is_null(names))
+		die("%s: 'quantization_config': %s: expected a list of names", c->file, what);
+	for (size_t i = 0; i < y.n; i++) {
+		const char *text = json_string_value(json_array_get(names, i));
+		char *pattern;
+
+		if (!text)
+			die("%s: 'quantization_config': %s: expected a list of names", c->file, what);
+		y.wanted[i].text = text;
+		if (strncmp(text, "re:", 3))
+			continue;
+		pattern = xformat("^(?:%s)", text + 3);
+		y.wanted[i].pattern = regex_make(c->file, pattern, DIALECT_PCRE2);
+		free(pattern);
+	}
+	return y;
+}
+
+static void list_close(struct list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->wanted[i].pattern)
+			regex_free(list->wanted[i].pattern);
+	free(list->wanted);
+}
+
+static bool matches(const struct wanted *t, const char *name, enum match how)
+{
+	size_t begin, end;
+
+	switch (how) {
+	case MATCH_EXACT:	return !strcmp(t->text, name);
+	case MATCH_PATTERN:	return t->pattern && regex_find(t->pattern, strlen(name), name, 0, &begin,
+		&end);
+	default:		return !strcmp(t->text, "Linear");
+	}
+}
+
+/* The first that matches, by the order of bytes; NULL: none. */
+static const char *list_find(const struct list *list, const char *name, enum match how)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (matches(&list->wanted[i], name, how) && (!first || strcmp(list->wanted[i].text,
+			first) < 0))
+			first = list->wanted[i].text;
+	return first;
+}
+
+const struct compressed_rule *compressed_config_rule(const struct compressed_config *c, const char *name)
+{
+	for (int how = 0; how < MATCHES; how++)
+		if (list_find(&c->ignore, name, how))
+			return NULL;
+	for (int how = 0; how < MATCHES; how++) {
+		const struct group *found = NULL;
+		const char *first = NULL;
+
+		for (const struct group *g = c->group; g < c->group + c->groups; g++) {
+			const char *text = list_find(&g->targets, name, how);
+
+			if (text && (!first || strcmp(text, first) < 0)) {
+				first = text;
+				found = g;
+			}
+		}
+		if (found)
+			return &found->rule;
+	}
+	return NULL;
+}
+
+/* --- groups --- */
+
+_Noreturn static void refuse(const struct compressed_config *c, const struct compressed_rule *r,
+	const char *what,
+	const char *is, const char *expected)
+{
+	die("%s: 'quantization_config': %s: %s is '%s', expected %s", c->file, r->name, what, is, expected);
+}
+
+static size_t whole(const struct compressed_config *c, const struct compressed_rule *r, const char *what,
+	const json_t *v)
+{
+	if (!json_is_integer(v) || json_integer_value(v) < 1 || json_integer_value(v) > LINEAR_MAX)
+		die("%s: 'quantization_config': %s: %s: expected a whole number from 1", c->file, r->name,
+			what);
+	return (size_t)json_integer_value(v);
+}
+
+static enum compressed_format format_of(const struct compressed_config *c, const struct compressed_rule *r,
+	const char *format, bool is_float)
+{
+	const enum compressed_format last = COMPRESSED_NVFP4;
+
+	if (!strcmp(format, "naive-quantized"))
+		return is_float ? COMPRESSED_FLOAT : COMPRESSED_INT;
+	for (int i = 0; i <= (int)last; i++)
+		if (!strcmp(format, compressed_formats[i]))
+			return i;
+	refuse(c, r, "format", format, "pack-quantized, int-quantized, float-quantized, naive-quantized, "
+		"mxfp4-pack-quantized or nvfp4-pack-quantized");
+}
+
+static void set_strategy(const struct compressed_config *c, struct compressed_rule *r, const json_t *w)
+{
+	const char *strategy = string_at(w, "strategy");
+	const json_t *block = json_object_get(w, "block_structure"), *size = json_object_get(w, "group_size");
+	struct compressed_scheme *s = &r->scheme;
+
+	if (!*strategy)		/* as the package infers it */
+		strategy = !has(w, "group_size") ? "tensor" : json_integer_value(size) > 0 ? "group" :
+			"channel";
+	if (!strcmp(strategy, "group") || !strcmp(strategy, "tensor_group")) {
+		s->strategy = COMPRESSED_GROUP;
+		s->group = whole(c, r, "group_size", size);
+	} else if (!strcmp(strategy, "block")) {
+		s->strategy = COMPRESSED_BLOCK;
+		for (size_t i = 0; i < 2; i++)
+			r->block[i] = whole(c, r, "block_structure", json_array_get(block, i));
+	} else if (!strcmp(strategy, "channel"))
+		s->strategy = COMPRESSED_CHANNEL;
+	else if (strcmp(strategy, "tensor"))
+		refuse(c, r, "strategy", strategy, "tensor, channel, group, tensor_group or block");
+}
+
+static void set_weights(const struct compressed_config *c, struct compressed_rule *r, const json_t *w,
+	const char *format)
+{
+	static const int bits[] = { [COMPRESSED_FLOAT] = 8, [COMPRESSED_MXFP4] = 4, [COMPRESSED_NVFP4] = 4 };
+	struct compressed_scheme *s = &r->scheme;
+	const char *type = has(w, "type") ? string_at(w, "type") : "int", *order = string_at(w, "actorder");
+	const bool is_float = !strcmp(type, "float");
+
+	s->format = format_of(c, r, format, is_float);
+	s->bits = (int)whole(c, r, "num_bits", json_object_get(w, "num_bits"));
+	s->asymmetric = json_is_false(json_object_get(w, "symmetric"));
+	if (is_float != (s->format > COMPRESSED_INT) || (is_float && (s->bits != bits[s->format] ||
+		s->asymmetric)))
+		refuse(c, r, "type", type, s->format > COMPRESSED_INT ? "symmetric floats of the format's "
+		"bits" :
+			"int in this format");
+	if (s->bits < 2 || s->bits > 8)
+		die("%s: 'quantization_config': %s: num_bits is %d, expected 2 to 8", c->file, r->name,
+			s->bits);
+	set_strategy(c, r, w);
+	r->indexed = !strcmp(order, "group") || !strcmp(order, "dynamic");
+	if (*order && !r->indexed && strcmp(order, "weight") && strcmp(order, "static"))
+		refuse(c, r, "actorder", order, "group or weight");
+}
+
+/* int8 or FP8 under one scale, or a scale a token; what else there is has no form here. */
+static void set_inputs(struct compressed_config *c, struct compressed_rule *r, const json_t *a)
+{
+	const char *strategy = string_at(a, "strategy");
+	const json_t *dynamic = json_object_get(a, "dynamic");
+	const bool token = json_is_true(dynamic) && !strcmp(strategy, "token");
+	const bool tensor = !json_is_true(dynamic) && !json_is_string(dynamic) && !strcmp(strategy, "tensor");
+
+	r->inputs_float = !strcmp(string_at(a, "type"), "float");
+	if (json_integer_value(json_object_get(a, "num_bits")) == 8 &&
+	    !json_is_false(json_object_get(a, "symmetric")) && (token || tensor)) {
+		r->scheme.inputs = token ? COMPRESSED_TOKEN : COMPRESSED_STATIC;
+		return;
+	}
+	r->inputs_left = true;
+	if (!c->told)
+		warn("%s: 'quantization_config': %s: inputs of %ju bits under scales by '%s' have no form "
+			"here: they "
+			"are not rounded", c->file, r->name,
+			(uintmax_t)json_integer_value(json_object_get(a, "num_bits")), strategy);
+	c->told = true;
+}
+
+static void add_group(struct compressed_config *c, const char *name, const json_t *o, const char *format)
+{
+	struct group *g;
+	char *what = xformat("targets of %s", name);
+
+	if (!has(o, "weights")) {
+		if (has(o, "input_activations"))
+			die("%s: 'quantization_config': %s: has input_activations without weights, expected "
+				"both",
+				c->file, name);
+		free(what);
+		return;			/* of keys and values alone */
+	}
+	c->group = xgrow(c->group, ++c->groups, sizeof *c->group);
+	g = &c->group[c->groups - 1];
+	*g = (struct group){ { .name = name }, list_open(c, what, json_object_get(o, "targets")) };
+	if (has(o, "output_activations"))
+		die("%s: 'quantization_config': %s: output_activations: outputs of layers are not rounded "
+			"here, "
+			"expected null", c->file, name);
+	if (has(o, "format"))
+		format = string_at(o, "format");
+	set_weights(c, &g->rule, json_object_get(o, "weights"), format);
+	if (has(o, "input_activations"))
+		set_inputs(c, &g->rule, json_object_get(o, "input_activations"));
+	free(what);
+}
+
+static void check_whole(const struct compressed_config *c, const json_t *q)
+{
+	const char *status = string_at(q, "quantization_status");
+	const json_t *sparse = json_object_get(q, "sparsity_config");
+
+	if (*status && strcmp(status, "compressed"))
+		die("%s: 'quantization_config': quantization_status is '%s', expected 'compressed'", c->file,
+			status);
+	if (has(q, "sparsity_config") && strcmp(string_at(sparse, "format"), "dense"))
+		die("%s: 'quantization_config': sparsity_config: format is '%s', expected weights that are "
+			"not "
+			"stored sparsely", c->file, string_at(sparse, "format"));
+	if (has(json_object_get(q, "transform_config"), "config_groups"))
+		die("%s: 'quantization_config': transform_config: rotations that run with the model are not "
+			"read, expected none", c->file);
+	if (has(q, "kv_cache_scheme"))
+		warn("%s: 'quantization_config': kv_cache_scheme: keys and values are not rounded; "
+			"dpq-run and eval-ppl --kv-format round them", c->file);
+}
+
+struct compressed_config *compressed_config_open(const char *file, const json_t *q)
+{
+	struct compressed_config *c = xalloc(1, sizeof *c);
+	const json_t *groups = json_object_get(q, "config_groups");
+	const char *name, *version = string_at(q, "version");
+	int major = 0, minor = 0;
+	json_t *o;
+
+	*c = (struct compressed_config){ .file = file };
+	check_whole(c, q);
+	if (*version && sscanf(version, "%d.%d", &major, &minor) != 2)
+		die("%s: 'quantization_config': version is '%s', expected one like '0.18.0'", file, version);
+	c->dense = !*version || major > 0 || minor >= 17;
+	c->ignore = list_open(c, "ignore", json_object_get(q, "ignore"));
+	if (!json_object_size(groups))
+		die("%s: 'quantization_config': config_groups: expected an object of groups", file);
+	json_object_foreach((json_t *)groups, name, o)
+		add_group(c, name, o, string_at(q, "format"));
+	return c;
+}
+
+void compressed_config_close(struct compressed_config *c)
+{
+	for (size_t i = 0; i < c->groups; i++)
+		list_close(&c->group[i].targets);
+	list_close(&c->ignore);
+	free(c->group);
+	free(c);
+}
+
+bool compressed_config_dense(const struct compressed_config *c)
+{
+	return c->dense;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* packed.c -- see packed.h */
+#include "import/packed.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "import/compressed_source.h"
+#include "num/half.h"
+
+static const struct packed_kind *const kinds[] = { &compressed_source };
+enum { KINDS = sizeof kinds / sizeof *kinds, WORD = 32 };
+
+/* --- quantization_config --- */
+
+static const struct packed_kind *kind_of(const char *config_name, const json_t *q)
+{
+	const char *method = json_string_value(json_object_get(q, "quant_method"));
+	char known[256] = "";
+
+	for (size_t i = 0; i < KINDS; i++) {
+		const size_t n = strlen(known);
+
+		if (method && !strcmp(kinds[i]->method, method))
+			return kinds[i];
+		snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", kinds[i]->method);
+	}
+	die("%s: 'quantization_config': quant_method '%s' is not known; known are %s", config_name,
+		method ? method : "", known);
+}
+
+/* The object that has it: that of the model, or of its language model. */
+static json_t *bearer(json_t *root)
+{
+	json_t *text = json_object_get(root, "text_config");
+
+	return json_object_size(json_object_get(root, "quantization_config")) ? root :
+		json_object_size(json_object_get(text, "quantization_config")) ? text : NULL;
+}
+
+struct packed *packed_open(const char *config_name, char **config, struct safetensors *tensors)
+{
+	json_t *root = json_loads(*config, JSON_REJECT_DUPLICATES, NULL), *at = bearer(root);
+	struct packed *p;
+
+	if (!at) {
+		json_decref(root);
+		return NULL;
+	}
+	p = xalloc(1, sizeof *p);
+	*p = (struct packed){ .tensors = tensors, .config_name = xformat("%s", config_name),
+		.config = json_incref(json_object_get(at, "quantization_config")) };
+	p->kind = kind_of(config_name, p->config);
+	json_object_del(at, "quantization_config");
+	free(*config);
+	*config = json_dumps(root, JSON_INDENT(2));
+	json_decref(root);
+	p->kind->open(p);
+	return p;
+}
+
+void packed_close(struct packed *p)
+{
+	p->kind->close(p);
+	json_decref(p->config);
+	free(p->config_name);
+	free(p);
+}
+
+char *packed_history(const struct packed *p)
+{
+	char *y = xformat("quantization_config"), *longer;
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(p->config, key, value) {
+		char *text;
+
+		if (json_is_object(value) || json_is_array(value) || json_is_null(value))
+			continue;
+		text = json_is_string(value) ? xformat("%s", json_string_value(value)) :
+			json_dumps(value, JSON_ENCODE_ANY);
+		longer = xformat("%s %s=%s", y, key, text);
+		free(y), free(text);
+		y = longer;
+	}
+	return y;
+}
+
+/* --- members --- */
+
+bool packed_has(const struct packed *p, const char *name, const char *member)
+{
+	char *tensor = xformat("%s.%s", name, member);
+	const bool is = safetensors_file(p->tensors, tensor);
+
+	free(tensor);
+	return is;
+}
+
+bool packed_is(const struct packed *p, const char *name, const char *member, const char *dtype)
+{
+	char *tensor = xformat("%s.%s", name, member);
+	const bool is = safetensors_file(p->tensors, tensor) &&
+		!strcmp(safetensors_raw(p->tensors, tensor).dtype, dtype);
+
+	free(tensor);
+	return is;
+}
+
+char *packed_name(const struct packed *p, const char *tensor)
+{
+	const char *member = strrchr(tensor, '.');
+	bool is = false, marked = false;
+	char *name;
+
+	for (const char *const *m = p->kind->members; member && *m && !is; m++)
+		is = !strcmp(*m, member + 1);
+	if (!is)
+		return NULL;
+	name = xformat("%.*s", (int)(member - tensor), tensor);
+	for (const char *const *m = p->kind->marks; *m && !marked; m++)
+		marked = packed_has(p, name, *m);
+	if (marked)
+		return name;
+	free(name);
+	return NULL;
+}
+
+const char *packed_member(const struct packed *p, const char *name, size_t i)
+{
+	for (const char *const *m = p->kind->members; *m; m++)
+		if (packed_has(p, name, *m) && !i--)
+			return *m;
+	return NULL;
+}
+
+_Noreturn void packed_refuse(const struct packed *p, const char *name, const char *member, const char *fmt,
+	...)
+{
+	char *tensor = xformat("%s.%s", name, member), *what = NULL;
+	const char *file = safetensors_file(p->tensors, tensor);
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&what, fmt, ap) < 0)
+		die("out of memory");
+	va_end(ap);
+	die("%s: %s: %s", file ? file : p->config_name, tensor, what);
+}
+
+static unsigned member_bit(const struct packed *p, const char *member)
+{
+	unsigned bit = 1;
+
+	for (const char *const *m = p->kind->members; *m && strcmp(*m, member); m++)
+		bit <<= 1;
+	return bit;
+}
+
+/* "[4, 8]" */
+static void name_extents(int rank, const size_t dim[], char text[128])
+{
+	size_t n = (size_t)snprintf(text, 128, "[");
+
+	for (int i = 0; i < rank; i++)
+		n += (size_t)snprintf(text + n, 128 - n, "%s%zu", i ? ", " : "", dim[i]);
+	snprintf(text + n, 128 - n, "]");
+}
+
+static bool has_word(const char *words, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (const char *at = words; (at = strstr(at, word)); at += n)
+		if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+			return true;
+	return false;
+}
+
+static struct safetensors_raw take(struct packed *p, const char *name, const char *member, const char *dtypes)
+{
+	char *tensor = xformat("%s.%s", name, member);
+	struct safetensors_raw t;
+
+	if (!packed_has(p, name, member))
+		packed_refuse(p, name, member, "is missing, %s needs it", name);
+	t = safetensors_raw(p->tensors, tensor);
+	if (!has_word(dtypes, t.dtype))
+		packed_refuse(p, name, member, "is stored as %s, expected %s", t.dtype, dtypes);
+	p->taken |= member_bit(p, member);
+	free(tensor);
+	return t;
+}
+
+struct safetensors_raw packed_take(struct packed *p, const char *name, const char *member, const char *dtypes,
+	int rank, const size_t dim[])
+{
+	const struct safetensors_raw t = take(p, name, member, dtypes);
+	bool same = t.rank == rank;
+	char is[128], expected[128];
+
+	for (int i = 0; i < rank && same; i++)
+		same = !dim[i] || t.dim[i] == dim[i];
+	if (same)
+		return t;
+	name_extents(t.rank, t.dim, is);
+	name_extents(rank, dim, expected);
+	packed_refuse(p, name, member, "its shape is %s, expected %s", is, expected);
+}
+
+float *packed_floats(struct packed *p, const char *name, const char *member, int rank, const size_t dim[],
+	enum scale_type *type)
+{
+	static const char dtypes[] = "F32 F16 BF16";
+	const struct safetensors_raw t = rank < 0 ? take(p, name, member, dtypes) :
+		packed_take(p, name, member, dtypes, rank, dim);
+	const enum half_type half = !strcmp(t.dtype, "F16") ? HALF_F16 : !strcmp(t.dtype, "BF16") ?
+		HALF_BF16 :
+		HALF_NONE;
+	size_t n = 1;
+	float *y;
+
+	for (int i = 0; i < t.rank; i++)
+		n *= t.dim[i];
+	if (rank < 0 && n != dim[0])
+		packed_refuse(p, name, member, "has %zu numbers, expected %zu", n, dim[0]);
+	y = xalloc(n, sizeof *y);
+	half_widen(n, y, t.data, half);
+	if (type)
+		*type = half == HALF_F16 ? SCALE_F16 : half == HALF_BF16 ? SCALE_BF16 : SCALE_F32;
+	return y;
+}
+
+unsigned packed_field(const uint32_t word[], size_t stride, size_t at, int bits)
+{
+	const size_t shift = at % WORD;
+	uint64_t two = word[at / WORD * stride];
+
+	if (shift + (size_t)bits > WORD)
+		two |= (uint64_t)word[(at / WORD + 1) * stride] << WORD;
+	return (unsigned)(two >> shift) & ((1U << bits) - 1);
+}
+
+struct source_layer packed_read(struct packed *p, const char *name)
+{
+	const char *member;
+	char why[MEMBER_WHY];
+	struct source_layer y;
+
+	p->taken = 0;
+	y = p->kind->read(p, name);
+	for (size_t i = 0; (member = packed_member(p, name, i)); i++)
+		if (!(p->taken & member_bit(p, member)))
+			packed_refuse(p, name, member, "is there, but has no place in a layer of this "
+				"quantization_config");
+	if (!source_layer_sound(&y, &member, why))
+		packed_refuse(p, name, "weight", "its %s %s", member, why);
+	return y;
+}

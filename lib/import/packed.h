@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * packed.h -- kinds of packed checkpoints: folders whose config.json has a quantization_config
+ *
+ * The reverse of a target (import/target.h). Tensors of a folder "NAME.qweight", "NAME.scales", ... are
+ * members of one layer NAME; a kind, a row of the table in packed.c, says which members there are, and makes
+ * codes and parameters of them. To the rest of the import the layer has a tensor NAME.weight [out, in], which
+ * is packed. What is not quantized stays as it is.
+ */
+#ifndef IMPORT_PACKED_H
+#define IMPORT_PACKED_H
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include "import/safetensors.h"
+#include "import/source_layer.h"
+
+struct packed {
+	const struct packed_kind *kind;
+	struct safetensors *tensors;
+	char *config_name;		/* of config.json, for messages */
+	json_t *config;			/* the quantization_config */
+	void *data;			/* of the kind */
+	unsigned taken;			/* members of the layer that is read, by their numbers */
+};
+
+struct packed_kind {
+	const char *method;		/* quant_method of quantization_config */
+	const char *const *marks;	/* a layer that has one of these members is packed; NULL-terminated */
+	const char *const *members;	/* all that may stand for its weight, marks too; at most 32 */
+	void (*open)(struct packed *p);	/* dies where quantization_config is not understood; p->data */
+	void (*close)(struct packed *p);
+	/* Extents [out, in], by what the files say of the members. */
+	void (*shape)(const struct packed *p, const char *name, size_t dim[2]);
+	/* Codes and parameters; members that it does not take must not be there. */
+	struct source_layer (*read)(struct packed *p, const char *name);
+};
+
+/*
+ * The kind of the checkpoint by the text of its config.json, from which it removes the quantization_config;
+ * NULL: there is none, or no text that can be read. Dies if the kind is not known.
+ */
+struct packed *packed_open(const char *config_name, char **config, struct safetensors *tensors);
+void packed_close(struct packed *p);
+/* What quantization_config says in words and numbers, a line; free() it. */
+char *packed_history(const struct packed *p);
+/* The layer, if the tensor is a member of one that is packed; else NULL. free() it. */
+char *packed_name(const struct packed *p, const char *tensor);
+/* The i-th member that is there, in the order of the kind's; NULL: there are fewer. */
+const char *packed_member(const struct packed *p, const char *name, size_t i);
+/* What the kind reads, checked. */
+struct source_layer packed_read(struct packed *p, const char *name);
+
+/* --- for kinds; all die with "FILE: NAME.MEMBER: what is wrong" --- */
+
+bool packed_has(const struct packed *p, const char *name, const char *member);
+bool packed_is(const struct packed *p, const char *name, const char *member, const char *dtype);
+/* A member; dims: 0 for any extent; dtypes: those it may have, "I32 U32". */
+struct safetensors_raw packed_take(struct packed *p, const char *name, const char *member, const char *dtypes,
+	int rank, const size_t dim[]);
+/* The same of F32, F16 and BF16 in float; free() it. rank -1: of any rank, dim[0] numbers. *type: theirs. */
+float *packed_floats(struct packed *p, const char *name, const char *member, int rank, const size_t dim[],
+	enum scale_type *type);
+_Noreturn void packed_refuse(const struct packed *p, const char *name, const char *member, const char *fmt,
+	...)
+	__attribute__((format(printf, 4, 5)));
+/* Bits [at, at + bits) of words whose neighbours are `stride` apart, from the lowest of each on; bits <= 8.
+ * */
+unsigned packed_field(const uint32_t word[], size_t stride, size_t at, int bits);
+#endif

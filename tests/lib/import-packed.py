@@ -1,0 +1,229 @@
+"""import-packed.py -- Python of tests/import-packed.t: packed checkpoints of random codes, written from the description
+of their formats, and what a model of them must hold"""
+
+import importlib
+import json
+import os
+import pickle
+import struct
+
+import h5py
+import numpy as np
+
+from lib.h5 import layers_of
+
+export = importlib.import_module("lib.model-export")
+compressed = importlib.import_module("lib.compressed")
+SIZES = {"I8": 1, "U8": 1, "F8_E4M3": 1, "F16": 2, "BF16": 2, "I32": 4, "F32": 4, "I64": 8}
+
+
+def plain(source, path):
+    export.plain(source, path)
+
+
+def save(path, tensors, config):
+    """A folder of tensors, name: (dtype, array)."""
+    os.makedirs(path)
+    header, body = {}, b""
+    for name, (dtype, a) in tensors.items():
+        data = np.ascontiguousarray(a).tobytes()
+        assert len(data) == SIZES[dtype] * np.size(a), name
+        header[name] = dict(dtype=dtype, shape=list(np.shape(a)), data_offsets=[len(body), len(body) + len(data)])
+        body += data
+    text = json.dumps(header).encode()
+    with open(os.path.join(path, "model.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + body)
+    with open(os.path.join(path, "config.json"), "w") as f:
+        json.dump(config, f)
+
+
+def load(path):
+    """What save() wrote."""
+    with open(os.path.join(path, "model.safetensors"), "rb") as f:
+        n, = struct.unpack("<Q", f.read(8))
+        header, body = json.loads(f.read(n)), f.read()
+    types = {"I8": "i1", "U8": "u1", "F8_E4M3": "u1", "F16": "f2", "BF16": "u2", "I32": "i4", "F32": "f4", "I64": "i8"}
+    tensors = {}
+    for name, h in header.items():
+        begin, end = h["data_offsets"]
+        tensors[name] = h["dtype"], np.frombuffer(body[begin:end], types[h["dtype"]]).reshape(h["shape"])
+    with open(os.path.join(path, "config.json")) as f:
+        return tensors, json.load(f)
+
+
+def dense(codes, bits):
+    """Fields of so many bits along the last axis, one behind the other from the lowest bit on, in words of 32."""
+    rows, n = codes.shape
+    b = np.zeros((rows, -(-n * bits // 32) * 32), "u1")
+    b[:, :n * bits] = (codes[:, :, None] >> np.arange(bits) & 1).reshape(rows, -1)
+    return np.packbits(b, axis=1, bitorder="little").view("<i4")
+
+
+def padded(codes, bits):
+    """As many whole fields in each word as fit."""
+    rows, n = codes.shape
+    each = 32 // bits
+    fields = np.zeros((rows, -(-n // each) * each), "u8")
+    fields[:, :n] = codes
+    words = (fields.reshape(rows, -1, each) << (np.arange(each, dtype="u8") * np.uint64(bits))).sum(2, dtype="u8")
+    return words.astype("u4").view("i4")
+
+
+def numbers(dice, dtype, *shape):
+    """Positive numbers of a type, as a file has them and in f32."""
+    x = dice.uniform(.001, .02, shape).astype("f4")
+    if dtype == "F32":
+        return x, x
+    if dtype == "F16":
+        return x.astype("f2"), x.astype("f2").astype("f4")
+    x = x.view("u4") >> 16
+    return x.astype("u2"), (x << 16).astype("u4").view("f4")
+
+
+def compressed_layer(dice, s, out, columns):
+    """Members of a layer of compressed-tensors by scheme s, and what it is here."""
+    bits, group, block = s.get("bits", 8), s.get("group"), s.get("block")
+    groups = -(-columns // (group or (block or [0, columns])[1]))
+    rows = -(-out // block[0]) if block else out
+    tensor, kind, dtype = s.get("tensor"), s["format"], s.get("dtype", "F32")
+    here = dict(group=-1 if tensor else group or (block[1] if block else 0), scale_dtype=dtype.lower())
+    members, middle = {}, 1 << bits - 1
+    if "fp4" in kind:
+        codes = dice.integers(0, 16, (out, columns), "u1")
+        members["weight_packed"] = "U8", codes[:, ::2] | codes[:, 1::2] << 4
+        here["storage"] = kind[:5]
+        if kind[0] == "m":
+            e = dice.integers(110, 130, (out, groups), "u1")
+            members["weight_scale"] = "U8", e
+            return members, here | dict(codes=codes, scale=np.ldexp(np.float32(1), e.astype("i4") - 127),
+                                        scale_dtype="e8m0")
+        e = dice.integers(1, 127, (out, groups), "u1")
+        members["weight_scale"] = "F8_E4M3", e
+        members["weight_global_scale"] = "F32", np.array([437.25], "f4")
+        return members, here | dict(codes=codes, scale=compressed.fp8(e), scale_dtype="e4m3fn", scale_tensor=437.25)
+    stored, scale = numbers(dice, dtype, *((1,) if tensor else (rows, groups)))
+    members["weight_scale"] = dtype, stored
+    here["scale"] = scale.reshape(1) if tensor else np.repeat(scale, block[0], 0)[:out] if block else scale
+    if kind == "float-quantized":
+        codes = dice.integers(0, 127, (out, columns), "u1") | dice.integers(0, 2, (out, columns), "u1") << 7
+        members["weight"] = "F8_E4M3", codes
+        return members, here | dict(codes=codes, storage="e4m3fn")
+    codes = dice.integers(0, 1 << bits, (out, columns), "u1")
+    codes[0, :2] = 0, (1 << bits) - 1
+    zero = np.full(here["scale"].shape, middle, "u1")
+    pack = padded if s.get("version", "0.18.0") < "0.17" else dense
+    if s.get("asymmetric"):
+        zero = dice.integers(0, 1 << bits, zero.shape, "u1")
+    signed = (zero.astype("i4") - middle).astype("i1")
+    if kind == "int-quantized":
+        members["weight"] = "I8", (codes.astype("i4") - middle).astype("i1")
+        if s.get("asymmetric"):
+            members["weight_zero_point"] = "I8", signed
+    else:
+        members["weight_packed"] = "I32", pack(codes, bits)
+        members["weight_shape"] = "I64", np.array([out, columns])
+        if s.get("asymmetric"):
+            members["weight_zero_point"] = ("I8", signed) if s.get("bytes") else ("I32", pack(zero.T, bits).T)
+    here |= dict(codes=codes, zero=zero, storage=f"uint{bits}")
+    if s.get("order"):
+        index = dice.permutation(np.arange(columns) // group).astype("i4")
+        members["weight_g_idx"] = "I32", index
+        here["group_index"] = index
+    return members, here
+
+
+def compressed_group(s, targets):
+    """A member of config_groups."""
+    bits, group = s.get("bits", 4 if "fp4" in s["format"] else 8), s.get("group")
+    strategy = "tensor" if s.get("tensor") else "block" if s.get("block") else "group" if group else "channel"
+    weights = dict(num_bits=bits, type="float" if "f" in s["format"][:3] else "int", symmetric=not s.get("asymmetric"),
+                   group_size=group, strategy="tensor_group" if s["format"][0] == "n" else strategy, dynamic=False,
+                   block_structure=s.get("block"), actorder="group" if s.get("order") else None, observer="minmax")
+    how = s.get("inputs")
+    inputs = how and dict(num_bits=8, type=weights["type"], symmetric=True, strategy="token" if how == "token" else
+                          "tensor", dynamic=how == "token", group_size=None)
+    return dict(targets=targets, format=s["format"], weights=weights, input_activations=inputs,
+                output_activations=None)
+
+
+P = "pack-quantized"
+SCHEMES = {
+    **{f"int{b}": dict(format=P, bits=b, group=4) for b in range(2, 9)},
+    **{f"uint{b}": dict(format=P, bits=b, group=4, asymmetric=True) for b in range(2, 9)},
+    **{f"old{b}": dict(format=P, bits=b, group=4, asymmetric=True, version="0.14.0.1") for b in (3, 4, 5, 6, 7)},
+    "bytes": dict(format=P, bits=4, group=4, asymmetric=True, bytes=True, version="0.8.1"),
+    "channel": dict(format=P, bits=4, asymmetric=True, dtype="BF16"),
+    "half": dict(format=P, bits=8, group=4, dtype="F16"),
+    "order": dict(format=P, bits=4, group=4, order=True, asymmetric=True),
+    "w8": dict(format="int-quantized"),
+    "w8a8": dict(format="int-quantized", inputs="token", dtype="BF16"),
+    "w8a8s": dict(format="int-quantized", inputs="tensor", tensor=True),
+    "w8u": dict(format="int-quantized", asymmetric=True),
+    "w4a8": dict(format="int-quantized", bits=4, group=4, inputs="token"),
+    "fp8": dict(format="float-quantized"),
+    "fp8d": dict(format="float-quantized", inputs="token", dtype="BF16"),
+    "fp8s": dict(format="float-quantized", inputs="tensor", tensor=True),
+    "block": dict(format="float-quantized", block=[16, 8]),
+    "mxfp4": dict(format="mxfp4-pack-quantized", group=32),
+    "nvfp4": dict(format="nvfp4-pack-quantized", group=16),
+}
+
+
+def inputs_of(dice, s, members, here):
+    if s.get("inputs") == "tensor":
+        here["act_scale"] = dice.uniform(.01, .1, 1).astype("f4")
+        members["input_scale"] = "F32", here["act_scale"]
+    if s.get("inputs"):
+        here["act_mode"] = "dynamic-token" if s["inputs"] == "token" else "static-tensor"
+        here["act_format"] = "e4m3fn" if s["format"][0] == "f" else "int8"
+
+
+def make(source, path, *rules):
+    """A folder of the plain one's tensors, each layer packed by the first rule, SCHEME[:WORD], whose word its name has;
+    PATH.here is what it is then."""
+    dice, here, tensors = np.random.default_rng(1), {}, {}
+    for name, t in export.folder(source).items():
+        layer = name.removesuffix(".weight")
+        linear = "_proj" in layer and name != layer and t.ndim == 2
+        rule = next((r for r in rules if linear and r.partition(":")[2] in layer), None)
+        s = rule and SCHEMES[rule.partition(":")[0]]
+        if not s or t.shape[1] % 32 and "fp4" in s["format"]:
+            tensors[name] = "F32", t
+            continue
+        members, here[layer] = compressed_layer(dice, s, *t.shape)
+        inputs_of(dice, s, members, here[layer])
+        tensors |= {f"{layer}.{m}": v for m, v in members.items()}
+    with open(os.path.join(source, "config.json")) as f:
+        config = json.load(f)
+    schemes = [(SCHEMES[r.partition(":")[0]], r.partition(":")[2]) for r in rules]
+    formats = {s["format"] for s, _ in schemes}
+    config["quantization_config"] = dict(
+        quant_method="compressed-tensors", version=schemes[0][0].get("version", "0.18.0"),
+        format="mixed-precision" if len(formats) > 1 else min(formats), quantization_status="compressed",
+        ignore=["lm_head", "re:.*layers.[0-9].+norm"], kv_cache_scheme=None, sparsity_config={}, transform_config={},
+        config_groups={f"group_{i}": compressed_group(s, [f"re:.*{w}" if w else "Linear"])
+                       for i, (s, w) in enumerate(schemes)})
+    save(path, tensors, config)
+    with open(path + ".here", "wb") as f:
+        pickle.dump(here, f)
+
+
+def holds(path, model):
+    """Every layer of the model is what make() wrote down, bit for bit, every other tensor what the folder has."""
+    with open(path + ".here", "rb") as f:
+        here = pickle.load(f)
+    with h5py.File(model) as f:
+        assert "quantization_config" not in json.loads(f["config"][()])
+        assert f.attrs["history:checkpoint"].startswith("quantization_config quant_method=")
+        for name, y in here.items():
+            g = f[name.replace(".", "/")]
+            for key in ("storage", "group", "act_mode", "act_format"):
+                assert g.attrs.get(key) == y.get(key), (name, key, g.attrs.get(key))
+            assert g.attrs.get("scale_dtype", "f32") == y["scale_dtype"], name
+            for key in ("codes", "scale", "zero", "group_index", "scale_tensor", "act_scale"):
+                assert (key in g) == (key in y), (name, key)
+                assert key not in y or (g[key][()] == y[key]).all() and g[key].dtype.kind == np.array(y[key]).dtype.kind
+        assert {n.replace("/", ".") for n in layers_of(f) if "codes" in f[n]} == set(here)
+        for name, (_, t) in load(path)[0].items():
+            if name.rpartition(".")[0] not in here or name.endswith("bias"):
+                assert (f[name.replace(".", "/")][()] == t).all(), name
