@@ -48,7 +48,7 @@ static struct method check_fbq(struct settings *set)
 	struct method m;
 
 	option_idle(3, (struct option_idle[]){ z->unread[0], z->unread[1],
-		{ set->reference != NULL, "storage group scale-dtype ties",
+		{ set->reference != NULL, "storage group scale-dtype scale-bits ties",
 			"--reference: the codes stay" } });
 	if (option_given("rank") && !b->rank)
 		misuse("--rank: expected a number from 1 on, not 0");

@@ -85,7 +85,13 @@ for f in int4 uint4 e2m1; do
 	done
 done
 dpq-run -q --compensate none --scale-search minmax --storage nvfp4 --group 20 layer.h5 -o x-nvfp4-e4m3fn-20.h5
-is 'three formats under scales of four types, in groups, channels, a tensor' "$(find . -name 'x-*.h5' | wc -l)" 37
+for b in uint4:f16:7 uint4:bf16:6 int4:f32:7 int4:f32:1 e2m1:f16:5 int4:f16:3 int4:e4m3fn:2 nvfp4:e4m3fn:1; do
+	f=${b%%:*} t=${b#*:}
+	dpq-run -q --compensate none --scale-search minmax --storage $f --scale-dtype ${t%:*} --scale-bits ${t#*:} \
+		--group 32 layer.h5 -o x-$f-$t-32.h5 2>x.err
+done
+is 'formats under scales of four types and of few bits, in groups, channels, a tensor' \
+	"$(find . -name 'x-*.h5' | wc -l)" 45
 ok '... have the nearest numbers of their types' py scales x-*.h5
 is 'f32 is what scales are anyway' \
 	"$(dpq-run -q --compensate none --group 32 --scale-dtype f32 layer.h5 -o x.h5; h5diff x.h5 rtn.h5 /a &&
@@ -93,6 +99,21 @@ is 'f32 is what scales are anyway' \
 dpq-run -q --compensate none --scale-dtype bf16 layer.h5 -o x.h5
 is '--scale-dtype in the history' \
 	"$(attr x.h5 / history | head -1)" "dpq-run $(cat "$top/VERSION") --scale-dtype bf16 --compensate none"
+for s in mse hessian; do
+	dpq-run -q --hessian hess.h5 --scale-search $s --storage uint4 --group 32 --scale-dtype f16 --scale-bits 7 \
+		layer.h5 -o few.h5
+	ok "--scale-bits 7 --scale-search $s: a zero point times a scale is a number of f16" py products_fit few.h5
+done
+printf '* scale-dtype=f16 scale-bits=7\n' >few.plan
+dpq-run -q --compensate none --plan few.plan layer.h5 -o few.h5
+dpq-run -q --compensate none --scale-dtype f16 --scale-bits 7 layer.h5 -o x.h5
+ok '... by a plan' same few.h5 x.h5 a/scale
+dpq-run -q --compensate none --scale-dtype f16 layer.h5 -o y.h5
+for b in 11 24; do
+	warns "--scale-bits $b of f16" '--scale-bits .scales have no more' \
+		dpq-run --compensate none --scale-dtype f16 --scale-bits $b layer.h5 -o x.h5
+	ok '... are all that it has' same x.h5 y.h5 a/scale
+done
 bits() { tensor-stats -q "$1" 2>/dev/null | awk '$1 == "/a" { print $7 }'; }
 dpq-run -q --compensate none --storage mxfp4 --group 20 layer.h5 -o x.h5
 is 'bits a weight count scales at their width' "$(bits x.h5)" 4.4

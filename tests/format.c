@@ -4,6 +4,7 @@
  * the sorted list of its values, at each value, each midpoint and their neighbours;
  * scales of every type from the definitions
  */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -640,35 +641,57 @@ static size_t numbers(enum scale_type type, float list[65536])
 	return n;
 }
 
+/* Those of the numbers that have so many significant bits, at most; 0: all. */
+static size_t of_bits(int bits, size_t n, float list[n])
+{
+	size_t left = 0;
+	int e;
+
+	for (size_t i = 0; i < n; i++)
+		if (!bits || fmod(ldexp(frexp(list[i], &e), bits), 1) == 0)
+			list[left++] = list[i];
+	return left;
+}
+
 /* At every number, between it and the next one, beside both; below the least and above the largest. */
+static void check_numbers(const struct scale_kind *k, size_t n, const float list[n])
+{
+	assert_true(k->max == list[n - 1] && k->least == list[0]);
+	for (size_t i = 0; i < n; i++) {
+		const double m = i + 1 < n ? ((double)list[i] + list[i + 1]) / 2 : 2 * k->max;
+
+		assert_true(scale_nearest(k, list[i]) == list[i]);
+		assert_true(scale_nearest(k, nextafter(list[i], INFINITY)) == list[i]);
+		assert_true(scale_nearest(k, nextafter(m, 0)) == list[i]);
+		if (i + 1 == n)
+			break;
+		const double gap = (double)list[i + 1] - list[i];
+
+		assert_true(scale_nearest(k, nextafter(m, INFINITY)) == list[i + 1]);
+		assert_true(scale_nearest(k, m) == list[fmod(list[i] / gap, 2) == 0 ? i : i + 1]);
+	}
+	assert_true(scale_nearest(k, 1e-60) == list[0] && scale_nearest(k, 1e100) == list[n - 1]);
+}
+
 static void numbers_of_types(void **unused)
 {
 	static float list[65536];
 
 	(void)unused;
-	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
-		CASE("%s", scale_types[t]);
-		const struct scale_kind *k = &scale_kinds[t];
-		const size_t n = numbers((enum scale_type)t, list);
+	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++)
+		for (int bits = 0; bits <= 12; bits++) {
+			CASE("%s, %d bits", scale_types[t], bits);
+			const struct scale_kind k = scale_kind_of((enum scale_type)t, bits);
+			const size_t n = of_bits(bits, numbers((enum scale_type)t, list), list);
 
-		assert_true(k->max == list[n - 1] && k->normal * k->step == list[0]);
-		for (size_t i = 0; i < n; i++) {
-			const double m = i + 1 < n ? ((double)list[i] + list[i + 1]) / 2 : 2 * k->max;
-
-			assert_true(scale_nearest(k, list[i]) == list[i]);
-			assert_true(scale_nearest(k, nextafter(list[i], INFINITY)) == list[i]);
-			assert_true(scale_nearest(k, nextafter(m, 0)) == list[i]);
-			if (i + 1 == n)
-				break;
-			assert_true(scale_nearest(k, nextafter(m, INFINITY)) == list[i + 1]);
-			/* Lists begin with code 1: its number is odd. */
-			if (t != SCALE_E8M0)
-				assert_true(scale_nearest(k, m) == list[i % 2 ? i : i + 1]);
+			check_numbers(&k, n, list);
 		}
-		assert_true(scale_nearest(k, 1e-60) == list[0] && scale_nearest(k, 1e100) == list[n - 1]);
-	}
 	for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++)
 		assert_int_equal(scale_kinds[t].bits, t == SCALE_F32 ? 32 : t < SCALE_E8M0 ? 16 : 8);
+	/* 24 bits are all that a float has. */
+	assert_true(scale_kind_of(SCALE_F32, 24).step == 0x1p-23);
+	assert_true(scale_kind_of(SCALE_F32, 0).max == FLT_MAX);
+	assert_true(scale_kind_of(SCALE_F32, 7).max == 0x1.fcp127);
 }
 
 /* OCP MX 1.0, section 6.3: the power of two of the largest number over that of the format's largest value. */

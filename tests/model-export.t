@@ -92,9 +92,37 @@ for s in 'int3 Q4_0' 'int5 Q5_0' 'int8 Q8_0' 'uint6 Q8_0' 'e1m2 Q4_0' 'e2m1 Q5_0
 	ok "$1: the same numbers" py same_weights b-hf.h5 b-again.h5
 	ok "... as $2" py holds b.gguf "$2"
 done
+for s in 'uint3 7 Q4_1 Q4_0' 'uint4 7 Q4_1 Q4_0' 'uint5 6 Q5_1 Q5_0' 'uint8 7 F32 Q8_0'; do
+	set -- $s
+	rtn --storage "$1" --scale-dtype f16 --scale-bits "$2" llama-gqa.h5
+	gguf && hf
+	ok "$1 under scales of $2 bits: the same numbers" py same_weights b-hf.h5 b-again.h5
+	ok "... as $3" py holds b.gguf "$3"
+	py centre b.h5
+	gguf && hf
+	ok "$1 whose zero points are all in the middle: the same numbers" py same_weights b-hf.h5 b-again.h5
+	ok "... as $4" py holds b.gguf "$4"
+done
+sample-tokens -q --length 64 --ctx 16 gpt2.h5 -o gpt2-tokens.h5
+hessian-accum -q --tokens gpt2-tokens.h5 --ctx 16 gpt2.h5 -o gpt2-hessian.h5
+solved() { dpq-run -q --hessian gpt2-hessian.h5 --group 32 --storage int4 --scale-dtype f16 "$@" gpt2.h5 -o b.h5 \
+	2>/dev/null; }
+solved --reorder gar
+gguf && hf
+ok 'columns in a group-aware order are in theirs again: the same numbers' py same_weights b-hf.h5 b-again.h5
+ok '... as blocks' py holds b.gguf Q4_0 blk.0.ffn_down.weight
+solved --reorder full
+no 'an order that is carried' 1 \
+	'mlp.c_proj: its groups are no neighbouring columns.*--order none or gar.*--blocks none' \
+	model-export -q --to gguf -o no b.h5
+gguf --blocks none && hf
+ok '... plain: the same numbers' py same_weights b-hf.h5 b-again.h5
+rtn --storage uint5 --scale-dtype f16 llama-gqa.h5
+no 'a product of 5 bits' 1 'Q5_1 .* dpq-run --scale-dtype f16 --scale-bits 6 .*--blocks q8_0' \
+	model-export -q --to gguf -o no b.h5
 rtn --storage uint4 --scale-dtype f16 llama-gqa.h5
 no 'a product of zero point and scale that f16 rounds' 1 \
-	'[0-9]+ blocks of Q4_1 would have a scale or zero point times scale .*--blocks q8_0' \
+	'[0-9]+ blocks of Q4_1 would have a scale or zero point times scale .*--scale-bits 7 .*--blocks q8_0' \
 	model-export -q --to gguf -o no b.h5
 gguf --blocks q8_0 && hf
 ok '... Q8_0 has none: the same numbers' py same_weights b-hf.h5 b-again.h5

@@ -16,6 +16,11 @@ bool ggml_groups_fit(const struct linear *l)
 	return l->in % BLOCK == 0;
 }
 
+bool ggml_has_minimum(const struct ggml_type *type)
+{
+	return type->id == Q4_1 || type->id == Q5_1;
+}
+
 /* Elements of scale and zero. */
 static size_t parameters(const struct linear *l)
 {

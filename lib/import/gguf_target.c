@@ -184,6 +184,7 @@ static void check_rounding(const struct export *e, const struct export_weight *w
 	static const struct report_table table = { columns, 1, NULL };
 	struct ggml_rounding all = { 0 };
 	const struct format *f = &w->layer->linear.storage;
+	const bool product = ggml_has_minimum(type);
 	double change;
 
 	for (size_t i = 0; i < w->rows; i++) {
@@ -196,9 +197,11 @@ static void check_rounding(const struct export *e, const struct export_weight *w
 	if (all.blocks && !e->options.allow_rounding)
 		die("%s: %s: %zu blocks of %s would have a scale%s that f16 rounds; %s%s, --blocks none "
 			"or --allow-rounding", e->from, w->layer->path, all.blocks, type->name,
-			f->asymmetric ? " or zero point times scale" : "",
-			"dpq-run --scale-dtype f16 gives scales that it does not",
-			f->asymmetric ? ", --blocks q8_0 has no such product" : "");
+			product ? " or zero point times scale" : "",
+			!product ? "dpq-run --scale-dtype f16 gives scales that it does not" : f->bits > 4 ?
+			"dpq-run --scale-dtype f16 --scale-bits 6 gives some that it does not" :
+			"dpq-run --scale-dtype f16 --scale-bits 7 gives some that it does not",
+			product ? ", --blocks q8_0 has no such product" : "");
 	change = all.sum > 0 ? sqrt(all.error / all.sum) : 0;
 	if (all.blocks)
 		report_row(e->options.report, &table, w->name, &change);

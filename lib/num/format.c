@@ -233,24 +233,37 @@ bool format_scales(struct format *f, enum scale_type type)
 	return true;
 }
 
+struct scale_kind format_scale_kind(const struct format *f)
+{
+	return scale_kind_of(f->scales, f->scale_bits);
+}
+
+bool format_rounds_scales(const struct format *f)
+{
+	return f->scales != SCALE_F32 || f->scale_bits;
+}
+
 void format_tensor(struct format *f, double min, double max)
 {
-	const struct scale_kind *t = &scale_kinds[f->scales];
+	const struct scale_kind t = format_scale_kind(f);
 	const double range = f->asymmetric ? fmax(max, 0) - fmin(min, 0) : fmax(fabs(min), fabs(max));
 
-	f->divisor = t->divided && range > 0 ? (float)fmin(t->max * (double)f->max / range, FLT_MAX) : 1;
+	f->divisor = t.divided && range > 0 ? (float)fmin(t.max * (double)f->max / range, FLT_MAX) : 1;
 }
 
 float format_scale(const struct format *f, double s)
 {
-	return f->scales ? scale_nearest(&scale_kinds[f->scales], s * f->divisor) / f->divisor : (float)s;
+	const struct scale_kind t = format_scale_kind(f);
+
+	return format_rounds_scales(f) ? scale_nearest(&t, s * f->divisor) / f->divisor : (float)s;
 }
 
 void format_store(const struct format *f, size_t n, float scale[n])
 {
-	if (scale_kinds[f->scales].divided)
-		for (size_t i = 0; i < n; i++)
-			scale[i] = scale_nearest(&scale_kinds[f->scales], (double)scale[i] * f->divisor);
+	const struct scale_kind t = format_scale_kind(f);
+
+	for (size_t i = 0; t.divided && i < n; i++)
+		scale[i] = scale_nearest(&t, (double)scale[i] * f->divisor);
 }
 
 /* The names of other toolkits, and the format that comes closest. */

@@ -33,6 +33,7 @@ struct format {
 	bool away;			/* ties go away from zero, not to even */
 	double edge[256];		/* nf<N>: edge[c] is the least x whose code is above c */
 	enum scale_type scales;		/* of mxfp4, nvfp4 their own; of others f32 */
+	int scale_bits;			/* significant ones of a scale, at most; 0: those of their type */
 	float divisor;			/* of scales; 1 until format_tensor() */
 	long group;			/* columns under one scale by the kind's standard; 0: any */
 };
@@ -46,6 +47,9 @@ extern const char *const format_tie_names[];	/* "even", "away" */
 void format_ties(struct format *f, bool away);
 /* Scales of this type for all that follows; false if the format has its own, of another one. */
 bool format_scales(struct format *f, enum scale_type type);
+/* The numbers that scales are rounded to; whether there are fewer of them than floats. */
+struct scale_kind format_scale_kind(const struct format *f);
+bool format_rounds_scales(const struct format *f);
 /* The divisor of a tensor whose numbers lie in min .. max: no scale within goes beyond the type's largest. */
 void format_tensor(struct format *f, double min, double max);
 /* A scale s > 0 in the type of scales, the nearest that there is under the divisor. */

@@ -429,11 +429,11 @@ void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][l
 	f->kind->codec->nearest(f, n, lanes, y, x, scale, inverse, zero);
 }
 
-/* Scales of a type other than f32. */
+/* Scales that are not any floats. */
 CLONES(static, void, fit_rounded, (const struct format *f, size_t n, float scale[n], const double min[n],
 	const double max[n]), (f, n, scale, min, max))
 {
-	const struct scale_kind t = scale_kinds[f->scales];
+	const struct scale_kind t = format_scale_kind(f);
 	const double code_max = f->max, last = scale_power(code_max), divisor = f->divisor;
 
 	#pragma omp simd
@@ -461,7 +461,7 @@ CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n]
 
 			scale[i] = s > 0 ? s : 1;
 		}
-		if (f->scales != SCALE_F32)
+		if (format_rounds_scales(f))
 			fit_rounded(f, n, scale, min, max);
 		return;
 	}
@@ -474,7 +474,7 @@ CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n]
 		scale[i] = s > 0 ? s : 1;
 		zero[i] = (uint8_t)(int)(s > 0 ? z : 0);
 	}
-	if (f->scales != SCALE_F32)
+	if (format_rounds_scales(f))
 		fit_rounded(f, n, scale, min, max);
 }
 

@@ -26,10 +26,11 @@ static const double CLOSE = 1e-10, CANCELLED = 0x1p-10;
 /* The scale of a range of [-1, 1], which is no float yet where scales are not of a narrower type. */
 static double scale_of(const struct format *f, double fitted)
 {
-	if (f->scales == SCALE_F32)
+	const struct scale_kind t = format_scale_kind(f);
+
+	if (!format_rounds_scales(f))
 		return (f->asymmetric ? 2 : 1) / (double)f->max;
-	return (double)scale_nearest(&scale_kinds[f->scales], fitted * (double)f->divisor) /
-		(double)f->divisor;
+	return (double)scale_nearest(&t, fitted * (double)f->divisor) / (double)f->divisor;
 }
 
 struct gauss gauss_of(const struct format *f)

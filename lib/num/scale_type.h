@@ -4,7 +4,8 @@
  *
  * Types are rows of a table. One that is divided has a float a tensor beside it, which divides its scales,
  * so that the largest of them can be the type's largest value. e8m0 is rounded down, from the range of a
- * group, so that its largest number lies in the format's last octave (num/format.h); others to nearest.
+ * group, so that its largest number lies in the format's last octave (num/format.h); others to nearest. A
+ * kind may be made coarser, to fewer significant bits than its type has.
  *
  * Source: OCP Microscaling Formats (MX) 1.0, sections 5.4 and 6.3.
  */
@@ -19,11 +20,13 @@ extern const char *const scale_types[];		/* names by number, NULL-terminated */
 
 struct scale_kind {
 	int bits;
-	double normal, step, max;	/* smallest normal number; last place of 1; largest number */
+	double least, step, max;	/* smallest number; last place of 1; largest number */
 	bool power;			/* powers of two alone: rounded down */
 	bool divided;
 };
 extern const struct scale_kind scale_kinds[];	/* by number */
+/* The numbers of the type that have so many significant bits, at most; 0: all of them. */
+struct scale_kind scale_kind_of(enum scale_type type, int bits);
 
 /* 2^⌊log₂ x⌋ of a normal x > 0; 0 of 0 */
 static inline __attribute__((always_inline)) double scale_power(double x)
@@ -34,9 +37,9 @@ static inline __attribute__((always_inline)) double scale_power(double x)
 /* The nearest number of the type to a finite x > 0, ties to even, from its smallest to its largest one. */
 static inline __attribute__((always_inline)) float scale_nearest(const struct scale_kind *t, double x)
 {
-	const double e = scale_power(x), magic = (e > t->normal ? e : t->normal) * t->step * 0x1.8p52;
-	const double y = x + magic - magic, min = t->normal * t->step;
+	const double place = scale_power(x) * t->step;
+	const double magic = (place > t->least ? place : t->least) * 0x1.8p52, y = x + magic - magic;
 
-	return (float)(y < min ? min : y > t->max ? t->max : y);
+	return (float)(y < t->least ? t->least : y > t->max ? t->max : y);
 }
 #endif

@@ -174,7 +174,7 @@ static bool divisor(const struct linear *l, size_t n, const void *x, char why[ME
 
 	if (!positive(l, n, x, why))
 		return false;
-	if (!isinf((float)t->max / d) && (float)(t->normal * t->step) / d > 0)
+	if (!isinf((float)t->max / d) && (float)t->least / d > 0)
 		return true;
 	snprintf(why, MEMBER_WHY, "is %g, under which scales are beyond float", (double)d);
 	return false;

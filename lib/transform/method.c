@@ -28,13 +28,15 @@ static bool searches_hessian(const struct solver *s)
 	return s->search == SEARCH_HESSIAN || s->search == SEARCH_LEARNED;
 }
 
-static void decide_scales(struct solver *s, bool type_given, enum scale_type type, bool group_given)
+static void decide_scales(struct solver *s, bool type_given, enum scale_type type, size_t bits,
+	bool group_given)
 {
 	const enum scale_type own = s->storage.scales;
 
 	if (type_given && !format_scales(&s->storage, type))
 		misuse("--scale-dtype: %s has scales in %s, not in %s; e2m1 has the same values under any",
 			s->storage.name, scale_types[own], scale_types[type]);
+	s->storage.scale_bits = (int)bits;
 	if (s->storage.group && !group_given)
 		s->group = s->storage.group;
 }
@@ -80,7 +82,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	struct solver *s = &m.solver;
 
 	format_ties(&s->storage, o->ties_away);
-	decide_scales(s, given(arg, "scale-dtype"), o->scales, given(arg, "group"));
+	decide_scales(s, given(arg, "scale-dtype"), o->scales, o->scale_bits, given(arg, "group"));
 	solver_recipe(s, o->recipe);
 	if (given(arg, "scale-search"))
 		s->search = o->method.solver.search;
@@ -130,6 +132,14 @@ void method_hint(const struct option_row *o)
 		setting_hint(o->var.parsed, o->name);
 }
 
+/* Whether --scale-bits leaves scales fewer bits than their type does. */
+static bool is_coarser(const struct method_options *o)
+{
+	const enum scale_type own = o->method.solver.storage.scales, type = own ? own : o->scales;
+
+	return scale_kind_of(type, (int)o->scale_bits).step > scale_kinds[type].step;
+}
+
 void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE])
 {
 	const struct method *m = &o->method;
@@ -150,6 +160,7 @@ void method_idle(const struct method_options *o, bool act_mode, struct option_id
 		{ as_is, "act-format", "--act-mode none" },
 		{ !act_mode || m->act_mode != INPUT_DYNAMIC_TOKEN, "act-clip", "no scale of each token" },
 		{ s->storage.scales, "scale-dtype", "a storage with its own" },
+		{ !is_coarser(o), "scale-bits", "scales have no more" },
 	};
 
 	memcpy(row, rows, sizeof rows);

@@ -28,6 +28,7 @@ struct method_options {
 	struct method method;
 	enum recipe recipe;
 	enum scale_type scales;
+	size_t scale_bits;		/* 0: those of the type */
 	bool ties_away, no_error;	/* no_error: nobody sees the errors of layers */
 	double max, saturate, act_clip;
 };
@@ -52,7 +53,9 @@ char *method_branch_form(const void *format);
 		.otherwise = "uint4" }, \
 	OPTION_GROUP(&(o)->method.solver.group), \
 	{ 0, "scale-dtype", OPTION_CHOICE(&(o)->scales, scale_types), NULL, \
-		"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" }
+		"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" }, \
+	{ 0, "scale-bits", OPTION_SIZE(&(o)->scale_bits), "N", \
+		"and to how many significant bits (default: all of the type)", .min = 1, .max = 24 }
 #define METHOD_OPTIONS(o) \
 	METHOD_STORAGE_OPTIONS(o, OPTION_STORAGE), \
 	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->method.solver.compute), "none|FORMAT", \
@@ -109,7 +112,7 @@ void method_check(const struct method_options *o);
 /* Warns where the option gives a format that is easily taken for FP8 of hardware. */
 void method_hint(const struct option_row *o);
 
-enum { METHOD_IDLE = 10 };
+enum { METHOD_IDLE = 11 };
 /* Which options change nothing under the others, first those that the quantizer does not read; act_mode:
  * whether it was given. */
 void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE]);

@@ -150,7 +150,7 @@ void branch_judge(const struct quantized *t, bool *warned)
 	if (isinf(r->loss))
 		die("%s: the loss is infinite, whatever the rate: the weights are too large", path);
 	/* Of ranges that are not clipped; scales of few digits round them. */
-	if (r->bound > 1 && t->method->solver.storage.scales == SCALE_F32)
+	if (r->bound > 1 && !format_rounds_scales(&t->method->solver.storage))
 		die("%s: a weight is off by %g times the bound of half a cell", path, r->bound);
 }
 

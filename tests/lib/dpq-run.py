@@ -135,7 +135,10 @@ def fp4(path, reference, kind):
         assert f["scale_tensor"].shape == (1,) and f["scale_tensor"][0] == ref["nv_tensor"][0]
 
 
-def listed(t):  # the positive numbers of a type
+def listed(t):  # the positive numbers of a type; f32:7 those of 7 significant bits at most, 8 at most
+    if ":" in t:
+        x, bits = listed(t.split(":")[0]), int(t.split(":")[1])
+        return x[np.frexp(x)[0] * 2.0**bits % 1 == 0]
     if t == "e8m0":
         return 2.0 ** np.arange(-127, 128)
     if t == "e4m3fn":
@@ -143,6 +146,7 @@ def listed(t):  # the positive numbers of a type
         return np.where(c < 8, c / 512, 2.0 ** (c // 8 - 7) * (1 + c % 8 / 8))
     if t == "f16":
         return np.arange(1, 0x7C00, dtype="u2").view("f2").astype("f8")
+    assert t in ("bf16", "f32")
     return (np.arange(1, 0x7F80, dtype="u4") << 16).astype("u4").view("f4").astype("f8")
 
 
@@ -154,8 +158,11 @@ def scales(*paths):
     w = read("layer.h5", "a/weight").astype("f8")
     for path in paths:
         f = h5py.File(path)["a"]
-        name, t, group, s = (f.attrs["storage"], f.attrs["scale_dtype"], f.attrs["group"], f["scale"][...].astype("f8"))
-        assert path.startswith(f"x-{name}-{t}-") and f["scale"].dtype == "f4" and np.isin(s, listed(t)).all(), path
+        name, t, group = f.attrs["storage"], f.attrs.get("scale_dtype", "f32"), f.attrs["group"]
+        s = f["scale"][...].astype("f8")
+        assert path.startswith(f"x-{name}-{t}") and f["scale"].dtype == "f4", path
+        t = path.split("-")[2]
+        assert np.isin(s, listed(t)).all(), path
         top = {"i": 7, "u": 15, "e": 12, "n": 6}[name[0]]
         uint = name[0] == "u"
         d = 1
@@ -163,9 +170,9 @@ def scales(*paths):
         r = w.reshape(1, -1) if group < 0 else np.pad(w, ((0, 0), (0, -w.shape[1] % size))).reshape(-1, size)
         low, high = np.minimum(r.min(1), 0), np.maximum(r.max(1), 0)
         span = high - low if uint else np.maximum(-low, high)
-        assert ("scale_tensor" in f) == (t == "e4m3fn"), path
-        if t == "e4m3fn":
-            d = np.float32(448 * top / (w.max() - w.min() if uint else np.abs(w).max()))
+        assert ("scale_tensor" in f) == t.startswith("e4m3fn"), path
+        if "scale_tensor" in f:
+            d = np.float32(listed(t).max() * top / (w.max() - w.min() if uint else np.abs(w).max()))
             assert f["scale_tensor"][0] == d, path
         q, zero = s.reshape(-1), span == 0
         x = span / top * float(d)
@@ -175,6 +182,14 @@ def scales(*paths):
             ).all(), path
         else:
             assert (np.abs(q - x) <= nearest(listed(t), x) + 1e-15)[~zero].all() and (q[zero] == 1).all(), path
+
+
+def products_fit(path):
+    f = h5py.File(path)["a"]
+    s, z = f["scale"][...].astype("f8"), f["zero"][...].astype("f8")
+    for x in s, z * s:
+        assert np.array_equal(x, x.astype("f2").astype("f8"))
+    assert z.max() > 8 and (s.astype("f2").view("u2") & 15 == 0).all() and len(np.unique(s)) > 20
 
 
 def tree(path):

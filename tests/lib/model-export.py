@@ -279,9 +279,19 @@ def types(path):
     return found
 
 
-def holds(path, kind):
-    number = dict(F32=0, Q4_0=2, Q5_0=6, Q8_0=8, MXFP4=39)[kind]
-    assert types(path)['blk.0.attn_q.weight'] == number, types(path)
+def holds(path, kind, name='blk.0.attn_q.weight'):
+    number = dict(F32=0, Q4_0=2, Q4_1=3, Q5_0=6, Q5_1=7, Q8_0=8, MXFP4=39)[kind]
+    assert types(path)[name] == number, types(path)
+
+
+def centre(path):
+    """All zero points in the middle of the codes."""
+    with h5py.File(path, 'r+') as f:
+        found = []
+        f.visititems(lambda n, d: found.append(d) if n.endswith('/zero') else None)
+        assert found
+        for d in found:
+            d[...] = 1 << d.parent.attrs['bits'] - 1
 
 
 def blocks(path):
