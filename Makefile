@@ -270,6 +270,7 @@ install: all
 	install -m 755 $(TOOLS:%=bin/%) "$$INTO/bin"
 	install -m 644 $(wildcard docs/man/*.1) "$$INTO/share/man/man1"
 	@for f in $(wildcard pipelines/*.sh pipelines/*.awk); do install -D -m 755 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
+	install -m 644 docs/ptqtools.py "$$INTO/share/ptqtools"
 	@for f in $(DATA); do install -D -m 644 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 
 # Folders that others use stay; those of share/ptqtools go unless they hold something else.
@@ -277,6 +278,7 @@ uninstall:
 	@for f in $(TOOLS); do rm -f "$$INTO/bin/$$f" || exit 1; done
 	@for f in $(notdir $(wildcard docs/man/*.1)); do rm -f "$$INTO/share/man/man1/$$f" || exit 1; done
 	@for f in $(wildcard pipelines/*.sh pipelines/*.awk) $(DATA); do rm -f "$$INTO/share/ptqtools/$$f" || exit 1; done
+	@rm -f "$$INTO/share/ptqtools/ptqtools.py" "$$INTO/share/ptqtools/__pycache__"/ptqtools.*.pyc
 	@[ ! -d "$$INTO/share/ptqtools" ] || find "$$INTO/share/ptqtools" -depth -type d -exec rmdir --ignore-fail-on-non-empty {} +
 
 tags:

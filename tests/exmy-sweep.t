@@ -25,17 +25,7 @@ ok 'samples lie within four standard errors' awk 'NR > 1 && ($6 - $4) ^ 2 > 16 *
 ok 'a sample has a standard error' awk 'NR > 1 && !($7 > 0) { exit 1 }' sampled
 
 # values: of the page, by its rules, and what a layer of these codes is to the tools that read it
-exmy-sweep --json --table values --formats "$(
-	for n in 1 2 3 4 5 6 7 8; do
-		printf 'uint%s,' $n
-		[ $n = 1 ] || printf 'int%s,nf%s,' $n $n
-	done
-	for x in 0 1 2 3 4 5 6; do
-		for y in 0 1 2 3 4 5 6 7; do
-			[ $((x + y)) -lt 1 ] || [ $((x + y)) -gt 7 ] || printf 'e%sm%s,' $x $y
-		done
-	done
-)mxfp4,nvfp4,e4m3fn,e4m3ieee,e5m2ieee" >values.json
+exmy-sweep --json --table values --formats "$(py formats)" >values.json
 ok 'values by the rules of the page, and its lists' py values "$top/docs/format.md"
 tensor-diff -q -r plain.h5 coded.h5 >differences
 is 'a layer of all codes is its values, to the tools' \

@@ -25,6 +25,8 @@ installed() {
 		-a -f "$into/share/ptqtools/data/vlm/questions.jsonl"
 	ok '... a pipeline runs from there' env PTQ_RESULTS="$tmp/results of $name" PATH="$into/bin:$PATH" \
 		"$into/share/ptqtools/pipelines/dpq-figure4.sh"
+	ok '... the reader for Python' /usr/bin/python3 "$into/share/ptqtools/ptqtools.py" "$top/tests/ref/llama-gqa.h5"
+	ok '... and what Python keeps of it' /usr/bin/python3 -m compileall -q "$into/share/ptqtools"
 	is '... and nothing is in the checkout that was not' "$(everything | diff before -)" ''
 }
 ok 'make install, a prefix with a blank' make -C tree -o all install PREFIX="$tmp/in st"
@@ -33,7 +35,7 @@ ok 'make install, DESTDIR with what shells heed' \
 	make -C tree -o all install DESTDIR="$tmp/it's a; \"stage\" *" PREFIX=/usr
 installed 'DESTDIR' "$tmp/it's a; \"stage\" */usr"
 ok 'from the environment' env PREFIX="$tmp/from env" make -C tree -o all install
-ok '... the same' diff -r "$tmp/in st" "$tmp/from env"
+ok '... the same' diff -r -x __pycache__ "$tmp/in st" "$tmp/from env"
 
 # --- make uninstall ---
 # left FOLDER: files that are there, and whether the folder of our own is

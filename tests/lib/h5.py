@@ -3,7 +3,9 @@
 import contextlib
 import json
 import os
+import re
 import shutil
+import subprocess
 
 import h5py
 import numpy as np
@@ -71,6 +73,23 @@ def layers_of(f):
 
 
 # --- for scripts ---
+def formats():
+    """Every format, from the list that the tools print: int2..int8, e<x>m<y> (1 <= x + y <= 7, x <= 6), mxfp4."""
+    said = subprocess.run(["exmy-sweep", "--formats", "?"], stderr=subprocess.PIPE, text=True).stderr
+    names = []
+    for name, which in re.findall(r"(\S+?)(?: \((.*?)\))?(?:, |\n)", said.split("known are ")[1].split("\n")[0] + "\n"):
+        first, dots, last = name.partition("..")
+        if dots:
+            names += [f"{first[:-1]}{n}" for n in range(int(first[-1]), int(last[-1]) + 1)]
+        elif which:
+            pairs = ((x, y) for x in range(10) for y in range(10))
+            names += [name.replace("<x>", str(x)).replace("<y>", str(y)) for x, y in pairs
+                      if all(eval(part, {}, {"x": x, "y": y}) for part in which.split(", "))]
+        else:
+            names.append(name)
+    return ",".join(names)
+
+
 def attr(path, name, attribute):
     with h5py.File(path) as f:
         return str(f[name].attrs.get(attribute))

@@ -1,0 +1,150 @@
+"""Models of ptqtools in Python, by h5py and numpy alone; docs/python.md shows how. `ptqtools.py FILE` lists layers."""
+import json
+import statistics
+import sys
+
+import h5py
+import numpy as np
+
+MEMBERS = ("storage group bits scale_dtype compute saturate act_format act_mode act_clip online_hadamard "
+           "output_hadamard bias scale zero scale_tensor scale8 act_scale split_index split_weight split_scale "
+           "input_signs output_signs branch_a branch_b").split()
+
+
+class Error(Exception):
+    """What cannot be read, and why, in one line."""
+
+
+def _floats(x, y, bias=0, top=np.inf, minus=0.0):
+    e, m = np.divmod(np.arange(2 ** (x + y)), 2**y)
+    v = np.ldexp(np.where(e, 2.0**y + m, m), np.maximum(e, 1) - bias - y)
+    v[v > top] = np.nan
+    return np.append(v, np.where(v == 0, minus, -v)).astype("f4")
+
+
+def _quantiles(n):
+    q, h, o = statistics.NormalDist().inv_cdf, n // 2, 1 - 1 / (4 * (n - 1)) - 1 / (4 * n)
+    below = [-q(o + (0.5 - o) * i / (h - 1)) / q(o) for i in range(h - 1)]
+    return np.float32(below + [0] + [q(o + (0.5 - o) * i / h) / q(o) for i in reversed(range(h))])
+
+
+# The value of each code of a format, float32; NaN: the code stands for none. Formats of your own can be added.
+grids = {f"uint{n}": np.arange(2**n, dtype="f4") for n in range(1, 9)}
+grids |= {f"int{n}": np.append(np.arange(1.0 - 2 ** (n - 1), 2 ** (n - 1)), np.nan).astype("f4") for n in range(2, 9)}
+grids |= {f"e{x}m{y}": _floats(x, y) for x in range(7) for y in range(8) if 1 <= x + y <= 7}
+grids |= {f"nf{n}": _quantiles(2**n) for n in range(2, 9)}
+grids |= {"mxfp4": _floats(2, 1, 1), "nvfp4": _floats(2, 1, 1), "e4m3fn": _floats(4, 3, 7, 448, -0.0),
+          "e4m3ieee": _floats(4, 3, 7, 240, -0.0), "e5m2ieee": _floats(5, 2, 15, 57344, -0.0)}
+
+
+def nearest(format, x, limit=None):
+    """The values of a compute format that are nearest to x, none beyond limit; ties go to even."""
+    g = np.unique(grids[format][~np.isnan(grids[format])])
+    limit = np.float32(min(limit or g[-1], g[-1]))
+    if format.startswith("int"):
+        return np.rint(np.clip(x, -limit, limit)) + np.float32(0)  # no −0
+    quantiles, gap, middle = format.startswith("nf"), np.diff(g), (g[:-1].astype("f8") + g[1:]) / 2
+    down = np.arange(len(gap)) % 2 == 0 if quantiles else g[:-1] / gap % 2 == 0  # where a tie goes
+    v = g[np.searchsorted(np.where(down, np.nextafter(middle, np.inf), middle), x, "right")]
+    return np.clip(v if quantiles else np.copysign(v, x), -limit, limit)
+
+
+def unpack(words, bits, columns):
+    """Codes [rows, columns] of packed words: 32 codes in as many words as they have bits."""
+    w, n, code, done = words.reshape(len(words), -1, bits), np.arange(32, dtype="u4"), 0, 0
+    if bits == 5:
+        p, h = n // 2, 16 * (n % 2)
+        code = w[..., p // 4] >> 4 * (p % 4) + h & 15 | (w[..., 4:] >> 15 - p + h & 1) << 4
+    for b in (b for b in (8, 4, 2, 1) if bits & b and bits != 5):
+        code |= (w[..., done + n * b // 32] >> n * b % 32 & 2**b - 1) << done
+        done += b
+    return code.reshape(len(words), -1)[:, :columns].astype("u1")
+
+
+def _member(f):
+    def get(self):
+        try:
+            return f(self)
+        except (OSError, LookupError, ValueError, TypeError) as e:
+            raise Error(f"{self.file.filename}: {self.name}: " + str(e).strip('"')) from None
+    return property(get)
+
+
+class Layer(h5py.Group):
+    """The group of a matrix: MEMBERS as docs/format.md has them, or None, branches as layers; and, made of them, shape
+    (outputs, inputs), codes, unpacked, group_index of each column, weight, dequantized, to the bit what the tools
+    multiply, and whole, the weight with split columns and branch added. Weights are float32."""
+    def __getattr__(self, name):
+        if name not in MEMBERS:
+            raise AttributeError(f"a layer has no {name}")
+        v = self.get(name, self.attrs.get(name))
+        v = Layer(v.id) if isinstance(v, h5py.Group) else v[()] if isinstance(v, h5py.Dataset) else v
+        return v.decode() if isinstance(v, bytes) else v
+
+    @_member
+    def shape(self):
+        d = self[next((n for n in ("codes", "packed") if n in self), "weight")]
+        return d.shape[0], int(d.attrs.get("columns", d.shape[1]))
+
+    @_member
+    def codes(self):
+        if "packed" in self:
+            return unpack(self["packed"][()].astype("u4"), len(grids[self.storage]).bit_length() - 1, self.shape[1])
+        return self["codes"][()] if "codes" in self else None
+
+    @_member
+    def group_index(self):
+        given = self["group_index"][()] if "group_index" in self else None
+        return np.arange(self.shape[1]) // (max(self.group, 0) or self.shape[1]) if given is None else given
+
+    @_member
+    def weight(self):
+        if self.storage is None:
+            return self["weight"][()].astype("f4")
+        w, i = np.append(grids.get(self.storage, []), np.full(256, np.nan, "f4"))[self.codes], self.group_index
+        if np.isnan(w).any():
+            raise ValueError(f"there is a code without a value in the grid of {self.storage}")
+        w = w if self.zero is None else w - np.atleast_2d(self.zero)[:, i]
+        w = w * np.atleast_2d(self["scale"][()] / (1 if self.scale_tensor is None else self.scale_tensor))[:, i]
+        return w if self.compute in (None, "none") else nearest(self.compute, w, self.saturate) * np.c_[self.scale8]
+
+    @_member
+    def whole(self):
+        w, scale = self.weight, 1 if self.split_scale is None else self.split_scale
+        if self.split_index is not None:
+            w[:, self.split_index] += self.split_weight * np.float32(scale)
+        for a, b in zip(self.branch_a.weight, self.branch_b.weight.T) if self.branch_a else ():
+            w += np.multiply.outer(b, a)
+        return w
+
+
+class Model(h5py.File):
+    """A file as h5py has it, with its configuration, the commands that made it, and its layers."""
+    config = _member(lambda self: json.loads(self["config"][()]) if "config" in self else {})
+    history = _member(lambda self: {n: v.split("\n") for n, v in self.attrs.items() if n.startswith("history")})
+
+    def layers(self, group=None):
+        """Each linear layer, and other matrices (embeddings), block after block."""
+        group = group or self
+        if "codes" in group or "packed" in group or "weight" in group and group["weight"].ndim == 2:
+            yield Layer(group.id)
+        for name in sorted(group, key=lambda n: (int(n) if n.isdigit() else 0, n)):
+            if isinstance(group[name], h5py.Group) and not name.startswith("branch_"):
+                yield from self.layers(group[name])
+
+
+def open(path):
+    """The Model of a file."""
+    try:
+        model = Model(path, "r")
+    except OSError as e:
+        raise Error(f"{path}: {e}") from None
+    if "parts" in model.attrs:
+        raise Error(f"{path}: is a stream, of which h5py sees the first part; tensor-join makes one file of it")
+    return model
+
+
+if __name__ == "__main__":
+    sys.tracebacklimit = 0
+    for layer in open(sys.argv[1]).layers():
+        print(layer.name, *layer.shape, layer.storage or layer["weight"].dtype, layer.group, sep="\t")

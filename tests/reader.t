@@ -1,0 +1,59 @@
+#!/bin/sh
+# The reader for Python (docs/ptqtools.py) against what the tools say: values of every format that they list, weights of
+# every one as model-export writes them, bit for bit; what it says of files that it cannot read; its page runs.
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+export PYTHONPATH="$top/docs"
+
+# The values of every format.
+exmy-sweep --json --table values --formats "$(py formats)" >values.json
+ok 'values of every format' py same_values
+
+# A layer of every format, under every type of scales, in groups of each kind; all compute formats; branches, split
+# columns.
+py make "$top/tests/ref/llama-gqa.h5"
+sample-tokens -q --length 320 --ctx 32 model.h5 -o tokens.h5
+hessian-accum -q --tokens tokens.h5 --ctx 32 model.h5 -o hessian.h5
+dpq() { dpq-run -q --hessian hessian.h5 "$@" model.h5 2>/dev/null; }
+dpq --reorder full --plan storage.plan -o codes.h5
+dpq --plan compute.plan | cat >stream.h5
+tensor-join -q stream.h5 -o compute.h5 2>/dev/null
+exmy-pack -q codes.h5 -o packed.h5
+for f in bf16 nf5:8; do
+	fbq-run -q --method eora --rank 3 --branch-format $f --hessian hessian.h5 --reference model.h5 codes.h5 \
+		-o branch-${f%:*}.h5 2>/dev/null
+done
+ok 'a layer of every format; packed, its codes; configuration and history' py about codes.h5 packed.h5
+ok 'split columns' py split compute.h5 split.h5
+for f in codes branch-bf16 branch-nf5 split; do
+	ok "$f: is exported" model-export -q --weights-only -o $f $f.h5
+	ok "$f: the same weights, bit for bit" py same_weights $f.h5 $f
+done
+is 'layers as the tools list them' \
+	"$(/usr/bin/python3 -B "$top/docs/ptqtools.py" packed.h5 | sed -n "s/float/f/; /layers/p" | cut -f 1-4)" \
+	"$(tensor-stats -q packed.h5 | awk -F '\t' -v OFS='\t' '$1 ~ /layers/ { print $1, $5, $6, $2 }')"
+
+ok 'members, and those that are not there' py members
+py errors none.h5 text.h5 stream.h5 code.h5 scale.h5 mine.h5 >said
+cat >wanted <<'E'
+none.h5: [Errno 2] Unable to open file
+text.h5: Unable to open file (file signature not found)
+stream.h5: is a stream, of which h5py sees the first part; tensor-join makes one file of it
+code.h5: /a: there is a code without a value in the grid of int4
+scale.h5: /a: Unable to open object (object 'scale' doesn't exist)
+mine.h5: /a: there is a code without a value in the grid of mine
+E
+is 'what cannot be read' "$(sed 's/^\(none.*file\) (.*/\1/' said)" "$(cat wanted)"
+ok '... but a format that is told' py told mine.h5
+
+# The page: its example prints what it says.
+block() {	# the first of a language
+	awk -v head="\`\`\`$1" '/^```/ { fence = !fence; on = fence && $0 == head && !n++; next } on' \
+		"$top/docs/python.md"
+}
+block sh >script; block python >example.py; block '' >expected
+ln -s "$top/data" data
+ok 'the example of the page runs' bash -euo pipefail script
+is '... and prints what the page says' "$(/usr/bin/python3 -B example.py)" "$(cat expected)"
+done_testing
