@@ -206,7 +206,8 @@ wrong neox-base "'rotary_emb_base' must be a positive number"
 wrong neox-parallel "'use_parallel_residual' must be true or false"
 wrong neox-heads 'hidden size 24 is not a multiple of 5 heads'
 wrong gpt2-alias "'hidden_size' must be a whole number"
-bad bad-quantized "config.json: 'quantization_config': quant_method 'aqlm' is not known; known are compressed-tensors"
+bad bad-quantized \
+	"config.json: 'quantization_config': quant_method 'aqlm' is not known; known are compressed-tensors, fp8"
 
 no 'no operand' 2 'expected a folder' model-import
 no 'two operands' 2 'one operand too many' model-import good half

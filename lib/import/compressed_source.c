@@ -88,42 +88,18 @@ static struct format integers(const struct compressed_rule *r)
 	return f;
 }
 
-static void begin(struct reading *r, struct format f, enum scale_type type)
-{
-	format_scales(&f, type);
-	r->y = source_layer_make(r->dim[0], r->dim[1], &f, group_of(r->rule));
-}
-
-/* Rows and columns of the scales as the checkpoint has them. */
 static void scale_extents(const struct reading *r, size_t dim[2])
 {
-	const bool block = r->rule->scheme.strategy == COMPRESSED_BLOCK;
-
-	dim[0] = block ? ceil_div(r->dim[0], r->rule->block[0]) : r->dim[0];
+	dim[0] = r->dim[0];
 	dim[1] = linear_groups(r->dim[1], group_of(r->rule));
 }
 
-/* Makes the layer with its scales; those of blocks are repeated in each row of one. */
+/* Makes the layer with its scales. */
 static void read_scales(struct reading *r, struct format f)
 {
-	const bool tensor = r->rule->scheme.strategy == COMPRESSED_TENSOR;
-	enum scale_type type;
-	size_t dim[2];
-	float *scale;
+	const size_t rows = r->rule->scheme.strategy == COMPRESSED_BLOCK ? r->rule->block[0] : 1;
 
-	scale_extents(r, dim);
-	scale = packed_floats(r->p, r->name, "weight_scale", tensor ? -1 : 2, tensor ? (size_t[]){ 1 } : dim,
-		&type);
-	begin(r, f, type);
-	if (tensor)
-		*r->y.codes.scale = *scale;
-	for (size_t row = 0; !tensor && row < r->dim[0]; row++) {
-		const size_t from = r->rule->scheme.strategy == COMPRESSED_BLOCK ? row / r->rule->block[0] :
-			row;
-
-		memcpy(r->y.codes.scale + row * dim[1], scale + from * dim[1], dim[1] * sizeof *scale);
-	}
-	free(scale);
+	r->y = packed_scaled(r->p, r->name, "weight_scale", r->dim, f, group_of(r->rule), rows);
 }
 
 static void set_zeros(struct reading *r)
@@ -293,7 +269,7 @@ static void read_fp4(struct reading *r, const char *format, const char *dtype)
 	if (r->rule->scheme.strategy != COMPRESSED_GROUP || r->rule->scheme.group != (size_t)f.group)
 		die("%s: 'quantization_config': %s: %s has groups of %ld, expected these", r->p->config_name,
 			r->rule->name, format, f.group);
-	begin(r, f, f.scales);
+	r->y = source_layer_make(r->dim[0], r->dim[1], &f, group_of(r->rule));
 	read_pairs(r);
 	scale_extents(r, dim);
 	code = packed_take(r->p, r->name, "weight_scale", dtype, 2, dim).data;

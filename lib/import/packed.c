@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* packed.c -- see packed.h */
 #include "import/packed.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 #include "import/compressed_source.h"
+#include "import/fp8_source.h"
 #include "num/half.h"
 
-static const struct packed_kind *const kinds[] = { &compressed_source };
+static const struct packed_kind *const kinds[] = { &compressed_source, &fp8_source };
 enum { KINDS = sizeof kinds / sizeof *kinds, WORD = 32 };
 
 /* --- quantization_config --- */
@@ -109,6 +112,20 @@ bool packed_is(const struct packed *p, const char *name, const char *member, con
 	return is;
 }
 
+size_t packed_numbers(const struct packed *p, const char *name, const char *member)
+{
+	char *tensor = xformat("%s.%s", name, member);
+	struct safetensors_raw t = { .rank = 0 };
+	size_t n;
+
+	if ((n = safetensors_file(p->tensors, tensor) != NULL))
+		t = safetensors_raw(p->tensors, tensor);
+	for (int i = 0; i < t.rank; i++)
+		n *= t.dim[i];
+	free(tensor);
+	return n;
+}
+
 char *packed_name(const struct packed *p, const char *tensor)
 {
 	const char *member = strrchr(tensor, '.');
@@ -140,13 +157,19 @@ _Noreturn void packed_refuse(const struct packed *p, const char *name, const cha
 	...)
 {
 	char *tensor = xformat("%s.%s", name, member), *what = NULL;
-	const char *file = safetensors_file(p->tensors, tensor);
+	const char *file = safetensors_file(p->tensors, tensor), *other = packed_member(p, name, 0);
 	va_list ap;
 
 	va_start(ap, fmt);
 	if (vasprintf(&what, fmt, ap) < 0)
 		die("out of memory");
 	va_end(ap);
+	if (!file && other) {	/* that of its neighbours */
+		char *neighbour = xformat("%s.%s", name, other);
+
+		file = safetensors_file(p->tensors, neighbour);
+		free(neighbour);
+	}
 	die("%s: %s: %s", file ? file : p->config_name, tensor, what);
 }
 
@@ -210,26 +233,58 @@ struct safetensors_raw packed_take(struct packed *p, const char *name, const cha
 	packed_refuse(p, name, member, "its shape is %s, expected %s", is, expected);
 }
 
+/* Numbers of a type, and which of ours it is. */
+static float *widen(size_t n, const void *x, const char *dtype, enum scale_type *type)
+{
+	const bool exponents = !strcmp(dtype, "F8_E8M0");
+	const enum half_type half = !strcmp(dtype, "F16") ? HALF_F16 : !strcmp(dtype, "BF16") ? HALF_BF16 :
+		HALF_NONE;
+	float *y = xalloc(n, sizeof *y);
+
+	if (!exponents)
+		half_widen(n, y, x, half);
+	for (size_t i = 0; exponents && i < n; i++) {
+		const uint8_t e = ((const uint8_t *)x)[i];
+
+		y[i] = e == 255 ? NAN : ldexpf(1, e - 127);
+	}
+	*type = exponents ? SCALE_E8M0 : half == HALF_F16 ? SCALE_F16 :
+		half == HALF_BF16 ? SCALE_BF16 : SCALE_F32;
+	return y;
+}
+
 float *packed_floats(struct packed *p, const char *name, const char *member, int rank, const size_t dim[],
 	enum scale_type *type)
 {
-	static const char dtypes[] = "F32 F16 BF16";
+	static const char dtypes[] = "F32 F16 BF16 F8_E8M0";
 	const struct safetensors_raw t = rank < 0 ? take(p, name, member, dtypes) :
 		packed_take(p, name, member, dtypes, rank, dim);
-	const enum half_type half = !strcmp(t.dtype, "F16") ? HALF_F16 : !strcmp(t.dtype, "BF16") ?
-		HALF_BF16 :
-		HALF_NONE;
+	enum scale_type any;
 	size_t n = 1;
-	float *y;
 
 	for (int i = 0; i < t.rank; i++)
 		n *= t.dim[i];
 	if (rank < 0 && n != dim[0])
 		packed_refuse(p, name, member, "has %zu numbers, expected %zu", n, dim[0]);
-	y = xalloc(n, sizeof *y);
-	half_widen(n, y, t.data, half);
-	if (type)
-		*type = half == HALF_F16 ? SCALE_F16 : half == HALF_BF16 ? SCALE_BF16 : SCALE_F32;
+	return widen(n, t.data, t.dtype, type ? type : &any);
+}
+
+struct source_layer packed_scaled(struct packed *p, const char *name, const char *member, const size_t dim[2],
+	struct format storage, long group, size_t rows)
+{
+	const size_t extents[] = { group < 0 ? 1 : ceil_div(dim[0], rows), linear_groups(dim[1], group) };
+	enum scale_type type;
+	float *scale = packed_floats(p, name, member, group < 0 ? -1 : 2, extents, &type);
+	struct source_layer y;
+
+	format_scales(&storage, type);
+	y = source_layer_make(dim[0], dim[1], &storage, group);
+	if (group < 0)
+		*y.codes.scale = *scale;
+	for (size_t row = 0; group >= 0 && row < dim[0]; row++)
+		memcpy(y.codes.scale + row * extents[1], scale + row / rows * extents[1],
+			extents[1] * sizeof *scale);
+	free(scale);
 	return y;
 }
 

@@ -55,12 +55,21 @@ struct source_layer packed_read(struct packed *p, const char *name);
 
 bool packed_has(const struct packed *p, const char *name, const char *member);
 bool packed_is(const struct packed *p, const char *name, const char *member, const char *dtype);
+/* How many numbers a member has; 0: it is not there. */
+size_t packed_numbers(const struct packed *p, const char *name, const char *member);
 /* A member; dims: 0 for any extent; dtypes: those it may have, "I32 U32". */
 struct safetensors_raw packed_take(struct packed *p, const char *name, const char *member, const char *dtypes,
 	int rank, const size_t dim[]);
-/* The same of F32, F16 and BF16 in float; free() it. rank -1: of any rank, dim[0] numbers. *type: theirs. */
+/* The same of F32, F16, BF16 and F8_E8M0 in float; free() it. rank -1: of any rank, dim[0] numbers. *type:
+ * theirs. */
 float *packed_floats(struct packed *p, const char *name, const char *member, int rank, const size_t dim[],
 	enum scale_type *type);
+/*
+ * A layer of extents dim[2] with the scales of a member and of their type: one where group is -1, else
+ * [⌈out/rows⌉, groups], each for so many rows.
+ */
+struct source_layer packed_scaled(struct packed *p, const char *name, const char *member, const size_t dim[2],
+	struct format storage, long group, size_t rows);
 _Noreturn void packed_refuse(const struct packed *p, const char *name, const char *member, const char *fmt,
 	...)
 	__attribute__((format(printf, 4, 5)));

@@ -52,7 +52,7 @@ static const struct dtype {
 	{ "F64", 8, TENSOR_ANY }, { "I64", 8, TENSOR_ANY }, { "U64", 8, TENSOR_ANY },
 	{ "I32", 4, TENSOR_ANY }, { "U32", 4, TENSOR_ANY }, { "I16", 2, TENSOR_ANY },
 	{ "U16", 2, TENSOR_ANY }, { "I8", 1, TENSOR_ANY }, { "U8", 1, TENSOR_ANY }, { "BOOL", 1, TENSOR_ANY },
-	{ "F8_E4M3", 1, TENSOR_ANY }, { "F8_E5M2", 1, TENSOR_ANY },
+	{ "F8_E4M3", 1, TENSOR_ANY }, { "F8_E5M2", 1, TENSOR_ANY }, { "F8_E8M0", 1, TENSOR_ANY },
 };
 
 static size_t whole_number(const struct file *f, const char *name, const char *what, const json_t *v)

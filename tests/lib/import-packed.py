@@ -14,7 +14,8 @@ from lib.h5 import layers_of
 
 export = importlib.import_module("lib.model-export")
 compressed = importlib.import_module("lib.compressed")
-SIZES = {"I8": 1, "U8": 1, "F8_E4M3": 1, "F16": 2, "BF16": 2, "I32": 4, "F32": 4, "I64": 8}
+TYPES = {"I8": "i1", "U8": "u1", "F8_E4M3": "u1", "F8_E8M0": "u1", "F16": "f2", "BF16": "u2", "I32": "i4", "F32": "f4",
+         "I64": "i8"}
 
 
 def plain(source, path):
@@ -27,7 +28,7 @@ def save(path, tensors, config):
     header, body = {}, b""
     for name, (dtype, a) in tensors.items():
         data = np.ascontiguousarray(a).tobytes()
-        assert len(data) == SIZES[dtype] * np.size(a), name
+        assert len(data) == np.dtype(TYPES[dtype]).itemsize * np.size(a), name
         header[name] = dict(dtype=dtype, shape=list(np.shape(a)), data_offsets=[len(body), len(body) + len(data)])
         body += data
     text = json.dumps(header).encode()
@@ -42,11 +43,10 @@ def load(path):
     with open(os.path.join(path, "model.safetensors"), "rb") as f:
         n, = struct.unpack("<Q", f.read(8))
         header, body = json.loads(f.read(n)), f.read()
-    types = {"I8": "i1", "U8": "u1", "F8_E4M3": "u1", "F16": "f2", "BF16": "u2", "I32": "i4", "F32": "f4", "I64": "i8"}
     tensors = {}
     for name, h in header.items():
         begin, end = h["data_offsets"]
-        tensors[name] = h["dtype"], np.frombuffer(body[begin:end], types[h["dtype"]]).reshape(h["shape"])
+        tensors[name] = h["dtype"], np.frombuffer(body[begin:end], TYPES[h["dtype"]]).reshape(h["shape"])
     with open(os.path.join(path, "config.json")) as f:
         return tensors, json.load(f)
 
@@ -76,6 +76,9 @@ def numbers(dice, dtype, *shape):
         return x, x
     if dtype == "F16":
         return x.astype("f2"), x.astype("f2").astype("f4")
+    if dtype == "F8_E8M0":
+        e = dice.integers(110, 130, shape, "u1")
+        return e, np.ldexp(np.float32(1), e.astype("i4") - 127)
     x = x.view("u4") >> 16
     return x.astype("u2"), (x << 16).astype("u4").view("f4")
 
@@ -86,7 +89,8 @@ def compressed_layer(dice, s, out, columns):
     groups = -(-columns // (group or (block or [0, columns])[1]))
     rows = -(-out // block[0]) if block else out
     tensor, kind, dtype = s.get("tensor"), s["format"], s.get("dtype", "F32")
-    here = dict(group=-1 if tensor else group or (block[1] if block else 0), scale_dtype=dtype.lower())
+    here = dict(group=-1 if tensor else group or (block[1] if block else 0))
+    here["scale_dtype"] = dtype.lower().removeprefix("f8_")
     members, middle = {}, 1 << bits - 1
     if "fp4" in kind:
         codes = dice.integers(0, 16, (out, columns), "u1")
@@ -164,6 +168,9 @@ SCHEMES = {
     "fp8d": dict(format="float-quantized", inputs="token", dtype="BF16"),
     "fp8s": dict(format="float-quantized", inputs="tensor", tensor=True),
     "block": dict(format="float-quantized", block=[16, 8]),
+    "deepseek": dict(format="float-quantized", block=[16, 8], method="fp8"),
+    "powers": dict(format="float-quantized", block=[16, 8], method="fp8", dtype="F8_E8M0"),
+    "autofp8": dict(format="float-quantized", tensor=True, inputs="tensor", method="fp8"),
     "mxfp4": dict(format="mxfp4-pack-quantized", group=32),
     "nvfp4": dict(format="nvfp4-pack-quantized", group=16),
 }
@@ -178,6 +185,30 @@ def inputs_of(dice, s, members, here):
         here["act_format"] = "e4m3fn" if s["format"][0] == "f" else "int8"
 
 
+def fp8_layer(dice, s, out, columns):
+    """Members of a layer whose quant_method is fp8, and what it is here."""
+    members, here = compressed_layer(dice, s, out, columns)
+    if not s.get("tensor"):
+        members["weight_scale_inv"] = members.pop("weight_scale")
+    return members, here
+
+
+def fp8_config(s):
+    return dict(quant_method="fp8", activation_scheme="static" if s.get("inputs") else "dynamic", fmt="e4m3",
+                **{"weight_block_size": s["block"]} if "block" in s else {})
+
+
+def compressed_config(schemes):
+    """schemes: (scheme, word) each"""
+    formats = {s["format"] for s, _ in schemes}
+    return dict(
+        quant_method="compressed-tensors", version=schemes[0][0].get("version", "0.18.0"),
+        format="mixed-precision" if len(formats) > 1 else min(formats), quantization_status="compressed",
+        ignore=["lm_head", "re:.*layers.[0-9].+norm"], kv_cache_scheme=None, sparsity_config={}, transform_config={},
+        config_groups={f"group_{i}": compressed_group(s, [f"re:.*{w}" if w else "Linear"])
+                       for i, (s, w) in enumerate(schemes)})
+
+
 def make(source, path, *rules):
     """A folder of the plain one's tensors, each layer packed by the first rule, SCHEME[:WORD], whose word its name has;
     PATH.here is what it is then."""
@@ -190,19 +221,14 @@ def make(source, path, *rules):
         if not s or t.shape[1] % 32 and "fp4" in s["format"]:
             tensors[name] = "F32", t
             continue
-        members, here[layer] = compressed_layer(dice, s, *t.shape)
+        members, here[layer] = (fp8_layer if "method" in s else compressed_layer)(dice, s, *t.shape)
         inputs_of(dice, s, members, here[layer])
         tensors |= {f"{layer}.{m}": v for m, v in members.items()}
     with open(os.path.join(source, "config.json")) as f:
         config = json.load(f)
     schemes = [(SCHEMES[r.partition(":")[0]], r.partition(":")[2]) for r in rules]
-    formats = {s["format"] for s, _ in schemes}
-    config["quantization_config"] = dict(
-        quant_method="compressed-tensors", version=schemes[0][0].get("version", "0.18.0"),
-        format="mixed-precision" if len(formats) > 1 else min(formats), quantization_status="compressed",
-        ignore=["lm_head", "re:.*layers.[0-9].+norm"], kv_cache_scheme=None, sparsity_config={}, transform_config={},
-        config_groups={f"group_{i}": compressed_group(s, [f"re:.*{w}" if w else "Linear"])
-                       for i, (s, w) in enumerate(schemes)})
+    first = schemes[0][0]
+    config["quantization_config"] = fp8_config(first) if "method" in first else compressed_config(schemes)
     save(path, tensors, config)
     with open(path + ".here", "wb") as f:
         pickle.dump(here, f)
@@ -227,3 +253,148 @@ def holds(path, model):
         for name, (_, t) in load(path)[0].items():
             if name.rpartition(".")[0] not in here or name.endswith("bias"):
                 assert (f[name.replace(".", "/")][()] == t).all(), name
+
+
+def spoil(path, to, what, *values):
+    """The folder with one thing that is wrong."""
+    tensors, config = load(path)
+    q, layer = config["quantization_config"], "model.layers.0.mlp.up_proj"
+    group = q.get("config_groups", {}).get("group_0")
+    value = json.loads(values[-1]) if values else None
+
+    def change(member, f):
+        name = f"{layer}.{member}"
+        dtype, a = tensors[name]
+        tensors[name] = dtype, f(a.copy())
+
+    if what == "gone":
+        del tensors[f"{layer}.{values[0]}"]
+    elif what == "extra":
+        tensors[f"{layer}.{values[0]}"] = "F32", np.array([value], "f4")
+    elif what == "first":
+        def first(a):
+            a.flat[0] = float(value) if a.dtype.kind == "f" else value
+            return a
+        change(values[0], first)
+    elif what == "shorter":
+        change(values[0], lambda a: a[:, :-1])
+    elif what == "config":
+        q[values[0]] = value
+    elif what == "group":
+        group[values[0]] = value
+    elif what == "weights":
+        group["weights"][values[0]] = value
+    elif what == "inputs":
+        group["input_activations"] = dict(num_bits=8, type="float", symmetric=True, dynamic=True) | value
+    elif what == "stranger":
+        for name in [n for n in tensors if n.startswith(layer)]:
+            tensors[name.replace("up_proj", "new_proj")] = tensors[name]
+    save(to, tensors, config)
+
+
+# --- packages of others ---
+
+def parameters_by_peer(w, args):
+    """Scales, zero points and what divides them, of the least and largest weights of each group."""
+    import torch
+    from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
+    out, columns = w.shape
+    if args.strategy == "tensor":
+        low, high = w.min().reshape(1), w.max().reshape(1)
+    elif args.strategy == "block":
+        r, c = args.block_structure
+        full = torch.zeros(-(-out // r) * r, -(-columns // c) * c)
+        full[:out, :columns] = w
+        blocks = full.reshape(len(full) // r, r, -1, c)
+        low, high = blocks.amin((1, 3)), blocks.amax((1, 3))
+    else:
+        groups = w.reshape(out, -1, args.group_size or columns)
+        low, high = groups.amin(2), groups.amax(2)
+    whole = generate_gparam(w.min().reshape(1), w.max().reshape(1)) if args.strategy == "tensor_group" else None
+    scale, zero = calculate_qparams(low, high, args, **{} if whole is None else {"global_scale": whole})
+    return scale, zero, whole
+
+
+def dequantized(state, found, scheme, compressor):
+    """The weight in float32, as the package multiplies it."""
+    import torch
+    if "fp4" not in scheme.format:
+        return compressor.decompress(state, scheme)["weight"]
+    from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
+    from compressed_tensors.quantization.lifecycle.forward import dequantize
+    rows, half = state["weight_packed"].shape
+    codes = unpack_fp4_from_uint8(state["weight_packed"], rows, 2 * half).float()
+    return dequantize(x_q=codes, scale=compressor._decompress_scale(state["weight_scale"], torch.float32),
+                      args=scheme.weights, global_scale=found, dtype=torch.float32)
+
+
+def written_by_peer(source, *names):
+    """Folders of the plain one's layers as compressed-tensors compresses them; PATH.npz: what it makes of them."""
+    import torch
+    from compressed_tensors.compressors.base import BaseCompressor
+    from compressed_tensors.quantization import QuantizationScheme
+    from safetensors.torch import save_file
+    for path in names:
+        s = SCHEMES[path] | ({"group": 32} if SCHEMES[path].get("group") == 4 else {})
+        s |= {"block": [128, 128]} if "block" in s else {}
+        group = compressed_group(s, ["Linear"])
+        if "fp4" in s["format"]:
+            group["weights"]["scale_dtype"] = "torch.uint8" if s["format"][0] == "m" else "torch.float8_e4m3fn"
+        scheme = QuantizationScheme(**group)
+        compressor = BaseCompressor.get_value_from_registry(s["format"])
+        tensors, weights = {}, {}
+        for name, t in export.folder(source).items():
+            layer, w = name.removesuffix(".weight"), torch.tensor(t)
+            if "_proj" not in layer or w.ndim != 2:
+                tensors[name] = w
+                continue
+            scale, zero, whole = parameters_by_peer(w, scheme.weights)
+            state = {"weight": w, "weight_scale": scale, "weight_zero_point": zero}
+            state |= {} if whole is None else {"weight_global_scale": whole}
+            state |= {"input_scale": torch.tensor([.05])} if s.get("inputs") == "tensor" else {}
+            state = compressor.compress(state, scheme)
+            weights[name] = dequantized(state, whole, scheme, compressor).float().numpy()
+            tensors |= {f"{layer}.{m}": v.contiguous() for m, v in state.items()}
+        os.makedirs(path)
+        save_file(tensors, os.path.join(path, "model.safetensors"))
+        with open(os.path.join(source, "config.json")) as f:
+            config = json.load(f)
+        config["quantization_config"] = compressed_config([(s, "")]) | {"version": "0.20.0"}
+        with open(os.path.join(path, "config.json"), "w") as f:
+            json.dump(config, f)
+        np.savez(path + ".npz", **weights)
+
+
+def written_by_transformers(source, path):
+    """FP8 in blocks of 128 x 128, and what transformers makes of it."""
+    import torch
+    from safetensors.torch import save_file
+    from transformers.integrations.finegrained_fp8 import _dequantize_fp8_weight
+    tensors, weights = {}, {}
+    for name, t in export.folder(source).items():
+        w = torch.tensor(t)
+        tensors[name] = w
+        if "_proj" not in name or w.ndim != 2:
+            continue
+        shape = [-(-n // 128) for n in w.shape]
+        scale = torch.rand(shape) * .01 + .001
+        wide = scale.repeat_interleave(128, 0).repeat_interleave(128, 1)[:w.shape[0], :w.shape[1]]
+        tensors[name] = (w / wide).to(torch.float8_e4m3fn)
+        tensors[name + "_scale_inv"] = scale
+        weights[name] = _dequantize_fp8_weight(tensors[name], scale, [128, 128], torch.float32).numpy()
+    os.makedirs(path)
+    save_file(tensors, os.path.join(path, "model.safetensors"))
+    with open(os.path.join(source, "config.json")) as f:
+        config = json.load(f)
+    config["quantization_config"] = fp8_config({"block": [128, 128]})
+    with open(os.path.join(path, "config.json"), "w") as f:
+        json.dump(config, f)
+    np.savez(path + ".npz", **weights)
+
+
+def equal_to_peer(path, exported):
+    """Whether weights of an exported folder are PATH.npz, bit for bit; else how many are not."""
+    theirs, ours = np.load(path + ".npz"), export.folder(exported)
+    assert len(theirs.files)
+    differ = sum(int((theirs[n] != ours[n]).sum()) for n in theirs.files)
+    return "equal" if not differ else f"{differ} differ"

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Checkpoints that compressed-tensors itself writes, imported: weights are those that the package dequantizes, in
+# float32, bit for bit. Those of quant_method fp8 as transformers dequantizes them.
+# shellcheck source=tests/doors/doors.sh
+. "$(dirname "$0")/doors.sh"
+need_peers torch transformers compressed_tensors safetensors h5py
+export OMP_NUM_THREADS=1 TQDM_DISABLE=1
+model-import -q "$top/data/prose" -o prose.h5
+model-export -q -o plain prose.h5
+schemes='int2 int3 int4 int5 int6 int7 int8 uint3 uint4 uint8 channel w8a8 w8u fp8 fp8s block mxfp4 nvfp4'
+# shellcheck disable=SC2086
+peer written_by_peer plain $schemes >peers 2>peers.err || cat peers.err >&2
+for s in $schemes; do
+	model-import -q "$s" -o "$s.h5" 2>said || cat said >&2
+	model-export -q --weights-only --dtype f32 -o "$s-plain" "$s.h5"
+	is "$s: weights as compressed-tensors dequantizes them" "$(peer equal_to_peer "$s" "$s-plain")" equal
+done
+peer written_by_transformers plain deepseek >peers 2>peers.err || cat peers.err >&2
+model-import -q deepseek -o deepseek.h5 2>said || cat said >&2
+model-export -q --dtype f32 -o deepseek-plain deepseek.h5
+is 'fp8: weights as transformers dequantizes them' "$(peer equal_to_peer deepseek deepseek-plain)" equal
+done_testing
