@@ -3,6 +3,7 @@
 #include "import/compressed_scheme.h"
 #include <string.h>
 #include "base/error.h"
+#include "import/export_codes.h"
 
 const char *const compressed_formats[] = {
 	[COMPRESSED_PACK] = "pack-quantized", [COMPRESSED_INT] = "int-quantized",
@@ -16,21 +17,6 @@ const char *const compressed_formats[] = {
 static bool is_fp8(const struct format *f)
 {
 	return !strcmp(f->name, "e4m3fn") || !strcmp(f->name, "e4m3ieee");
-}
-
-/* Whether zero points are those of signed integers: the middle code of each group. */
-static bool zeros_in_the_middle(const struct export_weight *w)
-{
-	const uint8_t middle = (uint8_t)(1 << (w->layer->linear.storage.bits - 1));
-
-	for (size_t i = 0; i < w->n; i++) {
-		const struct linear *l = &w->layer[i].linear;
-
-		for (size_t k = 0; k < (l->group == -1 ? 1 : l->out * l->groups); k++)
-			if (l->zero[k] != middle)
-				return false;
-	}
-	return true;
 }
 
 static void set_inputs(const struct export *e, const struct export_weight *w, const char *format,
@@ -73,7 +59,7 @@ static struct compressed_scheme integers(const struct export *e, const struct ex
 	const struct linear *l = &w->layer->linear;
 	struct compressed_scheme s = { .bits = l->storage.bits };
 
-	s.asymmetric = l->storage.asymmetric && !zeros_in_the_middle(w);
+	s.asymmetric = !export_is_symmetric(w);
 	set_inputs(e, w, "int8", &s);
 	s.format = s.inputs == COMPRESSED_PLAIN ? COMPRESSED_PACK : COMPRESSED_INT;
 	set_groups(e, w, &s);

@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
-#include "import/checkpoint_name.h"
 #include "import/compressed_name.h"
 #include "import/compressed_scheme.h"
 #include "import/export_codes.h"
+#include "import/export_scales.h"
 #include "import/folder_target.h"
 
 enum { WORD = 32, COLUMNS = LINEAR_COLUMNS };
@@ -22,24 +22,16 @@ struct compressed {
 	json_t *ignore;			/* names of linear layers that are not quantized */
 	bool head;			/* the head is quantized */
 	struct format fp8;
-	char *worst;			/* layer that rounding changed most; NULL: there was none */
-	double change;
+	struct export_change change;
 };
 
-/* A tensor on its way: layers as they are written, which may be without their compute format. */
+/* A tensor on its way. */
 struct packing {
 	struct export *e;
 	const struct export_weight *w;
 	const struct compressed_scheme *scheme;
-	struct linear *view;		/* [w->n] */
-	size_t rows, groups;		/* extents of the scales */
-	float *scale;			/* [rows][groups] */
+	struct export_scales scales;
 };
-
-static const struct linear *row_of(const struct packing *p, size_t row, size_t *of_layer)
-{
-	return p->view + export_row(p->w, row, of_layer);
-}
 
 /* columns 0: a vector of so many rows */
 static void put(const struct packing *p, const char *member, const char *dtype, size_t element, size_t rows,
@@ -51,91 +43,14 @@ static void put(const struct packing *p, const char *member, const char *dtype, 
 
 /* --- scales --- */
 
-static size_t first_column(const struct packing *p, size_t group)
-{
-	return p->groups > 1 ? group * p->scheme->group : 0;
-}
-
-static float scale_at(const struct packing *p, size_t row, size_t group)
-{
-	const struct linear *l;
-	size_t of_layer, k = export_row(p->w, row, &of_layer);
-	const struct linear *whole = &p->w->layer[k].linear;
-
-	l = p->view + k;
-	k = l->group > 0 ? linear_group(l, first_column(p, group)) : 0;
-	if (p->scheme->format == COMPRESSED_NVFP4)
-		return l->scale[(l->group == -1 ? 0 : of_layer * l->groups) + k];
-	return linear_unit_scale(l, of_layer, k) *
-		(whole->compute.kind && !l->compute.kind ? linear_unit_scale(whole, of_layer, 0) : 1);
-}
-
-/* ‖Y - Ŵ‖²/‖Ŵ‖² of Y, what is written. */
-static double change_of(const struct packing *p, const float rounded[])
-{
-	double difference = 0, norm = 0;
-
-	for (size_t row = 0; row < p->w->rows; row++) {
-		const float *scale = rounded + (p->rows > 1 ? row * p->groups : 0);
-		size_t of_layer, k = export_row(p->w, row, &of_layer);
-
-		for (size_t i = 0; i < p->w->columns; i += COLUMNS) {
-			const size_t n = min(p->w->columns - i, COLUMNS);
-			float u[COLUMNS], w[COLUMNS];
-
-			linear_units(p->view + k, of_layer, i, n, u);
-			linear_columns(&p->w->layer[k].linear, of_layer, i, n, w);
-			for (size_t j = 0; j < n; j++) {
-				const float s = scale[p->groups > 1 ? (i + j) / p->scheme->group : 0];
-				const double d = (double)u[j] * (double)s - (double)w[j];
-
-				difference += d * d;
-				norm += (double)w[j] * (double)w[j];
-			}
-		}
-	}
-	return norm > 0 ? difference / norm : 0;
-}
-
-static void count_rounding(const struct packing *p, const float rounded[])
-{
-	static const struct report_column columns[] = { { "change", REPORT_MAX } };
-	static const struct report_table table = { columns, 1, NULL };
-	struct compressed *c = p->e->packed;
-	const double change = sqrt(change_of(p, rounded));
-
-	report_row(p->e->options.report, &table, p->w->name, &change);
-	if (c->worst && change <= c->change)
-		return;
-	free(c->worst);
-	c->worst = xformat("%s", p->w->name);
-	c->change = change;
-}
-
-_Noreturn static void refuse_scale(const struct packing *p, size_t k)
-{
-	static const char *const dtypes[] = { [HALF_F16] = "f16", [HALF_BF16] = "bf16" };
-	const char *dtype = dtypes[p->e->options.dtype];
-
-	die("%s: %s: the scale %.9g of row %zu, group %zu, is no number of %s; --dtype f32 holds it, dpq-run "
-		"--scale-dtype %s makes scales that fit, --allow-rounding rounds it", p->e->from,
-		p->w->layer->path, (double)p->scale[k], k / p->groups, k % p->groups, dtype, dtype);
-}
-
 static void put_scales(const struct packing *p)
 {
-	const size_t n = p->rows * p->groups, dim[] = { p->rows, p->groups };
-	const struct export_options *o = &p->e->options;
-	float *rounded = xalloc(n, sizeof *rounded);
-	size_t first = 0;
+	const size_t dim[] = { p->scales.rows, p->scales.groups };
+	struct compressed *c = p->e->packed;
+	float *rounded = export_scales_round(&p->scales, p->e->options.dtype, "--dtype f32 holds it",
+		&c->change);
 	char *name = xformat("%s.weight_scale", p->w->name);
 
-	if (!export_narrow(o->dtype, n, p->scale, rounded, &first)) {
-		if (!o->allow_rounding || rounded[first] == 0)
-			refuse_scale(p, first);
-		count_rounding(p, rounded);
-	} else if (o->skip_compute && p->w->layer->linear.compute.kind)
-		count_rounding(p, rounded);
 	folder_put_plain(p->e, name, 2, dim, rounded);
 	free(name);
 	free(rounded);
@@ -146,20 +61,20 @@ static void put_wide_scales(const struct packing *p)
 {
 	const bool tensor = p->scheme->strategy == COMPRESSED_TENSOR;
 
-	put(p, "weight_scale", "F32", 4, p->rows, tensor ? 0 : p->groups, p->scale);
+	put(p, "weight_scale", "F32", 4, p->scales.rows, tensor ? 0 : p->scales.groups, p->scales.scale);
 	if (p->scheme->inputs == COMPRESSED_STATIC)
-		put(p, "input_scale", "F32", 4, 1, 0, p->view->input.scale);
+		put(p, "input_scale", "F32", 4, 1, 0, p->w->layer->linear.input.scale);
 }
 
 /* Of mxfp4, powers of two: their exponents. */
 static void put_exponents(const struct packing *p)
 {
-	const size_t n = p->rows * p->groups;
+	const size_t n = p->scales.rows * p->scales.groups;
 	uint8_t *y = xalloc(n, 1);
 
 	for (size_t i = 0; i < n; i++)
-		y[i] = (uint8_t)(ilogbf(p->scale[i]) + 127);
-	put(p, "weight_scale", "U8", 1, p->rows, p->groups, y);
+		y[i] = (uint8_t)(ilogbf(p->scales.scale[i]) + 127);
+	put(p, "weight_scale", "U8", 1, p->scales.rows, p->scales.groups, y);
 	free(y);
 }
 
@@ -167,35 +82,24 @@ static void put_exponents(const struct packing *p)
 static void put_divided(const struct packing *p)
 {
 	const struct compressed *c = p->e->packed;
-	const size_t n = p->rows * p->groups;
+	const size_t n = p->scales.rows * p->scales.groups;
 	uint8_t *y = xalloc(n, 1);
 
-	format_encode_group(&c->fp8, n, y, p->scale, 1, 0);
-	put(p, "weight_scale", "F8_E4M3", 1, p->rows, p->groups, y);
-	put(p, "weight_global_scale", "F32", 4, 1, 0, p->view->scale_tensor);
+	format_encode_group(&c->fp8, n, y, p->scales.scale, 1, 0);
+	put(p, "weight_scale", "F8_E4M3", 1, p->scales.rows, p->scales.groups, y);
+	put(p, "weight_global_scale", "F32", 4, 1, 0, p->w->layer->linear.scale_tensor);
 	free(y);
 }
 
 /* --- codes --- */
-
-/* The bits of v, from bit `at` of words. */
-static void put_bits(uint32_t *word, size_t stride, size_t at, int bits, uint32_t v)
-{
-	const int shift = (int)(at % WORD);
-
-	word += at / WORD * stride;
-	*word |= v << shift;
-	if (shift + bits > WORD)
-		word[stride] |= v >> (WORD - shift);
-}
 
 /* Signed values + 2^(b-1): our codes, those of int<N> one less. */
 static void pack_row(const struct packing *p, size_t row, uint32_t *y)
 {
 	const int bits = p->scheme->bits;
 	size_t of_layer;
-	const struct linear *l = row_of(p, row, &of_layer);
-	const uint8_t more = !strncmp(l->storage.name, "int", 3);
+	const struct linear *l = export_scales_layer(&p->scales, row, &of_layer);
+	const uint8_t more = export_code_offset(l);
 
 	for (size_t i = 0; i < p->w->columns; i += COLUMNS) {
 		const size_t n = min(p->w->columns - i, COLUMNS);
@@ -203,7 +107,7 @@ static void pack_row(const struct packing *p, size_t row, uint32_t *y)
 		const uint8_t *code = linear_codes(l, of_layer, i, n, unpacked);
 
 		for (size_t j = 0; j < n; j++)
-			put_bits(y, 1, (i + j) * (size_t)bits, bits, (uint8_t)(code[j] + more));
+			export_put_bits(y, 1, (i + j) * (size_t)bits, bits, (uint8_t)(code[j] + more));
 	}
 }
 
@@ -220,18 +124,18 @@ static uint32_t *pack_codes(const struct packing *p, size_t words)
 static void put_zeros(const struct packing *p)
 {
 	const int bits = p->scheme->bits;
-	const size_t words = ceil_div(p->rows * (size_t)bits, WORD);
-	uint32_t *y = xalloc(words * p->groups, sizeof *y);
+	const size_t words = ceil_div(p->scales.rows * (size_t)bits, WORD);
+	uint32_t *y = xalloc(words * p->scales.groups, sizeof *y);
 
-	for (size_t row = 0; row < p->rows; row++)
-		for (size_t g = 0; g < p->groups; g++) {
+	for (size_t row = 0; row < p->scales.rows; row++)
+		for (size_t g = 0; g < p->scales.groups; g++) {
 			size_t of_layer;
-			const struct linear *l = row_of(p, row, &of_layer);
-			const size_t k = l->group == -1 ? 0 : of_layer * l->groups + g;
+			const struct linear *l = export_scales_layer(&p->scales, row, &of_layer);
 
-			put_bits(y + g, p->groups, row * (size_t)bits, bits, l->zero[k]);
+			export_put_bits(y + g, p->scales.groups, row * (size_t)bits, bits,
+				export_zero(l, of_layer, g));
 		}
-	put(p, "weight_zero_point", "I32", 4, words, p->groups, y);
+	put(p, "weight_zero_point", "I32", 4, words, p->scales.groups, y);
 	free(y);
 }
 
@@ -273,7 +177,7 @@ static void put_bytes(const struct packing *p)
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t row = 0; row < p->w->rows; row++) {
 		size_t of_layer;
-		const struct linear *l = row_of(p, row, &of_layer);
+		const struct linear *l = export_scales_layer(&p->scales, row, &of_layer);
 
 		for (size_t i = 0; i < columns; i += COLUMNS) {
 			const size_t n = min(columns - i, COLUMNS);
@@ -334,29 +238,18 @@ static void remember(const struct export *e, const struct compressed_scheme *s, 
 	append_name(e, c->group[i].names, name);
 }
 
-static void extents(struct packing *p)
+static struct export_scales scales_of(struct export *e, const struct export_weight *w,
+	const struct compressed_scheme *s)
 {
-	const struct compressed_scheme *s = p->scheme;
-
-	p->rows = s->strategy == COMPRESSED_TENSOR ? 1 : p->w->rows;
-	p->groups = s->strategy == COMPRESSED_GROUP ? p->w->columns / s->group : 1;
-	p->scale = xalloc(p->rows * p->groups, sizeof *p->scale);
-	for (size_t row = 0; row < p->rows; row++)
-		for (size_t g = 0; g < p->groups; g++)
-			p->scale[row * p->groups + g] = scale_at(p, row, g);
+	return export_scales(e, w, s->strategy == COMPRESSED_TENSOR ? 1 : w->rows,
+		s->strategy == COMPRESSED_GROUP ? w->columns / s->group : 1, s->group);
 }
 
 static void put_codes(struct export *e, const struct export_weight *w)
 {
 	const struct compressed_scheme scheme = compressed_scheme(e, w);
-	struct packing p = { .e = e, .w = w, .scheme = &scheme, .view = xalloc(w->n, sizeof *p.view) };
+	struct packing p = { .e = e, .w = w, .scheme = &scheme, .scales = scales_of(e, w, &scheme) };
 
-	for (size_t i = 0; i < w->n; i++) {
-		p.view[i] = w->layer[i].linear;
-		if (e->options.skip_compute)
-			p.view[i].compute = (struct format){ .kind = NULL };
-	}
-	extents(&p);
 	if (scheme.format == COMPRESSED_PACK)
 		put_packed(&p);
 	else if (scheme.format == COMPRESSED_MXFP4 || scheme.format == COMPRESSED_NVFP4)
@@ -364,17 +257,7 @@ static void put_codes(struct export *e, const struct export_weight *w)
 	else
 		put_bytes(&p);
 	remember(e, &scheme, w->name);
-	free(p.scale);
-	free(p.view);
-}
-
-static bool is_head(const struct export *e, const char *name)
-{
-	char *head = checkpoint_name(e->config, e->config->arch->head);
-	const bool is = !strcmp(name, head);
-
-	free(head);
-	return is;
+	export_scales_free(&p.scales);
 }
 
 static void weight(struct export *e, const struct export_weight *w)
@@ -383,7 +266,8 @@ static void weight(struct export *e, const struct export_weight *w)
 
 	if (export_quantized(w)) {
 		export_check_codes(e, w);
-		c->head |= is_head(e, w->name);
+		export_check_neighbours(e, w);
+		c->head |= export_is_head(e, w);
 		put_codes(e, w);
 		return;
 	}
@@ -428,10 +312,7 @@ static void end(struct export *e)
 	if (!c->groups)
 		die("%s: has no quantized layer; --to hf writes plain ones", e->from);
 	folder_end(e);
-	if (c->worst)
-		warn("%s: rounding changed weights, most %s: by %.3g of its norm", e->to, c->worst,
-			c->change);
-	free(c->worst);
+	export_change_warn(e, &c->change);
 	free(c->group);
 	free(c);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "import/checkpoint_name.h"
 
 bool export_quantized(const struct export_weight *w)
 {
@@ -13,7 +14,16 @@ bool export_quantized(const struct export_weight *w)
 	return false;
 }
 
-static bool neighbours(const struct linear *l)
+bool export_is_head(const struct export *e, const struct export_weight *w)
+{
+	char *head = checkpoint_name(e->config, e->config->arch->head);
+	const bool is = !strcmp(w->name, head);
+
+	free(head);
+	return is;
+}
+
+bool export_neighbours(const struct linear *l)
 {
 	for (size_t i = 0; l->group_index && i < l->in; i++)
 		if (l->group <= 0 || (size_t)l->group_index[i] != i / (size_t)l->group)
@@ -35,10 +45,6 @@ static void check_layer(const struct export *e, const struct layer *layer)
 	if (extra)
 		die("%s: %s: %s, which --to %s has no place for; --to hf multiplies it in", e->from,
 			layer->path, extra, e->target->name);
-	if (!neighbours(l))
-		die("%s: %s: its groups are columns in the order in which they were rounded (group_index), "
-			"--to %s has groups of neighbours, which dpq-run --reorder gar or none makes; --to "
-			"hf writes it plainly", e->from, layer->path, e->target->name);
 }
 
 static bool same_kind(const struct linear *a, const struct linear *b)
@@ -65,6 +71,58 @@ void export_check_codes(const struct export *e, const struct export_weight *w)
 			die("%s: %s: is one tensor of the checkpoint with %s, but of another format, group "
 				"or inputs; --to hf writes both plainly", e->from, l->path, w->layer->path);
 	}
+}
+
+void export_check_neighbours(const struct export *e, const struct export_weight *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!export_neighbours(&w->layer[i].linear))
+			die("%s: %s: its groups are columns in the order in which they were rounded "
+				"(group_index), --to %s has groups of neighbours, which dpq-run --reorder gar or "
+				"none makes; --to hf writes it plainly", e->from, w->layer[i].path,
+				e->target->name);
+}
+
+/* --- integers --- */
+
+static uint8_t middle_code(const struct linear *l)
+{
+	return (uint8_t)(1 << (l->storage.bits - 1));
+}
+
+bool export_is_symmetric(const struct export_weight *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct linear *l = &w->layer[i].linear;
+		const size_t n = l->group == -1 ? 1 : l->out * l->groups;
+
+		for (size_t k = 0; l->storage.asymmetric && k < n; k++)
+			if (l->zero[k] != middle_code(l))
+				return false;
+	}
+	return true;
+}
+
+uint8_t export_code_offset(const struct linear *l)
+{
+	return !strncmp(l->storage.name, "int", 3);
+}
+
+uint8_t export_zero(const struct linear *l, size_t row, size_t group)
+{
+	return !l->storage.asymmetric ? middle_code(l) :
+		l->zero[l->group == -1 ? 0 : row * l->groups + group];
+}
+
+void export_put_bits(uint32_t *word, size_t stride, size_t at, int bits, uint32_t v)
+{
+	enum { WORD = 32 };
+	const int shift = (int)(at % WORD);
+
+	word += at / WORD * stride;
+	*word |= v << shift;
+	if (shift + bits > WORD)
+		word[stride] |= v >> (WORD - shift);
 }
 
 bool export_narrow(enum half_type dtype, size_t n, const float scale[n], float rounded[n], size_t *first)
