@@ -20,12 +20,15 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Writes a folder that transformers loads, and all that is built on it: config.json, "
 		"tokenizer and other texts, and the effective weights, with branches, columns taken out and "
-		"online Hadamards multiplied in (hf), or codes and scales as they are (compressed-tensors, "
-		"for vLLM), or a GGUF file for llama.cpp (gguf). What has no place there is refused by name.",
+		"online Hadamards multiplied in (hf), or codes and scales as they are (compressed-tensors "
+		"and gptq, for vLLM), or a GGUF file for llama.cpp (gguf). What has no place there is "
+		"refused by name.",
 	.examples = "  model-export --to hf -o folder model.h5\n"
 		"  dpq-run -q --compensate none model.h5 | model-export --to hf --dtype bf16 -o quantized\n"
 		"  dpq-run -q --compensate none --storage int4 --scale-dtype bf16 model.h5 |\n"
 		"    model-export --to compressed-tensors --dtype bf16 -o packed\n"
+		"  dpq-run -q --compensate none --storage int4 --scale-dtype f16 model.h5 |\n"
+		"    model-export --to gptq --dtype f16 -o gptq\n"
 		"  dpq-run -q --compensate none --storage int4 --group 32 --scale-dtype f16 model.h5 |\n"
 		"    model-export -q --to gguf -o model.gguf",
 };

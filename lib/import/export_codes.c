@@ -78,8 +78,8 @@ void export_check_neighbours(const struct export *e, const struct export_weight 
 	for (size_t i = 0; i < w->n; i++)
 		if (!export_neighbours(&w->layer[i].linear))
 			die("%s: %s: its groups are columns in the order in which they were rounded "
-				"(group_index), --to %s has groups of neighbours, which dpq-run --reorder gar or "
-				"none makes; --to hf writes it plainly", e->from, w->layer[i].path,
+				"(group_index), --to %s has groups of neighbours, which dpq-run --reorder "
+				"gar or none makes; --to hf writes it plainly", e->from, w->layer[i].path,
 				e->target->name);
 }
 

@@ -30,6 +30,13 @@ void folder_put(struct export *e, const char *name, const char *member, struct s
 	free(whole);
 }
 
+void folder_put_text(struct export *e, const char *file, const char *text)
+{
+	struct result *r = e->data;
+
+	folder_write(&r->folder, file, strlen(text), text);
+}
+
 /* Numbers in the dtype: x, or new memory. */
 static void *narrow(const struct export *e, const char *name, size_t n, float x[n])
 {

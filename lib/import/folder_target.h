@@ -19,6 +19,8 @@ void folder_end(struct export *e);
 
 /* A tensor as it is, "NAME.MEMBER". */
 void folder_put(struct export *e, const char *name, const char *member, struct safetensors_data t);
+/* A text as a file beside those that go along. */
+void folder_put_text(struct export *e, const char *file, const char *text);
 /* Numbers, rounded to the dtype; dies where one is beyond it. */
 void folder_put_plain(struct export *e, const char *name, int rank, const size_t dim[], float *x);
 /* The same into files of another folder. */

@@ -4,11 +4,12 @@
 #include "import/compressed_target.h"
 #include "import/folder_target.h"
 #include "import/gguf_target.h"
+#include "import/gptq_target.h"
 
-static const struct target *const targets[] = { &hf_target, &compressed_target, &gguf_target };
+static const struct target *const targets[] = { &hf_target, &compressed_target, &gptq_target, &gguf_target };
 enum { KINDS = sizeof targets / sizeof *targets };
 const char *const export_blocks_names[] = { "auto", "q8_0", "none", NULL };
-const char *const target_names[] = { "hf", "compressed-tensors", "gguf", NULL };
+const char *const target_names[] = { "hf", "compressed-tensors", "gptq", "gguf", NULL };
 
 const struct target *target_at(size_t i)
 {

@@ -11,7 +11,7 @@ peer() { "$PEERS" -B "$top/tests/lib/py" "$@"; }
 # need_peers MODULE...: skips the test if one of them is missing
 need_peers() {
 	for m; do
-		"$PEERS" -c "import $m" 2>/dev/null || { skip "$PTQ_TEST" "no $m in $PEERS"; done_testing; }
+		"$PEERS" -c "import $m" >/dev/null 2>&1 || { skip "$PTQ_TEST" "no $m in $PEERS"; done_testing; }
 	done
 }
 # near NAME A B BOUND: |A - B| <= BOUND

@@ -1,0 +1,33 @@
+#!/bin/sh
+# Folders of `model-export --to gptq` as transformers loads them and GPTQModel dequantizes them, in f16: its weights are
+# those of `--to hf --dtype f16`, bit for bit.
+# shellcheck source=tests/doors/doors.sh
+. "$(dirname "$0")/doors.sh"
+need_peers torch transformers optimum gptqmodel safetensors h5py
+export OMP_NUM_THREADS=1 TQDM_DISABLE=1
+model-import -q "$top/data/prose" -o prose.h5
+sample-tokens -q --length 1024 --ctx 128 prose.h5 -o tokens.h5
+hessian-accum -q --tokens tokens.h5 --ctx 128 prose.h5 -o hessian.h5
+
+# make NAME OPTION...: a folder of codes, and the same weights plainly
+names=
+make() {
+	name=$1; shift
+	dpq-run -q --scale-dtype f16 --layers '/model/layers/*' "$@" prose.h5 -o "$name.h5"
+	model-export -q --to gptq --dtype f16 -o "$name" "$name.h5"
+	model-export -q --dtype f16 -o "$name-plain" "$name.h5"
+	names="$names $name"
+}
+for b in 2 3 4 8; do
+	make int$b --compensate none --storage int$b -g 32
+	make uint$b --compensate none --storage uint$b -g 64
+done
+make channel --compensate none --storage int4 -g channel
+make order --compute none --hessian hessian.h5 --reorder full --storage uint4 -g 64
+make order-sym --compute none --hessian hessian.h5 --reorder full --storage int4 -g 32
+# shellcheck disable=SC2086
+peer loaded_by_peer $names >peers 2>peers.err || cat peers.err >&2
+for name in $names; do
+	is "$name: weights of GPTQModel" "$(sed -n "s/^$name	//p" peers)" equal
+done
+done_testing
