@@ -4,7 +4,6 @@
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-export PYTHONPATH="$top/docs"
 
 # The values of every format.
 exmy-sweep --json --table values --formats "$(py formats)" >values.json
@@ -55,5 +54,5 @@ block() {	# the first of a language
 block sh >script; block python >example.py; block '' >expected
 ln -s "$top/data" data
 ok 'the example of the page runs' bash -euo pipefail script
-is '... and prints what the page says' "$(/usr/bin/python3 -B example.py)" "$(cat expected)"
+is '... and prints what the page says' "$(PYTHONPATH=$top/docs /usr/bin/python3 -B example.py)" "$(cat expected)"
 done_testing

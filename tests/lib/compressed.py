@@ -7,6 +7,7 @@ import re
 
 import h5py
 import numpy as np
+import ptqtools
 
 from lib.h5 import copied, layers_of
 
@@ -25,12 +26,6 @@ def fp8(code):
     x = np.where(e > 0, np.ldexp(1 + m / 8, e - 7), np.ldexp(m / 8, -6))
     assert not (code & 127 == 127).any()
     return np.where(sign > 0, -x, x).astype("f4")
-
-
-def to_fp8(x, most):
-    """The nearest number of e4m3fn, ties to even, at most `most`."""
-    step = np.ldexp(1., np.maximum(np.frexp(np.abs(x))[1] - 1, -6) - 3)
-    return np.clip(np.rint(x / step) * step, -most, most).astype("f4")
 
 
 def fields(words, bits, n):
@@ -114,27 +109,15 @@ class Folder:
 
 
 def ours(g):
-    """Units, scales and dequantized weights of a layer of a model, from the format's page."""
-    codes, a = g["codes"][()].astype("i4"), g.attrs
-    kind, group = a["storage"], a["group"]
-    scale = g["scale"][()].astype("f4").reshape(1 if group == -1 else len(codes), -1)
-    bits, width = a["bits"], codes.shape[1] if group < 1 else group
-    wide = lambda t: np.broadcast_to(np.repeat(t, width, 1)[:, :codes.shape[1]], codes.shape)
-    scale = wide(scale)
-    if kind.startswith("uint"):
-        units = codes - wide(g["zero"][()].astype("i4").reshape(1 if group == -1 else len(codes), -1))
-    elif kind.startswith("int"):
-        units = codes - (2 ** (bits - 1) - 1)
-    elif kind in ("mxfp4", "nvfp4"):
-        units = FP4[codes]
-        scale = scale / g["scale_tensor"][()] if kind == "nvfp4" else scale
-    else:
-        units = fp8(codes)
-    units = units.astype("f4")
-    if a["compute"] == "none":
+    """Units, scales and dequantized weights of a layer of a model, by the reader for Python."""
+    layer = ptqtools.Layer(g.id)
+    wide = lambda t: np.broadcast_to(np.atleast_2d(t)[:, layer.group_index], layer.shape)
+    units = ptqtools.grids[layer.storage][layer.codes] - (0 if layer.zero is None else wide(layer.zero))
+    scale = wide(layer.scale if layer.scale_tensor is None else layer.scale / layer.scale_tensor)
+    if layer.compute == "none":
         return units, scale
-    units = to_fp8((units * scale).astype("f8"), a.get("saturate", 0) or 448)
-    return units, np.broadcast_to(g["scale8"][()].reshape(-1, 1), codes.shape)
+    scale8 = np.broadcast_to(np.c_[layer.scale8], layer.shape)
+    return ptqtools.nearest(layer.compute, units * scale, layer.saturate), scale8
 
 
 def packed(model, path):

@@ -5,6 +5,7 @@ from statistics import NormalDist
 
 import h5py
 import numpy as np
+from ptqtools import Layer
 
 from lib.h5 import copied, create, layers_of, read
 
@@ -214,15 +215,10 @@ def alike(one, other):
 
 def plain(source, target):
     shutil.copy(source, target)
-    fp4 = np.float32([0, 0.5, 1, 1.5, 2, 3, 4, 6])
-    grid = np.concatenate([fp4, -fp4])
     with h5py.File(source) as q, h5py.File(target, "r+") as f:
         for n in layers_of(q):
-            g = q[n]
-            s = g["scale"][...] / g["scale_tensor"][...] if "scale_tensor" in g else g["scale"][...]
-            w = grid[g["codes"][...]] * np.repeat(s, g.attrs["group"], 1)[:, : g["codes"].shape[1]]
             del f[n]
-            f[n + "/weight"] = w.astype("f4")
+            f[n + "/weight"] = Layer(q[n].id).weight
 
 
 def mapped(e1m3, int5):

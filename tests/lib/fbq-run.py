@@ -4,25 +4,13 @@ import shutil
 
 import h5py
 import numpy as np
+from ptqtools import Layer
 
 from lib.h5 import copied, create
 
 
 def matrix(g):
-    if "weight" in g:
-        return g["weight"][()].astype("f8")
-    kind, c = g.attrs["storage"].decode() if isinstance(g.attrs["storage"], bytes) else g.attrs["storage"], g["codes"][
-        ()
-    ].astype("f8")
-    n = c.shape[1]
-    group = int(g.attrs["group"]) or n
-    s = np.repeat(
-        g["scale"][()].astype("f8").reshape(c.shape[0] if group > 0 else 1, -1), group if group > 0 else n, 1
-    )[:, :n]
-    if kind.startswith("uint"):
-        return (c - np.repeat(g["zero"][()].astype("f8"), group, 1)[:, :n]) * s
-    assert kind.startswith("int"), kind
-    return (c - (2 ** (int(kind[3:]) - 1) - 1)) * s
+    return Layer(g.id).weight.astype("f8")
 
 
 def whole(g):

@@ -4,6 +4,7 @@ import shutil
 
 import h5py
 import numpy as np
+from ptqtools import Layer
 
 from lib.h5 import copied, create
 
@@ -68,9 +69,7 @@ def dense(before, after, path):
 
     a, b = h5py.File(before), h5py.File(after)
     w, g = a[path + "/weight"][()].astype("f8"), b[path]
-    scale = g["scale"][()].astype("f8")
-    group = g.attrs["group"] or w.shape[1]
-    q = (g["codes"][()] - np.repeat(g["zero"][()].astype("f8"), group, 1)) * np.repeat(scale, group, 1)
+    q = Layer(g.id).weight.astype("f8")
     get = lambda name: g[name][()] if name in g else None
     out = matrix(get("output_signs"), g.attrs.get("output_hadamard", 0), w.shape[0])
     into = matrix(get("input_signs"), g.attrs.get("online_hadamard", 0), w.shape[1])

@@ -5,6 +5,7 @@ import json
 
 import h5py
 import numpy as np
+from ptqtools import Layer
 
 from lib.h5 import create
 
@@ -31,38 +32,19 @@ def make():
 
 def numbers(table, model):
     """Check.py TABLE MODEL: every number again, in numpy, of the weight as its members say."""
-    E4M3 = np.array(
-        [
-            (-1) ** (c >> 7) * (2.0 ** ((c >> 3 & 15) - 7) * (1 + (c & 7) / 8) if c >> 3 & 15 else (c & 7) * 2.0**-9)
-            for c in range(256)
-            if c & 127 != 127
-        ]
-    )
-
-    def weight(g):
+    def bits(g):
         if "weight" in g:
-            return g["weight"][...].astype("f4"), 8 * g["weight"].dtype.itemsize
-        code, scale, zero = g["codes"][...].astype("f4"), g["scale"][...], g["zero"][...]
-        m, n = code.shape
-        size = g.attrs["group"]
-        index = g["group_index"][...] if "group_index" in g else np.arange(n) // size
-        w = (code - zero[:, index]) * scale[:, index]
-        bits = 4 * m * n + scale.size * 32 + zero.size * 4
-        if "group_index" in g:
-            bits += n * np.ceil(np.log2(scale.shape[1]))
-        if g.attrs["compute"] == "e4m3fn":
-            near = np.abs(w[..., None] - E4M3).min(-1)  # ties do not matter here: both neighbours are as near
-            low = E4M3[np.abs(w[..., None] - E4M3).argmin(-1)]
-            w = low.astype("f4") * g["scale8"][0]
-            bits += 32
-        return w, bits / m / n
+            return 8 * g["weight"].dtype.itemsize
+        (m, n), scale = g["codes"].shape, g["scale"]
+        bits = 4 * m * n + scale.size * 32 + g["zero"].size * 4 + 32 * (g.attrs["compute"] == "e4m3fn")
+        return (bits + ("group_index" in g) * n * np.ceil(np.log2(scale.shape[1]))) / m / n
 
     rows = list(csv.DictReader(open(table), delimiter="\t"))
     f = h5py.File(model)
     total = count = 0
     for row in rows[:-1]:
-        w, bits = weight(f[row["layer"]])
-        w = w.astype("f8")
+        g = f[row["layer"]]
+        w = Layer(g.id).weight.astype("f8")
         m, n = w.shape
         u = w.mean()
         live = np.abs(w).max(1) > 0
@@ -70,7 +52,7 @@ def numbers(table, model):
         want = dict(
             rows=m,
             columns=n,
-            bits=bits,
+            bits=bits(g),
             sigma=s.mean(),
             sigma_min=s.min(),
             sigma_max=s.max(),
@@ -81,7 +63,7 @@ def numbers(table, model):
         )
         for k, v in want.items():  # six digits are printed
             assert abs(float(row[k]) - v) <= 1e-5 * abs(v), (row["layer"], k, row[k], v)
-        total += bits * m * n
+        total += bits(g) * m * n
         count += m * n
     assert rows[-1]["layer"] == "all" and abs(float(rows[-1]["bits"]) - total / count) < 1e-5 * total / count
     assert float(rows[-1]["absmax"]) == max(float(r["absmax"]) for r in rows[:-1])
