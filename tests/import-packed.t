@@ -14,6 +14,12 @@ model-export -q -o plain llama-gqa.h5
 # quiet COMMAND...: it says nothing but that a model has no tokenizer
 quiet() { "$@" 2>said && ! grep -v -e 'has no tokenizer' -e 'dynamic scales of groups' said; }
 
+# differ FILE FILE: whether weights differ, and whether there are any
+differ() {
+	tensor-diff -q -r "$1" "$2" 2>/dev/null | awk -F'\t' 'NR > 1 && $3 != 0 && $3 != "-" { bad = 1 }
+		END { print (bad ? "yes" : "no") " of " (NR > 1 ? "some" : "none") }'
+}
+
 # Written by hand.
 for s in int2 int3 int4 int5 int6 int7 int8 uint2 uint3 uint4 uint5 uint6 uint7 uint8 old3 old4 old5 old6 old7 \
 	bytes channel half order w8 w8a8 w8a8s w8u w4a8 fp8 fp8d fp8s block mxfp4 nvfp4 \
@@ -26,12 +32,11 @@ py make plain mixed uint4:q_proj w8a8:down_proj fp8:gate int4
 ok 'several groups: imports' quiet model-import mixed -o mixed.h5
 ok '... bit for bit' py holds mixed mixed.h5
 
-# differ FILE FILE: whether weights differ, and whether there are any
-differ() {
-	tensor-diff -q -r "$1" "$2" 2>/dev/null | awk -F'\t' 'NR > 1 && $3 != 0 && $3 != "-" { bad = 1 }
-		END { print (bad ? "yes" : "no") " of " (NR > 1 ? "some" : "none") }'
-}
-
+# Layers that a checkpoint of plain weights has transposed are not, packed.
+model-export -q -o plain-gpt2 gpt2.h5
+py make plain-gpt2 conv uint4
+ok 'Conv1D: imports' quiet model-import conv -o conv.h5
+ok '... in the shapes of the tree' py holds conv conv.h5
 
 # Bad input, by name, and nothing half-written.
 # wrong NAME WHY FOLDER WHAT ARGUMENT...: the folder, spoilt so, is refused
@@ -101,13 +106,16 @@ no 'a shard that is missing' 1 'shards/model-00002-of-.*: cannot open' model-imp
 ok 'nothing is left of what failed' sh -c 'test ! -e no.h5 && test -z "$(ls .no.h5* 2>/dev/null)"'
 
 # What has no form here is left out, and said.
-py spoil int4 left config kv_cache_scheme '{"num_bits": 8}'
+py spoil int4 left keys 0 '{"num_bits": 8}'
 model-import -q left -o left.h5 2>said
 is 'keys and values' "$(grep -c 'kv_cache_scheme: keys and values are not rounded' said)" 1
+is '... and their scales' "$(grep -c 'k_scale: a scale of keys or values has no form here' said)" 1
+is '... and the rest is there' "$(differ int4.h5 left.h5)" 'no of some'
 py spoil fp8 left2 inputs null '{"strategy": "group", "group_size": 128}'
 model-import -q left2 -o left2.h5 2>said
 is 'inputs in groups' "$(grep -c "inputs of 8 bits under scales by 'group' have no form here" said)" 1
 ok '... and the codes are there' py 'h5py.File("left2.h5")["model/layers/0/mlp/up_proj/codes"]'
+ok 'changed bytes' py fuzz mixed
 
 # There and back. back NAME OPTION...: no value differs
 back() {
@@ -129,6 +137,12 @@ for m in phi3-window neox-parallel; do
 	back $m-int4 --storage int4 -g 4 $m.h5
 	back $m-fp8 --storage e4m3fn -g tensor $m.h5
 done
+py plain "$ref/vision/llava-clip.h5" llava-clip.h5
+back llava-int4 --storage int4 -g 2 --layers '!*embed*' llava-clip.h5
+model-export -q --to compressed-tensors -o whole uint4.h5
+model-export -q --to compressed-tensors --file-size 4K -o shards2 uint4.h5
+ok 'shards give the same bytes' sh -c 'model-import -q whole -o whole.h5 2>said && model-import -q shards2 \
+	-o shards2.h5 2>said && cmp whole.h5 shards2.h5'
 
 # With the basis of the original, its Hessians judge and repair what others quantized.
 model-import -q plain -o base.h5 2>said

@@ -254,8 +254,11 @@ static void read_pairs(struct reading *r)
 	const uint8_t *pair = packed_take(r->p, r->name, "weight_packed", "U8", 2,
 		(size_t[]){ r->dim[0], r->dim[1] / 2 }).data;
 
-	for (size_t i = 0; i < n; i++)
-		r->y.codes.codes[i] = pair[i / 2] >> (i % 2 * 4) & 15;
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < n / 2; i++) {
+		r->y.codes.codes[2 * i] = pair[i] & 15;
+		r->y.codes.codes[2 * i + 1] = pair[i] >> 4;
+	}
 }
 
 static void read_fp4(struct reading *r, const char *format, const char *dtype)

@@ -145,6 +145,18 @@ char *packed_name(const struct packed *p, const char *tensor)
 	return NULL;
 }
 
+bool packed_left(const char *tensor)
+{
+	static const char *const names[] = { "k_scale", "v_scale", "q_scale", "kv_scale", "k_zero_point",
+		"v_zero_point", "k_global_scale", "v_global_scale", "q_global_scale" };
+	const char *name = strrchr(tensor, '.');
+
+	for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
+		if (!strcmp(name + 1, names[i]))
+			return true;
+	return false;
+}
+
 const char *packed_member(const struct packed *p, const char *name, size_t i)
 {
 	for (const char *const *m = p->kind->members; *m; m++)

@@ -46,6 +46,8 @@ void packed_close(struct packed *p);
 char *packed_history(const struct packed *p);
 /* The layer, if the tensor is a member of one that is packed; else NULL. free() it. */
 char *packed_name(const struct packed *p, const char *tensor);
+/* Whether the tensor is a scale or zero point of keys, values or queries, which have no place here. */
+bool packed_left(const char *tensor);
 /* The i-th member that is there, in the order of the kind's; NULL: there are fewer. */
 const char *packed_member(const struct packed *p, const char *name, size_t i);
 /* What the kind reads, checked. */

@@ -78,6 +78,7 @@ static void add_packed(struct source *s, const char *layer, const char *tensor)
 static void open_folder(struct source *s)
 {
 	struct folder *f = s->data = xalloc(1, sizeof *f);
+	const char *left = NULL;
 
 	s->config_name = xformat("%s/config.json", s->path);
 	s->text[TEXT_CONFIG] = read_text(s->config_name, CONFIG_MAX);
@@ -96,10 +97,14 @@ static void open_folder(struct source *s)
 
 		if (layer)
 			add_packed(s, layer, name);
+		else if (f->packed && packed_left(name))
+			left = name;
 		else
 			add_tensor(s, name);
 		free(layer);
 	}
+	if (left)
+		warn("%s: %s: a scale of keys or values has no form here: such are left out", s->path, left);
 }
 
 static void folder_close(struct source *s)

@@ -5,7 +5,9 @@ import importlib
 import json
 import os
 import pickle
+import random
 import struct
+import subprocess
 
 import h5py
 import numpy as np
@@ -215,10 +217,13 @@ def make(source, path, *rules):
     dice, here, tensors = np.random.default_rng(1), {}, {}
     for name, t in export.folder(source).items():
         layer = name.removesuffix(".weight")
-        linear = "_proj" in layer and name != layer and t.ndim == 2
+        conv = ".c_" in layer
+        linear = ("_proj" in layer or conv) and name != layer and t.ndim == 2
+        t = t.T if conv and linear else t       # as Conv1D has it
         rule = next((r for r in rules if linear and r.partition(":")[2] in layer), None)
         s = rule and SCHEMES[rule.partition(":")[0]]
         if not s or t.shape[1] % 32 and "fp4" in s["format"]:
+            assert not (conv and linear)
             tensors[name] = "F32", t
             continue
         members, here[layer] = (fp8_layer if "method" in s else compressed_layer)(dice, s, *t.shape)
@@ -251,7 +256,7 @@ def holds(path, model):
                 assert key not in y or (g[key][()] == y[key]).all() and g[key].dtype.kind == np.array(y[key]).dtype.kind
         assert {n.replace("/", ".") for n in layers_of(f) if "codes" in f[n]} == set(here)
         for name, (_, t) in load(path)[0].items():
-            if name.rpartition(".")[0] not in here or name.endswith("bias"):
+            if name.rpartition(".")[0] not in here or name.endswith(".bias"):
                 assert (f[name.replace(".", "/")][()] == t).all(), name
 
 
@@ -286,10 +291,40 @@ def spoil(path, to, what, *values):
         group["weights"][values[0]] = value
     elif what == "inputs":
         group["input_activations"] = dict(num_bits=8, type="float", symmetric=True, dynamic=True) | value
+    elif what == "keys":
+        tensors["model.layers.0.self_attn.k_scale"] = "F32", np.array([1], "f4")
+        q["kv_cache_scheme"] = value
     elif what == "stranger":
         for name in [n for n in tensors if n.startswith(layer)]:
             tensors[name.replace("up_proj", "new_proj")] = tensors[name]
     save(to, tensors, config)
+
+
+def fuzz(path):
+    """Folders with some bytes of headers and of config.json changed: read, or refused in one line."""
+    dice, bad = random.Random(5), 0
+    with open(os.path.join(path, "model.safetensors"), "rb") as f:
+        tensors = f.read()
+    with open(os.path.join(path, "config.json"), "rb") as f:
+        config = f.read()
+    header, at = 8 + int.from_bytes(tensors[:8], "little"), config.index(b"quantization_config")
+    os.makedirs("fuzz")
+    for i in range(60):
+        t, c = bytearray(tensors), bytearray(config)
+        for _ in range(dice.randint(1, 3)):
+            if i % 3:
+                c[dice.randrange(at, len(c))] = dice.choice(b'0123456789[]{},:"-.x ')
+            else:
+                t[dice.randrange(8, header)] = dice.choice(b'0123456789[]{},:"-.x ')
+        for name, text in (("model.safetensors", t), ("config.json", c)):
+            with open(os.path.join("fuzz", name), "wb") as f:
+                f.write(text)
+        r = subprocess.run(["model-import", "-q", "fuzz", "-o", "fuzz.h5"], stderr=subprocess.PIPE)
+        lines = [line for line in r.stderr.splitlines() if b": warning: " not in line]
+        if r.returncode not in (0, 1) or len(lines) != r.returncode:
+            bad += 1
+            print(i, r.returncode, r.stderr.decode(errors="replace")[:1000])
+    assert not bad
 
 
 # --- packages of others ---
