@@ -50,6 +50,46 @@ ok 'on a pipe' sh -c 'model-import -q llama-gqa.gguf | tensor-stats -q'
 for f in spm spm-bare; do model-import $f.gguf -o $f.h5; done
 ok 'merges by score are merges by rank' py merges
 ok "each family's tokenizer.json" py families
+for f in bpe-gpt-2 bpe-default bpe-smollm bpe-llama-bpe bpe-dbrx bpe-qwen2 bpe-gpt-4o bpe-tekken bpe-ends spm-bytes \
+	spm-bytes-bare; do
+	model-import -q $f.gguf -o $f.h5 2>/dev/null
+	ok "$f: is exported in silence" sh -c "model-export --to gguf -o $f-out.gguf $f.h5 2>$f.err && test ! -s $f.err"
+	model-import -q $f-out.gguf -o $f-again.h5
+	ok "... as keys, of which the same tokenizer.json is made" py same_tokenizer $f $f-out
+done
+model-import -q bpe-qwen2.gguf -o said.h5 2>/dev/null
+py said
+said() {	# said NAME WHY: a tokenizer that GGUF cannot say
+	warns "a tokenizer that GGUF cannot say: $1" \
+		"tokenizer.ggml.model: none: GGUF cannot say the tokenizer: $2.*give it token ids" \
+		model-export --to gguf -o said.gguf said-$1.h5
+	model-import -q said.gguf -o again.h5
+	ok '... goes along' py same_text tokenizer said-$1.h5 again.h5
+}
+said json 'it is no JSON that can be read'
+said unigram 'its model is Unigram, not BPE'
+said dropout 'it has a dropout'
+said id "its token 'zz' has no id from 0 to 60"
+said twice "its token 'a' has two ids"
+said pattern 'no name of tokenizer.ggml.pre cuts words as its pre-tokenizer does'
+said blank 'no name of tokenizer.ggml.pre'
+said ignore 'no name of tokenizer.ggml.pre'
+said lower 'it normalizes texts'
+said merge 'its merge 0 is not of two tokens'
+said ends 'it puts 4 before a text, config.json has 5'
+said bert 'its post-processor is of type BertProcessing'
+said order 'its merges are not in the order of scores'
+said missing 'its merges are not in the order of scores'
+said bytes 'it has no token of byte 65'
+said words 'its texts are cut neither by bytes nor as by SentencePiece'
+warns 'NFC' 'leaves out its normalizer NFC' model-export --to gguf -o said.gguf said-nfc.h5
+warns 'an added token with blanks' 'leaves out that an added token takes blanks' \
+	model-export --to gguf -o said.gguf said-rstrip.h5
+warns 'Metaspace' 'leaves out that a text gets no blank' model-export --to gguf -o said.gguf said-metaspace.h5
+model-export -q --to gguf -o said.gguf said-pairs.h5 && model-import -q said.gguf -o again.h5
+ok 'merges of one token in another order, and ids without tokens' py pairs again.h5
+model-export -q --to gguf -o said.gguf said-texts.h5 && model-import -q said.gguf -o again.h5
+is 'the chat template and the padding' "$(py texts_said said.gguf again.h5)" 'chat 6'
 warns 'a pre-tokenizer that is not named' 'tokenizer.ggml.pre: is missing; words are cut as llama.cpp does' \
 	model-import bpe-none.gguf -o none.h5
 warns 'no tokenizer' 'has no tokenizer' model-import no-tokens.gguf -o none.h5

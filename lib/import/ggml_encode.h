@@ -24,8 +24,8 @@
  * such values or such groups.
  */
 const struct ggml_type *ggml_for(const struct linear *l, bool q8);
-/* Whether it has m, so that zero point times scale must be a half float, of 11 bits: it is one where the scale
- * has 7 significant bits at most (Q4_1), or 6 (Q5_1). */
+/* Whether it has m, so that zero point times scale must be a half float, of 11 bits: it is one where the
+ * scale has 7 significant bits at most (Q4_1), or 6 (Q5_1). */
 bool ggml_has_minimum(const struct ggml_type *type);
 /* Whether 32 columns of a block are all of one group. */
 bool ggml_groups_fit(const struct linear *l);

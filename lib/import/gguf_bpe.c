@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "import/gguf_said_private.h"
 #include "import/gguf_table_private.h"
 #include "import/gguf_vocabulary_private.h"
 #include "text/patterns.h"
@@ -117,4 +118,111 @@ json_t *gguf_byte_bpe(const struct gguf_vocabulary *v)
 		"padding", "added_tokens", gguf_added_tokens(v), "normalizer", "pre_tokenizer",
 		pre_tokenizer(v, p), "post_processor", gguf_post_processor(v, p->bos, false), "decoder",
 		byte_level(v, true), "model", gguf_made(v, model));
+}
+
+/* --- and back --- */
+
+/* What a tokenizer.json cuts words by, in the order of gguf_pres. */
+struct cuts { const char *split[GGUF_SPLITS]; size_t n; bool digits, words, done; };
+
+static bool has_flag(const json_t *o, const char *key, bool otherwise)
+{
+	const json_t *x = json_object_get(o, key);
+
+	return json_is_boolean(x) ? json_is_true(x) : otherwise;
+}
+
+/* Pieces that match are words, and what is between them; or matches alone, where patterns match all of a
+ * text. */
+static bool take_split(struct cuts *c, const json_t *p)
+{
+	const char *pattern = json_string_value(json_object_get(json_object_get(p, "pattern"), "Regex"));
+	const char *how = json_string_value(json_object_get(p, "behavior"));
+	const bool invert = has_flag(p, "invert", false);
+
+	if (!pattern || !how || c->n == GGUF_SPLITS || c->digits ||
+	    strcmp(how, invert ? "Removed" : "Isolated"))
+		return false;
+	c->split[c->n++] = pattern;
+	return true;
+}
+
+static bool take_part(struct cuts *c, const json_t *p)
+{
+	if (c->done)
+		return false;
+	if (gguf_said_type(p, "Split"))
+		return take_split(c, p);
+	if (gguf_said_type(p, "Digits"))
+		return c->digits = has_flag(p, "individual_digits", false);
+	c->done = gguf_said_type(p, "ByteLevel") && !has_flag(p, "add_prefix_space", true);
+	c->words = has_flag(p, "use_regex", true);
+	return c->done;
+}
+
+static bool same_cuts(const struct gguf_pre *p, const struct cuts *c)
+{
+	size_t n = 0;
+
+	while (n < GGUF_SPLITS && p->split[n] && n < c->n && !strcmp(p->split[n], c->split[n]))
+		n++;
+	return n == c->n && (n == GGUF_SPLITS || !p->split[n]) && p->digits == c->digits &&
+		p->words == c->words;
+}
+
+/* The name of the row that cuts so; NULL: there is none. */
+static const char *pre_of(const json_t *root, bool ignore_merges)
+{
+	const json_t *part[GGUF_SPLITS + 2];
+	const size_t n = gguf_said_parts(json_object_get(root, "pre_tokenizer"), "pretokenizers",
+		GGUF_SPLITS + 2, part);
+	struct cuts c = { .n = 0 };
+	const struct gguf_pre *p = gguf_pres;
+
+	for (size_t i = 0; i < n; i++)
+		if (i == GGUF_SPLITS + 2 || !take_part(&c, part[i]))
+			return NULL;
+	while (p->name && (p->ignore_merges != ignore_merges || !same_cuts(p, &c)))
+		p++;
+	return c.done ? p->name : NULL;
+}
+
+/* Merges of two tokens to a third, written with a blank between them. */
+static char *check_merges(const struct gguf_vocabulary *v, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *m = json_array_get(list, i);
+		const char *text = json_string_value(m), *gap = text ? strchr(text, ' ') : NULL;
+		char *left = gap ? gguf_text_part(text, (size_t)(gap - text)) : text ? NULL :
+			xformat("%s", json_string_value(json_array_get(m, 0)));
+		const char *right = gap ? gap + 1 : json_string_value(json_array_get(m, 1));
+		char *whole = left && right ? xformat("%s%s", left, right) : NULL;
+		const bool good = whole && *left && *right && !strchr(whole, ' ') &&
+			gguf_find_token(v, left) >= 0 && gguf_find_token(v, right) >= 0 &&
+			gguf_find_token(v, whole) >= 0;
+
+		free(left), free(whole);
+		if (!good)
+			return xformat("its merge %zu is not of two tokens without blanks to a third", i);
+	}
+	return NULL;
+}
+
+char *gguf_byte_bpe_said(const struct gguf_vocabulary *v, const json_t *root, struct gguf_said *s)
+{
+	enum { NORMALIZERS = 1 };
+	const json_t *model = json_object_get(root, "model"), *part[NORMALIZERS];
+	const size_t n = gguf_said_parts(json_object_get(root, "normalizer"), "normalizers", NORMALIZERS,
+		part);
+
+	s->pre = pre_of(root, has_flag(model, "ignore_merges", false));
+	if (!s->pre)
+		return xformat("no name of tokenizer.ggml.pre cuts words as its pre-tokenizer does");
+	if (n > NORMALIZERS || (n && !gguf_said_type(part[0], "NFC")))
+		return xformat("it normalizes texts");
+	if (has_flag(model, "byte_fallback", false))
+		return xformat("it has tokens of bytes beside a byte-level vocabulary");
+	if (n)
+		s->note = "its normalizer NFC: texts in another form have other ids";
+	return check_merges(v, json_object_get(model, "merges"));
 }

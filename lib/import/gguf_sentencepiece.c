@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "import/gguf_said_private.h"
 #include "import/gguf_table_private.h"
 #include "import/gguf_vocabulary_private.h"
 
@@ -75,16 +76,12 @@ static void cut_token(const struct gguf_vocabulary *v, size_t id, double score, 
 	free(left);
 }
 
-static json_t *merges_by_score(const struct gguf_vocabulary *v)
+static json_t *merges_by_score(const struct gguf_vocabulary *v, const double score[])
 {
-	size_t n = 0, room = 0, scores;
-	double *score = gguf_reals(v->g, GGUF_SCORES, &scores);
+	size_t n = 0, room = 0;
 	json_t *list = gguf_made(v, json_array());
 	struct token_cut *cut = NULL;
 
-	if (!score || scores != v->n)
-		die("%s: " GGUF_SCORES ": has %zu elements, expected one for each of %zu tokens",
-			v->path, scores, v->n);
 	for (size_t i = 0; i < v->n; i++)
 		if (is_merged(v, i))
 			cut_token(v, i, score[i], &cut, &n, &room);
@@ -98,21 +95,39 @@ static json_t *merges_by_score(const struct gguf_vocabulary *v)
 		free(left);
 	}
 	free(cut);
+	return list;
+}
+
+static json_t *read_merges(const struct gguf_vocabulary *v)
+{
+	size_t scores;
+	double *score = gguf_reals(v->g, GGUF_SCORES, &scores);
+	json_t *list;
+
+	if (!score || scores != v->n)
+		die("%s: " GGUF_SCORES ": has %zu elements, expected one for each of %zu tokens",
+			v->path, scores, v->n);
+	list = merges_by_score(v, score);
 	free(score);
 	return list;
 }
 
-/* Byte tokens <0x00> to <0xFF>: all or none. */
+/* The id of a byte, <0x00> to <0xFF>; -1: it has none. */
+static int64_t byte_id(const struct gguf_vocabulary *v, int byte)
+{
+	char code[8];
+
+	snprintf(code, sizeof code, "<0x%02X>", byte);
+	return gguf_find_token(v, code);
+}
+
+/* Byte tokens: all or none. */
 static bool has_bytes(const struct gguf_vocabulary *v)
 {
 	int n = 0;
 
-	for (int i = 0; i < 256; i++) {
-		char code[8];
-
-		snprintf(code, sizeof code, "<0x%02X>", i);
-		n += gguf_find_token(v, code) >= 0;
-	}
+	for (int i = 0; i < 256; i++)
+		n += byte_id(v, i) >= 0;
 	if (n && n < 256)
 		die("%s: " GGUF_TOKENS ": has %d of the 256 tokens <0x00> to <0xFF>, expected all",
 			v->path, n);
@@ -153,10 +168,159 @@ json_t *gguf_sentencepiece(const struct gguf_vocabulary *v)
 	model = json_pack("{s:s, s:n, s:o, s:n, s:n, s:b, s:b, s:b, s:O, s:o}", "type", "BPE", "dropout",
 		"unk_token", unknown(v), "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 1,
 		"byte_fallback", has_bytes(v), "ignore_merges", 0, "vocab", v->ids, "merges",
-		merges_by_score(v));
+		read_merges(v));
 	return json_pack("{s:s, s:n, s:n, s:o, s:{s:s, s:o}, s:n, s:o, s:{s:s, s:o}, s:o}", "version", "1.0",
 		"truncation", "padding", "added_tokens", gguf_added_tokens(v), "normalizer", "type",
 		"Sequence", "normalizers", normalizers, "pre_tokenizer", "post_processor",
 		gguf_post_processor(v, true, false), "decoder", "type", "Sequence", "decoders", decoders,
 		"model", gguf_made(v, model));
+}
+
+/* --- and back --- */
+
+static bool says(const json_t *o, const char *key, const char *value)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s && !strcmp(s, value);
+}
+
+/* Blanks become marks. */
+static bool marks_blanks(const json_t *step)
+{
+	return gguf_said_type(step, "Replace") && says(json_object_get(step, "pattern"), "String", " ") &&
+		says(step, "content", spiece);
+}
+
+/* A cut at blanks, of which the normalizer has left none. */
+static bool cuts_nothing(const json_t *step)
+{
+	return gguf_said_type(step, "Split") && says(json_object_get(step, "pattern"), "String", " ");
+}
+
+/* Whether a text becomes marks and characters as SentencePiece has it, with or without a blank before it. */
+static bool take_marks(const json_t *root, struct gguf_said *s)
+{
+	enum { STEPS = 3 };
+	const json_t *n[STEPS], *p[STEPS];
+	const size_t normalizers = gguf_said_parts(json_object_get(root, "normalizer"), "normalizers", STEPS,
+		n);
+	const size_t cuts = gguf_said_parts(json_object_get(root, "pre_tokenizer"), "pretokenizers", STEPS,
+		p);
+
+	if (!normalizers && cuts == 1 && gguf_said_type(p[0], "Metaspace")) {
+		s->prefix = !says(p[0], "prepend_scheme", "never");
+		if (s->prefix)
+			s->note = "that a text gets no blank that begins with one, or stands behind an added "
+				"token";
+		return says(p[0], "replacement", spiece) && json_is_false(json_object_get(p[0], "split"));
+	}
+	s->prefix = normalizers == 2 && gguf_said_type(n[0], "Prepend") && says(n[0], "prepend", spiece);
+	return normalizers == 1u + s->prefix && marks_blanks(n[s->prefix]) &&
+		(!cuts || (cuts == 1 && cuts_nothing(p[0])));
+}
+
+/* The two parts of a merge, with a newline between them, and the place of that. */
+static char *merge_parts(const json_t *m, size_t *gap)
+{
+	const char *text = json_string_value(m), *right = json_string_value(json_array_get(m, 1));
+	char *both = text ? xformat("%s", text) : xformat("%s\n%s",
+		json_string_value(json_array_get(m, 0)), right ? right : "");
+
+	*gap = strcspn(both, text ? " " : "\n");
+	if (both[*gap])
+		both[*gap] = '\n';
+	return both;
+}
+
+/* The id of what a merge makes, -1 where that is no token; adds its parts to `pairs`. */
+static int64_t merged_id(const struct gguf_vocabulary *v, const json_t *m, json_t *pairs)
+{
+	size_t gap;
+	char *both = merge_parts(m, &gap), *whole = both[gap] ?
+		xformat("%.*s%s", (int)gap, both, both + gap + 1) : NULL;
+	const int64_t id = whole ? gguf_find_token(v, whole) : -1;
+
+	json_object_set_new(pairs, both, gguf_made(v, json_true()));
+	free(both), free(whole);
+	return id;
+}
+
+/* The scores of tokens in the order in which merges make them; others are less. */
+static bool take_scores(const struct gguf_vocabulary *v, const json_t *merges, double score[])
+{
+	json_t *pairs = gguf_made(v, json_object());
+	bool good = true;
+	double next = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		score[i] = -(double)v->n;
+	for (size_t i = 0; good && i < json_array_size(merges); i++) {
+		const int64_t id = merged_id(v, json_array_get(merges, i), pairs);
+
+		good = id >= 0;
+		if (good && score[id] <= -(double)v->n)
+			score[id] = -next++;
+	}
+	json_decref(pairs);
+	return good;
+}
+
+/* Whether the merges by these scores are those of the tokenizer.json: of one token in any order. */
+static bool same_merges(const struct gguf_vocabulary *v, const json_t *merges, const double score[])
+{
+	json_t *theirs = merges_by_score(v, score), *pairs[2] = { gguf_made(v, json_object()),
+		gguf_made(v, json_object()) };
+	bool same = json_array_size(theirs) == json_array_size(merges);
+
+	for (size_t i = 0; same && i < json_array_size(merges); i++)
+		same = merged_id(v, json_array_get(merges, i), pairs[0]) ==
+			merged_id(v, json_array_get(theirs, i), pairs[1]);
+	same = same && json_equal(pairs[0], pairs[1]);
+	json_decref(theirs);
+	json_decref(pairs[0]);
+	json_decref(pairs[1]);
+	return same;
+}
+
+/* Tokens of bytes and the unknown one are of types of their own. */
+static char *take_types(const struct gguf_vocabulary *v, const json_t *model, struct gguf_said *s)
+{
+	const char *unknown = json_string_value(json_object_get(model, "unk_token"));
+
+	s->unknown = unknown ? gguf_find_token(v, unknown) : -1;
+	if (s->unknown >= 0)
+		v->type[s->unknown] = GGUF_UNKNOWN;
+	for (int i = 0; i < 256; i++) {
+		if (byte_id(v, i) < 0 || !json_is_true(json_object_get(model, "byte_fallback")))
+			return xformat("it has no token of byte %d", i);
+		v->type[byte_id(v, i)] = GGUF_BYTE;
+	}
+	for (size_t i = 0; i < v->n; i++)
+		if (strlen(v->token[i]) > CUT_MAX)
+			return xformat("its token %zu has more than %d bytes", i, CUT_MAX);
+	return NULL;
+}
+
+char *gguf_sentencepiece_said(const struct gguf_vocabulary *v, const json_t *root, struct gguf_said *s)
+{
+	const json_t *model = json_object_get(root, "model"), *merges = json_object_get(model, "merges");
+	double *score;
+	char *why;
+
+	if (!take_marks(root, s))
+		return xformat("its texts are cut neither by bytes nor as by SentencePiece");
+	if (json_is_true(json_object_get(model, "ignore_merges")))
+		return xformat("it takes words that are tokens whole");
+	why = take_types(v, model, s);
+	if (why)
+		return why;
+	score = xalloc(v->n, sizeof *score);
+	s->score = xalloc(v->n, sizeof *s->score);
+	if (!take_scores(v, merges, score) || !same_merges(v, merges, score))
+		why = xformat("its merges are not in the order of scores of tokens");
+	for (size_t i = 0; i < v->n; i++)
+		s->score[i] = (float)score[i];
+	free(score);
+	return why;
 }

@@ -217,6 +217,7 @@ static void open_file(struct source *s)
 	s->config_name = xformat("%s", s->path);
 	s->text[TEXT_CONFIG] = gguf_config(d->g, s->path, row, &d->sizes);
 	s->text[TEXT_TOKENIZER] = gguf_tokenizer(d->g, s->path);
+	s->text[TEXT_CHAT] = gguf_string(d->g, GGUF_CHAT);
 	for (size_t i = 0; i < gguf_count(d->g); i++) {
 		const struct gguf_tensor *t = gguf_at(d->g, i);
 

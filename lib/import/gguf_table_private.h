@@ -39,9 +39,11 @@ struct gguf_name {
 #define GGUF_BOS_ID "tokenizer.ggml.bos_token_id"
 #define GGUF_EOS_ID "tokenizer.ggml.eos_token_id"
 #define GGUF_UNKNOWN_ID "tokenizer.ggml.unknown_token_id"
+#define GGUF_PADDING_ID "tokenizer.ggml.padding_token_id"
 #define GGUF_ADD_BOS "tokenizer.ggml.add_bos_token"
 #define GGUF_ADD_EOS "tokenizer.ggml.add_eos_token"
 #define GGUF_ADD_PREFIX "tokenizer.ggml.add_space_prefix"
+#define GGUF_CHAT "tokenizer.chat_template"
 /* Behind "ARCHITECTURE.": it is read before the row is known. */
 #define GGUF_EXPERT_COUNT "expert_count"
 /* Tensors that a configuration depends on. */

@@ -13,6 +13,7 @@
 #include "import/gguf_layout_private.h"
 #include "import/gguf_metadata_private.h"
 #include "import/gguf_output.h"
+#include "import/gguf_said_private.h"
 
 enum { NUMBER = 24 };		/* of the digits of a block or expert, at most */
 
@@ -229,6 +230,23 @@ static void put_blocks(struct export *e, const struct name *name, const struct e
 	free(y);
 }
 
+static void put_tokenizer(struct export *e)
+{
+	struct result *r = e->data;
+	const char *json = e->text[TEXT_TOKENIZER];
+	char *why = json ? gguf_put_tokenizer(r->out, e->to, e->text, e->config) : NULL;
+
+	if (!json || why)
+		gguf_put_text(r->out, GGUF_TOKENIZER, "none");
+	if (why) {
+		gguf_put_text(r->out, GGUF_TOKENIZER_JSON, json);
+		warn("%s: tokenizer.ggml.model: none: GGUF cannot say the tokenizer: %s; it goes along as "
+			"tokenizer.json, which llama.cpp does not read: give it token ids", e->to, why);
+	}
+	gguf_put_chat(r->out, e->text);
+	free(why);
+}
+
 static void begin(struct export *e)
 {
 	struct result *r = e->data = xalloc(1, sizeof *r);
@@ -240,12 +258,7 @@ static void begin(struct export *e)
 	r->blocks = s->blocks;
 	r->out = gguf_create(e->to);
 	gguf_put_config(r->out, r->row, e->config);
-	gguf_put_text(r->out, GGUF_TOKENIZER, "none");
-	if (e->text[TEXT_TOKENIZER]) {
-		gguf_put_text(r->out, GGUF_TOKENIZER_JSON, e->text[TEXT_TOKENIZER]);
-		warn("%s: its tokenizer goes along as tokenizer.json, which llama.cpp does not read: give it "
-			"token ids", e->to);
-	}
+	put_tokenizer(e);
 	for (const struct gguf_name *n = r->row->names; n->theirs; n++)
 		room += 2 * (strchr(n->theirs, '#') ? r->blocks : 1) *
 			gguf_entry_bytes(strlen(n->theirs) + NUMBER, 3);

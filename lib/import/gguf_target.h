@@ -4,8 +4,8 @@
  *
  * Tensors have the names and rows that import/gguf_table_private.h says. Vectors, tables of positions and
  * routers are F32. Codes become blocks (import/ggml_encode.h) that hold them exactly, or are refused; any
- * other weight is what export_dense() gives, rounded once to the dtype. A tokenizer goes along as its
- * tokenizer.json alone.
+ * other weight is what export_dense() gives, rounded once to the dtype. A tokenizer becomes keys
+ * (import/gguf_said_private.h), or goes along as its tokenizer.json alone.
  */
 #ifndef IMPORT_GGUF_TARGET_H
 #define IMPORT_GGUF_TARGET_H

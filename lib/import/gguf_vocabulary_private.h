@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * gguf_vocabulary_private.h -- the tokens of a GGUF file, and the parts of a tokenizer.json that all kinds of
- * tokenizers have: what gguf_tokenizer.c shares with the kinds
+ * tokenizers have: what gguf_tokenizer.c shares with the kinds, and these with the way back
+ * (gguf_said_private.h)
  */
 #ifndef IMPORT_GGUF_VOCABULARY_PRIVATE_H
 #define IMPORT_GGUF_VOCABULARY_PRIVATE_H
@@ -12,7 +13,8 @@
 #include "import/gguf.h"
 
 enum gguf_token_type {
-	GGUF_NORMAL = 1, GGUF_UNKNOWN = 2, GGUF_CONTROL = 3, GGUF_USER_DEFINED = 4, GGUF_BYTE = 6
+	GGUF_NORMAL = 1, GGUF_UNKNOWN = 2, GGUF_CONTROL = 3, GGUF_USER_DEFINED = 4, GGUF_UNUSED = 5,
+	GGUF_BYTE = 6
 };
 
 struct gguf_vocabulary {

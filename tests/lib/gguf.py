@@ -221,6 +221,17 @@ def make(top):
     json.dump(S[tok + 'scores'], open('scores.json', 'w'))
     write('spm.gguf', V | S, T)
     write('spm-bare.gguf', V | S | {tok + 'add_space_prefix': False, tok + 'add_bos_token': False}, T)
+    both = pieces + [f'<0x{i:02X}>' for i in range(256)]
+    rows = {n: ((len(both), 32), 'F32', bytes(len(both) * 128)) for n in ('token_embd.weight', 'output.weight')}
+    A = {
+        tok + 'tokens': both,
+        tok + 'scores': [float(x) for x in -dice.permutation(len(both))],
+        tok + 'token_type': types + [6] * 256,
+        'llama.vocab_size': len(both),
+    }
+    write('spm-bytes.gguf', V | S | A, T | rows)
+    bare = {tok + 'add_space_prefix': False, tok + 'add_bos_token': False}
+    write('spm-bytes-bare.gguf', V | S | A | bare, T | rows)
     words = list('ab') + ['\u0120', 'ab', '\u0120a', '<|end|>', '<tool>'] + [f'<{i}>' for i in range(54)]
     B = {
         tok + 'model': 'gpt2',
@@ -414,6 +425,90 @@ def families():
     )
     assert [(a['id'], a['special']) for a in t['added_tokens']] == [(0, True), (1, True), (2, True), (10, False)]
     assert [n['type'] for n in of('spm-bare')['normalizer']['normalizers']] == ['Replace']
+
+
+def same_tokenizer(a, b):
+    assert of(a) == of(b)
+
+
+def split_twice(merges):
+    """Where two neighbouring merges make one token."""
+    return next(i for i in range(len(merges) - 1) if ''.join(merges[i]) == ''.join(merges[i + 1]))
+
+
+def said():
+    """Models with a tokenizer that is changed."""
+
+    def variant(name, change, source='said'):
+        shutil.copy(source + '.h5', f'said-{name}.h5')
+        with h5py.File(f'said-{name}.h5', 'r+') as f:
+            t = json.loads(f['tokenizer'][()])
+            t = change(t) or t
+            del f['tokenizer']
+            f['tokenizer'] = t if isinstance(t, str) else json.dumps(t)
+            if name == 'texts':
+                chat = [dict(name='other', template='x'), dict(name='default', template='chat')]
+                f['tokenizer_config'] = json.dumps(dict(pad_token=dict(content='<tool>'), chat_template=chat))
+
+    def part(t, i):
+        return t['pre_tokenizer']['pretokenizers'][i]
+
+    def begin(token):
+        single = [dict(SpecialToken=dict(id=token, type_id=0)), dict(Sequence=dict(id='A', type_id=0))]
+        return dict(post_processor=dict(type='TemplateProcessing', single=single, special_tokens={}))
+
+    def merges(t):
+        return t['model']['merges']
+
+    variant('json', lambda t: '{')
+    variant('unigram', lambda t: t['model'].update(type='Unigram'))
+    variant('dropout', lambda t: t['model'].update(dropout=0.1))
+    variant('id', lambda t: t['model']['vocab'].update(zz=61))
+    variant('twice', lambda t: t['added_tokens'].append(dict(id=7, content='a', special=True)))
+    variant('pattern', lambda t: part(t, 0).update(pattern=dict(Regex='x')))
+    variant('blank', lambda t: part(t, 1).update(add_prefix_space=True))
+    variant('ignore', lambda t: t['model'].update(ignore_merges=True))
+    variant('lower', lambda t: t.update(normalizer=dict(type='Lowercase')))
+    variant('merge', lambda t: merges(t).insert(0, ['a', 'c']))
+    variant('ends', lambda t: t.update(begin('\u0120a')))
+    variant('bert', lambda t: t.update(post_processor=dict(type='BertProcessing')))
+    variant('nfc', lambda t: t.update(normalizer=dict(type='NFC')))
+    variant('rstrip', lambda t: t['added_tokens'][0].update(rstrip=True))
+    variant('texts', lambda t: None)
+    variant('order', lambda t: merges(t).append(merges(t).pop(split_twice(merges(t)))), 'spm-bytes')
+    variant('missing', lambda t: merges(t).pop(0) and None, 'spm-bytes')
+    variant('bytes', lambda t: t['model']['vocab'].update(zz=t['model']['vocab'].pop('<0x41>')), 'spm-bytes')
+    variant('words', lambda t: t.update(pre_tokenizer=dict(type='Whitespace')), 'spm-bytes')
+    space = dict(type='Metaspace', replacement='\u2581', prepend_scheme='first', split=False)
+    variant('metaspace', lambda t: t.update(normalizer=None, pre_tokenizer=space), 'spm-bytes')
+
+    def swapped(t):
+        i = split_twice(merges(t))
+        merges(t)[i : i + 2] = merges(t)[i + 1 : i - 1 if i else None : -1]
+        del t['model']['vocab']['</s>']
+        t['added_tokens'] = [a for a in t['added_tokens'] if a['content'] != '</s>']
+
+    variant('pairs', swapped, 'spm-bytes')
+
+
+def pairs(path):
+    """The same merges, of one token in any order; a token for the id that had none."""
+    t, wanted = (json.loads(h5py.File(p)['tokenizer'][()])['model'] for p in (path, 'said-pairs.h5'))
+    a, b = t['merges'], wanted['merges']
+    assert a != b and sorted(a) == sorted(b) and [''.join(m) for m in a] == [''.join(m) for m in b]
+    assert t['vocab'] == wanted['vocab'] | {'[PAD2]': 2}
+
+
+def texts_said(path, again):
+    raw = open(path, 'rb').read()
+    key = b'tokenizer.ggml.padding_token_id'
+    kind, id = struct.unpack_from('<II', raw, raw.index(key) + len(key))
+    assert kind == 4
+    print(h5py.File(again)['chat_template'][()].decode(), id)
+
+
+def same_text(name, one, other):
+    assert h5py.File(one)[name][()] == h5py.File(other)[name][()]
 
 
 def fuzz():
