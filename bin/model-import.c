@@ -21,10 +21,9 @@ static const struct tool tool = {
 	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes every "
 		"tensor as it is stored, under its name with slashes for dots. Shapes are checked against "
 		"config.json; NaN and infinite weights are refused. Weights that are stored packed "
-		"(compressed-tensors, FP8) become codes and scales, bit for bit. Of a GGUF file quantized "
-		"tensors become "
-		"F32, names and rows are put back to Hugging Face's, metadata become config.json and "
-		"tokenizer.json.",
+		"(compressed-tensors, GPTQ, AWQ, FP8) become codes and scales, bit for bit. Of a GGUF file "
+		"quantized tensors become F32, names and rows are put back to Hugging Face's, metadata "
+		"become config.json and tokenizer.json.",
 	.examples = "  model-import data/prose -o model.h5\n"
 		"  model-import data/prose | dpq-run -q --compensate none -o rtn.h5",
 };

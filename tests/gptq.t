@@ -1,11 +1,12 @@
 #!/bin/sh
 # Folders of `model-export --to gptq` against a reader in numpy, written from the description of the format: codes, zero
-# points, scales, groups and configuration. What GPTQModel reads is tested by `make check-doors`.
+# points, scales, groups and configuration. Folders of GPTQ and AWQ by a writer in numpy, imported; both ways. What
+# GPTQModel reads and writes is tested by `make check-doors`.
 # shellcheck source=tests/tap.sh
 . "${0%/*}/tap.sh"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 if ! py 'h5py.File' 2>/dev/null; then
-	skip 'model-export --to gptq' 'no h5py'
+	skip 'GPTQ and AWQ' 'no h5py'
 	done_testing
 fi
 ref=$top/tests/ref
@@ -124,4 +125,79 @@ py groups fused.h5 orders.h5 orders
 no 'layers of one tensor in two orders' 1 'k_proj: is one tensor of .* with .*q_proj, but has other groups' \
 	gptq -o no orders.h5
 ok 'nothing is left of what failed' sh -c 'test ! -e no && test -z "$(ls -d .ptq.* 2>/dev/null)"'
+
+# Import: codes and parameters bit for bit.
+model-export -q -o source llama.h5
+# quiet COMMAND...: it says nothing but that a model has no tokenizer
+quiet() { "$@" 2>said && ! grep -v 'has no tokenizer' said; }
+for s in v1-2 v1-3 v1-4 v1-8 v2-2 v2-3 v2-4 v2-8 sym symv2 channel ragged order old awq awqsym awqrow; do
+	py make source in-$s $s
+	ok "$s: imports" quiet model-import in-$s -o in-$s.h5
+	ok "$s: codes and parameters bit for bit" py holds in-$s in-$s.h5
+done
+gptq -q -o again in-sym.h5
+is 'symmetric codes are symmetric again' "$(py says again)" 'gptq 4 16 symmetric neighbours'
+
+# There and back: no value differs, and the same folder again.
+back() {
+	rm -rf back again
+	gptq -q --dtype f16 -o back "$2" && quiet model-import back -o back.h5
+	is "$1 there and back: no value differs" "$(tensor-diff -q -r "$2" back.h5 2>/dev/null | awk -F'\t' '
+		NR > 1 && $3 != 0 && $3 != "-" && $1 ~ /_proj$/ { bad = 1 }
+		END { print (bad ? "yes" : "no") " of " (NR > 1 ? "some" : "none") }')" 'no of some'
+	gptq -q --dtype f16 -o again back.h5
+	ok '... and the same folder again' diff -r back again
+}
+for f in int2 uint3 int4 uint4 int8 uchannel order head middle experts; do back $f $f.h5; done
+for m in phi3-window neox-parallel; do
+	codes --storage uint8 -g 4 --layers "$blocks" $m.h5 -o fused.h5
+	back $m fused.h5
+done
+
+# Bad input, by name, and nothing half-written.
+# wrong NAME WHY FOLDER WHAT ARGUMENT...: the folder, spoilt so, is refused
+wrong() {
+	name=$1 why=$2; shift 2
+	rm -rf spoilt; py spoil "$1" spoilt "$2" "${3:-}" "${4:-null}"
+	no "$name" 1 "$why" model-import -q spoilt -o no.h5
+}
+up='spoilt/model.safetensors: model.layers.0.mlp.up_proj'
+wrong 'no zero points' 'up_proj.qzeros: is missing, .* needs it' in-v2-4 gone qzeros
+wrong 'no scales' 'up_proj.scales: is missing' in-v1-4 gone scales
+wrong 'no groups of an order' 'up_proj.g_idx: is missing' in-order gone g_idx
+wrong 'a plain weight beside codes' "$up.weight: is there, but has no place" in-v1-4 extra weight 1
+wrong 'codes of another shape' 'up_proj.weight: its shape is not the .64, 32. of config.json' in-v1-4 shorter qweight
+wrong 'zero points of another shape' "$up.qzeros: its shape is .2, 7., expected .2, 8." in-v1-4 shorter qzeros
+wrong 'scales of another shape' "$up.scales: its shape is .2, 63., expected .2, 64." in-v1-4 shorter scales
+wrong 'codes of AWQ of another shape' 'its shape is' in-awq shorter qweight
+wrong 'words that codes do not fill' 'proj.qweight: its shape is .*, expected words that 3 bits fill' \
+	in-v1-4 config bits 3
+wrong 'a group beyond the last' "$up.g_idx: column 0 is in group 2 of 2" in-order first g_idx 2
+wrong 'a group below the first' "$up.g_idx: column 0 is in group -1 of 2" in-v1-4 first g_idx -1
+wrong 'an order that the configuration denies' \
+	"down_proj.g_idx: column .* in group .*, expected .* where 'desc_act' is false" in-order config desc_act false
+wrong 'a scale of 0' "$up.weight: its scale holds 0, expected positive scales" in-v1-4 first scales 0
+wrong 'a scale that is NaN' "$up.weight: its scale holds -?nan, expected positive" in-awq first scales NaN
+wrong 'v2 labelled v1' "qzeros: the zero point of row .* is 16, beyond codes of 4 bits; .*'gptq_v2' would fit" \
+	in-v2-4 config checkpoint_format '"gptq"'
+wrong 'v2 labelled v1, symmetric' "is 9, expected 8 of symmetric codes; checkpoint_format 'gptq_v2' would fit" \
+	in-symv2 config checkpoint_format '"gptq"'
+wrong 'v1 labelled v2, symmetric' "is 7, expected 8 of symmetric codes; checkpoint_format 'gptq' would fit" \
+	in-sym config checkpoint_format '"gptq_v2"'
+wrong 'zero points that sym denies' "expected 8 of symmetric codes; 'sym': false would fit" in-v1-4 config sym true
+wrong 'zero points that zero_point denies' "expected 8 of symmetric codes; 'zero_point': true would fit" \
+	in-awq config zero_point false
+wrong 'bits' 'bits is 5, expected 2, 3, 4 or 8' in-v1-4 config bits 5
+wrong 'no bits' 'bits: expected a whole number' in-v1-4 config bits '"4"'
+wrong 'bits of AWQ' 'bits is 8, expected 4' in-awq config bits 8
+wrong 'a group of 0' 'group_size is 0, expected -1 or a number of columns' in-v1-4 config group_size 0
+wrong 'no truth' 'sym: expected true or false' in-v1-4 config sym 1
+wrong 'another format' "checkpoint_format is 'marlin', expected 'gptq' or 'gptq_v2'" \
+	in-v1-4 config checkpoint_format '"marlin"'
+wrong 'Marlin' 'is_marlin_format is true' in-v1-4 config is_marlin_format true
+wrong 'words of another type' "pack_dtype is 'int16', expected 'int32'" in-v1-4 config pack_dtype '"int16"'
+wrong 'layers of other settings' "dynamic: '.:.*up': layers of settings of their own" \
+	in-v1-4 config dynamic '{"-:.*down": {}, "+:.*up": {"bits": 8}}'
+wrong 'another version of AWQ' "version is 'gemv', expected 'gemm'" in-awq config version '"gemv"'
+ok 'nothing is left of what failed' sh -c 'test ! -e no.h5 && test -z "$(ls .no.h5* 2>/dev/null)"'
 done_testing

@@ -10,9 +10,11 @@
 #include "base/size.h"
 #include "import/compressed_source.h"
 #include "import/fp8_source.h"
+#include "import/gptq_source.h"
 #include "num/half.h"
 
-static const struct packed_kind *const kinds[] = { &compressed_source, &fp8_source };
+static const struct packed_kind *const kinds[] = { &compressed_source, &fp8_source, &gptq_source,
+	&awq_gemm_source };
 enum { KINDS = sizeof kinds / sizeof *kinds, WORD = 32 };
 
 /* --- quantization_config --- */

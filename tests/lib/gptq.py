@@ -1,8 +1,10 @@
-"""gptq.py -- Python of tests/gptq.t: a reader of GPTQ folders, and what their layers should be"""
+"""gptq.py -- Python of tests/gptq.t: a reader of GPTQ folders, a writer of these and of AWQ's, and what their layers
+should be"""
 
 import importlib
 import json
 import os
+import pickle
 
 import h5py
 import numpy as np
@@ -11,6 +13,7 @@ from lib.h5 import copied, create, layers_of
 
 compressed = importlib.import_module("lib.compressed")
 export = importlib.import_module("lib.model-export")
+packed_folders = importlib.import_module("lib.import-packed")
 
 
 def plain(source, path):
@@ -160,6 +163,89 @@ def groups(source, path, kind):
         index = np.arange(n) // f[name].attrs["group"]
         index = np.minimum(index, 1) if kind == "uneven" else index[::-1]
         f[name].create_dataset("group_index", data=index.astype("i4"))
+
+
+# --- folders by hand, to be imported ---
+ZERO = {"sym": lambda dice, b, shape: np.full(shape, 1 << b - 1, "u1"),
+        "v1": lambda dice, b, shape: dice.integers(1, 1 << b, shape, "u1"),
+        "v2": lambda dice, b, shape: dice.integers(0, 1 << b, shape, "u1")}
+SCHEMES = {
+    **{f"v1-{b}": dict(bits=b) for b in (2, 3, 4, 8)},
+    **{f"v2-{b}": dict(bits=b, zero="v2") for b in (2, 3, 4, 8)},
+    "sym": dict(bits=4, zero="sym"),
+    "symv2": dict(bits=4, zero="sym", label="gptq_v2"),
+    "channel": dict(bits=4, group=-1, dtype="BF16"),
+    "ragged": dict(bits=4, group=24, dtype="F32"),
+    "order": dict(bits=4, zero="v2", order=True),
+    "old": dict(bits=4, zero="sym", bare=True),
+    "awq": dict(bits=4, zero="v2", awq=True),
+    "awqsym": dict(bits=4, zero="sym", awq=True),
+    "awqrow": dict(bits=4, zero="v2", group=-1, awq=True),
+}
+LANES = [0, 2, 4, 6, 1, 3, 5, 7]        # the output of each nibble of a word of AWQ, from the lowest on
+
+
+def lanes(codes):
+    """Codes along the last axis in AWQ's order."""
+    return codes.reshape(len(codes), -1, 8)[:, :, LANES].reshape(codes.shape)
+
+
+def config_of(s):
+    bits, group, zero = s["bits"], s.get("group", 16), s.get("zero", "v1")
+    if s.get("awq"):
+        return dict(quant_method="awq", version="gemm", bits=bits, group_size=group, zero_point=zero != "sym",
+                    modules_to_not_convert=["lm_head"])
+    if s.get("bare"):
+        return dict(quant_method="gptq", bits=bits, group_size=group)
+    return dict(quant_method="gptq", checkpoint_format=s.get("label", "gptq_v2" if zero == "v2" else "gptq"),
+                bits=bits, group_size=group, sym=zero == "sym", desc_act=bool(s.get("order")), lm_head=False)
+
+
+def layer_of(dice, s, out, columns):
+    """Members of a layer, and what it is here."""
+    bits, group, dtype = s["bits"], s.get("group", 16), s.get("dtype", "F16")
+    groups = 1 if group == -1 else -(-columns // group)
+    codes = dice.integers(0, 1 << bits, (out, columns), "u1")
+    zero = ZERO[s.get("zero", "v1")](dice, bits, (out, groups))
+    stored, scale = packed_folders.numbers(dice, dtype, groups, out)
+    here = dict(storage=f"uint{bits}", group=max(group, 0), scale_dtype=dtype.lower(), codes=codes, zero=zero,
+                scale=scale.T)
+    if s.get("awq"):
+        words, zeros = lanes(codes.T), lanes(zero.T)
+        return dict(qweight=("I32", packed_folders.dense(words, 4)), qzeros=("I32", packed_folders.dense(zeros, 4)),
+                    scales=(dtype, stored)), here
+    index = np.arange(columns) // group if group > 0 else np.zeros(columns)
+    if s.get("order"):
+        index = here["group_index"] = dice.permutation(index).astype("i4")
+    less = config_of(s).get("checkpoint_format") != "gptq_v2"
+    members = dict(qweight=("I32", packed_folders.dense(codes, bits).T),
+                   qzeros=("I32", packed_folders.dense(zero.T - np.uint8(less), bits)), scales=(dtype, stored))
+    return members | ({} if s.get("bare") else dict(g_idx=("I32", index.astype("i4")))), here
+
+
+def make(source, path, scheme):
+    """A folder of the plain one's tensors, the layers of blocks packed; PATH.here: what they are."""
+    dice, here, tensors, s = np.random.default_rng(3), {}, {}, SCHEMES[scheme]
+    for name, t in export.folder(source).items():
+        layer = name.removesuffix(".weight")
+        if "_proj" not in layer or t.ndim != 2:
+            tensors[name] = "F32", t
+            continue
+        members, here[layer] = layer_of(dice, s, *t.shape)
+        tensors |= {f"{layer}.{m}": v for m, v in members.items()}
+    with open(os.path.join(source, "config.json")) as f:
+        config = json.load(f) | dict(quantization_config=config_of(s))
+    packed_folders.save(path, tensors, config)
+    with open(path + ".here", "wb") as f:
+        pickle.dump(here, f)
+
+
+def holds(path, model):
+    packed_folders.holds(path, model)
+
+
+def spoil(path, to, what, *values):
+    packed_folders.spoil(path, to, what, *values)
 
 
 # --- tests/doors/gptq.t ---

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * gptq_source.h -- folders of GPTQ (AutoGPTQ, GPTQModel) and of AWQ (AutoAWQ, version gemm)
+ *
+ * Both have unsigned codes q with zero points z and scales s of groups of columns, w = s (q - z); here they
+ * are uint<b>, values equal.
+ *
+ *	GPTQ	qweight i32 [in·b/32, out]: b bits a code, 2, 3, 4 or 8, along the inputs, across words
+ *		qzeros  i32 [groups, out·b/32], along the outputs: z - 1, with checkpoint_format gptq_v2 z
+ *		scales  [groups, out]
+ *		g_idx   i32 [in]: the group of each column; may be missing where it is column / group_size
+ *	AWQ	qweight i32 [in, out/8]: 4 bits a code along the outputs, in the order 0 2 4 6 1 3 5 7
+ *		qzeros  i32 [groups, out/8], likewise
+ *		scales  [groups, out]
+ *
+ * group_size -1 stands for a whole row. A zero point beyond the codes, and where the configuration says that
+ * codes are symmetric one other than 2^(b-1), is refused, and the label that would fit is named. A file of
+ * the one GPTQ format under the label of the other cannot be known otherwise.
+ *
+ * Source: GPTQModel 7.7, nn_modules/qlinear and quantization/awq; the checkpoints of AutoGPTQ and AutoAWQ.
+ */
+#ifndef IMPORT_GPTQ_SOURCE_H
+#define IMPORT_GPTQ_SOURCE_H
+#include "import/packed.h"
+
+extern const struct packed_kind gptq_source, awq_gemm_source;
+#endif
