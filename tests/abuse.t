@@ -135,6 +135,19 @@ no 'help to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --help >
 no 'the version to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --version >/dev/full'
 no 'ulimit -f' 1 'cannot write: File too large' \
 	sh -c 'ulimit -f 20; exec dpq-run -q --compensate none model.h5 -o out/r'
+for t in gguf hf; do
+	no "ulimit -f: model-export --to $t" 1 'cannot write: File too large' \
+		sh -c "ulimit -f 4; exec model-export -q --to $t -o out/r model.h5"
+done
+ok 'nothing is left behind' clean
+echo before >out/r
+no 'ulimit -f: over a file that is there' 1 'cannot write: File too large' \
+	sh -c 'ulimit -f 4; exec model-export -q --to gguf -o out/r model.h5'
+is '... which stays' "$(cat out/r) $(ls -A out)" 'before r'
+rm out/r
+mkfifo fifo
+no 'a GGUF file in the place of a pipe' 1 'fifo: is no regular file' model-export -q --to gguf -o fifo model.h5
+ok '... which stays' test -p fifo
 if unshare -m true 2>/dev/null; then
 	mkdir small
 	no 'a small tmpfs: results' 1 'cannot write: No space left' unshare -m sh -c '
@@ -143,12 +156,23 @@ if unshare -m true 2>/dev/null; then
 		s=$?
 		test -z "$(ls -A small)" || echo left
 		exit $s'
+	for t in gguf hf; do
+		no "a small tmpfs: model-export --to $t" 1 'cannot write: No space left' unshare -m sh -c "
+			mount -t tmpfs -o size=8k none small || exit
+			model-export -q --to $t -o small/r model.h5 2>said
+			s=\$?
+			grep -v ': warning: ' said >&2
+			test -z \"\$(ls -A small)\" || echo left >&2
+			exit \$s"
+	done
 	sample-tokens -q --length 2000 --ctx 8 model.h5 -o many.h5
 	no 'a small tmpfs: hidden states' 1 'no room for 0 MiB of hidden states .*: No space left' unshare -m sh -c '
 		mount -t tmpfs -o size=16k none small &&
 		TMPDIR=small eval-ppl -q --memory 0 --tokens many.h5 --ctx 8 model.h5'
 else
-	for what in results 'hidden states'; do skip "a small tmpfs: $what" 'mounting is not allowed here'; done
+	for what in results 'model-export --to gguf' 'model-export --to hf' 'hidden states'; do
+		skip "a small tmpfs: $what" 'mounting is not allowed here'
+	done
 fi
 no 'no room for temporary files' 1 '/proc: cannot create a temporary file' \
 	sh -c 'cat hessian.h5 | TMPDIR=/proc dpq-run -q --hessian /dev/stdin --group 4 model.h5 -o out/r'

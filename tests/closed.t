@@ -111,6 +111,20 @@ for entry in $commands; do
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
+# A folder or a file, and no stream: the result is whole whatever is closed.
+for t in gguf hf; do
+	model-export -q --to $t in/codes.h5 -o out/wanted 2>/dev/null
+	bad_of=
+	for closed in none 0 1 2 01 02 12 012; do
+		rm -rf out/r
+		( with $closed model-export --to $t in/codes.h5 -o out/r >out/said 2>out/error ); s=$?
+		[ $s = 0 ] && diff -r out/r out/wanted >/dev/null ||
+			bad_of="$bad_of $closed: status $s, or another result;"
+	done
+	is "model-export --to $t: every combination of closed descriptors" "$bad_of" ''
+	rm -rf out/*
+done
+ok 'no input has changed' unchanged
 for t in model-import model-export tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run \
 	exmy-pack ln2rms \
 	hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice aifs-order \

@@ -16,8 +16,9 @@ struct replace {
 
 /*
  * Dies if no file could get this name: it is empty, too long or that of a
- * folder, its folder does not exist or may not be written, or a file of this
- * name may not be written. Of a symbolic link, what it leads to is replaced.
+ * folder, a device or a pipe, its folder does not exist or may not be written,
+ * or a file of this name may not be written. Of a symbolic link, what it leads
+ * to is replaced.
  */
 struct replace replace_open(const char *path);
 /* Dies where replace_open() would, but for the folder: for a result that is written later. */

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,12 +20,18 @@ def start(command, out):
 
 
 def result():
+    """The bytes of the file, or of the files of the folder by their names; None: there is none."""
+    if os.path.isdir("out/r"):
+        return {name: open("out/r/" + name, "rb").read() for name in os.listdir("out/r")}
     return open("out/r", "rb").read() if os.path.exists("out/r") else None
 
 
 def clear():
     for name in os.listdir("out"):
-        os.unlink("out/" + name)
+        if os.path.isdir("out/" + name):
+            shutil.rmtree("out/" + name)
+        else:
+            os.unlink("out/" + name)
 
 
 def kill(top, kills):
@@ -52,11 +59,14 @@ def kill(top, kills):
     aifs-order -q mixed.h5
     tensor-stats -q model.h5
     tensor-diff -q --reference model.h5 codes.h5
-    tensor-join -q codes.h5 model.h5""".split("\n")]
+    tensor-join -q codes.h5 model.h5
+    model-export -q --to gguf codes.h5
+    model-export -q --to hf codes.h5""".split("\n")]
     signals = [signal.SIGKILL, signal.SIGTERM, signal.SIGQUIT, signal.SIGXCPU, signal.SIGUSR1, signal.SIGALRM]
     for number in signals[1:]:
         signal.signal(number, signal.SIG_DFL)  # a shell ignores some for what it runs in the background
-    text = {"eval-ppl", "eval-choice", "tensor-stats", "tensor-diff"}  # their answer is text: -o only
+    # The answer is text, or no stream: -o only.
+    text = {"eval-ppl", "eval-choice", "tensor-stats", "tensor-diff", "model-export"}
 
     os.mkdir("out")
     whole, seconds, late, left, wrong = [], [], 0, 0, []
