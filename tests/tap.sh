@@ -10,8 +10,8 @@ tmp=$(mktemp -d) && cd "$tmp" || exit 1
 trap 'rm -rf "$tmp"' EXIT
 PATH=${PTQ_BIN:-$top/bin}:$top/tests/lib:$PATH
 # py FUNCTION ARGUMENT...: Python of tests/lib/NAME.py, where NAME.t is the test, or of tests/lib/h5.py (tests/lib/py)
-PTQ_TEST=$(basename "${0%.*}")
-export PTQ_TEST
+PTQ_TEST=$(basename "${0%.*}") PTQ_TEST_PID=$$
+export PTQ_TEST PTQ_TEST_PID
 export LC_ALL=C
 shared=${PTQ_SHARED:-$top/../shared}/data
 [ -d "$shared" ] || shared=
