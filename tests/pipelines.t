@@ -205,6 +205,11 @@ ok scale-search env PTQ_GROUP=16 "$top/pipelines/scale-search.sh" 'my model.h5' 
 t=$(at scale-search.tsv)
 is '... twelve searches, with and without compensation' "$(rows "$t")" '24 even'
 ok '... and its plot twice' test -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"
+ok 'peers without others packages' env PEERS=/usr/bin/false "$top/pipelines/peers.sh" 'my model.h5' 'test it.h5' \
+	'calibrate it.h5'
+t=$(at peers.tsv)
+is '... ours alone, each its own base but for the defaults' \
+	"$(rows "$t") $(awk -F '\t' '$12 == 0 { n++ } END { print n }' "$t")" '9 even 8'
 ok sequential env PTQ_RUNS=1 "$top/pipelines/sequential.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at sequential.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"

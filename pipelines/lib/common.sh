@@ -18,8 +18,8 @@ shopt -s inherit_errexit
 lib=$(dirname "$(realpath "${BASH_SOURCE[0]}")") here=${lib%/lib} script=$(realpath "$0")
 [ -x "$here/../bin/eval-ppl" ] && PATH=$here/../bin:$PATH
 tools=(aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate
-	hessian-accum images-import ln2rms model-import msq-calib rms-suppress roofline sample-tokens smooth-scale
-	tensor-diff tensor-join tensor-stats tokenize)
+	hessian-accum images-import ln2rms model-export model-import msq-calib rms-suppress roofline sample-tokens
+	smooth-scale tensor-diff tensor-join tensor-stats tokenize)
 # Those that change results.
 settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RUNS PTQ_TOKENS)
 window="--ctx ${PTQ_CTX:-256} --convention bos"	# of every evaluation

@@ -13,7 +13,7 @@ file == 2 && $1 ~ /^\// && shown($2) > 0 { d = log(shown($2) / base[$1]); n++; s
 file == 2 { if ($1 == "all") y["output_error"] = shown($2); next }
 { v[$1] = $2 }
 END {
-	m = sum / n
+	m = n ? sum / n : 0
 	y["error_percent"] = 100 * (exp(m) - 1)
 	y["error_percent_se"] = 100 * exp(m) * (n > 1 ? sqrt((squares / n - m * m) / (n - 1)) : 0)
 	y["nll"] = v["nll"]

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# peers.sh [MODEL [TEST [CALIBRATION]]] -- what another package makes of a model, beside ours under the same settings
+#
+# llm-compressor, on the calibration tokens of ours, in windows of PTQ_CTX: 4-bit weights in groups of PTQ_GROUP (64),
+# with zero points and without, rounded to nearest, by GPTQ with and without an order of the columns, and by AWQ; 8-bit
+# integers and FP8 (E4M3) with a scale a row, inputs rounded under a scale a token. What it wrote is imported. Each of
+# theirs is paired with ours of the same settings: kl_delta and nll_delta are what it has more than that; those of
+# our defaults are what these have more than theirs by GPTQ with an order, or without theirs, than ours of the same.
+# output_error is tr(E H Eᵀ)/tr(W H Wᵀ) under Hessians of the unquantized model, geometric mean over layers; AWQ has
+# none, since it changes the layers' inputs. peer_nll is what transformers finds of the first four windows,
+# inputs not rounded, our_nll what eval-ppl finds of what was imported.
+#
+# PEERS: a Python that has torch, transformers, compressed_tensors, llmcompressor, h5py. Without them there is only
+# ours. PTQ_LIMIT: first tokens of the calibration set only. AWQ, theirs and ours, has the first four windows.
+set -euo pipefail
+# shellcheck source=pipelines/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
+begin "$name" "$@"
+group=${PTQ_GROUP:-64} ctx=${PTQ_CTX:-256}
+few=$((4 * (ctx - 1))) script_of_peers=$here/../tests/lib/peers.py
+PEERS=$(type -P "${PEERS:-python3}" || true)
+export PEERS
+missing=
+[ -e "$script_of_peers" ] || missing=$script_of_peers
+for m in torch transformers compressed_tensors llmcompressor h5py; do
+	[ -n "$missing" ] || "$PEERS" -c "import importlib.util as u; u.find_spec('$m') or exit(1)" 2>/dev/null ||
+		missing=$m
+done
+[ -z "$missing" ] || [ $mode != make ] || say "no $missing in $PEERS, so ours alone; PEERS names another Python"
+
+calibrate
+step "hessian-accum --tokens calib.h5 $window --limit $few model.h5 -o few.h5"
+[ -n "$missing" ] || link peers.py "$(realpath "$script_of_peers")"
+
+listed=()
+run() {	# run NAME BASE ROW: how NAME.h5 is judged, and ROW of the table, which has what it is above BASE.h5
+	local record="--paired $2.record"
+	case $1 in
+		"$2") record="-o $1.record" ;;
+		theirs*) record+=" -o $1.record" ;;
+	esac
+	step "eval-ppl --tokens test.h5 $window --reference model.h5 $record $1.h5 >$1.tsv"
+	step "tensor-stats $1.h5 >$1.stats"
+	case $1 in
+		*awq*) step "cut -f 1 $1.stats >$1.report" ;;
+		*) step "tensor-diff --reference model.h5 --hessian hessian.h5 $1.h5 | cut -f 1,7 >$1.report" ;;
+	esac
+	listed+=("$1	$2	$3")
+}
+theirs() {	# theirs METHOD SCHEME LIMIT: what the peer makes of the model, its likelihood, and what is imported
+	local name=theirs-$1-$2 basis=' --basis model.h5'
+	[ "$1" != awq ] || basis=
+	step 'model-export -q -o plain model.h5 && tar -cf - plain >plain.tar && rm -r plain'
+	step "\"\$PEERS\" -B peers.py llmcompressor $1 $2 plain.tar calib.h5 $ctx $3 >$name.tar"
+	step "\"\$PEERS\" -B peers.py nll $name.tar test.h5 $ctx $few >$name.peer"
+	step "mkdir -p $name && tar -C $name -xf $name.tar && model-import -q$basis $name -o $name.h5 && rm -r $name"
+	step "model-export -q --weights-only -o $name-w $name.h5 && model-import -q $name-w |" \
+		"eval-ppl --tokens test.h5 $window --limit $few >$name.ours && rm -r $name-w"
+	run "$name" "ours-$1-$2" "theirs	$1	$2"
+}
+pair() {	# pair METHOD SCHEME LIMIT COMMAND
+	step "$4 -o ours-$1-$2.h5"
+	run "ours-$1-$2" "ours-$1-$2" "ours	$1	$2"
+	[ -n "$missing" ] || theirs "${@:1:3}"
+}
+
+grid="--group $group --scale-search minmax" all=${PTQ_LIMIT:-0}
+sequential="--sequential --tokens calib.h5 $window$limit model.h5"
+row='--group channel --scale-search minmax --act-mode dynamic-token --compensate none model.h5'
+static='--reorder full --static-groups'
+pair rtn asymmetric $few "dpq-run -q --compensate none --storage uint4 $grid model.h5"
+pair gptq-none asymmetric "$all" "dpq-run -q --reorder none --group-view original --storage uint4 $grid $sequential"
+pair gptq-static asymmetric "$all" "dpq-run -q $static --storage uint4 $grid $sequential"
+base=theirs-gptq-static-asymmetric
+[ -z "$missing" ] || base=ours-gptq-static-asymmetric
+step "dpq-run -q --storage uint4 --group $group $sequential -o ours-defaults.h5"
+run ours-defaults $base "ours	defaults	asymmetric"
+pair awq asymmetric $few "awq-scale -q --hessian few.h5 --group $group model.h5 | dpq-run -q --compensate none $grid"
+pair rtn symmetric $few "dpq-run -q --compensate none --storage int4 $grid model.h5"
+pair gptq-static symmetric "$all" "dpq-run -q $static --storage int4 $grid $sequential"
+pair rtn w8a8 $few "dpq-run -q --storage int8 --act-format int8 $row"
+pair rtn fp8 $few "dpq-run -q --storage e4m3fn --act-format e4m3fn $row"
+run_steps
+
+columns='output_error nll_rise nll_rise_se nll_delta nll_delta_se kl kl_se kl_delta kl_delta_se'
+nll() { [ ! -e "$1" ] || awk 'NF == 1 || $1 == "nll" { print $NF }' "$1"; }
+rows() {
+	local name base row
+	printf 'who\tmethod\tscheme\tbits\t@\tpeer_nll\tour_nll\n'
+	for row in "${listed[@]}"; do
+		IFS=$'\t' read -r name base row <<<"$row"
+		printf '%s\t%s\t@%s %s\t%s\t%s\n' "$row" "$(cell "$name.stats" bits all)" "$name" "$base" \
+			"$(nll "$name.peer")" "$(nll "$name.ours")"
+	done
+}
+rows | tabulate peers "$columns" comparison

@@ -1,0 +1,17 @@
+#!/bin/sh
+# What llm-compressor makes of the embedded model, imported: transformers and eval-ppl find one likelihood.
+# pipelines/peers.sh runs llmcompressor() and nll() of tests/lib/peers.py.
+# shellcheck source=tests/doors/doors.sh
+. "$(dirname "$0")/doors.sh"
+need_peers torch transformers compressed_tensors llmcompressor datasets h5py
+export OMP_NUM_THREADS=1 TQDM_DISABLE=1 PTQ_RESULTS=results PTQ_TOKENS=2040 PEERS
+ok pipelines/peers.sh "$top/pipelines/peers.sh"
+t=$(find results -name peers.tsv)
+is '... rows of theirs' "$(grep -c ^theirs "$t")" 8
+# Logits are float32 in both and differ by the order of sums.
+grep ^theirs "$t" >rows
+while IFS='	' read -r _ method scheme row; do
+	near "$method $scheme: transformers" "$(echo "$row" | awk '{ print $(NF - 1) }')" \
+		"$(echo "$row" | awk '{ print $NF }')" 1e-5
+done <rows
+done_testing
