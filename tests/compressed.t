@@ -43,6 +43,11 @@ same mxfp4 "$mxfp4" --storage mxfp4 -g 32 $but llama-gqa.h5
 same nvfp4 "$nvfp4" --storage nvfp4 -g 16 $but llama-gqa.h5
 same twice "$nvfp4" --storage nvfp4 -g 32 $but llama-gqa.h5
 }
+for d in f16 bf16 e8m0 e4m3fn; do
+	same $d "pack-quantized 4 symmetric group 4 None" --storage int4 -g 4 --scale-dtype $d llama-gqa.h5
+done
+same bytes-e4m3fn 'float-quantized 8 symmetric channel None None' --storage e4m3fn -g channel --scale-dtype e4m3fn \
+	llama-gqa.h5
 exmy-pack -q uint3.h5 -o packed.h5
 ct -q -o packed packed.h5
 ok 'packed codes give the same bytes' diff -r uint3 packed
@@ -139,6 +144,24 @@ ok '... bit for bit' py packed dpq.h5 unified8
 is '... as codes' "$(py kinds w4a16)" 'pack-quantized 4 asymmetric group 4 None'
 ok '... by what is reported' py changed dpq.h5 w4a16 report.tsv
 
+for s in 1e-9 1e6; do
+	py scale $s int4.h5 scale.h5
+	no "a later scale of $s is no number of f16, rounded or not" 1 \
+		'down_proj: the scale .* of row 1, group 0, would be (0|inf) in f16; .*makes scales that fit$' \
+		ct --dtype f16 --allow-rounding -o no scale.h5
+done
+codes --storage e4m3fn -g channel --compute e4m3fn --act-mode none llama-gqa.h5 -o fp8fp8.h5
+warns 'FP8 codes without their compute format' 'rounding changed weights' \
+	ct --skip-compute --allow-rounding --report report.tsv -o fp8w fp8fp8.h5
+ok '... by what is reported' py changed fp8fp8.h5 fp8w report.tsv
+for f in 'mxfp4 -g 32' 'nvfp4 -g 16'; do
+	# shellcheck disable=SC2086
+	codes --storage $f --compute e4m3fn --act-mode none $but llama-gqa.h5 -o fp4.h5
+	no "$f has no place for second scales" 1 \
+		'is ..fp4 with the compute format e4m3fn, .*expected no --skip-compute' \
+		ct --skip-compute --allow-rounding -o no fp4.h5
+done
+
 # What has no scheme.
 refused() {
 	what=$1 why=$2; shift 2
@@ -146,6 +169,8 @@ refused() {
 	no "$what" 1 "/model/layers/0/.*: $why" ct -o no refused.h5
 }
 refused 'a float of 5 bits' 'is e2m2, which no scheme has; .* would do' --storage e2m2 -g 4 llama-gqa.h5
+refused 'integers of one bit' 'is uint1, which no scheme has: integers have 2 to 8 bits' \
+	--storage uint1 -g 4 llama-gqa.h5
 refused 'nf4' 'is nf4, which no scheme has' --storage nf4 -g 4 llama-gqa.h5
 refused 'another compute format' 'is rounded to e5m2ieee, which no scheme has' \
 	--storage int4 -g 4 --compute e5m2ieee --act-mode none llama-gqa.h5

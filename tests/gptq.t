@@ -34,6 +34,13 @@ same channel 'gptq 4 -1 symmetric neighbours' --storage int4 -g channel --layers
 same uchannel 'gptq_v2 4 -1 asymmetric neighbours' --storage uint4 -g channel --layers "$blocks" llama.h5
 same tensor 'gptq 3 -1 symmetric neighbours' --storage int3 -g tensor --layers "$blocks" llama.h5
 same utensor 'gptq_v2 3 -1 asymmetric neighbours' --storage uint3 -g tensor --layers "$blocks" llama.h5
+for d in e8m0 e4m3fn; do
+	# of e4m3fn the divisor is a power of two: quotients are numbers of f16
+	dpq-run -q --compensate none --scale-dtype $d --storage int4 -g 16 --layers "$blocks" llama.h5 -o $d.h5
+	py divisor $d.h5
+	gptq -q -o $d $d.h5
+	ok "$d: scales divided, bit for bit" py packed $d.h5 $d
+done
 same wide 'gptq 4 64 symmetric neighbours' --storage int4 -g 64 --layers "$blocks" llama.h5
 same ragged 'gptq_v2 4 24 asymmetric neighbours' --storage uint4 -g 24 --layers "$blocks" llama.h5
 same head 'gptq 4 16 symmetric neighbours' --storage int4 -g 16 llama.h5
@@ -79,6 +86,9 @@ no 'scales that f16 rounds' 1 \
 warns '... are rounded if told' 'rounding changed weights, most model.layers.[01].*_proj: by 0.000' \
 	gptq --allow-rounding --report report.tsv -o rounded f32.h5
 ok '... by what is reported' py changed f32.h5 rounded report.tsv
+py scale 1e6 f32.h5 scale.h5
+no '... but not beyond its largest number' 1 'down_proj: the scale 1000000 of row 1, group 0, would be inf in f16' \
+	gptq --allow-rounding -o no scale.h5
 dpq-run -q --compensate none --storage uint4 -g 16 --compute e4m3fn --act-mode none --layers "$blocks" llama.h5 \
 	-o dpq.h5
 no 'a compute format' 1 '_proj: is rounded to e4m3fn, .*--to compressed-tensors writes that, --skip-compute' \

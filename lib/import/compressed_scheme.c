@@ -59,6 +59,9 @@ static struct compressed_scheme integers(const struct export *e, const struct ex
 	const struct linear *l = &w->layer->linear;
 	struct compressed_scheme s = { .bits = l->storage.bits };
 
+	if (s.bits < 2)
+		REFUSE("is %s, which no scheme has: integers have 2 to 8 bits; --to hf writes it plainly",
+			l->storage.name);
 	s.asymmetric = !export_is_symmetric(w);
 	set_inputs(e, w, "int8", &s);
 	s.format = s.inputs == COMPRESSED_PLAIN ? COMPRESSED_PACK : COMPRESSED_INT;
@@ -104,6 +107,9 @@ static struct compressed_scheme standard(const struct export *e, const struct ex
 	struct compressed_scheme s = { .format = divided ? COMPRESSED_NVFP4 : COMPRESSED_MXFP4, .bits = 4,
 		.strategy = COMPRESSED_GROUP, .group = (size_t)l->storage.group };
 
+	if (l->compute.kind)
+		REFUSE("is %s with the compute format %s, without which its second scales (scale8) have no "
+			"place; expected no --skip-compute", l->storage.name, l->compute.name);
 	if (linear_rounds(l) && !e->options.weights_only)
 		REFUSE("is %s and rounds its inputs under scales of other groups than the weight's; "
 			"--weights-only leaves that out", l->storage.name);

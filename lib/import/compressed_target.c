@@ -60,8 +60,11 @@ static void put_scales(const struct packing *p)
 static void put_wide_scales(const struct packing *p)
 {
 	const bool tensor = p->scheme->strategy == COMPRESSED_TENSOR;
+	struct compressed *c = p->e->packed;
+	float *scale = export_scales_round(&p->scales, HALF_NONE, "", &c->change);
 
-	put(p, "weight_scale", "F32", 4, p->scales.rows, tensor ? 0 : p->scales.groups, p->scales.scale);
+	put(p, "weight_scale", "F32", 4, p->scales.rows, tensor ? 0 : p->scales.groups, scale);
+	free(scale);
 	if (p->scheme->inputs == COMPRESSED_STATIC)
 		put(p, "input_scale", "F32", 4, 1, 0, p->w->layer->linear.input.scale);
 }
@@ -242,7 +245,8 @@ static struct export_scales scales_of(struct export *e, const struct export_weig
 	const struct compressed_scheme *s)
 {
 	return export_scales(e, w, s->strategy == COMPRESSED_TENSOR ? 1 : w->rows,
-		s->strategy == COMPRESSED_GROUP ? w->columns / s->group : 1, s->group);
+		s->strategy == COMPRESSED_GROUP ? w->columns / s->group : 1, s->group,
+		s->format == COMPRESSED_NVFP4);
 }
 
 static void put_codes(struct export *e, const struct export_weight *w)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* export_codes.c -- see export_codes.h */
 #include "import/export_codes.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -125,6 +126,11 @@ void export_put_bits(uint32_t *word, size_t stride, size_t at, int bits, uint32_
 		word[stride] |= v >> (WORD - shift);
 }
 
+static bool is_scale(float x)
+{
+	return x > 0 && isfinite(x);
+}
+
 bool export_narrow(enum half_type dtype, size_t n, const float scale[n], float rounded[n], size_t *first)
 {
 	uint16_t *half;
@@ -137,8 +143,8 @@ bool export_narrow(enum half_type dtype, size_t n, const float scale[n], float r
 	half = xalloc(n, sizeof *half);
 	half_narrow(n, half, scale, dtype);
 	half_widen(n, rounded, half, dtype);
-	for (size_t i = 0; i < n && exact; i++)
-		if (rounded[i] != scale[i]) {
+	for (size_t i = 0; i < n && (exact || is_scale(rounded[*first])); i++)
+		if (rounded[i] != scale[i] && (exact || !is_scale(rounded[i]))) {
 			exact = false;
 			*first = i;
 		}

@@ -39,7 +39,8 @@ uint8_t export_zero(const struct linear *l, size_t row, size_t group);
 void export_put_bits(uint32_t *word, size_t stride, size_t at, int bits, uint32_t v);
 
 /*
- * Whether n scales > 0 are numbers of the dtype; rounded[n]: to nearest. *first: the first one that is not.
+ * Whether n scales > 0 are numbers of the dtype; rounded[n]: to nearest. *first: the first one that becomes 0
+ * or infinite, or if none does, the first one that is not.
  */
 bool export_narrow(enum half_type dtype, size_t n, const float scale[n], float rounded[n], size_t *first);
 #endif

@@ -22,20 +22,20 @@ static size_t our_group(const struct export_scales *s, const struct linear *l, s
 	return (size_t)l->group == columns ? group : linear_group(l, group * columns);
 }
 
-static float scale_at(const struct export_scales *s, size_t row, size_t group, size_t columns)
+static float scale_at(const struct export_scales *s, size_t row, size_t group, size_t columns, bool divided)
 {
 	size_t of_layer, k = export_row(s->w, row, &of_layer);
 	const struct linear *whole = &s->w->layer[k].linear, *l = s->view + k;
 
 	k = our_group(s, l, group, columns);
-	if (l->scale_tensor && !l->compute.kind)
+	if (divided)
 		return l->scale[(l->group == -1 ? 0 : of_layer * l->groups) + k];
 	return linear_unit_scale(l, of_layer, k) *
 		(whole->compute.kind && !l->compute.kind ? linear_unit_scale(whole, of_layer, 0) : 1);
 }
 
 struct export_scales export_scales(const struct export *e, const struct export_weight *w, size_t rows,
-	size_t groups, size_t columns)
+	size_t groups, size_t columns, bool divided)
 {
 	struct export_scales s = { .e = e, .w = w, .rows = rows, .groups = groups,
 		.view = xalloc(w->n, sizeof *s.view), .scale = xalloc(rows * groups, sizeof *s.scale) };
@@ -47,7 +47,7 @@ struct export_scales export_scales(const struct export *e, const struct export_w
 	}
 	for (size_t row = 0; row < rows; row++)
 		for (size_t g = 0; g < groups; g++)
-			s.scale[row * groups + g] = scale_at(&s, row, g, columns);
+			s.scale[row * groups + g] = scale_at(&s, row, g, columns, divided);
 	return s;
 }
 
@@ -109,7 +109,12 @@ float *export_scales_round(const struct export_scales *s, enum half_type dtype, 
 	size_t k = 0;
 	const bool exact = export_narrow(dtype, n, s->scale, rounded, &k);
 
-	if (!exact && (!o->allow_rounding || rounded[k] == 0))
+	if (!exact && (rounded[k] == 0 || isinf(rounded[k])))
+		die("%s: %s: the scale %.9g of row %zu, group %zu, would be %g in %s; %s, dpq-run "
+			"--scale-dtype %s makes scales that fit", s->e->from, s->w->layer->path,
+			(double)s->scale[k], k / s->groups, k % s->groups, (double)rounded[k], dtypes[dtype],
+			instead, dtypes[dtype]);
+	if (!exact && !o->allow_rounding)
 		die("%s: %s: the scale %.9g of row %zu, group %zu, is no number of %s; %s, dpq-run "
 			"--scale-dtype %s makes scales that fit, --allow-rounding rounds it", s->e->from,
 			s->w->layer->path, (double)s->scale[k], k / s->groups, k % s->groups, dtypes[dtype],

@@ -250,7 +250,8 @@ static void weight(struct export *e, const struct export_weight *w)
 		return;
 	}
 	check(e, w);
-	s = export_scales(e, w, w->rows, l->group > 0 ? l->groups : 1, l->group > 0 ? (size_t)l->group : 0);
+	s = export_scales(e, w, w->rows, l->group > 0 ? l->groups : 1, l->group > 0 ? (size_t)l->group : 0,
+		false);
 	put_codes(e, &s);
 	put_zeros(e, &s);
 	put_scales(e, &s);

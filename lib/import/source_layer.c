@@ -68,14 +68,14 @@ bool source_layer_sound(const struct source_layer *y, const char **member, char 
 	source_layer_view(y, &l);
 	for (const struct member *m = members; m->name; m++) {
 		size_t dim[2] = { 1, 1 };
-		const void *x = member_field(&l, m->view);
+		const void *field = member_field(&l, m->view), *x = field;
 
 		if (!m->sound || !member_there(m, &l, FORM_CODES))
 			continue;
 		for (int i = member_extents(m, &l, dim); i < 2; i++)
 			dim[i] = 1;
 		if (member_is_dataset(m))
-			memcpy(&x, x, sizeof x);
+			memcpy(&x, field, sizeof x);
 		*member = m->name;
 		if (!m->sound(&l, dim[0] * dim[1], x, why))
 			return false;

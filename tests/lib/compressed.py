@@ -245,6 +245,11 @@ def order(source, path):
         f[DOWN].create_dataset("group_index", data=(np.arange(n) % (n // 4)).astype("i4"))
 
 
+def scale(value, source, path):
+    with copied(source, path) as f:
+        f[DOWN]["scale"][1, 0] = float(value)
+
+
 def hadamard(source, path):
     with copied(source, path) as f:
         f[DOWN].attrs["online_hadamard"] = np.int64(4)

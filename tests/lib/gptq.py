@@ -96,7 +96,8 @@ def ours(g):
     index = g["group_index"][()] if "group_index" in g else index // group if group > 0 else 0 * index
     wide = lambda t: np.broadcast_to(t.reshape(1 if group == -1 else len(codes), -1)[:, index], codes.shape)
     zero = wide(g["zero"][()].astype("i4")) if kind.startswith("uint") else 2 ** (bits - 1) - 1
-    return (codes - zero).astype("f4"), wide(g["scale"][()]), index
+    scale = g["scale"][()] / (g["scale_tensor"][()] if "scale_tensor" in g else np.float32(1))
+    return (codes - zero).astype("f4"), wide(scale), index
 
 
 def packed(model, path):
@@ -153,6 +154,17 @@ def middle(source, path, but=""):
 
 
 DOWN = "model/layers/0/mlp/down_proj"
+
+
+def scale(value, source, path):
+    compressed.scale(value, source, path)
+
+
+def divisor(path):
+    with h5py.File(path, "r+") as f:
+        for name in layers_of(f):
+            if "scale_tensor" in f[name]:
+                f[name]["scale_tensor"][...] = 1024
 
 
 def groups(source, path, kind):
