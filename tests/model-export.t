@@ -77,6 +77,16 @@ rtn() { dpq-run -q --compensate none --group 32 "$@" -o b.h5 2>/dev/null; }
 no 'a window that the file cannot say' 1 "GGUF's llama cannot say the window of a block: it is 9" \
 	model-export -q --to gguf -o no mixtral.h5
 py no_window mixtral.h5
+py numbers phi3-long.h5 numbers.h5
+ok 'numbers that a float rounds: as the float' model-export -q --to gguf -o numbers.gguf numbers.h5
+model-import -q numbers.gguf -o again.h5 2>/dev/null && model-export -q --to gguf -o again.gguf again.h5
+ok '... which they are again' cmp numbers.gguf again.gguf
+py configured gemma3.h5 slides.h5 \
+	'{"query_pre_attn_scalar": 10, "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention"]}'
+ok 'all blocks have a window' model-export -q --to gguf -o slides.gguf slides.h5
+py configured llama-gqa.h5 ends.h5 '{"eos_token_id": [2, 5, 7]}'
+warns 'several ids that end a text' 'eos_token_id: GGUF has one of the 3 ids that end a text, 2$' \
+	model-export --to gguf -o ends.gguf ends.h5
 for m in llama-gqa mixtral gpt2 neox-parallel phi3-window; do
 	rtn --storage int4 --scale-dtype f16 $m.h5
 	gguf && hf

@@ -36,12 +36,12 @@ static char *full(const struct gguf_row *row, const char *key)
 	return xformat("%s.%s", row->name, key);
 }
 
-/* The least n of which every nth block has no window. */
+/* The least n of which every nth block has no window: one more than blocks, where all have one. */
 static size_t pattern_of(const struct stack *s)
 {
 	size_t n = 1;
 
-	while (n < s->blocks && stack_window(s, n - 1))
+	while (n <= s->blocks && stack_window(s, n - 1))
 		n++;
 	return n;
 }
@@ -202,10 +202,11 @@ void gguf_put_rope(struct gguf_output *o, const struct gguf_row *row, const stru
 
 struct difference { const char *what; double ours, theirs; };
 
+/* As float32, which the file holds and in which transformers and llama.cpp compute. */
 static struct difference compare(size_t n, const struct difference d[n])
 {
 	for (size_t i = 0; i < n; i++)
-		if (!(d[i].ours == d[i].theirs))
+		if (!((float)d[i].ours == (float)d[i].theirs))
 			return d[i];
 	return (struct difference){ NULL, 0, 0 };
 }
@@ -320,8 +321,11 @@ void gguf_check_config(struct gguf_output *o, const struct gguf_row *row, const 
 	struct difference d = config_difference(c, &back);
 
 	if (d.what)
-		die("%s: /config: GGUF's %s cannot say %s: it is %g, and would be %g", from, row->name,
-			d.what, d.ours, d.theirs);
+		die("%s: /config: GGUF's %s cannot say %s: it is %.9g, and would be %.9g", from,
+			row->name, d.what, d.ours, d.theirs);
+	if (c->eos_count > 1)
+		warn("%s: /config: eos_token_id: GGUF has one of the %zu ids that end a text, %ld", from,
+			c->eos_count, c->eos[0]);
 	config_free(&back);
 	free(text);
 	gguf_close(g);

@@ -310,3 +310,18 @@ def same_weights(a, b):
 def no_window(path):
     with h5py.File(path, "r+") as f:
         set_config(f, sliding_window=None)
+
+
+def numbers(source, path):
+    """Numbers that are no shortest decimals of a float, as models of others have them."""
+    with copied(source, path) as f:
+        scaling = json.loads(f["config"][()])["rope_parameters"]
+        for name, x in ("short_factor", 1.118320672), ("long_factor", 1.0299999713897705):
+            scaling[name][-1] = x
+        set_config(f, rope_parameters=scaling, rms_norm_eps=1.0000000123e-5)
+
+
+def configured(source, path, changes):
+    """The model with other members of its configuration."""
+    with copied(source, path) as f:
+        set_config(f, **json.loads(changes))
