@@ -6,6 +6,7 @@
  * plain, or codes and scales in the layout of others.
  */
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/option.h"
 #include "base/report.h"
 #include "import/export.h"
@@ -65,6 +66,8 @@ int main(int argc, char *argv[])
 	if (!c.output)
 		misuse("-o FOLDER|FILE is expected: the result is no stream");
 
+	if (o.adapter && folder_same(o.adapter, c.output))
+		misuse("--adapter and -o name one place");
 	if (o.skip_compute && !o.allow_rounding)
 		misuse("--skip-compute writes another model than the file's: it goes with --allow-rounding");
 	option_idle(1, &(struct option_idle){ target_at(to) == &hf_target,

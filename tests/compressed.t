@@ -219,6 +219,12 @@ hessian-accum -q --tokens t.h5 --ctx 16 phi3-window.h5 -o hp.h5
 fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 --hessian hp.h5 phi3-window.h5 -o fused.h5
 model-export -q --adapter fused-a -o fused-w fused.h5 && model-export -q -o fused-p fused.h5
 ok '... of several layers of one tensor' py joined fused-w fused-a fused-p
+py dense branch.h5 dense-branch.h5
+no '... nothing is left of it if the rest fails' 1 'has no quantized layer' ct --adapter no-a -o no dense-branch.h5
+ok '... not even a folder' test ! -e no-a
+mkdir at
+no 'an adapter in the place of the model' 2 '--adapter and -o name one place' ct --adapter ./at/../no/ -o no branch.h5
+no '... GGUF too' 2 '--adapter and -o name one place' model-export --to gguf --adapter no -o no branch.h5
 no 'a folder for it that is there' 1 'half: is there already' ct --adapter half -o no branch.h5
 no 'no branch' 1 '--adapter: no layer has a low-rank branch' ct --adapter no-a -o no int4.h5
 py hadamard branch.h5 turned.h5

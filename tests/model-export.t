@@ -173,11 +173,24 @@ for m in head_bias norm_bias; do
 	py $m llama-gqa.h5 $m.h5
 	no "$m" 1 'bias: a LlamaForCausalLM .*has no such bias' model-export -o no $m.h5
 done
+for m in model/layers/0/self_attn/q_proj model/layers/1/input_layernorm model/layers/1 lm_head; do
+	cp llama-gqa.h5 gone.h5 && py remove gone.h5 $m
+	for to in hf gguf; do
+		no "$m is missing, --to $to" 1 "gone.h5: /$m.*/weight: is missing, a LlamaForCausalLM needs it" \
+			model-export --to $to -o no gone.h5
+	done
+done
+cp phi3-window.h5 gone.h5 && py remove gone.h5 model/layers/0/self_attn/q_proj
+no 'the first layer of a fused tensor is missing' 1 'q_proj/weight: is missing' model-export -o no gone.h5
 py large tiny.h5 large.h5
 no 'a number beyond f16' 1 'model.norm.weight: has a number beyond those of f16' model-export --dtype f16 -o no large.h5
 py stranger tiny.h5 stranger.h5
 warns 'a tensor of integers that the class does not know' \
 	'/other/ids: is int32.* left out' model-export -o strange stranger.h5
+py strangers llama-gqa.h5 many.h5 6000 5 && model-export -q -o many many.h5
+ok 'thousands of numbers, each a tensor' py exported many.h5 many
+py strangers llama-gqa.h5 long.h5 2 50000 && model-export -q -o long long.h5
+ok 'names beyond the room of a header' py exported long.h5 long
 dpq-run -q --compensate none --group 4 --shard 1/2 tiny.h5 -o shard.h5
 no 'a shard of a model' 1 'is one shard of several' model-export -o no shard.h5
 no 'no folder' 2 '-o FOLDER.FILE is expected' model-export tiny.h5
@@ -185,6 +198,7 @@ mkdir full && touch full/x
 no 'a folder that is there' 1 'full: is there already' model-export -o full tiny.h5
 mkdir empty
 ok 'an empty one is taken' sh -c 'model-export -q -o empty tiny.h5 && diff -r empty tiny'
+no 'a folder below a file' 1 'tiny.h5/x: cannot create a folder: Not a directory' model-export -o tiny.h5/x tiny.h5
 no 'a file' 1 'tiny.h5: is there already' model-export -o tiny.h5 codes.h5
 no 'a folder in none' 1 'cannot create a folder' model-export -o none/x tiny.h5
 head -c 20000 codes.h5 >cut.h5

@@ -79,8 +79,11 @@ static bool is_free(const char *path)
 	DIR *d;
 	size_t n = 0;
 
-	if (lstat(path, &st))
-		return errno == ENOENT;
+	if (lstat(path, &st)) {
+		if (errno != ENOENT)
+			die("%s: cannot create a folder:", path);
+		return true;
+	}
 	d = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
 	if (!d)
 		return false;
@@ -99,6 +102,28 @@ static char *plain_path(const char *path)
 	while (n > 1 && y[n - 1] == '/')
 		y[--n] = 0;
 	return y;
+}
+
+/* The folder that it is in; whether that exists. */
+static bool stat_parent(const char *path, struct stat *st)
+{
+	char *copy = xformat("%s", path);
+	const bool there = !stat(dirname(copy), st);
+
+	free(copy);
+	return there;
+}
+
+bool folder_same(const char *a, const char *b)
+{
+	struct stat s, t;
+	char *x = xformat("%s", a), *y = xformat("%s", b);
+	const bool same = stat_parent(a, &s) && stat_parent(b, &t) && s.st_dev == t.st_dev &&
+		s.st_ino == t.st_ino && !strcmp(basename(x), basename(y));
+
+	free(x);
+	free(y);
+	return same;
 }
 
 struct folder folder_open(const char *path)

@@ -12,6 +12,7 @@
  */
 #ifndef BASE_FOLDER_H
 #define BASE_FOLDER_H
+#include <stdbool.h>
 #include <stddef.h>
 
 struct folder {
@@ -21,6 +22,8 @@ struct folder {
 /* Dies if no folder could get this name: something that is no empty folder has it, or the folder that it is
  * to be in does not exist or may not be written. */
 struct folder folder_open(const char *path);
+/* Whether both are names of one place of a folder that exists, be anything there or not. */
+bool folder_same(const char *a, const char *b);
 /* A new file, for reading and writing; its name is one word. */
 int folder_create(struct folder *d, const char *name);
 /* A file gets another name, before folder_done(). */

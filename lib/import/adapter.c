@@ -27,7 +27,7 @@ struct adapter *adapter_open(const struct export *e, const char *path)
 			"without it --to hf multiplies branches in", e->from, config_class(e->config));
 	*a = (struct adapter){ .folder = folder_open(path), .names = json_array(), .ranks = json_object(),
 		.same = true };
-	a->out = safetensors_create(&a->folder, "adapter_model", SIZE_MAX);
+	a->out = safetensors_create(&a->folder, "adapter_model", SIZE_MAX, export_header_room(e));
 	return a;
 }
 
@@ -97,7 +97,7 @@ void adapter_add(struct adapter *a, const struct export *e, const struct export_
 	free(y);
 }
 
-void adapter_close(struct adapter *a, const struct export *e)
+void adapter_finish(struct adapter *a, const struct export *e)
 {
 	json_t *config;
 	char *text;
@@ -114,8 +114,12 @@ void adapter_close(struct adapter *a, const struct export *e)
 	text = json_dumps(config, JSON_INDENT(2));
 	safetensors_finish(a->out);
 	folder_write(&a->folder, "adapter_config.json", strlen(text), text);
-	folder_done(&a->folder);
 	free(text);
 	json_decref(config);
+}
+
+void adapter_close(struct adapter *a)
+{
+	folder_done(&a->folder);
 	free(a);
 }

@@ -6,7 +6,8 @@
  *
  *	adapter_add(a, &e, &w);		of each weight, which may have no branch
  *	...
- *	adapter_close(a, &e);
+ *	adapter_finish(a, &e);
+ *	adapter_close(a);
  *
  * adapter_model.safetensors has NAME.lora_A.weight [r, in] and NAME.lora_B.weight [out, r] with NAME
  * "base_model.model.LAYER", in the dtype of plain weights; adapter_config.json says lora_alpha = r, so that
@@ -24,6 +25,8 @@ struct adapter;
 struct adapter *adapter_open(const struct export *e, const char *path);
 /* Dies where the branch stands between rotations, or rounds its inputs and that is not to be left out. */
 void adapter_add(struct adapter *a, const struct export *e, const struct export_weight *w);
-/* Gives the folder its name; dies if no layer had a branch. */
-void adapter_close(struct adapter *a, const struct export *e);
+/* Writes what is left; dies if no layer had a branch. */
+void adapter_finish(struct adapter *a, const struct export *e);
+/* Gives the folder its name, once the model has its own: till then both can fail. Frees a. */
+void adapter_close(struct adapter *a);
 #endif

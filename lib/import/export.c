@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "import/adapter.h"
 #include "import/checkpoint_name.h"
+#include "import/class_members.h"
 #include "import/dense.h"
 #include "io/file.h"
 #include "io/tree.h"
@@ -235,6 +236,53 @@ static void export_others(struct export *e, const struct part *part, const char 
 	tree_free_paths(path, n);
 }
 
+/* --- whether all is there --- */
+
+static void saw(struct export *e, const char *path)
+{
+	json_object_set_new(e->seen, path, json_true());
+}
+
+/* The datasets of a group; the codes of a layer are its weight. */
+static void see(struct export *e, const struct part *part, const char *group)
+{
+	size_t n;
+	char **path = tree_children(part, group, &n);
+
+	for (size_t i = 0; i < n; i++)
+		saw(e, path[i]);
+	tree_free_paths(path, n);
+	if (layer_quantized(part, group)) {
+		char *weight = xformat("%s/weight", group);
+
+		saw(e, weight);
+		free(weight);
+	}
+}
+
+static void count_member(void *arg, const struct class_member *m)
+{
+	((struct export *)arg)->members += m->wanted;
+}
+
+static void check_member(void *arg, const struct class_member *m)
+{
+	const struct export *e = arg;
+	char *path = xformat("%s/%s", m->group, m->member);
+
+	if (m->wanted && !(e->tied && !strcmp(m->group, e->config->arch->head)) &&
+	    !json_object_get(e->seen, path))
+		die("%s: %s: is missing, a %s needs it", e->from, path, config_class(e->config));
+	free(path);
+}
+
+size_t export_header_room(const struct export *e)
+{
+	enum { ROOM = 1024 };
+
+	return e->members * ROOM;
+}
+
 struct walk { struct export *e; const struct part *part; };
 
 static void visit(void *arg, const char *group)
@@ -245,6 +293,7 @@ static void visit(void *arg, const char *group)
 
 	if (!strcmp(group, "/") || layer_is_branch(w->part, group))
 		return;
+	see(e, w->part, group);
 	if (!layer_ref_find(e->config, group, &ref))
 		export_others(e, w->part, group);
 	else if (ref.row != ROW_HEAD || !e->tied)
@@ -296,10 +345,16 @@ void export_model(struct filter *f, const struct target *target, const char *to,
 	if (!f->config)
 		die("%s: /config: is missing; it says which class the model is of", e.from);
 	e.config = f->config;
+	e.seen = json_object();
+	class_members(e.config, count_member, &e);
 	model_filter(f, export_part, &e);
+	class_members(e.config, check_member, &e);
 	if (e.adapter)
-		adapter_close(e.adapter, &e);
+		adapter_finish(e.adapter, &e);
 	target->end(&e);
+	if (e.adapter)
+		adapter_close(e.adapter);
+	json_decref(e.seen);
 	for (int i = 0; i < TEXTS; i++)
 		free(e.text[i]);
 }

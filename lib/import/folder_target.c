@@ -18,7 +18,8 @@ void folder_begin(struct export *e)
 	struct result *r = e->data = xalloc(1, sizeof *r);
 
 	r->folder = folder_open(e->to);
-	r->out = safetensors_create(&r->folder, "model", e->options.shard_bytes);
+	r->out = safetensors_create(&r->folder, "model", e->options.shard_bytes,
+		export_header_room(e));
 }
 
 void folder_put(struct export *e, const char *name, const char *member, struct safetensors_data t)

@@ -8,10 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/size.h"
 #include "io/file.h"
 
-/* Room for a header; what data of any type are aligned to; bytes of a header's entry but for the name. */
-enum { LENGTH = 8, ROOM = 1 << 17, ROOM_OF_ONE = 1 << 20, ALIGN = 8, ENTRY = 256 };
+/* Bytes of a header's length; what data of any type are aligned to; bytes of a number and a comma. */
+enum { LENGTH = 8, ALIGN = 8, DIGITS = 21 };
+static const char start[] = "{\"__metadata__\":{\"format\":\"pt\"}";
 
 /* What waits for the end of its file, since later data would not be aligned behind it. */
 struct waiting {
@@ -22,7 +24,7 @@ struct waiting {
 struct safetensors_output {
 	struct folder *folder;
 	const char *stem;
-	size_t room;			/* of a header */
+	size_t least, room;		/* of a header, of the current one */
 	size_t shard_bytes, total;	/* total: bytes of data of all files */
 	size_t files;
 	int fd;				/* of the current file; -1: none */
@@ -31,17 +33,17 @@ struct safetensors_output {
 	size_t used, data;		/* bytes of it, bytes of the data */
 	size_t reserved;		/* bytes of the header with what waits, at most */
 	struct waiting *waiting;
-	size_t n;
+	size_t n, waits;		/* of them, bytes of their data */
 	json_t *map;			/* name of a tensor: number of its file */
 };
 
 struct safetensors_output *safetensors_create(struct folder *folder, const char *stem,
-	size_t shard_bytes)
+	size_t shard_bytes, size_t room)
 {
 	struct safetensors_output *s = xalloc(1, sizeof *s);
 
 	*s = (struct safetensors_output){ .folder = folder, .stem = stem, .shard_bytes = shard_bytes,
-		.fd = -1, .room = shard_bytes == SIZE_MAX ? ROOM_OF_ONE : ROOM, .map = json_object() };
+		.least = room < SAFETENSORS_ROOM ? room : SAFETENSORS_ROOM, .fd = -1, .map = json_object() };
 	return s;
 }
 
@@ -53,43 +55,65 @@ static char *name_of(const char *stem, size_t file, size_t files)
 		xformat("%s-%05zu.safetensors", stem, file + 1);
 }
 
-static void begin_file(struct safetensors_output *s)
+/* entry: bytes of the first one, at most */
+static void begin_file(struct safetensors_output *s, size_t entry)
 {
 	char *name = name_of(s->stem, s->files++, 0);
 
 	s->fd = folder_create(s->folder, name);
 	s->path = xformat("%s/%s", s->folder->path, name);
+	s->used = sizeof start - 1;
+	s->reserved = s->used + 1;	/* with its end */
+	s->room = ceil_div(max(s->least, s->reserved + entry), ALIGN) * ALIGN;
 	s->header = xalloc(s->room, 1);
-	s->used = (size_t)sprintf(s->header, "{\"__metadata__\":{\"format\":\"pt\"}");
-	s->reserved = s->used + ALIGN;
+	memcpy(s->header, start, s->used);
 	s->data = 0;
 	if (lseek(s->fd, LENGTH + (off_t)s->room, SEEK_SET) < 0)
 		die("%s: cannot write:", s->path);
 	free(name);
 }
 
-/* Bytes of a tensor's entry in the header, at most. */
-static size_t entry_bytes(const char *name)
+/* A tensor's entry in the header, with what stands before it; free() it. */
+static char *entry_of(const struct safetensors_output *s, const char *name, const struct safetensors_data *t,
+	size_t from, size_t end)
 {
-	return 6 * strlen(name) + ENTRY;	/* a character takes \u0000 at most */
+	json_t *key = json_string(name);
+	char *text = key ? json_dumps(key, JSON_ENCODE_ANY | JSON_COMPACT) : NULL, *y;
+	char shape[TENSOR_RANK * DIGITS] = "";
+	size_t n = 0;
+
+	if (!text)
+		die("%s: %s: is no name in UTF-8", s->folder->path, name);
+	for (int i = 0; i < t->rank; i++)
+		n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%zu", i ? "," : "", t->dim[i]);
+	y = xformat(",%s:{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}", text, t->dtype, shape,
+		from, end);
+	free(text);
+	json_decref(key);
+	return y;
+}
+
+/* Its bytes, wherever the data will be. */
+static size_t entry_bytes(const struct safetensors_output *s, const char *name,
+	const struct safetensors_data *t)
+{
+	char *text = entry_of(s, name, t, SIZE_MAX, SIZE_MAX);
+	const size_t n = strlen(text);
+
+	free(text);
+	return n;
 }
 
 static void write_now(struct safetensors_output *s, const char *name, const struct safetensors_data *t)
 {
-	json_t *key = json_string(name);
-	char *text = key ? json_dumps(key, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	char *text = entry_of(s, name, t, s->data, s->data + t->bytes);
+	const size_t n = strlen(text);
 
-	if (!text)
-		die("%s: %s: is no name in UTF-8", s->path, name);
-	s->used += (size_t)sprintf(s->header + s->used, ",%s:{\"dtype\":\"%s\",\"shape\":[", text, t->dtype);
-	for (int i = 0; i < t->rank; i++)
-		s->used += (size_t)sprintf(s->header + s->used, "%s%zu", i ? "," : "", t->dim[i]);
-	s->used += (size_t)sprintf(s->header + s->used, "],\"data_offsets\":[%zu,%zu]}", s->data,
-		s->data + t->bytes);
+	memcpy(s->header + s->used, text, n);
+	s->used += n;
 	file_write(s->path, s->fd, t->data, t->bytes);
 	s->data += t->bytes;
 	free(text);
-	json_decref(key);
 }
 
 /* The header goes into its room, which blanks fill up: what follows it are the data. */
@@ -102,7 +126,7 @@ static void end_file(struct safetensors_output *s)
 		free(s->waiting[i].name);
 		free((void *)(uintptr_t)s->waiting[i].t.data);
 	}
-	s->n = 0;
+	s->n = s->waits = 0;
 	s->header[s->used++] = '}';
 	memset(s->header + s->used, ' ', s->room - s->used);
 	for (int i = 0; i < LENGTH; i++)
@@ -130,21 +154,24 @@ static void wait(struct safetensors_output *s, const char *name, const struct sa
 	for (; i && s->waiting[i - 1].t.element < t->element; i--)
 		s->waiting[i] = s->waiting[i - 1];
 	s->waiting[i] = w;
+	s->waits += t->bytes;
 }
 
 void safetensors_add(struct safetensors_output *s, const char *name, struct safetensors_data t)
 {
+	size_t entry;
+
 	t.bytes = t.element;
 	for (int i = 0; i < t.rank; i++)
 		t.bytes *= t.dim[i];
-	if (s->fd >= 0 && s->data &&
-	    (s->data + t.bytes > s->shard_bytes || s->reserved + entry_bytes(name) > s->room))
+	entry = entry_bytes(s, name, &t);
+	if (s->fd >= 0 && (s->data + s->waits + t.bytes > s->shard_bytes || s->reserved + entry > s->room))
 		end_file(s);
 	if (s->fd < 0 && s->files && s->shard_bytes == SIZE_MAX)
 		die("%s: %s: does not fit into the header of one file", s->folder->path, s->stem);
 	if (s->fd < 0)
-		begin_file(s);
-	s->reserved += entry_bytes(name);
+		begin_file(s, entry);
+	s->reserved += entry;
 	json_object_set_new(s->map, name, json_integer((json_int_t)s->files - 1));
 	if (t.bytes % ALIGN)
 		wait(s, name, &t);

@@ -53,6 +53,8 @@ struct export {
 	bool tied;			/* the head is the embedding: there is no tensor of it */
 	void *data;			/* of the target */
 	struct adapter *adapter;	/* where low-rank branches go; NULL: to the weights */
+	size_t members;			/* tensors that the class has */
+	json_t *seen;			/* paths of those that came */
 	void *packed;			/* of a target of packed weights, beside what its files are */
 };
 
@@ -69,6 +71,8 @@ extern const char *const export_blocks_names[];	/* by enum export_blocks */
 extern const char *const target_names[];	/* NULL-terminated */
 const struct target *target_at(size_t i);
 
+/* Bytes of a safetensors header of all tensors, about: layers have up to five. */
+size_t export_header_room(const struct export *e);
 /* All layers of the weight, in float, by rows [out, in]; free() it. */
 float *export_dense(const struct export_weight *w);
 /* Which of the layers has a row of the tensor; *of_layer: which row of it. */

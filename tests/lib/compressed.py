@@ -245,6 +245,19 @@ def order(source, path):
         f[DOWN].create_dataset("group_index", data=(np.arange(n) % (n // 4)).astype("i4"))
 
 
+def dense(source, path):
+    """Layers that are plain, beside their branches."""
+    with copied(source, path) as f:
+        for name in [n for n in layers_of(f) if "/branch_" not in n]:
+            g = f[name]
+            w = np.multiply(*ours(g))
+            for member in [m for m in g if not m.startswith("branch_") and m != "bias"]:
+                del g[member]
+            for member in list(g.attrs):
+                del g.attrs[member]
+            g["weight"] = w
+
+
 def scale(value, source, path):
     with copied(source, path) as f:
         f[DOWN]["scale"][1, 0] = float(value)

@@ -211,6 +211,13 @@ def large(source, path):
         f["model/norm/weight"][0] = 1e5
 
 
+def strangers(source, path, n, name):
+    """Tensors of one number that the class does not have, under long names."""
+    with copied(source, path) as f:
+        for i in range(int(n)):
+            f[f"a/{i:0{name}}"] = np.array([i], "f4")
+
+
 def stranger(source, path):
     with copied(source, path) as f:
         f["other/table"] = np.arange(6, dtype="f4").reshape(2, 3)
