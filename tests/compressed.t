@@ -90,6 +90,14 @@ printf '%s\n' '*/down_proj storage=uint8 group=channel' '*/q_proj keep' '*/o_pro
 same mixed 'pack-quantized 8 asymmetric channel None None
 pack-quantized 4 symmetric group 8 None
 float-quantized 8 symmetric channel None None' --plan plan --storage int4 -g 8 llama-gqa.h5
+printf '%s\n' '*/q_proj keep' >plan
+codes --plan plan --storage int4 -g 4 llama-gqa.h5 -o fuse.h5
+warns 'layers that vLLM fuses have different schemes' \
+	'one layer of .*k_proj and .*q_proj, which have different schemes, or one is plain: .* \(2 such pairs\)' \
+	ct -o fuse fuse.h5
+rm -rf nvfp4
+warns '... or different divisors' 'one layer of .*gate_proj and .*up_proj, which have different divisors' \
+	ct -o nvfp4 nvfp4.h5
 py middle uint4.h5 middle.h5
 ct -q -o middle middle.h5
 is 'zero points in the middle are signed integers' "$(py kinds middle)" 'pack-quantized 4 symmetric group 4 None'

@@ -41,8 +41,8 @@ for d in e8m0 e4m3fn; do
 	gptq -q -o $d $d.h5
 	ok "$d: scales divided, bit for bit" py packed $d.h5 $d
 done
-same wide 'gptq 4 64 symmetric neighbours' --storage int4 -g 64 --layers "$blocks" llama.h5
-same ragged 'gptq_v2 4 24 asymmetric neighbours' --storage uint4 -g 24 --layers "$blocks" llama.h5
+same wide 'gptq 4 -1 symmetric neighbours' --storage int4 -g 64 --layers "$blocks" llama.h5
+same whole 'gptq 4 32 symmetric neighbours' --storage int4 -g 32 --layers "$blocks" llama.h5
 same head 'gptq 4 16 symmetric neighbours' --storage int4 -g 16 llama.h5
 gptq_of() { codes --compensate both --compute none --hessian hessian.h5 --storage uint4 -g 16 "$@"; }
 gptq_of --reorder full llama.h5 -o order.h5 && gptq -q -o order order.h5
@@ -116,8 +116,10 @@ printf '%s\n' '*/down_proj storage=int8' >bits
 refused 'two widths' 'is int4, but /model/layers/0/mlp/down_proj has 8 bits: --to gptq has one width for all' \
 	--plan bits --storage int4 -g 16 --layers "$blocks" llama.h5
 printf '%s\n' '*/q_proj group=channel' >sizes
-refused 'two sizes of groups' 'has groups of -1 columns, but .* of 16' \
+refused 'two sizes of groups' 'has groups of 32 columns, unlike .*_proj: --to gptq has one size' \
 	--plan sizes --storage int4 -g 16 --layers "$blocks" llama.h5
+refused 'groups that do not divide the columns' 'has (32|64) columns, no multiple of its group of 24' \
+	--storage uint4 -g 24 --layers "$blocks" llama.h5
 refused 'words that are not filled' 'is 24 rows of 44 columns: 4 bits of either do not fill words of 32 bits' \
 	--storage int4 -g 4 --layers '*/down_proj' phi3-window.h5
 refused 'Conv1D' 'is transposed in a checkpoint of its class' --storage int8 -g 4 gpt2.h5

@@ -12,6 +12,7 @@
 #include "import/export_codes.h"
 #include "import/export_scales.h"
 #include "import/folder_target.h"
+#include "model/layer_ref.h"
 
 enum { WORD = 32, COLUMNS = LINEAR_COLUMNS };
 
@@ -23,7 +24,12 @@ struct compressed {
 	bool head;			/* the head is quantized */
 	struct format fp8;
 	struct export_change change;
+	/* By the inputs that layers share (model/layer_ref.h): the first layer that a loader fuses. */
+	struct fused { char *name; size_t group; float divisor; } *fused;
+	struct clash { char *first; size_t n; } schemes, divisors;	/* pairs of those that differ */
 };
+
+enum { PLAIN = 0 };		/* of fused.group, which counts groups from 1 */
 
 /* A tensor on its way. */
 struct packing {
@@ -209,6 +215,7 @@ static void begin(struct export *e)
 	struct compressed *c = e->packed = xalloc(1, sizeof *c);
 
 	c->ignore = json_array();
+	c->fused = xalloc(config_inputs(e->config), sizeof *c->fused);
 	format_parse(&c->fp8, "e4m3fn");
 	folder_begin(e);
 }
@@ -227,7 +234,8 @@ static void append_name(const struct export *e, json_t *names, const char *layer
 	free(name);
 }
 
-static void remember(const struct export *e, const struct compressed_scheme *s, const char *name)
+/* Its number from 1. */
+static size_t remember(const struct export *e, const struct compressed_scheme *s, const char *name)
 {
 	struct compressed *c = e->packed;
 	size_t i = 0;
@@ -239,6 +247,46 @@ static void remember(const struct export *e, const struct compressed_scheme *s, 
 		c->group[i] = (struct group){ *s, json_array() };
 	}
 	append_name(e, c->group[i].names, name);
+	return i + 1;
+}
+
+/* vLLM runs q, k and v as one layer, and gate and up: whether it is one of these. */
+static bool is_fused(const struct linear_row *row)
+{
+	return row->role == ROLE_Q || row->role == ROLE_K || row->role == ROLE_V || row->role == ROLE_GATE ||
+		row->role == ROLE_UP || row->role == ROLE_SHARED_GATE || row->role == ROLE_SHARED_UP ||
+		row->role == ROLE_EXPERT_GATE || row->role == ROLE_EXPERT_UP;
+}
+
+static void clash(struct clash *c, const char *a, const char *b)
+{
+	if (!c->n++)
+		c->first = xformat("%s and %s", a, b);
+}
+
+static void warn_clash(const struct export *e, struct clash *c, const char *what)
+{
+	if (c->n)
+		warn("%s: vLLM makes one layer of %s, which %s (%zu such pairs)", e->to, c->first, what,
+			c->n);
+	free(c->first);
+}
+
+/* Notes where such layers differ in what they need one of. divisor: of nvfp4, else 0. */
+static void check_fused(const struct export *e, const struct export_weight *w, size_t group, float divisor)
+{
+	struct compressed *c = e->packed;
+	struct layer_ref ref;
+	const struct linear_row *row = layer_ref_find(e->config, w->layer->path, &ref) ?
+		layer_ref_row(&ref) : NULL;
+	struct fused *f = row && is_fused(row) ? c->fused + layer_ref_input(e->config, &ref) : NULL;
+
+	if (f && f->name && f->group != group)
+		clash(&c->schemes, f->name, w->name);
+	else if (f && f->name && f->divisor != divisor)
+		clash(&c->divisors, f->name, w->name);
+	if (f && !f->name)
+		*f = (struct fused){ xformat("%s", w->name), group, divisor };
 }
 
 static struct export_scales scales_of(struct export *e, const struct export_weight *w,
@@ -260,7 +308,8 @@ static void put_codes(struct export *e, const struct export_weight *w)
 		put_fp4(&p);
 	else
 		put_bytes(&p);
-	remember(e, &scheme, w->name);
+	check_fused(e, w, remember(e, &scheme, w->name),
+		scheme.format == COMPRESSED_NVFP4 ? *w->layer->linear.scale_tensor : 0);
 	export_scales_free(&p.scales);
 }
 
@@ -277,6 +326,7 @@ static void weight(struct export *e, const struct export_weight *w)
 	}
 	if (!w->table && w->rank == 2 && strcmp(w->name, "lm_head"))
 		append_name(e, c->ignore, w->name);
+	check_fused(e, w, PLAIN, 0);
 	folder_weight(e, w);
 }
 
@@ -317,6 +367,12 @@ static void end(struct export *e)
 		die("%s: has no quantized layer; --to hf writes plain ones", e->from);
 	folder_end(e);
 	export_change_warn(e, &c->change);
+	warn_clash(e, &c->schemes, "have different schemes, or one is plain: it refuses that");
+	warn_clash(e, &c->divisors, "have different divisors of scales (weight_global_scale): it takes one "
+		"for both, which changes weights");
+	for (size_t i = 0; i < config_inputs(e->config); i++)
+		free(c->fused[i].name);
+	free(c->fused);
 	free(c->group);
 	free(c);
 }

@@ -17,7 +17,9 @@ enum { WORD = 32, COLUMNS = LINEAR_COLUMNS };
 struct gptq {
 	char *first;			/* the first quantized layer; NULL: there is none */
 	int bits;
-	long group;			/* columns, or -1: all of a row */
+	/* The first layer of several groups a row, and the first of one; columns of a group; whether layers
+	 * of the kind differ in them. */
+	struct sizes { char *name; size_t columns; bool differ; } several, one;
 	bool asymmetric, reordered, head;	/* any layer is */
 	struct zeros { char *name; size_t groups, words; } *symmetric;	/* whose qzeros come last */
 	size_t symmetrics;
@@ -57,7 +59,7 @@ static void check_order(const struct export *e, const struct export_weight *w)
 	for (size_t i = 0; i < l->in; i++)
 		count[linear_group(l, i)]++;
 	for (size_t g = 0; g < l->groups; g++)
-		if (count[g] != min(group, l->in - g * group))
+		if (count[g] != group)
 			REFUSE("its group %zu has %zu columns (group_index), --to gptq has %zu of each; "
 				"--to hf writes it plainly", g, count[g], group);
 	free(count);
@@ -77,25 +79,41 @@ static bool has_order(const struct export_weight *w)
 	return false;
 }
 
+/* The size of groups, which is that of all layers, or -1 (whole rows). */
+static void check_groups(const struct export *e, const struct export_weight *w)
+{
+	const struct linear *l = &w->layer->linear;
+	struct gptq *q = e->packed;
+	struct sizes *s = l->groups > 1 ? &q->several : &q->one;
+	const size_t columns = l->groups > 1 ? (size_t)l->group : l->in;
+
+	if (l->groups > 1 && l->in % columns)
+		REFUSE("has %zu columns, no multiple of its group of %zu, as --to gptq needs it; dpq-run "
+			"--group channel would do", l->in, columns);
+	if (!s->name)
+		*s = (struct sizes){ xformat("%s", w->layer->path), columns, false };
+	s->differ |= s->columns != columns;
+	if (q->several.name && (q->several.differ || (q->one.name &&
+	    (q->one.differ || q->one.columns != q->several.columns))))
+		REFUSE("has groups of %zu columns, unlike %s: --to gptq has one size for all layers; --to "
+			"compressed-tensors has groups of several", columns,
+			s->differ || !q->one.name ? s->name : s == &q->one ? q->several.name : q->one.name);
+}
+
 /* One configuration speaks of all layers. */
 static void check_same(const struct export *e, const struct export_weight *w)
 {
 	const struct linear *l = &w->layer->linear;
-	const long group = l->group > 0 ? l->group : -1;
 	struct gptq *q = e->packed;
 
 	if (!q->first) {
 		q->first = xformat("%s", w->layer->path);
 		q->bits = l->storage.bits;
-		q->group = group;
 	}
 	if (q->bits != l->storage.bits)
 		REFUSE("is %s, but %s has %d bits: --to gptq has one width for all layers; --to "
 			"compressed-tensors has groups of several", l->storage.name, q->first, q->bits);
-	if (q->group != group)
-		REFUSE("has groups of %ld columns, but %s of %ld (-1: whole rows): --to gptq has one size "
-			"for all layers; --to compressed-tensors has groups of several", group, q->first,
-			q->group);
+	check_groups(e, w);
 }
 
 /* Whether loaders look for codes of this layer. */
@@ -264,7 +282,8 @@ static json_t *quantization(struct export *e)
 	const struct gptq *q = e->packed;
 
 	return json_pack("{s:s, s:s, s:i, s:I, s:b, s:b, s:b}", "quant_method", "gptq", "checkpoint_format",
-		q->asymmetric ? "gptq_v2" : "gptq", "bits", q->bits, "group_size", (json_int_t)q->group,
+		q->asymmetric ? "gptq_v2" : "gptq", "bits", q->bits, "group_size",
+		q->several.name ? (json_int_t)q->several.columns : -1,
 		"sym", !q->asymmetric, "desc_act", q->reordered, "lm_head", q->head);
 }
 
@@ -286,6 +305,8 @@ static void end(struct export *e)
 	json_decref(config);
 	free(text);
 	free(q->symmetric);
+	free(q->several.name);
+	free(q->one.name);
 	free(q->first);
 	free(q);
 }

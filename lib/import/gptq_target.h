@@ -9,10 +9,11 @@
  *	qzeros   i32 [groups, out·b/32]: zero points, along the outputs
  *	scales   f16 [groups, out]
  *	g_idx    i32 [in]: the group of each column
- * b is 2, 3, 4 or 8, the same for all layers, and so are the columns of a group. Symmetric codes have the
- * zero point 2^(b-1). If all layers are so, the checkpoint_format is gptq, which stores zero points less 1;
- * else gptq_v2, which stores them. Until the last layer is seen, that is open: qzeros of symmetric layers,
- * which are one number, are written last. desc_act says that g_idx of some layer is not column / group.
+ * b is 2, 3, 4 or 8, the same for all layers. So are the columns of a group, which divide those of a layer,
+ * or each layer has one group a row (group_size -1). Symmetric codes have the zero point 2^(b-1). If all
+ * layers are symmetric, the checkpoint_format is gptq, which stores zero points less 1; else gptq_v2, which
+ * stores them. Until the last layer is seen, that is open: qzeros of symmetric layers, which are one number,
+ * are written last. desc_act says that g_idx of some layer is not column / group.
  *
  * Source: GPTQModel 7.7, nn_modules/qlinear, quantization/config.py.
  */
