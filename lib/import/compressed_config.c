@@ -294,8 +294,9 @@ struct compressed_config *compressed_config_open(const char *file, const json_t 
 	c->ignore = list_open(c, "ignore", json_object_get(q, "ignore"));
 	if (!json_object_size(groups))
 		die("%s: 'quantization_config': config_groups: expected an object of groups", file);
-	json_object_foreach((json_t *)groups, name, o)
+	json_object_foreach((json_t *)groups, name, o) {
 		add_group(c, name, o, string_at(q, "format"));
+	}
 	return c;
 }
 

@@ -177,12 +177,12 @@ static void read_byte_zeros(struct reading *r)
 {
 	const struct codes *c = &r->y.codes;
 	const bool tensor = c->group < 0;
+	const size_t one[] = { 1 };
 	size_t dim[2];
 
 	scale_extents(r, dim);
 	shift(r, "weight_zero_point", c->scales, c->zero, packed_take(r->p, r->name, "weight_zero_point",
-		"I8",
-		tensor ? 1 : 2, tensor ? (size_t[]){ 1 } : dim).data);
+		"I8", tensor ? 1 : 2, tensor ? one : dim).data);
 }
 
 /* Packed down the rows; in old versions a byte each. */
