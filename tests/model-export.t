@@ -70,7 +70,7 @@ is 'columns taken out: nll of the folder' "$(nll split-again.h5)" "$(nll split.h
 # GGUF: codes as blocks. (That plain models are what they were, and the same bytes, is in gguf.t.)
 gguf() {
 	rm -f b-again.h5
-	model-export -q --to gguf "$@" -o b.gguf b.h5 && model-import -q b.gguf -o b-again.h5 2>/dev/null
+	model-export -q --to gguf "$@" -o b.gguf b.h5 2>/dev/null && model-import -q b.gguf -o b-again.h5 2>/dev/null
 }
 hf() { rm -rf b b-hf.h5 && model-export -q -o b b.h5 && model-import -q b -o b-hf.h5 2>/dev/null; }
 rtn() { dpq-run -q --compensate none --group 32 "$@" -o b.h5 2>/dev/null; }
@@ -123,16 +123,16 @@ ok 'columns in a group-aware order are in theirs again: the same numbers' py sam
 ok '... as blocks' py holds b.gguf Q4_0 blk.0.ffn_down.weight
 solved --reorder full
 no 'an order that is carried' 1 \
-	'mlp.c_proj: its groups are no neighbouring columns.*--order none or gar.*--blocks none' \
+	'mlp.c_proj: its groups are no neighbouring columns.*--reorder none or gar.*--blocks none' \
 	model-export -q --to gguf -o no b.h5
 gguf --blocks none && hf
 ok '... plain: the same numbers' py same_weights b-hf.h5 b-again.h5
 rtn --storage uint5 --scale-dtype f16 llama-gqa.h5
-no 'a product of 5 bits' 1 'Q5_1 .* dpq-run --scale-dtype f16 --scale-bits 6 .*--blocks q8_0' \
+no 'a product of 5 bits' 1 'Q5_1 .* dpq-run --scale-dtype f16 --scale-bits 6, --blocks q8_0' \
 	model-export -q --to gguf -o no b.h5
 rtn --storage uint4 --scale-dtype f16 llama-gqa.h5
 no 'a product of zero point and scale that f16 rounds' 1 \
-	'[0-9]+ blocks of Q4_1 would have a scale or zero point times scale .*--scale-bits 7 .*--blocks q8_0' \
+	'[0-9]+ blocks of Q4_1 would have a scale or zero point times scale .*--scale-bits 7, --blocks q8_0' \
 	model-export -q --to gguf -o no b.h5
 gguf --blocks q8_0 && hf
 ok '... Q8_0 has none: the same numbers' py same_weights b-hf.h5 b-again.h5
@@ -140,8 +140,27 @@ ok '... is rounded if told, and said' \
 	sh -c 'model-export --to gguf --allow-rounding -o b.gguf b.h5 2>&1 | grep -q q_proj'
 gguf --blocks none && ok 'plain weights' py same_weights b-hf.h5 b-again.h5
 rtn --storage int4 llama-gqa.h5
-no 'a scale that f16 rounds' 1 'blocks of Q4_0 would have a scale that f16 rounds; dpq-run --scale-dtype f16' \
+no 'a scale that f16 rounds' 1 \
+	'blocks of Q4_0 would have a scale that f16 rounds; what would do: dpq-run --scale-dtype f16, --blocks none' \
 	model-export -q --to gguf -o no b.h5
+rtn --storage nvfp4 llama-gqa.h5
+no 'a scale that f16 rounds, of a format with scales of its own' 1 \
+	'a scale that f16 rounds; what would do: --blocks none, --allow-rounding$' model-export --to gguf -o no b.h5
+rtn --storage int4 llama-gqa.h5
+py one_scale b.h5
+gguf --allow-rounding --report report.tsv
+ok 'one scale that is rounded: the change of the whole weight' py change b.h5 b-again.h5 report.tsv
+rtn --storage int4 --scale-dtype f16 --group 16 llama-gqa.h5
+warns 'groups that blocks do not hold' \
+	'plainly: 2 with rows .* 32 columns \(model.*down_proj and others\), 12 with groups .* 32 columns \(' \
+	model-export --to gguf -o plain.gguf b.h5
+ok '... in silence if told' \
+	sh -c 'model-export --to gguf --blocks none -o plain.gguf b.h5 2>err && ! grep warning err'
+py stray_expert mixtral.h5 stray.h5
+no 'an expert too many' 1 'ffn_.*: is there for expert 99, the model has 4' model-export --to gguf -o no stray.h5
+py second_expert mixtral.h5 stray.h5
+no 'an expert of another size' 1 'ffn_gate_exps.weight: expert 3 has .* bytes of weights, those before it ' \
+	model-export --to gguf -o no stray.h5
 for m in opt llava-siglip; do
 	no "$m: no architecture" 1 'GGUF has no architecture for' model-export --to gguf -o no $m.h5
 done

@@ -41,14 +41,24 @@ static bool is_e2m1(const struct format *f)
 	return f->unit == 0.5f && f->max == 6 && f->bits == 4;
 }
 
-const struct ggml_type *ggml_for(const struct linear *l, bool q8)
+/* What a quantized layer has beside its format that no blocks hold; NULL: nothing. */
+static const char *beyond_blocks(const struct linear *l)
+{
+	return l->compute.kind ? "a compute format" : l->splits ? "columns taken out" :
+		l->branch_a ? "a low-rank branch" :
+		linear_two_sided(l) || l->rotation_in.hadamard ? "a rotation" :
+		l->in % BLOCK ? "rows that are no multiple of 32 columns" :
+		!ggml_groups_fit(l) ? "groups that are no multiple of 32 columns" : NULL;
+}
+
+/* By the numbers of the format alone; NULL: there is none. */
+static const struct ggml_type *type_of_numbers(const struct linear *l, bool q8)
 {
 	static const struct { uint32_t id; float max; } symmetric[] = {
 		{ Q4_0, 7 }, { Q5_0, 15 }, { Q8_0, 127 } };
 	const struct format *f = &l->storage;
 
-	if (!linear_has_grid(l) || l->compute.kind || l->splits || l->branch_a || linear_two_sided(l) ||
-	    l->rotation_in.hadamard || !ggml_groups_fit(l))
+	if (!linear_has_grid(l))
 		return NULL;
 	if (f->asymmetric && !is_centred(l))
 		return f->bits > 7 ? NULL : ggml_find(q8 || f->bits > 5 ? Q8_0 : f->bits > 4 ? Q5_1 : Q4_1);
@@ -60,6 +70,20 @@ const struct ggml_type *ggml_for(const struct linear *l, bool q8)
 		if (format_unit(f, symmetric[i].max) > 0)
 			return ggml_find(symmetric[i].id);
 	return NULL;
+}
+
+const struct ggml_type *ggml_for(const struct linear *l, bool q8, const char **why)
+{
+	const struct ggml_type *type;
+
+	*why = NULL;
+	if (l->weight)
+		return NULL;
+	*why = beyond_blocks(l);
+	type = *why ? NULL : type_of_numbers(l, q8);
+	if (!type && !*why)
+		*why = "a format that no type of blocks holds";
+	return type;
 }
 
 /* x as a half float at y; whether it is that. */
@@ -139,7 +163,6 @@ static void add_cost(const struct linear *l, const struct ggml_type *type, size_
 		const double error = (double)is[j] - (double)was[j];
 
 		r->error += error * error;
-		r->sum += (double)was[j] * (double)was[j];
 	}
 	r->blocks++;
 }

@@ -2,7 +2,7 @@
 /*
  * ggml_encode.h -- codes of a layer as blocks of ggml's types (import/ggml.h), not rounded anew
  *
- *	const struct ggml_type *type = ggml_for(&linear, false);
+ *	const struct ggml_type *type = ggml_for(&linear, false, &why);
  *
  *	if (type)
  *		ggml_encode(&linear, type, row, blocks, &rounding);
@@ -20,10 +20,10 @@
 
 /*
  * The shortest type that holds every number of the format exactly if d and m do; q8: Q8_0 or none. NULL: the
- * layer is plain, something is added to its codes or they are rounded to a compute format, or no type has
- * such values or such groups.
+ * layer is plain, or no blocks are what it multiplies. *why: what a quantized one has that none hold, NULL of
+ * any other.
  */
-const struct ggml_type *ggml_for(const struct linear *l, bool q8);
+const struct ggml_type *ggml_for(const struct linear *l, bool q8, const char **why);
 /* Whether it has m, so that zero point times scale must be a half float, of 11 bits: it is one where the
  * scale has 7 significant bits at most (Q4_1), or 6 (Q5_1). */
 bool ggml_has_minimum(const struct ggml_type *type);
@@ -33,7 +33,7 @@ bool ggml_groups_fit(const struct linear *l);
 /* d and m that a half float does not hold are rounded to the nearest one, and counted. */
 struct ggml_rounding {
 	size_t blocks, beyond;		/* with a d or m that is rounded; that becomes infinite */
-	double error, sum;		/* squares of what it changed, and of the weights of such blocks */
+	double error;			/* sum of squares of what it changed */
 };
 /* A row: in / 32 blocks. Adds to *r. */
 void ggml_encode(const struct linear *l, const struct ggml_type *type, size_t row, uint8_t y[],

@@ -20,6 +20,9 @@ enum { NUMBER = 24 };		/* of the digits of a block or expert, at most */
 /* A tensor of all experts: where its bytes are, and how many of them came. */
 struct experts { char *name; size_t at, bytes, n; uint32_t type; };
 
+/* Quantized weights that are written plainly: what they have that no blocks hold, how many, the first. */
+struct plain { const char *why; size_t n; char *first; };
+
 struct result {
 	struct gguf_output *out;
 	const struct gguf_row *row;
@@ -27,6 +30,8 @@ struct result {
 	size_t blocks;
 	struct experts *experts;
 	size_t stacks;
+	struct plain *plain;
+	size_t plains;
 };
 
 /* A name of transformers in GGUF: of which row, of which expert. */
@@ -101,6 +106,9 @@ static size_t place_of(struct export *e, const struct name *name, uint32_t type,
 
 	if (!strchr(name->row->ours, '@'))
 		return gguf_add(r->out, name->theirs, type, rank, dim, bytes);
+	if (name->expert >= r->sizes.experts)
+		die("%s: %s: is there for expert %zu, the model has %zu", e->from, name->theirs, name->expert,
+			r->sizes.experts);
 	while (x < r->experts + r->stacks && strcmp(x->name, name->theirs))
 		x++;
 	if (x == r->experts + r->stacks) {
@@ -113,6 +121,9 @@ static size_t place_of(struct export *e, const struct name *name, uint32_t type,
 	if (x->type != type)
 		die("%s: %s: expert %zu has weights of another format than those before it; GGUF has one "
 			"type for all experts", e->from, name->theirs, name->expert);
+	if (x->bytes != bytes)
+		die("%s: %s: expert %zu has %zu bytes of weights, those before it %zu", e->from, name->theirs,
+			name->expert, bytes, x->bytes);
 	x->n++;
 	return x->at + name->expert * bytes;
 }
@@ -152,21 +163,24 @@ static void put_plain(struct export *e, const struct name *name, enum half_type 
 	free(y);
 }
 
-/* The type of the layers' codes; NULL: they are written plainly. Dies where they would be of several. */
-static const struct ggml_type *blocks_of(const struct export *e, const struct export_weight *w)
+/* The type of the layers' codes; NULL: they are written plainly, *why as of ggml_for(). Dies where they would
+ * be of several. */
+static const struct ggml_type *blocks_of(const struct export *e, const struct export_weight *w,
+	const char **why)
 {
 	const bool q8 = e->options.blocks == BLOCKS_Q8_0;
 	const struct ggml_type *type = NULL;
 
+	*why = NULL;
 	if (e->options.blocks == BLOCKS_NONE)
 		return NULL;
 	for (size_t i = 0; i < w->n; i++) {
 		const struct linear *l = &w->layer[i].linear;
-		const struct ggml_type *own = ggml_for(l, q8);
+		const struct ggml_type *own = ggml_for(l, q8, why);
 
 		if (l->group_index && !l->weight && !ggml_groups_fit(l))
 			die("%s: %s: its groups are no neighbouring columns, which blocks of 32 cannot say; "
-				"dpq-run --order none or gar gives others, --blocks none writes it plainly",
+				"dpq-run --reorder none or gar gives others, --blocks none writes it plainly",
 				e->from, w->layer[i].path);
 		if (i && own != type)
 			die("%s: %s: is of another format than %s, and GGUF has one tensor for both; "
@@ -177,35 +191,88 @@ static const struct ggml_type *blocks_of(const struct export *e, const struct ex
 	return type;
 }
 
+/* The sum of the squares of all weights. */
+static double squares(const struct export_weight *w)
+{
+	float *x = export_dense(w);
+	double sum = 0;
+
+	for (size_t i = 0; i < w->rows * w->columns; i++)
+		sum += (double)x[i] * (double)x[i];
+	free(x);
+	return sum;
+}
+
+/* Options beside --blocks none and --allow-rounding, with a comma behind each. */
+static const char *other_scales(const struct format *f, bool product)
+{
+	if (f->group)
+		return "";	/* it has scales of its own */
+	if (!product)
+		return "dpq-run --scale-dtype f16, ";
+	return f->bits > 4 ? "dpq-run --scale-dtype f16 --scale-bits 6, --blocks q8_0, " :
+		"dpq-run --scale-dtype f16 --scale-bits 7, --blocks q8_0, ";
+}
+
 /* Refuses scales that are rounded, or says what it cost. */
 static void check_rounding(const struct export *e, const struct export_weight *w,
 	const struct ggml_type *type, const struct ggml_rounding r[w->rows])
 {
 	static const struct report_column columns[] = { { "change", REPORT_MAX } };
 	static const struct report_table table = { columns, 1, NULL };
-	struct ggml_rounding all = { 0 };
-	const struct format *f = &w->layer->linear.storage;
 	const bool product = ggml_has_minimum(type);
-	double change;
+	struct ggml_rounding all = { 0 };
+	double sum, change;
 
 	for (size_t i = 0; i < w->rows; i++) {
 		all.blocks += r[i].blocks, all.beyond += r[i].beyond;
-		all.error += r[i].error, all.sum += r[i].sum;
+		all.error += r[i].error;
 	}
+	if (!all.blocks)
+		return;
 	if (all.beyond)
 		die("%s: %s: has scales beyond those of f16, which %s has; --blocks none writes it plainly",
 			e->from, w->layer->path, type->name);
-	if (all.blocks && !e->options.allow_rounding)
-		die("%s: %s: %zu blocks of %s would have a scale%s that f16 rounds; %s%s, --blocks none "
-			"or --allow-rounding", e->from, w->layer->path, all.blocks, type->name,
+	if (!e->options.allow_rounding)
+		die("%s: %s: %zu blocks of %s would have a scale%s that f16 rounds; what would do: "
+			"%s--blocks none, --allow-rounding", e->from, w->layer->path, all.blocks, type->name,
 			product ? " or zero point times scale" : "",
-			!product ? "dpq-run --scale-dtype f16 gives scales that it does not" : f->bits > 4 ?
-			"dpq-run --scale-dtype f16 --scale-bits 6 gives some that it does not" :
-			"dpq-run --scale-dtype f16 --scale-bits 7 gives some that it does not",
-			product ? ", --blocks q8_0 has no such product" : "");
-	change = all.sum > 0 ? sqrt(all.error / all.sum) : 0;
-	if (all.blocks)
-		report_row(e->options.report, &table, w->name, &change);
+			other_scales(&w->layer->linear.storage, product));
+	sum = squares(w);
+	change = sum > 0 ? sqrt(all.error / sum) : 0;
+	report_row(e->options.report, &table, w->name, &change);
+}
+
+static void count_plain(struct result *r, const char *why, const char *name)
+{
+	struct plain *p = r->plain;
+
+	while (p < r->plain + r->plains && strcmp(p->why, why))
+		p++;
+	if (p == r->plain + r->plains) {
+		r->plain = xgrow(r->plain, r->plains + 1, sizeof *r->plain);
+		p = r->plain + r->plains++;
+		*p = (struct plain){ why, 0, xformat("%s", name) };
+	}
+	p->n++;
+}
+
+static void warn_plain(const struct export *e, const struct result *r)
+{
+	char *list = xformat("%s", "");
+
+	for (size_t i = 0; i < r->plains; i++) {
+		const struct plain *p = &r->plain[i];
+		char *longer = xformat("%s%s%zu with %s (%s%s)", list, i ? ", " : "", p->n, p->why, p->first,
+			p->n > 1 ? " and others" : "");
+
+		free(list);
+		free(p->first);
+		list = longer;
+	}
+	if (r->plains)
+		warn("%s: quantized weights that no blocks hold are written plainly: %s", e->to, list);
+	free(list);
 }
 
 static void put_blocks(struct export *e, const struct name *name, const struct export_weight *w,
@@ -272,10 +339,14 @@ static void weight(struct export *e, const struct export_weight *w)
 	char *whole = xformat("%s.weight", w->name);
 	struct name name = name_of(e, whole);
 	const bool router = strstr(name.theirs, "ffn_gate_inp") != NULL;
-	const struct ggml_type *type = blocks_of(e, w);
+	const bool vector = gguf_layouts[name.row->layout].one_row;
+	const char *why;
+	const struct ggml_type *type = blocks_of(e, w, &why);
 
 	folder_check_inputs(e, w);
-	if (type && !gguf_layouts[name.row->layout].one_row)
+	if (why || (type && vector))
+		count_plain(e->data, why ? why : "one row, a vector in GGUF", w->name);
+	if (type && !vector)
 		put_blocks(e, &name, w, type);
 	else
 		put_plain(e, &name, router ? HALF_NONE : e->options.dtype, 2,
@@ -307,7 +378,9 @@ static void end(struct export *e)
 		free(r->experts[i].name);
 	}
 	gguf_finish(r->out);
+	warn_plain(e, r);
 	free(r->experts);
+	free(r->plain);
 	free(r);
 }
 

@@ -332,3 +332,38 @@ def configured(source, path, changes):
     """The model with other members of its configuration."""
     with copied(source, path) as f:
         set_config(f, **json.loads(changes))
+
+
+def stray_expert(source, path):
+    """The last expert under a number that there is not."""
+    with copied(source, path) as f:
+        e = f["model/layers/0/block_sparse_moe/experts"]
+        e.move("3", "99")
+
+
+def second_expert(source, path):
+    """Expert 3 once more under a number that begins with 0, with more rows."""
+    with copied(source, path) as f:
+        f["model/layers/0/block_sparse_moe/experts/03/w1/weight"] = np.ones((99, 32), "f4")
+
+
+def change(source, rounded, report):
+    """The row of q_proj in block 0 of the report is the norm of the difference over that of the whole weight."""
+    name = "model.layers.0.self_attn.q_proj"
+    with h5py.File(source) as f:
+        w = Layer(f[name.replace(".", "/")].id).whole.astype("f8")
+    with h5py.File(rounded) as f:
+        d = f[name.replace(".", "/") + "/weight"][()] - w
+    with open(report) as f:
+        said = next(float(line.split("\t")[1]) for line in f if line.startswith(name))
+    wanted = np.linalg.norm(d) / np.linalg.norm(w)
+    assert wanted > 0 and abs(said - wanted) <= 1e-6 * wanted, (said, wanted)  # sums in another order
+
+
+def one_scale(path):
+    """Scales of f16 but one, of q_proj in block 0."""
+    with h5py.File(path, "r+") as f:
+        s = f["model/layers/0/self_attn/q_proj/scale"]
+        x = s[()].astype("f2").astype("f4")
+        x.flat[3] *= np.float32(1 + 2**-12)
+        s[...] = x
