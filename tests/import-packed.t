@@ -22,6 +22,7 @@ differ() {
 
 # Written by hand.
 for s in int2 int3 int4 int5 int6 int7 int8 uint2 uint3 uint4 uint5 uint6 uint7 uint8 old3 old4 old5 old6 old7 \
+	bare3 bare4 bare5 bare6 bare7 new5 new7 \
 	bytes channel half order w8 w8a8 w8a8s w8u w4a8 fp8 fp8d fp8s block mxfp4 nvfp4 \
 	deepseek powers autofp8; do
 	py make plain $s $s
@@ -85,8 +86,9 @@ wrong 'a list that is none' 'ignore: expected a list of names' int4 config ignor
 wrong 'an unknown method' "quant_method 'x' is not known; known are" int4 config quant_method '"x"'
 wrong 'an unknown format' "format is 'marlin-24', expected pack-quantized" int4 group format '"marlin-24"'
 wrong 'no version' "version is 'new', expected one like" int4 config version '"new"'
-wrong 'weights that are not packed yet' "quantization_status is 'frozen', expected 'compressed'" int4 config \
-	quantization_status '"frozen"'
+wrong 'weights that are not packed yet' \
+	"$up.weight: is stored as F32, expected codes; quantization_status is 'frozen'" \
+	int4 frozen
 wrong 'sparse weights' "sparsity_config: format is 'sparse-24-bitmask'" int4 config sparsity_config \
 	'{"format": "sparse-24-bitmask"}'
 wrong 'rotations' 'transform_config: rotations' int4 config transform_config '{"config_groups": {"a": {}}}'
@@ -105,6 +107,16 @@ rm shards/model-00002-of-*
 no 'a shard that is missing' 1 'shards/model-00002-of-.*: cannot open' model-import -q shards -o no.h5
 ok 'nothing is left of what failed' sh -c 'test ! -e no.h5 && test -z "$(ls .no.h5* 2>/dev/null)"'
 
+# Others call packed weights frozen, and the configuration compression_config.
+model-import -q int4 -o int4.h5 2>said
+py spoil int4 frozen config quantization_status '"frozen"'
+py spoil frozen compression renamed
+ok 'packed, but called frozen' quiet model-import compression -o frozen.h5
+is '... the same codes' "$(differ int4.h5 frozen.h5)" 'no of some'
+ok '... and no other configuration' py same_config plain frozen.h5
+ok 'the history has bits and groups' py history int4.h5 config_groups.group_0.weights.num_bits=4 \
+	config_groups.group_0.weights.group_size=4 config_groups.group_0.weights.symmetric=true
+
 # What has no form here is left out, and said.
 py spoil int4 left keys 0 '{"num_bits": 8}'
 model-import -q left -o left.h5 2>said
@@ -115,6 +127,10 @@ py spoil fp8 left2 inputs null '{"strategy": "group", "group_size": 128}'
 model-import -q left2 -o left2.h5 2>said
 is 'inputs in groups' "$(grep -c "inputs of 8 bits under scales by 'group' have no form here" said)" 1
 ok '... and the codes are there' py 'h5py.File("left2.h5")["model/layers/0/mlp/up_proj/codes"]'
+py spoil w8a8s left3 asymmetric
+model-import -q left3 -o left3.h5 2>said
+is 'static inputs with zero points' "$(grep -c "inputs of 8 bits under scales by 'tensor' have no form here" said)" 1
+is '... and the codes are there' "$(differ w8a8s.h5 left3.h5)" 'no of some'
 ok 'changed bytes' py fuzz mixed
 
 # There and back. back NAME OPTION...: no value differs

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 #include "text/regex.h"
 
+enum { WORD = 32, VERSION_ABSENT = -1, VERSION_DENSE = 17 };
 enum match { MATCH_EXACT, MATCH_PATTERN, MATCH_CLASS, MATCHES };
 
 struct wanted {
@@ -30,7 +32,7 @@ struct compressed_config {
 	struct list ignore;
 	struct group *group;
 	size_t groups;
-	bool dense;
+	int version;			/* 1000 major + minor; VERSION_ABSENT */
 	bool told;			/* that rounding of inputs is left out */
 };
 
@@ -260,12 +262,8 @@ static void add_group(struct compressed_config *c, const char *name, const json_
 
 static void check_whole(const struct compressed_config *c, const json_t *q)
 {
-	const char *status = string_at(q, "quantization_status");
 	const json_t *sparse = json_object_get(q, "sparsity_config");
 
-	if (*status && strcmp(status, "compressed"))
-		die("%s: 'quantization_config': quantization_status is '%s', expected 'compressed'", c->file,
-			status);
 	if (has(q, "sparsity_config") && strcmp(string_at(sparse, "format"), "dense"))
 		die("%s: 'quantization_config': sparsity_config: format is '%s', expected weights that are "
 			"not "
@@ -290,7 +288,7 @@ struct compressed_config *compressed_config_open(const char *file, const json_t 
 	check_whole(c, q);
 	if (*version && sscanf(version, "%d.%d", &major, &minor) != 2)
 		die("%s: 'quantization_config': version is '%s', expected one like '0.18.0'", file, version);
-	c->dense = !*version || major > 0 || minor >= 17;
+	c->version = *version ? 1000 * major + minor : VERSION_ABSENT;
 	c->ignore = list_open(c, "ignore", json_object_get(q, "ignore"));
 	if (!json_object_size(groups))
 		die("%s: 'quantization_config': config_groups: expected an object of groups", file);
@@ -309,7 +307,9 @@ void compressed_config_close(struct compressed_config *c)
 	free(c);
 }
 
-bool compressed_config_dense(const struct compressed_config *c)
+bool compressed_config_dense(const struct compressed_config *c, size_t n, int bits, size_t words)
 {
-	return c->dense;
+	const size_t dense = ceil_div(n * (size_t)bits, WORD), padded = ceil_div(n, (size_t)(WORD / bits));
+
+	return c->version == VERSION_ABSENT ? words == dense && dense != padded : c->version >= VERSION_DENSE;
 }

@@ -27,6 +27,10 @@ struct compressed_config *compressed_config_open(const char *file, const json_t 
 void compressed_config_close(struct compressed_config *c);
 /* NULL: it is ignored, or no group has it. */
 const struct compressed_rule *compressed_config_rule(const struct compressed_config *c, const char *name);
-/* Whether codes are dense across words (from version 0.17 on); version absent: as now. */
-bool compressed_config_dense(const struct compressed_config *c);
+/*
+ * Whether rows of n codes in so many words are dense across words, as from version 0.17 on. Without a
+ * version the number of words decides; where it is that of both layouts they are not dense, since old files
+ * lack the version.
+ */
+bool compressed_config_dense(const struct compressed_config *c, size_t n, int bits, size_t words);
 #endif

@@ -17,6 +17,7 @@ struct reading {
 	const char *name;
 	const struct compressed_rule *rule;
 	size_t dim[2];
+	bool dense;			/* codes cross words */
 	struct source_layer y;
 };
 
@@ -40,12 +41,26 @@ static const struct compressed_rule *rule_of(const struct packed *p, const char 
 	return r;
 }
 
+/* Of a checkpoint that is not compressed weights have scales, but are floats. */
+static void check_stored(const struct packed *p, const char *name)
+{
+	static const char *const floats[] = { "F32", "F16", "BF16" };
+	const char *status = json_string_value(json_object_get(p->config, "quantization_status"));
+
+	for (size_t i = 0; !packed_has(p, name, "weight_packed") && i < sizeof floats / sizeof *floats; i++)
+		if (packed_is(p, name, "weight", floats[i]))
+			packed_refuse(p, name, "weight",
+				"is stored as %s, expected codes; quantization_status is '%s'", floats[i],
+				status ? status : "");
+}
+
 static void shape_of(const struct packed *p, const char *name, size_t dim[2])
 {
 	const enum compressed_format format = rule_of(p, name)->scheme.format;
 	struct packed peek = *p;
 	struct safetensors_raw t;
 
+	check_stored(p, name);
 	if (format == COMPRESSED_PACK) {
 		const int64_t *shape = packed_take(&peek, name, "weight_shape", "I64", 1,
 			(size_t[]){ 2 }).data;
@@ -128,7 +143,7 @@ static void read_inputs(struct reading *r)
 
 	for (size_t i = 0; r->rule->inputs_left && i < sizeof left / sizeof *left; i++)
 		if (packed_has(r->p, r->name, left[i]))
-			free(packed_floats(r->p, r->name, left[i], -1, (size_t[]){ 1 }, NULL));
+			packed_skip(r->p, left[i]);
 	if (how == COMPRESSED_PLAIN)
 		return;
 	format_parse(&r->y.input.format, r->rule->inputs_float ? "e4m3fn" : "int8");
@@ -147,7 +162,7 @@ static size_t words_of(const struct reading *r, size_t n)
 {
 	const size_t bits = (size_t)r->rule->scheme.bits;
 
-	return compressed_config_dense(r->p->data) ? ceil_div(n * bits, WORD) : ceil_div(n, WORD / bits);
+	return r->dense ? ceil_div(n * bits, WORD) : ceil_div(n, WORD / bits);
 }
 
 static uint8_t field(const struct reading *r, const uint32_t *word, size_t stride, size_t i)
@@ -155,7 +170,7 @@ static uint8_t field(const struct reading *r, const uint32_t *word, size_t strid
 	const int bits = r->rule->scheme.bits;
 	const size_t each = WORD / (size_t)bits;
 
-	return (uint8_t)packed_field(word, stride, compressed_config_dense(r->p->data) ? i * (size_t)bits :
+	return (uint8_t)packed_field(word, stride, r->dense ? i * (size_t)bits :
 		i / each * WORD + i % each * (size_t)bits, bits);
 }
 
@@ -202,16 +217,26 @@ static void read_packed_zeros(struct reading *r)
 			c->zero[row * c->groups + g] = field(r, word + g, c->groups, row);
 }
 
+static void set_dense(struct reading *r)
+{
+	const struct safetensors_raw t = packed_take(r->p, r->name, "weight_packed", "I32", 2,
+		(size_t[]){ r->dim[0], 0 });
+
+	r->dense = compressed_config_dense(r->p->data, r->dim[1], r->rule->scheme.bits, t.dim[1]);
+}
+
 static void read_packed(struct reading *r)
 {
-	const size_t words = words_of(r, r->dim[1]);
 	const uint32_t *word;
+	size_t words;
 
 	if (r->rule->scheme.strategy == COMPRESSED_TENSOR || r->rule->scheme.strategy == COMPRESSED_BLOCK)
 		die("%s: 'quantization_config': %s: pack-quantized has scales of groups or channels, "
 			"expected one "
 			"of these", r->p->config_name, r->rule->name);
 	read_scales(r, integers(r->rule));
+	set_dense(r);
+	words = words_of(r, r->dim[1]);
 	word = packed_take(r->p, r->name, "weight_packed", "I32", 2, (size_t[]){ r->dim[0], words }).data;
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t row = 0; row < r->dim[0]; row++)

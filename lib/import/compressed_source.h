@@ -5,9 +5,8 @@
  * Integers are written less by 2^(b-1), zero points likewise: here they are uint<b> with these zero points,
  * all 2^(b-1) where the checkpoint is symmetric. FP8, mxfp4 and nvfp4 are what the checkpoint has.
  *
- *	pack-quantized		weight_packed i32, weight_shape i64 [2], weight_scale; weight_zero_point,
- * packed down
- *				the rows; weight_g_idx i32 [in]
+ *	pack-quantized		weight_packed i32, weight_shape i64 [2], weight_scale;
+ *				weight_zero_point, packed down the rows; weight_g_idx i32 [in]
  *	int-quantized		weight i8 [out, in], weight_scale; weight_zero_point i8; input_scale
  *	float-quantized		weight f8_e4m3 [out, in], weight_scale; input_scale
  *	mxfp4-pack-quantized	weight_packed u8 [out, in/2], weight_scale u8 [out, in/32]: 2^(e - 127)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "import/json_text.h"
 
 /* In the configurations within it, too, that say so. */
 static void set_dtype(json_t *o, const char *dtype, bool inside)
@@ -42,21 +43,6 @@ static void set_depth(const struct config *c, json_t *o)
 	json_object_set_new(o, "vision_feature_layer", json_integer(-1));
 }
 
-/* The fewest digits that give the same numbers. */
-static char *text_of(json_t *o)
-{
-	for (size_t digits = 15; ; digits++) {
-		char *text = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
-		json_t *same = json_loads(text, 0, NULL);
-		const bool equal = digits == 17 || json_equal(o, same);
-
-		json_decref(same);
-		if (equal)
-			return text;
-		free(text);
-	}
-}
-
 char *export_config(const struct export *e, json_t *quantization)
 {
 	static const char *const dtypes[] = { [HALF_NONE] = "float32", [HALF_F16] = "float16",
@@ -74,7 +60,7 @@ char *export_config(const struct export *e, json_t *quantization)
 	json_object_del(o, "quantization_config");
 	if (quantization)
 		json_object_set_new(o, "quantization_config", quantization);
-	y = text_of(o);
+	y = json_text(o);
 	json_decref(o);
 	return y;
 }

@@ -11,6 +11,7 @@
 #include "import/compressed_source.h"
 #include "import/fp8_source.h"
 #include "import/gptq_source.h"
+#include "import/json_text.h"
 #include "num/half.h"
 
 static const struct packed_kind *const kinds[] = { &compressed_source, &fp8_source, &gptq_source,
@@ -35,31 +36,40 @@ static const struct packed_kind *kind_of(const char *config_name, const json_t *
 		method ? method : "", known);
 }
 
-/* The object that has it: that of the model, or of its language model. */
-static json_t *bearer(json_t *root)
+/* Taken out of the model's configuration, or of that of its language model; NULL: there is none. */
+static json_t *take_config(json_t *root)
 {
-	json_t *text = json_object_get(root, "text_config");
+	static const char *const keys[] = { "quantization_config", "compression_config" };
+	json_t *const at[] = { root, json_object_get(root, "text_config") };
 
-	return json_object_size(json_object_get(root, "quantization_config")) ? root :
-		json_object_size(json_object_get(text, "quantization_config")) ? text : NULL;
+	for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+		for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+			json_t *q = json_object_get(at[i], keys[k]);
+
+			if (!json_object_size(q))
+				continue;
+			json_incref(q);
+			json_object_del(at[i], keys[k]);
+			return q;
+		}
+	return NULL;
 }
 
 struct packed *packed_open(const char *config_name, char **config, struct safetensors *tensors)
 {
-	json_t *root = json_loads(*config, JSON_REJECT_DUPLICATES, NULL), *at = bearer(root);
+	json_t *root = json_loads(*config, JSON_REJECT_DUPLICATES, NULL), *q = take_config(root);
 	struct packed *p;
 
-	if (!at) {
+	if (!q) {
 		json_decref(root);
 		return NULL;
 	}
 	p = xalloc(1, sizeof *p);
 	*p = (struct packed){ .tensors = tensors, .config_name = xformat("%s", config_name),
-		.config = json_incref(json_object_get(at, "quantization_config")) };
+		.config = q };
 	p->kind = kind_of(config_name, p->config);
-	json_object_del(at, "quantization_config");
 	free(*config);
-	*config = json_dumps(root, JSON_INDENT(2));
+	*config = json_text(root);
 	json_decref(root);
 	p->kind->open(p);
 	return p;
@@ -73,24 +83,35 @@ void packed_close(struct packed *p)
 	free(p);
 }
 
-char *packed_history(const struct packed *p)
+/* The line, which it frees, and the words and numbers of an object, with those of objects in it. */
+static char *add_words(char *line, const char *prefix, json_t *o)
 {
-	char *y = xformat("quantization_config"), *longer;
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(p->config, key, value) {
-		char *text;
+	json_object_foreach(o, key, value) {
+		char *name = xformat("%s%s", prefix, key), *text, *longer;
 
-		if (json_is_object(value) || json_is_array(value) || json_is_null(value))
-			continue;
-		text = json_is_string(value) ? xformat("%s", json_string_value(value)) :
-			json_dumps(value, JSON_ENCODE_ANY);
-		longer = xformat("%s %s=%s", y, key, text);
-		free(y), free(text);
-		y = longer;
+		if (json_is_object(value)) {
+			char *inside = xformat("%s.", name);
+
+			line = add_words(line, inside, value);
+			free(inside);
+		} else if (!json_is_array(value) && !json_is_null(value)) {
+			text = json_is_string(value) ? xformat("%s", json_string_value(value)) :
+				json_dumps(value, JSON_ENCODE_ANY);
+			longer = xformat("%s %s=%s", line, name, text);
+			free(line), free(text);
+			line = longer;
+		}
+		free(name);
 	}
-	return y;
+	return line;
+}
+
+char *packed_history(const struct packed *p)
+{
+	return add_words(xformat("quantization_config"), "", p->config);
 }
 
 /* --- members --- */
@@ -214,6 +235,11 @@ static bool has_word(const char *words, const char *word)
 		if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
 			return true;
 	return false;
+}
+
+void packed_skip(struct packed *p, const char *member)
+{
+	p->taken |= member_bit(p, member);
 }
 
 static struct safetensors_raw take(struct packed *p, const char *name, const char *member, const char *dtypes)

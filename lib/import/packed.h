@@ -37,12 +37,13 @@ struct packed_kind {
 };
 
 /*
- * The kind of the checkpoint by the text of its config.json, from which it removes the quantization_config;
- * NULL: there is none, or no text that can be read. Dies if the kind is not known.
+ * The kind of the checkpoint by the text of its config.json, from which it removes the quantization_config
+ * (compression_config in old files); NULL: there is none, or no text that can be read. Dies if the kind is
+ * not known.
  */
 struct packed *packed_open(const char *config_name, char **config, struct safetensors *tensors);
 void packed_close(struct packed *p);
-/* What quantization_config says in words and numbers, a line; free() it. */
+/* Words and numbers of quantization_config, "KEY=VALUE" and "OBJECT.KEY=VALUE", a line; free() it. */
 char *packed_history(const struct packed *p);
 /* The layer, if the tensor is a member of one that is packed; else NULL. free() it. */
 char *packed_name(const struct packed *p, const char *tensor);
@@ -72,6 +73,8 @@ float *packed_floats(struct packed *p, const char *name, const char *member, int
  */
 struct source_layer packed_scaled(struct packed *p, const char *name, const char *member, const size_t dim[2],
 	struct format storage, long group, size_t rows);
+/* Takes a member, of any type and extents, that has no form here. */
+void packed_skip(struct packed *p, const char *member);
 _Noreturn void packed_refuse(const struct packed *p, const char *name, const char *member, const char *fmt,
 	...)
 	__attribute__((format(printf, 4, 5)));

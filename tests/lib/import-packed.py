@@ -157,6 +157,8 @@ SCHEMES = {
     **{f"int{b}": dict(format=P, bits=b, group=4) for b in range(2, 9)},
     **{f"uint{b}": dict(format=P, bits=b, group=4, asymmetric=True) for b in range(2, 9)},
     **{f"old{b}": dict(format=P, bits=b, group=4, asymmetric=True, version="0.14.0.1") for b in (3, 4, 5, 6, 7)},
+    **{f"bare{b}": dict(format=P, bits=b, group=4, asymmetric=True, version="0.1", bare=True) for b in (3, 4, 5, 6, 7)},
+    **{f"new{b}": dict(format=P, bits=b, group=4, asymmetric=True, bare=True) for b in (5, 7)},
     "bytes": dict(format=P, bits=4, group=4, asymmetric=True, bytes=True, version="0.8.1"),
     "channel": dict(format=P, bits=4, asymmetric=True, dtype="BF16"),
     "half": dict(format=P, bits=8, group=4, dtype="F16"),
@@ -202,9 +204,9 @@ def fp8_config(s):
 
 def compressed_config(schemes):
     """schemes: (scheme, word) each"""
-    formats = {s["format"] for s, _ in schemes}
+    formats, first = {s["format"] for s, _ in schemes}, schemes[0][0]
     return dict(
-        quant_method="compressed-tensors", version=schemes[0][0].get("version", "0.18.0"),
+        quant_method="compressed-tensors", **{} if first.get("bare") else {"version": first.get("version", "0.18.0")},
         format="mixed-precision" if len(formats) > 1 else min(formats), quantization_status="compressed",
         ignore=["lm_head", "re:.*layers.[0-9].+norm"], kv_cache_scheme=None, sparsity_config={}, transform_config={},
         config_groups={f"group_{i}": compressed_group(s, [f"re:.*{w}" if w else "Linear"])
@@ -294,10 +296,32 @@ def spoil(path, to, what, *values):
     elif what == "keys":
         tensors["model.layers.0.self_attn.k_scale"] = "F32", np.array([1], "f4")
         q["kv_cache_scheme"] = value
+    elif what == "asymmetric":
+        group["input_activations"]["symmetric"] = False
+        for name in [n for n in tensors if n.endswith(".input_scale")]:
+            tensors[name.replace("_scale", "_zero_point")] = "I8", np.array([-3], "i1")
+    elif what == "frozen":
+        q["quantization_status"] = what
+        for name in [n for n in tensors if n.startswith(layer) and not n.endswith("_scale")]:
+            del tensors[name]
+        tensors[layer + ".weight"] = "F32", np.ones((44, 32), "f4")
+    elif what == "renamed":
+        config["compression_config"] = config.pop("quantization_config")
     elif what == "stranger":
         for name in [n for n in tensors if n.startswith(layer)]:
             tensors[name.replace("up_proj", "new_proj")] = tensors[name]
     save(to, tensors, config)
+
+
+def same_config(folder, model):
+    """Whether the model has the folder's configuration, numbers in the same digits."""
+    with open(os.path.join(folder, "config.json")) as f, h5py.File(model) as h:
+        assert json.load(f, parse_float=str) == json.loads(h["config"][()], parse_float=str)
+
+
+def history(model, *words):
+    with h5py.File(model) as f:
+        assert set(words) <= set(f.attrs["history:checkpoint"].split())
 
 
 def fuzz(path):
