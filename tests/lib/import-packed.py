@@ -457,3 +457,23 @@ def equal_to_peer(path, exported):
     assert len(theirs.files)
     differ = sum(int((theirs[n] != ours[n]).sum()) for n in theirs.files)
     return "equal" if not differ else f"{differ} differ"
+
+
+def no_bos(path):
+    importlib.import_module("lib.hf").no_bos(path)
+
+
+def likelihoods(tokens, *names):
+    """Means over windows of 128 ids, of transformers on each folder in float32."""
+    import torch
+    import transformers
+    hf = importlib.import_module("lib.hf")
+    transformers.logging.set_verbosity_error()
+    with h5py.File(tokens) as f:
+        ids = f["tokens"][()]
+    for name in names:
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            name, dtype=torch.float32, attn_implementation="eager",
+            quantization_config=transformers.CompressedTensorsConfig(dequantize=True)).eval()
+        nll = [hf.nll_of(model, ids[i:i + 128]) for i in range(0, len(ids), 128)]
+        print(name, format(float(np.concatenate(nll).mean()), ".9g"), sep="\t", flush=True)
