@@ -29,6 +29,9 @@ table most smooth-scale --hessian g.h5 "$ref/llama-gqa.h5"
 table mean awq-scale --group 8 --hessian g.h5 "$ref/llama-gqa.h5"
 table mean awq-scale --clip no --group 8 --hessian g.h5 "$ref/llama-gqa.h5"
 ok 'awq-scale -q without a report' awq-scale -q --group 8 --hessian g.h5 "$ref/llama-gqa.h5" -o x.h5
+model-import -q "$top/data/prose" -o prose.h5
+dpq-run -q --group 32 --storage int4 --compensate none prose.h5 -o int4.h5
+table most model-export --to gguf --allow-rounding int4.h5
 table sum hessian-accum --tokens t.h5 --ctx 32 "$m"
 hessian-accum -q --tokens t.h5 --ctx 32 "$ref/llama-gqa.h5" --report none.json -o x.h5
 is 'a run without a table' "$(py without_table)" "{'rows': [], 'all': {}}"
@@ -36,7 +39,8 @@ for t in "$top"/bin/*.c; do
 	! grep -q OPTION_REPORT "$t" || echo "$(basename "$t" .c)"
 done | xargs >have
 is 'the tools that have a table' \
-	"$(cat have)" 'awq-scale dpq-run fbq-run hessian-accum model-import msq-calib rms-suppress smooth-scale'
+	"$(cat have)" "awq-scale dpq-run fbq-run hessian-accum model-export model-import \
+msq-calib rms-suppress smooth-scale"
 
 # --- parts that an earlier run has finished ---
 dpq-run -q --group 8 --hessian h.h5 --report whole.json "$m" -o whole.h5
