@@ -9,8 +9,8 @@
 #include "base/folder.h"
 #include "base/option.h"
 #include "base/report.h"
-#include "import/export.h"
-#include "import/folder_target.h"
+#include "export/export.h"
+#include "export/folder_target.h"
 #include "model/filter.h"
 #include "transform/rewrite.h"
 

@@ -10,7 +10,9 @@
  */
 #ifndef IMPORT_COMPRESSED_CONFIG_H
 #define IMPORT_COMPRESSED_CONFIG_H
+#include <jansson.h>
 #include "import/compressed_scheme.h"
+#include "quant/linear.h"
 
 struct compressed_rule {
 	struct compressed_scheme scheme;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * compressed_scheme.h -- which scheme of compressed-tensors a layer has
+ * compressed_scheme.h -- schemes of compressed-tensors
  *
  * A scheme is what a member of `config_groups` says of its layers: the format in which their weights are
- * stored, and how weights and inputs are rounded. What no scheme says is refused, by the layer's name.
+ * stored, and how weights and inputs are rounded.
  *
  * Source: the package compressed-tensors 0.20, quantization/quant_args.py and quant_scheme.py.
  */
 #ifndef IMPORT_COMPRESSED_SCHEME_H
 #define IMPORT_COMPRESSED_SCHEME_H
-#include <jansson.h>
-#include "import/target.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 enum compressed_format {
 	COMPRESSED_PACK, COMPRESSED_INT, COMPRESSED_FLOAT, COMPRESSED_MXFP4, COMPRESSED_NVFP4
 };
 enum compressed_strategy {
-	COMPRESSED_TENSOR, COMPRESSED_CHANNEL, COMPRESSED_GROUP, COMPRESSED_BLOCK	/* the last:
-		read alone */
+	COMPRESSED_TENSOR, COMPRESSED_CHANNEL, COMPRESSED_GROUP,
+	COMPRESSED_BLOCK	/* read, never written */
 };
 enum compressed_inputs { COMPRESSED_PLAIN, COMPRESSED_STATIC, COMPRESSED_TOKEN };
 
@@ -31,9 +31,4 @@ struct compressed_scheme {
 };
 
 extern const char *const compressed_formats[];	/* by number */
-
-/* Dies where there is none. The layers passed export_check_codes(). */
-struct compressed_scheme compressed_scheme(const struct export *e, const struct export_weight *w);
-/* A member of config_groups; takes the list of targets. */
-json_t *compressed_group(const struct compressed_scheme *s, json_t *targets);
 #endif

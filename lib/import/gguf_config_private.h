@@ -4,7 +4,7 @@
 #define IMPORT_GGUF_CONFIG_PRIVATE_H
 #include <stdbool.h>
 #include "import/gguf.h"
-#include "import/gguf_table_private.h"
+#include "import/gguf_table.h"
 
 /* The row of a file's architecture. Dies, naming what is known, and on files that hold no whole model: one of
  * several parts, an adapter, a projector. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_layout.c -- the table of layouts; see gguf_layout_private.h */
-#include "import/gguf_layout_private.h"
+/* gguf_layout.c -- the table of layouts; see gguf_layout.h */
+#include "import/gguf_layout.h"
 
 const struct gguf_layout gguf_layouts[GGUF_LAYOUTS] = {
 	[GGUF_AS_IS] = { .plus = 0 },

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include "import/gguf.h"
 #include "import/gguf_config_private.h"
-#include "import/gguf_table_private.h"
+#include "import/gguf_table.h"
 
 /* What is being made, and of what. */
 struct gguf_making {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_metadata.c -- see gguf_metadata_private.h */
-#include "import/gguf_metadata_private.h"
+/* gguf_metadata.c -- see gguf_metadata.h */
+#include "import/gguf_metadata.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_said.c -- see gguf_said_private.h */
-#include "import/gguf_said_private.h"
+/* gguf_said.c -- see gguf_said.h */
+#include "import/gguf_said.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "import/gguf_table_private.h"
+#include "import/gguf_said_private.h"
+#include "import/gguf_table.h"
 
 static const char *word(const json_t *o, const char *key)
 {

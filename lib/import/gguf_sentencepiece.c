@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "import/gguf_said_private.h"
-#include "import/gguf_table_private.h"
+#include "import/gguf_table.h"
 #include "import/gguf_vocabulary_private.h"
 
 enum { CUT_MAX = 512 };	/* bytes of a token that is cut, since cuts grow with their square */

@@ -2,7 +2,7 @@
 /*
  * gguf_source.h -- a GGUF file as a source of a model
  *
- * Names and rows are put back to those of transformers (gguf_table_private.h). F32, F16 and BF16 keep their
+ * Names and rows are put back to those of transformers (gguf_table.h). F32, F16 and BF16 keep their
  * type, quantized tensors become F32 (import/ggml.h). A tensor that the row has no name for keeps its own.
  */
 #ifndef IMPORT_GGUF_SOURCE_H

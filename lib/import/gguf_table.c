@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_table.c -- one row an architecture of GGUF files; see gguf_table_private.h */
-#include "import/gguf_table_private.h"
+/* gguf_table.c -- one row an architecture of GGUF files; see gguf_table.h */
+#include "import/gguf_table.h"
 
 #define SIZES(blocks, positions, hidden, intermediate) \
 	{ "block_count", blocks, GGUF_BLOCKS, true }, { "context_length", positions, GGUF_CONTEXT, true }, \

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "import/gguf_table_private.h"
+#include "import/gguf_table.h"
 #include "import/gguf_vocabulary_private.h"
 
 enum { LIST = 512 };

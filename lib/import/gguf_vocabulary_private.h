@@ -2,7 +2,7 @@
 /*
  * gguf_vocabulary_private.h -- the tokens of a GGUF file, and the parts of a tokenizer.json that all kinds of
  * tokenizers have: what gguf_tokenizer.c shares with the kinds, and these with the way back
- * (gguf_said_private.h)
+ * (gguf_said.h)
  */
 #ifndef IMPORT_GGUF_VOCABULARY_PRIVATE_H
 #define IMPORT_GGUF_VOCABULARY_PRIVATE_H

@@ -2,7 +2,7 @@
 /*
  * packed.h -- kinds of packed checkpoints: folders whose config.json has a quantization_config
  *
- * The reverse of a target (import/target.h). Tensors of a folder "NAME.qweight", "NAME.scales", ... are
+ * The reverse of a target (export/target.h). Tensors of a folder "NAME.qweight", "NAME.scales", ... are
  * members of one layer NAME; a kind, a row of the table in packed.c, says which members there are, and makes
  * codes and parameters of them. To the rest of the import the layer has a tensor NAME.weight [out, in], which
  * is packed. What is not quantized stays as it is.

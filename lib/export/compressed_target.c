@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* compressed_target.c -- see compressed_target.h */
+#include "export/compressed_target.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "export/compressed_name.h"
+#include "export/export_codes.h"
+#include "export/export_scales.h"
+#include "export/folder_target.h"
+#include "export/layer_scheme.h"
+#include "model/layer_ref.h"
+
+enum { WORD = 32, COLUMNS = LINEAR_COLUMNS };
+
+/* What is said of all layers at the end. */
+struct compressed {
+	struct group { struct compressed_scheme scheme; json_t *names; } *group;
+	size_t groups;
+	json_t *ignore;			/* names of linear layers that are not quantized */
+	bool head;			/* the head is quantized */
+	struct format fp8;
+	struct export_change change;
+	/* By the inputs that layers share (model/layer_ref.h): the first layer that a loader fuses. */
+	struct fused { char *name; size_t group; float divisor; } *fused;
+	struct clash { char *first; size_t n; } schemes, divisors;	/* pairs of those that differ */
+};
+
+enum { PLAIN = 0 };		/* of fused.group, which counts groups from 1 */
+
+/* A tensor on its way. */
+struct packing {
+	struct export *e;
+	const struct export_weight *w;
+	const struct compressed_scheme *scheme;
+	struct export_scales scales;
+};
+
+/* columns 0: a vector of so many rows */
+static void put(const struct packing *p, const char *member, const char *dtype, size_t element, size_t rows,
+	size_t columns, const void *data)
+{
+	folder_put(p->e, p->w->name, member, (struct safetensors_data){ .dtype = dtype, .element = element,
+		.rank = columns ? 2 : 1, .dim = { rows, columns }, .data = data });
+}
+
+/* --- scales --- */
+
+static void put_scales(const struct packing *p)
+{
+	const size_t dim[] = { p->scales.rows, p->scales.groups };
+	struct compressed *c = p->e->packed;
+	float *rounded = export_scales_round(&p->scales, p->e->options.dtype, "--dtype f32 holds it",
+		&c->change);
+	char *name = xformat("%s.weight_scale", p->w->name);
+
+	folder_put_plain(p->e, name, 2, dim, rounded);
+	free(name);
+	free(rounded);
+}
+
+/* Of 8-bit arithmetic, where vLLM has floats whatever the dtype is. */
+static void put_wide_scales(const struct packing *p)
+{
+	const bool tensor = p->scheme->strategy == COMPRESSED_TENSOR;
+	struct compressed *c = p->e->packed;
+	float *scale = export_scales_round(&p->scales, HALF_NONE, "", &c->change);
+
+	put(p, "weight_scale", "F32", 4, p->scales.rows, tensor ? 0 : p->scales.groups, scale);
+	free(scale);
+	if (p->scheme->inputs == COMPRESSED_STATIC)
+		put(p, "input_scale", "F32", 4, 1, 0, p->w->layer->linear.input.scale);
+}
+
+/* Of mxfp4, powers of two: their exponents. */
+static void put_exponents(const struct packing *p)
+{
+	const size_t n = p->scales.rows * p->scales.groups;
+	uint8_t *y = xalloc(n, 1);
+
+	for (size_t i = 0; i < n; i++)
+		y[i] = (uint8_t)(ilogbf(p->scales.scale[i]) + 127);
+	put(p, "weight_scale", "U8", 1, p->scales.rows, p->scales.groups, y);
+	free(y);
+}
+
+/* Of nvfp4, numbers of e4m3fn, and what divides them. */
+static void put_divided(const struct packing *p)
+{
+	const struct compressed *c = p->e->packed;
+	const size_t n = p->scales.rows * p->scales.groups;
+	uint8_t *y = xalloc(n, 1);
+
+	format_encode_group(&c->fp8, n, y, p->scales.scale, 1, 0);
+	put(p, "weight_scale", "F8_E4M3", 1, p->scales.rows, p->scales.groups, y);
+	put(p, "weight_global_scale", "F32", 4, 1, 0, p->w->layer->linear.scale_tensor);
+	free(y);
+}
+
+/* --- codes --- */
+
+/* Signed values + 2^(b-1): our codes, those of int<N> one less. */
+static void pack_row(const struct packing *p, size_t row, uint32_t *y)
+{
+	const int bits = p->scheme->bits;
+	size_t of_layer;
+	const struct linear *l = export_scales_layer(&p->scales, row, &of_layer);
+	const uint8_t more = export_code_offset(l);
+
+	for (size_t i = 0; i < p->w->columns; i += COLUMNS) {
+		const size_t n = min(p->w->columns - i, COLUMNS);
+		uint8_t unpacked[COLUMNS + WORD];
+		const uint8_t *code = linear_codes(l, of_layer, i, n, unpacked);
+
+		for (size_t j = 0; j < n; j++)
+			export_put_bits(y, 1, (i + j) * (size_t)bits, bits, (uint8_t)(code[j] + more));
+	}
+}
+
+static uint32_t *pack_codes(const struct packing *p, size_t words)
+{
+	uint32_t *y = xalloc(p->w->rows * words, sizeof *y);
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t row = 0; row < p->w->rows; row++)
+		pack_row(p, row, y + row * words);
+	return y;
+}
+
+static void put_zeros(const struct packing *p)
+{
+	const int bits = p->scheme->bits;
+	const size_t words = ceil_div(p->scales.rows * (size_t)bits, WORD);
+	uint32_t *y = xalloc(words * p->scales.groups, sizeof *y);
+
+	for (size_t row = 0; row < p->scales.rows; row++)
+		for (size_t g = 0; g < p->scales.groups; g++) {
+			size_t of_layer;
+			const struct linear *l = export_scales_layer(&p->scales, row, &of_layer);
+
+			export_put_bits(y + g, p->scales.groups, row * (size_t)bits, bits,
+				export_zero(l, of_layer, g));
+		}
+	put(p, "weight_zero_point", "I32", 4, words, p->scales.groups, y);
+	free(y);
+}
+
+static void put_packed(const struct packing *p)
+{
+	const size_t words = ceil_div(p->w->columns * (size_t)p->scheme->bits, WORD);
+	const int64_t shape[] = { (int64_t)p->w->rows, (int64_t)p->w->columns };
+	uint32_t *y = pack_codes(p, words);
+
+	put(p, "weight_packed", "I32", 4, p->w->rows, words, y);
+	put(p, "weight_shape", "I64", 8, 2, 0, shape);
+	if (p->scheme->asymmetric)
+		put_zeros(p);
+	put_scales(p);
+	free(y);
+}
+
+/* Two to a byte are eight to a word. */
+static void put_fp4(const struct packing *p)
+{
+	uint32_t *y = pack_codes(p, p->w->columns / 8);
+
+	put(p, "weight_packed", "U8", 1, p->w->rows, p->w->columns / 2, y);
+	if (p->scheme->format == COMPRESSED_NVFP4)
+		put_divided(p);
+	else
+		put_exponents(p);
+	free(y);
+}
+
+/* A byte for each weight: an integer, or FP8. */
+static void put_bytes(const struct packing *p)
+{
+	const struct compressed *c = p->e->packed;
+	const bool fp8 = p->scheme->format == COMPRESSED_FLOAT;
+	const size_t columns = p->w->columns;
+	uint8_t *y = xalloc(p->w->rows * columns, 1);
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t row = 0; row < p->w->rows; row++) {
+		size_t of_layer;
+		const struct linear *l = export_scales_layer(&p->scales, row, &of_layer);
+
+		for (size_t i = 0; i < columns; i += COLUMNS) {
+			const size_t n = min(columns - i, COLUMNS);
+			uint8_t *to = y + row * columns + i;
+			float u[COLUMNS];
+
+			linear_units(l, of_layer, i, n, u);
+			if (fp8)
+				format_encode_group(&c->fp8, n, to, u, 1, 0);
+			for (size_t j = 0; !fp8 && j < n; j++)
+				to[j] = (uint8_t)(int8_t)u[j];
+		}
+	}
+	put(p, "weight", fp8 ? "F8_E4M3" : "I8", 1, p->w->rows, columns, y);
+	if (p->scheme->bits == 8)
+		put_wide_scales(p);
+	else
+		put_scales(p);
+	free(y);
+}
+
+/* --- the target --- */
+
+static void begin(struct export *e)
+{
+	struct compressed *c = e->packed = xalloc(1, sizeof *c);
+
+	c->ignore = json_array();
+	c->fused = xalloc(config_inputs(e->config), sizeof *c->fused);
+	format_parse(&c->fp8, "e4m3fn");
+	folder_begin(e);
+}
+
+static bool same_scheme(const struct compressed_scheme *a, const struct compressed_scheme *b)
+{
+	return a->format == b->format && a->bits == b->bits && a->asymmetric == b->asymmetric &&
+		a->strategy == b->strategy && a->group == b->group && a->inputs == b->inputs;
+}
+
+static void append_name(const struct export *e, json_t *names, const char *layer)
+{
+	char *name = compressed_name(e->config, layer);
+
+	json_array_append_new(names, json_string(name));
+	free(name);
+}
+
+/* Its number from 1. */
+static size_t remember(const struct export *e, const struct compressed_scheme *s, const char *name)
+{
+	struct compressed *c = e->packed;
+	size_t i = 0;
+
+	while (i < c->groups && !same_scheme(&c->group[i].scheme, s))
+		i++;
+	if (i == c->groups) {
+		c->group = xgrow(c->group, ++c->groups, sizeof *c->group);
+		c->group[i] = (struct group){ *s, json_array() };
+	}
+	append_name(e, c->group[i].names, name);
+	return i + 1;
+}
+
+/* vLLM runs q, k and v as one layer, and gate and up: whether it is one of these. */
+static bool is_fused(const struct linear_row *row)
+{
+	return row->role == ROLE_Q || row->role == ROLE_K || row->role == ROLE_V || row->role == ROLE_GATE ||
+		row->role == ROLE_UP || row->role == ROLE_SHARED_GATE || row->role == ROLE_SHARED_UP ||
+		row->role == ROLE_EXPERT_GATE || row->role == ROLE_EXPERT_UP;
+}
+
+static void clash(struct clash *c, const char *a, const char *b)
+{
+	if (!c->n++)
+		c->first = xformat("%s and %s", a, b);
+}
+
+static void warn_clash(const struct export *e, struct clash *c, const char *what)
+{
+	if (c->n)
+		warn("%s: vLLM makes one layer of %s, which %s (%zu such pairs)", e->to, c->first, what,
+			c->n);
+	free(c->first);
+}
+
+/* Notes where such layers differ in what they need one of. divisor: of nvfp4, else 0. */
+static void check_fused(const struct export *e, const struct export_weight *w, size_t group, float divisor)
+{
+	struct compressed *c = e->packed;
+	struct layer_ref ref;
+	const struct linear_row *row = layer_ref_find(e->config, w->layer->path, &ref) ?
+		layer_ref_row(&ref) : NULL;
+	struct fused *f = row && is_fused(row) ? c->fused + layer_ref_input(e->config, &ref) : NULL;
+
+	if (f && f->name && f->group != group)
+		clash(&c->schemes, f->name, w->name);
+	else if (f && f->name && f->divisor != divisor)
+		clash(&c->divisors, f->name, w->name);
+	if (f && !f->name)
+		*f = (struct fused){ xformat("%s", w->name), group, divisor };
+}
+
+static struct export_scales scales_of(struct export *e, const struct export_weight *w,
+	const struct compressed_scheme *s)
+{
+	return export_scales(e, w, s->strategy == COMPRESSED_TENSOR ? 1 : w->rows,
+		s->strategy == COMPRESSED_GROUP ? w->columns / s->group : 1, s->group,
+		s->format == COMPRESSED_NVFP4);
+}
+
+static void put_codes(struct export *e, const struct export_weight *w)
+{
+	const struct compressed_scheme scheme = layer_scheme(e, w);
+	struct packing p = { .e = e, .w = w, .scheme = &scheme, .scales = scales_of(e, w, &scheme) };
+
+	if (scheme.format == COMPRESSED_PACK)
+		put_packed(&p);
+	else if (scheme.format == COMPRESSED_MXFP4 || scheme.format == COMPRESSED_NVFP4)
+		put_fp4(&p);
+	else
+		put_bytes(&p);
+	check_fused(e, w, remember(e, &scheme, w->name),
+		scheme.format == COMPRESSED_NVFP4 ? *w->layer->linear.scale_tensor : 0);
+	export_scales_free(&p.scales);
+}
+
+static void weight(struct export *e, const struct export_weight *w)
+{
+	struct compressed *c = e->packed;
+
+	if (export_quantized(w)) {
+		export_check_codes(e, w);
+		export_check_neighbours(e, w);
+		c->head |= export_is_head(e, w);
+		put_codes(e, w);
+		return;
+	}
+	if (!w->table && w->rank == 2 && strcmp(w->name, "lm_head"))
+		append_name(e, c->ignore, w->name);
+	check_fused(e, w, PLAIN, 0);
+	folder_weight(e, w);
+}
+
+static json_t *quantization(struct export *e)
+{
+	struct compressed *c = e->packed;
+	json_t *groups = json_object();
+	/* classes that see images have layers that no checkpoint here has */
+	const bool by_name = c->groups > 1 || e->config->vision.class;
+	bool mixed = false;
+
+	/* A tied one is a layer where it is run, and embed_out of GPT-NeoX is called so in newer classes. */
+	if (!c->head)
+		append_name(e, c->ignore, "lm_head");
+	for (size_t i = 0; i < c->groups; i++) {
+		char *name = xformat("group_%zu", i);
+		json_t *names = c->group[i].names;
+
+		mixed |= c->group[i].scheme.format != c->group[0].scheme.format;
+		json_object_set_new(groups, name, layer_scheme_group(&c->group[i].scheme,
+			by_name ? json_incref(names) : json_pack("[s]", "Linear")));
+		json_decref(names);
+		free(name);
+	}
+	return json_pack("{s:s, s:s, s:s, s:s, s:n, s:n, s:{}, s:{}, s:o, s:o}",
+		"quant_method", "compressed-tensors", "version", "0.20.0", "format",
+		mixed ? "mixed-precision" : compressed_formats[c->group[0].scheme.format],
+		"quantization_status", "compressed",
+		"global_compression_ratio", "kv_cache_scheme", "sparsity_config", "transform_config",
+		"ignore", c->ignore, "config_groups", groups);
+}
+
+static void end(struct export *e)
+{
+	struct compressed *c = e->packed;
+
+	if (!c->groups)
+		die("%s: has no quantized layer; --to hf writes plain ones", e->from);
+	folder_end(e);
+	export_change_warn(e, &c->change);
+	warn_clash(e, &c->schemes, "have different schemes, or one is plain: it refuses that");
+	warn_clash(e, &c->divisors, "have different divisors of scales (weight_global_scale): it takes one "
+		"for both, which changes weights");
+	for (size_t i = 0; i < config_inputs(e->config); i++)
+		free(c->fused[i].name);
+	free(c->fused);
+	free(c->group);
+	free(c);
+}
+
+const struct target compressed_target = { "compressed-tensors",
+	"a folder of packed weights, as vLLM and transformers load it", begin, weight, folder_tensor,
+	end, quantization };

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* gguf_target.c -- see gguf_target.h */
+#include "export/gguf_target.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/thread.h"
+#include "export/folder_target.h"
+#include "export/ggml_encode.h"
+#include "import/gguf_layout.h"
+#include "import/gguf_metadata.h"
+#include "import/gguf_output.h"
+#include "import/gguf_said.h"
+
+enum { NUMBER = 24 };		/* of the digits of a block or expert, at most */
+
+/* A tensor of all experts: where its bytes are, and how many of them came. */
+struct experts { char *name; size_t at, bytes, n; uint32_t type; };
+
+/* Quantized weights that are written plainly: what they have that no blocks hold, how many, the first. */
+struct plain { const char *why; size_t n; char *first; };
+
+struct result {
+	struct gguf_output *out;
+	const struct gguf_row *row;
+	struct gguf_sizes sizes;
+	size_t blocks;
+	struct experts *experts;
+	size_t stacks;
+	struct plain *plain;
+	size_t plains;
+};
+
+/* A name of transformers in GGUF: of which row, of which expert. */
+struct name { char *theirs; const struct gguf_name *row; size_t expert; };
+
+/* Where digits of the name stand for a mark of the pattern; *s goes behind them. */
+static bool match_number(const char **s, char number[NUMBER])
+{
+	size_t n = 0;
+
+	while (isdigit((unsigned char)**s) && n + 1 < NUMBER)
+		number[n++] = *(*s)++;
+	number[n] = 0;
+	return n;
+}
+
+/* Whether the name, without its member, is of the row; block: digits, as the expert's number. */
+static bool match(const char *pattern, const char *name, size_t n, char block[NUMBER], char expert[NUMBER])
+{
+	const char *end = name + n;
+
+	for (; *pattern; pattern++) {
+		if (*pattern == '#' || *pattern == '@') {
+			if (!match_number(&name, *pattern == '#' ? block : expert))
+				return false;
+		} else if (name == end || *name++ != *pattern)
+			return false;
+	}
+	return name == end;
+}
+
+/* "blk.0.attn_q.weight" of "model.layers.0.self_attn.q_proj.weight"; dies where there is none. */
+static struct name name_of(const struct export *e, const char *ours)
+{
+	const struct result *r = e->data;
+	const char *member = strrchr(ours, '.');
+	char block[NUMBER] = "", expert[NUMBER] = "";
+	const struct gguf_name *row = r->row->names;
+
+	while (row->theirs && !match(row->ours, ours, (size_t)(member - ours), block, expert))
+		row++;
+	if (!row->theirs)
+		die("%s: %s: GGUF's %s has no such tensor", e->from, ours, r->row->name);
+
+	const char *mark = strchr(row->theirs, '#');
+	const int before = (int)(mark ? mark - row->theirs : 0);
+
+	return (struct name){ mark ? xformat("%.*s%s%s%s", before, row->theirs, block, mark + 1, member) :
+		xformat("%s%s", row->theirs, member), row, strtoul(expert, NULL, 10) };
+}
+
+/* Rows of so many bytes in transformers' order, as the file has them; frees x. */
+static char *stored_order(const struct result *r, const struct gguf_layout *l, size_t rows, size_t bytes,
+	char *x)
+{
+	char *y = l->rows == GGUF_ROWS_AS_IS ? x : xalloc(rows, bytes);
+
+	for (size_t i = 0; y != x && i < rows; i++)
+		memcpy(y + bytes * gguf_layout_row(l, &r->sizes, rows, i), x + bytes * i, bytes);
+	if (y != x)
+		free(x);
+	return y;
+}
+
+/* Its bytes in the file: of a tensor of its own, or of one of all experts. */
+static size_t place_of(struct export *e, const struct name *name, uint32_t type, int rank, const size_t dim[],
+	size_t bytes)
+{
+	struct result *r = e->data;
+	const size_t all[] = { r->sizes.experts, dim[0], rank > 1 ? dim[1] : 0 };
+	struct experts *x = r->experts;
+
+	if (!strchr(name->row->ours, '@'))
+		return gguf_add(r->out, name->theirs, type, rank, dim, bytes);
+	if (name->expert >= r->sizes.experts)
+		die("%s: %s: is there for expert %zu, the model has %zu", e->from, name->theirs, name->expert,
+			r->sizes.experts);
+	while (x < r->experts + r->stacks && strcmp(x->name, name->theirs))
+		x++;
+	if (x == r->experts + r->stacks) {
+		const size_t at = gguf_add(r->out, name->theirs, type, 3, all, bytes * r->sizes.experts);
+
+		r->experts = xgrow(r->experts, r->stacks + 1, sizeof *r->experts);
+		x = r->experts + r->stacks++;
+		*x = (struct experts){ xformat("%s", name->theirs), at, bytes, 0, type };
+	}
+	if (x->type != type)
+		die("%s: %s: expert %zu has weights of another format than those before it; GGUF has one "
+			"type for all experts", e->from, name->theirs, name->expert);
+	if (x->bytes != bytes)
+		die("%s: %s: expert %zu has %zu bytes of weights, those before it %zu", e->from, name->theirs,
+			name->expert, bytes, x->bytes);
+	x->n++;
+	return x->at + name->expert * bytes;
+}
+
+/* Numbers of floats in the dtype, as bytes; frees x. */
+static char *narrow(const struct export *e, const char *name, enum half_type dtype, size_t n, float *x)
+{
+	uint16_t *y;
+
+	if (dtype == HALF_NONE)
+		return (char *)x;
+	y = xalloc(n, sizeof *y);
+	half_narrow(n, y, x, dtype);
+	if (!half_finite(n, y, dtype))
+		die("%s: %s: has a number beyond those of f16, expected --dtype bf16 or f32", e->from, name);
+	free(x);
+	return (char *)y;
+}
+
+/* Writes rows of numbers by rows of transformers; frees x. */
+static void put_plain(struct export *e, const struct name *name, enum half_type dtype, int rank,
+	const size_t dim[], float *x)
+{
+	static const uint32_t types[] = { [HALF_NONE] = 0, [HALF_F16] = 1, [HALF_BF16] = 30 };
+	struct result *r = e->data;
+	const size_t rows = dim[0], columns = rank > 1 ? dim[1] : 1, bytes = columns * half_size(dtype);
+	const struct gguf_layout *l = &gguf_layouts[name->row->layout];
+	const bool one = l->one_row && rows == 1;
+	char *y;
+
+	for (size_t i = 0; l->plus != 0 && i < rows * columns; i++)
+		x[i] += l->plus;
+	y = stored_order(r, l, rows, bytes,
+		narrow(e, name->theirs, dtype, rows * columns, x));
+	gguf_write(r->out, place_of(e, name, types[dtype], one ? 1 : rank, dim + one, rows * bytes), y,
+		rows * bytes);
+	free(y);
+}
+
+/* The type of the layers' codes; NULL: they are written plainly, *why as of ggml_for(). Dies where they would
+ * be of several. */
+static const struct ggml_type *blocks_of(const struct export *e, const struct export_weight *w,
+	const char **why)
+{
+	const bool q8 = e->options.blocks == BLOCKS_Q8_0;
+	const struct ggml_type *type = NULL;
+
+	*why = NULL;
+	if (e->options.blocks == BLOCKS_NONE)
+		return NULL;
+	for (size_t i = 0; i < w->n; i++) {
+		const struct linear *l = &w->layer[i].linear;
+		const struct ggml_type *own = ggml_for(l, q8, why);
+
+		if (l->group_index && !l->weight && !ggml_groups_fit(l))
+			die("%s: %s: its groups are no neighbouring columns, which blocks of 32 cannot say; "
+				"dpq-run --reorder none or gar gives others, --blocks none writes it plainly",
+				e->from, w->layer[i].path);
+		if (i && own != type)
+			die("%s: %s: is of another format than %s, and GGUF has one tensor for both; "
+				"--blocks q8_0 or none may give both one type", e->from, w->layer[i].path,
+				w->layer->path);
+		type = own;
+	}
+	return type;
+}
+
+/* The sum of the squares of all weights. */
+static double squares(const struct export_weight *w)
+{
+	float *x = export_dense(w);
+	double sum = 0;
+
+	for (size_t i = 0; i < w->rows * w->columns; i++)
+		sum += (double)x[i] * (double)x[i];
+	free(x);
+	return sum;
+}
+
+/* Options beside --blocks none and --allow-rounding, with a comma behind each. */
+static const char *other_scales(const struct format *f, bool product)
+{
+	if (f->group)
+		return "";	/* it has scales of its own */
+	if (!product)
+		return "dpq-run --scale-dtype f16, ";
+	return f->bits > 4 ? "dpq-run --scale-dtype f16 --scale-bits 6, --blocks q8_0, " :
+		"dpq-run --scale-dtype f16 --scale-bits 7, --blocks q8_0, ";
+}
+
+/* Refuses scales that are rounded, or says what it cost. */
+static void check_rounding(const struct export *e, const struct export_weight *w,
+	const struct ggml_type *type, const struct ggml_rounding r[w->rows])
+{
+	static const struct report_column columns[] = { { "change", REPORT_MAX } };
+	static const struct report_table table = { columns, 1, NULL };
+	const bool product = ggml_has_minimum(type);
+	struct ggml_rounding all = { 0 };
+	double sum, change;
+
+	for (size_t i = 0; i < w->rows; i++) {
+		all.blocks += r[i].blocks, all.beyond += r[i].beyond;
+		all.error += r[i].error;
+	}
+	if (!all.blocks)
+		return;
+	if (all.beyond)
+		die("%s: %s: has scales beyond those of f16, which %s has; --blocks none writes it plainly",
+			e->from, w->layer->path, type->name);
+	if (!e->options.allow_rounding)
+		die("%s: %s: %zu blocks of %s would have a scale%s that f16 rounds; what would do: "
+			"%s--blocks none, --allow-rounding", e->from, w->layer->path, all.blocks, type->name,
+			product ? " or zero point times scale" : "",
+			other_scales(&w->layer->linear.storage, product));
+	sum = squares(w);
+	change = sum > 0 ? sqrt(all.error / sum) : 0;
+	report_row(e->options.report, &table, w->name, &change);
+}
+
+static void count_plain(struct result *r, const char *why, const char *name)
+{
+	struct plain *p = r->plain;
+
+	while (p < r->plain + r->plains && strcmp(p->why, why))
+		p++;
+	if (p == r->plain + r->plains) {
+		r->plain = xgrow(r->plain, r->plains + 1, sizeof *r->plain);
+		p = r->plain + r->plains++;
+		*p = (struct plain){ why, 0, xformat("%s", name) };
+	}
+	p->n++;
+}
+
+static void warn_plain(const struct export *e, const struct result *r)
+{
+	char *list = xformat("%s", "");
+
+	for (size_t i = 0; i < r->plains; i++) {
+		const struct plain *p = &r->plain[i];
+		char *longer = xformat("%s%s%zu with %s (%s%s)", list, i ? ", " : "", p->n, p->why, p->first,
+			p->n > 1 ? " and others" : "");
+
+		free(list);
+		free(p->first);
+		list = longer;
+	}
+	if (r->plains)
+		warn("%s: quantized weights that no blocks hold are written plainly: %s", e->to, list);
+	free(list);
+}
+
+static void put_blocks(struct export *e, const struct name *name, const struct export_weight *w,
+	const struct ggml_type *type)
+{
+	struct result *r = e->data;
+	const size_t bytes = w->columns / type->length * type->bytes;
+	struct ggml_rounding *rounding = xalloc(w->rows, sizeof *rounding);
+	char *y = xalloc(w->rows, bytes);
+
+	#pragma omp parallel for num_threads(threads) schedule(static)
+	for (size_t i = 0; i < w->rows; i++) {
+		size_t row, layer = export_row(w, i, &row);
+
+		ggml_encode(&w->layer[layer].linear, type, row, (uint8_t *)y + i * bytes, rounding + i);
+	}
+	check_rounding(e, w, type, rounding);
+	free(rounding);
+	y = stored_order(r, &gguf_layouts[name->row->layout], w->rows, bytes, y);
+	gguf_write(r->out, place_of(e, name, type->id, 2, (size_t []){ w->rows, w->columns },
+		w->rows * bytes), y, w->rows * bytes);
+	free(y);
+}
+
+static void put_tokenizer(struct export *e)
+{
+	struct result *r = e->data;
+	const char *json = e->text[TEXT_TOKENIZER];
+	char *why = json ? gguf_put_tokenizer(r->out, e->to, e->text, e->config) : NULL;
+
+	if (!json || why)
+		gguf_put_text(r->out, GGUF_TOKENIZER, "none");
+	if (why) {
+		gguf_put_text(r->out, GGUF_TOKENIZER_JSON, json);
+		warn("%s: tokenizer.ggml.model: none: GGUF cannot say the tokenizer: %s; it goes along as "
+			"tokenizer.json, which llama.cpp does not read: give it token ids", e->to, why);
+	}
+	gguf_put_chat(r->out, e->text);
+	free(why);
+}
+
+static void begin(struct export *e)
+{
+	struct result *r = e->data = xalloc(1, sizeof *r);
+	const struct stack *s = config_last(e->config);
+	size_t room = 0;
+
+	r->row = gguf_row_for(e->config, e->from);
+	r->sizes = (struct gguf_sizes){ s->heads, s->kv_heads, s->head_dim, s->experts };
+	r->blocks = s->blocks;
+	r->out = gguf_create(e->to);
+	gguf_put_config(r->out, r->row, e->config);
+	put_tokenizer(e);
+	for (const struct gguf_name *n = r->row->names; n->theirs; n++)
+		room += 2 * (strchr(n->theirs, '#') ? r->blocks : 1) *
+			gguf_entry_bytes(strlen(n->theirs) + NUMBER, 3);
+	gguf_room(r->out, room + GGUF_ROPE_TENSORS * gguf_entry_bytes(2 * NUMBER, 1));
+	gguf_put_rope(r->out, r->row, e->config);
+	gguf_check_config(r->out, r->row, e->config, e->from);
+}
+
+static void weight(struct export *e, const struct export_weight *w)
+{
+	char *whole = xformat("%s.weight", w->name);
+	struct name name = name_of(e, whole);
+	const bool router = strstr(name.theirs, "ffn_gate_inp") != NULL;
+	const bool vector = gguf_layouts[name.row->layout].one_row;
+	const char *why;
+	const struct ggml_type *type = blocks_of(e, w, &why);
+
+	folder_check_inputs(e, w);
+	if (why || (type && vector))
+		count_plain(e->data, why ? why : "one row, a vector in GGUF", w->name);
+	if (type && !vector)
+		put_blocks(e, &name, w, type);
+	else
+		put_plain(e, &name, router ? HALF_NONE : e->options.dtype, 2,
+			(size_t []){ w->rows, w->columns }, export_dense(w));
+	free(whole);
+	free(name.theirs);
+}
+
+static void tensor(struct export *e, const char *ours, const struct tensor *t)
+{
+	const size_t n = tensor_count(t);
+	struct name name = name_of(e, ours);
+	float *x = xalloc(n, sizeof *x);
+
+	half_widen(n, x, t->data, t->type == TENSOR_F16 ? HALF_F16 :
+		t->type == TENSOR_BF16 ? HALF_BF16 : HALF_NONE);
+	put_plain(e, &name, HALF_NONE, t->rank, t->dim, x);
+	free(name.theirs);
+}
+
+static void end(struct export *e)
+{
+	struct result *r = e->data;
+
+	for (size_t i = 0; i < r->stacks; i++) {
+		if (r->experts[i].n != r->sizes.experts)
+			die("%s: %s: %zu of its %zu experts are there", e->from, r->experts[i].name,
+				r->experts[i].n, r->sizes.experts);
+		free(r->experts[i].name);
+	}
+	gguf_finish(r->out);
+	warn_plain(e, r);
+	free(r->experts);
+	free(r->plain);
+	free(r);
+}
+
+const struct target gguf_target = { "gguf", "a GGUF file, as llama.cpp loads it", begin, weight, tensor, end,
+	NULL };

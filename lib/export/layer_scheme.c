@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* layer_scheme.c -- see layer_scheme.h */
+#include "export/layer_scheme.h"
+#include <string.h>
+#include "base/error.h"
+#include "export/export_codes.h"
+
+#define REFUSE(text, ...) die("%s: %s: " text, e->from, w->layer->path, __VA_ARGS__)
+
+/* Formats of both FP8 kinds have the bits of e4m3fn, as far as they go. */
+static bool is_fp8(const struct format *f)
+{
+	return !strcmp(f->name, "e4m3fn") || !strcmp(f->name, "e4m3ieee");
+}
+
+static void set_inputs(const struct export *e, const struct export_weight *w, const char *format,
+	struct compressed_scheme *s)
+{
+	const struct input_scale *in = &w->layer->linear.input;
+
+	if (!linear_rounds(&w->layer->linear) || e->options.weights_only)
+		return;
+	if (strcmp(in->format.name, format))
+		REFUSE("rounds its inputs to %s, expected %s beside %s weights; --weights-only leaves that "
+			"out", in->format.name, format, w->layer->linear.storage.name);
+	if (in->modalities > 1 || (in->clip > 0 && in->clip < 1))
+		REFUSE("rounds its inputs under %s, which no scheme has; --weights-only leaves that out",
+			in->modalities > 1 ? "a scale for each modality" :
+			"a share of their largest (act_clip)");
+	s->inputs = in->mode == INPUT_DYNAMIC_TOKEN ? COMPRESSED_TOKEN : COMPRESSED_STATIC;
+}
+
+static void set_groups(const struct export *e, const struct export_weight *w, struct compressed_scheme *s)
+{
+	const struct linear *l = &w->layer->linear;
+
+	s->strategy = l->group == -1 ? COMPRESSED_TENSOR : l->groups == 1 ? COMPRESSED_CHANNEL :
+		COMPRESSED_GROUP;
+	if (s->strategy == COMPRESSED_TENSOR &&
+	    (w->n > 1 || s->format == COMPRESSED_PACK || e->options.unify_scales))
+		s->strategy = COMPRESSED_CHANNEL;	/* the same scale for each */
+	if (s->strategy != COMPRESSED_GROUP)
+		return;
+	s->group = (size_t)l->group;
+	if (l->in % s->group)
+		REFUSE("has %zu columns, no multiple of its group of %zu; expected such a group, or channel",
+			l->in, s->group);
+}
+
+/* Signed integers, or codes with a zero point. */
+static struct compressed_scheme integers(const struct export *e, const struct export_weight *w)
+{
+	const struct linear *l = &w->layer->linear;
+	struct compressed_scheme s = { .bits = l->storage.bits };
+
+	if (s.bits < 2)
+		REFUSE("is %s, which no scheme has: integers have 2 to 8 bits; --to hf writes it plainly",
+			l->storage.name);
+	s.asymmetric = !export_is_symmetric(w);
+	set_inputs(e, w, "int8", &s);
+	s.format = s.inputs == COMPRESSED_PLAIN ? COMPRESSED_PACK : COMPRESSED_INT;
+	set_groups(e, w, &s);
+	if (s.format == COMPRESSED_PACK)
+		return s;
+	if (s.asymmetric)
+		REFUSE("has zero points and rounded inputs: no scheme has both, int%d would do", s.bits);
+	if (s.bits == 4 && s.inputs == COMPRESSED_TOKEN && s.strategy == COMPRESSED_TENSOR)
+		s.strategy = COMPRESSED_CHANNEL;
+	if (s.bits != 8 && (s.bits != 4 || s.inputs == COMPRESSED_STATIC))
+		REFUSE("is %s with inputs of int8 and %s: no scheme is; int8 weights would do, or "
+			"--weights-only", l->storage.name,
+			s.inputs == COMPRESSED_STATIC ? "one scale" : "scales of tokens");
+	if (s.bits == 8 && s.strategy == COMPRESSED_GROUP)
+		REFUSE("is %s in groups of %zu with rounded inputs: no scheme is; a scale a channel would "
+			"do, or --weights-only", l->storage.name, s.group);
+	return s;
+}
+
+static struct compressed_scheme floats(const struct export *e, const struct export_weight *w)
+{
+	const struct linear *l = &w->layer->linear;
+	struct compressed_scheme s = { .format = COMPRESSED_FLOAT, .bits = 8 };
+
+	set_inputs(e, w, "e4m3fn", &s);
+	if (l->compute.kind)
+		s.strategy = l->scales8 > 1 || w->n > 1 || e->options.unify_scales ? COMPRESSED_CHANNEL :
+			COMPRESSED_TENSOR;
+	else
+		set_groups(e, w, &s);
+	if (s.strategy == COMPRESSED_GROUP)
+		REFUSE("is %s in groups of %zu: no scheme is; a scale a channel would do, --to hf writes it "
+			"plainly", l->storage.name, s.group);
+	return s;
+}
+
+/* FP4 of a standard: its groups, or what consists of such. */
+static struct compressed_scheme standard(const struct export *e, const struct export_weight *w)
+{
+	const struct linear *l = &w->layer->linear;
+	const bool divided = l->scale_tensor;
+	struct compressed_scheme s = { .format = divided ? COMPRESSED_NVFP4 : COMPRESSED_MXFP4, .bits = 4,
+		.strategy = COMPRESSED_GROUP, .group = (size_t)l->storage.group };
+
+	if (l->compute.kind)
+		REFUSE("is %s with the compute format %s, without which its second scales (scale8) have no "
+			"place; expected no --skip-compute", l->storage.name, l->compute.name);
+	if (linear_rounds(l) && !e->options.weights_only)
+		REFUSE("is %s and rounds its inputs under scales of other groups than the weight's; "
+			"--weights-only leaves that out", l->storage.name);
+	if (l->in % s.group || (l->group > 0 && (size_t)l->group % s.group))
+		REFUSE("has %zu columns in groups of %ld, expected multiples of %zu", l->in, l->group,
+			s.group);
+	for (size_t i = 1; i < w->n && divided; i++)
+		if (*w->layer[i].linear.scale_tensor != *l->scale_tensor)
+			die("%s: %s: is one tensor of the checkpoint with %s, but has another scale_tensor; "
+				"--to hf writes both plainly", e->from, w->layer[i].path, w->layer->path);
+	return s;
+}
+
+struct compressed_scheme layer_scheme(const struct export *e, const struct export_weight *w)
+{
+	const struct linear *l = &w->layer->linear;
+	const struct format *f = &l->storage;
+	const bool computed = l->compute.kind && !e->options.skip_compute;
+
+	if (computed && !is_fp8(&l->compute))
+		REFUSE("is rounded to %s, which no scheme has; e4m3fn would do, --to hf writes it plainly",
+			l->compute.name);
+	if (computed || is_fp8(f))
+		return floats(e, w);
+	if (f->asymmetric || !strncmp(f->name, "int", 3))
+		return integers(e, w);
+	if (f->group)
+		return standard(e, w);
+	REFUSE("is %s, which no scheme has; int2 to int8, uint2 to uint8, e4m3fn, mxfp4 and nvfp4 would do, "
+		"--to hf writes it plainly", f->name);
+}
+
+/* --- config.json --- */
+
+static json_t *arguments(int bits, bool is_float, bool asymmetric, const char *strategy, size_t group,
+	bool dynamic)
+{
+	return json_pack("{s:i, s:s, s:b, s:o, s:s, s:n, s:b, s:n, s:o, s:{}}", "num_bits", bits, "type",
+		is_float ? "float" : "int", "symmetric", !asymmetric, "group_size",
+		group ? json_integer((json_int_t)group) : json_null(),
+		"strategy", strategy, "block_structure", "dynamic", dynamic, "actorder",
+		"observer", dynamic ? json_null() : json_string("minmax"),
+		"observer_kwargs");
+}
+
+static json_t *weights(const struct compressed_scheme *s)
+{
+	static const char *const strategies[] = { "tensor", "channel", "group" };
+	const bool nvfp4 = s->format == COMPRESSED_NVFP4, fp4 = nvfp4 || s->format == COMPRESSED_MXFP4;
+	const char *type = nvfp4 ? "torch.float8_e4m3fn" : "torch.uint8";
+	json_t *y = arguments(s->bits, fp4 || s->format == COMPRESSED_FLOAT, s->asymmetric,
+		nvfp4 ? "tensor_group" : strategies[s->strategy], s->group, false);
+
+	if (fp4) {
+		json_object_set_new(y, "scale_dtype", json_string(type));
+		json_object_set_new(y, "zp_dtype", json_string(type));
+	}
+	return y;
+}
+
+json_t *layer_scheme_group(const struct compressed_scheme *s, json_t *targets)
+{
+	const bool token = s->inputs == COMPRESSED_TOKEN;
+	json_t *inputs = s->inputs == COMPRESSED_PLAIN ? json_null() :
+		arguments(8, s->format == COMPRESSED_FLOAT, false, token ? "token" : "tensor", 0, token);
+
+	return json_pack("{s:o, s:s, s:o, s:o, s:n}", "targets", targets, "format",
+		compressed_formats[s->format], "weights", weights(s), "input_activations", inputs,
+		"output_activations");
+}
