@@ -52,7 +52,7 @@ static void put(const struct packing *p, const char *member, const char *dtype, 
 static void put_scales(const struct packing *p)
 {
 	const size_t dim[] = { p->scales.rows, p->scales.groups };
-	struct compressed *c = p->e->packed;
+	struct compressed *c = p->e->data;
 	float *rounded = export_scales_round(&p->scales, p->e->options.dtype, "--dtype f32 holds it",
 		&c->change);
 	char *name = xformat("%s.weight_scale", p->w->name);
@@ -66,7 +66,7 @@ static void put_scales(const struct packing *p)
 static void put_wide_scales(const struct packing *p)
 {
 	const bool tensor = p->scheme->strategy == COMPRESSED_TENSOR;
-	struct compressed *c = p->e->packed;
+	struct compressed *c = p->e->data;
 	float *scale = export_scales_round(&p->scales, HALF_NONE, "", &c->change);
 
 	put(p, "weight_scale", "F32", 4, p->scales.rows, tensor ? 0 : p->scales.groups, scale);
@@ -90,7 +90,7 @@ static void put_exponents(const struct packing *p)
 /* Of nvfp4, numbers of e4m3fn, and what divides them. */
 static void put_divided(const struct packing *p)
 {
-	const struct compressed *c = p->e->packed;
+	const struct compressed *c = p->e->data;
 	const size_t n = p->scales.rows * p->scales.groups;
 	uint8_t *y = xalloc(n, 1);
 
@@ -178,7 +178,7 @@ static void put_fp4(const struct packing *p)
 /* A byte for each weight: an integer, or FP8. */
 static void put_bytes(const struct packing *p)
 {
-	const struct compressed *c = p->e->packed;
+	const struct compressed *c = p->e->data;
 	const bool fp8 = p->scheme->format == COMPRESSED_FLOAT;
 	const size_t columns = p->w->columns;
 	uint8_t *y = xalloc(p->w->rows * columns, 1);
@@ -212,7 +212,7 @@ static void put_bytes(const struct packing *p)
 
 static void begin(struct export *e)
 {
-	struct compressed *c = e->packed = xalloc(1, sizeof *c);
+	struct compressed *c = e->data = xalloc(1, sizeof *c);
 
 	c->ignore = json_array();
 	c->fused = xalloc(config_inputs(e->config), sizeof *c->fused);
@@ -237,7 +237,7 @@ static void append_name(const struct export *e, json_t *names, const char *layer
 /* Its number from 1. */
 static size_t remember(const struct export *e, const struct compressed_scheme *s, const char *name)
 {
-	struct compressed *c = e->packed;
+	struct compressed *c = e->data;
 	size_t i = 0;
 
 	while (i < c->groups && !same_scheme(&c->group[i].scheme, s))
@@ -275,7 +275,7 @@ static void warn_clash(const struct export *e, struct clash *c, const char *what
 /* Notes where such layers differ in what they need one of. divisor: of nvfp4, else 0. */
 static void check_fused(const struct export *e, const struct export_weight *w, size_t group, float divisor)
 {
-	struct compressed *c = e->packed;
+	struct compressed *c = e->data;
 	struct layer_ref ref;
 	const struct linear_row *row = layer_ref_find(e->config, w->layer->path, &ref) ?
 		layer_ref_row(&ref) : NULL;
@@ -315,7 +315,7 @@ static void put_codes(struct export *e, const struct export_weight *w)
 
 static void weight(struct export *e, const struct export_weight *w)
 {
-	struct compressed *c = e->packed;
+	struct compressed *c = e->data;
 
 	if (export_quantized(w)) {
 		export_check_codes(e, w);
@@ -332,7 +332,7 @@ static void weight(struct export *e, const struct export_weight *w)
 
 static json_t *quantization(struct export *e)
 {
-	struct compressed *c = e->packed;
+	struct compressed *c = e->data;
 	json_t *groups = json_object();
 	/* classes that see images have layers that no checkpoint here has */
 	const bool by_name = c->groups > 1 || e->config->vision.class;
@@ -361,11 +361,11 @@ static json_t *quantization(struct export *e)
 
 static void end(struct export *e)
 {
-	struct compressed *c = e->packed;
+	struct compressed *c = e->data;
 
 	if (!c->groups)
 		die("%s: has no quantized layer; --to hf writes plain ones", e->from);
-	folder_end(e);
+	folder_end(e, quantization(e));
 	export_change_warn(e, &c->change);
 	warn_clash(e, &c->schemes, "have different schemes, or one is plain: it refuses that");
 	warn_clash(e, &c->divisors, "have different divisors of scales (weight_global_scale): it takes one "
@@ -379,4 +379,4 @@ static void end(struct export *e)
 
 const struct target compressed_target = { "compressed-tensors",
 	"a folder of packed weights, as vLLM and transformers load it", begin, weight, folder_tensor,
-	end, quantization };
+	end };

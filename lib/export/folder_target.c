@@ -8,34 +8,30 @@
 #include "export/export_config.h"
 #include "io/file.h"
 
-struct result {
+struct folder_target {
 	struct folder folder;
 	struct safetensors_output *out;
 };
 
 void folder_begin(struct export *e)
 {
-	struct result *r = e->data = xalloc(1, sizeof *r);
+	struct folder_target *r = e->folder = xalloc(1, sizeof *r);
 
 	r->folder = folder_open(e->to);
-	r->out = safetensors_create(&r->folder, "model", e->options.shard_bytes,
-		export_header_room(e));
+	r->out = safetensors_create(&r->folder, "model", e->options.shard_bytes, export_header_room(e));
 }
 
 void folder_put(struct export *e, const char *name, const char *member, struct safetensors_data t)
 {
-	struct result *r = e->data;
 	char *whole = xformat("%s.%s", name, member);
 
-	safetensors_add(r->out, whole, t);
+	safetensors_add(e->folder->out, whole, t);
 	free(whole);
 }
 
 void folder_put_text(struct export *e, const char *file, const char *text)
 {
-	struct result *r = e->data;
-
-	folder_write(&r->folder, file, strlen(text), text);
+	folder_write(&e->folder->folder, file, strlen(text), text);
 }
 
 /* Numbers in the dtype: x, or new memory. */
@@ -73,9 +69,7 @@ void folder_add_plain(const struct export *e, struct safetensors_output *out, co
 
 void folder_put_plain(struct export *e, const char *name, int rank, const size_t dim[], float *x)
 {
-	const struct result *r = e->data;
-
-	folder_add_plain(e, r->out, name, rank, dim, x);
+	folder_add_plain(e, e->folder->out, name, rank, dim, x);
 }
 
 /* [m, n] to [n, m]; frees x. */
@@ -139,10 +133,10 @@ static const char *text_file(const struct export *e, int i)
 	return new ? text_rows[i].also : text_rows[i].file;
 }
 
-void folder_end(struct export *e)
+void folder_end(struct export *e, json_t *quantization)
 {
-	struct result *r = e->data;
-	char *config = export_config(e, e->target->quantization ? e->target->quantization(e) : NULL);
+	struct folder_target *r = e->folder;
+	char *config = export_config(e, quantization);
 
 	safetensors_finish(r->out);
 	folder_write(&r->folder, text_rows[TEXT_CONFIG].file, strlen(config), config);
@@ -156,5 +150,10 @@ void folder_end(struct export *e)
 	free(r);
 }
 
+static void end(struct export *e)
+{
+	folder_end(e, NULL);
+}
+
 const struct target hf_target = { "hf", "a folder of plain weights, as transformers loads it", folder_begin,
-	folder_weight, folder_tensor, folder_end, NULL };
+	folder_weight, folder_tensor, end };

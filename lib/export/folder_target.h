@@ -8,14 +8,17 @@
  */
 #ifndef EXPORT_FOLDER_TARGET_H
 #define EXPORT_FOLDER_TARGET_H
+#include <jansson.h>
 #include "export/safetensors_output.h"
 #include "export/target.h"
 
-/* Of struct target. */
+/* Makes e->folder: the folder and its files of weights. */
 void folder_begin(struct export *e);
 void folder_weight(struct export *e, const struct export_weight *w);
 void folder_tensor(struct export *e, const char *name, const struct tensor *t);
-void folder_end(struct export *e);
+/* Writes the rest and gives the folder its name. quantization: the member quantization_config of config.json, which
+ * it frees; NULL: there is none. */
+void folder_end(struct export *e, json_t *quantization);
 
 /* A tensor as it is, "NAME.MEMBER". */
 void folder_put(struct export *e, const char *name, const char *member, struct safetensors_data t);

@@ -384,5 +384,4 @@ static void end(struct export *e)
 	free(r);
 }
 
-const struct target gguf_target = { "gguf", "a GGUF file, as llama.cpp loads it", begin, weight, tensor, end,
-	NULL };
+const struct target gguf_target = { "gguf", "a GGUF file, as llama.cpp loads it", begin, weight, tensor, end };

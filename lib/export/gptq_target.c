@@ -83,7 +83,7 @@ static bool has_order(const struct export_weight *w)
 static void check_groups(const struct export *e, const struct export_weight *w)
 {
 	const struct linear *l = &w->layer->linear;
-	struct gptq *q = e->packed;
+	struct gptq *q = e->data;
 	struct sizes *s = l->groups > 1 ? &q->several : &q->one;
 	const size_t columns = l->groups > 1 ? (size_t)l->group : l->in;
 
@@ -104,7 +104,7 @@ static void check_groups(const struct export *e, const struct export_weight *w)
 static void check_same(const struct export *e, const struct export_weight *w)
 {
 	const struct linear *l = &w->layer->linear;
-	struct gptq *q = e->packed;
+	struct gptq *q = e->data;
 
 	if (!q->first) {
 		q->first = xformat("%s", w->layer->path);
@@ -129,7 +129,7 @@ static bool in_block(const struct export *e, const struct export_weight *w)
 
 static void check(const struct export *e, const struct export_weight *w)
 {
-	struct gptq *q = e->packed;
+	struct gptq *q = e->data;
 
 	export_check_codes(e, w);
 	folder_check_inputs(e, w);
@@ -182,7 +182,7 @@ static void put_codes(struct export *e, const struct export_scales *s)
 
 static void put_scales(struct export *e, const struct export_scales *s)
 {
-	struct gptq *q = e->packed;
+	struct gptq *q = e->data;
 	const size_t rows = s->rows, groups = s->groups;
 	float *rounded = export_scales_round(s, HALF_F16, "--to compressed-tensors --dtype f32 holds it",
 		&q->change);
@@ -202,7 +202,7 @@ static void put_scales(struct export *e, const struct export_scales *s)
 static void put_zeros(struct export *e, const struct export_scales *s)
 {
 	const size_t bits = (size_t)s->view->storage.bits, words = s->rows * bits / WORD;
-	struct gptq *q = e->packed;
+	struct gptq *q = e->data;
 	uint32_t *y;
 
 	if (export_is_symmetric(s->w)) {
@@ -225,7 +225,7 @@ static void put_zeros(struct export *e, const struct export_scales *s)
 
 static void put_symmetric(struct export *e, const struct zeros *z)
 {
-	const struct gptq *q = e->packed;
+	const struct gptq *q = e->data;
 	const uint32_t zero = (1U << (q->bits - 1)) - !q->asymmetric;
 	const size_t bits = (size_t)q->bits;
 	uint32_t *y = xalloc(z->groups * z->words, sizeof *y);
@@ -250,7 +250,7 @@ static void put_groups(struct export *e, const struct export_weight *w)
 
 static void begin(struct export *e)
 {
-	e->packed = xalloc(1, sizeof(struct gptq));
+	e->data = xalloc(1, sizeof(struct gptq));
 	folder_begin(e);
 }
 
@@ -279,7 +279,7 @@ static void weight(struct export *e, const struct export_weight *w)
 
 static json_t *quantization(struct export *e)
 {
-	const struct gptq *q = e->packed;
+	const struct gptq *q = e->data;
 
 	return json_pack("{s:s, s:s, s:i, s:I, s:b, s:b, s:b}", "quant_method", "gptq", "checkpoint_format",
 		q->asymmetric ? "gptq_v2" : "gptq", "bits", q->bits, "group_size",
@@ -289,7 +289,7 @@ static json_t *quantization(struct export *e)
 
 static void end(struct export *e)
 {
-	struct gptq *q = e->packed;
+	struct gptq *q = e->data;
 	json_t *config = quantization(e);
 	char *text = json_dumps(config, JSON_INDENT(2));
 
@@ -300,9 +300,8 @@ static void end(struct export *e)
 		free(q->symmetric[i].name);
 	}
 	folder_put_text(e, "quantize_config.json", text);
-	folder_end(e);
+	folder_end(e, config);
 	export_change_warn(e, &q->change);
-	json_decref(config);
 	free(text);
 	free(q->symmetric);
 	free(q->several.name);
@@ -312,4 +311,4 @@ static void end(struct export *e)
 }
 
 const struct target gptq_target = { "gptq", "a folder of weights as GPTQ has them", begin, weight,
-	folder_tensor, end, quantization };
+	folder_tensor, end };

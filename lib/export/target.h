@@ -51,11 +51,11 @@ struct export {
 	const struct config *config;
 	char *text[TEXTS];		/* what goes along; NULL: the model has none */
 	bool tied;			/* the head is the embedding: there is no tensor of it */
-	void *data;			/* of the target */
+	void *data;			/* of the target alone */
+	struct folder_target *folder;	/* what folder_begin() made (export/folder_target.h) */
 	struct adapter *adapter;	/* where low-rank branches go; NULL: to the weights */
 	size_t members;			/* tensors that the class has */
 	json_t *seen;			/* paths of those that came */
-	void *packed;			/* of a target of packed weights, beside what its files are */
 };
 
 struct target {
@@ -64,7 +64,6 @@ struct target {
 	void (*weight)(struct export *e, const struct export_weight *w);
 	void (*tensor)(struct export *e, const char *name, const struct tensor *t);	/* f32, f16 or bf16 */
 	void (*end)(struct export *e);		/* gives the result its name */
-	json_t *(*quantization)(struct export *e);	/* member of config.json; NULL: there is none */
 };
 
 extern const char *const export_blocks_names[];	/* by enum export_blocks */
