@@ -10,7 +10,6 @@
 #include "base/option.h"
 #include "base/report.h"
 #include "export/export.h"
-#include "export/folder_target.h"
 #include "model/filter.h"
 #include "transform/rewrite.h"
 
@@ -40,7 +39,8 @@ int main(int argc, char *argv[])
 	struct export_options o = { .report = &report };
 	unsigned to;
 	const struct option_row rows[] = {
-		{ 0, "to", OPTION_CHOICE(&to, target_names), NULL, "what to write", .otherwise = "hf" },
+		{ 0, "to", OPTION_CHOICE(&to, target_names()), NULL, "what to write",
+			.meanings = target_meanings(), .otherwise = "hf" },
 		{ 0, "dtype", OPTION_ENUM(enum half_type, &o.dtype, rewrite_types), NULL,
 			"type of plain weights", .otherwise = "f32" },
 		{ 0, "weights-only", OPTION_BOOL(&o.weights_only), NULL,
@@ -70,8 +70,7 @@ int main(int argc, char *argv[])
 		misuse("--adapter and -o name one place");
 	if (o.skip_compute && !o.allow_rounding)
 		misuse("--skip-compute writes another model than the file's: it goes with --allow-rounding");
-	option_idle(1, &(struct option_idle){ target_at(to) == &hf_target,
-		"allow-rounding skip-compute unify-scales report", "--to hf" });
+	option_refuse(target_at(to)->idle, xformat("--to %s", target_at(to)->name));
 	report_open(&report);
 
 	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);

@@ -55,8 +55,6 @@ ok 'packed codes give the same bytes' diff -r uint3 packed
 ct -q --file-size 4K -o shards uint4.h5
 ok 'shards with an index' py packed uint4.h5 shards
 ok 'more than one' test -e shards/model-00002-of-*.safetensors
-warns 'options of codes say nothing of plain weights' '--allow-rounding, --unify-scales' \
-	model-export --allow-rounding --unify-scales -o idle uint4.h5
 
 # With inputs.
 # shellcheck disable=SC2086

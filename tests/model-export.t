@@ -177,6 +177,24 @@ ok 'texts go along' sh -c 'for f in tokenizer tokenizer_config special_tokens_ma
 	cmp texts/$f.json texts-again/$f.json || exit 1; done
 	cmp texts/chat_template.jinja texts-again/chat_template.jinja'
 
+# Options that a target does not use.
+while read -r to idle; do
+	for o in $idle; do
+		no "--to $to and $o" 2 "${o%%=*}: --to $to does not use it" \
+			model-export --to "$to" --allow-rounding "$o" -o no tiny.h5
+	done
+done <<'EOF'
+compressed-tensors --blocks=none
+gptq --blocks=none --unify-scales
+gguf --skip-compute --unify-scales --file-size=1M
+EOF
+for o in --allow-rounding --blocks=none --unify-scales --report=report.tsv; do
+	no "--to hf and $o" 2 "${o%%=*}: --to hf does not use it" model-export "$o" -o no tiny.h5
+done
+for to in hf compressed-tensors gptq gguf; do
+	ok "--help says what $to is" sh -c "model-export --help | grep -q '^  *$to: a'"
+done
+
 # What has no place.
 dpq-run -q --compensate none --act-format int8 --act-mode dynamic-token --group 4 tiny.h5 -o inputs.h5
 no 'rounded inputs' 1 'rounds its inputs, which --to hf has no place for; --weights-only leaves that out' \

@@ -16,6 +16,13 @@ static void print_values(const struct option_row *o)
 	free(range);
 }
 
+/* A line for each word of a choice. */
+static void print_meanings(const struct option_row *o)
+{
+	for (size_t i = 0; o->meanings && o->words[i]; i++)
+		printf("%30s%s: %s\n", "", o->words[i], o->meanings[i]);
+}
+
 static void print_rows(const struct option_row *rows)
 {
 	for (const struct option_row *o = rows; o->type != OPTION_END; o++) {
@@ -42,6 +49,7 @@ static void print_rows(const struct option_row *rows)
 		printf("%s", o->help);
 		print_values(o);
 		putchar('\n');
+		print_meanings(o);
 	}
 }
 

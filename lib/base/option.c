@@ -210,6 +210,13 @@ void option_idle(size_t n, const struct option_idle row[n])
 	free(said);
 }
 
+void option_refuse(const char *names, const char *why)
+{
+	for (const char *s = names; *s; s += strcspn(s, " "), s += strspn(s, " "))
+		if (option_given(s))
+			misuse("--%.*s: %s does not use it", (int)strcspn(s, " "), s, why);
+}
+
 /* What getopt_long() needs of tables of rows. */
 struct grammar {
 	size_t names, rows;

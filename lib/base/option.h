@@ -56,4 +56,6 @@ struct option_idle {
 	const char *names, *why;	/* "damp group-view", "--compensate none"; names NULL: none */
 };
 void option_idle(size_t n, const struct option_idle row[n]);
+/* A misuse if one of `names`, as above, was given: `why` does not use it. */
+void option_refuse(const char *names, const char *why);
 #endif

@@ -68,6 +68,7 @@ struct option_row {
 	} var;
 	const char *arg;	/* what --help calls the argument */
 	const char *help;
+	const char *const *meanings;	/* what each of `words` means, for --help; NULL: `help` says it */
 	const char *otherwise;	/* the default, as one would give it; NULL: 0 (a parsed variable stays) */
 	double min, max;	/* range of a number, ends included; max 0: any */
 	bool neutral;		/* cannot change the result: stays out of the history */

@@ -378,5 +378,5 @@ static void end(struct export *e)
 }
 
 const struct target compressed_target = { "compressed-tensors",
-	"a folder of packed weights, as vLLM and transformers load it", begin, weight, folder_tensor,
+	"a folder of codes and scales, for vLLM and transformers", "blocks", begin, weight, folder_tensor,
 	end };

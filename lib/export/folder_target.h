@@ -16,8 +16,8 @@
 void folder_begin(struct export *e);
 void folder_weight(struct export *e, const struct export_weight *w);
 void folder_tensor(struct export *e, const char *name, const struct tensor *t);
-/* Writes the rest and gives the folder its name. quantization: the member quantization_config of config.json, which
- * it frees; NULL: there is none. */
+/* Writes the rest and gives the folder its name. quantization: the member quantization_config of config.json,
+ * which it frees; NULL: there is none. */
 void folder_end(struct export *e, json_t *quantization);
 
 /* A tensor as it is, "NAME.MEMBER". */

@@ -384,4 +384,5 @@ static void end(struct export *e)
 	free(r);
 }
 
-const struct target gguf_target = { "gguf", "a GGUF file, as llama.cpp loads it", begin, weight, tensor, end };
+const struct target gguf_target = { "gguf", "a GGUF file of blocks of codes, for llama.cpp",
+	"skip-compute unify-scales file-size", begin, weight, tensor, end };

@@ -310,5 +310,6 @@ static void end(struct export *e)
 	free(q);
 }
 
-const struct target gptq_target = { "gptq", "a folder of weights as GPTQ has them", begin, weight,
-	folder_tensor, end };
+const struct target gptq_target = { "gptq",
+	"a folder of codes and scales as GPTQ checkpoints have them, for GPTQModel and vLLM",
+	"blocks unify-scales", begin, weight, folder_tensor, end };

@@ -59,7 +59,8 @@ struct export {
 };
 
 struct target {
-	const char *name, *what;	/* of --to, and for --help */
+	const char *name, *what;	/* of --to, and what --help says of it */
+	const char *idle;		/* options of model-export that it does not use; blanks between */
 	void (*begin)(struct export *e);	/* config and text are there */
 	void (*weight)(struct export *e, const struct export_weight *w);
 	void (*tensor)(struct export *e, const char *name, const struct tensor *t);	/* f32, f16 or bf16 */
@@ -67,8 +68,9 @@ struct target {
 };
 
 extern const char *const export_blocks_names[];	/* by enum export_blocks */
-extern const char *const target_names[];	/* NULL-terminated */
-const struct target *target_at(size_t i);
+const struct target *target_at(size_t i);	/* NULL: there are no more */
+const char *const *target_names(void);		/* of all targets, NULL-terminated */
+const char *const *target_meanings(void);	/* what they are, for --help, likewise */
 
 /* Bytes of a safetensors header of all tensors, about: layers have up to five. */
 size_t export_header_room(const struct export *e);
