@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/papers.md names what is there, leaves out no item of a paper, and has the figures of the pages that it links to.
+# docs/papers.md names what exists, leaves out no item of a paper, and links to headings that exist.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 
@@ -24,12 +24,13 @@ finds() {
 	finds 'dpq-run: --compensate does not take all' 'By `dpq-run --compensate all`.'
 	finds 'results/none.md: no such page' 'See [none](results/none.md).'
 	finds 'results/dpq.md#none: no such heading' 'See [none](results/dpq.md#none).'
-	finds 'section 9: none: 0.123 is not in the page' \
-		'| section 9: none | `dpq-run` | | 0.123 ([dpq](results/dpq.md)) | yes |'
-	finds 'section 9: none: not yet, and has results' '| section 9: none | not yet | | | - |'
-	finds 'section 9: none: neither yes nor no nor -' '| section 9: none | `dpq-run` | | | perhaps |'
-	finds 'section 9: none: a run without a page, or an answer without a run' \
-		'| section 9: none | `dpq-run` | | | yes |'
+	finds 'section 9: none: perhaps is no status' '| section 9: none | `dpq-run` | | perhaps | |'
+	finds 'section 9: none: not yet, and has a tool or results' '| section 9: none | `dpq-run` | | not yet | |'
+	finds 'section 9: none: agrees, and no page shows it' '| section 9: none | `dpq-run` | | agrees: all | |'
+	finds 'section 9: none: the last cell is more than links to pages' \
+		'| section 9: none | `dpq-run` | | agrees | 0.2 ([dpq](results/dpq.md)) |'
+	finds 'section 9: none: a figure, which is for the page of results' \
+		'| section 9: none | `dpq-run` | | agrees: by 0.2 | [dpq](results/dpq.md) |'
 	finds 'section 9: none: not a row of five columns, the first an item' '| section 9: none | `dpq-run` | - |'
 }
 sed '/^| algorithm 3: /d' "$top/docs/papers.md" >wrong.md

@@ -27,13 +27,12 @@ def look(page, top):
         "FBQuant": {"table": 2, "figure": 7, "eq.": 19, "algorithm": 1},
         "MQuant": {"table": 10, "figure": 10, "eq.": 21, "algorithm": 3},
     }
-    NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e-?\d+)?(?!\w|\.\d)"
 
     text, members = read(page), read(top, "docs/format.md")
     tools = {f[:-5]: dict(re.findall(r"^ +(?:-\w, +)?--([\w-]+)=?(\S*)", read(f), re.M)) for f in glob.glob("*.help")}
     bad = []
 
-    # In backticks stand paths, tools with their options, members of files, and - alone.
+    # In backticks: paths, tools with their options, members of files.
     for span in re.findall(r"`([^`]*)`", text):
         tool, *words = span.split()
         if span.startswith(FOLDERS):
@@ -49,7 +48,7 @@ def look(page, top):
                         bad.append(f"{tool}: no option {word}")
                 elif not value or value.islower() and word not in value.split("|"):
                     bad.append(f"{tool}: --{option} does not take {word}")
-        elif span != "-" and f"`{span}`" not in members:
+        elif f"`{span}`" not in members:
             bad.append(f"{span}: neither a path nor a tool nor a member of a file")
 
     for path, at in links(text):
@@ -63,24 +62,22 @@ def look(page, top):
         seen = {kind: [] for kind in numbered}
         for row in re.findall(r"^\|(.*)\|$", section[1], re.M)[2:]:
             cells = [cell.strip() for cell in row.split("|")]
-            item, carried, pipeline, run, holds = cells if len(cells) == 5 else cells[:1] + [""] * 4
+            item, carried, _, status, pages = cells if len(cells) == 5 else cells[:1] + [""] * 4
             which = re.match(r"(table|figure|eq\.|algorithm) (\d+)(?:-(\d+))?: ", item)
             if which:
                 seen[which[1]] += range(int(which[2]), int(which[3] or which[2]) + 1)
             if len(cells) != 5 or not (which or re.match(r"(section|appendix) [\w.]+: ", item)):
                 bad.append(f"{item}: not a row of five columns, the first an item")
-            elif carried.startswith("not yet") and pipeline + run + holds:
-                bad.append(f"{item}: not yet, and has results")
-            elif not re.match(r"(yes|no)\b|-$", holds) and not re.match("not yet|.*not (carried|included)", carried):
-                bad.append(f"{item}: neither yes nor no nor -")
-            elif bool(run) != bool(links(run)) or re.match("yes|no", holds) and not run:
-                bad.append(f"{item}: a run without a page, or an answer without a run")
-            elif all(os.path.exists(os.path.join(top, "docs", path)) for path, _ in links(run)):
-                pages = "".join(read(top, "docs", path) for path, _ in links(run))
-                known = re.findall(NUMBER, pages)
-                for number in re.findall(NUMBER, re.sub(r"\[[^]]*\]\([^)]*\)|`[^`]*`", "", run)):
-                    if not {number, "+" + number, "-" + number} & set(known):
-                        bad.append(f"{item}: {number} is not in the page")
+            elif not re.match(r"(implemented|agrees|differs|not carried|not yet)\b", status):
+                bad.append(f"{item}: {status or 'nothing'} is no status")
+            elif status == "not yet" and carried + pages:
+                bad.append(f"{item}: not yet, and has a tool or results")
+            elif status.startswith(("agrees", "differs")) and not pages:
+                bad.append(f"{item}: {status.split()[0].rstrip(':')}, and no page shows it")
+            elif re.sub(r"\[[^]]*\]\([^)]*\)|, ", "", pages):
+                bad.append(f"{item}: the last cell is more than links to pages")
+            elif re.search(r"\d\.\d", status):
+                bad.append(f"{item}: a figure, which is for the page of results")
         for kind, n in numbered.items():
             if sorted(seen[kind]) != list(range(1, n + 1)):
                 bad.append(f"{paper}: {kind} 1 to {n} wanted, there are {seen[kind]}")
