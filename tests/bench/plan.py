@@ -49,7 +49,7 @@ work = {r[0]: int(r[2]) for r in (x.split("\t") for x in subprocess.run([kernels
 small = 2 * (SMALL["blocks"] * (4 * SMALL["hidden"]**2 + 3 * SMALL["hidden"] * SMALL["intermediate"]) + SMALL["hidden"] * SMALL["vocab"])
 small += SMALL["blocks"] * 4 * SMALL["hidden"] * (2048 + 1) / 2
 f32_file = SMALL["blocks"] * (4 * SMALL["hidden"]**2 + 3 * SMALL["hidden"] * SMALL["intermediate"]) * 4 + 2 * SMALL["vocab"] * SMALL["hidden"] * 4
-# What is done a second, by the rows that were measured
+# Rates per second, from the rows that were measured
 rate = {}
 for row, amount in {"eval-ppl-2048": small, "hessian-f32": 1e9}.items():
     rate[row] = ours[row] * amount if row in ours else None
@@ -60,17 +60,17 @@ weights = sum(m * n for _, m, n in LAYERS)
 quantized = sum(m * n + m * -(-n // GROUP) * 5 for _, m, n in LAYERS)
 sums = sum(n * n for _, n in SITES)
 
-page.append("Parts of the stream, in this order, and what else is kept:\n")
+page.append("## Bytes\n\nThe parts of the stream in their order, and the files that are stored in addition:\n")
 rows = [(f"embeddings, head (each), {name}", f"vocab · hidden · 2 = {v} · {HIDDEN} · 2", gb(v * HIDDEN * 2)) for name, v in VOCAB.items()]
 rows += [("one block, bf16", f"{weights} weights · 2", gb(weights * 2)),
          ("all 80 blocks, bf16", "", gb(weights * 2 * BLOCKS)),
-         ("one block, quantized", "codes 1 byte, scale 4 and zero 1 a group of 128", gb(quantized)),
+         ("one block, quantized", "codes of 1 byte, scale of 4 and zero point of 1 per group of 128", gb(quantized)),
          ("all 80 blocks, quantized", "", gb(quantized * BLOCKS)),
          ("Hessian of the attention, output, gate-up inputs (each)", f"{HIDDEN}² · 4", gb(HIDDEN**2 * 4)),
          ("Hessian of the down projection's input", f"{INTERMEDIATE}² · 4", gb(INTERMEDIATE**2 * 4)),
-         ("Hessians of one block", "three and one", gb(sums * 4)),
+         ("Hessians of one block", "three of 8192 and one of 28672", gb(sums * 4)),
          ("Hessians of all blocks", "", gb(sums * 4 * BLOCKS)),
-         (f"hidden states of {WINDOWS} windows of {CTX}", f"{TOKENS} · {HIDDEN} · 4, in $TMPDIR beyond --memory", gb(TOKENS * HIDDEN * 4))]
+         (f"hidden states of {WINDOWS} windows of {CTX}", f"{TOKENS} · {HIDDEN} · 4, in $TMPDIR if above --memory", gb(TOKENS * HIDDEN * 4))]
 table(["what", "bytes", "size"], rows)
 
 forward = 2 * weights + 4 * HIDDEN * (CTX + 1) / 2
@@ -79,7 +79,7 @@ head = 2 * HIDDEN * VOCAB["Llama 2"]
 model = weights * 2 * BLOCKS + 2 * VOCAB["Llama 2"] * HIDDEN * 2
 steps = [                                       # what, operations or bytes, by the rate of which row
     ("model-import", f"{gb(model)} read", model, "model-import"),
-    ("hessian-accum: forward", f"{forward:.3g} a token and block · {TOKENS} · {BLOCKS} = {forward * TOKENS * BLOCKS:.3g}",
+    ("hessian-accum: forward", f"{forward:.3g} per token and block · {TOKENS} · {BLOCKS} = {forward * TOKENS * BLOCKS:.3g}",
      forward * TOKENS * BLOCKS, "eval-ppl-2048"),
     ("hessian-accum: Hessians", f"Σ n² · {TOKENS} · {BLOCKS} = {sums * TOKENS * BLOCKS:.3g}", sums * TOKENS * BLOCKS, "hessian-f32"),
     ("dpq-run, DPQ with search", f"(Σ m n² + Σ n³/3) · {BLOCKS} = {solve * BLOCKS:.3g}", solve * BLOCKS, "dpq-mse-4096x4096"),
@@ -87,32 +87,36 @@ steps = [                                       # what, operations or bytes, by 
     (f"eval-ppl, {TOKENS} tokens", f"({forward:.3g} · {BLOCKS} + {head:.3g}) · {TOKENS} = {(forward * BLOCKS + head) * TOKENS:.3g}",
      (forward * BLOCKS + head) * TOKENS, "eval-ppl-2048"),
 ]
-page.append("Operations, or bytes, and time on one machine like that of bench.tsv:\n")
-table(["step", "operations or bytes", "a second, by the row", "time"],
+page.append("## Time\n\nOperations or bytes, and time on one machine like that of bench.tsv:\n")
+table(["step", "operations or bytes", "per second, from the row", "time"],
       [(a, b, f"{rate[row]:.3g} ({row})" if rate[row] else f"? ({row})", hours(amount / rate[row]) if rate[row] else "?")
        for a, b, amount, row in steps])
 
 block = weights * 4
 QKV, PIECE, THREADS = HIDDEN + 2 * KV, 512, 2
-# States between two products: normed, wide and middle, of 2048 tokens at once; the MLP in pieces where nobody looks
+# States between two products: normed, wide and middle, of 2048 tokens at once; the MLP in pieces if nothing observes it
 seen = 4 * 2048 * (HIDDEN + 2 * INTERMEDIATE + INTERMEDIATE)
 unseen = 4 * (2048 * HIDDEN + max(2048 * QKV, PIECE * 2 * INTERMEDIATE) + max(2048 * HIDDEN, PIECE * INTERMEDIATE))
-page.append("Peak memory of a process (memory of its own; pages of files it reads come and go):\n")
+page.append("## Memory\n\nPeak memory of a process. Pages of the files that it maps are not counted:\n")
 table(["process", "is", "size"], [
     ("hessian-accum, a block", "weights in float; sums in double of all four inputs; a chunk of states",
      f"{gb(block)} + {gb(sums * 8)} + {gb(seen)} = {gb(block + sums * 8 + seen)}"),
-    ("the same while it writes", "and the largest sum in float",
+    ("hessian-accum while it writes", "the same, and the largest sum in float",
      f"{gb(block + sums * 8 + seen)} + {gb(INTERMEDIATE**2 * 4)} = {gb(block + sums * 8 + seen + INTERMEDIATE**2 * 4)}"),
-    ("hessian-accum --layers '*down_proj'", "the same with one input, while it writes",
+    ("hessian-accum --layers '*down_proj'", "the same for one input, while it writes",
      f"{gb(block + INTERMEDIATE**2 * 12 + seen)}"),
-    ("hessian-accum --layers '!*down_proj'", "the same with the other three, while it writes",
+    ("hessian-accum --layers '!*down_proj'", "the same for the other three inputs, while it writes",
      f"{gb(block + HIDDEN**2 * (3 * 8 + 4) + seen)}"),
-    ("dpq-run, a block", "codes and scales; work of the solver, which holds the factors of all four Hessians; these are mapped",
+    ("dpq-run, a block", "codes and scales; work space of the solver with the factors of all four Hessians; the Hessians are mapped",
      f"{gb(quantized)} + {gb(work['work-70b-block'])} = {gb(quantized + work['work-70b-block'])}"),
-    ("dpq-run on a pipe, beside it", "one quantized block, built in memory", gb(quantized)),
+    ("dpq-run on a pipe, in addition", "one quantized block, built in memory", gb(quantized)),
     ("eval-ppl, a block", f"weights in float; a chunk of states for each of {THREADS} threads; hidden states up to --memory (512 MiB)",
      f"{gb(block)} + {gb(THREADS * unseen)} + {gb(1 << 29)} = {gb(block + THREADS * unseen + (1 << 29))}"),
 ])
+took = [hours(amount / rate[row]) if rate[row] else "?" for _, _, amount, row in steps]
+page.insert(0, f"On one machine like that of [bench.tsv](results/bench.tsv), the calibration of Llama 2 70B on {TOKENS}\n"
+            f"tokens takes {took[1]} for the forward pass and {took[2]} for the Hessians. DPQ takes {took[3]},\n"
+            f"round-to-nearest {took[4]}. The peak memory is {gb(block + sums * 8 + seen + INTERMEDIATE**2 * 4)}, in `hessian-accum`.\n")
 text = "\n".join(page).rstrip("\n")
 if len(sys.argv) > 3:
     path = pathlib.Path(sys.argv[3])
