@@ -66,6 +66,11 @@ same w8a8 'int-quantized 8 symmetric channel None int token' --storage int8 -g c
 same w8a8t 'int-quantized 8 symmetric tensor None int tensor' \
 	--storage int8 -g tensor $int8 static-tensor $h llama-gqa.h5
 same w4a8 'int-quantized 4 symmetric group 4 int token' --storage int4 -g 4 $int8 dynamic-token llama-gqa.h5
+same w4afp8 'pack-quantized 4 symmetric group 4 float token' --storage int4 -g 4 $fp8 dynamic-token llama-gqa.h5
+same u4afp8 'pack-quantized 4 asymmetric channel None float token' \
+	--storage uint4 -g channel $fp8 dynamic-token llama-gqa.h5
+model-import -q w4afp8 -o w4afp8-again.h5 2>/dev/null && ct -q -o w4afp8-twice w4afp8-again.h5
+ok 'integers with inputs of FP8, imported and exported again: the same bytes' diff -r w4afp8 w4afp8-twice
 same fp8d 'float-quantized 8 symmetric channel None float token' \
 	--storage e4m3fn -g channel $fp8 dynamic-token llama-gqa.h5
 same fp8s 'float-quantized 8 symmetric tensor None float tensor' \
@@ -188,8 +193,12 @@ refused 'int8 in groups with inputs' 'is int8 in groups of 4 with rounded inputs
 	--storage int8 -g 4 $int8 dynamic-token llama-gqa.h5
 refused 'zero points with inputs' 'has zero points and rounded inputs: no scheme has both, int8 would do' \
 	--storage uint8 -g channel $int8 dynamic-token llama-gqa.h5
-refused 'inputs of another format' 'rounds its inputs to e4m3fn, expected int8 beside int8 weights' \
-	--storage int8 -g channel $fp8 dynamic-token llama-gqa.h5
+refused 'inputs of another format' \
+	'rounds its inputs to e5m2ieee; with int8 weights this target writes inputs of int8, or e4m3fn under' \
+	--storage int8 -g channel --act-format e5m2ieee --act-mode dynamic-token llama-gqa.h5
+refused 'integers with inputs of FP8 under one scale' \
+	'is int4 and rounds its inputs to e4m3fn under one scale; this target writes such inputs under scales of tokens' \
+	--storage int4 -g 4 $fp8 static-tensor $h llama-gqa.h5
 refused 'a share of the largest input' 'rounds its inputs under a share of their largest' \
 	--storage int8 -g channel $int8 dynamic-token --act-clip 0.5 llama-gqa.h5
 refused 'mxfp4 with inputs' 'is mxfp4 and rounds its inputs' --storage mxfp4 -g 32 $but $fp8 dynamic-token llama-gqa.h5

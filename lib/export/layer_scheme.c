@@ -13,16 +13,18 @@ static bool is_fp8(const struct format *f)
 	return !strcmp(f->name, "e4m3fn") || !strcmp(f->name, "e4m3ieee");
 }
 
+/* format: the one that inputs of such a scheme have; written: those that weights of this format may have */
 static void set_inputs(const struct export *e, const struct export_weight *w, const char *format,
-	struct compressed_scheme *s)
+	const char *written, struct compressed_scheme *s)
 {
 	const struct input_scale *in = &w->layer->linear.input;
 
 	if (!linear_rounds(&w->layer->linear) || e->options.weights_only)
 		return;
 	if (strcmp(in->format.name, format))
-		REFUSE("rounds its inputs to %s, expected %s beside %s weights; --weights-only leaves that "
-			"out", in->format.name, format, w->layer->linear.storage.name);
+		REFUSE("rounds its inputs to %s; with %s weights this target writes inputs of %s; "
+			"--weights-only leaves their rounding out", in->format.name,
+			w->layer->linear.storage.name, written);
 	if (in->modalities > 1 || (in->clip > 0 && in->clip < 1))
 		REFUSE("rounds its inputs under %s, which no scheme has; --weights-only leaves that out",
 			in->modalities > 1 ? "a scale for each modality" :
@@ -47,6 +49,22 @@ static void set_groups(const struct export *e, const struct export_weight *w, st
 			l->in, s->group);
 }
 
+/* Packed integers with inputs that are not rounded, or FP8 under scales of tokens (W4AFP8). */
+static bool is_packed(const struct export *e, const struct export_weight *w)
+{
+	const struct linear *l = &w->layer->linear;
+
+	if (!linear_rounds(l) || e->options.weights_only)
+		return true;
+	if (strcmp(l->input.format.name, "e4m3fn"))
+		return false;
+	if (l->input.mode != INPUT_DYNAMIC_TOKEN)
+		REFUSE("is %s and rounds its inputs to e4m3fn under one scale; this target writes such "
+			"inputs under scales of tokens (dpq-run --act-mode dynamic-token); --weights-only "
+			"leaves their rounding out", l->storage.name);
+	return true;
+}
+
 /* Signed integers, or codes with a zero point. */
 static struct compressed_scheme integers(const struct export *e, const struct export_weight *w)
 {
@@ -57,8 +75,9 @@ static struct compressed_scheme integers(const struct export *e, const struct ex
 		REFUSE("is %s, which no scheme has: integers have 2 to 8 bits; --to hf writes it plainly",
 			l->storage.name);
 	s.asymmetric = !export_is_symmetric(w);
-	set_inputs(e, w, "int8", &s);
-	s.format = s.inputs == COMPRESSED_PLAIN ? COMPRESSED_PACK : COMPRESSED_INT;
+	s.format = is_packed(e, w) ? COMPRESSED_PACK : COMPRESSED_INT;
+	set_inputs(e, w, s.format == COMPRESSED_PACK ? "e4m3fn" : "int8",
+		"int8, or e4m3fn under scales of tokens", &s);
 	set_groups(e, w, &s);
 	if (s.format == COMPRESSED_PACK)
 		return s;
@@ -81,7 +100,7 @@ static struct compressed_scheme floats(const struct export *e, const struct expo
 	const struct linear *l = &w->layer->linear;
 	struct compressed_scheme s = { .format = COMPRESSED_FLOAT, .bits = 8 };
 
-	set_inputs(e, w, "e4m3fn", &s);
+	set_inputs(e, w, "e4m3fn", "e4m3fn", &s);
 	if (l->compute.kind)
 		s.strategy = l->scales8 > 1 || w->n > 1 || e->options.unify_scales ? COMPRESSED_CHANNEL :
 			COMPRESSED_TENSOR;
@@ -168,7 +187,7 @@ json_t *layer_scheme_group(const struct compressed_scheme *s, json_t *targets)
 {
 	const bool token = s->inputs == COMPRESSED_TOKEN;
 	json_t *inputs = s->inputs == COMPRESSED_PLAIN ? json_null() :
-		arguments(8, s->format == COMPRESSED_FLOAT, false, token ? "token" : "tensor", 0, token);
+		arguments(8, s->format != COMPRESSED_INT, false, token ? "token" : "tensor", 0, token);
 
 	return json_pack("{s:o, s:s, s:o, s:o, s:n}", "targets", targets, "format",
 		compressed_formats[s->format], "weights", weights(s), "input_activations", inputs,

@@ -27,7 +27,7 @@ struct compressed_scheme {
 	bool asymmetric;		/* there are zero points */
 	enum compressed_strategy strategy;
 	size_t group;			/* columns under one scale; COMPRESSED_GROUP only */
-	enum compressed_inputs inputs;	/* of 8 bits, floats where weights are */
+	enum compressed_inputs inputs;	/* of 8 bits: int8 in COMPRESSED_INT, else e4m3fn */
 };
 
 extern const char *const compressed_formats[];	/* by number */
