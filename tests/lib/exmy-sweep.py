@@ -74,7 +74,7 @@ def values(page):
         assert set(got) == set(want), f
         for c in got:
             assert abs(got[c] - want[c]) <= (1e-7 if f[0] == "n" and f != "nvfp4" else 0), (f, c, got[c], want[c])
-    page = open(page).read().split("Some of them, FORMAT and first code")[1].split("```")[1]
+    page = open(page).read().split("Values of some formats")[1].split("```")[1]
     lines = re.sub(r"\n {4}", " ", page).strip().split("\n")
     assert len(lines) == 21
     for line in lines:
